@@ -37,10 +37,10 @@ Json capture_json(const cuda::CaptureOutcome& outcome) {
 }
 
 Result<void> nothing_taken(const CaptureOptions& options, const cuda::CaptureOutcome& outcome) {
+  if (!outcome.left.empty()) return check_failed("no launch was taken");
   if (outcome.launched.empty()) {
     return check_failed("no launch was taken: the program launched no kernel");
   }
-  if (!outcome.left.empty()) return check_failed("no launch was taken");
   return check_failed(
       "no launch was taken: none of {} was launched {} times or more; launched were: {}",
       options.plan.kernels.empty() ? "its kernels" : "the kernels asked for", options.plan.skip + 1,

@@ -146,6 +146,46 @@ TEST_F(Capture, WhatCannotBeTakenIsNamed) {
   EXPECT_TRUE(entries().empty());
 }
 
+TEST_F(Capture, AGraphsNodeIsPassedOverForTheNextLaunch) {
+  const auto taken = capture({}, {"replay", "keep"});
+  EXPECT_EQ(taken.exit_code, 0) << taken.err;
+  EXPECT_THAT(taken.err, HasSubstr("not taken: keep: it becomes a node of a graph"));
+  EXPECT_EQ(entries(), std::vector<std::string>{"keep-1"});
+}
+
+TEST_F(Capture, AKernelWithoutPtxAndOneThatWasNotSeenAreNamed) {
+  const auto newer = capture({}, {"count-for-a-newer-card"});
+  EXPECT_EQ(newer.exit_code, 3);
+  EXPECT_THAT(newer.err, HasSubstr("not taken: count: its code: "));
+  const auto unseen = capture({}, {"count-unseen"});
+  EXPECT_EQ(unseen.exit_code, 3);
+  EXPECT_THAT(unseen.err, HasSubstr("not taken: count: the program did not find it in code"));
+}
+
+TEST_F(Capture, WhatAProgramLeavesHalfWrittenIsRemoved) {
+  const auto half = run_demarc(
+      {"capture", "-o", folder.string(), "--", "sh", "-c", "mkdir " + file("count-1.part")});
+  EXPECT_EQ(half.exit_code, 3);
+  EXPECT_THAT(half.err, HasSubstr("not taken: count-1: the program ended while it was taken"));
+  EXPECT_TRUE(entries().empty());
+}
+
+TEST_F(Capture, AProgramThatCannotBeStartedLeavesNothing) {
+  const auto missing = run_demarc({"capture", "-o", folder.string(), "--", "/no/such/program"});
+  EXPECT_NE(missing.exit_code, 0);
+  EXPECT_THAT(missing.err, HasSubstr("/no/such/program"));
+  EXPECT_FALSE(fs::exists(folder));
+}
+
+TEST_F(Capture, AnotherToolOfTheDriversIsRefused) {
+  ::setenv("CUDA_INJECTION64_PATH", "/opt/profiler.so", 1);
+  const auto refused = capture({}, {"count"});
+  ::unsetenv("CUDA_INJECTION64_PATH");
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("CUDA_INJECTION64_PATH is set to /opt/profiler.so"));
+  EXPECT_FALSE(fs::exists(log));
+}
+
 TEST_F(Capture, AFolderThatHasSomethingStaysAsItIs) {
   fs::create_directories(folder);
   ASSERT_TRUE(write_file(folder / "mine", "mine"));

@@ -10,6 +10,8 @@
 namespace demarc::cuda {
 
 inline constexpr const char* capture_variable = "DEMARC_CAPTURE";
+// Behind the name of a folder that is not whole yet.
+inline constexpr const char* capture_part = ".part";
 
 // As the value of that variable, and back. The folder is absolute there.
 [[nodiscard]] std::string order_text(const CapturePlan& plan);

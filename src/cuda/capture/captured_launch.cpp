@@ -18,19 +18,32 @@ std::string_view text_of_bytes(const std::vector<std::byte>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Of the stores to global memory; nothing where they have several types, or one of bits.
+// Whether it writes to memory that others see, or leads to code that may.
+bool may_write(const ptx::Module& module, const ptx::Instruction& instruction) {
+  const ptx::OpcodeInfo& known = ptx::info(instruction.opcode);
+  const ptx::StateSpace space = module.mnemonic(instruction).space;
+  using Group = ptx::OpcodeGroup;
+  if (known.group == Group::load || space == ptx::StateSpace::shared ||
+      space == ptx::StateSpace::local || space == ptx::StateSpace::param) {
+    return false;
+  }
+  return known.group == Group::store || known.group == Group::atomic ||
+         known.group == Group::async || known.group == Group::texture ||
+         known.group == Group::call || instruction.opcode == ptx::Opcode::unknown ||
+         instruction.opcode == ptx::Opcode::wmma_store;
+}
+
+// The one type of numbers that the kernel writes to global memory; nothing where there are several,
+// where it is bits, or where not every write says what it writes.
 std::optional<gpu::ScalarType> stored_number(const ptx::Module& module, const std::string& kernel) {
   const ptx::Function* function = module.find_function(kernel);
   std::set<Type> types;
   for (const ptx::Instruction& instruction : function->body.instructions) {
-    const ptx::Mnemonic& mnemonic = module.mnemonic(instruction);
-    const bool writes = instruction.opcode == ptx::Opcode::st ||
-                        instruction.opcode == ptx::Opcode::atom ||
-                        instruction.opcode == ptx::Opcode::red;
-    if (writes &&
-        (mnemonic.space == ptx::StateSpace::global || mnemonic.space == ptx::StateSpace::none)) {
-      types.insert(mnemonic.type());
-    }
+    if (!may_write(module, instruction)) continue;
+    const bool says = instruction.opcode == ptx::Opcode::st ||
+                      instruction.opcode == ptx::Opcode::atom ||
+                      instruction.opcode == ptx::Opcode::red;
+    types.insert(says ? module.mnemonic(instruction).type() : Type::none);
   }
   if (types.size() != 1) return std::nullopt;
   switch (*types.begin()) {
@@ -43,7 +56,7 @@ std::optional<gpu::ScalarType> stored_number(const ptx::Module& module, const st
   }
 }
 
-// What two right ways to compute the same may differ by, relative and for numbers near 0.
+// What two right ways to compute the same may differ by, relative.
 double rounding_of(gpu::ScalarType type) {
   constexpr double of_f32 = 1e-5;
   constexpr double of_f64 = 1e-12;
@@ -79,11 +92,14 @@ gpu::Argument captured_value(const ptx::Variable& parameter, const std::vector<s
   return scalar;
 }
 
+// That `address` lies in, or just behind: the end of a range is an address too.
 const CapturedMemory* memory_at(const CapturedLaunch& captured, std::uint64_t address) {
+  const CapturedMemory* ends = nullptr;
   for (const CapturedMemory& one : captured.memory) {
     if (address - one.address < one.before.size()) return &one;
+    if (address == one.address + one.before.size()) ends = &one;
   }
-  return nullptr;
+  return ends;
 }
 
 // A parameter that is one address in the memory that was taken.
@@ -146,7 +162,7 @@ Result<void> write_captured(const CapturedLaunch& captured, const std::filesyste
     if (buffer.output) {
       if (number && buffer.bytes % gpu::size_of(*number) == 0) {
         buffer.element = *number;
-        launch.check.absolute = launch.check.relative = rounding_of(*number);
+        launch.check.relative = rounding_of(*number);
       }
       const std::string after = (folder / (buffer.name + "-after.bin")).string();
       DEMARC_CHECK(write_file(after, text_of_bytes(memory.after)));

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "calls/call_answer.hpp"
 #include "calls/own_calls.hpp"
 #include "calls/relaxed_capture.hpp"
 #include "demarc/base/symbols.hpp"
@@ -112,7 +113,7 @@ void LaunchCapture::watch(const DriverCall& call) {
   if (row == nullptr) return;
   const OwnCalls own;
   if (auto opened = open(); !opened) {
-    log_.add(CaptureLog::Kind::failed, opened.error().message);
+    fail(opened.error().message);
     return;
   }
   (this->*row->look)(call);
@@ -211,7 +212,7 @@ void LaunchCapture::launch(const DriverCall& call) {
          {{word(8), word(12), word(16)},
           {word(20), word(24), word(28)},
           word(32),
-          call.argument<CuStream>(40),
+          meant_stream(call, call.argument<CuStream>(40)),
           {call.argument<void**>(48), cooperative ? nullptr : call.argument<void**>(56)},
           false});
 }
@@ -228,7 +229,7 @@ void LaunchCapture::launch_ex(const DriverCall& call) {
          {{grid[0], grid[1], grid[2]},
           {block[0], block[1], block[2]},
           shared_bytes,
-          stream,
+          meant_stream(call, stream),
           {call.argument<void**>(16), call.argument<void**>(24)},
           clusters});
 }
@@ -239,7 +240,7 @@ void LaunchCapture::around(const DriverCall& call, CuFunction function, const Sh
     CapturedLaunch captured = std::move(*under_way);
     under_way.reset();
     if (call.result() != cu_success) {
-      left(captured.kernel, "the driver refused the launch");
+      passed_over(captured.kernel, "the driver refused the launch");
       return;
     }
     const RelaxedCapture relaxed(driver_->api());
@@ -254,9 +255,19 @@ void LaunchCapture::around(const DriverCall& call, CuFunction function, const Sh
     const auto found = kernels_.find(function);
     return found == kernels_.end() ? std::nullopt : std::optional(found->second);
   }();
-  if (!kernel) return;
+  if (!kernel) {
+    note_unknown(function);
+    return;
+  }
   if (!wanted(*kernel)) return;
   const RelaxedCapture relaxed(driver_->api());
+  int becomes_node = 0;
+  const DriverApi& api = driver_->api();
+  if (api.cuStreamIsCapturing != nullptr &&
+      api.cuStreamIsCapturing(shape.stream, &becomes_node) == cu_success && becomes_node != 0) {
+    passed_over(kernel->name, "it becomes a node of a graph: what that runs on is not known yet");
+    return;
+  }
   auto captured = before(*kernel, shape);
   if (captured) {
     under_way = std::move(*captured);
@@ -272,8 +283,24 @@ bool LaunchCapture::wanted(const Kernel& kernel) {
     log_.add(CaptureLog::Kind::launched, kernel.name);
   }
   if (!is_named(kernel.name)) return false;
-  const std::uint64_t before = seen_[kernel.name]++;
-  return before >= plan_.skip && before - plan_.skip < plan_.launches;
+  Count& count = counts_[kernel.name];
+  if (count.seen++ < plan_.skip || count.chosen == plan_.launches) return false;
+  ++count.chosen;
+  return true;
+}
+
+// Found by a way that is not watched, as by the enumeration of a library's kernels.
+void LaunchCapture::note_unknown(CuFunction function) {
+  const DriverApi& api = driver_->api();
+  const char* name = nullptr;
+  const bool named =
+      (api.cuFuncGetName != nullptr && api.cuFuncGetName(&name, function) == cu_success) ||
+      (api.cuKernelGetName != nullptr &&
+       api.cuKernelGetName(&name, reinterpret_cast<CuKernel>(function)) == cu_success);
+  const std::string kernel = named && name != nullptr ? name : "a kernel without a name";
+  if (plan_.kernels.empty() || is_named(kernel)) {
+    left(kernel, "the program did not find it in code that was seen as it was loaded");
+  }
 }
 
 bool LaunchCapture::is_named(const std::string& kernel) const {
@@ -290,11 +317,6 @@ Result<CapturedLaunch> LaunchCapture::before(const Kernel& kernel, const Shape& 
   if (function == nullptr) return missing_capability("its PTX has no such kernel");
   if (shape.clusters) {
     return missing_capability("the launch says how large its clusters are: a launch file cannot");
-  }
-  int capturing = 0;
-  if (api.cuStreamIsCapturing != nullptr &&
-      api.cuStreamIsCapturing(shape.stream, &capturing) == cu_success && capturing != 0) {
-    return missing_capability("it becomes a node of a graph: what that runs on is not known yet");
   }
   DEMARC_CHECK(driver_->check(api.cuCtxSynchronize(), "what runs in front of it does not end"));
   CapturedLaunch captured{kernel.code->module, kernel.name, shape.grid, shape.block,
@@ -413,11 +435,11 @@ Result<void> LaunchCapture::write(const CapturedLaunch& captured) {
   for (int number = 1;; ++number) {
     folder = plan_.folder / fmt::format("{}-{}", name, number);
     if (std::filesystem::exists(folder)) continue;
-    const std::filesystem::path part = folder.string() + ".part";
+    const std::filesystem::path part = folder.string() + capture_part;
     if (::mkdir(part.c_str(), 0755) == 0) break;
     if (errno != EEXIST) return invalid_input("{}: cannot be made", part.string());
   }
-  const std::filesystem::path part = folder.string() + ".part";
+  const std::filesystem::path part = folder.string() + capture_part;
   std::error_code failed;
   auto written = write_captured(captured, part);
   if (written) {
@@ -430,6 +452,12 @@ Result<void> LaunchCapture::write(const CapturedLaunch& captured) {
   }
   log_.add(CaptureLog::Kind::captured, (folder / "launch.json").string());
   return {};
+}
+
+void LaunchCapture::passed_over(const std::string& kernel, const std::string& why) {
+  left(kernel, why);
+  const std::lock_guard lock(mutex_);
+  --counts_[kernel].chosen;
 }
 
 void LaunchCapture::left(const std::string& kernel, const std::string& why) {

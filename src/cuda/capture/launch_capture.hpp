@@ -26,6 +26,8 @@ class LaunchCapture {
 
   // At the entry of a call, and as it leaves. Calls that Demarc makes itself pass.
   void watch(const DriverCall& call);
+  // Launches may have been missed: then the whole capture counts for nothing.
+  void fail(const std::string& why) const { log_.add(CaptureLog::Kind::failed, why); }
 
  private:
   using Handle = const void*;
@@ -67,6 +69,7 @@ class LaunchCapture {
   Result<void> open();
   void around(const DriverCall& call, CuFunction function, const Shape& shape);
   [[nodiscard]] bool wanted(const Kernel& kernel);
+  void note_unknown(CuFunction function);
   [[nodiscard]] bool is_named(const std::string& kernel) const;
   Result<CapturedLaunch> before(const Kernel& kernel, const Shape& shape);
   Result<void> after(CapturedLaunch& captured);
@@ -84,6 +87,8 @@ class LaunchCapture {
   [[nodiscard]] std::optional<Allocation> allocation_at(std::uint64_t address) const;
   [[nodiscard]] Result<std::vector<std::byte>> content_of(const Allocation& allocation) const;
   void left(const std::string& kernel, const std::string& why);
+  // The next launch of the kernel is taken in its place.
+  void passed_over(const std::string& kernel, const std::string& why);
 
   CapturePlan plan_;
   CaptureLog log_;
@@ -91,9 +96,13 @@ class LaunchCapture {
   std::mutex mutex_;  // of what follows
   std::unordered_map<Handle, std::shared_ptr<const Code>> codes_;
   std::unordered_map<Handle, Kernel> kernels_;  // by function, and by kernel of a library
-  std::map<std::string, std::uint64_t> seen_;   // launches of each kernel that is asked for
-  std::set<std::string> launched_;              // names
-  std::set<std::string> told_;                  // lines about what was left
+  struct Count {
+    std::uint64_t seen = 0;
+    std::uint64_t chosen = 0;
+  };
+  std::map<std::string, Count> counts_;  // launches of each kernel that is asked for
+  std::set<std::string> launched_;       // names
+  std::set<std::string> told_;           // lines about what was left
 };
 
 }  // namespace demarc::cuda

@@ -1,5 +1,6 @@
 // Runs a program with the library that takes launches out of it, and sums up what was taken.
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
@@ -12,6 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr const char* capture_library = "libdemarc_capture.so";
+constexpr const char* injection_variable = "CUDA_INJECTION64_PATH";
 
 Result<std::string> find_capture_library(const std::string& wanted) {
   std::error_code ignored;
@@ -23,6 +25,29 @@ Result<std::string> find_capture_library(const std::string& wanted) {
   if (!found.empty()) return found;
   return missing_capability("{} was not found beside {}; build it, or name it with --library",
                             capture_library, program_folder().string());
+}
+
+// One tool at a time is loaded by the driver.
+Result<void> refuse_beside_another_tool() {
+  const char* other = std::getenv(injection_variable);
+  if (other == nullptr || *other == '\0') return {};
+  return invalid_input(
+      "{} is set to {}: the driver loads one tool into a program, and demarc capture is one; "
+      "unset it",
+      injection_variable, other);
+}
+
+// What a program was writing as it ended.
+void remove_parts(const fs::path& folder, CaptureOutcome& outcome) {
+  std::error_code ignored;
+  std::vector<fs::path> parts;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    if (entry.path().extension() == capture_part) parts.push_back(entry.path());
+  }
+  for (const fs::path& part : parts) {
+    fs::remove_all(part, ignored);
+    outcome.left.push_back(part.stem().string() + ": the program ended while it was taken");
+  }
 }
 
 Result<void> make_capture_folder(const fs::path& folder) {
@@ -38,17 +63,22 @@ Result<void> make_capture_folder(const fs::path& folder) {
 Result<CaptureOutcome> run_capture(const CapturePlan& plan) {
   if (plan.command.empty()) return invalid_input("no command was given: demarc capture ... -- CMD");
   if (plan.launches == 0) return invalid_input("--launches 0: at least one was expected");
+  DEMARC_CHECK(refuse_beside_another_tool());
   DEMARC_TRY(const std::string library, find_capture_library(plan.library));
   DEMARC_CHECK(make_capture_folder(plan.folder));
   const CaptureLog log(plan.folder);
   ProcessOptions options;
   options.own_group = false;
   options.input = options.output = ChildStream::inherited;
-  options.set = {{"CUDA_INJECTION64_PATH", library}, {capture_variable, order_text(plan)}};
+  options.set = {{injection_variable, library}, {capture_variable, order_text(plan)}};
   const auto ended = run_process(plan.command, options);
   const auto lines = log.lines();
   log.remove();
-  if (!ended) return tl::unexpected(ended.error());
+  if (!ended) {
+    std::error_code ignored;
+    fs::remove(plan.folder, ignored);
+    return tl::unexpected(ended.error());
+  }
   CaptureOutcome outcome;
   outcome.exit_code = ended->exit_code;
   for (const CaptureLog::Line& line : lines) {
@@ -63,6 +93,7 @@ Result<CaptureOutcome> run_capture(const CapturePlan& plan) {
       outcome.launched.push_back(line.text);
     }
   }
+  remove_parts(plan.folder, outcome);
   return outcome;
 }
 

@@ -4,8 +4,9 @@
 // gives no partition.
 #include <dlfcn.h>
 
+#include <cstdio>
 #include <cstdlib>
-#include <string>
+#include <utility>
 
 #include "capture/launch_capture.hpp"
 #include "demarc/cuda/callback_table.hpp"
@@ -14,7 +15,6 @@
 namespace {
 
 using demarc::cuda::CallbackTable;
-using demarc::cuda::CaptureLog;
 using demarc::cuda::LaunchCapture;
 
 LaunchCapture* capture = nullptr;
@@ -26,7 +26,11 @@ void* loaded_driver() {
 
 void on_call(void* /*user*/, int /*domain*/, int /*id*/, const void* params) {
   const auto call = demarc::cuda::DriverCall::read(params);
-  if (call) capture->watch(*call);
+  if (call) {
+    capture->watch(*call);
+  } else {
+    capture->fail("a call of the driver whose callback has other parameters than known");
+  }
 }
 
 demarc::Result<void> begin() {
@@ -48,10 +52,12 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   const char* order = std::getenv(demarc::cuda::capture_variable);
   if (order == nullptr || capture != nullptr) return 1;
   auto plan = demarc::cuda::read_order(order);
-  if (!plan) return 1;
-  const CaptureLog log(plan->folder);
+  if (!plan) {
+    std::fprintf(stderr, "demarc capture: %s\n", plan.error().message.c_str());
+    return 1;
+  }
   // For ever: launches may come from the destructors of others.
   capture = new LaunchCapture(std::move(*plan));
-  if (auto begun = begin(); !begun) log.add(CaptureLog::Kind::failed, begun.error().message);
+  if (auto begun = begin(); !begun) capture->fail(begun.error().message);
   return 1;
 }

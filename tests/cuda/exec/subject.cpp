@@ -112,6 +112,12 @@ bool do_step(const std::string& step) {
     note("count " + counted());
   } else if (name == "count-by") {
     note("count by " + std::to_string(counted_by(static_cast<unsigned>(number))));
+  } else if (name == "count-for-a-newer-card") {
+    note("count " + std::to_string(counted_for_a_newer_card()));
+  } else if (name == "count-unseen") {
+    note("count " + std::to_string(counted_unseen()));
+  } else if (name == "keep") {
+    note("keep " + std::to_string(kept()));
   } else if (name == "follow") {
     note("follow " + followed());
   } else if (name == "count-as-compiled-by") {

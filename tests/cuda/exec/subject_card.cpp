@@ -54,13 +54,30 @@ void load_managed() {
        std::to_string(call("cuModuleLoadData", &module, static_cast<const void*>(text.c_str()))));
 }
 
-static void* idle_kernel() {
+static void* loaded_module(const char* text) {
   void* module = nullptr;
-  void* function = nullptr;
   call("cuCtxSetCurrent", context);
-  if (call("cuModuleLoadData", &module, static_cast<const void*>(idle_module)) != 0) return nullptr;
-  call("cuModuleGetFunction", &function, module, "demarc_idle");
+  call("cuModuleLoadData", &module, static_cast<const void*>(text));
+  return module;
+}
+
+static void* kernel_of(void* module, const char* name) {
+  void* function = nullptr;
+  if (module != nullptr) call("cuModuleGetFunction", &function, module, name);
   return function;
+}
+
+static void* idle_kernel() {
+  return kernel_of(loaded_module(idle_module), "demarc_idle");
+}
+
+// 64 threads on as many words of the card's memory.
+static int launch_on_words(void* function) {
+  unsigned long long memory = 0;
+  call("cuMemAlloc_v2", &memory, 64 * sizeof(unsigned));
+  void* arguments[] = {&memory};
+  return call("cuLaunchKernel", function, 1U, 1U, 1U, 64U, 1U, 1U, 0U, static_cast<void*>(nullptr),
+              static_cast<void**>(arguments), static_cast<void**>(nullptr));
 }
 
 void launch_cluster(unsigned blocks) {
@@ -148,20 +165,25 @@ std::string counted(const char* image) {
 }
 
 int counted_by(unsigned added) {
-  unsigned long long memory = 0;
   unsigned long long variable = 0;
   std::size_t bytes = 0;
-  void* module = nullptr;
-  void* function = nullptr;
-  call("cuCtxSetCurrent", context);
-  call("cuMemAlloc_v2", &memory, 64 * sizeof(unsigned));
-  call("cuModuleLoadData", &module, static_cast<const void*>(counting_module));
-  call("cuModuleGetFunction", &function, module, "count");
+  void* module = loaded_module(counting_module);
   call("cuModuleGetGlobal_v2", &variable, &bytes, module, "added");
   call("cuMemcpyHtoD_v2", variable, static_cast<const void*>(&added), bytes);
-  void* arguments[] = {&memory};
-  return call("cuLaunchKernel", function, 1U, 1U, 1U, 64U, 1U, 1U, 0U, static_cast<void*>(nullptr),
-              static_cast<void**>(arguments), static_cast<void**>(nullptr));
+  return launch_on_words(kernel_of(module, "count"));
+}
+
+int counted_for_a_newer_card() {
+  std::string text = counting_module;
+  text.replace(text.find("sm_90"), 5, "sm_100");
+  return launch_on_words(kernel_of(loaded_module(text.c_str()), "count"));
+}
+
+int counted_unseen() {
+  void* module = loaded_module(counting_module);
+  const auto find = reinterpret_cast<void* (*)(void*, const char*)>(
+      ::dlsym(::dlopen(driver_path.c_str(), RTLD_NOW), "fake_function"));
+  return launch_on_words(find(module, "count"));
 }
 
 // Adds 1 to the words behind the address that lies in memory, whose address lies in a structure.
@@ -280,6 +302,10 @@ constexpr const char* keeping_module = R"(.version 8.0
   ret;
 }
 )";
+
+int kept() {
+  return launch_on_words(kernel_of(loaded_module(keeping_module), "keep"));
+}
 
 std::string replayed() {
   constexpr std::size_t count = 1024;

@@ -36,6 +36,9 @@ std::string counted(const char* image = nullptr);
 std::string counted_as_compiled_by(const std::string& path);
 // A launch of that kernel after the program has set what it adds.
 int counted_by(unsigned added);
+// The same of a module for a card that this one is not, and of a kernel that no call has shown.
+int counted_for_a_newer_card();
+int counted_unseen();
 // A kernel that finds its memory through a structure and through other memory.
 std::string followed();
 // A launch of that kernel on pinned memory of the host.
@@ -44,6 +47,8 @@ int counted_in_host_memory();
 int find_spilling();
 // A graph of a kernel with local variables, twice.
 std::string replayed();
+// That kernel, launched.
+int kept();
 // What libdemarc_preload.so says of this program, in one line.
 std::string tenant_report();
 // Where all colours lie: the window's address, which is known, times the number of the two colours.

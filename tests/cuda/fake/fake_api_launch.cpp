@@ -148,6 +148,12 @@ FAKE CuResult cuModuleGetFunction(CuFunction* function, CuModule module, const c
       23, "cuModuleGetFunction", [&] { return find_function(*function, module, name); }, function,
       module, name);
 }
+// A way to a kernel that no callback tells of.
+FAKE CuFunction fake_function(CuModule module, const char* name) {
+  CuFunction function = nullptr;
+  find_function(function, module, name);
+  return function;
+}
 FAKE CuResult cuLibraryGetKernel(CuKernel* kernel, CuLibrary library, const char* name) {
   return told(
       681, "cuLibraryGetKernel",
