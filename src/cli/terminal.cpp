@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -71,7 +72,7 @@ Progress terminal_progress() {
 
 std::function<void(const std::string& line)> tell_of(std::string verb) {
   return [verb = std::move(verb)](const std::string& line) {
-    if (!quiet()) fmt::print(stderr, "demarc {}: {}\n", verb, line);
+    fmt::print(stderr, "demarc {}: {}\n", verb, line);
   };
 }
 
@@ -81,9 +82,13 @@ std::string colored(int file, std::string text) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
     const std::string_view rest = std::string_view(text).substr(at);
-    const auto* const found =
-        std::find_if(std::begin(colored_words), std::end(colored_words),
-                     [&](const ColoredWord& one) { return rest.starts_with(one.word); });
+    const auto in_word = [&](std::size_t place) {
+      return place < text.size() && std::isalpha(static_cast<unsigned char>(text[place])) != 0;
+    };
+    const auto* const found = std::find_if(
+        std::begin(colored_words), std::end(colored_words), [&](const ColoredWord& one) {
+          return rest.starts_with(one.word) && !in_word(at - 1) && !in_word(at + one.word.size());
+        });
     if (found == std::end(colored_words)) {
       out += text[at++];
       continue;

@@ -150,8 +150,9 @@ std::string study_text(const StudyResult& result, TextDetail detail) {
     out += "\n" + forecast_text(result.forecast);
   if (detail != TextDetail::results) {
     for (const std::string& note : result.device.notes) out += fmt::format("note: {}\n", note);
-    for (const std::string& remark : remarks_of(result)) out += fmt::format("note: {}\n", remark);
   }
+  // What is in doubt of a cell belongs to its figure.
+  for (const std::string& remark : remarks_of(result)) out += fmt::format("note: {}\n", remark);
   if (detail == TextDetail::everything) {
     for (const std::string& model : result.device.model) out += fmt::format("\n{}\n", model);
   }

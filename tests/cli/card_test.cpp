@@ -159,6 +159,8 @@ TEST_F(Program, ExecPassesTheExitCodeOnOnlyIfWhatRanWasConfined) {
   EXPECT_EQ(kept_off.exit_code, 3);
   EXPECT_THAT(kept_off.err, testing::HasSubstr("demarc exec: process "));
   EXPECT_THAT(kept_off.err, testing::HasSubstr("KEPT OFF GPU fafafafa-"));
+  dropped.insert(dropped.begin() + 1, "-q");
+  EXPECT_THAT(run_demarc(dropped).err, testing::HasSubstr("KEPT OFF GPU fafafafa-"));
   const auto missing = run_demarc({"exec", "--sms", "2", "--", "/no/such/program"});
   EXPECT_EQ(missing.exit_code, 1);
   EXPECT_THAT(missing.err, HasSubstr("/no/such/program: cannot be started: No such file"));

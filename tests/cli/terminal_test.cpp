@@ -125,6 +125,16 @@ TEST(Terminal, outcomes_have_colours_unless_somebody_wants_none) {
   ::unsetenv("NO_COLOR");
 }
 
+TEST(Terminal, a_word_in_another_has_no_colour) {
+  const std::string victim = (fresh_folder("terminal_words") / "THRESHOLD").string();
+  ASSERT_TRUE(write_file(victim, "kernel threads=64\nblock\nwarp\nload +3 0x0/15\n"));
+  const std::string shown = at_a_terminal({"isolate", "--device", "sim:gtx1080", "--modes", "mask",
+                                           "--aggressors", "va", "--victims", "stream:" + victim},
+                                          STDOUT_FILENO);
+  EXPECT_THAT(shown, HasSubstr("THRESHOLD"));
+  EXPECT_EQ(shown.find("\x1b[32m"), std::string::npos) << shown;
+}
+
 // The command of the result's context, also where its last word is empty.
 TEST(Terminal, the_command_line_is_told_as_it_was_given) {
   const Outcome outcome =

@@ -114,7 +114,7 @@ inline constexpr double holds_below = 10;
 [[nodiscard]] std::vector<std::string> remarks_of(const StudyResult& result);
 
 enum class TextDetail {
-  results,     // the recommendation, the tables and the errors
+  results,     // the recommendation, the tables, what is in doubt of them, and the errors
   usual,       // and what the columns mean, the forecast and the notes
   everything,  // and the parameters of the model that answered
 };
