@@ -8,6 +8,7 @@
 #include "demarc/workload/load.hpp"
 #include "help.hpp"
 #include "translate_commands.hpp"
+#include "translate_measure.hpp"
 
 namespace demarc::cli {
 namespace {
@@ -27,6 +28,8 @@ struct TranslateOptions {
   bool list_settings = false;
   bool print_device = false;
   bool splits = false;
+  MeasureRequest measure;
+  bool measure_only = false;
   std::string timeline;
   std::string html;
   std::string output;
@@ -56,16 +59,7 @@ std::string settings_list() {
   return text;
 }
 
-// The application of --launch or --stream.
-Result<std::unique_ptr<translation::Application>> outside_application(
-    const TranslateOptions& options, const translation::Settings& settings) {
-  translation::StreamOptions stream;
-  stream.page_bytes = settings.page_bytes;
-  if (!options.stream.empty()) {
-    stream.name = options.stream;
-    DEMARC_TRY(const auto packed, sim::memory::read_access_stream(options.stream));
-    return translation::application_of_stream(*packed, stream);
-  }
+Result<workload::LoadedLaunch> load_launch(const TranslateOptions& options) {
   workload::LaunchRequest request;
   request.launch_file = options.launch;
   request.options.scale = options.scale;
@@ -76,10 +70,31 @@ Result<std::unique_ptr<translation::Application>> outside_application(
     DEMARC_TRY(request.options.parameters[parameter.substr(0, equals)],
                parse_i64(parameter.substr(equals + 1), "--param " + parameter));
   }
-  DEMARC_TRY(const workload::LoadedLaunch loaded, workload::load_launch(request));
+  return workload::load_launch(request);
+}
+
+Result<std::unique_ptr<translation::Application>> application_of(
+    const TranslateOptions& options, const translation::Settings& settings,
+    const workload::LoadedLaunch& loaded) {
+  translation::StreamOptions stream;
+  stream.page_bytes = settings.page_bytes;
   DEMARC_TRY(const ptx::Module module, ptx::parse_whole(loaded.ptx, loaded.ptx_name));
   stream.name = loaded.launch.name.empty() ? options.launch : loaded.launch.name;
   return translation::application_of_launch(module, loaded.launch, stream, options.threads);
+}
+
+// The application of --launch or --stream.
+Result<std::unique_ptr<translation::Application>> outside_application(
+    const TranslateOptions& options, const translation::Settings& settings) {
+  translation::StreamOptions stream;
+  stream.page_bytes = settings.page_bytes;
+  if (!options.stream.empty()) {
+    stream.name = options.stream;
+    DEMARC_TRY(const auto packed, sim::memory::read_access_stream(options.stream));
+    return translation::application_of_stream(*packed, stream);
+  }
+  DEMARC_TRY(const workload::LoadedLaunch loaded, load_launch(options));
+  return application_of(options, settings, loaded);
 }
 
 Result<void> check_options(const TranslateOptions& options) {
@@ -91,6 +106,17 @@ Result<void> check_options(const TranslateOptions& options) {
   if (!options.timeline.empty() && sources == 0) {
     return invalid_input(
         "--timeline shows one application: name it with --app, --launch or --stream");
+  }
+  if (options.measure.cards.empty() && options.measure_only) {
+    return invalid_input("--measure-only belongs to --measure");
+  }
+  if (!options.measure.cards.empty()) {
+    if (options.launch.empty()) {
+      return invalid_input("--measure runs a launch on real cards: name it with --launch");
+    }
+    if (!options.timeline.empty() || !options.html.empty()) {
+      return invalid_input("--measure writes no --timeline and no --html");
+    }
   }
   if (!options.splits) return {};
   if (!options.launch.empty() || !options.stream.empty() || !options.timeline.empty())
@@ -126,6 +152,24 @@ Result<void> translate_splits(const TranslateOptions& options,
       [&] { return translation::splits_text(splits); });
 }
 
+Result<void> translate_measured(const TranslateOptions& options,
+                                const translation::Settings& settings,
+                                const std::vector<translation::Architecture>& architectures) {
+  DEMARC_TRY(const auto cards, cards_of(options.measure, settings));
+  DEMARC_TRY(const workload::LoadedLaunch loaded, load_launch(options));
+  DEMARC_TRY(const auto application, application_of(options, settings, loaded));
+  DEMARC_TRY(const MeasuredSplit measured,
+             measure_split(cards, options.measure, settings, loaded, *application));
+  translation::Comparison simulated{settings, {}, {}};
+  if (!options.measure_only) {
+    DEMARC_TRY(simulated, translation::compare_application(settings, *application, architectures,
+                                                           options.threads, terminal_progress()));
+  }
+  return emit_result(
+      options.json, options.output, [&] { return measured_json(measured, simulated); },
+      [&] { return measured_text(measured, simulated); });
+}
+
 Result<void> translate(const TranslateOptions& options) {
   if (options.list_settings) return emit("", settings_list());
   DEMARC_CHECK(check_options(options));
@@ -134,6 +178,7 @@ Result<void> translate(const TranslateOptions& options) {
     return emit(options.output, translation::machine_json(settings, "as printed by demarc"));
   DEMARC_TRY(const auto architectures, architectures_of(options.architecture));
   if (options.splits) return translate_splits(options, settings, architectures);
+  if (!options.measure.cards.empty()) return translate_measured(options, settings, architectures);
   translation::Comparison comparison;
   std::vector<translation::Timeline> timelines;
   if (options.launch.empty() && options.stream.empty() && options.timeline.empty()) {
@@ -177,10 +222,20 @@ std::function<Result<void>()> declare_translate(CLI::App& app) {
          "--stream", options->stream,
          "access stream or trace of demarc emulate, in place of --app (docs/translation.md)")
       ->option_text("FILE");
+  app.add_option("--measure", options->measure.cards,
+                 "also run --launch on these real GPUs, as many as the machine has, with pages "
+                 "where the simulation has them")
+      ->delimiter(',')
+      ->option_text("cuda:0,cuda:1");
+  app.add_option("--runs", options->measure.runs,
+                 "runs of --measure, of which the median is shown");
+  app.add_flag("--measure-only", options->measure_only,
+               "of --measure: simulate nothing, measure alone");
   options->machine.declare(app);
   app.add_option("--threads", options->threads,
                  "runs at a time; 0 means all cores; the results do not depend on it");
-  add_json(app, options->json, "the table", {"demarc.translate/1", "demarc.translate.splits/1"});
+  add_json(app, options->json, "the table",
+           {"demarc.translate/1", "demarc.translate.splits/1", "demarc.translate.measured/1"});
   add_output(
       app, "--timeline", options->timeline,
       "write a Perfetto trace of one application to this file (at most 1024 points per curve)");
@@ -194,7 +249,8 @@ std::function<Result<void>()> declare_translate(CLI::App& app) {
   app.add_flag("--print-device", options->print_device,
                "print the machine of these options as a file for --device");
   group_options(app, "Work",
-                {"--app", "--launch", "--scale", "--param", "--stream", "--arch", "--splits"});
+                {"--app", "--launch", "--scale", "--param", "--stream", "--arch", "--splits",
+                 "--measure", "--runs", "--measure-only"});
   group_options(app, "Machine", {"--list-settings", "--print-device"});
   const TranslateCommand study = declare_translate_study(app);
   return [options, study]() -> Result<void> {

@@ -1,6 +1,7 @@
 // Options of demarc translate and its study that name the simulated machine and the applications.
 #include <algorithm>
 
+#include "demarc/base/text.hpp"
 #include "demarc/sim/translation/application.hpp"
 #include "help.hpp"
 #include "translate_commands.hpp"
@@ -11,12 +12,15 @@ namespace translation = sim::translation;
 
 void MachineOptions::declare(CLI::App& app) {
   app.add_option("--device", device_,
-                 "machine description (docs/translation.md); translate --print-device writes one")
-      ->option_text("sim:FILE.json");
+                 fmt::format("machine: sim:NAME of {}, or a file (docs/translation.md), which "
+                             "translate --print-device writes",
+                             joined(translation::builtin_machine_names(), ", ")))
+      ->option_text("sim:NAME");
   const char* meanings[] = {
       "number of GPUs, 1 to 64 (default: 4)",
       "how work-groups are dealt out: roundrobin, contiguous, dim0 or native (default: roundrobin)",
-      "where a page lies: first-touch, first-walk, interleaved, contiguous (default: first-touch)",
+      "where a page lies: first-touch, first-walk, interleaved, contiguous, far (default: "
+      "first-touch)",
       "how a page of another GPU is used: lines (of its L2) or migration (default: lines)"};
   const char* values[] = {"N", "HOW", "WHERE", "HOW"};
   for (std::size_t i = 0; i < named_.size(); ++i) {
@@ -43,10 +47,10 @@ Result<translation::Settings> MachineOptions::settings() const {
   translation::Settings settings;
   if (!device_.empty()) {
     if (!device_.starts_with("sim:")) {
-      return invalid_input("--device {}: sim:FILE.json was expected, a machine description",
+      return invalid_input("--device {}: sim:NAME or sim:FILE.json was expected, a machine",
                            device_);
     }
-    DEMARC_TRY(settings, translation::read_machine(device_.substr(4)));
+    DEMARC_TRY(settings, translation::find_machine(device_.substr(4)));
   }
   for (const auto& [name, value] : named_) {
     if (value.empty()) continue;

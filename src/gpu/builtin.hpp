@@ -1,16 +1,12 @@
-// The texts of devices/*.json, put into the library by src/gpu/CMakeLists.txt.
+// The texts of devices/*.json.
 #pragma once
 
 #include <span>
-#include <string_view>
+
+#include "demarc/base/named_text.hpp"
 
 namespace demarc::gpu {
 
-struct BuiltinDevice {
-  std::string_view name;
-  std::string_view text;
-};
-
-[[nodiscard]] std::span<const BuiltinDevice> builtin_devices();
+[[nodiscard]] std::span<const NamedText> builtin_devices();
 
 }  // namespace demarc::gpu

@@ -8,7 +8,7 @@ namespace demarc::gpu {
 
 std::vector<std::string> builtin_device_names() {
   std::vector<std::string> names;
-  for (const BuiltinDevice& device : builtin_devices()) names.emplace_back(device.name);
+  for (const NamedText& device : builtin_devices()) names.emplace_back(device.name);
   return names;
 }
 
@@ -16,7 +16,7 @@ Result<Device> find_device(std::string_view name) {
   if (name.find('/') != std::string_view::npos || name.ends_with(".json")) {
     return read_device(std::filesystem::path(name));
   }
-  for (const BuiltinDevice& device : builtin_devices()) {
+  for (const NamedText& device : builtin_devices()) {
     if (device.name == name) return parse_device(device.text, fmt::format("{}.json", name));
   }
   return invalid_input("there is no device '{}'; known are {}, or give a file ending in .json",

@@ -182,7 +182,7 @@ TEST(TranslateVerb, a_machine_it_prints_is_one_it_reads) {
       write_file(file, R"({"schema": "demarc.translate.machine/1", "settings": {"gpus": 0}})"));
   expect_refused({"translate", "--device", "sim:" + file},
                  file + ": settings.gpus: gpus: 0 is not within 1..64");
-  expect_refused({"translate", "--device", "h100"}, "--device h100: sim:FILE.json was expected");
+  expect_refused({"translate", "--device", "h100"}, "--device h100: sim:NAME or sim:FILE.json was expected");
   expect_refused({"translate", "--device", "sim:/no/such.json"}, "/no/such.json");
 }
 
@@ -257,6 +257,91 @@ TEST(TranslateVerb, its_help_says_how_to_begin) {
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_THAT(outcome.out, HasSubstr("Example: demarc translate --app KM,ST --set megabytes=16"));
   EXPECT_THAT(outcome.out, HasSubstr("study"));
+}
+
+// Two cards of the stand-in run the launch, whose outputs its reference checks.
+class TranslateMeasured : public testing::Test {
+ protected:
+  void SetUp() override {
+    ::setenv("DEMARC_LIBCUDA", (test::build_dir() / "libdemarc_fake_libcuda.so").c_str(), 1);
+    ::setenv("DEMARC_FAKE_DEVICES", "2", 1);
+  }
+  void TearDown() override {
+    ::unsetenv("DEMARC_LIBCUDA");
+    ::unsetenv("DEMARC_FAKE_DEVICES");
+  }
+  [[nodiscard]] static std::vector<std::string> measured(const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"translate", "--device",         "sim:h200-x2",
+                                       "--launch",  "bundled:stencil9", "--param",
+                                       "rows=512",  "--param",          "columns=512"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+};
+
+TEST_F(TranslateMeasured, sets_times_of_cards_beside_simulated_ones) {
+  const auto outcome =
+      run_demarc(measured({"--measure", "cuda:0,cuda:1", "--runs", "3", "--json"}));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  EXPECT_EQ(json["schema"], "demarc.translate.measured/1");
+  EXPECT_EQ(json["name"], "stencil9");
+  EXPECT_EQ(json["check"], "passed");
+  EXPECT_EQ(json["cards"], Json::parse(R"(["Fake GPU", "Fake GPU"])"));
+  EXPECT_EQ(json["pages"].size(), 2U);
+  EXPECT_EQ(json["measured"]["kernels"].size(), 2U);
+  EXPECT_EQ(json["measured"]["kernels"][0]["milliseconds"].size(), 2U);
+  const double time = json["measured"]["milliseconds"];
+  EXPECT_GT(time, 0);
+  EXPECT_LE(json["measured"]["fastest"].get<double>(), time);
+  EXPECT_GE(json["measured"]["slowest"].get<double>(), time);
+  const double simulated = json["simulated"]["distributed"]["milliseconds"];
+  EXPECT_NEAR(json["simulated"]["distributed"]["off_percent"].get<double>(),
+              (simulated / time - 1) * 100, 1e-6);
+  EXPECT_TRUE(json["simulated"].contains("centralised"));
+  EXPECT_EQ(json["settings"]["gpus"], "2");
+}
+
+TEST_F(TranslateMeasured, pages_lie_where_the_simulation_has_them) {
+  const auto pages = [&](const char* placement) {
+    const auto outcome =
+        run_demarc(measured({"--measure", "cuda:0,cuda:1", "--measure-only", "--param", "rows=1024",
+                             "--param", "columns=1024", "--placement", placement, "--json"}));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return Json::parse(outcome.out)["pages"];
+  };
+  const Json near = pages("first-touch");
+  const Json far = pages("far");
+  EXPECT_EQ(near[0].get<int>() + near[1].get<int>(), 5);
+  EXPECT_EQ(near[0], far[1]);
+  EXPECT_EQ(near[1], far[0]);
+}
+
+TEST_F(TranslateMeasured, alone_simulates_nothing) {
+  const auto outcome = run_demarc(measured({"--measure", "cuda:0,cuda:1", "--measure-only"}));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("stencil9 on Fake GPU, Fake GPU"));
+  EXPECT_THAT(outcome.out, HasSubstr("measured "));
+  EXPECT_THAT(outcome.out, HasSubstr("the outputs meet the reference"));
+  EXPECT_EQ(outcome.out.find("simulated"), std::string::npos);
+}
+
+TEST_F(TranslateMeasured, refuses_what_cannot_be_measured) {
+  expect_refused(measured({"--measure", "cuda:0"}),
+                 "1 cards, but the simulated machine has 2 GPUs");
+  expect_refused(measured({"--measure", "cuda:0,cuda:0"}), "cuda:0 stands there twice");
+  expect_refused(measured({"--measure", "cuda:0,sim:h200"}), "real GPUs were expected");
+  expect_refused(measured({"--measure", "cuda:0,cuda:1", "--runs", "0"}),
+                 "--runs 0: at least one run was expected");
+  expect_refused(measured({"--measure", "cuda:0,cuda:1", "--split", "roundrobin"}),
+                 "give --split contiguous");
+  expect_refused(measured({"--measure", "cuda:0,cuda:1", "--timeline", "t.json"}),
+                 "--measure writes no --timeline and no --html");
+  expect_refused(measured({"--measure-only"}), "--measure-only belongs to --measure");
+  expect_refused({"translate", "--app", "RL", "--measure", "cuda:0"}, "name it with --launch");
+  expect_refused(
+      measured({"--measure", "cuda:0,cuda:1", "--set", "gmmu_fill=any", "--remote", "migration"}),
+      "give --remote lines");
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
-// Memory of one card, in physical pieces of one size, under one range of addresses of another or of
-// the same card: what reaches of TLBs are measured on.
+// Memory of cards, in physical pieces of one size, under one range of addresses: of one card for
+// another or for itself, which reaches of TLBs are measured on; of several for all of them, where a
+// launch is split over cards.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "demarc/cuda/memory.hpp"
@@ -16,11 +18,19 @@ class MappedPieces {
   // does not reach the memory of `owner`, or without virtual memory management.
   static Result<MappedPieces> create(GpuPointer gpu, GpuPointer owner, std::uint64_t piece_bytes,
                                      std::uint64_t count);
+  // Piece i is memory of the card gpus[owners[i]]; all of them reach it. Errors as above.
+  static Result<MappedPieces> create(const std::vector<GpuPointer>& gpus,
+                                     std::span<const std::uint32_t> owners,
+                                     std::uint64_t piece_bytes);
 
   [[nodiscard]] DevicePointer address() const { return range_.address(); }
   [[nodiscard]] std::uint64_t bytes() const { return range_.bytes(); }
 
  private:
+  // Without access yet.
+  template <class OwnerOf>
+  static Result<MappedPieces> map_pieces(GpuPointer gpu, std::uint64_t piece_bytes,
+                                         std::uint64_t count, OwnerOf owner_of);
   MappedPieces(std::vector<PhysicalMemory> memory, AddressRange range)
       : memory_(std::move(memory)), range_(std::move(range)) {}
   std::vector<PhysicalMemory> memory_;

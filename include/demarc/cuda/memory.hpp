@@ -122,6 +122,9 @@ class AddressRange {
   enum class Access { read, read_write };
   [[nodiscard]] Result<void> allow(std::size_t offset, std::size_t bytes,
                                    Access access = Access::read_write) const;
+  // The same for another card.
+  [[nodiscard]] Result<void> allow_for(const Gpu& gpu, std::size_t offset, std::size_t bytes,
+                                       Access access = Access::read_write) const;
 
  private:
   struct Piece {

@@ -39,6 +39,32 @@ Result<void> check_host_atomics(const Gpu& gpu) {
                             gpu.name(), gpu.index());
 }
 
+namespace {
+
+Result<void> check_piece_size(const Gpu& owner, std::uint64_t piece_bytes) {
+  DEMARC_TRY(const std::size_t least, PhysicalMemory::granularity(owner));
+  if (piece_bytes % least == 0) return {};
+  return missing_capability("{}: the driver maps no pieces of {} KiB, but multiples of {} KiB",
+                            owner.name(), piece_bytes >> 10U, least >> 10U);
+}
+
+}  // namespace
+
+template <class OwnerOf>
+Result<MappedPieces> MappedPieces::map_pieces(GpuPointer gpu, std::uint64_t piece_bytes,
+                                              std::uint64_t count, OwnerOf owner_of) {
+  std::vector<PhysicalMemory> memory;
+  memory.reserve(count);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    DEMARC_TRY(PhysicalMemory piece, PhysicalMemory::create(owner_of(i), piece_bytes));
+    memory.push_back(std::move(piece));
+  }
+  DEMARC_TRY(AddressRange range,
+             AddressRange::reserve(std::move(gpu), piece_bytes * count, piece_bytes));
+  for (std::uint64_t i = 0; i < count; ++i) DEMARC_CHECK(range.map(i * piece_bytes, memory[i]));
+  return MappedPieces(std::move(memory), std::move(range));
+}
+
 Result<MappedPieces> MappedPieces::create(GpuPointer gpu, GpuPointer owner,
                                           std::uint64_t piece_bytes, std::uint64_t count) {
   if (piece_bytes == 0 || count == 0) {
@@ -46,22 +72,30 @@ Result<MappedPieces> MappedPieces::create(GpuPointer gpu, GpuPointer owner,
                          piece_bytes);
   }
   DEMARC_CHECK(check_reach(*gpu, *owner));
-  DEMARC_TRY(const std::size_t least, PhysicalMemory::granularity(*owner));
-  if (piece_bytes % least != 0) {
-    return missing_capability("{}: the driver maps no pieces of {} KiB, but multiples of {} KiB",
-                              owner->name(), piece_bytes >> 10U, least >> 10U);
+  DEMARC_CHECK(check_piece_size(*owner, piece_bytes));
+  DEMARC_TRY(auto mapped, map_pieces(std::move(gpu), piece_bytes, count,
+                                     [&](std::uint64_t) -> const GpuPointer& { return owner; }));
+  DEMARC_CHECK(mapped.range_.allow(0, mapped.bytes()));
+  return mapped;
+}
+
+Result<MappedPieces> MappedPieces::create(const std::vector<GpuPointer>& gpus,
+                                          std::span<const std::uint32_t> owners,
+                                          std::uint64_t piece_bytes) {
+  if (gpus.empty() || owners.empty() || piece_bytes == 0) {
+    return invalid_input("mapping {} pieces of {} bytes for {} cards: there is nothing to map",
+                         owners.size(), piece_bytes, gpus.size());
   }
-  std::vector<PhysicalMemory> memory;
-  memory.reserve(count);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    DEMARC_TRY(PhysicalMemory piece, PhysicalMemory::create(owner, piece_bytes));
-    memory.push_back(std::move(piece));
+  for (const GpuPointer& gpu : gpus) {
+    DEMARC_CHECK(check_piece_size(*gpu, piece_bytes));
+    for (const GpuPointer& other : gpus) DEMARC_CHECK(check_reach(*gpu, *other));
   }
-  const std::uint64_t bytes = piece_bytes * count;
-  DEMARC_TRY(AddressRange range, AddressRange::reserve(std::move(gpu), bytes, piece_bytes));
-  for (std::uint64_t i = 0; i < count; ++i) DEMARC_CHECK(range.map(i * piece_bytes, memory[i]));
-  DEMARC_CHECK(range.allow(0, bytes));
-  return MappedPieces(std::move(memory), std::move(range));
+  DEMARC_TRY(auto mapped, map_pieces(gpus.front(), piece_bytes, owners.size(),
+                                     [&](std::uint64_t i) { return gpus.at(owners[i]); }));
+  for (const GpuPointer& gpu : gpus) {
+    DEMARC_CHECK(mapped.range_.allow_for(*gpu, 0, mapped.bytes()));
+  }
+  return mapped;
 }
 
 }  // namespace demarc::cuda

@@ -250,7 +250,12 @@ Result<void> AddressRange::unmap(std::size_t offset, std::size_t bytes) {
 }
 
 Result<void> AddressRange::allow(std::size_t offset, std::size_t bytes, Access access) const {
-  const CuAccess given{{CuMemoryLocation::device, gpu_->handle()},
+  return allow_for(*gpu_, offset, bytes, access);
+}
+
+Result<void> AddressRange::allow_for(const Gpu& gpu, std::size_t offset, std::size_t bytes,
+                                     Access access) const {
+  const CuAccess given{{CuMemoryLocation::device, gpu.handle()},
                        access == Access::read ? CuAccess::read : CuAccess::read_write};
   return gpu_->check(gpu_->api().cuMemSetAccess(address_ + offset, bytes, &given, 1),
                      "cannot give access to mapped memory");

@@ -4,55 +4,28 @@
 #include <algorithm>
 #include <variant>
 
-#include "demarc/cuda/launch.hpp"
 #include "demarc/cuda/memory.hpp"
+#include "driver/kernel_call.hpp"
 
 namespace demarc::cuda {
 namespace {
-
-constexpr std::uint32_t shared_without_opt_in = 48 * 1024;
-
-LaunchShape shape_of(const gpu::KernelLaunch& kernel) {
-  LaunchShape shape;
-  const auto set = [](std::uint32_t* to, const gpu::Dim3& from) {
-    to[0] = from.x;
-    to[1] = from.y;
-    to[2] = from.z;
-  };
-  set(shape.grid, kernel.grid);
-  set(shape.block, kernel.block);
-  shape.shared_bytes = kernel.dynamic_shared_bytes;
-  return shape;
-}
 
 Result<KernelRun> run_kernel(const Stream& stream, const Module& module,
                              const gpu::KernelLaunch& kernel,
                              const std::vector<std::uint64_t>& addresses,
                              std::chrono::milliseconds limit) {
-  DEMARC_TRY(const Function function, module.function(kernel.kernel));
-  if (kernel.dynamic_shared_bytes > shared_without_opt_in)
-    DEMARC_CHECK(function.set(function_max_dynamic_shared_bytes,
-                              static_cast<int>(kernel.dynamic_shared_bytes)));
-  std::vector<std::vector<std::byte>> arguments;
-  arguments.reserve(kernel.arguments.size());
-  for (const gpu::Argument& argument : kernel.arguments)
-    arguments.push_back(gpu::pack_argument(argument, addresses));
-  std::vector<void*> pointers;
-  pointers.reserve(arguments.size() + 1);
-  for (std::vector<std::byte>& argument : arguments) pointers.push_back(argument.data());
-  pointers.push_back(nullptr);
-
+  DEMARC_TRY(KernelCall call, KernelCall::prepare(module, kernel, addresses));
   KernelRun run;
   run.kernel = kernel.kernel;
-  DEMARC_TRY(const int registers, function.attribute(function_registers));
+  DEMARC_TRY(const int registers, call.function().attribute(function_registers));
   run.registers = static_cast<std::uint32_t>(registers);
   DEMARC_TRY(run.blocks_per_sm,
-             function.blocks_per_sm(static_cast<std::uint32_t>(kernel.block.count()),
-                                    kernel.dynamic_shared_bytes));
+             call.function().blocks_per_sm(static_cast<std::uint32_t>(kernel.block.count()),
+                                           kernel.dynamic_shared_bytes));
   DEMARC_TRY(const Event begin, Event::create(stream.gpu()));
   DEMARC_TRY(const Event end, Event::create(stream.gpu()));
   DEMARC_CHECK(begin.record(stream));
-  DEMARC_CHECK(launch_raw(stream, function, shape_of(kernel), pointers.data()));
+  DEMARC_CHECK(call.launch(stream, shape_of(kernel)));
   DEMARC_CHECK(end.record(stream));
   DEMARC_CHECK(stream.wait(limit));
   DEMARC_TRY(run.milliseconds, end.milliseconds_since(begin));
@@ -94,21 +67,6 @@ class LaunchBuffer {
       : memory_(std::move(memory)) {}
   std::variant<DeviceBuffer, HostBuffer> memory_;
 };
-
-Result<void> set_variables(const GpuPointer& gpu, const Module& module, const gpu::Launch& launch,
-                           const std::vector<std::uint64_t>& addresses) {
-  for (std::size_t i = 0; i < launch.variables.size(); ++i) {
-    const std::string& name = launch.variables[i].name;
-    DEMARC_TRY(const auto place, module.global(name));
-    std::vector<std::byte> content(place.second);
-    DEMARC_CHECK(gpu::fill_variable(launch, i, addresses, content));
-    const std::string what = fmt::format("cannot set the variable '{}'", name);
-    DEMARC_CHECK(
-        gpu->check(gpu->api().cuMemcpyHtoD_v2(place.first, content.data(), content.size()), what));
-    DEMARC_CHECK(gpu->check(gpu->api().cuStreamSynchronize(nullptr), what));
-  }
-  return {};
-}
 
 }  // namespace
 

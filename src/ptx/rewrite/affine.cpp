@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "rewrite/block_index.hpp"
 #include "rewrite/kernel_text.hpp"
 #include "rewrite/marks.hpp"
 #include "rewrite/splice.hpp"
@@ -12,6 +13,7 @@ namespace {
 
 // The barrier that keeps the threads of a persistent block together. Kernels number theirs from 0.
 constexpr int affine_barrier = 15;
+constexpr const char* affine_wanted = "made SM-affine";
 
 constexpr std::string_view affine_parameters = R"(
 	.param .u64 demarc_queue,
@@ -30,9 +32,7 @@ std::string affine_prologue(const Module& module) {
   return fmt::format(R"(
 	.reg .pred %demarc_p<4>;
 	.reg .b32 %demarc_r<16>;
-	.reg .b32 %demarc_ctaid_x, %demarc_ctaid_y, %demarc_ctaid_z;
-	.reg .b32 %demarc_nctaid_x, %demarc_nctaid_y, %demarc_nctaid_z;
-	.reg .b64 %demarc_q<4>;
+{2}	.reg .b64 %demarc_q<4>;
 	.shared .align 4 .b32 demarc_block;
 	ld.param.u64 	%demarc_q0, [demarc_queue];
 	cvta.to.global.u64 	%demarc_q0, %demarc_q0;
@@ -79,22 +79,9 @@ $demarc_taken:
 	ld.shared.u32 	%demarc_r11, [demarc_block];
 	setp.ge.u32 	%demarc_p3, %demarc_r11, %demarc_r4;
 	@%demarc_p3 bra 	$demarc_leave;
-	div.u32 	%demarc_ctaid_z, %demarc_r11, %demarc_r3;
-	rem.u32 	%demarc_r12, %demarc_r11, %demarc_r3;
-	div.u32 	%demarc_ctaid_y, %demarc_r12, %demarc_nctaid_x;
-	rem.u32 	%demarc_ctaid_x, %demarc_r12, %demarc_nctaid_x;
-)",
-                     affine_barrier, barrier_of(module));
-}
-
-bool reads_block_index(const Body& body, const Instruction& instruction) {
-  for (const Operand& operand : body.operands_of(instruction)) {
-    if (operand.kind != OperandKind::special) continue;
-    const auto name = info(static_cast<SpecialRegister>(operand.index)).name;
-    if (name.find("ctaid") != std::string_view::npos) return true;
-    if (name.find("cluster") != std::string_view::npos) return true;
-  }
-  return false;
+{3})",
+                     affine_barrier, barrier_of(module), block_index_registers,
+                     block_index_code("%demarc_r11", "%demarc_r3", "%demarc_r12"));
 }
 
 // A barrier other than the one that the persistent block needs for itself.
@@ -112,23 +99,17 @@ Result<void> check_barriers(const Module& module, const Function& function) {
   for (const Instruction& instruction : function.body.instructions) {
     if (keeps_its_barrier(function.body, instruction)) continue;
     return invalid_input(
-        "{}:{}: '{}' cannot be made SM-affine: persistent blocks use barrier {}; barriers of a "
-        "block with a constant below it can",
-        module.source_name, instruction.line, module.text_of(instruction), affine_barrier);
+        "{}:{}: '{}' cannot be {}: persistent blocks use barrier {}; barriers of a block with a "
+        "constant below it can",
+        module.source_name, instruction.line, module.text_of(instruction), affine_wanted,
+        affine_barrier);
   }
   return {};
 }
 
 Result<void> splice_kernel(const Module& module, const Function& kernel,
                            std::vector<Splice>& splices) {
-  for (const PerformanceDirective& directive : kernel.directives) {
-    if (directive.name.find("cluster") != std::string_view::npos) {
-      return invalid_input(
-          "{}:{}: kernel '{}' uses clusters (.{}), which persistent blocks cannot "
-          "keep",
-          module.source_name, kernel.line, kernel.name, directive.name);
-    }
-  }
+  DEMARC_CHECK(check_no_clusters(module, kernel, "persistent blocks cannot keep"));
   DEMARC_CHECK(check_barriers(module, kernel));
   DEMARC_TRY(const KernelText places, find_kernel_text(module, kernel));
   splices.push_back(added_parameters(kernel, places, affine_parameters));
@@ -139,16 +120,7 @@ Result<void> splice_kernel(const Module& module, const Function& kernel,
     if (instruction.opcode == Opcode::ret || instruction.opcode == Opcode::exit) {
       changed = leave_by_branch(written, "$demarc_next");
     } else if (reads_block_index(kernel.body, instruction)) {
-      for (const char axis : {'x', 'y', 'z'}) {
-        replace_in(changed, fmt::format("%ctaid.{}", axis), fmt::format("%demarc_ctaid_{}", axis));
-        replace_in(changed, fmt::format("%nctaid.{}", axis),
-                   fmt::format("%demarc_nctaid_{}", axis));
-      }
-      if (changed == written) {
-        return invalid_input(
-            "{}:{}: '{}' cannot be made SM-affine; one axis of %ctaid or %nctaid at a time can",
-            module.source_name, instruction.line, written);
-      }
+      DEMARC_TRY(changed, with_other_block_index(module, instruction, affine_wanted));
     } else {
       continue;
     }
@@ -159,14 +131,13 @@ Result<void> splice_kernel(const Module& module, const Function& kernel,
 
 Result<void> check_device_function(const Module& module, const Function& function) {
   DEMARC_CHECK(check_barriers(module, function));
+  DEMARC_CHECK(check_no_block_index(module, function, affine_wanted));
   for (const Instruction& instruction : function.body.instructions) {
-    const bool leaves = instruction.opcode == Opcode::exit;
-    if (leaves || reads_block_index(function.body, instruction)) {
-      return invalid_input(
-          "{}:{}: '{}' in the device function '{}' cannot be made SM-affine; "
-          "inline the function",
-          module.source_name, instruction.line, module.text_of(instruction), function.name);
-    }
+    if (instruction.opcode != Opcode::exit) continue;
+    return invalid_input(
+        "{}:{}: '{}' in the device function '{}' cannot be {}; inline the function",
+        module.source_name, instruction.line, module.text_of(instruction), function.name,
+        affine_wanted);
   }
   return {};
 }
@@ -174,8 +145,9 @@ Result<void> check_device_function(const Module& module, const Function& functio
 }  // namespace
 
 Result<Module> rewrite_affine(const Module& module) {
-  DEMARC_CHECK(check_not_rewritten(module, "made SM-affine",
-                                   {Rewriting::affine, Rewriting::fused, Rewriting::colored}));
+  DEMARC_CHECK(check_not_rewritten(
+      module, affine_wanted,
+      {Rewriting::affine, Rewriting::fused, Rewriting::colored, Rewriting::part}));
   std::vector<Splice> splices;
   for (const Function& function : module.functions) {
     if (!function.has_body) continue;

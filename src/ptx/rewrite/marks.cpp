@@ -17,6 +17,7 @@ constexpr Mark marks[] = {
     {Rewriting::affine, "SM-affine", "demarc_queue"},
     {Rewriting::timed, "timed", "demarc_stamps"},
     {Rewriting::fused, "fused", "demarc_fused"},
+    {Rewriting::part, "split by blocks", "demarc_first_block"},
 };
 
 template <class Range>

@@ -9,7 +9,7 @@
 
 namespace demarc::ptx {
 
-enum class Rewriting { colored, affine, timed, fused };
+enum class Rewriting { colored, affine, timed, fused, part };
 
 // Refuses a module that was rewritten in one of those ways; the message names the function, its
 // line and the name that tells. `wanted` is what the pass would do, as in "made SM-affine".

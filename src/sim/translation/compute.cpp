@@ -88,6 +88,11 @@ void System::dispatch(GpuIndex gpu) {
     return;
   }
   ++g.next_group;
+  if (++g.dispatched < settings_.dispatch_groups) {
+    at<EventKind::dispatch>(now(), gpu);
+    return;
+  }
+  g.dispatched = 0;
   const std::uint32_t further = shape.waves_per_group > 4 ? shape.waves_per_group - 4 : 0;
   at<EventKind::dispatch>(now() + Cycles(settings_.dispatch_cycles + further), gpu);
 }
@@ -144,9 +149,8 @@ void System::wave_next(WaveSlot index) {
     }
     group.at_barrier.clear();
   }
-  // A SIMD works on one wave's vector instruction for four cycles.
   Cycles& simd = cus_[wave.cu].simd_free[wave.simd];
-  simd = std::max(simd, now()) + Cycles(4) * wave.next.alu;
+  simd = std::max(simd, now()) + Cycles(settings_.wave_cycles) * wave.next.alu;
   at<EventKind::wave_issue>(simd, index);
 }
 
@@ -170,7 +174,8 @@ void System::wave_issue(WaveSlot index) {
   access.pending = wave.next.lines;
   access.done = Cycles();
   access.start = std::max(now() + Cycles(settings_.memory_pipeline), cu.port_free);
-  cu.port_free = access.start + Cycles(access.pending);
+  const std::uint32_t slots = std::max(access.pending, settings_.least_lines);
+  cu.port_free = access.start + line_ports_.after(slots + settings_.cu_lines - 1);
   cu.lines_in_flight += access.pending;
   lines_ += access.pending;
   ++wave.accesses;

@@ -1,5 +1,6 @@
 // A translated line: L1 cache of the CU, L2 and DRAM of the GPU that owns it, the links in between.
 #include <algorithm>
+#include <functional>
 
 #include "system.hpp"
 
@@ -33,6 +34,12 @@ void System::access_line(AccessSlot slot, LineNumber line, Cycles when) {
   if (local) {
     miss_l1(cu, {slot, line}, when + 1_cycles);
     return;
+  }
+  if (!store && cached) {
+    // A line that is on its way comes once for all who wait for it.
+    auto [waiting, first] = cu.remote_waiting.try_emplace(line);
+    waiting->second.push_back(slot);
+    if (!first) return;
   }
   ++remote_lines_;
   const std::uint32_t bytes = store ? request_bytes + line_bytes : request_bytes;
@@ -68,16 +75,25 @@ void System::line_returned(GpuIndex index) {
 // A read of this GPU's memory takes a miss register; without a free one it waits in order, while
 // hits pass.
 void System::miss_l1(Cu& cu, const LineWaiter& miss, Cycles when) {
-  const auto free = std::min_element(cu.l1_misses.begin(), cu.l1_misses.end());
-  if (!cu.l1_waiting.empty() || *free > when) {
-    cu.l1_waiting.push_back(miss);
-    if (cu.l1_scheduled) return;
-    cu.l1_scheduled = true;
-    at<EventKind::l1_free>(std::max(*free, now()), CuIndex(&cu - cus_.data()));
+  if (cu.l1_waiting.empty() && cu.l1_misses.front() <= when) {
+    start_l1_miss(cu, miss, when);
     return;
   }
-  *free = gpus_[cu.gpu].memory.read(frame_line(miss.line), when);
-  const Cycles ready = *free + Cycles(settings_.l1_fill_latency);
+  cu.l1_waiting.push_back(miss);
+  if (!cu.l1_scheduled) wait_for_l1_register(cu);
+}
+
+void System::wait_for_l1_register(Cu& cu) {
+  cu.l1_scheduled = true;
+  at<EventKind::l1_free>(std::max(cu.l1_misses.front(), now()), CuIndex(&cu - cus_.data()));
+}
+
+void System::start_l1_miss(Cu& cu, const LineWaiter& miss, Cycles when) {
+  const Cycles arrived = gpus_[cu.gpu].memory.read(frame_line(miss.line), when);
+  std::pop_heap(cu.l1_misses.begin(), cu.l1_misses.end(), std::greater<>());
+  cu.l1_misses.back() = arrived;
+  std::push_heap(cu.l1_misses.begin(), cu.l1_misses.end(), std::greater<>());
+  const Cycles ready = arrived + Cycles(settings_.l1_fill_latency);
   cu.l1_ready[cu.l1.insert(miss.line)] = ready;
   complete_line(miss.access, ready);
 }
@@ -85,25 +101,21 @@ void System::miss_l1(Cu& cu, const LineWaiter& miss, Cycles when) {
 void System::run_l1_misses(CuIndex index) {
   Cu& cu = cus_[index];
   cu.l1_scheduled = false;
-  std::deque<LineWaiter> waiting;
-  waiting.swap(cu.l1_waiting);
-  while (!waiting.empty()) {
-    const LineWaiter miss = waiting.front();
+  while (!cu.l1_waiting.empty()) {
+    const LineWaiter miss = cu.l1_waiting.front();
     const GpuIndex owner = places_[pages_.page_of(miss.line)].owner;
     const LruSlot tag = cu.l1.find(miss.line);
     if (tag != LruSets<LineNumber>::absent) {  // an earlier miss has brought the line
       complete_line(miss.access, std::max(now() + Cycles(settings_.l1_latency), cu.l1_ready[tag]));
     } else if (owner != cu.gpu) {  // the page has moved meanwhile
       access_line(miss.access, miss.line, now());
+    } else if (cu.l1_misses.front() > now()) {
+      wait_for_l1_register(cu);
+      return;
     } else {
-      miss_l1(cu, miss, now());
-      if (!cu.l1_waiting.empty()) {  // no register any more: the rest keeps its order
-        waiting.pop_front();
-        cu.l1_waiting.insert(cu.l1_waiting.end(), waiting.begin(), waiting.end());
-        return;
-      }
+      start_l1_miss(cu, miss, now());
     }
-    waiting.pop_front();
+    cu.l1_waiting.pop_front();
   }
 }
 
@@ -185,12 +197,14 @@ void System::receive(const Message& message) {
     }
     case MessageKind::line_data: {
       Cu& cu = cus_[waves_[accesses_[message.line.access].wave].cu];
-      Cycles ready = now();
       if (settings_.remote_in_l1 != 0) {
-        ready += Cycles(settings_.l1_fill_latency);
+        const Cycles ready = now() + Cycles(settings_.l1_fill_latency);
         cu.l1_ready[cu.l1.insert(message.line.of_space)] = ready;
+        const auto waiting = cu.remote_waiting.extract(message.line.of_space);
+        for (const AccessSlot one : waiting.mapped()) complete_line(one, ready);
+      } else {
+        complete_line(message.line.access, now());
       }
-      complete_line(message.line.access, ready);
       line_returned(Network::gpu_of(message.to));
       return;
     }

@@ -17,13 +17,19 @@ constexpr std::uint32_t interleave_bits = 6;  // 4 KiB of 64-byte lines lie in o
 GpuMemory::GpuMemory(const Settings& settings)
     : latency_(settings.l2_latency),
       dram_latency_(settings.dram_latency),
-      bank_bits_(static_cast<std::uint32_t>(std::countr_zero(settings.l2_banks))) {
+      dram_line_(settings.dram_line_cycles),
+      dram_turn_(settings.dram_turn_cycles),
+      write_queue_(settings.dram_line_cycles * settings.dram_write_queue),
+      bank_bits_(static_cast<std::uint32_t>(std::countr_zero(settings.l2_banks))),
+      hashed_(settings.l2_bank_hash != 0),
+      fetch_lines_(settings.dram_fetch_lines) {
   const std::uint32_t sets = settings.l2_bank_bytes / line_bytes / l2_ways;
   banks_.assign(settings.l2_banks,
                 Bank{.tags = LruSets<BankLine>(sets, l2_ways),
                      .ready = PerIndex<LruSlot, Cycles>(std::size_t{sets} * l2_ways),
                      .free = {},
                      .dram_free = {},
+                     .last = Direction::read,
                      .misses = std::vector<Cycles>(settings.l2_mshrs)});
 }
 
@@ -31,7 +37,19 @@ GpuMemory::Bank& GpuMemory::bank_of(FrameLine line, BankLine& local) {
   const std::uint32_t stripe = line.raw() >> interleave_bits;
   local = BankLine(((stripe >> bank_bits_) << interleave_bits) |
                    (line.raw() & ((1U << interleave_bits) - 1)));
-  return banks_[stripe & ((1U << bank_bits_) - 1)];
+  std::uint32_t bank = stripe;
+  // Any upper bits may be added: a stripe is still alone with its number and its bank.
+  if (hashed_) bank ^= (stripe >> bank_bits_) ^ (stripe >> (2 * bank_bits_)) * 5;
+  return banks_[bank & ((1U << bank_bits_) - 1)];
+}
+
+// Books a line on the bank's channel, not before `at`; returns when it begins.
+Cycles GpuMemory::use_dram(Bank& bank, Direction direction, Cycles at) {
+  Cycles begin = std::max(at, bank.dram_free);
+  if (direction != bank.last) begin += dram_turn_;
+  bank.last = direction;
+  bank.dram_free = begin + dram_line_;
+  return begin;
 }
 
 Cycles GpuMemory::read(FrameLine line, Cycles at) {
@@ -43,24 +61,39 @@ Cycles GpuMemory::read(FrameLine line, Cycles at) {
   if (!hit) start = std::max(start, bank.misses[bank.oldest]);
   bank.free = start + 1_cycles;
   if (hit) return std::max(start + latency_, bank.ready[slot]);
-  const Cycles dram = std::max(start + latency_, bank.dram_free);
-  bank.dram_free = dram + 1_cycles;
+  const Cycles dram = use_dram(bank, Direction::read, start + latency_);
   const Cycles done = dram + dram_latency_;
   bank.misses[bank.oldest] = done;
   bank.oldest = (bank.oldest + 1) % bank.misses.size();
   bank.ready[bank.tags.insert(local)] = done;
+  fetch_neighbours(bank, local, done);
   return done;
+}
+
+// The other lines of the piece that a miss brings.
+void GpuMemory::fetch_neighbours(Bank& bank, BankLine missed, Cycles done) {
+  const BankLine first(missed.raw() & ~(fetch_lines_ - 1));
+  for (std::uint32_t i = 0; i < fetch_lines_; ++i) {
+    const BankLine line(first.raw() + i);
+    if (line == missed || bank.tags.find(line) != LruSets<BankLine>::absent) continue;
+    bank.dram_free += dram_line_;
+    bank.ready[bank.tags.insert(line)] = done;
+  }
 }
 
 Cycles GpuMemory::write(FrameLine line, Cycles at) {
   BankLine local;
   Bank& bank = bank_of(line, local);
-  const Cycles start = std::max(at, bank.free);
+  Cycles start = std::max(at, bank.free);
+  const bool hit = bank.tags.touch(local);
+  if (!hit && write_queue_ > Cycles() && bank.dram_free > start + write_queue_) {
+    start = bank.dram_free - write_queue_;
+  }
   bank.free = start + 1_cycles;
-  if (!bank.tags.touch(local)) {
+  if (!hit) {
     bank.ready[bank.tags.insert(local)] = start + latency_;
     // The line it replaces is written back in time; that costs the channel one slot.
-    bank.dram_free = std::max(bank.dram_free, start) + 1_cycles;
+    use_dram(bank, Direction::write, start);
   }
   return start + latency_;
 }

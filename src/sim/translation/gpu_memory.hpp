@@ -37,19 +37,28 @@ class GpuMemory {
 
  private:
   using BankLine = Index<struct BankLineTag>;
+  enum class Direction : std::uint8_t { read, write };
   struct Bank {
     LruSets<BankLine> tags;
-    PerIndex<LruSlot, Cycles> ready;  // when the data is there
-    Cycles free;                      // next cycle it takes a request
-    Cycles dram_free;                 // its DRAM channel
-    std::vector<Cycles> misses;       // ring: when each of the last so many misses was over
+    PerIndex<LruSlot, Cycles> ready;   // when the data is there
+    Cycles free;                       // next cycle it takes a request
+    Cycles dram_free;                  // its DRAM channel
+    Direction last = Direction::read;  // of what the channel moved
+    std::vector<Cycles> misses;        // ring: when each of the last so many misses was over
     std::size_t oldest = 0;
   };
   Bank& bank_of(FrameLine line, BankLine& local);
+  Cycles use_dram(Bank& bank, Direction direction, Cycles at);
+  void fetch_neighbours(Bank& bank, BankLine missed, Cycles done);
 
   Cycles latency_;
   Cycles dram_latency_;
+  Cycles dram_line_;
+  Cycles dram_turn_;
+  Cycles write_queue_;  // 0: writes never wait for the channel
   std::uint32_t bank_bits_;
+  bool hashed_;
+  std::uint32_t fetch_lines_;
   std::vector<Bank> banks_;
 };
 

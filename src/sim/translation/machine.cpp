@@ -1,7 +1,9 @@
 // A machine as a file: the settings by name.
 #include "demarc/base/files.hpp"
 #include "demarc/base/json.hpp"
+#include "demarc/base/text.hpp"
 #include "demarc/sim/translation/settings.hpp"
+#include "translation/builtin_machines.hpp"
 
 namespace demarc::sim::translation {
 namespace {
@@ -44,6 +46,23 @@ Result<Settings> parse_machine(std::string_view text, std::string_view source) {
 Result<Settings> read_machine(const std::filesystem::path& path) {
   DEMARC_TRY(const std::string text, read_file(path));
   return parse_machine(text, path.string());
+}
+
+std::vector<std::string> builtin_machine_names() {
+  std::vector<std::string> names;
+  for (const NamedText& machine : builtin_machines()) names.emplace_back(machine.name);
+  return names;
+}
+
+Result<Settings> find_machine(std::string_view name) {
+  if (name.find('/') != std::string_view::npos || name.ends_with(".json")) {
+    return read_machine(std::filesystem::path(name));
+  }
+  for (const NamedText& machine : builtin_machines()) {
+    if (machine.name == name) return parse_machine(machine.text, fmt::format("{}.json", name));
+  }
+  return invalid_input("there is no machine '{}'; known are {}, or give a file ending in .json",
+                       name, joined(builtin_machine_names(), ", "));
 }
 
 std::string machine_json(const Settings& settings, std::string_view name) {

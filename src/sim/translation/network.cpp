@@ -7,10 +7,11 @@ namespace demarc::sim::translation {
 
 // Two GPUs share a switch. Star: all switches hang on the root complex. Chain: switch k hangs on
 // switch k - 1, the first on the root complex. The root complex is a switch too, with the CPU
-// behind it.
+// behind it. Single: the root complex is the one switch.
 Network::Network(const Settings& settings)
     : gpus_(settings.gpus),
       flit_bytes_(settings.flit_bytes),
+      lanes_(settings.link_lanes),
       switch_latency_(settings.switch_latency) {
   const std::uint32_t switches = (gpus_ + 1) / 2;
   const std::uint32_t root = switches;
@@ -23,13 +24,13 @@ Network::Network(const Settings& settings)
     return Link(2 * (gpus_ + s) + (down ? 1U : 0U));
   };
   const std::uint32_t cpu_link = 2 * (gpus_ + switches);
-  free_.assign(cpu_link + 2, Cycles());
+  free_.assign(cpu_link + 2, std::vector<Cycles>(lanes_));
   moved_.assign(cpu_link + 2, 0);
 
   // Switches from a GPU's up to the root.
   const auto climb = [&](std::uint32_t gpu) {
     std::vector<std::uint32_t> path;
-    for (std::uint32_t s = gpu / 2;; --s) {
+    for (std::uint32_t s = gpu / 2; settings.topology != Topology::single; --s) {
       path.push_back(s);
       if (settings.topology == Topology::star || s == 0) break;
     }
@@ -60,7 +61,8 @@ Network::Network(const Settings& settings)
 
 Cycles Network::cross(Node from, Node to, std::uint32_t hop, std::uint32_t flits, Cycles now) {
   const auto& way = route(from, to);
-  Cycles& free = free_[way[hop]];
+  auto& lanes = free_[way[hop]];
+  Cycles& free = *std::min_element(lanes.begin(), lanes.end());
   const Cycles start = std::max(now, free);
   free = start + Cycles(flits);
   moved_[way[hop]] += flits;
@@ -69,13 +71,16 @@ Cycles Network::cross(Node from, Node to, std::uint32_t hop, std::uint32_t flits
 }
 
 Cycles Network::backlog(Cycles now) const {
-  const Cycles last = *std::max_element(free_.begin(), free_.end());
-  return last > now ? last - now : Cycles();
+  Cycles last = now;
+  for (const auto& lanes : free_) {
+    last = std::max(last, *std::max_element(lanes.begin(), lanes.end()));
+  }
+  return last - now;
 }
 
 double Network::busiest_share(Cycles cycles) const {
   const auto most = static_cast<double>(*std::max_element(moved_.begin(), moved_.end()));
-  return cycles == Cycles() ? 0.0 : most / static_cast<double>(cycles.raw());
+  return cycles == Cycles() ? 0.0 : most / (static_cast<double>(cycles.raw()) * lanes_);
 }
 
 std::uint32_t Network::flits(std::uint32_t bytes) const {

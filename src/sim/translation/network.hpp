@@ -1,5 +1,6 @@
-// Links and switches between the GPUs and the root complex with the IOMMU. A link moves one flit a
-// cycle and serves messages in the order they reach it; a switch adds a fixed delay.
+// Links and switches between the GPUs and the root complex with the IOMMU. A lane of a link
+// moves one flit per cycle; messages take the lane that is free first, in the order they reach it;
+// a switch adds a fixed delay.
 #pragma once
 
 #include <cstdint>
@@ -48,10 +49,11 @@ class Network {
 
   std::uint32_t gpus_;
   std::uint32_t flit_bytes_;
+  std::uint32_t lanes_;
   Cycles switch_latency_;
-  std::vector<std::vector<Link>> routes_;  // [from * nodes + to]: links in order
-  PerIndex<Link, Cycles> free_;            // when it can take the next flit
-  PerIndex<Link, std::uint64_t> moved_;    // flits
+  std::vector<std::vector<Link>> routes_;     // [from * nodes + to]: links in order
+  PerIndex<Link, std::vector<Cycles>> free_;  // per lane, when it can take the next flit
+  PerIndex<Link, std::uint64_t> moved_;       // flits
   std::uint64_t flits_moved_ = 0;
 };
 

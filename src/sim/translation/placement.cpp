@@ -22,11 +22,13 @@ struct Home {
 
 }  // namespace
 
-PageMap<GpuIndex> first_touch_homes(const Settings& settings, Split split,
-                                    const Application& application) {
+PageMap<GpuIndex> homes_under(const Settings& settings, Split split,
+                              const Application& application) {
   const PageSize page_size(settings.page_bytes);
   const std::size_t pages = page_size.pages_of(application.bytes());
   PageMap<GpuIndex> homes(pages, untouched);
+  if (!has_homes(settings)) return homes;
+  const std::uint32_t behind = settings.placement == Placement::far ? 1 : 0;
   std::size_t missing = pages;
   MemoryInstruction instruction;
   const auto kernels = application.kernels();
@@ -50,10 +52,29 @@ PageMap<GpuIndex> first_touch_homes(const Settings& settings, Split split,
     }
     touched.each([&](PageNumber page, const Home& home) {
       if (homes[page] != untouched || home.gpu == untouched) return;
-      homes.at(page) = home.gpu;
+      homes.at(page) = GpuIndex((home.gpu.raw() + behind) % settings.gpus);
       --missing;
     });
   }
+  return homes;
+}
+
+Result<std::vector<GpuIndex>> page_homes(const Settings& settings, const Application& application) {
+  if (settings.placement == Placement::first_walk) {
+    return invalid_input("placement=first-walk: where pages lie is known when all have run");
+  }
+  const std::uint64_t pages = PageSize(settings.page_bytes).pages_of(application.bytes());
+  std::vector<GpuIndex> homes(pages);
+  if (!has_homes(settings)) {
+    for (std::uint64_t page = 0; page < pages; ++page) {
+      homes[page] =
+          GpuIndex(settings.placement == Placement::interleaved ? page % settings.gpus
+                                                                : page * settings.gpus / pages);
+    }
+    return homes;
+  }
+  const auto found = homes_under(settings, split_under(settings, application), application);
+  for (std::uint64_t page = 0; page < pages; ++page) homes[page] = found[PageNumber(page)];
   return homes;
 }
 

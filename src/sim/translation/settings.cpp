@@ -61,8 +61,13 @@ std::vector<SettingInfo> make_setting_table() {
       number("sgprs", "scalar registers per CU", "64..65536", &S::sgprs),
       number("lds_bytes", "local data share per CU, bytes", "256..1048576", &S::lds_bytes),
       number("dynamic_lds", "1: dynamic LDS limits occupancy", "0..1", &S::dynamic_lds),
+      number("wave_cycles", "cycles of a SIMD for a vector instruction of a wave", "1..64",
+             &S::wave_cycles),
       number("memory_pipeline", "cycles from issue to the first line", "0..1000",
              &S::memory_pipeline),
+      number("cu_lines", "line accesses that a CU begins per cycle", "1..64", &S::cu_lines),
+      number("least_lines", "line accesses as which a memory instruction counts there at least",
+             "1..64", &S::least_lines),
       number("outstanding_lines", "line transactions in flight per CU", "64..65536",
              &S::outstanding_lines),
       number("page_bytes", "page size, a power of two", "4096..2097152", &S::page_bytes),
@@ -79,17 +84,20 @@ std::vector<SettingInfo> make_setting_table() {
       number("gmmu_latency", "cycles of a walk on the GPU", "1..100000", &S::gmmu_latency),
       number("iommu_walkers", "page-table walkers of the IOMMU", "1..4096", &S::iommu_walkers),
       number("iommu_latency", "cycles of a walk in the IOMMU", "1..100000", &S::iommu_latency),
-      choice("gmmu_fill", "what a GMMU learns", "local|eager|any", &S::gmmu_fill),
+      choice("gmmu_fill", "what a GMMU learns", "local|eager|any|all", &S::gmmu_fill),
       choice("bypass_policy", "who decides to skip the GMMU", "residency|epoch|oracle",
              &S::bypass_policy),
       number("bypass_epoch", "walks of an epoch of the epoch policy", "16..1000000",
              &S::bypass_epoch),
       number("bypass_threshold", "per cent of GMMU hits that is worth walking for", "0..100",
              &S::bypass_threshold),
-      choice("topology", "how the switches hang on the root complex", "star|chain", &S::topology),
+      choice("topology", "how the switches hang on the root complex", "star|chain|single",
+             &S::topology),
       number("flit_bytes", "bytes a link moves in a cycle", "1..1024", &S::flit_bytes),
+      number("link_lanes", "lanes of a link: flits that it moves per cycle, one of a message",
+             "1..64", &S::link_lanes),
       number("switch_latency", "cycles in a switch", "0..10000", &S::switch_latency),
-      choice("placement", "where a page lies", "first-touch|first-walk|interleaved|contiguous",
+      choice("placement", "where a page lies", "first-touch|first-walk|interleaved|contiguous|far",
              &S::placement),
       choice("first_touch", "what moving a page at first touch costs", "free|copy|protocol",
              &S::first_touch),
@@ -101,6 +109,7 @@ std::vector<SettingInfo> make_setting_table() {
       number("migration_limit", "moves after which a page stays; 0: it always moves", "0..1000000",
              &S::migration_limit),
       number("l1_bytes", "L1 data cache of a CU, bytes", "4096..1048576", &S::l1_bytes),
+      number("l1_ways", "ways of the L1 data cache, a power of two", "1..256", &S::l1_ways),
       number("l1_latency", "cycles of an L1 hit", "1..1000", &S::l1_latency),
       number("l1_mshrs", "misses an L1 may wait for", "1..1024", &S::l1_mshrs),
       number("l1_fill_latency", "cycles from a line's arrival at an L1 to the wave that missed it",
@@ -109,11 +118,23 @@ std::vector<SettingInfo> make_setting_table() {
       number("l2_banks", "L2 banks (and DRAM channels) of a GPU, a power of two", "1..256",
              &S::l2_banks),
       number("l2_bank_bytes", "bytes of an L2 bank", "16384..16777216", &S::l2_bank_bytes),
+      number("l2_bank_hash", "1: stripes of 4 KiB go to banks by a hash, 0: in turn", "0..1",
+             &S::l2_bank_hash),
       number("l2_latency", "cycles of an L2 bank", "1..1000", &S::l2_latency),
       number("l2_mshrs", "misses an L2 bank may wait for", "1..4096", &S::l2_mshrs),
       number("dram_latency", "cycles of a DRAM access", "1..10000", &S::dram_latency),
+      number("dram_line_cycles", "cycles that a line keeps a DRAM channel busy", "1..1000",
+             &S::dram_line_cycles),
+      number("dram_fetch_lines", "lines that a miss of the L2 brings, a power of two", "1..64",
+             &S::dram_fetch_lines),
+      number("dram_turn_cycles", "more of them, of a read after a write or a write after a read",
+             "0..1000", &S::dram_turn_cycles),
+      number("dram_write_queue", "lines a DRAM channel may be behind before writes wait; 0: any",
+             "0..100000", &S::dram_write_queue),
       number("kernel_overhead", "cycles at the end of a kernel", "0..1000000", &S::kernel_overhead),
       number("dispatch_cycles", "cycles to dispatch a work-group", "1..1000", &S::dispatch_cycles),
+      number("dispatch_groups", "work-groups that are dispatched in those cycles", "1..64",
+             &S::dispatch_groups),
       choice("split", "how work-groups are dealt out to GPUs", "native|roundrobin|contiguous|dim0",
              &S::split),
       number("megabytes", "size of the application's data, MiB", "1..65536", &S::megabytes),
@@ -196,13 +217,15 @@ std::string settings_text(const Settings& settings) {
 }
 
 Result<void> validate(const Settings& settings) {
-  const std::array<std::pair<std::string_view, std::uint32_t>, 9> powers{
+  const std::array<std::pair<std::string_view, std::uint32_t>, 11> powers{
       {{"page_bytes", settings.page_bytes},
        {"l1_bytes", settings.l1_bytes},
+       {"l1_ways", settings.l1_ways},
        {"l2_bank_bytes", settings.l2_bank_bytes},
        {"l1_tlb_sets", settings.l1_tlb_sets},
        {"l2_tlb_sets", settings.l2_tlb_sets},
        {"l2_banks", settings.l2_banks},
+       {"dram_fetch_lines", settings.dram_fetch_lines},
        {"mp_multiple", settings.mp_multiple},
        {"mt_multiple", settings.mt_multiple},
        {"st_multiple", settings.st_multiple}}};
@@ -212,6 +235,17 @@ Result<void> validate(const Settings& settings) {
   }
   if (settings.mp_split == Split::native)
     return invalid_input("mp_split: 'native' is what it defines; give roundrobin or contiguous");
+  if (settings.gmmu_fill != GmmuFill::all) return {};
+  if (settings.placement == Placement::first_walk) {
+    return invalid_input(
+        "gmmu_fill=all: pages lie somewhere from the start; placement=first-walk says where only "
+        "when they are touched");
+  }
+  if (settings.first_touch != FirstTouch::free || settings.remote != Remote::lines) {
+    return invalid_input(
+        "gmmu_fill=all: pages lie somewhere from the start and stay; give first_touch=free and "
+        "remote=lines");
+  }
   return {};
 }
 

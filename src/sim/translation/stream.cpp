@@ -40,12 +40,13 @@ class StreamApplication final : public Application {
   std::vector<std::uint64_t> waves{0};
   std::vector<StoredInstruction> instructions;
   std::vector<LineNumber> lines;
-  std::uint64_t pages = 0;
+  std::vector<Address> pages;
 
   [[nodiscard]] std::string_view name() const override { return options.name; }
-  [[nodiscard]] std::uint64_t bytes() const override { return pages * options.page_bytes; }
+  [[nodiscard]] std::uint64_t bytes() const override { return pages.size() * options.page_bytes; }
   [[nodiscard]] Split native_split() const override { return options.split; }
   [[nodiscard]] std::span<const KernelShape> kernels() const override { return shapes; }
+  [[nodiscard]] std::span<const Address> page_addresses() const override { return pages; }
 
   [[nodiscard]] bool instruction(const WavePosition& at, MemoryInstruction& out) const override {
     const StoredKernel& kernel = stored[at.kernel];
@@ -294,7 +295,9 @@ Result<std::unique_ptr<Application>> StreamBuilder::finish() {
   const PageSize& size = state_->page_size;
   for (LineNumber& line : made.lines)
     line = size.line_in(place[size.page_of(line)], size.within(line));
-  made.pages = pages;
+  for (const StreamPage page : sorted) {
+    made.pages.emplace_back(page.raw() * made.options.page_bytes);
+  }
   return std::unique_ptr<Application>(std::move(state_->made));
 }
 

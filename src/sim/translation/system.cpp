@@ -4,16 +4,11 @@
 #include "timeline.hpp"
 
 namespace demarc::sim::translation {
-namespace {
-
-constexpr std::uint32_t l1_cache_ways = 4;
-
-}  // namespace
 
 System::Cu::Cu(const Settings& settings, GpuIndex gpu_index)
     : gpu(gpu_index),
       tlb(settings.l1_tlb_sets, settings.l1_tlb_ways, settings.l1_tlb_mshrs),
-      l1(settings.l1_bytes / line_bytes / l1_cache_ways, l1_cache_ways),
+      l1(std::max(settings.l1_bytes / line_bytes / settings.l1_ways, 1U), settings.l1_ways),
       l1_ready(l1.size()),
       l1_misses(settings.l1_mshrs) {}
 
@@ -31,15 +26,14 @@ System::System(const Settings& settings, Architecture architecture, const Applic
       network_(settings),
       iommu_(settings.iommu_walkers, Cycles(settings.iommu_latency)),
       pages_(settings.page_bytes),
+      line_ports_(settings.cu_lines),
       l1_ports_(settings.l1_tlb_ports),
       l2_ports_(settings.l2_tlb_ports),
       page_count_(pages_.pages_of(application.bytes())),
       places_(page_count_),
       states_(page_count_),
       next_frame_(settings.gpus),
-      homes_(settings.placement == Placement::first_touch
-                 ? first_touch_homes(settings, split_, application)
-                 : PageMap<GpuIndex>(page_count_, untouched)),
+      homes_(homes_under(settings, split_, application)),
       watch_(std::move(watch)) {
   for (const GpuIndex gpu : indices<GpuIndex>(settings.gpus)) {
     gpus_.emplace_back(settings);
@@ -52,12 +46,15 @@ System::System(const Settings& settings, Architecture architecture, const Applic
 // Pages lie somewhere before the first kernel; none comes from CPU memory.
 bool System::lies_from_the_start() const {
   return settings_.placement == Placement::interleaved ||
-         settings_.placement == Placement::contiguous;
+         settings_.placement == Placement::contiguous || settings_.gmmu_fill == GmmuFill::all;
 }
 
 // The frames of pages that lie somewhere from the start are taken.
 void System::place_pages() {
-  if (!lies_from_the_start()) return;
+  if (settings_.placement != Placement::interleaved &&
+      settings_.placement != Placement::contiguous) {
+    return;
+  }
   for (const GpuIndex gpu : gpus_.keys()) {
     const std::uint64_t frames =
         settings_.placement == Placement::interleaved
@@ -72,13 +69,18 @@ void System::place_pages() {
 void System::lay_where_it_lies(PageNumber page) {
   const std::uint64_t number = page.raw();
   Place& place = places_.at(page);
-  if (settings_.placement == Placement::interleaved) {
+  if (has_homes(settings_)) {
+    lay(page, homes_[page]);
+  } else if (settings_.placement == Placement::interleaved) {
     place = {GpuIndex(number % settings_.gpus), FrameNumber(number / settings_.gpus)};
   } else {
     const std::uint64_t gpu = number * settings_.gpus / page_count_;
     place = {GpuIndex(gpu), FrameNumber(number - first_of_share(gpu, page_count_, settings_.gpus))};
   }
   if (settings_.gmmu_fill == GmmuFill::eager) learn(place.owner, page);
+  if (settings_.gmmu_fill == GmmuFill::all) {
+    for (const GpuIndex gpu : gpus_.keys()) learn(gpu, page);
+  }
 }
 
 void System::lay(PageNumber page, GpuIndex gpu) {

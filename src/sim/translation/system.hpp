@@ -68,10 +68,14 @@ struct Occupancy {
 [[nodiscard]] std::uint32_t next_group_of(const Settings& settings, Split split,
                                           const KernelShape& shape, GpuIndex gpu,
                                           std::uint32_t from);
-// Per page the GPU of Placement::first_touch; `untouched` where no line lies.
+// Placements that follow from who touches a page first.
+[[nodiscard]] constexpr bool has_homes(const Settings& settings) {
+  return settings.placement == Placement::first_touch || settings.placement == Placement::far;
+}
+// Per page the GPU where it will lie; `untouched` where no line lies, or under other placements.
 inline constexpr GpuIndex untouched{~std::uint32_t{0}};
-[[nodiscard]] PageMap<GpuIndex> first_touch_homes(const Settings& settings, Split split,
-                                                  const Application& application);
+[[nodiscard]] PageMap<GpuIndex> homes_under(const Settings& settings, Split split,
+                                            const Application& application);
 
 class System {
  public:
@@ -85,7 +89,7 @@ class System {
     WaveSlot wave;
     std::uint32_t next = 0;     // line that the TLB looks at next
     std::uint32_t pending = 0;  // lines whose completion time is not known yet
-    Cycles start;               // line i reaches the TLB i cycles later
+    Cycles start;               // the first cu_lines lines reach the TLB, the next a cycle later
     Cycles done;
     MemoryInstruction instruction;
   };
@@ -127,8 +131,9 @@ class System {
     bool tlb_scheduled = false;
     LruSets<LineNumber> l1;
     PerIndex<LruSlot, Cycles> l1_ready;  // when the data is there
-    std::vector<Cycles> l1_misses;       // per miss register: when it is free
-    std::deque<LineWaiter> l1_waiting;   // for one
+    std::vector<Cycles> l1_misses;      // per miss register: when it is free; a heap, soonest first
+    std::deque<LineWaiter> l1_waiting;  // for one
+    std::unordered_map<LineNumber, std::vector<AccessSlot>> remote_waiting;  // under remote_in_l1
     bool l1_scheduled = false;
   };
   struct L2Request {
@@ -147,6 +152,7 @@ class System {
     GpuMemory memory;
     std::uint32_t next_group = 0;  // first group not yet looked at
     std::uint32_t next_cu = 0;
+    std::uint32_t dispatched = 0;  // in this step
     bool dispatch_stalled = false;
     // Migration: a GPU that gives a page away stands still; all hold new remote accesses back.
     bool paused = false;
@@ -278,6 +284,8 @@ class System {
   void access_line(AccessSlot access, LineNumber line, Cycles when);
   void run_l1_misses(CuIndex cu);
   void miss_l1(Cu& cu, const LineWaiter& miss, Cycles when);
+  void start_l1_miss(Cu& cu, const LineWaiter& miss, Cycles when);
+  void wait_for_l1_register(Cu& cu);
   void complete_line(AccessSlot access, Cycles when);
   void send(const Message& message, Cycles when);
   void hop(MessageSlot message);
@@ -308,15 +316,16 @@ class System {
   WalkerPool iommu_;
 
   PageSize pages_;
-  TlbPorts l1_ports_;
-  TlbPorts l2_ports_;
+  Ports line_ports_;
+  Ports l1_ports_;
+  Ports l2_ports_;
   std::uint64_t page_count_;
   PageMap<Place> places_;
   PageMap<PageState> states_;
   PerIndex<GpuIndex, FrameNumber> next_frame_;
   std::unordered_map<PageNumber, std::vector<GpuIndex>> waiting_for_move_;
   Cycles protocol_free_;
-  PageMap<GpuIndex> homes_;  // placement=first-touch: where each page will lie
+  PageMap<GpuIndex> homes_;  // placement=first-touch and far: where each page will lie
 
   std::deque<WalkRequest> move_queue_;
   struct {

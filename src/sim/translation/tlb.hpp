@@ -11,11 +11,11 @@
 
 namespace demarc::sim::translation {
 
-// Time at a TLB that looks up several pages a cycle: turns of its ports.
+// Time where several things begin per cycle, such as look-ups of a TLB: turns of its ports.
 using Turns = Quantity<struct TurnsTag>;
-class TlbPorts {
+class Ports {
  public:
-  explicit TlbPorts(std::uint32_t count) : count_(count) {}
+  explicit Ports(std::uint32_t count) : count_(count) {}
   // The first turn of a cycle.
   [[nodiscard, gnu::always_inline]] Turns first_of(Cycles cycle) const {
     return Turns(cycle.raw() * count_);
@@ -25,7 +25,7 @@ class TlbPorts {
   }
   // Cycles that so many answers take which leave one after the other.
   [[nodiscard, gnu::always_inline]] Cycles after(std::uint64_t answers) const {
-    return Cycles(answers / count_);
+    return Cycles(count_ == 1 ? answers : answers / count_);
   }
 
  private:

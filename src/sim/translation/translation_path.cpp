@@ -12,7 +12,7 @@ void System::run_l1_tlb(CuIndex index) {
     const AccessSlot slot = cu.queue.front();
     Access& access = accesses_[slot];
     const Turns turn =
-        std::max(l1_ports_.first_of(access.start + Cycles(access.next)), cu.tlb_turn);
+        std::max(l1_ports_.first_of(access.start + line_ports_.after(access.next)), cu.tlb_turn);
     const Cycles when = l1_ports_.cycle_of(turn);
     // Looking ahead is exact as long as nothing else happens before.
     if (when > now() && when >= events_.next_time()) {

@@ -79,7 +79,7 @@ TEST(TranslationPlaces, an_address_beyond_the_last_line_is_no_line) {
 }
 
 TEST(TranslationPlaces, ports_turn_as_often_a_cycle_as_there_are) {
-  const TlbPorts ports(4);
+  const Ports ports(4);
   EXPECT_EQ(ports.first_of(10_cycles), Turns(40));
   EXPECT_EQ(ports.cycle_of(Turns(43)), 10_cycles);
   EXPECT_EQ(ports.cycle_of(Turns(44)), 11_cycles);

@@ -152,7 +152,7 @@ TEST(Translation, a_bad_setting_is_refused_with_what_would_be_right) {
   Settings settings;
   EXPECT_EQ(apply_setting(settings, "gpus=65").error().message, "gpus: 65 is not within 1..64");
   EXPECT_EQ(apply_setting(settings, "topology=ring").error().message,
-            "topology: 'ring' is not one of star|chain");
+            "topology: 'ring' is not one of star|chain|single");
   EXPECT_TRUE(
       apply_setting(settings, "gpu=4").error().message.starts_with("there is no setting 'gpu'"));
   ASSERT_TRUE(apply_setting(settings, "page_bytes=5000"));

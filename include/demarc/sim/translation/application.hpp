@@ -71,6 +71,8 @@ class Application {
   [[nodiscard]] virtual std::uint64_t bytes() const = 0;  // of all arrays; the address space used
   [[nodiscard]] virtual Split native_split() const = 0;
   [[nodiscard]] virtual std::span<const KernelShape> kernels() const = 0;
+  // Of an application that was made of a launch or a stream: where its pages begin there, in order.
+  [[nodiscard]] virtual std::span<const Address> page_addresses() const { return {}; }
   // False past the last instruction of the wave.
   [[nodiscard]] virtual bool instruction(const WavePosition& at, MemoryInstruction& out) const = 0;
 };

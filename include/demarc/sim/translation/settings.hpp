@@ -29,6 +29,7 @@ enum class Placement {
   first_walk,   // on the GPU whose walk ends first: a race, in which a GPU that is ahead stays so
   interleaved,  // page i on GPU i mod N, from the start
   contiguous,   // equal runs of pages on each GPU, from the start
+  far,          // on the GPU behind the one of first_touch: what only one GPU uses is remote
 };
 
 // How a GPU uses a page of another GPU.
@@ -49,9 +50,14 @@ enum class GmmuFill {
   local,  // the entry when the page lies in this GPU's memory (the paper)
   eager,  // every GPU's table knows its pages as soon as they are placed there
   any,    // every entry that comes back
+  all,    // every page is in every table from the start, as where a driver maps before kernels run
 };
 
-enum class Topology { star, chain };
+enum class Topology {
+  star,    // two GPUs on a switch, the switches on the root complex
+  chain,   // each of those switches on the one in front of it
+  single,  // all GPUs and the CPU on one switch
+};
 
 // Who decides that a request skips the GMMU (Architecture::bypass).
 enum class BypassPolicy {
@@ -69,7 +75,10 @@ struct Settings {
   std::uint32_t sgprs = 3200;       // per CU
   std::uint32_t lds_bytes = 65536;  // per CU
   std::uint32_t dynamic_lds = 0;    // 1: dynamic LDS counts for occupancy
+  std::uint32_t wave_cycles = 4;    // of a SIMD for a vector instruction of a wave
   std::uint32_t memory_pipeline = 66;
+  std::uint32_t cu_lines = 1;             // line accesses that a CU begins per cycle
+  std::uint32_t least_lines = 1;          // as which a memory instruction counts there at least
   std::uint32_t outstanding_lines = 512;  // per CU
 
   std::uint32_t page_bytes = 4096;
@@ -94,6 +103,7 @@ struct Settings {
 
   Topology topology = Topology::star;
   std::uint32_t flit_bytes = 17;  // PCIe 3 x16 at 1 GHz
+  std::uint32_t link_lanes = 1;   // of a link; each moves a flit per cycle, a message takes one
   std::uint32_t switch_latency = 140;
   Placement placement = Placement::first_touch;
   FirstTouch first_touch = FirstTouch::free;
@@ -105,19 +115,28 @@ struct Settings {
   std::uint32_t migration_limit =
       0;  // moves after which a page stays and is used by lines; 0: none
 
-  std::uint32_t l1_bytes = 16384;     // 4 ways, 64-byte lines
+  std::uint32_t l1_bytes = 16384;  // of 64-byte lines
+  std::uint32_t l1_ways = 4;
   std::uint32_t l1_latency = 60;      // of a hit
   std::uint32_t l1_mshrs = 16;        // misses to this GPU's memory that a CU's L1 may wait for
   std::uint32_t l1_fill_latency = 0;  // from a line's arrival at the L1 to the wave that missed it
   std::uint32_t remote_in_l1 = 0;     // 1: lines of other GPUs may be kept in the L1
   std::uint32_t l2_banks = 8;
   std::uint32_t l2_bank_bytes = 262144;  // 16 ways
+  std::uint32_t l2_bank_hash = 0;        // 1: stripes go to banks by a hash of their number
   std::uint32_t l2_latency = 10;
   std::uint32_t l2_mshrs = 64;  // per bank
   std::uint32_t dram_latency = 100;
+  std::uint32_t dram_line_cycles = 1;  // that a line keeps a bank's DRAM channel busy
+  std::uint32_t dram_fetch_lines = 1;  // that a miss of the L2 brings, a power of two
+  // More of them, of a read after a write and of a write after a read.
+  std::uint32_t dram_turn_cycles = 0;
+  // Lines that a channel may be behind before writes to its bank wait; 0: any number.
+  std::uint32_t dram_write_queue = 0;
 
   std::uint32_t kernel_overhead = 1600;
   std::uint32_t dispatch_cycles = 3;  // per work-group of up to four waves, +1 per further wave
+  std::uint32_t dispatch_groups = 1;  // that are dispatched in those cycles
   Split split = Split::roundrobin;
   std::uint32_t megabytes = 64;  // size of the application's data
   std::uint32_t iterations = 0;  // of every iterative application; 0: what each has below
@@ -169,6 +188,10 @@ struct SettingInfo {
 // not there keep their defaults; errors name the source and the key.
 [[nodiscard]] Result<Settings> parse_machine(std::string_view text, std::string_view source);
 [[nodiscard]] Result<Settings> read_machine(const std::filesystem::path& path);
+// A built-in machine (devices/machines) by name, or the file of a name with a '/' or ending in
+// .json. An unknown name is an error that lists the known ones.
+[[nodiscard]] Result<Settings> find_machine(std::string_view name);
+[[nodiscard]] std::vector<std::string> builtin_machine_names();
 [[nodiscard]] std::string machine_json(const Settings& settings, std::string_view name);
 
 [[nodiscard]] std::string_view to_string(Architecture architecture);

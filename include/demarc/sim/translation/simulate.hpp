@@ -67,6 +67,11 @@ struct Timeline {
 // How the settings deal out the application's work; not `native`.
 [[nodiscard]] Split split_under(const Settings& settings, const Application& application);
 
+// On which GPU the pages of an application lie, in order. invalid_input under first-walk, where
+// that is known at the end only.
+[[nodiscard]] Result<std::vector<GpuIndex>> page_homes(const Settings& settings,
+                                                       const Application& application);
+
 // A pure function of its arguments. An error when the settings do not fit together or the
 // simulation gets stuck; the latter prints every queue.
 [[nodiscard]] Result<Summary> simulate(const Settings& settings, Architecture architecture,

@@ -1,0 +1,68 @@
+// Packs arguments and sets variables as a launch says.
+#include "driver/kernel_call.hpp"
+
+#include <cstring>
+
+namespace demarc::cuda {
+namespace {
+
+constexpr std::uint32_t shared_without_opt_in = 48 * 1024;
+
+}  // namespace
+
+LaunchShape shape_of(const gpu::KernelLaunch& kernel) {
+  LaunchShape shape;
+  const auto set = [](std::uint32_t* to, const gpu::Dim3& from) {
+    to[0] = from.x;
+    to[1] = from.y;
+    to[2] = from.z;
+  };
+  set(shape.grid, kernel.grid);
+  set(shape.block, kernel.block);
+  shape.shared_bytes = kernel.dynamic_shared_bytes;
+  return shape;
+}
+
+Result<KernelCall> KernelCall::prepare(const Module& module, const gpu::KernelLaunch& kernel,
+                                       const std::vector<std::uint64_t>& addresses,
+                                       const std::vector<std::uint32_t>& added) {
+  DEMARC_TRY(Function function, module.function(kernel.kernel));
+  KernelCall call(std::move(function));
+  if (kernel.dynamic_shared_bytes > shared_without_opt_in) {
+    DEMARC_CHECK(call.function_.set(function_max_dynamic_shared_bytes,
+                                    static_cast<int>(kernel.dynamic_shared_bytes)));
+  }
+  for (const gpu::Argument& argument : kernel.arguments) {
+    call.arguments_.push_back(gpu::pack_argument(argument, addresses));
+  }
+  for (const std::uint32_t value : added) {
+    auto& bytes = call.arguments_.emplace_back(sizeof(value));
+    std::memcpy(bytes.data(), &value, sizeof(value));
+  }
+  return call;
+}
+
+Result<void> KernelCall::launch(const Stream& stream, const LaunchShape& shape) {
+  std::vector<void*> pointers;
+  pointers.reserve(arguments_.size() + 1);
+  for (std::vector<std::byte>& argument : arguments_) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  return launch_raw(stream, function_, shape, pointers.data());
+}
+
+Result<void> set_variables(const GpuPointer& gpu, const Module& module, const gpu::Launch& launch,
+                           const std::vector<std::uint64_t>& addresses) {
+  for (std::size_t i = 0; i < launch.variables.size(); ++i) {
+    const std::string& name = launch.variables[i].name;
+    DEMARC_TRY(const auto place, module.global(name));
+    std::vector<std::byte> content(place.second);
+    DEMARC_CHECK(gpu::fill_variable(launch, i, addresses, content));
+    const std::string what = fmt::format("cannot set the variable '{}'", name);
+    DEMARC_CHECK(
+        gpu->check(gpu->api().cuMemcpyHtoD_v2(place.first, content.data(), content.size()), what));
+    DEMARC_CHECK(gpu->check(gpu->api().cuStreamSynchronize(nullptr), what));
+  }
+  return {};
+}
+
+}  // namespace demarc::cuda

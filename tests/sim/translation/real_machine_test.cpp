@@ -1,0 +1,278 @@
+// Settings that machines of real cards need, each with the cycles that it changes, reckoned by hand
+// (exact_cycles_test.cpp has the constants), and the built-in machines.
+#include <gmock/gmock.h>
+
+#include "recording.hpp"
+#include "translation/gpu_memory.hpp"
+#include "translation/network.hpp"
+
+namespace demarc::sim::translation {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(TranslationRealMachine, messages_take_the_lane_that_is_free_first) {
+  Settings settings;
+  settings.link_lanes = 2;
+  Network network(settings);
+  const auto crossed = [&](std::uint32_t flits) {
+    return network.cross(Node(0), Node(1), 0, flits, 100_cycles);
+  };
+  EXPECT_EQ(crossed(20), Cycles(100 + 20 + 140));
+  EXPECT_EQ(crossed(5), Cycles(100 + 5 + 140));
+  EXPECT_EQ(crossed(5), Cycles(105 + 5 + 140)) << "behind the short one";
+  EXPECT_EQ(network.backlog(100_cycles), 20_cycles);
+  EXPECT_EQ(network.busiest_share(30_cycles), 30.0 / (30 * 2)) << "of two lanes";
+}
+
+TEST(TranslationRealMachine, a_single_switch_lies_between_any_two) {
+  Settings settings;
+  settings.gpus = 4;
+  settings.topology = Topology::single;
+  const Network network(settings);
+  EXPECT_EQ(network.hops(Node(0), Node(1)), 2U);
+  EXPECT_EQ(network.hops(Node(0), Node(3)), 2U);
+  EXPECT_EQ(network.hops(Node(3), network.cpu()), 2U);
+}
+
+Settings one_bank() {
+  Settings settings;
+  settings.l2_banks = 1;
+  return settings;
+}
+
+// The L2 takes 10 cycles, the DRAM 100; the bank takes a request per cycle.
+TEST(TranslationRealMachine, a_line_keeps_its_channel_busy_as_long_as_the_settings_say) {
+  Settings settings = one_bank();
+  settings.dram_line_cycles = 3;
+  GpuMemory memory(settings);
+  EXPECT_EQ(memory.read(FrameLine(0), 0_cycles), 110_cycles);
+  EXPECT_EQ(memory.read(FrameLine(1), 0_cycles), 113_cycles);
+  EXPECT_EQ(memory.read(FrameLine(2), 0_cycles), 116_cycles);
+}
+
+TEST(TranslationRealMachine, a_channel_that_turns_from_reads_to_writes_or_back_loses_cycles) {
+  Settings settings = one_bank();
+  settings.dram_turn_cycles = 7;
+  GpuMemory memory(settings);
+  EXPECT_EQ(memory.read(FrameLine(0), 0_cycles), 110_cycles);
+  EXPECT_EQ(memory.write(FrameLine(1), 0_cycles), 11_cycles) << "the L2 takes it";
+  // The write was booked at 11 + 7, for one cycle; then the channel turns again.
+  EXPECT_EQ(memory.read(FrameLine(2), 0_cycles), Cycles(19 + 7 + 100));
+  EXPECT_EQ(memory.read(FrameLine(3), 0_cycles), Cycles(19 + 7 + 1 + 100));
+}
+
+TEST(TranslationRealMachine, writes_wait_while_their_channel_is_too_far_behind) {
+  Settings settings = one_bank();
+  settings.dram_line_cycles = 5;
+  const auto third_write = [&](std::uint32_t queue) {
+    settings.dram_write_queue = queue;
+    GpuMemory memory(settings);
+    memory.write(FrameLine(0), 0_cycles);
+    memory.write(FrameLine(1), 0_cycles);
+    memory.write(FrameLine(2), 0_cycles);
+    return memory.write(FrameLine(3), 0_cycles);
+  };
+  EXPECT_EQ(third_write(0), Cycles(3 + 10));
+  // Three lines of 5 cycles are booked; with room for one, the fourth write begins at 10.
+  EXPECT_EQ(third_write(1), Cycles(10 + 10));
+  EXPECT_EQ(third_write(2), Cycles(5 + 10));
+  settings.dram_write_queue = 1;
+  GpuMemory memory(settings);
+  for (int i = 0; i < 3; ++i) memory.write(FrameLine(0), 0_cycles);
+  EXPECT_EQ(memory.write(FrameLine(0), 0_cycles), Cycles(3 + 10)) << "the L2 has the line";
+}
+
+TEST(TranslationRealMachine, a_miss_brings_the_lines_beside_it) {
+  Settings settings = one_bank();
+  settings.dram_fetch_lines = 2;
+  settings.dram_line_cycles = 3;
+  GpuMemory memory(settings);
+  EXPECT_EQ(memory.read(FrameLine(3), 0_cycles), 110_cycles);
+  EXPECT_EQ(memory.read(FrameLine(2), 1_cycles), 110_cycles) << "it is on its way";
+  // Both lines took the channel: 10 + 2 * 3.
+  EXPECT_EQ(memory.read(FrameLine(4), 2_cycles), 116_cycles);
+}
+
+TEST(TranslationRealMachine, hashed_banks_take_stripes_that_lie_a_power_of_two_apart) {
+  Settings settings;
+  settings.l2_banks = 8;
+  const auto last_of_eight = [&](std::uint32_t hash) {
+    settings.l2_bank_hash = hash;
+    GpuMemory memory(settings);
+    Cycles last;
+    for (std::uint32_t i = 0; i < 8; ++i) {
+      last = std::max(last, memory.read(FrameLine(i * 8 * 64), 0_cycles));
+    }
+    return last;
+  };
+  EXPECT_EQ(last_of_eight(0), Cycles(110 + 7)) << "all in one bank";
+  EXPECT_EQ(last_of_eight(1), 110_cycles) << "one in each";
+}
+
+// Whatever the hash, two lines are one in the L2 only if they are the same.
+TEST(TranslationRealMachine, hashed_banks_mix_no_lines_up) {
+  Settings settings;
+  settings.l2_bank_hash = 1;
+  settings.l2_bank_bytes = 1U << 24U;
+  GpuMemory memory(settings);
+  for (std::uint32_t stripe = 0; stripe < 1024; ++stripe) {
+    EXPECT_GE(memory.read(FrameLine(stripe * 64), Cycles(stripe * 1000)),
+              Cycles(stripe * 1000 + 110));
+  }
+}
+
+TEST(TranslationRealMachine, a_cu_begins_as_many_lines_per_cycle_as_it_has_ports) {
+  MemoryInstruction lines;
+  for (std::uint32_t i = 0; i < 8; ++i) lines.line[lines.lines++] = LineNumber(i * 64);
+  const TinyApplication load({{{lines}}}, 8 * page_bytes);
+  Settings settings = one_gpu();
+  settings.l1_tlb_mshrs = 64;
+  const Recording one = record(settings, Architecture::centralised, load);
+  EXPECT_EQ(one.of(Moment::l2_missed, 7), Cyclelist{68 + 7});
+  settings.cu_lines = 4;
+  const Recording four = record(settings, Architecture::centralised, load);
+  EXPECT_EQ(four.of(Moment::l2_missed, 3), Cyclelist{68});
+  EXPECT_EQ(four.of(Moment::l2_missed, 4), Cyclelist{68 + 1});
+  EXPECT_EQ(four.of(Moment::l2_missed, 7), Cyclelist{68 + 1});
+}
+
+// The next instruction's lines come behind them, at the next whole cycle.
+TEST(TranslationRealMachine, lines_of_the_next_instruction_wait_for_the_ports) {
+  MemoryInstruction five;
+  for (std::uint32_t i = 0; i < 5; ++i) five.line[five.lines++] = LineNumber(i * 64);
+  MemoryInstruction next;
+  next.line[next.lines++] = LineNumber(5 * 64);
+  const TinyApplication loads({{{five, next}}}, 6 * page_bytes);
+  Settings settings = one_gpu();
+  settings.l1_tlb_mshrs = 64;
+  settings.cu_lines = 4;
+  EXPECT_EQ(record(settings, Architecture::centralised, loads).of(Moment::l2_missed, 5),
+            Cyclelist{68 + 2});
+}
+
+TEST(TranslationRealMachine, vector_instructions_take_as_many_cycles_as_a_wave_needs) {
+  MemoryInstruction after = load_pages({0});
+  after.alu = 10;
+  const TinyApplication load({{{after}}}, page_bytes);
+  Settings settings = one_gpu();
+  EXPECT_EQ(record(settings, Architecture::centralised, load).cycles(), 858U + 40);
+  settings.wave_cycles = 1;
+  EXPECT_EQ(record(settings, Architecture::centralised, load).cycles(), 858U + 10);
+}
+
+TEST(TranslationRealMachine, a_memory_instruction_takes_the_ports_for_some_lines_at_least) {
+  MemoryInstruction next;
+  next.line[next.lines++] = LineNumber(64);
+  const TinyApplication loads({{{load_pages({0}), next}}}, 2 * page_bytes);
+  Settings settings = one_gpu();
+  settings.cu_lines = 2;
+  settings.least_lines = 10;
+  EXPECT_EQ(record(settings, Architecture::centralised, loads).of(Moment::l2_missed, 1),
+            Cyclelist{68 + 5});
+}
+
+// Two lines that share the only set of a cache of one way, and have one each of two ways.
+TEST(TranslationRealMachine, the_l1_has_the_ways_of_the_settings) {
+  Settings settings = one_gpu();
+  settings.l1_bytes = 4096;
+  const auto hits_again = [&](std::uint32_t ways) {
+    settings.l1_ways = ways;
+    const TinyApplication loads({{{load_pages({0}), load_pages({1}), load_pages({0})}}},
+                                2 * page_bytes);
+    const Recording r = record(settings, Architecture::centralised, loads);
+    const auto ended = r.ended(0);
+    return ended[2] - ended[1] == 66 + 1 + 60;
+  };
+  EXPECT_FALSE(hits_again(1));
+  EXPECT_TRUE(hits_again(2));
+}
+
+TEST(TranslationRealMachine, several_work_groups_are_dispatched_in_one_step) {
+  const TinyApplication groups({{{load_pages({0})}}, {{load_pages({0})}}, {{load_pages({0})}}},
+                               page_bytes);
+  Settings settings = one_gpu();
+  settings.dispatch_cycles = 2000;
+  // The third group starts behind one step of two groups, or behind two steps.
+  settings.dispatch_groups = 2;
+  const std::uint64_t two_each = record(settings, Architecture::centralised, groups).cycles();
+  settings.dispatch_groups = 1;
+  const std::uint64_t one_each = record(settings, Architecture::centralised, groups).cycles();
+  EXPECT_EQ(one_each - two_each, 2000U);
+}
+
+// Two loads of a line of the other GPU, the second while the first is under way.
+TEST(TranslationRealMachine, a_remote_line_on_its_way_comes_once_where_the_l1_keeps_it) {
+  MemoryInstruction again = load_pages({0});
+  again.wait = false;
+  const TinyApplication groups({{{load_pages({0})}}, {{load_pages({0}), again}}}, 2 * page_bytes);
+  Settings settings = two_gpus();
+  EXPECT_EQ(record(settings, Architecture::centralised, groups).summary.remote_lines, 2U);
+  settings.remote_in_l1 = 1;
+  const Recording r = record(settings, Architecture::centralised, groups);
+  EXPECT_EQ(r.summary.remote_lines, 1U);
+  EXPECT_EQ(r.ended(1), (Cyclelist{1051, 1051}));
+}
+
+TEST(TranslationRealMachine, a_gmmu_that_knows_all_pages_asks_nobody) {
+  Settings settings = two_gpus();
+  settings.gmmu_fill = GmmuFill::all;
+  const TinyApplication others({{{load_pages({1})}}, {{load_pages({0})}}}, 2 * page_bytes);
+  for (const Placement placement :
+       {Placement::contiguous, Placement::first_touch, Placement::far}) {
+    settings.placement = placement;
+    const Recording r = record(settings, Architecture::distributed, others);
+    EXPECT_EQ(r.of(Moment::l2_filled, 0), Cyclelist{79 + 100});
+    EXPECT_EQ(r.summary.iommu_accesses, 0U);
+    EXPECT_EQ(r.summary.remote_lines, placement == Placement::first_touch ? 0U : 2U);
+  }
+}
+
+TEST(TranslationRealMachine, pages_known_to_all_lie_somewhere_and_stay) {
+  Settings settings = two_gpus();
+  settings.gmmu_fill = GmmuFill::all;
+  EXPECT_TRUE(validate(settings));
+  settings.placement = Placement::first_walk;
+  EXPECT_THAT(validate(settings).error().message, HasSubstr("placement=first-walk"));
+  settings.placement = Placement::far;
+  settings.first_touch = FirstTouch::copy;
+  EXPECT_THAT(validate(settings).error().message, HasSubstr("give first_touch=free"));
+  settings.first_touch = FirstTouch::free;
+  settings.remote = Remote::migration;
+  EXPECT_THAT(validate(settings).error().message, HasSubstr("remote=lines"));
+}
+
+TEST(TranslationRealMachine, homes_of_pages_follow_the_placement) {
+  const TinyApplication own({{{load_pages({0})}}, {{load_pages({1})}}}, 2 * page_bytes);
+  Settings settings = two_gpus();
+  const auto homes = [&](Placement placement) {
+    settings.placement = placement;
+    std::vector<std::uint32_t> gpus;
+    const auto found = page_homes(settings, own);
+    for (const GpuIndex gpu : *found) gpus.push_back(gpu.raw());
+    return gpus;
+  };
+  EXPECT_THAT(homes(Placement::first_touch), ElementsAre(0, 1));
+  EXPECT_THAT(homes(Placement::far), ElementsAre(1, 0));
+  EXPECT_THAT(homes(Placement::contiguous), ElementsAre(0, 1));
+  EXPECT_THAT(homes(Placement::interleaved), ElementsAre(0, 1));
+  settings.placement = Placement::first_walk;
+  EXPECT_FALSE(page_homes(settings, own));
+}
+
+TEST(TranslationRealMachine, built_in_machines_are_found_by_name) {
+  EXPECT_THAT(builtin_machine_names(), ElementsAre("h200-x2", "h200-x4"));
+  for (const std::string& name : builtin_machine_names()) {
+    const auto machine = find_machine(name);
+    ASSERT_TRUE(machine) << machine.error().message;
+    EXPECT_EQ(machine->gpus, name == "h200-x2" ? 2U : 4U);
+    EXPECT_EQ(machine->page_bytes, 2U << 20U);
+  }
+  EXPECT_EQ(find_machine("h300-x2").error().message,
+            "there is no machine 'h300-x2'; known are h200-x2, h200-x4, or give a file ending in "
+            ".json");
+}
+
+}  // namespace
+}  // namespace demarc::sim::translation
