@@ -23,3 +23,15 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/python/demarc" DESTINATION ${CMAKE_INST
 install(FILES "${PROJECT_SOURCE_DIR}/python/demarc.pth" DESTINATION ${CMAKE_INSTALL_LIBDIR}/demarc/python)
 add_custom_target(demarc_wheel COMMAND python3 "${PROJECT_SOURCE_DIR}/python/wheel_of_demarc.py" "${PROJECT_BINARY_DIR}/wheel"
                   VERBATIM)
+
+# Completion and manual pages, which the program prints itself.
+set(shown "${PROJECT_BINARY_DIR}/shown")
+add_custom_command(OUTPUT "${shown}/done"
+  COMMAND "${PROJECT_SOURCE_DIR}/tools/show-program.sh" "$<TARGET_FILE:demarc_program>" "${shown}"
+  DEPENDS demarc_program "${PROJECT_SOURCE_DIR}/tools/show-program.sh" VERBATIM)
+add_custom_target(demarc_shown DEPENDS "${shown}/done")
+add_dependencies(demarc_installed demarc_shown)
+install(FILES "${shown}/demarc" DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES "${shown}/_demarc" DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES "${shown}/demarc.fish" DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+install(DIRECTORY "${shown}/man1" DESTINATION ${CMAKE_INSTALL_MANDIR})

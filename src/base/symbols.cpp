@@ -6,14 +6,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
-#include <numeric>
 #include <vector>
+
+#include "demarc/base/near_names.hpp"
 
 namespace demarc {
 namespace {
 
-constexpr std::size_t most_listed = 6;             // symbols in a message
-constexpr std::size_t most_compared_letters = 64;  // of a name, to find the nearest
+constexpr std::size_t most_listed = 6;  // symbols in a message
 
 // `text` without its last pair of `open` and `close`, which ends it, and without what is in there.
 std::string_view without_last(std::string_view text, char open, char close) {
@@ -50,29 +50,12 @@ std::string without_blanks(std::string_view text) {
   return out;
 }
 
-// Letters to add, to take away or to change until one is the other.
-std::size_t distance(std::string_view a, std::string_view b) {
-  a = a.substr(0, most_compared_letters);
-  b = b.substr(0, most_compared_letters);
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0]++;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({changed, diagonal + 1, row[j] + 1});
-    }
-  }
-  return row.back();
-}
-
 std::vector<std::string> nearest(std::span<const std::string> symbols, std::string_view name) {
   std::vector<std::pair<std::size_t, std::size_t>> order;
   for (std::size_t i = 0; i < symbols.size(); ++i) {
     std::size_t least = SIZE_MAX;
     for (const std::string& way : ways_to_write(symbols[i]))
-      least = std::min(least, distance(way, name));
+      least = std::min(least, edit_distance(way, name));
     order.emplace_back(least, i);
   }
   std::sort(order.begin(), order.end());

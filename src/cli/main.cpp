@@ -9,6 +9,8 @@
 #include <new>
 #include <vector>
 
+#include "demarc/base/near_names.hpp"
+#include "demarc/base/text.hpp"
 #include "demarc/base/version.hpp"
 #include "help.hpp"
 #include "program.hpp"
@@ -36,6 +38,26 @@ const char* unknown_verb(int argc, char** argv) {
   return known ? nullptr : argv[1];
 }
 
+// Of the words that no option takes: the options of the verb that one may be a slip of.
+std::string slip_of_extra(const CLI::App& app) {
+  const auto verbs = app.get_subcommands();
+  if (verbs.empty()) return "";
+  std::vector<std::string> names;
+  const auto add_options = [&](const CLI::App& one) {
+    for (const CLI::Option* option : one.get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+  };
+  add_options(*verbs.front());
+  for (const CLI::App* sub : verbs.front()->get_subcommands()) add_options(*sub);
+  for (const std::string& extra : app.remaining(true)) {
+    const std::string word = extra.substr(0, extra.find('='));
+    if (!word.starts_with("--")) continue;
+    if (std::string slip = did_you_mean(word, names); !slip.empty()) return slip;
+  }
+  return "";
+}
+
 // The file of --json stands behind an equals sign: verbs take words that no option takes.
 std::string cure_of_extra(int argc, char** argv) {
   for (int i = 1; i + 1 < argc; ++i) {
@@ -51,7 +73,8 @@ int run_program(int argc, char** argv) {
       "demarc"};
   app.formatter(help_formatter());
   app.option_defaults()->always_capture_default();  // --help shows every default
-  app.set_version_flag("--version", std::string("demarc ") + version());
+  app.set_version_flag("-V,--version", std::string("demarc ") + version(),
+                       "print the version and exit");
   app.require_subcommand(1);
   app.footer(
       "Example: demarc topo\nExit codes: 0 done, 1 wrong input, 2 the machine lacks what is asked, "
@@ -61,9 +84,10 @@ int run_program(int argc, char** argv) {
   std::sort(verbs.begin(), verbs.end(),
             [](const Verb& a, const Verb& b) { return a.order < b.order; });
   if (const char* unknown = unknown_verb(argc, argv)) {
-    std::string known;
-    for (const Verb& verb : verbs) known += (known.empty() ? "" : ", ") + verb.name;
-    fmt::print(stderr, "demarc: there is no verb '{}'; the verbs are: {}\n", unknown, known);
+    std::vector<std::string> known;
+    for (const Verb& verb : verbs) known.push_back(verb.name);
+    fmt::print(stderr, "demarc: there is no verb '{}'; the verbs are: {}{}\n", unknown,
+               joined(known, ", "), did_you_mean(unknown, known));
     return 1;
   }
   int exit_code = 0;
@@ -90,7 +114,8 @@ int run_program(int argc, char** argv) {
     fmt::print(stderr, "demarc {}: {}: that is out of the option's range\n", argv[1], error.what());
     return 1;
   } catch (const CLI::ExtrasError& error) {
-    fmt::print(stderr, "demarc {}: {}{}\n", argv[1], error.what(), cure_of_extra(argc, argv));
+    fmt::print(stderr, "demarc {}: {}{}{}\n", argv[1], error.what(), cure_of_extra(argc, argv),
+               slip_of_extra(app));
     return 1;
   } catch (const CLI::ParseError& error) {
     const int code = app.exit(error) == 0 ? 0 : 1;
@@ -104,6 +129,7 @@ int run_program(int argc, char** argv) {
 int run_guarded(int argc, char** argv) {
   const char* const verb = argc > 1 ? argv[1] : "";
   try {
+    if (answers_completion(argc, argv)) return 0;
     return run_program(argc, argv);
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "demarc %s: out of memory: this needs more than the machine gives\n",

@@ -39,8 +39,8 @@ void add_quiet(CLI::App& app);
 // nothing.
 [[nodiscard]] Progress terminal_progress();
 
-// Says on standard error what happened to a program or a result: what was refused, what is in doubt.
-// -q does not hide it.
+// Says on standard error what happened to a program or a result: what was refused, what is in
+// doubt. -q does not hide it.
 [[nodiscard]] std::function<void(const std::string& line)> tell_of(std::string verb);
 
 // With the colours of the terminal, where `file` is one and NO_COLOR is not set.

@@ -1,5 +1,6 @@
 // Finds device descriptions by name, by file or by card, and reads --device.
 #include "builtin.hpp"
+#include "demarc/base/near_names.hpp"
 #include "demarc/base/numbers.hpp"
 #include "demarc/base/text.hpp"
 #include "demarc/gpu/device.hpp"
@@ -19,8 +20,9 @@ Result<Device> find_device(std::string_view name) {
   for (const NamedText& device : builtin_devices()) {
     if (device.name == name) return parse_device(device.text, fmt::format("{}.json", name));
   }
-  return invalid_input("there is no device '{}'; known are {}, or give a file ending in .json",
-                       name, joined(builtin_device_names(), ", "));
+  const auto known = builtin_device_names();
+  return invalid_input("there is no device '{}'; known are {}, or give a file ending in .json{}",
+                       name, joined(known, ", "), did_you_mean(name, known));
 }
 
 Result<Device> describe_card(std::string_view card, std::string_view description) {

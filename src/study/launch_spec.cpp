@@ -5,7 +5,7 @@
 #include <string>
 
 #include "demarc/base/numbers.hpp"
-#include "workload_names.hpp"
+#include "demarc/study/workload_names.hpp"
 
 namespace demarc::study {
 namespace {

@@ -1,5 +1,5 @@
 // Expands short names of bundled workloads, and says what workloads do.
-#include "workload_names.hpp"
+#include "demarc/study/workload_names.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -10,7 +10,9 @@
 
 namespace demarc::study {
 
-std::string full_workload_name(std::string_view name) {
+namespace {
+
+const std::map<std::string, std::string, std::less<>>& short_names() {
   static const std::map<std::string, std::string, std::less<>> known{
       {"mm", "matmul_tiled"},
       {"va", "vecadd"},
@@ -26,11 +28,24 @@ std::string full_workload_name(std::string_view name) {
       {"host_poll", "stress_host_poll"},
       {"l2_read", "stress_l2_read"},
       {"l2_write", "stress_l2_write"}};
+  return known;
+}
+
+}  // namespace
+
+std::string full_workload_name(std::string_view name) {
   std::string lower(name);
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  const auto found = known.find(lower);
-  return found == known.end() ? lower : found->second;
+  const auto found = short_names().find(lower);
+  return found == short_names().end() ? lower : found->second;
+}
+
+std::string short_workload_name(std::string_view full) {
+  for (const auto& [name, meant] : short_names()) {
+    if (meant == full) return name;
+  }
+  return "";
 }
 
 std::string meaning_of(const Workload& workload) {

@@ -6,6 +6,8 @@
 #include "bundled.hpp"
 #include "demarc/base/files.hpp"
 #include "demarc/base/json.hpp"
+#include "demarc/base/near_names.hpp"
+#include "demarc/base/text.hpp"
 #include "workload_kernels_ptx.hpp"
 
 namespace demarc::workload {
@@ -42,12 +44,13 @@ std::span<const Workload> all() {
 }
 
 Result<const Workload*> find(std::string_view name) {
-  std::string known;
+  std::vector<std::string> known;
   for (const Workload& workload : all()) {
     if (workload.name == name) return &workload;
-    known += (known.empty() ? "" : ", ") + workload.name;
+    known.push_back(workload.name);
   }
-  return invalid_input("there is no bundled workload '{}'; known are: {}", name, known);
+  return invalid_input("there is no bundled workload '{}'; known are: {}{}", name,
+                       joined(known, ", "), did_you_mean(name, known));
 }
 
 std::vector<std::string> names_in_group(std::string_view group) {

@@ -222,6 +222,7 @@ TEST_F(JsonOfVerbs, have_the_members_that_the_page_names) {
       {"demarc ptx",
        {"ptx", (source_dir() / "tests" / "fatbin" / "files" / "zstd.fatbin").string(), "--list"},
        "demarc.ptx.images/1"},
+      {"demarc list", {"list", "modes"}, "demarc.list/1"},
       {"demarc run", {"run", "bundled:vecadd"}, "demarc.run/1"},
       {"demarc schedule", {"schedule", config_file(), "-v"}, "demarc.schedule/1"},
       {"demarc schedule",

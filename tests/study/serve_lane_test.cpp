@@ -9,7 +9,7 @@
 #include "demarc/study/remote_lane.hpp"
 #include "last_lines.hpp"
 #include "scripted_executor.hpp"
-#include "workload_names.hpp"
+#include "demarc/study/workload_names.hpp"
 
 namespace demarc::study {
 namespace {

@@ -10,4 +10,7 @@ namespace demarc::study {
 // section VI), and the stress kernels in short. Other names come back in lower case.
 [[nodiscard]] std::string full_workload_name(std::string_view name);
 
+// Of a bundled workload; empty where it has none.
+[[nodiscard]] std::string short_workload_name(std::string_view full);
+
 }  // namespace demarc::study

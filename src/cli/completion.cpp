@@ -1,0 +1,166 @@
+// demarc completion SHELL: a script that completes the words of a command line. What can stand
+// there the program says itself, asked by the script through demarc completion --words.
+#include <algorithm>
+#include <memory>
+
+#include "demarc/base/near_names.hpp"
+#include "demarc/base/text.hpp"
+#include "names.hpp"
+#include "program.hpp"
+#include "verb.hpp"
+
+namespace demarc::cli {
+namespace {
+
+struct Shell {
+  std::string_view name;
+  std::string_view script;
+};
+constexpr Shell all_shells[] = {
+    {"bash", R"sh(_demarc() {
+  local IFS=$'\n'
+  COMPREPLY=($(compgen -W "$(demarc completion --words "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)" -- "${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -o bashdefault -o default -F _demarc demarc
+)sh"},
+    {"zsh", R"sh(#compdef demarc
+_demarc() {
+  local -a candidates
+  candidates=("${(@f)$(demarc completion --words "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  compadd -a candidates
+  _files
+}
+if [ "$funcstack[1]" = _demarc ]; then _demarc "$@"; else compdef _demarc demarc; fi
+)sh"},
+    {"fish",
+     R"sh(complete -c demarc -a '(demarc completion --words (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
+)sh"},
+};
+
+// Options whose values are names, and what stands before the name there.
+struct NamedValues {
+  std::string_view option;
+  std::string_view kind;
+  std::string_view prefix;
+};
+constexpr NamedValues named_values[] = {
+    {"--victims", "workloads", ""},
+    {"--aggressors", "workloads", ""},
+    {"--launch", "workloads", "bundled:"},
+    {"--modes", "modes", ""},
+    {"--mode", "modes", ""},
+    {"--policy", "policies", ""},
+    {"--policies", "policies", ""},
+    {"--device", "devices", "sim:"},
+    {"--description", "devices", ""},
+};
+
+std::vector<KnownName> names_of(std::string_view kind) {
+  for (const NameKind& one : name_kinds()) {
+    if (one.kind == kind) return one.names();
+  }
+  return {};
+}
+
+std::vector<std::string> values_of(std::string_view verb, std::string_view option) {
+  std::vector<std::string> values;
+  for (const NamedValues& row : named_values) {
+    if (row.option != option) continue;
+    const bool several = verb == "translate" && row.kind == "devices";
+    for (const KnownName& one : names_of(several ? "machines" : row.kind)) {
+      values.push_back(std::string(row.prefix) + one.name);
+      if (!one.short_name.empty() && row.prefix.empty()) values.push_back(one.short_name);
+    }
+  }
+  return values;
+}
+
+void add_words_of(const CLI::App& app, std::vector<std::string>& words) {
+  for (const CLI::App* sub : app.get_subcommands({})) words.push_back(sub->get_name());
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) words.push_back("-" + name);
+  }
+}
+
+// What can stand in the place of the last word.
+std::vector<std::string> candidates(const std::vector<std::string>& line) {
+  std::vector<std::string> words;
+  if (line.size() < 2) {
+    for (const Verb& verb : registered_verbs()) words.push_back(verb.name);
+    return words;
+  }
+  const std::string& verb = line.front();
+  if (verb == "help") return candidates({""});
+  if (verb == "list") {
+    for (const NameKind& one : name_kinds()) words.emplace_back(one.kind);
+    return words;
+  }
+  if (line.size() > 2) words = values_of(verb, line[line.size() - 2]);
+  if (!words.empty()) return words;
+  for (const Verb& one : registered_verbs()) {
+    if (one.name != verb) continue;
+    CLI::App app{one.summary, one.name};
+    const auto action = one.declare(app);
+    add_quiet(app);
+    const CLI::App* named = &app;
+    for (std::size_t i = 1; i + 1 < line.size(); ++i) {
+      for (const CLI::App* sub : app.get_subcommands({})) {
+        if (sub->get_name() == line[i]) named = sub;
+      }
+    }
+    add_words_of(*named, words);
+  }
+  return words;
+}
+
+struct CompletionOptions {
+  std::string shell;
+  bool words = false;
+  std::vector<std::string> line;
+};
+
+Result<void> complete(const CompletionOptions& options) {
+  if (options.words) {
+    std::string text;
+    for (const std::string& word : candidates(options.line)) {
+      if (options.line.empty() || word.starts_with(options.line.back())) text += word + "\n";
+    }
+    return emit("", text);
+  }
+  std::vector<std::string> known;
+  for (const Shell& shell : all_shells) {
+    if (shell.name == options.shell) return emit("", shell.script);
+    known.emplace_back(shell.name);
+  }
+  return invalid_input("there is no completion for '{}'; there is for {}{}", options.shell,
+                       joined(known, ", "), did_you_mean(options.shell, known));
+}
+
+const RegisterVerb completion_verb({
+    .order = 190,
+    .name = "completion",
+    .summary = "print a script by which bash, zsh or fish completes the words of demarc",
+    .example = "source <(demarc completion bash)",
+    .declare = [](CLI::App& app) -> std::function<Result<void>()> {
+      auto options = std::make_shared<CompletionOptions>();
+      app.add_option("shell", options->shell, "bash, zsh or fish")->option_text("SHELL");
+      return [options] { return complete(*options); };
+    },
+});
+
+}  // namespace
+
+// The words behind --words are those of another command line: no option is read there.
+bool answers_completion(int argc, char** argv) {
+  if (argc < 3 || std::string_view(argv[1]) != "completion" ||
+      std::string_view(argv[2]) != "--words") {
+    return false;
+  }
+  CompletionOptions options;
+  options.words = true;
+  options.line.assign(argv + 3, argv + argc);
+  return complete(options).has_value();
+}
+
+}  // namespace demarc::cli

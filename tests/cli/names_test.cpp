@@ -1,0 +1,183 @@
+// demarc list, help and completion, and what is offered for a slip.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "demarc/base/files.hpp"
+#include "demarc/base/json.hpp"
+#include "paths.hpp"
+#include "program.hpp"
+
+namespace demarc::test {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsSupersetOf;
+using testing::Not;
+
+TEST(Names, are_listed_from_the_tables_that_have_them) {
+  const auto listed = [](const char* kind) {
+    const Outcome outcome = run_demarc({"list", kind});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return outcome.out;
+  };
+  EXPECT_THAT(listed("workloads"), HasSubstr("vecadd"));
+  EXPECT_THAT(listed("workloads"), HasSubstr("(short: va)"));
+  EXPECT_THAT(listed("devices"), HasSubstr("h200"));
+  EXPECT_THAT(listed("devices"), HasSubstr("NVIDIA H200, 132 SMs, with a memory system"));
+  EXPECT_THAT(listed("machines"), HasSubstr("h200-x4  4 GPUs of 132 compute units each"));
+  EXPECT_THAT(listed("modes"), HasSubstr("mask"));
+  EXPECT_THAT(listed("policies"), HasSubstr("rr-skip"));
+  const Outcome json = run_demarc({"list", "modes", "--json"});
+  EXPECT_EQ(Json::parse(json.out)["kind"], "modes");
+  EXPECT_FALSE(Json::parse(json.out)["names"][0]["meaning"].get<std::string>().empty());
+  const Outcome slip = run_demarc({"list", "polices"});
+  EXPECT_EQ(slip.exit_code, 1);
+  EXPECT_EQ(slip.err,
+            "demarc list: there is no list of 'polices'; there are workloads, devices, machines, "
+            "modes, policies; did you mean policies?\n");
+}
+
+// Whatever is listed can be used.
+TEST(Names, of_devices_are_known_to_topo) {
+  const Json devices = Json::parse(run_demarc({"list", "devices", "--json"}).out);
+  ASSERT_GT(devices["names"].size(), 10U);
+  for (const Json& one : devices["names"]) {
+    const auto outcome = run_demarc({"topo", "--device", "sim:" + one["name"].get<std::string>()});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  }
+}
+
+TEST(Names, help_of_a_verb_is_its_page) {
+  EXPECT_EQ(run_demarc({"help", "topo"}).out, run_demarc({"topo", "--help"}).out);
+  EXPECT_EQ(run_demarc({"help", "probe", "memory"}).out,
+            run_demarc({"probe", "memory", "--help"}).out);
+  EXPECT_THAT(run_demarc({"help"}).out, HasSubstr("\n  isolate "));
+  const Outcome none = run_demarc({"help", "nothing"});
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_THAT(none.err, HasSubstr("there is no verb 'nothing'"));
+  EXPECT_EQ(run_demarc({"-V"}).out, run_demarc({"--version"}).out);
+}
+
+// groff finds nothing wrong with them, and each option of --help stands there.
+TEST(Names, manual_pages_hold_what_help_says) {
+  const std::filesystem::path folder = fresh_folder("man");
+  for (const std::string verb : {"isolate", "probe", "translate", "exec", "help"}) {
+    const Outcome page = run_demarc({"help", verb, "--man"});
+    ASSERT_EQ(page.exit_code, 0) << page.err;
+    const std::string file = (folder / (verb + ".1")).string();
+    ASSERT_TRUE(write_file(file, page.out));
+    const Outcome shown = run_program({"groff", "-man", "-Tascii", "-ww", "-P-c", file});
+    EXPECT_EQ(shown.exit_code, 0);
+    EXPECT_EQ(shown.err, "") << verb;
+    std::istringstream help(run_demarc({verb, "--help"}).out);
+    int options = 0;
+    for (std::string line; std::getline(help, line);) {
+      if (!line.starts_with("  -")) continue;
+      const std::string option = line.substr(2, line.find(' ', 2) - 2);
+      EXPECT_THAT(shown.out, HasSubstr(option)) << verb;
+      ++options;
+    }
+    EXPECT_GT(options, 0) << verb;
+  }
+  EXPECT_THAT(run_demarc({"help", "--man"}).err, HasSubstr("--man writes the page of one verb"));
+  EXPECT_THAT(run_demarc({"help", "nothing", "--man"}).err, HasSubstr("no verb 'nothing'"));
+}
+
+TEST(Names, a_slip_is_answered_with_what_was_meant) {
+  const auto error_of = [](const std::vector<std::string>& arguments) {
+    const Outcome outcome = run_demarc(arguments);
+    EXPECT_EQ(outcome.exit_code, 1);
+    return outcome.err;
+  };
+  EXPECT_THAT(error_of({"islate"}), HasSubstr("; did you mean isolate?\n"));
+  EXPECT_THAT(error_of({"isolate", "--victimz", "va"}), HasSubstr("; did you mean --victims?\n"));
+  EXPECT_THAT(error_of({"isolate", "--victimz=va"}), HasSubstr("; did you mean --victims?\n"));
+  EXPECT_THAT(error_of({"probe", "memory", "--divice", "x"}), HasSubstr("did you mean --device"));
+  EXPECT_THAT(error_of({"topo", "--xyzzy"}), Not(HasSubstr("did you mean")));
+  EXPECT_THAT(error_of({"emulate", "bundled:vecad"}), HasSubstr("; did you mean vecadd?"));
+  EXPECT_THAT(error_of({"topo", "--device", "sim:gtx1800"}), HasSubstr("; did you mean gtx1080"));
+}
+
+class Completion : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::filesystem::path folder = fresh_folder("completion");
+    std::filesystem::create_symlink(build_dir() / "demarc", folder / "demarc");
+    ::setenv("PATH", (folder.string() + ":" + ::getenv("PATH")).c_str(), 1);
+  }
+  // The lines that a shell prints of this script.
+  static std::vector<std::string> said(const std::vector<std::string>& command) {
+    const Outcome outcome = run_program(command);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    std::vector<std::string> lines;
+    std::istringstream out(outcome.out);
+    for (std::string line; std::getline(out, line);) lines.push_back(line);
+    return lines;
+  }
+  static std::vector<std::string> words(std::vector<std::string> line) {
+    line.insert(line.begin(), {"completion", "--words"});
+    const Outcome outcome = run_demarc(line);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    std::vector<std::string> lines;
+    std::istringstream out(outcome.out);
+    for (std::string one; std::getline(out, one);) lines.push_back(one);
+    return lines;
+  }
+};
+
+TEST_F(Completion, offers_verbs_then_options_then_the_names_that_an_option_takes) {
+  EXPECT_THAT(words({""}), IsSupersetOf({"isolate", "topo", "list", "completion"}));
+  EXPECT_THAT(words({"iso"}), testing::ElementsAre("isolate"));
+  EXPECT_THAT(words({"isolate", "--victims"}), testing::ElementsAre("--victims"));
+  EXPECT_THAT(words({"isolate", "--victims", "va"}), testing::ElementsAre("va"));
+  EXPECT_THAT(words({"isolate", "--device", "sim:h2"}), testing::ElementsAre("sim:h200"));
+  EXPECT_THAT(words({"translate", "--device", "sim:h200"}),
+              testing::ElementsAre("sim:h200-x2", "sim:h200-x4"));
+  EXPECT_THAT(words({"probe", ""}), IsSupersetOf({"memory", "translation"}));
+  EXPECT_THAT(words({"probe", "translation", "--pe"}), testing::ElementsAre("--peer"));
+  EXPECT_THAT(words({"list", "w"}), testing::ElementsAre("workloads"));
+  EXPECT_THAT(words({"help", "iso"}), testing::ElementsAre("isolate"));
+  EXPECT_THAT(words({"nothing", "-"}), testing::IsEmpty());
+  const Outcome slip = run_demarc({"completion", "fsh"});
+  EXPECT_EQ(slip.exit_code, 1);
+  EXPECT_THAT(slip.err, HasSubstr("there is for bash, zsh, fish; did you mean zsh or fish?"));
+}
+
+TEST_F(Completion, bash_completes) {
+  const std::string ask =
+      "source <(demarc completion bash); COMP_WORDS=(demarc isolate --aggressors); COMP_CWORD=2; "
+      "_demarc; "
+      "printf '%s\\n' \"${COMPREPLY[@]}\"; COMP_WORDS=(demarc tra); COMP_CWORD=1; _demarc; printf "
+      "'%s\\n' \"${COMPREPLY[@]}\"; complete -p demarc";
+  const auto lines = said({"bash", "-c", ask});
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(lines[0], "--aggressors");
+  EXPECT_EQ(lines[1], "translate");
+  EXPECT_THAT(lines[2], HasSubstr("-F _demarc demarc"));
+}
+
+TEST_F(Completion, fish_completes) {
+  const auto lines =
+      said({"fish", "--no-config", "-c",
+            "demarc completion fish | source; complete -C 'demarc isolate --vic'; complete -C "
+            "'demarc topo --device sim:gtx10'"});
+  EXPECT_THAT(lines, IsSupersetOf({"--victims", "sim:gtx1080"}));
+}
+
+// Without a terminal zsh completes nothing: what the script would add is caught.
+TEST_F(Completion, zsh_completes) {
+  const auto lines = said(
+      {"zsh", "-f", "-c",
+       "autoload -Uz compinit; compinit -u -D; eval \"$(demarc completion "
+       "zsh)\"; compadd() { print -l -- \"${(@)${(P)2}}\" }; _files() { }; words=(demarc isolate "
+       "--vic); CURRENT=3; _demarc; print -- ${_comps[demarc]}"});
+  EXPECT_THAT(lines, Contains("--victims"));
+  EXPECT_THAT(lines, Contains("_demarc"));
+}
+
+}  // namespace
+}  // namespace demarc::test
