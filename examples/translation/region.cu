@@ -1,6 +1,7 @@
-// Streams, strides, random accesses and chains of dependent loads, each block in a region of its own, so that all a block
-// touches lies on one GPU: its own, or with --placement far another. docs/measurements/translation.md compares their times
-// on two cards with simulated ones. PTX: nvcc -ptx -arch=sm_90 -o region.ptx region.cu
+// Streams, strides, random accesses and chains of dependent loads, each block in a region of its
+// own, so that all a block touches lies on one GPU: its own, or with --placement far another.
+// docs/measurements/translation.md compares their times on two cards with simulated ones. PTX: nvcc
+// -ptx -arch=sm_90 -o region.ptx region.cu
 
 extern "C" __global__ void region_read(const uint4* data, unsigned* sums, unsigned elements) {
   const uint4* region = data + static_cast<unsigned long long>(blockIdx.x) * elements;
@@ -52,7 +53,8 @@ static __device__ unsigned next_random(unsigned state) {
 }
 
 // `words` is a power of two.
-extern "C" __global__ void region_random(const unsigned* data, unsigned* sums, unsigned words, unsigned turns) {
+extern "C" __global__ void region_random(const unsigned* data, unsigned* sums, unsigned words,
+                                         unsigned turns) {
   const unsigned* region = data + static_cast<unsigned long long>(blockIdx.x) * words;
   const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
   unsigned state = thread * 2654435761u;
@@ -69,7 +71,8 @@ extern "C" __global__ void region_random(const unsigned* data, unsigned* sums, u
 }
 
 // One thread, one load after the other; what is loaded is zero.
-extern "C" __global__ void region_chase(const unsigned* data, unsigned* sums, unsigned words, unsigned turns) {
+extern "C" __global__ void region_chase(const unsigned* data, unsigned* sums, unsigned words,
+                                        unsigned turns) {
   const unsigned* region = data + static_cast<unsigned long long>(blockIdx.x) * words;
   unsigned state = blockIdx.x + 1;
   for (unsigned turn = 0; turn < turns; ++turn) {

@@ -182,7 +182,8 @@ TEST(TranslateVerb, a_machine_it_prints_is_one_it_reads) {
       write_file(file, R"({"schema": "demarc.translate.machine/1", "settings": {"gpus": 0}})"));
   expect_refused({"translate", "--device", "sim:" + file},
                  file + ": settings.gpus: gpus: 0 is not within 1..64");
-  expect_refused({"translate", "--device", "h100"}, "--device h100: sim:NAME or sim:FILE.json was expected");
+  expect_refused({"translate", "--device", "h100"},
+                 "--device h100: sim:NAME or sim:FILE.json was expected");
   expect_refused({"translate", "--device", "sim:/no/such.json"}, "/no/such.json");
 }
 

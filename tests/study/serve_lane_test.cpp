@@ -7,9 +7,9 @@
 #include <algorithm>
 
 #include "demarc/study/remote_lane.hpp"
+#include "demarc/study/workload_names.hpp"
 #include "last_lines.hpp"
 #include "scripted_executor.hpp"
-#include "demarc/study/workload_names.hpp"
 
 namespace demarc::study {
 namespace {
