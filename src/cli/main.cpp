@@ -85,6 +85,7 @@ int run_program(int argc, char** argv) {
             [](const Verb& a, const Verb& b) { return a.order < b.order; });
   if (const char* unknown = unknown_verb(argc, argv)) {
     std::vector<std::string> known;
+    known.reserve(verbs.size());
     for (const Verb& verb : verbs) known.push_back(verb.name);
     fmt::print(stderr, "demarc: there is no verb '{}'; the verbs are: {}{}\n", unknown,
                joined(known, ", "), did_you_mean(unknown, known));
