@@ -1,6 +1,6 @@
 # The packages of an optimised build: the tarball's program runs from where it was unpacked, and confines a program; the
 # Debian package names what it needs.
-# cmake -DBINARY=... -DCPACK=... -P package.cmake
+# cmake -DSOURCE=... -DBINARY=... -DCPACK=... -P package.cmake
 set(work "${BINARY}/architecture/package")
 file(REMOVE_RECURSE "${work}")
 file(MAKE_DIRECTORY "${work}")
@@ -43,3 +43,13 @@ foreach(licence LICENSE echarts/LICENSE echarts/NOTICE)
     message(FATAL_ERROR "${package} has no usr/share/doc/demarc/${licence}")
   endif()
 endforeach()
+
+# What packaging/Containerfile copies and starts is there under these names; nothing builds the image here.
+file(READ "${SOURCE}/packaging/Containerfile" image)
+if(NOT image MATCHES "COPY --from=build /source/build/release/(demarc-[*].deb) ")
+  message(FATAL_ERROR "packaging/Containerfile copies no package")
+endif()
+file(GLOB copied "${work}/${CMAKE_MATCH_1}")
+if(NOT image MATCHES "ENTRYPOINT \\[\"([^\"]+)\"\\]" OR NOT EXISTS "${work}/installed${CMAKE_MATCH_1}" OR NOT copied)
+  message(FATAL_ERROR "packaging/Containerfile starts ${CMAKE_MATCH_1} from ${copied}")
+endif()
