@@ -132,8 +132,10 @@ TEST(Report, quiet_text_has_the_results_and_the_errors_and_verbose_text_the_mode
   const auto has = [](const std::string& text, const char* words) {
     return text.find(words) != std::string::npos;
   };
-  for (const char* words : {"Use mask.", "  va ", "ERROR: green"}) EXPECT_TRUE(has(quiet, words));
-  for (const char* words : {"Columns:", "Forecast", "note: "}) {
+  for (const char* words : {"Use mask.", "  va ", "ERROR: green", "started again 2 times"}) {
+    EXPECT_TRUE(has(quiet, words)) << words;
+  }
+  for (const char* words : {"Columns:", "Forecast", "note: clocks are not locked"}) {
     EXPECT_FALSE(has(quiet, words)) << words;
     EXPECT_TRUE(has(usual, words)) << words;
   }
