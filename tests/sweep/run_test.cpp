@@ -79,7 +79,9 @@ class SweepFailures : public testing::TestWithParam<Failure> {};
 TEST_P(SweepFailures, are_rows_and_run_again_when_that_is_asked_for) {
   const Failure& want = GetParam();
   const auto path = fresh_folder("run-fails") / "r.db";
-  const Plan plan = small_plan(3, R"(, "time_limit_s": 0.3)", want.what);
+  // Who hangs is waited for; the others may be slow on a busy machine.
+  const std::string limit = std::string_view(want.what) == "hang" ? "0.3" : "60";
+  const Plan plan = small_plan(3, R"(, "time_limit_s": )" + limit, want.what);
   const Ran ran = run(path, plan);
   EXPECT_EQ(ran.state.ran, 6U);
   EXPECT_EQ(ran.state.failed, 2U);
