@@ -17,9 +17,15 @@ struct Shell {
   std::string_view script;
 };
 constexpr Shell all_shells[] = {
+    // Readline takes ':' and '=' for ends of words: what it gives and takes is behind the last.
     {"bash", R"sh(_demarc() {
-  local IFS=$'\n'
-  COMPREPLY=($(compgen -W "$(demarc completion --words "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)" -- "${COMP_WORDS[COMP_CWORD]}"))
+  local IFS=$' \t\n' line="${COMP_LINE:0:COMP_POINT}" last words
+  read -ra words <<<"$line"
+  case "$line" in *[[:space:]]) words+=("") ;; esac
+  last="${words[${#words[@]} - 1]}"
+  IFS=$'\n'
+  COMPREPLY=($(demarc completion --words "${words[@]:1}" 2>/dev/null))
+  case "$last" in *[:=]*) COMPREPLY=("${COMPREPLY[@]#"${last%"${last##*[:=]}"}"}") ;; esac
 }
 complete -o bashdefault -o default -F _demarc demarc
 )sh"},
@@ -92,11 +98,18 @@ std::vector<std::string> candidates(const std::vector<std::string>& line) {
   }
   const std::string& verb = line.front();
   if (verb == "help") return candidates({""});
+  if (verb == "completion") {
+    for (const Shell& shell : all_shells) words.emplace_back(shell.name);
+    return words;
+  }
   if (verb == "list") {
     for (const NameKind& one : name_kinds()) words.emplace_back(one.kind);
     return words;
   }
   if (line.size() > 2) words = values_of(verb, line[line.size() - 2]);
+  // Behind a comma stands the next of a list.
+  const std::string before = line.back().substr(0, line.back().rfind(',') + 1);
+  for (std::string& word : words) word.insert(0, before);
   if (!words.empty()) return words;
   for (const Verb& one : registered_verbs()) {
     if (one.name != verb) continue;

@@ -1,6 +1,9 @@
 // demarc help VERB: the same as demarc VERB --help, or as a manual page.
+#include <algorithm>
 #include <memory>
 
+#include "demarc/base/near_names.hpp"
+#include "demarc/base/text.hpp"
 #include "demarc/base/version.hpp"
 #include "help.hpp"
 #include "program.hpp"
@@ -54,16 +57,21 @@ std::string man_page(const Verb& verb) {
 
 Result<void> show_help(const HelpOptions& options) {
   std::vector<std::string> words = options.words;
-  if (!options.man) {
-    words.emplace_back("--help");
-    if (run_arguments(words) == 0) return {};
-    return invalid_input("there is no help of that");
+  if (options.man && words.size() != 1) {
+    return invalid_input("--man writes the page of one verb: name it");
   }
-  if (words.size() != 1) return invalid_input("--man writes the page of one verb: name it");
+  std::vector<std::string> known;
   for (const Verb& verb : registered_verbs()) {
-    if (verb.name == words.front()) return emit("", man_page(verb));
+    if (options.man && verb.name == words.front()) return emit("", man_page(verb));
+    known.push_back(verb.name);
   }
-  return invalid_input("there is no verb '{}'", words.front());
+  if (!words.empty() && std::find(known.begin(), known.end(), words.front()) == known.end()) {
+    return invalid_input("there is no verb '{}'; the verbs are: {}{}", words.front(),
+                         joined(known, ", "), did_you_mean(words.front(), known));
+  }
+  words.emplace_back("--help");
+  if (run_arguments(words) == 0) return {};
+  return invalid_input("'{}' has no such verb of its own", words.front());
 }
 
 const RegisterVerb help_of_verbs({

@@ -7,7 +7,7 @@
 #include "demarc/partition/mode.hpp"
 #include "demarc/sim/dispatch/policy.hpp"
 #include "demarc/sim/translation/settings.hpp"
-#include "demarc/study/workload_names.hpp"
+#include "demarc/workload/short_names.hpp"
 #include "demarc/workload/workload.hpp"
 
 namespace demarc::cli {
@@ -16,7 +16,7 @@ namespace {
 std::vector<KnownName> names_of_workloads() {
   std::vector<KnownName> names;
   for (const workload::Workload& one : workload::all()) {
-    names.push_back({one.name, study::short_workload_name(one.name), one.summary});
+    names.push_back({one.name, workload::short_name(one.name), one.summary});
   }
   return names;
 }
@@ -24,13 +24,11 @@ std::vector<KnownName> names_of_workloads() {
 std::vector<KnownName> names_of_devices() {
   std::vector<KnownName> names;
   for (const std::string& name : gpu::builtin_device_names()) {
-    const auto device = gpu::find_device(name);
-    if (!device) continue;
-    names.push_back(
-        {name, "",
-         fmt::format("{}, {} SMs, {}", device->name, device->topology.sm_count(),
-                     device->memory_system ? "with a memory system"
-                                           : "SMs and caches alone, no memory system")});
+    const gpu::Device device = gpu::find_device(name).value();
+    names.push_back({name, "",
+                     fmt::format("{}, {} SMs, {}", device.name, device.topology.sm_count(),
+                                 device.memory_system ? "with a memory system"
+                                                      : "SMs and caches alone, no memory system")});
   }
   return names;
 }
@@ -38,11 +36,10 @@ std::vector<KnownName> names_of_devices() {
 std::vector<KnownName> names_of_machines() {
   std::vector<KnownName> names;
   for (const std::string& name : sim::translation::builtin_machine_names()) {
-    const auto machine = sim::translation::find_machine(name);
-    if (!machine) continue;
+    const auto machine = sim::translation::find_machine(name).value();
     names.push_back({name, "",
                      fmt::format("{} GPUs of {} compute units each, for demarc translate",
-                                 machine->gpus, machine->cus)});
+                                 machine.gpus, machine.cus)});
   }
   return names;
 }

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "demarc/base/numbers.hpp"
-#include "demarc/study/workload_names.hpp"
+#include "demarc/workload/short_names.hpp"
 
 namespace demarc::study {
 namespace {
@@ -46,7 +46,7 @@ Result<gpu::Launch> read_launch_file(std::string_view spec) {
 
 Result<BundledSpec> read_bundled_spec(const std::string& spec) {
   const std::size_t at = spec.find('@');
-  BundledSpec bundled{full_workload_name(spec.substr(0, at)), std::nullopt, {}};
+  BundledSpec bundled{workload::full_name(spec.substr(0, at)), std::nullopt, {}};
   if (at == std::string::npos) return bundled;
   DEMARC_TRY(const std::string behind, scale_in(spec, at));
   if (behind.find('=') == std::string::npos) {

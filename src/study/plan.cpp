@@ -5,9 +5,11 @@
 #include <numeric>
 #include <set>
 
+#include "demarc/base/near_names.hpp"
 #include "demarc/base/random.hpp"
 #include "demarc/base/text.hpp"
 #include "demarc/study/statistics.hpp"
+#include "demarc/workload/workload.hpp"
 
 namespace demarc::study {
 namespace {
@@ -100,14 +102,17 @@ Result<Mode> parse_one_mode(const std::string& item, std::string_view option) {
   mode.color = take_suffix(name, "+color");
   const auto division = partition::parse_mode(name);
   if (!division) {
+    std::vector<std::string> known;
+    for (const partition::Mode one : partition::all_modes()) known.emplace_back(to_string(one));
     return invalid_input(
         "{}: '{}' is no mode; there are {}; each also with +color, then with one of +graph, "
         "+overlapped, +graph+overlapped, +fused, unless parts are processes ({}), then with "
-        "+common-domain",
+        "+common-domain{}",
         option, item,
         partition::mode_names([](const partition::ModeTraits&) { return true; }, ", "),
         partition::mode_names(
-            [](const partition::ModeTraits& traits) { return traits.across_processes; }, ", "));
+            [](const partition::ModeTraits& traits) { return traits.across_processes; }, ", "),
+        did_you_mean(name, known));
   }
   mode.division = *division;
   const partition::ModeTraits& traits = mode.traits();
@@ -169,6 +174,14 @@ Result<std::vector<Mode>> parse_modes(std::string_view text, std::string_view op
     modes.push_back(mode);
   }
   return modes;
+}
+
+std::string meaning_of(const Workload& workload) {
+  if (workload.spec == "copy_in") return "copies to the card by its copy engine";
+  if (workload.spec == "copy_out") return "copies from the card by its copy engine";
+  const auto found =
+      workload::find(std::string_view(workload.spec).substr(0, workload.spec.find('@')));
+  return found ? (*found)->summary : std::string();
 }
 
 Result<std::vector<Workload>> parse_workloads(std::string_view text, std::string_view option) {

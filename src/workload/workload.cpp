@@ -8,6 +8,7 @@
 #include "demarc/base/json.hpp"
 #include "demarc/base/near_names.hpp"
 #include "demarc/base/text.hpp"
+#include "demarc/workload/short_names.hpp"
 #include "workload_kernels_ptx.hpp"
 
 namespace demarc::workload {
@@ -44,13 +45,19 @@ std::span<const Workload> all() {
 }
 
 Result<const Workload*> find(std::string_view name) {
+  const std::string full = full_name(name);
   std::vector<std::string> known;
+  std::vector<std::string> typed;  // what people may have meant to type
   for (const Workload& workload : all()) {
-    if (workload.name == name) return &workload;
-    known.push_back(workload.name);
+    if (workload.name == full) return &workload;
+    const std::string shorter = short_name(workload.name);
+    known.push_back(shorter.empty() ? workload.name
+                                    : fmt::format("{} ({})", workload.name, shorter));
+    typed.push_back(workload.name);
+    if (!shorter.empty()) typed.push_back(shorter);
   }
   return invalid_input("there is no bundled workload '{}'; known are: {}{}", name,
-                       joined(known, ", "), did_you_mean(name, known));
+                       joined(known, ", "), did_you_mean(name, typed));
 }
 
 std::vector<std::string> names_in_group(std::string_view group) {

@@ -58,7 +58,8 @@ TEST(Names, help_of_a_verb_is_its_page) {
   EXPECT_THAT(run_demarc({"help"}).out, HasSubstr("\n  isolate "));
   const Outcome none = run_demarc({"help", "nothing"});
   EXPECT_EQ(none.exit_code, 1);
-  EXPECT_THAT(none.err, HasSubstr("there is no verb 'nothing'"));
+  EXPECT_THAT(none.err, testing::StartsWith("demarc help: there is no verb 'nothing'"));
+  EXPECT_EQ(run_demarc({"emulate", "bundled:VA"}).exit_code, 0) << "short names serve everywhere";
   EXPECT_EQ(run_demarc({"-V"}).out, run_demarc({"--version"}).out);
 }
 
@@ -99,6 +100,12 @@ TEST(Names, a_slip_is_answered_with_what_was_meant) {
   EXPECT_THAT(error_of({"probe", "memory", "--divice", "x"}), HasSubstr("did you mean --device"));
   EXPECT_THAT(error_of({"topo", "--xyzzy"}), Not(HasSubstr("did you mean")));
   EXPECT_THAT(error_of({"emulate", "bundled:vecad"}), HasSubstr("; did you mean vecadd?"));
+  EXPECT_THAT(
+      error_of({"isolate", "--device", "sim:gtx1080", "--victims", "mn", "--aggressors", "va",
+                "--modes", "mask"}),
+      testing::AllOf(HasSubstr("matmul_tiled (mm)"), HasSubstr("; did you mean sn or mm or nn?")));
+  EXPECT_THAT(error_of({"isolate", "--device", "sim:gtx1080", "--modes", "msak"}),
+              HasSubstr("; did you mean mask?"));
   EXPECT_THAT(error_of({"topo", "--device", "sim:gtx1800"}), HasSubstr("; did you mean gtx1080"));
 }
 
@@ -141,23 +148,30 @@ TEST_F(Completion, offers_verbs_then_options_then_the_names_that_an_option_takes
   EXPECT_THAT(words({"probe", "translation", "--pe"}), testing::ElementsAre("--peer"));
   EXPECT_THAT(words({"list", "w"}), testing::ElementsAre("workloads"));
   EXPECT_THAT(words({"help", "iso"}), testing::ElementsAre("isolate"));
+  EXPECT_THAT(words({"completion", "z"}), testing::ElementsAre("zsh"));
+  EXPECT_THAT(words({"isolate", "--modes", "none,mas"}), Contains("none,mask"));
   EXPECT_THAT(words({"nothing", "-"}), testing::IsEmpty());
   const Outcome slip = run_demarc({"completion", "fsh"});
   EXPECT_EQ(slip.exit_code, 1);
   EXPECT_THAT(slip.err, HasSubstr("there is for bash, zsh, fish; did you mean zsh or fish?"));
 }
 
+// What bash is given for a line that ends where the cursor stands.
 TEST_F(Completion, bash_completes) {
-  const std::string ask =
-      "source <(demarc completion bash); COMP_WORDS=(demarc isolate --aggressors); COMP_CWORD=2; "
-      "_demarc; "
-      "printf '%s\\n' \"${COMPREPLY[@]}\"; COMP_WORDS=(demarc tra); COMP_CWORD=1; _demarc; printf "
-      "'%s\\n' \"${COMPREPLY[@]}\"; complete -p demarc";
-  const auto lines = said({"bash", "-c", ask});
-  ASSERT_EQ(lines.size(), 3U);
-  EXPECT_EQ(lines[0], "--aggressors");
-  EXPECT_EQ(lines[1], "translate");
-  EXPECT_THAT(lines[2], HasSubstr("-F _demarc demarc"));
+  const auto offered = [](const std::string& line) {
+    return said({"bash", "-c",
+                 "source <(demarc completion bash); COMP_LINE=\"$1\"; COMP_POINT=${#1}; _demarc; "
+                 "printf '%s\\n' \"${COMPREPLY[@]}\"",
+                 "bash", line});
+  };
+  EXPECT_THAT(offered("demarc tra"), testing::ElementsAre("translate"));
+  EXPECT_THAT(offered("demarc isolate --agg"), Contains("--aggressors"));
+  EXPECT_THAT(offered("demarc "), IsSupersetOf({"isolate", "list"}));
+  EXPECT_THAT(offered("demarc isolate --victims va,m"), Contains("va,mm"));
+  EXPECT_THAT(offered("demarc topo --device sim:gtx10"), Contains("gtx1080"))
+      << "what stands behind the colon";
+  EXPECT_THAT(said({"bash", "-c", "source <(demarc completion bash); complete -p demarc"}).at(0),
+              HasSubstr("-F _demarc demarc"));
 }
 
 TEST_F(Completion, fish_completes) {

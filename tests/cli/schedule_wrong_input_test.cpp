@@ -41,6 +41,7 @@ TEST(ScheduleVerb, wrong_options_are_refused_with_what_would_be_right) {
       {{"nonsense"}, "nonsense: neither a file nor a subcommand; subcommands are generate"},
       {{"/no/such.conf"}, "/no/such.conf: cannot be read"},
       {{conf, "-p", "nope"}, "unknown policy 'nope': known are rr, rr-skip"},
+      {{conf, "-p", "rr-skp"}, "; did you mean rr-skip?"},
       {{conf, "--model", "nope"}, "unknown model 'nope': use simtbs, simtbs-2020 or corrected"},
       {{conf, "-p", "locality", "--locality", "/no/map.json"}, "/no/map.json"},
       {{conf, "-p", "locality", "--locality", no_json}, "no.json"},

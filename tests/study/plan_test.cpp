@@ -91,7 +91,7 @@ TEST(Plan, an_unknown_or_doubled_mode_is_refused_with_the_list) {
       parse_modes("none,masc").error().message,
       "--modes: 'masc' is no mode; there are none, timeslice, mps, green, mask, affinity; "
       "each also with +color, then with one of +graph, +overlapped, +graph+overlapped, +fused, "
-      "unless parts are processes (timeslice, mps), then with +common-domain");
+      "unless parts are processes (timeslice, mps), then with +common-domain; did you mean mask?");
   EXPECT_EQ(parse_modes("mask,mask").error().message, "--modes: 'mask' is named twice");
   EXPECT_FALSE(parse_modes(""));
 }

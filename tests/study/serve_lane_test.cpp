@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "demarc/study/remote_lane.hpp"
-#include "demarc/study/workload_names.hpp"
+#include "demarc/workload/short_names.hpp"
 #include "last_lines.hpp"
 #include "scripted_executor.hpp"
 
@@ -90,7 +90,7 @@ TEST(WorkloadNames, short_ones_stand_for_bundled_kernels_in_any_case) {
                                                         {"l2_read", "stress_l2_read"},
                                                         {"L2_Write", "stress_l2_write"},
                                                         {"LSTM", "lstm"}}) {
-    EXPECT_EQ(full_workload_name(name), full);
+    EXPECT_EQ(workload::full_name(name), full);
   }
 }
 

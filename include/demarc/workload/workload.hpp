@@ -31,7 +31,7 @@ struct Workload {
 
 // All bundled workloads, sorted by name.
 [[nodiscard]] std::span<const Workload> all();
-// An error lists the known names.
+// By its name or its short one, in capital letters or small. An error lists the known names.
 [[nodiscard]] Result<const Workload*> find(std::string_view name);
 // Names of the workloads of a group, in the order of all().
 [[nodiscard]] std::vector<std::string> names_in_group(std::string_view group);

@@ -1,5 +1,7 @@
 // The list of dispatch policies. To add one: a file beside this one that defines the factory, and a
 // line below.
+#include "demarc/base/near_names.hpp"
+#include "demarc/base/text.hpp"
 #include "demarc/sim/dispatch/policy.hpp"
 
 #define DEMARC_POLICIES(X)                                                                  \
@@ -30,13 +32,13 @@ std::span<const PolicyInfo> dispatch_policies() {
 }
 
 Result<const PolicyInfo*> find_policy(std::string_view name) {
-  std::string known;
+  std::vector<std::string> known;
   for (const PolicyInfo& info : dispatch_policies()) {
     if (info.name == name) return &info;
-    known += known.empty() ? "" : ", ";
-    known += info.name;
+    known.emplace_back(info.name);
   }
-  return invalid_input("unknown policy '{}': known are {}", name, known);
+  return invalid_input("unknown policy '{}': known are {}{}", name, joined(known, ", "),
+                       did_you_mean(name, known));
 }
 
 }  // namespace demarc::sim

@@ -1,14 +1,11 @@
-// Expands short names of bundled workloads, and says what workloads do.
-#include "demarc/study/workload_names.hpp"
+// The table of short names of bundled workloads.
+#include "demarc/workload/short_names.hpp"
 
 #include <algorithm>
 #include <cctype>
 #include <map>
 
-#include "demarc/study/plan.hpp"
-#include "demarc/workload/workload.hpp"
-
-namespace demarc::study {
+namespace demarc::workload {
 
 namespace {
 
@@ -33,7 +30,7 @@ const std::map<std::string, std::string, std::less<>>& short_names() {
 
 }  // namespace
 
-std::string full_workload_name(std::string_view name) {
+std::string full_name(std::string_view name) {
   std::string lower(name);
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -41,19 +38,11 @@ std::string full_workload_name(std::string_view name) {
   return found == short_names().end() ? lower : found->second;
 }
 
-std::string short_workload_name(std::string_view full) {
+std::string short_name(std::string_view full) {
   for (const auto& [name, meant] : short_names()) {
     if (meant == full) return name;
   }
   return "";
 }
 
-std::string meaning_of(const Workload& workload) {
-  if (workload.spec == "copy_in") return "copies to the card by its copy engine";
-  if (workload.spec == "copy_out") return "copies from the card by its copy engine";
-  const auto found = workload::find(
-      full_workload_name(std::string_view(workload.spec).substr(0, workload.spec.find('@'))));
-  return found ? (*found)->summary : std::string();
-}
-
-}  // namespace demarc::study
+}  // namespace demarc::workload
