@@ -1,14 +1,18 @@
 // demarc translate: address translation on several GPUs.
+#include <algorithm>
+
 #include "demarc/base/files.hpp"
 #include "demarc/base/numbers.hpp"
+#include "demarc/base/text.hpp"
+#include "demarc/gpu/device.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "demarc/report/translation_page.hpp"
 #include "demarc/sim/memory/access_stream.hpp"
 #include "demarc/sim/translation/stream.hpp"
+#include "demarc/study/split_measurement.hpp"
 #include "demarc/workload/load.hpp"
 #include "help.hpp"
 #include "translate_commands.hpp"
-#include "translate_measure.hpp"
 
 namespace demarc::cli {
 namespace {
@@ -28,7 +32,8 @@ struct TranslateOptions {
   bool list_settings = false;
   bool print_device = false;
   bool splits = false;
-  MeasureRequest measure;
+  std::vector<std::string> measure;  // cards
+  std::uint32_t runs = 5;
   bool measure_only = false;
   std::string timeline;
   std::string html;
@@ -107,10 +112,10 @@ Result<void> check_options(const TranslateOptions& options) {
     return invalid_input(
         "--timeline shows one application: name it with --app, --launch or --stream");
   }
-  if (options.measure.cards.empty() && options.measure_only) {
+  if (options.measure.empty() && options.measure_only) {
     return invalid_input("--measure-only belongs to --measure");
   }
-  if (!options.measure.cards.empty()) {
+  if (!options.measure.empty()) {
     if (options.launch.empty()) {
       return invalid_input("--measure runs a launch on real cards: name it with --launch");
     }
@@ -152,22 +157,44 @@ Result<void> translate_splits(const TranslateOptions& options,
       [&] { return translation::splits_text(splits); });
 }
 
+// The cards of --measure.
+Result<std::vector<std::uint32_t>> cards_of(const TranslateOptions& options) {
+  const std::string given = joined(options.measure, ",");
+  if (options.runs == 0) return invalid_input("--runs 0: at least one run was expected");
+  std::vector<std::uint32_t> cards;
+  for (const std::string& name : options.measure) {
+    DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(name));
+    if (ref.kind != gpu::DeviceRef::Kind::cuda) {
+      return invalid_input("--measure {}: real GPUs were expected, such as cuda:0,cuda:1", given);
+    }
+    if (std::find(cards.begin(), cards.end(), ref.index) != cards.end()) {
+      return invalid_input("--measure {}: cuda:{} stands there twice", given, ref.index);
+    }
+    cards.push_back(ref.index);
+  }
+  return cards;
+}
+
 Result<void> translate_measured(const TranslateOptions& options,
                                 const translation::Settings& settings,
                                 const std::vector<translation::Architecture>& architectures) {
-  DEMARC_TRY(const auto cards, cards_of(options.measure, settings));
+  DEMARC_TRY(const auto cards, cards_of(options));
+  auto gpus = study::open_split_cards(cards, settings);
+  if (!gpus) {
+    return tl::unexpected(Error{gpus.error().kind, "--measure: " + gpus.error().message});
+  }
   DEMARC_TRY(const workload::LoadedLaunch loaded, load_launch(options));
   DEMARC_TRY(const auto application, application_of(options, settings, loaded));
-  DEMARC_TRY(const MeasuredSplit measured,
-             measure_split(cards, options.measure, settings, loaded, *application));
+  DEMARC_TRY(const auto measured,
+             study::measure_split(*gpus, options.runs, settings, loaded, *application));
   translation::Comparison simulated{settings, {}, {}};
   if (!options.measure_only) {
     DEMARC_TRY(simulated, translation::compare_application(settings, *application, architectures,
                                                            options.threads, terminal_progress()));
   }
   return emit_result(
-      options.json, options.output, [&] { return measured_json(measured, simulated); },
-      [&] { return measured_text(measured, simulated); });
+      options.json, options.output, [&] { return study::measured_json(measured, simulated); },
+      [&] { return study::measured_text(measured, simulated); });
 }
 
 Result<void> translate(const TranslateOptions& options) {
@@ -178,7 +205,7 @@ Result<void> translate(const TranslateOptions& options) {
     return emit(options.output, translation::machine_json(settings, "as printed by demarc"));
   DEMARC_TRY(const auto architectures, architectures_of(options.architecture));
   if (options.splits) return translate_splits(options, settings, architectures);
-  if (!options.measure.cards.empty()) return translate_measured(options, settings, architectures);
+  if (!options.measure.empty()) return translate_measured(options, settings, architectures);
   translation::Comparison comparison;
   std::vector<translation::Timeline> timelines;
   if (options.launch.empty() && options.stream.empty() && options.timeline.empty()) {
@@ -222,13 +249,12 @@ std::function<Result<void>()> declare_translate(CLI::App& app) {
          "--stream", options->stream,
          "access stream or trace of demarc emulate, in place of --app (docs/translation.md)")
       ->option_text("FILE");
-  app.add_option("--measure", options->measure.cards,
+  app.add_option("--measure", options->measure,
                  "also run --launch on these real GPUs, as many as the machine has, with pages "
                  "where the simulation has them")
       ->delimiter(',')
       ->option_text("cuda:0,cuda:1");
-  app.add_option("--runs", options->measure.runs,
-                 "runs of --measure, of which the median is shown");
+  app.add_option("--runs", options->runs, "runs of --measure, of which the median is shown");
   app.add_flag("--measure-only", options->measure_only,
                "of --measure: simulate nothing, measure alone");
   options->machine.declare(app);

@@ -338,6 +338,13 @@ TEST_F(TranslateMeasured, refuses_what_cannot_be_measured) {
                  "give --split contiguous");
   expect_refused(measured({"--measure", "cuda:0,cuda:1", "--timeline", "t.json"}),
                  "--measure writes no --timeline and no --html");
+  expect_refused(measured({"--measure", "cuda:0,cuda:1", "--set", "gmmu_fill=any", "--placement",
+                           "first-walk"}),
+                 "give another --placement");
+  const auto small =
+      run_demarc(measured({"--measure", "cuda:0,cuda:1", "--set", "page_bytes=65536"}));
+  EXPECT_EQ(small.exit_code, 2);
+  EXPECT_THAT(small.err, HasSubstr("--measure: Fake GPU: the driver maps no pieces of 64 KiB"));
   expect_refused(measured({"--measure-only"}), "--measure-only belongs to --measure");
   expect_refused({"translate", "--app", "RL", "--measure", "cuda:0"}, "name it with --launch");
   expect_refused(

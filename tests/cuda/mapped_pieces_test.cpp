@@ -59,6 +59,19 @@ TEST(MappedPieces, OfASizeThatTheDriverDoesNotMapAreRefused) {
   }
 }
 
+TEST_F(MappedPiecesOfTwo, OfBothLieUnderOneRangeThatBothReach) {
+  test::configure(fake::small_gpu());
+  const std::vector<GpuPointer> cards{card(0), card(1)};
+  const std::vector<std::uint32_t> owners{1, 0, 1};
+  const auto mapped = MappedPieces::create(cards, owners, 2 * one_mebibyte);
+  ASSERT_TRUE(mapped) << mapped.error().message;
+  EXPECT_EQ(mapped->bytes(), 6 * one_mebibyte);
+  const auto third =
+      MappedPieces::create(cards, std::vector<std::uint32_t>{0, 2}, 2 * one_mebibyte);
+  ASSERT_FALSE(third);
+  EXPECT_EQ(third.error().message, "a piece of card 2 of 2: they are numbered from 0");
+}
+
 TEST_F(MappedPiecesOfTwo, OfAPeerAreMappedWhereCardsReachEachOther) {
   test::configure(fake::small_gpu());
   const GpuPointer own = card(0);

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "demarc/cuda/stream.hpp"
+#include "demarc/gpu/launch.hpp"
 
 namespace demarc::cuda {
 
@@ -41,6 +42,8 @@ class Function {
   [[nodiscard]] const GpuPointer& gpu() const { return gpu_; }
   [[nodiscard]] Result<int> attribute(CuFunctionAttribute attribute) const;
   [[nodiscard]] Result<void> set(CuFunctionAttribute attribute, int value) const;
+  // Lets a launch have that much dynamic shared memory, also more than 48 KiB.
+  [[nodiscard]] Result<void> allow_dynamic_shared(std::uint32_t bytes) const;
   // Blocks of that size that one SM holds at a time.
   [[nodiscard]] Result<std::uint32_t> blocks_per_sm(std::uint32_t threads,
                                                     std::size_t shared_bytes) const;
@@ -66,6 +69,9 @@ struct LaunchShape {
     return shape;
   }
 };
+
+// Grid, block and dynamic shared memory of a kernel of a launch.
+[[nodiscard]] LaunchShape shape_of(const gpu::KernelLaunch& kernel);
 
 // `arguments` are pointers to the kernel's arguments in order, of exactly their types' sizes.
 [[nodiscard]] Result<void> launch_raw(const Stream& stream, const Function& function,

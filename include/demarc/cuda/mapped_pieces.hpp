@@ -37,6 +37,10 @@ class MappedPieces {
   AddressRange range_;
 };
 
+// missing_capability where one of the cards cannot reach the memory of another, or maps no pieces
+// of that size.
+[[nodiscard]] Result<void> check_pieces(const std::vector<GpuPointer>& gpus,
+                                        std::uint64_t piece_bytes);
 // missing_capability, with the reason, where kernels of `gpu` cannot reach the memory of `peer`.
 [[nodiscard]] Result<void> check_reach(const Gpu& gpu, const Gpu& peer);
 // The same where the link between them carries no atomics, and where the bus to the host does not.

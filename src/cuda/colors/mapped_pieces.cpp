@@ -50,6 +50,14 @@ Result<void> check_piece_size(const Gpu& owner, std::uint64_t piece_bytes) {
 
 }  // namespace
 
+Result<void> check_pieces(const std::vector<GpuPointer>& gpus, std::uint64_t piece_bytes) {
+  for (const GpuPointer& gpu : gpus) {
+    DEMARC_CHECK(check_piece_size(*gpu, piece_bytes));
+    for (const GpuPointer& other : gpus) DEMARC_CHECK(check_reach(*gpu, *other));
+  }
+  return {};
+}
+
 template <class OwnerOf>
 Result<MappedPieces> MappedPieces::map_pieces(GpuPointer gpu, std::uint64_t piece_bytes,
                                               std::uint64_t count, OwnerOf owner_of) {
@@ -86,10 +94,11 @@ Result<MappedPieces> MappedPieces::create(const std::vector<GpuPointer>& gpus,
     return invalid_input("mapping {} pieces of {} bytes for {} cards: there is nothing to map",
                          owners.size(), piece_bytes, gpus.size());
   }
-  for (const GpuPointer& gpu : gpus) {
-    DEMARC_CHECK(check_piece_size(*gpu, piece_bytes));
-    for (const GpuPointer& other : gpus) DEMARC_CHECK(check_reach(*gpu, *other));
+  for (const std::uint32_t owner : owners) {
+    if (owner < gpus.size()) continue;
+    return invalid_input("a piece of card {} of {}: they are numbered from 0", owner, gpus.size());
   }
+  DEMARC_CHECK(check_pieces(gpus, piece_bytes));
   DEMARC_TRY(auto mapped, map_pieces(gpus.front(), piece_bytes, owners.size(),
                                      [&](std::uint64_t i) { return gpus.at(owners[i]); }));
   for (const GpuPointer& gpu : gpus) {

@@ -4,34 +4,13 @@
 #include <cstring>
 
 namespace demarc::cuda {
-namespace {
-
-constexpr std::uint32_t shared_without_opt_in = 48 * 1024;
-
-}  // namespace
-
-LaunchShape shape_of(const gpu::KernelLaunch& kernel) {
-  LaunchShape shape;
-  const auto set = [](std::uint32_t* to, const gpu::Dim3& from) {
-    to[0] = from.x;
-    to[1] = from.y;
-    to[2] = from.z;
-  };
-  set(shape.grid, kernel.grid);
-  set(shape.block, kernel.block);
-  shape.shared_bytes = kernel.dynamic_shared_bytes;
-  return shape;
-}
 
 Result<KernelCall> KernelCall::prepare(const Module& module, const gpu::KernelLaunch& kernel,
                                        const std::vector<std::uint64_t>& addresses,
                                        const std::vector<std::uint32_t>& added) {
   DEMARC_TRY(Function function, module.function(kernel.kernel));
   KernelCall call(std::move(function));
-  if (kernel.dynamic_shared_bytes > shared_without_opt_in) {
-    DEMARC_CHECK(call.function_.set(function_max_dynamic_shared_bytes,
-                                    static_cast<int>(kernel.dynamic_shared_bytes)));
-  }
+  DEMARC_CHECK(call.function_.allow_dynamic_shared(kernel.dynamic_shared_bytes));
   for (const gpu::Argument& argument : kernel.arguments) {
     call.arguments_.push_back(gpu::pack_argument(argument, addresses));
   }

@@ -24,9 +24,6 @@ class KernelCall {
   std::vector<std::vector<std::byte>> arguments_;
 };
 
-// Grid, block and dynamic shared memory.
-[[nodiscard]] LaunchShape shape_of(const gpu::KernelLaunch& kernel);
-
 // The variables of the module that the launch gives.
 [[nodiscard]] Result<void> set_variables(const GpuPointer& gpu, const Module& module,
                                          const gpu::Launch& launch,

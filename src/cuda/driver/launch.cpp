@@ -52,6 +52,25 @@ Result<void> Function::set(CuFunctionAttribute attribute, int value) const {
                      fmt::format("cannot set an attribute of kernel '{}'", name_));
 }
 
+Result<void> Function::allow_dynamic_shared(std::uint32_t bytes) const {
+  constexpr std::uint32_t without_asking = 48 * 1024;
+  if (bytes <= without_asking) return {};
+  return set(function_max_dynamic_shared_bytes, static_cast<int>(bytes));
+}
+
+LaunchShape shape_of(const gpu::KernelLaunch& kernel) {
+  LaunchShape shape;
+  const auto set = [](std::uint32_t* to, const gpu::Dim3& from) {
+    to[0] = from.x;
+    to[1] = from.y;
+    to[2] = from.z;
+  };
+  set(shape.grid, kernel.grid);
+  set(shape.block, kernel.block);
+  shape.shared_bytes = kernel.dynamic_shared_bytes;
+  return shape;
+}
+
 Result<std::uint32_t> Function::blocks_per_sm(std::uint32_t threads,
                                               std::size_t shared_bytes) const {
   DEMARC_TRY(const int blocks,

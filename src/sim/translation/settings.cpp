@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "demarc/base/numbers.hpp"
+#include "demarc/sim/translation/places.hpp"
 
 namespace demarc::sim::translation {
 namespace {
@@ -235,6 +236,10 @@ Result<void> validate(const Settings& settings) {
   }
   if (settings.mp_split == Split::native)
     return invalid_input("mp_split: 'native' is what it defines; give roundrobin or contiguous");
+  if (std::uint64_t{settings.l1_ways} * line_bytes > settings.l1_bytes) {
+    return invalid_input("l1_ways: {} lines of {} bytes are more than l1_bytes={}",
+                         settings.l1_ways, line_bytes, settings.l1_bytes);
+  }
   if (settings.gmmu_fill != GmmuFill::all) return {};
   if (settings.placement == Placement::first_walk) {
     return invalid_input(

@@ -8,7 +8,7 @@ namespace demarc::sim::translation {
 System::Cu::Cu(const Settings& settings, GpuIndex gpu_index)
     : gpu(gpu_index),
       tlb(settings.l1_tlb_sets, settings.l1_tlb_ways, settings.l1_tlb_mshrs),
-      l1(std::max(settings.l1_bytes / line_bytes / settings.l1_ways, 1U), settings.l1_ways),
+      l1(settings.l1_bytes / line_bytes / settings.l1_ways, settings.l1_ways),
       l1_ready(l1.size()),
       l1_misses(settings.l1_mshrs) {}
 

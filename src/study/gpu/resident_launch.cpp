@@ -189,20 +189,9 @@ Result<void> ResidentLaunch::load_kernels(const LaunchForm& form) {
 Result<void> ResidentLaunch::add_kernel(const LaunchForm& form, const cuda::Module& module,
                                         const gpu::KernelLaunch& kernel) {
   DEMARC_TRY(auto function, module.function(kernel.kernel));
-  cuda::LaunchShape shape;
-  const auto set = [](std::uint32_t* to, const gpu::Dim3& from) {
-    to[0] = from.x;
-    to[1] = from.y;
-    to[2] = from.z;
-  };
-  set(shape.grid, kernel.grid);
-  set(shape.block, kernel.block);
-  shape.shared_bytes = kernel.dynamic_shared_bytes;
+  cuda::LaunchShape shape = cuda::shape_of(kernel);
   shape.overlapped = is_overlapped(form.launches);
-  if (shape.shared_bytes > 48 * 1024) {
-    DEMARC_CHECK(function.set(cuda::function_max_dynamic_shared_bytes,
-                              static_cast<int>(shape.shared_bytes)));
-  }
+  DEMARC_CHECK(function.allow_dynamic_shared(shape.shared_bytes));
   std::vector<std::uint64_t> addresses;
   for (const Buffer& buffer : buffers_) addresses.push_back(buffer.placed->address());
   std::vector<std::vector<std::byte>> arguments;

@@ -189,6 +189,16 @@ TEST(TranslationRealMachine, the_l1_has_the_ways_of_the_settings) {
   EXPECT_TRUE(hits_again(2));
 }
 
+TEST(TranslationRealMachine, an_l1_has_room_for_its_ways) {
+  Settings settings;
+  settings.l1_bytes = 4096;
+  settings.l1_ways = 64;
+  EXPECT_TRUE(validate(settings));
+  settings.l1_ways = 128;
+  EXPECT_EQ(validate(settings).error().message,
+            "l1_ways: 128 lines of 64 bytes are more than l1_bytes=4096");
+}
+
 TEST(TranslationRealMachine, several_work_groups_are_dispatched_in_one_step) {
   const TinyApplication groups({{{load_pages({0})}}, {{load_pages({0})}}, {{load_pages({0})}}},
                                page_bytes);

@@ -1,16 +1,16 @@
 // Runs the launch of demarc translate on real cards, and sets its times beside the simulated ones.
-#include "translate_measure.hpp"
+#include "demarc/study/split_measurement.hpp"
 
 #include <algorithm>
 
 #include "demarc/base/json.hpp"
 #include "demarc/base/text.hpp"
+#include "demarc/cuda/mapped_pieces.hpp"
 #include "demarc/cuda/split_launch.hpp"
-#include "demarc/gpu/device.hpp"
 #include "demarc/sim/translation/simulate.hpp"
 #include "demarc/workload/workload.hpp"
 
-namespace demarc::cli {
+namespace demarc::study {
 namespace {
 
 namespace translation = sim::translation;
@@ -26,14 +26,13 @@ double off_percent(double simulated, double measured) {
   return (simulated / measured - 1) * 100;
 }
 
-Result<cuda::SplitPlan> plan_of(const MeasureRequest& request,
-                                const translation::Settings& settings,
+Result<cuda::SplitPlan> plan_of(std::uint32_t runs, const translation::Settings& settings,
                                 const translation::Application& application) {
   DEMARC_TRY(const auto homes, translation::page_homes(settings, application));
   const auto addresses = application.page_addresses();
   cuda::SplitPlan plan;
   plan.page_bytes = settings.page_bytes;
-  plan.runs = request.runs;
+  plan.runs = runs;
   // A page that no block touches lies on the first card.
   const auto number_of = [&](sim::Address address) {
     return (address.raw() - gpu::default_base_address) / settings.page_bytes;
@@ -65,59 +64,49 @@ std::vector<std::size_t> by_time(const cuda::SplitRun& run) {
 
 }  // namespace
 
-Result<std::vector<std::uint32_t>> cards_of(const MeasureRequest& request,
-                                            const translation::Settings& settings) {
-  if (request.runs == 0) return invalid_input("--runs 0: at least one run was expected");
-  std::vector<std::uint32_t> cards;
-  const std::string given = joined(request.cards, ",");
-  for (const std::string& name : request.cards) {
-    DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(name));
-    if (ref.kind != gpu::DeviceRef::Kind::cuda) {
-      return invalid_input("--measure {}: real GPUs were expected, such as cuda:0,cuda:1", given);
-    }
-    if (std::find(cards.begin(), cards.end(), ref.index) != cards.end()) {
-      return invalid_input("--measure {}: cuda:{} stands there twice", given, ref.index);
-    }
-    cards.push_back(ref.index);
-  }
+Result<std::vector<cuda::GpuPointer>> open_split_cards(const std::vector<std::uint32_t>& cards,
+                                                       const translation::Settings& settings) {
   if (cards.size() != settings.gpus) {
-    return invalid_input("--measure {}: {} cards, but the simulated machine has {} GPUs", given,
-                         cards.size(), settings.gpus);
+    return invalid_input("{} cards, but the simulated machine has {} GPUs", cards.size(),
+                         settings.gpus);
   }
   if (settings.split != translation::Split::contiguous) {
-    return invalid_input(
-        "--measure splits a kernel into equal runs of blocks; give --split contiguous");
+    return invalid_input("cards split a kernel into equal runs of blocks; give --split contiguous");
   }
   if (settings.remote != translation::Remote::lines) {
-    return invalid_input("--measure leaves pages where they lie; give --remote lines");
+    return invalid_input("cards leave pages where they lie; give --remote lines");
   }
-  return cards;
-}
-
-Result<MeasuredSplit> measure_split(const std::vector<std::uint32_t>& cards,
-                                    const MeasureRequest& request,
-                                    const translation::Settings& settings,
-                                    const workload::LoadedLaunch& loaded,
-                                    const translation::Application& application) {
-  DEMARC_TRY(const cuda::SplitPlan plan, plan_of(request, settings, application));
+  if (settings.placement == translation::Placement::first_walk) {
+    return invalid_input(
+        "where pages lie under first-walk is known when all have run; give another --placement");
+  }
   DEMARC_TRY(const auto driver, cuda::Driver::load());
-  MeasuredSplit measured;
-  measured.name = application.name();
   std::vector<cuda::GpuPointer> gpus;
   for (const std::uint32_t card : cards) {
     DEMARC_TRY(cuda::GpuPointer gpu, cuda::Gpu::open(driver, card));
-    measured.cards.push_back(gpu->name());
     gpus.push_back(std::move(gpu));
   }
+  DEMARC_CHECK(cuda::check_pieces(gpus, settings.page_bytes));
+  return gpus;
+}
+
+Result<MeasuredSplit> measure_split(const std::vector<cuda::GpuPointer>& gpus, std::uint32_t runs,
+                                    const translation::Settings& settings,
+                                    const workload::LoadedLaunch& loaded,
+                                    const translation::Application& application) {
+  DEMARC_TRY(const cuda::SplitPlan plan, plan_of(runs, settings, application));
   DEMARC_TRY(const cuda::SplitRun run,
              cuda::run_split(gpus, loaded.launch, loaded.ptx, loaded.ptx_name, plan));
+  MeasuredSplit measured;
+  measured.name = application.name();
+  for (const cuda::GpuPointer& gpu : gpus) measured.cards.push_back(gpu->name());
   if (loaded.launch.check.exists()) {
     DEMARC_CHECK(workload::check(loaded.launch, run.addresses, run.buffers));
     measured.check = "passed";
   } else {
     measured.check = "none";
   }
-  measured.pages.assign(cards.size(), 0);
+  measured.pages.assign(gpus.size(), 0);
   for (const std::uint32_t owner : plan.owners) ++measured.pages[owner];
   const auto order = by_time(run);
   const auto& median = run.kernels[order[order.size() / 2]];
@@ -185,4 +174,4 @@ std::string measured_json(const MeasuredSplit& measured, const translation::Comp
          "\n";
 }
 
-}  // namespace demarc::cli
+}  // namespace demarc::study

@@ -1,18 +1,15 @@
-// demarc translate --measure: a launch split over real cards, beside its simulation.
+// A launch split over real cards beside its simulation on several GPUs (demarc translate
+// --measure).
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "demarc/cuda/gpu.hpp"
 #include "demarc/sim/translation/report.hpp"
 #include "demarc/workload/load.hpp"
 
-namespace demarc::cli {
-
-struct MeasureRequest {
-  std::vector<std::string> cards;  // "cuda:0", "cuda:1"
-  std::uint32_t runs = 5;
-};
+namespace demarc::study {
 
 // The launch on those cards, its pages where the simulation has them.
 struct MeasuredSplit {
@@ -30,21 +27,24 @@ struct MeasuredSplit {
   std::string check;  // "passed", or "none" where the launch has no reference
 };
 
-// Refuses what cannot be measured, before anything is simulated: as many cards as the settings have
-// GPUs, equal runs of blocks, pages that stay where they lie.
-[[nodiscard]] Result<std::vector<std::uint32_t>> cards_of(
-    const MeasureRequest& request, const sim::translation::Settings& settings);
+// Opens those cards, as many as the settings have GPUs. invalid_input where the settings split the
+// work or place pages in a way that cards do not; missing_capability where the cards do not reach
+// each other or map no pages of that size. To be asked before the launch is emulated.
+[[nodiscard]] Result<std::vector<cuda::GpuPointer>> open_split_cards(
+    const std::vector<std::uint32_t>& cards, const sim::translation::Settings& settings);
 
-[[nodiscard]] Result<MeasuredSplit> measure_split(const std::vector<std::uint32_t>& cards,
-                                                  const MeasureRequest& request,
+// `runs` runs, one at least. check_failed where the outputs do not meet the launch's reference.
+[[nodiscard]] Result<MeasuredSplit> measure_split(const std::vector<cuda::GpuPointer>& gpus,
+                                                  std::uint32_t runs,
                                                   const sim::translation::Settings& settings,
                                                   const workload::LoadedLaunch& loaded,
                                                   const sim::translation::Application& application);
 
+// `simulated` may have no application: then the measured times stand alone.
 [[nodiscard]] std::string measured_text(const MeasuredSplit& measured,
                                         const sim::translation::Comparison& simulated);
 // schema "demarc.translate.measured/1"
 [[nodiscard]] std::string measured_json(const MeasuredSplit& measured,
                                         const sim::translation::Comparison& simulated);
 
-}  // namespace demarc::cli
+}  // namespace demarc::study
