@@ -19,8 +19,8 @@ void MachineOptions::declare(CLI::App& app) {
   const char* meanings[] = {
       "number of GPUs, 1 to 64 (default: 4)",
       "how work-groups are dealt out: roundrobin, contiguous, dim0 or native (default: roundrobin)",
-      "where a page lies: first-touch, first-walk, interleaved, contiguous, far (default: "
-      "first-touch)",
+      ("where a page lies: first-touch, first-walk, interleaved, contiguous, far (default: "
+       "first-touch)"),
       "how a page of another GPU is used: lines (of its L2) or migration (default: lines)"};
   const char* values[] = {"N", "HOW", "WHERE", "HOW"};
   for (std::size_t i = 0; i < named_.size(); ++i) {

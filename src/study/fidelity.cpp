@@ -12,8 +12,9 @@
 namespace demarc::study {
 namespace {
 
-constexpr std::array<CardFidelity, 2> cards{{{"h100-sxm", "isolate-h100-halves.csv", 24, 0.84, 207},
-                                             {"h200", "isolate-h200-halves.csv", 27, 0.70, 133}}};
+constexpr std::array<CardFidelity, 2> known_cards{
+    {{"h100-sxm", "isolate-h100-halves.csv", 24, 0.84, 207},
+     {"h200", "isolate-h200-halves.csv", 27, 0.70, 133}}};
 
 std::vector<std::string_view> fields_of(std::string_view line) {
   std::vector<std::string_view> fields;
@@ -77,11 +78,11 @@ double ComparedCell::error() const {
 }
 
 std::span<const CardFidelity> compared_cards() {
-  return cards;
+  return known_cards;
 }
 
 std::string expected_error(std::string_view device) {
-  for (const CardFidelity& card : cards) {
+  for (const CardFidelity& card : known_cards) {
     if (card.device != device) continue;
     return fmt::format(
         "error to expect: under mask, slowdowns of nine workloads at the scale `card` are off by "
