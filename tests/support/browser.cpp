@@ -44,7 +44,8 @@ std::string framed(const std::string& html, int width, int height) {
       quoted += c;
     }
   }
-  return "<!DOCTYPE html>\n<html><head><link rel=\"icon\" href=\"data:,\"></head>\n"
+  return "<!DOCTYPE html>\n<html><head><meta charset=\"utf-8\"><link rel=\"icon\" "
+         "href=\"data:,\"></head>\n"
          "<body style=\"margin:0\">\n<iframe style=\"border:0;width:" +
          std::to_string(width) + "px;height:" + std::to_string(height) + "px\" srcdoc=\"" + quoted +
          "\"></iframe></body></html>\n";
