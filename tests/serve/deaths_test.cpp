@@ -72,7 +72,8 @@ TEST_F(Deaths, end_the_time_for_which_a_tenant_was_on_the_card) {
     wait_for_word();
     return 0;
   });
-  turn_until([&] { return status("a").attached_ms > 1; });
+  // The process asks nothing of the server any more.
+  turn_until([&] { return status("a").given_bytes == step && status("a").attached_ms > 1; });
   const std::uint64_t living = status("a").attached_ms;
   ::usleep(2000);
   let_go();
