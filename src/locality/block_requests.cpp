@@ -83,6 +83,21 @@ bool RequestMaker::next(std::uint32_t warp, BlockRequests& block) {
   return true;
 }
 
+double RequestMaker::left_share(const BlockRequests& block) const {
+  std::uint64_t all = 0;
+  for (const BlockRequests::Piece& piece : block.pieces) all += runs_.loop_of(*piece.run).trips;
+  if (all == 0) return 0;
+  std::uint64_t left = 0;
+  const auto add = [&](const BlockRequests::Piece& piece) {
+    left += runs_.loop_of(*piece.run).trips - piece.trip;
+  };
+  for (const BlockRequests::Warp& warp : block.warps) {
+    for (std::uint32_t i = warp.next; i < warp.end; ++i) add(block.pieces[i]);
+    for (const std::uint32_t i : warp.open) add(block.pieces[i]);
+  }
+  return static_cast<double>(left) / static_cast<double>(all);
+}
+
 void RequestMaker::add_sectors(const BlockRequests::Piece& piece) {
   const Run& run = *piece.run;
   const std::uint32_t bytes = runs_.accesses[run.access].bytes;

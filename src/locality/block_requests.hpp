@@ -33,6 +33,7 @@ struct BlockRequests {
     std::uint32_t next = 0;  // the first piece that has not begun
     std::uint32_t end = 0;
     std::vector<std::uint32_t> open;  // pieces that have trips left
+    [[nodiscard]] bool busy() const { return next < end || !open.empty(); }
   };
   std::vector<Piece> pieces;
   std::vector<Warp> warps;
@@ -45,6 +46,8 @@ class RequestMaker {
   void start(std::uint32_t block, BlockRequests& out);
   // The next request of the warp; false: it has none.
   bool next(std::uint32_t warp, BlockRequests& block);
+  // What a block has still to ask for, of all that it asks for.
+  [[nodiscard]] double left_share(const BlockRequests& block) const;
 
  private:
   void add_pieces(const Run& run, std::vector<BlockRequests::Piece>& pieces) const;

@@ -7,6 +7,7 @@
 // half and misses there.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -20,7 +21,8 @@ class L2Model {
   // `sectors`: of a line.
   L2Model(std::uint64_t bytes, std::uint32_t halves, std::uint32_t line_bytes,
           std::uint32_t sector_bytes)
-      : sectors_(std::max(1U, line_bytes / std::max(1U, sector_bytes))),
+      : bytes_(bytes),
+        sectors_(std::max(1U, line_bytes / std::max(1U, sector_bytes))),
         fetch_sectors_(std::max(1U, fetch_bytes / std::max(1U, sector_bytes))) {
     for (std::uint32_t h = 0; h < std::max(halves, 1U); ++h)
       halves_.emplace_back(bytes / std::max(halves, 1U), line_bytes);
@@ -31,12 +33,19 @@ class L2Model {
     std::uint32_t dram_read = 0;     // sectors
     std::uint32_t dram_written = 0;  // sectors
   };
+  // As a workload leaves it that goes through so many bytes over and over.
+  void fill(std::uint64_t bytes) {
+    held_ = static_cast<std::uint64_t>(held_share(bytes) * static_cast<double>(hashes));
+  }
+
   // From an SM near half `side`.
   Traffic access(std::uint32_t side, std::uint64_t line, SectorMask asked, AccessKind kind) {
     const std::uint32_t home = home_of(line);
     side %= static_cast<std::uint32_t>(halves_.size());
     Traffic traffic;
-    if (kind == AccessKind::load)
+    if (hash_of(line) % hashes < held_)
+      traffic.hits = sectors_in(asked);
+    else if (kind == AccessKind::load)
       read(side, home, line, asked, traffic);
     else
       write(side, home, line, asked, kind, traffic);
@@ -51,10 +60,31 @@ class L2Model {
 
  private:
   static constexpr std::uint32_t fetch_bytes = 64;
+  static constexpr std::uint64_t hashes = 1U << 16U;
+
+  [[nodiscard]] static std::uint64_t hash_of(std::uint64_t line) {
+    return line * 0x9e3779b97f4a7c15ULL >> 40U;
+  }
+
+  // A line is still there when its turn comes again if none of the misses in between took its
+  // place: h = exp(-(1 - h) x), where x is what is wanted over what there is room for and a miss
+  // takes any place. Of two halves the nearer one keeps copies of the other's lines, half of all.
+  [[nodiscard]] double held_share(std::uint64_t bytes) const {
+    const double wanted = static_cast<double>(bytes) * (halves_.size() < 2 ? 1 : 1.5);
+    const double over = wanted / static_cast<double>(std::max<std::uint64_t>(bytes_, 1));
+    if (over <= 1) return 1;
+    double held = 0;
+    for (double step = 1; step > 1e-6;) {
+      const double next = std::exp((held - 1) * over);
+      step = next - held;
+      held = next;
+    }
+    return held;
+  }
 
   [[nodiscard]] std::uint32_t home_of(std::uint64_t line) const {
     if (halves_.size() < 2) return 0;
-    return static_cast<std::uint32_t>((line * 0x9e3779b97f4a7c15ULL >> 40U) % halves_.size());
+    return static_cast<std::uint32_t>(hash_of(line) % halves_.size());
   }
   // The sectors that a miss of `missing` brings in.
   [[nodiscard]] SectorMask fetched(SectorMask missing) const {
@@ -102,6 +132,8 @@ class L2Model {
     if (home == side) traffic.hits = sectors_in(asked) - (atomic ? missing : 0);
   }
 
+  std::uint64_t bytes_;
+  std::uint64_t held_ = 0;  // of `hashes`
   std::uint32_t sectors_;
   std::uint32_t fetch_sectors_;
   std::vector<SectorCache> halves_;

@@ -4,18 +4,12 @@
 #include <algorithm>
 
 #include "block_requests.hpp"
+#include "kernel_time.hpp"
 #include "l2_model.hpp"
 #include "sm_order.hpp"
 
 namespace demarc::locality {
 namespace {
-
-// Cycles until an answer comes, where the description does not tell; requests of a warp that are on
-// their way at a time.
-constexpr double l1_latency = 35;
-constexpr double l2_latency = 270;
-constexpr double dram_latency = 650;
-constexpr double requests_in_flight = 4;
 
 std::uint32_t resident_blocks(const AccessRuns& runs, const gpu::Device& device,
                               std::uint32_t shared_bytes) {
@@ -69,14 +63,6 @@ double share_of(std::uint64_t part, std::uint64_t whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
-double or_default(double cycles, double otherwise) {
-  return cycles > 0 ? cycles : otherwise;
-}
-
-double clock_of(const gpu::Device& device) {
-  return device.sm_clock_hz > 0 ? device.sm_clock_hz : 1e9;
-}
-
 class CacheModel {
  public:
   // `l2`: as the launches before left it.
@@ -101,7 +87,7 @@ class CacheModel {
     std::uint32_t tpcs = 0;
     for (const SmPlace& place : order) {
       tpcs = std::max(tpcs, place.tpc + 1);
-      sms_.push_back({SectorCache(l1_bytes, device.l1.line_bytes), place, {}, 0, 0});
+      sms_.push_back({SectorCache(l1_bytes, device.l1.line_bytes), place, {}});
     }
     windows_.resize(tpcs);
   }
@@ -112,9 +98,8 @@ class CacheModel {
       for (Sm& sm : sms_)
         if (next_block_ < runs_.blocks()) {
           sm.blocks.emplace_back();
-          maker_.start(next_block_++, sm.blocks.back());
+          start_block(sm.blocks.back());
         }
-    for (Sm& sm : sms_) sm.warps = sm.blocks.size() * ((runs_.threads() + 31) / 32);
     bool busy = true;
     while (busy && progress() < 1) {
       busy = false;
@@ -132,12 +117,14 @@ class CacheModel {
   [[nodiscard]] std::uint64_t requests() const { return requests_; }
 
  private:
+  struct Place {
+    BlockRequests requests;
+    std::vector<double> waits;  // by warp: for what it has asked since it last waited
+  };
   struct Sm {
     SectorCache l1;
     SmPlace place;
-    std::vector<BlockRequests> blocks;
-    std::uint64_t warps = 0;  // resident
-    double waited_cycles = 0;
+    std::vector<Place> blocks;
   };
 
   struct Counted {
@@ -145,25 +132,37 @@ class CacheModel {
     std::uint64_t sectors = 0;
   };
 
+  void start_block(Place& place) {
+    maker_.start(next_block_++, place.requests);
+    place.waits.assign(place.requests.warps.size(), 0);
+  }
+
   // One request of every warp; a block that is done makes room for the next.
-  bool turn(Sm& sm, BlockRequests& block) {
-    while (block.busy_warps == 0 && next_block_ < runs_.blocks())
-      maker_.start(next_block_++, block);
+  bool turn(Sm& sm, Place& place) {
+    BlockRequests& block = place.requests;
+    while (block.busy_warps == 0 && next_block_ < runs_.blocks()) start_block(place);
     if (block.busy_warps == 0) return false;
     for (std::uint32_t warp = 0; warp < block.warps.size(); ++warp) {
       if (!maker_.next(warp, block)) continue;
-      perform(sm, block);
+      double& waits = place.waits[warp];
+      waits = std::max(waits, perform(sm, block));
+      if (runs_.accesses[block.access].waits || !block.warps[warp].busy()) {
+        waited_cycles_ += waits;
+        waits = 0;
+      }
       ++requests_;
     }
     return true;
   }
 
-  // The request in hand.
-  void perform(Sm& sm, const BlockRequests& block) {
+  // The request in hand. Cycles until it is answered; 0: nobody waits for it.
+  double perform(Sm& sm, const BlockRequests& block) {
     const Access& access = runs_.accesses[block.access];
-    const gpu::Device& d = device_;
-    double waited =
-        access.kind == AccessKind::store ? 0 : or_default(d.l1.latency_cycles, l1_latency);
+    const double l2_latency = or_typical(device_.l2.latency_cycles, typical_l2_latency);
+    const double dram_latency = or_typical(device_.dram.latency_cycles, typical_dram_latency);
+    double waited = access.kind == AccessKind::store
+                        ? 0
+                        : or_typical(device_.l1.latency_cycles, typical_l1_latency);
     lines_ += block.parts.size();
     for (const BlockRequests::Part& part : block.parts) {
       SectorMask asked = part.sectors;
@@ -175,16 +174,21 @@ class CacheModel {
           asked &= ~hits;
         }
         if (asked == 0) continue;
-        waited = std::max(waited, or_default(d.l2.latency_cycles, l2_latency));
+        waited = std::max(waited, l2_latency);
         asked = windows_[sm.place.tpc].new_ones(part.line, asked, turn_);
         if (asked == 0) continue;
       }
       const L2Model::Traffic traffic = l2_.access(sm.place.side, part.line, asked, access.kind);
       count(access.kind, sectors_in(asked), traffic);
+      if (access.kind != AccessKind::load) {
+        result_.store_line_cycles += l2_latency;
+      } else {
+        result_.load_line_cycles += traffic.dram_read > 0 ? dram_latency : l2_latency;
+      }
       if (traffic.dram_read > 0 && access.kind != AccessKind::store)
-        waited = std::max(waited, or_default(d.dram.latency_cycles, dram_latency));
+        waited = std::max(waited, dram_latency);
     }
-    sm.waited_cycles += waited;
+    return waited;
   }
 
   // Of what may be followed.
@@ -215,6 +219,7 @@ class CacheModel {
       result_.l2_read_sectors += sectors;
       l2_read_hits_ += traffic.hits;
     }
+    if (kind == AccessKind::atomic) result_.l2_atomic_sectors += sectors;
     dram_read_ += traffic.dram_read;
     dram_written_ += traffic.dram_written;
   }
@@ -227,12 +232,20 @@ class CacheModel {
     result_.l1_hit_rate = share_of(l1_hits_, result_.l1_sectors);
     result_.l2_hit_rate = share_of(l2_hits_, result_.l2_sectors);
     result_.l2_read_hit_rate = share_of(l2_read_hits_, result_.l2_read_sectors);
-    const double clock = clock_of(device_);
-    for (const Sm& sm : sms_) {
-      const double overlap =
-          requests_in_flight * static_cast<double>(std::max<std::uint64_t>(sm.warps, 1));
-      result_.busiest_sm_s = std::max(result_.busiest_sm_s, sm.waited_cycles / overlap / clock);
+    result_.blocks = followed_blocks();
+    const std::uint64_t warps = (runs_.threads() + 31) / 32;
+    if (result_.blocks > 0) {
+      result_.block_wait_cycles = waited_cycles_ / static_cast<double>(warps) / result_.blocks;
     }
+  }
+
+  // With parts of those that are under way, by their requests.
+  [[nodiscard]] double followed_blocks() const {
+    double blocks = next_block_;
+    for (const Sm& sm : sms_) {
+      for (const Place& place : sm.blocks) blocks -= maker_.left_share(place.requests);
+    }
+    return blocks;
   }
 
   const AccessRuns& runs_;
@@ -247,6 +260,7 @@ class CacheModel {
   std::uint64_t requests_ = 0;
   std::uint64_t lines_ = 0;
   std::uint64_t parts_ = 0;
+  double waited_cycles_ = 0;
   Counted l1_before_;
   Counted l2_before_;
   std::uint64_t l1_hits_ = 0;
@@ -257,40 +271,6 @@ class CacheModel {
   CachePrediction result_;
 };
 
-// Bytes a cycle that an SM's L1 and a slice of the L2 deliver; the least time of a kernel.
-constexpr double l1_bytes_per_cycle = 128;
-constexpr double slice_bytes_per_cycle = 64;
-constexpr double shortest_kernel_s = 2e-6;
-
-// As probing found them, or as the description says; 1 where neither is known, which no GPU has.
-std::uint32_t l2_slices_of(const gpu::Device& device) {
-  return std::max(device.l2.slices, device.address_map ? device.address_map->slices : 1U);
-}
-
-// What all slices together need to deliver the sectors; 0 where their number is not known.
-double l2_time_of(const CachePrediction& prediction, const gpu::Device& device) {
-  const std::uint32_t slices = l2_slices_of(device);
-  if (slices <= 1) return 0;
-  return static_cast<double>(prediction.l2_sectors) * device.l2.sector_bytes /
-         (slice_bytes_per_cycle * clock_of(device) * slices);
-}
-
-// 0 where its bandwidth is not known.
-double dram_time_of(const CachePrediction& prediction, const gpu::Device& device) {
-  return device.dram.bandwidth_bytes_per_s > 0
-             ? static_cast<double>(prediction.dram_bytes) / device.dram.bandwidth_bytes_per_s
-             : 0;
-}
-
-double time_of(const CachePrediction& prediction, const gpu::Device& device) {
-  const double clock = clock_of(device);
-  const double sector = device.l2.sector_bytes;
-  const double l1 = static_cast<double>(prediction.l1_sectors) * sector /
-                    (l1_bytes_per_cycle * clock * std::max(prediction.sms, 1U));
-  return shortest_kernel_s + std::max({l1, l2_time_of(prediction, device),
-                                       dram_time_of(prediction, device), prediction.busiest_sm_s});
-}
-
 L2Model l2_of(const gpu::Device& device, const PredictOptions& options) {
   return {static_cast<std::uint64_t>(static_cast<double>(device.l2.size_bytes) * options.l2_share),
           l2_halves(device), device.l2.line_bytes, device.l2.sector_bytes};
@@ -298,19 +278,48 @@ L2Model l2_of(const gpu::Device& device, const PredictOptions& options) {
 
 // One time through the kernels of a workload.
 struct Pass {
+  struct Kernel {
+    CachePrediction prediction;
+    double times = 1;
+  };
+  std::vector<Kernel> kernels;
   CachePrediction sum;
-  double time_s = 0;
   std::uint64_t requests = 0;
+
+  [[nodiscard]] KernelTime time(const gpu::Device& device, const CardShare& share) const {
+    KernelTime all;
+    for (const Kernel& kernel : kernels) {
+      const KernelTime one = kernel_time(kernel.prediction, device, share);
+      all.sms_s += one.sms_s * kernel.times;
+      all.l2_s += one.l2_s * kernel.times;
+      all.dram_s += one.dram_s * kernel.times;
+      all.all_s += one.all_s * kernel.times;
+    }
+    return all;
+  }
 };
 
-// Adds what `kernel.times` launches like `one` do.
-void add_kernel(const CachePrediction& one, const RepeatedKernel& kernel, const gpu::Device& device,
-                Pass& pass) {
+std::uint64_t times(std::uint64_t count, double factor) {
+  return static_cast<std::uint64_t>(static_cast<double>(count) * factor);
+}
+
+// What all blocks of the launch do, of which the prediction followed the first.
+CachePrediction of_all_blocks(CachePrediction one, double blocks) {
+  const double factor = one.blocks > 0 ? blocks / one.blocks : 1;
+  for (std::uint64_t* count : {&one.l1_sectors, &one.l2_sectors, &one.l2_read_sectors,
+                               &one.l2_atomic_sectors, &one.dram_read_bytes, &one.dram_bytes}) {
+    *count = times(*count, factor);
+  }
+  one.blocks *= factor;
+  one.load_line_cycles *= factor;
+  one.store_line_cycles *= factor;
+  return one;
+}
+
+// Adds what `factor` launches like `one` do.
+void add_kernel(const CachePrediction& one, double factor, Pass& pass) {
   CachePrediction& sum = pass.sum;
   // Sums of look-ups and of hits; the rates are formed anew.
-  const auto times = [&kernel](std::uint64_t count) {
-    return static_cast<std::uint64_t>(static_cast<double>(count) * kernel.times);
-  };
   const auto join = [](double& rate, std::uint64_t& sectors, double more_rate, std::uint64_t more) {
     const std::uint64_t all = sectors + more;
     if (all > 0)
@@ -318,20 +327,22 @@ void add_kernel(const CachePrediction& one, const RepeatedKernel& kernel, const 
              static_cast<double>(all);
     sectors = all;
   };
-  join(sum.l1_hit_rate, sum.l1_sectors, one.l1_hit_rate, times(one.l1_sectors));
-  join(sum.l2_hit_rate, sum.l2_sectors, one.l2_hit_rate, times(one.l2_sectors));
-  join(sum.l2_read_hit_rate, sum.l2_read_sectors, one.l2_read_hit_rate, times(one.l2_read_sectors));
-  sum.dram_read_bytes += times(one.dram_read_bytes);
-  sum.dram_bytes += times(one.dram_bytes);
-  sum.busiest_sm_s += one.busiest_sm_s * kernel.times;
+  join(sum.l1_hit_rate, sum.l1_sectors, one.l1_hit_rate, times(one.l1_sectors, factor));
+  join(sum.l2_hit_rate, sum.l2_sectors, one.l2_hit_rate, times(one.l2_sectors, factor));
+  join(sum.l2_read_hit_rate, sum.l2_read_sectors, one.l2_read_hit_rate,
+       times(one.l2_read_sectors, factor));
+  sum.l2_atomic_sectors += times(one.l2_atomic_sectors, factor);
+  sum.dram_read_bytes += times(one.dram_read_bytes, factor);
+  sum.dram_bytes += times(one.dram_bytes, factor);
   sum.sms = std::max(sum.sms, one.sms);
   sum.blocks_per_sm = std::max(sum.blocks_per_sm, one.blocks_per_sm);
   sum.complete = sum.complete && one.complete;
-  pass.time_s += time_of(one, device) * kernel.times;
+  pass.kernels.push_back({one, factor});
 }
 
+// `beginning`: what is left to be written back counts, and the blocks followed stand for all.
 Pass run_pass(std::span<const RepeatedKernel> kernels, const gpu::Device& device,
-              const PredictOptions& options, L2Model& l2) {
+              const PredictOptions& options, bool beginning, L2Model& l2) {
   Pass pass;
   for (const RepeatedKernel& kernel : kernels) {
     PredictOptions own = options;
@@ -341,9 +352,16 @@ Pass run_pass(std::span<const RepeatedKernel> kernels, const gpu::Device& device
       pass.sum.complete = false;
       break;
     }
+    const std::uint64_t left_before = l2.dirty_sectors();
     CacheModel model(*kernel.runs, device, own, l2);
-    add_kernel(model.run(), kernel, device, pass);
+    CachePrediction one = model.run();
     pass.requests += std::min(model.requests(), own.most_requests);
+    if (beginning) {
+      one.dram_bytes += (l2.dirty_sectors() - left_before) * device.l2.sector_bytes;
+      one = of_all_blocks(
+          one, static_cast<double>(std::max<std::uint64_t>(kernel.blocks, kernel.runs->blocks())));
+    }
+    add_kernel(one, kernel.times, pass);
   }
   return pass;
 }
@@ -351,24 +369,33 @@ Pass run_pass(std::span<const RepeatedKernel> kernels, const gpu::Device& device
 // As often as it takes for the caches to be as they always are: once to fill them, once to count.
 Pass run_repeatedly(std::span<const RepeatedKernel> kernels, const gpu::Device& device,
                     const PredictOptions& options) {
+  if (!options.beginning) {
+    L2Model l2 = l2_of(device, options);
+    const Pass first = run_pass(kernels, device, options, false, l2);
+    if (first.sum.complete) return run_pass(kernels, device, options, false, l2);
+  }
   L2Model l2 = l2_of(device, options);
-  Pass first = run_pass(kernels, device, options, l2);
-  if (first.sum.complete && !options.beginning) return run_pass(kernels, device, options, l2);
-  first.sum.complete = false;
-  first.sum.dram_bytes += l2.dirty_sectors() * device.l2.sector_bytes;
-  first.time_s = std::max(first.time_s, dram_time_of(first.sum, device));
-  return first;
+  l2.fill(options.buffer_bytes);
+  Pass pass = run_pass(kernels, device, options, true, l2);
+  pass.sum.complete = false;
+  return pass;
 }
 
 void compare(const Pass& whole, const Pass& half, const gpu::Device& device, Sensitivity& result) {
+  const CardShare all;
+  const CardShare half_the_sms{0.5, 1};
+  const CardShare half_of_both{0.5, 0.5};
+  const KernelTime time = whole.time(device, all);
   result.whole = whole.sum;
   result.half = half.sum;
-  result.time_s = whole.time_s;
-  if (whole.time_s <= 0) return;
-  result.half_l2_slowdown = half.time_s / whole.time_s;
-  result.dram_demand_bytes_s = static_cast<double>(whole.sum.dram_bytes) / whole.time_s;
-  result.dram_demand_share = dram_time_of(whole.sum, device) / whole.time_s;
-  result.l2_demand_share = l2_time_of(whole.sum, device) / whole.time_s;
+  result.time_s = time.all_s;
+  if (time.all_s <= 0) return;
+  result.half_l2_slowdown = half.time(device, all).all_s / time.all_s;
+  result.half_memory_slowdown =
+      half.time(device, half_of_both).all_s / whole.time(device, half_the_sms).all_s;
+  result.dram_demand_bytes_s = static_cast<double>(whole.sum.dram_bytes) / time.all_s;
+  result.dram_demand_share = time.dram_s / time.all_s;
+  result.l2_demand_share = time.l2_s / time.all_s;
 }
 
 }  // namespace
@@ -388,8 +415,7 @@ Sensitivity predict_sensitivity(const AccessRuns& runs, const gpu::Device& devic
     PredictOptions own = options;
     own.l2_share = options.l2_share * share;
     Pass pass;
-    pass.sum = predict_caches(runs, device, own);
-    pass.time_s = time_of(pass.sum, device);
+    add_kernel(predict_caches(runs, device, own), 1, pass);
     return pass;
   };
   Sensitivity result;

@@ -8,6 +8,7 @@
 #include "demarc/ptx/def_use.hpp"
 #include "demarc/ptx/printer.hpp"
 #include "translate.hpp"
+#include "waits.hpp"
 
 namespace demarc::locality {
 namespace {
@@ -145,6 +146,7 @@ class Slicer {
 
   Slice run() {
     find_accesses();
+    mark_waits(body_, cfg_, slice_.accesses);
     order_accesses();
     for (std::uint32_t b = 0; b < cfg_.blocks().size(); ++b)
       if (cfg_.blocks()[b].successors.size() > 1) regions_[b] = region_of(b);

@@ -37,15 +37,13 @@ void add_forecast(Page& page, const StudyResult& result) {
   Table table;
   page.prose(study::forecast_words(forecast));
   table.caption = fmt::format(
-      "From PTX, for {}: each workload alone on the whole GPU, over and over. Time with half the "
-      "L2 "
-      "over time with the whole; share of the bandwidth of the DRAM and of the L2 that it asks "
-      "for; "
-      "hits in the whole L2 and in half of it",
+      "From PTX, for {}: each workload alone, over and over. On half of the SMs: time with half of "
+      "the L2 and of the bandwidths over time with all of them. On the whole GPU: share of the "
+      "bandwidth of the DRAM and of the L2 that it asks for; hits in the L2 and in half of it",
       forecast.device);
   table.columns.push_back({"workload", Align::left});
   for (const char* name :
-       {"with half the L2, times", "DRAM, %", "L2, %", "L2 hits, %", "hits in half, %"}) {
+       {"with half the memory, times", "DRAM, %", "L2, %", "L2 hits, %", "hits in half, %"}) {
     table.columns.push_back({name, Align::right});
   }
   std::string missing;
@@ -58,8 +56,9 @@ void add_forecast(Page& page, const StudyResult& result) {
     if (result.cells.empty()) name.meaning = study::meaning_of({row->name, row->spec});
     table.rows.push_back(
         {std::move(name),
-         digits_cell(row->half_l2_slowdown,
-                     row->half_l2_slowdown > study::noted_slowdown ? Tone::warning : Tone::plain),
+         digits_cell(row->half_memory_slowdown, row->half_memory_slowdown > study::noted_slowdown
+                                                    ? Tone::warning
+                                                    : Tone::plain),
          share_cell(row->dram_demand_share), share_cell(row->l2_demand_share),
          digits_cell(100 * row->l2_hit_rate), digits_cell(100 * row->half_l2_hit_rate)});
   }

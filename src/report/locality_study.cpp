@@ -95,6 +95,7 @@ std::string locality_json(const LocalityStudy& study, bool with_maps) {
                           {"half_l2", prediction_json(s.half)},
                           {"least_time_s", s.time_s},
                           {"half_l2_slowdown", s.half_l2_slowdown},
+                          {"half_memory_slowdown", s.half_memory_slowdown},
                           {"dram_demand_bytes_per_s", s.dram_demand_bytes_s},
                           {"dram_demand_share", s.dram_demand_share}};
   Json pages = Json::array();
@@ -154,11 +155,12 @@ std::string locality_text(const LocalityStudy& study) {
   else
     out += fmt::format(
         "Predicted for {}: L1 hit rate {:.1f} %, L2 hit rate {:.1f} % ({:.1f} % with "
-        "half the L2)\nDRAM traffic {} bytes; with half the L2 {:.2f} times as long; "
-        "asks for {:.1f} % of the DRAM bandwidth\n",
+        "half the L2)\nDRAM traffic {} bytes; asks for {:.1f} % of the DRAM bandwidth\n"
+        "with half the L2 {:.2f} times as long; on half of the SMs, with half of the L2 and of the "
+        "bandwidths, {:.2f} times as long as with all of them\n",
         study.device, 100 * s.whole.l1_hit_rate, 100 * s.whole.l2_hit_rate,
         100 * s.half.l2_hit_rate, grouped(static_cast<std::int64_t>(s.whole.dram_bytes)),
-        s.half_l2_slowdown, 100 * s.dram_demand_share);
+        100 * s.dram_demand_share, s.half_l2_slowdown, s.half_memory_slowdown);
   if (const std::string partial = incomplete_prediction(study); !partial.empty())
     out += "note: " + partial + "\n";
   for (const locality::PageSplit& split : study.pages)

@@ -13,8 +13,8 @@ namespace demarc::study {
 namespace {
 
 constexpr std::array<CardFidelity, 2> known_cards{
-    {{"h100-sxm", "isolate-h100-halves.csv", 24, 0.84, 207},
-     {"h200", "isolate-h200-halves.csv", 27, 0.70, 133}}};
+    {{"h100-sxm", "isolate-h100-halves.csv", 24, 0.84, 207, 15, 0.88},
+     {"h200", "isolate-h200-halves.csv", 27, 0.70, 133, 0, 0}}};
 
 std::vector<std::string_view> fields_of(std::string_view line) {
   std::vector<std::string_view> fields;
@@ -84,10 +84,16 @@ std::span<const CardFidelity> compared_cards() {
 std::string expected_error(std::string_view device) {
   for (const CardFidelity& card : known_cards) {
     if (card.device != device) continue;
+    const std::string of_forecast =
+        card.forecast_error > 0
+            ? fmt::format(
+                  "; what half the memory costs is forecast to within {:.0f} points on average",
+                  card.forecast_error)
+            : "";
     return fmt::format(
         "error to expect: under mask, slowdowns of nine workloads at the scale `card` are off by "
-        "{:.0f} points on average and by {:.0f} at worst (docs/measurements/fidelity.md)",
-        card.mean_error, card.worst_error);
+        "{:.0f} points on average and by {:.0f} at worst{} (docs/measurements/fidelity.md)",
+        card.mean_error, card.worst_error, of_forecast);
   }
   return "error to expect: not known, slowdowns of this description were not compared with a "
          "card's";
@@ -189,6 +195,43 @@ std::string fidelity_text(const Fidelity& fidelity) {
       "{} cells: mean error {:.1f} points, median {:.1f}, worst {:.1f}, rank correlation {:.2f}\n",
       fidelity.cells.size(), fidelity.mean_error, fidelity.median_error,
       fidelity.cells.front().error(), fidelity.rank_correlation);
+  return text;
+}
+
+Result<ForecastFidelity> compare(const std::vector<MeasuredTime>& measured,
+                                 const Forecast& forecast) {
+  if (!forecast.missing.empty()) return missing_capability("{}", forecast.missing);
+  const Table table(measured);
+  ForecastFidelity fidelity;
+  std::vector<double> errors;
+  std::vector<double> of_card;
+  std::vector<double> of_forecast;
+  for (const WorkloadForecast& victim : forecast.victims) {
+    if (!victim.missing.empty()) {
+      fidelity.missing.push_back(victim.name);
+      continue;
+    }
+    DEMARC_TRY(const double undivided, table.at("mask", victim.name, ""));
+    DEMARC_TRY(const double divided, table.at("mask+color", victim.name, ""));
+    fidelity.costs.push_back({victim.name, divided / undivided, victim.half_memory_slowdown});
+    of_card.push_back(fidelity.costs.back().measured);
+    of_forecast.push_back(fidelity.costs.back().simulated);
+    errors.push_back(100 * std::abs(of_card.back() - of_forecast.back()));
+  }
+  if (errors.empty()) return invalid_input("the forecast has no victim to compare");
+  fidelity.mean_error = mean_of(errors);
+  fidelity.rank_correlation = correlation(ranks_of(of_card), ranks_of(of_forecast));
+  return fidelity;
+}
+
+std::string fidelity_text(const ForecastFidelity& fidelity) {
+  std::string text = "half the memory over all of it, half of the SMs: forecast, measured\n";
+  for (const ComparedCost& cost : fidelity.costs) {
+    text += fmt::format("  {:12} {:6.2f} {:6.2f}\n", cost.victim, cost.simulated, cost.measured);
+  }
+  for (const std::string& name : fidelity.missing) text += fmt::format("  {:12} none\n", name);
+  text += fmt::format("{} workloads: mean error {:.1f} points, rank correlation {:.2f}\n",
+                      fidelity.costs.size(), fidelity.mean_error, fidelity.rank_correlation);
   return text;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "demarc/base/result.hpp"
+#include "demarc/study/forecast.hpp"
 #include "demarc/study/study.hpp"
 
 namespace demarc::study {
@@ -54,6 +55,22 @@ struct Fidelity {
 
 [[nodiscard]] std::string fidelity_text(const Fidelity& fidelity);
 
+// What a forecast says that half the memory costs on half of the SMs, beside what colours cost the
+// card there: time under `mask+color` over time under `mask`, idle neighbours. Where the addresses
+// of colours take instructions, these are part of what was measured and not of the forecast.
+struct ForecastFidelity {
+  std::vector<ComparedCost> costs;   // as in the forecast; `simulated` is what is forecast
+  std::vector<std::string> missing;  // victims without a forecast
+  double mean_error = 0;             // in points
+  double rank_correlation = 0;       // Spearman's
+};
+
+// The forecast's victims. An error names what the table lacks.
+[[nodiscard]] Result<ForecastFidelity> compare(const std::vector<MeasuredTime>& measured,
+                                               const Forecast& forecast);
+
+[[nodiscard]] std::string fidelity_text(const ForecastFidelity& fidelity);
+
 // A simulated card whose slowdowns under `mask` were compared with a card's: what was reached in
 // the bench's 27 cells, each rounded to the worse side. bench/study/fidelity_bench.cpp refuses to
 // be further from the card.
@@ -63,6 +80,10 @@ struct CardFidelity {
   double mean_error = 0;   // in points
   double rank_correlation = 0;
   double worst_error = 0;
+  // Of what half the memory costs the study's workloads, in points; 0: it cannot be compared, as
+  // the addresses of the card's colours take instructions.
+  double forecast_error = 0;
+  double forecast_rank_correlation = 0;
 };
 [[nodiscard]] std::span<const CardFidelity> compared_cards();
 

@@ -91,16 +91,19 @@ Result<void> fill_in(const WorkloadCode& code, const gpu::Device& device, const 
     collected.push_back(std::move(runs));
     kernels.push_back({&collected.back().runs,
                        locality::shared_bytes_of(module, code.launch.kernels[one.launch]),
-                       one.times});
+                       one.times, code.launch.kernels[one.launch].grid.count()});
   }
   locality::PredictOptions options;
   options.most_requests = allowance.requests;
   options.beginning = cut;
+  options.buffer_bytes = 0;
+  for (const gpu::Buffer& buffer : code.launch.buffers) options.buffer_bytes += buffer.bytes;
   const locality::Sensitivity s = locality::predict_repeated(kernels, device, options);
   out.launches = code.launch.kernels.size();
   out.kernels = standing.size();
   out.complete = !cut && s.whole.complete && s.half.complete;
   out.half_l2_slowdown = s.half_l2_slowdown;
+  out.half_memory_slowdown = s.half_memory_slowdown;
   out.l2_hit_rate = s.whole.l2_hit_rate;
   out.half_l2_hit_rate = s.half.l2_hit_rate;
   out.dram_demand_share = s.dram_demand_share;

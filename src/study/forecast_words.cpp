@@ -65,8 +65,8 @@ std::string said_of(const Named& who, std::size_t of, const char* what, std::str
                      one ? third_person : verb);
 }
 
-// What half the L2 costs the victims that feel it, or that none does.
-std::string l2_sentence(const Forecast& forecast) {
+// What half the memory costs the victims that feel it, or that none does.
+std::string memory_sentence(const Forecast& forecast) {
   std::vector<std::string> losers;
   bool any = false;
   bool whole = true;
@@ -74,17 +74,16 @@ std::string l2_sentence(const Forecast& forecast) {
     if (!victim.missing.empty()) continue;
     any = true;
     whole = whole && victim.complete;
-    if (victim.half_l2_slowdown > noted_slowdown) {
-      losers.push_back(fmt::format("{} {:.2f} times", victim.name, victim.half_l2_slowdown));
+    if (victim.half_memory_slowdown > noted_slowdown) {
+      losers.push_back(fmt::format("{} {:.2f} times", victim.name, victim.half_memory_slowdown));
     }
   }
   if (!any) return {};
   if (losers.empty()) {
-    return fmt::format(" With half the L2 no victim takes more than {:.2f} times its time{}.",
-                       noted_slowdown,
-                       whole ? "" : ", as far as beginnings with an empty L2 can tell");
+    return fmt::format(" With half the memory no victim takes more than {:.2f} times its time{}.",
+                       noted_slowdown, whole ? "" : ", as far as beginnings can tell");
   }
-  return fmt::format(" Half the L2 costs {} {} time.", joined_words(losers),
+  return fmt::format(" Half the memory costs {} {} time.", joined_words(losers),
                      losers.size() == 1 ? "its" : "their");
 }
 
@@ -136,7 +135,7 @@ std::string forecast_words(const Forecast& forecast) {
     out = fmt::format("By forecast {} presses hardest on the memory: {}.", worst->name,
                       demand_words(*worst));
   }
-  std::string l2 = l2_sentence(forecast);  // " With half..." or " Half..."
+  std::string l2 = memory_sentence(forecast);  // " With half..." or " Half..."
   if (out.empty() && !l2.empty()) {
     l2[1] = l2[1] == 'W' ? 'w' : 'h';
     out = "By forecast";
@@ -182,7 +181,8 @@ std::string forecast_text(const Forecast& forecast) {
   std::string out = fmt::format(
       "Forecast from PTX for {}: each workload alone on the whole GPU, over and over.\n"
       "  DRAM, L2: share of their bandwidth it asks for; hits: in the L2, in half of it; times: as "
-      "long with half the L2\n  {:<12} {:>7} {:>7} {:>8} {:>8} {:>8}\n",
+      "long\n  with half of the L2 and of the bandwidths as with all of them, on half of the SMs\n "
+      " {:<12} {:>7} {:>7} {:>8} {:>8} {:>8}\n",
       forecast.device, "workload", "DRAM %", "L2 %", "hits %", "half %", "times");
   for (const WorkloadForecast* row : rows_of(forecast)) {
     if (!row->missing.empty()) {
@@ -191,8 +191,8 @@ std::string forecast_text(const Forecast& forecast) {
     }
     out += fmt::format("  {:<12} {:>7.1f} {:>7.1f} {:>8.1f} {:>8.1f} {:>8.2f}{}\n", row->name,
                        100 * row->dram_demand_share, 100 * row->l2_demand_share,
-                       100 * row->l2_hit_rate, 100 * row->half_l2_hit_rate, row->half_l2_slowdown,
-                       row->complete ? "" : "  of its beginning");
+                       100 * row->l2_hit_rate, 100 * row->half_l2_hit_rate,
+                       row->half_memory_slowdown, row->complete ? "" : "  of its beginning");
   }
   return out;
 }

@@ -135,6 +135,7 @@ Json forecasts_json(const std::vector<WorkloadForecast>& rows) {
       out["kernels"] = row.kernels;
       out["complete"] = row.complete;
       out["half_l2_slowdown"] = row.half_l2_slowdown;
+      out["half_memory_slowdown"] = row.half_memory_slowdown;
       out["l2_hit_rate"] = row.l2_hit_rate;
       out["half_l2_hit_rate"] = row.half_l2_hit_rate;
       out["dram_demand_share"] = row.dram_demand_share;

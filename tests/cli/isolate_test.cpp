@@ -298,11 +298,11 @@ TEST(IsolateVerb, a_forecast_runs_nothing_and_says_which_mode_suits_and_who_pres
                 "that fwt needs. By forecast dram_write presses hardest on the memory"),
             std::string::npos)
       << outcome.out;
-  EXPECT_NE(outcome.out.find("Half the L2 costs fwt 2."), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("Half the memory costs fwt 6."), std::string::npos) << outcome.out;
   const Json result = Json::parse(read_file(json).value());
   EXPECT_TRUE(result["cells"].empty());
   EXPECT_EQ(result["plan"]["modes"], Json::array({"none", "mps", "mask", "mask+color"}));
-  EXPECT_GT(result["forecast"]["victims"][0]["half_l2_slowdown"], 1.5);
+  EXPECT_GT(result["forecast"]["victims"][0]["half_memory_slowdown"], 1.5);
   EXPECT_NE(read_file(html).value().find("a forecast, nothing was run"), std::string::npos);
 }
 

@@ -62,25 +62,40 @@ struct Row {
   return rows;
 }
 
-[[nodiscard]] inline Result<Sensitivity> predict(const Row& row, const gpu::Device& device) {
+// The launch of a row, and which of its kernels the row is of.
+struct KernelCode {
+  ptx::Module module;
+  gpu::Launch launch;
+  std::size_t kernel = 0;
+};
+
+[[nodiscard]] inline Result<KernelCode> code_of(const Row& row) {
   const std::vector<std::string> words = split(row.launch, ' ');
   gpu::LaunchFileOptions options;
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::vector<std::string> setting = split(words[i], '=');
     DEMARC_TRY(options.parameters[setting.at(0)], parse_i64(setting.at(1), words[i]));
   }
-  DEMARC_TRY(const gpu::Launch launch, workload::instance(words[0], options));
-  DEMARC_TRY(const std::string text, workload::ptx_text(launch, 90));
-  const ptx::ParseResult parsed = ptx::parse(text, words[0]);
+  KernelCode code;
+  DEMARC_TRY(code.launch, workload::instance(words[0], options));
+  DEMARC_TRY(const std::string text, workload::ptx_text(code.launch, 90));
+  DEMARC_TRY(code.module, ptx::parse_whole(text, words[0]));
   std::uint64_t instance = 0;
-  for (std::size_t k = 0; k < launch.kernels.size(); ++k) {
-    if (launch.kernels[k].kernel != row.kernel || instance++ != row.instance) continue;
-    DEMARC_TRY(const Collected collected, collect_runs(parsed.module, launch, k, Force::automatic));
-    PredictOptions how;
-    how.shared_bytes_per_block = shared_bytes_of(parsed.module, launch.kernels[k]);
-    return predict_sensitivity(collected.runs, device, how);
+  for (; code.kernel < code.launch.kernels.size(); ++code.kernel) {
+    if (code.launch.kernels[code.kernel].kernel == row.kernel && instance++ == row.instance) {
+      return code;
+    }
   }
   return invalid_input("{} does not launch {} {} times", row.launch, row.kernel, row.instance + 1);
+}
+
+[[nodiscard]] inline Result<Sensitivity> predict(const Row& row, const gpu::Device& device) {
+  DEMARC_TRY(const KernelCode code, code_of(row));
+  DEMARC_TRY(const Collected collected,
+             collect_runs(code.module, code.launch, code.kernel, Force::automatic));
+  PredictOptions how;
+  how.shared_bytes_per_block = shared_bytes_of(code.module, code.launch.kernels[code.kernel]);
+  return predict_sensitivity(collected.runs, device, how);
 }
 
 // In points; negative: nothing was asked of that cache.

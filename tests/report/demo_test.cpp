@@ -123,8 +123,8 @@ TEST(Demo, RefusesWhatCannotBePredictedBeforeItRunsAnything) {
   EXPECT_THAT(error_of(options), HasSubstr("nothing like a device"));
   options.device = "sim:nothing-like-it";
   EXPECT_THAT(error_of(options), HasSubstr("nothing-like-it"));
-  options.device = "sim:a100";  // of whose memory nothing is described
-  EXPECT_THAT(error_of(options), HasSubstr("--device sim:a100: no hit rates are predicted"));
+  options.device = "sim:p100";  // of whose memory nothing is described
+  EXPECT_THAT(error_of(options), HasSubstr("--device sim:p100: no hit rates are predicted"));
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ inline study::Variation judged_by(std::size_t victim, double mean, std::optional
 inline study::WorkloadForecast forecast_of(const char* name, double n) {
   study::WorkloadForecast row;
   row.name = row.spec = name;
-  row.half_l2_slowdown = 1 + n;
+  row.half_memory_slowdown = 1 + n;
   row.l2_hit_rate = 0.9 - n;
   row.half_l2_hit_rate = 0.8 - n;
   row.dram_demand_share = 0.2 + n;
@@ -153,6 +153,7 @@ inline LocalityStudy made_up_locality() {
   s.half.dram_bytes = 23456;
   s.time_s = 3.5e-6;
   s.half_l2_slowdown = 1.25;
+  s.half_memory_slowdown = 1.5;
   s.dram_demand_bytes_s = 1e11;
   s.dram_demand_share = 0.125;
   study.pages = {split_of(4096), split_of(65536)};

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "demarc/study/sim_executor.hpp"
 
 namespace demarc::study {
@@ -11,6 +13,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr std::string_view table =
     "mode,victim,aggressor,runs,kernels_mean_us,kernels_p50_us\n"
@@ -66,13 +69,52 @@ TEST(Fidelity, OrderThatIsTurnedRoundIsACorrelationOfMinusOne) {
 }
 
 TEST(Fidelity, AStudySaysTheErrorToExpect) {
-  EXPECT_THAT(expected_error("h100-sxm"), HasSubstr("points on average"));
+  EXPECT_THAT(expected_error("h100-sxm"), HasSubstr("by 24 points on average"));
+  EXPECT_THAT(expected_error("h100-sxm"), HasSubstr("forecast to within 15 points on average"));
+  EXPECT_THAT(expected_error("h200"), Not(HasSubstr("forecast")));
   EXPECT_THAT(expected_error("gtx1080"), HasSubstr("not known"));
   SimExecutorOptions options;
   options.device = "h200";
   const DeviceContext context = make_sim_executor(options).value()->context();
   EXPECT_THAT(context.notes, ElementsAre(expected_error("h200")));
   EXPECT_THAT(context.model, ElementsAre(HasSubstr("132 SMs")));
+}
+
+// va is forecast to take 1.2 and takes 1.5 times as long, nn 1.6 and 1.5, mm 2 and 1.8.
+TEST(Fidelity, AForecastIsComparedWithWhatColoursCost) {
+  const auto measured = parse_measured(
+      "mode,victim,aggressor,runs,kernels_mean_us\nmask,va,-,9,200\nmask+color,va,-,9,300\n"
+      "mask,nn,-,9,100\nmask+color,nn,-,9,150\nmask,mm,-,9,10\nmask+color,mm,-,9,18\n",
+      "t.csv");
+  Forecast forecast;
+  const auto add = [&](const char* name, double slowdown, const char* missing) {
+    WorkloadForecast one;
+    one.name = name;
+    one.half_memory_slowdown = slowdown;
+    one.missing = missing;
+    forecast.victims.push_back(one);
+  };
+  add("va", 1.2, "");
+  add("nn", 1.6, "");
+  add("chase", 9, "its addresses have no closed form");
+  add("mm", 2, "");
+  const auto fidelity = compare(measured.value(), forecast);
+  ASSERT_TRUE(fidelity) << fidelity.error().message;
+  EXPECT_NEAR(fidelity->mean_error, 20, 1e-9);
+  EXPECT_NEAR(fidelity->rank_correlation, std::sqrt(3) / 2, 1e-9) << "va and nn measure the same";
+  EXPECT_EQ(fidelity_text(*fidelity),
+            "half the memory over all of it, half of the SMs: forecast, measured\n"
+            "  va             1.20   1.50\n"
+            "  nn             1.60   1.50\n"
+            "  mm             2.00   1.80\n"
+            "  chase        none\n"
+            "3 workloads: mean error 20.0 points, rank correlation 0.87\n");
+  add("sp", 1, "");
+  EXPECT_THAT(compare(measured.value(), forecast).error().message, HasSubstr("no sp beside idle"));
+  forecast.victims.clear();
+  EXPECT_THAT(compare(measured.value(), forecast).error().message, HasSubstr("no victim"));
+  forecast.missing = "no GPU is described";
+  EXPECT_THAT(compare(measured.value(), forecast).error().message, HasSubstr("no GPU is"));
 }
 
 TEST(Fidelity, EqualsShareTheMeanOfTheirPlaces) {

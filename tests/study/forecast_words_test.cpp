@@ -12,7 +12,7 @@ WorkloadForecast asking(const std::string& name, double dram, double l2 = 0, dou
   row.name = row.spec = name;
   row.dram_demand_share = dram;
   row.l2_demand_share = l2;
-  row.half_l2_slowdown = slowdown;
+  row.half_memory_slowdown = slowdown;
   return row;
 }
 
@@ -71,23 +71,24 @@ TEST(ForecastWords, victims_that_lose_more_than_a_twentieth_with_half_the_l2_are
     return forecast_words(forecast_of(std::move(victims), {}));
   };
   EXPECT_EQ(words({asking("a", 0, 0, 1.05)}),
-            "By forecast with half the L2 no victim takes more than 1.05 times its time.");
+            "By forecast with half the memory no victim takes more than 1.05 times its time.");
   EXPECT_EQ(words({asking("a", 0, 0, 1.06)}),
-            "By forecast half the L2 costs a 1.06 times its time.");
+            "By forecast half the memory costs a 1.06 times its time.");
   EXPECT_EQ(words({asking("a", 0, 0, 1.5), asking("b", 0, 0, 1), asking("c", 0, 0, 2)}),
-            "By forecast half the L2 costs a 1.50 times and c 2.00 times their time.");
+            "By forecast half the memory costs a 1.50 times and c 2.00 times their time.");
   EXPECT_EQ(
       words({asking("a", 0, 0, 1.5), asking("b", 0, 0, 3), asking("c", 0, 0, 2)}),
-      "By forecast half the L2 costs a 1.50 times, b 3.00 times and c 2.00 times their time.");
+      "By forecast half the memory costs a 1.50 times, b 3.00 times and c 2.00 times their time.");
   WorkloadForecast begun = asking("begun", 0);
   begun.complete = false;
-  EXPECT_EQ(words({begun, asking("a", 0)}),
-            "By forecast with half the L2 no victim takes more than 1.05 times its time, as far as "
-            "beginnings with an empty L2 can tell.");
+  EXPECT_EQ(
+      words({begun, asking("a", 0)}),
+      "By forecast with half the memory no victim takes more than 1.05 times its time, as far as "
+      "beginnings can tell.");
   WorkloadForecast lost = unknown("lost");
-  lost.half_l2_slowdown = 9;  // of something else
+  lost.half_memory_slowdown = 9;  // of something else
   EXPECT_EQ(words({asking("a", 0, 0, 1.5), lost}),
-            "By forecast half the L2 costs a 1.50 times its time. Not forecast: lost.");
+            "By forecast half the memory costs a 1.50 times its time. Not forecast: lost.");
 }
 
 TEST(ForecastWords, workloads_are_named_while_they_are_four_and_counted_when_they_are_more) {

@@ -18,7 +18,8 @@ WorkloadForecast forecast_of(const std::string& name) {
   one.name = one.spec = name;
   one.launches = 3;
   one.kernels = 2;
-  one.half_l2_slowdown = 1.25;
+  one.half_l2_slowdown = 1.125;
+  one.half_memory_slowdown = 1.25;
   one.l2_hit_rate = 0.5;
   one.half_l2_hit_rate = 0.25;
   one.dram_demand_share = 0.75;
@@ -114,7 +115,8 @@ TEST(Report, the_text_of_a_result_is_this) {
       "\n"
       "Forecast from PTX for Card: each workload alone on the whole GPU, over and over.\n"
       "  DRAM, L2: share of their bandwidth it asks for; hits: in the L2, in half of it; "
-      "times: as long with half the L2\n"
+      "times: as long\n"
+      "  with half of the L2 and of the bandwidths as with all of them, on half of the SMs\n"
       "  workload      DRAM %    L2 %   hits %   half %    times\n"
       "  va              75.0    12.5     50.0     25.0     1.25\n"
       "  nn              75.0    12.5     50.0     25.0     1.25  of its beginning\n"
@@ -293,7 +295,8 @@ TEST(Report, the_json_of_the_forecast_has_every_workload) {
                                              {"launches", 3},
                                              {"kernels", 2},
                                              {"complete", false},
-                                             {"half_l2_slowdown", 1.25},
+                                             {"half_l2_slowdown", 1.125},
+                                             {"half_memory_slowdown", 1.25},
                                              {"l2_hit_rate", 0.5},
                                              {"half_l2_hit_rate", 0.25},
                                              {"dram_demand_share", 0.75},

@@ -25,7 +25,11 @@ struct PredictOptions {
   std::uint64_t most_requests = 10'000'000;  // more warp requests: the rest is left out
   std::uint64_t most_lines = 40'000'000;     // and no more than these touch, each its lines
   double l2_share = 1;                       // of the L2 that the kernel may use
-  bool beginning = false;  // the runs are a beginning only (Collected::cut); for predict_repeated
+  // Of predict_repeated. The runs are a beginning only (Collected::cut) ...
+  bool beginning = false;
+  // ... of a workload that goes through so many bytes; how much of it the L2 still holds from the
+  // run before follows from that.
+  std::uint64_t buffer_bytes = ~std::uint64_t{0};
 };
 
 // The lowest and the highest hit rate among ten parts of the requests that were followed, one part
@@ -45,9 +49,13 @@ struct CachePrediction {
   std::uint64_t l1_sectors = 0;
   std::uint64_t l2_sectors = 0;
   std::uint64_t l2_read_sectors = 0;
+  std::uint64_t l2_atomic_sectors = 0;
   std::uint64_t dram_read_bytes = 0;
   std::uint64_t dram_bytes = 0;  // read into the L2 and, sooner or later, written back
-  double busiest_sm_s = 0;       // the latencies its warps wait for, as far as they do not overlap
+  double blocks = 0;             // that were followed
+  double block_wait_cycles = 0;  // the latencies that a warp of a block waits for, mean
+  double load_line_cycles = 0;   // all lines asked of the L2, each for its latency
+  double store_line_cycles = 0;  // all lines written, each for the L2's latency
   std::uint64_t requests = 0;    // of warps, that were followed
   bool complete = true;          // false: most_requests or most_lines was reached
   // Where it was, of one launch.
@@ -65,8 +73,10 @@ struct CachePrediction {
 struct Sensitivity {
   CachePrediction whole;
   CachePrediction half;
-  double time_s = 0;               // with the whole L2
-  double half_l2_slowdown = 1;     // time with half of it / with the whole
+  double time_s = 0;            // with the whole L2
+  double half_l2_slowdown = 1;  // time with half of it / with the whole
+  // On half of the SMs: time with half of the L2 and of the bandwidths / with all of the memory.
+  double half_memory_slowdown = 1;
   double dram_demand_bytes_s = 0;  // the bandwidth it asks of DRAM
   double dram_demand_share = 0;    // of what the device has
   double l2_demand_share = 0;      // of what the slices of its L2 deliver; 0: how many is not known
@@ -79,6 +89,7 @@ struct RepeatedKernel {
   const AccessRuns* runs = nullptr;
   std::uint32_t shared_bytes_per_block = 0;  // in place of PredictOptions'
   double times = 1;                          // launches like this one in a run of the workload
+  std::uint64_t blocks = 0;                  // of the launch, where `runs` has its first ones alone
 };
 
 // The same for such a workload: its kernels one after the other, each with empty L1s and the L2 as

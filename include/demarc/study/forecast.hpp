@@ -27,7 +27,9 @@ struct WorkloadForecast {
   std::uint64_t launches = 0;  // of a run
   std::uint64_t kernels = 0;   // different ones among them
   bool complete = true;  // false: of a run's beginning, from empty caches; the rest is too long
-  double half_l2_slowdown = 0;   // time with half of the L2 / with the whole
+  double half_l2_slowdown = 0;  // time with half of the L2 / with the whole
+  // On half of the SMs: time with half of the L2 and of the bandwidths / with all of the memory.
+  double half_memory_slowdown = 0;
   double l2_hit_rate = 0;        // with the whole L2
   double half_l2_hit_rate = 0;   // and with half of it
   double dram_demand_share = 0;  // of the DRAM's bandwidth
