@@ -375,6 +375,7 @@ class Engine {
   void lookup(PacketIndex packet);
   bool attempt(PacketIndex packet, bool may_allocate);
   bool start_miss(PacketIndex packet, L2Tags::Way way);
+  [[nodiscard]] std::uint32_t whole_bursts(std::uint32_t missing) const;
   void wait_for(PacketIndex packet, L2Tags::Way way, RegisterIndex number);
   bool attempt_past_tags(PacketIndex packet, bool may_allocate);
   [[nodiscard]] L2Tags::Set l2_set(SliceIndex slice, SetInSlice set) const {

@@ -198,15 +198,29 @@ bool Engine::start_miss(PacketIndex index, L2Tags::Way way) {
   return true;
 }
 
+// The sectors of the bursts that have some of `missing`: the DRAM gives no less.
+std::uint32_t Engine::whole_bursts(std::uint32_t missing) const {
+  std::uint32_t all = 0;
+  for (std::uint32_t first = 0; first < line_bytes / sector_bytes; first += spec.burst_sectors) {
+    const std::uint32_t burst = ((1U << spec.burst_sectors) - 1) << first & 15U;
+    if ((missing & burst) != 0) all |= burst;
+  }
+  return all;
+}
+
 // The packet joins those that miss register `number` answers; what has not been asked for is.
 void Engine::wait_for(PacketIndex index, L2Tags::Way way, RegisterIndex number) {
   Packet& packet = state.packets[index];
-  if (!packet.injected && !packet.launch) {
-    state.clients[packet.client].statistics.l2_miss_sectors += sectors_of(packet);
-  }
   std::uint32_t& of_line = state.l2.state(way);
-  const std::uint32_t missing = packet.sectors & ~(of_line | (of_line >> L2Tags::pending_shift));
-  of_line |= missing << L2Tags::pending_shift;
+  const std::uint32_t known = (of_line | (of_line >> L2Tags::pending_shift)) & 15U;
+  const std::uint32_t missing = packet.sectors & ~known;
+  if (!packet.injected && !packet.launch) {
+    ClientStatistics& statistics = state.clients[packet.client].statistics;
+    statistics.l2_miss_sectors += sector_count(static_cast<std::uint8_t>(missing));
+    statistics.l2_hit_sectors += sector_count(static_cast<std::uint8_t>(packet.sectors & known));
+  }
+  const std::uint32_t fetched = whole_bursts(missing) & ~known;
+  of_line |= fetched << L2Tags::pending_shift;
   packet.next = state.registers[number].chain.as<PacketIndex>();
   state.registers[number].chain = index;
   if (missing == 0) return;
@@ -214,7 +228,7 @@ void Engine::wait_for(PacketIndex index, L2Tags::Way way, RegisterIndex number) 
   read.l2_line = way;
   read.owner = number;
   read.slice = packet.slice;
-  read.sectors = static_cast<std::uint8_t>(missing);
+  read.sectors = static_cast<std::uint8_t>(fetched);
   read.row = packet.row;
   read.bank = bank_of(packet.slice, packet.bank);
   start_fetch(read);

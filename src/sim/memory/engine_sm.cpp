@@ -198,10 +198,14 @@ inline bool Engine::passes_l1(Packet& packet, bool& l1_hit) {
   L1Tags& l1 = state.l1;
   const L1Tags::Set set = l1_set(packet.sm, packet.line);
   L1Tags::Way found = l1.find(set, packet.line);
+  if (found != none) {
+    const std::uint32_t known = packet.sectors & (l1.valid(found) | l1.pending(found));
+    state.clients[packet.client].statistics.l1_hit_sectors +=
+        sector_count(static_cast<std::uint8_t>(known));
+  }
   if (found != none && (l1.valid(found) & packet.sectors) == packet.sectors) {
     l1.use(packet.sm, found);
     l1_hit = true;
-    state.clients[packet.client].statistics.l1_hit_sectors += sector_count(packet.sectors);
     return false;
   }
   const WarpIndex owner = packet.owner.as<WarpIndex>();

@@ -51,5 +51,35 @@ TEST(CacheUse, ALineThatStreamsIsTheFirstThatTheL2GivesUp) {
   EXPECT_EQ(after(spec, "load.cg 0x0/1\nwait store.cs 0x100/1\n" + last).l2_hit_sectors, 1U);
 }
 
+// The DRAM gives no less than a burst, and the L2 keeps all of it.
+TEST(CacheUse, AMissBringsInTheSectorsOfItsBurst) {
+  Spec spec = small_memory();
+  const auto hits = [&](std::uint32_t burst_sectors, const char* then) {
+    spec.burst_sectors = burst_sectors;
+    return after(spec, std::string("load.cg 0x0/1\nwait load.cg 0x0/") + then + "\n")
+        .l2_hit_sectors;
+  };
+  EXPECT_EQ(hits(1, "2"), 0U);
+  EXPECT_EQ(hits(2, "2"), 1U);
+  EXPECT_EQ(hits(2, "4"), 0U);
+  EXPECT_EQ(hits(3, "4"), 1U);
+  EXPECT_EQ(hits(3, "8"), 0U) << "the last burst of a line is what is left of it";
+  EXPECT_EQ(hits(4, "8"), 1U);
+}
+
+TEST(CacheUse, WhatIsThereOrOnItsWayIsAHitAsHardwareCountersHaveIt) {
+  const Spec spec = small_memory();
+  const auto of_l1 = [&](const char* steps) { return after(spec, steps).l1_hit_sectors; };
+  EXPECT_EQ(of_l1("load 0x0/1\nload 0x0/1\n"), 1U);
+  EXPECT_EQ(of_l1("load 0x0/1\nload 0x0/3\n"), 1U);
+  EXPECT_EQ(of_l1("load 0x0/1\nwait load 0x0/3\n"), 1U);
+  const ClientStatistics on_its_way = after(spec, "load.cg 0x0/1\nload.cg 0x0/3\n");
+  EXPECT_EQ(on_its_way.l2_hit_sectors, 1U);
+  EXPECT_EQ(on_its_way.l2_miss_sectors, 2U);
+  const ClientStatistics there = after(spec, "load.cg 0x0/1\nwait load.cg 0x0/7\n");
+  EXPECT_EQ(there.l2_hit_sectors, 1U);
+  EXPECT_EQ(there.l2_miss_sectors, 3U);
+}
+
 }  // namespace
 }  // namespace demarc::sim::memory::test

@@ -54,9 +54,10 @@ struct ClientStatistics {
   std::uint64_t load_sectors = 0;
   std::uint64_t store_sectors = 0;
   std::uint64_t atomic_sectors = 0;
+  // As hardware counters count: what is on its way already is a hit.
   std::uint64_t l1_hit_sectors = 0;
-  std::uint64_t l2_hit_sectors = 0;   // of loads and atomics
-  std::uint64_t l2_miss_sectors = 0;  // the same, with those that wait for a miss under way
+  std::uint64_t l2_hit_sectors = 0;  // of loads and atomics
+  std::uint64_t l2_miss_sectors = 0;
   std::vector<Cycles> run_cycles;     // of each finished launch
   std::vector<Cycles> kernel_cycles;  // the same without the pauses between its kernels
   [[nodiscard]] std::uint64_t sectors() const {
