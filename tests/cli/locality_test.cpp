@@ -143,7 +143,7 @@ TEST(LocalityVerb, the_method_is_the_one_that_was_asked_for) {
 
 TEST(LocalityVerb, leaves_out_the_prediction_where_the_description_lacks_what_it_needs) {
   const std::vector<std::string> launch{
-      "--grid", "8", "--block", "64", "--args", "buf:65536,buf:65536", "--device", "sim:a100"};
+      "--grid", "8", "--block", "64", "--args", "buf:65536,buf:65536", "--device", "sim:p100"};
   const auto text = run_demarc(locality_of_halo(launch));
   ASSERT_EQ(text.exit_code, 0) << text.err;
   EXPECT_THAT(text.out, HasSubstr("lacks the size of the L2"));
@@ -155,9 +155,9 @@ TEST(LocalityVerb, leaves_out_the_prediction_where_the_description_lacks_what_it
   const Json prediction = Json::parse(json.out)["prediction"];
   EXPECT_TRUE(prediction.contains("left_out"));
   EXPECT_FALSE(prediction.contains("whole_l2"));
-  const auto demo = run_demarc({"demo", "--device", "sim:a100", "--html", "-"});
+  const auto demo = run_demarc({"demo", "--device", "sim:p100", "--html", "-"});
   EXPECT_EQ(demo.exit_code, 1);
-  EXPECT_THAT(demo.err, HasSubstr("--device sim:a100: no hit rates are predicted"));
+  EXPECT_THAT(demo.err, HasSubstr("--device sim:p100: no hit rates are predicted"));
 }
 
 TEST(LocalityVerb, notes_of_what_was_left_out_stand_in_text_and_page) {

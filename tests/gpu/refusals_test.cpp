@@ -259,7 +259,7 @@ TEST(ColorSchemeChecks, colours_are_two_to_64_of_a_known_map) {
   EXPECT_TRUE(color_scheme(h100, 2));
   for (const std::uint32_t colors : {0U, 1U, 65U})
     EXPECT_THAT(color_scheme(h100, colors).error().message, HasSubstr("2 to 64")) << colors;
-  EXPECT_EQ(color_scheme(find_device("a100").value(), 2).error().kind,
+  EXPECT_EQ(color_scheme(find_device("p100").value(), 2).error().kind,
             ErrorKind::missing_capability);
 }
 
