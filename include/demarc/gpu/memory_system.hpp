@@ -28,7 +28,9 @@ struct MemorySystem {
   // The crossbar: SM, GPC, L2 side. Slices that agree in the parities `port` takes of the module
   // index share a port; empty: each slice has one of its own.
   double sm_link_bytes = 32;
+  double sm_store_bytes = 0;  // of what carries data out, stores and atomics; 0: sm_link_bytes
   double gpc_link_bytes = 0;
+  double gpc_store_bytes = 0;  // the same; 0: gpc_link_bytes. An atomic counts twice
   double port_bytes = 32;
   double port_write_bytes = 0;   // of stores, on the way in; 0: port_bytes
   double port_atomic_bytes = 0;  // of atomics and reductions; 0: port_write_bytes

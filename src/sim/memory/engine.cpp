@@ -22,6 +22,7 @@ Engine::Engine(const Spec& given) : spec(given), decoder(given.address) {
   state.gpc_request.resize(spec.gpcs);
   state.gpc_reply.resize(spec.gpcs);
   state.port_request.resize(spec.ports);
+  state.port_write.resize(spec.ports);
   state.port_reply.resize(spec.ports);
   if (spec.l1.sets != 0) {
     l1_set_bits_ = static_cast<std::uint32_t>(std::countr_zero(spec.l1.sets));
@@ -90,6 +91,7 @@ void Engine::fail(ErrorKind kind, std::string message) {
     ahead_[static_cast<std::size_t>(kind)] = {static_cast<const char*>(start), shift, None::raw};
   };
   set_pool(EventKind::warp, state.warps.data(), shift_of<WarpSlot>);
+  set_pool(EventKind::from_dram, state.fetches.data(), shift_of<Fetch>);
   set_pool(EventKind::fill, state.fetches.data(), shift_of<Fetch>);
   set_pool(EventKind::bank, state.banks.data(), shift_of<BankState>);
   for (const Event& coming : state.events.ahead(2 * look_at_once, look_at_once)) {
@@ -163,6 +165,9 @@ void Engine::fail(ErrorKind kind, std::string message) {
     case EventKind::bank:
       state.banks[event.subject<EventKind::bank>()].scheduled = false;
       serve_bank(event.subject<EventKind::bank>());
+      break;
+    case EventKind::from_dram:
+      from_dram(event.subject<EventKind::from_dram>());
       break;
     case EventKind::fill:
       fill(event.subject<EventKind::fill>());

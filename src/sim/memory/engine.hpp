@@ -24,7 +24,8 @@ enum class EventKind : std::uint32_t {
   arrive,        // a packet reaches the port of its slice
   lookup,        // and the tags
   bank,          // of DRAM can do something again
-  fill,          // data from DRAM
+  from_dram,     // data reaches the port of its slice
+  fill,          // and lies in the L2
   retry,         // of what waits in a slice
   gpc_reply,     // a packet reaches the reply link of its GPC
   done,          // and its SM
@@ -42,6 +43,7 @@ template <> struct About<EventKind::gpc_request>  { using Subject = PacketIndex;
 template <> struct About<EventKind::arrive>       { using Subject = PacketIndex; };
 template <> struct About<EventKind::lookup>       { using Subject = PacketIndex; };
 template <> struct About<EventKind::bank>         { using Subject = BankIndex; };
+template <> struct About<EventKind::from_dram>    { using Subject = FetchIndex; };
 template <> struct About<EventKind::fill>         { using Subject = FetchIndex; };
 template <> struct About<EventKind::retry>        { using Subject = SliceIndex; };
 template <> struct About<EventKind::gpc_reply>    { using Subject = PacketIndex; };
@@ -254,7 +256,7 @@ using LargePerIndex = PerIndex<Key, T, LargeAllocator<T>>;
 struct State {
   EventQueue<Event> events;
   PerIndex<SmIndex, SmState> sms;
-  std::vector<Server> gpc_request, gpc_reply, port_request, port_reply;
+  std::vector<Server> gpc_request, gpc_reply, port_request, port_write, port_reply;
   L1Tags l1;
   L2Tags l2;
   PerIndex<SliceIndex, SliceState> slices;
@@ -398,6 +400,7 @@ class Engine {
   void retry_loads(SliceIndex slice);
   void retry_stores(SliceIndex slice);
   void look_behind(PacketIndex first) const;
+  void from_dram(FetchIndex fetch);
   void fill(FetchIndex fetch);
 
   // DRAM (engine_dram.cpp)

@@ -1,7 +1,9 @@
 // DRAM: a channel behind each slice, with banks of one open row. First ready, first come, first
 // served: the oldest access to the open row goes before older ones to other rows, up to a limit.
-// Reads go before writes until many writes wait; the bus pays for each change of direction. Neither
-// direction starves the other: after a turn's worth of accesses the one that waits may go.
+// Writes gather until many wait and are then drained together, down to a few, whether or not reads
+// wait; so a read meets a drain or none. The bus pays for each change of direction. Neither
+// direction starves the other: after a turn's worth of accesses the one that waits may go. Both is
+// what an H100 and an H200 do (docs/measurements/loaded.md).
 #include <algorithm>
 
 #include "engine.hpp"
@@ -38,8 +40,7 @@ void Engine::choose_direction(SliceIndex slice) {
   const bool writing =
       channel.writing ? channel.writes > 0 &&
                             (channel.reads == 0 || (channel.writes > spec.write_low && !turn_over))
-                      : (channel.writes >= spec.write_high && turn_over) ||
-                            (channel.reads == 0 && channel.writes > spec.write_low);
+                      : channel.writes >= spec.write_high && (channel.reads == 0 || turn_over);
   if (writing == channel.writing) return;
   channel.writing = writing;
   channel.turn = spec.turn;
@@ -111,7 +112,7 @@ void Engine::column_access(BankState& bank, BankIndex index, FetchIndex number, 
   } else {
     state.dram.read_sectors += sectors;
     --channel.reads;
-    schedule<EventKind::fill>(end + spec.dram_cycles, number);
+    schedule<EventKind::from_dram>(end + spec.dram_cycles, number);
   }
   if (!bank.scheduled && (bank.queue[0].size + bank.queue[1].size) > 0) {
     bank.scheduled = true;

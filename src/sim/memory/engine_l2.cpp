@@ -39,29 +39,35 @@ void Engine::send(Packet& packet, Cycles at) {
   packet.bank = place.bank;
   packet.row = place.row;
   const std::uint64_t sectors = request_sectors(packet);
-  Cycles leaves = state.sms[packet.sm].request.take(at, sectors * spec.sm_ticks);
+  const bool load = packet.kind == StepKind::load;
+  Cycles leaves =
+      state.sms[packet.sm].request.take(at, load ? spec.sm_ticks : sectors * spec.sm_store_ticks);
   leaves += spec.request_cycles + spec.distance(packet.slice, packet.sm);
-  const auto kind = spec.gpc_ticks == Ticks() ? EventKind::arrive : EventKind::gpc_request;
+  const Ticks on_gpc = load ? spec.gpc_ticks : spec.gpc_store_ticks;
+  const auto kind = on_gpc == Ticks() ? EventKind::arrive : EventKind::gpc_request;
   state.events.schedule(leaves, {head_of(kind, take_packet(packet), sectors), packet.sm,
                                  static_cast<std::uint16_t>(spec.port_of_slice[packet.slice])});
 }
 
 void Engine::gpc_request(Event event) {
-  prefetch(&state.packets[event.packet()]);
+  const StepKind kind = state.packets[event.packet()].kind;
+  Ticks ticks = kind == StepKind::load ? spec.gpc_ticks : event.sectors() * spec.gpc_store_ticks;
+  if (kind == StepKind::atomic || kind == StepKind::reduce) ticks = 2 * ticks;
   Server& link = state.gpc_request[spec.gpc_of_sm[event.sm]];
-  state.events.schedule(link.take(now(), event.sectors() * spec.gpc_ticks),
-                        event.as(EventKind::arrive));
+  state.events.schedule(link.take(now(), ticks), event.as(EventKind::arrive));
 }
 
 void Engine::arrive(Event event) {
   const Packet& packet = state.packets[event.packet()];
   state.l2.prefetch_set(l2_set(packet.slice, packet.set));
-  Server& port = state.port_request[event.port];
-  Ticks ticks = spec.port_ticks;
-  if (packet.kind == StepKind::store) ticks = spec.port_write_ticks;
-  if (packet.kind == StepKind::atomic || packet.kind == StepKind::reduce) {
-    ticks = spec.port_atomic_ticks;
+  if (packet.kind == StepKind::load) {  // an address does not wait for the data of stores
+    Server& port = state.port_request[event.port];
+    state.events.schedule(port.take(now(), spec.port_ticks), event.as(EventKind::lookup));
+    return;
   }
+  Server& port = state.port_write[event.port];
+  const Ticks ticks =
+      packet.kind == StepKind::store ? spec.port_write_ticks : spec.port_atomic_ticks;
   state.events.schedule(port.take(now(), event.sectors() * ticks), event.as(EventKind::lookup));
 }
 
@@ -293,6 +299,14 @@ void Engine::retry_stores(SliceIndex number) {
     drop_first(slice.stores, next);
     look_behind(next);
   }
+}
+
+// What DRAM gives is written into the L2 as a store is, through the same port.
+void Engine::from_dram(FetchIndex index) {
+  const Fetch& fetch = state.fetches[index];
+  Server& port = state.port_write[spec.port_of_slice[fetch.slice]];
+  const std::uint64_t sectors = sector_count(fetch.sectors);
+  schedule<EventKind::fill>(port.take(now(), sectors * spec.port_write_ticks), index);
 }
 
 void Engine::fill(FetchIndex index) {

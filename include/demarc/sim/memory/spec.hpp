@@ -73,7 +73,9 @@ struct Spec {
 
   // Crossbar: ticks a sector of 32 bytes; a load request takes as long as one sector.
   Ticks sm_ticks{256};
-  Ticks gpc_ticks;  // 0: no GPC link
+  Ticks sm_store_ticks{256};  // of what carries data out
+  Ticks gpc_ticks;            // 0: never the limit
+  Ticks gpc_store_ticks;      // of what carries data out; an atomic counts twice
   Ticks port_ticks{256};
   Ticks port_write_ticks{256};
   Ticks port_atomic_ticks{256};
