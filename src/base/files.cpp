@@ -11,6 +11,8 @@
 #include <cstring>
 #include <memory>
 
+#include "demarc/base/large_array.hpp"
+
 namespace demarc {
 // Not of an anonymous namespace: OutputFile::State holds them, which GCC refuses in a file that is
 // included.
@@ -158,6 +160,7 @@ Result<std::string> read_file(const std::filesystem::path& path, std::uint64_t m
   if (!ignored && !bounded) {
     if (size > most) return too_long();
     content.reserve(size);
+    ask_large_pages(content.data(), size);
   }
   char buffer[1 << 16];
   std::size_t got = 1;

@@ -93,6 +93,7 @@ class Master {
     DEMARC_TRY(auto left, points_left());
     order_.emplace(plan_, std::move(left));
     places_.resize(runners_.size());
+    for (std::size_t p = 0; p < places_.size(); ++p) look_at_.push_back(p);
     state_.points = plan_.size();
     begin_ = Clock::now();
     auto ended = work();
@@ -131,10 +132,7 @@ class Master {
   Result<void> work() {
     while (true) {
       DEMARC_CHECK(hand_out());
-      if (order_->empty() && std::all_of(places_.begin(), places_.end(),
-                                         [](const Place& p) { return p.points.empty(); })) {
-        return {};
-      }
+      if (order_->empty() && busy_ == 0) return {};
       for (const std::size_t r : ready_runners(runners_, patience_ms())) {
         DEMARC_CHECK(listen(r));
       }
@@ -150,18 +148,18 @@ class Master {
   // How long nobody needs to look for a message.
   [[nodiscard]] int patience_ms() const {
     if (ranks_ == nullptr) return 500;
-    const bool all_wait = std::all_of(places_.begin(), places_.end(),
-                                      [](const Place& p) { return p.points.size() > 1; });
-    return all_wait ? look_ms : look_often_ms;
+    return lined_up_ == places_.size() ? look_ms : look_often_ms;
   }
 
   Result<void> hand_out() {
-    for (std::size_t p = 0; p < places_.size(); ++p) {
+    while (!order_->empty() && !look_at_.empty()) {
+      const std::size_t p = look_at_.front();
+      look_at_.pop_front();
       while (!order_->empty() && has_room(places_[p])) {
         DEMARC_TRY(Point point, plan_.point(order_->take()));
         const std::string task = to_text(Task{point.index, point.arguments, point.pointers});
         Place& place = places_[p];
-        place.points.push_back(std::move(point));
+        change(place, [&](auto& points) { points.push_back(std::move(point)); });
         if (place.rank != 0) {
           ranks_->send(place.rank, fmt::format("{} {}", place.slot, task));
         } else if (!runners_[p].send(task)) {
@@ -170,6 +168,17 @@ class Master {
       }
     }
     return {};
+  }
+
+  // Changes the points of a place.
+  template <class Change>
+  void change(Place& place, Change change_points) {
+    const std::size_t before = place.points.size();
+    change_points(place.points);
+    const std::size_t after = place.points.size();
+    busy_ = busy_ + std::size_t{after > 0} - std::size_t{before > 0};
+    lined_up_ = lined_up_ + std::size_t{after > 1} - std::size_t{before > 1};
+    if (after < before) look_at_.push_back(static_cast<std::size_t>(&place - places_.data()));
   }
 
   [[nodiscard]] bool has_room(const Place& place) const {
@@ -201,7 +210,7 @@ class Master {
       }
       order_->give_back(point.index);
     }
-    places_[r].points.clear();
+    change(places_[r], [](auto& points) { points.clear(); });
     DEMARC_TRY(runners_[r], crew_.start(static_cast<unsigned>(r)));
     return {};
   }
@@ -212,23 +221,21 @@ class Master {
     const std::string first = message.text.substr(0, blank);
     const std::string rest = message.text.substr(blank + 1);
     if (first == "hello") {
+      first_place_[message.from] = places_.size();
       for (std::uint32_t slot = 0; slot < std::stoul(rest); ++slot) {
+        look_at_.push_back(places_.size());
         places_.push_back({message.from, slot, {}});
       }
       return {};
     }
-    const auto slot = static_cast<std::uint32_t>(std::stoul(first));
-    const auto at = std::find_if(places_.begin(), places_.end(), [&](const Place& place) {
-      return place.rank == message.from && place.slot == slot;
-    });
-    return take(*at, report_of(rest));
+    return take(places_[first_place_.at(message.from) + std::stoul(first)], report_of(rest));
   }
 
   Result<void> take(Place& place, Report report) {
     const auto at = std::find_if(place.points.begin(), place.points.end(),
                                  [&](const Point& p) { return p.index == report.index; });
     const Point point = std::move(*at);
-    place.points.erase(at);
+    change(place, [&](auto& points) { points.erase(at); });
     report.outcome.rank = place.rank;
     order_->learn(point.index, report.outcome.seconds);
     return keep(point, report.outcome);
@@ -257,7 +264,11 @@ class Master {
   Transport* ranks_;
   const RunOptions& options_;
   std::optional<Order> order_;
-  std::vector<Place> places_;  // our runners first
+  // There may be very many places: nothing goes through all of them for each message.
+  std::vector<Place> places_;                         // our runners first
+  std::map<std::uint32_t, std::size_t> first_place_;  // of each other rank
+  std::deque<std::size_t> look_at_;                   // places that may have room
+  std::size_t busy_ = 0, lined_up_ = 0;               // places with a point, with more than one
   std::map<std::uint64_t, int> losses_;
   State state_;
   Clock::time_point begin_, told_;

@@ -68,6 +68,22 @@ TEST(ScheduleVerb, json_has_the_figures_of_each_policy_and_with_v_of_each_kernel
               HasSubstr("  kernel    2 (line 13): not finished\n"));
 }
 
+TEST(ScheduleVerb, a_run_that_memory_ended_says_so_with_the_use_it_would_have_come_to) {
+  // Two blocks of 40 of the 100 units fit, a third does not.
+  const std::string full = schedule_file("full.conf", machine + "*kernel\n1 1 6 3 1 40\n");
+  const auto of_policy = [&](std::vector<std::string> model) {
+    model.insert(model.begin(), {full, "-p", "rr", "--json"});
+    return Json::parse(schedule(model).out)["policies"][0];
+  };
+  const Json ended = of_policy({});
+  EXPECT_EQ(ended.value("out_of_memory", 0), 120) << ended;
+  EXPECT_EQ(ended["finished"], 0);
+  EXPECT_THAT(schedule({full, "-p", "rr"}).out, HasSubstr("  ended: out of memory\n"));
+  const Json waited = of_policy({"--model", "corrected"});
+  EXPECT_FALSE(waited.contains("out_of_memory")) << waited;
+  EXPECT_EQ(waited["finished"], 1);
+}
+
 TEST(ScheduleVerb, classic_has_the_published_programs_output_and_exit_statuses) {
   const auto good = schedule({config_file(), "--classic", "-p", "bfa"});
   EXPECT_EQ(good.exit_code, 0);

@@ -105,8 +105,7 @@ class ReaderOf2020 final : public ConfigReader {
     return take_row(fields, memory_rows_);
   }
 
-  Result<void> take_kernel(const ConfigFields& fields) override {
-    leading_numbers(fields, numbers_);
+  Result<void> take_kernel() override {
     if (numbers_.size() != 5) {
       return fail("expected start, blocks, units of a block, memory of a block, duration; found {}",
                   numbers_.size());
@@ -115,8 +114,9 @@ class ReaderOf2020 final : public ConfigReader {
     return add_kernel({.type = 1,
                        .start = TbTicks(numbers_[0]),
                        .n_tb = numbers_[1],
-                       .duration = TbTicks(numbers_[4])},
-                      std::span(numbers_).subspan(2, 2), std::span(fields).subspan(3, 1));
+                       .duration = TbTicks(numbers_[4]),
+                       .negative_memory = any_negative(3, 1)},
+                      std::span(numbers_).subspan(2, 2));
   }
 
   Result<void> make_table(std::string_view name, const std::vector<Row>& rows,

@@ -136,8 +136,7 @@ class ReaderOf2021 final : public ConfigReader {
     return take_overhead(fields, config_.memory_overhead, config_.memory.size(), true);
   }
 
-  Result<void> take_kernel(const ConfigFields& fields) override {
-    leading_numbers(fields, numbers_);
+  Result<void> take_kernel() override {
     const std::size_t expected = 4 + config_.fields_per_kernel();
     if (numbers_.size() != expected) {
       return fail(
@@ -145,12 +144,13 @@ class ReaderOf2021 final : public ConfigReader {
           "found {}",
           expected, config_.resources(), config_.memory.size(), numbers_.size());
     }
-    return add_kernel({.type = numbers_[0],
-                       .start = TbTicks(numbers_[1]),
-                       .n_tb = numbers_[2],
-                       .duration = TbTicks(numbers_[3])},
-                      std::span(numbers_).subspan(4),
-                      std::span(fields).subspan(4 + config_.resources(), config_.memory.size()));
+    return add_kernel(
+        {.type = numbers_[0],
+         .start = TbTicks(numbers_[1]),
+         .n_tb = numbers_[2],
+         .duration = TbTicks(numbers_[3]),
+         .negative_memory = any_negative(4 + config_.resources(), config_.memory.size())},
+        std::span(numbers_).subspan(4));
   }
 };
 

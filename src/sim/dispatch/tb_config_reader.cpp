@@ -31,6 +31,22 @@ ConfigFields split_fields(std::string_view line) {
   return fields;
 }
 
+// Reads the number at `at`, of 32 bits, where "-5" wraps around. Returns its end; null: there is
+// none.
+const char* number_at(const char* at, const char* end, std::uint32_t& value, bool& negative) {
+  constexpr std::uint64_t most = ~std::uint32_t{0};
+  negative = at != end && *at == '-';
+  if (negative || (at != end && *at == '+')) ++at;
+  const char* const first = at;
+  std::uint64_t number = 0;
+  for (; at != end && *at >= '0' && *at <= '9'; ++at) {
+    number = number * 10 + static_cast<std::uint64_t>(*at - '0');
+    if (number > most) return nullptr;
+  }
+  value = static_cast<std::uint32_t>(negative ? 0 - number : number);
+  return at == first ? nullptr : at;
+}
+
 // The next line of `text`, which loses it.
 std::string_view next_line(std::string_view& text) {
   const std::size_t end = std::min(text.find('\n'), text.size());
@@ -53,17 +69,9 @@ bool is_of_2020(std::string_view text) {
 }  // namespace
 
 bool parse_wrapping(std::string_view field, std::uint32_t& value) {
-  const bool negative = field.starts_with('-');
-  if (negative || field.starts_with('+')) field.remove_prefix(1);
-  constexpr std::uint64_t most = ~std::uint32_t{0};
-  std::uint64_t number = 0;
-  for (const char c : field) {
-    if (c < '0' || c > '9') return false;
-    number = number * 10 + static_cast<std::uint64_t>(c - '0');
-    if (number > most) return false;
-  }
-  value = static_cast<std::uint32_t>(negative ? 0 - number : number);
-  return !field.empty();
+  const char* const end = field.data() + field.size();
+  bool negative = false;
+  return number_at(field.data(), end, value, negative) == end;
 }
 
 bool parse_single(std::string_view field, float& value) {
@@ -79,18 +87,13 @@ bool parse_range(std::string_view field, IntRange& range) {
          field[dash + 1] != '-' && parse_wrapping(field.substr(dash + 1), range.high);
 }
 
-void leading_numbers(const ConfigFields& fields, std::vector<std::uint32_t>& numbers) {
-  numbers.clear();
-  std::uint32_t value = 0;
-  for (const std::string_view field : fields) {
-    if (!parse_wrapping(field, value)) return;
-    numbers.push_back(value);
-  }
-}
-
 std::vector<std::uint32_t> leading_numbers(const ConfigFields& fields) {
   std::vector<std::uint32_t> numbers;
-  leading_numbers(fields, numbers);
+  std::uint32_t value = 0;
+  for (const std::string_view field : fields) {
+    if (!parse_wrapping(field, value)) break;
+    numbers.push_back(value);
+  }
   return numbers;
 }
 
@@ -133,10 +136,32 @@ Result<void> ConfigReader::take_line(std::string_view line) {
     section_ = ConfigSection::none;
     return {};
   }
-  split_fields(line, fields_);
-  if (fields_.empty()) return fail("blanks only: end a section with an empty line");
+  const bool of_kernel = section_ == ConfigSection::kernel;
+  if (!of_kernel) split_fields(line, fields_);
+  if (of_kernel ? !read_numbers(line) : fields_.empty()) {
+    return fail("blanks only: end a section with an empty line");
+  }
   ++data_lines_;
   return take(fields_);
+}
+
+bool ConfigReader::read_numbers(std::string_view line) {
+  numbers_.clear();
+  negative_ = 0;
+  const char* at = line.data();
+  const char* const end = at + line.size();
+  while (true) {
+    while (at != end && is_blank(*at)) ++at;
+    if (at == end) return !numbers_.empty();
+    std::uint32_t value = 0;
+    bool negative = false;
+    at = number_at(at, end, value, negative);
+    if (at == nullptr || (at != end && !is_blank(*at))) return true;
+    if (negative && value != 0 && numbers_.size() < 64) {
+      negative_ |= std::uint64_t{1} << numbers_.size();
+    }
+    numbers_.push_back(value);
+  }
 }
 
 Result<void> ConfigReader::take(const ConfigFields& fields) {
@@ -156,7 +181,7 @@ Result<void> ConfigReader::take(const ConfigFields& fields) {
     case ConfigSection::overhead_mem:
       return take_overhead_mem(fields);
     case ConfigSection::kernel:
-      return take_kernel(fields);
+      return take_kernel();
   }
   return fail("unknown section: data must follow a '*section' line");
 }
@@ -230,16 +255,11 @@ Result<void> ConfigReader::add_row(OverheadTable& table, OverheadTable::Row row)
   return {};
 }
 
-Result<void> ConfigReader::add_kernel(TbKernel kernel, std::span<const std::uint32_t> fields,
-                                      std::span<const std::string_view> memory_requests) {
+Result<void> ConfigReader::add_kernel(TbKernel kernel, std::span<const std::uint32_t> fields) {
   if (kernel.start == 0_ticks || kernel.n_tb == 0 || kernel.duration == 0_ticks) {
     return fail("start, n_tb and duration must be above 0");
   }
   kernel.line = line_;
-  kernel.negative_memory =
-      std::any_of(memory_requests.begin(), memory_requests.end(), [](std::string_view field) {
-        return field.starts_with('-') && field.find_first_of("123456789") != std::string_view::npos;
-      });
   config_.add_kernel(kernel, fields);
   return {};
 }

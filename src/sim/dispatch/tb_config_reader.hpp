@@ -20,7 +20,6 @@ using ConfigFields = std::vector<std::string_view>;
 [[nodiscard]] bool parse_range(std::string_view field, IntRange& range);
 // The numbers a line starts with; what follows the first field that is none is ignored.
 [[nodiscard]] std::vector<std::uint32_t> leading_numbers(const ConfigFields& fields);
-void leading_numbers(const ConfigFields& fields, std::vector<std::uint32_t>& numbers);
 [[nodiscard]] std::vector<float> leading_singles(const ConfigFields& fields);
 
 enum class ConfigSection { none, general, workload, sm, mem, overhead_sm, overhead_mem, kernel };
@@ -52,13 +51,17 @@ class ConfigReader {
   virtual Result<void> take_mem(const ConfigFields& fields) = 0;
   virtual Result<void> take_overhead_sm(const ConfigFields& fields) = 0;
   virtual Result<void> take_overhead_mem(const ConfigFields& fields) = 0;
-  virtual Result<void> take_kernel(const ConfigFields& fields) = 0;
+  // Of a line of the section kernel are only the numbers, numbers_.
+  virtual Result<void> take_kernel() = 0;
 
   Result<std::vector<std::uint32_t>> choices(std::string_view field);
   // Adds a row; its ratio and costs must be above those of the one before.
   Result<void> add_row(OverheadTable& table, OverheadTable::Row row);
-  Result<void> add_kernel(TbKernel kernel, std::span<const std::uint32_t> fields,
-                          std::span<const std::string_view> memory_requests);
+  Result<void> add_kernel(TbKernel kernel, std::span<const std::uint32_t> fields);
+  // Whether one of `count` numbers_ from `first` on was written as a number below zero.
+  [[nodiscard]] bool any_negative(std::size_t first, std::size_t count) const {
+    return (negative_ >> first & ((std::uint64_t{1} << count) - 1)) != 0;
+  }
 
   static constexpr std::uint32_t most_sms =
       1U << 20;  // keeps a mistyped number from taking all memory
@@ -67,15 +70,18 @@ class ConfigReader {
   ConfigSection section_ = ConfigSection::none;
   std::uint32_t line_ = 0;
   std::uint32_t data_lines_ = 0;        // in the open section
-  std::vector<std::uint32_t> numbers_;  // of a kernel's line
+  std::vector<std::uint32_t> numbers_;  // that a kernel's line starts with
 
  private:
   Result<void> take(const ConfigFields& fields);
+  // Fills numbers_ and negative_; says whether the line holds more than blanks.
+  bool read_numbers(std::string_view line);
   Result<void> take_general(const ConfigFields& fields);
   Result<void> take_line(std::string_view line);
   Result<void> open_section(std::string_view name);
 
-  ConfigFields fields_;  // of a line
+  ConfigFields fields_;         // of a line
+  std::uint64_t negative_ = 0;  // bits of the first 64 numbers_: it was written as one below zero
 };
 
 [[nodiscard]] Result<TbConfig> read_config_of_2021(std::string_view text, std::string source);

@@ -179,8 +179,8 @@ class WorkloadGenerator {
   TbGeneration generation_;
   Random random_;
   OverheadModel overhead_;
-  PerIndex<KernelIndex, TbKernel> pool_;
-  std::vector<std::uint32_t> pool_fields_;
+  PerKernel<TbKernel> pool_;
+  LargeArray<std::uint32_t> pool_fields_;
   TbKernel candidate_;
   std::vector<std::uint32_t> fields_;
   std::vector<double> use_;  // nominal units in use, a scheduling resource each

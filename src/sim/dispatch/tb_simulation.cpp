@@ -445,7 +445,7 @@ class TbSimulation {
   bool by_level_ = false;  // few levels of use: costs by level instead of by SM
   std::vector<float> level_cost_;
   std::vector<KernelIndex> order_;  // kernels by start; empty: file order
-  PerIndex<KernelIndex, Left> left_;
+  PerKernel<Left> left_;
   std::vector<float> before_;
   std::array<SmIndex, 1024> places_{};
   float memory_cost_ = 0;  // of the use at the last execute()

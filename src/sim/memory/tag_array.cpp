@@ -1,20 +1,10 @@
-// Victims and times of use of the tags, and pages of the host for large arrays.
+// Victims and times of use of the tags.
 #include "tag_array.hpp"
 
 #include <algorithm>
 #include <bit>
 
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
-
 namespace demarc::sim::memory {
-
-void ask_large_pages([[maybe_unused]] void* start, [[maybe_unused]] std::size_t bytes) {
-#ifdef __linux__
-  (void)madvise(start, bytes, MADV_HUGEPAGE);  // a hint: without it all works as well
-#endif
-}
 
 template <class Cache>
 void TagArray<Cache>::resize(std::uint32_t caches, std::uint32_t sets, std::uint32_t ways) {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "large_array.hpp"
+#include "prefetch.hpp"
 #include "slots.hpp"
 
 namespace demarc::sim::memory {

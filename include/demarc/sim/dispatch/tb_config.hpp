@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "demarc/base/large_array.hpp"
 #include "demarc/base/result.hpp"
 #include "demarc/sim/units.hpp"
 
@@ -59,6 +60,10 @@ struct TbKernel {
   bool negative_memory = false;  // a memory request was written as a number below zero
 };
 
+// One T a kernel, of which there may be very many.
+template <class T>
+using PerKernel = PerIndex<KernelIndex, T, LargeAllocator<T>>;
+
 struct IntRange {
   std::uint32_t low = 0;
   std::uint32_t high = 0;
@@ -82,8 +87,8 @@ struct TbConfig {
   SmSpec sm;
   std::vector<std::uint32_t> memory;  // capacity of each global memory
   OverheadTable sm_overhead, memory_overhead;
-  PerIndex<KernelIndex, TbKernel> kernels;
-  std::vector<std::uint32_t> fields;  // of each kernel: requests of SM resources, then of memories
+  PerKernel<TbKernel> kernels;
+  LargeArray<std::uint32_t> fields;  // of each kernel: requests of SM resources, then of memories
   TbWorkload workload;
 
   [[nodiscard]] std::size_t resources() const { return sm.max.size(); }

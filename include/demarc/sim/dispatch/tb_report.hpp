@@ -46,7 +46,7 @@ struct TbMetrics {
                                                KernelIndex k);
 
 // Of the finished kernels; the rest are empty.
-using FiguresOfKernels = PerIndex<KernelIndex, std::optional<KernelFigures>>;
+using FiguresOfKernels = PerKernel<std::optional<KernelFigures>>;
 [[nodiscard]] Result<FiguresOfKernels> kernel_figures(const TbConfig& config, TbModel model,
                                                       const TbRun& run);
 

@@ -48,7 +48,7 @@ struct KernelOutcome {
 
 struct TbRun {
   TbTicks ticks;  // the tick counter at the end
-  PerIndex<KernelIndex, KernelOutcome> kernels;
+  PerKernel<KernelOutcome> kernels;
   std::uint64_t placed_blocks = 0;
   std::uint64_t finished_blocks = 0;
   // Sum over ticks of the units in use, after the completions of each tick and before them.
