@@ -43,6 +43,14 @@ Result<void> validate_shape(const KernelLaunch& kernel, const std::string& where
     return invalid_input("{}: a grid of {}x{}x{} blocks; a GPU takes at most {}x{}x{}", where,
                          grid.x, grid.y, grid.z, most_grid_x, most_grid_yz, most_grid_yz);
   }
+  if (!kernel.cluster) return {};
+  const Dim3& cluster = *kernel.cluster;
+  const std::uint64_t sides = std::max({cluster.x, cluster.y, cluster.z});
+  if (cluster.count() == 0 || sides > most_cluster_blocks ||
+      cluster.count() > most_cluster_blocks) {
+    return invalid_input("{}: a cluster of {}x{}x{} blocks; a GPU takes 1 to {}", where, cluster.x,
+                         cluster.y, cluster.z, most_cluster_blocks);
+  }
   return {};
 }
 
@@ -119,6 +127,16 @@ Result<void> refuse_fixed_addresses(const Launch& launch) {
         "buffer '{}' has to lie at {:#x}, which no GPU promises: only demarc emulate and demarc "
         "locality put it there",
         buffer.name, buffer.address);
+  }
+  return {};
+}
+
+Result<void> refuse_clusters(const Launch& launch, std::string_view who) {
+  for (const KernelLaunch& kernel : launch.kernels) {
+    if (!kernel.cluster) continue;
+    return invalid_input(
+        "kernel '{}': the launch says how large its clusters are, which {} not take", kernel.kernel,
+        who);
   }
   return {};
 }

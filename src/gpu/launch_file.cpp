@@ -360,6 +360,10 @@ class LaunchReader {
     DEMARC_TRY(kernel.grid, read_dim3(*grid, variables, step.where() + ".grid"));
     DEMARC_TRY(const Json* block, step.any("block"));
     DEMARC_TRY(kernel.block, read_dim3(*block, variables, step.where() + ".block"));
+    if (step.has("cluster")) {
+      DEMARC_TRY(const Json* cluster, step.any("cluster"));
+      DEMARC_TRY(kernel.cluster, read_dim3(*cluster, variables, step.where() + ".cluster"));
+    }
     if (step.has("shared")) {
       DEMARC_TRY(const Json* shared, step.any("shared"));
       DEMARC_TRY(

@@ -129,6 +129,7 @@ Result<Json> argument_json(const Launch& launch, const Argument& argument,
 Result<Json> kernel_json(const Launch& launch, const KernelLaunch& kernel) {
   Json out{{"kernel", kernel.kernel}, {"grid", dim_json(kernel.grid)}};
   out["block"] = dim_json(kernel.block);
+  if (kernel.cluster) out["cluster"] = dim_json(*kernel.cluster);
   if (kernel.dynamic_shared_bytes != 0) out["shared"] = kernel.dynamic_shared_bytes;
   if (kernel.registers != 0) out["registers"] = kernel.registers;
   Json arguments = Json::array();

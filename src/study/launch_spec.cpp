@@ -41,6 +41,7 @@ Result<gpu::Launch> read_launch_file(std::string_view spec) {
         path, launch.variables.front().name);
   }
   DEMARC_CHECK(gpu::refuse_fixed_addresses(launch));
+  DEMARC_CHECK(gpu::refuse_clusters(launch, "a study does"));
   return launch;
 }
 

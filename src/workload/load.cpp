@@ -27,7 +27,7 @@ Result<gpu::Launch> launch_of(const LaunchRequest& request) {
   if (has_file && (request.text_given || !request.text.ptx.empty())) {
     return invalid_input(
         "--launch {} says kernel, grid, block and arguments itself; leave the PTX file, --kernel, "
-        "--grid, --block, "
+        "--grid, --block, --cluster, "
         "--args and --shared out",
         request.launch_file);
   }

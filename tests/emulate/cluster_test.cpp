@@ -107,6 +107,48 @@ cvt.u64.u32 %rd9, %r9;)",
                                                2312211}));
 }
 
+// The numbers of a block of a launch in clusters, as `blocks_know_their_place` has them, with
+// %is_explicit_cluster in front.
+std::vector<std::uint64_t> numbers_of(const std::string& directives, const gpu::Launch& launch) {
+  std::string text = kernel_of("", R"(
+mov.pred %p1, %is_explicit_cluster;
+selp.u32 %r2, 1, 0, %p1;
+mov.u32 %r4, %clusterid.x;
+mov.u32 %r5, %nclusterid.x;
+mov.u32 %r6, %cluster_ctarank;
+mov.u32 %r7, %cluster_nctarank;
+mov.u32 %r8, %nctaid.x;
+mad.lo.u32 %r9, %r2, 10, %r4;
+mad.lo.u32 %r9, %r9, 10, %r5;
+mad.lo.u32 %r9, %r9, 10, %r6;
+mad.lo.u32 %r9, %r9, 10, %r7;
+mad.lo.u32 %r9, %r9, 10, %r8;
+cvt.u64.u32 %rd9, %r9;)" + store_word);
+  const auto outcome = run_text(text.insert(text.find("{\n"), directives + "\n"), launch);
+  EXPECT_TRUE(outcome) << outcome.error().message;
+  return outcome ? words_of(*outcome) : std::vector<std::uint64_t>{};
+}
+
+TEST(Clusters, the_launch_says_how_large_they_are) {
+  gpu::Launch launch = grid_of(4, 1, 1);
+  const std::vector<std::uint64_t> pairs{102024, 102124, 112024, 112124};
+  EXPECT_EQ(numbers_of("", launch), (std::vector<std::uint64_t>{4014, 14014, 24014, 34014}));
+  EXPECT_EQ(numbers_of(".reqnctapercluster 2", launch), pairs);
+  launch.kernels[0].cluster = gpu::Dim3{2, 1, 1};
+  for (const char* directives : {"", ".explicitcluster", ".maxclusterrank 2"}) {
+    EXPECT_EQ(numbers_of(directives, launch), pairs) << directives;
+  }
+  launch.kernels[0].cluster = gpu::Dim3{1, 1, 1};
+  EXPECT_EQ(numbers_of("", launch), (std::vector<std::uint64_t>{104014, 114014, 124014, 134014}));
+}
+
+TEST(Clusters, a_grid_may_be_counted_in_them) {
+  gpu::Launch launch = grid_of(4, 1, 1);
+  launch.kernels[0].grid.x = 2;
+  EXPECT_EQ(numbers_of(".reqntid 1 .blocksareclusters .reqnctapercluster 2", launch),
+            (std::vector<std::uint64_t>{102024, 102124, 112024, 112124}));
+}
+
 TEST(Clusters, bytes_for_another_block_are_waited_for_at_its_barrier) {
   const auto found = words("2", R"(
 mov.u32 %r4, bar;

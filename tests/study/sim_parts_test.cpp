@@ -129,6 +129,15 @@ TEST(SimParts, ALaunchWhoseMemoryHasToLieSomewhereIsRefusedByName) {
               HasSubstr("buffer 'words' has to lie at 0x1000, which no GPU promises"));
 }
 
+TEST(SimParts, ALaunchThatSizesItsClustersIsRefusedByName) {
+  const auto file = test::fresh_folder("study_clusters") / "l.json";
+  ASSERT_TRUE(
+      write_file(file, R"({"schema": "demarc.launch/1", "ptx": "bundled:vecadd", "buffers": [],
+    "launches": [{"kernel": "k", "grid": 2, "block": 1, "cluster": 2, "args": []}]})"));
+  EXPECT_THAT(sim_workload_code("launch:" + file.string(), 90).error().message,
+              HasSubstr("kernel 'k': the launch says how large its clusters are, which a study"));
+}
+
 TEST(SimParts, AWorkloadIsEmulatedOnceAndItsOutputsAreChecked) {
   const auto loaded = load_sim_workload("va@small", 90);
   ASSERT_TRUE(loaded) << loaded.error().message;

@@ -11,6 +11,7 @@ Result<KernelCall> KernelCall::prepare(const Module& module, const gpu::KernelLa
   DEMARC_TRY(Function function, module.function(kernel.kernel));
   KernelCall call(std::move(function));
   DEMARC_CHECK(call.function_.allow_dynamic_shared(kernel.dynamic_shared_bytes));
+  if (kernel.cluster) DEMARC_CHECK(call.function_.allow_cluster(kernel.cluster->count()));
   for (const gpu::Argument& argument : kernel.arguments) {
     call.arguments_.push_back(gpu::pack_argument(argument, addresses));
   }
