@@ -97,11 +97,14 @@ TEST(Refusals, bulk_copies_that_are_covered_in_other_forms) {
   const std::string out = "cp.async.bulk.global";
   const std::string reduce = "cp.reduce.async.bulk.global.shared::cta.bulk_group";
   EXPECT_EQ(refusal(kernel_of("", in + " [%r5], [%rd1], 256, [%r6];")), "accepted");
+  EXPECT_EQ(refusal(kernel_of("", in + ".multicast::cluster [%r5], [%rd1], 256, [%r6], %h1;")),
+            "accepted");
   EXPECT_EQ(refusal(kernel_of("", out + ".shared::cta.bulk_group [%rd1], [%r5], 256;")),
             "accepted");
   EXPECT_EQ(refusal(kernel_of("", reduce + ".add.u32 [%rd1], [%r5], 256;")), "accepted");
   for (const std::string& line :
-       {in + ".multicast::cluster [%r5], [%rd1], 256, [%r6], %h1;",
+       {in + ".multicast::cluster [%r5], [%rd1], 256, [%r6];",
+        out + ".shared::cta.multicast::cluster [%rd1], [%r5], 256, [%r6], %h1;",
         out + ".shared::cta.bulk_group.cp_mask [%rd1], [%r5], 256, %h1;",
         out + ".bulk_group [%rd1], [%r5], 256;", reduce + ".exch.u32 [%rd1], [%r5], 256;",
         in + " [%r5], [%rd1], 256;"}) {
