@@ -98,8 +98,8 @@ TraceHeader header_of(const Program& program, const gpu::Launch& launch,
   for (const CodeInstruction& instruction : program.instructions)
     header.instructions.push_back(instruction.trace);
   for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
-    const auto* use = std::get_if<gpu::BufferUse>(&kernel.arguments[i]);
-    if (use == nullptr) continue;
+    const auto use = gpu::used_buffer(kernel.arguments[i]);
+    if (!use) continue;
     header.buffers.push_back(
         {addresses[use->buffer], launch.buffers[use->buffer].bytes, static_cast<std::uint32_t>(i)});
   }

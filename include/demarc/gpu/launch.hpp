@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "demarc/base/result.hpp"
+#include "demarc/gpu/tensor_map.hpp"
 
 namespace demarc::gpu {
 
@@ -68,7 +69,9 @@ struct ByteArgument {
   friend bool operator==(const ByteArgument&, const ByteArgument&) = default;
 };
 
-using Argument = std::variant<Scalar, BufferUse, ByteArgument>;
+using Argument = std::variant<Scalar, BufferUse, ByteArgument, TensorMap>;
+// The place in a buffer that it leads to.
+[[nodiscard]] std::optional<BufferUse> used_buffer(const Argument& argument);
 
 enum class FillKind {
   zero,
@@ -192,8 +195,10 @@ inline constexpr std::uint32_t most_cluster_blocks = 16;
 // names a buffer that says where it lies.
 [[nodiscard]] Result<void> refuse_fixed_addresses(const Launch& launch);
 
-// invalid_input that names a kernel whose clusters the launch sizes, which `who` does not take.
+// invalid_input that names a kernel whose clusters the launch sizes, or that takes a tensor map,
+// which `who` ("a study does") does not take.
 [[nodiscard]] Result<void> refuse_clusters(const Launch& launch, std::string_view who);
+[[nodiscard]] Result<void> refuse_tensor_maps(const Launch& launch, std::string_view who);
 
 // Limits no GPU exceeds: 1024 threads and 227 KiB of shared memory a block, 16 blocks a cluster,
 // grid, block and cluster not empty, arguments within 32764 bytes, buffers that exist. Both parsers
@@ -225,7 +230,8 @@ enum class Zeros { made, left_out };
                                             std::span<const std::uint64_t> addresses,
                                             Zeros zeros = Zeros::made);
 
-// The bytes of one argument as the kernel sees them.
+// The bytes of one argument as the kernel sees them. Of a tensor map they are of the emulator's
+// layout, which no card reads.
 [[nodiscard]] std::vector<std::byte> pack_argument(const Argument& argument,
                                                    std::span<const std::uint64_t> addresses);
 
