@@ -32,6 +32,8 @@ void LaunchOptions::declare(CLI::App& app) {
           ->option_text("X[,Y[,Z]]"),
       app.add_option("--block", text.block, "threads per block (default: 1)")
           ->option_text("X[,Y[,Z]]"),
+      app.add_option("--cluster", text.cluster, "blocks per cluster (default: as the kernel says)")
+          ->option_text("X[,Y[,Z]]"),
       app.add_option("--args", text.arguments,
                      "arguments: i32:7, u64:0x10, f32:1.5, hex:00ff or "
                      "buf:BYTES[:zero|iota|random|@file[:ELEMENT]] (comma list)")
@@ -57,8 +59,8 @@ void LaunchOptions::declare(CLI::App& app) {
 
 void LaunchOptions::group(CLI::App& app) {
   group_options(app, "Launch",
-                {"--launch", "--kernel", "--grid", "--block", "--args", "--shared", "--seed",
-                 "--scale", "--param", "--variable", "--sm"});
+                {"--launch", "--kernel", "--grid", "--block", "--cluster", "--args", "--shared",
+                 "--seed", "--scale", "--param", "--variable", "--sm"});
 }
 
 std::string LaunchOptions::chosen_kernel() const {

@@ -14,7 +14,6 @@ struct Warp;
 // the blocks of its cluster, by rank.
 inline constexpr unsigned shared_rank_shift = 24;
 inline constexpr std::uint64_t shared_rank_unit = std::uint64_t{1} << shared_rank_shift;
-inline constexpr std::uint32_t most_cluster_blocks = 16;
 
 // How clusters divide a grid.
 struct ClusterShape {

@@ -111,7 +111,8 @@ struct Program {
   std::array<std::uint32_t, 3> grid{1, 1, 1};
   std::array<std::uint32_t, 3> block{1, 1, 1};
   ClusterShape cluster;
-  bool in_clusters = false;  // blocks have to be there with those of their cluster
+  bool explicit_clusters = false;  // the kernel or the launch says how large they are
+  bool in_clusters = false;        // blocks have to be there with those of their cluster
   std::uint32_t dynamic_shared_bytes = 0;
   std::vector<std::byte> parameters;  // kernel parameters as in memory
   std::vector<std::byte> constants;   // the constant bank

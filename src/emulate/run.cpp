@@ -68,6 +68,12 @@ std::array<std::uint32_t, 3> to_array(const gpu::Dim3& dim) {
   return {dim.x, dim.y, dim.z};
 }
 
+// Where a plane alone has too many blocks, that plane's.
+std::uint64_t blocks_of(const std::array<std::uint32_t, 3>& grid) {
+  const std::uint64_t plane = std::uint64_t{grid[0]} * grid[1];
+  return plane > UINT32_MAX ? plane : plane * grid[2];
+}
+
 void fill_thread_ids(Program& program) {
   const std::uint32_t warps = program.warps();
   program.tids.resize(std::size_t{warps} * 3 * warp_size);
@@ -92,8 +98,8 @@ TraceHeader header_of(const Program& program, const gpu::Launch& launch,
   for (const CodeInstruction& instruction : program.instructions)
     header.instructions.push_back(instruction.trace);
   for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
-    const auto* use = std::get_if<gpu::BufferUse>(&kernel.arguments[i]);
-    if (use == nullptr) continue;
+    const auto use = gpu::used_buffer(kernel.arguments[i]);
+    if (!use) continue;
     header.buffers.push_back(
         {addresses[use->buffer], launch.buffers[use->buffer].bytes, static_cast<std::uint32_t>(i)});
   }
@@ -116,6 +122,7 @@ Result<bool> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
   request.memory = &module_memory;
   request.grid = to_array(kernel_launch.grid);
   request.block = to_array(kernel_launch.block);
+  if (kernel_launch.cluster) request.cluster = to_array(*kernel_launch.cluster);
   request.dynamic_shared_bytes = kernel_launch.dynamic_shared_bytes;
   request.sms = card.sms;
   request.source = options.source;
@@ -164,7 +171,7 @@ Result<bool> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
   program->parameter_region.delta = reinterpret_cast<std::uint64_t>(program->parameters.data());
   program->parameter_region.writable = false;
 
-  const std::uint64_t blocks = kernel_launch.grid.count();
+  const std::uint64_t blocks = blocks_of(program->grid);
   if (blocks > 0xffffffffU)
     return invalid_input("kernel '{}': a grid of {} blocks; the limit is 2^32 - 1", kernel->name,
                          blocks);

@@ -22,6 +22,7 @@ constexpr std::uint32_t most_grid_x = 0x7fffffff;
 std::size_t size_of_argument(const Argument& argument) {
   if (const auto* scalar = std::get_if<Scalar>(&argument)) return size_of(scalar->type);
   if (const auto* bytes = std::get_if<ByteArgument>(&argument)) return bytes->bytes.size();
+  if (std::holds_alternative<TensorMap>(argument)) return tensor_map_bytes;
   return sizeof(std::uint64_t);
 }
 
@@ -43,6 +44,14 @@ Result<void> validate_shape(const KernelLaunch& kernel, const std::string& where
     return invalid_input("{}: a grid of {}x{}x{} blocks; a GPU takes at most {}x{}x{}", where,
                          grid.x, grid.y, grid.z, most_grid_x, most_grid_yz, most_grid_yz);
   }
+  if (!kernel.cluster) return {};
+  const Dim3& cluster = *kernel.cluster;
+  const std::uint64_t sides = std::max({cluster.x, cluster.y, cluster.z});
+  if (cluster.count() == 0 || sides > most_cluster_blocks ||
+      cluster.count() > most_cluster_blocks) {
+    return invalid_input("{}: a cluster of {}x{}x{} blocks; a GPU takes 1 to {}", where, cluster.x,
+                         cluster.y, cluster.z, most_cluster_blocks);
+  }
   return {};
 }
 
@@ -51,8 +60,10 @@ Result<void> validate_arguments(const Launch& launch, const KernelLaunch& kernel
   std::size_t bytes = 0;
   for (const Argument& argument : kernel.arguments) {
     bytes += size_of_argument(argument);
-    const auto* use = std::get_if<BufferUse>(&argument);
-    if (use == nullptr) continue;
+    const auto* const map = std::get_if<TensorMap>(&argument);
+    if (map != nullptr) DEMARC_CHECK(validate(*map, where + ", a tensor map"));
+    const auto use = used_buffer(argument);
+    if (!use) continue;
     if (use->buffer >= launch.buffers.size()) {
       return invalid_input("{}: buffer {} of {}", where, use->buffer, launch.buffers.size());
     }
@@ -123,6 +134,34 @@ Result<void> refuse_fixed_addresses(const Launch& launch) {
   return {};
 }
 
+std::optional<BufferUse> used_buffer(const Argument& argument) {
+  if (const auto* use = std::get_if<BufferUse>(&argument)) return *use;
+  if (const auto* map = std::get_if<TensorMap>(&argument))
+    return BufferUse{map->buffer, map->offset};
+  return std::nullopt;
+}
+
+Result<void> refuse_tensor_maps(const Launch& launch, std::string_view who) {
+  for (const KernelLaunch& kernel : launch.kernels) {
+    for (const Argument& argument : kernel.arguments) {
+      if (!std::holds_alternative<TensorMap>(argument)) continue;
+      return invalid_input("kernel '{}': the launch gives it a tensor map, which {} not take",
+                           kernel.kernel, who);
+    }
+  }
+  return {};
+}
+
+Result<void> refuse_clusters(const Launch& launch, std::string_view who) {
+  for (const KernelLaunch& kernel : launch.kernels) {
+    if (!kernel.cluster) continue;
+    return invalid_input(
+        "kernel '{}': the launch says how large its clusters are, which {} not take", kernel.kernel,
+        who);
+  }
+  return {};
+}
+
 Result<void> validate(const Launch& launch) {
   for (const Buffer& buffer : launch.buffers) {
     if (buffer.bytes == 0)
@@ -177,6 +216,10 @@ std::vector<std::uint64_t> default_addresses(const Launch& launch, std::uint64_t
 std::vector<std::byte> pack_argument(const Argument& argument,
                                      std::span<const std::uint64_t> addresses) {
   if (const auto* structure = std::get_if<ByteArgument>(&argument)) return structure->bytes;
+  if (const auto* map = std::get_if<TensorMap>(&argument)) {
+    const PackedTensorMap packed = pack_tensor_map(*map, addresses[map->buffer] + map->offset);
+    return {packed.begin(), packed.end()};
+  }
   std::uint64_t bits = 0;
   if (const auto* scalar = std::get_if<Scalar>(&argument)) {
     bits = scalar->bits;

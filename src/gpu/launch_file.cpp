@@ -8,7 +8,9 @@
 #include "demarc/gpu/launch.hpp"
 #include "expression.hpp"
 #include "launch_check_reader.hpp"
+#include "launch_number.hpp"
 #include "launch_scalar.hpp"
+#include "tensor_map_json.hpp"
 
 namespace demarc::gpu {
 namespace {
@@ -18,24 +20,6 @@ constexpr std::size_t most_kernels = 1'000'000;  // after repeats
 constexpr std::int64_t most_bytes = std::int64_t{1} << 46;
 constexpr std::int64_t most_address = std::int64_t{1} << 48;
 constexpr std::string_view hex_mark = "hex:";
-
-Result<std::int64_t> number_of(const Json& value, const Variables& variables,
-                               const std::string& where) {
-  if (value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{INT64_MAX})
-    return invalid_input("{}: {} is not below 2^63", where, json_text(value));
-  if (value.is_number_integer()) return value.get<std::int64_t>();
-  if (value.is_string()) return evaluate(value.get<std::string>(), variables, where);
-  return invalid_input("{}: a whole number or an expression such as \"4*n\" was expected, found {}",
-                       where, json_text(value));
-}
-
-Result<std::int64_t> number_within(const Json& value, const Variables& variables, std::int64_t low,
-                                   std::int64_t high, const std::string& where) {
-  DEMARC_TRY(const std::int64_t number, number_of(value, variables, where));
-  if (number < low || number > high)
-    return invalid_input("{}: {} is not within {} .. {}", where, number, low, high);
-  return number;
-}
 
 Result<Dim3> read_dim3(const Json& value, const Variables& variables, const std::string& where) {
   if (!value.is_array()) {
@@ -360,6 +344,10 @@ class LaunchReader {
     DEMARC_TRY(kernel.grid, read_dim3(*grid, variables, step.where() + ".grid"));
     DEMARC_TRY(const Json* block, step.any("block"));
     DEMARC_TRY(kernel.block, read_dim3(*block, variables, step.where() + ".block"));
+    if (step.has("cluster")) {
+      DEMARC_TRY(const Json* cluster, step.any("cluster"));
+      DEMARC_TRY(kernel.cluster, read_dim3(*cluster, variables, step.where() + ".cluster"));
+    }
     if (step.has("shared")) {
       DEMARC_TRY(const Json* shared, step.any("shared"));
       DEMARC_TRY(
@@ -377,7 +365,15 @@ class LaunchReader {
     for (std::size_t i = 0; i < arguments->size(); ++i) {
       const Json& text = (*arguments)[i];
       const std::string place = fmt::format("{}.args[{}]", step.where(), i);
-      if (!text.is_string()) return invalid_input("{}: text such as \"i32:n\" was expected", place);
+      if (text.is_object()) {
+        DEMARC_TRY(Argument map, read_tensor(text, variables, place));
+        kernel.arguments.push_back(std::move(map));
+        continue;
+      }
+      if (!text.is_string()) {
+        return invalid_input("{}: text such as \"i32:n\", or {{\"tensor_map\": …}}, was expected",
+                             place);
+      }
       DEMARC_TRY(Argument argument, read_argument(text.get<std::string>(), variables, place));
       kernel.arguments.push_back(std::move(argument));
     }
@@ -412,6 +408,20 @@ class LaunchReader {
     if (is_floating(scalar_type)) return Argument{make_scalar(scalar_type, number)};
     DEMARC_TRY(const Scalar scalar, parse_scalar(scalar_type, std::to_string(number), place));
     return Argument{scalar};
+  }
+
+  Result<Argument> read_tensor(const Json& value, const Variables& variables,
+                               const std::string& place) {
+    DEMARC_TRY(auto item, JsonObject::of(value, place));
+    DEMARC_TRY(auto object, item.object("tensor_map"));
+    DEMARC_CHECK(item.finish());
+    DEMARC_TRY(const std::string buffer, object.string("buffer"));
+    DEMARC_TRY(const Argument use, read_buffer_use(buffer, variables, object.where() + ".buffer"));
+    DEMARC_TRY(TensorMap map, read_tensor_map(object, variables));
+    map.buffer = std::get<BufferUse>(use).buffer;
+    map.offset = std::get<BufferUse>(use).offset;
+    DEMARC_CHECK(validate(map, object.where()));
+    return Argument{std::move(map)};
   }
 
   // NAME, NAME+BYTES, or A|B@EXPR: the (EXPR mod count)-th of the names.

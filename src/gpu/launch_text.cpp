@@ -136,6 +136,9 @@ Result<Launch> parse_launch(const LaunchText& text) {
   kernel.dynamic_shared_bytes = text.dynamic_shared_bytes;
   DEMARC_TRY(kernel.grid, parse_dim3(text.grid, "--grid"));
   DEMARC_TRY(kernel.block, parse_dim3(text.block, "--block"));
+  if (!text.cluster.empty()) {
+    DEMARC_TRY(kernel.cluster, parse_dim3(text.cluster, "--cluster"));
+  }
   const auto items = split_launch_text(text.arguments, ',');
   for (std::size_t i = 0; i < items.size(); ++i) {
     const std::string where = fmt::format("--args, argument {} ('{}')", i + 1, items[i]);

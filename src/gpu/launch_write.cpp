@@ -6,6 +6,7 @@
 
 #include "demarc/base/json.hpp"
 #include "demarc/base/text.hpp"
+#include "tensor_map_json.hpp"
 
 namespace demarc::gpu {
 namespace {
@@ -107,9 +108,11 @@ std::string scalar_text(const Scalar& scalar) {
 
 Result<Json> argument_json(const Launch& launch, const Argument& argument,
                            const std::string& where) {
-  if (const auto* use = std::get_if<BufferUse>(&argument)) {
+  if (const auto use = used_buffer(argument)) {
     const std::string& name = launch.buffers[use->buffer].name;
-    return Json(use->offset == 0 ? "buf:" + name : fmt::format("buf:{}+{}", name, use->offset));
+    const std::string place = use->offset == 0 ? name : fmt::format("{}+{}", name, use->offset);
+    const auto* const map = std::get_if<TensorMap>(&argument);
+    return map != nullptr ? tensor_map_json(*map, place) : Json("buf:" + place);
   }
   if (const auto* structure = std::get_if<ByteArgument>(&argument))
     return Json(hex_text(structure->bytes));
@@ -129,6 +132,7 @@ Result<Json> argument_json(const Launch& launch, const Argument& argument,
 Result<Json> kernel_json(const Launch& launch, const KernelLaunch& kernel) {
   Json out{{"kernel", kernel.kernel}, {"grid", dim_json(kernel.grid)}};
   out["block"] = dim_json(kernel.block);
+  if (kernel.cluster) out["cluster"] = dim_json(*kernel.cluster);
   if (kernel.dynamic_shared_bytes != 0) out["shared"] = kernel.dynamic_shared_bytes;
   if (kernel.registers != 0) out["registers"] = kernel.registers;
   Json arguments = Json::array();

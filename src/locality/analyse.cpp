@@ -105,6 +105,12 @@ Result<Symbolic> follow_kernel(const ptx::Module& module, const gpu::Launch& lau
   if (kernel.block.count() > 1024)
     return invalid_input("kernel '{}': {} threads per block, at most 1024 are possible",
                          kernel.kernel, kernel.block.count());
+  if (function->directive("blocksareclusters") != nullptr) {
+    return invalid_input(
+        "{}:{}: kernel '{}' is launched in a grid of clusters (.blocksareclusters); locality is "
+        "found for grids of blocks",
+        module.source_name, function->line, kernel.kernel);
+  }
   if (!effort.beginning) DEMARC_CHECK(check_size(kernel));
   if (kernel.arguments.size() != function->parameters.size())
     return invalid_input("kernel '{}' takes {} arguments, the launch gives {}", kernel.kernel,

@@ -41,6 +41,8 @@ Result<gpu::Launch> read_launch_file(std::string_view spec) {
         path, launch.variables.front().name);
   }
   DEMARC_CHECK(gpu::refuse_fixed_addresses(launch));
+  DEMARC_CHECK(gpu::refuse_clusters(launch, "a study does"));
+  DEMARC_CHECK(gpu::refuse_tensor_maps(launch, "a study does"));
   return launch;
 }
 

@@ -27,7 +27,7 @@ Result<gpu::Launch> launch_of(const LaunchRequest& request) {
   if (has_file && (request.text_given || !request.text.ptx.empty())) {
     return invalid_input(
         "--launch {} says kernel, grid, block and arguments itself; leave the PTX file, --kernel, "
-        "--grid, --block, "
+        "--grid, --block, --cluster, "
         "--args and --shared out",
         request.launch_file);
   }
@@ -53,8 +53,8 @@ Result<gpu::Launch> launch_of(const LaunchRequest& request) {
 std::string name_of_buffer(const gpu::Launch& launch, std::size_t index) {
   for (const gpu::KernelLaunch& kernel : launch.kernels) {
     for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
-      const auto* use = std::get_if<gpu::BufferUse>(&kernel.arguments[i]);
-      if (use != nullptr && use->buffer == index)
+      const auto use = gpu::used_buffer(kernel.arguments[i]);
+      if (use && use->buffer == index)
         return fmt::format("argument {} (buffer '{}')", i + 1, launch.buffers[index].name);
     }
   }

@@ -74,6 +74,13 @@ TEST(CapturedLaunch, the_end_of_memory_is_an_address_too) {
   EXPECT_EQ(std::get<gpu::Scalar>(number.kernels.at(0).arguments.at(1)).bits, captured_at + 257);
 }
 
+TEST(CapturedLaunch, clusters_that_the_launch_sized_keep_their_size) {
+  CapturedLaunch launch = captured("st.global.u32 [%rd1], %r1;");
+  EXPECT_FALSE(written(launch).kernels.at(0).cluster);
+  launch.cluster = gpu::Dim3{2, 1, 4};
+  EXPECT_EQ(written(launch).kernels.at(0).cluster, (gpu::Dim3{2, 1, 4}));
+}
+
 TEST(CapturedLaunch, memory_keeps_its_place_where_memory_holds_addresses) {
   CapturedLaunch launch = captured("st.global.u32 [%rd1], %r1;");
   EXPECT_EQ(written(launch).buffers.at(0).address, 0U);

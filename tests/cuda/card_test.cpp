@@ -464,7 +464,7 @@ TEST(Watchdog, ALaunchThatNeverStartsIsGivenUpAndTheGpuMarked) {
   const Stream stream = Stream::create(gpu).value();
   ASSERT_TRUE((*(*card)->stream_masks())->set(stream.handle(), {0, 1}));
   LaunchShape shape = LaunchShape::line(64, 32);
-  shape.cluster_blocks = 4;  // TPCs 0 and 1 lie in different GPCs
+  shape.cluster[0] = 4;  // TPCs 0 and 1 lie in different GPCs
   ASSERT_TRUE(launch(stream, (*card)->kernels().idle(), shape));
   const auto waited = stream.wait(std::chrono::milliseconds(20));
   ASSERT_FALSE(waited);

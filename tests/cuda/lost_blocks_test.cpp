@@ -64,7 +64,7 @@ TEST(LostBlocks, OfAGridOfThreeDimensionsAreNone) {
   const auto kernels = ProbeKernels::load(gpu).value();
   const Stream stream = Stream::create(gpu).value();
   const auto placement =
-      probe_placement(stream, kernels, LaunchShape{{5, 3, 2}, {32, 1, 1}, 0, 0, false}, 0);
+      probe_placement(stream, kernels, LaunchShape{{5, 3, 2}, {32, 1, 1}, 0, {0, 1, 1}, false}, 0);
   ASSERT_TRUE(placement) << placement.error().message;
   EXPECT_EQ(placement->total(), 30U);
 }

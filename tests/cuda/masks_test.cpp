@@ -319,7 +319,7 @@ TEST_F(Masks, AClusterThatCannotBeHostedIsReportedBeforeItHangs) {
   {
     const auto process = ProcessMask::set(card, {11});
     LaunchShape shape = LaunchShape::line(8, 32);
-    shape.cluster_blocks = 4;
+    shape.cluster[0] = 4;
     const Stream stream = Stream::create(card->gpu()).value();
     ASSERT_TRUE(launch(stream, card->kernels().idle(), shape));
   }

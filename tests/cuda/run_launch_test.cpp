@@ -105,7 +105,7 @@ TEST(LaunchShapes, reach_the_driver_as_they_are) {
   const Module module = Module::load(gpu, lines_ptx, "lines.ptx").value();
   const Function function = module.function("demarc_self_lines").value();
   const Stream stream = Stream::create(gpu).value();
-  LaunchShape shape{{2, 3, 4}, {5, 6, 7}, 89, 0, false};
+  LaunchShape shape{{2, 3, 4}, {5, 6, 7}, 89, {0, 1, 1}, false};
   const auto as_it_is = [&] {
     ASSERT_TRUE(launch(stream, function, shape));
     for (std::size_t i = 0; i < 3; ++i) {
@@ -116,7 +116,7 @@ TEST(LaunchShapes, reach_the_driver_as_they_are) {
   };
   as_it_is();
   EXPECT_EQ(asked.attributes, 0U);
-  shape.cluster_blocks = 2;
+  shape.cluster[0] = 2;
   as_it_is();
   ASSERT_EQ(asked.attributes, 1U);
   EXPECT_EQ(asked.attribute[0].id, CuLaunchAttribute::cluster_dimension);
@@ -128,7 +128,7 @@ TEST(LaunchShapes, reach_the_driver_as_they_are) {
   ASSERT_EQ(asked.attributes, 2U);
   EXPECT_EQ(asked.attribute[1].id, CuLaunchAttribute::programmatic_serialization);
   EXPECT_EQ(asked.attribute[1].value.flag, 1);
-  shape.cluster_blocks = 0;
+  shape.cluster[0] = 0;
   as_it_is();
   ASSERT_EQ(asked.attributes, 1U);
   EXPECT_EQ(asked.attribute[0].id, CuLaunchAttribute::programmatic_serialization);
@@ -146,6 +146,14 @@ TEST(RunLaunch, gives_the_driver_every_dimension) {
   EXPECT_THAT(asked.grid, testing::ElementsAre(2, 3, 4));
   EXPECT_THAT(asked.block, testing::ElementsAre(5, 6, 7));
   EXPECT_EQ(asked.shared, 91U);
+  EXPECT_EQ(asked.attributes, 0U);
+  launch.kernels[0].cluster = gpu::Dim3{2, 1, 4};
+  ASSERT_TRUE(run_launch(listening_gpu(), launch, lines_ptx, "lines.ptx"));
+  ASSERT_EQ(asked.attributes, 1U);
+  EXPECT_EQ(asked.attribute[0].id, CuLaunchAttribute::cluster_dimension);
+  EXPECT_EQ(asked.attribute[0].value.cluster[0], 2U);
+  EXPECT_EQ(asked.attribute[0].value.cluster[1], 1U);
+  EXPECT_EQ(asked.attribute[0].value.cluster[2], 4U);
 }
 
 TEST(LaunchShapes, with_attributes_are_refused_by_a_driver_that_has_none) {
@@ -159,9 +167,104 @@ TEST(LaunchShapes, with_attributes_are_refused_by_a_driver_that_has_none) {
   const DeviceBuffer buffer = DeviceBuffer::allocate(gpu, 128).value();
   EXPECT_TRUE(launch(stream, function, shape, buffer.address(), std::uint64_t{128}, 1U));
   for (const std::uint32_t cluster : {1U, 2U}) {
-    shape.cluster_blocks = cluster;
+    shape.cluster[0] = cluster;
     EXPECT_THAT(launch(stream, function, shape).error().message,
                 HasSubstr("no launches with attributes"));
+  }
+}
+
+struct AskedMap {
+  int type, swizzle, fill, interleave;
+  unsigned dimensions;
+  DevicePointer address;
+  std::vector<std::uint64_t> dims, strides;
+  std::vector<std::uint32_t> box, element_strides;
+  std::vector<std::byte> argument;  // of the kernel
+};
+AskedMap asked_map;
+
+gpu::Launch launch_with_map() {
+  gpu::Launch launch = gpu::parse_launch({.ptx = "lines.ptx",
+                                          .kernel = "demarc_self_lines",
+                                          .grid = "1",
+                                          .block = "32",
+                                          .arguments = "buf:512:iota,u64:128,u32:3"})
+                           .value();
+  gpu::TensorMap map;
+  map.offset = 64;
+  map.type = gpu::TensorType::bf16;
+  map.dims = {32, 4};
+  map.strides = {64};
+  map.box = {16, 2};
+  map.element_strides = {1, 2};
+  map.swizzled_bytes = 32;
+  map.fill_nan = true;
+  launch.kernels[0].arguments[0] = map;
+  return launch;
+}
+
+TEST(RunLaunch, asks_the_driver_for_tensor_maps) {
+  DriverApi api = test::fake_driver()->api();
+  api.cuTensorMapEncodeTiled = [](void* map, int type, unsigned dimensions, DevicePointer address,
+                                  const std::uint64_t* dims, const std::uint64_t* strides,
+                                  const std::uint32_t* box, const std::uint32_t* element_strides,
+                                  int interleave, int swizzle, int, int fill) -> CuResult {
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(map) % 64, 0U);
+    std::memset(map, 0x5a, gpu::tensor_map_bytes);
+    asked_map = {type,
+                 swizzle,
+                 fill,
+                 interleave,
+                 dimensions,
+                 address,
+                 {dims, dims + dimensions},
+                 {strides, strides + dimensions - 1},
+                 {box, box + dimensions},
+                 {element_strides, element_strides + dimensions},
+                 {}};
+    return cu_success;
+  };
+  api.cuLaunchKernel = [](CuFunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                          unsigned, CuStream, void** arguments, void**) -> CuResult {
+    const auto* bytes = static_cast<const std::byte*>(arguments[0]);
+    asked_map.argument.assign(bytes, bytes + gpu::tensor_map_bytes);
+    return cu_success;
+  };
+  const GpuPointer gpu = Gpu::open(Driver::from_table(api, "mapping").value(), 0).value();
+  const auto run = run_launch(gpu, launch_with_map(), lines_ptx, "lines.ptx");
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_EQ(asked_map.type, 9);
+  EXPECT_EQ(asked_map.swizzle, 1);
+  EXPECT_EQ(asked_map.fill, 1);
+  EXPECT_EQ(asked_map.interleave, 0);
+  EXPECT_EQ(asked_map.address, run->addresses[0] + 64);
+  EXPECT_THAT(asked_map.dims, testing::ElementsAre(32, 4));
+  EXPECT_THAT(asked_map.strides, testing::ElementsAre(64));
+  EXPECT_THAT(asked_map.box, testing::ElementsAre(16, 2));
+  EXPECT_THAT(asked_map.element_strides, testing::ElementsAre(1, 2));
+  EXPECT_EQ(asked_map.argument, std::vector<std::byte>(gpu::tensor_map_bytes, std::byte{0x5a}));
+  api.cuTensorMapEncodeTiled = nullptr;
+  const GpuPointer old = Gpu::open(Driver::from_table(api, "old").value(), 0).value();
+  EXPECT_THAT(run_launch(old, launch_with_map(), lines_ptx, "lines.ptx").error().message,
+              HasSubstr("the driver has no tensor maps"));
+}
+
+int large_clusters_asked = 0;
+
+TEST(RunLaunch, asks_for_clusters_only_beyond_8_blocks) {
+  DriverApi api = test::fake_driver()->api();
+  api.cuFuncSetAttribute = [](CuFunction, int attribute, int value) -> CuResult {
+    if (attribute == function_non_portable_cluster) large_clusters_asked += value;
+    return cu_success;
+  };
+  const GpuPointer gpu = Gpu::open(Driver::from_table(api, "counting").value(), 0).value();
+  for (const auto& [blocks, asked_for] : {std::pair{8U, 0}, std::pair{9U, 1}}) {
+    gpu::Launch launch = self_lines("demarc_self_lines");
+    launch.kernels[0].grid = {2 * blocks, 1, 1};
+    launch.kernels[0].cluster = gpu::Dim3{blocks, 1, 1};
+    large_clusters_asked = 0;
+    [[maybe_unused]] const auto run = run_launch(gpu, launch, lines_ptx, "lines.ptx");
+    EXPECT_EQ(large_clusters_asked, asked_for) << blocks;
   }
 }
 

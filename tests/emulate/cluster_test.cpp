@@ -107,6 +107,48 @@ cvt.u64.u32 %rd9, %r9;)",
                                                2312211}));
 }
 
+// The numbers of a block of a launch in clusters, as `blocks_know_their_place` has them, with
+// %is_explicit_cluster in front.
+std::vector<std::uint64_t> numbers_of(const std::string& directives, const gpu::Launch& launch) {
+  std::string text = kernel_of("", R"(
+mov.pred %p1, %is_explicit_cluster;
+selp.u32 %r2, 1, 0, %p1;
+mov.u32 %r4, %clusterid.x;
+mov.u32 %r5, %nclusterid.x;
+mov.u32 %r6, %cluster_ctarank;
+mov.u32 %r7, %cluster_nctarank;
+mov.u32 %r8, %nctaid.x;
+mad.lo.u32 %r9, %r2, 10, %r4;
+mad.lo.u32 %r9, %r9, 10, %r5;
+mad.lo.u32 %r9, %r9, 10, %r6;
+mad.lo.u32 %r9, %r9, 10, %r7;
+mad.lo.u32 %r9, %r9, 10, %r8;
+cvt.u64.u32 %rd9, %r9;)" + store_word);
+  const auto outcome = run_text(text.insert(text.find("{\n"), directives + "\n"), launch);
+  EXPECT_TRUE(outcome) << outcome.error().message;
+  return outcome ? words_of(*outcome) : std::vector<std::uint64_t>{};
+}
+
+TEST(Clusters, the_launch_says_how_large_they_are) {
+  gpu::Launch launch = grid_of(4, 1, 1);
+  const std::vector<std::uint64_t> pairs{102024, 102124, 112024, 112124};
+  EXPECT_EQ(numbers_of("", launch), (std::vector<std::uint64_t>{4014, 14014, 24014, 34014}));
+  EXPECT_EQ(numbers_of(".reqnctapercluster 2", launch), pairs);
+  launch.kernels[0].cluster = gpu::Dim3{2, 1, 1};
+  for (const char* directives : {"", ".explicitcluster", ".maxclusterrank 2"}) {
+    EXPECT_EQ(numbers_of(directives, launch), pairs) << directives;
+  }
+  launch.kernels[0].cluster = gpu::Dim3{1, 1, 1};
+  EXPECT_EQ(numbers_of("", launch), (std::vector<std::uint64_t>{104014, 114014, 124014, 134014}));
+}
+
+TEST(Clusters, a_grid_may_be_counted_in_them) {
+  gpu::Launch launch = grid_of(4, 1, 1);
+  launch.kernels[0].grid.x = 2;
+  EXPECT_EQ(numbers_of(".reqntid 1 .blocksareclusters .reqnctapercluster 2", launch),
+            (std::vector<std::uint64_t>{102024, 102124, 112024, 112124}));
+}
+
 TEST(Clusters, bytes_for_another_block_are_waited_for_at_its_barrier) {
   const auto found = words("2", R"(
 mov.u32 %r4, bar;
@@ -153,6 +195,64 @@ cvt.u64.u32 %rd9, %r10;
 )" + cluster_barrier,
                            grid_of(2, 1, 32));
   for (std::uint32_t i = 0; i < 64; ++i) EXPECT_EQ(found[i], (1 - i / 32) * 1000 + i % 32);
+}
+
+// Block 1 sends the buffer's words, which it wrote, to the blocks of the mask, and each of these
+// waits for them at its own barrier.
+std::string multicast(const std::string& mask, const std::string& operands) {
+  return R"(
+mov.u32 %r4, bar;
+setp.eq.u32 %p1, %r1, 0;
+setp.eq.and.u32 %p2, %r2, 1, %p1;
+@%p1 mbarrier.init.shared::cta.b64 [%r4], 1;
+@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r4], 128;
+add.u32 %r5, %r1, 500;
+mad.wide.u32 %rd3, %r1, 4, %rd1;
+setp.eq.u32 %p3, %r2, 1;
+@%p3 st.global.u32 [%rd3], %r5;
+mov.b16 %h1, )" +
+         mask + ";\n" + cluster_barrier + R"(
+mov.u32 %r6, %r3;
+mov.u32 %r7, %r4;
+mapa.shared::cluster.u32 %r8, %r3, 3;
+mapa.shared::cluster.u32 %r9, %r4, 2;
+@%p2 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster )" +
+         operands + R"(;
+cvt.u32.u16 %r10, %h1;
+shr.u32 %r10, %r10, %r2;
+and.b32 %r10, %r10, 1;
+setp.eq.u32 %p4, %r10, 0;
+mov.u64 %rd9, 7;
+@%p4 bra DONE;
+WAIT:
+mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r4], 0;
+@!%p2 bra WAIT;
+mad.lo.u32 %r6, %r1, 4, %r3;
+ld.shared.u32 %r10, [%r6];
+cvt.u64.u32 %rd9, %r10;
+DONE:
+)" + cluster_barrier;
+}
+
+TEST(Clusters, a_bulk_copy_goes_to_the_same_place_in_several_blocks) {
+  // Whichever block's address is named, the place in the block counts.
+  for (const char* operands : {"[%r3], [%rd1], 128, [%r4], %h1", "[%r8], [%rd1], 128, [%r9], %h1",
+                               "[%r3], [%rd1], 128, [%r4], 13", "[%r3], [%rd1], 128, [%r4], %h1"}) {
+    const auto found = words("4", multicast("13", operands), grid_of(4, 1, 32));
+    ASSERT_EQ(found.size(), 128U);
+    for (std::uint32_t i = 0; i < 128; ++i)
+      EXPECT_EQ(found[i], i / 32 == 1 ? 7U : 500 + i % 32) << operands << " " << i;
+  }
+}
+
+TEST(Clusters, a_bulk_copy_to_a_block_that_is_not_there_is_a_finding) {
+  const auto outcome =
+      run_text(in_clusters("2", multicast("5", "[%r3], [%rd1], 128, [%r4], %h1") + store_word),
+               grid_of(2, 1, 32));
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  ASSERT_FALSE(outcome->findings.empty());
+  EXPECT_THAT(outcome->findings[0].detail,
+              testing::HasSubstr("block 2 of the cluster, which has no such block"));
 }
 
 TEST(Clusters, threads_that_have_ended_are_not_waited_for) {

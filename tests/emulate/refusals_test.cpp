@@ -19,24 +19,77 @@ std::string with_directive(const std::string& directive) {
 }
 
 TEST(Refusals, a_kernel_in_clusters_of_a_size_that_is_not_said_or_too_large) {
-  const std::string text = "kernel 'k' is launched in clusters of blocks ";
-  EXPECT_NE(refusal(with_directive(".explicitcluster")).find(text + "(.explicitcluster)"),
+  const std::string text = "kernel 'k' is launched in clusters of ";
+  EXPECT_NE(refusal(with_directive(".explicitcluster"))
+                .find("kernel 'k' leaves it to the launch how large its clusters are "
+                      "(.explicitcluster): \"cluster\" of a launch file or --cluster says it"),
             std::string::npos);
-  EXPECT_NE(refusal(with_directive(".reqnctapercluster 17")).find(text + "(.reqnctapercluster)"),
+  EXPECT_NE(refusal(with_directive(".reqnctapercluster 17"))
+                .find(text + "17 x 1 x 1 blocks; it takes 1 to 16"),
             std::string::npos);
   EXPECT_NE(refusal(with_directive(".reqnctapercluster 1, 2, 1"))
                 .find("clusters of 1 x 2 x 1 blocks, which do not divide a grid of 1 x 1 x 1"),
             std::string::npos);
   for (const char* size : {"0", "1, 0", "17, 0"}) {
     EXPECT_NE(refusal(with_directive(fmt::format(".reqnctapercluster {}", size)))
-                  .find(text + "(.reqnctapercluster)"),
+                  .find("blocks; it takes 1 to 16"),
               std::string::npos)
         << size;
   }
-  EXPECT_NE(refusal(with_directive(".blocksareclusters")).find(text + "(.blocksareclusters)"),
+  for (const char* lacking : {"", ".reqntid 32", ".reqnctapercluster 1"}) {
+    EXPECT_NE(refusal(with_directive(fmt::format(".blocksareclusters {}", lacking)))
+                  .find("has .blocksareclusters without .reqntid and .reqnctapercluster"),
+              std::string::npos)
+        << lacking;
+  }
+  EXPECT_NE(refusal(with_directive(".blocksareclusters .reqntid 64 .reqnctapercluster 1"))
+                .find("has blocks of 64 x 1 x 1 threads (.reqntid), the launch says 32 x 1 x 1"),
             std::string::npos);
   EXPECT_EQ(refusal(with_directive(".reqnctapercluster 1, 1, 1")), "accepted");
   EXPECT_EQ(refusal(with_directive(".maxclusterrank 8")), "accepted");
+}
+
+TEST(Refusals, clusters_of_another_size_than_the_kernel_takes) {
+  const auto in_clusters = [](const std::string& directive, const gpu::Dim3& cluster) {
+    gpu::Launch launch = launch_of(16, 32, 256);
+    launch.kernels[0].cluster = cluster;
+    const auto outcome = run_text(with_directive(directive), launch);
+    return outcome ? std::string("accepted") : outcome.error().message;
+  };
+  EXPECT_NE(
+      in_clusters(".reqnctapercluster 4", {2, 1, 1})
+          .find("kernel 'k' has clusters of 4 x 1 x 1 blocks (.reqnctapercluster), the launch "
+                "says 2 x 1 x 1"),
+      std::string::npos);
+  EXPECT_EQ(in_clusters(".reqnctapercluster 4", {4, 1, 1}), "accepted");
+  EXPECT_NE(in_clusters(".maxclusterrank 4", {8, 1, 1})
+                .find("clusters of 8 x 1 x 1 blocks; it takes 1 to 4 (.maxclusterrank)"),
+            std::string::npos);
+  EXPECT_EQ(in_clusters(".maxclusterrank 4", {4, 1, 1}), "accepted");
+  EXPECT_EQ(in_clusters(".maxclusterrank 32", {16, 1, 1}), "accepted");
+  EXPECT_EQ(in_clusters(".explicitcluster", {4, 1, 1}), "accepted");
+  EXPECT_EQ(in_clusters("", {16, 1, 1}), "accepted");
+  EXPECT_NE(in_clusters("", {3, 1, 1})
+                .find("clusters of 3 x 1 x 1 blocks, which do not divide a grid of 16 x 1 x 1"),
+            std::string::npos);
+  EXPECT_EQ(in_clusters(".reqntid 32 .blocksareclusters .reqnctapercluster 3", {3, 1, 1}),
+            "accepted");
+  EXPECT_NE(in_clusters(".reqntid 32 .blocksareclusters .reqnctapercluster 4", {2, 1, 1})
+                .find("(.reqnctapercluster), the launch says 2 x 1 x 1"),
+            std::string::npos);
+}
+
+TEST(Refusals, a_grid_of_more_clusters_than_there_are_numbers_of_blocks) {
+  gpu::Launch launch = launch_of(0x7fffffff, 32, 256);
+  for (const gpu::Dim3 grid : {gpu::Dim3{0x7fffffff, 1, 1}, gpu::Dim3{0x8000000, 60000, 60000}}) {
+    launch.kernels[0].grid = grid;
+    const auto outcome =
+        run_text(with_directive(".reqntid 32 .blocksareclusters .reqnctapercluster 4"), launch);
+    ASSERT_FALSE(outcome);
+    EXPECT_TRUE(outcome.error().message.find("which are too many") != std::string::npos ||
+                outcome.error().message.find("the limit is 2^32 - 1") != std::string::npos)
+        << outcome.error().message;
+  }
 }
 
 TEST(Refusals, bulk_copies_that_are_covered_in_other_forms) {
@@ -44,11 +97,14 @@ TEST(Refusals, bulk_copies_that_are_covered_in_other_forms) {
   const std::string out = "cp.async.bulk.global";
   const std::string reduce = "cp.reduce.async.bulk.global.shared::cta.bulk_group";
   EXPECT_EQ(refusal(kernel_of("", in + " [%r5], [%rd1], 256, [%r6];")), "accepted");
+  EXPECT_EQ(refusal(kernel_of("", in + ".multicast::cluster [%r5], [%rd1], 256, [%r6], %h1;")),
+            "accepted");
   EXPECT_EQ(refusal(kernel_of("", out + ".shared::cta.bulk_group [%rd1], [%r5], 256;")),
             "accepted");
   EXPECT_EQ(refusal(kernel_of("", reduce + ".add.u32 [%rd1], [%r5], 256;")), "accepted");
   for (const std::string& line :
-       {in + ".multicast::cluster [%r5], [%rd1], 256, [%r6], %h1;",
+       {in + ".multicast::cluster [%r5], [%rd1], 256, [%r6];",
+        out + ".shared::cta.multicast::cluster [%rd1], [%r5], 256, [%r6], %h1;",
         out + ".shared::cta.bulk_group.cp_mask [%rd1], [%r5], 256, %h1;",
         out + ".bulk_group [%rd1], [%r5], 256;", reduce + ".exch.u32 [%rd1], [%r5], 256;",
         in + " [%r5], [%rd1], 256;"}) {

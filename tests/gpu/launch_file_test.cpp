@@ -28,7 +28,7 @@ constexpr std::string_view complete_file = R"json({
   ],
   "launches": [
     { "repeat": "i", "times": "steps", "launches": [
-      { "kernel": "step", "grid": ["ceil_div(n, 256)", 2], "block": 256, "shared": "4*256", "registers": 40,
+      { "kernel": "step", "grid": ["ceil_div(n, 256)", 2], "block": 256, "cluster": ["n/500", 2], "shared": "4*256", "registers": 40,
         "args": ["buf:in|out@i", "buf:out|in@i", "i32:n >> i"]
 } ]
 },
@@ -80,6 +80,7 @@ TEST(LaunchFile, repeats_unroll_in_order_with_their_counter) {
   for (std::uint32_t i = 0; i < 3; ++i) {
     const KernelLaunch& kernel = launch->kernels[i];
     EXPECT_EQ(kernel.grid, (Dim3{4, 2, 1}));
+    EXPECT_EQ(kernel.cluster, (Dim3{2, 2, 1}));
     EXPECT_EQ(kernel.dynamic_shared_bytes, 1024U);
     const std::vector<Argument> expected{BufferUse{i % 2, 0}, BufferUse{(i + 1) % 2, 0},
                                          Scalar{ScalarType::i32, 1000U >> i}};
@@ -88,6 +89,7 @@ TEST(LaunchFile, repeats_unroll_in_order_with_their_counter) {
   const std::vector<Argument> last{BufferUse{1, 3996}, make_scalar(ScalarType::f32, 0.5),
                                    make_scalar(ScalarType::f64, 1000.0)};
   EXPECT_EQ(launch->kernels[3].arguments, last);
+  EXPECT_FALSE(launch->kernels[3].cluster);
 }
 
 TEST(LaunchFile, a_scale_and_the_callers_parameters_replace_the_defaults) {
@@ -115,6 +117,13 @@ TEST(LaunchFile, errors_name_the_key_and_the_remedy) {
   EXPECT_EQ(refusal(R"("block": 256)", R"("block": 2048)"),
             "x.json: kernel 0 ('step'): a block of 2048x1x1 threads; a GPU takes at most 1024 "
             "threads, and 64 in z");
+  EXPECT_EQ(refusal(R"(["n/500", 2])", "[2, 9]"),
+            "x.json: kernel 0 ('step'): a cluster of 2x9x1 blocks; a GPU takes 1 to 16");
+  EXPECT_EQ(refusal(R"(["n/500", 2])", "[4294967295, 4294967295, 4]"),
+            "x.json: kernel 0 ('step'): a cluster of 4294967295x4294967295x4 blocks; a GPU takes 1 "
+            "to 16");
+  EXPECT_EQ(refusal(R"(["n/500", 2])", "0"),
+            "x.json.launches[0].launches[0].cluster: 0 is not within 1 .. 4294967295");
   EXPECT_EQ(refusal("buf:in|out@i", "buf:inn|out@i"),
             "x.json.launches[0].launches[0].args[0]: there is no buffer 'inn'; known are: in, out, "
             "places, graph, "
@@ -209,6 +218,15 @@ TEST(LaunchFile, a_buffer_may_say_where_it_lies) {
   launch.buffers[1].address = 0;
   launch.buffers[2].address = 0;
   EXPECT_TRUE(refuse_fixed_addresses(launch));
+}
+
+TEST(LaunchFile, clusters_that_the_launch_sizes_are_refused_by_who_does_not_take_them) {
+  auto launch = parse_launch_json(complete_file, "x.json").value();
+  EXPECT_EQ(
+      refuse_clusters(launch, "a study does").error().message,
+      "kernel 'step': the launch says how large its clusters are, which a study does not take");
+  for (KernelLaunch& kernel : launch.kernels) kernel.cluster.reset();
+  EXPECT_TRUE(refuse_clusters(launch, "a study does"));
 }
 
 TEST(LaunchFile, nan_and_infinity_can_be_given_as_values_and_arguments) {

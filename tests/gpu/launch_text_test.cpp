@@ -32,6 +32,18 @@ TEST(LaunchText, every_part_of_the_command_line_form_arrives) {
   EXPECT_EQ(launch->buffers.at(1).bytes, 64U);
 }
 
+TEST(LaunchText, clusters_have_a_size_where_one_is_given) {
+  LaunchText text = text_with("");
+  EXPECT_FALSE(parse_launch(text)->kernels.at(0).cluster);
+  text.cluster = "2,3";
+  EXPECT_EQ(parse_launch(text)->kernels.at(0).cluster, (Dim3{2, 3, 1}));
+  text.cluster = "0";
+  EXPECT_EQ(parse_launch(text).error().message, "--cluster: '0' is not within 1 .. 2^32-1");
+  text.cluster = "17";
+  EXPECT_EQ(parse_launch(text).error().message,
+            "kernel 0 ('k'): a cluster of 17x1x1 blocks; a GPU takes 1 to 16");
+}
+
 TEST(LaunchText, a_buffers_bytes_may_have_a_unit) {
   const auto launch = parse_launch(text_with("buf:4M,buf:2KiB:iota:f32"));
   ASSERT_TRUE(launch) << launch.error().message;

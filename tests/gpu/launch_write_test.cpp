@@ -27,7 +27,7 @@ constexpr std::string_view every_key = R"({
     {"name": "taps", "element": "f32", "fill": [0.25, 0.5]},
     {"name": "table", "fill": "@table.npy"}, {"name": "settings", "fill": "hex:0a0b"}],
   "launches": [
-    {"kernel": "k", "grid": [3, 2, 1], "block": 64, "shared": 256,
+    {"kernel": "k", "grid": [3, 2, 1], "block": 64, "cluster": [3, 2], "shared": 256,
      "args": ["i32:-7", "u64:9007199254740993", "i64:-9007199254740993", "u8:255", "f32:0f3dcccccd",
               "f64:0d3fb999999999999a", "f16:0.5", "buf:any+16", "buf:zeros", "hex:00ff"]},
     {"repeat": "i", "times": 3, "launches": [{"kernel": "k", "grid": 1, "block": 1, "args": []}]}],

@@ -152,6 +152,17 @@ TEST(Analyse, refuses_a_launch_with_another_kernel_that_is_too_large_to_be_emula
       << analysis.error().message;
 }
 
+TEST(Analyse, refuses_a_grid_that_is_counted_in_clusters) {
+  std::string text(*module_of("", one_pointer).text);
+  text.insert(text.find("{\n"), ".reqntid 32 .blocksareclusters .reqnctapercluster 2\n");
+  const auto module = ptx::parse_whole(text, "k.ptx").value();
+  const auto analysis = analyse(module, launch_of("2", "32", "buf:4096,i32:0"), {});
+  ASSERT_FALSE(analysis);
+  EXPECT_NE(analysis.error().message.find("in a grid of clusters (.blocksareclusters)"),
+            std::string::npos)
+      << analysis.error().message;
+}
+
 TEST(Analyse, json_has_the_promised_keys) {
   const Analysis analysis =
       analysed(module_of(guarded_load, one_pointer), launch_of("4", "64", "buf:4096,i32:256"));

@@ -129,6 +129,25 @@ TEST(SimParts, ALaunchWhoseMemoryHasToLieSomewhereIsRefusedByName) {
               HasSubstr("buffer 'words' has to lie at 0x1000, which no GPU promises"));
 }
 
+TEST(SimParts, ALaunchThatSizesItsClustersIsRefusedByName) {
+  const auto file = test::fresh_folder("study_clusters") / "l.json";
+  ASSERT_TRUE(
+      write_file(file, R"({"schema": "demarc.launch/1", "ptx": "bundled:vecadd", "buffers": [],
+    "launches": [{"kernel": "k", "grid": 2, "block": 1, "cluster": 2, "args": []}]})"));
+  EXPECT_THAT(sim_workload_code("launch:" + file.string(), 90).error().message,
+              HasSubstr("kernel 'k': the launch says how large its clusters are, which a study"));
+}
+
+TEST(SimParts, ALaunchWithATensorMapIsRefusedByName) {
+  const auto file = test::fresh_folder("study_tensors") / "l.json";
+  ASSERT_TRUE(write_file(file, R"({"schema": "demarc.launch/1", "ptx": "bundled:vecadd",
+    "buffers": [{"name": "in", "bytes": 64}], "launches": [{"kernel": "k", "grid": 1, "block": 1, "args":
+      [{"tensor_map": {"buffer": "in", "type": "f32", "dims": [16], "box": [4]}}]}]})"));
+  EXPECT_THAT(
+      sim_workload_code("launch:" + file.string(), 90).error().message,
+      HasSubstr("kernel 'k': the launch gives it a tensor map, which a study does not take"));
+}
+
 TEST(SimParts, AWorkloadIsEmulatedOnceAndItsOutputsAreChecked) {
   const auto loaded = load_sim_workload("va@small", 90);
   ASSERT_TRUE(loaded) << loaded.error().message;

@@ -69,6 +69,7 @@
                         unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, \
                         CuStream stream, void** arguments, void** extra))                            \
   X(0, cuLaunchKernelEx, (const CuLaunchConfig* config, CuFunction function, void** arguments, void** extra)) \
+  X(0, cuTensorMapEncodeTiled, (void* map, int type, unsigned dimensions, DevicePointer address, const std::uint64_t* dims, const std::uint64_t* strides, const std::uint32_t* box, const std::uint32_t* element_strides, int interleave, int swizzle, int promotion, int fill)) \
   X(0, cuOccupancyMaxActiveClusters, (int* clusters, CuFunction function, const CuLaunchConfig* config)) \
   X(0, cuMemAllocAsync, (DevicePointer* address, std::size_t bytes, CuStream stream))                \
   X(0, cuMemFreeAsync, (DevicePointer address, CuStream stream))                                     \

@@ -44,6 +44,8 @@ class Function {
   [[nodiscard]] Result<void> set(CuFunctionAttribute attribute, int value) const;
   // Lets a launch have that much dynamic shared memory, also more than 48 KiB.
   [[nodiscard]] Result<void> allow_dynamic_shared(std::uint32_t bytes) const;
+  // Lets a launch have clusters of that many blocks, also more than the 8 that every card takes.
+  [[nodiscard]] Result<void> allow_cluster(std::uint64_t blocks) const;
   // Blocks of that size that one SM holds at a time.
   [[nodiscard]] Result<std::uint32_t> blocks_per_sm(std::uint32_t threads,
                                                     std::size_t shared_bytes) const;
@@ -57,8 +59,8 @@ class Function {
 struct LaunchShape {
   std::uint32_t grid[3] = {1, 1, 1};
   std::uint32_t block[3] = {1, 1, 1};
-  std::uint32_t shared_bytes = 0;    // dynamic shared memory
-  std::uint32_t cluster_blocks = 0;  // blocks of a cluster along x; 0: no clusters
+  std::uint32_t shared_bytes = 0;        // dynamic shared memory
+  std::uint32_t cluster[3] = {0, 1, 1};  // blocks of a cluster; 0 along x: as the kernel says
   bool overlapped = false;  // may be launched before the one in front of it in the stream has
                             // ended; the kernel waits itself (griddepcontrol.wait)
 

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,6 +24,7 @@
 #include <vector>
 
 #include "demarc/base/result.hpp"
+#include "demarc/gpu/tensor_map.hpp"
 
 namespace demarc::gpu {
 
@@ -67,7 +69,9 @@ struct ByteArgument {
   friend bool operator==(const ByteArgument&, const ByteArgument&) = default;
 };
 
-using Argument = std::variant<Scalar, BufferUse, ByteArgument>;
+using Argument = std::variant<Scalar, BufferUse, ByteArgument, TensorMap>;
+// The place in a buffer that it leads to.
+[[nodiscard]] std::optional<BufferUse> used_buffer(const Argument& argument);
 
 enum class FillKind {
   zero,
@@ -112,6 +116,7 @@ struct KernelLaunch {
   std::string kernel;
   Dim3 grid;
   Dim3 block;
+  std::optional<Dim3> cluster;  // blocks of a cluster; nothing: as the kernel says
   std::uint32_t dynamic_shared_bytes = 0;
   std::uint32_t registers = 0;  // of a thread, as ptxas -v counts them; 0: not said
   std::vector<Argument> arguments;
@@ -155,6 +160,7 @@ struct LaunchText {
   std::string kernel;  // may be empty: the reader of the PTX takes its only entry
   std::string grid = "1";
   std::string block = "1";
+  std::string cluster{};  // empty: as the kernel says
   std::string arguments;  // comma list: i32:7, u64:0x10, f32:1.5, hex:0011 (by-value structure,
                           // bytes in memory order), buf:BYTES[:zero|iota|random|@file[:ELEMENT]]
   std::uint32_t dynamic_shared_bytes = 0;
@@ -183,13 +189,20 @@ struct LaunchFileOptions {
 // --- Running one
 
 inline constexpr std::uint32_t most_shared_bytes = 227 * 1024;  // of a block: the H100's and B200's
+inline constexpr std::uint32_t most_cluster_blocks = 16;
 
 // What lets a launch run nowhere but where memory can be had at any address: invalid_input that
 // names a buffer that says where it lies.
 [[nodiscard]] Result<void> refuse_fixed_addresses(const Launch& launch);
 
-// Limits no GPU exceeds: 1024 threads and 227 KiB of shared memory a block, grid and block not
-// empty, arguments within 32764 bytes, buffers that exist. Both parsers call it.
+// invalid_input that names a kernel whose clusters the launch sizes, or that takes a tensor map,
+// which `who` ("a study does") does not take.
+[[nodiscard]] Result<void> refuse_clusters(const Launch& launch, std::string_view who);
+[[nodiscard]] Result<void> refuse_tensor_maps(const Launch& launch, std::string_view who);
+
+// Limits no GPU exceeds: 1024 threads and 227 KiB of shared memory a block, 16 blocks a cluster,
+// grid, block and cluster not empty, arguments within 32764 bytes, buffers that exist. Both parsers
+// call it.
 [[nodiscard]] Result<void> validate(const Launch& launch);
 
 // Distinct addresses aligned to 256 bytes, at least 256 bytes apart, in order of the buffers but
@@ -217,7 +230,8 @@ enum class Zeros { made, left_out };
                                             std::span<const std::uint64_t> addresses,
                                             Zeros zeros = Zeros::made);
 
-// The bytes of one argument as the kernel sees them.
+// The bytes of one argument as the kernel sees them. Of a tensor map they are of the emulator's
+// layout, which no card reads.
 [[nodiscard]] std::vector<std::byte> pack_argument(const Argument& argument,
                                                    std::span<const std::uint64_t> addresses);
 

@@ -183,6 +183,7 @@ Result<void> write_captured(const CapturedLaunch& captured, const std::filesyste
   kernel.kernel = captured.kernel;
   kernel.grid = captured.grid;
   kernel.block = captured.block;
+  kernel.cluster = captured.cluster;
   kernel.dynamic_shared_bytes = captured.shared_bytes;
   const auto& parameters = module.find_function(captured.kernel)->parameters;
   for (std::size_t i = 0; i < captured.arguments.size(); ++i) {

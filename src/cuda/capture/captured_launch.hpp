@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,7 @@ struct CapturedLaunch {
   std::string kernel;
   gpu::Dim3 grid;
   gpu::Dim3 block;
+  std::optional<gpu::Dim3> cluster;  // where the launch says it
   std::uint32_t shared_bytes = 0;
   std::vector<std::vector<std::byte>> arguments;  // bytes of each parameter
   std::vector<CapturedMemory> memory;             // ascending, no two overlap

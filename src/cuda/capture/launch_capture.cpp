@@ -214,16 +214,18 @@ void LaunchCapture::launch(const DriverCall& call) {
           word(32),
           meant_stream(call, call.argument<CuStream>(40)),
           {call.argument<void**>(48), cooperative ? nullptr : call.argument<void**>(56)},
-          false});
+          std::nullopt});
 }
 
 void LaunchCapture::launch_ex(const DriverCall& call) {
   const auto* config = call.argument<const CuLaunchConfig*>(0);
   if (config == nullptr) return;
   const auto& [grid, block, shared_bytes, stream, attributes, count] = *config;
-  bool clusters = false;
+  std::optional<gpu::Dim3> cluster;
   for (unsigned i = 0; i < count; ++i) {
-    clusters = clusters || attributes[i].id == CuLaunchAttribute::cluster_dimension;
+    if (attributes[i].id != CuLaunchAttribute::cluster_dimension) continue;
+    const auto& [x, y, z] = attributes[i].value.cluster;
+    cluster = gpu::Dim3{x, y, z};
   }
   around(call, call.argument<CuFunction>(8),
          {{grid[0], grid[1], grid[2]},
@@ -231,7 +233,7 @@ void LaunchCapture::launch_ex(const DriverCall& call) {
           shared_bytes,
           meant_stream(call, stream),
           {call.argument<void**>(16), call.argument<void**>(24)},
-          clusters});
+          cluster});
 }
 
 void LaunchCapture::around(const DriverCall& call, CuFunction function, const Shape& shape) {
@@ -315,12 +317,14 @@ Result<CapturedLaunch> LaunchCapture::before(const Kernel& kernel, const Shape& 
   if (kernel.code->module == nullptr) return missing_capability("{}", kernel.code->without);
   const ptx::Function* function = kernel.code->module->find_function(kernel.name);
   if (function == nullptr) return missing_capability("its PTX has no such kernel");
-  if (shape.clusters) {
-    return missing_capability("the launch says how large its clusters are: a launch file cannot");
-  }
   DEMARC_CHECK(driver_->check(api.cuCtxSynchronize(), "what runs in front of it does not end"));
-  CapturedLaunch captured{kernel.code->module, kernel.name, shape.grid, shape.block,
-                          shape.shared_bytes,  {},          {},         {}};
+  CapturedLaunch captured;
+  captured.module = kernel.code->module;
+  captured.kernel = kernel.name;
+  captured.grid = shape.grid;
+  captured.block = shape.block;
+  captured.cluster = shape.cluster;
+  captured.shared_bytes = shape.shared_bytes;
   DEMARC_CHECK(take_arguments(*function, shape, captured));
   DEMARC_CHECK(take_memory(captured));
   DEMARC_CHECK(take_variables(kernel, captured));

@@ -48,7 +48,7 @@ class LaunchCapture {
     std::uint32_t shared_bytes = 0;
     CuStream stream = nullptr;
     KernelArguments arguments;
-    bool clusters = false;  // as the launch says, not the kernel
+    std::optional<gpu::Dim3> cluster;  // where the launch says it
   };
   struct Row {
     std::string_view name;  // DriverCall::versioned_name()

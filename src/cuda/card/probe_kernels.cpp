@@ -95,7 +95,7 @@ Result<std::vector<std::vector<std::uint32_t>>> probe_clusters(const Stream& str
     DEMARC_TRY(const DeviceBuffer places, DeviceBuffer::allocate<std::uint32_t>(gpu, blocks));
     LaunchShape shape = LaunchShape::line(blocks, 32);
     shape.shared_bytes = shared;
-    shape.cluster_blocks = size;
+    shape.cluster[0] = size;
     const auto launched = launch(stream, kernels.where(), shape, counts.address(), places.address(),
                                  cluster_spin_cycles);
     if (!launched) {

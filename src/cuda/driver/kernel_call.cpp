@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "driver/tensor_argument.hpp"
+
 namespace demarc::cuda {
 
 Result<KernelCall> KernelCall::prepare(const Module& module, const gpu::KernelLaunch& kernel,
@@ -11,8 +13,15 @@ Result<KernelCall> KernelCall::prepare(const Module& module, const gpu::KernelLa
   DEMARC_TRY(Function function, module.function(kernel.kernel));
   KernelCall call(std::move(function));
   DEMARC_CHECK(call.function_.allow_dynamic_shared(kernel.dynamic_shared_bytes));
+  if (kernel.cluster) DEMARC_CHECK(call.function_.allow_cluster(kernel.cluster->count()));
   for (const gpu::Argument& argument : kernel.arguments) {
-    call.arguments_.push_back(gpu::pack_argument(argument, addresses));
+    const auto* const map = std::get_if<gpu::TensorMap>(&argument);
+    if (map == nullptr) {
+      call.arguments_.push_back(gpu::pack_argument(argument, addresses));
+      continue;
+    }
+    DEMARC_TRY(std::vector<std::byte> made, tensor_argument(call.function_.gpu(), *map, addresses));
+    call.arguments_.push_back(std::move(made));
   }
   for (const std::uint32_t value : added) {
     auto& bytes = call.arguments_.emplace_back(sizeof(value));

@@ -1,6 +1,7 @@
 // Loads modules, finds their functions and variables, and launches kernels.
 #include "demarc/cuda/launch.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace demarc::cuda {
@@ -58,6 +59,12 @@ Result<void> Function::allow_dynamic_shared(std::uint32_t bytes) const {
   return set(function_max_dynamic_shared_bytes, static_cast<int>(bytes));
 }
 
+Result<void> Function::allow_cluster(std::uint64_t blocks) const {
+  constexpr std::uint64_t portable = 8;
+  if (blocks <= portable) return {};
+  return set(function_non_portable_cluster, 1);
+}
+
 LaunchShape shape_of(const gpu::KernelLaunch& kernel) {
   LaunchShape shape;
   const auto set = [](std::uint32_t* to, const gpu::Dim3& from) {
@@ -67,6 +74,7 @@ LaunchShape shape_of(const gpu::KernelLaunch& kernel) {
   };
   set(shape.grid, kernel.grid);
   set(shape.block, kernel.block);
+  if (kernel.cluster) set(shape.cluster, *kernel.cluster);
   shape.shared_bytes = kernel.dynamic_shared_bytes;
   return shape;
 }
@@ -84,7 +92,7 @@ Result<void> launch_raw(const Stream& stream, const Function& function, const La
                         void** arguments) {
   const DriverApi& api = stream.gpu()->api();
   CuResult code = cu_success;
-  if (shape.cluster_blocks == 0 && !shape.overlapped) {
+  if (shape.cluster[0] == 0 && !shape.overlapped) {
     code = api.cuLaunchKernel(function.handle(), shape.grid[0], shape.grid[1], shape.grid[2],
                               shape.block[0], shape.block[1], shape.block[2], shape.shared_bytes,
                               stream.handle(), arguments, nullptr);
@@ -95,12 +103,10 @@ Result<void> launch_raw(const Stream& stream, const Function& function, const La
     }
     CuLaunchAttribute attributes[2] = {};
     unsigned count = 0;
-    if (shape.cluster_blocks != 0) {
+    if (shape.cluster[0] != 0) {
       CuLaunchAttribute& cluster = attributes[count++];
       cluster.id = CuLaunchAttribute::cluster_dimension;
-      cluster.value.cluster[0] = shape.cluster_blocks;
-      cluster.value.cluster[1] = 1;
-      cluster.value.cluster[2] = 1;
+      std::copy_n(shape.cluster, 3, cluster.value.cluster);
     }
     if (shape.overlapped) {
       attributes[count].id = CuLaunchAttribute::programmatic_serialization;

@@ -64,9 +64,9 @@ std::optional<MicroOp> Operands::address(const Operand& operand, StateSpace spac
   return op;
 }
 
-MicroOp Operands::shared_at(std::uint32_t slot) {
+MicroOp Operands::at_slot(std::uint32_t slot, StateSpace space) {
   MicroOp op;
-  op.kind = static_cast<std::uint8_t>(AddressKind::shared);
+  op.kind = static_cast<std::uint8_t>(address_kind_of(space));
   op.a = slot;
   op.join = kernel_.program.memory_sites++;
   return op;

@@ -54,6 +54,7 @@ std::string_view approximated_instruction(const ptx::Mnemonic& words) {
       return approximated_product(words);
     case Opcode::cp_async:
     case Opcode::cp_async_bulk:
+    case Opcode::cp_async_bulk_tensor:
     case Opcode::st_async:
     case Opcode::red_async:
       return "done when issued: a missing wait is not found";

@@ -19,7 +19,7 @@ struct InstructionRow {
 };
 
 // Those of a group are asked from the top.
-constexpr std::array<InstructionRow, 38> instruction_rows{{
+constexpr std::array<InstructionRow, 39> instruction_rows{{
     // clang-format off
     {OpcodeGroup::arithmetic, lower_integer},
     {OpcodeGroup::arithmetic, lower_packed_integer},
@@ -47,6 +47,7 @@ constexpr std::array<InstructionRow, 38> instruction_rows{{
     {OpcodeGroup::atomic,     lower_atomic},
     {OpcodeGroup::async,      lower_async},
     {OpcodeGroup::async,      lower_bulk_copy},
+    {OpcodeGroup::async,      lower_tensor_copy},
     {OpcodeGroup::async,      lower_mbarrier},
     {OpcodeGroup::mbarrier,   lower_mbarrier},
     {OpcodeGroup::warp,       lower_warp},

@@ -3,52 +3,108 @@
 
 #include <algorithm>
 
+#include "demarc/gpu/launch.hpp"
 #include "lower/function.hpp"
 
 namespace demarc::emulate {
 
 namespace {
 
-// Clusters of a size that the kernel says; with one that the launch says it is refused.
+// Blocks, and how clusters divide them.
+struct LaunchedGrid {
+  std::array<std::uint32_t, 3> blocks{1, 1, 1};
+  ClusterShape clusters;
+  bool in_clusters = false;  // the kernel or the launch says that there are clusters
+};
+
+std::string extents_text(const std::array<std::uint32_t, 3>& extents) {
+  return fmt::format("{} x {} x {}", extents[0], extents[1], extents[2]);
+}
+
+std::array<std::uint32_t, 3> extents_of(const ptx::PerformanceDirective& directive) {
+  std::array<std::uint32_t, 3> extents{1, 1, 1};
+  for (std::size_t i = 0; i < std::min<std::size_t>(directive.values.size(), 3); ++i)
+    extents[i] = static_cast<std::uint32_t>(directive.values[i]);
+  return extents;
+}
+
+// The size that the kernel says, or else the launch.
 Result<ClusterShape> cluster_shape(const LowerRequest& request) {
   const ptx::Function& kernel = *request.kernel;
+  const std::string where =
+      fmt::format("{}:{}: kernel '{}'", request.source, kernel.line, kernel.name);
   ClusterShape shape;
-  std::string_view open;  // the directive that leaves the size to the launch
-  for (const ptx::PerformanceDirective& directive : kernel.directives) {
-    if (directive.name == "blocksareclusters" || directive.name == "explicitcluster")
-      open = directive.name;
-  }
-  for (const ptx::PerformanceDirective& directive : kernel.directives) {
-    if (directive.name != "reqnctapercluster") continue;
-    if (open == "explicitcluster") open = {};
-    for (std::size_t i = 0; i < std::min<std::size_t>(directive.values.size(), 3); ++i)
-      shape.blocks[i] = static_cast<std::uint32_t>(directive.values[i]);
+  if (request.cluster) shape.blocks = *request.cluster;
+  const auto* const required = kernel.directive("reqnctapercluster");
+  if (required != nullptr) {
+    shape.blocks = extents_of(*required);
+    if (request.cluster && *request.cluster != shape.blocks) {
+      return invalid_input("{} has clusters of {} blocks (.reqnctapercluster), the launch says {}",
+                           where, extents_text(shape.blocks), extents_text(*request.cluster));
+    }
+  } else if (!request.cluster && kernel.directive("explicitcluster") != nullptr) {
+    return invalid_input(
+        "{} leaves it to the launch how large its clusters are (.explicitcluster): \"cluster\" of "
+        "a launch file or --cluster says it",
+        where);
   }
   std::uint64_t size = 1;
   for (const std::uint32_t blocks : shape.blocks) size = std::min<std::uint64_t>(size * blocks, 64);
-  if (!open.empty() || size == 0 || size > most_cluster_blocks) {
-    return invalid_input(
-        "{}:{}: kernel '{}' is launched in clusters of blocks (.{}), which the emulator covers "
-        "where .reqnctapercluster gives a size of up to {} blocks",
-        request.source, kernel.line, kernel.name, open.empty() ? "reqnctapercluster" : open,
-        most_cluster_blocks);
-  }
-  for (std::size_t i = 0; i < 3; ++i) {
-    if (request.grid[i] % shape.blocks[i] == 0) continue;
-    return invalid_input(
-        "{}:{}: kernel '{}' is launched in clusters of {} x {} x {} blocks, which do not divide a "
-        "grid of {} x {} x {}",
-        request.source, kernel.line, kernel.name, shape.blocks[0], shape.blocks[1], shape.blocks[2],
-        request.grid[0], request.grid[1], request.grid[2]);
+  std::uint64_t most = gpu::most_cluster_blocks;
+  const auto* const limit = kernel.directive("maxclusterrank");
+  if (limit != nullptr && !limit->values.empty())
+    most = std::min<std::uint64_t>(most, static_cast<std::uint64_t>(limit->values[0]));
+  if (size == 0 || size > most) {
+    return invalid_input("{} is launched in clusters of {} blocks; it takes 1 to {}{}", where,
+                         extents_text(shape.blocks), most,
+                         limit != nullptr ? " (.maxclusterrank)" : "");
   }
   return shape;
+}
+
+// Where blocks are clusters, the launch counts these, and the kernel says how large a block is.
+Result<LaunchedGrid> launched_grid(const LowerRequest& request) {
+  const ptx::Function& kernel = *request.kernel;
+  const std::string where =
+      fmt::format("{}:{}: kernel '{}'", request.source, kernel.line, kernel.name);
+  LaunchedGrid made;
+  made.blocks = request.grid;
+  DEMARC_TRY(made.clusters, cluster_shape(request));
+  const auto* const required = kernel.directive("reqnctapercluster");
+  made.in_clusters = required != nullptr || request.cluster;
+  const bool counts_clusters = kernel.directive("blocksareclusters") != nullptr;
+  if (counts_clusters) {
+    const auto* const threads = kernel.directive("reqntid");
+    if (threads == nullptr || required == nullptr) {
+      return invalid_input("{} has .blocksareclusters without .reqntid and .reqnctapercluster",
+                           where);
+    }
+    if (extents_of(*threads) != request.block) {
+      return invalid_input("{} has blocks of {} threads (.reqntid), the launch says {}", where,
+                           extents_text(extents_of(*threads)), extents_text(request.block));
+    }
+  }
+  for (std::size_t i = 0; i < 3; ++i) {
+    const std::uint32_t blocks = made.clusters.blocks[i];
+    if (counts_clusters) {
+      if (made.blocks[i] > UINT32_MAX / blocks) {
+        return invalid_input("{} is launched in a grid of {} clusters, which are too many", where,
+                             extents_text(request.grid));
+      }
+      made.blocks[i] *= blocks;
+    }
+    if (made.blocks[i] % blocks == 0) continue;
+    return invalid_input(
+        "{} is launched in clusters of {} blocks, which do not divide a grid of {}", where,
+        extents_text(made.clusters.blocks), extents_text(request.grid));
+  }
+  return made;
 }
 
 std::unique_ptr<Program> empty_program(const LowerRequest& request) {
   auto program = std::make_unique<Program>();
   program->tables = request.tables;
   program->kernel = std::string(request.kernel->name);
-  program->grid = request.grid;
   program->block = request.block;
   program->dynamic_shared_bytes = request.dynamic_shared_bytes;
   program->parameters = request.parameters;
@@ -60,10 +116,12 @@ std::unique_ptr<Program> empty_program(const LowerRequest& request) {
 }  // namespace
 
 Result<std::unique_ptr<Program>> lower(const LowerRequest& request) {
-  DEMARC_TRY(const ClusterShape clusters, cluster_shape(request));
+  DEMARC_TRY(const LaunchedGrid launched, launched_grid(request));
   std::unique_ptr<Program> program = empty_program(request);
-  program->cluster = clusters;
-  program->in_clusters = clusters.size() > 1;
+  program->grid = launched.blocks;
+  program->cluster = launched.clusters;
+  program->explicit_clusters = launched.in_clusters;
+  program->in_clusters = launched.clusters.size() > 1;
   Refusals refusals(*request.module);
   const SharedVariables shared(request, refusals);
   FunctionList functions(*program, refusals);

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,8 +29,9 @@ struct LowerRequest {
   const ModuleMemory* memory = nullptr;
   std::vector<std::byte> parameters;  // as in memory, in declaration order with their alignment
   std::vector<std::uint32_t> parameter_offsets;
-  std::array<std::uint32_t, 3> grid{1, 1, 1};
+  std::array<std::uint32_t, 3> grid{1, 1, 1};  // as the launch has it: of blocks or of clusters
   std::array<std::uint32_t, 3> block{1, 1, 1};
+  std::optional<std::array<std::uint32_t, 3>> cluster;  // as the launch has it
   std::uint32_t dynamic_shared_bytes = 0;
   std::uint32_t sms = 1;  // %nsmid
   std::string source;     // for messages

@@ -42,8 +42,8 @@ class Operands {
   // A memory micro-op that goes to the place that `operand` names, without its handler: kind, a,
   // imm, c, join and the operand bits of a. Empty: not covered.
   std::optional<MicroOp> address(const ptx::Operand& operand, ptx::StateSpace space);
-  // The same to shared memory, by an address of 64 bits of each lane that stands in `slot`.
-  MicroOp shared_at(std::uint32_t slot);
+  // The same by an address of 64 bits of each lane that stands in `slot`.
+  MicroOp at_slot(std::uint32_t slot, ptx::StateSpace space);
 
  private:
   Source special(const ptx::Operand& operand);

@@ -38,10 +38,10 @@ std::optional<std::uint64_t> known_before_launch(const KernelContext& kernel, Sp
     case SpecialRegister::ntid:
       return extent_of(request.block, axis);
     case SpecialRegister::nctaid:
-      return extent_of(request.grid, axis);
+      return extent_of(kernel.program.grid, axis);
     case SpecialRegister::nclusterid: {
       const auto blocks = std::max(extent_of(kernel.program.cluster.blocks, axis), 1U);
-      return extent_of(request.grid, axis) / blocks;
+      return extent_of(kernel.program.grid, axis) / blocks;
     }
     case SpecialRegister::tid:
     case SpecialRegister::ctaid:
@@ -53,7 +53,7 @@ std::optional<std::uint64_t> known_before_launch(const KernelContext& kernel, Sp
     case SpecialRegister::cluster_nctarank:
       return kernel.program.cluster.size();
     case SpecialRegister::is_explicit_cluster:
-      return kernel.program.cluster.size() > 1 ? 1 : 0;
+      return kernel.program.explicit_clusters ? 1 : 0;
     case SpecialRegister::nwarpid:
       return kernel.program.warps();
     case SpecialRegister::nsmid:

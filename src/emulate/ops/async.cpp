@@ -1,4 +1,4 @@
-// Carries out bulk copies and reductions, and the barriers in shared memory that count them.
+// Carries out what threads and copies do to barriers in shared memory.
 #include "ops/async.hpp"
 
 #include <algorithm>
@@ -70,6 +70,18 @@ std::uint64_t* barrier_host(const Access& x, unsigned lane) {
 
 }  // namespace
 
+void bytes_arrived(Warp& w, const MicroOp& barrier, std::uint32_t bytes) {
+  Access x;
+  if (!w.program->tables.fronts[barrier.kind](w, &barrier, x, AccessMode::atomic)) return;
+  for (Mask rest = x.mask; rest != 0; rest &= rest - 1) {
+    std::uint64_t* host = barrier_host(x, static_cast<unsigned>(std::countr_zero(rest)));
+    BarrierWord word = unpack_barrier(*host);
+    word.bytes -= static_cast<std::int32_t>(bytes);
+    end_phase(w, word);
+    *host = pack_barrier(word);
+  }
+}
+
 std::uint32_t pending_count(std::uint64_t state) {
   return unpack_barrier(state).pending;
 }
@@ -140,98 +152,6 @@ const MicroOp* barrier_word(Warp& w, const MicroOp* op) {
         break;
     }
     *host = pack_barrier(word);
-  }
-  return op + 1;
-}
-
-namespace {
-
-// The address of the lane that a one-lane memory micro-op names.
-std::uint64_t bulk_address(Warp& w, const MicroOp& op, unsigned lane) {
-  const bool uniform = (op.uniform & uniform_a) != 0;
-  const bool narrow = (op.flags & memory_narrow_address) != 0;
-  const std::uint64_t base = narrow && !uniform ? w.at<std::uint32_t>(op.a)[lane]
-                             : narrow           ? *w.at<std::uint32_t>(op.a)
-                                                : w.at<std::uint64_t>(op.a)[uniform ? 0 : lane];
-  const std::uint64_t sum = base + op.imm;
-  return narrow ? static_cast<std::uint32_t>(sum) : sum;
-}
-
-// `granules` times 16 bytes from `first` on, one a lane, through the checks of the space.
-bool bulk_access(Warp& w, const BulkDetails& details, const MicroOp& part, std::uint64_t first,
-                 unsigned granules, Access& x, AccessMode mode) {
-  MicroOp op = part;
-  op.a = details.scratch;
-  op.uniform = 0;
-  op.imm = 0;
-  op.flags = static_cast<std::uint8_t>(op.flags & ~memory_narrow_address);
-  auto* addresses = w.at<std::uint64_t>(details.scratch);
-  for (unsigned i = 0; i < warp_size; ++i) addresses[i] = first + 16 * std::min(i, granules - 1);
-  const Mask before = w.mask;
-  w.mask = granules >= warp_size ? full_mask : (Mask{1} << granules) - 1;
-  const bool some = w.program->tables.fronts[op.kind](w, &op, x, mode);
-  const bool all = some && x.mask == w.mask;
-  w.mask = before;
-  return all;
-}
-
-void combine_elements(const BulkDetails& details, std::byte* to, const std::byte* from) {
-  for (std::uint32_t at = 0; at < 16; at += details.element_bytes) {
-    std::uint64_t old = 0;
-    std::uint64_t value = 0;
-    std::memcpy(&old, to + at, details.element_bytes);
-    std::memcpy(&value, from + at, details.element_bytes);
-    const std::uint64_t made = atomic_value(details.kind, details.type, old, value, 0, false);
-    std::memcpy(to + at, &made, details.element_bytes);
-  }
-}
-
-}  // namespace
-
-const MicroOp* copy_bulk(Warp& w, const MicroOp* op) {
-  const auto& details = *static_cast<const BulkDetails*>(op->aux);
-  for (Mask rest = w.mask; rest != 0; rest &= rest - 1) {
-    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    const std::uint32_t bytes =
-        w.at<std::uint32_t>(details.bytes)[details.bytes_uniform ? 0 : lane];
-    const std::uint64_t to = bulk_address(w, details.to, lane);
-    const std::uint64_t from = bulk_address(w, details.from, lane);
-    if (bytes % 16 != 0) {
-      w.block->report(w, op, lane, FindingKind::misaligned,
-                      fmt::format("a bulk copy of {} bytes: it must be a multiple of 16", bytes));
-      continue;
-    }
-    for (std::uint32_t done = 0; done < bytes; done += 16 * warp_size) {
-      const unsigned granules = std::min<std::uint32_t>((bytes - done) / 16, warp_size);
-      Access in;
-      Access out;
-      if (!bulk_access(w, details, details.from, from + done, granules, in, AccessMode::load) ||
-          !bulk_access(w, details, details.to, to + done, granules, out,
-                       details.reduces ? AccessMode::atomic : AccessMode::store))
-        break;
-      for (unsigned i = 0; i < granules; ++i) {
-        const auto* source = reinterpret_cast<const std::byte*>(in.addresses[i] + in.delta);
-        auto* target = reinterpret_cast<std::byte*>(out.addresses[i] + out.delta);
-        if (details.reduces) {
-          combine_elements(details, target, source);
-        } else {
-          std::memcpy(target, source, 16);
-        }
-      }
-    }
-    if (!details.signals) continue;
-    Access x;
-    const Mask before = w.mask;
-    w.mask = Mask{1} << lane;
-    if (w.program->tables.fronts[details.barrier.kind](w, &details.barrier, x,
-                                                       AccessMode::atomic)) {
-      std::uint64_t* host = barrier_host(x, lane);
-      BarrierWord word = unpack_barrier(*host);
-      word.bytes -= static_cast<std::int32_t>(bytes);
-      end_phase(w, word);
-      *host = pack_barrier(word);
-    }
-    w.mask = before;
   }
   return op + 1;
 }

@@ -1,4 +1,4 @@
-// Bulk copies and barriers in shared memory (mbarrier).
+// Barriers in shared memory (mbarrier).
 //
 // The eight bytes of an mbarrier hold, from the lowest bit: arrivals still to come (20 bits),
 // arrivals of a phase (20), bytes still to come (22, signed), the phase's parity (1), and a one so
@@ -7,7 +7,6 @@
 #pragma once
 
 #include "machine.hpp"
-#include "ops/memory.hpp"
 
 namespace demarc::emulate {
 
@@ -35,25 +34,12 @@ struct BarrierDetails {
   std::uint32_t result = 0;
 };
 
-struct BulkDetails {
-  MicroOp to;  // memory micro-ops of their own, 16 bytes a lane
-  MicroOp from;
-  MicroOp barrier;
-  bool signals = false;       // the bytes are taken off the barrier's
-  std::uint32_t scratch = 0;  // slot of 32 addresses
-  std::uint32_t bytes = 0;    // slot
-  bool bytes_uniform = false;
-  bool reduces = false;  // each element is combined with what is there
-  AtomicKind kind = AtomicKind::add;
-  AtomicType type = AtomicType::u32;
-  std::uint32_t element_bytes = 4;
-};
-
 [[nodiscard]] std::uint32_t pending_count(std::uint64_t state);
+// Each lane's barrier waits for so many bytes less. `barrier`: a memory micro-op of 8 bytes.
+void bytes_arrived(Warp& w, const MicroOp& barrier, std::uint32_t bytes);
 
 namespace async_ops {
 const MicroOp* barrier_word(Warp& w, const MicroOp* op);  // aux: BarrierDetails
-const MicroOp* copy_bulk(Warp& w, const MicroOp* op);     // aux: BulkDetails
 }  // namespace async_ops
 
 }  // namespace demarc::emulate

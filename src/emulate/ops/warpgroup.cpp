@@ -8,6 +8,8 @@
 #include <optional>
 #include <span>
 
+#include "ops/swizzle.hpp"
+
 namespace demarc::emulate {
 
 namespace {
@@ -18,10 +20,6 @@ constexpr unsigned piece_rows = 8;  // of 16 bits
 constexpr unsigned most_columns = 256;
 constexpr unsigned most_depth = 32;        // numbers along k
 constexpr unsigned most_depth_bytes = 32;  // and their bytes, as many for every type
-
-// Bits 4 to 6 of the address are XORed with bits 7 to 9, as many as the width has.
-constexpr unsigned swizzle_from = 7;
-constexpr unsigned swizzle_to = 4;
 
 // Numbers of the operands, and the sums.
 struct Numbers {
@@ -163,9 +161,7 @@ MatrixDescriptor MatrixDescriptor::read(std::uint64_t bits) {
 }
 
 std::uint64_t MatrixDescriptor::swizzled(std::uint64_t address) const {
-  if (swizzled_bytes == 0) return address;
-  const std::uint64_t ones = swizzled_bytes / piece_bytes - 1;
-  return address ^ (address >> swizzle_from & ones) << swizzle_to;
+  return swizzled_address(address, swizzled_bytes);
 }
 
 std::uint64_t MatrixDescriptor::along_k(unsigned row, unsigned byte) const {

@@ -317,6 +317,14 @@ Result<std::unique_ptr<Application>> application_of_launch(const ptx::Module& mo
                                                            const gpu::Launch& launch,
                                                            const StreamOptions& options,
                                                            unsigned threads) {
+  for (const gpu::KernelLaunch& one : launch.kernels) {
+    const ptx::Function* const function = module.find_function(one.kernel);
+    if (function == nullptr || function->directive("blocksareclusters") == nullptr) continue;
+    return invalid_input(
+        "{}:{}: kernel '{}' is launched in a grid of clusters (.blocksareclusters), which the "
+        "simulation does not take",
+        module.source_name, function->line, one.kernel);
+  }
   StreamBuilder builder(options);
   std::size_t kernel = 0;
   memory::StepSink sink(

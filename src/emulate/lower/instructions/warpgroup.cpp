@@ -106,7 +106,7 @@ bool lower_product(FunctionContext& f, const InstructionView& instruction) {
   made.steps = product_steps(*f.kernel.request.tables.matrix, made.types);
   made.size.k = depth_of(made.size.k, made.types.a);
   made.scratch = f.frame.lanes(sizeof(std::uint64_t)).offset;
-  made.part = f.operands.shared_at(made.scratch);
+  made.part = f.operands.at_slot(made.scratch, ptx::StateSpace::shared);
   made.part.instruction = f.code.instruction();
   made.part.bytes = 16;
   f.code.note({.kind = AccessKind::load, .bytes = made.part.bytes, .place = AddressKind::shared});
