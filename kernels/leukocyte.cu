@@ -1,4 +1,4 @@
-// Tracking of cells by diffusion: one block per cell. A matrix of at most 41 x 81 words is copied to
+// Tracking of cells by diffusion: one block a cell. A matrix of at most 41 x 81 words is copied to
 // shared memory and relaxed there until the mean change is small enough; each step moves an element
 // towards its eight neighbours and back towards the image gradient I.
 #include "demarc_kernel.cuh"

@@ -1,4 +1,4 @@
-// y = A x for a sparse matrix by rows (CSR): one row per thread, and one row per block of 64 threads (a
+// y = A x for a sparse matrix by rows (CSR): one row a thread, and one row a block of 64 threads (a
 // PageRank step).
 #include "demarc_kernel.cuh"
 
