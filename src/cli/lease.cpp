@@ -80,7 +80,7 @@ const RegisterVerb registered_lease({
       list->callback([options, chosen] { *chosen = [options] { return list_leases(*options); }; });
       CLI::App* check = app.add_subcommand(
           "check",
-          "end with 3 while somebody uses a tenant, and with 1 where there is no such tenant");
+          "end with 3 while somebody uses a tenant, and with 1 if there is no such tenant");
       check->add_option("tenant", options->tenant, "name of the tenant")->required();
       check->callback(
           [options, chosen] { *chosen = [options] { return check_tenant(*options); }; });

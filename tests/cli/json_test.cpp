@@ -64,8 +64,8 @@ TEST(Json, a_file_without_an_equals_sign_is_answered_with_one) {
   const Outcome outcome = run_demarc({"isolate", "--json", "x.json"});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_EQ(outcome.err,
-            "demarc isolate: The following argument was not expected: x.json; a file for the JSON "
-            "is written --json=x.json\n");
+            "demarc isolate: The following argument was not expected: x.json; to name a file for "
+            "the JSON write --json=x.json\n");
   EXPECT_EQ(run_demarc({"isolate", "x.json"}).err,
             "demarc isolate: The following argument was not expected: x.json\n");
 }
