@@ -85,6 +85,8 @@ const RegisterVerb registered_probe({
       app.require_subcommand(1);
       CLI::App* translation = app.add_subcommand(
           "translation", "find TLBs, page walks, links and atomics of own, peer and host memory");
+      translation->footer(
+          "Example: demarc probe translation --device cuda:0 --json=translation.json");
       declare_translation(*translation, *translation_options);
       CLI::App* memory =
           app.add_subcommand("memory", "find slices, modules, hash functions and colours");
