@@ -188,7 +188,7 @@ inline constexpr std::uint32_t most_shared_bytes = 227 * 1024;  // of a block: t
 // names a buffer that says where it lies.
 [[nodiscard]] Result<void> refuse_fixed_addresses(const Launch& launch);
 
-// Limits no GPU exceeds: 1024 threads and 227 KiB of shared memory a block, grid and block not
+// Limits no GPU exceeds: 1024 threads and 227 KiB of shared memory per block, grid and block not
 // empty, arguments within 32764 bytes, buffers that exist. Both parsers call it.
 [[nodiscard]] Result<void> validate(const Launch& launch);
 
