@@ -1,10 +1,11 @@
 /* The C interface of Demarc: masks and coloured memory on a real GPU. Stable: functions are added,
  * never changed.
  *
- * Every function that returns int returns 0 when it worked, else 1 (wrong input), 2 (the machine or
- * driver lacks it) or 3 (a check did not hold); demarc_error() then says why. A pointer may be NULL
- * only where its comment says so, and where its count is 0: other calls return 1. In masks a set
- * bit ENABLES a TPC; bit i of word i / 64 is TPC i in logical order. Link with libdemarc.so. */
+ * A function that returns int returns 0 if it worked, else 1 (wrong input), 2 (the machine or
+ * driver lacks something) or 3 (a check did not hold); demarc_error() then says why. A pointer may
+ * be NULL only where its comment says so, and where its count is 0: other calls return 1. In masks
+ * a set bit ENABLES a TPC; bit i of word i / 64 is TPC i in logical order. Link with libdemarc.so.
+ */
 #ifndef DEMARC_DEMARC_H
 #define DEMARC_DEMARC_H
 
@@ -22,19 +23,19 @@ typedef struct demarc_tpcs {
 
 /* "0.1.0" */
 const char* demarc_version(void);
-/* The sentence of the calling thread's last error; "" when there was none. */
+/* The calling thread's last error as a sentence; "" if there was none. */
 const char* demarc_error(void);
 
-/* Opens card `device`: finds or remembers its topology and proves that masks work. */
+/* Opens card `device`: finds its topology, or remembers it, and proves that masks work. */
 int demarc_open(uint32_t device, demarc_card** card);
 /* The same without masks: for programs that set up their partition by other means, such as green
  * contexts, which the driver refuses once masks are in use. Functions that set masks return 2;
  * demarc_count_outside() works. */
 int demarc_open_observer(uint32_t device, demarc_card** card);
-/* Masks set through the card are taken back. */
+/* Takes back the masks that were set through the card. */
 void demarc_close(demarc_card* card);
 
-/* 0 and an error where `card` is NULL. */
+/* If `card` is NULL: 0 and an error. */
 uint32_t demarc_tpc_count(const demarc_card* card);
 uint32_t demarc_sm_count(const demarc_card* card);
 uint32_t demarc_gpc_count(const demarc_card* card);
@@ -51,15 +52,15 @@ int demarc_set_process_mask(demarc_card* card, const demarc_tpcs* tpcs);
 /* Later launches into `stream` (a CUstream or cudaStream_t, not a default stream). */
 int demarc_set_stream_mask(demarc_card* card, void* stream, const demarc_tpcs* tpcs);
 /* Memory synchronisation domains: a kernel's end waits for what its domain has outstanding, so
- * parts in domains of their own do not wait for each other's. 1 where the card has one for all.
+ * parts with different domains do not wait for each other. 1 if the card has one domain for all.
  * Kernels that share data keep one domain; between domains only fences of system scope order
  * accesses. */
 uint32_t demarc_sync_domain_count(const demarc_card* card);
-/* Later launches into `stream`, captured ones too. 2 when the card has no such domain. */
+/* Later launches into `stream`, also captured ones. 2 if the card has no such domain. */
 int demarc_set_stream_sync_domain(demarc_card* card, void* stream, uint32_t domain);
 /* The next launch of the calling thread. */
 int demarc_set_next_mask(demarc_card* card, const demarc_tpcs* tpcs);
-/* 3 when a cluster of that many blocks, `blocks_per_sm` an SM, could never start on `tpcs`. */
+/* 3 if a cluster of that many blocks, `blocks_per_sm` per SM, can never start on `tpcs`. */
 int demarc_check_cluster(const demarc_card* card, const demarc_tpcs* tpcs, uint32_t cluster_blocks,
                          uint32_t blocks_per_sm);
 /* Runs a probe kernel in `stream` and counts its blocks outside `tpcs`. */
@@ -88,7 +89,7 @@ typedef struct demarc_layout {
   uint32_t mask[8], pivot[8], wanted[8];
 } demarc_layout;
 
-/* The same where colours are remainders, as on an H200: the words of colored_layout<remainders> in
+/* The same if colours are remainders, as on an H200: the words of colored_layout<remainders> in
  * colored.cuh, whose address() says what they mean. A kernel may take a
  * colored_span<T, remainders> of them. */
 typedef struct demarc_remainder_layout {
@@ -106,7 +107,7 @@ typedef struct demarc_audit {
 /* Takes `bytes` of device memory and finds the colours of its pages by timing; share s of the pool
  * takes shares[s]. `colors` colours (2, 4 ...) of the kind that the card's description says keep
  * its memory apart: parities or remainders. `description`: a file of demarc probe memory -o or the
- * name of a built-in description; NULL: the built-in one of the card's name, 2 when there is none.
+ * name of a built-in description; NULL: the built-in one of the card's name; 2 if there is none.
  */
 int demarc_pool_create_described(demarc_card* card, const char* description, uint32_t colors,
                                  uint64_t bytes, const demarc_share* shares, uint32_t share_count,
@@ -116,23 +117,23 @@ int demarc_pool_create_described(demarc_card* card, const char* description, uin
 int demarc_pool_create(demarc_card* card, const uint64_t* masks, uint32_t mask_count,
                        uint64_t bytes, const demarc_share* shares, uint32_t share_count,
                        demarc_pool** pool);
-/* Buffers keep what they need of their pool. */
+/* Buffers stay valid: they keep the parts of the pool that they need. */
 void demarc_pool_destroy(demarc_pool* pool);
 int demarc_pool_usage(const demarc_pool* pool, uint32_t share, demarc_usage* usage);
 
 int demarc_buffer_create(demarc_pool* pool, uint32_t share, uint64_t bytes, demarc_buffer** buffer);
 void demarc_buffer_destroy(demarc_buffer* buffer);
-/* Copies that wait until they are done. */
+/* Copies; each call waits until its copy is done. */
 int demarc_buffer_upload(demarc_buffer* buffer, const void* source, uint64_t bytes,
                          uint64_t offset);
 int demarc_buffer_download(demarc_buffer* buffer, void* target, uint64_t bytes, uint64_t offset);
-/* Device address of a byte; `run_bytes`, when given, is how many bytes follow each other there. */
+/* Device address of a byte; `run_bytes`, if given, gets the number of bytes that follow there. */
 int demarc_buffer_address(const demarc_buffer* buffer, uint64_t byte, uint64_t* address,
                           uint64_t* run_bytes);
-/* One of the two; 2 where the buffer's colours are of the other kind. */
+/* One of the two works; the other gives 2, for colours of the other kind. */
 int demarc_buffer_layout(const demarc_buffer* buffer, demarc_layout* layout);
 int demarc_buffer_remainder_layout(const demarc_buffer* buffer, demarc_remainder_layout* layout);
-/* 3 when a chunk lies in a foreign colour or more than one in a hundred stay unclear. Nothing else
+/* 3 if a chunk lies in a foreign colour or more than one in a hundred stay unclear. Nothing else
  * may run on the card meanwhile. */
 int demarc_buffer_audit(demarc_buffer* buffer, demarc_audit* audit);
 

@@ -145,7 +145,7 @@ Result<std::string> read_file(const std::filesystem::path& path, std::uint64_t m
   constexpr std::uint64_t most_of_stream = std::uint64_t{256} << 20U;
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
-    return invalid_input("{}: is a directory, a file was expected", path.string());
+    return invalid_input("{}: this is a directory; a file was expected", path.string());
   }
   File file(std::fopen(path.c_str(), "rb"));
   if (!file) return invalid_input("{}: cannot be read: {}", path.string(), std::strerror(errno));
@@ -154,8 +154,8 @@ Result<std::string> read_file(const std::filesystem::path& path, std::uint64_t m
   const bool bounded = most != UINT64_MAX;
   if (!bounded) most = ignored ? most_of_stream : most_of_file;
   const auto too_long = [&] {
-    return invalid_input("{}: holds more than {} bytes, the most that is read", path.string(),
-                         most);
+    return invalid_input("{}: it holds more than {} bytes, the largest size that is read",
+                         path.string(), most);
   };
   if (!ignored && !bounded) {
     if (size > most) return too_long();

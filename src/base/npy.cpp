@@ -55,7 +55,8 @@ class NpyDictionary {
   Result<void> read_type(NpyHeader& header) {
     if (next_is('[') || next_is('{') || next_is('(')) {
       return invalid_input(
-          "{}: the elements are structures; numbers are read: booleans, integers and floats",
+          "{}: the elements are structures; only numbers can be read: booleans, integers and "
+          "floats",
           where_);
     }
     DEMARC_TRY(const std::string_view type, quoted());

@@ -100,7 +100,7 @@ Result<std::size_t> find_symbol(std::span<const std::string> symbols, std::strin
     std::vector<std::string> meant;
     meant.reserve(found.size());
     for (const std::size_t i : found) meant.push_back(symbols[i]);
-    return invalid_input("'{}' may be each of these {}, name one in full: {}", name, kind.many,
+    return invalid_input("'{}' matches each of these {}; name one in full: {}", name, kind.many,
                          symbol_list(meant));
   }
   if (symbols.size() <= most_listed) {

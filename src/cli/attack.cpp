@@ -100,8 +100,7 @@ const RegisterVerb attack_verb{
                       "workloads to attack: bundled kernels, launch:FILE.json[@SCALE] or, on "
                       "sim:NAME, stream:FILE (comma list)");
        app.add_option("--without", options->without,
-                      "operations that no neighbour has: store,host_load,... (default: neighbours "
-                      "have all)")
+                      "operations to leave out: store,host_load,... (default: none)")
            ->delimiter(',');
        study::AttackPlan& plan = options->plan;
        app.add_flag("--kernels-alone", plan.kernels_alone,
@@ -120,12 +119,12 @@ const RegisterVerb attack_verb{
                       "(on sim:NAME 3)");
        app.add_option("--rounds", plan.rounds,
                       "visits to each pair of a victim and one of the worst (on sim:NAME 1)");
-       app.add_option("--longest", options->longest, "seconds that such a visit may take");
+       app.add_option("--longest", options->longest, "seconds that a visit may take");
        app.add_option("--limit", plan.limit_percent,
                       "per cent by which the mean of a victim may grow");
-       app.add_option("--limit-p99", plan.limit_tail_percent,
-                      "per cent by which the p99 of a victim may grow, or its worst run where "
-                      "there is no p99");
+       app.add_option(
+           "--limit-p99", plan.limit_tail_percent,
+           "per cent by which the p99 of a victim may grow, or its worst run if there is no p99");
        app.add_option("-o,--output", options->output,
                       "write the launch files of the worst neighbours to this folder")
            ->option_text("FOLDER");

@@ -61,7 +61,8 @@ Result<void> blocks(const BlocksOptions& options) {
       options.json, "-", [&] { return study::block_runs_json(runs, command_line()); },
       [&] { return text; }));
   if (faults != 0)
-    return check_failed("{} faults: a partition or a stream was not kept to", faults);
+    return check_failed("{} faults: blocks left their partition or the order of their stream",
+                        faults);
   return {};
 }
 

@@ -60,7 +60,7 @@ Result<void> check(const CalibrateOptions& options) {
                            options.output.empty() ? "--json" : "-o");
     }
     if (!options.figures.empty()) {
-      return invalid_input("--figures FILE is measured already: leave --measure-only out");
+      return invalid_input("--figures FILE has measured figures: leave --measure-only out");
     }
   }
   return {};
@@ -144,7 +144,7 @@ const RegisterVerb registered_calibrate({
           app.add_option("--device", options->device,
                          "GPU to measure: cuda:N, or sim:NAME to fit to a simulated device");
       app.add_option("--description", options->description,
-                     "description that the fit begins with: a file or a name (default: the "
+                     "description from which the fit begins: a file or a name (default: the "
                      "built-in one of the card)");
       app.add_option("--figures", options->figures,
                      "fit to the figures of this file, and measure nothing");
@@ -152,7 +152,7 @@ const RegisterVerb registered_calibrate({
                  "write the fitted device to this file, for --device sim:FILE");
       add_json(app, options->json, "figures, residuals and parameters", {"demarc.calibrate/1"});
       add_output(app, "--save-figures", options->save_figures,
-                 "write what was measured to this file, for --figures");
+                 "write the measured figures to this file, for --figures");
       app.add_flag("--measure-only", options->measure_only, "measure, and fit nothing");
       app.add_option("--tolerance", options->tolerance_percent,
                      "per cent by which the fitted device may miss a figure that it explains")

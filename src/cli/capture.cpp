@@ -42,7 +42,7 @@ Result<void> nothing_taken(const CaptureOptions& options, const cuda::CaptureOut
     return check_failed("no launch was taken: the program launched no kernel");
   }
   return check_failed(
-      "no launch was taken: none of {} was launched {} times or more; launched were: {}",
+      "no launch was taken: the program launched none of {} {} times or more; it launched: {}",
       options.plan.kernels.empty() ? "its kernels" : "the kernels asked for", options.plan.skip + 1,
       symbol_list(outcome.launched));
 }
@@ -67,7 +67,7 @@ Result<void> capture_program(CaptureOptions& options) {
 const RegisterVerb capture_verb({
     .order = 86,
     .name = "capture",
-    .summary = "takes launches out of a running program: PTX, launch file and buffers",
+    .summary = "take launches out of a running program: PTX, launch file and buffers",
     .example = "demarc capture --kernel saxpy -o saxpy -- ./app",
     .declare = [](CLI::App& app) -> std::function<Result<void>()> {
       auto options = std::make_shared<CaptureOptions>();
@@ -78,7 +78,7 @@ const RegisterVerb capture_verb({
                      "take launches of this kernel alone, as in its PTX or as in C++; may be "
                      "repeated (default: all)")
           ->expected(1);
-      app.add_option("--skip", options->plan.skip, "launches of each kernel that pass first")
+      app.add_option("--skip", options->plan.skip, "launches of each kernel to pass over first")
           ->capture_default_str();
       app.add_option("--launches", options->plan.launches, "launches of each kernel to take")
           ->capture_default_str();

@@ -11,7 +11,7 @@ namespace demarc::cli {
 namespace {
 
 struct DemoVerbOptions {
-  std::string html;
+  std::string html, json;
   report::DemoOptions demo;
 };
 
@@ -19,7 +19,9 @@ Result<void> run_demo_verb(DemoVerbOptions& options) {
   options.demo.command = command_line();
   DEMARC_TRY(const report::Demo demo, report::run_demo(options.demo, terminal_progress()));
   DEMARC_CHECK(emit(options.html, demo.page));
-  return emit("-", fmt::format("{}\nThe page: {}\n", demo.summary, options.html));
+  return emit_result(
+      options.json, "-", [&] { return demo.json; },
+      [&] { return fmt::format("{}\nThe page: {}\n", demo.summary, options.html); });
 }
 
 const RegisterVerb demo_verb({
@@ -33,6 +35,7 @@ const RegisterVerb demo_verb({
           auto options = std::make_shared<DemoVerbOptions>();
           report::DemoOptions& demo = options->demo;
           add_output(app, "--html", options->html, "write the page to this file")->required();
+          add_json(app, options->json, "both studies", {"demarc.demo/1"});
           app.add_option("--victims", demo.victims,
                          "bundled kernels timed in one half of a simulated GTX 1080 (comma list)");
           app.add_option("--aggressors", demo.aggressors,

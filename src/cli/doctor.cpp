@@ -18,7 +18,8 @@ struct DoctorOptions {
 Result<void> run_doctor(DoctorOptions& options) {
   DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(options.device));
   if (ref.kind != gpu::DeviceRef::Kind::cuda) {
-    return invalid_input("--device {}: a simulated GPU needs nothing; give cuda:N", options.device);
+    return invalid_input("--device {}: a simulated GPU needs nothing to work; give cuda:N",
+                         options.device);
   }
   options.plan.device = ref.index;
   const auto checks = cuda::look_at_machine(options.plan);
@@ -31,14 +32,14 @@ Result<void> run_doctor(DoctorOptions& options) {
 const RegisterVerb registered_doctor({
     15,
     "doctor",
-    "say what works on this machine of what confines programs, and what would make the rest work",
+    "check what this machine has for confining programs, and say what would make the rest work",
     "demarc doctor --device cuda:0",
     [](CLI::App& app) -> std::function<Result<void>()> {
       auto options = std::make_shared<DoctorOptions>();
       app.add_option("--device", options->device, "cuda:N")->capture_default_str();
       app.add_option("--description", options->plan.description,
-                     "what is known of the card's memory: a file of demarc probe memory -o, or a "
-                     "name (default: what is built in for the card)");
+                     "description of the card's memory: a file of demarc probe memory -o, or a "
+                     "name (default: the built-in one of the card)");
       app.add_option("--preload", options->plan.preload, "path of libdemarc_preload.so");
       add_json(app, options->json, "the checks", {"demarc.doctor/1"});
       return [options] { return run_doctor(*options); };

@@ -189,7 +189,7 @@ const RegisterVerb emulate_verb({
       app.add_option("--threads", options->threads,
                      "threads that run blocks; 0 means one per core");
       app.add_option("--limit", options->limit,
-                     "warp instructions per block; a block that executes more is called hung")
+                     "warp instructions per block; a block that executes more counts as hung")
           ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
       app.add_option("--instruction-set", options->instruction_set,
                      "instruction set of this CPU for the lane loops")

@@ -74,8 +74,8 @@ Result<void> refuse_beside_part(const ExecOptions& options) {
     return {};
   }
   return invalid_input(
-      "--share {} is a part of TPCs, colours and domains: leave --tenant, {}, --observe, --tpcs, "
-      "--gpcs, --sms, --pid and --sync-domain out",
+      "--share {} gives the program a part of the TPCs, colours and domains: leave out --tenant, "
+      "{}, --observe, --tpcs, --gpcs, --sms, --pid and --sync-domain",
       options.share, cuda::tenant_variable);
 }
 
@@ -121,7 +121,7 @@ Result<void> run_exec(ExecOptions& options) {
   DEMARC_CHECK(read_share(options));
   if (options.pid) {
     if (*options.pid < 1) {
-      return invalid_input("--pid {}: give the number of a process", *options.pid);
+      return invalid_input("--pid {}: give the id of a process", *options.pid);
     }
     if (!options.plan.command.empty()) {
       return invalid_input("--pid moves a running program; give no command with it");
@@ -158,8 +158,9 @@ Result<void> run_exec(ExecOptions& options) {
   }
   fmt::print(stderr, "{}", said_at_exit(options, outcome));
   if (!outcome.holds()) {
-    return check_failed("exit code 3, since not all was confined; the program's own was {}",
-                        outcome.program_exit_code);
+    return check_failed(
+        "exit code 3, because something was not confined; the program's own exit code was {}",
+        outcome.program_exit_code);
   }
   // The program's own exit code, as `nice` and `taskset` pass it on.
   if (outcome.program_exit_code != 0) std::exit(outcome.program_exit_code);
@@ -182,8 +183,8 @@ const RegisterVerb registered_exec({
                      "at least this per cent of the SMs; or K/N: part K of N of the TPCs and of "
                      "the memory's colours");
       app.add_option("--memory", options->division.memory,
-                     "bytes of the card for all parts of --share K/N, such as 64GiB (default: what "
-                     "is free but 6 GiB)");
+                     "bytes of the card for all parts of --share K/N, such as 64GiB (default: all "
+                     "free memory but 6 GiB)");
       app.add_option("--description", options->division.description,
                      "description of the card's memory for --share K/N (default: the built-in one "
                      "of the card)");
@@ -201,7 +202,7 @@ const RegisterVerb registered_exec({
       app.add_flag(
           "!--no-host-memory", options->plan.host_memory,
           "refuse pinned, registered and managed memory of the host, which no partition isolates");
-      app.add_option("--pid", options->pid, "number of a running program, which gets other TPCs");
+      app.add_option("--pid", options->pid, "process id of a running program that gets other TPCs");
       app.add_flag(
           "--audit", options->plan.audit,
           "count the launches by path and by the masks in their descriptors, and report at exit");
@@ -230,10 +231,14 @@ const RegisterVerb registered_exec({
       app.add_option("command", options->plan.command, "program and its arguments, after --");
       app.positionals_at_end();
       app.footer(app.get_footer() +
-                 "\n\nThe exit code is that of the program, and 3 where not all of it was "
-                 "confined.\n--sync-domain free takes a domain that no other demarc exec has; none "
-                 "leaves launches theirs,\nas --observe does by default. Where no server runs, "
-                 "--share K/N starts one, and --memory says\nhow much of the card it takes.");
+                 "\n"
+                 "\n"
+                 "The exit code is that of the program, or 3 if something was not confined.\n"
+                 "--sync-domain free takes a domain that no other demarc exec has. --sync-domain "
+                 "none does not\n"
+                 "change the domains of launches; it is the default of --observe. If no server "
+                 "runs, --share K/N\n"
+                 "starts one; --memory says how much of the card it takes.");
       std::vector<const CLI::Option*> others;  // that say nothing of a running program
       for (const CLI::Option* option : app.get_options()) {
         if (option->check_name("--pid") || option->check_name("command")) continue;

@@ -71,7 +71,7 @@ Result<void> show_help(const HelpOptions& options) {
   }
   words.emplace_back("--help");
   if (run_arguments(words) == 0) return {};
-  return invalid_input("'{}' has no such verb of its own", words.front());
+  return invalid_input("'{}' has no such subcommand", words.front());
 }
 
 const RegisterVerb help_of_verbs({
@@ -81,7 +81,7 @@ const RegisterVerb help_of_verbs({
     .example = "demarc help probe memory",
     .declare = [](CLI::App& app) -> std::function<Result<void>()> {
       auto options = std::make_shared<HelpOptions>();
-      app.add_option("verb", options->words, "the verb, and its own verb where it has some")
+      app.add_option("verb", options->words, "verb, and its subcommand if it has one")
           ->option_text("VERB ...");
       app.add_flag("--man", options->man, "print the manual page of the verb, for man");
       return [options] { return show_help(*options); };

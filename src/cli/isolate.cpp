@@ -65,8 +65,8 @@ Result<study::Plan> parse_options(IsolateOptions& options) {
   if (options.common.victim_priority != 0 &&
       std::any_of(aggressors.begin(), aggressors.end(), study::is_command)) {
     return invalid_input(
-        "--aggressor-cmd does not support --victim-priority: beside a command the victim is a "
-        "process of its own, whose streams have no priority");
+        "--aggressor-cmd does not support --victim-priority: beside a command the victim has a "
+        "process of its own, and its streams have no priority");
   }
   DEMARC_CHECK(options.common.parse(plan.modes, "--modes"));
   return plan;
@@ -86,7 +86,7 @@ Result<void> check_forecast(const IsolateOptions& options) {
   for (const std::string_view option : run_options) {
     const auto& given = options.run_given;
     if (std::find(given.begin(), given.end(), option) == given.end()) continue;
-    return invalid_input("{} says how to run, and --forecast runs nothing: leave one of them out",
+    return invalid_input("--forecast runs nothing and does not support {}: leave out one of them",
                          option);
   }
   return {};
@@ -149,7 +149,7 @@ Result<void> isolate(IsolateOptions& options) {
       options.json, "-", [&] { return study::study_json(result, command_line()); },
       [&] { return study::study_text(result, detail_of(options)); }));
   if (!result.errors.empty()) {
-    return check_failed("{} of the study's cells and modes ended with an error, the first: {}",
+    return check_failed("{} of the study's cells and modes ended with an error; the first is: {}",
                         result.errors.size(), result.errors.front());
   }
   return {};
@@ -163,13 +163,17 @@ const RegisterVerb isolate_verb{
        auto options = std::make_shared<IsolateOptions>();
        options->common.declare(app, "GPU: cuda:N, sim:NAME (simulated), or planted:h100 (a model)");
        app.add_option("--modes", options->modes, "partitioning modes (comma list)");
-       app.footer(
-           app.get_footer() + "\n\nModes:\n" + partition::modes_help() +
-           "\n+color behind a mode of one process divides the memory too. Behind it, +graph, "
-           "+overlapped,\n+graph+overlapped or +fused say how the victim's kernels are "
-           "launched.\n+common-domain behind any mode lets the parts share a memory "
-           "synchronisation domain.\n\nCommands: --aggressor-cmd starts its command under "
-           "demarc exec. The command must launch kernels\nwhenever a victim is timed.");
+       app.footer(app.get_footer() + "\n\nModes:\n" + partition::modes_help() +
+                  "\n"
+                  "Append +color to a mode of one process to divide the memory, too. Then append "
+                  "+graph, +overlapped,\n"
+                  "+graph+overlapped or +fused to choose how the victim's kernels are launched.\n"
+                  "Append +common-domain to any mode to let the parts share a memory "
+                  "synchronisation domain.\n"
+                  "\n"
+                  "Commands: --aggressor-cmd starts its command under demarc exec. The command "
+                  "must launch kernels\n"
+                  "whenever a victim is timed.");
        app.add_option("--victims", options->victims,
                       "workloads to time: bundled kernels, launch:FILE.json[@SCALE] or, on "
                       "sim:NAME, stream:FILE (comma list)");
@@ -187,7 +191,7 @@ const RegisterVerb isolate_verb{
                       "largest number of launches timed per visit (on sim:NAME 3)");
        app.add_flag(
            "--p99", options->p99,
-           "time 1000 launches per pair, as a p99 needs, unless --longest ends a visit before");
+           "time 1000 launches per pair, which a p99 needs, unless --longest ends a visit earlier");
        app.add_option(
            "--precision", options->rule.precision,
            "a visit ends when the 95 % half width of the mean is within this share of it");
@@ -195,12 +199,13 @@ const RegisterVerb isolate_verb{
        app.add_option("--settle", options->common.settle_seconds,
                       "seconds from the start of a command until victims are timed");
        app.add_option("--rounds", options->rounds, "visits to each pair (on sim:NAME 1)");
-       app.add_flag("--forecast", options->forecast,
-                    "run nothing; predict from PTX who presses on the memory and which mode suits");
+       app.add_flag(
+           "--forecast", options->forecast,
+           "run nothing; predict from PTX which workloads load the memory and which mode suits");
        add_json(app, options->json, "the result with raw samples", {"demarc.isolate/3"});
        add_output(app, "--csv", options->csv,
-                  "write the cells to this file as CSV, a row per cell, in microseconds");
-       app.add_flag("-v,--verbose", options->verbose, "show the parameters of a simulated GPU too")
+                  "write the cells to this file as CSV, one row per cell, in microseconds");
+       app.add_flag("-v,--verbose", options->verbose, "also show the parameters of a simulated GPU")
            ->group("Messages");
        add_output(app, "--html", options->html, "write a page with the figures to this file");
        app.add_flag("--worker", options->worker)->group("");  // hidden: a lane for another process

@@ -80,13 +80,15 @@ const RegisterVerb registered_lease({
       list->callback([options, chosen] { *chosen = [options] { return list_leases(*options); }; });
       CLI::App* check = app.add_subcommand(
           "check",
-          "end with 3 while somebody uses a tenant, and with 1 where there is no such tenant");
+          "end with 3 while somebody uses a tenant, and with 1 if there is no such tenant");
+      check->footer("Example: demarc lease check detector");
       check->add_option("tenant", options->tenant, "name of the tenant")->required();
       check->callback(
           [options, chosen] { *chosen = [options] { return check_tenant(*options); }; });
       CLI::App* cdi = app.add_subcommand(
           "cdi",
           "write the file of the Container Device Interface that containers of the tenants need");
+      cdi->footer("Example: demarc lease cdi -o /etc/cdi/demarc.json");
       add_output(*cdi, "-o,--output", options->output, "write it to this file");
       cdi->add_option("--program", options->program,
                       "path of demarc (default: the one beside this program)");
@@ -99,6 +101,7 @@ const RegisterVerb registered_lease({
                        DEMARC_TRY(const auto bytes, parse_bytes(options->bytes, "--bytes"));
                        return client.grow(options->tenant, bytes);
                      });
+      grow->footer("Example: demarc lease grow detector --bytes 24GiB");
       grow->add_option("--bytes", options->bytes, "bytes that the tenant may have, such as 16GiB")
           ->required();
       CLI::App* move =
@@ -106,10 +109,12 @@ const RegisterVerb registered_lease({
                      options, chosen, [options](const lease::LeaseClient& client) {
                        return client.move(options->tenant, options->tpcs);
                      });
+      move->footer("Example: demarc lease move detector --tpcs 0-31");
       move->add_option("--tpcs", options->tpcs, "TPCs, such as 0-15,20")->required();
-      add_change(
+      CLI::App* revoke = add_change(
           app, "revoke", "end the programs of a tenant and take its memory back", options, chosen,
           [options](const lease::LeaseClient& client) { return client.revoke(options->tenant); });
+      revoke->footer("Example: demarc lease revoke trainer");
       return [chosen] { return (*chosen)(); };
     },
 });

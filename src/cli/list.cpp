@@ -52,7 +52,7 @@ Result<void> list_names(const ListOptions& options) {
         options.json, options.output, [&] { return list_json(one.kind, names); },
         [&] { return list_text(names); });
   }
-  return invalid_input("there is no list of '{}'; there are {}{}", options.kind,
+  return invalid_input("there is no list of '{}'; the lists are {}{}", options.kind,
                        joined(kinds, ", "), did_you_mean(options.kind, kinds));
 }
 

@@ -78,7 +78,8 @@ const RegisterVerb registered_locality({
       app.add_flag("--stores", options->stores, "map global stores");
       app.add_flag("--atomics", options->atomics, "map global atomics");
       app.add_option("--instance", options->analysis.instance,
-                     "launch of the kernel to look at, from 0 (default: the one that loads most)")
+                     "which launch of the kernel to look at, counted from 0 (default: the one that "
+                     "loads most)")
           ->default_str("");
       app.add_option("--method", options->method,
                      "automatic, symbolic (closed forms, or an error) or emulated");
@@ -88,7 +89,7 @@ const RegisterVerb registered_locality({
                      "GPUs that the blocks are split over, for the page maps")
           ->check(CLI::Range(1, 64));
       add_json(app, options->json, "the indices", {"demarc.locality/1"});
-      app.add_flag("--maps", options->maps, "put the cells of the maps into the JSON");
+      app.add_flag("--maps", options->maps, "add the cells of the maps to the JSON");
       add_output(app, options->output);
       add_output(app, "--html", options->html, "write a page with the maps to this file");
       group_options(app, "Maps",

@@ -62,7 +62,7 @@ std::string slip_of_extra(const CLI::App& app) {
 std::string cure_of_extra(int argc, char** argv) {
   for (int i = 1; i + 1 < argc; ++i) {
     if (std::string_view(argv[i]) != "--json" || argv[i + 1][0] == '-') continue;
-    return fmt::format("; a file for the JSON is written --json={}", argv[i + 1]);
+    return fmt::format("; to name a file for the JSON write --json={}", argv[i + 1]);
   }
   return "";
 }
@@ -112,7 +112,8 @@ int run_program(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ConversionError& error) {
     // That it is a number was found out before.
-    fmt::print(stderr, "demarc {}: {}: that is out of the option's range\n", argv[1], error.what());
+    fmt::print(stderr, "demarc {}: {}: this value is out of the option's range\n", argv[1],
+               error.what());
     return 1;
   } catch (const CLI::ExtrasError& error) {
     fmt::print(stderr, "demarc {}: {}{}{}\n", argv[1], error.what(), cure_of_extra(argc, argv),
@@ -133,7 +134,7 @@ int run_guarded(int argc, char** argv) {
     if (answers_completion(argc, argv)) return 0;
     return run_program(argc, argv);
   } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "demarc %s: out of memory: this needs more than the machine gives\n",
+    std::fprintf(stderr, "demarc %s: out of memory: the machine has too little memory for this\n",
                  verb);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "demarc %s: %s\n", verb, error.what());

@@ -64,8 +64,8 @@ Result<void> run_probe_translation(const ProbeTranslationOptions& options) {
 void declare_translation(CLI::App& app, ProbeTranslationOptions& options) {
   app.add_option("--device", options.device, "GPU: cuda:N or planted:h200");
   app.add_option("--peer", options.peer,
-                 "second card, cuda:N, whose memory is reached over the link (default: none)");
-  app.add_option("--memory-gib", options.card_gib, "largest number of GiB to take of each card")
+                 "second card, cuda:N, to reach its memory over the link (default: none)");
+  app.add_option("--memory-gib", options.card_gib, "largest number of GiB to take from each card")
       ->check(CLI::Range(0.25, 100.0));
   app.add_option("--host-gib", options.host_gib, "GiB of pinned host memory to take")
       ->check(CLI::Range(0.25, 64.0));
@@ -85,6 +85,8 @@ const RegisterVerb registered_probe({
       app.require_subcommand(1);
       CLI::App* translation = app.add_subcommand(
           "translation", "find TLBs, page walks, links and atomics of own, peer and host memory");
+      translation->footer(
+          "Example: demarc probe translation --device cuda:0 --json=translation.json");
       declare_translation(*translation, *translation_options);
       CLI::App* memory =
           app.add_subcommand("memory", "find slices, modules, hash functions and colours");

@@ -53,7 +53,7 @@ Result<void> run_ptx(const PtxOptions& options) {
       (options.print || !options.extract.empty() || !options.tree.empty())) {
     return invalid_input("--json: {}", options.tree.empty()
                                            ? "--print and --extract give PTX; leave one out"
-                                           : "--tree gives JSON as it is; leave one out");
+                                           : "--tree always gives JSON; leave one out");
   }
   if (options.list || !options.extract.empty()) return open_images(options);
   if (!options.print && !options.stats && options.cfg.empty() && options.tree.empty()) {
@@ -86,7 +86,7 @@ const RegisterVerb ptx_verb({
               ->required();
           auto* what = app.add_option_group("what to do");
           what->add_flag("--check")->description("report every error in the file (default)");
-          what->add_flag("--print", options->print, "print the module as it was understood");
+          what->add_flag("--print", options->print, "print the module as Demarc understood it");
           what->add_option("--cfg", options->cfg,
                            "print the control-flow graph of this kernel as DOT")
               ->type_name("KERNEL");

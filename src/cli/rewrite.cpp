@@ -94,15 +94,16 @@ struct WantedColor {
 Result<WantedColor> parse_wanted_color(const std::string& text) {
   const std::size_t slash = text.find('/');
   if (slash == std::string::npos) {
-    return invalid_input("--colors: '{}': a colour and how many there are were expected, as in 0/2",
+    return invalid_input("--colors: '{}': expected a colour and the number of colours, as in 0/2",
                          text);
   }
   DEMARC_TRY(const std::uint64_t color, parse_u64(text.substr(0, slash), "--colors"));
   DEMARC_TRY(const std::uint64_t colors, parse_u64(text.substr(slash + 1), "--colors"));
   constexpr std::uint64_t most_colors = 64;
   if (color < colors && colors <= most_colors) return WantedColor{color, colors};
-  return invalid_input("--colors: there is no colour {} of {}; the first is 0, {} can be asked for",
-                       color, colors, most_colors);
+  return invalid_input(
+      "--colors: there is no colour {} of {}; the first is 0, and {} can be asked for", color,
+      colors, most_colors);
 }
 
 // A colour of a card, by its description. Where colours are remainders, which of them it has is
@@ -125,8 +126,8 @@ Result<ptx::ColoredModule> in_color_of_device(const ptx::Module& module,
   }
   if (!options.variables_at.empty() || !options.local_at.empty()) {
     return invalid_input(
-        "--variables-at and --local-at: on {} these places are set when the module is loaded, in "
-        "its variable '{}'; leave them out",
+        "{} does not support --variables-at and --local-at: there these places are set when the "
+        "module is loaded, in its variable '{}'",
         device.name, ptx::colored_constants_name);
   }
   return ptx::rewrite_remainders(
@@ -211,8 +212,8 @@ Result<void> rewrite(const RewriteOptions& options) {
 }
 
 void add_colored_options(CLI::App& app, RewriteOptions& options) {
-  CLI::Option* const colors = app.add_option(
-      "--colors", options.colors, "colour of a card, and how many it is divided into: 0/2");
+  CLI::Option* const colors =
+      app.add_option("--colors", options.colors, "colour, and number of colours of the card: 0/2");
   app.add_option("--device", options.device, "card of --colors: cuda:N or sim:NAME")->needs(colors);
   app.add_option("--description", options.description,
                  "description of the card of --colors: a built-in name or a file")
@@ -231,7 +232,7 @@ void add_colored_options(CLI::App& app, RewriteOptions& options) {
                  "keep this kernel and remove the others; may be repeated");
   app.add_flag("--allow-refused", options.allow_refused,
                "remove kernels that cannot be coloured, and say why (default: an error)");
-  app.add_flag("--stats", options.stats, "say on standard error what was added");
+  app.add_flag("--stats", options.stats, "print on standard error what was added");
   app.add_flag("--silence-printf", options.silence_printf,
                "let kernels print nothing (default: a kernel that prints cannot be coloured)");
   CLI::Option* const variables =
@@ -241,8 +242,9 @@ void add_colored_options(CLI::App& app, RewriteOptions& options) {
       app.add_option("--local-at", options.local_at,
                      "linear address of coloured memory for the local variables of threads");
   CLI::Option* const threads =
-      app.add_option("--local-threads", options.local_threads,
-                     "threads that --local-at has room for; a kernel with more threads stops")
+      app.add_option(
+             "--local-threads", options.local_threads,
+             "number of threads for which --local-at has room; a kernel with more threads stops")
           ->default_str("");
   app.add_flag("--places-at-load", options.places_at_load,
                "set these places when the module is loaded, in its variable demarc_colors")

@@ -44,7 +44,7 @@ Result<void> check_given(const ScheduleOptions& options) {
   if (options.config.ends_with(".json")) {
     DEMARC_CHECK(refuse({"--policy", "--model", "--locality", "--classic", "--verbose"},
                         "a scenario of the hardware pipeline follows the hardware's rules; leave "
-                        "it out, or give a SimTBS configuration"));
+                        "the option out, or give a SimTBS configuration"));
   }
   if (options.classic) {
     if (options.policy == "all") {
@@ -54,7 +54,7 @@ Result<void> check_given(const ScheduleOptions& options) {
                         "--classic prints what the published program prints; leave one out"));
   }
   if (options.policy != "all" && options.policy != "locality") {
-    DEMARC_CHECK(refuse({"--locality"}, "only the policy locality reads it; add -p locality"));
+    DEMARC_CHECK(refuse({"--locality"}, "only the policy locality reads this; add -p locality"));
   }
   return {};
 }
@@ -167,8 +167,8 @@ const RegisterVerb schedule_verb({
           app.add_option("--model", options->model, "cost model: simtbs, simtbs-2020 or corrected")
               ->type_name("NAME");
           app.add_option("--locality", options->locality,
-                         "map of demarc locality --json --maps --granularity 32, of kernels of "
-                         "that type, for the policy locality")
+                         "for the policy locality: map of demarc locality --json --maps "
+                         "--granularity 32, for kernels of that type")
               ->type_name("[TYPE=]FILE");
           app.add_flag("--classic", options->classic,
                        "print what the published program prints, with its exit status; the policy "
@@ -194,10 +194,10 @@ const RegisterVerb schedule_verb({
               if (!command.app->parsed()) continue;
               if (options->given.empty()) return command.run();
               const std::string& name = options->given.front();
-              return invalid_input("{} stands before {} and would have no effect; {}",
-                                   name == "config" ? options->config : name,
-                                   command.app->get_name(),
-                                   "leave it out, or put it behind where it is an option there");
+              return invalid_input(
+                  "{} before {} would have no effect; {}",
+                  name == "config" ? options->config : name, command.app->get_name(),
+                  "leave it out, or put it after the subcommand if that has this option");
             }
             return run_schedule(*options);
           };

@@ -56,7 +56,8 @@ ScheduleCommand declare_schedule_generate(CLI::App& verb) {
   return {app, [options, app]() -> Result<void> {
             for (const char* name : {"--mix", "--level", "--sms", "--units", "--ticks"}) {
               if (options->base.empty() || app->count(name) == 0) continue;
-              return invalid_input("{}: --config {} says that; leave one out", name, options->base);
+              return invalid_input("{}: --config {} already says this; leave one out", name,
+                                   options->base);
             }
             return run_generate(*options);
           }};

@@ -33,7 +33,7 @@ std::shared_ptr<StudyCommandOptions> declare_study_options(CLI::App& app, std::u
       ->type_name("FILE");
   add_output(app, "--html", options->html, "write a page with the figures to this file");
   add_output(app, options->output);
-  app.add_flag("-v,--verbose", options->verbose, "show all figures of every setting too");
+  app.add_flag("-v,--verbose", options->verbose, "also show all figures of every setting");
   add_json(app, options->json, "the cells", {"demarc.schedule.study/1"});
   return options;
 }
@@ -47,7 +47,7 @@ Result<sim::TbStudyOptions> study_of(const StudyCommandOptions& options, const C
     study.workloads.push_back(std::move(config));
   }
   if (!study.workloads.empty() && app.count("--ticks") > 0) {
-    return invalid_input("--ticks: the workloads given have their own length; leave it out");
+    return invalid_input("--ticks: the given workloads have their own length; leave it out");
   }
   return study;
 }

@@ -54,13 +54,12 @@ const RegisterVerb registered_serve({
                      "path of the socket (default: the configuration's, else $DEMARC_SOCKET, else "
                      "in $XDG_RUNTIME_DIR or /run)");
       app.add_option("--mps", options->mps,
-                     "on, off or auto: share the card by MPS, take turns, or MPS where there is "
-                     "any (default: the configuration's)");
+                     "on, off or auto: share the card by MPS, take turns, or use MPS if it is "
+                     "installed (default: the configuration's)");
       app.add_option("--end-when-idle", options->plan.end_when_idle,
                      "end after this many seconds without a connection (default: never)")
           ->check(CLI::Range(0.1, 1e6));
-      app.add_flag("--check", options->check,
-                   "say what is wrong in the configuration, without a card");
+      app.add_flag("--check", options->check, "check the configuration, without a card");
       return [options] { return run_serve(*options); };
     },
 });

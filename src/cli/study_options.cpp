@@ -22,9 +22,9 @@ constexpr DeviceOption device_options[] = {
     {"--masks", true, true, "it has no memory to colour; use cuda:N or sim:NAME"},
     {"--colors", true, true, "it has no memory to colour; use cuda:N or sim:NAME"},
     {"--memory-gib", true, false, "it has no memory to take; use cuda:N"},
-    {"--description", true, false, "NAME is its description already; use cuda:N"},
+    {"--description", true, false, "its description is NAME already; use cuda:N"},
     {"--split", true, true, "it has no TPCs to deal out; use cuda:N or sim:NAME"},
-    {"--clock", true, false, "it has one way to take a time; leave it out or use cuda:N"},
+    {"--clock", true, false, "it has only one way to measure a time; leave it out or use cuda:N"},
     {"--victim-priority", true, false, "its streams have no priorities; use cuda:N"},
     {"--aggressor-cmd", true, false, "it runs kernels, not commands; use cuda:N"},
     {"--settle", true, false, "it runs kernels, not commands; use cuda:N"},
@@ -39,21 +39,22 @@ constexpr DeviceOption device_options[] = {
 void StudyOptions::declare(CLI::App& app, const std::string& devices) {
   app.add_option("--device", device, devices);
   app.add_option("--parts", parts, "number of equal parts: 2, 3 or 4");
-  app.add_option("--split", split_,
-                 "TPCs of a part: packed, distributed, gpc-aligned, side-aware or side-aligned");
+  app.add_option(
+      "--split", split_,
+      "how TPCs are dealt out: packed, distributed, gpc-aligned, side-aware or side-aligned");
   app.add_option("--masks", masks_,
                  "colour masks as offsets in 2 MiB pages: 0xc4000,0x18a000 (default: those of the "
                  "card's description)")
       ->delimiter(',');
   app.add_option("--memory-gib", memory_gib_,
-                 "GiB that all coloured parts have together (default: 12 per part where colours "
-                 "are masks, else 6)");
+                 "GiB that all coloured parts have together (default: 12 per part if colours are "
+                 "masks, else 6)");
   app.add_option(
       "--description", description_,
       "description of the card's memory: a file or a name (default: the built-in one of the card)");
   app.add_option("--colors", colors_,
                  "colour of each part: 1,0 (default: 0,1,...; on cuda:N the victim gets the colour "
-                 "that is felt least)")
+                 "that is disturbed least)")
       ->delimiter(',');
   app.add_option("--dispatch", dispatch_,
                  "policy that picks the SM of each block on sim:NAME (default: the SM with the "
@@ -65,7 +66,7 @@ void StudyOptions::declare(CLI::App& app, const std::string& devices) {
       "--clock", clock_,
       "what is timed: gpu (kernels, by the GPU's clock) or events (whole runs, launch included)");
   app.add_option("--victim-priority", victim_priority,
-                 "stream priority of the victim, where parts are streams of one process; a lower "
+                 "stream priority of the victim, if parts are streams of one process; a lower "
                  "number comes first");
   app.add_option("--seed", seed, "seed of the order of the runs and of all random choices");
   app.add_option("--threads", threads_,

@@ -56,8 +56,8 @@ Result<void> run_and_write(const RunSweepOptions& options, const sweep::Plan& pl
   if (state->failed == 0) return {};
   // Nothing of the run itself is wrong: its ranks end as they do.
   return check_failed(
-      "{} points failed; `demarc sweep export {} --points` has their errors, --retry runs them "
-      "again",
+      "{} points failed; `demarc sweep export {} --points` shows their errors, and --retry runs "
+      "them again",
       state->failed, database);
 }
 
@@ -90,7 +90,7 @@ Result<void> check_apart(const ShowOptions& options) {
   for (const std::string& file : {options.html, options.output, options.json}) {
     std::error_code none;
     if (file.empty() || !std::filesystem::equivalent(file, options.database, none)) continue;
-    return invalid_input("{}: holds the results; write to another file", file);
+    return invalid_input("{}: this file holds the results; write to another file", file);
   }
   return {};
 }
@@ -129,7 +129,8 @@ struct SweepCommand {
 };
 
 SweepCommand declare_run(CLI::App& verb) {
-  CLI::App* app = verb.add_subcommand("run", "run the points that the file does not hold");
+  CLI::App* app =
+      verb.add_subcommand("run", "run the points that are not yet in the file of the results");
   app->footer(
       "Example: demarc sweep run examples/sweeps/dispatch.json\n"
       "         mpirun -np 16 demarc sweep run plan.json --db results.db");
@@ -146,12 +147,12 @@ SweepCommand declare_run(CLI::App& verb) {
   app->add_option("--most", options->run.most, "end after this many points; 0 means all");
   app->add_flag("--retry", options->run.retry, "run failed points again");
   app->add_flag("--any-revision", options->any_revision,
-                "go on in a file whose points another revision of this program ran");
+                "continue a file with points of another revision of this program");
   return {app, [options] { return run_points(*options); }};
 }
 
 SweepCommand declare_show(CLI::App& verb) {
-  CLI::App* app = verb.add_subcommand("show", "show what the points say together");
+  CLI::App* app = verb.add_subcommand("show", "show the results of all points, put together");
   app->footer("Example: demarc sweep show results.db --html results.html");
   auto options = std::make_shared<ShowOptions>();
   app->add_option("database", options->database, "file of the results")

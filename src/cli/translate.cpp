@@ -129,7 +129,7 @@ Result<void> check_options(const TranslateOptions& options) {
   if (options.machine.names("split"))
     return invalid_input("--splits shows every split; leave --split out");
   if (options.architecture != "both" && options.architecture != "all")
-    return invalid_input("--splits shows speed-ups: --arch is both or all");
+    return invalid_input("--splits shows speed-ups: give --arch both or all");
   return {};
 }
 
@@ -168,7 +168,7 @@ Result<std::vector<std::uint32_t>> cards_of(const TranslateOptions& options) {
       return invalid_input("--measure {}: real GPUs were expected, such as cuda:0,cuda:1", given);
     }
     if (std::find(cards.begin(), cards.end(), ref.index) != cards.end()) {
-      return invalid_input("--measure {}: cuda:{} stands there twice", given, ref.index);
+      return invalid_input("--measure {}: cuda:{} is named twice", given, ref.index);
     }
     cards.push_back(ref.index);
   }
@@ -250,13 +250,13 @@ std::function<Result<void>()> declare_translate(CLI::App& app) {
          "access stream or trace of demarc emulate, in place of --app (docs/translation.md)")
       ->option_text("FILE");
   app.add_option("--measure", options->measure,
-                 "also run --launch on these real GPUs, as many as the machine has, with pages "
-                 "where the simulation has them")
+                 "also run --launch on these real GPUs, as many as the machine has; each page lies "
+                 "where the simulation has it")
       ->delimiter(',')
       ->option_text("cuda:0,cuda:1");
-  app.add_option("--runs", options->runs, "runs of --measure, of which the median is shown");
+  app.add_option("--runs", options->runs, "number of runs of --measure; their median is shown");
   app.add_flag("--measure-only", options->measure_only,
-               "of --measure: simulate nothing, measure alone");
+               "with --measure: only measure, simulate nothing");
   options->machine.declare(app);
   app.add_option("--threads", options->threads,
                  "runs at a time; 0 means all cores; the results do not depend on it");

@@ -12,8 +12,8 @@ namespace translation = sim::translation;
 
 void MachineOptions::declare(CLI::App& app) {
   app.add_option("--device", device_,
-                 fmt::format("machine: sim:NAME of {}, or a file (docs/translation.md), which "
-                             "translate --print-device writes",
+                 fmt::format("machine: sim:NAME ({}) or sim:FILE.json (docs/translation.md); "
+                             "--print-device writes such a file",
                              joined(translation::builtin_machine_names(), ", ")))
       ->option_text("sim:NAME");
   const char* meanings[] = {
@@ -47,7 +47,7 @@ Result<translation::Settings> MachineOptions::settings() const {
   translation::Settings settings;
   if (!device_.empty()) {
     if (!device_.starts_with("sim:")) {
-      return invalid_input("--device {}: sim:NAME or sim:FILE.json was expected, a machine",
+      return invalid_input("--device {}: a machine was expected: sim:NAME or sim:FILE.json",
                            device_);
     }
     DEMARC_TRY(settings, translation::find_machine(device_.substr(4)));

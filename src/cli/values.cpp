@@ -20,7 +20,7 @@ std::string fault_of(std::string& text, std::string_view type) {
     text = std::to_string(*parsed);  // "010" is ten here too
     return std::string();
   };
-  if (text.empty()) return "an empty value says nothing; give one or leave the option out";
+  if (text.empty()) return "the value is empty; give one or leave the option out";
   if (type == "UINT") return whole(parse_u64(text, ""), "a whole number from 0 to 2^64 - 1");
   if (type == "INT") return whole(parse_i64(text, ""), "a whole number of 64 bits");
   if (type == "FLOAT") {

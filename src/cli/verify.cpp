@@ -30,7 +30,7 @@ Result<void> run_verify_colors(const VerifyOptions& options, std::uint32_t devic
   const auto& choice = options.plan.choice;
   if (!choice.tpcs.empty() || !choice.gpcs.empty() || choice.sms != 0 ||
       choice.share_percent != 0) {
-    return invalid_input("--colors proves memory; prove TPCs in a run of their own");
+    return invalid_input("--colors proves memory; prove TPCs in a separate run");
   }
   cuda::VerifyColorsPlan plan;
   plan.device = device;
@@ -71,11 +71,12 @@ Result<void> run_verify(VerifyOptions& options) {
   if (report.holds) return {};
   if (report.unconfined()) {
     return check_failed(
-        "{} is in no partition: start it under demarc exec, or name with --mode the kind of "
-        "partition to make and verify",
+        "{} is in no partition: start it under demarc exec, or give --mode to make and verify a "
+        "partition",
         report.subject());
   }
-  if (!report.proved) return check_failed("latencies left in doubt which SMs blocks ran on");
+  if (!report.proved)
+    return check_failed("latencies did not tell for certain on which SMs blocks ran");
   return check_failed("blocks ran outside the TPCs {}", to_string(report.expected));
 }
 

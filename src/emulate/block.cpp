@@ -281,7 +281,7 @@ std::string describe_global_neighbourhood(const Program& program, std::uint64_t 
   }
   if (address < 4096) return "it is a null pointer";
   if (below != nullptr && address - below->high < (std::uint64_t{1} << 30)) {
-    return fmt::format("it lies {} bytes behind the end of the {} bytes at 0x{:x}",
+    return fmt::format("it lies {} bytes after the end of the {} bytes at 0x{:x}",
                        address - below->high, below->high - below->low, below->low);
   }
   if (above != nullptr && above->low - address < (std::uint64_t{1} << 30)) {

@@ -32,8 +32,8 @@ Result<void> check_sizes(const ptx::Module& module, const std::string& source) {
     if (variable.space == ptx::StateSpace::constant) constant += variable.byte_size();
     if (constant > most_constant_bytes) {
       return invalid_input(
-          "{}:{}: with '{}' the module has {} bytes of constant memory, {} are the most", source,
-          variable.line, variable.name, constant, most_constant_bytes);
+          "{}:{}: with '{}' the module has {} bytes of constant memory; at most {} are possible",
+          source, variable.line, variable.name, constant, most_constant_bytes);
     }
     if (global > machine) {
       return missing_capability(

@@ -31,7 +31,7 @@ Result<std::vector<std::byte>> pack_parameters(const ptx::Function& kernel,
                                                const std::vector<std::uint64_t>& addresses,
                                                std::vector<std::uint32_t>& offsets) {
   if (kernel.parameters.size() != launch.arguments.size()) {
-    return invalid_input("kernel '{}' takes {} arguments, the launch gives {}", kernel.name,
+    return invalid_input("kernel '{}' takes {} arguments, but the launch gives {}", kernel.name,
                          kernel.parameters.size(), launch.arguments.size());
   }
   std::vector<std::byte> packed;
@@ -39,7 +39,7 @@ Result<std::vector<std::byte>> pack_parameters(const ptx::Function& kernel,
     const ptx::Variable& parameter = kernel.parameters[i];
     const std::vector<std::byte> bytes = gpu::pack_argument(launch.arguments[i], addresses);
     if (bytes.size() != parameter.byte_size()) {
-      return invalid_input("argument {} of kernel '{}' has {} bytes, the parameter '{}' has {}",
+      return invalid_input("argument {} of kernel '{}' has {} bytes, but the parameter '{}' has {}",
                            i + 1, kernel.name, bytes.size(), parameter.name, parameter.byte_size());
     }
     packed.resize(run_align(packed.size(), std::max(parameter.alignment(), 1U)));
@@ -198,7 +198,7 @@ Result<bool> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
   if (program->grid_workspace) {
     if (blocks > most_cooperative_blocks) {
       return invalid_input(
-          "kernel '{}' waits for its whole grid: {} blocks, {} are the most that run at once",
+          "kernel '{}' waits for its whole grid of {} blocks, but at most {} can run at once",
           kernel->name, blocks, most_cooperative_blocks);
     }
     resident = std::max(resident, static_cast<std::uint32_t>(blocks));
@@ -271,15 +271,15 @@ Result<Outcome> run_on(const ptx::Module& module, const gpu::Launch& launch, gpu
   outcome.buffers = std::move(memory);
   DEMARC_TRY(outcome.instruction_set, chosen_instruction_set(options));
   if (outcome.buffers.size() != launch.buffers.size()) {
-    return invalid_input("the launch has {} buffers, {} contents were given", launch.buffers.size(),
-                         outcome.buffers.size());
+    return invalid_input("the launch has {} buffers, but {} contents were given",
+                         launch.buffers.size(), outcome.buffers.size());
   }
   std::vector<Region> regions;
   std::deque<std::vector<std::uint8_t>> shadows;
   for (std::size_t i = 0; i < outcome.buffers.size(); ++i) {
     if (outcome.buffers[i].size() != launch.buffers[i].bytes) {
-      return invalid_input("buffer {} has {} bytes, its content {}", i, launch.buffers[i].bytes,
-                           outcome.buffers[i].size());
+      return invalid_input("buffer {} has {} bytes, but its content has {}", i,
+                           launch.buffers[i].bytes, outcome.buffers[i].size());
     }
     Region region;
     region.low = outcome.addresses[i];

@@ -40,7 +40,7 @@ Result<PtxCode> best_ptx(std::span<const Entry> entries, std::uint32_t sm, std::
   for (const Entry& entry : entries) {
     if (entry.kind != EntryKind::ptx || !runs_ptx(sm, entry.target)) continue;
     if (best != nullptr && best->target == entry.target) {
-      return invalid_input("{} and {} are both PTX for {}: which is meant is not known",
+      return invalid_input("{} and {} are both PTX for {}: nobody knows which one is meant",
                            best->where, entry.where, fatbin::name(entry.target));
     }
     if (best == nullptr || best->target < entry.target) best = &entry;
@@ -67,8 +67,8 @@ Result<PtxCode> best_ptx(const Image& image, std::uint32_t sm, std::string_view 
       return best_ptx(whole, sm, name);
     }
     return missing_capability(
-        "{}: was linked from {} fat binaries (nvcc -rdc=true); PTX of such programs would have to "
-        "be linked again, which is not done",
+        "{}: was linked from {} fat binaries (nvcc -rdc=true); Demarc cannot link the PTX of such "
+        "programs again",
         name, image.prelinked.size());
   }
   if (image.kind == ImageKind::cubin) {

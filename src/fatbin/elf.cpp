@@ -68,8 +68,8 @@ Result<void> Elf::take(std::uint64_t offset, std::uint64_t length, std::string_v
 Result<void> Elf::read_sections() {
   if (header_.e_shoff == 0) return {};
   if (header_.e_shentsize != sizeof(Elf64_Shdr)) {
-    return invalid_input("{}: an ELF file whose section headers have {} bytes, {} are right", name_,
-                         header_.e_shentsize, sizeof(Elf64_Shdr));
+    return invalid_input("{}: an ELF file whose section headers have {} bytes; {} would be right",
+                         name_, header_.e_shentsize, sizeof(Elf64_Shdr));
   }
   DEMARC_CHECK(take(header_.e_shoff, sizeof(Elf64_Shdr), "first section header"));
   const Elf64_Shdr first = *field<Elf64_Shdr>(bytes_, header_.e_shoff);
@@ -111,8 +111,8 @@ Result<void> Elf::name_sections(std::uint32_t names) {
 Result<void> Elf::read_segments() {
   if (header_.e_phoff == 0) return {};
   if (header_.e_phentsize != sizeof(Elf64_Phdr)) {
-    return invalid_input("{}: an ELF file whose program headers have {} bytes, {} are right", name_,
-                         header_.e_phentsize, sizeof(Elf64_Phdr));
+    return invalid_input("{}: an ELF file whose program headers have {} bytes; {} would be right",
+                         name_, header_.e_phentsize, sizeof(Elf64_Phdr));
   }
   const std::uint64_t count = header_.e_phnum;
   DEMARC_CHECK(take(header_.e_phoff, count * sizeof(Elf64_Phdr), "program headers"));

@@ -123,7 +123,7 @@ Result<Image> image_in(std::string_view bytes, std::string_view name) {
   if (bytes.empty()) return invalid_input("{}: is empty", name);
   if (begins_with(bytes, wrapper_magic)) {
     return invalid_input(
-        "{}: a wrapper points to a fat binary in its program's memory; in a file is none behind it",
+        "{}: a wrapper points to a fat binary in its program's memory; a file has none behind it",
         name);
   }
   DEMARC_TRY(Image image, whole_image(bytes.substr(0, most_image_bytes), name));

@@ -54,7 +54,7 @@ Result<void> add_of_fat_binary(std::string_view bytes, std::string_view name, Na
   DEMARC_TRY(const std::vector<Entry> entries, read_entries(bytes, name));
   for (const Entry& entry : entries) {
     if (entry.kind != EntryKind::ptx && entry.kind != EntryKind::cubin) {
-      return invalid_input("{}: is {}: whether it has managed variables is not known", entry.where,
+      return invalid_input("{}: is {}: nobody knows whether it has managed variables", entry.where,
                            kind_name(entry));
     }
     DEMARC_TRY(const std::string content, content_of(entry));

@@ -81,12 +81,12 @@ std::vector<std::uint64_t> isolating_masks(std::span<const MaskIsolation> measur
 
 Result<ColorScheme> color_scheme(const Device& device, std::uint32_t colors) {
   if (colors < 2 || colors > 64) {
-    return invalid_input("{} colours: 2 to 64 can be asked for", colors);
+    return invalid_input("{} colours: give 2 to 64", colors);
   }
   colors = std::bit_ceil(colors);
   if (!device.address_map) {
     return missing_capability(
-        "{}: the description has no address map, so its colours are not known; demarc probe memory "
+        "{}: the description has no address map, so the colours are not known; demarc probe memory "
         "-o FILE writes one",
         device.name);
   }
@@ -101,8 +101,8 @@ Result<ColorScheme> color_scheme(const Device& device, std::uint32_t colors) {
     if (masks.size() >= wanted) return ColorScheme{colors, std::move(masks), {}, 0};
   }
   return missing_capability(
-      "{}: {} colours; by its description {} masks keep reads, writes and L2 hits apart, and "
-      "remainders {}",
+      "{}: {} colours are not possible; by its description {} masks keep reads, writes and L2 hits "
+      "apart, and remainders {}",
       device.name, colors, isolating.size(),
       map.remainder_runs.empty() ? "were not found to" : "are not used beside masks");
 }

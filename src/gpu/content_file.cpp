@@ -17,14 +17,14 @@ Result<NpyHeader> fitting_head(const std::string& begin, const std::string& file
   const bool boolean = head.type == "b1" && element == ScalarType::u8;
   if (head.type == numpy_name_of(element) || boolean) return head;
   return invalid_input(
-      "{}: its elements are {} and {} was expected, as the elements are declared {}", file,
+      "{}: its elements are {}, but {} was expected, because the elements are declared {}", file,
       head.type, numpy_name_of(element), name_of(element));
 }
 
 Result<void> check_length(const NpyHeader& head, std::uint64_t file_bytes,
                           const std::string& file) {
   if (file_bytes - head.header_bytes == head.data_bytes) return {};
-  return invalid_input("{}: {} bytes behind its header, whose shape is that of {}", file,
+  return invalid_input("{}: {} bytes follow its header, but its shape needs {}", file,
                        file_bytes - head.header_bytes, head.data_bytes);
 }
 

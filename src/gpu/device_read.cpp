@@ -65,7 +65,7 @@ Result<Cache> read_cache(JsonObject object) {
   DEMARC_TRY(cache.latency_cycles, read_positive(object, "latency_cycles", 0));
   DEMARC_CHECK(object.finish());
   if (cache.sector_bytes == 0 || cache.line_bytes % cache.sector_bytes != 0) {
-    return invalid_input("{}.sector_bytes: a line of {} bytes is not made of sectors of {} bytes",
+    return invalid_input("{}.sector_bytes: a line of {} bytes cannot have sectors of {} bytes",
                          object.where(), cache.line_bytes, cache.sector_bytes);
   }
   if (cache.slices == 0) return invalid_input("{}.slices: at least 1", object.where());

@@ -32,7 +32,7 @@ Result<Device> describe_card(std::string_view card, std::string_view description
     if (device.name == card) return device;
   }
   return missing_capability(
-      "no description of '{}' is built in, so it is not known what keeps its memory apart; demarc "
+      "no description of '{}' is built in, so nobody knows what keeps its memory apart; demarc "
       "probe memory -o FILE writes one",
       card);
 }

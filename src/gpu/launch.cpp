@@ -37,7 +37,7 @@ Result<void> validate_shape(const KernelLaunch& kernel, const std::string& where
         block.x, block.y, block.z, most_block_threads);
   }
   if (kernel.dynamic_shared_bytes > most_shared_bytes) {
-    return invalid_input("{}: {} bytes of dynamic shared memory; a GPU takes at most {} a block",
+    return invalid_input("{}: {} bytes of dynamic shared memory; a GPU takes at most {} per block",
                          where, kernel.dynamic_shared_bytes, most_shared_bytes);
   }
   if (grid.x > most_grid_x || grid.y > most_grid_yz || grid.z > most_grid_yz) {
@@ -127,8 +127,8 @@ Result<void> refuse_fixed_addresses(const Launch& launch) {
   for (const Buffer& buffer : launch.buffers) {
     if (buffer.address == 0) continue;
     return invalid_input(
-        "buffer '{}' has to lie at {:#x}, which no GPU promises: only demarc emulate and demarc "
-        "locality put it there",
+        "buffer '{}' has to lie at {:#x}, and no GPU can promise that: only demarc emulate and "
+        "demarc locality put it there",
         buffer.name, buffer.address);
   }
   return {};

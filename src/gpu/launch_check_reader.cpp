@@ -20,8 +20,8 @@ Result<ExpectedFiles> read_expected(const Json& value, std::span<const Buffer> b
     names += (names.empty() ? "" : ", ") + buffers[i].name;
   }
   if (outputs.empty()) {
-    return invalid_input("{}: no buffer is an output; say \"output\": true of what is compared",
-                         where);
+    return invalid_input(
+        "{}: no buffer is an output; add \"output\": true to the buffers to compare", where);
   }
   ExpectedFiles files;
   if (value.is_string() && outputs.size() == 1) {

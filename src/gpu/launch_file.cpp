@@ -98,7 +98,7 @@ class LaunchReader {
       DEMARC_CHECK(JsonObject::of(*scales, where_ + ".scales"));
       if (!options_.scale.empty()) DEMARC_CHECK(choose_scale(*scales, scaled));
     } else if (!options_.scale.empty()) {
-      return invalid_input("{}: it has no scales, so none named '{}'", where_, options_.scale);
+      return invalid_input("{}: it has no scales, so it has no scale '{}'", where_, options_.scale);
     }
     if (file.has("parameters")) {
       DEMARC_TRY(const Json* parameters, file.any("parameters"));
@@ -151,7 +151,7 @@ class LaunchReader {
       DEMARC_TRY(auto object, JsonObject::of(buffers[i], fmt::format("{}.buffers[{}]", where_, i)));
       DEMARC_TRY(std::string name, object.string("name"));
       if (find_buffer(launch_.buffers, name) != launch_.buffers.size()) {
-        return invalid_input("{}: a second buffer of the name '{}'", object.where(), name);
+        return invalid_input("{}: two buffers have the name '{}'", object.where(), name);
       }
       launch_.buffers.emplace_back().name = std::move(name);
     }
@@ -273,7 +273,7 @@ class LaunchReader {
   static Result<void> check_whole(double value, const std::string& where) {
     constexpr double most = 0x1p62;
     if (value == std::trunc(value) && std::abs(value) <= most) return {};
-    return invalid_input("{}: {} is no whole number of at most 2^62, as the elements are", where,
+    return invalid_input("{}: {} is no whole number of at most 2^62, as the elements need", where,
                          value);
   }
 

@@ -125,8 +125,9 @@ Result<RemainderColoring> RemainderColoring::with_windows(std::vector<Window> wi
   std::vector<bool> taken(modulus, false);
   for (const Window& window : windows) {
     if (window.count == 0 || window.count > modulus || window.first >= modulus) {
-      return invalid_input("a colour of {} remainders from {} on: there are {} of them",
-                           window.count, window.first, modulus);
+      return invalid_input(
+          "a colour of {} remainders from {} on is not possible: there are {} remainders",
+          window.count, window.first, modulus);
     }
     for (std::uint32_t i = 0; i < window.count; ++i) {
       const std::uint32_t remainder = (window.first + i) % modulus;

@@ -26,7 +26,7 @@ Result<RemainderModel> make_remainder_model(RemainderHash hash, const LatencyMat
   const auto kinds = model.kinds.sizes.size();
   if (kinds < least_kinds) {
     return check_failed(
-        "colours: the latencies of a page are of {} kinds, which do not tell remainders apart",
+        "colours: the latencies of a page have {} kinds, which do not tell remainders apart",
         kinds);
   }
   const std::size_t slices = 2 * std::size_t{hash.modulus};

@@ -47,8 +47,8 @@ Result<std::vector<RemainderColoring::Window>> windows_by_side(
     std::span<const std::uint32_t> side_of_remainder, std::uint32_t parts, std::uint32_t paths) {
   if ((parts != 2 && parts != 4) || paths < parts || paths % 2 != 0) {
     return missing_capability(
-        "{} parts of {} paths to memory: remainders divide into 2, or 4 where each L2 side has two "
-        "paths or more",
+        "{} parts of {} paths to memory: remainders divide into 2, or into 4 if each L2 side has "
+        "two paths or more",
         parts, paths);
   }
   const auto modulus = static_cast<std::uint32_t>(side_of_remainder.size());

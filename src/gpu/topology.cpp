@@ -64,7 +64,7 @@ Result<void> Topology::check() const {
   }
   for (std::uint32_t gpc = 0; gpc < gpc_count(); ++gpc) {
     if (tpcs_of_gpc(gpc).empty()) {
-      return invalid_input("tpcs: no TPC belongs to GPC {}, but there is a GPC {}", gpc,
+      return invalid_input("tpcs: no TPC belongs to GPC {}, although there is a GPC {}", gpc,
                            gpc_count() - 1);
     }
   }

@@ -14,7 +14,7 @@ namespace demarc::lease {
 namespace {
 
 tl::unexpected<Error> no_answer(const std::string& why) {
-  return check_failed("demarc serve gave an answer that is none: {}", why);
+  return check_failed("the answer of demarc serve cannot be understood: {}", why);
 }
 
 // What the server says, and not an error of the answer's form.
@@ -23,7 +23,7 @@ Result<Answer> read_answer(const Packet& packet, std::size_t files) {
   Result<Answer> answer = parse_answer<Answer>(packet.text);
   if (answer && packet.files.size() != files) {
     return no_answer(
-        fmt::format("{} descriptors came, {} were expected", packet.files.size(), files));
+        fmt::format("{} descriptors came, but {} were expected", packet.files.size(), files));
   }
   return answer;
 }
@@ -73,7 +73,7 @@ Result<Packet> LeaseClient::receive() const {
 
 Result<Packet> LeaseClient::ask(const Request& request) const {
   DEMARC_TRY(const bool sent, socket_.send(to_text(request)));
-  if (!sent) return missing_capability("demarc serve takes no question now");
+  if (!sent) return missing_capability("demarc serve takes no questions now");
   return receive();
 }
 
@@ -109,9 +109,10 @@ Result<std::vector<OwnedFile>> LeaseClient::pages(std::uint64_t first, std::uint
   DEMARC_TRY(Packet packet, ask(wanted));
   DEMARC_TRY(const PageBatch batch, parse_answer<PageBatch>(packet.text));
   if (batch != PageBatch{wanted.first, wanted.count} || packet.files.size() != batch.count) {
-    return no_answer(fmt::format(
-        "pages from {} on, {} of them, came with {} descriptors; {} from {} on were expected",
-        batch.first, batch.count, packet.files.size(), wanted.count, wanted.first));
+    return no_answer(
+        fmt::format("an answer has pages from {} on, {} of them, with {} descriptors; {} from {} "
+                    "on were expected",
+                    batch.first, batch.count, packet.files.size(), wanted.count, wanted.first));
   }
   return std::move(packet.files);
 }

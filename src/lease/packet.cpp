@@ -61,8 +61,9 @@ Result<PacketSocket> PacketSocket::connect(const std::string& path) {
   DEMARC_TRY(OwnedFile file, new_socket(0));
   while (::connect(file.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     if (errno == EINTR) continue;
-    return missing_capability("socket '{}': {}: demarc serve does not run there, or not for you",
-                              path, std::strerror(errno));
+    return missing_capability(
+        "socket '{}': {}: demarc serve does not run there, or you may not use it", path,
+        std::strerror(errno));
   }
   return PacketSocket(std::move(file));
 }
@@ -92,7 +93,8 @@ Result<Peer> PacketSocket::peer() const {
 Result<bool> PacketSocket::send(std::string_view text, std::span<const int> files) const {
   if (text.empty() || text.size() > packet_bytes || files.size() > packet_files) {
     return invalid_input(
-        "a packet of {} bytes with {} files: 1 to {} bytes and {} files at most fit one",
+        "a packet of {} bytes with {} files is not possible: it has 1 to {} bytes and at most {} "
+        "files",
         text.size(), files.size(), packet_bytes, packet_files);
   }
   iovec data{const_cast<char*>(text.data()), text.size()};
@@ -137,13 +139,13 @@ Result<PacketSocket::Received> PacketSocket::receive() const {
   }
   packet.files = files_of(message);
   if ((message.msg_flags & MSG_TRUNC) != 0) {
-    return invalid_input("a packet of more than {} bytes came", packet_bytes);
+    return invalid_input("a packet with more than {} bytes came", packet_bytes);
   }
   // Also when this process may have no more descriptors open.
   if ((message.msg_flags & MSG_CTRUNC) != 0 || packet.files.size() > packet_files) {
     return missing_capability(
-        "not all descriptors of a packet could be taken: it has more than {}, or this process has "
-        "as many open as it may (ulimit -n)",
+        "this process could not take all descriptors of a packet: the packet has more than {}, or "
+        "too many files are open here (ulimit -n)",
         packet_files);
   }
   if (bytes == 0) return Received{std::nullopt, true};
@@ -166,7 +168,7 @@ Result<PacketListener> PacketListener::listen(const std::string& path, std::opti
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0) {
     if (!S_ISSOCK(status.st_mode)) {
-      return invalid_input("socket '{}': something else than a socket has this name", path);
+      return invalid_input("socket '{}': there is a file of this name that is no socket", path);
     }
     ::unlink(path.c_str());
   }
@@ -180,7 +182,7 @@ Result<PacketListener> PacketListener::listen(const std::string& path, std::opti
   PacketListener listener(path, std::move(lock), std::move(file));
   if (group && (::lchown(path.c_str(), static_cast<uid_t>(-1), *group) != 0 ||
                 ::chmod(path.c_str(), 0660) != 0)) {
-    return invalid_input("socket '{}': cannot be given to group {}: {}", path, *group,
+    return invalid_input("socket '{}': it cannot be given to group {}: {}", path, *group,
                          std::strerror(errno));
   }
   if (::listen(listener.file(), waiting_connections) != 0) {

@@ -49,12 +49,11 @@ std::string worst_coalescing(const AccessRuns& runs) {
   if (worst == runs.accesses.size()) return {};
   const Access& access = runs.accesses[worst];
   std::string text =
-      fmt::format("{} coalesces worst: {:.1f} sectors a request where {:.1f} would do. ",
+      fmt::format("{} coalesces worst: {:.1f} sectors per request where {:.1f} would do. ",
                   place_of(access), access.sectors_per_request, least_sectors(access));
   if (access.access_class == AccessClass::data_dependent)
     return text +
-           "What it touches depends on data: sort or group the indices, or gather "
-           "through shared "
+           "Its addresses depend on data: sort or group the indices, or gather through shared "
            "memory.";
   const std::int64_t stride = lane_stride(runs, worst);
   if (stride != 0 && std::abs(stride) <= access.bytes)
@@ -64,7 +63,7 @@ std::string worst_coalescing(const AccessRuns& runs) {
   if (stride != 0) text += fmt::format("Neighbouring lanes are {} bytes apart. ", stride);
   return text +
          "Let neighbouring lanes touch neighbouring elements (another index on tid.x, the array "
-         "transposed, one array for each member), or go through a tile in shared memory.";
+         "transposed, one array for each member), or use a tile in shared memory.";
 }
 
 std::string most_shared(const Analysis& analysis) {
@@ -75,15 +74,16 @@ std::string most_shared(const Analysis& analysis) {
   const auto access =
       std::find_if(analysis.all.accesses.begin(), analysis.all.accesses.end(),
                    [&](const Access& one) { return one.kind == analysis.kind && before-- == 0; });
-  std::string text = fmt::format("{} is shared most: {:.2f} blocks touch each of its places. ",
-                                 place_of(*access), *most);
+  std::string text =
+      fmt::format("{} is shared most: on average {:.2f} blocks touch each of its places. ",
+                  place_of(*access), *most);
   switch (analysis.kind) {
     case AccessKind::load:
       return text +
              "Larger tiles, or more work for each block, fetch them less often; blocks that share "
              "should run side by side.";
     case AccessKind::store:
-      return text + "What the last of them writes stays: each place should have one writer.";
+      return text + "Only the last write stays: each place should have one writer.";
     case AccessKind::atomic:
       return text + "Combine within the block first, and send one atomic for each block.";
   }

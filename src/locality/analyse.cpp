@@ -103,7 +103,7 @@ Result<Symbolic> follow_kernel(const ptx::Module& module, const gpu::Launch& lau
                                const Progress& progress) {
   DEMARC_TRY(const ptx::Function* function, kernel_function(module, kernel.kernel));
   if (kernel.block.count() > 1024)
-    return invalid_input("kernel '{}': {} threads per block, at most 1024 are possible",
+    return invalid_input("kernel '{}': {} threads per block; at most 1024 are possible",
                          kernel.kernel, kernel.block.count());
   if (function->directive("blocksareclusters") != nullptr) {
     return invalid_input(
@@ -113,7 +113,7 @@ Result<Symbolic> follow_kernel(const ptx::Module& module, const gpu::Launch& lau
   }
   if (!effort.beginning) DEMARC_CHECK(check_size(kernel));
   if (kernel.arguments.size() != function->parameters.size())
-    return invalid_input("kernel '{}' takes {} arguments, the launch gives {}", kernel.kernel,
+    return invalid_input("kernel '{}' takes {} arguments, but the launch gives {}", kernel.kernel,
                          function->parameters.size(), kernel.arguments.size());
   const std::vector<std::uint64_t> addresses = gpu::default_addresses(launch);
   LeafValues leaves;
@@ -216,7 +216,7 @@ Error no_closed_form(const ptx::Module& module, const std::string& kernel, const
   constexpr const char* way_out = "leave out --method symbolic to have the kernel emulated";
   if (const Access* open = open_access(symbolic, kind); open != nullptr)
     return {ErrorKind::invalid_input,
-            fmt::format("{}: depends on loaded data, there is no closed form; {}",
+            fmt::format("{}: it depends on loaded data and has no closed form; {}",
                         named(module, *open), way_out)};
   if (!symbolic.not_followed.empty())
     return {ErrorKind::invalid_input,
@@ -264,7 +264,7 @@ Result<Gathered> gather_runs(const ptx::Module& module, const gpu::Launch& launc
   Collected& collected = result.collected;
   result.kernel_launch = candidates.front();
   for (const std::string& instruction : symbolic.prefetches)
-    collected.notes.push_back("a prefetch, counted nowhere: " + instruction);
+    collected.notes.push_back("a prefetch, which is not counted: " + instruction);
   const std::vector<bool>& closed = symbolic.form.closed;
   const bool all_listed_closed =
       !symbolic.calls_functions && open_access(symbolic, std::nullopt) == nullptr;

@@ -41,7 +41,7 @@ class RunCollector final : public emulate::TraceSink {
       const std::size_t i = known_[a].index;
       if (i >= header.instructions.size() || header.instructions[i].function != header.kernel ||
           header.instructions[i].line != known_[a].line)
-        return check_failed("kernel '{}': line {} is not where its trace has it", header.kernel,
+        return check_failed("kernel '{}': line {} does not match its trace", header.kernel,
                             known_[a].line);
       access_of_[i] = static_cast<std::uint16_t>(a);
     }

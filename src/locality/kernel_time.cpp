@@ -1,4 +1,4 @@
-// Reckons how long a kernel takes on a part of a card.
+// Computes how long a kernel takes on a part of a card.
 #include "kernel_time.hpp"
 
 #include <algorithm>

@@ -25,7 +25,7 @@ class LoadsUnderWay {
     last_ = &load;
     hold(instruction);
   }
-  // What is reckoned from them waits as they do.
+  // Values computed from them wait as they do.
   void pass_on(const ptx::Instruction& instruction) {
     if (feed(instruction)) return hold(instruction);
     ptx::for_each_written(body_, instruction, [&](std::uint32_t reg) { awaited_.erase(reg); });

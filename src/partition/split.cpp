@@ -72,7 +72,7 @@ std::vector<TpcSet> whole_gpcs(std::vector<Order> gpcs, std::uint32_t parts) {
 // Half of the parts on either L2 side, whole GPCs within it.
 Result<std::vector<TpcSet>> one_side_each(const gpu::Topology& topology, std::uint32_t parts) {
   if (parts % 2 != 0) {
-    return invalid_input("{} parts cannot be side-aligned: an even number can", parts);
+    return invalid_input("{} parts cannot be side-aligned: their number must be even", parts);
   }
   std::vector<TpcSet> sets;
   for (std::uint32_t side = 0; side < 2; ++side) {
@@ -130,14 +130,14 @@ Result<std::vector<Partition>> split(const gpu::Topology& topology, std::uint32_
                                      SplitStrategy strategy, std::uint32_t colors) {
   const std::uint32_t tpcs = topology.tpc_count();
   if (tpcs > TpcSet::capacity) {
-    return invalid_input("the GPU has {} TPCs, masks hold {}", tpcs, TpcSet::capacity);
+    return invalid_input("the GPU has {} TPCs, but masks have room for {}", tpcs, TpcSet::capacity);
   }
   if (parts == 0 || parts > tpcs) {
     return invalid_input("a GPU of {} TPCs cannot be split into {} parts; give 1 to {}", tpcs,
                          parts, tpcs);
   }
   if (colors % parts != 0 || colors > 64) {
-    return invalid_input("{} colours cannot be shared out equally to {} parts", colors, parts);
+    return invalid_input("{} colours cannot be divided equally among {} parts", colors, parts);
   }
   std::vector<TpcSet> sets;
   switch (strategy) {

@@ -34,7 +34,8 @@ Result<Allocation> Plugin::allocate(const std::string& tenant) const {
   DEMARC_TRY(const auto places, serve::find_places(options_.places));
   DEMARC_TRY(const auto status, ask(places.socket));
   if (usable(status, tenant) == nullptr) {
-    return missing_capability("the server has no tenant '{}' now, or it was revoked", tenant);
+    return missing_capability("the server has no tenant '{}' now, or the tenant was revoked",
+                              tenant);
   }
   return Allocation{serve::container_edits(places, tenant), options_.cdi_devices};
 }

@@ -56,11 +56,11 @@ int run_words(int argc, char** argv) {
   app.add_option("--program", options.plugin.places.program,
                  "path of demarc that containers get (default: beside this one)");
   app.add_option("--preload", options.plugin.places.preload,
-                 "path of libdemarc_preload.so that they get");
+                 "path of libdemarc_preload.so that containers get");
   app.add_option("--cdi", options.plugin.cdi_devices,
-                 "a CDI device that they get too, such as nvidia.com/gpu=0; may be repeated")
+                 "a CDI device that containers also get, such as nvidia.com/gpu=0; may be repeated")
       ->allow_extra_args(false);
-  app.add_option("--every", options.every, "seconds from one look at server and kubelet to another")
+  app.add_option("--every", options.every, "seconds between two looks at server and kubelet")
       ->check(CLI::Range(0.01, 3600.0))
       ->capture_default_str();
   app.footer(

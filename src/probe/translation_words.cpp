@@ -19,7 +19,7 @@ std::string level_text(const TlbLevel& level, std::uint64_t page_bytes) {
 void say_levels(const PlaceFinding& place, std::vector<std::string>& verdict) {
   const auto& levels = place.levels.levels;
   if (levels.empty()) {
-    verdict.push_back(fmt::format("{}: no TLB was felt in {}: the latency stays at {:.0f} cycles",
+    verdict.push_back(fmt::format("{}: no TLB shows in {}: the latency stays at {:.0f} cycles",
                                   mapping_text(place.mapping), size_text(place.bytes),
                                   place.levels.steps.base_cycles));
     return;
@@ -65,12 +65,13 @@ void say_caching(const PlaceFinding& place, std::vector<std::string>& verdict) {
   if (!place.caching || place.mapping.place == MemoryPlace::local) return;
   const CachingFinding& caching = *place.caching;
   const std::string_view name = name_of(place.mapping.place);
-  verdict.push_back(!caching.kept_in_own_l2
-                        ? fmt::format("whether lines of {} memory are kept in the card's own "
-                                      "L2 could not be told: {}",
-                                      name, caching.reason)
-                        : fmt::format("lines of {} memory are {}kept in the card's own L2: {}",
-                                      name, *caching.kept_in_own_l2 ? "" : "not ", caching.reason));
+  verdict.push_back(
+      !caching.kept_in_own_l2
+          ? fmt::format(
+                "timing does not tell whether the card's own L2 keeps lines of {} memory: {}", name,
+                caching.reason)
+          : fmt::format("lines of {} memory are {}kept in the card's own L2: {}", name,
+                        *caching.kept_in_own_l2 ? "" : "not ", caching.reason));
 }
 
 void say_rates(const PlaceFinding& place, std::vector<std::string>& verdict) {
@@ -109,8 +110,8 @@ void say_atomics(const PlaceFinding& place, std::vector<std::string>& verdict) {
                            rate.traffic.kind == Traffic::Kind::word ? "one word" : "random words");
   }
   verdict.push_back(
-      fmt::format("{} memory: atomic additions {}; one that waits for the one before it takes "
-                  "{:.0f} cycles",
+      fmt::format("{} memory: atomic additions {}; an addition that waits for the one before it "
+                  "takes {:.0f} cycles",
                   name, atomics, place.caching->atomic_cycles.value_or(0)));
 }
 
@@ -161,8 +162,8 @@ std::vector<std::string> verdict_of(const TranslationReport& report) {
     say_atomics(place, verdict);
   }
   verdict.emplace_back(
-      "a miss of the last level is a page walk, or a hit in a level that reaches beyond the memory "
-      "measured: time alone does not tell which");
+      "a miss of the last level is a page walk, or a hit in a level that reaches beyond the "
+      "measured memory: time alone does not tell which");
   return verdict;
 }
 

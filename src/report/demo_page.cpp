@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "demarc/base/json.hpp"
 #include "demarc/report/isolate_page.hpp"
 
 namespace demarc::report {
@@ -193,6 +194,21 @@ void add_study(Page& page, const LocalityStudy& study) {
   page.end_section();
 }
 
+// Both studies whole: the documents of demarc isolate and of demarc locality.
+std::string json_of(const DemoOptions& options, const study::StudyResult& isolate,
+                    const std::vector<LocalityStudy>& studies) {
+  Json locality = Json::array();
+  for (const LocalityStudy& study : studies) {
+    Json one = own_json(locality_json(study, false));
+    one["workload"] = study.name;
+    locality.push_back(std::move(one));
+  }
+  const Json json = {{"schema", "demarc.demo/1"},
+                     {"isolate", own_json(study::study_json(isolate, options.command))},
+                     {"locality", std::move(locality)}};
+  return json_text(json, 2) + "\n";
+}
+
 }  // namespace
 
 std::span<const PaperRow> paper_rows() {
@@ -246,8 +262,10 @@ Demo demo_of(const DemoOptions& options, const study::StudyResult& isolate,
   context.seed +=
       fmt::format(" (order of the runs), {} (contents of buffers)", studies.front().seed);
   page.context(context);
-  return Demo{page.html(), study::study_text(isolate) + "\n" + plain_text(launch_table(studies)) +
-                               "\n" + plain_text(index_table(studies))};
+  return Demo{page.html(),
+              study::study_text(isolate) + "\n" + plain_text(launch_table(studies)) + "\n" +
+                  plain_text(index_table(studies)),
+              json_of(options, isolate, studies)};
 }
 
 }  // namespace demarc::report

@@ -119,8 +119,9 @@ Result<std::uint32_t> parts_of(const toml::table& tenants, const std::string& so
                parse_color_part(colors->as_string()->get(), table.place("colors")));
     parts = std::lcm(parts, part.of);
     if (parts > most_parts) {
-      return invalid_input("{}: colors: the parts of all tenants need {} colours; {} are the most",
-                           table.place("colors"), parts, most_parts);
+      return invalid_input(
+          "{}: colors: the parts of all tenants need {} colours; at most {} are possible",
+          table.place("colors"), parts, most_parts);
     }
   }
   return parts;
@@ -206,7 +207,7 @@ Result<TenantConfig> read_tenant(const std::string& name, const toml::table& nod
   tenant.colors_place = table.place("colors");
   const toml::node* colors = table.take("colors");
   if (colors == nullptr) {
-    return invalid_input("{}: tenant '{}' has no colors: its memory would be everybody's",
+    return invalid_input("{}: tenant '{}' has no colors: its memory would belong to everybody",
                          tenant.place, name);
   }
   DEMARC_TRY(tenant.colors, read_colors(*colors, config.colors, tenant.colors_place));
@@ -251,8 +252,9 @@ Result<Config> read_all(const toml::table& root, const std::string& source) {
   DEMARC_TRY(const auto description, table.string("description"));
   config.description = description.value_or("");
   if (table.has("memory") && table.has("reserve")) {
-    return invalid_input("{}: reserve: memory says already how much is taken: leave one out",
-                         table.place("reserve"));
+    return invalid_input(
+        "{}: reserve: memory already says how much the server takes: leave one out",
+        table.place("reserve"));
   }
   DEMARC_TRY(config.memory, table.bytes("memory"));
   DEMARC_TRY(const auto reserve, table.bytes("reserve"));

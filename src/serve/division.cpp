@@ -43,8 +43,8 @@ Result<OwnedFile> lock_start(std::uint32_t card) {
   const std::string path = fmt::format("{}/demarc-cuda{}.start", lease::runtime_folder(), card);
   OwnedFile lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (lock.get() < 0) {
-    return invalid_input("'{}': {}; XDG_RUNTIME_DIR names the folder, which has to be yours", path,
-                         std::strerror(errno));
+    return invalid_input("'{}': {}; XDG_RUNTIME_DIR names the folder, which must belong to you",
+                         path, std::strerror(errno));
   }
   while (::flock(lock.get(), LOCK_EX) != 0) {
     if (errno != EINTR) return missing_capability("'{}': {}", path, std::strerror(errno));
@@ -101,7 +101,7 @@ Result<OwnedFile> start_daemon(const std::vector<std::string>& command, const st
   write_end = OwnedFile();
   pid_t daemon = -1;
   if (::read(read_end.get(), &daemon, sizeof daemon) != sizeof daemon || daemon < 0) {
-    return missing_capability("{} cannot be started: no more processes", command[0]);
+    return missing_capability("{} cannot be started: there are too many processes", command[0]);
   }
   return OwnedFile(static_cast<int>(::syscall(SYS_pidfd_open, daemon, 0)));
 }
@@ -163,7 +163,7 @@ Result<JoinedDivision> join_division(const DivisionPlan& plan) {
   if (auto found = lease::PacketSocket::connect(socket)) {
     if (!plan.memory.empty() || !plan.description.empty()) {
       plan.tell(fmt::format(
-          "a server divides cuda:{} into {} parts already, and its memory stays as it is",
+          "a server already divides cuda:{} into {} parts, and its memory cannot be changed",
           plan.card, plan.part.of));
     }
     return JoinedDivision{socket, tenant, std::move(*found)};

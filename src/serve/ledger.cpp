@@ -26,11 +26,12 @@ std::uint64_t end_of_holdings(const Book::Tenant& tenant) {
 Result<void> check_terms(const Terms& terms) {
   if (terms.tpcs.empty()) return invalid_input("tenant '{}' has no TPCs", terms.name);
   if (terms.colors == 0) {
-    return invalid_input("tenant '{}' has no colours: its memory would be everybody's", terms.name);
+    return invalid_input("tenant '{}' has no colours: its memory would belong to everybody",
+                         terms.name);
   }
   if (terms.bytes > terms.share_bytes) {
-    return invalid_input("tenant '{}': {} bytes were asked for, its colours hold {}", terms.name,
-                         terms.bytes, terms.share_bytes);
+    return invalid_input("tenant '{}': {} bytes were asked for, but its colours hold {}",
+                         terms.name, terms.bytes, terms.share_bytes);
   }
   if (whole_steps(terms.bytes) == 0) {
     return invalid_input("tenant '{}': {} bytes; at least {} were expected", terms.name,
@@ -42,15 +43,15 @@ Result<void> check_terms(const Terms& terms) {
 // What a tenant that is used keeps.
 Result<void> check_kept(const Book::Tenant& now, const Terms& terms) {
   if (now.terms.colors != terms.colors || now.terms.share_bytes != terms.share_bytes) {
-    return invalid_input("tenant '{}' is used: its colours stay", terms.name);
+    return invalid_input("tenant '{}' is in use: its colours stay", terms.name);
   }
   if (now.terms.sync_domain != terms.sync_domain) {
-    return invalid_input("tenant '{}' is used: its memory synchronisation domain stays",
+    return invalid_input("tenant '{}' is in use: its memory synchronisation domain stays",
                          terms.name);
   }
   if (end_of_holdings(now) > terms.bytes) {
-    return invalid_input("tenant '{}' is used up to byte {}: {} bytes are too few", terms.name,
-                         end_of_holdings(now), terms.bytes);
+    return invalid_input("tenant '{}' uses its memory up to byte {}: {} bytes are too few",
+                         terms.name, end_of_holdings(now), terms.bytes);
   }
   return {};
 }
@@ -140,7 +141,7 @@ Result<void> Ledger::replace(const std::vector<Terms>& terms) {
   }
   for (const auto& [name, tenant] : book_.tenants) {
     if (!next.tenants.contains(name) && busy(name)) {
-      return invalid_input("tenant '{}' is used: it stays", name);
+      return invalid_input("tenant '{}' is in use: it stays", name);
     }
   }
   if (auto sound = prove(next); !sound) return invalid_input("{}", sound.error().message);
@@ -151,7 +152,7 @@ Result<void> Ledger::replace(const std::vector<Terms>& terms) {
 Result<LeaseId> Ledger::open(const std::string& name) {
   DEMARC_TRY(const Book::Tenant* found, known_tenant(name));
   if (found->revoked) {
-    return missing_capability("tenant '{}' was revoked: its processes have to end first", name);
+    return missing_capability("tenant '{}' was revoked: its processes must end first", name);
   }
   const LeaseId id = ++last_id_;
   book_.leases[id] = {name, true};
@@ -169,8 +170,8 @@ Result<ProcessId> Ledger::attach(LeaseId lease) {
     return missing_capability("tenant '{}' was revoked", name);
   }
   if (processes_of(name) >= most_processes) {
-    return missing_capability("tenant '{}' has {} processes; more are not attached", name,
-                              most_processes);
+    return missing_capability("tenant '{}' already has {} processes, the largest possible number",
+                              name, most_processes);
   }
   const ProcessId id = ++last_id_;
   book_.processes[id] = {lease};
@@ -212,8 +213,8 @@ Result<lease::Extent> Ledger::take(ProcessId process, std::uint64_t bytes) {
   const std::uint64_t whole = may_fit ? whole_steps(bytes + extent_step - 1) : 0;
   const FreeRun run = find_run(tenant, whole);
   if (!may_fit || !run.first) {
-    return missing_capability("{} bytes for tenant '{}': the longest run that is free has {} of {}",
-                              bytes, terms.name, run.longest, terms.bytes);
+    return missing_capability("{} bytes for tenant '{}': the longest free run has {} of {}", bytes,
+                              terms.name, run.longest, terms.bytes);
   }
   tenant.holdings[*run.first] = {whole, process, Holding::State::given};
   return lease::Extent{*run.first, whole};

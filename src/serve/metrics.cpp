@@ -9,7 +9,8 @@ namespace demarc::serve {
 namespace {
 
 tl::unexpected<Error> no_library() {
-  return missing_capability("this build has no metrics: its libraries exist as shared ones alone");
+  return missing_capability(
+      "this build has no metrics, because their libraries exist only as shared libraries");
 }
 
 }  // namespace
@@ -178,9 +179,7 @@ Result<std::unique_ptr<StatusPages>> StatusPages::start(std::uint16_t port,
   state->context = mg_start(&none, nullptr, options);
   if (state->context == nullptr) {
     return missing_capability(
-        "metrics: port {} of 127.0.0.1 cannot be listened at: it is taken, "
-        "or not yours",
-        port);
+        "metrics: cannot listen at port {} of 127.0.0.1: it is taken, or you may not use it", port);
   }
   mg_set_request_handler(state->context, "/metrics$", handle, &state->metrics);
   mg_set_request_handler(state->context, "/$", handle, &state->page);

@@ -28,7 +28,7 @@ Result<void> start_daemon(const std::string& folder, const std::string& card) {
   options.set.emplace_back("CUDA_VISIBLE_DEVICES", card);
   const auto ended = run_process({mps_control, "-d"}, options, patience_seconds);
   if (!ended) {
-    return missing_capability("mps: '{} -d' does not start: {}; it comes with the NVIDIA driver",
+    return missing_capability("mps: '{} -d' does not start: {}; the NVIDIA driver brings it",
                               mps_control, ended.error().message);
   }
   if (ended->exit_code == 0) return {};

@@ -21,8 +21,9 @@ Result<void> audit(cuda::ColoredPool& pool, std::size_t share, std::uint64_t col
   DEMARC_TRY(const cuda::ColoredBuffer buffer, pool.allocate(share, bytes));
   DEMARC_TRY(const cuda::ColorAudit found, buffer.audit());
   if (found.holds()) return {};
-  return check_failed("colours {:#x}: by timing {} of {} chunks are of others, {} in doubt", colors,
-                      found.outside, found.chunks(), found.unclear);
+  return check_failed(
+      "colours {:#x}: by timing {} of {} chunks belong to other colours, and {} are in doubt",
+      colors, found.outside, found.chunks(), found.unclear);
 }
 
 // How much of the card's memory the arena gets.
@@ -30,11 +31,11 @@ Result<std::uint64_t> arena_bytes(const Config& config, const cuda::Gpu& gpu) {
   DEMARC_TRY(const std::uint64_t free, gpu.free_bytes());
   if (config.memory) {
     if (*config.memory <= free) return *config.memory;
-    return missing_capability("memory: {} bytes were asked for, {} are free on {}", *config.memory,
-                              free, gpu.name());
+    return missing_capability("memory: {} bytes were asked for, but {} are free on {}",
+                              *config.memory, free, gpu.name());
   }
   if (config.reserve < free) return free - config.reserve;
-  return missing_capability("reserve: {} bytes are to be left, {} are free on {}", config.reserve,
+  return missing_capability("reserve: {} bytes must be left, but {} are free on {}", config.reserve,
                             free, gpu.name());
 }
 
@@ -134,8 +135,8 @@ Result<lease::Share> PoolCard::share(std::uint64_t colors) const {
   const auto found = shares_.find(colors);
   if (found != shares_.end()) return found->second.share;
   return invalid_input(
-      "colours {:#x}: the memory was not divided so when the server started: "
-      "start it anew",
+      "colours {:#x}: the memory was not divided in this way when the server started: restart the "
+      "server",
       colors);
 }
 

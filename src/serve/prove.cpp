@@ -23,7 +23,8 @@ Result<void> prove_owner(const Book& book, const std::string& tenant, std::uint6
                          const Holding& holding) {
   if (holding.state != Holding::State::given) {
     if (holding.process == 0) return {};
-    return check_failed("tenant '{}': the bytes at {} are a process's and nobody's", tenant, first);
+    return check_failed("tenant '{}': the bytes at {} belong to a process and to nobody", tenant,
+                        first);
   }
   const auto process = book.processes.find(holding.process);
   if (process == book.processes.end()) {

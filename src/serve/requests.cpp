@@ -93,7 +93,7 @@ Result<lease::Lease> Server::lease_of(const std::string& tenant) const {
 
 Result<void> Server::carry_out(Connection& connection, const lease::OpenRequest& request) {
   if (connection.lease || connection.process) {
-    return invalid_input("this connection has a lease already; one connection has one");
+    return invalid_input("this connection has a lease already; it can have only one");
   }
   LeaseFacts facts;
   DEMARC_TRY(facts.token, new_token());
@@ -125,13 +125,13 @@ Result<void> Server::carry_out(Connection& connection, const lease::OpenRequest&
 
 Result<void> Server::carry_out(Connection& connection, const lease::AttachRequest& request) {
   if (connection.lease || connection.process) {
-    return invalid_input("this connection has a lease already; one connection has one");
+    return invalid_input("this connection has a lease already; it can have only one");
   }
   const auto found = std::find_if(leases_.begin(), leases_.end(), [&](const auto& entry) {
     return entry.second.token == request.token;
   });
   if (found == leases_.end()) {
-    return invalid_input("no lease has this token: it has ended, or was never given");
+    return invalid_input("no lease has this token: the lease has ended, or never existed");
   }
   const std::string tenant = ledger_.book().leases.at(found->first).tenant;
   DEMARC_TRY(lease::Lease lease, lease_of(tenant));
@@ -228,8 +228,7 @@ Result<void> Server::carry_out(Connection& connection, const lease::MoveRequest&
     if (ledger_.book().leases.at(id).tenant != request.tenant) continue;
     if (!facts.block) {
       return missing_capability(
-          "a program of tenant '{}' cannot be moved: nothing of it was told "
-          "to the server",
+          "a program of tenant '{}' cannot be moved: the server knows nothing about it",
           request.tenant);
     }
     if (facts.block->block().counters.graphs != 0) {
@@ -294,7 +293,7 @@ Result<std::vector<std::string>> Server::reload(const std::vector<Terms>& tenant
   }
   ledger_ = std::move(changed);
   for (std::string& line : stays) {
-    line = fmt::format("tenant '{}' is used and stays as it is", line);
+    line = fmt::format("tenant '{}' is in use and stays as it is", line);
   }
   return stays;
 }

@@ -103,12 +103,13 @@ void Server::accept_all() {
       continue;
     }
     if (!may_ask(options_, *peer)) {
-      refuse(invalid_input("user {} may have no leases of this server", peer->user).value());
+      refuse(invalid_input("user {} may not have leases of this server", peer->user).value());
       continue;
     }
     if (connections_.size() >= most_connections) {
       refuse(
-          missing_capability("this server has {} connections; more are not taken", most_connections)
+          missing_capability("this server already has {} connections, the largest possible number",
+                             most_connections)
               .value());
       continue;
     }
@@ -222,8 +223,8 @@ void Server::end_processes(const std::string& tenant) {
   if (processes.empty()) return;
   if (const auto ended = options_.end_work(processes); !ended) {
     options_.tell(
-        fmt::format("tenant '{}': its processes are killed while they have work on the "
-                    "card, and others' may fail: {}",
+        fmt::format("tenant '{}': its processes are killed while they have work on the card, and "
+                    "the work of others may fail: {}",
                     tenant, ended.error().message));
   }
   for (const int file : files) send(file, SIGKILL);

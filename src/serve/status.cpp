@@ -110,11 +110,11 @@ Result<void> check_free(const lease::ServerStatus& status, const std::string& te
     names.push_back(one.name);
     if (one.name != tenant) continue;
     if (one.leases == 0 && one.processes.empty()) return {};
-    return check_failed("tenant '{}' is used{}: leases: {}, processes: {}", tenant,
+    return check_failed("tenant '{}' is in use{}: leases: {}, processes: {}", tenant,
                         one.revoked ? " and was revoked" : "", one.leases,
                         one.processes.empty() ? "none yet" : joined(one.processes, ", "));
   }
-  return invalid_input("there is no tenant '{}'; there are: {}", tenant, joined(names, ", "));
+  return invalid_input("there is no tenant '{}'; the tenants are: {}", tenant, joined(names, ", "));
 }
 
 std::string status_to_html(const lease::ServerStatus& status) {

@@ -36,7 +36,7 @@ Result<TpcSet> take_free(const gpu::Topology& topology, const TpcSet& taken, std
     have += static_cast<std::uint32_t>(topology.tpcs[tpc].sms.size());
   }
   if (have >= sms && sms != 0) return set;
-  return invalid_input("{}: tenant '{}': {} SMs were asked for, {} of {} are free",
+  return invalid_input("{}: tenant '{}': {} SMs were asked for, but {} of {} are free",
                        tenant.choice_place, tenant.name, sms, have, topology.sm_count());
 }
 
@@ -77,7 +77,7 @@ Result<std::vector<TpcSet>> all_tpcs(const Config& config, const gpu::Topology& 
       for (std::size_t other = 0; other < sets.size(); ++other) {
         const TpcSet both = other == i ? TpcSet{} : sets[other] & sets[i];
         if (both.empty()) continue;
-        return invalid_input("{}: tenant '{}': the TPCs {} belong to tenant '{}' too",
+        return invalid_input("{}: tenant '{}': the TPCs {} also belong to tenant '{}'",
                              tenant.choice_place, tenant.name, to_string(both),
                              config.tenants[other].name);
       }
@@ -92,7 +92,7 @@ Result<void> check_colors(const Config& config) {
     for (std::size_t before = 0; before < i; ++before) {
       const std::uint64_t both = config.tenants[i].colors & config.tenants[before].colors;
       if (both == 0) continue;
-      return invalid_input("{}: tenant '{}': the colours {:#x} belong to tenant '{}' too",
+      return invalid_input("{}: tenant '{}': the colours {:#x} also belong to tenant '{}'",
                            config.tenants[i].colors_place, config.tenants[i].name, both,
                            config.tenants[before].name);
     }
@@ -113,7 +113,7 @@ Result<std::vector<std::optional<std::uint32_t>>> all_domains(const Config& conf
                            tenant.name, count - 1);
     }
     if (!taken.insert(*tenant.sync_domain).second && *tenant.sync_domain != 0) {
-      return invalid_input("{}: tenant '{}': the domain {} is another tenant's too",
+      return invalid_input("{}: tenant '{}': the domain {} also belongs to another tenant",
                            tenant.domain_place, tenant.name, *tenant.sync_domain);
     }
   }
@@ -148,7 +148,7 @@ Result<std::vector<Terms>> terms_of(const Config& config, const CardNumbers& car
     }
     const std::uint64_t bytes = tenant.bytes.value_or(*share);
     if (bytes > *share) {
-      return invalid_input("{}: tenant '{}': {} bytes were asked for, its colours hold {}",
+      return invalid_input("{}: tenant '{}': {} bytes were asked for, but its colours hold {}",
                            tenant.bytes_place, tenant.name, bytes, *share);
     }
     all.push_back({tenant.name, tpcs[i], tenant.colors, domains[i], *share, bytes});

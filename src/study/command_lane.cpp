@@ -21,7 +21,7 @@ class CommandLane : public Lane {
 
   Result<void> load(const Workload& workload) override {
     if (!is_command(workload) || workload.spec.size() == 4) {
-      return invalid_input("'{}' is no command; write cmd:COMMAND LINE", workload.spec);
+      return invalid_input("'{}' is not a command; write cmd:COMMAND LINE", workload.spec);
     }
     command_ = workload.spec.substr(4);
     return {};
@@ -77,8 +77,8 @@ class CommandLane : public Lane {
 
   std::string remark() const override {
     if (seen_.restarts == 0) return {};
-    return fmt::format("the command ended by itself and was started again {} time{}",
-                       seen_.restarts, seen_.restarts == 1 ? "" : "s");
+    return fmt::format("the command ended by itself and was restarted {} time{}", seen_.restarts,
+                       seen_.restarts == 1 ? "" : "s");
   }
 
  private:
@@ -90,7 +90,7 @@ class CommandLane : public Lane {
   }
 
   [[nodiscard]] tl::unexpected<Error> not_a_victim() const {
-    return invalid_input("'{}' is a command: it can be an aggressor, not a victim", command_);
+    return invalid_input("'{}' is a command: it can be an aggressor, but not a victim", command_);
   }
   [[nodiscard]] tl::unexpected<Error> error(const std::string& what) const {
     return check_failed("the command '{}' {}", command_, what);

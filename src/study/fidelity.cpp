@@ -87,7 +87,7 @@ std::string expected_error(std::string_view device) {
     const std::string of_forecast =
         card.forecast_error > 0
             ? fmt::format(
-                  "; what half the memory costs is forecast to within {:.0f} points on average",
+                  "; forecasts of the cost of half the memory are off by {:.0f} points on average",
                   card.forecast_error)
             : "";
     return fmt::format(
@@ -95,8 +95,8 @@ std::string expected_error(std::string_view device) {
         "{:.0f} points on average and by {:.0f} at worst{} (docs/measurements/fidelity.md)",
         card.mean_error, card.worst_error, of_forecast);
   }
-  return "error to expect: not known, slowdowns of this description were not compared with a "
-         "card's";
+  return "error to expect: not known, because slowdowns of this description were not compared with "
+         "those of a card";
 }
 
 Result<std::vector<MeasuredTime>> parse_measured(std::string_view csv, std::string_view source) {
@@ -107,7 +107,7 @@ Result<std::vector<MeasuredTime>> parse_measured(std::string_view csv, std::stri
     csv.remove_prefix(std::min(end + 1, csv.size()));
     if (number == 1) {
       if (fields.size() < 5 || fields[0] != "mode" || fields[4] != "kernels_mean_us") {
-        return invalid_input("{}:1: this is no table of measured cells", source);
+        return invalid_input("{}:1: this is not a table of measured cells", source);
       }
       continue;
     }
@@ -115,7 +115,7 @@ Result<std::vector<MeasuredTime>> parse_measured(std::string_view csv, std::stri
     const auto* const last = fields.size() < 5 ? nullptr : fields[4].data() + fields[4].size();
     if (last == nullptr || std::from_chars(fields[4].data(), last, time.us).ptr != last ||
         !(time.us > 0)) {
-      return invalid_input("{}:{}: a line is mode,victim,aggressor,runs,microseconds", source,
+      return invalid_input("{}:{}: expected a line mode,victim,aggressor,runs,microseconds", source,
                            number);
     }
     time.mode = fields[0];
@@ -182,7 +182,9 @@ Result<Fidelity> compare(const std::vector<MeasuredTime>& measured, const StudyR
 }
 
 std::string fidelity_text(const Fidelity& fidelity) {
-  std::string text = "half of the card over the whole card, idle neighbours: simulated, measured\n";
+  std::string text =
+      "time in half of the card over that in the whole card, idle neighbours: simulated, "
+      "measured\n";
   for (const ComparedCost& cost : fidelity.costs) {
     text += fmt::format("  {:12} {:6.2f} {:6.2f}\n", cost.victim, cost.simulated, cost.measured);
   }
@@ -225,7 +227,9 @@ Result<ForecastFidelity> compare(const std::vector<MeasuredTime>& measured,
 }
 
 std::string fidelity_text(const ForecastFidelity& fidelity) {
-  std::string text = "half the memory over all of it, half of the SMs: forecast, measured\n";
+  std::string text =
+      "time with half the memory over that with all of it, on half of the SMs: forecast, "
+      "measured\n";
   for (const ComparedCost& cost : fidelity.costs) {
     text += fmt::format("  {:12} {:6.2f} {:6.2f}\n", cost.victim, cost.simulated, cost.measured);
   }

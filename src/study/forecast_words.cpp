@@ -75,16 +75,16 @@ std::string memory_sentence(const Forecast& forecast) {
     any = true;
     whole = whole && victim.complete;
     if (victim.half_memory_slowdown > noted_slowdown) {
-      losers.push_back(fmt::format("{} {:.2f} times", victim.name, victim.half_memory_slowdown));
+      losers.push_back(
+          fmt::format("{} takes {:.2f} times", victim.name, victim.half_memory_slowdown));
     }
   }
   if (!any) return {};
   if (losers.empty()) {
-    return fmt::format(" With half the memory no victim takes more than {:.2f} times its time{}.",
+    return fmt::format(" With half of the memory no victim takes more than {:.2f} times as long{}.",
                        noted_slowdown, whole ? "" : ", as far as beginnings can tell");
   }
-  return fmt::format(" Half the memory costs {} {} time.", joined_words(losers),
-                     losers.size() == 1 ? "its" : "their");
+  return fmt::format(" With half of the memory {} as long.", joined_words(losers));
 }
 
 std::string unknown_sentence(const Forecast& forecast) {
@@ -132,12 +132,12 @@ std::vector<const WorkloadForecast*> rows_of(const Forecast& forecast) {
 std::string forecast_words(const Forecast& forecast) {
   std::string out;
   if (const WorkloadForecast* worst = hardest(forecast)) {
-    out = fmt::format("By forecast {} presses hardest on the memory: {}.", worst->name,
-                      demand_words(*worst));
+    out =
+        fmt::format("By forecast {} loads the memory most: {}.", worst->name, demand_words(*worst));
   }
-  std::string l2 = memory_sentence(forecast);  // " With half..." or " Half..."
+  std::string l2 = memory_sentence(forecast);  // " With half ..."
   if (out.empty() && !l2.empty()) {
-    l2[1] = l2[1] == 'W' ? 'w' : 'h';
+    l2[1] = 'w';
     out = "By forecast";
   }
   out += l2;
@@ -154,10 +154,10 @@ std::string recommend(const Plan& plan, const Forecast& forecast) {
   std::string out;
   if (chosen == nullptr) {
     out = divide_memory
-              ? "None of the modes asked for divides SMs and memory; add mask+color to --modes:"
-              : "None of the modes asked for divides the SMs alone; add mask to --modes:";
+              ? "None of the chosen modes divides SMs and memory; add mask+color to --modes:"
+              : "None of the chosen modes divides the SMs alone; add mask to --modes:";
   } else {
-    out = fmt::format("Nothing measured; the forecast speaks for {}:", chosen->name());
+    out = fmt::format("Nothing was measured; the forecast recommends {}:", chosen->name());
   }
   if (divide_memory) {
     out +=

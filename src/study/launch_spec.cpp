@@ -15,7 +15,7 @@ constexpr std::string_view extension = ".json";
 
 Result<std::string> scale_in(std::string_view spec, std::size_t at) {
   if (at + 1 < spec.size()) return std::string(spec.substr(at + 1));
-  return invalid_input("'{}': name one of its scales behind the '@', or leave it out", spec);
+  return invalid_input("'{}': name one of its scales after the '@', or leave the '@' out", spec);
 }
 
 }  // namespace
@@ -36,8 +36,8 @@ Result<gpu::Launch> read_launch_file(std::string_view spec) {
   DEMARC_TRY(gpu::Launch launch, gpu::read_launch(std::string(path), options));
   if (!launch.variables.empty()) {
     return invalid_input(
-        "{}: it sets the variable '{}' of its module, which `demarc emulate` and `demarc run` do "
-        "and a study does not",
+        "{}: it sets the variable '{}' of its module; only `demarc emulate` and `demarc run` "
+        "support this, studies do not",
         path, launch.variables.front().name);
   }
   DEMARC_CHECK(gpu::refuse_fixed_addresses(launch));
@@ -62,7 +62,7 @@ Result<BundledSpec> read_bundled_spec(const std::string& spec) {
     const std::size_t equals = item.find('=');
     const auto value = parse_i64(equals < item.size() ? item.substr(equals + 1) : "", item);
     if (equals == 0 || !value) {
-      return invalid_input("'{}': '{}' is no PARAMETER=NUMBER; several are divided by '+'", spec,
+      return invalid_input("'{}': '{}' is not PARAMETER=NUMBER; separate several by '+'", spec,
                            item);
     }
     bundled.parameters.emplace(item.substr(0, equals), *value);

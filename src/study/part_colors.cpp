@@ -9,8 +9,8 @@ Result<std::vector<std::uint32_t>> colors_of_parts(std::uint32_t colors, std::ui
   for (std::uint32_t part = 0; part < parts; ++part) {
     out.push_back(part < chosen.size() ? chosen[part] : part);
     if (out.back() >= colors) {
-      return invalid_input("--colors: part {} has colour {}, the memory has colours 0 to {}", part,
-                           out.back(), colors - 1);
+      return invalid_input("--colors: part {} has colour {}, but the memory has colours 0 to {}",
+                           part, out.back(), colors - 1);
     }
   }
   return out;

@@ -38,7 +38,7 @@ std::vector<std::string> split_commas(std::string_view text) {
 }
 
 Result<void> check_unique(const std::vector<Workload>& workloads, std::string_view what) {
-  if (workloads.empty()) return invalid_input("the study has no {}: name at least one", what);
+  if (workloads.empty()) return invalid_input("the study has no {}; name at least one", what);
   std::set<std::string> seen;
   for (const Workload& w : workloads) {
     if (!seen.insert(w.name).second) {
@@ -64,7 +64,7 @@ constexpr std::string_view common_domain_suffix = "+common-domain";
 std::string_view outside_with_commands(const Mode& mode) {
   if (mode.color) return "a command's memory has no colours";
   if (mode.launches != Launches::separate) {
-    return "such a victim is confined only beside kernels of its own process";
+    return "such a victim can be confined only beside kernels of its own process";
   }
   return mode.traits().without_commands;
 }
@@ -76,8 +76,8 @@ Result<void> check_commands(const Plan& plan) {
     const auto why = outside_with_commands(mode);
     if (why.empty()) continue;
     return invalid_input(
-        "--modes: '{}' cannot keep the command '{}' inside a part of the GPU: {}; beside commands "
-        "there are {}",
+        "--modes: '{}' cannot keep the command '{}' inside a part of the GPU: {}; modes for "
+        "commands are {}",
         mode.name(), command->name, why, modes_for_commands());
   }
   return {};
@@ -189,8 +189,7 @@ Result<std::vector<Workload>> parse_workloads(std::string_view text, std::string
   for (const std::string& item : split_commas(text)) {
     const std::string name = display_name(item);
     if (name.empty()) {
-      return invalid_input("{}: an entry of '{}' is empty; write names divided by commas", option,
-                           text);
+      return invalid_input("{}: an entry of '{}' is empty; separate names by commas", option, text);
     }
     for (const Workload& w : workloads) {
       if (w.name == name) return invalid_input("{}: '{}' is named twice", option, name);
@@ -218,15 +217,15 @@ Result<void> check_plan(const Plan& plan) {
   }
   if (rule.least == 0 || rule.least > rule.most) {
     return invalid_input(
-        "--samples: between {} and {} samples a visit make no sense; the first "
-        "must be at least 1 and not above the second",
+        "--samples: from {} to {} samples per visit are not possible; the first number must be at "
+        "least 1 and not above the second",
         rule.least, rule.most);
   }
   DEMARC_CHECK(check_unique(plan.victims, "victim"));
   DEMARC_CHECK(check_unique(plan.aggressors, "aggressor"));
   for (const Workload& victim : plan.victims) {
     if (is_command(victim)) {
-      return invalid_input("--victims: '{}' is a command: it can be an aggressor, not a victim",
+      return invalid_input("--victims: '{}' is a command: it can be an aggressor, but not a victim",
                            victim.name);
     }
   }

@@ -94,21 +94,22 @@ bool colors_buy_nothing(const StudyResult& result) {
 
 std::string recommend(const StudyResult& result) {
   const auto [judged, better_whole] = judge(result);
-  if (judged.empty()) return "No mode ran every victim with right results: nothing to recommend.";
+  if (judged.empty())
+    return "No mode ran every victim with correct results, so there is nothing to recommend.";
   const ModeSummary& best = *judged.front();
   std::string text;
   if (best.mean.maximum < holds_below) {
     text = fmt::format("Use {}: {}.", result.plan.modes[best.mode].name(),
                        holding_sentence(result, best));
   } else {
-    text = fmt::format("No mode holds every victim under {:.0f} %; the least bad is {}: {}.",
+    text = fmt::format("No mode keeps every victim under {:.0f} %; the best of them is {}: {}.",
                        holds_below, result.plan.modes[best.mode].name(),
                        failing_sentence(result, best));
   }
   if (better_whole) {
     text += fmt::format(
-        " Colours would buy nothing: by forecast no aggressor asks for {:.0f} % of the DRAM's or "
-        "the L2's bandwidth, and undivided each victim has the whole L2.",
+        " Colours would gain nothing: by forecast no aggressor asks for {:.0f} % of the DRAM's or "
+        "the L2's bandwidth, and without colours each victim has the whole L2.",
         100 * pressing_share);
   }
   for (std::size_t i = 1; i < judged.size(); ++i) {

@@ -178,7 +178,7 @@ Result<StudyResult> run_study(const Plan& plan, Executor& executor, const Progre
     ++missing;
   }
   if (missing == plan.modes.size()) {
-    return missing_capability("{} can run none of the modes asked for:{}", result.device.device,
+    return missing_capability("{} can run none of the chosen modes:{}", result.device.device,
                               refusals);
   }
   drop_cells(result);

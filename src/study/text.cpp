@@ -88,7 +88,7 @@ std::string table_of_mode(const StudyResult& result, const ModeSummary& mode) {
     out += fmt::format("  variation over {} victims: {}\n", mode.victims.size(),
                        averages(mode.mean, mode.tail));
     if (columns.runs) {
-      out += fmt::format("  of whole runs, gaps between launches with them: {}\n",
+      out += fmt::format("  of whole runs, with the gaps between launches: {}\n",
                          averages(mode.run, mode.run_tail));
     }
   }
@@ -113,13 +113,13 @@ std::string legend_of(const StudyResult& result) {
       "  idle us  mean time of the victim while the other parts are idle\n"
       "  mean +%  per cent by which the mean time is longer beside the aggressor that slows it "
       "most\n";
-  out += fmt::format("  slow +%  the same of the slowest runs ({})\n",
+  out += fmt::format("  slow +%  the same for the slowest runs ({})\n",
                      slow.empty() ? "p99, or the worst of so many" : slow);
-  if (runs) out += "  run +%   the same of whole runs, with the gaps between launches\n";
+  if (runs) out += "  run +%   the same for whole runs, with the gaps between launches\n";
   return out +
          "  T/nT0    idle time, divided by the number of parts and by the time alone on the whole "
          "GPU\n"
-         "  worst    the same of the longest mean time beside an aggressor\n";
+         "  worst    the same for the longest mean time beside an aggressor\n";
 }
 
 // As RFC 4180 has it: commands may hold commas and quotes.

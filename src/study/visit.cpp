@@ -17,7 +17,7 @@ double seconds_since(VisitClock::time_point start) {
 std::string output_fault(const Outputs& seen, const Outputs& solo) {
   if (!seen.mismatch.empty()) return seen.mismatch;
   if (solo.exact && seen.digest != solo.digest) {
-    return fmt::format("outputs have digest {:016x}, its solo run {:016x}", seen.digest,
+    return fmt::format("outputs have digest {:016x}, those of its solo run {:016x}", seen.digest,
                        solo.digest);
   }
   return {};

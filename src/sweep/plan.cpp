@@ -150,14 +150,14 @@ Result<Plan> Plan::parse(std::string_view text, const std::string& source,
   DEMARC_TRY(plan.command_, strings_of(*command, source + ": command"));
   if (plan.command_.empty() ||
       std::find(verbs.begin(), verbs.end(), plan.command_.front()) == verbs.end()) {
-    return invalid_input("{}: command: a sweep is of a verb that calculates: {}", source,
+    return invalid_input("{}: command: a sweep needs a verb that calculates: {}", source,
                          joined(std::vector<std::string>(verbs.begin(), verbs.end()), ", "));
   }
   DEMARC_TRY(const Json* axes, root.any("axes"));
   DEMARC_TRY(plan.axes_, read_axes(*axes, source + ": axes", folder));
   DEMARC_TRY(const Json* keep, root.any("keep"));
   if (!keep->is_object() || keep->empty()) {
-    return invalid_input("{}: keep: expected what is kept of a result: name and JSON pointer",
+    return invalid_input("{}: keep: expected a name and a JSON pointer for each kept number",
                          source);
   }
   std::set<std::string> names;
@@ -168,9 +168,8 @@ Result<Plan> Plan::parse(std::string_view text, const std::string& source,
     }
     if (!names.insert(name).second) {
       return invalid_input(
-          "{}: {}.{}: the name is taken; axes and what is kept have names of "
-          "their own",
-          source, where, name);
+          "{}: {}.{}: the name is taken; all axes and kept numbers need different names", source,
+          where, name);
     }
     return {};
   };
@@ -242,8 +241,7 @@ Result<Plan> Plan::parse(std::string_view text, const std::string& source,
   for (const std::string& name : plan.axis_names()) {
     if (used.contains(name)) continue;
     return invalid_input(
-        "{}: axes.{}: neither the command nor what is kept uses it; write {{{}}} where "
-        "its value belongs",
+        "{}: axes.{}: neither the command nor keep uses it; write {{{}}} where its value belongs",
         source, name, name);
   }
   Json resolved = json;

@@ -58,8 +58,8 @@ Result<std::optional<Axis>> steps_of(const std::string& name, JsonObject& object
                          most_values);
   }
   if (!(std::abs(step) > least_step * std::max(std::abs(from), std::abs(to))) || !(count >= 1)) {
-    return invalid_input("{}: from {} to {} in steps of {} are no values", object.where(), from, to,
-                         step);
+    return invalid_input("{}: from {} to {} in steps of {} there are no values", object.where(),
+                         from, to, step);
   }
   return Axis(name, from, step, static_cast<std::size_t>(count));
 }
@@ -74,7 +74,7 @@ Result<Axis> spaced(const std::string& name, JsonObject& object) {
     return invalid_input("{}.scale: '{}'; use linear or log", object.where(), scale);
   }
   if (logarithmic && !(from > 0 && to > 0)) {
-    return invalid_input("{}: a logarithmic range is of numbers above 0", object.where());
+    return invalid_input("{}: a logarithmic range needs numbers above 0", object.where());
   }
   std::vector<std::vector<Value>> values;
   values.reserve(static_cast<std::size_t>(points));
@@ -150,8 +150,9 @@ Result<Axis> zip_of(const Json& json, const std::string& where,
     const std::string at = fmt::format("{}.{}", where, name);
     DEMARC_TRY(const Axis one, axis_of(name, column, at, folder));
     if (!names.empty() && one.size() != values.size()) {
-      return invalid_input("{}: {} values beside {} of {}; axes that change together have as many",
-                           at, one.size(), values.size(), names.front());
+      return invalid_input(
+          "{}: {} values beside {} of {}; axes that change together need the same number", at,
+          one.size(), values.size(), names.front());
     }
     names.push_back(name);
     values.resize(one.size());

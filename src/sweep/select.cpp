@@ -80,7 +80,7 @@ Result<std::optional<Value>> select(const Json& json, const std::string& pointer
   if (at->is_null()) return std::optional<Value>();
   auto value = scalar(*at);
   if (!value) {
-    return invalid_input("what stands at {} is an {} and no number or string", pointer,
+    return invalid_input("the value at {} is an {}, not a number or a string", pointer,
                          at->type_name());
   }
   return value;

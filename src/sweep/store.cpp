@@ -70,9 +70,9 @@ struct Store::State {
     if (tables == 0) return false;
     DEMARC_TRY(const std::int64_t id, number("PRAGMA application_id"));
     DEMARC_TRY(const std::int64_t version, number("PRAGMA user_version"));
-    if (id != application) return invalid_input("{}: holds no sweep, but something else", path);
+    if (id != application) return invalid_input("{}: this file does not hold a sweep", path);
     if (version == schema) return true;
-    return invalid_input("{}: of schema {}; this program reads {}", path, version, schema);
+    return invalid_input("{}: it has schema {}; this program reads {}", path, version, schema);
   }
   // The plan that the file holds.
   Result<Plan> held() const {
@@ -131,8 +131,8 @@ Result<Store> Store::open(const std::filesystem::path& path, const Plan& plan, b
     DEMARC_TRY(const Plan before, state->held());
     if (column_names(before) != columns) {
       return invalid_input(
-          "{}: holds a sweep of {}; this one is of {}; give another file with --db", state->path,
-          joined(column_names(before), ", "), joined(columns, ", "));
+          "{}: it holds a sweep of {}, but this sweep is of {}; give another file with --db",
+          state->path, joined(column_names(before), ", "), joined(columns, ", "));
     }
     DEMARC_TRY(Statement other,
                state->statement("SELECT _revision, count(*) FROM points WHERE _revision <> ?"));
@@ -140,9 +140,8 @@ Result<Store> Store::open(const std::filesystem::path& path, const Plan& plan, b
     DEMARC_TRY(const bool any, other.step());
     if (any && other.whole(1) > 0 && !any_revision) {
       return invalid_input(
-          "{}: {} points are of revision {}, this program is of {}; take another file with --db, "
-          "or "
-          "--any-revision",
+          "{}: {} points are of revision {}, but this program is of {}; take another file with "
+          "--db, or give --any-revision",
           state->path, other.whole(1), other.text(0), revision());
     }
   }

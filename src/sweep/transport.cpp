@@ -54,7 +54,7 @@ Result<std::unique_ptr<Transport>> open_mpi() {
   const std::string path = find_own_library(library_name);
   if (path.empty()) {
     return missing_capability(
-        "mpirun has started this program, which was built without MPI: there is no {} beside {}; "
+        "mpirun has started this program, but it was built without MPI: there is no {} beside {}; "
         "install libopenmpi-dev and build again",
         library_name, program_folder().string());
   }

@@ -29,7 +29,7 @@ Result<void> compare_buffer(const gpu::Check& tolerance, const gpu::Buffer& buff
                             const std::vector<std::byte>& expected,
                             const std::vector<std::byte>& found) {
   if (expected.size() != buffer.bytes || found.size() != buffer.bytes) {
-    return check_failed("output '{}': {} bytes came back for {}", buffer.name, found.size(),
+    return check_failed("output '{}': {} bytes came back instead of {}", buffer.name, found.size(),
                         buffer.bytes);
   }
   const std::size_t count = buffer.bytes / gpu::size_of(buffer.element);
@@ -52,8 +52,8 @@ Result<void> read_expected(const gpu::Launch& launch, gpu::Memory& memory) {
     const gpu::Buffer& buffer = launch.buffers[index];
     DEMARC_TRY(const std::string content, gpu::read_content(file, buffer.element, buffer.bytes));
     if (content.size() != buffer.bytes) {
-      return invalid_input("check of '{}': {} holds {} bytes, the buffer has {}", buffer.name, file,
-                           content.size(), buffer.bytes);
+      return invalid_input("check of '{}': {} holds {} bytes, but the buffer has {}", buffer.name,
+                           file, content.size(), buffer.bytes);
     }
     std::memcpy(memory[index].data(), content.data(), content.size());
   }
@@ -76,8 +76,8 @@ Result<void> run_reference(const gpu::Launch& launch, gpu::Memory& memory) {
 Result<void> compare_outputs(const gpu::Launch& launch, const gpu::Memory& expected,
                              const gpu::Memory& result) {
   if (expected.size() != launch.buffers.size() || result.size() != launch.buffers.size()) {
-    return check_failed("launch '{}': {} buffers came back for {}", launch.name, result.size(),
-                        launch.buffers.size());
+    return check_failed("launch '{}': {} buffers came back instead of {}", launch.name,
+                        result.size(), launch.buffers.size());
   }
   for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
     if (!launch.buffers[i].output) continue;

@@ -26,9 +26,8 @@ Result<gpu::Launch> launch_of(const LaunchRequest& request) {
   const bool has_file = !request.launch_file.empty();
   if (has_file && (request.text_given || !request.text.ptx.empty())) {
     return invalid_input(
-        "--launch {} says kernel, grid, block and arguments itself; leave the PTX file, --kernel, "
-        "--grid, --block, --cluster, "
-        "--args and --shared out",
+        "--launch {} already has kernel, grid, block and arguments; leave out the PTX file, "
+        "--kernel, --grid, --block, --cluster, --args and --shared",
         request.launch_file);
   }
   if (!has_file && request.text.ptx.empty()) {
@@ -89,7 +88,7 @@ Result<void> check_expected(const gpu::Launch& launch) {
     const std::string where = fmt::format("check of '{}'", buffer.name);
     DEMARC_TRY(const auto bytes, measured(file, buffer.element, where));
     if (bytes && *bytes != buffer.bytes) {
-      return invalid_input("{}: {} holds {} bytes, the buffer has {}", where, file, *bytes,
+      return invalid_input("{}: {} holds {} bytes, but the buffer has {}", where, file, *bytes,
                            buffer.bytes);
     }
   }
@@ -101,7 +100,7 @@ Result<void> choose_kernels(LoadedLaunch& loaded) {
   std::map<std::string, std::string> chosen;  // a launch may run one kernel a million times
   for (gpu::KernelLaunch& kernel : loaded.launch.kernels) {
     if (entries.empty())
-      return invalid_input("{}: it has no entry, so nothing to run", loaded.ptx_name);
+      return invalid_input("{}: it has no entry, so there is nothing to run", loaded.ptx_name);
     if (kernel.kernel.empty() && entries.size() == 1) kernel.kernel = entries.front();
     if (kernel.kernel.empty()) {
       return invalid_input("{}: --kernel was expected; its entries are: {}", loaded.ptx_name,
@@ -226,7 +225,7 @@ Result<LoadedLaunch> load_launch(const LaunchRequest& request) {
   loaded.ptx_name = loaded.launch.ptx;
   if (request.target_given && !loaded.ptx_name.starts_with(bundled_mark)) {
     return invalid_input(
-        "--sm {} chooses among bundled modules; {} is a PTX file, for its own .target",
+        "--sm {} chooses among bundled modules, but {} is a PTX file with its own .target",
         request.target, loaded.ptx_name);
   }
   DEMARC_CHECK(add_variables(loaded.launch, request.variables));

@@ -192,12 +192,12 @@ TEST(Files, reading_ends_at_the_most_that_is_wanted) {
 
 TEST(Files, what_has_no_end_or_is_larger_than_any_input_is_refused) {
   EXPECT_EQ(read_file("/dev/zero").error().message,
-            "/dev/zero: holds more than 268435456 bytes, the most that is read");
+            "/dev/zero: it holds more than 268435456 bytes, the largest size that is read");
   const auto path = test::fresh_folder("files") / "sparse";
   ASSERT_TRUE(write_file(path, ""));
   std::filesystem::resize_file(path, (std::uint64_t{4} << 30U) + 1);
   EXPECT_EQ(read_file(path).error().message,
-            path.string() + ": holds more than 4294967296 bytes, the most that is read");
+            path.string() + ": it holds more than 4294967296 bytes, the largest size that is read");
   EXPECT_EQ(read_file(path, 5).value().size(), 5U);
   EXPECT_EQ(read_file("/dev/null").value(), "");
 }

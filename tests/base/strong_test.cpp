@@ -59,7 +59,7 @@ static_assert(!passes_for<Ticks, std::uint64_t> && !passes_for<int, Ticks>);
 static_assert(std::is_constructible_v<Page, std::uint64_t> && !std::is_constructible_v<Page, Sm>);
 static_assert(!std::is_constructible_v<Ticks, Byte> && !std::is_constructible_v<Ticks, double>);
 static_assert(!std::is_constructible_v<Ticks, bool>);
-// Indices are not reckoned with.
+// Indices have no arithmetic.
 static_assert(!Adds<Page, Page> && !Adds<Page, int> && !Subtracts<Page, Page>);
 static_assert(!Multiplies<Page, int> && !Divides<Page, int>);
 // Locations: distances alone.

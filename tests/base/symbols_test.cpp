@@ -44,10 +44,10 @@ TEST(Symbols, are_found_as_they_are_and_as_people_write_them) {
 
 TEST(Symbols, a_name_of_several_is_refused_with_all_of_them) {
   EXPECT_EQ(found("image::blur"),
-            "'image::blur' may be each of these kernels, name one in full: image::blur(int), "
+            "'image::blur' matches each of these kernels; name one in full: image::blur(int), "
             "image::blur(float)");
   EXPECT_EQ(found("scale"),
-            "'scale' may be each of these kernels, name one in full: scale<float>(float*, int), "
+            "'scale' matches each of these kernels; name one in full: scale<float>(float*, int), "
             "scale<int>(int*, int)");
 }
 

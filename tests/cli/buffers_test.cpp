@@ -166,7 +166,7 @@ TEST_F(Buffers, of_a_launch_that_does_not_run_leave_the_old_files) {
   const auto outcome =
       run_demarc({"emulate", at("scale.ptx"), "--args", "buf:4", "--save", "arg0=" + at("old")});
   EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_THAT(outcome.err, HasSubstr("takes 2 arguments, the launch gives 1"));
+  EXPECT_THAT(outcome.err, HasSubstr("takes 2 arguments, but the launch gives 1"));
   EXPECT_EQ(read_file(folder / "old").value(), "old");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 4);
 }

@@ -136,11 +136,11 @@ TEST_F(CalibrateVerb, refuses_what_does_not_go_together) {
       {{"--figures", card, "--device", "sim:gtx1080"}, "name two sources of figures"},
       {{"--measure-only", "-o", out}, "--measure-only fits nothing: leave it or -o out"},
       {{"--measure-only", "--json"}, "--measure-only fits nothing: leave it or --json out"},
-      {{"--measure-only", "--figures", card}, "is measured already: leave --measure-only out"},
+      {{"--measure-only", "--figures", card}, "has measured figures: leave --measure-only out"},
       {{"--figures", card}, "card.json.schema: 'demarc.device/1' is not"},
       {{"--figures", "no/such.json"}, "no/such.json"},
       {{"--device", "sim:gtx1080", "--description", card},
-       "has 20 SMs, the description 'GTX 1080'"},
+       "has 20 SMs, but the description 'GTX 1080'"},
       {{"--device", "planted:h100"}, "write cuda:N for a real GPU or sim:NAME"},
       {{"--device", "sim:gtx1080", "--tolerance", "0"}, "not in range 0.1"}};
   for (const auto& [arguments, told] : wrong) {

@@ -139,10 +139,10 @@ TEST_F(Capture, WhatCannotBeTakenIsNamed) {
   EXPECT_THAT(node.err, HasSubstr("not taken: keep: it becomes a node of a graph"));
   const auto cluster = capture({}, {"cluster=2"});
   EXPECT_EQ(cluster.exit_code, 3);
-  EXPECT_THAT(cluster.err, HasSubstr("demarc_idle: the launch says how large its clusters are"));
+  EXPECT_THAT(cluster.err, HasSubstr("demarc_idle: the launch sets the size of its clusters"));
   const auto large = capture({"--most", "1 KiB"}, {"count"});
   EXPECT_EQ(large.exit_code, 3);
-  EXPECT_THAT(large.err, HasSubstr("its memory has 65536 bytes or more, and at most 1024"));
+  EXPECT_THAT(large.err, HasSubstr("its memory has 65536 bytes or more, but at most 1024"));
   EXPECT_TRUE(entries().empty());
 }
 
@@ -159,7 +159,7 @@ TEST_F(Capture, AKernelWithoutPtxAndOneThatWasNotSeenAreNamed) {
   EXPECT_THAT(newer.err, HasSubstr("not taken: count: its code: "));
   const auto unseen = capture({}, {"count-unseen"});
   EXPECT_EQ(unseen.exit_code, 3);
-  EXPECT_THAT(unseen.err, HasSubstr("not taken: count: the program did not find it in code"));
+  EXPECT_THAT(unseen.err, HasSubstr("not taken: count: it comes from code"));
 }
 
 TEST_F(Capture, WhatAProgramLeavesHalfWrittenIsRemoved) {

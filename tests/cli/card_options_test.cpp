@@ -54,13 +54,13 @@ TEST_F(CardOptions, of_the_colours_to_prove_each_is_checked_by_name) {
                                                 {"--share", "10"}}) {
     std::vector<std::string> arguments{"verify", "--colors", "0"};
     arguments.insert(arguments.end(), other.begin(), other.end());
-    expect_refused(arguments, "--colors proves memory; prove TPCs in a run of their own");
+    expect_refused(arguments, "--colors proves memory; prove TPCs in a separate run");
   }
   expect_refused({"verify", "--colors", "64"}, "64 is above the highest index, 63");
   expect_refused({"verify", "--colors", "63", "--description", "h100-sxm"},
-                 "some, not all, of the colours 0 to 1 are expected");
+                 "give some, but not all, of the colours 0 to 1");
   expect_refused({"verify", "--colors", "1,0", "--description", "h100-sxm"},
-                 "some, not all, of the colours 0 to 1 are expected");
+                 "give some, but not all, of the colours 0 to 1");
   expect_refused({"verify", "--colors", "0", "--description", "h100-sxm", "--color-count", "64"},
                  "64", 2);
   expect_refused({"verify", "--colors", "0", "--description", "nosuch"},
@@ -126,7 +126,7 @@ TEST_F(CardOptions, a_running_program_is_named_alone_and_its_new_tpcs_in_any_way
     expect_refused(arguments, "--pid 999999999: no such process");
   }
   const Outcome first = run_demarc({"exec", "--pid", "1", "--tpcs", "0"});
-  EXPECT_THAT(first.err, Not(HasSubstr("give the number of a process")));
+  EXPECT_THAT(first.err, Not(HasSubstr("give the id of a process")));
 }
 
 // What stands behind the program's name is the program's, with and without --.

@@ -58,8 +58,8 @@ TEST_F(Program, AnUnknownDriverIsRefusedUntilTopoRefreshHasCalibratedIt) {
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, HasSubstr("run demarc topo --refresh"));
   EXPECT_THAT(run_demarc({"topo", "--refresh"}).out,
-              HasSubstr("CUDA 14.2 is not in the table of drivers: a stream's mask was found at "
-                        "offset 0x25c"));
+              HasSubstr("CUDA 14.2 is not in the table of drivers; the mask of a stream was found "
+                        "at offset 0x25c"));
   const auto confined =
       run_demarc({"exec", "--tpcs", "1,3", "--", demarc, "verify", "--tpcs", "1,3"});
   EXPECT_EQ(confined.exit_code, 0) << confined.err;
@@ -127,7 +127,7 @@ TEST_F(Program, TheTpcsOfAClientOfMpsAreToldByLatencyOnceTheWholeCardIsRemembere
   EXPECT_THAT(holds.out, HasSubstr("launch 3: 10 SMs, by latency TPCs 1,5,7,10-11"));
   const auto outside = run_demarc({"verify", "--tpcs", "0-5"});
   EXPECT_EQ(outside.exit_code, 3);
-  EXPECT_THAT(outside.out, HasSubstr("TPCs 7,10-11 were used and are not expected"));
+  EXPECT_THAT(outside.out, HasSubstr("TPCs 7,10-11 were used unexpectedly"));
   EXPECT_THAT(outside.out, HasSubstr("DOES NOT HOLD"));
   const auto counted = run_demarc({"verify", "--sms", "10"});
   EXPECT_EQ(counted.exit_code, 0) << counted.err;
@@ -152,7 +152,8 @@ TEST_F(Program, ExecPassesTheExitCodeOnOnlyIfWhatRanWasConfined) {
   EXPECT_EQ(nothing.exit_code, 3);
   EXPECT_EQ(nothing.err,
             "demarc exec: no process of the program reached the GPU: NOTHING WAS CONFINED\n"
-            "demarc exec: exit code 3, since not all was confined; the program's own was 7\n");
+            "demarc exec: exit code 3, because something was not confined; the program's own exit "
+            "code was 7\n");
   auto dropped = exec_subject({"context", "exit=0"});
   dropped.insert(std::find(dropped.begin(), dropped.end(), "--") + 1, {"env", "-i"});
   const auto kept_off = run_demarc(dropped);

@@ -76,15 +76,14 @@ TEST_F(ContainersProgram, ReportAtTheirEndWhatWasColoured) {
   EXPECT_THAT(run({"--tenant", "a"}, "count").err, Not(HasSubstr("by launches")));
   const auto none = run({"--tpcs", "0", "--report"}, "count");
   EXPECT_EQ(none.exit_code, 1);
-  EXPECT_THAT(none.err, HasSubstr("--report is for a tenant's program: give --tenant too"));
+  EXPECT_THAT(none.err, HasSubstr("--report needs --tenant"));
   for (const std::vector<std::string>& option : {std::vector<std::string>{"--allow-plain"},
                                                  {"--allow-spills", "8"},
                                                  {"--overlap-launches"},
                                                  {"--report"}}) {
     std::vector<std::string> arguments{"--tpcs", "0"};
     arguments.insert(arguments.end(), option.begin(), option.end());
-    EXPECT_THAT(run(arguments, "count").err,
-                HasSubstr(option[0] + " is for a tenant's program: give --tenant too"));
+    EXPECT_THAT(run(arguments, "count").err, HasSubstr(option[0] + " needs --tenant"));
   }
   const std::string open = "open-library=" + (build / "libdemarc_machine_code.so").string();
   std::vector<std::string> words{"exec",

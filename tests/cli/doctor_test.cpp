@@ -69,8 +69,9 @@ TEST_F(DoctorVerb, inside_another_exec_programs_cannot_be_confined) {
 TEST_F(DoctorVerb, a_simulated_device_is_refused) {
   const Outcome refused = run_demarc({"doctor", "--device", "sim:h200"});
   EXPECT_EQ(refused.exit_code, 1);
-  EXPECT_EQ(refused.err,
-            "demarc doctor: --device sim:h200: a simulated GPU needs nothing; give cuda:N\n");
+  EXPECT_EQ(
+      refused.err,
+      "demarc doctor: --device sim:h200: a simulated GPU needs nothing to work; give cuda:N\n");
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ TEST(EmulateVerb, a_kernel_of_a_launch_and_its_seed_can_be_chosen_and_nothing_el
     arguments.insert(arguments.end(), more.begin(), more.end());
     const auto outcome = run_demarc(arguments);
     EXPECT_EQ(outcome.exit_code, 1);
-    EXPECT_THAT(outcome.err, HasSubstr("says kernel, grid, block and arguments itself"));
+    EXPECT_THAT(outcome.err, HasSubstr("already has kernel, grid, block and arguments"));
   }
   // Threads whose word is odd do more.
   const auto folder = test::fresh_folder("emulate_seed");

@@ -178,7 +178,7 @@ TEST(EmulateVerb, a_file_of_contents_that_is_none_is_named_with_its_argument_by_
   ASSERT_TRUE(write_file(folder / "long", std::string(600, 'x')));
   const std::pair<std::string, std::string> cases[] = {
       {"/nonexistent", "/nonexistent: cannot be read: No such file"},
-      {folder.string(), "is a directory, a file was expected"},
+      {folder.string(), "this is a directory; a file was expected"},
       {(folder / "long").string(), "long holds 600 bytes, more than the buffer's 516"}};
   for (const char* verb : {"emulate", "locality"}) {
     for (const auto& [content, message] : cases) {
@@ -314,7 +314,7 @@ TEST(EmulateVerb, what_is_wrong_with_the_input_exits_with_1) {
   const auto arguments = run_demarc(
       {"emulate", file, "--kernel", "halo", "--grid", "1", "--block", "1", "--args", "buf:4"});
   EXPECT_EQ(arguments.exit_code, 1);
-  EXPECT_THAT(arguments.err, HasSubstr("takes 2 arguments, the launch gives 1"));
+  EXPECT_THAT(arguments.err, HasSubstr("takes 2 arguments, but the launch gives 1"));
   std::string text = halo;
   text.insert(text.find("ret;"), "tcgen05.wait::ld.sync.aligned;\n");
   const auto uncovered = run_demarc(launch(file_with(text), "516"));
@@ -368,7 +368,7 @@ TEST(EmulateVerb, a_trace_is_not_imported_onto_itself_nor_from_a_file_without_a_
   EXPECT_EQ(read_file(trace).value(), before);
   const auto unnamed = run_demarc({"emulate", "--import", "", "--trace", folder / "o.trace"});
   EXPECT_EQ(unnamed.exit_code, 1);
-  EXPECT_THAT(unnamed.err, HasSubstr("an empty value says nothing"));
+  EXPECT_THAT(unnamed.err, HasSubstr("the value is empty"));
 }
 
 TEST(EmulateVerb, an_import_runs_nothing_and_needs_a_place_for_the_trace) {

@@ -98,7 +98,7 @@ TEST_F(IsolateProcesses, commands_are_confined_counted_and_leave_nothing_behind)
   const Json result = Json::parse(read_file(json).value());
   EXPECT_EQ(result["cells"].size(), 12U) << outcome.out;
   EXPECT_THAT(outcome.out, HasSubstr("mask (2 processes, each confined by demarc exec; part "));
-  EXPECT_THAT(outcome.out, HasSubstr("; a memory synchronisation domain each"));
+  EXPECT_THAT(outcome.out, HasSubstr("; each part has a memory synchronisation domain"));
   EXPECT_THAT(left_behind(), IsEmpty());
   // Asked for its clients before the command is ended; it has none here.
   const std::string daemon =
@@ -133,7 +133,7 @@ TEST_F(IsolateProcesses, a_command_that_fails_is_an_error_of_its_cells_and_exit_
   }
   // In front of it may stand that another test has the domain, too.
   EXPECT_THAT(outcome.out, HasSubstr("out of memory | demarc exec: no process of the program"));
-  EXPECT_THAT(outcome.out, HasSubstr("the program's own was 5"));
+  EXPECT_THAT(outcome.out, HasSubstr("the program's own exit code was 5"));
   EXPECT_THAT(left_behind(), IsEmpty());
 }
 

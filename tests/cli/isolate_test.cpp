@@ -293,12 +293,13 @@ TEST(IsolateVerb, a_forecast_runs_nothing_and_says_which_mode_suits_and_who_pres
       run_demarc({"isolate", "--device", "sim:gtx1080", "--forecast", "--victims", "fwt,compute",
                   "--aggressors", "mm@small,dram_write", "--json=" + json, "--html", html});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_NE(outcome.out.find(
-                "the forecast speaks for mask+color: mm@small and dram_write press on the memory "
-                "that fwt needs. By forecast dram_write presses hardest on the memory"),
-            std::string::npos)
+  EXPECT_NE(
+      outcome.out.find("the forecast recommends mask+color: mm@small and dram_write press on the "
+                       "memory that fwt needs. By forecast dram_write loads the memory most"),
+      std::string::npos)
       << outcome.out;
-  EXPECT_NE(outcome.out.find("Half the memory costs fwt 6."), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("With half of the memory fwt takes 6."), std::string::npos)
+      << outcome.out;
   const Json result = Json::parse(read_file(json).value());
   EXPECT_TRUE(result["cells"].empty());
   EXPECT_EQ(result["plan"]["modes"], Json::array({"none", "mps", "mask", "mask+color"}));

@@ -215,7 +215,7 @@ TEST(LocalityVerb, refuses_what_is_wrong_and_says_what_would_be_right) {
            {"--kernel", "hallo", "--grid", "8", "--block", "64", "--args", "buf:64,buf:64"}),
        "its entries are: halo"},
       {locality_of_halo({"--grid", "8", "--block", "64", "--args", "buf:65536"}),
-       "takes 2 arguments, the launch gives 1"},
+       "takes 2 arguments, but the launch gives 1"},
       {locality_of_halo({"--grid", "8", "--block", "64", "--args", "buf:65536,puf:1"}), "puf"},
       {locality_of_halo(
            {"--grid", "8", "--block", "64", "--args", "buf:64,buf:64", "--granularity", "33"}),

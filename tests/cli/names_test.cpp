@@ -37,8 +37,8 @@ TEST(Names, are_listed_from_the_tables_that_have_them) {
   const Outcome slip = run_demarc({"list", "polices"});
   EXPECT_EQ(slip.exit_code, 1);
   EXPECT_EQ(slip.err,
-            "demarc list: there is no list of 'polices'; there are workloads, devices, machines, "
-            "modes, policies; did you mean policies?\n");
+            "demarc list: there is no list of 'polices'; the lists are workloads, devices, "
+            "machines, modes, policies; did you mean policies?\n");
 }
 
 // Whatever is listed can be used.

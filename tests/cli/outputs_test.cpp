@@ -17,6 +17,7 @@ const std::vector<std::vector<std::string>>& writing_options() {
       {"blocks", "--json"},
       {"blocks", "-o"},
       {"demo", "--html"},
+      {"demo", "--html", "/dev/null", "--json"},
       {"emulate", "bundled:vecadd", "--trace"},
       {"emulate", "bundled:vecadd", "--save"},
       {"isolate", "--device", "sim:gtx1080", "--json"},

@@ -124,7 +124,7 @@ TEST(RewriteVerb, a_colour_that_no_card_has_is_refused) {
         << alone[0];
   }
   EXPECT_NE(said({"--colors", "0/65", "--description", "h200"})
-                .find("there is no colour 0 of 65; the first is 0, 64 can be asked for"),
+                .find("there is no colour 0 of 65; the first is 0, and 64 can be asked for"),
             std::string::npos);
   // As many as can be asked for, but not of this card.
   const Outcome most =
@@ -250,8 +250,8 @@ TEST(RewriteVerb, places_are_refused_where_they_are_set_when_the_module_is_loade
     EXPECT_NE(without.out.find("[demarc_colors+0]"), std::string::npos) << without.out;
     arguments.insert(arguments.end(), place.begin(), place.end());
     EXPECT_NE(refusal(arguments).find(
-                  "--variables-at and --local-at: on NVIDIA H200 these places are set when the "
-                  "module is loaded, in its variable 'demarc_colors'; leave them out"),
+                  "NVIDIA H200 does not support --variables-at and --local-at: there these places "
+                  "are set when the module is loaded, in its variable 'demarc_colors'"),
               std::string::npos)
         << refusal(arguments);
   }

@@ -110,7 +110,7 @@ TEST_F(ShareOfACard, IsRefusedWhereItCannotBe) {
   }
   refused(command("50x", {"context"}, {"--audit"}), "--share");
   refused(command("50", {"context"}), "--memory and --description belong to --share K/N");
-  const std::string alone = "is a part of TPCs, colours and domains: leave";
+  const std::string alone = "gives the program a part of the TPCs, colours and domains: leave out";
   for (const auto& options : std::vector<std::vector<std::string>>{{"--tenant", "a"},
                                                                    {"--observe"},
                                                                    {"--tpcs", "0"},

@@ -148,7 +148,7 @@ TEST_F(Slurm, AnEpilogThatCannotEndTheJobsProgramsFailsAndKeepsTheClaim) {
   EXPECT_THAT(failed.err, HasSubstr("lease revoke a ends with 1: not yours"));
   EXPECT_EQ(end("").exit_code, 1);
   // A tenant that is no more.
-  stand_in(1, "demarc lease: there is no tenant 'a'; there are: b");
+  stand_in(1, "demarc lease: there is no tenant 'a'; the tenants are: b");
   EXPECT_EQ(end("7").exit_code, 0);
   EXPECT_FALSE(std::filesystem::exists(claims + "/a"));
 }
@@ -169,7 +169,8 @@ TEST_F(Slurm, WhatAJobLeavesBehindIsEndedBeforeTheNextOneBegins) {
   while (program.running() && text_of("log").empty()) ::usleep(10000);
   const auto used = run_demarc({"lease", "check", "a"});
   EXPECT_EQ(used.exit_code, 3) << used.err;
-  EXPECT_THAT(used.err, HasSubstr("tenant 'a' is used: leases: 1, processes: ")) << program.kept();
+  EXPECT_THAT(used.err, HasSubstr("tenant 'a' is in use: leases: 1, processes: "))
+      << program.kept();
   const auto early = begin("8", "demarc=a");
   EXPECT_THAT(early.err, HasSubstr("tenant 'a' is job 7's"));
   const auto ended = end("7");

@@ -93,7 +93,7 @@ TEST(TranslateVerb, the_speedups_under_each_split_stand_side_by_side) {
   expect_refused({"translate", "--splits", "--set", "split=native"},
                  "--splits shows every split; leave --split out");
   expect_refused({"translate", "--splits", "--arch", "bypass"},
-                 "--splits shows speed-ups: --arch is both or all");
+                 "--splits shows speed-ups: give --arch both or all");
   for (const char* option : {"--launch", "--stream", "--timeline"}) {
     expect_refused({"translate", "--splits", option, "x", option[2] == 't' ? "--app=RL" : "--json"},
                    "--splits shows applications of --app only");
@@ -183,7 +183,7 @@ TEST(TranslateVerb, a_machine_it_prints_is_one_it_reads) {
   expect_refused({"translate", "--device", "sim:" + file},
                  file + ": settings.gpus: gpus: 0 is not within 1..64");
   expect_refused({"translate", "--device", "h100"},
-                 "--device h100: sim:NAME or sim:FILE.json was expected");
+                 "--device h100: a machine was expected: sim:NAME or sim:FILE.json");
   expect_refused({"translate", "--device", "sim:/no/such.json"}, "/no/such.json");
 }
 
@@ -330,7 +330,7 @@ TEST_F(TranslateMeasured, alone_simulates_nothing) {
 TEST_F(TranslateMeasured, refuses_what_cannot_be_measured) {
   expect_refused(measured({"--measure", "cuda:0"}),
                  "1 cards, but the simulated machine has 2 GPUs");
-  expect_refused(measured({"--measure", "cuda:0,cuda:0"}), "cuda:0 stands there twice");
+  expect_refused(measured({"--measure", "cuda:0,cuda:0"}), "cuda:0 is named twice");
   expect_refused(measured({"--measure", "cuda:0,sim:h200"}), "real GPUs were expected");
   expect_refused(measured({"--measure", "cuda:0,cuda:1", "--runs", "0"}),
                  "--runs 0: at least one run was expected");

@@ -78,7 +78,7 @@ TEST(Values, help_that_cannot_be_written_is_an_error) {
 }
 
 TEST(Values, an_empty_value_is_refused_by_every_verb) {
-  const std::string said = "an empty value says nothing; give one or leave the option out";
+  const std::string said = "the value is empty; give one or leave the option out";
   for (const std::vector<std::string>& option :
        std::vector<std::vector<std::string>>{{"translate", "--app"},
                                              {"translate", "study", "--app"},

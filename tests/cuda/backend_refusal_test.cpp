@@ -257,7 +257,7 @@ TEST(AffinityRefusal, WhereKernelsCannotKnowTheirSmThereAreNoAffineLanes) {
   const auto refused = make_backend(renumbered, Mode::affinity);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
-  EXPECT_THAT(refused.error().message, HasSubstr("SMs are renumbered here (MPS)"));
+  EXPECT_THAT(refused.error().message, HasSubstr("MPS renumbers SMs"));
 }
 
 // What a kernel looks its SM up in has 256 bits.
@@ -315,7 +315,7 @@ TEST(AffinityRefusal, APartitionOfTpcsThatTheCardHasNotIsRefused) {
   const auto lane = make_backend(card, Mode::affinity).value()->open(part_of({100}));
   ASSERT_FALSE(lane);
   EXPECT_EQ(lane.error().kind, ErrorKind::invalid_input);
-  EXPECT_THAT(lane.error().message, HasSubstr("partition 'part' has no TPC here"));
+  EXPECT_THAT(lane.error().message, HasSubstr("partition 'part' has no TPC on this card"));
 }
 
 // Memory that is handed out holds zeros, which name an SM.

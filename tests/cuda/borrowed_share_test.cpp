@@ -38,7 +38,7 @@ TEST(BorrowedShare, OfAnotherCardOrOtherPagesIsRefused) {
   const auto pool = lent_parities({0, 0});
   const std::string own = pool->arena().gpu()->uuid();
   expect_refused(*pool,
-                 "a share that is lent of card GPU-00 cannot be used on Fake GPU, which is " + own,
+                 "a share is lent by card GPU-00 and cannot be used on Fake GPU, which is " + own,
                  [](LentShare& lent) { lent.card = "GPU-00"; });
   expect_refused(*pool, "in pages of 4194304 bytes; those of Fake GPU have 2097152",
                  [](LentShare& lent) { lent.page_bytes *= 2; });

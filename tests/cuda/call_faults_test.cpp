@@ -286,7 +286,8 @@ TEST_F(CallFaults, KernelsOfALibraryAreRefusedInAnotherContext) {
   EXPECT_EQ(ask_to_launch(of_module), std::nullopt) << "a module is of one context";
   own.cuCtxGetCurrent = [](CuContext*) -> CuResult { return launch_failed; };
   EXPECT_EQ(ask_to_launch(of_library), cu_error_not_supported);
-  EXPECT_THAT(told, testing::Each(HasSubstr("in another context than that in which the library")));
+  EXPECT_THAT(told,
+              testing::Each(HasSubstr("in another context than the one that loaded the library")));
   EXPECT_EQ(told.size(), 3U);
   own.cuCtxGetCurrent = api.cuCtxGetCurrent;
   EXPECT_EQ(api.cuLibraryUnload(library), cu_success);

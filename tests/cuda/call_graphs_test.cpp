@@ -315,7 +315,8 @@ TEST_F(CallGraphs, WhatWouldTakeNodesTheirOrderIsRefusedOnceTheyHaveOne) {
   EXPECT_THAT(ask_all(), testing::Each(cu_error_not_supported));
   EXPECT_EQ(counters.refused, 5U);
   EXPECT_EQ(told.size(), 5U);
-  EXPECT_THAT(told[2], HasSubstr("cuGraphDestroyNode was refused: kernels with local variables"));
+  EXPECT_THAT(told[2],
+              HasSubstr("cuGraphDestroyNode was refused, because kernels with local variables"));
 }
 
 TEST_F(CallGraphs, CapturesIntoAGraphThatThereIsTakeNoKernelsWithLocalVariables) {

@@ -92,7 +92,7 @@ TEST_F(MappingsOfPrograms, TakeTheirBytesWithTheRange) {
   EXPECT_EQ(reserve(&address, all + granule), cu_error_out_of_memory);
   EXPECT_EQ(reserve(&address, ~std::size_t{0} / granule * granule), cu_error_out_of_memory);
   ASSERT_EQ(told.size(), 2U);
-  EXPECT_THAT(told[0], HasSubstr("a range that a program reserves takes its bytes at once"));
+  EXPECT_THAT(told[0], HasSubstr("a reserved range takes its bytes at once"));
   const DevicePointer a = reserved(granule);
   std::size_t free = 0;
   ASSERT_EQ(api.cuMemGetInfo_v2(&free, nullptr), cu_success);
@@ -178,7 +178,7 @@ TEST_F(MappingsOfPrograms, ThatCannotBeAreErrors) {
   read_write.flags = CuAccess::read_write;
   read_write.location.type = 2;
   EXPECT_EQ(allow(address, granule), cu_error_not_supported);
-  EXPECT_THAT(told.back(), HasSubstr("by its card, and by nobody else"));
+  EXPECT_THAT(told.back(), HasSubstr("only its own card can read and write coloured memory"));
   unsigned long long flags = 0;
   EXPECT_EQ(ask("cuMemGetAccess", &flags, nullptr, address + granule), cu_error_invalid_value);
   EXPECT_EQ(ask("cuMemGetAccess", nullptr, nullptr, address), cu_error_invalid_value);

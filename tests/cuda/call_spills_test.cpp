@@ -27,9 +27,9 @@ TEST_F(SpillingKernels, AreCompiledWithLessOptimisationWhereThatHelps) {
   };
   const CuModule alone = loaded(head + busy);
   EXPECT_EQ(finds(alone, "busy"), cu_success);
-  EXPECT_THAT(told, ElementsAre(HasSubstr(
-                        "compiled with less optimisation, since kernels of it would keep values in "
-                        "local memory, which has no colour: busy")));
+  EXPECT_THAT(told,
+              ElementsAre(HasSubstr("compiled with less optimisation, because some kernels would "
+                                    "keep values in local memory, which has no colour: busy")));
   told.clear();
   const CuModule both = loaded(head + busy + stack);
   EXPECT_EQ(finds(both, "busy"), cu_success);

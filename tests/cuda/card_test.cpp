@@ -217,7 +217,8 @@ TEST(Card, WithoutMasksItSaysWhyAndRemembersNothing) {
   EXPECT_EQ(card->hook().error().kind, ErrorKind::missing_capability);
   EXPECT_THAT(card->stream_masks().error().message, HasSubstr("opened without masks"));
   EXPECT_THAT(card->hardware_mask({1}).error().message, HasSubstr("opened without masks"));
-  EXPECT_THAT(card->facts().notes.back(), HasSubstr("masks: this card was opened without masks"));
+  EXPECT_THAT(card->facts().notes.back(),
+              HasSubstr("masks: this card was opened without support for masks"));
   EXPECT_FALSE(card->facts().stream_field);
   EXPECT_FALSE(std::filesystem::exists(facts_path(*card->gpu(), options.cache_folder)));
 }
@@ -244,8 +245,8 @@ TEST(Card, AnUnknownDriversFieldIsLookedForInAProcessOfItsOwnAndRemembered) {
   ::unsetenv("DEMARC_LIBCUDA");
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_THAT((*found)->facts().notes,
-              testing::Contains("CUDA 15.78 is not in the table of drivers: a stream's mask was "
-                                "found at offset 0x6d8 and proved"));
+              testing::Contains("CUDA 15.78 is not in the table of drivers; the mask of a stream "
+                                "was found at offset 0x6d8 and proved"));
   EXPECT_EQ((*found)->facts().stream_field->offset, 0x6d8U);
   EXPECT_TRUE((*found)->stream_masks());
   ASSERT_TRUE(missed) << missed.error().message;
@@ -377,7 +378,7 @@ TEST_F(Remembered, FactsOfACardWithOtherHardwareBitsAreRefused) {
   now.bit[11] = 30;
   refused(now, "remembered are 12 TPCs, 0 and 29");
   now.bit[0] = 5;
-  refused(now, "the first has hardware bit 5");
+  refused(now, "with hardware bit 5 for the first");
 }
 
 TEST_F(Remembered, FactsInTheFileOfAnotherCardAreRefused) {

@@ -104,7 +104,8 @@ TEST(ColoredPool, APoolOfGivenConstantsIsNotAuditedAndOneOfTooFewIsRefused) {
   const auto adopt = [&](std::uint64_t pages) {
     return ColoredPool::adopt(PageArena::create(gpu, pages).value(), coloring, constants, halves);
   };
-  EXPECT_THAT(adopt(3).error().message, HasSubstr("4 page constants for an arena of 3 pages"));
+  EXPECT_THAT(adopt(3).error().message,
+              HasSubstr("4 page constants were given for an arena of 3 pages"));
   const auto pool = adopt(4).value();
   EXPECT_EQ(pool->account(), "4 pages measured, 4 kept, of 1 constant");
   EXPECT_EQ(pool->allocate(0, 1000)->audit().error().kind, ErrorKind::missing_capability);

@@ -265,10 +265,10 @@ TEST(FingerprintMatch, AReferenceOfAnotherCardIsRefused) {
   const auto found = match_fingerprints(gpu::regular_topology(1, 3, 2), reference, reference);
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().message,
-            "the remembered fingerprints (18 SMs, 10 slices) are not of this card's 6 SMs and 10 "
+            "the remembered fingerprints have 18 SMs and 10 slices, but this card has 6 SMs and 10 "
             "slices: run demarc topo --refresh");
   EXPECT_THAT(match_fingerprints(card.topology, Fingerprints{}, reference).error().message,
-              HasSubstr("(0 SMs, 0 slices) are not of this card's 18 SMs"));
+              HasSubstr("have 0 SMs and 0 slices, but this card has 18 SMs"));
   EXPECT_TRUE(match_fingerprints(card.topology, reference, Fingerprints{})->empty());
 }
 

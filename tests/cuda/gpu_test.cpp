@@ -79,8 +79,8 @@ TEST(Verify, AModeThatConfinesNothingIsNoPartitionThatCouldBeVerified) {
     ASSERT_FALSE(refused) << partition::to_string(mode);
     EXPECT_EQ(refused.error().kind, ErrorKind::invalid_input);
     EXPECT_THAT(refused.error().message,
-                HasSubstr(fmt::format("--mode {}: it confines nothing that could be verified; "
-                                      "green, mask, affinity do",
+                HasSubstr(fmt::format("--mode {}: this mode confines nothing that verify could "
+                                      "check; green, mask, affinity do",
                                       partition::to_string(mode))));
   }
   ::unsetenv("DEMARC_LIBCUDA");
@@ -195,7 +195,7 @@ TEST(Driver, TellsItsVersionBeforeItIsStarted) {
   EXPECT_EQ(test::fake_driver()->cuda_version(), 12080);
   ::setenv("DEMARC_LIBCUDA", "libm.so.6", 1);
   EXPECT_EQ(Driver::peek_version().error().message,
-            "libm.so.6: the driver does not tell its version");
+            "libm.so.6: the driver does not say its version");
   ::setenv("DEMARC_LIBCUDA", "/no/such/libcuda.so", 1);
   EXPECT_EQ(Driver::peek_version().error().kind, ErrorKind::missing_capability);
   ::unsetenv("DEMARC_LIBCUDA");

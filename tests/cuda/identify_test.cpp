@@ -50,7 +50,7 @@ TEST(Identify, AClientOfMpsIsFoundOnItsTpcsThoughItsNumbersStartAtZero) {
   EXPECT_THAT(text, HasSubstr("launch 1: 10 SMs, by latency TPCs 1,5,7,10-11 (GPCs 1,2,3)"));
   EXPECT_THAT(text, HasSubstr("TPC   5 of GPC  2 (SM 10, 11): here number 2, 3"));
   EXPECT_LT(text.rfind("here number"), text.find("launch 2: ")) << "of the first launch alone";
-  EXPECT_THAT(text, HasSubstr("those of a launch (MPS): 20 do not name their SM"));
+  EXPECT_THAT(text, HasSubstr("belong to a launch (MPS): 20 do not name their SM"));
 }
 
 TEST(Identify, ABusyCardIsNotGuessedAt) {
@@ -229,7 +229,7 @@ TEST(VerifyOfAClient, DoesNotHoldOnOtherTpcsThoughTheirNumberIsRight) {
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_FALSE(report->holds);
   EXPECT_TRUE(report->proved);
-  EXPECT_THAT(report_to_text(*report), HasSubstr("TPCs 5,7,10-11 were used and are not expected"));
+  EXPECT_THAT(report_to_text(*report), HasSubstr("TPCs 5,7,10-11 were used unexpectedly"));
 }
 
 TEST(VerifyOfAClient, DoesNotBelieveNumbersThatHappenToBeRight) {
@@ -288,7 +288,7 @@ TEST(Verify, TpcsByLatencyAreOnlyHeldAgainstAListWhereNumbersNameNoSm) {
   EXPECT_THAT(report_to_text(*named), testing::Not(HasSubstr("are not expected")));
   VerifyReport counted = *named;
   counted.relative = true;
-  EXPECT_THAT(report_to_text(counted), HasSubstr("TPCs 6-11 were used and are not expected"));
+  EXPECT_THAT(report_to_text(counted), HasSubstr("TPCs 6-11 were used unexpectedly"));
   counted.named = false;
   EXPECT_THAT(report_to_text(counted), testing::Not(HasSubstr("are not expected")));
 }
@@ -407,7 +407,7 @@ TEST(Verify, ProvesAModeByALaneOfIt) {
   EXPECT_TRUE(masked->holds);
   ASSERT_EQ(masked->paths.size(), 1U);
   EXPECT_EQ(masked->paths[0].name, "mask");
-  EXPECT_EQ(masked->subject(), "a partition of mode mask, made for this");
+  EXPECT_EQ(masked->subject(), "a partition of mode mask, made for this check");
   EXPECT_FALSE(masked->unconfined());
   EXPECT_EQ(masked->paths[0].placement.used_sms(), (std::vector<std::uint32_t>{4, 5, 6, 7}));
   EXPECT_TRUE(!inverted || !inverted->holds);

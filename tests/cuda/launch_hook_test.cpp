@@ -56,7 +56,7 @@ TEST_F(Hook, AMaskThatLeavesNothingOfTheCeilingIsReportedAndStaysInside) {
   counters.empty_masks = 0;
   EXPECT_EQ(tpcs_used(), std::vector<std::uint32_t>{2});
   EXPECT_EQ(counters.empty_masks, 1U);
-  EXPECT_THAT(reported, HasSubstr("leaves no TPC of the partition"));
+  EXPECT_THAT(reported, HasSubstr("without any TPC of the partition"));
 }
 
 TEST_F(Hook, ACeilingThatIsTakenAwayBindsNobody) {
@@ -123,8 +123,10 @@ TEST_F(Hook, ACallOfTheDriverThatIsNotUnderstoodIsCountedAndReported) {
     change([what](fake::FakeConfig& c) { c.function_params = what; });
     gone.reset();
     EXPECT_GE(counters.misunderstood, 1U);
-    EXPECT_THAT(reported, HasSubstr("a call of the driver whose callback has other parameters "
-                                    "than known: it cannot be confined"));
+    EXPECT_THAT(
+        reported,
+        HasSubstr(
+            "a call of the driver whose callback has unknown parameters: it cannot be confined"));
     change([](fake::FakeConfig& c) { c.function_params = fake::Params::whole; });
   }
 }

@@ -55,7 +55,7 @@ TEST(MappedPieces, OfASizeThatTheDriverDoesNotMapAreRefused) {
     const auto none = MappedPieces::create(gpu, gpu, bytes, count);
     ASSERT_FALSE(none);
     EXPECT_EQ(none.error().kind, ErrorKind::invalid_input);
-    EXPECT_THAT(none.error().message, HasSubstr("there is nothing to map"));
+    EXPECT_THAT(none.error().message, HasSubstr("this maps nothing"));
   }
 }
 
@@ -69,7 +69,7 @@ TEST_F(MappedPiecesOfTwo, OfBothLieUnderOneRangeThatBothReach) {
   const auto third =
       MappedPieces::create(cards, std::vector<std::uint32_t>{0, 2}, 2 * one_mebibyte);
   ASSERT_FALSE(third);
-  EXPECT_EQ(third.error().message, "a piece of card 2 of 2: they are numbered from 0");
+  EXPECT_EQ(third.error().message, "a piece of card 2 of 2: cards are numbered from 0");
 }
 
 TEST_F(MappedPiecesOfTwo, OfAPeerAreMappedWhereCardsReachEachOther) {

@@ -141,7 +141,7 @@ TEST(ProgramReports, say_in_words_what_was_coloured_and_what_was_refused) {
   ProgramReport full = example();
   full.unnamed = 9;
   EXPECT_THAT(report_to_text(full),
-              HasSubstr("           9  of names for which there was no room"));
+              HasSubstr("           9  with names for which there was no room"));
 }
 
 TEST(ProgramReports, are_json_that_programs_read) {

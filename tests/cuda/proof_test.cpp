@@ -102,8 +102,8 @@ TEST(Proof, NumbersOfALaunchAreFoundOutByTheRestOfTheCard) {
   ASSERT_FALSE(card->virtual_sms());
   change(fake::small_gpu(), [](fake::FakeConfig& c) { c.virtual_sms = true; });
   refuses(card, {0, 1, 2, 3}, ErrorKind::check_failed,
-          "cannot be told from the rest of this card: 48 of 96 probe blocks that were kept out of "
-          "the TPCs 0-3 ran there");
+          "does not keep other work out: 48 of 96 probe blocks that must not use the TPCs 0-3 ran "
+          "there");
   refuses(card, {4, 5}, ErrorKind::check_failed, "does not hold on this card");
 }
 
@@ -133,7 +133,7 @@ TEST(ProofOfAMask, CountsTheSmsThatItLeaves) {
     ASSERT_FALSE(proof);
     EXPECT_EQ(proof.error().kind, ErrorKind::check_failed);
     EXPECT_THAT(proof.error().message,
-                HasSubstr(fmt::format("which leaves {} SMs, probe blocks ran on 6", sms)));
+                HasSubstr(fmt::format("its mask leaves {} SMs, but probe blocks ran on 6", sms)));
     EXPECT_THAT(proof.error().message, HasSubstr(sms < 6 ? "does not hold" : "not be proved"));
   }
   config.obey_masks = false;
@@ -167,7 +167,7 @@ TEST(ProofUnderMps, WithoutFingerprintsNothingIsProved) {
   ASSERT_TRUE(card->virtual_sms());
   for (const TpcSet& tpcs : {TpcSet{0, 1, 2, 3}, TpcSet{4, 7}}) {
     refuses(card, tpcs, ErrorKind::missing_capability,
-            "run demarc topo --refresh once outside MPS and with nothing else on the card");
+            "run demarc topo --refresh once, outside MPS and with nothing else on the card");
   }
 }
 

@@ -115,7 +115,7 @@ TEST_F(SplitLaunch, RefusesWhatHasNoPlaceOnTheCards) {
     return done ? std::string("accepted") : done.error().message;
   };
   launch.buffers[0].bytes = (2U << 20U) + 4;
-  EXPECT_EQ(refused(), "the pages end in front of the end of buffer 'out'");
+  EXPECT_EQ(refused(), "the pages end before the end of buffer 'out'");
   launch.buffers[0].bytes = 120;
   launch.buffers[0].host = true;
   EXPECT_THAT(refused(), HasSubstr("buffer 'out' lies in memory of the host"));
@@ -130,7 +130,7 @@ TEST_F(SplitLaunch, RefusesWhatHasNoPlaceOnTheCards) {
   EXPECT_THAT(refused(), HasSubstr("maps no pieces of 64 KiB"));
   plan.page_bytes = 2U << 20U;
   plan.owners.clear();
-  EXPECT_THAT(refused(), HasSubstr("there is nothing to map"));
+  EXPECT_THAT(refused(), HasSubstr("this maps nothing"));
 }
 
 TEST_F(SplitLaunch, RefusesCardsThatDoNotReachEachOther) {

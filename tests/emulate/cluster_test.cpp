@@ -297,10 +297,10 @@ TEST(Clusters, a_thread_that_arrives_twice_or_waits_where_it_has_not_is_a_findin
   const std::string arrive = "barrier.cluster.arrive.aligned;\n";
   const std::string wait = "barrier.cluster.wait.aligned;\n";
   EXPECT_THAT(finding_of(arrive + arrive + wait).detail,
-              testing::HasSubstr("arrives again without a wait between"));
-  EXPECT_THAT(finding_of(wait).detail, testing::HasSubstr("waits where it has not arrived"));
+              testing::HasSubstr("arrives again without a wait in between"));
+  EXPECT_THAT(finding_of(wait).detail, testing::HasSubstr("waits without having arrived"));
   EXPECT_THAT(finding_of(cluster_barrier + wait).detail,
-              testing::HasSubstr("waits where it has not arrived"));
+              testing::HasSubstr("waits without having arrived"));
 }
 
 // Block 0 arrives and ends; block 1 must still wait for block 2, which is late.

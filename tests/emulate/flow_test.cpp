@@ -104,7 +104,7 @@ TEST(Calls, a_register_that_holds_no_function_is_a_finding) {
       launch_of(1, 1, 256));
   ASSERT_TRUE(outcome) << outcome.error().message;
   ASSERT_EQ(outcome->findings.size(), 1U);
-  EXPECT_NE(outcome->findings[0].detail.find("which is no function"), std::string::npos);
+  EXPECT_NE(outcome->findings[0].detail.find("which is not a function"), std::string::npos);
 }
 
 // Copied as they are declared, the places of one frame would reach beyond the other.

@@ -169,7 +169,7 @@ TEST(OperandForms, a_register_of_another_width_than_the_instruction_names_is_ref
   };
   for (const auto& [right, wrong] : lines) {
     EXPECT_EQ(said_of(right), "accepted") << right;
-    EXPECT_NE(said_of(wrong).find("a form of this instruction the emulator does not cover"),
+    EXPECT_NE(said_of(wrong).find("a form of this instruction that the emulator does not cover"),
               std::string::npos)
         << wrong;
   }

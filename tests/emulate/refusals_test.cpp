@@ -110,7 +110,7 @@ TEST(Refusals, bulk_copies_that_are_covered_in_other_forms) {
         in + " [%r5], [%rd1], 256;"}) {
     // What follows begins with an operand that could be the barrier.
     EXPECT_NE(refusal(kernel_of("", line + "\nst.shared.b64 [%r6], %rd1;"))
-                  .find("a form of this instruction the emulator does not cover: " + line),
+                  .find("a form of this instruction that the emulator does not cover: " + line),
               std::string::npos)
         << line;
   }
@@ -118,7 +118,7 @@ TEST(Refusals, bulk_copies_that_are_covered_in_other_forms) {
 
 void expect_no_such_form(const std::string& line) {
   EXPECT_NE(refusal(kernel_of("", line))
-                .find("a form of this instruction the emulator does not cover: " + line),
+                .find("a form of this instruction that the emulator does not cover: " + line),
             std::string::npos)
       << line << ": " << refusal(kernel_of("", line));
 }
@@ -202,24 +202,24 @@ TEST(Refusals, offsets_into_shared_memory_of_the_system_that_is_not_there) {
 
 TEST(Refusals, variables_larger_than_the_memory_they_are_of) {
   EXPECT_NE(refusal(kernel_of(".shared .b8 s[4294967297];\n", "mov.u64 %rd3, s;"))
-                .find(": 4294967297 bytes of shared memory, 232448 are the most: s"),
+                .find(": 4294967297 bytes of shared memory; at most 232448 are possible: s"),
             std::string::npos);
   EXPECT_NE(refusal(kernel_of("", ".shared .b8 s[232448];\n.shared .b8 t;\nmov.u64 %rd3, s;"))
-                .find(": 232449 bytes of shared memory, 232448 are the most: t"),
+                .find(": 232449 bytes of shared memory; at most 232448 are possible: t"),
             std::string::npos);
   EXPECT_NE(refusal(kernel_of("", ".local .b8 a[4294967296];"))
-                .find(": 4294967296 bytes of local memory, 524288 are the most: a"),
+                .find(": 4294967296 bytes of local memory; at most 524288 are possible: a"),
             std::string::npos);
   EXPECT_NE(refusal(kernel_of("", ".local .b8 a[524288];\n.local .b8 b;"))
-                .find(": 524289 bytes of local memory, 524288 are the most: b"),
+                .find(": 524289 bytes of local memory; at most 524288 are possible: b"),
             std::string::npos);
   EXPECT_NE(refusal(kernel_of("", ".param .b8 p[1048577];"))
-                .find(": 1048577 bytes of parameter memory, 1048576 are the most: p"),
+                .find(": 1048577 bytes of parameter memory; at most 1048576 are possible: p"),
             std::string::npos);
-  EXPECT_NE(
-      refusal(kernel_of(".const .b8 c[720897];\n", ""))
-          .find("with 'c' the module has 720897 bytes of constant memory, 720896 are the most"),
-      std::string::npos);
+  EXPECT_NE(refusal(kernel_of(".const .b8 c[720897];\n", ""))
+                .find("with 'c' the module has 720897 bytes of constant memory; at most 720896 are "
+                      "possible"),
+            std::string::npos);
   EXPECT_NE(
       refusal(kernel_of(".global .b8 g[70368744177664];\n", ""))
           .find("with 'g' the module's variables take 70368744177664 bytes; this machine has "),
@@ -234,8 +234,9 @@ TEST(Refusals, a_function_with_larger_parameters_than_a_call_can_carry) {
   const std::string text =
       kernel_of(".func f(.param .b8 a[1048576], .param .b8 b[16])\n{\n\tret;\n}\n",
                 ".param .b8 a[1048576];\n.param .b8 b[16];\ncall f, (a, b);");
-  EXPECT_NE(refusal(text).find(": 1048592 bytes of parameter memory, 1048576 are the most: b"),
-            std::string::npos)
+  EXPECT_NE(
+      refusal(text).find(": 1048592 bytes of parameter memory; at most 1048576 are possible: b"),
+      std::string::npos)
       << refusal(text);
 }
 
@@ -253,7 +254,7 @@ TEST(Refusals, a_call_that_hands_over_other_values_than_the_function_declares) {
   for (const std::string call :
        {"call (r), f, (a);", "call (r), f, (s, %r1);", "call (r), f, (%r1, %r1);",
         "call (r), f, (a, %r1, %r1);", "call f, (a, %r1);", "call (a), f, (a, %r1);"}) {
-    EXPECT_NE(of(call).find("a form of this instruction the emulator does not cover: " + call),
+    EXPECT_NE(of(call).find("a form of this instruction that the emulator does not cover: " + call),
               std::string::npos)
         << call;
   }

@@ -359,7 +359,7 @@ INSTANTIATE_TEST_SUITE_P(
         Stopped{"warps_missing",
                 "wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%r1, %r2}, %rd2, %rd2, 0, 1, "
                 "1, 0, 0;\n",
-                "has not all of its warps", FindingKind::trap, 224},
+                "without all of its warps", FindingKind::trap, 224},
         Stopped{"descriptors_that_differ",
                 "wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%r1, %r2}, %rd2, %rd1, 0, 1, "
                 "1, 0, 0;\n",

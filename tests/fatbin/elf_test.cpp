@@ -75,7 +75,7 @@ TEST(ElfFile, section_headers_that_lie_elsewhere_are_refused) {
             "");
   EXPECT_EQ(
       elf_refusal_of(with_header<std::uint16_t>(bytes, offsetof(Elf64_Ehdr, e_shentsize), 40)),
-      "f: an ELF file whose section headers have 40 bytes, 64 are right");
+      "f: an ELF file whose section headers have 40 bytes; 64 would be right");
 }
 
 TEST(ElfFile, a_section_outside_of_the_file_is_refused) {
@@ -133,7 +133,7 @@ TEST(ElfFile, segments_count_to_the_size_and_lie_within) {
   bytes = with_header(bytes, offsetof(Elf64_Ehdr, e_phoff), own);
   bytes = with_header<std::uint16_t>(bytes, offsetof(Elf64_Ehdr, e_phnum), 1);
   EXPECT_EQ(elf_refusal_of(bytes),
-            "f: an ELF file whose program headers have 0 bytes, 56 are right");
+            "f: an ELF file whose program headers have 0 bytes; 56 would be right");
   bytes = with_header<std::uint16_t>(bytes, offsetof(Elf64_Ehdr, e_phentsize), sizeof segment);
   const auto elf = Elf::read(bytes, "f");
   ASSERT_TRUE(elf) << message_of(elf);

@@ -163,7 +163,7 @@ TEST(ImageInFile, ptx_that_goes_on_behind_a_nul_is_refused) {
 TEST(ImageInFile, no_bytes_and_a_wrapper_are_refused) {
   EXPECT_EQ(message_of(image_in("", "f")), "f: is empty");
   EXPECT_NE(message_of(image_in(bytes_of({0x466243b1, 1, nullptr, nullptr}), "f"))
-                .find("in a file is none behind it"),
+                .find("a file has none behind it"),
             std::string::npos);
 }
 

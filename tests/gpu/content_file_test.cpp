@@ -56,8 +56,9 @@ TEST_F(ContentFile, that_holds_more_than_there_is_room_for_is_refused) {
 TEST_F(ContentFile, of_another_type_than_the_elements_is_refused) {
   const auto npy = file_of("a.npy", npy_header("f4", std::vector<std::uint64_t>{2}) + eight);
   EXPECT_EQ(refusal(npy, ScalarType::f32), "accepted");
-  EXPECT_EQ(refusal(npy, ScalarType::u32),
-            npy + ": its elements are f4 and u4 was expected, as the elements are declared u32");
+  EXPECT_EQ(
+      refusal(npy, ScalarType::u32),
+      npy + ": its elements are f4, but u4 was expected, because the elements are declared u32");
   const auto flags = file_of("b.npy", npy_header("b1", std::vector<std::uint64_t>{8}) + eight);
   EXPECT_EQ(refusal(flags, ScalarType::u8), "accepted");
   EXPECT_THAT(refusal(flags, ScalarType::i8), HasSubstr("its elements are b1"));
@@ -67,9 +68,9 @@ TEST_F(ContentFile, that_is_shorter_or_longer_than_its_shape_is_refused) {
   const std::string head = npy_header("f4", std::vector<std::uint64_t>{2});
   const auto cut = file_of("cut.npy", head + "abcdefg");
   EXPECT_EQ(refusal(cut, ScalarType::f32),
-            cut + ": 7 bytes behind its header, whose shape is that of 8");
+            cut + ": 7 bytes follow its header, but its shape needs 8");
   EXPECT_THAT(refusal(file_of("long.npy", head + eight + "i"), ScalarType::f32),
-              HasSubstr("9 bytes behind its header, whose shape is that of 8"));
+              HasSubstr("9 bytes follow its header, but its shape needs 8"));
   EXPECT_THAT(refusal(file_of("no.npy", eight), ScalarType::f32),
               HasSubstr("no.npy: no .npy file"));
 }

@@ -140,7 +140,7 @@ TEST(LaunchFile, errors_name_the_key_and_the_remedy) {
   EXPECT_EQ(refusal(R"("bytes": 16)", R"("bytes": 0)"),
             "x.json.buffers[2].bytes: 0 is not within 1 .. 70368744177664");
   EXPECT_EQ(refusal(R"("name": "out")", R"("name": "in")"),
-            "x.json.buffers[1]: a second buffer of the name 'in'");
+            "x.json.buffers[1]: two buffers have the name 'in'");
   EXPECT_EQ(refusal(R"("output": true)", R"("outputs": true)"),
             "x.json.buffers[1]: unknown key 'outputs'");
   EXPECT_EQ(refusal(R"("times": "steps")", R"("times": "1000000*steps")"),
@@ -208,8 +208,8 @@ TEST(LaunchFile, a_buffer_may_say_where_it_lies) {
             (std::vector<std::uint64_t>{default_base_address + 1280, default_base_address,
                                         default_base_address + 2560}));
   EXPECT_EQ(refuse_fixed_addresses(launch).error().message,
-            "buffer 'b1' has to lie at 0x700000000000, which no GPU promises: only demarc emulate "
-            "and demarc locality put it there");
+            "buffer 'b1' has to lie at 0x700000000000, and no GPU can promise that: only demarc "
+            "emulate and demarc locality put it there");
   launch.buffers[2].address = default_base_address + 768;
   EXPECT_EQ(validate(launch).error().message,
             "buffers 'b1' and 'b2': they overlap, from 0x700000000300 on");
@@ -247,7 +247,7 @@ TEST(LaunchFile, values_that_the_elements_cannot_have_are_refused) {
     const auto launch = parse_launch_json(values_file(element, rest, argument), "x.json", {});
     return launch ? std::string("accepted") : launch.error().message;
   };
-  const std::string cure = " is no whole number of at most 2^62, as the elements are";
+  const std::string cure = " is no whole number of at most 2^62, as the elements need";
   EXPECT_EQ(message("i32", R"("fill": [1e30])"), "x.json.buffers[0].fill: 1e+30" + cure);
   EXPECT_EQ(message("i32", R"("fill": [1.5])"), "x.json.buffers[0].fill: 1.5" + cure);
   EXPECT_EQ(message("i32", R"("fill": [2.0])"), "accepted");
@@ -361,8 +361,9 @@ TEST(LaunchFile, a_check_against_files_has_one_for_every_output) {
   std::string none(complete_file);
   none.replace(none.find(", \"output\": true"), 16, "");
   none.replace(none.find(reference), reference.size(), "\"file\": \"o.npy\"");
-  EXPECT_EQ(parse_launch_json(none, "x.json").error().message,
-            "x.json.check.file: no buffer is an output; say \"output\": true of what is compared");
+  EXPECT_EQ(
+      parse_launch_json(none, "x.json").error().message,
+      "x.json.check.file: no buffer is an output; add \"output\": true to the buffers to compare");
 }
 
 }  // namespace

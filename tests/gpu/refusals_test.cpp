@@ -41,7 +41,7 @@ constexpr Refusal refusals[] = {
     {"major_capability", "/compute_capability", R"("99.0")", R"("100.0")",
      "is no compute capability"},
     {"no_sector", "/l2/sector_bytes", "64", "0",
-     "is not made of sectors of 0 bytes"},
+     "cannot have sectors of 0 bytes"},
     {"odd_sector", "/l1/sector_bytes", "128", "48",
      "a line of 128 bytes is not made of sectors"},
     {"no_slice", "/l2/slices", "1", "0",

@@ -94,10 +94,10 @@ TEST_F(Client, refuses_pages_that_it_did_not_ask_for) {
     return pages ? "taken" : pages.error().message;
   };
   EXPECT_THAT(refused({0, 2}, {file, file}),
-              HasSubstr("pages from 0 on, 2 of them, came with 2 descriptors; 2 from 1 on were "
-                        "expected"));
-  EXPECT_THAT(refused({1, 1}, {file}), HasSubstr("1 of them, came with 1 descriptors; 2 from 1"));
-  EXPECT_THAT(refused({1, 2}, {file}), HasSubstr("2 of them, came with 1 descriptors; 2 from 1"));
+              HasSubstr("an answer has pages from 0 on, 2 of them, with 2 descriptors; 2 from 1 on "
+                        "were expected"));
+  EXPECT_THAT(refused({1, 1}, {file}), HasSubstr("1 of them, with 1 descriptors; 2 from 1"));
+  EXPECT_THAT(refused({1, 2}, {file}), HasSubstr("2 of them, with 1 descriptors; 2 from 1"));
   EXPECT_THAT(refused({1, 2}, {file, file, file}), HasSubstr("came with 3 descriptors; 2 from 1"));
 }
 
@@ -112,12 +112,14 @@ TEST_F(Client, reads_the_table_of_remainders_from_its_file) {
   EXPECT_EQ(attached.table,
             (std::vector<std::byte>{std::byte{'a'}, std::byte{'b'}, std::byte{'c'}}));
   answer(to_text(Attached{remainders}), {lock});
-  EXPECT_THAT(client.attach("0").error().message, HasSubstr("1 descriptors came, 2 were expected"));
+  EXPECT_THAT(client.attach("0").error().message,
+              HasSubstr("1 descriptors came, but 2 were expected"));
   answer(to_text(Attached{lease(1)}), {lock, table.get()});
-  EXPECT_THAT(client.attach("0").error().message, HasSubstr("2 descriptors came, 1 were expected"));
+  EXPECT_THAT(client.attach("0").error().message,
+              HasSubstr("2 descriptors came, but 1 were expected"));
   answer(to_text(Opened{lease(1), "00ff"}));
   EXPECT_THAT(client.open("a", "").error().message,
-              HasSubstr("0 descriptors came, 1 were expected"));
+              HasSubstr("0 descriptors came, but 1 were expected"));
   answer(to_text(Attached{remainders}), {lock, listener.file()});
   EXPECT_THAT(client.attach("0").error().message, HasSubstr("is no file"));
   const OwnedFile closed(::open(path.append(".lock").c_str(), O_WRONLY | O_CLOEXEC));
@@ -154,10 +156,11 @@ TEST_F(Client, refuses_extents_that_are_not_what_was_asked_for) {
     const auto extent = client.take((2 << 20) + 1);
     ASSERT_FALSE(extent);
     EXPECT_EQ(extent.error().kind, ErrorKind::check_failed);
-    EXPECT_THAT(extent.error().message, HasSubstr("an answer that is none"));
+    EXPECT_THAT(extent.error().message,
+                HasSubstr("the answer of demarc serve cannot be understood"));
   }
   answer(to_text(Done{}), {listener.file()});
-  EXPECT_THAT(client.give(0).error().message, HasSubstr("1 descriptors came, 0 were expected"));
+  EXPECT_THAT(client.give(0).error().message, HasSubstr("1 descriptors came, but 0 were expected"));
 }
 
 TEST_F(Client, is_told_when_the_server_has_ended) {

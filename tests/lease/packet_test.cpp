@@ -84,7 +84,7 @@ TEST(Packets, with_more_descriptors_than_may_be_are_refused_and_leave_none_open)
   std::memcpy(CMSG_DATA(part), files.data(), files.size() * sizeof(int));
   ASSERT_EQ(::sendmsg(pair.near->file(), &message, 0), 1);
   const OwnedFile next(::dup(pair.near->file()));
-  EXPECT_THAT(pair.far->receive().error().message, HasSubstr("it has more than 200"));
+  EXPECT_THAT(pair.far->receive().error().message, HasSubstr("the packet has more than 200"));
   EXPECT_EQ(OwnedFile(::dup(pair.near->file())).get(), next.get() + 1);
 }
 
@@ -164,7 +164,7 @@ TEST_F(Listening, belongs_to_one_listener_and_is_taken_over_from_a_dead_one) {
 TEST_F(Listening, refuses_paths_that_are_no_place_for_a_socket) {
   std::ofstream(path) << "mine";
   EXPECT_THAT(PacketListener::listen(path, std::nullopt).error().message,
-              HasSubstr("something else than a socket has this name"));
+              HasSubstr("there is a file of this name that is no socket"));
   EXPECT_TRUE(std::filesystem::exists(path));
   EXPECT_THAT(PacketListener::listen(folder / "no" / "socket", std::nullopt).error().message,
               HasSubstr("No such file"));

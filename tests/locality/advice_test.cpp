@@ -54,7 +54,7 @@ TEST(Advice, names_the_access_that_coalesces_worst_by_its_source_line_and_the_st
   ASSERT_EQ(analysis.advice.size(), 1U);
   EXPECT_THAT(
       analysis.advice[0],
-      HasSubstr("k.cu:12 (ld.global.u32 %r5, [%rd5+32768];) coalesces worst: 32.0 sectors a "
+      HasSubstr("k.cu:12 (ld.global.u32 %r5, [%rd5+32768];) coalesces worst: 32.0 sectors per "
                 "request where 4.0 would do. Neighbouring lanes are 64 bytes apart. Let "));
   // Twice the least is worth a word, a quarter more is not.
   EXPECT_THAT(with_stride(2).advice, ElementsAre(HasSubstr("8.0 sectors")));
@@ -83,7 +83,7 @@ TEST(Advice, of_addresses_that_depend_on_data_speaks_of_their_order) {
                   "add.s64 %rd7, %rd1, %rd6;\nld.global.u32 %r8, [%rd7+49152];");
   ASSERT_EQ(analysis.advice.size(), 2U);
   EXPECT_THAT(analysis.advice[0],
-              HasSubstr("What it touches depends on data: sort or group the indices"));
+              HasSubstr("Its addresses depend on data: sort or group the indices"));
 }
 
 TEST(Advice, of_neighbouring_elements_that_begin_within_a_sector_speaks_of_where_rows_begin) {
@@ -103,13 +103,14 @@ TEST(Advice, names_the_access_that_most_blocks_share_and_what_helps_its_kind) {
   const std::string read = "ld.global.u32 %r6, [%rd1+49152];";
   EXPECT_THAT(
       with_stride(1, read).advice,
-      ElementsAre(HasSubstr("k.cu:12 (ld.global.u32 %r6, [%rd1+49152];) is shared most: 2.00 "
-                            "blocks touch each of its places. Larger tiles")));
+      ElementsAre(HasSubstr("k.cu:12 (ld.global.u32 %r6, [%rd1+49152];) is shared most: on average "
+                            "2.00 blocks touch each of its places. Larger tiles")));
   Options options;
   options.kind = AccessKind::store;
-  EXPECT_THAT(with_stride(1, read + "\nst.global.u32 [%rd1+61440], %r6;", options).advice,
-              ElementsAre(HasSubstr("st.global.u32 [%rd1+61440], %r6;) is shared most: 2.00 blocks "
-                                    "touch each of its places. What the last")));
+  EXPECT_THAT(
+      with_stride(1, read + "\nst.global.u32 [%rd1+61440], %r6;", options).advice,
+      ElementsAre(HasSubstr("st.global.u32 [%rd1+61440], %r6;) is shared most: on "
+                            "average 2.00 blocks touch each of its places. What the last")));
   options.kind = AccessKind::atomic;
   EXPECT_THAT(with_stride(1, "red.global.add.u32 [%rd1+61440], 1;", options).advice,
               ElementsAre(HasSubstr("Combine within the block")));

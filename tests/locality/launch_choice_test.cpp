@@ -149,7 +149,7 @@ constexpr const char* kept_analysis = R"json(
  "map":{"size":2,"bin":1,"cells":[[0,1,64]]},"sets":[[32,[0,1]]]},
 "intra":{"degree_of_sharing":0.53125,"appearance_frequency":1.0,"map_block":0,
  "distinct_blocks":1},
-"left_out":0,"advice":["line 15 (ld.global.u32 %r2, [%rd3];) is shared most: 2.00 blocks touch each of its places. Larger tiles, or more work for each block, fetch them less often; blocks that share should run side by side."],"findings":[],"notes":["a prefetch, counted nowhere: k.ptx:22: prefetch.global.L2 [%rd1];"]})json";
+"left_out":0,"advice":["line 15 (ld.global.u32 %r2, [%rd3];) is shared most: on average 2.00 blocks touch each of its places. Larger tiles, or more work for each block, fetch them less often; blocks that share should run side by side."],"findings":[],"notes":["a prefetch, which is not counted: k.ptx:22: prefetch.global.L2 [%rd1];"]})json";
 
 // A load by its closed form, one that the emulator followed, and a store; the trees left out.
 TEST(AnalysisJson, is_whole) {
@@ -183,11 +183,11 @@ TEST(LaunchChoice, launches_that_do_not_fit_the_kernel_are_refused) {
   EXPECT_TRUE(analyse(module, launch, {}));
   launch.kernels[0].block = {1, 1025, 1};
   EXPECT_THAT(analyse(module, launch, {}).error().message,
-              HasSubstr("1025 threads per block, at most 1024 are possible"));
+              HasSubstr("1025 threads per block; at most 1024 are possible"));
   launch.kernels[0].block = {32, 1, 1};
   launch.kernels[0].arguments.pop_back();
   EXPECT_THAT(analyse(module, launch, {}).error().message,
-              HasSubstr("takes 2 arguments, the launch gives 1"));
+              HasSubstr("takes 2 arguments, but the launch gives 1"));
 }
 
 // Whether a generic address is one of global memory shows where the kernel runs.

@@ -223,12 +223,12 @@ TEST(Split, WhatCannotBeSplitSaysWhy) {
   EXPECT_TRUE(split(h100(), 12, SplitStrategy::gpc_aligned));
   EXPECT_FALSE(split(h100(), 1, SplitStrategy::packed, 65));
   EXPECT_THAT(split(interleaved(129, 1), 1, SplitStrategy::packed).error().message,
-              HasSubstr("129 TPCs, masks hold 128"));
+              HasSubstr("129 TPCs, but masks have room for 128"));
   EXPECT_TRUE(split(interleaved(128, 1), 1, SplitStrategy::packed));
   EXPECT_THAT(split(interleaved(6, 3), 4, SplitStrategy::side_aligned).error().message,
               HasSubstr("L2 side 1 has 1 GPCs"));
   EXPECT_THAT(split(interleaved(6, 3), 3, SplitStrategy::side_aligned).error().message,
-              HasSubstr("3 parts cannot be side-aligned: an even number can"));
+              HasSubstr("3 parts cannot be side-aligned: their number must be even"));
   gpu::Topology sideless = h100();
   for (gpu::Tpc& tpc : sideless.tpcs) tpc.side.reset();
   const auto result = split(sideless, 2, SplitStrategy::side_aware);

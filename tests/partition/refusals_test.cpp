@@ -74,7 +74,7 @@ TEST(Split, SideAlignedTakesTwiceTheGpcsOfTheSmallerSideAndNoMore) {
   ASSERT_FALSE(more);
   EXPECT_EQ(more.error().message, "6 parts cannot be side-aligned: L2 side 0 has 2 GPCs");
   EXPECT_THAT(split(topology, 3, SplitStrategy::side_aligned).error().message,
-              HasSubstr("3 parts cannot be side-aligned: an even number can"));
+              HasSubstr("3 parts cannot be side-aligned: their number must be even"));
 }
 
 TEST(Split, OneTpcWithoutASideIsEnoughToRefuseSides) {
@@ -100,7 +100,7 @@ TEST(Split, TakesAsManyPartsAsTpcsAndAtLeastOne) {
 TEST(Split, AGpuWithMoreTpcsThanAMaskHoldsIsRefused) {
   EXPECT_TRUE(split(gpu::regular_topology(1, 128, 1), 2, SplitStrategy::packed));
   EXPECT_EQ(split(gpu::regular_topology(1, 129, 1), 2, SplitStrategy::packed).error().message,
-            "the GPU has 129 TPCs, masks hold 128");
+            "the GPU has 129 TPCs, but masks have room for 128");
 }
 
 TEST(Split, ColoursAreSharedOutInEqualRunsThatDoNotMeet) {
@@ -119,7 +119,7 @@ TEST(Split, ColoursAreSharedOutInEqualRunsThatDoNotMeet) {
   EXPECT_THAT(colors_of(2, 0), ElementsAre(0U, 0U)) << "memory is not divided";
   for (const std::uint32_t colors : {1U, 7U, 66U, 128U}) {
     EXPECT_THAT(split(topology, 2, SplitStrategy::packed, colors).error().message,
-                HasSubstr(fmt::format("{} colours cannot be shared out equally", colors)));
+                HasSubstr(fmt::format("{} colours cannot be divided equally", colors)));
   }
 }
 

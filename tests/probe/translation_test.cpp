@@ -87,8 +87,7 @@ TEST(Translation, ThatIsMissedNowhereIsSaidNotToBeFelt) {
   PlantedTranslation card(small_hierarchy({{1024, 1, 0, false, false, 20}}, 256), 1);
   const TranslationReport report = probe_translation(card, quick(), {}).value();
   EXPECT_TRUE(report.places[0].levels.levels.empty());
-  EXPECT_THAT(report.verdict,
-              Contains(HasSubstr("no TLB was felt in 512 MiB: the latency stays at")));
+  EXPECT_THAT(report.verdict, Contains(HasSubstr("no TLB shows in 512 MiB: the latency stays at")));
 }
 
 // Pieces of 512 MiB that reach further than those of 2 MiB.

@@ -178,7 +178,7 @@ class Sweep(unittest.TestCase):
         ran = subprocess.run([program, "sweep", "run", self.plan(2)], capture_output=True, text=True, check=False,
                              env=os.environ | {"OMPI_COMM_WORLD_SIZE": "2"})
         self.assertEqual(ran.returncode, 2)
-        self.assertIn("which was built without MPI: there is no ", ran.stderr)
+        self.assertIn("but it was built without MPI: there is no ", ran.stderr)
         self.assertFalse((self.folder / "plan.db").exists())
 
     def test_it_says_what_came_out_and_what_failed(self):

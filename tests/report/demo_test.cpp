@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "demarc/base/json.hpp"
 #include "demarc/workload/workload.hpp"
 #include "demo_page.hpp"
 #include "golden.hpp"
@@ -39,6 +40,23 @@ TEST(Demo, PageAndSummaryShowEveryNumberOfItsStudies) {
   ASSERT_NE(tables, std::string::npos);
   EXPECT_EQ(demo.summary.substr(0, tables), study::study_text(made_up_study()));
   expect_golden("demo_tables.txt", demo.summary.substr(tables));
+}
+
+TEST(Demo, ItsJsonHoldsTheDocumentsOfBothStudies) {
+  DemoOptions options;
+  options.command = "the command";
+  const std::vector<LocalityStudy> studies = three_kernels();
+  const Json json = own_json(demo_of(options, made_up_study(), studies).json);
+  EXPECT_EQ(json.size(), 3U);
+  EXPECT_EQ(json["schema"], "demarc.demo/1");
+  EXPECT_EQ(json["isolate"], own_json(study::study_json(made_up_study(), options.command)));
+  ASSERT_EQ(json["locality"].size(), 3U);
+  for (std::size_t i = 0; i < studies.size(); ++i) {
+    Json one = json["locality"][i];
+    EXPECT_EQ(one["workload"], studies[i].name);
+    one.erase("workload");
+    EXPECT_EQ(one, own_json(locality_json(studies[i], false)));
+  }
 }
 
 TEST(Demo, EveryKernelIsLaunchedWithTheGridOfThePaper) {

@@ -155,7 +155,7 @@ TEST(ServeConfig, is_refused_with_the_place_of_what_is_wrong) {
             "or 16GiB");
   EXPECT_THAT(with("memory = true"), HasSubstr("f.toml:1:10: memory: ''"));
   EXPECT_EQ(with("memory = 1\nreserve = 2"),
-            "f.toml:2:11: reserve: memory says already how much is taken: leave one out");
+            "f.toml:2:11: reserve: memory already says how much the server takes: leave one out");
   EXPECT_EQ(config_refusal("card = 1"),
             "f.toml: tenants: at least one table such as [tenants.detector] was expected");
   EXPECT_THAT(config_refusal("tenants = 1"), HasSubstr("f.toml:1:11: tenants: at least one table"));
@@ -187,7 +187,7 @@ TEST(ServeConfig, of_a_tenant_is_refused_with_the_place_of_what_is_wrong) {
               "f.toml:2:9: share: more than 0 and at most 100 % was expected, such as \"50 %\"");
   }
   EXPECT_EQ(tenant_refusal("sms = 1"),
-            "f.toml:1:1: tenant 'a' has no colors: its memory would be everybody's");
+            "f.toml:1:1: tenant 'a' has no colors: its memory would belong to everybody");
   for (const char* colors :
        {"\"2/2\"", "\"0/1\"", "\"1\"", "\"0/65\"", "\"x/2\"", "\"0/y\"", "1", "[]"}) {
     EXPECT_THAT(tenant_refusal(fmt::format("sms = 1\ncolors = {}", colors)),
@@ -200,9 +200,10 @@ TEST(ServeConfig, of_a_tenant_is_refused_with_the_place_of_what_is_wrong) {
   }
   EXPECT_EQ(config_refusal("colors = 4\n[tenants.a]\nsms = 1\ncolors = \"0/3\""),
             "f.toml:4:10: colors: 4 colours cannot be divided into 3 parts");
-  EXPECT_EQ(config_refusal("[tenants.a]\nsms = 1\ncolors = \"0/9\"\n[tenants.b]\nsms = 1\ncolors = "
-                           "\"0/8\""),
-            "f.toml:6:10: colors: the parts of all tenants need 72 colours; 64 are the most");
+  EXPECT_EQ(
+      config_refusal("[tenants.a]\nsms = 1\ncolors = \"0/9\"\n[tenants.b]\nsms = 1\ncolors = "
+                     "\"0/8\""),
+      "f.toml:6:10: colors: the parts of all tenants need 72 colours; at most 64 are possible");
   EXPECT_THAT(tenant_refusal("sms = 1\ncolors = \"0/2\"\nbytes = \"-1\""),
               HasSubstr("f.toml:4:9: bytes: '-1'"));
   for (const char* domain : {"\"none\"", "-1", "1.5", "4294967296"}) {
@@ -233,7 +234,7 @@ sms = 1
 colors = "0/2"
 )");
   EXPECT_EQ(terms.error().message,
-            "f.toml:9:10: tenant 'c': the colours 0x1 belong to tenant 'b' too");
+            "f.toml:9:10: tenant 'c': the colours 0x1 also belong to tenant 'b'");
   const auto halves = terms_from(
                           "[tenants.a]\ntpcs = \"1/2\"\ncolors = \"1/2\"\n"
                           "[tenants.b]\ntpcs = \"0/2\"\ncolors = \"0/2\"\n")
@@ -244,7 +245,7 @@ colors = "0/2"
               HasSubstr("f.toml:2:8: "));
   EXPECT_EQ(terms_refusal("[tenants.a]\ntpcs = \"0/2\"\ncolors = [0]\n[tenants.b]\ntpcs = \"3\"\n"
                           "colors = [1]\n"),
-            "f.toml:5:8: tenant 'b': the TPCs 3 belong to tenant 'a' too");
+            "f.toml:5:8: tenant 'b': the TPCs 3 also belong to tenant 'a'");
 }
 
 TEST(ServeTerms, take_domains_that_are_named_first) {
@@ -273,13 +274,13 @@ TEST(ServeTerms, that_two_tenants_would_share_are_refused_with_the_place) {
     return terms_refusal("[tenants.a]\n" + a + "\n[tenants.b]\n" + b + "\n");
   };
   EXPECT_EQ(two("tpcs = \"0-1\"\ncolors = [0]", "gpcs = \"0\"\ncolors = [1]"),
-            "f.toml:5:8: tenant 'b': the TPCs 0-1 belong to tenant 'a' too");
+            "f.toml:5:8: tenant 'b': the TPCs 0-1 also belong to tenant 'a'");
   EXPECT_EQ(two("sms = 1\ncolors = [0]", "sms = 1\ncolors = [0, 1]"),
-            "f.toml:6:10: tenant 'b': the colours 0x1 belong to tenant 'a' too");
+            "f.toml:6:10: tenant 'b': the colours 0x1 also belong to tenant 'a'");
   EXPECT_EQ(two("sms = 12\ncolors = [0]", "sms = 5\ncolors = [1]"),
-            "f.toml:5:7: tenant 'b': 5 SMs were asked for, 4 of 16 are free");
+            "f.toml:5:7: tenant 'b': 5 SMs were asked for, but 4 of 16 are free");
   EXPECT_EQ(two("sms = 1\ncolors = [0]\nsync_domain = 3", "sms = 1\ncolors = [1]\nsync_domain = 3"),
-            "f.toml:8:15: tenant 'b': the domain 3 is another tenant's too");
+            "f.toml:8:15: tenant 'b': the domain 3 also belongs to another tenant");
   EXPECT_EQ(two("sms = 1\ncolors = [0]\nsync_domain = 0", "sms = 1\ncolors = [1]\nsync_domain = 0"),
             "taken");
   EXPECT_EQ(two("sms = 1\ncolors = [0]", "sms = 1\ncolors = [1]\nsync_domain = 4"),
@@ -287,7 +288,7 @@ TEST(ServeTerms, that_two_tenants_would_share_are_refused_with_the_place) {
   EXPECT_EQ(two("tpcs = \"0\"\ncolors = [0]", "tpcs = \"8\"\ncolors = [1]").substr(0, 11),
             "f.toml:5:8:");
   EXPECT_EQ(two("sms = 1\ncolors = [0]", "sms = 1\ncolors = [1]\nbytes = \"65 MiB\""),
-            "f.toml:7:9: tenant 'b': 68157440 bytes were asked for, its colours hold 67108864");
+            "f.toml:7:9: tenant 'b': 68157440 bytes were asked for, but its colours hold 67108864");
 }
 
 TEST(ServeTerms, that_the_card_has_not_are_refused) {

@@ -126,8 +126,7 @@ TEST_F(ContainerPlacesTest, are_files_of_the_right_kind) {
   EXPECT_THAT(refusal({socket, program, library + "x"}), HasSubstr("there is no such library"));
   std::filesystem::remove(compilers);
   EXPECT_EQ(refusal({socket, program, library}), "libdemarc_compilers.so was not found beside " +
-                                                     library +
-                                                     ", which a tenant's program needs too");
+                                                     library + "; a tenant's program needs both");
 }
 
 TEST_F(ContainerPlacesTest, are_absolute_and_lie_beside_the_program_that_runs) {

@@ -105,7 +105,7 @@ TEST_F(Deaths, of_the_owner_end_the_lease_with_the_last_process) {
   turn_until([&] { return server->idle(); });
   EXPECT_EQ(server->connections(), 0U);
   EXPECT_EQ(refusal(connect(), lease::AttachRequest{token}),
-            "no lease has this token: it has ended, or was never given");
+            "no lease has this token: the lease has ended, or never existed");
   expect_zeros();
 }
 
@@ -189,8 +189,8 @@ TEST_F(Deaths, that_may_take_the_work_of_others_along_are_told) {
   EXPECT_EQ(refusal(connect(), lease::RevokeRequest{"a"}), "done");
   EXPECT_EQ(end_of(process), SIGKILL);
   EXPECT_THAT(told,
-              testing::ElementsAre("tenant 'a': its processes are killed while they have work "
-                                   "on the card, and others' may fail: no word of MPS"));
+              testing::ElementsAre("tenant 'a': its processes are killed while they have work on "
+                                   "the card, and the work of others may fail: no word of MPS"));
 }
 
 TEST_F(Deaths, by_a_signal_come_after_the_work_of_who_asks) {

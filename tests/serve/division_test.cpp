@@ -117,7 +117,7 @@ TEST_F(JoiningADivision, says_that_a_program_or_a_folder_is_not_there) {
   EXPECT_FALSE(join_division({0, {1, 2}, "", "", "/no/such/program", [](const auto&) {}}));
   ::setenv("XDG_RUNTIME_DIR", "/no/such/folder", 1);
   EXPECT_THAT(join("exit 0").error().message,
-              HasSubstr("XDG_RUNTIME_DIR names the folder, which has to be yours"));
+              HasSubstr("XDG_RUNTIME_DIR names the folder, which must belong to you"));
 }
 
 TEST_F(JoiningADivision, is_refused_where_the_card_is_divided_otherwise) {
@@ -131,7 +131,7 @@ TEST_F(JoiningADivision, is_refused_where_the_card_is_divided_otherwise) {
   ASSERT_TRUE(joined) << "whoever is there is joined first";
   EXPECT_EQ(joined->tenant, "part-1-of-2");
   EXPECT_EQ(joined->socket, division_socket(0, 2));
-  EXPECT_EQ(told, "a server divides cuda:0 into 2 parts already, and its memory stays as it is");
+  EXPECT_EQ(told, "a server already divides cuda:0 into 2 parts, and its memory cannot be changed");
   told.clear();
   ASSERT_TRUE(join_division({0, {2, 2}, "", "", "none", [&](const auto& line) { told = line; }}));
   EXPECT_EQ(told, "");

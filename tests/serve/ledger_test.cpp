@@ -54,7 +54,7 @@ TEST_F(Tenants, that_would_share_something_are_refused_and_nothing_changes) {
   EXPECT_EQ(refused(terms("c", {}, 4, 8)), "tenant 'c' has no TPCs");
   EXPECT_THAT(refused(terms("c", {5}, 0, 8)), HasSubstr("tenant 'c' has no colours"));
   EXPECT_EQ(refused({"c", {5}, 4, {}, extent_step, extent_step + 1}),
-            "tenant 'c': 2097153 bytes were asked for, its colours hold 2097152");
+            "tenant 'c': 2097153 bytes were asked for, but its colours hold 2097152");
   EXPECT_EQ(refused({"c", {5}, 4, {}, extent_step, extent_step - 1}),
             "tenant 'c': 2097151 bytes; at least 2097152 were expected");
   EXPECT_EQ(ledger.book().tenants.size(), 2U);
@@ -80,15 +80,17 @@ TEST_F(Tenants, exchange_what_they_have_and_go_when_they_are_not_used) {
 TEST_F(Tenants, that_are_used_keep_what_their_processes_have) {
   const auto process = process_of("a");
   ASSERT_EQ(ledger.take(process, 3 * extent_step).value().first, 0U);
-  EXPECT_EQ(refusal(ledger.set(terms("a", {0}, 4, 8, 1))), "tenant 'a' is used: its colours stay");
-  EXPECT_EQ(refusal(ledger.set(terms("a", {0}, 1, 9, 1))), "tenant 'a' is used: its colours stay");
+  EXPECT_EQ(refusal(ledger.set(terms("a", {0}, 4, 8, 1))),
+            "tenant 'a' is in use: its colours stay");
+  EXPECT_EQ(refusal(ledger.set(terms("a", {0}, 1, 9, 1))),
+            "tenant 'a' is in use: its colours stay");
   EXPECT_EQ(refusal(ledger.set(terms("a", {0}, 1, 8, 3))),
-            "tenant 'a' is used: its memory synchronisation domain stays");
-  EXPECT_EQ(refusal(ledger.replace({terms("b", {2}, 2, 8, 2)})), "tenant 'a' is used: it stays");
+            "tenant 'a' is in use: its memory synchronisation domain stays");
+  EXPECT_EQ(refusal(ledger.replace({terms("b", {2}, 2, 8, 2)})), "tenant 'a' is in use: it stays");
   Terms other = terms("a", {5}, 1, 8, 1);
   other.bytes = 2 * extent_step;
   EXPECT_EQ(refusal(ledger.set(other)),
-            "tenant 'a' is used up to byte 6291456: 4194304 bytes are too few");
+            "tenant 'a' uses its memory up to byte 6291456: 4194304 bytes are too few");
   other.bytes = 3 * extent_step;
   EXPECT_EQ(refusal(ledger.set(other)), "taken") << "other TPCs and fewer bytes";
   EXPECT_EQ(holdings("a"), 1U);
@@ -105,11 +107,11 @@ TEST_F(Tenants, get_the_first_run_that_is_long_enough) {
   EXPECT_EQ(ledger.take(process, extent_step).value().first, 3 * extent_step);
   EXPECT_EQ(ledger.take(process, 4 * extent_step).value().first, 4 * extent_step);
   EXPECT_EQ(ledger.take(process, 1).error().message,
-            "1 bytes for tenant 'a': the longest run that is free has 0 of 16777216");
+            "1 bytes for tenant 'a': the longest free run has 0 of 16777216");
   ASSERT_TRUE(ledger.give(process, extent_step));
   clean_all();
   EXPECT_EQ(ledger.take(process, 3 * extent_step).error().message,
-            "6291456 bytes for tenant 'a': the longest run that is free has 4194304 of 16777216");
+            "6291456 bytes for tenant 'a': the longest free run has 4194304 of 16777216");
   ledger.count_refusal(process);
   EXPECT_EQ(ledger.tenant("a")->refused_takes, 1U);
   EXPECT_EQ(ledger.tenant("b")->refused_takes, 0U);
@@ -203,7 +205,7 @@ TEST_F(Tenants, that_are_revoked_get_nothing_until_all_have_ended) {
   EXPECT_EQ(ledger.take(process, 1).error().message, "tenant 'a' was revoked");
   EXPECT_EQ(ledger.attach(lease).error().message, "tenant 'a' was revoked");
   EXPECT_EQ(ledger.open("a").error().message,
-            "tenant 'a' was revoked: its processes have to end first");
+            "tenant 'a' was revoked: its processes must end first");
   ledger.close(lease);
   EXPECT_FALSE(ledger.open("a"));
   ledger.detach(process);
@@ -224,7 +226,7 @@ TEST_F(Tenants, have_a_limited_number_of_processes) {
   const auto lease = ledger.open("a").value();
   for (int i = 0; i < 1024; ++i) ASSERT_TRUE(ledger.attach(lease));
   EXPECT_EQ(ledger.attach(lease).error().message,
-            "tenant 'a' has 1024 processes; more are not attached");
+            "tenant 'a' already has 1024 processes, the largest possible number");
   EXPECT_TRUE(ledger.attach(ledger.open("b").value()));
 }
 
@@ -277,7 +279,7 @@ TEST_F(Proof, sees_what_belongs_to_nobody_that_is_there) {
   book.processes[9] = {3};
   EXPECT_EQ(fault(), "tenant 'a': the bytes at 0 are of another tenant's process");
   holding = {extent_step, 2, State::unclean};
-  EXPECT_EQ(fault(), "tenant 'a': the bytes at 0 are a process's and nobody's");
+  EXPECT_EQ(fault(), "tenant 'a': the bytes at 0 belong to a process and to nobody");
   holding = {extent_step, 0, State::lost};
   EXPECT_EQ(fault(), "none");
   book.processes[9] = {7};

@@ -111,7 +111,7 @@ TEST_F(WithMps, a_machine_without_it_has_none_unless_it_must) {
   ::setenv("PATH", folder.c_str(), 1);
   EXPECT_EQ(Mps::start(MpsUse::automatic, own, "GPU-1").value()->folder(), "");
   EXPECT_THAT(Mps::start(MpsUse::on, own, "GPU-1").error().message,
-              HasSubstr("it comes with the NVIDIA driver"));
+              HasSubstr("the NVIDIA driver brings it"));
 }
 
 }  // namespace

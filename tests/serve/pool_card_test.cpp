@@ -47,8 +47,9 @@ TEST_F(OnAPool, lends_shares_in_the_numbers_of_the_pool) {
   EXPECT_EQ(first, (lease::Share{page_of_share, 4, 2 * step, lease::Parities{{0xc4000}, 0}}));
   EXPECT_EQ(side->share(2).value().colors,
             (std::variant<lease::Parities, lease::Remainders>(lease::Parities{{0xc4000}, 1})));
-  EXPECT_THAT(side->share(3).error().message,
-              HasSubstr("colours 0x3: the memory was not divided so when the server started"));
+  EXPECT_THAT(
+      side->share(3).error().message,
+      HasSubstr("colours 0x3: the memory was not divided in this way when the server started"));
   const auto files = side->lend(1, 3).value();
   ASSERT_EQ(files.size(), 3U);
   for (const OwnedFile& file : files) {
@@ -163,14 +164,14 @@ colors = "1/2"
 TEST_F(OnACardThatChanges, colours_that_timing_leaves_in_doubt_are_refused) {
   changed.upset_noise = 60;
   EXPECT_THAT(refusal(),
-              testing::ContainsRegex("colours 0x1: by timing [0-9]+ of 512 chunks are of "
-                                     "others, [1-9][0-9]+ in doubt"));
+              testing::ContainsRegex("colours 0x1: by timing [0-9]+ of 512 chunks belong to other "
+                                     "colours, and [1-9][0-9]+ are in doubt"));
 }
 
 TEST_F(OnACardThatChanges, colours_that_are_those_of_others_are_refused) {
   changed.upset_seed = 1;
-  EXPECT_THAT(refusal(),
-              testing::ContainsRegex("by timing [1-9][0-9]* of 512 chunks are of others"));
+  EXPECT_THAT(refusal(), testing::ContainsRegex(
+                             "by timing [1-9][0-9]* of 512 chunks belong to other colours"));
 }
 
 TEST(PoolCards, scale_colours_to_those_that_the_card_has) {

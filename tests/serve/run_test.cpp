@@ -96,7 +96,7 @@ TEST_F(Running, reads_its_configuration_again_at_SIGHUP) {
   auto own = client();
   ASSERT_TRUE(own.open("a", ""));
   ::kill(process_, SIGHUP);
-  EXPECT_EQ(line(), "tenant 'a' is used and stays as it is");
+  EXPECT_EQ(line(), "tenant 'a' is in use and stays as it is");
   EXPECT_EQ(line(), "the configuration was read again");
   EXPECT_EQ(own.list().value().tenants[1].tpcs, "3");
   ::kill(process_, SIGHUP);

@@ -146,7 +146,7 @@ TEST_F(Serving, gives_nobody_what_could_not_be_filled_with_zeros) {
             "tenant 'a': memory at 0 could not be filled with zeros and is not given any more: "
             "the card is lost");
   EXPECT_EQ(take(process, 2 * step).first, 6 * step);
-  EXPECT_THAT(refusal(process, lease::TakeRequest{1}), HasSubstr("the longest run that is free"));
+  EXPECT_THAT(refusal(process, lease::TakeRequest{1}), HasSubstr("the longest free run"));
   EXPECT_EQ(status("a").unclean_bytes, 6 * step);
   EXPECT_EQ(status("a").refused_takes, 1U);
 }
@@ -157,16 +157,16 @@ TEST_F(Serving, refuses_questions_of_those_who_have_not_asked_for_a_lease) {
   EXPECT_EQ(refusal(client, lease::GiveRequest{1}),
             "attach to a lease before memory is given back");
   EXPECT_EQ(refusal(client, lease::AttachRequest{""}),
-            "no lease has this token: it has ended, or was never given");
+            "no lease has this token: the lease has ended, or never existed");
   const std::string token = open(client).token;
   EXPECT_EQ(refusal(client, lease::OpenRequest{"a", ""}),
-            "this connection has a lease already; one connection has one");
+            "this connection has a lease already; it can have only one");
   EXPECT_EQ(refusal(client, lease::AttachRequest{token}),
-            "this connection has a lease already; one connection has one");
+            "this connection has a lease already; it can have only one");
   const auto process = connect();
   static_cast<void>(attach(process, token));
   EXPECT_EQ(refusal(process, lease::OpenRequest{"a", ""}),
-            "this connection has a lease already; one connection has one");
+            "this connection has a lease already; it can have only one");
   EXPECT_EQ(lease::parse_answer<lease::Done>(ask(client, "nonsense").text).error().kind,
             ErrorKind::invalid_input);
   EXPECT_EQ(status("a").leases, 1U);
@@ -176,10 +176,10 @@ TEST_F(Serving, ends_the_connection_of_one_who_sends_what_is_no_packet) {
   const auto client = connect();
   const std::string text(lease::packet_bytes + 1, 'x');
   ASSERT_GT(::send(client.file(), text.data(), text.size(), 0), 0);
-  EXPECT_THAT(next(client).text, HasSubstr("a packet of more than 65536 bytes came"));
+  EXPECT_THAT(next(client).text, HasSubstr("a packet with more than 65536 bytes came"));
   EXPECT_TRUE(client.receive()->ended);
   EXPECT_EQ(server->connections(), 0U);
-  EXPECT_THAT(told, ElementsAre(HasSubstr("a packet of more than 65536 bytes came")));
+  EXPECT_THAT(told, ElementsAre(HasSubstr("a packet with more than 65536 bytes came")));
 }
 
 TEST_F(Serving, says_why_pages_cannot_be_lent) {
@@ -287,7 +287,7 @@ TEST_F(Serving, has_a_limited_number_of_connections) {
     ASSERT_TRUE(server->turn(0));
   }
   const auto refused = connect();
-  EXPECT_THAT(next(refused).text, HasSubstr("this server has 512 connections"));
+  EXPECT_THAT(next(refused).text, HasSubstr("this server already has 512 connections"));
   EXPECT_TRUE(refused.receive()->ended);
   clients.clear();
   turn_until([&] { return server->connections() == 0; });
@@ -302,7 +302,7 @@ TEST_F(Peers, of_another_user_get_nothing) {
   start();
   const auto client = connect();
   EXPECT_THAT(next(client).text,
-              HasSubstr(fmt::format("user {} may have no leases of this server", ::geteuid())));
+              HasSubstr(fmt::format("user {} may not have leases of this server", ::geteuid())));
   EXPECT_TRUE(client.receive()->ended);
   EXPECT_EQ(server->connections(), 0U);
   EXPECT_EQ(told.size(), 1U);

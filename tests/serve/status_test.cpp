@@ -63,14 +63,14 @@ TEST(Status, says_whether_somebody_uses_a_tenant) {
   EXPECT_EQ(refusal(status, "second").message, "free");
   EXPECT_EQ(refusal(status, "a<b>"),
             (Error{ErrorKind::check_failed,
-                   "tenant 'a<b>' is used and was revoked: leases: 1, processes: 10, 11"}));
+                   "tenant 'a<b>' is in use and was revoked: leases: 1, processes: 10, 11"}));
   status.tenants[1].leases = 2;
-  EXPECT_EQ(
-      refusal(status, "second"),
-      (Error{ErrorKind::check_failed, "tenant 'second' is used: leases: 2, processes: none yet"}));
-  EXPECT_EQ(
-      refusal(status, "third"),
-      (Error{ErrorKind::invalid_input, "there is no tenant 'third'; there are: a<b>, second"}));
+  EXPECT_EQ(refusal(status, "second"),
+            (Error{ErrorKind::check_failed,
+                   "tenant 'second' is in use: leases: 2, processes: none yet"}));
+  EXPECT_EQ(refusal(status, "third"),
+            (Error{ErrorKind::invalid_input,
+                   "there is no tenant 'third'; the tenants are: a<b>, second"}));
 }
 
 TEST(Status, is_JSON_with_every_number) {

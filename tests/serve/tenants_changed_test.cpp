@@ -24,7 +24,8 @@ TEST_F(Changing, bytes_grow_up_to_the_share_and_shrink_down_to_what_is_used) {
   EXPECT_THAT(refusal(process, lease::TakeRequest{1}), HasSubstr("the longest run"));
   EXPECT_EQ(refusal(rule, lease::GrowRequest{"a", 3 * step}), "done");
   EXPECT_EQ(take(process, 1).first, 2 * step);
-  EXPECT_THAT(refusal(rule, lease::GrowRequest{"a", 2 * step}), HasSubstr("is used up to byte"));
+  EXPECT_THAT(refusal(rule, lease::GrowRequest{"a", 2 * step}),
+              HasSubstr("uses its memory up to byte"));
   EXPECT_THAT(refusal(rule, lease::GrowRequest{"a", 9 * step}), HasSubstr("its colours hold"));
   EXPECT_THAT(refusal(rule, lease::GrowRequest{"c", step}), HasSubstr("there is no tenant 'c'"));
 }
@@ -113,10 +114,10 @@ TEST_F(Changing, a_new_configuration_leaves_tenants_that_are_used) {
   const auto owner = connect();
   static_cast<void>(open(owner, "a"));
   EXPECT_THAT(server->reload({terms_of("a", {5}, 1, 1), terms_of("b", {2}, 2, 2)}).value(),
-              ElementsAre("tenant 'a' is used and stays as it is"));
+              ElementsAre("tenant 'a' is in use and stays as it is"));
   EXPECT_EQ(status("a").tpcs, "0-1");
   EXPECT_THAT(server->reload({terms_of("b", {3}, 2, 2)}).value(),
-              ElementsAre("tenant 'a' is used and stays as it is"));
+              ElementsAre("tenant 'a' is in use and stays as it is"));
   EXPECT_EQ(status("a").tpcs, "0-1");
   EXPECT_EQ(status("b").tpcs, "3");
   EXPECT_THAT(server->reload({terms_of("a", {0, 1}, 1, 1)}).value(), IsEmpty());

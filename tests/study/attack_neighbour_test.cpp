@@ -205,7 +205,8 @@ TEST(Neighbour, its_footprint_becomes_what_the_means_allow_unless_its_operation_
   EXPECT_EQ(impossible(bounded(one, means), means), "");
   const Neighbour pages = settled({Operation::store, Pattern::page});
   EXPECT_EQ(bounded(pages, means).footprint, std::uint64_t{16} << 20U);
-  EXPECT_THAT(impossible(bounded(pages, means), means), HasSubstr("its footprint is above"));
+  EXPECT_THAT(impossible(bounded(pages, means), means),
+              HasSubstr("its footprint is larger than the"));
 }
 
 TEST(Neighbour, operations_are_read_by_name) {
@@ -215,8 +216,9 @@ TEST(Neighbour, operations_are_read_by_name) {
   const auto refused = parse_operation("storm");
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::invalid_input);
-  EXPECT_THAT(refused.error().message,
-              HasSubstr("'storm' is no operation of a neighbour; there are load, store, atomic"));
+  EXPECT_THAT(
+      refused.error().message,
+      HasSubstr("'storm' is no operation of a neighbour; the operations are load, store, atomic"));
 }
 
 TEST(Neighbour, only_what_uses_memory_of_the_host_lies_there) {

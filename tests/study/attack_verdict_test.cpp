@@ -53,13 +53,13 @@ TEST(Attack, what_leaves_no_operation_or_no_kernel_times_is_refused) {
   const auto nothing = hunt(script, plan);
   ASSERT_FALSE(nothing);
   EXPECT_EQ(nothing.error().kind, ErrorKind::invalid_input);
-  EXPECT_THAT(nothing.error().message, HasSubstr("--without: no operation is left"));
+  EXPECT_THAT(nothing.error().message, HasSubstr("--without leaves no operation"));
   plan = plan_of(30);
   plan.kernels_alone = true;
   for (const Launches launches : {Launches::graph, Launches::overlapped_graph}) {
     plan.mode.launches = launches;
     EXPECT_THAT(hunt(script, plan).error().message,
-                HasSubstr("--kernels-alone: under " + plan.mode.name() + " a time is that of"));
+                HasSubstr(plan.mode.name() + " does not support --kernels-alone: its times are"));
   }
   plan.mode.launches = Launches::overlapped;
   EXPECT_TRUE(hunt(script, plan));
@@ -197,7 +197,7 @@ TEST(Attack, a_hunt_whose_time_was_up_before_all_kinds_were_tried_has_no_verdict
   EXPECT_EQ(result->screened.size(), 8U);
   EXPECT_FALSE(result->complete);
   EXPECT_EQ(result->verdict, Verdict::undecided);
-  EXPECT_THAT(verdict_text(*result), HasSubstr("the time was up before every operation"));
+  EXPECT_THAT(verdict_text(*result), HasSubstr("the time ended before every operation"));
   plan.seconds = 1;
   EXPECT_EQ(hunt(script, plan, clock).error().kind, ErrorKind::check_failed);
   plan.seconds = 20;  // the first generation is through, the hunt is short

@@ -153,7 +153,7 @@ TEST_F(CommandLane, that_ends_well_is_started_again_and_that_is_said) {
   while (read_file(file).value_or("").size() < 6) std::this_thread::yield();
   until_seen();
   ASSERT_TRUE(made->stop());
-  EXPECT_EQ(made->remark(), "the command ended by itself and was started again 2 times");
+  EXPECT_EQ(made->remark(), "the command ended by itself and was restarted 2 times");
 }
 
 TEST_F(CommandLane, that_is_started_again_and_again_within_a_visit_is_an_error) {
@@ -241,7 +241,7 @@ TEST_F(CommandLane, settles_before_it_counts_as_started) {
 TEST_F(CommandLane, cannot_be_a_victim) {
   auto made = lane("sleep 9");
   EXPECT_EQ(made->sample(1, 1).error().message,
-            "'sleep 9' is a command: it can be an aggressor, not a victim");
+            "'sleep 9' is a command: it can be an aggressor, but not a victim");
   EXPECT_FALSE(made->outputs());
   EXPECT_FALSE(made->load({"x", "cmd:"}));
   EXPECT_FALSE(made->load({"mm", "mm"}));

@@ -102,13 +102,14 @@ TEST(Fidelity, AForecastIsComparedWithWhatColoursCost) {
   ASSERT_TRUE(fidelity) << fidelity.error().message;
   EXPECT_NEAR(fidelity->mean_error, 20, 1e-9);
   EXPECT_NEAR(fidelity->rank_correlation, std::sqrt(3) / 2, 1e-9) << "va and nn measure the same";
-  EXPECT_EQ(fidelity_text(*fidelity),
-            "half the memory over all of it, half of the SMs: forecast, measured\n"
-            "  va             1.20   1.50\n"
-            "  nn             1.60   1.50\n"
-            "  mm             2.00   1.80\n"
-            "  chase        none\n"
-            "3 workloads: mean error 20.0 points, rank correlation 0.87\n");
+  EXPECT_EQ(
+      fidelity_text(*fidelity),
+      "time with half the memory over that with all of it, on half of the SMs: forecast, measured\n"
+      "  va             1.20   1.50\n"
+      "  nn             1.60   1.50\n"
+      "  mm             2.00   1.80\n"
+      "  chase        none\n"
+      "3 workloads: mean error 20.0 points, rank correlation 0.87\n");
   add("sp", 1, "");
   EXPECT_THAT(compare(measured.value(), forecast).error().message, HasSubstr("no sp beside idle"));
   forecast.victims.clear();

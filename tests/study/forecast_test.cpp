@@ -210,28 +210,25 @@ Plan plan_with(const std::string& modes) {
 }
 
 TEST(Forecast, with_nothing_measured_colours_are_for_aggressors_that_press_on_the_memory) {
-  EXPECT_EQ(
-      recommend(plan_with("none,mps,mask+color,mask"), invented_forecast(0.9)),
-      "Nothing measured; the forecast speaks for mask+color: va presses on the memory that nn "
-      "needs. By forecast va presses hardest on the memory: 90 % of the DRAM's bandwidth, 45 % of "
-      "the L2's. Half the memory costs nn 1.40 times its time.");
-  EXPECT_EQ(
-      recommend(plan_with("none,mps,mask+color,mask"), invented_forecast(0.1)),
-      "Nothing measured; the forecast speaks for mask: no aggressor asks for 25 % of the DRAM's or "
-      "the L2's bandwidth, and every victim keeps the whole L2. By forecast va presses hardest on "
-      "the memory: 10 % of the DRAM's bandwidth, 5 % of the L2's. Half the memory costs nn 1.40 "
-      "times "
-      "its time.");
+  EXPECT_EQ(recommend(plan_with("none,mps,mask+color,mask"), invented_forecast(0.9)),
+            "Nothing was measured; the forecast recommends mask+color: va presses on the memory "
+            "that nn needs. By forecast va loads the memory most: 90 % of the DRAM's bandwidth, 45 "
+            "% of the L2's. With half of the memory nn takes 1.40 times as long.");
+  EXPECT_EQ(recommend(plan_with("none,mps,mask+color,mask"), invented_forecast(0.1)),
+            "Nothing was measured; the forecast recommends mask: no aggressor asks for 25 % of the "
+            "DRAM's or the L2's bandwidth, and every victim keeps the whole L2. By forecast va "
+            "loads the memory most: 10 % of the DRAM's bandwidth, 5 % of the L2's. With half of "
+            "the memory nn takes 1.40 times as long.");
   EXPECT_TRUE(recommend(plan_with("none,mps"), invented_forecast(0.9))
-                  .starts_with("None of the modes asked for divides SMs and memory; add mask+color "
-                               "to --modes: va presses on"));
+                  .starts_with("None of the chosen modes divides SMs and memory; add mask+color to "
+                               "--modes: va presses on"));
 }
 
 TEST(Forecast, that_half_the_l2_costs_nothing_is_said_with_how_far_the_victims_were_followed) {
   Forecast given = invented_forecast(0.9);
   given.victims[0].half_memory_slowdown = 1;
   EXPECT_TRUE(forecast_words(given).ends_with(
-      "With half the memory no victim takes more than 1.05 times its time."));
+      "With half of the memory no victim takes more than 1.05 times as long."));
   given.victims[1].complete = false;
   EXPECT_TRUE(forecast_words(given).ends_with("its time, as far as beginnings can tell."))
       << forecast_words(given);
@@ -242,14 +239,13 @@ TEST(Forecast, of_what_it_does_not_know_it_says_what_may_be) {
   given.aggressors = {row("app", 0, 0)};
   given.aggressors[0].missing = "an access stream has no PTX";
   given.victims[0].half_memory_slowdown = 1;
-  EXPECT_EQ(
-      recommend(plan_with("mask,mask+color"), given),
-      "Nothing measured; the forecast speaks for mask+color: app may press on the memory "
-      "that nn needs. By forecast with half the memory no victim takes more than 1.05 times its "
-      "time. Not forecast: app.");
+  EXPECT_EQ(recommend(plan_with("mask,mask+color"), given),
+            "Nothing was measured; the forecast recommends mask+color: app may press on the memory "
+            "that nn needs. By forecast with half of the memory no victim takes more than 1.05 "
+            "times as long. Not forecast: app.");
   given.victims[0].half_memory_slowdown = 1.4;
   EXPECT_EQ(forecast_words(given),
-            "By forecast half the memory costs nn 1.40 times its time. Not forecast: app.");
+            "By forecast with half of the memory nn takes 1.40 times as long. Not forecast: app.");
 }
 
 // Both modes hold every victim; the one with colours by a little more.
@@ -273,12 +269,11 @@ StudyResult both_hold(const Forecast& forecast) {
 TEST(Forecast, among_modes_that_hold_colours_are_left_out_where_no_aggressor_presses) {
   EXPECT_EQ(
       recommend(both_hold(invented_forecast(0.1))),
-      "Use mask: mask holds all 2 victims under 3 % (mean time; p99 under 3 %). Colours would "
-      "buy nothing: by forecast no aggressor asks for 25 % of the DRAM's or the L2's "
-      "bandwidth, and undivided each victim has the whole L2. mask+color holds all 2 victims "
-      "under 1 % (mean time; p99 under 1 %). By forecast va presses hardest on the memory: "
-      "10 % of the DRAM's bandwidth, 5 % of the L2's. Half the memory costs nn 1.40 times its "
-      "time.");
+      "Use mask: mask holds all 2 victims under 3 % (mean time; p99 under 3 %). Colours would gain "
+      "nothing: by forecast no aggressor asks for 25 % of the DRAM's or the L2's bandwidth, and "
+      "without colours each victim has the whole L2. mask+color holds all 2 victims under 1 % "
+      "(mean time; p99 under 1 %). By forecast va loads the memory most: 10 % of the DRAM's "
+      "bandwidth, 5 % of the L2's. With half of the memory nn takes 1.40 times as long.");
   EXPECT_TRUE(recommend(both_hold(invented_forecast(0.9))).starts_with("Use mask+color: "));
   Forecast unknown = invented_forecast(0.1);
   unknown.aggressors[0].missing = "it brings compiled code";

@@ -55,7 +55,7 @@ TEST(ForecastWords, the_hardest_is_the_one_that_asks_for_most_of_what_is_known) 
   const auto words = [](std::vector<WorkloadForecast> aggressors) {
     return forecast_words(forecast_of({}, std::move(aggressors)));
   };
-  const std::string b = "By forecast b presses hardest on the memory: ";
+  const std::string b = "By forecast b loads the memory most: ";
   EXPECT_TRUE(words({asking("a", 0.3), asking("b", 0.1, 0.5), asking("c", 0.4)}).starts_with(b));
   EXPECT_TRUE(words({asking("b", 0.5), asking("a", 0.3)}).starts_with(b));
   EXPECT_TRUE(words({asking("b", 0.5), asking("a", 0.5)}).starts_with(b));  // the first of equals
@@ -71,9 +71,9 @@ TEST(ForecastWords, victims_that_lose_more_than_a_twentieth_with_half_the_l2_are
     return forecast_words(forecast_of(std::move(victims), {}));
   };
   EXPECT_EQ(words({asking("a", 0, 0, 1.05)}),
-            "By forecast with half the memory no victim takes more than 1.05 times its time.");
+            "By forecast with half of the memory no victim takes more than 1.05 times as long.");
   EXPECT_EQ(words({asking("a", 0, 0, 1.06)}),
-            "By forecast half the memory costs a 1.06 times its time.");
+            "By forecast with half of the memory a takes 1.06 times as long.");
   EXPECT_EQ(words({asking("a", 0, 0, 1.5), asking("b", 0, 0, 1), asking("c", 0, 0, 2)}),
             "By forecast half the memory costs a 1.50 times and c 2.00 times their time.");
   EXPECT_EQ(
@@ -81,14 +81,13 @@ TEST(ForecastWords, victims_that_lose_more_than_a_twentieth_with_half_the_l2_are
       "By forecast half the memory costs a 1.50 times, b 3.00 times and c 2.00 times their time.");
   WorkloadForecast begun = asking("begun", 0);
   begun.complete = false;
-  EXPECT_EQ(
-      words({begun, asking("a", 0)}),
-      "By forecast with half the memory no victim takes more than 1.05 times its time, as far as "
-      "beginnings can tell.");
+  EXPECT_EQ(words({begun, asking("a", 0)}),
+            "By forecast with half of the memory no victim takes more than 1.05 times as long, as "
+            "far as beginnings can tell.");
   WorkloadForecast lost = unknown("lost");
   lost.half_memory_slowdown = 9;  // of something else
   EXPECT_EQ(words({asking("a", 0, 0, 1.5), lost}),
-            "By forecast half the memory costs a 1.50 times its time. Not forecast: lost.");
+            "By forecast with half of the memory a takes 1.50 times as long. Not forecast: lost.");
 }
 
 TEST(ForecastWords, workloads_are_named_while_they_are_four_and_counted_when_they_are_more) {
@@ -112,25 +111,24 @@ TEST(ForecastWords, workloads_are_named_while_they_are_four_and_counted_when_the
 
 TEST(ForecastWords, what_is_known_to_press_is_named_and_not_what_may) {
   const Plan plan = plan_for_words("mask,mask+color");
-  EXPECT_TRUE(
-      recommend(plan, forecast_of({unknown("x"), asking("v", 0.1), asking("w", 0.2)},
-                                  {unknown("app"), asking("va", 0.5)}))
-          .starts_with("Nothing measured; the forecast speaks for mask+color: va presses on "
-                       "the memory that v and w need. "));
-  EXPECT_TRUE(
-      recommend(plan, forecast_of({unknown("x")}, {unknown("app"), asking("mm", 0.1)}))
-          .starts_with("Nothing measured; the forecast speaks for mask+color: app may press "
-                       "on the memory that x may need. "));
+  EXPECT_TRUE(recommend(plan, forecast_of({unknown("x"), asking("v", 0.1), asking("w", 0.2)},
+                                          {unknown("app"), asking("va", 0.5)}))
+                  .starts_with("Nothing was measured; the forecast recommends mask+color: va "
+                               "presses on the memory that v and w need. "));
+  EXPECT_TRUE(recommend(plan, forecast_of({unknown("x")}, {unknown("app"), asking("mm", 0.1)}))
+                  .starts_with("Nothing was measured; the forecast recommends mask+color: app may "
+                               "press on the memory that x may need. "));
 }
 
 TEST(ForecastWords, without_a_victim_that_needs_the_memory_it_stays_undivided) {
-  EXPECT_TRUE(recommend(plan_for_words("mask+color,mask"),
-                        forecast_of({asking("mm", 0.01)}, {asking("va", 0.5)}))
-                  .starts_with("Nothing measured; the forecast speaks for mask: no victim asks for "
-                               "5 % of the DRAM's or the L2's bandwidth. By forecast va presses"));
+  EXPECT_TRUE(
+      recommend(plan_for_words("mask+color,mask"),
+                forecast_of({asking("mm", 0.01)}, {asking("va", 0.5)}))
+          .starts_with("Nothing was measured; the forecast recommends mask: no victim asks for 5 % "
+                       "of the DRAM's or the L2's bandwidth. By forecast va presses"));
   EXPECT_TRUE(recommend(plan_for_words("mask+color"),
                         forecast_of({asking("mm", 0.01)}, {asking("va", 0.5)}))
-                  .starts_with("None of the modes asked for divides the SMs alone; add mask to "
+                  .starts_with("None of the chosen modes divides the SMs alone; add mask to "
                                "--modes: no victim asks"));
 }
 

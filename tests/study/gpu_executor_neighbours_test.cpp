@@ -19,7 +19,8 @@ TEST_F(GpuNeighbours, MemoryOfTheHostIsUsedAsItIsByLanesWithAndWithoutColours) {
     ASSERT_FALSE(mixed);
     EXPECT_THAT(
         mixed.error().message,
-        HasSubstr("2 of its 3 buffers lie in memory of the host; in a study all do or none"));
+        HasSubstr(
+            "2 of its 3 buffers lie in memory of the host; in a study all or none must do so"));
   }
 }
 
@@ -42,7 +43,7 @@ TEST_F(GpuNeighbours, CopiesAreNeighboursInEitherDirectionAndNeverVictims) {
       EXPECT_GE(copies(in), before + (spec == name ? 2 : 4)) << "as many a run as it has launches";
       EXPECT_EQ(copies(!in), other);
       EXPECT_THAT(lane.sample(1, 1).error().message,
-                  HasSubstr("can be an aggressor, not a victim"));
+                  HasSubstr("can be an aggressor, but not a victim"));
       EXPECT_THAT(lane.outputs().error().message, HasSubstr("can be an aggressor"));
     }
   }
@@ -51,7 +52,7 @@ TEST_F(GpuNeighbours, CopiesAreNeighboursInEitherDirectionAndNeverVictims) {
   std::string no_buffer = file;
   no_buffer.replace(no_buffer.rfind("two_steps.json"), std::string::npos, "no_buffer.json");
   EXPECT_THAT(lane.load({"x", "copy_in" + no_buffer}).error().message,
-              HasSubstr("launch 'no_buffer': a buffer is needed, which is copied"));
+              HasSubstr("launch 'no_buffer': it needs a buffer to copy"));
   EXPECT_EQ(executor->code_of({"copy_in", "copy_in"}).error().kind, ErrorKind::missing_capability);
 }
 

@@ -16,7 +16,7 @@ class GpuExecutorGreen : public GpuExecutorTest {};
 TEST_F(GpuExecutorGreen, EveryFormOfLaunchComputesTheSame) {
   const auto executor = open();
   if (const auto stage = executor->divide(parse_modes("green")->at(0), 2); !stage) {
-    EXPECT_THAT(stage.error().message, HasSubstr("once masks were used"));
+    EXPECT_THAT(stage.error().message, HasSubstr("because masks were used"));
     return;
   }
   expect_right_in(*executor,
@@ -160,9 +160,9 @@ TEST_F(GpuExecutor, PartsHaveDomainsOfTheirOwnUnlessTheModeSaysOtherwiseOrTheCar
   const auto account = [&](std::string_view mode) {
     return open()->divide(parse_modes(mode)->at(0), 2).value()->account();
   };
-  EXPECT_THAT(account("mask"), HasSubstr("; a memory synchronisation domain each"));
+  EXPECT_THAT(account("mask"), HasSubstr("; each part has a memory synchronisation domain"));
   EXPECT_THAT(account("mask+common-domain"),
-              HasSubstr("; one memory synchronisation domain for all"));
+              HasSubstr("; all parts share one memory synchronisation domain"));
   fake::FakeConfig old = fake::small_gpu();
   old.sync_domains = 1;
   test::configure(old);

@@ -13,7 +13,7 @@ TEST(PartColors, are_the_chosen_ones_then_the_parts_own_numbers) {
   EXPECT_EQ(colors_of_parts(4, 3, {}).value(), (Numbers{0, 1, 2}));
   EXPECT_EQ(colors_of_parts(4, 3, Numbers{3}).value(), (Numbers{3, 1, 2}));
   EXPECT_EQ(colors_of_parts(2, 2, Numbers{0, 2}).error().message,
-            "--colors: part 1 has colour 2, the memory has colours 0 to 1");
+            "--colors: part 1 has colour 2, but the memory has colours 0 to 1");
   EXPECT_FALSE(colors_of_parts(2, 3, {}));
 }
 

@@ -119,7 +119,7 @@ TEST(Plan, workloads_are_named_by_what_they_are) {
   EXPECT_EQ(name_of("launch:mm.jsonl"), "mm.jsonl");
   EXPECT_EQ(parse_workloads("stream:a/b/x.txt", "--victims")->front().name, "x.txt");
   EXPECT_EQ(parse_workloads("mm,,va", "--victims").error().message,
-            "--victims: an entry of 'mm,,va' is empty; write names divided by commas");
+            "--victims: an entry of 'mm,,va' is empty; separate names by commas");
   EXPECT_EQ(parse_workloads("mm,va,mm", "--victims").error().message,
             "--victims: 'mm' is named twice");
 }
@@ -136,18 +136,18 @@ TEST(Plan, impossible_plans_are_refused_by_name) {
   plan.parts = 2;
   EXPECT_TRUE(check_plan(plan));
   plan.aggressors.clear();
-  EXPECT_EQ(check_plan(plan).error().message, "the study has no aggressor: name at least one");
+  EXPECT_EQ(check_plan(plan).error().message, "the study has no aggressor; name at least one");
   plan = plan_of(1, 1);
   plan.victims.clear();
-  EXPECT_EQ(check_plan(plan).error().message, "the study has no victim: name at least one");
+  EXPECT_EQ(check_plan(plan).error().message, "the study has no victim; name at least one");
   plan = plan_of(1, 1);
   plan.modes.clear();
   EXPECT_EQ(check_plan(plan).error().message, "--modes: no mode is named");
   plan = plan_of(1, 1);
   plan.rule.least = 401;
   EXPECT_EQ(check_plan(plan).error().message,
-            "--samples: between 401 and 400 samples a visit make no sense; the first must be at "
-            "least 1 and not above the second");
+            "--samples: from 401 to 400 samples per visit are not possible; the first number must "
+            "be at least 1 and not above the second");
   plan.rule.least = 400;
   EXPECT_TRUE(check_plan(plan));
   plan.rule.least = 0;
@@ -218,7 +218,7 @@ TEST(Plan, a_command_is_no_victim) {
   Plan plan = plan_of(1, 1);
   plan.victims.push_back({"train", "cmd:train"});
   EXPECT_EQ(check_plan(plan).error().message,
-            "--victims: 'train' is a command: it can be an aggressor, not a victim");
+            "--victims: 'train' is a command: it can be an aggressor, but not a victim");
 }
 
 }  // namespace

@@ -70,8 +70,8 @@ TEST(Recommendation, gives_the_mode_that_its_words_name_and_none_where_nothing_r
 
 TEST(Recommendation, says_so_when_nothing_holds) {
   EXPECT_EQ(recommend(invented({{"mps", 140}, {"green", 60}})),
-            "No mode holds every victim under 10 %; the least bad is green: green lets stream slow "
-            "stream by 60 %. mps lets stream slow stream 2.4 times.");
+            "No mode keeps every victim under 10 %; the best of them is green: green lets stream "
+            "slow stream by 60 %. mps lets stream slow stream 2.4 times.");
 }
 
 TEST(Recommendation, a_victim_slowed_by_a_tenth_is_not_held_and_one_slowed_by_less_is) {
@@ -110,7 +110,7 @@ TEST(Recommendation, of_equals_the_first_of_the_plan_is_named) {
   StudyResult result = invented({{"mps", 40}, {"mask", 40}});
   for (ModeSummary& mode : result.modes) mode.victims[1].mean_percent.value = 40;
   EXPECT_EQ(recommend(result),
-            "No mode holds every victim under 10 %; the least bad is mps: mps lets stream slow "
+            "No mode keeps every victim under 10 %; the best of them is mps: mps lets stream slow "
             "stream by 40 %. mask lets stream slow stream by 40 %.");
 }
 
@@ -139,7 +139,7 @@ TEST(Recommendation, a_mode_that_lost_a_victim_is_not_judged) {
       "Use mask: mask holds all 2 victims under 3 % (mean time; worst of 40 runs under 4 %).");
   result.modes[0].victims.clear();
   EXPECT_EQ(recommend(result),
-            "No mode ran every victim with right results: nothing to recommend.");
+            "No mode ran every victim with correct results, so there is nothing to recommend.");
 }
 
 TEST(Recommendation, undivided_memory_is_preferred_only_where_it_holds) {

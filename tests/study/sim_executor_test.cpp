@@ -82,7 +82,8 @@ TEST(SimExecutor, TheScaleOfACardIsKnownOfTheKernelsOfTheStudyOnly) {
   const auto loaded = load_sim_workload("hotspot@card", 90);
   ASSERT_FALSE(loaded);
   EXPECT_EQ(loaded.error().kind, ErrorKind::missing_capability);
-  EXPECT_THAT(loaded.error().message, HasSubstr("'hotspot@card': the scale 'card' is known of"));
+  EXPECT_THAT(loaded.error().message,
+              HasSubstr("'hotspot@card': only the kernels of the study have the scale 'card'"));
 }
 
 TEST(SimExecutor, ParametersStandBehindTheSignAndChangeThoseOfTheDefaultSize) {
@@ -105,7 +106,7 @@ TEST(SimExecutor, ParametersStandBehindTheSignAndChangeThoseOfTheDefaultSize) {
 TEST(SimExecutor, AScaleIsNamedBehindItsSign) {
   EXPECT_EQ(load_sim_workload("va@", 90).error(),
             (Error{ErrorKind::invalid_input,
-                   "'va@': name one of its scales behind the '@', or leave it out"}));
+                   "'va@': name one of its scales after the '@', or leave the '@' out"}));
   EXPECT_THAT(load_sim_workload("launch:k.json@", 90).error().message,
               HasSubstr("'launch:k.json@': name one of its scales"));
   const BundledSpec named = read_bundled_spec("va@large").value();

@@ -88,7 +88,7 @@ TEST(SimParts, MeasuredMasksAreTakenFromTheOneThatIsolatesBest) {
                             .value();
   EXPECT_THAT(choose_coloring(device, 4).value().masks(), ElementsAreArray(best_two.masks()));
   EXPECT_THAT(choose_coloring(device, 16).error().message,
-              HasSubstr("16 parts need 16 colours, its modules give 8 in a page"));
+              HasSubstr("16 parts need 16 colours, but its modules give 8 per page"));
 }
 
 // The sizes at which bundled workloads are simulated.
@@ -117,7 +117,7 @@ TEST(SimParts, ALaunchThatSetsVariablesOfItsModuleIsRefusedByName) {
     "buffers": [], "variables": [{"name": "taps"}],
     "launches": [{"kernel": "k", "grid": 1, "block": 1, "args": []}]})"));
   EXPECT_THAT(sim_workload_code("launch:" + file.string(), 90).error().message,
-              HasSubstr("l.json: it sets the variable 'taps' of its module, which"));
+              HasSubstr("l.json: it sets the variable 'taps' of its module; only"));
 }
 
 TEST(SimParts, ALaunchWhoseMemoryHasToLieSomewhereIsRefusedByName) {
@@ -160,7 +160,7 @@ TEST(SimParts, AWorkloadIsEmulatedOnceAndItsOutputsAreChecked) {
   EXPECT_NE(loaded->outputs.digest, 0U);
   EXPECT_NE(loaded->outputs.digest, load_sim_workload("sp@small", 90)->outputs.digest);
   EXPECT_THAT(load_sim_workload("host_read", 90).error().message,
-              HasSubstr("lies in memory of the host, which simulated GPUs have not"));
+              HasSubstr("lies in memory of the host, which simulated GPUs lack"));
 }
 
 class SimStreams : public testing::Test {
@@ -185,7 +185,7 @@ TEST_F(SimStreams, SpanThePagesFromTheirFirstAddressToTheEndOfTheirLastLine) {
 
 TEST_F(SimStreams, WithoutAccessesAreRefused) {
   EXPECT_THAT(loaded("kernel threads=32\nblock\nwarp\nwork +5\n").error().message,
-              HasSubstr("the stream has no access to memory"));
+              HasSubstr("the stream does not access memory"));
 }
 
 TEST(SimParts, OnAnH100NeighboursHaveWhatItsDescriptionSays) {

@@ -231,7 +231,7 @@ TEST_F(Remains, a_daemon_that_does_not_start_is_a_missing_capability_in_words) {
                    "mps: 'nvidia-cuda-mps-control -d' does not start: exit code 1"}));
   fs::remove(folder / "bin" / "nvidia-cuda-mps-control");
   EXPECT_THAT(MpsDaemon::start(*own, "GPU-7").error().message,
-              HasSubstr("it comes with the NVIDIA driver"));
+              HasSubstr("the NVIDIA driver brings it"));
 }
 
 TEST_F(Remains, need_a_folder_that_can_be_written) {

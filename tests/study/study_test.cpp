@@ -101,7 +101,7 @@ TEST(Study, a_victim_with_wrong_outputs_is_an_error_and_not_a_timing) {
     EXPECT_EQ(cell.times.count == 0, cell.victim == 1 && cell.aggressor.has_value());
   }
   EXPECT_EQ(result->recommendation,
-            "No mode ran every victim with right results: nothing to recommend.");
+            "No mode ran every victim with correct results, so there is nothing to recommend.");
 }
 
 TEST(Study, a_mode_the_machine_lacks_is_noted_and_the_others_run) {
@@ -126,15 +126,16 @@ TEST(Study, lacking_every_mode_is_exit_code_2_and_says_why) {
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().kind, ErrorKind::missing_capability);
   EXPECT_EQ(result.error().message,
-            "planted:small can run none of the modes asked for:\n  mask: driver 999.1 is unknown");
+            "planted:small can run none of the chosen modes:\n  mask: driver 999.1 is unknown");
 }
 
 TEST(Study, an_unknown_workload_is_refused_with_the_list) {
   Plan plan = small_plan();
   plan.victims.push_back({"quicksort", "quicksort"});
   const auto executor = make_planted_executor(small_model(), 5);
-  EXPECT_EQ(run_study(plan, *executor, {}).error().message,
-            "'quicksort' is no workload of the planted model 'small'; there are mm, stream");
+  EXPECT_EQ(
+      run_study(plan, *executor, {}).error().message,
+      "'quicksort' is no workload of the planted model 'small'; its workloads are mm, stream");
 }
 
 TEST(Study, the_stopping_rule_bounds_the_samples_of_a_visit) {

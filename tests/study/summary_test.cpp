@@ -138,7 +138,7 @@ TEST(Summary, text_and_json_give_the_worst_its_own_name_and_no_p99) {
   EXPECT_NE(text.find("     50.0  a              200.0  b               50.0  c  "),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("slow +%  the same of the slowest runs (worst of 40)"), std::string::npos)
+  EXPECT_NE(text.find("slow +%  the same for the slowest runs (worst of 40)"), std::string::npos)
       << text << "which runs they are is said once where it is the same of all victims";
   EXPECT_NE(text.find("variation over 2 victims: average 22.5 %, maximum 50.0 %; worst of 40 runs "
                       "average 97.5 %, maximum 200.0 %\n"),

@@ -145,12 +145,12 @@ TEST(SweepPlan, what_is_wrong_is_named) {
     EXPECT_NE(at, std::string::npos) << from;
     return error_of(text.replace(at, from.size(), to));
   };
-  EXPECT_THAT(with("topo", "serve"), HasSubstr("command: a sweep is of a verb that calculates"));
-  EXPECT_THAT(with(R"("topo", )" + use, ""), HasSubstr("command: a sweep is of a verb"));
+  EXPECT_THAT(with("topo", "serve"), HasSubstr("command: a sweep needs a verb that calculates"));
+  EXPECT_THAT(with(R"("topo", )" + use, ""), HasSubstr("command: a sweep needs a verb"));
   EXPECT_THAT(with("\"topo\"", "3"), HasSubstr("command[0]: expected a string"));
   EXPECT_THAT(with("{x}", "{y}"), HasSubstr("command: there is no axis 'y'; axes are x"));
   EXPECT_THAT(with("{x}", "x"),
-              HasSubstr("axes.x: neither the command nor what is kept uses it; write {x}"));
+              HasSubstr("axes.x: neither the command nor keep uses it; write {x}"));
   EXPECT_THAT(with(R"({"x": [1]})", "{}"), HasSubstr("axes: expected at least one axis"));
   EXPECT_THAT(with("[1]", "[]"), HasSubstr("axes.x: an axis needs at least one value"));
   EXPECT_THAT(with("[1]", "[[1]]"), HasSubstr("axes.x[0]: expected a number, a string"));
@@ -158,7 +158,7 @@ TEST(SweepPlan, what_is_wrong_is_named) {
   EXPECT_THAT(with("\"m\"", "\"x\""), HasSubstr("keep.x: the name is taken"));
   EXPECT_THAT(with("\"/a/b\"", "\"a\""), HasSubstr("keep.m: expected a JSON pointer"));
   EXPECT_THAT(with("\"/a/b\"", "1"), HasSubstr("keep.m: expected a JSON pointer"));
-  EXPECT_THAT(with(R"("m": "/a/b")", ""), HasSubstr("keep: expected what is kept"));
+  EXPECT_THAT(with(R"("m": "/a/b")", ""), HasSubstr("keep: expected a name"));
   EXPECT_THAT(with("\"keep\"", "\"extra\": 1, \"keep\""), HasSubstr("unknown key 'extra'"));
   const auto axis = [&](const std::string& value) { return with("[1]", value); };
   EXPECT_THAT(axis(R"({"from": 1, "to": 2, "step": 0})"), HasSubstr("are no values"));

@@ -111,7 +111,7 @@ TEST(SweepStore, other_axes_other_revisions_and_other_files_are_refused) {
                            "z.json", {})
                            .value();
   EXPECT_THAT(error(Store::open(path, renamed, false)),
-              HasSubstr("holds a sweep of a, b, sum, word, nothing; this one is of z, m"));
+              HasSubstr("holds a sweep of a, b, sum, word, nothing, but this sweep is of z, m"));
   const auto change = [&](const std::string& text) {
     sqlite3* database = nullptr;
     ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
@@ -126,7 +126,8 @@ TEST(SweepStore, other_axes_other_revisions_and_other_files_are_refused) {
   change("PRAGMA user_version = 9");
   EXPECT_THAT(error(Store::read(path)), HasSubstr("of schema 9; this program reads 1"));
   change("PRAGMA application_id = 1");
-  EXPECT_THAT(error(Store::open(path, small_plan(), false)), HasSubstr("holds no sweep, but"));
+  EXPECT_THAT(error(Store::open(path, small_plan(), false)),
+              HasSubstr("this file does not hold a sweep"));
   ASSERT_TRUE(write_file(folder / "text", std::string(5000, 'x')));
   EXPECT_THAT(error(Store::open(folder / "text", small_plan(), false)), HasSubstr("text: "));
   EXPECT_THAT(error(Store::open(folder / "none" / "r.db", small_plan(), false)),

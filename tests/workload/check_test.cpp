@@ -83,10 +83,10 @@ TEST(CompareOutputs, buffers_that_are_missing_or_shorter_are_refused) {
   const gpu::Memory two = memory_of({1, 2});
   const gpu::Memory one = memory_of({1});
   EXPECT_EQ(compare_outputs(launch, two, {}).error().message,
-            "launch 'l': 0 buffers came back for 1");
+            "launch 'l': 0 buffers came back instead of 1");
   EXPECT_FALSE(compare_outputs(launch, {}, two));
   EXPECT_EQ(compare_outputs(launch, two, one).error().message,
-            "launch 'l': output 'out': 4 bytes came back for 8");
+            "launch 'l': output 'out': 4 bytes came back instead of 8");
   EXPECT_FALSE(compare_outputs(launch, one, two));
 }
 

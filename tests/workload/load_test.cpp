@@ -51,7 +51,7 @@ TEST(LoadLaunch, a_launch_file_leaves_nothing_to_be_said_beside_it) {
   request.launch_file = "bundled:vecadd";
   request.text.ptx = "bundled:vecadd";
   EXPECT_TRUE(load_launch(request).error().message.starts_with(
-      "--launch bundled:vecadd says kernel, grid, block and arguments itself"));
+      "--launch bundled:vecadd already has kernel, grid, block and arguments"));
 }
 
 class LoadByHand : public testing::Test {
@@ -83,14 +83,14 @@ TEST_F(LoadByHand, what_belongs_to_launch_files_and_bundled_modules_is_refused) 
   request.options = {};
   request.target_given = true;
   EXPECT_EQ(refusal(), "--sm 90 chooses among bundled modules; " + request.text.ptx +
-                           " is a PTX file, for its own .target");
+                           " is a PTX file with its own .target");
 }
 
 TEST_F(LoadByHand, a_kernel_has_to_be_named_where_there_are_two_and_there_has_to_be_one) {
   request.text.kernel.clear();
   EXPECT_EQ(refusal(), request.text.ptx + ": --kernel was expected; its entries are: one, two");
   ASSERT_TRUE(write_file(folder / "k.ptx", ".func f()\n{ ret; }\n"));
-  EXPECT_EQ(refusal(), request.text.ptx + ": it has no entry, so nothing to run");
+  EXPECT_EQ(refusal(), request.text.ptx + ": it has no entry, so there is nothing to run");
 }
 
 TEST_F(LoadByHand, a_fat_binary_says_which_command_takes_its_ptx_out) {
@@ -109,7 +109,7 @@ TEST_F(LoadByHand, files_of_contents_are_looked_at_before_anything_is_computed) 
   const std::string named = "argument 2 (buffer '";
   EXPECT_EQ(arguments("none").substr(0, named.size()), named);
   EXPECT_NE(arguments("none").find("none: cannot be read: No such file"), std::string::npos);
-  EXPECT_NE(arguments("").find("is a directory, a file was expected"), std::string::npos);
+  EXPECT_NE(arguments("").find("this is a directory; a file was expected"), std::string::npos);
   ASSERT_TRUE(write_file(folder / "data", "1234"));
   EXPECT_EQ(arguments("data"), "");
   ASSERT_TRUE(write_file(folder / "data", "12345"));
@@ -209,7 +209,7 @@ TEST_F(LoadByName, kernels_have_the_names_that_people_write_and_the_launch_those
   }
   request.text.kernel = "blur";
   EXPECT_EQ(refusal(),
-            "'blur' may be each of these entries, name one in full: blur(int), blur(float)");
+            "'blur' matches each of these entries; name one in full: blur(int), blur(float)");
   request.text.kernel = "blurr";
   EXPECT_EQ(refusal(),
             "there is no entry 'blurr'; its entries are: scale<float>(float*, int), blur(int), "

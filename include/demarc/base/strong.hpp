@@ -25,7 +25,7 @@
 
 namespace demarc {
 
-// What can be reckoned with a kind of number, besides comparing and hashing.
+// The arithmetic of a kind of number, besides comparing and hashing.
 enum class Arithmetic {
   none,      // counting up
   location,  // counting up; a raw distance added or taken away; the distance of two

@@ -16,7 +16,7 @@ struct CapturePlan {
   std::filesystem::path folder;      // made; must be new or empty
   // As in the PTX or as C++ writes them; empty: all.
   std::vector<std::string> kernels;
-  std::uint64_t skip = 0;                              // launches of each kernel that pass first
+  std::uint64_t skip = 0;                              // launches of each kernel to pass over first
   std::uint64_t launches = 1;                          // of each kernel that are taken then
   std::uint64_t most_bytes = std::uint64_t{1} << 30U;  // of the buffers of one launch
   std::string library;  // that is loaded into the program; empty: the one beside this program

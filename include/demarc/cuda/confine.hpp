@@ -49,7 +49,7 @@ struct ConfinePlan {
   // A process of a tenant that holds kernels without PTX gets plain memory and runs them, and is
   // counted; without this such kernels are refused.
   bool allow_plain = false;
-  // A tenant's kernel of which the compiler keeps up to so many bytes a thread in local memory,
+  // A tenant's kernel of which the compiler keeps up to so many bytes per thread in local memory,
   // which has no colour, runs all the same, and is counted.
   std::uint32_t allow_spills = 0;
   // A tenant's kernels may be launched before the one in front of them in their stream has ended,
@@ -135,7 +135,7 @@ struct Moved {
 // them, but graphs launched before keep their first mask; their launches are counted as stale.
 [[nodiscard]] Result<Moved> confine_again(std::int64_t pid, const TpcChoice& choice);
 
-// All that is looked for in what was seen; a row each in one table.
+// All that is looked for in what was seen; one row each in one table.
 [[nodiscard]] std::vector<Finding> look_for_findings(const ProcessCounts& processes,
                                                      const LaunchCounters& launches, bool observed);
 // What the user has to know though he did not ask for an audit, a line each; empty when all is

@@ -31,7 +31,7 @@ struct ControlBlock {
   std::int32_t sync_domain = -1;     // of memory synchronisation, of every launch; -1: its own
   std::uint32_t no_host_memory = 0;  // kernels get no memory of the host
   std::uint32_t allow_plain = 0;     // memory for processes that hold machine code alone
-  std::uint32_t allow_spills = 0;    // bytes a thread in local memory
+  std::uint32_t allow_spills = 0;    // bytes per thread in local memory
   std::uint32_t overlap = 0;         // launches of kernels that are coloured
   // Where processes attach to their tenant's lease; empty: they have none.
   char lease_socket[108] = {};

@@ -11,7 +11,7 @@
 namespace demarc::cuda {
 
 struct Identification {
-  // One list a launch: in an MPS client the next launch may get other SMs under the same numbers.
+  // One list per launch: in an MPS client the next launch may get other SMs under the same numbers.
   std::vector<std::vector<SmIdentity>> launches;
   partition::TpcSet tpcs;         // of all launches, the certain ones
   std::uint32_t sms = 0;          // of all launches

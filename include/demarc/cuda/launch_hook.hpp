@@ -42,7 +42,7 @@ class LaunchHook {
   // offer the callback.
   static Result<LaunchHook*> install(const Driver& driver);
   // The same where only the driver's cuGetExportTable may be called, as during its start.
-  // Scope::process: masks of the next launch will not be used, which saves a callback a launch.
+  // Scope::process: masks of the next launch will not be used, which saves a callback per launch.
   enum class Scope { process, all };
   static Result<LaunchHook*> install(GetExportTable get_table, const std::string& version,
                                      Scope scope = Scope::all);
@@ -89,7 +89,7 @@ class LaunchHook {
   // counted all the same.
   void count_masked(bool on) { counts_masked_.store(on); }
   // Also tells launches of the default stream, of other streams and of graphs apart, at the cost of
-  // two more callbacks a launch and one more a graph's node (about 120 ns a node, seen).
+  // two more callbacks per launch and one per node of a graph (about 120 ns per node, seen).
   Result<void> count_paths();
   // Clusters of more blocks than this are reported to the refusal handler before they hang under
   // the process mask or the ceiling; 0: not looked at. Only where the descriptor's cluster field is

@@ -43,7 +43,7 @@ struct Placement {
 // Dynamic shared memory that lets only one block onto an SM, after raising the kernel's limit.
 [[nodiscard]] Result<std::uint32_t> whole_sm_shared_bytes(const Function& function);
 
-// %smid of each cluster's blocks, one block an SM, from launches of clusters of several sizes.
+// %smid of each cluster's blocks, one block per SM, from launches of clusters of several sizes.
 // Empty when the card has no clusters.
 [[nodiscard]] Result<std::vector<std::vector<std::uint32_t>>> probe_clusters(
     const Stream& stream, const ProbeKernels& kernels);

@@ -15,7 +15,7 @@ namespace demarc::cuda {
 struct KernelRun {
   std::string kernel;
   double milliseconds = 0;          // between two events around it
-  std::uint32_t registers = 0;      // a thread
+  std::uint32_t registers = 0;      // per thread
   std::uint32_t blocks_per_sm = 0;  // resident at a time, as the driver counts
 };
 

@@ -10,7 +10,7 @@
 
 namespace demarc::gpu {
 
-// Row-major: vectors.size() = count * dimensions, one row a chunk, one column an SM.
+// Row-major: vectors.size() = count * dimensions, one row per chunk, one column per SM.
 struct LatencyMatrix {
   std::uint32_t dimensions = 0;
   std::vector<float> values;

@@ -200,9 +200,9 @@ inline constexpr std::uint32_t most_cluster_blocks = 16;
 [[nodiscard]] Result<void> refuse_clusters(const Launch& launch, std::string_view who);
 [[nodiscard]] Result<void> refuse_tensor_maps(const Launch& launch, std::string_view who);
 
-// Limits no GPU exceeds: 1024 threads and 227 KiB of shared memory a block, 16 blocks a cluster,
-// grid, block and cluster not empty, arguments within 32764 bytes, buffers that exist. Both parsers
-// call it.
+// Limits no GPU exceeds: 1024 threads and 227 KiB of shared memory per block, 16 blocks per
+// cluster, grid, block and cluster not empty, arguments within 32764 bytes, buffers that exist.
+// Both parsers call it.
 [[nodiscard]] Result<void> validate(const Launch& launch);
 
 // Distinct addresses aligned to 256 bytes, at least 256 bytes apart, in order of the buffers but

@@ -15,13 +15,13 @@ namespace demarc::gpu {
 struct MemorySystem {
   std::string source;
 
-  // One SM: warp instructions issued a cycle by all of its schedulers, and cycles between two
+  // One SM: warp instructions issued per cycle by all of its schedulers, and cycles between two
   // dependent instructions of one warp.
   double issue_per_cycle = 4;
   double instruction_latency_cycles = 4;
   std::uint32_t l1_miss_registers = 256;  // lines asked of the L2 and not yet there, one SM
   std::uint32_t store_registers = 256;    // lines written and not yet acknowledged, one SM
-  double shared_bytes = 0;                // of shared memory a cycle, one SM; 0: never the limit
+  double shared_bytes = 0;                // of shared memory per cycle, one SM; 0: never the limit
   double block_start_cycles = 0;          // from the place of a block to its first instruction
   std::uint32_t launch_misses = 0;  // reads of a kernel that no cache has, before its first block
 

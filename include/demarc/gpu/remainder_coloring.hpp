@@ -133,7 +133,7 @@ class RemainderColoring {
   // even, and for digits that change more than 8 bits of a chunk's place.
   [[nodiscard]] Result<RemainderSteps> steps(std::uint32_t color) const;
   // Of all colours, as it lies in memory: 256 times 16 bits ("of_low"), as many again ("of_high"),
-  // then 8 bits a page ("pages"), with as many entries as the modulus in front of these and one
+  // then 8 bits per page ("pages"), with as many entries as the modulus in front of these and one
   // behind them. Patterns and pages may lie apart.
   [[nodiscard]] std::vector<std::byte> table() const;
 

@@ -51,7 +51,7 @@ struct SliceModel {
                                                         std::uint64_t chunk_bytes,
                                                         std::uint32_t count);
 
-// Times chunks at these addresses from the model's SMs; a row each, in their order.
+// Times chunks at these addresses from the model's SMs; one row each, in their order.
 using LatencyReader = std::function<Result<LatencyMatrix>(std::span<const std::uint64_t>)>;
 
 // The constants of pages that follow each other from address 0 on, by `samples` chunks of each.

@@ -26,7 +26,7 @@ enum class Granularity : std::uint32_t {
 // What a cell (i, j), i < j, counts.
 enum class Count : std::uint8_t {
   // The (thread, load) accesses of the lower-numbered block (thread) one of whose addresses occurs
-  // in the other's list. At most threads x loads: a load in a loop counts once a thread.
+  // in the other's list. At most threads x loads: a load in a loop counts once per thread.
   accesses,
   multiset,  // sum over addresses of min(count_i, count_j), every execution counted
   distinct   // number of common addresses (LocalityGuru)

@@ -42,7 +42,7 @@ struct Access {
   bool waits = true;       // the warp waits for its data, and what it asked before, before the next
   std::uint64_t executed = 0;      // thread accesses
   std::uint64_t requests = 0;      // warp instructions with at least one active lane
-  double sectors_per_request = 0;  // distinct 32-byte sectors a warp instruction touches, mean
+  double sectors_per_request = 0;  // distinct 32-byte sectors per warp instruction, mean
 };
 
 // Trips of a loop that a run stands for: in trip t, 0 <= t < trips, its addresses are t * stride

@@ -21,6 +21,7 @@ struct DemoOptions {
 struct Demo {
   std::string page;
   std::string summary;  // plain-text tables
+  std::string json;     // both studies, demarc.demo/1 (docs/json.md)
 };
 
 // The interference study in two halves of the simulated card: nothing divided, SMs divided, SMs

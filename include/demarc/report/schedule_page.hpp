@@ -18,9 +18,9 @@ namespace demarc::report {
 [[nodiscard]] std::string schedule_compare_page(const sim::TbStudy& study,
                                                 const std::string& command);
 
-// A Perfetto trace with one track an SM. A tick is written as a microsecond.
+// A Perfetto trace with one track per SM. A tick is written as a microsecond.
 [[nodiscard]] std::string schedule_trace(const sim::DispatchTimeline& timeline);
-// The same as a static picture: SMs down, time across, one colour a kernel.
+// The same as a static picture: SMs down, time across, one colour per kernel.
 [[nodiscard]] std::string schedule_svg(const sim::DispatchTimeline& timeline);
 
 }  // namespace demarc::report

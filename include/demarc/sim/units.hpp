@@ -1,4 +1,4 @@
-// What the simulators reckon in. None of these mixes with another one, or with a bare number
+// The units of the simulators. None of these mixes with another one, or with a bare number
 // (demarc/base/strong.hpp).
 #pragma once
 

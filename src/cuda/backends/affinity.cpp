@@ -58,7 +58,8 @@ class AffinityBackend : public Backend {
   Result<std::unique_ptr<Lane>> make_lane(const partition::Partition& partition,
                                           int stream_priority) override {
     const partition::TpcSet tpcs = partition.tpcs & partition::all_tpcs(card_->topology());
-    if (tpcs.empty()) return invalid_input("partition '{}' has no TPC here", partition.name);
+    if (tpcs.empty())
+      return invalid_input("partition '{}' has no TPC on this card", partition.name);
     std::uint64_t words[allowed_words] = {};
     for (const std::uint32_t sm : partition::sms_of(card_->topology(), tpcs)) {
       words[sm / 64] |= std::uint64_t{1} << (sm % 64);
@@ -79,7 +80,7 @@ class AffinityBackend : public Backend {
 Result<std::unique_ptr<Backend>> make_affinity_backend(const CardPointer& card) {
   if (card->virtual_sms()) {
     return missing_capability(
-        "mode affinity: SMs are renumbered here (MPS), so kernels cannot know where they run");
+        "mode affinity: MPS renumbers SMs, so kernels cannot know where they run");
   }
   if (card->gpu()->sm_count() > 64 * allowed_words) {
     return missing_capability("mode affinity: {} SMs are more than {}", card->gpu()->sm_count(),

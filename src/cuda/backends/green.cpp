@@ -29,8 +29,8 @@ class GreenStream {
         api.cuGreenCtxCreate(&context, desc, gpu->handle(), cu_green_default_stream);
     if (code == cu_error_not_supported) {
       return missing_capability(
-          "the driver refuses green contexts in this process, as it does once masks were used in "
-          "it; use one of the modes green and mask in a process");
+          "the driver refuses green contexts in this process, because masks were used in it; use "
+          "only one of the modes green and mask per process");
     }
     DEMARC_CHECK(gpu->check(code, "cannot create a green context"));
     CuStream stream = nullptr;
@@ -140,7 +140,8 @@ Result<std::unique_ptr<Backend>> make_green_backend(const CardPointer& card) {
   if (api.cuGreenCtxCreate == nullptr || api.cuDeviceGetDevResource == nullptr ||
       api.cuDevSmResourceSplitByCount == nullptr || api.cuDevResourceGenerateDesc == nullptr ||
       api.cuGreenCtxStreamCreate == nullptr || api.cuGreenCtxDestroy == nullptr) {
-    return missing_capability("mode green: this driver has no green contexts (CUDA 12.5 has them)");
+    return missing_capability(
+        "mode green: this driver has no green contexts; CUDA 12.5 and later have them");
   }
   auto backend = std::make_unique<GreenBackend>(card);
   DEMARC_CHECK(backend->find_groups());

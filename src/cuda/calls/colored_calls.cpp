@@ -34,7 +34,7 @@ bool ColoredCalls::answered_by(Calls& calls, const DriverCall& call) {
   if (const CallAnswer answer = (calls.*row->answer)(call)) {
     call.answer(*answer);
     if (*answer == cu_error_not_supported) {
-      note_refusal(call, "what was asked of it has no form that keeps to the colours");
+      note_refusal(call, "this form of the call would leave the colours");
     } else {
       means_.counters.answered.fetch_add(1, std::memory_order_relaxed);
     }

@@ -60,7 +60,9 @@ CallAnswer GraphCalls::change_order(const DriverCall& call) {
 CallAnswer GraphCalls::judge_flags(unsigned long long flags) {
   constexpr unsigned long long device_launch = 4;  // CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH
   if ((flags & device_launch) == 0) return std::nullopt;
-  tell_("a graph that kernels launch was refused: nothing keeps it apart from other launches");
+  tell_(
+      "a graph that kernels launch was refused, because nothing keeps it apart from other "
+      "launches");
   return cu_error_not_supported;
 }
 

@@ -73,12 +73,12 @@ CallAnswer LinkCalls::create(const DriverCall& call) {
 CuResult LinkCalls::add(Link& link, int type, std::string text) {
   if (type != ptx_input) {
     return refuse(link,
-                  fmt::format("its type is {}, and no machine code has a colour; link PTX", type));
+                  fmt::format("its type is {}, and machine code has no colour; link PTX", type));
   }
   if (!link.text.empty()) {
     return refuse(link,
-                  "there is one already, and what is put together of several is machine code; make "
-                  "one text of PTX of them");
+                  "there is one already, and a link of several inputs gives machine code; put them "
+                  "into one text of PTX");
   }
   text.resize(std::min(text.size(), text.find('\0')));
   if (text.empty()) return cu_error_invalid_value;

@@ -14,14 +14,14 @@ CuResult LocalUsers::find_capture(CuStream stream, StreamCapture& capture) {
   if (capture.state == StreamCapture::State::broken) return cu_error_capture_invalidated;
   if (capture.state == StreamCapture::State::nameless) {
     tell_(
-        "a kernel with local variables cannot be captured: this driver does not tell captures "
-        "apart");
+        "a kernel with local variables cannot be captured, because this driver does not tell "
+        "captures apart");
     return cu_error_not_supported;
   }
   if (capture.state == StreamCapture::State::active && into_graphs_.load()) {
     tell_(
-        "a kernel with local variables cannot be captured once the program captured into a graph "
-        "that there was already (cuStreamBeginCaptureToGraph)");
+        "a kernel with local variables cannot be captured, because the program has captured into "
+        "an existing graph (cuStreamBeginCaptureToGraph)");
     return cu_error_not_supported;
   }
   return cu_success;
@@ -72,8 +72,8 @@ CuResult LocalUsers::launch_graph(CuStream stream, const Work& work) {
 bool LocalUsers::keep_order(std::string_view function) const {
   if (!in_graphs_.load()) return false;
   tell_(
-      fmt::format("{} was refused: kernels with local variables were captured, and their graphs "
-                  "keep the order of the capture",
+      fmt::format("{} was refused, because kernels with local variables were captured and their "
+                  "graphs must keep the order of the capture",
                   function));
   return true;
 }

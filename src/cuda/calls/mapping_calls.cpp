@@ -58,8 +58,8 @@ CallAnswer MappingCalls::reserve(const DriverCall& call) {
       whole < bytes ? Result<DevicePointer>(invalid_input("too much")) : memory_.allocate(whole);
   if (!block) {
     tell_(
-        fmt::format("{}: a range that a program reserves takes its bytes at once, and {} are not "
-                    "free (in PyTorch: leave expandable_segments out)",
+        fmt::format("{}: a reserved range takes its bytes at once, and {} bytes are not free (in "
+                    "PyTorch: leave out expandable_segments)",
                     call.name(), bytes));
     return cu_error_out_of_memory;
   }
@@ -99,7 +99,7 @@ CallAnswer MappingCalls::create(const DriverCall& call) {
   if (handle == nullptr || wanted == nullptr || !is_whole(bytes)) return cu_error_invalid_value;
   if (wanted->type != CuAllocationProperties::pinned ||
       wanted->location.type != CuMemoryLocation::device) {
-    return refuse(call, "memory of the host, or of another kind, has no colour");
+    return refuse(call, "only memory of the card has a colour");
   }
   if (wanted->handle_types != 0) return refuse(call, "coloured memory is of one process");
   const std::lock_guard lock(mutex_);
@@ -167,7 +167,7 @@ CallAnswer MappingCalls::map(const DriverCall& call) {
     return refuse(call, "a part of an allocation cannot be mapped");
   }
   if (allocation.mapped || (allocation.place != 0 && allocation.place != address)) {
-    return refuse(call, "coloured memory has one address, and cannot be mapped at a second one");
+    return refuse(call, "coloured memory has one address and cannot be mapped at a second one");
   }
   allocation.place = address;
   allocation.mapped = true;
@@ -201,8 +201,7 @@ CallAnswer MappingCalls::set_access(const DriverCall& call) {
   const bool plain = std::all_of(wanted, wanted + count, [](const CuAccess& one) {
     return one.location.type == CuMemoryLocation::device && one.flags == CuAccess::read_write;
   });
-  if (!plain)
-    return refuse(call, "coloured memory is read and written by its card, and by nobody else");
+  if (!plain) return refuse(call, "only its own card can read and write coloured memory");
   return cu_success;
 }
 

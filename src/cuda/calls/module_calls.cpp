@@ -220,8 +220,8 @@ CuResult ModuleCalls::load_file(Handle* handle, const char* path, const Kind& ki
   const auto file = fatbin::read_images(path);
   if (!file) return refuse_code(path, file.error().message);
   if (file->images.size() == 1) return load(handle, file->images.front().image, kind);
-  return refuse_code(
-      path, fmt::format("{}: it holds {} images; one can be loaded", path, file->images.size()));
+  return refuse_code(path, fmt::format("{}: it holds {} images; only one can be loaded", path,
+                                       file->images.size()));
 }
 
 CuResult ModuleCalls::load(Handle* handle, const fatbin::Image& image, const Kind& kind) {
@@ -342,7 +342,7 @@ void ModuleCalls::note_calm(const Loaded& loaded, const Spilling& before) const 
   std::vector<std::string> names;
   for (const auto& [name, bytes] : before) names.push_back(name);
   means_.tell(
-      fmt::format("{}: compiled with less optimisation, since kernels of it would keep values in "
+      fmt::format("{}: compiled with less optimisation, because some kernels would keep values in "
                   "local memory, which has no colour: {}",
                   loaded.image.name(), some_of(names)));
 }

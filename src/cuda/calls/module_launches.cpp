@@ -80,7 +80,7 @@ ModuleCalls::Known ModuleCalls::find(CuFunction function) {
 CallAnswer ModuleCalls::judge(const Launch& launch) {
   const Known found = find(launch.function);
   if (!found) {
-    means_.tell("a kernel that was not loaded through Demarc was to be launched");
+    means_.tell("the program tried to launch a kernel that was not loaded through Demarc");
     return cu_error_not_supported;
   }
   Loaded& module = *found.module;
@@ -153,8 +153,7 @@ CallAnswer ModuleCalls::refused_arguments(const Known& kernel,
   });
   if (!found) return std::nullopt;
   means_.tell(fmt::format(
-      "kernel '{}' was to be given an address of memory of the host, which coloured kernels do not "
-      "reach",
+      "kernel '{}' would get an address of memory of the host, which coloured kernels cannot reach",
       *kernel.name));
   return cu_error_not_supported;
 }
@@ -168,8 +167,8 @@ CallAnswer ModuleCalls::refused_context(const Loaded& loaded) const {
     return std::nullopt;
   }
   means_.tell(
-      "a kernel of a library was to be launched in another context than that in which the library "
-      "was loaded, where nothing tells it the colours");
+      "the program tried to launch a kernel of a library in another context than the one that "
+      "loaded the library; nothing tells it the colours there");
   return cu_error_not_supported;
 }
 
@@ -211,7 +210,7 @@ CallAnswer ModuleCalls::judge_node(CuFunction function, CuKernel kernel,
                                    const KernelArguments& arguments) {
   const Known found = find(function != nullptr ? function : reinterpret_cast<CuFunction>(kernel));
   if (!found) {
-    means_.tell("a kernel that was not loaded through Demarc was to be a node of a graph");
+    means_.tell("the program tried to add a kernel that was not loaded through Demarc to a graph");
     return cu_error_not_supported;
   }
   if (const CallAnswer refusal = refused_context(*found.module)) return refusal;
@@ -219,8 +218,8 @@ CallAnswer ModuleCalls::judge_node(CuFunction function, CuKernel kernel,
   if (const CallAnswer refusal = refused_arguments(found, arguments)) return refusal;
   if (found.module->image.needs().local_bytes != 0) {
     means_.tell(
-        "a kernel with local variables cannot be added to a graph by hand, where nothing keeps it "
-        "apart from others; a capture of its launch can have it");
+        "a kernel with local variables cannot be added to a graph by hand, because nothing keeps "
+        "it apart from others there; capture its launch instead");
     return cu_error_not_supported;
   }
   found.module->in_graphs.store(true);

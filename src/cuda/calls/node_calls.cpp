@@ -93,10 +93,12 @@ CallAnswer NodeCalls::make_copy(const CuCopy3d& params, const WindowCopies::Use&
   if (!copy) return cu_error_not_supported;
   if (!means_.copies.settle(*copy)) return cu_error_invalid_value;
   if (copy->to.kind != Kind::window && copy->from.kind != Kind::window) return std::nullopt;
-  if (!copy->flatten()) return refuse("planes that do not lie as rows do are copied in streams");
+  if (!copy->flatten()) return refuse("only streams can copy planes that do not lie as rows do");
   for (WindowCopies::Place* side : {&copy->to, &copy->from}) {
     if (side->kind == Kind::window || reach_host(*side, copy->reach(*side))) continue;
-    return refuse("of other memory it reaches what is pinned (cuMemHostAlloc, cuMemHostRegister)");
+    return refuse(
+        "outside of coloured memory it reaches only pinned memory (cuMemHostAlloc, "
+        "cuMemHostRegister)");
   }
   return means_.kernels.copy_by(use, copy->to, copy->from, {copy->width, copy->height});
 }
@@ -188,10 +190,10 @@ CallAnswer NodeCalls::add_any(const DriverCall& call) {
 
 CallAnswer NodeCalls::change(const Work& work, bool stands, const WindowCopies::Use& use) {
   const CallAnswer answer = make(work, [&](const CuKernelNode& kernel) {
-    return stands ? use(kernel) : refuse("it was made for memory outside of the share");
+    return stands ? use(kernel) : refuse("the node was made for memory outside of the share");
   });
   if (answer || !stands) return answer;
-  return refuse("it was made for memory of the share");
+  return refuse("the node was made for memory of the share");
 }
 
 template <class Params>

@@ -40,7 +40,7 @@ std::string name_of(const DriverApi& api, CuFunction function) {
       api.cuKernelGetName(&name, reinterpret_cast<CuKernel>(function)) == cu_success) {
     return name;
   }
-  return "a kernel whose name the driver does not tell";
+  return "a kernel of unknown name";
 }
 
 }  // namespace

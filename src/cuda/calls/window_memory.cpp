@@ -33,7 +33,8 @@ std::optional<std::uint64_t> WindowMemory::take_free(std::uint64_t bytes) {
 
 Result<DevicePointer> WindowMemory::allocate(std::uint64_t bytes) {
   if (bytes == 0 || bytes > bytes_) {
-    return invalid_input("{} bytes of coloured memory: the share has {}", bytes, bytes_);
+    return invalid_input("{} bytes of coloured memory were asked for; the share has {}", bytes,
+                         bytes_);
   }
   const std::lock_guard lock(mutex_);
   const std::uint64_t whole = rounded_up(bytes);

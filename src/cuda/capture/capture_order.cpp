@@ -23,7 +23,7 @@ std::string order_text(const CapturePlan& plan) {
 Result<CapturePlan> read_order(const std::string& text) {
   const Json order = Json::parse(text, nullptr, false);
   if (!order.is_object() || !order.contains("folder")) {
-    return invalid_input("{}: what demarc capture sets was expected", capture_variable);
+    return invalid_input("{}: this is not the value that demarc capture sets", capture_variable);
   }
   CapturePlan plan;
   plan.folder = order["folder"].get<std::string>();

@@ -62,7 +62,7 @@ Result<std::vector<std::vector<std::byte>>> out_of_buffer(const ptx::Function& f
     const std::size_t alignment = parameter.alignment();
     at = (at + alignment - 1) / alignment * alignment;
     if (at + parameter.byte_size() > bytes) {
-      return check_failed("its arguments have {} bytes, fewer than its parameters", bytes);
+      return check_failed("its arguments have only {} bytes, fewer than its parameters", bytes);
     }
     arguments.emplace_back(buffer + at, buffer + at + parameter.byte_size());
     at += parameter.byte_size();
@@ -163,7 +163,7 @@ void LaunchCapture::load(const DriverCall& call) {
 void LaunchCapture::load_file(const DriverCall& call) {
   if (!call.leaving() || call.result() != cu_success) return;
   keep_code(*call.argument<const Handle*>(0), call.base_name() == "cuLibraryLoadFromFile",
-            missing_capability("its code was loaded from the file {}: give that to demarc ptx",
+            missing_capability("its code was loaded from the file {}; give that file to demarc ptx",
                                call.argument<const char*>(8)));
 }
 
@@ -267,7 +267,8 @@ void LaunchCapture::around(const DriverCall& call, CuFunction function, const Sh
   const DriverApi& api = driver_->api();
   if (api.cuStreamIsCapturing != nullptr &&
       api.cuStreamIsCapturing(shape.stream, &becomes_node) == cu_success && becomes_node != 0) {
-    passed_over(kernel->name, "it becomes a node of a graph: what that runs on is not known yet");
+    passed_over(kernel->name,
+                "it becomes a node of a graph, and the memory of the node is not known yet");
     return;
   }
   auto captured = before(*kernel, shape);
@@ -301,7 +302,7 @@ void LaunchCapture::note_unknown(CuFunction function) {
        api.cuKernelGetName(&name, reinterpret_cast<CuKernel>(function)) == cu_success);
   const std::string kernel = named && name != nullptr ? name : "a kernel without a name";
   if (plan_.kernels.empty() || is_named(kernel)) {
-    left(kernel, "the program did not find it in code that was seen as it was loaded");
+    left(kernel, "it comes from code whose loading Demarc did not see");
   }
 }
 
@@ -317,7 +318,7 @@ Result<CapturedLaunch> LaunchCapture::before(const Kernel& kernel, const Shape& 
   if (kernel.code->module == nullptr) return missing_capability("{}", kernel.code->without);
   const ptx::Function* function = kernel.code->module->find_function(kernel.name);
   if (function == nullptr) return missing_capability("its PTX has no such kernel");
-  DEMARC_CHECK(driver_->check(api.cuCtxSynchronize(), "what runs in front of it does not end"));
+  DEMARC_CHECK(driver_->check(api.cuCtxSynchronize(), "the work in front of it does not end"));
   CapturedLaunch captured;
   captured.module = kernel.code->module;
   captured.kernel = kernel.name;
@@ -388,7 +389,7 @@ Result<void> LaunchCapture::take_memory(CapturedLaunch& captured) const {
     bytes_taken += found->bytes;
     if (bytes_taken > plan_.most_bytes) {
       return missing_capability(
-          "its memory has {} bytes or more, and at most {} are taken: give --most", bytes_taken,
+          "its memory has {} bytes or more, but at most {} are taken; give --most", bytes_taken,
           plan_.most_bytes);
     }
     DEMARC_TRY(auto content, content_of(*found));

@@ -23,7 +23,7 @@ Result<std::string> find_capture_library(const std::string& wanted) {
   }
   const std::string found = find_own_library(capture_library);
   if (!found.empty()) return found;
-  return missing_capability("{} was not found beside {}; build it, or name it with --library",
+  return missing_capability("{} was not found beside {}; build it, or give its path by --library",
                             capture_library, program_folder().string());
 }
 
@@ -32,8 +32,8 @@ Result<void> refuse_beside_another_tool() {
   const char* other = std::getenv(injection_variable);
   if (other == nullptr || *other == '\0') return {};
   return invalid_input(
-      "{} is set to {}: the driver loads one tool into a program, and demarc capture is one; "
-      "unset it",
+      "{} is set to {}, but the driver loads only one tool into a program and demarc capture is "
+      "one; unset it",
       injection_variable, other);
 }
 
@@ -62,7 +62,7 @@ Result<void> make_capture_folder(const fs::path& folder) {
 
 Result<CaptureOutcome> run_capture(const CapturePlan& plan) {
   if (plan.command.empty()) return invalid_input("no command was given: demarc capture ... -- CMD");
-  if (plan.launches == 0) return invalid_input("--launches 0: at least one was expected");
+  if (plan.launches == 0) return invalid_input("--launches 0: give at least 1");
   DEMARC_CHECK(refuse_beside_another_tool());
   DEMARC_TRY(const std::string library, find_capture_library(plan.library));
   DEMARC_CHECK(make_capture_folder(plan.folder));

@@ -47,7 +47,8 @@ Result<std::shared_ptr<Card>> Card::open(const GpuPointer& gpu, const CardOption
     if (const auto ready = card->prepare_masks(); !ready) card->mask_refusal_ = ready.error();
     if (gpu->stuck()) return tl::unexpected(card->mask_refusal_);
   } else {
-    card->mask_refusal_ = {ErrorKind::missing_capability, "this card was opened without masks"};
+    card->mask_refusal_ = {ErrorKind::missing_capability,
+                           "this card was opened without support for masks"};
   }
   if (!card->facts_.from_cache) {
     DEMARC_CHECK(card->find_facts());
@@ -103,8 +104,8 @@ Result<void> Card::compare_bits() const {
     return {};
   }
   return check_failed(
-      "{} is not what is remembered of it: it has {} TPCs, of which the first has hardware bit {} "
-      "and the last {}; remembered are {} TPCs, {} and {}. Run demarc topo --refresh",
+      "{} differs from what is remembered of it: it has {} TPCs, with hardware bit {} for the "
+      "first and {} for the last; remembered are {} TPCs with {} and {}. Run demarc topo --refresh",
       gpu_->name(), count, now.first, now.last, tpcs.size(), bit_text(tpcs.front()),
       bit_text(tpcs.back()));
 }
@@ -139,8 +140,7 @@ Result<void> Card::find_facts() {
   facts_.unconfirmed = std::move(finding.unconfirmed);
   facts_.notes = std::move(finding.notes);
   if (virtual_sms_) {
-    facts_.notes.emplace_back(
-        "SMs are renumbered here (MPS): clusters and L2 sides were not looked at");
+    facts_.notes.emplace_back("MPS renumbers SMs here, so clusters and L2 sides were not measured");
   } else if (stream_masks_) {  // without masks it is not known what the SM numbers mean
     if (const auto taken = take_fingerprints(); !taken) {
       facts_.notes.push_back("no fingerprints of the SMs: " + taken.error().message);
@@ -193,12 +193,10 @@ Result<CardPointer> open_card(std::uint32_t index, const CardOptions& options) {
     if (!known_stream_field(version)) {
       const auto found = calibrate_isolated(index);
       if (found) own.stream_field = *found;
-      own.notes.push_back(
-          found
-              ? fmt::format("CUDA {} is not in the table of drivers: a stream's mask was found at "
-                            "offset {:#x} and proved",
-                            cuda_version_text(version), found->offset)
-              : "a stream's mask was looked for: " + found.error().message);
+      own.notes.push_back(found ? fmt::format("CUDA {} is not in the table of drivers; the mask of "
+                                              "a stream was found at offset {:#x} and proved",
+                                              cuda_version_text(version), found->offset)
+                                : "a stream's mask was looked for: " + found.error().message);
     }
   }
   DEMARC_TRY(const auto driver, Driver::load());

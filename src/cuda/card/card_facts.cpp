@@ -56,7 +56,8 @@ Result<Fingerprints> fingerprints_from_json(JsonObject object) {
     if (values.empty() || values.size() % found.modulus != 0 ||
         values.size() != (found.latency.empty() ? values : found.latency.front()).size()) {
       return invalid_input(
-          "{}.latency[{}]: {} numbers; every SM has as many, a multiple of the modulus {}",
+          "{}.latency[{}]: {} numbers; every SM must have the same number, a multiple of the "
+          "modulus {}",
           object.where(), found.latency.size(), values.size(), found.modulus);
     }
     found.sms.push_back(static_cast<std::uint32_t>(found.latency.size()));
@@ -147,8 +148,8 @@ Result<void> check_facts(const CardFacts& facts, const Gpu& gpu, std::string_vie
   const gpu::Device& known = facts.device;
   const auto differs = [&](std::string_view what, const auto& remembered, const auto& now) {
     return check_failed(
-        "{}: not of this card: {} is {} there and {} now; run demarc topo --refresh", source, what,
-        remembered, now);
+        "{}: it belongs to another card: {} is {} there and {} now; run demarc topo --refresh",
+        source, what, remembered, now);
   };
   if (known.name != gpu.name()) return differs("the name", known.name, gpu.name());
   if (known.source != source_of(gpu)) {

@@ -36,7 +36,7 @@ Result<Fingerprints> measure_fingerprints(const MemoryTimer& timer, const gpu::A
                                           std::uint32_t rounds) {
   DEMARC_TRY(const PageArena arena, PageArena::create(timer.gpu(), 1));
   if (arena.page_bytes() != map.page_bytes) {
-    return missing_capability("fingerprints: pages have {} bytes here, the address hash has {}",
+    return missing_capability("fingerprints: pages have {} bytes here, but {} in the address hash",
                               arena.page_bytes(), map.page_bytes);
   }
   const auto offsets =

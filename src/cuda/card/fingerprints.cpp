@@ -208,8 +208,8 @@ Result<Fingerprints> make_fingerprints(const gpu::AddressMap& map,
   }
   if (sms.empty() || least > most_spread * whole) {
     return check_failed(
-        "fingerprints: the latencies of one L2 slice differ by {:.2f} cycles, those of all by "
-        "{:.2f}: another program uses the card, or its address hash is another one",
+        "fingerprints: the latencies of one L2 slice differ by {:.2f} cycles, and those of all "
+        "slices by {:.2f}: another program uses the card, or the card has another address hash",
         least, whole);
   }
   const double readings = static_cast<double>(offsets.size()) / slices;  // of a slice
@@ -238,7 +238,7 @@ Result<std::vector<SmIdentity>> match_fingerprints(const gpu::Topology& topology
   if (reference.latency.size() != topology.sm_count() || reference.modulus != observed.modulus ||
       reference.latency.front().size() != observed.latency.front().size()) {
     return invalid_input(
-        "the remembered fingerprints ({} SMs, {} slices) are not of this card's {} SMs and {} "
+        "the remembered fingerprints have {} SMs and {} slices, but this card has {} SMs and {} "
         "slices: run demarc topo --refresh",
         reference.latency.size(), reference.latency.empty() ? 0 : reference.latency.front().size(),
         topology.sm_count(), observed.latency.front().size());

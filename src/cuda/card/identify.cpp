@@ -145,7 +145,7 @@ std::string identification_to_text(const gpu::Topology& topology, const Identifi
       found.in_doubt == found.sms ? "could not be compared"
       : found.as_numbered()
           ? "name the SMs"
-          : fmt::format("are those of a launch (MPS): {} do not name their SM", found.misnumbered));
+          : fmt::format("belong to a launch (MPS): {} do not name their SM", found.misnumbered));
   return text;
 }
 

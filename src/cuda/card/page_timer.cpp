@@ -31,7 +31,8 @@ Result<void> check_range(const PageRange& range) {
     return {};
   }
   return invalid_input(
-      "timing {} pages of {} bytes: there is at least one, of a power of two from {} on",
+      "timing {} pages of {} bytes: give at least one page, with a power of two of at least {} "
+      "bytes",
       range.pages, range.page_bytes, least_page_bytes);
 }
 
@@ -43,7 +44,8 @@ Result<void> check_traffic(const Gpu& gpu, const PageRange& range, const PageTra
                          : bytes == word_bytes;
   if (!right) {
     return invalid_input(
-        "accesses of {} bytes: reads and writes have a power of two from {} to 4096, others {}",
+        "accesses of {} bytes: reads and writes have a power of two from {} to 4096 bytes, others "
+        "have {}",
         bytes, walk_vector_bytes, word_bytes);
   }
   if (traffic.kind != PageTraffic::Kind::page && traffic.kind != PageTraffic::Kind::word &&

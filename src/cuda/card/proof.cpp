@@ -54,8 +54,8 @@ Result<void> prove_by_number(const CardPointer& card, const partition::TpcSet& t
   }
   if (inside.used_sms() != sms) {
     return check_failed(
-        "the partition is not what it should be: probe blocks ran on {} of the {} SMs of the TPCs "
-        "{}",
+        "the partition does not use all of its SMs: probe blocks ran on {} of the {} SMs of the "
+        "TPCs {}",
         inside.used_sms().size(), sms.size(), partition::to_string(tpcs));
   }
   const partition::TpcSet others = partition::all_tpcs(card->topology()) - tpcs;
@@ -64,8 +64,8 @@ Result<void> prove_by_number(const CardPointer& card, const partition::TpcSet& t
   const std::uint64_t strays = outside.total() - outside.outside(sms);
   if (strays == 0) return {};
   return check_failed(
-      "the partition cannot be told from the rest of this card: {} of {} probe blocks that were "
-      "kept out of the TPCs {} ran there",
+      "the partition does not keep other work out: {} of {} probe blocks that must not use the "
+      "TPCs {} ran there",
       strays, outside.total(), partition::to_string(tpcs));
 }
 
@@ -73,7 +73,7 @@ Result<void> prove_by_latency(const CardPointer& card, const partition::TpcSet& 
   if (!card->facts().fingerprints) {
     return missing_capability(
         "{}: SM numbers are those of a launch here (MPS), and no fingerprints of the SMs are "
-        "remembered, so that nobody can tell where a program runs; run demarc topo --refresh once "
+        "remembered, so nobody can tell where a program runs; run demarc topo --refresh once, "
         "outside MPS and with nothing else on the card",
         card->gpu()->name());
   }
@@ -136,13 +136,12 @@ Result<void> prove_mask(const GpuPointer& gpu, const HardwareMask& mask, std::ui
   if (*used == sms) return {};
   if (*used > sms) {
     return check_failed(
-        "the partition does not hold here: under its mask, which leaves {} SMs, probe blocks ran "
-        "on {}",
-        sms, *used);
+        "the partition does not hold here: its mask leaves {} SMs, but probe blocks ran on {}", sms,
+        *used);
   }
   return check_failed(
-      "the partition could not be proved: under its mask, which leaves {} SMs, probe blocks ran on "
-      "{} at most, {} times; is it full of other programs? Start this one when there is room",
+      "the partition could not be proved: its mask leaves {} SMs, but probe blocks ran on {} at "
+      "most, in {} tries; is it full of other programs? Start this program when there is room",
       sms, *used, most_crowded);
 }
 

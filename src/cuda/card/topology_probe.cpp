@@ -124,7 +124,8 @@ void apply_sides(const TopologyEvidence& evidence, TopologyFinding& finding) {
     if (whole) tpc.side = side;
   }
   if (!finding.topology.sides_known()) {
-    finding.notes.emplace_back("L2 sides: the SMs of some TPCs disagree; those are left open");
+    finding.notes.emplace_back(
+        "L2 sides: the SMs of some TPCs disagree; the sides of these TPCs are left open");
   }
 }
 
@@ -152,7 +153,8 @@ Result<TopologyFinding> conclude_topology(const TopologyEvidence& evidence) {
     }
   } else {
     finding.notes.emplace_back(
-        "GPCs: neither descriptors nor clusters tell them on this GPU; all TPCs are listed as one");
+        "GPCs: neither descriptors nor clusters show them on this GPU; all TPCs are listed as one "
+        "GPC");
   }
   std::vector<GpcKey> distinct = keys;
   std::sort(distinct.begin(), distinct.end());

@@ -109,8 +109,8 @@ Result<void> judge(VerifyReport& report) {
   } else if (report.notes.empty()) {
     return missing_capability(
         "SM numbers are relative here (MPS) and name no SM. Run demarc topo --refresh once, "
-        "outside MPS and with nothing else on the card; then verify can tell SMs by their "
-        "latencies. Without, --sms and --share count them");
+        "outside MPS and with nothing else on the card; then verify can identify SMs by their "
+        "latencies. Without this, --sms and --share count SMs");
   } else {
     report.proved = !report.holds;
   }
@@ -157,8 +157,8 @@ Result<VerifyReport> verify(const VerifyPlan& plan) {
     const partition::ModeTraits& traits = partition::traits_of(*plan.mode);
     if (!traits.confines) {
       return invalid_input(
-          "--mode {}: it confines nothing that could be verified; {} do, and without --mode this "
-          "process is verified as it is",
+          "--mode {}: this mode confines nothing that verify could check; {} do. Without --mode "
+          "this process is verified as it is",
           partition::to_string(*plan.mode),
           partition::mode_names([](const partition::ModeTraits& row) { return row.confines; },
                                 ", "));
@@ -179,7 +179,7 @@ Result<VerifyReport> verify(const VerifyPlan& plan) {
 
 std::string VerifyReport::subject() const {
   if (!mode) return "this process as it is";
-  return fmt::format("a partition of mode {}, made for this", partition::to_string(*mode));
+  return fmt::format("a partition of mode {}, made for this check", partition::to_string(*mode));
 }
 
 bool VerifyReport::unconfined() const {
@@ -202,7 +202,7 @@ std::string report_to_text(const VerifyReport& report) {
     text += identification_to_text(report.topology, *report.identified, false);
     const partition::TpcSet outside = report.identified->tpcs - report.expected;
     if (report.named && report.relative && !outside.empty()) {
-      text += fmt::format("TPCs {} were used and are not expected\n", to_string(outside));
+      text += fmt::format("TPCs {} were used unexpectedly\n", to_string(outside));
     }
   }
   for (const std::string& note : report.notes) text += "not identified by latency: " + note + "\n";

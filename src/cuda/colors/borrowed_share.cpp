@@ -25,7 +25,7 @@ std::uint64_t whole_pages(std::uint64_t bytes, std::uint64_t page_bytes) {
 
 Result<void> check_pages(const Gpu& gpu, const LentShare& lent) {
   if (lent.card != gpu.uuid()) {
-    return invalid_input("a share that is lent of card {} cannot be used on {}, which is {}",
+    return invalid_input("a share is lent by card {} and cannot be used on {}, which is {}",
                          lent.card, gpu.name(), gpu.uuid());
   }
   DEMARC_TRY(const std::size_t page_bytes, PhysicalMemory::granularity(gpu));

@@ -10,8 +10,8 @@ Result<ColorShare> share_of_colors(const gpu::Coloring& coloring, std::uint64_t 
   const std::uint64_t all =
       coloring.colors() >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << coloring.colors()) - 1;
   if (colors == 0 || (colors & ~all) != 0) {
-    return invalid_input("colours {:#x}: bits of the {} colours were expected, at least one",
-                         colors, coloring.colors());
+    return invalid_input("colours {:#x}: give bits of the {} colours, at least one", colors,
+                         coloring.colors());
   }
   const auto lowest = static_cast<std::uint64_t>(std::countr_zero(colors));
   std::vector<std::uint64_t> differences;

@@ -90,7 +90,7 @@ Result<std::shared_ptr<ColoredPool>> ColoredPool::adopt(PageArena arena, gpu::Co
                                                         std::span<const ShareRequest> shares,
                                                         PoolPages pages) {
   if (constants.size() != arena.pages()) {
-    return invalid_input("{} page constants for an arena of {} pages", constants.size(),
+    return invalid_input("{} page constants were given for an arena of {} pages", constants.size(),
                          arena.pages());
   }
   DEMARC_CHECK(check_disjoint(shares));

@@ -23,7 +23,7 @@ Result<Placed> place(ColoredPool& pool, std::size_t share, const ColoredCode& co
                      std::uint64_t bytes, std::uint64_t alignment, std::string_view what) {
   auto buffer = pool.allocate(share, bytes + alignment);
   if (!buffer) {
-    return missing_capability("{} bytes of {} have no room: {}", bytes, what,
+    return missing_capability("there is no room for {} bytes of {}: {}", bytes, what,
                               buffer.error().message);
   }
   Placed placed;

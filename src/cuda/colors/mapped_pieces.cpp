@@ -76,8 +76,7 @@ Result<MappedPieces> MappedPieces::map_pieces(GpuPointer gpu, std::uint64_t piec
 Result<MappedPieces> MappedPieces::create(GpuPointer gpu, GpuPointer owner,
                                           std::uint64_t piece_bytes, std::uint64_t count) {
   if (piece_bytes == 0 || count == 0) {
-    return invalid_input("mapping {} pieces of {} bytes: there is nothing to map", count,
-                         piece_bytes);
+    return invalid_input("mapping {} pieces of {} bytes: this maps nothing", count, piece_bytes);
   }
   DEMARC_CHECK(check_reach(*gpu, *owner));
   DEMARC_CHECK(check_piece_size(*owner, piece_bytes));
@@ -91,12 +90,12 @@ Result<MappedPieces> MappedPieces::create(const std::vector<GpuPointer>& gpus,
                                           std::span<const std::uint32_t> owners,
                                           std::uint64_t piece_bytes) {
   if (gpus.empty() || owners.empty() || piece_bytes == 0) {
-    return invalid_input("mapping {} pieces of {} bytes for {} cards: there is nothing to map",
+    return invalid_input("mapping {} pieces of {} bytes for {} cards: this maps nothing",
                          owners.size(), piece_bytes, gpus.size());
   }
   for (const std::uint32_t owner : owners) {
     if (owner < gpus.size()) continue;
-    return invalid_input("a piece of card {} of {}: they are numbered from 0", owner, gpus.size());
+    return invalid_input("a piece of card {} of {}: cards are numbered from 0", owner, gpus.size());
   }
   DEMARC_CHECK(check_pieces(gpus, piece_bytes));
   DEMARC_TRY(auto mapped, map_pieces(gpus.front(), piece_bytes, owners.size(),

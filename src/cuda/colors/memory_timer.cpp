@@ -261,7 +261,8 @@ Result<double> MemoryTimer::beside(DevicePointer base, const TimedStream& traffi
     if (!ended) return measured;
   }
   return check_failed(
-      "the traffic that was to disturb a measurement ended before it, however long");
+      "the traffic that should disturb a measurement ended before the measurement, however long it "
+      "was");
 }
 
 }  // namespace demarc::cuda

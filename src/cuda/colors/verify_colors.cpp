@@ -54,7 +54,7 @@ Result<std::uint64_t> other_colors(std::uint64_t colors, std::uint32_t count) {
     }
     if ((moved & colors) == 0) return moved;
   }
-  return invalid_input("some, not all, of the colours 0 to {} are expected", count - 1);
+  return invalid_input("give some, but not all, of the colours 0 to {}", count - 1);
 }
 
 Result<void> measure_effects(ColoredPool& pool, const ColoredBuffer& own,
@@ -91,7 +91,7 @@ Result<VerifyColorsReport> verify_colors(const VerifyColorsPlan& plan) {
   DEMARC_TRY(const gpu::ColorScheme scheme, scheme_of(plan, gpu->name()));
   if (scheme.colors > 64 || plan.colors == 0 ||
       (scheme.colors < 64 && plan.colors >> scheme.colors != 0)) {
-    return invalid_input("some, not all, of the colours 0 to {} are expected", scheme.colors - 1);
+    return invalid_input("give some, but not all, of the colours 0 to {}", scheme.colors - 1);
   }
   DEMARC_TRY(const std::uint64_t others, other_colors(plan.colors, scheme.colors));
   const ShareRequest shares[] = {{plan.colors, 0}, {others, 0}};
@@ -126,9 +126,8 @@ std::string report_to_text(const VerifyColorsReport& report) {
   }
   if (!report.felt) {
     text += fmt::format(
-        "no neighbour in the same colours is felt by more than {} times: nothing is shown by one "
-        "in "
-        "other colours that is not felt\n",
+        "neighbours in the same colours slow it by no more than {} times, so neighbours in other "
+        "colours prove nothing\n",
         report.most_slowdown);
   }
   return text + (report.holds ? "the colours HOLD\n" : "the colours DO NOT HOLD\n");

@@ -85,7 +85,7 @@ Result<int> Driver::peek_version() {
       reinterpret_cast<CuResult (*)(int*)>(::dlsym(library, "cuDriverGetVersion"));
   int version = 0;
   if (get_version == nullptr || get_version(&version) != cu_success) {
-    return missing_capability("{}: the driver does not tell its version", origin);
+    return missing_capability("{}: the driver does not say its version", origin);
   }
   return version;
 }

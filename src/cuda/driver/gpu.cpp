@@ -98,8 +98,8 @@ Result<int> Gpu::attribute(CuDeviceAttribute attribute) const {
 Result<void> Gpu::check_whole() const {
   if (!mig_) return {};
   return missing_capability(
-      "{} ({}) is a MIG instance: masks, colours and topologies are of whole cards; switch MIG off "
-      "(nvidia-smi -mig 0) or name a whole card with --device",
+      "{} ({}) is a MIG instance, but masks, colours and topologies need a whole card; switch MIG "
+      "off (nvidia-smi -mig 0) or name a whole card with --device",
       name_, uuid_);
 }
 

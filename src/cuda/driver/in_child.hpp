@@ -40,7 +40,7 @@ template <class T>
                  },
                  limit));
   T value;
-  if (bytes.size() != sizeof(T)) return check_failed("a child process answered in part");
+  if (bytes.size() != sizeof(T)) return check_failed("a child process gave an incomplete answer");
   bytes.copy(reinterpret_cast<char*>(&value), sizeof(T));
   return value;
 }

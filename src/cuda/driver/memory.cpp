@@ -155,8 +155,7 @@ Result<PhysicalMemory> PhysicalMemory::borrow(GpuPointer gpu, const OwnedFile& l
              card.ask("cannot look at lent memory",
                       card.api().cuMemGetAllocationPropertiesFromHandle, handle));
   if (found.location.type != CuMemoryLocation::device || found.location.id != card.handle()) {
-    return invalid_input("file descriptor {} is memory of something else than {}", lent.get(),
-                         card.name());
+    return invalid_input("file descriptor {} is not memory of {}", lent.get(), card.name());
   }
   return memory;
 }
@@ -170,7 +169,7 @@ Result<OwnedFile> PhysicalMemory::lend() const {
   OwnedFile file(descriptor);
   // Whether the driver does so is not documented.
   if (::fcntl(file.get(), F_SETFD, FD_CLOEXEC) != 0) {
-    return check_failed("file descriptor {}, which the driver lends, is none", file.get());
+    return check_failed("the driver lent file descriptor {}, which is not valid", file.get());
   }
   return file;
 }
@@ -241,7 +240,7 @@ Result<void> AddressRange::unmap(std::size_t offset, std::size_t bytes) {
     return candidate.offset == offset && candidate.bytes == bytes;
   });
   if (piece == mapped_.end()) {
-    return invalid_input("nothing of {} bytes is mapped at offset {}", bytes, offset);
+    return invalid_input("no mapping of {} bytes begins at offset {}", bytes, offset);
   }
   DEMARC_CHECK(
       gpu_->check(gpu_->api().cuMemUnmap(address_ + offset, bytes), "cannot unmap memory"));

@@ -43,7 +43,8 @@ Result<void> refuse_host_buffers(const gpu::Launch& launch) {
   for (const gpu::Buffer& buffer : launch.buffers) {
     if (!buffer.host) continue;
     return invalid_input(
-        "buffer '{}' lies in memory of the host: a launch on several cards has its pages on them",
+        "buffer '{}' lies in memory of the host, but a launch on several cards has its pages on "
+        "the cards",
         buffer.name);
   }
   return {};
@@ -53,8 +54,7 @@ Result<void> check_holds(const gpu::Launch& launch, const std::vector<std::uint6
                          const MappedPieces& memory) {
   for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
     if (addresses[i] + launch.buffers[i].bytes <= memory.address() + memory.bytes()) continue;
-    return invalid_input("the pages end in front of the end of buffer '{}'",
-                         launch.buffers[i].name);
+    return invalid_input("the pages end before the end of buffer '{}'", launch.buffers[i].name);
   }
   return {};
 }

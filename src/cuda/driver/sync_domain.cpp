@@ -26,7 +26,7 @@ Result<void> set_sync_domain(const Gpu& gpu, CuStream stream, std::uint32_t doma
       gpu.check(gpu.api().cuStreamGetAttribute(stream, CuLaunchAttribute::sync_domain_map, &kept),
                 "cannot read the memory synchronisation domain of a stream"));
   if (kept.domains[0] == domain && kept.domains[1] == domain) return {};
-  return check_failed("a stream was given the memory synchronisation domain {} and has {} and {}",
+  return check_failed("a stream was given the memory synchronisation domain {}, but has {} and {}",
                       domain, kept.domains[0], kept.domains[1]);
 }
 

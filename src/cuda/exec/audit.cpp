@@ -51,13 +51,13 @@ constexpr FindingRow finding_rows[] = {
      Severity::fails, Severity::fails,
      [](const ProcessCounts&, const LaunchCounters& launches) { return total(launches.refused); }},
     {"empty_masks",
-     "{} launches had a mask of their own that leaves no TPC of the partition, and were REFUSED",
+     "{} launches had a mask of their own without any TPC of the partition, and were REFUSED",
      Severity::fails, Severity::none,
      [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
        return launches.empty_masks;
      }},
     {"misunderstood_callbacks",
-     "{} times the driver told of a launch in a form that is not known: it was NOT CONFINED",
+     "{} times the driver reported a launch in an unknown form; it was NOT CONFINED",
      Severity::fails, Severity::warns,
      [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
        return launches.misunderstood;
@@ -74,12 +74,12 @@ constexpr FindingRow finding_rows[] = {
      [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
        return launches.other_domains;
      }},
-    {"host_memory_refused", "calls refused that would have given kernels memory of the host: {}",
+    {"host_memory_refused", "refused calls that would have given kernels memory of the host: {}",
      Severity::warns, Severity::warns,
      [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
        return launches.host_memory_refused;
      }},
-    {"calls_refused", "calls refused that would have left the colours of the tenant: {}",
+    {"calls_refused", "refused calls that would have left the colours of the tenant: {}",
      Severity::warns, Severity::warns,
      [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
        return launches.colored.refused;
@@ -96,21 +96,21 @@ constexpr FindingRow finding_rows[] = {
        return launches.colored.plain;
      }},
     {"stale_graphs",
-     "{} launches of CUDA graphs ran under an earlier mask: that of their graph's first launch",
+     "{} launches of CUDA graphs ran under an earlier mask, that of their graph's first launch",
      Severity::fails, Severity::none,
      [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
        return launches.stale_graphs;
      }},
     {"may_launch_kernels",
-     "{} launches were of kernels that may launch kernels themselves: what those launched was "
-     "NEITHER CONFINED NOR COUNTED",
+     "{} launches were of kernels that may launch kernels themselves; such launches were NEITHER "
+     "CONFINED NOR COUNTED",
      Severity::fails, Severity::warns,
      [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
        return launches.launchers;
      }},
     {"launchers_not_told",
-     "this card does not tell kernels that launch kernels: what such kernels among {} launches "
-     "launched was neither confined nor counted",
+     "this card does not show which kernels launch kernels: if any of {} launches did so, its own "
+     "launches were neither confined nor counted",
      Severity::warns, Severity::none,
      [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
        return launches.launchers_unknown;

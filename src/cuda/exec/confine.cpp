@@ -77,8 +77,8 @@ Result<HardwareMask> mask_of(const lease::ProvedMask& proved) {
   }
   if (whole && mask.ours() && !mask.everything()) return mask;
   return check_failed(
-      "the lease of demarc serve has no mask of TPCs: 4 words of 32 bits that leave some TPC were "
-      "expected, {} words came",
+      "the lease of demarc serve has no mask of TPCs: expected 4 words of 32 bits that leave some "
+      "TPC, but {} words came",
       proved.disabled.size());
 }
 
@@ -139,14 +139,14 @@ Result<Prepared> prepare_to_observe(const std::shared_ptr<const Driver>& driver,
 Result<void> check_host_memory_can_be_refused(const Driver& driver, const Gpu& gpu) {
   if (driver.cuda_version() > looked_at_until) {
     return missing_capability(
-        "memory of the host cannot be refused: this driver has CUDA {}, and only the functions up "
-        "to {} have been looked at",
+        "memory of the host cannot be refused: this driver has CUDA {}, and Demarc knows only the "
+        "functions up to {}",
         cuda_version_text(driver.cuda_version()), cuda_version_text(looked_at_until));
   }
   DEMARC_TRY(const int pageable, gpu.attribute(attribute_pageable_memory));
   if (pageable == 0) return {};
   return missing_capability(
-      "memory of the host cannot be refused: kernels on {} reach all of it without asking "
+      "memory of the host cannot be refused: kernels on {} reach all of it without a call "
       "(heterogeneous memory management); load the module nvidia-uvm with uvm_disable_hmm=1",
       gpu.name());
 }
@@ -200,7 +200,7 @@ Result<void> claim_given(OwnDomain& own, const Prepared& prepared, const Tell& t
   if (claim) {
     own.claim.emplace(std::move(*claim));
   } else if (tell) {
-    tell(fmt::format("the memory synchronisation domain {} is another demarc exec's too",
+    tell(fmt::format("another demarc exec also has the memory synchronisation domain {}",
                      *own.domain));
   }
   return {};
@@ -287,12 +287,12 @@ Division division_of(const ConfinePlan& plan, const std::optional<TenantLease>& 
 Result<void> check_plan(const ConfinePlan& plan) {
   if (plan.command.empty()) return invalid_input("no command was given: demarc exec ... -- CMD");
   if (plan.observe && !plan.choice.empty()) {
-    return invalid_input("--observe chooses no TPCs: leave --tpcs, --gpcs, --sms, --share out");
+    return invalid_input("--observe chooses no TPCs: leave out --tpcs, --gpcs, --sms and --share");
   }
   if (!plan.tenant.empty() && (plan.observe || !plan.choice.empty())) {
     return invalid_input(
-        "--tenant, or {} in the environment, brings its own TPCs: leave --observe, --tpcs, --gpcs, "
-        "--sms, --share out",
+        "--tenant, or {} in the environment, brings its own TPCs: leave out --observe, --tpcs, "
+        "--gpcs, --sms and --share",
         tenant_variable);
   }
   const std::pair<const char*, bool> of_tenants[] = {{"--report", plan.report},
@@ -301,7 +301,7 @@ Result<void> check_plan(const ConfinePlan& plan) {
                                                      {"--overlap-launches", plan.overlap_launches}};
   for (const auto& [option, given] : of_tenants) {
     if (!given || !plan.tenant.empty()) continue;
-    return invalid_input("{} is for a tenant's program: give --tenant too", option);
+    return invalid_input("{} needs --tenant", option);
   }
   return refuse_inside();
 }
@@ -317,7 +317,7 @@ Result<std::string> find_preload(const std::string& wanted) {
   }
   const std::string found = find_own_library(preload_name);
   if (!found.empty()) return found;
-  return missing_capability("{} was not found beside {}; build it, or name it with --preload",
+  return missing_capability("{} was not found beside {}; build it, or give its path by --preload",
                             preload_name, program_folder().string());
 }
 
@@ -326,15 +326,15 @@ Result<std::string> find_compilers(const std::string& preload) {
   const fs::path path = fs::path(preload).parent_path() / compilers_name;
   std::error_code ignored;
   if (fs::exists(path, ignored)) return path.string();
-  return missing_capability("{} was not found beside {}, which a tenant's program needs too",
+  return missing_capability("{} was not found beside {}; a tenant's program needs both",
                             compilers_name, preload);
 }
 
 Result<void> refuse_inside() {
   if (tell_supervisor(OwnCommand::present, 0) == EBADF) return {};
   return invalid_input(
-      "this runs inside another demarc exec, whose partition is the ceiling: start it outside of "
-      "that one");
+      "this runs inside another demarc exec, which confines it already: start it outside of that "
+      "one");
 }
 
 Result<DomainChoice> parse_domain_choice(std::string_view text) {
@@ -408,7 +408,7 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
     // The server's own, which follows where the tenant is moved.
     HardwareMask given;
     if (!block.mask.load(given) || !given.ours()) {
-      return check_failed("demarc serve gave tenant '{}' a lease, but the program no mask",
+      return check_failed("demarc serve gave tenant '{}' a lease, but gave the program no mask",
                           plan.tenant);
     }
   } else {

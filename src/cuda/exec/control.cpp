@@ -43,8 +43,8 @@ Result<int> open_file(const std::string& value) {
   const int file = ::open(value.substr(0, mark).c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) {
     return invalid_input(
-        "{}: the control block cannot be opened ({}): its demarc exec has ended, or is another "
-        "user's",
+        "{}: the control block cannot be opened ({}): its demarc exec has ended, or belongs to "
+        "another user",
         value, std::strerror(errno));
   }
   return file;
@@ -87,8 +87,8 @@ Result<Control> Control::open(const std::string& value) {
     ::munmap(memory, sizeof(ControlBlock));
   }
   return invalid_input(
-      "{}: not the control block of this name: it is of another version of Demarc, or its demarc "
-      "exec has ended",
+      "{}: this is not the control block of this name: it belongs to another version of Demarc, or "
+      "its demarc exec has ended",
       value);
 }
 

@@ -41,7 +41,7 @@ constexpr RowKind partition_row{"partition", "exec, isolate, serve", true};
 constexpr RowKind colors_row{"colours", "serve, exec --share K/N, isolate --modes mask+color",
                              true};
 constexpr RowKind topology_row{"topology", "topo, and verify inside MPS", false};
-constexpr RowKind cache_row{"cache", "topo, to remember what it measured", false};
+constexpr RowKind cache_row{"cache", "topo, to remember its measurements", false};
 constexpr RowKind watch_row{"processes", "exec", true};
 constexpr RowKind preload_row{"preload", "exec", true};
 constexpr RowKind compilers_row{"compilers", "exec --tenant, exec --share K/N", true};
@@ -66,10 +66,9 @@ Check masks_check(const Card& card) {
   const auto hook = card.hook();
   const auto masks = card.stream_masks();
   if (!hook || !masks) {
-    return check_lacks(
-        masks_row, (hook ? masks.error() : hook.error()).message,
-        "demarc topo --refresh looks for the place of an unknown driver; else a driver "
-        "that Demarc knows. isolate --modes green needs no masks");
+    return check_lacks(masks_row, (hook ? masks.error() : hook.error()).message,
+                       "run demarc topo --refresh to look for the place in an unknown driver, or "
+                       "install a driver that Demarc knows. isolate --modes green needs no masks");
   }
   const int version = card.gpu()->driver().cuda_version();
   return works(masks_row,
@@ -84,10 +83,9 @@ Check partition_check(const CardPointer& card) {
   const std::uint32_t tpcs = card->topology().tpc_count();
   const auto half = partition::TpcSet::first((tpcs + 1) / 2);
   if (const auto proved = prove_partition(card, half); !proved) {
-    return check_lacks(
-        partition_row, proved.error().message,
-        "end what else uses the card and try again; a fault that stays is one of this "
-        "driver's: isolate --modes green needs no masks");
+    return check_lacks(partition_row, proved.error().message,
+                       "end all other programs on the card and try again; if the fault stays, it "
+                       "is this driver's: isolate --modes green needs no masks");
   }
   return works(partition_row,
                fmt::format("launches of this process stay on TPCs {} of {}, seen from inside",
@@ -98,7 +96,7 @@ Check colors_check(const Gpu& gpu, const std::string& description) {
   const auto refused = [](const Error& error) {
     return check_lacks(
         colors_row, error.message,
-        "demarc probe memory -o FILE measures a description; then --description FILE");
+        "run demarc probe memory -o FILE to measure a description, then give --description FILE");
   };
   const auto device = gpu::describe_card(gpu.name(), description);
   if (!device) return refused(device.error());
@@ -122,12 +120,11 @@ Check topology_check(const Gpu& gpu) {
   if (!facts) return check_lacks(topology_row, facts.error().message, cure);
   const std::string file = facts_path(gpu, {});
   if (!*facts) {
-    return check_lacks(
-        topology_row,
-        fmt::format("nothing is remembered of this card in {}: whoever needs its topology "
-                    "measures it anew",
-                    file),
-        cure);
+    return check_lacks(topology_row,
+                       fmt::format("nothing is remembered of this card in {}: each program that "
+                                   "needs its topology measures it again",
+                                   file),
+                       cure);
   }
   if (!(*facts)->fingerprints) {
     const auto map = known_address_map(gpu.name());
@@ -176,8 +173,9 @@ std::vector<Check> look_at_card(const DoctorPlan& plan) {
   CardOptions options;
   options.remember = false;
   if (const auto card = Card::open(card_gpu, options); !card) {
-    rows.push_back(check_lacks(masks_row, card.error().message,
-                               "end what else uses the card, then demarc topo --refresh"));
+    rows.push_back(
+        check_lacks(masks_row, card.error().message,
+                    "end all other programs on the card, then run demarc topo --refresh"));
     skip({partition_row}, masks_row);
   } else {
     rows.push_back(masks_check(**card));
@@ -277,7 +275,7 @@ Result<void> load_library(const std::string& path) {
 
 Check library_check(const RowKind& kind, const Result<std::string>& path) {
   constexpr const char* cure =
-      "install Demarc whole: its libraries lie beside the program or in ../lib";
+      "install all of Demarc: its libraries belong beside the program or into ../lib";
   if (!path) return check_lacks(kind, path.error().message, cure);
   if (const auto loaded = load_library(*path); !loaded) {
     return check_lacks(kind, loaded.error().message, cure);
@@ -296,9 +294,9 @@ Check mps_check() {
       fmt::format("no daemon has its pipes in {}, and there is no {} in PATH: tenants take "
                   "turns on the card",
                   mps_pipe_folder(), mps_control),
-      fmt::format("{} comes with NVIDIA's driver, in some distributions as a package of its "
-                  "own",
-                  mps_control));
+      fmt::format(
+          "{} comes with NVIDIA's driver; some distributions have it in a package of its own",
+          mps_control));
 }
 
 Check nvcc_check() {
@@ -307,8 +305,9 @@ Check nvcc_check() {
   const std::string found = fmt::format("nvcc: {}; ptxas: {}", nvcc.empty() ? "not in PATH" : nvcc,
                                         ptxas.empty() ? "not in PATH" : ptxas);
   if (!nvcc.empty() && !ptxas.empty()) return works(nvcc_row, found);
-  return check_lacks(nvcc_row, found,
-                     "a CUDA toolkit, its folder bin in PATH; clang makes PTX too");
+  return check_lacks(
+      nvcc_row, found,
+      "install a CUDA toolkit and put its folder bin into PATH; clang makes PTX, too");
 }
 
 }  // namespace

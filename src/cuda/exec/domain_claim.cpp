@@ -38,7 +38,7 @@ Result<DomainClaim> DomainClaim::take(const std::string& uuid, std::uint32_t cou
     if (claim) return std::move(*claim);
   }
   return missing_capability(
-      "other programs of demarc exec have all of the card's domains but the common one");
+      "other programs under demarc exec have all domains of the card but the common one");
 }
 
 DomainClaim::~DomainClaim() {

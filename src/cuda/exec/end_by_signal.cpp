@@ -65,7 +65,7 @@ void end_work() {
   if (work_was_ended()) return;
   constexpr std::string_view text =
       "demarc exec: a signal ends this process, and demarc serve could not end its work on the "
-      "card: its neighbours' may fail\n";
+      "card: the work of its neighbours may fail\n";
   static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
 }
 

@@ -57,7 +57,7 @@ std::string report_to_text(const ProgramReport& report) {
     }
   }
   if (report.unnamed != 0)
-    append(text, "{:>12}  of names for which there was no room\n", report.unnamed);
+    append(text, "{:>12}  with names for which there was no room\n", report.unnamed);
   append(text,
          "memory in the tenant's colours: at most {} bytes in one process; {} bytes were refused\n"
          "plain memory: {} bytes were asked for\n",

@@ -86,12 +86,12 @@ bool hear(int socket, Word& word, int& file) {
 Result<StartedProgram> filter_refused(int error) {
   if (error == EBUSY) {
     return missing_capability(
-        "the kernel refuses to show what the program does, since another supervisor, such as a "
+        "the kernel does not show what the program does, because another supervisor, such as a "
         "container's, watches it already (seccomp: {}); start demarc exec outside of it",
         std::strerror(error));
   }
   return missing_capability(
-      "the kernel refuses to show which processes reach the GPU (seccomp user notification: {}); "
+      "the kernel does not show which processes reach the GPU (seccomp user notification: {}); "
       "Linux 5.9 or later is needed",
       std::strerror(error));
 }

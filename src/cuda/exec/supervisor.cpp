@@ -122,13 +122,13 @@ void Supervisor::keep_off(const FilteredCall& call, Image& image, const std::str
 std::string Supervisor::objection(const FilteredCall& call, const Image& image) const {
   std::array<unsigned char, 16> uuid{};
   if (!read_memory(call.thread, call.argument, uuid.data(), uuid.size())) {
-    return "of unknown name: its memory cannot be read from outside, so that which card it chose "
-           "is not known";
+    return "of unknown name: its memory cannot be read from outside, so nobody knows which card it "
+           "chose";
   }
   const std::string chosen = uuid_digits(uuid);
   if (!image.hooked) {
     return fmt::format(
-        "{}: its launches cannot be confined, since its driver did not load libdemarc_preload.so "
+        "{}: its launches cannot be confined, because its driver did not load libdemarc_preload.so "
         "(did its launcher drop the environment?)",
         chosen);
   }

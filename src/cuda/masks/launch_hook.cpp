@@ -115,7 +115,7 @@ void LaunchHook::callback(void* user, int domain, int id, const void* params) {
     return;
   }
   if (params == nullptr || params_bytes(params) < least_params_bytes) {
-    hook->not_understood("a launch whose callback has other parameters than known");
+    hook->not_understood("a launch whose callback has unknown parameters");
     return;
   }
   void* descriptor = static_cast<void* const*>(params)[descriptor_index];
@@ -158,7 +158,7 @@ bool LaunchHook::show_call(const void* params) {
   if (watch == nullptr) return false;
   const auto call = DriverCall::read(params);
   if (!call) {
-    report("a call of the driver whose callback has other parameters than known");
+    report("a call of the driver whose callback has unknown parameters");
     return false;
   }
   watch(*call);
@@ -171,7 +171,7 @@ void LaunchHook::on_function(int id, const void* params) {
   ThreadState& state = thread_state;
   using Kind = FunctionCall::Kind;
   if (call.kind == Kind::unreadable) {
-    not_understood("a call of the driver whose callback has other parameters than known");
+    not_understood("a call of the driver whose callback has unknown parameters");
   } else if (call.kind == Kind::stream_gone) {
     // The driver gives the same object to a later stream, with what was written into it.
     streams_.forget(call.stream);
@@ -291,7 +291,7 @@ void LaunchHook::put_mask(const DescriptorLayout& layout, void* descriptor, cons
   }
   if (choice.kind == MaskChoice::Kind::empty) {
     counters.empty_masks.fetch_add(1, std::memory_order_relaxed);
-    report("a launch has a mask of its own that leaves no TPC of the partition");
+    report("a launch has a mask of its own without any TPC of the partition");
   }
   if (!tells_launchers(layout)) {
     counters.launchers_unknown.fetch_add(1, std::memory_order_relaxed);

@@ -56,8 +56,8 @@ StreamPlace LaunchStreams::end_learning() {
 Result<void> LaunchStreams::use_place(StreamPlace place) {
   if (place != place_.load() && any()) {
     return missing_capability(
-        "launches show their streams in another way here than those of the streams that have masks "
-        "already; use --mode green");
+        "launches show their streams in another way here than launches of the streams that already "
+        "have masks; use --mode green");
   }
   place_.store(place);
   return {};

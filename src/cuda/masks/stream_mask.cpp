@@ -188,8 +188,8 @@ Result<StreamMasks> StreamMasks::open(GpuPointer gpu, LaunchHook& hook, const Fu
   if (!field) field = remembered;
   if (!field) {
     return missing_capability(
-        "CUDA {}: where this driver keeps a stream's mask is not known; run demarc topo --refresh "
-        "once to find it, or use --mode green",
+        "CUDA {}: nobody knows where this driver keeps the mask of a stream; run demarc topo "
+        "--refresh once to find it, or use --mode green",
         cuda_version_text(version));
   }
   const auto bits = verify_offset(gpu, hook, idle, *field);

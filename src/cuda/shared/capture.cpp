@@ -29,7 +29,7 @@ void on_call(void* /*user*/, int /*domain*/, int /*id*/, const void* params) {
   if (call) {
     capture->watch(*call);
   } else {
-    capture->fail("a call of the driver whose callback has other parameters than known");
+    capture->fail("a call of the driver whose callback has unknown parameters");
   }
 }
 

@@ -56,8 +56,8 @@ void report_hooked(const demarc::cuda::ControlBlock& block) {
   const int error = tell_supervisor(OwnCommand::hooked, block.token[0]);
   if (error == 0) return;
   const std::string why = error == EACCES
-                              ? "its control block is another's, or it cannot be looked into"
-                              : "it was not started below one, or that one has ended";
+                              ? "its control block belongs to another program, or cannot be read"
+                              : "it was not started under one, or that one has ended";
   stop_unconfined(
       ("no demarc exec watches it: " + why + " (" + std::strerror(error) + ")").c_str());
 }
@@ -79,7 +79,7 @@ void refuse_call(const demarc::cuda::DriverCall& call, const std::string& why) {
 
 bool refused_host_memory(const demarc::cuda::DriverCall& call) {
   if (demarc::cuda::gives_host_memory(call)) {
-    refuse_call(call, "it gives kernels memory of the host");
+    refuse_call(call, "it would give kernels memory of the host");
     return true;
   }
   const auto why = demarc::cuda::refused_module(call);

@@ -59,7 +59,7 @@ std::string_view approximated_instruction(const ptx::Mnemonic& words) {
     case Opcode::red_async:
       return "done when issued: a missing wait is not found";
     case Opcode::mbarrier_try_wait:
-      return "does not wait: the other warps run when the phase is not over";
+      return "does not wait: the other warps run while the phase is not over";
     default:
       return approximated_function(words);
   }

@@ -70,7 +70,7 @@ void lower_by_table(FunctionContext& f, const InstructionView& instruction) {
       });
   if (!covered || f.code.failed()) {
     f.kernel.refusals.add(instruction.written(),
-                          "a form of this instruction the emulator does not cover");
+                          "a form of this instruction that the emulator does not cover");
   }
 }
 
@@ -142,7 +142,7 @@ bool ends_run(const InstructionView& instruction) {
 void lower_instruction(FunctionContext& f, const InstructionView& instruction) {
   f.code.begin(instruction.index());
   if (!instruction.words().understood || instruction.opcode() == Opcode::unknown) {
-    f.kernel.refusals.add(instruction.written(), "an instruction the emulator does not cover");
+    f.kernel.refusals.add(instruction.written(), "an instruction that the emulator does not cover");
     return;
   }
   note_approximation(f.kernel, instruction);

@@ -22,9 +22,9 @@ void Refusals::add(const ptx::Function& function, std::string reason) {
 
 bool Refusals::fits(const ptx::Variable& variable, const MemoryUse& use) {
   if (use.bytes <= use.most) return true;
-  entries_.push_back(
-      {variable.line, std::string(variable.name),
-       fmt::format("{} bytes of {} memory, {} are the most", use.bytes, use.memory, use.most)});
+  entries_.push_back({variable.line, std::string(variable.name),
+                      fmt::format("{} bytes of {} memory; at most {} are possible", use.bytes,
+                                  use.memory, use.most)});
   return false;
 }
 

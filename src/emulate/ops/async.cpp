@@ -129,7 +129,7 @@ const MicroOp* barrier_word(Warp& w, const MicroOp* op) {
         if (arrivals > word.pending) {
           w.block->report(
               w, op, lane, FindingKind::limit,
-              fmt::format("{} arrivals where the phase still expects {}", arrivals, word.pending));
+              fmt::format("{} arrivals, but the phase still expects {}", arrivals, word.pending));
           word.pending = arrivals;
         }
         word.pending -= arrivals;

@@ -22,7 +22,7 @@ namespace cluster_ops {
 const MicroOp* arrive(Warp& w, const MicroOp* op) {
   ++w.barriers;
   if ((w.cluster_arrived & w.mask) != 0)
-    return misused(w, op, w.cluster_arrived & w.mask, "arrives again without a wait between");
+    return misused(w, op, w.cluster_arrived & w.mask, "arrives again without a wait in between");
   w.cluster_phase = w.block->cluster->phase();
   w.cluster_arrived |= w.mask;
   w.block->cluster->arrive(static_cast<std::uint32_t>(std::popcount(w.mask)));
@@ -31,7 +31,7 @@ const MicroOp* arrive(Warp& w, const MicroOp* op) {
 
 const MicroOp* wait(Warp& w, const MicroOp* op) {
   if ((w.mask & ~w.cluster_arrived) != 0)
-    return misused(w, op, w.mask & ~w.cluster_arrived, "waits where it has not arrived");
+    return misused(w, op, w.mask & ~w.cluster_arrived, "waits without having arrived");
   if (w.block->cluster->phase() != w.cluster_phase) {
     w.cluster_arrived &= ~w.mask;
     return op + 1;

@@ -253,15 +253,16 @@ const MicroOp* call_indirect(Warp& w, const MicroOp* op) {
   const auto found = w.program->function_of_address.find(address);
   if (found == w.program->function_of_address.end()) {
     w.block->report(w, op, first, FindingKind::trap,
-                    fmt::format("call of 0x{:x}, which is no function", address));
+                    fmt::format("call of 0x{:x}, which is not a function", address));
     w.block->stopped = true;
     return nullptr;
   }
   if (!takes(w.program->functions[found->second], details)) {
-    w.block->report(w, op, first, FindingKind::trap,
-                    fmt::format("call of 0x{:x}, a function that takes or gives other values than "
-                                "the call hands over",
-                                address));
+    w.block->report(
+        w, op, first, FindingKind::trap,
+        fmt::format(
+            "call of 0x{:x}, a function that takes or gives other values than the call does",
+            address));
     w.block->stopped = true;
     return nullptr;
   }
@@ -283,7 +284,7 @@ const MicroOp* barrier(Warp& w, const MicroOp* op) {
     const auto other = static_cast<unsigned>(std::countr_zero(missing));
     block.report(
         w, op, static_cast<unsigned>(std::countr_zero(w.mask)), FindingKind::barrier_divergence,
-        fmt::format("{} threads of the warp do not arrive, thread ({},{},{}) among them",
+        fmt::format("{} threads of the warp do not arrive, among them thread ({},{},{})",
                     std::popcount(missing), w.tid[0][other], w.tid[1][other], w.tid[2][other]));
     block.stopped = true;
     return nullptr;

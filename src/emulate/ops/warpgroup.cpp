@@ -128,7 +128,7 @@ std::optional<Objection> objection(Warp& w, const WarpgroupDetails& details) {
     return Objection{FindingKind::trap, "a product of a warpgroup without all of its lanes"};
   }
   if (w.index / group_warps * group_warps + group_warps > w.program->warps()) {
-    return Objection{FindingKind::trap, "a product of a warpgroup that has not all of its warps"};
+    return Objection{FindingKind::trap, "a product of a warpgroup without all of its warps"};
   }
   for (const WarpgroupOperand* operand : {&details.a, &details.b}) {
     if (!operand->in_memory) continue;

@@ -147,8 +147,8 @@ class AccelsimImport {
     if (in_header_) return text_.fail("the trace ends before any #BEGIN_TB");
     const std::uint64_t blocks = std::uint64_t{header_.grid[0]} * header_.grid[1] * header_.grid[2];
     if (next_block_ != blocks) {
-      return text_.fail(fmt::format("the trace ends behind {} of the {} blocks of its grid",
-                                    next_block_, blocks));
+      return text_.fail(
+          fmt::format("the trace ends after {} of the {} blocks of its grid", next_block_, blocks));
     }
     return {};
   }
@@ -159,7 +159,7 @@ class AccelsimImport {
     if (line[0] == '#') return {};
     if (line[0] == '-') {
       if (!in_header_)
-        return text_.fail("a header line behind the first block: a file has one kernel");
+        return text_.fail("a header line after the first block: a file has one kernel");
       return read_key(line);
     }
     if (!in_block_) {
@@ -195,7 +195,7 @@ class AccelsimImport {
     std::array<std::uint32_t, 3> at{};
     const auto& grid = header_.grid;
     if (has_number_ || !read_triple(after_equals(line), at))
-      return text_.fail("'thread block' must be followed by x,y,z, once a block");
+      return text_.fail("'thread block' must be followed by x,y,z, once per block");
     if (at[0] >= grid[0] || at[1] >= grid[1] || at[2] >= grid[2]) {
       return text_.fail(fmt::format("block {},{},{} is outside of the grid {},{},{}", at[0], at[1],
                                     at[2], grid[0], grid[1], grid[2]));
@@ -234,9 +234,9 @@ class AccelsimImport {
 
   Result<void> end_warp() {
     if (in_warp_ && announced_ != unannounced && announced_ != found_) {
-      return text_.fail(fmt::format(
-          "'insts = {}' announces other than the {} instructions of the warp that ends here",
-          announced_, found_));
+      return text_.fail(
+          fmt::format("'insts = {}' does not match the {} instructions of the warp that ends here",
+                      announced_, found_));
     }
     in_warp_ = false;
     return {};
@@ -326,7 +326,7 @@ class AccelsimImport {
         return text_.fail("'-accelsim tracer version' must be a number");
       if (number < 3) {
         return text_.fail(fmt::format(
-            "tracer version {}: its lines are other than those of version 3 and later", number));
+            "tracer version {}: its lines differ from those of version 3 and later", number));
       }
     }
     return {};

@@ -206,7 +206,7 @@ class Hunt {
 
   Result<AttackResult> nothing_ran() const {
     if (!result_.complete) {
-      return check_failed("--seconds {}: the time was up before the first neighbour ran",
+      return check_failed("--seconds {}: the time ended before the first neighbour ran",
                           plan_.seconds);
     }
     std::string reasons;
@@ -237,8 +237,8 @@ class Hunt {
 Result<void> check_attack(const AttackPlan& plan) {
   if (plan.candidates < least_candidates()) {
     return invalid_input(
-        "--candidates {}: the first generation has one of every operation and of every pattern, "
-        "{} neighbours; give at least so many",
+        "--candidates {}: the first generation has one of every operation and of every pattern, {} "
+        "neighbours; give at least that number",
         plan.candidates, least_candidates());
   }
   if (plan.keep == 0 || plan.generation == 0) {
@@ -248,14 +248,14 @@ Result<void> check_attack(const AttackPlan& plan) {
     return std::find(plan.without.begin(), plan.without.end(), row.operation) != plan.without.end();
   };
   if (std::all_of(operations().begin(), operations().end(), left_out)) {
-    return invalid_input("--without: no operation is left that a neighbour could have");
+    return invalid_input("--without leaves no operation for a neighbour");
   }
   const Launches launches = plan.mode.launches;
   if (plan.kernels_alone &&
       (launches == Launches::graph || launches == Launches::overlapped_graph)) {
     return invalid_input(
-        "--kernels-alone: under {} a time is that of a whole run; judge whole runs, or take a mode "
-        "without +graph",
+        "{} does not support --kernels-alone: its times are those of whole runs; judge whole runs, "
+        "or take a mode without +graph",
         plan.mode.name());
   }
   if (plan.screening.least == 0) {

@@ -53,7 +53,7 @@ std::string without_text(const AttackPlan& plan) {
 
 std::string undecided_text(const AttackResult& result) {
   if (!result.failure.empty()) return "the hunt ended early: " + result.failure;
-  return "the time was up before every operation and every pattern had been tried";
+  return "the time ended before every operation and every pattern had been tried";
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ std::string verdict_text(const AttackResult& result) {
       const Slowdown& mean = worst.slowdowns[worst.worst_mean];
       const Slowdown& tail = worst.slowdowns[worst.worst_tail];
       if (!worst.wrong.empty()) {
-        return fmt::format("{} DOES NOT HOLD: beside {} a victim computes something else: {}", mode,
+        return fmt::format("{} DOES NOT HOLD: beside {} a victim computes wrong results: {}", mode,
                            short_name(worst.screened.genes), worst.wrong);
       }
       return fmt::format("{} DOES NOT HOLD {}: {} slows {} by {:.1f} %, {} of {} {:+.1f} %", mode,

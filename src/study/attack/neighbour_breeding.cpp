@@ -151,10 +151,11 @@ std::string impossible(const Neighbour& neighbour, const NeighbourMeans& means) 
                        capability_text(row.target), capability_text(means.target));
   }
   if (neighbour.footprint > means.bytes) {
-    return fmt::format("its footprint is above the {} bytes that a neighbour gets", means.bytes);
+    return fmt::format("its footprint is larger than the {} bytes that a neighbour gets",
+                       means.bytes);
   }
   if (shared_bytes_of(neighbour) > means.shared_bytes) {
-    return fmt::format("its blocks need more than the {} bytes of shared memory that a block gets",
+    return fmt::format("its blocks need more shared memory than the {} bytes that a block gets",
                        means.shared_bytes);
   }
   return {};

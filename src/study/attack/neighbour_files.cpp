@@ -23,7 +23,7 @@ Result<void> open_folder(const std::filesystem::path& folder) {
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   if (failed) {
-    return invalid_input("{}: no folder can be made there: {}", folder.string(), failed.message());
+    return invalid_input("{}: cannot make a folder there: {}", folder.string(), failed.message());
   }
   return check_writable(folder / "01.json");
 }

@@ -136,7 +136,7 @@ std::string in_words(const Neighbour& neighbour) {
   append(out, "; {} a thread, {} a run", count_of(neighbour.steps, "access", "es"),
          count_of(neighbour.launches, "launch", "es"));
   if (neighbour.shared != 0) {
-    append(out, ", {} of shared memory a block", size_text(neighbour.shared, " "));
+    append(out, ", {} of shared memory per block", size_text(neighbour.shared, " "));
   }
   return out;
 }

@@ -33,7 +33,7 @@ constexpr OperationRow operation_rows[] = {
     {Operation::variable, "variable", "store words of a variable of the module", Need::module_variables, 4, false, 0, 0, 256 * mib, own_patterns},
     {Operation::constant, "constant", "load words of constant memory", Need::nothing, 4, true, 0, 0, 64 * kib, constant_patterns},
     {Operation::async_copy, "async_copy", "copy 16 bytes each to shared memory by cp.async", Need::nothing, 16, false, 80, 0, 0, copied_patterns},
-    {Operation::bulk_copy, "bulk_copy", "copy 1 KiB a warp to shared memory by cp.async.bulk", Need::nothing, 32, false, 90, 0, 0, copied_patterns},
+    {Operation::bulk_copy, "bulk_copy", "copy 1 KiB per warp to shared memory by cp.async.bulk", Need::nothing, 32, false, 90, 0, 0, copied_patterns},
     {Operation::host_load, "host_load", "load words of the host's memory", Need::host_memory, 4, true, 0, 0, 256 * mib, host_load_patterns},
     {Operation::host_store, "host_store", "store words of the host's memory", Need::host_memory, 4, false, 0, 0, 256 * mib, host_store_patterns},
     {Operation::copy_in, "copy_in", "are copied from the host by a copy engine", Need::copy_engines, 4, false, 0, 0, 256 * mib, stream_alone},
@@ -44,7 +44,7 @@ constexpr PatternRow pattern_rows[] = {
     {Pattern::stream, "stream", "one after the other", 0},
     {Pattern::stride, "stride", "at a fixed distance", 0},
     {Pattern::random, "random", "at random places", 0},
-    {Pattern::chase, "chase", "at random places, each address from what the load before it gave", 0},
+    {Pattern::chase, "chase", "at random places, each address from the result of the load before it", 0},
     {Pattern::slice, "slice", "in random lines of one L2 slice", 2 * mib},
     {Pattern::row, "row", "each in another row of the DRAM", 16 * mib},
     {Pattern::page, "page", "each in another page of 2 MiB", 16 * mib},
@@ -101,7 +101,7 @@ Result<Operation> parse_operation(std::string_view name) {
     if (row.name == name) return row.operation;
     append(known, "{}{}", known.empty() ? "" : ", ", row.name);
   }
-  return invalid_input("'{}' is no operation of a neighbour; there are {}", name, known);
+  return invalid_input("'{}' is no operation of a neighbour; the operations are {}", name, known);
 }
 
 std::span<const PatternRow> patterns() {

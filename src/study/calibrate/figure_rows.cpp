@@ -158,11 +158,11 @@ constexpr L2Before l2_third_dirty{L2Before::Lines::others, 1.0 / 3};
 constexpr std::array<FigureRow, 26> figure_table{{
     {"l1_latency", "a dependent load that hits the L1", "gauge_chase", Share::whole, OfTime::each, "ns", l2_own, "", chase_in_l1, loads_of_a_chain},
     {"l2_latency", "a dependent load that hits the L2", "gauge_chase", Share::whole, OfTime::each, "ns", l2_own, "", chase_in_l2, loads_of_a_chain},
-    {"dram_latency", "a dependent load from DRAM, a chain a block", "gauge_chase", Share::whole, OfTime::each, "ns", l2_empty, "parts", chase_beyond_l2, loads_of_a_chain},
-    {"dram_latency_loaded", "a dependent load from DRAM, 32 chains a warp", "stress_chase", Share::whole, OfTime::each, "ns", l2_empty, "", many_chases, steps_of_a_chain},
-    {"compute", "fused multiply-adds, 1000 million a second", "stress_arithmetic", Share::whole, OfTime::rate, "G/s", l2_empty, "", arithmetic_sizes, multiply_adds},
-    {"short_blocks", "the life of a block that does next to nothing", "gauge_mark", Share::whole, OfTime::each, "ns", l2_own, "", many_blocks, blocks_of_a_place},
-    {"short_kernel", "a kernel of one such block an SM", "gauge_mark", Share::whole, OfTime::each, "ns", l2_own, "kernels", many_kernels, kernels_run},
+    {"dram_latency", "a dependent load from DRAM, one chain per block", "gauge_chase", Share::whole, OfTime::each, "ns", l2_empty, "parts", chase_beyond_l2, loads_of_a_chain},
+    {"dram_latency_loaded", "a dependent load from DRAM, 32 chains per warp", "stress_chase", Share::whole, OfTime::each, "ns", l2_empty, "", many_chases, steps_of_a_chain},
+    {"compute", "fused multiply-adds, 1000 million per second", "stress_arithmetic", Share::whole, OfTime::rate, "G/s", l2_empty, "", arithmetic_sizes, multiply_adds},
+    {"short_blocks", "the life of a block that does almost nothing", "gauge_mark", Share::whole, OfTime::each, "ns", l2_own, "", many_blocks, blocks_of_a_place},
+    {"short_kernel", "a kernel with one such block per SM", "gauge_mark", Share::whole, OfTime::each, "ns", l2_own, "kernels", many_kernels, kernels_run},
     {"l2_read_one_sm", "one SM reads the L2", "gauge_read16", Share::whole, OfTime::rate, "GB/s", l2_own, "", in_l2_alone, bytes_moved<16>},
     {"l2_write_one_sm", "one SM writes the L2", "gauge_write16", Share::whole, OfTime::rate, "GB/s", l2_own, "", in_l2_alone, bytes_moved<16>},
     {"dram_read_one_sm", "one SM reads DRAM", "gauge_read16", Share::whole, OfTime::rate, "GB/s", l2_empty, "parts", beyond_l2_alone, bytes_moved<16>},
@@ -172,7 +172,7 @@ constexpr std::array<FigureRow, 26> figure_table{{
     {"l2_write", "all SMs write the L2, 16 bytes per thread", "gauge_write16", Share::whole, OfTime::rate, "GB/s", l2_own, "", in_l2<16, 4>, bytes_moved<16>},
     {"l2_write_half", "half of the SMs", "gauge_write16", Share::half, OfTime::rate, "GB/s", l2_own, "", in_l2<16, 4>, bytes_moved<16>},
     {"l2_write_narrow", "all SMs, 4 bytes per thread", "gauge_write4", Share::whole, OfTime::rate, "GB/s", l2_own, "", in_l2<4, 16>, bytes_moved<4>},
-    {"atomics", "all SMs add to counters in the L2, 1000 million a second", "stress_atomics", Share::whole, OfTime::rate, "G/s", l2_own, "", atomics_sizes, atomics_done},
+    {"atomics", "all SMs add to counters in the L2, 1000 million per second", "stress_atomics", Share::whole, OfTime::rate, "G/s", l2_own, "", atomics_sizes, atomics_done},
     {"atomics_half", "half of the SMs", "stress_atomics", Share::half, OfTime::rate, "G/s", l2_own, "", atomics_sizes, atomics_done},
     {"dram_read", "all SMs read DRAM, 16 bytes per thread", "gauge_read16", Share::whole, OfTime::rate, "GB/s", l2_empty, "parts", beyond_l2<16, 4>, bytes_moved<16>},
     {"dram_read_half", "half of the SMs", "gauge_read16", Share::half, OfTime::rate, "GB/s", l2_empty, "parts", beyond_l2<16, 4>, bytes_moved<16>},
@@ -180,7 +180,7 @@ constexpr std::array<FigureRow, 26> figure_table{{
     {"dram_write", "all SMs write DRAM, 16 bytes per thread", "gauge_write16", Share::whole, OfTime::rate, "GB/s", l2_dirty, "parts", beyond_l2<16, 4>, bytes_moved<16>},
     {"dram_write_half", "half of the SMs", "gauge_write16", Share::half, OfTime::rate, "GB/s", l2_dirty, "parts", beyond_l2<16, 4>, bytes_moved<16>},
     {"dram_write_narrow", "all SMs, 4 bytes per thread", "gauge_write4", Share::whole, OfTime::rate, "GB/s", l2_dirty, "parts", beyond_l2<4, 16>, bytes_moved<4>},
-    {"add", "two reads and a write of DRAM, an element a thread", "gauge_add", Share::whole, OfTime::rate, "GB/s", l2_third_dirty, "parts", add_sizes, bytes_added},
+    {"add", "two reads and a write of DRAM, one element per thread", "gauge_add", Share::whole, OfTime::rate, "GB/s", l2_third_dirty, "parts", add_sizes, bytes_added},
     {"add_half", "half of the SMs", "gauge_add", Share::half, OfTime::rate, "GB/s", l2_third_dirty, "parts", add_sizes, bytes_added},
 }};
 // clang-format on
@@ -197,15 +197,15 @@ Result<const FigureRow*> find_figure(std::string_view name) {
     if (row.name == name) return &row;
     names.push_back(row.name);
   }
-  return invalid_input("there is no figure '{}'; there are {}", name, joined(names, ", "));
+  return invalid_input("there is no figure '{}'; the figures are {}", name, joined(names, ", "));
 }
 
 Result<void> check_sms(const gpu::Device& description, std::string_view device, std::uint32_t sms) {
   const std::uint32_t described = description.topology.sm_count();
   if (sms == described) return {};
   return invalid_input(
-      "{} has {} SMs, the description '{}' has {}: give one of this device (demarc topo -o, demarc "
-      "probe memory -o)",
+      "{} has {} SMs, but the description '{}' has {}: give a description of this device (demarc "
+      "topo -o, demarc probe memory -o)",
       device, sms, description.name, described);
 }
 

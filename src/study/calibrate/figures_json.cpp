@@ -91,7 +91,7 @@ Result<FigureSet> parse_figures(std::string_view text, std::string_view source) 
     const auto& before = set.figures;
     if (std::any_of(before.begin(), before.end(),
                     [&](const Figure& other) { return other.name == figure.name; })) {
-      return invalid_input("{}.figures[{}].figure: '{}' is there twice", object.where(), i,
+      return invalid_input("{}.figures[{}].figure: '{}' appears twice", object.where(), i,
                            figure.name);
     }
     set.figures.push_back(std::move(figure));

@@ -35,8 +35,7 @@ Result<Figure> measure(const FigureRow& row, const gpu::Device& description, Lan
   std::vector<double> runs;
   DEMARC_CHECK(take_samples(lane, rule, samples, runs));
   const Distribution times = describe(samples);
-  if (!(times.mean > 0))
-    return check_failed("its runs take no time that the card's clock can tell");
+  if (!(times.mean > 0)) return check_failed("its runs are too short for the card's clock");
   figure.value = figure_of(row, figure.parameters, description, times.mean);
   if (samples.size() > 1) figure.spread = relative_precision(times);
   return figure;

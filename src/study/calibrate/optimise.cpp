@@ -7,7 +7,7 @@ namespace demarc::study {
 
 Result<Optimum> least_error(const Axis&, double, const std::function<Result<double>(double)>&) {
   return missing_capability(
-      "this build cannot fit: NLopt exists as a shared library alone; save the figures "
+      "this build cannot fit, because NLopt exists only as a shared library; save the figures "
       "(--save-figures) and fit them with another build (--figures)");
 }
 

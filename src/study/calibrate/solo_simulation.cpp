@@ -50,7 +50,7 @@ Result<void> SoloSimulation::record(const FigureRow& row, const LaunchParameters
                                 fmt::format("figure '{}': {}", row.name, loaded.error().message)});
   }
   if (!loaded->outputs.mismatch.empty()) {
-    return invalid_input("figure '{}': {} computes something else: {}", row.name, workload.spec,
+    return invalid_input("figure '{}': {} computes wrong results: {}", row.name, workload.spec,
                          loaded->outputs.mismatch);
   }
   recorded_.emplace(workload.spec, std::move(*loaded));

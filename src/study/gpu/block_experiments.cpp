@@ -269,7 +269,8 @@ Result<Runs> run_block_experiments(std::uint32_t device, const std::vector<std::
   for (const std::string& name : names) {
     const auto& known = block_experiments();
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    return invalid_input("'{}' is no experiment; there are {}", name, joined(known, ", "));
+    return invalid_input("'{}' is no experiment; the experiments are {}", name,
+                         joined(known, ", "));
   }
   // More channels than the driver opens by itself: with few, streams wait for each other there.
   ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);

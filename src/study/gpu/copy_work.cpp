@@ -38,7 +38,7 @@ class CopyWork : public LaneWork {
 Result<std::unique_ptr<LaneWork>> make_copy_work(const cuda::GpuPointer& gpu,
                                                  const LoadedLaunch& loaded) {
   if (loaded.launch.buffers.empty()) {
-    return invalid_input("launch '{}': a buffer is needed, which is copied", loaded.launch.name);
+    return invalid_input("launch '{}': it needs a buffer to copy", loaded.launch.name);
   }
   const std::uint64_t bytes = loaded.launch.buffers.front().bytes;
   DEMARC_TRY(auto host, cuda::HostBuffer::allocate(gpu, bytes));

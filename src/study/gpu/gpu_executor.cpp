@@ -128,7 +128,8 @@ class GpuExecutor : public Executor {
     if (traits.across_processes || (traits.confines && commands_)) {
       if (mode.color || mode.launches != Launches::separate) {
         return missing_capability(
-            "'{}': across processes there are neither colours nor changed launches", mode.name());
+            "'{}': parts that are processes support neither colours nor changed launches",
+            mode.name());
       }
       return processes(mode, parts);
     }
@@ -213,8 +214,8 @@ class GpuExecutor : public Executor {
   // Whether parts have memory synchronisation domains of their own, and why not.
   [[nodiscard]] std::string domains_text(
       const Mode& mode, const std::vector<partition::Partition>& partitions) const {
-    if (mode.common_domain) return "; one memory synchronisation domain for all";
-    if (partitions.front().sync_domain) return "; a memory synchronisation domain each";
+    if (mode.common_domain) return "; all parts share one memory synchronisation domain";
+    if (partitions.front().sync_domain) return "; each part has a memory synchronisation domain";
     return fmt::format("; {} has no memory synchronisation domains", gpu_->name());
   }
 

@@ -82,13 +82,13 @@ class GpuLane : public Lane {
 
   [[nodiscard]] Result<void> check_loaded() const {
     if (work_ != nullptr) return {};
-    return invalid_input("a lane that has nothing loaded cannot run");
+    return invalid_input("a lane without a loaded workload cannot run");
   }
 
   [[nodiscard]] Result<void> check_timed() const {
     DEMARC_CHECK(check_loaded());
     if (launch_ != nullptr) return {};
-    return invalid_input("copies by the copy engines can be an aggressor, not a victim");
+    return invalid_input("copies by the copy engines can be an aggressor, but not a victim");
   }
 
   // Of the `runs` runs enqueued last, behind the one in front of them.
@@ -135,7 +135,8 @@ Result<ResidentSet::Place*> ResidentSet::place_of(const gpu::Launch& launch) {
                                      [](const gpu::Buffer& buffer) { return buffer.host; });
   if (in_host != 0 && in_host != static_cast<std::ptrdiff_t>(buffers.size())) {
     return invalid_input(
-        "launch '{}': {} of its {} buffers lie in memory of the host; in a study all do or none",
+        "launch '{}': {} of its {} buffers lie in memory of the host; in a study all or none must "
+        "do so",
         launch.name, in_host, buffers.size());
   }
   Place& place = in_host == 0 ? card_ : host_;

@@ -89,7 +89,7 @@ Result<std::unique_ptr<MpsDaemon>> MpsDaemon::start(const std::shared_ptr<StudyF
   options.set.emplace_back("CUDA_VISIBLE_DEVICES", card);
   const auto ended = run_process({cuda::mps_control, "-d"}, options, 20);
   if (!ended) {
-    return missing_capability("mps: '{} -d' does not start: {}; it comes with the NVIDIA driver",
+    return missing_capability("mps: '{} -d' does not start: {}; the NVIDIA driver brings it",
                               cuda::mps_control, ended.error().message);
   }
   if (ended->exit_code != 0) {

@@ -58,8 +58,9 @@ Result<std::vector<ptx::FusedStep>> fused_steps(const gpu::Launch& launch,
       return invalid_input("{}: no kernel '{}'", launch.ptx, kernel.kernel);
     }
     if (kernel.block.count() % 32 != 0) {
-      return missing_capability("{}: blocks of {} threads cannot be fused, only multiples of 32",
-                                kernel.kernel, kernel.block.count());
+      return missing_capability(
+          "{}: blocks of {} threads cannot be fused; their size must be a multiple of 32",
+          kernel.kernel, kernel.block.count());
     }
     DEMARC_TRY(const auto offsets, ptx::fused_offsets(**found));
     ptx::FusedStep step;
@@ -416,8 +417,8 @@ Result<std::string> ResidentLaunch::difference(
       const double y = element_of(buffer.element, expected[i].data() + at);
       if (x == y || (std::isnan(x) && std::isnan(y))) continue;
       if (std::abs(x - y) <= check.absolute + check.relative * std::abs(y)) continue;
-      return fmt::format("element {} of '{}' is {}, its first run gave {}", at / size, buffer.name,
-                         x, y);
+      return fmt::format("element {} of '{}' is {}, but its first run gave {}", at / size,
+                         buffer.name, x, y);
     }
   }
   return std::string();

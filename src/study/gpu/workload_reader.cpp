@@ -44,7 +44,8 @@ Result<std::optional<LoadedLaunch>> copies_of(std::string_view spec) {
 Result<gpu::Launch> launch_of(const std::string& spec) {
   if (is_launch_file(spec)) return read_launch_file(spec);
   if (spec.starts_with("cmd:")) {
-    return invalid_input("'{}' is a command: it can be an aggressor, not a victim", spec.substr(4));
+    return invalid_input("'{}' is a command: it can be an aggressor, but not a victim",
+                         spec.substr(4));
   }
   DEMARC_TRY(const BundledSpec wanted, read_bundled_spec(spec));
   DEMARC_TRY(const workload::Workload* bundled, workload::find(wanted.name));

@@ -49,8 +49,8 @@ class SimStudy {
     if (const auto known = workloads_.find(spec); known != workloads_.end()) return &known->second;
     DEMARC_TRY(SimWorkload loaded, load_sim_workload(spec, ptx_target));
     if (loaded.bytes > device_.dram.size_bytes / most_parts) {
-      return invalid_input("{}: its addresses span {} bytes; a workload on {} may span {}", spec,
-                           loaded.bytes, device_.name, device_.dram.size_bytes / most_parts);
+      return invalid_input("{}: its addresses span {} bytes; a workload on {} may span at most {}",
+                           spec, loaded.bytes, device_.name, device_.dram.size_bytes / most_parts);
     }
     return &workloads_.emplace(spec, std::move(loaded)).first->second;
   }
@@ -67,7 +67,7 @@ class SimStudy {
     Division division;
     if (!mode.traits().simulated) {
       return missing_capability(
-          "the simulated GPU has no {}; it knows {}", partition::to_string(mode.division),
+          "the simulated GPU has no {}; it has {}", partition::to_string(mode.division),
           partition::mode_names(
               [](const partition::ModeTraits& traits) { return traits.simulated; }, ", "));
     }

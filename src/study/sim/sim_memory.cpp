@@ -39,7 +39,7 @@ Result<gpu::Coloring> given_coloring(const gpu::AddressMap& map,
   for (std::size_t i = 0; i < masks.size(); ++i) {
     if ((masks[i] & (sim::memory::line_bytes - 1)) != 0) {
       return invalid_input(
-          "--masks: {:#x} has bits within a line of {} bytes, which has one colour", masks[i],
+          "--masks: {:#x} has bits within a line of {} bytes, and a line has one colour", masks[i],
           sim::memory::line_bytes);
     }
     if (rank_in_page({masks.begin(), masks.begin() + static_cast<std::ptrdiff_t>(i) + 1}) <= i) {
@@ -56,8 +56,8 @@ Result<gpu::Coloring> given_coloring(const gpu::AddressMap& map,
         append(rows, "{}{:#x}", rows.empty() ? "" : ", ", row);
       }
       return invalid_input(
-          "--masks: {:#x} is no sum of the module masks of the description ({}), so what a page "
-          "adds to it is not known",
+          "--masks: {:#x} is no sum of the module masks of the description ({}), so nobody knows "
+          "what a page adds to it",
           masks[i], rows);
     }
   }
@@ -87,7 +87,7 @@ Result<gpu::Coloring> choose_coloring(const gpu::Device& device, std::uint32_t p
     if (rank_in_page(masks) < masks.size()) masks.pop_back();
   }
   if (masks.size() < wanted) {
-    return missing_capability("{}: {} parts need {} colours, its modules give {} in a page",
+    return missing_capability("{}: {} parts need {} colours, but its modules give {} per page",
                               device.name, parts, std::uint32_t{1} << wanted,
                               std::uint32_t{1} << masks.size());
   }

@@ -72,8 +72,7 @@ const std::map<std::string, CardSize, std::less<>>& card_sizes() {
 Result<gpu::Launch> sim_launch_of(const std::string& spec) {
   if (is_launch_file(spec)) return read_launch_file(spec);
   if (spec.starts_with("copy_in") || spec.starts_with("copy_out")) {
-    return missing_capability("'{}': a simulated device has no copy engines; only cuda:N has",
-                              spec);
+    return missing_capability("'{}': a simulated device has no copy engines; use cuda:N", spec);
   }
   if (spec.starts_with("cmd:")) {
     return missing_capability("'{}': a simulated device runs kernels, not commands",
@@ -91,8 +90,8 @@ Result<gpu::Launch> sim_launch_of(const std::string& spec) {
   } else if (*wanted.scale == card_scale) {
     const auto known = card_sizes().find(bundled->name);
     if (known == card_sizes().end()) {
-      return missing_capability("'{}': the scale '{}' is known of the kernels of the study only",
-                                spec, card_scale);
+      return missing_capability("'{}': only the kernels of the study have the scale '{}'", spec,
+                                card_scale);
     }
     options.parameters = known->second.parameters;
   } else if (*wanted.scale != "small") {
@@ -138,7 +137,7 @@ Result<SimWorkload> load_access_stream(const std::string& path) {
       }
     }
   }
-  if (first > last) return invalid_input("{}: the stream has no access to memory", path);
+  if (first > last) return invalid_input("{}: the stream does not access memory", path);
   SimWorkload loaded;
   loaded.base = first - first.raw() % page;
   loaded.bytes = last - loaded.base + sim::memory::line_bytes;
@@ -163,7 +162,7 @@ Result<SimWorkload> load_sim_workload(const std::string& spec, std::uint32_t tar
   for (const gpu::Buffer& buffer : launch.buffers) {
     if (!buffer.host) continue;
     return missing_capability(
-        "workload '{}': its buffer '{}' lies in memory of the host, which simulated GPUs have not",
+        "workload '{}': its buffer '{}' lies in memory of the host, which simulated GPUs lack",
         spec, buffer.name);
   }
   const std::string& ptx = code.ptx;

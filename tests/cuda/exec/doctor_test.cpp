@@ -126,8 +126,8 @@ TEST_F(Doctor, Masks_of_an_unknown_driver_do_not_work_until_topo_has_found_them)
   config.cuda_version = 14020;
   config.stream_offset = 0x25c;
   std::string said = look();
-  EXPECT_THAT(said, HasSubstr("masks     does not   CUDA 14.2: where this driver keeps a stream's "
-                              "mask is not known"));
+  EXPECT_THAT(said, HasSubstr("masks     does not   CUDA 14.2: nobody knows where this driver "
+                              "keeps the mask of a stream"));
   EXPECT_THAT(said, HasSubstr("partition unknown    not looked at without the masks\n"));
   EXPECT_THAT(said, HasSubstr("\nthis machine lacks: masks (for exec, isolate, serve)\n"));
   EXPECT_EQ(Supervised::apart([&] {
@@ -191,7 +191,8 @@ TEST_F(Doctor, What_is_remembered_of_the_card_is_told_and_is_not_needed) {
   said = look();
   EXPECT_THAT(said, HasSubstr("topology  does not   "));
   EXPECT_THAT(said, HasSubstr("masks     does not   "));
-  EXPECT_THAT(said, HasSubstr("not of this card: the number of SMs is 24 there and 20 now"));
+  EXPECT_THAT(said,
+              HasSubstr("it belongs to another card: the number of SMs is 24 there and 20 now"));
 }
 
 TEST_F(Doctor, A_cache_that_cannot_be_written_is_named_and_not_needed) {

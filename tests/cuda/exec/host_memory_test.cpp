@@ -45,29 +45,30 @@ TEST_F(ProgramsWithoutHostMemory, LoadNoModulesWithManagedVariables) {
 }
 
 TEST_F(ProgramsWithoutHostMemory, AreRefusedWhereRefusingWouldNotHelp) {
-  EXPECT_EQ(Supervised::apart([&] {
-              auto plan = plan_for(program, {"context"});
-              plan.host_memory = false;
-              const auto refusal = [&plan](const fake::FakeConfig& config) {
-                test::configure(config);
-                const auto outcome = run_confined(plan);
-                if (outcome) return std::string("none");
-                return outcome.error().kind == ErrorKind::missing_capability
-                           ? outcome.error().message
-                           : "another kind";
-              };
-              fake::FakeConfig config = fake::small_gpu();
-              if (refusal(config) != "none") return complain(refusal(config));
-              config.pageable = true;
-              REQUIRE_IN_CHILD(refusal(config).find("uvm_disable_hmm=1") != std::string::npos);
-              config.pageable = false;
-              config.cuda_version = 13010;
-              REQUIRE_IN_CHILD(refusal(config).find(
-                                   "this driver has CUDA 13.1, and only the functions up to 13.0 "
-                                   "have been looked at") != std::string::npos);
-              return 0;
-            }),
-            0);
+  EXPECT_EQ(
+      Supervised::apart([&] {
+        auto plan = plan_for(program, {"context"});
+        plan.host_memory = false;
+        const auto refusal = [&plan](const fake::FakeConfig& config) {
+          test::configure(config);
+          const auto outcome = run_confined(plan);
+          if (outcome) return std::string("none");
+          return outcome.error().kind == ErrorKind::missing_capability ? outcome.error().message
+                                                                       : "another kind";
+        };
+        fake::FakeConfig config = fake::small_gpu();
+        if (refusal(config) != "none") return complain(refusal(config));
+        config.pageable = true;
+        REQUIRE_IN_CHILD(refusal(config).find("uvm_disable_hmm=1") != std::string::npos);
+        config.pageable = false;
+        config.cuda_version = 13010;
+        REQUIRE_IN_CHILD(
+            refusal(config).find(
+                "this driver has CUDA 13.1, and Demarc knows only the functions up to 13.0") !=
+            std::string::npos);
+        return 0;
+      }),
+      0);
 }
 
 }  // namespace

@@ -225,8 +225,8 @@ TEST(Supervision, AProcessThatIsStoppedIsToldWhy) {
   }
   const Control foreign = Control::create().value();
   EXPECT_THAT(said("foreign_block", "set=DEMARC_CONTROL=" + foreign.value(), 3),
-              HasSubstr("no demarc exec watches it: its control block is another's, or it cannot "
-                        "be looked into (Permission denied)"));
+              HasSubstr("no demarc exec watches it: its control block belongs to another program, "
+                        "or cannot be read (Permission denied)"));
   EXPECT_THAT(said("profiled", "subscribe"),
               HasSubstr("another tool, such as a profiler, may hold"));
   EXPECT_THAT(said("no_block", "set=DEMARC_CONTROL=/proc/1/fd/0"),

@@ -13,7 +13,7 @@
 
 namespace demarc::sim::memory::test {
 
-// Bare numbers: tests reckon by hand.
+// Bare numbers: tests compute by hand.
 inline constexpr std::uint64_t hit = 29;
 inline constexpr std::uint64_t miss = 71;
 inline constexpr std::uint64_t other_set = 0x80;

@@ -1,4 +1,4 @@
-// The whole way of a translation, cycle by cycle, in a system small enough to reckon by hand. Each
+// The whole way of a translation, cycle by cycle, in a system small enough to compute by hand. Each
 // moment is exact, so that the cycle before was not ready. What the constants are made of:
 //   67   a wave placed at 0 starts at 1; its first line leaves the memory pipeline 66 cycles later
 //   283  a flit over three links and two switches: 1 + 140 + 1 + 140 + 1

@@ -1,4 +1,4 @@
-// Settings that machines of real cards need, each with the cycles that it changes, reckoned by hand
+// Settings that machines of real cards need, each with the cycles that it changes, computed by hand
 // (exact_cycles_test.cpp has the constants), and the built-in machines.
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-// What happens when in a simulation of a tiny application, for tests that reckon by hand.
+// What happens when in a simulation of a tiny application, for tests that compute by hand.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ namespace demarc::sim::translation {
 
 inline constexpr std::uint32_t page_bytes = 4096;
 
-// What is reckoned by hand: bare numbers.
+// Numbers computed by hand are bare numbers.
 using Cyclelist = std::vector<std::uint64_t>;
 
 struct Recording {

@@ -123,7 +123,7 @@ TEST(Figures, of_a_wrong_file_are_refused_with_the_path_of_the_key) {
   EXPECT_EQ(refusal(figures_file("")), "f.json.figures: there is none");
   EXPECT_THAT(
       refusal(figures_file(R"({"figure": "x"})")),
-      HasSubstr("f.json.figures[0].figure: there is no figure 'x'; there are l1_latency, "));
+      HasSubstr("f.json.figures[0].figure: there is no figure 'x'; the figures are l1_latency, "));
   EXPECT_EQ(refusal(figures_file(R"({"figure": "l1_latency", "value": 1, "unit": "GB/s"})")),
             "f.json.figures[0].unit: 'l1_latency' has the unit ns, not 'GB/s'");
   EXPECT_EQ(refusal(figures_file(R"({"figure": "l1_latency", "value": -1, "unit": "ns"})")),
@@ -133,7 +133,7 @@ TEST(Figures, of_a_wrong_file_are_refused_with_the_path_of_the_key) {
       "f.json.figures[0].spread: -1 must be 0 or more");
   const std::string good = R"({"figure": "l1_latency", "value": 1, "unit": "ns"})";
   EXPECT_EQ(refusal(figures_file(good + "," + good)),
-            "f.json.figures[1].figure: 'l1_latency' is there twice");
+            "f.json.figures[1].figure: 'l1_latency' appears twice");
   EXPECT_THAT(refusal(figures_file(good, R"(, "more": 1)")), HasSubstr("more"));
   EXPECT_THAT(refusal(figures_file(
                   R"({"figure": "l1_latency", "value": 1, "unit": "ns", "parameters": {}})")),

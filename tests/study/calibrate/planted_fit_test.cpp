@@ -160,9 +160,9 @@ TEST(PlantedFit, refuses_what_it_cannot_fit) {
   FitOptions none;
   none.tolerance = 0;
   EXPECT_EQ(refusal(card, figures, none), "a tolerance of 0 is not between 0 and 1");
-  EXPECT_THAT(
-      refusal(tiny_card(6), figures),
-      HasSubstr("tiny (simulated) has 2 SMs, the description 'tiny' has 6: give one of this"));
+  EXPECT_THAT(refusal(tiny_card(6), figures),
+              HasSubstr("tiny (simulated) has 2 SMs, but the description 'tiny' has 6: give a "
+                        "description of this"));
   gpu::Device bare = card;
   bare.memory_system.reset();
   EXPECT_THAT(refusal(bare, figures),
@@ -172,7 +172,8 @@ TEST(PlantedFit, refuses_what_it_cannot_fit) {
   wrong.figures.front().value = 0;
   EXPECT_EQ(refusal(card, wrong), "figure 'l1_latency': 0 is not above 0");
   wrong.figures.front().name = "l4_latency";
-  EXPECT_THAT(refusal(card, wrong), HasSubstr("there is no figure 'l4_latency'; there are l1_lat"));
+  EXPECT_THAT(refusal(card, wrong),
+              HasSubstr("there is no figure 'l4_latency'; the figures are l1_lat"));
   wrong = figures;
   wrong.figures.push_back(wrong.figures.front());
   EXPECT_EQ(refusal(card, wrong), "figure 'l1_latency' is there twice");
@@ -182,7 +183,7 @@ TEST(SimulatedFigures, are_refused_of_a_device_with_other_sms_than_described) {
   const auto figures = simulate_figures(tiny_card(4), tiny_card(6), {}, {});
   ASSERT_FALSE(figures);
   EXPECT_EQ(figures.error().kind, ErrorKind::invalid_input);
-  EXPECT_THAT(figures.error().message, HasSubstr("has 4 SMs, the description 'tiny' has 6"));
+  EXPECT_THAT(figures.error().message, HasSubstr("has 4 SMs, but the description 'tiny' has 6"));
 }
 
 }  // namespace

@@ -70,19 +70,18 @@ TEST_F(ExecutorParts, TheCardIsNamedWithItsDriverAndItsSms) {
 TEST_F(ExecutorParts, AccountsNameTheSmsOfEachPartAndTheirDomains) {
   const auto executor = open();
   EXPECT_EQ(divided(*executor, "none", 3)->account(),
-            "3 streams of one process; a memory synchronisation domain each");
+            "3 streams of one process; each part has a memory synchronisation domain");
   EXPECT_EQ(divided(*executor, "mask")->account(),
-            "part 1/2: SMs 0-1, 4-7, 10-13, 16-19; part 2/2: SMs 2-3, 8-9, 14-15, 20-23; a memory "
-            "synchronisation domain each");
+            "part 1/2: SMs 0-1, 4-7, 10-13, 16-19; part 2/2: SMs 2-3, 8-9, 14-15, 20-23; each part "
+            "has a memory synchronisation domain");
 }
 
 // Where any set of TPCs will do the options say how they are chosen; else parts are packed.
 TEST_F(ExecutorParts, TheSplitDecidesWhereTpcsCanBeChosen) {
   options.split = partition::SplitStrategy::packed;
-  EXPECT_EQ(
-      divided(*open(), "mask")->account(),
-      "part 1/2: SMs 0-3, 6-9, 12-13, 18-19; part 2/2: SMs 4-5, 10-11, 14-17, 20-23; a memory "
-      "synchronisation domain each");
+  EXPECT_EQ(divided(*open(), "mask")->account(),
+            "part 1/2: SMs 0-3, 6-9, 12-13, 18-19; part 2/2: SMs 4-5, 10-11, 14-17, 20-23; each "
+            "part has a memory synchronisation domain");
 }
 
 TEST_F(ExecutorParts, OnlyTheVictimsStreamHasThePriorityOfTheOptions) {
@@ -115,7 +114,7 @@ TEST_F(ExecutorParts, OnePoolOfColouredMemoryServesAllModes) {
   const auto executor = open();
   const auto first = divided(*executor, "mask+color");
   ASSERT_NE(first, nullptr);
-  EXPECT_THAT(first->account(), HasSubstr("a memory synchronisation domain each; "));
+  EXPECT_THAT(first->account(), HasSubstr("each part has a memory synchronisation domain; "));
   EXPECT_THAT(first->account(), HasSubstr("; 8 pages measured, "));
   const std::int64_t before = alive();
   const auto second = divided(*executor, "mask+color+graph");

@@ -116,7 +116,7 @@ TEST_F(ExecutorProcesses, TimeSlicesAreWorkersOfTheStudyOnOneCardWithoutADaemon)
     ASSERT_NE(stage, nullptr);
     EXPECT_EQ(stage->lanes(), 2U);
     EXPECT_EQ(stage->account(),
-              "2 processes that take turns; a memory synchronisation domain each");
+              "2 processes that take turns; each part has a memory synchronisation domain");
     answer(*stage);
     const std::string worker =
         std::string(own_uuid) + "  isolate --device cuda:0 --worker --clock events --sync-domain ";
@@ -136,9 +136,10 @@ TEST_F(ExecutorProcesses, UnderMpsWorkersAreClientsWithTheirShareOfADaemonThatEn
   {
     const auto stage = divide(*executor, "mps");
     ASSERT_NE(stage, nullptr);
-    EXPECT_EQ(stage->account(),
-              "2 processes; part 1/2: CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50; part 2/2: "
-              "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50; a memory synchronisation domain each");
+    EXPECT_EQ(
+        stage->account(),
+        "2 processes; part 1/2: CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50; part 2/2: "
+        "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50; each part has a memory synchronisation domain");
     answer(*stage);
     const std::string worker = "mps " + std::string(own_uuid) +
                                " 50 isolate --device cuda:0 --worker --clock gpu --sync-domain ";
@@ -169,7 +170,7 @@ TEST_F(ExecutorProcesses, AcrossProcessesThereAreNeitherColoursNorChangedLaunche
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
     EXPECT_THAT(refused.error().message,
-                HasSubstr("across processes there are neither colours nor changed launches"));
+                HasSubstr("parts that are processes support neither colours nor changed launches"));
   }
   EXPECT_THAT(said(), IsEmpty());
 }
@@ -181,10 +182,9 @@ TEST_F(ExecutorProcesses, BesideCommandsMasksConfineWorkersAndCommandsOfEachPart
   ASSERT_TRUE(write_file((folder / "control").string(), control.value()));
   const auto stage = divide(*executor, "mask");
   ASSERT_NE(stage, nullptr);
-  EXPECT_EQ(
-      stage->account(),
-      "2 processes, each confined by demarc exec; part 1/2: TPCs 0,2-3,5-6,8-9; part 2/2: TPCs "
-      "1,4,7,10-11; a memory synchronisation domain each");
+  EXPECT_EQ(stage->account(),
+            "2 processes, each confined by demarc exec; part 1/2: TPCs 0,2-3,5-6,8-9; part 2/2: "
+            "TPCs 1,4,7,10-11; each part has a memory synchronisation domain");
   answer(*stage);
   const std::string exec = std::string(own_uuid) + "  exec --device cuda:0 --tpcs ";
   const std::string isolate = " isolate --device cuda:0 --worker --clock gpu --sync-domain ";
@@ -228,7 +228,7 @@ TEST_F(ExecutorProcesses, CommandsOfModesThatConfineNothingAreObserved) {
                               "  exec --device cuda:0 --observe --sync-domain 1 --announce "),
                     HasSubstr(" -- /bin/sh -c sleep 1000"), Not(HasSubstr("unmarked")))));
     EXPECT_TRUE(lane.stop());
-    EXPECT_THAT(stage->account(), HasSubstr("; a memory synchronisation domain each"));
+    EXPECT_THAT(stage->account(), HasSubstr("; each part has a memory synchronisation domain"));
   }
 }
 

@@ -101,7 +101,7 @@ TEST_F(ResidentSetTest, BuffersLieOnTheCardOrInTheHostAndNotHereAndThere) {
   const auto kept = set({});
   EXPECT_EQ(get(*kept, "mixed").error().message,
             "workload 'the mixed': launch 'two steps': 1 of its 3 buffers lie in memory of the "
-            "host; in a study all do or none");
+            "host; in a study all or none must do so");
   const auto before = memory->placed.size();
   const Resident in_host = get(*kept, "host").value();
   EXPECT_EQ(memory->placed.size(), before);
@@ -223,7 +223,7 @@ TEST_F(GpuLaneTest, EventsAreTheClockWhereTheOptionsSaySoAndOfGraphs) {
 TEST_F(GpuLaneTest, NothingIsLoadedBeforeALoadAndAfterOneThatFailed) {
   const auto idle = lane(Clock::gpu);
   const auto refuses = [&] {
-    const std::string words = "a lane that has nothing loaded cannot run";
+    const std::string words = "a lane without a loaded workload cannot run";
     EXPECT_EQ(idle->start().error().message, words);
     EXPECT_EQ(idle->sample(1, 1).error().message, words);
     EXPECT_EQ(idle->outputs().error().message, words);
@@ -258,7 +258,7 @@ TEST_F(GpuLaneTest, CopiesNeedABufferAndAreNoLaunch) {
   known["copies"].launch.name = "copies";
   const auto copying = lane(Clock::gpu);
   EXPECT_THAT(copying->load({"x", "copies"}).error().message,
-              HasSubstr("launch 'copies': a buffer is needed, which is copied"));
+              HasSubstr("launch 'copies': it needs a buffer to copy"));
   known["copies"].launch.buffers = {made_buffer("data", 512)};
   known["copies"].launch.kernels.resize(3);
   const auto kept = set({});

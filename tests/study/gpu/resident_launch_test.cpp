@@ -124,16 +124,16 @@ TEST_F(ResidentLaunchTest, OutputsThatDoNotRepeatAreComparedWithTheirFirstWithin
     EXPECT_FALSE(outputs->exact);
     return outputs->mismatch;
   };
-  EXPECT_EQ(mismatch(0, 0), "element 5 of 'out' is 3, its first run gave 2");
-  EXPECT_EQ(mismatch(0.99, 0), "element 5 of 'out' is 3, its first run gave 2");
+  EXPECT_EQ(mismatch(0, 0), "element 5 of 'out' is 3, but its first run gave 2");
+  EXPECT_EQ(mismatch(0.99, 0), "element 5 of 'out' is 3, but its first run gave 2");
   EXPECT_EQ(mismatch(1, 0), "");
-  EXPECT_EQ(mismatch(0, 0.49), "element 5 of 'out' is 3, its first run gave 2");
+  EXPECT_EQ(mismatch(0, 0.49), "element 5 of 'out' is 3, but its first run gave 2");
   EXPECT_EQ(mismatch(0, 0.5), "");
   EXPECT_EQ(mismatch(0.5, 0.25), "");
-  EXPECT_EQ(mismatch(0.4, 0.25), "element 5 of 'out' is 3, its first run gave 2");
+  EXPECT_EQ(mismatch(0.4, 0.25), "element 5 of 'out' is 3, but its first run gave 2");
   // Down from 4: -2, -3.
   EXPECT_EQ(mismatch(0.9, 0, "  neg.f32 %f1, %f1;\n"),
-            "element 5 of 'out' is -3, its first run gave -2");
+            "element 5 of 'out' is -3, but its first run gave -2");
   EXPECT_EQ(mismatch(0, 0.5, "  neg.f32 %f1, %f1;\n"), "");
   // What is no number in both is the same, in one it is not.
   const std::string nan_in_first = R"(
@@ -142,7 +142,7 @@ TEST_F(ResidentLaunchTest, OutputsThatDoNotRepeatAreComparedWithTheirFirstWithin
   setp.eq.f32 %p1, %f1, 0f40000000;
   @%p1 mov.f32 %f1, %f2;
 )";
-  EXPECT_EQ(mismatch(9, 9, nan_in_first), "element 5 of 'out' is 3, its first run gave nan");
+  EXPECT_EQ(mismatch(9, 9, nan_in_first), "element 5 of 'out' is 3, but its first run gave nan");
   const std::string both = R"(
   mov.b32 %r1, %f1;
   shr.u32 %r1, %r1, 22;
@@ -160,7 +160,7 @@ TEST_F(ResidentLaunchTest, OutputsThatDoNotRepeatAreNoticedInTheFirstBufferToo) 
   const auto made = make(std::move(first));
   ASSERT_TRUE(made) << made.error().message;
   EXPECT_EQ((*made)->checked_run(*stream)->mismatch,
-            "element 5 of 'out' is 3, its first run gave 2");
+            "element 5 of 'out' is 3, but its first run gave 2");
 }
 
 // One run's kernels and the gap between them, 1000 ns on this card, in places of their own.

@@ -177,7 +177,7 @@ TEST_F(ResidentLaunchTest, WhatCannotBeFusedIsRefusedByName) {
             "fused launches wait for each other's blocks and need a part with SMs of its own");
   EXPECT_EQ(kind, ErrorKind::missing_capability);
   EXPECT_EQ(refusal(noting_launch({33, 1, 1}), fused),
-            "note: blocks of 33 threads cannot be fused, only multiples of 32");
+            "note: blocks of 33 threads cannot be fused; their size must be a multiple of 32");
   EXPECT_EQ(kind, ErrorKind::missing_capability);
   LoadedLaunch other = two_step_launch();
   other.launch.kernels[1].kernel = "crease";

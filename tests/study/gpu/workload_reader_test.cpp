@@ -111,7 +111,7 @@ TEST(WorkloadReader, CopiesAre256MiBOrTheFirstBufferOfAFile) {
 TEST(WorkloadReader, ACommandIsNoVictimAndALaunchFileIsReadOnce) {
   const WorkloadReader reader = make_workload_reader(reader_target);
   EXPECT_EQ(reader({"x", "cmd:make all"}).error().message,
-            "'make all' is a command: it can be an aggressor, not a victim");
+            "'make all' is a command: it can be an aggressor, but not a victim");
   const auto folder = test::fresh_folder("workload_reader_once");
   const std::string file = launch_file(folder, "\"iota\"");
   const auto first = reader({"x", "launch:" + file}).value();

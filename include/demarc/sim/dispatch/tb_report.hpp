@@ -67,7 +67,7 @@ struct ClassicOutput {
 struct TbStudyRequest {
   std::vector<std::string> policies;
   TbModel model = TbModel::simtbs;
-  bool kernels = false;  // one line or object a kernel as well
+  bool kernels = false;  // also one line or object per kernel
   // See TbOptions. With it the report says what share of the sharing stayed on one SM.
   std::map<std::uint32_t, BlockSharing> sharing;
 };

@@ -18,7 +18,7 @@
 
 namespace demarc::sim::memory {
 
-// Widths are kept in ticks, so that a link of 23 bytes a cycle is not rounded to 32.
+// Widths are kept in ticks, so that a link of 23 bytes per cycle is not rounded to 32.
 using Ticks = Quantity<struct TicksTag>;
 inline constexpr std::uint64_t ticks_per_cycle = 256;
 [[nodiscard, gnu::always_inline]] constexpr Ticks ticks_of(Cycles cycles) {
@@ -60,7 +60,7 @@ struct Spec {
   std::uint32_t threads = 2048;
   std::uint32_t blocks = 32;
   std::uint32_t shared_bytes = 0;  // 0: never the limit
-  Ticks issue_ticks{64};           // a warp instruction
+  Ticks issue_ticks{64};           // per warp instruction
   Cycles instruction_cycles{4};    // between dependent instructions of a warp
   CacheSpec l1;
   Cycles l1_hit_cycles{30};

@@ -85,7 +85,7 @@ struct Settings {
   std::uint32_t l1_tlb_sets = 1;
   std::uint32_t l1_tlb_ways = 32;
   std::uint32_t l1_tlb_mshrs = 4;
-  std::uint32_t l1_tlb_ports = 4;  // look-ups a cycle
+  std::uint32_t l1_tlb_ports = 4;  // look-ups per cycle
   std::uint32_t l2_tlb_sets = 64;
   std::uint32_t l2_tlb_ways = 16;
   std::uint32_t l2_tlb_mshrs = 64;
