@@ -47,18 +47,30 @@ double l2_cycles(const CachePrediction& p, const gpu::Device& device,
   return std::max(out, in) / ports_of(device, system);
 }
 
-// Bytes a cycle that the links of all GPCs bring to their SMs.
-double link_bytes(const gpu::Device& device, const gpu::MemorySystem& system) {
+// Bytes per cycle that `used` SMs, spread over all GPCs, move over links of these widths.
+double link_bytes(const gpu::Device& device, double sm_bytes, double gpc_bytes, double used) {
   std::vector<double> sms(device.topology.gpc_count());
   for (const gpu::Tpc& tpc : device.topology.tpcs) {
     sms[tpc.gpc] += static_cast<double>(tpc.sms.size());
   }
   double sum = 0;
   for (const double of_gpc : sms) {
-    const double bytes = of_gpc * system.sm_link_bytes;
-    sum += system.gpc_link_bytes > 0 ? std::min(bytes, system.gpc_link_bytes) : bytes;
+    const double bytes = of_gpc * sm_bytes;
+    sum += gpc_bytes > 0 ? std::min(bytes, gpc_bytes) : bytes;
   }
-  return sum;
+  return std::max(sm_bytes, sum * used / device.topology.sm_count());
+}
+
+double link_cycles(const CachePrediction& p, const gpu::Device& device,
+                   const gpu::MemorySystem& system, double used) {
+  const double sm_store = system.sm_store_bytes > 0 ? system.sm_store_bytes : system.sm_link_bytes;
+  const double gpc_store =
+      system.gpc_store_bytes > 0 ? system.gpc_store_bytes : system.gpc_link_bytes;
+  const std::uint64_t atomics = p.l2_atomic_sectors;  // twice on the way out
+  const std::uint64_t out = p.l2_sectors - p.l2_read_sectors + atomics;
+  return std::max(bytes_of(p.l2_read_sectors, device) /
+                      link_bytes(device, system.sm_link_bytes, system.gpc_link_bytes, used),
+                  bytes_of(out, device) / link_bytes(device, sm_store, gpc_store, used));
 }
 
 double sm_cycles(const CachePrediction& p, const gpu::Device& device,
@@ -67,12 +79,10 @@ double sm_cycles(const CachePrediction& p, const gpu::Device& device,
   const double resident = std::max(p.blocks_per_sm, 1U);
   const double rounds = std::max(1.0, p.blocks / (sms * resident));
   const double used = std::clamp(p.blocks, 1.0, sms);
-  const double links = std::max(system.sm_link_bytes,
-                                link_bytes(device, system) * used / device.topology.sm_count());
-  const double l2_read_bytes = bytes_of(p.l2_read_sectors, device);
   return std::max({rounds * (system.block_start_cycles + p.block_wait_cycles),
                    bytes_of(p.l1_sectors, device) / l1_bytes_per_cycle / used,
-                   l2_read_bytes / links, p.load_line_cycles / system.l1_miss_registers / used,
+                   link_cycles(p, device, system, used),
+                   p.load_line_cycles / system.l1_miss_registers / used,
                    p.store_line_cycles / system.store_registers / used});
 }
 

@@ -60,7 +60,7 @@ TEST(ScheduleVerb, wrong_options_are_refused_with_what_would_be_right) {
       {{conf, "second.conf"}, "second.conf"},
       {{"-p", "bfa", "compare"}, "--policy before compare would have no effect"},
       {{conf, "study"}, "two.conf before study would have no effect"},
-      {{"--json", "generate"}, "--json stands before generate"},
+      {{"--json", "generate"}, "--json before generate would have no effect"},
       {{"generate", "--mix", "nope"}, "use uniform, extreme or multi"},
       {{"generate", "--generation", "nope"}, "use 2021, 2020 or corrected"},
       {{"generate", "--sms", "0"}, "--sms: Value 0 not in range 1 to 4096"},

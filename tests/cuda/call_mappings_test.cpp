@@ -154,7 +154,7 @@ TEST_F(MappingsOfPrograms, ThatCannotBeAreErrors) {
   pinned.location.type = CuMemoryLocation::device;
   pinned.type = 2;
   EXPECT_EQ(create(&handle, granule), cu_error_not_supported);
-  EXPECT_THAT(told.back(), HasSubstr("has no colour"));
+  EXPECT_THAT(told.back(), HasSubstr("has a colour"));
   pinned.type = CuAllocationProperties::pinned;
   const Handle good = created(granule);
   EXPECT_EQ(map(address, granule, good + 1), cu_error_invalid_value);

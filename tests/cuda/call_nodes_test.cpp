@@ -158,7 +158,7 @@ TEST_F(CallNodes, MemoryOfTheHostIsReachedWhereItIsPinned) {
   EXPECT_EQ(add(from_host(a, pinned + pinned_bytes - 31, 32)), cu_error_not_supported)
       << "the last byte is not pinned";
   EXPECT_EQ(add(line(a, pinned_at, 32)), cu_error_not_supported) << "memory of a card, it says";
-  EXPECT_THAT(told, testing::AllOf(testing::SizeIs(4), Each(HasSubstr("what is pinned"))));
+  EXPECT_THAT(told, testing::AllOf(testing::SizeIs(4), Each(HasSubstr("only pinned memory"))));
   own.cuMemHostGetDevicePointer_v2 = [](DevicePointer* device, void*, unsigned) {
     *device = pinned_at;
     return cu_success;

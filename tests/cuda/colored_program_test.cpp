@@ -260,7 +260,7 @@ TEST(ColoredProgram, LocalMemoryIsAsLargeAsTheLargestLaunchNeeds) {
   ASSERT_TRUE(plain);
   EXPECT_EQ(pool->usage(1).largest_free_bytes, before);
   EXPECT_THAT(load(pool, kernel("k", keeps), {{"k", std::uint64_t{1} << 30U, 64}}).error().message,
-              HasSubstr("bytes of local variables have no room"));
+              HasSubstr("bytes of local variables"));
 }
 
 TEST(ColoredProgram, AKernelThatIsLaunchedAndCannotBeColouredIsNamedAndAnotherDoesNotMatter) {

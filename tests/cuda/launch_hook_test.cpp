@@ -200,11 +200,11 @@ TEST_F(Hook, AClusterOneBlockTooLargeIsReportedAndOneThatFitsIsNot) {
   hook->set_largest_cluster(4);
   set_ceiling({0, 3});
   LaunchShape shape = LaunchShape::line(20, 32);
-  shape.cluster_blocks = 4;
+  shape.cluster[0] = 4;
   ASSERT_TRUE(launch(*stream, card->kernels().idle(), shape));
   EXPECT_EQ(counters.unsafe_clusters, 0U);
   EXPECT_EQ(reported, "");
-  shape.cluster_blocks = 5;
+  shape.cluster[0] = 5;
   ASSERT_TRUE(launch(*stream, card->kernels().idle(), shape));
   EXPECT_EQ(counters.unsafe_clusters, 1U);
   EXPECT_THAT(reported, HasSubstr("clusters of 5 blocks would hang: no GPC of the partition has "
@@ -216,7 +216,7 @@ TEST_F(Hook, UnderACeilingClustersOfMaskedStreamsAreLookedAtToo) {
   hook->set_largest_cluster(2);
   const auto of_stream = StreamMask::set(card, stream->handle(), {0, 3});
   LaunchShape shape = LaunchShape::line(12, 32);
-  shape.cluster_blocks = 3;
+  shape.cluster[0] = 3;
   ASSERT_TRUE(launch(*stream, card->kernels().idle(), shape));
   EXPECT_EQ(counters.unsafe_clusters, 0U) << "the limit is the process mask's or the ceiling's";
   set_ceiling({0, 3});
@@ -251,10 +251,10 @@ TEST_F(Hook, ClustersOfABlackwellAreLookedAtToo) {
   hook->set_largest_cluster(2);
   set_ceiling({0, 3});
   LaunchShape shape = LaunchShape::line(12, 32);
-  shape.cluster_blocks = 2;
+  shape.cluster[0] = 2;
   ASSERT_TRUE(launch(*stream, card->kernels().idle(), shape));
   EXPECT_EQ(counters.unsafe_clusters, 0U);
-  shape.cluster_blocks = 3;
+  shape.cluster[0] = 3;
   ASSERT_TRUE(launch(*stream, card->kernels().idle(), shape));
   EXPECT_EQ(counters.unsafe_clusters, 1U);
 }

@@ -180,7 +180,7 @@ TEST(LentMemory, WhoseDescriptorTheDriverDoesNotOpenIsRefused) {
     };
   });
   const auto own = PhysicalMemory::create(gpu, lent_page_bytes, Lending::by_descriptor).value();
-  EXPECT_THAT(own.lend().error().message, HasSubstr("file descriptor -1, which the driver lends"));
+  EXPECT_THAT(own.lend().error().message, HasSubstr("the driver lent file descriptor -1"));
 }
 
 TEST(AddressRanges, LieWhereTheyAreWantedIfThatIsFree) {

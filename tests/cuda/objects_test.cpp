@@ -248,7 +248,7 @@ TEST(AddressRanges, AreMappedInsideOnlyAndUnmappedWhereTheyAreMapped) {
   ASSERT_TRUE(range.map(page_of_two_mib, memory));
   EXPECT_TRUE(range.allow(page_of_two_mib, page_of_two_mib));
   EXPECT_THAT(range.unmap(0, page_of_two_mib).error().message,
-              HasSubstr("nothing of 2097152 bytes"));
+              HasSubstr("no mapping of 2097152 bytes"));
   EXPECT_FALSE(range.unmap(page_of_two_mib, 2 * page_of_two_mib));
   const std::int64_t mapped = alive();
   EXPECT_TRUE(range.unmap(page_of_two_mib, page_of_two_mib));

@@ -57,7 +57,7 @@ TEST(PageTimer, AWalkOfNoLinesOrBeyondThePagesIsRefused) {
   EXPECT_EQ(refused(timed.range, {}), "a walk over no lines cannot be timed");
   EXPECT_EQ(refused(timed.range, {0, 2048}), "line 2048 of a walk: the pages have 2048");
   EXPECT_THAT(refused({timed.range.base, timed_page_bytes, 0}, {0}), HasSubstr("timing 0 pages"));
-  EXPECT_THAT(refused({timed.range.base, 2048, 4}, {0}), HasSubstr("a power of two from 4096"));
+  EXPECT_THAT(refused({timed.range.base, 2048, 4}, {0}), HasSubstr("a power of two of at least 4096"));
   EXPECT_THAT(refused({timed.range.base, 3 * timed_page_bytes, 1}, {0}),
               HasSubstr("a power of two"));
 }
@@ -183,7 +183,7 @@ TEST(PageTimer, TrafficThatThereCannotBeIsRefused) {
                 HasSubstr(fmt::format("accesses of {} bytes", bytes)));
   }
   EXPECT_THAT(refused(timed.range, traffic_of(PageTraffic::Kind::atomic, 16)),
-              HasSubstr("others 4"));
+              HasSubstr("others have 4"));
   EXPECT_EQ(refused(timed.range, traffic_of(PageTraffic::Kind::read, 16, 0)),
             "accesses from 0 SMs: Fake GPU has 24");
   EXPECT_EQ(refused(timed.range, traffic_of(PageTraffic::Kind::read, 16, 25)),

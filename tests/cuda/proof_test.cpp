@@ -115,7 +115,7 @@ TEST(Proof, APartitionThatIsSmallerThanSaidIsFound) {
 
 TEST(Proof, WithoutMasksItSaysWhy) {
   const auto card = test::fake_card(fake::small_gpu(), false).value();
-  refuses(card, {1}, ErrorKind::missing_capability, "opened without masks");
+  refuses(card, {1}, ErrorKind::missing_capability, "opened without support for masks");
 }
 
 // Whatever SMs are called, and however busy others make the memory.
@@ -158,7 +158,7 @@ TEST(ProofOfAMask, IsTriedWithMoreBlocksWhereOthersHoldTheSms) {
   const auto proof = prove_mask(gpu, mask, 6);
   ASSERT_FALSE(proof);
   EXPECT_EQ(proof.error().kind, ErrorKind::check_failed);
-  EXPECT_THAT(proof.error().message, HasSubstr("probe blocks ran on 2 at most, 12 times"));
+  EXPECT_THAT(proof.error().message, HasSubstr("probe blocks ran on 2 at most, in 12 tries"));
 }
 
 TEST(ProofUnderMps, WithoutFingerprintsNothingIsProved) {

@@ -149,7 +149,7 @@ TEST(RemainderPool, AModelThatIsDisturbedIsMeasuredFourTimes) {
     return pool ? "" : pool.error().message;
   };
   EXPECT_EQ(measured(1), "");
-  EXPECT_THAT(measured(4), HasSubstr("latencies of a page are of 2 kinds"));
+  EXPECT_THAT(measured(4), HasSubstr("latencies of a page have 2 kinds"));
   test::configure(h200());
 }
 

@@ -35,7 +35,7 @@ const Mistake mistakes[] = {
      {0, 0, 0},
      {31, 0, 0},
      {32, 1, 1},
-     "it lies 0 bytes behind the end of the 512 bytes"},
+     "it lies 0 bytes after the end of the 512 bytes"},
     {"a_load_before_the_buffer_in_the_second_block_only",
      "",
      "setp.eq.u32 %p1, %r2, 1;\n@%p1 ld.global.u32 %r3, [%rd2+-8];",

@@ -120,7 +120,7 @@ TEST(CooperativeLaunches, blocks_wait_for_the_whole_grid) {
 TEST(CooperativeLaunches, of_more_blocks_than_a_card_holds_are_refused) {
   const auto outcome = run_cooperative(8193);
   ASSERT_FALSE(outcome);
-  EXPECT_NE(outcome.error().message.find("waits for its whole grid: 8193 blocks"),
+  EXPECT_NE(outcome.error().message.find("waits for its whole grid of 8193 blocks"),
             std::string::npos);
 }
 

@@ -530,7 +530,7 @@ TEST(TensorCopies, in_other_forms_are_refused_by_name) {
         test::run_text(tensor_kernel(line, "mov.u32 %r7, 0;", 0), launch_with(words_map(64, 8, 4)));
     ASSERT_FALSE(outcome) << line;
     EXPECT_THAT(outcome.error().message,
-                HasSubstr("a form of this instruction the emulator does not cover: " + line));
+                HasSubstr("a form of this instruction that the emulator does not cover: " + line));
   }
 }
 

@@ -43,7 +43,7 @@ constexpr Refusal refusals[] = {
     {"no_sector", "/l2/sector_bytes", "64", "0",
      "cannot have sectors of 0 bytes"},
     {"odd_sector", "/l1/sector_bytes", "128", "48",
-     "a line of 128 bytes is not made of sectors"},
+     "a line of 128 bytes cannot have sectors"},
     {"no_slice", "/l2/slices", "1", "0",
      "l2.slices: at least 1"},
     {"an_sm_that_is_no_number", "/topology/tpcs/1/sms", "[2, 3]", R"([2, "3"])",
@@ -283,8 +283,8 @@ TEST(RemainderColoringChecks, windows_lie_within_the_modulus_and_apart) {
   EXPECT_THAT(error_of_windows({{0, 24}, {23, 1}}), HasSubstr("remainder 23 is in two colours"));
   EXPECT_THAT(error_of_windows({{46, 2}, {0, 1}}), HasSubstr("remainder 0 is in two colours"));
   EXPECT_THAT(error_of_windows({{0, 0}}), HasSubstr("a colour of 0 remainders"));
-  EXPECT_THAT(error_of_windows({{47, 1}}), HasSubstr("there are 47 of them"));
-  EXPECT_THAT(error_of_windows({{0, 48}}), HasSubstr("there are 47 of them"));
+  EXPECT_THAT(error_of_windows({{47, 1}}), HasSubstr("there are 47 remainders"));
+  EXPECT_THAT(error_of_windows({{0, 48}}), HasSubstr("there are 47 remainders"));
 }
 
 }  // namespace

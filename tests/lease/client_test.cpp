@@ -98,7 +98,7 @@ TEST_F(Client, refuses_pages_that_it_did_not_ask_for) {
                         "were expected"));
   EXPECT_THAT(refused({1, 1}, {file}), HasSubstr("1 of them, with 1 descriptors; 2 from 1"));
   EXPECT_THAT(refused({1, 2}, {file}), HasSubstr("2 of them, with 1 descriptors; 2 from 1"));
-  EXPECT_THAT(refused({1, 2}, {file, file, file}), HasSubstr("came with 3 descriptors; 2 from 1"));
+  EXPECT_THAT(refused({1, 2}, {file, file, file}), HasSubstr("with 3 descriptors; 2 from 1"));
 }
 
 TEST_F(Client, reads_the_table_of_remainders_from_its_file) {

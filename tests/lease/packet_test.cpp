@@ -57,7 +57,8 @@ TEST(Packets, arrive_whole_and_in_order_with_their_descriptors) {
 TEST(Packets, that_are_too_large_are_neither_sent_nor_taken) {
   const SocketPair pair;
   EXPECT_THAT(pair.near->send(std::string(packet_bytes + 1, 'x')).error().message,
-              HasSubstr("a packet of 65537 bytes with 0 files: 1 to 65536 bytes and 200 files"));
+              HasSubstr("a packet of 65537 bytes with 0 files is not possible: it has 1 to 65536 "
+                        "bytes and at most 200 files"));
   EXPECT_FALSE(pair.near->send(""));
   EXPECT_FALSE(pair.near->send("x", std::vector<int>(packet_files + 1, 0)));
   const std::string text(packet_bytes + 1, 'x');

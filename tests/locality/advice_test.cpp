@@ -110,7 +110,7 @@ TEST(Advice, names_the_access_that_most_blocks_share_and_what_helps_its_kind) {
   EXPECT_THAT(
       with_stride(1, read + "\nst.global.u32 [%rd1+61440], %r6;", options).advice,
       ElementsAre(HasSubstr("st.global.u32 [%rd1+61440], %r6;) is shared most: on "
-                            "average 2.00 blocks touch each of its places. What the last")));
+                            "average 2.00 blocks touch each of its places. Only the last")));
   options.kind = AccessKind::atomic;
   EXPECT_THAT(with_stride(1, "red.global.add.u32 [%rd1+61440], 1;", options).advice,
               ElementsAre(HasSubstr("Combine within the block")));

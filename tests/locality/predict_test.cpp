@@ -408,8 +408,8 @@ TEST(Predict, a_warp_waits_for_the_farthest_memory_that_answers_it) {
     runs.accesses[0].kind = kind;
     const Sensitivity result = predict_sensitivity(runs, device);
     const double waits = predict_caches(runs, device).block_wait_cycles;
-    // A store keeps its place until the L2 has it.
-    EXPECT_DOUBLE_EQ(result.time_s, 2e-6 + std::max(waits, waits > 0 ? 0 : 270. / 256) / 1e9);
+    // A store keeps its place until the L2 has it, and takes two cycles of the SM's link.
+    EXPECT_DOUBLE_EQ(result.time_s, 2e-6 + std::max(waits, waits > 0 ? 0 : 2.) / 1e9);
     return waits;
   };
   EXPECT_DOUBLE_EQ(cycles(1), 650);
@@ -500,6 +500,11 @@ TEST(Predict, a_kernel_takes_as_long_as_the_slowest_part_of_its_way) {
   EXPECT_NEAR(cycles({0.5, 1}), 600 * 32 / 8., 1e-6);
   system.gpc_link_bytes = 12;
   EXPECT_NEAR(cycles({1, 1}), 600 * 32 / 12., 1e-6) << "the link of one GPC";
+  system.sm_store_bytes = 2;
+  EXPECT_NEAR(cycles({1, 1}), 500 * 32 / 4., 1e-6) << "what carries data out, atomics twice";
+  system.gpc_store_bytes = 1;
+  EXPECT_NEAR(cycles({1, 1}), 500 * 32 / 2., 1e-6) << "no less than one SM's";
+  system.sm_store_bytes = system.gpc_store_bytes = 0;
   system.sm_link_bytes = system.gpc_link_bytes = 1e9;
   p.load_line_cycles = 512'000;
   EXPECT_NEAR(cycles({1, 1}), 512'000 / 256. / 2, 1e-6) << "lines under way";

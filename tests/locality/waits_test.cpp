@@ -27,8 +27,10 @@ std::string waits_in(const std::string& body) {
   if (!module) return module.error().message;
   gpu::Launch launch;
   launch.buffers.push_back({.name = "p", .bytes = 4096, .fill = {}});
-  launch.kernels.push_back({.kernel = "k", .grid = {1, 1, 1}, .block = {1, 1, 1}});
-  launch.kernels[0].arguments.push_back(gpu::BufferUse{});
+  gpu::KernelLaunch& kernel = launch.kernels.emplace_back();
+  kernel.kernel = "k";
+  kernel.grid = kernel.block = {1, 1, 1};
+  kernel.arguments.push_back(gpu::BufferUse{});
   const auto found = collect_runs(*module, launch, 0, Force::automatic, 1);
   if (!found) return found.error().message;
   std::string out;

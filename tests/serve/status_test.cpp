@@ -200,7 +200,7 @@ TEST_F(Pages, at_a_port_that_is_taken_are_refused) {
   OwnedFile other;
   const std::uint16_t port = free_port(&other);
   EXPECT_THAT(StatusPages::start(port, options.socket).error().message,
-              HasSubstr("cannot be listened at"));
+              HasSubstr("cannot listen at port"));
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ TEST_F(Changing, bytes_grow_up_to_the_share_and_shrink_down_to_what_is_used) {
   const auto process = connect();
   static_cast<void>(attach(process, open(owner).token));
   EXPECT_EQ(take(process, 2 * step).first, 0U);
-  EXPECT_THAT(refusal(process, lease::TakeRequest{1}), HasSubstr("the longest run"));
+  EXPECT_THAT(refusal(process, lease::TakeRequest{1}), HasSubstr("the longest free run"));
   EXPECT_EQ(refusal(rule, lease::GrowRequest{"a", 3 * step}), "done");
   EXPECT_EQ(take(process, 1).first, 2 * step);
   EXPECT_THAT(refusal(rule, lease::GrowRequest{"a", 2 * step}),

@@ -126,7 +126,7 @@ TEST(Attack, a_victim_that_computes_something_else_beside_a_neighbour_breaks_the
   EXPECT_EQ(result->verdict, Verdict::not_held);
   EXPECT_EQ(result->ranked.front().screened.genes.operation, Operation::fence);
   EXPECT_THAT(attack_text(*result), HasSubstr("WRONG RESULT of a victim: outputs have digest"));
-  EXPECT_THAT(verdict_text(*result), HasSubstr("computes something else"));
+  EXPECT_THAT(verdict_text(*result), HasSubstr("computes wrong results"));
 }
 
 TEST(Attack, a_victim_that_is_wrong_beside_nobody_ends_the_hunt_without_a_verdict) {

@@ -69,8 +69,8 @@ TEST(Fidelity, OrderThatIsTurnedRoundIsACorrelationOfMinusOne) {
 }
 
 TEST(Fidelity, AStudySaysTheErrorToExpect) {
-  EXPECT_THAT(expected_error("h100-sxm"), HasSubstr("by 24 points on average"));
-  EXPECT_THAT(expected_error("h100-sxm"), HasSubstr("forecast to within 15 points on average"));
+  EXPECT_THAT(expected_error("h100-sxm"), HasSubstr("by 17 points on average"));
+  EXPECT_THAT(expected_error("h100-sxm"), HasSubstr("are off by 19 points on average"));
   EXPECT_THAT(expected_error("h200"), Not(HasSubstr("forecast")));
   EXPECT_THAT(expected_error("gtx1080"), HasSubstr("not known"));
   SimExecutorOptions options;
@@ -134,9 +134,9 @@ TEST(Fidelity, WhatIsMissingOrWrongIsNamed) {
   EXPECT_THAT(compare(measured, result).error().message, HasSubstr("no cell to compare"));
   EXPECT_THAT(parse_measured("a,b\n", "t.csv").error().message, HasSubstr("t.csv:1: this is no"));
   EXPECT_THAT(parse_measured(std::string(table) + "mask,va,mm,50,x\n", "t.csv").error().message,
-              HasSubstr("t.csv:6: a line is mode"));
+              HasSubstr("t.csv:6: expected a line mode"));
   EXPECT_THAT(parse_measured(std::string(table) + "mask,va\n", "t.csv").error().message,
-              HasSubstr("t.csv:6: a line is mode"));
+              HasSubstr("t.csv:6: expected a line mode"));
 }
 
 }  // namespace

@@ -230,7 +230,7 @@ TEST(Forecast, that_half_the_l2_costs_nothing_is_said_with_how_far_the_victims_w
   EXPECT_TRUE(forecast_words(given).ends_with(
       "With half of the memory no victim takes more than 1.05 times as long."));
   given.victims[1].complete = false;
-  EXPECT_TRUE(forecast_words(given).ends_with("its time, as far as beginnings can tell."))
+  EXPECT_TRUE(forecast_words(given).ends_with("times as long, as far as beginnings can tell."))
       << forecast_words(given);
 }
 

@@ -75,10 +75,10 @@ TEST(ForecastWords, victims_that_lose_more_than_a_twentieth_with_half_the_l2_are
   EXPECT_EQ(words({asking("a", 0, 0, 1.06)}),
             "By forecast with half of the memory a takes 1.06 times as long.");
   EXPECT_EQ(words({asking("a", 0, 0, 1.5), asking("b", 0, 0, 1), asking("c", 0, 0, 2)}),
-            "By forecast half the memory costs a 1.50 times and c 2.00 times their time.");
+            "By forecast with half of the memory a takes 1.50 times and c takes 2.00 times as long.");
   EXPECT_EQ(
       words({asking("a", 0, 0, 1.5), asking("b", 0, 0, 3), asking("c", 0, 0, 2)}),
-      "By forecast half the memory costs a 1.50 times, b 3.00 times and c 2.00 times their time.");
+      "By forecast with half of the memory a takes 1.50 times, b takes 3.00 times and c takes 2.00 times as long.");
   WorkloadForecast begun = asking("begun", 0);
   begun.complete = false;
   EXPECT_EQ(words({begun, asking("a", 0)}),
@@ -125,7 +125,7 @@ TEST(ForecastWords, without_a_victim_that_needs_the_memory_it_stays_undivided) {
       recommend(plan_for_words("mask+color,mask"),
                 forecast_of({asking("mm", 0.01)}, {asking("va", 0.5)}))
           .starts_with("Nothing was measured; the forecast recommends mask: no victim asks for 5 % "
-                       "of the DRAM's or the L2's bandwidth. By forecast va presses"));
+                       "of the DRAM's or the L2's bandwidth. By forecast va loads"));
   EXPECT_TRUE(recommend(plan_for_words("mask+color"),
                         forecast_of({asking("mm", 0.01)}, {asking("va", 0.5)}))
                   .starts_with("None of the chosen modes divides the SMs alone; add mask to "
@@ -136,7 +136,7 @@ TEST(ForecastWords, of_the_modes_that_divide_alike_the_best_known_is_chosen) {
   const auto chosen = [](const std::string& modes, double demand) {
     const std::string said =
         recommend(plan_for_words(modes), forecast_of({asking("v", 0.3)}, {asking("va", demand)}));
-    const auto from = said.find("speaks for ") + 11;
+    const auto from = said.find("recommends ") + 11;
     return said.substr(from, said.find(':') - from);
   };
   EXPECT_EQ(chosen("none,mps,affinity,green,mask", 0.1), "mask");

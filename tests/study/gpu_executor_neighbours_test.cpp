@@ -48,7 +48,7 @@ TEST_F(GpuNeighbours, CopiesAreNeighboursInEitherDirectionAndNeverVictims) {
     }
   }
   EXPECT_FALSE(lane.load({"x", "copy_around"}));
-  EXPECT_THAT(lane.start().error().message, HasSubstr("has nothing loaded"));
+  EXPECT_THAT(lane.start().error().message, HasSubstr("a lane without a loaded workload"));
   std::string no_buffer = file;
   no_buffer.replace(no_buffer.rfind("two_steps.json"), std::string::npos, "no_buffer.json");
   EXPECT_THAT(lane.load({"x", "copy_in" + no_buffer}).error().message,

@@ -75,7 +75,7 @@ TEST(Recommendation, says_so_when_nothing_holds) {
 }
 
 TEST(Recommendation, a_victim_slowed_by_a_tenth_is_not_held_and_one_slowed_by_less_is) {
-  EXPECT_TRUE(recommend(invented({{"mask", 10}})).starts_with("No mode holds every victim"));
+  EXPECT_TRUE(recommend(invented({{"mask", 10}})).starts_with("No mode keeps every victim"));
   EXPECT_TRUE(recommend(invented({{"mask", 9.99}}))
                   .starts_with("Use mask: mask holds all 2 victims under 10 % (mean time; "));
 }
@@ -146,10 +146,10 @@ TEST(Recommendation, undivided_memory_is_preferred_only_where_it_holds) {
   StudyResult result = invented({{"mask", 9}, {"mask+color", 1}});
   result.forecast = forecast_of(0.1, 0.1);
   EXPECT_EQ(first_mode_of(result), "Use mask");
-  EXPECT_NE(recommend(result).find("Colours would buy nothing"), std::string::npos);
+  EXPECT_NE(recommend(result).find("Colours would gain nothing"), std::string::npos);
   result.modes[0].mean.maximum = 10;
   EXPECT_EQ(first_mode_of(result), "Use mask+color");
-  EXPECT_EQ(recommend(result).find("Colours would buy nothing"), std::string::npos);
+  EXPECT_EQ(recommend(result).find("Colours would gain nothing"), std::string::npos);
 }
 
 TEST(Recommendation, of_the_modes_without_colours_that_hold_the_best_is_preferred) {
@@ -182,7 +182,7 @@ TEST(Recommendation, where_an_aggressor_presses_or_nothing_is_forecast_colours_s
 TEST(Recommendation, where_no_colours_are_best_anyway_they_are_not_spoken_of) {
   StudyResult result = invented({{"mask", 1}, {"mask+color", 3}});
   result.forecast = forecast_of(0.1, 0.1);
-  EXPECT_EQ(recommend(result).find("Colours would buy nothing"), std::string::npos);
+  EXPECT_EQ(recommend(result).find("Colours would gain nothing"), std::string::npos);
 }
 
 }  // namespace

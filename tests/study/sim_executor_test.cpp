@@ -98,7 +98,7 @@ TEST(SimExecutor, ParametersStandBehindTheSignAndChangeThoseOfTheDefaultSize) {
   for (const char* const wrong : {"va@n=", "va@=1", "va@n=1+", "va@n=1+m", "va@n=x"}) {
     const auto refused = sim_workload_code(wrong, 90);
     ASSERT_FALSE(refused) << wrong;
-    EXPECT_THAT(refused.error().message, HasSubstr("is no PARAMETER=NUMBER")) << wrong;
+    EXPECT_THAT(refused.error().message, HasSubstr("is not PARAMETER=NUMBER")) << wrong;
   }
   EXPECT_THAT(sim_workload_code("va@words=1", 90).error().message, HasSubstr("words"));
 }

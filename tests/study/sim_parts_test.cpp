@@ -126,7 +126,7 @@ TEST(SimParts, ALaunchWhoseMemoryHasToLieSomewhereIsRefusedByName) {
     "buffers": [{"name": "words", "bytes": 4, "address": 4096}],
     "launches": [{"kernel": "k", "grid": 1, "block": 1, "args": []}]})"));
   EXPECT_THAT(sim_workload_code("launch:" + file.string(), 90).error().message,
-              HasSubstr("buffer 'words' has to lie at 0x1000, which no GPU promises"));
+              HasSubstr("buffer 'words' has to lie at 0x1000, and no GPU can promise that"));
 }
 
 TEST(SimParts, ALaunchThatSizesItsClustersIsRefusedByName) {

@@ -145,7 +145,7 @@ TEST(Summary, text_and_json_give_the_worst_its_own_name_and_no_p99) {
             std::string::npos)
       << text;
   EXPECT_NE(
-      text.find("gaps between launches with them: average 22.5 %, maximum 50.0 %; worst of 40 "
+      text.find("of whole runs, with the gaps between launches: average 22.5 %, maximum 50.0 %; worst of 40 "
                 "runs average 22.5 %, maximum 50.0 %\n"),
       std::string::npos)
       << text;

@@ -124,7 +124,7 @@ TEST(SweepStore, other_axes_other_revisions_and_other_files_are_refused) {
   EXPECT_TRUE(Store::open(path, small_plan(), true));
   EXPECT_TRUE(Store::read(path));
   change("PRAGMA user_version = 9");
-  EXPECT_THAT(error(Store::read(path)), HasSubstr("of schema 9; this program reads 1"));
+  EXPECT_THAT(error(Store::read(path)), HasSubstr("it has schema 9; this program reads 1"));
   change("PRAGMA application_id = 1");
   EXPECT_THAT(error(Store::open(path, small_plan(), false)),
               HasSubstr("this file does not hold a sweep"));

@@ -124,7 +124,8 @@ TEST_F(CheckByFile, compares_the_outputs_with_it_within_the_tolerance) {
 }
 
 TEST_F(CheckByFile, refuses_one_that_has_not_as_many_elements) {
-  EXPECT_THAT(answer({1}, {1, 2}), testing::HasSubstr("out.npy holds 4 bytes, the buffer has 8"));
+  EXPECT_THAT(answer({1}, {1, 2}),
+              testing::HasSubstr("out.npy holds 4 bytes, but the buffer has 8"));
   EXPECT_THAT(answer({1, 2, 3}, {1, 2}), testing::HasSubstr("out.npy holds 12 bytes, more than"));
 }
 

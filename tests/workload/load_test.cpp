@@ -82,7 +82,7 @@ TEST_F(LoadByHand, what_belongs_to_launch_files_and_bundled_modules_is_refused) 
   EXPECT_NE(refusal(), "");
   request.options = {};
   request.target_given = true;
-  EXPECT_EQ(refusal(), "--sm 90 chooses among bundled modules; " + request.text.ptx +
+  EXPECT_EQ(refusal(), "--sm 90 chooses among bundled modules, but " + request.text.ptx +
                            " is a PTX file with its own .target");
 }
 
@@ -269,8 +269,10 @@ TEST_F(LoadByName, files_that_outputs_are_compared_with_must_be_there_and_be_as_
     return refusal();
   };
   EXPECT_EQ(with_bytes("8"), "accepted");
-  EXPECT_EQ(with_bytes("7"), "check of 'out': " + expected + " holds 8 bytes, the buffer has 7");
-  EXPECT_EQ(with_bytes("9"), "check of 'out': " + expected + " holds 8 bytes, the buffer has 9");
+  EXPECT_EQ(with_bytes("7"),
+            "check of 'out': " + expected + " holds 8 bytes, but the buffer has 7");
+  EXPECT_EQ(with_bytes("9"),
+            "check of 'out': " + expected + " holds 8 bytes, but the buffer has 9");
   std::filesystem::remove(expected);
   EXPECT_EQ(with_bytes("8"),
             "check of 'out': " + expected + ": cannot be read: No such file or directory");

@@ -1,7 +1,7 @@
 // DRAM: a channel behind each slice, with banks of one open row. First ready, first come, first
 // served: the oldest access to the open row goes before older ones to other rows, up to a limit.
-// Writes gather until many wait and are then drained together, down to a few, whether or not reads
-// wait; so a read meets a drain or none. The bus pays for each change of direction. Neither
+// Writes gather until many wait and are then drained together; a read that comes meanwhile waits
+// until few are left. The bus pays for each change of direction. Neither
 // direction starves the other: after a turn's worth of accesses the one that waits may go. Both is
 // what an H100 and an H200 do (docs/measurements/loaded.md).
 #include <algorithm>

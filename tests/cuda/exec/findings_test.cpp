@@ -96,7 +96,7 @@ TEST(Findings, WhatACardDoesNotTellIsWarnedOf) {
   launches.launchers_unknown = 7;
   const auto outcome = outcome_of(one_confined, launches);
   EXPECT_TRUE(outcome.holds());
-  EXPECT_THAT(warnings(outcome), HasSubstr("such kernels among 7 launches"));
+  EXPECT_THAT(warnings(outcome), HasSubstr("if any of 7 launches did so"));
   EXPECT_THAT(warnings(outcome_of(one_confined, launches, true)), IsEmpty());
 }
 

@@ -77,6 +77,24 @@ TEST(DramTiming, ALoadAmongWritesWaitsForAsManyAsATurnHas) {
   EXPECT_LE(longer, 2U * 16U * 80U * 8U);
 }
 
+// Stores of `lines` lines of one set of two ways: all but two of them go to DRAM, or wait. A load
+// that hits lets time pass.
+std::uint64_t written_after(std::uint64_t lines) {
+  Simulation gpu(small_memory());
+  std::vector<Asked> asked;
+  for (std::uint64_t i = 0; i < lines; ++i) {
+    asked.push_back({.at = 20 * i, .address = i * other_row, .kind = StepKind::store});
+  }
+  asked.push_back({.at = 5000, .address = asked.back().address});
+  (void)arrivals(gpu, asked);
+  return gpu.dram().write_sectors;
+}
+
+TEST(DramTiming, WritesGatherUntilSoManyWaitAndAreDrainedTogether) {
+  EXPECT_EQ(written_after(2 + 3), 0);
+  EXPECT_EQ(written_after(2 + 4), 4);
+}
+
 // Acknowledged without the port and the link of the SM on the way back.
 constexpr std::uint64_t stored = hit - 2;
 
@@ -124,7 +142,43 @@ TEST(Ports, StoresAndAtomicsTakeTheirOwnTimeOnTheWayIn) {
   EXPECT_EQ(arrivals(spec, all), (Times{miss, 500 + hit, 1000 + stored, 1500 + hit}));
   spec.port_write_ticks = Ticks(3 * 256);
   spec.port_atomic_ticks = Ticks(5 * 256);
-  EXPECT_EQ(arrivals(spec, all), (Times{miss, 500 + hit, 1000 + stored + 2, 1500 + hit + 4}));
+  EXPECT_EQ(arrivals(spec, all), (Times{miss + 2, 500 + hit, 1000 + stored + 2, 1500 + hit + 4}));
+}
+
+// Data of the load is at the port at cycle 54, the store from 41 to 61.
+TEST(Ports, WhatComesFromDramWaitsForStores) {
+  Spec spec = small_memory();
+  spec.port_write_ticks = Ticks(20 * 256);
+  const std::uint64_t alone = arrivals(spec, {{.address = 0}}).at(0);
+  EXPECT_EQ(alone, miss + 19);
+  const Times beside =
+      arrivals(spec, {{.at = 0, .sm = 0, .address = 0},
+                      {.at = 30, .sm = 1, .address = other_set, .kind = StepKind::store}});
+  EXPECT_EQ(beside.at(0), alone + 7);
+}
+
+TEST(Ports, TheAddressOfALoadDoesNotWaitForTheDataOfStores) {
+  Spec spec = small_memory();
+  spec.port_write_ticks = Ticks(20 * 256);
+  Simulation gpu(spec);
+  gpu.touch(PhysicalAddress(0));
+  EXPECT_EQ(arrivals(gpu, {{.at = 0, .sm = 0, .address = 0},
+                           {.at = 0, .sm = 1, .address = other_set, .kind = StepKind::store}})
+                .at(0),
+            hit);
+}
+
+TEST(Links, WhatCarriesDataOutTakesItsOwnTime) {
+  const std::vector<Asked> all{{.at = 0, .sm = 0, .address = 0},
+                               {.at = 500, .sm = 0, .address = 0},
+                               {.at = 1000, .sm = 0, .address = 0, .kind = StepKind::store},
+                               {.at = 1500, .sm = 0, .address = 0, .kind = StepKind::atomic}};
+  Spec spec = small_memory();
+  spec.sm_store_ticks = Ticks(3 * 256);
+  EXPECT_EQ(arrivals(spec, all), (Times{miss, 500 + hit, 1000 + stored + 2, 1500 + hit + 2}));
+  spec = small_memory();
+  spec.gpc_store_ticks = Ticks(3 * 256);  // twice of an atomic
+  EXPECT_EQ(arrivals(spec, all), (Times{miss, 500 + hit, 1000 + stored + 3, 1500 + hit + 6}));
 }
 
 }  // namespace

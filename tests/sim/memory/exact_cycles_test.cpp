@@ -70,9 +70,9 @@ TEST(ExactCycles, WithAllRegistersTakenAMissStartsWhenOneIsFree) {
     const auto times = arrivals(gpu, {{.at = 0, .sm = 0, .address = 0},
                                       {.at = 0, .sm = 1, .address = other_bank | other_set}});
     // Lookups at 12 and 13. Free register: the second burst ends two cycles after the first.
-    // None: it starts its row when the data of the first is there, at cycle 54.
+    // None: it starts its row when the data of the first is there, at cycle 55.
     EXPECT_EQ(times[0], miss);
-    EXPECT_EQ(times[1], registers == 1 ? 54 + 9 + 11 + 2 + 20 + 17 : miss + 2) << registers;
+    EXPECT_EQ(times[1], registers == 1 ? 55 + 9 + 11 + 2 + 20 + 18 : miss + 2) << registers;
   }
 }
 

@@ -46,6 +46,7 @@ RC_GTEST_PROP(MemorySimulation, EveryLaunchEndsAndItsSectorsAddUp, ()) {
   spec.l1_miss_registers = static_cast<std::uint32_t>(*rc::gen::inRange(1, 4));
   spec.store_registers = static_cast<std::uint32_t>(*rc::gen::inRange(1, 4));
   spec.gpc_ticks = Ticks(*rc::gen::element(0U, 300U));
+  spec.gpc_store_ticks = Ticks(*rc::gen::element(0U, 300U));
   std::uint64_t loads = 0;
   std::uint64_t others = 0;
   for (const auto& block : steps) {
@@ -128,7 +129,7 @@ TEST(MemorySimulation, WhatTakesTooLongIsShownWithEveryQueue) {
   ASSERT_FALSE(ran);
   EXPECT_THAT(ran.error().message, HasSubstr("SM 0: 1 blocks"));
   EXPECT_THAT(ran.error().message, HasSubstr("8 of 8 miss registers"));
-  EXPECT_THAT(ran.error().message, HasSubstr("slice 0: 1 of 1 miss registers, 6 packets wait"));
+  EXPECT_THAT(ran.error().message, HasSubstr("slice 0: 1 of 1 miss registers, 7 packets wait"));
   EXPECT_THAT(ran.error().message, HasSubstr("on the way to: 1 "));
 }
 

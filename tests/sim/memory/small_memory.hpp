@@ -1,6 +1,6 @@
 // A memory system small enough to follow by hand: 4 SMs, one slice, two L2 sets of two ways, two
 // banks. An L2 hit takes 29 cycles (SM link 1, way 10, port 1, L2 5, port 1, way back 10, SM link
-// 1), a miss 71 (controller 20, activate 9, column 11, burst 2 more).
+// 1), a miss 72 (controller 20, activate 9, column 11, burst 2, port into the L2 1 more).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace demarc::sim::memory::test {
 
 // Bare numbers: tests compute by hand.
 inline constexpr std::uint64_t hit = 29;
-inline constexpr std::uint64_t miss = 71;
+inline constexpr std::uint64_t miss = 72;
 inline constexpr std::uint64_t other_set = 0x80;
 inline constexpr std::uint64_t other_bank = 0x1000;
 inline constexpr std::uint64_t other_row = 0x10000;

@@ -139,16 +139,16 @@ TEST(SpecText, says_every_setting) {
       "SM: 1.0 instructions per cycle, 4 cycles between dependent ones; 0 registers; shared memory "
       "no limit; a block begins after 0 cycles, a kernel after 0 reads\n"
       "L1: 2 sets of 2 ways, hit 6 cycles, 8 miss and 8 store registers\n"
-      "crossbar: SM 32.0 B per cycle, GPC 16.0 B per cycle, 1 ports of 32.0 B per cycle (32.0 B "
-      "per "
-      "cycle of writes, 32.0 B per cycle of atomics), 10 cycles there, 10 back\n"
+      "crossbar: SM 32.0 B per cycle (32.0 B per cycle of stores), GPC 16.0 B per cycle (no limit "
+      "of stores), 1 ports of 32.0 B per cycle (32.0 B per cycle of writes, 32.0 B per cycle of "
+      "atomics), 10 cycles there, 10 back\n"
       "L2: 1 slices of 2 sets of 2 ways, 5 cycles, 16 miss registers per slice\n"
       "DRAM: one channel per slice, 2 banks, bus 16.0 B per cycle, bursts of 1 sectors; precharge "
       "7, "
       "activate 9, column 11, row 40, turnaround 6, controller 20 cycles; activations of a "
       "channel 0 apart, four in 0; 0 of 0 cycles are refresh; rows close after 1000; "
       "writes drain from 4 to 1; 24 accesses go before one of the other direction that waits\n"
-      "unloaded: L2 hit 33 cycles, DRAM 75 cycles\n");
+      "unloaded: L2 hit 33 cycles, DRAM 76 cycles\n");
 }
 
 // Loads of one line by one warp after the other: what an L1 of one set answers, and none.
