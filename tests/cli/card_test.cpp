@@ -222,7 +222,8 @@ TEST_F(Program, ARunningProgramCanBeGivenOtherTpcsFromOutside) {
   for (const char* none : {"0", "-3"}) {
     const auto started = run_demarc({"exec", "--pid", none, "--tpcs", "0"});
     EXPECT_EQ(started.exit_code, 1);
-    EXPECT_THAT(started.err, testing::HasSubstr(fmt::format("--pid {}: give the id of a process", none)));
+    EXPECT_THAT(started.err,
+                testing::HasSubstr(fmt::format("--pid {}: give the id of a process", none)));
   }
   for (const std::vector<std::string>& other : {std::vector<std::string>{"--sync-domain", "2"},
                                                 {"--audit"},

@@ -233,7 +233,8 @@ TEST(LaneRefusal, AMaskThatTheCardIgnoresIsFoundOut) {
 
 TEST(LaneRefusal, ACardWhoseMasksAreRefusedHasNoMaskLanes) {
   const auto card = test::fake_card(fake::small_gpu(), false).value();
-  EXPECT_THAT(make_backend(card, Mode::mask).error().message, HasSubstr("opened without support for masks"));
+  EXPECT_THAT(make_backend(card, Mode::mask).error().message,
+              HasSubstr("opened without support for masks"));
 }
 
 // Where numbers name no SM only their count is compared.

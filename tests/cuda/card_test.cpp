@@ -216,7 +216,8 @@ TEST(Card, WithoutMasksItSaysWhyAndRemembersNothing) {
   const auto card = Card::open(test::fake_gpu(), options).value();
   EXPECT_EQ(card->hook().error().kind, ErrorKind::missing_capability);
   EXPECT_THAT(card->stream_masks().error().message, HasSubstr("opened without support for masks"));
-  EXPECT_THAT(card->hardware_mask({1}).error().message, HasSubstr("opened without support for masks"));
+  EXPECT_THAT(card->hardware_mask({1}).error().message,
+              HasSubstr("opened without support for masks"));
   EXPECT_THAT(card->facts().notes.back(),
               HasSubstr("masks: this card was opened without support for masks"));
   EXPECT_FALSE(card->facts().stream_field);

@@ -57,7 +57,8 @@ TEST(PageTimer, AWalkOfNoLinesOrBeyondThePagesIsRefused) {
   EXPECT_EQ(refused(timed.range, {}), "a walk over no lines cannot be timed");
   EXPECT_EQ(refused(timed.range, {0, 2048}), "line 2048 of a walk: the pages have 2048");
   EXPECT_THAT(refused({timed.range.base, timed_page_bytes, 0}, {0}), HasSubstr("timing 0 pages"));
-  EXPECT_THAT(refused({timed.range.base, 2048, 4}, {0}), HasSubstr("a power of two of at least 4096"));
+  EXPECT_THAT(refused({timed.range.base, 2048, 4}, {0}),
+              HasSubstr("a power of two of at least 4096"));
   EXPECT_THAT(refused({timed.range.base, 3 * timed_page_bytes, 1}, {0}),
               HasSubstr("a power of two"));
 }

@@ -287,7 +287,8 @@ TEST(AnalyseEmulated, a_store_whose_guard_depends_on_data_leaves_the_loads_their
   options.kind = AccessKind::store;
   const auto stores = analyse(module, launch, options);
   ASSERT_FALSE(stores);
-  EXPECT_THAT(stores.error().message, HasSubstr("k.ptx:20: st.global.u32 [%rd3], %r4;: it depends"));
+  EXPECT_THAT(stores.error().message,
+              HasSubstr("k.ptx:20: st.global.u32 [%rd3], %r4;: it depends"));
 }
 
 TEST(AnalyseEmulated, a_store_that_the_emulator_cannot_follow_is_left_out_beside_closed_loads) {

@@ -74,11 +74,12 @@ TEST(ForecastWords, victims_that_lose_more_than_a_twentieth_with_half_the_l2_are
             "By forecast with half of the memory no victim takes more than 1.05 times as long.");
   EXPECT_EQ(words({asking("a", 0, 0, 1.06)}),
             "By forecast with half of the memory a takes 1.06 times as long.");
-  EXPECT_EQ(words({asking("a", 0, 0, 1.5), asking("b", 0, 0, 1), asking("c", 0, 0, 2)}),
-            "By forecast with half of the memory a takes 1.50 times and c takes 2.00 times as long.");
   EXPECT_EQ(
-      words({asking("a", 0, 0, 1.5), asking("b", 0, 0, 3), asking("c", 0, 0, 2)}),
-      "By forecast with half of the memory a takes 1.50 times, b takes 3.00 times and c takes 2.00 times as long.");
+      words({asking("a", 0, 0, 1.5), asking("b", 0, 0, 1), asking("c", 0, 0, 2)}),
+      "By forecast with half of the memory a takes 1.50 times and c takes 2.00 times as long.");
+  EXPECT_EQ(words({asking("a", 0, 0, 1.5), asking("b", 0, 0, 3), asking("c", 0, 0, 2)}),
+            "By forecast with half of the memory a takes 1.50 times, b takes 3.00 times and c "
+            "takes 2.00 times as long.");
   WorkloadForecast begun = asking("begun", 0);
   begun.complete = false;
   EXPECT_EQ(words({begun, asking("a", 0)}),

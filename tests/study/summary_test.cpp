@@ -144,10 +144,10 @@ TEST(Summary, text_and_json_give_the_worst_its_own_name_and_no_p99) {
                       "average 97.5 %, maximum 200.0 %\n"),
             std::string::npos)
       << text;
-  EXPECT_NE(
-      text.find("of whole runs, with the gaps between launches: average 22.5 %, maximum 50.0 %; worst of 40 "
-                "runs average 22.5 %, maximum 50.0 %\n"),
-      std::string::npos)
+  EXPECT_NE(text.find("of whole runs, with the gaps between launches: average 22.5 %, maximum 50.0 "
+                      "%; worst of 40 "
+                      "runs average 22.5 %, maximum 50.0 %\n"),
+            std::string::npos)
       << text;
 
   const Json json = Json::parse(study_json(result, ""));
