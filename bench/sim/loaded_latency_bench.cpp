@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "demarc/base/files.hpp"
+#include "demarc/base/split.hpp"
 #include "demarc/sim/memory/simulation.hpp"
 #include "demarc/sim/memory/synthetic.hpp"
 #include "paths.hpp"
@@ -50,18 +51,8 @@ struct Case {
   std::array<double, 3> measured{};  // ns, GB/s of both streams; 0: there is no such figure
 };
 
-std::vector<std::string_view> fields_of(std::string_view line) {
-  std::vector<std::string_view> fields;
-  for (std::size_t begin = 0; begin <= line.size();) {
-    const std::size_t end = std::min(line.find(',', begin), line.size());
-    fields.push_back(line.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return fields;
-}
-
 Result<Case> parse_case(std::string_view line) {
-  const auto fields = fields_of(line);
+  const auto fields = split_at(line, ',');
   if (fields.size() != 11) return invalid_input("a line has 11 fields: {}", line);
   std::array<double, 11> numbers{};
   for (const std::size_t i : {1U, 2U, 3U, 5U, 7U, 8U, 9U, 10U}) {
@@ -176,12 +167,10 @@ Result<bool> reached(const Card& card) {
   double worst = 1;
   std::size_t count = 0;
   fmt::print("{}: simulated (measured)\n", card.device);
-  std::string_view rest = csv;
-  for (std::size_t number = 0; !rest.empty(); ++number) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (number == 0) continue;  // names of the columns
+  std::vector<std::string_view> lines = split_at(csv, '\n');
+  lines.erase(lines.begin());  // names of the columns
+  for (const std::string_view line : lines) {
+    if (line.empty()) continue;  // behind the last
     DEMARC_TRY(const Case test, parse_case(line));
     DEMARC_TRY(const auto figures, simulate(spec, device.l2.size_bytes, test));
     fmt::print("  {:52}", name_of(test));

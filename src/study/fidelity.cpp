@@ -9,22 +9,14 @@
 #include <cmath>
 #include <numeric>
 
+#include "demarc/base/split.hpp"
+
 namespace demarc::study {
 namespace {
 
 constexpr std::array<CardFidelity, 2> known_cards{
     {{"h100-sxm", "isolate-h100-halves.csv", 17, 0.90, 132, 19, 0.78},
      {"h200", "isolate-h200-halves.csv", 16, 0.83, 66, 0, 0}}};
-
-std::vector<std::string_view> fields_of(std::string_view line) {
-  std::vector<std::string_view> fields;
-  for (std::size_t begin = 0; begin <= line.size();) {
-    const std::size_t end = std::min(line.find(',', begin), line.size());
-    fields.push_back(line.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return fields;
-}
 
 double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -103,7 +95,7 @@ Result<std::vector<MeasuredTime>> parse_measured(std::string_view csv, std::stri
   std::vector<MeasuredTime> times;
   for (std::size_t number = 1; !csv.empty(); ++number) {
     const auto end = std::min(csv.find('\n'), csv.size());
-    const auto fields = fields_of(csv.substr(0, end));
+    const auto fields = split_at(csv.substr(0, end), ',');
     csv.remove_prefix(std::min(end + 1, csv.size()));
     if (number == 1) {
       if (fields.size() < 5 || fields[0] != "mode" || fields[4] != "kernels_mean_us") {

@@ -7,6 +7,7 @@
 
 #include "demarc/base/near_names.hpp"
 #include "demarc/base/random.hpp"
+#include "demarc/base/split.hpp"
 #include "demarc/base/text.hpp"
 #include "demarc/study/statistics.hpp"
 #include "demarc/workload/workload.hpp"
@@ -25,16 +26,6 @@ std::vector<std::size_t> indices_to(std::size_t count) {
   std::vector<std::size_t> all(count);
   std::iota(all.begin(), all.end(), std::size_t{0});
   return all;
-}
-
-std::vector<std::string> split_commas(std::string_view text) {
-  std::vector<std::string> items;
-  while (true) {
-    const std::size_t comma = text.find(',');
-    items.emplace_back(text.substr(0, comma));
-    if (comma == std::string_view::npos) return items;
-    text.remove_prefix(comma + 1);
-  }
 }
 
 Result<void> check_unique(const std::vector<Workload>& workloads, std::string_view what) {
@@ -90,8 +81,8 @@ bool take_suffix(std::string& text, std::string_view suffix) {
   return true;
 }
 
-Result<Mode> parse_one_mode(const std::string& item, std::string_view option) {
-  std::string name = item;
+Result<Mode> parse_one_mode(std::string_view item, std::string_view option) {
+  std::string name(item);
   Mode mode;
   mode.common_domain = take_suffix(name, common_domain_suffix);
   for (const LaunchesName& known : launches_names) {
@@ -166,7 +157,7 @@ std::string Mode::name() const {
 
 Result<std::vector<Mode>> parse_modes(std::string_view text, std::string_view option) {
   std::vector<Mode> modes;
-  for (const std::string& item : split_commas(text)) {
+  for (const std::string_view item : split_at(text, ',')) {
     DEMARC_TRY(Mode mode, parse_one_mode(item, option));
     if (std::find(modes.begin(), modes.end(), mode) != modes.end()) {
       return invalid_input("{}: '{}' is named twice", option, item);
@@ -186,7 +177,7 @@ std::string meaning_of(const Workload& workload) {
 
 Result<std::vector<Workload>> parse_workloads(std::string_view text, std::string_view option) {
   std::vector<Workload> workloads;
-  for (const std::string& item : split_commas(text)) {
+  for (const std::string_view item : split_at(text, ',')) {
     const std::string name = display_name(item);
     if (name.empty()) {
       return invalid_input("{}: an entry of '{}' is empty; separate names by commas", option, text);
@@ -194,7 +185,7 @@ Result<std::vector<Workload>> parse_workloads(std::string_view text, std::string
     for (const Workload& w : workloads) {
       if (w.name == name) return invalid_input("{}: '{}' is named twice", option, name);
     }
-    workloads.push_back({name, item});
+    workloads.push_back({name, std::string(item)});
   }
   return workloads;
 }
