@@ -162,7 +162,7 @@ std::optional<PlacedTensorMap> unpack_tensor_map(
   map.swizzled_bytes = words.swizzled_bytes;
   map.fill_nan = words.fill_nan != 0;
   map.dims.assign(words.dims, words.dims + words.dimensions);
-  map.strides.assign(words.strides, words.strides + words.dimensions - 1);
+  map.strides.assign(words.strides, words.strides + (words.dimensions - 1));
   map.box.assign(words.box, words.box + words.dimensions);
   map.element_strides.assign(words.element_strides, words.element_strides + words.dimensions);
   if (!validate(map, "")) return std::nullopt;

@@ -259,7 +259,7 @@ const Mistake mistakes[] = {
      {0, 0, 0},
      {0, 1, 0},
      {8, 2, 1},
-     "behind the end"},
+     "after the end"},
 };
 
 class Mistakes : public testing::TestWithParam<const Mistake*> {};

@@ -1,183 +1,28 @@
-// Copies of a box of a tensor, between the tensor and shared memory.
+// Copies of a box of a tensor, between the tensor and shared memory, as a card makes them.
 #include <gmock/gmock.h>
 
-#include <random>
-
-#include "harness.hpp"
+#include "tensor_kernels.hpp"
 
 namespace demarc::emulate {
 namespace {
 
 using gpu::TensorMap;
 using gpu::TensorType;
+using test::Box;
+using test::chunks_written;
+using test::launch_with;
+using test::load_of;
+using test::loaded;
+using test::raw_bytes;
+using test::run_tensor;
+using test::store_of;
+using test::tensor_finding;
+using test::tensor_kernel;
+using test::tile_bytes;
+using test::tile_word;
+using test::words_map;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-constexpr std::uint32_t tile_bytes = 16384;
-constexpr std::uint32_t tensor_bytes = 1 << 16;
-constexpr std::uint32_t untouched_word = 0xeeeeeeee;
-constexpr std::uint32_t own_word = 0x10000000;  // + its number: what is stored
-
-// Where a box is, and where it goes.
-struct Box {
-  std::vector<std::int32_t> corner;
-  std::uint32_t place = 0;  // in shared memory
-};
-
-// Thread 0 makes the copy that `body` says: %r2 is the barrier, %r3 the box's place in shared
-// memory and %rd3 the map. Before it each word of the tile is `word`, behind it the tile goes to
-// `out`.
-std::string tensor_kernel(const std::string& body, const std::string& word, std::uint32_t place) {
-  return fmt::format(R"(.version 8.3
-.target sm_90a
-.address_size 64
-.visible .entry k(.param .u64 out, .param .align 64 .b8 map[128])
-{{
-.reg .pred %p<9>;
-.reg .b16 %h<4>;
-.reg .b32 %r<30>;
-.reg .b64 %rd<9>;
-.shared .align 1024 .b8 tile[{0}];
-.shared .align 8 .b64 bar;
-ld.param.u64 %rd1, [out];
-mov.b64 %rd3, map;
-cvta.param.u64 %rd3, %rd3;
-mov.u32 %r1, %tid.x;
-mov.u32 %r2, bar;
-mov.u32 %r4, tile;
-add.u32 %r3, %r4, {3};
-mov.u32 %r5, %r1;
-FILL:
-mad.lo.u32 %r6, %r5, 4, %r4;
-{2}
-st.shared.u32 [%r6], %r7;
-add.u32 %r5, %r5, 32;
-setp.lt.u32 %p1, %r5, {1};
-@%p1 bra FILL;
-setp.ne.u32 %p1, %r1, 0;
-@!%p1 mbarrier.init.shared::cta.b64 [%r2], 1;
-bar.sync 0;
-@%p1 bra DONE;
-{4}
-DONE:
-bar.sync 0;
-mov.u32 %r5, %r1;
-COPY:
-mad.lo.u32 %r6, %r5, 4, %r4;
-ld.shared.u32 %r7, [%r6];
-mad.wide.u32 %rd2, %r5, 4, %rd1;
-st.global.u32 [%rd2], %r7;
-add.u32 %r5, %r5, 32;
-setp.lt.u32 %p1, %r5, {1};
-@%p1 bra COPY;
-ret;
-}}
-)",
-                     tile_bytes, tile_bytes / 4, word, place, body);
-}
-
-std::string coordinates_of(const Box& box) {
-  std::string text;
-  for (const std::int32_t at : box.corner) text += (text.empty() ? "" : ", ") + std::to_string(at);
-  return "{" + text + "}";
-}
-
-std::string load_of(const Box& box, std::uint32_t bytes) {
-  return tensor_kernel(fmt::format(R"(
-mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], {};
-cp.async.bulk.tensor.{}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r3], [%rd3, {}], [%r2];
-WAIT:
-mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r2], 0;
-@!%p2 bra WAIT;)",
-                                   bytes, box.corner.size(), coordinates_of(box)),
-                       fmt::format("mov.u32 %r7, {};", untouched_word), box.place);
-}
-
-// `operation`: cp.async.bulk.tensor, or cp.reduce.async.bulk.tensor with one of its own.
-std::string store_of(const Box& box, const std::string& operation = "") {
-  return tensor_kernel(
-      fmt::format("cp.{}async.bulk.tensor.{}d.global.shared::cta{}.tile.bulk_group [%rd3, {}], "
-                  "[%r3];\ncp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;",
-                  operation.empty() ? "" : "reduce.", box.corner.size(), operation,
-                  coordinates_of(box)),
-      fmt::format("add.u32 %r7, %r5, {};", own_word), box.place);
-}
-
-// The tensor's buffer has the words 0, 1, 2, …
-gpu::Launch launch_with(const TensorMap& map) {
-  gpu::Launch launch = test::launch_of(1, 32, tile_bytes);
-  gpu::Buffer tensor;
-  tensor.name = "tensor";
-  tensor.bytes = tensor_bytes;
-  tensor.output = true;
-  tensor.fill.kind = gpu::FillKind::iota;
-  launch.buffers.push_back(tensor);
-  TensorMap placed = map;
-  placed.buffer = 1;
-  launch.kernels[0].arguments.emplace_back(placed);
-  return launch;
-}
-
-std::vector<std::uint8_t> raw_bytes(const std::vector<std::byte>& buffer) {
-  std::vector<std::uint8_t> bytes(buffer.size());
-  std::memcpy(bytes.data(), buffer.data(), bytes.size());
-  return bytes;
-}
-
-std::uint32_t tile_word(const std::vector<std::uint8_t>& bytes, std::size_t at) {
-  std::uint32_t word = 0;
-  std::memcpy(&word, bytes.data() + at, sizeof word);
-  return word;
-}
-
-struct Contents {
-  std::vector<std::uint8_t> tile;
-  std::vector<std::uint8_t> tensor;
-};
-
-Contents run_tensor(const std::string& text, const TensorMap& map) {
-  const auto outcome = test::run_text(text, launch_with(map));
-  EXPECT_TRUE(outcome) << outcome.error().message << text;
-  if (!outcome) return {};
-  for (const Finding& finding : outcome->findings) ADD_FAILURE() << describe(finding, "t.ptx");
-  return {raw_bytes(outcome->buffers[0]), raw_bytes(outcome->buffers[1])};
-}
-
-Finding tensor_finding(const std::string& text, const TensorMap& map) {
-  const auto outcome = test::run_text(text, launch_with(map));
-  EXPECT_TRUE(outcome) << outcome.error().message;
-  if (outcome && !outcome->findings.empty()) return outcome->findings[0];
-  ADD_FAILURE() << "no finding";
-  return {};
-}
-
-// Words of rows of 256 bytes: dims, box, swizzle.
-TensorMap words_map(std::uint64_t width, std::uint32_t box0, std::uint32_t box1,
-                    std::uint32_t swizzle = 0) {
-  TensorMap map;
-  map.type = TensorType::u32;
-  map.dims = {width, 64};
-  map.strides = {256};
-  map.box = {box0, box1};
-  map.element_strides = {1, 1};
-  map.swizzled_bytes = swizzle;
-  return map;
-}
-
-// The first word of each 16 bytes of the tile that were written, as "place:word".
-std::string chunks_written(const std::vector<std::uint8_t>& tile) {
-  std::string text;
-  for (std::size_t at = 0; at < tile.size(); at += 16) {
-    bool any = false;
-    for (std::size_t i = 0; i < 16; i += 4) any = any || tile_word(tile, at + i) != untouched_word;
-    if (any) text += fmt::format("{}{}:{:x}", text.empty() ? "" : " ", at, tile_word(tile, at));
-  }
-  return text;
-}
-
-std::string loaded(const TensorMap& map, const Box& box, std::uint32_t bytes) {
-  return chunks_written(run_tensor(load_of(box, bytes), map).tile);
-}
 
 // What an H200 wrote (driver 580.159.04, 27 November 2026).
 TEST(TensorCopies, load_what_a_card_loads) {
@@ -340,143 +185,6 @@ TEST(TensorCopies, need_a_map_that_a_launch_gives) {
   ASSERT_TRUE(outcome) << outcome.error().message;
   ASSERT_FALSE(outcome->findings.empty());
   EXPECT_THAT(outcome->findings[0].detail, HasSubstr("there is no tensor map of a launch file at"));
-}
-
-// Takes each element of the box, as the manual and the driver describe a map: its row's and its own
-// position, its byte in the tensor's buffer and its byte in the tile.
-struct BoxElement {
-  bool row_inside;
-  std::int64_t column;  // of the tensor
-  std::uint64_t in_tensor;
-  std::uint32_t in_tile;
-};
-
-template <class Take>
-void for_each_element(const TensorMap& map, const Box& box, Take take) {
-  const std::uint32_t bytes = size_of(map.type);
-  const std::size_t dimensions = map.dims.size();
-  std::vector<std::uint32_t> at(dimensions, 0);
-  const std::uint32_t pitch = map.swizzled_bytes != 0 ? map.swizzled_bytes : map.box[0] * bytes;
-  for (std::uint32_t row = 0;; ++row) {
-    bool row_inside = true;
-    std::uint64_t start = map.offset;
-    for (std::size_t i = 1; i < dimensions; ++i) {
-      const std::int64_t position = box.corner[i] + std::int64_t{at[i]};
-      row_inside = row_inside && position >= 0 && position < static_cast<std::int64_t>(map.dims[i]);
-      start += static_cast<std::uint64_t>(position) * map.strides[i - 1];
-    }
-    for (std::uint32_t column = 0; column < map.box[0]; ++column) {
-      const std::int64_t position = box.corner[0] + std::int64_t{column};
-      const std::uint32_t linear = box.place + row * pitch + column * bytes;
-      // 16-byte chunks of a line of 128 bytes change places with the line's number.
-      const std::uint32_t turn =
-          map.swizzled_bytes == 0 ? 0 : linear / 128 % (map.swizzled_bytes / 16);
-      take(BoxElement{row_inside, position, start + static_cast<std::uint64_t>(position) * bytes,
-                      linear / 128 * 128 + ((linear % 128 / 16) ^ turn) * 16 + linear % 16});
-    }
-    std::size_t i = 1;
-    for (; i < dimensions; ++i) {
-      at[i] += map.element_strides[i];
-      if (at[i] < map.box[i]) break;
-      at[i] = 0;
-    }
-    if (i >= dimensions) return;
-  }
-}
-
-std::uint8_t byte_of(std::uint64_t first_word, std::uint64_t at) {
-  return static_cast<std::uint8_t>((first_word + at / 4) >> (8 * (at % 4)));
-}
-
-std::vector<std::uint8_t> expected_tile(const TensorMap& map, const Box& box) {
-  std::vector<std::uint8_t> tile(tile_bytes, 0xee);
-  for_each_element(map, box, [&](const BoxElement& one) {
-    const bool inside =
-        one.row_inside && one.column >= 0 && one.column < static_cast<std::int64_t>(map.dims[0]);
-    for (std::uint32_t byte = 0; byte < size_of(map.type); ++byte) {
-      const std::uint8_t nan = byte % 2 == 0 ? 0xf7 : 0x7f;
-      const std::uint8_t filler = map.fill_nan ? nan : std::uint8_t{0};
-      tile[one.in_tile + byte] = inside ? byte_of(0, one.in_tensor + byte) : filler;
-    }
-  });
-  return tile;
-}
-
-// Sixteen bytes whose first element lies in the tensor are written, whatever is behind it.
-std::vector<std::uint8_t> expected_tensor(const TensorMap& map, const Box& box) {
-  std::vector<std::uint8_t> tensor(tensor_bytes);
-  for (std::size_t at = 0; at < tensor.size(); ++at) tensor[at] = byte_of(0, at);
-  const auto chunk = static_cast<std::int64_t>(16 / size_of(map.type));
-  for_each_element(map, box, [&](const BoxElement& one) {
-    const std::int64_t first = one.column - one.column % chunk;
-    if (!one.row_inside || first >= static_cast<std::int64_t>(map.dims[0])) return;
-    for (std::uint32_t byte = 0; byte < size_of(map.type); ++byte)
-      tensor[one.in_tensor + byte] = byte_of(own_word, one.in_tile + byte);
-  });
-  return tensor;
-}
-
-struct RandomBox {
-  TensorMap map;
-  Box box;
-  std::uint32_t bytes = 0;
-};
-
-RandomBox random_box(std::mt19937& random) {
-  const auto up_to = [&](std::uint32_t most) {
-    return static_cast<std::uint32_t>(random() % most);
-  };
-  constexpr TensorType types[] = {TensorType::u8,  TensorType::f16, TensorType::i32,
-                                  TensorType::f32, TensorType::u64, TensorType::f64};
-  RandomBox made;
-  TensorMap& map = made.map;
-  map.type = types[up_to(6)];
-  map.offset = 16 * up_to(4);
-  const std::uint32_t element = size_of(map.type);
-  const std::uint32_t dimensions = 1 + up_to(5);
-  constexpr std::uint32_t swizzles[] = {0, 32, 64, 128};
-  map.swizzled_bytes = swizzles[up_to(4)];
-  const std::uint32_t row =
-      map.swizzled_bytes == 0 ? 16 * (1 + up_to(8)) : 16 * (1 + up_to(map.swizzled_bytes / 16));
-  map.fill_nan = (map.type == TensorType::f16 || map.type == TensorType::f32) && up_to(2) == 0;
-  map.dims = {1 + up_to(256 / element)};
-  map.box = {row / element};
-  map.element_strides = {1 + up_to(3)};
-  made.box.corner = {(static_cast<std::int32_t>(up_to(12)) - 4) *
-                     static_cast<std::int32_t>(16 / element)};
-  made.box.place = 128 * up_to(8);
-  std::uint64_t stride = 256;
-  std::uint32_t rows = 1;
-  for (std::uint32_t i = 1; i < dimensions; ++i) {
-    map.dims.push_back(1 + up_to(i < 4 ? 4 : 3));
-    map.strides.push_back(stride);
-    stride *= 4;
-    map.box.push_back(1 + up_to(i < 3 ? 5 : 2));
-    map.element_strides.push_back(1 + up_to(3));
-    made.box.corner.push_back(static_cast<std::int32_t>(up_to(8)) - 3);
-    rows *= (map.box[i] + map.element_strides[i] - 1) / map.element_strides[i];
-  }
-  made.bytes = rows * row;
-  return made;
-}
-
-TEST(TensorCopies, put_each_element_where_the_map_says) {
-  std::mt19937 random(7);
-  for (int i = 0; i < 150; ++i) {
-    const RandomBox made = random_box(random);
-    const auto tile = run_tensor(load_of(made.box, made.bytes), made.map).tile;
-    ASSERT_EQ(tile, expected_tile(made.map, made.box)) << i << load_of(made.box, made.bytes);
-  }
-}
-
-TEST(TensorCopies, take_each_element_where_the_map_says) {
-  std::mt19937 random(8);
-  for (int i = 0; i < 150; ++i) {
-    RandomBox made = random_box(random);
-    for (std::int32_t& at : made.box.corner) at = std::max(at, 0);
-    const auto tensor = run_tensor(store_of(made.box), made.map).tensor;
-    ASSERT_EQ(tensor, expected_tensor(made.map, made.box)) << i << store_of(made.box);
-  }
 }
 
 TEST(TensorCopies, go_to_several_blocks_of_a_cluster) {

@@ -2,12 +2,12 @@
 // memory. They are done when they are issued.
 #pragma once
 
+#include "demarc/gpu/tensor_map.hpp"
 #include "ops/bulk.hpp"
 
 namespace demarc::emulate {
 
 struct TensorDetails {
-  static constexpr unsigned most_dimensions = 5;
   // To shared memory: the box, with its barrier. To global memory: any 16 bytes of the tensor.
   BulkArrival arrival;
   MicroOp from;  // likewise
@@ -16,8 +16,8 @@ struct TensorDetails {
   bool reduces = false;
   AtomicKind kind = AtomicKind::add;
   unsigned dimensions = 1;
-  std::uint32_t coordinates[most_dimensions] = {};  // slots; along dimension 0 first
-  bool coordinate_uniform[most_dimensions] = {};
+  std::uint32_t coordinates[gpu::most_tensor_dimensions] = {};  // slots; along dimension 0 first
+  bool coordinate_uniform[gpu::most_tensor_dimensions] = {};
 };
 
 namespace tensor_ops {
