@@ -68,8 +68,8 @@ __device__ void follow(const unsigned* links, int warps, int lanes, int steps,
   for (int step = 0; step < steps; ++step) {
     const long long before = clock64();
     at = load_past_l1(links + size_t{at} * line_words);
-    const unsigned last = lanes == 32 ? __reduce_max_sync(~0U, at) : at;
-    all += clock64() - before + (last == ~0U ? 1 : 0);  // waits for the data
+    const bool beyond = lanes == 32 ? __any_sync(~0U, at >= lines) : at >= lines;
+    all += clock64() - before + (beyond ? 1 : 0);  // waits for the data of all lanes
   }
   if (lane == 0) atomicAdd(cycles, static_cast<unsigned long long>(all));
 }
