@@ -12,6 +12,13 @@
 // kind of stream (ns is the mean time of a step, until all lanes have their data); without probes,
 // two kinds of streams side by side. `demarc_loaded_latency_bench` compares simulated cards with
 // such tables.
+//
+// With `kept` as its argument the program asks instead what streams leave in the L2, and what they
+// get beside stores that stay there: one thread reads the same eight lines again and again, or
+// stores to them and waits for the store (membar), beside 66 SMs that stream through 2 GiB or write
+// 8 MiB. Then 66 SMs write 8 MiB beside 66 that read 2 GiB. The lines of its output:
+//
+//   card,what,beside,every_us,ns,percent_over_700_cycles,first_gbs,second_gbs
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -43,6 +50,7 @@ struct Streams {
   Stream kind;
   int sms;
   uint4* buffer;
+  size_t vectors = stream_vectors;
 };
 
 __device__ unsigned chains_ended;
@@ -97,7 +105,7 @@ __device__ void stream(const Streams& streams, int block, int probes, long long 
         value.x ^= read.x ^ read.y ^ read.z ^ read.w;
       }
       at += step;
-      if (at >= stream_vectors) at = first;
+      if (at >= streams.vectors) at = first;
     }
     if (probes > 0 || passed >= most / 4) moved += 32 * sizeof(uint4);
   }
@@ -113,6 +121,67 @@ __global__ void __launch_bounds__(threads)
     follow(links, warps, lanes, steps, cycles);
     __syncthreads();
     if (threadIdx.x == 0) atomicAdd(&chains_ended, 1U);
+    return;
+  }
+  block -= probes;
+  if (block < first.sms) {
+    stream(first, block, probes, most, bytes);
+  } else {
+    stream(second, block - first.sms, probes, most, bytes + 1);
+  }
+}
+
+// What the first thread does to its eight lines in each interval.
+enum class Again : int { nothing, load, store };
+
+struct Repeated {
+  Again what;
+  long long interval;  // cycles
+  int passes;
+};
+
+// Leaves the cycles of all accesses, how many there were and how many took more than 700 cycles.
+__device__ void repeat(unsigned* lines_of_thread, const Repeated& repeated,
+                       unsigned long long* cycles) {
+  const long long begin = clock64();
+  while (clock64() - begin < 400000) {
+  }  // the streams are under way
+  unsigned long long all = 0;
+  unsigned long long slow = 0;
+  for (int pass = 0; pass < repeated.passes; ++pass) {
+    const long long start = clock64();
+    for (unsigned i = 0; i < 8; ++i) {
+      unsigned* const address = lines_of_thread + i * line_words;
+      const long long before = clock64();
+      if (repeated.what == Again::store) {
+        *static_cast<volatile unsigned*>(address) = i;
+        __threadfence();
+      } else if (load_past_l1(address) == ~0U) {
+        __trap();  // waits for the data
+      }
+      const long long took = clock64() - before;
+      if (pass == 0) continue;
+      all += took;
+      slow += took > 700 ? 1 : 0;
+    }
+    while (clock64() - start < repeated.interval) {
+    }
+  }
+  cycles[0] = all;
+  cycles[3] = slow;
+}
+
+__global__ void __launch_bounds__(threads)
+    kept(unsigned* lines_of_thread, Repeated repeated, Streams first, Streams second,
+         long long most, unsigned long long* cycles, unsigned long long* bytes) {
+  const int probes = repeated.what == Again::nothing ? 0 : 1;
+  int block = static_cast<int>(blockIdx.x);
+  if (block < probes) {
+    if (threadIdx.x == 0) {
+      repeat(lines_of_thread, repeated, cycles);
+      __threadfence();
+      atomicAdd(&chains_ended, 1U);
+    }
     return;
   }
   block -= probes;
@@ -150,8 +219,10 @@ class Card {
           "links");
     check(cudaMalloc(&streams_, 2 * stream_vectors * sizeof(uint4)), "memory of the streams");
     check(cudaMemset(streams_, 1, 2 * stream_vectors * sizeof(uint4)), "fill");
-    check(cudaMalloc(&results_, 3 * sizeof(unsigned long long)), "results");
+    check(cudaMalloc(&results_, 4 * sizeof(unsigned long long)), "results");
     check(cudaFuncSetAttribute(roles, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
+          "shared memory");
+    check(cudaFuncSetAttribute(kept, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
           "shared memory");
   }
 
@@ -188,6 +259,36 @@ class Card {
     check(cudaEventDestroy(end), "event");
   }
 
+  void measure_kept(Again what, int every_us, Stream kind, int sms, size_t vectors,
+                    Stream second = Stream::none, int second_sms = 0) {
+    const unsigned none = 0;
+    check(cudaMemcpyToSymbol(chains_ended, &none, sizeof none), "start");
+    check(cudaMemset(results_, 0, 4 * sizeof(unsigned long long)), "start");
+    const int passes = every_us < 50 ? 400 : 100;
+    const long long most = 6000000;
+    const bool probes = what != Again::nothing;
+    const Repeated repeated{what, static_cast<long long>(every_us * 1000 * cycles_per_ns_), passes};
+    kept<<<(probes ? 1 : 0) + sms + second_sms, threads, shared_bytes>>>(
+        links_, repeated, Streams{kind, sms, streams_, vectors},
+        Streams{second, second_sms, streams_ + stream_vectors}, most, results_, results_ + 1);
+    check(cudaDeviceSynchronize(), "kernel");
+    unsigned long long results[4];
+    check(cudaMemcpy(results, results_, sizeof results, cudaMemcpyDeviceToHost), "results");
+    const double accesses = 8.0 * (passes - 1);
+    const char* const kinds[] = {"", "read", "write"};
+    const char* const whats[] = {"", "load", "store"};
+    std::printf("%s,%s,", name_.c_str(), whats[int(what)]);
+    if (sms > 0) std::printf("%s %zu MiB", kinds[int(kind)], vectors * sizeof(uint4) >> 20);
+    std::printf(",%d,", every_us);
+    if (probes) {
+      std::printf("%.0f,%.1f,,\n", results[0] / accesses / cycles_per_ns_,
+                  100 * results[3] / accesses);
+    } else {
+      const double ns = 0.75 * most / cycles_per_ns_;
+      std::printf(",,%.0f,%.0f\n", results[1] / ns, results[2] / ns);
+    }
+  }
+
  private:
   std::string name_;
   int sms_ = 0;
@@ -197,10 +298,29 @@ class Card {
   unsigned long long* results_ = nullptr;
 };
 
+void measure_kept(Card& card) {
+  constexpr size_t in_l2 = (size_t{8} << 20) / sizeof(uint4);
+  std::printf("card,what,beside,every_us,ns,percent_over_700_cycles,first_gbs,second_gbs\n");
+  for (const Again what : {Again::load, Again::store}) {
+    for (const int us : {10, 20, 40, 320}) {
+      card.measure_kept(what, us, Stream::none, 0, stream_vectors);
+      card.measure_kept(what, us, Stream::read, 66, stream_vectors);
+      card.measure_kept(what, us, Stream::write, 66, stream_vectors);
+      card.measure_kept(what, us, Stream::write, 66, in_l2);
+    }
+  }
+  card.measure_kept(Again::nothing, 0, Stream::write, 66, in_l2);
+  card.measure_kept(Again::nothing, 0, Stream::write, 66, in_l2, Stream::read, 66);
+}
+
 }  // namespace
 
-int main() {
+int main(int count, char** arguments) {
   Card card;
+  if (count == 2 && std::string(arguments[1]) == "kept") {
+    measure_kept(card);
+    return 0;
+  }
   std::printf(
       "card,probes,warps,lanes,first,first_sms,second,second_sms,ns,first_gbs,second_gbs\n");
   card.measure(1, 1, 1, Stream::none, 0);

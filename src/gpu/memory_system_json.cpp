@@ -20,7 +20,7 @@ struct CountField {
   std::int64_t low, high;
 };
 
-constexpr std::array<RealField, 22> real_fields{
+constexpr std::array<RealField, 23> real_fields{
     {{"issue_per_cycle", &MemorySystem::issue_per_cycle, true},
      {"instruction_latency_cycles", &MemorySystem::instruction_latency_cycles, true},
      {"sm_link_bytes", &MemorySystem::sm_link_bytes, false},
@@ -32,6 +32,7 @@ constexpr std::array<RealField, 22> real_fields{
      {"port_atomic_bytes", &MemorySystem::port_atomic_bytes, false},
      {"shared_bytes", &MemorySystem::shared_bytes, false},
      {"block_start_cycles", &MemorySystem::block_start_cycles, false},
+     {"launch_gap_ns", &MemorySystem::launch_gap_ns, false},
      {"latency_spread_cycles", &MemorySystem::latency_spread_cycles, false},
      {"precharge_ns", &MemorySystem::precharge_ns, false},
      {"activate_ns", &MemorySystem::activate_ns, false},

@@ -15,8 +15,8 @@ namespace demarc::study {
 namespace {
 
 constexpr std::array<CardFidelity, 2> known_cards{
-    {{"h100-sxm", "isolate-h100-halves.csv", 17, 0.90, 132, 19, 0.78},
-     {"h200", "isolate-h200-halves.csv", 16, 0.83, 66, 0, 0}}};
+    {{"h100-sxm", "isolate-h100-halves.csv", 10, 0.95, 39, 18, 0.80},
+     {"h200", "isolate-h200-mask.csv", 10, 0.90, 38, 0, 0}}};
 
 double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());

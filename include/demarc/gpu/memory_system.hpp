@@ -24,6 +24,7 @@ struct MemorySystem {
   double shared_bytes = 0;                // of shared memory per cycle, one SM; 0: never the limit
   double block_start_cycles = 0;          // from the place of a block to its first instruction
   std::uint32_t launch_misses = 0;  // reads of a kernel that no cache has, before its first block
+  double launch_gap_ns = 1000;      // from the end of a kernel to the next of its stream
 
   // The crossbar: SM, GPC, L2 side. Slices that agree in the parities `port` takes of the module
   // index share a port; empty: each slice has one of its own.
@@ -46,8 +47,8 @@ struct MemorySystem {
   std::uint32_t row_shift = 18;
   std::uint32_t burst_bytes = 32;
   std::uint32_t write_queue = 32;  // writes a channel holds before it must drain
-  // Reads or writes that a channel still serves once one of the other kind waits for it; 0: three
-  // quarters of write_queue.
+  // Reads or writes that a channel serves at most once one of the other kind waits for it; 0: three
+  // quarters of write_queue. In this time each bank opens one row.
   std::uint32_t turn_accesses = 0;
   double precharge_ns = 15;
   double activate_ns = 15;  // until the first column access

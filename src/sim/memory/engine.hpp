@@ -196,7 +196,6 @@ struct SliceState {
   std::uint32_t misses = 0;
   RegisterIndex free_register = none;
   bool retry_scheduled = false;
-  bool stores_first = false;  // of the two queues at the next retry
   bool first_absent = false;  // the line of the first that waits was looked for and is not there
 };
 
@@ -205,6 +204,7 @@ struct ChannelState {
   std::uint32_t reads = 0;
   std::uint32_t writes = 0;
   std::uint32_t turn = 0;           // accesses until the other direction, if it waits, has its turn
+  std::uint32_t turns = 0;          // that have begun
   Cycles activate_from;             // the next activation of any bank
   std::array<Cycles, 4> windows{};  // when those end that the last four activations began
   std::uint32_t activations = 0;
@@ -221,6 +221,7 @@ struct alignas(64) BankState {
   Cycles activate_from;
   RowNumber row = no_row;
   std::uint32_t streak = 0;
+  std::uint32_t turn = ~std::uint32_t{0};  // of the channel, in which the bank opened a row last
   bool scheduled = false;
 };
 
@@ -228,6 +229,7 @@ struct ClientState {
   KernelShape shape;
   std::uint32_t blocks_left = 0;
   std::uint32_t blocks_running = 0;
+  std::uint32_t stores = 0;      // that the L2 has not acknowledged
   std::uint32_t next_block = 0;  // of the kernel, that the source gives
   // Blocks that the source gave before their policy wanted them.
   std::map<std::uint32_t, std::unique_ptr<BlockWork>> skipped;
@@ -364,6 +366,7 @@ class Engine {
   bool place_next(ClientIndex client, SmIndex sm);
   bool place(ClientIndex client, SmIndex sm, std::uint32_t index);
   Result<std::unique_ptr<BlockWork>> take_block(ClientIndex client, std::uint32_t index);
+  void end_kernel_if_done(ClientIndex number);
   void end_block(BlockIndex block);
   void forget_l1(SmIndex sm);
 
@@ -409,6 +412,15 @@ class Engine {
   void activate(BankState& bank, BankIndex index, RowNumber row);
   void refresh(SliceIndex slice);
   void column_access(BankState& bank, BankIndex index, FetchIndex fetch, FetchIndex before);
+  // What a bank serves next, what stands before it in the queue, and whether its row is open.
+  struct Choice {
+    FetchIndex fetch;
+    FetchIndex before;
+    bool open;
+  };
+  Choice choose(const BankState& bank, bool writing) const;
+  bool other_waits(const ChannelState& channel) const;
+  bool turn_lasts(SliceIndex slice) const;
   void choose_direction(SliceIndex slice);
 
   void handle(Event event);

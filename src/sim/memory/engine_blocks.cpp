@@ -206,8 +206,15 @@ void Engine::end_block(BlockIndex slot) {
   block.work.reset();
   state.free_blocks.push_back(slot);
   --client.blocks_running;
-  if (client.blocks_left == 0 && client.blocks_running == 0) kernel_end(number);
+  end_kernel_if_done(number);
   refill(sm_number);
+}
+
+// A kernel ends when the L2 has acknowledged its last store.
+void Engine::end_kernel_if_done(ClientIndex number) {
+  const ClientState& client = state.clients[number];
+  if (client.blocks_left == 0 && client.blocks_running == 0 && client.stores == 0)
+    kernel_end(number);
 }
 
 // Room on one SM: kernels that have waited longest come first. One that does not fit now will not

@@ -1,9 +1,9 @@
 // DRAM: a channel behind each slice, with banks of one open row. First ready, first come, first
 // served: the oldest access to the open row goes before older ones to other rows, up to a limit.
-// Writes gather until many wait and are then drained together; a read that comes meanwhile waits
-// until few are left. The bus pays for each change of direction. Neither
-// direction starves the other: after a turn's worth of accesses the one that waits may go. Both is
-// what an H100 and an H200 do (docs/measurements/loaded.md).
+// Writes gather until many wait and are then drained together. Reads and writes take turns: while
+// the other direction waits, each bank opens one row, and a turn has so many accesses at most. The
+// bus pays for each change of direction. This is what an H100 and an H200 do
+// (docs/measurements/loaded.md).
 #include <algorithm>
 
 #include "engine.hpp"
@@ -32,18 +32,53 @@ void Engine::start_fetch(const Fetch& fetch) {
   serve_bank(fetch.bank);
 }
 
+bool Engine::other_waits(const ChannelState& channel) const {
+  return channel.writing ? channel.reads > 0 : channel.writes >= spec.write_high;
+}
+
+// The access that a bank serves next: the oldest to its open row, unless older ones have waited
+// for long.
+Engine::Choice Engine::choose(const BankState& bank, bool writing) const {
+  const Fifo<FetchIndex>& queue = bank.queue[writing ? 1 : 0];
+  Choice oldest{queue.head, none, false};
+  if (queue.head == none) return oldest;
+  oldest.open = state.fetches[queue.head].row == bank.row;
+  if (oldest.open || bank.streak >= spec.row_streak || bank.row == no_row) return oldest;
+  FetchIndex before = queue.head;
+  for (std::uint32_t seen = 1; seen < row_window; ++seen) {
+    const FetchIndex at = state.fetches[before].next;
+    if (at == none) break;
+    if (state.fetches[at].row == bank.row) return {at, before, true};
+    before = at;
+  }
+  return oldest;
+}
+
+// Whether a bank may serve something in this turn, in which each opens one row.
+bool Engine::turn_lasts(SliceIndex slice) const {
+  const ChannelState& channel = state.channels[slice];
+  if (channel.turn == 0) return false;
+  for (const BankInSlice in_slice : indices<BankInSlice>(spec.banks)) {
+    const BankState& bank = state.banks[bank_of(slice, in_slice)];
+    const Choice next = choose(bank, channel.writing);
+    if (next.fetch != none && (next.open || bank.turn != channel.turns)) return true;
+  }
+  return false;
+}
+
 void Engine::choose_direction(SliceIndex slice) {
   ChannelState& channel = state.channels[slice];
-  const bool other_waits = channel.writing ? channel.reads > 0 : channel.writes >= spec.write_high;
-  if (!other_waits) channel.turn = spec.turn;
-  const bool turn_over = channel.turn == 0;
-  const bool writing =
-      channel.writing ? channel.writes > 0 &&
-                            (channel.reads == 0 || (channel.writes > spec.write_low && !turn_over))
-                      : channel.writes >= spec.write_high && (channel.reads == 0 || turn_over);
-  if (writing == channel.writing) return;
-  channel.writing = writing;
+  if (!other_waits(channel)) {
+    channel.turn = spec.turn;
+    ++channel.turns;
+    if (!channel.writing || channel.writes > 0) return;
+  } else if (channel.writing ? channel.writes > spec.write_low && turn_lasts(slice)
+                             : turn_lasts(slice)) {
+    return;
+  }
+  channel.writing = !channel.writing;
   channel.turn = spec.turn;
+  ++channel.turns;
   ++state.dram.turnarounds;
   channel.bus.free_at =
       std::max(channel.bus.free_at, ticks_of(now())) + ticks_of(spec.turnaround_cycles);
@@ -132,34 +167,21 @@ void Engine::serve_bank(BankIndex index) {
   const SliceIndex slice(index.raw() / spec.banks);
   refresh(slice);
   const ChannelState& channel = state.channels[slice];
-  const Fifo<FetchIndex>& queue = bank.queue[channel.writing ? 1 : 0];
-  if (queue.head == none) return;
+  if (bank.queue[channel.writing ? 1 : 0].head == none) return;
   if (now() < bank.free_at) {
     bank.scheduled = true;
     schedule<EventKind::bank>(bank.free_at, index);
     return;
   }
   if (bank.row != no_row && now() > bank.free_at + spec.row_idle_cycles) bank.row = no_row;
-  FetchIndex before = none;
-  FetchIndex chosen = queue.head;
-  if (state.fetches[chosen].row != bank.row && bank.streak < spec.row_streak &&
-      bank.row != no_row) {
-    FetchIndex previous = chosen;
-    FetchIndex at = state.fetches[chosen].next;
-    for (std::uint32_t seen = 1; at != none && seen < row_window; ++seen) {
-      if (state.fetches[at].row == bank.row) {
-        before = previous;
-        chosen = at;
-        break;
-      }
-      previous = at;
-      at = state.fetches[at].next;
-    }
-  }
-  if (state.fetches[chosen].row != bank.row) {
-    activate(bank, index, state.fetches[chosen].row);
+  const Choice next = choose(bank, channel.writing);
+  if (next.open) {
+    column_access(bank, index, next.fetch, next.before);
+  } else if (bank.turn != channel.turns || !other_waits(channel)) {
+    bank.turn = channel.turns;
+    activate(bank, index, state.fetches[next.fetch].row);
   } else {
-    column_access(bank, index, chosen, before);
+    choose_direction(slice);  // a refresh may have closed the last row of the turn
   }
 }
 

@@ -268,14 +268,11 @@ void Engine::look_behind(PacketIndex first) const {
   if (packet.next != none) prefetch(&state.packets[packet.next]);
 }
 
-// Something became free in the slice: those that wait go on, in order. Loads and stores wait for
-// each other neither, and take what becomes free in turns.
+// Something became free in the slice: those that wait go on, in order. Loads and stores do not wait
+// for each other.
 void Engine::retry(SliceIndex number) {
-  SliceState& slice = state.slices[number];
-  slice.stores_first = !slice.stores_first;
-  if (slice.stores_first) retry_stores(number);
   retry_loads(number);
-  if (!slice.stores_first) retry_stores(number);
+  retry_stores(number);
 }
 
 void Engine::retry_loads(SliceIndex number) {

@@ -179,6 +179,7 @@ inline bool Engine::issue_line(SmIndex number, WarpIndex index, LineEntry entry,
   } else if (kind == StepKind::store) {
     statistics.store_sectors += sectors;
     ++sm.stores;
+    ++state.clients[client].stores;
   } else {
     statistics.atomic_sectors += sectors;
     if (kind == StepKind::atomic) {
@@ -186,6 +187,7 @@ inline bool Engine::issue_line(SmIndex number, WarpIndex index, LineEntry entry,
       ++warp.outstanding;
     } else {
       ++sm.stores;
+      ++state.clients[client].stores;
     }
   }
   send(packet, at);
@@ -322,7 +324,9 @@ void Engine::packet_done(PacketIndex index) {
   SmState& sm = state.sms[packet.sm];
   if (!answers(packet.kind)) {
     --sm.stores;
+    --state.clients[packet.client].stores;
     resume_lsu(packet.sm);
+    end_kernel_if_done(packet.client);
     return;
   }
   --sm.misses;

@@ -199,7 +199,7 @@ Result<void> fill_timing(const gpu::Device& device, Spec& spec) {
   spec.write_high = system.write_queue;
   spec.write_low = system.write_queue / 4;
   spec.turn = system.turn_accesses == 0 ? spec.write_high - spec.write_low : system.turn_accesses;
-  spec.launch_cycles = times.of_ns("sm_clock_hz", 1000);
+  spec.launch_cycles = times.of_ns("memory_system.launch_gap_ns", system.launch_gap_ns);
   const Cycles hit = times.of_cycles("l2.latency_cycles", device.l2.latency_cycles);
   const Cycles miss = times.of_cycles("dram.latency_cycles", device.dram.latency_cycles);
   const Cycles spread =

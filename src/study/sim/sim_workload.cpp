@@ -62,7 +62,7 @@ const std::map<std::string, CardSize, std::less<>>& card_sizes() {
       {"stress_chase", {{{"elements", 4194304}, {"chains", 8192}, {"steps", 128}}, {}}},
       {"stress_dram_read", {{{"words", 8388608}, {"blocks", 1056}}, {}}},
       {"stress_dram_write", {{{"words", 8388608}, {"blocks", 1056}}, {}}},
-      {"stress_l2_read", {{{"words", 1048576}, {"rounds", 4}, {"blocks", 1056}}, {}}},
+      {"stress_l2_read", {{{"words", 1048576}, {"rounds", 16}, {"blocks", 1056}}, {}}},
       {"stress_l2_write", {{{"words", 1048576}, {"rounds", 4}, {"blocks", 1056}}, {}}},
       {"stress_atomics", {{{"counters", 65536}, {"rounds", 16}, {"blocks", 2112}}, {}}},
       {"stress_arithmetic", {{{"rounds", 1024}, {"blocks", 1056}}, {}}}};

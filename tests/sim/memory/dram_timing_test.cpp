@@ -49,14 +49,25 @@ TEST(DramTiming, ARefreshClosesTheRows) {
   EXPECT_EQ(arrivals(spec, one_row)[1], 1200 + miss);
 }
 
-// Cycles of 16 loads, one after the other, beside writers without end.
-std::uint64_t beside_writers(std::uint32_t turn) {
+Spec with_turns_of(std::uint32_t turn) {
   Spec spec = small_memory();
+  spec.l2 = {2, 8};
   spec.turn = turn;
+  return spec;
+}
+
+// Cycles of 16 loads, one after the other, beside writers without end; of as many lines each, so
+// far from the first.
+std::uint64_t beside_writers(const Spec& spec, const std::vector<std::uint64_t>& more = {}) {
   Simulation gpu(spec);
   std::vector<Step> loads;
-  for (std::uint64_t i = 0; i < 16; ++i)
-    loads.push_back(access(StepKind::load, {0x400000 + ((i * other_row) | 1)}, true));
+  for (std::uint64_t i = 0; i < 16; ++i) {
+    const std::uint64_t line = 0x400000 + (2 * i * other_row);
+    Step load = access(StepKind::load, {line | 1}, true);
+    for (const std::uint64_t far : more)
+      load.lines[load.count++] = LineEntry::from_word((line + far) | 1).value();
+    loads.push_back(load);
+  }
   const auto reader = gpu.add_client({"reader", sms({0}), launch_of({{loads}}), {}});
   Walk writes;
   writes.kind = StepKind::store;
@@ -72,9 +83,43 @@ std::uint64_t beside_writers(std::uint32_t turn) {
 
 // A write of a line takes eight cycles of the bus; the loads go on while the last ones end.
 TEST(DramTiming, ALoadAmongWritesWaitsForAsManyAsATurnHas) {
-  const std::uint64_t longer = beside_writers(100) - beside_writers(20);
+  const std::uint64_t longer =
+      beside_writers(with_turns_of(100)) - beside_writers(with_turns_of(20));
   EXPECT_GE(longer, 16U * 80U * 7U);
   EXPECT_LE(longer, 2U * 16U * 80U * 8U);
+}
+
+TEST(DramTiming, ABankOpensOneRowInATurn) {
+  const Spec spec = with_turns_of(100);
+  const std::uint64_t alone = beside_writers(spec);
+  EXPECT_LE(beside_writers(spec, {other_bank}), alone + 16U * 100U);
+  EXPECT_GE(beside_writers(spec, {other_row}), alone + 16U * 100U * 7U);
+  EXPECT_LE(beside_writers(spec, {other_row}), alone + 16U * 100U * 10U);
+  // The other bank is still at work when the first has closed its row.
+  EXPECT_GE(beside_writers(spec, {other_row, other_bank, other_bank + 0x100, other_bank + 0x200}),
+            alone + 16U * 100U * 7U);
+}
+
+TEST(DramTiming, ATurnWhoseLastRowARefreshClosesEnds) {
+  Spec spec = with_turns_of(100);
+  spec.refresh_interval_cycles = 90_cycles;
+  spec.refresh_cycles = 1_cycles;
+  EXPECT_LE(beside_writers(spec, {other_row, other_row + 0x100}), 100'000U);
+}
+
+// Three writes wait, a bank has opened a row for a load, and the fourth comes with a second load
+// that needs another row: its turn begins with the fourth.
+TEST(DramTiming, ATurnBeginsWhenTheOtherDirectionWaits) {
+  std::vector<Asked> asked;
+  for (std::uint64_t i = 0; i < 6; ++i) {
+    asked.push_back(
+        {.at = i < 5 ? 20 * i : 510, .address = i * other_row, .kind = StepKind::store});
+  }
+  asked.push_back({.at = 500, .sm = 1, .address = other_set});
+  asked.push_back({.at = 501, .sm = 2, .address = other_set + other_row});
+  const Times times = arrivals(small_memory(), asked);
+  EXPECT_EQ(times[6], 500 + miss);
+  EXPECT_EQ(times[7], 500 + miss + 40);  // a row cycle later
 }
 
 // Stores of `lines` lines of one set of two ways: all but two of them go to DRAM, or wait. A load
@@ -109,9 +154,8 @@ TEST(SliceQueues, AStoreDoesNotWaitForALoadThatHasNoMissRegister) {
 
 // Programs that load lines and write them leave dirty lines only: each load and each store of a new
 // line then needs room for a write.
-TEST(SliceQueues, LoadsAndStoresTakeRoomForWritesInTurns) {
-  const Spec spec = small_memory();
-  Simulation gpu(spec);
+TEST(SliceQueues, StoresFindRoomForWritesBesideLoadsThatNeedIt) {
+  Simulation gpu(small_memory());
   std::vector<Step> stores;
   for (std::uint64_t i = 0; i < 64; ++i)
     stores.push_back(access(StepKind::store, {0x800000 + ((i * other_row) | 15)}));
@@ -129,8 +173,7 @@ TEST(SliceQueues, LoadsAndStoresTakeRoomForWritesInTurns) {
   gpu.add_client({"updater", sms({1, 2, 3}), launch_of({warps, warps, warps}), {}});
   const auto ran = gpu.run_launches(writer, 4, 1'000'000_cycles);
   ASSERT_TRUE(ran) << ran.error().message;
-  // With loads always first it is 15357.
-  EXPECT_LE(gpu.statistics(writer).run_cycles.at(3), 6000_cycles);
+  EXPECT_LE(gpu.statistics(writer).run_cycles.at(3), 9000_cycles);
 }
 
 TEST(Ports, StoresAndAtomicsTakeTheirOwnTimeOnTheWayIn) {

@@ -46,6 +46,12 @@ TEST(KernelStart, TimesOfKernelsLeaveThePausesOut) {
   EXPECT_EQ(statistics.kernel_cycles, kernels);
 }
 
+TEST(KernelStart, AKernelEndsWhenItsLastStoreIsAcknowledged) {
+  const std::string store = "kernel threads=32\nblock\nwarp\nstore 0x0/1\n";
+  const auto statistics = statistics_of(small_memory(), store, 2);
+  EXPECT_EQ(statistics.run_cycles, (std::vector<Cycles>{Cycles(hit - 2), Cycles(hit - 2)}));
+}
+
 TEST(SharedMemory, RowsOfAllWarpsOfAnSmComeOneAfterTheOther) {
   Spec spec = small_memory();
   const std::string two =
