@@ -330,11 +330,11 @@ std::string spec_text(const Spec& spec) {
                                  spec.gpcs, spec.clock_hz / 1e6);
   text += fmt::format(
       "SM: {:.1f} instructions per cycle, {} cycles between dependent ones; {} registers; shared "
-      "memory {}; a block begins after {} cycles, a kernel after {} reads\n",
+      "memory {}; a block begins after {} cycles, a kernel {} cycles after the last and {} reads\n",
       static_cast<double>(ticks_per_cycle) / static_cast<double>(spec.issue_ticks.raw()),
       spec.instruction_cycles, spec.registers,
       bytes(spec.shared_ticks * sector_bytes / shared_row_bytes), spec.block_start_cycles,
-      spec.launch_misses);
+      spec.launch_cycles, spec.launch_misses);
   text += fmt::format("L1: {} sets of {} ways, hit {} cycles, {} miss and {} store registers\n",
                       spec.l1.sets, spec.l1.ways, spec.l1_hit_cycles, spec.l1_miss_registers,
                       spec.store_registers);
@@ -352,7 +352,7 @@ std::string spec_text(const Spec& spec) {
       "{}, "
       "column {}, row {}, turnaround {}, controller {} cycles; activations of a channel {} apart, "
       "four in {}; {} of {} cycles are refresh; rows close after {}; writes drain from {} to {}; "
-      "{} accesses go before one of the other direction that waits\n",
+      "{} accesses and one row of each bank go before the other direction, if it waits\n",
       spec.banks, bytes(spec.burst_ticks), spec.burst_sectors, spec.precharge_cycles,
       spec.activate_cycles, spec.column_cycles, spec.row_cycles, spec.turnaround_cycles,
       spec.dram_cycles, spec.activate_gap_cycles, spec.activate_window_cycles, spec.refresh_cycles,

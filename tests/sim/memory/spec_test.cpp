@@ -137,7 +137,7 @@ TEST(SpecText, says_every_setting) {
       spec_text(spec),
       "small: 4 SMs in 2 GPCs at 1000 MHz\n"
       "SM: 1.0 instructions per cycle, 4 cycles between dependent ones; 0 registers; shared memory "
-      "no limit; a block begins after 0 cycles, a kernel after 0 reads\n"
+      "no limit; a block begins after 0 cycles, a kernel 3 cycles after the last and 0 reads\n"
       "L1: 2 sets of 2 ways, hit 6 cycles, 8 miss and 8 store registers\n"
       "crossbar: SM 32.0 B per cycle (32.0 B per cycle of stores), GPC 16.0 B per cycle (no limit "
       "of stores), 1 ports of 32.0 B per cycle (32.0 B per cycle of writes, 32.0 B per cycle of "
@@ -147,7 +147,7 @@ TEST(SpecText, says_every_setting) {
       "7, "
       "activate 9, column 11, row 40, turnaround 6, controller 20 cycles; activations of a "
       "channel 0 apart, four in 0; 0 of 0 cycles are refresh; rows close after 1000; "
-      "writes drain from 4 to 1; 24 accesses go before one of the other direction that waits\n"
+      "writes drain from 4 to 1; 24 accesses and one row of each bank go before the other direction, if it waits\n"
       "unloaded: L2 hit 33 cycles, DRAM 76 cycles\n");
 }
 
