@@ -147,7 +147,8 @@ TEST(SpecText, says_every_setting) {
       "7, "
       "activate 9, column 11, row 40, turnaround 6, controller 20 cycles; activations of a "
       "channel 0 apart, four in 0; 0 of 0 cycles are refresh; rows close after 1000; "
-      "writes drain from 4 to 1; 24 accesses and one row of each bank go before the other direction, if it waits\n"
+      "writes drain from 4 to 1; 24 accesses and one row of each bank go before the other "
+      "direction, if it waits\n"
       "unloaded: L2 hit 33 cycles, DRAM 76 cycles\n");
 }
 
