@@ -1,4 +1,4 @@
-// Cells of docs/measurements/isolate-*-halves.csv on the simulated cards, beside what was measured:
+// Cells that docs/measurements/fidelity.md names on the simulated cards, beside what was measured:
 // minutes on two cores. No parameter of a device was fitted to these cells.
 //
 // Aims: a mean error of 15 points, a rank correlation of 0.9, no cell off by more than 60 points.
