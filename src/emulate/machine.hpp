@@ -11,6 +11,7 @@
 
 #include "cluster.hpp"
 #include "demarc/emulate/emulate.hpp"
+#include "demarc/gpu/launch.hpp"
 #include "lanes/alu.hpp"
 #include "warp.hpp"
 
@@ -91,6 +92,12 @@ struct GridWorkspace {
   std::vector<std::byte> memory = std::vector<std::byte>(bytes);
 };
 
+// A texture or a surface of the launch, and where its first texel lies.
+struct PlacedImage {
+  gpu::Image image;
+  std::uint64_t address = 0;
+};
+
 struct Program {
   HandlerTables tables;
   std::string kernel;
@@ -117,6 +124,7 @@ struct Program {
   std::vector<std::byte> parameters;  // kernel parameters as in memory
   std::vector<std::byte> constants;   // the constant bank
   std::vector<std::uint32_t> tids;    // [warp][dimension][lane]
+  std::vector<PlacedImage> images;    // by their numbers in the launch
   std::vector<Region> regions;        // global memory, ascending
   Region constant_region;
   Region parameter_region;

@@ -98,7 +98,7 @@ TraceHeader header_of(const Program& program, const gpu::Launch& launch,
   for (const CodeInstruction& instruction : program.instructions)
     header.instructions.push_back(instruction.trace);
   for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
-    const auto use = gpu::used_buffer(kernel.arguments[i]);
+    const auto use = gpu::used_buffer(launch, kernel.arguments[i]);
     if (!use) continue;
     header.buffers.push_back(
         {addresses[use->buffer], launch.buffers[use->buffer].bytes, static_cast<std::uint32_t>(i)});
@@ -129,6 +129,8 @@ Result<bool> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
   request.tables = handler_tables(outcome.instruction_set);
   DEMARC_TRY(request.parameters,
              pack_parameters(*kernel, kernel_launch, outcome.addresses, request.parameter_offsets));
+  for (const gpu::Image& image : launch.images)
+    request.images.push_back({image, outcome.addresses[image.buffer] + image.offset});
   DEMARC_TRY(const std::unique_ptr<Program> program, lower(request));
   if (program->shared_bytes > gpu::most_shared_bytes) {
     return invalid_input(

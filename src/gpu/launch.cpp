@@ -62,7 +62,12 @@ Result<void> validate_arguments(const Launch& launch, const KernelLaunch& kernel
     bytes += size_of_argument(argument);
     const auto* const map = std::get_if<TensorMap>(&argument);
     if (map != nullptr) DEMARC_CHECK(validate(*map, where + ", a tensor map"));
-    const auto use = used_buffer(argument);
+    const auto* const image = std::get_if<ImageUse>(&argument);
+    if (image != nullptr && image->image >= launch.images.size()) {
+      return invalid_input("{}: texture or surface {} of {}", where, image->image,
+                           launch.images.size());
+    }
+    const auto use = used_buffer(launch, argument);
     if (!use) continue;
     if (use->buffer >= launch.buffers.size()) {
       return invalid_input("{}: buffer {} of {}", where, use->buffer, launch.buffers.size());
@@ -76,6 +81,23 @@ Result<void> validate_arguments(const Launch& launch, const KernelLaunch& kernel
   if (bytes > most_argument_bytes) {
     return invalid_input("{}: {} bytes of arguments; a kernel takes at most {}", where, bytes,
                          most_argument_bytes);
+  }
+  return {};
+}
+
+Result<void> validate_images(const Launch& launch) {
+  for (std::size_t i = 0; i < launch.images.size(); ++i) {
+    const Image& image = launch.images[i];
+    const std::string where = fmt::format("{} {}", kind_of(image), i);
+    DEMARC_CHECK(validate(image, where));
+    if (image.buffer >= launch.buffers.size())
+      return invalid_input("{}: buffer {} of {}", where, image.buffer, launch.buffers.size());
+    const Buffer& buffer = launch.buffers[image.buffer];
+    const std::uint64_t end = image.offset + image.extent();
+    if (image.offset > buffer.bytes || end > buffer.bytes) {
+      return invalid_input("{}: its texels end {} bytes into buffer '{}' of {} bytes", where, end,
+                           buffer.name, buffer.bytes);
+    }
   }
   return {};
 }
@@ -134,10 +156,14 @@ Result<void> refuse_fixed_addresses(const Launch& launch) {
   return {};
 }
 
-std::optional<BufferUse> used_buffer(const Argument& argument) {
+std::optional<BufferUse> used_buffer(const Launch& launch, const Argument& argument) {
   if (const auto* use = std::get_if<BufferUse>(&argument)) return *use;
   if (const auto* map = std::get_if<TensorMap>(&argument))
     return BufferUse{map->buffer, map->offset};
+  if (const auto* use = std::get_if<ImageUse>(&argument)) {
+    const Image& image = launch.images[use->image];
+    return BufferUse{image.buffer, image.offset};
+  }
   return std::nullopt;
 }
 
@@ -148,6 +174,16 @@ Result<void> refuse_tensor_maps(const Launch& launch, std::string_view who) {
       return invalid_input("kernel '{}': the launch gives it a tensor map, which {} not take",
                            kernel.kernel, who);
     }
+  }
+  return {};
+}
+
+Result<void> refuse_images(const KernelLaunch& kernel, std::string_view who) {
+  for (const Argument& argument : kernel.arguments) {
+    if (!std::holds_alternative<ImageUse>(argument)) continue;
+    return invalid_input(
+        "kernel '{}': the launch gives it a texture or a surface, which {} not take", kernel.kernel,
+        who);
   }
   return {};
 }
@@ -184,6 +220,7 @@ Result<void> validate(const Launch& launch) {
                            variable.fill.target, launch.buffers.size());
     }
   }
+  DEMARC_CHECK(validate_images(launch));
   for (std::size_t i = 0; i < launch.kernels.size(); ++i) {
     const KernelLaunch& kernel = launch.kernels[i];
     const std::string where = fmt::format("kernel {} ('{}')", i, kernel.kernel);
@@ -223,6 +260,8 @@ std::vector<std::byte> pack_argument(const Argument& argument,
   std::uint64_t bits = 0;
   if (const auto* scalar = std::get_if<Scalar>(&argument)) {
     bits = scalar->bits;
+  } else if (const auto* image = std::get_if<ImageUse>(&argument)) {
+    bits = image_handle(image->image);
   } else {
     const auto& use = std::get<BufferUse>(argument);
     bits = addresses[use.buffer] + use.offset;

@@ -7,6 +7,7 @@
 #include "demarc/base/numbers.hpp"
 #include "demarc/gpu/launch.hpp"
 #include "expression.hpp"
+#include "image_json.hpp"
 #include "launch_check_reader.hpp"
 #include "launch_number.hpp"
 #include "launch_scalar.hpp"
@@ -366,13 +367,15 @@ class LaunchReader {
       const Json& text = (*arguments)[i];
       const std::string place = fmt::format("{}.args[{}]", step.where(), i);
       if (text.is_object()) {
-        DEMARC_TRY(Argument map, read_tensor(text, variables, place));
-        kernel.arguments.push_back(std::move(map));
+        DEMARC_TRY(Argument described, read_described(text, variables, place));
+        kernel.arguments.push_back(std::move(described));
         continue;
       }
       if (!text.is_string()) {
-        return invalid_input("{}: text such as \"i32:n\", or {{\"tensor_map\": …}}, was expected",
-                             place);
+        return invalid_input(
+            "{}: text such as \"i32:n\", {{\"tensor_map\": …}}, {{\"texture\": …}} or "
+            "{{\"surface\": …}} was expected",
+            place);
       }
       DEMARC_TRY(Argument argument, read_argument(text.get<std::string>(), variables, place));
       kernel.arguments.push_back(std::move(argument));
@@ -410,16 +413,44 @@ class LaunchReader {
     return Argument{scalar};
   }
 
-  Result<Argument> read_tensor(const Json& value, const Variables& variables,
-                               const std::string& place) {
+  Result<Argument> read_described(const Json& value, const Variables& variables,
+                                  const std::string& place) {
     DEMARC_TRY(auto item, JsonObject::of(value, place));
-    DEMARC_TRY(auto object, item.object("tensor_map"));
+    for (const std::string_view kind : {"texture", "surface"}) {
+      if (item.has(kind)) return read_image(item, kind, variables);
+    }
+    return read_tensor(item, variables);
+  }
+
+  // What is described twice is one, and has one handle.
+  Result<Argument> read_image(JsonObject& item, std::string_view kind, const Variables& variables) {
+    DEMARC_TRY(auto object, item.object(kind));
     DEMARC_CHECK(item.finish());
+    DEMARC_TRY(const BufferUse use, read_place(object, variables));
+    DEMARC_TRY(Image image, kind == "texture" ? read_texture(object, variables)
+                                              : read_surface(object, variables));
+    image.buffer = use.buffer;
+    image.offset = use.offset;
+    DEMARC_CHECK(validate(image, object.where()));
+    const auto known = std::find(launch_.images.begin(), launch_.images.end(), image);
+    const ImageUse made{static_cast<std::size_t>(known - launch_.images.begin())};
+    if (known == launch_.images.end()) launch_.images.push_back(image);
+    return Argument{made};
+  }
+
+  Result<BufferUse> read_place(JsonObject& object, const Variables& variables) {
     DEMARC_TRY(const std::string buffer, object.string("buffer"));
     DEMARC_TRY(const Argument use, read_buffer_use(buffer, variables, object.where() + ".buffer"));
+    return std::get<BufferUse>(use);
+  }
+
+  Result<Argument> read_tensor(JsonObject& item, const Variables& variables) {
+    DEMARC_TRY(auto object, item.object("tensor_map"));
+    DEMARC_CHECK(item.finish());
+    DEMARC_TRY(const BufferUse use, read_place(object, variables));
     DEMARC_TRY(TensorMap map, read_tensor_map(object, variables));
-    map.buffer = std::get<BufferUse>(use).buffer;
-    map.offset = std::get<BufferUse>(use).offset;
+    map.buffer = use.buffer;
+    map.offset = use.offset;
     DEMARC_CHECK(validate(map, object.where()));
     return Argument{std::move(map)};
   }

@@ -6,6 +6,7 @@
 
 #include "demarc/base/json.hpp"
 #include "demarc/base/text.hpp"
+#include "image_json.hpp"
 #include "tensor_map_json.hpp"
 
 namespace demarc::gpu {
@@ -108,9 +109,11 @@ std::string scalar_text(const Scalar& scalar) {
 
 Result<Json> argument_json(const Launch& launch, const Argument& argument,
                            const std::string& where) {
-  if (const auto use = used_buffer(argument)) {
+  if (const auto use = used_buffer(launch, argument)) {
     const std::string& name = launch.buffers[use->buffer].name;
     const std::string place = use->offset == 0 ? name : fmt::format("{}+{}", name, use->offset);
+    if (const auto* image = std::get_if<ImageUse>(&argument))
+      return image_json(launch.images[image->image], place);
     const auto* const map = std::get_if<TensorMap>(&argument);
     return map != nullptr ? tensor_map_json(*map, place) : Json("buf:" + place);
   }

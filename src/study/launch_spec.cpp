@@ -43,6 +43,8 @@ Result<gpu::Launch> read_launch_file(std::string_view spec) {
   DEMARC_CHECK(gpu::refuse_fixed_addresses(launch));
   DEMARC_CHECK(gpu::refuse_clusters(launch, "a study does"));
   DEMARC_CHECK(gpu::refuse_tensor_maps(launch, "a study does"));
+  for (const gpu::KernelLaunch& kernel : launch.kernels)
+    DEMARC_CHECK(gpu::refuse_images(kernel, "a study does"));
   return launch;
 }
 

@@ -52,7 +52,7 @@ Result<gpu::Launch> launch_of(const LaunchRequest& request) {
 std::string name_of_buffer(const gpu::Launch& launch, std::size_t index) {
   for (const gpu::KernelLaunch& kernel : launch.kernels) {
     for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
-      const auto use = gpu::used_buffer(kernel.arguments[i]);
+      const auto use = gpu::used_buffer(launch, kernel.arguments[i]);
       if (use && use->buffer == index)
         return fmt::format("argument {} (buffer '{}')", i + 1, launch.buffers[index].name);
     }

@@ -24,6 +24,8 @@
 #include <vector>
 
 #include "demarc/base/result.hpp"
+#include "demarc/gpu/image.hpp"
+#include "demarc/gpu/scalar_type.hpp"
 #include "demarc/gpu/tensor_map.hpp"
 
 namespace demarc::gpu {
@@ -36,14 +38,6 @@ struct Dim3 {
   [[nodiscard]] std::uint64_t count() const { return std::uint64_t{x} * y * z; }
   friend bool operator==(const Dim3&, const Dim3&) = default;
 };
-
-enum class ScalarType { i8, u8, i16, u16, i32, u32, i64, u64, f16, f32, f64 };
-
-[[nodiscard]] std::uint32_t size_of(ScalarType type);  // bytes
-[[nodiscard]] std::string_view name_of(ScalarType type);
-[[nodiscard]] std::string_view numpy_name_of(ScalarType type);  // "f4"
-[[nodiscard]] bool is_floating(ScalarType type);
-[[nodiscard]] Result<ScalarType> parse_scalar_type(std::string_view text, std::string_view where);
 
 // A value of `type` in the low size_of(type) bytes of `bits`, as it lies in memory (little endian).
 struct Scalar {
@@ -69,9 +63,13 @@ struct ByteArgument {
   friend bool operator==(const ByteArgument&, const ByteArgument&) = default;
 };
 
-using Argument = std::variant<Scalar, BufferUse, ByteArgument, TensorMap>;
-// The place in a buffer that it leads to.
-[[nodiscard]] std::optional<BufferUse> used_buffer(const Argument& argument);
+// The handle of a texture or a surface.
+struct ImageUse {
+  std::size_t image = 0;  // index into Launch::images
+  friend bool operator==(const ImageUse&, const ImageUse&) = default;
+};
+
+using Argument = std::variant<Scalar, BufferUse, ByteArgument, TensorMap, ImageUse>;
 
 enum class FillKind {
   zero,
@@ -148,10 +146,14 @@ struct Launch {
   // Of the module (__constant__, __device__), set before the first kernel. They have the module's
   // sizes: `bytes` counts for nothing.
   std::vector<Buffer> variables;
+  std::vector<Image> images;          // textures and surfaces whose handles are arguments
   std::vector<KernelLaunch> kernels;  // in the order they run, each after the one before has ended
   Check check;
   friend bool operator==(const Launch&, const Launch&) = default;
 };
+
+// The place in a buffer that an argument of the launch leads to.
+[[nodiscard]] std::optional<BufferUse> used_buffer(const Launch& launch, const Argument& argument);
 
 // --- The command line: kernel.ptx --kernel NAME --grid X[,Y[,Z]] --block X[,Y[,Z]] --args SPEC
 
@@ -195,10 +197,11 @@ inline constexpr std::uint32_t most_cluster_blocks = 16;
 // names a buffer that says where it lies.
 [[nodiscard]] Result<void> refuse_fixed_addresses(const Launch& launch);
 
-// invalid_input that names a kernel whose clusters the launch sizes, or that takes a tensor map,
-// which `who` ("a study does") does not take.
+// invalid_input that names a kernel whose clusters the launch sizes, or that takes a tensor map, a
+// texture or a surface, which `who` ("a study does") does not take.
 [[nodiscard]] Result<void> refuse_clusters(const Launch& launch, std::string_view who);
 [[nodiscard]] Result<void> refuse_tensor_maps(const Launch& launch, std::string_view who);
+[[nodiscard]] Result<void> refuse_images(const KernelLaunch& kernel, std::string_view who);
 
 // Limits no GPU exceeds: 1024 threads and 227 KiB of shared memory per block, 16 blocks per
 // cluster, grid, block and cluster not empty, arguments within 32764 bytes, buffers that exist.
@@ -230,8 +233,8 @@ enum class Zeros { made, left_out };
                                             std::span<const std::uint64_t> addresses,
                                             Zeros zeros = Zeros::made);
 
-// The bytes of one argument as the kernel sees them. Of a tensor map they are of the emulator's
-// layout, which no card reads.
+// The bytes of one argument as the kernel sees them. Tensor maps, and handles of textures and
+// surfaces, are the emulator's own, which no card reads.
 [[nodiscard]] std::vector<std::byte> pack_argument(const Argument& argument,
                                                    std::span<const std::uint64_t> addresses);
 

@@ -46,8 +46,21 @@ std::string_view approximated_special(ptx::SpecialRegister special) {
   }
 }
 
-std::string_view approximated_instruction(const ptx::Mnemonic& words) {
+// Where a texture of the launch is filtered.
+std::string_view approximated_fetch(const KernelContext& kernel, const ptx::Mnemonic& words) {
+  const auto& images = kernel.request.images;
+  const bool filters = std::any_of(images.begin(), images.end(), [](const PlacedImage& placed) {
+    return placed.image.sampling && placed.image.sampling->filters;
+  });
+  if (!filters || words.type(1) != Type::f32) return {};
+  return "where texels are filtered: weights of 8 bits, the sum in double precision, rounded once; "
+         "a card's last bits may differ";
+}
+
+std::string_view approximated_instruction(const KernelContext& kernel, const ptx::Mnemonic& words) {
   switch (words.opcode) {
+    case Opcode::tex:
+      return approximated_fetch(kernel, words);
     case Opcode::mma:
     case Opcode::wmma_mma:
     case Opcode::wgmma_mma_async:
@@ -70,7 +83,7 @@ std::string_view approximated_instruction(const ptx::Mnemonic& words) {
 void note_approximation(const KernelContext& kernel, const InstructionView& instruction) {
   const ptx::Mnemonic& words = instruction.words();
   std::string name(words.text);
-  std::string_view what = approximated_instruction(words);
+  std::string_view what = approximated_instruction(kernel, words);
   if (what.empty() && words.opcode == Opcode::mov) {
     const ptx::Operand& from = instruction.operands().back();
     if (from.kind != ptx::OperandKind::special) return;

@@ -19,7 +19,7 @@ struct InstructionRow {
 };
 
 // Those of a group are asked from the top.
-constexpr std::array<InstructionRow, 39> instruction_rows{{
+constexpr std::array<InstructionRow, 42> instruction_rows{{
     // clang-format off
     {OpcodeGroup::arithmetic, lower_integer},
     {OpcodeGroup::arithmetic, lower_packed_integer},
@@ -49,6 +49,9 @@ constexpr std::array<InstructionRow, 39> instruction_rows{{
     {OpcodeGroup::async,      lower_bulk_copy},
     {OpcodeGroup::async,      lower_tensor_copy},
     {OpcodeGroup::async,      lower_mbarrier},
+    {OpcodeGroup::texture,    lower_texture},
+    {OpcodeGroup::texture,    lower_surface},
+    {OpcodeGroup::texture,    lower_image_query},
     {OpcodeGroup::mbarrier,   lower_mbarrier},
     {OpcodeGroup::warp,       lower_warp},
     {OpcodeGroup::matrix,     lower_matrix_access},

@@ -37,6 +37,9 @@ bool lower_atomic(FunctionContext& f, const InstructionView& instruction);
 bool lower_async(FunctionContext& f, const InstructionView& instruction);
 bool lower_bulk_copy(FunctionContext& f, const InstructionView& instruction);
 bool lower_tensor_copy(FunctionContext& f, const InstructionView& instruction);
+bool lower_texture(FunctionContext& f, const InstructionView& instruction);
+bool lower_surface(FunctionContext& f, const InstructionView& instruction);
+bool lower_image_query(FunctionContext& f, const InstructionView& instruction);
 bool lower_mbarrier(FunctionContext& f, const InstructionView& instruction);
 // Each lane takes `bytes` off those that the barrier waits for: .mbarrier::complete_tx::bytes.
 bool complete_transfer(FunctionContext& f, const InstructionView& instruction,

@@ -108,6 +108,7 @@ std::unique_ptr<Program> empty_program(const LowerRequest& request) {
   program->block = request.block;
   program->dynamic_shared_bytes = request.dynamic_shared_bytes;
   program->parameters = request.parameters;
+  program->images = request.images;
   program->constants = request.memory->constants;
   program->code.emplace_back();  // index 0 is no micro-op
   return program;

@@ -1,0 +1,51 @@
+// Which texels a texture reads for a coordinate, with which weights, and what a texel's bytes mean.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "demarc/gpu/image.hpp"
+
+namespace demarc::emulate {
+
+inline constexpr unsigned most_texels = 8;  // of one fetch
+inline constexpr std::size_t most_texel_bytes = 16;
+
+// One texel along one dimension.
+struct AxisTexel {
+  std::int64_t index = 0;
+  bool inside = true;
+  double weight = 1;
+};
+
+// One, or two neighbours that are weighted.
+struct AxisTexels {
+  std::array<AxisTexel, 2> texels;
+  unsigned count = 1;
+};
+
+// Along dimension `axis`. `pairs`: both neighbours, with weights of 8 bits behind the point.
+[[nodiscard]] AxisTexels texels_at(const gpu::Image& image, unsigned axis, float coordinate,
+                                   bool pairs);
+// By its index, whatever the texture says of coordinates and of what is outside: zero there.
+[[nodiscard]] AxisTexels texel_at(const gpu::Image& image, unsigned axis, std::int32_t index);
+
+// A texel that a fetch reads, or that the border stands for.
+struct Texel {
+  bool inside = false;
+  std::uint64_t offset = 0;  // bytes from the image's first
+  double weight = 1;
+  bool zero = false;  // outside it is zero, and not the border
+  std::array<std::byte, most_texel_bytes> bytes{};
+};
+
+// The 32 bits that a register gets for a channel: of the sum of floating-point values, weighted, or
+// of the only texel's integer.
+[[nodiscard]] std::uint32_t value_of_texels(const gpu::Image& image, std::span<const Texel> texels,
+                                            unsigned channel);
+// Whether they are floating-point values.
+[[nodiscard]] bool gives_floats(const gpu::Image& image);
+
+}  // namespace demarc::emulate
