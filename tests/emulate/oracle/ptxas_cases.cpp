@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "demarc/base/files.hpp"
+#include "image_kernels.hpp"
 #include "instructions/instruction_case.hpp"
 #include "paths.hpp"
 #include "program.hpp"
@@ -26,6 +27,17 @@ TEST(Assembler, takes_every_instruction_case) {
     const auto outcome = demarc::test::run_program(
         {DEMARC_PTXAS, "-O0", "-arch=sm_100", "-o", "/dev/null", path.string()});
     EXPECT_EQ(outcome.exit_code, 0) << path << "\n" << (outcome.err + outcome.out).substr(0, 4000);
+  }
+}
+
+TEST(Assembler, takes_every_form_of_textures_and_surfaces) {
+  const auto folder = demarc::test::fresh_folder("ptxas_images");
+  for (const std::string& text : test::image_forms()) {
+    const auto path = folder / "image.ptx";
+    ASSERT_TRUE(write_file(path, text));
+    const auto outcome = demarc::test::run_program(
+        {DEMARC_PTXAS, "-O0", "-arch=sm_90", "-o", "/dev/null", path.string()});
+    EXPECT_EQ(outcome.exit_code, 0) << text << outcome.err << outcome.out;
   }
 }
 
