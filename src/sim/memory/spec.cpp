@@ -161,8 +161,10 @@ Result<void> fill_timing(const gpu::Device& device, Spec& spec) {
   const auto or_else = [](double bytes, double other) { return bytes > 0 ? bytes : other; };
   spec.sm_store_ticks = at_least_one(times.of_sector(
       "memory_system.sm_store_bytes", or_else(system.sm_store_bytes, system.sm_link_bytes)));
-  spec.gpc_store_ticks = times.of_sector("memory_system.gpc_store_bytes",
-                                         or_else(system.gpc_store_bytes, system.gpc_link_bytes));
+  const double gpc_store_bytes = or_else(system.gpc_store_bytes, system.gpc_link_bytes);
+  spec.gpc_store_ticks = times.of_sector("memory_system.gpc_store_bytes", gpc_store_bytes);
+  spec.gpc_atomic_ticks = times.of_sector("memory_system.gpc_atomic_bytes",
+                                          or_else(system.gpc_atomic_bytes, gpc_store_bytes));
   const double write_bytes = or_else(system.port_write_bytes, system.port_bytes);
   spec.port_ticks = at_least_one(times.of_sector("memory_system.port_bytes", system.port_bytes));
   spec.port_write_ticks =
@@ -339,11 +341,13 @@ std::string spec_text(const Spec& spec) {
                       spec.l1.sets, spec.l1.ways, spec.l1_hit_cycles, spec.l1_miss_registers,
                       spec.store_registers);
   text += fmt::format(
-      "crossbar: SM {} ({} of stores), GPC {} ({} of stores), {} ports of {} ({} of writes, {} of "
+      "crossbar: SM {} ({} of stores), GPC {} ({} of stores, {} of atomics), {} ports of {} ({} of "
+      "writes, {} of "
       "atomics), {} cycles there, {} back\n",
       bytes(spec.sm_ticks), bytes(spec.sm_store_ticks), bytes(spec.gpc_ticks),
-      bytes(spec.gpc_store_ticks), spec.ports, bytes(spec.port_ticks), bytes(spec.port_write_ticks),
-      bytes(spec.port_atomic_ticks), spec.request_cycles, spec.reply_cycles);
+      bytes(spec.gpc_store_ticks), bytes(spec.gpc_atomic_ticks), spec.ports, bytes(spec.port_ticks),
+      bytes(spec.port_write_ticks), bytes(spec.port_atomic_ticks), spec.request_cycles,
+      spec.reply_cycles);
   text +=
       fmt::format("L2: {} slices of {} sets of {} ways, {} cycles, {} miss registers per slice\n",
                   spec.slices, spec.l2.sets, spec.l2.ways, spec.l2_cycles, spec.miss_registers);
