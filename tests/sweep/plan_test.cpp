@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <filesystem>
+#include <map>
 #include <set>
 
 #include "demarc/base/files.hpp"
@@ -114,6 +116,21 @@ TEST(SweepPlan, its_resolved_text_makes_the_same_points) {
     EXPECT_EQ(again.point(i)->key, plan.point(i)->key);
     EXPECT_EQ(again.point(i)->arguments, plan.point(i)->arguments);
   }
+}
+
+TEST(SweepPlan, every_example_makes_the_points_that_its_page_says) {
+  const std::map<std::string, std::uint64_t> points = {
+      {"colors.json", 8}, {"dispatch.json", 810}, {"splits.json", 16}, {"translation.json", 216}};
+  std::map<std::string, std::uint64_t> found;
+  const auto folder = test::source_dir() / "examples" / "sweeps";
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const auto text = read_file(entry.path().string());
+    ASSERT_TRUE(text) << text.error().message;
+    const auto plan = Plan::parse(*text, entry.path().string(), folder);
+    ASSERT_TRUE(plan) << plan.error().message;
+    found[entry.path().filename().string()] = plan->size();
+  }
+  EXPECT_EQ(found, points);
 }
 
 TEST(SweepPlan, a_point_is_known_by_its_arguments_and_by_what_its_files_hold) {
