@@ -28,7 +28,7 @@ TEST(RewriteVerb, what_it_has_rewritten_parses_and_is_refused_the_next_time) {
   ASSERT_EQ(first.exit_code, 0) << first.err;
   EXPECT_EQ(run_demarc({"ptx", out}).exit_code, 0);
   EXPECT_NE(refusal({"rewrite", out, "--color-mask", "0xc4000"})
-                .find("'vecadd' is coloured already ('%demarc_a' tells) and cannot be coloured"),
+                .find("'vecadd' is coloured already (it has '%demarc_a') and cannot be coloured"),
             std::string::npos);
   EXPECT_NE(refusal({"rewrite", out, "--affine"}).find("cannot be made SM-affine"),
             std::string::npos);
