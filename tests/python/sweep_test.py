@@ -107,7 +107,7 @@ class Sweep(unittest.TestCase):
         self.assertGreater(rows, 0)
         for _ in range(20):  # nobody of those that were killed is left to write it
             ran = demarc("sweep", "run", plan, "--db", database, "--retry")
-            if "another sweep writes it" not in ran.stderr:
+            if "another sweep is writing to it" not in ran.stderr:
                 break
             time.sleep(0.1)
         self.assertEqual(ran.returncode, 0, ran.stderr)

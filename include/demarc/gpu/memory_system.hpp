@@ -10,7 +10,7 @@
 
 namespace demarc::gpu {
 
-// Bytes a link takes a cycle count in SM cycles; 0: the link is never the limit. Row timing is in
+// Bytes per cycle of a link count SM cycles; 0: the link is never the limit. Row timing is in
 // nanoseconds, as memory data sheets have it.
 struct MemorySystem {
   std::string source;
