@@ -108,7 +108,7 @@ std::string statistics_report(const Module& module, bool as_json) {
   std::string out;
   for (const Function& function : module.functions) {
     if (!function.has_body) continue;
-    append(out, "{} {}: {} instructions; a step has at most 2^32 - 1, {} registers\n",
+    append(out, "{} {}: {} instructions, {} registers\n",
            function.is_entry ? "kernel" : "function", function.name,
            function.body.instructions.size(), function.body.register_count);
   }
