@@ -108,9 +108,8 @@ std::string statistics_report(const Module& module, bool as_json) {
   std::string out;
   for (const Function& function : module.functions) {
     if (!function.has_body) continue;
-    append(out, "{} {}: {} instructions, {} registers\n",
-           function.is_entry ? "kernel" : "function", function.name,
-           function.body.instructions.size(), function.body.register_count);
+    append(out, "{} {}: {} instructions, {} registers\n", function.is_entry ? "kernel" : "function",
+           function.name, function.body.instructions.size(), function.body.register_count);
   }
   append(out, "{} instructions, {} of them not understood\n", instructions, not_understood);
   for (const MnemonicCount& row : mnemonics) {
