@@ -75,7 +75,7 @@ const RegisterVerb capture_verb({
                      "folder for the launches, one folder each; it must be new or empty")
           ->capture_default_str();
       app.add_option("--kernel", options->plan.kernels,
-                     "take launches of this kernel alone, as in its PTX or as in C++; may be "
+                     "take only launches of this kernel, by its name in PTX or C++; may be "
                      "repeated (default: all)")
           ->expected(1);
       app.add_option("--skip", options->plan.skip, "launches of each kernel to pass over first")

@@ -36,7 +36,7 @@ const RegisterVerb registered_doctor({
     "demarc doctor --device cuda:0",
     [](CLI::App& app) -> std::function<Result<void>()> {
       auto options = std::make_shared<DoctorOptions>();
-      app.add_option("--device", options->device, "cuda:N")->capture_default_str();
+      app.add_option("--device", options->device, "GPU: cuda:N")->capture_default_str();
       app.add_option("--description", options->plan.description,
                      "description of the card's memory: a file of demarc probe memory -o, or a "
                      "name (default: the built-in one of the card)");

@@ -95,6 +95,23 @@ Result<void> check_apart(const ShowOptions& options) {
   return {};
 }
 
+// A file is what its name says.
+Result<void> check_format(const ShowOptions& options) {
+  for (const std::string& file : {options.output, options.json}) {
+    if (std::filesystem::path(file).extension() != ".parquet") continue;
+    const std::string csv = std::filesystem::path(file).replace_extension(".csv").string();
+    return invalid_input(
+        "{}: Parquet is not written; write CSV with `-o {}`, which pandas, DuckDB and Arrow read "
+        "and can turn into Parquet",
+        file, csv);
+  }
+  if (std::filesystem::path(options.output).extension() == ".json") {
+    return invalid_input("{}: -o writes CSV; write JSON with `--json={}`", options.output,
+                         options.output);
+  }
+  return {};
+}
+
 Result<void> show(const ShowOptions& options) {
   DEMARC_CHECK(check_apart(options));
   DEMARC_TRY(auto store, sweep::Store::read(options.database));
@@ -114,6 +131,7 @@ Result<void> show(const ShowOptions& options) {
 }
 
 Result<void> export_points(const ShowOptions& options) {
+  DEMARC_CHECK(check_format(options));
   DEMARC_CHECK(check_apart(options));
   DEMARC_TRY(auto store, sweep::Store::read(options.database));
   DEMARC_TRY(const auto table,

@@ -28,15 +28,18 @@ bool keeps_apart(std::span<const MaskIsolation> measured, std::uint64_t mask, Tr
 Result<ColorScheme> remainder_scheme(const Device& device, std::uint32_t colors) {
   const AddressMap& map = *device.address_map;
   if (map.module.rows.size() > 1) {
-    return missing_capability("{}: remainders inside {} modules make no colours, only inside two",
-                              device.name, map.module.count());
+    return missing_capability(
+        "{}: the description has remainders inside {} modules, but only those inside two modules "
+        "make colours",
+        device.name, map.module.count());
   }
   ColorScheme scheme;
   scheme.colors = colors;
   scheme.paths = static_cast<std::uint32_t>(map.remainder_runs.size());
   if (scheme.paths < colors) {
-    return missing_capability("{}: {} colours of the {} runs of remainders that share no path",
-                              device.name, colors, scheme.paths);
+    return missing_capability(
+        "{}: {} colours are not possible; only {} runs of remainders share no path", device.name,
+        colors, scheme.paths);
   }
   const std::uint64_t half = map.module.empty() ? 0 : map.module.rows.front();
   DEMARC_TRY(scheme.remainders,
@@ -81,7 +84,7 @@ std::vector<std::uint64_t> isolating_masks(std::span<const MaskIsolation> measur
 
 Result<ColorScheme> color_scheme(const Device& device, std::uint32_t colors) {
   if (colors < 2 || colors > 64) {
-    return invalid_input("{} colours: give 2 to 64", colors);
+    return invalid_input("{} colours are not possible; give 2 to 64", colors);
   }
   colors = std::bit_ceil(colors);
   if (!device.address_map) {
@@ -101,8 +104,8 @@ Result<ColorScheme> color_scheme(const Device& device, std::uint32_t colors) {
     if (masks.size() >= wanted) return ColorScheme{colors, std::move(masks), {}, 0};
   }
   return missing_capability(
-      "{}: {} colours are not possible; by its description {} masks keep reads, writes and L2 hits "
-      "apart, and remainders {}",
+      "{}: {} colours are not possible; its description has {} masks that keep reads, writes and "
+      "L2 hits apart, and remainders {}",
       device.name, colors, isolating.size(),
       map.remainder_runs.empty() ? "were not found to" : "are not used beside masks");
 }
@@ -112,8 +115,8 @@ Result<void> check_masks(const Device& device, std::span<const std::uint64_t> ma
   for (const std::uint64_t mask : mask_sums(masks)) {
     if (keeps_apart(device.address_map->isolation, mask, Traffic::all, most_isolated)) continue;
     return check_failed(
-        "{}: the mask {:#x} does not keep reads, writes and L2 hits of two colours apart, by its "
-        "description",
+        "{}: its description says that the mask {:#x} does not keep reads, writes and L2 hits of "
+        "two colours apart",
         device.name, mask);
   }
   return {};

@@ -35,7 +35,7 @@ Result<ComputeCapability> read_capability(JsonObject& object) {
   DEMARC_TRY(const std::uint64_t major, parse_u64(text.substr(0, dot), place));
   DEMARC_TRY(const std::uint64_t minor, parse_u64(text.substr(dot + 1), place));
   if (major > 99 || minor > 9) {
-    return invalid_input("{}: '{}' is no compute capability", place, text);
+    return invalid_input("{}: '{}' is not a compute capability", place, text);
   }
   return ComputeCapability{static_cast<std::uint32_t>(major), static_cast<std::uint32_t>(minor)};
 }
@@ -68,7 +68,8 @@ Result<Cache> read_cache(JsonObject object) {
     return invalid_input("{}.sector_bytes: a line of {} bytes cannot have sectors of {} bytes",
                          object.where(), cache.line_bytes, cache.sector_bytes);
   }
-  if (cache.slices == 0) return invalid_input("{}.slices: at least 1", object.where());
+  if (cache.slices == 0)
+    return invalid_input("{}.slices: at least one slice is needed", object.where());
   return cache;
 }
 

@@ -32,8 +32,8 @@ Result<Device> describe_card(std::string_view card, std::string_view description
     if (device.name == card) return device;
   }
   return missing_capability(
-      "no description of '{}' is built in, so nobody knows what keeps its memory apart; demarc "
-      "probe memory -o FILE writes one",
+      "no description of '{}' is built in, so its colours are unknown; demarc probe memory -o FILE "
+      "writes a description",
       card);
 }
 

@@ -122,7 +122,7 @@ Result<void> validate_addresses(const Launch& launch) {
   const Buffer* before = nullptr;
   for (const Buffer& buffer : launch.buffers) {
     if (buffer.address % buffer_alignment != 0) {
-      return invalid_input("buffer '{}': its address {:#x} is no multiple of {}", buffer.name,
+      return invalid_input("buffer '{}': its address {:#x} is not a multiple of {}", buffer.name,
                            buffer.address, buffer_alignment);
     }
   }
@@ -149,8 +149,8 @@ Result<void> refuse_fixed_addresses(const Launch& launch) {
   for (const Buffer& buffer : launch.buffers) {
     if (buffer.address == 0) continue;
     return invalid_input(
-        "buffer '{}' has to lie at {:#x}, and no GPU can promise that: only demarc emulate and "
-        "demarc locality put it there",
+        "buffer '{}' must lie at {:#x}, which no GPU can promise; only demarc emulate and demarc "
+        "locality support fixed addresses",
         buffer.name, buffer.address);
   }
   return {};
@@ -171,7 +171,7 @@ Result<void> refuse_tensor_maps(const Launch& launch, std::string_view who) {
   for (const KernelLaunch& kernel : launch.kernels) {
     for (const Argument& argument : kernel.arguments) {
       if (!std::holds_alternative<TensorMap>(argument)) continue;
-      return invalid_input("kernel '{}': the launch gives it a tensor map, which {} not take",
+      return invalid_input("kernel '{}': the launch gives it a tensor map, which {} not support",
                            kernel.kernel, who);
     }
   }
@@ -192,8 +192,8 @@ Result<void> refuse_clusters(const Launch& launch, std::string_view who) {
   for (const KernelLaunch& kernel : launch.kernels) {
     if (!kernel.cluster) continue;
     return invalid_input(
-        "kernel '{}': the launch says how large its clusters are, which {} not take", kernel.kernel,
-        who);
+        "kernel '{}': the launch gives the size of its clusters, which {} not support",
+        kernel.kernel, who);
   }
   return {};
 }

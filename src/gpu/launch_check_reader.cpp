@@ -36,7 +36,7 @@ Result<ExpectedFiles> read_expected(const Json& value, std::span<const Buffer> b
   for (const auto& [name, file] : value.items()) {
     DEMARC_TRY(const std::size_t buffer, buffer_index(buffers, name, where));
     if (!buffers[buffer].output)
-      return invalid_input("{}: '{}' is no output; the outputs are: {}", where, name, names);
+      return invalid_input("{}: '{}' is not an output; the outputs are: {}", where, name, names);
     if (!file.is_string())
       return invalid_input("{}.{}: the name of a file was expected", where, name);
     files[buffer] = (folder / file.get<std::string>()).string();

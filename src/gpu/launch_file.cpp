@@ -237,7 +237,8 @@ class LaunchReader {
       DEMARC_TRY(fill.bytes, parse_hex(std::string_view(text).substr(hex_mark.size()), where));
     } else {
       return invalid_input(
-          "{}: '{}' is no content; expected zero, iota, random, @file, hex:00ff, a list of values, "
+          "{}: '{}' is not a content; expected zero, iota, random, @file, hex:00ff, a list of "
+          "values, "
           "{{\"pointers\": BUFFER, …}} or "
           "{{\"generator\": NAME, …}}",
           where, text);
@@ -274,8 +275,8 @@ class LaunchReader {
   static Result<void> check_whole(double value, const std::string& where) {
     constexpr double most = 0x1p62;
     if (value == std::trunc(value) && std::abs(value) <= most) return {};
-    return invalid_input("{}: {} is no whole number of at most 2^62, as the elements need", where,
-                         value);
+    return invalid_input("{}: {} is not a whole number of at most 2^62, which the elements need",
+                         where, value);
   }
 
   Result<void> read_structured(const Json& value, Buffer& buffer, const std::string& where) {

@@ -30,7 +30,7 @@ Result<void> parse_fill(std::string_view text, Buffer& buffer, const std::string
     buffer.fill.kind = FillKind::file;
     buffer.fill.file = text.substr(1);
   } else {
-    return invalid_input("{}: '{}' is no content; expected zero, iota, random or @file", where,
+    return invalid_input("{}: '{}' is not a content; expected zero, iota, random or @file", where,
                          text);
   }
   return {};

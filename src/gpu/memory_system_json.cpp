@@ -20,13 +20,14 @@ struct CountField {
   std::int64_t low, high;
 };
 
-constexpr std::array<RealField, 23> real_fields{
+constexpr std::array<RealField, 24> real_fields{
     {{"issue_per_cycle", &MemorySystem::issue_per_cycle, true},
      {"instruction_latency_cycles", &MemorySystem::instruction_latency_cycles, true},
      {"sm_link_bytes", &MemorySystem::sm_link_bytes, false},
      {"sm_store_bytes", &MemorySystem::sm_store_bytes, false},
      {"gpc_link_bytes", &MemorySystem::gpc_link_bytes, false},
      {"gpc_store_bytes", &MemorySystem::gpc_store_bytes, false},
+     {"gpc_atomic_bytes", &MemorySystem::gpc_atomic_bytes, false},
      {"port_bytes", &MemorySystem::port_bytes, false},
      {"port_write_bytes", &MemorySystem::port_write_bytes, false},
      {"port_atomic_bytes", &MemorySystem::port_atomic_bytes, false},

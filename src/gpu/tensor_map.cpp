@@ -87,8 +87,8 @@ Result<TensorType> parse_tensor_type(std::string_view text, std::string_view whe
     if (row.name == text) return row.type;
     known += (known.empty() ? "" : ", ") + std::string(row.name);
   }
-  return invalid_input("{}: '{}' is no type of a tensor's elements; there are {}", where, text,
-                       known);
+  return invalid_input("{}: '{}' is not a type of a tensor's elements; the types are {}", where,
+                       text, known);
 }
 
 Result<void> validate(const TensorMap& map, const std::string& where) {
@@ -102,7 +102,7 @@ Result<void> validate(const TensorMap& map, const std::string& where) {
   DEMARC_CHECK(check_range(map.strides, 0, most_stride - 1, where + ".strides"));
   for (const std::uint64_t stride : map.strides) {
     if (stride % granule != 0)
-      return invalid_input("{}.strides: {} is no multiple of {} bytes", where, stride, granule);
+      return invalid_input("{}.strides: {} is not a multiple of {} bytes", where, stride, granule);
   }
   DEMARC_CHECK(check_count(map.box.size(), dimensions, where + ".box"));
   DEMARC_CHECK(check_range(map.box, 1, most_box, where + ".box"));
@@ -110,8 +110,8 @@ Result<void> validate(const TensorMap& map, const std::string& where) {
   DEMARC_CHECK(check_range(map.element_strides, 1, most_step, where + ".element_strides"));
   const std::uint32_t row = map.box[0] * size_of(map.type);
   if (row % granule != 0) {
-    return invalid_input("{}.box: a row of {} elements has {} bytes, no multiple of {}", where,
-                         map.box[0], row, granule);
+    return invalid_input("{}.box: a row of {} elements has {} bytes, which is not a multiple of {}",
+                         where, map.box[0], row, granule);
   }
   if (map.swizzled_bytes != 0 && map.swizzled_bytes != 32 && map.swizzled_bytes != 64 &&
       map.swizzled_bytes != 128) {
@@ -124,7 +124,7 @@ Result<void> validate(const TensorMap& map, const std::string& where) {
   if (map.fill_nan && !tensor_row(map.type).floating)
     return invalid_input("{}.fill: elements of {} have no NaN", where, name_of(map.type));
   if (map.offset % granule != 0)
-    return invalid_input("{}.buffer: the offset {} is no multiple of {}", where, map.offset,
+    return invalid_input("{}.buffer: the offset {} is not a multiple of {}", where, map.offset,
                          granule);
   return {};
 }

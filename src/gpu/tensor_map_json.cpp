@@ -65,7 +65,8 @@ Result<TensorMap> read_tensor_map(JsonObject& object, const Variables& variables
   }
   DEMARC_TRY(const std::string interleave, object.string_or("interleave", "none"));
   if (interleave != "none") {
-    return invalid_input("{}.interleave: '{}' is not covered; none is", object.where(), interleave);
+    return invalid_input("{}.interleave: '{}' is not supported; only none is", object.where(),
+                         interleave);
   }
   DEMARC_TRY(map.swizzled_bytes, read_swizzle(object));
   DEMARC_TRY(const std::string fill, object.string_or("fill", "zero"));

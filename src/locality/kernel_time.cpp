@@ -66,11 +66,13 @@ double link_cycles(const CachePrediction& p, const gpu::Device& device,
   const double sm_store = system.sm_store_bytes > 0 ? system.sm_store_bytes : system.sm_link_bytes;
   const double gpc_store =
       system.gpc_store_bytes > 0 ? system.gpc_store_bytes : system.gpc_link_bytes;
-  const std::uint64_t atomics = p.l2_atomic_sectors;  // twice on the way out
-  const std::uint64_t out = p.l2_sectors - p.l2_read_sectors + atomics;
-  return std::max(bytes_of(p.l2_read_sectors, device) /
-                      link_bytes(device, system.sm_link_bytes, system.gpc_link_bytes, used),
-                  bytes_of(out, device) / link_bytes(device, sm_store, gpc_store, used));
+  const double gpc_atomic = system.gpc_atomic_bytes > 0 ? system.gpc_atomic_bytes : gpc_store;
+  const std::uint64_t stored = p.l2_sectors - p.l2_read_sectors - p.l2_atomic_sectors;
+  return std::max(
+      bytes_of(p.l2_read_sectors, device) /
+          link_bytes(device, system.sm_link_bytes, system.gpc_link_bytes, used),
+      bytes_of(stored, device) / link_bytes(device, sm_store, gpc_store, used) +
+          bytes_of(p.l2_atomic_sectors, device) / link_bytes(device, sm_store, gpc_atomic, used));
 }
 
 double sm_cycles(const CachePrediction& p, const gpu::Device& device,

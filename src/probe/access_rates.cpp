@@ -53,20 +53,21 @@ Result<WalkFinding> find_walk_rate(TimedPages& memory, std::uint32_t sms, std::u
     if (!fast && held_below == 0) held_below = rate.traffic.pages;
   }
   if (held_below == 0) {
-    found.reason = "the rate does not fall with the number of pages: page walks were not felt";
+    found.reason = "the rate does not fall with the number of pages, so no page walks were seen";
     return found;
   }
   const AccessRate& last = found.rates.back();
   const double missing =
       1 - static_cast<double>(held_below) / static_cast<double>(last.traffic.pages);
   if (missing <= 0) {
-    found.reason = "the rate falls at the largest footprint alone: which share misses is not known";
+    found.reason =
+        "the rate falls only at the largest footprint, so the share that misses is unknown";
     return found;
   }
   found.walks_per_second = missing * last.accesses_per_second;
   found.reason = fmt::format(
-      "{:.2f} G reads/s of {} random pages, of which at least {:.0f} % miss, since {} pages are "
-      "read slower already",
+      "{:.2f} G reads/s of {} random pages; at least {:.0f} % of them miss, because {} pages are "
+      "read more slowly already",
       last.accesses_per_second * 1e-9, last.traffic.pages, missing * 100, held_below);
   return found;
 }

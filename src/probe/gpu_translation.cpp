@@ -90,7 +90,8 @@ Result<std::unique_ptr<GpuTranslation>> GpuTranslation::open(cuda::GpuPointer gp
                                                              cuda::GpuPointer peer,
                                                              const TranslationLimits& limits) {
   if (peer != nullptr && peer->handle() == gpu->handle()) {
-    return invalid_input("--peer cuda:{} is the card itself: name another one", peer->index());
+    return invalid_input("--peer cuda:{} is the probed card itself; name another card",
+                         peer->index());
   }
   DEMARC_CHECK(gpu->make_current());
   DEMARC_TRY(cuda::PageTimer timer, cuda::PageTimer::create(gpu));
@@ -139,7 +140,7 @@ Result<std::unique_ptr<TimedPages>> GpuTranslation::map(const Mapping& mapping) 
                                                     reason_of(cuda::check_host_atomics(*gpu_))));
   }
   const cuda::GpuPointer& owner = mapping.place == MemoryPlace::peer ? peer_ : gpu_;
-  if (owner == nullptr) return missing_capability("no peer was named: --peer cuda:N");
+  if (owner == nullptr) return missing_capability("no peer was named; name one with --peer cuda:N");
   DEMARC_TRY(const std::uint64_t usable, usable_bytes(*owner));
   const std::uint64_t pieces = std::min(usable / mapping.piece_bytes, most_pieces);
   DEMARC_TRY(cuda::PageRange range, enough(pieces * mapping.piece_bytes));

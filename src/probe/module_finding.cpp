@@ -219,10 +219,10 @@ MissRegisters judge_miss_registers(const ModuleFinding& finding) {
   const CrowdCurve* all = curve_of(finding, all_banks);
   const CrowdCurve* half = curve_of(finding, half_of_banks);
   if (all == nullptr || half == nullptr)
-    return {0, "a module has too few banks to ask for anything but its banks"};
+    return {0, "a module has too few banks to tell its registers from its banks"};
   const auto knee = find_knee(all->cycles);
   if (!knee) {
-    return {0, fmt::format("{} threads and fewer show no sharp knee: there are more registers, or "
+    return {0, fmt::format("up to {} threads show no sharp knee: there are more registers, or "
                            "queues and banks hide them",
                            all->cycles.size())};
   }
@@ -230,10 +230,9 @@ MissRegisters judge_miss_registers(const ModuleFinding& finding) {
   const std::uint32_t threads = *knee + 1;
   const auto with_half = static_cast<std::uint32_t>(two_lines(half->cycles) + 1);
   if (with_half > threads + knee_tolerance || threads > with_half + knee_tolerance) {
-    return {0,
-            fmt::format("the knee lies at {} threads, and with half of the banks at {}: it is not "
-                        "that of the registers alone",
-                        threads, with_half)};
+    return {0, fmt::format("the knee lies at {} threads, and at {} with half of the banks, so the "
+                           "registers alone do not explain it",
+                           threads, with_half)};
   }
   return {
       threads,

@@ -28,7 +28,8 @@ Result<std::unique_ptr<TimedTranslation>> open_translation(const TranslationName
   constexpr std::string_view planted = "planted:";
   if (names.device.starts_with(planted)) {
     if (!names.peer.empty()) {
-      return invalid_input("--peer {}: what is planted has its own peer", names.peer);
+      return invalid_input("--peer {}: a planted translation has its own peer; leave out --peer",
+                           names.peer);
     }
     DEMARC_TRY(PlantedHierarchy truth, planted_hierarchy(names.device.substr(planted.size())));
     return std::unique_ptr<TimedTranslation>(new PlantedTranslation(std::move(truth), names.seed));

@@ -70,10 +70,11 @@ Result<void> probe_physical(TimedMemory& memory, const ProbeOptions& options, Ra
                                        map.module.count(), map.bank.count(), map.set.count(),
                                        map.cache_ways, memory.facts().line_bytes));
   report.verdict.push_back(
-      isolated ? "traffic to other modules is not felt: colours made of modules isolate"
+      isolated ? "traffic to one module does not slow accesses to another: colours made of modules "
+                 "isolate"
       : report.module->isolated
-          ? "traffic to other modules is felt: colours do not isolate"
-          : "there is one module: whether another one's traffic is felt cannot be asked");
+          ? "traffic to one module slows accesses to another: colours do not isolate"
+          : "there is only one module, so there is no other module whose traffic could slow it");
   report.verdict.push_back(
       registers.number != 0 ? fmt::format("a module has {} miss-status registers: {}",
                                           registers.number, registers.reason)

@@ -62,8 +62,9 @@ std::uint64_t rounded(double value) {
 
 std::string_view why_not_told(End end) {
   if (end == End::hidden) return "pages that lie further apart are held by the level in front";
-  return end == End::memory ? "there is no memory for pages that lie further apart"
-                            : "of pages twice as far apart neither half as many nor as many fit";
+  return end == End::memory
+             ? "there is no memory for pages that lie further apart"
+             : "of pages twice as far apart, neither the same number nor half of it fits";
 }
 
 double pages_hidden_by(const TlbLevel& level) {
@@ -98,7 +99,7 @@ Result<void> describe_entries(const PageWalks& walks, const TlbLevel* before, Tl
   }
   if (*together < fewest_pages) {
     level.entry_reason =
-        fmt::format("{} pages are too few to tell twice as many from as many", *together);
+        fmt::format("{} pages are too few to tell a number from its double", *together);
     level.way_reason = level.entry_reason;
     return {};
   }
@@ -115,7 +116,7 @@ Result<void> describe_entries(const PageWalks& walks, const TlbLevel* before, Tl
   }
   level.pages_per_entry = entry.apart;
   level.entry_reason =
-      fmt::format("of one page of each {} at random {} fit, and as many of one of each {}",
+      fmt::format("if one page is chosen at random from each {}, {} fit; from each {}, as many fit",
                   entry.apart, rounded(static_cast<double>(entry.fit) / stretch), 2 * entry.apart);
 
   DEMARC_TRY(const auto in_order,
@@ -138,13 +139,15 @@ Result<void> describe_entries(const PageWalks& walks, const TlbLevel* before, Tl
     DEMARC_TRY(const auto fewer, distance_of_fewer(walks, half, set));
     if (fewer) {
       level.way_reason = fmt::format(
-          "at most {}: fewer fit of the first page of each {}, so the sets are no power of two",
+          "at most {}: fewer fit of the first page of each {}, so the number of sets is not a "
+          "power of two",
           fit, *fewer);
       return {};
     }
     level.ways = fit;
-    level.way_reason = fmt::format("of the first page of each {} so many fit, and of each {}",
-                                   set.apart, 2 * set.apart);
+    level.way_reason = fmt::format(
+        "so many fit if the first page of each {} is taken, and also if that of each {} is",
+        set.apart, 2 * set.apart);
   }
   return {};
 }

@@ -163,7 +163,7 @@ std::vector<std::string> verdict_of(const TranslationReport& report) {
   }
   verdict.emplace_back(
       "a miss of the last level is a page walk, or a hit in a level that reaches beyond the "
-      "measured memory: time alone does not tell which");
+      "measured memory; times alone do not tell which");
   return verdict;
 }
 

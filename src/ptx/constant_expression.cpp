@@ -183,7 +183,8 @@ ConstantError apply_sign(char sign, Constant& value) {
   if (value.kind == ImmediateKind::f32 && sign == '-') value.bits ^= 1ULL << 31;
   if (value.kind == ImmediateKind::f64 && sign == '-') value.bits ^= 1ULL << 63;
   if (is_float(value)) {
-    return sign == '-' || sign == '+' ? nullptr : "this operator does not take floating point";
+    return sign == '-' || sign == '+' ? nullptr
+                                      : "this operator does not take floating-point numbers";
   }
   if (sign == '-') value.bits = 0 - value.bits;
   if (sign == '~') value.bits = ~value.bits;
@@ -202,7 +203,7 @@ ConstantError read_parenthesised(Cursor& cursor, int depth, Constant& value) {
     if (ConstantError error = read_binary(cursor, tightest_additive + 1, depth + 1, value)) {
       return error;
     }
-    if (is_float(value)) return "a cast does not take floating point";
+    if (is_float(value)) return "a cast does not take floating-point numbers";
     value.kind = to_signed ? ImmediateKind::s64 : ImmediateKind::u64;
     return nullptr;
   }

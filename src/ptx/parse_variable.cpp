@@ -58,7 +58,7 @@ bool Parser::parse_registers(std::vector<RegisterRange>& ranges, bool in_body) {
       if (!read_uint(1U << 30U, "an alignment", ignored)) return false;
     } else if (range.type = find_type(word); range.type == Type::none) {
       return fail_at(cursor_.offset_of(dot),
-                     fmt::format("'.{}' is no type of a register", excerpt(word, 40)));
+                     fmt::format("'.{}' is not a type of a register", excerpt(word, 40)));
     }
     cursor_.skip();
   }
@@ -195,8 +195,9 @@ bool Parser::parse_variable_type(Variable& variable) {
     } else if (variable.is_pointer && find_state_space(word) != StateSpace::none) {
       variable.pointee = find_state_space(word);
     } else {
-      return fail_at(cursor_.offset_of(dot),
-                     fmt::format("'.{}' is no type or qualifier of a variable", excerpt(word, 40)));
+      return fail_at(
+          cursor_.offset_of(dot),
+          fmt::format("'.{}' is not a type or a qualifier of a variable", excerpt(word, 40)));
     }
     cursor_.skip();
   }
@@ -222,7 +223,7 @@ bool Parser::parse_declarator(Variable& variable) {
   }
   if (variable.byte_size() <= most_variable_bytes) return true;
   return fail_at(variable.text_offset,
-                 fmt::format("'{}' takes more than {} bytes, the most that a variable may have",
+                 fmt::format("'{}' has more than {} bytes, the limit of a variable",
                              excerpt(variable.name, 60), most_variable_bytes));
 }
 

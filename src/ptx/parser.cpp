@@ -61,18 +61,19 @@ Result<void> check_is_text(std::string_view text, std::string_view source_name) 
     return invalid_input("the text is larger than 4 GiB");
   if (is_cubin(text)) {
     return invalid_input(
-        "this is a cubin: it holds machine code and no PTX; 'nvcc -ptx -o KERNEL.ptx KERNEL.cu' "
+        "this is a cubin, which holds machine code and not PTX; 'nvcc -ptx -o KERNEL.ptx "
+        "KERNEL.cu' "
         "makes PTX from the source");
   }
   if (is_source(text, source_name)) {
     std::filesystem::path made(source_name);
     made.replace_extension(".ptx");
-    return invalid_input("this is CUDA source and no PTX; 'nvcc -ptx -o {} {}' makes PTX from it",
+    return invalid_input("this is CUDA source, not PTX; 'nvcc -ptx -o {} {}' makes PTX from it",
                          made.string(), source_name);
   }
   for (const Container& container : containers) {
     if (text.starts_with(container.magic)) {
-      return invalid_input("this is {} and no PTX text; '{} {}' takes out what it holds",
+      return invalid_input("this is {}, not PTX text; '{} {}' extracts what it holds",
                            container.what, container.command, source_name);
     }
   }

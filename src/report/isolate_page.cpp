@@ -86,8 +86,9 @@ void add_slowdown_tables(Page& page, const StudyResult& result) {
   }
   page.table(tail_slowdown_table(result));
   page.prose(fmt::format(
-      "Slow runs are judged by p99 where a victim ran at least {} times beside every neighbour, "
-      "else by the worst of its runs: as many beside the aggressor as beside idle neighbours.",
+      "Slow runs are judged by the p99 if the victim ran at least {} times beside every neighbour, "
+      "and by its worst run otherwise. The worst is taken of as many runs beside the aggressor as "
+      "beside idle neighbours.",
       study::p99_least_runs));
 }
 

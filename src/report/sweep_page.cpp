@@ -180,23 +180,30 @@ Result<std::string> sweep_page(sweep::Store& store, const std::string& command) 
   }
   page.heading("What the points come to");
   page.table(table_of(summary));
-  if (plan.size() <= most_commands) {
-    Table table;
-    for (const std::string& name : points.columns) table.columns.push_back({name});
-    table.columns.push_back({"command"});
-    std::size_t next = 0;
-    for (std::uint64_t i = 0; i < plan.size(); ++i) {
-      DEMARC_TRY(const auto row, store.row(i));
-      if (!row) continue;
-      auto& cells = table.rows.emplace_back();
-      for (const auto& value : points.rows[next++]) cells.push_back(cell_of(value));
-      DEMARC_TRY(const sweep::Point point, plan.point(i));
-      cells.emplace_back(command_of(point));
-    }
-    page.begin_section("Every point, and the command that runs it alone", true);
-    page.table(table);
-    page.end_section();
+  Table table;
+  for (const std::string& name : points.columns) table.columns.push_back({name});
+  table.columns.push_back({"command"});
+  for (std::uint64_t i = 0; i < plan.size() && table.rows.size() < most_commands; ++i) {
+    DEMARC_TRY(const auto row, store.row(i));
+    if (!row) continue;
+    auto& cells = table.rows.emplace_back();
+    for (const auto& value : points.rows[table.rows.size() - 1]) cells.push_back(cell_of(value));
+    DEMARC_TRY(const sweep::Point point, plan.point(i));
+    cells.emplace_back(command_of(point));
   }
+  const bool all = table.rows.size() == points.rows.size();
+  if (!all) {
+    table.caption = fmt::format(
+        "The first {} of {} points; `demarc sweep export --points` gives the values of all, and "
+        "the "
+        "commands of the others differ from these in their values alone.",
+        table.rows.size(), points.rows.size());
+  }
+  page.begin_section(fmt::format("{}, and the command that runs it alone",
+                                 all ? "Every point" : "A point, one of the first"),
+                     true);
+  page.table(table);
+  page.end_section();
   DEMARC_TRY(const Context context, sweep_context(plan, command));
   page.context(context);
   return page.html();

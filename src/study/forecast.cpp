@@ -136,7 +136,7 @@ Result<gpu::Device> Executor::description() const {
 }
 
 Result<WorkloadCode> Executor::code_of(const Workload& workload) const {
-  return missing_capability("{}: {} has no code of it", workload.name, context().device);
+  return missing_capability("{}: {} has no code for it", workload.name, context().device);
 }
 
 Result<Forecast> forecast(const Plan& plan, const Executor& executor) {

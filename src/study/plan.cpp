@@ -96,9 +96,9 @@ Result<Mode> parse_one_mode(std::string_view item, std::string_view option) {
     std::vector<std::string> known;
     for (const partition::Mode one : partition::all_modes()) known.emplace_back(to_string(one));
     return invalid_input(
-        "{}: '{}' is no mode; there are {}; each also with +color, then with one of +graph, "
-        "+overlapped, +graph+overlapped, +fused, unless parts are processes ({}), then with "
-        "+common-domain{}",
+        "{}: '{}' is not a mode; the modes are {}; each may be followed by +color, then by one of "
+        "+graph, +overlapped, +graph+overlapped, +fused, unless its parts are processes ({}), then "
+        "by +common-domain{}",
         option, item,
         partition::mode_names([](const partition::ModeTraits&) { return true; }, ", "),
         partition::mode_names(

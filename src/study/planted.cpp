@@ -28,7 +28,7 @@ class PlantedLane : public Lane {
     if (found == state_->model->workloads.end()) {
       std::vector<std::string> names;
       for (const auto& [name, demand] : state_->model->workloads) names.push_back(name);
-      return invalid_input("'{}' is no workload of the planted model '{}'; its workloads are {}",
+      return invalid_input("'{}' is not a workload of the planted model '{}'; its workloads are {}",
                            workload.spec, state_->model->name, joined(names, ", "));
     }
     demand_ = &found->second;

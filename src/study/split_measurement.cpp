@@ -78,7 +78,7 @@ Result<std::vector<cuda::GpuPointer>> open_split_cards(const std::vector<std::ui
   }
   if (settings.placement == translation::Placement::first_walk) {
     return invalid_input(
-        "under first-walk the places of pages are known only at the end; give another --placement");
+        "with first-walk the places of pages are known only at the end; give another --placement");
   }
   DEMARC_TRY(const auto driver, cuda::Driver::load());
   std::vector<cuda::GpuPointer> gpus;

@@ -192,8 +192,9 @@ Result<Plan> Plan::parse(std::string_view text, const std::string& source,
     for (const std::string& statistic : aggregate.statistics) {
       if (is_statistic(statistic)) continue;
       return invalid_input(
-          "{}: aggregate.statistics: '{}'; use mean, interval, min, max, p1 to p99", source,
-          statistic);
+          "{}: aggregate.statistics: '{}' is not a statistic; use mean, interval, min, max, p1 to "
+          "p99",
+          source, statistic);
     }
     if (object.has("best")) {
       DEMARC_TRY(JsonObject best, object.object("best"));
@@ -220,7 +221,8 @@ Result<Plan> Plan::parse(std::string_view text, const std::string& source,
     }
   }
   DEMARC_TRY(plan.time_limit_s_, root.number_or("time_limit_s", 0));
-  if (!(plan.time_limit_s_ >= 0)) return invalid_input("{}: time_limit_s: below 0", source);
+  if (!(plan.time_limit_s_ >= 0))
+    return invalid_input("{}: time_limit_s: it must be 0 or more", source);
   DEMARC_CHECK(root.finish());
   std::set<std::string_view> used;
   const auto axis_names = plan.axis_names();
@@ -250,7 +252,8 @@ Result<Plan> Plan::parse(std::string_view text, const std::string& source,
   for (const Axis& axis : plan.axes_) {
     plan.size_ *= axis.size();
     if (plan.size_ <= most_points) continue;
-    return invalid_input("{}: axes: more than {} points", source, most_points);
+    return invalid_input("{}: axes: the sweep has more than {} points, the limit", source,
+                         most_points);
   }
   return plan;
 }

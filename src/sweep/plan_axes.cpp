@@ -58,7 +58,7 @@ Result<std::optional<Axis>> steps_of(const std::string& name, JsonObject& object
                          most_values);
   }
   if (!(std::abs(step) > least_step * std::max(std::abs(from), std::abs(to))) || !(count >= 1)) {
-    return invalid_input("{}: from {} to {} in steps of {} there are no values", object.where(),
+    return invalid_input("{}: a range from {} to {} in steps of {} has no values", object.where(),
                          from, to, step);
   }
   return Axis(name, from, step, static_cast<std::size_t>(count));
@@ -71,7 +71,7 @@ Result<Axis> spaced(const std::string& name, JsonObject& object) {
   DEMARC_TRY(const std::string scale, object.string_or("scale", "linear"));
   const bool logarithmic = scale == "log";
   if (!logarithmic && scale != "linear") {
-    return invalid_input("{}.scale: '{}'; use linear or log", object.where(), scale);
+    return invalid_input("{}.scale: '{}' is not a scale; use linear or log", object.where(), scale);
   }
   if (logarithmic && !(from > 0 && to > 0)) {
     return invalid_input("{}: a logarithmic range needs numbers above 0", object.where());
@@ -179,7 +179,7 @@ Result<std::vector<Axis>> read_axes(const Json& json, const std::string& where,
   for (const auto& [name, value] : json.items()) {
     const std::string at = fmt::format("{}.{}", where, name);
     if (value.is_object() && value.contains("zip")) {
-      if (value.size() != 1) return invalid_input("{}: zip stands alone", at);
+      if (value.size() != 1) return invalid_input("{}: nothing may stand beside zip", at);
       DEMARC_TRY(Axis zip, zip_of(value["zip"], at + ".zip", folder));
       axes.push_back(std::move(zip));
       continue;

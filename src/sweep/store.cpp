@@ -122,7 +122,7 @@ Result<Store> Store::open(const std::filesystem::path& path, const Plan& plan, b
   state->lock = OwnedFile(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
   if (state->lock.get() < 0) return invalid_input("{}: {}", path.string(), std::strerror(errno));
   if (::flock(state->lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    return invalid_input("{}: another sweep writes it", path.string());
+    return invalid_input("{}: another sweep is writing to it", path.string());
   }
   DEMARC_CHECK(state->open(SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
   DEMARC_TRY(const bool held, state->holds_a_sweep());

@@ -62,7 +62,8 @@ Result<std::unique_ptr<Transport>> open_mpi() {
   void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr) return missing_capability("{}: {}", path, ::dlerror());
   const auto* table = static_cast<const MpiTable*>(::dlsym(library, "demarc_mpi_table_1"));
-  if (table == nullptr) return missing_capability("{}: of another version", path);
+  if (table == nullptr)
+    return missing_capability("{}: it belongs to another version of Demarc", path);
   if (table->start() != 0) return missing_capability("{}: MPI does not start", path);
   return std::unique_ptr<Transport>(std::make_unique<MpiRanks>(*table));
 }

@@ -17,9 +17,10 @@ TEST(BlocksVerb, without_a_driver_it_ends_with_2_and_says_what_is_missing) {
 TEST(BlocksVerb, an_unknown_experiment_is_refused_with_the_list_before_any_gpu_is_looked_for) {
   const Outcome outcome = run_demarc({"blocks", "--experiments", "figure-3,figure-99"});
   EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_NE(outcome.err.find(
-                "'figure-99' is no experiment; the experiments are figure-3, figure-4, figure-10"),
-            std::string::npos)
+  EXPECT_NE(
+      outcome.err.find(
+          "'figure-99' is not an experiment; the experiments are figure-3, figure-4, figure-10"),
+      std::string::npos)
       << outcome.err;
   EXPECT_EQ(run_demarc({"blocks", "--device", "sim:h100"}).exit_code, 1);
 }

@@ -105,16 +105,16 @@ void expect_every_verb_says(const std::string& file, const std::string& words) {
 
 TEST(PtxVerb, every_verb_says_which_command_takes_the_ptx_out) {
   const auto file = fat_binary("zstd.fatbin");
-  expect_every_verb_says(file, "'demarc ptx --extract DIR " + file + "' takes out what it holds");
+  expect_every_verb_says(file, "'demarc ptx --extract DIR " + file + "' extracts what it holds");
 }
 
 TEST(PtxVerb, every_verb_says_which_command_makes_ptx_of_a_source_and_of_a_cubin) {
   const auto source = demarc::test::source_dir() / "kernels" / "vecadd";
-  expect_every_verb_says(source.string() + ".cu", "this is CUDA source and no PTX; 'nvcc -ptx -o " +
+  expect_every_verb_says(source.string() + ".cu", "this is CUDA source, not PTX; 'nvcc -ptx -o " +
                                                       source.string() + ".ptx " + source.string() +
                                                       ".cu' makes PTX from it");
   expect_every_verb_says(fat_binary("counted_90.cubin"),
-                         "this is a cubin: it holds machine code and no PTX; 'nvcc -ptx");
+                         "this is a cubin, which holds machine code and not PTX; 'nvcc -ptx");
 }
 
 }  // namespace

@@ -416,7 +416,7 @@ TEST(ScheduleVerb, workloads_of_ones_own_are_of_one_machine_and_have_their_own_l
     EXPECT_EQ(outcome.exit_code, 1);
     EXPECT_THAT(outcome.err, HasSubstr(why));
   };
-  refused({"compare", one, other}, "other.conf: another machine than that of ");
+  refused({"compare", one, other}, "other.conf: its machine differs from that of ");
   refused({"compare", one, "--ticks", "5"}, "--ticks: the given workloads have their own length");
   refused({"compare", one, "--levels", "5"}, "leave out levels");
   refused({"compare", one, "--sms", "5"}, "leave out sizes");

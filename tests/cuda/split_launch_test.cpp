@@ -124,7 +124,7 @@ TEST_F(SplitLaunch, RefusesWhatHasNoPlaceOnTheCards) {
   EXPECT_NE(refused(), "accepted");
   launch.buffers[0].address = 0;
   launch.kernels[0].cluster = gpu::Dim3{1, 1, 1};
-  EXPECT_THAT(refused(), HasSubstr("which parts of a grid on several cards do not take"));
+  EXPECT_THAT(refused(), HasSubstr("which parts of a grid on several cards do not support"));
   launch.kernels[0].cluster.reset();
   plan.page_bytes = 65536;
   EXPECT_THAT(refused(), HasSubstr("maps no pieces of 64 KiB"));

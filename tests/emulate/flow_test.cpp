@@ -121,7 +121,7 @@ TEST(Calls, a_function_that_takes_or_gives_other_values_than_are_handed_over_is_
   const std::string large_argument = ".func other(.param .b8 x[65536]) { ret; }\n";
   const std::string large_result = ".func (.param .b8 o[65536]) other(.param .b32 n) { ret; }\n";
   const std::string plain = ".func (.param .b32 o) other(.param .b32 n) { ret; }\n";
-  const auto is_other = testing::HasSubstr("takes or gives other values");
+  const auto is_other = testing::HasSubstr("whose parameters or results differ");
   EXPECT_THAT(finding(large_argument, "P: .callprototype _ (.param .b32 _);\ncall %rd7, (a), P;"),
               is_other);
   EXPECT_THAT(

@@ -21,8 +21,8 @@ std::string with_directive(const std::string& directive) {
 TEST(Refusals, a_kernel_in_clusters_of_a_size_that_is_not_said_or_too_large) {
   const std::string text = "kernel 'k' is launched in clusters of ";
   EXPECT_NE(refusal(with_directive(".explicitcluster"))
-                .find("kernel 'k' leaves it to the launch how large its clusters are "
-                      "(.explicitcluster): \"cluster\" of a launch file or --cluster says it"),
+                .find("kernel 'k' leaves the size of its clusters to the launch "
+                      "(.explicitcluster); give \"cluster\" in the launch file, or --cluster"),
             std::string::npos);
   EXPECT_NE(refusal(with_directive(".reqnctapercluster 17"))
                 .find(text + "17 x 1 x 1 blocks; it takes 1 to 16"),

@@ -355,11 +355,11 @@ INSTANTIATE_TEST_SUITE_P(
         Stopped{"lanes_missing",
                 "@%p1 wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%r1, %r2}, %rd2, %rd2, 0, "
                 "1, 1, 0, 0;\n",
-                "without all of its lanes"},
+                "not all lanes of a warp take part"},
         Stopped{"warps_missing",
                 "wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%r1, %r2}, %rd2, %rd2, 0, 1, "
                 "1, 0, 0;\n",
-                "without all of its warps", FindingKind::trap, 224},
+                "not all warps of a warpgroup take part", FindingKind::trap, 224},
         Stopped{"descriptors_that_differ",
                 "wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%r1, %r2}, %rd2, %rd1, 0, 1, "
                 "1, 0, 0;\n",

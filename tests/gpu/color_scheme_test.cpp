@@ -43,7 +43,7 @@ TEST(ColorScheme, cards_of_which_nothing_is_known_that_isolates_are_refused) {
   device.address_map->remainder_runs.clear();
   const auto masks_only = color_scheme(device, 2);
   ASSERT_FALSE(masks_only) << "0xab000 does not keep writes apart";
-  EXPECT_NE(masks_only.error().message.find("0 masks keep reads, writes"), std::string::npos);
+  EXPECT_NE(masks_only.error().message.find("0 masks that keep reads, writes"), std::string::npos);
   device.address_map.reset();
   EXPECT_FALSE(color_scheme(device, 2));
   EXPECT_FALSE(color_scheme(described("NVIDIA H100 80GB HBM3"), 16)) << "of eight";

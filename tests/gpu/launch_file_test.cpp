@@ -192,7 +192,7 @@ TEST(LaunchFile, memory_is_that_of_the_device_or_of_the_host) {
 TEST(LaunchFile, a_buffer_may_say_where_it_lies) {
   EXPECT_EQ(refusal(R"("memory": "host")", R"("address": 256)"), "accepted");
   EXPECT_EQ(refusal(R"("memory": "host")", R"("address": 257)"),
-            "x.json: buffer 'table': its address 0x101 is no multiple of 256");
+            "x.json: buffer 'table': its address 0x101 is not a multiple of 256");
   EXPECT_NE(refusal(R"("memory": "host")", R"("address": 0)"), "accepted");
   Launch launch;
   for (const std::uint64_t address : {std::uint64_t{0}, default_base_address, std::uint64_t{0}}) {
@@ -208,8 +208,8 @@ TEST(LaunchFile, a_buffer_may_say_where_it_lies) {
             (std::vector<std::uint64_t>{default_base_address + 1280, default_base_address,
                                         default_base_address + 2560}));
   EXPECT_EQ(refuse_fixed_addresses(launch).error().message,
-            "buffer 'b1' has to lie at 0x700000000000, and no GPU can promise that: only demarc "
-            "emulate and demarc locality put it there");
+            "buffer 'b1' must lie at 0x700000000000, which no GPU can promise; only demarc emulate "
+            "and demarc locality support fixed addresses");
   launch.buffers[2].address = default_base_address + 768;
   EXPECT_EQ(validate(launch).error().message,
             "buffers 'b1' and 'b2': they overlap, from 0x700000000300 on");
@@ -224,7 +224,7 @@ TEST(LaunchFile, clusters_that_the_launch_sizes_are_refused_by_who_does_not_take
   auto launch = parse_launch_json(complete_file, "x.json").value();
   EXPECT_EQ(
       refuse_clusters(launch, "a study does").error().message,
-      "kernel 'step': the launch says how large its clusters are, which a study does not take");
+      "kernel 'step': the launch gives the size of its clusters, which a study does not support");
   for (KernelLaunch& kernel : launch.kernels) kernel.cluster.reset();
   EXPECT_TRUE(refuse_clusters(launch, "a study does"));
 }
@@ -247,7 +247,7 @@ TEST(LaunchFile, values_that_the_elements_cannot_have_are_refused) {
     const auto launch = parse_launch_json(values_file(element, rest, argument), "x.json", {});
     return launch ? std::string("accepted") : launch.error().message;
   };
-  const std::string cure = " is no whole number of at most 2^62, as the elements need";
+  const std::string cure = " is not a whole number of at most 2^62, which the elements need";
   EXPECT_EQ(message("i32", R"("fill": [1e30])"), "x.json.buffers[0].fill: 1e+30" + cure);
   EXPECT_EQ(message("i32", R"("fill": [1.5])"), "x.json.buffers[0].fill: 1.5" + cure);
   EXPECT_EQ(message("i32", R"("fill": [2.0])"), "accepted");
@@ -351,7 +351,7 @@ TEST(LaunchFile, a_check_against_files_has_one_for_every_output) {
   EXPECT_EQ(with_file(R"({"out": "o.npy"})", true),
             "x.json.check.file: there is no file for the output 'places'");
   EXPECT_EQ(with_file(R"({"out": "o.npy", "in": "i.npy"})", false),
-            "x.json.check.file: 'in' is no output; the outputs are: out");
+            "x.json.check.file: 'in' is not an output; the outputs are: out");
   EXPECT_EQ(with_file(R"({"out": 7})", false),
             "x.json.check.file.out: the name of a file was expected");
   EXPECT_EQ(with_file(R"({"ou": "o.npy"})", false).substr(0, 47),

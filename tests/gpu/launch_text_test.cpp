@@ -61,7 +61,7 @@ TEST(LaunchText, errors_name_the_argument_and_the_remedy) {
   EXPECT_EQ(message("i8:128"), "--args, argument 1 ('i8:128'): 128 does not fit i8");
   EXPECT_EQ(message("u16:65536"), "--args, argument 1 ('u16:65536'): 65536 does not fit u16");
   EXPECT_EQ(message("buf:64:sevens"),
-            "--args, argument 1 ('buf:64:sevens'): 'sevens' is no content; expected zero, iota, "
+            "--args, argument 1 ('buf:64:sevens'): 'sevens' is not a content; expected zero, iota, "
             "random or @file");
   EXPECT_EQ(message("buf:4MB"),
             "--args, argument 1 ('buf:4MB'): '4MB' is not a number of bytes; write it as 4096, "
@@ -106,7 +106,7 @@ TEST(LaunchText, a_variable_that_is_none_is_refused) {
   EXPECT_EQ(message("a=hex:0"),
             "--variable a=hex:0: 'hex:' takes pairs of hexadecimal digits, as in hex:00ff");
   EXPECT_EQ(message("a=f33:1"),
-            "--variable a=f33:1: 'f33' is no content; expected zero, iota, random or @file");
+            "--variable a=f33:1: 'f33' is not a content; expected zero, iota, random or @file");
   EXPECT_EQ(message("a=iota:f33").substr(0, 46), "--variable a=iota:f33: 'f33' is not a type; th");
 }
 

@@ -37,15 +37,15 @@ constexpr Refusal refusals[] = {
     {"negative_latency", "/l2/latency_cycles", "0", "-0.5",
      "l2.latency_cycles: -0.5 is negative"},
     {"minor_capability", "/compute_capability", R"("99.9")", R"("9.10")",
-     "is no compute capability"},
+     "is not a compute capability"},
     {"major_capability", "/compute_capability", R"("99.0")", R"("100.0")",
-     "is no compute capability"},
+     "is not a compute capability"},
     {"no_sector", "/l2/sector_bytes", "64", "0",
      "cannot have sectors of 0 bytes"},
     {"odd_sector", "/l1/sector_bytes", "128", "48",
      "a line of 128 bytes cannot have sectors"},
     {"no_slice", "/l2/slices", "1", "0",
-     "l2.slices: at least 1"},
+     "l2.slices: at least one slice is needed"},
     {"an_sm_that_is_no_number", "/topology/tpcs/1/sms", "[2, 3]", R"([2, "3"])",
      "is not the number"},
     {"an_sm_too_high", "/topology/tpcs/1/sms", "[2, 3]", "[2, 65536]",
@@ -266,10 +266,11 @@ TEST(ColorSchemeChecks, colours_are_two_to_64_of_a_known_map) {
 TEST(ColorSchemeChecks, remainders_make_as_many_colours_as_runs_and_only_inside_two_modules) {
   Device h200 = find_device("h200").value();
   EXPECT_TRUE(color_scheme(h200, 4));
-  EXPECT_THAT(color_scheme(h200, 8).error().message, HasSubstr("8 colours of the 6 runs"));
+  EXPECT_THAT(color_scheme(h200, 8).error().message,
+              HasSubstr("8 colours are not possible; only 6 runs"));
   h200.address_map->module.rows.push_back(0x800);
   EXPECT_THAT(color_scheme(h200, 2).error().message,
-              HasSubstr("remainders inside 4 modules make no colours"));
+              HasSubstr("remainders inside 4 modules, but only those inside two"));
 }
 
 TEST(RemainderColoringChecks, windows_lie_within_the_modulus_and_apart) {

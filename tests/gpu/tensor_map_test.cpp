@@ -75,17 +75,18 @@ TEST(TensorMaps, that_no_driver_makes_are_refused_by_key) {
   EXPECT_EQ(map_refusal(R"("in+32")", R"("im")"),
             where + ".buffer: there is no buffer 'im'; known are: in");
   EXPECT_EQ(map_refusal(R"("in+32")", R"("in+8")"),
-            where + ".buffer: the offset 8 is no multiple of 16");
-  EXPECT_EQ(map_refusal("f16", "f8"),
-            where +
-                ".type: 'f8' is no type of a tensor's elements; there are u8, u16, u32, i32, "
-                "u64, i64, f16, bf16, f32, f64");
+            where + ".buffer: the offset 8 is not a multiple of 16");
+  EXPECT_EQ(
+      map_refusal("f16", "f8"),
+      where +
+          ".type: 'f8' is not a type of a tensor's elements; the types are u8, u16, u32, i32, "
+          "u64, i64, f16, bf16, f32, f64");
   EXPECT_EQ(map_refusal(R"(["n", 32, 4])", "[]"),
             where + ".dims: a tensor has 1 to 5 dimensions, found 0");
   EXPECT_EQ(map_refusal(R"(["n", 32, 4])", "[1, 2, 3, 4, 5, 6]"),
             where + ".dims: a tensor has 1 to 5 dimensions, found 6");
   EXPECT_EQ(map_refusal("32, 4]", "0, 4]"), where + ".dims: 0 is not within 1 .. 4294967296");
-  EXPECT_EQ(map_refusal("[128, ", "[130, "), where + ".strides: 130 is no multiple of 16 bytes");
+  EXPECT_EQ(map_refusal("[128, ", "[130, "), where + ".strides: 130 is not a multiple of 16 bytes");
   EXPECT_EQ(map_refusal(R"("128*32")", "1099511627776"),
             where + ".strides: 1099511627776 is not within 0 .. 1099511627775");
   EXPECT_EQ(map_refusal(R"([128, "128*32"])", "[128]"),
@@ -93,13 +94,13 @@ TEST(TensorMaps, that_no_driver_makes_are_refused_by_key) {
   EXPECT_EQ(map_refusal("[32, 8, 1]", "[32, 8]"), where + ".box: 2 numbers, 3 were expected");
   EXPECT_EQ(map_refusal("[32, 8, 1]", "[32, 257, 1]"), where + ".box: 257 is not within 1 .. 256");
   EXPECT_EQ(map_refusal("[32, 8, 1]", "[4, 8, 1]"),
-            where + ".box: a row of 4 elements has 8 bytes, no multiple of 16");
+            where + ".box: a row of 4 elements has 8 bytes, which is not a multiple of 16");
   EXPECT_EQ(map_refusal("[32, 8, 1]", "[40, 8, 1]"),
             where + ".box: a row of 80 bytes is longer than the 64 that are swizzled");
   EXPECT_EQ(map_refusal("[1, 2, 1]", "[1, 9, 1]"),
             where + ".element_strides: 9 is not within 1 .. 8");
   EXPECT_EQ(map_refusal(R"("interleave": "none")", R"("interleave": "16B")"),
-            where + ".interleave: '16B' is not covered; none is");
+            where + ".interleave: '16B' is not supported; only none is");
   EXPECT_EQ(map_refusal(R"("64")", R"("48")"),
             where + ".swizzle: '48' is none of none, 32, 64, 128");
   EXPECT_EQ(map_refusal(R"("fill": "nan")", R"("fill": "one")"),
@@ -118,7 +119,7 @@ TEST(TensorMaps, that_no_driver_makes_are_refused_by_key) {
 TEST(TensorMaps, are_refused_by_who_does_not_take_them) {
   const auto launch = parse_launch_json(file_with_map(whole_map), "x.json").value();
   EXPECT_EQ(refuse_tensor_maps(launch, "a study does").error().message,
-            "kernel 'k': the launch gives it a tensor map, which a study does not take");
+            "kernel 'k': the launch gives it a tensor map, which a study does not support");
   EXPECT_TRUE(refuse_tensor_maps(Launch{}, "a study does"));
 }
 

@@ -114,9 +114,14 @@ TEST(KernelTime, a_kernel_takes_as_long_as_the_slowest_part_of_its_way) {
   system.gpc_link_bytes = 12;
   EXPECT_NEAR(cycles({1, 1}), 600 * 32 / 12., 1e-6) << "the link of one GPC";
   system.sm_store_bytes = 2;
-  EXPECT_NEAR(cycles({1, 1}), 500 * 32 / 4., 1e-6) << "what carries data out, atomics twice";
+  EXPECT_NEAR(cycles({1, 1}), 400 * 32 / 4., 1e-6) << "what carries data out";
+  system.gpc_atomic_bytes = 3;
+  EXPECT_NEAR(cycles({1, 1}), 300 * 32 / 4. + 100 * 32 / 3., 1e-6) << "atomics have their own";
+  system.gpc_atomic_bytes = 0;
+  system.gpc_store_bytes = 3;
+  EXPECT_NEAR(cycles({1, 1}), 400 * 32 / 3., 1e-6) << "and else that of stores";
   system.gpc_store_bytes = 1;
-  EXPECT_NEAR(cycles({1, 1}), 500 * 32 / 2., 1e-6) << "no less than one SM's";
+  EXPECT_NEAR(cycles({1, 1}), 400 * 32 / 2., 1e-6) << "no less than one SM's";
   system.sm_store_bytes = system.gpc_store_bytes = 0;
   system.sm_link_bytes = system.gpc_link_bytes = 1e9;
   p.load_line_cycles = 512'000;

@@ -42,7 +42,7 @@ TEST(WalkRate, IsThatOfTheReadsThatMissForSure) {
   EXPECT_EQ(found.reach_pages, 1722U);
   // The first footprint that is read slower has 2048 pages: half of the 4096 miss at least.
   EXPECT_NEAR(found.walks_per_second.value(), 1e9, 1e6);
-  EXPECT_THAT(found.reason, HasSubstr("2048 pages are read slower already"));
+  EXPECT_THAT(found.reason, HasSubstr("2048 pages are read more slowly already"));
   EXPECT_EQ(memory.asked.front().pages, 64U);
   EXPECT_EQ(memory.asked.back().pages, 4096U);
   EXPECT_EQ(memory.asked.back().sms, 4U);
@@ -57,7 +57,7 @@ TEST(WalkRate, IsNotKnownWhereTheRateDoesNotFallOrOnlyAtTheEnd) {
   memory.rate = [](const Traffic& traffic) { return traffic.pages < 4000 ? 8e9 : 2e9; };
   const WalkFinding late = find_walk_rate(memory, 4, 4096, {}).value();
   EXPECT_EQ(late.walks_per_second, std::nullopt);
-  EXPECT_THAT(late.reason, HasSubstr("largest footprint alone"));
+  EXPECT_THAT(late.reason, HasSubstr("only at the largest footprint"));
 }
 
 TEST(WalkRate, IsNotOfASlowFootprintBeforeAFastOne) {

@@ -69,7 +69,7 @@ TEST(GpuTranslation, WhatCannotBeMappedIsRefusedByName) {
     return memory.error().message;
   };
   EXPECT_EQ(refused(small_limits, {MemoryPlace::peer, two_mebibytes, two_mebibytes}),
-            "no peer was named: --peer cuda:N");
+            "no peer was named; name one with --peer cuda:N");
   EXPECT_THAT(refused(small_limits, {MemoryPlace::local, 65536, 65536}),
               HasSubstr("maps no pieces of 64 KiB"));
   TranslationLimits tiny = small_limits;
@@ -118,7 +118,7 @@ TEST(GpuTranslation, IsProbedFromEndToEnd) {
   EXPECT_TRUE(report->places[0].rates);
   EXPECT_THAT(report->places[1].not_measured, HasSubstr("maps no pieces of 64 KiB"));
   EXPECT_THAT(report->places[2].not_measured, HasSubstr("0 MiB of local memory can be taken"));
-  EXPECT_EQ(report->places[3].not_measured, "no peer was named: --peer cuda:N");
+  EXPECT_EQ(report->places[3].not_measured, "no peer was named; name one with --peer cuda:N");
   EXPECT_TRUE(report->places[4].rates);
   EXPECT_EQ(report->places[5].levels.curve.back().pages, 2048U) << "of 64 KiB";
 }
@@ -180,14 +180,14 @@ TEST_F(OpenTranslation, RefusesWhatHasNoTlbsToFindByName) {
               HasSubstr("--peer sim:gtx1080: simulated cards"));
   EXPECT_THAT(refused({.device = "planted:gtx1080"}).message, HasSubstr("there is h200"));
   EXPECT_THAT(refused({.device = "planted:h200", .peer = "cuda:1"}).message,
-              HasSubstr("--peer cuda:1: what is planted has its own peer"));
+              HasSubstr("--peer cuda:1: a planted translation has its own peer"));
   EXPECT_THAT(refused({.device = "gpu0"}).message, HasSubstr("gpu0"));
 }
 
 TEST_F(OpenTranslation, RefusesAPeerThatIsTheCardOrIsNotThereOrOutOfReach) {
   const Error same = refused({.device = "cuda:1", .peer = "cuda:1"});
   EXPECT_EQ(same.kind, ErrorKind::invalid_input);
-  EXPECT_EQ(same.message, "--peer cuda:1 is the card itself: name another one");
+  EXPECT_EQ(same.message, "--peer cuda:1 is the probed card itself; name another card");
   EXPECT_EQ(refused({.device = "cuda:0", .peer = "cuda:2"}).kind, ErrorKind::missing_capability);
   fake::FakeConfig config = fake::small_gpu();
   config.peer_access = false;

@@ -144,11 +144,11 @@ TEST(MissRegisters, are_not_seen_where_the_knee_moves_with_the_banks_or_is_gone)
   for (const std::size_t half : {19U, 27U, 11U}) {
     const MissRegisters found = judged(bent_curve(23, 40), bent_curve(half, 40));
     EXPECT_EQ(found.number, 0U);
-    EXPECT_EQ(
-        found.reason,
-        fmt::format("the knee lies at 24 threads, and with half of the banks at {}: it is not "
-                    "that of the registers alone",
-                    half + 1));
+    EXPECT_EQ(found.reason,
+              fmt::format(
+                  "the knee lies at 24 threads, and at {} with half of the banks, so the registers "
+                  "alone do not explain it",
+                  half + 1));
   }
   EXPECT_EQ(judged(bent_curve(23, 40), bent_curve(64, 40)).number, 0U);
 }
@@ -162,7 +162,7 @@ TEST(MissRegisters, are_not_seen_without_a_sharp_knee_that_has_points_enough_beh
   EXPECT_FALSE(find_knee(bent_curve(0, 40)));
   const MissRegisters found = judged(bent_curve(60, 40), bent_curve(60, 40));
   EXPECT_EQ(found.number, 0U);
-  EXPECT_NE(found.reason.find("65 threads and fewer show no sharp knee"), std::string::npos);
+  EXPECT_NE(found.reason.find("up to 65 threads show no sharp knee"), std::string::npos);
 }
 
 // However little a thread adds: what counts is how much better two lines fit than one.

@@ -192,7 +192,7 @@ TEST(SmallPhysicalMemory, WhereThereIsOneModuleNothingIsSaidOfAnother) {
   ASSERT_TRUE(report.decided) << report_to_text(report);
   EXPECT_EQ(report.map.module.count(), 1U);
   EXPECT_EQ(report.map.interleave_bytes, 0U);
-  EXPECT_THAT(report.verdict, Contains(HasSubstr("there is one module: whether another one's")));
+  EXPECT_THAT(report.verdict, Contains(HasSubstr("there is only one module, so")));
   EXPECT_THAT(report.verdict, Contains("colours by masks: none"));
 }
 

@@ -177,7 +177,7 @@ TEST(TlbEntries, WaysOfSetsThatAreNoPowerOfTwoAreNotGuessed) {
   ASSERT_EQ(found.levels.size(), 1U);
   EXPECT_EQ(found.levels[0].pages_per_entry, 2U);
   EXPECT_EQ(found.levels[0].ways, std::nullopt) << "18 sets, of which a half is left";
-  EXPECT_THAT(found.levels[0].way_reason, HasSubstr("the sets are no power of two"));
+  EXPECT_THAT(found.levels[0].way_reason, HasSubstr("the number of sets is not a power of two"));
 }
 
 TEST(TlbEntries, ThatTheMemoryIsTooSmallForAreNotGuessed) {

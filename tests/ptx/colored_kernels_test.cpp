@@ -95,10 +95,11 @@ TEST(ColoredKernels, a_message_that_is_used_otherwise_or_is_none_is_refused) {
                          test::with_places);
   };
   EXPECT_NE(said(take + fails + "ld.global.u8 %r1, [%rd1];\n")
-                .find("uses the address of a string that an assertion is handed"),
+                .find("uses the address of a string that is passed to an assertion"),
             std::string::npos);
   EXPECT_NE(said("ld.param.u64 %rd2, [p];\n" + fails)
-                .find("hands an assertion an address that is not that of a string of the module"),
+                .find("passes an address to an assertion that is not the address of a string of "
+                      "the module"),
             std::string::npos);
   EXPECT_EQ(said("mov.u64 %rd2, 0;\n" + fails), "accepted");
 }
@@ -114,7 +115,7 @@ const std::string prints =
 TEST(ColoredKernels, one_that_prints_is_refused_or_silenced) {
   const std::string text = test::preamble + declares_print + test::colored_kernel("k", prints) +
                            test::colored_kernel("bad", prints + "prefetchu.L1 [0];");
-  EXPECT_NE(test::verdict(text, test::with_places).find("prints by a buffer of the driver"),
+  EXPECT_NE(test::verdict(text, test::with_places).find("prints through a buffer of the driver"),
             std::string::npos);
   ColoredOptions silenced = test::with_places;
   silenced.printing = ColoredPrinting::silenced;
@@ -137,7 +138,7 @@ TEST(ColoredKernels, the_heap_of_the_driver_is_refused) {
 TEST(ColoredKernels, arguments_of_an_assertion_that_are_not_followed_are_refused) {
   const std::string text = test::preamble + ".extern .func __assertfail(.reg .b64 a);\n" +
                            test::colored_kernel("k", "call __assertfail, (%rd1);");
-  EXPECT_NE(test::verdict(text).find("hands over its arguments in a way that is not followed"),
+  EXPECT_NE(test::verdict(text).find("passes its arguments in a way that cannot be followed"),
             std::string::npos);
 }
 
@@ -146,7 +147,7 @@ TEST(ColoredKernels, an_access_with_a_comment_within_it_is_refused) {
     return test::verdict(test::preamble +
                          test::colored_kernel("k", "ld.param.u64 %rd1, [p];\n" + access));
   };
-  const std::string reason = "has a comment within it";
+  const std::string reason = "has a comment inside it";
   for (const std::string access :
        {"ld.global.u32 %r1 /* [x] */, [%rd1];", "ld.global.u32 %r1, // [\n[%rd1];",
         "ld.global.u32 %r1, /* ; */ [%rd1];", "ld .global.u32 %r1, [%rd1];"}) {

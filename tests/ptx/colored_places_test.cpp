@@ -97,8 +97,8 @@ TEST(ColoredVariables, places_that_are_given_where_they_are_set_at_load_are_refu
   for (const ColoredPlaces& given : {ColoredPlaces{.variables = 16}, ColoredPlaces{.local = 16},
                                      ColoredPlaces{.local_threads = 1}}) {
     EXPECT_EQ(rewrite_remainders(module, shape, {.places = given}).error().message,
-              "coloured addressing: places of variables and of local memory are given, but like "
-              "the colours they are set when the module is loaded");
+              "coloured addressing: leave out the places of variables and of local memory; they "
+              "are set with the colours when the module is loaded");
   }
 }
 
@@ -190,7 +190,7 @@ TEST(ColoredVariables, addresses_in_other_places_are_refused) {
   EXPECT_NE(test::verdict(test::preamble + ".global .u32 v;\n" +
                               test::colored_kernel("k", "mov.u32 %r1, v;\nadd.s64 %rd2, %rd1, v;"),
                           test::with_places)
-                .find("uses the address of a variable in a way that is not followed"),
+                .find("uses the address of a variable in a way that cannot be followed"),
             std::string::npos);
 }
 
@@ -199,8 +199,9 @@ TEST(ColoredVariables, one_sided_rewriting_refuses_them) {
       test::preamble + ".global .u32 v;\n" + test::colored_kernel("k", "st.global.u32 [v], 1;");
   ColoredOptions one_side = test::with_places;
   one_side.accesses = ColoredAccesses::stores;
-  EXPECT_NE(test::verdict(text, one_side).find("only a whole rewriting knows where it lies"),
-            std::string::npos);
+  EXPECT_NE(
+      test::verdict(text, one_side).find("whose place is known only if all accesses are rewritten"),
+      std::string::npos);
 }
 
 TEST(ColoredVariables, those_without_size_or_place_in_local_memory_of_the_module_are_refused) {
@@ -215,7 +216,7 @@ TEST(ColoredVariables, those_without_size_or_place_in_local_memory_of_the_module
       std::string::npos);
   EXPECT_NE(said(".global .u8 v[1] = {1, 2};\n").find("has an initialiser that cannot be read"),
             std::string::npos);
-  EXPECT_NE(said(".shared .u32 v;\n").find("accesses a variable in a way that is not followed"),
+  EXPECT_NE(said(".shared .u32 v;\n").find("accesses a variable in a way that cannot be followed"),
             std::string::npos);
   EXPECT_EQ(said(".global .u32 v[] = {1, 2};\n"), "accepted");
 }
@@ -314,7 +315,7 @@ TEST(ColoredLocals, addresses_of_32_bits_stay_in_their_function) {
   EXPECT_NE(test::verdict(test::preamble + callee + keeps_shortly + "ret;\n}\n" +
                               test::colored_kernel("k", "call f, ();\n"),
                           test::with_places)
-                .find("'f' is called and keeps addresses of local variables in 32 bits"),
+                .find("'f' keeps addresses of local variables in 32 bits"),
             std::string::npos);
   EXPECT_NE(test::verdict(test::preamble + callee + "ret;\n}\n" +
                               test::colored_kernel("k", keeps_shortly + "call f, ();\n"),
@@ -324,7 +325,7 @@ TEST(ColoredLocals, addresses_of_32_bits_stay_in_their_function) {
   EXPECT_NE(test::verdict(test::preamble + ".global .u32 v;\n" +
                               test::colored_kernel("k", "mov.b32 %r1, v;\n"),
                           test::with_places)
-                .find("uses the address of a variable in a way that is not followed"),
+                .find("uses the address of a variable in a way that cannot be followed"),
             std::string::npos);
 }
 
@@ -341,7 +342,7 @@ TEST(ColoredLocals, questions_about_their_window_are_refused_where_there_are_any
   const std::string question = "isspacep.local %p1, %rd1;";
   EXPECT_NE(
       test::verdict(test::preamble + test::colored_kernel("k", keeps + question), test::with_places)
-          .find("asks whether an address is one of local memory"),
+          .find("asks whether an address lies in local memory"),
       std::string::npos);
   EXPECT_EQ(test::verdict(test::preamble + test::colored_kernel("k", question)), "accepted");
 }

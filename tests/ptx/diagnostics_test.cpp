@@ -26,8 +26,8 @@ TEST(Diagnostics, a_variable_that_no_memory_holds_is_an_error) {
                    ";\n");
   };
   const std::string said =
-      "t.ptx:4:14: malformed: 'a' takes more than 70368744177664 bytes, the most that a variable "
-      "may have\n";
+      "t.ptx:4:14: malformed: 'a' has more than 70368744177664 bytes, the limit of a "
+      "variable\n";
   EXPECT_EQ(declared("[4611686018427387904]").substr(0, said.size()), said);
   EXPECT_EQ(declared("[4294967296][4294967296]").substr(0, said.size()), said);
   EXPECT_EQ(declared("[17592186044417]").substr(0, said.size()), said);
@@ -36,8 +36,8 @@ TEST(Diagnostics, a_variable_that_no_memory_holds_is_an_error) {
 
 TEST(Diagnostics, a_file_that_holds_ptx_at_best_says_what_takes_it_out) {
   const auto refusal = [](const std::string& what, const std::string& command) {
-    return "t.ptx:1:1: malformed: this is " + what + " and no PTX text; '" + command +
-           " t.ptx' takes out what it holds\n";
+    return "t.ptx:1:1: malformed: this is " + what + ", not PTX text; '" + command +
+           " t.ptx' extracts what it holds\n";
   };
   const auto begins = [](const std::string& text, const std::string& start) {
     return text.substr(0, start.size()) == start;
@@ -57,7 +57,7 @@ TEST(Diagnostics, cuda_source_and_a_cubin_say_which_command_makes_ptx) {
     const auto checked = check_is_text(text, name);
     return checked ? std::string() : checked.error().message;
   };
-  const std::string source = "this is CUDA source and no PTX; 'nvcc -ptx -o a/";
+  const std::string source = "this is CUDA source, not PTX; 'nvcc -ptx -o a/";
   const std::string kernel = "__global__ void k() {}";
   EXPECT_EQ(said(kernel, "a/k.ptx"), source + "k.ptx a/k.ptx' makes PTX from it");
   EXPECT_EQ(said("// one\n/* .two */ #include <x>\n", "a/k.cu"),
@@ -72,7 +72,7 @@ TEST(Diagnostics, cuda_source_and_a_cubin_say_which_command_makes_ptx) {
   EXPECT_NE(said(elf, "k").find("a program or a library"), std::string::npos);
   elf += std::string("\xbe\0", 2);
   EXPECT_EQ(said(elf, "k"),
-            "this is a cubin: it holds machine code and no PTX; 'nvcc -ptx -o KERNEL.ptx "
+            "this is a cubin, which holds machine code and not PTX; 'nvcc -ptx -o KERNEL.ptx "
             "KERNEL.cu' makes PTX from the source");
 }
 
@@ -97,7 +97,7 @@ TEST(Diagnostics, one_run_reports_every_error_with_line_column_and_text) {
             "  mov.u32 %r1, 0f12;\n"
             "t.ptx:16:1: malformed: ';' was expected after 'mov.u32', found 'add'\n"
             "  add.s32 %r1, %r1, %r1;\n"
-            "t.ptx:17:6: malformed: '.wide' is no type of a register\n"
+            "t.ptx:17:6: malformed: '.wide' is not a type of a register\n"
             "  .reg .wide %x;\n"
             "t.ptx:18:25: malformed: ']' was expected after an address, found ';'\n"
             "  ld.global.u32 %r1, [%rd1;\n"

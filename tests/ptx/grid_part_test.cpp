@@ -54,8 +54,8 @@ TEST(GridPart, RefusesWhatAPartCannotKeep) {
             "keep");
   EXPECT_EQ(
       part_refusal(".visible .entry k() { .reg .b32 %r<4>;\nmov.u32 %r0, %cluster_ctaid.x; ret; }"),
-      "k.ptx:5: 'mov.u32 %r0, %cluster_ctaid.x;' cannot be split by blocks; one axis of "
-      "%ctaid or %nctaid at a time can");
+      "k.ptx:5: 'mov.u32 %r0, %cluster_ctaid.x;' cannot be split by blocks; read one "
+      "axis of %ctaid or %nctaid at a time");
   EXPECT_EQ(part_refusal(".func f() { .reg .b32 %r<4>;\nmov.u32 %r0, %ctaid.x; ret; }"),
             "k.ptx:5: 'mov.u32 %r0, %ctaid.x;' in the device function 'f' cannot be split by "
             "blocks; inline the function");

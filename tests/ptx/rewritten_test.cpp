@@ -68,8 +68,8 @@ std::string fused(const Module& module) {
 }
 
 std::string refusal(const char* is, const char* name, const char* wanted) {
-  return fmt::format("'k' is {} already ('{}' tells) and cannot be {}; give the text from before",
-                     is, name, wanted);
+  return fmt::format("'k' is {} already (it has '{}') and cannot be {}; give the original text", is,
+                     name, wanted);
 }
 
 TEST(RewriteTwice, what_is_coloured_is_refused_by_every_pass_printed_or_not) {
@@ -120,9 +120,8 @@ TEST(RewriteColored, a_colour_beyond_the_masks_is_refused) {
 
 TEST(RewriteColored, an_address_written_as_a_number_is_refused) {
   EXPECT_EQ(colored(kernel_with("\tst.global.u32 [4096], 1;\n")),
-            "k.ptx:10: kernel 'k': 'st.global.u32 [4096], 1;' accesses an address of its own "
-            "choice, which "
-            "cannot be coloured");
+            "k.ptx:10: kernel 'k': 'st.global.u32 [4096], 1;' accesses an address that none of its "
+            "operands holds, which cannot be coloured");
 }
 
 TEST(RewriteColored, hints_about_lines_go_to_the_translated_address) {
@@ -143,11 +142,11 @@ TEST(RewriteColored, what_takes_more_bytes_than_follow_each_other_is_refused) {
   };
   const std::string discard = "discard.global.L2 [%rd1], 128;";
   EXPECT_EQ(with_mask(discard, 0x40), "k.ptx:11: kernel 'k': '" + discard +
-                                          "' takes 128 bytes that follow each other; in these "
-                                          "colours 64 do");
+                                          "' accesses 128 consecutive bytes; these colours keep "
+                                          "only 64 together");
   EXPECT_NE(with_mask(discard, 0x80).find("%demarc_a"), std::string::npos);
   const std::string wide = "ld.global.v8.f32 {%f1,%f2,%f3,%f4,%f5,%f6,%f7,%f8}, [%rd1];";
-  EXPECT_NE(with_mask(wide, 0x10).find("takes 32 bytes"), std::string::npos);
+  EXPECT_NE(with_mask(wide, 0x10).find("accesses 32 consecutive bytes"), std::string::npos);
   EXPECT_NE(with_mask(wide, 0x20).find("%demarc_a"), std::string::npos);
 }
 
@@ -177,9 +176,9 @@ TEST(RewriteColored, what_reaches_memory_by_an_address_nobody_translates_is_refu
   EXPECT_EQ(refused("fence.proxy.tensormap::generic.acquire.gpu [%rd1], 128;"),
             "works on a tensor map, w");
   EXPECT_EQ(refused("alloca.u64 %rd2, %rd1;"), "takes local memory of a ");
-  EXPECT_EQ(refused("ld.newer.global.u32 %r1, [%rd1 * 2];"), "is not known, so nobody ");
-  EXPECT_EQ(refused("fetch.global.u32 %r1, [%rd1];"), "is not known, so nobody ");
-  EXPECT_EQ(refused("mov.u32 %r1, %envreg1;"), "reads %envreg1, by which");
+  EXPECT_EQ(refused("ld.newer.global.u32 %r1, [%rd1 * 2];"), "is unknown, and so is th");
+  EXPECT_EQ(refused("fetch.global.u32 %r1, [%rd1];"), "is unknown, and so is th");
+  EXPECT_EQ(refused("mov.u32 %r1, %envreg1;"), "reads %envreg1, through ");
   for (const std::string line :
        {"createpolicy.fractional.L2::evict_last.b64 %rd2, 1.0;", "cp.async.wait_all;",
         "wmma.store.d.sync.aligned.row.m16n16k16.shared.f16 [%rd1], {%r1,%r2,%r3,%r4}, %r5;",
@@ -194,9 +193,8 @@ TEST(RewriteColored, addresses_that_leave_the_module_are_refused_by_line) {
   const std::string head = ".version 8.0\n.target sm_90\n.address_size 64\n";
   const std::string tail = ".visible .entry k()\n{\n\tcall f, ();\n\tret;\n}\n";
   EXPECT_EQ(colored(module_of(head + ".extern .func f();\n" + tail)),
-            "k.ptx:7: kernel 'k': 'call f, ();' calls a function that is not in the module; nobody "
-            "translates "
-            "the addresses it is handed");
+            "k.ptx:7: kernel 'k': 'call f, ();' calls a function that is not in the module, so the "
+            "addresses passed to it cannot be translated");
   EXPECT_EQ(
       colored(module_of(head + ".func f();\n" + tail + ".func f()\n{\n\tret;\n}\n")).substr(0, 8),
       ".version");
@@ -224,7 +222,7 @@ TEST(RewriteAffine, block_indices_that_it_cannot_replace_are_refused) {
                                  "mov.u32 %r1, %clusterid.x;", "mov.u32 %r1, %cluster_ctarank;"}) {
     EXPECT_EQ(affine(kernel_with("\t" + line + "\n")),
               "k.ptx:10: '" + line +
-                  "' cannot be made SM-affine; one axis of %ctaid or %nctaid at a time can");
+                  "' cannot be made SM-affine; read one axis of %ctaid or %nctaid at a time");
   }
 }
 

@@ -11,7 +11,7 @@ import time
 import unittest
 from pathlib import Path
 
-from support import BUILD
+from support import BUILD, ROOT
 
 MACHINE = ("*general\n100\n*workload\n80 3-9 2-9 1-4\n1-5\n*sm\n2 1 1 4\n*mem\n100\n*overhead_sm\n1 0.2\n"
            "*overhead_mem\n1 0.5\n")
@@ -107,7 +107,7 @@ class Sweep(unittest.TestCase):
         self.assertGreater(rows, 0)
         for _ in range(20):  # nobody of those that were killed is left to write it
             ran = demarc("sweep", "run", plan, "--db", database, "--retry")
-            if "another sweep writes it" not in ran.stderr:
+            if "another sweep is writing to it" not in ran.stderr:
                 break
             time.sleep(0.1)
         self.assertEqual(ran.returncode, 0, ran.stderr)
@@ -206,6 +206,31 @@ class Sweep(unittest.TestCase):
             self.assertEqual(ran.returncode, 1)
             self.assertIn("holds the results; write to another file", ran.stderr)
         self.points(self.folder / "f.db")
+
+    def test_an_export_is_in_the_format_that_the_name_of_its_file_says(self):
+        database = self.folder / "plan.db"
+        self.assertEqual(demarc("sweep", "run", self.plan(1)).returncode, 0)
+        for option, name, message in [
+                ("--output=", "points.parquet", "Parquet is not written; write CSV with `-o {folder}/points.csv`"),
+                ("--json=", "points.parquet", "Parquet is not written; write CSV with `-o {folder}/points.csv`"),
+                ("--output=", "points.json", "-o writes CSV; write JSON with `--json={folder}/points.json`")]:
+            ran = demarc("sweep", "export", database, f"{option}{self.folder / name}")
+            self.assertEqual(ran.returncode, 1, (option, name))
+            self.assertIn(message.format(folder=self.folder), ran.stderr)
+            self.assertFalse((self.folder / name).exists(), (option, name))
+        self.assertEqual(demarc("sweep", "export", database, "-o", self.folder / "points.csv").returncode, 0)
+        self.assertTrue((self.folder / "points.csv").read_text().startswith("policy,points,antt_mean,stp_mean\n"))
+        self.assertEqual(demarc("sweep", "export", database, f"--json={self.folder / 'points.json'}").returncode, 0)
+        self.assertEqual(json.loads((self.folder / "points.json").read_text())["schema"], "demarc.sweep.export/1")
+
+    def test_an_example_runs_and_keeps_its_numbers(self):
+        database = self.folder / "dispatch.db"
+        ran = demarc("sweep", "run", ROOT / "examples/sweeps/dispatch.json", "--db", database, "--most", "3", "--jobs", "1")
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertIn("3 of 810 points, 3 of them now", ran.stdout)
+        opened = sqlite3.connect(database)
+        self.addCleanup(opened.close)
+        self.assertEqual(opened.execute("SELECT count(antt), count(stp), count(finished) FROM points").fetchone(), (3, 3, 3))
 
     def test_a_point_finds_no_card(self):
         plan = self.plan(1, command=["topo", "--device", "cuda:{seed}", "--json"], axes={"seed": [0]}, keep={"n": "/name"},

@@ -40,5 +40,30 @@ TEST(SweepPage, begins_with_what_is_best_and_ends_with_every_device_and_seed) {
                         "\"sim:two\"],[\"seed\",\"5, 6\"],[\"sweep\",\"mine.json\"]]}\n"));
 }
 
+TEST(SweepPage, of_many_points_it_has_the_commands_of_the_first_and_says_so) {
+  const char* text = R"({"schema": "demarc.sweep/1", "command": ["topo", "--device", "sim:{n}"],
+    "axes": {"n": {"from": 1, "to": 503, "step": 1}}, "keep": {"time": "/time"}})";
+  const auto plan = sweep::Plan::parse(text, "mine.json", ".");
+  ASSERT_TRUE(plan) << plan.error().message;
+  auto store = sweep::Store::open(test::fresh_folder("sweep_page") / "r.db", *plan, false);
+  ASSERT_TRUE(store) << store.error().message;
+  for (std::uint64_t i = 1; i < plan->size(); ++i) {  // the first one has not ended
+    sweep::Outcome outcome;
+    outcome.done = true;
+    outcome.kept = {sweep::Value(0.5 + static_cast<double>(i))};
+    ASSERT_TRUE(store->add(plan->point(i).value(), outcome));
+  }
+  const auto page = sweep_page(*store, "the command");
+  ASSERT_TRUE(page) << page.error().message;
+  const std::string blocks = blocks_of(*page);
+  EXPECT_THAT(blocks, HasSubstr("The first 500 of 502 points"));
+  EXPECT_THAT(blocks, testing::Not(HasSubstr("demarc topo --device sim:1\"")));
+  EXPECT_THAT(
+      blocks,
+      HasSubstr(
+          R"("n":501.0},{"t":"501","n":500.5},{"t":""},{"t":"demarc topo --device sim:501"})"));
+  EXPECT_THAT(blocks, testing::Not(HasSubstr("demarc topo --device sim:502\"")));
+}
+
 }  // namespace
 }  // namespace demarc::report

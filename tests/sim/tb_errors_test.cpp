@@ -236,7 +236,8 @@ TEST(Corrected, kernels_in_any_order_and_waiting_for_memory) {
 }
 
 TEST(ClassicErrors, a_memory_request_below_zero_is_told_with_its_line) {
-  const std::string message = "c:10: a memory request of this kernel is below zero";
+  const std::string message =
+      "c:10: a memory request of this kernel is below 0; it must be 0 or more";
   expect_classic_error(machine + "*kernel\n1 1 1 1 1 -5\n", 1, message);
   const auto config = parse_tb_config(machine + "*kernel\n1 1 1 1 1 -05\n", "c");
   ASSERT_TRUE(config);

@@ -161,7 +161,7 @@ TEST(Neighbour, what_the_means_lack_is_named_and_what_they_have_is_allowed) {
   EXPECT_EQ(impossible(slice, means), "no map");
   means.lacking.clear();
   means.slice_lines.clear();
-  EXPECT_THAT(impossible(slice, means), HasSubstr("nothing says which lines"));
+  EXPECT_THAT(impossible(slice, means), HasSubstr("the lines of one L2 slice are unknown"));
 }
 
 TEST(Neighbour, a_run_has_no_more_accesses_than_the_means_allow) {
@@ -218,7 +218,8 @@ TEST(Neighbour, operations_are_read_by_name) {
   EXPECT_EQ(refused.error().kind, ErrorKind::invalid_input);
   EXPECT_THAT(
       refused.error().message,
-      HasSubstr("'storm' is no operation of a neighbour; the operations are load, store, atomic"));
+      HasSubstr(
+          "'storm' is not an operation of a neighbour; the operations are load, store, atomic"));
 }
 
 TEST(Neighbour, only_what_uses_memory_of_the_host_lies_there) {
@@ -261,10 +262,10 @@ TEST(Neighbour, its_words_say_what_it_does) {
   EXPECT_EQ(short_name(one), "atomic-random-4MiB-264x256");
   EXPECT_EQ(in_words(one),
             "264 blocks of 256 threads add to words and take the old value at random places within "
-            "4 MiB, every thread at a place of its own, 4 at a time; 16 accesses a thread, 2 "
-            "launches a run");
+            "4 MiB, every thread at a place of its own, 4 at a time; 16 accesses per thread, "
+            "2 launches per run");
   Neighbour copy = settled({Operation::copy_in, Pattern::stream, 4096});
-  EXPECT_EQ(in_words(copy), "4 KiB are copied from the host by a copy engine, 1 time a run");
+  EXPECT_EQ(in_words(copy), "4 KiB are copied from the host by a copy engine, 1 time per run");
 }
 
 // --- What a kernel touches, by the emulator and by a reference that knows no PTX.

@@ -58,8 +58,9 @@ TEST(Attack, what_leaves_no_operation_or_no_kernel_times_is_refused) {
   plan.kernels_alone = true;
   for (const Launches launches : {Launches::graph, Launches::overlapped_graph}) {
     plan.mode.launches = launches;
-    EXPECT_THAT(hunt(script, plan).error().message,
-                HasSubstr(plan.mode.name() + " does not support --kernels-alone: its times are"));
+    EXPECT_THAT(
+        hunt(script, plan).error().message,
+        HasSubstr(plan.mode.name() + " does not support --kernels-alone, because it times"));
   }
   plan.mode.launches = Launches::overlapped;
   EXPECT_TRUE(hunt(script, plan));

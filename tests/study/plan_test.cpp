@@ -89,9 +89,11 @@ TEST(Plan, modes_are_read_with_and_without_colours) {
 TEST(Plan, an_unknown_or_doubled_mode_is_refused_with_the_list) {
   EXPECT_EQ(
       parse_modes("none,masc").error().message,
-      "--modes: 'masc' is no mode; there are none, timeslice, mps, green, mask, affinity; "
-      "each also with +color, then with one of +graph, +overlapped, +graph+overlapped, +fused, "
-      "unless parts are processes (timeslice, mps), then with +common-domain; did you mean mask?");
+      "--modes: 'masc' is not a mode; the modes are none, timeslice, mps, green, mask, affinity; "
+      "each may be followed by +color, then by one of +graph, +overlapped, +graph+overlapped, "
+      "+fused, "
+      "unless its parts are processes (timeslice, mps), then by +common-domain; did you mean "
+      "mask?");
   EXPECT_EQ(parse_modes("mask,mask").error().message, "--modes: 'mask' is named twice");
   EXPECT_FALSE(parse_modes(""));
 }

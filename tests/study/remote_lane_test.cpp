@@ -42,7 +42,7 @@ TEST(RemoteLane, an_error_keeps_its_kind_and_words_on_the_way) {
   const auto loaded = (*there)->load({"quicksort", "quicksort"});
   ASSERT_FALSE(loaded);
   EXPECT_EQ(loaded.error().kind, ErrorKind::invalid_input);
-  EXPECT_TRUE(loaded.error().message.starts_with("'quicksort' is no workload"));
+  EXPECT_TRUE(loaded.error().message.starts_with("'quicksort' is not a workload"));
 }
 
 // What comes of a worker that does as this shell line says.

@@ -68,7 +68,7 @@ TEST(SimParts, AskedMasksOfWhichNoColouringCanBeMadeAreRefused) {
   };
   EXPECT_THAT(refused({0x40}), HasSubstr("--masks: 0x40 has bits within a line of 128 bytes"));
   EXPECT_THAT(refused({0xc4000, 0xc4000}), HasSubstr("0xc4000 adds no colour within a page"));
-  EXPECT_THAT(refused({0x4000}), HasSubstr("0x4000 is no sum of the module masks"));
+  EXPECT_THAT(refused({0x4000}), HasSubstr("0x4000 is not a sum of the module masks"));
   EXPECT_THAT(choose_coloring(hidden, 2, {0xc4000}).value().masks(), ElementsAre(0xc4000U));
   // Where addresses are physical every mask is known.
   const gpu::Device open = gpu::find_device("gtx1080").value();
@@ -126,7 +126,7 @@ TEST(SimParts, ALaunchWhoseMemoryHasToLieSomewhereIsRefusedByName) {
     "buffers": [{"name": "words", "bytes": 4, "address": 4096}],
     "launches": [{"kernel": "k", "grid": 1, "block": 1, "args": []}]})"));
   EXPECT_THAT(sim_workload_code("launch:" + file.string(), 90).error().message,
-              HasSubstr("buffer 'words' has to lie at 0x1000, and no GPU can promise that"));
+              HasSubstr("buffer 'words' must lie at 0x1000, which no GPU can promise"));
 }
 
 TEST(SimParts, ALaunchThatSizesItsClustersIsRefusedByName) {
@@ -135,7 +135,7 @@ TEST(SimParts, ALaunchThatSizesItsClustersIsRefusedByName) {
       write_file(file, R"({"schema": "demarc.launch/1", "ptx": "bundled:vecadd", "buffers": [],
     "launches": [{"kernel": "k", "grid": 2, "block": 1, "cluster": 2, "args": []}]})"));
   EXPECT_THAT(sim_workload_code("launch:" + file.string(), 90).error().message,
-              HasSubstr("kernel 'k': the launch says how large its clusters are, which a study"));
+              HasSubstr("kernel 'k': the launch gives the size of its clusters, which a study"));
 }
 
 TEST(SimParts, ALaunchWithATensorMapIsRefusedByName) {
@@ -145,7 +145,7 @@ TEST(SimParts, ALaunchWithATensorMapIsRefusedByName) {
       [{"tensor_map": {"buffer": "in", "type": "f32", "dims": [16], "box": [4]}}]}]})"));
   EXPECT_THAT(
       sim_workload_code("launch:" + file.string(), 90).error().message,
-      HasSubstr("kernel 'k': the launch gives it a tensor map, which a study does not take"));
+      HasSubstr("kernel 'k': the launch gives it a tensor map, which a study does not support"));
 }
 
 TEST(SimParts, AWorkloadIsEmulatedOnceAndItsOutputsAreChecked) {

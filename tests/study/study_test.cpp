@@ -135,7 +135,7 @@ TEST(Study, an_unknown_workload_is_refused_with_the_list) {
   const auto executor = make_planted_executor(small_model(), 5);
   EXPECT_EQ(
       run_study(plan, *executor, {}).error().message,
-      "'quicksort' is no workload of the planted model 'small'; its workloads are mm, stream");
+      "'quicksort' is not a workload of the planted model 'small'; its workloads are mm, stream");
 }
 
 TEST(Study, the_stopping_rule_bounds_the_samples_of_a_visit) {

@@ -143,7 +143,7 @@ TEST(RewriteFused, a_module_older_than_its_barriers_is_refused) {
         ".version " + version + "\n.target sm_60\n.address_size 64\n.entry k()\n{\nret;\n}\n"));
   };
   EXPECT_EQ(fused("5.9").error().message,
-            "two.ptx: fused kernels need .version 6.0 or later, the module is of 5.9");
+            "two.ptx: fused kernels need .version 6.0 or later, but the module has 5.9");
   EXPECT_TRUE(fused("6.0"));
 }
 
@@ -170,8 +170,8 @@ TEST(RewriteFused, what_cannot_be_a_step_is_refused_by_line) {
             "two.ptx:9: 'mov.u64 %rd1, p;' cannot become part of a fused kernel: parameters can "
             "only be loaded");
   EXPECT_EQ(refusal("\tbar.sync 1, 64;"),
-            "two.ptx:9: 'bar.sync 1, 64;' cannot become part of a fused kernel: only barriers of a "
-            "whole block can");
+            "two.ptx:9: 'bar.sync 1, 64;' cannot become part of a fused kernel: only a barrier of "
+            "the whole block, with a constant number, can be fused");
   EXPECT_EQ(refusal("\tbar.sync 1;"), "accepted");
   EXPECT_EQ(refusal("\tbar.warp.sync -1;"), "accepted");
 }

@@ -91,7 +91,7 @@ TEST(SweepStore, is_read_while_it_is_written_and_written_by_one) {
   EXPECT_EQ(reader->counts()->done, 2U);
   const auto second = Store::open(path, plan, false);
   ASSERT_FALSE(second);
-  EXPECT_THAT(second.error().message, HasSubstr("another sweep writes it"));
+  EXPECT_THAT(second.error().message, HasSubstr("another sweep is writing to it"));
 }
 
 TEST(SweepStore, other_axes_other_revisions_and_other_files_are_refused) {

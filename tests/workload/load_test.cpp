@@ -95,8 +95,8 @@ TEST_F(LoadByHand, a_kernel_has_to_be_named_where_there_are_two_and_there_has_to
 
 TEST_F(LoadByHand, a_fat_binary_says_which_command_takes_its_ptx_out) {
   ASSERT_TRUE(write_file(folder / "k.ptx", "\x50\xed\x55\xba .entry one"));
-  EXPECT_EQ(refusal(), request.text.ptx + ": this is a fat binary and no PTX text; 'demarc ptx " +
-                           "--extract DIR " + request.text.ptx + "' takes out what it holds");
+  EXPECT_EQ(refusal(), request.text.ptx + ": this is a fat binary, not PTX text; 'demarc ptx " +
+                           "--extract DIR " + request.text.ptx + "' extracts what it holds");
 }
 
 TEST_F(LoadByHand, files_of_contents_are_looked_at_before_anything_is_computed) {

@@ -1,8 +1,8 @@
-// Numbers of different kinds that do not mix: a page number is no SM index, an address no cycle.
-// Mixing them does not compile. The constructor and raw() are the only ways in and out, both
+// Numbers of different kinds that do not mix: a page number is not an SM index, an address not a
+// cycle. Mixing them does not compile. The constructor and raw() are the only ways in and out, both
 // visible, and both check: a number that the other side cannot hold is a mistake of the program,
-// and std::logic_error is thrown, in every build. Whatever may come from outside is looked at
-// before.
+// and std::logic_error is thrown, in every build. So a caller checks values that come from outside
+// first.
 //
 //   using GpuIndex = Index<struct GpuIndexTag>;                      // names one of many
 //   using Address = Location<struct AddressTag>;                     // locations are bytes apart

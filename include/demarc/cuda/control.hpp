@@ -46,8 +46,8 @@ struct ControlBlock {
   std::atomic<std::uint32_t> stopped{0};   // ended because they could not be confined
 };
 
-// A block mapped into this process. It lies in memory without a name, which nobody can plant, and
-// which is gone when its owner is and nobody has it mapped, however the owner ended.
+// A block mapped into this process. It lies in memory without a name, so no other process can plant
+// it. The memory is gone when the owner has ended, however it ended, and no process maps it.
 class Control {
  public:
   static Result<Control> create();

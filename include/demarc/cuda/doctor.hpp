@@ -31,9 +31,9 @@ struct DoctorPlan {
   std::string preload;      // as ConfinePlan has it
 };
 
-// One row per check, in the order of what builds on what. The card is looked at in a process of its
-// own, and nothing is remembered of it. Call before this process has used CUDA, from its only
-// thread.
+// One row per check; a check comes after those that it builds on. A process of its own looks at the
+// card, and nothing about the card is remembered. Call before this process has used CUDA, from its
+// only thread.
 [[nodiscard]] std::vector<Check> look_at_machine(const DoctorPlan& plan);
 
 // missing_capability when a needed row does not work; it names each.

@@ -11,8 +11,8 @@ class GraphMasks {
  public:
   // The mask that the launch of `graph` now under way is built with: the one remembered, or, at its
   // first launch, `wanted`, which is remembered. There is room for StreamTable::most_streams graphs
-  // at a time. For one more that is launched after masks have changed nobody can tell: then
-  // `known` is false.
+  // at a time. The mask of one more graph is unknown once masks have changed: then `known` is
+  // false.
   struct Kept {
     HardwareMask mask;
     bool known = true;

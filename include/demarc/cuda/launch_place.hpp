@@ -1,9 +1,9 @@
-// Where launches are felt least. What the card needs for a launch has no colour: a part of it lies
-// somewhere on one L2 side, another place for each stream (its channel), and the rest shares its
-// way with some slices of the L2. On an H200 an empty launch of 1.5 us takes 1.8 us beside reads of
-// the colour that a stream does not feel and 2.5 us beside the other; stores to one of the two
-// colours are felt more by every stream (docs/measurements/launches.md). So who launches often
-// chooses a stream and a colour together.
+// The stream and the colour in which neighbours disturb launches least. What a launch needs has no
+// colour: one part lies on one L2 side, at another place for each stream (its channel), and the
+// rest shares its way with some slices of the L2. On an H200 an empty launch takes 1.5 us. It takes
+// 1.8 us beside reads of one colour and 2.5 us beside the other; the stream decides which is which.
+// Stores to one of the two colours disturb every stream more (docs/measurements/launches.md). So a
+// program that launches often chooses both together.
 #pragma once
 
 #include <cstdint>
@@ -54,9 +54,9 @@ struct LaunchTimes {
 };
 
 // Times launches into each of the streams while the SMs outside of `own`, or, where that is the
-// whole card, all SMs, read and write each share of the pool. Takes some milliseconds a stream and
-// share, during which nothing else may run on the card, and some of the pool's free memory, which
-// it gives back: missing_capability when a share has none.
+// whole card, all SMs, read and write each share of the pool. Takes some milliseconds per stream
+// and share, during which nothing else may run on the card, and some of the pool's free memory,
+// which it gives back: missing_capability when a share has none.
 [[nodiscard]] Result<LaunchTimes> time_launches(const CardPointer& card, ColoredPool& pool,
                                                 std::span<const Stream* const> streams,
                                                 const partition::TpcSet& own);

@@ -44,7 +44,7 @@ class PageTimer {
 
   // Two walks around the ring of lines[i] (units of 128 bytes from range.base, each once), in this
   // order, from one SM. Overwrites the first 8 bytes of each line. `atomics`: additions of nothing
-  // in the place of loads. `between`: traffic in the same range after the ring is made and before
+  // instead of loads. `between`: traffic in the same range after the ring is made and before
   // it is walked, so that caches hold nothing of it; reads alone. invalid_input where a line lies
   // outside of the range, or where `between` writes; check_failed where a walk ends elsewhere than
   // it began; missing_capability where no block reaches the SM.

@@ -34,8 +34,8 @@ class ProgramRecord {
  public:
   static constexpr std::uint32_t most_names = 1024;
 
-  // The counter of a name, which is added where it is new. Where there is no room for another one
-  // that of all such names. Long names are cut and end with a number that tells them apart.
+  // The counter of a name. A new name is added. If there is no room for it, this is the counter of
+  // all names without room. Long names are cut and end with a number that tells them apart.
   [[nodiscard]] std::atomic<std::uint64_t>& counter(Recorded what, std::string_view name,
                                                     std::string_view why = {});
   // A process has so many bytes of its tenant's memory.

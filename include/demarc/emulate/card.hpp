@@ -1,5 +1,5 @@
-// The emulator in the place of a card: a module stays loaded, its variables keep what kernels
-// wrote, and kernels work in the caller's own memory, at the addresses that it has there.
+// The emulator instead of a card: a module stays loaded, its variables keep what kernels wrote, and
+// kernels work in the caller's own memory, at the addresses that it has there.
 //
 //   DEMARC_TRY(auto loaded, emulate::LoadedModule::load(std::move(module), "k.ptx"));
 //   DEMARC_TRY(auto outcome, loaded.run(kernel_launch, {.memory = {{address, bytes}}}));

@@ -1,8 +1,8 @@
 // Where an address lies in the memory system. A hash bit is the XOR of some address bits
 // (Fractional GPUs, RTAS 2019, section V; solved over GF(2)), so an index is a list of rows: bit i
-// of the index is the parity of (address & rows[i]). A count that is no power of two adds a modulo
-// stage. Where physical addresses are unknown, rows cover the bits inside a page and every page
-// adds a constant.
+// of the index is the parity of (address & rows[i]). A count that is not a power of two adds a
+// modulo stage. Where physical addresses are unknown, rows cover the bits inside a page and every
+// page adds a constant.
 //
 // A label that a probe finds is one of many equivalent ones: only the space that the rows span is a
 // property of the hardware.
@@ -71,8 +71,8 @@ struct AddressMap {
   LinearHash bank;
   LinearHash set;
   std::optional<ModuloStage> stack;
-  // Where remainders of `stack` that share a path to memory follow each other, and no other
-  // remainder's traffic is felt: the lengths of these runs, around the modulus. Empty: not so, or
+  // The lengths of the runs of remainders of `stack` that share a path to memory, around the
+  // modulus. Traffic to one run does not slow another. Empty: there are no such runs, or they were
   // not measured.
   std::vector<std::uint32_t> remainder_runs;
   std::optional<ChunkTable> table;

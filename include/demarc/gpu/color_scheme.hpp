@@ -14,7 +14,7 @@
 
 namespace demarc::gpu {
 
-// Slowdown by a stream of the other colour up to which it counts as not felt.
+// The greatest slowdown by a stream of the other colour that still counts as isolated.
 inline constexpr double most_isolated = 1.2;
 
 enum class Traffic { dram_reads, all };  // all: writes and L2 hits too

@@ -10,7 +10,7 @@
 
 namespace demarc::gpu {
 
-// Bytes a link takes a cycle count in SM cycles; 0: the link is never the limit. Row timing is in
+// Bytes per cycle of a link count SM cycles; 0: the link is never the limit. Row timing is in
 // nanoseconds, as memory data sheets have it.
 struct MemorySystem {
   std::string source;
@@ -31,7 +31,8 @@ struct MemorySystem {
   double sm_link_bytes = 32;
   double sm_store_bytes = 0;  // of what carries data out, stores and atomics; 0: sm_link_bytes
   double gpc_link_bytes = 0;
-  double gpc_store_bytes = 0;  // the same; 0: gpc_link_bytes. An atomic counts twice
+  double gpc_store_bytes = 0;   // of stores; 0: gpc_link_bytes
+  double gpc_atomic_bytes = 0;  // of atomics and reductions; 0: gpc_store_bytes
   double port_bytes = 32;
   double port_write_bytes = 0;   // of stores, on the way in; 0: port_bytes
   double port_atomic_bytes = 0;  // of atomics and reductions; 0: port_write_bytes

@@ -19,7 +19,7 @@ struct Tpc {
   friend bool operator==(const Tpc&, const Tpc&) = default;
 };
 
-// TPCs in logical order: index t is bit t of a stream mask and, with two SMs a TPC, owns %smid 2t
+// TPCs in logical order: index t is bit t of a stream mask and, with two SMs per TPC, owns %smid 2t
 // and 2t + 1.
 struct Topology {
   std::vector<Tpc> tpcs;
@@ -40,7 +40,7 @@ struct Topology {
   friend bool operator==(const Topology&, const Topology&) = default;
 };
 
-// SMs a TPC has on a compute capability: two on 6.0 and from 7.0 on, one before and on 6.1, 6.2
+// SMs per TPC on a compute capability: two on 6.0 and from 7.0 on, one before and on 6.1, 6.2
 // (libsmctrl, RTAS 2023).
 [[nodiscard]] std::uint32_t sms_per_tpc(std::uint32_t major, std::uint32_t minor);
 

@@ -7,7 +7,7 @@
 
 namespace demarc::gpu {
 
-// One line a GPC: its TPCs, SMs, hardware bits and L2 side.
+// One line per GPC: its TPCs, SMs, hardware bits and L2 side.
 //
 //   NVIDIA H100 80GB HBM3: 132 SMs, 66 TPCs, 12 GPCs, 50 MiB L2, 79.6 GiB memory
 //   |- GPC 0: 4 TPCs, 8 SMs, L2 side 0

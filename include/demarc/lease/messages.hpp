@@ -1,4 +1,4 @@
-// What clients and server say to each other: one JSON object a packet. Each message is read back
+// What clients and server say to each other: one JSON object per packet. Each message is read back
 // exactly; unknown members, missing ones and other types are errors that name the place.
 //
 // A client asks with "do"; the answer has "error" (words) with "code" (the exit code that they

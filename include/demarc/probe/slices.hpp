@@ -56,8 +56,8 @@ struct PageFinding {
 struct MaskConflict {
   gpu::MaskIsolation other;
   gpu::MaskIsolation same;
-  bool isolates_dram = false;  // reads of the other colour are not felt
-  bool isolates = false;       // nor its writes, nor in the L2
+  bool isolates_dram = false;  // reads of the other colour do not slow the victim
+  bool isolates = false;       // nor do its writes, in the DRAM or in the L2
 };
 
 struct ConflictFinding {
@@ -70,8 +70,8 @@ struct ConflictFinding {
 
 struct ConflictOptions {
   std::uint64_t dram_bytes = std::uint64_t{256} << 20U;  // of a stream that misses the L2
-  double most_isolated =
-      gpu::most_isolated;  // slowdown up to which the other colour counts as not felt
+  // The greatest slowdown by the other colour that still counts as isolated.
+  double most_isolated = gpu::most_isolated;
 };
 
 [[nodiscard]] Result<ConflictFinding> measure_conflicts(TimedMemory& memory,

@@ -15,11 +15,11 @@ namespace demarc::report {
 
 // What the measure is, in a sentence.
 inline constexpr const char* degree_of_sharing_words =
-    "Degree of sharing: of the accesses of two blocks, or of two threads, the share that goes to "
-    "places which the other touches too, over all pairs of those that share at all: 0 is none, 1 "
+    "Degree of sharing: the share of the accesses of two blocks, or of two threads, that goes to "
+    "places which both touch. It is taken over all pairs of those that share at all: 0 is none, 1 "
     "is all.";
 
-// Cells of a map that a page shows; larger maps are shown with several blocks a row.
+// The most cells of a map that a page shows. A larger map has several blocks per row.
 inline constexpr std::uint64_t most_map_cells = 1U << 18U;
 
 struct LocalityStudy {

@@ -58,7 +58,7 @@ class Lane {
   [[nodiscard]] virtual Result<Outputs> outputs() = 0;
 
   // Runs it over and over until stop(); returns once the first run has begun. stop() waits for
-  // the run in hand and returns finished runs a second; 0 for a command, whose runs cannot be
+  // the run in hand and returns finished runs per second; 0 for a command, whose runs cannot be
   // counted.
   [[nodiscard]] virtual Result<void> start() = 0;
   [[nodiscard]] virtual Result<double> stop() = 0;

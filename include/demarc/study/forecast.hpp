@@ -70,7 +70,7 @@ inline constexpr double noted_slowdown = 1.05;
 // Which of the plan's modes suits, with nothing measured.
 [[nodiscard]] std::string recommend(const Plan& plan, const Forecast& forecast);
 
-// The forecast as a table a person reads on a terminal, one line a workload.
+// The forecast as a table for a terminal, one line per workload.
 [[nodiscard]] std::string forecast_text(const Forecast& forecast);
 
 // The workloads of victims and aggressors, each once.

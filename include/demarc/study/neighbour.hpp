@@ -118,7 +118,7 @@ struct Gene {
 // Why a lane with these means cannot take it, in words without a number of its own, so that equal
 // reasons are equal; empty: nothing speaks against it.
 [[nodiscard]] std::string impossible(const Neighbour& neighbour, const NeighbourMeans& means);
-// The same neighbour with no more accesses a run than the means allow: fewer launches, then fewer
+// The same neighbour with no more accesses per run than the means allow: fewer launches, then fewer
 // steps, then fewer blocks.
 [[nodiscard]] Neighbour bounded(Neighbour neighbour, const NeighbourMeans& means);
 

@@ -15,7 +15,7 @@
 namespace demarc::study {
 
 // Serves `lane` to the process at the other ends of the file descriptors until the input ends: one
-// request a line, one answer a line.
+// request per line, one answer per line.
 [[nodiscard]] Result<void> serve_lane(Lane& lane, int input, int output);
 
 // Starts `argv` (a program that calls serve_lane on its standard input and output) and is that lane

@@ -29,7 +29,7 @@ struct Cell {
   std::optional<std::size_t> aggressor;
   std::vector<double> samples_ns;  // raw, in the order taken, all rounds
   std::uint32_t discarded = 0;     // warm-up launches
-  double aggressor_rate = 0;       // finished aggressor runs a second, all lanes; 0 for commands
+  double aggressor_rate = 0;       // finished aggressor runs per second, all lanes; 0 for commands
   std::vector<double> runs_ns;     // the same runs with their gaps (Lane::last_runs), or empty
   // Not empty: the outputs were wrong, or the aggressor was not at work; the times do not count.
   std::string error;

@@ -21,7 +21,7 @@ struct TopologyEvidence {
   std::vector<std::vector<std::uint32_t>> clusters;
   // latency[sm][line] of L2 hits, cycles; empty rows for SMs that were not reached.
   std::vector<std::vector<double>> latency;
-  // Hardware bits a GPC takes, where that is known of the architecture; 0: find it.
+  // Hardware bits per GPC, where the architecture is known to have a fixed number; 0: find it.
   std::uint32_t bits_per_gpc = 0;
 };
 
@@ -34,19 +34,18 @@ struct TopologyFinding {
   std::vector<std::string> notes;  // sentences for a person
 };
 
-// check_failed when the two ways contradict each other; the message names the SMs. A TPC that never
-// shared a cluster and whose descriptor group holds no TPC that did is a GPC of its own: on Hopper
-// the hardware lists such TPCs apart.
+// check_failed when the two ways contradict each other; the message names the SMs. A TPC is a GPC
+// of its own if it never shared a cluster and no TPC of its descriptor group did: on Hopper the
+// hardware lists such TPCs apart.
 [[nodiscard]] Result<TopologyFinding> conclude_topology(const TopologyEvidence& evidence);
 
-// The two L2 sides: 0 or 1 for each row, 0 for the first one. SMs of one side see the same lines
-// near; so rows, centred by line and by SM, fall along one axis. Nothing when the two groups do not
-// stand apart;
-// `separation` is the distance of their middles over their spread, and 4 is the least accepted.
 struct Sides {
-  std::vector<std::uint32_t> side;
-  double separation = 0;
+  std::vector<std::uint32_t> side;  // of each row: 0 or 1; the first row has 0
+  double separation = 0;            // distance of the two groups' middles over their spread
 };
+// The two sides of the L2. Rows of `latency` are SMs and columns are lines, in cycles. SMs of one
+// side see the same lines near. So rows that are centred by line and by SM fall into two groups
+// along one axis. Nothing is returned when the separation of the groups is below 4.
 [[nodiscard]] std::optional<Sides> find_sides(const std::vector<std::vector<double>>& latency);
 
 }  // namespace demarc::cuda

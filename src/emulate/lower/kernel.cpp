@@ -44,8 +44,8 @@ Result<ClusterShape> cluster_shape(const LowerRequest& request) {
     }
   } else if (!request.cluster && kernel.directive("explicitcluster") != nullptr) {
     return invalid_input(
-        "{} leaves it to the launch how large its clusters are (.explicitcluster): \"cluster\" of "
-        "a launch file or --cluster says it",
+        "{} leaves the size of its clusters to the launch (.explicitcluster); give \"cluster\" in "
+        "the launch file, or --cluster",
         where);
   }
   std::uint64_t size = 1;

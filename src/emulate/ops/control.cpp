@@ -261,7 +261,7 @@ const MicroOp* call_indirect(Warp& w, const MicroOp* op) {
     w.block->report(
         w, op, first, FindingKind::trap,
         fmt::format(
-            "call of 0x{:x}, a function that takes or gives other values than the call does",
+            "call of 0x{:x}, a function whose parameters or results differ from those of the call",
             address));
     w.block->stopped = true;
     return nullptr;

@@ -152,7 +152,7 @@ bool BoxCopy::prepare_reduction() {
     reduction_ = {true, row.kind, row.type, size_of(row.element)};
     return true;
   }
-  return fail(FindingKind::trap, fmt::format("a reduction that elements of {} do not have",
+  return fail(FindingKind::trap, fmt::format("elements of {} do not support this reduction",
                                              gpu::name_of(placed_.map.type)));
 }
 
@@ -164,9 +164,9 @@ bool BoxCopy::run() {
   if (first_byte % bulk_granule != 0) {
     return fail(
         FindingKind::trap,
-        fmt::format("the box begins {} bytes into a row of the tensor, which is no multiple "
-                    "of {}",
-                    first_byte, bulk_granule));
+        fmt::format(
+            "the box begins {} bytes into a row of the tensor, which is not a multiple of {}",
+            first_byte, bulk_granule));
   }
   if (!details_.loads &&
       std::any_of(corner_.begin(), corner_.end(), [](auto at) { return at < 0; }))

@@ -125,18 +125,20 @@ struct Objection {
 
 std::optional<Objection> objection(Warp& w, const WarpgroupDetails& details) {
   if (w.mask != full_mask) {
-    return Objection{FindingKind::trap, "a product of a warpgroup without all of its lanes"};
+    return Objection{FindingKind::trap,
+                     "not all lanes of a warp take part in a product of its warpgroup"};
   }
   if (w.index / group_warps * group_warps + group_warps > w.program->warps()) {
-    return Objection{FindingKind::trap, "a product of a warpgroup without all of its warps"};
+    return Objection{FindingKind::trap, "not all warps of a warpgroup take part in its product"};
   }
   for (const WarpgroupOperand* operand : {&details.a, &details.b}) {
     if (!operand->in_memory) continue;
     const auto* words = w.at<std::uint64_t>(operand->descriptor);
     if (!operand->uniform &&
         !std::all_of(words, words + warp_size, [&](auto word) { return word == words[0]; })) {
-      return Objection{FindingKind::trap,
-                       "lanes of a warp give a product of a warpgroup different descriptors"};
+      return Objection{
+          FindingKind::trap,
+          "the lanes of a warp give different descriptors to a product of their warpgroup"};
     }
     if (descriptor_of(w, *operand).base_offset != 0) {
       return Objection{FindingKind::limit,

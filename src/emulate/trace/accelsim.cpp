@@ -164,8 +164,8 @@ class AccelsimImport {
     }
     if (!in_block_) {
       return text_.fail(
-          "an instruction outside of #BEGIN_TB … #END_TB: a trace as the tracer wrote it must go "
-          "through Accel-Sim's post-traces-processing first");
+          "an instruction outside of #BEGIN_TB … #END_TB: run Accel-Sim's post-traces-processing "
+          "on what the tracer wrote first");
     }
     if (line.starts_with("thread block")) return number_block(line);
     if (line.starts_with("warp")) return begin_warp(line);

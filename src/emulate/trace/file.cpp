@@ -257,7 +257,7 @@ Result<void> read_trace(const std::filesystem::path& path, TraceSink& sink) {
   char magic[sizeof trace_magic] = {};
   if (std::fread(magic, 1, sizeof magic, file.get()) != sizeof magic ||
       std::memcmp(magic, trace_magic, sizeof magic) != 0) {
-    return invalid_input("{}: no trace of this program (it does not start with DMRCTRC1)",
+    return invalid_input("{}: not a trace of Demarc (it does not start with DMRCTRC1)",
                          path.string());
   }
   TraceStream stream(file.get(), path.string());

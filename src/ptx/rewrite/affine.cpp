@@ -99,8 +99,8 @@ Result<void> check_barriers(const Module& module, const Function& function) {
   for (const Instruction& instruction : function.body.instructions) {
     if (keeps_its_barrier(function.body, instruction)) continue;
     return invalid_input(
-        "{}:{}: '{}' cannot be {}: persistent blocks use barrier {}; barriers of a block with a "
-        "constant below it can",
+        "{}:{}: '{}' cannot be {}: persistent blocks use barrier {} themselves; use bar.sync with "
+        "a constant below it",
         module.source_name, instruction.line, module.text_of(instruction), affine_wanted,
         affine_barrier);
   }

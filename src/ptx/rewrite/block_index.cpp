@@ -34,7 +34,7 @@ Result<std::string> with_other_block_index(const Module& module, const Instructi
     replace_in(changed, fmt::format("%nctaid.{}", axis), fmt::format("%demarc_nctaid_{}", axis));
   }
   if (changed != written) return changed;
-  return invalid_input("{}:{}: '{}' cannot be {}; one axis of %ctaid or %nctaid at a time can",
+  return invalid_input("{}:{}: '{}' cannot be {}; read one axis of %ctaid or %nctaid at a time",
                        module.source_name, instruction.line, written, wanted);
 }
 

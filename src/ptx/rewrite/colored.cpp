@@ -207,8 +207,8 @@ Result<ColoredModule> rewrite_remainders(const Module& module, RemainderShape sh
   const auto* known = std::get_if<ColoredPlaces>(&options.places);
   if (known != nullptr && *known != ColoredPlaces{}) {
     return invalid_input(
-        "coloured addressing: places of variables and of local memory are given, but like the "
-        "colours they are set when the module is loaded");
+        "coloured addressing: leave out the places of variables and of local memory; they are set "
+        "with the colours when the module is loaded");
   }
   ColoredOptions at_load = options;
   at_load.places = PlacesAtLoad{};

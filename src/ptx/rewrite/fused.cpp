@@ -179,7 +179,9 @@ Result<std::optional<std::string>> fused_instruction(const Module& module, const
         operands.size() == 1 && operands[0].kind == OperandKind::immediate &&
         operands[0].value < fused_barrier;
     if (!plain) {
-      DEMARC_CHECK(refuse(module, instruction, "only barriers of a whole block can"));
+      DEMARC_CHECK(
+          refuse(module, instruction,
+                 "only a barrier of the whole block, with a constant number, can be fused"));
     }
     text.insert(text.rfind(';'), ", %demarc_threads");
     return text;
@@ -207,8 +209,9 @@ Result<std::string> fused_body(const Module& module, const Function& kernel,
                                const KernelText& places) {
   for (const PerformanceDirective& directive : kernel.directives) {
     if (directive.name.find("cluster") != std::string_view::npos) {
-      return invalid_input("{}:{}: kernel '{}' uses clusters (.{}), which a fused kernel cannot",
-                           module.source_name, kernel.line, kernel.name, directive.name);
+      return invalid_input(
+          "{}:{}: kernel '{}' uses clusters (.{}), which a fused kernel does not support",
+          module.source_name, kernel.line, kernel.name, directive.name);
     }
   }
   DEMARC_TRY(const auto offsets, fused_offsets(kernel));
@@ -245,7 +248,7 @@ Result<Module> rewrite_fused(const Module& module) {
   DEMARC_CHECK(check_not_rewritten(module, "fused",
                                    {Rewriting::fused, Rewriting::affine, Rewriting::colored}));
   if (module.version.major < 6) {
-    return invalid_input("{}: fused kernels need .version 6.0 or later, the module is of {}.{}",
+    return invalid_input("{}: fused kernels need .version 6.0 or later, but the module has {}.{}",
                          module.source_name, module.version.major, module.version.minor);
   }
   std::string choice;

@@ -40,7 +40,7 @@ Result<void> check_not_rewritten(const Module& module, const char* wanted,
     for (const Function& function : module.functions) {
       if (!bears(function, mark.name)) continue;
       return invalid_input(
-          "{}:{}: '{}' is {} already ('{}' tells) and cannot be {}; give the text from before",
+          "{}:{}: '{}' is {} already (it has '{}') and cannot be {}; give the original text",
           module.source_name, function.line, function.name, mark.is, mark.name, wanted);
     }
   }

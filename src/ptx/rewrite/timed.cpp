@@ -118,8 +118,10 @@ Result<Module> rewrite_timed(const Module& module, const TimedOptions& options) 
     }
     for (const Instruction& instruction : function.body.instructions) {
       if (instruction.opcode != Opcode::exit || !options.stamps) continue;
-      return invalid_input("{}:{}: 'exit' in the device function '{}' would leave without a time",
-                           module.source_name, instruction.line, function.name);
+      return invalid_input(
+          "{}:{}: 'exit' in the device function '{}' would end the block without a time; inline "
+          "the function",
+          module.source_name, instruction.line, function.name);
     }
   }
   return spliced(module, std::move(splices));

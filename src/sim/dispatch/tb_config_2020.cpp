@@ -62,7 +62,7 @@ class ReaderOf2020 final : public ConfigReader {
     const auto numbers = leading_numbers(fields);
     if (numbers.size() != 2) return fail("expected the number of SMs and the units of one");
     if (numbers[0] == 0 || numbers[0] > most_sms) {
-      return fail("{} SMs: 1 to {} can be", numbers[0], most_sms);
+      return fail("{} SMs: 1 to {} are possible", numbers[0], most_sms);
     }
     DEMARC_CHECK(check_capacity(numbers[1]));
     config_.sm = {numbers[0], 1, 1, {numbers[1]}};
@@ -80,7 +80,7 @@ class ReaderOf2020 final : public ConfigReader {
 
   Result<void> check_capacity(std::uint32_t units) {
     if (units >= least_row && units < most_units_of_2020) return {};
-    return fail("a capacity of {} units: {} to {} can be", units, least_row,
+    return fail("a capacity of {} units: {} to {} are possible", units, least_row,
                 most_units_of_2020 - 1);
   }
 

@@ -72,25 +72,28 @@ class WorkloadGenerator {
       return invalid_input("{}: max_simtime must be above 0 to generate kernels", config_.source);
     }
     if (workload.from_kernels) {
-      if (pool_.empty()) return fail("a level alone picks from *kernel, and that holds none");
+      if (pool_.empty())
+        return fail("a level alone picks kernels from *kernel, but that section is empty");
       return {};
     }
     if (workload.requests.size() != config_.resources() ||
         workload.memory.size() != config_.memory.size()) {
-      return fail("{} requests and {} memory ranges for {} SM resources and {} memories",
-                  workload.requests.size(), workload.memory.size(), config_.resources(),
-                  config_.memory.size());
+      return fail(
+          "{} requests and {} memory ranges are given for {} SM resources and {} memories; give "
+          "one for each",
+          workload.requests.size(), workload.memory.size(), config_.resources(),
+          config_.memory.size());
     }
     const std::uint32_t gap = generation_ == TbGeneration::corrected ? 0 : 2;
     for (const IntRange& range : {workload.n_tb, workload.duration}) {
       if (range.high < range.low || range.high - range.low < gap || (gap == 0 && range.low == 0)) {
-        return fail("range {}-{} holds nothing to draw: these rules need b >= a + {}", range.low,
-                    range.high, gap);
+        return fail("range {}-{} is too narrow to draw from: these rules need b >= a + {}",
+                    range.low, range.high, gap);
       }
     }
     for (const IntRange& range : workload.memory) {
       if (range.high < range.low || (gap > 0 && range.high == range.low)) {
-        return fail("memory range {}-{} holds nothing to draw", range.low, range.high);
+        return fail("memory range {}-{} is too narrow to draw from", range.low, range.high);
       }
     }
     return {};
@@ -254,8 +257,8 @@ Result<TbConfig> paper_config_of_2020(const TbMachine& machine, TbMix mix, std::
                                       std::uint32_t ticks) {
   if (mix == TbMix::multi || machine.units < 2) {
     return invalid_input(
-        "the program of 2020 has one resource of at least two units; use --generation 2021 or "
-        "corrected for more, or for less");
+        "the program of 2020 has one resource of at least two units; for another machine use "
+        "--generation 2021 or corrected");
   }
   TbConfig config = paper_config(machine, mix, level, ticks);
   config.grammar = TbGrammar::of_2020;

@@ -88,8 +88,9 @@ class TbSimulation {
     const auto negative = std::find_if(kernels.begin(), kernels.end(),
                                        [](const TbKernel& k) { return k.negative_memory; });
     if (negative != kernels.end()) {
-      return invalid_input("{}:{}: a memory request of this kernel is below zero; 0 or more can be",
-                           config_.source, negative->line);
+      return invalid_input(
+          "{}:{}: a memory request of this kernel is below 0; it must be 0 or more", config_.source,
+          negative->line);
     }
     const auto later = [](const TbKernel& a, const TbKernel& b) { return a.start < b.start; };
     if (const auto at = std::is_sorted_until(kernels.begin(), kernels.end(), later);

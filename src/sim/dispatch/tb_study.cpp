@@ -42,8 +42,9 @@ Result<std::vector<Source>> sources_of(const TbStudyOptions& options) {
   for (const TbConfig& config : options.workloads) {
     const TbConfig& first = options.workloads.front();
     if (config.sm.n_sms != first.sm.n_sms || config.sm.max != first.sm.max) {
-      return invalid_input("{}: another machine than that of {}; compare workloads of one machine",
-                           config.source, first.source);
+      return invalid_input(
+          "{}: its machine differs from that of {}; compare workloads of one machine",
+          config.source, first.source);
     }
     if (config.kernels.empty()) {
       add_seeds(&config);
@@ -213,7 +214,7 @@ Result<TbStudy> compare_policies(const TbStudyOptions& options, const Progress& 
   };
   if (!options.workloads.empty()) {
     if (!options.sizes.empty() || !options.levels.empty()) {
-      return invalid_input("a workload that is given has its machine and its load; leave out {}",
+      return invalid_input("a given workload brings its machine and its load; leave out {}",
                            options.sizes.empty() ? "levels" : "sizes");
     }
     add(TbMix::given, 0, options.workloads.front().sm.n_sms);

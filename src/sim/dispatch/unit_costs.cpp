@@ -41,7 +41,8 @@ Result<std::vector<UnitCosts::Row>> UnitCosts::rows_of(const TbConfig& config,
   }
   if (rows.empty() || rows.back().units != capacity) {
     return invalid_input(
-        "{}: *{} does not end at all {} units, as the program of 2020 (simtbs-2020) wants it",
+        "{}: *{} does not end with a row at all {} units, which the program of 2020 (simtbs-2020) "
+        "needs",
         config.source, name, capacity);
   }
   return rows;

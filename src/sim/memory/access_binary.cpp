@@ -49,7 +49,8 @@ class WordReader {
 Result<PackedSteps> read_steps(WordReader& reader) {
   PackedSteps steps;
   DEMARC_TRY(const std::uint64_t words, reader.word());
-  if (words > reader.words_left()) return reader.wrong("a warp has more words than there are");
+  if (words > reader.words_left())
+    return reader.wrong("a warp has more words than follow in the stream");
   for (std::uint64_t i = 0; i < words; ++i) {
     DEMARC_TRY(const std::uint64_t head, reader.word());
     Step step;
@@ -58,7 +59,7 @@ Result<PackedSteps> read_steps(WordReader& reader) {
     if (step.kind >= StepKind::end || step.count > 32 || access != (step.count > 0) ||
         step.count > words - i - 1 || (step.past_l1 && step.kind != StepKind::load) ||
         (step.streams && !access)) {
-      return reader.wrong("this is no step");
+      return reader.wrong("the words here do not make a step");
     }
     for (std::size_t line = 0; line < step.count; ++line, ++i) {
       DEMARC_TRY(const std::uint64_t word, reader.word());
@@ -114,7 +115,7 @@ Result<std::shared_ptr<const PackedLaunch>> parse_access_binary(std::string_view
     }
     DEMARC_TRY(const std::uint64_t blocks, reader.word());
     if (blocks == 0 || blocks > reader.words_left())
-      return reader.wrong("no such number of blocks");
+      return reader.wrong("the number of blocks is 0 or larger than the stream");
     kernel.shape.blocks = static_cast<std::uint32_t>(blocks);
     for (std::uint64_t b = 0; b < blocks; ++b) {
       auto block = std::make_shared<PackedBlock>();

@@ -88,7 +88,8 @@ class AccessReader {
   }
 
   Result<void> block() {
-    if (launch_->kernels.empty()) return invalid_input("{}: a block before any kernel", where_);
+    if (launch_->kernels.empty())
+      return invalid_input("{}: a block comes before any kernel; write the kernel first", where_);
     end_block();
     block_ = std::make_shared<PackedBlock>();
     block_->warps.resize(launch_->kernels.back().shape.warps());
@@ -97,7 +98,8 @@ class AccessReader {
   }
 
   Result<void> warp() {
-    if (!block_) return invalid_input("{}: a warp before any block", where_);
+    if (!block_)
+      return invalid_input("{}: a warp comes before any block; write the block first", where_);
     if (warp_ == block_->warps.size()) {
       return invalid_input("{}: more than the {} warps of {} threads", where_, block_->warps.size(),
                            launch_->kernels.back().shape.threads);
@@ -107,12 +109,14 @@ class AccessReader {
   }
 
   Result<void> step(const std::vector<std::string_view>& words) {
-    if (!block_ || warp_ == 0) return invalid_input("{}: a step before any warp", where_);
+    if (!block_ || warp_ == 0)
+      return invalid_input("{}: a step comes before any warp; write the warp first", where_);
     Step step;
     std::size_t at = 0;
     if (words[0] == "wait") {
       step.wait = true;
-      if (++at == words.size()) return invalid_input("{}: what is done after the wait?", where_);
+      if (++at == words.size())
+        return invalid_input("{}: a step must follow 'wait' on its line", where_);
     }
     const std::string_view name = words[at].substr(0, words[at].find('.'));
     const auto verb =
@@ -127,13 +131,16 @@ class AccessReader {
     for (++at; at < words.size(); ++at) {
       if (words[at].front() == '+') {
         DEMARC_TRY(const std::uint64_t count, parse_u64(words[at].substr(1), where_));
-        if (count > 0xffffffffU) return invalid_input("{}: {} instructions", where_, count);
+        if (count > 0xffffffffU)
+          return invalid_input("{}: {} instructions; a step has at most 2^32 - 1", where_, count);
         step.instructions = static_cast<std::uint32_t>(count);
         continue;
       }
       if (words[at].starts_with("shared=")) {
         DEMARC_TRY(const std::uint64_t rows, parse_u64(words[at].substr(7), where_));
-        if (rows > 0xffffU) return invalid_input("{}: {} rows of shared memory", where_, rows);
+        if (rows > 0xffffU)
+          return invalid_input("{}: {} rows of shared memory; a step has at most 65535", where_,
+                               rows);
         step.shared_rows = static_cast<std::uint16_t>(rows);
         continue;
       }
@@ -158,7 +165,8 @@ class AccessReader {
       } else if (one == ".cs" && access) {
         step.streams = true;
       } else {
-        return invalid_input("{}: '{}' is neither .cg of a load nor .cs of an access", where_, one);
+        return invalid_input(
+            "{}: '{}' is not possible here; loads may have .cg, and all accesses .cs", where_, one);
       }
       text = text.substr(one.size());
     }

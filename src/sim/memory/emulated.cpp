@@ -156,8 +156,8 @@ Result<RecordedLaunch> record_launch(const ptx::Module& module, const gpu::Launc
   gpu::Launch until = launch;
   const std::size_t kernels = until.kernels.size();
   if (window.first >= kernels) {
-    return invalid_input("{}: of its {} kernels none is number {} or later", launch.name, kernels,
-                         window.first);
+    return invalid_input("{}: it has {} kernels, so there is none with number {} or later",
+                         launch.name, kernels, window.first);
   }
   until.kernels.resize(window.first + std::min(window.count, kernels - window.first));
   Recorder recorder{&until.kernels, window.first};

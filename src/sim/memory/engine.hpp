@@ -372,6 +372,7 @@ class Engine {
 
   // Crossbar and L2 (engine_l2.cpp)
   // Gives the packet its place and sends it off.
+  [[nodiscard]] Ticks gpc_ticks(StepKind kind) const;
   void send(Packet& packet, Cycles at);
   void gpc_request(Event event);
   void arrive(Event event);

@@ -32,6 +32,12 @@ void drop_first(Fifo<PacketIndex>& queue, PacketIndex next) {
 
 }  // namespace
 
+// A sector's time on the link of a GPC, on the way to the L2.
+Ticks Engine::gpc_ticks(StepKind kind) const {
+  if (kind == StepKind::load) return spec.gpc_ticks;
+  return kind == StepKind::store ? spec.gpc_store_ticks : spec.gpc_atomic_ticks;
+}
+
 void Engine::send(Packet& packet, Cycles at) {
   const Place place = decoder(packet.line);
   packet.slice = place.slice;
@@ -43,18 +49,16 @@ void Engine::send(Packet& packet, Cycles at) {
   Cycles leaves =
       state.sms[packet.sm].request.take(at, load ? spec.sm_ticks : sectors * spec.sm_store_ticks);
   leaves += spec.request_cycles + spec.distance(packet.slice, packet.sm);
-  const Ticks on_gpc = load ? spec.gpc_ticks : spec.gpc_store_ticks;
-  const auto kind = on_gpc == Ticks() ? EventKind::arrive : EventKind::gpc_request;
+  const auto kind = gpc_ticks(packet.kind) == Ticks() ? EventKind::arrive : EventKind::gpc_request;
   state.events.schedule(leaves, {head_of(kind, take_packet(packet), sectors), packet.sm,
                                  static_cast<std::uint16_t>(spec.port_of_slice[packet.slice])});
 }
 
 void Engine::gpc_request(Event event) {
   const StepKind kind = state.packets[event.packet()].kind;
-  Ticks ticks = kind == StepKind::load ? spec.gpc_ticks : event.sectors() * spec.gpc_store_ticks;
-  if (kind == StepKind::atomic || kind == StepKind::reduce) ticks = 2 * ticks;
+  const std::uint64_t sectors = kind == StepKind::load ? 1 : event.sectors();
   Server& link = state.gpc_request[spec.gpc_of_sm[event.sm]];
-  state.events.schedule(link.take(now(), ticks), event.as(EventKind::arrive));
+  state.events.schedule(link.take(now(), sectors * gpc_ticks(kind)), event.as(EventKind::arrive));
 }
 
 void Engine::arrive(Event event) {

@@ -124,7 +124,8 @@ Result<std::vector<Completion>> Simulation::timed(std::span<const Request> reque
   state.injected_closing = false;
   for (const Request& request : requests) {
     if (request.sm.raw() >= engine.spec.sms()) {
-      return invalid_input("an access from SM {}: there are {}", request.sm, engine.spec.sms());
+      return invalid_input("an access from SM {}, but there are only {} SMs", request.sm,
+                           engine.spec.sms());
     }
     if (!find_line(request.address)) {
       return invalid_input("an access to {:#x}: a simulated card has no memory beyond {:#x}",
@@ -133,13 +134,14 @@ Result<std::vector<Completion>> Simulation::timed(std::span<const Request> reque
     state.injected_open += request.repeats != 0 ? 1 : 0;
     state.injected.push_back({request, {}, 0, false});
   }
-  if (state.injected_open == 0) return invalid_input("no access of those to be timed has an end");
+  if (state.injected_open == 0)
+    return invalid_input("all accesses repeat for ever; at least one must end");
   for (const RequestIndex i : state.injected.keys())
     engine.schedule_inject(start + state.injected[i].request.at, i);
   while (state.injected_open > 0) {
     if (state.error) return tl::unexpected(*state.error);
     if (state.events.empty())
-      return tl::unexpected(stuck_error(engine, "accesses are not answered"));
+      return tl::unexpected(stuck_error(engine, "accesses wait for answers that never come"));
     engine.step();
   }
   std::vector<Completion> completions;

@@ -125,14 +125,15 @@ Result<void> fill_address(const gpu::Device& device, std::uint64_t seed, Spec& s
   } else {
     address.set = inside_module(map.set, map.module);
     if (address.set.rows.size() + map.module.rows.size() != map.set.rows.size()) {
-      return invalid_input("{}: address_map.set_masks must contain what module_masks select",
+      return invalid_input("{}: address_map.set_masks must contain every mask of module_masks",
                            device.name);
     }
     spec.l2 = {address.set.count(), static_cast<std::uint32_t>(lines / address.set.count())};
   }
   if (spec.l2.ways == 0) {
-    return invalid_input("{}: an L2 of {} bytes has no line for each of its {} sets a slice",
-                         device.name, device.l2.size_bytes, spec.l2.sets);
+    return invalid_input(
+        "{}: an L2 of {} bytes is too small: each of its {} sets per slice needs a line",
+        device.name, device.l2.size_bytes, spec.l2.sets);
   }
   address.bank =
       map.bank.empty() ? device.memory_system->bank : inside_module(map.bank, map.module);
@@ -161,8 +162,10 @@ Result<void> fill_timing(const gpu::Device& device, Spec& spec) {
   const auto or_else = [](double bytes, double other) { return bytes > 0 ? bytes : other; };
   spec.sm_store_ticks = at_least_one(times.of_sector(
       "memory_system.sm_store_bytes", or_else(system.sm_store_bytes, system.sm_link_bytes)));
-  spec.gpc_store_ticks = times.of_sector("memory_system.gpc_store_bytes",
-                                         or_else(system.gpc_store_bytes, system.gpc_link_bytes));
+  const double gpc_store_bytes = or_else(system.gpc_store_bytes, system.gpc_link_bytes);
+  spec.gpc_store_ticks = times.of_sector("memory_system.gpc_store_bytes", gpc_store_bytes);
+  spec.gpc_atomic_ticks = times.of_sector("memory_system.gpc_atomic_bytes",
+                                          or_else(system.gpc_atomic_bytes, gpc_store_bytes));
   const double write_bytes = or_else(system.port_write_bytes, system.port_bytes);
   spec.port_ticks = at_least_one(times.of_sector("memory_system.port_bytes", system.port_bytes));
   spec.port_write_ticks =
@@ -307,14 +310,16 @@ Result<void> check_spec(const Spec& spec) {
         fmt::format("an SM has more than 65536 threads, or all have more than {}", Event::indices));
   }
   if (spec.l1.sets != 0 && !std::has_single_bit(spec.l1.sets)) {
-    return wrong("the number of L1 sets is no power of two");
+    return wrong("the number of L1 sets is not a power of two");
   }
   if (!spec.distances.empty() && spec.distances.size() != std::size_t{spec.slices} * spec.sms()) {
     return wrong("distances are given for some pairs of slice and SM only");
   }
   if (spec.miss_registers == 0 || spec.l1_miss_registers == 0 || spec.store_registers == 0 ||
       spec.write_high == 0 || spec.write_low >= spec.write_high) {
-    return wrong("registers and write queue must hold something, write_low less than write_high");
+    return wrong(
+        "registers and the write queue must hold at least one entry, and write_low must be below "
+        "write_high");
   }
   if (spec.address.row_shift < line_shift) return wrong("a row is smaller than a line");
   return {};
@@ -339,11 +344,13 @@ std::string spec_text(const Spec& spec) {
                       spec.l1.sets, spec.l1.ways, spec.l1_hit_cycles, spec.l1_miss_registers,
                       spec.store_registers);
   text += fmt::format(
-      "crossbar: SM {} ({} of stores), GPC {} ({} of stores), {} ports of {} ({} of writes, {} of "
+      "crossbar: SM {} ({} of stores), GPC {} ({} of stores, {} of atomics), {} ports of {} ({} of "
+      "writes, {} of "
       "atomics), {} cycles there, {} back\n",
       bytes(spec.sm_ticks), bytes(spec.sm_store_ticks), bytes(spec.gpc_ticks),
-      bytes(spec.gpc_store_ticks), spec.ports, bytes(spec.port_ticks), bytes(spec.port_write_ticks),
-      bytes(spec.port_atomic_ticks), spec.request_cycles, spec.reply_cycles);
+      bytes(spec.gpc_store_ticks), bytes(spec.gpc_atomic_ticks), spec.ports, bytes(spec.port_ticks),
+      bytes(spec.port_write_ticks), bytes(spec.port_atomic_ticks), spec.request_cycles,
+      spec.reply_cycles);
   text +=
       fmt::format("L2: {} slices of {} sets of {} ways, {} cycles, {} miss registers per slice\n",
                   spec.slices, spec.l2.sets, spec.l2.ways, spec.l2_cycles, spec.miss_registers);

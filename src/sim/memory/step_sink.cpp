@@ -182,7 +182,9 @@ Result<void> StepSink::begin_kernel(const emulate::TraceHeader& header) {
   const std::uint64_t blocks = product(header.grid, most_blocks);
   const std::uint64_t threads = product(header.block, most_threads);
   if (blocks == 0 || blocks > most_blocks || threads == 0 || threads > most_threads)
-    return invalid_input("kernel '{}': no grid of blocks of 1 to 1024 threads", header.kernel);
+    return invalid_input(
+        "kernel '{}': its grid is empty or too large, or its blocks do not have 1 to 1024 threads",
+        header.kernel);
   if (header.shared_bytes > 1U << 20U) {
     return invalid_input("kernel '{}': a block has at most 1 MiB of shared memory", header.kernel);
   }
@@ -200,7 +202,7 @@ Result<void> StepSink::begin_kernel(const emulate::TraceHeader& header) {
 
 Result<void> StepSink::consume(const emulate::TraceChunk& chunk) {
   if (chunk.block != state_->block || state_->block == state_->blocks) {
-    return invalid_input("kernel '{}': block {} comes where block {} of {} must",
+    return invalid_input("kernel '{}': block {} comes where block {} of {} is due",
                          state_->header.kernel, chunk.block, state_->block, state_->blocks);
   }
   emulate::visit_events(chunk, state_->warp, *state_);

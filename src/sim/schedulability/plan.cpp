@@ -45,9 +45,8 @@ Result<void> check_work(const TaskSet& set, const SchedulePlan& plan, Nanosecond
       work += static_cast<double>(jobs) * (1 + static_cast<double>(task.blocks));
       if (work <= most_work) continue;
       return invalid_input(
-          "task '{}': {} jobs of {} blocks until {:.0f} us, when the plan would be tried out, "
-          "are more than can be simulated; bring the periods closer together or make the kernels "
-          "smaller",
+          "task '{}': to try the plan out, {} jobs of {} blocks would be simulated until {:.0f} "
+          "us, which are too many; bring the periods closer together or make the kernels smaller",
           task.name, jobs, task.blocks, microseconds(horizon));
     }
   }

@@ -101,7 +101,7 @@ std::string plan_text(const TaskSet& set, const SchedulePlan& plan) {
     }
     append(out, "{} of {} TPCs hold every deadline: {}; {}\n", plan.least->tpcs,
            set.spec.topology.tpc_count(), joined(groups, ", "),
-           plan.least->exact ? "no fewer do" : "fewer may, not every way to share was tried");
+           plan.least->exact ? "no fewer do" : "fewer may do: not every way to share was tried");
   }
   for (const std::size_t t : plan.impossible) {
     append(out,

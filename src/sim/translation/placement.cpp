@@ -61,7 +61,8 @@ PageMap<GpuIndex> homes_under(const Settings& settings, Split split,
 
 Result<std::vector<GpuIndex>> page_homes(const Settings& settings, const Application& application) {
   if (settings.placement == Placement::first_walk) {
-    return invalid_input("placement=first-walk: where pages lie is known when all have run");
+    return invalid_input(
+        "placement=first-walk: the places of pages are known only when all accesses have run");
   }
   const std::uint64_t pages = PageSize(settings.page_bytes).pages_of(application.bytes());
   std::vector<GpuIndex> homes(pages);

@@ -67,19 +67,20 @@ std::vector<SettingInfo> make_setting_table() {
       number("memory_pipeline", "cycles from issue to the first line", "0..1000",
              &S::memory_pipeline),
       number("cu_lines", "line accesses that a CU begins per cycle", "1..64", &S::cu_lines),
-      number("least_lines", "line accesses as which a memory instruction counts there at least",
-             "1..64", &S::least_lines),
+      number("least_lines",
+             "the least number of line accesses that a memory instruction counts as there", "1..64",
+             &S::least_lines),
       number("outstanding_lines", "line transactions in flight per CU", "64..65536",
              &S::outstanding_lines),
       number("page_bytes", "page size, a power of two", "4096..2097152", &S::page_bytes),
       number("l1_tlb_sets", "sets of the TLB of a CU, a power of two", "1..1024", &S::l1_tlb_sets),
       number("l1_tlb_ways", "ways of the TLB of a CU", "1..1024", &S::l1_tlb_ways),
-      number("l1_tlb_mshrs", "pages a CU's TLB may wait for", "1..64", &S::l1_tlb_mshrs),
-      number("l1_tlb_ports", "look-ups a cycle in a CU's TLB", "1..64", &S::l1_tlb_ports),
+      number("l1_tlb_mshrs", "pages that a CU's TLB may wait for", "1..64", &S::l1_tlb_mshrs),
+      number("l1_tlb_ports", "look-ups per cycle in a CU's TLB", "1..64", &S::l1_tlb_ports),
       number("l2_tlb_sets", "sets of the TLB of a GPU, a power of two", "1..4096", &S::l2_tlb_sets),
       number("l2_tlb_ways", "ways of the TLB of a GPU", "1..4096", &S::l2_tlb_ways),
-      number("l2_tlb_mshrs", "pages a GPU's TLB may wait for", "1..4096", &S::l2_tlb_mshrs),
-      number("l2_tlb_ports", "look-ups a cycle in a GPU's TLB", "1..64", &S::l2_tlb_ports),
+      number("l2_tlb_mshrs", "pages that a GPU's TLB may wait for", "1..4096", &S::l2_tlb_mshrs),
+      number("l2_tlb_ports", "look-ups per cycle in a GPU's TLB", "1..64", &S::l2_tlb_ports),
       number("l2_tlb_latency", "cycles of a look-up in a GPU's TLB", "0..1000", &S::l2_tlb_latency),
       number("gmmu_walkers", "page-table walkers of a GPU", "1..4096", &S::gmmu_walkers),
       number("gmmu_latency", "cycles of a walk on the GPU", "1..100000", &S::gmmu_latency),
@@ -90,13 +91,15 @@ std::vector<SettingInfo> make_setting_table() {
              &S::bypass_policy),
       number("bypass_epoch", "walks of an epoch of the epoch policy", "16..1000000",
              &S::bypass_epoch),
-      number("bypass_threshold", "per cent of GMMU hits that is worth walking for", "0..100",
+      number("bypass_threshold",
+             "per cent of GMMU hits from which a walk on the GPU is worth its time", "0..100",
              &S::bypass_threshold),
       choice("topology", "how the switches hang on the root complex", "star|chain|single",
              &S::topology),
-      number("flit_bytes", "bytes a link moves in a cycle", "1..1024", &S::flit_bytes),
-      number("link_lanes", "lanes of a link: flits that it moves per cycle, one of a message",
-             "1..64", &S::link_lanes),
+      number("flit_bytes", "bytes that a link moves per cycle", "1..1024", &S::flit_bytes),
+      number("link_lanes",
+             "lanes of a link: flits that it moves per cycle, each of another message", "1..64",
+             &S::link_lanes),
       number("switch_latency", "cycles in a switch", "0..10000", &S::switch_latency),
       choice("placement", "where a page lies", "first-touch|first-walk|interleaved|contiguous|far",
              &S::placement),
@@ -112,7 +115,7 @@ std::vector<SettingInfo> make_setting_table() {
       number("l1_bytes", "L1 data cache of a CU, bytes", "4096..1048576", &S::l1_bytes),
       number("l1_ways", "ways of the L1 data cache, a power of two", "1..256", &S::l1_ways),
       number("l1_latency", "cycles of an L1 hit", "1..1000", &S::l1_latency),
-      number("l1_mshrs", "misses an L1 may wait for", "1..1024", &S::l1_mshrs),
+      number("l1_mshrs", "misses that an L1 may wait for", "1..1024", &S::l1_mshrs),
       number("l1_fill_latency", "cycles from a line's arrival at an L1 to the wave that missed it",
              "0..1000", &S::l1_fill_latency),
       number("remote_in_l1", "1: lines of other GPUs are kept in the L1", "0..1", &S::remote_in_l1),
@@ -122,15 +125,16 @@ std::vector<SettingInfo> make_setting_table() {
       number("l2_bank_hash", "1: stripes of 4 KiB go to banks by a hash, 0: in turn", "0..1",
              &S::l2_bank_hash),
       number("l2_latency", "cycles of an L2 bank", "1..1000", &S::l2_latency),
-      number("l2_mshrs", "misses an L2 bank may wait for", "1..4096", &S::l2_mshrs),
+      number("l2_mshrs", "misses that an L2 bank may wait for", "1..4096", &S::l2_mshrs),
       number("dram_latency", "cycles of a DRAM access", "1..10000", &S::dram_latency),
       number("dram_line_cycles", "cycles that a line keeps a DRAM channel busy", "1..1000",
              &S::dram_line_cycles),
       number("dram_fetch_lines", "lines that a miss of the L2 brings, a power of two", "1..64",
              &S::dram_fetch_lines),
-      number("dram_turn_cycles", "more of them, of a read after a write or a write after a read",
+      number("dram_turn_cycles", "cycles more for a read after a write or a write after a read",
              "0..1000", &S::dram_turn_cycles),
-      number("dram_write_queue", "lines a DRAM channel may be behind before writes wait; 0: any",
+      number("dram_write_queue",
+             "lines by which a DRAM channel may be late before writes wait; 0: no limit",
              "0..100000", &S::dram_write_queue),
       number("kernel_overhead", "cycles at the end of a kernel", "0..1000000", &S::kernel_overhead),
       number("dispatch_cycles", "cycles to dispatch a work-group", "1..1000", &S::dispatch_cycles),
@@ -139,8 +143,9 @@ std::vector<SettingInfo> make_setting_table() {
       choice("split", "how work-groups are dealt out to GPUs", "native|roundrobin|contiguous|dim0",
              &S::split),
       number("megabytes", "size of the application's data, MiB", "1..65536", &S::megabytes),
-      number("iterations", "of every iterative application; 0: what each has below", "0..1000",
-             &S::iterations),
+      number("iterations",
+             "iterations of every iterative application; 0: each has its own, given below",
+             "0..1000", &S::iterations),
       number("rl_alu", "RL: vector instructions before a memory instruction", "0..10000",
              &S::rl_alu),
       number("fir_alu", "FIR: vector instructions before a memory instruction", "0..10000",
@@ -235,7 +240,8 @@ Result<void> validate(const Settings& settings) {
       return invalid_input("{}: {} is not a power of two", name, value);
   }
   if (settings.mp_split == Split::native)
-    return invalid_input("mp_split: 'native' is what it defines; give roundrobin or contiguous");
+    return invalid_input(
+        "mp_split: 'native' is what this setting defines; give roundrobin, contiguous or dim0");
   if (std::uint64_t{settings.l1_ways} * line_bytes > settings.l1_bytes) {
     return invalid_input("l1_ways: {} lines of {} bytes are more than l1_bytes={}",
                          settings.l1_ways, line_bytes, settings.l1_bytes);
@@ -243,13 +249,13 @@ Result<void> validate(const Settings& settings) {
   if (settings.gmmu_fill != GmmuFill::all) return {};
   if (settings.placement == Placement::first_walk) {
     return invalid_input(
-        "gmmu_fill=all: pages lie somewhere from the start; placement=first-walk says where only "
-        "when they are touched");
+        "gmmu_fill=all needs the places of pages from the start, but placement=first-walk decides "
+        "them at the first walk");
   }
   if (settings.first_touch != FirstTouch::free || settings.remote != Remote::lines) {
     return invalid_input(
-        "gmmu_fill=all: pages lie somewhere from the start and stay; give first_touch=free and "
-        "remote=lines");
+        "gmmu_fill=all needs pages that have a place from the start and stay there; give "
+        "first_touch=free and remote=lines");
   }
   return {};
 }

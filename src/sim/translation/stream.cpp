@@ -322,7 +322,7 @@ Result<std::unique_ptr<Application>> application_of_launch(const ptx::Module& mo
     if (function == nullptr || function->directive("blocksareclusters") == nullptr) continue;
     return invalid_input(
         "{}:{}: kernel '{}' is launched in a grid of clusters (.blocksareclusters), which the "
-        "simulation does not take",
+        "simulation does not support",
         module.source_name, function->line, one.kernel);
   }
   StreamBuilder builder(options);

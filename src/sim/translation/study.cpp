@@ -21,7 +21,7 @@ std::span<const StudyVariant> study_variants() {
       {"l1-tlb-64", "L1 TLBs of 64 entries", {"l1_tlb_ways=64"}},
       {"first-touch-copy", "the page crosses the links at first touch", {"first_touch=copy"}},
       {"first-touch-protocol",
-       "4800 cycles a page at first touch, one at a time",
+       "4800 cycles per page at first touch, one page at a time",
        {"first_touch=protocol"}},
       {"first-walk", "a page goes to the GPU whose walk ends first", {"placement=first-walk"}},
       {"interleaved", "page i lies on GPU i mod 4 from the start", {"placement=interleaved"}},

@@ -232,7 +232,8 @@ Result<Summary> simulate(const Settings& settings, Architecture architecture,
     const Occupancy most = occupancy_of(settings, kernel);
     if (kernel.waves_per_group > most.waves || most.groups == 0) {
       return invalid_input(
-          "{}: a work-group of kernel {} ({} waves of {} vector registers a lane, {} bytes of LDS) "
+          "{}: a work-group of kernel {} ({} waves of {} vector registers per lane, {} bytes of "
+          "LDS) "
           "does not fit a CU (waves_per_cu={}, vgprs={}, sgprs={}, lds_bytes={})",
           application.name(), k, kernel.waves_per_group, kernel.vgprs, kernel.lds_bytes,
           settings.waves_per_cu, settings.vgprs, settings.sgprs, settings.lds_bytes);

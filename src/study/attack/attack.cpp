@@ -254,8 +254,8 @@ Result<void> check_attack(const AttackPlan& plan) {
   if (plan.kernels_alone &&
       (launches == Launches::graph || launches == Launches::overlapped_graph)) {
     return invalid_input(
-        "{} does not support --kernels-alone: its times are those of whole runs; judge whole runs, "
-        "or take a mode without +graph",
+        "{} does not support --kernels-alone, because it times only whole runs; leave the option "
+        "out, or take a mode without +graph",
         plan.mode.name());
   }
   if (plan.screening.least == 0) {

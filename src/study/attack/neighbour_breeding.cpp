@@ -144,7 +144,7 @@ std::string impossible(const Neighbour& neighbour, const NeighbourMeans& means) 
   if (neighbour.pattern == Pattern::slice) {
     const auto why = means.lacking.find(Need::one_slice);
     if (why != means.lacking.end()) return why->second;
-    if (means.slice_lines.empty()) return "nothing says which lines lie in one L2 slice";
+    if (means.slice_lines.empty()) return "the lines of one L2 slice are unknown";
   }
   if (means.target != 0 && means.target < row.target) {
     return fmt::format("it needs compute capability {}, the card has {}",

@@ -120,7 +120,7 @@ std::string in_words(const Neighbour& neighbour) {
   const OperationRow& row = row_of(neighbour.operation);
   const std::string size = size_text(neighbour.footprint, " ");
   if (row.need == Need::copy_engines) {
-    return fmt::format("{} {}, {} a run", size, row.words, count_of(neighbour.launches, "time"));
+    return fmt::format("{} {}, {} per run", size, row.words, count_of(neighbour.launches, "time"));
   }
   std::string out =
       fmt::format("{} of {} threads {} {} within {}", count_of(neighbour.blocks, "block"),
@@ -133,7 +133,7 @@ std::string in_words(const Neighbour& neighbour) {
     out += ", every thread at a place of its own";
   }
   if (neighbour.in_flight > 1) append(out, ", {} at a time", neighbour.in_flight);
-  append(out, "; {} a thread, {} a run", count_of(neighbour.steps, "access", "es"),
+  append(out, "; {} per thread, {} per run", count_of(neighbour.steps, "access", "es"),
          count_of(neighbour.launches, "launch", "es"));
   if (neighbour.shared != 0) {
     append(out, ", {} of shared memory per block", size_text(neighbour.shared, " "));

@@ -20,8 +20,8 @@ NeighbourMeans described_means(const Result<gpu::Device>& description, const Mod
   if (card.memory_system) means.row_bytes = std::uint64_t{1} << card.memory_system->row_shift;
   if (mode.color) {
     means.lacking[Need::one_slice] =
-        "under colours a lane's addresses are not those of the card: nothing says which of them "
-        "lie in one L2 slice";
+        "under colours a lane's addresses differ from the card's, so the lines of one L2 slice are "
+        "unknown";
     return means;
   }
   auto lines = one_slice_lines(card);

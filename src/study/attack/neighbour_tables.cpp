@@ -28,7 +28,7 @@ constexpr OperationRow operation_rows[] = {
     {Operation::atomic, "atomic", "add to words and take the old value", Need::nothing, 4, true, 0, 0, 0, all_patterns},
     {Operation::reduction, "reduction", "add to words", Need::nothing, 4, false, 0, 0, 0, without_answer},
     {Operation::byte, "byte", "store single bytes", Need::nothing, 1, false, 0, 0, 0, without_answer},
-    {Operation::fence, "fence", "store words, each with a fence of the whole system behind it", Need::nothing, 4, false, 0, 0, 0, without_answer},
+    {Operation::fence, "fence", "store words, each followed by a system-wide fence", Need::nothing, 4, false, 0, 0, 0, without_answer},
     {Operation::local, "local", "store and load words of local memory", Need::nothing, 4, false, 0, 4 * kib, 16 * kib, own_patterns},
     {Operation::variable, "variable", "store words of a variable of the module", Need::module_variables, 4, false, 0, 0, 256 * mib, own_patterns},
     {Operation::constant, "constant", "load words of constant memory", Need::nothing, 4, true, 0, 0, 64 * kib, constant_patterns},
@@ -101,7 +101,8 @@ Result<Operation> parse_operation(std::string_view name) {
     if (row.name == name) return row.operation;
     append(known, "{}{}", known.empty() ? "" : ", ", row.name);
   }
-  return invalid_input("'{}' is no operation of a neighbour; the operations are {}", name, known);
+  return invalid_input("'{}' is not an operation of a neighbour; the operations are {}", name,
+                       known);
 }
 
 std::span<const PatternRow> patterns() {

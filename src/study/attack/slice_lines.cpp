@@ -7,7 +7,7 @@ Result<std::vector<std::uint32_t>> one_slice_lines(const gpu::Device& card) {
   constexpr std::uint32_t whole_page = 1U << 21U;
   constexpr std::uint32_t line = 128;
   if (!card.address_map) {
-    return missing_capability("the description of {} has no address map: no slice is known",
+    return missing_capability("the description of {} has no address map, so no slice is known",
                               card.name);
   }
   const gpu::AddressMap& map = *card.address_map;

@@ -97,7 +97,8 @@ Result<FigureSet> parse_figures(std::string_view text, std::string_view source) 
     set.figures.push_back(std::move(figure));
   }
   DEMARC_CHECK(object.finish());
-  if (set.figures.empty()) return invalid_input("{}.figures: there is none", object.where());
+  if (set.figures.empty())
+    return invalid_input("{}.figures: at least one figure is needed", object.where());
   return set;
 }
 

@@ -83,7 +83,7 @@ Result<void> check_fit(const gpu::Device& start, const FigureSet& set, const Fit
     }
     const auto again = std::find_if(set.figures.begin(), one,
                                     [&](const Figure& other) { return other.name == one->name; });
-    if (again != one) return invalid_input("figure '{}' is there twice", one->name);
+    if (again != one) return invalid_input("figure '{}' is given twice", one->name);
   }
   if (set.device.sms != 0) DEMARC_CHECK(check_sms(start, set.device.name, set.device.sms));
   if (const auto spec = sim::memory::make_spec(start, options.figures.seed); !spec) {

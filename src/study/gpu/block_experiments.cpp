@@ -269,7 +269,7 @@ Result<Runs> run_block_experiments(std::uint32_t device, const std::vector<std::
   for (const std::string& name : names) {
     const auto& known = block_experiments();
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    return invalid_input("'{}' is no experiment; the experiments are {}", name,
+    return invalid_input("'{}' is not an experiment; the experiments are {}", name,
                          joined(known, ", "));
   }
   // More channels than the driver opens by itself: with few, streams wait for each other there.

@@ -76,11 +76,10 @@ Result<ColoredParts::Victim> ColoredParts::open_victim(
   std::string of_parts;
   for (const std::uint32_t color : colors) of_parts += fmt::format(" {},", color);
   of_parts.back() = ';';
-  return Victim{
-      std::move(lanes[place.stream]),
-      fmt::format("the parts have the colours{} an empty launch takes {:.2f} us, {:.2f} beside "
-                  "traffic of the others' colours",
-                  of_parts, times.alone[place.stream], times.beside_others(place))};
+  return Victim{std::move(lanes[place.stream]),
+                fmt::format("the parts have the colours{} an empty launch takes {:.2f} us, and "
+                            "{:.2f} us beside traffic of the others' colours",
+                            of_parts, times.alone[place.stream], times.beside_others(place))};
 }
 
 Result<std::shared_ptr<MemorySource>> ColoredParts::memory_of(std::uint32_t part,

@@ -56,8 +56,8 @@ Result<gpu::Coloring> given_coloring(const gpu::AddressMap& map,
         append(rows, "{}{:#x}", rows.empty() ? "" : ", ", row);
       }
       return invalid_input(
-          "--masks: {:#x} is no sum of the module masks of the description ({}), so nobody knows "
-          "what a page adds to it",
+          "--masks: {:#x} is not a sum of the module masks of the description ({}), so what a page "
+          "adds to it is unknown",
           masks[i], rows);
     }
   }

@@ -77,11 +77,12 @@ TEST(AccessStream, ErrorsNameTheLine) {
   EXPECT_THAT(error("kernel\nblock\nwarp\nload\n"), HasSubstr("x.txt:4: load needs an address"));
   EXPECT_THAT(error("kernel\nblock\nwarp\nload 0x80/16\n"), HasSubstr("1 to 15"));
   EXPECT_THAT(error("kernel\nblock\nwarp\nstore.cg 0x80\n"),
-              HasSubstr("x.txt:4: '.cg' is neither"));
-  EXPECT_THAT(error("kernel\nblock\nwarp\nbarrier.cs\n"), HasSubstr("x.txt:4: '.cs' is neither"));
+              HasSubstr("x.txt:4: '.cg' is not possible here"));
+  EXPECT_THAT(error("kernel\nblock\nwarp\nbarrier.cs\n"),
+              HasSubstr("x.txt:4: '.cs' is not possible here"));
   EXPECT_THAT(error("kernel\nblock\nwarp\nwork shared=65536\n"), HasSubstr("65536 rows"));
   EXPECT_THAT(error("kernel registers=256\n"), HasSubstr("registers=256 is out of range"));
-  EXPECT_THAT(error("block\n"), HasSubstr("x.txt:1: a block before any kernel"));
+  EXPECT_THAT(error("block\n"), HasSubstr("x.txt:1: a block comes before any kernel"));
   EXPECT_THAT(error("kernel threads=32\nblock\nwarp\nwarp\n"), HasSubstr("more than the 1 warps"));
   EXPECT_THAT(error("kernel threads=0\n"), HasSubstr("out of range"));
   EXPECT_THAT(error(""), HasSubstr("no kernel"));

@@ -220,7 +220,9 @@ TEST(Links, WhatCarriesDataOutTakesItsOwnTime) {
   spec.sm_store_ticks = Ticks(3 * 256);
   EXPECT_EQ(arrivals(spec, all), (Times{miss, 500 + hit, 1000 + stored + 2, 1500 + hit + 2}));
   spec = small_memory();
-  spec.gpc_store_ticks = Ticks(3 * 256);  // twice of an atomic
+  spec.gpc_store_ticks = Ticks(3 * 256);
+  EXPECT_EQ(arrivals(spec, all), (Times{miss, 500 + hit, 1000 + stored + 3, 1500 + hit}));
+  spec.gpc_atomic_ticks = Ticks(6 * 256);
   EXPECT_EQ(arrivals(spec, all), (Times{miss, 500 + hit, 1000 + stored + 3, 1500 + hit + 6}));
 }
 

@@ -47,6 +47,7 @@ RC_GTEST_PROP(MemorySimulation, EveryLaunchEndsAndItsSectorsAddUp, ()) {
   spec.store_registers = static_cast<std::uint32_t>(*rc::gen::inRange(1, 4));
   spec.gpc_ticks = Ticks(*rc::gen::element(0U, 300U));
   spec.gpc_store_ticks = Ticks(*rc::gen::element(0U, 300U));
+  spec.gpc_atomic_ticks = Ticks(*rc::gen::element(0U, 300U));
   std::uint64_t loads = 0;
   std::uint64_t others = 0;
   for (const auto& block : steps) {

@@ -88,8 +88,8 @@ TEST(SpecRules, have_two_sides) {
       {[](Spec& s) { s.threads = 65536; }, [](Spec& s) { s.threads = 65537; },
        "an SM has more than 65536 threads"},
       {[](Spec& s) { s.l1.sets = 4; }, [](Spec& s) { s.l1.sets = 3; },
-       "the number of L1 sets is no power of two"},
-      {[](Spec& s) { s.l1 = {}; }, [](Spec& s) { s.l1.sets = 6; }, "no power of two"},
+       "the number of L1 sets is not a power of two"},
+      {[](Spec& s) { s.l1 = {}; }, [](Spec& s) { s.l1.sets = 6; }, "is not a power of two"},
       {[](Spec& s) {
          s.distances = {1, 2, 3, 4};
        },
@@ -98,11 +98,11 @@ TEST(SpecRules, have_two_sides) {
        },
        "distances are given for some pairs"},
       {[](Spec& s) { s.miss_registers = 1; }, [](Spec& s) { s.miss_registers = 0; },
-       "registers and write queue must hold something"},
+       "registers and the write queue must hold at least one entry"},
       {[](Spec& s) { s.l1_miss_registers = 1; }, [](Spec& s) { s.l1_miss_registers = 0; },
-       "must hold something"},
+       "must hold at least one entry"},
       {[](Spec& s) { s.store_registers = 1; }, [](Spec& s) { s.store_registers = 0; },
-       "must hold something"},
+       "must hold at least one entry"},
       {[](Spec& s) {
          s.write_high = 1;
          s.write_low = 0;
@@ -111,9 +111,9 @@ TEST(SpecRules, have_two_sides) {
          s.write_high = 0;
          s.write_low = 0;
        },
-       "must hold something"},
+       "must hold at least one entry"},
       {[](Spec& s) { s.write_low = 3; }, [](Spec& s) { s.write_low = 4; },
-       "write_low less than write_high"},
+       "write_low must be below write_high"},
       {[](Spec& s) { s.address.row_shift = 7; }, [](Spec& s) { s.address.row_shift = 6; },
        "a row is smaller than a line"},
   };
@@ -140,7 +140,8 @@ TEST(SpecText, says_every_setting) {
       "no limit; a block begins after 0 cycles, a kernel 3 cycles after the last and 0 reads\n"
       "L1: 2 sets of 2 ways, hit 6 cycles, 8 miss and 8 store registers\n"
       "crossbar: SM 32.0 B per cycle (32.0 B per cycle of stores), GPC 16.0 B per cycle (no limit "
-      "of stores), 1 ports of 32.0 B per cycle (32.0 B per cycle of writes, 32.0 B per cycle of "
+      "of stores, no limit of atomics), 1 ports of 32.0 B per cycle (32.0 B per cycle of writes, "
+      "32.0 B per cycle of "
       "atomics), 10 cycles there, 10 back\n"
       "L2: 1 slices of 2 sets of 2 ways, 5 cycles, 16 miss registers per slice\n"
       "DRAM: one channel per slice, 2 banks, bus 16.0 B per cycle, bursts of 1 sectors; precharge "

@@ -379,9 +379,10 @@ TEST(TranslationStuck, a_work_group_that_fits_no_cu_is_refused_with_its_size) {
   const auto summary = simulate(one_gpu(), Architecture::centralised, groups);
   ASSERT_FALSE(summary);
   EXPECT_EQ(summary.error().kind, ErrorKind::invalid_input);
-  EXPECT_THAT(summary.error().message,
-              HasSubstr("a work-group of kernel 0 (50 waves of 8 vector registers a lane, 0 bytes "
-                        "of LDS) does not fit a CU (waves_per_cu=40"));
+  EXPECT_THAT(
+      summary.error().message,
+      HasSubstr("a work-group of kernel 0 (50 waves of 8 vector registers per lane, 0 bytes "
+                "of LDS) does not fit a CU (waves_per_cu=40"));
 }
 
 TEST(TranslationPlacement, pages_used_by_several_gpus_are_shared_out_and_others_stay_private) {

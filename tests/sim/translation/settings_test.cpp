@@ -112,7 +112,8 @@ TEST(TranslationSettings, the_split_of_mp_counts_under_native_alone) {
   settings.mp_split = Split::contiguous;
   EXPECT_EQ(placed(), dealt);
   settings.mp_split = Split::native;
-  EXPECT_THAT(validate(settings).error().message, HasSubstr("mp_split: 'native' is what it"));
+  EXPECT_THAT(validate(settings).error().message,
+              HasSubstr("mp_split: 'native' is what this setting defines"));
 }
 
 TEST(TranslationSettings, are_refused_without_a_value_or_with_the_start_of_one) {

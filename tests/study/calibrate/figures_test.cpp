@@ -120,7 +120,7 @@ TEST(Figures, of_a_wrong_file_are_refused_with_the_path_of_the_key) {
   EXPECT_THAT(refusal("{"), HasSubstr("f.json"));
   EXPECT_EQ(refusal(R"({"schema": "demarc.device/1"})"),
             "f.json.schema: 'demarc.device/1' is not 'demarc.calibrate.figures/1'");
-  EXPECT_EQ(refusal(figures_file("")), "f.json.figures: there is none");
+  EXPECT_EQ(refusal(figures_file("")), "f.json.figures: at least one figure is needed");
   EXPECT_THAT(
       refusal(figures_file(R"({"figure": "x"})")),
       HasSubstr("f.json.figures[0].figure: there is no figure 'x'; the figures are l1_latency, "));

@@ -176,7 +176,7 @@ TEST(PlantedFit, refuses_what_it_cannot_fit) {
               HasSubstr("there is no figure 'l4_latency'; the figures are l1_lat"));
   wrong = figures;
   wrong.figures.push_back(wrong.figures.front());
-  EXPECT_EQ(refusal(card, wrong), "figure 'l1_latency' is there twice");
+  EXPECT_EQ(refusal(card, wrong), "figure 'l1_latency' is given twice");
 }
 
 TEST(SimulatedFigures, are_refused_of_a_device_with_other_sms_than_described) {

@@ -123,7 +123,7 @@ TEST_F(BlockExperiments, ThatNobodyAskedForDoNotRunAndUnknownOnesAreRefusedByNam
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::invalid_input);
   EXPECT_THAT(refused.error().message,
-              HasSubstr("'figure-5' is no experiment; the experiments are figure-3"));
+              HasSubstr("'figure-5' is not an experiment; the experiments are figure-3"));
 }
 
 TEST_F(BlockExperiments, OpenMoreChannelsThanADriverDoesUnlessTheUserSaysHowMany) {

@@ -75,7 +75,8 @@ struct Spec {
   Ticks sm_ticks{256};
   Ticks sm_store_ticks{256};  // of what carries data out
   Ticks gpc_ticks;            // 0: never the limit
-  Ticks gpc_store_ticks;      // of what carries data out; an atomic counts twice
+  Ticks gpc_store_ticks;      // of stores, on their way out
+  Ticks gpc_atomic_ticks;     // of atomics and reductions
   Ticks port_ticks{256};
   Ticks port_write_ticks{256};
   Ticks port_atomic_ticks{256};

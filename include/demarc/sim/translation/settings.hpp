@@ -129,9 +129,9 @@ struct Settings {
   std::uint32_t dram_latency = 100;
   std::uint32_t dram_line_cycles = 1;  // that a line keeps a bank's DRAM channel busy
   std::uint32_t dram_fetch_lines = 1;  // that a miss of the L2 brings, a power of two
-  // More of them, of a read after a write and of a write after a read.
+  // Cycles more for a read after a write and for a write after a read.
   std::uint32_t dram_turn_cycles = 0;
-  // Lines that a channel may be behind before writes to its bank wait; 0: any number.
+  // Lines by which a channel may be late before writes to its bank wait; 0: no limit.
   std::uint32_t dram_write_queue = 0;
 
   std::uint32_t kernel_overhead = 1600;
@@ -139,7 +139,7 @@ struct Settings {
   std::uint32_t dispatch_groups = 1;  // that are dispatched in those cycles
   Split split = Split::roundrobin;
   std::uint32_t megabytes = 64;  // size of the application's data
-  std::uint32_t iterations = 0;  // of every iterative application; 0: what each has below
+  std::uint32_t iterations = 0;  // of every iterative application; 0: each has its own, see below
 
   // What the written-out applications do where neither the paper nor the benchmark's source says
   // it. `*_alu`: vector instructions before each memory instruction. `*_multiple`: the side of the

@@ -9,11 +9,12 @@ namespace {
 constexpr std::string_view other_way =
     "addresses memory in a way that cannot be coloured; plain loads, stores, atomics and cp.async "
     "can";
-constexpr std::string_view not_known = "is not known, so nobody can tell what memory it reaches";
+constexpr std::string_view not_known = "is unknown, and so is the memory that it reaches";
 constexpr std::string_view no_range =
-    "names a range of addresses, which coloured memory does not have; createpolicy.fractional is "
-    "without addresses";
-constexpr std::string_view tensor_map = "works on a tensor map, whose addresses nobody translates";
+    "names a range of addresses, which coloured memory does not have; use createpolicy.fractional, "
+    "which names no addresses";
+constexpr std::string_view tensor_map =
+    "works on a tensor map, whose addresses cannot be translated";
 constexpr std::string_view stack =
     "takes local memory of a size that is not known; variables of a fixed size can be coloured";
 

@@ -95,15 +95,16 @@ class FunctionRewriter {
   void check_frame() {
     if (short_locals_ && !function_.is_entry) {
       out_.refusals.push_back(
-          {function_.line, fmt::format("'{}' is called and keeps addresses of local variables in "
-                                       "32 bits, which its caller may keep in 64",
+          {function_.line, fmt::format("'{}' keeps addresses of local variables in 32 bits, but "
+                                       "its caller may keep them in 64",
                                        function_.name)});
     }
     if (frame_.recursive) {
       out_.refusals.push_back(
-          {function_.line, fmt::format("'{}' has local variables and may call itself, so that no "
-                                       "size is large enough for them",
-                                       function_.name)});
+          {function_.line,
+           fmt::format(
+               "'{}' has local variables and may call itself, so no size is large enough for them",
+               function_.name)});
     }
     for (const Variable& variable : body_.variables) {
       if (variable.space != StateSpace::local || variable.byte_size() != 0) continue;
@@ -169,14 +170,14 @@ class FunctionRewriter {
       const auto name = info(static_cast<SpecialRegister>(operand.index)).name;
       if (!name.starts_with("%envreg")) return true;
       refuse(fmt::format(
-          "reads {}, by which the driver hands out addresses of memory that is not coloured",
+          "reads {}, through which the driver hands out addresses of memory without colours",
           name));
       return false;
     }
     if (operand.has_children()) {
       for (const Operand& child : body_.children(operand)) {
         if (is_address(child)) {
-          refuse("uses the address of a variable in a way that is not followed");
+          refuse("uses the address of a variable in a way that cannot be followed");
           return false;
         }
         if (!check_operand(child)) return false;
@@ -246,15 +247,15 @@ class FunctionRewriter {
         return;
       case SystemCall::printing:
         if (context_.options.printing == ColoredPrinting::silenced) return;
-        refuse("prints by a buffer of the driver, which is not coloured");
+        refuse("prints through a buffer of the driver, which is not coloured");
         return;
       case SystemCall::heap:
         refuse("uses the heap of the driver, which is not coloured");
         return;
       case SystemCall::other:
         refuse(
-            "calls a function that is not in the module; nobody translates the addresses it is "
-            "handed");
+            "calls a function that is not in the module, so the addresses passed to it cannot be "
+            "translated");
         return;
     }
   }
@@ -265,7 +266,9 @@ class FunctionRewriter {
     if (!context_.keeps_local || (space != StateSpace::local && space != StateSpace::global)) {
       return;
     }
-    refuse("asks whether an address is one of local memory, which lies in coloured memory");
+    refuse(
+        "asks whether an address lies in local memory, but coloured addressing puts local memory "
+        "elsewhere");
   }
 
   // Parameters of functions that are called lie on a stack of the driver.
@@ -291,7 +294,7 @@ class FunctionRewriter {
     const std::size_t size = byte_size(mnemonic().type());
     if (!moves || operands.size() != 2 || operands[0].kind != OperandKind::reg ||
         (size != 8 && !(size == short_bytes && is_local(operands[1])))) {
-      refuse("uses the address of a variable in a way that is not followed");
+      refuse("uses the address of a variable in a way that cannot be followed");
       return;
     }
     const std::string to = body_.register_name(operands[0].index);
@@ -323,7 +326,7 @@ class FunctionRewriter {
   // Whether a variable of global or local memory has got one; else the instruction is refused.
   bool has_place(const Operand& operand) {
     if (context_.options.accesses != ColoredAccesses::all) {
-      refuse("uses a variable; only a whole rewriting knows where it lies");
+      refuse("uses a variable, whose place is known only if all accesses are rewritten");
       return false;
     }
     if (operand.base == Base::variable) {
@@ -366,15 +369,15 @@ class FunctionRewriter {
       return;
     }
     if (access.bytes > context_.translation.granule) {
-      refuse(fmt::format("takes {} bytes that follow each other; in these colours {} do",
+      refuse(fmt::format("accesses {} consecutive bytes; these colours keep only {} together",
                          access.bytes, context_.translation.granule));
       return;
     }
     const Operand* address = address_of(body_, instruction(), access);
     if (!is_plainly_written(text_of(access, {}))) {
-      refuse("has a comment within it, or is written in another way that is not followed");
+      refuse("has a comment inside it or a spelling that cannot be followed");
     } else if (address == nullptr || address->base == Base::none) {
-      refuse("accesses an address of its own choice, which cannot be coloured");
+      refuse("accesses an address that none of its operands holds, which cannot be coloured");
     } else if (address->base != Base::reg) {
       access_variable(access, *address);
     } else if (short_locals_ && mnemonic().space == StateSpace::local) {
@@ -398,7 +401,7 @@ class FunctionRewriter {
 
   void access_variable(const Access& access, const Operand& address) {
     if (!in_memory(address) || access.kind == AccessKind::tile) {
-      refuse("accesses a variable in a way that is not followed");
+      refuse("accesses a variable in a way that cannot be followed");
     } else if (has_place(address)) {
       translate(address, in_colored(text_of(access, moving("", "%demarc_a", address)),
                                     context_.translation));

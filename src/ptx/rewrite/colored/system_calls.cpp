@@ -41,7 +41,7 @@ class Messages {
         if (argument.base == Base::variable) {
           (called == SystemCall::assertion ? asserted_ : printed_).insert(argument.index);
         } else if (called == SystemCall::assertion) {
-          refuse(instruction, "hands over its arguments in a way that is not followed");
+          refuse(instruction, "passes its arguments in a way that cannot be followed");
         }
       }
     }
@@ -79,7 +79,8 @@ class Messages {
       default:
         break;
     }
-    refuse(store, "hands an assertion an address that is not that of a string of the module");
+    refuse(store,
+           "passes an address to an assertion that is not the address of a string of the module");
   }
 
   void follow_definition(const Instruction& store, std::uint32_t at) {
@@ -89,7 +90,8 @@ class Messages {
                        (instruction.opcode == Opcode::cvta &&
                         module_.mnemonic(instruction).space == StateSpace::global);
     if (!moves) {
-      refuse(store, "hands an assertion an address that is not that of a string of the module");
+      refuse(store,
+             "passes an address to an assertion that is not the address of a string of the module");
       return;
     }
     moves_.insert(at);
@@ -103,7 +105,8 @@ class Messages {
   void check_uses(std::uint32_t reg) {
     for (const std::uint32_t use : def_use_.uses(reg)) {
       if (moves_.contains(use) || stores_.contains(use)) continue;
-      refuse(body_.instructions[use], "uses the address of a string that an assertion is handed");
+      refuse(body_.instructions[use],
+             "uses the address of a string that is passed to an assertion");
     }
   }
 

@@ -57,8 +57,9 @@ Result<void> check_shape(RemainderShape shape) {
     return {};
   }
   return invalid_input(
-      "coloured addressing: chunks of 2^{} bytes, 2^{} a page, {} bits of them from tables; 2^4 to "
-      "2^12 bytes, 2 to 2^16 chunks and as many bits as a page has fit",
+      "coloured addressing: chunks of 2^{} bytes, 2^{} chunks per page and {} table bits are not "
+      "possible; a chunk has 2^4 to 2^12 bytes, a page 2^1 to 2^16 chunks, and the second exponent "
+      "limits the table bits",
       shape.chunk_shift, shape.page_shift, shape.pattern_bits);
 }
 
@@ -70,8 +71,9 @@ Result<void> check_addressing(const RemainderAddressing& addressing) {
     return {};
   }
   return invalid_input(
-      "coloured addressing: chunks up to {}, quotients shifted by {}, an arena at {:#x} of pages "
-      "of {} bytes: these do not fit",
+      "coloured addressing: {} chunks, a quotient's shift of {} and an arena at {:#x} are not "
+      "possible; there must be a chunk, the shift must be below 32, and the arena must lie at a "
+      "multiple of {} bytes",
       constants.end, constants.reciprocal_shift, constants.arena, page_bytes);
 }
 

@@ -47,7 +47,7 @@ std::string BlockLayout::reason_of(const Variable& variable, const Placed& place
   if (variable.space != StateSpace::global) return {};
   if (variable.linkage == Linkage::external) return "is defined in another module";
   if (variable.attributes.find("managed") != std::string_view::npos) {
-    return "is managed: the host reaches it too";
+    return "is managed memory, which the host reaches too";
   }
   if (is_handle(variable.type)) return "is a texture, a surface or a sampler";
   if (placed.bytes == 0) return "has no size";
