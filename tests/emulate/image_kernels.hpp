@@ -19,7 +19,7 @@ inline std::string image_kernel(const std::string& body) {
   return fmt::format(R"(.version 8.0
 .target sm_90
 .address_size 64
-.visible .entry k(.param .u64 out, .param .u64 places, .param .u64 image)
+.visible .entry k(.param .u64 out, .param .u64 spots, .param .u64 image)
 {{
 .reg .pred %p<9>;
 .reg .b16 %h<9>;
@@ -27,7 +27,7 @@ inline std::string image_kernel(const std::string& body) {
 .reg .f32 %f<9>;
 .reg .b64 %rd<30>;
 ld.param.u64 %rd1, [out];
-ld.param.u64 %rd3, [places];
+ld.param.u64 %rd3, [spots];
 ld.param.u64 %rd4, [image];
 mov.u32 %r1, %tid.x;
 mul.wide.u32 %rd2, %r1, 16;
@@ -81,12 +81,12 @@ std::vector<std::byte> bytes_of(const std::vector<T>& values) {
 }
 
 // Buffers: what each thread writes, its place, and the texels.
-inline gpu::Launch image_launch(const std::vector<Place>& places, const gpu::Image& image,
+inline gpu::Launch image_launch(const std::vector<Place>& spots, const gpu::Image& image,
                                 const std::vector<std::byte>& texels) {
-  const auto threads = static_cast<std::uint32_t>(places.size());
+  const auto threads = static_cast<std::uint32_t>(spots.size());
   gpu::Launch launch = launch_of(1, threads, std::uint64_t{16} * threads);
   std::vector<std::uint32_t> words;
-  for (const Place& place : places) words.insert(words.end(), {place.x, place.y, place.z, 0});
+  for (const Place& place : spots) words.insert(words.end(), {place.x, place.y, place.z, 0});
   for (const auto& content : {bytes_of(words), texels}) {
     gpu::Buffer buffer;
     buffer.bytes = content.size();
@@ -165,29 +165,29 @@ inline std::vector<std::string> image_forms() {
         "a1d|" + layered, std::string("a2d|%r3, %f1, %f2, %f2")}) {
     const std::size_t bar = geometry.find('|');
     const std::string name = geometry.substr(0, bar);
-    const std::string places = geometry.substr(bar + 1);
-    forms.push_back(fetch_floats("tex." + name + ".v4.f32.f32", places));
-    forms.push_back(fetch_words("tex." + name + ".v4.u32.f32", places));
+    const std::string spots = geometry.substr(bar + 1);
+    forms.push_back(fetch_floats("tex." + name + ".v4.f32.f32", spots));
+    forms.push_back(fetch_words("tex." + name + ".v4.u32.f32", spots));
     if (name.find("2d") != std::string::npos)
-      forms.push_back(fetch_floats("tld4.b." + name + ".v4.f32.f32", places));
+      forms.push_back(fetch_floats("tld4.b." + name + ".v4.f32.f32", spots));
   }
   forms.push_back(fetch_floats("tex.1d.v4.f32.s32", "%r3"));
   forms.push_back(fetch_words("tex.2d.v4.s32.s32", "%r3, %r4"));
   forms.push_back(fetch_words("tex.3d.v4.s32.s32", "%r3, %r4, %r5, %r5"));
-  for (const std::string& place : {"1d|%r3", "2d|%r3, %r4", "3d|%r3, %r4, %r5, %r5", "a1d|%r4, %r3",
-                                   "a2d|%r5, %r3, %r4, %r4"}) {
+  for (const std::string place : {"1d|%r3", "2d|%r3, %r4", "3d|%r3, %r4, %r5, %r5", "a1d|%r4, %r3",
+                                  "a2d|%r5, %r3, %r4, %r4"}) {
     const std::size_t bar = place.find('|');
     const std::string name = place.substr(0, bar);
-    const std::string places = "[%rd4, {" + place.substr(bar + 1) + "}]";
-    forms.push_back(image_kernel("suld.b." + name + ".b8.trap {%h1}, " + places + ";"));
-    forms.push_back(image_kernel("suld.b." + name + ".v2.b16.clamp {%h1, %h2}, " + places + ";"));
+    const std::string spots = "[%rd4, {" + place.substr(bar + 1) + "}]";
+    forms.push_back(image_kernel("suld.b." + name + ".b8.trap {%h1}, " + spots + ";"));
+    forms.push_back(image_kernel("suld.b." + name + ".v2.b16.clamp {%h1, %h2}, " + spots + ";"));
     forms.push_back(
-        image_kernel("sust.b." + name + ".v4.b32.zero " + places + ", {%r6, %r6, %r6, %r6};"));
-    forms.push_back(image_kernel("sust.b." + name + ".b64.trap " + places + ", {%rd1};"));
+        image_kernel("sust.b." + name + ".v4.b32.zero " + spots + ", {%r6, %r6, %r6, %r6};"));
+    forms.push_back(image_kernel("sust.b." + name + ".b64.trap " + spots + ", {%rd1};"));
     if (name[0] != 'a')
-      forms.push_back(image_kernel("sured.b.add." + name + ".u32.clamp " + places + ", %r6;"));
+      forms.push_back(image_kernel("sured.b.add." + name + ".u32.clamp " + spots + ", %r6;"));
   }
-  for (const std::string& size : {"width", "height", "depth", "array_size"}) {
+  for (const std::string size : {"width", "height", "depth", "array_size"}) {
     if (size != "array_size") forms.push_back(image_kernel("suq." + size + ".b32 %r10, [%rd4];"));
     forms.push_back(image_kernel("txq." + size + ".b32 %r10, [%rd4];"));
   }

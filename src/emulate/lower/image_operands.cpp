@@ -11,6 +11,17 @@ using ptx::OperandKind;
 using ptx::StateSpace;
 using ptx::Type;
 
+namespace {
+
+// Types and the number of values, which are looked at where values are.
+bool names_value(ptx::Modifier modifier) {
+  if (modifier == ptx::Modifier::unknown) return false;
+  const ptx::ModifierClass of = info(modifier).modifier_class;
+  return of == ptx::ModifierClass::type || of == ptx::ModifierClass::vector;
+}
+
+}  // namespace
+
 std::optional<ImageGeometry> image_geometry(const InstructionView& instruction,
                                             std::initializer_list<std::string_view> others) {
   static constexpr Rows<std::string_view, ImageGeometry, 5> geometries{{{"1d", {1, false}},
@@ -23,7 +34,8 @@ std::optional<ImageGeometry> image_geometry(const InstructionView& instruction,
     const auto geometry = look_up(geometries, std::string_view(use.text));
     if (geometry) {
       found = geometry;
-    } else if (std::find(others.begin(), others.end(), use.text) == others.end()) {
+    } else if (!names_value(use.id) &&
+               std::find(others.begin(), others.end(), use.text) == others.end()) {
       return std::nullopt;
     }
   }

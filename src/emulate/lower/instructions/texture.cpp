@@ -77,7 +77,8 @@ bool lower_image_query(FunctionContext& f, const InstructionView& instruction) {
   const bool texture = instruction.opcode() == Opcode::txq;
   if (!texture && instruction.opcode() != Opcode::suq) return false;
   const auto question = instruction.chosen(questions);
-  if (!question || instruction.words().modifiers.size() != 1 || instruction.operands().size() != 2)
+  if (!question || instruction.words().modifiers.size() != 2 || !instruction.has("b32") ||
+      instruction.operands().size() != 2)
     return false;
   auto& made = f.code.details<QueryDetails>();
   made.texture = texture;
