@@ -276,7 +276,7 @@ TEST(IsolateVerb, colours_of_a_simulated_device_can_be_chosen_and_wrong_ones_are
   for (const auto& [option, value, why] :
        {std::tuple{"--masks", "0x77000,0x77000", "0x77000 adds no colour"},
         std::tuple{"--masks", "0x77001", "within a line of 128 bytes"},
-        std::tuple{"--masks", "0x1000", "no sum of the module masks"},
+        std::tuple{"--masks", "0x1000", "is not a sum of the module masks"},
         std::tuple{"--colors", "0,4", "--colors: part 1 has colour 4"}}) {
     const Outcome outcome = run({option, value});
     EXPECT_EQ(outcome.exit_code, 1) << value;
