@@ -290,7 +290,7 @@ TEST(Textures, that_a_launch_does_not_give_or_gives_otherwise_are_findings) {
               HasSubstr("is the handle of a surface, and a texture was expected"));
 }
 
-// The spots of every access, in order.
+// The places of every access, in order.
 class Places final : public TraceSink {
  public:
   Result<void> begin_kernel(const TraceHeader& header) override {

@@ -121,7 +121,7 @@ class Programs(unittest.TestCase):
         for cluster, expected in ((2, [0, 1] * 4), ((4, 1, 1), [0, 1, 2, 3] * 2)):
             ran = demarc.emulate(ranks, arguments=[words], grid=8, cluster=cluster)
             self.assertEqual(ran.arrays[0].tolist(), expected)
-        self.assertIn("clusters of 3x1x1 blocks, which do not divide",
+        self.assertIn("clusters of 3 x 1 x 1 blocks, which do not divide a grid of 8",
                       str(self.refusal(demarc.emulate, ranks, "", [words], grid=8, cluster=3)))
         self.assertEqual(demarc.locality(ranks, arguments=[words], grid=8, cluster=2).kernel, "ranks")
         self.assertIn("cluster of 32x1x1 blocks", str(self.refusal(demarc.locality, ranks, "", [words], grid=32, cluster=32)))
