@@ -1,7 +1,7 @@
 // What a card reads from textures and surfaces, to be compared with the emulator.
 //   nvcc -arch=sm_90 -o fetches fetches.cu && ./fetches FOLDER
-// writes into FOLDER, of each case, a launch file (with fetches.ptx beside it, by nvcc -ptx), what its
-// buffers hold before, and NAME.card, what they hold after the kernel has run on the card.
+// writes into FOLDER, of each case, a launch file (with fetches.ptx beside it, by nvcc -ptx), what
+// its buffers hold before, and NAME.card, what they hold after the kernel has run on the card.
 // `./fetches FOLDER launches` needs no card and writes no NAME.card.
 #include <cuda_runtime.h>
 
@@ -138,13 +138,27 @@ const Case cases[] = {
     // clang-format on
 };
 
-bool is(const char* text, const char* other) { return std::strcmp(text, other) == 0; }
-bool is_linear(const Case& c) { return is(c.shape, "linear"); }
-bool is_surface(const Case& c) { return c.address == nullptr && !is_linear(c); }
-bool is_layered(const Case& c) { return std::strstr(c.shape, "layered") != nullptr; }
-unsigned dimensions_of(const Case& c) { return is_linear(c) ? 1 : static_cast<unsigned>(c.shape[0] - '0'); }
-unsigned channel_bytes(const Case& c) { return is(c.type + 1, "8") ? 1 : is(c.type + 1, "16") ? 2 : 4; }
-unsigned texel_bytes(const Case& c) { return channel_bytes(c) * static_cast<unsigned>(c.channels); }
+bool is(const char* text, const char* other) {
+  return std::strcmp(text, other) == 0;
+}
+bool is_linear(const Case& c) {
+  return is(c.shape, "linear");
+}
+bool is_surface(const Case& c) {
+  return c.address == nullptr && !is_linear(c);
+}
+bool is_layered(const Case& c) {
+  return std::strstr(c.shape, "layered") != nullptr;
+}
+unsigned dimensions_of(const Case& c) {
+  return is_linear(c) ? 1 : static_cast<unsigned>(c.shape[0] - '0');
+}
+unsigned channel_bytes(const Case& c) {
+  return is(c.type + 1, "8") ? 1 : is(c.type + 1, "16") ? 2 : 4;
+}
+unsigned texel_bytes(const Case& c) {
+  return channel_bytes(c) * static_cast<unsigned>(c.channels);
+}
 
 void check(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
@@ -197,20 +211,26 @@ void write_launch(const std::string& folder, const Case& c) {
   std::string size = std::to_string(c.width);
   if (dimensions_of(c) > 1) size += ", " + std::to_string(c.height);
   if (dimensions_of(c) > 2 || is_layered(c)) size += ", " + std::to_string(c.depth);
-  std::string image = std::string("\"buffer\": \"texels\", \"shape\": \"") + c.shape + "\", \"type\": \"" +
-                      c.type + "\", \"channels\": " + std::to_string(c.channels) + ", \"size\": [" + size + "]";
+  std::string image =
+      std::string("\"buffer\": \"texels\", \"shape\": \"") + c.shape + "\", \"type\": \"" + c.type +
+      "\", \"channels\": " + std::to_string(c.channels) + ", \"size\": [" + size + "]";
   if (c.address != nullptr) image += std::string(", \"address\": \"") + c.address + "\"";
   if (c.filters) image += ", \"filter\": \"linear\"";
   if (c.normalized) image += ", \"coordinates\": \"normalized\"";
   if (c.fractions) image += ", \"read\": \"normalized\"";
   const std::string name = c.name;
   const std::string text =
-      "{ \"schema\": \"demarc.launch/1\", \"name\": \"" + name + "\", \"ptx\": \"fetches.ptx\",\n  \"buffers\": [\n" +
-      "    { \"name\": \"out\", \"bytes\": " + std::to_string(output_bytes) + ", \"output\": true },\n" +
-      "    { \"name\": \"places\", \"bytes\": " + std::to_string(output_bytes) + ", \"fill\": \"@" + name + ".places\" },\n" +
-      "    { \"name\": \"texels\", \"bytes\": " + std::to_string(texels_of(c).size()) + ", \"fill\": \"@" + name +
+      "{ \"schema\": \"demarc.launch/1\", \"name\": \"" + name +
+      "\", \"ptx\": \"fetches.ptx\",\n  \"buffers\": [\n" +
+      "    { \"name\": \"out\", \"bytes\": " + std::to_string(output_bytes) +
+      ", \"output\": true },\n" +
+      "    { \"name\": \"places\", \"bytes\": " + std::to_string(output_bytes) + ", \"fill\": \"@" +
+      name + ".places\" },\n" +
+      "    { \"name\": \"texels\", \"bytes\": " + std::to_string(texels_of(c).size()) +
+      ", \"fill\": \"@" + name +
       ".texels\", \"output\": true } ],\n  \"launches\": [\n    { \"kernel\": \"" + c.kernel_name +
-      "\", \"grid\": 1, \"block\": " + std::to_string(threads) + ",\n      \"args\": [\"buf:out\", \"buf:places\", { \"" +
+      "\", \"grid\": 1, \"block\": " + std::to_string(threads) +
+      ",\n      \"args\": [\"buf:out\", \"buf:places\", { \"" +
       (is_surface(c) ? "surface" : "texture") + "\": { " + image + " } }] } ] }\n";
   write(folder + "/" + name + ".json", text.data(), text.size());
 }
@@ -252,18 +272,22 @@ void run(const std::string& folder, const Case& c) {
     resource.res.linear.desc = format;
     resource.res.linear.sizeInBytes = texels.size();
   } else {
-    const unsigned flags = (is_layered(c) ? cudaArrayLayered : 0U) | (is_surface(c) ? cudaArraySurfaceLoadStore : 0U) |
+    const unsigned flags = (is_layered(c) ? cudaArrayLayered : 0U) |
+                           (is_surface(c) ? cudaArraySurfaceLoadStore : 0U) |
                            (is(c.kernel_name, "gather_2d") ? cudaArrayTextureGather : 0U);
     const bool planes = dimensions_of(c) == 3 || is_layered(c);
-    const cudaExtent extent = make_cudaExtent(static_cast<std::size_t>(c.width),
-                                              dimensions_of(c) > 1 ? static_cast<std::size_t>(c.height) : 0,
-                                              planes ? static_cast<std::size_t>(c.depth) : 0);
+    const cudaExtent extent =
+        make_cudaExtent(static_cast<std::size_t>(c.width),
+                        dimensions_of(c) > 1 ? static_cast<std::size_t>(c.height) : 0,
+                        planes ? static_cast<std::size_t>(c.depth) : 0);
     check(cudaMalloc3DArray(&array, &format, extent, flags), "cudaMalloc3DArray");
-    copy.srcPtr = make_cudaPitchedPtr(texels.data(), static_cast<std::size_t>(c.width) * texel_bytes(c),
-                                      static_cast<std::size_t>(c.width), static_cast<std::size_t>(c.height));
+    copy.srcPtr =
+        make_cudaPitchedPtr(texels.data(), static_cast<std::size_t>(c.width) * texel_bytes(c),
+                            static_cast<std::size_t>(c.width), static_cast<std::size_t>(c.height));
     copy.dstArray = array;
-    copy.extent = make_cudaExtent(static_cast<std::size_t>(c.width), static_cast<std::size_t>(c.height),
-                                  static_cast<std::size_t>(c.depth));
+    copy.extent =
+        make_cudaExtent(static_cast<std::size_t>(c.width), static_cast<std::size_t>(c.height),
+                        static_cast<std::size_t>(c.depth));
     copy.kind = cudaMemcpyHostToDevice;
     check(cudaMemcpy3D(&copy), "cudaMemcpy3D");
     resource.resType = cudaResourceTypeArray;
@@ -278,7 +302,8 @@ void run(const std::string& folder, const Case& c) {
     reading.filterMode = c.filters ? cudaFilterModeLinear : cudaFilterModePoint;
     reading.readMode = c.fractions ? cudaReadModeNormalizedFloat : cudaReadModeElementType;
     reading.normalizedCoords = c.normalized ? 1 : 0;
-    check(cudaCreateTextureObject(&handle, &resource, &reading, nullptr), "cudaCreateTextureObject");
+    check(cudaCreateTextureObject(&handle, &resource, &reading, nullptr),
+          "cudaCreateTextureObject");
   }
   void* arguments[] = {&out, &at, &handle};
   check(cudaLaunchKernel(c.kernel, dim3(1), dim3(threads), arguments, 0, nullptr), c.name);
@@ -294,8 +319,10 @@ void run(const std::string& folder, const Case& c) {
   }
   after.insert(after.end(), texels.begin(), texels.end());
   write(folder + "/" + c.name + ".card", after.data(), after.size());
-  if (is_surface(c)) check(cudaDestroySurfaceObject(handle), "cudaDestroySurfaceObject");
-  else check(cudaDestroyTextureObject(handle), "cudaDestroyTextureObject");
+  if (is_surface(c))
+    check(cudaDestroySurfaceObject(handle), "cudaDestroySurfaceObject");
+  else
+    check(cudaDestroyTextureObject(handle), "cudaDestroyTextureObject");
   check(cudaFreeArray(array), "cudaFreeArray");
   for (void* place : {out, at, memory}) check(cudaFree(place), "cudaFree");
 }
