@@ -169,11 +169,12 @@ class _Launch:
         return _number(value)
 
     def by_hand(self, ptx: str | Path, arguments: Sequence[Any], grid: int | Sequence[int], block: int | Sequence[int],
-                shared: int) -> None:
+                cluster: int | Sequence[int] | None, shared: int) -> None:
         """A kernel of a PTX file."""
         specs = [self._argument(f"argument {i + 1}", value) for i, value in enumerate(arguments)]
         self.options += [str(Path(ptx).absolute()), "--grid", _shape(grid), "--block", _shape(block),
                          "--shared", str(shared), "--args", ",".join(specs)]
+        self.options += ["--cluster", _shape(cluster)] if cluster is not None else []
 
     def of_file(self, file: str | Path) -> None:
         """A launch file, or a bundled launch."""
@@ -192,15 +193,15 @@ class _Launch:
 
 
 def _described(folder: str, ptx: str | Path | None, kernel: str, arguments: Sequence[Any], grid: int | Sequence[int],
-               block: int | Sequence[int], shared: int, launch: str | Path | None, scale: str,
+               block: int | Sequence[int], cluster: int | Sequence[int] | None, shared: int, launch: str | Path | None, scale: str,
                parameters: Mapping[str, int] | None, variables: Mapping[str, Any] | None) -> _Launch:
     if (ptx is None) == (launch is None):
         raise Error("a PTX file or launch=FILE was expected, one of the two")
     described = _Launch(folder)
     if launch is None:
-        described.by_hand(ptx, arguments, grid, block, shared)
-    elif (len(arguments), grid, block, shared) != (0, 1, 1, 0):
-        raise Error(f"{launch} says arguments, grid, block and shared itself; leave them out")
+        described.by_hand(ptx, arguments, grid, block, cluster, shared)
+    elif (len(arguments), grid, block, cluster, shared) != (0, 1, 1, None, 0):
+        raise Error(f"{launch} says arguments, grid, block, cluster and shared itself; leave them out")
     else:
         described.of_file(launch)
     described.choose(kernel, scale, parameters or {}, variables or {})
@@ -208,17 +209,19 @@ def _described(folder: str, ptx: str | Path | None, kernel: str, arguments: Sequ
 
 
 def emulate(ptx: str | Path | None = None, kernel: str = "", arguments: Sequence[Any] = (), *,
-            grid: int | Sequence[int] = 1, block: int | Sequence[int] = 1, shared: int = 0,
-            launch: str | Path | None = None, scale: str = "", parameters: Mapping[str, int] | None = None,
+            grid: int | Sequence[int] = 1, block: int | Sequence[int] = 1, cluster: int | Sequence[int] | None = None,
+            shared: int = 0, launch: str | Path | None = None, scale: str = "", parameters: Mapping[str, int] | None = None,
             variables: Mapping[str, Any] | None = None, outputs: Sequence[str] = ()) -> Emulation:
     """Runs a kernel of a PTX file, or a launch file, on the CPU.
 
     Arguments are arrays (buffers, which keep what they hold), numbers of NumPy, and bytes (structures); `kernel` may be
-    left out where the file has one. Of a launch file, `outputs` names the buffers to give back.
+    left out where the file has one. `cluster` is as many blocks as a cluster has, where the kernel leaves that to its launch.
+    Of a launch file, `outputs` names the buffers to give back.
     Findings and outputs that miss their reference are in the result; what cannot be run is an Error.
     """
     with tempfile.TemporaryDirectory() as folder:
-        described = _described(folder, ptx, kernel, arguments, grid, block, shared, launch, scale, parameters, variables)
+        described = _described(folder, ptx, kernel, arguments, grid, block, cluster, shared, launch, scale, parameters,
+                               variables)
         numpy = described.numpy
         files = {name: f"out{i}.npy" for i, name in enumerate([name for name, _ in described.arrays] + list(outputs))}
         options = [word for name, file in files.items() for word in ("--save", f"{name}={file}")]
@@ -233,12 +236,13 @@ def emulate(ptx: str | Path | None = None, kernel: str = "", arguments: Sequence
 
 
 def locality(ptx: str | Path | None = None, kernel: str = "", arguments: Sequence[Any] = (), *,
-             grid: int | Sequence[int] = 1, block: int | Sequence[int] = 1, shared: int = 0,
-             launch: str | Path | None = None, scale: str = "", parameters: Mapping[str, int] | None = None,
+             grid: int | Sequence[int] = 1, block: int | Sequence[int] = 1, cluster: int | Sequence[int] | None = None,
+             shared: int = 0, launch: str | Path | None = None, scale: str = "", parameters: Mapping[str, int] | None = None,
              variables: Mapping[str, Any] | None = None, granularity: str = "element") -> Locality:
     """What the blocks and the threads of a kernel share, and the hit rates that follow. The launch is that of emulate()."""
     with tempfile.TemporaryDirectory() as folder:
-        described = _described(folder, ptx, kernel, arguments, grid, block, shared, launch, scale, parameters, variables)
+        described = _described(folder, ptx, kernel, arguments, grid, block, cluster, shared, launch, scale, parameters,
+                               variables)
         numpy = described.numpy
         given = _asked(["locality", *described.options, "--maps", "--granularity", granularity], LOCALITY_SCHEMA, folder)
 

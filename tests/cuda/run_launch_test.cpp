@@ -203,6 +203,23 @@ gpu::Launch launch_with_map() {
   return launch;
 }
 
+TEST(RunLaunch, refuses_textures_by_name) {
+  gpu::Launch launch = launch_with_map();
+  gpu::Image texture;
+  texture.size = {4, 4, 1};
+  texture.pitch = 16;
+  texture.sampling.emplace();
+  launch.images.push_back(texture);
+  launch.kernels[0].arguments[0] = gpu::ImageUse{0};
+  const GpuPointer gpu =
+      Gpu::open(Driver::from_table(test::fake_driver()->api(), "textures").value(), 0).value();
+  const auto run = run_launch(gpu, launch, lines_ptx, "lines.ptx");
+  ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().message,
+            "kernel 'demarc_self_lines': the launch gives it a texture or a surface, which `demarc "
+            "run` does not take");
+}
+
 TEST(RunLaunch, asks_the_driver_for_tensor_maps) {
   DriverApi api = test::fake_driver()->api();
   api.cuTensorMapEncodeTiled = [](void* map, int type, unsigned dimensions, DevicePointer address,

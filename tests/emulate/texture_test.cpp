@@ -344,6 +344,7 @@ TEST(Textures, in_other_forms_are_refused_by_name) {
         std::string("tex.2d.v4.f32.f32 {%f4, %f5, %f6, %f7}, [%rd4, {%f1, %f2}], {%r3, %r4};"),
         std::string("tex.2dms.v4.f32.s32 {%f4, %f5, %f6, %f7}, [%rd4, {%r3, %r4, %r5, %r5}];"),
         std::string("tld4.r.cube.v4.f32.f32 {%f4, %f5, %f6, %f7}, [%rd4, {%f1, %f2, %f3, %f3}];"),
+        std::string("tld4.r.1d.v4.f32.f32 {%f4, %f5, %f6, %f7}, [%rd4, {%f1}];"),
         std::string("txq.num_mipmap_levels.b32 %r10, [%rd4];"),
         std::string("sust.p.2d.v4.b32.trap [%rd4, {%r3, %r4}], {%r6, %r6, %r6, %r6};"),
         std::string("suq.channel_order.b32 %r10, [%rd4];")}) {

@@ -1,17 +1,13 @@
-"""emulate, locality and schedule on arrays: with NumPy or, where there is none, with what stands in for it."""
-import importlib.util
+"""emulate, locality and schedule on NumPy's arrays."""
 import os
 import subprocess
-import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-from support import BUILD, HERE, ROOT, python
-
-if importlib.util.find_spec("numpy") is None:
-    sys.path.append(str(HERE / "stand_in"))
 import numpy
+
+from support import BUILD, ROOT, python
 
 os.environ["DEMARC_PROGRAM"] = str(BUILD / "demarc")
 import demarc
@@ -41,6 +37,23 @@ ld.const.f32 %f3, [offset];
 fma.rn.f32 %f4, %f1, %f2, %f3;
 st.global.f32 [%rd5], %f4;
 END: ret;
+}
+"""
+# Each block writes its number in the cluster to its place.
+RANKS = """
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry ranks(.param .u64 out) .explicitcluster
+{
+.reg .b32 %r<3>; .reg .b64 %rd<4>;
+ld.param.u64 %rd1, [out];
+mov.u32 %r1, %ctaid.x;
+mov.u32 %r2, %cluster_ctarank;
+mul.wide.u32 %rd2, %r1, 4;
+add.u64 %rd3, %rd1, %rd2;
+st.global.u32 [%rd3], %r2;
+ret;
 }
 """
 LAUNCH = """{"schema": "demarc.launch/1", "ptx": "scale.ptx", "parameters": {"n": 4},
@@ -101,14 +114,26 @@ class Programs(unittest.TestCase):
         self.assertIn("argument 1 of kernel 'k' has 8 bytes",
                       str(self.refusal(demarc.emulate, idle, "", [numpy.int64(1), numpy.float64(0), b"\x00\x01\xff", flags])))
 
+    def test_the_launch_says_how_large_clusters_are(self):
+        ranks = self.folder / "ranks.ptx"
+        ranks.write_text(RANKS)
+        words = numpy.zeros(8, dtype=numpy.uint32)
+        for cluster, expected in ((2, [0, 1] * 4), ((4, 1, 1), [0, 1, 2, 3] * 2)):
+            ran = demarc.emulate(ranks, arguments=[words], grid=8, cluster=cluster)
+            self.assertEqual(ran.arrays[0].tolist(), expected)
+        self.assertIn("clusters of 3 x 1 x 1 blocks, which do not divide a grid of 8",
+                      str(self.refusal(demarc.emulate, ranks, "", [words], grid=8, cluster=3)))
+        self.assertEqual(demarc.locality(ranks, arguments=[words], grid=8, cluster=2).kernel, "ranks")
+        self.assertIn("cluster of 32x1x1 blocks", str(self.refusal(demarc.locality, ranks, "", [words], grid=32, cluster=32)))
+
     def test_what_has_no_type_and_what_is_no_launch_is_refused(self):
         self.assertIn("argument 1: 7 has no type of its own", str(self.refusal(demarc.emulate, self.ptx, "", [7])))
         self.assertIn("booleans, integers and floats are known",
                       str(self.refusal(demarc.emulate, self.ptx, "", [numpy.complex64(1)])))
         for both in ({}, {"ptx": self.ptx, "launch": "bundled:vecadd"}):
             self.assertIn("one of the two", str(self.refusal(demarc.emulate, **both)))
-        for more in ({"arguments": [b"x"]}, {"grid": 2}, {"block": (2, 2)}, {"shared": 4}):
-            self.assertIn("says arguments, grid, block and shared itself",
+        for more in ({"arguments": [b"x"]}, {"grid": 2}, {"block": (2, 2)}, {"cluster": 1}, {"shared": 4}):
+            self.assertIn("says arguments, grid, block, cluster and shared itself",
                           str(self.refusal(demarc.emulate, launch="bundled:vecadd", **more)))
         self.assertIn("--scale and --param belong to launch files",
                       str(self.refusal(demarc.emulate, self.ptx, parameters={"n": 4})))

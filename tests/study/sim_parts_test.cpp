@@ -148,6 +148,17 @@ TEST(SimParts, ALaunchWithATensorMapIsRefusedByName) {
       HasSubstr("kernel 'k': the launch gives it a tensor map, which a study does not support"));
 }
 
+TEST(SimParts, ALaunchWithATextureIsRefusedByName) {
+  const auto file = test::fresh_folder("study_textures") / "l.json";
+  ASSERT_TRUE(write_file(file, R"({"schema": "demarc.launch/1", "ptx": "bundled:vecadd",
+    "buffers": [{"name": "in", "bytes": 64}], "launches": [{"kernel": "k", "grid": 1, "block": 1, "args":
+      [{"texture": {"buffer": "in", "shape": "1d", "type": "f32", "size": [16]}}]}]})"));
+  EXPECT_THAT(
+      sim_workload_code("launch:" + file.string(), 90).error().message,
+      HasSubstr("kernel 'k': the launch gives it a texture or a surface, which a study does "
+                "not take"));
+}
+
 TEST(SimParts, AWorkloadIsEmulatedOnceAndItsOutputsAreChecked) {
   const auto loaded = load_sim_workload("va@small", 90);
   ASSERT_TRUE(loaded) << loaded.error().message;
