@@ -1,8 +1,9 @@
 // What a card reads from textures and surfaces, to be compared with the emulator.
 //   nvcc -arch=sm_90 -o fetches fetches.cu && ./fetches FOLDER
-// writes into FOLDER, of each case, a launch file (with fetches.ptx beside it, by nvcc -ptx), what
-// its buffers hold before, and NAME.card, what they hold after the kernel has run on the card.
-// `./fetches FOLDER launches` needs no card and writes no NAME.card.
+// writes into FOLDER, of each case, a launch file (with fetches.ptx beside it, by nvcc -ptx) and
+// NAME.card, what its outputs hold after the kernel has run on the card. `./fetches FOLDER
+// launches` needs no card and writes no NAME.card. What an H200 wrote is kept in
+// tests/emulate/textures.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -132,6 +133,16 @@ const Case cases[] = {
     {"memory-f32",           KERNEL(fetch_linear),       "linear",     "f32", 1, 20, 1, 1, nullptr, false, false, false},
     {"memory-u8",            KERNEL(fetch_linear_words), "linear",     "u8",  4, 20, 1, 1, nullptr, false, false, false},
     {"memory-i16-fractions", KERNEL(fetch_linear),       "linear",     "i16", 2, 20, 1, 1, nullptr, false, false, true},
+    {"point-clamp-normalized", KERNEL(fetch_1d), "1d", "f32", 1, 5, 1, 1, "clamp", false, true, false},
+    {"point-border-normalized", KERNEL(fetch_1d), "1d", "f32", 1, 5, 1, 1, "border", false, true, false},
+    {"linear-clamp-normalized", KERNEL(fetch_1d), "1d", "f32", 1, 5, 1, 1, "clamp", true, true, false},
+    {"linear-border-normalized", KERNEL(fetch_1d), "1d", "f32", 1, 5, 1, 1, "border", true, true, false},
+    {"plane-linear-border", KERNEL(fetch_2d), "2d", "f32", 1, 4, 4, 1, "border", true, false, false},
+    {"plane-f16-linear", KERNEL(fetch_2d), "2d", "f16", 4, 4, 4, 1, "mirror", true, true, false},
+    {"plane-i8-linear", KERNEL(fetch_2d), "2d", "i8", 2, 4, 4, 1, "clamp", true, false, true},
+    {"plane-i16-linear", KERNEL(fetch_2d), "2d", "i16", 2, 4, 4, 1, "clamp", true, false, true},
+    {"plane-gather-fractions", KERNEL(gather_2d), "2d", "u8", 2, 4, 4, 1, "clamp", false, false, true},
+    {"solid-u8-linear", KERNEL(fetch_3d), "3d", "u8", 4, 4, 3, 2, "wrap", true, true, true},
     {"surface-read-zero",    KERNEL(read_zero),          "2d",         "u32", 1, 4, 4, 1, nullptr,  false, false, false},
     {"surface-read-clamp",   KERNEL(read_clamp),         "2d",         "u32", 2, 4, 4, 1, nullptr,  false, false, false},
     {"surface-write-zero",   KERNEL(write_zero),         "2d",         "u32", 1, 4, 4, 1, nullptr,  false, false, false},
@@ -207,6 +218,17 @@ void write(const std::string& path, const void* bytes, std::size_t size) {
   }
 }
 
+// As a launch file says it.
+std::string content_of(const void* bytes, std::size_t size) {
+  std::string text = "hex:";
+  for (std::size_t i = 0; i < size; ++i) {
+    char digits[3];
+    std::snprintf(digits, sizeof digits, "%02x", static_cast<const unsigned char*>(bytes)[i]);
+    text += digits;
+  }
+  return text;
+}
+
 void write_launch(const std::string& folder, const Case& c) {
   std::string size = std::to_string(c.width);
   if (dimensions_of(c) > 1) size += ", " + std::to_string(c.height);
@@ -219,16 +241,17 @@ void write_launch(const std::string& folder, const Case& c) {
   if (c.normalized) image += ", \"coordinates\": \"normalized\"";
   if (c.fractions) image += ", \"read\": \"normalized\"";
   const std::string name = c.name;
+  const auto texels = texels_of(c);
   const std::string text =
       "{ \"schema\": \"demarc.launch/1\", \"name\": \"" + name +
       "\", \"ptx\": \"fetches.ptx\",\n  \"buffers\": [\n" +
       "    { \"name\": \"out\", \"bytes\": " + std::to_string(output_bytes) +
       ", \"output\": true },\n" +
-      "    { \"name\": \"places\", \"bytes\": " + std::to_string(output_bytes) + ", \"fill\": \"@" +
-      name + ".places\" },\n" +
-      "    { \"name\": \"texels\", \"bytes\": " + std::to_string(texels_of(c).size()) +
-      ", \"fill\": \"@" + name +
-      ".texels\", \"output\": true } ],\n  \"launches\": [\n    { \"kernel\": \"" + c.kernel_name +
+      "    { \"name\": \"places\", \"bytes\": " + std::to_string(output_bytes) + ", \"fill\": \"" +
+      content_of(places_of(c).data(), output_bytes) + "\" },\n" +
+      "    { \"name\": \"texels\", \"bytes\": " + std::to_string(texels.size()) + ", \"fill\": \"" +
+      content_of(texels.data(), texels.size()) +
+      "\", \"output\": true } ],\n  \"launches\": [\n    { \"kernel\": \"" + c.kernel_name +
       "\", \"grid\": 1, \"block\": " + std::to_string(threads) +
       ",\n      \"args\": [\"buf:out\", \"buf:places\", { \"" +
       (is_surface(c) ? "surface" : "texture") + "\": { " + image + " } }] } ] }\n";
@@ -298,7 +321,8 @@ void run(const std::string& folder, const Case& c) {
     check(cudaCreateSurfaceObject(&handle, &resource), "cudaCreateSurfaceObject");
   } else {
     cudaTextureDesc reading{};
-    for (cudaTextureAddressMode& mode : reading.addressMode) mode = address_of(c);
+    // Of a dimension that the shape does not have, a border would weigh on the sum of a filter.
+    for (unsigned i = 0; i < dimensions_of(c); ++i) reading.addressMode[i] = address_of(c);
     reading.filterMode = c.filters ? cudaFilterModeLinear : cudaFilterModePoint;
     reading.readMode = c.fractions ? cudaReadModeNormalizedFloat : cudaReadModeElementType;
     reading.normalizedCoords = c.normalized ? 1 : 0;
@@ -337,10 +361,6 @@ int main(int count, char** words) {
   }
   const std::string folder = words[1];
   for (const Case& c : cases) {
-    const auto texels = texels_of(c);
-    const auto places = places_of(c);
-    write(folder + "/" + c.name + ".texels", texels.data(), texels.size());
-    write(folder + "/" + c.name + ".places", places.data(), output_bytes);
     write_launch(folder, c);
     if (!launches_alone) run(folder, c);
   }

@@ -98,7 +98,7 @@ TEST(Textures, of_linear_memory_are_zero_outside) {
   const auto run = run_image(text, image_launch(spots, image, tens(4)));
   EXPECT_THAT(run.floats(0), ElementsAre(0, 10, 40, 0));
   EXPECT_THAT(run.floats(1), ElementsAre(0, 0, 0, 0));
-  EXPECT_THAT(run.floats(3), ElementsAre(1, 1, 1, 1));
+  EXPECT_THAT(run.floats(3), ElementsAre(0, 0, 0, 0));
 }
 
 TEST(Textures, in_two_and_three_dimensions_and_layers_follow_pitch_and_size) {
@@ -175,13 +175,13 @@ TEST(Textures, give_integers_of_each_format_and_fractions) {
   EXPECT_THAT(first(one_texel(ScalarType::u8, 4), bytes_of<std::uint8_t>({1, 2, 200, 255})),
               ElementsAre(1, 2, 200, 255));
   EXPECT_THAT(first(one_texel(ScalarType::i8, 2), bytes_of<std::int8_t>({-1, 2})),
-              ElementsAre(0xffffffff, 2, 0, 1));
+              ElementsAre(0xffffffff, 2, 0, 0));
   EXPECT_THAT(first(one_texel(ScalarType::u16, 2), bytes_of<std::uint16_t>({65535, 7})),
-              ElementsAre(65535, 7, 0, 1));
+              ElementsAre(65535, 7, 0, 0));
   EXPECT_THAT(first(one_texel(ScalarType::i16, 1), bytes_of<std::int16_t>({-2})),
-              ElementsAre(0xfffffffe, 0, 0, 1));
+              ElementsAre(0xfffffffe, 0, 0, 0));
   EXPECT_THAT(first(one_texel(ScalarType::u32, 1), bytes_of<std::uint32_t>({0x80000001})),
-              ElementsAre(0x80000001, 0, 0, 1));
+              ElementsAre(0x80000001, 0, 0, 0));
   EXPECT_THAT(first(one_texel(ScalarType::i32, 4), bytes_of<std::int32_t>({-5, 6, -7, 8})),
               ElementsAre(0xfffffffb, 6, 0xfffffff9, 8));
   const std::string floats = fetch_floats("tex.1d.v4.f32.s32", "%r3");
@@ -196,6 +196,52 @@ TEST(Textures, give_integers_of_each_format_and_fractions) {
   EXPECT_EQ(fraction(one_texel(ScalarType::f16, 1), bytes_of<std::uint16_t>({0x3e00})), 1.5F);
   EXPECT_TRUE(
       std::isnan(fraction(one_texel(ScalarType::f32, 1), bytes_of<std::uint32_t>({0x7fc00123}))));
+}
+
+TEST(Textures, cut_normalized_coordinates_to_21_bits) {
+  // A fifth is no multiple of 2^-21: what lies a little above it, still lies below it when it is
+  // cut.
+  const Image image =
+      float_image(ImageShape::one, {5, 1, 1}, sampled(OutsideMode::wrap, false, true));
+  const auto run =
+      run_image(row_fetch, image_launch({at(0.2F), at(0.2F + 0x1p-21F)}, image, tens(5)));
+  EXPECT_THAT(run.floats(), ElementsAre(10, 20));
+}
+
+TEST(Textures, filter_numbers_of_16_bits_where_channels_are_no_wider) {
+  const auto halfway = [](ScalarType type, const std::vector<std::byte>& texels) {
+    Image image = one_texel(type, 1);
+    image.shape = ImageShape::one;
+    image.size = {2, 1, 1};
+    image.sampling = sampled(OutsideMode::clamp, true, false);
+    image.sampling->normalized_values = !is_floating(type);
+    return run_image(row_fetch, image_launch({at(1)}, image, texels)).floats()[0];
+  };
+  // Halves of f16 are rounded away from zero: 1 and 1 + 2^-10, and the same below zero.
+  EXPECT_EQ(halfway(ScalarType::f16, bytes_of<std::uint16_t>({0x3c00, 0x3c01})), 1 + 0x1p-10F);
+  EXPECT_EQ(halfway(ScalarType::f16, bytes_of<std::uint16_t>({0xbc00, 0xbc01})), -1 - 0x1p-10F);
+  EXPECT_EQ(halfway(ScalarType::f16, bytes_of<std::uint16_t>({1, 2})), 0x1p-23F) << "subnormal";
+  // Those of fractions up: 0.5 and 1.5 of 65535, -1.5 of 32767.
+  EXPECT_EQ(halfway(ScalarType::u16, bytes_of<std::uint16_t>({0, 1})), 1 / 65535.0F);
+  EXPECT_EQ(halfway(ScalarType::u8, bytes_of<std::uint8_t>({0, 1})), 129 / 65535.0F);
+  EXPECT_EQ(halfway(ScalarType::i16, bytes_of<std::int16_t>({-1, -2})), -1 / 32767.0F);
+}
+
+TEST(Textures, divide_the_weight_of_a_plane_among_its_texels) {
+  // 3/256 along x and 43/256 along y: right above gets 129/256 of a step, which is rounded to one.
+  const Image plane =
+      float_image(ImageShape::two, {2, 2, 1}, sampled(OutsideMode::clamp, true, false));
+  const std::string fetch = fetch_floats("tex.2d.v4.f32.f32", "%f1, %f2");
+  const std::vector<Place> spot{at(0.5F + 3.0F / 256, 0.5F + 43.0F / 256)};
+  const auto weight_of = [&](std::size_t texel) {
+    std::vector<float> texels(4);
+    texels[texel] = 256;
+    return run_image(fetch, image_launch(spot, plane, bytes_of(texels))).floats()[0];
+  };
+  EXPECT_EQ(weight_of(0), 211);
+  EXPECT_EQ(weight_of(1), 2);
+  EXPECT_EQ(weight_of(2), 42);
+  EXPECT_EQ(weight_of(3), 1);
 }
 
 // Apart from the emulator: by frac() and in long double, as the guide writes it.

@@ -15,9 +15,9 @@ namespace {
 using gpu::Image;
 using gpu::OutsideMode;
 
-constexpr double weight_steps = 256;   // 8 bits behind the point
-constexpr double whole_from = 0x1p24;  // floats from here on are even numbers
-constexpr double far = 0x1p40;         // beyond all texels
+constexpr double coordinate_steps = 0x1p21;  // of a normalized coordinate, from 0 to 1
+constexpr double whole_from = 0x1p24;        // floats from here on are even numbers
+constexpr double far = 0x1p40;               // beyond all texels
 
 // Wrapping and mirroring need normalized coordinates, or they clamp.
 OutsideMode mode_of(const Image& image, unsigned axis) {
@@ -45,12 +45,13 @@ AxisTexel resolve(std::int64_t index, std::int64_t size, OutsideMode mode) {
   }
 }
 
-// In texels. What is no number counts as 0.
+// In texels. A normalized coordinate has 21 bits behind the point. What is no number counts as 0.
 double place_of(const Image& image, unsigned axis, float coordinate, OutsideMode mode) {
   double at = std::isnan(coordinate) ? 0 : double{coordinate};
   const bool repeats = mode == OutsideMode::wrap || mode == OutsideMode::mirror;
   if (repeats && std::abs(at) >= whole_from) at = 0;
-  if (image.sampling->normalized_coordinates) at *= image.size[axis];
+  if (image.sampling->normalized_coordinates)
+    at = std::floor(at * coordinate_steps) / coordinate_steps * image.size[axis];
   return std::clamp(at, -far, far);
 }
 
@@ -82,6 +83,23 @@ double number_of(const Image& image, const Texel& texel, unsigned channel, doubl
                   image.sampling->normalized_values ? -largest : -HUGE_VAL);
 }
 
+// A filter gives numbers of 16 bits where channels have 16 bits or fewer. Halves of f16 are rounded
+// away from zero, those of fractions up.
+double filtered(const Image& image, double value) {
+  if (image.type == gpu::ScalarType::f32 || value == 0) return value;
+  if (image.type == gpu::ScalarType::f16) {
+    constexpr int least_exponent = -13;  // of std::frexp, below which numbers are subnormal
+    constexpr int digits = 11;
+    int exponent = 0;
+    std::frexp(value, &exponent);
+    const double step = std::ldexp(1.0, std::max(exponent, least_exponent) - digits);
+    return std::round(value / step) * step;
+  }
+  const bool with_sign = image.type == gpu::ScalarType::i8 || image.type == gpu::ScalarType::i16;
+  const double steps = with_sign ? 32767 : 65535;
+  return std::floor(value * steps + 0.5) / steps;
+}
+
 }  // namespace
 
 AxisTexels texels_at(const Image& image, unsigned axis, float coordinate, bool pairs) {
@@ -95,13 +113,36 @@ AxisTexels texels_at(const Image& image, unsigned axis, float coordinate, bool p
   }
   const double steps = std::floor((at - 0.5) * weight_steps + 0.5);
   const double first = std::floor(steps / weight_steps);
-  const double second_weight = steps / weight_steps - first;
+  made.second = static_cast<std::uint32_t>(steps - first * weight_steps);
   made.count = 2;
-  for (unsigned i = 0; i < 2; ++i) {
+  for (unsigned i = 0; i < 2; ++i)
     made.texels[i] = resolve(static_cast<std::int64_t>(first) + i, size, mode);
-    made.texels[i].weight = i == 0 ? 1 - second_weight : second_weight;
-  }
   return made;
+}
+
+// A plane's weight is divided along x, and what is right and left along y. Each part is rounded,
+// and the rest is the other part, so that all together are one.
+std::array<std::uint32_t, most_texels> weights_of(const std::array<AxisTexels, 3>& axes) {
+  const auto part = [](std::uint32_t weight, std::uint32_t steps) {
+    return (weight * steps + weight_steps / 2) / weight_steps;
+  };
+  const std::uint32_t x = axes[0].second;
+  const std::uint32_t y = axes[1].second;
+  const std::uint32_t z = axes[2].second;
+  std::array<std::uint32_t, most_texels> weights{};
+  for (unsigned plane = 0; plane < 2; ++plane) {
+    const std::uint32_t whole = plane == 0 ? weight_steps - z : z;
+    const std::uint32_t right = part(whole, x);
+    const std::uint32_t left = whole - right;
+    const std::uint32_t right_second = part(right, y);
+    const std::uint32_t left_first = part(left, weight_steps - y);
+    const unsigned at = 4 * plane;
+    weights[at] = left_first;
+    weights[at + 1] = right - right_second;
+    weights[at + 2] = left - left_first;
+    weights[at + 3] = right_second;
+  }
+  return weights;
 }
 
 AxisTexels texel_at(const Image& image, unsigned axis, std::int32_t index) {
@@ -115,14 +156,9 @@ bool gives_floats(const Image& image) {
 }
 
 std::uint32_t value_of_texels(const Image& image, std::span<const Texel> texels, unsigned channel) {
-  // The fourth of those that texels do not have is one.
-  const bool floats = gives_floats(image);
-  if (channel >= image.channels) {
-    const std::uint32_t one = floats ? std::bit_cast<std::uint32_t>(1.0F) : 1;
-    return channel == gpu::most_channels - 1 ? one : 0;
-  }
+  if (channel >= image.channels) return 0;
   const Texel& only = texels[0];
-  if (!floats) {
+  if (!gives_floats(image)) {
     if (!only.inside) return 0;
     return static_cast<std::uint32_t>(
         static_cast<std::int64_t>(gpu::to_double(channel_of(image, only, channel))));
@@ -131,9 +167,14 @@ std::uint32_t value_of_texels(const Image& image, std::span<const Texel> texels,
   if (texels.size() == 1 && only.inside && image.type == gpu::ScalarType::f32)
     return static_cast<std::uint32_t>(channel_of(image, only, channel).bits);
   const double largest = is_floating(image.type) ? 1 : largest_of(image.type);
-  double sum = 0;
-  for (const Texel& texel : texels) sum += texel.weight * number_of(image, texel, channel, largest);
-  return std::bit_cast<std::uint32_t>(static_cast<float>(sum / largest));
+  double value = number_of(image, only, channel, largest) / largest;
+  if (texels.size() > 1) {
+    double sum = 0;
+    for (const Texel& texel : texels)
+      sum += texel.weight * number_of(image, texel, channel, largest);
+    value = filtered(image, sum / weight_steps / largest);
+  }
+  return std::bit_cast<std::uint32_t>(static_cast<float>(value));
 }
 
 }  // namespace demarc::emulate

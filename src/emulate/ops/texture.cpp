@@ -52,6 +52,7 @@ AxisTexels Fetch::along(const gpu::Image& image, unsigned axis, unsigned lane) c
 void Fetch::add_texels(LaneFetch& fetch, const std::array<AxisTexels, 3>& axes,
                        std::uint64_t layer) {
   const gpu::Image& image = fetch.placed->image;
+  const auto weights = weights_of(axes);
   for (unsigned z = 0; z < axes[2].count; ++z) {
     for (unsigned y = 0; y < axes[1].count; ++y) {
       for (unsigned x = 0; x < axes[0].count; ++x) {
@@ -61,7 +62,7 @@ void Fetch::add_texels(LaneFetch& fetch, const std::array<AxisTexels, 3>& axes,
         Texel& texel = fetch.texels[fetch.count++];
         texel.inside = at_x.inside && at_y.inside && at_z.inside;
         texel.zero = !details_.floats;
-        texel.weight = at_x.weight * at_y.weight * at_z.weight;
+        texel.weight = weights[(z * 2 + y) * 2 + x];
         if (!texel.inside) continue;
         const std::uint64_t plane = layer * image.size[2] + static_cast<std::uint64_t>(at_z.index);
         const std::uint64_t row = plane * image.size[1] + static_cast<std::uint64_t>(at_y.index);
