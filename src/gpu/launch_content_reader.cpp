@@ -11,8 +11,6 @@
 namespace demarc::gpu {
 namespace {
 
-constexpr std::string_view hex_mark = "hex:";
-
 class ContentReader {
  public:
   ContentReader(const Launch& launch, const std::filesystem::path& folder)

@@ -16,6 +16,9 @@ namespace demarc::gpu {
 [[nodiscard]] Result<Scalar> parse_scalar(ScalarType type, std::string_view text,
                                           std::string_view where);
 
+// Stands before bytes that are written out.
+inline constexpr std::string_view hex_mark = "hex:";
+
 // Bytes in memory order, two digits each: what stands behind "hex:".
 [[nodiscard]] Result<std::vector<std::byte>> parse_hex(std::string_view digits,
                                                        const std::string& where);

@@ -195,8 +195,7 @@ Result<std::string> sweep_page(sweep::Store& store, const std::string& command) 
   if (!all) {
     table.caption = fmt::format(
         "The first {} of {} points; `demarc sweep export --points` gives the values of all, and "
-        "the "
-        "commands of the others differ from these in their values alone.",
+        "the commands of the others differ from these in their values alone.",
         table.rows.size(), points.rows.size());
   }
   page.begin_section(fmt::format("{}, and the command that runs it alone",
