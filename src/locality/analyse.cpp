@@ -426,6 +426,12 @@ Result<Analysis> analyse(const ptx::Module& module, const gpu::Launch& launch,
   DEMARC_TRY(const ptx::Function* function, kernel_function(module, kernel.kernel));
   analysis.trees_json = ptx::trees_to_json(module, *function);
   for (const Access& access : analysis.all.accesses)
+    if (access.texels)
+      analysis.notes.push_back(fmt::format(
+          "each texel counts as a request, in plain order; a card keeps the texels of an array in "
+          "an order of its own, so its sectors, lines, pages and hit rates differ: {}",
+          named(module, access)));
+  for (const Access& access : analysis.all.accesses)
     if (access.executed == 0)
       analysis.notes.push_back(fmt::format("line {}: never executed by this launch: {}",
                                            access.line, access.instruction));
