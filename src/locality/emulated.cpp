@@ -147,7 +147,7 @@ class RunCollector final : public emulate::TraceSink {
     if (number != no_access) return number;
     const emulate::TraceInstruction& traced = header_instructions_[instruction];
     if (traced.kind == emulate::AccessKind::none) return no_access;
-    if (current_.runs.accesses.size() >= no_access) {
+    if (current_.runs.accesses.size() >= no_access - 1) {
       too_many_ = true;
       return no_access;
     }

@@ -280,6 +280,13 @@ TEST(LocalityVerb, refuses_what_is_wrong_and_says_what_would_be_right) {
            {"--grid", "8", "--block", "64", "--args", "buf:65536,buf:65536", "--maps"}),
        "give --json too"},
       {{"locality", "/no/such/file.ptx", "--grid", "1"}, "/no/such/file.ptx"},
+      {{"locality", "bundled:hotspot", "--instance", "1"},
+       "--instance 1: kernel 'calculate_temp' is launched 1 times, counted from 0"},
+      {{"locality", "bundled:hotspot", "--instance", "-1"}, "--instance"},
+      {{"locality", "bundled:hotspot", "--gpus", "65"}, "--gpus: Value 65 not in range 1 to 64"},
+      {{"locality", "bundled:hotspot", "--device", "cuda:0"},
+       "--device cuda:0: predictions are made for a description of a device; use sim:NAME"},
+      {{"locality", "bundled:hotspot", "--device", "sim:none"}, "none"},
   };
   for (const auto& one : cases) {
     const auto outcome = run_demarc(one.arguments);
