@@ -173,12 +173,13 @@ TEST_F(Capture, WhatCannotBeTakenIsNamedAndTheProgramGoesOn) {
   };
   for (const auto& one : cases) {
     fs::remove(log);
+    fs::remove_all(folder);
     const auto taken = capture({}, {one.step});
     EXPECT_EQ(taken.exit_code, 3) << one.step;
     EXPECT_THAT(taken.err, HasSubstr("demarc capture: not taken: " + one.line)) << one.step;
     EXPECT_THAT(taken.err, HasSubstr("demarc capture: no launch was taken\n")) << one.step;
     EXPECT_TRUE(entries().empty()) << one.step;
-    EXPECT_EQ(read_file(log).value(), "context 0\n" + std::string(one.program)) << one.step;
+    EXPECT_EQ(read_file(log).value_or(""), "context 0\n" + std::string(one.program)) << one.step;
   }
 }
 
@@ -197,7 +198,8 @@ TEST_F(Capture, ALaunchThatTheDriverRefusesIsPassedOverForTheNextOne) {
 }
 
 TEST_F(Capture, ALaunchOfALibrarysKernelIsTakenWithWhatTheProgramHasSet) {
-  for (const char* step : {"count-by-library=7", "count-by-library-function=7"}) {
+  for (const char* step :
+       {"count-by-library=7", "count-by-library-function=7", "count-by-library-module=7"}) {
     fs::remove_all(folder);
     const auto taken = capture({}, {step});
     ASSERT_EQ(taken.exit_code, 0) << taken.err;
@@ -210,10 +212,15 @@ TEST_F(Capture, ALaunchOfALibrarysKernelIsTakenWithWhatTheProgramHasSet) {
   }
 }
 
-TEST_F(Capture, ALaunchOfAModuleThatWasLoadedWithOptionsIsTaken) {
-  const auto taken = capture({}, {"count-after-options"});
-  EXPECT_EQ(taken.exit_code, 0) << taken.err;
-  EXPECT_EQ(entries(), std::vector<std::string>{"count-1"});
+TEST_F(Capture, LaunchesOfEveryWayToLoadAModuleAndCooperativeOnesAreTaken) {
+  for (const char* step : {"count-after-options", "count-of-fat-binary", "count-cooperatively"}) {
+    fs::remove_all(folder);
+    const auto taken = capture({}, {step});
+    ASSERT_EQ(taken.exit_code, 0) << step << taken.err;
+    EXPECT_EQ(entries(), std::vector<std::string>{"count-1"});
+    const auto emulated = run_demarc({"emulate", "--launch", file("count-1/launch.json")});
+    EXPECT_EQ(emulated.exit_code, 0) << step << emulated.err;
+  }
 }
 
 TEST_F(Capture, AddressesInMoreThanAMebibyteAreNotFollowed) {
@@ -360,7 +367,7 @@ TEST_F(Capture, AnOrderThatDemarcDidNotGiveIsNamedAndTheProgramGoesOn) {
   EXPECT_EQ(alone.exit_code, 0);
   EXPECT_EQ(alone.err,
             "demarc capture: DEMARC_CAPTURE: this is not the value that demarc capture sets\n");
-  EXPECT_EQ(read_file(log).value(), "context 0\ncount right\n");
+  EXPECT_EQ(read_file(log).value_or(""), "context 0\ncount right\n");
 }
 
 TEST_F(Capture, AProgramThatCannotBeWatchedIsNotTakenForOneWithoutKernels) {

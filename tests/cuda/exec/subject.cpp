@@ -133,9 +133,18 @@ bool do_step(const std::string& step) {
   } else if (name == "count-from-library-file") {
     note("count " + std::to_string(counted_from_library_file(argument)));
   } else if (name == "count-by-library") {
-    note("count " + std::to_string(counted_by_library(static_cast<unsigned>(number), false)));
+    note("count " +
+         std::to_string(counted_by_library(static_cast<unsigned>(number), LaunchedAs::kernel)));
   } else if (name == "count-by-library-function") {
-    note("count " + std::to_string(counted_by_library(static_cast<unsigned>(number), true)));
+    note("count " +
+         std::to_string(counted_by_library(static_cast<unsigned>(number), LaunchedAs::function)));
+  } else if (name == "count-by-library-module") {
+    note("count " + std::to_string(counted_by_library(static_cast<unsigned>(number),
+                                                      LaunchedAs::function_of_module)));
+  } else if (name == "count-of-fat-binary") {
+    note("count " + std::to_string(counted_of_fat_binary()));
+  } else if (name == "count-cooperatively") {
+    note("count " + std::to_string(counted_cooperatively()));
   } else if (name == "count-after-options") {
     note("count " + std::to_string(counted_after_options()));
   } else if (name == "fetch") {

@@ -260,9 +260,25 @@ int counted_after_options() {
   return launch_on_words(kernel_of(module, "count"));
 }
 
-int counted_by_library(unsigned added, bool as_function) {
+int counted_of_fat_binary() {
+  void* module = nullptr;
+  call("cuCtxSetCurrent", context);
+  call("cuModuleLoadFatBinary", &module, static_cast<const void*>(counting_module));
+  return launch_on_words(kernel_of(module, "count"));
+}
+
+int counted_cooperatively() {
+  void* function = kernel_of(loaded_module(counting_module), "count");
+  unsigned long long memory = memory_for_words();
+  void* arguments[] = {&memory};
+  return call("cuLaunchCooperativeKernel", function, 1U, 1U, 1U, 64U, 1U, 1U, 0U,
+              static_cast<void*>(nullptr), static_cast<void**>(arguments));
+}
+
+int counted_by_library(unsigned added, LaunchedAs as) {
   void* library = nullptr;
   void* kernel = nullptr;
+  void* module = nullptr;
   void* function = nullptr;
   void* nothing = nullptr;
   unsigned long long variable = 0;
@@ -273,9 +289,13 @@ int counted_by_library(unsigned added, bool as_function) {
   call("cuLibraryGetGlobal", &variable, &bytes, library, "added");
   call("cuMemcpyHtoD_v2", variable, static_cast<const void*>(&added), bytes);
   call("cuLibraryGetKernel", &kernel, library, "count");
-  if (!as_function) return launch_on_words(kernel);
-  call("cuKernelGetFunction", &function, kernel);
-  return launch_on_words(function);
+  if (as == LaunchedAs::kernel) return launch_on_words(kernel);
+  if (as == LaunchedAs::function) {
+    call("cuKernelGetFunction", &function, kernel);
+    return launch_on_words(function);
+  }
+  call("cuLibraryGetModule", &module, library);
+  return launch_on_words(kernel_of(module, "count"));
 }
 
 int fetched() {

@@ -40,20 +40,25 @@ int counted_by(unsigned added);
 int counted_for_a_newer_card();
 int counted_unseen();
 // The same with all arguments in a buffer of so many bytes, without arguments, with so much shared
-// memory, on words that are not there, on memory that cannot be read, and while a stream captures.
+// memory, on words that are not there, on memory that cannot be read, while a stream captures, and
+// as a cooperative launch.
 int counted_from_buffer(std::size_t bytes);
 int counted_without_arguments();
 int counted_with_shared(unsigned bytes);
 int counted_nowhere();
 int counted_in_unreadable_memory();
 int counted_beside_a_capture();
-// Of a module that is loaded with options, of a module and of a library that the driver reads from
-// this file, and of a library whose program has set what the kernel adds: of its kernel, or of the
-// function that the driver gives for it.
+int counted_cooperatively();
+// Of a module that is loaded with options, of one that is loaded as a fat binary, of a module and
+// of a library that the driver reads from this file, and of a library whose program has set what
+// the kernel adds: of its kernel, of the function that the driver gives for it, or of that function
+// of the library's module.
 int counted_after_options();
+int counted_of_fat_binary();
 int counted_from_file(const std::string& path);
 int counted_from_library_file(const std::string& path);
-int counted_by_library(unsigned added, bool as_function);
+enum class LaunchedAs { kernel, function, function_of_module };
+int counted_by_library(unsigned added, LaunchedAs as);
 // A launch of a kernel that reads a texture.
 int fetched();
 // A kernel that finds its memory through a structure and through so many bytes of other memory.

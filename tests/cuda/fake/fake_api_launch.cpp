@@ -127,6 +127,12 @@ FAKE CuResult cuModuleLoadDataEx(CuModule* module, const void* image, unsigned c
       },
       module, image, count, options, values);
 }
+FAKE CuResult cuModuleLoadFatBinary(CuModule* module, const void* image) {
+  return told(
+      21, "cuModuleLoadFatBinary",
+      [&] { return on_card([&](FakeGpu& gpu) { return make_module(gpu, *module, image); }); },
+      module, image);
+}
 FAKE CuResult cuModuleLoad(CuModule* module, const char* path) {
   return told(
       18, "cuModuleLoad",
@@ -201,6 +207,15 @@ FAKE CuFunction fake_function(CuModule module, const char* name) {
   find_function(function, module, name);
   return function;
 }
+FAKE CuResult cuLibraryGetModule(CuModule* module, CuLibrary library) {
+  return told(
+      682, "cuLibraryGetModule",
+      [&] {
+        *module = module_of(library);
+        return cu_success;
+      },
+      module, library);
+}
 FAKE CuResult cuLibraryGetKernel(CuKernel* kernel, CuLibrary library, const char* name) {
   return told(
       681, "cuLibraryGetKernel",
@@ -271,23 +286,36 @@ FAKE CuResult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CuFunctio
   *blocks = 1;
   return cu_success;
 }
-FAKE CuResult cuLaunchKernel(CuFunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                             unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
-                             CuStream stream, void** arguments, void** extra) {
+namespace {
+CuResult launch_kernel(CuFunction function, const unsigned (&grid)[3], const unsigned (&block)[3],
+                       unsigned shared, CuStream stream, void** arguments, void** extra, int id) {
   const auto lock = locked();
-  if (block_x * block_y * block_z > 1024) return error_invalid;
+  if (block[0] * block[1] * block[2] > 1024) return error_invalid;
   FakeLaunch launch;
   launch.function = launched(function);
   launch.handle = function;
-  const unsigned grid[3] = {grid_x, grid_y, grid_z};
-  const unsigned block[3] = {block_x, block_y, block_z};
   std::copy(grid, grid + 3, launch.grid);
   std::copy(block, block + 3, launch.block);
   launch.shared = shared;
   launch.arguments = copy_arguments(*launch.function, arguments, extra);
   launch.given = arguments;
   launch.extra = extra;
-  return submit(std::move(launch), stream, 307);
+  return submit(std::move(launch), stream, id);
+}
+}  // namespace
+
+FAKE CuResult cuLaunchKernel(CuFunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                             unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
+                             CuStream stream, void** arguments, void** extra) {
+  return launch_kernel(function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared,
+                       stream, arguments, extra, 307);
+}
+FAKE CuResult cuLaunchCooperativeKernel(CuFunction function, unsigned grid_x, unsigned grid_y,
+                                        unsigned grid_z, unsigned block_x, unsigned block_y,
+                                        unsigned block_z, unsigned shared, CuStream stream,
+                                        void** arguments) {
+  return launch_kernel(function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared,
+                       stream, arguments, nullptr, 477);
 }
 FAKE CuResult cuLaunchKernelEx(const CuLaunchConfig* config, CuFunction function, void** arguments,
                                void** extra) {

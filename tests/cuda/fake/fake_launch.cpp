@@ -177,7 +177,10 @@ CuResult launch_now(FakeStream* stream, CuStream handle, const FakeLaunch& launc
     void** extra;
   } of_config{&config, launch.handle, launch.given, launch.extra};
   if (function_id == 652) shown = &of_config;
-  FakeCall call{function_id, function_id == 652 ? "cuLaunchKernelEx" : "cuLaunchKernel", shown};
+  const char* name = function_id == 652   ? "cuLaunchKernelEx"
+                     : function_id == 477 ? "cuLaunchCooperativeKernel"
+                                          : "cuLaunchKernel";
+  FakeCall call{function_id, name, shown};
   function_callback(gpu, call, false);
   if (call.answered != 0) return call.result;
   if (stream->capturing()) {
