@@ -355,7 +355,7 @@ Result<std::vector<std::size_t>> candidate_launches(const gpu::Launch& launch,
     if (launch.kernels[k].kernel == kernel) found.push_back(k);
   if (found.empty()) return invalid_input("the launch runs no kernel '{}'", kernel);
   if (options.instance != Options{}.instance) {
-    if (options.instance < 0 || static_cast<std::size_t>(options.instance) >= found.size())
+    if (static_cast<std::size_t>(options.instance) >= found.size())
       return invalid_input("--instance {}: kernel '{}' is launched {} times, counted from 0",
                            options.instance, kernel, found.size());
     return std::vector<std::size_t>{found[static_cast<std::size_t>(options.instance)]};
