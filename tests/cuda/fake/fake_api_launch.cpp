@@ -260,8 +260,11 @@ FAKE CuResult cuLibraryGetGlobal(DevicePointer* address, std::size_t* bytes, CuL
                                  const char* name) {
   return told(
       684, "cuLibraryGetGlobal",
-      [&] { return find_variable(address, bytes, module_of(library), name); }, address, bytes,
-      library, name);
+      [&] {
+        if (is_module(reinterpret_cast<CuModule>(library))) return error_handle;
+        return find_variable(address, bytes, module_of(library), name);
+      },
+      address, bytes, library, name);
 }
 FAKE CuResult cuFuncGetAttribute(int* value, int attribute, CuFunction function) {
   return on_card([&](FakeGpu&) {
