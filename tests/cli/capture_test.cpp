@@ -166,6 +166,7 @@ TEST_F(Capture, WhatCannotBeTakenIsNamedAndTheProgramGoesOn) {
       {"count-nowhere", "count: it does not end well: CUDA_ERROR_ILLEGAL_ADDRESS ", "count 0\n"},
       {"count-in-unreadable-memory", "count: its memory cannot be read: ", "count 0\n"},
       {"count-beside-a-capture", "count: the work in front of it does not end: ", "count 0\n"},
+      {"launch-what-ptx-lacks", "demarc_self_lines: its PTX has no such kernel\n", "lines 0\n"},
       {"fetch",
        "fetch: its code:12: @%p1 tex.1d.v4.u32.s32 {%r2, %r3, %r4, %r5}, [%rd1, {%r1}];: a texture "
        "or a surface cannot be taken\n",
@@ -376,6 +377,21 @@ TEST_F(Capture, AProgramThatCannotBeWatchedIsNotTakenForOneWithoutKernels) {
   ::unsetenv("DEMARC_FAKE_WITHOUT_CALLBACK");
   EXPECT_EQ(hidden.exit_code, 2);
   EXPECT_THAT(hidden.err, HasSubstr("the calls of the program cannot be seen"));
+  fs::remove_all(folder);
+  ::setenv("DEMARC_FAKE_SHORT_CALLBACK", "1", 1);
+  const auto changed = capture({}, {"count"});
+  ::unsetenv("DEMARC_FAKE_SHORT_CALLBACK");
+  EXPECT_EQ(changed.exit_code, 2);
+  EXPECT_THAT(changed.err,
+              HasSubstr("the calls of the program cannot be seen: a call of the driver "
+                        "whose callback has unknown parameters"));
+  fs::remove_all(folder);
+  ::setenv("DEMARC_LIBCUDA", "/no/such/libcuda.so.1", 1);
+  const auto other = capture({}, {"count"});
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.err,
+              HasSubstr("the calls of the program cannot be seen: the driver that called "
+                        "is not libcuda.so.1"));
   const auto missing =
       run_demarc({"capture", "-o", file("more"), "--library", "/no/such.so", "--", "true"});
   EXPECT_EQ(missing.exit_code, 1);

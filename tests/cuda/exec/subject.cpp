@@ -147,6 +147,8 @@ bool do_step(const std::string& step) {
     note("count " + std::to_string(counted_cooperatively()));
   } else if (name == "count-after-options") {
     note("count " + std::to_string(counted_after_options()));
+  } else if (name == "launch-what-ptx-lacks") {
+    note("lines " + std::to_string(launched_what_ptx_lacks()));
   } else if (name == "fetch") {
     note("fetch " + std::to_string(fetched()));
   } else if (name == "keep") {

@@ -298,6 +298,16 @@ int counted_by_library(unsigned added, LaunchedAs as) {
   return launch_on_words(kernel_of(module, "count"));
 }
 
+int launched_what_ptx_lacks() {
+  const std::string text = std::string(idle_module) + "// .entry demarc_self_lines(\n";
+  void* function = kernel_of(loaded_module(text.c_str()), "demarc_self_lines");
+  unsigned long long lines = memory_for_words();
+  unsigned long long bytes = 128;
+  unsigned count = 1;
+  void* arguments[] = {&lines, &bytes, &count};
+  return launch_with(function, arguments);
+}
+
 int fetched() {
   constexpr const char* text = R"(.version 8.0
 .target sm_90

@@ -59,6 +59,8 @@ int counted_from_file(const std::string& path);
 int counted_from_library_file(const std::string& path);
 enum class LaunchedAs { kernel, function, function_of_module };
 int counted_by_library(unsigned added, LaunchedAs as);
+// A launch of a kernel that the stand-in knows by its name and that its module's PTX does not have.
+int launched_what_ptx_lacks();
 // A launch of a kernel that reads a texture.
 int fetched();
 // A kernel that finds its memory through a structure and through so many bytes of other memory.
