@@ -1,5 +1,6 @@
 // demarc locality: prints locality maps, indices and predicted hit rates of a launch.
 #include <memory>
+#include <optional>
 
 #include "demarc/locality/analyse.hpp"
 #include "demarc/report/locality_page.hpp"
@@ -24,6 +25,7 @@ struct LocalityOptions {
   std::string output;
   std::string html;
   std::uint32_t gpus = 1;
+  std::optional<std::uint32_t> instance;
   locality::Options analysis;
 };
 
@@ -43,6 +45,7 @@ Result<void> run_locality(LocalityOptions& options) {
     options.analysis.force = locality::Force::emulated;
   else if (options.method != "automatic")
     return invalid_input("--method: '{}' is none of automatic, symbolic, emulated", options.method);
+  if (options.instance) options.analysis.instance = *options.instance;
   options.analysis.most_cells = options.maps           ? locality::all_cells
                                 : options.html.empty() ? 0
                                                        : report::most_map_cells;
@@ -77,10 +80,9 @@ const RegisterVerb registered_locality({
       app.add_flag("--loads", options->loads, "map global loads (default)");
       app.add_flag("--stores", options->stores, "map global stores");
       app.add_flag("--atomics", options->atomics, "map global atomics");
-      app.add_option("--instance", options->analysis.instance,
+      app.add_option("--instance", options->instance,
                      "which launch of the kernel to look at, counted from 0 (default: the one that "
-                     "loads most)")
-          ->default_str("");
+                     "loads most)");
       app.add_option("--method", options->method,
                      "automatic, symbolic (closed forms, or an error) or emulated");
       app.add_option("--device", options->device,

@@ -38,7 +38,7 @@ std::string worst_coalescing(const AccessRuns& runs) {
   std::size_t worst = runs.accesses.size();
   for (std::size_t a = 0; a < runs.accesses.size(); ++a) {
     const Access& access = runs.accesses[a];
-    if (access.requests == 0) continue;
+    if (access.requests == 0 || access.texels) continue;
     const double least = least_sectors(access);
     const double excess =
         (access.sectors_per_request - least) * static_cast<double>(access.requests);

@@ -214,16 +214,16 @@ const Access* open_access(const Symbolic& symbolic, std::optional<AccessKind> ki
 Error no_closed_form(const ptx::Module& module, const std::string& kernel, const Symbolic& symbolic,
                      std::optional<AccessKind> kind) {
   constexpr const char* way_out = "leave out --method symbolic to have the kernel emulated";
+  if (symbolic.calls_functions)
+    return {ErrorKind::invalid_input,
+            fmt::format("kernel '{}' calls functions; {}", kernel, way_out)};
   if (const Access* open = open_access(symbolic, kind); open != nullptr)
     return {ErrorKind::invalid_input,
             fmt::format("{}: it depends on loaded data and has no closed form; {}",
                         named(module, *open), way_out)};
-  if (!symbolic.not_followed.empty())
-    return {ErrorKind::invalid_input,
-            fmt::format("{}: may touch global memory and has no closed form; {}",
-                        symbolic.not_followed.front(), way_out)};
   return {ErrorKind::invalid_input,
-          fmt::format("kernel '{}' calls functions; {}", kernel, way_out)};
+          fmt::format("{}: may touch global memory and has no closed form; {}",
+                      symbolic.not_followed.front(), way_out)};
 }
 
 void note_left_out(const Symbolic& symbolic, const std::string& reason, Collected& collected) {
@@ -354,7 +354,7 @@ Result<std::vector<std::size_t>> candidate_launches(const gpu::Launch& launch,
   for (std::size_t k = 0; k < launch.kernels.size(); ++k)
     if (launch.kernels[k].kernel == kernel) found.push_back(k);
   if (found.empty()) return invalid_input("the launch runs no kernel '{}'", kernel);
-  if (options.instance >= 0) {
+  if (options.instance != Options{}.instance) {
     if (static_cast<std::size_t>(options.instance) >= found.size())
       return invalid_input("--instance {}: kernel '{}' is launched {} times, counted from 0",
                            options.instance, kernel, found.size());
@@ -425,6 +425,12 @@ Result<Analysis> analyse(const ptx::Module& module, const gpu::Launch& launch,
   analysis.advice = advice_for(analysis);
   DEMARC_TRY(const ptx::Function* function, kernel_function(module, kernel.kernel));
   analysis.trees_json = ptx::trees_to_json(module, *function);
+  for (const Access& access : analysis.all.accesses)
+    if (access.texels)
+      analysis.notes.push_back(fmt::format(
+          "each texel counts as a request, in plain order; a card keeps the texels of an array in "
+          "an order of its own, so its sectors, lines, pages and hit rates differ: {}",
+          named(module, access)));
   for (const Access& access : analysis.all.accesses)
     if (access.executed == 0)
       analysis.notes.push_back(fmt::format("line {}: never executed by this launch: {}",

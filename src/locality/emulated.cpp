@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <set>
 
 #include "demarc/emulate/emulate.hpp"
+#include "demarc/ptx/ir.hpp"
 
 namespace demarc::locality {
 namespace {
@@ -17,12 +19,29 @@ AccessKind kind_of(emulate::AccessKind kind) {
                                                : AccessKind::load;
 }
 
+// Instructions whose places are texels, where the launch has textures or surfaces that a card keeps
+// in an order of its own: line and text.
+using TexelAccesses = std::set<std::pair<std::uint32_t, std::string>>;
+
+TexelAccesses texel_accesses(const ptx::Module& module, const gpu::Launch& launch) {
+  TexelAccesses found;
+  const bool any =
+      std::any_of(launch.images.begin(), launch.images.end(),
+                  [](const gpu::Image& image) { return image.shape != gpu::ImageShape::linear; });
+  if (!any) return found;
+  for (const ptx::Function& function : module.functions)
+    for (const ptx::Instruction& instruction : function.body.instructions)
+      if (ptx::info(instruction.opcode).group == ptx::OpcodeGroup::texture)
+        found.emplace(instruction.line, module.text_of(instruction));
+  return found;
+}
+
 // Turns the trace of one kernel after the other into runs.
 class RunCollector final : public emulate::TraceSink {
  public:
   RunCollector(const std::vector<std::size_t>& wanted, const std::vector<Access>& accesses,
-               std::uint64_t most_words)
-      : wanted_(wanted), known_(accesses), words_left_(most_words) {}
+               std::uint64_t most_words, TexelAccesses texels)
+      : wanted_(wanted), known_(accesses), words_left_(most_words), texels_(std::move(texels)) {}
 
   [[nodiscard]] bool wants_instructions() const override { return false; }
 
@@ -128,7 +147,7 @@ class RunCollector final : public emulate::TraceSink {
     if (number != no_access) return number;
     const emulate::TraceInstruction& traced = header_instructions_[instruction];
     if (traced.kind == emulate::AccessKind::none) return no_access;
-    if (current_.runs.accesses.size() >= no_access) {
+    if (current_.runs.accesses.size() >= no_access - 1) {
       too_many_ = true;
       return no_access;
     }
@@ -138,6 +157,7 @@ class RunCollector final : public emulate::TraceSink {
     access.space = traced.space == emulate::MemorySpace::global ? "global" : "generic";
     access.kind = kind_of(traced.kind);
     access.bytes = traced.bytes;
+    access.texels = texels_.contains({traced.line, traced.text});
     access.access_class = AccessClass::data_dependent;
     access.source = Source::emulated;
     const std::size_t before = current_.runs.accesses.size();
@@ -183,6 +203,7 @@ class RunCollector final : public emulate::TraceSink {
   const std::vector<std::size_t>& wanted_;
   const std::vector<Access>& known_;
   std::uint64_t words_left_;
+  TexelAccesses texels_;
   std::vector<emulate::TraceInstruction> header_instructions_;
   std::vector<std::uint16_t> access_of_;
   std::size_t next_kernel_ = 0;
@@ -230,7 +251,7 @@ Result<EmulatedRuns> emulate_runs(const ptx::Module& module, const gpu::Launch& 
     report_progress(progress, 0.7 * share, what);  // as the closed forms; the maps take the rest
   };
   options.source = module.source_name;
-  RunCollector collector(wanted, accesses, effort.trace_words);
+  RunCollector collector(wanted, accesses, effort.trace_words, texel_accesses(module, launch));
   DEMARC_TRY(const emulate::Outcome outcome, emulate::run(module, part, options, &collector));
   EmulatedRuns result = collector.take();
   for (const emulate::Finding& finding : outcome.findings) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <variant>
 
 #include "demarc/base/files.hpp"
 #include "demarc/base/json.hpp"
@@ -131,6 +132,10 @@ TEST_F(Capture, WithoutALaunchItSaysWhatWasLaunched) {
   const auto nothing = run_demarc({"capture", "-o", folder.string(), "--", "true"});
   EXPECT_EQ(nothing.exit_code, 3);
   EXPECT_THAT(nothing.err, HasSubstr("the program launched no kernel"));
+  const auto late = capture({"--skip", "5"}, {"count"});
+  EXPECT_EQ(late.exit_code, 3);
+  EXPECT_THAT(late.err, HasSubstr("the program launched none of its kernels 6 times or more; it "
+                                  "launched: count"));
 }
 
 TEST_F(Capture, WhatCannotBeTakenIsNamed) {
@@ -141,6 +146,125 @@ TEST_F(Capture, WhatCannotBeTakenIsNamed) {
   EXPECT_EQ(large.exit_code, 3);
   EXPECT_THAT(large.err, HasSubstr("its memory has 65536 bytes or more, but at most 1024"));
   EXPECT_TRUE(entries().empty());
+}
+
+TEST_F(Capture, WhatCannotBeTakenIsNamedAndTheProgramGoesOn) {
+  const std::string path = (above / "count.ptx").string();
+  const std::string of_file =
+      "count: its code was loaded from the file " + path + "; give that file to demarc ptx\n";
+  const struct {
+    std::string step;
+    std::string line;     // that says why
+    const char* program;  // what the program says of its launch
+  } cases[] = {
+      {"count-from-file=" + path, of_file, "count 0\n"},
+      {"count-from-library-file=" + path, of_file, "count 0\n"},
+      {"count-from-buffer=4", "count: its arguments have only 4 bytes, fewer than its parameters\n",
+       "count 1\n"},
+      {"count-without-arguments", "count: it was given no arguments\n", "count 1\n"},
+      {"count-with-shared=1000000", "count: the driver refused the launch\n", "count 1\n"},
+      {"count-nowhere", "count: it does not end well: CUDA_ERROR_ILLEGAL_ADDRESS ", "count 0\n"},
+      {"count-in-unreadable-memory", "count: its memory cannot be read: ", "count 0\n"},
+      {"count-beside-a-capture", "count: the work in front of it does not end: ", "count 0\n"},
+      {"launch-what-ptx-lacks", "demarc_self_lines: its PTX has no such kernel\n", "lines 0\n"},
+      {"fetch",
+       "fetch: its code:12: @%p1 tex.1d.v4.u32.s32 {%r2, %r3, %r4, %r5}, [%rd1, {%r1}];: a texture "
+       "or a surface cannot be taken\n",
+       "fetch 0\n"},
+  };
+  for (const auto& one : cases) {
+    fs::remove(log);
+    fs::remove_all(folder);
+    const auto taken = capture({}, {one.step});
+    EXPECT_EQ(taken.exit_code, 3) << one.step;
+    EXPECT_THAT(taken.err, HasSubstr("demarc capture: not taken: " + one.line)) << one.step;
+    EXPECT_THAT(taken.err, HasSubstr("demarc capture: no launch was taken\n")) << one.step;
+    EXPECT_TRUE(entries().empty()) << one.step;
+    EXPECT_EQ(read_file(log).value_or(""), "context 0\n" + std::string(one.program)) << one.step;
+  }
+}
+
+TEST_F(Capture, WhatIsNotTakenForOneReasonIsNamedOnce) {
+  const auto taken = capture({"--most", "1 KiB", "--launches", "2", "--json"}, {"count", "count"});
+  EXPECT_EQ(taken.exit_code, 3);
+  const Json said = Json::parse(taken.err.substr(0, taken.err.rfind('}') + 1));
+  EXPECT_EQ(said["left"].size(), 1U) << taken.err;
+}
+
+TEST_F(Capture, ALaunchThatTheDriverRefusesIsPassedOverForTheNextOne) {
+  const auto taken = capture({}, {"count-with-shared=1000000", "count"});
+  EXPECT_EQ(taken.exit_code, 0) << taken.err;
+  EXPECT_THAT(taken.err, HasSubstr("not taken: count: the driver refused the launch"));
+  EXPECT_EQ(entries(), std::vector<std::string>{"count-1"});
+}
+
+TEST_F(Capture, ALaunchOfALibrarysKernelIsTakenWithWhatTheProgramHasSet) {
+  for (const char* step :
+       {"count-by-library=7", "count-by-library-function=7", "count-by-library-module=7"}) {
+    fs::remove_all(folder);
+    const auto taken = capture({}, {step});
+    ASSERT_EQ(taken.exit_code, 0) << taken.err;
+    const auto launch = gpu::read_launch(file("count-1/launch.json"));
+    ASSERT_TRUE(launch) << launch.error().message;
+    ASSERT_EQ(launch->variables.size(), 1U) << step;
+    EXPECT_EQ(launch->variables[0].name, "added");
+    const auto emulated = run_demarc({"emulate", "--launch", file("count-1/launch.json")});
+    EXPECT_EQ(emulated.exit_code, 0) << emulated.err;
+  }
+}
+
+TEST_F(Capture, LaunchesOfEveryWayToLoadAModuleAndCooperativeOnesAreTaken) {
+  for (const char* step : {"count-after-options", "count-of-fat-binary", "count-cooperatively"}) {
+    fs::remove_all(folder);
+    const auto taken = capture({}, {step});
+    ASSERT_EQ(taken.exit_code, 0) << step << taken.err;
+    EXPECT_EQ(entries(), std::vector<std::string>{"count-1"});
+    const auto emulated = run_demarc({"emulate", "--launch", file("count-1/launch.json")});
+    EXPECT_EQ(emulated.exit_code, 0) << step << emulated.err;
+  }
+}
+
+TEST_F(Capture, AddressesInMoreThanAMebibyteAreNotFollowed) {
+  for (const std::size_t bytes : {std::size_t{1} << 20U, (std::size_t{1} << 20U) + 8}) {
+    fs::remove_all(folder);
+    const auto taken = capture({}, {"follow=" + std::to_string(bytes)});
+    ASSERT_EQ(taken.exit_code, 0) << taken.err;
+    const auto launch = gpu::read_launch(file("follow-1/launch.json"));
+    ASSERT_TRUE(launch) << launch.error().message;
+    EXPECT_EQ(launch->buffers.size(), bytes > 1U << 20U ? 1U : 2U) << bytes;
+  }
+}
+
+TEST_F(Capture, ArgumentsInOneBufferAreTaken) {
+  const auto taken = capture({}, {"count-from-buffer=8"});
+  ASSERT_EQ(taken.exit_code, 0) << taken.err;
+  const auto launch = gpu::read_launch(file("count-1/launch.json"));
+  ASSERT_TRUE(launch) << launch.error().message;
+  EXPECT_TRUE(std::holds_alternative<gpu::BufferUse>(launch->kernels.at(0).arguments.at(0)));
+  const auto emulated = run_demarc({"emulate", "--launch", file("count-1/launch.json")});
+  EXPECT_EQ(emulated.exit_code, 0) << emulated.err;
+}
+
+TEST_F(Capture, TheSizeOfClustersThatALaunchGivesIsTaken) {
+  const auto taken = capture({}, {"cluster=2"});
+  ASSERT_EQ(taken.exit_code, 0) << taken.err;
+  const auto launch = gpu::read_launch(file("demarc_idle-1/launch.json"));
+  ASSERT_TRUE(launch) << launch.error().message;
+  EXPECT_EQ(launch->kernels.at(0).cluster, (gpu::Dim3{2, 1, 1}));
+  EXPECT_EQ(launch->kernels.at(0).grid, (gpu::Dim3{2, 1, 1}));
+  EXPECT_EQ(launch->kernels.at(0).block, (gpu::Dim3{32, 1, 1}));
+}
+
+TEST_F(Capture, MemoryOfTheHostIsTakenAsSuch) {
+  const auto taken = capture({}, {"count-in-host-memory"});
+  ASSERT_EQ(taken.exit_code, 0) << taken.err;
+  const auto launch = gpu::read_launch(file("count-1/launch.json"));
+  ASSERT_TRUE(launch) << launch.error().message;
+  ASSERT_EQ(launch->buffers.size(), 1U);
+  EXPECT_TRUE(launch->buffers[0].host);
+  EXPECT_TRUE(launch->buffers[0].output);
+  const auto emulated = run_demarc({"emulate", "--launch", file("count-1/launch.json")});
+  EXPECT_EQ(emulated.exit_code, 0) << emulated.err;
 }
 
 TEST_F(Capture, AGraphsNodeIsPassedOverForTheNextLaunch) {
@@ -157,6 +281,10 @@ TEST_F(Capture, AKernelWithoutPtxAndOneThatWasNotSeenAreNamed) {
   const auto unseen = capture({}, {"count-unseen"});
   EXPECT_EQ(unseen.exit_code, 3);
   EXPECT_THAT(unseen.err, HasSubstr("not taken: count: it comes from code"));
+  // Nobody asked for it.
+  const auto other = capture({"--kernel", "total"}, {"count-unseen"});
+  EXPECT_EQ(other.exit_code, 3);
+  EXPECT_THAT(other.err, testing::Not(HasSubstr("it comes from code")));
 }
 
 TEST_F(Capture, WhatAProgramLeavesHalfWrittenIsRemoved) {
@@ -193,12 +321,77 @@ TEST_F(Capture, AFolderThatHasSomethingStaysAsItIs) {
   EXPECT_FALSE(fs::exists(log));
 }
 
+TEST_F(Capture, WrongOptionsAreRefusedBeforeTheProgramStarts) {
+  ASSERT_TRUE(write_file(above / "file", ""));
+  const struct {
+    std::vector<std::string> options;
+    const char* message;
+  } cases[] = {
+      {{"--launches", "0"}, "--launches 0: give at least 1"},
+      {{"--most", "many"}, "--most"},
+      {{"--library", "/no/such.so"}, "/no/such.so: there is no such library"},
+      {{"-o", (above / "file" / "taken").string()}, "file/taken: cannot be made: "},
+  };
+  for (const auto& one : cases) {
+    std::vector<std::string> arguments{"capture"};
+    if (one.options[0] != "-o") arguments.insert(arguments.end(), {"-o", folder.string()});
+    arguments.insert(arguments.end(), one.options.begin(), one.options.end());
+    arguments.insert(arguments.end(), {"--", "touch", (above / "started").string()});
+    const auto refused = run_demarc(arguments);
+    EXPECT_EQ(refused.exit_code, 1) << one.message;
+    EXPECT_THAT(refused.err, HasSubstr(one.message));
+  }
+  EXPECT_FALSE(fs::exists(above / "started"));
+  EXPECT_FALSE(fs::exists(folder));
+  EXPECT_EQ(run_demarc({"capture", "-o", folder.string()}).exit_code, 1) << "no command";
+}
+
+TEST_F(Capture, WithoutItsLibraryItSaysWhereItLooked) {
+  const fs::path alone = above / "alone" / "demarc";
+  fs::create_directories(alone.parent_path());
+  fs::copy_file(test::build_dir() / "demarc", alone);
+  const auto missing = test::run_program({alone.string(), "capture", "--", "true"});
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_THAT(missing.err, HasSubstr("libdemarc_capture.so was not found beside " +
+                                     alone.parent_path().string() +
+                                     "; build it, or give its path by --library"));
+}
+
+TEST_F(Capture, AnOrderThatDemarcDidNotGiveIsNamedAndTheProgramGoesOn) {
+  ::setenv("CUDA_INJECTION64_PATH", (test::build_dir() / "libdemarc_capture.so").c_str(), 1);
+  ::setenv("DEMARC_CAPTURE", "{}", 1);
+  const auto alone = test::run_program({(test::build_dir() / "demarc_exec_subject").string(),
+                                        (test::build_dir() / "libdemarc_fake_libcuda.so").string(),
+                                        log.string(), "context", "count"});
+  ::unsetenv("CUDA_INJECTION64_PATH");
+  ::unsetenv("DEMARC_CAPTURE");
+  EXPECT_EQ(alone.exit_code, 0);
+  EXPECT_EQ(alone.err,
+            "demarc capture: DEMARC_CAPTURE: this is not the value that demarc capture sets\n");
+  EXPECT_EQ(read_file(log).value_or(""), "context 0\ncount right\n");
+}
+
 TEST_F(Capture, AProgramThatCannotBeWatchedIsNotTakenForOneWithoutKernels) {
   ::setenv("DEMARC_FAKE_WITHOUT_CALLBACK", "1", 1);
   const auto hidden = capture({}, {"count"});
   ::unsetenv("DEMARC_FAKE_WITHOUT_CALLBACK");
   EXPECT_EQ(hidden.exit_code, 2);
   EXPECT_THAT(hidden.err, HasSubstr("the calls of the program cannot be seen"));
+  fs::remove_all(folder);
+  ::setenv("DEMARC_FAKE_SHORT_CALLBACK", "1", 1);
+  const auto changed = capture({}, {"count"});
+  ::unsetenv("DEMARC_FAKE_SHORT_CALLBACK");
+  EXPECT_EQ(changed.exit_code, 2);
+  EXPECT_THAT(changed.err,
+              HasSubstr("the calls of the program cannot be seen: a call of the driver "
+                        "whose callback has unknown parameters"));
+  fs::remove_all(folder);
+  ::setenv("DEMARC_LIBCUDA", "/no/such/libcuda.so.1", 1);
+  const auto other = capture({}, {"count"});
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.err,
+              HasSubstr("the calls of the program cannot be seen: the driver that called "
+                        "is not libcuda.so.1"));
   const auto missing =
       run_demarc({"capture", "-o", file("more"), "--library", "/no/such.so", "--", "true"});
   EXPECT_EQ(missing.exit_code, 1);

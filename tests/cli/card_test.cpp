@@ -284,6 +284,16 @@ TEST_F(Program, RunEndsWithThreeWhereOutputsMissTheReference) {
   EXPECT_THAT(outcome.err, HasSubstr("output 'c' (f32): 1024 of 1024 elements differ"));
 }
 
+TEST_F(Program, RunRefusesTexturesByName) {
+  const auto folder = test::source_dir() / "tests" / "emulate" / "textures";
+  const auto outcome = run_demarc({"run", "--launch", (folder / "plane-texels.json").string()});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(outcome.err,
+            "demarc run: kernel 'fetch_texels_2d': the launch gives it a texture or a surface, "
+            "which `demarc run` does not take\n");
+}
+
 TEST_F(Program, RunEndsWithThreeWhereAKernelWritesBehindItsBuffer) {
   const auto outcome =
       run_demarc({"run", (test::source_dir() / "examples" / "halo.ptx").string(), "--kernel",

@@ -127,6 +127,20 @@ TEST(EmulateVerb, launch_files_of_the_examples_run_without_a_finding) {
   EXPECT_EQ(files, 11U);
 }
 
+TEST(EmulateVerb, textures_of_a_launch_file_are_read_and_a_number_is_no_handle) {
+  const auto folder = test::source_dir() / "tests" / "emulate" / "textures";
+  const auto read = run_demarc({"emulate", "--launch", (folder / "plane-linear.json").string()});
+  EXPECT_EQ(read.exit_code, 0) << read.err;
+  EXPECT_THAT(read.out, HasSubstr("fetch_2d: 1 blocks"));
+  EXPECT_THAT(read.out, HasSubstr("approximated: tex.2d.v4.f32.f32"));
+  const auto number =
+      run_demarc({"emulate", (folder / "fetches.ptx").string(), "--kernel", "fetch_2d", "--grid",
+                  "1", "--block", "64", "--args", "buf:1024,buf:1024,u64:1"});
+  EXPECT_EQ(number.exit_code, 3);
+  EXPECT_THAT(number.err, HasSubstr("thread (0,0,0): 0x1 is no handle of a texture of the launch "
+                                    "file"));
+}
+
 TEST(EmulateVerb, a_trace_goes_through_a_pipe_which_stays_one) {
   const auto path = test::fresh_folder("emulate_pipe") / "pipe";
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);

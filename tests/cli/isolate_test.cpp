@@ -19,6 +19,24 @@ TEST(IsolateVerb, without_a_driver_it_ends_with_2_and_says_what_is_missing) {
   EXPECT_NE(outcome.err.find("/no/such/libcuda.so"), std::string::npos) << outcome.err;
 }
 
+TEST(IsolateVerb, refuses_launches_with_textures_and_surfaces_by_name_before_anything_runs) {
+  const auto folder = source_dir() / "tests" / "emulate" / "textures";
+  for (const char* name : {"plane-texels", "surface-write-zero"}) {
+    const std::string launch = "launch:" + (folder / name).string() + ".json";
+    for (const auto& [victim, aggressor] :
+         {std::pair(launch, std::string("va")), std::pair(std::string("va"), launch)}) {
+      const Outcome outcome = run_demarc(
+          {"isolate", "--device", "sim:gtx1080", "--victims", victim, "--aggressors", aggressor});
+      EXPECT_EQ(outcome.exit_code, 1) << victim << " beside " << aggressor;
+      EXPECT_EQ(outcome.out, "");
+      EXPECT_NE(outcome.err.find("the launch gives it a texture or a surface, which a study does "
+                                 "not take"),
+                std::string::npos)
+          << outcome.err;
+    }
+  }
+}
+
 TEST(IsolateVerb, a_planted_device_gives_table_json_and_page_and_says_it_is_a_model) {
   const auto folder = fresh_folder("isolate_verb");
   const std::string json = (folder / "x.json").string();

@@ -182,6 +182,50 @@ ret;
   EXPECT_THAT(read_file(page).value_or(""), HasSubstr("k.ptx:9: ldx.global.f32 %f1, [%rd1];"));
 }
 
+// The launches of tests/emulate/textures.
+std::string texture_launch(const std::string& name) {
+  return (test::source_dir() / "tests" / "emulate" / "textures" / name).string();
+}
+
+TEST(LocalityVerb, counts_texels_and_says_for_which_figures_a_card_has_others) {
+  const auto page = test::fresh_folder("locality_textures") / "out.html";
+  const auto plane =
+      run_demarc({"locality", "--launch", texture_launch("plane-linear.json"), "--html", page});
+  ASSERT_EQ(plane.exit_code, 0) << plane.err;
+  EXPECT_THAT(plane.out, HasSubstr("method mixed"));
+  const auto note = HasSubstr("so its sectors, lines, pages and hit rates differ: ");
+  EXPECT_THAT(plane.out, note);
+  EXPECT_THAT(plane.out, testing::ContainsRegex("fetches.ptx:[0-9]+: tex.2d.v4.f32.f32"));
+  EXPECT_THAT(read_file(page).value_or(""), note);
+  const auto json =
+      run_demarc({"locality", "--launch", texture_launch("plane-linear.json"), "--json"});
+  ASSERT_EQ(json.exit_code, 0) << json.err;
+  const Json accesses = Json::parse(json.out)["accesses"];
+  const auto fetch = std::find_if(accesses.begin(), accesses.end(), [](const Json& one) {
+    return one["instruction"].get<std::string>().starts_with("tex.2d");
+  });
+  ASSERT_NE(fetch, accesses.end());
+  EXPECT_EQ((*fetch)["kind"], "load");
+  EXPECT_EQ((*fetch)["method"], "emulated");
+  EXPECT_GT((*fetch)["executed"], 64) << "64 threads, up to four texels each";
+  const auto linear = run_demarc({"locality", "--launch", texture_launch("memory-f32.json")});
+  ASSERT_EQ(linear.exit_code, 0) << linear.err;
+  EXPECT_THAT(linear.out, testing::Not(note));
+}
+
+TEST(LocalityVerb, refuses_textures_where_it_cannot_know_what_they_read) {
+  const auto symbolic = run_demarc(
+      {"locality", "--launch", texture_launch("plane-linear.json"), "--method", "symbolic"});
+  EXPECT_EQ(symbolic.exit_code, 1);
+  EXPECT_THAT(symbolic.err, HasSubstr("may touch global memory and has no closed form"));
+  // A command line has no handles.
+  const auto number =
+      run_demarc({"locality", texture_launch("fetches.ptx"), "--kernel", "fetch_2d", "--grid", "1",
+                  "--block", "64", "--args", "buf:1024,buf:1024,u64:1"});
+  EXPECT_EQ(number.exit_code, 3);
+  EXPECT_THAT(number.err, HasSubstr("0x1 is no handle of a texture of the launch file"));
+}
+
 TEST(LocalityVerb, an_address_behind_its_buffer_is_a_finding_that_names_the_line) {
   const auto page = test::fresh_folder("locality_finding") / "out.html";
   const auto outcome = run_demarc(locality_of_halo(
@@ -236,6 +280,13 @@ TEST(LocalityVerb, refuses_what_is_wrong_and_says_what_would_be_right) {
            {"--grid", "8", "--block", "64", "--args", "buf:65536,buf:65536", "--maps"}),
        "give --json too"},
       {{"locality", "/no/such/file.ptx", "--grid", "1"}, "/no/such/file.ptx"},
+      {{"locality", "bundled:hotspot", "--instance", "1"},
+       "--instance 1: kernel 'calculate_temp' is launched 1 times, counted from 0"},
+      {{"locality", "bundled:hotspot", "--instance", "-1"}, "--instance"},
+      {{"locality", "bundled:hotspot", "--gpus", "65"}, "--gpus: Value 65 not in range 1 to 64"},
+      {{"locality", "bundled:hotspot", "--device", "cuda:0"},
+       "--device cuda:0: predictions are made for a description of a device; use sim:NAME"},
+      {{"locality", "bundled:hotspot", "--device", "sim:none"}, "none"},
   };
   for (const auto& one : cases) {
     const auto outcome = run_demarc(one.arguments);

@@ -81,6 +81,40 @@ TEST(CapturedLaunch, clusters_that_the_launch_sized_keep_their_size) {
   EXPECT_EQ(written(launch).kernels.at(0).cluster, (gpu::Dim3{2, 1, 4}));
 }
 
+TEST(CapturedLaunch, kernels_that_take_what_only_the_driver_knows_are_refused_by_line) {
+  const auto refusal = [](const std::string& body, const std::string& of_other = "") {
+    const ptx::Module module =
+        ptx::parse_whole(
+            ".version 8.0\n.target sm_90\n.address_size 64\n.func other();\n"
+            ".visible .entry k(.param .u64 a)\n{\n.reg .b64 %rd<4>;\n.reg .b32 "
+            "%r<9>;\n" +
+                body + "\nret;\n}\n.func other()\n{\n.reg .b64 %rd<4>;\n.reg .b32 " + "%r<9>;\n" +
+                of_other + "\nret;\n}\n",
+            "its code")
+            .value();
+    const auto taken = refuse_opaque_arguments(module, *module.find_function("k"));
+    if (taken) return std::string();
+    EXPECT_EQ(taken.error().kind, ErrorKind::missing_capability);
+    return taken.error().message;
+  };
+  const std::string size = "txq.width.b32 %r1, [%rd1];";
+  EXPECT_EQ(refusal(size), "its code:9: " + size + ": a texture or a surface cannot be taken");
+  const std::string write = "sust.b.1d.b32.trap [%rd1, {%r1}], {%r2};";
+  EXPECT_EQ(refusal(write), "its code:9: " + write + ": a texture or a surface cannot be taken");
+  for (const std::string copy :
+       {"cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd1, "
+        "{%r2}], [%r3];",
+        "cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.bulk_group [%rd1, {%r1}], [%r2];",
+        "cp.async.bulk.prefetch.tensor.1d.L2.global [%rd1, {%r1}];",
+        "tensormap.replace.tile.rank.global.b1024.b32 [%rd1], 1;"})
+    EXPECT_EQ(refusal(copy), "its code:9: " + copy + ": a tensor map cannot be taken");
+  // What a function has counts where the kernel calls any.
+  EXPECT_EQ(refusal("call other;", size),
+            "its code:16: " + size + ": a texture or a surface cannot be taken");
+  EXPECT_EQ(refusal("", size), "");
+  EXPECT_EQ(refusal("call other;\nst.global.u64 [%rd1], %rd2;"), "");
+}
+
 TEST(CapturedLaunch, memory_keeps_its_place_where_memory_holds_addresses) {
   CapturedLaunch launch = captured("st.global.u32 [%rd1], %r1;");
   EXPECT_EQ(written(launch).buffers.at(0).address, 0U);

@@ -203,18 +203,20 @@ gpu::Launch launch_with_map() {
   return launch;
 }
 
-TEST(RunLaunch, refuses_textures_by_name) {
-  gpu::Launch launch = launch_with_map();
+TEST(RunLaunch, refuses_textures_by_name_before_any_kernel_runs) {
+  gpu::Launch launch = self_lines("demarc_self_lines");
+  launch.kernels.push_back(launch.kernels[0]);
   gpu::Image texture;
   texture.size = {4, 4, 1};
   texture.pitch = 16;
   texture.sampling.emplace();
   launch.images.push_back(texture);
-  launch.kernels[0].arguments[0] = gpu::ImageUse{0};
-  const GpuPointer gpu =
-      Gpu::open(Driver::from_table(test::fake_driver()->api(), "textures").value(), 0).value();
-  const auto run = run_launch(gpu, launch, lines_ptx, "lines.ptx");
+  launch.kernels[1].arguments[0] = gpu::ImageUse{0};
+  asked = {};
+  const auto run = run_launch(listening_gpu(), launch, lines_ptx, "lines.ptx");
   ASSERT_FALSE(run);
+  EXPECT_EQ(asked.grid[0], 0U) << "the first kernel, which takes none, was launched";
+  EXPECT_EQ(run.error().kind, ErrorKind::invalid_input);
   EXPECT_EQ(run.error().message,
             "kernel 'demarc_self_lines': the launch gives it a texture or a surface, which `demarc "
             "run` does not take");

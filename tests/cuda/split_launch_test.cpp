@@ -126,6 +126,10 @@ TEST_F(SplitLaunch, RefusesWhatHasNoPlaceOnTheCards) {
   launch.kernels[0].cluster = gpu::Dim3{1, 1, 1};
   EXPECT_THAT(refused(), HasSubstr("which parts of a grid on several cards do not support"));
   launch.kernels[0].cluster.reset();
+  const gpu::Argument buffer = std::exchange(launch.kernels[0].arguments[0], gpu::ImageUse{0});
+  EXPECT_THAT(refused(),
+              HasSubstr("a texture or a surface, which parts of a grid on several cards do not"));
+  launch.kernels[0].arguments[0] = buffer;
   plan.page_bytes = 65536;
   EXPECT_THAT(refused(), HasSubstr("maps no pieces of 64 KiB"));
   plan.page_bytes = 2U << 20U;

@@ -90,6 +90,8 @@ TEST(LaunchChoice, of_a_list_the_largest_is_taken_and_any_other_can_be_asked_for
   options.instance = 3;
   EXPECT_THAT(analyse(module, launch, options).error().message,
               HasSubstr("--instance 3: kernel 'closed' is launched 3 times, counted from 0"));
+  options.instance = -2;
+  EXPECT_THAT(analyse(module, launch, options).error().message, HasSubstr("--instance -2: "));
   options.kernel = "open";
   options.instance = 1;
   const Analysis open = analysed(module, launch, options);

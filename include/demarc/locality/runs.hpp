@@ -39,7 +39,10 @@ struct Access {
   AccessClass access_class = AccessClass::affine;
   Source source = Source::symbolic;
   bool passes_l1 = false;  // .cg, .cv, .volatile ...: the L1 does not answer it
-  bool waits = true;       // the warp waits for its data, and what it asked before, before the next
+  // Texels of a texture or a surface, one by one, in plain order. A card keeps those of an array in
+  // an order of its own.
+  bool texels = false;
+  bool waits = true;  // the warp waits for its data, and what it asked before, before the next
   std::uint64_t executed = 0;      // thread accesses
   std::uint64_t requests = 0;      // warp instructions with at least one active lane
   double sectors_per_request = 0;  // distinct 32-byte sectors per warp instruction, mean

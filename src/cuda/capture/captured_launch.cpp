@@ -33,6 +33,32 @@ bool may_write(const ptx::Module& module, const ptx::Instruction& instruction) {
          instruction.opcode == ptx::Opcode::wmma_store;
 }
 
+// What the instruction takes that a launch file cannot be made of; empty: nothing.
+std::string_view opaque_argument(const ptx::Instruction& instruction) {
+  if (ptx::info(instruction.opcode).group == ptx::OpcodeGroup::texture) {
+    return "a texture or a surface";
+  }
+  switch (instruction.opcode) {
+    case ptx::Opcode::cp_async_bulk_tensor:
+    case ptx::Opcode::cp_reduce_async_bulk_tensor:
+    case ptx::Opcode::cp_async_bulk_prefetch_tensor:
+    case ptx::Opcode::tensormap_replace:
+      return "a tensor map";
+    default:
+      return {};
+  }
+}
+
+Result<void> refuse_opaque_arguments_of(const ptx::Module& module, const ptx::Function& function) {
+  for (const ptx::Instruction& instruction : function.body.instructions) {
+    const std::string_view what = opaque_argument(instruction);
+    if (what.empty()) continue;
+    return missing_capability("{}:{}: {}: {} cannot be taken", module.source_name, instruction.line,
+                              module.text_of(instruction), what);
+  }
+  return {};
+}
+
 // The one type of numbers that the kernel writes to global memory; nothing where there are several,
 // where it is bits, or where not every write says what it writes.
 std::optional<gpu::ScalarType> stored_number(const ptx::Module& module, const std::string& kernel) {
@@ -138,6 +164,19 @@ gpu::Fill fill_from(const std::string& file) {
 }
 
 }  // namespace
+
+Result<void> refuse_opaque_arguments(const ptx::Module& module, const ptx::Function& kernel) {
+  DEMARC_CHECK(refuse_opaque_arguments_of(module, kernel));
+  const auto& instructions = kernel.body.instructions;
+  const bool calls =
+      std::any_of(instructions.begin(), instructions.end(), [](const ptx::Instruction& one) {
+        return ptx::info(one.opcode).group == ptx::OpcodeGroup::call;
+      });
+  for (const ptx::Function& function : module.functions) {
+    if (calls && !function.is_entry) DEMARC_CHECK(refuse_opaque_arguments_of(module, function));
+  }
+  return {};
+}
 
 Result<void> write_captured(const CapturedLaunch& captured, const std::filesystem::path& folder) {
   const ptx::Module& module = *captured.module;

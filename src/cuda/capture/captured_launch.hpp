@@ -46,6 +46,12 @@ struct CapturedLaunch {
 template <class Take>
 void for_each_word(const std::vector<std::byte>& bytes, Take take);
 
+// missing_capability that names the first instruction of the kernel, or of functions where it calls
+// any, that takes the handle of a texture or a surface, or a tensor map: what these stand for the
+// driver alone knows.
+[[nodiscard]] Result<void> refuse_opaque_arguments(const ptx::Module& module,
+                                                   const ptx::Function& kernel);
+
 // Writes launch.json, module.ptx and the contents of the buffers into `folder`, which is there and
 // empty. Memory that the launch changed is an output, checked against what it became: exactly, or
 // where the kernel stores numbers of one floating type alone and calls nothing within 1e-5 (f32) or

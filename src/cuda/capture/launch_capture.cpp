@@ -318,6 +318,7 @@ Result<CapturedLaunch> LaunchCapture::before(const Kernel& kernel, const Shape& 
   if (kernel.code->module == nullptr) return missing_capability("{}", kernel.code->without);
   const ptx::Function* function = kernel.code->module->find_function(kernel.name);
   if (function == nullptr) return missing_capability("its PTX has no such kernel");
+  DEMARC_CHECK(refuse_opaque_arguments(*kernel.code->module, *function));
   DEMARC_CHECK(driver_->check(api.cuCtxSynchronize(), "the work in front of it does not end"));
   CapturedLaunch captured;
   captured.module = kernel.code->module;

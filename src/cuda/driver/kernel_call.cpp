@@ -10,7 +10,6 @@ namespace demarc::cuda {
 Result<KernelCall> KernelCall::prepare(const Module& module, const gpu::KernelLaunch& kernel,
                                        const std::vector<std::uint64_t>& addresses,
                                        const std::vector<std::uint32_t>& added) {
-  DEMARC_CHECK(gpu::refuse_images(kernel, "`demarc run` does"));
   DEMARC_TRY(Function function, module.function(kernel.kernel));
   KernelCall call(std::move(function));
   DEMARC_CHECK(call.function_.allow_dynamic_shared(kernel.dynamic_shared_bytes));

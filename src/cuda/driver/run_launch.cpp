@@ -74,6 +74,8 @@ Result<LaunchRun> run_launch(const GpuPointer& gpu, const gpu::Launch& launch,
                              const std::string& image, const std::string& source,
                              std::chrono::milliseconds limit) {
   DEMARC_CHECK(gpu::refuse_fixed_addresses(launch));
+  for (const gpu::KernelLaunch& kernel : launch.kernels)
+    DEMARC_CHECK(gpu::refuse_images(kernel, "`demarc run` does"));
   LaunchRun run;
   std::vector<LaunchBuffer> buffers;
   for (const gpu::Buffer& buffer : launch.buffers) {

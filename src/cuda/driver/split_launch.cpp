@@ -118,6 +118,8 @@ Result<SplitRun> run_split(const std::vector<GpuPointer>& gpus, const gpu::Launc
                            const SplitPlan& plan, std::chrono::milliseconds limit) {
   DEMARC_CHECK(gpu::refuse_fixed_addresses(launch));
   DEMARC_CHECK(gpu::refuse_clusters(launch, "parts of a grid on several cards do"));
+  for (const gpu::KernelLaunch& kernel : launch.kernels)
+    DEMARC_CHECK(gpu::refuse_images(kernel, "parts of a grid on several cards do"));
   DEMARC_CHECK(refuse_host_buffers(launch));
   DEMARC_TRY(const ptx::Module module, ptx::parse_whole(image, source));
   DEMARC_TRY(const ptx::Module split, ptx::rewrite_grid_part(module));

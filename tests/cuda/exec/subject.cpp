@@ -116,10 +116,45 @@ bool do_step(const std::string& step) {
     note("count " + std::to_string(counted_for_a_newer_card()));
   } else if (name == "count-unseen") {
     note("count " + std::to_string(counted_unseen()));
+  } else if (name == "count-from-buffer") {
+    note("count " + std::to_string(counted_from_buffer(static_cast<std::size_t>(number))));
+  } else if (name == "count-without-arguments") {
+    note("count " + std::to_string(counted_without_arguments()));
+  } else if (name == "count-with-shared") {
+    note("count " + std::to_string(counted_with_shared(static_cast<unsigned>(number))));
+  } else if (name == "count-nowhere") {
+    note("count " + std::to_string(counted_nowhere()));
+  } else if (name == "count-in-unreadable-memory") {
+    note("count " + std::to_string(counted_in_unreadable_memory()));
+  } else if (name == "count-beside-a-capture") {
+    note("count " + std::to_string(counted_beside_a_capture()));
+  } else if (name == "count-from-file") {
+    note("count " + std::to_string(counted_from_file(argument)));
+  } else if (name == "count-from-library-file") {
+    note("count " + std::to_string(counted_from_library_file(argument)));
+  } else if (name == "count-by-library") {
+    note("count " +
+         std::to_string(counted_by_library(static_cast<unsigned>(number), LaunchedAs::kernel)));
+  } else if (name == "count-by-library-function") {
+    note("count " +
+         std::to_string(counted_by_library(static_cast<unsigned>(number), LaunchedAs::function)));
+  } else if (name == "count-by-library-module") {
+    note("count " + std::to_string(counted_by_library(static_cast<unsigned>(number),
+                                                      LaunchedAs::function_of_module)));
+  } else if (name == "count-of-fat-binary") {
+    note("count " + std::to_string(counted_of_fat_binary()));
+  } else if (name == "count-cooperatively") {
+    note("count " + std::to_string(counted_cooperatively()));
+  } else if (name == "count-after-options") {
+    note("count " + std::to_string(counted_after_options()));
+  } else if (name == "launch-what-ptx-lacks") {
+    note("lines " + std::to_string(launched_what_ptx_lacks()));
+  } else if (name == "fetch") {
+    note("fetch " + std::to_string(fetched()));
   } else if (name == "keep") {
     note("keep " + std::to_string(kept()));
   } else if (name == "follow") {
-    note("follow " + followed());
+    note("follow " + (number == 0 ? followed() : followed(static_cast<std::size_t>(number))));
   } else if (name == "count-as-compiled-by") {
     note("count " + counted_as_compiled_by(argument));
   } else if (name == "count-in-host-memory") {

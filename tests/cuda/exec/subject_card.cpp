@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <vector>
 
 namespace subject {
@@ -71,13 +72,24 @@ static void* idle_kernel() {
   return kernel_of(loaded_module(idle_module), "demarc_idle");
 }
 
-// 64 threads on as many words of the card's memory.
-static int launch_on_words(void* function) {
+static unsigned long long memory_for_words() {
   unsigned long long memory = 0;
   call("cuMemAlloc_v2", &memory, 64 * sizeof(unsigned));
+  return memory;
+}
+
+// 64 threads.
+static int launch_with(void* function, void** arguments, void** extra = nullptr,
+                       unsigned shared = 0) {
+  return call("cuLaunchKernel", function, 1U, 1U, 1U, 64U, 1U, 1U, shared,
+              static_cast<void*>(nullptr), arguments, extra);
+}
+
+// 64 threads on as many words of the card's memory.
+static int launch_on_words(void* function) {
+  unsigned long long memory = memory_for_words();
   void* arguments[] = {&memory};
-  return call("cuLaunchKernel", function, 1U, 1U, 1U, 64U, 1U, 1U, 0U, static_cast<void*>(nullptr),
-              static_cast<void**>(arguments), static_cast<void**>(nullptr));
+  return launch_with(function, arguments);
 }
 
 void launch_cluster(unsigned blocks) {
@@ -186,6 +198,146 @@ int counted_unseen() {
   return launch_on_words(find(module, "count"));
 }
 
+int counted_from_buffer(std::size_t bytes) {
+  void* function = kernel_of(loaded_module(counting_module), "count");
+  unsigned long long memory = memory_for_words();
+  void* extra[] = {reinterpret_cast<void*>(1), &memory,  // NOLINT: BUFFER_POINTER
+                   reinterpret_cast<void*>(2), &bytes,   // NOLINT: BUFFER_SIZE
+                   nullptr};
+  return launch_with(function, nullptr, extra);
+}
+
+int counted_without_arguments() {
+  return launch_with(kernel_of(loaded_module(counting_module), "count"), nullptr);
+}
+
+int counted_with_shared(unsigned bytes) {
+  void* function = kernel_of(loaded_module(counting_module), "count");
+  unsigned long long memory = memory_for_words();
+  void* arguments[] = {&memory};
+  return launch_with(function, arguments, nullptr, bytes);
+}
+
+int counted_nowhere() {
+  unsigned long long memory = 8;
+  void* arguments[] = {&memory};
+  return launch_with(kernel_of(loaded_module(counting_module), "count"), arguments);
+}
+
+int counted_in_unreadable_memory() {
+  void* function = kernel_of(loaded_module(counting_module), "count");
+  unsigned long long memory = memory_for_words();
+  call("fake_make_unreadable", memory);
+  void* arguments[] = {&memory};
+  return launch_with(function, arguments);
+}
+
+int counted_from_file(const std::string& path) {
+  std::ofstream(path) << counting_module;
+  void* module = nullptr;
+  call("cuCtxSetCurrent", context);
+  call("cuModuleLoad", &module, path.c_str());
+  return launch_on_words(kernel_of(module, "count"));
+}
+
+int counted_from_library_file(const std::string& path) {
+  std::ofstream(path) << counting_module;
+  void* library = nullptr;
+  void* kernel = nullptr;
+  void* nothing = nullptr;
+  call("cuCtxSetCurrent", context);
+  call("cuLibraryLoadFromFile", &library, path.c_str(), nothing, nothing, 0U, nothing, nothing, 0U);
+  call("cuLibraryGetKernel", &kernel, library, "count");
+  return launch_on_words(kernel);
+}
+
+int counted_after_options() {
+  void* module = nullptr;
+  void* nothing = nullptr;
+  call("cuCtxSetCurrent", context);
+  call("cuModuleLoadDataEx", &module, static_cast<const void*>(counting_module), 0U, nothing,
+       nothing);
+  return launch_on_words(kernel_of(module, "count"));
+}
+
+int counted_of_fat_binary() {
+  void* module = nullptr;
+  call("cuCtxSetCurrent", context);
+  call("cuModuleLoadFatBinary", &module, static_cast<const void*>(counting_module));
+  return launch_on_words(kernel_of(module, "count"));
+}
+
+int counted_cooperatively() {
+  void* function = kernel_of(loaded_module(counting_module), "count");
+  unsigned long long memory = memory_for_words();
+  void* arguments[] = {&memory};
+  return call("cuLaunchCooperativeKernel", function, 1U, 1U, 1U, 64U, 1U, 1U, 0U,
+              static_cast<void*>(nullptr), static_cast<void**>(arguments));
+}
+
+int counted_by_library(unsigned added, LaunchedAs as) {
+  void* library = nullptr;
+  void* kernel = nullptr;
+  void* module = nullptr;
+  void* function = nullptr;
+  void* nothing = nullptr;
+  unsigned long long variable = 0;
+  std::size_t bytes = 0;
+  call("cuCtxSetCurrent", context);
+  call("cuLibraryLoadData", &library, static_cast<const void*>(counting_module), nothing, nothing,
+       0U, nothing, nothing, 0U);
+  call("cuLibraryGetGlobal", &variable, &bytes, library, "added");
+  call("cuMemcpyHtoD_v2", variable, static_cast<const void*>(&added), bytes);
+  call("cuLibraryGetKernel", &kernel, library, "count");
+  if (as == LaunchedAs::kernel) return launch_on_words(kernel);
+  if (as == LaunchedAs::function) {
+    call("cuKernelGetFunction", &function, kernel);
+    return launch_on_words(function);
+  }
+  call("cuLibraryGetModule", &module, library);
+  return launch_on_words(kernel_of(module, "count"));
+}
+
+int launched_what_ptx_lacks() {
+  const std::string text = std::string(idle_module) + "// .entry demarc_self_lines(\n";
+  void* function = kernel_of(loaded_module(text.c_str()), "demarc_self_lines");
+  unsigned long long lines = memory_for_words();
+  unsigned long long bytes = 128;
+  unsigned count = 1;
+  void* arguments[] = {&lines, &bytes, &count};
+  return launch_with(function, arguments);
+}
+
+int fetched() {
+  constexpr const char* text = R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry fetch(.param .u64 p)
+{
+  .reg .pred %p<2>;
+  .reg .b64 %rd<2>;
+  .reg .b32 %r<6>;
+  ld.param.u64 %rd1, [p];
+  mov.u32 %r1, %tid.x;
+  setp.gt.u32 %p1, %r1, 64;
+  @%p1 tex.1d.v4.u32.s32 {%r2, %r3, %r4, %r5}, [%rd1, {%r1}];
+  ret;
+}
+)";
+  return launch_on_words(kernel_of(loaded_module(text), "fetch"));
+}
+
+int counted_beside_a_capture() {
+  void* stream = nullptr;
+  void* graph = nullptr;
+  void* function = kernel_of(loaded_module(counting_module), "count");
+  call("cuStreamCreateWithPriority", &stream, 1U, 0);
+  call("cuStreamBeginCapture_v2", stream, 1);
+  const int code = launch_on_words(function);
+  call("cuStreamEndCapture", stream, &graph);
+  return code;
+}
+
 // Adds 1 to the words behind the address that lies in memory, whose address lies in a structure.
 constexpr const char* following_module = R"(.version 8.0
 .target sm_90
@@ -206,7 +358,7 @@ constexpr const char* following_module = R"(.version 8.0
 }
 )";
 
-std::string followed() {
+std::string followed(std::size_t bytes) {
   unsigned long long words = 0;
   unsigned long long place = 0;
   void* module = nullptr;
@@ -214,7 +366,7 @@ std::string followed() {
   std::vector<unsigned> numbers(64, 41);
   call("cuCtxSetCurrent", context);
   int code = call("cuMemAlloc_v2", &words, numbers.size() * sizeof(unsigned));
-  if (code == 0) code = call("cuMemAlloc_v2", &place, sizeof words);
+  if (code == 0) code = call("cuMemAlloc_v2", &place, bytes);
   if (code == 0) {
     code = call("cuMemcpyHtoD_v2", words, static_cast<const void*>(numbers.data()),
                 numbers.size() * sizeof(unsigned));

@@ -39,8 +39,32 @@ int counted_by(unsigned added);
 // The same of a module for a card that this one is not, and of a kernel that no call has shown.
 int counted_for_a_newer_card();
 int counted_unseen();
-// A kernel that finds its memory through a structure and through other memory.
-std::string followed();
+// The same with all arguments in a buffer of so many bytes, without arguments, with so much shared
+// memory, on words that are not there, on memory that cannot be read, while a stream captures, and
+// as a cooperative launch.
+int counted_from_buffer(std::size_t bytes);
+int counted_without_arguments();
+int counted_with_shared(unsigned bytes);
+int counted_nowhere();
+int counted_in_unreadable_memory();
+int counted_beside_a_capture();
+int counted_cooperatively();
+// Of a module that is loaded with options, of one that is loaded as a fat binary, of a module and
+// of a library that the driver reads from this file, and of a library whose program has set what
+// the kernel adds: of its kernel, of the function that the driver gives for it, or of that function
+// of the library's module.
+int counted_after_options();
+int counted_of_fat_binary();
+int counted_from_file(const std::string& path);
+int counted_from_library_file(const std::string& path);
+enum class LaunchedAs { kernel, function, function_of_module };
+int counted_by_library(unsigned added, LaunchedAs as);
+// A launch of a kernel that the stand-in knows by its name and that its module's PTX does not have.
+int launched_what_ptx_lacks();
+// A launch of a kernel that reads a texture.
+int fetched();
+// A kernel that finds its memory through a structure and through so many bytes of other memory.
+std::string followed(std::size_t bytes = 8);
 // A launch of that kernel on pinned memory of the host.
 int counted_in_host_memory();
 // Whether a kernel is found of which the stand-in keeps 8 bytes per thread in local memory.

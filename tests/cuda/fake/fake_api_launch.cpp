@@ -1,5 +1,7 @@
 // The driver's symbols for modules, functions, launches and graphs.
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <utility>
 
 #include "fake_told.hpp"
@@ -10,6 +12,12 @@ using namespace demarc::cuda;  // NOLINT
 #define FAKE extern "C" __attribute__((visibility("default")))
 
 namespace {
+
+// The content of a file that holds a module.
+std::string file_content(const char* path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
 
 // Kernels that name a register %spills keep 24 bytes in local memory while .minnctapersm limits
 // their registers, those that name %stack keep 8 in any case,
@@ -46,8 +54,22 @@ bool is_calm(unsigned count, const int* options, void* const* values) {
   return false;
 }
 
+// A library is a handle of its own: the driver takes none where it expects a module.
+constexpr std::uintptr_t library_mark = 2;
+CuLibrary library_of(CuModule module) {
+  return reinterpret_cast<CuLibrary>(reinterpret_cast<std::uintptr_t>(module) | library_mark);
+}
+CuModule module_of(CuLibrary library) {
+  const auto number = reinterpret_cast<std::uintptr_t>(library) & ~library_mark;
+  return reinterpret_cast<CuModule>(number);  // NOLINT(performance-no-int-to-ptr)
+}
+bool is_module(CuModule module) {
+  return (reinterpret_cast<std::uintptr_t>(module) & library_mark) == 0;
+}
+
 CuResult find_function(CuFunction& function, CuModule module, const char* name) {
   return on_card([&](FakeGpu&) {
+    if (!is_module(module)) return error_handle;
     auto& from = *reinterpret_cast<FakeModule*>(module);
     const auto found = from.functions.find(name);
     if (found == from.functions.end()) return error_not_found;
@@ -58,6 +80,7 @@ CuResult find_function(CuFunction& function, CuModule module, const char* name) 
 CuResult find_variable(DevicePointer* address, std::size_t* bytes, CuModule module,
                        const char* name) {
   return on_card([&](FakeGpu&) {
+    if (!is_module(module)) return error_handle;
     auto& from = *reinterpret_cast<FakeModule*>(module);
     if (const CuResult code = load_module(from); code != cu_success) return code;
     const auto found = from.loaded->variable(name);
@@ -104,6 +127,21 @@ FAKE CuResult cuModuleLoadDataEx(CuModule* module, const void* image, unsigned c
       },
       module, image, count, options, values);
 }
+FAKE CuResult cuModuleLoadFatBinary(CuModule* module, const void* image) {
+  return told(
+      21, "cuModuleLoadFatBinary",
+      [&] { return on_card([&](FakeGpu& gpu) { return make_module(gpu, *module, image); }); },
+      module, image);
+}
+FAKE CuResult cuModuleLoad(CuModule* module, const char* path) {
+  return told(
+      18, "cuModuleLoad",
+      [&] {
+        return on_card(
+            [&](FakeGpu& gpu) { return make_module(gpu, *module, file_content(path).c_str()); });
+      },
+      module, path);
+}
 FAKE CuResult cuModuleUnload(CuModule module) {
   return told(
       22, "cuModuleUnload",
@@ -128,17 +166,32 @@ FAKE CuResult cuLibraryLoadData(CuLibrary* library, const void* image, int* opti
             if (library_values[i] != nullptr) return error_invalid;  // the stand-in knows no tables
           }
           const CuResult code = make_module(gpu, module, image, is_calm(count, options, values));
-          *library = reinterpret_cast<CuLibrary>(module);
+          *library = library_of(module);
           return code;
         });
       },
       library, image, options, values, count, library_options, library_values, library_count);
 }
+FAKE CuResult cuLibraryLoadFromFile(CuLibrary* library, const char* path, int* options,
+                                    void** values, unsigned count, int* library_options,
+                                    void** library_values, unsigned library_count) {
+  return told(
+      679, "cuLibraryLoadFromFile",
+      [&] {
+        return on_card([&](FakeGpu& gpu) {
+          CuModule module = nullptr;
+          const CuResult code = make_module(gpu, module, file_content(path).c_str());
+          *library = library_of(module);
+          return code;
+        });
+      },
+      library, path, options, values, count, library_options, library_values, library_count);
+}
 FAKE CuResult cuLibraryUnload(CuLibrary library) {
   return told(
       680, "cuLibraryUnload",
       [&] {
-        FakeGpu::get().modules.erase(reinterpret_cast<CuModule>(library));
+        FakeGpu::get().modules.erase(module_of(library));
         return cu_success;
       },
       library);
@@ -154,12 +207,21 @@ FAKE CuFunction fake_function(CuModule module, const char* name) {
   find_function(function, module, name);
   return function;
 }
+FAKE CuResult cuLibraryGetModule(CuModule* module, CuLibrary library) {
+  return told(
+      682, "cuLibraryGetModule",
+      [&] {
+        *module = module_of(library);
+        return cu_success;
+      },
+      module, library);
+}
 FAKE CuResult cuLibraryGetKernel(CuKernel* kernel, CuLibrary library, const char* name) {
   return told(
       681, "cuLibraryGetKernel",
       [&] {
         CuFunction function = nullptr;
-        const CuResult code = find_function(function, reinterpret_cast<CuModule>(library), name);
+        const CuResult code = find_function(function, module_of(library), name);
         if (code == cu_success) *kernel = kernel_of(function);
         return code;
       },
@@ -198,7 +260,10 @@ FAKE CuResult cuLibraryGetGlobal(DevicePointer* address, std::size_t* bytes, CuL
                                  const char* name) {
   return told(
       684, "cuLibraryGetGlobal",
-      [&] { return find_variable(address, bytes, reinterpret_cast<CuModule>(library), name); },
+      [&] {
+        if (is_module(reinterpret_cast<CuModule>(library))) return error_handle;
+        return find_variable(address, bytes, module_of(library), name);
+      },
       address, bytes, library, name);
 }
 FAKE CuResult cuFuncGetAttribute(int* value, int attribute, CuFunction function) {
@@ -224,27 +289,43 @@ FAKE CuResult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CuFunctio
   *blocks = 1;
   return cu_success;
 }
-FAKE CuResult cuLaunchKernel(CuFunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                             unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
-                             CuStream stream, void** arguments, void**) {
+namespace {
+CuResult launch_kernel(CuFunction function, const unsigned (&grid)[3], const unsigned (&block)[3],
+                       unsigned shared, CuStream stream, void** arguments, void** extra, int id) {
   const auto lock = locked();
-  if (block_x * block_y * block_z > 1024) return error_invalid;
+  if (block[0] * block[1] * block[2] > 1024) return error_invalid;
   FakeLaunch launch;
   launch.function = launched(function);
-  const unsigned grid[3] = {grid_x, grid_y, grid_z};
-  const unsigned block[3] = {block_x, block_y, block_z};
+  launch.handle = function;
   std::copy(grid, grid + 3, launch.grid);
   std::copy(block, block + 3, launch.block);
   launch.shared = shared;
-  launch.arguments = copy_arguments(*launch.function, arguments);
+  launch.arguments = copy_arguments(*launch.function, arguments, extra);
   launch.given = arguments;
-  return submit(std::move(launch), stream, 307);
+  launch.extra = extra;
+  return submit(std::move(launch), stream, id);
+}
+}  // namespace
+
+FAKE CuResult cuLaunchKernel(CuFunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                             unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
+                             CuStream stream, void** arguments, void** extra) {
+  return launch_kernel(function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared,
+                       stream, arguments, extra, 307);
+}
+FAKE CuResult cuLaunchCooperativeKernel(CuFunction function, unsigned grid_x, unsigned grid_y,
+                                        unsigned grid_z, unsigned block_x, unsigned block_y,
+                                        unsigned block_z, unsigned shared, CuStream stream,
+                                        void** arguments) {
+  return launch_kernel(function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared,
+                       stream, arguments, nullptr, 477);
 }
 FAKE CuResult cuLaunchKernelEx(const CuLaunchConfig* config, CuFunction function, void** arguments,
-                               void**) {
+                               void** extra) {
   const auto lock = locked();
   FakeLaunch launch;
   launch.function = launched(function);
+  launch.handle = function;
   std::copy(config->grid, config->grid + 3, launch.grid);
   std::copy(config->block, config->block + 3, launch.block);
   launch.shared = config->shared_bytes;
@@ -258,7 +339,8 @@ FAKE CuResult cuLaunchKernelEx(const CuLaunchConfig* config, CuFunction function
       launch.cluster = config->attributes[i].value.cluster[0];
     }
   }
-  launch.arguments = copy_arguments(*launch.function, arguments);
+  launch.arguments = copy_arguments(*launch.function, arguments, extra);
   launch.given = arguments;
+  launch.extra = extra;
   return submit(std::move(launch), config->stream, 652);
 }

@@ -31,6 +31,8 @@ CuResult give_back(DevicePointer address) {
   const auto lock = locked();
   FakeGpu& gpu = FakeGpu::get();
   if (gpu.allocated.erase(address) == 0) return error_invalid;
+  gpu.of_host.erase(address);
+  gpu.unreadable.erase(address);
   std::free(reinterpret_cast<void*>(address));  // NOLINT: device addresses are integers
   return gpu.broken;
 }
@@ -38,6 +40,7 @@ CuResult copy(DevicePointer target, DevicePointer source, std::size_t bytes, CuS
   return on_card([&](FakeGpu& gpu) {
     if (!gpu.fits(target, bytes) || !gpu.fits(source, bytes)) return error_invalid;
     if (gpu.read_only.contains(target / fake_page * fake_page)) return error_invalid;
+    if (gpu.unreadable.contains(source)) return error_invalid;
     if (gpu.is_written(source, bytes, stream)) return error_launch_failed;
     std::memcpy(reinterpret_cast<void*>(target), reinterpret_cast<const void*>(source), bytes);
     return cu_success;
@@ -101,6 +104,11 @@ FAKE CuResult cuMemFree_v2(DevicePointer address) {
   return told(
       245, "cuMemFree_v2", [&] { return give_back(address); }, address);
 }
+// Copies from its beginning fail from now on.
+FAKE void fake_make_unreadable(DevicePointer address) {
+  const auto lock = locked();
+  FakeGpu::get().unreadable.insert(address);
+}
 // The stand-in's streams are never behind when memory changes hands.
 FAKE CuResult cuMemAllocAsync(DevicePointer* address, std::size_t bytes, CuStream stream) {
   return told(
@@ -126,7 +134,8 @@ FAKE CuResult cuPointerGetAttribute(void* value, int attribute, DevicePointer ad
         constexpr int range_start = 11;
         constexpr int range_size = 12;
         if (attribute == kind) {
-          std::memcpy(value, &cu_memory_device, sizeof cu_memory_device);
+          const auto& where = gpu.of_host.contains(begin) ? cu_memory_host : cu_memory_device;
+          std::memcpy(value, &where, sizeof where);
         } else if (attribute == range_start) {
           std::memcpy(value, &begin, sizeof begin);
         } else if (attribute == range_size) {
@@ -149,6 +158,7 @@ FAKE CuResult cuMemHostAlloc(void** address, std::size_t bytes, unsigned flags) 
       DevicePointer made = 0;
       const CuResult code = allocate(gpu, made, bytes);
       *address = reinterpret_cast<void*>(made);  // NOLINT: device addresses are integers
+      if (code == cu_success) gpu.of_host.insert(made);
       return code;
     });
   });

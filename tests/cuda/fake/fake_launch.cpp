@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "fake_launch.hpp"
@@ -59,6 +60,7 @@ CuResult finish(FakeGpu& gpu, FakeStream* stream, const FakeLaunch& launch,
   gpu.last_domain = domain_of(gpu.config, descriptor);
   gpu.launch_priority = stream->priority;
   const bool probe = probe_arguments(launch.function->name) != nullptr;
+  if (launch.arguments.empty() && !launch.function->argument_bytes.empty()) return error_invalid;
   if (launch.shared > static_cast<std::uint32_t>(launch.function->dynamic_shared)) {
     return error_invalid;
   }
@@ -150,17 +152,17 @@ CuResult launch_now(FakeStream* stream, CuStream handle, const FakeLaunch& launc
   if (launch.cluster > largest_gpc(gpu.config)) return 912;
   // Arguments of cuLaunchKernel: the function, six sizes, shared memory, the stream.
   struct {
-    void* function;
+    const void* function;
     std::uint32_t sizes[7];
     CuStream stream;
     void** given;
     void** extra;
-  } arguments{launch.function,
+  } arguments{launch.handle,
               {launch.grid[0], launch.grid[1], launch.grid[2], launch.block[0], launch.block[1],
                launch.block[2], launch.shared},
               handle,
               launch.given,
-              nullptr};
+              launch.extra};
   const void* shown = &arguments;
   CuLaunchConfig config{};
   config.stream = handle;
@@ -170,12 +172,15 @@ CuResult launch_now(FakeStream* stream, CuStream handle, const FakeLaunch& launc
   std::copy(launch.block, launch.block + 3, config.block);
   const struct {
     const void* config;
-    void* function;
+    const void* function;
     void** given;
     void** extra;
-  } of_config{&config, launch.function, launch.given, nullptr};
+  } of_config{&config, launch.handle, launch.given, launch.extra};
   if (function_id == 652) shown = &of_config;
-  FakeCall call{function_id, function_id == 652 ? "cuLaunchKernelEx" : "cuLaunchKernel", shown};
+  const char* name = function_id == 652   ? "cuLaunchKernelEx"
+                     : function_id == 477 ? "cuLaunchCooperativeKernel"
+                                          : "cuLaunchKernel";
+  FakeCall call{function_id, name, shown};
   function_callback(gpu, call, false);
   if (call.answered != 0) return call.result;
   if (stream->capturing()) {
@@ -248,14 +253,41 @@ CuResult launch_graph(FakeStream* stream, FakeGraphExec& graph) {
   return result;
 }
 
-std::vector<std::uint64_t> copy_arguments(const FakeFunction& function, void** arguments) {
+namespace {
+
+// Where the names CU_LAUNCH_PARAM_BUFFER_POINTER (1) and _SIZE (2) say that all arguments lie.
+std::span<const std::byte> argument_buffer(void** extra) {
+  const void* begin = nullptr;
+  std::size_t bytes = 0;
+  for (void** one = extra; one != nullptr && *one != nullptr; one += 2) {
+    if (reinterpret_cast<std::uintptr_t>(*one) == 1) begin = one[1];
+    if (reinterpret_cast<std::uintptr_t>(*one) == 2) std::memcpy(&bytes, one[1], sizeof bytes);
+  }
+  return {static_cast<const std::byte*>(begin), bytes};
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> copy_arguments(const FakeFunction& function, void** arguments,
+                                          void** extra) {
   std::vector<std::uint64_t> copied;
+  const std::span<const std::byte> buffer = argument_buffer(extra);
+  std::size_t next = 0;  // in the buffer
   for (std::size_t i = 0; i < function.argument_bytes.size(); ++i) {
     const std::size_t bytes = function.argument_bytes[i];
+    const std::byte* argument = nullptr;
+    if (arguments != nullptr) {
+      argument = static_cast<const std::byte*>(arguments[i]);
+    } else {
+      const std::size_t alignment = std::min<std::size_t>(bytes, sizeof(std::uint64_t));
+      next = (next + alignment - 1) / alignment * alignment;
+      if (next + bytes > buffer.size()) return {};
+      argument = buffer.data() + next;
+      next += bytes;
+    }
     for (std::size_t at = 0; at < bytes; at += sizeof(std::uint64_t)) {
       std::uint64_t value = 0;
-      std::memcpy(&value, static_cast<const char*>(arguments[i]) + at,
-                  std::min(bytes - at, sizeof value));
+      std::memcpy(&value, argument + at, std::min(bytes - at, sizeof value));
       copied.push_back(value);
     }
   }

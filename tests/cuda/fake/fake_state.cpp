@@ -104,6 +104,7 @@ const void* callback_table() {
 
 void configure_from_environment(FakeConfig& config) {
   config.callback = std::getenv("DEMARC_FAKE_WITHOUT_CALLBACK") == nullptr;
+  if (std::getenv("DEMARC_FAKE_SHORT_CALLBACK") != nullptr) config.function_params = Params::short_;
   const char* text = std::getenv("DEMARC_FAKE_GPU");
   if (text == nullptr) return;
   unsigned client = 0;

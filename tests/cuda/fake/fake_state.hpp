@@ -120,7 +120,9 @@ struct FakeLaunch {
   std::uint32_t shared = 0;
   std::uint32_t cluster = 0;
   std::vector<std::uint64_t> arguments;  // each begins with a word of its own
+  const void* handle = nullptr;          // of the function or of a library's kernel, as given
   void** given = nullptr;                // as the caller has them, as long as its call lasts
+  void** extra = nullptr;                // likewise, where they lie in one buffer
   std::vector<cuda::CuLaunchAttribute> attributes = {};  // as the caller gave them
   MaskWords stream_mask{};  // hardware bits, as the stream's field said when it was captured
   bool stream_masked = false;
@@ -220,8 +222,10 @@ struct FakeGpu {
   std::map<std::uint32_t, std::array<std::uint64_t, 2>> free_ns;  // SM -> when its places are free
   std::map<DevicePointer, CuStream> unfinished;  // what a probe wrote -> its stream
   std::string watched;                           // a kernel whose runs are counted
-  std::vector<FakeRuns> runs;  // of it: those that had ended for sure when it began
-  FakeRuns known_done;         // on the host
+  std::vector<FakeRuns> runs;          // of it: those that had ended for sure when it began
+  FakeRuns known_done;                 // on the host
+  std::set<DevicePointer> of_host;     // of `allocated`, what is memory of the host
+  std::set<DevicePointer> unreadable;  // of `allocated`, what no copy can read
   std::uint64_t captures_made = 0;
   std::set<FakeCapture*> captures;  // under way
   std::int64_t others_alive = 0;    // events, graphs, pages, address ranges, green contexts
@@ -319,6 +323,7 @@ CuResult submit(FakeLaunch launch, CuStream handle, int function_id);
 CuResult launch_graph(FakeStream* stream, FakeGraphExec& graph);
 // Runs what holds its SM and has been launched.
 void settle_holds(FakeGpu& gpu);
-std::vector<std::uint64_t> copy_arguments(const FakeFunction& function, void** arguments);
+std::vector<std::uint64_t> copy_arguments(const FakeFunction& function, void** arguments,
+                                          void** extra = nullptr);
 
 }  // namespace demarc::fake
