@@ -22,7 +22,8 @@ Engine::Engine(const Spec& given) : spec(given), decoder(given.address) {
   state.gpc_request.resize(spec.gpcs);
   state.gpc_reply.resize(spec.gpcs);
   state.port_request.resize(spec.ports);
-  state.port_write.resize(spec.ports);
+  state.write_ports.resize(spec.ports);
+  for (WritePort& port : state.write_ports) port.of_gpc.resize(spec.gpcs);
   state.port_reply.resize(spec.ports);
   if (spec.l1.sets != 0) {
     l1_set_bits_ = static_cast<std::uint32_t>(std::countr_zero(spec.l1.sets));

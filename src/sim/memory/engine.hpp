@@ -102,6 +102,19 @@ struct Fifo {
   std::uint32_t size = 0;
 };
 
+// Of a port of slices, the way of data into the L2: of stores and atomics, which wait in a queue of
+// their GPC, and of what comes from DRAM. GPCs take turns. While data of SMs and of DRAM wait, both
+// pass for the same time.
+struct WritePort {
+  Ticks free_at;
+  std::vector<Fifo<PacketIndex>> of_gpc;
+  std::uint32_t packets = 0;  // that wait in all of them
+  std::uint32_t last = 0;     // the GPC that had its turn last
+  Fifo<FetchIndex> fills;
+  std::int64_t lead = 0;  // ticks that DRAM has had more than SMs since both wait
+  bool busy = false;      // something passes; its end serves the next
+};
+
 // A line asked for, on its way out or back. Half a line of the host's cache.
 struct alignas(16) Packet {
   LineNumber line;
@@ -258,7 +271,8 @@ using LargePerIndex = PerIndex<Key, T, LargeAllocator<T>>;
 struct State {
   EventQueue<Event> events;
   PerIndex<SmIndex, SmState> sms;
-  std::vector<Server> gpc_request, gpc_reply, port_request, port_write, port_reply;
+  std::vector<Server> gpc_request, gpc_reply, port_request, port_reply;
+  std::vector<WritePort> write_ports;
   L1Tags l1;
   L2Tags l2;
   PerIndex<SliceIndex, SliceState> slices;
@@ -376,6 +390,10 @@ class Engine {
   void send(Packet& packet, Cycles at);
   void gpc_request(Event event);
   void arrive(Event event);
+  WritePort& port_of(SliceIndex slice);
+  void wait_at_port(PacketIndex packet);
+  void start(WritePort& port);
+  void serve(WritePort& port);
   void gpc_reply(Event event);
   void reply(PacketIndex packet);
   void lookup(PacketIndex packet);

@@ -69,14 +69,12 @@ void Engine::arrive(Event event) {
     state.events.schedule(port.take(now(), spec.port_ticks), event.as(EventKind::lookup));
     return;
   }
-  Server& port = state.port_write[event.port];
-  const Ticks ticks =
-      packet.kind == StepKind::store ? spec.port_write_ticks : spec.port_atomic_ticks;
-  state.events.schedule(port.take(now(), event.sectors() * ticks), event.as(EventKind::lookup));
+  wait_at_port(event.packet());
 }
 
 void Engine::lookup(PacketIndex index) {
   const Packet& packet = state.packets[index];
+  if (packet.kind != StepKind::load) serve(port_of(packet.slice));
   SliceState& slice = state.slices[packet.slice];
   Fifo<PacketIndex>& waiting = packet.kind == StepKind::store ? slice.stores : slice.waiting;
   if (!attempt(index, waiting.size == 0)) push_back(waiting, state.packets, index);
@@ -302,16 +300,9 @@ void Engine::retry_stores(SliceIndex number) {
   }
 }
 
-// What DRAM gives is written into the L2 as a store is, through the same port.
-void Engine::from_dram(FetchIndex index) {
-  const Fetch& fetch = state.fetches[index];
-  Server& port = state.port_write[spec.port_of_slice[fetch.slice]];
-  const std::uint64_t sectors = sector_count(fetch.sectors);
-  schedule<EventKind::fill>(port.take(now(), sectors * spec.port_write_ticks), index);
-}
-
 void Engine::fill(FetchIndex index) {
   const Fetch fetch = state.fetches[index];
+  serve(port_of(fetch.slice));
   state.fetches[index].next = state.free_fetch;
   state.free_fetch = index;
   SliceState& slice = state.slices[fetch.slice];

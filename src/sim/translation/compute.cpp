@@ -9,7 +9,6 @@ Occupancy occupancy_of(const Settings& settings, const KernelShape& shape) {
   const auto granules = [](std::uint32_t value, std::uint32_t granule) {
     return (std::max(value, 1U) + granule - 1) / granule * granule;
   };
-  constexpr std::uint32_t simds = 4;
   const std::uint32_t by_vgprs = settings.vgprs / granules(shape.vgprs, 4) * simds;
   const std::uint32_t by_sgprs = settings.sgprs / granules(shape.sgprs, 16);
   Occupancy most;
@@ -113,7 +112,9 @@ bool System::place_group(GpuIndex gpu, std::uint32_t group) {
       const WaveSlot wave = waves_.take();
       waves_[wave] = Wave{};
       waves_[wave].cu = index;
-      waves_[wave].simd = (cu.waves - w) % 4;
+      const auto idlest = std::min_element(cu.simd_waves.begin(), cu.simd_waves.end());
+      ++*idlest;
+      waves_[wave].simd = static_cast<std::uint32_t>(idlest - cu.simd_waves.begin());
       waves_[wave].group = slot;
       waves_[wave].at = {.kernel = kernel_.raw(), .group = group, .wave = w, .index = 0};
       at<EventKind::wave_next>(then(), wave);
@@ -220,6 +221,7 @@ void System::end_wave(WaveSlot index) {
   const Wave& wave = waves_[index];
   const CuIndex cu_index = wave.cu;
   const GroupSlot slot = wave.group;
+  --cus_[cu_index].simd_waves[wave.simd];
   waves_.give_back(index);
   Group& group = groups_[slot];
   if (--group.waves_left > 0) return;

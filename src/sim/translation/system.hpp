@@ -3,6 +3,7 @@
 // data_path.cpp (caches, remote lines), migration.cpp (pages that move).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -49,6 +50,8 @@ struct Happening {
   std::optional<WaveSlot> wave = {};  // of access_ended
 };
 using Watch = std::function<void(const Happening&)>;
+
+inline constexpr std::uint32_t simds = 4;  // of a CU
 
 // What a CU holds at a time: waves by registers and slots, work-groups by LDS.
 struct Occupancy {
@@ -120,7 +123,8 @@ class System {
     GpuIndex gpu;
     std::uint32_t waves = 0;
     std::uint32_t groups = 0;
-    Cycles simd_free[4] = {};
+    std::array<std::uint32_t, simds> simd_waves{};
+    std::array<Cycles, simds> simd_free{};
     Cycles port_free;  // the line port behind the memory pipeline
     std::uint32_t lines_in_flight = 0;
     std::deque<WaveSlot> waiting_waves;  // for room in flight

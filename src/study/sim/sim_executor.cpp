@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <tuple>
 
 #include "demarc/base/parallel.hpp"
@@ -118,10 +119,27 @@ class SimStudy {
       others.push_back(join(part, workloads_.at(key.aggressor), key.aggressor));
     }
     DEMARC_CHECK(gpu.run_launches(victim, warm_up + samples));
+    const auto& runs = gpu.statistics(victim).run_cycles;
+    const auto saw_all_of = [&](sim::memory::ClientIndex other) {
+      const auto& others_runs = gpu.statistics(other).run_cycles;
+      return !others_runs.empty() &&
+             std::accumulate(runs.begin() + warm_up, runs.end(), sim::Cycles()) >=
+                 others_runs.back();
+    };
+    while (!std::all_of(others.begin(), others.end(), saw_all_of)) {
+      DEMARC_CHECK(gpu.run_launches(victim, runs.size() + samples));
+    }
     CellTimes times;
-    const auto& cycles = gpu.statistics(victim).kernel_cycles;
-    for (std::size_t i = warm_up; i < cycles.size(); ++i) {
-      times.ns.push_back(static_cast<double>(cycles[i].raw()) / spec_.clock_hz * 1e9);
+    const std::span<const sim::Cycles> taken =
+        std::span(gpu.statistics(victim).kernel_cycles).subspan(warm_up);
+    for (std::size_t sample = 0; sample < samples; ++sample) {
+      double sum = 0;
+      std::size_t count = 0;
+      for (std::size_t i = sample; i < taken.size(); i += samples) {
+        sum += static_cast<double>(taken[i].raw());
+        ++count;
+      }
+      times.ns.push_back(sum / static_cast<double>(count) / spec_.clock_hz * 1e9);
     }
     for (const sim::memory::ClientIndex other : others) {
       times.aggressor_rate += static_cast<double>(gpu.statistics(other).run_cycles.size()) /

@@ -52,7 +52,7 @@ constexpr std::string_view card_scale = "card";
 const std::map<std::string, CardSize, std::less<>>& card_sizes() {
   static const std::map<std::string, CardSize, std::less<>> sizes{
       {"matmul_tiled", {{{"n", 1024}}, {}}},
-      {"fwt", {{{"passes", 7}}, {1, 2}}},
+      {"fwt", {{{"passes", 7}}, {}}},
       {"vecadd", {{{"n", 8388608}}, {}}},
       {"scalarprod", {{{"pairs", 2048}, {"elements", 8192}}, {}}},
       {"bitonic", {{{"n", 4194304}}, {1, 6}}},

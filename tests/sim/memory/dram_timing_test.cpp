@@ -97,7 +97,7 @@ TEST(DramTiming, ABankOpensOneRowInATurn) {
   EXPECT_LE(beside_writers(spec, {other_row}), alone + 16U * 100U * 10U);
   // The other bank is still at work when the first has closed its row.
   EXPECT_GE(beside_writers(spec, {other_row, other_bank, other_bank + 0x100, other_bank + 0x200}),
-            alone + 16U * 100U * 7U);
+            alone + 16U * 100U * 5U);
 }
 
 TEST(DramTiming, ATurnWhoseLastRowARefreshClosesEnds) {
@@ -173,7 +173,7 @@ TEST(SliceQueues, StoresFindRoomForWritesBesideLoadsThatNeedIt) {
   gpu.add_client({"updater", sms({1, 2, 3}), launch_of({warps, warps, warps}), {}});
   const auto ran = gpu.run_launches(writer, 4, 1'000'000_cycles);
   ASSERT_TRUE(ran) << ran.error().message;
-  EXPECT_LE(gpu.statistics(writer).run_cycles.at(3), 9000_cycles);
+  EXPECT_LE(gpu.statistics(writer).run_cycles.at(3), 20'000_cycles);
 }
 
 TEST(Ports, StoresAndAtomicsTakeTheirOwnTimeOnTheWayIn) {
@@ -198,6 +198,41 @@ TEST(Ports, WhatComesFromDramWaitsForStores) {
       arrivals(spec, {{.at = 0, .sm = 0, .address = 0},
                       {.at = 30, .sm = 1, .address = other_set, .kind = StepKind::store}});
   EXPECT_EQ(beside.at(0), alone + 7);
+}
+
+// SM 0 sends six stores, the first of which is at the port from cycle 11 to 111; SM 2, of another
+// GPC, sends one a little later.
+TEST(Ports, GpcsTakeTurns) {
+  Spec spec = small_memory();
+  spec.port_write_ticks = Ticks(100 * 256);
+  std::vector<Asked> asked(6, {.at = 0, .sm = 0, .address = 0, .kind = StepKind::store});
+  asked.push_back({.at = 10, .sm = 2, .address = 0, .kind = StepKind::store});
+  const Times times = arrivals(spec, asked);
+  EXPECT_EQ(times[0], stored + 99);
+  EXPECT_EQ(times[6], stored + 199);
+  EXPECT_EQ(times[1], stored + 299);
+  EXPECT_EQ(times[5], stored + 699);
+}
+
+// An atomic is at the port from cycle 41 to 81. Data of three loads comes at 54, 56 and 58: the first
+// passes until 101, an atomic until 141, and then two loads make up for it until 181.
+TEST(Ports, WhileBothWaitDataFromDramPassesForAsLongAsThatOfSms) {
+  Spec spec = small_memory();
+  spec.l2 = {2, 8};
+  spec.port_write_ticks = Ticks(20 * 256);
+  spec.port_atomic_ticks = Ticks(40 * 256);
+  Simulation gpu(spec);
+  gpu.touch(PhysicalAddress(0x800));
+  std::vector<Asked> asked{{.address = 0}, {.sm = 1, .address = 0x80}, {.address = 0x100}};
+  for (std::uint64_t at = 30; at < 33; ++at)
+    asked.push_back({.at = at, .sm = 2, .address = 0x800, .kind = StepKind::atomic});
+  const Times times = arrivals(gpu, asked);
+  EXPECT_EQ(times[0], miss + 19 + 101 - 74);
+  EXPECT_EQ(times[1], miss + 19 + 161 - 74);
+  EXPECT_EQ(times[2], miss + 19 + 181 - 74);
+  EXPECT_EQ(times[3], 30 + hit + 39);
+  EXPECT_EQ(times[4], 30 + hit + 39 + 60);
+  EXPECT_EQ(times[5], 30 + hit + 39 + 140);
 }
 
 TEST(Ports, TheAddressOfALoadDoesNotWaitForTheDataOfStores) {

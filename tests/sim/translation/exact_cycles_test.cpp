@@ -404,5 +404,25 @@ TEST(TranslationPlacement, pages_used_by_several_gpus_are_shared_out_and_others_
   EXPECT_EQ(homes[PageNumber(79)], untouched);
 }
 
+// 40 work-groups of one wave fill a CU; each further one begins where one has ended. The waves have
+// 1000 and more instructions of four cycles, and four SIMDs run them.
+TEST(WorkGroups, of_one_wave_use_all_simds_of_a_cu) {
+  Settings settings = one_gpu();
+  settings.cus = 1;
+  settings.waves_per_cu = 40;
+  std::vector<TinyApplication::Waves> groups;
+  std::uint64_t instructions = 0;
+  for (std::uint32_t group = 0; group < 80; ++group) {
+    MemoryInstruction work;
+    work.alu = 1000 + group;
+    instructions += work.alu;
+    groups.push_back({{work}});
+  }
+  const TinyApplication waves(groups, page_bytes);
+  const std::uint64_t cycles = record(settings, Architecture::centralised, waves).cycles();
+  EXPECT_GE(cycles, instructions * 4 / 4);
+  EXPECT_LE(cycles, instructions * 4 / 4 + 1100 * 4);
+}
+
 }  // namespace
 }  // namespace demarc::sim::translation

@@ -1,0 +1,79 @@
+// Ports of the L2, the way of data in: of what SMs send and of what comes from DRAM. GPCs take turns,
+// and while both kinds wait they pass for the same time. With one queue for all, what floods a port
+// would slow what asks for little of it (docs/measurements/fidelity.md).
+#include <algorithm>
+
+#include "engine.hpp"
+#include "fifo.hpp"
+
+namespace demarc::sim::memory {
+namespace {
+
+FetchIndex take_fill(WritePort& port, State& state) {
+  const FetchIndex index = port.fills.head;
+  remove_after(port.fills, state.fetches, none);
+  return index;
+}
+
+PacketIndex take_packet_in_turn(WritePort& port, State& state) {
+  do {
+    port.last = port.last + 1 == port.of_gpc.size() ? 0 : port.last + 1;
+  } while (port.of_gpc[port.last].size == 0);
+  const PacketIndex index = port.of_gpc[port.last].head;
+  remove_after(port.of_gpc[port.last], state.packets, none);
+  --port.packets;
+  return index;
+}
+
+}  // namespace
+
+WritePort& Engine::port_of(SliceIndex slice) {
+  return state.write_ports[spec.port_of_slice[slice]];
+}
+
+// A store or an atomic has reached the port of its slice.
+void Engine::wait_at_port(PacketIndex index) {
+  const Packet& packet = state.packets[index];
+  WritePort& port = port_of(packet.slice);
+  push_back(port.of_gpc[spec.gpc_of_sm[packet.sm]], state.packets, index);
+  ++port.packets;
+  start(port);
+}
+
+void Engine::from_dram(FetchIndex index) {
+  WritePort& port = port_of(state.fetches[index].slice);
+  push_back(port.fills, state.fetches, index);
+  start(port);
+}
+
+void Engine::start(WritePort& port) {
+  if (port.busy) return;
+  port.free_at = std::max(port.free_at, ticks_of(now()));
+  serve(port);
+}
+
+// What has passed until `free_at` is through; the next of those that wait follows it.
+void Engine::serve(WritePort& port) {
+  const bool both = port.packets > 0 && port.fills.size > 0;
+  port.busy = port.packets > 0 || port.fills.size > 0;
+  if (!both) port.lead = 0;
+  if (!port.busy) return;
+  if (port.packets == 0 || (both && port.lead <= 0)) {
+    const FetchIndex index = take_fill(port, state);
+    const Ticks ticks = sector_count(state.fetches[index].sectors) * spec.port_write_ticks;
+    port.free_at += ticks;
+    if (both) port.lead += static_cast<std::int64_t>(ticks.raw());
+    schedule<EventKind::fill>(cycles_of(port.free_at), index);
+  } else {
+    const PacketIndex index = take_packet_in_turn(port, state);
+    const Packet& packet = state.packets[index];
+    const Ticks ticks =
+        sector_count(packet.sectors) *
+        (packet.kind == StepKind::store ? spec.port_write_ticks : spec.port_atomic_ticks);
+    port.free_at += ticks;
+    if (both) port.lead -= static_cast<std::int64_t>(ticks.raw());
+    schedule<EventKind::lookup>(cycles_of(port.free_at), index);
+  }
+}
+
+}  // namespace demarc::sim::memory
