@@ -122,9 +122,8 @@ class SimStudy {
     const auto& runs = gpu.statistics(victim).run_cycles;
     const auto saw_all_of = [&](sim::memory::ClientIndex other) {
       const auto& others_runs = gpu.statistics(other).run_cycles;
-      return !others_runs.empty() &&
-             std::accumulate(runs.begin() + warm_up, runs.end(), sim::Cycles()) >=
-                 others_runs.back();
+      return !others_runs.empty() && std::accumulate(runs.begin() + warm_up, runs.end(),
+                                                     sim::Cycles()) >= others_runs.back();
     };
     while (!std::all_of(others.begin(), others.end(), saw_all_of)) {
       DEMARC_CHECK(gpu.run_launches(victim, runs.size() + samples));

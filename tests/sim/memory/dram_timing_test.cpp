@@ -214,8 +214,8 @@ TEST(Ports, GpcsTakeTurns) {
   EXPECT_EQ(times[5], stored + 699);
 }
 
-// An atomic is at the port from cycle 41 to 81. Data of three loads comes at 54, 56 and 58: the first
-// passes until 101, an atomic until 141, and then two loads make up for it until 181.
+// An atomic is at the port from cycle 41 to 81. Data of three loads comes at 54, 56 and 58: the
+// first passes until 101, an atomic until 141, and then two loads make up for it until 181.
 TEST(Ports, WhileBothWaitDataFromDramPassesForAsLongAsThatOfSms) {
   Spec spec = small_memory();
   spec.l2 = {2, 8};
