@@ -40,6 +40,9 @@ function(demarc_compile_options target)
     # GCC 12 at -O3 reports members of std::variant and std::optional that are never read, and overlapping copies within
     # std::string concatenation (GCC bug 105651); the sanitizers look instead.
     target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized -Wno-restrict)
+    # GCC looks for memory that it may use again each time its memory has grown to twice the size. It begins at 128 MB; with
+    # 512 MB it does so once in our largest units, and compiling takes an eighth less time.
+    target_compile_options(${target} PRIVATE "SHELL:--param ggc-min-heapsize=524288")
   endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
     # A precompiled header without its time: else ccache finds it new each time.
