@@ -6,7 +6,7 @@ jobs := $(shell nproc)
 # On a terminal ninja keeps its progress on one line: the share of the whole build that is done, and the time since it began.
 export NINJA_STATUS := [build %p, %e s] 
 
-.PHONY: build package demo test bench gpu-test mutate docs format packages bench-packages test-packages clean
+.PHONY: build program configure package demo test bench gpu-test mutate docs format packages bench-packages test-packages clean
 .PHONY: test-optimised test-sanitized test-format test-release test-whole test-presets test-asan test-tsan test-tidy test-fuzz
 
 packages:
@@ -18,17 +18,23 @@ test-packages:
 
 # What is installed: the program build/release/demarc, the libraries that it loads into others and that others load, and
 # those of the rooms. `cmake --install build/release` works after it.
-build: packages
-	cmake --preset release -DDEMARC_BUILD_TESTS=OFF -DDEMARC_BUILD_BENCH=OFF >/dev/null
+build: configure
 	cmake --build --preset release --target demarc_installed
+
+# The program alone, build/release/demarc.
+program: configure
+	cmake --build --preset release --target demarc_program
+
+configure: packages
+	cmake --preset release -DDEMARC_BUILD_TESTS=OFF -DDEMARC_BUILD_BENCH=OFF >/dev/null
 
 # A Debian package and a tarball, in build/release.
 package: build
 	cd build/release && cpack -G "DEB;TGZ" >/dev/null && ls demarc-*.deb demarc-*.tar.gz
 
-# The main job on bundled real kernels; writes build/demo/index.html
+# The main job on bundled real kernels; writes build/demo/index.html. It needs the program alone.
 demo:
-	@start=$$SECONDS; $(MAKE) --no-print-directory build; \
+	@start=$$SECONDS; $(MAKE) --no-print-directory program; \
 	mkdir -p build/demo; \
 	build/release/demarc demo --html build/demo/index.html; \
 	echo "make demo: done in $$((SECONDS - start)) s"

@@ -25,21 +25,21 @@ function(demarc_check_links room)
   endforeach()
 endfunction()
 
-# Every hot source is one of the room's.
+# Every hot or warm source is one of the room's.
 function(demarc_check_hot room hot sources)
   foreach(file IN LISTS hot)
     if(NOT file IN_LIST sources)
-      message(FATAL_ERROR "demarc: room '${room}' has no source '${file}', which its HOT names")
+      message(FATAL_ERROR "demarc: room '${room}' has no source '${file}', which its HOT or WARM names")
     endif()
   endforeach()
 endfunction()
 
-# demarc_add_room(NAME [LIGHT] [HOT source...] [USES room...] [LINK target...] [PRIVATE_LINK target...] [OPTIONS option...])
-# LIGHT: descriptions, tables, texts and calls of a driver; -O1 is enough in a release build. HOT: where the time of a run goes; with all
-# optimisation there, and optimised in debug builds too, which would be too slow to test with.
+# demarc_add_room(NAME [HOT source...] [WARM source...] [USES room...] [LINK target...] [PRIVATE_LINK target...] [OPTIONS option...])
+# HOT and WARM: where the time of a run goes. A release build compiles these sources with -O3 and the others with -O1. A
+# debug build compiles hot sources with -O1, because tests would be too slow otherwise, and all others without optimisation.
 # Sources: every .cpp below the room's folder. Headers: include/demarc/<room>/ (public), src/<room>/ (private).
 function(demarc_add_room room)
-  cmake_parse_arguments(ARG "LIGHT" "" "HOT;USES;LINK;PRIVATE_LINK;OPTIONS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "HOT;WARM;USES;LINK;PRIVATE_LINK;OPTIONS" ${ARGN})
   foreach(used IN LISTS ARG_USES)
     demarc_check_use(${room} ${used})
   endforeach()
@@ -47,14 +47,18 @@ function(demarc_add_room room)
 
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
   list(TRANSFORM ARG_HOT PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
-  demarc_check_hot(${room} "${ARG_HOT}" "${sources}")
+  list(TRANSFORM ARG_WARM PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
+  set(dear ${ARG_HOT} ${ARG_WARM})
+  demarc_check_hot(${room} "${dear}" "${sources}")
+  # A fuzzer counts the ways through the room's own target. So what reads input stays there.
+  if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT DEMARC_FUZZ)
+    list(APPEND ARG_HOT ${ARG_WARM})
+  endif()
   list(REMOVE_ITEM sources ${ARG_HOT})
   add_library(demarc_${room} STATIC ${sources})
   add_library(demarc::${room} ALIAS demarc_${room})
   set_target_properties(demarc_${room} PROPERTIES EXPORT_NAME ${room})
-  if(ARG_LIGHT)
-    target_compile_options(demarc_${room} PRIVATE $<$<CONFIG:Release>:-O1>)
-  endif()
+  target_compile_options(demarc_${room} PRIVATE $<$<CONFIG:Release>:-O1>)
   set(targets demarc_${room})
   if(ARG_HOT)
     add_library(demarc_${room}_hot OBJECT ${ARG_HOT})
