@@ -15,8 +15,8 @@ namespace demarc::study {
 namespace {
 
 constexpr std::array<CardFidelity, 2> known_cards{
-    {{"h100-sxm", "isolate-h100-halves.csv", 10, 0.95, 39, 18, 0.80},
-     {"h200", "isolate-h200-mask.csv", 10, 0.90, 38, 0, 0}}};
+    {{"h100-sxm", "isolate-h100-halves.csv", 9, 0.92, 37, 18, 0.80},
+     {"h200", "isolate-h200-mask.csv", 8, 0.90, 32, 0, 0}}};
 
 double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -83,7 +83,7 @@ std::string expected_error(std::string_view device) {
                   card.forecast_error)
             : "";
     return fmt::format(
-        "error to expect: under mask, slowdowns of nine workloads at the scale `card` are off by "
+        "error to expect: under mask, slowdowns of 15 workloads at the scale `card` are off by "
         "{:.0f} points on average and by {:.0f} at worst{} (docs/measurements/fidelity.md)",
         card.mean_error, card.worst_error, of_forecast);
   }

@@ -72,7 +72,7 @@ struct ForecastFidelity {
 [[nodiscard]] std::string fidelity_text(const ForecastFidelity& fidelity);
 
 // A simulated card whose slowdowns under `mask` were compared with a card's: what was reached in
-// the bench's 27 cells, each rounded to the worse side. bench/study/fidelity_bench.cpp refuses to
+// the bench's 90 cells, each rounded to the worse side. bench/study/fidelity_bench.cpp refuses to
 // be further from the card.
 struct CardFidelity {
   std::string_view device;

@@ -135,7 +135,7 @@ TEST(KeptResults, of_every_application_under_every_architecture) {
   const Digests kept{
       {"AES", 0xe7b80afe633108bc}, {"FFT", 0x89a3b6850af72b35}, {"FIR", 0xbcbe235354947cda},
       {"KM", 0x5e1dcf61a29ebf3e},  {"MP", 0xaa5810517d29d5f0},  {"MT", 0xa5b776436e49605f},
-      {"PR", 0x66f63b2be226ca2},  {"RL", 0xd721086b77ed1e33},  {"ST", 0x67eaf7d9c7bd8149}};
+      {"PR", 0x66f63b2be226ca2},   {"RL", 0xd721086b77ed1e33},  {"ST", 0x67eaf7d9c7bd8149}};
   Settings settings = small_machine();
   settings.megabytes = 1;
   for (const ApplicationInfo& info : application_table()) {

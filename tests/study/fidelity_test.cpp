@@ -69,7 +69,7 @@ TEST(Fidelity, OrderThatIsTurnedRoundIsACorrelationOfMinusOne) {
 }
 
 TEST(Fidelity, AStudySaysTheErrorToExpect) {
-  EXPECT_THAT(expected_error("h100-sxm"), HasSubstr("by 10 points on average"));
+  EXPECT_THAT(expected_error("h100-sxm"), HasSubstr("by 9 points on average"));
   EXPECT_THAT(expected_error("h100-sxm"), HasSubstr("are off by 18 points on average"));
   EXPECT_THAT(expected_error("h200"), Not(HasSubstr("forecast")));
   EXPECT_THAT(expected_error("gtx1080"), HasSubstr("not known"));

@@ -65,6 +65,19 @@ TEST(SimExecutor, SideBySideGivesTheSameSamplesAsOneAfterTheOther) {
   }
 }
 
+// `va` runs for a few us, its neighbour for hundreds.
+TEST(SimExecutor, AShortVictimSeesAllOfItsNeighboursRun) {
+  Plan plan = small_plan("mask", "va@n=4096");
+  plan.aggressors = parse_workloads("chase@chains=64+steps=512", "aggressors").value();
+  plan.rule.warm_up = 0;
+  plan.rule.least = plan.rule.most = 1;
+  const StudyResult result = run(plan, 2);
+  ASSERT_EQ(result.cells.size(), 2U);
+  const Cell& beside = result.cells[1];
+  EXPECT_EQ(beside.samples_ns.size(), 1U);
+  EXPECT_GT(beside.aggressor_rate, 0) << "no run of the neighbour has ended";
+}
+
 TEST(SimExecutor, WhatItCannotModelIsSaid) {
   const auto executor = make_sim_executor({}).value();
   const auto stage = executor->divide(Mode{partition::Mode::timeslice, false}, 2);

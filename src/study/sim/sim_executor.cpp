@@ -119,6 +119,8 @@ class SimStudy {
       others.push_back(join(part, workloads_.at(key.aggressor), key.aggressor));
     }
     DEMARC_CHECK(gpu.run_launches(victim, warm_up + samples));
+    // A neighbour's run has phases, and a shorter victim has to see all of them. A sample is then
+    // the mean of several runs.
     const auto& runs = gpu.statistics(victim).run_cycles;
     const auto saw_all_of = [&](sim::memory::ClientIndex other) {
       const auto& others_runs = gpu.statistics(other).run_cycles;

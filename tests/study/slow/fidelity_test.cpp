@@ -30,8 +30,8 @@ TEST(FidelityToTheCard, HoldsOnTheSimulatedH100) {
   const auto fidelity = compare(*measured, *result);
   ASSERT_TRUE(fidelity) << fidelity.error().message;
   const std::string text = fidelity_text(*fidelity);
-  EXPECT_LT(fidelity->mean_error, 30) << text;
-  EXPECT_LT(fidelity->cells.front().error(), 90) << text;
+  EXPECT_LT(fidelity->mean_error, 20) << text;
+  EXPECT_LT(fidelity->cells.front().error(), 40) << text;
   for (const ComparedCost& cost : fidelity->costs) {
     EXPECT_NEAR(cost.simulated, cost.measured, 0.05 * cost.measured) << cost.victim;
   }
