@@ -320,8 +320,8 @@ TEST(PageArenas, LetNobodyElseHaveTheirGuardPages) {
   const GpuPointer gpu = test::fake_gpu();
   PageArena arena = PageArena::create(gpu, 2).value();
   ASSERT_TRUE(arena.arrange(std::array<std::uint32_t, 2>{1, 0}, {.in_front = 3, .behind = 1}));
-  const auto is_free = [&](DevicePointer page) {
-    return AddressRange::reserve(gpu, page_of_two_mib, page_of_two_mib, page)->address() == page;
+  const auto is_free = [&](DevicePointer at) {
+    return AddressRange::reserve(gpu, page_of_two_mib, page_of_two_mib, at)->address() == at;
   };
   for (const int place : {-3, -1, 2}) {
     EXPECT_FALSE(is_free(arena.address() + static_cast<std::uint64_t>(place) * page_of_two_mib));
