@@ -25,7 +25,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION
 endif()
 
 # GCC looks for memory that it may use again as soon as it has taken 128 MB, and then again and again. That is an eighth of the
-# time of our largest units. Where there is memory for three of them it begins at 1 GiB; the largest takes 1.7 GB.
+# time of our largest units. Where there is memory for three of them it begins at 1 GiB; the largest takes 2.1 GB.
 cmake_host_system_information(RESULT DEMARC_MEMORY QUERY TOTAL_PHYSICAL_MEMORY)
 
 # demarc_compile_options(TARGET [SANITIZE list]): with these sanitizers instead of DEMARC_SANITIZE.
@@ -44,7 +44,7 @@ function(demarc_compile_options target)
     # GCC 12 at -O3 reports members of std::variant and std::optional that are never read, and overlapping copies within
     # std::string concatenation (GCC bug 105651); the sanitizers look instead.
     target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized -Wno-restrict)
-    if(DEMARC_MEMORY GREATER 6000)
+    if(DEMARC_MEMORY GREATER 7000)
       target_compile_options(${target} PRIVATE "SHELL:--param ggc-min-heapsize=1048576")
     endif()
   endif()
