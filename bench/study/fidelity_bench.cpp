@@ -1,6 +1,6 @@
 // The whole table of docs/measurements/fidelity.md: 15 victims beside 6 aggressors on the simulated
-// cards, beside what was measured; 25 minutes per card on two cores. No parameter of a device was
-// fitted to these cells.
+// cards, beside what was measured; three to four minutes per card on 16 cores. No parameter of a
+// device was fitted to these cells.
 //
 // Aims: a mean error of 15 points, a rank correlation of 0.9, no cell off by more than 60 points.
 // The limits are what was reached; `--aims` takes the aims instead. `--quick` takes nine victims,

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
-#include <numeric>
 #include <tuple>
 
 #include "demarc/base/parallel.hpp"
@@ -122,12 +121,15 @@ class SimStudy {
     // A neighbour's run has phases, and a shorter victim has to see all of them. A sample is then
     // the mean of several runs.
     const auto& runs = gpu.statistics(victim).run_cycles;
+    std::size_t counted = warm_up;
+    sim::Cycles seen;
     const auto saw_all_of = [&](sim::memory::ClientIndex other) {
       const auto& others_runs = gpu.statistics(other).run_cycles;
-      return !others_runs.empty() && std::accumulate(runs.begin() + warm_up, runs.end(),
-                                                     sim::Cycles()) >= others_runs.back();
+      return !others_runs.empty() && seen >= others_runs.back();
     };
-    while (!std::all_of(others.begin(), others.end(), saw_all_of)) {
+    while (true) {
+      for (; counted < runs.size(); ++counted) seen += runs[counted];
+      if (std::all_of(others.begin(), others.end(), saw_all_of)) break;
       DEMARC_CHECK(gpu.run_launches(victim, runs.size() + samples));
     }
     CellTimes times;
