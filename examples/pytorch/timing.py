@@ -31,6 +31,9 @@ def import_torch():
     if os.environ.get("DEMARC_TENANT"):
         import demarc.torch
         demarc.torch.enable()
+    elif os.environ.get("DEMARC_CAPTURE"):
+        import demarc.torch
+        demarc.torch.keep_ptx()
     else:  # a client of MPS that a signal ends while its kernels run ends the others' work; one that exits does not
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     torch.manual_seed(1)

@@ -1,6 +1,7 @@
-"""What `demarc.pth` of the wheel does where DEMARC_TENANT is set, as Python starts: nothing has to stand in the program.
+"""What `demarc.pth` of the wheel does as Python starts, so that nothing has to stand in the program.
 
-Inside a lease, demarc.torch.enable() is called when the program imports torch. Outside of one, the program is started
+Where DEMARC_CAPTURE is set, demarc.torch.keep_ptx() is called, which waits for Triton to be imported. Where DEMARC_TENANT is:
+inside a lease, demarc.torch.enable() is called when the program imports torch. Outside of one, the program is started
 again under `demarc exec --tenant $DEMARC_TENANT`. What cannot be done ends the process with exit code 2: Python goes on
 after an error of a .pth file, and a program that goes on here would not be in its colours.
 """
@@ -20,7 +21,10 @@ def start() -> None:
     """Once a process, from demarc.pth."""
     from ._errors import Error
     from ._library import find_program
-    from .torch import _later, _lease
+    from .torch import _later, _lease, keep_ptx
+    if _lease.inside_capture():
+        keep_ptx()
+        return
     if _lease.inside_exec():
         _later.when_imported("torch", _enable)
         return

@@ -79,6 +79,13 @@ Result<FileImages> read_images(const std::filesystem::path& path) {
   return images_of(std::move(content), path.string());
 }
 
+Result<FileImages> read_loadable(const std::filesystem::path& path) {
+  DEMARC_TRY(FileImages file, read_images(path));
+  if (file.images.size() == 1) return file;
+  return missing_capability("{}: it holds {} images; only one can be loaded", path.string(),
+                            file.images.size());
+}
+
 Result<std::vector<FileImage>> images_of_program(const std::string& content,
                                                  const std::string& path) {
   DEMARC_TRY(const Elf elf, Elf::read(content, path));

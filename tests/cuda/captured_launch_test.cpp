@@ -23,7 +23,7 @@ CapturedLaunch captured(const std::string& body, std::uint64_t first = captured_
   const std::string text =
       ".version 8.0\n.target sm_90\n.address_size 64\n.func other();\n"
       ".visible .entry k(.param .u64 a, .param .u64 b)\n{\n.reg .b64 %rd<4>;\n.reg .f32 %f<4>;\n"
-      ".reg .b32 %r<4>;\nld.param.u64 %rd1, [a];\n" +
+      ".reg .b32 %r<4>;\n.reg .b16 %h<3>;\n.reg .pred %p<2>;\nld.param.u64 %rd1, [a];\n" +
       body + "\nret;\n}\n.func other()\n{\nret;\n}\n";
   CapturedLaunch launch;
   launch.module =
@@ -60,6 +60,64 @@ TEST(CapturedLaunch, numbers_of_one_type_alone_have_a_tolerance) {
   EXPECT_EQ(tolerance("st.global.f32 [%rd1], %f1;\ncall other;"), 0);
   EXPECT_EQ(tolerance("st.global.f32 [%rd1], %f1;\n"
                       "cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%rd2], 16;"),
+            0);
+}
+
+TEST(CapturedLaunch, bits_have_the_type_of_what_made_them) {
+  const std::string stored = "\nst.global.b32 [%rd1], {%r1};";
+  EXPECT_EQ(tolerance("mul.f32 %r1, %r2, %r3;" + stored), 1e-5);
+  EXPECT_EQ(tolerance("div.full.f32 %r2, %r3, %r3;\nmov.b32 %r1, %r2;" + stored), 1e-5);
+  EXPECT_EQ(tolerance("cvt.rn.f16x2.f32 %r1, %f1, %f2;" + stored), 1e-3);
+  EXPECT_EQ(tolerance("cvt.rn.f16x2.f32 %r2, %f1, %f2;\nmov.b32 {%h1, %h2}, %r2;\n"
+                      "mov.b32 %r1, {%h2, %h1};" +
+                      stored),
+            1e-3);
+  // Where one way leads to a number, a constant and what memory held on the other do not count.
+  EXPECT_EQ(tolerance("ld.global.b32 %r2, [%rd1];\nadd.f32 %r3, %r2, %r2;\n"
+                      "selp.b32 %r1, %r2, %r3, %p1;" +
+                      stored),
+            1e-5);
+  EXPECT_EQ(tolerance("add.f32 %r2, %r3, %r3;\nselp.b32 %r1, %r2, 0, %p1;" + stored), 1e-5);
+  EXPECT_EQ(tolerance("add.f32 %r2, %r3, %r3;\nprmt.b32 %r1, 0, %r2, 0x7654;" + stored), 1e-5);
+  EXPECT_EQ(tolerance("add.f32 %r2, %r3, %r3;\nshfl.sync.idx.b32 %r1, %r2, 0, 31, -1;" + stored),
+            1e-5);
+  // All of shared memory leads on.
+  EXPECT_EQ(tolerance("add.f32 %r2, %r3, %r3;\nst.shared.b32 [%r3], %r2;\n"
+                      "ld.shared.b32 %r1, [%r3];" +
+                      stored),
+            1e-5);
+  EXPECT_EQ(tolerance("cvt.rn.f16x2.f32 %r2, %f1, %f2;\n"
+                      "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r3], {%r2};\n"
+                      "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%r3];" +
+                      stored),
+            1e-3);
+  // Copies to shared memory, and waits for them, write nothing that others see.
+  EXPECT_EQ(tolerance("cp.async.ca.shared.global [%r3], [%rd1], 4;\ncp.async.commit_group;\n"
+                      "cp.async.wait_group 0;\nadd.f32 %r1, %r3, %r3;" +
+                      stored),
+            1e-5);
+  // A register that leads to itself.
+  EXPECT_EQ(
+      tolerance("mov.b32 %r2, %r1;\nmov.b32 %r1, %r2;\nfma.rn.f32 %r1, %r2, %r2, %r2;" + stored),
+      1e-5);
+}
+
+TEST(CapturedLaunch, bits_that_tell_no_number_or_several_are_compared_exactly) {
+  const std::string stored = "\nst.global.b32 [%rd1], {%r1};";
+  EXPECT_EQ(tolerance("ld.global.b32 %r1, [%rd1];" + stored), 0);
+  EXPECT_EQ(tolerance("mov.b32 %r1, 7;" + stored), 0);
+  EXPECT_EQ(tolerance("xor.b32 %r1, %r2, %r3;" + stored), 0);
+  EXPECT_EQ(tolerance("add.s32 %r1, %r2, %r3;" + stored), 0);
+  EXPECT_EQ(tolerance("cvt.rn.bf16x2.f32 %r1, %f1, %f2;" + stored), 0);
+  EXPECT_EQ(tolerance("mul.f32 %r1, %r2, %r3;\nadd.s32 %r2, %r1, 1;\n"
+                      "st.global.b32 [%rd1], %r2;" +
+                      stored),
+            0);
+  EXPECT_EQ(tolerance("add.f32 %r2, %r3, %r3;\nadd.s32 %r3, %r2, 1;\nst.shared.b32 [%r3], %r2;\n"
+                      "st.shared.b32 [%r3], %r3;\nld.shared.b32 %r1, [%r3];" +
+                      stored),
+            0);
+  EXPECT_EQ(tolerance("mul.f32 %r1, %r2, %r3;\natom.global.exch.b32 %r2, [%rd1], %r3;" + stored),
             0);
 }
 

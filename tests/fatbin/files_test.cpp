@@ -68,6 +68,17 @@ TEST(FileImages, copies_keep_the_bytes) {
   EXPECT_EQ(copy.images.at(0).image.bytes, kept_file("lz4.fatbin"));
 }
 
+TEST(FileImages, a_file_that_a_program_loads_has_one) {
+  const auto path = demarc::test::fresh_folder("loadable") / "code";
+  const std::string fat_binary = kept_file("lz4.fatbin");
+  ASSERT_TRUE(write_file(path, fat_binary));
+  EXPECT_EQ(read_loadable(path)->images.at(0).image.bytes, fat_binary);
+  ASSERT_TRUE(write_file(path, program_with({".nv_fatbin", fat_binary + std::string(8, '\0') +
+                                                               fat_binary})));
+  EXPECT_EQ(message_of(read_loadable(path)),
+            path.string() + ": it holds 2 images; only one can be loaded");
+}
+
 TEST(FileImages, archives_are_refused_by_name) {
   const std::string refusal =
       "a.out: is an archive; 'ar x a.out' takes out its members, which can be read";

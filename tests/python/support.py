@@ -9,6 +9,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PACKAGE = ROOT / "python"
 BUILD = Path(os.environ["DEMARC_BUILD"])
+CAPTURE = {"CUDA_INJECTION64_PATH": "/none/libdemarc_capture.so", "DEMARC_CAPTURE": "{}"}
 LEASE = {"CUDA_INJECTION64_PATH": "/none/libdemarc_preload.so", "DEMARC_CONTROL": "/proc/1/fd/3#00", "DEMARC_TENANT": "a"}
 
 

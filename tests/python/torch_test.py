@@ -3,7 +3,7 @@ import os
 import tempfile
 import unittest
 
-from support import LEASE, leased, python
+from support import CAPTURE, LEASE, leased, python
 
 ENABLE = "import demarc.torch\ntry: print(demarc.torch.enable())\nexcept demarc.torch.Error as e: print(e.code, e)\n"
 
@@ -146,12 +146,38 @@ class Later(unittest.TestCase):
                                 "try: import missing\nexcept ImportError as e: print(e)\nimport triton, json\n"), "No module named 'missing'\n1\n2\n")
 
 
+class Capture(unittest.TestCase):
+    KEEP = "import demarc.torch\ntry: demarc.torch.keep_ptx()\nexcept demarc.torch.Error as e: print(e.code, e)\n"
+
+    def test_a_kernels_binary_is_its_ptx_here_too_and_nothing_else_changes(self):
+        self.assertEqual(python(self.KEEP + "from triton.compiler import compile\nprint(compile('k', 'add.f32 x;'))", **CAPTURE),
+                         "b'add.f32 x;\\x00'\n")
+        before = "import torch\nfrom torch._inductor import config as c\nkept = dict(vars(c)), torch.AcceleratorError.__init__\n"
+        self.assertEqual(python(before + self.KEEP + "print(kept == (vars(c), torch.AcceleratorError.__init__))", **CAPTURE), "True\n")
+
+    def test_the_hook_goes_to_inductors_workers_and_caches_are_apart(self):
+        self.assertEqual(python(self.KEEP + "import os\nfrom torch._inductor import async_compile as a\n"
+                                "from demarc.torch import _workers\nprint(a._worker_compile_triton is _workers.compile_triton)\n"
+                                "print([os.path.basename(os.environ[n]) for n in ('TRITON_CACHE_DIR', 'TORCHINDUCTOR_CACHE_DIR')])",
+                                **CAPTURE), "True\n['demarc-ptx-1', 'demarc-ptx-1']\n")
+
+    def test_outside_of_a_capture_it_is_refused(self):
+        words = "2 this process is in no capture: start it with demarc capture -- python3 PROGRAM\n"
+        for around in ({}, LEASE, CAPTURE | {"DEMARC_CAPTURE": None}, CAPTURE | {"CUDA_INJECTION64_PATH": "/none/other.so"}):
+            self.assertEqual(python(self.KEEP, **around), words)
+
+
 class Startup(unittest.TestCase):
     START = "import demarc._startup\ndemarc._startup.start()\n"
 
     def test_inside_a_lease_pytorch_is_enabled_as_it_is_imported(self):
         self.assertEqual(python(self.START + "import sys\nprint('torch' in sys.modules)\nimport torch\n"
                                 "import demarc.torch\nprint(demarc.torch._enabled)", **LEASE), "False\na\n")
+
+    def test_inside_a_capture_ptx_is_kept_as_triton_is_imported(self):
+        self.assertEqual(python(self.START + "import sys\nprint('triton' in sys.modules)\nfrom triton import knobs\n"
+                                "print(knobs.runtime.add_stages_inspection_hook().__class__)", **CAPTURE),
+                         "False\n<class 'tuple'>\n")
 
     def test_what_cannot_be_started_again_ends_with_two_and_says_why(self):
         said = python(self.START + "print('goes on')", DEMARC_TENANT="b", DEMARC_PROGRAM="/none/demarc")
@@ -164,6 +190,7 @@ class Startup(unittest.TestCase):
         show = f"import site, sys\nsite.addsitedir({os.fspath(PACKAGE)!r})\nprint('demarc' in sys.modules)"
         self.assertEqual(python(show), "False\n")
         self.assertEqual(python(show, DEMARC_TENANT=""), "False\n")
+        self.assertEqual(python(show, **CAPTURE), "True\n")
 
 
 if __name__ == "__main__":

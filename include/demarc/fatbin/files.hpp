@@ -28,6 +28,10 @@ struct FileImages {
 // of nvcc -rdc=true), a fat binary, a cubin or PTX. An archive is refused: its members are files.
 [[nodiscard]] Result<FileImages> read_images(const std::filesystem::path& path);
 
+// The same of a file that a program loads into the driver (cuModuleLoad, cuLibraryLoadFromFile).
+// missing_capability where it has more than one image.
+[[nodiscard]] Result<FileImages> read_loadable(const std::filesystem::path& path);
+
 // Of an executable or a library, which may have no device code.
 [[nodiscard]] Result<std::vector<FileImage>> images_of_program(const std::string& content,
                                                                const std::string& path);

@@ -1,4 +1,4 @@
-"""PyTorch in the colours of a tenant: `enable()`, `report()`, `NotColored`.
+"""PyTorch in the colours of a tenant: `enable()`, `report()`, `NotColored`. For `demarc capture`: `keep_ptx()`.
 
 A program runs under `demarc exec --tenant NAME -- python3 program.py`. All of its memory on the card lies in the tenant's
 colours then, and a kernel is taken only as PTX, which Demarc rewrites when it is loaded. PyTorch's own kernels are machine
@@ -16,7 +16,7 @@ from ._report import Graph, Report, report
 if TYPE_CHECKING:
     from ._eager import NotColored
 
-__all__ = ["Error", "Graph", "NotColored", "Report", "enable", "report"]
+__all__ = ["Error", "Graph", "NotColored", "Report", "enable", "keep_ptx", "report"]
 _enabled: str | None = None
 
 
@@ -39,6 +39,19 @@ def enable() -> str:
     _eager.install(tenant)
     _enabled = tenant
     return tenant
+
+
+def keep_ptx() -> None:
+    """Makes Triton of this process, and of Inductor's workers, give the driver PTX, so that `demarc capture` can take kernels.
+
+    What is computed, and by which kernels, stays as it is. Later calls change nothing. An Error of code 2 where no
+    `demarc capture` is around the process, and where Triton lacks what is needed.
+    """
+    if not _lease.inside_capture():
+        raise Error("this process is in no capture: start it with demarc capture -- python3 PROGRAM", 2)
+    _caches.separate()
+    _triton.install()
+    _workers.install()
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Whether this process belongs to a tenant's lease, by what `demarc exec` puts into its environment."""
+"""Whether this process is in a tenant's lease or a capture, by what `demarc exec` and `demarc capture` put into its environment."""
 from __future__ import annotations
 
 import os
@@ -7,12 +7,21 @@ from pathlib import Path
 from .._errors import Error
 
 PRELOAD = "libdemarc_preload.so"
+CAPTURE = "libdemarc_capture.so"
+
+
+def _injected() -> str:
+    return Path(os.environ.get("CUDA_INJECTION64_PATH", "")).name
+
+
+def inside_capture() -> bool:
+    """Whether the driver will load the library of a `demarc capture` into this process."""
+    return _injected() == CAPTURE and bool(os.environ.get("DEMARC_CAPTURE"))
 
 
 def inside_exec() -> bool:
     """Whether the driver will load Demarc's library into this process, and it has a `demarc exec` to speak to."""
-    injected = Path(os.environ.get("CUDA_INJECTION64_PATH", ""))
-    return injected.name == PRELOAD and bool(os.environ.get("DEMARC_CONTROL"))
+    return _injected() == PRELOAD and bool(os.environ.get("DEMARC_CONTROL"))
 
 
 def tenant() -> str:

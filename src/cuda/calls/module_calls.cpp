@@ -217,11 +217,9 @@ CuResult ModuleCalls::load_from(Handle* handle, const void* image, const Kind& k
 
 CuResult ModuleCalls::load_file(Handle* handle, const char* path, const Kind& kind) {
   if (handle == nullptr || path == nullptr) return cu_error_invalid_value;
-  const auto file = fatbin::read_images(path);
+  const auto file = fatbin::read_loadable(path);
   if (!file) return refuse_code(path, file.error().message);
-  if (file->images.size() == 1) return load(handle, file->images.front().image, kind);
-  return refuse_code(path, fmt::format("{}: it holds {} images; only one can be loaded", path,
-                                       file->images.size()));
+  return load(handle, file->images.front().image, kind);
 }
 
 CuResult ModuleCalls::load(Handle* handle, const fatbin::Image& image, const Kind& kind) {

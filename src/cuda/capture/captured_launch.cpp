@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <string_view>
 
+#include "capture/stored_number.hpp"
 #include "demarc/base/files.hpp"
 #include "demarc/gpu/launch_write.hpp"
 
@@ -16,21 +16,6 @@ using ptx::Type;
 
 std::string_view text_of_bytes(const std::vector<std::byte>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-// Whether it writes to memory that others see, or leads to code that may.
-bool may_write(const ptx::Module& module, const ptx::Instruction& instruction) {
-  const ptx::OpcodeInfo& known = ptx::info(instruction.opcode);
-  const ptx::StateSpace space = module.mnemonic(instruction).space;
-  using Group = ptx::OpcodeGroup;
-  if (known.group == Group::load || space == ptx::StateSpace::shared ||
-      space == ptx::StateSpace::local || space == ptx::StateSpace::param) {
-    return false;
-  }
-  return known.group == Group::store || known.group == Group::atomic ||
-         known.group == Group::async || known.group == Group::texture ||
-         known.group == Group::call || instruction.opcode == ptx::Opcode::unknown ||
-         instruction.opcode == ptx::Opcode::wmma_store;
 }
 
 // What the instruction takes that a launch file cannot be made of; empty: nothing.
@@ -59,33 +44,13 @@ Result<void> refuse_opaque_arguments_of(const ptx::Module& module, const ptx::Fu
   return {};
 }
 
-// The one type of numbers that the kernel writes to global memory; nothing where there are several,
-// where it is bits, or where not every write says what it writes.
-std::optional<gpu::ScalarType> stored_number(const ptx::Module& module, const std::string& kernel) {
-  const ptx::Function* function = module.find_function(kernel);
-  std::set<Type> types;
-  for (const ptx::Instruction& instruction : function->body.instructions) {
-    if (!may_write(module, instruction)) continue;
-    const bool says = instruction.opcode == ptx::Opcode::st ||
-                      instruction.opcode == ptx::Opcode::atom ||
-                      instruction.opcode == ptx::Opcode::red;
-    types.insert(says ? module.mnemonic(instruction).type() : Type::none);
-  }
-  if (types.size() != 1) return std::nullopt;
-  switch (*types.begin()) {
-    case Type::f32:
-      return gpu::ScalarType::f32;
-    case Type::f64:
-      return gpu::ScalarType::f64;
-    default:
-      return std::nullopt;
-  }
-}
-
-// What two right ways to compute the same may differ by, relative.
+// What two right ways to compute the same may differ by, relative. Of f16 it is one in the last
+// place: 2^-10.
 double rounding_of(gpu::ScalarType type) {
+  constexpr double of_f16 = 1e-3;
   constexpr double of_f32 = 1e-5;
   constexpr double of_f64 = 1e-12;
+  if (type == gpu::ScalarType::f16) return of_f16;
   return type == gpu::ScalarType::f32 ? of_f32 : of_f64;
 }
 

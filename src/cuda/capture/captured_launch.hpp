@@ -54,8 +54,8 @@ void for_each_word(const std::vector<std::byte>& bytes, Take take);
 
 // Writes launch.json, module.ptx and the contents of the buffers into `folder`, which is there and
 // empty. Memory that the launch changed is an output, checked against what it became: exactly, or
-// where the kernel stores numbers of one floating type alone and calls nothing within 1e-5 (f32) or
-// 1e-12 (f64) of each.
+// where the kernel stores numbers of one floating type alone and calls nothing within 1e-3 (f16),
+// 1e-5 (f32) or 1e-12 (f64) of each.
 [[nodiscard]] Result<void> write_captured(const CapturedLaunch& captured,
                                           const std::filesystem::path& folder);
 

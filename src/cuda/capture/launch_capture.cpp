@@ -139,32 +139,40 @@ void LaunchCapture::keep_code(Handle handle, bool library, Result<ptx::Module> r
   codes_[handle] = std::move(code);
 }
 
+Result<ptx::Module> LaunchCapture::read_code(const fatbin::Image& image,
+                                             const std::string& name) const {
+  const DriverApi& api = driver_->api();
+  CuDevice device = 0;
+  int major = 0;
+  int minor = 0;
+  DEMARC_CHECK(driver_->check(api.cuCtxGetDevice(&device), "which card is it?"));
+  DEMARC_CHECK(driver_->check(api.cuDeviceGetAttribute(&major, attribute_major, device),
+                              "which card is it?"));
+  DEMARC_CHECK(driver_->check(api.cuDeviceGetAttribute(&minor, attribute_minor, device),
+                              "which card is it?"));
+  DEMARC_TRY(fatbin::PtxCode code,
+             fatbin::best_ptx(image, static_cast<std::uint32_t>(major * 10 + minor), name));
+  return ptx::parse_whole(std::move(code.text), name);
+}
+
 void LaunchCapture::load(const DriverCall& call) {
   if (!call.leaving() || call.result() != cu_success) return;
   const auto read = [&]() -> Result<ptx::Module> {
-    const DriverApi& api = driver_->api();
-    CuDevice device = 0;
-    int major = 0;
-    int minor = 0;
-    DEMARC_CHECK(driver_->check(api.cuCtxGetDevice(&device), "which card is it?"));
-    DEMARC_CHECK(driver_->check(api.cuDeviceGetAttribute(&major, attribute_major, device),
-                                "which card is it?"));
-    DEMARC_CHECK(driver_->check(api.cuDeviceGetAttribute(&minor, attribute_minor, device),
-                                "which card is it?"));
     const std::string name = "its code";
     DEMARC_TRY(const fatbin::Image image, fatbin::image_at(call.argument<const void*>(8), name));
-    DEMARC_TRY(fatbin::PtxCode code,
-               fatbin::best_ptx(image, static_cast<std::uint32_t>(major * 10 + minor), name));
-    return ptx::parse_whole(std::move(code.text), name);
+    return read_code(image, name);
   };
   keep_code(*call.argument<const Handle*>(0), call.base_name() == "cuLibraryLoadData", read());
 }
 
 void LaunchCapture::load_file(const DriverCall& call) {
   if (!call.leaving() || call.result() != cu_success) return;
-  keep_code(*call.argument<const Handle*>(0), call.base_name() == "cuLibraryLoadFromFile",
-            missing_capability("its code was loaded from the file {}; give that file to demarc ptx",
-                               call.argument<const char*>(8)));
+  const auto read = [&]() -> Result<ptx::Module> {
+    const std::string path = call.argument<const char*>(8);
+    DEMARC_TRY(const fatbin::FileImages file, fatbin::read_loadable(path));
+    return read_code(file.images.front().image, path);
+  };
+  keep_code(*call.argument<const Handle*>(0), call.base_name() == "cuLibraryLoadFromFile", read());
 }
 
 void LaunchCapture::unload(const DriverCall& call) {

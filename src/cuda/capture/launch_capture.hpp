@@ -16,6 +16,7 @@
 #include "capture/capture_order.hpp"
 #include "capture/captured_launch.hpp"
 #include "demarc/cuda/driver.hpp"
+#include "demarc/fatbin/image.hpp"
 #include "driver/driver_call.hpp"
 
 namespace demarc::cuda {
@@ -65,6 +66,9 @@ class LaunchCapture {
   void launch(const DriverCall& call);
   void launch_ex(const DriverCall& call);
 
+  // The PTX that the current card would compile. `name` stands in the messages.
+  [[nodiscard]] Result<ptx::Module> read_code(const fatbin::Image& image,
+                                              const std::string& name) const;
   void keep_code(Handle handle, bool library, Result<ptx::Module> read);
   Result<void> open();
   void around(const DriverCall& call, CuFunction function, const Shape& shape);
