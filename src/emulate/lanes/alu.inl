@@ -42,6 +42,18 @@ DEMARC_INLINE f32 flush(f32 x) {
   const u32 bits = __builtin_bit_cast(u32, x);
   return __builtin_bit_cast(f32, (bits & 0x7f800000U) == 0 ? bits & 0x80000000U : bits);
 }
+// a / b as a card approximates it: by the reciprocal of b, which is flushed, after both were scaled
+// where b is too small or too large for that. Found on an H200; its reciprocal itself is one last
+// place off in 13.5 % of cases.
+DEMARC_INLINE f32 quotient(f32 a, f32 b, f32 scale) {
+  return canonical(a * scale * flush(1.0F / (b * scale)));
+}
+DEMARC_INLINE f32 upscale(f32 b) {
+  return b < 0x1p-126F && b > -0x1p-126F ? 0x1p24F : 1.0F;
+}
+DEMARC_INLINE f32 downscale(f32 b) {
+  return b > 0x1p126F || b < -0x1p126F ? 0.25F : 1.0F;
+}
 DEMARC_INLINE f32 square_root(f32 x) {
   return __builtin_sqrtf(x);
 }

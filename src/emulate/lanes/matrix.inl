@@ -1,9 +1,8 @@
 // The steps of matrix products, compiled once for each instruction set: the including file defines
-// DEMARC_ISA, the namespace. Sums over k are taken in double precision and rounded once to the type
-// of d. Hardware sums f16, bf16 and tf32 products in f32 with truncation, so its results may differ
-// in the last bits.
+// DEMARC_ISA, the namespace.
 #include "lanes/matrix.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #if defined(__AVX2__)
@@ -21,6 +20,7 @@ using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 using s8 = std::int8_t;
 using s32 = std::int32_t;
+using s64 = std::int64_t;
 using f32 = float;
 using f64 = double;
 
@@ -276,7 +276,8 @@ struct CountBits {
 };
 
 template <class Step>
-void add_products(const ProductSize& size, const f64* a, const f64* b, f64* sums) {
+void add_products(const ProductSize& size, const SumRule& /*rule*/, const f64* a, const f64* b,
+                  f64* sums) {
   for (unsigned row = 0; row < size.m; row += tile_rows) {
     for (unsigned column = 0; column < size.n; column += row_columns) {
       Row rows[tile_rows];
@@ -298,6 +299,8 @@ void add_products(const ProductSize& size, const f64* a, const f64* b, f64* sums
     }
   }
 }
+
+#include "lanes/matrix_sums.inl"
 
 template <class Numbers>
 constexpr void set_numbers(MatrixSteps& steps, MatrixType type) {
@@ -335,8 +338,11 @@ constexpr MatrixSteps make_steps() {
   set_sums<PlainNumbers<s32>, S32Results>(steps, MatrixType::s32);
   steps.narrow_saturated = narrow_numbers<SaturatedResults>;
   steps.write_saturated = write_sums<SaturatedResults>;
-  steps.add = add_products<MultiplyAdd>;
+  steps.add_whole = add_products<MultiplyAdd>;
   steps.add_fused = add_products<FusedMultiplyAdd>;
+  steps.add_aligned = add_aligned;
+  steps.add_halves = add_halves;
+  steps.add_in_turn = add_in_turn;
   steps.add_common_bits = add_products<CountBits<false>>;
   steps.add_different_bits = add_products<CountBits<true>>;
   return steps;

@@ -22,16 +22,6 @@ std::string_view approximated_function(const ptx::Mnemonic& words) {
                        : "computed in double precision and rounded; a card's last bits may differ";
 }
 
-std::string_view approximated_product(const ptx::Mnemonic& words) {
-  // Integers are exact.
-  for (const Type type : words.types) {
-    if (type == Type::f64) return "fused multiply-adds in ascending k; the manual names no order";
-    if (type == Type::f16 || type == Type::f32)
-      return "the sum over k in double precision, rounded once; a card truncates on the way";
-  }
-  return {};
-}
-
 std::string_view approximated_special(ptx::SpecialRegister special) {
   switch (special) {
     case ptx::SpecialRegister::clock:
@@ -61,10 +51,6 @@ std::string_view approximated_instruction(const KernelContext& kernel, const ptx
   switch (words.opcode) {
     case Opcode::tex:
       return approximated_fetch(kernel, words);
-    case Opcode::mma:
-    case Opcode::wmma_mma:
-    case Opcode::wgmma_mma_async:
-      return approximated_product(words);
     case Opcode::cp_async:
     case Opcode::cp_async_bulk:
     case Opcode::cp_async_bulk_tensor:

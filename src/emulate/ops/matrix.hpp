@@ -16,6 +16,14 @@ struct ProductTypes {
   bool exclusive = false;  // b1: .xor.popc, else .and.popc
 };
 
+// Which instruction makes a product: where its elements lie, and how it sums.
+enum class ProductLayout : std::uint8_t {
+  warp,       // mma
+  quads,      // mma .m8n8k4 of f16: four products side by side
+  fragments,  // wmma
+  warpgroup   // wgmma
+};
+
 // The steps of the types of one product.
 struct ProductSteps {
   MatrixSteps::Widen widen_a = nullptr;
@@ -27,10 +35,12 @@ struct ProductSteps {
   MatrixSteps::Read b_columns = nullptr;
   MatrixSteps::ReadSums read_sums = nullptr;
   MatrixSteps::AddProducts add = nullptr;
+  SumRule rule;
   MatrixSteps::WriteSums write_sums = nullptr;
   MatrixSteps::Narrow narrow = nullptr;
 };
-[[nodiscard]] ProductSteps product_steps(const MatrixSteps& steps, const ProductTypes& types);
+[[nodiscard]] ProductSteps product_steps(const MatrixSteps& steps, const ProductTypes& types,
+                                         ProductLayout layout, unsigned k);
 
 // Registers that hold a matrix.
 struct Fragment {

@@ -133,9 +133,67 @@ void read_fragment(const Warp& w, const Fragment& fragment, MatrixType type, uns
   widen(matrix, elements, numbers);
 }
 
+// 2 to the least exponent of numbers of the type.
+double least_power(MatrixType type) {
+  switch (type) {
+    case MatrixType::e4m3:
+      return 0x1p-6;
+    case MatrixType::f16:
+    case MatrixType::e5m2:
+      return 0x1p-14;
+    default:
+      return 0x1p-126;
+  }
+}
+
+bool is_8_bit_float(MatrixType type) {
+  return type == MatrixType::e4m3 || type == MatrixType::e5m2;
+}
+
+// Found on an H200, like the rule itself.
+SumRule sum_rule(const ProductTypes& types, ProductLayout layout, unsigned k) {
+  SumRule rule;
+  rule.least_a = least_power(types.a);
+  rule.least_b = least_power(types.b);
+  rule.block = k;
+  // Of two types of sums the wider one is used.
+  rule.to_f16 = types.d == MatrixType::f16 && types.c == MatrixType::f16;
+  rule.least_c = least_power(rule.to_f16 ? MatrixType::f16 : MatrixType::f32);
+  if (layout == ProductLayout::fragments && types.a == MatrixType::tf32) rule.block = 4;
+  if (is_8_bit_float(types.a) && layout == ProductLayout::warpgroup) {
+    rule.scale = 0x1p13;
+    rule.unit = 0x1p-13;
+  } else if (is_8_bit_float(types.a)) {
+    rule.least_a = rule.least_b = least_power(MatrixType::f16);
+    rule.block = k / 2;
+  }
+  return rule;
+}
+
+MatrixSteps::AddProducts adder_of(const MatrixSteps& steps, const ProductTypes& types,
+                                  ProductLayout layout) {
+  if (layout == ProductLayout::quads) return steps.add_in_turn;
+  switch (types.a) {
+    case MatrixType::f64:
+      return steps.add_fused;
+    case MatrixType::b1:
+      return types.exclusive ? steps.add_different_bits : steps.add_common_bits;
+    case MatrixType::f16:
+    case MatrixType::bf16:
+    case MatrixType::tf32:
+      return steps.add_aligned;
+    case MatrixType::e4m3:
+    case MatrixType::e5m2:
+      return layout == ProductLayout::warpgroup ? steps.add_aligned : steps.add_halves;
+    default:
+      return steps.add_whole;
+  }
+}
+
 }  // namespace
 
-ProductSteps product_steps(const MatrixSteps& steps, const ProductTypes& types) {
+ProductSteps product_steps(const MatrixSteps& steps, const ProductTypes& types,
+                           ProductLayout layout, unsigned k) {
   const auto at = [](MatrixType type) { return static_cast<std::size_t>(type); };
   ProductSteps out;
   out.widen_a = steps.widen[at(types.a)];
@@ -146,10 +204,8 @@ ProductSteps product_steps(const MatrixSteps& steps, const ProductTypes& types) 
   out.b_rows = steps.rows[at(types.b)];
   out.b_columns = steps.columns[at(types.b)];
   out.read_sums = steps.read_sums[at(types.c)];
-  out.add = types.a == MatrixType::f64  ? steps.add_fused
-            : types.a != MatrixType::b1 ? steps.add
-            : types.exclusive           ? steps.add_different_bits
-                                        : steps.add_common_bits;
+  out.add = adder_of(steps, types, layout);
+  out.rule = sum_rule(types, layout, k);
   out.write_sums = types.saturate ? steps.write_saturated : steps.write_sums[at(types.d)];
   out.narrow = types.saturate ? steps.narrow_saturated : steps.narrow[at(types.d)];
   return out;
@@ -198,7 +254,7 @@ const MicroOp* multiply(Warp& w, const MicroOp* op) {
   read_b(w, s, b);
   const SourceRegisters c(w, s.c);
   read_sums(s.size, s.steps.read_sums, c.get(), s.c.registers, sums);
-  s.steps.add(s.size, a, b, sums);
+  s.steps.add(s.size, s.steps.rule, a, b, sums);
   const ResultRegisters d(w, s.d);
   write_sums(s.size, s.steps.write_sums, sums, d.get(), s.d.registers);
   d.finish();
@@ -234,7 +290,7 @@ const MicroOp* multiply_quads(Warp& w, const MicroOp* op) {
       for (unsigned i = 0; i < in_lane; ++i)
         sums[places_of_c[l * in_lane + i]] = in_c[lane * in_lane + i];
     }
-    s.steps.add(size, a[0], b[0], sums);
+    s.steps.add(size, s.steps.rule, a[0], b[0], sums);
     for (unsigned l = 0; l < 8; ++l) {
       for (unsigned i = 0; i < in_lane; ++i)
         out[lane_of(quad, l) * in_lane + i] = sums[places_of_d[l * in_lane + i]];
@@ -257,7 +313,7 @@ const MicroOp* multiply_fragments(Warp& w, const MicroOp* op) {
   read_fragment(w, s.a, s.types.a, size.m * size.k, s.steps.widen_a, a);
   read_fragment(w, s.b, s.types.b, size.k * size.n, s.steps.widen_b, b);
   read_fragment(w, s.c, s.types.c, size.m * size.n, s.steps.widen_c, sums);
-  s.steps.add(size, a, b, sums);
+  s.steps.add(size, s.steps.rule, a, b, sums);
   alignas(64) std::byte matrix[fragment_bytes];
   s.steps.narrow(sums, size.m * size.n, matrix);
   const ResultRegisters d(w, s.d);

@@ -229,7 +229,7 @@ const MicroOp* multiply_warpgroup(Warp& w, const MicroOp* op) {
   } else {
     std::fill_n(numbers.sums, size.m * size.n, 0.0);
   }
-  s.steps.add(size, numbers.a, numbers.b, numbers.sums);
+  s.steps.add(size, s.steps.rule, numbers.a, numbers.b, numbers.sums);
   write_sums(size, s.steps.write_sums, numbers.sums, registers, s.registers);
   return op + 1;
 }

@@ -2,6 +2,8 @@
 #include "card_run.hpp"
 
 #include <cstring>
+#include <functional>
+#include <span>
 
 namespace demarc::emulate::test {
 
@@ -22,10 +24,11 @@ void translate_addresses(std::vector<std::byte>& bytes, const std::vector<std::u
   }
 }
 
-}  // namespace
+// Of the buffers before the first kernel, by their addresses.
+using Contents = std::function<Result<gpu::Memory>(std::span<const std::uint64_t>)>;
 
-Result<gpu::Memory> run_on_card(const cuda::GpuPointer& card, const std::string& ptx,
-                                const gpu::Launch& launch) {
+Result<gpu::Memory> run_with(const cuda::GpuPointer& card, const std::string& ptx,
+                             const gpu::Launch& launch, const Contents& contents) {
   DEMARC_TRY(const cuda::Module module, cuda::Module::load(card, ptx, launch.name));
   DEMARC_TRY(const cuda::Stream stream, cuda::Stream::create(card));
   std::vector<cuda::DeviceBuffer> buffers;
@@ -36,7 +39,7 @@ Result<gpu::Memory> run_on_card(const cuda::GpuPointer& card, const std::string&
     addresses.push_back(made.address());
     buffers.push_back(std::move(made));
   }
-  DEMARC_TRY(gpu::Memory memory, gpu::initial_memory(launch, addresses));
+  DEMARC_TRY(gpu::Memory memory, contents(addresses));
   for (std::size_t i = 0; i < buffers.size(); ++i)
     DEMARC_CHECK(buffers[i].upload(memory[i].data(), memory[i].size()));
   for (const gpu::KernelLaunch& kernel : launch.kernels) {
@@ -65,6 +68,21 @@ Result<gpu::Memory> run_on_card(const cuda::GpuPointer& card, const std::string&
       translate_addresses(memory[i], addresses, emulated, launch);
   }
   return memory;
+}
+
+}  // namespace
+
+Result<gpu::Memory> run_on_card(const cuda::GpuPointer& card, const std::string& ptx,
+                                const gpu::Launch& launch) {
+  const Contents contents = [&](std::span<const std::uint64_t> addresses) {
+    return gpu::initial_memory(launch, addresses);
+  };
+  return run_with(card, ptx, launch, contents);
+}
+
+Result<gpu::Memory> run_on_card(const cuda::GpuPointer& card, const std::string& ptx,
+                                const gpu::Launch& launch, gpu::Memory memory) {
+  return run_with(card, ptx, launch, [&](auto) { return std::move(memory); });
 }
 
 Result<std::vector<Results>> run_case_on_card(const cuda::GpuPointer& card,

@@ -15,6 +15,9 @@ namespace demarc::emulate::test {
 // device address in them replaced by that of the emulator (gpu::default_addresses).
 [[nodiscard]] Result<gpu::Memory> run_on_card(const cuda::GpuPointer& card, const std::string& ptx,
                                               const gpu::Launch& launch);
+// The same with these contents of the buffers before.
+[[nodiscard]] Result<gpu::Memory> run_on_card(const cuda::GpuPointer& card, const std::string& ptx,
+                                              const gpu::Launch& launch, gpu::Memory memory);
 
 // One kernel of `module` by the instruction case's convention (kernel_body).
 [[nodiscard]] Result<std::vector<Results>> run_case_on_card(const cuda::GpuPointer& card,

@@ -9,9 +9,11 @@
 #include <map>
 
 #include "card_run.hpp"
+#include "demarc/base/files.hpp"
 #include "demarc/cuda/driver.hpp"
 #include "demarc/workload/workload.hpp"
 #include "instructions/instruction_runs.hpp"
+#include "instructions/product_cases.hpp"
 #include "instructions/reference.hpp"
 
 namespace demarc::emulate::test {
@@ -57,11 +59,10 @@ BufferDifference compare_buffers(const gpu::Buffer& buffer, const std::vector<st
   return out;
 }
 
-// Launches whose PTX leaves the rounding open: approximate functions, mma, or products and sums
-// without a rounding, which the driver's compiler may fuse (docs/measurements/emulate.md).
+// Launches whose PTX leaves the rounding open: approximate functions, or products and sums without
+// a rounding, which the driver's compiler may fuse (docs/measurements/emulate.md).
 bool may_round_otherwise(std::string_view launch) {
-  for (const std::string_view known :
-       {"cfd", "fft", "gaussian", "leukocyte", "matmul_mma", "nbody"}) {
+  for (const std::string_view known : {"cfd", "fft", "gaussian", "leukocyte", "nbody"}) {
     if (launch == known) return true;
   }
   return false;
@@ -226,11 +227,46 @@ Result<void> compare_instructions(const cuda::GpuPointer& card, Tally& tally) {
   return group.empty() ? Result<void>{} : compare_group(card, group, tally);
 }
 
-Result<int> compare_all() {
+// Writes what the card gave into `folder` where one is given: tests/emulate/products.
+Result<void> compare_product(const cuda::GpuPointer& card, const ProductCase& one,
+                             const std::string& folder, Tally& tally) {
+  const gpu::Launch launch = one.launch();
+  DEMARC_TRY(const gpu::Memory real,
+             run_on_card(card, one.text, launch, {one.in, std::vector<std::byte>(one.out_bytes)}));
+  if (!folder.empty()) {
+    const auto* bytes = reinterpret_cast<const char*>(real[1].data());
+    DEMARC_CHECK(write_file(folder + "/" + one.name + ".card", {bytes, real[1].size()}));
+  }
+  const ptx::ParseResult parsed = ptx::parse(one.text, one.name);
+  DEMARC_TRY(const Outcome outcome,
+             run_on(parsed.module, launch, {one.in, std::vector<std::byte>(one.out_bytes)}));
+  const bool same = outcome.buffers[1] == real[1];
+  ++(same ? tally.equal : tally.different);
+  if (!same) fmt::print("DIFFERENT {}\n", one.name);
+  return {};
+}
+
+Result<void> compare_products(const cuda::GpuPointer& card, const std::string& folder,
+                              Tally& tally) {
+  if (card->compute_capability().major != 9) {
+    fmt::print("products: not compared, because the emulator rounds as cards of sm_90 do\n");
+    return {};
+  }
+  for (const ProductCase& one : product_cases()) {
+    DEMARC_CHECK(compare_product(card, one, folder, tally));
+  }
+  return {};
+}
+
+Result<int> compare_all(const std::string& folder) {
   DEMARC_TRY(const auto driver, cuda::Driver::load());
   DEMARC_TRY(const cuda::GpuPointer card, cuda::Gpu::open(driver, 0));
   fmt::print("{}, driver {}, emulator {}\n\n", card->name(), driver->driver_version(),
              to_string(widest_instruction_set()));
+  Tally products;
+  DEMARC_CHECK(compare_products(card, folder, products));
+  fmt::print("matrix products: {} of {} bit-equal\n", products.equal,
+             products.equal + products.different);
   Tally cases;
   DEMARC_CHECK(compare_instructions(card, cases));
   fmt::print("\n");
@@ -244,15 +280,18 @@ Result<int> compare_all() {
       "instruction cases: {} bit-equal, {} within documented bounds, {} different, {} not on this "
       "card\n",
       cases.equal, cases.near, cases.different, cases.skipped);
-  const bool good = cases.different + launches.different + launches.skipped + launches.unmet == 0;
+  const bool good = products.different + cases.different + launches.different + launches.skipped +
+                        launches.unmet ==
+                    0;
   return good ? 0 : 3;
 }
 
 }  // namespace
 }  // namespace demarc::emulate::test
 
-int main() {
-  const auto code = demarc::emulate::test::compare_all();
+// An argument is the folder that gets what the card makes of the matrix products.
+int main(int count, char** words) {
+  const auto code = demarc::emulate::test::compare_all(count > 1 ? words[1] : "");
   if (code) return *code;
   fmt::print(stderr, "{}\n", code.error().message);
   return 2;

@@ -24,16 +24,28 @@ bool anywhere(double, double) {
   return true;
 }
 
+// The reciprocal is rounded and flushed, then multiplied.
+long double by_reciprocal(long double a, long double b, long double scale) {
+  const auto reciprocal = static_cast<float>(1 / (b * scale));
+  const std::uint64_t word = flushed(f32_bits(reciprocal));
+  return static_cast<float>(a * scale) * static_cast<long double>(f32_of(word));
+}
+
 const Row f32_rows[] = {
     // Two ulp where the divisor is not near the ends of the range.
     {"div.full",
      2,
-     [](long double a, long double b) { return a / b; },
+     [](long double a, long double b) {
+       const long double size = std::fabs(b);
+       return by_reciprocal(a, b, size > 0x1p126 ? 0.25 : size < 0x1p-126 ? 0x1p24 : 1);
+     },
      {2, 0, 0},
      [](double, double b) { return std::fabs(b) >= 0x1p-126 && std::fabs(b) <= 0x1p126; }},
     {"div.approx",
      2,
-     [](long double a, long double b) { return a / b; },
+     [](long double a, long double b) {
+       return by_reciprocal(a, b, std::fabs(b) < 0x1p-126 ? 0x1p24 : 1);
+     },
      {2, 0, 0},
      [](double, double b) { return std::fabs(b) >= 0x1p-126 && std::fabs(b) <= 0x1p126; }},
     {"rcp.approx", 1, [](long double a, long double) { return 1 / a; }, {1, 0, 0}, anywhere},

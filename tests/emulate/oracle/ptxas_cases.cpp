@@ -6,6 +6,7 @@
 #include "demarc/base/files.hpp"
 #include "image_kernels.hpp"
 #include "instructions/instruction_case.hpp"
+#include "instructions/product_cases.hpp"
 #include "paths.hpp"
 #include "program.hpp"
 
@@ -27,6 +28,17 @@ TEST(Assembler, takes_every_instruction_case) {
     const auto outcome = demarc::test::run_program(
         {DEMARC_PTXAS, "-O0", "-arch=sm_100", "-o", "/dev/null", path.string()});
     EXPECT_EQ(outcome.exit_code, 0) << path << "\n" << (outcome.err + outcome.out).substr(0, 4000);
+  }
+}
+
+TEST(Assembler, takes_every_matrix_product) {
+  const auto folder = demarc::test::fresh_folder("ptxas_products");
+  for (const test::ProductCase& one : test::product_cases()) {
+    const auto path = folder / "product.ptx";
+    ASSERT_TRUE(write_file(path, one.text));
+    const auto outcome = demarc::test::run_program(
+        {DEMARC_PTXAS, "-O0", "-arch=sm_90a", "-o", "/dev/null", path.string()});
+    EXPECT_EQ(outcome.exit_code, 0) << one.text << outcome.err << outcome.out;
   }
 }
 

@@ -68,12 +68,22 @@ Rounding rounding_of(const InstructionView& instruction) {
   return instruction.chosen(names).value_or(Rounding::rn);
 }
 
+// Of a division of f32 that is not exact; empty: it is.
+std::optional<Alu> approximate_division(const InstructionView& instruction) {
+  if (instruction.opcode() != Opcode::div) return std::nullopt;
+  const bool ftz = instruction.has("ftz");
+  if (instruction.has("full")) return ftz ? Alu::div_full_ftz_f32 : Alu::div_full_f32;
+  if (instruction.has("approx")) return ftz ? Alu::div_approx_ftz_f32 : Alu::div_approx_f32;
+  return std::nullopt;
+}
+
 // Empty: a modifier or a type that no vector loop has.
 std::optional<Alu> vector_loop(const FloatRow& row, const InstructionView& instruction) {
   const Type type = instruction.type();
   if (!row.loops || instruction.operands().size() != row.sources + 1) return std::nullopt;
   if (rounding_of(instruction) != Rounding::rn) return std::nullopt;
   if (instruction.has_any({"sat", "relu", "oob", "NaN", "xorsign"})) return std::nullopt;
+  if (const auto division = approximate_division(instruction)) return division;
   if (instruction.has("ftz")) return type == Type::f32 ? row.loops->ftz : std::nullopt;
   if (type == Type::f32) return row.loops->f32;
   return type == Type::f64 ? std::optional(row.loops->f64) : std::nullopt;

@@ -9,13 +9,6 @@ using ptx::Type;
 
 namespace {
 
-// How the elements of a product lie in the registers of a warp.
-enum class ProductLayout : std::uint8_t {
-  warp,      // mma
-  quads,     // mma .m8n8k4 of f16: four products side by side
-  fragments  // wmma
-};
-
 Handler product_handler(ProductLayout layout) {
   switch (layout) {
     case ProductLayout::quads:
@@ -107,7 +100,7 @@ bool lower_matrix_product(FunctionContext& f, const InstructionView& instruction
   const ProductLayout layout = product_layout(instruction, made);
   if (!set_layouts(instruction, layout, made)) return false;
   if (layout == ProductLayout::warp && made.types.c != made.types.d) return false;
-  made.steps = product_steps(*f.kernel.request.tables.matrix, made.types);
+  made.steps = product_steps(*f.kernel.request.tables.matrix, made.types, layout, made.size.k);
   const ProductRegisters count = product_registers(layout, made);
   const FragmentRegisters of_d{count.d, made.types.d};
   const FragmentRegisters of_a{count.a, made.types.a};

@@ -103,7 +103,8 @@ bool lower_product(FunctionContext& f, const InstructionView& instruction) {
   const Source scale = f.operands.source(instruction[3], Type::pred);
   made.scale = scale.slot.offset;
   made.scale_negated = scale.negated;
-  made.steps = product_steps(*f.kernel.request.tables.matrix, made.types);
+  made.steps = product_steps(*f.kernel.request.tables.matrix, made.types, ProductLayout::warpgroup,
+                             made.size.k);
   made.size.k = depth_of(made.size.k, made.types.a);
   made.scratch = f.frame.lanes(sizeof(std::uint64_t)).offset;
   made.part = f.operands.at_slot(made.scratch, ptx::StateSpace::shared);
