@@ -125,7 +125,7 @@ std::string in_words(const Neighbour& neighbour) {
   std::string out =
       fmt::format("{} of {} threads {} {} within {}", count_of(neighbour.blocks, "block"),
                   neighbour.threads, row.words, row_of(neighbour.pattern).words, size);
-  if (neighbour.operation == Operation::local) out += " a thread";
+  if (neighbour.operation == Operation::local) out += " per thread";
   if (neighbour.pattern == Pattern::stride) {
     append(out, ", {} from place to place", size_text(neighbour.stride, " "));
   }
