@@ -153,7 +153,7 @@ Result<void> complete(const CompletionOptions& options) {
 const RegisterVerb completion_verb({
     .order = 190,
     .name = "completion",
-    .summary = "print a script by which bash, zsh or fish completes the words of demarc",
+    .summary = "print a script that lets bash, zsh or fish complete command lines of demarc",
     .example = "source <(demarc completion bash)",
     .declare = [](CLI::App& app) -> std::function<Result<void>()> {
       auto options = std::make_shared<CompletionOptions>();

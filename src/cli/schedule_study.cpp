@@ -28,8 +28,8 @@ std::shared_ptr<StudyCommandOptions> declare_study_options(CLI::App& app, std::u
   number("--ticks", options->study.ticks, "length of each run", 1, 1000000000);
   number("--threads", options->study.threads, "runs at a time; 0 means all cores", 0, 4096);
   app.add_option("workloads", options->workloads,
-                 "SimTBS configurations of one machine; one without kernels is drawn from its "
-                 "*workload, once per seed")
+                 "SimTBS configurations of one machine; if one has no kernels, its *workload draws "
+                 "them for each seed")
       ->type_name("FILE");
   add_output(app, "--html", options->html, "write a page with the figures to this file");
   add_output(app, options->output);
