@@ -36,8 +36,8 @@ class Transport {
 // Whether mpirun, or Slurm's srun, has started this process together with others.
 [[nodiscard]] bool started_by_mpi();
 
-// The ranks of that job, by libdemarc_mpi.so beside the program. missing_capability where it is not
-// there: the program was built without MPI.
+// The ranks of that job, by libdemarc_mpi.so beside the program. missing_capability if the library
+// is not there, because the program was built without MPI.
 [[nodiscard]] Result<std::unique_ptr<Transport>> open_mpi();
 
 }  // namespace demarc::sweep
