@@ -1,4 +1,4 @@
-// demarc calibrate: a card's figures, and a simulated device fitted to them.
+// demarc calibrate: measures a card's figures and fits a simulated device to them.
 #include <chrono>
 #include <ctime>
 #include <memory>

@@ -1,5 +1,5 @@
-// demarc completion SHELL: a script that completes the words of a command line. What can stand
-// there the program says itself, asked by the script through demarc completion --words.
+// demarc completion SHELL: prints a script that completes the words of a command line. The script
+// asks demarc completion --words which words are possible.
 #include <algorithm>
 #include <memory>
 

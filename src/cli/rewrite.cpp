@@ -1,4 +1,4 @@
-// demarc rewrite: PTX in, PTX out, for SM affinity and memory colours.
+// demarc rewrite: adds SM affinity and memory colours to PTX.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -155,7 +155,7 @@ std::uint64_t instructions_of(const ptx::Module& module) {
   return count;
 }
 
-// What was added, a line a kernel and one for the module.
+// What was added: one line per kernel, and one for the module.
 void print_stats(const ptx::Module& before, const ptx::ColoredModule& made) {
   for (const ptx::ColoredKernel& kernel : made.kernels) {
     fmt::print(stderr, "{}: {} accesses translated", kernel.name, kernel.accesses);

@@ -1,4 +1,4 @@
-// demarc schedule: thread-block dispatch, the SimTBS model and the hardware pipeline.
+// demarc schedule: simulates thread-block dispatch by the SimTBS model and the hardware pipeline.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

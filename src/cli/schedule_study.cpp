@@ -1,4 +1,4 @@
-// demarc schedule study and compare: policies over many generated workloads.
+// demarc schedule study and compare: run policies over many generated workloads.
 #include "demarc/base/files.hpp"
 #include "demarc/report/schedule_page.hpp"
 #include "demarc/sim/dispatch/tb_compare.hpp"

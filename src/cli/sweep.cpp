@@ -1,5 +1,5 @@
-// demarc sweep: a simulation over a grid of settings, on all cores or under mpirun, into a file of
-// SQLite.
+// demarc sweep: runs a simulation over a grid of settings, on all cores or under mpirun, and keeps
+// the results in a file of SQLite.
 #include <cstdio>
 #include <filesystem>
 

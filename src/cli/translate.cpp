@@ -1,4 +1,4 @@
-// demarc translate: address translation on several GPUs.
+// demarc translate: simulates address translation on several GPUs.
 #include <algorithm>
 
 #include "demarc/base/files.hpp"

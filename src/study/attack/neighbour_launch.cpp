@@ -1,4 +1,4 @@
-// The launch of a neighbour, and what it does in words.
+// Makes the launch of a neighbour, and says in words what it does.
 #include <algorithm>
 
 #include "attack/neighbour_shape.hpp"
