@@ -31,7 +31,7 @@ struct Options {
   // Checks that cost time. Out-of-bounds and misaligned accesses are always found.
   bool check_uninitialised = true;  // reads of shared, local and uninitialised global bytes that
                                     // were never written
-  bool check_races = true;  // shared memory, between barriers
+  bool check_races = true;          // shared memory, between barriers
   // Buffers whose index is listed hold no data at the start: reading a byte before writing it is a
   // finding.
   std::vector<std::size_t> uninitialised_buffers;
