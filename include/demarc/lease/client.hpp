@@ -37,7 +37,7 @@ struct ServerStatus {
 
 class LeaseClient {
  public:
-  // missing_capability if no server listens there or if it belongs to another user.
+  // missing_capability if no server listens there, or if this user may not use it.
   [[nodiscard]] static Result<LeaseClient> connect(const std::string& socket);
 
   // The calls below return the server's own errors, in its words; missing_capability if it is gone;
