@@ -5,7 +5,7 @@ Victims: the decoder (one token a step, as a CUDA graph), the detector, both com
 attention (kernels.py), and a CUDA program (examples/tenants/steps.cu). Neighbours: a compiled PyTorch program that floods the
 memory, the decoder reading prompts without end, and a CUDA program that copies. The card is shared by
 
-  mps      MPS, and nothing divided
+  mps      MPS; nothing is divided
   percent  MPS, half of the threads for each (CUDA_MPS_ACTIVE_THREAD_PERCENTAGE)
   green    MPS, and green contexts of half of the SMs, which the programs enter (examples/tenants/green_half.cpp)
   mask     demarc exec --tpcs: half of the TPCs for each

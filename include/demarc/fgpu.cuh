@@ -88,7 +88,7 @@ inline int& sm_total() {
   return count;
 }
 
-// Launch counters, one a launch in flight; each is set to 0 in the launch's stream.
+// Launch counters, one per launch in flight; each is set to 0 in the launch's stream.
 inline unsigned* counter(unsigned slot) {
   constexpr unsigned slots = 1024;
   static unsigned* memory = nullptr;

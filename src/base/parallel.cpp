@@ -1,4 +1,4 @@
-// Spreads independent pieces of work over threads and hands the first exception on.
+// Spreads independent pieces of work over threads and rethrows the first exception.
 #include "demarc/base/parallel.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Errors as values: their text, and what happens to a program that takes the wrong one of the two.
+// Makes errors as values, and throws when a program takes the error of a value or the value of an
+// error.
 #include "demarc/base/result.hpp"
 
 #include <stdexcept>

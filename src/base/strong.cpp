@@ -1,5 +1,4 @@
-// What happens to a program that makes a number of a kind, or a raw number, of one that is too
-// large.
+// Throws when a program makes a number of a kind, or a raw number, from one that does not fit.
 #include "demarc/base/strong.hpp"
 
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// Appends text by fmt's formatter, which the library instantiates here alone.
+// Appends text by fmt's formatter, which the library instantiates only here.
 #include "demarc/base/text.hpp"
 
 #include <iterator>

@@ -1,4 +1,4 @@
-// demarc attack: the hunt for the worst neighbour of a partition.
+// demarc attack: hunts for the worst neighbour of a partition.
 #include <algorithm>
 #include <chrono>
 #include <limits>

@@ -70,8 +70,8 @@ Json element_json(const gpu::Scalar& scalar) {
 
 void BufferOptions::declare(CLI::App& app) {
   add_named_outputs(app, "--save", files_,
-                    "write this buffer to FILE after the launch, as NumPy's array if FILE ends in "
-                    ".npy, else as bytes; may be repeated");
+                    "write this buffer to FILE after the launch: as an array of NumPy if FILE ends "
+                    "in .npy, else as bytes; may be repeated");
   app.add_option("--print", printed_,
                  "print the first COUNT elements of this buffer after the launch (default: 16); "
                  "may be repeated")

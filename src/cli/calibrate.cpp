@@ -1,4 +1,4 @@
-// demarc calibrate: a card's figures, and a simulated device fitted to them.
+// demarc calibrate: measures a card's figures and fits a simulated device to them.
 #include <chrono>
 #include <ctime>
 #include <memory>
@@ -136,7 +136,7 @@ Result<void> run_calibrate(const CalibrateOptions& options) {
 const RegisterVerb registered_calibrate({
     31,
     "calibrate",
-    "measure what kernels reach alone on a card, and fit a simulated device to it",
+    "measure how fast kernels run alone on a card, and fit a simulated device to the figures",
     "demarc calibrate --device cuda:0 -o twin.json && demarc isolate --device sim:twin.json",
     [](CLI::App& app) -> std::function<Result<void>()> {
       auto options = std::make_shared<CalibrateOptions>();

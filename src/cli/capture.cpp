@@ -72,19 +72,23 @@ const RegisterVerb capture_verb({
     .declare = [](CLI::App& app) -> std::function<Result<void>()> {
       auto options = std::make_shared<CaptureOptions>();
       app.add_option("-o,--output", options->folder,
-                     "folder for the launches, one folder each; it must be new or empty")
+                     "folder that gets a folder for each launch; it must be new or empty")
           ->capture_default_str();
       app.add_option("--kernel", options->plan.kernels,
                      "take only launches of this kernel, by its name in PTX or C++; may be "
                      "repeated (default: all)")
           ->expected(1);
-      app.add_option("--skip", options->plan.skip, "launches of each kernel to pass over first")
+      app.add_option("--skip", options->plan.skip,
+                     "number of launches of each kernel to skip first")
           ->capture_default_str();
-      app.add_option("--launches", options->plan.launches, "launches of each kernel to take")
+      app.add_option("--launches", options->plan.launches,
+                     "number of launches of each kernel to take")
           ->capture_default_str();
-      app.add_option("--most", options->most, "bytes that the buffers of a launch may have")
+      app.add_option("--most", options->most,
+                     "largest number of bytes that the buffers of a launch may have")
           ->capture_default_str();
-      app.add_option("--library", options->plan.library, "path of libdemarc_capture.so");
+      app.add_option("--library", options->plan.library,
+                     "path of libdemarc_capture.so (default: the one beside this program)");
       add_json(app, options->json, "what was taken", {"demarc.capture/1"});
       app.add_option("command", options->plan.command, "the program and its arguments, after --")
           ->required();

@@ -1,5 +1,5 @@
-// demarc completion SHELL: a script that completes the words of a command line. What can stand
-// there the program says itself, asked by the script through demarc completion --words.
+// demarc completion SHELL: prints a script that completes the words of a command line. The script
+// asks demarc completion --words which words are possible.
 #include <algorithm>
 #include <memory>
 
@@ -153,7 +153,7 @@ Result<void> complete(const CompletionOptions& options) {
 const RegisterVerb completion_verb({
     .order = 190,
     .name = "completion",
-    .summary = "print a script by which bash, zsh or fish completes the words of demarc",
+    .summary = "print a script that lets bash, zsh or fish complete command lines of demarc",
     .example = "source <(demarc completion bash)",
     .declare = [](CLI::App& app) -> std::function<Result<void>()> {
       auto options = std::make_shared<CompletionOptions>();

@@ -1,4 +1,4 @@
-// demarc demo: the main job on bundled kernels.
+// demarc demo: runs the main studies on bundled kernels.
 #include "demarc/report/demo.hpp"
 
 #include <fmt/format.h>

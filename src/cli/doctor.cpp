@@ -40,7 +40,8 @@ const RegisterVerb registered_doctor({
       app.add_option("--description", options->plan.description,
                      "description of the card's memory: a file of demarc probe memory -o, or a "
                      "name (default: the built-in one of the card)");
-      app.add_option("--preload", options->plan.preload, "path of libdemarc_preload.so");
+      app.add_option("--preload", options->plan.preload,
+                     "path of libdemarc_preload.so (default: the one beside this program)");
       add_json(app, options->json, "the checks", {"demarc.doctor/1"});
       return [options] { return run_doctor(*options); };
     },

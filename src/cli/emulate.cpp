@@ -161,10 +161,11 @@ Result<void> run_emulate(const EmulateOptions& given) {
 // Last of the options: nothing is run, so of the others only --trace goes with it.
 void declare_import(CLI::App& app, EmulateOptions& options) {
   const std::vector<CLI::Option*> others = app.get_options();
-  CLI::Option* const import = app.add_option("--import", options.import,
-                                             "write this Accel-Sim trace, or the kernels of this "
-                                             "kernelslist.g, to --trace; run nothing")
-                                  ->option_text("FILE");
+  CLI::Option* const import =
+      app.add_option("--import", options.import,
+                     "run nothing; write this Accel-Sim trace, or the kernels "
+                     "of this kernelslist.g, to the file of --trace")
+          ->option_text("FILE");
   for (CLI::Option* const other : others) {
     if (other->check_name("--trace")) {
       import->needs(other);
@@ -187,12 +188,13 @@ const RegisterVerb emulate_verb({
       add_output(app, "--trace", options->trace,
                  "write the trace of all warps to this file (docs/trace-format.md)");
       app.add_option("--threads", options->threads,
-                     "threads that run blocks; 0 means one per core");
+                     "number of threads that run blocks; 0 means one per core");
       app.add_option("--limit", options->limit,
-                     "warp instructions per block; a block that executes more counts as hung")
+                     "largest number of warp instructions per block; a block that executes more "
+                     "counts as hung")
           ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
       app.add_option("--instruction-set", options->instruction_set,
-                     "instruction set of this CPU for the lane loops")
+                     "instruction set of this CPU that the emulator uses")
           ->check(CLI::IsMember({"automatic", "baseline", "avx2", "avx512"}));
       app.add_flag("--checks,!--no-checks", options->checks,
                    "check for uninitialised reads and races in shared memory (default); bounds are "

@@ -1,4 +1,4 @@
-// demarc isolate: the interference study.
+// demarc isolate: runs the interference study.
 #include <unistd.h>
 
 #include <algorithm>

@@ -47,7 +47,7 @@ void LaunchOptions::declare(CLI::App& app) {
   app.add_option("--param", parameters_, "parameter of the launch file, such as n=4096")
       ->option_text("NAME=VALUE");
   app.add_option("--variable", request_.variables,
-                 "first content of a module's variable: f32:1.5, hex:00ff or "
+                 "initial content of a variable of the module: f32:1.5, hex:00ff or "
                  "zero|iota|random|@file[:ELEMENT]; may be repeated")
       ->option_text("NAME=SPEC")
       ->allow_extra_args(false);

@@ -78,9 +78,9 @@ const RegisterVerb registered_lease({
           app.add_subcommand("list", "show the tenants, their memory, processes and launches");
       add_output(*list, "--html", options->page, "write a page with the tenants to this file");
       list->callback([options, chosen] { *chosen = [options] { return list_leases(*options); }; });
-      CLI::App* check = app.add_subcommand(
-          "check",
-          "end with 3 while somebody uses a tenant, and with 1 if there is no such tenant");
+      CLI::App* check = app.add_subcommand("check",
+                                           "end with exit code 3 while a program uses the tenant, "
+                                           "and with 1 if there is no such tenant");
       check->footer("Example: demarc lease check detector");
       check->add_option("tenant", options->tenant, "name of the tenant")->required();
       check->callback(
@@ -89,7 +89,7 @@ const RegisterVerb registered_lease({
           "cdi",
           "write the file of the Container Device Interface that containers of the tenants need");
       cdi->footer("Example: demarc lease cdi -o /etc/cdi/demarc.json");
-      add_output(*cdi, "-o,--output", options->output, "write it to this file");
+      add_output(*cdi, "-o,--output", options->output, "write to this file");
       cdi->add_option("--program", options->program,
                       "path of demarc (default: the one beside this program)");
       cdi->add_option("--preload", options->preload,

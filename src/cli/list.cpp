@@ -1,4 +1,4 @@
-// demarc list: the names that options take.
+// demarc list: lists the names that options take.
 #include <algorithm>
 #include <memory>
 

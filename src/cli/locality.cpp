@@ -75,8 +75,9 @@ const RegisterVerb registered_locality({
       options->launch.declare(app);
       options->launch.let_kernel_choose();
       app.add_option("--granularity", options->granularity,
-                     "size of a place: element, 32, 128, 4096, 65536 or 2097152 bytes");
-      app.add_option("--count", options->count, "what is counted: accesses, multiset or distinct");
+                     "size of a place in the maps: element, 32, 128, 4096, 65536 or 2097152 bytes");
+      app.add_option("--count", options->count,
+                     "what a cell of a map counts: accesses, multiset or distinct");
       app.add_flag("--loads", options->loads, "map global loads (default)");
       app.add_flag("--stores", options->stores, "map global stores");
       app.add_flag("--atomics", options->atomics, "map global atomics");
@@ -84,11 +85,12 @@ const RegisterVerb registered_locality({
                      "which launch of the kernel to look at, counted from 0 (default: the one that "
                      "loads most)");
       app.add_option("--method", options->method,
-                     "automatic, symbolic (closed forms, or an error) or emulated");
+                     "how maps are found: automatic, symbolic (an error if there is no closed "
+                     "form) or emulated");
       app.add_option("--device", options->device,
                      "simulated GPU whose caches are predicted: sim:NAME");
       app.add_option("--gpus", options->gpus,
-                     "GPUs that the blocks are split over, for the page maps")
+                     "number of GPUs that share the blocks, for the page maps")
           ->check(CLI::Range(1, 64));
       add_json(app, options->json, "the indices", {"demarc.locality/1"});
       app.add_flag("--maps", options->maps, "add the cells of the maps to the JSON");

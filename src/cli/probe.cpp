@@ -83,8 +83,9 @@ const RegisterVerb registered_probe({
       auto options = std::make_shared<ProbeMemoryOptions>();
       auto translation_options = std::make_shared<ProbeTranslationOptions>();
       app.require_subcommand(1);
-      CLI::App* translation = app.add_subcommand(
-          "translation", "find TLBs, page walks, links and atomics of own, peer and host memory");
+      CLI::App* translation = app.add_subcommand("translation",
+                                                 "measure TLBs, page walks, links and atomics in "
+                                                 "the memory of a card, a second one and the host");
       translation->footer(
           "Example: demarc probe translation --device cuda:0 --json=translation.json");
       declare_translation(*translation, *translation_options);

@@ -1,5 +1,5 @@
-// demarc ptx: parse, check and print PTX; control-flow graphs, syntax trees, opcode counts; the PTX
-// that programs carry.
+// demarc ptx: parses, checks and prints PTX; shows control-flow graphs, syntax trees and opcode
+// counts; extracts the PTX of programs.
 #include <functional>
 
 #include "demarc/base/files.hpp"

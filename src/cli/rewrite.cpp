@@ -1,4 +1,4 @@
-// demarc rewrite: PTX in, PTX out, for SM affinity and memory colours.
+// demarc rewrite: adds SM affinity and memory colours to PTX.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -155,7 +155,7 @@ std::uint64_t instructions_of(const ptx::Module& module) {
   return count;
 }
 
-// What was added, a line a kernel and one for the module.
+// What was added: one line per kernel, and one for the module.
 void print_stats(const ptx::Module& before, const ptx::ColoredModule& made) {
   for (const ptx::ColoredKernel& kernel : made.kernels) {
     fmt::print(stderr, "{}: {} accesses translated", kernel.name, kernel.accesses);
@@ -212,8 +212,8 @@ Result<void> rewrite(const RewriteOptions& options) {
 }
 
 void add_colored_options(CLI::App& app, RewriteOptions& options) {
-  CLI::Option* const colors =
-      app.add_option("--colors", options.colors, "colour, and number of colours of the card: 0/2");
+  CLI::Option* const colors = app.add_option(
+      "--colors", options.colors, "colour and number of colours of the card, such as 0/2");
   app.add_option("--device", options.device, "card of --colors: cuda:N or sim:NAME")->needs(colors);
   app.add_option("--description", options.description,
                  "description of the card of --colors: a built-in name or a file")
@@ -247,7 +247,7 @@ void add_colored_options(CLI::App& app, RewriteOptions& options) {
              "number of threads for which --local-at has room; a kernel with more threads stops")
           ->default_str("");
   app.add_flag("--places-at-load", options.places_at_load,
-               "set these places when the module is loaded, in its variable demarc_colors")
+               "leave these places open; whoever loads the module sets its variable demarc_colors")
       ->excludes(variables)
       ->excludes(local);
   threads->needs(local);
@@ -264,8 +264,9 @@ const RegisterVerb rewrite_verb{
        auto options = std::make_shared<RewriteOptions>();
        app.add_option("ptx", options->input, "PTX file")->required();
        add_output(app, options->output);
-       app.add_flag("--affine", options->affine,
-                    "let kernels run on chosen SMs only, as persistent blocks with a queue");
+       app.add_flag(
+           "--affine", options->affine,
+           "let kernels run only on chosen SMs: persistent blocks take the work from a queue");
        add_colored_options(app, *options);
        group_options(app, "Colour",
                      {"--colors", "--device", "--description", "--color-mask", "--color",

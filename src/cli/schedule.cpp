@@ -1,4 +1,4 @@
-// demarc schedule: thread-block dispatch, the SimTBS model and the hardware pipeline.
+// demarc schedule: simulates thread-block dispatch by the SimTBS model and the hardware pipeline.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -167,8 +167,8 @@ const RegisterVerb schedule_verb({
           app.add_option("--model", options->model, "cost model: simtbs, simtbs-2020 or corrected")
               ->type_name("NAME");
           app.add_option("--locality", options->locality,
-                         "for the policy locality: map of demarc locality --json --maps "
-                         "--granularity 32, for kernels of that type")
+                         "map for the policy locality, made by demarc locality --json --maps "
+                         "--granularity 32; TYPE: for kernels of that type")
               ->type_name("[TYPE=]FILE");
           app.add_flag("--classic", options->classic,
                        "print what the published program prints, with its exit status; the policy "

@@ -1,4 +1,4 @@
-// demarc schedule generate: workloads for the SimTBS model.
+// demarc schedule generate: makes workloads for the SimTBS model.
 #include "demarc/base/files.hpp"
 #include "demarc/sim/dispatch/tb_generate.hpp"
 #include "schedule_commands.hpp"

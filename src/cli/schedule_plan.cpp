@@ -1,4 +1,4 @@
-// demarc schedule plan: TPC partitions for periodic tasks.
+// demarc schedule plan: finds TPC partitions for periodic tasks.
 #include "demarc/base/files.hpp"
 #include "demarc/sim/schedulability/schedulability.hpp"
 #include "schedule_commands.hpp"

@@ -1,4 +1,4 @@
-// demarc schedule study and compare: policies over many generated workloads.
+// demarc schedule study and compare: run policies over many generated workloads.
 #include "demarc/base/files.hpp"
 #include "demarc/report/schedule_page.hpp"
 #include "demarc/sim/dispatch/tb_compare.hpp"
@@ -28,8 +28,8 @@ std::shared_ptr<StudyCommandOptions> declare_study_options(CLI::App& app, std::u
   number("--ticks", options->study.ticks, "length of each run", 1, 1000000000);
   number("--threads", options->study.threads, "runs at a time; 0 means all cores", 0, 4096);
   app.add_option("workloads", options->workloads,
-                 "SimTBS configurations of one machine; one without kernels is drawn from its "
-                 "*workload, once per seed")
+                 "SimTBS configurations of one machine; if one has no kernels, its *workload draws "
+                 "them for each seed")
       ->type_name("FILE");
   add_output(app, "--html", options->html, "write a page with the figures to this file");
   add_output(app, options->output);

@@ -1,4 +1,4 @@
-// Options that isolate and attack have in common.
+// Declares the options that isolate and attack have in common.
 #include "study_options.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// demarc sweep: a simulation over a grid of settings, on all cores or under mpirun, into a file of
-// SQLite.
+// demarc sweep: runs a simulation over a grid of settings, on all cores or under mpirun, and keeps
+// the results in a file of SQLite.
 #include <cstdio>
 #include <filesystem>
 
@@ -160,23 +160,23 @@ SweepCommand declare_run(CLI::App& verb) {
                   "file of the results (default: the sweep file's name with .db)")
       ->type_name("FILE");
   app->add_option("--jobs,-j", options->jobs,
-                  "points at a time per machine or rank; 0 means all cores, and 1 under mpirun")
+                  "points at a time per machine or rank; 0 means all cores, or 1 under mpirun")
       ->check(CLI::Range(0U, 4096U).description(""));
   app->add_option("--most", options->run.most, "end after this many points; 0 means all");
   app->add_flag("--retry", options->run.retry, "run failed points again");
   app->add_flag("--any-revision", options->any_revision,
-                "continue a file with points of another revision of this program");
+                "continue a file even if it has points of another revision of this program");
   return {app, [options] { return run_points(*options); }};
 }
 
 SweepCommand declare_show(CLI::App& verb) {
-  CLI::App* app = verb.add_subcommand("show", "show the results of all points, put together");
+  CLI::App* app = verb.add_subcommand("show", "show the results of all points, aggregated");
   app->footer("Example: demarc sweep show results.db --html results.html");
   auto options = std::make_shared<ShowOptions>();
   app->add_option("database", options->database, "file of the results")
       ->required()
       ->type_name("FILE");
-  app->add_option("--rows", options->rows, "rows to show of a table");
+  app->add_option("--rows", options->rows, "largest number of rows to show of a table");
   add_json(*app, options->json, "the table", {"demarc.sweep.export/1"});
   add_output(*app, "--html", options->html, "write a page with the figures to this file");
   add_output(*app, options->output);

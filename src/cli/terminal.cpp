@@ -149,7 +149,7 @@ CLI::Option* add_json(CLI::App& app, std::string& path, const std::string& what,
                       std::initializer_list<std::string_view> schemas) {
   CLI::Option* option = app.add_flag(
       "--json{-}", path,
-      fmt::format("{} ({}); with FILE, beside the text", what, fmt::join(schemas, ", ")));
+      fmt::format("{} as JSON ({}); with FILE, text too", what, fmt::join(schemas, ", ")));
   declared_outputs().push_back({option, false});
   return option->option_text("[=FILE]")->check([](const std::string& given) {
     return given == "-" ? std::string() : fault_of_output(given);

@@ -86,10 +86,11 @@ const RegisterVerb registered_topo({
       add_output(app, "-o,--output", options->output, "write the device description to this file");
       add_json(app, options->json, "the topology",
                {"demarc.topo/1", "demarc.topo.identity/1", "demarc.device/1"});
-      app.add_flag("--identify", options->identify,
-                   "find by latencies which SMs this process runs on; always on within MPS");
+      app.add_flag(
+          "--identify", options->identify,
+          "find out by latencies on which SMs this process runs; under MPS this is always done");
       app.add_flag("--refresh", options->refresh,
-                   "measure the card again instead of using what is remembered");
+                   "measure the card again; do not use the kept result");
       return [options] { return show_topology(*options); };
     },
 });

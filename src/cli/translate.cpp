@@ -1,4 +1,4 @@
-// demarc translate: address translation on several GPUs.
+// demarc translate: simulates address translation on several GPUs.
 #include <algorithm>
 
 #include "demarc/base/files.hpp"
@@ -250,8 +250,8 @@ std::function<Result<void>()> declare_translate(CLI::App& app) {
          "access stream or trace of demarc emulate, in place of --app (docs/translation.md)")
       ->option_text("FILE");
   app.add_option("--measure", options->measure,
-                 "also run --launch on these real GPUs, as many as the machine has; each page lies "
-                 "where the simulation has it")
+                 "also run --launch on real GPUs, as many as the machine has; pages lie where the "
+                 "simulation puts them")
       ->delimiter(',')
       ->option_text("cuda:0,cuda:1");
   app.add_option("--runs", options->runs, "number of runs of --measure; their median is shown");

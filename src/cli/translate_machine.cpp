@@ -1,4 +1,5 @@
-// Options of demarc translate and its study that name the simulated machine and the applications.
+// Declares the options of demarc translate and its study that name the simulated machine and the
+// applications.
 #include <algorithm>
 
 #include "demarc/base/text.hpp"

@@ -1,4 +1,4 @@
-// demarc translate study: the paper's figures beside ours.
+// demarc translate study: shows the paper's figures beside ours.
 #include "demarc/base/files.hpp"
 #include "demarc/report/translation_page.hpp"
 #include "translate_commands.hpp"

@@ -1,4 +1,4 @@
-// What holds for the values of all options: numbers are written as numbers, nothing is empty.
+// Checks the values of all options: numbers must be written as numbers, and no value may be empty.
 #include <string_view>
 
 #include "demarc/base/numbers.hpp"

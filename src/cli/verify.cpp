@@ -91,10 +91,11 @@ const RegisterVerb registered_verify({
       app.add_option("--device", options->device, "GPU: cuda:N");
       app.add_option("--tpcs", choice.tpcs, "TPCs that blocks may use, such as 0-15,20");
       app.add_option("--gpcs", choice.gpcs, "all TPCs of these GPCs");
-      app.add_option("--sms", choice.sms, "first TPCs with at least this many SMs")
+      app.add_option("--sms", choice.sms,
+                     "the first TPCs that together have at least this many SMs")
           ->default_str("");
       app.add_option("--share", choice.share_percent,
-                     "first TPCs with at least this per cent of the SMs")
+                     "the first TPCs that together have at least this per cent of the SMs")
           ->default_str("");
       app.add_option(
           "--mode", options->mode,
@@ -104,26 +105,27 @@ const RegisterVerb registered_verify({
               partition::mode_names(
                   [](const partition::ModeTraits& traits) { return traits.confines; }, ", ")));
       app.add_option("--blocks-per-sm", options->plan.blocks_per_sm,
-                     "probe blocks per launch path and SM");
+                     "number of probe blocks per SM, for each way to launch");
       app.add_option("--identify", options->plan.identified_launches,
-                     "launches whose SMs are found by their latencies; 0 means none")
+                     "number of launches whose SMs are found out by latencies; 0 means none")
           ->check(CLI::Range(0, most_identified));
       CLI::Option* colors = app.add_option("--colors", options->colors,
                                            "memory colours that must be kept apart, such as 0 or "
-                                           "0,3; they are verified in place of TPCs");
+                                           "0,3; verify these and not TPCs");
       app.add_option("--color-masks", options->color_masks,
                      "masks of the colouring, such as 0xc4000 (default: the colours of the card's "
                      "description)")
           ->delimiter(',')
           ->needs(colors);
-      app.add_option("--color-count", options->color_count, "number of colours of the description")
+      app.add_option("--color-count", options->color_count,
+                     "number of colours into which the description divides the memory")
           ->needs(colors);
       app.add_option("--description", options->description,
                      "description of the card's memory: a file or a name (default: the built-in "
                      "one of the card)")
           ->needs(colors);
       app.add_option("--most-slowdown", options->most_slowdown,
-                     "largest slowdown that neighbours in other colours may cause");
+                     "largest slowdown, as a factor, that neighbours in other colours may cause");
       add_json(app, options->json, "the proof", {"demarc.verify/1", "demarc.verify.colors/1"});
       group_options(
           app, "TPCs",

@@ -1,4 +1,4 @@
-// Blocks on all cores, or in turns on one.
+// Runs blocks on all cores, or in turns on one.
 #include "block_loops.hpp"
 
 #include <bit>

@@ -1,4 +1,4 @@
-// Collects traces, findings and printed text of blocks in their order, whoever ran them.
+// Collects traces, findings and printed text of blocks in their order, whichever thread ran them.
 #include "collector.hpp"
 
 namespace demarc::emulate {

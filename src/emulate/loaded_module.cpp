@@ -1,4 +1,4 @@
-// A module that stays loaded while kernels of it run in the caller's memory.
+// Keeps a module loaded while its kernels run in the caller's memory.
 #include <algorithm>
 
 #include "demarc/ptx/ir.hpp"

@@ -1,6 +1,6 @@
-// Shared-memory races: two warps touch the same granule between barriers, one of them writes, and
-// not both accesses are atomic. Exact for barriers of the whole block; a barrier of part of the
-// block counts as ordering everything.
+// Finds shared-memory races: two warps touch the same granule between barriers, one of them writes,
+// and not both accesses are atomic. This is exact for barriers of the whole block. A barrier of
+// part of the block counts as if it ordered everything.
 #include "machine.hpp"
 
 namespace demarc::emulate {

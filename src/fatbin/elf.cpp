@@ -1,4 +1,4 @@
-// ELF files: headers and sections, each checked against the bytes that are there.
+// Reads headers and sections of ELF files, and checks each against the bytes that are there.
 #include "elf.hpp"
 
 #include <algorithm>

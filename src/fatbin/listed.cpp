@@ -1,4 +1,4 @@
-// The entries of an image, whatever its kind.
+// Lists the entries of an image, whatever its kind.
 #include "listed.hpp"
 
 #include "elf.hpp"

@@ -1,4 +1,4 @@
-// Finds the end of a PTX text and what it says that it is for.
+// Finds the end of a PTX text, and the target that it names.
 #include "ptx_text.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What `demarc ptx --list` says of a file's images, as text and as JSON.
+// Writes what `demarc ptx --list` says about a file's images, as text and as JSON.
 #include <algorithm>
 
 #include "demarc/base/json.hpp"

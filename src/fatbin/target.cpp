@@ -1,4 +1,4 @@
-// Targets by name, and which architectures can run PTX of them.
+// Names targets, and says which architectures can run PTX for them.
 #include "demarc/fatbin/target.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Computes where the bytes of a colour lie where colours are parities of address bits.
+// Computes where the bytes of a colour lie if colours are parities of address bits.
 #include <algorithm>
 #include <bit>
 

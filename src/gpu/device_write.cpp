@@ -34,7 +34,7 @@ Json dram_to_json(const Dram& dram) {
               {"latency_cycles", dram.latency_cycles}};
 }
 
-// One line a TPC: a description is read by people too, and nlohmann's pretty printer would spread
+// One line per TPC: a description is read by people too, and nlohmann's pretty printer would spread
 // it over hundreds.
 std::string topology_to_text(const Topology& topology) {
   std::string text = "{\"tpcs\": [\n";

@@ -1,4 +1,4 @@
-// What textures and surfaces may say, and their handles.
+// Checks textures and surfaces, and makes their handles.
 #include "demarc/gpu/image.hpp"
 
 #include <algorithm>

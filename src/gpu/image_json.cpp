@@ -1,4 +1,4 @@
-// Reads and writes what launch files say of textures and surfaces.
+// Reads and writes what launch files say about textures and surfaces.
 #include "image_json.hpp"
 
 #include "launch_number.hpp"

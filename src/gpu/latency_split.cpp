@@ -1,4 +1,5 @@
-// The best cut of some rows of latencies in two, along the direction in which they spread most.
+// Finds the best cut of some rows of latencies in two, along the direction in which they spread
+// most.
 #include "latency_split.hpp"
 
 #include <Eigen/Core>

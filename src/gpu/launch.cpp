@@ -1,4 +1,4 @@
-// What a launch must keep to, where its buffers lie, and what they hold at the start.
+// Checks launches, places their buffers, and makes the initial content.
 #include "demarc/gpu/launch.hpp"
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Launch files. docs/gpu.md describes the format; every error names the file and the key.
+// Reads launch files. docs/gpu.md describes the format. Every error names the file and the key.
 #include <algorithm>
 
 #include "demarc/base/files.hpp"

@@ -1,4 +1,4 @@
-// Fills the buffers and variables of a launch with their first contents.
+// Fills the buffers and variables of a launch with their initial contents.
 #include <algorithm>
 #include <cstring>
 

@@ -1,4 +1,4 @@
-// Values of arguments and of buffers' elements, from text.
+// Reads values of arguments and of buffers' elements from text.
 #include "launch_scalar.hpp"
 
 #include <charconv>

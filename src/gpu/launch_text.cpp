@@ -1,4 +1,4 @@
-// The command-line form of a launch.
+// Reads the command-line form of a launch.
 #include "demarc/base/numbers.hpp"
 #include "demarc/gpu/launch.hpp"
 #include "launch_scalar.hpp"

@@ -1,4 +1,4 @@
-// Computes where the bytes of a colour lie where colours are runs of remainders.
+// Computes where the bytes of a colour lie if colours are runs of remainders.
 #include "demarc/gpu/remainder_coloring.hpp"
 
 #include <bit>

@@ -1,4 +1,4 @@
-// What device code computes and looks up to find a byte of a run of remainders.
+// Makes the numbers and tables by which device code finds a byte of a run of remainders.
 #include <algorithm>
 #include <optional>
 

@@ -1,4 +1,4 @@
-// What tensor maps may say, and our own layout of their 128 bytes.
+// Checks tensor maps, and packs them into 128 bytes of our own layout.
 #include "demarc/gpu/tensor_map.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Reads and writes what launch files say of tensor maps.
+// Reads and writes what launch files say about tensor maps.
 #include "tensor_map_json.hpp"
 
 #include "launch_number.hpp"

@@ -1,4 +1,4 @@
-// Answers which GPC, TPC and SM belong together, and checks that a topology can be.
+// Answers which GPC, TPC and SM belong together, and checks that a topology is possible.
 #include "demarc/gpu/topology.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Questions to `demarc serve` and its answers, as a client sees them.
+// Sends a client's questions to `demarc serve` and reads the answers.
 #include "demarc/lease/client.hpp"
 
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-// Messages to JSON and back: a list of members for each.
+// Turns messages into JSON and back, by a list of members for each.
 #include "demarc/lease/messages.hpp"
 
 #include <array>

@@ -1,4 +1,5 @@
-// Packets with descriptors over a Unix socket: sending, receiving, who is at the other end.
+// Sends and receives packets with descriptors over a Unix socket, and tells who is at the other
+// end.
 #include "demarc/lease/packet.hpp"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// Words advice on the access that coalesces worst and on the one that blocks share most.
+// Writes advice on the access that coalesces worst and on the one that blocks share most.
 #include "advice.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// An analysis as JSON; docs/locality.md lists the keys.
+// Writes an analysis as JSON; docs/locality.md lists the keys.
 #include <algorithm>
 
 #include "demarc/base/json.hpp"

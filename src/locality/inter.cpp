@@ -1,6 +1,6 @@
-// The map between blocks: a sweep over the places. Between two neighbouring ends of boxes the set
-// of blocks that touch a place is the same, so the work depends on runs, not on accesses. The
-// indices are drawn from the sets; pairs of blocks are made for the cells of the map alone.
+// Makes the map between blocks by a sweep over the places. Between two neighbouring ends of boxes
+// the set of blocks that touch a place is the same, so the work depends on runs, not on accesses.
+// The indices come from the sets. Pairs of blocks are made only for the cells of the map.
 #include <algorithm>
 #include <cmath>
 

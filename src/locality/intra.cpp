@@ -1,5 +1,6 @@
-// The map between the threads of a block. Blocks whose runs are translated copies of each other
-// give the same map: each such class is computed once, place by place with sets of threads.
+// Makes the map between the threads of a block. Blocks whose runs are translated copies of each
+// other give the same map. So each such class is computed once, place by place, with sets of
+// threads.
 #include <algorithm>
 #include <array>
 #include <bit>

@@ -1,6 +1,6 @@
-// All trips of a loop at once. The values at the header are taken to be linear in the number of the
-// trip, as the trip before suggests; one trip with such values shows whether they are. Those that
-// are not are varying, which does no harm where each trip makes them anew before it uses them.
+// Follows all trips of a loop at once. The values at the header are taken to be linear in the
+// number of the trip, as the trip before suggests. One trip with such values shows whether this is
+// so. The others are varying; this does no harm if each trip sets them again before it uses them.
 #include <algorithm>
 #include <optional>
 

@@ -1,5 +1,5 @@
-// Values over the trips of a loop: what stays linear in the number of the trip, and on what
-// conditions.
+// Computes values over the trips of a loop: which stay linear in the number of the trip, and on
+// what conditions.
 #include <algorithm>
 
 #include "exact_value.hpp"

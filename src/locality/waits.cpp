@@ -1,4 +1,4 @@
-// Finds where a warp waits for what it has asked of global memory.
+// Finds where a warp waits for its accesses to global memory.
 #include "waits.hpp"
 
 #include <set>

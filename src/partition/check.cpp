@@ -1,4 +1,4 @@
-// What is wrong with partitions side by side, and which clusters a set can host.
+// Finds faults of partitions side by side, and the clusters that a set can host.
 #include <algorithm>
 #include <map>
 #include <set>

@@ -1,4 +1,4 @@
-// The table of modes, and what is read off it.
+// The table of modes, and questions that it answers.
 #include "demarc/partition/mode.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Which tenants there are, and which kubelet.
+// Finds the tenants and the kubelet.
 #include "plugin.hpp"
 
 #include <sys/stat.h>

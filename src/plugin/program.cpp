@@ -1,5 +1,5 @@
-// The command line of demarc-device-plugin. Its main() is made by CMake: clang-tidy looks at all of
-// src as one unit, in which src/cli has one.
+// The command line of demarc-device-plugin. CMake makes its main(), because clang-tidy looks at all
+// of src as one unit, and src/cli already has one.
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <csignal>

@@ -1,4 +1,4 @@
-// The device plugin's side of gRPC: the calls of a kubelet, and the one of ours to it.
+// The device plugin's side of gRPC: answers the calls of a kubelet, and makes our one call to it.
 #include "resource.hpp"
 
 #include <grpcpp/grpcpp.h>

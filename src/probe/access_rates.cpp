@@ -1,4 +1,4 @@
-// Rates of many SMs, and what the L2 keeps of memory that lies elsewhere.
+// Measures rates of many SMs, and whether the L2 keeps lines of memory that lies elsewhere.
 #include "demarc/probe/access_rates.hpp"
 
 #include <algorithm>

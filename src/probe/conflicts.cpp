@@ -1,4 +1,4 @@
-// Which masks keep two streams apart, and which pairs of modules disturb each other.
+// Measures which masks keep two streams apart, and which pairs of modules disturb each other.
 #include <algorithm>
 #include <bit>
 

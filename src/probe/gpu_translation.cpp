@@ -1,4 +1,4 @@
-// Pieces of a card's memory, of a peer's, or pinned memory of the host, timed on the card.
+// Times pieces of a card's memory, of a peer's, or of pinned memory of the host, on the card.
 #include "gpu_translation.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Steps of a latency curve: the peaks of its slope over the logarithm of the footprint.
+// Finds the steps of a latency curve: the peaks of its slope over the logarithm of the footprint.
 #include "demarc/probe/latency_steps.hpp"
 
 #include <algorithm>

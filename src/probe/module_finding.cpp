@@ -1,4 +1,5 @@
-// Which threads disturb each other's reads, and what the knee of that says of a module's registers.
+// Finds which threads disturb each other's reads, and how many miss registers of a module the knee
+// of the curve shows.
 #include <algorithm>
 #include <boost/math/statistics/linear_regression.hpp>
 #include <cmath>

@@ -1,4 +1,4 @@
-// Opens the cards of a probe of translation, or what is planted.
+// Opens the cards for a probe of translation, or a planted device.
 #include "demarc/probe/open_translation.hpp"
 
 #include "demarc/cuda/mapped_pieces.hpp"

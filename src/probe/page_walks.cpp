@@ -1,4 +1,5 @@
-// Which lines a walk over pages visits, and the search for the pages that a level holds.
+// Chooses the lines that a walk over pages visits, and searches for the number of pages that a
+// level holds.
 #include "page_walks.hpp"
 
 #include <algorithm>

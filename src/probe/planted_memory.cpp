@@ -1,4 +1,4 @@
-// Answers the probe from a planted memory: its hashes decide each time, with noise.
+// Answers the probe from a planted memory, whose hashes decide every time, with noise.
 #include "planted_memory.hpp"
 
 #include <algorithm>

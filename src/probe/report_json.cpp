@@ -1,4 +1,4 @@
-// The evidence and verdict of a probed memory as JSON. What was not seen is null.
+// Writes the evidence and verdict of a probed memory as JSON. What was not seen is null.
 #include "demarc/base/json.hpp"
 #include "demarc/base/version.hpp"
 #include "demarc/probe/probe.hpp"

@@ -1,4 +1,4 @@
-// The evidence and verdict of a probed memory as text.
+// Writes the evidence and verdict of a probed memory as text.
 #include <algorithm>
 
 #include "demarc/base/text.hpp"

@@ -1,4 +1,4 @@
-// The masks that nearly all of some vectors have in common, though some of these are wrong.
+// Finds the masks that nearly all of some vectors have in common, even if some of these are wrong.
 #include "robust_null_space.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Slices and page constants from latencies, and what they say of the address map.
+// Finds slices and page constants by latencies, and what they say about the address map.
 #include "demarc/probe/slices.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What an entry of a TLB covers, and its ways: pages that lie further and further apart.
+// Finds what an entry of a TLB covers, and the ways, by pages that lie further and further apart.
 #include <algorithm>
 #include <cmath>
 

@@ -1,4 +1,5 @@
-// Levels of TLBs: the curve over the number of pages, and the reach of each level closed in.
+// Finds levels of TLBs: measures the curve over the number of pages, then narrows down the reach of
+// each level.
 #include "demarc/probe/tlb_levels.hpp"
 
 #include <algorithm>

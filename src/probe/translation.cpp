@@ -1,4 +1,4 @@
-// The whole probe of translation: which places and sizes, and what is said of them.
+// The whole probe of translation: chooses places and sizes, and collects what is found.
 #include "demarc/probe/translation.hpp"
 
 #include <array>

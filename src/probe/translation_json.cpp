@@ -1,4 +1,4 @@
-// A probed translation as JSON. What was not seen is null, with the reason beside it.
+// Writes a probed translation as JSON. What was not seen is null, with the reason beside it.
 #include "demarc/base/json.hpp"
 #include "demarc/base/version.hpp"
 #include "translation_words.hpp"

@@ -1,4 +1,4 @@
-// A probed translation as text: the verdict, then a table for each place.
+// Writes a probed translation as text: the verdict, then a table for each place.
 #include <algorithm>
 #include <bit>
 

@@ -1,4 +1,4 @@
-// The verdict on a probed translation in sentences.
+// Writes the verdict on a probed translation in sentences.
 #include "translation_words.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Words a diagnostic with its file, line, column and text.
+// Writes a diagnostic with its file, line, column and text.
 #include "demarc/ptx/diagnostic.hpp"
 
 #include <fmt/format.h>

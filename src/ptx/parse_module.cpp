@@ -1,4 +1,4 @@
-// Parses what stands at module scope: version, target, files, sections, declarations.
+// Parses everything at module scope: version, target, files, sections, declarations.
 #include <fmt/format.h>
 
 #include <limits>

@@ -1,6 +1,6 @@
-// The operands that most instructions have, read without detours: numbered registers, literals and
-// [register+offset], with at most one blank after a comma. Whatever else there is, faulty text
-// included, is left to the general reader, which starts again at the first operand.
+// Reads the operands that most instructions have, in a fast way: numbered registers, literals and
+// [register+offset], with at most one blank after a comma. Everything else, including faulty text,
+// is left to the general reader, which starts again at the first operand.
 #include <bit>
 
 #include "parse_state.hpp"

@@ -1,4 +1,5 @@
-// Parses PTX text or files into modules, and refuses programs and archives by name.
+// Parses PTX text or files into modules, and refuses programs and archives with an error that says
+// what they are.
 #include "demarc/ptx/parser.hpp"
 
 #include <fmt/format.h>

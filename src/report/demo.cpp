@@ -1,4 +1,4 @@
-// Runs the demonstration: what its page shows is in demo_page.cpp.
+// Runs the demonstration; demo_page.cpp makes its page.
 #include "demarc/report/demo.hpp"
 
 #include "demarc/gpu/device.hpp"

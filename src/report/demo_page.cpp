@@ -1,4 +1,4 @@
-// The tables, charts and words of the demonstration's page.
+// Makes the tables, charts and words of the demonstration's page.
 #include "demo_page.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// The page of an interference study.
+// Makes the page of an interference study.
 #include "demarc/report/isolate_page.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// The first screen of an interference study's page: promise and price of every mode.
+// Makes the first screen of an interference study's page: promise and price of every mode.
 #include "isolate_result.hpp"
 
 #include <fmt/format.h>

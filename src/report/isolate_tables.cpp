@@ -1,4 +1,4 @@
-// The tables of an interference study: what is slowed by how much under each mode.
+// Makes the tables of an interference study: which victim is slowed by how much under each mode.
 #include "isolate_tables.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Reads the configuration: every value by its key, every other key refused.
+// Reads the configuration: every value by its key. Unknown keys are refused.
 #include "demarc/serve/config.hpp"
 
 #include <grp.h>

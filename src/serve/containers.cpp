@@ -1,4 +1,4 @@
-// The edits of a container, and their file for the Container Device Interface.
+// Makes the edits of a container, and their file for the Container Device Interface.
 #include "demarc/serve/containers.hpp"
 
 #include <unistd.h>

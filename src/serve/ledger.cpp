@@ -1,4 +1,4 @@
-// Changes of the ledger: each is whole, or refused with nothing changed.
+// Changes the ledger. A change is made as a whole, or refused, and then nothing changes.
 #include "demarc/serve/ledger.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Prometheus: every number of a tenant under a name, and the port that serves them.
+// Gives every number of a tenant a name for Prometheus, and serves them at a port.
 #include <functional>
 
 #include "demarc/serve/status.hpp"

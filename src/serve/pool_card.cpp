@@ -1,4 +1,4 @@
-// A coloured pool behind the server: taken, proved, lent, filled with zeros.
+// The coloured pool behind the server: takes it, proves it, lends its pages, fills them with zeros.
 #include "pool_card.hpp"
 
 #include <algorithm>

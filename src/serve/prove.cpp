@@ -1,4 +1,4 @@
-// The proof, from what is written down, that leases do not overlap.
+// Proves from the ledger that leases do not overlap.
 #include "demarc/serve/ledger.hpp"
 
 namespace demarc::serve {

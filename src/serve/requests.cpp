@@ -1,4 +1,5 @@
-// What clients ask the server for: each is carried out whole, or refused with nothing changed.
+// Answers the requests of clients. A request is carried out as a whole, or refused, and then
+// nothing changes.
 #include <sys/random.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// What a server says of itself: as a table, as JSON, as a page.
+// Writes what a server says about itself: as a table, as JSON, as a page.
 #include "demarc/serve/status.hpp"
 
 #include <numeric>

@@ -1,4 +1,4 @@
-// What a configuration means on a card: TPCs, colours, bytes and domains of each tenant.
+// Works out what a configuration means on a card: TPCs, colours, bytes and domains of each tenant.
 #include <algorithm>
 #include <cmath>
 #include <set>

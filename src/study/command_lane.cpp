@@ -1,4 +1,4 @@
-// A command line as an aggressor: kept running, and watched for its launches.
+// Runs a command line as an aggressor: keeps it running, and watches its launches.
 #include <chrono>
 #include <condition_variable>
 #include <csignal>

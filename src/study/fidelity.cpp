@@ -1,4 +1,4 @@
-// Simulated cells beside measured ones: errors and rank correlation.
+// Compares simulated cells with measured ones: errors and rank correlation.
 #include "fidelity.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// A study as JSON.
+// Writes a study as JSON.
 #include <cmath>
 
 #include "demarc/study/study.hpp"

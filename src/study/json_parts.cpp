@@ -1,4 +1,4 @@
-// Pieces of JSON that results of several verbs have in common.
+// Writes pieces of JSON that results of several verbs have in common.
 #include "json_parts.hpp"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Modes, workloads and the order in which a study runs them.
+// Reads modes and workloads, and decides the order in which a study runs them.
 #include "demarc/study/plan.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Which mode to use, in words, from what was measured and what was forecast.
+// Says in words which mode to use, from what was measured and what was forecast.
 #include <algorithm>
 #include <cmath>
 

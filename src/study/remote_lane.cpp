@@ -1,4 +1,4 @@
-// A lane in another process, both ends of it.
+// Both ends of a lane in another process.
 #include "demarc/study/remote_lane.hpp"
 
 #include <poll.h>

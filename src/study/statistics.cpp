@@ -1,4 +1,4 @@
-// Means, quantiles and ratios of kernel times, each with the interval that covers it.
+// Computes means, quantiles and ratios of kernel times, each with the interval that covers it.
 #include "demarc/study/statistics.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The variation table of a study: its cells against those beside idle neighbours.
+// Makes the variation table of a study: compares its cells with those beside idle neighbours.
 #include <algorithm>
 
 #include "demarc/study/study.hpp"

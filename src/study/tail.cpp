@@ -1,4 +1,5 @@
-// Which number the slow runs of a victim are judged by, and what it is over all victims.
+// Chooses the number by which the slow runs of a victim are judged, and summarises it over all
+// victims.
 #include "demarc/study/tail.hpp"
 
 #include <fmt/format.h>

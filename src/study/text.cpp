@@ -1,4 +1,4 @@
-// A study as text for a terminal.
+// Writes a study as text for a terminal.
 #include <optional>
 
 #include "demarc/study/study.hpp"

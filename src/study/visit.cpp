@@ -1,4 +1,4 @@
-// One visit to a cell: a victim timed beside its neighbours, and its outputs compared.
+// Makes one visit to a cell: times a victim beside its neighbours, and compares its outputs.
 #include "visit.hpp"
 
 #include <algorithm>

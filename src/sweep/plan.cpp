@@ -1,4 +1,4 @@
-// A sweep file as a whole, and its points by number.
+// Represents a sweep file as a whole, and gives its points by number.
 #include "demarc/sweep/plan.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Puts the points of a store together as tables, and writes these as CSV, JSON and text.
+// Makes tables of the points of a store, and writes these as CSV, JSON and text.
 #include "demarc/sweep/results.hpp"
 
 #include <algorithm>

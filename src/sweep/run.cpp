@@ -1,4 +1,4 @@
-// The master hands points out, one process or rank after the other, and writes what comes back.
+// The master gives points to processes and ranks, one after the other, and writes what comes back.
 #include "demarc/sweep/run.hpp"
 
 #include <poll.h>

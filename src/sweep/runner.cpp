@@ -1,4 +1,5 @@
-// Where points run: fork, streams into memory, the result's members by their pointers.
+// Runs points: forks, keeps the streams in memory, and picks the result's members by their
+// pointers.
 #include "runner.hpp"
 
 #include <fcntl.h>

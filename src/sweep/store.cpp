@@ -1,4 +1,5 @@
-// Rows in SQLite, in its write-ahead mode. A file holds one sweep: its text stands in `sweep`.
+// Keeps rows in SQLite, in its write-ahead mode. A file holds one sweep; the table `sweep` has its
+// text.
 #include "demarc/sweep/store.hpp"
 
 #include <fcntl.h>

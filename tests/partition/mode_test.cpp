@@ -46,7 +46,7 @@ TEST(Modes, those_that_confine_are_named_here) {
 }
 
 TEST(Modes, help_has_a_line_each) {
-  EXPECT_NE(modes_help().find("\nmps: processes under MPS, each with a share of the threads\n"),
+  EXPECT_NE(modes_help().find("\nmps: processes under MPS; each has a share of the threads\n"),
             std::string::npos);
 }
 

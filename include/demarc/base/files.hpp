@@ -1,5 +1,6 @@
-// Whole files in and out. Writing is atomic: a reader sees the old file or the new one, never a
-// part. A pipe or device is written directly; of a symbolic link, the file that it names.
+// Reads and writes whole files. Writing is atomic: a reader sees the old file or the new one, never
+// a part. A pipe or device is written directly. For a symbolic link, the file that it names is
+// written.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,8 @@ namespace demarc {
 [[nodiscard]] Result<std::string> read_file(const std::filesystem::path& path,
                                             std::uint64_t most = UINT64_MAX);
 
-// A file written piece by piece, which stands under its name only once finish() has succeeded;
-// until then, and when it is given up, what was there stays. Where the file system allows files
+// A file that is written piece by piece. It gets its name only when finish() has succeeded. Until
+// then, and if it is given up, an old file of that name stays. If the file system allows files
 // without a name, not even a killed process leaves anything behind. Errors name the path and the
 // cause.
 //
@@ -32,7 +33,7 @@ class OutputFile {
   OutputFile& operator=(OutputFile&& other) noexcept;
 
   [[nodiscard]] Result<void> write(std::string_view bytes);
-  [[nodiscard]] Result<void> finish();  // once; nothing may be written after it
+  [[nodiscard]] Result<void> finish();  // call it once; nothing may be written after it
 
  private:
   struct State;
@@ -43,7 +44,7 @@ class OutputFile {
 // Writes `content` as an OutputFile.
 [[nodiscard]] Result<void> write_file(const std::filesystem::path& path, std::string_view content);
 
-// Whether write_file() could write `path`, found out by making and removing its temporary file: for
+// Checks that write_file() could write `path`, by making and removing its temporary file. Call it
 // before the work whose result goes there. An error names the path and the cause.
 [[nodiscard]] Result<void> check_writable(const std::filesystem::path& path);
 

@@ -1,6 +1,6 @@
 // Linear algebra over GF(2) on 64-bit words: a hash bit of an address map is the parity of (address
-// & mask). Dense systems are handed to M4RI; vectors are masks whose bit i is coordinate i. Any
-// number of threads may call at once.
+// & mask). Dense systems are given to M4RI. Vectors are masks whose bit i is coordinate i. Any
+// number of threads may call at the same time.
 #pragma once
 
 #include <bit>
@@ -11,7 +11,7 @@
 
 namespace demarc {
 
-// X(...) of the papers: XOR of the bits of `value` selected by `mask`.
+// X(...) of the papers: the XOR of the bits of `value` that `mask` selects.
 constexpr unsigned parity(std::uint64_t value, std::uint64_t mask) {
   return static_cast<unsigned>(std::popcount(value & mask)) & 1U;
 }
@@ -21,8 +21,8 @@ constexpr unsigned parity(std::uint64_t value, std::uint64_t mask) {
 
 [[nodiscard]] std::size_t gf2_rank(std::span<const std::uint64_t> rows);
 
-// Basis (reduced row echelon form) of { m : parity(row & m) = 0 for all rows }, m restricted to
-// bits of `columns`.
+// A basis (reduced row echelon form) of { m : parity(row & m) = 0 for all rows }. m has only bits
+// of `columns`.
 [[nodiscard]] std::vector<std::uint64_t> gf2_null_space(std::span<const std::uint64_t> rows,
                                                         std::uint64_t columns);
 
@@ -30,8 +30,7 @@ constexpr unsigned parity(std::uint64_t value, std::uint64_t mask) {
 [[nodiscard]] bool gf2_same_space(std::span<const std::uint64_t> a,
                                   std::span<const std::uint64_t> b);
 
-// Some x within `columns` with parity(rows[i] & x) = bit i of `right`, or nothing when there is
-// none.
+// Some x within `columns` with parity(rows[i] & x) = bit i of `right`, or nothing if there is none.
 [[nodiscard]] std::optional<std::uint64_t> gf2_solve(std::span<const std::uint64_t> rows,
                                                      std::span<const std::uint8_t> right,
                                                      std::uint64_t columns);

@@ -1,6 +1,6 @@
 // Checked reading of JSON: every error names the file and the path of the key ("devices/x.json:
-// caches.l2.ways"). Header for implementation files only; public headers of other rooms do not
-// include it.
+// caches.l2.ways"). This header is only for implementation files; public headers of other rooms do
+// not include it.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,14 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] Result<Json> parse_json(std::string_view text, std::string_view source);
 [[nodiscard]] Result<Json> read_json(const std::filesystem::path& path);
 
-// Text of our own making; discarded (Json::is_discarded) if it is not JSON after all.
+// Parses text that this program made. The result is discarded (Json::is_discarded) if the text is
+// not JSON after all.
 [[nodiscard]] Json own_json(std::string_view text);
 
-// nlohmann's text of `value`: with `indent` >= 0 a line an item, indented by so many spaces a
-// level, else one line. Bytes that are not UTF-8 become U+FFFD.
-// Rooms parse and print through these functions, so that nlohmann's parser and printer are
-// instantiated in base alone.
+// nlohmann's text of `value`. With `indent` >= 0 there is one line per item, indented by so many
+// spaces per level; else there is one line. Bytes that are not UTF-8 become U+FFFD. Rooms parse and
+// print through these functions, so that nlohmann's parser and printer are instantiated in base
+// alone.
 [[nodiscard]] std::string json_text(const Json& value, int indent = -1);
 
 // A view of one object that remembers where it stands. Unknown keys are refused by finish().
@@ -49,7 +50,7 @@ class JsonObject {
   [[nodiscard]] Result<std::int64_t> integer_or(std::string_view key, std::int64_t low,
                                                 std::int64_t high, std::int64_t fallback);
 
-  // An error when the object holds a key that none of the calls above asked for.
+  // An error if the object has a key for which none of the calls above asked.
   [[nodiscard]] Result<void> finish() const;
 
  private:

@@ -1,5 +1,5 @@
-// Arrays of megabytes that are touched all over: aligned to a line of the processor's cache and,
-// where the system offers it, on large pages.
+// Arrays of megabytes that are accessed everywhere. They are aligned to a line of the processor's
+// cache and lie on large pages if the system offers these.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace demarc {
 
-// Says that what lies from `start` on may lie on large pages. No effect where there are none, and
-// on parts of a large page at either end.
+// Tells the system that the bytes from `start` on may lie on large pages. It has no effect if there
+// are no large pages, nor on parts of a large page at either end.
 void ask_large_pages(void* start, std::size_t bytes);
 
 template <class T>

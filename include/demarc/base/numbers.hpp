@@ -1,5 +1,5 @@
-// Numbers parsed whole: trailing text and out-of-range values are errors that name what was being
-// read.
+// Parses texts that are numbers as a whole. Trailing text and values out of range are errors that
+// name what was read.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A file descriptor that is closed when its owner goes.
+// A file descriptor that is closed when its owner is destroyed.
 #pragma once
 
 #include <unistd.h>
@@ -10,7 +10,7 @@ namespace demarc {
 class OwnedFile {
  public:
   OwnedFile() = default;
-  // Takes the descriptor over; -1 is none.
+  // Takes over the descriptor; -1 means none.
   explicit OwnedFile(int descriptor) : descriptor_(descriptor) {}
   ~OwnedFile() {
     if (descriptor_ >= 0) ::close(descriptor_);
@@ -21,9 +21,9 @@ class OwnedFile {
     return *this;
   }
 
-  // -1 where there is none.
+  // -1 if there is none.
   [[nodiscard]] int get() const { return descriptor_; }
-  // Whoever calls closes it.
+  // The caller closes it.
   [[nodiscard]] int release() { return std::exchange(descriptor_, -1); }
 
  private:

@@ -1,5 +1,5 @@
-// Independent pieces of work over the cores. The pieces must not depend on each other, so the
-// result does not depend on the number of threads.
+// Spreads independent pieces of work over the cores. The pieces must not depend on each other, so
+// the result does not depend on the number of threads.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace demarc {
 
-// Number of threads to use when the caller asks for `requested` (0 = all cores of this machine).
+// Number of threads to use if the caller asks for `requested` (0 = all cores of this machine).
 [[nodiscard]] unsigned thread_count(unsigned requested = 0);
 
 // Calls work(i) once for each i in [0, count), in no particular order, from up to `threads` threads

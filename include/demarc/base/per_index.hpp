@@ -1,4 +1,4 @@
-// Arrays that one kind of index alone looks into, and the indices of an array in order.
+// Arrays that only one kind of index can access, and the indices of an array in order.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Progress of anything that may take over two seconds. The library reports; who listens decides
+// Progress of anything that may take over two seconds. The library reports; the listener decides
 // what to show.
 #pragma once
 
@@ -21,8 +21,8 @@ inline void report_progress(const Progress& progress, double share, std::string_
 // "7.0 s", "12.5 min", "3.1 h"
 [[nodiscard]] std::string duration_text(double seconds);
 
-// Words for one Progress. `seconds` is the time since the work began. A share below one that was
-// shown counts as that one: what is shown never goes backwards.
+// Words for one Progress. `seconds` is the time since the work began. If a share is below one that
+// was already shown, the shown one counts, so the display never goes backwards.
 class ProgressWords {
  public:
   static constexpr double line_seconds = 10;
@@ -30,7 +30,8 @@ class ProgressWords {
   // "40 %, 15.0 s left: running cells", once every line_seconds; nothing in between.
   [[nodiscard]] std::optional<std::string> line(double seconds, double share,
                                                 std::string_view what);
-  // "[####      ]  40% 15.0 s left: running cells"; no time before there is a share to judge by.
+  // "[####      ]  40% 15.0 s left: running cells"; it has no time before there is a share to
+  // estimate it from.
   [[nodiscard]] std::string bar(double seconds, double share, std::string_view what);
 
  private:

@@ -21,7 +21,7 @@ class Random {
   std::uint64_t below(std::uint64_t bound);
   // Uniform in [0, 1) with 53 bits.
   double uniform();
-  // Standard normal (Box-Muller, one value a call).
+  // Standard normal (Box-Muller, one value per call).
   double normal();
 
  private:

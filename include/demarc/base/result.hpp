@@ -1,6 +1,6 @@
-// Errors a user can cause are values. A function that can fail on its input returns Result<T>; the
-// message names the file, line, option or address at fault and says what would be right. Only cli/
-// turns them into exit codes.
+// Errors that a user can cause are values. A function that can fail on its input returns Result<T>.
+// The message names the file, line, option or address at fault and says what would be right. Only
+// cli/ turns them into exit codes.
 #pragma once
 
 #include <fmt/format.h>
@@ -34,8 +34,8 @@ namespace detail {
 
 }  // namespace detail
 
-// A value, or the error that stands in its place. Whoever asks for the one that is not there has
-// made a mistake in the program: std::logic_error is thrown, in every build.
+// A value, or an error in its place. To ask for the one that is not there is a mistake of the
+// program: std::logic_error is thrown, in every build.
 template <class T>
 class Result : public tl::expected<T, Error> {
   using Base = tl::expected<T, Error>;

@@ -6,7 +6,8 @@
 
 namespace demarc {
 
-// The pieces of `text` between `separator`s, one more than there are of these. They refer to it.
+// The pieces of `text` between `separator`s; there is one more piece than separators. The pieces
+// refer to `text`.
 [[nodiscard]] std::vector<std::string_view> split_at(std::string_view text, char separator);
 
 }  // namespace demarc

@@ -1,8 +1,8 @@
 // Numbers of different kinds that do not mix: a page number is not an SM index, an address not a
-// cycle. Mixing them does not compile. The constructor and raw() are the only ways in and out, both
-// visible, and both check: a number that the other side cannot hold is a mistake of the program,
-// and std::logic_error is thrown, in every build. So a caller checks values that come from outside
-// first.
+// cycle. Mixing them does not compile. The constructor and raw() are the only ways in and out. Both
+// are visible, and both check: a number that the other side cannot hold is a mistake of the
+// program, and std::logic_error is thrown, in every build. So a caller first checks values that
+// come from outside.
 //
 //   using GpuIndex = Index<struct GpuIndexTag>;                      // names one of many
 //   using Address = Location<struct AddressTag>;                     // locations are bytes apart
@@ -11,7 +11,7 @@
 //   GpuIndex gpu(settings.gpus - 1);   Cycles end = now + 2 * latency;   Address next = first + 64;
 //   gpu + 1;  gpu == page;  now + 1;  std::uint32_t x = gpu;         // none of these compiles
 //
-// The host sees the raw number alone: no time and no space is spent.
+// The compiled program has only the raw number: it costs no time and no space.
 #pragma once
 
 #include <fmt/format.h>

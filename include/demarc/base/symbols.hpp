@@ -1,4 +1,4 @@
-// Names that compilers give to what people write in C++, and the way back.
+// The names that compilers make from C++ names, and the way back.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,7 @@
 
 namespace demarc {
 
-// "void scale<float>(float*, int)" for "_Z5scaleIfEvPT_i"; `symbol` itself where it is no such
-// name.
+// "void scale<float>(float*, int)" for "_Z5scaleIfEvPT_i"; `symbol` itself if it is no such name.
 [[nodiscard]] std::string demangled(const std::string& symbol);
 
 // What kind of symbols they are, in messages.
@@ -20,9 +19,9 @@ struct SymbolKind {
   std::string_view many;  // "kernels"
 };
 
-// Index of the symbol that `name` means: the symbol as it is or as C++ writes it. Arguments, and
-// arguments of a template, may be left out where that leaves one symbol. An error names the nearest
-// symbols.
+// Index of the symbol that `name` means. `name` is the symbol as it is, or as C++ writes it.
+// Arguments, and arguments of a template, may be left out if only one symbol fits then. An error
+// names the nearest symbols.
 [[nodiscard]] Result<std::size_t> find_symbol(std::span<const std::string> symbols,
                                               std::string_view name, const SymbolKind& kind);
 

@@ -1,5 +1,5 @@
-// Text that grows piece by piece, with fmt's formatter instantiated in base alone: fmt::format_to,
-// fmt::memory_buffer and fmt::join each bring it to the unit that uses them, 60 KB of code.
+// Text that grows piece by piece. fmt's formatter is instantiated only in base: fmt::format_to,
+// fmt::memory_buffer and fmt::join would each bring 60 KB of code to the unit that uses them.
 #pragma once
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 
 namespace demarc {
 
-// `format` with its arguments, as fmt::vformat_to writes it, at the end of `out`.
+// Appends `format` with its arguments to `out`, as fmt::vformat_to writes it.
 void append_formatted(std::string& out, fmt::string_view format, fmt::format_args arguments);
 
 template <class... Args>

@@ -1,5 +1,5 @@
-// The version of the library and the source revision it was built from; part of every result's
-// context.
+// The version of the library and the source revision from which it was built. Both are part of
+// every result's context.
 #pragma once
 
 namespace demarc {

@@ -1,5 +1,6 @@
-// The ways to divide a card, behind one interface: the only code that divides a real one. A back
-// end opens lanes; work launched into a lane runs in the lane's partition until the lane goes.
+// The ways to divide a card, behind one interface. Only this code divides a real card. A back end
+// opens lanes. Work that is launched into a lane runs in the lane's partition until the lane is
+// destroyed.
 //
 // To add one: see partition/mode.hpp. The conformance suite then runs against it.
 #pragma once
@@ -18,7 +19,7 @@ namespace demarc::cuda {
 
 using partition::Mode;
 
-// What the probe of a lane says.
+// What the probe of a lane showed.
 struct LaneProof {
   std::uint64_t blocks = 0;
   std::uint64_t outside = 0;       // of them, where SM numbers name SMs
@@ -36,21 +37,21 @@ class Lane {
   Lane& operator=(const Lane&) = delete;
 
   [[nodiscard]] virtual const Stream& stream() const = 0;
-  // The TPCs that blocks may use; with a mode that does not confine, all.
+  // The TPCs that blocks may use; all TPCs if the mode does not confine.
   [[nodiscard]] virtual partition::TpcSet tpcs() const = 0;
   // Needs ModeTraits::changes; missing_capability otherwise.
   [[nodiscard]] virtual Result<void> change(const partition::TpcSet& enabled);
   // Runs `blocks` probe blocks as the lane's work would run, and tells where they ran.
   [[nodiscard]] virtual Result<Placement> probe(std::uint32_t blocks,
                                                 std::uint64_t spin_cycles) const = 0;
-  // Whether a kernel with clusters of that many blocks, one an SM, can start here. A refusal says
-  // how large a cluster the lane can host.
+  // Checks that a kernel with clusters of that many blocks, one per SM, can start here. A refusal
+  // says how large a cluster the lane can host.
   [[nodiscard]] Result<void> check_cluster(std::uint32_t cluster_blocks,
                                            std::uint32_t blocks_per_sm = 1) const;
-  // The memory synchronisation domain of the lane's launches; nothing where the card has one for
-  // all, or the partition asks for none.
+  // The memory synchronisation domain of the lane's launches; nothing if the card has one for all,
+  // or if the partition asks for none.
   [[nodiscard]] std::optional<std::uint32_t> sync_domain() const { return sync_domain_; }
-  // What the probe showed when the lane was opened; nothing where each lane is a process.
+  // What the probe showed when the lane was opened; nothing if each lane is a process.
   [[nodiscard]] const std::optional<LaneProof>& proof() const { return proof_; }
 
  protected:
@@ -68,10 +69,10 @@ class Backend {
   virtual ~Backend() = default;
   [[nodiscard]] virtual Mode mode() const = 0;
   [[nodiscard]] const partition::ModeTraits& traits() const { return partition::traits_of(mode()); }
-  // `stream_priority`: of the lane's stream, lower numbers come first. A lane is handed out only
-  // after its probe has shown that it holds, or, where nothing confines it, that it reaches every
-  // SM: check_failed otherwise. missing_capability when the card has memory synchronisation domains
-  // and the partition's is none of them.
+  // `stream_priority`: that of the lane's stream; lower numbers come first. A lane is returned only
+  // after its probe has shown that it holds, or, if nothing confines it, that it reaches every SM;
+  // else check_failed. missing_capability if the card has memory synchronisation domains and the
+  // partition's is none of them.
   [[nodiscard]] Result<std::unique_ptr<Lane>> open(const partition::Partition& partition,
                                                    int stream_priority = 0);
 
@@ -81,13 +82,14 @@ class Backend {
   [[nodiscard]] virtual const Card& card() const = 0;
 };
 
-// missing_capability when the card, the driver or the process does not allow the mode.
+// missing_capability if the card, the driver or the process does not allow the mode.
 [[nodiscard]] Result<std::unique_ptr<Backend>> make_backend(const CardPointer& card, Mode mode);
 
 [[nodiscard]] Result<LaneProof> prove(const Card& card, const Lane& lane, std::uint32_t blocks);
 
-// Variables that a process must be started with to be this partition's lane: under mps its share of
-// the threads, in whole per cent rounded down, so that shares never add up to more than the card.
+// Environment variables with which a process must be started to be this partition's lane. Under mps
+// this is its share of the threads, in whole per cent, rounded down so that shares never add up to
+// more than the card.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> process_environment(
     Mode mode, const gpu::Topology& topology, const partition::Partition& partition);
 

@@ -1,5 +1,5 @@
-// The driver's table of callbacks, made for its debuggers and profilers: undocumented, reached by
-// cuGetExportTable, one subscription in a process.
+// The driver's table of callbacks, made for its debuggers and profilers. It is undocumented and
+// reached by cuGetExportTable. There is one subscription per process.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ class CallbackTable {
  public:
   using Callback = void (*)(void* user, int domain, int id, const void* params);
 
-  // missing_capability when the driver has no such table, when the table is not laid out as known,
-  // or when another tool holds the subscription. `version` is the driver's, for messages.
+  // missing_capability if the driver has no such table, if its layout is unknown, or if another
+  // tool holds the subscription. `version` is the driver's, for messages.
   Result<void> subscribe(GetExportTable get_table, const std::string& version, Callback callback,
                          void* user);
   // The driver calls back for these from now on.

@@ -1,5 +1,5 @@
-// Takes launches out of a running program, as launch files with their PTX and their buffers: what
-// `demarc emulate`, `locality`, `run` and `isolate` read.
+// Takes launches out of a running program, as launch files with their PTX and their buffers.
+// `demarc emulate`, `locality`, `run` and `isolate` read these.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,13 @@ struct CapturePlan {
   std::filesystem::path folder;      // made; must be new or empty
   // As in the PTX or as C++ writes them; empty: all.
   std::vector<std::string> kernels;
-  std::uint64_t skip = 0;                              // launches of each kernel to pass over first
-  std::uint64_t launches = 1;                          // of each kernel that are taken then
+  std::uint64_t skip = 0;                              // number of launches of each kernel to skip
+                                                       // first
+  std::uint64_t launches = 1;                          // number of launches of each kernel that are
+                                                       // then taken
   std::uint64_t most_bytes = std::uint64_t{1} << 30U;  // of the buffers of one launch
-  std::string library;  // that is loaded into the program; empty: the one beside this program
+  std::string library;  // the library that is loaded into the program; empty: the one beside this
+                        // program
 };
 
 struct CaptureOutcome {
@@ -29,8 +32,8 @@ struct CaptureOutcome {
   std::vector<std::string> launched;            // names of all kernels that were seen
 };
 
-// Runs the program to its end. Errors: nothing to start, a folder that is not empty, no library, no
-// driver of the kind that shows its calls (missing_capability).
+// Runs the program to its end. These are errors: nothing to start, a folder that is not empty, no
+// library, and a driver that does not show its calls (missing_capability).
 [[nodiscard]] Result<CaptureOutcome> run_capture(const CapturePlan& plan);
 
 }  // namespace demarc::cuda

@@ -1,5 +1,5 @@
-// A card made ready for partitioning: its topology known, its masks proved, its probe kernels
-// loaded. The one object that everything above the driver layer starts from.
+// A card that is ready for partitioning: its topology is known, its masks are proved, its probe
+// kernels are loaded. Everything above the driver layer starts from this object.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,8 @@
 
 namespace demarc::cuda {
 
-// What finding the topology took and gave; kept in a file for each GPU UUID and driver version.
+// What finding the topology took and gave. It is kept in a file for each GPU UUID and driver
+// version.
 struct CardFacts {
   gpu::Device device;
   bool by_descriptor = false;              // GPCs found from task descriptors
@@ -23,7 +24,7 @@ struct CardFacts {
   std::vector<std::uint32_t> unconfirmed;  // TPCs whose GPC only one way could tell
   std::vector<std::string> notes;
   std::optional<StreamField> stream_field;  // where the driver keeps a stream's mask
-  // Latencies of every SM, in order, where the card's address hash is known.
+  // Latencies of every SM, in order, if the card's address hash is known.
   std::optional<Fingerprints> fingerprints;
   bool from_cache = false;
 };
@@ -41,8 +42,8 @@ struct CardOptions {
 
 class Card {
  public:
-  // missing_capability for a MIG instance; check_failed when what is remembered of the card is not
-  // what the driver says now.
+  // missing_capability for a MIG instance. check_failed if what is remembered of the card differs
+  // from what the driver says now.
   static Result<std::shared_ptr<Card>> open(const GpuPointer& gpu, const CardOptions& options = {});
 
   [[nodiscard]] const GpuPointer& gpu() const { return gpu_; }
@@ -53,7 +54,7 @@ class Card {
   // A stream of the card's own, without a mask, for probes.
   [[nodiscard]] const Stream& stream() const { return *stream_; }
 
-  // The launch hook, its descriptor layout proved; an error says why masks are refused here.
+  // The launch hook, with a proved descriptor layout. An error says why masks are refused here.
   [[nodiscard]] Result<LaunchHook*> hook() const;
   [[nodiscard]] Result<const StreamMasks*> stream_masks() const;
   [[nodiscard]] Result<HardwareMask> hardware_mask(const partition::TpcSet& enabled) const;
@@ -86,14 +87,14 @@ using CardPointer = std::shared_ptr<Card>;
 // then this process must not have used CUDA yet.
 [[nodiscard]] Result<CardPointer> open_card(std::uint32_t index, const CardOptions& options = {});
 
-// The folder of all cards' facts: `cache_folder`, or where that is empty what CardOptions says.
+// The folder of all cards' facts: `cache_folder`, or, if that is empty, what CardOptions says.
 [[nodiscard]] std::string facts_folder(const std::string& cache_folder);
 // The file of a card's facts. A file that cannot be understood is an error that names it.
 [[nodiscard]] std::string facts_path(const Gpu& gpu, const std::string& cache_folder);
 [[nodiscard]] std::string facts_to_json(const CardFacts& facts);
 [[nodiscard]] Result<CardFacts> parse_facts(std::string_view text, std::string_view source);
-// Whether facts read from `source` can be of this card and driver: name, UUID, compute capability,
-// SMs and memory. check_failed names what differs.
+// Checks that facts read from `source` can be of this card and driver: name, UUID, compute
+// capability, SMs and memory. check_failed names what differs.
 [[nodiscard]] Result<void> check_facts(const CardFacts& facts, const Gpu& gpu,
                                        std::string_view source);
 

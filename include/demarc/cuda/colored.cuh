@@ -1,5 +1,5 @@
-// Coloured memory in device code: the addresses of a buffer that lies in some colours of the memory
-// only. For nvcc and for host compilers; needs no other header.
+// Coloured memory in device code: the addresses of a buffer that lies only in some colours of the
+// memory. For nvcc and for host compilers; it needs no other header.
 //
 //   __global__ void scale(demarc::colored_span<float, 1> x, float a) {
 //     for (unsigned i = threadIdx.x + blockIdx.x * blockDim.x; i < x.size(); i += gridDim.x *
@@ -7,11 +7,11 @@
 //       x[i] *= a;
 //   }
 //
-// An access to an element far from the last one takes about 10 machine instructions more with one
-// mask (nvcc 13.0, sm_90). Where colours are remainders (an H200) the span is a
-// demarc::colored_span<float, demarc::remainders>, at about 30 more, three of them loads from small
-// tables. Elements must not be wider than 16 bytes; x.vector(i) reads and writes 16 aligned bytes
-// at a time.
+// With one mask, an access to an element far from the last one takes about 10 additional machine
+// instructions (nvcc 13.0, sm_90). If colours are remainders (an H200), the span is a
+// demarc::colored_span<float, demarc::remainders>; it takes about 30, three of them loads from
+// small tables. Elements must not be wider than 16 bytes; x.vector(i) reads and writes 16 aligned
+// bytes at a time.
 #pragma once
 
 #if defined(__CUDACC__)

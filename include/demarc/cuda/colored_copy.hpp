@@ -1,5 +1,5 @@
-// Copies between the host and coloured memory that has no runs worth a copy of the driver's:
-// through plain memory on the card and a kernel.
+// Copies between the host and coloured memory whose runs are too short for copies of the driver.
+// They go through plain memory on the card and a kernel.
 #pragma once
 
 #include "demarc/cuda/colored.cuh"

@@ -1,8 +1,8 @@
 // Coloured memory: buffers that lie entirely in some colours of a card's memory, so that traffic to
 // them stays away from what lies in other colours (docs/probe.md). Colours are parities of address
-// bits (an H100): pages are sorted by their constant, so that device code needs no table. Or they
-// are runs of remainders (an H200): pages are put in the order of their numbers, and device code
-// reads small tables (colored.cuh).
+// bits (an H100) or runs of remainders (an H200). With parities, pages are sorted by their
+// constant, so device code needs no table. With remainders, pages are put in the order of their
+// numbers, and device code reads small tables (colored.cuh).
 #pragma once
 
 #include <algorithm>
@@ -23,13 +23,13 @@
 
 namespace demarc::cuda {
 
-// Latencies of the first page of an arena and the hash bits they show. Measured once a process,
-// because SM numbers and floorsweeping differ between cards.
+// Latencies of the first page of an arena and the hash bits they show. They are measured once per
+// process, because SM numbers and floorsweeping differ between cards.
 [[nodiscard]] Result<gpu::SliceModel> measure_slices(const MemoryTimer& timer,
                                                      const PageArena& arena);
 
 // The constants of all pages of an arena, bit i for masks[i] of the model; nothing for pages that
-// are in doubt. check_failed when more than one page in ten is. The arena must hold zeros.
+// are in doubt. check_failed if more than one page in ten is in doubt. The arena must hold zeros.
 [[nodiscard]] Result<std::vector<std::optional<std::uint32_t>>> measure_page_constants(
     const MemoryTimer& timer, const PageArena& arena, const gpu::SliceModel& model,
     std::uint32_t samples = 24);
@@ -60,7 +60,7 @@ using ShareColors = std::variant<ColorShare, RemainderShare>;
 struct ShareRequest {
   std::uint64_t colors = 0;  // bit c: colour c
   std::uint64_t byte_cap =
-      0;  // the most that may be in use at a time, rounding included; 0: no cap
+      0;  // the most bytes that may be in use at a time, rounding included; 0: no cap
 };
 // The colours and the cap of a partition, which must name colours.
 [[nodiscard]] Result<ShareRequest> share_request(const partition::Partition& partition);
@@ -93,7 +93,7 @@ enum class PoolPages {
 class ColoredPool;
 struct LentShare;  // lent_share.hpp
 
-// Freed when the last reference goes. Keeps its pool alive.
+// It is freed when the last reference is destroyed, and keeps its pool alive.
 class ColoredBuffer {
  public:
   ~ColoredBuffer();
@@ -104,7 +104,7 @@ class ColoredBuffer {
   // Bytes that follow each other at consecutive addresses: 16 KiB for the mask 0xc4000, 256 where
   // colours are remainders.
   [[nodiscard]] std::uint64_t run_bytes() const;
-  // What layout() and span() want: the number of masks, or `remainders`.
+  // The argument that layout() and span() need: the number of masks, or `remainders`.
   [[nodiscard]] std::uint32_t mask_count() const;
   // Place of byte 0 among the bytes of the share.
   [[nodiscard]] std::uint64_t first() const { return first_; }
@@ -130,7 +130,7 @@ class ColoredBuffer {
   [[nodiscard]] Result<void> download(void* target, std::uint64_t bytes,
                                       std::uint64_t offset = 0) const;
   // Finds the colour of each chunk by timing, from outside and whatever the buffer holds. Nothing
-  // else may run on the card meanwhile. missing_capability when the pool was not measured.
+  // else may run on the card at that time. missing_capability if the pool was not measured.
   [[nodiscard]] Result<ColorAudit> audit() const;
 
  private:
@@ -182,38 +182,38 @@ class ColoredPool : public std::enable_shared_from_this<ColoredPool> {
                                                     std::span<const ShareRequest> shares,
                                                     PoolPages pages = PoolPages::all);
 
-  // missing_capability, with what is left, when the share has no run of that size or its cap would
-  // be passed.
+  // missing_capability, with what is left, if the share has no run of that size or its cap would be
+  // passed.
   [[nodiscard]] Result<ColoredBuffer> allocate(std::size_t share, std::uint64_t bytes);
   template <class T>
   [[nodiscard]] Result<ColoredBuffer> allocate(std::size_t share, std::uint64_t count) {
     return allocate(share, count * sizeof(T));
   }
 
-  // Of a share that exists.
+  // The usage of a share, which must exist.
   [[nodiscard]] ColoredUsage usage(std::size_t share) const;
   [[nodiscard]] std::uint32_t shares() const { return static_cast<std::uint32_t>(shares_.size()); }
   [[nodiscard]] std::uint32_t colors() const;
-  // The colours of a share as seen from the start of the arena; an error where there are several
+  // The colours of a share as seen from the start of the arena. It is an error if there are several
   // regions.
   [[nodiscard]] Result<ShareColors> only_region(std::size_t share) const;
   // What another process needs to use all of a share, besides table() and the arena's pages
   // (lent_share.hpp). The pool must have one region, made to be lent, and no buffer in the share:
   // it counts nothing that borrowers use, so whoever lends a share allocates nothing in it.
   [[nodiscard]] Result<LentShare> lend(std::size_t share) const;
-  // Of remainders: what RemainderSteps need (gpu::RemainderColoring::table()), for all shares the
-  // same. Empty where colours are parities.
+  // For remainders: the table that RemainderSteps need (gpu::RemainderColoring::table()), the same
+  // for all shares. Empty if colours are parities.
   [[nodiscard]] std::vector<std::byte> table() const;
   // How the pages were found, in words.
   [[nodiscard]] std::string account() const;
   // Bytes of a colour that follow each other at consecutive addresses.
   [[nodiscard]] std::uint64_t run_bytes() const;
   [[nodiscard]] const PageArena& arena() const { return arena_; }
-  // How colours were found that are remainders; nullptr where they are parities.
+  // How colours that are remainders were found; nullptr if colours are parities.
   [[nodiscard]] const RemainderColors* remainders() const {
     return remainders_ ? &*remainders_ : nullptr;
   }
-  // The rest is of colours that are parities. The page constant, as a colour, of each page of the
+  // The rest is for colours that are parities. The page constant, as a colour, of each page of the
   // arena after sorting: ascending.
   [[nodiscard]] const gpu::Coloring& coloring() const { return coloring_; }
   [[nodiscard]] std::span<const std::uint32_t> constants() const { return constants_; }

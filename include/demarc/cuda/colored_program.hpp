@@ -1,4 +1,4 @@
-// A module on the GPU of which everything lies in a share of a coloured pool: what its kernels
+// A module on the GPU. Everything of it lies in a share of a coloured pool: what its kernels
 // access, its variables, the local variables of its threads.
 #pragma once
 
@@ -25,11 +25,11 @@ struct KernelUse {
 
 class ColoredProgram {
  public:
-  // Of the module only the kernels of `uses` are loaded. Launches of them must follow each other:
-  // they share the memory of their local variables. Errors: invalid_input that names kernels which
-  // cannot be coloured, with lines and reasons; missing_capability where the share has no room, or
-  // where ptxas keeps values of a kernel in local memory of its own (spills, the stack of calls),
-  // which no colour contains, however many registers it may use.
+  // Only the kernels of `uses` are loaded from the module. Their launches must follow each other,
+  // because they share the memory of their local variables. invalid_input names kernels that cannot
+  // be coloured, with lines and reasons. missing_capability if the share has no room, or if ptxas
+  // keeps values of a kernel in local memory of its own (spills, the stack of calls), however many
+  // registers the kernel may use. No colour contains that memory.
   static Result<ColoredProgram> load(const std::shared_ptr<ColoredPool>& pool, std::size_t share,
                                      const ptx::Module& module, std::span<const KernelUse> uses);
 

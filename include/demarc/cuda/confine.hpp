@@ -46,26 +46,26 @@ struct ConfinePlan {
   TpcChoice choice;
   std::vector<std::string> command;  // program and arguments
   bool audit = false;                // count launches by path
-  // A process of a tenant that holds kernels without PTX gets plain memory and runs them, and is
-  // counted; without this such kernels are refused.
+  // If a process of a tenant has kernels without PTX, it gets plain memory, runs them and is
+  // counted. Without this option such kernels are refused.
   bool allow_plain = false;
-  // A tenant's kernel of which the compiler keeps up to so many bytes per thread in local memory,
-  // which has no colour, runs all the same, and is counted.
+  // The compiler may keep up to so many bytes per thread of a tenant's kernel in local memory,
+  // which has no colour. Such a kernel runs and is counted.
   std::uint32_t allow_spills = 0;
-  // A tenant's kernels may be launched before the one in front of them in their stream has ended,
-  // for which they wait themselves. Needs compute capability 9.0.
+  // A tenant's kernel may be launched before the one in front of it in its stream has ended; it
+  // then waits itself. Needs compute capability 9.0.
   bool overlap_launches = false;
   bool report = false;      // the outcome's report is wanted, which needs a tenant
   bool host_memory = true;  // the program's kernels may reach memory of the host
   bool observe = false;     // no partition, `choice` is empty: launches are only seen and counted
-  // A tenant of `demarc serve`, else empty: its lease says which card, TPCs, domain and colours
-  // the program has, and `choice` is empty.
+  // A tenant of `demarc serve`, or empty. Its lease says which card, TPCs, domain and colours the
+  // program has; then `choice` is empty.
   std::string tenant;
   std::string socket;  // of the server; empty: lease::default_socket()
   // Called with a line for the user about each process that is kept off, as it happens.
   std::function<void(const std::string& line)> tell;
-  // Called once the program has started, with what Control::open() takes; launches are counted then
-  // also without `audit`.
+  // Called once the program has started, with the text that Control::open() takes. Then launches
+  // are also counted without `audit`.
   std::function<void(const std::string& control)> started;
   std::string preload;  // path of libdemarc_preload.so; empty: beside the program, or in ../lib
 };
@@ -104,14 +104,15 @@ struct ConfineOutcome {
   std::vector<Finding> findings;        // all that are looked for, also those with count 0
   std::optional<ProgramReport> report;  // of a program that has a lease
 
-  // Whether all that reached the GPU was confined, and something did.
+  // Whether something reached the GPU, and everything that did was confined.
   [[nodiscard]] bool holds() const;
 };
 
-// The path of libdemarc_preload.so: `wanted`, or where it is empty beside this program or in
-// ../lib. invalid_input or missing_capability when it is not there.
+// The path of libdemarc_preload.so: `wanted`, or, if that is empty, beside this program or in
+// ../lib. invalid_input or missing_capability if it is not there.
 [[nodiscard]] Result<std::string> find_preload(const std::string& wanted);
-// The path of libdemarc_compilers.so, which lies beside that one. missing_capability when not.
+// The path of libdemarc_compilers.so, which lies beside that one. missing_capability if it does
+// not.
 [[nodiscard]] Result<std::string> find_compilers(const std::string& preload);
 
 // invalid_input inside another run_confined(). What that does needs a context of its own on the
@@ -122,9 +123,9 @@ struct ConfineOutcome {
 // Finds the mask in a child process (so that this one holds no GPU memory), proves there with a
 // probe kernel that it holds, then runs the program with libdemarc_preload.so and waits for it and
 // all that it started. Processes that would reach a GPU without being confined are kept off it by
-// the kernel. An existing injection library is kept. Call before anything in this process has used
-// CUDA, from its only thread. check_failed when the proof fails, invalid_input inside another
-// run_confined(), missing_capability for a domain that the card lacks.
+// the kernel. An existing injection library is kept. Call it before anything in this process has
+// used CUDA, and while the process has only one thread. check_failed if the proof fails,
+// invalid_input inside another run_confined(), missing_capability for a domain that the card lacks.
 [[nodiscard]] Result<ConfineOutcome> run_confined(const ConfinePlan& plan);
 
 struct Moved {
@@ -135,11 +136,10 @@ struct Moved {
 // them, but graphs launched before keep their first mask; their launches are counted as stale.
 [[nodiscard]] Result<Moved> confine_again(std::int64_t pid, const TpcChoice& choice);
 
-// All that is looked for in what was seen; one row each in one table.
+// Everything that is looked for in what was seen. Each finding is a row of one table.
 [[nodiscard]] std::vector<Finding> look_for_findings(const ProcessCounts& processes,
                                                      const LaunchCounters& launches, bool observed);
-// What the user has to know though he did not ask for an audit, a line each; empty when all is
-// well.
+// What the user has to know even without an audit, one line each; empty if all is well.
 [[nodiscard]] std::string warnings(const ConfineOutcome& outcome);
 // The outcome as sentences and as JSON (schema demarc.exec/2).
 [[nodiscard]] std::string audit_to_text(const ConfineOutcome& outcome);

@@ -1,5 +1,5 @@
-// The memory through which `demarc exec`, the library in the confined programs and whoever watches
-// them speak.
+// The memory through which `demarc exec`, the library in the confined programs and their watchers
+// exchange data.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@ namespace demarc::cuda {
 
 // Environment of the confined programs: what Control::open() takes.
 inline constexpr const char* control_variable = "DEMARC_CONTROL";
-// The tenant's name; empty where the program has no lease, whatever it was before.
+// The tenant's name; empty if the program has no lease, whatever the variable was before.
 inline constexpr const char* tenant_variable = "DEMARC_TENANT";
 inline constexpr const char* chained_injection_variable = "DEMARC_CHAINED_INJECTION";
 
@@ -33,7 +33,7 @@ struct ControlBlock {
   std::uint32_t allow_plain = 0;     // memory for processes that hold machine code alone
   std::uint32_t allow_spills = 0;    // bytes per thread in local memory
   std::uint32_t overlap = 0;         // launches of kernels that are coloured
-  // Where processes attach to their tenant's lease; empty: they have none.
+  // The socket by which processes attach to their tenant's lease; empty: they have none.
   char lease_socket[108] = {};
   char lease_token[40] = {};
   SharedMask mask;
@@ -68,7 +68,7 @@ class Control {
   Control(std::string value, int file, ControlBlock* block)
       : value_(std::move(value)), owned_file_(file), block_(block) {}
   std::string value_;
-  int owned_file_;  // -1 where the block is another's
+  int owned_file_;  // -1 if the block belongs to another process
   ControlBlock* block_;
 };
 

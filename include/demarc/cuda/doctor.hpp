@@ -1,5 +1,5 @@
-// What works on this machine of what confines programs, found by doing it: what `demarc doctor`
-// says. Each row asks the functions that exec, isolate and serve start with.
+// Finds out what can confine programs on this machine, by trying it; `demarc doctor` prints it.
+// Each row calls the functions with which exec, isolate and serve start.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ namespace demarc::cuda {
 enum class CheckState {
   works,
   lacks,
-  unknown,  // what it builds on is lacking
+  unknown,  // something that it needs is missing
 };
 
 struct Check {
   std::string name;
   CheckState state = CheckState::unknown;
   std::string found;
-  std::string cure;     // what would make it work; empty where it works or is unknown
+  std::string cure;     // what would make it work; empty if it works or is unknown
   std::string used_by;  // which verbs, or what of them
   bool needed = false;  // programs cannot be confined without it
 };
@@ -32,11 +32,11 @@ struct DoctorPlan {
 };
 
 // One row per check; a check comes after those that it builds on. A process of its own looks at the
-// card, and nothing about the card is remembered. Call before this process has used CUDA, from its
-// only thread.
+// card, and nothing about the card is remembered. Call it before this process has used CUDA, and
+// while it has only one thread.
 [[nodiscard]] std::vector<Check> look_at_machine(const DoctorPlan& plan);
 
-// missing_capability when a needed row does not work; it names each.
+// missing_capability if a needed row does not work; it names each.
 [[nodiscard]] Result<void> check_confines(const std::vector<Check>& checks);
 
 // "works", "does not", "unknown"

@@ -1,5 +1,5 @@
-// The CUDA driver, loaded at run time: a program that uses this runs, and says so, where there is
-// none.
+// The CUDA driver, loaded at run time. Without a driver a program that uses this still runs, and
+// says so.
 #pragma once
 
 #include <chrono>
@@ -15,14 +15,14 @@ namespace demarc::cuda {
 
 class Driver {
  public:
-  // Opens `path`, or when it is empty the library that the environment variable DEMARC_LIBCUDA
-  // names, or else libcuda.so.1 from its usual places; checks the required functions and calls
-  // cuInit. missing_capability when there is no driver or no GPU. The library stays loaded for the
+  // Opens `path`. If it is empty, opens the library that the environment variable DEMARC_LIBCUDA
+  // names, or else libcuda.so.1 from its usual places. Checks the required functions and calls
+  // cuInit. missing_capability if there is no driver or no GPU. The library stays loaded for the
   // life of the process.
   static Result<std::shared_ptr<const Driver>> load(const std::string& path = {});
-  // A table filled by the caller; `origin` stands for the library's path in messages. While the
-  // server of MPS is not ready, as when a client of it was just ended with work on the card, cuInit
-  // is tried again, for `patience`.
+  // Takes a table that the caller has filled; `origin` stands for the library's path in messages.
+  // While the server of MPS is not ready, cuInit is tried again, for `patience`. This happens when
+  // a client of it was just ended with work on the card.
   static Result<std::shared_ptr<const Driver>> from_table(
       const DriverApi& api, std::string origin,
       std::chrono::milliseconds patience = std::chrono::seconds(10));
@@ -32,7 +32,7 @@ class Driver {
 
   [[nodiscard]] const DriverApi& api() const { return api_; }
   [[nodiscard]] int cuda_version() const { return cuda_version_; }  // 13000 is CUDA 13.0
-  // "580.159.04", or "cuda-13.0" where the kernel driver does not tell.
+  // "580.159.04", or "cuda-13.0" if the kernel driver does not tell.
   [[nodiscard]] const std::string& driver_version() const { return driver_version_; }
   [[nodiscard]] const std::string& origin() const { return origin_; }
   [[nodiscard]] Result<std::uint32_t> device_count() const;

@@ -1,12 +1,12 @@
-// Which TPC a block ran on, told by how far its SM is from every slice of the L2. Needed where
-// %smid does not say it: in an MPS client the number counts the SMs of one launch.
+// Tells on which TPC a block ran, by how far its SM is from every slice of the L2. This is needed
+// if %smid does not say it: in an MPS client the number counts the SMs of one launch.
 //
-// Slices are named by the card's address hash, so fingerprints taken in two processes, on other
-// physical pages, can be compared: what a page adds to the names is a constant that few choices are
-// left for, and all of them are tried.
+// The card's address hash names slices. So fingerprints that were taken in two processes, on
+// different physical pages, can be compared. A page adds a constant to the names; few constants are
+// possible, and all are tried.
 //
-// What it cannot tell apart: the two SMs of a TPC, which are equally far from everything. What it
-// cannot do: measure while others keep the L2 busy; it then says so.
+// It cannot tell the two SMs of a TPC apart, because they are equally far from everything. It
+// cannot measure while others keep the L2 busy; it then says so.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct Fingerprints {
   std::vector<std::vector<float>> latency;  // [row][slice], cycles of an L2 hit
   double noise = 0;  // cycles, standard error of a latency; of those just measured only
 
-  // Whether they say the same of the SMs, however noisy.
+  // Whether both say the same about the SMs, however noisy they are.
   friend bool operator==(const Fingerprints& a, const Fingerprints& b) {
     return a.modulus == b.modulus && a.sms == b.sms && a.latency == b.latency;
   }
@@ -37,15 +37,15 @@ struct Fingerprints {
 [[nodiscard]] Result<gpu::AddressMap> known_address_map(const std::string& card_name);
 
 // Row i of `latencies` was measured at offsets[i] of one page, its columns from `sms`. check_failed
-// when chunks of a slice do not have the same latency: another program is using the card, or its
-// hash is another one.
+// if chunks of a slice do not have the same latency: then another program is using the card, or the
+// card has another hash.
 [[nodiscard]] Result<Fingerprints> make_fingerprints(const gpu::AddressMap& map,
                                                      std::span<const std::uint64_t> offsets,
                                                      const gpu::LatencyMatrix& latencies,
                                                      std::vector<std::uint32_t> sms);
 
 // Measures all SMs that one launch gets. `rounds` launches are averaged by their SM numbers; more
-// than one only where those are real.
+// than one only if those numbers are real.
 [[nodiscard]] Result<Fingerprints> measure_fingerprints(const MemoryTimer& timer,
                                                         const gpu::AddressMap& map,
                                                         std::uint32_t rounds = 1);
@@ -57,12 +57,12 @@ struct SmIdentity {
   std::uint32_t other_tpc = 0;
   double distance = 0;
   double other_distance = 0;
-  // At most half as far as the next, which the noise cannot have taken there, near enough to be
-  // believed, and no TPC has more SMs than it can have. Otherwise `tpc` is a guess, not to be
-  // relied on.
+  // True if the TPC is at most half as far as the next one, which noise cannot explain, if it is
+  // near enough to be believed, and if no TPC gets more SMs than it can have. Otherwise `tpc` is
+  // only a guess.
   bool certain = false;
-  // All TPCs that it may be: of a certain one itself; else those that are less than twice as far as
-  // the nearest, or that the noise can have taken there. Empty: it may be any.
+  // All TPCs that it may be. If it is certain, only this one. Else those that are less than twice
+  // as far as the nearest, or that noise can explain. Empty: it may be any.
   partition::TpcSet candidates;
 };
 

@@ -11,8 +11,8 @@
 
 namespace demarc::cuda {
 
-// How long anything waits for a GPU unless told otherwise. A mask can stop a launch from ever
-// starting, so nothing waits without a limit.
+// How long a wait for a GPU takes at most, by default. A mask can stop a launch from ever starting,
+// so every wait has a limit.
 inline constexpr std::chrono::milliseconds default_timeout{30000};
 
 class Gpu {
@@ -32,8 +32,8 @@ class Gpu {
   [[nodiscard]] const std::string& name() const { return name_; }
   // "GPU-xxxxxxxx-...", "MIG-xxxxxxxx-..." of a MIG instance.
   [[nodiscard]] const std::string& uuid() const { return uuid_; }
-  // Masks, colours and topologies are of whole cards: missing_capability on a MIG instance, whose
-  // TPCs and memory are some of a card's under other numbers.
+  // Masks, colours and topologies are those of whole cards. missing_capability on a MIG instance,
+  // which has some of a card's TPCs and memory under other numbers.
   [[nodiscard]] Result<void> check_whole() const;
   // Whether this process is a client of MPS, whose SM numbers are those of a launch. Drivers before
   // CUDA 12.1 do not say: then every process beside a running MPS daemon counts as one.
@@ -78,10 +78,10 @@ class Gpu {
 
 using GpuPointer = std::shared_ptr<const Gpu>;
 
-// Where the daemon of MPS has its pipes for this process: CUDA_MPS_PIPE_DIRECTORY or its usual
-// place.
+// The folder in which the daemon of MPS has its pipes for this process: CUDA_MPS_PIPE_DIRECTORY or
+// its usual place.
 [[nodiscard]] std::string mps_pipe_folder();
-// Whether a pipe that clients of MPS talk to is there.
+// Whether there is a pipe through which clients of MPS talk to it.
 [[nodiscard]] bool mps_daemon_runs();
 
 // The description of a card as far as the driver tells it: no topology beyond SMs and TPCs in one

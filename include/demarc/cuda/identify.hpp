@@ -1,5 +1,5 @@
-// Which physical SMs this process runs on, whoever chose them: launches measured and compared with
-// what `demarc topo` remembered of the whole card.
+// Finds out on which physical SMs this process runs, whoever chose them. Launches are measured and
+// compared with what `demarc topo` has kept about the whole card.
 #pragma once
 
 #include <string>
@@ -22,17 +22,17 @@ struct Identification {
   [[nodiscard]] bool as_numbered() const { return misnumbered == 0 && in_doubt < sms; }
 };
 
-// missing_capability when no fingerprints are remembered (the message says how to take them);
-// check_failed when others keep the L2 too busy to measure.
+// missing_capability if no fingerprints are kept (the message says how to take them). check_failed
+// if others keep the L2 too busy to measure.
 [[nodiscard]] Result<Identification> identify_sms(const GpuPointer& gpu, const CardFacts& known,
                                                   std::uint32_t launches);
 
-// Pure: what the launches together say.
+// What the launches together say. A pure function.
 [[nodiscard]] Identification identification_of(const gpu::Topology& topology,
                                                std::vector<std::vector<SmIdentity>> launches);
 
-// How the SMs of all launches lie to a partition. One whose candidates all lie in it is inside,
-// whichever of them it is.
+// Whether the SMs of all launches lie in a partition. An SM is inside if all of its candidates lie
+// in the partition.
 struct Confinement {
   partition::TpcSet outside;   // candidates of SMs that have none inside
   std::uint32_t in_doubt = 0;  // SMs that may be inside or outside
@@ -45,7 +45,7 @@ struct Confinement {
 [[nodiscard]] Result<std::optional<CardFacts>> remembered_facts(const Gpu& gpu,
                                                                 const std::string& cache_folder);
 
-// A line for each launch; with `each`, the TPCs of the first launch one by one.
+// One line for each launch. With `each`, also the TPCs of the first launch one by one.
 [[nodiscard]] std::string identification_to_text(const gpu::Topology& topology,
                                                  const Identification& found, bool each);
 // Schema demarc.topo.identity/1.

@@ -8,12 +8,12 @@
 
 namespace demarc::cuda {
 
-// How a descriptor came to the hardware.
+// The path by which a descriptor came to the hardware.
 enum class LaunchPath : std::uint32_t { default_stream, stream, graph, unknown };
 inline constexpr std::size_t launch_paths = 4;
 [[nodiscard]] const char* to_string(LaunchPath path);
 
-// What became of the calls of programs whose memory lies in a share of coloured memory.
+// What happened to the calls of programs whose memory lies in a share of coloured memory.
 struct ColoredCounters {
   std::atomic<std::uint64_t> answered{0};  // in the driver's place
   std::atomic<std::uint64_t> refused{0};   // by name
@@ -33,18 +33,19 @@ struct LaunchCounters {
   std::atomic<std::uint64_t> launchers{0};     // kernels that may launch kernels, unconfined ones
   std::atomic<std::uint64_t> graphs{0};        // launches of graphs
   std::atomic<std::uint64_t> stale_graphs{0};  // of those, under another mask than is wanted now
-  // Launches whose own mask left no TPC of the ceiling. They were reported, not confined to less.
+  // Launches whose own mask left no TPC of the ceiling. They were reported, and not confined
+  // further.
   std::atomic<std::uint64_t> empty_masks{0};
-  // Callbacks whose parameters are not laid out as known: what they told of is not known, and a
-  // launch among them was not confined.
+  // Callbacks whose parameters have an unknown layout. What they told is not known, and a launch
+  // among them was not confined.
   std::atomic<std::uint64_t> misunderstood{0};
   // Masked launches whose descriptor does not say whether the kernel may launch kernels (all
   // versions but V04_00): what such kernels launched was neither confined nor counted.
   std::atomic<std::uint64_t> launchers_unknown{0};
-  // Launches that should have had a memory synchronisation domain of their program's own and left
-  // with another.
+  // Launches that should have had the memory synchronisation domain of their program and left with
+  // another.
   std::atomic<std::uint64_t> other_domains{0};
-  // Calls for memory of the host that were refused, so that no kernel reaches any.
+  // Refused calls for memory of the host. They are refused so that no kernel reaches such memory.
   std::atomic<std::uint64_t> host_memory_refused{0};
   ColoredCounters colored;
 

@@ -1,10 +1,10 @@
 // The driver's launch callback: sees every task descriptor after it is built and before it is
 // uploaded, and can put a mask into it.
 //
-// HAZARDS. An undocumented debug interface of the driver, reached by cuGetExportTable; there is one
-// subscription in a process. The callback runs inside the launching call, on the launching thread,
-// with locks of the driver held: it must not call the driver. A mask that leaves only units that do
-// not exist hangs the launch; masks come from to_hardware(), which refuses that.
+// HAZARDS. This is an undocumented debug interface of the driver, reached by cuGetExportTable.
+// There is one subscription per process. The callback runs inside the launching call, on the
+// launching thread, with locks of the driver held. It must not call the driver. A mask that leaves
+// only units that do not exist hangs the launch; masks come from to_hardware(), which refuses that.
 // Seen to work: driver 580.159.04 (CUDA 13.0) on H100. install() checks the table and a first
 // launch and refuses anything it does not recognise. While a hook is installed that driver refuses
 // to create green contexts (error 801), and a second hook in the process (error 210).
@@ -15,8 +15,8 @@
 // first launch; launches of a graph whose kept mask is not the wanted one are counted as stale.
 // Launches by kernels (dynamic parallelism) pass no callback and ignore masks (seen).
 //
-// Nothing passes silently: what the hook does not understand is counted and, where a mask is
-// wanted, reported to the refusal handler, which ends the process under `demarc exec`.
+// Nothing passes silently. What the hook does not understand is counted. If a mask is wanted, it is
+// also reported to the refusal handler, which under `demarc exec` ends the process.
 #pragma once
 
 #include <atomic>
@@ -38,10 +38,10 @@ class DriverCall;
 
 class LaunchHook {
  public:
-  // The hook of this process; subscribes on first use. missing_capability when the driver does not
+  // The hook of this process; it subscribes on first use. missing_capability if the driver does not
   // offer the callback.
   static Result<LaunchHook*> install(const Driver& driver);
-  // The same where only the driver's cuGetExportTable may be called, as during its start.
+  // The same if only the driver's cuGetExportTable may be called, as during its start.
   // Scope::process: masks of the next launch will not be used, which saves a callback per launch.
   enum class Scope { process, all };
   static Result<LaunchHook*> install(GetExportTable get_table, const std::string& version,
@@ -49,15 +49,15 @@ class LaunchHook {
   // Where the process mask and the counters live; nullptr: inside the hook. Both must outlive the
   // process's launches.
   void use_storage(SharedMask* mask, LaunchCounters* counters);
-  // A mask that no launch leaves, whatever the levels below say: a launch with a mask of its own
-  // (the driver's included) gets what both leave. Where that is nothing the launch is reported to
-  // the refusal handler. It must outlive the process's launches; nullptr: none.
+  // No launch leaves this mask, whatever the levels below say. A launch with a mask of its own (or
+  // the driver's) gets what both leave. If that is nothing, the launch is reported to the refusal
+  // handler. The mask must outlive the process's launches; nullptr: none.
   void use_ceiling(const SharedMask* ceiling) { ceiling_.store(ceiling); }
 
   // Learns the layout from the next launch that this thread makes on a card of that capability:
   // call begin_probe(), launch anything, then end_probe().
   void begin_probe(gpu::ComputeCapability capability);
-  // An error when no descriptor passed (launches bypass the callback) or its version is unknown.
+  // An error if no descriptor passed (launches bypass the callback) or if its version is unknown.
   Result<void> end_probe();
   [[nodiscard]] const DescriptorLayout* layout() const { return layout_.load(); }
   void set_layout(const DescriptorLayout* layout) { layout_.store(layout); }
@@ -85,8 +85,8 @@ class LaunchHook {
   [[nodiscard]] std::optional<Seen> last() const;
 
   [[nodiscard]] const LaunchCounters& counters() const { return *counters_.load(); }
-  // Launches and blocks inside the partition are counted, unless switched off: what bypasses it is
-  // counted all the same.
+  // Launches and blocks inside the partition are counted, unless this is switched off. What
+  // bypasses the partition is always counted.
   void count_masked(bool on) { counts_masked_.store(on); }
   // Also tells launches of the default stream, of other streams and of graphs apart, at the cost of
   // two more callbacks per launch and one per node of a graph (about 120 ns per node, seen).
@@ -107,8 +107,9 @@ class LaunchHook {
   // `watch` sees every call of the driver's functions, inside the callback, at its entry, where it
   // may answer it, and as it leaves. Where a call cannot be shown, the refusal handler is called.
   Result<void> watch_calls(void (*watch)(const DriverCall& call));
-  // Called, inside the callback, when a launch cannot be confined though a mask is wanted. Where it
-  // returns, a launch with an empty mask goes on under the ceiling alone, the others unconfined.
+  // Called, inside the callback, if a launch cannot be confined although a mask is wanted. If the
+  // handler returns, a launch with an empty mask goes on under the ceiling alone, and other
+  // launches go on unconfined.
   void set_refusal_handler(void (*handler)(const char* message)) { refusal_.store(handler); }
 
  private:
@@ -128,7 +129,7 @@ class LaunchHook {
                       LaunchCounters& counters);
   bool find_mask(const void* stream, HardwareMask& mask, bool& of_process) const;
   bool find_ceiling(HardwareMask& mask) const;
-  // The masks of a launch, kept together because WantedMasks points to them.
+  // The masks of a launch. They are kept together because WantedMasks points to them.
   struct Found;
   void find_wanted(const DescriptorLayout& layout, const void* descriptor, const void* stream,
                    Found& found) const;

@@ -20,8 +20,8 @@ namespace demarc::cuda {
 class LaunchTimer {
  public:
   static Result<LaunchTimer> create(CardPointer card);
-  // Of one launch, from the one before it: the median of three batches of a hundred. They are
-  // handed in while a kernel of a millisecond holds the stream, so that the host does not decide.
+  // The time from one launch to the next: the median of three batches of a hundred. The host hands
+  // them in while a kernel of a millisecond holds the stream, so the host's speed does not matter.
   [[nodiscard]] Result<double> microseconds(const Stream& stream) const;
 
  private:
@@ -49,7 +49,7 @@ struct LaunchTimes {
   // The stream and the share, whose others disturb the stream's launches least; `own_share` when
   // that is given already. Of places that differ by less than a hundredth, the first.
   [[nodiscard]] LaunchPlace quietest(std::optional<std::uint32_t> own_share = {}) const;
-  // Mean time of a launch from there, the other shares in use.
+  // Mean time of a launch from there while the other shares are in use.
   [[nodiscard]] double beside_others(const LaunchPlace& place) const;
 };
 

@@ -1,12 +1,12 @@
 // A share of a coloured pool that other processes use. The owner takes the memory, finds the
 // colours and lends pages by file descriptors; a borrower maps those that it uses in the owner's
-// order and needs no measurement. Pages hold all colours: it is the borrower's code that keeps to
-// one share, so that a borrower may run rewritten kernels alone.
+// order and needs no measurement. Pages hold all colours. The borrower's code keeps to one share,
+// so a borrower may run only rewritten kernels.
 //
-// What kernels get as pointers are addresses of a window: reserved, as long as the share, and never
+// Pointers of kernels are addresses of a window. It is reserved, as long as the share, and never
 // mapped. Rewritten kernels translate them; a kernel or a copy that knows nothing of colours
-// faults. As the driver gave the window away, no memory of the process lies there, nor do the
-// windows that the GPU has for shared and local memory.
+// faults. The driver gave the window, so no memory of the process lies there, nor do the windows
+// that the GPU has for shared and local memory.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,8 @@ struct LentShare : lease::Share {
   std::string card;  // UUID, as Gpu::uuid() says it
 };
 
-// Of the process that borrows. Owns the mappings: they end with it, and the owner keeps the pages.
+// The share in the process that borrows. It owns the mappings: they end with it. The lender keeps
+// the pages.
 class BorrowedShare {
  public:
   // The descriptors of pages of the arena from `first` on, in their order, at least one and `most`
@@ -35,26 +36,26 @@ class BorrowedShare {
   using Lender =
       std::function<Result<std::vector<OwnedFile>>(std::uint64_t first, std::uint64_t most)>;
 
-  // Maps no page of the arena. `table` is ColoredPool::table(). Errors, after which nothing is left
-  // behind: invalid_input where what is lent is of another card or does not fit together;
-  // missing_capability where the driver gives no addresses that fit.
+  // Maps no page of the arena. `table` is ColoredPool::table(). invalid_input if what is lent is of
+  // another card or does not fit together; missing_capability if the driver gives no addresses that
+  // fit. An error leaves nothing behind.
   static Result<BorrowedShare> open(GpuPointer gpu, const LentShare& lent,
                                     std::span<const std::byte> table, Lender lender);
 
   // Linear bytes [first, first + bytes), at least one, can be used from then on: those of their
-  // pages that are not mapped are asked for. Errors: invalid_input where the share has no such
-  // bytes, or where descriptors lack, are too many or are no memory; those of the lender and of
-  // the driver. Pages of earlier calls of the lender stay mapped. Of one thread at a time; kernels
-  // may run.
+  // pages that are not mapped are asked for. invalid_input if the share has no such bytes, or if
+  // descriptors are missing, too many or no memory. Errors of the lender and of the driver are also
+  // returned. Pages of earlier calls of the lender stay mapped. One thread at a time may call it;
+  // kernels may run.
   [[nodiscard]] Result<void> map(std::uint64_t first, std::uint64_t bytes);
 
-  // What a kernel gets as the address of linear byte 0; bytes() of them may be used.
+  // The address that a kernel gets for linear byte 0; bytes() bytes may be used.
   [[nodiscard]] DevicePointer window() const { return window_.address(); }
   [[nodiscard]] std::uint64_t bytes() const { return lent_.bytes; }
-  // Where the pages are mapped: for rewritten code alone.
+  // Where the pages are mapped; only for rewritten code.
   [[nodiscard]] DevicePointer arena() const { return arena_.address() + in_front_; }
   [[nodiscard]] std::uint64_t arena_bytes() const { return lent_.pages * lent_.page_bytes; }
-  // What is mapped besides, as address and bytes: tables of remainders.
+  // What else is mapped, as address and bytes: tables of remainders.
   [[nodiscard]] std::vector<std::pair<DevicePointer, std::uint64_t>> tables() const;
   // For kernels that knew nothing of colours.
   [[nodiscard]] ColoredCode code() const;

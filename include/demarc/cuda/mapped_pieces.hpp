@@ -1,6 +1,6 @@
-// Memory of cards, in physical pieces of one size, under one range of addresses: of one card for
-// another or for itself, which reaches of TLBs are measured on; of several for all of them, where a
-// launch is split over cards.
+// Memory of cards, in physical pieces of one size, under one range of addresses. It is memory of
+// one card for another or for itself, to measure reaches of TLBs; or of several cards for all of
+// them, if a launch is split over cards.
 #pragma once
 
 #include <span>
@@ -37,13 +37,13 @@ class MappedPieces {
   AddressRange range_;
 };
 
-// missing_capability where one of the cards cannot reach the memory of another, or maps no pieces
-// of that size.
+// missing_capability if one of the cards cannot reach the memory of another, or maps no pieces of
+// that size.
 [[nodiscard]] Result<void> check_pieces(const std::vector<GpuPointer>& gpus,
                                         std::uint64_t piece_bytes);
-// missing_capability, with the reason, where kernels of `gpu` cannot reach the memory of `peer`.
+// missing_capability, with the reason, if kernels of `gpu` cannot reach the memory of `peer`.
 [[nodiscard]] Result<void> check_reach(const Gpu& gpu, const Gpu& peer);
-// The same where the link between them carries no atomics, and where the bus to the host does not.
+// The same if the link between them carries no atomics, and if the bus to the host carries none.
 [[nodiscard]] Result<void> check_atomics(const Gpu& gpu, const Gpu& peer);
 [[nodiscard]] Result<void> check_host_atomics(const Gpu& gpu);
 

@@ -1,5 +1,5 @@
-// Masks at three levels, the finer overriding the coarser, each taken back when its object goes:
-// process, stream, next launch. All are full width and name any set of TPCs.
+// Masks at three levels: process, stream, next launch. The finer level overrides the coarser. Each
+// mask is taken back when its object is destroyed. All have full width and name any set of TPCs.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,9 @@
 
 namespace demarc::cuda {
 
-// Every launch of the process whose stream has no mask of its own, whoever makes it; a graph keeps
-// the mask of its first launch. One at a time: a second one replaces the first until it goes.
+// A mask for every launch of the process whose stream has no mask of its own, whoever makes it. A
+// graph keeps the mask of its first launch. There is one at a time: a second one replaces the first
+// until it is destroyed.
 class ProcessMask {
  public:
   static Result<ProcessMask> set(const CardPointer& card, const partition::TpcSet& enabled);
@@ -25,8 +26,8 @@ class ProcessMask {
   std::optional<HardwareMask> before_;
 };
 
-// Every later launch into `stream`. The stream must outlive the object. A graph captured from the
-// stream keeps the mask its launches were captured under.
+// A mask for every later launch into `stream`. The stream must outlive the object. A graph captured
+// from the stream keeps the mask its launches were captured under.
 class StreamMask {
  public:
   static Result<StreamMask> set(const CardPointer& card, CuStream stream,
@@ -44,8 +45,8 @@ class StreamMask {
   std::optional<partition::TpcSet> before_;
 };
 
-// The next launch of the calling thread only, whatever its stream says; a graph counts as one
-// launch. Taken back by the destructor when no launch came.
+// A mask only for the next launch of the calling thread, whatever its stream says. A graph counts
+// as one launch. The destructor takes the mask back if no launch came.
 class NextMask {
  public:
   static Result<NextMask> set(const CardPointer& card, const partition::TpcSet& enabled);

@@ -75,12 +75,12 @@ enum class Lending {
 // A piece of physical device memory (cuMemCreate); it has no address until it is mapped.
 class PhysicalMemory {
  public:
-  // `bytes` is a multiple of granularity(). missing_capability where it is to be lent and the
-  // driver knows no file descriptors.
+  // `bytes` is a multiple of granularity(). missing_capability if it is to be lent and the driver
+  // knows no file descriptors.
   static Result<PhysicalMemory> create(GpuPointer gpu, std::size_t bytes,
                                        Lending lending = Lending::none);
-  // What another process has lent, `bytes` of it; the descriptor may be closed afterwards.
-  // invalid_input when it is no memory of this card.
+  // Takes `bytes` that another process has lent; the descriptor may be closed afterwards.
+  // invalid_input if it is no memory of this card.
   static Result<PhysicalMemory> borrow(GpuPointer gpu, const OwnedFile& lent, std::size_t bytes);
   static Result<std::size_t> granularity(const Gpu& gpu);  // 2 MiB on the cards seen
   ~PhysicalMemory();
@@ -106,7 +106,7 @@ class PhysicalMemory {
 // destruction; the PhysicalMemory may go first.
 class AddressRange {
  public:
-  // At `wanted` where that is free, else, or where it is 0, at a place that the driver chooses.
+  // Reserves at `wanted` if that is free, else, or if it is 0, at a place that the driver chooses.
   static Result<AddressRange> reserve(GpuPointer gpu, std::size_t bytes, std::size_t alignment = 0,
                                       DevicePointer wanted = 0);
   ~AddressRange();

@@ -1,5 +1,5 @@
-// How long reads take on a card: the measurements that the memory probe, the page constants of
-// coloured memory and its audit are made of.
+// Measures how long reads take on a card. The memory probe, the page constants of coloured memory
+// and its audit use these measurements.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ struct TimedStream {
 // Latencies from all SMs that one launch got.
 struct LaunchLatencies {
   std::vector<std::uint32_t> sms;  // number of each column's SM in that launch
-  gpu::LatencyMatrix latencies;    // one row an offset
+  gpu::LatencyMatrix latencies;    // one row per offset
 };
 
 class MemoryTimer {
@@ -42,8 +42,8 @@ class MemoryTimer {
                                                          std::uint32_t together,
                                                          std::uint32_t repeats) const;
 
-  // The same, the mean of `repeats`, from every SM that one launch gets: no number of an SM is
-  // asked for, so it works where numbers are those of a launch.
+  // The same, as the mean of `repeats`, from every SM that one launch gets. It needs no SM numbers,
+  // so it also works if numbers are those of a launch.
   [[nodiscard]] Result<LaunchLatencies> launch_latencies(DevicePointer base,
                                                          std::span<const std::uint64_t> offsets,
                                                          std::uint32_t together,
@@ -51,14 +51,15 @@ class MemoryTimer {
 
   // Seconds that the SMs of role 1 take for one round of `victim` (for one load, when it is a
   // latency stream), while those of role 2 run `aggressor` without end. roles[%smid] is 0, 1 or 2.
-  // Warmed up by one round. An aggressor without chunks is none.
+  // One round warms up. An aggressor without chunks is no aggressor.
   [[nodiscard]] Result<double> stream_seconds(DevicePointer base, const TimedStream& victim,
                                               const TimedStream& aggressor,
                                               std::span<const std::uint8_t> roles) const;
 
-  // What `work` returns, while the SMs of role 1 run `traffic`. Where the card has several memory
-  // synchronisation domains that is in domain 1, which `work` must not launch in. `work` runs
-  // again, beside more traffic, where it outlasted the traffic; check_failed when it always does.
+  // Returns what `work` returns, while the SMs of role 1 run `traffic`. If the card has several
+  // memory synchronisation domains, the traffic is in domain 1, and `work` must not launch in it.
+  // If `work` outlasts the traffic, it runs again beside more traffic; check_failed if it always
+  // does.
   [[nodiscard]] Result<double> beside(DevicePointer base, const TimedStream& traffic,
                                       std::span<const std::uint8_t> roles,
                                       const std::function<Result<double>()>& work) const;

@@ -10,8 +10,8 @@
 
 namespace demarc::cuda {
 
-// Pages of addresses beside those of an arena that are kept free of memory: who goes beyond the
-// arena by so many faults.
+// Pages of addresses beside those of an arena that are kept free of memory. An access that goes
+// beyond the arena by at most so many pages faults.
 struct GuardPages {
   std::uint64_t in_front = 0;
   std::uint64_t behind = 0;
@@ -42,7 +42,7 @@ class PageArena {
   // Page `aside`, which is not in the order, is kept beside the arena at an address of its own.
   [[nodiscard]] Result<void> arrange(std::span<const std::uint32_t> order, GuardPages guards = {},
                                      std::optional<std::uint32_t> aside = {});
-  // Of the page that is kept aside; 0: there is none.
+  // The address of the page that is kept aside; 0: there is none.
   [[nodiscard]] DevicePointer aside() const { return aside_ ? aside_->range.address() : 0; }
   // Writes bytes of that page from `at` on. Kernels can only read it.
   [[nodiscard]] Result<void> fill_aside(std::uint64_t at, std::span<const std::byte> bytes) const;

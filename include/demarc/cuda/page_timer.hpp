@@ -1,5 +1,5 @@
-// How long accesses to many pages take: walks of one thread from line to line, and random accesses
-// of many SMs. What TLBs, page walks and the links to other memory are measured by.
+// Measures how long accesses to many pages take: walks of one thread from line to line, and random
+// accesses of many SMs. TLBs, page walks and the links to other memory are measured by this.
 #pragma once
 
 #include <optional>
@@ -10,20 +10,20 @@
 
 namespace demarc::cuda {
 
-// Mapped memory that accesses are timed in; pages lie side by side.
+// Mapped memory whose accesses are timed. Its pages lie side by side.
 struct PageRange {
   DevicePointer base = 0;
   std::uint64_t page_bytes = 0;  // a power of two, at least 4 KiB
   std::uint64_t pages = 0;
 };
 
-// Cycles of an SM per access, each waiting for the one before it.
+// Cycles of an SM per access. Each access waits for the one before it.
 struct WalkTimes {
   double first_cycles = 0;  // of the first walk around the ring
   double again_cycles = 0;  // of the second, in the same launch
 };
 
-// Accesses at random places, as many in flight as threads have room for.
+// Accesses at random places. As many are in flight as threads have room for.
 struct PageTraffic {
   enum class Kind : std::uint32_t {
     read,    // access_bytes at a place that is a multiple of them
@@ -43,17 +43,17 @@ class PageTimer {
   static Result<PageTimer> create(GpuPointer gpu);
 
   // Two walks around the ring of lines[i] (units of 128 bytes from range.base, each once), in this
-  // order, from one SM. Overwrites the first 8 bytes of each line. `atomics`: additions of nothing
-  // instead of loads. `between`: traffic in the same range after the ring is made and before
-  // it is walked, so that caches hold nothing of it; reads alone. invalid_input where a line lies
-  // outside of the range, or where `between` writes; check_failed where a walk ends elsewhere than
-  // it began; missing_capability where no block reaches the SM.
+  // order, from one SM. Overwrites the first 8 bytes of each line. `atomics`: additions of 0
+  // instead of loads. `between`: traffic in the same range after the ring is made and before it is
+  // walked, so that caches hold nothing of the ring; it may only read. invalid_input if a line lies
+  // outside of the range, or if `between` writes. check_failed if a walk does not end where it
+  // began. missing_capability if no block reaches the SM.
   [[nodiscard]] Result<WalkTimes> walk(const PageRange& range, std::span<const std::uint32_t> lines,
                                        bool atomics,
                                        const std::optional<PageTraffic>& between = {}) const;
 
-  // Accesses per second of all SMs together, after a run that warms up. Overwrites the range where
-  // it writes or adds. invalid_input for sizes and numbers of SMs that there are not.
+  // Accesses per second of all SMs together, after a run that warms up. If it writes or adds, it
+  // overwrites the range. invalid_input for sizes and numbers of SMs that do not exist.
   [[nodiscard]] Result<double> accesses_per_second(const PageRange& range,
                                                    const PageTraffic& traffic) const;
 

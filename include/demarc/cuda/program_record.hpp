@@ -1,5 +1,5 @@
-// What the processes of a tenant's program loaded, launched and were refused, by name: memory that
-// all of them share, and that tells of those that were killed too.
+// What the processes of a tenant's program loaded and launched, and what they were refused, by
+// name. All processes share this memory, so it also tells about those that were killed.
 #pragma once
 
 #include <array>
@@ -11,10 +11,10 @@
 
 namespace demarc::cuda {
 
-// What a name is of, and what was counted of it.
+// What kind of thing a name is of, and what was counted.
 enum class Recorded : std::uint32_t {
   nothing,
-  kernel,           // in the tenant's colours: its launches, one a launch that was captured
+  kernel,           // in the tenant's colours: its launches; a captured launch counts once
   plain_kernel,     // of a process on plain memory: its launches
   spilling_kernel,  // in the tenant's colours but for registers that the compiler spills: its loads
   refused_kernel,   // not loaded: how often it was to be
@@ -29,7 +29,7 @@ struct RecordedName {
   std::uint64_t count = 0;
 };
 
-// Plain data. Names are added by several processes at once, and none is ever taken out.
+// Plain data. Several processes add names at the same time, and no name is ever removed.
 class ProgramRecord {
  public:
   static constexpr std::uint32_t most_names = 1024;
@@ -44,9 +44,9 @@ class ProgramRecord {
   // A process on plain memory asked the driver for so many.
   void note_plain_bytes(std::uint64_t bytes) { plain_bytes_.fetch_add(bytes); }
 
-  // Those of one kind together, the most frequent first.
+  // The names, grouped by kind, the most frequent first.
   [[nodiscard]] std::vector<RecordedName> names() const;
-  // Of names for which there was no room.
+  // The counter of names for which there was no room.
   [[nodiscard]] std::uint64_t unnamed() const { return unnamed_; }
   [[nodiscard]] std::uint64_t most_bytes() const { return most_bytes_; }  // of one process
   [[nodiscard]] std::uint64_t refused_bytes() const { return refused_bytes_; }

@@ -1,5 +1,5 @@
-// A whole launch on a card: buffers allocated and filled, variables of the module set, its kernels
-// run in order on one stream, the buffers read back.
+// Runs a whole launch on a card: allocates and fills buffers, sets variables of the module, runs
+// its kernels in order on one stream, and reads the buffers back.
 #pragma once
 
 #include <chrono>
@@ -25,8 +25,8 @@ struct LaunchRun {
   std::vector<KernelRun> kernels;        // as in Launch::kernels
 };
 
-// `image` is PTX text, `source` names it in errors. missing_capability for what the driver refuses,
-// check_failed when a kernel does not end within `limit`.
+// `image` is PTX text, `source` names it in errors. missing_capability for what the driver refuses;
+// check_failed if a kernel does not end within `limit`.
 [[nodiscard]] Result<LaunchRun> run_launch(const GpuPointer& gpu, const gpu::Launch& launch,
                                            const std::string& image, const std::string& source,
                                            std::chrono::milliseconds limit = default_timeout);

@@ -1,5 +1,6 @@
-// One launch on several cards at once: equal runs of each kernel's blocks, and memory of which each
-// page lies on the card that somebody chose. Cards reach each other's pages over their links.
+// One launch on several cards at once. Each card runs an equal part of each kernel's blocks. Each
+// page of memory lies on the card that the caller chose. Cards reach each other's pages over their
+// links.
 #pragma once
 
 #include <chrono>
@@ -30,11 +31,11 @@ struct SplitRun {
   std::vector<std::vector<Kernel>> kernels;  // of each run, in the order of Launch::kernels
 };
 
-// `image` is PTX text, `source` names it in errors. A kernel begins on all cards when the one in
-// front of it has ended on all. invalid_input for buffers in host memory or at fixed addresses, for
+// `image` is PTX text, `source` names it in errors. A kernel begins on all cards once the one
+// before it has ended on all. invalid_input for buffers in host memory or at fixed addresses, for
 // pages that do not hold all buffers, and for kernels that ptx::rewrite_grid_part refuses;
-// missing_capability where the cards do not reach each other; check_failed when a kernel does not
-// end within `limit`.
+// missing_capability if the cards do not reach each other; check_failed if a kernel does not end
+// within `limit`.
 [[nodiscard]] Result<SplitRun> run_split(const std::vector<GpuPointer>& gpus,
                                          const gpu::Launch& launch, const std::string& image,
                                          const std::string& source, const SplitPlan& plan,

@@ -1,4 +1,4 @@
-// Streams and events, waited for with a limit.
+// Streams and events. Every wait for them has a limit.
 #pragma once
 
 #include "demarc/cuda/gpu.hpp"
@@ -17,9 +17,9 @@ class Stream {
 
   [[nodiscard]] CuStream handle() const { return handle_; }
   [[nodiscard]] const GpuPointer& gpu() const { return gpu_; }
-  // True when all work is done; false when it still runs; an error when it failed.
+  // True if all work is done, false if it still runs, an error if it failed.
   [[nodiscard]] Result<bool> done() const;
-  // check_failed, and the Gpu set stuck, when the work is not done within `limit`.
+  // If the work is not done within `limit`, this is check_failed, and the Gpu is marked as stuck.
   [[nodiscard]] Result<void> wait(std::chrono::milliseconds limit = default_timeout) const;
 
  private:

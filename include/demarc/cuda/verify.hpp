@@ -1,6 +1,6 @@
-// Proof from inside the GPU that the partition this process runs in holds, whoever set it up:
-// demarc exec, MPS, or nobody. Blocks are launched over every path and counted where they ran;
-// where fingerprints of the card are remembered, launches are also identified by latency.
+// Proves from inside the GPU that the partition in which this process runs holds, whoever set it
+// up: demarc exec, MPS, or nobody. Blocks are launched over every path, and it is counted where
+// they ran. If fingerprints of the card are kept, launches are also identified by latency.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace demarc::cuda {
 struct VerifyPath {
   std::string name;  // "stream", "default stream", "graph"
   Placement placement;
-  std::uint64_t outside = 0;  // says nothing where numbers are relative
+  std::uint64_t outside = 0;  // says nothing if numbers are relative
 };
 
 struct VerifyReport {
@@ -26,8 +26,8 @@ struct VerifyReport {
   partition::TpcSet expected;
   std::uint32_t expected_sms = 0;
   std::vector<VerifyPath> paths;
-  // Numbers of SMs are those of a launch, as inside MPS: `identified` decides where TPCs were
-  // named, and the count where only their number was.
+  // Numbers of SMs are those of a launch, as inside MPS. Then `identified` decides if TPCs were
+  // named, and the count if only their number was.
   bool relative = false;
   bool named = false;  // TPCs or GPCs of the process as it is were listed
   gpu::Topology topology;
@@ -42,8 +42,8 @@ struct VerifyReport {
   [[nodiscard]] bool unconfined() const;
 };
 
-// What is verified: a lane of `mode`, which must confine, made for the purpose; without one, the
-// process as it is.
+// What is verified: a lane of `mode`, made for this purpose; the mode must confine. Without a mode,
+// the process as it is.
 struct VerifyPlan {
   std::uint32_t device = 0;
   TpcChoice choice;
@@ -52,8 +52,9 @@ struct VerifyPlan {
   std::uint32_t identified_launches = 3;  // by latency; 0: none
 };
 
-// An error only when the probe could not run; a partition that does not hold is a report. Inside
-// MPS, listed TPCs can be proved only against remembered fingerprints: missing_capability without.
+// It is an error only if the probe could not run. If a partition does not hold, the report says so.
+// Inside MPS, listed TPCs can be proved only with kept fingerprints; without them,
+// missing_capability.
 [[nodiscard]] Result<VerifyReport> verify(const VerifyPlan& plan);
 
 [[nodiscard]] std::string report_to_text(const VerifyReport& report);

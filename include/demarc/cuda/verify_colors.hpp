@@ -1,5 +1,5 @@
-// Proof from inside the GPU that colours of memory keep traffic apart now: each chunk's colour is
-// found by timing, and a victim is timed next to neighbours.
+// Proves from inside the GPU that colours of memory keep traffic apart now. Timing finds each
+// chunk's colour, and a victim is timed next to neighbours.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,17 @@ namespace demarc::cuda {
 
 struct VerifyColorsPlan {
   std::uint32_t device = 0;
-  std::vector<std::uint64_t> masks;        // of the colouring; none: as the card's description says
+  std::vector<std::uint64_t> masks;        // masks of the colouring; none: as the card's
+                                           // description says
   std::string description;                 // gpu::describe_card()
-  std::uint32_t color_count = 2;           // of the description's colouring
+  std::uint32_t color_count = 2;           // number of colours of the description's colouring
   std::uint64_t colors = 1;                // bit c: colour c is the victim's
   std::uint64_t pool_bytes = 1ULL << 31U;  // taken from the card for the time of the proof
-  double most_slowdown = 1.15;             // that a neighbour in other colours may cause
+  double most_slowdown = 1.15;             // the largest factor that a neighbour in other colours
+                                           // may cause
 };
 
-// Time of the victim next to a neighbour over its time alone.
+// The time of the victim next to a neighbour, divided by its time alone.
 struct NeighbourEffect {
   std::string neighbour;  // "reads, other colours"
   double slowdown = 0;
@@ -37,8 +39,8 @@ struct VerifyColorsReport {
   bool holds = false;
 };
 
-// The victim streams from DRAM on every other TPC, the neighbour runs on the others. An error only
-// when the proof could not run; colours that do not hold are a report.
+// The victim streams from DRAM on every other TPC; the neighbour runs on the others. It is an error
+// only if the proof could not run. If colours do not hold, the report says so.
 [[nodiscard]] Result<VerifyColorsReport> verify_colors(const VerifyColorsPlan& plan);
 
 [[nodiscard]] std::string report_to_text(const VerifyColorsReport& report);

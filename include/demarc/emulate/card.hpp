@@ -1,5 +1,5 @@
-// The emulator instead of a card: a module stays loaded, its variables keep what kernels wrote, and
-// kernels work in the caller's own memory, at the addresses that it has there.
+// The emulator in place of a card. A module stays loaded, its variables keep what kernels wrote,
+// and kernels work in the caller's own memory, at the caller's addresses.
 //
 //   DEMARC_TRY(auto loaded, emulate::LoadedModule::load(std::move(module), "k.ptx"));
 //   DEMARC_TRY(auto outcome, loaded.run(kernel_launch, {.memory = {{address, bytes}}}));
@@ -23,14 +23,15 @@ struct HostRange {
 
 // What a launch finds on the card.
 struct Card {
-  // What kernels may access beside the module's variables, without overlaps, in any order. Nothing
-  // below 0x4100'0000'0000 but above 0x1000'0000'0000: generic addresses lead elsewhere there.
+  // The memory that kernels may access besides the module's variables, in any order. Ranges must
+  // not overlap. They must not lie between 0x1000'0000'0000 and 0x4100'0000'0000, where generic
+  // addresses lead elsewhere.
   std::vector<HostRange> memory;
   std::vector<std::uint32_t> sm_of_block;  // %smid by linear block index; 0 behind its end
   std::uint32_t sms = 1;                   // %nsmid
-  // What clocks and timers say before a warp's first instruction; they grow by 1 an instruction.
+  // What clocks and timers say before a warp's first instruction. They grow by 1 per instruction.
   std::uint64_t time_ns = 0;
-  // So many blocks run at once and take turns, as blocks that wait for each other need it. 1: each
+  // So many blocks run at once and take turns. Blocks that wait for each other need this. 1: each
   // block runs to its end, on any core.
   std::uint32_t resident_blocks = 1;
 };
@@ -44,13 +45,13 @@ class LoadedModule {
   ~LoadedModule();
 
   [[nodiscard]] const ptx::Module& module() const;
-  // Where a variable of global or constant memory lies, whose content may be written between
-  // launches; nothing: there is no such variable.
+  // Where a variable of global or constant memory lies; nothing if there is no such variable. Its
+  // content may be written between launches.
   [[nodiscard]] std::optional<HostRange> variable(std::string_view name) const;
 
-  // Arguments are scalars and bytes. A finding is no error: the outcome, which has no buffers,
-  // carries it. One launch of a module at a time. Errors: those of emulate::run(), and ranges that
-  // overlap or lie where generic addresses lead elsewhere.
+  // Arguments are scalars and bytes. A finding is not an error: the outcome carries it. The outcome
+  // has no buffers. Run one launch of a module at a time. Errors are those of emulate::run(), and
+  // ranges that overlap or lie where generic addresses lead elsewhere.
   [[nodiscard]] Result<Outcome> run(const gpu::KernelLaunch& kernel, const Card& card,
                                     const Options& options = {});
 

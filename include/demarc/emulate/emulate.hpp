@@ -1,6 +1,6 @@
-// Runs PTX kernels on the CPU, warp by warp: 32 lanes as vectors, reconvergence at the immediate
-// post-dominator, blocks in parallel over cores with results that do not depend on the number of
-// threads.
+// Runs PTX kernels on the CPU, warp by warp. The 32 lanes are vectors and reconverge at the
+// immediate post-dominator. Blocks run in parallel on all cores; the results do not depend on the
+// number of threads.
 //
 //   DEMARC_TRY(auto outcome, emulate::run(module, launch, {}, nullptr));
 //   if (!outcome.findings.empty()) … emulate::describe(outcome.findings.front()) …
@@ -29,16 +29,17 @@ inline constexpr std::uint64_t default_instruction_limit = std::uint64_t{1} << 2
 
 struct Options {
   // Checks that cost time. Out-of-bounds and misaligned accesses are always found.
-  bool check_uninitialised =
-      true;                 // reads of shared, local and uninitialised global bytes never written
-  bool check_races = true;  // shared memory, between barriers
+  bool check_uninitialised = true;  // reads of shared, local and uninitialised global bytes that
+                                    // were never written
+  bool check_races = true;          // shared memory, between barriers
   // Buffers whose index is listed hold no data at the start: reading a byte before writing it is a
   // finding.
   std::vector<std::size_t> uninitialised_buffers;
   unsigned threads = 0;  // 0: all cores
   // A block whose warps execute more instructions than this is a hang, which ends the run.
   std::uint64_t instruction_limit = default_instruction_limit;
-  // Findings kept; one place in the code is one finding however often it occurs.
+  // The largest number of findings kept. One place in the code is one finding, however often it
+  // occurs.
   std::size_t finding_limit = 64;
   InstructionSet instruction_set = InstructionSet::automatic;  // the widest this CPU has
   std::string source = "ptx";                                  // names the PTX text in messages
@@ -59,8 +60,8 @@ enum class FindingKind {
 
 [[nodiscard]] const char* to_string(FindingKind kind);
 
-// What a check found, where it was seen first (lowest block, then execution order within the
-// block).
+// What a check found, at the place where it was first seen (lowest block, then execution order
+// within the block).
 struct Finding {
   FindingKind kind = FindingKind::out_of_bounds;
   std::string kernel;
@@ -95,8 +96,9 @@ struct Outcome {
   gpu::Memory buffers;                   // after the last kernel, in the order of Launch::buffers
   std::vector<std::uint64_t> addresses;  // device addresses of the buffers
   std::vector<Finding> findings;
-  // What was carried out otherwise than a card does it (docs/emulate.md), each mnemonic once, where
-  // it stands first: severity approximated, `text` the mnemonic, `message` what is done instead.
+  // Instructions that were not carried out as a card does it (docs/emulate.md). Each mnemonic is
+  // listed once, at its first place. The severity is approximated, `text` is the mnemonic,
+  // `message` says what is done instead.
   std::vector<ptx::Diagnostic> approximations;
   std::string printed;  // what the kernels' printf said, in block order
   std::vector<KernelStatistics> kernels;
@@ -108,13 +110,13 @@ struct Outcome {
 };
 
 // Runs every kernel of the launch in sequence. `sink` may be null. A finding is not an error of
-// run(): the outcome carries it. Errors: a kernel or a variable that the module does not define,
-// arguments that do not fit its parameters, an instruction that is not covered and reachable (named
-// with line and text), and errors of the sink.
+// run(): the outcome carries it. These are errors: a kernel or a variable that the module does not
+// define, arguments that do not fit the parameters, a reachable instruction that is not covered
+// (named with line and text), and errors of the sink.
 [[nodiscard]] Result<Outcome> run(const ptx::Module& module, const gpu::Launch& launch,
                                   const Options& options = {}, TraceSink* sink = nullptr);
 
-// The same on given buffer contents instead of the launch's own.
+// The same with given buffer contents instead of the launch's own.
 [[nodiscard]] Result<Outcome> run_on(const ptx::Module& module, const gpu::Launch& launch,
                                      gpu::Memory memory, const Options& options = {},
                                      TraceSink* sink = nullptr);

@@ -33,8 +33,8 @@ struct TraceInstruction {
       MemorySpace::none;  // of its address operand; generic addresses: see AccessEvent
   AccessKind kind = AccessKind::none;
   std::uint32_t bytes = 0;  // per lane, all elements of a vector access together
-  // First of a basic block: it is reached from elsewhere, or what is before it branches. True where
-  // that is not known.
+  // Whether it is the first of a basic block: it is reached from elsewhere, or the one before it
+  // branches. True if that is not known.
   bool begins_block = true;
 };
 
@@ -110,9 +110,10 @@ struct TraceChunk {
 class TraceSink {
  public:
   virtual ~TraceSink() = default;
-  // False: only accesses are recorded, no runs (cheaper where addresses are all that matters).
+  // False: only accesses are recorded and no runs. This is cheaper if only addresses matter.
   [[nodiscard]] virtual bool wants_instructions() const { return true; }
-  // For each kernel of the launch: begin_kernel, its chunks, end_kernel. Then, once: end.
+  // For each kernel of the launch, begin_kernel, its chunks and end_kernel are called. Then end is
+  // called once.
   [[nodiscard]] virtual Result<void> begin_kernel(const TraceHeader& header);
   [[nodiscard]] virtual Result<void> consume(const TraceChunk& chunk) = 0;
   [[nodiscard]] virtual Result<void> end_kernel();
@@ -224,7 +225,7 @@ class TraceFileWriter final : public TraceSink {
 // errors.
 [[nodiscard]] Result<void> read_trace(const std::filesystem::path& path, TraceSink& sink);
 
-// What stood in an imported kernel.
+// What an imported kernel contained.
 struct ImportedKernel {
   std::string kernel;
   std::uint64_t blocks = 0;
@@ -234,15 +235,16 @@ struct ImportedKernel {
 };
 
 // Replays a trace in Accel-Sim's text format (tracer versions from 3 on: "-kernel name",
-// "#BEGIN_TB", one line an instruction), or all kernels of a kernelslist.g, one after the other.
+// "#BEGIN_TB", one line per instruction), or all kernels of a kernelslist.g, one after the other.
 // Instructions of the machine appear as they are, in the order of their addresses; global, local
 // and shared accesses become events. The file is read twice, piece by piece. Errors name file and
-// line; a compressed file is one. docs/trace-format.md says what is taken over.
+// line. A compressed file is an error. docs/trace-format.md says what is taken over.
 [[nodiscard]] Result<std::vector<ImportedKernel>> read_accelsim_trace(
     const std::filesystem::path& path, TraceSink& sink);
 
-// Whether a file that begins so is for read_accelsim_trace: a kernel, a list of kernels, or either
-// compressed by xz or gzip (for it says what to do then). 4 KiB are enough.
+// Whether a file that begins so is for read_accelsim_trace. Such a file is a kernel, a list of
+// kernels, or one of these compressed by xz or gzip, for which read_accelsim_trace says what to do.
+// 4 KiB are enough.
 [[nodiscard]] bool begins_accelsim_trace(std::string_view beginning);
 
 }  // namespace demarc::emulate

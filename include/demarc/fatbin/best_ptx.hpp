@@ -1,4 +1,4 @@
-// The PTX of an image that a card can compile, as the driver would choose it.
+// Finds the PTX of an image that a card can compile, as the driver would choose it.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,16 @@ struct PtxCode {
   std::string text;
 };
 
-// Of the entries with PTX that a card of compute capability `sm` (90: 9.0) can run, the one with
-// the highest target. An error, of kind missing_capability, where there is none says what there is;
-// others say that two have the same target, or that the text is for another target than its entry.
+// Takes the entries with PTX that a card of compute capability `sm` (90: 9.0) can run, and returns
+// the one with the highest target. If there is none, the error missing_capability says what there
+// is. Other errors say that two have the same target, or that the text is for another target than
+// its entry.
 [[nodiscard]] Result<PtxCode> best_ptx(std::span<const Entry> entries, std::uint32_t sm,
                                        std::string_view name);
 
-// The same of a whole image: a PTX text is its only entry, a cubin has none. Of an image that was
-// linked from one other (Image::prelinked) it is that one's; linked from several it is refused, of
-// kind missing_capability: their PTX are parts.
+// The same for a whole image. A PTX text is its only entry; a cubin has none. If an image was
+// linked from one other (Image::prelinked), the PTX is that one's. If it was linked from several,
+// the error is missing_capability, because each has only a part of the PTX.
 [[nodiscard]] Result<PtxCode> best_ptx(const Image& image, std::uint32_t sm, std::string_view name);
 
 }  // namespace demarc::fatbin

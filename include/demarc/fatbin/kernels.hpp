@@ -1,4 +1,4 @@
-// The kernels of machine code, by name, and code that has nothing else.
+// The names of the kernels of machine code, and whether an image has only machine code.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,14 @@
 
 namespace demarc::fatbin {
 
-// As the linker knows them, ascending, each once: of a cubin its own, of a fat binary those of all
-// its machine code, and of those that it was linked from. PTX has none.
+// Names as the linker knows them, ascending, without repetition. A cubin has its own kernels; a fat
+// binary has those of all its machine code and of the fat binaries that it was linked from. PTX has
+// none.
 [[nodiscard]] Result<std::vector<std::string>> machine_code_kernels(const Image& image,
                                                                     std::string_view name);
 
-// Whether it has kernels, and no PTX that a card of compute capability `sm` (90: 9.0) can run.
+// Whether the image has kernels, but no PTX that a card of compute capability `sm` (90: 9.0) can
+// run.
 [[nodiscard]] Result<bool> is_machine_code_alone(const Image& image, std::uint32_t sm,
                                                  std::string_view name);
 

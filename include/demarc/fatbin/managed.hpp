@@ -1,6 +1,6 @@
-// The __managed__ variables of device code: memory that the driver moves between card and host, and
-// that no line can be drawn through. Whoever confines a program refuses modules that have some, so
-// what cannot be read is an error and never "none".
+// The __managed__ variables of device code. The driver moves their memory between card and host, so
+// it cannot be divided. Code that confines a program refuses modules with such variables. So what
+// cannot be read is an error and never "none".
 #pragma once
 
 #include <string>
@@ -13,12 +13,12 @@
 
 namespace demarc::fatbin {
 
-// Names, ascending, each once. Of a fat binary those of all its entries, and of those that it was
-// linked from: which of them the driver takes is not known before.
+// Names, ascending, without repetition. A fat binary has those of all its entries and of the fat
+// binaries that it was linked from, because it is not known which of them the driver takes.
 [[nodiscard]] Result<std::vector<std::string>> managed_variables(const Image& image,
                                                                  std::string_view name);
 
-// Of a module that is parsed already.
+// The same for a module that is already parsed.
 [[nodiscard]] std::vector<std::string> managed_variables(const ptx::Module& module);
 
 }  // namespace demarc::fatbin

@@ -1,4 +1,4 @@
-// What device code is for: an architecture, and which others can run PTX of it.
+// The target of device code: an architecture, and which others can run PTX for it.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace demarc::fatbin {
 
-// In ascending order of how much a target may use of its architecture.
+// Ordered by how much a target may use of its architecture, the least first.
 enum class TargetScope : std::uint8_t {
   any,           // sm_90: PTX of it runs on every later architecture
   family,        // sm_100f: on those of its family
@@ -26,8 +26,8 @@ struct Target {
 [[nodiscard]] std::string name(Target target);  // "sm_90a"
 [[nodiscard]] Result<Target> parse_target(std::string_view text);
 
-// Whether a card of compute capability `sm` (90: 9.0) can compile PTX of that target. A family that
-// is not known has one member.
+// Whether a card of compute capability `sm` (90: 9.0) can compile PTX for that target. An unknown
+// family has one member.
 [[nodiscard]] bool runs_ptx(std::uint32_t sm, Target target);
 
 }  // namespace demarc::fatbin

@@ -1,7 +1,7 @@
 // Where an address lies in the memory system. A hash bit is the XOR of some address bits
-// (Fractional GPUs, RTAS 2019, section V; solved over GF(2)), so an index is a list of rows: bit i
-// of the index is the parity of (address & rows[i]). A count that is not a power of two adds a
-// modulo stage. Where physical addresses are unknown, rows cover the bits inside a page and every
+// (Fractional GPUs, RTAS 2019, section V; solved over GF(2)). So an index is a list of rows: bit i
+// of the index is the parity of (address & rows[i]). If a count is not a power of two, a modulo
+// stage is added. Where physical addresses are unknown, rows cover the bits inside a page and every
 // page adds a constant.
 //
 // A label that a probe finds is one of many equivalent ones: only the space that the rows span is a
@@ -18,7 +18,7 @@
 
 namespace demarc::gpu {
 
-// At most 32 rows.
+// An index by rows, of which there are at most 32.
 struct LinearHash {
   std::vector<std::uint64_t> rows;
 
@@ -29,7 +29,8 @@ struct LinearHash {
   friend bool operator==(const LinearHash&, const LinearHash&) = default;
 };
 
-// The number that `number` reads from the address, plus the page's constant, modulo `modulus`.
+// `number` reads a number from the address. The result is that number plus the page's constant,
+// modulo `modulus`.
 struct ModuloStage {
   std::uint32_t modulus = 1;
   LinearHash number;
@@ -40,7 +41,8 @@ struct ModuloStage {
   friend bool operator==(const ModuloStage&, const ModuloStage&) = default;
 };
 
-// What no closed form describes: the place of every chunk of a page, one list per kind of page.
+// For maps that no closed form describes: the place of every chunk of a page, one list per kind of
+// page.
 struct ChunkTable {
   std::uint64_t chunk_bytes = 0;
   std::vector<std::vector<std::uint16_t>> page_kinds;  // [kind][chunk in page]
@@ -48,8 +50,9 @@ struct ChunkTable {
   friend bool operator==(const ChunkTable&, const ChunkTable&) = default;
 };
 
-// What was measured when two streams were kept apart by the parity of (offset & mask): time next to
-// an aggressor of the other colour over time alone. 1.0 is perfect; not measured is 0.
+// Two streams were kept apart by the parity of (offset & mask). Each figure is the time of one
+// stream next to an aggressor of the other colour, divided by its time alone. 1.0 is perfect; 0
+// means not measured.
 struct MaskIsolation {
   std::uint64_t mask = 0;
   double dram_read = 0;
@@ -81,15 +84,16 @@ struct AddressMap {
   friend bool operator==(const AddressMap&, const AddressMap&) = default;
 };
 
-// Every row within address_bits, at most 32 rows, powers of two where they must be. `where` names
-// the map in errors.
+// Checks that every row lies within address_bits, that there are at most 32 rows, and that numbers
+// are powers of two where they must be. `where` names the map in errors.
 [[nodiscard]] Result<void> check_address_map(const AddressMap& map, const std::string& where);
 
 // A basis whose lowest set bits (pivots) differ and occur in no other row, lowest pivot first.
 [[nodiscard]] std::vector<std::uint64_t> low_pivot_basis(std::span<const std::uint64_t> rows);
 
 // The part of the span of `rows` that is constant over aligned blocks of `granularity` bytes (a
-// power of two), as a low-pivot basis of n masks: memory given out in such blocks has 2^n colours.
+// power of two). It is a low-pivot basis of n masks: if memory is given out in such blocks, it has
+// 2^n colours.
 [[nodiscard]] std::vector<std::uint64_t> masks_at_granularity(std::span<const std::uint64_t> rows,
                                                               std::uint64_t granularity);
 
@@ -130,8 +134,8 @@ class Coloring {
   // Bytes of one colour in the smallest aligned block that holds every colour in equal parts.
   [[nodiscard]] std::uint64_t linear_period() const;
 
-  // The constant of these masks, out of the constant of the rows that span them: bit i is the
-  // parity of the row constants that make up masks()[i]. An error when a mask is outside the span.
+  // Computes the constant of these masks from the constant of the rows that span them: bit i is the
+  // parity of the row constants that make up masks()[i]. A mask outside the span is an error.
   [[nodiscard]] Result<std::uint32_t> constant_from_rows(std::span<const std::uint64_t> rows,
                                                          std::uint32_t row_constant) const;
 

@@ -1,7 +1,7 @@
-// How the memory of a card is divided into colours, by what its description says was measured:
-// parities of address bits where masks keep traffic apart (an H100), runs of remainders where none
-// does (an H200). A description that knows of neither is refused: masks that do not separate would
-// look like colours.
+// How the memory of a card is divided into colours. The measurements in its description decide:
+// colours are parities of address bits if masks keep traffic apart (an H100), and runs of
+// remainders if no mask does (an H200). A description that has neither is refused, because masks
+// that do not separate would look like colours.
 #pragma once
 
 #include <optional>
@@ -22,8 +22,8 @@ enum class Traffic { dram_reads, all };  // all: writes and L2 hits too
 // Every sum of one or more masks, 2^n - 1 of them.
 [[nodiscard]] std::vector<std::uint64_t> mask_sums(std::span<const std::uint64_t> masks);
 
-// The largest space of masks, best first, all of whose sums keep that traffic apart; low-pivot
-// basis.
+// The largest space of masks whose sums all keep that traffic apart, as a low-pivot basis. Better
+// masks are taken first.
 [[nodiscard]] std::vector<std::uint64_t> isolating_masks(std::span<const MaskIsolation> measured,
                                                          Traffic traffic,
                                                          double most = most_isolated);
@@ -35,12 +35,12 @@ struct ColorScheme {
   std::uint32_t paths = 0;                  // which lie on so many paths to memory
 };
 
-// At least `colors` colours (two or more), a power of two, in the longest runs of addresses that
-// there are. missing_capability says what the description lacks.
+// A scheme with at least `colors` colours (two or more; a power of two), in the longest possible
+// runs of addresses. missing_capability says what the description lacks.
 [[nodiscard]] Result<ColorScheme> color_scheme(const Device& device, std::uint32_t colors);
 
-// check_failed when the description has measurements of one of the masks' sums and it does not keep
-// all traffic apart, or has some and it is not among them.
+// check_failed in two cases: a sum of the masks was measured and does not keep all traffic apart,
+// or the description has measurements but none of that sum.
 [[nodiscard]] Result<void> check_masks(const Device& device, std::span<const std::uint64_t> masks);
 
 }  // namespace demarc::gpu

@@ -1,5 +1,5 @@
-// Files that hold the elements of a buffer: those of NumPy (.npy), whose type must be that of the
-// elements, and all others, byte by byte.
+// Files that hold the elements of a buffer. The type of a file of NumPy (.npy) must be that of the
+// elements. All other files are read byte by byte.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace demarc::gpu {
 
 [[nodiscard]] bool is_npy(std::string_view file);  // by its name
 
-// How many bytes of elements it holds; nothing for a pipe or a device. Errors name the file.
+// How many bytes of elements the file holds; nothing for a pipe or a device. Errors name the file.
 [[nodiscard]] Result<std::optional<std::uint64_t>> content_bytes(const std::string& file,
                                                                  ScalarType element);
 
@@ -21,7 +21,7 @@ namespace demarc::gpu {
 [[nodiscard]] Result<std::string> read_content(const std::string& file, ScalarType element,
                                                std::uint64_t most);
 
-// What stands before so many bytes of elements in a file of that name.
+// The head that a file of that name has in front of so many bytes of elements.
 [[nodiscard]] std::string content_head(std::string_view file, ScalarType element,
                                        std::uint64_t bytes);
 

@@ -1,5 +1,5 @@
-// What a GPU is, as data: read from and written to devices/*.json, filled in by `demarc topo` and
-// `demarc probe` on a real card, used by the simulators as it stands.
+// What a GPU is, as data. It is read from and written to devices/*.json. `demarc topo` and `demarc
+// probe` fill it in on a real card. The simulators use it as it is.
 #pragma once
 
 #include <cstdint>
@@ -89,8 +89,9 @@ struct Device {
 [[nodiscard]] std::vector<std::string> builtin_device_names();
 // A built-in name or, when `name` holds a '/' or ends in ".json", a file.
 [[nodiscard]] Result<Device> find_device(std::string_view name);
-// What is known of the card that the driver calls `card`: `description`, as find_device() takes it,
-// or, when that is empty, the built-in one of that name. missing_capability when there is none.
+// What is known of the card that the driver calls `card`. That is `description`, as find_device()
+// takes it, or, if that is empty, the built-in description of that name. missing_capability if
+// there is none.
 [[nodiscard]] Result<Device> describe_card(std::string_view card,
                                            std::string_view description = {});
 

@@ -1,6 +1,6 @@
-// Textures and surfaces: texels of a buffer that a kernel reaches by a handle of 64 bits, as
-// cudaTextureObject_t and cudaSurfaceObject_t are. A card keeps arrays in an order of its own; here
-// a row's texels follow each other, a plane's rows do, and so do planes and layers.
+// Textures and surfaces: texels of a buffer that a kernel reaches by a handle of 64 bits, such as
+// cudaTextureObject_t and cudaSurfaceObject_t. A card keeps arrays in an order of its own. Here the
+// texels of a row follow each other, and so do the rows of a plane, the planes and the layers.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ enum class ImageShape { linear, one, two, three, one_layered, two_layered };
 [[nodiscard]] unsigned dimensions_of(ImageShape shape);  // without layers
 [[nodiscard]] bool has_layers(ImageShape shape);
 
-// Which texel stands for a coordinate outside.
+// Which texel a coordinate outside of the image reads.
 enum class OutsideMode { wrap, clamp, mirror, border };
 
 [[nodiscard]] std::string_view name_of(OutsideMode mode);
@@ -33,7 +33,7 @@ inline constexpr std::size_t most_channels = 4;
 // How a texture is read.
 struct Sampling {
   std::array<OutsideMode, 3> outside{OutsideMode::clamp, OutsideMode::clamp, OutsideMode::clamp};
-  bool filters = false;                 // the texels around a place, weighted
+  bool filters = false;                 // a read is the weighted mean of the texels around a place
   bool normalized_coordinates = false;  // 0 .. 1 along a dimension
   bool normalized_values = false;       // integers are read as fractions of their largest one
   std::array<float, most_channels> border{};
@@ -64,11 +64,11 @@ struct Image {
 // "texture" or "surface".
 [[nodiscard]] std::string_view kind_of(const Image& image);
 
-// What a driver refuses, and what the emulator does not cover, by the name of the key.
+// Refuses what a driver refuses, and what the emulator does not cover. Errors name the key.
 [[nodiscard]] Result<void> validate(const Image& image, const std::string& where);
 
-// Handles of images of a launch, by their indices: no addresses, and none that a kernel comes upon
-// by chance. A handle may be one of more images than the launch has.
+// The handle of an image of a launch, by its index. It is no address, and no kernel comes upon it
+// by chance. The index may be beyond the images of the launch.
 [[nodiscard]] std::uint64_t image_handle(std::size_t image);
 [[nodiscard]] std::optional<std::size_t> image_of_handle(std::uint64_t handle);
 

@@ -1,7 +1,7 @@
 // Chunks of memory told apart by how long an L2 hit takes from several SMs: chunks of one L2 slice
 // have the same vector of latencies (docs/probe.md). Pure arithmetic on measured vectors.
 //
-// What it cannot tell apart: slices that are equally far from every SM chosen.
+// It cannot tell slices apart that are equally far from every chosen SM.
 #pragma once
 
 #include <cstdint>
@@ -24,15 +24,15 @@ struct LatencyMatrix {
 };
 
 struct LatencyClusters {
-  LatencyMatrix centers;               // one row a cluster
+  LatencyMatrix centers;               // one row per cluster
   std::vector<std::uint32_t> sizes;    // chunks of each cluster
   std::vector<std::uint32_t> cluster;  // of each row of the input
   double noise = 0;                    // standard deviation of one latency about its centre
   double separation = 0;               // least distance of two centres, in units of `noise`
   std::vector<std::uint32_t> residual_histogram;  // distance to the own centre, bins of noise / 4
 
-  // The nearest centre, and how clear the choice is: distance to the second nearest over distance
-  // to the nearest.
+  // The nearest centre, and how clear the choice is: the distance to the second nearest, divided by
+  // the distance to the nearest.
   struct Match {
     std::uint32_t cluster = 0;
     double distance = 0;

@@ -104,8 +104,9 @@ struct Buffer {
   Fill fill;
   bool output = false;  // compared by the check
   bool host = false;    // in memory of the host, which a GPU reaches over its bus
-  // Where it lies, for contents and structures that hold addresses; a multiple of 256. 0: anywhere.
-  // The emulator and the locality analysis put it there, cards and simulated GPUs refuse it.
+  // The address of the buffer, for contents and structures that hold addresses; a multiple of 256.
+  // 0: anywhere. The emulator and the locality analysis put it there. Cards and simulated GPUs
+  // refuse it.
   std::uint64_t address = 0;
   friend bool operator==(const Buffer&, const Buffer&) = default;
 };
@@ -116,13 +117,13 @@ struct KernelLaunch {
   Dim3 block;
   std::optional<Dim3> cluster;  // blocks of a cluster; nothing: as the kernel says
   std::uint32_t dynamic_shared_bytes = 0;
-  std::uint32_t registers = 0;  // of a thread, as ptxas -v counts them; 0: not said
+  std::uint32_t registers = 0;  // per thread, as ptxas -v counts them; 0: not said
   std::vector<Argument> arguments;
   friend bool operator==(const KernelLaunch&, const KernelLaunch&) = default;
 };
 
-// How the outputs are judged: by a reference, which is a function on the CPU and known to the room
-// `workload` by name, or by files. Integer outputs must be equal; a floating output x meets
+// How the outputs are judged: by a reference or by files. A reference is a function on the CPU; the
+// room `workload` knows it by name. Integer outputs must be equal; a floating output x meets
 // expectation y when |x-y| <= absolute + relative*|y|.
 struct Check {
   std::string reference;
@@ -143,8 +144,8 @@ struct Launch {
   std::uint64_t seed = 1;                          // of random and generated contents
   std::map<std::string, std::int64_t> parameters;  // of the launch file, as resolved
   std::vector<Buffer> buffers;
-  // Of the module (__constant__, __device__), set before the first kernel. They have the module's
-  // sizes: `bytes` counts for nothing.
+  // Variables of the module (__constant__, __device__) that are set before the first kernel. The
+  // module says how large they are; `bytes` is not used.
   std::vector<Buffer> variables;
   std::vector<Image> images;          // textures and surfaces whose handles are arguments
   std::vector<KernelLaunch> kernels;  // in the order they run, each after the one before has ended
@@ -152,7 +153,7 @@ struct Launch {
   friend bool operator==(const Launch&, const Launch&) = default;
 };
 
-// The place in a buffer that an argument of the launch leads to.
+// The place in a buffer to which an argument of the launch leads.
 [[nodiscard]] std::optional<BufferUse> used_buffer(const Launch& launch, const Argument& argument);
 
 // --- The command line: kernel.ptx --kernel NAME --grid X[,Y[,Z]] --block X[,Y[,Z]] --args SPEC
@@ -193,40 +194,41 @@ struct LaunchFileOptions {
 inline constexpr std::uint32_t most_shared_bytes = 227 * 1024;  // of a block: the H100's and B200's
 inline constexpr std::uint32_t most_cluster_blocks = 16;
 
-// What lets a launch run nowhere but where memory can be had at any address: invalid_input that
-// names a buffer that says where it lies.
+// invalid_input if a buffer has a fixed address, because such a launch runs only where memory can
+// be had at any address. The error names the buffer.
 [[nodiscard]] Result<void> refuse_fixed_addresses(const Launch& launch);
 
-// invalid_input that names a kernel whose clusters the launch sizes, or that takes a tensor map, a
-// texture or a surface, which `who` ("a study does") does not take.
+// invalid_input if the launch says how large the clusters of a kernel are, or if a kernel takes a
+// tensor map, a texture or a surface. The error names the kernel, and `who` ("a study does") as the
+// one who does not take it.
 [[nodiscard]] Result<void> refuse_clusters(const Launch& launch, std::string_view who);
 [[nodiscard]] Result<void> refuse_tensor_maps(const Launch& launch, std::string_view who);
 [[nodiscard]] Result<void> refuse_images(const KernelLaunch& kernel, std::string_view who);
 
-// Limits no GPU exceeds: 1024 threads and 227 KiB of shared memory per block, 16 blocks per
+// Limits that no GPU exceeds: 1024 threads and 227 KiB of shared memory per block, 16 blocks per
 // cluster, grid, block and cluster not empty, arguments within 32764 bytes, buffers that exist.
 // Both parsers call it.
 [[nodiscard]] Result<void> validate(const Launch& launch);
 
-// Distinct addresses aligned to 256 bytes, at least 256 bytes apart, in order of the buffers but
-// those that say where they lie.
+// Distinct addresses that are aligned to 256 bytes and at least 256 bytes apart, in the order of
+// the buffers. Buffers with a fixed address keep it.
 inline constexpr std::uint64_t default_base_address = 0x7000'0000'0000;
 [[nodiscard]] std::vector<std::uint64_t> default_addresses(
     const Launch& launch, std::uint64_t base = default_base_address);
 
-// The first content of buffer `index` into `out` (out.size() == buffers[index].bytes). A pure
-// function of the launch and the addresses; reads a file for FillKind::file.
+// Writes the initial content of buffer `index` into `out` (out.size() == buffers[index].bytes). A
+// pure function of the launch and the addresses; reads a file for FillKind::file.
 [[nodiscard]] Result<void> fill_buffer(const Launch& launch, std::size_t index,
                                        std::span<const std::uint64_t> addresses,
                                        std::span<std::byte> out);
 
-// The same of variable `index`; the module says how large it is.
+// The same for variable `index`; the module says how large it is.
 [[nodiscard]] Result<void> fill_variable(const Launch& launch, std::size_t index,
                                          std::span<const std::uint64_t> addresses,
                                          std::span<std::byte> out);
 
-// All buffers on the host, in order. Zeros::left_out: buffers that begin as zeros stay empty, for
-// who fills them where they lie.
+// All buffers on the host, in order. Zeros::left_out: buffers that begin as zeros stay empty; the
+// caller fills them where they lie.
 using Memory = std::vector<std::vector<std::byte>>;
 enum class Zeros { made, left_out };
 [[nodiscard]] Result<Memory> initial_memory(const Launch& launch,
@@ -234,7 +236,7 @@ enum class Zeros { made, left_out };
                                             Zeros zeros = Zeros::made);
 
 // The bytes of one argument as the kernel sees them. Tensor maps, and handles of textures and
-// surfaces, are the emulator's own, which no card reads.
+// surfaces, have the emulator's own form. No card reads it.
 [[nodiscard]] std::vector<std::byte> pack_argument(const Argument& argument,
                                                    std::span<const std::uint64_t> addresses);
 

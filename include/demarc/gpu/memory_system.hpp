@@ -1,6 +1,6 @@
-// What a simulator needs of a memory system beside sizes and the address map: link widths, miss
-// registers, row timing. In a description it is the section "memory_system", whose own "source"
-// says where each number comes from, and which are assumed.
+// What a simulator needs to know of a memory system besides sizes and the address map: link widths,
+// miss registers, row timing. In a description it is the section "memory_system". Its own "source"
+// says where each number comes from, and which numbers are assumed.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +19,18 @@ struct MemorySystem {
   // dependent instructions of one warp.
   double issue_per_cycle = 4;
   double instruction_latency_cycles = 4;
-  std::uint32_t l1_miss_registers = 256;  // lines asked of the L2 and not yet there, one SM
-  std::uint32_t store_registers = 256;    // lines written and not yet acknowledged, one SM
-  double shared_bytes = 0;                // of shared memory per cycle, one SM; 0: never the limit
+  std::uint32_t l1_miss_registers = 256;  // per SM: lines asked of the L2 that have not arrived yet
+  std::uint32_t store_registers = 256;    // per SM: lines written that are not yet acknowledged
+  double shared_bytes = 0;                // of shared memory per cycle and SM; 0: never the limit
   double block_start_cycles = 0;          // from the place of a block to its first instruction
-  std::uint32_t launch_misses = 0;  // reads of a kernel that no cache has, before its first block
-  double launch_gap_ns = 1000;      // from the end of a kernel to the next of its stream
+  std::uint32_t launch_misses = 0;        // reads that miss all caches, before the first block of a
+                                          // kernel
+  double launch_gap_ns = 1000;            // from the end of a kernel to the next of its stream
 
   // The crossbar: SM, GPC, L2 side. Slices that agree in the parities `port` takes of the module
   // index share a port; empty: each slice has one of its own.
   double sm_link_bytes = 32;
-  double sm_store_bytes = 0;  // of what carries data out, stores and atomics; 0: sm_link_bytes
+  double sm_store_bytes = 0;  // for what carries data out, stores and atomics; 0: sm_link_bytes
   double gpc_link_bytes = 0;
   double gpc_store_bytes = 0;   // of stores; 0: gpc_link_bytes
   double gpc_atomic_bytes = 0;  // of atomics and reductions; 0: gpc_store_bytes
@@ -48,19 +49,19 @@ struct MemorySystem {
   std::uint32_t row_shift = 18;
   std::uint32_t burst_bytes = 32;
   std::uint32_t write_queue = 32;  // writes a channel holds before it must drain
-  // Reads or writes that a channel serves at most once one of the other kind waits for it; 0: three
-  // quarters of write_queue. In this time each bank opens one row.
+  // The largest number of reads or writes that a channel still serves once one of the other kind
+  // waits for it; 0: three quarters of write_queue. In this time each bank opens one row.
   std::uint32_t turn_accesses = 0;
   double precharge_ns = 15;
   double activate_ns = 15;  // until the first column access
   double column_ns = 15;    // from column access to data
   double row_cycle_ns = 46;
   double activate_gap_ns = 0;      // between activations of two banks of a channel (tRRD)
-  double activate_window_ns = 0;   // in which four may begin (tFAW)
+  double activate_window_ns = 0;   // window in which four may begin (tFAW)
   double refresh_interval_ns = 0;  // between refreshes of a channel (tREFI); 0: none
-  double refresh_ns = 0;           // in which it does nothing else (tRFC)
+  double refresh_ns = 0;           // time in which the channel does nothing else (tRFC)
   double turnaround_ns = 8;        // of the bus between reads and writes
-  double row_idle_ns = 200;        // an open row not used for so long is closed
+  double row_idle_ns = 200;        // a row that is open and unused for so long is closed
 
   friend bool operator==(const MemorySystem&, const MemorySystem&) = default;
 };

@@ -1,11 +1,11 @@
-// Memory whose L2 slice is the remainder of a number, as on an H200: 94 slices of which 47 are one
-// half, so no parity of address bits names a slice. A colour is a run of remainders.
+// Memory whose L2 slice is the remainder of a number. An H200 is such a card: it has two halves of
+// 47 slices, so no parity of address bits names a slice. A colour is a run of remainders.
 //
-// The number of an address is address >> 11; the lowest digits of it are XORed with higher bits of
-// the address ("digits" below), the slice within a half is the number modulo 47, and the half is
-// one more parity. Address bits 8 to 16 hold six digits of the number, the half and two bits more,
-// so that each number has eight chunks of 256 bytes, all in the block of 128 KiB they came from.
-// Found by timing; docs/measurements/probe.md has the evidence.
+// The number of an address is address >> 11. Its lowest digits are XORed with higher bits of the
+// address ("digits" below). The slice within a half is the number modulo 47. The half is one more
+// parity. Address bits 8 to 16 hold six digits of the number, the half and two bits more. So each
+// number has eight chunks of 256 bytes, all in the block of 128 KiB they came from. This was found
+// by timing; docs/measurements/probe.md has the evidence.
 #pragma once
 
 #include <array>
@@ -19,8 +19,8 @@
 
 namespace demarc::gpu {
 
-// Offsets count from the start of a page; what higher address bits add to a digit is a constant of
-// the page, as is what the page itself adds to the number.
+// Offsets count from the start of a page. A page has two constants: what higher address bits add to
+// the digits, and what the page itself adds to the number.
 struct RemainderHash {
   std::uint32_t modulus = 0;
   std::uint64_t page_bytes = 0;
@@ -46,17 +46,17 @@ struct RemainderHash {
   [[nodiscard]] std::uint32_t number(std::uint64_t offset, std::uint32_t constant) const;
 };
 
-// From a modulo stage whose last rows are address bits as they are, up to the top of the page, and
-// the mask of the half (0: there is one half). invalid_input when the stage is not of that form.
+// Makes the hash from a modulo stage and the mask of the half (0: there is one half). The last rows
+// of the stage must be plain address bits, up to the top of the page; else invalid_input.
 [[nodiscard]] Result<RemainderHash> remainder_hash(const ModuloStage& stage, std::uint64_t half,
                                                    std::uint64_t page_bytes,
                                                    std::uint64_t chunk_bytes);
 
-// The one that was measured: NVIDIA H200, pages of 2 MiB.
+// The hash that was measured on an NVIDIA H200, with pages of 2 MiB.
 [[nodiscard]] RemainderHash h200_remainders();
 
-// Address bits that a bit of the number, a free bit or a page brings: XORed together they are what
-// an address has between chunk_shift and block_shift.
+// The address bits that each bit of the number, each free bit and each page brings. XORed together
+// they are the bits of an address between chunk_shift and block_shift.
 struct RemainderPatterns {
   std::vector<std::uint32_t>
       of_number;  // of the bits that a number has within a page, lowest first
@@ -70,15 +70,15 @@ struct RemainderPatterns {
 //   c = v + (v * reciprocal >> 32 >> reciprocal_shift) * skipped
 //   low = of_low[c % 256] ^ of_high[c / 256 % 256] ^ pages[c >> page_shift]
 //   position = (c / 2^pattern_bits * 2^pattern_bits ^ low) * chunk + linear % chunk
-// `begin` counts whole rounds and makes c begin where a page does, so that nothing has to be added
-// for the remainder that the colour begins with. That page is number `first_page`, and position 0
-// is where page 0 would lie: what comes before the colour's first chunk, or at or behind `end`,
-// lies in the first_page pages in front of the arena or in the page behind it, whatever the tables
-// hold. Nothing may be mapped there.
+// `begin` counts whole rounds and makes c begin where a page does. So nothing has to be added for
+// the remainder that the colour begins with. That page is number `first_page`, and position 0 is
+// where page 0 would lie. What comes before the colour's first chunk, or at or behind `end`, lies
+// in the first_page pages in front of the arena or in the page behind it, whatever the tables hold.
+// Nothing may be mapped there.
 //
-// The three tables are RemainderColoring::table(). As bits are XORed together, the two of patterns
-// have 256 entries each and not one for each chunk of a page; a line of the third serves 256 MiB.
-// So what a kernel looks up stays in the L1.
+// The three tables are RemainderColoring::table(). Bits are XORed together, so the two tables of
+// patterns have 256 entries each, not one for each chunk of a page. A line of the third serves 256
+// MiB. So what a kernel looks up stays in the L1.
 struct RemainderSteps {
   std::uint32_t chunk_shift = 0;   // bytes of a chunk
   std::uint32_t page_shift = 0;    // chunks of a page
@@ -112,7 +112,7 @@ class RemainderColoring {
     std::uint32_t count = 0;
   };
 
-  // `page_constants`: of the digits, one each page of the arena, in its order.
+  // `page_constants`: the constant of the digits of each page of the arena, in its order.
   static Result<RemainderColoring> make(RemainderHash hash, std::vector<Window> windows,
                                         std::span<const std::uint32_t> page_constants);
 
@@ -129,12 +129,12 @@ class RemainderColoring {
   [[nodiscard]] std::uint64_t color_bytes(std::uint32_t color) const;
   [[nodiscard]] std::uint64_t position(std::uint64_t linear, std::uint32_t color) const;
 
-  // missing_capability for an arena beyond 2^30 chunks, 256 GiB on an H200, for a modulus that is
-  // even, and for digits that change more than 8 bits of a chunk's place.
+  // missing_capability for an arena beyond 2^30 chunks (256 GiB on an H200), for an even modulus,
+  // and for digits that change more than 8 bits of a chunk's place.
   [[nodiscard]] Result<RemainderSteps> steps(std::uint32_t color) const;
-  // Of all colours, as it lies in memory: 256 times 16 bits ("of_low"), as many again ("of_high"),
-  // then 8 bits per page ("pages"), with as many entries as the modulus in front of these and one
-  // behind them. Patterns and pages may lie apart.
+  // The table of all colours, as it lies in memory: 256 times 16 bits ("of_low"), as many again
+  // ("of_high"), then 8 bits per page ("pages"), with as many entries as the modulus in front of
+  // these and one behind them. Patterns and pages may lie apart.
   [[nodiscard]] std::vector<std::byte> table() const;
 
  private:
@@ -146,8 +146,8 @@ class RemainderColoring {
   std::vector<std::uint16_t> pages_;  // what the constant of each adds to the low bits
 };
 
-// Whether the chunks of page `page` of an arena, in their order, have remainders of the window.
-// `constant`: of the page's digits.
+// Whether each chunk of page `page` of an arena, in order, has a remainder of the window.
+// `constant`: that of the page's digits.
 [[nodiscard]] std::vector<bool> own_chunks(const RemainderHash& hash,
                                            RemainderColoring::Window window, std::uint64_t page,
                                            std::uint32_t constant);

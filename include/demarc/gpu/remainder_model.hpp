@@ -1,5 +1,5 @@
-// What each page adds to the numbers of its chunks, where slices are remainders
-// (remainder_coloring.hpp), found by timing L2 hits.
+// Finds what each page adds to the numbers of its chunks, if slices are remainders
+// (remainder_coloring.hpp). It is found by timing L2 hits.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct RemainderModel {
   double agreement = 0;                // share of its chunks that have the kind of their slice
 };
 
-// `latencies` has a row for each chunk of the page. check_failed when the remainders do not explain
-// nine in ten: another hash is at work.
+// `latencies` has a row for each chunk of the page. check_failed if the remainders explain less
+// than nine in ten of them: then another hash is at work.
 [[nodiscard]] Result<RemainderModel> make_remainder_model(RemainderHash hash,
                                                           const LatencyMatrix& latencies);
 
@@ -38,14 +38,14 @@ struct PageRemainder {
                                                 const LatencyMatrix& latencies,
                                                 std::size_t first_row);
 
-// Remainders, compared with the model's page, that most samples of the chunks of one number speak
-// for: more than one where slices look alike.
+// The remainders, compared with the model's page, for which most samples of the chunks of one
+// number speak. There is more than one if slices look alike.
 struct NumberRemainders {
   std::vector<std::uint32_t> remainders;
   double agreement = 0;  // share of the samples
 };
 
-// Arguments as for find_page_remainder(); whatever the page adds to the half.
+// Takes the arguments of find_page_remainder(). What the page adds to the half does not matter.
 [[nodiscard]] NumberRemainders find_number_remainders(const RemainderModel& model,
                                                       std::span<const std::uint64_t> offsets,
                                                       const LatencyMatrix& latencies,

@@ -1,4 +1,4 @@
-// L2 slices as the latencies of one reference page tell them, the hash bits that are constant on
+// Finds L2 slices by the latencies of one reference page, then the hash bits that are constant on
 // every slice, and from these the constant of any other page.
 #pragma once
 
@@ -42,7 +42,8 @@ struct SliceModel {
                                            std::size_t first_row = 0) const;
 };
 
-// `latencies` has one row for each chunk of the reference page, in order. At most 2^16 chunks.
+// `latencies` has one row for each chunk of the reference page, in order. There are at most 2^16
+// chunks.
 [[nodiscard]] SliceModel make_slice_model(const LatencyMatrix& latencies, std::uint64_t page_bytes,
                                           std::vector<std::uint32_t> sms);
 
@@ -51,10 +52,11 @@ struct SliceModel {
                                                         std::uint64_t chunk_bytes,
                                                         std::uint32_t count);
 
-// Times chunks at these addresses from the model's SMs; one row each, in their order.
+// Times chunks at these addresses from the model's SMs; there is one row per address, in order.
 using LatencyReader = std::function<Result<LatencyMatrix>(std::span<const std::uint64_t>)>;
 
-// The constants of pages that follow each other from address 0 on, by `samples` chunks of each.
+// Finds the constants of pages that follow each other from address 0 on, by `samples` chunks of
+// each.
 [[nodiscard]] Result<std::vector<PageConstant>> find_page_constants(const SliceModel& model,
                                                                     std::uint64_t pages,
                                                                     std::uint32_t samples,

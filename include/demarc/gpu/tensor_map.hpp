@@ -1,6 +1,6 @@
-// What a copy of a tensor's box is told of the tensor: where it lies, what its elements are, and
-// how the box lies in shared memory. CUDA has it as 128 bytes (CUtensorMap) that the driver makes
-// and nobody else can read; those that a launch packs are of a layout of our own, for the emulator.
+// What a copy of a tensor's box needs to know of the tensor: where it lies, what its elements are,
+// and how the box lies in shared memory. CUDA keeps this in 128 bytes (CUtensorMap) that the driver
+// makes and nobody else can read. A launch packs it in a layout of our own, for the emulator.
 #pragma once
 
 #include <array>
@@ -32,14 +32,15 @@ struct TensorMap {
   std::vector<std::uint64_t> dims;             // elements
   std::vector<std::uint64_t> strides;          // bytes; of dimension 1 and those behind it
   std::vector<std::uint32_t> box;              // elements
-  std::vector<std::uint32_t> element_strides;  // every so many elements; not along dimension 0
+  std::vector<std::uint32_t> element_strides;  // the box takes every so many elements; not along
+                                               // dimension 0
   std::uint32_t swizzled_bytes = 0;            // 32, 64, 128; 0: rows follow each other as they are
   bool fill_nan = false;  // what lies outside of the tensor is loaded as NaN; else as zero
 
   friend bool operator==(const TensorMap&, const TensorMap&) = default;
 };
 
-// What the driver refuses, refused by the name of the key.
+// Refuses what the driver refuses. Errors name the key.
 [[nodiscard]] Result<void> validate(const TensorMap& map, const std::string& where);
 
 inline constexpr std::size_t tensor_map_bytes = 128;
@@ -51,7 +52,7 @@ struct PlacedTensorMap {
   TensorMap map;  // without a buffer
   std::uint64_t address = 0;
 };
-// Nothing: these bytes are no map that pack_tensor_map() made.
+// Nothing if pack_tensor_map() did not make these bytes.
 [[nodiscard]] std::optional<PlacedTensorMap> unpack_tensor_map(
     std::span<const std::byte, tensor_map_bytes> bytes);
 

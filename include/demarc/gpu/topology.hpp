@@ -40,11 +40,11 @@ struct Topology {
   friend bool operator==(const Topology&, const Topology&) = default;
 };
 
-// SMs per TPC on a compute capability: two on 6.0 and from 7.0 on, one before and on 6.1, 6.2
-// (libsmctrl, RTAS 2023).
+// SMs per TPC of a compute capability: two on 6.0 and from 7.0 on, one before 6.0 and on 6.1 and
+// 6.2 (libsmctrl, RTAS 2023).
 [[nodiscard]] std::uint32_t sms_per_tpc(std::uint32_t major, std::uint32_t minor);
 
-// `gpcs` equal GPCs of `tpcs_per_gpc` TPCs of `sms` SMs, numbered GPC by GPC, no sides: for
+// `gpcs` equal GPCs of `tpcs_per_gpc` TPCs of `sms` SMs, numbered GPC by GPC, without sides. For
 // simulated GPUs and tests.
 [[nodiscard]] Topology regular_topology(std::uint32_t gpcs, std::uint32_t tpcs_per_gpc,
                                         std::uint32_t sms);

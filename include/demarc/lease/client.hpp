@@ -1,6 +1,5 @@
-// The client's side of a connection to `demarc serve`: questions, each with its answer. Every call
-// waits for the server; none starts a thread, takes a lock or throws. Calls of one client may not
-// overlap.
+// The client's side of a connection to `demarc serve`. Each call asks a question and waits for the
+// answer. No call starts a thread, takes a lock or throws. Calls of one client must not overlap.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +18,7 @@ namespace demarc::lease {
 inline constexpr const char* socket_variable = "DEMARC_SOCKET";
 inline constexpr const char* token_variable = "DEMARC_LEASE";
 
-// $XDG_RUNTIME_DIR, or /run where that is not set.
+// $XDG_RUNTIME_DIR, or /run if that is not set.
 [[nodiscard]] std::string runtime_folder();
 // $DEMARC_SOCKET; else demarc.sock in runtime_folder().
 [[nodiscard]] std::string default_socket();
@@ -38,23 +37,23 @@ struct ServerStatus {
 
 class LeaseClient {
  public:
-  // missing_capability when no server listens there or it is another's.
+  // missing_capability if no server listens there, or if this user may not use it.
   [[nodiscard]] static Result<LeaseClient> connect(const std::string& socket);
 
-  // Errors of the calls below: the server's own, in its words; missing_capability when it is gone;
-  // check_failed when its answer is none.
-  // open() and attach() also bring a copy of PacketListener::lock(): a server that comes after this
-  // one cannot start before the client is gone.
+  // The calls below return the server's own errors, in its words; missing_capability if it is gone;
+  // check_failed if its answer cannot be read. open() and attach() also bring a copy of
+  // PacketListener::lock(), so the next server cannot start before the client is gone.
   [[nodiscard]] Result<Opened> open(const std::string& tenant, const std::string& control);
-  // The process is one of the lease's from then on, and all its memory in the lease ends with it.
+  // From then on the process belongs to the lease. When the process ends, all its memory in the
+  // lease is given back.
   [[nodiscard]] Result<Attachment> attach(const std::string& token);
   // The descriptors of pages of the arena from `first` on, in order: `most` (1 or more), or as many
   // as come at a time.
   [[nodiscard]] Result<std::vector<OwnedFile>> pages(std::uint64_t first, std::uint64_t most) const;
-  // At least `bytes`, a multiple of extent_step, filled with zeros. missing_capability, with what
-  // is left, when the tenant has no such run.
+  // Gives at least `bytes`, a multiple of extent_step, filled with zeros. missing_capability, with
+  // what is left, if the tenant has no such run.
   [[nodiscard]] Result<Extent> take(std::uint64_t bytes) const;
-  // What take() gave at `first`; no kernel may use it any more.
+  // Gives back what take() gave at `first`. No kernel may use it any more.
   [[nodiscard]] Result<void> give(std::uint64_t first) const;
 
   [[nodiscard]] Result<ServerStatus> list() const;
@@ -62,7 +61,7 @@ class LeaseClient {
   [[nodiscard]] Result<void> move(const std::string& tenant, const std::string& tpcs) const;
   [[nodiscard]] Result<void> revoke(const std::string& tenant) const;
 
-  // Of the connection; for who has to keep it from being closed.
+  // The descriptor of the connection, for code that must keep it from being closed.
   [[nodiscard]] int file() const { return socket_.file(); }
 
  private:

@@ -1,5 +1,5 @@
 // What clients and server say to each other: one JSON object per packet. Each message is read back
-// exactly; unknown members, missing ones and other types are errors that name the place.
+// exactly. Unknown members, missing members and wrong types are errors that name the place.
 //
 // A client asks with "do"; the answer has "error" (words) with "code" (the exit code that they
 // mean), or what was asked for.
@@ -18,18 +18,19 @@ namespace demarc::lease {
 
 inline constexpr std::uint64_t extent_step = std::uint64_t{2} << 20U;  // bytes
 
-// By `demarc exec`: the lease lives as long as this connection or one that attached to it.
+// Sent by `demarc exec`. The lease lives as long as this connection, or one that attached to it.
 struct OpenRequest {
   std::string tenant;
   std::string control;  // what cuda::Control::open() takes; empty: nobody counts launches
   friend bool operator==(const OpenRequest&, const OpenRequest&) = default;
 };
-// By a process of the program; its connection and its memory are the process's from then on.
+// Sent by a process of the program. From then on the connection and the memory belong to this
+// process.
 struct AttachRequest {
   std::string token;  // 32 hexadecimal digits
   friend bool operator==(const AttachRequest&, const AttachRequest&) = default;
 };
-// Descriptors of pages of the arena, in order; so many as one packet carries at most.
+// Asks for descriptors of pages of the arena, in order; at most as many as one packet carries.
 struct PagesRequest {
   std::uint64_t first = 0;
   std::uint64_t count = 0;
@@ -46,7 +47,7 @@ struct GiveRequest {
 struct ListRequest {
   friend bool operator==(const ListRequest&, const ListRequest&) = default;
 };
-// The most that the tenant may take, in linear bytes, from now on.
+// Says how many linear bytes the tenant may take from now on.
 struct GrowRequest {
   std::string tenant;
   std::uint64_t bytes = 0;
@@ -57,13 +58,13 @@ struct MoveRequest {
   std::string tpcs;  // "0-15,20"
   friend bool operator==(const MoveRequest&, const MoveRequest&) = default;
 };
-// Nothing is given any more and the tenant's processes are ended.
+// Asks that nothing is given any more and that the tenant's processes are ended.
 struct RevokeRequest {
   std::string tenant;
   friend bool operator==(const RevokeRequest&, const RevokeRequest&) = default;
 };
-// What the process that asks has on the card is ended, without harm to others, before a signal ends
-// the process.
+// Asks to end the work that the asking process has on the card, without harm to others, before a
+// signal ends the process.
 struct EndWorkRequest {
   friend bool operator==(const EndWorkRequest&, const EndWorkRequest&) = default;
 };
@@ -78,13 +79,13 @@ struct Opened {
   std::string token;
   friend bool operator==(const Opened&, const Opened&) = default;
 };
-// With the answers to OpenRequest and AttachRequest rides the descriptor of a lock
-// (PacketListener::lock()); with the second one also a file where its colours need a table.
+// The answers to OpenRequest and AttachRequest carry the descriptor of a lock
+// (PacketListener::lock()). The second one also carries a file if its colours need a table.
 struct Attached {
   Lease lease;
   friend bool operator==(const Attached&, const Attached&) = default;
 };
-// The answer to PagesRequest, in the same numbers: a descriptor for each page rides with it.
+// The answer to PagesRequest, with the same numbers. It carries a descriptor for each page.
 struct PageBatch {
   std::uint64_t first = 0;
   std::uint64_t count = 0;
@@ -111,19 +112,19 @@ struct TenantStatus {
   std::string tpcs = {};
   std::string colors = {};
   std::optional<std::uint32_t> sync_domain = {};
-  std::uint64_t bytes = 0;          // that may be taken
+  std::uint64_t bytes = 0;          // bytes that may be taken
   std::uint64_t given_bytes = 0;    // taken and not given back
   std::uint64_t unclean_bytes = 0;  // given back, and not yet filled with zeros
   std::uint64_t extents = 0;
   std::uint64_t leases = 0;
   std::vector<std::int64_t> processes = {};  // attached ones
-  std::uint64_t attached_ms = 0;  // that its processes were on the card, those that ended too
+  std::uint64_t attached_ms = 0;  // how long its processes were on the card, ended ones included
   std::uint64_t refused_takes = 0;
-  // Of its leases that live: allocations, calls of the driver and kernels that were refused.
+  // What was refused to its live leases: allocations, calls of the driver and kernels.
   std::uint64_t refused_bytes = 0;
   std::uint64_t refused_calls = 0;
   std::uint64_t refused_kernels = 0;
-  // Of its leases that live, by path (cuda::LaunchPath): confined, not confined, refused.
+  // Launches of its live leases, for each path (cuda::LaunchPath): confined, not confined, refused.
   std::vector<std::uint64_t> launches = {};
   std::vector<std::uint64_t> unconfined = {};
   std::vector<std::uint64_t> refused = {};
@@ -140,7 +141,8 @@ struct TenantStatus {
 [[nodiscard]] std::string to_text(const ListHead& answer);
 [[nodiscard]] std::string to_text(const TenantStatus& answer);
 
-// The answer of that kind; the server's error where the packet holds one. Of the types above.
+// Reads an answer of that kind, one of the types above. If the packet holds the server's error, it
+// is returned.
 template <class Answer>
 [[nodiscard]] Result<Answer> parse_answer(std::string_view text);
 template <>

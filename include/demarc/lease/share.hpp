@@ -1,4 +1,4 @@
-// A tenant's share of a coloured arena, in the numbers that another process needs to use it.
+// A tenant's share of a coloured arena: the numbers that another process needs to use it.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace demarc::lease {
 
 // Bit i of `color` is the parity of (position & masks[i]), with the constant of the pages in it.
 using Parities = ptx::ColoredAddressing;
-// What the table of the pool is read by.
+// The numbers by which the table of the pool is read.
 using Remainders = gpu::RemainderSteps;
 
 struct Share {
@@ -32,11 +32,11 @@ struct Share {
 // A mask of TPCs that was proved on the card, in the card's own bits.
 struct ProvedMask {
   std::vector<std::uint64_t> disabled;  // four words of 32 bits; a set bit keeps launches off a TPC
-  std::uint32_t sms = 0;                // that are left
+  std::uint32_t sms = 0;                // SMs that are left
   friend bool operator==(const ProvedMask&, const ProvedMask&) = default;
 };
 
-// What the processes of a program have of a card.
+// What the processes of a program get of a card.
 struct Lease {
   std::string tenant;
   std::string card;  // UUID

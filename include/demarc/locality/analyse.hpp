@@ -1,6 +1,6 @@
-// The locality of one kernel launch: what every global access touches, by closed forms where the
-// addresses follow from parameters and indices, by the emulator where they depend on data
-// (KNOM Review 2022, section III).
+// The locality of one kernel launch: what every global access touches (KNOM Review 2022, section
+// III). It comes from closed forms if the addresses follow from parameters and indices, and from
+// the emulator if they depend on data.
 //
 //   DEMARC_TRY(const auto analysis, locality::analyse(module, launch, {}));
 //   analysis.inter.degree_of_sharing …
@@ -29,15 +29,15 @@ enum class Force : std::uint8_t { automatic, symbolic, emulated };
 
 struct Options {
   std::string kernel;  // empty: the only kernel of the launch, else the one that loads most
-  // Which of the kernel's launches, from 0; absent (-1): the one that loads most.
+  // Which of the kernel's launches to analyse, counted from 0. -1: the one that loads most.
   std::int64_t instance = -1;
   Granularity granularity = Granularity::element;
   Count count = Count::accesses;
   AccessKind kind = AccessKind::load;  // what the maps are drawn from
-  // symbolic: an error where an access of `kind` depends on data; emulated: everything from the
-  // emulator.
+  // symbolic: it is an error if an access of `kind` depends on data. emulated: everything comes
+  // from the emulator.
   Force force = Force::automatic;
-  // Of the map between blocks, see inter_map.
+  // The most cells of the map between blocks; see inter_map.
   std::uint64_t most_cells = all_cells;
   unsigned threads = 0;  // of the emulator; 0: all cores
   Progress progress;
@@ -55,27 +55,27 @@ struct Analysis {
   AccessRuns all;  // every global access
   InterResult inter;
   IntraResult intra;
-  // Accesses by source line that share or coalesce worst, and what would help, in words.
+  // The accesses that share or coalesce worst, by source line, and what would help, in words.
   std::vector<std::string> advice;
   std::string trees_json;          // the syntax trees of the kernel's ld.global (Figure 4)
   std::vector<std::string> notes;  // what was left out or approximated, in words
-  // Instructions that may touch global memory and that neither closed forms nor the emulator
-  // cover; accesses of another kind than Options::kind that only the emulator could follow and did
-  // not. Each has its note.
+  // Number of instructions that may touch global memory and that neither closed forms nor the
+  // emulator cover, and of accesses of another kind than Options::kind that only the emulator could
+  // have followed. Each has its note.
   std::uint32_t left_out = 0;
-  // Accesses outside of the buffers or not aligned, in words. They are part of the maps.
+  // Accesses that are outside of the buffers or not aligned, in words. They are part of the maps.
   std::vector<std::string> findings;
 };
 
-// Errors: a kernel the launch does not name or the module does not define, more than 1024 threads
-// or 65535 accesses, what the emulator refuses where closed forms of the accesses of
-// `Options::kind` do not suffice, and (check_failed) a kernel that does not run to its end.
+// These are errors: a kernel that the launch does not name or the module does not define; more than
+// 1024 threads or 65535 accesses; what the emulator refuses, if closed forms of the accesses of
+// `Options::kind` do not suffice; and (check_failed) a kernel that does not run to its end.
 [[nodiscard]] Result<Analysis> analyse(const ptx::Module& module, const gpu::Launch& launch,
                                        const Options& options);
 
-// How much work may go into it. More operations than that and the closed forms are given up, for
-// the emulator; or, with `beginning`, they are those of the kernel's beginning. What asks more of
-// the emulator is an error (missing_capability) that says so.
+// How much work may go into it. If closed forms take more operations, they are given up and the
+// emulator is used; with `beginning` they cover only the kernel's beginning. If the emulator takes
+// more work, this is an error (missing_capability) that says so.
 struct Effort {
   std::uint64_t row_operations = 2'000'000'000;  // a thousand for each of two million rows
   bool beginning = false;
@@ -90,8 +90,8 @@ struct Collected {
   std::vector<std::string> notes;
   std::uint32_t left_out = 0;         // see Analysis
   std::vector<std::string> findings;  // see Analysis
-  // The kernel's beginning only (Effort): its first blocks, in a grid of one dimension, each row of
-  // threads as far as was allowed.
+  // Only the kernel's beginning was followed (Effort): its first blocks, in a grid of one
+  // dimension, and each row of threads as far as was allowed.
   bool cut = false;
 };
 [[nodiscard]] Result<Collected> collect_runs(const ptx::Module& module, const gpu::Launch& launch,

@@ -1,6 +1,6 @@
 // Locality maps between thread blocks and between the threads of a block, and the indices drawn
 // from them (KNOM Review 2022, section III; PAVER, TACO 2021). Time and memory grow with the number
-// of runs and with the cells of a map that are asked for, not with threads or pairs of blocks.
+// of runs and of the cells that a map must have, not with threads or pairs of blocks.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,9 @@ enum class Granularity : std::uint32_t {
 
 // What a cell (i, j), i < j, counts.
 enum class Count : std::uint8_t {
-  // The (thread, load) accesses of the lower-numbered block (thread) one of whose addresses occurs
-  // in the other's list. At most threads x loads: a load in a loop counts once per thread.
+  // The number of (thread, load) accesses of the lower-numbered block (thread) that have an address
+  // which occurs in the other's list. It is at most threads x loads, because a load in a loop
+  // counts once per thread.
   accesses,
   multiset,  // sum over addresses of min(count_i, count_j), every execution counted
   distinct   // number of common addresses (LocalityGuru)
@@ -44,9 +45,9 @@ struct MapCell {
   friend bool operator==(const MapCell&, const MapCell&) = default;
 };
 
-// Upper triangle of a symmetric map with an empty diagonal; cells sorted by (row, column), all
-// values > 0. A coarse map (bin > 1) has the sums over bin x bin pairs; its diagonal has those
-// within a bin.
+// The upper triangle of a symmetric map with an empty diagonal. Cells are sorted by (row, column);
+// all values are above 0. A coarse map (bin > 1) has the sums over bin x bin pairs; its diagonal
+// has those within a bin.
 struct LocalityMap {
   std::uint32_t size = 0;  // blocks or threads
   std::uint32_t bin = 1;   // how many of them a row, and a column, stands for
@@ -87,11 +88,12 @@ struct IntraResult {
 
 inline constexpr std::uint64_t all_cells = std::numeric_limits<std::uint64_t>::max();
 
-// Every access of `runs` counts as one of the n_ld instructions. The map is exact where it has at
-// most `most_cells` cells, else as coarse as it takes; 0: indices alone, a map without cells.
+// Every access of `runs` counts as one of the n_ld instructions. The map is exact if it has at most
+// `most_cells` cells, else as coarse as necessary. 0: the result has the indices and a map without
+// cells.
 [[nodiscard]] InterResult inter_map(const AccessRuns& runs, Granularity granularity, Count count,
                                     std::uint64_t most_cells = all_cells);
-// The map as it is where it has at most `most_cells` cells, else a coarse one.
+// The map as it is if it has at most `most_cells` cells, else a coarse one.
 [[nodiscard]] LocalityMap coarsened(const LocalityMap& map, std::uint64_t most_cells);
 [[nodiscard]] IntraResult intra_map(const AccessRuns& runs, Granularity granularity, Count count);
 

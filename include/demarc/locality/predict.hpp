@@ -1,14 +1,14 @@
-// Hit rates of L1 and L2, predicted from what a launch touches and what the GPU is: an index that
-// knows coalescing, the placement of blocks on SMs, reuse distances and cache sizes, which the
-// locality paper names as future work. No GPU is needed.
+// Hit rates of L1 and L2, predicted from what a launch touches and what the GPU is. This index
+// knows coalescing, the placement of blocks on SMs, reuse distances and cache sizes; the locality
+// paper names such an index as future work. No GPU is needed.
 //
-// The model: blocks are dealt to the SMs, one GPC after the other, as many at a time as fit; where
-// one is done the next takes its place; warps of an SM take turns, one memory request each; a
-// request looks up its distinct 32-byte sectors, line by line. L1 is write-through and does not
-// allocate on stores. What the SMs of a TPC ask for in the same turn is asked of the L2 once. The
-// L2 has two halves on GPUs that have them (l2_model.hpp). All caches start empty, with lines of
-// the device's size, least recently used lines replaced. docs/locality.md says what is left out,
-// and how far from hardware counters it is.
+// The model: blocks are dealt to the SMs, one GPC after the other, as many at a time as fit. When a
+// block is done, the next takes its place. Warps of an SM take turns, with one memory request each.
+// A request looks up its distinct 32-byte sectors, line by line. L1 is write-through and does not
+// allocate on stores. If the SMs of a TPC ask for the same thing in the same turn, the L2 is asked
+// once. The L2 has two halves on GPUs that have them (l2_model.hpp). All caches start empty, with
+// lines of the device's size, least recently used lines replaced. docs/locality.md says what is
+// left out, and how far from hardware counters it is.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +22,19 @@ namespace demarc::locality {
 
 struct PredictOptions {
   std::uint32_t shared_bytes_per_block = 0;  // static and dynamic
-  std::uint64_t most_requests = 10'000'000;  // more warp requests: the rest is left out
-  std::uint64_t most_lines = 40'000'000;     // and no more than these touch, each its lines
+  std::uint64_t most_requests = 10'000'000;  // further warp requests are left out
+  std::uint64_t most_lines = 40'000'000;     // the largest number of lines that requests touch,
+                                             // summed over requests
   double l2_share = 1;                       // of the L2 that the kernel may use
   // Of predict_repeated. The runs are a beginning only (Collected::cut) ...
   bool beginning = false;
-  // ... of a workload that goes through so many bytes; how much of it the L2 still holds from the
-  // run before follows from that.
+  // ... of a workload that goes through so many bytes. From this follows how much of it the L2
+  // still holds from the run before.
   std::uint64_t buffer_bytes = ~std::uint64_t{0};
 };
 
-// The lowest and the highest hit rate among ten parts of the requests that were followed, one part
-// after the other.
+// The requests that were followed are cut into ten parts, one after the other. These are the lowest
+// and the highest hit rate of a part.
 struct RateInterval {
   double low = 0;
   double high = 0;
@@ -67,9 +68,9 @@ struct CachePrediction {
                                              const PredictOptions& options = {});
 
 // What the kernel loses with half the L2, and what it may take from a neighbour. Its time is the
-// largest of what DRAM, L2 and L1 need for the bytes they deliver and what the warps wait for
-// latencies, and no kernel is done sooner than in two microseconds. Arithmetic is left out: a
-// kernel that computes much takes longer and demands less.
+// largest of the times that DRAM, L2 and L1 need for the bytes they deliver and the time that warps
+// wait for latencies, but at least two microseconds. Arithmetic is left out: a kernel that computes
+// much takes longer and demands less.
 struct Sensitivity {
   CachePrediction whole;
   CachePrediction half;
@@ -89,13 +90,13 @@ struct RepeatedKernel {
   const AccessRuns* runs = nullptr;
   std::uint32_t shared_bytes_per_block = 0;  // in place of PredictOptions'
   double times = 1;                          // launches like this one in a run of the workload
-  std::uint64_t blocks = 0;                  // of the launch, where `runs` has its first ones alone
+  std::uint64_t blocks = 0;                  // of the launch, if `runs` has only its first ones
 };
 
-// The same for such a workload: its kernels one after the other, each with empty L1s and the L2 as
-// the one before left it; the second time through counts. Rates are over all launches together.
-// Where one time through takes more than most_requests, or `beginning` says that there is more, the
-// beginning counts, from empty caches, and what it leaves to be written back.
+// The same for such a workload. Its kernels run one after the other, each with empty L1s and the L2
+// as the one before left it. The second pass counts. Rates are over all launches together. If a
+// pass takes more than most_requests, or `beginning` says that there is more, only the beginning
+// counts, from empty caches, with what it leaves to be written back.
 [[nodiscard]] Sensitivity predict_repeated(std::span<const RepeatedKernel> kernels,
                                            const gpu::Device& device,
                                            const PredictOptions& options = {});

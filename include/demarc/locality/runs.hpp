@@ -12,7 +12,7 @@ namespace demarc::locality {
 
 enum class AccessKind : std::uint8_t { load, store, atomic };
 
-// How an address is known without running the kernel.
+// How much is known of an address without running the kernel.
 enum class AccessClass : std::uint8_t {
   affine,          // every thread executes it; an affine function of the thread and block indices
   guarded_affine,  // the same under conditions on these indices
@@ -39,17 +39,18 @@ struct Access {
   AccessClass access_class = AccessClass::affine;
   Source source = Source::symbolic;
   bool passes_l1 = false;  // .cg, .cv, .volatile ...: the L1 does not answer it
-  // Texels of a texture or a surface, one by one, in plain order. A card keeps those of an array in
-  // an order of its own.
+  // It accesses texels of a texture or a surface, one by one, in plain order. A card keeps the
+  // texels of an array in an order of its own.
   bool texels = false;
-  bool waits = true;  // the warp waits for its data, and what it asked before, before the next
+  bool waits = true;  // before its next access the warp waits for this one's data, and for what it
+                      // asked before
   std::uint64_t executed = 0;      // thread accesses
   std::uint64_t requests = 0;      // warp instructions with at least one active lane
   double sectors_per_request = 0;  // distinct 32-byte sectors per warp instruction, mean
 };
 
-// Trips of a loop that a run stands for: in trip t, 0 <= t < trips, its addresses are t * stride
-// further on, its request is the t-th after, and its step is t * steps later.
+// The trips of a loop for which a run stands. In trip t, 0 <= t < trips, its addresses are t *
+// stride further on, its request is the t-th after, and its step is t * steps later.
 struct Loop {
   std::uint32_t trips = 1;
   std::uint32_t steps = 0;
@@ -57,9 +58,9 @@ struct Loop {
   friend bool operator==(const Loop&, const Loop&) = default;
 };
 
-// Threads thread .. thread+count-1 of `block` execute `access`, at addresses address + k * stride.
-// Runs of one warp with equal access and request belong to one warp instruction; `step` orders the
-// requests of a warp.
+// Threads thread .. thread+count-1 of `block` execute `access`, at the addresses address + k *
+// stride. Runs of one warp with equal access and request belong to one warp instruction; `step`
+// orders the requests of a warp.
 struct Run {
   std::uint64_t address = 0;
   std::int64_t stride = 0;  // bytes
@@ -77,17 +78,17 @@ struct AccessRuns {
   std::array<std::uint32_t, 3> block{1, 1, 1};  // threads
   std::vector<Access> accesses;
   std::vector<Run> runs;            // blocks ascending
-  std::vector<Loop> loops{Loop{}};  // each once; the first is none
+  std::vector<Loop> loops{Loop{}};  // without repetition; the first stands for no loop
 
   [[nodiscard]] const Loop& loop_of(const Run& run) const { return loops[run.loop]; }
   [[nodiscard]] std::uint32_t blocks() const { return grid[0] * grid[1] * grid[2]; }
   [[nodiscard]] std::uint32_t threads() const { return block[0] * block[1] * block[2]; }
 };
 
-// The index of an equal loop, which is added where there is none.
+// The index of an equal loop; the loop is added if there is none.
 [[nodiscard]] std::uint32_t loop_index(AccessRuns& runs, const Loop& loop);
 
-// The same as runs without loops. Time and memory grow with the trips.
+// The same accesses as runs without loops. Time and memory grow with the trips.
 [[nodiscard]] AccessRuns expanded(const AccessRuns& runs);
 
 // Fills executed, requests and sectors_per_request of every access.

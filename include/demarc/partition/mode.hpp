@@ -1,8 +1,8 @@
-// The modes: the ways to divide a GPU's SMs, one row of modes.def each. What else there is to know
-// of a mode is read from its row; no other place compares its name.
+// The modes are the ways to divide a GPU's SMs. Each has a row in modes.def. Everything else about
+// a mode is read from its row; no other place compares its name.
 //
-// To add one: its row in modes.def; src/cuda/backends/NAME.cpp with make_NAME_backend(); the tests
-// of conformance_test.cpp that are its own.
+// To add one, write its row in modes.def, src/cuda/backends/NAME.cpp with make_NAME_backend(), and
+// the tests of conformance_test.cpp that it alone needs.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct ModeTraits {
   std::string_view help = {};     // what it is, in a line
   bool confines = false;          // blocks stay on the SMs of their part
   bool exact = false;             // any set of TPCs, not only a number of them
-  bool shares = false;            // a part has a share of the threads, wherever
+  bool shares = false;            // a part has a share of the threads, on any SM
   bool across_processes = false;  // each part is a process of its own
   bool takes_turns = false;       // one part at a time has the whole GPU
   bool changes = false;           // a part's TPCs can be changed while it is used
@@ -40,8 +40,9 @@ struct ModeTraits {
   bool rewrites = false;          // kernels are changed
   HookUse hook = HookUse::unused;
   bool colors = false;              // each part's memory can have colours of its own
-  bool simulated = false;           // simulated GPUs have it; real ones have all
-  std::uint32_t forecast_rank = 0;  // forecasts speak of the lowest there is; 0: of no such mode
+  bool simulated = false;           // simulated GPUs have this mode; real ones have all modes
+  std::uint32_t forecast_rank = 0;  // a forecast names the mode with the lowest rank; 0: it never
+                                    // names this one
   std::string_view without_commands = {};  // why a command would run outside of its part; empty:
                                            // it does not
 };
@@ -51,9 +52,9 @@ struct ModeTraits {
 [[nodiscard]] std::string_view to_string(Mode mode);
 // An error lists the modes.
 [[nodiscard]] Result<Mode> parse_mode(std::string_view text);
-// "none, mask" of those whose traits `holds` accepts.
+// "none, mask": the names of the modes whose traits `holds` accepts.
 [[nodiscard]] std::string mode_names(bool (*holds)(const ModeTraits&), std::string_view separator);
-// A line each, for --help and the docs: "mask: TPC masks: ...".
+// One line per mode, for --help and the docs: "mask: TPC masks: ...".
 [[nodiscard]] std::string modes_help();
 
 }  // namespace demarc::partition

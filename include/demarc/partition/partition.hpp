@@ -1,5 +1,5 @@
-// A partition: which TPCs its work may run on, which memory colours its data may lie in, which
-// memory synchronisation domain its launches are of, how much memory it may take.
+// A partition says on which TPCs its work may run, in which memory colours its data may lie, to
+// which memory synchronisation domain its launches belong, and how much memory it may take.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ struct Partition {
   TpcSet tpcs;
   std::uint64_t colors = 0;    // bit c: data may lie in colour c; 0: memory is not divided
   std::uint64_t byte_cap = 0;  // the most device memory, in bytes; 0: no cap
-  // Memory synchronisation domain of its launches, where the card has several; none: that of all.
+  // The memory synchronisation domain of its launches, if the card has several; none: the domain
+  // that all share.
   std::optional<std::uint32_t> sync_domain = {};
 
   friend bool operator==(const Partition&, const Partition&) = default;
@@ -39,23 +40,22 @@ enum class SplitStrategy {
 [[nodiscard]] Result<SplitStrategy> parse_split_strategy(std::string_view text);
 
 // `parts` disjoint partitions that cover the GPU, named "1/n" ... "n/n", in [1, number of TPCs], of
-// the memory synchronisation domains 0 ... n-1.
-// Sizes differ by at most one TPC, except with gpc_aligned and side_aligned. Errors: too many parts
-// (more than GPCs with gpc_aligned, than twice those of a side with side_aligned), an odd number of
-// them with side_aligned, or a topology whose sides are not known where they matter. When colors >
-// 0 the colours 0 .. colors-1 are shared out too, in equal runs; colors must be a multiple of
-// parts.
+// the memory synchronisation domains 0 ... n-1. Sizes differ by at most one TPC, except with
+// gpc_aligned and side_aligned. These are errors: too many parts (with gpc_aligned more than GPCs;
+// with side_aligned more than twice the GPCs of a side), an odd number of parts with side_aligned,
+// and a topology without known sides where sides matter. If colors > 0, the colours 0 .. colors-1
+// are shared out too, in equal runs; colors must be a multiple of parts.
 [[nodiscard]] Result<std::vector<Partition>> split(const gpu::Topology& topology,
                                                    std::uint32_t parts, SplitStrategy strategy,
                                                    std::uint32_t colors = 0);
 
-// The smallest set with at least `sms` SMs, taken packed from the front: for --sms N. Errors: 0 or
-// more than the GPU has.
+// The smallest set with at least `sms` SMs, packed from the front; for --sms N. 0, and more SMs
+// than the GPU has, are errors.
 [[nodiscard]] Result<TpcSet> take_sms(const gpu::Topology& topology, std::uint32_t sms);
-// At least `percent` of the SMs (0 < percent <= 100): for --share P%.
+// The same with at least `percent` of the SMs (0 < percent <= 100); for --share P%.
 [[nodiscard]] Result<TpcSet> take_share(const gpu::Topology& topology, double percent);
 
-// What is wrong, or merely worth knowing, about partitions that are to run side by side.
+// Faults of partitions that are to run side by side, and facts worth knowing about them.
 struct SplitReport {
   std::vector<std::string> faults;  // TPCs or colours in two parts, empty parts, unknown TPCs
   std::vector<std::uint32_t> shared_gpcs;  // GPCs with TPCs of two or more parts
@@ -65,8 +65,8 @@ struct SplitReport {
 [[nodiscard]] SplitReport check_split(const gpu::Topology& topology,
                                       const std::vector<Partition>& parts);
 
-// A thread-block cluster runs inside one GPC. The largest number of blocks that can be co-scheduled
-// when each SM holds `blocks_per_sm` of them (at least 1).
+// The largest number of blocks that a thread-block cluster can have if each SM holds
+// `blocks_per_sm` of them (at least 1). A cluster runs inside one GPC.
 [[nodiscard]] std::uint32_t largest_cluster(const gpu::Topology& topology, const TpcSet& tpcs,
                                             std::uint32_t blocks_per_sm);
 // An error says how large a cluster the set could host: launching a larger one would never start.

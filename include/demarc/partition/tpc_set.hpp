@@ -1,5 +1,5 @@
-// A set of TPCs in logical order. A member is a TPC that work MAY run on; the hardware's inverted
-// polarity stays inside room `cuda`.
+// A set of TPCs in logical order. Work MAY run on a TPC that is a member. The hardware's masks mean
+// the opposite; this stays inside room `cuda`.
 #pragma once
 
 #include <array>
@@ -37,7 +37,7 @@ class TpcSet {
   }
   static TpcSet of(const std::vector<std::uint32_t>& members);
 
-  // TPCs from `capacity` on are no members and cannot become ones.
+  // TPCs from `capacity` on are not members and cannot become members.
   constexpr void insert(std::uint32_t tpc) {
     if (tpc < capacity) words_[tpc / 64] |= std::uint64_t{1} << (tpc % 64);
   }
@@ -84,7 +84,7 @@ class TpcSet {
 [[nodiscard]] std::uint32_t sm_count(const gpu::Topology& topology, const TpcSet& tpcs);
 // The %smid of the set's SMs, ascending.
 [[nodiscard]] std::vector<std::uint32_t> sms_of(const gpu::Topology& topology, const TpcSet& tpcs);
-// All TPCs of the GPCs listed ("--gpcs 0-2"); an unknown GPC is an error.
+// All TPCs of the listed GPCs ("--gpcs 0-2"). An unknown GPC is an error.
 [[nodiscard]] Result<TpcSet> tpcs_of_gpcs(const gpu::Topology& topology, std::string_view list,
                                           std::string_view what);
 

@@ -1,5 +1,5 @@
-// What memory of one place gives to many SMs: page walks, bandwidth by access size and by number of
-// SMs, atomics; and whether its lines are kept in the L2 of the card that reads them.
+// What memory at one place gives to many SMs: page walks, bandwidth by access size and by number of
+// SMs, and atomics. Also whether its lines are kept in the L2 of the card that reads them.
 #pragma once
 
 #include <optional>
@@ -20,16 +20,18 @@ struct AccessRate {
   }
 };
 
-// Reads of one line of a random page each, from all SMs, over the number of pages.
+// Every read goes to one line of a random page. All SMs read. The rate is measured over the number
+// of pages.
 struct WalkFinding {
   std::vector<AccessRate> rates;
-  std::uint64_t reach_pages = 0;  // the most that are read at nine tenths of the highest rate
-  // At least so many at the largest footprint; nothing where the rate never fell.
+  std::uint64_t reach_pages = 0;  // the largest number of pages that is read at nine tenths of the
+                                  // highest rate
+  // At least so many walks happen at the largest footprint. Nothing if the rate never fell.
   std::optional<double> walks_per_second;
   std::string reason;
 };
 
-// Errors are those of the memory, in all of these.
+// All of these return the errors of the memory.
 [[nodiscard]] Result<WalkFinding> find_walk_rate(TimedPages& memory, std::uint32_t sms,
                                                  std::uint64_t most_lines,
                                                  const Progress& progress);
@@ -48,7 +50,7 @@ struct CachingFinding {
   double first_cycles = 0;
   double again_cycles = 0;
   std::optional<double> atomic_cycles;  // of a dependent atomic addition; nothing: there are none
-  std::optional<bool> kept_in_own_l2;   // nothing: could not be told
+  std::optional<bool> kept_in_own_l2;   // nothing: this could not be told
   std::string reason;
 };
 // `own_hit_cycles`: of a hit in the L2 of the card that reads; 0: not known.

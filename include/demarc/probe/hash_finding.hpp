@@ -1,8 +1,7 @@
-// Algorithms 1 and 2 of Fractional GPUs (RTAS 2019, section V): pairs of addresses that share a
-// DRAM bank or a cache set, found by timing, and the hash functions that explain them. Where the
-// paper tries every function, the pairs are solved over GF(2): a mask is a hash bit when it
-// annihilates the difference of every pair. Wrong pairs are survived; too many of them are
-// reported.
+// Algorithms 1 and 2 of Fractional GPUs (RTAS 2019, section V). Timing finds pairs of addresses
+// that share a DRAM bank or a cache set. Then the hash functions that explain the pairs are found.
+// The paper tries every function; here the pairs are solved over GF(2): a mask is a hash bit if it
+// annihilates the difference of every pair. Some wrong pairs do no harm; too many are reported.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +26,7 @@ struct Histogram {
 };
 [[nodiscard]] Histogram make_histogram(std::span<const float> values, std::size_t bins);
 
-// What a prediction said against what was measured, on addresses that were not used to find it.
+// Compares predictions with measurements, on addresses that were not used to find the hash.
 struct Confusion {
   std::uint32_t same_same = 0;  // predicted the same bank or set, measured a conflict
   std::uint32_t same_other = 0;
@@ -55,8 +54,8 @@ struct HashOptions {
   double least_agreement = 0.75;  // share of pairs and of predictions that must agree
 };
 
-// Algorithm 1. Errors are those of the memory; a hash that cannot be found is a finding with
-// decided = false.
+// Algorithm 1. It returns errors of the memory. If no hash can be found, the finding has decided =
+// false.
 [[nodiscard]] Result<HashFinding> find_bank_hash(TimedMemory& memory, const HashOptions& options,
                                                  Random& random, const Progress& progress);
 
@@ -75,16 +74,18 @@ struct MissRegisters {
   std::string reason;        // why not, or what makes them certain
 };
 struct ModuleFinding {
-  // Of the cases that the hashes leave possible; DCDB and DCHB are the median of several crowds.
+  // The curves of the cases that the hashes leave possible. DCDB and DCHB are the median of several
+  // crowds.
   std::vector<CrowdCurve> curves;
   MissRegisters miss_registers;
   std::optional<bool> isolated;  // DM stays at the level of no other thread; nothing: no DM
 };
-// Other threads at a sharp knee of a curve; nothing where there is none, or too few points on one
-// side of it.
+// The number of other threads at a sharp knee of a curve. Nothing if there is no knee, or if there
+// are too few points on one side of it.
 [[nodiscard]] std::optional<std::uint32_t> find_knee(std::span<const float> cycles);
-// As many as threads at the knee of DCDB, if each holds one all the time. Short banks make a knee
-// too, at fewer threads the fewer they are: the knee must lie there with half of the banks too.
+// There are as many registers as threads at the knee of DCDB, if each thread holds one all the
+// time. Scarce banks make a knee too, but with fewer banks it lies at fewer threads. So the knee
+// must lie at the same place with half of the banks.
 [[nodiscard]] MissRegisters judge_miss_registers(const ModuleFinding& finding);
 [[nodiscard]] Result<ModuleFinding> measure_module(TimedMemory& memory, const gpu::LinearHash& bank,
                                                    const gpu::LinearHash& set,

@@ -14,8 +14,8 @@ struct OpenedMemory {
   gpu::Device device;  // description of the rest of the GPU
 };
 
-// "planted:NAME", "sim:NAME" (a description with address map and memory system, simulated) or
-// "cuda:N"; `bytes` of a real card are taken.
+// "planted:NAME", "sim:NAME" (simulated; the description must have an address map and a memory
+// system) or "cuda:N". `bytes` of a real card are taken.
 [[nodiscard]] Result<OpenedMemory> open_memory(std::string_view device, std::uint64_t bytes,
                                                std::uint64_t seed);
 

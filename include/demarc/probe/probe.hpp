@@ -14,12 +14,13 @@ struct ProbeOptions {
   HashOptions hash;
   SliceOptions slices;
   ConflictOptions conflicts;
-  std::uint64_t pages = 0;     // whose constants are found; 0: all that the memory offers
-  std::uint32_t samples = 24;  // chunks measured of a page
+  std::uint64_t pages = 0;     // number of pages whose constants are found; 0: all that the memory
+                               // offers
+  std::uint32_t samples = 24;  // chunks that are measured per page
 };
 
 struct ColorCount {
-  std::uint64_t granularity = 0;  // bytes of the blocks memory is given out in
+  std::uint64_t granularity = 0;  // bytes of the blocks in which memory is given out
   std::uint32_t dram = 0;         // colours that keep DRAM reads apart
   std::uint32_t all = 0;          // colours that keep writes and L2 hits apart too
 };
@@ -32,17 +33,17 @@ struct MemoryReport {
   std::vector<ColorCount> colors;
   double seconds = 0;  // wall time of the whole probe
 
-  // Evidence: the first three where physical addresses are known, the others where not.
+  // The evidence. The first three exist if physical addresses are known, the others if not.
   std::optional<HashFinding> bank;
   std::optional<HashFinding> set;
   std::optional<ModuleFinding> module;
   std::optional<SliceFinding> slices;
   std::optional<PageFinding> pages;
   std::optional<ConflictFinding> conflicts;
-  std::optional<RemainderConflicts> remainder_conflicts;  // where no mask isolates
+  std::optional<RemainderConflicts> remainder_conflicts;  // only if no mask isolates
 };
 
-// Errors are those of the memory. What cannot be decided is said in the verdict.
+// Returns errors of the memory. The verdict says what cannot be decided.
 [[nodiscard]] Result<MemoryReport> probe_memory(TimedMemory& memory, const ProbeOptions& options,
                                                 const Progress& progress);
 

@@ -1,6 +1,6 @@
-// The method for cards whose physical addresses are hidden: slices by latency, hash bits constant
-// on every slice, remainders that explain the rest, and the constant of every page
-// (docs/probe.md).
+// The method for cards whose physical addresses are hidden (docs/probe.md). It finds slices by
+// latency, hash bits that are constant on every slice, remainders that explain the rest, and the
+// constant of every page.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ namespace demarc::probe {
 struct SliceFinding {
   gpu::SliceModel model;
   std::optional<RemainderFinding> remainders;          // what tells slices apart beside the masks
-  std::optional<gpu::RemainderModel> remainder_model;  // where colours can be made of remainders
+  std::optional<gpu::RemainderModel> remainder_model;  // if colours can be made of remainders
   bool decided = false;                                // at least one mask, clear clusters
   std::string reason;
 };
@@ -33,8 +33,8 @@ struct SliceOptions {
 [[nodiscard]] Result<SliceFinding> find_slices(TimedMemory& memory, const SliceOptions& options,
                                                const Progress& progress);
 
-// What is known of the address map from slices alone: nothing where the finding is not decided, and
-// no number of slices where nothing explains all of them (slices that look alike are one kind).
+// What the slices alone say about the address map: nothing if the finding is not decided, and no
+// number of slices if nothing explains all of them (slices that look alike are one kind).
 [[nodiscard]] gpu::AddressMap map_of_slices(const MemoryFacts& facts, const SliceFinding& finding);
 
 struct PageFinding {
@@ -44,15 +44,15 @@ struct PageFinding {
   double seconds = 0;  // wall time
 };
 
-// `pages` pages from the first one, each from `samples` chunks.
+// Finds the constants of the first `pages` pages, each from `samples` chunks.
 [[nodiscard]] Result<PageFinding> find_page_constants(TimedMemory& memory,
                                                       const SliceFinding& slices,
                                                       const SliceOptions& options,
                                                       std::uint64_t pages, std::uint32_t samples,
                                                       const Progress& progress);
 
-// One mask taken as a colour of its own: time of a victim over its time alone, next to an aggressor
-// of the other colour and of the same one.
+// One mask, taken as a colour by itself. Figures are the time of a victim next to an aggressor, of
+// the other colour and of the same one, divided by the victim's time alone.
 struct MaskConflict {
   gpu::MaskIsolation other;
   gpu::MaskIsolation same;
@@ -64,7 +64,8 @@ struct ConflictFinding {
   std::vector<MaskConflict> masks;       // every sum of the linear masks, at most 31
   std::vector<std::uint64_t> isolating;  // low-pivot basis: all its sums isolate
   std::vector<std::uint64_t> isolating_dram;
-  // modules[i][j]: slowdown of DRAM reads in module i next to reads in module j; for at most 16.
+  // modules[i][j]: slowdown of DRAM reads in module i next to reads in module j, for at most 16
+  // modules.
   std::vector<std::vector<double>> modules;
 };
 
@@ -80,14 +81,14 @@ struct ConflictOptions {
                                                         const ConflictOptions& options,
                                                         const Progress& progress);
 
-// Which remainders share a path to memory: reads of one beside writes to another.
+// Which remainders share a path to memory, found by reads of one beside writes to another.
 struct RemainderConflicts {
   std::vector<std::uint32_t> group_of;  // of each remainder, as seen from the first page
   std::uint32_t groups = 0;
   double least_same = 0;  // slowdown inside a group, between groups; 1 is none
   double most_other = 0;
-  std::uint32_t pages = 0;      // whose remainder was measured
-  std::uint32_t uncertain = 0;  // of these, samples agree less than 9 in 10
+  std::uint32_t pages = 0;      // pages whose remainder was measured
+  std::uint32_t uncertain = 0;  // of these, pages whose samples agreed less than 9 in 10
 };
 
 // Needs slices.remainder_model.

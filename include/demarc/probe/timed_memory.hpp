@@ -2,9 +2,9 @@
 // real card (GpuMemory) and planted memories (PlantedMemory) implement it; the probe cannot tell
 // which one it has.
 //
-// Addresses are physical where facts().physical_addresses holds; otherwise they count from the
-// start of an arena of pages whose physical places are not known: bits below page_bytes are those
-// of the physical address, page p lies at p * page_bytes.
+// Addresses are physical if facts().physical_addresses holds. Otherwise they count from the start
+// of an arena of pages whose physical places are not known. Then bits below page_bytes are those of
+// the physical address, and page p lies at p * page_bytes.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct Stream {
   std::vector<std::uint32_t> chunks;
   std::uint32_t chunk_shift = 12;
   bool writes = false;
-  bool latency = false;  // one dependent load at a time instead of as many as fit
+  bool latency = false;  // true: one dependent load at a time; false: as many as fit
 };
 
 class TimedMemory {
@@ -45,8 +45,8 @@ class TimedMemory {
 
   [[nodiscard]] virtual const MemoryFacts& facts() const = 0;
 
-  // Cycles until `primary` and secondaries[i], asked for together and in no cache, have both
-  // arrived (Algorithm 1 of Fractional GPUs). Physical addresses only.
+  // Cycles until `primary` and secondaries[i] have both arrived (Algorithm 1 of Fractional GPUs).
+  // They are asked for together and are in no cache. Physical addresses only.
   virtual Result<std::vector<float>> uncached_pairs(std::uint64_t primary,
                                                     std::span<const std::uint64_t> secondaries) = 0;
 
@@ -57,7 +57,7 @@ class TimedMemory {
                                             std::span<const std::uint64_t> candidates) = 0;
 
   // Cycles of an uncached read of `primary` while one thread for each of `secondaries` reads that
-  // address over and over past the L2 (Figure 8). Physical addresses only.
+  // address again and again without the L2 (Figure 8). Physical addresses only.
   virtual Result<float> crowded_read(std::uint64_t primary,
                                      std::span<const std::uint64_t> secondaries) = 0;
 

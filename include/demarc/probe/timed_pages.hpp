@@ -26,8 +26,8 @@ enum class MemoryPlace { local, peer, host };
 // What to take and to map.
 struct Mapping {
   MemoryPlace place = MemoryPlace::local;
-  std::uint64_t piece_bytes = 0;  // asked of the driver at a time; 0: pinned memory of the host
-  std::uint64_t page_bytes = 0;   // between the pages of the probe: a power of two
+  std::uint64_t piece_bytes = 0;  // asked of the driver at once; 0: pinned memory of the host
+  std::uint64_t page_bytes = 0;   // distance between the pages of the probe; a power of two
 };
 
 // One access of a walk.
@@ -41,7 +41,7 @@ enum class Access { load, atomic };
 // What lies in caches when a walk begins.
 enum class Before { whatever, evicted };
 
-// Cycles of an SM per access, each waiting for the one before it.
+// Cycles of an SM per access. Each access waits for the one before it.
 struct WalkCycles {
   double first = 0;  // of the first walk
   double again = 0;  // of the same walk once more, right behind it
@@ -71,10 +71,10 @@ class TimedPages {
 
   [[nodiscard]] virtual std::uint64_t pages() const = 0;
   [[nodiscard]] virtual std::uint64_t page_bytes() const = 0;
-  // Why no atomics are to be made on it; empty: they may be.
+  // Why no atomics may be made on this memory; empty: they may.
   [[nodiscard]] virtual const std::string& no_atomics() const = 0;
 
-  // Twice through `visits` (each line once) in order, from one SM.
+  // Goes through `visits` (each line once) in order, twice, from one SM.
   virtual Result<WalkCycles> walk(std::span<const Visit> visits, Access access, Before before) = 0;
 
   // Accesses per second of all SMs together.
@@ -98,8 +98,8 @@ class TimedTranslation {
 
   [[nodiscard]] virtual const TranslationFacts& facts() const = 0;
 
-  // Takes memory until what was mapped is destroyed. missing_capability, with the reason, where the
-  // driver maps no such pieces, where there is no peer, or where too little is free.
+  // Takes memory until the result is destroyed. missing_capability, with the reason, if the driver
+  // maps no such pieces, if there is no peer, or if too little is free.
   virtual Result<std::unique_ptr<TimedPages>> map(const Mapping& mapping) = 0;
 };
 

@@ -1,10 +1,11 @@
-// The levels of TLBs that one SM sees, by timing alone: one line of each page is read in turn, so
-// that the caches hold all lines and only the translation of addresses is ever missed.
+// The levels of TLBs that one SM sees, found by timing alone. One line of each page is read in
+// turn, so the caches hold all lines and only TLBs miss.
 //
-// How: the latency over the number of pages has a step at the reach of each level (find_steps());
-// the reach is then closed in. Where entries are asked for, pages d apart are walked: one page of
-// each d, at random, needs an entry of its own as soon as an entry covers no more than d pages; the
-// first page of each d all fall into fewer and fewer sets where addresses pick the set.
+// How this works: the latency over the number of pages has a step at the reach of each level
+// (find_steps()); then the reach is narrowed down. If entries are asked for, pages d apart are
+// walked. One random page of each d pages needs an entry of its own as soon as an entry covers no
+// more than d pages. The first pages of each d pages fall into fewer and fewer sets if addresses
+// pick the set.
 #pragma once
 
 #include <optional>
@@ -19,14 +20,14 @@
 namespace demarc::probe {
 
 struct TlbLevel {
-  std::uint64_t reach_pages = 0;  // read in turn with at most a tenth of them missing
+  std::uint64_t reach_pages = 0;  // that many are read in turn with at most a tenth missing
   std::uint64_t full_pages = 0;   // from here on nine tenths miss
   double hit_cycles = 0;          // of an access within the reach, data in the L2
-  double miss_cycles = 0;         // more for each miss
-  bool miss_at_least = false;     // the latency still rose where the next level or the memory ended
+  double miss_cycles = 0;         // additional cycles per miss
+  bool miss_at_least = false;     // the latency still rose when the next level or the memory ended
   bool sharp = false;             // everything misses within a quarter of an octave
 
-  // Nothing where it could not be told; the reason says why, or what makes it certain.
+  // Nothing if it could not be told. The reason says why not, or what makes it certain.
   std::optional<std::uint64_t> pages_per_entry;
   std::optional<std::uint64_t> ways;
   std::string entry_reason;
@@ -40,14 +41,14 @@ struct LevelFinding {
 };
 
 struct LevelOptions {
-  std::uint64_t most_lines = 0;       // that caches hold for sure: a walk has no more
+  std::uint64_t most_lines = 0;       // lines that caches hold for sure; a walk has no more
   std::uint32_t least_visits = 8192;  // of a walk: so many lines average over slices of the L2
   std::uint32_t repeats = 3;          // walks of a point, each in an order of its own
   double least_cost = 3;              // cycles
   bool entries = false;               // look for what an entry covers, and for ways
 };
 
-// Errors are those of the memory.
+// Returns errors of the memory.
 [[nodiscard]] Result<LevelFinding> find_tlb_levels(TimedPages& memory, const LevelOptions& options,
                                                    Random& random, const Progress& progress);
 

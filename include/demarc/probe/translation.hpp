@@ -1,5 +1,5 @@
 // `demarc probe translation`: TLBs, page walks, links and atomics of one card, for its own memory,
-// that of a peer and pinned memory of the host.
+// the memory of a peer and pinned memory of the host.
 #pragma once
 
 #include <optional>
@@ -17,10 +17,10 @@ struct TranslationOptions {
   LevelOptions levels;  // most_lines and entries are chosen by the probe
 };
 
-// One place with pieces of one size.
+// What was found at one place with pieces of one size.
 struct PlaceFinding {
   Mapping mapping;
-  std::string not_measured;  // why not; empty: it was
+  std::string not_measured;  // why it was not measured; empty: it was
   std::uint64_t bytes = 0;   // mapped
 
   LevelFinding levels;
@@ -35,18 +35,18 @@ struct TranslationReport {
   std::uint64_t seed = 0;
   std::vector<std::string> verdict;  // sentences, the most important first
   std::vector<PlaceFinding> places;
-  std::string failure;  // of the card, which ended the probe before its end; empty: none
+  std::string failure;  // failure of the card that ended the probe early; empty: none
   double seconds = 0;   // wall time
 };
 
-// missing_capability when nothing could be measured; other errors are those of the first memory
-// measured. What is refused for one place or size is said in its finding; what fails after a place
-// was measured ends the probe and is the report's failure.
+// missing_capability if nothing could be measured. Other errors are those of the first memory that
+// was measured. If one place or size is refused, its finding says so. A failure after a place was
+// measured ends the probe and stands in the report.
 [[nodiscard]] Result<TranslationReport> probe_translation(TimedTranslation& card,
                                                           const TranslationOptions& options,
                                                           const Progress& progress);
 
-// check_failed where the card failed on the way.
+// check_failed if the card failed on the way.
 [[nodiscard]] Result<void> check_finished(const TranslationReport& report);
 
 inline constexpr std::string_view translation_schema = "demarc.probe.translation/1";

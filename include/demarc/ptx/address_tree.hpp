@@ -1,6 +1,6 @@
-// The syntax tree of an address (KNOM Review 2022, Figure 4): the address register of a memory
-// instruction traced back through the instructions that define it to its leaves: parameters, %tid,
-// %ctaid, %ntid, %nctaid, other special registers, immediates, and what cannot be traced.
+// The syntax tree of an address (KNOM Review 2022, Figure 4). The address register of a memory
+// instruction is traced back through the instructions that define it. The leaves are parameters,
+// %tid, %ctaid, %ntid, %nctaid, other special registers, immediates, and what cannot be traced.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct TreeNode {
   NodeKind kind = NodeKind::unknown;
   std::uint32_t parent = no_index;       // no_index for the root; parents stand before children
   std::uint32_t reg = no_index;          // the register it is the value of
-  std::uint32_t instruction = no_index;  // that defines the register
+  std::uint32_t instruction = no_index;  // the one that defines the register
   std::uint32_t index = 0;
   Base base = Base::none;
   Selector selector = Selector::none;
@@ -42,7 +42,7 @@ struct AddressTree {
   std::uint32_t instruction = 0;  // the load, store or atomic
   std::int64_t offset = 0;        // [reg+offset]
   std::vector<TreeNode> nodes;    // nodes[0] is the address (without the offset)
-  bool truncated = false;         // it grew over the limit; the cut nodes are `unknown`
+  bool truncated = false;         // it grew beyond the limit; the cut nodes are `unknown`
 };
 
 struct TreeOptions {
@@ -58,8 +58,8 @@ struct TreeOptions {
 [[nodiscard]] AddressTree trace_address(const Function& function, const DefUse& def_use,
                                         std::uint32_t instruction, const TreeOptions& options = {});
 
-// The global loads (ld.global of any form, ldu.global; and ld without a space when
-// `generic` is set) of a function, in order.
+// The global loads of a function, in order: ld.global of any form and ldu.global, and with
+// `generic` also ld without a space.
 [[nodiscard]] std::vector<std::uint32_t> global_loads(const Module& module,
                                                       const Function& function,
                                                       bool generic = false);
@@ -70,8 +70,8 @@ struct TreeOptions {
 // `parent` is an index in the array, -1 for the root; the opcode of a leaf is empty. A register
 // with several definitions has the opcode "several"; one that depends on itself has "recurrence",
 // and `of` is the index of its definition; one that nothing defines has "unknown". Instructions of
-// the kernel that are not understood, and may define any register they name, are listed as
-// "not_understood": [{"line", "text"}, ...] where there are any.
+// the kernel that are not understood may define any register that they name. They are listed as
+// "not_understood": [{"line", "text"}, ...] if there are any.
 [[nodiscard]] std::string trees_to_json(const Module& module, const Function& function);
 
 }  // namespace demarc::ptx

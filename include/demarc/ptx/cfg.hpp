@@ -43,8 +43,8 @@ class Cfg {
     return block_of_[instruction];
   }
 
-  // Blocks reachable from the entry, each after its dominators; back edges are the only ones that
-  // point backwards in it when the graph is reducible.
+  // Blocks reachable from the entry, each after its dominators. If the graph is reducible, only
+  // back edges point backwards in this order.
   [[nodiscard]] std::span<const std::uint32_t> reverse_post_order() const { return order_; }
   [[nodiscard]] bool reachable(std::uint32_t block) const {
     return block == 0 || idom_[block] != no_index;

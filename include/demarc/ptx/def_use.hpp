@@ -10,11 +10,11 @@
 
 namespace demarc::ptx {
 
-// Calls f(register, selector) for every register that the instruction writes, and reads: through
-// vectors, pairs, addresses and the guard. An instruction that is not understood (verbatim
-// operands) shows none: ask Mnemonic::understood and the operand kind before relying on it.
-// A guarded write also keeps the old value: it counts as a definition that does not end earlier
-// ones. A `call` writes the registers of its result list.
+// These call f(register, selector) for every register that the instruction writes, or reads,
+// including those in vectors, pairs, addresses and the guard. An instruction that is not understood
+// (verbatim operands) shows no registers: look at Mnemonic::understood and the operand kind before
+// you rely on it. A guarded write also keeps the old value: it counts as a definition that does not
+// end earlier ones. A `call` writes the registers of its result list.
 void for_each_written(const Body& body, const Instruction& instruction,
                       void (*f)(void*, std::uint32_t), void* context);
 void for_each_read(const Body& body, const Instruction& instruction,
@@ -49,8 +49,8 @@ class DefUse {
   // All instructions that read `reg`, ascending.
   [[nodiscard]] std::span<const std::uint32_t> uses(std::uint32_t reg) const;
 
-  // The definitions of `reg` that may reach just before `instruction`, ascending; and whether the
-  // register may still be unwritten there.
+  // The definitions of `reg` that may reach the point just before `instruction`, ascending, and
+  // whether the register may still be unwritten there.
   struct Reaching {
     std::vector<std::uint32_t> definitions;
     bool may_be_unwritten = false;

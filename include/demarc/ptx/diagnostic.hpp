@@ -1,6 +1,7 @@
-// What the front end has to say about a module. Three different answers: malformed (the text is not
-// PTX), unsupported (it may be valid, but this program does not know it; it is kept verbatim), and
-// approximated (understood, and carried out otherwise than a card does it: the emulator's answer).
+// What the front end says about a module. There are three answers. Malformed: the text is not PTX.
+// Unsupported: it may be valid, but this program does not know it and keeps it verbatim.
+// Approximated: it is understood, but not carried out as a card does it; the emulator gives this
+// answer.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ struct Diagnostic {
   std::uint32_t line = 0;    // of the PTX text, from 1
   std::uint32_t column = 0;  // from 1
   std::string message;       // what was found and what would be right
-  std::string text;          // the source line, cut where it is very long
+  std::string text;          // the source line, cut if it is very long
 };
 
 [[nodiscard]] std::string_view name(Severity severity);

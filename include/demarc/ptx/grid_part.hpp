@@ -10,8 +10,9 @@
 
 namespace demarc::ptx {
 
-// Errors name the line: %ctaid or %nctaid in a device function or more than one axis of them at a
-// time, a kernel that uses clusters, a module that was rewritten so or made SM-affine.
+// Errors name the line. Errors are %ctaid or %nctaid in a device function, more than one axis of
+// them at a time, a kernel that uses clusters, and a module that was already rewritten so or made
+// SM-affine.
 [[nodiscard]] Result<Module> rewrite_grid_part(const Module& module);
 
 }  // namespace demarc::ptx

@@ -20,11 +20,11 @@ struct Relocation {
 };
 
 struct InitialImage {
-  std::vector<std::uint8_t> bytes;  // of the whole variable, zeros where nothing is said
+  std::vector<std::uint8_t> bytes;  // of the whole variable; bytes without a given value are zeros
   std::vector<Relocation> relocations;
 };
 
-// An empty image for a variable without initialiser. The error names file, line and text.
+// The image is empty for a variable without initialiser. An error names file, line and text.
 [[nodiscard]] Result<InitialImage> initial_image(const Module& module, const Variable& variable);
 
 }  // namespace demarc::ptx

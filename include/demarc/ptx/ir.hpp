@@ -252,7 +252,7 @@ struct Body {
   [[nodiscard]] std::span<const Operand> children(const Operand& operand) const {
     return std::span(operands).subspan(static_cast<std::size_t>(operand.value), operand.index);
   }
-  // The declaration that register number `reg` belongs to; reg < register_count.
+  // The declaration of register number `reg`; reg < register_count.
   [[nodiscard]] const RegisterRange& range_of(std::uint32_t reg) const;
   [[nodiscard]] std::string register_name(std::uint32_t reg) const;
   [[nodiscard]] Type register_type(std::uint32_t reg) const { return range_of(reg).type; }
@@ -311,12 +311,12 @@ struct Version {
 // Movable and copyable; copies share the text.
 struct Module {
   std::string source_name;                             // of the file, for messages
-  std::shared_ptr<const std::string> text;             // what all string_views of the IR point into
+  std::shared_ptr<const std::string> text;             // all string_views of the IR point into it
   std::shared_ptr<std::deque<std::string>> made_text;  // ... or into these, made by passes
 
   Version version;
   std::vector<std::string_view> targets;  // "sm_90", "debug", "texmode_independent"
-  std::uint32_t address_size = 32;        // bits; 32 where the module does not say
+  std::uint32_t address_size = 32;        // bits; 32 if the module does not say
   bool states_address_size = false;
 
   std::vector<Item> items;  // in the order of the text
@@ -338,7 +338,7 @@ struct Module {
   [[nodiscard]] const Variable* find_memory(std::string_view name) const;
   // The text of an instruction from its predicate to its semicolon, as it was written.
   [[nodiscard]] std::string_view text_of(const Instruction& instruction) const;
-  // "file:line" of the CUDA source where the text has .loc, else empty.
+  // "file:line" of the CUDA source if the text has .loc, else empty.
   [[nodiscard]] std::string source_position(const Body& body, const Instruction& instruction) const;
   // Keeps a string made by a pass alive as long as the module.
   std::string_view keep(std::string text);

@@ -1,4 +1,4 @@
-// What of a module's memory a kernel names.
+// The variables of a module that a kernel names.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,9 @@
 
 namespace demarc::ptx {
 
-// The variables of `module` that instructions of `kernel`, or of functions that it may run, name;
-// in the module's order. Those that it finds through addresses held by others are not among them.
+// The variables of `module` that are named by instructions of `kernel` or of functions that it may
+// run, in the module's order. Variables that the kernel finds only through addresses in other
+// variables are not among them.
 [[nodiscard]] std::vector<const Variable*> named_variables(const Module& module,
                                                            const Function& kernel);
 

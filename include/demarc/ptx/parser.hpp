@@ -1,4 +1,5 @@
-// PTX text -> IR. Recovers at the next statement: one run reports every error.
+// PTX text -> IR. After an error the parser goes on at the next statement, so one run reports every
+// error.
 #pragma once
 
 #include <cstddef>
@@ -22,18 +23,20 @@ struct ParseResult {
   Diagnostics diagnostics;
 };
 
-// An error where `text` is no text, but a file that holds PTX at best (a program, a fat binary, an
-// archive); it says which command takes that out of `source_name`. Also for 4 GiB and more.
+// An error if `text` is no text but a file that may contain PTX (a program, a fat binary, an
+// archive). The error says which command takes the PTX out of `source_name`. Text of 4 GiB and more
+// is also an error.
 [[nodiscard]] Result<void> check_is_text(std::string_view text, std::string_view source_name);
 
 // `source_name` stands in the messages. What check_is_text() refuses is one diagnostic.
 [[nodiscard]] ParseResult parse(std::string text, std::string source_name,
                                 const ParseOptions& options = {});
 
-// For who needs the whole module: malformed text is an error that lists all that is wrong with it.
+// For callers that need the whole module: malformed text is an error that lists everything that is
+// wrong with it.
 [[nodiscard]] Result<Module> parse_whole(std::string text, std::string source_name);
 
-// The same of a file.
+// The same for a file.
 [[nodiscard]] Result<Module> load_module(const std::filesystem::path& path);
 
 }  // namespace demarc::ptx

@@ -1,5 +1,5 @@
-// Where a parsed module keeps its instructions: a few large blocks instead of thousands of small
-// allocations, whose pages are asked of the system many at a time.
+// A parsed module keeps its instructions in a pool: a few large blocks instead of thousands of
+// small allocations. The system is asked for many pages at a time.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace demarc::ptx {
 
-// Memory that is freed all at once. Not to be allocated from by two threads at a time; after seal()
-// it gives nothing more, and everything else may be called by any thread.
+// Memory that is freed all at once. Two threads must not allocate from it at the same time. After
+// seal() it gives nothing more. Any thread may call everything else.
 class Pool {
  public:
   explicit Pool(std::size_t block_bytes) : block_bytes_(block_bytes) {}
@@ -35,12 +35,12 @@ class Pool {
   std::vector<Block> blocks_;
   std::byte* at_ = nullptr;
   std::byte* end_ = nullptr;
-  std::byte* filled_ = nullptr;  // to here the pages of the newest block are there
+  std::byte* filled_ = nullptr;  // the pages of the newest block are there up to here
   bool sealed_ = false;
 };
 
-// Allocates from a pool, which it keeps alive, as long as that gives something, else from the heap.
-// A copy of a container is on the heap; what is moved stays where it is.
+// Allocates from a pool as long as that gives something, else from the heap. It keeps the pool
+// alive. A copy of a container is on the heap; what is moved stays where it is.
 template <class T>
 class PoolAllocator {
  public:

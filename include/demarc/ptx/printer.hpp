@@ -1,4 +1,5 @@
-// IR -> PTX text. `ptxas` makes the same machine code of the text as of the one that was parsed.
+// IR -> PTX text. `ptxas` makes the same machine code from this text as from the text that was
+// parsed.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// PTX in, PTX out: a kernel that may use as many registers as its launches leave it, so that ptxas
-// has less reason to keep values in local memory.
+// PTX in, PTX out: a kernel may use as many registers as its launches allow, so that ptxas has less
+// reason to keep values in local memory.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace demarc::ptx {
 
-// The module with a kernel without .maxnreg and .minnctapersm, and with .maxntid lowered to
-// `threads`, those of the largest block of its launches: the driver refuses larger ones then. A
-// kernel with .reqntid keeps it. Error: there is no such kernel.
+// Removes .maxnreg and .minnctapersm from a kernel of the module and lowers its .maxntid to
+// `threads`, the threads of the largest block of its launches. The driver then refuses larger
+// blocks. A kernel with .reqntid keeps it. It is an error if there is no such kernel.
 [[nodiscard]] Result<Module> with_most_registers(Module module, std::string_view kernel,
                                                  std::uint32_t threads);
 

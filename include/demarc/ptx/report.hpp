@@ -24,14 +24,14 @@ struct MnemonicCount {
   std::uint64_t count = 0;
 };
 
-// Of all instructions with a body around them, most frequent first, then by name.
+// Counts all instructions inside a body: most frequent first, then by name.
 [[nodiscard]] std::vector<MnemonicCount> count_mnemonics(const Module& module);
 
 // Functions, registers, instructions, and counts by opcode and by mnemonic. JSON schema:
 // demarc.ptx.stats/1.
 [[nodiscard]] std::string statistics_report(const Module& module, bool as_json);
 
-// DOT, or JSON (schema demarc.ptx.cfg/1) with blocks, edges, dominators and loops.
+// The graph as DOT, or as JSON (schema demarc.ptx.cfg/1) with blocks, edges, dominators and loops.
 [[nodiscard]] std::string cfg_report(const Module& module, const Function& function, bool as_json);
 
 // A kernel or function with a body; the error lists what there is.

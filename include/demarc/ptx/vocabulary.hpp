@@ -144,20 +144,21 @@ struct SpecialRegisterInfo {
 [[nodiscard]] std::size_t modifier_count();
 [[nodiscard]] std::size_t special_register_count();
 
-// The opcode whose dotted name is the longest prefix of `mnemonic`, and the length of that prefix;
-// Opcode::unknown with the length up to the first dot when there is none.
+// The opcode whose dotted name is the longest prefix of `mnemonic`, and the length of that prefix.
+// If there is none, Opcode::unknown and the length up to the first dot.
 struct OpcodeMatch {
   Opcode opcode;
   std::size_t length;
 };
 [[nodiscard]] OpcodeMatch find_opcode(std::string_view mnemonic);
 
-// `text` without its leading dot. Modifier::unknown, Type::none or nothing when it is none of ours.
+// `text` is without its leading dot. The result is Modifier::unknown, Type::none or nothing if no
+// table has it.
 [[nodiscard]] Modifier find_modifier(std::string_view text);
 [[nodiscard]] Type find_type(std::string_view text);
 [[nodiscard]] std::optional<SpecialRegister> find_special_register(std::string_view name);
 
-// ".global" -> StateSpace::global, without the dot. none when it is no state space.
+// "global" (without the dot) -> StateSpace::global. none if it is no state space.
 [[nodiscard]] StateSpace find_state_space(std::string_view text);
 [[nodiscard]] std::string_view name(StateSpace space);
 

@@ -1,4 +1,4 @@
-// The main job on bundled kernels, without a GPU, as one page: who disturbs whom on a simulated
+// The main studies on bundled kernels, without a GPU, as one page: who disturbs whom on a simulated
 // card, and the data locality of the kernels of the paper.
 #pragma once
 
@@ -10,12 +10,12 @@
 namespace demarc::report {
 
 struct DemoOptions {
-  std::string device = "sim:h100-sxm";  // whose caches are predicted: sim:NAME
+  std::string device = "sim:h100-sxm";  // device whose caches are predicted: sim:NAME
   // Comma lists of bundled kernels, timed on the simulated GTX 1080: the workloads of the paper
   // (Fractional GPUs, section VI).
   std::string victims = "mm,fwt,va,sp,sn,cfd,nn";
   std::string aggressors = "mm,fwt,va";
-  std::string command;  // named on the page
+  std::string command;  // the command that the page names
 };
 
 struct Demo {
@@ -24,9 +24,10 @@ struct Demo {
   std::string json;     // both studies, demarc.demo/1 (docs/json.md)
 };
 
-// The interference study in two halves of the simulated card: nothing divided, SMs divided, SMs
-// and memory divided; then the seven workloads of the locality paper's Table 2 with its grids
-// (KNOM Review 2022). Errors: names that do not exist, a device too little is known of.
+// Runs the interference study in two halves of the simulated card: with nothing divided, with SMs
+// divided, and with SMs and memory divided. Then it analyses the seven workloads of the locality
+// paper's Table 2 with its grids (KNOM Review 2022). Names that do not exist, and a device of which
+// too little is known, are errors.
 [[nodiscard]] Result<Demo> run_demo(const DemoOptions& options, const Progress& progress);
 
 }  // namespace demarc::report

@@ -1,5 +1,5 @@
-// The figures a Page can show, as plain data. Titles, names and labels are plain text; the page
-// escapes them.
+// The figures that a Page can show, as plain data. Titles, names and labels are plain text; the
+// page escapes them.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ struct HeatCell {
   double value = 0;
 };
 
-// Sparse or dense input. A map of few cells with `decimals` is a table with the values in its
-// cells; others are zoomable pictures, square where the map is symmetric, and a million cells are
+// The input is sparse or dense. A map of few cells with `decimals` is a table with the values in
+// its cells. Other maps are zoomable pictures, square if the map is symmetric. A million cells are
 // drawn without delay. A map without cells is a sentence.
 struct HeatMap {
   std::string title = {};
@@ -39,21 +39,20 @@ struct HeatMap {
   std::vector<HeatCell> cells = {};
   bool symmetric = false;  // (r, c) also stands for (c, r)
   bool logarithmic = false;
-  // Ends of the colour scale, from the values when absent. An end that is given stands for all
+  // Ends of the colour scale. If absent, they come from the values. A given end stands for all
   // values beyond it; the scale says so ("≥ 4").
   std::optional<double> low = {};
   std::optional<double> high = {};
-  // Of ratios: what neither side has, mostly 1. The scale is logarithmic, of two colours, and
-  // reaches as far below it as above; `low` is not used.
+  // For ratios: the neutral value, mostly 1. The scale is logarithmic, has two colours, and reaches
+  // as far below this value as above. `low` is not used.
   std::optional<double> middle = {};
   std::vector<std::string> row_labels = {};  // empty: the index
   std::vector<std::string> column_labels = {};
-  std::optional<int> decimals =
-      {};  // writes the values into the cells while these are large enough
-  std::string empty = "nothing to show.";  // said after the title of a map without cells
+  std::optional<int> decimals = {};  // writes the values into the cells if these are large enough
+  std::string empty = "nothing to show.";  // text after the title of a map without cells
 };
 
-// Small maps beside each other on one scale: that of the first, which needs low and high or a
+// Small maps beside each other. All have the scale of the first, which needs low and high or a
 // middle.
 struct HeatMaps {
   std::string title = {};
@@ -100,8 +99,9 @@ struct Sample {
 
 enum class DistributionView { box, histogram };
 
-// Box: median and quartiles; the whiskers reach p1 and p99 of a thousand values and more, with the
-// extremes as points, and the extremes of fewer. Histogram: equal bins.
+// A box shows median and quartiles. From a thousand values on, the whiskers reach p1 and p99, and
+// points show the extremes. With fewer values the whiskers reach the extremes. A histogram has
+// equal bins.
 struct Distribution {
   std::string title = {};
   std::string caption = {};
@@ -123,8 +123,8 @@ struct GraphEdge {
   std::string label = {};
 };
 
-// A tree or any directed graph, laid out in layers from the nodes without predecessors downwards;
-// cycles are allowed (an edge that closes one is drawn dashed).
+// A tree or any directed graph. It is laid out in layers, from the nodes without predecessors
+// downwards. Cycles are allowed; an edge that closes one is drawn dashed.
 struct Graph {
   std::string title = {};
   std::string caption = {};

@@ -17,7 +17,8 @@ void add_isolate_study(Page& page, const study::StudyResult& result);
 
 // "card in 2 parts: answers of a model, not measurements"
 [[nodiscard]] std::string study_subtitle(const study::StudyResult& result);
-// Where the study comes from; `use` says what it is the device of, on a page of several.
+// The device that the study comes from. On a page with several devices, `use` says what this one is
+// for.
 [[nodiscard]] ContextDevice study_device(const study::StudyResult& result,
                                          const std::string& use = {});
 [[nodiscard]] Context study_context(const study::StudyResult& result, const std::string& command);

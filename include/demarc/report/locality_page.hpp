@@ -1,5 +1,5 @@
-// A locality study of one launch: analysis, predicted hit rates, page maps; as text, JSON and a
-// page.
+// A locality study of one launch (analysis, predicted hit rates, page maps), as text, as JSON and
+// as a page.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace demarc::report {
 
-// What the measure is, in a sentence.
+// What the degree of sharing is, in a sentence.
 inline constexpr const char* degree_of_sharing_words =
     "Degree of sharing: the share of the accesses of two blocks, or of two threads, that goes to "
     "places which both touch. It is taken over all pairs of those that share at all: 0 is none, 1 "
@@ -28,7 +28,7 @@ struct LocalityStudy {
   std::string device;
   std::uint64_t seed = 1;  // of the launch's random contents
   locality::Sensitivity sensitivity;
-  std::string no_prediction;               // why `sensitivity` is not filled in; empty: it is
+  std::string no_prediction;               // why `sensitivity` is not filled in; empty if it is
   std::vector<locality::PageSplit> pages;  // for 4 KiB, 64 KiB and 2 MiB; empty for one GPU
 };
 
@@ -37,13 +37,12 @@ struct LocalityStudy {
     const std::string& ptx, const std::string& ptx_name, const gpu::Launch& launch,
     const locality::Options& options, const std::string& device, std::uint32_t gpus = 1);
 
-// What a description of a device would have to say for its caches to be predicted; empty when it
-// does.
+// What is missing in a device's description for a prediction of its caches; empty if nothing is.
 [[nodiscard]] std::string missing_for_prediction(const gpu::Device& device);
-// What to say beside predicted rates that do not cover the whole launch; empty when they do.
+// A remark on predicted rates that do not cover the whole launch; empty if they do.
 [[nodiscard]] std::string incomplete_prediction(const LocalityStudy& study);
 [[nodiscard]] std::string locality_text(const LocalityStudy& study);
-// The keys of locality::analysis_json and "prediction", "pages".
+// JSON with the keys of locality::analysis_json, and "prediction" and "pages".
 [[nodiscard]] std::string locality_json(const LocalityStudy& study, bool with_maps);
 [[nodiscard]] std::string locality_page(const LocalityStudy& study, const std::string& command);
 

@@ -1,6 +1,6 @@
-// One self-contained HTML page: no network access, light and dark, wide and phone-sized windows.
-// Blocks appear in the order they are added; figures below the fold are drawn when they come into
-// view.
+// One self-contained HTML page. It needs no network and serves light and dark modes, wide windows
+// and phones. Blocks appear in the order in which they are added. Figures below the first screen
+// are drawn when they come into view.
 //
 //   Page page("Locality of hotspot", "43x43 blocks of 16x16 threads");
 //   page.context({.command = "demarc locality ..."});
@@ -18,7 +18,7 @@
 
 namespace demarc::report {
 
-// A figure in large letters. `meaning` explains its name; what it costs may stand beside it.
+// A figure in large letters. `meaning` explains its name. Its price may stand beside it.
 struct KeyFigure {
   std::string name = {};
   std::string value = {};
@@ -30,11 +30,10 @@ struct KeyFigure {
   Tone price_tone = Tone::plain;
 };
 
-// A device that results of a page are of, and which ones: {"GTX 1080 (simulated)", "the
-// slowdowns"}.
+// A device of a page, and which results come from it: {"GTX 1080 (simulated)", "the slowdowns"}.
 struct ContextDevice {
   std::string name = {};
-  std::string use = {};  // empty where the page has one device
+  std::string use = {};  // empty if the page has one device
 };
 
 // Where the results come from. Empty members are left out; the date, and version and revision of
@@ -69,11 +68,11 @@ class Page {
   void code(const std::string& text, const std::string& caption = {});
   void context(const Context& context);
 
-  // What is added until end_section() lies in a part that can be folded. Sections nest.
+  // What is added until end_section() lies in a section that can be folded. Sections nest.
   void begin_section(const std::string& title, bool folded = false);
   void end_section();
 
-  // The page. Sections still open are closed.
+  // The text of the page. Open sections are closed.
   [[nodiscard]] std::string html() const;
 
  private:

@@ -18,7 +18,7 @@ class TraceWriter {
 
   void process(std::uint32_t process, std::string_view name);
   void thread(std::uint32_t process, std::uint32_t thread, std::string_view name);
-  // Something that lasts. Slices of one thread nest or follow each other.
+  // Something that takes time. Slices of one thread nest or follow each other.
   void slice(std::uint32_t process, std::uint32_t thread, std::string_view name, double start_us,
              double duration_us, const TraceArguments& arguments = {});
   void instant(std::uint32_t process, std::uint32_t thread, std::string_view name, double time_us);

@@ -20,7 +20,8 @@ namespace demarc::report {
 
 // A Perfetto trace with one track per SM. A tick is written as a microsecond.
 [[nodiscard]] std::string schedule_trace(const sim::DispatchTimeline& timeline);
-// The same as a static picture: SMs down, time across, one colour per kernel.
+// The same as a static picture: SMs from top to bottom, time from left to right, one colour per
+// kernel.
 [[nodiscard]] std::string schedule_svg(const sim::DispatchTimeline& timeline);
 
 }  // namespace demarc::report

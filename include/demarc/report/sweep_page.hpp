@@ -1,5 +1,5 @@
-// The page of a sweep: what the points come to, each measure against each axis, and the command
-// that runs each point alone.
+// The page of a sweep: the aggregated results, each measure against each axis, and the command that
+// runs each point alone.
 #pragma once
 
 #include <string>

@@ -10,12 +10,12 @@ namespace demarc::report {
 
 enum class Tone { plain, good, warning, bad };  // colours a cell on a page; plain text ignores it
 
-// One cell: what is shown, and the number to sort by where there is one.
+// One cell: the text, and the number to sort by if there is one.
 struct Cell {
   std::string text = {};
   std::optional<double> number = {};
   Tone tone = Tone::plain;
-  std::string meaning = {};  // in small letters below the text; on a page alone
+  std::string meaning = {};  // in small letters below the text; only on a page
 
   Cell() = default;
   Cell(std::string shown) : text(std::move(shown)) {}  // NOLINT(google-explicit-constructor)

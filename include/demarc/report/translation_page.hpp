@@ -11,7 +11,7 @@ namespace demarc::report {
 // What `demarc translate` found: speed-ups, then every run.
 [[nodiscard]] std::string translation_page(const sim::translation::Comparison& comparison,
                                            const std::string& command);
-// The same under each split of the work; not empty.
+// The same under each split of the work. The list is not empty.
 [[nodiscard]] std::string translation_splits_page(
     const std::vector<sim::translation::Comparison>& splits, const std::string& command);
 
@@ -19,7 +19,7 @@ namespace demarc::report {
 [[nodiscard]] std::string translation_study_page(const sim::translation::Study& study,
                                                  const std::string& command);
 
-// A Perfetto trace: one process an architecture, counters over time. A cycle is written as a
+// A Perfetto trace: one process per architecture, counters over time. A cycle is written as a
 // microsecond.
 [[nodiscard]] std::string translation_trace(
     const sim::translation::Comparison& comparison,

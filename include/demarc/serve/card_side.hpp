@@ -1,4 +1,4 @@
-// What the server needs of the card whose division it owns.
+// What the server needs from the card that it divides.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace demarc::serve {
 
-// Of one thread. Shares are named by their set of colours (bit c: colour c).
+// Only one thread uses it. A set of colours names a share (bit c: colour c).
 class CardSide {
  public:
   CardSide() = default;
@@ -32,14 +32,15 @@ class CardSide {
   // one with lease::Share::patterns_at.
   [[nodiscard]] virtual Result<std::vector<OwnedFile>> lend(std::uint64_t first,
                                                             std::uint64_t count) const = 0;
-  // Fills linear bytes of a share with zeros and waits until they are.
+  // Fills linear bytes of a share with zeros and waits until this is done.
   [[nodiscard]] virtual Result<void> scrub(std::uint64_t colors, std::uint64_t first,
                                            std::uint64_t bytes) = 0;
-  // Proves with a probe kernel that a mask of these TPCs confines to them.
+  // Proves with a probe kernel that a mask of these TPCs confines launches to them.
   [[nodiscard]] virtual Result<void> prove(const partition::TpcSet& tpcs) = 0;
-  // Of TPCs that were proved.
+  // The mask of TPCs that were proved.
   [[nodiscard]] virtual Result<lease::ProvedMask> mask(const partition::TpcSet& tpcs) const = 0;
-  // Gives a program (by what cuda::Control::open() takes) these TPCs, its first ones or others.
+  // Gives a program these TPCs, its first ones or others. The text names the program as
+  // cuda::Control::open() takes it.
   [[nodiscard]] virtual Result<void> move(const std::string& control,
                                           const partition::TpcSet& tpcs) = 0;
 };

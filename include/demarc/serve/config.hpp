@@ -1,5 +1,5 @@
-// What `demarc serve` is told: a card, how it is divided, where it listens. A file of TOML;
-// whatever is wrong in it is refused with its file, line and column.
+// The configuration of `demarc serve`: a card, how it is divided, where the server listens. It is a
+// file of TOML. Errors name file, line and column.
 //
 //   card = 0
 //   [tenants.detector]
@@ -21,15 +21,15 @@
 
 namespace demarc::serve {
 
-// Where something stands in the file: "serve.toml:12:3".
+// A place in the file: "serve.toml:12:3".
 using Place = std::string;
 
-// The number-th (from 0 on) of so many equal parts.
+// Part `number` (counted from 0) of so many equal parts.
 struct EqualPart {
   std::uint32_t number = 0;
   std::uint32_t of = 0;
 };
-// That a card can be divided into; more colours than that are not told apart.
+// The largest number of parts of a card. More colours than that cannot be told apart.
 inline constexpr std::uint32_t most_parts = 64;
 
 enum class MpsUse { on, off, automatic };
@@ -38,12 +38,13 @@ enum class MpsUse { on, off, automatic };
 struct TenantConfig {
   std::string name;
   Place place;
-  cuda::TpcChoice choice;             // empty where `tpc_part` says it
+  cuda::TpcChoice choice;             // empty if `tpc_part` says it
   std::optional<EqualPart> tpc_part;  // no GPC is in two parts
   Place choice_place;
   std::uint64_t colors = 0;  // bit c: colour c
   Place colors_place;
-  std::optional<std::uint64_t> bytes;  // the most it may have; none: what its colours hold
+  std::optional<std::uint64_t> bytes;  // the most bytes that it may have; none: what its colours
+                                       // hold
   Place bytes_place;
   std::optional<std::uint32_t> sync_domain;  // none: one that is free
   Place domain_place;
@@ -53,9 +54,9 @@ struct Config {
   std::string source;  // the file's name
   std::uint32_t card = 0;
   std::string description;               // of the card's memory, as gpu::describe_card() takes it
-  std::uint32_t colors = 2;              // that the memory is divided into
-  std::optional<std::uint64_t> memory;   // bytes of the card's that are taken
-  std::uint64_t reserve = 0;             // bytes that are left free where `memory` says nothing
+  std::uint32_t colors = 2;              // number of colours into which the memory is divided
+  std::optional<std::uint64_t> memory;   // bytes of the card's memory that are taken
+  std::uint64_t reserve = 0;             // bytes that are left free if `memory` says nothing
   std::string socket;                    // empty: lease::default_socket()
   std::optional<gid_t> group;            // whose members may have leases
   std::optional<std::uint16_t> metrics;  // port of 127.0.0.1
@@ -66,18 +67,19 @@ struct Config {
 [[nodiscard]] Result<Config> parse_config(std::string_view text, const std::string& source);
 [[nodiscard]] Result<Config> read_config(const std::string& path);
 
-// Where the server at this socket keeps what clients of MPS need, if it has started MPS.
+// The folder in which the server at this socket keeps what clients of MPS need, if it has started
+// MPS.
 [[nodiscard]] std::string mps_folder(const std::string& socket);
 
 // What the configuration means on a card.
 struct CardNumbers {
   gpu::Topology topology;
   std::uint32_t sync_domains = 1;
-  // Linear bytes that a set of colours holds.
+  // The number of linear bytes that a set of colours holds.
   std::function<Result<std::uint64_t>(std::uint64_t colors)> share_bytes;
 };
-// Refused with the place: TPCs, colours and domains of two tenants, bytes beyond the share, what
-// the card does not have.
+// Refuses TPCs, colours and domains that two tenants have, bytes beyond the share, and what the
+// card does not have. Errors name the place in the file.
 [[nodiscard]] Result<std::vector<Terms>> terms_of(const Config& config, const CardNumbers& card);
 
 }  // namespace demarc::serve

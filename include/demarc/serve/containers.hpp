@@ -1,5 +1,5 @@
-// What a container of a tenant gets from the host, for whoever starts containers: a file for the
-// Container Device Interface (CDI), and the same in parts.
+// What a container of a tenant gets from the host: a file for the Container Device Interface (CDI),
+// and the parts of it, for programs that start containers themselves.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace demarc::serve {
 
 // The kind of device that a tenant is: --device demarc.dev/tenant=NAME.
 inline constexpr const char* tenant_kind = "demarc.dev/tenant";
-// Where a container finds them.
+// Where a container finds these files.
 inline constexpr const char* container_program = "/opt/demarc/bin/demarc";
 inline constexpr const char* container_preload = "/opt/demarc/lib/libdemarc_preload.so";
 inline constexpr const char* container_compilers = "/opt/demarc/lib/libdemarc_compilers.so";
@@ -26,8 +26,9 @@ struct ContainerPlaces {
   std::string preload;         // libdemarc_preload.so
   std::string compilers = {};  // libdemarc_compilers.so, beside it
 };
-// With absolute paths; what is empty is looked for: demarc beside the program that runs, the
-// library as cuda::find_preload() does. An error where one of them is not there or something else.
+// The same places with absolute paths. Empty ones are looked for: demarc beside the running
+// program, the library as cuda::find_preload() does. It is an error if one of them is missing or is
+// something else.
 [[nodiscard]] Result<ContainerPlaces> find_places(const ContainerPlaces& wanted);
 
 struct ContainerMount {
@@ -40,8 +41,8 @@ struct ContainerEdits {
   Environment environment;
   std::vector<ContainerMount> mounts;
 };
-// The socket, and the folder of MPS where there is one, have the paths of the host: a lease names
-// them so.
+// The socket, and the folder of MPS if there is one, keep the paths of the host, because a lease
+// names them so.
 [[nodiscard]] ContainerEdits container_edits(const ContainerPlaces& places,
                                              const std::string& tenant);
 
@@ -49,8 +50,8 @@ struct ContainerEdits {
 // and '.', a letter or a digit first and last.
 [[nodiscard]] Result<void> check_device_name(std::string_view tenant);
 
-// CDI 0.6.0, a device a tenant; device nodes and libraries of the driver come with a file of its
-// own. invalid_input for names as above and for a server without tenants.
+// CDI 0.6.0, one device per tenant; device nodes and libraries of the driver come with a file of
+// its own. invalid_input for names as above and for a server without tenants.
 [[nodiscard]] Result<std::string> status_to_cdi(const lease::ServerStatus& status,
                                                 const ContainerPlaces& places);
 

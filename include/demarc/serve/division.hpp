@@ -1,5 +1,5 @@
-// A card in equal parts without a configuration: the server that `demarc exec --share 1/2` finds,
-// or starts. It belongs to the user, is shared by all of his programs on that card, and ends by
+// A card in equal parts without a configuration: `demarc exec --share 1/2` finds such a server, or
+// starts one. It belongs to the user. All programs of the user on that card share it. It ends by
 // itself once nobody has used it for a while.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace demarc::serve {
 
-// The number-th (from 1 on) of so many equal parts.
+// Part `number` (counted from 1) of so many equal parts.
 struct CardPart {
   std::uint32_t number = 1;
   std::uint32_t of = 2;
@@ -31,21 +31,21 @@ struct DivisionPlan {
   std::function<void(const std::string& line)> tell;  // a line for the user
 };
 
-// While it lives the server stays.
+// The server stays while this lives.
 struct JoinedDivision {
   std::string socket;
   std::string tenant;
   lease::PacketSocket connection;
 };
 
-// Waits for a server that is being started, by whomever. invalid_input where the card is divided
-// into another number of parts by such a server; else the error of the server that did not start.
-// Call it from the only thread.
+// Waits for a server that is being started, no matter by whom. invalid_input if such a server
+// divides the card into another number of parts; else the error of the server that did not start.
+// Call it while the process has only one thread.
 [[nodiscard]] Result<JoinedDivision> join_division(const DivisionPlan& plan);
 
 // The configuration of that server.
 [[nodiscard]] std::string division_config(const DivisionPlan& plan);
-// Where it listens.
+// The socket on which it listens.
 [[nodiscard]] std::string division_socket(std::uint32_t card, std::uint32_t parts);
 
 }  // namespace demarc::serve

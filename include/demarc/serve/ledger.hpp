@@ -1,5 +1,5 @@
-// Who has what of a card: tenants, their leases, the processes of these, and the extents of memory
-// that the processes took. Plain bookkeeping: no card, no socket, no clock.
+// Who has what of a card: tenants, their leases, the processes of the leases, and the extents of
+// memory that the processes took. It is plain bookkeeping, without a card, a socket or a clock.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,18 @@
 namespace demarc::serve {
 
 using LeaseId = std::uint64_t;    // from 1 on, never used again
-using ProcessId = std::uint64_t;  // of the ledger, not of the system; the same
+using ProcessId = std::uint64_t;  // a number of the ledger, not of the system; from 1 on, never
+                                  // used again
 
 // A tenant's part of the card.
 struct Terms {
   std::string name;
   partition::TpcSet tpcs;
   std::uint64_t colors = 0;                    // bit c: colour c
-  std::optional<std::uint32_t> sync_domain{};  // no two tenants have the same one, but 0
+  std::optional<std::uint32_t> sync_domain{};  // no two tenants have the same one, except 0
   std::uint64_t share_bytes = 0;               // linear bytes that the colours hold
-  std::uint64_t bytes = 0;                     // of those, the first ones, which may be taken
+  std::uint64_t bytes = 0;                     // number of those, from the first on, that may be
+                                               // taken
   friend bool operator==(const Terms&, const Terms&) = default;
 };
 
@@ -32,15 +34,15 @@ struct Terms {
 struct Holding {
   enum class State {
     given,    // to `process`
-    unclean,  // given back or left behind: nobody's until it was filled with zeros
-    lost,     // could not be filled with zeros: nobody's for good
+    unclean,  // given back or left behind: belongs to nobody until it is filled with zeros
+    lost,     // could not be filled with zeros: belongs to nobody for ever
   };
   std::uint64_t bytes = 0;
   ProcessId process = 0;  // 0: none, unless given
   State state = State::given;
 };
 
-// All that is written down. Plain data, which prove() looks at.
+// Everything that the ledger knows, as plain data. prove() checks it.
 struct Book {
   struct Tenant {
     Terms terms;
@@ -60,9 +62,9 @@ struct Book {
   std::map<ProcessId, Process> processes;
 };
 
-// That no two tenants share a TPC, a colour or a synchronisation domain, no two holdings a byte,
-// and that each holding, process and lease belongs to one that is there. check_failed names the
-// first two that do not.
+// Checks that no two tenants share a TPC, a colour or a synchronisation domain, that no two
+// holdings share a byte, and that the owner of each holding, process and lease exists. check_failed
+// names the first two that break this.
 [[nodiscard]] Result<void> prove(const Book& book);
 
 // Linear bytes that wait to be filled with zeros.
@@ -76,43 +78,45 @@ class Ledger {
  public:
   [[nodiscard]] const Book& book() const { return book_; }
   [[nodiscard]] const Book::Tenant* tenant(const std::string& name) const;
-  // invalid_input names those that there are.
+  // invalid_input lists the known tenants.
   [[nodiscard]] Result<const Book::Tenant*> known_tenant(const std::string& name) const;
   // Whether it has leases, or memory that is not clean yet.
   [[nodiscard]] bool busy(const std::string& name) const;
   [[nodiscard]] const std::string& tenant_of(ProcessId process) const;
   [[nodiscard]] std::uint64_t processes_of(const std::string& name) const;
 
-  // A new tenant, or other terms for one. Refused, and nothing changed, where it would share
-  // something with another tenant, has no TPC or no colour, or more bytes than its share; for a
-  // busy tenant also when its colours or its domain change or holdings lie beyond its bytes.
+  // Adds a tenant, or gives one other terms. This is refused, and nothing changes, if the tenant
+  // would share something with another one, if it has no TPC or no colour, or if it has more bytes
+  // than its share. For a busy tenant it is also refused if its colours or its domain change or if
+  // holdings lie beyond its bytes.
   [[nodiscard]] Result<void> set(const Terms& terms);
-  // All tenants at once, so that they may exchange what they have; those that are not named are
-  // taken away. Refused as set() refuses, and where a busy tenant would be taken away.
+  // Sets all tenants at once, so that they may exchange what they have. Tenants that are not named
+  // are removed. This is refused as by set(), and if a busy tenant would be removed.
   [[nodiscard]] Result<void> replace(const std::vector<Terms>& terms);
 
-  // A revoked tenant has none until its last process has ended.
+  // Opens a lease. A revoked tenant gets none until its last process has ended.
   [[nodiscard]] Result<LeaseId> open(const std::string& tenant);
-  // Its owner is gone; the lease ends with its last process.
+  // The owner of the lease is gone; the lease ends with its last process.
   void close(LeaseId lease);
   [[nodiscard]] Result<ProcessId> attach(LeaseId lease);
-  // The process has ended: what it had is unclean.
+  // The process has ended; its memory becomes unclean.
   void detach(ProcessId process);
-  // Rounded up to whole extent_step. missing_capability, with what is left, where no run is free.
+  // Gives memory, rounded up to a multiple of extent_step. missing_capability, with what is left,
+  // if no such run is free.
   [[nodiscard]] Result<lease::Extent> take(ProcessId process, std::uint64_t bytes);
-  // A take() that was refused for good.
+  // Counts a take() that was finally refused.
   void count_refusal(ProcessId process);
   [[nodiscard]] Result<void> give(ProcessId process, std::uint64_t first);
   // From now on nothing is given to the tenant, until its last lease has ended.
   [[nodiscard]] Result<void> revoke(const std::string& tenant);
 
-  // The first steps of one that waits, at most so many bytes but one step; nothing: all is clean.
-  // Of the tenant, or of any where none is named.
+  // The beginning of a piece that waits to be cleaned, of the tenant, or of any tenant if none is
+  // named. It has at most so many bytes, but at least one step. Nothing: all is clean.
   [[nodiscard]] std::optional<Unclean> next_unclean(std::uint64_t most,
                                                     const std::string& tenant = {}) const;
-  // Those bytes hold zeros, and are free.
+  // Those bytes hold zeros now and are free.
   void cleaned(const Unclean& piece);
-  // They could not be filled: nobody gets the holding that they are of any more.
+  // They could not be filled with zeros: nobody gets their holding any more.
   void lose(const Unclean& piece);
 
  private:

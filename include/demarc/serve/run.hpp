@@ -19,17 +19,17 @@ struct ServePlan {
   std::function<void(const std::string& line)> tell = {};  // a line for the log
 };
 
-// Owns the card until SIGTERM or SIGINT comes, or nobody was connected for so long; reads the
-// configuration again at SIGHUP. Call it from the only thread. At its end all programs with a lease
-// are ended, since nobody would keep them apart from those of the next server.
+// Owns the card until SIGTERM or SIGINT comes, or nobody was connected for so long. Reads the
+// configuration again at SIGHUP. Call it while the process has only one thread. At its end it ends
+// all programs with a lease, because nobody would keep them apart from those of the next server.
 [[nodiscard]] Result<void> run(const ServePlan& plan);
 
-// Reads and checks the configuration as far as that goes without a card.
+// Reads the configuration and checks what can be checked without a card.
 [[nodiscard]] Result<Config> plan_config(const ServePlan& plan);
 
-// The loop of run(): turns until a signal ends it, or nobody was connected for so many seconds.
-// `terms` gives the tenants anew at SIGHUP.
-// check_failed when processes with a lease do not end.
+// The loop of run(). It goes on until a signal ends it, or nobody was connected for so many
+// seconds. At SIGHUP it asks `terms` for the tenants again. check_failed if processes with a lease
+// do not end.
 [[nodiscard]] Result<void> serve_until_told(
     Server& server, const std::function<Result<std::vector<Terms>>()>& terms,
     const std::function<void(const std::string& line)>& tell,

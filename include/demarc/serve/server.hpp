@@ -1,4 +1,4 @@
-// The server of a card's division: one thread, which answers packets, ends what hangs on
+// The server of a card's division. It has one thread, which answers packets, ends what belongs to
 // connections that end, and fills memory with zeros before it is given again.
 #pragma once
 
@@ -26,11 +26,11 @@ struct ServerOptions {
   std::string mps;             // of all leases
   uid_t user = 0;              // who may have leases, and grow, move and revoke them
   std::uint64_t scrub_bytes = std::uint64_t{256} << 20U;  // at a time, between answers
-  // Looked at before every grant; a ledger that it refuses grants nothing any more.
+  // Checked before every grant. If it refuses the ledger, nothing is granted any more.
   std::function<Result<void>(const Book&)> proof = prove;
   // A line for the log.
   std::function<void(const std::string& line)> tell = [](const std::string&) {};
-  // Ends what processes have on the card, before they are killed or a signal ends them.
+  // Ends the work of processes on the card, before they are killed or a signal ends them.
   std::function<Result<void>(std::span<const pid_t>)> end_work =
       [](std::span<const pid_t>) -> Result<void> { return {}; };
 };
@@ -43,42 +43,42 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Serves what has come, waiting for it so long at most (ms; below 0: without limit). True when
+  // Serves what has come. It waits at most so many milliseconds (below 0: without limit). True if
   // `wake` (a descriptor; -1: none) is readable.
   [[nodiscard]] Result<bool> turn(int milliseconds, int wake = -1);
 
-  // Other tenants, without a restart: a line about each tenant that is used and stays as it is. An
-  // error, and nothing changed, where the rest cannot be.
+  // Changes the tenants without a restart. Returns a line about each tenant that is in use and
+  // stays as it is. If the rest cannot be changed, it returns an error and nothing changes.
   [[nodiscard]] Result<std::vector<std::string>> reload(const std::vector<Terms>& tenants);
-  // Ends all processes; nothing is given from now on. turn() until idle().
+  // Ends all processes; from now on nothing is given. Call turn() until idle().
   void end_all();
-  // No lease, and no memory that waits for zeros.
+  // There is no lease, and no memory that waits for zeros.
   [[nodiscard]] bool idle() const;
 
   [[nodiscard]] const Ledger& ledger() const { return ledger_; }
   [[nodiscard]] std::vector<lease::TenantStatus> status() const;
   [[nodiscard]] const CardSide& card() const { return card_; }
   [[nodiscard]] std::size_t connections() const { return connections_.size(); }
-  // What the programs of a tenant's leases count, live.
+  // The live counts of the programs of a tenant's leases.
   [[nodiscard]] std::vector<const cuda::ControlBlock*> blocks(const std::string& tenant) const;
 
  private:
   using Clock = std::chrono::steady_clock;
   struct Answer {
     std::string text;
-    std::vector<OwnedFile> files = {};  // that ride along
+    std::vector<OwnedFile> files = {};  // sent with the text
   };
   struct Connection {
     lease::PacketSocket socket;
     lease::Peer peer;
     OwnedFile process_file;  // pidfd of the peer
     std::list<Answer> answers = {};
-    std::optional<LeaseId> lease = {};      // that it opened
-    std::optional<ProcessId> process = {};  // that it attached, when:
+    std::optional<LeaseId> lease = {};      // the lease that it opened
+    std::optional<ProcessId> process = {};  // the process that it attached, and when:
     Clock::time_point attached_at = {};
-    bool stalled = false;    // could not be sent though it should have been
+    bool stalled = false;    // an answer could not be sent although it should have been
     bool ended = false;      // its other end is closed; its process may still run
-    bool forgotten = false;  // to be taken off the list
+    bool forgotten = false;  // to be removed from the list
   };
   struct LeaseFacts {
     std::string token;

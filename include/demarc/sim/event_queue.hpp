@@ -2,8 +2,8 @@
 // scheduled. A wheel of buckets serves the near future in constant time; a heap holds what lies
 // beyond it.
 //
-// Buckets are lists of small chunks from one pool, the chunk freed last taken first, so that the
-// queue touches no more memory than the events it holds need.
+// Buckets are lists of small chunks from one pool. The chunk that was freed last is taken first. So
+// the queue touches no more memory than its events need.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ class EventQueue {
   static constexpr Cycles never{~std::uint64_t{0}};
 
   EventQueue() = default;
-  // It points into itself.
+  // It points into itself, so it is not copied.
   EventQueue(const EventQueue&) = delete;
   EventQueue& operator=(const EventQueue&) = delete;
   ~EventQueue() = default;
@@ -52,8 +52,8 @@ class EventQueue {
     return near != never || far_.empty() ? near : far_.front().at;
   }
 
-  // Some of the `count` events that come after the next `skip` ones, as far as they are known at
-  // the time of the last pop(). For looking ahead at what will be needed.
+  // Some of the `count` events that come after the next `skip` ones, as far as they were known at
+  // the last pop(). For looking ahead at what will be needed.
   [[nodiscard]] std::span<const Event> ahead(std::size_t skip, std::size_t count) const {
     const auto left = static_cast<std::size_t>(end_ - read_);
     if (skip < left) return {read_ + skip, std::min(count, left - skip)};
@@ -62,7 +62,7 @@ class EventQueue {
     return {&chunks_[following_][beyond], std::min(count, following_size_ - beyond)};
   }
 
-  // Every event that is to come, in no particular order.
+  // Visits every event that is to come, in no particular order.
   template <class Visit>
   void each(Visit&& visit) const {
     for (const Event* event = read_; event != end_; ++event) visit(*event);

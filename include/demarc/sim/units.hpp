@@ -13,7 +13,7 @@ constexpr Cycles operator""_cycles(unsigned long long count) {
   return Cycles(count);
 }
 
-// The same in the models that know no clock.
+// Time in the models that know no clock.
 using Nanoseconds = Quantity<struct NanosecondsTag>;
 constexpr Nanoseconds operator""_ns(unsigned long long count) {
   return Nanoseconds(count);
@@ -39,7 +39,7 @@ inline constexpr KernelIndex no_kernel{~std::uint32_t{0}};
 // A block of one kernel; neighbours are 1 apart.
 using BlockNumber = Location<struct BlockNumberTag, std::uint32_t>;
 
-// A byte, as the program that is simulated names it; bytes apart.
+// The address of a byte, as the simulated program names it. Differences are in bytes.
 using Address = Location<struct AddressTag>;
 
 }  // namespace demarc::sim

@@ -1,11 +1,12 @@
-// The hunt for the worst neighbour of a partition: neighbours made from parameters (neighbour.hpp)
-// run beside every victim, those that hurt most are bred from, and the worst are measured again.
+// The hunt for the worst neighbour of a partition. Neighbours are made from parameters
+// (neighbour.hpp) and run beside every victim. Those that hurt most are bred from, and the worst
+// are measured again.
 //
-// A seeded evolutionary loop. The first generation has every operation and every pattern; later
-// ones are children of what hurt most so far, and strangers. A neighbour is screened with few runs;
-// what is said of the worst comes from fresh samples of many runs, so that a figure that was high
-// by chance does not win. Whoever seemed to be above the limit is measured again until the limit is
-// known to be broken or nobody is left.
+// It is a seeded evolutionary loop. The first generation has every operation and every pattern.
+// Later ones are children of the neighbours that hurt most so far, and new random ones. A neighbour
+// is screened with few runs. The figures of the worst come from fresh samples of many runs, so a
+// figure that was high by chance does not win. Neighbours that seemed to be above the limit are
+// measured again until the limit is known to be broken or none is left.
 #pragma once
 
 #include <cstdint>
@@ -29,13 +30,14 @@ struct AttackPlan {
   Mode mode;
   std::uint32_t parts = 2;
   std::vector<Workload> victims;
-  std::vector<Operation> without;  // that no neighbour has
-  // The kernels are bred against and judged, not the gaps between launches, which are a channel of
-  // their own (docs/isolation.md).
+  std::vector<Operation> without;  // operations that no neighbour has
+  // Breeding and verdict look at kernels only, not at the gaps between launches. The gaps are a
+  // channel of their own (docs/isolation.md).
   bool kernels_alone = false;
   std::uint64_t seed = 1;
   std::size_t candidates = 1000;                             // neighbours screened, at most
-  double seconds = std::numeric_limits<double>::infinity();  // until no generation is begun
+  double seconds = std::numeric_limits<double>::infinity();  // after so long no new generation is
+                                                             // begun
   std::size_t generation = 24;
   std::size_t keep = 10;  // neighbours measured again at a time, and ranked at most
   StoppingRule screening{1, 5, 5, 1, 0.25};
@@ -45,23 +47,23 @@ struct AttackPlan {
   double limit_tail_percent = 8;  // of p99, or of the worst run where there are too few for it
 };
 
-// Neighbours of the first generation: `candidates` may not be below.
+// Number of neighbours of the first generation; `candidates` may not be smaller.
 [[nodiscard]] std::size_t least_candidates();
 
 // A neighbour as the screening saw it.
 struct Screened {
   Neighbour genes;
   std::string name;
-  std::string spec;        // what the lanes were told
+  std::string spec;        // the text by which lanes were told of it
   double percent = 0;      // mean slowdown of the victim that it slowed most
-  std::size_t victim = 0;  // that one
+  std::size_t victim = 0;  // the victim that it slowed most
   std::size_t number = 0;  // in the order of the screening
 };
 
 // What a neighbour does to one victim, by one way of timing it.
 struct Slowdown {
   std::size_t victim = 0;
-  bool whole_runs = false;  // the gaps between launches with it; else the kernels alone
+  bool whole_runs = false;  // true: with the gaps between launches; false: kernels alone
   Estimate mean_percent;
   Tail tail;
 };
@@ -72,7 +74,7 @@ struct RankedNeighbour {
   std::size_t worst_mean = 0;       // index of slowdowns
   std::size_t worst_tail = 0;
   double runs_per_second = 0;
-  std::string wrong;  // not empty: a victim beside it computed something else, and what
+  std::string wrong;  // not empty: what a victim beside it computed wrongly
 };
 
 // Neighbours that could not be tried, by operation or pattern and reason.
@@ -92,9 +94,10 @@ struct AttackResult {
   std::size_t generations = 0;
   std::vector<Screened> screened;  // in the order of the screening
   std::vector<Refusal> refusals;
-  std::vector<std::string> untried;     // operations and patterns that no neighbour that ran had
+  std::vector<std::string> untried;     // operations and patterns of which no neighbour ran
   std::vector<RankedNeighbour> ranked;  // worst first
-  // Above the limit in the screening and not measured again, because the limit was broken by then.
+  // Number of neighbours that were above the limit in the screening and were not measured again,
+  // because the limit was already broken.
   std::size_t uncleared = 0;
   bool complete = true;  // false: the time was up before the first generation was through
   std::string failure;   // not empty: the hunt ended with this
@@ -105,11 +108,11 @@ struct AttackResult {
 // Seconds since any fixed moment.
 using AttackClock = std::function<double()>;
 
-// missing_capability where the mode, or every neighbour, is not possible here.
+// missing_capability if the mode, or every neighbour, is impossible here.
 [[nodiscard]] Result<AttackResult> run_attack(const AttackPlan& plan, Executor& executor,
                                               const Progress& progress, const AttackClock& clock);
 
-// "The partition HOLDS: ..." with what was looked at, in one sentence or two.
+// "The partition HOLDS: ..." and what was looked at, in one or two sentences.
 [[nodiscard]] std::string verdict_text(const AttackResult& result);
 [[nodiscard]] std::string attack_text(const AttackResult& result);
 // Schema "demarc.attack/1".
@@ -117,10 +120,10 @@ using AttackClock = std::function<double()>;
 
 // Name of the launch file of ranked neighbour `index`: "01-atomic-random-4MiB-264x256.json".
 [[nodiscard]] std::string ranked_file(const AttackResult& result, std::size_t index);
-// Makes the folder where there is none; an error names it where nothing can be written into it.
+// Makes the folder if there is none. An error names the folder if nothing can be written into it.
 [[nodiscard]] Result<void> open_folder(const std::filesystem::path& folder);
-// The launch files of the ranked neighbours, each with its PTX beside it, into `folder`. A launch
-// file stands there only once its PTX does.
+// Writes the launch files of the ranked neighbours into `folder`, each with its PTX beside it. A
+// launch file appears only after its PTX.
 [[nodiscard]] Result<void> write_ranked(const AttackResult& result,
                                         const std::filesystem::path& folder);
 

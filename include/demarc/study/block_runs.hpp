@@ -1,6 +1,6 @@
-// Where and when blocks run on a real GPU, one experiment each [Hardware Compute Partitioning on
-// NVIDIA GPUs, figures 3, 4 and 10 to 13]: kernels that hold their SM for a given time note where
-// they ran, from when to when.
+// Where and when blocks run on a real GPU. There is one experiment for each of the figures 3, 4 and
+// 10 to 13 of [Hardware Compute Partitioning on NVIDIA GPUs]. Its kernels hold their SM for a given
+// time; they note where they ran, from when to when.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct RunKernel {
   std::string name;
   std::uint32_t stream = 0;
   int priority = 0;                // of its stream; lower comes first
-  std::vector<std::uint32_t> sms;  // it may use, ascending; empty: all
+  std::vector<std::uint32_t> sms;  // SMs that it may use, ascending; empty: all
   std::uint32_t blocks = 1;        // of 1024 threads
   double hold_us = 100;            // of one block
 };
@@ -52,14 +52,14 @@ struct BlockRun {
 // "figure-3 figure-4 figure-10 figure-11 figure-12 figure-13"
 [[nodiscard]] const std::vector<std::string>& block_experiments();
 
-// Runs the experiments of those names on card `device`, each one or more runs. missing_capability
-// where masks are refused. `growing`: what figure-13 runs on more and more TPCs.
+// Runs the experiments of those names on card `device`; each has one or more runs.
+// missing_capability if masks are refused. `growing`: what figure-13 runs on more and more TPCs.
 [[nodiscard]] Result<std::vector<BlockRun>> run_block_experiments(
     std::uint32_t device, const std::vector<std::string>& names,
     const std::vector<Workload>& growing = {{"compute", "compute"}, {"va", "va"}});
 
-// What is wrong with a run: blocks outside their kernel's SMs, kernels of one stream that overlap.
-// Empty: nothing.
+// What is wrong with a run: blocks outside their kernel's SMs, and kernels of one stream that
+// overlap. Empty if nothing is wrong.
 [[nodiscard]] std::vector<std::string> faults_of(const BlockRun& run);
 
 // Schema "demarc.blocks/2".

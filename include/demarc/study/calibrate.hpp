@@ -1,6 +1,6 @@
-// From a card to a simulated one: figures of solo runs, and the parameters of a memory system
-// fitted to them. No figure has a neighbour in it, so that the interference which the fitted device
-// shows remains a forecast.
+// From a card to a simulated one. Figures of kernels that run alone are measured, and the
+// parameters of a memory system are fitted to them. No figure has a neighbour in it, so the
+// interference that the fitted device shows remains a forecast.
 //
 //   DEMARC_TRY(const FigureSet figures, simulate_figures(target, sizes_of, {}, {}));  // or measure
 //   DEMARC_TRY(const Calibration found, calibrate(start, figures, {}, {}));
@@ -32,25 +32,25 @@ struct Figure {
 struct FigureSet {
   DeviceContext device;
   std::string date;    // YYYY-MM-DD, of the measurement
-  std::string source;  // where the numbers are from, where not from a run of this program
+  std::string source;  // where the numbers are from, if not from a run of this program
   std::vector<Figure> figures;
 };
 
-// How often a figure is measured on a card, and what a simulation takes from outside.
+// How often a figure is measured on a card, and the settings of a simulation.
 struct FigureOptions {
   StoppingRule rule{3, 20, 100, 0.005, 2};
   std::uint64_t seed = 1;  // of the places of pages in a simulation
   unsigned threads = 0;    // simulations side by side; 0: all cores; results do not depend on it
 };
 
-// All figures on the card that `executor` drives, each kernel alone on it. `description` gives the
-// sizes of the launches; it must have as many SMs as the card. The error of a figure that cannot be
-// measured names it and is invalid_input.
+// Measures all figures on the card that `executor` drives; each kernel runs alone on it.
+// `description` gives the sizes of the launches; it must have as many SMs as the card. If a figure
+// cannot be measured, the error is invalid_input and names the figure.
 [[nodiscard]] Result<FigureSet> measure_figures(const gpu::Device& description, Executor& executor,
                                                 const FigureOptions& options,
                                                 const Progress& progress);
 
-// The same figures on a simulated device; sizes are those that `description` has.
+// The same figures on a simulated device. `description` gives the sizes.
 [[nodiscard]] Result<FigureSet> simulate_figures(const gpu::Device& target,
                                                  const gpu::Device& description,
                                                  const FigureOptions& options,
@@ -71,11 +71,11 @@ struct FittedParameter {
   std::string name;  // key of the device file: "memory_system.port_bytes"
   double before = 0;
   double after = 0;
-  std::string figure;        // that it was fitted to
+  std::string figure;        // the figure that it was fitted to
   unsigned evaluations = 0;  // simulations of that figure
 };
 
-// A parameter of the table that no number was found for, and why.
+// A parameter of the table for which no number was found, and why.
 struct KeptParameter {
   std::string name;
   std::string reason;
@@ -96,20 +96,21 @@ struct Calibration {
   double tolerance = 0;
   std::vector<FittedParameter> fitted;
   std::vector<KeptParameter> kept;
-  std::vector<Residual> residuals;  // one a figure, in the order of the table
+  std::vector<Residual> residuals;  // one per figure, in the order of the table
 };
 
-// Fits the parameters in the order of their table, each to the figure that speaks of it most alone,
-// three times: a later one may move an earlier one's figure. What was nearest to all figures after
-// one of these passes, or before, is the result. missing_capability where `start` cannot be
-// simulated, and in a build without the optimiser.
+// Fits the parameters in the order of their table, each to the figure that depends on it most and
+// on others least. It goes through the table three times, because a later parameter may move an
+// earlier one's figure. The result is what was nearest to all figures after one of these passes, or
+// before the first. missing_capability if `start` cannot be simulated, and in a build without the
+// optimiser.
 [[nodiscard]] Result<Calibration> calibrate(const gpu::Device& start, const FigureSet& figures,
                                             const FitOptions& options, const Progress& progress);
 
 // Names of figures that the fitted device misses by more than the tolerance.
 [[nodiscard]] std::vector<std::string> unexplained(const Calibration& calibration);
 
-// The fitted device, whose sources say what was fitted to which figures of which card, when and by
+// The fitted device. Its sources say what was fitted to which figures of which card, when and by
 // which revision.
 [[nodiscard]] gpu::Device calibrated_device(const Calibration& calibration);
 

@@ -1,5 +1,5 @@
-// What a study asks of a device. A real GPU and a planted model implement it; the runner in
-// study.hpp knows nothing else. All calls come from one thread.
+// What a study asks of a device. A real GPU, a simulated one and a planted model implement it. The
+// runner in study.hpp knows nothing else. All calls come from one thread.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace demarc::study {
 
-// Facts of the device that go into the result beside the figures.
+// Facts about the device that go into the result beside the figures.
 struct DeviceContext {
   std::string device;  // "cuda:0", "planted:h100"
   std::string name;    // "NVIDIA H100 80GB HBM3"
@@ -33,7 +33,7 @@ struct DeviceContext {
 struct Outputs {
   std::uint64_t digest = 0;
   bool exact = true;     // false: the order of its sums varies, so digests of two runs may differ
-  std::string mismatch;  // empty: the outputs equal the reference; else where they first differ
+  std::string mismatch;  // empty: the outputs equal the reference; else: where they first differ
 };
 
 // One part of the GPU under a mode, with at most one workload at a time.
@@ -44,47 +44,47 @@ class Lane {
   // Makes the workload resident. Loading the one that is loaded already costs nothing.
   [[nodiscard]] virtual Result<void> load(const Workload& workload) = 0;
 
-  // Runs the loaded workload `count` times, one after the other; kernel time of each in
-  // nanoseconds, in order. May return fewer after `longest_seconds`, but at least one.
+  // Runs the loaded workload `count` times, one after the other. Returns the kernel time of each
+  // run in nanoseconds, in order. May return fewer after `longest_seconds`, but at least one.
   [[nodiscard]] virtual Result<std::vector<double>> sample(std::uint32_t count,
                                                            double longest_seconds) = 0;
 
-  // Of the runs of the last sample(), in order: nanoseconds from the beginning of the first kernel
-  // to the end of the last one, the gaps between launches with them. Empty where a run is one
-  // kernel or where the lane cannot tell.
+  // For each run of the last sample(), in order: nanoseconds from the beginning of the first kernel
+  // to the end of the last one, including the gaps between launches. Empty if a run is one kernel
+  // or if the lane cannot tell.
   [[nodiscard]] virtual std::vector<double> last_runs() const { return {}; }
 
-  // Runs it once from fresh inputs and looks at what it computed.
+  // Runs the workload once from fresh inputs and checks what it computed.
   [[nodiscard]] virtual Result<Outputs> outputs() = 0;
 
-  // Runs it over and over until stop(); returns once the first run has begun. stop() waits for
-  // the run in hand and returns finished runs per second; 0 for a command, whose runs cannot be
-  // counted.
+  // Runs the workload again and again until stop(); returns once the first run has begun. stop()
+  // waits for the current run and returns the finished runs per second. It returns 0 for a command,
+  // whose runs cannot be counted.
   [[nodiscard]] virtual Result<void> start() = 0;
   [[nodiscard]] virtual Result<double> stop() = 0;
 
-  // Around the timed runs of a victim, between start() and stop(). visit_ended() is an error where
-  // the lane can tell that its workload was not at work in between.
+  // Called before and after the timed runs of a victim, between start() and stop(). visit_ended()
+  // returns an error if the lane can tell that its workload was not at work in between.
   [[nodiscard]] virtual Result<void> visit_begins() { return {}; }
   [[nodiscard]] virtual Result<void> visit_ended() { return {}; }
-  // What is to be said beside the figures of the visit that stop() ended, or nothing.
+  // A remark on the figures of the visit that stop() ended, or nothing.
   [[nodiscard]] virtual std::string remark() const { return {}; }
 
-  // Ends what the lane runs in, after its last use. An error casts doubt on all it answered.
+  // Ends what the lane runs in, after its last use. An error casts doubt on all of its answers.
   [[nodiscard]] virtual Result<void> finish() { return {}; }
 };
 
-// A mode made active on the device: lane(0) is the victim's part.
+// A mode that is active on the device. lane(0) is the victim's part.
 class Stage {
  public:
   virtual ~Stage() = default;
   [[nodiscard]] virtual std::uint32_t lanes() const = 0;
   [[nodiscard]] virtual Lane& lane(std::uint32_t index) = 0;
-  // What the stage wants said beside its figures ("part 0: SMs 0-65, colours 0").
+  // A note of the stage on its figures ("part 0: SMs 0-65, colours 0").
   [[nodiscard]] virtual std::string account() const = 0;
 };
 
-// A workload as a device runs it.
+// A workload in the form in which a device runs it.
 struct WorkloadCode {
   gpu::Launch launch;
   std::string ptx;  // the module's text
@@ -95,7 +95,7 @@ class Executor {
   virtual ~Executor() = default;
   [[nodiscard]] virtual DeviceContext context() const = 0;
   // What is known without running anything (forecast.hpp): the device, and a workload at the size
-  // it has here. missing_capability, with the reason, where nothing is.
+  // that it has here. missing_capability, with the reason, if nothing is known.
   [[nodiscard]] virtual Result<gpu::Device> description() const;
   [[nodiscard]] virtual Result<WorkloadCode> code_of(const Workload& workload) const;
   // What a neighbour under the mode can be made of. As it stands: kernels on so much memory that
@@ -103,15 +103,15 @@ class Executor {
   // engines; what the description says of the card goes in.
   [[nodiscard]] virtual Result<NeighbourMeans> neighbour_means(const Mode& mode,
                                                                std::uint32_t parts) const;
-  // Called before a plan is run: a chance to do work of all of it at one go.
+  // Called before a plan is run, so that work for all of it can be done at once.
   [[nodiscard]] virtual Result<void> prepare(const Plan& /*plan*/, const Progress& /*progress*/) {
     return {};
   }
   // Modes of a lower rank are run before those of a higher one; among equals the seed decides.
   [[nodiscard]] virtual int rank(const Mode& /*mode*/) const { return 0; }
-  // The whole GPU as one lane: what T_baseline is measured on.
+  // The whole GPU as one lane. T_baseline is measured on it.
   [[nodiscard]] virtual Result<std::unique_ptr<Stage>> whole() = 0;
-  // `parts` equal lanes under `mode`. missing_capability when the machine cannot do it.
+  // `parts` equal lanes under `mode`. missing_capability if the machine cannot do it.
   [[nodiscard]] virtual Result<std::unique_ptr<Stage>> divide(const Mode& mode,
                                                               std::uint32_t parts) = 0;
 };

@@ -13,9 +13,9 @@
 
 namespace demarc::study {
 
-// What a sample is: by the GPU's own clock, the time that the kernels of a run take together, with
-// the whole run beside it (Lane::last_runs); or the time between two events around the run, which
-// also holds what launching its first kernel needs.
+// What a sample is. `gpu`: the time that the kernels of a run take together, by the GPU's own
+// clock; Lane::last_runs has the whole run. `events`: the time between two events around the run,
+// which includes what launching its first kernel needs.
 enum class Clock { gpu, events };
 
 // "gpu", "events"; an error lists them.
@@ -24,29 +24,30 @@ enum class Clock { gpu, events };
 
 struct GpuExecutorOptions {
   std::uint32_t device = 0;
-  // This program: started again as "isolate --worker" and "exec" for modes that divide the GPU
-  // between processes, and for commands.
+  // The path of this program. It is started again as "isolate --worker" and "exec", for modes that
+  // divide the GPU between processes and for commands.
   std::string program;
-  // How long a command that is an aggressor gets from its start until it is taken to be busy.
+  // Seconds from the start of an aggressor command until it is taken to be busy.
   double command_settle_seconds = 8;
-  // Until a command that does not heed SIGTERM is killed.
+  // Seconds until a command that ignores SIGTERM is killed.
   double command_leave_seconds = 10;
   // Which TPCs go to which part under mask and affinity.
   partition::SplitStrategy split = partition::SplitStrategy::gpc_aligned;
-  // Pages of 2 MiB taken, times the parts, to find enough of one kind for coloured memory.
+  // Pages of 2 MiB per part that are taken to find enough of one kind for coloured memory.
   std::uint32_t arena_pages_a_part = 6144;
-  // Pages that coloured parts have together; 0: by what a part takes, of which half do where
+  // Pages that coloured parts have together. 0: arena_pages_a_part per part, or half of that if
   // colours are remainders.
   std::uint64_t arena_pages = 0;
   // What is known of the card's memory, for gpu::describe_card().
   std::string description;
-  // Offsets within 2 MiB pages whose parities are the colour; none: the colours that the card's
-  // description says keep its memory apart.
+  // Offsets within 2 MiB pages whose parities are the colour. None: the colours by which, as the
+  // card's description says, its memory is kept apart.
   std::vector<std::uint64_t> masks;
   std::vector<std::uint32_t> colors;  // of each part; none: part p has colour p
   Clock clock = Clock::gpu;
   int victim_priority = 0;  // of the victim's stream; lower numbers come first
-  // Memory synchronisation domain of whole(), where the card has several: of a worker's part.
+  // The memory synchronisation domain of whole(), if the card has several. A worker sets that of
+  // its part.
   std::optional<std::uint32_t> sync_domain;
 };
 
@@ -54,8 +55,8 @@ struct GpuExecutorOptions {
 [[nodiscard]] Result<std::unique_ptr<Executor>> make_gpu_executor(
     const GpuExecutorOptions& options);
 
-// From now on SIGINT, SIGTERM and SIGHUP, unless ignored, end the processes, daemons and folders of
-// this process's studies before they end the process.
+// From now on SIGINT, SIGTERM and SIGHUP, unless ignored, first end the processes and daemons and
+// remove the folders of this process's studies, and then end the process.
 void take_away_on_signals();
 
 }  // namespace demarc::study

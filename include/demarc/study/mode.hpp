@@ -13,18 +13,18 @@ namespace demarc::study {
 // "mask+color" is {Mode::mask, true}. With colours a mode is what the paper calls CMP (compute and
 // memory partition), without them CP (compute partition) [Fractional GPUs, section VI].
 //
-// A victim that is a sequence of launches can be given to the GPU in five ways: one launch after
-// the other; replayed as a CUDA graph; each launched while the one before still runs (programmatic
-// dependent launch, compute capability 9.0); both, a graph with programmatic edges; all fused into
-// one persistent launch (ptx/fused.hpp).
+// The five ways to give the GPU a victim that is a sequence of launches: one launch after the
+// other; replayed as a CUDA graph; each launched while the one before still runs (programmatic
+// dependent launch, compute capability 9.0); both, as a graph with programmatic edges; all fused
+// into one persistent launch (ptx/fused.hpp).
 enum class Launches { separate, graph, overlapped, overlapped_graph, fused };
 
 struct Mode {
   partition::Mode division = partition::Mode::none;
   bool color = false;
   Launches launches = Launches::separate;  // the victim's
-  // All parts in one memory synchronisation domain, as without Demarc, instead of one each
-  // (cuda/sync_domain.hpp).
+  // All parts are in one memory synchronisation domain, as without Demarc. Else each part has its
+  // own (cuda/sync_domain.hpp).
   bool common_domain = false;
 
   [[nodiscard]] const partition::ModeTraits& traits() const {
@@ -35,7 +35,7 @@ struct Mode {
   friend bool operator==(const Mode&, const Mode&) = default;
 };
 
-// A comma list; an unknown or repeated mode is an error that names the option and lists what
+// Reads a comma list. An unknown or repeated mode is an error that names the option and lists what
 // exists.
 [[nodiscard]] Result<std::vector<Mode>> parse_modes(std::string_view text,
                                                     std::string_view option = "--modes");

@@ -1,6 +1,6 @@
-// A neighbour made from parameters: what a hunt for the worst one breeds (attack.hpp). Its genes
-// are an operation, a pattern of addresses and numbers from a table; from them come a kernel in
-// PTX, written here, and a launch that runs it.
+// A neighbour that is made from parameters; the hunt for the worst one breeds them (attack.hpp).
+// Its genes are an operation, a pattern of addresses and numbers from a table. From the genes this
+// room writes a kernel in PTX and a launch that runs it.
 //
 //   Random random(1);
 //   const Neighbour one = random_neighbour(random);
@@ -20,7 +20,7 @@
 
 namespace demarc::study {
 
-// What it does to memory, over and over. The rows of operations() say the rest.
+// What it does to memory, again and again. The rows of operations() say the rest.
 enum class Operation {
   load,
   store,
@@ -44,7 +44,7 @@ enum class Pattern {
   stream,  // place after place
   stride,  // places `stride` bytes from each other
   random,
-  chase,  // random, and each address hangs on what the load before it gave
+  chase,  // random, and each address depends on what the load before it gave
   slice,  // random lines of one L2 slice
   row,    // each step another row of the DRAM
   page,   // each step another page of 2 MiB
@@ -59,10 +59,10 @@ struct Neighbour {
   std::uint64_t stride = 0;     // bytes
   std::uint64_t blocks = 1;
   std::uint64_t threads = 32;   // of a block
-  std::uint64_t shared = 0;     // bytes of a block, beside what the operation needs
+  std::uint64_t shared = 0;     // bytes per block, beside what the operation needs
   std::uint64_t apart = 0;      // 1: each thread of a warp goes to a place of its own
-  std::uint64_t in_flight = 1;  // accesses of a thread that wait for nothing between them
-  std::uint64_t steps = 1;      // accesses of a thread in one launch, no fewer than in_flight
+  std::uint64_t in_flight = 1;  // accesses of a thread that do not wait for each other
+  std::uint64_t steps = 1;      // accesses per thread and launch, no fewer than in_flight
   std::uint64_t launches = 1;   // of a run
   friend bool operator==(const Neighbour&, const Neighbour&) = default;
 };
@@ -73,17 +73,17 @@ struct OperationRow {
   std::string_view words;             // "add to words, and wait for the old value"
   Need need;                          // of the lane it runs in
   std::uint32_t bytes;                // of one thread's access
-  bool answers;                       // it gets a value, which an address can hang on
+  bool answers;                       // it gets a value, on which an address can depend
   std::uint32_t target;               // lowest compute capability, 90 for 9.0
   std::uint64_t least_bytes;          // of the footprint
   std::uint64_t most_bytes;           // of the footprint; 0: any
-  std::span<const Pattern> patterns;  // that it can have
+  std::span<const Pattern> patterns;  // patterns that it can have
 };
 [[nodiscard]] std::span<const OperationRow> operations();
 [[nodiscard]] const OperationRow& row_of(Operation operation);
 [[nodiscard]] Result<Operation> parse_operation(std::string_view name);
-// How a lane is told of it: "launch" for a kernel, "copy_in" and "copy_out" for copies by the copy
-// engines.
+// The prefix of its spec, by which a lane is told of it: "launch" for a kernel, "copy_in" and
+// "copy_out" for copies by the copy engines.
 [[nodiscard]] std::string_view spec_prefix(Operation operation);
 
 struct PatternRow {
@@ -110,13 +110,14 @@ struct Gene {
 [[nodiscard]] Neighbour random_neighbour(Random& random);
 [[nodiscard]] Neighbour random_neighbour(Random& random, Operation operation);
 [[nodiscard]] Neighbour random_neighbour(Random& random, Pattern pattern);
-// One or two genes changed; a number mostly to the one beside it. Differs from `parent`.
+// Changes one or two genes; a number mostly becomes the value beside it. The result differs from
+// `parent`.
 [[nodiscard]] Neighbour mutated(const Neighbour& parent, Random& random);
-// Each gene of one parent or the other.
+// Takes each gene from one parent or the other.
 [[nodiscard]] Neighbour crossed(const Neighbour& a, const Neighbour& b, Random& random);
 
-// Why a lane with these means cannot take it, in words without a number of its own, so that equal
-// reasons are equal; empty: nothing speaks against it.
+// Why a lane with these means cannot take it; empty if nothing speaks against it. The words have no
+// numbers of the neighbour, so equal reasons have equal words.
 [[nodiscard]] std::string impossible(const Neighbour& neighbour, const NeighbourMeans& means);
 // The same neighbour with no more accesses per run than the means allow: fewer launches, then fewer
 // steps, then fewer blocks.
@@ -131,15 +132,17 @@ struct Gene {
 
 // --- What it runs
 
-// A whole module. The numbers are arguments, so neighbours that differ in these alone mostly share
-// one text; a module's variable, a table of constants and a frame have their size in it.
+// The text of a whole module. The numbers are arguments, so neighbours that differ only in these
+// mostly share one text. The sizes of a module's variable, a table of constants and a frame are in
+// the text.
 [[nodiscard]] std::string neighbour_ptx(const Neighbour& neighbour);
 inline constexpr std::string_view neighbour_entry = "neighbour";
 
 // Bytes of shared memory that a block takes: the gene's, or more where the operation needs more.
 [[nodiscard]] std::uint32_t shared_bytes_of(const Neighbour& neighbour);
 
-// How its places lie: place i is at byte i * place_bytes of the footprint, i < places.
+// How the places of a neighbour lie: place i is at byte i * place_bytes of the footprint, i <
+// places.
 struct Places {
   std::uint64_t place_bytes = 0;
   std::uint64_t places = 0;

@@ -1,4 +1,4 @@
-// What a neighbour in a lane can be made of (neighbour.hpp), as the executor says it.
+// What the neighbours in a lane can be made of (neighbour.hpp). The executor says it.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace demarc::study {
 
-// What not every lane can give.
+// Things that not every lane can give.
 enum class Need {
   nothing,
   module_variables,  // memory that the module itself declares
@@ -18,15 +18,16 @@ enum class Need {
 };
 
 struct NeighbourMeans {
-  std::uint64_t bytes = std::uint64_t{256} << 20U;   // of a neighbour's footprint, at most
-  std::uint32_t shared_bytes = 48 * 1024;            // of a block, at most
-  std::uint64_t accesses = std::uint64_t{1} << 27U;  // of all threads in one run, at most
-  std::uint64_t in_a_row = std::uint64_t{1} << 14U;  // accesses of one thread in one run, at most
+  std::uint64_t bytes = std::uint64_t{256} << 20U;   // largest footprint of a neighbour
+  std::uint32_t shared_bytes = 48 * 1024;            // largest amount per block
+  std::uint64_t accesses = std::uint64_t{1} << 27U;  // largest number for all threads in one run
+  std::uint64_t in_a_row = std::uint64_t{1} << 14U;  // largest number of accesses of one thread in
+                                                     // one run
   std::uint32_t target = 0;                          // compute capability, 90 for 9.0; 0: not known
   std::uint64_t row_bytes = std::uint64_t{1} << 18U;  // steps so long lead to another DRAM row
   // Lines of a page of 2 MiB that lie in the slice of its first line: offsets of 128 bytes.
   std::vector<std::uint32_t> slice_lines;
-  // Why it does not give this. What is not named here it gives.
+  // Why the lane does not give a thing. It gives everything that is not named here.
   std::map<Need, std::string> lacking;
 };
 

@@ -20,23 +20,23 @@ struct StoppingRule {
   double longest_seconds = 2;  // a visit ends after this long, with what it has
 };
 
-// One thing that runs. `spec` is what the executor resolves: the name of a bundled kernel
-// ("cfd", "dram_write"), at a scale ("va@large") or with parameters ("va@n=4096"),
-// "launch:FILE.json", "launch:FILE.json@SCALE", "stream:FILE" (accesses for a simulated GPU), or
-// "cmd:COMMAND LINE".
+// One thing that runs. The executor resolves `spec`: the name of a bundled kernel ("cfd",
+// "dram_write"), at a scale ("va@large") or with parameters ("va@n=4096"), "launch:FILE.json",
+// "launch:FILE.json@SCALE", "stream:FILE" (accesses for a simulated GPU), or "cmd:COMMAND LINE".
 struct Workload {
   std::string name;  // shown in tables; unique within the victims and within the aggressors
   std::string spec;
   friend bool operator==(const Workload&, const Workload&) = default;
 };
 
-// What it does, in words: the summary of its bundled kernel; empty of anything else.
+// What the workload does, in words: the summary of its bundled kernel. Empty for anything else.
 [[nodiscard]] std::string meaning_of(const Workload& workload);
 
 // A command line, run as an aggressor.
 [[nodiscard]] bool is_command(const Workload& workload);
 
-// T(A, B): victim A in part 0, the aggressor B in a loop in each of the other parts; no B = idle.
+// T(A, B): victim A runs in part 0, and aggressor B in a loop in each of the other parts. Without B
+// these are idle.
 struct Visit {
   std::size_t victim = 0;
   std::optional<std::size_t> aggressor;
@@ -53,24 +53,25 @@ struct Plan {
   std::uint64_t seed = 1;
 };
 
-// Raises the rule so that every cell has as many samples as a p99 takes (statistics.hpp), over all
-// its rounds; only longest_seconds still ends a visit before. Of a plan that was checked.
+// Changes the rule of a checked plan so that every cell has as many samples as a p99 takes
+// (statistics.hpp), over all its rounds. Only longest_seconds can still end a visit earlier.
 void carry_p99(Plan& plan);
 
-// An error names what is missing, doubled or out of range, or a mode that would leave a command of
-// the plan outside of the part it is reported under.
+// An error names what is missing, repeated or out of range, or a mode in which a command of the
+// plan would run outside of the part under which it is reported.
 [[nodiscard]] Result<void> check_plan(const Plan& plan);
 
-// The modes under which a command can be an aggressor, without colours and changed
+// The modes under which a command can be an aggressor, without the variants for colours and
 // launches: "none,timeslice,mps,mask".
 [[nodiscard]] std::string modes_for_commands();
 
-// The order of the modes, a permutation of plan.modes drawn from plan.seed.
+// The order of the modes: a permutation of plan.modes, drawn with plan.seed.
 [[nodiscard]] std::vector<std::size_t> mode_order(const Plan& plan);
 
-// One round within a mode: every victim with an idle neighbour and with every aggressor, each once.
-// Victims come in random order and stay together (loading one costs); their neighbours, idle among
-// them, come in random order, so that drift of the card does not fall on one aggressor.
+// One round within a mode: every victim once with an idle neighbour and once with every aggressor.
+// Victims come in random order; the visits of one stay together, because loading it costs. Its
+// neighbours, the idle one included, come in random order, so that drift of the card does not fall
+// on one aggressor.
 [[nodiscard]] std::vector<Visit> visit_order(const Plan& plan, std::size_t mode,
                                              std::uint32_t round);
 

@@ -1,5 +1,5 @@
-// Lanes in other processes: a worker that serves one (MPS and time slicing divide a GPU between
-// processes, not streams), and a command line run as an aggressor.
+// Lanes in other processes: a worker process that serves a lane, because MPS and time slicing
+// divide a GPU between processes and not streams, and a command line that runs as an aggressor.
 #pragma once
 
 #include <cstdint>
@@ -19,40 +19,41 @@ namespace demarc::study {
 [[nodiscard]] Result<void> serve_lane(Lane& lane, int input, int output);
 
 // Starts `argv` (a program that calls serve_lane on its standard input and output) and is that lane
-// here. The child ends with this object, or with the thread that calls this. check_failed, with its
-// last words, when it ends, when an answer cannot be understood or takes longer than
-// `patience_seconds` beyond what was asked for, and from finish() when it ends with another exit
-// code than 0.
+// here. The child ends with this object, or with the thread that calls this. Calls return
+// check_failed, with the child's last output, if it ends, if an answer cannot be understood, or if
+// an answer takes longer than `patience_seconds` beyond what was asked for. finish() returns it if
+// the exit code is not 0.
 [[nodiscard]] Result<std::unique_ptr<Lane>> spawn_lane(const std::vector<std::string>& argv,
                                                        const Environment& environment,
                                                        double patience_seconds = 120);
 
-// How many kernels one run of a command has launched so far; it outlives the run.
+// Returns how many kernels one run of a command has launched so far. It may be called after the
+// run.
 using LaunchCount = std::function<std::uint64_t()>;
 
 struct CommandLaneOptions {
-  // What is put before "/bin/sh -c COMMAND" ("demarc exec --observe --announce 5 --"). It writes
-  // one line to the descriptor `announce` once the command runs, and hands SIGTERM on.
+  // What stands in front of "/bin/sh -c COMMAND" ("demarc exec --observe --announce 5 --"). It
+  // writes one line to the descriptor `announce` once the command runs, and hands SIGTERM on.
   std::function<std::vector<std::string>(int announce)> prefix;
-  // What that line gives access to.
+  // Opens what that line gives access to.
   std::function<Result<LaunchCount>(const std::string& announced)> open_count;
-  // The prefix says by its exit code whether the command stayed where it belongs, so it must be
-  // able to: a command that has to be killed is an error.
+  // The exit code of the prefix says whether the command stayed where it belongs. So the prefix
+  // must be able to end by itself: a command that has to be killed is an error.
   bool proves = false;
   // Called before a running command is ended, with the first of its processes.
   std::function<void(pid_t leader)> before_end;
   Environment environment;
   double settle_seconds = 8;     // from the start until a command is taken to be at its work
   double patience_seconds = 60;  // until its first launch, and until its next one after a visit
-  double leave_seconds = 10;     // until it is killed if it does not heed SIGTERM
+  double leave_seconds = 10;     // until it is killed if it ignores SIGTERM
 };
 
-// Runs workloads whose spec is "cmd:COMMAND LINE" again whenever they end with exit code 0, until
-// stop(), which ends the whole process group. start() returns once the command has launched a
-// kernel and has settled. check_failed, with its last output, when it ends in another way, when it
-// is started again too often within a visit, when it was not seen launching kernels during one, or
-// when its prefix ends with 3: it was not where it had to be. It cannot be a victim: sample() and
-// outputs() are errors.
+// Runs workloads whose spec is "cmd:COMMAND LINE". The command is started again whenever it ends
+// with exit code 0, until stop() ends its whole process group. start() returns once the command has
+// launched a kernel and has settled. Calls return check_failed, with the command's last output, if
+// it ends in another way, if it is started again too often within a visit, if it was not seen
+// launching kernels during a visit, or if its prefix ends with 3, because it was not where it had
+// to be. A command cannot be a victim: sample() and outputs() are errors.
 [[nodiscard]] std::unique_ptr<Lane> make_command_lane(CommandLaneOptions options);
 
 }  // namespace demarc::study

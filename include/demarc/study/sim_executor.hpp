@@ -1,6 +1,6 @@
-// A simulated GPU as the device of a study: victims and aggressors are kernels whose PTX the
-// emulator runs, their times come from the simulated memory system. Times repeat exactly; what
-// varies from sample to sample is how a launch meets the aggressor's.
+// A simulated GPU as the device of a study. Victims and aggressors are kernels whose PTX the
+// emulator runs; their times come from the simulated memory system. Times repeat exactly. Samples
+// differ only in how a launch meets those of the aggressor.
 #pragma once
 
 #include <cstdint>
@@ -23,15 +23,16 @@ struct SimExecutorOptions {
   std::vector<std::uint32_t> colors;  // of each part; none: part p has colour p
   std::string
       dispatch;  // policy that picks the SM of each block; empty: the SM with fewest threads
-  // What blocks share, for the policy `locality`: by workload as in Workload::spec, "" for the
-  // rest.
+  // What blocks share, for the policy `locality`. Keys are workloads as in Workload::spec; "" is
+  // for the rest.
   std::map<std::string, sim::BlockSharing> sharing;
   unsigned threads = 0;  // cells side by side; 0: all cores. The results do not depend on it
 };
 
-// Modes: none, mps (every client on all SMs, with its share of each SM's threads), green and mask
-// (SMs of one's own), each with +color. The others are missing_capability. Bundled workloads come
-// in sizes made for simulation (sim_parameters()); "va@large" names a scale of the launch file.
+// Its modes are none, mps (every client runs on all SMs, with its share of each SM's threads),
+// green and mask (each client has its own SMs), each also with +color. The others are
+// missing_capability. Bundled workloads come in sizes made for simulation (sim_parameters());
+// "va@large" names a scale of the launch file.
 [[nodiscard]] Result<std::unique_ptr<Executor>> make_sim_executor(
     const SimExecutorOptions& options);
 

@@ -1,5 +1,5 @@
-// What a list of kernel times says, with how sure it is. Pure functions of the samples, which are
-// taken to be independent of each other.
+// What a list of kernel times says, and how sure that is. All functions are pure functions of the
+// samples. They take the samples to be independent of each other.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace demarc::study {
 // With fewer than a hundred the p99 would be the worst run under another name.
 inline constexpr std::size_t p99_least_runs = 1000;
 
-// Ends of a confidence interval. Infinite where the sample is too small to give one.
+// Ends of a confidence interval. An end is infinite if the sample is too small to give one.
 struct Bounds {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
@@ -27,7 +27,7 @@ struct Estimate {
   double high = 0;
 };
 
-// The whole distribution of one run. Times in the unit of the samples (nanoseconds everywhere in
+// The whole distribution of one run. Times have the unit of the samples (nanoseconds everywhere in
 // this room). Quantiles are order statistics (nearest rank): p99 is a time that occurred.
 struct Distribution {
   std::size_t count = 0;
@@ -35,7 +35,7 @@ struct Distribution {
   double deviation = 0;  // sample standard deviation, 0 for fewer than two samples
   double best = 0;
   double p50 = 0;
-  std::optional<double> p99;  // of p99_least_runs samples and more
+  std::optional<double> p99;  // only from p99_least_runs samples on
   double worst = 0;           // of `count` samples: not comparable with the worst of more or fewer
   Estimate mean_interval;     // Student's t: exact for normal times, see docs/study.md for others
   Bounds p99_bounds;          // of the true p99, at every count, whatever the distribution
@@ -47,22 +47,22 @@ struct Distribution {
 // Nearest-rank quantile of sorted samples, 0 < q <= 1; the samples must not be empty.
 [[nodiscard]] double quantile(std::span<const double> sorted, double q);
 
-// Ranks of those of `count` sorted samples that bound the true quantile q, 0 < q < 1: the first is
-// rank 1. `low` is 0 and `high` is count + 1 where no sample bounds it.
+// The ranks of two of `count` sorted samples that bound the true quantile q, 0 < q < 1. The first
+// sample has rank 1. `low` is 0, or `high` is count + 1, if no sample bounds it.
 struct Ranks {
   std::size_t low = 0;
   std::size_t high = 0;
   friend bool operator==(const Ranks&, const Ranks&) = default;
 };
 
-// From exact binomial tails, half of what is missing to `confidence` at either end: whatever the
+// Computed from exact binomial tails; each end may miss by half of 1 - `confidence`. Whatever the
 // distribution, ties included, the bounds hold at least as often as `confidence` says.
 [[nodiscard]] Ranks quantile_ranks(std::size_t count, double q, double confidence);
 [[nodiscard]] Bounds quantile_bounds(std::span<const double> sorted, double q, double confidence);
 
-// 100 (loaded - idle) / idle with the interval of the ratio of two independent means: Fieller's,
-// with Student's t and Welch's degrees of freedom. Unbounded where either has one sample or the
-// idle mean cannot be told from 0. The inputs must have idle.mean > 0.
+// 100 (loaded - idle) / idle, with the interval of the ratio of two independent means: Fieller's,
+// with Student's t and Welch's degrees of freedom. It is unbounded if either has one sample or if
+// the idle mean cannot be told from 0. idle.mean must be above 0.
 [[nodiscard]] Estimate variation_percent(const Distribution& loaded, const Distribution& idle);
 
 // The same for p99, or nothing unless both lists carry one. The interval is the widest that two
@@ -70,8 +70,8 @@ struct Ranks {
 [[nodiscard]] std::optional<Estimate> p99_variation_percent(std::span<const double> loaded,
                                                             std::span<const double> idle);
 
-// The same for the worst run. The worst of more runs is worse by chance alone, so as many runs of
-// either list are looked at as the shorter one has, the first ones.
+// The same for the worst run. The worst of more runs is worse by chance alone. So only the first
+// runs of the longer list are looked at, as many as the shorter list has.
 struct WorstVariation {
   double percent = 0;
   std::size_t runs = 0;  // how many of either list
@@ -82,8 +82,8 @@ struct WorstVariation {
 [[nodiscard]] WorstVariation worst_variation(std::span<const double> loaded,
                                              std::span<const double> idle);
 
-// Half width of the interval of the mean over the mean: what a stopping rule compares. Infinite for
-// one sample.
+// Half width of the interval of the mean, divided by the mean. A stopping rule compares it.
+// Infinite for one sample.
 [[nodiscard]] double relative_precision(const Distribution& d);
 
 }  // namespace demarc::study

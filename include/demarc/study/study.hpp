@@ -2,9 +2,9 @@
 //
 //   T(A, B)      mean kernel time of victim A in part 0 while aggressor B loops in the other parts
 //   variation(A) = max over B of (T(A, B) - T(A, -)) / T(A, -), "-" being idle neighbours
-// [Fractional GPUs, section VI]. The same is formed for the slow runs, which a mean can hide, and
-// for the run as a whole: a victim of many launches also waits between its kernels. The slow runs
-// are judged by p99 where the samples carry one, else by the worst of them.
+// [Fractional GPUs, section VI]. The same is computed for the slow runs, which a mean can hide, and
+// for the run as a whole, because a victim of many launches also waits between its kernels. The
+// slow runs are judged by p99 if the samples carry one, else by the worst of them.
 #pragma once
 
 #include <cstdint>
@@ -31,11 +31,12 @@ struct Cell {
   std::uint32_t discarded = 0;     // warm-up launches
   double aggressor_rate = 0;       // finished aggressor runs per second, all lanes; 0 for commands
   std::vector<double> runs_ns;     // the same runs with their gaps (Lane::last_runs), or empty
-  // Not empty: the outputs were wrong, or the aggressor was not at work; the times do not count.
+  // If not empty, the outputs were wrong or the aggressor was not at work, and the times do not
+  // count.
   std::string error;
   std::vector<std::string> remarks;  // of the aggressor's lanes (Lane::remark)
-  Distribution times;                // of samples_ns; all zeros where error is set
-  Distribution runs;                 // of runs_ns, of samples_ns where there are none
+  Distribution times;                // of samples_ns; all zeros if error is set
+  Distribution runs;                 // of runs_ns, or of samples_ns if there are none
 };
 
 struct Baseline {  // victim alone on the whole GPU
@@ -50,7 +51,7 @@ struct Variation {
   Estimate mean_percent;           // of mean time, under the worst aggressor
   std::size_t worst_for_mean = 0;  // aggressor index
   Tail tail;
-  Estimate run_percent;  // of the mean run with the gaps between its launches
+  Estimate run_percent;  // of the mean run, including the gaps between its launches
   std::size_t worst_for_run = 0;
   Tail run_tail;
   double normalized_idle = 0;   // T(A,-) / (parts x T_baseline): what the partition itself costs
@@ -60,7 +61,7 @@ struct Variation {
 struct ModeSummary {
   std::size_t mode = 0;
   std::string account;             // what the stage said of itself
-  std::string unavailable;         // not empty: the machine cannot do this mode, and why
+  std::string unavailable;         // not empty: why the machine cannot do this mode
   std::string failure;             // not empty: the mode ended with this error; it has no cells
   std::vector<Variation> victims;  // those with all their runs valid, in plan order
   OverVictims mean;                // of mean_percent
@@ -73,22 +74,22 @@ struct StudyResult {
   Plan plan;
   DeviceContext device;
   Forecast forecast;
-  std::vector<Baseline> baselines;  // one a victim
+  std::vector<Baseline> baselines;  // one per victim
   std::vector<Cell> cells;          // by mode, victim, aggressor (idle first), in plan order
-  std::vector<ModeSummary> modes;   // one a mode of the plan
+  std::vector<ModeSummary> modes;   // one per mode of the plan
   std::vector<std::string> errors;  // of cells and modes, in words; not empty = exit code 3
   std::string recommendation;
 };
 
-// Runs the plan. A mode the machine lacks is noted and left out; when it lacks all of them, that is
-// the error. A wrong output and a command that is not at work fail their cell; a mode in which a
-// check fails (a worker that died, an illegal address) is an error of that mode and has no cells.
-// The study goes on after either.
+// Runs the plan. A mode that the machine lacks is noted and left out; it is an error if it lacks
+// all of them. A wrong output, or a command that is not at work, fails its cell. If a check fails
+// in a mode (a worker died, an illegal address), this is an error of that mode, which then has no
+// cells. The study goes on after either.
 [[nodiscard]] Result<StudyResult> run_study(const Plan& plan, Executor& executor,
                                             const Progress& progress);
 
-// Nothing run: a result of forecast and recommendation alone, without modes or cells.
-// missing_capability where there is no forecast.
+// Runs nothing. The result has the forecast and the recommendation, but no modes or cells.
+// missing_capability if there is no forecast.
 [[nodiscard]] Result<StudyResult> forecast_study(const Plan& plan, const Executor& executor);
 
 // Fills modes[].victims and the averages and maxima from cells and baselines. Idempotent.
@@ -96,37 +97,37 @@ void summarize(StudyResult& result);
 
 // "colours hold all 8 victims under 3 % (mean time; worst of 40 runs under 4 %); MPS lets VA slow
 // cfd 2.4 times", from a summarised result; then what the forecast says of the worst neighbour and
-// of losing half the L2. Where modes with and without colours hold every victim and no aggressor
-// presses, the ones without are better.
+// of losing half the L2. If modes with and without colours hold every victim and no aggressor
+// presses, those without are preferred.
 [[nodiscard]] std::string recommend(const StudyResult& result);
 
-// The worst mean slowdown under which a mode holds a victim, per cent: a tenth is where the best
-// published colouring ends (V100: 8.7 % on average, 18.3 % at most).
+// A mode holds a victim if its worst mean slowdown is below this, per cent. The best published
+// colouring reaches about a tenth (V100: 8.7 % on average, 18.3 % at most).
 inline constexpr double holds_below = 10;
 
-// The mode that recommend() names first, of those that ran every victim; null where none did. It
-// may not hold them (holds_below).
+// The mode that recommend() names first, of those that ran every victim; null if none did. It need
+// not hold them (holds_below).
 [[nodiscard]] const ModeSummary* recommended_mode(const StudyResult& result);
 // Whether recommend() passes over a mode with colours that holds the victims better.
 [[nodiscard]] bool colors_buy_nothing(const StudyResult& result);
 
-// Cell::remarks, each with the cell that it is of: "none: va beside CMD: ...".
+// All Cell::remarks, each with its cell: "none: va beside CMD: ...".
 [[nodiscard]] std::vector<std::string> remarks_of(const StudyResult& result);
 
 enum class TextDetail {
-  results,     // the recommendation, the tables, what is in doubt of them, and the errors
-  usual,       // and what the columns mean, the forecast and the notes
-  everything,  // and the parameters of the model that answered
+  results,     // the recommendation, the tables, doubts about them, and the errors
+  usual,       // also what the columns mean, the forecast and the notes
+  everything,  // also the parameters of the model that answered
 };
-// The recommendation and the tables, as text a person reads on a terminal.
+// The recommendation and the tables, as text for a terminal.
 [[nodiscard]] std::string study_text(const StudyResult& result,
                                      TextDetail detail = TextDetail::usual);
 
 // CSV (RFC 4180) of the cells that ran: a head, then a row per cell, times in microseconds.
 [[nodiscard]] std::string study_csv(const StudyResult& result);
 
-// JSON, schema "demarc.isolate/3": context, plan, raw samples, summaries. What the samples
-// do not carry, a p99 or an end of an interval, is null.
+// JSON, schema "demarc.isolate/3": context, plan, raw samples, summaries. A p99, or an end of an
+// interval, that the samples do not carry is null.
 [[nodiscard]] std::string study_json(const StudyResult& result, const std::string& command);
 
 }  // namespace demarc::study

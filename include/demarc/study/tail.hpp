@@ -1,6 +1,6 @@
-// What becomes of a victim's slow runs, which a mean can hide. They are judged by p99 where the
-// samples carry one (p99_least_runs), else by the worst run, and each number goes by its own name:
-// "p99", "worst of 40".
+// How much slower a victim's slow runs become; a mean can hide them. They are judged by p99 if the
+// samples carry one (p99_least_runs), else by the worst run. Each number has its own name: "p99",
+// "worst of 40".
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@
 
 namespace demarc::study {
 
-// p99 beside the aggressor that makes it worst, per cent more than beside idle neighbours.
+// By how many per cent p99 beside the worst aggressor is above p99 beside idle neighbours.
 struct P99Row {
   Estimate percent;
   std::size_t aggressor = 0;
 };
 
-// The same of the worst run.
+// The same for the worst run.
 struct WorstRow {
   double percent = 0;
   std::size_t runs = 0;  // the worst of how many, beside the aggressor and beside idle neighbours
@@ -26,11 +26,11 @@ struct WorstRow {
 };
 
 struct Tail {
-  std::optional<P99Row> p99;  // where the runs beside every neighbour, idle or not, carry one
+  std::optional<P99Row> p99;  // if the runs beside every neighbour, idle or not, carry one
   WorstRow worst;
 };
 
-// Takes in the runs beside one more aggressor. Neither list may be empty.
+// Adds the runs beside one more aggressor. Neither list may be empty.
 void add_neighbour(Tail& tail, std::size_t aggressor, std::span<const double> loaded,
                    std::span<const double> idle);
 
@@ -42,7 +42,7 @@ struct TailFigure {
 };
 [[nodiscard]] TailFigure judged_by(const Tail& tail);
 
-// Per cent over those victims that have the number; all zeros where none has.
+// Per cent, over the victims that have the number; all zeros if none has.
 struct OverVictims {
   std::size_t victims = 0;
   double average = 0;
@@ -59,8 +59,8 @@ struct TailSummary {
 };
 [[nodiscard]] TailSummary summarize_tails(const std::vector<Tail>& tails);
 
-// The one or two numbers of a summary: "p99", "worst of 40 runs", "worst of 25 to 40 runs"; where
-// there are both, with how many victims each is of: "p99 of 5 victims".
+// The one or two numbers of a summary: "p99", "worst of 40 runs", "worst of 25 to 40 runs". If
+// there are both, each name says of how many victims it is: "p99 of 5 victims".
 struct NamedTail {
   std::string name;
   OverVictims percent;

@@ -1,5 +1,5 @@
-// What a sweep runs: a command of this program over the values of some axes, what is kept of each
-// result, and how that is put together (docs/sweep.md).
+// What a sweep runs (docs/sweep.md): a command of this program over the values of some axes. It
+// also says what is kept of each result and how results are aggregated.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 namespace demarc::sweep {
 
 using Value = std::variant<double, std::int64_t, bool, std::string>;
-// As it stands on a command line and in a table: numbers in their shortest form.
+// The value as it stands on a command line and in a table. Numbers have their shortest form.
 [[nodiscard]] std::string to_text(const Value& value);
 
 // Names whose values change together: one, or those of a zip.
@@ -24,7 +24,7 @@ class Axis {
  public:
   Axis(std::vector<std::string> names, std::vector<std::vector<Value>> values)  // [position][name]
       : names_(std::move(names)), values_(std::move(values)), size_(values_.size()) {}
-  // from, from + step, ...: nothing is kept for each.
+  // The values from, from + step, ... They take no memory each.
   Axis(std::string name, double from, double step, std::size_t size)
       : names_{std::move(name)}, from_(from), step_(step), size_(size) {}
 
@@ -42,15 +42,16 @@ class Axis {
   std::size_t size_ = 0;
 };
 
-// What is kept of a result, by JSON pointer. A part `name=value` of it, or
-// `name=value&other=value`, is the first element of an array whose members have these values.
-// {axis} in it is an axis's value.
+// What is kept of a result, as a JSON pointer. A part `name=value`, or `name=value&other=value`,
+// means the first element of an array whose members have these values. {axis} stands for the value
+// of an axis.
 struct Measure {
   std::string name;
   std::string pointer;
 };
 
-// `axis` is left out; of each group of points the value of it with the best mean of `measure`.
+// For each group of points that differ only in `axis`: the value of `axis` with the best mean of
+// `measure`.
 struct Best {
   std::string axis;
   std::string measure;
@@ -58,7 +59,7 @@ struct Best {
 };
 
 struct Aggregate {
-  std::vector<std::string> over;        // axes whose points are put together
+  std::vector<std::string> over;        // axes over which points are aggregated
   std::vector<std::string> statistics;  // mean, interval, min, max, p1 to p99
   std::optional<Best> best;
 };
@@ -67,7 +68,7 @@ struct Point {
   std::uint64_t index = 0;  // in the plan
   std::vector<std::string> arguments;
   std::vector<std::string> pointers;  // of the measures
-  std::string seed;                   // what stands behind --seed; empty: nothing does
+  std::string seed;                   // the value of --seed; empty: there is none
   std::string input;  // digest of the files among the arguments; empty: there is none
   std::string key;    // digest of the arguments, the pointers and those files
 };
@@ -78,7 +79,7 @@ class Plan {
   [[nodiscard]] static Result<Plan> parse(std::string_view text, const std::string& source,
                                           const std::filesystem::path& folder);
 
-  // Without axes and points; to be assigned to.
+  // A plan without axes and points, to be assigned to.
   [[nodiscard]] static Plan none() { return {}; }
 
   [[nodiscard]] const std::string& source() const { return source_; }
@@ -91,7 +92,7 @@ class Plan {
   [[nodiscard]] const Aggregate& aggregate() const { return aggregate_; }
   [[nodiscard]] double time_limit_s() const { return time_limit_s_; }  // 0: none
 
-  // Points; the first axis changes slowest. Nothing is kept for each.
+  // Number of points; the first axis changes slowest. Points take no memory each.
   [[nodiscard]] std::uint64_t size() const { return size_; }
   // Position on each axis.
   [[nodiscard]] std::vector<std::size_t> positions(std::uint64_t index) const;

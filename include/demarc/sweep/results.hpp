@@ -1,5 +1,5 @@
-// What a store holds, as tables: every point, and the points put together as the sweep file says.
-// Nothing in them depends on who ran what and when, unless it is asked for.
+// The content of a store, as tables: every point, and the aggregates that the sweep file asks for.
+// Nothing in them depends on who ran what and when, unless this is asked for.
 #pragma once
 
 #include <optional>
@@ -17,23 +17,23 @@ struct ResultTable {
   std::vector<std::vector<std::optional<Value>>> rows;
 };
 
-// Axes, measures, `error` (empty: none) of every point that has ended; with `provenance` also
-// seconds, rank, exit code, revision, seed and digest of the input.
+// The axes, measures and `error` (empty: none) of every point that has ended; with `provenance`
+// also seconds, rank, exit code, revision, seed and digest of the input.
 [[nodiscard]] Result<ResultTable> all_points(Store& store, bool provenance);
 
-// The axes that are not put together, the number of points, and each statistic of each measure; a
-// sweep file without `aggregate` puts nothing together. Points that failed and measures that are no
+// The axes that are not aggregated, the number of points, and each statistic of each measure. A
+// sweep file without `aggregate` aggregates nothing. Points that failed and measures that are not
 // numbers are left out.
 [[nodiscard]] Result<ResultTable> summary(Store& store);
 
-// For each group of the other axes the value of Best::axis with the best mean; empty columns where
-// the sweep file asks for none.
+// For each group of the other axes, the value of Best::axis with the best mean. No columns if the
+// sweep file asks for none.
 [[nodiscard]] Result<ResultTable> best_values(Store& store);
 
 [[nodiscard]] std::string to_csv(const ResultTable& table);  // RFC 4180, a header line
 [[nodiscard]] std::string to_json(const Store& store,
                                   const ResultTable& table);  // schema demarc.sweep.export/1
-// For people: columns side by side, the first `most` rows and how many there are more.
+// A table for people: the first `most` rows, and how many more there are.
 [[nodiscard]] std::string to_table(const ResultTable& table, std::size_t most);
 
 // The command that runs a point alone.

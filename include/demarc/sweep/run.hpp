@@ -1,6 +1,6 @@
 // Runs the points of a plan that a store does not hold: in processes of this machine, and on the
-// ranks that mpirun started. Every point has a process of its own, so that one that crashes is a
-// row with an error and nothing else.
+// ranks that mpirun started. Every point has a process of its own, so a point that crashes only
+// becomes a row with an error.
 #pragma once
 
 #include <cstdint>
@@ -16,26 +16,26 @@
 
 namespace demarc::sweep {
 
-// Carries a point's arguments out as the program would, on this process's standard streams; gives
-// the exit code.
+// Runs a point's arguments as the program would, on this process's standard streams. Returns the
+// exit code.
 using RunCommand = std::function<int(const std::vector<std::string>& arguments)>;
 
 // How far a sweep is.
 struct State {
   std::uint64_t points = 0;  // of the plan
-  std::uint64_t held = 0;    // were there before
-  std::uint64_t ran = 0;     // since, those that failed among them
-  std::uint64_t failed = 0;  // of both
+  std::uint64_t held = 0;    // points that were there before
+  std::uint64_t ran = 0;     // points that ran since, including those that failed
+  std::uint64_t failed = 0;  // of both kinds
   double seconds = 0;        // since the beginning
-  double point_seconds = 0;  // of the points that ran, together
+  double point_seconds = 0;  // sum over the points that ran
 };
 
-// The processes of this machine in which points run. They are started before MPI is: a process that
-// has it is large, and each point would cost its copy.
+// The processes of this machine in which points run. They are started before MPI, because a process
+// with MPI is large and each point would copy it.
 class Crew {
  public:
   // `jobs` points at a time; 0: as many as this process has cores. `plan` and `command` must
-  // outlive it. missing_capability when no process can be started.
+  // outlive it. missing_capability if no process can be started.
   [[nodiscard]] static Result<Crew> start(const Plan& plan, unsigned jobs,
                                           const RunCommand& command);
   Crew(Crew&&) noexcept;
@@ -51,17 +51,17 @@ class Crew {
 };
 
 struct RunOptions {
-  bool retry = false;                          // points that failed once more
-  std::uint64_t most = 0;                      // so many points and no more; 0: all
-  std::function<void(const State&)> progress;  // now and then; may be empty
+  bool retry = false;                          // run failed points again
+  std::uint64_t most = 0;                      // the largest number of points to run; 0: all
+  std::function<void(const State&)> progress;  // called now and then; may be empty
 };
 
-// On rank 0, or where there is one rank. An error: the store cannot be written, or no process can
-// be started.
+// Runs on rank 0, or if there is one rank. It is an error if the store cannot be written or no
+// process can be started.
 [[nodiscard]] Result<State> run_sweep(const Plan& plan, Store& store, Crew& crew, Transport* ranks,
                                       const RunOptions& options);
 
-// On the others: runs what rank 0 sends until it sends no more.
+// Runs on the other ranks: runs what rank 0 sends, until it sends no more.
 [[nodiscard]] Result<void> serve_rank(Crew& crew, Transport& ranks);
 
 }  // namespace demarc::sweep

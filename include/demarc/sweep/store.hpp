@@ -17,9 +17,9 @@ namespace demarc::sweep {
 
 // How a point ended, and what is kept of it.
 struct Outcome {
-  bool done = false;  // else `error` says why not
+  bool done = false;  // false: `error` says why
   std::string error;
-  int exit_code = 0;  // 128 + signal where one ended it
+  int exit_code = 0;  // 128 + signal if a signal ended it
   double seconds = 0;
   std::uint32_t rank = 0;
   std::vector<std::optional<Value>> kept;  // of each measure; nothing where it is null
@@ -34,26 +34,27 @@ struct Row {
 
 class Store {
  public:
-  // To write: made where there is none. Refused: a file of something else, one of a sweep with
-  // other axes or measures, points of another revision unless `any_revision`, and a file that
-  // another process writes.
+  // Opens a file to write, and makes it if there is none. It refuses a file of another kind, a
+  // sweep with other axes or measures, points of another revision unless `any_revision`, and a file
+  // that another process writes.
   [[nodiscard]] static Result<Store> open(const std::filesystem::path& path, const Plan& plan,
                                           bool any_revision);
-  // To read, while others write too.
+  // Opens a file to read; others may write it at the same time.
   [[nodiscard]] static Result<Store> read(const std::filesystem::path& path);
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
   ~Store();
 
-  // The plan whose points it holds, as it was last opened to write.
+  // The plan whose points it holds, as of the last time that it was opened to write.
   [[nodiscard]] const Plan& plan() const;
 
-  // In one step, so that it is there or it is not; an earlier row of the same values goes.
+  // Adds a row in one step, so it is there completely or not at all. It replaces an earlier row of
+  // the same values.
   [[nodiscard]] Result<void> add(const Point& point, const Outcome& outcome);
-  // Whether there is a row of this point, with its arguments and files as they are now: true where
-  // it ended well, false where it failed.
+  // Whether there is a row of this point, with its arguments and files as they are now: true if it
+  // ended well, false if it failed; nothing: there is no row.
   [[nodiscard]] Result<std::optional<bool>> state(const Point& point);
-  // The row of a point, whatever its files hold now.
+  // The row of a point, no matter what its files contain now.
   [[nodiscard]] Result<std::optional<Row>> row(std::uint64_t index);
   struct Counts {
     std::uint64_t done = 0, failed = 0;

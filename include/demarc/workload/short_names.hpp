@@ -1,5 +1,6 @@
 // Short names of bundled workloads: the abbreviations of the paper (Fractional GPUs, section VI),
-// and the stress kernels in short. To add one: its row in src/workload/short_names.cpp.
+// and short forms for the stress kernels. To add one, write its row in
+// src/workload/short_names.cpp.
 #pragma once
 
 #include <string>
@@ -10,7 +11,7 @@ namespace demarc::workload {
 // "MM" and "mm" are matmul_tiled, and so on. Other names come back in lower case.
 [[nodiscard]] std::string full_name(std::string_view name);
 
-// Of a bundled workload; empty where it has none.
+// The short name of a bundled workload; empty if it has none.
 [[nodiscard]] std::string short_name(std::string_view full);
 
 }  // namespace demarc::workload

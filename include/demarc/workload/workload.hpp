@@ -1,6 +1,6 @@
 // The bundled workloads: kernels of our own (kernels/*.cu), each with a launch file
-// (kernels/launch/*.json) and a reference on the CPU that says what the outputs must be. All of it
-// lies inside the program.
+// (kernels/launch/*.json) and a reference on the CPU that says what the outputs must be. All of
+// this is part of the program.
 //
 //   DEMARC_TRY(const gpu::Launch launch, workload::instance("vecadd"));
 //   DEMARC_TRY(const std::string ptx, workload::ptx_text(launch, 90));  // for sm_90 or below
@@ -31,7 +31,8 @@ struct Workload {
 
 // All bundled workloads, sorted by name.
 [[nodiscard]] std::span<const Workload> all();
-// By its name or its short one, in capital letters or small. An error lists the known names.
+// Finds a workload by its name or its short name, in capital or small letters. An error lists the
+// known names.
 [[nodiscard]] Result<const Workload*> find(std::string_view name);
 // Names of the workloads of a group, in the order of all().
 [[nodiscard]] std::vector<std::string> names_in_group(std::string_view group);
@@ -41,24 +42,25 @@ struct Workload {
 [[nodiscard]] Result<gpu::Launch> instance(std::string_view name,
                                            const gpu::LaunchFileOptions& options = {});
 
-// The module of a launch: of a bundled one the PTX for the highest target not above `target` (90
-// for sm_90); otherwise the text of the file.
+// The module of a launch. For a bundled launch it is the PTX for the highest target not above
+// `target` (90 for sm_90), otherwise the text of the file.
 [[nodiscard]] Result<std::string> ptx_text(const gpu::Launch& launch, std::uint32_t target);
 
 // Targets for which the bundled module has PTX in this build, ascending.
 [[nodiscard]] std::vector<std::uint32_t> targets_of(std::string_view module);
 
-// Turns the first content of the buffers (gpu::initial_memory) into what it must be after the
-// launch, by its reference or from its files. Buffers that are no outputs may be left in any state.
+// Turns the initial content of the buffers (gpu::initial_memory) into what it must be after the
+// launch, by its reference or from its files. Buffers that are not outputs may be left in any
+// state.
 [[nodiscard]] Result<void> run_reference(const gpu::Launch& launch, gpu::Memory& memory);
 
-// Compares the outputs of a run with the reference; the error (check_failed) names the buffer, the
-// element, what was expected and what was found. A launch without a check passes.
+// Compares the outputs of a run with the reference. The error (check_failed) names the buffer and
+// the element, and says what was expected and what was found. A launch without a check passes.
 [[nodiscard]] Result<void> check(const gpu::Launch& launch,
                                  std::span<const std::uint64_t> addresses,
                                  const gpu::Memory& result);
 
-// The same against an expectation made before (by run_reference), for repeated checks.
+// The same with an expectation that run_reference made before, for repeated checks.
 [[nodiscard]] Result<void> compare_outputs(const gpu::Launch& launch, const gpu::Memory& expected,
                                            const gpu::Memory& result);
 

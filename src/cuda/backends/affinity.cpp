@@ -1,6 +1,6 @@
-// SM-affine persistent kernels (Fractional GPUs, RTAS 2019, section 4): every SM gets blocks, those
-// on foreign SMs leave at once, the others take block numbers from a counter. Only kernels written
-// or rewritten for it are confined.
+// SM-affine persistent kernels (Fractional GPUs, RTAS 2019, section 4): every SM gets blocks.
+// Blocks on foreign SMs leave at once; the others take block numbers from a counter. Only kernels
+// that were written or rewritten for this are confined.
 #include "backends.hpp"
 
 namespace demarc::cuda {

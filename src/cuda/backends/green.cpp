@@ -1,5 +1,5 @@
-// Green contexts over any set of TPCs: the SMs are split into groups of one TPC, and the groups
-// wanted are merged again. The order of the groups is the driver's own, so each is looked at once.
+// Makes green contexts over any set of TPCs: splits the SMs into groups of one TPC and merges the
+// wanted groups again. The driver chooses the order of the groups, so each group is looked at once.
 //
 // CUDA 13.0 refuses to create a green context (error 801) once the launch callback is subscribed in
 // the process, so this mode and masks exclude each other there.

@@ -1,4 +1,4 @@
-// Stream masks, for any set of TPCs, changed at run time.
+// Confines lanes by stream masks: any set of TPCs, which may change at run time.
 #include "backends.hpp"
 #include "demarc/cuda/masks.hpp"
 

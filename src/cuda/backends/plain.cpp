@@ -1,5 +1,5 @@
-// Modes that set nothing on the card themselves: none, timeslice, and mps, whose limit was given to
-// the process before it started.
+// Serves the modes that set nothing on the card: none, timeslice, and mps, whose limit the process
+// got before it started.
 #include <cstdlib>
 
 #include "backends.hpp"

@@ -1,4 +1,4 @@
-// What becomes of the driver's functions: names of CUDA 13.0, in the order of the alphabet.
+// Says what happens to calls of the driver's functions: names of CUDA 13.0, in alphabetical order.
 #include "calls/call_rules.hpp"
 
 #include <algorithm>

@@ -37,7 +37,7 @@ class ColoredCalls {
     ProgramRecord& record;      // as does this
     // A line for the user about what was refused.
     std::function<void(const std::string& line)> tell;
-    // Bytes a thread that a kernel may keep in local memory of the driver's.
+    // Bytes per thread that a kernel may keep in local memory of the driver's.
     std::uint32_t allowed_spills = 0;
     bool overlap = false;  // launches
     // Outlives the object; null: the program has no pinned memory of the host, ever.

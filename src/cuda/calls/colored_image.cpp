@@ -1,4 +1,4 @@
-// From an image that a program hands to the driver to text whose kernels keep to the window.
+// Turns an image that a program gives to the driver into text whose kernels keep to the window.
 #include "calls/colored_image.hpp"
 
 #include <algorithm>

@@ -31,10 +31,10 @@ class ColoredImage {
   // Of a kernel of which ptxas keeps values in local memory: more registers, where its text limits
   // them. True: the text is another one.
   bool give_registers(const std::string& kernel);
-  // It keeps so many bytes a thread there all the same: the kernel is refused, unless that many are
-  // allowed. True: the text is another one.
+  // It keeps so many bytes per thread there all the same: the kernel is refused, unless that many
+  // are allowed. True: the text is another one.
   bool spills(const std::string& kernel, std::uint32_t bytes, std::uint32_t allowed);
-  // Kernels that are left although they do, and with how many bytes a thread.
+  // Kernels that are left although they do, and with how many bytes per thread.
   [[nodiscard]] const std::map<std::string, std::uint32_t>& spilling() const { return spilling_; }
 
   // Bytes of each parameter of a kernel.

@@ -1,4 +1,4 @@
-// Answers the functions of the driver by which graphs come into being, are changed and run.
+// Answers the functions of the driver that make, change and run graphs.
 #include "calls/graph_calls.hpp"
 
 #include "calls/own_calls.hpp"

@@ -38,7 +38,7 @@ class ModuleCalls {
     ProgramRecord& record;
     // A line for the user about what was refused.
     std::function<void(const std::string& line)> tell;
-    std::uint32_t allowed_spills = 0;  // bytes a thread
+    std::uint32_t allowed_spills = 0;  // bytes per thread
     // Kernels are launched before the one in front of them in their stream has ended.
     bool overlap = false;
     // Whether the program has pinned memory of the host; null: never.
@@ -68,7 +68,7 @@ class ModuleCalls {
     LocalUsers::Module users;            // of `local`
     std::atomic<bool> in_graphs{false};  // a graph may have kernels of it
   };
-  using Spilling = std::map<std::string, std::uint32_t>;  // kernels, with bytes a thread
+  using Spilling = std::map<std::string, std::uint32_t>;  // kernels, with bytes per thread
   // How one kind of code is handed to the driver.
   struct Kind {
     // `calm`: with less optimisation, which takes fewer registers.
@@ -76,7 +76,7 @@ class ModuleCalls {
     std::function<CuResult(Handle handle)> unload;
     std::function<CuResult(CuFunction* function, Handle handle, const char* name)> function;
     std::function<CuResult(DevicePointer* address, Handle handle, const char* name)> variable;
-    std::function<CuResult(int* bytes, CuFunction function)> local_bytes;  // a thread
+    std::function<CuResult(int* bytes, CuFunction function)> local_bytes;  // per thread
     bool library = false;
   };
   // A function that can be launched.

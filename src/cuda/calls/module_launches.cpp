@@ -1,4 +1,4 @@
-// What a program launches of the code that it has loaded, and adds to graphs.
+// Answers launches of code that a program has loaded, and nodes of it that are added to graphs.
 #include <algorithm>
 #include <iterator>
 #include <utility>

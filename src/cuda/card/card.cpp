@@ -1,4 +1,4 @@
-// Opens a card: masks proved, facts remembered or measured.
+// Opens a card: proves its masks, and reads or measures its facts.
 #include "demarc/cuda/card.hpp"
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// The file in which a card's facts are remembered.
+// Reads and writes the file in which a card's facts are kept.
 #include <cstdlib>
 #include <filesystem>
 
@@ -20,7 +20,7 @@ Result<StreamField> field_from_json(JsonObject object) {
   return field;
 }
 
-// One line an SM, hundredths of a cycle.
+// One line per SM, in hundredths of a cycle.
 std::string fingerprints_to_json(const Fingerprints& fingerprints) {
   std::string text =
       fmt::format("{{\n    \"modulus\": {},\n    \"latency\": [", fingerprints.modulus);
@@ -95,7 +95,7 @@ std::string facts_to_json(const CardFacts& facts) {
     json["stream_field"] =
         Json{{"offset", facts.stream_field->offset}, {"wide", facts.stream_field->wide}};
   }
-  // What follows keeps its own layout: one line an SM and a TPC.
+  // What follows keeps its own layout: one line per SM and one per TPC.
   std::string text = json_text(json, 2);
   text.erase(text.size() - 2);  // "\n}"
   if (facts.fingerprints) {

@@ -46,7 +46,7 @@ std::string doubts(const std::vector<SmIdentity>& launch) {
   return text;
 }
 
-// A line a TPC: its place, its SMs, and what the launch called them.
+// One line per TPC: its place, its SMs, and what the launch called them.
 std::string each_tpc(const gpu::Topology& topology, const std::vector<SmIdentity>& launch) {
   std::string text;
   for (const std::uint32_t tpc : certain_tpcs(launch).members()) {

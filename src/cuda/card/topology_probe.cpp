@@ -51,7 +51,7 @@ Result<Groups> group_by_cluster(const TopologyEvidence& evidence, std::uint32_t 
   return groups;
 }
 
-// The pair of TPCs that speaks against `stride` bits a GPC: one cluster set in two GPCs, or two
+// The pair of TPCs that speaks against `stride` bits per GPC: one cluster set in two GPCs, or two
 // sets in one.
 struct Contradiction {
   std::uint32_t a, b;

@@ -1,4 +1,5 @@
-// What demarc verify does: launches over every path, counted and identified where they ran.
+// Does what demarc verify does: launches over every path, counts where blocks ran, and identifies
+// the SMs.
 #include "demarc/cuda/verify.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Maps what another process has lent, where rewritten kernels find it by window addresses.
+// Maps what another process has lent, so that rewritten kernels find it by window addresses.
 #include <algorithm>
 #include <cstring>
 

@@ -1,4 +1,4 @@
-// The code that keeps to a share of a pool of this process.
+// Makes the code that keeps to a share of a pool of this process.
 #include "demarc/cuda/colored_code.hpp"
 
 namespace demarc::cuda {

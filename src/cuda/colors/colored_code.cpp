@@ -1,4 +1,4 @@
-// What is done to kernels so that they keep to a share.
+// Rewrites kernels so that they keep to a share.
 #include "demarc/cuda/colored_code.hpp"
 
 namespace demarc::cuda {

@@ -1,4 +1,4 @@
-// What the owner of a pool tells another process of a share.
+// Tells another process what it needs to use a share of a pool.
 #include "demarc/cuda/lent_share.hpp"
 
 namespace demarc::cuda {

@@ -1,4 +1,4 @@
-// Physical pieces of one size, mapped side by side, of this card or of a peer.
+// Maps physical pieces of one size, of this card or of a peer, side by side.
 #include "demarc/cuda/mapped_pieces.hpp"
 
 namespace demarc::cuda {

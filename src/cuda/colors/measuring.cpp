@@ -1,4 +1,4 @@
-// The SMs that measure, and what streams go over.
+// Chooses the SMs that measure, and the memory that streams go over.
 #include "colors/measuring.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Which SMs lie on which side of the L2, by the axis along which their latencies spread most.
+// Finds which SMs lie on which side of the L2, by the axis along which their latencies spread most.
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <array>

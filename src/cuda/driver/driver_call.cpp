@@ -1,4 +1,4 @@
-// Reads the parameters of the callback at entry to and exit from the driver's functions.
+// Reads the parameters of the callback at the entry and the exit of the driver's functions.
 #include "driver/driver_call.hpp"
 
 #include <algorithm>

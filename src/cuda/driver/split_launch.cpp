@@ -1,4 +1,5 @@
-// Runs a launch on several cards: the pages where the plan has them, equal runs of blocks on each.
+// Runs a launch on several cards: puts the pages where the plan has them, and gives each card an
+// equal run of blocks.
 #include "demarc/cuda/split_launch.hpp"
 
 #include <algorithm>

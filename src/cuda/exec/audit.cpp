@@ -1,4 +1,4 @@
-// What an outcome means: the table of findings, and the reports.
+// Says what an outcome means: the table of findings, and the reports.
 #include <algorithm>
 #include <numeric>
 

@@ -1,4 +1,4 @@
-// The control block: made in nameless memory, opened by its owner's number and a token.
+// Makes the control block in nameless memory, and opens it by its owner's number and a token.
 #include "demarc/cuda/control.hpp"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// Looks at what exec, isolate and serve need of this machine, row by row, by doing it.
+// Checks what exec, isolate and serve need of this machine, row by row, by trying it.
 #include "demarc/cuda/doctor.hpp"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
-// The handlers: ask demarc serve by what may be called in one, and have the signal do what it does
-// by default.
+// The signal handlers: they ask demarc serve, with calls that a handler may make, and then let the
+// signal do what it does by default.
 #include "exec/end_by_signal.hpp"
 
 #include <poll.h>

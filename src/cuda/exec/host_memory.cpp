@@ -1,4 +1,4 @@
-// The functions that give memory of the host, a row each; layouts as in CUDA's own header.
+// The functions that give memory of the host, one row each. Layouts are those of CUDA's own header.
 #include "exec/host_memory.hpp"
 
 #include <algorithm>

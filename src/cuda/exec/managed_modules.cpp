@@ -1,5 +1,5 @@
-// The functions that load code, a row each; layouts as in CUDA's own header. What a program links
-// it loads by them too.
+// The functions that load code, one row each. Layouts are those of CUDA's own header. A program
+// also loads by them what it has linked.
 #include "exec/managed_modules.hpp"
 
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-// Adds names without a lock, which a process that is killed would keep.
+// Adds names without a lock, because a process that is killed would keep the lock.
 #include "demarc/cuda/program_record.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What a tenant's program had to do with its tenant's colours, for people and for programs.
+// Reports what a tenant's program did in its tenant's colours, for people and for programs.
 #include "exec/program_report.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Forks; the child filters itself, hands the serving end over and becomes the program.
+// Forks. The child filters itself, gives away the serving end and becomes the program.
 #include "exec/start_program.hpp"
 
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-// Serves the filter: answers by the table of what it saw; waits; passes signals on.
+// Serves the filter: answers by the table of what it saw, waits, and passes signals on.
 #include "exec/supervisor.hpp"
 
 #include <poll.h>

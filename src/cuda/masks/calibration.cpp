@@ -1,4 +1,4 @@
-// Looking for the stream mask of an unknown driver, in processes that may die of it.
+// Looks for the stream mask of an unknown driver, in processes that may die from it.
 #include <sys/mman.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Where the fields of a task descriptor lie, by version; reading and writing them.
+// Knows where the fields of a task descriptor lie, by version, and reads and writes them.
 #include "demarc/cuda/descriptor.hpp"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Masks of executable graphs, remembered from their first launch on.
+// Keeps the masks of executable graphs from their first launch on.
 #include "demarc/cuda/graph_masks.hpp"
 
 namespace demarc::cuda {

@@ -1,4 +1,4 @@
-// Names and sums of what the launch callback counts.
+// Names and sums what the launch callback counts.
 #include "demarc/cuda/launch_counters.hpp"
 
 namespace demarc::cuda {

@@ -1,4 +1,4 @@
-// Stores and loads of a mask that may be replaced while launches read it.
+// Stores and loads a mask that may be replaced while launches read it.
 #include "demarc/cuda/shared_mask.hpp"
 
 #include <mutex>

@@ -1,7 +1,7 @@
 // libdemarc_capture.so: takes launches out of a program that knows nothing of it, for `demarc
 // capture`. The driver loads this library when it starts (CUDA_INJECTION64_PATH, the door made for
-// profilers) and calls InitializeInjection(). It changes nothing of what the program does, and
-// gives no partition.
+// profilers) and calls InitializeInjection(). It does not change what the program does, and gives
+// no partition.
 #include <dlfcn.h>
 
 #include <cstdio>

@@ -1,12 +1,12 @@
-// libdemarc_compilers.so: the compilers that programs carry in them, NVRTC and nvJitLink, give PTX
-// where machine code is asked of them, so that what they made can be coloured when it is loaded.
-// `demarc exec --tenant` puts it in front of a program (LD_PRELOAD). What it cannot change stays as
-// it is, and is refused by its name when it is loaded: nothing depends on this library.
+// libdemarc_compilers.so: the compilers inside programs, NVRTC and nvJitLink, give PTX when a
+// program asks them for machine code, so that their code can be coloured when it is loaded. `demarc
+// exec --tenant` puts it in front of a program (LD_PRELOAD). What it cannot change stays as it is,
+// and is refused by name when it is loaded. So nothing depends on this library.
 //
-// NVRTC keeps the PTX of what it compiled to machine code. nvJitLink keeps no PTX, but a link of
-// one input is that input: the driver links it all the same. A link of inputs for link-time
-// optimisation has a twin, which links the same to PTX. Both are reached as symbols, which come
-// from here first, or by dlsym(), which this library answers for them.
+// NVRTC keeps the PTX of what it compiled to machine code. nvJitLink keeps no PTX. But a link of
+// one input is that input, which the driver links anyway. A link of inputs for link-time
+// optimisation gets a twin that links the same inputs to PTX. Programs reach both compilers as
+// symbols, which this library provides first, or by dlsym(), which it answers.
 #include <dlfcn.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // The code of the formatting library that the rooms use, compiled into the libraries that are
-// loaded into other programs: those need not have it. Nothing of it is exported, so that it cannot
-// stand in for the other program's own copy.
+// loaded into other programs, which need not have it. Nothing of it is exported, so it cannot
+// replace the other program's own copy.
 #undef FMT_SHARED
 #include <fmt/format-inl.h>
 

@@ -1,7 +1,7 @@
-// libsmctrl.so: the interface of libsmctrl (RTAS 2023), served by Demarc, so that programs written
-// for it switch by linking with this library. As there, a set bit DISABLES a TPC, bits are in
-// logical order, masks of 64 bits disable every TPC from 64 on, and an error ends the program:
-// running on unpartitioned is not an answer.
+// libsmctrl.so: the interface of libsmctrl (RTAS 2023), served by Demarc, so that programs that
+// were written for it need only link with this library. As in libsmctrl, a set bit DISABLES a TPC,
+// bits are in logical order, and masks of 64 bits disable every TPC from 64 on. An error ends the
+// program, because it must not go on without a partition.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Where a memory instruction goes to.
+// Finds the address that a memory instruction accesses.
 #include "lower/operands.hpp"
 
 namespace demarc::emulate {

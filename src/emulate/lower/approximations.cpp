@@ -1,4 +1,5 @@
-// What of the kernel a card does otherwise. The table of docs/emulate.md says how far it is off.
+// Lists what a card would do differently in a kernel. The table of docs/emulate.md says how large
+// the differences are.
 #include "lower/approximations.hpp"
 
 #include <algorithm>

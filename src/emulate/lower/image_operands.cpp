@@ -1,4 +1,4 @@
-// Handles of images, and coordinates.
+// Lowers handles of images, and coordinates.
 #include "lower/image_operands.hpp"
 
 #include <algorithm>

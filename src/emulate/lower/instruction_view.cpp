@@ -1,4 +1,4 @@
-// Questions about how an instruction is written.
+// Answers questions about how an instruction is written.
 #include "lower/instruction_view.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Which function lowers which instruction, and what a guard makes of it.
+// Chooses the function that lowers an instruction, and applies its guard.
 #include "lower/instructions.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Registers, immediates and the addresses of things.
+// Lowers registers, immediates and the addresses of variables and functions.
 #include "lower/operands.hpp"
 
 #include "lower/immediate.hpp"

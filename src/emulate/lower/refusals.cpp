@@ -1,4 +1,4 @@
-// Collects what is not covered, and words the error.
+// Collects instructions that are not covered, and writes the error about them.
 #include "lower/refusals.hpp"
 
 #include <fmt/format.h>

@@ -53,7 +53,7 @@ struct AsyncDetails {
   bool source_bytes_uniform = false;
 };
 
-// ldmatrix and stmatrix: eight row addresses a matrix, 16 bytes a row.
+// ldmatrix and stmatrix: eight row addresses per matrix, 16 bytes per row.
 struct MatrixAccessDetails {
   std::uint32_t slots[4] = {};
   unsigned matrices = 1;

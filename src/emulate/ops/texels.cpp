@@ -1,5 +1,5 @@
-// Computes texels of coordinates and values of texels, by the appendix on texture fetching of the
-// CUDA programming guide.
+// Computes texels from coordinates and values from texels, by the appendix on texture fetching of
+// the CUDA programming guide.
 #include "ops/texels.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Kernels become persistent grids that keep to chosen SMs.
+// Turns kernels into persistent grids that keep to chosen SMs.
 #include "demarc/ptx/affine.hpp"
 
 #include <string_view>

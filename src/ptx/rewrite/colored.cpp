@@ -1,4 +1,4 @@
-// Puts a module with coloured addressing together from its functions.
+// Builds a module with coloured addressing from its functions.
 #include "demarc/ptx/colored.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A sequence of launches becomes one persistent kernel.
+// Turns a sequence of launches into one persistent kernel.
 #include "demarc/ptx/fused.hpp"
 
 #include <algorithm>

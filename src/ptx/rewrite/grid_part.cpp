@@ -1,4 +1,4 @@
-// Kernels take their block index from the number of a block in the whole grid.
+// Makes kernels take their block index from the number of a block in the whole grid.
 #include "demarc/ptx/grid_part.hpp"
 
 #include "rewrite/block_index.hpp"

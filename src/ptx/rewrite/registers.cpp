@@ -1,4 +1,4 @@
-// Takes back what limits the registers of a kernel.
+// Removes the directives that limit the registers of a kernel.
 #include "demarc/ptx/registers.hpp"
 
 #include <algorithm>

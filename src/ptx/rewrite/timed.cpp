@@ -1,4 +1,4 @@
-// Kernels that note their times, or wait for the one in front of them themselves.
+// Makes kernels note their times, or wait for the kernel in front of them.
 #include "demarc/ptx/timed.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Occupancy: placing and releasing many blocks at a time.
+// Keeps the occupancy: places and releases many blocks at a time.
 #include "demarc/sim/dispatch/policy.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Keeps the work left to blocks that fill one SM after the other, a row for each kernel.
+// Keeps the work left to blocks that fill one SM after the other, in one row per kernel.
 #include "dispatch/row_residents.hpp"
 
 #include <algorithm>

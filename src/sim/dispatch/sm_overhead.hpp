@@ -27,7 +27,7 @@ class CostCurve {
     float x0, y0, slope;
   };
   std::vector<float> ends_;        // ratio of each row, rising
-  std::vector<Segment> segments_;  // one a row; the last goes on beyond it
+  std::vector<Segment> segments_;  // one per row; the last goes on beyond its end
 };
 
 class OverheadModel {

@@ -1,4 +1,4 @@
-// The report of the published program, byte for byte.
+// Writes the report of the published program, byte for byte.
 #include <array>
 #include <cmath>
 

@@ -1,5 +1,5 @@
-// The line grammar of SimTBS configurations as of May 2020, and of what is printed in it. Sections
-// may come in any order; the rows of the overhead tables count units.
+// Reads and prints the line grammar of SimTBS configurations as of May 2020. Sections may come in
+// any order; the rows of the overhead tables count units.
 #include <algorithm>
 #include <cmath>
 

@@ -1,5 +1,5 @@
-// The line grammar of SimTBS configurations as of 2021. Every rule here is one the published
-// program enforces, so that a file it refuses is refused here too, with the line.
+// Reads the line grammar of SimTBS configurations as of 2021. The published program enforces every
+// rule here. So a file that it refuses is refused here too, and the error names the line.
 #include "dispatch/tb_config_reader.hpp"
 
 namespace demarc::sim {

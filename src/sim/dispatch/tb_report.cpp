@@ -1,4 +1,4 @@
-// Reports for people and for programs.
+// Writes reports for people and for programs.
 
 #include "demarc/sim/dispatch/tb_report.hpp"
 

@@ -1,5 +1,5 @@
-// The tick loop. Ticks without blocks are jumped over, steps are computed anew only when occupancy
-// changed, and a policy that found no room is not asked again before something was freed.
+// The tick loop. It skips ticks without blocks, computes steps again only if the occupancy has
+// changed, and does not ask a policy that found no room again before something was freed.
 #include "demarc/sim/dispatch/tb_simulation.hpp"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // Reads and writes access streams in their binary form.
 //
-// Little-endian 64-bit words: magic, kernels; a kernel: threads (24 bits), registers of a thread (8
-// bits) and shared bytes (32 bits), blocks; of each warp: words; then the words of its steps as
-// PackedSteps has them.
+// It has little-endian 64-bit words: magic, number of kernels. Each kernel has a word with threads
+// (24 bits), registers per thread (8 bits) and shared bytes (32 bits), then the number of blocks.
+// Each warp has its number of words, then the words of its steps as in PackedSteps.
 #include "demarc/base/files.hpp"
 #include "demarc/sim/memory/access_stream.hpp"
 #include "demarc/sim/memory/emulated.hpp"

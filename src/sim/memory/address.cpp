@@ -1,4 +1,4 @@
-// The tables of a decoder, and the constants of pages.
+// Makes the tables of a decoder, and the constants of pages.
 #include "demarc/sim/memory/address.hpp"
 
 #include <bit>

@@ -1,4 +1,4 @@
-// What a policy sees of one client's SMs.
+// Shows a policy one client's SMs.
 #include "block_dispatch.hpp"
 
 #include <algorithm>

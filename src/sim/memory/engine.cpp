@@ -1,4 +1,4 @@
-// The engine as it is built, its loop over events, and what it asks the host for early.
+// Builds the engine, runs its loop over events, and prefetches into the host's caches.
 #include "engine.hpp"
 
 #include <bit>

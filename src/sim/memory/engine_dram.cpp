@@ -1,8 +1,8 @@
-// DRAM: a channel behind each slice, with banks of one open row. First ready, first come, first
-// served: the oldest access to the open row goes before older ones to other rows, up to a limit.
-// Writes gather until many wait and are then drained together. Reads and writes take turns: while
-// the other direction waits, each bank opens one row, and a turn has so many accesses at most. The
-// bus pays for each change of direction. This is what an H100 and an H200 do
+// DRAM: there is a channel behind each slice, with banks of one open row. First ready, first come,
+// first served: the oldest access to the open row goes before older ones to other rows, up to a
+// limit. Writes gather until many wait and are then drained together. Reads and writes take turns:
+// while the other direction waits, each bank opens one row, and the number of accesses per turn is
+// limited. The bus pays for each change of direction. This is what an H100 and an H200 do
 // (docs/measurements/loaded.md).
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-// Crossbar and L2: links, tags, miss registers, what waits for them.
+// Crossbar and L2: links, tags, miss registers, and the accesses that wait for them.
 #include "engine.hpp"
 #include "fifo.hpp"
 

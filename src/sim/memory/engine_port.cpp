@@ -1,6 +1,6 @@
-// Ports of the L2, the way of data in: of what SMs send and of what comes from DRAM. GPCs take
-// turns, and while both kinds wait they pass for the same time. With one queue for all, what floods
-// a port would slow what asks for little of it (docs/measurements/fidelity.md).
+// Ports of the L2: data from the SMs and from DRAM come in here. GPCs take turns, and while both
+// kinds of data wait, each passes for the same time. With one queue for all, a client that floods a
+// port would slow a client that asks for little (docs/measurements/fidelity.md).
 #include <algorithm>
 
 #include "engine.hpp"

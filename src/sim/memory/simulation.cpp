@@ -1,4 +1,4 @@
-// What the outside asks of a simulation: launches, times, single accesses.
+// Answers what the outside asks of a simulation: launches, times, single accesses.
 #include "demarc/sim/memory/simulation.hpp"
 
 #include <algorithm>

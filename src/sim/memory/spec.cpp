@@ -1,4 +1,4 @@
-// A memory system from a device description: its checks, its text.
+// Makes a memory system from a device description, checks it, and prints it.
 #include "demarc/sim/memory/spec.hpp"
 
 #include <algorithm>

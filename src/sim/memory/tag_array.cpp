@@ -1,4 +1,4 @@
-// Victims and times of use of the tags.
+// Chooses victims among the tags, and keeps their times of use.
 #include "tag_array.hpp"
 
 #include <algorithm>

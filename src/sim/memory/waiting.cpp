@@ -1,4 +1,4 @@
-// What is said of a simulation that is stuck: every queue that holds something.
+// Says why a simulation is stuck: lists every queue that holds something.
 #include "engine.hpp"
 
 namespace demarc::sim::memory {

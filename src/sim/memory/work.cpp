@@ -1,4 +1,4 @@
-// Steps packed and replayed, and lanes coalesced into lines.
+// Packs and replays steps, and coalesces lanes into lines.
 #include "demarc/sim/memory/work.hpp"
 
 #include <algorithm>

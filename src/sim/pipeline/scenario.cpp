@@ -1,4 +1,4 @@
-// Reads scenarios of the hardware pipeline, and reports what became of their kernels.
+// Reads scenarios of the hardware pipeline, and reports what happened to their kernels.
 #include <algorithm>
 #include <cmath>
 #include <optional>

@@ -1,4 +1,4 @@
-// The fewest TPCs on which a task set holds its deadlines, whatever a plan spends.
+// Finds the fewest TPCs on which a task set holds its deadlines, however many a plan uses.
 #include <algorithm>
 #include <bit>
 #include <limits>

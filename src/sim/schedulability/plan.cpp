@@ -1,4 +1,4 @@
-// A TPC partition in which periodic tasks hold their deadlines.
+// Finds a TPC partition in which periodic tasks hold their deadlines.
 #include <algorithm>
 #include <numeric>
 

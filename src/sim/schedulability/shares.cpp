@@ -1,4 +1,4 @@
-// Which tasks share a partition: each share knows its best partner, so that a merging costs one
+// Decides which tasks share a partition. Each share knows its best partner, so a merge costs one
 // row of pairs and not all of them.
 #include "schedulability/shares.hpp"
 

@@ -1,4 +1,4 @@
-// The paper's numbers as things that can hold or not.
+// Turns the paper's numbers into claims that hold or do not.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-// Work-groups to compute units, waves through their instructions.
+// Gives work-groups to compute units, and takes waves through their instructions.
 #include <algorithm>
 
 #include "system.hpp"

@@ -1,4 +1,5 @@
-// A translated line: L1 cache of the CU, L2 and DRAM of the GPU that owns it, the links in between.
+// Fetches a translated line: through the L1 cache of the CU, the L2 and DRAM of the GPU that owns
+// it, and the links in between.
 #include <algorithm>
 #include <functional>
 

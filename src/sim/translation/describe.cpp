@@ -1,4 +1,4 @@
-// What stands where when nothing can happen any more.
+// Describes where everything waits when nothing can happen any more.
 #include "system.hpp"
 
 namespace demarc::sim::translation {

@@ -1,4 +1,4 @@
-// A machine as a file: the settings by name.
+// Reads and writes a machine as a file with the settings by name.
 #include "demarc/base/files.hpp"
 #include "demarc/base/json.hpp"
 #include "demarc/base/text.hpp"

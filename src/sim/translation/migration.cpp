@@ -1,9 +1,9 @@
 // Moves a page from one GPU to another, step by step.
 //
-// A page that moves from GPU to GPU, one at a time in the whole system: all GPUs end their remote
-// accesses; the owner stands still, is flushed and loses its translations of the page (TLBs, and
-// the GMMU's entry); the page table changes; the new owner fetches the page in pieces of 256 bytes;
-// the former owner and the links go on; the request is answered.
+// One page at a time moves in the whole system. All GPUs end their remote accesses. The owner
+// stands still, is flushed and loses its translations of the page (TLBs, and the GMMU's entry). The
+// page table changes. The new owner fetches the page in pieces of 256 bytes. The former owner and
+// the links go on. The request is answered.
 #include <algorithm>
 
 #include "system.hpp"

@@ -1,8 +1,8 @@
 // Places each page on the GPU that touches it first, by steps of the work and not by time.
 //
-// First touch without a race: a GPU that happens to be ahead by a few cycles would get every page
-// that several GPUs use, run ahead on local memory, and so decide the result; which GPU that is
-// depends on the architecture, and comparisons would compare that.
+// This is first touch without a race. In a race, a GPU that happens to be ahead by a few cycles
+// would get every page that several GPUs use, run ahead on local memory, and so decide the result.
+// Which GPU that is depends on the architecture, so comparisons would compare that.
 #include "system.hpp"
 
 namespace demarc::sim::translation {

@@ -1,4 +1,4 @@
-// Runs of several applications and architectures, and their text and JSON.
+// Runs several applications and architectures, and writes text and JSON.
 #include "demarc/sim/translation/report.hpp"
 
 #include <mutex>

@@ -68,7 +68,7 @@ std::vector<SettingInfo> make_setting_table() {
              &S::memory_pipeline),
       number("cu_lines", "line accesses that a CU begins per cycle", "1..64", &S::cu_lines),
       number("least_lines",
-             "the least number of line accesses that a memory instruction counts as there", "1..64",
+             "least number of line accesses that a CU counts for a memory instruction", "1..64",
              &S::least_lines),
       number("outstanding_lines", "line transactions in flight per CU", "64..65536",
              &S::outstanding_lines),

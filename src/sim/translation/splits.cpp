@@ -1,4 +1,4 @@
-// The speed-ups of the architectures under each split of the work.
+// Computes the speed-ups of the architectures under each split of the work.
 #include <array>
 
 #include "demarc/base/json.hpp"

@@ -1,4 +1,5 @@
-// Access streams from outside as applications: warps in pairs, their lines kept in one array.
+// Turns access streams from outside into applications: warps in pairs, with their lines in one
+// array.
 #include "demarc/sim/translation/stream.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The published figures under each setting that the paper may have used.
+// Repeats the published figures under each setting that the paper may have used.
 #include "demarc/sim/translation/study.hpp"
 
 #include <algorithm>

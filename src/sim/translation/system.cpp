@@ -1,4 +1,4 @@
-// The machine as it is built, its events one by one, and what is counted at the end.
+// Builds the machine, runs its events one by one, and counts at the end.
 #include "system.hpp"
 
 #include "timeline.hpp"

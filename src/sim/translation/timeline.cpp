@@ -1,4 +1,4 @@
-// Counts of what happens, in stretches of time that double as the simulation goes on.
+// Counts what happens, in stretches of time that double as the simulation goes on.
 #include "timeline.hpp"
 
 namespace demarc::sim::translation {

@@ -1,4 +1,5 @@
-// From a line's virtual page to its owner: L1 TLB of the CU, L2 TLB of the GPU, GMMU, IOMMU.
+// Finds the owner of a line's virtual page: by the L1 TLB of the CU, the L2 TLB of the GPU, the
+// GMMU, the IOMMU.
 #include <algorithm>
 
 #include "system.hpp"

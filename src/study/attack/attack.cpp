@@ -1,4 +1,4 @@
-// The hunt: generations of neighbours are screened, and the worst are measured again.
+// Runs the hunt: screens generations of neighbours, and measures the worst again.
 #include "demarc/study/attack.hpp"
 
 #include <algorithm>

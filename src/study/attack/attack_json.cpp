@@ -1,4 +1,4 @@
-// A hunt as JSON.
+// Writes a hunt as JSON.
 #include "demarc/study/attack.hpp"
 #include "json_parts.hpp"
 

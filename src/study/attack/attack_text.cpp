@@ -1,4 +1,4 @@
-// A hunt as text for a terminal.
+// Writes a hunt as text for a terminal.
 #include <cmath>
 
 #include "demarc/base/text.hpp"

@@ -1,4 +1,4 @@
-// Neighbours drawn at random, changed and crossed; what a lane's means allow.
+// Draws neighbours at random, changes and crosses them, within what a lane's means allow.
 #include <algorithm>
 
 #include "demarc/study/neighbour.hpp"

@@ -1,4 +1,4 @@
-// The launch of a neighbour, and what it does in words.
+// Makes the launch of a neighbour, and says in words what it does.
 #include <algorithm>
 
 #include "attack/neighbour_shape.hpp"
@@ -125,7 +125,7 @@ std::string in_words(const Neighbour& neighbour) {
   std::string out =
       fmt::format("{} of {} threads {} {} within {}", count_of(neighbour.blocks, "block"),
                   neighbour.threads, row.words, row_of(neighbour.pattern).words, size);
-  if (neighbour.operation == Operation::local) out += " a thread";
+  if (neighbour.operation == Operation::local) out += " per thread";
   if (neighbour.pattern == Pattern::stride) {
     append(out, ", {} from place to place", size_text(neighbour.stride, " "));
   }

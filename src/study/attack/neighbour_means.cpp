@@ -1,4 +1,4 @@
-// What a lane can take as a neighbour, by default and from a card's description.
+// Says which neighbours a lane can take, by default and from a card's description.
 #include "demarc/study/neighbour_means.hpp"
 
 #include "attack/slice_lines.hpp"

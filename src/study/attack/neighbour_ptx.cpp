@@ -1,4 +1,4 @@
-// The PTX of a neighbour: a loop over places, with the accesses of its operation in it.
+// Writes the PTX of a neighbour: a loop over places, with the accesses of its operation in it.
 #include <algorithm>
 
 #include "attack/neighbour_shape.hpp"
@@ -209,7 +209,7 @@ class ModuleWriter {
   }
 
   // Where copies to shared memory go, and, for bulk copies, the barrier that counts their bytes:
-  // one a warp, in front, in the hands of its first thread.
+  // one per warp, in front, in the hands of its first thread.
   void place_stage() {
     line("mov.u32 %r8, stage;");
     if (n_.operation == Operation::async_copy) {

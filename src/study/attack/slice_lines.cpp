@@ -1,4 +1,4 @@
-// Which lines of a page lie in one L2 slice: those with the first line's hash.
+// Finds which lines of a page lie in one L2 slice: those with the first line's hash.
 #include "attack/slice_lines.hpp"
 
 namespace demarc::study {

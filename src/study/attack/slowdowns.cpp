@@ -1,4 +1,5 @@
-// What measured cells say of one neighbour: means and slow runs against those beside idle ones.
+// Computes what measured cells say about one neighbour: means and slow runs, compared with those
+// beside idle ones.
 #include "attack/slowdowns.hpp"
 
 namespace demarc::study {

@@ -1,4 +1,4 @@
-// What a fit found, for a terminal, as JSON, and in the sources of a device file.
+// Writes what a fit found: for a terminal, as JSON, and in the sources of a device file.
 #include <algorithm>
 
 #include "calibrate/figure_rows.hpp"

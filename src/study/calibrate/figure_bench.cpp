@@ -1,4 +1,4 @@
-// Figures simulated, and their distance from what was measured.
+// Simulates figures, and computes their distance from the measured ones.
 #include "calibrate/figure_bench.hpp"
 
 #include <algorithm>

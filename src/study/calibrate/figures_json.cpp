@@ -1,4 +1,4 @@
-// Figures in and out of files, and as text.
+// Reads figures from files, and writes them as JSON and as text.
 #include <algorithm>
 
 #include "calibrate/figure_rows.hpp"

@@ -1,4 +1,4 @@
-// The fit: parameter after parameter, each to the figure that speaks of it.
+// Fits parameter after parameter, each to the figure that depends on it.
 #include <algorithm>
 #include <cmath>
 

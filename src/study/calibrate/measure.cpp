@@ -1,4 +1,4 @@
-// All figures of a card or of a simulated device.
+// Measures all figures of a card or of a simulated device.
 #include <mutex>
 
 #include "calibrate/figure_rows.hpp"

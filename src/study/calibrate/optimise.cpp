@@ -1,4 +1,4 @@
-// NLopt: SBPLX (Rowan's subplex) nearby, DIRECT-L (Gablonsky's) over all of an axis.
+// Optimises by NLopt: SBPLX (Rowan's subplex) nearby, DIRECT-L (Gablonsky's) over all of an axis.
 #include "calibrate/optimise.hpp"
 
 #ifdef DEMARC_NO_OPTIMISER

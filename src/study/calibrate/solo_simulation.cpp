@@ -1,4 +1,4 @@
-// One launch of a figure on a simulated device that runs nothing else.
+// Runs one launch of a figure on a simulated device that runs nothing else.
 #include "calibrate/solo_simulation.hpp"
 
 #include "demarc/partition/partition.hpp"

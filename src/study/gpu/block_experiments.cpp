@@ -130,7 +130,7 @@ Result<Runs> overlapping(const BlockTimer& timer, const std::vector<Workload>& /
   const std::uint32_t tpcs = timer.card()->topology().tpc_count();
   const TpcSet low = tpc_range(0, 2 * tpcs / 3);
   const TpcSet high = tpc_range(tpcs / 3, tpcs);
-  const std::uint32_t blocks = 4 * blocks_of_an_sm * low.size();  // two rounds on two SMs a TPC
+  const std::uint32_t blocks = 4 * blocks_of_an_sm * low.size();  // two rounds on two SMs per TPC
   Runs runs;
   for (const bool second_first : {false, true}) {
     const auto delay = kernel_on("delay", second_first ? 0 : 1, 1, 40, TpcSet{tpcs - 1});

@@ -1,4 +1,4 @@
-// Buffers and kernels in one share of a coloured pool.
+// Keeps buffers and kernels in one share of a coloured pool.
 #include "gpu/colored_memory.hpp"
 
 namespace demarc::study {

@@ -1,4 +1,4 @@
-// How coloured parts of a study get their memory, and the victim its stream.
+// Gives coloured parts of a study their memory, and the victim its stream.
 #include "gpu/colored_parts.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Which TPCs a growing partition takes, and when it is measured.
+// Chooses the TPCs that a growing partition takes, and when it is measured.
 #include "gpu/growth.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Folders of studies: made, found again, and taken away with all that belongs to them.
+// Makes folders of studies, finds them again, and removes them with everything that belongs to
+// them.
 #include "gpu/study_folder.hpp"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// What the kernels compute that time one path of the memory system each.
+// Computes the outputs of the kernels that each time one path of the memory system.
 #include <algorithm>
 
 #include "references.hpp"

@@ -1,4 +1,4 @@
-// Convolutions and stencils.
+// Computes what convolutions and stencils must give.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,4 +1,4 @@
-// Sums and products of vectors and matrices.
+// Computes what sums and products of vectors and matrices must give.
 #include <numeric>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// Flows, bodies and distances.
+// Computes what the kernels of flows, bodies and distances must give.
 #include <array>
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// Transforms and filters.
+// Computes what transforms and filters must give.
 #include <cmath>
 #include <complex>
 #include <numbers>

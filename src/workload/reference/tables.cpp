@@ -1,4 +1,4 @@
-// Sorting, counting, moving.
+// Computes what kernels that sort, count and move must give.
 #include <algorithm>
 
 #include "references.hpp"

@@ -1,5 +1,5 @@
-// Which thread blocks of a kernel touch the same data, and how much: what the `locality` policy
-// places by. It comes from a locality map (`demarc locality --json --maps`, schema
+// Which thread blocks of a kernel touch the same data, and how much. The `locality` policy places
+// blocks by it. It comes from a locality map (`demarc locality --json --maps`, schema
 // demarc.locality/1) or is filled by hand.
 #pragma once
 
@@ -25,7 +25,7 @@ class BlockSharing {
   using SetIndex = Index<struct SharedPlacesTag>;
 
   BlockSharing() = default;
-  // Of each set, blocks from `blocks` on are left out.
+  // Blocks from number `blocks` on are left out of each set.
   BlockSharing(std::uint32_t blocks, std::vector<SharedPlaces> sets);
 
   [[nodiscard]] std::uint32_t blocks() const {
@@ -37,8 +37,8 @@ class BlockSharing {
     if (block >= BlockNumber(blocks())) return {};
     return of_block_[block];
   }
-  // All blocks, those that share most close to each other: whoever runs a stretch of them together
-  // reads least.
+  // All blocks, in an order in which those that share most lie close to each other. Whoever runs a
+  // stretch of them together reads least.
   [[nodiscard]] std::span<const BlockNumber> order() const { return order_; }
 
  private:

@@ -1,6 +1,6 @@
-// What a thread-block dispatch policy is: it picks the SM for the next thread block. The same
-// policies drive the SimTBS model and any other machine that keeps its occupancy in a Machine.
-// docs/policies.md shows how to add one.
+// A thread-block dispatch policy picks the SM for the next thread block. The same policies drive
+// the SimTBS model and any other machine that keeps its occupancy in a Machine. docs/policies.md
+// shows how to add one.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@
 
 namespace demarc::sim {
 
-// The thread block to place. Blocks of a kernel are alike; all of them are placed before another
-// kernel's, in index order where the policy has none of its own.
+// The thread block to place. Blocks of a kernel are alike. All of them are placed before those of
+// another kernel, in index order if the policy has no order of its own.
 struct BlockRequest {
   std::span<const std::uint32_t> sm;  // request of each SM resource
   KernelIndex kernel;
@@ -40,7 +40,7 @@ class Machine {
   [[nodiscard]] std::uint32_t used(SmIndex sm, std::size_t resource) const {
     return used_[sm.raw() * resources_ + resource];
   }
-  // The uses of one SM, one a resource.
+  // The use of each resource of one SM.
   [[nodiscard]] const std::uint32_t* usage(SmIndex sm) const {
     return used_.data() + sm.raw() * resources_;
   }
@@ -75,8 +75,8 @@ class Machine {
     }
     if (levels_) levels_->move(sm, before, used[0]);
   }
-  // Places one block on each SM from `first` on, up to out.size() blocks and the last SM, until one
-  // does not fit; writes the SMs and returns how many.
+  // Places one block on each SM from `first` on, until one does not fit, at most out.size() blocks
+  // and up to the last SM. Writes the SMs and returns how many.
   std::uint32_t place_run(SmIndex first, const BlockRequest& block, std::span<SmIndex> out);
   // Places blocks on SMs of the lowest use, the lowest SM first, as many as `out` holds and fit.
   // Only with levels().
@@ -84,8 +84,8 @@ class Machine {
   // The same on SMs of the highest use with room.
   std::size_t place_depth_first(const BlockRequest& block, std::span<SmIndex> out);
 
-  // Gives back what blocks took: release(sm, request, blocks), then totals are right when it goes
-  // out of scope. `one`: the machine has a single resource.
+  // Gives back what blocks took: release(sm, request, blocks). The totals are right once it has
+  // gone out of scope. `one`: the machine has a single resource.
   template <bool one>
   class Release {
    public:
@@ -143,9 +143,9 @@ class Machine {
   std::optional<UsageLevels> levels_;
 };
 
-// The contract: choose() looks, it does not place; it returns no_sm when the block must wait, which
-// ends dispatch for this tick, and asked again on an unchanged machine it says so again. It may
-// keep state (a rotation pointer); the caller places the block at once on the SM it returned.
+// The contract: choose() looks and does not place. It returns no_sm if the block must wait; that
+// ends dispatch for this tick. Asked again on an unchanged machine, it returns no_sm again. It may
+// keep state (a rotation pointer). The caller places the block at once on the SM that it returned.
 // Deterministic: ties go to the lowest SM number unless the policy's rule says otherwise.
 class DispatchPolicy {
  public:
@@ -156,11 +156,11 @@ class DispatchPolicy {
 
   [[nodiscard]] virtual SmIndex choose(const Machine& machine, const BlockRequest& block) = 0;
 
-  // Places up to out.size() blocks alike and writes where; fewer when one must wait. Override it
-  // only for speed: the result must be that of choose() and place() in turn.
+  // Places up to out.size() equal blocks and writes where; fewer if one must wait. Override it only
+  // for speed: the result must be that of choose() and place() in turn.
   [[nodiscard]] virtual std::size_t choose_many(Machine& machine, BlockRequest block,
                                                 std::span<SmIndex> out);
-  // Which blocks of the kernel the last choose() or choose_many() found SMs for, in turn; each
+  // The blocks of the kernel for which the last choose() or choose_many() found SMs, in turn. Each
   // block is given once. Empty: those asked for, in index order.
   [[nodiscard]] virtual std::span<const BlockNumber> given() const { return {}; }
   // Dispatch of another tick begins.
@@ -169,7 +169,7 @@ class DispatchPolicy {
 
 // What a policy may want to know besides the machine.
 struct PolicySettings {
-  // As of 2020: rr and rrf end dispatch for a tick where their pointer passes the last SM.
+  // The rule of 2020: rr and rrf end dispatch for a tick when their pointer passes the last SM.
   bool wrap_ends_tick = false;
   SmSpec spec;
   // `locality`: blocks i with equal i / blocks_per_group share data. 0: as many as fit one SM.

@@ -25,19 +25,20 @@ inline constexpr std::string_view compare_baseline = "rr-skip";
 
 [[nodiscard]] std::string_view to_string(TbMix mix);
 
-// Which cells of a comparison; 0 is every load, every size.
+// Which cells of a comparison are meant; 0 means every load or every size.
 struct TbSelection {
   TbMix mix = TbMix::uniform;
   std::uint32_t level = 0;
   std::uint32_t sms = 0;
 };
 
-// A policy's value over the baseline's for each seed (geometric mean over the selected cells), then
-// mean and interval over seeds. All zero when there is nothing to compare.
+// For each seed, a policy's value divided by the baseline's (geometric mean over the selected
+// cells). Returns mean and interval over seeds; all zero if there is nothing to compare.
 [[nodiscard]] Estimate ratio_to_baseline(const TbStudy& study, const TbSelection& selection,
                                          std::string_view policy, const TbMeasure& measure);
 
-// The policies of the study, those that give the same figures in every selected cell together.
+// The policies of the study. Policies that give the same figures in every selected cell are
+// grouped.
 [[nodiscard]] std::vector<std::vector<std::string>> equal_policies(const TbStudy& study,
                                                                    const TbSelection& selection);
 

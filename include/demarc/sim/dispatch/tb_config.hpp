@@ -14,10 +14,10 @@
 
 namespace demarc::sim {
 
-// Whose rules hold. `simtbs` copies the program as last published (2021), `simtbs_2020` as of the
-// paper (May 2020; its costs are unit_costs.hpp's), `corrected` is 2021's but reads memory requests
-// from the fields the grammar names, waits for memory instead of ending, and accepts kernels in any
-// order.
+// Whose rules hold. `simtbs` copies the program as last published (2021). `simtbs_2020` copies it
+// as of the paper (May 2020; unit_costs.hpp has its costs). `corrected` has the rules of 2021, but
+// reads memory requests from the fields that the grammar names, waits for memory instead of ending,
+// and accepts kernels in any order.
 enum class TbModel { simtbs, simtbs_2020, corrected };
 
 // In which form a configuration is written. 2020: one resource and one memory; tables count units.
@@ -26,29 +26,29 @@ enum class TbGrammar { of_2021, of_2020 };
 [[nodiscard]] std::string_view to_string(TbModel model);
 [[nodiscard]] Result<TbModel> parse_tb_model(std::string_view name);
 
-// Piecewise-linear cost over a usage ratio, one column a resource, in IEEE single precision.
+// Piecewise-linear cost over a usage ratio, one column per resource, in IEEE single precision.
 class OverheadTable {
  public:
   struct Row {
     float ratio = 0;
-    std::vector<float> cost;  // one a column
+    std::vector<float> cost;  // one per column
     std::uint32_t line = 0;   // of the configuration file
   };
-  // The first row whose ratio is at least `ratio` ends the segment; beyond the last row the last
-  // segment goes on. An empty table costs nothing. NaN where the first row is at ratio 0 and so is
-  // `ratio`.
+  // The first row whose ratio is at least `ratio` ends the segment. Beyond the last row the last
+  // segment goes on. An empty table costs nothing. The cost is NaN if the first row is at ratio 0
+  // and `ratio` is 0 too.
   [[nodiscard]] float cost(std::size_t column, float ratio) const;
 
   std::vector<Row> rows;
 };
 
-// Indices below n_sched are scheduling resources, from there to n_boundary compute units, the rest
-// other units. `n_boundary` is an index bound.
+// Resources below index n_sched are scheduling resources, those from there to below n_boundary are
+// compute units, the rest are other units.
 struct SmSpec {
   std::uint32_t n_sms = 0;
   std::uint32_t n_sched = 0;
   std::uint32_t n_boundary = 0;
-  std::vector<std::uint32_t> max;  // capacity of one SM, a resource each
+  std::vector<std::uint32_t> max;  // capacity of one SM, one per resource
 };
 
 struct TbKernel {
@@ -60,7 +60,7 @@ struct TbKernel {
   bool negative_memory = false;  // a memory request was written as a number below zero
 };
 
-// One T a kernel, of which there may be very many.
+// One T per kernel. There may be very many kernels.
 template <class T>
 using PerKernel = PerIndex<KernelIndex, T, LargeAllocator<T>>;
 
@@ -99,21 +99,22 @@ struct TbConfig {
   void add_kernel(const TbKernel& kernel, std::span<const std::uint32_t> kernel_fields);
 };
 
-// For each memory, the field of a kernel that its request is read from. The published program reads
-// the wrong ones in most layouts. An error where it reads memory it never wrote (one SM resource
-// with two memories).
+// For each memory, the field of a kernel from which its request is read. The published program
+// reads the wrong fields in most layouts. It is an error if that program reads memory it never
+// wrote (one SM resource with two memories).
 [[nodiscard]] Result<std::vector<std::uint32_t>> memory_fields(const TbConfig& config,
                                                                TbModel model);
 
 // Reads either grammar: a *sm line of two numbers is 2020's. Errors name `source` and the line.
 [[nodiscard]] Result<TbConfig> parse_tb_config(std::string_view text, std::string source);
 
-// Below this capacity the single-precision ratio of a row gives its units back.
+// Below this capacity the units of a row can be computed back from its single-precision ratio.
 inline constexpr std::uint32_t most_units_of_2020 = 1U << 22;
 // Row `row` of a table in units of `capacity`, as 2020's grammar has it.
 [[nodiscard]] std::uint32_t row_units(const OverheadTable::Row& row, std::uint32_t capacity);
 
-// Its grammar back: general, sm, mem, overhead_mem, overhead_sm (six decimals), kernel.
+// Prints the configuration in its own grammar: general, sm, mem, overhead_mem, overhead_sm (six
+// decimals), kernel.
 [[nodiscard]] std::string print_tb_config(const TbConfig& config);
 
 }  // namespace demarc::sim

@@ -12,7 +12,7 @@
 
 namespace demarc::sim {
 
-// Turnaround against the time the kernel takes alone.
+// The turnaround of a kernel, and the time that it takes alone.
 struct KernelFigures {
   TbTicks alone;       // stand-alone time: batches that fill the machine one after another
   TbTicks time;        // from its first block's placement to its end
@@ -34,8 +34,8 @@ struct TbMetrics {
   double worst_slowdown = 0;        // with queueing
   double blocks_per_tick = 0;
   double neighbours_together = 0;  // share of neighbouring blocks of a kernel on one SM
-  // Per cent; sampled after completions as the published program does, and before them, which
-  // counts the last tick of each block.
+  // Per cent. `utilization` is sampled after completions, as the published program does;
+  // `utilization_full` before them, so it counts the last tick of each block.
   std::vector<double> utilization, utilization_full;
   std::vector<double> memory, memory_full;  // mean units in use
 };
@@ -45,7 +45,7 @@ struct TbMetrics {
 [[nodiscard]] Result<TbTicks> stand_alone_time(const TbConfig& config, TbModel model,
                                                KernelIndex k);
 
-// Of the finished kernels; the rest are empty.
+// The figures of the finished kernels; the entries of the rest are empty.
 using FiguresOfKernels = PerKernel<std::optional<KernelFigures>>;
 [[nodiscard]] Result<FiguresOfKernels> kernel_figures(const TbConfig& config, TbModel model,
                                                       const TbRun& run);
@@ -63,7 +63,7 @@ struct ClassicOutput {
 [[nodiscard]] ClassicOutput run_classic(std::string_view text, const std::string& source,
                                         const std::string& policy, TbModel model, bool verbose);
 
-// Runs the policies, all when `policies` is empty.
+// Which policies to run; all if `policies` is empty.
 struct TbStudyRequest {
   std::vector<std::string> policies;
   TbModel model = TbModel::simtbs;

@@ -14,7 +14,7 @@
 
 namespace demarc::sim {
 
-// Told what happens, in order. Every call is optional.
+// Is told what happens, in order. Every call is optional.
 class TbObserver {
  public:
   TbObserver() = default;
@@ -26,7 +26,7 @@ class TbObserver {
   // Blocks of one group: same kernel, SM and tick of placement.
   virtual void finished(TbTicks /*tick*/, SmIndex /*sm*/, KernelIndex /*kernel*/,
                         TbTicks /*placed_tick*/, std::uint32_t /*blocks*/) {}
-  // `ticks` ticks from `tick` on ended with this occupancy.
+  // The `ticks` ticks from `tick` on ended with this occupancy.
   virtual void ended(TbTicks /*tick*/, TbTicks /*ticks*/, const Machine& /*machine*/) {}
 };
 
@@ -54,9 +54,10 @@ struct TbRun {
   // Sum over ticks of the units in use, after the completions of each tick and before them.
   std::vector<std::uint64_t> sm_use, sm_use_full;
   std::vector<std::uint64_t> memory_use, memory_use_full;
-  // Blocks that went to the SM of the block of their kernel placed before them.
+  // Number of blocks that went to the SM of the block placed before them, of the same kernel.
   std::uint64_t neighbours_together = 0;
-  // The published program ends when a memory is exceeded: the use it would have come to.
+  // The published program ends when a memory is exceeded. This is the use that the memory would
+  // have come to.
   std::optional<std::uint32_t> out_of_memory;
 };
 

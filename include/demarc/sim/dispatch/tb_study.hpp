@@ -32,8 +32,8 @@ struct TbLine {
   }
 };
 
-// Of the paper: its three policies, and its round robin with what is wrong there taken away step by
-// step: without the stop at the wrap, and one that skips full SMs.
+// The three policies of the paper, and its round robin with two faults removed one after the other:
+// one does not stop at the wrap, one also skips full SMs.
 inline constexpr std::array<TbLine, 5> paper_lines = {
     {{TbModel::simtbs_2020, TbModel::simtbs_2020, "rr", "RR"},
      {TbModel::simtbs_2020, TbModel::simtbs_2020, "bfa", "BFA"},
@@ -41,7 +41,7 @@ inline constexpr std::array<TbLine, 5> paper_lines = {
      {TbModel::simtbs_2020, TbModel::simtbs, "rr", "RR without the stop"},
      {TbModel::simtbs_2020, TbModel::simtbs, "rr-skip", "RR that skips"}}};
 
-// One setting, run once a seed.
+// One setting, run once per seed.
 struct TbCell {
   TbModel model = TbModel::simtbs_2020;
   TbModel policy_rules = TbModel::simtbs_2020;  // TbOptions::policy_rules
@@ -50,7 +50,7 @@ struct TbCell {
   std::string policy;
   std::uint32_t level = 0;  // per cent, nominal
   std::uint32_t sms = 16;
-  std::vector<TbMetrics> runs;  // a seed each; none when a run ended out of memory
+  std::vector<TbMetrics> runs;  // one per seed; none if a run ended out of memory
 
   [[nodiscard]] TbLine line() const { return {model, policy_rules, policy, {}}; }
   [[nodiscard]] Estimate antt() const;
@@ -70,8 +70,8 @@ struct TbStudyOptions {
   unsigned threads = 0;               // 0: all cores
   std::vector<std::uint32_t> sizes;   // SMs; compare_policies() only
   std::vector<std::uint32_t> levels;  // per cent; compare_policies() only
-  // Somebody's own workloads, all for one machine, in the place of generated ones: a run each. One
-  // without kernels is drawn from its *workload section, a run a seed.
+  // The user's own workloads, all for one machine, in place of generated ones. Each is one run. If
+  // one has no kernels, they are drawn from its *workload section, one run per seed.
   std::vector<TbConfig> workloads;
 };
 
@@ -89,8 +89,8 @@ struct TbStudy {
 [[nodiscard]] Result<TbStudy> reproduce_paper(const TbStudyOptions& options,
                                               const Progress& progress = {});
 
-// Every policy over loads, mixes and sizes. Both studies: errors where the workloads given are not
-// of one machine, or where generated kernels are asked for beside them.
+// Runs every policy over loads, mixes and sizes. Both studies return an error if the given
+// workloads are not of one machine, or if generated kernels are asked for besides them.
 [[nodiscard]] Result<TbStudy> compare_policies(const TbStudyOptions& options,
                                                const Progress& progress = {});
 

@@ -1,4 +1,4 @@
-// SMs sorted by use, for machines with one small scheduling resource: sets of SM numbers, one a
+// SMs sorted by use, for machines with one small scheduling resource: sets of SM numbers, one per
 // level of use, as bit sets.
 #pragma once
 
@@ -15,8 +15,8 @@ class UsageLevels {
  public:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
-  // Levels are worth it, and (use + request) / capacity still tells any two of them apart in single
-  // precision.
+  // Whether levels are worth it, and (use + request) / capacity still tells any two of them apart
+  // in single precision.
   [[nodiscard]] static bool apply_to(const SmSpec& spec) {
     constexpr std::uint64_t most_bits = std::uint64_t{1} << 22;
     return spec.n_sched == 1 && spec.max[0] <= 4096 &&

@@ -22,8 +22,8 @@ namespace demarc::sim::memory {
     std::string_view bytes, std::string_view source);
 [[nodiscard]] std::string access_binary(const PackedLaunch& launch);
 
-// Either form, told apart by its first bytes; or a trace of the emulator, a kernel's trace of
-// Accel-Sim, or a list of these (docs/trace-format.md).
+// Reads either form; the first bytes tell which. Also reads a trace of the emulator, a kernel's
+// trace of Accel-Sim, or a list of these (docs/trace-format.md).
 [[nodiscard]] Result<std::shared_ptr<const PackedLaunch>> read_access_stream(
     const std::filesystem::path& path);
 

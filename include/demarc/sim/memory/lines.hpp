@@ -14,14 +14,15 @@ inline constexpr std::uint32_t line_shift = 7;
 inline constexpr std::uint32_t line_bytes = 1U << line_shift;
 inline constexpr std::uint32_t sector_bytes = 32;
 
-// Of the card's memory. An Address, of a client, becomes one by its Translation.
+// An address in the card's memory. The Translation of a client turns its Addresses into these.
 using PhysicalAddress = Location<struct PhysicalAddressTag>;
-// Of the card's memory, below 512 GiB, where line numbers end.
+// A line of the card's memory, below 512 GiB, where line numbers end.
 using LineNumber = Index<struct LineNumberTag>;
 
 inline constexpr std::uint64_t most_bytes = std::uint64_t{1} << (32U + line_shift);
 
-// std::logic_error beyond the last line; std::nullopt there for what comes from outside.
+// Beyond the last line line_of() throws std::logic_error. find_line(), for addresses from outside,
+// returns std::nullopt.
 [[nodiscard, gnu::always_inline]] constexpr LineNumber line_of(PhysicalAddress address) {
   return LineNumber(address.raw() >> line_shift);
 }
@@ -53,7 +54,7 @@ class LineEntry {
     if (entry.sectors() == 0 || entry.word_ != word) return std::nullopt;
     return entry;
   }
-  // Of a word() alone.
+  // Takes nothing but what word() gave.
   [[nodiscard, gnu::always_inline]] static constexpr LineEntry again(std::uint64_t word) {
     LineEntry entry;
     entry.word_ = word;

@@ -10,7 +10,7 @@
 // Each block goes to the SM that the client's dispatch policy picks, so contention for L1s, links,
 // slices and DRAM follows from placement.
 //
-// Clients of no end run as long as anything else is waited for.
+// Clients without an end run as long as anything else is waited for.
 #pragma once
 
 #include <functional>
@@ -54,7 +54,7 @@ struct ClientStatistics {
   std::uint64_t load_sectors = 0;
   std::uint64_t store_sectors = 0;
   std::uint64_t atomic_sectors = 0;
-  // As hardware counters count: what is on its way already is a hit.
+  // Counted as hardware counters do: a sector that is already on its way is a hit.
   std::uint64_t l1_hit_sectors = 0;
   std::uint64_t l2_hit_sectors = 0;  // of loads and atomics
   std::uint64_t l2_miss_sectors = 0;
@@ -73,7 +73,7 @@ struct DramStatistics {
   std::uint64_t turnarounds = 0;
 };
 
-// One access made for itself, past the L1: for probes and tests.
+// A single access that bypasses the L1, for probes and tests.
 struct Request {
   Cycles at = {};  // from the call on
   SmIndex sm = {};
@@ -81,7 +81,8 @@ struct Request {
   StepKind kind = StepKind::load;
   bool cached = true;         // false: a load that misses the L2 and leaves nothing in it
   std::uint64_t repeats = 1;  // the next leaves when the one before has arrived; 0: without end
-  // Without end: not 0: the next leaves so long after the one before, with two under way at most.
+  // For requests without end. If not 0, the next leaves so long after the one before, and at most
+  // two are under way.
   Cycles interval = {};
 };
 struct Completion {
@@ -120,13 +121,13 @@ class Simulation {
   // an end; repeats = 0 has none and stops with the others.
   [[nodiscard]] Result<std::vector<Completion>> timed(std::span<const Request> requests);
 
-  // Reads a line into the L2 in no time, as an access would: for long walks whose times do not
-  // matter. Or, `written`, writes its sectors: they go to DRAM when the line is evicted.
+  // Reads a line into the L2 as an access would, but in no time: for long walks whose times do not
+  // matter. If `written`, it writes the sectors; they go to DRAM when the line is evicted.
   void touch(PhysicalAddress address, bool written = false);
 
   [[nodiscard]] const ClientStatistics& statistics(ClientIndex client) const;
   [[nodiscard]] const DramStatistics& dram() const;
-  // Every queue that is not empty and every register in use, one a line.
+  // Every queue that is not empty and every register in use, one per line.
   [[nodiscard]] std::string waiting() const;
 
  private:

@@ -1,5 +1,6 @@
-// What a simulated memory system is: sizes, widths and latencies, all in SM cycles and all fixed
-// before the first access. Built from a device description; tests build small ones by hand.
+// What a simulated memory system is: sizes, widths and latencies. Times are in SM cycles;
+// everything is fixed before the first access. It is built from a device description; tests build
+// small ones by hand.
 //
 // The way of a load that misses the L1, and what each part adds when nothing else is under way:
 //   SM link | request_cycles | GPC link | port | L2 lookup: hit: l2_cycles | port | reply_cycles |
@@ -24,7 +25,7 @@ inline constexpr std::uint64_t ticks_per_cycle = 256;
 [[nodiscard, gnu::always_inline]] constexpr Ticks ticks_of(Cycles cycles) {
   return Ticks(cycles.raw() * ticks_per_cycle);
 }
-// Cycles within which they have passed.
+// The cycles within which so many ticks have passed.
 [[nodiscard, gnu::always_inline]] constexpr Cycles cycles_of(Ticks ticks) {
   return Cycles((ticks.raw() + ticks_per_cycle - 1) / ticks_per_cycle);
 }
@@ -38,13 +39,14 @@ struct CacheSpec {
   [[nodiscard]] std::size_t lines() const { return std::size_t{sets} * ways; }
 };
 
-// Where an address lies. Masks are over byte addresses; the pieces a hash does not give are empty.
+// Where an address lies. Masks are over byte addresses. What no hash gives is empty.
 struct AddressSpec {
   gpu::LinearHash module;        // slice = module * modulus + stack
   gpu::ModuloStage stack;        // modulus 1: a module is one slice
   gpu::LinearHash set;           // inside a slice
   gpu::LinearHash bank;          // inside a channel
-  std::uint32_t row_shift = 18;  // addresses of one bank that differ from here on: other rows
+  std::uint32_t row_shift = 18;  // addresses of one bank that differ in bits from here on lie in
+                                 // different rows
   std::uint64_t page_bytes = 0;  // not 0: each page adds a constant to module and stack
   std::uint64_t seed = 1;        // of the page constants
 };
@@ -69,11 +71,12 @@ struct Spec {
   std::uint32_t registers = 0;      // of its threads; 0: never the limit
   Ticks shared_ticks;               // 128 bytes of shared memory; 0: never the limit
   Cycles block_start_cycles;        // from the place of a block to its first instruction
-  std::uint32_t launch_misses = 0;  // reads past all caches, one after the other, before a kernel
+  std::uint32_t launch_misses = 0;  // reads that miss all caches, one after the other, before a
+                                    // kernel
 
-  // Crossbar: ticks a sector of 32 bytes; a load request takes as long as one sector.
+  // The crossbar: ticks per sector of 32 bytes; a load request takes as long as one sector.
   Ticks sm_ticks{256};
-  Ticks sm_store_ticks{256};  // of what carries data out
+  Ticks sm_store_ticks{256};  // for what carries data out
   Ticks gpc_ticks;            // 0: never the limit
   Ticks gpc_store_ticks;      // of stores, on their way out
   Ticks gpc_atomic_ticks;     // of atomics and reductions
@@ -90,11 +93,11 @@ struct Spec {
   PerIndex<SliceIndex, std::uint32_t> port_of_slice;
   CacheSpec l2;  // of one slice
   Cycles l2_cycles{20};
-  std::uint32_t miss_registers = 16;  // lines of one slice asked of DRAM and not yet there
+  std::uint32_t miss_registers = 16;  // per slice: lines asked of DRAM that have not arrived yet
 
   // DRAM.
   std::uint32_t banks = 16;         // of a channel
-  Ticks burst_ticks{256};           // of the bus, a sector
+  Ticks burst_ticks{256};           // of the bus, per sector
   std::uint32_t burst_sectors = 1;  // least transfer
   Cycles dram_cycles{100};          // controller, there and back
   Cycles precharge_cycles{20};
@@ -128,10 +131,11 @@ struct Spec {
 // An error names what the description lacks for a simulation, or what does not fit together.
 [[nodiscard]] Result<Spec> make_spec(const gpu::Device& device, std::uint64_t seed = 1);
 
-// Sizes are powers of two where they must be, vectors have the sizes they need.
+// Checks that sizes are powers of two where they must be, and that vectors have the sizes they
+// need.
 [[nodiscard]] Result<void> check_spec(const Spec& spec);
 
-// Every setting with its value, one a line: what a run prints of itself.
+// Every setting with its value, one per line. A run prints this about itself.
 [[nodiscard]] std::string spec_text(const Spec& spec);
 
 }  // namespace demarc::sim::memory

@@ -8,13 +8,13 @@ namespace demarc::sim::memory {
 
 enum class WalkOrder : std::uint8_t { ascending, random };
 
-// Every line of [base, base + bytes) once a round, dealt to the warps in turn. `ahead` loads of a
-// warp are under way at a time: 1 makes each wait for the one before.
+// Visits every line of [base, base + bytes) once per round; lines are dealt to the warps in turn.
+// `ahead` loads of a warp are under way at a time: with 1 each waits for the one before.
 struct Walk {
   Address base = {};
   std::uint64_t bytes = std::uint64_t{1} << 20U;
-  // Not empty: the walk goes over these chunks of 1 << chunk_shift bytes instead; chunk c lies at
-  // c << chunk_shift.
+  // If not empty, the walk goes over these chunks of 1 << chunk_shift bytes instead; chunk c lies
+  // at c << chunk_shift.
   std::shared_ptr<const std::vector<std::uint32_t>> chunks = {};
   std::uint32_t chunk_shift = 12;
   StepKind kind = StepKind::load;

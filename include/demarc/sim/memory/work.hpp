@@ -15,10 +15,11 @@ namespace demarc::sim::memory {
 
 enum class StepKind : std::uint8_t { load, store, atomic, reduce, barrier, work, end };
 
-// `instructions` are issued first; then the access, with `count` lines. An atomic returns a value
-// that the warp waits for like a load; a reduction does not. `wait`: before the instructions, all
-// loads of the warp must have arrived. What a program says of the caches: a load `past_l1` (.cg) is
-// answered by the L2; a line that `streams` (.cs) is the first that its caches give up.
+// `instructions` are issued first, then the access, with `count` lines. The warp waits for the
+// value of an atomic as for that of a load; a reduction has no value. `wait`: before the
+// instructions, all loads of the warp must have arrived. Two flags are what a program says about
+// the caches: the L2 answers a load `past_l1` (.cg); a line that `streams` (.cs) is the first that
+// its caches give up.
 struct Step {
   StepKind kind = StepKind::end;
   bool wait = false;
@@ -26,7 +27,7 @@ struct Step {
   bool streams = false;
   std::uint8_t count = 0;  // at most 32
   std::uint32_t instructions = 0;
-  std::uint16_t shared_rows = 0;  // of shared memory that those instructions access
+  std::uint16_t shared_rows = 0;  // rows of shared memory that those instructions access
   std::array<LineEntry, 32> lines{};
 };
 
@@ -39,7 +40,7 @@ struct KernelShape {
   std::uint32_t shared_bytes = 0;
   std::uint32_t registers = 0;  // of a thread; 0: not known
   [[nodiscard]] std::uint32_t warps() const { return (threads + 31) / 32; }
-  // What a block takes of an SM's: a warp gets its threads' in units of 256.
+  // Registers that a block takes of an SM. A warp gets those of its threads in units of 256.
   [[nodiscard]] std::uint32_t block_registers() const {
     return warps() * ((registers * 32 + 255) / 256 * 256);
   }
@@ -73,7 +74,7 @@ class Source {
 // The first word of a packed step: kind in bits 0-2, wait in bit 3, past_l1 in bit 4, streams in
 // bit 5, count in bits 8-15, instructions in bits 16-47, shared_rows in bits 48-63.
 [[nodiscard]] std::uint64_t head_of(const Step& step);
-// All but the lines.
+// Reads everything but the lines.
 void read_head(std::uint64_t head, Step& step);
 
 // Steps packed into words: a head, then the words of `count` line entries.

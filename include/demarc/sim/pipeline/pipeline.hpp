@@ -5,10 +5,10 @@
 //   stream -> hardware queue -> TMU: a FIFO list a priority -> WDU: task slots, sorted task table
 //          -> load balancer -> SM
 //
-// Assumed where the sources are silent: a TPC serves the first task of the sorted table whose mask
-// allows it, and waits for that one if its blocks do not fit yet; blocks go to the allowed TPC with
-// the fewest threads in use, there to the SM with the fewest, ties to the lowest number; launching
-// and completing take no time of their own.
+// Where the sources are silent, this is assumed. A TPC serves the first task of the sorted table
+// whose mask allows it, and waits for that one if its blocks do not fit yet. Blocks go to the
+// allowed TPC with the fewest threads in use, and there to the SM with the fewest; ties go to the
+// lowest number. Launching and completing take no time of their own.
 #pragma once
 
 #include <bitset>

@@ -22,8 +22,8 @@ struct RealTimeTask {
   std::uint32_t threads = 32;
   std::uint32_t registers_per_thread = 0;
   std::uint32_t shared_bytes = 0;
-  // How long a block runs, by the number of TPCs of its partition: the entry of the largest number
-  // not above it; below the first entry the first.
+  // How long a block runs, by the number of TPCs of its partition. The entry of the largest number
+  // not above it counts; below the first entry, the first.
   std::map<std::uint32_t, Nanoseconds> block_times;
 };
 
@@ -39,7 +39,7 @@ struct TaskSet {
 // an object {"1": 100, "4": 120} by number of TPCs; "deadline_us" defaults to the period.
 [[nodiscard]] Result<TaskSet> parse_tasks(std::string_view text, std::string_view source);
 
-// Time of one job alone on `tpcs` TPCs: full waves of blocks.
+// The time of one job alone on `tpcs` TPCs, in full waves of blocks.
 [[nodiscard]] Nanoseconds job_time(const TaskSet& set, std::size_t task, std::uint32_t tpcs);
 
 // Tasks of one partition run one job after another, in the order of release.
@@ -57,7 +57,8 @@ struct TaskGroup {
 
 struct LeastTpcs {
   std::uint64_t tpcs = 0;  // may be more than the device has
-  bool exact = false;      // every way to share was tried; else no merging of two saves more
+  bool exact = false;      // every way to share was tried; else: no merging of two groups saves
+                           // more
   std::vector<TaskGroup> groups;
 };
 
@@ -75,21 +76,22 @@ struct SchedulePlan {
 
 inline constexpr std::size_t most_tasks = 4096;
 
-// One stream each: with a hardware queue of its own, and always a slot for its kernel.
+// Each partition has one stream, which has a hardware queue of its own and always a slot for its
+// kernel.
 [[nodiscard]] std::size_t most_partitions(const TaskSet& set);
 
-// The fewest TPCs that hold every deadline by the rule of shared partitions below: exact up to
-// twelve tasks. Nothing where a task does not hold its deadline even alone on the whole GPU, or
-// where there are too few task slots.
+// The fewest TPCs that hold every deadline by the rule of shared partitions below; exact up to
+// twelve tasks. Nothing if a task misses its deadline even alone on the whole GPU, or if there are
+// too few task slots.
 [[nodiscard]] std::optional<LeastTpcs> least_tpcs(const TaskSet& set);
 
-// Dedicated partitions first; while they do not fit, those whose merging saves most TPCs share one.
-// A shared partition holds its deadlines when the sum of its job times is at most the shortest
-// period and the shortest deadline: then at most one job of each other task is ahead. There are no
-// more partitions than the pipeline has task slots and hardware queues: a kernel that waits for a
-// slot would break its bound; partitions are merged until there are as few. Spare TPCs go
-// to the partition with the least slack. The plan is simulated; a simulated response above its
-// bound is an error (check_failed).
+// Each task first gets a partition of its own. While these do not fit, those whose merging saves
+// most TPCs share one. A shared partition holds its deadlines if the sum of its job times is at
+// most the shortest period and the shortest deadline: then at most one job of each other task is
+// ahead. There are no more partitions than the pipeline has task slots and hardware queues, because
+// a kernel that waits for a slot would break its bound. Partitions are merged until there are few
+// enough. Spare TPCs go to the partition with the least slack. The plan is simulated; a simulated
+// response above its bound is an error (check_failed).
 [[nodiscard]] Result<SchedulePlan> plan_schedule(const TaskSet& set);
 
 [[nodiscard]] std::string plan_text(const TaskSet& set, const SchedulePlan& plan);

@@ -1,7 +1,7 @@
-// An application as access streams: kernels of work-groups of waves, each wave a list of memory
-// instructions that is a pure function of (kernel, work-group, wave, index), so that nothing is
-// stored. To add one: write src/sim/translation/apps/<name>.cpp with a class and a function that
-// makes it, and name that function in the table of apps/registry.cpp.
+// An application as access streams. It has kernels of work-groups of waves. Each wave is a list of
+// memory instructions. An instruction is a pure function of (kernel, work-group, wave, index), so
+// nothing is stored. To add an application, write src/sim/translation/apps/<name>.cpp with a class
+// and a function that makes it, and name that function in the table of apps/registry.cpp.
 #pragma once
 
 #include <array>
@@ -71,7 +71,8 @@ class Application {
   [[nodiscard]] virtual std::uint64_t bytes() const = 0;  // of all arrays; the address space used
   [[nodiscard]] virtual Split native_split() const = 0;
   [[nodiscard]] virtual std::span<const KernelShape> kernels() const = 0;
-  // Of an application that was made of a launch or a stream: where its pages begin there, in order.
+  // For an application that was made from a launch or a stream: where its pages begin there, in
+  // order.
   [[nodiscard]] virtual std::span<const Address> page_addresses() const { return {}; }
   // False past the last instruction of the wave.
   [[nodiscard]] virtual bool instruction(const WavePosition& at, MemoryInstruction& out) const = 0;

@@ -12,11 +12,11 @@ namespace demarc::sim::translation {
 inline constexpr std::uint32_t line_bytes = 64;
 
 using GpuIndex = Index<struct GpuIndexTag>;
-// Of the application's own space, which starts at address 0.
+// A line of the application's own space, which starts at address 0.
 using LineNumber = Index<struct LineNumberTag>;
 using PageNumber = Index<struct PageNumberTag>;
 
-// Below 256 GiB, where line numbers end: std::logic_error beyond.
+// The address must be below 256 GiB, where line numbers end; else std::logic_error.
 [[nodiscard, gnu::always_inline]] constexpr LineNumber line_of(Address address) {
   return LineNumber(address.raw() / line_bytes);
 }
@@ -41,7 +41,7 @@ class PageSize {
     return line.raw() & (lines() - 1);
   }
   [[nodiscard, gnu::always_inline]] std::uint32_t lines() const { return 1U << shift_; }
-  // Pages that so many bytes take.
+  // The number of pages that so many bytes take.
   [[nodiscard]] std::uint64_t pages_of(std::uint64_t bytes) const {
     const std::uint64_t page_bytes = std::uint64_t{lines()} * line_bytes;
     return (bytes + page_bytes - 1) / page_bytes;

@@ -21,7 +21,7 @@ struct Comparison {
   std::vector<Architecture> architectures;
   std::vector<ApplicationResult> apps;
 
-  // Cycles of the first architecture over those of architecture i.
+  // Cycles of the first architecture, divided by those of architecture i.
   [[nodiscard]] static double speedup(const ApplicationResult& app, std::size_t i);
   [[nodiscard]] double mean_speedup(std::size_t i) const;  // arithmetic, over the applications
 };
@@ -43,7 +43,7 @@ struct ComparisonRequest {
                                          const std::vector<std::string>& names,
                                          const std::vector<Architecture>& architectures,
                                          unsigned threads = 0, const Progress& progress = {});
-// The same for one application of any kind. `timelines`, when not null, gets one an architecture.
+// The same for one application of any kind. `timelines`, if not null, gets one per architecture.
 [[nodiscard]] Result<Comparison> compare_application(const Settings& settings,
                                                      const Application& application,
                                                      const std::vector<Architecture>& architectures,
@@ -54,8 +54,8 @@ struct ComparisonRequest {
 [[nodiscard]] std::string to_json(const Comparison& comparison);  // schema "demarc.translate/1"
 [[nodiscard]] std::string to_text(const Comparison& comparison);  // a table for a terminal
 
-// The same comparison under roundrobin, contiguous and native: which split the paper has is not
-// said, and its figures depend on it.
+// The same comparison under roundrobin, contiguous and native. The paper does not say which split
+// it has, and its figures depend on it.
 [[nodiscard]] Result<std::vector<Comparison>> compare_splits(
     const Settings& settings, const std::vector<std::string>& names,
     const std::vector<Architecture>& architectures, unsigned threads = 0,

@@ -17,8 +17,8 @@ namespace demarc::sim::translation {
 
 enum class Architecture { centralised, distributed, bypass };
 
-// How work-groups are dealt out to GPUs. `native`: a split for each application, contiguous where
-// its benchmark has code of its own for several GPUs. It is fitted: chosen when the published
+// How work-groups are dealt out to GPUs. `native`: a split for each application, contiguous if its
+// benchmark has code of its own for several GPUs. It is fitted: it was chosen when the published
 // figures were known.
 enum class Split { native, roundrobin, contiguous, dim0 };
 
@@ -38,7 +38,8 @@ enum class Remote {
   migration,  // the page moves to whoever asks for it
 };
 
-// What the first access to a page, which then moves from CPU memory to the toucher, costs.
+// What the first access to a page costs. The page then moves from CPU memory to the GPU that
+// touched it.
 enum class FirstTouch {
   free,      // nothing
   copy,      // the page crosses the links
@@ -78,7 +79,8 @@ struct Settings {
   std::uint32_t wave_cycles = 4;    // of a SIMD for a vector instruction of a wave
   std::uint32_t memory_pipeline = 66;
   std::uint32_t cu_lines = 1;             // line accesses that a CU begins per cycle
-  std::uint32_t least_lines = 1;          // as which a memory instruction counts there at least
+  std::uint32_t least_lines = 1;          // least number of line accesses that a memory instruction
+                                          // counts there
   std::uint32_t outstanding_lines = 512;  // per CU
 
   std::uint32_t page_bytes = 4096;
@@ -127,16 +129,16 @@ struct Settings {
   std::uint32_t l2_latency = 10;
   std::uint32_t l2_mshrs = 64;  // per bank
   std::uint32_t dram_latency = 100;
-  std::uint32_t dram_line_cycles = 1;  // that a line keeps a bank's DRAM channel busy
-  std::uint32_t dram_fetch_lines = 1;  // that a miss of the L2 brings, a power of two
-  // Cycles more for a read after a write and for a write after a read.
+  std::uint32_t dram_line_cycles = 1;  // cycles that a line keeps a bank's DRAM channel busy
+  std::uint32_t dram_fetch_lines = 1;  // lines that a miss of the L2 brings, a power of two
+  // Cycles that a read after a write, or a write after a read, takes more.
   std::uint32_t dram_turn_cycles = 0;
   // Lines by which a channel may be late before writes to its bank wait; 0: no limit.
   std::uint32_t dram_write_queue = 0;
 
   std::uint32_t kernel_overhead = 1600;
   std::uint32_t dispatch_cycles = 3;  // per work-group of up to four waves, +1 per further wave
-  std::uint32_t dispatch_groups = 1;  // that are dispatched in those cycles
+  std::uint32_t dispatch_groups = 1;  // work-groups that are dispatched in those cycles
   Split split = Split::roundrobin;
   std::uint32_t megabytes = 64;  // size of the application's data
   std::uint32_t iterations = 0;  // of every iterative application; 0: each has its own, see below
@@ -181,15 +183,15 @@ struct SettingInfo {
 [[nodiscard]] Result<void> apply_setting(Settings& settings, std::string_view assignment);
 // "name=value name=value ...", of every setting, in lines of at most 100 characters.
 [[nodiscard]] std::string settings_text(const Settings& settings);
-// Relations between settings (powers of two, at least one way, ...).
+// Checks relations between settings (powers of two, at least one way, ...).
 [[nodiscard]] Result<void> validate(const Settings& settings);
 
-// A machine description (docs/translation.md): settings by name in a JSON object. Names that are
-// not there keep their defaults; errors name the source and the key.
+// A machine description (docs/translation.md): settings by name in a JSON object. Settings that the
+// object does not name keep their defaults. Errors name the source and the key.
 [[nodiscard]] Result<Settings> parse_machine(std::string_view text, std::string_view source);
 [[nodiscard]] Result<Settings> read_machine(const std::filesystem::path& path);
-// A built-in machine (devices/machines) by name, or the file of a name with a '/' or ending in
-// .json. An unknown name is an error that lists the known ones.
+// A built-in machine (devices/machines) by name. A name that has a '/' or ends in .json is a file.
+// An unknown name is an error that lists the known ones.
 [[nodiscard]] Result<Settings> find_machine(std::string_view name);
 [[nodiscard]] std::vector<std::string> builtin_machine_names();
 [[nodiscard]] std::string machine_json(const Settings& settings, std::string_view name);

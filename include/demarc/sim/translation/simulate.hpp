@@ -53,7 +53,8 @@ struct Summary {
 struct TimelineBin {
   std::uint64_t l2_misses = 0;
   std::uint64_t gmmu_walks = 0;
-  std::uint64_t iommu_arrivals = 0;  // less iommu_walks, summed up: requests inside the IOMMU
+  std::uint64_t iommu_arrivals = 0;  // their sum so far minus that of iommu_walks: requests inside
+                                     // the IOMMU
   std::uint64_t iommu_walks = 0;
   std::uint64_t pages_placed = 0;
   std::uint64_t pages_moved = 0;
@@ -64,16 +65,16 @@ struct Timeline {
   std::vector<TimelineBin> bins;
 };
 
-// How the settings deal out the application's work; not `native`.
+// How the settings deal out the application's work; the result is never `native`.
 [[nodiscard]] Split split_under(const Settings& settings, const Application& application);
 
-// On which GPU the pages of an application lie, in order. invalid_input under first-walk, where
-// that is known at the end only.
+// The GPUs on which the pages of an application lie, in order. invalid_input under first-walk,
+// where this is known only at the end.
 [[nodiscard]] Result<std::vector<GpuIndex>> page_homes(const Settings& settings,
                                                        const Application& application);
 
-// A pure function of its arguments. An error when the settings do not fit together or the
-// simulation gets stuck; the latter prints every queue.
+// A pure function of its arguments. An error if the settings do not fit together or the simulation
+// gets stuck; in the latter case it prints every queue.
 [[nodiscard]] Result<Summary> simulate(const Settings& settings, Architecture architecture,
                                        const Application& application,
                                        const Progress& progress = {}, Timeline* timeline = nullptr);

@@ -1,6 +1,6 @@
-// Applications from outside: the access streams of real kernels, which the emulator makes block by
-// block, and those of files (docs/simulate.md gives the formats). Warps of 32 lanes run in pairs as
-// waves of 64.
+// Applications from outside: access streams of real kernels and of files. The emulator makes the
+// first block by block; docs/simulate.md gives the formats of the second. Warps of 32 lanes run in
+// pairs as waves of 64.
 #pragma once
 
 #include <memory>
@@ -25,8 +25,8 @@ struct StreamOptions {
   std::uint32_t vgprs = 32;                // per lane, and
   std::uint32_t sgprs = 32;                // per wave: they bound the waves of a CU
   std::uint64_t most_lines = 500'000'000;  // line accesses kept in memory (4 bytes each)
-  // Addresses [first, second) that do not take the way of vector accesses, such as
-  // coefficients that a GPU with scalar loads reads through its scalar cache.
+  // Accesses to addresses [first, second) are left out. An example is coefficients that a GPU with
+  // scalar loads reads through its scalar cache, not by vector accesses.
   std::vector<std::pair<Address, Address>> left_out = {};
 };
 
@@ -40,7 +40,7 @@ class StreamBuilder {
 
   // `blocks_x`: blocks of the grid's first dimension.
   void begin_kernel(const memory::KernelShape& shape, std::uint32_t blocks_x);
-  // Errors: more blocks than the kernel has, more lines than the options allow.
+  // It is an error to add more blocks than the kernel has, or more lines than the options allow.
   [[nodiscard]] Result<void> add_block(const memory::PackedBlock& block);
   // Pages are numbered in ascending order of their addresses; gaps between them are closed. Errors:
   // a kernel that lacks blocks, a stream that touches no memory, more than 2^32 lines.
@@ -53,8 +53,8 @@ class StreamBuilder {
 
 [[nodiscard]] Result<std::unique_ptr<Application>> application_of_stream(
     const memory::PackedLaunch& launch, const StreamOptions& options);
-// Emulates the launch; nothing but its line accesses is kept. What the emulator finds wrong is an
-// error. `threads`: of the emulation, 0: all cores.
+// Emulates the launch and keeps only its line accesses. What the emulator finds wrong is an error.
+// `threads`: number of threads that emulate; 0: all cores.
 [[nodiscard]] Result<std::unique_ptr<Application>> application_of_launch(
     const ptx::Module& module, const gpu::Launch& launch, const StreamOptions& options,
     unsigned threads = 0);

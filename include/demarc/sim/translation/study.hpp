@@ -1,5 +1,5 @@
 // The paper's Figures 4 to 7 under each setting that it may have used (Wei, Li and Lu 2021, section
-// 4; the bars of the figures are not in the text we have, only the numbers it names).
+// 4). The text that we have names numbers but lacks the bars of the figures.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace demarc::sim::translation {
 
-// A way to read what the paper leaves open: settings that differ from the defaults.
+// One reading of what the paper leaves open: settings that differ from the defaults.
 struct StudyVariant {
   std::string name;
   std::string meaning;
@@ -46,11 +46,11 @@ struct Claim {
   double high = 0;
   [[nodiscard]] bool holds() const { return ours >= low && ours <= high; }
 };
-// Those that can be judged from the applications and architectures that ran; the first architecture
-// is the centralised one, the second the distributed one, a third the bypass.
+// The claims that can be judged from the applications and architectures that ran. The first
+// architecture is the centralised one, the second the distributed one, a third the bypass.
 [[nodiscard]] std::vector<Claim> claims_of(const Comparison& comparison);
 
-// The published speed-up of an application, 0 where the text names none.
+// The published speed-up of an application; 0 if the text names none.
 [[nodiscard]] double published_speedup(std::string_view app);
 
 [[nodiscard]] std::string study_json(const Study& study);  // schema "demarc.translate.study/1"

@@ -1,4 +1,5 @@
-// The rules by which instructions reach memory: a list of what is known, everything else refused.
+// Decides how an instruction reaches memory, by a list of known instructions. Everything else is
+// refused.
 #include "rewrite/colored/access.hpp"
 
 #include <algorithm>

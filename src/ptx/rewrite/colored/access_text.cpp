@@ -1,5 +1,5 @@
-// Puts the instructions of a translated access together, in a scope of their own so that their
-// registers clash with nothing.
+// Writes the instructions of a translated access, in a scope of their own so that their registers
+// do not clash with others.
 #include "rewrite/colored/access_text.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// The call graph of a module.
+// Follows the call graph of a module.
 #include "rewrite/colored/reach.hpp"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // Rewrites accesses whose addresses are in registers, alone or with their neighbours.
 //
-// Of a group of neighbours, %demarc_first is where its lowest address lies, %demarc_last where that
-// would lie if it were in the chunk of the highest one, and %demarc_near the number of bytes in
-// front of it in its chunk.
+// For a group of neighbours, %demarc_first is where the lowest address lies, %demarc_last is where
+// it would lie if it were in the chunk of the highest one, and %demarc_near is the number of bytes
+// in front of it in its chunk.
 #include "rewrite/colored/register_accesses.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What is said about the kernels of a module that is to be coloured.
+// Writes what is said about the kernels of a module that is to be coloured.
 #include <algorithm>
 
 #include "demarc/base/json.hpp"

@@ -1,4 +1,4 @@
-// Address arithmetic: masks insert bits, remainders look a page up in a table.
+// Writes the address arithmetic: masks insert bits, remainders look up a page in a table.
 #include "rewrite/colored/translation.hpp"
 
 #include <algorithm>

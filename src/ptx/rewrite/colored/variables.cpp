@@ -1,4 +1,4 @@
-// Lays out a module's variables, with their first contents and the addresses among them.
+// Lays out a module's variables, with their initial contents and the addresses in these.
 #include "rewrite/colored/variables.hpp"
 
 #include <algorithm>

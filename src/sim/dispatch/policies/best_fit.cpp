@@ -1,7 +1,7 @@
-// Best fit over several resources: place where what stays free is as even as possible over the
-// resources and as small as possible, so that no SM is left with one resource exhausted and the
-// others stranded. The score is the squared length of the free shares that stay (dot-product
-// packing, Panigrahy et al. 2011, in its norm form).
+// Best fit over several resources: a block goes where the free rest is as small, and as even over
+// the resources, as possible. So no SM is left with one resource used up and the others useless.
+// The score is the squared length of the free shares that stay (dot-product packing, Panigrahy et
+// al. 2011, in its norm form).
 #include "dispatch/policies/scored.hpp"
 
 namespace demarc::sim {

@@ -1,4 +1,4 @@
-// Breadth-first allocation: the SM whose fullest scheduling resource stays emptiest.
+// Breadth-first allocation: takes the SM whose fullest scheduling resource stays emptiest.
 #include "dispatch/policies/fullest_share.hpp"
 #include "dispatch/policies/scored.hpp"
 

@@ -1,4 +1,4 @@
-// Depth-first allocation: the SM whose fullest scheduling resource becomes fullest.
+// Depth-first allocation: takes the SM whose fullest scheduling resource becomes fullest.
 #include "dispatch/policies/fullest_share.hpp"
 #include "dispatch/policies/scored.hpp"
 

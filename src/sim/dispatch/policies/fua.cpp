@@ -1,4 +1,4 @@
-// Places as rr does, where no resource of the SM comes above 1.5 times its capacity.
+// Places as rr does, if no resource of the SM comes above 1.5 times its capacity.
 #include "dispatch/policies/bounded_rr.hpp"
 
 namespace demarc::sim {

@@ -1,6 +1,7 @@
-// What the hardware's load balancer does with the blocks of one kernel, as far as experiments show:
-// GPCs take turns; within a GPC the TPC with the most room gets the block, within the TPC its
-// emptier SM. The TPC grid is SM numbers in order: sms_per_tpc SMs a TPC, tpcs_per_gpc TPCs a GPC.
+// Does what the hardware's load balancer does with the blocks of one kernel, as far as experiments
+// show. GPCs take turns. Within a GPC the TPC with the most room gets the block, and within the TPC
+// its emptier SM. SM numbers are in order of TPCs and GPCs: sms_per_tpc SMs per TPC, tpcs_per_gpc
+// TPCs per GPC.
 #include <algorithm>
 
 #include "dispatch/policies/fullest_share.hpp"

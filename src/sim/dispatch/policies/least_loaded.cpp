@@ -1,5 +1,5 @@
-// The SM with the least mean use over all resources, compute and other units included: bfa looks at
-// the fullest scheduling resource only.
+// Takes the SM with the least mean use over all resources, including compute and other units; bfa
+// only looks at the fullest scheduling resource.
 #include "dispatch/policies/scored.hpp"
 
 namespace demarc::sim {

@@ -1,9 +1,9 @@
-// Blocks that share data run on one SM together (the idea of PAVER, Tripathy et al. 2021). With a
-// locality map: an SM runs a stretch of the map's order of blocks, as many as fit on it, then the
-// next stretch that no SM has; when there is none, half of the longest that another SM has left.
-// The emptiest SM comes first. Without a map: block i belongs to group i / blocks_per_group, a
-// group starts on the emptiest SM and stays there while its blocks fit; when one does not, the
-// group moves to the emptiest SM.
+// Runs blocks that share data together on one SM (the idea of PAVER, Tripathy et al. 2021). With a
+// locality map, an SM runs a stretch of the map's order of blocks, as many as fit on it, then the
+// next stretch that no SM has. If there is none, it takes half of the longest stretch that another
+// SM has left. The emptiest SM comes first. Without a map, block i belongs to group i /
+// blocks_per_group. A group starts on the emptiest SM and stays there while its blocks fit. If one
+// does not fit, the group moves to the emptiest SM.
 #include <algorithm>
 
 #include "dispatch/policies/fullest_share.hpp"

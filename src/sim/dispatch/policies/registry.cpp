@@ -1,21 +1,22 @@
-// The list of dispatch policies. To add one: a file beside this one that defines the factory, and a
-// line below.
+// The list of dispatch policies. To add one, write a file beside this one that defines the factory,
+// and add a line below.
 #include "demarc/base/near_names.hpp"
 #include "demarc/base/text.hpp"
 #include "demarc/sim/dispatch/policy.hpp"
 
-#define DEMARC_POLICIES(X)                                                                  \
-  X(rr, "rr", "round robin as published: only the next SM, a full one is never skipped")    \
-  X(rr_skip, "rr-skip", "round robin that moves past full SMs")                             \
-  X(rrf, "rrf", "fill one SM, then move on")                                                \
-  X(bfa, "bfa", "breadth first: the SM that stays emptiest")                                \
-  X(dfa, "dfa", "depth first: the SM that becomes fullest")                                 \
-  X(smk, "smk", "as rr, and maxima of use and request over the units together at most 1.5") \
-  X(fua, "fua", "as rr, and use with the request at most 1.5 times any capacity")           \
-  X(least_loaded, "least-loaded", "the SM with the least mean use over all resources")      \
-  X(best_fit, "best-fit", "the SM whose free resources match the request best")             \
-  X(locality, "locality", "blocks that share data run on one SM together")                  \
-  X(hw, "hw", "as the hardware's work distribution unit: emptiest TPC of the next GPC with room")
+#define DEMARC_POLICIES(X)                                                                    \
+  X(rr, "rr", "round robin as published: takes only the next SM, and waits while it is full") \
+  X(rr_skip, "rr-skip", "round robin that skips full SMs")                                    \
+  X(rrf, "rrf", "fills one SM, then the next")                                                \
+  X(bfa, "bfa", "breadth first: takes the SM that stays emptiest")                            \
+  X(dfa, "dfa", "depth first: takes the SM that becomes fullest")                             \
+  X(smk, "smk",                                                                               \
+    "as rr, if the largest share in use plus the block's largest share is at most 1.5")       \
+  X(fua, "fua", "as rr, if use plus request is at most 1.5 times the capacity of every unit") \
+  X(least_loaded, "least-loaded", "takes the SM whose resources are used least on average")   \
+  X(best_fit, "best-fit", "takes the SM whose free resources match the request best")         \
+  X(locality, "locality", "runs blocks that share data together on one SM")                   \
+  X(hw, "hw", "as the hardware does: takes the emptiest TPC of the next GPC that has room")
 
 namespace demarc::sim {
 

@@ -1,7 +1,7 @@
 // Round robin as published: the only candidate is the SM after the last one used. The pointer moves
-// on success only, so a full SM stops dispatch although others are free. As of 2020, passing the
-// last SM ended the tick as well, and the pointer began anew only if the machine as a whole had
-// room.
+// on success only, so a full SM stops dispatch although others are free. By the rules of 2020,
+// passing the last SM also ended the tick, and the pointer began anew only if the machine as a
+// whole had room.
 #include "demarc/sim/dispatch/policy.hpp"
 
 namespace demarc::sim {

@@ -1,4 +1,4 @@
-// Round robin that moves past SMs without room: what the literature calls round robin.
+// Round robin that skips SMs without room. The literature calls this round robin.
 #include "demarc/sim/dispatch/policy.hpp"
 
 namespace demarc::sim {

@@ -1,5 +1,5 @@
-// Fill one SM, then move on cyclically; the pointer keeps its place. As of 2020, passing the last
-// SM ended the tick.
+// Fills one SM, then the next, cyclically; the pointer keeps its place. By the rules of 2020,
+// passing the last SM ended the tick.
 #include "demarc/sim/dispatch/policy.hpp"
 
 namespace demarc::sim {

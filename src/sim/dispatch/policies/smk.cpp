@@ -1,7 +1,7 @@
-// Places as rr does, where the largest use plus the largest request is at most 1.5.
+// Places as rr does, if the largest use plus the largest request is at most 1.5.
 //
-// Both are shares of their capacities. The indices below n_boundary must hold to it, and so must
-// the rest.
+// Both are shares of their capacities. The rule must hold for the resources below n_boundary, and
+// for the rest.
 #include "dispatch/policies/bounded_rr.hpp"
 
 namespace demarc::sim {
