@@ -1,6 +1,9 @@
 // Finds shared-memory races: two warps touch the same granule between barriers, one of them writes,
-// and not both accesses are atomic. This is exact for barriers of the whole block. A barrier of
-// part of the block counts as if it ordered everything.
+// and not both accesses are atomic. Two that store the same bytes are no race: whichever comes
+// first, memory holds these. This is exact for barriers of the whole block. A barrier of part of
+// the block counts as if it ordered everything.
+#include <cstring>
+
 #include "machine.hpp"
 
 namespace demarc::emulate {
@@ -23,6 +26,22 @@ struct RaceView {
     return static_cast<unsigned>(record >> race_warp_shift) & 63U;
   }
 };
+
+// Whether an st stores what memory holds already.
+bool stores_what_is_there(const Warp& warp, const MicroOp* op, const Access& access,
+                          unsigned lane) {
+  if ((op->flags & memory_plain_store) == 0) return false;
+  const auto* there = reinterpret_cast<const std::byte*>(access.addresses[lane] + access.delta);
+  const auto* details = static_cast<const VectorDetails*>(op->aux);
+  for (unsigned i = 0; i < op->count; ++i) {
+    const bool uniform =
+        details == nullptr ? (op->uniform & uniform_b) != 0 : details->uniform[i] != 0;
+    const std::byte* value = warp.frame + (details == nullptr ? op->b : details->slots[i]);
+    if (!uniform) value += std::size_t{lane} * op->width;
+    if (std::memcmp(there + std::size_t{i} * op->bytes, value, op->bytes) != 0) return false;
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -50,7 +69,9 @@ void Block::check_race(Warp& warp, const MicroOp* op, const Access& access, std:
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     const std::uint64_t first = access.addresses[lane] / granule;
     for (std::uint64_t g = first; g < first + granules; ++g) {
-      if (found == 0 && conflicts(writes[g])) {
+      if (found == 0 && conflicts(writes[g]) &&
+          !(mode == AccessMode::store && (writes[g] & race_strong) == 0 &&
+            stores_what_is_there(warp, op, access, lane))) {
         found = writes[g];
         found_lane = lane;
       }

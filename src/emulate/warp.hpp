@@ -33,6 +33,7 @@ inline constexpr std::uint8_t uniform_d = 128;
 // Bits of MicroOp::flags of memory micro-ops.
 inline constexpr std::uint8_t memory_narrow_address = 1;  // the address register has 32 bits
 inline constexpr std::uint8_t memory_volatile = 2;        // volatile, relaxed and stronger: no race
+inline constexpr std::uint8_t memory_plain_store = 4;     // st, whose values race checks look at
 
 struct alignas(64) MicroOp {
   Handler run = nullptr;

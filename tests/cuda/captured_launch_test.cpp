@@ -81,6 +81,11 @@ TEST(CapturedLaunch, bits_have_the_type_of_what_made_them) {
   EXPECT_EQ(tolerance("add.f32 %r2, %r3, %r3;\nprmt.b32 %r1, 0, %r2, 0x7654;" + stored), 1e-5);
   EXPECT_EQ(tolerance("add.f32 %r2, %r3, %r3;\nshfl.sync.idx.b32 %r1, %r2, 0, 31, -1;" + stored),
             1e-5);
+  // A copy beside numbers does not count either.
+  EXPECT_EQ(tolerance("add.f32 %r1, %r3, %r3;" + stored +
+                      "\nld.global.b32 %r2, [%rd1];\n"
+                      "st.global.b32 [%rd2], {%r2};"),
+            1e-5);
   // All of shared memory leads on.
   EXPECT_EQ(tolerance("add.f32 %r2, %r3, %r3;\nst.shared.b32 [%r3], %r2;\n"
                       "ld.shared.b32 %r1, [%r3];" +

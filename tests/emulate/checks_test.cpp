@@ -159,6 +159,95 @@ const Mistake mistakes[] = {
      {32, 0, 0},
      {64, 1, 1},
      "thread (0,0,0) touched it"},
+    {"warps_that_write_other_values_to_the_same_words",
+     shared_area,
+     "and.b32 %r3, %r1, 31;\n"
+     "shl.b32 %r4, %r3, 4;\n"
+     "mov.u32 %r5, area;\n"
+     "add.u32 %r4, %r4, %r5;\n"
+     "st.shared.u32 [%r4], %r1;\n",
+     "and.b32 %r3, %r1, 31;\n"
+     "shl.b32 %r4, %r3, 4;\n"
+     "mov.u32 %r5, area;\n"
+     "add.u32 %r4, %r4, %r5;\n"
+     "st.shared.u32 [%r4], %r3;\n",
+     FindingKind::shared_race,
+     "st.shared.u32",
+     {0, 0, 0},
+     {32, 0, 0},
+     {64, 1, 1},
+     "thread (0,0,0) touched it"},
+    {"warps_whose_vectors_differ_in_the_last_element",
+     shared_area,
+     "and.b32 %r3, %r1, 31;\n"
+     "shl.b32 %r4, %r3, 4;\n"
+     "mov.u32 %r5, area;\n"
+     "add.u32 %r4, %r4, %r5;\n"
+     "st.shared.v4.u32 [%r4], {%r3, %r5, 7, %r1};\n",
+     "and.b32 %r3, %r1, 31;\n"
+     "shl.b32 %r4, %r3, 4;\n"
+     "mov.u32 %r5, area;\n"
+     "add.u32 %r4, %r4, %r5;\n"
+     "st.shared.v4.u32 [%r4], {%r3, %r5, 7, %r3};\n",
+     FindingKind::shared_race,
+     "st.shared.v4.u32",
+     {0, 0, 0},
+     {32, 0, 0},
+     {64, 1, 1},
+     "thread (0,0,0) touched it"},
+    {"warps_that_write_other_low_bytes",
+     shared_area,
+     "and.b32 %r3, %r1, 31;\n"
+     "shl.b32 %r4, %r3, 4;\n"
+     "mov.u32 %r5, area;\n"
+     "add.u32 %r4, %r4, %r5;\n"
+     "st.shared.u8 [%r4], %r1;\n",
+     "and.b32 %r3, %r1, 31;\n"
+     "shl.b32 %r4, %r3, 4;\n"
+     "mov.u32 %r5, area;\n"
+     "add.u32 %r4, %r4, %r5;\n"
+     "shr.u32 %r6, %r1, 5;\n"
+     "mad.lo.u32 %r6, %r6, 256, %r3;\n"
+     "st.shared.u8 [%r4], %r6;\n",
+     FindingKind::shared_race,
+     "st.shared.u8",
+     {0, 0, 0},
+     {32, 0, 0},
+     {64, 1, 1},
+     "thread (0,0,0) touched it"},
+    {"warps_that_write_two_constants_to_one_word",
+     shared_area,
+     "mov.u32 %r5, area;\n"
+     "setp.lt.u32 %p1, %r1, 32;\n"
+     "@%p1 st.shared.u32 [%r5], 7;\n"
+     "@!%p1 st.shared.u32 [%r5], 8;\n",
+     "mov.u32 %r5, area;\n"
+     "setp.lt.u32 %p1, %r1, 32;\n"
+     "@%p1 st.shared.u32 [%r5], 7;\n"
+     "@!%p1 st.shared.u32 [%r5], 7;\n",
+     FindingKind::shared_race,
+     "@!%p1 st.shared.u32",
+     {0, 0, 0},
+     {32, 0, 0},
+     {64, 1, 1},
+     "thread (31,0,0) touched it"},
+    {"a_warp_that_writes_what_an_atomic_made",
+     shared_area,
+     "mov.u32 %r5, area;\n"
+     "setp.lt.u32 %p1, %r1, 32;\n"
+     "@%p1 atom.shared.exch.b32 %r6, [%r5], 7;\n"
+     "@!%p1 st.shared.u32 [%r5], 7;\n",
+     "mov.u32 %r5, area;\n"
+     "setp.lt.u32 %p1, %r1, 32;\n"
+     "@%p1 atom.shared.exch.b32 %r6, [%r5], 7;\n"
+     "bar.sync 0;\n"
+     "@!%p1 st.shared.u32 [%r5], 7;\n",
+     FindingKind::shared_race,
+     "@!%p1 st.shared.u32",
+     {0, 0, 0},
+     {32, 0, 0},
+     {64, 1, 1},
+     "touched it"},
     {"a_read_of_what_another_warp_wrote_before_the_barrier",
      shared_area,
      "shl.b32 %r3, %r1, 2;\nmov.u32 %r4, area;\nadd.u32 %r3, %r3, %r4;\n"

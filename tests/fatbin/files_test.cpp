@@ -73,8 +73,8 @@ TEST(FileImages, a_file_that_a_program_loads_has_one) {
   const std::string fat_binary = kept_file("lz4.fatbin");
   ASSERT_TRUE(write_file(path, fat_binary));
   EXPECT_EQ(read_loadable(path)->images.at(0).image.bytes, fat_binary);
-  ASSERT_TRUE(write_file(path, program_with({".nv_fatbin", fat_binary + std::string(8, '\0') +
-                                                               fat_binary})));
+  ASSERT_TRUE(write_file(
+      path, program_with({".nv_fatbin", fat_binary + std::string(8, '\0') + fat_binary})));
   EXPECT_EQ(message_of(read_loadable(path)),
             path.string() + ": it holds 2 images; only one can be loaded");
 }

@@ -55,7 +55,7 @@ class StoredTypes {
       types_.insert(type);
       return;
     }
-    found_ = false;
+    found_ = copied_ = false;
     seen_.clear();
     follow(body_.operands_of(instruction)[1]);
     while (!open_.empty()) {
@@ -63,7 +63,7 @@ class StoredTypes {
       open_.pop_back();
       for (const ptx::Instruction* writer : writers_[reg]) add_made(*writer);
     }
-    if (!found_) types_.insert(type);
+    if (!found_ && !copied_) types_.insert(type);
   }
 
   void follow(const ptx::Operand& value) {
@@ -95,7 +95,8 @@ class StoredTypes {
           follow(operands[1]);
           return;
         case Opcode::ld:
-          return;  // stored as it was found, which is exact whatever it is
+          copied_ = true;  // stored as it was found, which is exact whatever it is
+          return;
         default:
           break;
       }
@@ -124,10 +125,11 @@ class StoredTypes {
   const ptx::Body& body_;
   std::vector<std::vector<const ptx::Instruction*>> writers_;  // by register
   // Of the store that is looked at: registers that lead to it, those of them whose writers are to
-  // be looked at, and whether one of these tells a type.
+  // be looked at, and whether one of these tells a type, or was loaded.
   std::set<std::uint32_t> seen_;
   std::vector<std::uint32_t> open_;
   bool found_ = false;
+  bool copied_ = false;
   std::set<Type> types_;
 };
 

@@ -167,7 +167,7 @@ bool lower_store(FunctionContext& f, const InstructionView& instruction) {
                                                             : store_scalar(f, instruction, *op);
   if (!covered || op->width < op->bytes) return false;
   op->run = store_handler(f.kernel.request.tables, op->bytes);
-  if (async) op->flags |= memory_volatile;
+  op->flags |= async ? memory_volatile : memory_plain_store;
   emit_access(f, AccessKind::store, *op);
   if (!async) return true;
   return instruction.operands().size() == 3 &&
