@@ -230,22 +230,22 @@ const Mistake mistakes[] = {
      {0, 0, 0},
      {32, 0, 0},
      {64, 1, 1},
-     "thread (31,0,0) touched it"},
+     "thread (0,0,0) touched it"},
     {"a_warp_that_writes_what_an_atomic_made",
      shared_area,
      "mov.u32 %r5, area;\n"
      "setp.lt.u32 %p1, %r1, 32;\n"
-     "@%p1 atom.shared.exch.b32 %r6, [%r5], 7;\n"
-     "@!%p1 st.shared.u32 [%r5], 7;\n",
+     "st.volatile.shared.u32 [%r5], 0;\nbar.sync 0;\n@!%p1 atom.shared.exch.b32 %r6, [%r5], 7;\n"
+     "@%p1 st.shared.u32 [%r5], 7;\n",
      "mov.u32 %r5, area;\n"
      "setp.lt.u32 %p1, %r1, 32;\n"
-     "@%p1 atom.shared.exch.b32 %r6, [%r5], 7;\n"
+     "st.volatile.shared.u32 [%r5], 0;\nbar.sync 0;\n@!%p1 atom.shared.exch.b32 %r6, [%r5], 7;\n"
      "bar.sync 0;\n"
-     "@!%p1 st.shared.u32 [%r5], 7;\n",
+     "@%p1 st.shared.u32 [%r5], 7;\n",
      FindingKind::shared_race,
-     "@!%p1 st.shared.u32",
+     "@%p1 st.shared.u32",
      {0, 0, 0},
-     {32, 0, 0},
+     {0, 0, 0},
      {64, 1, 1},
      "touched it"},
     {"a_read_of_what_another_warp_wrote_before_the_barrier",
@@ -510,11 +510,12 @@ TEST(Checks, what_a_card_does_otherwise_is_named_once_an_instruction_where_it_st
       run_text(kernel_of("",
                          "ex2.approx.f32 %f1, %f0;\nmul.rn.f32 %f2, %f1, %f1;\n"
                          "mov.u64 %rd3, %clock64;\nex2.approx.f32 %f3, %f1;\n"
-                         "div.rn.f32 %f3, %f3, %f2;\ncos.approx.ftz.f32 %f4, %f3;"),
+                         "div.rn.f32 %f3, %f3, %f2;\ncos.approx.ftz.f32 %f4, %f3;\n"
+                         "div.full.f32 %f4, %f4, %f3;"),
                launch_of(1, 32, 256));
   ASSERT_TRUE(outcome) << outcome.error().message;
   const auto& said = outcome->approximations;
-  ASSERT_EQ(said.size(), 3U);
+  ASSERT_EQ(said.size(), 4U);
   for (const auto& one : said) EXPECT_EQ(one.severity, ptx::Severity::approximated);
   EXPECT_EQ(said[0].text, "ex2.approx.f32");
   EXPECT_EQ(ptx::format(said[0], "t.ptx"),
@@ -523,6 +524,8 @@ TEST(Checks, what_a_card_does_otherwise_is_named_once_an_instruction_where_it_st
   EXPECT_EQ(said[1].text, "%clock64");
   EXPECT_EQ(said[1].line, 17U);
   EXPECT_EQ(said[2].text, "cos.approx.ftz.f32");
+  EXPECT_EQ(said[3].message,
+            "multiplied by the rounded reciprocal; a card's reciprocal may differ in its last bit");
   const auto exact = run_text(kernel_of("", "sqrt.rn.f32 %f1, %f0;"), launch_of(1, 32, 256));
   ASSERT_TRUE(exact) << exact.error().message;
   EXPECT_TRUE(exact->approximations.empty());

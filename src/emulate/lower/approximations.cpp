@@ -19,6 +19,9 @@ std::string_view approximated_function(const ptx::Mnemonic& words) {
       words.modifiers.begin(), words.modifiers.end(),
       [](const ptx::ModifierUse& use) { return use.text == "approx" || use.text == "full"; });
   if (!roughly) return {};
+  if (words.opcode == Opcode::div) {
+    return "multiplied by the rounded reciprocal; a card's reciprocal may differ in its last bit";
+  }
   return is(Type::f64) ? "the full result; a card gives the upper half of the word"
                        : "computed in double precision and rounded; a card's last bits may differ";
 }
