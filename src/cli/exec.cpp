@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -225,7 +226,7 @@ const RegisterVerb registered_exec({
       app.add_option("--announce", options->announce,
                      "write the value of DEMARC_CONTROL to this open file descriptor when the "
                      "program has started")
-          ->check(CLI::NonNegativeNumber);
+          ->check(CLI::Range(0, std::numeric_limits<int>::max()));
       app.add_option("--preload", options->plan.preload,
                      "path of libdemarc_preload.so (default: the one beside this program)");
       app.add_option("command", options->plan.command, "program and its arguments, after --");

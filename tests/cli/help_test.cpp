@@ -77,6 +77,7 @@ TEST(Help, a_number_outside_an_options_range_is_refused_with_the_range) {
       {{"probe", "memory", "--memory-gib", "0.2"},
        "--memory-gib: Value 0.2 not in range 0.250000 to 4096.000000"},
       {{"run", "--limit", "0"}, "--limit: Value 0 not in range 0.001000 to 86400.000000"},
+      {{"exec", "--announce", "-1"}, "--announce: Value -1 not in range 0 to 2147483647\n"},
       {{"locality", "--gpus", "0"}, "--gpus: Value 0 not in range 1 to 64"},
       {{"emulate", "--limit", "0"}, "--limit: Value 0 not in range 1 to 4611686018427387904"}};
   for (const auto& [arguments, told] : wrong) {
