@@ -20,6 +20,7 @@ using StreamPage = Index<struct StreamPageTag, std::uint64_t>;
 struct StoredInstruction {
   std::uint64_t first_line = 0;
   std::uint32_t alu = 0;
+  std::uint32_t shared_rows = 0;
   std::uint8_t lines = 0;
   bool store = false;
   bool wait = false;
@@ -59,6 +60,7 @@ class StreamApplication final : public Application {
     out.wait = stored_instruction.wait;
     out.barrier = stored_instruction.barrier;
     out.alu = stored_instruction.alu;
+    out.shared_rows = stored_instruction.shared_rows;
     out.lines = stored_instruction.lines;
     std::copy_n(lines.begin() + static_cast<std::ptrdiff_t>(stored_instruction.first_line),
                 out.lines, out.line.begin());
@@ -127,6 +129,7 @@ struct StreamBuilder::State {
     StoredInstruction stored;
     stored.first_line = made->lines.size();
     stored.alu = instruction.alu;
+    stored.shared_rows = instruction.shared_rows;
     stored.lines = static_cast<std::uint8_t>(instruction.lines);
     stored.store = instruction.store;
     stored.wait = instruction.wait;
@@ -164,12 +167,13 @@ class WarpReader {
  public:
   explicit WarpReader(const memory::PackedSteps* steps) : steps_(steps) { advance(); }
   void advance() {
-    alu = 0;
+    alu = shared_rows = 0;
     wait = false;
     if (steps_ == nullptr) return;
     do {
       steps_->read(at_, step);
       alu += step.instructions;
+      shared_rows += step.shared_rows;
       wait = wait || step.wait;
     } while (step.kind == memory::StepKind::work);
   }
@@ -179,6 +183,7 @@ class WarpReader {
 
   memory::Step step;
   std::uint32_t alu = 0;
+  std::uint32_t shared_rows = 0;
   bool wait = false;
 
  private:
@@ -211,6 +216,7 @@ void StreamBuilder::State::add_wave(const memory::PackedBlock& block, std::size_
     for (WarpReader* warp : {use_one ? &one : nullptr, use_two ? &two : nullptr}) {
       if (warp == nullptr) continue;
       out.alu = std::max(out.alu, warp->alu);
+      out.shared_rows += warp->shared_rows;
       out.wait = out.wait || warp->wait;
       if (is_access(warp->step)) {
         out.store = goes_as_store(warp->step);

@@ -27,6 +27,7 @@ System::System(const Settings& settings, Architecture architecture, const Applic
       iommu_(settings.iommu_walkers, Cycles(settings.iommu_latency)),
       pages_(settings.page_bytes),
       line_ports_(settings.cu_lines),
+      shared_ports_(settings.shared_rows),
       l1_ports_(settings.l1_tlb_ports),
       l2_ports_(settings.l2_tlb_ports),
       page_count_(pages_.pages_of(application.bytes())),

@@ -125,7 +125,8 @@ class System {
     std::uint32_t groups = 0;
     std::array<std::uint32_t, simds> simd_waves{};
     std::array<Cycles, simds> simd_free{};
-    Cycles port_free;  // the line port behind the memory pipeline
+    Turns shared_turn;  // of the next row of shared memory
+    Cycles port_free;   // the line port behind the memory pipeline
     std::uint32_t lines_in_flight = 0;
     std::deque<WaveSlot> waiting_waves;  // for room in flight
     std::deque<AccessSlot> queue;        // before the TLB
@@ -259,6 +260,7 @@ class System {
   void dispatch(GpuIndex gpu);
   [[nodiscard]] bool place_group(GpuIndex gpu, std::uint32_t group);
   void wave_next(WaveSlot wave);
+  [[nodiscard]] Cycles shared_memory_done(Cu& cu, std::uint32_t rows);
   void wave_issue(WaveSlot wave);
   void end_wave(WaveSlot wave);
   void access_done(AccessSlot access);
@@ -321,6 +323,7 @@ class System {
 
   PageSize pages_;
   Ports line_ports_;
+  Ports shared_ports_;
   Ports l1_ports_;
   Ports l2_ports_;
   std::uint64_t page_count_;

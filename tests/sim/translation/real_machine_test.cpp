@@ -162,6 +162,32 @@ TEST(TranslationRealMachine, vector_instructions_take_as_many_cycles_as_a_wave_n
   EXPECT_EQ(record(settings, Architecture::centralised, load).cycles(), 858U + 10);
 }
 
+// Each wave has 5 instructions of 4 cycles on a SIMD of its own, and 100 rows in the one pipe.
+TEST(TranslationRealMachine, waves_of_a_cu_take_turns_at_its_shared_memory) {
+  const auto load_after = [](std::uint32_t page) {
+    MemoryInstruction load = load_pages({page});
+    load.alu = 5;
+    load.shared_rows = 100;
+    return load;
+  };
+  const TinyApplication one({{{load_after(0)}}}, page_bytes);
+  Settings settings = one_gpu();
+  const auto cycles = [&](std::uint32_t rows) {
+    settings.shared_rows = rows;
+    return record(settings, Architecture::centralised, one).cycles();
+  };
+  EXPECT_EQ(cycles(0), 858U + 20);
+  EXPECT_EQ(cycles(1), 858U + 100);
+  EXPECT_EQ(cycles(2), 858U + 50);
+  EXPECT_EQ(cycles(3), 858U + 34) << "the last cycle serves one row";
+  EXPECT_EQ(cycles(64), 858U + 20) << "the SIMD is busy for longer";
+  const TinyApplication two({{{load_after(0)}, {load_after(1)}}}, 2 * page_bytes);
+  settings.shared_rows = 1;
+  const Recording both = record(settings, Architecture::centralised, two);
+  EXPECT_EQ(both.of(Moment::l2_missed, 0), Cyclelist{68 + 100});
+  EXPECT_EQ(both.of(Moment::l2_missed, 1), Cyclelist{68 + 200});
+}
+
 TEST(TranslationRealMachine, a_memory_instruction_takes_the_ports_for_some_lines_at_least) {
   MemoryInstruction next;
   next.line[next.lines++] = LineNumber(64);

@@ -25,13 +25,14 @@ struct MemoryInstruction {
   bool wait = false;      // earlier loads of the wave must have returned before this one is issued
   bool barrier = false;   // all waves of the work-group must have come this far
   std::uint32_t alu = 0;  // vector instructions before it
+  std::uint32_t shared_rows = 0;  // of shared memory that they access
   std::uint32_t lines = 0;
   std::array<LineNumber, wave_lanes> line{};
 
   // Ready for the next instruction; what `line` holds does not matter.
   void clear() {
     store = wait = barrier = false;
-    alu = lines = 0;
+    alu = shared_rows = lines = 0;
   }
   // Adds a line unless it is the one added last.
   void touch(LineNumber number) {

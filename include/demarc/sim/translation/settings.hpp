@@ -76,6 +76,7 @@ struct Settings {
   std::uint32_t lds_bytes = 65536;  // per CU
   std::uint32_t dynamic_lds = 0;    // 1: dynamic LDS counts for occupancy
   std::uint32_t wave_cycles = 4;    // of a SIMD for a vector instruction of a wave
+  std::uint32_t shared_rows = 1;    // of 128 bytes of LDS that a CU serves per cycle; 0: no limit
   std::uint32_t memory_pipeline = 66;
   std::uint32_t cu_lines = 1;             // line accesses that a CU begins per cycle
   std::uint32_t least_lines = 1;          // as which a memory instruction counts there at least
