@@ -95,6 +95,27 @@ TEST(TranslationRealMachine, a_miss_brings_the_lines_beside_it) {
   EXPECT_EQ(memory.read(FrameLine(4), 2_cycles), 116_cycles);
 }
 
+// A line that was read and is then written must go back to the DRAM, as one that was only written.
+TEST(TranslationRealMachine, a_line_is_written_back_once_whether_it_was_read_before_or_not) {
+  Settings settings = one_bank();
+  settings.dram_line_cycles = 50;
+  GpuMemory memory(settings);
+  EXPECT_EQ(memory.read(FrameLine(0), 0_cycles), 110_cycles);
+  EXPECT_EQ(memory.write(FrameLine(0), 100_cycles), 110_cycles);
+  EXPECT_EQ(memory.write(FrameLine(0), 101_cycles), 111_cycles);
+  // The first of the two writes has booked the channel from 100 to 150.
+  EXPECT_EQ(memory.read(FrameLine(1), 102_cycles), Cycles(150 + 100));
+  // A bank of 16 lines: 16 others take the place of a written line. When it comes again, it is as
+  // the DRAM has it.
+  settings.l2_bank_bytes = 1024;
+  GpuMemory small(settings);
+  small.write(FrameLine(0), 0_cycles);
+  for (std::uint32_t i = 1; i <= 16; ++i) small.read(FrameLine(i), 1000_cycles);
+  EXPECT_EQ(small.read(FrameLine(0), 3000_cycles), 3110_cycles);
+  small.write(FrameLine(0), 4000_cycles);
+  EXPECT_EQ(small.read(FrameLine(17), 4000_cycles), Cycles(4050 + 100));
+}
+
 TEST(TranslationRealMachine, hashed_banks_take_stripes_that_lie_a_power_of_two_apart) {
   Settings settings;
   settings.l2_banks = 8;
