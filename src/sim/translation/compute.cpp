@@ -180,6 +180,7 @@ void System::wave_issue(WaveSlot index) {
   Access& access = accesses_[slot];
   access.wave = index;
   access.next = 0;
+  access.sent.reset();
   access.instruction = wave.next;
   access.pending = wave.next.lines;
   access.done = Cycles();

@@ -8,8 +8,8 @@ namespace demarc::sim::translation {
 System::Cu::Cu(const Settings& settings, GpuIndex gpu_index)
     : gpu(gpu_index),
       tlb(settings.l1_tlb_sets, settings.l1_tlb_ways, settings.l1_tlb_mshrs),
-      l1(settings.l1_bytes / line_bytes / settings.l1_ways, settings.l1_ways),
-      l1_ready(l1.size()),
+      l1(settings.l1_bytes / line_bytes / settings.wide_lines / settings.l1_ways, settings.l1_ways),
+      l1_lines(l1.size()),
       l1_misses(settings.l1_mshrs) {}
 
 System::Gpu::Gpu(const Settings& settings)
