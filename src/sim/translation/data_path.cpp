@@ -15,8 +15,8 @@ std::optional<Cycles> System::find_in_l1(Cu& cu, LineNumber line, Sectors sector
   const Sectors wanted = under_tag(line, sectors);
   if ((wanted & ~found.valid) != 0) return std::nullopt;
   Cycles ready;
-  for (std::uint32_t i = 0; i < found.ready.size(); ++i) {
-    if ((wanted >> i & 1U) != 0) ready = std::max(ready, found.ready[i]);
+  for (Sectors left = wanted; left != 0; left &= left - 1) {
+    ready = std::max(ready, found.ready[static_cast<std::size_t>(std::countr_zero(left))]);
   }
   return ready;
 }
@@ -30,8 +30,8 @@ void System::put_into_l1(Cu& cu, LineNumber line, Sectors sectors, Cycles ready)
   L1Line& found = cu.l1_lines[tag];
   const Sectors brought = under_tag(line, sectors);
   found.valid |= brought;
-  for (std::uint32_t i = 0; i < found.ready.size(); ++i) {
-    if ((brought >> i & 1U) != 0) found.ready[i] = ready;
+  for (Sectors left = brought; left != 0; left &= left - 1) {
+    found.ready[static_cast<std::size_t>(std::countr_zero(left))] = ready;
   }
 }
 

@@ -304,11 +304,11 @@ class System {
   // data_path.cpp
   void access_line(const LineWaiter& wanted, Cycles when);
   [[nodiscard]] WideLine wide(LineNumber line) const {
-    return WideLine(line.raw() / settings_.wide_lines);
+    return WideLine(line.raw() >> (settings_.wide_lines - 1));
   }
   // Bits of a line's sectors under its tag.
   [[nodiscard]] Sectors under_tag(LineNumber line, Sectors sectors) const {
-    return sectors << (2 * (line.raw() % settings_.wide_lines));
+    return sectors << (2 * (line.raw() & (settings_.wide_lines - 1)));
   }
   [[nodiscard]] std::optional<Cycles> find_in_l1(Cu& cu, LineNumber line, Sectors sectors) const;
   void put_into_l1(Cu& cu, LineNumber line, Sectors sectors, Cycles ready) const;
