@@ -83,6 +83,7 @@ Result<std::unique_ptr<translation::Application>> application_of(
     const workload::LoadedLaunch& loaded) {
   translation::StreamOptions stream;
   stream.page_bytes = settings.page_bytes;
+  stream.coalesced_lanes = settings.coalesced_lanes;
   DEMARC_TRY(const ptx::Module module, ptx::parse_whole(loaded.ptx, loaded.ptx_name));
   stream.name = loaded.launch.name.empty() ? options.launch : loaded.launch.name;
   return translation::application_of_launch(module, loaded.launch, stream, options.threads);
@@ -93,6 +94,7 @@ Result<std::unique_ptr<translation::Application>> outside_application(
     const TranslateOptions& options, const translation::Settings& settings) {
   translation::StreamOptions stream;
   stream.page_bytes = settings.page_bytes;
+  stream.coalesced_lanes = settings.coalesced_lanes;
   if (!options.stream.empty()) {
     stream.name = options.stream;
     DEMARC_TRY(const auto packed, sim::memory::read_access_stream(options.stream));

@@ -58,7 +58,7 @@ Result<PackedSteps> read_steps(WordReader& reader) {
     const bool access = step.kind <= StepKind::reduce;
     if (step.kind >= StepKind::end || step.count > 32 || access != (step.count > 0) ||
         step.count > words - i - 1 || (step.past_l1 && step.kind != StepKind::load) ||
-        (step.streams && !access)) {
+        (step.streams && !access) || (step.partial && step.kind != StepKind::store)) {
       return reader.wrong("the words here do not make a step");
     }
     for (std::size_t line = 0; line < step.count; ++line, ++i) {

@@ -155,7 +155,7 @@ class AccessReader {
     return {};
   }
 
-  // .cg of a load, .cs of an access.
+  // .cg of a load, .part of a store, .cs of an access.
   Result<void> operators(std::string_view text, Step& step) const {
     const bool access = step.kind != StepKind::barrier && step.kind != StepKind::work;
     while (!text.empty()) {
@@ -164,9 +164,12 @@ class AccessReader {
         step.past_l1 = true;
       } else if (one == ".cs" && access) {
         step.streams = true;
+      } else if (one == ".part" && step.kind == StepKind::store) {
+        step.partial = true;
       } else {
         return invalid_input(
-            "{}: '{}' is not possible here; loads may have .cg, and all accesses .cs", where_, one);
+            "{}: '{}' is not possible here; loads may have .cg, stores .part, and all accesses .cs",
+            where_, one);
       }
       text = text.substr(one.size());
     }
@@ -248,8 +251,9 @@ std::string access_text(const PackedLaunch& launch) {
         text += "warp\n";
         std::size_t at = 0;
         for (warp.read(at, step); step.kind != StepKind::end; warp.read(at, step)) {
-          text += fmt::format("{}{}{}{}", step.wait ? "wait " : "", verb_of(step.kind),
-                              step.past_l1 ? ".cg" : "", step.streams ? ".cs" : "");
+          text += fmt::format("{}{}{}{}{}", step.wait ? "wait " : "", verb_of(step.kind),
+                              step.past_l1 ? ".cg" : "", step.streams ? ".cs" : "",
+                              step.partial ? ".part" : "");
           if (step.instructions != 0) text += fmt::format(" +{}", step.instructions);
           if (step.shared_rows != 0) text += fmt::format(" shared={}", step.shared_rows);
           for (std::size_t i = 0; i < step.count; ++i) {

@@ -1,5 +1,6 @@
 // Turns the trace of a kernel into the steps of its warps, block by block.
 #include <algorithm>
+#include <bit>
 #include <optional>
 
 #include "demarc/sim/memory/emulated.hpp"
@@ -38,6 +39,21 @@ std::uint32_t shared_rows(const emulate::AccessEvent& event, std::uint32_t bytes
   return rows;
 }
 
+// Whether a store leaves bytes of its sectors as they were. Lanes write aligned words of one size.
+bool fills_in_part(const emulate::AccessEvent& event, std::uint32_t bytes, const Step& step) {
+  std::uint64_t sectors = 0;
+  for (std::uint32_t i = 0; i < step.count; ++i)
+    sectors += static_cast<std::uint64_t>(std::popcount(step.lines[i].sectors()));
+  std::array<std::uint64_t, 32> written{};
+  std::uint32_t count = 0;
+  for (std::uint32_t lane = 0; lane < 32; ++lane) {
+    if ((event.mask >> lane & 1U) != 0) written[count++] = event.addresses[lane];
+  }
+  std::sort(written.begin(), written.begin() + count);
+  const auto different = std::unique(written.begin(), written.begin() + count) - written.begin();
+  return static_cast<std::uint64_t>(different) * bytes < sectors * sector_bytes;
+}
+
 }  // namespace
 
 namespace step_detail {
@@ -49,6 +65,7 @@ struct WarpBuilder {
   std::uint32_t instructions = 0;
   std::uint32_t shared_rows = 0;
   bool wait = false;
+  bool partial = false;
   std::vector<std::uint32_t> uses;  // of loads under way
 };
 }  // namespace step_detail
@@ -75,6 +92,8 @@ struct StepSink::State {
     step.wait = builder.wait;
     step.past_l1 = use.past_l1 && kind == StepKind::load;
     step.streams = use.streams;
+    step.partial = builder.partial;
+    builder.partial = false;
     step.instructions = builder.instructions;
     step.shared_rows = static_cast<std::uint16_t>(builder.shared_rows);
     builder.shared_rows = 0;
@@ -141,7 +160,10 @@ struct StepSink::State {
     if (event.space != emulate::MemorySpace::global) return;
     step.count = coalesce(event.addresses, event.mask, instruction.bytes, step.lines);
     StepKind kind = StepKind::load;
-    if (instruction.kind == emulate::AccessKind::store) kind = StepKind::store;
+    if (instruction.kind == emulate::AccessKind::store) {
+      kind = StepKind::store;
+      builder.partial = fills_in_part(event, instruction.bytes, step);
+    }
     if (instruction.kind == emulate::AccessKind::atomic) {
       kind = code.reduces[i] != 0 ? StepKind::reduce : StepKind::atomic;
     }

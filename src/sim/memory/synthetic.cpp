@@ -48,7 +48,7 @@ class WalkBlock final : public BlockWork {
     const std::uint32_t taken = at_[warp];
     const std::uint64_t number = first_ + warp + taken * stride_;
     step.count = 0;
-    step.wait = step.past_l1 = step.streams = false;
+    step.wait = step.past_l1 = step.streams = step.partial = false;
     step.shared_rows = 0;
     step.instructions = 0;
     step.kind = StepKind::end;

@@ -9,8 +9,8 @@ namespace demarc::sim::memory {
 std::uint64_t head_of(const Step& step) {
   return static_cast<std::uint64_t>(step.kind) | (std::uint64_t{step.wait} << 3U) |
          (std::uint64_t{step.past_l1} << 4U) | (std::uint64_t{step.streams} << 5U) |
-         (std::uint64_t{step.count} << 8U) | (std::uint64_t{step.instructions} << 16U) |
-         (std::uint64_t{step.shared_rows} << 48U);
+         (std::uint64_t{step.partial} << 6U) | (std::uint64_t{step.count} << 8U) |
+         (std::uint64_t{step.instructions} << 16U) | (std::uint64_t{step.shared_rows} << 48U);
 }
 
 void read_head(std::uint64_t head, Step& step) {
@@ -18,6 +18,7 @@ void read_head(std::uint64_t head, Step& step) {
   step.wait = (head & 8U) != 0;
   step.past_l1 = (head & 16U) != 0;
   step.streams = (head & 32U) != 0;
+  step.partial = (head & 64U) != 0;
   step.count = static_cast<std::uint8_t>(head >> 8U);
   step.instructions = static_cast<std::uint32_t>(head >> 16U);
   step.shared_rows = static_cast<std::uint16_t>(head >> 48U);

@@ -150,9 +150,18 @@ void System::wave_next(WaveSlot index) {
     }
     group.at_barrier.clear();
   }
-  Cycles& simd = cus_[wave.cu].simd_free[wave.simd];
+  Cu& cu = cus_[wave.cu];
+  Cycles& simd = cu.simd_free[wave.simd];
   simd = std::max(simd, now()) + Cycles(settings_.wave_cycles) * wave.next.alu;
-  at<EventKind::wave_issue>(simd, index);
+  at<EventKind::wave_issue>(std::max(simd, shared_memory_done(cu, wave.next.shared_rows)), index);
+}
+
+// All SIMDs of a CU share one pipe to its shared memory. It serves the rows of a wave's
+// instructions in order of the calls, while the SIMD issues them.
+Cycles System::shared_memory_done(Cu& cu, std::uint32_t rows) {
+  if (rows == 0 || settings_.shared_rows == 0) return now();
+  cu.shared_turn = std::max(cu.shared_turn, shared_ports_.first_of(now())) + Turns(rows);
+  return shared_ports_.cycle_of(cu.shared_turn + Turns(settings_.shared_rows - 1));
 }
 
 void System::wave_issue(WaveSlot index) {
@@ -171,6 +180,7 @@ void System::wave_issue(WaveSlot index) {
   Access& access = accesses_[slot];
   access.wave = index;
   access.next = 0;
+  access.sent.reset();
   access.instruction = wave.next;
   access.pending = wave.next.lines;
   access.done = Cycles();

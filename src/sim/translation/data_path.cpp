@@ -1,55 +1,93 @@
 // Fetches a translated line: through the L1 cache of the CU, the L2 and DRAM of the GPU that owns
 // it, and the links in between.
 #include <algorithm>
+#include <bit>
 #include <functional>
 
 #include "system.hpp"
 
 namespace demarc::sim::translation {
-namespace {
 
-constexpr std::uint32_t request_bytes = 12;
-constexpr std::uint32_t reply_header_bytes = 4;
+// When sectors of a line are in the L1 of a CU, which has them or is waiting for them.
+std::optional<Cycles> System::find_in_l1(Cu& cu, LineNumber line, Sectors sectors) const {
+  const LruSlot tag = cu.l1.find(wide(line));
+  if (tag == LruSets<WideLine>::absent) return std::nullopt;
+  const L1Line& found = cu.l1_lines[tag];
+  const Sectors wanted = under_tag(line, sectors);
+  if ((wanted & ~found.valid) != 0) return std::nullopt;
+  Cycles ready;
+  for (Sectors left = wanted; left != 0; left &= left - 1) {
+    ready = std::max(ready, found.ready[static_cast<std::size_t>(std::countr_zero(left))]);
+  }
+  return ready;
+}
 
-}  // namespace
+void System::put_into_l1(Cu& cu, LineNumber line, Sectors sectors, Cycles ready) const {
+  LruSlot tag = cu.l1.find(wide(line));
+  if (tag == LruSets<WideLine>::absent) {
+    tag = cu.l1.insert(wide(line));
+    cu.l1_lines[tag].valid = 0;
+  }
+  L1Line& found = cu.l1_lines[tag];
+  const Sectors brought = under_tag(line, sectors);
+  found.valid |= brought;
+  for (Sectors left = brought; left != 0; left &= left - 1) {
+    found.ready[static_cast<std::size_t>(std::countr_zero(left))] = ready;
+  }
+}
 
-void System::access_line(AccessSlot slot, LineNumber line, Cycles when) {
-  const bool store = accesses_[slot].instruction.store;
-  Cu& cu = cus_[waves_[accesses_[slot].wave].cu];
+// Flits of a message of a line. One that joins the message before it has no header of its own.
+std::uint32_t System::line_flits(std::uint32_t header, const Message& message,
+                                 bool with_data) const {
+  const auto data = static_cast<std::uint32_t>(std::popcount(message.sectors)) * sector_bytes;
+  return network_.flits((message.joins ? 0 : header) + (with_data ? data : 0));
+}
+
+void System::access_line(const LineWaiter& wanted, Cycles when) {
+  Access& access = accesses_[wanted.access];
+  const LineNumber line = wanted.line;
+  const bool store = access.instruction.store;
+  Cu& cu = cus_[waves_[access.wave].cu];
   const GpuIndex owner = places_[pages_.page_of(line)].owner;
   const FrameLine physical = frame_line(line);
   const bool local = owner == cu.gpu;
   const bool cached = local || settings_.remote_in_l1 != 0;
   if (!store && cached) {
-    const LruSlot tag = cu.l1.find(line);
-    if (tag != LruSets<LineNumber>::absent) {
-      complete_line(slot, std::max(when + Cycles(settings_.l1_latency), cu.l1_ready[tag]));
+    if (const auto ready = find_in_l1(cu, line, wanted.sectors)) {
+      complete_line(wanted.access, std::max(when + Cycles(settings_.l1_latency), *ready));
       return;
     }
   }
   GpuMemory& memory = gpus_[owner].memory;
   if (local && store) {
-    complete_line(slot, memory.write(physical, when + 1_cycles));
+    complete_line(wanted.access, memory.write(physical, when + 1_cycles));
     return;
   }
   if (local) {
-    miss_l1(cu, {slot, line}, when + 1_cycles);
+    miss_l1(cu, wanted, when + 1_cycles);
     return;
   }
+  Sectors sectors = wanted.sectors;
   if (!store && cached) {
-    // A line that is on its way comes once for all who wait for it.
-    auto [waiting, first] = cu.remote_waiting.try_emplace(line);
-    waiting->second.push_back(slot);
-    if (!first) return;
+    // A sector that is on its way comes once for all who wait for it.
+    RemoteLines& remote = cu.remote_waiting[line];
+    remote.waiting.push_back(wanted);
+    sectors &= ~remote.asked;
+    if (sectors == 0) return;
+    remote.asked |= sectors;
   }
   ++remote_lines_;
-  const std::uint32_t bytes = store ? request_bytes + line_bytes : request_bytes;
-  send_line({.kind = store ? MessageKind::write_line : MessageKind::read_line,
-             .from = Network::node_of(cu.gpu),
-             .to = Network::node_of(owner),
-             .flits = network_.flits(bytes),
-             .line = {.access = slot, .of_owner = physical, .of_space = line}},
-            when + 1_cycles);
+  Message message{.kind = store ? MessageKind::write_line : MessageKind::read_line,
+                  .from = Network::node_of(cu.gpu),
+                  .to = Network::node_of(owner),
+                  .joins = access.sent && *access.sent != line && wide(*access.sent) == wide(line),
+                  .sectors = static_cast<std::uint8_t>(sectors),
+                  .line = {.access = wanted.access, .of_owner = physical, .of_space = line}};
+  const std::uint32_t header =
+      settings_.request_bytes + (access.instruction.partial ? settings_.partial_bytes : 0);
+  message.flits = line_flits(header, message, store);
+  access.sent = line;
+  send_line(message, when + 1_cycles);
 }
 
 // A remote access leaves its GPU, unless a migration wants the links quiet.
@@ -95,7 +133,7 @@ void System::start_l1_miss(Cu& cu, const LineWaiter& miss, Cycles when) {
   cu.l1_misses.back() = arrived;
   std::push_heap(cu.l1_misses.begin(), cu.l1_misses.end(), std::greater<>());
   const Cycles ready = arrived + Cycles(settings_.l1_fill_latency);
-  cu.l1_ready[cu.l1.insert(miss.line)] = ready;
+  put_into_l1(cu, miss.line, miss.sectors, ready);
   complete_line(miss.access, ready);
 }
 
@@ -105,11 +143,10 @@ void System::run_l1_misses(CuIndex index) {
   while (!cu.l1_waiting.empty()) {
     const LineWaiter miss = cu.l1_waiting.front();
     const GpuIndex owner = places_[pages_.page_of(miss.line)].owner;
-    const LruSlot tag = cu.l1.find(miss.line);
-    if (tag != LruSets<LineNumber>::absent) {  // an earlier miss has brought the line
-      complete_line(miss.access, std::max(now() + Cycles(settings_.l1_latency), cu.l1_ready[tag]));
+    if (const auto ready = find_in_l1(cu, miss.line, miss.sectors)) {  // an earlier miss brought it
+      complete_line(miss.access, std::max(now() + Cycles(settings_.l1_latency), *ready));
     } else if (owner != cu.gpu) {  // the page has moved meanwhile
-      access_line(miss.access, miss.line, now());
+      access_line(miss, now());
     } else if (cu.l1_misses.front() > now()) {
       wait_for_l1_register(cu);
       return;
@@ -178,12 +215,13 @@ void System::receive(const Message& message) {
     case MessageKind::read_line: {
       const Cycles ready =
           gpus_[Network::gpu_of(message.to)].memory.read(message.line.of_owner, now());
-      send({.kind = MessageKind::line_data,
-            .from = message.to,
-            .to = message.from,
-            .flits = network_.flits(line_bytes + reply_header_bytes),
-            .line = message.line},
-           ready);
+      Message answer = message;
+      answer.kind = MessageKind::line_data;
+      answer.from = message.to;
+      answer.to = message.from;
+      answer.flits = line_flits(settings_.reply_bytes, message, true);
+      answer.hop = 0;
+      send(answer, ready);
       return;
     }
     case MessageKind::write_line: {
@@ -192,6 +230,7 @@ void System::receive(const Message& message) {
       send({.kind = MessageKind::write_done,
             .from = message.to,
             .to = message.from,
+            .flits = message.joins ? 0U : 1U,
             .line = message.line},
            ready);
       return;
@@ -200,9 +239,15 @@ void System::receive(const Message& message) {
       Cu& cu = cus_[waves_[accesses_[message.line.access].wave].cu];
       if (settings_.remote_in_l1 != 0) {
         const Cycles ready = now() + Cycles(settings_.l1_fill_latency);
-        cu.l1_ready[cu.l1.insert(message.line.of_space)] = ready;
-        const auto waiting = cu.remote_waiting.extract(message.line.of_space);
-        for (const AccessSlot one : waiting.mapped()) complete_line(one, ready);
+        put_into_l1(cu, message.line.of_space, message.sectors, ready);
+        const auto remote = cu.remote_waiting.find(message.line.of_space);
+        std::erase_if(remote->second.waiting, [&](LineWaiter& one) {
+          one.sectors &= ~Sectors{message.sectors};
+          if (one.sectors == 0) complete_line(one.access, ready);
+          return one.sectors == 0;
+        });
+        remote->second.asked &= ~Sectors{message.sectors};
+        if (remote->second.asked == 0) cu.remote_waiting.erase(remote);
       } else {
         complete_line(message.line.access, now());
       }

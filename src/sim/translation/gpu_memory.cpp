@@ -27,6 +27,7 @@ GpuMemory::GpuMemory(const Settings& settings)
   banks_.assign(settings.l2_banks,
                 Bank{.tags = LruSets<BankLine>(sets, l2_ways),
                      .ready = PerIndex<LruSlot, Cycles>(std::size_t{sets} * l2_ways),
+                     .written = PerIndex<LruSlot, std::uint8_t>(std::size_t{sets} * l2_ways),
                      .free = {},
                      .dram_free = {},
                      .last = Direction::read,
@@ -65,9 +66,15 @@ Cycles GpuMemory::read(FrameLine line, Cycles at) {
   const Cycles done = dram + dram_latency_;
   bank.misses[bank.oldest] = done;
   bank.oldest = (bank.oldest + 1) % bank.misses.size();
-  bank.ready[bank.tags.insert(local)] = done;
+  fetched(bank, local, done);
   fetch_neighbours(bank, local, done);
   return done;
+}
+
+void GpuMemory::fetched(Bank& bank, BankLine line, Cycles done) {
+  const LruSlot slot = bank.tags.insert(line);
+  bank.ready[slot] = done;
+  bank.written[slot] = 0;
 }
 
 // The other lines of the piece that a miss brings.
@@ -77,7 +84,7 @@ void GpuMemory::fetch_neighbours(Bank& bank, BankLine missed, Cycles done) {
     const BankLine line(first.raw() + i);
     if (line == missed || bank.tags.find(line) != LruSets<BankLine>::absent) continue;
     bank.dram_free += dram_line_;
-    bank.ready[bank.tags.insert(line)] = done;
+    fetched(bank, line, done);
   }
 }
 
@@ -85,14 +92,20 @@ Cycles GpuMemory::write(FrameLine line, Cycles at) {
   BankLine local;
   Bank& bank = bank_of(line, local);
   Cycles start = std::max(at, bank.free);
-  const bool hit = bank.tags.touch(local);
-  if (!hit && write_queue_ > Cycles() && bank.dram_free > start + write_queue_) {
+  LruSlot slot = bank.tags.find(local);
+  const bool hit = slot != LruSets<BankLine>::absent;
+  const bool first = !hit || bank.written[slot] == 0;  // write since the line is here
+  if (first && write_queue_ > Cycles() && bank.dram_free > start + write_queue_) {
     start = bank.dram_free - write_queue_;
   }
   bank.free = start + 1_cycles;
   if (!hit) {
-    bank.ready[bank.tags.insert(local)] = start + latency_;
-    // The line it replaces is written back in time; that costs the channel one slot.
+    slot = bank.tags.insert(local);
+    bank.ready[slot] = start + latency_;
+  }
+  if (first) {
+    // The line will be written back once before it is replaced; that costs the channel one slot.
+    bank.written[slot] = 1;
     use_dram(bank, Direction::write, start);
   }
   return start + latency_;

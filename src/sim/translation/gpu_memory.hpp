@@ -40,15 +40,17 @@ class GpuMemory {
   enum class Direction : std::uint8_t { read, write };
   struct Bank {
     LruSets<BankLine> tags;
-    PerIndex<LruSlot, Cycles> ready;   // when the data is there
-    Cycles free;                       // next cycle it takes a request
-    Cycles dram_free;                  // its DRAM channel
-    Direction last = Direction::read;  // of what the channel moved
-    std::vector<Cycles> misses;        // ring: when each of the last so many misses was over
+    PerIndex<LruSlot, Cycles> ready;          // when the data is there
+    PerIndex<LruSlot, std::uint8_t> written;  // it differs from what the DRAM has
+    Cycles free;                              // next cycle it takes a request
+    Cycles dram_free;                         // its DRAM channel
+    Direction last = Direction::read;         // of what the channel moved
+    std::vector<Cycles> misses;               // ring: when each of the last so many misses was over
     std::size_t oldest = 0;
   };
   Bank& bank_of(FrameLine line, BankLine& local);
   Cycles use_dram(Bank& bank, Direction direction, Cycles at);
+  static void fetched(Bank& bank, BankLine line, Cycles done);
   void fetch_neighbours(Bank& bank, BankLine missed, Cycles done);
 
   Cycles latency_;

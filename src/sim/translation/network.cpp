@@ -12,6 +12,7 @@ Network::Network(const Settings& settings)
     : gpus_(settings.gpus),
       flit_bytes_(settings.flit_bytes),
       lanes_(settings.link_lanes),
+      encoding_(settings.link_encoding),
       switch_latency_(settings.switch_latency) {
   const std::uint32_t switches = (gpus_ + 1) / 2;
   const std::uint32_t root = switches;
@@ -84,8 +85,8 @@ double Network::busiest_share(Cycles cycles) const {
 }
 
 std::uint32_t Network::flits(std::uint32_t bytes) const {
-  const std::uint32_t encoded = bytes + (bytes + 3) / 4;
-  return std::max(1U, (encoded + flit_bytes_ - 1) / flit_bytes_);
+  const std::uint32_t encoded = bytes + (bytes * encoding_ + 99) / 100;
+  return (encoded + flit_bytes_ - 1) / flit_bytes_;
 }
 
 }  // namespace demarc::sim::translation

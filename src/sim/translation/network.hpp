@@ -33,7 +33,7 @@ class Network {
   // switch (or reached the node) behind it.
   Cycles cross(Node from, Node to, std::uint32_t hop, std::uint32_t flits, Cycles now);
 
-  // Payload of `bytes` in flits: 25 % encoding on top, at least one.
+  // Payload of `bytes` in flits, with the link's encoding on top.
   [[nodiscard]] std::uint32_t flits(std::uint32_t bytes) const;
   // Cycles until every link has moved what it was given.
   [[nodiscard]] Cycles backlog(Cycles now) const;
@@ -50,6 +50,7 @@ class Network {
   std::uint32_t gpus_;
   std::uint32_t flit_bytes_;
   std::uint32_t lanes_;
+  std::uint32_t encoding_;
   Cycles switch_latency_;
   std::vector<std::vector<Link>> routes_;     // [from * nodes + to]: links in order
   PerIndex<Link, std::vector<Cycles>> free_;  // per lane, when it can take the next flit

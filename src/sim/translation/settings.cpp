@@ -64,9 +64,15 @@ std::vector<SettingInfo> make_setting_table() {
       number("dynamic_lds", "1: dynamic LDS limits occupancy", "0..1", &S::dynamic_lds),
       number("wave_cycles", "cycles of a SIMD for a vector instruction of a wave", "1..64",
              &S::wave_cycles),
+      number("shared_rows",
+             "rows of 128 bytes of local data share that a CU serves per cycle; 0: no limit",
+             "0..64", &S::shared_rows),
       number("memory_pipeline", "cycles from issue to the first line", "0..1000",
              &S::memory_pipeline),
       number("cu_lines", "line accesses that a CU begins per cycle", "1..64", &S::cu_lines),
+      number("coalesced_lanes",
+             "lanes of a wave whose accesses to a line become one, a power of two", "32..64",
+             &S::coalesced_lanes),
       number("least_lines",
              "least number of line accesses that a CU counts for a memory instruction", "1..64",
              &S::least_lines),
@@ -100,6 +106,14 @@ std::vector<SettingInfo> make_setting_table() {
       number("link_lanes",
              "lanes of a link: flits that it moves per cycle, each of another message", "1..64",
              &S::link_lanes),
+      number("link_encoding", "per cent that a link adds to the bytes of a message", "0..100",
+             &S::link_encoding),
+      number("request_bytes", "bytes of a request for a line, and before the data of a write",
+             "1..1024", &S::request_bytes),
+      number("partial_bytes", "bytes more before the data of a write that fills sectors in part",
+             "0..1024", &S::partial_bytes),
+      number("reply_bytes", "bytes before the data of an answer to a read", "1..1024",
+             &S::reply_bytes),
       number("switch_latency", "cycles in a switch", "0..10000", &S::switch_latency),
       choice("placement", "where a page lies", "first-touch|first-walk|interleaved|contiguous|far",
              &S::placement),
@@ -112,6 +126,10 @@ std::vector<SettingInfo> make_setting_table() {
              &S::flush_cycles),
       number("migration_limit", "moves after which a page stays; 0: it always moves", "0..1000000",
              &S::migration_limit),
+      number("line_sectors", "parts of a line that an L1 and a link move apart", "1..2",
+             &S::line_sectors),
+      number("wide_lines", "lines that share a tag of an L1 and the header of a message", "1..2",
+             &S::wide_lines),
       number("l1_bytes", "L1 data cache of a CU, bytes", "4096..1048576", &S::l1_bytes),
       number("l1_ways", "ways of the L1 data cache, a power of two", "1..256", &S::l1_ways),
       number("l1_latency", "cycles of an L1 hit", "1..1000", &S::l1_latency),
@@ -223,8 +241,9 @@ std::string settings_text(const Settings& settings) {
 }
 
 Result<void> validate(const Settings& settings) {
-  const std::array<std::pair<std::string_view, std::uint32_t>, 11> powers{
+  const std::array<std::pair<std::string_view, std::uint32_t>, 12> powers{
       {{"page_bytes", settings.page_bytes},
+       {"coalesced_lanes", settings.coalesced_lanes},
        {"l1_bytes", settings.l1_bytes},
        {"l1_ways", settings.l1_ways},
        {"l2_bank_bytes", settings.l2_bank_bytes},
@@ -242,9 +261,10 @@ Result<void> validate(const Settings& settings) {
   if (settings.mp_split == Split::native)
     return invalid_input(
         "mp_split: 'native' is what this setting defines; give roundrobin, contiguous or dim0");
-  if (std::uint64_t{settings.l1_ways} * line_bytes > settings.l1_bytes) {
+  const std::uint32_t l1_line = line_bytes * settings.wide_lines;
+  if (std::uint64_t{settings.l1_ways} * l1_line > settings.l1_bytes) {
     return invalid_input("l1_ways: {} lines of {} bytes are more than l1_bytes={}",
-                         settings.l1_ways, line_bytes, settings.l1_bytes);
+                         settings.l1_ways, l1_line, settings.l1_bytes);
   }
   if (settings.gmmu_fill != GmmuFill::all) return {};
   if (settings.placement == Placement::first_walk) {

@@ -20,9 +20,12 @@ using StreamPage = Index<struct StreamPageTag, std::uint64_t>;
 // An instruction of a wave; its lines follow each other in one array of all of them.
 struct StoredInstruction {
   std::uint64_t first_line = 0;
+  std::array<std::uint64_t, 2> untouched{};
   std::uint32_t alu = 0;
+  std::uint32_t shared_rows = 0;
   std::uint8_t lines = 0;
   bool store = false;
+  bool partial = false;
   bool wait = false;
   bool barrier = false;
 };
@@ -57,9 +60,12 @@ class StreamApplication final : public Application {
     const StoredInstruction& stored_instruction = instructions[waves[wave] + at.index];
     out.clear();
     out.store = stored_instruction.store;
+    out.partial = stored_instruction.partial;
     out.wait = stored_instruction.wait;
     out.barrier = stored_instruction.barrier;
     out.alu = stored_instruction.alu;
+    out.shared_rows = stored_instruction.shared_rows;
+    out.untouched = stored_instruction.untouched;
     out.lines = stored_instruction.lines;
     std::copy_n(lines.begin() + static_cast<std::ptrdiff_t>(stored_instruction.first_line),
                 out.lines, out.line.begin());
@@ -69,7 +75,6 @@ class StreamApplication final : public Application {
 
 }  // namespace stream_detail
 
-using memory::sector_bytes;
 using stream_detail::StoredInstruction;
 using stream_detail::StoredKernel;
 using stream_detail::StreamApplication;
@@ -106,8 +111,10 @@ struct StreamBuilder::State {
         [&](const auto& range) { return address >= range.first && address < range.second; });
   }
 
-  // The 64-byte lines of a step, each once, in its order.
+  // The 64-byte lines of a step, each once, in its order; lines that another warp has touched are
+  // looked for where lanes of both are coalesced.
   void touch(const memory::Step& step, MemoryInstruction& out) {
+    const std::uint32_t first_own = made->options.coalesced_lanes < wave_lanes ? out.lines : 0;
     for (std::uint32_t i = 0; i < step.count; ++i) {
       const memory::LineEntry entry = step.lines[i];
       for (std::uint32_t half = 0; half < 2; ++half) {
@@ -118,8 +125,16 @@ struct StreamBuilder::State {
         if (left_out(first)) continue;
         const LineNumber number = line_of(first);
         const auto end = out.line.begin() + out.lines;
-        if (out.lines < wave_lanes && std::find(out.line.begin(), end, number) == end)
-          out.line[out.lines++] = number;
+        const auto found = std::find(out.line.begin() + first_own, end, number);
+        const auto bit = std::uint64_t{1} << (found - out.line.begin());
+        if (found == end) {
+          *found = number;
+          ++out.lines;
+          for (auto& half_untouched : out.untouched) half_untouched |= bit;
+        }
+        for (std::uint32_t sector = 0; sector < 2; ++sector) {
+          if ((sectors >> sector & 1U) != 0) out.untouched[sector] &= ~bit;
+        }
       }
     }
   }
@@ -128,8 +143,11 @@ struct StreamBuilder::State {
     StoredInstruction stored;
     stored.first_line = made->lines.size();
     stored.alu = instruction.alu;
+    stored.shared_rows = instruction.shared_rows;
+    stored.untouched = instruction.untouched;
     stored.lines = static_cast<std::uint8_t>(instruction.lines);
     stored.store = instruction.store;
+    stored.partial = instruction.partial;
     stored.wait = instruction.wait;
     stored.barrier = instruction.barrier;
     made->lines.insert(made->lines.end(), instruction.line.begin(),
@@ -165,12 +183,13 @@ class WarpReader {
  public:
   explicit WarpReader(const memory::PackedSteps* steps) : steps_(steps) { advance(); }
   void advance() {
-    alu = 0;
+    alu = shared_rows = 0;
     wait = false;
     if (steps_ == nullptr) return;
     do {
       steps_->read(at_, step);
       alu += step.instructions;
+      shared_rows += step.shared_rows;
       wait = wait || step.wait;
     } while (step.kind == memory::StepKind::work);
   }
@@ -180,6 +199,7 @@ class WarpReader {
 
   memory::Step step;
   std::uint32_t alu = 0;
+  std::uint32_t shared_rows = 0;
   bool wait = false;
 
  private:
@@ -212,9 +232,11 @@ void StreamBuilder::State::add_wave(const memory::PackedBlock& block, std::size_
     for (WarpReader* warp : {use_one ? &one : nullptr, use_two ? &two : nullptr}) {
       if (warp == nullptr) continue;
       out.alu = std::max(out.alu, warp->alu);
+      out.shared_rows += warp->shared_rows;
       out.wait = out.wait || warp->wait;
       if (is_access(warp->step)) {
         out.store = goes_as_store(warp->step);
+        out.partial = out.partial || warp->step.partial;
         touch(warp->step, out);
       } else {
         out.barrier = true;

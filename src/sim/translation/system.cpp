@@ -8,8 +8,8 @@ namespace demarc::sim::translation {
 System::Cu::Cu(const Settings& settings, GpuIndex gpu_index)
     : gpu(gpu_index),
       tlb(settings.l1_tlb_sets, settings.l1_tlb_ways, settings.l1_tlb_mshrs),
-      l1(settings.l1_bytes / line_bytes / settings.l1_ways, settings.l1_ways),
-      l1_ready(l1.size()),
+      l1(settings.l1_bytes / line_bytes / settings.wide_lines / settings.l1_ways, settings.l1_ways),
+      l1_lines(l1.size()),
       l1_misses(settings.l1_mshrs) {}
 
 System::Gpu::Gpu(const Settings& settings)
@@ -27,6 +27,7 @@ System::System(const Settings& settings, Architecture architecture, const Applic
       iommu_(settings.iommu_walkers, Cycles(settings.iommu_latency)),
       pages_(settings.page_bytes),
       line_ports_(settings.cu_lines),
+      shared_ports_(settings.shared_rows),
       l1_ports_(settings.l1_tlb_ports),
       l2_ports_(settings.l2_tlb_ports),
       page_count_(pages_.pages_of(application.bytes())),

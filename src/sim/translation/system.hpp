@@ -94,6 +94,7 @@ class System {
     std::uint32_t pending = 0;  // lines whose completion time is not known yet
     Cycles start;               // the first cu_lines lines reach the TLB, the next a cycle later
     Cycles done;
+    std::optional<LineNumber> sent;  // the last line that went over a link
     MemoryInstruction instruction;
   };
   struct Wave {
@@ -117,6 +118,18 @@ class System {
   struct LineWaiter {
     AccessSlot access;
     LineNumber line;
+    Sectors sectors;
+  };
+  // `wide_lines` lines under one tag.
+  using WideLine = Index<struct WideLineTag>;
+  struct L1Line {
+    Sectors valid = 0;
+    std::array<Cycles, 4> ready{};  // per sector, when the data is there
+  };
+  // Those of a line of another GPU that are on their way, and who waits for which.
+  struct RemoteLines {
+    Sectors asked = 0;
+    std::vector<LineWaiter> waiting;
   };
   struct Cu {
     Cu(const Settings& settings, GpuIndex gpu_index);
@@ -125,7 +138,8 @@ class System {
     std::uint32_t groups = 0;
     std::array<std::uint32_t, simds> simd_waves{};
     std::array<Cycles, simds> simd_free{};
-    Cycles port_free;  // the line port behind the memory pipeline
+    Turns shared_turn;  // of the next row of shared memory
+    Cycles port_free;   // the line port behind the memory pipeline
     std::uint32_t lines_in_flight = 0;
     std::deque<WaveSlot> waiting_waves;  // for room in flight
     std::deque<AccessSlot> queue;        // before the TLB
@@ -133,11 +147,11 @@ class System {
     Turns tlb_turn;  // of the next look-up
     bool tlb_blocked = false;
     bool tlb_scheduled = false;
-    LruSets<LineNumber> l1;
-    PerIndex<LruSlot, Cycles> l1_ready;  // when the data is there
+    LruSets<WideLine> l1;
+    PerIndex<LruSlot, L1Line> l1_lines;
     std::vector<Cycles> l1_misses;      // per miss register: when it is free; a heap, soonest first
     std::deque<LineWaiter> l1_waiting;  // for one
-    std::unordered_map<LineNumber, std::vector<AccessSlot>> remote_waiting;  // under remote_in_l1
+    std::unordered_map<LineNumber, RemoteLines> remote_waiting;  // under remote_in_l1
     bool l1_scheduled = false;
   };
   struct L2Request {
@@ -201,7 +215,9 @@ class System {
     Node to = {};
     std::uint32_t flits = 1;
     PageNumber page = {};
-    bool moved_here = false;  // translated: the page has just come to the receiver
+    bool moved_here = false;   // translated: the page has just come to the receiver
+    bool joins = false;        // of a line: the message before it has the header of both
+    std::uint8_t sectors = 0;  // of a line
     RemoteLine line = {};
     std::uint8_t hop = 0;  // links that are behind it
   };
@@ -259,6 +275,7 @@ class System {
   void dispatch(GpuIndex gpu);
   [[nodiscard]] bool place_group(GpuIndex gpu, std::uint32_t group);
   void wave_next(WaveSlot wave);
+  [[nodiscard]] Cycles shared_memory_done(Cu& cu, std::uint32_t rows);
   void wave_issue(WaveSlot wave);
   void end_wave(WaveSlot wave);
   void access_done(AccessSlot access);
@@ -285,7 +302,18 @@ class System {
   void answer(GpuIndex gpu, PageNumber page);
 
   // data_path.cpp
-  void access_line(AccessSlot access, LineNumber line, Cycles when);
+  void access_line(const LineWaiter& wanted, Cycles when);
+  [[nodiscard]] WideLine wide(LineNumber line) const {
+    return WideLine(line.raw() >> (settings_.wide_lines - 1));
+  }
+  // Bits of a line's sectors under its tag.
+  [[nodiscard]] Sectors under_tag(LineNumber line, Sectors sectors) const {
+    return sectors << (2 * (line.raw() & (settings_.wide_lines - 1)));
+  }
+  [[nodiscard]] std::optional<Cycles> find_in_l1(Cu& cu, LineNumber line, Sectors sectors) const;
+  void put_into_l1(Cu& cu, LineNumber line, Sectors sectors, Cycles ready) const;
+  [[nodiscard]] std::uint32_t line_flits(std::uint32_t header, const Message& message,
+                                         bool with_data) const;
   void run_l1_misses(CuIndex cu);
   void miss_l1(Cu& cu, const LineWaiter& miss, Cycles when);
   void start_l1_miss(Cu& cu, const LineWaiter& miss, Cycles when);
@@ -321,6 +349,7 @@ class System {
 
   PageSize pages_;
   Ports line_ports_;
+  Ports shared_ports_;
   Ports l1_ports_;
   Ports l2_ports_;
   std::uint64_t page_count_;

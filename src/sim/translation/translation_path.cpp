@@ -21,9 +21,11 @@ void System::run_l1_tlb(CuIndex index) {
       at<EventKind::l1_run>(when, index);
       return;
     }
-    const LineNumber line = access.instruction.line[access.next];
-    const PageNumber page = pages_.page_of(line);
-    switch (cu.tlb.look_up(page, {slot, line})) {
+    const LineWaiter wanted{
+        slot, access.instruction.line[access.next],
+        settings_.line_sectors == 1 ? whole_line : access.instruction.sectors(access.next)};
+    const PageNumber page = pages_.page_of(wanted.line);
+    switch (cu.tlb.look_up(page, wanted)) {
       case Tlb<LineWaiter>::Outcome::blocked:
         cu.tlb_blocked = true;
         return;
@@ -33,7 +35,7 @@ void System::run_l1_tlb(CuIndex index) {
       case Tlb<LineWaiter>::Outcome::joined:
         break;
       case Tlb<LineWaiter>::Outcome::hit:
-        access_line(slot, line, when + 1_cycles);
+        access_line(wanted, when + 1_cycles);
         break;
     }
     cu.tlb_turn = turn + Turns(1);
@@ -50,7 +52,7 @@ void System::fill_l1_tlb(CuIndex index, PageNumber page) {
   tell(Moment::l1_filled, cu.gpu, page);
   std::uint64_t answered = 0;
   cu.tlb.fill(page, [&](const LineWaiter& waiter) {
-    access_line(waiter.access, waiter.line, then() + l1_ports_.after(answered));
+    access_line(waiter, then() + l1_ports_.after(answered));
     ++answered;
   });
   if (!cu.tlb_blocked) return;

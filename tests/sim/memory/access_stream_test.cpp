@@ -19,7 +19,7 @@ load.cg.cs +3 shared=7 0x1000/15 0x2080/1
 barrier +1
 warp
 load 0x3020
-wait store +2 0x4000/3
+wait store.part +2 0x4000/3
 barrier
 kernel threads=32 registers=40
 block
@@ -37,6 +37,7 @@ TEST(AccessStream, TextSaysWhatEachWarpDoes) {
   (*launch)->kernels[0].blocks[0]->warps[0].read(at, step);
   EXPECT_TRUE(step.past_l1);
   EXPECT_TRUE(step.streams);
+  EXPECT_FALSE(step.partial);
   EXPECT_EQ(step.shared_rows, 7U);
   EXPECT_EQ((*launch)->kernels[1].shape.registers, 40U);
   at = 0;
@@ -48,6 +49,7 @@ TEST(AccessStream, TextSaysWhatEachWarpDoes) {
   EXPECT_EQ(step.kind, StepKind::store);
   EXPECT_FALSE(step.past_l1);
   EXPECT_FALSE(step.streams);
+  EXPECT_TRUE(step.partial);
   EXPECT_EQ(step.instructions, 2U);
 }
 
@@ -78,6 +80,8 @@ TEST(AccessStream, ErrorsNameTheLine) {
   EXPECT_THAT(error("kernel\nblock\nwarp\nload 0x80/16\n"), HasSubstr("1 to 15"));
   EXPECT_THAT(error("kernel\nblock\nwarp\nstore.cg 0x80\n"),
               HasSubstr("x.txt:4: '.cg' is not possible here"));
+  EXPECT_THAT(error("kernel\nblock\nwarp\nload.part 0x80\n"),
+              HasSubstr("x.txt:4: '.part' is not possible here"));
   EXPECT_THAT(error("kernel\nblock\nwarp\nbarrier.cs\n"),
               HasSubstr("x.txt:4: '.cs' is not possible here"));
   EXPECT_THAT(error("kernel\nblock\nwarp\nwork shared=65536\n"), HasSubstr("65536 rows"));
@@ -86,6 +90,16 @@ TEST(AccessStream, ErrorsNameTheLine) {
   EXPECT_THAT(error("kernel threads=32\nblock\nwarp\nwarp\n"), HasSubstr("more than the 1 warps"));
   EXPECT_THAT(error("kernel threads=0\n"), HasSubstr("out of range"));
   EXPECT_THAT(error(""), HasSubstr("no kernel"));
+}
+
+TEST(AccessStream, BinaryOfALoadThatWritesInPartIsRefused) {
+  const auto launch = parse_access_text("kernel threads=32\nblock\nwarp\nload 0x80\n", "x.txt");
+  std::string binary = access_binary(**launch);
+  const std::size_t head = binary.size() - 16;
+  EXPECT_TRUE(parse_access_binary(binary, "x.bin"));
+  binary[head] = static_cast<char>(binary[head] | 64);
+  EXPECT_THAT(parse_access_binary(binary, "x.bin").error().message,
+              HasSubstr("do not make a step"));
 }
 
 RC_GTEST_PROP(AccessStream, DamagedBinaryIsAnErrorOrAnotherStreamButNeverMore,

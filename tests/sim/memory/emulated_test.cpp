@@ -96,7 +96,7 @@ std::string steps_of(const std::string& body) {
   launch.arguments = "buf:256,buf:256,buf:256";
   const auto recorded = record_launch(parsed.module, gpu::parse_launch(launch).value(), 1);
   EXPECT_TRUE(recorded) << recorded.error().message;
-  // Without addresses: "load +4", "wait store +2".
+  // Without addresses: "load +4", "wait store.part +2".
   std::string steps;
   std::istringstream lines(access_text(*recorded->launch));
   for (std::string line; std::getline(lines, line);)
@@ -112,7 +112,7 @@ TEST(MovedLoads, WhatABlockLoadsIsAskedForBeforeItsFirstUse) {
   add.u32 %r4, %r3, %r2;
   st.global.u32 [%rd3], %r4;
 )"),
-            "warp\nload +4\nload +2\nwait store +2\nwork +1\n");
+            "warp\nload +4\nload +2\nwait store.part +2\nwork +1\n");
 }
 
 TEST(MovedLoads, ALoadStaysBehindWhatItsAddressComesFrom) {
@@ -125,7 +125,7 @@ TEST(MovedLoads, ALoadStaysBehindWhatItsAddressComesFrom) {
   add.u32 %r4, %r3, %r2;
   st.global.u32 [%rd3], %r4;
 )"),
-            "warp\nload +4\nwait load +4\nwait store +2\nwork +1\n");
+            "warp\nload +4\nwait load +4\nwait store.part +2\nwork +1\n");
 }
 
 TEST(MovedLoads, ALoadStaysBehindAStoreAndABarrier) {
@@ -152,7 +152,7 @@ $else:
   add.u32 %r4, %r3, %r1;
   st.global.u32 [%rd3], %r4;
 )"),
-            "warp\nload +4\nwait load +3\nwait store +2\nwork +1\n");
+            "warp\nload +4\nwait load +3\nwait store.part +2\nwork +1\n");
 }
 
 // Past the L1, streamed, and shared memory: 32 words of one row, then 32 of one bank.
@@ -195,7 +195,8 @@ TEST(EmulatedSteps, CacheOperatorsAndRowsOfSharedMemoryAreKept) {
   const auto recorded = record_launch(parsed.module, gpu::parse_launch(text).value(), 1);
   ASSERT_TRUE(recorded) << recorded.error().message;
   const std::string steps = access_text(*recorded->launch);
-  for (const char* step : {"load.cg +2 ", "load.cs +1 ", "store.cs +1 ", "work +9 shared=33\n"}) {
+  for (const char* step :
+       {"load.cg +2 ", "load.cs +1 ", "store.cs.part +1 ", "work +9 shared=33\n"}) {
     EXPECT_NE(steps.find(step), std::string::npos) << step << " of\n" << steps;
   }
   EXPECT_EQ(access_text(*parse_access_text(steps, "x.txt").value()), steps);

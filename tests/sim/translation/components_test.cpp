@@ -48,11 +48,14 @@ TEST(TranslationNetwork, a_link_serialises_messages_in_order) {
 
 TEST(TranslationNetwork, messages_have_the_flits_of_pcie_3_x16) {
   const Network network(Settings{});
-  EXPECT_EQ(network.flits(0), 1U);
+  EXPECT_EQ(network.flits(0), 0U);
   EXPECT_EQ(network.flits(12), 1U);
   EXPECT_EQ(network.flits(64 + 4), 5U);
   EXPECT_EQ(network.flits(64 + 12), 6U);
   EXPECT_EQ(network.flits(256 + 12), 20U);
+  Settings plain;
+  plain.link_encoding = 0;
+  EXPECT_EQ(Network(plain).flits(64 + 4), 4U) << "68 of 17";
 }
 
 TEST(TranslationWalkers, a_full_pool_makes_the_next_request_wait_for_a_walker) {

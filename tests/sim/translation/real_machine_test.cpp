@@ -95,6 +95,25 @@ TEST(TranslationRealMachine, a_miss_brings_the_lines_beside_it) {
   EXPECT_EQ(memory.read(FrameLine(4), 2_cycles), 116_cycles);
 }
 
+// A line that was read and is then written must go back to the DRAM, as one that was only written.
+TEST(TranslationRealMachine, a_line_is_written_back_once_whether_it_was_read_before_or_not) {
+  Settings settings = one_bank();
+  settings.dram_line_cycles = 50;
+  GpuMemory memory(settings);
+  EXPECT_EQ(memory.read(FrameLine(0), 0_cycles), 110_cycles);
+  EXPECT_EQ(memory.write(FrameLine(0), 100_cycles), 110_cycles);
+  EXPECT_EQ(memory.write(FrameLine(0), 101_cycles), 111_cycles);
+  // The first of the two writes has booked the channel from 100 to 150.
+  EXPECT_EQ(memory.read(FrameLine(1), 102_cycles), Cycles(150 + 100));
+  // A bank of 16 lines, all written: what takes the place of one is as the DRAM has it.
+  settings.l2_bank_bytes = 1024;
+  GpuMemory small(settings);
+  for (std::uint32_t i = 0; i < 16; ++i) small.write(FrameLine(i), 0_cycles);
+  EXPECT_EQ(small.read(FrameLine(16), 3000_cycles), 3110_cycles);
+  small.write(FrameLine(16), 4000_cycles);
+  EXPECT_EQ(small.read(FrameLine(17), 4000_cycles), Cycles(4050 + 100));
+}
+
 TEST(TranslationRealMachine, hashed_banks_take_stripes_that_lie_a_power_of_two_apart) {
   Settings settings;
   settings.l2_banks = 8;
@@ -162,6 +181,32 @@ TEST(TranslationRealMachine, vector_instructions_take_as_many_cycles_as_a_wave_n
   EXPECT_EQ(record(settings, Architecture::centralised, load).cycles(), 858U + 10);
 }
 
+// Each wave has 5 instructions of 4 cycles on a SIMD of its own, and 100 rows in the one pipe.
+TEST(TranslationRealMachine, waves_of_a_cu_take_turns_at_its_shared_memory) {
+  const auto load_after = [](std::uint32_t page) {
+    MemoryInstruction load = load_pages({page});
+    load.alu = 5;
+    load.shared_rows = 100;
+    return load;
+  };
+  const TinyApplication one({{{load_after(0)}}}, page_bytes);
+  Settings settings = one_gpu();
+  const auto cycles = [&](std::uint32_t rows) {
+    settings.shared_rows = rows;
+    return record(settings, Architecture::centralised, one).cycles();
+  };
+  EXPECT_EQ(cycles(0), 858U + 20);
+  EXPECT_EQ(cycles(1), 858U + 100);
+  EXPECT_EQ(cycles(2), 858U + 50);
+  EXPECT_EQ(cycles(3), 858U + 34) << "the last cycle serves one row";
+  EXPECT_EQ(cycles(64), 858U + 20) << "the SIMD is busy for longer";
+  const TinyApplication two({{{load_after(0)}, {load_after(1)}}}, 2 * page_bytes);
+  settings.shared_rows = 1;
+  const Recording both = record(settings, Architecture::centralised, two);
+  EXPECT_EQ(both.of(Moment::l2_missed, 0), Cyclelist{68 + 100});
+  EXPECT_EQ(both.of(Moment::l2_missed, 1), Cyclelist{68 + 200});
+}
+
 TEST(TranslationRealMachine, a_memory_instruction_takes_the_ports_for_some_lines_at_least) {
   MemoryInstruction next;
   next.line[next.lines++] = LineNumber(64);
@@ -197,6 +242,10 @@ TEST(TranslationRealMachine, an_l1_has_room_for_its_ways) {
   settings.l1_ways = 128;
   EXPECT_EQ(validate(settings).error().message,
             "l1_ways: 128 lines of 64 bytes are more than l1_bytes=4096");
+  settings.l1_ways = 64;
+  settings.wide_lines = 2;
+  EXPECT_EQ(validate(settings).error().message,
+            "l1_ways: 64 lines of 128 bytes are more than l1_bytes=4096");
 }
 
 TEST(TranslationRealMachine, several_work_groups_are_dispatched_in_one_step) {
@@ -223,6 +272,101 @@ TEST(TranslationRealMachine, a_remote_line_on_its_way_comes_once_where_the_l1_ke
   const Recording r = record(settings, Architecture::centralised, groups);
   EXPECT_EQ(r.summary.remote_lines, 1U);
   EXPECT_EQ(r.ended(1), (Cyclelist{1051, 1051}));
+}
+
+// One access by GPU 1 of lines 0 and 1, on page 0 of GPU 0, over two links. A flit has 16 bytes.
+class TranslationSectors : public testing::Test {
+ protected:
+  TranslationSectors() {
+    settings_.gmmu_fill = GmmuFill::all;
+    settings_.topology = Topology::single;
+    settings_.flit_bytes = 16;
+    settings_.link_encoding = 0;
+    settings_.request_bytes = settings_.reply_bytes = settings_.partial_bytes = 16;
+    settings_.line_sectors = settings_.wide_lines = 2;
+    settings_.remote_in_l1 = 1;
+  }
+  // `untouched`: a bit per line.
+  static MemoryInstruction access(std::uint32_t lines, std::array<std::uint64_t, 2> untouched) {
+    MemoryInstruction access;
+    access.wait = true;
+    for (std::uint32_t i = 0; i < lines; ++i) access.line[access.lines++] = LineNumber(i);
+    access.untouched = untouched;
+    return access;
+  }
+  Recording run(std::vector<MemoryInstruction> accesses) const {
+    const TinyApplication application({{{load_pages({0})}}, {std::move(accesses)}}, 2 * page_bytes);
+    return record(settings_, Architecture::distributed, application);
+  }
+  // Over one link each.
+  std::uint64_t flits(std::vector<MemoryInstruction> accesses) const {
+    return run(std::move(accesses)).summary.link_bytes / 16 / 2;
+  }
+  Settings settings_ = two_gpus();
+};
+
+TEST_F(TranslationSectors, a_message_has_the_sectors_that_an_access_touches) {
+  // A request of one flit; an answer of a header and two flits per sector.
+  EXPECT_EQ(flits({access(1, {0, 0})}), 1U + 1 + 4);
+  EXPECT_EQ(flits({access(1, {0, 1})}), 1U + 1 + 2);
+  settings_.line_sectors = 1;
+  EXPECT_EQ(flits({access(1, {0, 1})}), 1U + 1 + 4) << "the whole line";
+}
+
+TEST_F(TranslationSectors, lines_side_by_side_share_a_header) {
+  EXPECT_EQ(flits({access(2, {0, 0})}), 1U + 1 + 8);
+  EXPECT_EQ(flits({access(3, {0, 0})}), 1U + 1 + 8 + 1 + 1 + 4) << "two of three do";
+  MemoryInstruction twice = access(2, {0, 0});
+  twice.line[1] = LineNumber(0);
+  twice.store = true;
+  EXPECT_EQ(flits({twice}), 2 * (1U + 4 + 1)) << "one line twice does not";
+  settings_.wide_lines = 1;
+  EXPECT_EQ(flits({access(2, {0, 0})}), 2 * (1U + 1 + 4));
+}
+
+TEST_F(TranslationSectors, a_write_has_its_sectors_and_says_which_bytes_it_fills) {
+  MemoryInstruction store = access(2, {0, 0});
+  store.store = true;
+  // Header and data of both lines, and an answer of one flit.
+  EXPECT_EQ(flits({store}), 1U + 8 + 1);
+  store.partial = true;
+  EXPECT_EQ(flits({store}), 1U + 1 + 8 + 1);
+  store.untouched = {3, 0};
+  EXPECT_EQ(flits({store}), 1U + 1 + 4 + 1);
+}
+
+TEST_F(TranslationSectors, the_l1_asks_for_the_sectors_that_it_lacks) {
+  const MemoryInstruction first = access(1, {0, 1});
+  const MemoryInstruction second = access(1, {1, 0});
+  MemoryInstruction both = access(1, {0, 0});
+  EXPECT_EQ(run({first, first}).summary.remote_lines, 1U);
+  EXPECT_EQ(run({first, second, both}).summary.remote_lines, 2U);
+  // The second is asked for alone while the first is on its way, and the access waits for both.
+  both.wait = false;
+  EXPECT_EQ(flits({first, both}), 2 * (1U + 1 + 2));
+  // Both answers leave when the DRAM has brought the line, three flits one behind the other.
+  const Recording r = run({first, both});
+  EXPECT_EQ(r.ended(1).at(1), r.ended(1).at(0) + 3);
+  settings_.line_sectors = 1;
+  EXPECT_EQ(run({first, second, both}).summary.remote_lines, 1U);
+}
+
+// In an L1 of 64 lines of one way each, line 64 takes the place of line 0.
+TEST_F(TranslationSectors, lines_under_one_tag_go_together) {
+  settings_.l1_bytes = 4096;
+  settings_.l1_ways = 1;
+  MemoryInstruction other = access(1, {0, 0});
+  other.line[0] = LineNumber(64);
+  MemoryInstruction again = access(1, {0, 0});
+  again.line[0] = LineNumber(1);
+  const auto lines = [&](std::uint32_t wide) {
+    settings_.wide_lines = wide;
+    const TinyApplication application({{{load_pages({0})}}, {{access(2, {0, 0}), other, again}}},
+                                      4 * page_bytes);
+    return record(settings_, Architecture::distributed, application).summary.remote_lines;
+  };
+  EXPECT_EQ(lines(1), 3U);
+  EXPECT_EQ(lines(2), 4U) << "line 1 has gone with line 0";
 }
 
 TEST(TranslationRealMachine, a_gmmu_that_knows_all_pages_asks_nobody) {

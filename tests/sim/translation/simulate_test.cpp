@@ -157,6 +157,9 @@ TEST(Translation, a_bad_setting_is_refused_with_what_would_be_right) {
       apply_setting(settings, "gpu=4").error().message.starts_with("there is no setting 'gpu'"));
   ASSERT_TRUE(apply_setting(settings, "page_bytes=5000"));
   EXPECT_EQ(validate(settings).error().message, "page_bytes: 5000 is not a power of two");
+  settings.page_bytes = 4096;
+  settings.coalesced_lanes = 48;
+  EXPECT_EQ(validate(settings).error().message, "coalesced_lanes: 48 is not a power of two");
 }
 
 TEST(Translation, the_table_of_settings_reads_back_what_it_prints) {

@@ -39,8 +39,8 @@ Result<std::unique_ptr<Application>> from_text(std::string_view text,
 TEST(TranslationStream, warps_in_step_are_one_instruction_of_the_lines_of_both) {
   const auto application = from_text(
       "kernel threads=64\nblock\n"
-      "warp\nload +3 0x1000/15 0x2080/1\nwait store +2 0x4000\n"
-      "warp\nload +5 0x1080/12\nwait store +2 0x4000\n");
+      "warp\nwork +1 shared=6\nload +2 0x1000/15 0x2080/1 shared=2\nwait store +2 0x4000\n"
+      "warp\nload +5 0x1080/12 shared=1\nwait store +2 0x4000\n");
   ASSERT_TRUE(application) << application.error().message;
   MemoryInstruction out;
   ASSERT_TRUE((*application)->instruction({0, 0, 0, 0}, out));
@@ -48,6 +48,7 @@ TEST(TranslationStream, warps_in_step_are_one_instruction_of_the_lines_of_both) 
   EXPECT_EQ(std::vector<LineNumber>(out.line.begin(), out.line.begin() + out.lines),
             (std::vector{LineNumber(0), LineNumber(1), LineNumber(64 + 2), LineNumber(3)}));
   EXPECT_EQ(out.alu, 5U);
+  EXPECT_EQ(out.shared_rows, 9U) << "one after the other, as both share the pipe";
   EXPECT_FALSE(out.store);
   ASSERT_TRUE((*application)->instruction({0, 0, 0, 1}, out));
   EXPECT_EQ(out.lines, 1U) << "the same line twice is one access";
@@ -55,6 +56,35 @@ TEST(TranslationStream, warps_in_step_are_one_instruction_of_the_lines_of_both) 
   EXPECT_TRUE(out.store && out.wait);
   EXPECT_FALSE((*application)->instruction({0, 0, 0, 2}, out));
   EXPECT_EQ((*application)->bytes(), 3U * 4096);
+}
+
+TEST(TranslationStream, half_waves_that_are_not_coalesced_keep_their_own_lines) {
+  const std::string_view text =
+      "kernel threads=64\nblock\n"
+      "warp\nstore 0x1000/7 0x1080/1\n"
+      "warp\nstore.part 0x1080/15\n";
+  MemoryInstruction out;
+  const auto touched = [&] {
+    std::vector<std::pair<LineNumber, Sectors>> lines;
+    for (std::uint32_t i = 0; i < out.lines; ++i) lines.emplace_back(out.line[i], out.sectors(i));
+    return lines;
+  };
+  using Lines = std::vector<std::pair<LineNumber, Sectors>>;
+  const auto together = from_text(text);
+  ASSERT_TRUE((*together)->instruction({0, 0, 0, 0}, out));
+  EXPECT_EQ(
+      touched(),
+      (Lines{{LineNumber(0), 3}, {LineNumber(1), 1}, {LineNumber(2), 3}, {LineNumber(3), 3}}));
+  EXPECT_TRUE(out.partial);
+  StreamOptions options;
+  options.coalesced_lanes = 32;
+  const auto apart = from_text(text, options);
+  ASSERT_TRUE((*apart)->instruction({0, 0, 0, 0}, out));
+  EXPECT_EQ(touched(), (Lines{{LineNumber(0), 3},
+                              {LineNumber(1), 1},
+                              {LineNumber(2), 1},
+                              {LineNumber(2), 3},
+                              {LineNumber(3), 3}}));
 }
 
 TEST(TranslationStream, a_warp_that_has_left_counts_as_arrived_at_the_barrier) {
@@ -91,8 +121,10 @@ bool same_application(const Application& a, const Application& b) {
           const bool more = a.instruction({k, group, wave, i}, one);
           if (more != b.instruction({k, group, wave, i}, two)) return false;
           if (!more) break;
-          if (one.store != two.store || one.wait != two.wait || one.barrier != two.barrier ||
-              one.alu != two.alu || one.lines != two.lines ||
+          if (one.store != two.store || one.partial != two.partial ||
+              one.untouched != two.untouched || one.wait != two.wait ||
+              one.barrier != two.barrier || one.alu != two.alu ||
+              one.shared_rows != two.shared_rows || one.lines != two.lines ||
               !std::equal(one.line.begin(), one.line.begin() + one.lines, two.line.begin())) {
             return false;
           }
@@ -118,7 +150,9 @@ memory::PackedLaunch any_launch() {
         step.kind = *rc::gen::element(memory::StepKind::load, memory::StepKind::store,
                                       memory::StepKind::barrier, memory::StepKind::work);
         step.wait = *rc::gen::arbitrary<bool>();
+        step.partial = step.kind == memory::StepKind::store && *rc::gen::arbitrary<bool>();
         step.instructions = *rc::gen::inRange(1U, 9U);
+        step.shared_rows = *rc::gen::inRange<std::uint16_t>(0, 9);
         if (step.kind == memory::StepKind::load || step.kind == memory::StepKind::store) {
           step.count = static_cast<std::uint8_t>(*rc::gen::inRange(1, 5));
           for (std::uint32_t i = 0; i < step.count; ++i)

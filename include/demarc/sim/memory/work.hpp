@@ -25,6 +25,7 @@ struct Step {
   bool wait = false;
   bool past_l1 = false;
   bool streams = false;
+  bool partial = false;    // a store that fills a sector in part
   std::uint8_t count = 0;  // at most 32
   std::uint32_t instructions = 0;
   std::uint16_t shared_rows = 0;  // rows of shared memory that those instructions access
@@ -72,7 +73,8 @@ class Source {
 };
 
 // The first word of a packed step: kind in bits 0-2, wait in bit 3, past_l1 in bit 4, streams in
-// bit 5, count in bits 8-15, instructions in bits 16-47, shared_rows in bits 48-63.
+// bit 5, partial in bit 6, count in bits 8-15, instructions in bits 16-47, shared_rows in bits
+// 48-63.
 [[nodiscard]] std::uint64_t head_of(const Step& step);
 // Reads everything but the lines.
 void read_head(std::uint64_t head, Step& step);

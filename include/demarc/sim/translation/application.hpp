@@ -19,19 +19,33 @@ namespace demarc::sim::translation {
 
 inline constexpr std::uint32_t wave_lanes = 64;
 
+// A bit for each sector of 32 bytes, of a line or of several side by side.
+using Sectors = std::uint32_t;
+inline constexpr Sectors whole_line = 3;
+
 // One memory instruction of a wave: the distinct lines it touches, in lane order.
 struct MemoryInstruction {
   bool store = false;
+  bool partial = false;   // a store that fills sectors of 32 bytes in part
   bool wait = false;      // earlier loads of the wave must have returned before this one is issued
   bool barrier = false;   // all waves of the work-group must have come this far
   std::uint32_t alu = 0;  // vector instructions before it
+  std::uint32_t shared_rows = 0;  // of shared memory that they access
   std::uint32_t lines = 0;
   std::array<LineNumber, wave_lanes> line{};
+  // Per half of a line: a bit for each line of which it is not touched.
+  std::array<std::uint64_t, 2> untouched{};
 
+  // The touched sectors of 32 bytes of a line, its first in bit 0.
+  [[nodiscard]] Sectors sectors(std::uint32_t i) const {
+    return static_cast<Sectors>(~(untouched[0] >> i & 1U) & 1U) |
+           static_cast<Sectors>((~(untouched[1] >> i) & 1U) << 1U);
+  }
   // Ready for the next instruction; what `line` holds does not matter.
   void clear() {
-    store = wait = barrier = false;
-    alu = lines = 0;
+    store = partial = wait = barrier = false;
+    untouched = {};
+    alu = shared_rows = lines = 0;
   }
   // Adds a line unless it is the one added last.
   void touch(LineNumber number) {

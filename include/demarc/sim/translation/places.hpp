@@ -10,6 +10,7 @@
 namespace demarc::sim::translation {
 
 inline constexpr std::uint32_t line_bytes = 64;
+inline constexpr std::uint32_t sector_bytes = 32;
 
 using GpuIndex = Index<struct GpuIndexTag>;
 // A line of the application's own space, which starts at address 0.

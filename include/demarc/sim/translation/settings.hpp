@@ -77,10 +77,12 @@ struct Settings {
   std::uint32_t lds_bytes = 65536;  // per CU
   std::uint32_t dynamic_lds = 0;    // 1: dynamic LDS counts for occupancy
   std::uint32_t wave_cycles = 4;    // of a SIMD for a vector instruction of a wave
+  std::uint32_t shared_rows = 1;    // of 128 bytes of LDS that a CU serves per cycle; 0: no limit
   std::uint32_t memory_pipeline = 66;
-  std::uint32_t cu_lines = 1;             // line accesses that a CU begins per cycle
-  std::uint32_t least_lines = 1;          // least number of line accesses that a memory instruction
-                                          // counts there
+  std::uint32_t cu_lines = 1;          // line accesses that a CU begins per cycle
+  std::uint32_t coalesced_lanes = 64;  // whose accesses to a line become one; 32: each half wave's
+  std::uint32_t least_lines = 1;       // least number of line accesses that a memory instruction
+                                       // counts there
   std::uint32_t outstanding_lines = 512;  // per CU
 
   std::uint32_t page_bytes = 4096;
@@ -104,8 +106,12 @@ struct Settings {
   std::uint32_t bypass_threshold = 25;  // per cent of GMMU hits below which an epoch is skipped
 
   Topology topology = Topology::star;
-  std::uint32_t flit_bytes = 17;  // PCIe 3 x16 at 1 GHz
-  std::uint32_t link_lanes = 1;   // of a link; each moves a flit per cycle, a message takes one
+  std::uint32_t flit_bytes = 17;     // PCIe 3 x16 at 1 GHz
+  std::uint32_t link_lanes = 1;      // of a link; each moves a flit per cycle, a message takes one
+  std::uint32_t link_encoding = 25;  // per cent on top of a message's bytes
+  std::uint32_t request_bytes = 12;  // of a request for a line, and before the data of a write
+  std::uint32_t partial_bytes = 0;   // more before data that fills sectors of 32 bytes in part
+  std::uint32_t reply_bytes = 4;     // before the data of an answer
   std::uint32_t switch_latency = 140;
   Placement placement = Placement::first_touch;
   FirstTouch first_touch = FirstTouch::free;
@@ -117,6 +123,11 @@ struct Settings {
   std::uint32_t migration_limit =
       0;  // moves after which a page stays and is used by lines; 0: none
 
+  // 2: an access of a sector of 32 bytes moves this half of its line alone over a link and into
+  // an L1.
+  std::uint32_t line_sectors = 1;
+  // Lines side by side that share a tag of an L1 and, as parts of one access, a message's header.
+  std::uint32_t wide_lines = 1;
   std::uint32_t l1_bytes = 16384;  // of 64-byte lines
   std::uint32_t l1_ways = 4;
   std::uint32_t l1_latency = 60;      // of a hit

@@ -20,10 +20,11 @@ namespace demarc::sim::translation {
 
 struct StreamOptions {
   std::string name = "stream";
-  std::uint32_t page_bytes = 4096;         // of the settings it will be run under
-  Split split = Split::contiguous;         // what `native` means for it
-  std::uint32_t vgprs = 32;                // per lane, and
-  std::uint32_t sgprs = 32;                // per wave: they bound the waves of a CU
+  std::uint32_t page_bytes = 4096;     // of the settings it will be run under
+  Split split = Split::contiguous;     // what `native` means for it
+  std::uint32_t coalesced_lanes = 64;  // also of the settings: 32, or 64 with lines of both warps
+  std::uint32_t vgprs = 32;            // per lane, and
+  std::uint32_t sgprs = 32;            // per wave: they bound the waves of a CU
   std::uint64_t most_lines = 500'000'000;  // line accesses kept in memory (4 bytes each)
   // Accesses to addresses [first, second) are left out. An example is coefficients that a GPU with
   // scalar loads reads through its scalar cache, not by vector accesses.
