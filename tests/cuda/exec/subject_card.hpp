@@ -80,4 +80,12 @@ void look_into_the_arena();
 // As a profiler does: the driver's callbacks have one subscriber a process.
 void subscribe_first();
 
+// What the launches above are made of: code that is loaded, a kernel of it, memory for 64 words of
+// the card, and a launch of 64 threads, on such words.
+void* loaded_module(const char* text);
+void* kernel_of(void* module, const char* name);
+unsigned long long memory_for_words();
+int launch_with(void* function, void** arguments, void** extra = nullptr, unsigned shared = 0);
+int launch_on_words(void* function);
+
 }  // namespace subject
