@@ -81,6 +81,7 @@ TEST(CapturedLaunch, bits_have_the_type_of_what_made_them) {
   EXPECT_EQ(tolerance("add.f32 %r2, %r3, %r3;\nprmt.b32 %r1, 0, %r2, 0x7654;" + stored), 1e-5);
   EXPECT_EQ(tolerance("add.f32 %r2, %r3, %r3;\nshfl.sync.idx.b32 %r1, %r2, 0, 31, -1;" + stored),
             1e-5);
+  EXPECT_EQ(tolerance("mov.u32 %r1, 0;\n@%p1 add.f32 %r1, %r3, %r3;" + stored), 1e-5);
   // A copy beside numbers does not count either.
   EXPECT_EQ(tolerance("add.f32 %r1, %r3, %r3;" + stored +
                       "\nld.global.b32 %r2, [%rd1];\n"

@@ -84,7 +84,8 @@ class StoredTypes {
       follow_shared();
       return;
     }
-    if (are_bits(type)) {
+    // Compilers move bits as words of any type.
+    if (!is_floating(type)) {
       switch (writer.opcode) {
         case Opcode::selp:
         case Opcode::prmt:
@@ -119,6 +120,7 @@ class StoredTypes {
     return type == Type::b8 || type == Type::b16 || type == Type::b32 || type == Type::b64 ||
            type == Type::b128;
   }
+  static bool is_floating(Type type) { return ptx::info(type).kind == ptx::TypeKind::floating; }
   static Type number_of(Type type) { return type == Type::f16x2 ? Type::f16 : type; }
 
   const ptx::Module& module_;
