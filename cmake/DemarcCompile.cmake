@@ -5,6 +5,8 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 find_program(DEMARC_CCACHE ccache)
 if(DEMARC_CCACHE AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # base_dir lets a fresh clone elsewhere reuse what another clone compiled; precompiled headers need the two others.
+  # No header of ours is precompiled: where its comments alone change, the cache gives the precompiled header from before, as
+  # its preprocessed text is the same; GCC then takes the two for different files and reads it twice.
   set(launcher ${CMAKE_COMMAND} -E env "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}" CCACHE_NOHASHDIR=1
                CCACHE_SLOPPINESS=pch_defines,time_macros ${DEMARC_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})

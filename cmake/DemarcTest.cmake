@@ -103,7 +103,7 @@ function(demarc_unoptimised_test_program program)
     target_precompile_headers(${program} REUSE_FROM ${first})
   else()
     target_precompile_headers(${program} PRIVATE <gmock/gmock.h> <gtest/gtest.h> <rapidcheck/gtest.h> <filesystem>
-      "${PROJECT_BINARY_DIR}/include/base/demarc/base/result.hpp")
+      <fmt/format.h> <tl/expected.hpp>)
     set_property(GLOBAL PROPERTY DEMARC_FIRST_TEST_PROGRAM ${program})
   endif()
 endfunction()
