@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Runs launch files on a card and in the emulator and compares every output.
 
-usage: compare-with-card.py DEMARC FILE.json ... [-- OPTION ...]
+usage: compare-with-card.py DEMARC [--captured] FILE.json ... [-- OPTION ...]
 
-A launch that `demarc capture` took holds what the card made of it; other launches are run on card 0. For each launch: "the
-same bytes", or for each output that differs, how many of its elements do, by how much at most, as a part of the largest
+Launches are run on card 0. With --captured they are of `demarc capture`, and the files of their checks are what the card made
+of them then: nothing is run on a card. For each launch: "the same bytes", or for each output that differs, how many of its elements do, by how much at most, as a part of the largest
 number of that output, and what the emulator says it approximates. Options go to both, such as --param x=8. Needs NumPy.
 Exit code 3: an output differs, or one of the two fails.
 """
@@ -19,23 +19,27 @@ import numpy
 TYPES = {"f16": numpy.float16, "f32": numpy.float32, "f64": numpy.float64}
 
 
-def run(command):
-    """What it printed; RuntimeError with its last line where it fails, but for a check that does not hold."""
+def run(command, made):
+    """What it printed; RuntimeError with its last line where it fails. A check that does not hold is no failure: the files
+    that are to be `made` are there."""
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     said = (ended.stdout + ended.stderr).strip()
-    if ended.returncode not in (0, 3):
+    if ended.returncode not in (0, 3) or not all(path.exists() for path in made):
         raise RuntimeError(said.splitlines()[-1])
     return said
 
 
-def outputs_on_card(demarc, file, launch, names, options, folder):
+def outputs_on_card(demarc, file, launch, names, options, folder, captured):
     """File with the bytes of each output, by name."""
-    kept = launch.get("check", {}).get("file")
-    if kept is not None:
+    if captured:
+        kept = launch.get("check", {}).get("file")
+        if kept is None:
+            raise RuntimeError("its check has no files, so demarc capture did not make it")
         kept = kept if isinstance(kept, dict) else {names[0]: kept}
         return {name: file.parent / path for name, path in kept.items()}
     made = {name: folder / f"card.{name}" for name in names}
-    run([demarc, "run", "--launch", file, *options, *(word for name in names for word in ("--save", f"{name}={made[name]}"))])
+    run([demarc, "run", "--launch", file, *options, *(word for name in names for word in ("--save", f"{name}={made[name]}"))],
+        made.values())
     return made
 
 
@@ -58,7 +62,7 @@ def difference(name, element, card, emulated):
     return f"{text}, by {distance / largest if largest else distance:.1e} of the largest"
 
 
-def compare(demarc, file, options):
+def compare(demarc, file, options, captured):
     """Whether they are the same, and a line about it."""
     try:
         launch = json.loads(file.read_text(encoding="utf-8"))
@@ -70,9 +74,10 @@ def compare(demarc, file, options):
     with tempfile.TemporaryDirectory() as made:
         folder = pathlib.Path(made)
         try:
-            on_card = outputs_on_card(demarc, file, launch, list(elements), options, folder)
+            on_card = outputs_on_card(demarc, file, launch, list(elements), options, folder, captured)
             said = run([demarc, "emulate", "--launch", file, *options,
-                        *(word for name in elements for word in ("--save", f"{name}={folder / name}"))])
+                        *(word for name in elements for word in ("--save", f"{name}={folder / name}"))],
+                       [folder / name for name in elements])
         except RuntimeError as error:
             return False, f"fails: {error}"
         differences = [difference(name, element, on_card[name].read_bytes(), (folder / name).read_bytes())
@@ -90,12 +95,14 @@ def main():
     if "--" in words:
         options = words[words.index("--") + 1:]
         words = words[:words.index("--")]
+    captured = "--captured" in words
+    words = [word for word in words if word != "--captured"]
     if len(words) < 2:
         sys.exit(__doc__.strip())
     demarc, *files = words
     same = 0
     for file in files:
-        is_same, said = compare(demarc, pathlib.Path(file), options)
+        is_same, said = compare(demarc, pathlib.Path(file), options, captured)
         same += is_same
         print(" ".join([file, *options]) + ": " + said, flush=True)
     print(f"{same} of {len(files)} launches: the same bytes")

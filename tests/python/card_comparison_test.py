@@ -50,24 +50,23 @@ class CardComparison(unittest.TestCase):
         return ended.returncode, ended.stdout + ended.stderr
 
     def test_what_the_card_made_of_a_launch_is_what_the_emulator_is_held_against(self):
-        code, said = self.compare(BUILD / "demarc", self.launch(struct.pack("2f", 3, 6)))
+        code, said = self.compare(BUILD / "demarc", "--captured", self.launch(struct.pack("2f", 3, 6)))
         self.assertEqual((code, said), (0, f"{self.folder}/l.json: the same bytes\n1 of 1 launches: the same bytes\n"))
 
     def test_the_distance_is_a_part_of_the_largest_number_and_approximations_are_named(self):
         path = self.launch(struct.pack("2f", 3, 5), more="ex2.approx.f32 %f1, %f1;")
-        code, said = self.compare(BUILD / "demarc", path)
+        code, said = self.compare(BUILD / "demarc", "--captured", path)
         self.assertEqual(code, 3)
         self.assertIn("l.json: x: 1 of 2 f32 differ, by 2.0e-01 of the largest (ex2.approx.f32)\n0 of 1 launches: the same bytes\n", said)
 
     def test_whole_numbers_are_counted(self):
-        code, said = self.compare(BUILD / "demarc", self.launch(struct.pack("2f", 4, 7), element="u32"))
+        code, said = self.compare(BUILD / "demarc", "--captured", self.launch(struct.pack("2f", 4, 7), element="u32"))
         self.assertEqual(code, 3)
         self.assertIn("l.json: x: 2 of 2 u32 differ\n", said)
 
     def test_other_launches_are_run_on_the_card_with_the_options(self):
-        path = self.launch(b"")
+        path = self.launch(bytes(16))  # what somebody expects of it, and no card made
         launch = json.loads(path.read_text())
-        del launch["check"]
         launch["parameters"] = {"n": 8}
         launch["buffers"][0] |= {"bytes": "n", "fill": "iota"}
         path.write_text(json.dumps(launch))
@@ -75,10 +74,19 @@ class CardComparison(unittest.TestCase):
                                   DEMARC_LIBCUDA=BUILD / "libdemarc_fake_libcuda.so", DEMARC_CACHE=self.folder / "cache")
         self.assertEqual((code, said), (0, f"{path} --param n=16: the same bytes\n1 of 1 launches: the same bytes\n"))
 
+    def test_a_launch_that_nobody_captured_is_not_taken_for_one(self):
+        path = self.launch(b"")
+        launch = json.loads(path.read_text())
+        del launch["check"]
+        path.write_text(json.dumps(launch))
+        code, said = self.compare(BUILD / "demarc", "--captured", path)
+        self.assertEqual(code, 3)
+        self.assertIn("l.json: fails: its check has no files, so demarc capture did not make it\n", said)
+
     def test_a_launch_that_fails_a_file_that_is_none_and_one_without_outputs_are_told(self):
         path = self.launch(b"")
         path.write_text(path.read_text().replace('"scale"', '"scala"'))
-        code, said = self.compare(BUILD / "demarc", path)
+        code, said = self.compare(BUILD / "demarc", "--captured", path)
         self.assertEqual(code, 3)
         self.assertIn("l.json: fails: demarc emulate: ", said)
         path.write_text(path.read_text().replace('"output": true', '"output": false'))
