@@ -127,6 +127,12 @@ TEST(CapturedLaunch, bits_that_tell_no_number_or_several_are_compared_exactly) {
             0);
 }
 
+TEST(CapturedLaunch, a_store_that_is_not_understood_is_compared_exactly) {
+  EXPECT_EQ(tolerance("st.global.b32 [%rd1], {%r1};\nst.global.newmod.b32 [%rd1], %r1;\n"
+                      "add.f32 %r1, %r2, %r2;"),
+            0);
+}
+
 TEST(CapturedLaunch, the_end_of_memory_is_an_address_too) {
   const gpu::Launch launch = written(captured("st.global.u32 [%rd1], %r1;"));
   EXPECT_EQ(std::get<gpu::BufferUse>(launch.kernels.at(0).arguments.at(0)), (gpu::BufferUse{0, 0}));

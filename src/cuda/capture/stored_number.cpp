@@ -57,13 +57,23 @@ class StoredTypes {
     }
     found_ = copied_ = false;
     seen_.clear();
-    follow(body_.operands_of(instruction)[1]);
+    follow_operand(instruction, 1);
     while (!open_.empty()) {
       const std::uint32_t reg = open_.back();
       open_.pop_back();
       for (const ptx::Instruction* writer : writers_[reg]) add_made(*writer);
     }
     if (!found_ && !copied_) types_.insert(type);
+  }
+
+  // An instruction whose operands are not understood tells no type.
+  void follow_operand(const ptx::Instruction& instruction, std::size_t number) {
+    const auto operands = body_.operands_of(instruction);
+    if (number < operands.size()) {
+      follow(operands[number]);
+    } else {
+      types_.insert(Type::none);
+    }
   }
 
   void follow(const ptx::Operand& value) {
@@ -78,7 +88,6 @@ class StoredTypes {
   void add_made(const ptx::Instruction& writer) {
     const ptx::Mnemonic& mnemonic = module_.mnemonic(writer);
     const Type type = number_of(mnemonic.type());
-    const auto operands = body_.operands_of(writer);
     if (writer.opcode == Opcode::ldmatrix ||
         (writer.opcode == Opcode::ld && mnemonic.space == ptx::StateSpace::shared)) {
       follow_shared();
@@ -89,11 +98,11 @@ class StoredTypes {
       switch (writer.opcode) {
         case Opcode::selp:
         case Opcode::prmt:
-          follow(operands[2]);
+          follow_operand(writer, 2);
           [[fallthrough]];
         case Opcode::mov:
         case Opcode::shfl:
-          follow(operands[1]);
+          follow_operand(writer, 1);
           return;
         case Opcode::ld:
           copied_ = true;  // stored as it was found, which is exact whatever it is
@@ -112,7 +121,7 @@ class StoredTypes {
       const bool stores =
           one.opcode == Opcode::stmatrix ||
           (one.opcode == Opcode::st && module_.mnemonic(one).space == ptx::StateSpace::shared);
-      if (stores) follow(body_.operands_of(one)[1]);
+      if (stores) follow_operand(one, 1);
     }
   }
 
