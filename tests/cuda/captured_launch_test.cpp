@@ -128,8 +128,13 @@ TEST(CapturedLaunch, bits_that_tell_no_number_or_several_are_compared_exactly) {
 }
 
 TEST(CapturedLaunch, a_store_that_is_not_understood_is_compared_exactly) {
-  EXPECT_EQ(tolerance("st.global.b32 [%rd1], {%r1};\nst.global.newmod.b32 [%rd1], %r1;\n"
-                      "add.f32 %r1, %r2, %r2;"),
+  const std::string known = "add.f32 %r1, %r2, %r2;\nst.global.b32 [%rd1], {%r1};\n";
+  EXPECT_EQ(tolerance(known), 1e-5);
+  EXPECT_EQ(tolerance(known + "st.global.newmod.b32 [%rd1], %r1;"), 0);
+  EXPECT_EQ(tolerance(known + "st.global.newmod.b32 <%rd1>;"), 0);
+  EXPECT_EQ(tolerance(known + "mov.newmod.b32 %r3, %r1;\nst.global.b32 [%rd1], {%r3};"), 0);
+  EXPECT_EQ(tolerance(known + "st.shared.newmod.b32 <%r3>;\nld.shared.b32 %r2, [%r3];\n"
+                              "st.global.b32 [%rd1], {%r2};"),
             0);
 }
 

@@ -50,30 +50,20 @@ class StoredTypes {
   void add_stored(const ptx::Instruction& instruction) {
     const bool says = instruction.opcode == Opcode::st || instruction.opcode == Opcode::atom ||
                       instruction.opcode == Opcode::red;
-    const Type type = says ? number_of(module_.mnemonic(instruction).type()) : Type::none;
+    const Type type = says ? type_of(instruction) : Type::none;
     if (instruction.opcode != Opcode::st || !are_bits(type)) {
       types_.insert(type);
       return;
     }
     found_ = copied_ = false;
     seen_.clear();
-    follow_operand(instruction, 1);
+    follow(body_.operands_of(instruction)[1]);
     while (!open_.empty()) {
       const std::uint32_t reg = open_.back();
       open_.pop_back();
       for (const ptx::Instruction* writer : writers_[reg]) add_made(*writer);
     }
     if (!found_ && !copied_) types_.insert(type);
-  }
-
-  // An instruction whose operands are not understood tells no type.
-  void follow_operand(const ptx::Instruction& instruction, std::size_t number) {
-    const auto operands = body_.operands_of(instruction);
-    if (number < operands.size()) {
-      follow(operands[number]);
-    } else {
-      types_.insert(Type::none);
-    }
   }
 
   void follow(const ptx::Operand& value) {
@@ -86,23 +76,23 @@ class StoredTypes {
   }
 
   void add_made(const ptx::Instruction& writer) {
-    const ptx::Mnemonic& mnemonic = module_.mnemonic(writer);
-    const Type type = number_of(mnemonic.type());
-    if (writer.opcode == Opcode::ldmatrix ||
-        (writer.opcode == Opcode::ld && mnemonic.space == ptx::StateSpace::shared)) {
+    const Type type = type_of(writer);
+    const auto operands = body_.operands_of(writer);
+    const bool shared = module_.mnemonic(writer).space == ptx::StateSpace::shared;
+    if (writer.opcode == Opcode::ldmatrix || (writer.opcode == Opcode::ld && shared)) {
       follow_shared();
       return;
     }
     // Compilers move bits as words of any type.
-    if (!is_floating(type)) {
+    if (type != Type::none && !is_floating(type)) {
       switch (writer.opcode) {
         case Opcode::selp:
         case Opcode::prmt:
-          follow_operand(writer, 2);
+          follow(operands[2]);
           [[fallthrough]];
         case Opcode::mov:
         case Opcode::shfl:
-          follow_operand(writer, 1);
+          follow(operands[1]);
           return;
         case Opcode::ld:
           copied_ = true;  // stored as it was found, which is exact whatever it is
@@ -121,13 +111,23 @@ class StoredTypes {
       const bool stores =
           one.opcode == Opcode::stmatrix ||
           (one.opcode == Opcode::st && module_.mnemonic(one).space == ptx::StateSpace::shared);
-      if (stores) follow_operand(one, 1);
+      if (!stores) continue;
+      if (type_of(one) == Type::none) {
+        types_.insert(Type::none);
+      } else {
+        follow(body_.operands_of(one)[1]);
+      }
     }
   }
 
   static bool are_bits(Type type) {
     return type == Type::b8 || type == Type::b16 || type == Type::b32 || type == Type::b64 ||
            type == Type::b128;
+  }
+  // None where the instruction is not understood: then its operands may not be apart.
+  [[nodiscard]] Type type_of(const ptx::Instruction& instruction) const {
+    const ptx::Mnemonic& mnemonic = module_.mnemonic(instruction);
+    return mnemonic.understood ? number_of(mnemonic.type()) : Type::none;
   }
   static bool is_floating(Type type) { return ptx::info(type).kind == ptx::TypeKind::floating; }
   static Type number_of(Type type) { return type == Type::f16x2 ? Type::f16 : type; }
