@@ -23,6 +23,9 @@ inline std::string kernel_of(const std::string& declarations, const std::string&
          body + "\nret;\n}\n";
 }
 
+// A declaration of it, for kernel_of().
+inline constexpr const char* shared_area = ".shared .align 16 .b8 area[512];\n";
+
 inline gpu::Launch launch_of(std::uint32_t grid, std::uint32_t block, std::uint64_t bytes) {
   gpu::Launch launch;
   gpu::Buffer buffer;
