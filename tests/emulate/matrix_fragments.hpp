@@ -1,7 +1,10 @@
 // Fragments of matrix products in a buffer, as the figures of the manual place their elements.
 #pragma once
 
+#include <array>
+
 #include "harness.hpp"
+#include "instructions/matrix_registers.hpp"
 #include "instructions/reference.hpp"
 
 namespace demarc::emulate::matrices {
@@ -70,7 +73,6 @@ class Fragment {
  public:
   Fragment(std::string type, unsigned elements)
       : type_(std::move(type)), elements_(elements), registers_(register_count(elements, type_)) {}
-  [[nodiscard]] unsigned registers() const { return registers_; }
   [[nodiscard]] unsigned word_bytes() const { return type_ == "f64" ? 8 : 4; }
   [[nodiscard]] std::size_t bytes() const { return std::size_t{registers_} * 32 * word_bytes(); }
   [[nodiscard]] std::uint64_t get(const std::byte* base, unsigned lane, unsigned i) const {
@@ -90,25 +92,8 @@ class Fragment {
     std::memcpy(at, &word, word_bytes());
   }
   [[nodiscard]] unsigned elements() const { return elements_; }
-  // {%x0, %x1, ...} of one letter, and the loads or stores of all.
-  [[nodiscard]] std::string list(char letter) const {
-    std::string text = "{";
-    for (unsigned r = 0; r < registers_; ++r)
-      text += fmt::format("{}%{}{}", r == 0 ? "" : ", ", letter, r);
-    return text + "}";
-  }
-  [[nodiscard]] std::string moves(char letter, std::size_t base, bool loads) const {
-    std::string text;
-    const unsigned width = word_bytes() * 8;
-    for (unsigned r = 0; r < registers_; ++r) {
-      const std::size_t at = base + std::size_t{r} * 32 * word_bytes();
-      text += loads ? fmt::format("ld.global.b{} %{}{}, [%w{}+{}];\n", width, letter, r, width, at)
-                    : fmt::format("st.global.b{} [%w{}+{}], %{}{};\n", width, width, at, letter, r);
-    }
-    return text + "";
-  }
-  [[nodiscard]] std::string registers_text(char letter) const {
-    return fmt::format(".reg .b{} %{}<{}>;\n", word_bytes() * 8, letter, registers_);
+  [[nodiscard]] test::MatrixRegisters words(char letter) const {
+    return {letter, type_, bytes(), 32};
   }
 
  private:
@@ -134,15 +119,15 @@ struct Fragments {
   // `before`: what makes d and c before the product, whose predicate is `guard`.
   [[nodiscard]] std::string text(const Shape& s, const std::string& before = "",
                                  const std::string& guard = "") const {
+    const auto [in_a, in_b, in_c, in_d] =
+        std::array{a.words('a'), b.words('b'), c.words('c'), d.words('d')};
     return ".version 8.6\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 "
-           "out)\n{\n.reg .b32 %t;\n.reg .pred %p;\n.reg .b64 %base, %w32, %w64;\n" +
-           a.registers_text('a') + b.registers_text('b') + c.registers_text('c') +
-           d.registers_text('d') +
-           "ld.param.u64 %base, [out];\nmov.u32 %t, %tid.x;\nmad.wide.u32 %w32, %t, 4, %base;\n"
-           "mad.wide.u32 %w64, %t, 8, %base;\n" +
-           a.moves('a', 0, true) + b.moves('b', at_b(), true) + c.moves('c', at_c(), true) +
-           before + guard + s.mnemonic + " " + d.list('d') + ", " + a.list('a') + ", " +
-           b.list('b') + ", " + c.list('c') + ";\n" + d.moves('d', at_d(), false) + "ret;\n}\n";
+           "out)\n{\n.reg .b32 %thread;\n.reg .pred %p;\n.reg .b64 %base, %at;\n" +
+           in_a.declaration() + in_b.declaration() + in_c.declaration() + in_d.declaration() +
+           "ld.param.u64 %base, [out];\nmov.u32 %thread, %tid.x;\n" + in_a.moves("ld", "%base", 0) +
+           in_b.moves("ld", "%base", at_b()) + in_c.moves("ld", "%base", at_c()) + before + guard +
+           s.mnemonic + " " + in_d.list() + ", " + in_a.list() + ", " + in_b.list() + ", " +
+           in_c.list() + ";\n" + in_d.moves("st", "%base", at_d()) + "ret;\n}\n";
   }
 };
 

@@ -197,7 +197,7 @@ TEST(MatrixProducts, lanes_that_do_not_execute_keep_d_and_c_may_be_one_value_of_
   Matrices matrices(s);
   const gpu::Memory memory = fill(s, fragments, 3, matrices);
   for (auto& row : matrices.c) row.assign(row.size(), 2.0);
-  std::string before = "and.b32 %t, %t, 1;\nsetp.eq.u32 %p, %t, 0;\n";
+  std::string before = ".reg .b32 %odd;\nand.b32 %odd, %thread, 1;\nsetp.eq.u32 %p, %odd, 0;\n";
   for (unsigned i = 0; i < 4; ++i)
     before += fmt::format("mov.b32 %c{0}, 0f40000000;\nmov.b32 %d{0}, 0f41100000;\n", i);
   for (const InstructionSet set : sets()) {

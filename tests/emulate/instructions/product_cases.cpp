@@ -7,6 +7,8 @@
 #include <cstring>
 #include <random>
 
+#include "instructions/matrix_registers.hpp"
+
 namespace demarc::emulate::test {
 namespace {
 
@@ -127,45 +129,11 @@ struct Product {
   }
 };
 
-// The registers of one matrix, named by its letter. Register r of thread t lies at word
-// r * threads + t of what is loaded and stored.
-struct Registers {
-  char letter;
-  std::string type;
-  std::size_t bytes;  // of the matrix
-  unsigned threads;
-
-  [[nodiscard]] unsigned width() const { return type == "f64" ? 8 : 4; }
-  [[nodiscard]] std::size_t count() const { return bytes / width() / threads; }
-  [[nodiscard]] std::string declaration() const {
-    const std::string kind = type == "f64" ? "f64" : type == "f32" ? "f32" : "b32";
-    return fmt::format(".reg .{} %{}<{}>;\n", kind, letter, count());
-  }
-  [[nodiscard]] std::string list() const {
-    std::string text = "{";
-    for (std::size_t r = 0; r < count(); ++r)
-      text += fmt::format("{}%{}{}", r == 0 ? "" : ", ", letter, r);
-    return text + "}";
-  }
-  // `what`: "ld" or "st", from or to the address in `base`, from byte `first` on.
-  [[nodiscard]] std::string moves(const std::string& what, const std::string& base,
-                                  std::size_t first) const {
-    std::string text = fmt::format("mad.wide.u32 %at, %thread, {}, {};\n", width(), base);
-    for (std::size_t r = 0; r < count(); ++r) {
-      const std::string place = fmt::format("[%at+{}]", first + r * width() * threads);
-      const std::string reg = fmt::format("%{}{}", letter, r);
-      text += fmt::format("{}.global.b{} {}, {};\n", what, 8 * width(), what == "ld" ? reg : place,
-                          what == "ld" ? place : reg);
-    }
-    return text;
-  }
-};
-
 std::string with_registers(const Product& one) {
-  const Registers a{'a', one.a, one.a_bytes(), one.threads};
-  const Registers b{'b', one.b, one.b_bytes(), one.threads};
-  const Registers c{'c', one.c, one.c_bytes(), one.threads};
-  const Registers d{'d', one.d, one.d_bytes(), one.threads};
+  const MatrixRegisters a{'a', one.a, one.a_bytes(), one.threads};
+  const MatrixRegisters b{'b', one.b, one.b_bytes(), one.threads};
+  const MatrixRegisters c{'c', one.c, one.c_bytes(), one.threads};
+  const MatrixRegisters d{'d', one.d, one.d_bytes(), one.threads};
   return a.declaration() + b.declaration() + c.declaration() + d.declaration() +
          a.moves("ld", "%in", 0) + b.moves("ld", "%in", one.a_bytes()) +
          c.moves("ld", "%in", one.a_bytes() + one.b_bytes()) +
@@ -175,8 +143,8 @@ std::string with_registers(const Product& one) {
 
 // b lies in shared memory: 8 columns of 32 bytes along k, in two halves of 16 bytes.
 std::string by_warpgroup(const Product& one) {
-  const Registers a{'a', one.a, one.a_bytes(), one.threads};
-  const Registers sums{'d', one.d, one.d_bytes(), one.threads};
+  const MatrixRegisters a{'a', one.a, one.a_bytes(), one.threads};
+  const MatrixRegisters sums{'d', one.d, one.d_bytes(), one.threads};
   const bool small = one.a == "e4m3" || one.a == "e5m2" || one.a == "tf32";
   return a.declaration() + sums.declaration() +
          ".reg .b32 %word, %place;\n.reg .b64 %described;\n.reg .pred %beyond;\n"
@@ -204,11 +172,11 @@ std::string by_memory(const Product& one) {
   const std::string shape = fmt::format("m{}n{}k{}", one.m, one.n, one.k);
   // A fragment of f16 has eight registers, whatever its size.
   constexpr std::size_t of_f16 = std::size_t{8} * 4 * 32;
-  const Registers a{'a', one.a, one.a == "f16" ? of_f16 : one.a_bytes(), 32};
-  const Registers b{'b', one.b, one.b == "f16" ? of_f16 : one.b_bytes(), 32};
-  const Registers c{'c', one.c, one.c_bytes(), 32};
-  const Registers d{'d', one.d, one.d_bytes(), 32};
-  const auto load = [&](const Registers& of, std::size_t first) {
+  const MatrixRegisters a{'a', one.a, one.a == "f16" ? of_f16 : one.a_bytes(), 32};
+  const MatrixRegisters b{'b', one.b, one.b == "f16" ? of_f16 : one.b_bytes(), 32};
+  const MatrixRegisters c{'c', one.c, one.c_bytes(), 32};
+  const MatrixRegisters d{'d', one.d, one.d_bytes(), 32};
+  const auto load = [&](const MatrixRegisters& of, std::size_t first) {
     return fmt::format(
         "add.u64 %at, %in, {};\nwmma.load.{}.sync.aligned.row.{}.global.{} {}, "
         "[%at];\n",
