@@ -10,11 +10,17 @@ import argparse
 import csv
 import json
 import pathlib
+import re
 import subprocess
+import sys
 import tempfile
 
 root = pathlib.Path(__file__).resolve().parent.parent
 placements = ("first-touch", "far")
+
+
+def fail(why):
+    sys.exit(f"simulate-split.py: {why}")
 
 
 def measured(cards):
@@ -26,8 +32,11 @@ def measured(cards):
 def simulated(demarc, machine, launch, placement, settings):
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "one.json"
-        subprocess.run([demarc, "translate", "-q", "--launch", *launch, "--device", machine, "--placement", placement,
-                        "--arch", "distributed", *settings, f"--json={out}"], cwd=root, check=True, stdout=subprocess.DEVNULL)
+        try:
+            subprocess.run([demarc, "translate", "-q", "--launch", *launch, "--device", machine, "--placement", placement,
+                            "--arch", "distributed", *settings, f"--json={out}"], cwd=root, check=True, stdout=subprocess.DEVNULL)
+        except (OSError, subprocess.CalledProcessError) as error:
+            fail(error)
         document = json.loads(out.read_text(encoding="utf-8"))
     overhead = int(document["settings"]["kernel_overhead"])
     # The simulation has the overhead between its kernels; the events of a card see it once per kernel.
@@ -42,13 +51,22 @@ def main():
     parser.add_argument("--only", help="names of launches, separated by commas")
     parser.add_argument("--set", action="append", default=[], help="a setting of the machine to change")
     options = parser.parse_args()
-    cards = options.cards or int(options.machine.removesuffix(".json").rsplit("-x", 1)[1])
+    named = re.search(r"-x(\d+)(?:\.json)?$", options.machine)
+    if options.cards is None and named is None:
+        fail(f"{options.machine}: its name does not say how many cards it has; give --cards")
+    cards = options.cards or int(named[1])
     settings = [word for one in options.set for word in ("--set", one)]
     figures = measured(cards)
+    wanted = options.only.split(",") if options.only else [name for name, _ in figures]
+    for name in wanted:
+        if (name, placements[0]) not in figures:
+            fail(f"{name}: not measured on {cards} cards")
+    if not wanted:
+        fail(f"nothing was measured on {cards} cards")
     print("| launch | near, us | simulated | off by | far, us | simulated | off by |\n|---|---:|---:|---:|---:|---:|---:|")
     for line in (root / "tools/split-launches.txt").read_text(encoding="utf-8").splitlines():
         name, *launch = line.split()
-        if (name, placements[0]) not in figures or (options.only and name not in options.only.split(",")):
+        if name not in wanted:
             continue
         cells = []
         for placement in placements:
