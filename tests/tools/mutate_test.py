@@ -19,7 +19,7 @@ from bench import Bench  # noqa: E402
 from patterns import sites_of_line  # noqa: E402
 from sample import Fault, choose, faults_by_line  # noqa: E402
 from source import code_lines  # noqa: E402
-from trial import Program, Run, Suite, failed_test, groups, run_clean  # noqa: E402
+from trial import Kill, Program, Run, Suite, failed_test, groups, killer, run_clean  # noqa: E402
 
 
 def changed(text, line=0):
@@ -130,6 +130,17 @@ class Files(unittest.TestCase):
             self.assertEqual(chosen("a.cpp", "gpu/"), ["src/room/a.cpp"])
             self.assertEqual(chosen("", "gpu/,b."), ["src/room/a.cpp"])
 
+    def test_of_a_part_are_those_of_its_room_that_the_part_names(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("emulate/races.cpp", "emulate/ops/warp.cpp", "emulate/ops/image.cpp", "cuda/exec/a.cpp", "cuda/b.cpp"):
+                path = Path(folder) / "src" / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text("text")
+            chosen = lambda room: sorted(mutate.texts_of(Path(folder), room, "", ""))
+            self.assertEqual(chosen("emulate/warps"), ["src/emulate/ops/warp.cpp", "src/emulate/races.cpp"])
+            self.assertEqual(chosen("cuda/exec"), ["src/cuda/exec/a.cpp"])
+            self.assertEqual(mutate.targets_of("cuda/exec", False), ["demarc_cuda_tests"])
+
     def test_with_definitions_are_not_read_before_others(self):
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "src" / "room").mkdir(parents=True)
@@ -147,6 +158,17 @@ class Trials(unittest.TestCase):
         self.assertEqual(failed_test(Run(1, begun + "[  FAILED  ] Sum.Adds (0 ms)", 0, 0, False)), "Sum.Adds")
         self.assertEqual(failed_test(Run(-11, begun, 0, 0, False)), "Sum.Adds (signal 11)")
         self.assertEqual(failed_test(Run(-9, begun, 0, 0, True)), "Sum.Adds (time limit)")
+
+    def test_an_assertion_behind_a_crash_is_found_and_a_crash_alone_is_none(self):
+        # Stands for a GoogleTest program: Sum.Adds crashes, and Sum.Subtracts, if there, fails behind it.
+        script = ("import os, sys\n"
+                  "if 'Sum.Adds' not in sys.argv[-1].rsplit('-', 1)[1]:\n"
+                  "    print('[ RUN      ] Sum.Adds', flush=True); os.kill(os.getpid(), 11)\n"
+                  "if '%s': print('[  FAILED  ] Sum.Subtracts (0 ms)'); sys.exit(1)\n")
+        for behind, kill in (("yes", Kill("Sum.Subtracts", True)), ("", Kill("Sum.Adds (signal 11)", False))):
+            program = Program([sys.executable, "-c", script % behind], suites=[Suite("Sum", 0.1), Suite("More", 0.2)],
+                              processor_s=1, clock_s=1)
+            self.assertEqual(killer([program], {"Sum", "More"}), kill)
 
     def test_a_program_that_fails_without_a_fault_is_told(self):
         self.assertIn("fails without a fault", run_clean(Program(["false"]), 10))
@@ -210,11 +232,12 @@ class Planted(unittest.TestCase):
             judge.work(bench, [program])
         self.assertEqual(judge.trouble, [])
         self.assertEqual([result[1:] for result in judge.results],
-                         [("killed", "Sum.AddsUp"), ("survived", None), ("killed", "Sum.AddsUp (time limit)"),
+                         [("killed", "Sum.AddsUp"), ("survived", None), ("only hung or crashed", "Sum.AddsUp (time limit)"),
                           ("did not compile", None)])
         lines, reached = mutate.summary(judge.results, "partition")
-        self.assertEqual(lines[0], "survived: planted.cpp:10: planted: int unseen() { return 8; }")
-        self.assertEqual(lines[1], "partition: 2 of 3 faults killed (66.7 %, to reach: 90 %), 1 did not compile")
+        self.assertEqual(lines[0], "only hung or crashed: planted.cpp:5: planted: for (int i = 1; i <= n; i) {")
+        self.assertEqual(lines[1], "survived: planted.cpp:10: planted: int unseen() { return 8; }")
+        self.assertEqual(lines[2], "partition: 1 of 3 faults killed (33.3 %, to reach: 90 %), 1 did not compile")
         self.assertFalse(reached)
 
     def test_the_bar_is_reached_at_its_share_and_not_by_nothing(self):

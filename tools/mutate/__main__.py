@@ -1,6 +1,7 @@
 """Puts one-line faults into a room, one at a time, in a copy of the tree, and sees whether the room's tests notice.
 
 usage: python3 tools/mutate --room ROOM [--count N] [--seed N] [--files TEXT] [--without TEXT] [--jobs N] [--with-cli]
+A fault at which the tests only hang or crash counts as not noticed, because no assertion names what is wrong.
 Exit codes: 0 done, 1 wrong input or the tests fail without a fault, 3 fewer were noticed than the room's bar.
 """
 
@@ -20,6 +21,7 @@ from sample import choose
 from trial import Program, killer, run_clean
 
 NOT_COMPILED, KILLED, SURVIVED = "did not compile", "killed", "survived"
+BROKE = "only hung or crashed"
 
 
 def words():
@@ -38,11 +40,19 @@ def words():
 
 def texts_of(tree, room, files, without):
     """The room's sources. A fault in a header would need most of the room compiled anew: they are left out."""
+    inside = [part for part in ROOMS[room].files.split(",") if part] if room in ROOMS else []
     wanted = [part for part in files.split(",") if part]
     unwanted = [part for part in without.split(",") if part]
-    names = [str(path.relative_to(tree)) for path in (tree / "src" / room).rglob("*.cpp")]
+    top = tree / "src" / (room if not inside else tests_of(room))
+    names = [str(path.relative_to(tree)) for path in top.rglob("*.cpp")]
+    names = [name for name in names if not inside or any(part in name for part in inside)]
     return {name: (tree / name).read_text() for name in names
             if (not wanted or any(part in name for part in wanted)) and not any(part in name for part in unwanted)}
+
+
+def tests_of(room):
+    """The room whose tests are run."""
+    return ROOMS[room].of or room if room in ROOMS else room
 
 
 def suites_named_like(tree, room):
@@ -64,7 +74,7 @@ def likely(file, named, killers):
 
 
 def targets_of(room, with_cli):
-    names = [] if room == "cli" else [f"demarc_{room}_tests"]
+    names = [] if room == "cli" else [f"demarc_{tests_of(room)}_tests"]
     names += [program[0] for program in ROOMS[room].programs]
     if with_cli or room == "cli":
         names += ["demarc_cli_tests", "demarc_program"]
@@ -78,8 +88,8 @@ def programs_of(bench, room, with_cli):
     plain = {name: environment[name] for name in ("TMPDIR", "RC_PARAMS")}
     commands = []
     if room != "cli":
-        commands.append(Program([str(bench.build / "tests" / room / f"demarc_{room}_tests")], plain,
-                                ROOMS[room].leave_out))
+        tests = bench.build / "tests" / tests_of(room) / f"demarc_{tests_of(room)}_tests"
+        commands.append(Program([str(tests)], plain, ROOMS[room].leave_out))
     for _, path, arguments in ROOMS[room].programs:
         commands.append(Program([str(bench.build / path), *arguments], environment, ROOMS[room].leave_out))
     if with_cli or room == "cli":
@@ -119,8 +129,10 @@ class Judge:
     def judge(self, bench, programs, fault):
         if not bench.put(fault):
             return NOT_COMPILED, None
-        test = killer(programs, likely(fault.file, self.named, self.killers))
-        return (KILLED, test) if test else (SURVIVED, None)
+        kill = killer(programs, likely(fault.file, self.named, self.killers))
+        if not kill:
+            return SURVIVED, None
+        return KILLED if kill.asserted else BROKE, kill.test
 
     def note(self, fault, state, test, seconds):
         with self.lock:
@@ -134,12 +146,13 @@ class Judge:
 
 def summary(results, room):
     """The last lines, and whether the bar is reached."""
-    number = {state: sum(1 for result in results if result[1] == state) for state in (KILLED, SURVIVED, NOT_COMPILED)}
-    counted = number[KILLED] + number[SURVIVED]
+    number = {state: sum(1 for result in results if result[1] == state)
+              for state in (KILLED, BROKE, SURVIVED, NOT_COMPILED)}
+    counted = number[KILLED] + number[BROKE] + number[SURVIVED]
     share = 100 * number[KILLED] / counted if counted else 0
-    lines = [f"survived: {fault.file}:{fault.line}: {fault.kind}: {fault.after.strip()}"
+    lines = [f"{state}: {fault.file}:{fault.line}: {fault.kind}: {fault.after.strip()}"
              for fault, state, _ in sorted(results, key=lambda result: (result[0].file, result[0].line))
-             if state == SURVIVED]
+             if state in (BROKE, SURVIVED)]
     lines.append(f"{room}: {number[KILLED]} of {counted} faults killed ({share:.1f} %, to reach: {ROOMS[room].bar} %), "
                  f"{number[NOT_COMPILED]} did not compile")
     return lines, counted > 0 and share >= ROOMS[room].bar
@@ -150,7 +163,7 @@ def benches_of(tree, options):
                 "-DDEMARC_PTX_COMPILER=kept",
                 "-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld", "-DCMAKE_SHARED_LINKER_FLAGS=-fuse-ld=lld"]
     settings += [f"-D{setting}" for setting in options.set]
-    return [Bench(tree, f"dev{n}", options.room, targets_of(options.room, options.with_cli), settings)
+    return [Bench(tree, f"dev{n}", tests_of(options.room), targets_of(options.room, options.with_cli), settings)
             for n in range(options.jobs)]
 
 
@@ -182,7 +195,7 @@ def main():
         for fault in faults:
             print(f"{fault.file}:{fault.line}: {fault.kind}\n  - {fault.before.strip()}\n  + {fault.after.strip()}")
         return 0
-    judge = Judge(faults, suites_named_like(tree, options.room))
+    judge = Judge(faults, suites_named_like(tree, tests_of(options.room)))
     workers = [threading.Thread(target=judge.work, args=pair) for pair in prepare(benches_of(tree, options), options)]
     for worker in workers:
         worker.start()

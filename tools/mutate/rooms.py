@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Room:
-    bar: int  # per cent of the faults that have to be killed
+    bar: int  # per cent of the faults that have to be killed, each by an assertion
+    of: str = ""  # the room whose tests are run, where this is a part of it
+    files: str = ""  # only sources whose path holds one of these texts, comma between
     programs: tuple = ()  # more of the room's own tests: (target, path below the build folder, arguments)
     leave_out: str = ""  # tests that pass in no copy or take too long, of all programs; as in --gtest_filter
     verbs: str = ""  # suites of the tests of the program that run this room's verbs, as in --gtest_filter
@@ -23,14 +25,19 @@ ROOMS = {
     "gpu": Room(80, verbs="*Topo*:*Probe*:*Outputs*"),
     "workload": Room(80, leave_out="KeptPtx.*", verbs="*Emulate*"),  # the copy does not compile the kernels
     "emulate": Room(80, leave_out="All/BundledKernels.*", verbs="*Emulate*"),  # kept for one target alone
+    "emulate/warps": Room(95, of="emulate", files="ops/control,ops/warp,ops/async,/block,/cluster,/races,/groups",
+                          leave_out="All/BundledKernels.*"),
     "locality": Room(80, verbs="*Locality*"),
     "sim": Room(80, verbs="*Schedule*:*Translate*:*Blocks*"),
     "partition": Room(90, verbs="*Isolate*:*Topo*"),
-    "lease": Room(90),
-    "cuda": Room(90, tuple(_conformance(mode) for mode in ("none", "timeslice", "green", "mask", "affinity")),
+    "lease": Room(95),
+    "cuda/calls": Room(95, of="cuda"),
+    "cuda/exec": Room(95, of="cuda"),
+    "cuda": Room(90, programs=tuple(_conformance(mode) for mode in ("none", "timeslice", "green", "mask", "affinity")),
                  verbs="*Card*:*Isolate*"),
-    "serve": Room(90, verbs="*ServeProgram*"),
-    "probe": Room(90, (("demarc_probe_slow_tests", "tests/probe/demarc_probe_slow_tests", ()),),
+    "plugin": Room(95),
+    "serve": Room(95, verbs="*ServeProgram*"),
+    "probe": Room(90, programs=(("demarc_probe_slow_tests", "tests/probe/demarc_probe_slow_tests", ()),),
                   leave_out="SimulatedMemory.TheRegistersOfAV100*:SimulatedMemory.TheProbeRecovers*",
                   verbs="*Probe*"),
     "study": Room(90, verbs="*Isolate*:*Blocks*"),

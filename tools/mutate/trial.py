@@ -121,15 +121,47 @@ def groups(program, likely):
     return [group for group in (first, cheap, dear) if group]
 
 
+@dataclass(frozen=True)
+class Kill:
+    test: str
+    asserted: bool  # a test failed; else the tests only hung or crashed
+
+
 def killer(programs, likely):
-    """The test that fails, or None where all pass. The limit is one of processor time, five times what the tests take
-    without a fault; that by the clock is for those that wait, and far off, since others may have the processors."""
+    """The test that fails; where none does, the first that hangs or crashes; None where all pass. The limit is one of
+    processor time, five times what the tests take without a fault; that by the clock is for those that wait, and far off,
+    since others may have the processors."""
+    broken = None
     for program in programs:
         for group in groups(program, likely):
-            arguments = ["--gtest_fail_fast"] if program.suites else []
-            if group is not None:
-                arguments.append("--gtest_filter=" + ":".join(name + ".*" for name in group) + "-" + program.leave_out)
-            result = run(program, arguments, 5 * program.processor_s + 5, 30 * program.clock_s + 60)
-            if result.code != 0 or result.too_long:
-                return failed_test(result)
-    return None
+            for result in _runs(program, group):
+                kill = Kill(failed_test(result), _asserted(program, result))
+                if kill.asserted:
+                    return kill
+                broken = broken or kill
+    return broken
+
+
+def _runs(program, group):
+    """Failing runs of a group. A test that hangs or crashes hides those behind it, so the group is run again without it."""
+    hidden = []
+    while len(hidden) < 3:
+        arguments = ["--gtest_fail_fast"] if program.suites else []
+        if group is not None:
+            names = ":".join(name + ".*" for name in group)
+            arguments.append(f"--gtest_filter={names}-" + ":".join(filter(None, [program.leave_out, *hidden])))
+        result = run(program, arguments, 5 * program.processor_s + 5, 30 * program.clock_s + 60)
+        if result.code == 0 and not result.too_long:
+            return
+        yield result
+        test = failed_test(result).split(" ")[0]
+        if group is None or "." not in test:
+            return
+        hidden.append(test)
+
+
+def _asserted(program, result):
+    """A program that is not GoogleTest's asserts by its exit code."""
+    if result.too_long or result.code < 0:
+        return False
+    return not program.suites or "[  FAILED  ] " in result.output
