@@ -49,7 +49,7 @@ class Bench:
             os.replace(kept, kept.with_suffix(""))
             kept.with_suffix("").touch()
         configure = ["cmake", "-S", str(self.tree), "-B", str(self.build), "-G", "Ninja", *self.settings]
-        for command in (configure, self._ninja()):
+        for command in (configure, self._ninja(os.cpu_count())):
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode != 0:
                 return f"{' '.join(command)}\n{(done.stdout + done.stderr)[-3000:]}"
@@ -61,8 +61,8 @@ class Bench:
         (self.build / "tmp").mkdir(exist_ok=True)
         return None
 
-    def _ninja(self):
-        return ["ninja", "-C", str(self.build), "-j2", *self.targets]
+    def _ninja(self, jobs=2):
+        return ["ninja", "-C", str(self.build), f"-j{jobs}", *self.targets]
 
     def put(self, fault):
         """Builds the tests with a fault in them; False: it does not compile."""
