@@ -22,6 +22,7 @@ struct EmulateOptions {
   std::string instruction_set = "automatic";
   unsigned threads = 0;
   std::uint64_t limit = emulate::default_instruction_limit;
+  std::uint32_t resident = 0;
   bool checks = true;
   std::string json;
 };
@@ -118,6 +119,7 @@ Result<void> run_emulate(const EmulateOptions& given) {
   emulate::Options options;
   options.threads = given.threads;
   options.instruction_limit = given.limit;
+  options.resident_blocks = given.resident;
   options.check_races = given.checks;
   options.check_uninitialised = given.checks;
   options.source = loaded.ptx_name;
@@ -193,6 +195,9 @@ const RegisterVerb emulate_verb({
                      "largest number of warp instructions per block; a block that executes more "
                      "counts as hung")
           ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
+      app.add_option("--resident", options->resident,
+                     "largest number of blocks that are there at once, if these wait for others; "
+                     "0 means as many as an H100 holds");
       app.add_option("--instruction-set", options->instruction_set,
                      "instruction set of this CPU that the emulator uses")
           ->check(CLI::IsMember({"automatic", "baseline", "avx2", "avx512"}));

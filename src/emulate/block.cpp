@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "machine.hpp"
+#include "groups.hpp"
 
 namespace demarc::emulate {
 
@@ -72,6 +72,7 @@ void Block::start(std::uint32_t linear_index, bool tracing, bool trace_runs) {
   findings.clear();
   printed.clear();
   stopped = false;
+  stalled = false;
   executed = 0;
   next_epoch();
   std::fill(shared_shadow.begin(), shared_shadow.end(), std::uint8_t{0});
@@ -84,17 +85,24 @@ void Block::start(std::uint32_t linear_index, bool tracing, bool trace_runs) {
   for (Warp& warp : warps) {
     const std::uint32_t left = threads - warp.index * warp_size;
     warp.live = left >= warp_size ? full_mask : (Mask{1} << left) - 1;
-    warp.mask = warp.live;
     warp.state = WarpState::ready;
-    warp.frame = nullptr;
+    if (warp.meeting != nullptr || !warp.groups.empty()) {  // the block before was stopped
+      warp.meetings.clear();
+      warp.spare_meeting = nullptr;
+    }
+    static_cast<Lanes&>(warp) = {};
+    warp.mask = warp.live;
+    if (warp.kernel_frame != nullptr) pool->give_back(program->functions[0], warp.kernel_frame);
+    warp.kernel_frame = nullptr;
     warp.resume = program->functions[0].entry;
-    warp.stack.clear();
-    warp.top_join = no_join;
-    warp.local_base = 0;
-    warp.function = 0;
+    warp.groups.clear();
+    warp.torn = false;
+    warp.polls = 0;
+    warp.idle_turns = 0;
+    warp.turned = 0;
     warp.carry = 0;
-    warp.cluster_phase = ~std::uint64_t{0};
     warp.cluster_arrived = 0;
+    warp.cluster_pending = 0;
     warp.tracing = tracing;
     warp.trace_runs = trace_runs;
     warp.thread_instructions = 0;
@@ -138,11 +146,12 @@ void Block::make_trace_room(std::size_t words) {
     trace.resize(std::max<std::size_t>(trace.size() * 2, 16384 + words));
 }
 
-void Block::run_warp(Warp& warp) {
+void Block::run_warp(Warp& warp, bool apart) {
   const std::int64_t turn = program->turn;
-  const CodeFunction& kernel = program->functions[0];
-  if (warp.frame == nullptr) {
-    warp.frame = pool->take(kernel);
+  if (warp.kernel_frame == nullptr) {
+    const CodeFunction& kernel = program->functions[0];
+    warp.kernel_frame = pool->take(kernel);
+    warp.frame = warp.kernel_frame;
     for (const FrameVariable& zeroed : kernel.zeroed)
       std::memset(warp.frame + zeroed.offset, 0, zeroed.bytes);
   }
@@ -156,68 +165,65 @@ void Block::run_warp(Warp& warp) {
   warp.budget = std::min(
       turn, static_cast<std::int64_t>(std::max<std::uint64_t>(left, program->longest_run)));
   const std::uint64_t before = warp.warp_instructions;
-  const MicroOp* const code = program->code.data();
-  const MicroOp* op = code + warp.resume;
+  const MicroOp* op = warp.mask != 0 ? program->code.data() + warp.resume : next_group(warp);
   while (op != nullptr) op = op->run(warp, op);
   executed += warp.warp_instructions - before;
   if (executed > limit && warp.state != WarpState::done && !stopped) {
-    report(warp, code + warp.resume, static_cast<unsigned>(std::countr_zero(warp.live)),
-           FindingKind::hang,
-           fmt::format("the block executed more than {} warp instructions without ending", limit));
-    stopped = true;
+    report_hang(
+        warp,
+        fmt::format("the block executed more than {} warp instructions without ending", limit));
   }
   if (warp.state == WarpState::done || stopped) {
-    if (warp.stack.empty()) pool->give_back(kernel, warp.frame);
-    warp.frame = nullptr;
+    pool->give_back(program->functions[0], warp.kernel_frame);
+    warp.kernel_frame = nullptr;
+    return;
+  }
+  end_turn(warp, apart);
+}
+
+void Block::end_turn(Warp& warp, bool apart) {
+  constexpr std::uint32_t most_idle_turns = 64;
+  constexpr std::uint64_t patience = std::uint64_t{1} << 18;  // warp instructions
+  const bool polls = warp.mask != 0 && warp.polls >= most_polls;
+  stalled = stalled && polls;
+  warp.polls = 0;
+  warp.idle_turns = polls ? warp.idle_turns + 1 : 0;
+  if (warp.mask == 0) return;
+  if (polls) {
+    take_turns(warp, apart || warp.idle_turns > most_idle_turns);
+  } else if (warp.warp_instructions - warp.turned > patience) {
+    take_turns(warp, true);
   }
 }
 
-bool Block::advance() {
+bool Block::advance(bool apart) {
   bool ran = false;
+  stalled = true;
   for (Warp& warp : warps) {
     if (warp.state == WarpState::ready && !stopped) {
-      run_warp(warp);
+      run_warp(warp, apart);
       ran = true;
     }
   }
+  stalled = stalled && ran;
   const bool left = std::any_of(warps.begin(), warps.end(),
                                 [](const Warp& warp) { return warp.state != WarpState::done; });
-  idle = !ran && std::any_of(warps.begin(), warps.end(), [](const Warp& warp) {
-    return warp.state == WarpState::cluster_barrier;
-  });
-  if (left && (ran || idle) && !stopped) return true;
-  if (left && !stopped) report_stuck();
-  for (Warp& warp : warps) warp.frame = nullptr;
-  return false;
+  idle = false;
+  if (!left || stopped) return false;
+  if (ran) return true;
+  for (Warp& warp : warps) {
+    if (warp.state == WarpState::waiting && go_on_apart(warp)) return true;
+  }
+  idle = waits_for_cluster();
+  if (!idle) report_stuck();
+  return idle;
 }
 
-void Block::report_stuck() {
-  const auto waits = std::find_if(warps.begin(), warps.end(), [](const Warp& warp) {
-    return warp.state == WarpState::barrier || warp.state == WarpState::cluster_barrier;
+bool Block::waits_for_cluster() const {
+  return std::any_of(warps.begin(), warps.end(), [](const Warp& warp) {
+    return std::any_of(warp.groups.begin(), warp.groups.end(),
+                       [](const Group& group) { return group.wait == Wait::cluster; });
   });
-  const Warp& warp = *waits;
-  const MicroOp* op = program->code.data() + warp.resume - 1;
-  std::string others;
-  for (const Warp& other : warps) {
-    if (other.index == warp.index) continue;
-    if (other.state == WarpState::barrier && other.resume == warp.resume) continue;
-    if (others.size() > 160) {
-      others += ", …";
-      break;
-    }
-    others += fmt::format(
-        "{}warp {} {}", others.empty() ? "" : ", ", other.index,
-        other.state == WarpState::done
-            ? std::string("has ended")
-            : fmt::format(
-                  "waits at line {}",
-                  program->instructions[program->code[other.resume - 1].instruction].trace.line));
-  }
-  report(warp, op, static_cast<unsigned>(std::countr_zero(warp.live)),
-         FindingKind::barrier_divergence,
-         fmt::format("the barrier is never completed: {}",
-                     others.empty() ? "too few threads take part" : others));
-  stopped = true;
 }
 
 void Block::report(const Warp& warp, const MicroOp* op, unsigned lane, FindingKind kind,

@@ -1,7 +1,7 @@
 // Runs blocks on all cores, or in turns on one.
 #include "block_loops.hpp"
 
-#include <bit>
+#include <algorithm>
 #include <chrono>
 #include <deque>
 
@@ -50,7 +50,7 @@ void run_blocks(BlockWork& work, const std::function<void()>& call_others, bool 
     for (; number < end && !ended; ++number) {
       if (work.collector.over()) return;
       block.start(number, tracing, runs);
-      while (block.advance()) call_when_late();
+      while (block.advance(block.stalled)) call_when_late();
       ended = hangs(block);
       work.collector.finish(block, number, left);
       if (reports) {
@@ -64,7 +64,7 @@ void run_blocks(BlockWork& work, const std::function<void()>& call_others, bool 
 }
 
 void run_in_turns(const Program& program, Collector& collector, std::uint32_t blocks,
-                  std::uint32_t resident, TraceSink* sink, const Progress& progress) {
+                  const Residents& resident, TraceSink* sink, const Progress& progress) {
   struct Running {
     Running(const Program& code, FramePool& frames) : block(code, frames) {}
     Block block;
@@ -80,7 +80,9 @@ void run_in_turns(const Program& program, Collector& collector, std::uint32_t bl
   const std::uint64_t cluster_threads = std::uint64_t{program.cluster.size()} * program.block[0] *
                                         program.block[1] * program.block[2];
   std::uint32_t next = 0;
-  Leavings none;  // blocks are collected as they end
+  Leavings none;           // blocks are collected as they end
+  bool apart = false;      // nothing has changed since the last round
+  std::uint64_t vain = 0;  // instructions since then, of the blocks that are there
   const auto start_next = [&] {
     if (spare.empty()) spare.push_back(std::make_unique<Running>(program, pool));
     std::unique_ptr<Running> one = std::move(spare.back());
@@ -111,18 +113,39 @@ void run_in_turns(const Program& program, Collector& collector, std::uint32_t bl
   while (!collector.over()) {
     std::uint32_t running = 0;
     bool idle = true;
+    bool stalled = true;
+    std::uint64_t executed = 0;
     for (const auto& one : open) {
       if (one->ended) continue;
-      if (one->block.advance()) {
+      executed -= one->block.executed;
+      const bool goes_on = one->block.advance(apart);
+      executed += one->block.executed;
+      if (goes_on) {
         ++running;
         idle = idle && one->block.idle;
+        stalled = stalled && (one->block.idle || one->block.stalled);
       } else {
         end(*one);
         idle = false;
+        stalled = false;
       }
     }
+    // Before more blocks begin, lanes that wait for each other part.
+    const bool lacks_blocks = stalled && apart;
+    apart = stalled && !idle;
+    vain = apart ? vain + executed : 0;
+    if (vain > program.instruction_limit) {
+      Running& first =
+          **std::find_if(open.begin(), open.end(), [](const auto& one) { return !one->ended; });
+      first.block.report_hang(
+          first.block.warps.front(),
+          fmt::format("{} blocks of {} are there, and all of them look at memory that none of them "
+                      "changes; --resident gives how many are there at once",
+                      running, blocks));
+      end(first);
+    }
     // All wait for each other, and no block that they may wait for is still to come.
-    if (idle && running != 0 && (running >= resident || next == blocks)) {
+    if (idle && running != 0 && (running >= resident.wanted || next == blocks)) {
       for (const auto& one : open) {
         if (!one->ended) one->block.report_stuck();
       }
@@ -137,8 +160,10 @@ void run_in_turns(const Program& program, Collector& collector, std::uint32_t bl
       spare.push_back(std::move(open.front()));
       open.pop_front();
     }
-    if (next < blocks && running < resident) {
-      start_next();
+    const std::uint32_t wanted =
+        std::max(resident.wanted, std::min(lacks_blocks ? 2 * running : 1, resident.most));
+    if (next < blocks && running < wanted) {
+      for (; next < blocks && running < wanted; ++running) start_next();
     } else if (open.empty()) {
       break;
     }

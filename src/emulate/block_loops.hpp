@@ -27,8 +27,15 @@ struct BlockWork {
 void run_blocks(BlockWork& work, const std::function<void()>& call_others = {},
                 bool reports = false);
 
-// All blocks on one core, up to `resident` of them at once, which take turns.
+// How many blocks are there at once: so many from the start, and so many where those that are there
+// look at memory in vain.
+struct Residents {
+  std::uint32_t wanted = 1;
+  std::uint32_t most = 1;
+};
+
+// All blocks on one core. Those that are there take turns.
 void run_in_turns(const Program& program, Collector& collector, std::uint32_t blocks,
-                  std::uint32_t resident, TraceSink* sink, const Progress& progress);
+                  const Residents& resident, TraceSink* sink, const Progress& progress);
 
 }  // namespace demarc::emulate

@@ -3,7 +3,7 @@
 
 #include <bit>
 
-#include "machine.hpp"
+#include "groups.hpp"
 
 namespace demarc::emulate {
 
@@ -24,7 +24,7 @@ std::uint64_t ClusterShape::span(const std::array<std::uint32_t, 3>& grid) const
 }
 
 bool Cluster::end(std::uint32_t rank) {
-  for (const Warp& warp : blocks_[rank]->warps) {
+  for (Warp& warp : blocks_[rank]->warps) {
     if (warp.state != WarpState::done) leave(warp, warp.live);
   }
   blocks_[rank] = nullptr;
@@ -37,10 +37,10 @@ void Cluster::arrive(std::uint32_t threads) {
 }
 
 // Whoever has arrived and ends before the others have is waited for no more, and counts no more.
-void Cluster::leave(const Warp& warp, std::uint32_t lanes) {
+void Cluster::leave(Warp& warp, std::uint32_t lanes) {
   threads_ -= static_cast<std::uint32_t>(std::popcount(lanes));
-  if (warp.cluster_phase == phase_)
-    arrived_ -= static_cast<std::uint32_t>(std::popcount(lanes & warp.cluster_arrived));
+  arrived_ -= static_cast<std::uint32_t>(std::popcount(lanes & warp.cluster_pending));
+  warp.cluster_pending &= ~lanes;
   if (arrived_ != 0 && arrived_ >= threads_) complete();
 }
 
@@ -52,14 +52,18 @@ void Cluster::order_all() {
 
 void Cluster::complete() {
   arrived_ = 0;
-  ++phase_;
   order_all();
   for (Block* block : blocks_) {
     if (block == nullptr) continue;
     for (Warp& warp : block->warps) {
-      if (warp.state != WarpState::cluster_barrier) continue;
-      warp.state = WarpState::ready;
-      warp.cluster_arrived &= ~warp.mask;
+      warp.cluster_pending = 0;
+      for (Group& group : warp.groups) {
+        if (group.wait != Wait::cluster) continue;
+        group.wait = Wait::nothing;
+        ++group.pc;
+      }
+      if (warp.groups.size() > 1) unite(warp);
+      if (warp.state == WarpState::waiting) warp.state = WarpState::ready;
     }
   }
 }

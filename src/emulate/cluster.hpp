@@ -42,9 +42,8 @@ class Cluster {
   [[nodiscard]] std::size_t size() const { return blocks_.size(); }
 
   // The barrier of all threads that have not ended.
-  [[nodiscard]] std::uint64_t phase() const { return phase_; }
   void arrive(std::uint32_t threads);
-  void leave(const Warp& warp, std::uint32_t lanes);
+  void leave(Warp& warp, std::uint32_t lanes);
 
   // For race checks, everything before is ordered before everything after.
   void order_all();
@@ -56,7 +55,6 @@ class Cluster {
   std::uint32_t ended_ = 0;
   std::uint64_t threads_;  // that have not ended
   std::uint64_t arrived_ = 0;
-  std::uint64_t phase_ = 0;
 };
 
 }  // namespace demarc::emulate

@@ -56,6 +56,7 @@ struct CodeFunction {
   std::vector<Constant> constants;
   std::vector<FrameVariable>
       zeroed;  // registers that may be read before they are written; bytes in all
+  std::vector<std::uint32_t> uniforms;  // places of the registers in uniform slots
   std::vector<FrameVariable> parameters;
   std::vector<FrameVariable> results;
 };
@@ -111,6 +112,7 @@ struct Program {
   std::uint32_t memory_sites = 0;
   bool ordered = false;   // see Outcome::ordered_kernels
   bool suspends = false;  // a warp may have to wait for another
+  bool polls = false;     // a loop looks at global memory that other blocks may change
   bool calls = false;
   bool allocates = false;                         // device-side malloc and free
   DeviceHeap* heap = nullptr;                     // where they do
@@ -180,10 +182,11 @@ struct RaceShadow {
 };
 
 struct BarrierState {
-  std::uint32_t arrived = 0;   // threads
+  std::uint32_t arrived = 0;   // threads, of warps that have arrived as a whole
   std::uint32_t expected = 0;  // threads; 0: all of the block
-  std::uint32_t arrivers = 0;  // warps that arrived without waiting
-  std::vector<std::uint32_t> waiters;
+  std::vector<Mask> some;     // by warp: lanes that have arrived, of warps that have not as a whole
+  std::vector<Mask> waiting;  // by warp
+  bool in_use = false;
   std::uint32_t reduction_count = 0;
   bool reduction_and = true;
   bool reduction_or = false;
@@ -239,11 +242,14 @@ class Block {
   std::uint64_t executed = 0;         // warp instructions of warps that are not running
 
   void start(std::uint32_t linear_index, bool tracing, bool trace_runs);
-  // Every warp that can run gets its turn. False: the block has ended.
-  bool advance();
-  bool idle = false;  // no warp could run in the last turn: all wait for other blocks
-  // Nobody can run and somebody waits: warps stand at barriers that the rest will never reach.
+  // Every warp that can run gets its turn. `apart`: lanes that wait at a meeting for lanes that
+  // look at memory in vain go on without them. False: the block has ended.
+  bool advance(bool apart);
+  bool idle = false;     // no warp could run in the last turn: all wait for other blocks
+  bool stalled = false;  // all that ran looked at memory in vain
+  // No lane can run and some wait: for lanes that will never come.
   void report_stuck();
+  void report_hang(const Warp& warp, std::string detail);
 
   [[nodiscard]] std::uint64_t* trace_room(std::size_t words) {
     if (trace_used + words > trace.size()) make_trace_room(words);
@@ -265,16 +271,19 @@ class Block {
                   AccessMode mode);
   void report_uninitialised(Warp& warp, const MicroOp* op, const Access& access,
                             std::uint32_t bytes);
-  // A warp arrives at a barrier for `threads` (0: all). True: it may go on.
-  bool arrive(Warp& warp, const MicroOp* op, std::uint32_t id, std::uint32_t threads);
-  void warp_ended();
-  void next_epoch();  // everything before is ordered before everything after
-  void order_all();   // the same, of all blocks of its cluster
+  // The lanes that run in `warp` arrive at a barrier for `threads` (0: all).
+  void arrive(Warp& warp, const MicroOp* op, std::uint32_t id, std::uint32_t threads);
+  void lanes_ended();  // of a warp: barriers may have waited for no others
+  void next_epoch();   // everything before is ordered before everything after
+  void order_all();    // the same, of all blocks of its cluster
 
  private:
   void make_trace_room(std::size_t words);
   void complete(std::uint32_t barrier_id);
-  void run_warp(Warp& warp);
+  [[nodiscard]] bool is_complete(BarrierState& barrier);
+  void run_warp(Warp& warp, bool apart);
+  void end_turn(Warp& warp, bool apart);
+  [[nodiscard]] bool waits_for_cluster() const;
 };
 
 }  // namespace demarc::emulate

@@ -16,6 +16,18 @@ namespace {
 
 constexpr std::uint64_t most_cooperative_blocks = 8192;  // no card holds more
 
+// How many blocks of the kernel an H100 holds.
+std::uint32_t fitting_blocks(const Program& program) {
+  constexpr std::uint32_t sms = 132;
+  constexpr std::uint32_t most_blocks = 32;  // of an SM
+  constexpr std::uint32_t most_warps = 64;
+  constexpr std::uint32_t shared_bytes = 228 << 10;
+  constexpr std::uint32_t reserved_bytes = 1 << 10;  // of a block
+  const std::uint32_t of_an_sm = std::min({most_blocks, most_warps / std::max(program.warps(), 1U),
+                                           shared_bytes / (program.shared_bytes + reserved_bytes)});
+  return sms * std::max(of_an_sm, 1U);
+}
+
 std::uint64_t run_align(std::uint64_t value, std::uint64_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }
@@ -209,10 +221,17 @@ Result<bool> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
     const std::uint64_t span = std::min(program->cluster.span(program->grid), blocks);
     resident = std::max(resident, static_cast<std::uint32_t>(span));
   }
-  const bool in_turns = resident > 1 || program->in_clusters;
-  if (program->ordered) outcome.ordered_kernels.push_back(program->kernel);
+  const bool side_by_side = resident > 1 || program->in_clusters;
+  const bool in_turns = side_by_side || (program->polls && blocks > 1);
+  std::uint32_t most_resident = resident;
+  if (program->polls) {
+    most_resident = std::max(resident, options.resident_blocks != 0 ? options.resident_blocks
+                                                                    : fitting_blocks(*program));
+  }
+  if (program->ordered || (in_turns && !side_by_side))
+    outcome.ordered_kernels.push_back(program->kernel);
   if (program->ordered || in_turns) threads = 1;
-  if (in_turns) program->turn = turn_among_blocks;
+  if (side_by_side) program->turn = turn_among_blocks;
   outcome.threads = std::max(outcome.threads, threads);
   const auto start = std::chrono::steady_clock::now();
   Collector collector(sink, outcome, options.finding_limit, std::size_t{4} * threads);
@@ -240,7 +259,8 @@ Result<bool> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
   };
   worker([&] {
     if (in_turns) {
-      run_in_turns(*program, collector, work.blocks, resident, sink, options.progress);
+      run_in_turns(*program, collector, work.blocks, {resident, most_resident}, sink,
+                   options.progress);
     } else {
       run_blocks(work, call_others, true);
     }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "demarc/emulate/trace.hpp"
@@ -67,22 +68,58 @@ struct Region {
   bool writable = true;
 };
 
-struct StackEntry {
-  std::uint32_t pc = 0;  // micro-op index to go on at
-  std::uint32_t join = no_join;
-  Mask mask = 0;
-  bool call = false;  // a return point: `frame` and `local_top` are restored when it is reached
+// Where lanes that went different ways meet again, or those that a call took into a function. They
+// go on at `pc`, with the frame that they had there.
+struct Meeting {
+  std::uint32_t pc = 0;          // micro-op index
+  std::uint32_t join = no_join;  // of the meeting around it
+  Mask mask = 0;                 // lanes that come, and those that have and still wait
+  Mask arrived = 0;              // those that wait
+  Meeting* outer = nullptr;
   std::byte* frame = nullptr;
   std::uint32_t function = 0;
   std::uint32_t local_base = 0;
+  std::byte* callee_frame = nullptr;  // of a call; null: of a branch
+  std::uint32_t callee = 0;
+  std::uint32_t depth = 0;              // calls up to here
+  std::vector<std::uint64_t> uniforms;  // Group::uniforms of those that went on early
 };
 
-enum class WarpState : std::uint8_t { ready, barrier, cluster_barrier, done };
-
-struct alignas(64) Warp {
-  // What handlers touch all the time.
+// Lanes that run in step, and where they are.
+struct Lanes {
   std::byte* frame = nullptr;
-  Mask mask = 0;        // lanes that execute the current micro-op
+  Mask mask = 0;                     // lanes that execute the current micro-op
+  std::uint32_t top_join = no_join;  // the micro-op of `meeting`, where that is one of a branch
+  Meeting* meeting = nullptr;        // the innermost
+  std::uint32_t function = 0;        // whose frame it is
+  std::uint32_t local_base =
+      0;  // offset of the current function's locals in the thread's local memory
+};
+
+// What lanes wait for.
+enum class Wait : std::uint8_t {
+  nothing,
+  members,  // the other lanes of a member mask
+  step,     // all lanes of the warp, at the same micro-op
+  barrier,  // of the block
+  cluster   // its barrier
+};
+
+// Lanes of a warp that run apart from others.
+struct Group : Lanes {
+  std::uint32_t pc = 0;  // where they go on, or the micro-op at which they wait
+  Wait wait = Wait::nothing;
+  Mask members = 0;           // those of Wait::members
+  std::uint32_t barrier = 0;  // the number of Wait::barrier
+  // Registers in uniform slots, of the frames from the innermost to the kernel's: empty unless the
+  // warp is torn.
+  std::vector<std::uint64_t> uniforms;
+};
+
+enum class WarpState : std::uint8_t { ready, waiting, done };
+
+// What handlers touch all the time comes first: it is of the group that runs.
+struct alignas(64) Warp : Lanes {
   Mask saved_mask = 0;  // while a guard narrows `mask`
   Block* block = nullptr;
   const Program* program = nullptr;
@@ -98,15 +135,20 @@ struct alignas(64) Warp {
   Mask live = 0;            // lanes that have not exited
   std::uint32_t index = 0;  // in the block
   std::uint32_t resume = 0;
-  std::uint32_t local_base =
-      0;  // offset of the current function's locals in the thread's local memory
-  std::uint64_t cluster_phase = ~std::uint64_t{0};  // of its cluster's barrier when it arrived
-  Mask cluster_arrived = 0;                         // lanes that have, and have not waited since
-  std::uint32_t function = 0;                       // whose frame it is
-  std::uint32_t carry = 0;                          // condition code of add.cc and its kin, a mask
-  const std::uint32_t* tid[3] = {};                 // 32 values each
-  std::vector<StackEntry> stack;  // below the top; the top itself is (mask, top_join)
-  std::uint32_t top_join = no_join;
+  Mask cluster_arrived = 0;          // lanes that have, and have not waited since
+  Mask cluster_pending = 0;          // those for whose phase of the cluster's barrier others lack
+  std::uint32_t carry = 0;           // condition code of add.cc and its kin, a mask
+  const std::uint32_t* tid[3] = {};  // 32 values each
+  std::vector<Group> groups;         // those that do not run now; the last ready one comes next
+  // Lanes went on from a meeting to which others still come: each group has uniform slots of its
+  // own.
+  bool torn = false;
+  std::uint32_t polls = 0;       // looks at memory in a row that found what was there before
+  std::uint32_t idle_turns = 0;  // turns in a row that ended in such looks
+  std::uint64_t turned = 0;      // warp_instructions when another group came last
+  std::byte* kernel_frame = nullptr;
+  std::deque<Meeting> meetings;      // in use, and spare ones
+  Meeting* spare_meeting = nullptr;  // the next of them is `outer`
   std::uint64_t memory_accesses = 0;
   std::uint64_t divergent_branches = 0;
   std::uint64_t barriers = 0;

@@ -38,6 +38,9 @@ struct Options {
   unsigned threads = 0;  // 0: all cores
   // A block whose warps execute more instructions than this is a hang, which ends the run.
   std::uint64_t instruction_limit = default_instruction_limit;
+  // How many blocks are there at once at most, where those that are there wait through global
+  // memory for others. 0: as many as an H100 holds.
+  std::uint32_t resident_blocks = 0;
   // The largest number of findings kept. One place in the code is one finding, however often it
   // occurs.
   std::size_t finding_limit = 64;

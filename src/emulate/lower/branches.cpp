@@ -13,7 +13,12 @@ Branches::Branches(const ptx::Body& body, const ptx::Cfg& cfg, Emitter& code)
   start_.resize(blocks.size());
   joins_.resize(blocks.size());
   for (std::uint32_t block = 0; block < blocks.size(); ++block) {
-    if (!cfg.reachable(block) || blocks[block].successors.size() < 2) continue;
+    if (!cfg.reachable(block) || blocks[block].count == 0) continue;
+    // One that leads to what follows it anyway is a branch here, too.
+    const ptx::Instruction& last = body.instructions[blocks[block].first + blocks[block].count - 1];
+    const bool parts = last.opcode == ptx::Opcode::brx_idx ||
+                       (last.opcode == ptx::Opcode::bra && last.predicate != ptx::no_index);
+    if (!parts) continue;
     const std::uint32_t join = cfg.immediate_post_dominator(block);
     if (join != ptx::no_index && join != cfg.exit()) joins_[join] = true;
   }

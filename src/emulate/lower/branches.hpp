@@ -24,6 +24,9 @@ class Branches {
   [[nodiscard]] std::uint32_t block_of(std::uint32_t instruction) const {
     return cfg_.block_of(instruction);
   }
+  [[nodiscard]] bool is_in_loop(std::uint32_t block) const {
+    return !cfg_.reducible() || cfg_.loop_of(block) != ptx::no_index;
+  }
 
   // What is emitted, and where it leads. The lanes of a branch meet again where all ways from
   // block `from` do.

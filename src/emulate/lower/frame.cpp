@@ -37,6 +37,7 @@ void Frame::place_registers(const ptx::Module& module, const ptx::Cfg& cfg) {
     for (std::uint32_t number = range.first; number < range.first + range.count; ++number) {
       const bool is_uniform = width <= uniform_bytes && facts.uniform[number];
       registers_.push_back(width == 0 ? predicate() : is_uniform ? uniform(width) : vector(width));
+      if (registers_.back().uniform) uniforms_.push_back(registers_.back().slot.offset);
       if (facts.zeroed[number])
         zeroed_.push_back({registers_.back().slot.offset, bytes_in_frame(registers_.back())});
     }
@@ -118,6 +119,7 @@ void Frame::finish(CodeFunction& code, Refusals& refusals) const {
   code.frame_bytes = round_up(used_, vector_alignment);
   code.local_bytes = local_bytes_;
   code.zeroed = zeroed_;
+  code.uniforms = uniforms_;
   for (const auto& [value, slot] : constants_) code.constants.push_back({slot.offset, value});
   if (!full_) return;
   refusals.add(function_, fmt::format("registers and parameters of more than {} bytes per warp",

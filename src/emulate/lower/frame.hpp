@@ -48,6 +48,7 @@ class Frame {
   const ptx::Function& function_;
   std::vector<Register> registers_;
   std::vector<FrameVariable> zeroed_;
+  std::vector<std::uint32_t> uniforms_;  // places of registers
   std::map<std::uint64_t, Slot> constants_;
   std::map<const ptx::Variable*, FrameVariable> parameter_variables_;
   std::map<const ptx::Variable*, std::uint32_t> local_offset_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "groups.hpp"
 #include "lower/approximations.hpp"
 #include "ops/control.hpp"
 
@@ -82,8 +83,20 @@ enum class Guard : std::uint8_t {
   none,
   mask,     // a guard around the micro-ops narrows the mask
   branch,   // a branch around them: they need the mask as it is, or stop the warp
+  apart,    // the same, and only the lanes that execute them count them
   own_flag  // the micro-op reads the predicate
 };
+
+// Whether all threads of the warp execute it together.
+bool is_in_step(const InstructionView& instruction) {
+  return instruction.group() == OpcodeGroup::matrix;
+}
+
+// Whether lanes wait there for others.
+bool waits_for_lanes(const InstructionView& instruction) {
+  return is_in_step(instruction) ||
+         (instruction.group() == OpcodeGroup::warp && instruction.has("sync"));
+}
 
 Guard guard_of(const InstructionView& instruction) {
   if (!instruction.is_guarded()) return Guard::none;
@@ -98,7 +111,8 @@ Guard guard_of(const InstructionView& instruction) {
     case Opcode::call:
       return Guard::branch;
     default:
-      return instruction.group() == OpcodeGroup::barrier ? Guard::branch : Guard::mask;
+      if (instruction.group() == OpcodeGroup::barrier) return Guard::branch;
+      return waits_for_lanes(instruction) ? Guard::apart : Guard::mask;
   }
 }
 
@@ -114,13 +128,23 @@ void lower_under_mask(FunctionContext& f, const InstructionView& instruction) {
   f.code[guard].target = static_cast<std::uint32_t>(f.code.next());
 }
 
-void lower_behind_branch(FunctionContext& f, const InstructionView& instruction) {
+void lower_in_step(FunctionContext& f, const InstructionView& instruction) {
+  if (is_in_step(instruction)) {
+    f.code.close_run();
+    f.code.emit(control::step).flags = control::step_together;
+  }
+  f.code.count_in_run();
+  lower_by_table(f, instruction);
+}
+
+template <class Lower>
+void lower_behind_branch(FunctionContext& f, const InstructionView& instruction, Lower&& body) {
   const Source predicate = f.operands.guard(instruction);
   const OpIndex around = f.code.next();
   MicroOp& op = f.code.emit(control::branch);
   op.a = predicate.slot.offset;
   op.flags = predicate.negated ? std::uint8_t{0} : control::flag_negated;
-  lower_by_table(f, instruction);
+  body(f, instruction);
   const auto join = static_cast<std::uint32_t>(f.code.next());
   f.code[around].target = join;
   f.code[around].join = join;
@@ -136,11 +160,17 @@ bool ends_run(const InstructionView& instruction) {
     case OpcodeGroup::barrier:
       return true;
     default:
-      return instruction.opcode() == Opcode::brkpt;
+      return instruction.opcode() == Opcode::brkpt || waits_for_lanes(instruction);
   }
 }
 
 }  // namespace
+
+void note_polls(FunctionContext& f, const InstructionView& instruction, AddressKind place) {
+  const bool global = place == AddressKind::global || place == AddressKind::generic;
+  if (global && f.branches.is_in_loop(f.branches.block_of(instruction.index())))
+    f.kernel.program.polls = true;
+}
 
 void lower_instruction(FunctionContext& f, const InstructionView& instruction) {
   f.code.begin(instruction.index());
@@ -155,11 +185,14 @@ void lower_instruction(FunctionContext& f, const InstructionView& instruction) {
     lower_under_mask(f, instruction);
     return;
   }
-  f.code.count_in_run();
-  if (guard == Guard::branch) {
-    lower_behind_branch(f, instruction);
+  if (guard == Guard::apart) {
+    f.code.close_run();
+    lower_behind_branch(f, instruction, lower_in_step);
+  } else if (guard == Guard::branch) {
+    f.code.count_in_run();
+    lower_behind_branch(f, instruction, lower_by_table);
   } else {
-    lower_by_table(f, instruction);
+    lower_in_step(f, instruction);
   }
   if (ends_run(instruction)) f.code.close_run();
 }

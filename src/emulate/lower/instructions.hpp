@@ -11,6 +11,9 @@ namespace demarc::emulate {
 // Picks among the functions below, and wraps a guarded instruction. What nobody covers is refused.
 void lower_instruction(FunctionContext& f, const InstructionView& instruction);
 
+// The instruction may look at memory until another block changes it.
+void note_polls(FunctionContext& f, const InstructionView& instruction, AddressKind place);
+
 // Arithmetic, logic and moves.
 bool lower_integer(FunctionContext& f, const InstructionView& instruction);
 bool lower_float(FunctionContext& f, const InstructionView& instruction);

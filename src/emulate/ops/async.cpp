@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstring>
 
+#include "groups.hpp"
+
 namespace demarc::emulate {
 
 namespace {
@@ -145,7 +147,7 @@ const MicroOp* barrier_word(Warp& w, const MicroOp* op) {
                                : unpack_barrier(number).parity;
         const bool ended = word.parity != asked;
         barrier_result(w, details, lane, ended ? 1 : 0);
-        if (!ended) w.budget = 0;  // the other warps get their turn
+        if (!ended) control::yield(w, op);  // the others get their turn
         continue;
       }
       case BarrierOperation::nothing:

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "groups.hpp"
+
 namespace demarc::emulate {
 
 namespace {
@@ -23,8 +25,8 @@ const MicroOp* arrive(Warp& w, const MicroOp* op) {
   ++w.barriers;
   if ((w.cluster_arrived & w.mask) != 0)
     return misused(w, op, w.cluster_arrived & w.mask, "arrives again without a wait in between");
-  w.cluster_phase = w.block->cluster->phase();
   w.cluster_arrived |= w.mask;
+  w.cluster_pending |= w.mask;
   w.block->cluster->arrive(static_cast<std::uint32_t>(std::popcount(w.mask)));
   return op + 1;
 }
@@ -32,13 +34,11 @@ const MicroOp* arrive(Warp& w, const MicroOp* op) {
 const MicroOp* wait(Warp& w, const MicroOp* op) {
   if ((w.mask & ~w.cluster_arrived) != 0)
     return misused(w, op, w.mask & ~w.cluster_arrived, "waits without having arrived");
-  if (w.block->cluster->phase() != w.cluster_phase) {
-    w.cluster_arrived &= ~w.mask;
-    return op + 1;
-  }
-  w.resume = static_cast<std::uint32_t>(op + 1 - w.program->code.data());
-  w.state = WarpState::cluster_barrier;
-  return nullptr;
+  w.cluster_arrived &= ~w.mask;
+  if ((w.mask & w.cluster_pending) == 0) return op + 1;
+  park(w, index_of(w, op), w.mask, Wait::cluster);
+  w.mask = 0;
+  return next_group(w);
 }
 
 const MicroOp* read_block_in_cluster(Warp& w, const MicroOp* op) {

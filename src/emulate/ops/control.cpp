@@ -6,72 +6,28 @@
 #include <cstring>
 
 #include "demarc/ptx/vocabulary.hpp"
+#include "groups.hpp"
 
 namespace demarc::emulate::control {
 
 namespace {
-
-std::uint32_t index_of(const Warp& w, const MicroOp* op) {
-  return static_cast<std::uint32_t>(op - w.program->code.data());
-}
 
 Mask predicate(Warp& w, const MicroOp* op) {
   const Mask p = *w.at<Mask>(op->a);
   return (op->flags & flag_negated) != 0 ? ~p : p;
 }
 
-// The callee's results go to the caller, for the lanes that called.
-void copy_results(Warp& w, const StackEntry& entry) {
-  const auto& details = *static_cast<const CallDetails*>(w.program->code[entry.pc - 1].aux);
-  const CodeFunction& callee = w.program->functions[w.function];
-  for (std::size_t i = 0; i < details.results.size(); ++i) {
-    const std::size_t bytes = callee.results[i].bytes;
-    for (Mask rest = entry.mask; rest != 0; rest &= rest - 1) {
-      const std::size_t at = static_cast<std::size_t>(std::countr_zero(rest)) * bytes;
-      std::memcpy(entry.frame + details.results[i].offset + at,
-                  w.frame + callee.results[i].offset + at, bytes);
-    }
-  }
-}
-
-// Goes on with the entry on top of the stack that has lanes left; ends the warp when there is none.
-const MicroOp* pop(Warp& w) {
-  while (!w.stack.empty()) {
-    const StackEntry entry = w.stack.back();
-    w.stack.pop_back();
-    if (entry.call) {
-      copy_results(w, entry);
-      w.block->pool->give_back(w.program->functions[w.function], w.frame);
-      w.frame = entry.frame;
-      w.function = entry.function;
-      w.local_base = entry.local_base;
-    }
-    if (entry.mask == 0) continue;
-    w.mask = entry.mask;
-    w.top_join = entry.join;
-    return w.program->code.data() + entry.pc;
-  }
-  w.mask = 0;
-  w.state = WarpState::done;
-  if (w.block->cluster != nullptr) w.block->cluster->leave(w, w.live);
-  w.block->warp_ended();
-  return nullptr;
-}
-
-// Lanes of a divergent branch that go on at `pc` when those before them have come to `join`.
-void come_back(Warp& w, std::uint32_t pc, std::uint32_t join, Mask lanes) {
-  StackEntry entry;
-  entry.pc = pc;
-  entry.join = join;
-  entry.mask = lanes;
-  w.stack.push_back(entry);
-}
-
 // All lanes go on together at the join of a divergent branch, unless one around it does that.
-void wait_at_join(Warp& w, std::uint32_t join) {
+void meet_at(Warp& w, std::uint32_t join) {
   if (join == w.top_join) return;
-  if (join != no_join) come_back(w, join, w.top_join, w.mask);
+  if (join != no_join) open_meeting(w, join);
   w.top_join = join;
+}
+
+// Those of the lanes that run need not go anywhere to be at their meeting.
+void stay_at_join(Warp& w, Mask lanes) {
+  w.meeting->arrived |= lanes;
+  w.mask &= ~lanes;
 }
 
 template <class Value>
@@ -89,8 +45,8 @@ Mask lanes_with(const Warp& w, const Value& of_lane, std::uint64_t wanted) {
 void go_on_with(Warp& w, const MicroOp* op, Mask same) {
   if (same == w.mask) return;
   ++w.divergent_branches;
-  wait_at_join(w, op->join);
-  come_back(w, index_of(w, op), op->join, w.mask & ~same);
+  meet_at(w, op->join);
+  park(w, index_of(w, op), w.mask & ~same);
   w.mask = same;
 }
 
@@ -131,17 +87,16 @@ const MicroOp* branch(Warp& w, const MicroOp* op) {
   const Mask rest = w.mask & ~taken;
   if (rest == 0) return code + op->target;
   ++w.divergent_branches;
-  const std::uint32_t join = op->join;
-  wait_at_join(w, join);
-  if (op->target == join) {
-    w.mask = rest;
+  meet_at(w, op->join);
+  if (op->target == op->join) {
+    stay_at_join(w, taken);
     return op + 1;
   }
-  if (index_of(w, op) + 1 == join) {
-    w.mask = taken;
+  if (index_of(w, op) + 1 == op->join) {
+    stay_at_join(w, rest);
     return code + op->target;
   }
-  come_back(w, op->target, join, taken);
+  park(w, op->target, taken);
   w.mask = rest;
   return op + 1;
 }
@@ -165,34 +120,41 @@ const MicroOp* branch_index(Warp& w, const MicroOp* op) {
 
 const MicroOp* join(Warp& w, const MicroOp* op) {
   if (w.top_join != index_of(w, op)) return op + 1;
-  return pop(w);
+  return meet(w);
 }
 
 const MicroOp* exit_lanes(Warp& w, const MicroOp* op) {
   const Mask leaving = (op->flags & flag_conditional) != 0 ? w.mask & predicate(w, op) : w.mask;
-  if (w.block->cluster != nullptr) w.block->cluster->leave(w, w.live & leaving);
+  if (leaving == 0) return op + 1;
+  if (w.block->cluster != nullptr) w.block->cluster->leave(w, leaving);
   w.live &= ~leaving;
   w.mask &= ~leaving;
-  for (StackEntry& entry : w.stack) entry.mask &= ~leaving;
-  return w.mask != 0 ? op + 1 : pop(w);
+  for (Meeting* meeting = w.meeting; meeting != nullptr; meeting = meeting->outer)
+    meeting->mask &= ~leaving;
+  if (!w.groups.empty()) {
+    settle(w);  // some may have waited for those that exit
+    w.block->lanes_ended();
+  }
+  return w.mask != 0 ? op + 1 : leave_meetings(w);
 }
 
 const MicroOp* return_lanes(Warp& w, const MicroOp* op) {
   const Mask leaving = (op->flags & flag_conditional) != 0 ? w.mask & predicate(w, op) : w.mask;
   w.mask &= ~leaving;
-  // Lanes that return wait in the call's entry; those of a reconvergence entry must not come back.
-  for (std::size_t i = w.stack.size(); i-- > 0 && !w.stack[i].call;) w.stack[i].mask &= ~leaving;
-  return w.mask != 0 ? op + 1 : pop(w);
+  // Lanes that return meet behind the call; they do not come to the meetings within the function.
+  Meeting* meeting = w.meeting;
+  for (; meeting->callee_frame == nullptr; meeting = meeting->outer) meeting->mask &= ~leaving;
+  meeting->arrived |= leaving;
+  return w.mask != 0 ? op + 1 : leave_meetings(w);
 }
 
 namespace {
 
 const MicroOp* enter(Warp& w, const MicroOp* op, const CallDetails& details, std::uint32_t target) {
-  constexpr std::size_t deepest = 2000;
+  constexpr std::uint32_t deepest = 2000;
   const CodeFunction& callee = w.program->functions[target];
   const CodeFunction& caller = w.program->functions[w.function];
-  std::size_t depth = 0;
-  for (const StackEntry& entry : w.stack) depth += entry.call ? 1U : 0U;
+  const std::uint32_t depth = w.meeting != nullptr ? w.meeting->depth : 0;
   const std::uint32_t local_base = w.local_base + (caller.local_bytes + 15) / 16 * 16;
   if (depth >= deepest || local_base + callee.local_bytes > most_local_bytes) {
     w.block->report(
@@ -210,15 +172,10 @@ const MicroOp* enter(Warp& w, const MicroOp* op, const CallDetails& details, std
     std::memcpy(frame + callee.parameters[i].offset, w.frame + details.arguments[i].offset,
                 std::size_t{callee.parameters[i].bytes} * warp_size);
   }
-  StackEntry entry;
-  entry.pc = index_of(w, op) + 1;
-  entry.join = w.top_join;
-  entry.mask = w.mask;
-  entry.call = true;
-  entry.frame = w.frame;
-  entry.function = w.function;
-  entry.local_base = w.local_base;
-  w.stack.push_back(entry);
+  Meeting& meeting = open_meeting(w, index_of(w, op) + 1);
+  meeting.callee_frame = frame;
+  meeting.callee = target;
+  ++meeting.depth;
   w.frame = frame;
   w.function = target;
   w.local_base = local_base;
@@ -275,35 +232,6 @@ const MicroOp* trap(Warp& w, const MicroOp* op) {
                   "the kernel executed a trap");
   w.block->stopped = true;
   return nullptr;
-}
-
-const MicroOp* barrier(Warp& w, const MicroOp* op) {
-  Block& block = *w.block;
-  if (w.mask != w.live) {
-    const Mask missing = w.live & ~w.mask;
-    const auto other = static_cast<unsigned>(std::countr_zero(missing));
-    block.report(
-        w, op, static_cast<unsigned>(std::countr_zero(w.mask)), FindingKind::barrier_divergence,
-        fmt::format("{} threads of the warp do not arrive, among them thread ({},{},{})",
-                    std::popcount(missing), w.tid[0][other], w.tid[1][other], w.tid[2][other]));
-    block.stopped = true;
-    return nullptr;
-  }
-  ++w.barriers;
-  const auto first = static_cast<unsigned>(std::countr_zero(w.mask));
-  const std::uint32_t id = w.at<std::uint32_t>(op->a)[(op->uniform & uniform_a) != 0 ? 0 : first];
-  std::uint32_t threads = 0;
-  if ((op->flags & barrier_has_count) != 0)
-    threads = w.at<std::uint32_t>(op->b)[(op->uniform & uniform_b) != 0 ? 0 : first];
-  if (id >= block.barriers.size() || threads % warp_size != 0) {
-    block.report(
-        w, op, first, FindingKind::limit,
-        fmt::format("barrier {} with {} threads: there are 16 barriers, counts are multiples of 32",
-                    id, threads));
-    block.stopped = true;
-    return nullptr;
-  }
-  return block.arrive(w, op, id, threads) ? op + 1 : nullptr;
 }
 
 const MicroOp* read_tid(Warp& w, const MicroOp* op) {
@@ -403,82 +331,3 @@ const MicroOp* pred_set(Warp& w, const MicroOp* op) {
 }
 
 }  // namespace demarc::emulate::control
-
-namespace demarc::emulate {
-
-bool Block::arrive(Warp& warp, const MicroOp* op, std::uint32_t id, std::uint32_t threads) {
-  BarrierState& barrier = barriers[id];
-  barrier.expected = threads;
-  barrier.arrived += warp_size;
-  if ((op->flags & control::barrier_reduces) != 0) {
-    const Mask p =
-        *warp.at<Mask>(op->c) ^ ((op->flags & control::barrier_negated) != 0 ? full_mask : 0);
-    barrier.reduction_count += static_cast<std::uint32_t>(std::popcount(p & warp.mask));
-    barrier.reduction_and = barrier.reduction_and && (p & warp.mask) == warp.mask;
-    barrier.reduction_or = barrier.reduction_or || (p & warp.mask) != 0;
-  }
-  if ((op->flags & control::barrier_arrive_only) == 0) {
-    barrier.waiters.push_back(warp.index);
-    warp.state = WarpState::barrier;
-    warp.resume = static_cast<std::uint32_t>(op - program->code.data()) + 1;
-  } else {
-    barrier.arrivers += 1;
-  }
-  complete(id);
-  return warp.state == WarpState::ready;
-}
-
-void Block::complete(std::uint32_t id) {
-  BarrierState& barrier = barriers[id];
-  if (barrier.arrived == 0) return;
-  if (barrier.expected != 0) {
-    if (barrier.arrived < barrier.expected) return;
-  } else {
-    std::uint32_t running = 0;
-    for (const Warp& warp : warps) running += warp.state != WarpState::done ? 1U : 0U;
-    if (barrier.waiters.size() + barrier.arrivers < running) return;
-  }
-  for (const std::uint32_t waiter : barrier.waiters) {
-    Warp& warp = warps[waiter];
-    const MicroOp* op = program->code.data() + warp.resume - 1;
-    if ((op->flags & control::barrier_reduces) != 0) {
-      if (op->width == 0) {
-        for (unsigned lane = 0; lane < warp_size; ++lane) {
-          if (((warp.mask >> lane) & 1U) != 0)
-            warp.at<std::uint32_t>(op->d)[lane] = barrier.reduction_count;
-        }
-      } else {
-        const bool value = op->width == 1 ? barrier.reduction_and : barrier.reduction_or;
-        Mask& d = *warp.at<Mask>(op->d);
-        d = (d & ~warp.mask) | (value ? warp.mask : 0);
-      }
-    }
-    warp.state = WarpState::ready;
-  }
-  barrier = {};
-  next_epoch();
-}
-
-void Block::warp_ended() {
-  for (std::uint32_t id = 0; id < barriers.size(); ++id) {
-    if (barriers[id].arrived != 0 && barriers[id].expected == 0) complete(id);
-  }
-}
-
-void Block::order_all() {
-  if (cluster != nullptr) {
-    cluster->order_all();
-  } else {
-    next_epoch();
-  }
-}
-
-void Block::next_epoch() {
-  constexpr std::uint64_t most = (std::uint64_t{1} << 27) - 2;
-  if (++epoch < most) return;
-  epoch = 1;
-  races.writes.assign(races.writes.size(), 0);
-  races.reads.assign(races.reads.size(), 0);
-}
-
-}  // namespace demarc::emulate

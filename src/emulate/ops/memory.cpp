@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 
+#include "groups.hpp"
 #include "lanes/functions.hpp"
 
 namespace demarc::emulate {
@@ -52,19 +53,24 @@ LaneType lane_of(AtomicType type) {
 
 template <class Word>
 std::uint64_t exchange_with(std::uint64_t host, bool plain, bool flush,
-                            const AtomicDetails& details, std::uint64_t b, std::uint64_t c) {
+                            const AtomicDetails& details, std::uint64_t b, std::uint64_t c,
+                            bool& changed) {
   auto* word = reinterpret_cast<Word*>(host);
   if (plain) {
     const Word old = *word;
     *word = static_cast<Word>(atomic_value(details.kind, details.type, old, b, c, flush));
+    changed = changed || *word != old;
     return old;
   }
   Word old = __atomic_load_n(word, __ATOMIC_RELAXED);
   for (;;) {
     const auto wanted =
         static_cast<Word>(atomic_value(details.kind, details.type, old, b, c, flush));
-    if (__atomic_compare_exchange_n(word, &old, wanted, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    if (__atomic_compare_exchange_n(word, &old, wanted, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED)) {
+      changed = changed || wanted != old;
       return old;
+    }
   }
 }
 
@@ -147,6 +153,7 @@ const MicroOp* atomic(Warp& w, const MicroOp* op) {
   // f32 sums flush denormals in global memory and keep them in shared memory (PTX ISA 9.7.13.5).
   const bool flush = x.space == MemorySpace::global;
   const unsigned bytes = op->bytes;
+  bool changed = false;
   for (Mask rest = x.mask; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     const std::uint64_t c = details.kind == AtomicKind::cas
@@ -157,16 +164,18 @@ const MicroOp* atomic(Warp& w, const MicroOp* op) {
       const std::uint64_t host = x.addresses[lane] + x.delta + lane * x.pitch + i * bytes;
       std::uint64_t old = 0;
       if (bytes == 2) {
-        old = exchange_with<std::uint16_t>(host, plain, flush, details, b, c);
+        old = exchange_with<std::uint16_t>(host, plain, flush, details, b, c, changed);
       } else if (bytes == 4) {
-        old = exchange_with<std::uint32_t>(host, plain, flush, details, b, c);
+        old = exchange_with<std::uint32_t>(host, plain, flush, details, b, c, changed);
       } else {
-        old = exchange_with<std::uint64_t>(host, plain, flush, details, b, c);
+        old = exchange_with<std::uint64_t>(host, plain, flush, details, b, c, changed);
       }
       if (details.d[i] != AtomicDetails::sink)
         std::memcpy(w.frame + details.d[i] + std::size_t{lane} * bytes, &old, bytes);
     }
   }
+  const bool bounds = details.kind == AtomicKind::min || details.kind == AtomicKind::max;
+  if (details.d[0] != AtomicDetails::sink && !bounds) polled(w, changed);
   return op + 1;
 }
 

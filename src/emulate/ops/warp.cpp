@@ -1,8 +1,11 @@
 // Carries out shuffles, votes, matches and reductions between the lanes of a warp.
 #include "ops/warp.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+
+#include "groups.hpp"
 
 namespace demarc::emulate {
 
@@ -176,10 +179,7 @@ const MicroOp* reduce(Warp& w, const MicroOp* op, const WarpDetails& details) {
   return op + 1;
 }
 
-}  // namespace
-
-const MicroOp* exchange(Warp& w, const MicroOp* op) {
-  const auto& details = *static_cast<const WarpDetails*>(op->aux);
+const MicroOp* exchange_here(Warp& w, const MicroOp* op, const WarpDetails& details) {
   switch (details.operation) {
     case WarpOperation::shuffle_up:
     case WarpOperation::shuffle_down:
@@ -207,8 +207,170 @@ const MicroOp* exchange(Warp& w, const MicroOp* op) {
       }
       return op + 1;
     }
+    case WarpOperation::synchronize:
+      return op + 1;
     default:
       return reduce(w, op, details);
+  }
+}
+
+Mask members_of(Warp& w, const WarpDetails& details, unsigned lane) {
+  return static_cast<Mask>(
+      get(w, details, static_cast<unsigned>(details.members), sizeof(Mask), lane));
+}
+
+// The lanes that run and name the same members as the first of `rest`.
+Mask party_of_first(Warp& w, const WarpDetails& details, Mask rest, Mask members) {
+  if (details.uniform[details.members]) return rest;
+  Mask party = 0;
+  for (; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    if (members_of(w, details, lane) == members) party |= Mask{1} << lane;
+  }
+  return party;
+}
+
+// The places of operands and results in a frame that an exchange between other frames takes.
+constexpr std::uint32_t scratch_pitch = warp_size * sizeof(std::uint64_t);
+constexpr std::uint32_t scratch_result = 4 * scratch_pitch;
+constexpr std::uint32_t scratch_predicate = 5 * scratch_pitch;
+constexpr std::uint32_t scratch_bytes = 6 * scratch_pitch;
+
+bool votes(const WarpDetails& details) {
+  return details.operation >= WarpOperation::vote_all &&
+         details.operation <= WarpOperation::vote_ballot;
+}
+
+bool gives_predicate(const WarpDetails& details) {
+  return votes(details) && details.operation != WarpOperation::vote_ballot;
+}
+
+// Bytes of an operand; 0: a predicate.
+unsigned operand_width(const WarpDetails& details, unsigned operand) {
+  if (operand != 0) return sizeof(std::uint32_t);
+  if (votes(details)) return 0;
+  const bool matches = details.operation == WarpOperation::match_any ||
+                       details.operation == WarpOperation::match_all;
+  return matches ? details.width : sizeof(std::uint32_t);
+}
+
+void gather_operands(Warp& w, const WarpDetails& details, Mask lanes, std::byte* scratch) {
+  for (unsigned operand = 0; operand <= static_cast<unsigned>(details.members); ++operand) {
+    std::byte* const to = scratch + std::size_t{operand} * scratch_pitch;
+    const unsigned width = operand_width(details, operand);
+    if (width == 0) {
+      const Mask p = *w.at<Mask>(details.slot[operand]) ^ (details.negated ? full_mask : 0);
+      Mask& d = *reinterpret_cast<Mask*>(to);
+      d = (d & ~lanes) | (p & lanes);
+      continue;
+    }
+    for (Mask rest = lanes; rest != 0; rest &= rest - 1) {
+      const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+      const std::uint64_t value = get(w, details, operand, width, lane);
+      std::memcpy(to + std::size_t{lane} * width, &value, width);
+    }
+  }
+}
+
+void scatter_results(Warp& w, const MicroOp* op, const WarpDetails& details, Mask lanes,
+                     const std::byte* scratch) {
+  const auto give_predicate = [&](std::uint32_t slot, std::uint32_t from) {
+    Mask& p = *w.at<Mask>(slot);
+    p = (p & ~lanes) | (*reinterpret_cast<const Mask*>(scratch + from) & lanes);
+  };
+  if (gives_predicate(details)) {
+    give_predicate(op->d, scratch_result);
+  } else if (details.has_result) {
+    for (Mask rest = lanes; rest != 0; rest &= rest - 1) {
+      const std::size_t at =
+          sizeof(std::uint32_t) * static_cast<std::size_t>(std::countr_zero(rest));
+      std::memcpy(w.frame + op->d + at, scratch + scratch_result + at, sizeof(std::uint32_t));
+    }
+  }
+  if (details.has_predicate) give_predicate(details.predicate, scratch_predicate);
+}
+
+}  // namespace
+
+bool is_same(const MicroOp* a, const MicroOp* b) {
+  const auto& one = *static_cast<const WarpDetails*>(a->aux);
+  const auto& other = *static_cast<const WarpDetails*>(b->aux);
+  return one.operation == other.operation && operand_width(one, 0) == operand_width(other, 0) &&
+         one.is_signed == other.is_signed;
+}
+
+const MicroOp* exchange(Warp& w, const MicroOp* op) {
+  const auto& details = *static_cast<const WarpDetails*>(op->aux);
+  if (details.members < 0) return exchange_here(w, op, details);
+  const Mask all = w.mask;
+  for (Mask rest = all; rest != 0;) {
+    const auto first = static_cast<unsigned>(std::countr_zero(rest));
+    const Mask members = members_of(w, details, first);
+    const Mask party = party_of_first(w, details, rest, members);
+    rest &= ~party;
+    if ((party & ~members) != 0) {
+      w.block->report(
+          w, op, static_cast<unsigned>(std::countr_zero(party & ~members)),
+          FindingKind::barrier_divergence,
+          fmt::format("the thread executes it and is not in its member mask, 0x{:08x}", members));
+      w.block->stopped = true;
+      return nullptr;
+    }
+    if ((members & w.live & ~party) == 0) {
+      w.mask = party;
+      exchange_here(w, op, details);
+      if (party == all) return op + 1;
+      park(w, index_of(w, op) + 1, party);
+    } else {
+      park(w, index_of(w, op), party, Wait::members).members = members;
+    }
+  }
+  w.mask = 0;
+  settle(w);
+  unite(w);
+  return next_group(w);
+}
+
+void exchange_among(Warp& w, const std::vector<Group*>& groups) {
+  const Group& leader = *groups.front();
+  const MicroOp* const code = w.program->code.data();
+  const bool together = std::all_of(groups.begin(), groups.end(), [&](const Group* group) {
+    return group->pc == leader.pc && group->frame == leader.frame &&
+           group->uniforms == leader.uniforms;
+  });
+  Mask all = 0;
+  for (const Group* group : groups) all |= group->mask;
+  if (together) {
+    put_in_place(w, leader);
+    w.mask = all;
+    exchange_here(w, code + leader.pc, *static_cast<const WarpDetails*>(code[leader.pc].aux));
+    return;
+  }
+  alignas(64) std::byte scratch[scratch_bytes] = {};
+  put_in_place(w, leader);
+  gather_operands(w, *static_cast<const WarpDetails*>(code[leader.pc].aux), full_mask, scratch);
+  for (const Group* group : groups) {
+    put_in_place(w, *group);
+    gather_operands(w, *static_cast<const WarpDetails*>(code[group->pc].aux), group->mask, scratch);
+  }
+  WarpDetails details = *static_cast<const WarpDetails*>(code[leader.pc].aux);
+  for (unsigned operand = 0; operand < 4; ++operand) {
+    details.slot[operand] = operand * scratch_pitch;
+    details.uniform[operand] = false;
+  }
+  details.negated = false;
+  details.has_result = true;
+  details.has_predicate = !votes(details);
+  details.predicate = scratch_predicate;
+  MicroOp op = code[leader.pc];
+  op.d = scratch_result;
+  w.frame = scratch;
+  w.mask = all;
+  exchange_here(w, &op, details);
+  for (const Group* group : groups) {
+    const MicroOp* const at = code + group->pc;
+    put_in_place(w, *group);
+    scatter_results(w, at, *static_cast<const WarpDetails*>(at->aux), group->mask, scratch);
   }
 }
 

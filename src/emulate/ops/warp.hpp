@@ -1,6 +1,8 @@
 // Micro-ops between the lanes of a warp: shuffles, votes, matches, reductions.
 #pragma once
 
+#include <vector>
+
 #include "machine.hpp"
 
 namespace demarc::emulate {
@@ -23,7 +25,8 @@ enum class WarpOperation : std::uint8_t {
   reduce_max,
   reduce_and,
   reduce_or,
-  reduce_xor
+  reduce_xor,
+  synchronize  // nothing is exchanged
 };
 
 struct WarpDetails {
@@ -36,10 +39,16 @@ struct WarpDetails {
   bool has_predicate = false;  // second destination, a predicate
   std::uint32_t predicate = 0;
   bool has_result = true;
+  // Which operand has the lanes that wait for each other; -1: the lanes that run do not wait.
+  std::int8_t members = -1;
 };
 
 namespace warp_ops {
-const MicroOp* exchange(Warp& w, const MicroOp* op);     // aux: WarpDetails
+const MicroOp* exchange(Warp& w, const MicroOp* op);  // aux: WarpDetails
+// Whether lanes at one of them may wait for lanes at the other.
+[[nodiscard]] bool is_same(const MicroOp* a, const MicroOp* b);
+// The lanes of groups that wait at micro-ops which are the same, and of one member mask.
+void exchange_among(Warp& w, const std::vector<Group*>& groups);
 const MicroOp* move_matrix(Warp& w, const MicroOp* op);  // movmatrix .trans: d, a
 }  // namespace warp_ops
 

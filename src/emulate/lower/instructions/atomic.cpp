@@ -114,6 +114,7 @@ bool lower_atomic(FunctionContext& f, const InstructionView& instruction) {
   f.code.note({.kind = AccessKind::atomic, .bytes = bytes * op->count, .place = where});
   f.code.emit(*op);
   // Blocks do not see each other's shared memory.
+  if (made.d[0] != AtomicDetails::sink) note_polls(f, instruction, where);
   if (where != AddressKind::shared && (result == AtomicResult::used || !commutes(*kind, type)))
     f.code.order_blocks();
   return !async || (instruction.operands().size() == 3 &&

@@ -1,7 +1,9 @@
 // Barriers of a block and of a warp.
+#include "groups.hpp"
 #include "lower/instructions.hpp"
 #include "ops/cluster.hpp"
 #include "ops/control.hpp"
+#include "ops/warp.hpp"
 
 namespace demarc::emulate {
 
@@ -32,6 +34,32 @@ BarrierKind barrier_kind(Opcode opcode) {
     default:
       return BarrierKind::sync;
   }
+}
+
+// bar is barrier.aligned: all threads of a warp execute the same one.
+bool is_aligned(const InstructionView& instruction) {
+  switch (instruction.opcode()) {
+    case Opcode::bar_sync:
+    case Opcode::bar_cta_sync:
+    case Opcode::bar_arrive:
+    case Opcode::bar_cta_arrive:
+    case Opcode::bar_red:
+    case Opcode::bar_cta_red:
+      return true;
+    default:
+      return instruction.has("aligned");
+  }
+}
+
+void lower_warp_barrier(FunctionContext& f, const InstructionView& instruction) {
+  auto& made = f.code.details<WarpDetails>();
+  made.operation = WarpOperation::synchronize;
+  made.has_result = false;
+  const Source members = f.operands.source(instruction[0], ptx::Type::b32);
+  made.slot[0] = members.slot.offset;
+  made.uniform[0] = members.uniform;
+  made.members = 0;
+  f.code.emit(warp_ops::exchange).aux = &made;
 }
 
 // [d,] id [, count] [, predicate]: the first and the last for a reduction alone.
@@ -69,9 +97,10 @@ void lower_block_barrier(FunctionContext& f, const InstructionView& instruction,
 
 bool lower_barrier(FunctionContext& f, const InstructionView& instruction) {
   const BarrierKind kind = barrier_kind(instruction.opcode());
+  if (is_aligned(instruction)) f.code.emit(control::step);
   switch (kind) {
     case BarrierKind::warp:
-      f.code.emit(control::nothing);  // lanes run in step
+      lower_warp_barrier(f, instruction);
       break;
     case BarrierKind::cluster_arrive:
       f.code.emit(cluster_ops::arrive);

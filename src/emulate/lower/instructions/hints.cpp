@@ -1,4 +1,5 @@
 // Instructions that change nothing here: hints to caches, orderings, waits.
+#include "groups.hpp"
 #include "lower/instructions.hpp"
 #include "lower/types.hpp"
 #include "ops/control.hpp"
@@ -21,10 +22,12 @@ bool lower_hint(FunctionContext& f, const InstructionView& instruction) {
     case Opcode::membar:
     case Opcode::fence:
     case Opcode::griddepcontrol:
-    case Opcode::nanosleep:
     case Opcode::pmevent:
     case Opcode::setmaxnreg:
       f.code.emit(control::nothing);
+      return true;
+    case Opcode::nanosleep:
+      f.code.emit(control::yield);
       return true;
     default:
       return false;

@@ -1,4 +1,7 @@
 // Loads and stores of elements of up to 8 bytes, and of vectors of these.
+#include <algorithm>
+
+#include "groups.hpp"
 #include "lower/instructions.hpp"
 #include "lower/types.hpp"
 
@@ -72,6 +75,17 @@ void emit_access(FunctionContext& f, AccessKind kind, const MicroOp& op) {
   f.code.emit(op);
 }
 
+// A load that other threads' stores reach may be one that waits for such a store.
+void emit_poll(FunctionContext& f, const InstructionView& instruction, const MicroOp& load,
+               const Register& polled) {
+  if (polled.width == 0) return;
+  MicroOp& op = f.code.emit(control::poll);
+  op.a = polled.slot.offset;
+  op.width = polled.width;
+  op.d = f.frame.uniform(sizeof(std::uint64_t)).slot.offset;
+  note_polls(f, instruction, static_cast<AddressKind>(load.kind));
+}
+
 // The registers of a vector that is loaded. Empty: not all of one width, or uniform.
 struct LoadedVector {
   VectorDetails slots;
@@ -130,6 +144,7 @@ bool lower_load(FunctionContext& f, const InstructionView& instruction) {
   auto op = element_access(f, instruction, instruction[1]);
   if (!op) return false;
   const HandlerTables& tables = f.kernel.request.tables;
+  Register polled;
   if (instruction.words().vector_width > 1) {
     if (instruction[0].kind != OperandKind::vector) return false;
     const auto vector = loaded_vector(f, instruction);
@@ -138,14 +153,21 @@ bool lower_load(FunctionContext& f, const InstructionView& instruction) {
     made = vector->slots;
     op->aux = &made;
     op->run = load_handler(tables, type, vector->width);
+    const auto* const kept =
+        std::find_if(std::begin(made.slots), std::begin(made.slots) + op->count,
+                     [](std::uint32_t slot) { return slot != VectorDetails::sink; });
+    if (kept != std::begin(made.slots) + op->count)
+      polled = {.slot = {*kept}, .width = static_cast<std::uint8_t>(vector->width)};
   } else {
     const Register d = f.operands.any_destination(instruction.sole(instruction[0]));
     op->d = d.slot.offset;
     if (d.uniform) op->uniform |= uniform_d;
     op->run = load_handler(tables, type, d.width);
+    if (!d.uniform) polled = d;
   }
   if (op->run == nullptr) return false;
   emit_access(f, AccessKind::load, *op);
+  if ((op->flags & memory_volatile) != 0) emit_poll(f, instruction, *op, polled);
   return true;
 }
 

@@ -25,6 +25,11 @@ class ExchangeSources {
     ++count_;
     return source;
   }
+  // The lanes that wait for each other.
+  void read_members() {
+    read(Type::b32);
+    made_.members = static_cast<std::int8_t>(count_ - 1);
+  }
   // The first one, which is what is exchanged.
   void read_data(Type type) {
     const Source source = read(type);
@@ -82,22 +87,25 @@ bool read_exchange(FunctionContext& f, const InstructionView& instruction, WarpD
       sources.read_data(Type::b32);
       sources.read(Type::b32);  // lane or distance
       sources.read(Type::b32);  // segment
+      if (instruction.has("sync")) sources.read_members();
       return true;
     case Opcode::vote:
       made.operation = vote(instruction);
       sources.read_data(Type::pred);
+      if (instruction.has("sync")) sources.read_members();
       return true;
     case Opcode::match:
       made.operation = instruction.has("all") ? WarpOperation::match_all : WarpOperation::match_any;
       made.width = static_cast<std::uint8_t>(ptx::byte_size(type));
       sources.read_data(type);
-      sources.read(Type::b32);  // lanes that take part
+      sources.read_members();
       return true;
     case Opcode::activemask:
       made.operation = WarpOperation::active_mask;
       return true;
     case Opcode::elect:
       made.operation = WarpOperation::elect;
+      sources.read_members();
       return true;
     case Opcode::redux: {
       const auto operation = reduction(instruction);
@@ -105,7 +113,7 @@ bool read_exchange(FunctionContext& f, const InstructionView& instruction, WarpD
       made.operation = *operation;
       made.is_signed = is_signed(type);
       sources.read_data(type);
-      sources.read(Type::b32);  // lanes that take part
+      sources.read_members();
       return true;
     }
     default:

@@ -1,0 +1,215 @@
+// Barriers of a block: who has arrived, whom they let go, and who waits in vain.
+#include <algorithm>
+#include <bit>
+
+#include "groups.hpp"
+#include "ops/control.hpp"
+
+namespace demarc::emulate {
+
+namespace control {
+
+const MicroOp* barrier(Warp& w, const MicroOp* op) {
+  Block& block = *w.block;
+  ++w.barriers;
+  const auto first = static_cast<unsigned>(std::countr_zero(w.mask));
+  const std::uint32_t id = w.at<std::uint32_t>(op->a)[(op->uniform & uniform_a) != 0 ? 0 : first];
+  std::uint32_t threads = 0;
+  if ((op->flags & barrier_has_count) != 0)
+    threads = w.at<std::uint32_t>(op->b)[(op->uniform & uniform_b) != 0 ? 0 : first];
+  if (id >= block.barriers.size() || threads % warp_size != 0) {
+    block.report(
+        w, op, first, FindingKind::limit,
+        fmt::format("barrier {} with {} threads: there are 16 barriers, counts are multiples of 32",
+                    id, threads));
+    block.stopped = true;
+    return nullptr;
+  }
+  const bool waits = (op->flags & barrier_arrive_only) == 0;
+  if (waits) park(w, index_of(w, op), w.mask, Wait::barrier).barrier = id;
+  block.arrive(w, op, id, threads);
+  if (!waits) return op + 1;
+  w.mask = 0;
+  return next_group(w);
+}
+
+}  // namespace control
+
+void Block::arrive(Warp& warp, const MicroOp* op, std::uint32_t id, std::uint32_t threads) {
+  BarrierState& barrier = barriers[id];
+  if (!barrier.in_use) {
+    barrier.in_use = true;
+    barrier.some.assign(warps.size(), 0);
+    barrier.waiting.assign(warps.size(), 0);
+  }
+  barrier.expected = threads;
+  if ((op->flags & control::barrier_reduces) != 0) {
+    const Mask p =
+        *warp.at<Mask>(op->c) ^ ((op->flags & control::barrier_negated) != 0 ? full_mask : 0);
+    barrier.reduction_count += static_cast<std::uint32_t>(std::popcount(p & warp.mask));
+    barrier.reduction_and = barrier.reduction_and && (p & warp.mask) == warp.mask;
+    barrier.reduction_or = barrier.reduction_or || (p & warp.mask) != 0;
+  }
+  barrier.some[warp.index] |= warp.mask;
+  if ((op->flags & control::barrier_arrive_only) == 0) barrier.waiting[warp.index] |= warp.mask;
+  complete(id);
+}
+
+// A warp all of whose lanes have arrived or exited counts as 32 threads.
+bool Block::is_complete(BarrierState& barrier) {
+  std::uint32_t threads = barrier.arrived;
+  bool all = true;
+  for (const Warp& warp : warps) {
+    Mask& some = barrier.some[warp.index];
+    if (some != 0 && (warp.live & ~some) == 0) {
+      some = 0;
+      barrier.arrived += warp_size;
+      threads += warp_size;
+    }
+    threads += static_cast<std::uint32_t>(std::popcount(some));
+    all = all && (warp.live & ~barrier.waiting[warp.index]) == 0;
+  }
+  return barrier.expected != 0 ? threads >= barrier.expected : all;
+}
+
+void Block::complete(std::uint32_t id) {
+  BarrierState& barrier = barriers[id];
+  if (!is_complete(barrier)) return;
+  for (Warp& warp : warps) {
+    if (barrier.waiting[warp.index] == 0) continue;
+    for (Group& group : warp.groups) {
+      if (group.wait != Wait::barrier || group.barrier != id) continue;
+      const MicroOp* const op = program->code.data() + group.pc;
+      if ((op->flags & control::barrier_reduces) != 0) {
+        if (op->width == 0) {
+          auto* d = reinterpret_cast<std::uint32_t*>(group.frame + op->d);
+          for (Mask rest = group.mask; rest != 0; rest &= rest - 1)
+            d[std::countr_zero(rest)] = barrier.reduction_count;
+        } else {
+          const bool value = op->width == 1 ? barrier.reduction_and : barrier.reduction_or;
+          Mask& d = *reinterpret_cast<Mask*>(group.frame + op->d);
+          d = (d & ~group.mask) | (value ? group.mask : 0);
+        }
+      }
+      group.wait = Wait::nothing;
+      ++group.pc;
+    }
+    if (warp.groups.size() > 1) unite(warp);
+    if (warp.state == WarpState::waiting) warp.state = WarpState::ready;
+  }
+  barrier.in_use = false;
+  barrier.arrived = 0;
+  barrier.reduction_count = 0;
+  barrier.reduction_and = true;
+  barrier.reduction_or = false;
+  next_epoch();
+}
+
+void Block::lanes_ended() {
+  for (std::uint32_t id = 0; id < barriers.size(); ++id) {
+    if (barriers[id].in_use) complete(id);
+  }
+}
+
+void Block::order_all() {
+  if (cluster != nullptr) {
+    cluster->order_all();
+  } else {
+    next_epoch();
+  }
+}
+
+void Block::next_epoch() {
+  constexpr std::uint64_t most = (std::uint64_t{1} << 27) - 2;
+  if (++epoch < most) return;
+  epoch = 1;
+  races.writes.assign(races.writes.size(), 0);
+  races.reads.assign(races.reads.size(), 0);
+}
+
+namespace {
+
+std::string thread_name(const Warp& warp, Mask lanes) {
+  const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
+  return fmt::format("thread ({},{},{})", warp.tid[0][lane], warp.tid[1][lane], warp.tid[2][lane]);
+}
+
+std::uint32_t line_at(const Program& program, std::uint32_t pc) {
+  return program.instructions[program.code[pc].instruction].trace.line;
+}
+
+// Where the lanes are that `group` waits for in vain.
+std::string whereabouts(const Warp& warp, Mask lanes) {
+  std::string out;
+  for (const Group& group : warp.groups) {
+    if ((group.mask & lanes) == 0) continue;
+    out += fmt::format("{}{} waits at line {}", out.empty() ? ": " : ", ",
+                       thread_name(warp, group.mask & lanes), line_at(*warp.program, group.pc));
+  }
+  return out;
+}
+
+// Lanes of the own warp that `group` waits for, of those that have not exited.
+Mask missing_lanes(const Block& block, const Warp& warp, const Group& group) {
+  Mask there = 0;
+  const bool named = group.wait == Wait::barrier;
+  for (const Group& other : warp.groups) {
+    if (other.wait != group.wait || other.members != group.members) continue;
+    if (named ? other.barrier == group.barrier : other.pc == group.pc) there |= other.mask;
+  }
+  const Mask wanted = group.wait == Wait::members ? group.members & warp.live : warp.live;
+  // Part of a warp may wait at a barrier for a number of threads.
+  if (named && block.barriers[group.barrier].expected != 0) return 0;
+  return wanted & ~there;
+}
+
+}  // namespace
+
+void Block::report_stuck() {
+  stopped = true;
+  // First those that wait for lanes of their own warp: they say most.
+  for (const Warp& warp : warps) {
+    for (const Group& group : warp.groups) {
+      const Mask missing = missing_lanes(*this, warp, group);
+      if (missing == 0 || group.wait == Wait::cluster) continue;
+      report(warp, program->code.data() + group.pc,
+             static_cast<unsigned>(std::countr_zero(group.mask)), FindingKind::barrier_divergence,
+             fmt::format("{} threads of the warp do not arrive, among them {}{}",
+                         std::popcount(missing), thread_name(warp, missing),
+                         whereabouts(warp, missing)));
+      return;
+    }
+  }
+  const auto waits = std::find_if(warps.begin(), warps.end(),
+                                  [](const Warp& warp) { return !warp.groups.empty(); });
+  const Warp& warp = *waits;
+  const std::uint32_t pc = warp.groups.front().pc;
+  std::string others;
+  for (const Warp& other : warps) {
+    if (other.index == warp.index) continue;
+    if (!other.groups.empty() && other.groups.front().pc == pc) continue;
+    if (others.size() > 160) {
+      others += ", …";
+      break;
+    }
+    others += fmt::format(
+        "{}warp {} {}", others.empty() ? "" : ", ", other.index,
+        other.groups.empty()
+            ? std::string("has ended")
+            : fmt::format("waits at line {}", line_at(*program, other.groups.front().pc)));
+  }
+  report(warp, program->code.data() + pc,
+         static_cast<unsigned>(std::countr_zero(warp.groups.front().mask)),
+         FindingKind::barrier_divergence,
+         fmt::format("the barrier is never completed: {}",
+                     others.empty() ? "too few threads take part" : others));
+}
+
+void Block::report_hang(const Warp& warp, std::string detail) {
+  const Mask lanes = warp.mask != 0 ? warp.mask : warp.live;
+  report(warp, program->code.data() + warp.resume, static_cast<unsigned>(std::countr_zero(lanes)),
+         FindingKind::hang, std::move(detail));
+  stopped = true;
+}
+
+}  // namespace demarc::emulate

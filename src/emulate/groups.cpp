@@ -1,0 +1,350 @@
+// Runs the lanes of a warp as groups that part, wait and come together again.
+#include "groups.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "ops/control.hpp"
+#include "ops/warp.hpp"
+
+namespace demarc::emulate {
+
+namespace {
+
+// Calls visit(slot) for the uniform slots of all frames that `lanes` are in.
+template <class Visit>
+void visit_uniforms(const Warp& w, const Lanes& lanes, Visit&& visit) {
+  std::byte* frame = lanes.frame;
+  std::uint32_t function = lanes.function;
+  const Meeting* outer = lanes.meeting;
+  for (;;) {
+    for (const std::uint32_t offset : w.program->functions[function].uniforms)
+      visit(*reinterpret_cast<std::uint64_t*>(frame + offset));
+    while (outer != nullptr && outer->callee_frame == nullptr) outer = outer->outer;
+    if (outer == nullptr) return;
+    frame = outer->frame;
+    function = outer->function;
+    outer = outer->outer;
+  }
+}
+
+std::vector<std::uint64_t> saved_uniforms(const Warp& w, const Lanes& lanes) {
+  std::vector<std::uint64_t> saved;
+  visit_uniforms(w, lanes, [&](std::uint64_t& slot) { saved.push_back(slot); });
+  return saved;
+}
+
+void restore_uniforms(const Warp& w, const Lanes& lanes, const std::vector<std::uint64_t>& saved) {
+  auto at = saved.begin();
+  if (saved.empty()) return;
+  visit_uniforms(w, lanes, [&](std::uint64_t& slot) { slot = *at++; });
+}
+
+// From now on each group has its own uniform slots; so far they are the same for all.
+void tear(Warp& w) {
+  if (w.torn) return;
+  w.torn = true;
+  for (Group& group : w.groups) group.uniforms = saved_uniforms(w, group);
+}
+
+void note_whole(Warp& w) {
+  if (w.mask != w.live) return;
+  w.torn = false;
+  w.turned = w.warp_instructions;
+}
+
+void close_meeting(Warp& w, Meeting& meeting) {
+  if (meeting.callee_frame != nullptr)
+    w.block->pool->give_back(w.program->functions[meeting.callee], meeting.callee_frame);
+  meeting.uniforms.clear();
+  meeting.outer = w.spare_meeting;
+  w.spare_meeting = &meeting;
+}
+
+// The callee's results go to the caller, for the lanes that return.
+void copy_results(const Warp& w, const Meeting& call) {
+  const auto& details = *static_cast<const CallDetails*>(w.program->code[call.pc - 1].aux);
+  const CodeFunction& callee = w.program->functions[call.callee];
+  for (std::size_t i = 0; i < details.results.size(); ++i) {
+    const std::size_t bytes = callee.results[i].bytes;
+    for (Mask rest = call.arrived; rest != 0; rest &= rest - 1) {
+      const std::size_t at = static_cast<std::size_t>(std::countr_zero(rest)) * bytes;
+      std::memcpy(call.frame + details.results[i].offset + at,
+                  call.callee_frame + callee.results[i].offset + at, bytes);
+    }
+  }
+}
+
+// The lanes that have arrived leave the meeting, to go on at Meeting::pc.
+Lanes dismiss(Warp& w, Meeting& meeting) {
+  if (meeting.callee_frame != nullptr) copy_results(w, meeting);
+  Lanes lanes;
+  lanes.frame = meeting.frame;
+  lanes.mask = meeting.arrived;
+  lanes.top_join = meeting.join;
+  lanes.meeting = meeting.outer;
+  lanes.function = meeting.function;
+  lanes.local_base = meeting.local_base;
+  meeting.mask &= ~meeting.arrived;
+  meeting.arrived = 0;
+  return lanes;
+}
+
+// All that are still to come to the meeting have arrived. Late ones find the uniform slots that the
+// first had: what is read behind a meeting is not written on the way to it.
+const MicroOp* go_on(Warp& w, Meeting& meeting) {
+  const std::uint32_t pc = meeting.pc;
+  static_cast<Lanes&>(w) = dismiss(w, meeting);
+  if (w.torn) restore_uniforms(w, w, meeting.uniforms);
+  close_meeting(w, meeting);
+  note_whole(w);
+  return w.program->code.data() + pc;
+}
+
+const MicroOp* end_warp(Warp& w) {
+  w.state = WarpState::done;
+  w.block->lanes_ended();
+  return nullptr;
+}
+
+// The innermost meeting around `meeting` at which lanes wait; null: none.
+Meeting* awaited(Meeting* meeting) {
+  while (meeting != nullptr && meeting->arrived == 0) meeting = meeting->outer;
+  return meeting;
+}
+
+// Those that wait at `meeting` go on without the others, with the uniform slots that are in the
+// frames now.
+void dismiss_early(Warp& w, Meeting& meeting) {
+  Group early;
+  early.pc = meeting.pc;
+  static_cast<Lanes&>(early) = dismiss(w, meeting);
+  early.uniforms = saved_uniforms(w, early);
+  meeting.uniforms = early.uniforms;
+  w.groups.push_back(std::move(early));
+}
+
+bool at_one_place(const Group& a, const Group& b) {
+  return a.pc == b.pc && a.frame == b.frame && a.meeting == b.meeting && a.top_join == b.top_join &&
+         a.uniforms == b.uniforms;
+}
+
+// The groups that wait for the same as `first`, and whether they are all that it waits for.
+struct Party {
+  std::vector<std::size_t> groups;
+  Mask lanes = 0;
+  bool complete = false;
+};
+
+Party party_of(const Warp& w, std::size_t first) {
+  Party party;
+  const Group& one = w.groups[first];
+  const MicroOp* const code = w.program->code.data();
+  const Mask wanted = one.wait == Wait::members ? one.members & w.live : w.live;
+  for (std::size_t i = 0; i < w.groups.size(); ++i) {
+    const Group& other = w.groups[i];
+    if (other.wait != one.wait || other.members != one.members) continue;
+    const bool same = one.wait == Wait::members ? warp_ops::is_same(code + one.pc, code + other.pc)
+                                                : one.pc == other.pc;
+    if (!same) continue;
+    party.groups.push_back(i);
+    party.lanes |= other.mask;
+  }
+  party.complete = (wanted & ~party.lanes) == 0;
+  return party;
+}
+
+void let_go(Warp& w, const Party& party) {
+  const Group& first = w.groups[party.groups.front()];
+  const MicroOp* const op = w.program->code.data() + first.pc;
+  std::vector<Group*> groups;
+  for (const std::size_t i : party.groups) groups.push_back(&w.groups[i]);
+  if (first.wait == Wait::members) warp_ops::exchange_among(w, groups);
+  for (Group* const group : groups) {
+    group->wait = Wait::nothing;
+    ++group->pc;
+  }
+  const std::uint32_t pc = first.pc;
+  unite(w);
+  if ((op->flags & control::step_together) == 0) return;
+  const auto apart = std::count_if(w.groups.begin(), w.groups.end(),
+                                   [&](const Group& group) { return group.pc == pc; });
+  if (apart == 1) return;
+  w.block->report(w, op, static_cast<unsigned>(std::countr_zero(party.lanes)),
+                  FindingKind::barrier_divergence,
+                  fmt::format("the {} threads of the warp reach the instruction in {} groups that "
+                              "differ in how they came to it",
+                              std::popcount(party.lanes), apart));
+  w.block->stopped = true;
+}
+
+}  // namespace
+
+Meeting& open_meeting(Warp& w, std::uint32_t pc) {
+  if (w.spare_meeting == nullptr) {
+    w.spare_meeting = &w.meetings.emplace_back();
+  }
+  if (w.mask == w.live) w.turned = w.warp_instructions;
+  Meeting& meeting = *w.spare_meeting;
+  w.spare_meeting = meeting.outer;
+  meeting.pc = pc;
+  meeting.join = w.top_join;
+  meeting.mask = w.mask;
+  meeting.arrived = 0;
+  meeting.outer = w.meeting;
+  meeting.frame = w.frame;
+  meeting.function = w.function;
+  meeting.local_base = w.local_base;
+  meeting.callee_frame = nullptr;
+  meeting.depth = w.meeting != nullptr ? w.meeting->depth : 0;
+  w.meeting = &meeting;
+  return meeting;
+}
+
+const MicroOp* meet(Warp& w) {
+  Meeting& meeting = *w.meeting;
+  meeting.arrived |= w.mask;
+  w.mask = 0;
+  return meeting.arrived == meeting.mask ? go_on(w, meeting) : next_group(w);
+}
+
+const MicroOp* leave_meetings(Warp& w) {
+  while (w.meeting != nullptr && w.meeting->mask == 0) {
+    Meeting& vacant = *w.meeting;
+    w.meeting = vacant.outer;
+    close_meeting(w, vacant);
+  }
+  if (w.meeting != nullptr && w.meeting->arrived == w.meeting->mask) return go_on(w, *w.meeting);
+  return next_group(w);
+}
+
+Group& park(Warp& w, std::uint32_t pc, Mask lanes, Wait wait) {
+  Group& group = w.groups.emplace_back();
+  static_cast<Lanes&>(group) = w;
+  group.mask = lanes;
+  group.pc = pc;
+  group.wait = wait;
+  if (w.torn) group.uniforms = saved_uniforms(w, group);
+  return group;
+}
+
+void put_in_place(Warp& w, const Group& group) {
+  static_cast<Lanes&>(w) = group;
+  if (w.torn) restore_uniforms(w, group, group.uniforms);
+}
+
+const MicroOp* next_group(Warp& w) {
+  if (w.block->stopped) return nullptr;
+  for (;;) {
+    for (std::size_t i = w.groups.size(); i-- > 0;) {
+      if (w.groups[i].wait != Wait::nothing) continue;
+      put_in_place(w, w.groups[i]);
+      const std::uint32_t pc = w.groups[i].pc;
+      w.groups.erase(w.groups.begin() + static_cast<std::ptrdiff_t>(i));
+      w.turned = w.warp_instructions;
+      if (w.torn) note_whole(w);
+      return w.program->code.data() + pc;
+    }
+    w.mask = 0;
+    if (w.groups.empty()) return end_warp(w);
+    // What other warps may end is waited for.
+    const bool within = std::all_of(w.groups.begin(), w.groups.end(), [](const Group& group) {
+      return group.wait == Wait::members || group.wait == Wait::step;
+    });
+    if (!within || !go_on_apart(w)) break;
+  }
+  w.state = WarpState::waiting;
+  return nullptr;
+}
+
+void settle(Warp& w) {
+  const Lanes running = w;
+  std::vector<std::uint64_t> uniforms;
+  if (w.torn) uniforms = saved_uniforms(w, w);
+  for (std::size_t i = 0; i < w.groups.size();) {
+    const Wait wait = w.groups[i].wait;
+    if (wait != Wait::members && wait != Wait::step) {
+      ++i;
+      continue;
+    }
+    const Party party = party_of(w, i);
+    if (!party.complete) {
+      ++i;
+      continue;
+    }
+    let_go(w, party);
+    i = 0;
+  }
+  static_cast<Lanes&>(w) = running;
+  restore_uniforms(w, w, uniforms);
+}
+
+void unite(Warp& w) {
+  for (std::size_t i = w.groups.size(); i-- > 0;) {
+    if (w.groups[i].wait != Wait::nothing) continue;
+    for (std::size_t k = 0; k < i; ++k) {
+      if (w.groups[k].wait != Wait::nothing || !at_one_place(w.groups[k], w.groups[i])) continue;
+      w.groups[k].mask |= w.groups[i].mask;
+      w.groups.erase(w.groups.begin() + static_cast<std::ptrdiff_t>(i));
+      break;
+    }
+  }
+}
+
+bool go_on_apart(Warp& w) {
+  for (std::size_t i = w.groups.size(); i-- > 0;) {
+    Meeting* const meeting = awaited(w.groups[i].meeting);
+    if (meeting == nullptr) continue;
+    tear(w);
+    restore_uniforms(w, w.groups[i], w.groups[i].uniforms);
+    dismiss_early(w, *meeting);
+    w.state = WarpState::ready;
+    return true;
+  }
+  return false;
+}
+
+void take_turns(Warp& w, bool apart) {
+  if (w.mask == w.live) return;
+  park(w, w.resume, w.mask);
+  std::rotate(w.groups.begin(), w.groups.end() - 1, w.groups.end());
+  if (apart) go_on_apart(w);
+  w.resume = index_of(w, next_group(w));
+}
+
+namespace control {
+
+const MicroOp* step(Warp& w, const MicroOp* op) {
+  if (w.mask == w.live) return op + 1;
+  park(w, index_of(w, op), w.mask, Wait::step);
+  w.mask = 0;
+  settle(w);
+  return next_group(w);
+}
+
+const MicroOp* poll(Warp& w, const MicroOp* op) {
+  std::uint64_t seen = w.mask;
+  for (Mask rest = w.mask; rest != 0; rest &= rest - 1) {
+    std::uint64_t value = 0;
+    std::memcpy(
+        &value,
+        w.frame + op->a + std::size_t{op->width} * static_cast<unsigned>(std::countr_zero(rest)),
+        op->width);
+    seen = (seen ^ value) * 0x9e3779b97f4a7c15U;
+  }
+  auto& before = *w.at<std::uint64_t>(op->d);
+  polled(w, seen != before);
+  before = seen;
+  return op + 1;
+}
+
+const MicroOp* yield(Warp& w, const MicroOp* op) {
+  w.polls = most_polls;
+  w.budget = 0;
+  return op + 1;
+}
+
+}  // namespace control
+
+}  // namespace demarc::emulate

@@ -1,0 +1,442 @@
+// Lanes that part make progress on their own: those that others wait for come, whatever way they
+// took, and what PTX leaves undefined is a finding with the threads.
+#include <algorithm>
+#include <bit>
+
+#include "harness.hpp"
+
+namespace demarc::emulate {
+namespace {
+
+using test::kernel_of;
+using test::launch_of;
+using test::run_text;
+using test::shared_area;
+using test::words_of;
+using testing::HasSubstr;
+
+constexpr const char* progress_store = "\ncvt.u64.u32 %rd3, %r9;\nst.global.u64 [%rd2], %rd3;";
+
+std::vector<std::uint64_t> progress_words(const std::string& declarations, const std::string& body,
+                                          std::uint32_t threads = 32, std::uint32_t blocks = 1) {
+  const auto outcome = run_text(kernel_of(declarations, body + progress_store),
+                                launch_of(blocks, threads, std::uint64_t{8} * threads + 64));
+  EXPECT_TRUE(outcome) << outcome.error().message;
+  if (!outcome) return std::vector<std::uint64_t>(threads + 8, ~0ULL);
+  for (const Finding& finding : outcome->findings) ADD_FAILURE() << describe(finding, "t.ptx");
+  return words_of(*outcome);
+}
+
+std::string progress_finding(const std::string& declarations, const std::string& body,
+                             std::uint32_t threads = 32, const Options& options = {},
+                             std::uint32_t blocks = 1) {
+  const auto outcome =
+      run_text(kernel_of(declarations, body), launch_of(blocks, threads, 1024), options);
+  if (!outcome) return outcome.error().message;
+  return outcome->findings.empty() ? "none" : describe(outcome->findings[0], "t.ptx");
+}
+
+// Lanes below 20 look for an error that none of them has, and leave if they find one. Behind it all
+// do the same.
+std::string guarded(const std::string& leaving) {
+  return "mov.u32 %r3, 1;\nsetp.ge.u32 %p1, %r1, 20;\n@%p1 bra BEHIND;\nsetp.gt.u32 %p2, %r1, "
+         "99;\n@%p2 " +
+         leaving + ";\nmul.lo.u32 %r3, %r1, 10;\nBEHIND:\n";
+}
+
+struct Together {
+  const char* text;  // %r3 to %r9
+  std::uint64_t (*expected)(unsigned lane);
+};
+constexpr unsigned guarded_sum = 190 * 10 + 12;
+
+// By each collective: what it gives if all 32 lanes take part.
+const Together together[] = {
+    {"redux.sync.add.u32 %r9, %r3, -1;", [](unsigned) { return std::uint64_t{guarded_sum}; }},
+    {"setp.eq.u32 %p3, %r3, 1;\nvote.sync.ballot.b32 %r9, %p3, -1;",
+     [](unsigned) { return std::uint64_t{0xfff00000}; }},
+    {"setp.eq.u32 %p3, %r3, 1;\nvote.sync.any.pred %p4, %p3, -1;\nselp.u32 %r9, 1, 0, %p4;",
+     [](unsigned) { return std::uint64_t{1}; }},
+    {"shfl.sync.bfly.b32 %r9, %r3, 31, 31, -1;",
+     [](unsigned lane) { return std::uint64_t{lane > 11 ? (31 - lane) * 10 : 1}; }},
+    {"match.any.sync.b32 %r9, %r3, -1;",
+     [](unsigned lane) {
+       return lane >= 20 ? std::uint64_t{0xfff00000} : std::uint64_t{1} << lane;
+     }},
+    {"match.all.sync.b32 %r9|%p3, %r3, -1;\n@%p3 mov.u32 %r9, 77;",
+     [](unsigned) { return std::uint64_t{0}; }},
+    {"elect.sync %r9|%p3, -1;\n@%p3 mov.u32 %r9, 500;",
+     [](unsigned lane) { return std::uint64_t{lane == 0 ? 500U : 0U}; }},
+    {"mad.lo.u32 %r5, %r1, 4, area;\nst.shared.u32 [%r5], %r3;\nbar.warp.sync -1;\n"
+     "xor.b32 %r5, %r5, 124;\nld.shared.u32 %r9, [%r5];",
+     [](unsigned lane) { return std::uint64_t{lane > 11 ? (31 - lane) * 10 : 1}; }},
+    {"setp.eq.u32 %p3, %r3, 1;\nbar.red.popc.u32 %r9, 0, %p3;",
+     [](unsigned) { return std::uint64_t{12}; }},
+    {"mad.lo.u32 %r5, %r1, 4, area;\nst.shared.u32 [%r5], %r3;\nbarrier.sync 3, 32;\n"
+     "xor.b32 %r5, %r5, 124;\nld.shared.u32 %r9, [%r5];",
+     [](unsigned lane) { return std::uint64_t{lane > 11 ? (31 - lane) * 10 : 1}; }},
+};
+
+TEST(Progress, an_exit_that_no_lane_takes_keeps_no_lane_from_what_all_do_together) {
+  for (const Together& one : together) {
+    for (const char* leaving : {"exit", "ret", "trap", "brkpt", "bra LEAVE"}) {
+      std::string text = guarded(leaving) + one.text;
+      const auto found =
+          progress_words(shared_area, text + progress_store + "\nLEAVE:\nmov.u32 %r9, %r9;");
+      for (unsigned lane = 0; lane < 32; ++lane)
+        EXPECT_EQ(found[lane], one.expected(lane)) << text << " lane " << lane;
+    }
+  }
+}
+
+TEST(Progress, lanes_that_did_exit_are_waited_for_no_more) {
+  const std::string leave = "setp.ge.u32 %p1, %r1, 9;\nmov.u32 %r9, 7;\n@%p1 bra STAY;" +
+                            std::string(progress_store) + "\nexit;\nSTAY:\n";
+  for (const char* text :
+       {"redux.sync.add.u32 %r9, 1, -1;",
+        "setp.eq.u32 %p2, %r1, %r1;\nvote.sync.ballot.b32 %r9, %p2, -1;\npopc.b32 %r9, %r9;",
+        "setp.eq.u32 %p2, %r1, %r1;\nbar.red.popc.u32 %r9, 0, %p2;",
+        "setp.eq.u32 %p2, %r1, %r1;\nbarrier.red.popc.u32 %r9, 4, 32, %p2;"}) {
+    const auto found = progress_words("", leave + text);
+    for (unsigned lane = 0; lane < 32; ++lane)
+      EXPECT_EQ(found[lane], lane < 9 ? 7U : 23U) << text << " lane " << lane;
+  }
+}
+
+// Lanes that wait at a collective, while others exit one after the other.
+TEST(Progress, an_exit_lets_those_go_on_that_waited) {
+  const auto found = progress_words("", R"(
+setp.lt.u32 %p1, %r1, 8;
+@%p1 bra FEW;
+mov.u32 %r4, 0;
+AGAIN:
+add.u32 %r4, %r4, 1;
+setp.lt.u32 %p2, %r4, %r1;
+@%p2 bra AGAIN;
+exit;
+FEW:
+redux.sync.add.u32 %r9, %r1, -1;)");
+  for (unsigned lane = 0; lane < 8; ++lane) EXPECT_EQ(found[lane], 28U);
+}
+
+std::string in_both_sides(const std::string& even, const std::string& odd) {
+  return "and.b32 %r3, %r1, 1;\nsetp.eq.u32 %p1, %r3, 0;\n@%p1 bra EVEN;\nmul.lo.u32 %r4, %r1, "
+         "3;\n" +
+         odd + "\nbra MEET;\nEVEN:\nmul.lo.u32 %r4, %r1, 2;\n" + even + "\nMEET:\n";
+}
+
+TEST(Progress, lanes_on_both_sides_of_a_branch_do_one_collective) {
+  const auto value = [](unsigned lane) { return std::uint64_t{lane * (lane % 2 == 0 ? 2 : 3)}; };
+  std::uint64_t sum = 0;
+  for (unsigned lane = 0; lane < 32; ++lane) sum += value(lane);
+  const auto one = [&](const std::string& text) {
+    return progress_words(shared_area, in_both_sides(text, text));
+  };
+  const auto swapped = one("shfl.sync.bfly.b32 %r9, %r4, 1, 31, -1;");
+  const auto summed = one("redux.sync.add.u32 %r9, %r4, -1;");
+  const auto matched = one("match.any.sync.b32 %r9, %r4, -1;");
+  const auto voted = one("setp.gt.u32 %p2, %r4, 30;\nvote.sync.ballot.b32 %r9, %p2, -1;");
+  const auto stored =
+      one("mad.lo.u32 %r5, %r1, 4, area;\nst.shared.u32 [%r5], %r4;\nbar.warp.sync -1;\n"
+          "xor.b32 %r5, %r5, 4;\nld.shared.u32 %r9, [%r5];");
+  const auto counted = one("setp.gt.u32 %p2, %r4, 30;\nbarrier.red.popc.u32 %r9, 2, %p2;");
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    std::uint64_t same = 0;
+    std::uint64_t above = 0;
+    for (unsigned other = 0; other < 32; ++other) {
+      same |= std::uint64_t{value(other) == value(lane)} << other;
+      above |= std::uint64_t{value(other) > 30} << other;
+    }
+    EXPECT_EQ(swapped[lane], value(lane ^ 1U));
+    EXPECT_EQ(summed[lane], sum);
+    EXPECT_EQ(matched[lane], same);
+    EXPECT_EQ(voted[lane], above);
+    EXPECT_EQ(stored[lane], value(lane ^ 1U));
+    EXPECT_EQ(counted[lane], static_cast<unsigned>(std::popcount(above)));
+  }
+}
+
+// The registers differ from side to side, and one side holds them in one place for all its lanes.
+TEST(Progress, the_sides_of_a_collective_need_not_use_the_same_registers) {
+  const auto found = progress_words(
+      "", in_both_sides("mov.u32 %r5, 1;\nshfl.sync.bfly.b32 %r9|%p3, %r4, %r5, 31, -1;",
+                        "shfl.sync.bfly.b32 %r12, 100, 1, 31, -1;\nadd.u32 %r9, %r12, 1000;"));
+  for (unsigned lane = 0; lane < 32; ++lane)
+    EXPECT_EQ(found[lane], lane % 2 == 0 ? 100U : 1000 + 2 * (lane - 1));
+}
+
+constexpr const char* summing_function = R"(
+.func (.param .b32 o) total(.param .b32 a, .param .b32 depth)
+{ .reg .pred %q; .reg .b32 %s<9>;
+ld.param.b32 %s1, [a]; ld.param.b32 %s2, [depth];
+redux.sync.add.u32 %s3, %s1, -1;
+setp.eq.u32 %q, %s2, 0;
+@%q bra DONE;
+sub.u32 %s4, %s2, 1;
+{ .param .b32 x; .param .b32 y; .param .b32 r;
+st.param.b32 [x], %s1; st.param.b32 [y], %s4;
+call (r), total, (x, y);
+ld.param.b32 %s5, [r]; }
+add.u32 %s3, %s3, %s5;
+DONE:
+bar.warp.sync -1;
+st.param.b32 [o], %s3; ret; }
+)";
+std::string call_of_total(unsigned depth) {
+  return fmt::format(
+      "{{ .param .b32 a; .param .b32 n; .param .b32 r;\nst.param.b32 [a], %r4; st.param.b32 [n], "
+      "{};\n"
+      "call (r), total, (a, n);\nld.param.b32 %r9, [r]; }}\n",
+      depth);
+}
+
+TEST(Progress, a_function_that_both_sides_call_is_one_place_for_its_collectives) {
+  std::uint64_t sum = 0;
+  for (unsigned lane = 0; lane < 32; ++lane) sum += lane * (lane % 2 == 0 ? 2 : 3);
+  for (const unsigned depth : {0U, 1U, 5U}) {
+    const auto found =
+        progress_words(summing_function, in_both_sides(call_of_total(depth), call_of_total(depth)));
+    for (unsigned lane = 0; lane < 32; ++lane) EXPECT_EQ(found[lane], sum * (depth + 1));
+  }
+}
+
+TEST(Progress, the_two_halves_of_a_guarded_collective_are_one) {
+  const auto found = progress_words("",
+                                    "setp.lt.u32 %p1, %r1, 7;\n@%p1 redux.sync.add.u32 %r9, 1, "
+                                    "-1;\n@!%p1 redux.sync.add.u32 %r9, 2, -1;");
+  for (unsigned lane = 0; lane < 32; ++lane) EXPECT_EQ(found[lane], 7U + 25 * 2);
+}
+
+TEST(Progress, lanes_of_one_instruction_may_have_several_member_masks) {
+  const std::string halves =
+      "setp.lt.u32 %p1, %r1, 16;\nselp.b32 %r4, 0xffff, 0xffff0000, %p1;\nsetp.gt.u32 %p2, %r1, "
+      "12;\n";
+  const auto voted = progress_words("", halves + "vote.sync.ballot.b32 %r9, %p2, %r4;");
+  const auto agreed =
+      progress_words("", halves + "vote.sync.all.pred %p3, %p2, %r4;\nselp.u32 %r9, 1, 0, %p3;");
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    EXPECT_EQ(voted[lane], lane < 16 ? 0xe000U : 0xffff0000U);
+    EXPECT_EQ(agreed[lane], lane < 16 ? 0U : 1U);
+  }
+  // One half is there, the other half comes to another instruction later.
+  const auto later = progress_words("", halves +
+                                            "setp.lt.u32 %p3, %r1, 24;\n@%p3 bra "
+                                            "FIRST;\nredux.sync.add.u32 %r9, %r1, %r4;\nbra END;\n"
+                                            "FIRST:\nredux.sync.add.u32 %r9, %r1, %r4;\nEND:");
+  for (unsigned lane = 0; lane < 32; ++lane) EXPECT_EQ(later[lane], lane < 16 ? 120U : 376U);
+}
+
+// Lane 1 waits for lane 0, which comes after it in the text.
+std::string flag_kernel(const std::string& look, const std::string& set) {
+  return "mov.u32 %r9, 3;\nmov.u32 %r5, area;\nadd.s64 %rd5, %rd1, 256;\nsetp.eq.u32 %p1, %r1, "
+         "40;\n"
+         "@%p1 st.shared.u32 [%r5], 0;\nbar.sync 0;\nsetp.ne.u32 %p1, %r1, 1;\n@%p1 bra "
+         "OVER;\nLOOK:\n" +
+         look +
+         "\nsetp.eq.u32 %p2, %r4, 0;\n@%p2 bra LOOK;\nmov.u32 %r9, 5;\nOVER:\n"
+         "setp.ne.u32 %p3, %r1, 0;\n@%p3 bra END;\nmov.u32 %r9, 4;\nmembar.gl;\n" +
+         set + "\nEND:";
+}
+
+TEST(Progress, a_lane_may_wait_for_a_lane_of_its_own_warp) {
+  for (const auto& [look, set] : std::vector<std::pair<std::string, std::string>>{
+           {"ld.volatile.global.u32 %r4, [%rd5];", "st.volatile.global.u32 [%rd5], 1;"},
+           {"ld.acquire.gpu.global.u32 %r4, [%rd5];", "st.release.gpu.global.u32 [%rd5], 1;"},
+           {"ld.relaxed.sys.u32 %r4, [%rd5];", "st.relaxed.sys.u32 [%rd5], 1;"},
+           {"ld.global.u32 %r4, [%rd5];", "st.global.u32 [%rd5], 1;"},
+           {"atom.global.add.u32 %r4, [%rd5], 0;", "atom.global.exch.b32 %r8, [%rd5], 1;"},
+           {"atom.global.cas.b32 %r4, [%rd5], 7, 8;", "red.global.add.u32 [%rd5], 1;"},
+           {"nanosleep.u32 100;\nld.volatile.global.u32 %r4, [%rd5];",
+            "st.volatile.global.u32 [%rd5], 1;"}}) {
+    const auto found = progress_words(".shared .align 4 .b32 area[1];\n", flag_kernel(look, set));
+    EXPECT_EQ(found[0], 4U) << look;
+    EXPECT_EQ(found[1], 5U) << look;
+    EXPECT_EQ(found[2], 3U) << look;
+  }
+}
+
+std::string lock_kernel(const std::string& space, const std::string& place) {
+  return fmt::format(R"(
+LOOK:
+atom.{0}.cas.b32 %r4, [{1}], 0, 1;
+setp.ne.u32 %p1, %r4, 0;
+@%p1 bra LOOK;
+ld.volatile.{0}.u32 %r5, [{1}+4];
+add.u32 %r9, %r5, 1;
+st.volatile.{0}.u32 [{1}+4], %r9;
+membar.gl;
+atom.{0}.exch.b32 %r4, [{1}], 0;
+)",
+                     space, place);
+}
+
+TEST(Progress, every_lane_of_many_warps_gets_a_lock_once) {
+  for (const std::uint32_t threads : {32U, 256U}) {
+    const auto global = progress_words(
+        "", fmt::format("add.s64 %rd5, %rd1, {};\n", 8 * threads) + lock_kernel("global", "%rd5"),
+        threads);
+    EXPECT_EQ(global[threads], std::uint64_t{threads} << 32U);
+    auto places = std::vector<std::uint64_t>(global.begin(), global.begin() + threads);
+    std::sort(places.begin(), places.end());
+    for (std::uint32_t i = 0; i < threads; ++i) EXPECT_EQ(places[i], i + 1);
+    const auto shared = progress_words(".shared .align 4 .b32 area[2];\n",
+                                       "mov.u32 %r6, area;\nst.volatile.shared.u32 [%r6], "
+                                       "0;\nst.volatile.shared.u32 [%r6+4], 0;\nbar.sync 0;\n" +
+                                           lock_kernel("shared", "%r6") +
+                                           "bar.sync 0;\nld.volatile.shared.u32 %r9, [%r6+4];",
+                                       threads);
+    EXPECT_EQ(shared[5], threads);
+  }
+}
+
+// The counter of the loop is one for all lanes of the warp, which leave the lock one by one.
+TEST(Progress, what_all_lanes_count_is_counted_once_by_each_that_goes_on_alone) {
+  const auto found = progress_words(
+      "",
+      "add.s64 %rd5, %rd1, 256;\nmov.u32 %r6, 0;\nmov.u32 %r7, 0;\nROUND:\nshl.b32 %r8, %r6, 4;\n" +
+          lock_kernel("global", "%rd5") +
+          "add.u32 %r7, %r7, %r8;\nadd.u32 %r7, %r7, 1;\nadd.u32 %r6, %r6, 1;\n"
+          "setp.lt.u32 %p2, %r6, 3;\n@%p2 bra ROUND;\nmov.u32 %r9, %r7;");
+  for (unsigned lane = 0; lane < 32; ++lane) EXPECT_EQ(found[lane], 3U + 16 + 32);
+  EXPECT_EQ(found[32], std::uint64_t{96} << 32U);
+}
+
+TEST(Progress, lanes_wait_at_an_mbarrier_for_lanes_of_their_own_warp) {
+  const auto found = progress_words(".shared .align 8 .b64 bar;\n", R"(
+mov.u32 %r5, bar;
+setp.eq.u32 %p1, %r1, 0;
+@%p1 mbarrier.init.shared.b64 [%r5], 16;
+bar.sync 0;
+mov.u32 %r9, 1;
+setp.lt.u32 %p1, %r1, 16;
+@%p1 bra ARRIVE;
+LOOK:
+mbarrier.try_wait.parity.shared.b64 %p2, [%r5], 0;
+@!%p2 bra LOOK;
+mov.u32 %r9, 2;
+ARRIVE:
+@!%p1 bra END;
+mbarrier.arrive.shared.b64 _, [%r5];
+END:)");
+  for (unsigned lane = 0; lane < 32; ++lane) EXPECT_EQ(found[lane], lane < 16 ? 1U : 2U);
+}
+
+TEST(Progress, a_branch_to_the_next_line_keeps_the_lanes_together) {
+  const auto found =
+      progress_words("", "setp.lt.u32 %p1, %r1, 5;\n@%p1 bra NEXT;\nNEXT:\nactivemask.b32 %r9;");
+  for (unsigned lane = 0; lane < 32; ++lane) EXPECT_EQ(found[lane], 0xffffffffU);
+}
+
+TEST(Progress, half_of_a_warp_waits_at_one_named_barrier_and_half_at_another) {
+  const auto found = progress_words("", R"(
+and.b32 %r3, %r1, 31;
+setp.lt.u32 %p1, %r3, 16;
+setp.lt.u32 %p2, %r1, 40;
+@%p1 bra ONE;
+barrier.red.popc.u32 %r9, 1, 32, %p2;
+bra END;
+ONE:
+barrier.red.popc.u32 %r9, 2, 32, %p2;
+END:)",
+                                    64);
+  for (unsigned i = 0; i < 64; ++i) EXPECT_EQ(found[i], i % 32 < 16 ? 24U : 16U);
+}
+
+// Half of the threads that are left leave in each round.
+TEST(Progress, threads_that_returned_are_no_part_of_the_barrier) {
+  const auto found = progress_words(".shared .align 4 .b32 area[256];\n", R"(
+mad.lo.u32 %r3, %r1, 4, area;
+st.shared.u32 [%r3], %r1;
+bar.sync 0;
+mov.u32 %r4, 128;
+ROUND:
+setp.ge.u32 %p1, %r1, %r4;
+@%p1 ret;
+mad.lo.u32 %r5, %r4, 4, %r3;
+ld.shared.u32 %r6, [%r5];
+ld.shared.u32 %r7, [%r3];
+add.u32 %r9, %r6, %r7;
+st.shared.u32 [%r3], %r9;
+bar.sync 0;
+shr.u32 %r4, %r4, 1;
+setp.ne.u32 %p2, %r4, 0;
+@%p2 bra ROUND;)",
+                                    256);
+  EXPECT_EQ(found[0], 255U * 128);
+}
+
+// ---- blocks ----
+
+std::string grid_wait(const std::string& count) {
+  return "setp.ne.u32 %p1, %r1, 0;\n@%p1 bra MEET;\nmembar.gl;\natom.global.add.u32 %r4, "
+         "[%rd1+1016], 1;\n"
+         "LOOK:\nld.volatile.global.u32 %r5, [%rd1+1016];\nsetp.lt.u32 %p2, %r5, " +
+         count + ";\n@%p2 bra LOOK;\nMEET:\nbar.sync 0;\n";
+}
+
+TEST(Progress, blocks_that_wait_for_each_other_through_memory_are_there_together) {
+  const std::string body =
+      "mov.u32 %r3, %ctaid.x;\nmul.wide.u32 %rd5, %r3, 8;\nadd.s64 %rd5, %rd1, %rd5;\n"
+      "st.volatile.global.u32 [%rd5], %r3;\n" +
+      grid_wait("20") +
+      "xor.b32 %r3, %r3, 3;\nmul.wide.u32 %rd6, %r3, 8;\nadd.s64 %rd6, %rd1, %rd6;\n"
+      "ld.volatile.global.u32 %r9, [%rd6];\nst.volatile.global.u32 [%rd5+4], %r9;";
+  const auto outcome = run_text(kernel_of("", body), launch_of(20, 64, 1024));
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  for (const Finding& finding : outcome->findings) ADD_FAILURE() << describe(finding, "t.ptx");
+  const auto words = words_of(*outcome);
+  for (std::uint64_t i = 0; i < 20; ++i) EXPECT_EQ(words[i], i | (i ^ 3U) << 32U);
+}
+
+TEST(Progress, blocks_that_wait_for_more_than_are_there_hang_and_the_finding_says_how_many_are) {
+  Options options;
+  options.resident_blocks = 3;
+  options.instruction_limit = 200000;
+  EXPECT_THAT(
+      progress_finding("", grid_wait("4"), 32, options, 5),
+      AllOf(HasSubstr("hang"), HasSubstr("3 blocks of 5 are there"), HasSubstr("--resident")));
+  EXPECT_EQ(progress_finding("", grid_wait("3"), 32, options, 5), "none");
+}
+
+// ---- what PTX leaves undefined ----
+
+TEST(Progress, a_thread_that_is_not_in_its_own_member_mask_is_a_finding) {
+  EXPECT_THAT(
+      progress_finding("", "redux.sync.add.u32 %r9, %r1, 0xffff;"),
+      AllOf(HasSubstr("thread (16,0,0)"), HasSubstr("is not in its member mask, 0x0000ffff")));
+  EXPECT_THAT(progress_finding("", "bar.warp.sync 0xfffffffe;"), HasSubstr("thread (0,0,0)"));
+}
+
+TEST(Progress, lanes_that_wait_for_each_other_at_different_collectives_are_a_finding) {
+  for (const auto& [even, odd] : std::vector<std::pair<std::string, std::string>>{
+           {"redux.sync.add.u32 %r9, %r4, -1;", "redux.sync.max.u32 %r9, %r4, -1;"},
+           {"shfl.sync.bfly.b32 %r9, %r4, 1, 31, -1;", "shfl.sync.idx.b32 %r9, %r4, 1, 31, -1;"},
+           {"vote.sync.ballot.b32 %r9, %p1, -1;", "bar.warp.sync -1;"},
+           {"redux.sync.min.u32 %r9, %r4, -1;", "redux.sync.min.s32 %r9, %r4, -1;"},
+           {"bar.warp.sync -1;", "barrier.sync 0;"},
+           {"bar.sync 0;", "bar.sync 0;"}}) {
+    EXPECT_THAT(
+        progress_finding("", in_both_sides(even, odd)),
+        AllOf(HasSubstr("barrier divergence"), HasSubstr("16 threads of the warp do not arrive"),
+              HasSubstr("waits at line")))
+        << even << odd;
+  }
+}
+
+TEST(Progress, a_lane_that_never_comes_is_named) {
+  EXPECT_THAT(
+      progress_finding("",
+                       "setp.eq.u32 %p1, %r1, 3;\n@%p1 bra OTHER;\nbar.warp.sync -1;\nOTHER:\n"
+                       "@%p1 bar.warp.sync 8;\n@!%p1 bra END;\nbar.warp.sync 9;\nEND:"),
+      AllOf(HasSubstr("among them thread (3,0,0)"), HasSubstr("thread (3,0,0) waits at line")));
+}
+
+TEST(Progress, products_of_matrices_need_the_whole_warp) {
+  const std::string load =
+      "mov.u32 %r5, area;\nldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r9}, [%r5];";
+  EXPECT_THAT(progress_finding(shared_area, in_both_sides(load, load)),
+              HasSubstr("16 threads of the warp do not arrive"));
+}
+
+}  // namespace
+}  // namespace demarc::emulate
