@@ -3,16 +3,15 @@
 
 #include <bit>
 #include <charconv>
-#include <limits>
+#include <cmath>
 
 namespace demarc::ptx {
 namespace {
 
 constexpr int deepest_expression = 128;
+constexpr const char* lone_single =
+    "a literal 0f stands alone: it cannot have a sign or be part of an expression";
 
-bool is_float(const Constant& value) {
-  return value.kind == ImmediateKind::f32 || value.kind == ImmediateKind::f64;
-}
 std::int64_t as_signed(const Constant& value) {
   return static_cast<std::int64_t>(value.bits);
 }
@@ -39,39 +38,37 @@ ConstantError read_hex_float(Cursor& cursor, int digits, ImmediateKind kind, Con
   return nullptr;
 }
 
+// Numbers that a double cannot hold, or only with fewer digits, are refused as `ptxas` refuses
+// them.
 ConstantError read_decimal_float(Cursor& cursor, Constant& value) {
   double number = 0;
   const auto result = std::from_chars(cursor.at, cursor.end, number);
-  if (result.ec == std::errc::result_out_of_range) {
-    // Beyond the range of a double: infinity or zero, as its exponent's sign says.
-    const std::string_view text(cursor.at, static_cast<std::size_t>(result.ptr - cursor.at));
-    const std::size_t exponent = text.find_first_of("eE");
-    const bool tiny = exponent != std::string_view::npos && text[exponent + 1] == '-';
-    number = tiny ? 0.0 : std::numeric_limits<double>::infinity();
-  } else if (result.ec != std::errc{}) {
-    return "a number was expected";
+  if (result.ec == std::errc::invalid_argument) return "a number was expected";
+  const std::string_view text(cursor.at, static_cast<std::size_t>(result.ptr - cursor.at));
+  const std::string_view digits = text.substr(0, text.find_first_of("eE"));
+  const bool is_zero = digits.find_first_not_of("0.") == std::string_view::npos;
+  if (!is_zero && (result.ec != std::errc{} || !std::isnormal(number))) {
+    return "a floating-point literal is beyond the range of a double";
   }
   cursor.at = result.ptr;
   if (Cursor::is(*cursor.at, char_name)) return "a number ends here, but letters follow it";
-  value = {ImmediateKind::f64, std::bit_cast<std::uint64_t>(number)};
+  value = {ImmediateKind::f64, std::bit_cast<std::uint64_t>(is_zero ? 0.0 : number)};
   return nullptr;
 }
 
+// Digits wrap around at 64 bits; `ptxas` refuses a literal only if a digit follows a number whose
+// top bit is set.
 ConstantError read_integer(Cursor& cursor, std::uint64_t base, Constant& value) {
   const char* first = cursor.at;
   std::uint64_t bits = 0;
-  constexpr std::uint64_t never_overflows = std::numeric_limits<std::uint64_t>::max() / 16 - 16;
   for (;; ++cursor.at) {
     const auto digit = static_cast<std::uint64_t>(digit_value(*cursor.at));
     if (digit >= base) break;
-    if (bits > never_overflows &&
-        bits > (std::numeric_limits<std::uint64_t>::max() - digit) / base) {
-      return "an integer literal does not fit into 64 bits";
-    }
+    if (static_cast<std::int64_t>(bits) < 0) return "an integer literal does not fit into 64 bits";
     bits = bits * base + digit;
   }
   if (cursor.at == first) return "digits were expected";
-  bool is_unsigned = bits > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  bool is_unsigned = static_cast<std::int64_t>(bits) < 0;
   if (*cursor.at == 'U') {
     is_unsigned = true;
     ++cursor.at;
@@ -90,7 +87,7 @@ constexpr BinaryOperator binary_operators[] = {
     {"||", 1}, {"&&", 2}, {"==", 6}, {"!=", 6}, {"<<", 8}, {">>", 8},
     {"<=", 7}, {">=", 7}, {"|", 3},  {"^", 4},  {"&", 5},  {"<", 7},
     {">", 7},  {"+", 9},  {"-", 9},  {"*", 10}, {"/", 10}, {"%", 10}};
-constexpr int tightest_additive = 10;
+constexpr int tightest = 10;
 
 const BinaryOperator* peek_operator(const Cursor& cursor) {
   constexpr std::string_view begins_operator = "|&=!<>^+-*/%";
@@ -105,36 +102,59 @@ const BinaryOperator* peek_operator(const Cursor& cursor) {
   return nullptr;
 }
 
+// The remainder is that of unsigned numbers, whatever its operands are: so computes `ptxas`.
 ConstantError divide(char operation, Constant& left, const Constant& right, bool is_unsigned) {
   if (right.bits == 0) return "division by zero in a constant expression";
-  if (is_unsigned) {
-    left.bits = operation == '/' ? left.bits / right.bits : left.bits % right.bits;
+  if (operation == '%') {
+    left.bits %= right.bits;
+  } else if (is_unsigned) {
+    left.bits /= right.bits;
   } else if (as_signed(right) == -1) {
-    left.bits = operation == '/' ? 0 - left.bits : 0;  // INT64_MIN / -1 wraps
+    if (left.bits == 1ULL << 63U) return "a quotient of signed numbers does not fit into 64 bits";
+    left.bits = 0 - left.bits;
   } else {
-    const std::int64_t a = as_signed(left);
-    const std::int64_t b = as_signed(right);
-    left.bits = static_cast<std::uint64_t>(operation == '/' ? a / b : a % b);
+    left.bits = static_cast<std::uint64_t>(as_signed(left) / as_signed(right));
   }
   return nullptr;
 }
 
-// Whether a < b (strictly) with the signedness of the comparison.
-bool is_less(const Constant& a, const Constant& b, bool is_unsigned) {
-  return is_unsigned ? a.bits < b.bits : as_signed(a) < as_signed(b);
+template <class Number>
+bool holds(std::string_view operation, Number left, Number right) {
+  if (operation == "==") return left == right;
+  if (operation == "!=") return left != right;
+  if (operation == "<") return left < right;
+  if (operation == ">") return left > right;
+  if (operation == "<=") return left <= right;
+  return left >= right;
 }
 
-void compare(std::string_view operation, Constant& left, const Constant& right, bool is_unsigned) {
-  bool holds = false;
-  if (operation == "==") holds = left.bits == right.bits;
-  if (operation == "!=") holds = left.bits != right.bits;
-  if (operation == "<") holds = is_less(left, right, is_unsigned);
-  if (operation == ">") holds = is_less(right, left, is_unsigned);
-  if (operation == "<=") holds = !is_less(right, left, is_unsigned);
-  if (operation == ">=") holds = !is_less(left, right, is_unsigned);
-  if (operation == "&&") holds = left.bits != 0 && right.bits != 0;
-  if (operation == "||") holds = left.bits != 0 || right.bits != 0;
-  left = {ImmediateKind::s64, holds ? 1ULL : 0ULL};
+bool is_comparison(std::string_view operation) {
+  return operation == "==" || operation == "!=" || operation == "<=" || operation == ">=" ||
+         operation == "<" || operation == ">";
+}
+
+ConstantError apply_to_floats(std::string_view operation, Constant& left, const Constant& right) {
+  const auto a = std::bit_cast<double>(left.bits);
+  const auto b = std::bit_cast<double>(right.bits);
+  if (is_comparison(operation)) {
+    left = {ImmediateKind::s64, holds(operation, a, b) ? 1ULL : 0ULL};
+    return nullptr;
+  }
+  double result = 0;
+  if (operation == "+") {
+    result = a + b;
+  } else if (operation == "-") {
+    result = a - b;
+  } else if (operation == "*") {
+    result = a * b;
+  } else if (operation == "/") {
+    if (b == 0) return "division by zero in a constant expression";
+    result = a / b;
+  } else {
+    return "this operator does not take floating-point numbers";
+  }
+  left.bits = std::bit_cast<std::uint64_t>(result);
+  return nullptr;
 }
 
 void shift(char direction, Constant& left, const Constant& right) {
@@ -149,18 +169,27 @@ void shift(char direction, Constant& left, const Constant& right) {
 }
 
 ConstantError apply(std::string_view operation, Constant& left, const Constant& right) {
-  if (is_float(left) || is_float(right)) {
-    return "a floating-point constant cannot be part of an expression";
+  if (left.kind == ImmediateKind::f32 || right.kind == ImmediateKind::f32) return lone_single;
+  if (is_float(left) != is_float(right)) {
+    return "an expression cannot mix integers and floating-point numbers";
   }
+  if (is_float(left)) return apply_to_floats(operation, left, right);
   if (operation == "<<" || operation == ">>") {
     shift(operation[0], left, right);
     return nullptr;
   }
   const bool is_unsigned = left.kind == ImmediateKind::u64 || right.kind == ImmediateKind::u64;
   const char first = operation[0];
-  const bool compares = operation.size() == 2 || first == '<' || first == '>';
-  if (compares) {
-    compare(operation, left, right, is_unsigned);
+  if (operation == "&&" || operation == "||") {
+    const bool both = left.bits != 0 && right.bits != 0;
+    const bool either = left.bits != 0 || right.bits != 0;
+    left = {ImmediateKind::s64, (first == '&' ? both : either) ? 1ULL : 0ULL};
+    return nullptr;
+  }
+  if (is_comparison(operation)) {
+    const bool result = is_unsigned ? holds(operation, left.bits, right.bits)
+                                    : holds(operation, as_signed(left), as_signed(right));
+    left = {ImmediateKind::s64, result ? 1ULL : 0ULL};
     return nullptr;
   }
   if (first == '/' || first == '%') {
@@ -172,7 +201,7 @@ ConstantError apply(std::string_view operation, Constant& left, const Constant& 
   if (first == '&') left.bits &= right.bits;
   if (first == '|') left.bits |= right.bits;
   if (first == '^') left.bits ^= right.bits;
-  left.kind = is_unsigned ? ImmediateKind::u64 : ImmediateKind::s64;
+  left.kind = is_unsigned || first == '%' ? ImmediateKind::u64 : ImmediateKind::s64;
   return nullptr;
 }
 
@@ -180,14 +209,14 @@ ConstantError read_binary(Cursor& cursor, int least, int depth, Constant& value)
 ConstantError read_ternary(Cursor& cursor, int depth, Constant& value);
 
 ConstantError apply_sign(char sign, Constant& value) {
-  if (value.kind == ImmediateKind::f32 && sign == '-') value.bits ^= 1ULL << 31;
-  if (value.kind == ImmediateKind::f64 && sign == '-') value.bits ^= 1ULL << 63;
-  if (is_float(value)) {
+  if (value.kind == ImmediateKind::f32) return lone_single;
+  if (value.kind == ImmediateKind::f64) {
+    if (sign == '-') value.bits ^= 1ULL << 63U;
     return sign == '-' || sign == '+' ? nullptr
                                       : "this operator does not take floating-point numbers";
   }
   if (sign == '-') value.bits = 0 - value.bits;
-  if (sign == '~') value.bits = ~value.bits;
+  if (sign == '~') value = {ImmediateKind::u64, ~value.bits};
   if (sign == '!') value = {ImmediateKind::s64, value.bits == 0 ? 1ULL : 0ULL};
   return nullptr;
 }
@@ -200,7 +229,7 @@ ConstantError read_parenthesised(Cursor& cursor, int depth, Constant& value) {
   if (to_signed || rest.substr(0, 4) == ".u64") {
     cursor.at += 4;
     if (!cursor.take(')')) return "')' was expected after the type of a cast";
-    if (ConstantError error = read_binary(cursor, tightest_additive + 1, depth + 1, value)) {
+    if (ConstantError error = read_binary(cursor, tightest + 1, depth + 1, value)) {
       return error;
     }
     if (is_float(value)) return "a cast does not take floating-point numbers";
@@ -221,7 +250,7 @@ ConstantError read_unary(Cursor& cursor, int depth, Constant& value) {
     return apply_sign(c, value);
   }
   if (c == '(') return read_parenthesised(cursor, depth, value);
-  return read_literal(cursor, value);
+  return read_number(cursor, value);
 }
 
 ConstantError read_binary(Cursor& cursor, int least, int depth, Constant& value) {
@@ -231,6 +260,10 @@ ConstantError read_binary(Cursor& cursor, int least, int depth, Constant& value)
     const BinaryOperator* row = peek_operator(cursor);
     if (row == nullptr || row->precedence < least) return nullptr;
     const std::string_view operation(row->text);
+    // `ptxas` reads a register's name there.
+    if (operation == "%" && Cursor::is(cursor.at[1], char_name)) {
+      return "a blank was expected behind '%', because '%' and a name are a register";
+    }
     cursor.at += operation.size();
     Constant right;
     if (ConstantError error = read_binary(cursor, row->precedence + 1, depth + 1, right)) {
@@ -248,6 +281,9 @@ ConstantError read_ternary(Cursor& cursor, int depth, Constant& value) {
   if (ConstantError error = read_ternary(cursor, depth + 1, if_true)) return error;
   if (!cursor.take(':')) return "':' was expected in a constant expression";
   if (ConstantError error = read_ternary(cursor, depth + 1, if_false)) return error;
+  if (is_float(value) || is_float(if_true) || is_float(if_false)) {
+    return "'? :' takes integers alone";
+  }
   value = value.bits != 0 ? if_true : if_false;
   return nullptr;
 }
@@ -283,12 +319,15 @@ ConstantError read_literal(Cursor& cursor, Constant& value) {
   return read_integer(cursor, c == '0' && digits - cursor.at > 1 ? 8 : 10, value);
 }
 
-ConstantError read_constant(Cursor& cursor, Constant& value) {
-  return read_ternary(cursor, 0, value);
+ConstantError read_number(Cursor& cursor, Constant& value) {
+  if (!is_warp_size(cursor)) return read_literal(cursor, value);
+  cursor.at += warp_size_name.size();
+  value = {ImmediateKind::s64, warp_size};
+  return nullptr;
 }
 
-ConstantError read_constant_term(Cursor& cursor, Constant& value) {
-  return read_binary(cursor, tightest_additive, 0, value);
+ConstantError read_constant(Cursor& cursor, Constant& value) {
+  return read_ternary(cursor, 0, value);
 }
 
 }  // namespace demarc::ptx

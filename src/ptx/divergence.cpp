@@ -19,7 +19,6 @@ Uniformity of_special(SpecialRegister which) {
     case SpecialRegister::total_smem_size:
     case SpecialRegister::aggr_smem_size:
     case SpecialRegister::dynamic_smem_size:
-    case SpecialRegister::warp_sz:
       return Uniformity::grid;
     case SpecialRegister::ctaid:
     case SpecialRegister::clusterid:

@@ -23,17 +23,26 @@ class ImageSink {
     if (variable.vector_width > 1) shape_.push_back(variable.vector_width);
   }
 
-  void open() { starts_.push_back(at_); }
-  void close() {
+  ConstantError open() {
+    starts_.push_back(at_);
+    return nullptr;
+  }
+  ConstantError close() {
     const std::size_t depth = starts_.size() - 1;
     std::uint64_t length = element_;
     for (std::size_t i = depth; i < shape_.size(); ++i) length *= shape_[i];
     const std::uint64_t end = starts_.back() + length;
     starts_.pop_back();
     if (depth > 0) at_ = std::max(at_, end);
+    return nullptr;
   }
-  void number(const Constant& value) { put(converted(value)); }
-  void address(const InitialAddress& address) {
+  ConstantError number(const Constant& value) {
+    std::uint64_t bits = 0;
+    if (ConstantError error = initial_bits(value, variable_.type, bits)) return error;
+    put(bits);
+    return nullptr;
+  }
+  ConstantError address(const InitialAddress& address) {
     Relocation relocation;
     relocation.offset = at_;
     relocation.bytes = element_;
@@ -45,44 +54,16 @@ class ImageSink {
     }
     image_.relocations.push_back(relocation);
     put(0);
+    return nullptr;
   }
 
-  void setting(std::string_view, std::string_view) {}  // of samplers; no bytes
-
-  [[nodiscard]] bool overflows() const { return overflows_; }
+  ConstantError setting(std::string_view, std::string_view) { return nullptr; }  // no bytes
 
  private:
-  // The bits of a literal as an element of the variable's type.
-  [[nodiscard]] std::uint64_t converted(const Constant& value) const {
-    const bool wants_f32 = variable_.type == Type::f32;
-    const bool wants_f64 = variable_.type == Type::f64;
-    double number = 0;
-    if (value.kind == ImmediateKind::f64) {
-      number = std::bit_cast<double>(value.bits);
-    } else if (value.kind == ImmediateKind::f32) {
-      if (!wants_f64) return value.bits;
-      number = std::bit_cast<float>(static_cast<std::uint32_t>(value.bits));
-    } else if (wants_f32 || wants_f64) {
-      number = value.kind == ImmediateKind::u64
-                   ? static_cast<double>(value.bits)
-                   : static_cast<double>(static_cast<std::int64_t>(value.bits));
-    } else {
-      return value.bits;
-    }
-    if (wants_f32) return std::bit_cast<std::uint32_t>(static_cast<float>(number));
-    return std::bit_cast<std::uint64_t>(number);
-  }
-
   void put(std::uint64_t bits) {
-    if (at_ > image_.bytes.size() || image_.bytes.size() - at_ < element_) {
-      // An array without size takes what it is given; any other is full.
-      const bool open_ended = !shape_.empty() && shape_[0] == 0;
-      if (!open_ended || at_ > largest_image) {
-        overflows_ = true;
-        return;
-      }
-      image_.bytes.resize(at_ + element_);
-    }
+    // An array without size takes what it is given; the parser has counted the values of the
+    // others.
+    if (image_.bytes.size() < at_ + element_) image_.bytes.resize(at_ + element_);
     std::memcpy(image_.bytes.data() + at_, &bits, std::min<std::size_t>(element_, sizeof bits));
     at_ += element_;
   }
@@ -93,7 +74,6 @@ class ImageSink {
   std::vector<std::uint64_t> shape_;
   std::vector<std::uint64_t> starts_;
   std::uint64_t at_ = 0;
-  bool overflows_ = false;
 };
 
 }  // namespace
@@ -115,11 +95,6 @@ Result<InitialImage> initial_image(const Module& module, const Variable& variabl
   if (const char* error = reader.read()) {
     return invalid_input("{}:{}: initialiser of '{}': {}\n  {}", module.source_name, variable.line,
                          excerpt(variable.name, 60), error, excerpt(variable.initialiser));
-  }
-  if (sink.overflows()) {
-    return invalid_input("{}:{}: initialiser of '{}' has more values than the variable\n  {}",
-                         module.source_name, variable.line, excerpt(variable.name, 60),
-                         excerpt(variable.initialiser));
   }
   return image;
 }

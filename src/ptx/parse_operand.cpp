@@ -35,7 +35,7 @@ std::uint64_t pack_selector(std::string_view text) {
 
 // Labels and variables, which come often, need not be looked up among the special registers.
 bool may_be_special(std::string_view name) {
-  return name[0] == '%' || name == "WARP_SZ";
+  return name[0] == '%';
 }
 
 bool ends_operand(char c) {
@@ -95,11 +95,16 @@ void Parser::resolve_name(std::string_view name, Operand& operand) {
   operand.index = number;
 }
 
+// WARP_SZ is a number.
+bool Parser::begins_name() const {
+  return Cursor::is(cursor_.peek(), char_start) && !is_warp_size(cursor_);
+}
+
 bool Parser::parse_operand(Operand& operand, int depth) {
   if (depth > deepest_operand) return fail("operands are nested too deeply");
   cursor_.skip();
   const char c = cursor_.peek();
-  if (Cursor::is(c, char_start)) return parse_named(operand, depth);
+  if (begins_name()) return parse_named(operand, depth);
   if (Cursor::is(c, char_digit)) return parse_immediate(operand);
   switch (c) {
     case '[':
@@ -110,8 +115,11 @@ bool Parser::parse_operand(Operand& operand, int depth) {
     case '-': {
       const char* sign = cursor_.at++;
       cursor_.skip();
-      if (Cursor::is(cursor_.peek(), char_start)) {
+      if (begins_name()) {
         if (!parse_named(operand, depth)) return false;
+        if (operand.kind == OperandKind::symbol) {
+          return fail_at(cursor_.offset_of(sign), "an address has no sign and is not negated");
+        }
         if (c == '!') {
           operand.negated = true;
         } else {
@@ -146,6 +154,7 @@ bool Parser::parse_immediate(Operand& operand) {
     cursor_.at = first;
     cursor_.line = line;
     if (ConstantError error = read_constant(cursor_, constant)) {
+      cursor_.skip();
       return fail(fmt::format("{}, {}", error, found()));
     }
   }
@@ -290,13 +299,16 @@ bool Parser::parse_bracket(Operand& operand, int depth) {
 
 bool Parser::parse_address(Operand& operand) {
   const char* first = cursor_.at;
-  const std::string_view name = cursor_.name();
-  if (name.empty()) {
+  if (!begins_name()) {
     if (!parse_immediate(operand)) return false;
+    if (operand.immediate == ImmediateKind::f32 || operand.immediate == ImmediateKind::f64) {
+      return fail_at(cursor_.offset_of(first), "an address must be an integer");
+    }
     operand.kind = OperandKind::address;
     operand.base = Base::none;
     return true;
   }
+  const std::string_view name = cursor_.name();
   if (find_numbered_register(name, operand.index)) {
     operand.base = Base::reg;
   } else {
@@ -312,21 +324,20 @@ bool Parser::parse_address(Operand& operand) {
   return parse_offset(operand);
 }
 
-// A chain of +constant and -constant behind a name.
+// +expression behind a name; nothing is subtracted but by a sign in the expression.
 bool Parser::parse_offset(Operand& operand) {
-  while (cursor_.is_next('+') || cursor_.is_next('-')) {
-    const char sign = *cursor_.at++;
-    operand.has_offset = true;
-    Constant constant;
-    if (ConstantError error = read_constant_term(cursor_, constant)) {
-      return fail(fmt::format("an offset: {}, {}", error, found()));
-    }
-    if (constant.kind == ImmediateKind::f32 || constant.kind == ImmediateKind::f64) {
-      return fail("an offset must be an integer");
-    }
-    operand.value += sign == '-' ? 0 - constant.bits : constant.bits;
+  if (cursor_.is_next('-')) return fail("an offset is added, as in [p+-4], not subtracted");
+  if (!cursor_.is_next('+')) return true;
+  ++cursor_.at;
+  operand.has_offset = true;
+  Constant constant;
+  if (ConstantError error = read_constant(cursor_, constant)) {
     cursor_.skip();
+    return fail(fmt::format("an offset: {}, {}", error, found()));
   }
+  if (is_float(constant)) return fail("an offset must be an integer");
+  operand.value = constant.bits;
+  cursor_.skip();
   return true;
 }
 

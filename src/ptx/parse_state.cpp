@@ -66,12 +66,10 @@ bool Parser::read_uint(std::uint64_t most, std::string_view what, std::uint64_t&
   cursor_.skip();
   const std::uint32_t offset = cursor_.offset();
   Constant constant;
-  if (ConstantError error = read_constant(cursor_, constant)) {
+  if (ConstantError error = read_number(cursor_, constant)) {
     return fail_at(offset, fmt::format("{}: {}, {}", what, error, found()));
   }
-  if (constant.kind == ImmediateKind::f32 || constant.kind == ImmediateKind::f64 ||
-      (constant.kind == ImmediateKind::s64 && static_cast<std::int64_t>(constant.bits) < 0) ||
-      constant.bits > most) {
+  if (is_float(constant) || constant.bits > most) {
     return fail_at(offset, fmt::format("{} must be an integer from 0 to {}", what, most));
   }
   value = constant.bits;
@@ -91,9 +89,9 @@ bool Parser::read_string(std::string_view& text) {
 }
 
 // Moves to where the next statement may begin: behind a semicolon, or before a brace, a line that
-// begins with a directive, or the end.
+// begins with a directive, or the end. Braces of operands, `, {a, b};`, are passed over.
 void Parser::recover() {
-  while (true) {
+  for (char before = ' '; true;) {
     cursor_.skip();
     if (cursor_.done()) return;
     const char c = cursor_.peek();
@@ -101,7 +99,14 @@ void Parser::recover() {
       ++cursor_.at;
       return;
     }
-    if (c == '}' || c == '{') return;
+    if (c == '{' && before != ',') return;
+    before = c;
+    if (c == '}') {
+      Cursor behind = cursor_;
+      ++behind.at;
+      behind.skip();
+      if (!behind.is_next(',') && !behind.is_next(';')) return;
+    }
     if (c == '"') {
       const char* close = cursor_.at + 1;
       while (close < cursor_.end && *close != '"' && *close != '\n') ++close;

@@ -13,6 +13,7 @@
 #include "constant_expression.hpp"
 #include "cursor.hpp"
 #include "demarc/ptx/parser.hpp"
+#include "initialiser_reader.hpp"
 #include "mnemonic_table.hpp"
 #include "name_table.hpp"
 #include "reporter.hpp"
@@ -63,6 +64,7 @@ class Parser {
   void skip_block();                        // from behind a '{' to behind its '}'
   [[nodiscard]] std::string found() const;  // "found 'x'" for messages
   std::string_view word_after_dot();        // ".reg" -> "reg", cursor behind it; empty when none
+  // A literal or WARP_SZ; expressions stand in operands and initialisers alone.
   bool read_uint(std::uint64_t most, std::string_view what, std::uint64_t& value);
   bool read_string(std::string_view& text);
   [[nodiscard]] std::string_view text_since(const char* first) const;
@@ -118,6 +120,7 @@ class Parser {
   void renew(PlainStem& stem, std::string_view name);
 
   // parse_operand.cpp
+  [[nodiscard]] bool begins_name() const;
   bool parse_operand(Operand& operand, int depth);
   bool parse_named(Operand& operand, int depth);
   bool parse_immediate(Operand& operand);
@@ -139,6 +142,7 @@ class Parser {
   bool parse_variable_type(Variable& variable);
   bool parse_declarator(Variable& variable);
   bool parse_initialiser(Variable& variable);
+  ConstantError check_symbol(const InitialAddress& address);
   bool add_variable(const Variable& variable, bool in_body);
   bool parse_range_count(std::uint64_t& count);
   bool declare(std::string_view name, Base base, std::uint32_t index);

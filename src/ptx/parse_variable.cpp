@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "initialiser_reader.hpp"
+#include "initialiser_check.hpp"
 #include "parse_state.hpp"
 
 namespace demarc::ptx {
@@ -12,14 +12,6 @@ namespace {
 constexpr std::uint64_t most_registers = 1U << 24U;
 constexpr std::uint64_t most_variable_range = 65'536;
 constexpr std::uint64_t most_variable_bytes = std::uint64_t{1} << 46U;  // as a launch's buffer
-
-struct NothingKept {
-  void open() {}
-  void close() {}
-  void number(const Constant&) {}
-  void address(const InitialAddress&) {}
-  void setting(std::string_view, std::string_view) {}
-};
 
 }  // namespace
 
@@ -31,16 +23,7 @@ bool Parser::declare(std::string_view name, Base base, std::uint32_t index) {
 
 bool Parser::parse_range_count(std::uint64_t& count) {
   ++cursor_.at;
-  // No expressions here: '>' ends the number.
-  cursor_.skip();
-  Constant constant;
-  const std::uint32_t offset = cursor_.offset();
-  if (ConstantError error = read_literal(cursor_, constant)) return fail(error);
-  if (constant.kind == ImmediateKind::f32 || constant.kind == ImmediateKind::f64 ||
-      constant.bits > most_registers) {
-    return fail_at(offset, fmt::format("a count of names must be at most {}", most_registers));
-  }
-  count = constant.bits;
+  if (!read_uint(most_registers, "a count of names", count)) return false;
   return expect('>', "a count of names");
 }
 
@@ -227,11 +210,34 @@ bool Parser::parse_declarator(Variable& variable) {
                              excerpt(variable.name, 60), most_variable_bytes));
 }
 
+// What an initialiser names stands in front of it.
+ConstantError Parser::check_symbol(const InitialAddress& address) {
+  const Binding& binding = names_.binding(names_.intern(address.symbol));
+  if (binding.base == Base::function) {
+    return address.is_generic || address.addend != 0 ? "a function's address stands alone"
+                                                     : nullptr;
+  }
+  if (binding.base != Base::global) return "it names nothing that is declared in front of it";
+  const StateSpace space = module_.variables[binding.index].space;
+  return space == StateSpace::global || space == StateSpace::constant
+             ? nullptr
+             : "only variables in .global and .const memory have addresses that are known";
+}
+
 bool Parser::parse_initialiser(Variable& variable) {
   cursor_.skip();
   const char* first = cursor_.at;
-  NothingKept nothing;
-  InitialiserReader reader(cursor_, nothing);
+  if (variable.space != StateSpace::global && variable.space != StateSpace::constant) {
+    return fail(fmt::format("'{}' lies in .{} memory, which has no initial values",
+                            excerpt(variable.name, 60), ptx::name(variable.space)));
+  }
+  if (variable.linkage == Linkage::external) {
+    return fail(fmt::format("'{}' is external: its module gives it its values",
+                            excerpt(variable.name, 60)));
+  }
+  InitialiserCheck check(variable,
+                         [this](const InitialAddress& address) { return check_symbol(address); });
+  InitialiserReader reader(cursor_, check);
   if (const char* error = reader.read()) {
     return fail(
         fmt::format("initialiser of '{}': {}, {}", excerpt(variable.name, 60), error, found()));

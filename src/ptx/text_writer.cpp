@@ -109,10 +109,13 @@ void TextWriter::offset(const Operand& operand) {
 
 void TextWriter::immediate(const Operand& operand) {
   switch (operand.immediate) {
-    case ImmediateKind::s64:
-      if (operand.offset() < 0) out_ += '-';
-      number(operand.offset() < 0 ? 0 - operand.value : operand.value);
+    case ImmediateKind::s64: {
+      const bool is_least = operand.value == 1ULL << 63U;  // which, as a literal, is unsigned
+      const bool is_negative = operand.offset() < 0 && !is_least;
+      out_ += is_least ? "(.s64)" : (is_negative ? "-" : "");
+      number(is_negative ? 0 - operand.value : operand.value);
       break;
+    }
     case ImmediateKind::u64:
       number(operand.value);
       // Without the suffix a value that fits would be signed.

@@ -33,7 +33,7 @@ TEST(ColoredNeighbours, are_found_by_what_is_added_to_a_register) {
     st.global.u32 [%rd5+200], 3;
     ld.global.u32 %r5, [%rd5+96];
     add.u32 %r5, %r5, %r2;
-    st.global.u32 [%rd4-4], %r5;
+    st.global.u32 [%rd4+-4], %r5;
     add.s64 %rd3, %rd3, 8;
     st.global.u32 [%rd3+44], %r5;
   )");

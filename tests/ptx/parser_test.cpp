@@ -58,16 +58,6 @@ TEST(Parser, immediates_keep_their_exact_value_and_type) {
   EXPECT_EQ(value(5).immediate, ImmediateKind::u64);
 }
 
-TEST(Parser, decimals_beyond_the_range_of_a_double_are_infinite_or_nothing) {
-  const Module module =
-      parsed(kernel("mov.f64 %rd1, 1e400; mov.f64 %rd1, 1e-400; mov.f64 %rd1, 1.5e+999;"));
-  const Body& body = module.find_function("k")->body;
-  const auto value = [&](std::size_t i) { return body.operands_of(body.instructions[i])[1].value; };
-  EXPECT_EQ(value(0), 0x7ff0000000000000U);
-  EXPECT_EQ(value(1), 0U);
-  EXPECT_EQ(value(2), 0x7ff0000000000000U);
-}
-
 TEST(Parser, an_element_prints_as_it_was_read_and_is_made_of_name_and_index) {
   const std::string line = "mov.u32 %r1, tile[%r2];";
   const Module module = parsed(kernel(line));

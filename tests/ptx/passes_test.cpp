@@ -255,12 +255,12 @@ TEST(Initialiser, values_arrays_and_addresses_become_bytes_and_relocations) {
   EXPECT_THAT(image(5).bytes, ElementsAre(0, 0, 0x80, 0x3F, 0, 0, 0, 0x40));
 }
 
-TEST(Initialiser, more_values_than_room_is_an_error_that_names_the_place) {
-  const Module module = test::parsed(test::preamble + ".global .b8 x[2] = {1, 2, 3};\n");
-  const auto result = initial_image(module, module.variables[0]);
-  ASSERT_FALSE(result);
-  EXPECT_EQ(result.error().message,
-            "t.ptx:4: initialiser of 'x' has more values than the variable\n  {1, 2, 3}");
+TEST(Initialiser, more_values_than_room_are_malformed_at_the_first_that_is_too_many) {
+  const auto result = parse(test::preamble + ".global .b8 x[2] = {1, 2, 3};\n", "t.ptx");
+  EXPECT_EQ(
+      test::all_of(result.diagnostics),
+      "t.ptx:4:28: malformed: initialiser of 'x': it has more values than the variable, found "
+      "'}'\n  .global .b8 x[2] = {1, 2, 3};\n");
 }
 
 }  // namespace

@@ -60,8 +60,6 @@ std::optional<std::uint64_t> known_before_launch(const KernelContext& kernel, Sp
       return request.sms;
     case SpecialRegister::gridid:
       return 0;
-    case SpecialRegister::warp_sz:
-      return warp_size;
     case SpecialRegister::envreg1:
     case SpecialRegister::envreg2:
       if (!kernel.program.grid_workspace)

@@ -74,7 +74,6 @@ bool uniform_special(ptx::SpecialRegister which) {
     case SpecialRegister::nwarpid:
     case SpecialRegister::nsmid:
     case SpecialRegister::gridid:
-    case SpecialRegister::warp_sz:
     case SpecialRegister::dynamic_smem_size:
     case SpecialRegister::envreg1:
     case SpecialRegister::envreg2:

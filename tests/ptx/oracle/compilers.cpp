@@ -118,7 +118,7 @@ std::string target_of(const std::string& ptx) {
 }
 
 struct Assembled {
-  std::map<std::string, std::string> sections;  // text_sections()
+  std::map<std::string, std::string> sections;  // content_sections()
   std::string messages;
 };
 
@@ -129,7 +129,7 @@ Assembled assembled(const std::string& ptx, const std::vector<std::string>& flag
   const std::string messages =
       run_compiler(std::string("'") + DEMARC_PTXAS + "' -w -arch=" + target_of(ptx) +
                    joined(flags) + " -o '" + out.string() + "' '" + in.string() + "'");
-  Assembled made{text_sections(slurp_file(out)), messages};
+  Assembled made{content_sections(slurp_file(out)), messages};
   std::filesystem::remove(in);
   std::filesystem::remove(out);
   return made;
@@ -167,13 +167,25 @@ std::string clang_ptx(const std::filesystem::path& source, const std::vector<std
 }
 
 std::string machine_code_digest(const std::string& ptx, const std::vector<std::string>& flags) {
-  return cached(stamp_of(DEMARC_PTXAS) + joined(flags) + ptx, [&] {
+  return cached("contents" + stamp_of(DEMARC_PTXAS) + joined(flags) + ptx, [&] {
     std::string digest;
     for (const auto& [name, content] : assembled(ptx, flags).sections) {
       digest += fmt::format("{} {} {}\n", name, content.size(), hash_of(content));
     }
     return digest;
   });
+}
+
+bool is_accepted_by_ptxas(const std::string& ptx, const std::vector<std::string>& flags) {
+  const std::string key = "accepted" + stamp_of(DEMARC_PTXAS) + joined(flags) + ptx;
+  return cached(key, [&] {
+           try {
+             (void)assembled(ptx, flags);
+             return std::string("yes");
+           } catch (const std::runtime_error&) {
+             return std::string("no");
+           }
+         }) == "yes";
 }
 
 namespace {
@@ -200,6 +212,7 @@ MachineCodeFigures machine_code_figures(const std::string& ptx) {
     std::uint64_t bytes = 0;
     std::uint64_t copies = 0;
     for (const auto& [name, content] : made.sections) {
+      if (!name.starts_with(".text")) continue;
       bytes += content.size();
       copies += uniform_copies_in(content);
     }

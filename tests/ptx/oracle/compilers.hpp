@@ -22,10 +22,15 @@ inline constexpr int all_targets[] = {75, 80, 90, 100};
 [[nodiscard]] std::string clang_ptx(const std::filesystem::path& source,
                                     const std::vector<std::string>& flags);
 
-// One line a .text section of what ptxas makes of the module: name, size, hash of the content.
+// One line a section with machine code or first contents of variables, of what ptxas makes of the
+// module: name, size, hash of the content.
 // ptxas is told the target that the module names, sm_75 at least. Throws with its messages.
 [[nodiscard]] std::string machine_code_digest(const std::string& ptx,
                                               const std::vector<std::string>& flags);
+
+// Whether ptxas makes machine code of the module, for the target that it names.
+[[nodiscard]] bool is_accepted_by_ptxas(const std::string& ptx,
+                                        const std::vector<std::string>& flags);
 
 // What ptxas makes of a module: of all its functions together, registers of the one with most.
 struct MachineCodeFigures {

@@ -1,4 +1,4 @@
-// Reads the machine code out of the ELF files that ptxas makes.
+// Reads machine code and first contents of variables out of the ELF files that ptxas makes.
 #include "elf_text.hpp"
 
 #include <elf.h>
@@ -22,7 +22,7 @@ T read_at(const std::string& file, std::uint64_t offset) {
 
 }  // namespace
 
-std::map<std::string, std::string> text_sections(const std::string& elf) {
+std::map<std::string, std::string> content_sections(const std::string& elf) {
   const auto header = read_at<Elf64_Ehdr>(elf, 0);
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64) {
     throw std::runtime_error("not a 64-bit ELF file");
@@ -35,7 +35,9 @@ std::map<std::string, std::string> text_sections(const std::string& elf) {
   for (std::uint64_t i = 0; i < header.e_shnum; ++i) {
     const Elf64_Shdr row = section(i);
     const std::string name = elf.c_str() + names.sh_offset + row.sh_name;
-    if (name.rfind(".text", 0) != 0) continue;
+    const bool is_code = name.rfind(".text", 0) == 0;
+    const bool is_data = name == ".nv.global.init" || name == ".nv.constant3";
+    if (!is_code && !is_data) continue;
     found[name] = elf.substr(row.sh_offset, row.sh_size);
   }
   return found;
