@@ -42,7 +42,7 @@ class CalibrateVerb : public testing::Test {
     ::unsetenv("DEMARC_CACHE");
   }
   void use_stand_in() const {
-    ::setenv("DEMARC_LIBCUDA", (build_dir() / "libdemarc_fake_libcuda.so").c_str(), 1);
+    ::setenv("DEMARC_LIBCUDA", test::fake_libcuda().c_str(), 1);
     ::setenv("DEMARC_CACHE", (folder / "cache").c_str(), 1);
   }
   std::filesystem::path folder = fresh_folder("calibrate");

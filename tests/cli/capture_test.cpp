@@ -22,7 +22,7 @@ using testing::HasSubstr;
 class Capture : public testing::Test {
  protected:
   void SetUp() override {
-    ::setenv("DEMARC_LIBCUDA", (test::build_dir() / "libdemarc_fake_libcuda.so").c_str(), 1);
+    ::setenv("DEMARC_LIBCUDA", test::fake_libcuda().c_str(), 1);
     ::setenv("DEMARC_CACHE", test::fresh_folder("capture_cache").c_str(), 1);
   }
   void TearDown() override {
@@ -35,8 +35,7 @@ class Capture : public testing::Test {
     std::vector<std::string> arguments{"capture", "-o", folder.string()};
     arguments.insert(arguments.end(), options.begin(), options.end());
     arguments.insert(arguments.end(), {"--", (test::build_dir() / "demarc_exec_subject").string(),
-                                       (test::build_dir() / "libdemarc_fake_libcuda.so").string(),
-                                       log.string(), "context"});
+                                       test::fake_libcuda().string(), log.string(), "context"});
     arguments.insert(arguments.end(), steps.begin(), steps.end());
     return run_demarc(arguments);
   }
@@ -359,9 +358,9 @@ TEST_F(Capture, WithoutItsLibraryItSaysWhereItLooked) {
 TEST_F(Capture, AnOrderThatDemarcDidNotGiveIsNamedAndTheProgramGoesOn) {
   ::setenv("CUDA_INJECTION64_PATH", (test::build_dir() / "libdemarc_capture.so").c_str(), 1);
   ::setenv("DEMARC_CAPTURE", "{}", 1);
-  const auto alone = test::run_program({(test::build_dir() / "demarc_exec_subject").string(),
-                                        (test::build_dir() / "libdemarc_fake_libcuda.so").string(),
-                                        log.string(), "context", "count"});
+  const auto alone =
+      test::run_program({(test::build_dir() / "demarc_exec_subject").string(),
+                         test::fake_libcuda().string(), log.string(), "context", "count"});
   ::unsetenv("CUDA_INJECTION64_PATH");
   ::unsetenv("DEMARC_CAPTURE");
   EXPECT_EQ(alone.exit_code, 0);

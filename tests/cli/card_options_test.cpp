@@ -21,7 +21,7 @@ class CardOptions : public testing::Test {
   void SetUp() override {
     folder = fresh_folder("card_options");
     std::filesystem::create_directories(folder / "cache");
-    ::setenv("DEMARC_LIBCUDA", (build_dir() / "libdemarc_fake_libcuda.so").c_str(), 1);
+    ::setenv("DEMARC_LIBCUDA", test::fake_libcuda().c_str(), 1);
     ::setenv("DEMARC_CACHE", (folder / "cache").c_str(), 1);
   }
   void TearDown() override {

@@ -19,7 +19,7 @@ using testing::Not;
 class Program : public testing::Test {
  protected:
   void SetUp() override {
-    ::setenv("DEMARC_LIBCUDA", (test::build_dir() / "libdemarc_fake_libcuda.so").c_str(), 1);
+    ::setenv("DEMARC_LIBCUDA", test::fake_libcuda().c_str(), 1);
     ::setenv("DEMARC_CACHE", test::fresh_folder("program").c_str(), 1);
   }
   void TearDown() override {
@@ -34,7 +34,7 @@ class Program : public testing::Test {
                                        "1,3",
                                        "--",
                                        (test::build_dir() / "demarc_exec_subject").string(),
-                                       (test::build_dir() / "libdemarc_fake_libcuda.so").string(),
+                                       test::fake_libcuda().string(),
                                        "/dev/null"};
     arguments.insert(arguments.end(), steps.begin(), steps.end());
     return arguments;

@@ -58,9 +58,9 @@ TEST_F(ContainersProgram, ReportAtTheirEndWhatWasColoured) {
   const auto run = [&](const std::vector<std::string>& options, const std::string& step) {
     std::vector<std::string> words{"exec"};
     words.insert(words.end(), options.begin(), options.end());
-    for (const std::string& word : {std::string("--"), (build / "demarc_exec_subject").string(),
-                                    (build / "libdemarc_fake_libcuda.so").string(),
-                                    (folder / "log").string(), std::string("context"), step}) {
+    for (const std::string& word :
+         {std::string("--"), (build / "demarc_exec_subject").string(),
+          test::fake_libcuda().string(), (folder / "log").string(), std::string("context"), step}) {
       words.push_back(word);
     }
     return run_demarc(words);
@@ -93,7 +93,7 @@ TEST_F(ContainersProgram, ReportAtTheirEndWhatWasColoured) {
                                  "--report",
                                  "--",
                                  (build / "demarc_exec_subject").string(),
-                                 (build / "libdemarc_fake_libcuda.so").string(),
+                                 test::fake_libcuda().string(),
                                  (folder / "log").string(),
                                  open,
                                  "context",
@@ -119,7 +119,7 @@ TEST_F(ContainersProgram, RunInAProcessNamespaceOfTheirOwn) {
   const auto build = test::build_dir();
   for (const std::string& word :
        {(build / "demarc").string(), std::string("exec"), std::string("--audit"), std::string("--"),
-        (build / "demarc_exec_subject").string(), (build / "libdemarc_fake_libcuda.so").string(),
+        (build / "demarc_exec_subject").string(), test::fake_libcuda().string(),
         (folder / "log").string(), std::string("context"), std::string("launch"),
         std::string("exit=7")}) {
     command.push_back(word);

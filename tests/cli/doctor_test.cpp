@@ -16,7 +16,7 @@ using testing::StartsWith;
 class DoctorVerb : public testing::Test {
  protected:
   void SetUp() override {
-    ::setenv("DEMARC_LIBCUDA", (build_dir() / "libdemarc_fake_libcuda.so").c_str(), 1);
+    ::setenv("DEMARC_LIBCUDA", test::fake_libcuda().c_str(), 1);
     ::setenv("DEMARC_CACHE", folder.c_str(), 1);
     ::setenv("DEMARC_FAKE_GPU", "version=13000,offset=1308,client=0", 1);
   }

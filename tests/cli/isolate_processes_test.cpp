@@ -47,7 +47,7 @@ class IsolateProcesses : public testing::Test {
     set("PATH", (folder / "bin").string() + ":" + path_before);
     set("TMPDIR", (folder / "tmp").string());
     set("DEMARC_CACHE", (folder / "cache").string());
-    set("DEMARC_LIBCUDA", (build_dir() / "libdemarc_fake_libcuda.so").string());
+    set("DEMARC_LIBCUDA", test::fake_libcuda().string());
   }
   void TearDown() override {
     for (const char* name : {"TMPDIR", "DEMARC_CACHE", "DEMARC_LIBCUDA", "DEMARC_FAKE_DEVICES"}) {

@@ -143,9 +143,9 @@ class JsonOfVerbs : public ServedCard {
     const JsonOf audit{"demarc exec", {}, "demarc.exec/2"};
     const std::filesystem::path file = folder / "audit.json";
     for (const std::string& json : {std::string("--json"), "--json=" + file.string()}) {
-      const Outcome outcome = run_demarc(
-          {"exec", "--tpcs", "1,3", "--audit", json, "--", build_dir() / "demarc_exec_subject",
-           build_dir() / "libdemarc_fake_libcuda.so", "/dev/null", "context", "launch"});
+      const Outcome outcome = run_demarc({"exec", "--tpcs", "1,3", "--audit", json, "--",
+                                          build_dir() / "demarc_exec_subject", test::fake_libcuda(),
+                                          "/dev/null", "context", "launch"});
       EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
       expect_documented(audit, json == "--json" ? outcome.err : read_file(file).value_or(""));
     }
@@ -160,8 +160,8 @@ class JsonOfVerbs : public ServedCard {
     for (const std::string& json : {std::string("--json"), "--json=" + file.string()}) {
       const Outcome outcome =
           run_demarc({"capture", "-o", folder / ("taken" + std::to_string(json.size())), json, "--",
-                      build_dir() / "demarc_exec_subject",
-                      build_dir() / "libdemarc_fake_libcuda.so", "/dev/null", "context", "count"});
+                      build_dir() / "demarc_exec_subject", test::fake_libcuda(), "/dev/null",
+                      "context", "count"});
       EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
       expect_documented(taken, json == "--json" ? outcome.err : read_file(file).value_or(""));
     }

@@ -17,7 +17,7 @@ namespace demarc::test {
 class ServedCard : public testing::Test {
  protected:
   void SetUp() override {
-    ::setenv("DEMARC_LIBCUDA", (build_dir() / "libdemarc_fake_libcuda.so").c_str(), 1);
+    ::setenv("DEMARC_LIBCUDA", test::fake_libcuda().c_str(), 1);
     ::setenv("DEMARC_CACHE", (folder / "cache").c_str(), 1);
     ::setenv("DEMARC_SOCKET", socket.c_str(), 1);
   }

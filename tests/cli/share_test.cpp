@@ -28,9 +28,8 @@ class ShareOfACard : public test::ServedCard {
     if (options.empty()) options = {"--memory", "64 MiB", "--description", "h100-sxm"};
     words.insert(words.end(), options.begin(), options.end());
     const auto build = test::build_dir();
-    for (const std::string& word :
-         {std::string("--"), (build / "demarc_exec_subject").string(),
-          (build / "libdemarc_fake_libcuda.so").string(), (folder / "log").string()}) {
+    for (const std::string& word : {std::string("--"), (build / "demarc_exec_subject").string(),
+                                    test::fake_libcuda().string(), (folder / "log").string()}) {
       words.push_back(word);
     }
     words.insert(words.end(), steps.begin(), steps.end());

@@ -162,8 +162,8 @@ TEST_F(Slurm, WhatAJobLeavesBehindIsEndedBeforeTheNextOneBegins) {
   options.error = ChildStream::kept;
   auto program = Process::spawn({(test::build_dir() / "demarc").string(), "exec", "--tenant", "a",
                                  "--", (test::build_dir() / "demarc_exec_subject").string(),
-                                 (test::build_dir() / "libdemarc_fake_libcuda.so").string(),
-                                 (folder / "log").string(), "context", "wait-for=/no/such/file"},
+                                 test::fake_libcuda().string(), (folder / "log").string(),
+                                 "context", "wait-for=/no/such/file"},
                                 options)
                      .value();
   while (program.running() && text_of("log").empty()) ::usleep(10000);

@@ -264,7 +264,7 @@ TEST(TranslateVerb, its_help_says_how_to_begin) {
 class TranslateMeasured : public testing::Test {
  protected:
   void SetUp() override {
-    ::setenv("DEMARC_LIBCUDA", (test::build_dir() / "libdemarc_fake_libcuda.so").c_str(), 1);
+    ::setenv("DEMARC_LIBCUDA", test::fake_libcuda().c_str(), 1);
     ::setenv("DEMARC_FAKE_DEVICES", "2", 1);
   }
   void TearDown() override {

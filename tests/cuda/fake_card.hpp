@@ -11,7 +11,7 @@ namespace demarc::test {
 
 // Loaded afresh for each test: the driver's version is read then, and a test may have changed it.
 inline std::shared_ptr<const cuda::Driver> fake_driver() {
-  return cuda::Driver::load((build_dir() / "libdemarc_fake_libcuda.so").string()).value();
+  return cuda::Driver::load(test::fake_libcuda().string()).value();
 }
 
 template <class Function>

@@ -16,9 +16,7 @@ using testing::ElementsAre;
 
 class PlainPrograms : public testing::Test {
  protected:
-  void SetUp() override {
-    ::setenv("DEMARC_LIBCUDA", (test::build_dir() / "libdemarc_fake_libcuda.so").c_str(), 1);
-  }
+  void SetUp() override { ::setenv("DEMARC_LIBCUDA", test::fake_libcuda().c_str(), 1); }
   void TearDown() override { ::unsetenv("DEMARC_LIBCUDA"); }
   // Whether the call passes.
   template <class... Arguments>

@@ -303,7 +303,7 @@ TEST(RemainderPool, ACardThatChoosesItsSlicesInAnotherWayIsRefused) {
 
 TEST(RemainderPool, AHalfIsProvedFromTheDescriptionAlone) {
   test::configure(h200());
-  ::setenv("DEMARC_LIBCUDA", (test::build_dir() / "libdemarc_fake_libcuda.so").c_str(), 1);
+  ::setenv("DEMARC_LIBCUDA", test::fake_libcuda().c_str(), 1);
   ::setenv("DEMARC_CACHE", test::fresh_folder("verify").c_str(), 1);
   VerifyColorsPlan plan;
   plan.pool_bytes = 8 * page_bytes;

@@ -37,7 +37,7 @@ class SharedLibraries : public testing::Test {
  protected:
   void SetUp() override {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
-    ::setenv("DEMARC_LIBCUDA", (test::build_dir() / "libdemarc_fake_libcuda.so").c_str(), 1);
+    ::setenv("DEMARC_LIBCUDA", test::fake_libcuda().c_str(), 1);
     ::setenv("DEMARC_CACHE", test::fresh_folder("shared").c_str(), 1);
   }
 };

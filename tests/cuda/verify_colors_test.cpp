@@ -16,7 +16,7 @@ class VerifyColors : public testing::Test {
  protected:
   void SetUp() override {
     test::configure(fake::small_gpu());
-    ::setenv("DEMARC_LIBCUDA", (test::build_dir() / "libdemarc_fake_libcuda.so").c_str(), 1);
+    ::setenv("DEMARC_LIBCUDA", test::fake_libcuda().c_str(), 1);
     plan.masks = {0xc4000};
     plan.pool_bytes = 16 << 20;
   }

@@ -111,7 +111,7 @@ TEST(GpuMemory, TheVictimHasEveryOtherTpc) {
 
 TEST(OpenMemory, ACardIsOpenedWithItsDescription) {
   test::configure(with_free_pages(64));
-  ::setenv("DEMARC_LIBCUDA", (test::build_dir() / "libdemarc_fake_libcuda.so").c_str(), 1);
+  ::setenv("DEMARC_LIBCUDA", test::fake_libcuda().c_str(), 1);
   ::setenv("DEMARC_CACHE", test::fresh_folder("cache").c_str(), 1);
   const auto opened = open_memory("cuda:0", 64 * page_bytes, 1);
   const auto small = open_memory("cuda:0", 63 * page_bytes, 1);

@@ -128,7 +128,7 @@ class OpenTranslation : public testing::Test {
  protected:
   void SetUp() override {
     test::configure(fake::small_gpu());
-    ::setenv("DEMARC_LIBCUDA", (test::build_dir() / "libdemarc_fake_libcuda.so").c_str(), 1);
+    ::setenv("DEMARC_LIBCUDA", test::fake_libcuda().c_str(), 1);
     ::setenv("DEMARC_FAKE_DEVICES", "2", 1);
   }
   void TearDown() override {

@@ -6,7 +6,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from support import BUILD, ROOT, environment
+from support import BUILD, ROOT, environment, own_libcuda
 
 CONFIG = """description = "h100-sxm"
 memory = "64 MiB"
@@ -66,7 +66,7 @@ class CardScript(unittest.TestCase):
         (self.folder / "two.toml").write_text(CONFIG)
 
     def run_script(self, *steps, **changes):
-        variables = environment(**({"DEMARC_LIBCUDA": BUILD / "libdemarc_fake_libcuda.so", "DEMARC_CACHE": self.folder / "cache",
+        variables = environment(**({"DEMARC_LIBCUDA": own_libcuda(self.folder), "DEMARC_CACHE": self.folder / "cache",
                                     "CONFIG": self.folder / "two.toml", "PYTHON": self.folder / "script.py"} | changes))
         return subprocess.run([ROOT / "tools/programs/card.sh", BUILD / "demarc", self.folder / "programs", self.folder / "out",
                                *steps], env=variables, capture_output=True, text=True, check=False, timeout=100)

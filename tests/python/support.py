@@ -1,5 +1,6 @@
 """What the tests of the Python package share: Python in a process of its own, with the stand-ins for PyTorch and Triton."""
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -11,6 +12,12 @@ PACKAGE = ROOT / "python"
 BUILD = Path(os.environ["DEMARC_BUILD"])
 CAPTURE = {"CUDA_INJECTION64_PATH": "/none/libdemarc_capture.so", "DEMARC_CAPTURE": "{}"}
 LEASE = {"CUDA_INJECTION64_PATH": "/none/libdemarc_preload.so", "DEMARC_CONTROL": "/proc/1/fd/3#00", "DEMARC_TENANT": "a"}
+
+
+def own_libcuda(folder):
+    """The stand-in for libcuda in a copy of this test alone: claims of a card are locks of this file, and all stand-ins have one UUID."""
+    copy = folder / "libdemarc_fake_libcuda.so"
+    return copy if copy.exists() else shutil.copy(BUILD / copy.name, copy)
 
 
 def environment(path=(PACKAGE, HERE / "fake"), **changes):

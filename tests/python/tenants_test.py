@@ -10,7 +10,7 @@ import textwrap
 import unittest
 from pathlib import Path
 
-from support import BUILD, ROOT, environment
+from support import BUILD, ROOT, environment, own_libcuda
 
 MPS = "#!/bin/sh\n[ \"$1\" = -d ] || cat >/dev/null\n"
 # Says how it was started; frames are slower beside a neighbour, which says in two pieces how far it is. STEPS_* plant what is wrong.
@@ -52,7 +52,7 @@ class TableOfTenants(unittest.TestCase):
             (self.folder / name).chmod(0o755)
 
     def run_table(self, *arguments, **changes):
-        variables = environment(DEMARC_LIBCUDA=BUILD / "libdemarc_fake_libcuda.so", DEMARC_CACHE=self.folder / "cache",
+        variables = environment(DEMARC_LIBCUDA=own_libcuda(self.folder), DEMARC_CACHE=self.folder / "cache",
                                 STEPS_FOLDER=self.folder, PATH=f"{self.folder}:{os.environ['PATH']}", **changes)
         return subprocess.run([sys.executable, ROOT / "examples/pytorch/tenants.py", "--demarc", BUILD / "demarc", "--steps",
                                self.folder / "steps", "--victims", "steps", "--neighbours", "copies", "--memory", "64 MiB",

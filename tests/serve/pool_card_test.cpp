@@ -119,7 +119,7 @@ TEST(PoolCards, tell_of_remainders_what_their_clients_need) {
 class OnACardThatChanges : public testing::Test {
  protected:
   void SetUp() override {
-    ::setenv("DEMARC_LIBCUDA", (test::build_dir() / "libdemarc_fake_libcuda.so").c_str(), 1);
+    ::setenv("DEMARC_LIBCUDA", test::fake_libcuda().c_str(), 1);
     ::setenv("DEMARC_CACHE", test::fresh_folder("facts").c_str(), 1);
     config = parse_config(R"(description = "h100-sxm"
 memory = "64 MiB"

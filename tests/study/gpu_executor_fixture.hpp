@@ -75,7 +75,7 @@ class GpuExecutorTest : public testing::Test {
     }
     two_steps = {"two_steps", "launch:" + (folder / "two_steps.json").string()};
     wild = {"wild", "launch:" + (folder / "wild.json").string()};
-    ::setenv("DEMARC_LIBCUDA", (test::build_dir() / "libdemarc_fake_libcuda.so").c_str(), 1);
+    ::setenv("DEMARC_LIBCUDA", test::fake_libcuda().c_str(), 1);
     ::setenv("DEMARC_CACHE", (folder / "cache").c_str(), 1);
     test::configure(fake::small_gpu());
     options.arena_pages_a_part = 4;

@@ -47,4 +47,14 @@ std::filesystem::path fresh_folder(const std::string& name) {
   return folder;
 }
 
+const std::filesystem::path& fake_libcuda() {
+  static const std::filesystem::path copy = [] {
+    const char* name = "libdemarc_fake_libcuda.so";
+    auto path = fresh_folder("libcuda") / name;
+    std::filesystem::copy_file(build_dir() / name, path);
+    return path;
+  }();
+  return copy;
+}
+
 }  // namespace demarc::test

@@ -1,7 +1,6 @@
 // The program of subject.cpp under a supervisor, on the stand-in driver.
 #pragma once
 
-#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,10 +15,6 @@
 
 namespace demarc::test {
 
-inline std::string fake_libcuda() {
-  return (build_dir() / "libdemarc_fake_libcuda.so").string();
-}
-
 class Supervised {
  public:
   explicit Supervised(const std::string& name) : folder_(fresh_folder(name)) {
@@ -31,8 +26,8 @@ class Supervised {
   }
 
   [[nodiscard]] std::vector<std::string> subject(const std::vector<std::string>& steps) const {
-    std::vector<std::string> command{(build_dir() / "demarc_exec_subject").string(), fake_libcuda(),
-                                     log_path()};
+    std::vector<std::string> command{(build_dir() / "demarc_exec_subject").string(),
+                                     fake_libcuda().string(), log_path()};
     command.insert(command.end(), steps.begin(), steps.end());
     return command;
   }
@@ -63,9 +58,6 @@ class Supervised {
   static int apart(const std::function<int()>& work) {
     const pid_t child = ::fork();
     if (child == 0) {
-      // Claims of domains are names in a network namespace, and every stand-in has the same UUID:
-      // other tests that run now must not see those of this one. Only root can have its own.
-      static_cast<void>(::unshare(CLONE_NEWNET));
       std::_Exit(work());
     }
     int status = 0;

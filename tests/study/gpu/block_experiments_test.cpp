@@ -24,7 +24,7 @@ class BlockExperiments : public testing::Test {
  protected:
   void SetUp() override {
     folder = test::fresh_folder("block_experiments");
-    ::setenv("DEMARC_LIBCUDA", (test::build_dir() / "libdemarc_fake_libcuda.so").c_str(), 1);
+    ::setenv("DEMARC_LIBCUDA", test::fake_libcuda().c_str(), 1);
     ::setenv("DEMARC_CACHE", (folder / "cache").c_str(), 1);
     ::unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
     test::configure(fake::small_gpu());

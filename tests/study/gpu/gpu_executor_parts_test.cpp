@@ -24,7 +24,7 @@ class ExecutorParts : public testing::Test {
   void SetUp() override {
     folder = test::fresh_folder("executor_parts");
     ::setenv("DEMARC_CACHE", (folder / "cache").c_str(), 1);
-    ::setenv("DEMARC_LIBCUDA", (test::build_dir() / "libdemarc_fake_libcuda.so").c_str(), 1);
+    ::setenv("DEMARC_LIBCUDA", test::fake_libcuda().c_str(), 1);
     test::configure(fake::small_gpu());
     options.arena_pages_a_part = 4;
     options.masks = {0xc4000};

@@ -51,7 +51,7 @@ done)sh",
     ::setenv("PATH", ((folder / "bin").string() + ":" + path_before).c_str(), 1);
     ::setenv("TMPDIR", (folder / "tmp").c_str(), 1);
     ::setenv("DEMARC_CACHE", (folder / "cache").c_str(), 1);
-    ::setenv("DEMARC_LIBCUDA", (test::build_dir() / "libdemarc_fake_libcuda.so").c_str(), 1);
+    ::setenv("DEMARC_LIBCUDA", test::fake_libcuda().c_str(), 1);
     test::configure(fake::small_gpu());
     options.program = (folder / "program").string();
     options.command_settle_seconds = 0;
