@@ -134,6 +134,11 @@ Result<void> run_exec(ExecOptions& options) {
           "the program has launched CUDA graphs: those graphs keep the TPCs of their first launch "
           "until the program instantiates them anew\n";
     }
+    if (!moved.claimed) {
+      text +=
+          "the program's demarc exec stands still and has not claimed these TPCs: other programs "
+          "are not kept off them yet\n";
+    }
     return emit("", text);
   }
   DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(options.device));
@@ -189,6 +194,8 @@ const RegisterVerb registered_exec({
       app.add_option("--description", options->division.description,
                      "description of the card's memory for --share K/N (default: the built-in one "
                      "of the card)");
+      app.add_flag("--allow-overlap", options->plan.allow_overlap,
+                   "other programs that are given this option may have the same TPCs");
       CLI::Option* domain =
           app.add_option("--sync-domain", options->sync_domain,
                          "memory synchronisation domain of all launches: its number, free or none");

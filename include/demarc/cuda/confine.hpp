@@ -55,6 +55,8 @@ struct ConfinePlan {
   // A tenant's kernel may be launched before the one in front of it in its stream has ended; it
   // then waits itself. Needs compute capability 9.0.
   bool overlap_launches = false;
+  // Other programs that say the same may have the program's TPCs too.
+  bool allow_overlap = false;
   bool report = false;      // the outcome's report is wanted, which needs a tenant
   bool host_memory = true;  // the program's kernels may reach memory of the host
   bool observe = false;     // no partition, `choice` is empty: launches are only seen and counted
@@ -131,6 +133,8 @@ struct ConfineOutcome {
 struct Moved {
   partition::TpcSet tpcs;
   std::uint64_t graphs_before = 0;  // launches of CUDA graphs so far: those graphs stay behind
+  // The program's demarc exec keeps the TPCs from others; it does so later if it stands still.
+  bool claimed = false;
 };
 // Gives a running program, started by run_confined(), other TPCs: launches from now on use
 // them, but graphs launched before keep their first mask; their launches are counted as stale.

@@ -9,6 +9,7 @@
 #include "demarc/base/result.hpp"
 #include "demarc/cuda/launch_hook.hpp"
 #include "demarc/cuda/program_record.hpp"
+#include "demarc/lease/card_claim.hpp"
 
 namespace demarc::cuda {
 
@@ -19,7 +20,7 @@ inline constexpr const char* tenant_variable = "DEMARC_TENANT";
 inline constexpr const char* chained_injection_variable = "DEMARC_CHAINED_INJECTION";
 
 struct ControlBlock {
-  static constexpr std::uint64_t expected_magic = 0x37306372616d6564;  // "demarc07"
+  static constexpr std::uint64_t expected_magic = 0x38306372616d6564;  // "demarc08"
   std::uint64_t magic = expected_magic;
   std::uint32_t bytes = sizeof(ControlBlock);  // of this struct: another build's is refused
   std::uint64_t token[2] = {};                 // random; whoever opens the block must know it
@@ -33,6 +34,15 @@ struct ControlBlock {
   std::uint32_t allow_plain = 0;     // memory for processes that hold machine code alone
   std::uint32_t allow_spills = 0;    // bytes per thread in local memory
   std::uint32_t overlap = 0;         // launches of kernels that are coloured
+  // What the program has claimed of the card (exec/program_claim.hpp), and descriptors of
+  // `demarc exec` on which; -1: none.
+  std::int32_t claim_files[2] = {-1, -1};
+  lease::PartOwner claim_owner = lease::PartOwner::program;
+  lease::ClaimedPart claim;
+  // TPCs that the program is to get beside these, and how often that was asked for and done.
+  lease::ClaimedPart claim_wanted;
+  std::atomic<std::uint32_t> claims_wanted{0};
+  std::atomic<std::uint32_t> claims_held{0};
   // The socket by which processes attach to their tenant's lease; empty: they have none.
   char lease_socket[108] = {};
   char lease_token[40] = {};

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "demarc/base/result.hpp"
 #include "demarc/cuda/driver_api.hpp"
@@ -29,6 +30,12 @@ class Driver {
 
   // 13000 for CUDA 13.0, without starting the driver: a child process may still use it.
   static Result<int> peek_version();
+
+  // The files that all who use a card of this machine have in common, for lease::CardClaim: the
+  // library that load() opens by default and, where there is one, NVIDIA's library of management.
+  // It fits the kernel's driver, so a container has the host's, whatever libcuda it brings. Does
+  // not start the driver.
+  static Result<std::vector<std::string>> files();
 
   [[nodiscard]] const DriverApi& api() const { return api_; }
   [[nodiscard]] int cuda_version() const { return cuda_version_; }  // 13000 is CUDA 13.0

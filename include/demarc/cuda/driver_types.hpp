@@ -60,6 +60,7 @@ enum CuDeviceAttribute : int {
   attribute_max_threads_per_block = 1,
   attribute_clock_khz = 13,
   attribute_sm_count = 16,
+  attribute_compute_mode = 20,  // compute_mode_default: any number of processes may have contexts
   attribute_memory_clock_khz = 36,
   attribute_memory_bus_bits = 37,
   attribute_l2_bytes = 38,
@@ -80,6 +81,8 @@ enum CuDeviceAttribute : int {
   attribute_mps_enabled = 133,  // contexts of this process go through MPS; CUDA 12.1
 };
 
+inline constexpr int compute_mode_default = 0;
+inline constexpr int compute_mode_prohibited = 2;
 inline constexpr int peer_attribute_atomics = 3;  // CUdevice_P2PAttribute: native atomics
 
 // CUfunction_attribute, the ones used.

@@ -20,6 +20,9 @@ class Gpu {
   // Retains the primary context of card `index` and makes it current in the calling thread.
   static Result<std::shared_ptr<Gpu>> open(std::shared_ptr<const Driver> driver,
                                            std::uint32_t index);
+  // Without a context: for what the driver tells of the card alone.
+  static Result<std::shared_ptr<Gpu>> find(std::shared_ptr<const Driver> driver,
+                                           std::uint32_t index);
   ~Gpu();
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;

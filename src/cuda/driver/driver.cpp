@@ -2,6 +2,7 @@
 #include "demarc/cuda/driver.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -56,6 +57,16 @@ Result<DriverApi> fill_table(void* library, const std::string& origin) {
   return api;
 }
 
+Result<std::string> path_of(void* library, const std::string& name) {
+  const link_map* map = nullptr;
+  char* path = nullptr;
+  if (::dlinfo(library, RTLD_DI_LINKMAP, &map) == 0) path = ::realpath(map->l_name, nullptr);
+  if (path == nullptr) return missing_capability("{}: its file is not found", name);
+  std::string found = path;
+  std::free(path);
+  return found;
+}
+
 }  // namespace
 
 std::string version_in(std::istream& text) {
@@ -88,6 +99,19 @@ Result<int> Driver::peek_version() {
     return missing_capability("{}: the driver does not say its version", origin);
   }
   return version;
+}
+
+Result<std::vector<std::string>> Driver::files() {
+  std::string origin;
+  DEMARC_TRY(void* library, open_library({}, origin));
+  DEMARC_TRY(std::string path, path_of(library, origin));
+  std::vector<std::string> files{std::move(path)};
+  constexpr const char* management = "libnvidia-ml.so.1";
+  if (void* other = ::dlopen(management, RTLD_LAZY | RTLD_LOCAL)) {
+    DEMARC_TRY(std::string beside, path_of(other, management));
+    files.push_back(std::move(beside));
+  }
+  return files;
 }
 
 Result<std::shared_ptr<const Driver>> Driver::from_table(const DriverApi& api, std::string origin,

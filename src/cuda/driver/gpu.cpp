@@ -56,6 +56,14 @@ bool mps_daemon_runs() {
 }
 
 Result<std::shared_ptr<Gpu>> Gpu::open(std::shared_ptr<const Driver> driver, std::uint32_t index) {
+  DEMARC_TRY(std::shared_ptr<Gpu> gpu, find(std::move(driver), index));
+  DEMARC_TRY(gpu->context_, gpu->ask(fmt::format("cannot open GPU cuda:{}", index),
+                                     gpu->api().cuDevicePrimaryCtxRetain, gpu->device_));
+  DEMARC_CHECK(gpu->make_current());
+  return gpu;
+}
+
+Result<std::shared_ptr<Gpu>> Gpu::find(std::shared_ptr<const Driver> driver, std::uint32_t index) {
   DEMARC_TRY(const std::uint32_t count, driver->device_count());
   if (index >= count) {
     return missing_capability("there is no GPU cuda:{}; this machine has {}", index, count);
@@ -80,9 +88,6 @@ Result<std::shared_ptr<Gpu>> Gpu::open(std::shared_ptr<const Driver> driver, std
   gpu->sm_count_ = static_cast<std::uint32_t>(sms);
   DEMARC_TRY(gpu->total_bytes_,
              gpu->ask("cannot read the memory size", api.cuDeviceTotalMem_v2, gpu->device_));
-  DEMARC_TRY(gpu->context_, gpu->ask(fmt::format("cannot open GPU cuda:{}", index),
-                                     api.cuDevicePrimaryCtxRetain, gpu->device_));
-  DEMARC_CHECK(gpu->make_current());
   return gpu;
 }
 

@@ -19,9 +19,9 @@
 #include "demarc/partition/partition.hpp"
 #include "driver/driver_version.hpp"
 #include "driver/in_child.hpp"
-#include "exec/domain_claim.hpp"
 #include "exec/gpu_by_uuid.hpp"
 #include "exec/host_memory.hpp"
+#include "exec/program_claim.hpp"
 #include "exec/supervisor.hpp"
 
 namespace demarc::cuda {
@@ -101,10 +101,11 @@ Result<Prepared> prepare_leased(const std::shared_ptr<const Driver>& driver, std
 
 // Runs in the child.
 Result<Prepared> prepare(const std::shared_ptr<const Driver>& driver, std::uint32_t index,
-                         const TpcChoice& choice, const DomainChoice& domain) {
+                         const TpcChoice& choice, const DomainChoice& domain, ProgramClaim& claim) {
   DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, index));
   DEMARC_TRY(const CardPointer card, Card::open(gpu));
   DEMARC_TRY(const partition::TpcSet tpcs, choose_tpcs(card->topology(), choice));
+  DEMARC_CHECK(claim.take_tpcs(gpu->uuid(), tpcs));
   Prepared prepared;
   DEMARC_TRY(prepared.mask, card->hardware_mask(tpcs));
   DEMARC_CHECK(prove_partition(card, tpcs));
@@ -184,30 +185,16 @@ void copy_counters(const LaunchCounters& counters, ConfineOutcome& outcome) {
   outcome.graphs = counters.graphs;
 }
 
-// The domain of a program, kept from others while it runs.
+using Tell = std::function<void(const std::string& line)>;
+
 struct OwnDomain {
   std::optional<std::uint32_t> domain;
   std::string no_domain_because;
-  std::optional<DomainClaim> claim;
 };
 
-using Tell = std::function<void(const std::string& line)>;
-
-// Nobody is kept from domain 0, which is everybody's.
-Result<void> claim_given(OwnDomain& own, const Prepared& prepared, const Tell& tell) {
-  if (*own.domain == 0) return {};
-  DEMARC_TRY(auto claim, DomainClaim::try_one(prepared.uuid, *own.domain));
-  if (claim) {
-    own.claim.emplace(std::move(*claim));
-  } else if (tell) {
-    tell(fmt::format("another demarc exec also has the memory synchronisation domain {}",
-                     *own.domain));
-  }
-  return {};
-}
-
+// The domain of a tenant, whose server has claimed it, is claimed by no program: `claim` is empty.
 Result<OwnDomain> choose_domain(const DomainChoice& choice, const Prepared& prepared,
-                                const Tell& tell) {
+                                std::optional<ProgramClaim>& claim, const Tell& tell) {
   OwnDomain own;
   own.no_domain_because = prepared.no_domain_because;
   if (choice.kind == DomainChoice::Kind::given) {
@@ -217,29 +204,34 @@ Result<OwnDomain> choose_domain(const DomainChoice& choice, const Prepared& prep
           prepared.sync_domains - 1);
     }
     own.domain = choice.domain;
-    DEMARC_CHECK(claim_given(own, prepared, tell));
-  } else if (choice.kind == DomainChoice::Kind::free && prepared.sync_domains != 0) {
-    auto claim = DomainClaim::take(prepared.uuid, prepared.sync_domains);
-    if (claim) {
-      own.domain = claim->domain();
-      own.claim.emplace(std::move(*claim));
+    if (claim) DEMARC_CHECK(claim->take_domain(prepared.uuid, choice.domain, tell));
+  } else if (claim && choice.kind == DomainChoice::Kind::free && prepared.sync_domains != 0) {
+    const auto domain = claim->take_free_domain(prepared.uuid, prepared.sync_domains);
+    if (domain) {
+      own.domain = *domain;
     } else {
-      own.no_domain_because = claim.error().message;
+      own.no_domain_because = domain.error().message;
     }
   }
   return own;
 }
 
 Result<Supervisor> start_supervised(const ConfinePlan& plan, const Control& control,
+                                    const std::optional<ProgramClaim>& claim,
                                     const ProgramPlan& program) {
   ControlBlock& block = control.block();
+  std::function<void()> look;
+  if (claim && !plan.observe) {
+    look = [&block, &claim] { claim->follow(block); };
+  }
   return Supervisor::start({block.uuid, block.token[0], plan.tell,
                             [&block](const ProcessCounts& counts) {
                               block.confined = counts.confined;
                               block.contexts = counts.contexts;
                               block.kept_off = counts.kept_off;
                               block.stopped = counts.stopped;
-                            }},
+                            },
+                            std::move(look)},
                            program);
 }
 
@@ -294,6 +286,11 @@ Result<void> check_plan(const ConfinePlan& plan) {
         "--tenant, or {} in the environment, brings its own TPCs: leave out --observe, --tpcs, "
         "--gpcs, --sms and --share",
         tenant_variable);
+  }
+  if (plan.allow_overlap && plan.choice.empty()) {
+    return invalid_input(
+        "--allow-overlap is for programs with TPCs of their own: give --tpcs, --gpcs, --sms or "
+        "--share");
   }
   const std::pair<const char*, bool> of_tenants[] = {{"--report", plan.report},
                                                      {"--allow-plain", plan.allow_plain},
@@ -373,6 +370,10 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
     DEMARC_TRY(tenant, open_lease(plan, control));
   }
   const Division division = division_of(plan, tenant);
+  std::optional<ProgramClaim> claim;
+  if (!tenant) {
+    DEMARC_TRY(claim, ProgramClaim::open(plan.allow_overlap));
+  }
   DEMARC_TRY(const Prepared prepared, in_child<Prepared>([&]() -> Result<Prepared> {
                // It is proved where the program will run: as a client of the same MPS.
                if (!division.mps.empty()) ::setenv(mps_variable, division.mps.c_str(), 1);
@@ -388,12 +389,11 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
                if (tenant) {
                  return prepare_leased(driver, device, tenant->opened.lease, division.domain);
                }
-               return plan.observe ? prepare_to_observe(driver, device, division.domain)
-                                   : prepare(driver, device, division.choice, division.domain);
+               return plan.observe
+                          ? prepare_to_observe(driver, device, division.domain)
+                          : prepare(driver, device, division.choice, division.domain, *claim);
              }));
-  // All programs of a tenant have its domain.
-  DEMARC_TRY(const OwnDomain own,
-             choose_domain(division.domain, prepared, tenant ? Tell() : plan.tell));
+  DEMARC_TRY(const OwnDomain own, choose_domain(division.domain, prepared, claim, plan.tell));
   ControlBlock& block = control.block();
   block.capability = prepared.capability;
   block.count_launches = std::uint32_t{plan.audit || plan.started};
@@ -404,6 +404,10 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
   block.overlap = std::uint32_t{plan.overlap_launches};
   if (own.domain) block.sync_domain = static_cast<std::int32_t>(*own.domain);
   std::memcpy(block.uuid, prepared.uuid, sizeof block.uuid);
+  if (claim) {
+    DEMARC_CHECK(claim->pass_on(prepared.uuid, block));
+    if (plan.observe) claim->tell_of_server(prepared.uuid, plan.tell);
+  }
   if (tenant) {
     // The server's own, which follows where the tenant is moved.
     HardwareMask given;
@@ -417,7 +421,7 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
   }
   DEMARC_TRY(
       Supervisor supervisor,
-      start_supervised(plan, control,
+      start_supervised(plan, control, claim,
                        {plan.command, environment_for(prepared, preload, control.value(),
                                                       plan.tenant, compilers, division.mps)}));
   if (plan.started) plan.started(control.value());
@@ -444,14 +448,17 @@ Result<Moved> confine_again(std::int64_t pid, const TpcChoice& choice) {
         "--pid {}: its TPCs are those of a tenant's lease: demarc lease move moves them", pid);
   }
   const std::string uuid = control.block().uuid;
+  // Until the program's own demarc exec has claimed them.
+  DEMARC_TRY(ProgramClaim claim, ProgramClaim::like(control.block()));
   DEMARC_TRY(const Prepared prepared, in_child<Prepared>([&]() -> Result<Prepared> {
                DEMARC_TRY(const auto driver, Driver::load());
                DEMARC_TRY(const std::uint32_t index, index_of_uuid(driver, uuid));
-               return prepare(driver, index, choice, {DomainChoice::Kind::none, {}});
+               return prepare(driver, index, choice, {DomainChoice::Kind::none, {}}, claim);
              }));
+  const bool claimed = hand_over(control.block(), prepared.tpcs);
   control.block().largest_cluster = prepared.largest_cluster;
   DEMARC_CHECK(control.store_mask(prepared.mask, true));
-  return Moved{prepared.tpcs, control.block().counters.graphs};
+  return Moved{prepared.tpcs, control.block().counters.graphs, claimed};
 }
 
 }  // namespace demarc::cuda

@@ -62,7 +62,9 @@ int Supervisor::wait() {
   while (!ended) {
     // Where it fails it tells of nothing.
     pollfd waiting[] = {{program_.listener.file(), POLLIN, {}}, {signals_.file(), POLLIN, {}}};
-    ::poll(waiting, std::size(waiting), -1);
+    constexpr int look_ms = 200;
+    ::poll(waiting, std::size(waiting), rules_.look ? look_ms : -1);
+    if (rules_.look) rules_.look();
     take_signals();
     if ((waiting[0].revents & POLLIN) != 0) serve_call();
     // No process has the filter any more. It outlives the program, whoever its parent is.

@@ -24,6 +24,8 @@ struct SupervisorRules {
   std::function<void(const std::string& line)> tell;
   // What has been seen has changed.
   std::function<void(const ProcessCounts& counts)> changed;
+  // Called five times a second, if it is there.
+  std::function<void()> look = {};
 };
 
 // While it lives, orphans of the processes below this one become its children.

@@ -19,6 +19,7 @@
 #include "exec/end_by_signal.hpp"
 #include "exec/host_memory.hpp"
 #include "exec/managed_modules.hpp"
+#include "exec/program_claim.hpp"
 #include "exec/seccomp_filter.hpp"
 #include "exec/tenant_process.hpp"
 
@@ -140,6 +141,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   // For ever: launches may come from the destructors of others.
   static const Control* const control = new Control(std::move(*opened));
   auto& block = control->block();
+  stop_without(demarc::cuda::keep_claim(path, block));
   void* driver = loaded_driver();
   if (driver == nullptr) stop("the driver that called is not libcuda.so.1", 2);
   const auto get_table =

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "confine_fixture.hpp"
-#include "exec/domain_claim.hpp"
+#include "exec/program_claim.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -64,15 +64,23 @@ TEST_F(ProgramDomains, AProgramThatIsLeftItsOwnHasTheOneThatItChooses) {
             0);
 }
 
+// Another program's claim of a domain.
+std::optional<ProgramClaim> claim_of_a_domain(const std::string& card, std::uint32_t domain) {
+  auto claim = ProgramClaim::open(false);
+  if (!claim || claim->take_free_domain(card, 4) != domain) return std::nullopt;
+  return std::move(*claim);
+}
+
 TEST_F(ProgramDomains, DomainsThatOtherProgramsHaveAreNotFree) {
   EXPECT_EQ(Supervised::apart([&] {
               const std::string card = program.card;
-              std::optional<DomainClaim> first(DomainClaim::take(card, 4).value());
-              const DomainClaim second = DomainClaim::take(card, 4).value();
-              REQUIRE_IN_CHILD(first->domain() == 1 && second.domain() == 2);
-              REQUIRE_IN_CHILD(DomainClaim::take("GPU-another", 4)->domain() == 1);
+              std::optional<ProgramClaim> first = claim_of_a_domain(card, 1);
+              const auto second = claim_of_a_domain(card, 2);
+              REQUIRE_IN_CHILD(first && second);
+              REQUIRE_IN_CHILD(claim_of_a_domain("GPU-another", 1));
               REQUIRE_IN_CHILD(run_in_domain(program, {}, false).said == 3U);
-              const DomainClaim third = DomainClaim::take(card, 4).value();
+              const auto third = claim_of_a_domain(card, 3);
+              REQUIRE_IN_CHILD(third);
               const auto none = run_in_domain(program, {}, false);
               if (none.log != "domain 0\n") return complain(none.log);
               REQUIRE_IN_CHILD(!none.said);
@@ -93,26 +101,23 @@ TEST_F(ProgramDomains, ADomainThatIsGivenIsClaimedAndSharedOnlyWithAWord) {
               plan.sync_domain = {DomainChoice::Kind::given, 1};
               std::string told;
               plan.tell = [&told](const std::string& line) { told += line; };
-              std::optional<std::uint32_t> of_another;
+              bool second = false;
               plan.started = [&](const std::string&) {
-                if (const auto claim = DomainClaim::take(program.card, 4)) {
-                  of_another = claim->domain();
-                }
+                second = claim_of_a_domain(program.card, 2).has_value();
               };
               REQUIRE_IN_CHILD(run_confined(plan)->holds());
-              REQUIRE_IN_CHILD(of_another == 2U && told.empty());
-              const auto first = DomainClaim::try_one(program.card, 1);
-              REQUIRE_IN_CHILD(first && *first);
+              REQUIRE_IN_CHILD(second && told.empty());
+              plan.started = {};
+              const auto first = claim_of_a_domain(program.card, 1);
+              REQUIRE_IN_CHILD(first);
               REQUIRE_IN_CHILD(run_confined(plan)->sync_domain == 1U);
               REQUIRE_IN_CHILD(told ==
                                "another demarc exec also has the memory synchronisation domain 1");
               told.clear();
               plan.sync_domain = {};
               REQUIRE_IN_CHILD(run_confined(plan)->sync_domain == 2U);
-              REQUIRE_IN_CHILD(of_another == 3U && told.empty());
+              REQUIRE_IN_CHILD(told.empty());
               plan.sync_domain = {DomainChoice::Kind::given, 0};
-              const auto zero = DomainClaim::try_one(program.card, 0);
-              REQUIRE_IN_CHILD(zero && *zero);
               plan.command = program.subject({"context", "own-domain=2", "launch", "domain"});
               REQUIRE_IN_CHILD(run_confined(plan)->sync_domain == 0U);
               REQUIRE_IN_CHILD(program.log().ends_with("launch 0\ndomain 0\n"));
@@ -122,16 +127,18 @@ TEST_F(ProgramDomains, ADomainThatIsGivenIsClaimedAndSharedOnlyWithAWord) {
             0);
 }
 
-TEST_F(ProgramDomains, WithoutASocketNoDomainIsClaimed) {
+TEST_F(ProgramDomains, WithoutAFileNothingIsClaimed) {
   EXPECT_EQ(Supervised::apart([&] {
+              auto files = Driver::files();
+              REQUIRE_IN_CHILD(files && files->front() == test::fake_libcuda());
               const rlimit none{0, 0};
               ::setrlimit(RLIMIT_NOFILE, &none);
-              const auto claim = DomainClaim::take(program.card, 4);
+              const auto claim = lease::CardClaim::open(*files);
               REQUIRE_IN_CHILD(!claim && claim.error().kind == ErrorKind::missing_capability);
-              if (claim.error().message.find("Too many open files") == std::string::npos) {
+              if (claim.error().message.find("Too many open files: the card cannot be claimed") ==
+                  std::string::npos) {
                 return complain(claim.error().message);
               }
-              REQUIRE_IN_CHILD(!DomainClaim::take(program.card, 1));
               return 0;
             }),
             0);

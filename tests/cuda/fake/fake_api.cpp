@@ -24,6 +24,13 @@ void wait_for_file() {
   while (::access(synchronized_by.c_str(), F_OK) != 0) ::usleep(1000);
   std::ofstream(synchronized_by + ".seen");
 }
+
+// Contexts are dead while the file is there that DEMARC_FAKE_DEAD names.
+bool is_dead() {
+  const char* file = std::getenv("DEMARC_FAKE_DEAD");
+  return file != nullptr && ::access(file, F_OK) == 0;
+}
+
 }  // namespace
 
 using namespace demarc::fake;  // NOLINT: exported symbols are not in a namespace
@@ -123,6 +130,9 @@ FAKE CuResult cuDeviceGetAttribute(int* value, int attribute, CuDevice) {
     case attribute_capability_minor:
       *value = config.capability_minor;
       break;
+    case attribute_compute_mode:
+      *value = config.compute_mode;
+      break;
     case attribute_mps_enabled:
       if (config.mps_attribute == 2) return error_invalid;
       *value = config.mps_attribute >= 0 ? config.mps_attribute : (config.virtual_sms ? 1 : 0);
@@ -216,6 +226,7 @@ FAKE void fake_hold_synchronize(const char* path) {
 FAKE CuResult cuCtxSynchronize() {
   return told(17, "cuCtxSynchronize", [] {
     wait_for_file();
+    if (is_dead()) return error_launch_failed;
     return on_card([](FakeGpu& gpu) {
       if (!gpu.captures.empty()) return error_capture_unsupported;
       gpu.unfinished.clear();

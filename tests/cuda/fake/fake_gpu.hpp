@@ -66,6 +66,7 @@ struct FakeConfig {
   Params function_params = Params::whole;
   std::int32_t mps_attribute = -1;  // what the driver says of MPS: yes, no; 2: it cannot tell; -1:
                                     // as virtual_sms
+  std::int32_t compute_mode = 0;    // 2: prohibited; 3: exclusive to one process
   std::uint8_t uuid = 0xfa;         // of the card, every byte of it
   std::uint8_t instance_uuid = 0;   // of the MIG instance of it that is open; 0: none
   std::uint64_t memory_bytes = 1ULL << 30U;

@@ -1,0 +1,125 @@
+// Claims of a card and of its parts, which all programs of Demarc on a machine see of each other:
+// those of all users, with whatever socket or folder, and those in containers.
+//
+// A claim is a lock (F_OFD_SETLK) on bytes of a file that everybody who uses the card has open to
+// read: the driver's library, which containers get from the host. Nobody writes these bytes, they
+// lie beyond the file's end: the card's UUID gives the first of them. The locks are those of an
+// open file, so the kernel takes them back when the last process that has it open has ended,
+// however it ended. Such a file is also mapped, which a process cannot undo by closing
+// descriptors. The address in the file tells who has it mapped (/proc/PID/maps), and for what.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "demarc/base/owned_file.hpp"
+#include "demarc/base/result.hpp"
+
+namespace demarc::lease {
+
+// Bit i of the words is TPC i; bit d is memory synchronisation domain d.
+struct ClaimedPart {
+  std::array<std::uint64_t, 2> tpcs{};
+  std::uint64_t domains = 0;
+  friend bool operator==(const ClaimedPart&, const ClaimedPart&) = default;
+};
+
+// Whose a part is.
+enum class PartOwner : std::uint8_t {
+  tenants,  // of the server that divides the card
+  program,  // of demarc exec
+  sharing,  // the same, and the program lets others have its TPCs too
+};
+
+enum class ClaimRole : std::uint8_t { server, tenant, program };
+
+// What others hold of a card.
+struct ClaimedCard {
+  bool server = false;   // a server starts, serves or ends
+  bool serving = false;  // it has divided the card and listens
+  bool lent = false;     // the server's parts are still held: by the server, or by programs that
+                         // outlive it
+  std::array<ClaimedPart, 3> parts;  // by PartOwner
+  [[nodiscard]] const ClaimedPart& of(PartOwner owner) const {
+    return parts[static_cast<std::size_t>(owner)];
+  }
+};
+
+// An open file that stays open in this process whatever descriptors the program closes.
+class KeptFile {
+ public:
+  KeptFile() = default;
+  explicit KeptFile(OwnedFile file) : file_(std::move(file)) {}  // not yet
+  // `address`: in the file, a multiple of the page size; it may lie beyond the end.
+  [[nodiscard]] Result<void> keep(off_t address);
+  ~KeptFile();
+  KeptFile(KeptFile&& other) noexcept;
+  KeptFile& operator=(KeptFile&& other) noexcept;
+  [[nodiscard]] int get() const { return file_.get(); }
+
+ private:
+  OwnedFile file_;
+  void* page_ = nullptr;
+};
+// The address by which a process is found that keeps a file open in this role.
+[[nodiscard]] off_t claim_address(const std::string& card, ClaimRole role);
+
+// A process that keeps a claim, found by what it has mapped. Processes of other users are seen by
+// root alone, and those of containers from outside alone.
+struct Claimer {
+  pid_t process = 0;
+  std::string name;  // "4711 (python3 train.py)"
+};
+// "process 4711 (demarc serve)"; says so if none is seen.
+[[nodiscard]] std::string names_of(const std::vector<Claimer>& claimers);
+
+class CardClaim {
+ public:
+  // Opens the files; nothing is claimed yet. missing_capability names the file that cannot be
+  // opened. A child process that is forked has the same claims.
+  [[nodiscard]] static Result<CardClaim> open(const std::vector<std::string>& files);
+
+  // While the object lives no other process changes claims between what it sees and what it holds.
+  // missing_capability if others do not let it for so long.
+  class Turn {
+   public:
+    explicit Turn(const CardClaim& claim) : claim_(&claim) {}
+    ~Turn();
+    Turn(Turn&& other) noexcept : claim_(other.claim_) { other.claim_ = nullptr; }
+    Turn& operator=(Turn&&) = delete;
+
+   private:
+    const CardClaim* claim_;
+  };
+  [[nodiscard]] Result<Turn> turn(std::uint32_t patience_ms = 10'000) const;
+
+  // Claims of this object are not among them.
+  [[nodiscard]] Result<ClaimedCard> others(const std::string& card) const;
+  // Takes them in the place of what this object held of the owner's. Nothing is compared.
+  [[nodiscard]] Result<void> hold(const std::string& card, PartOwner owner,
+                                  const ClaimedPart& part) const;
+  [[nodiscard]] Result<void> hold_server(const std::string& card, bool serving) const;
+  [[nodiscard]] Result<void> hold_lent(const std::string& card) const;
+  // From now on the claims stay until this object goes, or the process ends.
+  [[nodiscard]] Result<void> keep(const std::string& card, ClaimRole role);
+  // For other processes, which share the claims then.
+  [[nodiscard]] std::vector<int> files() const;
+  // Other processes that keep such a claim.
+  [[nodiscard]] std::vector<Claimer> claimers(const std::string& card, ClaimRole role) const;
+
+ private:
+  CardClaim() = default;
+  [[nodiscard]] Result<void> lock(const std::string& card, std::uint32_t first, std::uint32_t count,
+                                  bool held) const;
+  [[nodiscard]] Result<bool> others_hold(const std::string& card, std::uint32_t first,
+                                         std::uint32_t count) const;
+  std::vector<std::string> names_;
+  std::vector<KeptFile> files_;
+};
+
+}  // namespace demarc::lease

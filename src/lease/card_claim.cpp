@@ -1,0 +1,239 @@
+// Takes, compares and keeps the claims of a card, and finds the processes that have them.
+#include "demarc/lease/card_claim.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "demarc/base/hash.hpp"
+#include "demarc/base/numbers.hpp"
+#include "demarc/base/text.hpp"
+
+namespace demarc::lease {
+namespace {
+
+constexpr std::size_t page_bytes = 4096;
+// Beyond the end of every library, and below the longest file of ext4 in its oldest form (4 TiB).
+constexpr off_t first_address = off_t{1} << 40U;
+
+// Bytes of a card's page.
+constexpr std::uint32_t server_byte = 0;
+constexpr std::uint32_t serving_byte = 1;
+constexpr std::uint32_t lent_byte = 2;
+constexpr std::uint32_t parts_at = 256;
+constexpr std::uint32_t part_bytes = 256;  // of each owner: its TPCs, then its domains
+constexpr std::uint32_t most_tpcs = 128;
+constexpr std::uint32_t most_domains = 64;
+static_assert(parts_at + 3 * part_bytes <= page_bytes && most_tpcs + most_domains <= part_bytes);
+
+constexpr std::uint32_t look_ms = 10;  // at a lock that another has
+
+std::uint32_t place_of(PartOwner owner) {
+  return parts_at + part_bytes * static_cast<std::uint32_t>(owner);
+}
+
+off_t page_of(const std::string& card) {
+  constexpr std::uint64_t pages = first_address / page_bytes;
+  return static_cast<off_t>(hash_of(card) % pages * page_bytes);
+}
+
+struct flock range_of(const std::string& card, std::uint32_t first, std::uint32_t count,
+                      short type) {
+  struct flock range {};
+  range.l_type = type;
+  range.l_whence = SEEK_SET;
+  range.l_start = page_of(card) + first;
+  range.l_len = count;
+  return range;
+}
+
+tl::unexpected<Error> no_claims(const std::string& file) {
+  return missing_capability(
+      "'{}': {}: the card cannot be claimed, and other programs of Demarc would not see that it is "
+      "in use",
+      file, std::strerror(errno));
+}
+
+std::string first_words(const std::filesystem::path& process) {
+  std::ifstream file(process / "cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; words.size() < 2 && std::getline(file, word, '\0');) {
+    words.push_back(std::filesystem::path(word).filename());
+  }
+  return joined(words, " ");
+}
+
+}  // namespace
+
+off_t claim_address(const std::string& card, ClaimRole role) {
+  return first_address * (1 + static_cast<off_t>(role)) + page_of(card);
+}
+
+Result<void> KeptFile::keep(off_t address) {
+  void* page = ::mmap(nullptr, page_bytes, PROT_NONE, MAP_SHARED, file_.get(), address);
+  if (page == MAP_FAILED) {
+    return missing_capability("a file cannot be kept open: {}", std::strerror(errno));
+  }
+  page_ = page;
+  return {};
+}
+
+KeptFile::~KeptFile() {
+  if (page_ != nullptr) ::munmap(page_, page_bytes);
+}
+
+KeptFile::KeptFile(KeptFile&& other) noexcept
+    : file_(std::move(other.file_)), page_(std::exchange(other.page_, nullptr)) {}
+
+KeptFile& KeptFile::operator=(KeptFile&& other) noexcept {
+  std::swap(file_, other.file_);
+  std::swap(page_, other.page_);
+  return *this;
+}
+
+CardClaim::Turn::~Turn() {
+  if (claim_ == nullptr) return;
+  for (const KeptFile& file : claim_->files_) ::flock(file.get(), LOCK_UN);
+}
+
+Result<CardClaim> CardClaim::open(const std::vector<std::string>& files) {
+  CardClaim claim;
+  for (const std::string& name : files) {
+    OwnedFile file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (file.get() < 0) return no_claims(name);
+    claim.names_.push_back(name);
+    claim.files_.emplace_back(std::move(file));
+  }
+  return claim;
+}
+
+Result<CardClaim::Turn> CardClaim::turn(std::uint32_t patience_ms) const {
+  Turn turn(*this);  // gives back what it has where it does not get all
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    std::uint32_t waited_ms = 0;
+    while (::flock(files_[i].get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK && errno != EINTR) return no_claims(names_[i]);
+      if (waited_ms >= patience_ms) {
+        return missing_capability(
+            "'{}': another program has this file locked (flock), and the card cannot be claimed",
+            names_[i]);
+      }
+      ::usleep(look_ms * 1000);
+      waited_ms += look_ms;
+    }
+  }
+  return turn;
+}
+
+Result<void> CardClaim::lock(const std::string& card, std::uint32_t first, std::uint32_t count,
+                             bool held) const {
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    struct flock range = range_of(card, first, count, held ? F_RDLCK : F_UNLCK);
+    if (::fcntl(files_[i].get(), F_OFD_SETLK, &range) != 0) return no_claims(names_[i]);
+  }
+  return {};
+}
+
+Result<bool> CardClaim::others_hold(const std::string& card, std::uint32_t first,
+                                    std::uint32_t count) const {
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    // Locks to read are enough to be seen: who asks, asks as if it wanted to write.
+    struct flock range = range_of(card, first, count, F_WRLCK);
+    if (::fcntl(files_[i].get(), F_OFD_GETLK, &range) != 0) return no_claims(names_[i]);
+    if (range.l_type != F_UNLCK) return true;
+  }
+  return false;
+}
+
+Result<ClaimedCard> CardClaim::others(const std::string& card) const {
+  ClaimedCard claimed;
+  DEMARC_TRY(claimed.server, others_hold(card, server_byte, 1));
+  DEMARC_TRY(claimed.serving, others_hold(card, serving_byte, 1));
+  DEMARC_TRY(claimed.lent, others_hold(card, lent_byte, 1));
+  for (std::size_t owner = 0; owner < claimed.parts.size(); ++owner) {
+    const std::uint32_t at = place_of(static_cast<PartOwner>(owner));
+    ClaimedPart& part = claimed.parts[owner];
+    DEMARC_TRY(const bool some, others_hold(card, at, part_bytes));
+    for (std::uint32_t bit = 0; some && bit < most_tpcs + most_domains; ++bit) {
+      DEMARC_TRY(const bool held, others_hold(card, at + bit, 1));
+      std::uint64_t& word = bit < most_tpcs ? part.tpcs[bit / 64] : part.domains;
+      if (held) word |= std::uint64_t{1} << (bit % 64);
+    }
+  }
+  return claimed;
+}
+
+Result<void> CardClaim::hold(const std::string& card, PartOwner owner,
+                             const ClaimedPart& part) const {
+  const std::uint32_t at = place_of(owner);
+  for (std::uint32_t bit = 0; bit < most_tpcs + most_domains; ++bit) {
+    const std::uint64_t word = bit < most_tpcs ? part.tpcs[bit / 64] : part.domains;
+    DEMARC_CHECK(lock(card, at + bit, 1, ((word >> (bit % 64)) & 1U) != 0));
+  }
+  return {};
+}
+
+Result<void> CardClaim::hold_server(const std::string& card, bool serving) const {
+  DEMARC_CHECK(lock(card, server_byte, 1, true));
+  return lock(card, serving_byte, 1, serving);
+}
+
+Result<void> CardClaim::hold_lent(const std::string& card) const {
+  return lock(card, lent_byte, 1, true);
+}
+
+Result<void> CardClaim::keep(const std::string& card, ClaimRole role) {
+  for (KeptFile& file : files_) DEMARC_CHECK(file.keep(claim_address(card, role)));
+  return {};
+}
+
+std::vector<int> CardClaim::files() const {
+  std::vector<int> numbers;
+  for (const KeptFile& file : files_) numbers.push_back(file.get());
+  return numbers;
+}
+
+std::vector<Claimer> CardClaim::claimers(const std::string& card, ClaimRole role) const {
+  std::vector<Claimer> found;
+  std::error_code failed;
+  std::filesystem::directory_iterator entry("/proc", failed);
+  for (; !failed && entry != std::filesystem::directory_iterator(); entry.increment(failed)) {
+    const auto number = parse_u64(entry->path().filename().string(), "a process");
+    if (!number || static_cast<pid_t>(*number) == ::getpid()) continue;
+    std::ifstream file(entry->path() / "maps");
+    const std::string maps(std::istreambuf_iterator<char>(file), {});
+    const bool keeps = std::any_of(files_.begin(), files_.end(), [&](const KeptFile& claim) {
+      struct stat status {};
+      if (::fstat(claim.get(), &status) != 0) return false;
+      // "START-END ---s ADDRESS DEVICE FILE PATH"
+      const std::string mark = fmt::format(" ---s {:08x} ", claim_address(card, role));
+      const std::size_t at = maps.find(mark);
+      if (at == std::string::npos) return false;
+      const std::string line = maps.substr(at, maps.find('\n', at) - at);
+      return line.find(fmt::format(" {} ", status.st_ino)) != std::string::npos;
+    });
+    if (!keeps) continue;
+    found.push_back(
+        {static_cast<pid_t>(*number), fmt::format("{} ({})", *number, first_words(entry->path()))});
+  }
+  return found;
+}
+
+std::string names_of(const std::vector<Claimer>& claimers) {
+  if (claimers.empty()) return "a process that cannot be seen from here";
+  std::vector<std::string> names;
+  for (const Claimer& claimer : claimers) names.push_back(claimer.name);
+  return fmt::format("process{} {}", names.size() == 1 ? "" : "es", joined(names, ", "));
+}
+
+}  // namespace demarc::lease

@@ -1,0 +1,187 @@
+// What a program under `demarc exec` has of a card, beside tenants of a server and other programs.
+#include "exec/program_claim.hpp"
+
+#include <gmock/gmock.h>
+
+#include <csignal>
+#include <cstring>
+#include <fstream>
+
+#include "confine_fixture.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+using lease::CardClaim;
+using lease::ClaimedPart;
+using lease::ClaimRole;
+using lease::PartOwner;
+using partition::TpcSet;
+
+class ProgramClaims : public Confine {
+ protected:
+  // Claims of this process, which stands for a server or for another demarc exec.
+  CardClaim held(PartOwner owner, const ClaimedPart& part, ClaimRole role) {
+    CardClaim claim = CardClaim::open(Driver::files().value()).value();
+    EXPECT_TRUE(claim.hold(program.card, owner, part));
+    EXPECT_TRUE(claim.keep(program.card, role));
+    return claim;
+  }
+  [[nodiscard]] ClaimedPart seen(PartOwner owner) const {
+    return CardClaim::open(Driver::files().value())->others(program.card)->of(owner);
+  }
+  // What a run on TPCs 1 and 3 says, or "held".
+  std::string outcome_of(const std::function<void(ConfinePlan&)>& change = {}) {
+    const auto said = test::fresh_folder("said") / "text";
+    const int code = Supervised::apart([&] {
+      auto plan = plan_for(program, {"context", "launch"});
+      plan.tell = [&](const std::string& line) { std::ofstream(said, std::ios::app) << line; };
+      if (change) change(plan);
+      const auto outcome = run_confined(plan);
+      if (outcome) return outcome->holds() ? 0 : complain(warnings(*outcome));
+      std::ofstream(said) << outcome.error().message;
+      return static_cast<int>(outcome.error().kind);
+    });
+    return fmt::format("{} {}", code, read_file(said).value_or(""));
+  }
+  static ClaimedPart part_of(const TpcSet& tpcs, std::uint64_t domains = 0) {
+    return {tpcs.words(), domains};
+  }
+};
+
+TEST_F(ProgramClaims, TPCsOfATenantAreRefusedByTheNameOfTheServer) {
+  const auto server = held(PartOwner::tenants, part_of({3, 4}, 0x2), ClaimRole::server);
+  for (const bool overlap : {false, true}) {
+    const std::string said = outcome_of([&](ConfinePlan& plan) { plan.allow_overlap = overlap; });
+    EXPECT_THAT(said, testing::StartsWith("2 the TPCs 3 of " + program.card +
+                                          " belong to tenants of demarc serve (process " +
+                                          std::to_string(::getpid())));
+  }
+  EXPECT_THAT(program.log(), testing::Not(testing::HasSubstr("launch"))) << "it did not run";
+  EXPECT_EQ(outcome_of([](ConfinePlan& plan) { plan.choice.tpcs = "1,5"; }), "0 ");
+  EXPECT_THAT(outcome_of([](ConfinePlan& plan) {
+                plan.choice.tpcs = "1";
+                plan.sync_domain = {DomainChoice::Kind::given, 1};
+              }),
+              testing::StartsWith("2 the memory synchronisation domain 1 of " + program.card +
+                                  " belongs to a tenant of demarc serve (process"));
+}
+
+TEST_F(ProgramClaims, TPCsOfATenantWhoseServerWasKilledAreRefusedByTheNameOfItsProgram) {
+  const auto left = held(PartOwner::tenants, part_of({3}), ClaimRole::tenant);
+  EXPECT_THAT(outcome_of(), testing::StartsWith("2 the TPCs 3 of " + program.card +
+                                                " belong to tenants of demarc serve (process " +
+                                                std::to_string(::getpid())));
+}
+
+TEST_F(ProgramClaims, TPCsOfAnotherProgramAreSharedOnlyIfBothAllowIt) {
+  const auto allows = [](ConfinePlan& plan) { plan.allow_overlap = true; };
+  {
+    const auto other = held(PartOwner::program, part_of({1, 2}), ClaimRole::program);
+    EXPECT_THAT(outcome_of(), testing::StartsWith("2 the TPCs 1 of " + program.card +
+                                                  " belong to another demarc exec (process " +
+                                                  std::to_string(::getpid())));
+    EXPECT_THAT(outcome_of(allows), testing::StartsWith("2 the TPCs 1"));
+  }
+  {
+    const auto other = held(PartOwner::sharing, part_of({1, 2}), ClaimRole::program);
+    EXPECT_THAT(outcome_of(), testing::HasSubstr("give --allow-overlap to both"));
+    EXPECT_EQ(outcome_of(allows), "0 ");
+  }
+  EXPECT_EQ(outcome_of(), "0 ");
+}
+
+TEST_F(ProgramClaims, AProgramHasItsTPCsAndItsDomainWhileItRunsAndNoLonger) {
+  for (const bool overlap : {false, true}) {
+    const PartOwner owner = overlap ? PartOwner::sharing : PartOwner::program;
+    EXPECT_EQ(Supervised::apart([&] {
+                auto plan = plan_for(program, {"context", "launch"});
+                plan.allow_overlap = overlap;
+                ClaimedPart part;
+                plan.started = [&](const std::string&) { part = seen(owner); };
+                REQUIRE_IN_CHILD(run_confined(plan)->holds());
+                REQUIRE_IN_CHILD(part == part_of({1, 3}, 0x2));
+                REQUIRE_IN_CHILD(seen(owner) == ClaimedPart{});
+                return 0;
+              }),
+              0);
+  }
+}
+
+// Its descriptors are closed, and demarc exec is killed.
+TEST_F(ProgramClaims, AProgramThatOutlivesItsDemarcExecKeepsWhatItHas) {
+  const std::string go = test::fresh_folder("go") / "on";
+  const pid_t exec = ::fork();
+  if (exec == 0) {
+    const auto plan =
+        plan_for(program, {"context", "close-files", "count", "wait-for=" + go, "count"});
+    std::_Exit(run_confined(plan) ? 0 : 1);
+  }
+  while (program.log().find("count") == std::string::npos) ::usleep(1000);
+  ::kill(exec, SIGKILL);
+  ::waitpid(exec, nullptr, 0);
+  EXPECT_EQ(seen(PartOwner::program), part_of({1, 3}, 0x2));
+  EXPECT_THAT(outcome_of(), testing::HasSubstr("belong to another demarc exec (process"));
+  std::ofstream{go};
+  for (int i = 0; i < 10000 && seen(PartOwner::program) != ClaimedPart{}; ++i) ::usleep(1000);
+  EXPECT_EQ(seen(PartOwner::program), ClaimedPart{});
+}
+
+TEST_F(ProgramClaims, AProgramThatIsMovedHasItsNewTPCsToo) {
+  const std::string go = test::fresh_folder("go") / "on";
+  const pid_t exec = ::fork();
+  if (exec == 0) {
+    const auto plan = plan_for(program, {"process", "context", "count", "wait-for=" + go});
+    std::_Exit(run_confined(plan) ? 0 : 1);
+  }
+  while (program.log().find("count") == std::string::npos) ::usleep(1000);
+  const auto move = [&](const std::string& tpcs) -> std::string {
+    const auto said = test::fresh_folder("moved") / "text";
+    Supervised::apart([&] {
+      const pid_t process = std::stoi(program.log().substr(std::strlen("process ")));
+      const auto moved = confine_again(process, {tpcs, "", 0, 0});
+      std::ofstream(said) << (!moved           ? moved.error().message
+                              : moved->claimed ? "claimed"
+                                               : "not claimed");
+      return 0;
+    });
+    return read_file(said).value_or("nothing was moved");
+  };
+  {
+    const auto other = held(PartOwner::program, part_of({6}), ClaimRole::program);
+    EXPECT_THAT(move("5-6"), testing::HasSubstr("the TPCs 6 of"));
+    EXPECT_EQ(seen(PartOwner::program), part_of({1, 3, 6}, 0x2)) << "nothing else is claimed";
+  }
+  EXPECT_EQ(move("3-5"), "claimed") << "TPC 3 is its own";
+  EXPECT_EQ(seen(PartOwner::program), part_of({1, 3, 4, 5}, 0x2));
+  std::ofstream{go};
+  int status = 0;
+  ::waitpid(exec, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(seen(PartOwner::program), ClaimedPart{});
+}
+
+TEST_F(ProgramClaims, AProgramWithoutAPartIsToldOfTheServer) {
+  const auto observes = [](ConfinePlan& plan) {
+    plan.observe = true;
+    plan.choice = {};
+  };
+  EXPECT_EQ(outcome_of(observes), "0 ");
+  const auto server = held(PartOwner::tenants, part_of({3}), ClaimRole::server);
+  ASSERT_TRUE(server.hold_lent(program.card));
+  EXPECT_THAT(outcome_of(observes),
+              testing::StartsWith(fmt::format("0 demarc serve (process {}", ::getpid())));
+  EXPECT_THAT(outcome_of(observes), testing::HasSubstr("this program has none of its parts"));
+}
+
+TEST_F(ProgramClaims, OverlapIsAllowedOnlyOfTPCsThatAreChosen) {
+  EXPECT_THAT(outcome_of([](ConfinePlan& plan) {
+                plan.observe = true;
+                plan.choice = {};
+                plan.allow_overlap = true;
+              }),
+              testing::StartsWith("1 --allow-overlap is for programs with TPCs of their own"));
+}
+
+}  // namespace
+}  // namespace demarc::cuda
