@@ -25,7 +25,8 @@ class Lease:
     sync_domain: int | None  # memory synchronisation domain; None: the programs' own
     bytes: int  # the most that it may have
     given_bytes: int
-    unclean_bytes: int  # given back, and not yet filled with zeros
+    unclean_bytes: int  # given back, and waiting to be filled with zeros
+    lost_bytes: int  # could not be filled with zeros, and are never given again
     extents: int
     leases: int  # that live
     processes: tuple[int, ...]  # PIDs that are attached

@@ -14,6 +14,7 @@ struct ServeOptions {
   serve::ServePlan plan;
   std::string device;
   std::string mps;
+  std::string survivors;
   bool check = false;
 };
 
@@ -30,10 +31,15 @@ Result<void> run_serve(ServeOptions& options) {
     if (!use) return invalid_input("--mps {}", use.error().message);
     options.plan.mps = *use;
   }
+  if (!options.survivors.empty()) {
+    const auto survivors = serve::parse_survivors(options.survivors);
+    if (!survivors) return invalid_input("--survivors {}", survivors.error().message);
+    options.plan.survivors = *survivors;
+  }
   if (options.check) {
     DEMARC_TRY(const auto config, plan_config(options.plan));
-    return emit("", fmt::format("{}: {} tenant{}\n", config.source, config.tenants.size(),
-                                config.tenants.size() == 1 ? "" : "s"));
+    DEMARC_CHECK(check_without_card(config));
+    return emit("", config_to_text(config));
   }
   options.plan.tell = tell_of("serve");
   return serve::run(options.plan);
@@ -59,7 +65,11 @@ const RegisterVerb registered_serve({
       app.add_option("--end-when-idle", options->plan.end_when_idle,
                      "end after this many seconds without a connection (default: never)")
           ->check(CLI::Range(0.1, 1e6));
-      app.add_flag("--check", options->check, "check the configuration, without a card");
+      app.add_option("--survivors", options->survivors,
+                     "refuse, wait or end: what to do about programs of a server that was killed "
+                     "(default: refuse to start)");
+      app.add_flag("--check", options->check,
+                   "check the configuration, without a card, and show who is to have what");
       return [options] { return run_serve(*options); };
     },
 });

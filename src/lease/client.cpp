@@ -17,14 +17,17 @@ tl::unexpected<Error> no_answer(const std::string& why) {
   return check_failed("the answer of demarc serve cannot be understood: {}", why);
 }
 
+Result<void> check_files(const Packet& packet, std::size_t files) {
+  if (packet.files.size() == files) return {};
+  return no_answer(
+      fmt::format("{} descriptors came, but {} were expected", packet.files.size(), files));
+}
+
 // What the server says, and not an error of the answer's form.
 template <class Answer>
 Result<Answer> read_answer(const Packet& packet, std::size_t files) {
   Result<Answer> answer = parse_answer<Answer>(packet.text);
-  if (answer && packet.files.size() != files) {
-    return no_answer(
-        fmt::format("{} descriptors came, but {} were expected", packet.files.size(), files));
-  }
+  if (answer) DEMARC_CHECK(check_files(packet, files));
   return answer;
 }
 
@@ -83,24 +86,33 @@ Result<Answer> LeaseClient::answer(const Request& request) const {
   return read_answer<Answer>(packet, 0);
 }
 
+Result<void> LeaseClient::keep(std::vector<OwnedFile> locks, const std::string& card) {
+  for (OwnedFile& lock : locks) {
+    DEMARC_CHECK(locks_.emplace_back(std::move(lock)).keep(claim_address(card, ClaimRole::tenant)));
+  }
+  return {};
+}
+
 Result<Opened> LeaseClient::open(const std::string& tenant, const std::string& control) {
   DEMARC_TRY(Packet packet, ask(OpenRequest{tenant, control}));
-  DEMARC_TRY(Opened opened, read_answer<Opened>(packet, 1));
-  lock_ = std::move(packet.files.front());
+  DEMARC_TRY(Opened opened, parse_answer<Opened>(packet.text));
+  DEMARC_CHECK(check_files(packet, opened.locks));
+  DEMARC_CHECK(keep(std::move(packet.files), opened.lease.card));
   return opened;
 }
 
 Result<Attachment> LeaseClient::attach(const std::string& token) {
   DEMARC_TRY(Packet packet, ask(AttachRequest{token}));
   DEMARC_TRY(Attached attached, parse_answer<Attached>(packet.text));
-  Attachment attachment{std::move(attached.lease), {}};
+  Attachment attachment{attached.lease, {}};
   const Share& share = attachment.lease.share;
   const bool needs_table = std::holds_alternative<Remainders>(share.colors);
-  DEMARC_CHECK(read_answer<Attached>(packet, needs_table ? 2 : 1));
+  DEMARC_CHECK(check_files(packet, attached.locks + (needs_table ? 1 : 0)));
   if (needs_table) {
     DEMARC_TRY(attachment.table, read_table(packet.files.back()));
+    packet.files.pop_back();
   }
-  lock_ = std::move(packet.files.front());
+  DEMARC_CHECK(keep(std::move(packet.files), attachment.lease.card));
   return attachment;
 }
 

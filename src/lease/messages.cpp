@@ -116,10 +116,12 @@ template <class Fields>
 void fields(Fields& to, Opened& value) {
   to.member("lease", value.lease);
   to.member("token", value.token);
+  to.member("locks", value.locks);
 }
 template <class Fields>
 void fields(Fields& to, Attached& value) {
   to.member("lease", value.lease);
+  to.member("locks", value.locks);
 }
 template <class Fields>
 void fields(Fields& to, PageBatch& value) {
@@ -148,6 +150,7 @@ void fields(Fields& to, TenantStatus& value) {
   to.member("bytes", value.bytes);
   to.member("given_bytes", value.given_bytes);
   to.member("unclean_bytes", value.unclean_bytes);
+  to.member("lost_bytes", value.lost_bytes);
   to.member("extents", value.extents);
   to.member("leases", value.leases);
   to.member("processes", value.processes);

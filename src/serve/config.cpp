@@ -218,11 +218,15 @@ Result<TenantConfig> read_tenant(const std::string& name, const toml::table& nod
     const auto* number = domain->as_integer();
     const auto* word = domain->as_string();
     const bool free = word != nullptr && word->get() == "free";
-    if (!free && (number == nullptr || number->get() < 0 || number->get() > INT32_MAX)) {
-      return invalid_input("{}: sync_domain: \"free\" or the number of a domain was expected",
-                           tenant.domain_place);
+    tenant.no_domain = word != nullptr && word->get() == "none";
+    if (!free && !tenant.no_domain &&
+        (number == nullptr || number->get() < 1 || number->get() > INT32_MAX)) {
+      return invalid_input(
+          "{}: sync_domain: \"free\", \"none\" or the number of a domain from 1 on was expected; "
+          "domain 0 is that of all programs without one",
+          tenant.domain_place);
     }
-    if (!free) tenant.sync_domain = static_cast<std::uint32_t>(number->get());
+    if (number != nullptr) tenant.sync_domain = static_cast<std::uint32_t>(number->get());
   }
   DEMARC_CHECK(table.finish());
   return tenant;

@@ -150,8 +150,6 @@ std::string division_config(const DivisionPlan& plan) {
   for (std::uint32_t i = 0; i < of; ++i) {
     append(text, "[tenants.{}]\ntpcs = \"{}/{}\"\ncolors = \"{}/{}\"\n", tenant_name({i + 1, of}),
            i, of, i, of);
-    // Domains are given from 1 on, and a card has four; that of everybody else is one more.
-    if (i == 0 && of > 3) text += "sync_domain = 0\n";
   }
   return text;
 }

@@ -17,10 +17,18 @@ constexpr std::uint64_t whole_steps(std::uint64_t bytes) {
   return bytes / extent_step * extent_step;
 }
 
+std::map<std::uint64_t, Holding> lost_of(const Book::Tenant& tenant) {
+  std::map<std::uint64_t, Holding> lost = tenant.holdings;
+  std::erase_if(lost, [](const auto& entry) { return entry.second.state != Holding::State::lost; });
+  return lost;
+}
+
 std::uint64_t end_of_holdings(const Book::Tenant& tenant) {
-  if (tenant.holdings.empty()) return 0;
-  const auto& [first, last] = *tenant.holdings.rbegin();
-  return first + last.bytes;
+  std::uint64_t end = 0;
+  for (const auto& [first, holding] : tenant.holdings) {
+    if (holding.state != Holding::State::lost) end = first + holding.bytes;
+  }
+  return end;
 }
 
 Result<void> check_terms(const Terms& terms) {
@@ -64,7 +72,9 @@ struct FreeRun {
 FreeRun find_run(const Book::Tenant& tenant, std::uint64_t bytes) {
   FreeRun run;
   std::uint64_t begin = 0;
+  const std::uint64_t most = whole_steps(tenant.terms.bytes);
   const auto look = [&](std::uint64_t end) {
+    end = std::min(end, most);
     if (end <= begin) return;
     if (end - begin >= bytes && !run.first) run.first = begin;
     run.longest = std::max(run.longest, end - begin);
@@ -73,7 +83,7 @@ FreeRun find_run(const Book::Tenant& tenant, std::uint64_t bytes) {
     look(first);
     begin = first + holding.bytes;
   }
-  look(whole_steps(tenant.terms.bytes));
+  look(most);
   return run;
 }
 
@@ -97,7 +107,7 @@ Result<const Book::Tenant*> Ledger::known_tenant(const std::string& name) const 
 
 bool Ledger::busy(const std::string& name) const {
   const Book::Tenant* found = tenant(name);
-  return (found != nullptr && !found->holdings.empty()) ||
+  return (found != nullptr && end_of_holdings(*found) != 0) ||
          std::any_of(book_.leases.begin(), book_.leases.end(),
                      [&](const auto& entry) { return entry.second.tenant == name; });
 }
@@ -126,7 +136,10 @@ Result<void> Ledger::set(const Terms& terms) {
 }
 
 Result<void> Ledger::replace(const std::vector<Terms>& terms) {
-  Book next{{}, book_.leases, book_.processes};
+  Book next{{}, book_.leases, book_.processes, book_.lost};
+  for (const auto& [name, tenant] : book_.tenants) {
+    if (auto lost = lost_of(tenant); !lost.empty()) next.lost[tenant.terms.colors] = lost;
+  }
   for (const Terms& wanted : terms) {
     DEMARC_CHECK(check_terms(wanted));
     if (next.tenants.contains(wanted.name)) {
@@ -138,6 +151,10 @@ Result<void> Ledger::replace(const std::vector<Terms>& terms) {
       entry = *now;
     }
     entry.terms = wanted;
+    // What is lost stays so for whichever tenant has the share.
+    std::erase_if(entry.holdings,
+                  [](const auto& one) { return one.second.state == Holding::State::lost; });
+    if (auto lost = next.lost.extract(wanted.colors)) entry.holdings.merge(lost.mapped());
   }
   for (const auto& [name, tenant] : book_.tenants) {
     if (!next.tenants.contains(name) && busy(name)) {

@@ -163,6 +163,13 @@ Result<void> PoolCard::scrub(std::uint64_t colors, std::uint64_t first, std::uin
   return {};
 }
 
+// Errors of the card and of a context stay, and each later call returns them.
+Result<void> PoolCard::check_alive() const {
+  const cuda::Gpu& gpu = *card_->gpu();
+  DEMARC_CHECK(gpu.make_current());
+  return gpu.check(gpu.api().cuCtxSynchronize(), "cuCtxSynchronize");
+}
+
 Result<void> PoolCard::prove(const partition::TpcSet& tpcs) {
   const auto all = partition::all_tpcs(card_->topology());
   if (!tpcs.is_subset_of(all)) {

@@ -35,6 +35,7 @@ class PoolCard : public CardSide {
                                                     std::uint64_t count) const override;
   [[nodiscard]] Result<void> scrub(std::uint64_t colors, std::uint64_t first,
                                    std::uint64_t bytes) override;
+  [[nodiscard]] Result<void> check_alive() const override;
   [[nodiscard]] Result<void> prove(const partition::TpcSet& tpcs) override;
   [[nodiscard]] Result<lease::ProvedMask> mask(const partition::TpcSet& tpcs) const override;
   [[nodiscard]] Result<void> move(const std::string& control,

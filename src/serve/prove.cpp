@@ -12,7 +12,7 @@ Result<void> prove_apart(const Terms& a, const Terms& b) {
     return check_failed("tenants '{}' and '{}' share the colours {:#x}", a.name, b.name,
                         a.colors & b.colors);
   }
-  if (a.sync_domain && b.sync_domain && *a.sync_domain != 0 && *a.sync_domain == *b.sync_domain) {
+  if (a.sync_domain && a.sync_domain == b.sync_domain) {
     return check_failed("tenants '{}' and '{}' share the memory synchronisation domain {}", a.name,
                         b.name, *a.sync_domain);
   }
@@ -46,10 +46,12 @@ Result<void> prove_holdings(const Book& book, const Book::Tenant& tenant) {
     if (first < end) {
       return check_failed("tenant '{}': the bytes at {} are given twice", name, first);
     }
-    if (holding.bytes == 0 || holding.bytes > tenant.terms.bytes ||
-        first > tenant.terms.bytes - holding.bytes) {
+    // What is lost is the tenant's no more, and lies anywhere in its share.
+    const bool lost = holding.state == Holding::State::lost;
+    const std::uint64_t most = lost ? tenant.terms.share_bytes : tenant.terms.bytes;
+    if (holding.bytes == 0 || holding.bytes > most || first > most - holding.bytes) {
       return check_failed("tenant '{}': {} bytes at {}, of {} that it may have", name,
-                          holding.bytes, first, tenant.terms.bytes);
+                          holding.bytes, first, most);
     }
     end = first + holding.bytes;
     DEMARC_CHECK(prove_owner(book, name, first, holding));
@@ -64,6 +66,12 @@ Result<void> prove(const Book& book) {
     if (a->second.terms.bytes > a->second.terms.share_bytes) {
       return check_failed("tenant '{}': {} bytes of a share of {}", a->first, a->second.terms.bytes,
                           a->second.terms.share_bytes);
+    }
+    if (a->second.terms.sync_domain == 0U) {
+      return check_failed(
+          "tenant '{}' has the memory synchronisation domain 0, which is that of all programs "
+          "without one",
+          a->first);
     }
     for (auto b = std::next(a); b != book.tenants.end(); ++b) {
       DEMARC_CHECK(prove_apart(a->second.terms, b->second.terms));

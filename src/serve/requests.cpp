@@ -4,11 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 #include <charconv>
 #include <cstring>
 
-#include "demarc/base/text.hpp"
+#include "columns.hpp"
 #include "demarc/serve/server.hpp"
 
 namespace demarc::serve {
@@ -50,13 +49,6 @@ Result<std::string> control_of(const std::string& control, pid_t process) {
   return fmt::format("/proc/{}/fd/{}{}", process, file, rest);
 }
 
-// "0,2-3"
-std::string color_list(std::uint64_t colors) {
-  std::vector<int> list;
-  for (; colors != 0; colors &= colors - 1) list.push_back(std::countr_zero(colors));
-  return joined(list, ",");
-}
-
 void add(std::vector<std::uint64_t>& to,
          const std::array<std::atomic<std::uint64_t>, cuda::launch_paths>& counts) {
   for (std::size_t path = 0; path < counts.size(); ++path) to[path] += counts[path];
@@ -73,6 +65,7 @@ void Server::answer(Connection& connection, const lease::Packet& packet) {
 }
 
 Result<void> Server::proved() const {
+  if (dead_) return missing_capability("the card was reset, or the server's context on it died");
   return options_.proof(ledger_.book());
 }
 
@@ -90,6 +83,11 @@ Result<lease::Lease> Server::lease_of(const std::string& tenant) const {
   return lease::Lease{tenant,           card_.uuid(),      to_string(terms.tpcs),
                       std::move(mask),  terms.sync_domain, terms.bytes,
                       std::move(share), options_.mps};
+}
+
+void Server::add_locks(Answer& answer) const {
+  answer.files.emplace_back(::dup(listener_.lock()));
+  for (const int file : options_.locks) answer.files.emplace_back(::dup(file));
 }
 
 Result<void> Server::carry_out(Connection& connection, const lease::OpenRequest& request) {
@@ -117,8 +115,9 @@ Result<void> Server::carry_out(Connection& connection, const lease::OpenRequest&
     return sound;
   }
   connection.lease = id;
-  Answer answer{to_text(lease::Opened{std::move(lease), facts.token}), {}};
-  answer.files.emplace_back(::dup(listener_.lock()));
+  Answer answer{to_text(lease::Opened{std::move(lease), facts.token, 1 + options_.locks.size()}),
+                {}};
+  add_locks(answer);
   connection.answers.push_back(std::move(answer));
   leases_.emplace(id, std::move(facts));
   return {};
@@ -143,8 +142,8 @@ Result<void> Server::carry_out(Connection& connection, const lease::AttachReques
   }
   connection.process = process;
   connection.attached_at = Clock::now();
-  Answer answer{to_text(lease::Attached{std::move(lease)}), {}};
-  answer.files.emplace_back(::dup(listener_.lock()));
+  Answer answer{to_text(lease::Attached{std::move(lease), 1 + options_.locks.size()}), {}};
+  add_locks(answer);
   if (table_.get() >= 0) answer.files.emplace_back(::dup(table_.get()));
   connection.answers.push_back(std::move(answer));
   return {};
@@ -240,14 +239,17 @@ Result<void> Server::carry_out(Connection& connection, const lease::MoveRequest&
     }
     moved.push_back(&facts);
   }
-  DEMARC_CHECK(card_.prove(terms.tpcs));
-  for (const LeaseFacts* facts : moved) {
-    auto done = card_.move(facts->control, terms.tpcs);
+  DEMARC_CHECK(options_.claim(next.book()));
+  auto done = card_.prove(terms.tpcs);
+  for (auto facts = moved.begin(); done && facts != moved.end(); ++facts) {
+    done = card_.move((*facts)->control, terms.tpcs);
     if (done) continue;
-    for (const LeaseFacts* other : moved) {
-      if (other == facts) break;
-      static_cast<void>(card_.move(other->control, before));
+    for (auto other = moved.begin(); other != facts; ++other) {
+      static_cast<void>(card_.move((*other)->control, before));
     }
+  }
+  if (!done) {
+    DEMARC_CHECK(options_.claim(ledger_.book()));
     return done;
   }
   ledger_ = std::move(next);
@@ -288,9 +290,14 @@ Result<std::vector<std::string>> Server::reload(const std::vector<Terms>& tenant
   }
   Ledger changed = ledger_;
   DEMARC_CHECK(changed.replace(next));
+  DEMARC_CHECK(options_.claim(changed.book()));
   for (const Terms& terms : next) {
     const Book::Tenant* now = ledger_.tenant(terms.name);
-    if (now == nullptr || now->terms.tpcs != terms.tpcs) DEMARC_CHECK(card_.prove(terms.tpcs));
+    if (now != nullptr && now->terms.tpcs == terms.tpcs) continue;
+    if (auto proof = card_.prove(terms.tpcs); !proof) {
+      DEMARC_CHECK(options_.claim(ledger_.book()));
+      return tl::unexpected(proof.error());
+    }
   }
   ledger_ = std::move(changed);
   for (std::string& line : stays) {
@@ -324,7 +331,9 @@ std::vector<lease::TenantStatus> Server::status() const {
     status.bytes = tenant.terms.bytes;
     for (const auto& [first, holding] : tenant.holdings) {
       const bool given = holding.state == Holding::State::given;
-      (given ? status.given_bytes : status.unclean_bytes) += holding.bytes;
+      const bool lost = holding.state == Holding::State::lost;
+      std::uint64_t& bytes = lost ? status.lost_bytes : status.unclean_bytes;
+      (given ? status.given_bytes : bytes) += holding.bytes;
       if (given) ++status.extents;
     }
     for (const auto& [id, lease] : ledger_.book().leases) {

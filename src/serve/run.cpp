@@ -5,6 +5,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -14,12 +15,14 @@
 #include "demarc/serve/status.hpp"
 #include "mps.hpp"
 #include "pool_card.hpp"
+#include "server_claim.hpp"
 
 namespace demarc::serve {
 namespace {
 
 constexpr int most_turns_to_end = 1000;  // of ten milliseconds
 constexpr int idle_look = 100;           // milliseconds
+constexpr int card_look = 1000;          // the same
 
 // Signals as a file; as they were when it goes.
 class SignalsAsFile {
@@ -81,6 +84,90 @@ Result<void> end_all(Server& server) {
                       server.ledger().book().processes.size());
 }
 
+// Which tenants the server has by which wishes. It changes with the configuration, tenant by
+// tenant: those in use stay as they were.
+class Wishes {
+ public:
+  Wishes(Config config, const PoolCard& card, const ServerClaim& claim)
+      : now_(std::move(config)), card_(card), claim_(claim) {}
+
+  [[nodiscard]] Result<std::vector<Terms>> terms_at_start() const {
+    DEMARC_TRY(const CardNumbers numbers, card_numbers());
+    return terms_of(now_, numbers, {});
+  }
+  // Tenants of whom the configuration says what it said keep what they have.
+  [[nodiscard]] Result<std::vector<Terms>> terms_of_next(Config next, const Server& server) {
+    DEMARC_TRY(next_, read_again(now_, std::move(next)));
+    std::vector<Terms> kept;
+    for (const TenantConfig& tenant : next_.tenants) {
+      const TenantConfig* before = wish_of(now_, tenant.name);
+      const Book::Tenant* there = server.ledger().tenant(tenant.name);
+      if (before != nullptr && there != nullptr && same_wishes(*before, tenant)) {
+        kept.push_back(there->terms);
+      }
+    }
+    DEMARC_TRY(const CardNumbers numbers, card_numbers());
+    DEMARC_TRY(wanted_, terms_of(next_, numbers, kept));
+    return wanted_;
+  }
+  // The server has the next ones, but for those that stayed.
+  void take_over(const Server& server) {
+    for (const Terms& terms : wanted_) {
+      const TenantConfig* before = wish_of(now_, terms.name);
+      if (before == nullptr || server.ledger().tenant(terms.name)->terms == terms) continue;
+      std::replace_if(
+          next_.tenants.begin(), next_.tenants.end(),
+          [&](const TenantConfig& tenant) { return tenant.name == terms.name; }, *before);
+    }
+    now_ = next_;
+  }
+
+ private:
+  [[nodiscard]] static const TenantConfig* wish_of(const Config& config, const std::string& name) {
+    const auto found =
+        std::find_if(config.tenants.begin(), config.tenants.end(),
+                     [&](const TenantConfig& tenant) { return tenant.name == name; });
+    return found == config.tenants.end() ? nullptr : &*found;
+  }
+  [[nodiscard]] Result<CardNumbers> card_numbers() const {
+    CardNumbers numbers = card_.numbers();
+    DEMARC_TRY(numbers.domains_beside, claim_.domains_beside());
+    return numbers;
+  }
+
+  Config now_;
+  Config next_;
+  std::vector<Terms> wanted_;
+  const PoolCard& card_;
+  const ServerClaim& claim_;
+};
+
+// A server has a context of its own for as long as it runs, beside those of MPS.
+Result<cuda::GpuPointer> find_card(const Config& config) {
+  DEMARC_TRY(const auto driver, cuda::Driver::load());
+  DEMARC_TRY(const cuda::GpuPointer gpu, cuda::Gpu::find(driver, config.card));
+  DEMARC_TRY(const int mode, gpu->attribute(cuda::attribute_compute_mode));
+  if (mode == cuda::compute_mode_default) return gpu;
+  return missing_capability(
+      "{} ({}) is in compute mode {}, in which tenants cannot use it beside the server: switch it "
+      "to "
+      "the default mode (nvidia-smi -i {} -c DEFAULT)",
+      gpu->name(), gpu->uuid(),
+      mode == cuda::compute_mode_prohibited ? "PROHIBITED" : "EXCLUSIVE_PROCESS", gpu->uuid());
+}
+
+void tell_of_domains(const std::vector<Terms>& tenants, std::uint32_t domains,
+                     const std::function<void(const std::string& line)>& tell) {
+  if (domains < 2) return;
+  for (const Terms& tenant : tenants) {
+    if (tenant.sync_domain) continue;
+    tell(
+        fmt::format("tenant '{}' has no memory synchronisation domain of its own: its kernels wait "
+                    "for the accesses of all other programs without one",
+                    tenant.name));
+  }
+}
+
 }  // namespace
 
 Result<Config> plan_config(const ServePlan& plan) {
@@ -95,13 +182,19 @@ Result<Config> plan_config(const ServePlan& plan) {
 Result<void> serve_until_told(Server& server,
                               const std::function<Result<std::vector<Terms>>()>& terms,
                               const std::function<void(const std::string& line)>& tell,
-                              std::optional<double> end_when_idle) {
+                              std::optional<double> end_when_idle, const ServeEvents& events) {
   const SignalsAsFile signals;
   Idleness idleness(end_when_idle);
   for (;;) {
-    DEMARC_TRY(const bool told, server.turn(end_when_idle ? idle_look : -1, signals.file()));
-    if (idleness.is_over(server.connections() != 0)) return end_all(server);
-    if (!told) continue;
+    const auto told = server.turn(end_when_idle ? idle_look : card_look, signals.file());
+    if (!told) {
+      static_cast<void>(end_all(server));
+      return tl::unexpected(told.error());
+    }
+    const bool used = server.connections() != 0;
+    events.used(used);
+    if (idleness.is_over(used)) return end_all(server);
+    if (!*told) continue;
     const int signal = signals.next();
     if (signal == SIGTERM || signal == SIGINT) return end_all(server);
     if (signal != SIGHUP) continue;
@@ -113,6 +206,7 @@ Result<void> serve_until_told(Server& server,
       tell(fmt::format("the configuration stays as it was: {}", lines.error().message));
       continue;
     }
+    events.changed();
     for (const std::string& line : *lines) tell(line);
     tell("the configuration was read again");
   }
@@ -120,6 +214,7 @@ Result<void> serve_until_told(Server& server,
 
 Result<void> run(const ServePlan& plan) {
   DEMARC_TRY(const Config config, plan_config(plan));
+  DEMARC_CHECK(check_without_card(config));
   // Before the card is touched, which measuring would disturb.
   if (lease::PacketSocket::connect(config.socket)) {
     return invalid_input("socket '{}': another demarc serve listens there; give another --socket",
@@ -131,8 +226,23 @@ Result<void> run(const ServePlan& plan) {
   if (config.metrics) {
     DEMARC_TRY(pages, StatusPages::start(*config.metrics, config.socket));
   }
+  ClaimPlan claiming;
+  {
+    DEMARC_TRY(const cuda::GpuPointer gpu, find_card(config));
+    claiming.card = gpu->uuid();
+  }
+  DEMARC_TRY(claiming.files, cuda::Driver::files());
+  claiming.survivors = plan.survivors;
+  claiming.tell = plan.tell;
+  claiming.told_to_end = [&signals] {
+    const int signal = signals.next();
+    return signal == SIGTERM || signal == SIGINT;
+  };
+  // Goes last: the next server begins when nothing of this one is left on the card.
+  DEMARC_TRY(const ServerClaim claim, ServerClaim::take(claiming));
   DEMARC_TRY(const auto card, PoolCard::create(config));
-  DEMARC_TRY(const auto tenants, terms_of(config, card->numbers()));
+  Wishes wishes(config, *card, claim);
+  DEMARC_TRY(const auto tenants, wishes.terms_at_start());
   DEMARC_TRY(const auto mps, Mps::start(config.mps, mps_folder(config.socket), card->uuid()));
   ServerOptions options;
   options.socket = config.socket;
@@ -141,18 +251,32 @@ Result<void> run(const ServePlan& plan) {
   options.user = ::geteuid();
   options.tell = plan.tell;
   options.end_work = [&](std::span<const pid_t> processes) { return mps->end_work_of(processes); };
+  options.locks = claim.files();
+  options.claim = [&claim](const Book& book) { return claim.divide(book); };
   DEMARC_TRY(const auto server, Server::start(options, *card, tenants));
+  DEMARC_CHECK(claim.serve());
+  tell_of_domains(tenants, card->numbers().sync_domains, plan.tell);
   plan.tell(fmt::format("{}: {} bytes in the colours of {} tenant{}, at {}{}", card->uuid(),
                         card->pages() * card->page_bytes(), tenants.size(),
                         tenants.size() == 1 ? "" : "s", config.socket,
                         mps->folder().empty() ? ", without MPS" : ", with MPS"));
-  return serve_until_told(
-      *server,
-      [&]() -> Result<std::vector<Terms>> {
-        DEMARC_TRY(const Config next, plan_config(plan));
-        return terms_of(next, card->numbers());
-      },
-      plan.tell, plan.end_when_idle);
+  const auto done = serve_until_told(*server,
+                                     [&]() -> Result<std::vector<Terms>> {
+                                       DEMARC_TRY(Config next, plan_config(plan));
+                                       return wishes.terms_of_next(std::move(next), *server);
+                                     },
+                                     plan.tell, plan.end_when_idle,
+                                     {[&] { wishes.take_over(*server); },
+                                      [&, serves = true](bool used) mutable {
+                                        // A server that is about to end for want of programs is
+                                        // waited for.
+                                        const bool stays = used || !plan.end_when_idle;
+                                        if (stays == serves) return;
+                                        serves = stays;
+                                        serves ? static_cast<void>(claim.serve()) : claim.end();
+                                      }});
+  claim.end();
+  return done;
 }
 
 }  // namespace demarc::serve

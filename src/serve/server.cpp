@@ -16,6 +16,7 @@ namespace demarc::serve {
 namespace {
 
 constexpr std::size_t most_connections = 512;
+constexpr std::chrono::seconds look_every(1);  // at the card
 // Until a packet that should have gone is sent again: too many descriptors were on their way.
 constexpr int stalled_ms = 5;
 
@@ -58,6 +59,7 @@ Result<std::unique_ptr<Server>> Server::start(ServerOptions options, CardSide& c
                                               const std::vector<Terms>& tenants) {
   Ledger ledger;
   DEMARC_CHECK(ledger.replace(tenants));
+  DEMARC_CHECK(options.claim(ledger.book()));
   for (const Terms& tenant : tenants) DEMARC_CHECK(card.prove(tenant.tpcs));
   DEMARC_TRY(OwnedFile table, sealed_file(card.table()));
   DEMARC_TRY(auto listener, lease::PacketListener::listen(options.socket, options.group));
@@ -78,7 +80,7 @@ Result<bool> Server::turn(int milliseconds, int wake) {
     }
     if (connection.stalled) milliseconds = stalled_ms;
   }
-  if (ledger_.next_unclean(options_.scrub_bytes)) milliseconds = 0;
+  if (!dead_ && ledger_.next_unclean(options_.scrub_bytes)) milliseconds = 0;
   if (::poll(items.data(), items.size(), milliseconds) < 0 && errno != EINTR) {
     return missing_capability("poll: {}", std::strerror(errno));
   }
@@ -86,8 +88,23 @@ Result<bool> Server::turn(int milliseconds, int wake) {
   for (Connection& connection : connections_) serve(connection, (item++)->revents);
   connections_.remove_if([](const Connection& connection) { return connection.forgotten; });
   if (items[0].revents != 0) accept_all();
+  if (dead_) return items[1].revents != 0;
   if (const auto piece = ledger_.next_unclean(options_.scrub_bytes)) scrub(*piece);
+  DEMARC_CHECK(look_at_card());
   return items[1].revents != 0;
+}
+
+Result<void> Server::look_at_card() {
+  if (Clock::now() - looked_at_ < look_every) return {};
+  looked_at_ = Clock::now();
+  const auto alive = card_.check_alive();
+  if (alive) return {};
+  dead_ = true;
+  return missing_capability(
+      "{}: the card was reset, or the server's context on it died ({}): the programs of all "
+      "tenants "
+      "are ended; start demarc serve again",
+      card_.uuid(), alive.error().message);
 }
 
 // Whoever may not ask is told so and is gone.
@@ -192,6 +209,7 @@ void Server::scrub(const Unclean& piece) {
   const std::uint64_t colors = ledger_.tenant(piece.tenant)->terms.colors;
   if (const auto done = card_.scrub(colors, piece.first, piece.bytes); !done) {
     ledger_.lose(piece);
+    looked_at_ = {};  // the reason may be the card's
     return options_.tell(
         fmt::format("tenant '{}': memory at {} could not be filled with zeros and "
                     "is not given any more: {}",

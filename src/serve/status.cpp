@@ -3,6 +3,7 @@
 
 #include <numeric>
 
+#include "columns.hpp"
 #include "demarc/base/json.hpp"
 #include "demarc/base/text.hpp"
 
@@ -22,8 +23,8 @@ std::string domain_of(const lease::TenantStatus& tenant) {
 }
 
 // The cells of a tenant's line, and their headings.
-constexpr const char* headings[] = {"tenant", "TPCs",   "colours",   "domain",   "may have",
-                                    "has",    "zeroed", "processes", "launches", "outside"};
+constexpr const char* headings[] = {"tenant", "TPCs", "colours",   "domain",   "may have", "has",
+                                    "zeroed", "lost", "processes", "launches", "outside"};
 std::vector<std::string> cells_of(const lease::TenantStatus& tenant) {
   return {tenant.name + (tenant.revoked ? " (revoked)" : ""),
           tenant.tpcs,
@@ -32,6 +33,7 @@ std::vector<std::string> cells_of(const lease::TenantStatus& tenant) {
           mebibytes(tenant.bytes),
           mebibytes(tenant.given_bytes),
           mebibytes(tenant.unclean_bytes),
+          mebibytes(tenant.lost_bytes),
           fmt::format("{}", tenant.processes.size()),
           fmt::format("{}", sum(tenant.launches)),
           fmt::format("{}", sum(tenant.unconfined) + sum(tenant.refused))};
@@ -59,6 +61,7 @@ Json json_of(const lease::TenantStatus& tenant) {
               {"bytes", tenant.bytes},
               {"given_bytes", tenant.given_bytes},
               {"unclean_bytes", tenant.unclean_bytes},
+              {"lost_bytes", tenant.lost_bytes},
               {"extents", tenant.extents},
               {"leases", tenant.leases},
               {"processes", tenant.processes},
@@ -78,19 +81,8 @@ Json json_of(const lease::TenantStatus& tenant) {
 std::string status_to_text(const lease::ServerStatus& status) {
   std::vector<std::vector<std::string>> lines{{std::begin(headings), std::end(headings)}};
   for (const auto& tenant : status.tenants) lines.push_back(cells_of(tenant));
-  std::vector<std::size_t> widths(lines.front().size());
-  for (const auto& line : lines) {
-    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
-  }
-  std::string text =
-      fmt::format("{}: {} of coloured memory\n", status.card, mebibytes(status.arena_bytes));
-  for (const auto& line : lines) {
-    std::string row;
-    for (std::size_t i = 0; i < line.size(); ++i) append(row, "{:<{}}  ", line[i], widths[i]);
-    row.erase(row.find_last_not_of(' ') + 1);
-    text += row + "\n";
-  }
-  return text;
+  return fmt::format("{}: {} of coloured memory\n", status.card, mebibytes(status.arena_bytes)) +
+         in_columns(lines);
 }
 
 std::string status_to_json(const lease::ServerStatus& status) {

@@ -65,14 +65,25 @@ Result<TpcSet> tpcs_of(const TenantConfig& tenant, const gpu::Topology& topology
   return take_free(topology, taken, sms, tenant);
 }
 
-// Those that are named first, then those by number, from what is left.
-Result<std::vector<TpcSet>> all_tpcs(const Config& config, const gpu::Topology& topology) {
+const Terms* kept_of(const std::vector<Terms>& kept, const TenantConfig& tenant) {
+  const auto found = std::find_if(kept.begin(), kept.end(),
+                                  [&](const Terms& terms) { return terms.name == tenant.name; });
+  return found == kept.end() ? nullptr : &*found;
+}
+
+// Those that are kept first, then those that are named, then those by number, from what is left.
+Result<std::vector<TpcSet>> all_tpcs(const Config& config, const gpu::Topology& topology,
+                                     const std::vector<Terms>& kept) {
   std::vector<TpcSet> sets(config.tenants.size());
   TpcSet taken;
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    if (const Terms* terms = kept_of(kept, config.tenants[i])) sets[i] = terms->tpcs;
+    taken = taken | sets[i];
+  }
   for (const bool number : {false, true}) {
     for (std::size_t i = 0; i < sets.size(); ++i) {
       const TenantConfig& tenant = config.tenants[i];
-      if (by_number(tenant) != number) continue;
+      if (by_number(tenant) != number || kept_of(kept, tenant) != nullptr) continue;
       DEMARC_TRY(sets[i], tpcs_of(tenant, topology, taken));
       for (std::size_t other = 0; other < sets.size(); ++other) {
         const TpcSet both = other == i ? TpcSet{} : sets[other] & sets[i];
@@ -87,44 +98,39 @@ Result<std::vector<TpcSet>> all_tpcs(const Config& config, const gpu::Topology& 
   return sets;
 }
 
-Result<void> check_colors(const Config& config) {
-  for (std::size_t i = 0; i < config.tenants.size(); ++i) {
-    for (std::size_t before = 0; before < i; ++before) {
-      const std::uint64_t both = config.tenants[i].colors & config.tenants[before].colors;
-      if (both == 0) continue;
-      return invalid_input("{}: tenant '{}': the colours {:#x} also belong to tenant '{}'",
-                           config.tenants[i].colors_place, config.tenants[i].name, both,
-                           config.tenants[before].name);
-    }
-  }
-  return {};
-}
-
-// Given ones first; then one from 1 on for each of the others, where the card has several.
+// Kept and given ones first; then one from 1 on for each of the others, where the card has several.
 Result<std::vector<std::optional<std::uint32_t>>> all_domains(const Config& config,
-                                                              std::uint32_t count) {
+                                                              const CardNumbers& card,
+                                                              const std::vector<Terms>& kept) {
+  const std::uint32_t count = card.sync_domains;
   std::vector<std::optional<std::uint32_t>> domains;
   std::set<std::uint32_t> taken;
+  for (std::uint32_t domain = 0; domain < std::min(count, 64U); ++domain) {
+    if (((card.domains_beside >> domain) & 1U) != 0) taken.insert(domain);
+  }
   for (const TenantConfig& tenant : config.tenants) {
-    domains.push_back(tenant.sync_domain);
-    if (!tenant.sync_domain) continue;
-    if (*tenant.sync_domain >= count) {
-      return invalid_input("{}: tenant '{}': the card has the domains 0 to {}", tenant.domain_place,
-                           tenant.name, count - 1);
+    const Terms* terms = kept_of(kept, tenant);
+    domains.push_back(terms != nullptr ? terms->sync_domain : tenant.sync_domain);
+    if (!domains.back()) continue;
+    if (*domains.back() >= count) {
+      return invalid_input("{}: tenant '{}': the card has {}", tenant.domain_place, tenant.name,
+                           count < 2 ? "one memory synchronisation domain for all programs"
+                                     : fmt::format("the domains 1 to {} for tenants", count - 1));
     }
-    if (!taken.insert(*tenant.sync_domain).second && *tenant.sync_domain != 0) {
-      return invalid_input("{}: tenant '{}': the domain {} also belongs to another tenant",
-                           tenant.domain_place, tenant.name, *tenant.sync_domain);
-    }
+    taken.insert(*domains.back());
   }
   if (count < 2) return domains;
   for (std::size_t i = 0; i < domains.size(); ++i) {
-    if (domains[i]) continue;
+    const TenantConfig& tenant = config.tenants[i];
+    if (domains[i] || tenant.no_domain || kept_of(kept, tenant) != nullptr) continue;
     std::uint32_t domain = 1;
     while (taken.contains(domain)) ++domain;
     if (domain >= count) {
-      return invalid_input("{}: tenant '{}': no domain is free; the card has {}",
-                           config.tenants[i].domain_place, config.tenants[i].name, count);
+      return invalid_input(
+          "{}: tenant '{}': no domain is free: the card has {} that a tenant can have, and "
+          "programs "
+          "beside the server may have some of them; sync_domain = \"none\" does without",
+          tenant.domain_place, tenant.name, count - 1);
     }
     taken.insert(domain);
     domains[i] = domain;
@@ -134,13 +140,18 @@ Result<std::vector<std::optional<std::uint32_t>>> all_domains(const Config& conf
 
 }  // namespace
 
-Result<std::vector<Terms>> terms_of(const Config& config, const CardNumbers& card) {
-  DEMARC_CHECK(check_colors(config));
-  DEMARC_TRY(const auto tpcs, all_tpcs(config, card.topology));
-  DEMARC_TRY(const auto domains, all_domains(config, card.sync_domains));
+Result<std::vector<Terms>> terms_of(const Config& config, const CardNumbers& card,
+                                    const std::vector<Terms>& kept) {
+  DEMARC_CHECK(check_without_card(config));
+  DEMARC_TRY(const auto tpcs, all_tpcs(config, card.topology, kept));
+  DEMARC_TRY(const auto domains, all_domains(config, card, kept));
   std::vector<Terms> all;
   for (std::size_t i = 0; i < config.tenants.size(); ++i) {
     const TenantConfig& tenant = config.tenants[i];
+    if (const Terms* terms = kept_of(kept, tenant)) {
+      all.push_back(*terms);
+      continue;
+    }
     const auto share = card.share_bytes(tenant.colors);
     if (!share) {
       return invalid_input("{}: tenant '{}': {}", tenant.colors_place, tenant.name,

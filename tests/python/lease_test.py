@@ -9,7 +9,7 @@ from pathlib import Path
 
 import demarc
 from demarc import _lease
-from support import BUILD, PACKAGE, environment, python
+from support import BUILD, PACKAGE, environment, own_libcuda, python
 
 CONFIG = """description = "h100-sxm"
 memory = "64 MiB"
@@ -22,7 +22,7 @@ tpcs = "6-11"
 colors = "1/2"
 bytes = "16 MiB"
 """
-TENANT = {"name": "a", "tpcs": "0", "colors": "0", "sync_domain": None, "bytes": 1, "given_bytes": 0, "unclean_bytes": 0,
+TENANT = {"name": "a", "tpcs": "0", "colors": "0", "sync_domain": None, "bytes": 1, "given_bytes": 0, "unclean_bytes": 0, "lost_bytes": 0,
           "extents": 0, "leases": 0, "processes": [7], "attached_ms": 12, "refused_takes": 0, "refused_bytes": 0, "refused_calls": 0, "refused_kernels": 0, "launches": [1, 2], "unconfined_launches": [0, 0],
           "refused_launches": [0, 0], "revoked": False}
 SERVER = {"schema": "demarc.lease/1", "card": "GPU-1", "arena_bytes": 9, "launch_paths": ["x", "y"], "tenants": [TENANT]}
@@ -33,7 +33,7 @@ class WithAServer(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = Path(tempfile.mkdtemp())
         cls.addClassCleanup(shutil.rmtree, cls.folder)
-        cls.variables = {"DEMARC_LIBCUDA": BUILD / "libdemarc_fake_libcuda.so", "DEMARC_CACHE": cls.folder / "cache",
+        cls.variables = {"DEMARC_LIBCUDA": own_libcuda(cls.folder), "DEMARC_CACHE": cls.folder / "cache",
                          "DEMARC_SOCKET": cls.folder / "socket", "DEMARC_PROGRAM": BUILD / "demarc"}
         (cls.folder / "f.toml").write_text(CONFIG)
         cls.server = subprocess.Popen([BUILD / "demarc", "serve", "--config", cls.folder / "f.toml"],

@@ -206,9 +206,11 @@ TEST(ServeConfig, of_a_tenant_is_refused_with_the_place_of_what_is_wrong) {
       "f.toml:6:10: colors: the parts of all tenants need 72 colours; at most 64 are possible");
   EXPECT_THAT(tenant_refusal("sms = 1\ncolors = \"0/2\"\nbytes = \"-1\""),
               HasSubstr("f.toml:4:9: bytes: '-1'"));
-  for (const char* domain : {"\"none\"", "-1", "1.5", "4294967296"}) {
-    EXPECT_EQ(tenant_refusal(fmt::format("sms = 1\ncolors = \"0/2\"\nsync_domain = {}", domain)),
-              "f.toml:4:15: sync_domain: \"free\" or the number of a domain was expected");
+  for (const char* domain : {"\"all\"", "0", "-1", "1.5", "4294967296"}) {
+    EXPECT_EQ(
+        tenant_refusal(fmt::format("sms = 1\ncolors = \"0/2\"\nsync_domain = {}", domain)),
+        "f.toml:4:15: sync_domain: \"free\", \"none\" or the number of a domain from 1 on was "
+        "expected; domain 0 is that of all programs without one");
   }
   EXPECT_EQ(tenant_refusal("sms = 1\ncolors = \"0/2\"\ncolours = 1"),
             "f.toml:4:1: unknown key 'colours'; the keys here are: tpcs, gpcs, sms, share, colors, "
@@ -269,6 +271,39 @@ sync_domain = 1
   EXPECT_FALSE(terms_from(two_halves, old).value()[0].sync_domain);
 }
 
+TEST(ServeTerms, take_domains_that_no_program_beside_the_server_has) {
+  CardNumbers card = small_card();
+  card.domains_beside = 0x2;
+  EXPECT_EQ(terms_from(two_halves, card).value()[0].sync_domain, 2U);
+  EXPECT_EQ(terms_from(two_halves, card).value()[1].sync_domain, 3U);
+  card.domains_beside = 0x6;
+  EXPECT_THAT(terms_from(two_halves, card).error().message, HasSubstr("'b': no domain is free"));
+}
+
+TEST(ServeTerms, of_tenants_without_a_domain_have_none_and_take_none) {
+  const auto terms = terms_from(
+      "[tenants.a]\nsms = 1\ncolors = [0]\nsync_domain = \"none\"\n"
+      "[tenants.b]\nsms = 1\ncolors = [1]\n");
+  EXPECT_EQ(terms.value()[0].sync_domain, std::nullopt);
+  EXPECT_EQ(terms.value()[1].sync_domain, 1U);
+}
+
+// A tenant that was moved and grew, and a configuration in which another one comes before it.
+TEST(ServeTerms, that_are_kept_stay_whatever_comes_beside_them) {
+  const Terms moved{"b", TpcSet{0, 7}, 2, 1, 1 << 26, 1 << 20};
+  const auto config = parse_config(
+      "[tenants.a]\nsms = 4\ncolors = [0]\n[tenants.b]\nshare = \"50 %\"\ncolors = [1]\n",
+      "f.toml");
+  const auto terms = terms_of(*config, small_card(), {moved}).value();
+  EXPECT_EQ(terms[1], moved);
+  EXPECT_EQ(terms[0].tpcs, (TpcSet{1, 2}));
+  EXPECT_EQ(terms[0].sync_domain, 2U);
+  const auto named = parse_config(
+      "[tenants.a]\ntpcs = \"6-7\"\ncolors = [0]\n[tenants.b]\nsms = 4\ncolors = [1]\n", "f.toml");
+  EXPECT_EQ(terms_of(*named, small_card(), {moved}).error().message,
+            "f.toml:2:8: tenant 'a': the TPCs 7 also belong to tenant 'b'");
+}
+
 TEST(ServeTerms, that_two_tenants_would_share_are_refused_with_the_place) {
   const auto two = [](const std::string& a, const std::string& b) {
     return terms_refusal("[tenants.a]\n" + a + "\n[tenants.b]\n" + b + "\n");
@@ -279,12 +314,11 @@ TEST(ServeTerms, that_two_tenants_would_share_are_refused_with_the_place) {
             "f.toml:6:10: tenant 'b': the colours 0x1 also belong to tenant 'a'");
   EXPECT_EQ(two("sms = 12\ncolors = [0]", "sms = 5\ncolors = [1]"),
             "f.toml:5:7: tenant 'b': 5 SMs were asked for, but 4 of 16 are free");
-  EXPECT_EQ(two("sms = 1\ncolors = [0]\nsync_domain = 3", "sms = 1\ncolors = [1]\nsync_domain = 3"),
-            "f.toml:8:15: tenant 'b': the domain 3 also belongs to another tenant");
-  EXPECT_EQ(two("sms = 1\ncolors = [0]\nsync_domain = 0", "sms = 1\ncolors = [1]\nsync_domain = 0"),
-            "taken");
+  EXPECT_EQ(
+      two("sms = 1\ncolors = [0]\nsync_domain = 3", "sms = 1\ncolors = [1]\nsync_domain = 3"),
+      "f.toml:8:15: tenant 'b': the memory synchronisation domain 3 also belongs to tenant 'a'");
   EXPECT_EQ(two("sms = 1\ncolors = [0]", "sms = 1\ncolors = [1]\nsync_domain = 4"),
-            "f.toml:7:15: tenant 'b': the card has the domains 0 to 3");
+            "f.toml:7:15: tenant 'b': the card has the domains 1 to 3 for tenants");
   EXPECT_EQ(two("tpcs = \"0\"\ncolors = [0]", "tpcs = \"8\"\ncolors = [1]").substr(0, 11),
             "f.toml:5:8:");
   EXPECT_EQ(two("sms = 1\ncolors = [0]", "sms = 1\ncolors = [1]\nbytes = \"65 MiB\""),
@@ -296,7 +330,17 @@ TEST(ServeTerms, that_the_card_has_not_are_refused) {
   for (int i = 0; i < 4; ++i) {
     text += fmt::format("[tenants.t{}]\nsms = 1\ncolors = [{}]\n", i, i);
   }
-  EXPECT_EQ(terms_refusal(text), "f.toml:11:1: tenant 't3': no domain is free; the card has 4");
+  EXPECT_EQ(
+      terms_refusal(text),
+      "f.toml:11:1: tenant 't3': no domain is free: the card has 3 that a tenant can have, and "
+      "programs beside the server may have some of them; sync_domain = \"none\" does without");
+  EXPECT_EQ(terms_refusal(text + "sync_domain = \"none\"\n"), "taken");
+  CardNumbers old = small_card();
+  old.sync_domains = 1;
+  EXPECT_TRUE(terms_from(text, old)) << "nobody has one there";
+  EXPECT_EQ(
+      terms_from("[tenants.a]\nsms = 1\ncolors = [0]\nsync_domain = 1", old).error().message,
+      "f.toml:4:15: tenant 'a': the card has one memory synchronisation domain for all programs");
   EXPECT_EQ(terms_refusal("colors = 8\n[tenants.a]\nsms = 1\ncolors = [7]"),
             "f.toml:4:10: tenant 'a': no such share");
 }

@@ -39,16 +39,16 @@ TEST(Divisions, listen_in_the_folder_of_the_user) {
   EXPECT_EQ(division_socket(0, 4), "/run/demarc-cuda0-4.sock");
 }
 
-std::vector<Terms> terms_of_division(std::uint32_t parts) {
+Result<std::vector<Terms>> terms_of_division(std::uint32_t parts, std::uint32_t domains = 4) {
   const auto config = parse_config(division_config({0, {1, parts}, "", "", "", {}}), "d").value();
   const CardNumbers card{
-      gpu::regular_topology(4, 4, 2), 4,
+      gpu::regular_topology(4, 4, 2), domains,
       [](std::uint64_t) -> Result<std::uint64_t> { return std::uint64_t{1} << 26U; }};
-  return terms_of(config, card).value();
+  return terms_of(config, card);
 }
 
 TEST(Divisions, have_equal_parts_of_TPCs_and_colours_each_in_a_domain_of_its_own) {
-  const auto halves = terms_of_division(2);
+  const auto halves = terms_of_division(2).value();
   ASSERT_EQ(halves.size(), 2U);
   EXPECT_EQ(halves[0].name, "part-1-of-2");
   EXPECT_EQ(halves[0].tpcs | halves[1].tpcs,
@@ -57,13 +57,20 @@ TEST(Divisions, have_equal_parts_of_TPCs_and_colours_each_in_a_domain_of_its_own
   EXPECT_EQ(halves[1].colors, 2U);
   EXPECT_EQ(halves[0].sync_domain, 1U);
   EXPECT_EQ(halves[1].sync_domain, 2U);
-  const auto quarters = terms_of_division(4);
+  const auto quarters = terms_of_division(4, 5).value();
   ASSERT_EQ(quarters.size(), 4U);
   for (std::uint32_t i = 0; i < 4; ++i) {
     EXPECT_EQ(quarters[i].tpcs.size(), 4U);
     EXPECT_EQ(quarters[i].colors, 1U << i);
-    EXPECT_EQ(quarters[i].sync_domain, i);
+    EXPECT_EQ(quarters[i].sync_domain, i + 1);
   }
+}
+
+TEST(Divisions, have_no_more_parts_than_domains_that_are_not_everybodys) {
+  EXPECT_TRUE(terms_of_division(3));
+  EXPECT_THAT(terms_of_division(4).error().message,
+              HasSubstr("no domain is free: the card has 3 that a tenant can have"));
+  EXPECT_TRUE(terms_of_division(4, 1)) << "a card without domains";
 }
 
 TEST(Divisions, are_of_the_memory_that_is_asked_for) {

@@ -58,8 +58,10 @@ TEST_F(Tenants, that_would_share_something_are_refused_and_nothing_changes) {
   EXPECT_EQ(refused({"c", {5}, 4, {}, extent_step, extent_step - 1}),
             "tenant 'c': 2097151 bytes; at least 2097152 were expected");
   EXPECT_EQ(ledger.book().tenants.size(), 2U);
-  EXPECT_EQ(refused(terms("c", {5}, 4, 8, 0)), "taken");
-  EXPECT_EQ(refused(terms("d", {6}, 8, 8, 0)), "taken") << "domain 0 is everybody's";
+  EXPECT_EQ(refused(terms("c", {5}, 4, 8, 0)),
+            "tenant 'c' has the memory synchronisation domain 0, which is that of all programs "
+            "without one");
+  EXPECT_EQ(refused(terms("c", {5}, 4, 8, 3)), "taken");
   EXPECT_EQ(refused(terms("e", {7}, 16, 8)), "taken");
   EXPECT_EQ(refused(terms("f", {8}, 32, 8)), "taken") << "two without a domain";
   EXPECT_EQ(refusal(ledger.replace({terms("a", {0}, 1, 8), terms("a", {1}, 2, 8)})),
@@ -253,6 +255,10 @@ TEST_F(Proof, sees_what_two_tenants_share) {
   book.tenants["b"].terms.colors = 2;
   book.tenants["b"].terms.sync_domain = 1;
   EXPECT_EQ(fault(), "tenants 'a' and 'b' share the memory synchronisation domain 1");
+  book.tenants["b"].terms.sync_domain = std::nullopt;
+  EXPECT_EQ(fault(), "none");
+  book.tenants["b"].terms.sync_domain = 0;
+  EXPECT_THAT(fault(), HasSubstr("tenant 'b' has the memory synchronisation domain 0"));
 }
 
 TEST_F(Proof, sees_bytes_that_two_have_or_that_nobody_may_have) {

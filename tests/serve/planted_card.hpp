@@ -55,6 +55,10 @@ class PlantedCard : public CardSide {
     std::memset(memory(colors) + first, 0, bytes);
     return {};
   }
+  [[nodiscard]] Result<void> check_alive() const override {
+    if (dead.empty()) return {};
+    return check_failed("{}", dead);
+  }
   [[nodiscard]] Result<void> prove(const partition::TpcSet& tpcs) override {
     proved.push_back(to_string(tpcs));
     if (tpcs.contains(unproved_tpc)) return check_failed("TPC {} is not kept", unproved_tpc);
@@ -87,7 +91,7 @@ class PlantedCard : public CardSide {
   PlantedCard& operator=(const PlantedCard&) = delete;
 
   bool has_table = false;
-  std::string lend_error, scrub_error;
+  std::string lend_error, scrub_error, dead;
   std::uint32_t unproved_tpc = 127;
   std::string immovable;
   std::vector<std::string> proved, moves;

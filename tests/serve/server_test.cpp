@@ -147,8 +147,30 @@ TEST_F(Serving, gives_nobody_what_could_not_be_filled_with_zeros) {
             "the card is lost");
   EXPECT_EQ(take(process, 2 * step).first, 6 * step);
   EXPECT_THAT(refusal(process, lease::TakeRequest{1}), HasSubstr("the longest free run"));
-  EXPECT_EQ(status("a").unclean_bytes, 6 * step);
+  EXPECT_EQ(status("a").unclean_bytes, 0U) << "nothing waits for zeros";
+  EXPECT_EQ(status("a").lost_bytes, 6 * step);
   EXPECT_EQ(status("a").refused_takes, 1U);
+}
+
+TEST_F(Serving, ends_when_the_card_was_reset_or_its_context_died) {
+  const auto owner = connect();
+  const auto process = connect();
+  static_cast<void>(attach(process, open(owner).token));
+  card.dead = "cuCtxSynchronize: CUDA_ERROR_LAUNCH_FAILED";
+  std::optional<Error> ended;
+  for (int i = 0; i < 2000 && !ended; ++i) {
+    if (const auto turned = server->turn(10); !turned) ended = turned.error();
+  }
+  ASSERT_TRUE(ended);
+  EXPECT_EQ(ended->kind, ErrorKind::missing_capability);
+  EXPECT_EQ(ended->message,
+            "GPU-planted: the card was reset, or the server's context on it died "
+            "(cuCtxSynchronize: CUDA_ERROR_LAUNCH_FAILED): the programs of all tenants are ended; "
+            "start demarc serve again");
+  card.scrubs.clear();
+  EXPECT_THAT(refusal(connect(), lease::OpenRequest{"a", ""}), HasSubstr("the card was reset"));
+  EXPECT_THAT(refusal(process, lease::TakeRequest{1}), HasSubstr("the card was reset"));
+  EXPECT_TRUE(card.scrubs.empty()) << "nothing is asked of the card any more";
 }
 
 TEST_F(Serving, refuses_questions_of_those_who_have_not_asked_for_a_lease) {

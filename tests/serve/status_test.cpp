@@ -39,19 +39,20 @@ lease::ServerStatus two_tenants() {
             .launches = {1, 20, 300, 0},
             .unconfined = {5, 0, 0, 0},
             .refused = {0, 0, 0, 7},
-            .revoked = true},
+            .revoked = true,
+            .lost_bytes = 4 << 20},
            {.name = "second", .tpcs = "9", .colors = "2"}}};
 }
 
 TEST(Status, is_a_line_a_tenant) {
   EXPECT_EQ(status_to_text(two_tenants()),
             "GPU-1: 3072 MiB of coloured memory\n"
-            "tenant          TPCs   colours  domain  may have  has    zeroed  processes  launches  "
-            "outside\n"
-            "a<b> (revoked)  0-3,8  0,1      2       64 MiB    6 MiB  2 MiB   2          321       "
-            "12\n"
-            "second          9      2        -       0 MiB     0 MiB  0 MiB   0          0         "
-            "0\n");
+            "tenant          TPCs   colours  domain  may have  has    zeroed  lost   processes  "
+            "launches  outside\n"
+            "a<b> (revoked)  0-3,8  0,1      2       64 MiB    6 MiB  2 MiB   4 MiB  2          "
+            "321       12\n"
+            "second          9      2        -       0 MiB     0 MiB  0 MiB   0 MiB  0          "
+            "0         0\n");
 }
 
 TEST(Status, says_whether_somebody_uses_a_tenant) {
@@ -92,6 +93,7 @@ TEST(Status, is_JSON_with_every_number) {
   EXPECT_EQ(first["refused_kernels"], 9);
   EXPECT_EQ(first["given_bytes"], 6 << 20);
   EXPECT_EQ(first["unclean_bytes"], 2 << 20);
+  EXPECT_EQ(first["lost_bytes"], 4 << 20);
   EXPECT_EQ(first["revoked"], true);
 }
 
@@ -111,6 +113,7 @@ TEST(Status, is_numbers_for_Prometheus) {
         "demarc_tenant_bytes{tenant=\"a<b>\"} 67108864\n",
         "demarc_tenant_given_bytes{tenant=\"a<b>\"} 6291456\n",
         "demarc_tenant_unclean_bytes{tenant=\"a<b>\"} 2097152\n",
+        "demarc_tenant_lost_bytes{tenant=\"a<b>\"} 4194304\n",
         "demarc_tenant_extents{tenant=\"a<b>\"} 3\n",
         "demarc_tenant_leases{tenant=\"a<b>\"} 1\n",
         "demarc_tenant_processes{tenant=\"a<b>\"} 2\n",

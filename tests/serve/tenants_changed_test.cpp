@@ -98,6 +98,49 @@ TEST_F(Changing, programs_go_back_when_one_of_them_does_not_move) {
   EXPECT_EQ(status("a").tpcs, "0-1");
 }
 
+// What the server claims of the card for its tenants.
+class Claiming : public Changing {
+ protected:
+  void SetUp() override {
+    options.claim = [this](const Book& book) -> Result<void> {
+      claims.push_back(to_string(book.tenants.at("b").terms.tpcs));
+      if (claims.back() == refused) return missing_capability("another has it");
+      return {};
+    };
+    Changing::SetUp();
+  }
+  std::vector<std::string> claims;
+  std::string refused = "9";
+};
+
+TEST_F(Claiming, what_tenants_get_is_claimed_before_it_is_tried) {
+  EXPECT_THAT(claims, ElementsAre("2"));
+  EXPECT_EQ(refusal(connect(), lease::MoveRequest{"b", "3"}), "done");
+  ASSERT_TRUE(server->reload({terms_of("b", {4}, 2, 2)}));
+  EXPECT_THAT(claims, ElementsAre("2", "3", "4"));
+}
+
+TEST_F(Claiming, what_another_has_is_refused_and_not_tried) {
+  card.proved.clear();
+  EXPECT_EQ(refusal(connect(), lease::MoveRequest{"b", "9"}), "another has it");
+  EXPECT_EQ(server->reload({terms_of("b", {9}, 2, 2)}).error().message, "another has it");
+  EXPECT_THAT(card.proved, IsEmpty());
+  EXPECT_EQ(status("b").tpcs, "2");
+  options.claim = [](const Book&) -> Result<void> {
+    return missing_capability("a program has it");
+  };
+  server.reset();
+  EXPECT_EQ(Server::start(options, card, {terms_of("b", {2}, 2, 2)}).error().message,
+            "a program has it");
+}
+
+TEST_F(Claiming, what_was_claimed_and_does_not_hold_is_given_back) {
+  card.unproved_tpc = 5;
+  EXPECT_EQ(refusal(connect(), lease::MoveRequest{"b", "5"}), "TPC 5 is not kept");
+  EXPECT_EQ(server->reload({terms_of("b", {5}, 2, 2)}).error().message, "TPC 5 is not kept");
+  EXPECT_THAT(claims, ElementsAre("2", "5", "2", "5", "2"));
+}
+
 TEST_F(Changing, a_new_configuration_changes_tenants_that_are_not_used) {
   card.proved.clear();
   const auto lines = server->reload({terms_of("b", {0, 1}, 1, 1), terms_of("c", {3}, 4)}).value();
@@ -133,6 +176,31 @@ TEST_F(Changing, a_configuration_that_cannot_be_changes_nothing) {
   card.unproved_tpc = 9;
   EXPECT_EQ(server->reload({terms_of("b", {9}, 2, 2)}).error().message, "TPC 9 is not kept");
   EXPECT_EQ(status("b").tpcs, "2");
+}
+
+TEST_F(Changing, what_was_lost_keeps_no_tenant_and_is_given_to_none) {
+  card.scrub_error = "no zeros";
+  {
+    const auto owner = connect();
+    const std::string token = open(owner).token;
+    const pid_t program = in_process([&] {
+      auto own = lease::LeaseClient::connect(options.socket).value();
+      return own.attach(token) && own.take(2 * step) ? 0 : 1;
+    });
+    turn_until([&] { return status("a").lost_bytes != 0; });
+    EXPECT_EQ(end_of(program), 0);
+  }
+  card.scrub_error.clear();
+  turn_until([&] { return status("a").leases == 0; });
+  EXPECT_THAT(server->reload({terms_of("b", {2}, 2, 2)}).value(), IsEmpty()) << "nobody is in it";
+  EXPECT_THAT(server->reload({terms_of("b", {2}, 2, 2), terms_of("c", {0}, 1)}).value(), IsEmpty());
+  EXPECT_EQ(status("c").lost_bytes, 2 * step) << "the share is the same";
+  const auto owner = connect();
+  const auto process = connect();
+  static_cast<void>(attach(process, open(owner, "c").token));
+  EXPECT_EQ(take(process, step).first, 2 * step);
+  EXPECT_EQ(refusal(connect(), lease::GrowRequest{"c", 3 * step}), "done");
+  EXPECT_THAT(refusal(process, lease::TakeRequest{1}), HasSubstr("longest free run has 0 of"));
 }
 
 }  // namespace

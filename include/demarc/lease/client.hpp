@@ -9,6 +9,7 @@
 
 #include "demarc/base/owned_file.hpp"
 #include "demarc/base/result.hpp"
+#include "demarc/lease/card_claim.hpp"
 #include "demarc/lease/messages.hpp"
 #include "demarc/lease/packet.hpp"
 
@@ -42,7 +43,8 @@ class LeaseClient {
 
   // The calls below return the server's own errors, in its words; missing_capability if it is gone;
   // check_failed if its answer cannot be read. open() and attach() also bring a copy of
-  // PacketListener::lock(), so the next server cannot start before the client is gone.
+  // PacketListener::lock(), and of the server's claim of the card, which this process keeps
+  // whatever descriptors it closes: the next server cannot start before the client is gone.
   [[nodiscard]] Result<Opened> open(const std::string& tenant, const std::string& control);
   // From then on the process belongs to the lease. When the process ends, all its memory in the
   // lease is given back.
@@ -68,11 +70,12 @@ class LeaseClient {
   explicit LeaseClient(PacketSocket socket) : socket_(std::move(socket)) {}
   [[nodiscard]] Result<Packet> receive() const;
   [[nodiscard]] Result<Packet> ask(const Request& request) const;
+  [[nodiscard]] Result<void> keep(std::vector<OwnedFile> locks, const std::string& card);
   template <class Answer>
   [[nodiscard]] Result<Answer> answer(const Request& request) const;
 
   PacketSocket socket_;
-  OwnedFile lock_;
+  std::vector<KeptFile> locks_;
 };
 
 }  // namespace demarc::lease

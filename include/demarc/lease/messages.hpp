@@ -77,12 +77,15 @@ using Request = std::variant<OpenRequest, AttachRequest, PagesRequest, TakeReque
 struct Opened {
   Lease lease;
   std::string token;
+  std::uint64_t locks = 1;
   friend bool operator==(const Opened&, const Opened&) = default;
 };
-// The answers to OpenRequest and AttachRequest carry the descriptor of a lock
-// (PacketListener::lock()). The second one also carries a file if its colours need a table.
+// The answers to OpenRequest and AttachRequest carry descriptors of so many locks:
+// PacketListener::lock() and those of the server's claim of the card. Behind them the second one
+// also carries a file if its colours need a table.
 struct Attached {
   Lease lease;
+  std::uint64_t locks = 1;
   friend bool operator==(const Attached&, const Attached&) = default;
 };
 // The answer to PagesRequest, with the same numbers. It carries a descriptor for each page.
@@ -114,7 +117,7 @@ struct TenantStatus {
   std::optional<std::uint32_t> sync_domain = {};
   std::uint64_t bytes = 0;          // bytes that may be taken
   std::uint64_t given_bytes = 0;    // taken and not given back
-  std::uint64_t unclean_bytes = 0;  // given back, and not yet filled with zeros
+  std::uint64_t unclean_bytes = 0;  // given back, and waiting to be filled with zeros
   std::uint64_t extents = 0;
   std::uint64_t leases = 0;
   std::vector<std::int64_t> processes = {};  // attached ones
@@ -128,7 +131,8 @@ struct TenantStatus {
   std::vector<std::uint64_t> launches = {};
   std::vector<std::uint64_t> unconfined = {};
   std::vector<std::uint64_t> refused = {};
-  bool revoked = false;  // its processes are being ended
+  bool revoked = false;          // its processes are being ended
+  std::uint64_t lost_bytes = 0;  // could not be filled with zeros, and are never given again
   friend bool operator==(const TenantStatus&, const TenantStatus&) = default;
 };
 

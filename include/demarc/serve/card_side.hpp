@@ -35,6 +35,8 @@ class CardSide {
   // Fills linear bytes of a share with zeros and waits until this is done.
   [[nodiscard]] virtual Result<void> scrub(std::uint64_t colors, std::uint64_t first,
                                            std::uint64_t bytes) = 0;
+  // The card's words if it was reset, or if the context on it died: nothing can be relied on then.
+  [[nodiscard]] virtual Result<void> check_alive() const = 0;
   // Proves with a probe kernel that a mask of these TPCs confines launches to them.
   [[nodiscard]] virtual Result<void> prove(const partition::TpcSet& tpcs) = 0;
   // The mask of TPCs that were proved.

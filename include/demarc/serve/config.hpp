@@ -46,7 +46,8 @@ struct TenantConfig {
   std::optional<std::uint64_t> bytes;  // the most bytes that it may have; none: what its colours
                                        // hold
   Place bytes_place;
-  std::optional<std::uint32_t> sync_domain;  // none: one that is free
+  std::optional<std::uint32_t> sync_domain;  // from 1 on; none: one that is free, unless it
+  bool no_domain = false;                    // wants none of its own
   Place domain_place;
 };
 
@@ -77,9 +78,24 @@ struct CardNumbers {
   std::uint32_t sync_domains = 1;
   // The number of linear bytes that a set of colours holds.
   std::function<Result<std::uint64_t>(std::uint64_t colors)> share_bytes;
+  std::uint64_t domains_beside = 0;  // bit d: a program beside the server has domain d
 };
 // Refuses TPCs, colours and domains that two tenants have, bytes beyond the share, and what the
-// card does not have. Errors name the place in the file.
-[[nodiscard]] Result<std::vector<Terms>> terms_of(const Config& config, const CardNumbers& card);
+// card does not have. Errors name the place in the file. Tenants with the names of `kept` have
+// these terms, whatever the configuration says of them.
+[[nodiscard]] Result<std::vector<Terms>> terms_of(const Config& config, const CardNumbers& card,
+                                                  const std::vector<Terms>& kept = {});
+
+// Refuses what two tenants have in common and what does not fit, as far as it is known without a
+// card. Errors name the place in the file.
+[[nodiscard]] Result<void> check_without_card(const Config& config);
+// Who is to have what: a line per tenant, below a line of headings.
+[[nodiscard]] std::string config_to_text(const Config& config);
+
+// The configuration that a running server reads again, in the colours of the one it has. Refuses it
+// with the names of the keys that cannot change while the server runs.
+[[nodiscard]] Result<Config> read_again(const Config& now, Config next);
+// Whether both say the same of a tenant.
+[[nodiscard]] bool same_wishes(const TenantConfig& a, const TenantConfig& b);
 
 }  // namespace demarc::serve

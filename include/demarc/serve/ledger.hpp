@@ -23,7 +23,7 @@ struct Terms {
   std::string name;
   partition::TpcSet tpcs;
   std::uint64_t colors = 0;                    // bit c: colour c
-  std::optional<std::uint32_t> sync_domain{};  // no two tenants have the same one, except 0
+  std::optional<std::uint32_t> sync_domain{};  // from 1 on; no two tenants have the same one
   std::uint64_t share_bytes = 0;               // linear bytes that the colours hold
   std::uint64_t bytes = 0;                     // number of those, from the first on, that may be
                                                // taken
@@ -60,6 +60,8 @@ struct Book {
   std::map<std::string, Tenant> tenants;
   std::map<LeaseId, Lease> leases;
   std::map<ProcessId, Process> processes;
+  // What was lost of shares that no tenant has now, by their colours.
+  std::map<std::uint64_t, std::map<std::uint64_t, Holding>> lost = {};
 };
 
 // Checks that no two tenants share a TPC, a colour or a synchronisation domain, that no two
@@ -80,7 +82,7 @@ class Ledger {
   [[nodiscard]] const Book::Tenant* tenant(const std::string& name) const;
   // invalid_input lists the known tenants.
   [[nodiscard]] Result<const Book::Tenant*> known_tenant(const std::string& name) const;
-  // Whether it has leases, or memory that is not clean yet.
+  // Whether it has leases, or memory that waits for zeros.
   [[nodiscard]] bool busy(const std::string& name) const;
   [[nodiscard]] const std::string& tenant_of(ProcessId process) const;
   [[nodiscard]] std::uint64_t processes_of(const std::string& name) const;

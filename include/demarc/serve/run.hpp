@@ -4,11 +4,16 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "demarc/serve/config.hpp"
 #include "demarc/serve/server.hpp"
 
 namespace demarc::serve {
+
+// What a server does about programs that the last server of the card left when it was killed.
+enum class Survivors { refuse, wait, end };
+[[nodiscard]] Result<Survivors> parse_survivors(std::string_view text);
 
 struct ServePlan {
   std::string config;                                      // path
@@ -17,6 +22,7 @@ struct ServePlan {
   std::optional<MpsUse> mps = {};                          // the same
   std::optional<double> end_when_idle = {};                // seconds without a connection
   std::function<void(const std::string& line)> tell = {};  // a line for the log
+  Survivors survivors = Survivors::refuse;
 };
 
 // Owns the card until SIGTERM or SIGINT comes, or nobody was connected for so long. Reads the
@@ -24,8 +30,14 @@ struct ServePlan {
 // all programs with a lease, because nobody would keep them apart from those of the next server.
 [[nodiscard]] Result<void> run(const ServePlan& plan);
 
-// Reads the configuration and checks what can be checked without a card.
+// Reads the configuration; the plan's own values come before it.
 [[nodiscard]] Result<Config> plan_config(const ServePlan& plan);
+
+// What the loop of run() tells of a server.
+struct ServeEvents {
+  std::function<void()> changed = [] {};              // it has the tenants that `terms` gave
+  std::function<void(bool used)> used = [](bool) {};  // whether there are connections; every turn
+};
 
 // The loop of run(). It goes on until a signal ends it, or nobody was connected for so many
 // seconds. At SIGHUP it asks `terms` for the tenants again. check_failed if processes with a lease
@@ -33,6 +45,6 @@ struct ServePlan {
 [[nodiscard]] Result<void> serve_until_told(
     Server& server, const std::function<Result<std::vector<Terms>>()>& terms,
     const std::function<void(const std::string& line)>& tell,
-    std::optional<double> end_when_idle = {});
+    std::optional<double> end_when_idle = {}, const ServeEvents& events = {});
 
 }  // namespace demarc::serve

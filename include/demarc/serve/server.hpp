@@ -33,6 +33,11 @@ struct ServerOptions {
   // Ends the work of processes on the card, before they are killed or a signal ends them.
   std::function<Result<void>(std::span<const pid_t>)> end_work =
       [](std::span<const pid_t>) -> Result<void> { return {}; };
+  // Descriptors that each program with a lease gets a copy of, beside that of the socket's lock.
+  std::vector<int> locks = {};
+  // Keeps the parts of the tenants from others that use the card. If it refuses, the tenants stay
+  // as they were.
+  std::function<Result<void>(const Book&)> claim = [](const Book&) -> Result<void> { return {}; };
 };
 
 class Server {
@@ -44,7 +49,8 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   // Serves what has come. It waits at most so many milliseconds (below 0: without limit). True if
-  // `wake` (a descriptor; -1: none) is readable.
+  // `wake` (a descriptor; -1: none) is readable. missing_capability, once, if the card was reset or
+  // the context on it died; from then on nothing is granted.
   [[nodiscard]] Result<bool> turn(int milliseconds, int wake = -1);
 
   // Changes the tenants without a restart. Returns a line about each tenant that is in use and
@@ -95,6 +101,7 @@ class Server {
   void end_connection(Connection& connection);
   void forget(Connection& connection);
   void scrub(const Unclean& piece);
+  [[nodiscard]] Result<void> look_at_card();
 
   // requests.cpp
   void count_leases(lease::TenantStatus& status) const;
@@ -110,6 +117,7 @@ class Server {
   [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::RevokeRequest& request);
   [[nodiscard]] Result<void> carry_out(Connection& connection,
                                        const lease::EndWorkRequest& request) const;
+  void add_locks(Answer& answer) const;
   [[nodiscard]] Result<void> check_rules(const Connection& connection) const;
   [[nodiscard]] Result<lease::Lease> lease_of(const std::string& tenant) const;
   [[nodiscard]] Result<lease::Extent> take(ProcessId process, std::uint64_t bytes);
@@ -124,6 +132,8 @@ class Server {
   std::map<LeaseId, LeaseFacts> leases_;
   std::list<Connection> connections_;
   std::map<std::string, Clock::duration> attached_;  // of processes that ended, by tenant
+  Clock::time_point looked_at_ = {};                 // the card
+  bool dead_ = false;                                // it is
 };
 
 }  // namespace demarc::serve

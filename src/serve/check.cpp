@@ -1,0 +1,136 @@
+// What a configuration says without a card: what cannot be, and who is to have what.
+#include <bit>
+
+#include "columns.hpp"
+#include "demarc/serve/config.hpp"
+
+namespace demarc::serve {
+namespace {
+
+using partition::TpcSet;
+
+// Of two tenants in the order of the file's names: the second one is at fault.
+struct Pair {
+  const TenantConfig& before;
+  const TenantConfig& tenant;
+};
+
+tl::unexpected<Error> both_have(const Pair& pair, const Place& place, const std::string& what) {
+  return invalid_input("{}: tenant '{}': {} also belong{} to tenant '{}'", place, pair.tenant.name,
+                       what, what.starts_with("the memory") || what.starts_with("part") ? "s" : "",
+                       pair.before.name);
+}
+
+// Numbers that both lists have; the card says later which numbers there are.
+Result<TpcSet> in_both(const Pair& pair, const std::string& first, const std::string& second) {
+  const auto numbers = [](const TenantConfig& tenant, const std::string& list) -> Result<TpcSet> {
+    if (list.empty()) return TpcSet{};
+    auto set = partition::parse_tpc_set(list, TpcSet::capacity, "the list");
+    if (set) return set;
+    return invalid_input("{}: {}", tenant.choice_place, set.error().message);
+  };
+  DEMARC_TRY(const TpcSet a, numbers(pair.before, first));
+  DEMARC_TRY(const TpcSet b, numbers(pair.tenant, second));
+  return a & b;
+}
+
+Result<void> check_tpcs_apart(const Pair& pair) {
+  const cuda::TpcChoice& a = pair.before.choice;
+  const cuda::TpcChoice& b = pair.tenant.choice;
+  const Place& place = pair.tenant.choice_place;
+  DEMARC_TRY(const TpcSet tpcs, in_both(pair, a.tpcs, b.tpcs));
+  if (!tpcs.empty()) return both_have(pair, place, "the TPCs " + to_string(tpcs));
+  DEMARC_TRY(const TpcSet gpcs, in_both(pair, a.gpcs, b.gpcs));
+  if (!gpcs.empty()) return both_have(pair, place, "the GPCs " + to_string(gpcs));
+  const auto& first = pair.before.tpc_part;
+  const auto& second = pair.tenant.tpc_part;
+  if (first && second && first->of == second->of && first->number == second->number) {
+    return both_have(pair, place, fmt::format("part {} of {}", second->number, second->of));
+  }
+  return {};
+}
+
+Result<void> check_apart(const Pair& pair) {
+  if (const std::uint64_t both = pair.tenant.colors & pair.before.colors; both != 0) {
+    return both_have(pair, pair.tenant.colors_place, fmt::format("the colours {:#x}", both));
+  }
+  DEMARC_CHECK(check_tpcs_apart(pair));
+  const auto& domain = pair.tenant.sync_domain;
+  if (domain && domain == pair.before.sync_domain) {
+    return both_have(pair, pair.tenant.domain_place,
+                     fmt::format("the memory synchronisation domain {}", *domain));
+  }
+  return {};
+}
+
+// Nearly: the card's memory has more than its colours.
+std::optional<std::uint64_t> most_bytes(const Config& config, const TenantConfig& tenant) {
+  if (!config.memory) return std::nullopt;
+  return *config.memory / config.colors * static_cast<std::uint64_t>(std::popcount(tenant.colors));
+}
+
+std::string wished_tpcs(const TenantConfig& tenant) {
+  const cuda::TpcChoice& choice = tenant.choice;
+  if (tenant.tpc_part) {
+    return fmt::format("part {} of {}", tenant.tpc_part->number, tenant.tpc_part->of);
+  }
+  if (!choice.gpcs.empty()) return "GPCs " + choice.gpcs;
+  if (choice.sms != 0) return fmt::format("{} SMs of the rest", choice.sms);
+  if (choice.share_percent != 0) {
+    return fmt::format("{} % of the SMs", choice.share_percent);
+  }
+  const auto set = partition::parse_tpc_set(choice.tpcs, TpcSet::capacity, "tpcs");
+  return fmt::format("{} ({})", choice.tpcs, set ? set->size() : 0);
+}
+
+std::string wished_colors(const Config& config, const TenantConfig& tenant) {
+  return fmt::format("{} of {}", color_list(tenant.colors), config.colors);
+}
+
+std::string wished_bytes(const Config& config, const TenantConfig& tenant) {
+  if (tenant.bytes) return fmt::format("{} MiB", *tenant.bytes >> 20U);
+  const auto most = most_bytes(config, tenant);
+  return most ? fmt::format("about {} MiB", *most >> 20U) : "all of its colours";
+}
+
+std::string wished_domain(const TenantConfig& tenant) {
+  if (tenant.no_domain) return "none";
+  return tenant.sync_domain ? std::to_string(*tenant.sync_domain) : "free";
+}
+
+}  // namespace
+
+Result<void> check_without_card(const Config& config) {
+  double percent = 0;
+  for (std::size_t i = 0; i < config.tenants.size(); ++i) {
+    const TenantConfig& tenant = config.tenants[i];
+    for (std::size_t before = 0; before < i; ++before) {
+      DEMARC_CHECK(check_apart({config.tenants[before], tenant}));
+    }
+    percent += tenant.choice.share_percent;
+    if (percent > 100) {
+      return invalid_input(
+          "{}: tenant '{}': the shares of the tenants up to this one are {} % of the SMs",
+          tenant.choice_place, tenant.name, percent);
+    }
+    const auto most = most_bytes(config, tenant);
+    if (tenant.bytes && most && *tenant.bytes > *most) {
+      return invalid_input("{}: tenant '{}': {} bytes were asked for, but its colours hold {}",
+                           tenant.bytes_place, tenant.name, *tenant.bytes, *most);
+    }
+  }
+  return {};
+}
+
+std::string config_to_text(const Config& config) {
+  std::vector<std::vector<std::string>> lines{{"tenant", "TPCs", "colours", "bytes", "domain"}};
+  for (const TenantConfig& tenant : config.tenants) {
+    lines.push_back({tenant.name, wished_tpcs(tenant), wished_colors(config, tenant),
+                     wished_bytes(config, tenant), wished_domain(tenant)});
+  }
+  return fmt::format("{}: {} tenant{}\n", config.source, config.tenants.size(),
+                     config.tenants.size() == 1 ? "" : "s") +
+         in_columns(lines);
+}
+
+}  // namespace demarc::serve

@@ -1,0 +1,69 @@
+// What a running server can take over of a configuration that it reads again.
+#include "demarc/base/text.hpp"
+#include "demarc/serve/config.hpp"
+#include "pool_card.hpp"
+
+namespace demarc::serve {
+namespace {
+
+// The same colours in a division into `wanted`, if they are whole ones there.
+std::optional<std::uint64_t> colors_in(std::uint64_t colors, std::uint32_t from,
+                                       std::uint32_t wanted) {
+  if (wanted % from == 0) return scaled_colors(colors, from, wanted).value();
+  if (from % wanted != 0) return std::nullopt;
+  std::uint64_t coarse = 0;
+  for (std::uint32_t color = 0; color < wanted; ++color) {
+    const std::uint64_t one = scaled_colors(std::uint64_t{1} << color, wanted, from).value();
+    if ((colors & one) != 0 && (colors & one) != one) return std::nullopt;
+    if ((colors & one) != 0) coarse |= std::uint64_t{1} << color;
+  }
+  return coarse;
+}
+
+}  // namespace
+
+Result<Config> read_again(const Config& now, Config next) {
+  const std::pair<const char*, bool> keys[] = {{"card", now.card != next.card},
+                                               {"description", now.description != next.description},
+                                               {"memory", now.memory != next.memory},
+                                               {"reserve", now.reserve != next.reserve},
+                                               {"socket", now.socket != next.socket},
+                                               {"group", now.group != next.group},
+                                               {"metrics", now.metrics != next.metrics},
+                                               {"mps", now.mps != next.mps}};
+  std::vector<std::string> changed;
+  for (const auto& [key, differs] : keys) {
+    if (differs) changed.emplace_back(key);
+  }
+  if (!changed.empty()) {
+    return invalid_input(
+        "{}: {}: this cannot change while the server runs: start the server again, or write what "
+        "was there",
+        next.source, joined(changed, ", "));
+  }
+  for (TenantConfig& tenant : next.tenants) {
+    const auto colors = colors_in(tenant.colors, next.colors, now.colors);
+    if (!colors) {
+      return invalid_input(
+          "{}: tenant '{}': colours: the memory was divided into {} colours when the server "
+          "started, "
+          "of which this is no whole number: start the server again",
+          tenant.colors_place, tenant.name, now.colors);
+    }
+    tenant.colors = *colors;
+  }
+  next.colors = now.colors;
+  return next;
+}
+
+bool same_wishes(const TenantConfig& a, const TenantConfig& b) {
+  const auto part = [](const TenantConfig& tenant) {
+    return tenant.tpc_part.value_or(EqualPart{});
+  };
+  return a.choice.tpcs == b.choice.tpcs && a.choice.gpcs == b.choice.gpcs &&
+         a.choice.sms == b.choice.sms && a.choice.share_percent == b.choice.share_percent &&
+         part(a).number == part(b).number && part(a).of == part(b).of && a.colors == b.colors &&
+         a.bytes == b.bytes && a.sync_domain == b.sync_domain && a.no_domain == b.no_domain;
+}
+
+}  // namespace demarc::serve

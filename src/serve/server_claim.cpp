@@ -1,0 +1,204 @@
+// Claims a card for a server: after the last one, beside programs with parts of their own, and not
+// over programs that the last one left.
+#include "server_claim.hpp"
+
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+
+#include "demarc/base/owned_file.hpp"
+#include "demarc/base/text.hpp"
+
+namespace demarc::serve {
+namespace {
+
+using lease::ClaimedCard;
+using lease::ClaimedPart;
+using lease::Claimer;
+using lease::ClaimRole;
+using lease::PartOwner;
+using partition::TpcSet;
+using ClaimClock = std::chrono::steady_clock;
+
+constexpr useconds_t claim_look = 100'000;
+constexpr int kill_patience_ms = 10'000;
+
+tl::unexpected<Error> told_meanwhile() {
+  return missing_capability("told to end before the card was free");
+}
+
+ClaimedPart part_of(const Book& book) {
+  TpcSet tpcs;
+  ClaimedPart part;
+  for (const auto& [name, tenant] : book.tenants) {
+    tpcs = tpcs | tenant.terms.tpcs;
+    const auto domain = tenant.terms.sync_domain;
+    if (domain && *domain < 64) part.domains |= std::uint64_t{1} << *domain;
+  }
+  part.tpcs = tpcs.words();
+  return part;
+}
+
+// What programs beside the server have.
+ClaimedPart part_beside(const ClaimedCard& claimed) {
+  ClaimedPart part = claimed.of(PartOwner::program);
+  const ClaimedPart& sharing = claimed.of(PartOwner::sharing);
+  part.domains |= sharing.domains;
+  for (std::size_t word = 0; word < part.tpcs.size(); ++word) part.tpcs[word] |= sharing.tpcs[word];
+  return part;
+}
+
+std::string domain_numbers(std::uint64_t domains) {
+  std::vector<int> numbers;
+  for (int domain = 0; domain < 64; ++domain) {
+    if (((domains >> domain) & 1U) != 0) numbers.push_back(domain);
+  }
+  return joined(numbers, ",");
+}
+
+// They are watched by descriptors before they are looked for once more, so that no other process is
+// meant that has got a number meanwhile.
+void end_claimers(const lease::CardClaim& claim, const std::string& card, int term_patience_ms) {
+  struct Watched {
+    pid_t process;
+    OwnedFile file;
+  };
+  std::vector<Watched> watched;
+  for (const Claimer& one : claim.claimers(card, ClaimRole::tenant)) {
+    watched.push_back(
+        {one.process, OwnedFile(static_cast<int>(::syscall(SYS_pidfd_open, one.process, 0)))});
+  }
+  const std::vector<Claimer> still = claim.claimers(card, ClaimRole::tenant);
+  std::erase_if(watched, [&](const Watched& one) {
+    return one.file.get() < 0 ||
+           std::none_of(still.begin(), still.end(),
+                        [&](const Claimer& other) { return other.process == one.process; });
+  });
+  for (const auto& [signal, patience_ms] :
+       {std::pair{SIGTERM, term_patience_ms}, std::pair{SIGKILL, kill_patience_ms}}) {
+    const auto until = ClaimClock::now() + std::chrono::milliseconds(patience_ms);
+    for (const Watched& one : watched) {
+      ::syscall(SYS_pidfd_send_signal, one.file.get(), signal, nullptr, 0);
+    }
+    for (const Watched& one : watched) {
+      pollfd look{one.file.get(), POLLIN, 0};
+      const auto left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(until - ClaimClock::now());
+      ::poll(&look, 1, std::max(0, static_cast<int>(left.count())));
+    }
+  }
+}
+
+}  // namespace
+
+Result<Survivors> parse_survivors(std::string_view text) {
+  if (text == "refuse") return Survivors::refuse;
+  if (text == "wait") return Survivors::wait;
+  if (text == "end") return Survivors::end;
+  return invalid_input("'{}': refuse, wait or end was expected", text);
+}
+
+Result<ServerClaim> ServerClaim::take(const ClaimPlan& plan) {
+  DEMARC_TRY(auto own, lease::CardClaim::open(plan.files));
+  DEMARC_TRY(auto lent, lease::CardClaim::open(plan.files));
+  ServerClaim claim(plan.card, std::move(own), std::move(lent));
+  DEMARC_CHECK(claim.take_card(plan));
+  DEMARC_CHECK(claim.take_parts(plan));
+  return claim;
+}
+
+Result<void> ServerClaim::take_card(const ClaimPlan& plan) {
+  const auto until = ClaimClock::now() + std::chrono::duration<double>(plan.patience_seconds);
+  for (bool waits = false;; ::usleep(claim_look)) {
+    DEMARC_TRY(const auto turn, own_.turn());
+    DEMARC_TRY(const ClaimedCard claimed, own_.others(card_));
+    if (!claimed.server) {
+      DEMARC_CHECK(own_.hold_server(card_, false));
+      return own_.keep(card_, ClaimRole::server);
+    }
+    const std::string server = names_of(own_.claimers(card_, ClaimRole::server));
+    if (claimed.serving || ClaimClock::now() >= until) {
+      return missing_capability(
+          "another demarc serve ({}) divides {}, whatever its socket and its user: use that one, "
+          "or "
+          "end it first",
+          server, card_);
+    }
+    if (plan.told_to_end()) return told_meanwhile();
+    if (!waits) {
+      plan.tell(fmt::format("another demarc serve ({}) starts or ends on {}: waiting for it",
+                            server, card_));
+    }
+    waits = true;
+  }
+}
+
+Result<void> ServerClaim::take_parts(const ClaimPlan& plan) {
+  Survivors survivors = plan.survivors;
+  for (bool waits = false;; ::usleep(claim_look)) {
+    // With this server's claim no other server lends anything: there is no turn to take.
+    DEMARC_TRY(const ClaimedCard claimed, own_.others(card_));
+    const auto left = own_.claimers(card_, ClaimRole::tenant);
+    if (!claimed.lent && left.empty()) return lent_.hold_lent(card_);
+    if (survivors == Survivors::refuse) {
+      return missing_capability(
+          "programs of a demarc serve that has ended still have its parts of {}: {}: end them, or "
+          "start with --survivors wait or --survivors end",
+          card_, names_of(left));
+    }
+    if (plan.told_to_end()) return told_meanwhile();
+    const bool ends = survivors == Survivors::end;
+    if (!waits) {
+      plan.tell(
+          fmt::format("programs of a demarc serve that has ended still have its parts of {}: "
+                      "{}: {}",
+                      card_, names_of(left), ends ? "ending them" : "waiting for them"));
+    }
+    waits = true;
+    if (!ends) continue;
+    end_claimers(own_, card_, plan.end_patience_ms);
+    survivors = Survivors::refuse;  // those that are not seen, or do not end
+  }
+}
+
+Result<std::uint64_t> ServerClaim::domains_beside() const {
+  DEMARC_TRY(const ClaimedCard claimed, lent_.others(card_));
+  return part_beside(claimed).domains;
+}
+
+Result<void> ServerClaim::divide(const Book& book) const {
+  const ClaimedPart part = part_of(book);
+  DEMARC_TRY(const auto turn, own_.turn());
+  DEMARC_TRY(const ClaimedCard claimed, lent_.others(card_));
+  const ClaimedPart beside = part_beside(claimed);
+  const TpcSet tpcs = TpcSet::from_words(part.tpcs[0], part.tpcs[1]) &
+                      TpcSet::from_words(beside.tpcs[0], beside.tpcs[1]);
+  const auto who = [&] { return names_of(own_.claimers(card_, ClaimRole::program)); };
+  if (!tpcs.empty()) {
+    return missing_capability(
+        "the TPCs {} of {} belong to a program under demarc exec ({}): wait until it has ended, or "
+        "give the tenants others",
+        to_string(tpcs), card_, who());
+  }
+  if (const std::uint64_t both = part.domains & beside.domains; both != 0) {
+    return missing_capability(
+        "the memory synchronisation domain {} of {} belongs to a program under demarc exec ({}): "
+        "wait until it has ended, or give the tenants others",
+        domain_numbers(both), card_, who());
+  }
+  return lent_.hold(card_, PartOwner::tenants, part);
+}
+
+Result<void> ServerClaim::serve() const {
+  return own_.hold_server(card_, true);
+}
+
+void ServerClaim::end() const {
+  static_cast<void>(own_.hold_server(card_, false));
+}
+
+}  // namespace demarc::serve

@@ -1,0 +1,52 @@
+// The server's claim of the card that it divides, and what becomes of programs that a server left.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "demarc/lease/card_claim.hpp"
+#include "demarc/serve/ledger.hpp"
+#include "demarc/serve/run.hpp"
+
+namespace demarc::serve {
+
+struct ClaimPlan {
+  std::vector<std::string> files;  // of lease::CardClaim
+  std::string card;                // UUID
+  Survivors survivors = Survivors::refuse;
+  std::function<void(const std::string& line)> tell = [](const std::string&) {};
+  std::function<bool()> told_to_end = [] { return false; };  // asked while it waits
+  double patience_seconds = 120;                             // for a server that starts or ends
+  int end_patience_ms = 10'000;  // for programs that are told to end, before they are killed
+};
+
+class ServerClaim {
+ public:
+  // Waits for a server that ends. missing_capability names a server that serves the card, and
+  // programs of an ended one where `survivors` does not say what to do with them.
+  [[nodiscard]] static Result<ServerClaim> take(const ClaimPlan& plan);
+
+  // Domains that programs beside the server have.
+  [[nodiscard]] Result<std::uint64_t> domains_beside() const;
+  // Claims the parts of these tenants, in the place of those before. missing_capability names the
+  // TPCs and domains that programs beside the server have; then all stays as it was.
+  [[nodiscard]] Result<void> divide(const Book& book) const;
+  // From now on another server that starts is refused at once; before, and after end(), it waits.
+  [[nodiscard]] Result<void> serve() const;
+  void end() const;
+  // Descriptors for all processes with a lease: while one of these has a copy, the parts are held.
+  [[nodiscard]] std::vector<int> files() const { return lent_.files(); }
+
+ private:
+  ServerClaim(std::string card, lease::CardClaim own, lease::CardClaim lent)
+      : card_(std::move(card)), own_(std::move(own)), lent_(std::move(lent)) {}
+  [[nodiscard]] Result<void> take_card(const ClaimPlan& plan);
+  [[nodiscard]] Result<void> take_parts(const ClaimPlan& plan);
+  std::string card_;
+  lease::CardClaim own_;   // ends with this process
+  lease::CardClaim lent_;  // ends with the last process that has a lease
+};
+
+}  // namespace demarc::serve

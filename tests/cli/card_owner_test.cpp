@@ -1,0 +1,244 @@
+// One owner for a card, as users see it: servers, programs with parts of their own, and what a
+// killed server left.
+#include "served_card.hpp"
+
+namespace demarc {
+namespace {
+
+using test::run_demarc;
+using testing::HasSubstr;
+
+class CardOwner : public test::ServedCard {
+ protected:
+  [[nodiscard]] std::string demarc() const { return (test::build_dir() / "demarc").string(); }
+  [[nodiscard]] std::vector<std::string> subject(const std::vector<std::string>& steps) const {
+    std::vector<std::string> words{"--", (test::build_dir() / "demarc_exec_subject").string(),
+                                   test::fake_libcuda().string(), log()};
+    words.insert(words.end(), steps.begin(), steps.end());
+    return words;
+  }
+  [[nodiscard]] std::vector<std::string> exec(std::vector<std::string> options,
+                                              const std::vector<std::string>& steps) const {
+    options.insert(options.begin(), "exec");
+    const auto words = subject(steps);
+    options.insert(options.end(), words.begin(), words.end());
+    return options;
+  }
+  // A program that has counted and waits for `go`.
+  [[nodiscard]] Process waiting(const std::vector<std::string>& options,
+                                std::vector<std::string> steps = {"context", "count"}) const {
+    std::error_code ignored;
+    std::filesystem::remove(log(), ignored);
+    std::filesystem::remove(go(), ignored);
+    steps.push_back("wait-for=" + go());
+    auto words = exec(options, steps);
+    words.insert(words.begin(), demarc());
+    ProcessOptions how;
+    how.output = ChildStream::null;
+    how.error = ChildStream::kept;
+    auto program = Process::spawn(words, how).value();
+    while (program.running() && read_file(log()).value_or("").find("count") == std::string::npos) {
+      ::usleep(1000);
+    }
+    return program;
+  }
+  void let_go() const { EXPECT_TRUE(write_file(go(), "")); }
+  [[nodiscard]] std::string log() const { return folder / "log"; }
+  [[nodiscard]] std::string go() const { return folder / "go"; }
+  [[nodiscard]] auto second_server(std::vector<std::string> more = {}) const {
+    std::vector<std::string> words{"serve", "--config", two_tenants(), "--socket",
+                                   folder / "second"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_demarc(words);
+  }
+};
+
+TEST_F(CardOwner, IsOneServerWhateverItsSocketAndItsNamespaces) {
+  const auto server = serving(two_tenants());
+  auto refused = second_server();
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("another demarc serve (process"));
+  EXPECT_THAT(refused.err, HasSubstr("(demarc serve)) divides GPU-fafafafa"));
+  ::setenv("XDG_RUNTIME_DIR", folder.c_str(), 1);
+  refused = run_demarc(
+      exec({"--share", "1/2", "--memory", "64 MiB", "--description", "h100-sxm"}, {"context"}));
+  ::unsetenv("XDG_RUNTIME_DIR");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("another demarc serve (process"));
+  if (::geteuid() != 0) return;
+  ProcessOptions how;
+  how.output = ChildStream::null;
+  how.error = ChildStream::kept;
+  auto apart = Process::spawn({"unshare", "-n", "-m", "-i", "-u", demarc(), "serve", "--config",
+                               two_tenants(), "--socket", folder / "third"},
+                              how)
+                   .value();
+  EXPECT_EQ(apart.wait(-1)->exit_code, 2);
+  EXPECT_THAT(apart.kept(), HasSubstr("another demarc serve (process"));
+}
+
+TEST_F(CardOwner, GivesItToTheNextServerWhenItIsAboutToEndForWantOfPrograms) {
+  ProcessOptions how;
+  how.output = ChildStream::null;
+  how.error = ChildStream::kept;
+  how.death_signal = SIGKILL;
+  auto idle = Process::spawn({demarc(), "serve", "--config", two_tenants(), "--end-when-idle", "1",
+                              "--socket", folder / "idle"},
+                             how)
+                  .value();
+  while (idle.running() && idle.kept().find("bytes in the colours") == std::string::npos) {
+    ::usleep(10000);
+  }
+  const auto next = serving(two_tenants());
+  EXPECT_THAT(next.kept(), HasSubstr("starts or ends on GPU-fafafafa"));
+  EXPECT_THAT(next.kept(), HasSubstr("bytes in the colours"));
+  EXPECT_EQ(idle.wait(-1)->exit_code, 0);
+}
+
+TEST_F(CardOwner, LendsNothingThatProgramsOfAKilledServerHave) {
+  for (const bool closes : {false, true}) {
+    auto server = serving(two_tenants());
+    auto program = waiting({"--tenant", "a"},
+                           closes ? std::vector<std::string>{"context", "count", "close-files"}
+                                  : std::vector<std::string>{"context", "count"});
+    server.signal(SIGKILL);
+    EXPECT_TRUE(server.wait(-1));
+    for (const char* file : {"socket", "socket.lock"}) std::filesystem::remove(folder / file);
+    if (closes) {
+      program.signal(SIGKILL);
+      EXPECT_TRUE(program.wait(-1));
+    }
+    const auto refused = second_server();
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_THAT(refused.err, HasSubstr("programs of a demarc serve that has ended still have its "
+                                       "parts of GPU-fafafafa"));
+    EXPECT_THAT(refused.err, HasSubstr("(demarc_exec_subject"));
+    EXPECT_EQ(second_server({"--survivors", "maybe"}).exit_code, 1);
+    const auto config = two_tenants();
+    ProcessOptions how;
+    how.output = ChildStream::null;
+    how.error = ChildStream::kept;
+    how.death_signal = SIGKILL;
+    auto next =
+        Process::spawn({demarc(), "serve", "--config", config, "--survivors", "end"}, how).value();
+    while (next.running() && next.kept().find("bytes in the colours") == std::string::npos) {
+      ::usleep(10000);
+    }
+    EXPECT_THAT(next.kept(), HasSubstr(": ending them"));
+    EXPECT_EQ(run_demarc(exec({"--tenant", "a"}, {"context", "count"})).exit_code, 0);
+    EXPECT_TRUE(closes || program.wait(-1)->exit_code == 128 + SIGTERM);
+    next.signal(SIGTERM);
+    EXPECT_EQ(next.wait(-1)->exit_code, 0) << next.kept();
+  }
+}
+
+TEST_F(CardOwner, GivesProgramsBesideTheServerNothingOfItsTenants) {
+  const auto server = serving(two_tenants());
+  const auto refused = run_demarc(exec({"--tpcs", "5-6"}, {"context", "launch"}));
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("the TPCs 5-6 of GPU-fafafafa"));
+  EXPECT_THAT(refused.err, HasSubstr("belong to tenants of demarc serve (process"));
+  EXPECT_FALSE(std::filesystem::exists(log())) << "it did not run";
+  EXPECT_EQ(run_demarc({"lease", "move", "b", "--tpcs", "8-11"}).exit_code, 0);
+  const auto beside = run_demarc(exec({"--tpcs", "6-7", "--audit"}, {"context", "launch"}));
+  EXPECT_EQ(beside.exit_code, 0) << beside.err;
+  EXPECT_THAT(beside.err, HasSubstr("domain 3")) << "1 and 2 are the tenants'";
+  auto program = waiting({"--tpcs", "6-7"});
+  const auto moved = run_demarc({"lease", "move", "b", "--tpcs", "7-11"});
+  EXPECT_EQ(moved.exit_code, 2);
+  EXPECT_THAT(moved.err, HasSubstr("the TPCs 7 of"));
+  EXPECT_THAT(moved.err, HasSubstr("belong to a program under demarc exec (process"));
+  let_go();
+  EXPECT_EQ(program.wait(-1)->exit_code, 0);
+  EXPECT_EQ(run_demarc({"lease", "move", "b", "--tpcs", "7-11"}).exit_code, 0);
+  const auto observed = run_demarc(exec({"--observe"}, {"context", "launch"}));
+  EXPECT_THAT(observed.err, HasSubstr("this program has none of its parts"));
+}
+
+TEST_F(CardOwner, GivesAServerNothingThatAProgramHas) {
+  auto program = waiting({"--tpcs", "5"});
+  const auto refused = run_demarc({"serve", "--config", two_tenants()});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("the TPCs 5 of GPU-fafafafa"));
+  EXPECT_THAT(refused.err, HasSubstr("belong to a program under demarc exec (process"));
+  let_go();
+  EXPECT_EQ(program.wait(-1)->exit_code, 0);
+}
+
+TEST_F(CardOwner, LetsProgramsShareTPCsWhereBothSaySo) {
+  auto first = waiting({"--share", "50"});
+  const auto refused = run_demarc(exec({"--share", "50"}, {"context"}));
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("belong to another demarc exec (process"));
+  let_go();
+  EXPECT_EQ(first.wait(-1)->exit_code, 0);
+  auto sharing = waiting({"--share", "50", "--allow-overlap"});
+  EXPECT_EQ(run_demarc(exec({"--share", "50", "--allow-overlap"}, {"context"})).exit_code, 0);
+  let_go();
+  EXPECT_EQ(sharing.wait(-1)->exit_code, 0);
+}
+
+TEST_F(CardOwner, KeepsWhatCannotChangeWhenItReadsItsConfigurationAgain) {
+  auto server = serving(two_tenants());
+  static_cast<void>(
+      config("description = \"h100-sxm\"\nmemory = \"32 MiB\"\nmps = \"off\"\n"
+             "card = 1\n[tenants.a]\ntpcs = \"0\"\ncolors = \"0/2\"\n"));
+  server.signal(SIGHUP);
+  while (server.running() && server.kept().find("stays as it was") == std::string::npos) {
+    ::usleep(1000);
+  }
+  EXPECT_THAT(server.kept(),
+              HasSubstr("f.toml: card, memory: this cannot change while the server"));
+  EXPECT_THAT(run_demarc({"lease", "list"}).out, HasSubstr("b       6-11"));
+}
+
+// 'a' has what is left by number. A tenant that comes before it takes nothing from it.
+TEST_F(CardOwner, LeavesTenantsOfWhichItReadsNothingNew) {
+  const std::string head =
+      "description = \"h100-sxm\"\nmemory = \"64 MiB\"\nmps = \"off\"\ncolors = 4\n";
+  const std::string tenant_b = "[tenants.b]\nshare = \"25 %\"\ncolors = [0, 1]\n";
+  auto server = serving(config(head + tenant_b + "[tenants.c]\nsms = 2\ncolors = [3]\n"));
+  EXPECT_EQ(run_demarc({"lease", "move", "b", "--tpcs", "9-11"}).exit_code, 0);
+  auto program = waiting({"--tenant", "b"});
+  static_cast<void>(config(head + "[tenants.a]\nsms = 6\ncolors = [3]\n" + tenant_b));
+  server.signal(SIGHUP);
+  while (server.running() && server.kept().find("was read again") == std::string::npos &&
+         server.kept().find("stays as it was") == std::string::npos) {
+    ::usleep(1000);
+  }
+  EXPECT_THAT(server.kept(), testing::Not(HasSubstr("stays as it"))) << server.kept();
+  const auto list = run_demarc({"lease", "list"});
+  EXPECT_THAT(list.out, HasSubstr("b       9-11"));
+  EXPECT_THAT(list.out, HasSubstr("0,1      1"));
+  let_go();
+  EXPECT_EQ(program.wait(-1)->exit_code, 0);
+}
+
+TEST_F(CardOwner, EndsWithItsProgramsWhenTheCardWasReset) {
+  ::setenv("DEMARC_FAKE_DEAD", (folder / "dead").c_str(), 1);
+  auto server = serving(two_tenants());
+  auto program = waiting({"--tenant", "a"});
+  ::unsetenv("DEMARC_FAKE_DEAD");
+  EXPECT_TRUE(write_file(folder / "dead", ""));
+  EXPECT_EQ(server.wait(-1)->exit_code, 2);
+  EXPECT_THAT(server.kept(), HasSubstr("the card was reset, or the server's context on it died"));
+  EXPECT_THAT(server.kept(), HasSubstr("start demarc serve again"));
+  EXPECT_EQ(program.wait(-1)->exit_code, 128 + SIGKILL);
+}
+
+TEST_F(CardOwner, IsSaidByACheckWithoutACard) {
+  ::setenv("DEMARC_LIBCUDA", "/no/such/library", 1);
+  const auto refused = run_demarc(
+      {"serve", "--check", "--config",
+       config(
+           "[tenants.a]\ngpcs = \"0\"\ncolors = [0]\n[tenants.b]\ngpcs = \"0\"\ncolors = [0]\n")});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("f.toml:6:10: tenant 'b': the colours 0x1 also belong to"));
+  const auto good = run_demarc({"serve", "--check", "--config", two_tenants()});
+  EXPECT_EQ(good.exit_code, 0);
+  EXPECT_THAT(good.out, HasSubstr("f.toml: 2 tenants\ntenant  TPCs"));
+  EXPECT_THAT(good.out, HasSubstr("\nb       6-11 (6)"));
+}
+
+}  // namespace
+}  // namespace demarc

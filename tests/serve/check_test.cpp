@@ -1,0 +1,95 @@
+// What a configuration says without a card.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "demarc/serve/config.hpp"
+
+namespace demarc::serve {
+namespace {
+
+using testing::HasSubstr;
+
+std::string checked(const std::string& a, const std::string& b, const std::string& head = "") {
+  const auto config =
+      parse_config(head + "[tenants.a]\n" + a + "\n[tenants.b]\n" + b + "\n", "f.toml");
+  if (!config) return config.error().message;
+  const auto sound = check_without_card(*config);
+  return sound ? "taken" : sound.error().message;
+}
+
+TEST(WithoutACard, TwoTenantsHaveNothingInCommon) {
+  EXPECT_EQ(checked("tpcs = \"0-3\"\ncolors = [0]", "tpcs = \"4-5\"\ncolors = [1]"), "taken");
+  EXPECT_EQ(checked("tpcs = \"0-3\"\ncolors = [0]", "tpcs = \"2-5\"\ncolors = [1]"),
+            "f.toml:5:8: tenant 'b': the TPCs 2-3 also belong to tenant 'a'");
+  EXPECT_EQ(checked("gpcs = \"0-1\"\ncolors = [0]", "gpcs = \"1\"\ncolors = [1]"),
+            "f.toml:5:8: tenant 'b': the GPCs 1 also belong to tenant 'a'");
+  EXPECT_EQ(checked("gpcs = \"0\"\ncolors = [0]", "gpcs = \"1\"\ncolors = [1]"), "taken");
+  EXPECT_EQ(checked("tpcs = \"1/2\"\ncolors = [0]", "tpcs = \"1/2\"\ncolors = [1]"),
+            "f.toml:5:8: tenant 'b': part 1 of 2 also belongs to tenant 'a'");
+  EXPECT_EQ(checked("tpcs = \"0/2\"\ncolors = [0]", "tpcs = \"1/2\"\ncolors = [1]"), "taken");
+  EXPECT_EQ(checked("sms = 1\ncolors = \"0/2\"", "sms = 1\ncolors = [0, 1]"),
+            "f.toml:6:10: tenant 'b': the colours 0x1 also belong to tenant 'a'");
+  EXPECT_EQ(
+      checked("sms = 1\ncolors = [0]\nsync_domain = 2", "sms = 1\ncolors = [1]\nsync_domain = 2"),
+      "f.toml:8:15: tenant 'b': the memory synchronisation domain 2 also belongs to tenant 'a'");
+  EXPECT_EQ(checked("sms = 1\ncolors = [0]\nsync_domain = \"none\"",
+                    "sms = 1\ncolors = [1]\nsync_domain = \"none\""),
+            "taken");
+}
+
+TEST(WithoutACard, WhatDoesNotFitIsRefused) {
+  EXPECT_EQ(
+      checked("share = \"80 %\"\ncolors = [0]", "share = \"80 %\"\ncolors = [1]"),
+      "f.toml:5:9: tenant 'b': the shares of the tenants up to this one are 160 % of the SMs");
+  EXPECT_EQ(checked("share = \"80 %\"\ncolors = [0]", "share = \"20 %\"\ncolors = [1]"), "taken");
+  EXPECT_EQ(checked("sms = 1\ncolors = [0]", "sms = 1\ncolors = [1]\nbytes = \"33 MiB\"",
+                    "memory = \"64 MiB\"\n"),
+            "f.toml:8:9: tenant 'b': 34603008 bytes were asked for, but its colours hold 33554432");
+  EXPECT_EQ(checked("sms = 1\ncolors = [0]", "sms = 1\ncolors = [1]\nbytes = \"32 MiB\"",
+                    "memory = \"64 MiB\"\n"),
+            "taken");
+  EXPECT_EQ(checked("sms = 1\ncolors = [0]", "sms = 1\ncolors = [1]\nbytes = \"33 MiB\""), "taken")
+      << "how much memory there is, the card says";
+  EXPECT_THAT(checked("tpcs = \"5-1\"\ncolors = [0]", "tpcs = \"0\"\ncolors = [1]"),
+              HasSubstr("f.toml:2:8: "));
+}
+
+TEST(WithoutACard, ATableSaysWhoIsToHaveWhat) {
+  const auto config = parse_config(R"(memory = "64 MiB"
+[tenants.a]
+tpcs = "0-3,8"
+colors = "0/4"
+sync_domain = 2
+[tenants.b]
+share = "50 %"
+colors = [1]
+bytes = "8 MiB"
+[tenants.c]
+gpcs = "3"
+colors = [2]
+sync_domain = "none"
+[tenants.d]
+tpcs = "1/2"
+colors = [3]
+[tenants.e]
+sms = 6
+colors = [3]
+)",
+                                   "f.toml");
+  EXPECT_EQ(config_to_text(*config),
+            "f.toml: 5 tenants\n"
+            "tenant  TPCs               colours  bytes         domain\n"
+            "a       0-3,8 (5)          0 of 4   about 16 MiB  2\n"
+            "b       50 % of the SMs    1 of 4   8 MiB         free\n"
+            "c       GPCs 3             2 of 4   about 16 MiB  none\n"
+            "d       part 1 of 2        3 of 4   about 16 MiB  free\n"
+            "e       6 SMs of the rest  3 of 4   about 16 MiB  free\n");
+  const auto one = parse_config("[tenants.a]\nsms = 1\ncolors = [0]\n", "f.toml");
+  EXPECT_EQ(config_to_text(*one),
+            "f.toml: 1 tenant\n"
+            "tenant  TPCs               colours  bytes               domain\n"
+            "a       1 SMs of the rest  0 of 2   all of its colours  free\n");
+}
+
+}  // namespace
+}  // namespace demarc::serve

@@ -1,0 +1,206 @@
+// One server for a card: beside other servers, programs of their own, and what the last one left.
+#include "server_claim.hpp"
+
+#include "demarc/base/files.hpp"
+#include "server_fixture.hpp"
+
+namespace demarc::serve {
+namespace {
+
+using lease::CardClaim;
+using lease::ClaimedPart;
+using lease::ClaimRole;
+using lease::PartOwner;
+using testing::HasSubstr;
+
+class ServerClaims : public ServerTest {
+ protected:
+  ServerClaims() {
+    EXPECT_TRUE(write_file(plan.files.front(), "a library\n"));
+    plan.tell = [this](const std::string& line) { told.push_back(line); };
+  }
+  // That does this and stays until it is killed.
+  static pid_t staying(const std::function<void()>& work) {
+    int ready[2];
+    EXPECT_EQ(::pipe(ready), 0);
+    const pid_t process = in_process([&] {
+      work();
+      static_cast<void>(!::write(ready[1], "x", 1));
+      for (;;) ::pause();
+      return 0;
+    });
+    char byte = 0;
+    EXPECT_EQ(::read(ready[0], &byte, 1), 1);
+    ::close(ready[0]);
+    ::close(ready[1]);
+    return process;
+  }
+  static void end_one(pid_t process) {
+    ::kill(process, SIGKILL);
+    end_of(process);
+  }
+  [[nodiscard]] std::string refusal() const {
+    const auto claim = ServerClaim::take(plan);
+    if (claim) return "taken";
+    EXPECT_EQ(claim.error().kind, ErrorKind::missing_capability);
+    return claim.error().message;
+  }
+  // A program of a server that was killed; it has closed all descriptors.
+  [[nodiscard]] pid_t survivor(bool ignores_sigterm = false) const {
+    return staying([&] {
+      if (ignores_sigterm) ::signal(SIGTERM, SIG_IGN);
+      CardClaim lent = CardClaim::open(plan.files).value();
+      EXPECT_TRUE(lent.hold_lent(plan.card));
+      std::vector<lease::KeptFile> kept;
+      for (const int file : lent.files()) {
+        EXPECT_TRUE(kept.emplace_back(OwnedFile(::dup(file)))
+                        .keep(claim_address(plan.card, ClaimRole::tenant)));
+      }
+      ::syscall(SYS_close_range, 100, ~0U, 0);
+      static const auto for_ever = std::move(kept);
+    });
+  }
+  [[nodiscard]] static Book book_of(partition::TpcSet tpcs, std::optional<std::uint32_t> domain) {
+    Book book;
+    book.tenants["a"].terms = terms_of("a", tpcs, 1, domain);
+    return book;
+  }
+  [[nodiscard]] CardClaim program(PartOwner owner, const ClaimedPart& part) const {
+    CardClaim claim = CardClaim::open(plan.files).value();
+    EXPECT_TRUE(claim.hold(plan.card, owner, part));
+    return claim;
+  }
+
+  ClaimPlan plan{{test::fresh_folder("server_claim") / "libcuda.so.1"}, "GPU-1"};
+};
+
+TEST_F(ServerClaims, ASecondServerOfACardIsRefusedByTheNameOfTheFirst) {
+  const pid_t first = staying([&] {
+    static const auto claim = ServerClaim::take(plan).value();
+    EXPECT_TRUE(claim.serve());
+  });
+  EXPECT_THAT(refusal(), HasSubstr(fmt::format("another demarc serve (process {} (", first)));
+  EXPECT_THAT(refusal(), HasSubstr("divides GPU-1, whatever its socket and its user"));
+  EXPECT_TRUE(told.empty());
+  plan.card = "GPU-2";
+  EXPECT_EQ(refusal(), "taken");
+  plan.card = "GPU-1";
+  end_one(first);
+  EXPECT_EQ(refusal(), "taken");
+}
+
+TEST_F(ServerClaims, AServerThatEndsIsWaitedFor) {
+  const pid_t first = staying([&] {
+    static const auto claim = ServerClaim::take(plan).value();
+    EXPECT_TRUE(claim.serve());
+    claim.end();
+  });
+  plan.patience_seconds = 0;
+  EXPECT_THAT(refusal(), HasSubstr("another demarc serve (process"));
+  plan.patience_seconds = 1000;
+  plan.told_to_end = [] { return true; };
+  EXPECT_EQ(refusal(), "told to end before the card was free");
+  plan.told_to_end = [] { return false; };
+  plan.tell = [&](const std::string& line) {
+    told.push_back(line);
+    end_one(first);
+  };
+  EXPECT_EQ(refusal(), "taken");
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_THAT(told[0], HasSubstr("starts or ends on GPU-1: waiting for it"));
+}
+
+TEST_F(ServerClaims, ProgramsThatAServerLeftAreRefusedByName) {
+  const pid_t left = survivor();
+  EXPECT_THAT(refusal(),
+              HasSubstr(fmt::format("still have its parts of GPU-1: process {} (", left)));
+  EXPECT_THAT(refusal(), HasSubstr("--survivors wait or --survivors end"));
+  end_one(left);
+  EXPECT_EQ(refusal(), "taken");
+}
+
+TEST_F(ServerClaims, ProgramsThatAServerLeftAreFoundWithoutTheirLocks) {
+  const pid_t left = staying([&] {
+    static CardClaim without = CardClaim::open(plan.files).value();
+    EXPECT_TRUE(without.keep(plan.card, ClaimRole::tenant));
+  });
+  EXPECT_THAT(refusal(), HasSubstr(fmt::format("process {} (", left)));
+  end_one(left);
+}
+
+TEST_F(ServerClaims, ProgramsThatAreNotSeenAreRefusedToo) {
+  CardClaim hidden = CardClaim::open(plan.files).value();
+  ASSERT_TRUE(hidden.hold_lent(plan.card));
+  for (const auto survivors : {Survivors::refuse, Survivors::end}) {
+    plan.survivors = survivors;
+    EXPECT_THAT(refusal(), HasSubstr("GPU-1: a process that cannot be seen from here"));
+  }
+}
+
+TEST_F(ServerClaims, ProgramsThatAServerLeftAreWaitedForOnDemand) {
+  const pid_t left = survivor();
+  plan.survivors = Survivors::wait;
+  plan.told_to_end = [] { return true; };
+  EXPECT_EQ(refusal(), "told to end before the card was free");
+  plan.told_to_end = [] { return false; };
+  plan.tell = [&](const std::string& line) {
+    told.push_back(line);
+    end_one(left);
+  };
+  EXPECT_EQ(refusal(), "taken");
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_THAT(told[0], testing::EndsWith(": waiting for them"));
+}
+
+TEST_F(ServerClaims, ProgramsThatAServerLeftAreEndedOnDemand) {
+  plan.survivors = Survivors::end;
+  for (const bool ignores : {false, true}) {
+    plan.end_patience_ms = ignores ? 10 : 100'000;
+    const pid_t left = survivor(ignores);
+    // Its parent takes its exit code as it ends, as the parent of such a program does.
+    std::optional<int> status;
+    EXPECT_EQ(refusal(), "taken");
+    status = end_of(left);
+    EXPECT_EQ(*status, ignores ? SIGKILL : SIGTERM);
+    EXPECT_THAT(told.back(), testing::EndsWith(": ending them"));
+  }
+}
+
+TEST_F(ServerClaims, PartsOfProgramsBesideTheServerAreRefusedByNameAndNothingChanges) {
+  const auto claim = ServerClaim::take(plan).value();
+  ASSERT_TRUE(claim.divide(book_of({0, 1}, 1)));
+  for (const PartOwner owner : {PartOwner::program, PartOwner::sharing}) {
+    const auto beside = program(owner, {{0x6, 0}, 0x4});
+    EXPECT_EQ(claim.domains_beside().value(), 0x4U);
+    EXPECT_THAT(claim.divide(book_of({2, 3}, 1)).error().message,
+                HasSubstr("the TPCs 2 of GPU-1 belong to a program under demarc exec"));
+    EXPECT_THAT(claim.divide(book_of({3}, 2)).error().message,
+                HasSubstr("the memory synchronisation domain 2 of GPU-1 belongs to a program"));
+    const auto seen = CardClaim::open(plan.files)->others("GPU-1").value();
+    EXPECT_EQ(seen.of(PartOwner::tenants), (ClaimedPart{{0x3, 0}, 0x2}));
+  }
+  ASSERT_TRUE(claim.divide(book_of({2}, {})));
+  const auto seen = CardClaim::open(plan.files)->others("GPU-1").value();
+  EXPECT_EQ(seen.of(PartOwner::tenants), (ClaimedPart{{0x4, 0}, 0}));
+}
+
+TEST_F(ServerClaims, ItsPartsStayWithWhoeverHasItsFiles) {
+  std::optional<ServerClaim> claim = ServerClaim::take(plan).value();
+  ASSERT_TRUE(claim->divide(book_of({0}, 1)));
+  std::vector<OwnedFile> copies;
+  for (const int file : claim->files()) copies.emplace_back(::dup(file));
+  claim.reset();
+  EXPECT_THAT(refusal(), HasSubstr("still have its parts"));
+  copies.clear();
+  EXPECT_EQ(refusal(), "taken");
+}
+
+TEST(SurvivorChoices, AreThree) {
+  EXPECT_EQ(parse_survivors("refuse"), Survivors::refuse);
+  EXPECT_EQ(parse_survivors("wait"), Survivors::wait);
+  EXPECT_EQ(parse_survivors("end"), Survivors::end);
+  EXPECT_EQ(parse_survivors("kill").error().message, "'kill': refuse, wait or end was expected");
+}
+
+}  // namespace
+}  // namespace demarc::serve
