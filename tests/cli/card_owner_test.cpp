@@ -24,6 +24,14 @@ class CardOwner : public test::ServedCard {
     options.insert(options.end(), words.begin(), words.end());
     return options;
   }
+  // What it says is kept, and it ends with this process.
+  [[nodiscard]] static ProcessOptions kept_words() {
+    ProcessOptions options;
+    options.output = ChildStream::null;
+    options.error = ChildStream::kept;
+    options.death_signal = SIGKILL;
+    return options;
+  }
   // A program that has counted and waits for `go`.
   [[nodiscard]] Process waiting(const std::vector<std::string>& options,
                                 std::vector<std::string> steps = {"context", "count"}) const {
@@ -33,10 +41,7 @@ class CardOwner : public test::ServedCard {
     steps.push_back("wait-for=" + go());
     auto words = exec(options, steps);
     words.insert(words.begin(), demarc());
-    ProcessOptions how;
-    how.output = ChildStream::null;
-    how.error = ChildStream::kept;
-    auto program = Process::spawn(words, how).value();
+    auto program = Process::spawn(words, kept_words()).value();
     while (program.running() && read_file(log()).value_or("").find("count") == std::string::npos) {
       ::usleep(1000);
     }
@@ -65,31 +70,35 @@ TEST_F(CardOwner, IsOneServerWhateverItsSocketAndItsNamespaces) {
   ::unsetenv("XDG_RUNTIME_DIR");
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, HasSubstr("another demarc serve (process"));
+  ::setenv("DEMARC_FAKE_DEVICES", "2", 1);
+  auto other_card = Process::spawn({demarc(), "serve", "--config", two_tenants(), "--socket",
+                                    folder / "other", "--device", "cuda:1"},
+                                   kept_words())
+                        .value();
+  while (other_card.running() &&
+         other_card.kept().find("bytes in the colours") == std::string::npos) {
+    ::usleep(10000);
+  }
+  ::unsetenv("DEMARC_FAKE_DEVICES");
+  EXPECT_THAT(other_card.kept(), HasSubstr("bytes in the colours")) << "of its own claims";
   if (::geteuid() != 0) return;
-  ProcessOptions how;
-  how.output = ChildStream::null;
-  how.error = ChildStream::kept;
   auto apart = Process::spawn({"unshare", "-n", "-m", "-i", "-u", demarc(), "serve", "--config",
                                two_tenants(), "--socket", folder / "third"},
-                              how)
+                              kept_words())
                    .value();
   EXPECT_EQ(apart.wait(-1)->exit_code, 2);
   EXPECT_THAT(apart.kept(), HasSubstr("another demarc serve (process"));
 }
 
 TEST_F(CardOwner, GivesItToTheNextServerWhenItIsAboutToEndForWantOfPrograms) {
-  ProcessOptions how;
-  how.output = ChildStream::null;
-  how.error = ChildStream::kept;
-  how.death_signal = SIGKILL;
   auto idle = Process::spawn({demarc(), "serve", "--config", two_tenants(), "--end-when-idle", "1",
                               "--socket", folder / "idle"},
-                             how)
+                             kept_words())
                   .value();
   while (idle.running() && idle.kept().find("bytes in the colours") == std::string::npos) {
     ::usleep(10000);
   }
-  const auto next = serving(two_tenants());
+  auto next = serving(two_tenants());
   EXPECT_THAT(next.kept(), HasSubstr("starts or ends on GPU-fafafafa"));
   EXPECT_THAT(next.kept(), HasSubstr("bytes in the colours"));
   EXPECT_EQ(idle.wait(-1)->exit_code, 0);
@@ -115,12 +124,9 @@ TEST_F(CardOwner, LendsNothingThatProgramsOfAKilledServerHave) {
     EXPECT_THAT(refused.err, HasSubstr("(demarc_exec_subject"));
     EXPECT_EQ(second_server({"--survivors", "maybe"}).exit_code, 1);
     const auto config = two_tenants();
-    ProcessOptions how;
-    how.output = ChildStream::null;
-    how.error = ChildStream::kept;
-    how.death_signal = SIGKILL;
     auto next =
-        Process::spawn({demarc(), "serve", "--config", config, "--survivors", "end"}, how).value();
+        Process::spawn({demarc(), "serve", "--config", config, "--survivors", "end"}, kept_words())
+            .value();
     while (next.running() && next.kept().find("bytes in the colours") == std::string::npos) {
       ::usleep(10000);
     }

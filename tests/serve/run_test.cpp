@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "demarc/base/files.hpp"
+#include "exec/confine_fixture.hpp"
 #include "server_fixture.hpp"
 
 namespace demarc::serve {
@@ -120,6 +121,40 @@ TEST_F(RunningForAWhile, stays_for_whoever_is_connected_and_ends_afterwards) {
   own.reset();
   EXPECT_EQ(end_of(process_), 0);
   EXPECT_FALSE(std::filesystem::exists(options.socket));
+}
+
+class ServedCards : public cuda::Confine {
+ protected:
+  // Of a server in a process of its own.
+  [[nodiscard]] static std::string refusal(const fake::FakeConfig& config) {
+    const auto folder = test::fresh_folder("served_card");
+    EXPECT_TRUE(write_file(folder / "f.toml", "[tenants.a]\nsms = 1\ncolors = [0]\n"));
+    cuda::Supervised::apart([&] {
+      test::configure(config);
+      ServePlan plan{folder / "f.toml"};
+      plan.socket = folder / "socket";
+      plan.tell = [](const std::string&) {};
+      const auto ended = run(plan);
+      static_cast<void>(write_file(
+          folder / "said", ended ? "ended"
+                                 : fmt::format("{} {}", static_cast<int>(ended.error().kind),
+                                               ended.error().message)));
+      return 0;
+    });
+    return read_file(folder / "said").value_or("nothing");
+  }
+};
+
+TEST_F(ServedCards, are_in_the_compute_mode_that_lets_several_programs_in) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.compute_mode = 3;
+  EXPECT_THAT(refusal(config), testing::StartsWith("2 "));
+  EXPECT_THAT(refusal(config), HasSubstr("is in compute mode EXCLUSIVE_PROCESS, in which tenants"));
+  EXPECT_THAT(refusal(config), HasSubstr("-c DEFAULT"));
+  config.compute_mode = 2;
+  EXPECT_THAT(refusal(config), HasSubstr("is in compute mode PROHIBITED"));
+  config.compute_mode = 0;
+  EXPECT_THAT(refusal(config), testing::Not(HasSubstr("compute mode")));
 }
 
 TEST(ServePlans, put_the_command_line_before_the_configuration) {
