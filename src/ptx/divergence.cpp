@@ -94,6 +94,10 @@ class DivergenceFinder {
         if (space != StateSpace::param && space != StateSpace::constant) return Uniformity::thread;
         break;
       }
+      // What a barrier gives is the same for all threads that it joins.
+      case OpcodeGroup::barrier:
+        return instruction.operand_count == row.fewest_operands ? Uniformity::block
+                                                                : Uniformity::thread;
       default:
         return Uniformity::thread;
     }

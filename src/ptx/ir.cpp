@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "demarc/base/numbers.hpp"
+
 namespace demarc::ptx {
 
 namespace {
@@ -101,6 +103,15 @@ std::string Module::source_position(const Body& body, const Instruction& instruc
   for (const SourceFile& file : files)
     if (file.number == location.file) return fmt::format("{}:{}", file.path, location.line);
   return {};
+}
+
+bool Module::has_target_below(std::uint64_t number) const {
+  return std::any_of(targets.begin(), targets.end(), [&](std::string_view target) {
+    if (!target.starts_with("sm_")) return false;
+    const auto generation =
+        parse_u64(target.substr(3, target.find_first_not_of("0123456789", 3) - 3), "target");
+    return generation && *generation < number;
+  });
 }
 
 std::string_view Module::keep(std::string made) {

@@ -19,6 +19,18 @@ Linkage linkage_of(std::string_view word) {
 
 constexpr std::uint64_t most_u32 = std::numeric_limits<std::uint32_t>::max();
 
+// Bytes of those that `counts` names, each at the next place that is aligned for it.
+template <class Counts>
+std::uint64_t bytes_in_order(const std::vector<Variable>& variables, Counts counts) {
+  std::uint64_t bytes = 0;
+  for (const Variable& variable : variables) {
+    if (!counts(variable) || bytes > most_u32) continue;
+    const std::uint64_t align = variable.alignment();
+    bytes = (bytes + align - 1) / align * align + variable.byte_size();
+  }
+  return bytes;
+}
+
 }  // namespace
 
 void Parser::parse_module() {
@@ -242,7 +254,38 @@ void Parser::finish_module() {
   for (Function& function : module_.functions) {
     const auto found = definitions.find(function.name);
     if (found != definitions.end()) function.definition = found->second;
+    if (function.is_entry) check_parameter_space(function);
   }
+  check_constant_memory();
+}
+
+// From PTX 8.1 and sm_70 on a kernel may have more parameters.
+void Parser::check_parameter_space(const Function& kernel) {
+  const bool has_large =
+      module_.version.major * 10 + module_.version.minor >= 81 && !module_.has_target_below(70);
+  const std::uint64_t most = has_large ? 32'764 : 4'352;
+  const std::uint64_t bytes =
+      bytes_in_order(kernel.parameters, [](const Variable&) { return true; });
+  if (bytes <= most) return;
+  fail_at(cursor_.offset_of(kernel.name.data()),
+          fmt::format("'{}' has {} bytes of parameters, but version {}.{} and its target allow {}",
+                      excerpt(kernel.name, 60), bytes, module_.version.major, module_.version.minor,
+                      most));
+}
+
+void Parser::check_constant_memory() {
+  constexpr std::uint64_t most = 65'536;
+  const Variable* last = nullptr;
+  const std::uint64_t bytes = bytes_in_order(module_.variables, [&](const Variable& variable) {
+    const bool counts =
+        variable.space == StateSpace::constant && variable.linkage != Linkage::external;
+    if (counts) last = &variable;
+    return counts;
+  });
+  if (bytes <= most) return;
+  fail_at(last->text_offset, fmt::format("with '{}' the module's constant variables have {} bytes, "
+                                         "but constant memory has {}",
+                                         excerpt(last->name, 60), bytes, most));
 }
 
 }  // namespace demarc::ptx

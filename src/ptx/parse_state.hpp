@@ -80,6 +80,8 @@ class Parser {
   bool parse_verbatim(const char* start);
   bool parse_declaration(std::string_view word, Declarator declarator);
   void finish_module();
+  void check_parameter_space(const Function& kernel);
+  void check_constant_memory();
   void check_preamble(std::string_view word, const char* start);
 
   // parse_function.cpp

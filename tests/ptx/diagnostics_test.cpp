@@ -150,5 +150,35 @@ TEST(Diagnostics, a_file_with_errors_cannot_be_loaded_and_the_error_lists_them) 
   EXPECT_NE(result.error().message.find("/nowhere/x.ptx"), std::string::npos);
 }
 
+TEST(Diagnostics, more_parameters_than_version_and_target_allow_are_malformed) {
+  const auto said = [](const std::string& version, const std::string& target, int bytes) {
+    const auto result = parse(".version " + version + "\n.target " + target +
+                                  "\n.address_size 64\n.entry k(.param .align 4 .b8 p[" +
+                                  std::to_string(bytes) + "]) {ret;}\n",
+                              "t.ptx");
+    return result.diagnostics.ok() ? "" : result.diagnostics.list.front().message;
+  };
+  EXPECT_EQ(said("8.0", "sm_90", 4352), "");
+  EXPECT_EQ(said("8.0", "sm_90", 4353),
+            "'k' has 4353 bytes of parameters, but version 8.0 and its target allow 4352");
+  EXPECT_EQ(said("8.1", "sm_90a", 32764), "");
+  EXPECT_EQ(said("8.1", "sm_90a", 32765),
+            "'k' has 32765 bytes of parameters, but version 8.1 and its target allow 32764");
+  EXPECT_EQ(said("8.1", "sm_60", 4353),
+            "'k' has 4353 bytes of parameters, but version 8.1 and its target allow 4352");
+}
+
+TEST(Diagnostics, constant_variables_beyond_64_KiB_are_malformed) {
+  const auto said = [](const std::string& variables) {
+    const auto result = parse(test::preamble + variables, "t.ptx");
+    return result.diagnostics.ok() ? "" : result.diagnostics.list.front().message;
+  };
+  EXPECT_EQ(said(".const .b8 a[65527]; .const .b8 b; .const .u64 c; .extern .const .u64 d[9];"),
+            "");
+  EXPECT_EQ(
+      said(".const .b8 a[1]; .const .u64 b; .const .b8 c[65521];"),
+      "with 'c' the module's constant variables have 65537 bytes, but constant memory has 65536");
+}
+
 }  // namespace
 }  // namespace demarc::ptx

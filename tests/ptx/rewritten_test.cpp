@@ -217,6 +217,69 @@ TEST(RewriteAffine, a_barrier_that_the_persistent_block_needs_is_refused) {
   EXPECT_EQ(affine(module).substr(0, 25), "k.ptx:6: 'bar.sync 15;' c");
 }
 
+// Thread 7 and those behind it return before `line`.
+std::string affine_after_return(const std::string& line, const std::string& preamble,
+                                const std::string& functions = "") {
+  return affine(
+      module_of(preamble + ".address_size 64\n" + functions +
+                ".entry k()\n{\n.reg .pred %p<3>; .reg .b32 %r<3>;\nmov.u32 %r1, %tid.x;\n"
+                "setp.gt.u32 %p1, %r1, 6;\n@%p1 ret;\n" +
+                line + "\nret;\n}\n"));
+}
+
+TEST(RewriteAffine, a_barrier_behind_a_return_joins_those_that_returned_or_is_refused_by_line) {
+  const std::string newer = ".version 8.0\n.target sm_90\n";
+  const std::string refused =
+      "cannot be made SM-affine: threads of the block may have returned before, ";
+  const std::string text = affine_after_return("@!%p2 bar.sync 3;", newer);
+  EXPECT_NE(text.find("@!%p2 barrier.red.and.pred \t%demarc_ended, 15, !%demarc_true;"),
+            std::string::npos);
+  EXPECT_NE(text.find("@%p1 bra \t$demarc_returned;"), std::string::npos);
+  // Counted barriers wait for as many threads as they say.
+  EXPECT_EQ(affine_after_return("bar.sync 3, 32;", newer).find("demarc_returned"),
+            std::string::npos);
+  EXPECT_EQ(affine_after_return("bar.red.popc.u32 %r2, 0, %p1;", newer),
+            "k.ptx:10: 'bar.red.popc.u32 %r2, 0, %p1;' " + refused +
+                "and their values would count; use bar.sync");
+  for (const std::string older :
+       {".version 5.0\n.target sm_70\n", ".version 6.0\n.target sm_60\n"}) {
+    EXPECT_EQ(affine_after_return("bar.sync 0;", older),
+              "k.ptx:10: 'bar.sync 0;' " + refused +
+                  "and barriers of the others alone need PTX 6.0 and sm_70");
+  }
+  const std::string function = ".func f()\n{\nbar.sync 0;\nret;\n}\n";
+  EXPECT_EQ(
+      affine_after_return("call f;", newer, function),
+      "k.ptx:15: 'call f;' " + refused + "and the called function may have a barrier; inline it");
+  EXPECT_EQ(affine_after_return("call f;", newer, ".func f()\n{\nbar.sync 0, 32;\nret;\n}\n")
+                .find("demarc_returned"),
+            std::string::npos);
+}
+
+TEST(RewriteAffine, a_barrier_of_the_grid_is_refused_by_line) {
+  EXPECT_EQ(affine(kernel_with("\tmov.u32 %r1, %envreg2;\n")),
+            "k.ptx:10: 'mov.u32 %r1, %envreg2;' cannot be made SM-affine: %envreg2 serves barriers "
+            "of the "
+            "whole grid, and persistent blocks do not run side by side");
+  const Module module = module_of(
+      ".version 8.0\n.target sm_90\n.address_size 64\n.func f()\n{\n.reg .b32 %r<2>;\n"
+      "mov.u32 %r1, %envreg1;\nret;\n}\n");
+  EXPECT_EQ(affine(module).substr(0, 33), "k.ptx:7: 'mov.u32 %r1, %envreg1;'");
+}
+
+TEST(RewriteAffine, more_parameters_than_a_kernel_may_have_are_refused) {
+  const auto said_of = [](const std::string& version, int bytes) {
+    const std::string out =
+        affine(module_of(".version " + version +
+                         "\n.target sm_90\n.address_size 64\n.entry k(.param .align 8 .b8 p[" +
+                         std::to_string(bytes) + "])\n{\nret;\n}\n"));
+    return out.substr(0, out.find(':', 6));
+  };
+  EXPECT_EQ(said_of("8.0", 4328).substr(0, 9), ".version ");
+  EXPECT_EQ(said_of("8.0", 4336), "k.ptx: what the rewritten text would be is not valid PTX");
+  EXPECT_EQ(said_of("8.1", 4336).substr(0, 9), ".version ");
+}
+
 TEST(RewriteAffine, block_indices_that_it_cannot_replace_are_refused) {
   for (const std::string line : {"mov.v4.u32 {%r1, %r2, %r3, %r4}, %ctaid;",
                                  "mov.u32 %r1, %clusterid.x;", "mov.u32 %r1, %cluster_ctarank;"}) {

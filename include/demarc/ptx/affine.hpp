@@ -9,8 +9,8 @@
 // blocks in x alone. Two launches with the same queue must not overlap; the last block to leave
 // resets it.
 //
-// Threads may return early, and kernels may have barriers. But a barrier that only some threads of
-// a block reach, after the others have returned, does not work (CUDA leaves it undefined).
+// Threads may return early, and the others may have barriers after that: threads that have returned
+// then keep coming to these barriers until all threads have (barrier.red, PTX 6.0 and sm_70).
 #pragma once
 
 #include <array>
@@ -30,8 +30,9 @@ struct AffineQueue {
 };
 static_assert(sizeof(AffineQueue) == 40);
 
-// Errors name the line. Errors are %ctaid or %nctaid in a device function, and a kernel that uses
-// clusters or all sixteen barriers.
+// Errors name the line. Errors are %ctaid or %nctaid in a device function, a kernel that uses
+// clusters, all sixteen barriers or barriers of the whole grid, and more parameters than a kernel
+// may have.
 [[nodiscard]] Result<Module> rewrite_affine(const Module& module);
 
 }  // namespace demarc::ptx

@@ -336,6 +336,8 @@ struct Module {
   [[nodiscard]] std::vector<const Function*> kernels() const;  // with a body, in order
   // The variable of that name in constant or global memory, else nullptr.
   [[nodiscard]] const Variable* find_memory(std::string_view name) const;
+  // Whether one of its targets is below sm_<number>.
+  [[nodiscard]] bool has_target_below(std::uint64_t number) const;
   // The text of an instruction from its predicate to its semicolon, as it was written.
   [[nodiscard]] std::string_view text_of(const Instruction& instruction) const;
   // "file:line" of the CUDA source if the text has .loc, else empty.

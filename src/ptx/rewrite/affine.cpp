@@ -1,9 +1,11 @@
 // Turns kernels into persistent grids that keep to chosen SMs.
 #include "demarc/ptx/affine.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 #include "rewrite/block_index.hpp"
+#include "rewrite/early_return.hpp"
 #include "rewrite/kernel_text.hpp"
 #include "rewrite/marks.hpp"
 #include "rewrite/splice.hpp"
@@ -27,10 +29,20 @@ std::string_view barrier_of(const Module& module) {
   return module.version.major < 6 ? "bar.sync" : "barrier.sync";
 }
 
+// Where some threads return before a barrier of the others, those that have returned keep coming to
+// each barrier and say there that they have; when all say so, the block is done.
+std::string waiting_for_others() {
+  return fmt::format(R"($demarc_returned:
+	barrier.red.and.pred 	%demarc_ended, {0}, %demarc_true;
+	@!%demarc_ended bra 	$demarc_returned;
+)",
+                     affine_barrier);
+}
+
 // Runs before the kernel's own code. Its names carry the prefix demarc_ and are local to the body.
-std::string affine_prologue(const Module& module) {
+std::string affine_prologue(const Module& module, bool returned_threads_wait) {
   return fmt::format(R"(
-	.reg .pred %demarc_p<4>;
+{5}	.reg .pred %demarc_p<4>;
 	.reg .b32 %demarc_r<16>;
 {2}	.reg .b64 %demarc_q<4>;
 	.shared .align 4 .b32 demarc_block;
@@ -69,7 +81,7 @@ $demarc_leave:
 	st.global.u32 	[%demarc_q0], %demarc_r10;
 $demarc_gone:
 	ret;
-$demarc_next:
+{4}$demarc_next:
 	{1} 	{0};
 	@%demarc_p0 bra 	$demarc_taken;
 	atom.global.add.u32 	%demarc_r11, [%demarc_q0], 1;
@@ -81,7 +93,11 @@ $demarc_taken:
 	@%demarc_p3 bra 	$demarc_leave;
 {3})",
                      affine_barrier, barrier_of(module), block_index_registers,
-                     block_index_code("%demarc_r11", "%demarc_r3", "%demarc_r12"));
+                     block_index_code("%demarc_r11", "%demarc_r3", "%demarc_r12"),
+                     returned_threads_wait ? waiting_for_others() : "",
+                     returned_threads_wait ? "\t.reg .pred %demarc_true, %demarc_ended;\n"
+                                             "\tsetp.eq.u32 \t%demarc_true, 0, 0;\n"
+                                           : "");
 }
 
 // A barrier other than the one that the persistent block needs for itself.
@@ -107,18 +123,82 @@ Result<void> check_barriers(const Module& module, const Function& function) {
   return {};
 }
 
+// A grid whose blocks wait for each other needs all of them at once, but persistent blocks take one
+// after the other.
+Result<void> check_no_grid_barrier(const Module& module, const Function& function) {
+  for (const Instruction& instruction : function.body.instructions) {
+    for (const Operand& operand : function.body.operands_of(instruction)) {
+      if (operand.kind != OperandKind::special) continue;
+      const std::string_view name = info(static_cast<SpecialRegister>(operand.index)).name;
+      if (!name.starts_with("%envreg")) continue;
+      return invalid_input(
+          "{}:{}: '{}' cannot be {}: {} serves barriers of the whole grid, and persistent blocks "
+          "do "
+          "not run side by side",
+          module.source_name, instruction.line, module.text_of(instruction), affine_wanted, name);
+    }
+  }
+  return {};
+}
+
+bool have_block_barriers(const Module& module) {
+  return std::any_of(module.functions.begin(), module.functions.end(), [](const Function& one) {
+    return !one.is_entry &&
+           (!one.has_body || std::any_of(one.body.instructions.begin(), one.body.instructions.end(),
+                                         is_block_barrier));
+  });
+}
+
+// A barrier at which those that have returned wait too.
+std::string with_returned_threads(const Body& body, const Instruction& instruction) {
+  std::string guard;
+  if (instruction.predicate != no_index) {
+    guard = fmt::format("@{}{} ", instruction.predicate_negated ? "!" : "",
+                        body.register_name(instruction.predicate));
+  }
+  return fmt::format("{}barrier.red.and.pred \t%demarc_ended, {}, !%demarc_true;", guard,
+                     affine_barrier);
+}
+
+// Whether threads that have returned must keep coming to the barriers of the others.
+Result<bool> returned_threads_wait(const Module& module, const Function& kernel) {
+  const auto barrier = barrier_after_return(module, kernel, have_block_barriers(module));
+  if (!barrier) return false;
+  const auto refused = [&](const Instruction& instruction, std::string_view why) {
+    return invalid_input(
+        "{}:{}: '{}' cannot be {}: threads of the block may have returned before, and {}",
+        module.source_name, instruction.line, module.text_of(instruction), affine_wanted, why);
+  };
+  const Instruction& first = kernel.body.instructions[*barrier];
+  if (first.opcode == Opcode::call) {
+    return refused(first, "the called function may have a barrier; inline it");
+  }
+  if (module.version.major < 6 || module.has_target_below(70)) {
+    return refused(first, "barriers of the others alone need PTX 6.0 and sm_70");
+  }
+  for (const Instruction& instruction : kernel.body.instructions) {
+    if (!is_block_barrier(instruction) || info(instruction.opcode).written == 0) continue;
+    return refused(instruction, "their values would count; use bar.sync");
+  }
+  return true;
+}
+
 Result<void> splice_kernel(const Module& module, const Function& kernel,
                            std::vector<Splice>& splices) {
   DEMARC_CHECK(check_no_clusters(module, kernel, "persistent blocks cannot keep"));
   DEMARC_CHECK(check_barriers(module, kernel));
+  DEMARC_CHECK(check_no_grid_barrier(module, kernel));
+  DEMARC_TRY(const bool wait, returned_threads_wait(module, kernel));
   DEMARC_TRY(const KernelText places, find_kernel_text(module, kernel));
   splices.push_back(added_parameters(kernel, places, affine_parameters));
-  splices.push_back({places.body, 0, affine_prologue(module)});
+  splices.push_back({places.body, 0, affine_prologue(module, wait)});
   for (const Instruction& instruction : kernel.body.instructions) {
     const std::string_view written = module.text_of(instruction);
     std::string changed(written);
     if (instruction.opcode == Opcode::ret || instruction.opcode == Opcode::exit) {
-      changed = leave_by_branch(written, "$demarc_next");
+      changed = leave_by_branch(written, wait ? "$demarc_returned" : "$demarc_next");
+    } else if (wait && is_block_barrier(instruction)) {
+      changed = with_returned_threads(kernel.body, instruction);
     } else if (reads_block_index(kernel.body, instruction)) {
       DEMARC_TRY(changed, with_other_block_index(module, instruction, affine_wanted));
     } else {
@@ -131,6 +211,7 @@ Result<void> splice_kernel(const Module& module, const Function& kernel,
 
 Result<void> check_device_function(const Module& module, const Function& function) {
   DEMARC_CHECK(check_barriers(module, function));
+  DEMARC_CHECK(check_no_grid_barrier(module, function));
   DEMARC_CHECK(check_no_block_index(module, function, affine_wanted));
   for (const Instruction& instruction : function.body.instructions) {
     if (instruction.opcode != Opcode::exit) continue;

@@ -21,7 +21,12 @@ std::string apply_splices(const std::string& text, std::vector<Splice> splices) 
 }
 
 Result<Module> spliced(const Module& module, std::vector<Splice> splices) {
-  return parse_whole(apply_splices(*module.text, std::move(splices)), module.source_name);
+  auto made = parse_whole(apply_splices(*module.text, std::move(splices)), module.source_name);
+  if (!made) {
+    return invalid_input("{}: what the rewritten text would be is not valid PTX:\n{}",
+                         module.source_name, made.error().message);
+  }
+  return made;
 }
 
 }  // namespace demarc::ptx

@@ -176,16 +176,20 @@ std::string machine_code_digest(const std::string& ptx, const std::vector<std::s
   });
 }
 
-bool is_accepted_by_ptxas(const std::string& ptx, const std::vector<std::string>& flags) {
-  const std::string key = "accepted" + stamp_of(DEMARC_PTXAS) + joined(flags) + ptx;
-  return cached(key, [&] {
-           try {
-             (void)assembled(ptx, flags);
-             return std::string("yes");
-           } catch (const std::runtime_error&) {
-             return std::string("no");
-           }
-         }) == "yes";
+Verdict verdict_of_ptxas(const std::string& ptx) {
+  const std::string verdict =
+      cached("verdict" + stamp_of(DEMARC_PTXAS) + ptx, [&]() -> std::string {
+        try {
+          (void)assembled(ptx, {});
+          return "taken";
+        } catch (const std::runtime_error& error) {
+          return std::string_view(error.what()).find("ptxas fatal") == std::string_view::npos
+                     ? "crashed"
+                     : "refused";
+        }
+      });
+  if (verdict == "taken") return Verdict::taken;
+  return verdict == "refused" ? Verdict::refused : Verdict::crashed;
 }
 
 namespace {

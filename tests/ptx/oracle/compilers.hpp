@@ -28,9 +28,10 @@ inline constexpr int all_targets[] = {75, 80, 90, 100};
 [[nodiscard]] std::string machine_code_digest(const std::string& ptx,
                                               const std::vector<std::string>& flags);
 
-// Whether ptxas makes machine code of the module, for the target that it names.
-[[nodiscard]] bool is_accepted_by_ptxas(const std::string& ptx,
-                                        const std::vector<std::string>& flags);
+// What ptxas says of the module, for the target that it names. It may also end by a signal:
+// divisions that overflow and some uninitialised matrices do that to version 13.0.
+enum class Verdict : std::uint8_t { taken, refused, crashed };
+[[nodiscard]] Verdict verdict_of_ptxas(const std::string& ptx);
 
 // What ptxas makes of a module: of all its functions together, registers of the one with most.
 struct MachineCodeFigures {

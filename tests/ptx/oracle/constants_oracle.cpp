@@ -89,7 +89,7 @@ TEST(Constants, ptxas_refuses_the_expressions_that_the_parser_refuses) {
     const std::string mistake = random.mistake();
     const std::string module =
         constants_module("", "mov.b64 %rd2, " + mistake + "; st.global.b64 [%rd1], %rd2;\n");
-    EXPECT_EQ(is_taken(module), is_accepted_by_ptxas(module, {})) << mistake;
+    EXPECT_EQ(is_taken(module), verdict_of_ptxas(module) == Verdict::taken) << mistake;
   }
 }
 

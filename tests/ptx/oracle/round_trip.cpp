@@ -3,9 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
+#include <fstream>
 #include <mutex>
+#include <sstream>
 #include <thread>
 
 #include "compilers.hpp"
@@ -42,6 +45,23 @@ std::string failure_of(const RoundTrip& trip) {
 }
 
 }  // namespace
+
+std::vector<RoundTrip> modules_in(const std::filesystem::path& folder) {
+  std::vector<RoundTrip> trips;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".ptx") continue;
+    trips.push_back({entry.path().filename().string(),
+                     [path = entry.path()] {
+                       std::ostringstream text;
+                       text << std::ifstream(path).rdbuf();
+                       return text.str();
+                     },
+                     {}});
+  }
+  std::sort(trips.begin(), trips.end(),
+            [](const RoundTrip& a, const RoundTrip& b) { return a.name < b.name; });
+  return trips;
+}
 
 std::string failures_of(const std::vector<RoundTrip>& trips) {
   std::atomic<std::size_t> next{0};

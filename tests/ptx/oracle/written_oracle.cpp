@@ -1,33 +1,11 @@
 // Tests by ptxas that PTX kept in the tree, and Triton's, gives the same machine code.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
-
 #include "paths.hpp"
 #include "round_trip.hpp"
 
 namespace demarc::ptx::test {
 namespace {
-
-std::vector<RoundTrip> modules_in(const std::filesystem::path& folder) {
-  std::vector<RoundTrip> trips;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().extension() != ".ptx") continue;
-    trips.push_back({entry.path().filename().string(),
-                     [path = entry.path()] {
-                       std::ostringstream text;
-                       text << std::ifstream(path).rdbuf();
-                       return text.str();
-                     },
-                     {}});
-  }
-  std::sort(trips.begin(), trips.end(),
-            [](const RoundTrip& a, const RoundTrip& b) { return a.name < b.name; });
-  return trips;
-}
 
 TEST(Written, modules_of_rare_instructions_keep_their_machine_code) {
   const auto trips = modules_in(demarc::test::source_dir() / "tests" / "ptx" / "corpus");

@@ -1,6 +1,7 @@
 // Removes refused kernels, functions that nothing runs, and variables that have moved.
 #include "rewrite/colored/remains.hpp"
 
+#include "cursor.hpp"
 #include "demarc/ptx/initialiser.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "demarc/ptx/printer.hpp"
@@ -56,6 +57,18 @@ void add_held(const Module& module, std::set<std::uint32_t>& variables) {
       }
     }
   }
+}
+
+// `.alias other, original;` where one of the two is gone.
+bool is_alias_of_none(std::string_view directive, const std::set<std::string_view>& names) {
+  constexpr std::string_view word = ".alias";
+  if (!directive.starts_with(word)) return false;
+  Cursor cursor(directive.substr(word.size()));
+  cursor.skip();
+  const bool has_first = names.contains(cursor.name());
+  if (!cursor.take(',')) return false;
+  cursor.skip();
+  return !has_first || !names.contains(cursor.name());
 }
 
 }  // namespace
@@ -114,7 +127,14 @@ Remains remains_of(const Module& module, const std::set<std::uint32_t>& function
 
 Result<Module> without_the_rest(Module module, const Remains& remains) {
   const std::size_t before = module.items.size();
+  std::set<std::string_view> names;
+  for (const std::uint32_t function : remains.functions) {
+    names.insert(module.functions[function].name);
+  }
   std::erase_if(module.items, [&](const Item& item) {
+    if (item.kind == ItemKind::verbatim) {
+      return is_alias_of_none(module.verbatim[item.index], names);
+    }
     if (item.kind == ItemKind::function) return !remains.functions.contains(item.index);
     return item.kind == ItemKind::variable && !remains.variables.contains(item.index);
   });
