@@ -55,21 +55,18 @@ void Block::arrive(Warp& warp, const MicroOp* op, std::uint32_t id, std::uint32_
   complete(id);
 }
 
-// A warp all of whose lanes have arrived or exited counts as 32 threads.
+// A warp has arrived, with 32 threads, once all its lanes have that did not exit.
 bool Block::is_complete(BarrierState& barrier) {
-  std::uint32_t threads = barrier.arrived;
   bool all = true;
   for (const Warp& warp : warps) {
     Mask& some = barrier.some[warp.index];
     if (some != 0 && (warp.live & ~some) == 0) {
       some = 0;
       barrier.arrived += warp_size;
-      threads += warp_size;
     }
-    threads += static_cast<std::uint32_t>(std::popcount(some));
     all = all && (warp.live & ~barrier.waiting[warp.index]) == 0;
   }
-  return barrier.expected != 0 ? threads >= barrier.expected : all;
+  return barrier.expected != 0 ? barrier.arrived >= barrier.expected : all;
 }
 
 void Block::complete(std::uint32_t id) {
@@ -149,18 +146,16 @@ std::string whereabouts(const Warp& warp, Mask lanes) {
   return out;
 }
 
-// Lanes of the own warp that `group` waits for, of those that have not exited.
+// Lanes of its warp that have not exited and do not come to where `group` waits.
 Mask missing_lanes(const Block& block, const Warp& warp, const Group& group) {
   Mask there = 0;
   const bool named = group.wait == Wait::barrier;
+  if (named) there = block.barriers[group.barrier].some[warp.index];
   for (const Group& other : warp.groups) {
     if (other.wait != group.wait || other.members != group.members) continue;
     if (named ? other.barrier == group.barrier : other.pc == group.pc) there |= other.mask;
   }
-  const Mask wanted = group.wait == Wait::members ? group.members & warp.live : warp.live;
-  // Part of a warp may wait at a barrier for a number of threads.
-  if (named && block.barriers[group.barrier].expected != 0) return 0;
-  return wanted & ~there;
+  return (group.wait == Wait::members ? group.members & warp.live : warp.live) & ~there;
 }
 
 }  // namespace

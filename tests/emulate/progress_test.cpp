@@ -327,21 +327,6 @@ TEST(Progress, a_branch_to_the_next_line_keeps_the_lanes_together) {
   for (unsigned lane = 0; lane < 32; ++lane) EXPECT_EQ(found[lane], 0xffffffffU);
 }
 
-TEST(Progress, half_of_a_warp_waits_at_one_named_barrier_and_half_at_another) {
-  const auto found = progress_words("", R"(
-and.b32 %r3, %r1, 31;
-setp.lt.u32 %p1, %r3, 16;
-setp.lt.u32 %p2, %r1, 40;
-@%p1 bra ONE;
-barrier.red.popc.u32 %r9, 1, 32, %p2;
-bra END;
-ONE:
-barrier.red.popc.u32 %r9, 2, 32, %p2;
-END:)",
-                                    64);
-  for (unsigned i = 0; i < 64; ++i) EXPECT_EQ(found[i], i % 32 < 16 ? 24U : 16U);
-}
-
 // Half of the threads that are left leave in each round.
 TEST(Progress, threads_that_returned_are_no_part_of_the_barrier) {
   const auto found = progress_words(".shared .align 4 .b32 area[256];\n", R"(
@@ -414,6 +399,7 @@ TEST(Progress, lanes_that_wait_for_each_other_at_different_collectives_are_a_fin
            {"vote.sync.ballot.b32 %r9, %p1, -1;", "bar.warp.sync -1;"},
            {"redux.sync.min.u32 %r9, %r4, -1;", "redux.sync.min.s32 %r9, %r4, -1;"},
            {"bar.warp.sync -1;", "barrier.sync 0;"},
+           {"barrier.sync 1, 32;", "barrier.sync 2, 32;"},
            {"bar.sync 0;", "bar.sync 0;"}}) {
     EXPECT_THAT(
         progress_finding("", in_both_sides(even, odd)),

@@ -615,7 +615,7 @@ class ThreadReference {
       for (const std::uint32_t t : arrivals_[id].only) {
         if (states_[t].ended && t / 32 == warp / 32) ++here;
       }
-      arrived += here > 0 && whole ? 32 : here;
+      arrived += here > 0 && whole ? 32 : 0;
     }
     if (waiting.empty() || (count == 0 ? !everyone : arrived < count)) return;
     std::uint32_t set_count = 0;

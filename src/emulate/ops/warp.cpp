@@ -60,7 +60,8 @@ const MicroOp* shuffle(Warp& w, const MicroOp* op, const WarpDetails& details) {
     }
     if (!valid) from = lane;
     in_range |= static_cast<Mask>(valid) << lane;
-    result[lane] = data[details.uniform[0] ? 0 : from];
+    // What a lane that takes no part has is not defined; a card gives 0.
+    result[lane] = (w.mask >> from & 1U) != 0 ? data[details.uniform[0] ? 0 : from] : 0;
   }
   auto* d = w.at<std::uint32_t>(op->d);
   for (unsigned lane = 0; lane < warp_size; ++lane) {
@@ -347,8 +348,6 @@ void exchange_among(Warp& w, const std::vector<Group*>& groups) {
     return;
   }
   alignas(64) std::byte scratch[scratch_bytes] = {};
-  put_in_place(w, leader);
-  gather_operands(w, *static_cast<const WarpDetails*>(code[leader.pc].aux), full_mask, scratch);
   for (const Group* group : groups) {
     put_in_place(w, *group);
     gather_operands(w, *static_cast<const WarpDetails*>(code[group->pc].aux), group->mask, scratch);
