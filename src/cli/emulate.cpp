@@ -41,7 +41,8 @@ std::string emulate_text(const emulate::Outcome& outcome, std::string_view check
   }
   for (const std::string& kernel : outcome.ordered_kernels) {
     text += fmt::format(
-        "{}: blocks ran in order, because an atomic's result is used or does not commute\n",
+        "{}: blocks ran on one thread, because an atomic's result is used or does not commute, or "
+        "because a loop looks at global memory that other blocks may change\n",
         kernel);
   }
   for (const ptx::Diagnostic& approximation : outcome.approximations) {

@@ -207,4 +207,10 @@ void Block::report_hang(const Warp& warp, std::string detail) {
   stopped = true;
 }
 
+void Block::report_hang(std::string detail) {
+  report_hang(*std::find_if(warps.begin(), warps.end(),
+                            [](const Warp& warp) { return warp.state == WarpState::ready; }),
+              std::move(detail));
+}
+
 }  // namespace demarc::emulate

@@ -138,7 +138,6 @@ void run_in_turns(const Program& program, Collector& collector, std::uint32_t bl
       Running& first =
           **std::find_if(open.begin(), open.end(), [](const auto& one) { return !one->ended; });
       first.block.report_hang(
-          first.block.warps.front(),
           fmt::format("{} blocks of {} are there, and all of them look at memory that none of them "
                       "changes; --resident gives how many are there at once",
                       running, blocks));
@@ -163,7 +162,8 @@ void run_in_turns(const Program& program, Collector& collector, std::uint32_t bl
     const std::uint32_t wanted =
         std::max(resident.wanted, std::min(lacks_blocks ? 2 * running : 1, resident.most));
     if (next < blocks && running < wanted) {
-      for (; next < blocks && running < wanted; ++running) start_next();
+      do start_next();
+      while (++running < wanted && next < blocks && lacks_blocks);
     } else if (open.empty()) {
       break;
     }

@@ -249,7 +249,8 @@ class Block {
   bool stalled = false;  // all that ran looked at memory in vain
   // No lane can run and some wait: for lanes that will never come.
   void report_stuck();
-  void report_hang(const Warp& warp, std::string detail);
+  void report_hang(const Warp& warp, std::string detail);  // at where `warp` goes on
+  void report_hang(std::string detail);                    // where a warp is that can run
 
   [[nodiscard]] std::uint64_t* trace_room(std::size_t words) {
     if (trace_used + words > trace.size()) make_trace_room(words);

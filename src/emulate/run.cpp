@@ -224,9 +224,9 @@ Result<bool> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
   const bool side_by_side = resident > 1 || program->in_clusters;
   const bool in_turns = side_by_side || (program->polls && blocks > 1);
   std::uint32_t most_resident = resident;
-  if (program->polls) {
-    most_resident = std::max(resident, options.resident_blocks != 0 ? options.resident_blocks
-                                                                    : fitting_blocks(*program));
+  if (program->polls && !side_by_side) {
+    most_resident =
+        options.resident_blocks != 0 ? options.resident_blocks : fitting_blocks(*program);
   }
   if (program->ordered || (in_turns && !side_by_side))
     outcome.ordered_kernels.push_back(program->kernel);

@@ -328,6 +328,19 @@ cvt.u64.u32 %rd9, %r8;
   for (std::uint32_t i = 32; i < 96; ++i) EXPECT_EQ(found[i], 77U);
 }
 
+// Lanes of both sides are at one barrier, and one half of the warp comes to it much later.
+TEST(Clusters, lanes_on_both_sides_of_a_branch_arrive_and_wait_on_their_own) {
+  const std::string barrier = "barrier.cluster.arrive;\nbarrier.cluster.wait;\n";
+  const auto found = words("2",
+                           "setp.lt.u32 %p1, %r1, 16;\n@%p1 bra FEW;\nst.shared.u32 [%r3], 55;\n" +
+                               barrier + barrier + "bra MEET;\nFEW:\n" + barrier +
+                               "xor.b32 %r6, %r2, 1;\nmapa.shared::cluster.u32 %r7, %r3, %r6;\n"
+                               "ld.shared::cluster.u32 %r8, [%r7];\ncvt.u64.u32 %rd9, %r8;\n" +
+                               barrier + "MEET:\n",
+                           grid_of(2, 1, 32));
+  for (std::uint32_t i = 0; i < 64; ++i) EXPECT_EQ(found[i], i % 32 < 16 ? 55U : 0U);
+}
+
 // The reads behind the barrier do not race with the writes before it.
 TEST(Clusters, their_barrier_orders_the_warps_of_a_block) {
   const auto found =

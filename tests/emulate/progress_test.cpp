@@ -200,6 +200,33 @@ TEST(Progress, a_function_that_both_sides_call_is_one_place_for_its_collectives)
   }
 }
 
+// The same instruction, though not the same call.
+TEST(Progress, a_function_that_both_sides_call_is_one_place_for_its_barriers) {
+  for (const char* barrier :
+       {"bar.red.popc.u32 %s2, 0, %q;", "barrier.red.popc.u32 %s2, 4, 64, %q;"}) {
+    const std::string function = fmt::format(
+        ".func (.param .b32 o) count(.param .b32 a)\n{{ .reg .pred %q; .reg .b32 %s<9>;\n"
+        "ld.param.b32 %s1, [a];\nsetp.gt.u32 %q, %s1, 30;\n{}\nst.param.b32 [o], %s2; ret; }}\n",
+        barrier);
+    const std::string call =
+        "{ .param .b32 a; .param .b32 r;\nst.param.b32 [a], %r4;\ncall (r), count, (a);\n"
+        "ld.param.b32 %r9, [r]; }\n";
+    unsigned above = 0;
+    for (unsigned i = 0; i < 64; ++i) above += i * (i % 2 == 0 ? 2 : 3) > 30 ? 1 : 0;
+    const auto found = progress_words(function, in_both_sides(call, call), 64);
+    for (unsigned i = 0; i < 64; ++i) EXPECT_EQ(found[i], above) << barrier;
+  }
+}
+
+TEST(Progress, lanes_that_exit_in_a_function_are_waited_for_no_more) {
+  const auto found = progress_words(
+      ".func some(.param .b32 a)\n{ .reg .pred %q; .reg .b32 %s<3>;\nld.param.b32 %s1, [a];\n"
+      "setp.lt.u32 %q, %s1, 5;\n@%q exit;\nbar.warp.sync -1;\nret; }\n",
+      "{ .param .b32 a;\nst.param.b32 [a], %r1;\ncall some, (a); }\nredux.sync.add.u32 %r9, 1, "
+      "-1;");
+  for (unsigned lane = 0; lane < 32; ++lane) EXPECT_EQ(found[lane], lane < 5 ? 0U : 27U);
+}
+
 TEST(Progress, the_two_halves_of_a_guarded_collective_are_one) {
   const auto found = progress_words("",
                                     "setp.lt.u32 %p1, %r1, 7;\n@%p1 redux.sync.add.u32 %r9, 1, "
@@ -299,6 +326,51 @@ TEST(Progress, what_all_lanes_count_is_counted_once_by_each_that_goes_on_alone) 
           "setp.lt.u32 %p2, %r6, 3;\n@%p2 bra ROUND;\nmov.u32 %r9, %r7;");
   for (unsigned lane = 0; lane < 32; ++lane) EXPECT_EQ(found[lane], 3U + 16 + 32);
   EXPECT_EQ(found[32], std::uint64_t{96} << 32U);
+}
+
+// Lane 0 is behind the others and waits for lane 31, which exits. The others still count 5 rounds.
+TEST(Progress, an_exit_that_lets_others_go_on_leaves_the_counters_of_those_that_stay) {
+  const auto found = progress_words("", R"(
+add.s64 %rd5, %rd1, 256;
+mov.u32 %r6, 0;
+setp.ne.u32 %p1, %r1, 0;
+@%p1 bra OVER;
+LOOK:
+ld.volatile.global.u32 %r4, [%rd5];
+setp.eq.u32 %p2, %r4, 0;
+@%p2 bra LOOK;
+bar.warp.sync 0x80000001;
+OVER:
+add.u32 %r6, %r6, 1;
+st.volatile.global.u32 [%rd5], 9;
+nanosleep.u32 50;
+setp.lt.u32 %p3, %r6, 5;
+@%p3 bra OVER;
+setp.eq.u32 %p4, %r1, 31;
+@%p4 exit;
+mov.u32 %r9, %r6;)");
+  for (unsigned lane = 0; lane < 32; ++lane) EXPECT_EQ(found[lane], lane == 31 ? 0U : 5U);
+}
+
+// On the way one of them wrote a register that is one for all its lanes.
+TEST(Progress, lanes_that_went_on_early_are_together_again_behind_a_barrier) {
+  const auto found = progress_words("", R"(
+add.s64 %rd5, %rd1, 256;
+setp.ne.u32 %p1, %r1, 0;
+@%p1 bra OVER;
+mov.u32 %r8, 5;
+LOOK:
+ld.volatile.global.u32 %r4, [%rd5];
+setp.lt.u32 %p2, %r4, %r8;
+@%p2 bra LOOK;
+OVER:
+setp.ne.u32 %p3, %r1, 7;
+@%p3 bra END;
+st.volatile.global.u32 [%rd5], 9;
+END:
+bar.sync 0;
+activemask.b32 %r9;)");
+  for (unsigned lane = 0; lane < 32; ++lane) EXPECT_EQ(found[lane], 0xffffffffU);
 }
 
 TEST(Progress, lanes_wait_at_an_mbarrier_for_lanes_of_their_own_warp) {

@@ -31,8 +31,8 @@ struct Card {
   std::uint32_t sms = 1;                   // %nsmid
   // What clocks and timers say before a warp's first instruction. They grow by 1 per instruction.
   std::uint64_t time_ns = 0;
-  // So many blocks run at once and take turns. Blocks that wait for each other need this. 1: each
-  // block runs to its end, on any core.
+  // So many blocks run at once and take turns, whether they wait for each other or not. 1: each
+  // block runs to its end, on any core, unless it waits (Options::resident_blocks).
   std::uint32_t resident_blocks = 1;
 };
 

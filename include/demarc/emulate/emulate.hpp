@@ -106,7 +106,8 @@ struct Outcome {
   std::string printed;  // what the kernels' printf said, in block order
   std::vector<KernelStatistics> kernels;
   // Kernels whose blocks ran on one thread, one after the other or in turns, because a global
-  // atomic's result is used or does not commute.
+  // atomic's result is used or does not commute, or because a loop looks at global memory that
+  // other blocks may change.
   std::vector<std::string> ordered_kernels;
   InstructionSet instruction_set = InstructionSet::baseline;
   unsigned threads = 1;

@@ -5,6 +5,7 @@
 // card; 2: there is no card; 3: something differs or was not compared.
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <map>
 
@@ -12,6 +13,7 @@
 #include "demarc/base/files.hpp"
 #include "demarc/cuda/driver.hpp"
 #include "demarc/workload/workload.hpp"
+#include "flow_runs.hpp"
 #include "instructions/instruction_runs.hpp"
 #include "instructions/product_cases.hpp"
 #include "instructions/reference.hpp"
@@ -258,6 +260,22 @@ Result<void> compare_products(const cuda::GpuPointer& card, const std::string& f
   return {};
 }
 
+// Random kernels whose lanes part: the card leaves what threads leave that run one at a time.
+Result<void> compare_flows(const cuda::GpuPointer& card, Tally& tally) {
+  const char* const given = std::getenv("DEMARC_FLOW_PROGRAMS");
+  const std::uint64_t count = given != nullptr ? std::strtoull(given, nullptr, 10) : 300;
+  for (std::uint64_t seed = 1; seed <= count; ++seed) {
+    const RandomFlow flow = random_flow(seed);
+    DEMARC_TRY(const gpu::Memory expected, reference_of_flow(flow, seed));
+    DEMARC_TRY(const gpu::Memory real,
+               run_on_card(card, flow.text, launch_of_flow(flow), bytes_of(memory_of_flow(flow))));
+    const std::string said = flow_difference(expected, real);
+    ++(said.empty() ? tally.equal : tally.different);
+    if (!said.empty()) fmt::print("DIFFERENT random kernel {}: {}\n", seed, said);
+  }
+  return {};
+}
+
 Result<int> compare_all(const std::string& folder) {
   DEMARC_TRY(const auto driver, cuda::Driver::load());
   DEMARC_TRY(const cuda::GpuPointer card, cuda::Gpu::open(driver, 0));
@@ -267,6 +285,9 @@ Result<int> compare_all(const std::string& folder) {
   DEMARC_CHECK(compare_products(card, folder, products));
   fmt::print("matrix products: {} of {} bit-equal\n", products.equal,
              products.equal + products.different);
+  Tally flows;
+  DEMARC_CHECK(compare_flows(card, flows));
+  fmt::print("random kernels: {} of {} bit-equal\n", flows.equal, flows.equal + flows.different);
   Tally cases;
   DEMARC_CHECK(compare_instructions(card, cases));
   fmt::print("\n");
@@ -280,8 +301,8 @@ Result<int> compare_all(const std::string& folder) {
       "instruction cases: {} bit-equal, {} within documented bounds, {} different, {} not on this "
       "card\n",
       cases.equal, cases.near, cases.different, cases.skipped);
-  const bool good = products.different + cases.different + launches.different + launches.skipped +
-                        launches.unmet ==
+  const bool good = products.different + flows.different + cases.different + launches.different +
+                        launches.skipped + launches.unmet ==
                     0;
   return good ? 0 : 3;
 }

@@ -9,6 +9,7 @@
 #include "instructions/product_cases.hpp"
 #include "paths.hpp"
 #include "program.hpp"
+#include "random_flow.hpp"
 
 namespace demarc::emulate {
 namespace {
@@ -28,6 +29,17 @@ TEST(Assembler, takes_every_instruction_case) {
     const auto outcome = demarc::test::run_program(
         {DEMARC_PTXAS, "-O0", "-arch=sm_100", "-o", "/dev/null", path.string()});
     EXPECT_EQ(outcome.exit_code, 0) << path << "\n" << (outcome.err + outcome.out).substr(0, 4000);
+  }
+}
+
+TEST(Assembler, takes_random_kernels_whose_lanes_part) {
+  const auto folder = demarc::test::fresh_folder("ptxas_flows");
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    const auto path = folder / "flow.ptx";
+    ASSERT_TRUE(write_file(path, test::random_flow(seed).text));
+    const auto outcome = demarc::test::run_program(
+        {DEMARC_PTXAS, "-O0", "-arch=sm_80", "-o", "/dev/null", path.string()});
+    EXPECT_EQ(outcome.exit_code, 0) << seed << "\n" << outcome.err << outcome.out;
   }
 }
 
