@@ -71,6 +71,71 @@ TEST(ColoredKernels, a_call_by_address_may_reach_every_function_whose_address_is
   EXPECT_NE(calls("good", "mov.u64 %rd2, bad;\n"), "accepted");
 }
 
+// Its stack is the driver's, and the compiler tells no size of it.
+TEST(ColoredKernels, one_that_reaches_a_function_that_may_call_itself_is_refused) {
+  const auto said = [](const std::string& functions, const std::string& body) {
+    return test::verdict(test::preamble + functions + test::colored_kernel("k", body),
+                         test::with_places);
+  };
+  const std::string itself = ".func again()\n{\ncall again, ();\nret;\n}\n";
+  EXPECT_NE(said(itself, "call again, ();")
+                .find("t.ptx:4: kernel 'k': 'again' may call itself, and each such call takes a "
+                      "frame on the driver's stack"),
+            std::string::npos);
+  EXPECT_EQ(said(itself, ""), "accepted") << "the kernel does not reach it";
+  const std::string three =
+      ".func c();\n.func a();\n.func b()\n{\ncall c, ();\nret;\n}\n.func c()\n{\n.local .b32 v;\n"
+      "call a, ();\nret;\n}\n.func a()\n{\ncall b, ();\nret;\n}\n";
+  for (const char* name : {"'a' may call itself", "'b' may call itself", "'c' may call itself"}) {
+    EXPECT_NE(said(three, "call b, ();").find(name), std::string::npos) << name;
+  }
+  const std::string by_address =
+      ".func again()\n{\n.reg .b64 %rd<2>;\nmov.u64 %rd1, again;\nproto: .callprototype _ ();\n"
+      "call %rd1, (), proto;\nret;\n}\n";
+  EXPECT_NE(said(by_address, "call again, ();").find("'again' may call itself"), std::string::npos);
+  EXPECT_EQ(said(".func leaf()\n{\nret;\n}\n.func twice()\n{\ncall leaf, ();\ncall leaf, "
+                 "();\nret;\n}\n",
+                 "call twice, ();\ncall leaf, ();"),
+            "accepted");
+}
+
+TEST(ColoredKernels, a_call_of_an_address_passes_only_if_it_is_surely_one_of_the_modules) {
+  const std::string functions =
+      ".extern .func away();\n.func f()\n{\nret;\n}\n.func g()\n{\nret;\n}\n"
+      ".const .align 8 .u64 table[2] = {f, g};\n";
+  const auto said = [&](const std::string& body, const std::string& target = "%rd1") {
+    return test::verdict(
+        test::preamble + functions +
+            test::colored_kernel("k", body +
+                                          "\nproto: .callprototype _ ();\nboth: .calltargets f, "
+                                          "g;\ncall " +
+                                          target + ";\n"),
+        test::with_places);
+  };
+  const std::string takes = "%rd1, (), proto";
+  EXPECT_EQ(said("mov.u64 %rd2, f;\nmov.b64 %rd3, g;\nselp.b64 %rd1, %rd2, %rd3, %p1;", takes),
+            "accepted");
+  EXPECT_EQ(said("mov.u64 %rd1, f;\n@%p1 mov.u64 %rd1, g;", takes), "accepted");
+  EXPECT_EQ(said("", "f, ()"), "accepted");
+  for (const char* from : {
+           "ld.param.u64 %rd1, [p];",                               // an argument
+           "ld.const.u64 %rd1, [table+8];",                         // the host may write constants
+           "ld.param.u64 %rd2, [p];\nld.global.u64 %rd1, [%rd2];",  // a virtual function
+           "mov.u64 %rd1, f;\n@%p1 ld.param.u64 %rd1, [p];",        // one of two ways
+           "ld.param.u64 %rd2, [p];\nmov.u64 %rd3, f;\nselp.b64 %rd1, %rd3, %rd2, %p1;",
+           "mov.u64 %rd2, f;\nadd.s64 %rd1, %rd2, 16;", "mov.u64 %rd1, f+16;",
+           "mov.u64 %rd1, 4096;", "mov.u64 %rd1, table;",
+           "",  // written by nothing
+       }) {
+    EXPECT_NE(said(from, takes).find("calls a function whose address cannot be followed"),
+              std::string::npos)
+        << from;
+    EXPECT_NE(said(from, "%rd1, (), both").find("whose address cannot be followed"),
+              std::string::npos)
+        << from << ", which a list of targets promises";
+  }
+}
+
 const std::string assertion =
     ".extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, "
     ".param .b64 e);\n.global .align 1 .b8 message[6] = {104, 101, 108, 108, 111};\n";

@@ -330,15 +330,6 @@ TEST(ColoredLocals, addresses_of_32_bits_stay_in_their_function) {
             std::string::npos);
 }
 
-TEST(ColoredLocals, a_function_that_may_call_itself_is_refused) {
-  const std::string text = test::preamble +
-                           ".func again()\n{\n.local .b32 depot;\ncall again, ();\nret;\n}\n" +
-                           test::colored_kernel("k", "call again, ();\n");
-  EXPECT_NE(test::verdict(text, test::with_places)
-                .find("t.ptx:4: kernel 'k': 'again' has local variables and may call itself"),
-            std::string::npos);
-}
-
 TEST(ColoredLocals, questions_about_their_window_are_refused_where_there_are_any) {
   const std::string question = "isspacep.local %p1, %rd1;";
   EXPECT_NE(

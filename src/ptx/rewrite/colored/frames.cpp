@@ -56,7 +56,6 @@ Frames::Frames(const Module& module, const Reach& reach) : frames_(module.functi
       frame.bytes += variable.byte_size();
       alignment_ = std::max<std::uint64_t>(alignment_, variable.alignment());
     }
-    if (frame.bytes == 0) continue;
     for (const std::uint32_t callee : reach.callees(i)) {
       const auto reached = reach.from(callee);
       if (std::binary_search(reached.begin(), reached.end(), i)) frame.recursive = true;

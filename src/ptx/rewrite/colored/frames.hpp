@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rewrite/colored/constant_operands.hpp"
@@ -15,8 +16,13 @@ struct Frame {
   std::uint64_t before = 0;              // bytes of a thread that lie in front of it
   std::uint64_t bytes = 0;               // 0: the function has no local variables
   std::vector<std::uint64_t> variables;  // offset in it, by index of Body::variables
-  bool recursive = false;                // it may be running twice: no frame is large enough
+  bool recursive = false;                // it may be running twice: no stack is large enough
 };
+
+// Of a recursive function: {} is its name.
+inline constexpr std::string_view recursive_refusal =
+    "'{}' may call itself, and each such call takes a frame on the driver's stack, which has no "
+    "colour and no size that the compiler tells";
 
 class Frames {
  public:

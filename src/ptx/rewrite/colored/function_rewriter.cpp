@@ -10,6 +10,7 @@
 #include "rewrite/colored/access.hpp"
 #include "rewrite/colored/access_text.hpp"
 #include "rewrite/colored/cache_policies.hpp"
+#include "rewrite/colored/callees.hpp"
 #include "rewrite/colored/eviction.hpp"
 #include "rewrite/colored/origins.hpp"
 #include "rewrite/colored/register_accesses.hpp"
@@ -30,6 +31,7 @@ class FunctionRewriter {
         frame_(context.frames.of(index)),
         windows_(windows),
         origins_(origins_of(module_, function_)),
+        callees_(module_, body_),
         short_locals_(names_locals_shortly()) {
     if (context.options.counts_shared) shared_.emplace(body_);
   }
@@ -100,19 +102,14 @@ class FunctionRewriter {
                                        function_.name)});
     }
     if (frame_.recursive) {
-      out_.refusals.push_back(
-          {function_.line,
-           fmt::format(
-               "'{}' has local variables and may call itself, so no size is large enough for them",
-               function_.name)});
+      out_.refusals.push_back({function_.line, fmt::format(recursive_refusal, function_.name)});
     }
     for (const Variable& variable : body_.variables) {
       if (variable.space != StateSpace::local || variable.byte_size() != 0) continue;
       out_.refusals.push_back(
           {variable.line, fmt::format("the local variable '{}' has no size", variable.name)});
     }
-    if (frame_.bytes == 0) return;
-    if (!is_given(&ColoredPlaces::local)) {
+    if (frame_.bytes != 0 && !is_given(&ColoredPlaces::local)) {
       out_.refusals.push_back(
           {function_.line, fmt::format("'{}' has {} bytes of local variables per thread, for which "
                                        "no coloured memory is given",
@@ -240,8 +237,9 @@ class FunctionRewriter {
   void rewrite_call(const Instruction& instruction) {
     switch (system_call_of(module_, body_, instruction)) {
       case SystemCall::none:
-        if (!short_locals_) return;
-        refuse("calls a function of the module where addresses of local variables have 32 bits");
+        if (const auto why = callees_.objection(instruction); !why.empty()) refuse(why);
+        if (short_locals_)
+          refuse("calls a function of the module where addresses of local variables have 32 bits");
         return;
       case SystemCall::assertion:
         return;
@@ -304,10 +302,10 @@ class FunctionRewriter {
     }
     if (!has_place(operands[1])) return;
     if (short_locals_ && is_local(operands[1])) {
-      const bool generic = instruction.opcode == Opcode::cvta;
-      replace(generic ? moving(guard(), to, operands[1])
-                      : fmt::format("{}mov.b{} \t{}, {};", guard(), 8 * size, to,
-                                    offset_in_frame(operands[1])));
+      replace(instruction.opcode == Opcode::cvta
+                  ? moving(guard(), to, operands[1])
+                  : fmt::format("{}mov.b{} \t{}, {};", guard(), 8 * size, to,
+                                offset_in_frame(operands[1])));
       return;
     }
     replace(moving(guard(), to, operands[1]));
@@ -329,9 +327,7 @@ class FunctionRewriter {
       refuse("uses a variable, whose place is known only if all accesses are rewritten");
       return false;
     }
-    if (operand.base == Base::variable) {
-      return is_given(&ColoredPlaces::local) && !frame_.recursive;
-    }
+    if (operand.base == Base::variable) return is_given(&ColoredPlaces::local);
     if (is_given(&ColoredPlaces::variables)) return true;
     refuse(fmt::format("uses the variable '{}', for which no coloured memory is given",
                        module_.variables[operand.index].name));
@@ -481,6 +477,7 @@ class FunctionRewriter {
   const Frame& frame_;
   std::uint8_t windows_;
   std::vector<std::uint8_t> origins_;
+  Callees callees_;
   bool short_locals_;
   std::set<std::uint32_t> messages_;  // instructions that take addresses of messages
   bool names_variables_ = false;      // of the module

@@ -53,11 +53,15 @@ class Names {
  public:
   explicit Names(const Module& module) : module_(module), held_(held_by_variables(module)) {}
 
+  // Adds the definition of that function.
+  void add(std::uint32_t function, Functions& out) const {
+    const std::uint32_t definition = module_.functions[function].definition;
+    if (definition != no_index) out.insert(definition);
+  }
   // Adds the definitions that `operand` leads to.
   void add(const Body& body, const Operand& operand, Functions& out) const {
     if (operand.base == Base::function) {
-      const std::uint32_t definition = module_.functions[operand.index].definition;
-      if (definition != no_index) out.insert(definition);
+      add(operand.index, out);
     } else if (operand.base == Base::global) {
       out.insert(held_[operand.index].begin(), held_[operand.index].end());
     }
@@ -93,6 +97,10 @@ Reach::Reach(const Module& module) : callees_(module.functions.size()) {
   std::vector<bool> indirect(module.functions.size(), false);
   for (std::uint32_t i = 0; i < module.functions.size(); ++i) {
     const Body& body = module.functions[i].body;
+    for (const TargetSet& set : body.targets) {
+      if (set.kind != TargetSet::Kind::call_targets) continue;
+      for (const std::uint32_t target : set.targets) names.add(target, direct[i]);
+    }
     for (const Instruction& instruction : body.instructions) {
       const bool call = instruction.opcode == Opcode::call;
       if (call && calls_by_address(body, instruction)) indirect[i] = true;
