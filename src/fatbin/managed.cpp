@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "demarc/fatbin/entry.hpp"
+#include "code.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "symbols.hpp"
 
@@ -46,24 +46,6 @@ Result<void> add_of_ptx(std::string_view text, std::string_view name, Names& nam
   return {};
 }
 
-Result<void> add_of_cubin(std::string_view bytes, std::string_view name, Names& names) {
-  return add_symbols_with(SymbolBit::managed, bytes, name, names);
-}
-
-Result<void> add_of_fat_binary(std::string_view bytes, std::string_view name, Names& names) {
-  DEMARC_TRY(const std::vector<Entry> entries, read_entries(bytes, name));
-  for (const Entry& entry : entries) {
-    if (entry.kind != EntryKind::ptx && entry.kind != EntryKind::cubin) {
-      return invalid_input("{}: is {}: nobody knows whether it has managed variables", entry.where,
-                           kind_name(entry));
-    }
-    DEMARC_TRY(const std::string content, content_of(entry));
-    DEMARC_CHECK(entry.kind == EntryKind::ptx ? add_of_ptx(content, entry.where, names)
-                                              : add_of_cubin(content, entry.where, names));
-  }
-  return {};
-}
-
 }  // namespace
 
 std::vector<std::string> managed_variables(const ptx::Module& module) {
@@ -74,15 +56,12 @@ std::vector<std::string> managed_variables(const ptx::Module& module) {
 
 Result<std::vector<std::string>> managed_variables(const Image& image, std::string_view name) {
   Names names;
-  if (image.kind == ImageKind::ptx) {
-    DEMARC_CHECK(add_of_ptx(image.bytes, name, names));
-  } else if (image.kind == ImageKind::cubin) {
-    DEMARC_CHECK(add_of_cubin(image.bytes, name, names));
-  } else {
-    DEMARC_CHECK(add_of_fat_binary(image.bytes, name, names));
-  }
-  for (const std::string_view linked : image.prelinked)
-    DEMARC_CHECK(add_of_fat_binary(linked, name, names));
+  DEMARC_CHECK(for_each_code(
+      image, name, "managed variables",
+      [&](std::string_view text, std::string_view where) { return add_of_ptx(text, where, names); },
+      [&](std::string_view bytes, std::string_view where) {
+        return add_symbols_with(SymbolBit::managed, bytes, where, names);
+      }));
   return std::vector<std::string>(names.begin(), names.end());
 }
 

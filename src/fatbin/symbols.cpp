@@ -7,8 +7,8 @@
 namespace demarc::fatbin {
 namespace {
 
-Result<void> add_of_table(SymbolBit bit, const Elf::Section& table, std::string_view texts,
-                          std::string_view name, std::set<std::string>& names) {
+Result<void> use_table(unsigned char bits, const Elf::Section& table, std::string_view texts,
+                       std::string_view name, const UseSymbol& use) {
   if (table.header.sh_entsize != sizeof(Elf64_Sym) ||
       table.content.size() % sizeof(Elf64_Sym) != 0) {
     return invalid_input("{}: its symbol table has {} bytes in entries of {}; {} are right", name,
@@ -16,19 +16,19 @@ Result<void> add_of_table(SymbolBit bit, const Elf::Section& table, std::string_
   }
   for (std::size_t at = 0; at < table.content.size(); at += sizeof(Elf64_Sym)) {
     const auto symbol = *field<Elf64_Sym>(table.content, at);
-    if ((symbol.st_other & static_cast<unsigned char>(bit)) == 0) continue;
+    if ((symbol.st_other & bits) != bits) continue;
     const auto end = texts.find('\0', symbol.st_name);
     if (end == std::string_view::npos)
       return invalid_input("{}: a symbol whose name has no end", name);
-    names.emplace(texts.substr(symbol.st_name, end - symbol.st_name));
+    use(texts.substr(symbol.st_name, end - symbol.st_name));
   }
   return {};
 }
 
 }  // namespace
 
-Result<void> add_symbols_with(SymbolBit bit, std::string_view cubin, std::string_view name,
-                              std::set<std::string>& names) {
+Result<void> for_each_symbol(unsigned char bits, std::string_view cubin, std::string_view name,
+                             const UseSymbol& use) {
   DEMARC_TRY(const Elf elf, Elf::read(cubin, name));
   if (!elf.is_cubin()) {
     return invalid_input("{}: is no machine code of a GPU, but an ELF file of machine {}", name,
@@ -42,10 +42,16 @@ Result<void> add_symbols_with(SymbolBit bit, std::string_view cubin, std::string
     if (section.header.sh_link >= elf.sections().size())
       return invalid_input("{}: its symbol table names a section that is not there", name);
     DEMARC_CHECK(
-        add_of_table(bit, section, elf.sections()[section.header.sh_link].content, name, names));
+        use_table(bits, section, elf.sections()[section.header.sh_link].content, name, use));
   }
   if (found) return {};
   return invalid_input("{}: machine code without a symbol table: what it holds is not known", name);
+}
+
+Result<void> add_symbols_with(SymbolBit bit, std::string_view cubin, std::string_view name,
+                              std::set<std::string>& names) {
+  return for_each_symbol(static_cast<unsigned char>(bit), cubin, name,
+                         [&](std::string_view symbol) { names.emplace(symbol); });
 }
 
 }  // namespace demarc::fatbin

@@ -21,3 +21,5 @@ fat managed_elf.fatbin managed.cu --compress-mode=size -gencode arch=compute_75,
 for target in 75 90 100; do nvcc -cubin -arch=sm_$target counted.cu -o counted_$target.cubin; done
 for target in 75 90 100; do nvcc -cubin -arch=sm_$target managed.cu -o managed_$target.cubin; done
 nvcc -cubin -rdc=true -arch=sm_90 managed.cu -o managed_rdc_90.cubin
+nvcc -cubin -rdc=true -arch=sm_80 launching.cu -o launching_rdc_80.cubin
+fat launching.fatbin launching.cu -rdc=true -gencode arch=compute_80,code=compute_80
