@@ -59,16 +59,48 @@ TEST(ProgramRecords, keep_long_names_apart) {
 
 TEST(ProgramRecords, count_what_has_no_room_for_its_name) {
   const auto record = std::make_unique<ProgramRecord>();
-  for (std::uint32_t i = 0; i < ProgramRecord::most_names; ++i) {
+  const std::uint32_t most = ProgramRecord::most_names[1];
+  for (std::uint32_t i = 0; i < most; ++i) {
     record->counter(Recorded::kernel, fmt::format("k{}", i)).fetch_add(1);
   }
-  EXPECT_EQ(record->unnamed(), 0U);
+  EXPECT_EQ(record->unnamed(Recorded::kernel), 0U);
   record->counter(Recorded::kernel, "more").fetch_add(1);
   record->counter(Recorded::kernel, "still more").fetch_add(2);
   record->counter(Recorded::kernel, "k7").fetch_add(2);
-  EXPECT_EQ(record->unnamed(), 3U);
-  EXPECT_EQ(record->names().size(), ProgramRecord::most_names);
+  EXPECT_EQ(record->unnamed(Recorded::kernel), 3U);
+  EXPECT_EQ(record->names().size(), most);
   EXPECT_EQ(record->names().front().count, 3U);
+}
+
+TEST(ProgramRecords, keep_room_for_each_kind_whatever_the_others_have) {
+  const auto record = std::make_unique<ProgramRecord>();
+  for (std::uint32_t kind = 1; kind < ProgramRecord::most_names.size(); ++kind) {
+    for (std::uint32_t i = 0; i < ProgramRecord::most_names[kind]; ++i) {
+      record->counter(Recorded{kind}, fmt::format("n{}", i)).fetch_add(1);
+    }
+    record->counter(Recorded{kind}, "without room").fetch_add(10 * kind);
+  }
+  for (std::uint32_t kind = 1; kind < ProgramRecord::most_names.size(); ++kind) {
+    EXPECT_EQ(record->unnamed(Recorded{kind}), 10 * kind);
+  }
+  EXPECT_EQ(record->names().size(), 2048U + 1024 + 512 + 1024 + 128 + 512);
+  const ProgramReport report = report_of("a", *record);
+  EXPECT_THAT(report_to_text(report),
+              HasSubstr("\n          60  with names for which there was no room\n"
+                        "memory in"));
+  const Json json = parse_json(report_to_json(report), "report").value();
+  EXPECT_EQ(json["unnamed"], 10 + 20 + 30 + 40 + 50 + 60);
+  EXPECT_EQ(json["unnamed_by_kind"]["refused_calls"], 60);
+}
+
+TEST(ProgramReports, never_say_that_there_was_none_of_a_kind_whose_names_had_no_room) {
+  ProgramReport full;
+  full.unnamed[static_cast<std::size_t>(Recorded::refused_call)] = 9;
+  EXPECT_THAT(
+      report_to_text(full),
+      HasSubstr("calls of the driver refused, by calls:\n           9  with names for which "
+                "there was no room\n"));
+  EXPECT_THAT(report_to_text(full), HasSubstr("no kernel was refused\n"));
 }
 
 TEST(ProgramRecords, hold_what_killed_processes_counted) {
@@ -117,31 +149,30 @@ ProgramReport example() {
   record->counter(Recorded::plain_kernel, "gemm").fetch_add(5);
   record->note_plain_bytes(4);
   record->note_plain_bytes(7);
+  record->note_staging_bytes(5);
   return report_of("a", *record);
 }
 
 TEST(ProgramReports, say_in_words_what_was_coloured_and_what_was_refused) {
-  EXPECT_EQ(report_to_text(example()),
-            "tenant 'a'\n"
-            "kernels in the tenant's colours, by launches:\n"
-            "          40  plain_c\n"
-            "          12  add(int*)\n"
-            "kernels on PLAIN memory, by launches:\n"
-            "           5  gemm\n"
-            "kernels of these that keep registers in PLAIN local memory, by loads:\n"
-            "           2  wide: 8 bytes per thread\n"
-            "kernels refused, by loads:\n"
-            "           1  mul(float*): no PTX\n"
-            "no code was refused\n"
-            "calls of the driver refused, by calls:\n"
-            "           3  cuMemCreate: not known\n"
-            "memory in the tenant's colours: at most 33554432 bytes in one process; 7 bytes were "
-            "refused\n"
-            "plain memory: 11 bytes were asked for\n");
-  ProgramReport full = example();
-  full.unnamed = 9;
-  EXPECT_THAT(report_to_text(full),
-              HasSubstr("           9  with names for which there was no room"));
+  EXPECT_EQ(
+      report_to_text(example()),
+      "tenant 'a'\n"
+      "kernels in the tenant's colours, by launches:\n"
+      "          40  plain_c\n"
+      "          12  add(int*)\n"
+      "kernels on PLAIN memory, by launches:\n"
+      "           5  gemm\n"
+      "kernels of these that keep registers in PLAIN local memory, by loads:\n"
+      "           2  wide: 8 bytes per thread\n"
+      "kernels refused, by loads:\n"
+      "           1  mul(float*): no PTX\n"
+      "no code was refused\n"
+      "calls of the driver refused, by calls:\n"
+      "           3  cuMemCreate: not known\n"
+      "memory in the tenant's colours: at most 33554432 bytes in one process; 7 bytes were "
+      "refused\n"
+      "plain memory: 11 bytes were asked for; 5 bytes of copies went through memory without a "
+      "colour\n");
 }
 
 TEST(ProgramReports, are_json_that_programs_read) {
@@ -159,6 +190,7 @@ TEST(ProgramReports, are_json_that_programs_read) {
   EXPECT_EQ(json["plain_bytes"], 11);
   EXPECT_EQ(json["plain_kernels"][0]["name"], "gemm");
   EXPECT_EQ(json["unnamed"], 0);
+  EXPECT_EQ(json["staging_bytes"], 5);
   EXPECT_THAT(report_to_json(example()), EndsWith("}\n"));
 }
 

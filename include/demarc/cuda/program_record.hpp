@@ -29,13 +29,26 @@ struct RecordedName {
   std::uint64_t count = 0;
 };
 
+// How many names of each kind there is room for, by Recorded: no kind takes another's room.
+inline constexpr std::array<std::uint32_t, 7> most_recorded_names{0,    2048, 1024, 512,
+                                                                  1024, 128,  512};
+// The rows of a kind begin there, behind those of the kinds before it.
+constexpr std::uint32_t first_row_of(Recorded what) {
+  std::uint32_t row = 0;
+  for (std::size_t kind = 0; kind < static_cast<std::size_t>(what); ++kind) {
+    row += most_recorded_names[kind];
+  }
+  return row;
+}
+
 // Plain data. Several processes add names at the same time, and no name is ever removed.
 class ProgramRecord {
  public:
-  static constexpr std::uint32_t most_names = 1024;
+  static constexpr auto most_names = most_recorded_names;
 
   // The counter of a name. A new name is added. If there is no room for it, this is the counter of
-  // all names without room. Long names are cut and end with a number that tells them apart.
+  // all names of its kind without room. Long names are cut and end with a number that tells them
+  // apart.
   [[nodiscard]] std::atomic<std::uint64_t>& counter(Recorded what, std::string_view name,
                                                     std::string_view why = {});
   // A process has so many bytes of its tenant's memory.
@@ -43,38 +56,53 @@ class ProgramRecord {
   void note_refused_bytes(std::uint64_t bytes) { refused_bytes_.fetch_add(bytes); }
   // A process on plain memory asked the driver for so many.
   void note_plain_bytes(std::uint64_t bytes) { plain_bytes_.fetch_add(bytes); }
+  // So many bytes of a copy went through memory without a colour, which Demarc took for it alone.
+  void note_staging_bytes(std::uint64_t bytes) { staging_bytes_.fetch_add(bytes); }
 
   // The names, grouped by kind, the most frequent first.
   [[nodiscard]] std::vector<RecordedName> names() const;
-  // The counter of names for which there was no room.
-  [[nodiscard]] std::uint64_t unnamed() const { return unnamed_; }
+  // The counter of names of a kind for which there was no room.
+  [[nodiscard]] std::uint64_t unnamed(Recorded what) const { return table_of(what).unnamed; }
   [[nodiscard]] std::uint64_t most_bytes() const { return most_bytes_; }  // of one process
   [[nodiscard]] std::uint64_t refused_bytes() const { return refused_bytes_; }
   [[nodiscard]] std::uint64_t plain_bytes() const { return plain_bytes_; }
+  [[nodiscard]] std::uint64_t staging_bytes() const { return staging_bytes_; }
 
  private:
   struct Row {
-    std::atomic<Recorded> what{Recorded::nothing};  // set when the rest is
+    std::atomic<bool> there{false};  // set when the rest is
     std::array<char, 384> name{};
     std::array<char, 232> why{};
     std::atomic<std::uint64_t> count{0};
   };
-  std::atomic<std::uint32_t> taken_{0};
-  std::atomic<std::uint64_t> unnamed_{0};
+  struct Table {
+    std::atomic<std::uint32_t> taken{0};
+    std::atomic<std::uint64_t> unnamed{0};
+  };
+  [[nodiscard]] const Table& table_of(Recorded what) const {
+    return tables_[static_cast<std::size_t>(what)];
+  }
+  [[nodiscard]] std::uint32_t rows_of(Recorded what) const;
+
+  std::array<Table, most_names.size()> tables_{};
   std::atomic<std::uint64_t> most_bytes_{0};
   std::atomic<std::uint64_t> refused_bytes_{0};
   std::atomic<std::uint64_t> plain_bytes_{0};
-  std::array<Row, most_names> rows_{};
+  std::atomic<std::uint64_t> staging_bytes_{0};
+  std::array<Row, first_row_of(Recorded{most_recorded_names.size()})>
+      rows_{};  // one kind behind the other
 };
 
 // What `demarc exec --report` says of a program.
 struct ProgramReport {
   std::string tenant;
   std::vector<RecordedName> names;
-  std::uint64_t unnamed = 0;
+  // By kind, Recorded: what was counted of names for which there was no room.
+  std::array<std::uint64_t, ProgramRecord::most_names.size()> unnamed{};
   std::uint64_t most_bytes = 0;
   std::uint64_t refused_bytes = 0;
   std::uint64_t plain_bytes = 0;
+  std::uint64_t staging_bytes = 0;
 };
 [[nodiscard]] ProgramReport report_of(std::string tenant, const ProgramRecord& record);
 // As tables, and as JSON (schema demarc.exec.tenant/1).

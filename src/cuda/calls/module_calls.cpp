@@ -347,13 +347,13 @@ void ModuleCalls::note_calm(const Loaded& loaded, const Spilling& before) const 
 
 CuResult ModuleCalls::find_kernels(Handle handle, Loaded& loaded, const Kind& kind) const {
   loaded.kernels.clear();
-  loaded.parameters.clear();
+  loaded.facts.clear();
   for (const std::string& name : loaded.image.kernels()) {
     CuFunction function = nullptr;
     const CuResult code = kind.function(&function, handle, name.c_str());
     if (code != cu_success) return code;
     loaded.kernels.emplace(name, function);
-    loaded.parameters.emplace(name, loaded.image.parameters(name));
+    loaded.facts[name].parameters = loaded.image.parameters(name);
   }
   return cu_success;
 }

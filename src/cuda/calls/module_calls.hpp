@@ -54,13 +54,18 @@ class ModuleCalls {
  private:
   // A module or a library.
   using Handle = const void*;
+  // Of a kernel.
+  struct Facts {
+    std::vector<std::uint64_t> parameters;                       // bytes, of each
+    std::atomic<std::atomic<std::uint64_t>*> launches{nullptr};  // null before the first one
+  };
   struct Loaded {
     explicit Loaded(ColoredImage code) : image(std::move(code)) {}
     ColoredImage image;
     bool library = false;         // its kernels stand for functions of several contexts,
     CuContext context = nullptr;  // of which this one knows the places
-    std::map<std::string, CuFunction> kernels;                     // those that were accepted
-    std::map<std::string, std::vector<std::uint64_t>> parameters;  // bytes, of these
+    std::map<std::string, CuFunction> kernels;  // those that were accepted
+    std::map<std::string, Facts> facts;         // of these
     ptx::ColoredPlaces places;
     DevicePointer variables = 0;  // allocations; 0: none
     DevicePointer local = 0;
@@ -82,9 +87,8 @@ class ModuleCalls {
   // A function that can be launched.
   struct Known {
     std::shared_ptr<Loaded> module;  // null: it was not loaded here
-    std::atomic<std::uint64_t>* launches = nullptr;
     const std::string* name = nullptr;
-    const std::vector<std::uint64_t>* parameters = nullptr;
+    Facts* facts = nullptr;
     explicit operator bool() const { return module != nullptr; }
   };
   // What a kernel is launched with.
@@ -135,7 +139,9 @@ class ModuleCalls {
   [[nodiscard]] CallAnswer refused_arguments(const Known& kernel,
                                              const KernelArguments& arguments) const;
   [[nodiscard]] CallAnswer refused_context(const Loaded& loaded) const;
-  [[nodiscard]] Known known(const std::shared_ptr<Loaded>& module, const std::string& kernel) const;
+  [[nodiscard]] static Known known(const std::shared_ptr<Loaded>& module,
+                                   const std::string& kernel);
+  void count_launch(const Known& kernel) const;
   // The parameters of the node lie `offset` bytes into the arguments.
   CallAnswer judge_params(const DriverCall& call, std::size_t offset);
   CallAnswer judge(const Launch& launch);

@@ -46,9 +46,19 @@ std::vector<CuLaunchAttribute> attributes_of(const CuLaunchConfig& config, bool 
 }  // namespace
 
 ModuleCalls::Known ModuleCalls::known(const std::shared_ptr<Loaded>& module,
-                                      const std::string& kernel) const {
-  const auto found = module->parameters.find(kernel);
-  return {module, &means_.record.counter(Recorded::kernel, kernel), &found->first, &found->second};
+                                      const std::string& kernel) {
+  const auto found = module->facts.find(kernel);
+  return {module, &found->first, &found->second};
+}
+
+// Libraries load many more kernels than they launch, and only these are named.
+void ModuleCalls::count_launch(const Known& kernel) const {
+  auto* launches = kernel.facts->launches.load(std::memory_order_relaxed);
+  if (launches == nullptr) {
+    launches = &means_.record.counter(Recorded::kernel, *kernel.name);
+    kernel.facts->launches.store(launches, std::memory_order_relaxed);
+  }
+  launches->fetch_add(1, std::memory_order_relaxed);
 }
 
 ModuleCalls::Known ModuleCalls::find(CuFunction function) {
@@ -99,7 +109,7 @@ CallAnswer ModuleCalls::judge(const Launch& launch) {
     answer = launch_with_attributes(launch, true);
   }
   if (!answer || *answer == cu_success) {
-    found.launches->fetch_add(1, std::memory_order_relaxed);
+    count_launch(found);
   }
   return answer;
 }
@@ -146,7 +156,7 @@ CallAnswer ModuleCalls::refused_arguments(const Known& kernel,
   constexpr std::uint64_t least = std::uint64_t{1} << 32U;  // below it no address of the host's
   constexpr int memory_type = 2;
   bool found = false;
-  arguments.for_each_word(*kernel.parameters, [&](std::uint64_t word) {
+  arguments.for_each_word(kernel.facts->parameters, [&](std::uint64_t word) {
     if (found || word < least || means_.memory.in_window(word)) return;
     unsigned type = 0;
     found = means_.api.cuPointerGetAttribute(&type, memory_type, word) == cu_success;
@@ -223,7 +233,7 @@ CallAnswer ModuleCalls::judge_node(CuFunction function, CuKernel kernel,
     return cu_error_not_supported;
   }
   found.module->in_graphs.store(true);
-  found.launches->fetch_add(1, std::memory_order_relaxed);
+  count_launch(found);
   return std::nullopt;
 }
 

@@ -164,6 +164,7 @@ CuResult WindowCopies::copy_staged(const Place& to, const Place& from, Size size
   DevicePointer staging = 0;
   CuResult code = api_->cuMemAllocAsync(&staging, piece_width * piece_height, stream);
   if (code != cu_success) return code;
+  if (record_ != nullptr) record_->note_staging_bytes(size.width * size.height);
   for (std::uint64_t row = 0; code == cu_success && row < size.height; row += piece_height) {
     for (std::uint64_t at = 0; code == cu_success && at < size.width; at += piece_width) {
       const Size piece{std::min(piece_width, size.width - at),

@@ -9,6 +9,7 @@
 #include "demarc/base/result.hpp"
 #include "demarc/cuda/colored_code.hpp"
 #include "demarc/cuda/driver_api.hpp"
+#include "demarc/cuda/program_record.hpp"
 #include "demarc/gpu/device.hpp"
 
 namespace demarc::cuda {
@@ -43,6 +44,9 @@ class WindowCopies {
                                      gpu::ComputeCapability capability,
                                      std::uint64_t staged_bytes = piece_bytes);
 
+  // Bytes that go through memory without a colour are noted there; the record outlives the copies.
+  void note_staging_in(ProgramRecord& record) { record_ = &record; }
+
   // One side at least is the window's; the size is of something. Codes are the driver's.
   [[nodiscard]] CuResult copy(const Place& to, const Place& from, Size size, CuStream stream) const;
   // Every element becomes the low bytes of `value`; the width counts elements of 1, 2 or 4 bytes.
@@ -73,6 +77,7 @@ class WindowCopies {
 
   const DriverApi* api_;
   std::uint64_t staged_bytes_;
+  ProgramRecord* record_ = nullptr;
   CuFunction within_ = nullptr;  // both sides are the window's
   CuFunction into_ = nullptr;
   CuFunction out_of_ = nullptr;

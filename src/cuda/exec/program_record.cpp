@@ -29,22 +29,27 @@ void keep_text(std::string_view text, std::array<char, Size>& to) {
 std::atomic<std::uint64_t>& ProgramRecord::counter(Recorded what, std::string_view name,
                                                    std::string_view why) {
   const std::string wanted = fitted<std::tuple_size_v<decltype(Row::name)>>(name);
-  const std::uint32_t there = std::min(taken_.load(std::memory_order_acquire), most_names);
-  for (std::uint32_t i = 0; i < there; ++i) {
+  const auto kind = static_cast<std::size_t>(what);
+  const std::uint32_t first = first_row_of(what);
+  const std::uint32_t there = rows_of(what);
+  for (std::uint32_t i = first; i < first + there; ++i) {
     Row& row = rows_[i];
-    if (row.what.load(std::memory_order_acquire) == what && wanted == row.name.data()) {
-      return row.count;
-    }
+    if (row.there.load(std::memory_order_acquire) && wanted == row.name.data()) return row.count;
   }
   // Two processes may add the same name at once: it is one name where it is read.
-  if (there == most_names) return unnamed_;
-  const std::uint32_t own = taken_.fetch_add(1, std::memory_order_acq_rel);
-  if (own >= most_names) return unnamed_;
-  Row& row = rows_[own];
+  if (there == most_names[kind]) return tables_[kind].unnamed;
+  const std::uint32_t own = tables_[kind].taken.fetch_add(1, std::memory_order_acq_rel);
+  if (own >= most_names[kind]) return tables_[kind].unnamed;
+  Row& row = rows_[first + own];
   keep_text(wanted, row.name);
   keep_text(why, row.why);
-  row.what.store(what, std::memory_order_release);
+  row.there.store(true, std::memory_order_release);
   return row.count;
+}
+
+std::uint32_t ProgramRecord::rows_of(Recorded what) const {
+  return std::min(table_of(what).taken.load(std::memory_order_acquire),
+                  most_names[static_cast<std::size_t>(what)]);
 }
 
 void ProgramRecord::note_bytes(std::uint64_t bytes) {
@@ -55,15 +60,16 @@ void ProgramRecord::note_bytes(std::uint64_t bytes) {
 
 std::vector<RecordedName> ProgramRecord::names() const {
   std::map<std::pair<Recorded, std::string>, RecordedName> found;
-  const std::uint32_t there = std::min(taken_.load(std::memory_order_acquire), most_names);
-  for (std::uint32_t i = 0; i < there; ++i) {
-    const Row& row = rows_[i];
-    const Recorded what = row.what.load(std::memory_order_acquire);
-    if (what == Recorded::nothing) continue;
-    const std::string name = row.name.data();
-    auto& one =
-        found.try_emplace({what, name}, RecordedName{what, name, row.why.data(), 0}).first->second;
-    one.count += row.count.load();
+  for (std::uint32_t kind = 1; kind < most_names.size(); ++kind) {
+    const Recorded what{kind};
+    for (std::uint32_t i = first_row_of(what); i < first_row_of(what) + rows_of(what); ++i) {
+      const Row& row = rows_[i];
+      if (!row.there.load(std::memory_order_acquire)) continue;
+      const std::string name = row.name.data();
+      auto& one = found.try_emplace({what, name}, RecordedName{what, name, row.why.data(), 0})
+                      .first->second;
+      one.count += row.count.load();
+    }
   }
   std::vector<RecordedName> names;
   names.reserve(found.size());

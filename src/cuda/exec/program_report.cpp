@@ -18,7 +18,7 @@ struct RecordedKind {
 };
 constexpr RecordedKind recorded_kinds[] = {
     {Recorded::kernel, "kernels", "kernels in the tenant's colours, by launches",
-     "no kernel was loaded"},
+     "no kernel was launched"},
     {Recorded::plain_kernel, "plain_kernels", "kernels on PLAIN memory, by launches",
      "no kernel ran on plain memory"},
     {Recorded::spilling_kernel, "spilling_kernels",
@@ -42,26 +42,33 @@ std::vector<const RecordedName*> of_kind(const ProgramReport& report, Recorded w
 }  // namespace
 
 ProgramReport report_of(std::string tenant, const ProgramRecord& record) {
-  return {std::move(tenant),   record.names(),         record.unnamed(),
-          record.most_bytes(), record.refused_bytes(), record.plain_bytes()};
+  ProgramReport report{std::move(tenant),     record.names(),         {},
+                       record.most_bytes(),   record.refused_bytes(), record.plain_bytes(),
+                       record.staging_bytes()};
+  for (const RecordedKind& kind : recorded_kinds) {
+    report.unnamed[static_cast<std::size_t>(kind.what)] = record.unnamed(kind.what);
+  }
+  return report;
 }
 
 std::string report_to_text(const ProgramReport& report) {
   std::string text = fmt::format("tenant '{}'\n", report.tenant);
   for (const RecordedKind& kind : recorded_kinds) {
     const auto names = of_kind(report, kind.what);
-    append(text, "{}{}\n", names.empty() ? kind.none : kind.heading, names.empty() ? "" : ":");
+    const std::uint64_t unnamed = report.unnamed[static_cast<std::size_t>(kind.what)];
+    const bool none = names.empty() && unnamed == 0;
+    append(text, "{}{}\n", none ? kind.none : kind.heading, none ? "" : ":");
     for (const RecordedName* one : names) {
       append(text, "{:>12}  {}{}{}\n", one->count, demangled(one->name),
              one->why.empty() ? "" : ": ", one->why);
     }
+    if (unnamed != 0) append(text, "{:>12}  with names for which there was no room\n", unnamed);
   }
-  if (report.unnamed != 0)
-    append(text, "{:>12}  with names for which there was no room\n", report.unnamed);
   append(text,
          "memory in the tenant's colours: at most {} bytes in one process; {} bytes were refused\n"
-         "plain memory: {} bytes were asked for\n",
-         report.most_bytes, report.refused_bytes, report.plain_bytes);
+         "plain memory: {} bytes were asked for; {} bytes of copies went through memory without a "
+         "colour\n",
+         report.most_bytes, report.refused_bytes, report.plain_bytes, report.staging_bytes);
   return text;
 }
 
@@ -76,10 +83,19 @@ Json json_of(const ProgramReport& report) {
     }
     json[kind.key] = std::move(names);
   }
-  json["unnamed"] = report.unnamed;
+  std::uint64_t unnamed = 0;
+  Json by_kind = Json::object();
+  for (const RecordedKind& kind : recorded_kinds) {
+    const std::uint64_t count = report.unnamed[static_cast<std::size_t>(kind.what)];
+    by_kind[kind.key] = count;
+    unnamed += count;
+  }
+  json["unnamed"] = unnamed;
+  json["unnamed_by_kind"] = std::move(by_kind);
   json["most_bytes"] = report.most_bytes;
   json["refused_bytes"] = report.refused_bytes;
   json["plain_bytes"] = report.plain_bytes;
+  json["staging_bytes"] = report.staging_bytes;
   return json;
 }
 
