@@ -15,6 +15,10 @@
 #include "calls/memory_calls.hpp"
 #include "calls/module_calls.hpp"
 #include "calls/node_calls.hpp"
+#include "demarc/base/files.hpp"
+#include "driver/function_calls.hpp"
+#include "driver/function_names.hpp"
+#include "paths.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -65,6 +69,35 @@ TEST(CallRules, SayWhyEachOfTheRefusedFunctionsIs) {
   }
 }
 
+// Whatever its arguments mean, nobody has looked at it.
+TEST(CallRules, RefuseTheVersionsOfPassingFunctionsThatAreNotKnown) {
+  for (const char* known : {"cuCtxCreate", "cuCtxCreate_v2", "cuCtxCreate_v4", "cuEventRecord",
+                            "cuStreamGetCaptureInfo_v3", "cuCtxSynchronize_v2"}) {
+    EXPECT_TRUE(passes_colored(known)) << known;
+  }
+  for (const char* unknown : {"cuCtxCreate_v5", "cuEventRecord_v2", "cuStreamGetCaptureInfo_v4",
+                              "cuInit_v2", "cuCtxCreate_"}) {
+    EXPECT_FALSE(passes_colored(unknown)) << unknown;
+  }
+}
+
+TEST(CallRules, KnowTheNumbersOfTheFunctionsWhoseCallbacksAreRead) {
+  const auto names = function_names();
+  ASSERT_EQ(names.size(), 807U);
+  EXPECT_EQ(names[0], "");
+  EXPECT_EQ(names[1], "cuInit");
+  EXPECT_EQ(names[806], "cuDriverGetGpuCodeIsaVersion");
+  for (const int id : launch_functions()) {
+    EXPECT_THAT(std::string(names[static_cast<std::size_t>(id)]), testing::StartsWith("cuLaunch"));
+  }
+  std::set<std::string> others;
+  for (const int id : stream_and_graph_functions()) {
+    others.emplace(without_version(names[static_cast<std::size_t>(id)]));
+  }
+  EXPECT_EQ(others,
+            (std::set<std::string>{"cuGraphExecDestroy", "cuGraphLaunch", "cuStreamDestroy"}));
+}
+
 TEST(CallRules, LetAContextGoBeforeAnythingIsMapped) {
   EXPECT_TRUE(passes_unmapped("cuCtxDestroy"));
   for (const char* name : {"cuMemAlloc", "cuModuleLoadData", "cuGraphLaunch", "cuSomethingNew"}) {
@@ -113,6 +146,61 @@ TEST(CallRules, RefuseWhatGivesMemoryOrCodeThatHasNoColour) {
   for (const char* name : {"cuMemAlloc", "cuMemAllocPitch", "cuMemAllocAsync",
                            "cuMemAllocFromPoolAsync", "cuMemFree", "cuMemFreeAsync"}) {
     EXPECT_TRUE(answered.contains(name)) << name;
+  }
+}
+
+// A row of docs/serve.md: "| why | `name`, `begin…` |".
+struct ListedRefusals {
+  std::vector<std::string> names;
+  std::vector<std::string> beginnings;
+  [[nodiscard]] bool have(std::string_view name) const {
+    return std::find(names.begin(), names.end(), name) != names.end() ||
+           std::any_of(beginnings.begin(), beginnings.end(),
+                       [&](const std::string& begin) { return name.starts_with(begin); });
+  }
+};
+
+ListedRefusals listed_in(const std::string& page, const std::string& why) {
+  ListedRefusals listed;
+  const std::size_t row = page.find("\n| " + why + " | ");
+  if (row == std::string::npos) return listed;
+  const std::string line = page.substr(row + 1, page.find('\n', row + 1) - row - 1);
+  constexpr std::string_view more = "…";
+  for (std::size_t at = line.find('`'); at != std::string::npos; at = line.find('`', at + 1)) {
+    const std::size_t end = line.find('`', at + 1);
+    std::string name = line.substr(at + 1, end - at - 1);
+    at = end;
+    if (!name.ends_with(more)) {
+      listed.names.push_back(name);
+    } else {
+      name.resize(name.size() - more.size());
+      listed.beginnings.push_back(name);
+    }
+  }
+  return listed;
+}
+
+TEST(CallRules, AreListedInThePageOfTheServerAsTheyAre) {
+  const std::string page = read_file(test::source_dir() / "docs" / "serve.md").value();
+  std::set<std::string> others(passing_calls().begin(), passing_calls().end());
+  for (const auto& names :
+       {answered_by<MemoryCalls>(), answered_by<CopyCalls>(), answered_by<ModuleCalls>(),
+        answered_by<GraphCalls>(), answered_by<NodeCalls>(), answered_by<LinkCalls>(),
+        answered_by<MappingCalls>()}) {
+    others.insert(names.begin(), names.end());
+  }
+  for (const RefusedCalls& group : refused_calls()) {
+    const ListedRefusals listed = listed_in(page, group.why);
+    for (const std::string_view name : group.names) EXPECT_TRUE(listed.have(name)) << name;
+    for (const std::string& name : others) EXPECT_FALSE(listed.have(name)) << name;
+    for (const std::string& name : listed.names) {
+      EXPECT_STREQ(why_refused(name), group.why) << name << " is listed";
+    }
+    for (const std::string& begin : listed.beginnings) {
+      EXPECT_TRUE(std::any_of(group.names.begin(), group.names.end(),
+                              [&](std::string_view name) { return name.starts_with(begin); }))
+          << begin << " is listed";
+    }
   }
 }
 

@@ -9,7 +9,7 @@
 
 #include "demarc/base/files.hpp"
 #include "exec/host_memory.hpp"
-#include "exec/managed_modules.hpp"
+#include "exec/refused_modules.hpp"
 #include "paths.hpp"
 
 namespace demarc::cuda {

@@ -240,6 +240,10 @@ TEST_F(Hook, BlackwellDoesNotTellLaunchersAndThatIsCounted) {
   set_ceiling({2});
   launch_one();
   EXPECT_EQ(counters.launchers_unknown, 1U);
+  hook->know_launchers(true);
+  launch_one();
+  EXPECT_EQ(counters.launchers_unknown, 1U) << "the modules were looked at";
+  hook->know_launchers(false);
   EXPECT_EQ(tpcs_used(), std::vector<std::uint32_t>{2});
 }
 
@@ -259,15 +263,49 @@ TEST_F(Hook, ClustersOfABlackwellAreLookedAtToo) {
   EXPECT_EQ(counters.unsafe_clusters, 1U);
 }
 
-TEST_F(Hook, LaunchesInsideAreNotCountedWhenSwitchedOffAndThoseOutsideAre) {
-  hook->count_masked(false);
+TEST_F(Hook, LaunchesUnderACeilingAreCountedByTheNumberOfItsMask) {
+  MaskHistory history;
+  const auto begin = [&](const partition::TpcSet& tpcs) {
+    history.begin(ceiling.published() + 1, to_string(tpcs));
+    ceiling.store(card->hardware_mask(tpcs).value(), true);
+  };
+  hook->use_ceiling(&ceiling, &history);
+  begin({2});
   launch_one();
-  set_ceiling({2});
+  begin({4, 5});
   launch_one();
-  hook->count_masked(true);
-  EXPECT_EQ(counters.seen(), 1U);
-  EXPECT_EQ(counters.unmasked[at(LaunchPath::unknown)] + counters.unmasked[at(LaunchPath::stream)],
-            1U);
+  launch_one();
+  const auto periods = history.periods(ceiling.published());
+  ASSERT_EQ(periods.size(), 2U);
+  EXPECT_EQ(periods[0].tpcs, "2");
+  EXPECT_EQ(periods[0].launches, 1U);
+  EXPECT_EQ(periods[1].tpcs, "4-5");
+  EXPECT_EQ(periods[1].launches, 2U);
+}
+
+TEST(MaskHistories, KeepTheLast16MasksAndTheSumOfTheLaunchesBefore) {
+  MaskHistory history;
+  for (std::uint32_t number = 1; number <= 18; ++number) {
+    history.begin(number, std::to_string(number));
+    for (std::uint32_t launch = 0; launch < number; ++launch) history.count(number);
+  }
+  const auto periods = history.periods(18);
+  ASSERT_EQ(periods.size(), 17U);
+  EXPECT_EQ(periods.front().tpcs, "earlier ones");
+  EXPECT_EQ(periods.front().launches, 1U + 2U);
+  EXPECT_EQ(periods[1].tpcs, "3");
+  EXPECT_EQ(periods.back().launches, 18U);
+  EXPECT_TRUE(MaskHistory().periods(0).empty());
+}
+
+TEST_F(Hook, AFunctionThatTheDriverExportsAndDoesNotTellOfIsRefusedByName) {
+  change([](fake::FakeConfig& now) { now.functions = 651; });
+  const auto refused = hook->watch_calls([](const DriverCall&) {});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("callback 652 of domain 6, that of cuLaunchKernelEx"));
+  change([](fake::FakeConfig& now) { now.functions = 806; });
+  hook->use_ceiling(nullptr);
 }
 
 TEST_F(Hook, WordsOfAMaskThatIsNotSwitchedOnAreNotTheDrivers) {

@@ -72,12 +72,12 @@ Event made(const GpuPointer& gpu) {
 }
 
 template <class T>
-class Moved : public testing::Test {};
+class MovedObjects : public testing::Test {};
 using Kinds =
     testing::Types<DeviceBuffer, HostBuffer, PhysicalMemory, AddressRange, Module, Stream, Event>;
-TYPED_TEST_SUITE(Moved, Kinds);
+TYPED_TEST_SUITE(MovedObjects, Kinds);
 
-TYPED_TEST(Moved, IsOneObjectWhereverItIsAndTheOneInItsPlaceGoes) {
+TYPED_TEST(MovedObjects, IsOneObjectWhereverItIsAndTheOneInItsPlaceGoes) {
   const GpuPointer gpu = test::fake_gpu();
   const std::int64_t before = alive();
   {
@@ -95,7 +95,7 @@ TYPED_TEST(Moved, IsOneObjectWhereverItIsAndTheOneInItsPlaceGoes) {
 }
 
 // A call on it might never return.
-TYPED_TEST(Moved, OnAStuckCardIsLeftAlone) {
+TYPED_TEST(MovedObjects, OnAStuckCardIsLeftAlone) {
   const GpuPointer gpu = test::fake_gpu();
   std::int64_t with_it = 0;
   {
@@ -107,7 +107,7 @@ TYPED_TEST(Moved, OnAStuckCardIsLeftAlone) {
 }
 
 // Ranges with pages mapped at different places, and with none.
-TEST(Moved, UnmapsWhatIsMappedInTheRangeThatItWasMovedTo) {
+TEST(MovedObjects, UnmapsWhatIsMappedInTheRangeThatItWasMovedTo) {
   const GpuPointer gpu = test::fake_gpu();
   const std::int64_t before = alive();
   {
@@ -125,7 +125,7 @@ TEST(Moved, UnmapsWhatIsMappedInTheRangeThatItWasMovedTo) {
   EXPECT_EQ(alive(), before);
 }
 
-TEST(Moved, LeavesNoSizeBehind) {
+TEST(MovedObjects, LeavesNoSizeBehind) {
   const GpuPointer gpu = test::fake_gpu();
   AddressRange range = made<AddressRange>(gpu);
   const AddressRange taken(std::move(range));
@@ -135,7 +135,7 @@ TEST(Moved, LeavesNoSizeBehind) {
   EXPECT_EQ(memory.bytes(), 0U);  // NOLINT(bugprone-use-after-move)
 }
 
-TEST(Moved, NamesTheModuleThatItWas) {
+TEST(MovedObjects, NamesTheModuleThatItWas) {
   const GpuPointer gpu = test::fake_gpu();
   Module one = made<Module>(gpu);
   Module other = Module::load(gpu, idle_module, "other.ptx").value();
@@ -143,7 +143,7 @@ TEST(Moved, NamesTheModuleThatItWas) {
   EXPECT_THAT(one.function("none").error().message, HasSubstr("other.ptx: no kernel"));
 }
 
-TEST(Moved, KeepsSizesWithTheMemoryThatTheyAreOf) {
+TEST(MovedObjects, KeepsSizesWithTheMemoryThatTheyAreOf) {
   const GpuPointer gpu = test::fake_gpu();
   DeviceBuffer small = DeviceBuffer::allocate(gpu, 100).value();
   DeviceBuffer large = DeviceBuffer::allocate(gpu, 5000).value();

@@ -194,6 +194,10 @@ TEST_F(TenantPrograms, SpillAndOverlapWhereTheyMay) {
 TEST_F(TenantPrograms, FindTheServersMps) {
   ServingProcess server(socket, false, "/the/servers/mps");
   ASSERT_TRUE(server.ready());
+  fake::FakeConfig client = fake::small_gpu();
+  client.mps_attribute = 1;
+  test::configure(client);
+  ::setenv("DEMARC_FAKE_MPS", "1", 1);
   EXPECT_EQ(Supervised::apart([&] {
               const auto outcome =
                   run_confined(plan_of("b", {"show=CUDA_MPS_PIPE_DIRECTORY", "context"}));
@@ -203,6 +207,7 @@ TEST_F(TenantPrograms, FindTheServersMps) {
               return 0;
             }),
             0);
+  ::unsetenv("DEMARC_FAKE_MPS");
   EXPECT_EQ(server.end(), 0);
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "demarc/base/result.hpp"
 #include "demarc/cuda/driver_types.hpp"
@@ -12,6 +13,10 @@
 namespace demarc::cuda {
 
 using GetExportTable = CuResult (*)(const void** table, const CuUuid* id);
+
+// By this cuGetExportTable() gives the table.
+inline constexpr CuUuid callback_table_id = {{0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e, 0x90,
+                                              0xdd, 0x54, 0x71, 0x9f, 0xe5, 0xf7, 0x4b}};
 
 class CallbackTable {
  public:
@@ -23,11 +28,18 @@ class CallbackTable {
                          void* user);
   // The driver calls back for these from now on.
   Result<void> enable(int domain, std::span<const int> ids) const;
-  // The same for all ids of the domain, which begin with 1. missing_capability when there is none.
-  Result<void> enable_all(int domain) const;
+  // The same for these functions, of which an older driver may have some not yet.
+  Result<void> enable_existing(std::span<const int> functions) const;
+  // The same for all functions of the driver, those that are not known too. missing_capability if
+  // one of the known ones would go unwatched: the driver refuses its callback although it enables
+  // one with a larger number, or although it exports the function.
+  Result<void> enable_functions() const;
 
  private:
   using EnableFunction = CuResult (*)(std::uint32_t on, std::uint32_t handle, int domain, int id);
+  [[nodiscard]] bool is_exported(std::string_view function) const;
+
+  GetExportTable get_table_ = nullptr;
   EnableFunction enable_ = nullptr;
   std::uint32_t handle_ = 0;
 };

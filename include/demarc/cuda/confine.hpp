@@ -45,7 +45,7 @@ struct ConfinePlan {
   DomainChoice sync_domain;
   TpcChoice choice;
   std::vector<std::string> command;  // program and arguments
-  bool audit = false;                // count launches by path
+  bool audit = false;                // also count launches by path
   // If a process of a tenant has kernels without PTX, it gets plain memory, runs them and is
   // counted. Without this option such kernels are refused.
   bool allow_plain = false;
@@ -66,8 +66,7 @@ struct ConfinePlan {
   std::string socket;  // of the server; empty: lease::default_socket()
   // Called with a line for the user about each process that is kept off, as it happens.
   std::function<void(const std::string& line)> tell;
-  // Called once the program has started, with the text that Control::open() takes. Then launches
-  // are also counted without `audit`.
+  // Called once the program has started, with the text that Control::open() takes.
   std::function<void(const std::string& control)> started;
   std::string preload;  // path of libdemarc_preload.so; empty: beside the program, or in ../lib
 };
@@ -92,8 +91,9 @@ struct Finding {
 struct ConfineOutcome {
   int program_exit_code = 0;  // 128 + signal when a signal ended it
   bool observed = false;      // without a partition
-  partition::TpcSet tpcs;
+  partition::TpcSet tpcs;     // as the program started
   std::uint32_t sms = 0;
+  std::vector<MaskPeriod> periods;           // one after the other; several: it was moved
   std::optional<std::uint32_t> sync_domain;  // of all launches; nothing: they kept their own
   std::string no_domain_because;             // why there is none though one was wanted
   ProcessCounts processes;

@@ -5,9 +5,11 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "demarc/base/result.hpp"
 #include "demarc/cuda/launch_hook.hpp"
+#include "demarc/cuda/mask_history.hpp"
 #include "demarc/cuda/program_record.hpp"
 #include "demarc/lease/card_claim.hpp"
 
@@ -24,16 +26,19 @@ struct ControlBlock {
   std::uint64_t magic = expected_magic;
   std::uint32_t bytes = sizeof(ControlBlock);  // of this struct: another build's is refused
   std::uint64_t token[2] = {};                 // random; whoever opens the block must know it
+  // Random, and in no environment: the library that reports its hook knows it from here.
+  std::uint64_t report_token = 0;
   gpu::ComputeCapability capability;
   char uuid[48] = {};
   std::atomic<std::uint32_t> largest_cluster{0};
-  std::uint32_t count_launches = 0;  // of those inside the partition too
   std::uint32_t count_paths = 0;     // tell streams and graphs apart
   std::int32_t sync_domain = -1;     // of memory synchronisation, of every launch; -1: its own
   std::uint32_t no_host_memory = 0;  // kernels get no memory of the host
   std::uint32_t allow_plain = 0;     // memory for processes that hold machine code alone
   std::uint32_t allow_spills = 0;    // bytes per thread in local memory
   std::uint32_t overlap = 0;         // launches of kernels that are coloured
+  std::uint32_t sms_per_tpc = 0;     // the least; 0: not known
+  std::uint32_t needs_mps = 0;       // the proof ran in a client of MPS, so the program must be one
   // What the program has claimed of the card (exec/program_claim.hpp), and descriptors of
   // `demarc exec` on which; -1: none.
   std::int32_t claim_files[2] = {-1, -1};
@@ -47,6 +52,7 @@ struct ControlBlock {
   char lease_socket[108] = {};
   char lease_token[40] = {};
   SharedMask mask;
+  MaskHistory masks;  // by the numbers of `mask`
   LaunchCounters counters;
   ProgramRecord record;  // of a program that has a lease
   // Of processes, from their exec to the next one; live, written by `demarc exec` alone.
@@ -71,8 +77,9 @@ class Control {
   [[nodiscard]] ControlBlock& block() const { return *block_; }
   [[nodiscard]] const std::string& value() const { return value_; }
   // Processes that store at the same time take turns; one that dies loses its turn. An error when
-  // the owner is gone.
-  [[nodiscard]] Result<void> store_mask(const HardwareMask& mask, bool active) const;
+  // the owner is gone. `tpcs` are those of the mask, for reports.
+  [[nodiscard]] Result<void> store_mask(const HardwareMask& mask, bool active,
+                                        std::string_view tpcs = {}) const;
 
  private:
   Control(std::string value, int file, ControlBlock* block)

@@ -40,11 +40,18 @@ struct LaunchCounters {
   // among them was not confined.
   std::atomic<std::uint64_t> misunderstood{0};
   // Masked launches whose descriptor does not say whether the kernel may launch kernels (all
-  // versions but V04_00): what such kernels launched was neither confined nor counted.
+  // versions but V04_00), and whose module nobody looked at: what such kernels launched was neither
+  // confined nor counted.
   std::atomic<std::uint64_t> launchers_unknown{0};
   // Launches that should have had the memory synchronisation domain of their program and left with
   // another.
   std::atomic<std::uint64_t> other_domains{0};
+  // Launches that no call of the driver announced, of a program all of whose calls are watched.
+  std::atomic<std::uint64_t> unannounced{0};
+  // Launches that calls of the driver made and whose descriptors the callback did not see.
+  std::atomic<std::uint64_t> unseen{0};
+  // Cooperative launches of more blocks than the partition has room for at once: refused.
+  std::atomic<std::uint64_t> too_large{0};
   // Refused calls for memory of the host. They are refused so that no kernel reaches such memory.
   std::atomic<std::uint64_t> host_memory_refused{0};
   ColoredCounters colored;

@@ -22,7 +22,9 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "demarc/cuda/callback_table.hpp"
 #include "demarc/cuda/descriptor.hpp"
@@ -30,6 +32,7 @@
 #include "demarc/cuda/graph_masks.hpp"
 #include "demarc/cuda/launch_counters.hpp"
 #include "demarc/cuda/launch_streams.hpp"
+#include "demarc/cuda/mask_history.hpp"
 #include "demarc/cuda/shared_mask.hpp"
 
 namespace demarc::cuda {
@@ -51,8 +54,12 @@ class LaunchHook {
   void use_storage(SharedMask* mask, LaunchCounters* counters);
   // No launch leaves this mask, whatever the levels below say. A launch with a mask of its own (or
   // the driver's) gets what both leave. If that is nothing, the launch is reported to the refusal
-  // handler. The mask must outlive the process's launches; nullptr: none.
-  void use_ceiling(const SharedMask* ceiling) { ceiling_.store(ceiling); }
+  // handler. The mask must outlive the process's launches; nullptr: none. So must `history`, in
+  // which launches under it are counted by its numbers.
+  void use_ceiling(const SharedMask* ceiling, MaskHistory* history = nullptr) {
+    history_.store(history);
+    ceiling_.store(ceiling);
+  }
 
   // Learns the layout from the next launch that this thread makes on a card of that capability:
   // call begin_probe(), launch anything, then end_probe().
@@ -85,9 +92,6 @@ class LaunchHook {
   [[nodiscard]] std::optional<Seen> last() const;
 
   [[nodiscard]] const LaunchCounters& counters() const { return *counters_.load(); }
-  // Launches and blocks inside the partition are counted, unless this is switched off. What
-  // bypasses the partition is always counted.
-  void count_masked(bool on) { counts_masked_.store(on); }
   // Also tells launches of the default stream, of other streams and of graphs apart, at the cost of
   // two more callbacks per launch and one per node of a graph (about 120 ns per node, seen).
   Result<void> count_paths();
@@ -97,6 +101,8 @@ class LaunchHook {
   void set_largest_cluster(std::uint32_t blocks) { own_largest_cluster_.store(blocks); }
   // Reads that number from elsewhere, for as long as the process lives.
   void share_largest_cluster(std::atomic<std::uint32_t>* blocks) { largest_cluster_.store(blocks); }
+  // What is loaded is looked at, and no kernel of it launches others: descriptors need not tell.
+  void know_launchers(bool known) { launchers_known_.store(known); }
   // Every launch gets this memory synchronisation domain (0 to 3), whatever its stream or program
   // asks for; those that cannot are counted. Nothing: launches keep theirs.
   void set_sync_domain(std::optional<std::uint32_t> domain) {
@@ -106,7 +112,12 @@ class LaunchHook {
   void expect(gpu::ComputeCapability capability);
   // `watch` sees every call of the driver's functions, inside the callback, at its entry, where it
   // may answer it, and as it leaves. Where a call cannot be shown, the refusal handler is called.
+  // So it is for a launch that no such call announced, and for one that a call made unseen.
+  // missing_capability where the driver would not show a call of a known function.
   Result<void> watch_calls(void (*watch)(const DriverCall& call));
+  // The same of these functions alone, by DriverCall::base_name().
+  Result<void> watch_some_calls(void (*watch)(const DriverCall& call),
+                                std::span<const std::string_view> names);
   // Called, inside the callback, if a launch cannot be confined although a mask is wanted. If the
   // handler returns, a launch with an empty mask goes on under the ceiling alone, and other
   // launches go on unconfined.
@@ -117,7 +128,7 @@ class LaunchHook {
   static LaunchHook& instance();
   static void callback(void* user, int domain, int id, const void* params);
   void on_function(int id, const void* params);
-  bool show_call(const void* params);
+  bool show_call(int id, const void* params);
   void on_built(void* descriptor, const void* params);
   void on_launch(void* descriptor, const void* stream);
   void on_graph_node(const void* descriptor);
@@ -128,7 +139,10 @@ class LaunchHook {
   void check_clusters(const DescriptorLayout& layout, const void* descriptor,
                       LaunchCounters& counters);
   bool find_mask(const void* stream, HardwareMask& mask, bool& of_process) const;
-  bool find_ceiling(HardwareMask& mask) const;
+  bool find_ceiling(HardwareMask& mask, std::uint32_t* number = nullptr) const;
+  void count_masked_launch(std::uint32_t mask_number);
+  void look_for_call();
+  void note_call(int id, const DriverCall& call);
   // The masks of a launch. They are kept together because WantedMasks points to them.
   struct Found;
   void find_wanted(const DescriptorLayout& layout, const void* descriptor, const void* stream,
@@ -144,6 +158,7 @@ class LaunchHook {
   GraphMasks graphs_;
   std::atomic<SharedMask*> mask_{&own_mask_};
   std::atomic<const SharedMask*> ceiling_{nullptr};
+  std::atomic<MaskHistory*> history_{nullptr};
   std::atomic<LaunchCounters*> counters_{&own_counters_};
   std::atomic<const DescriptorLayout*> layout_{nullptr};
   std::atomic<void (*)(const char*)> refusal_{nullptr};
@@ -152,9 +167,11 @@ class LaunchHook {
   std::atomic<std::uint32_t> sync_domain_{no_sync_domain};
   std::atomic<std::uint32_t> own_largest_cluster_{0};
   std::atomic<std::atomic<std::uint32_t>*> largest_cluster_{&own_largest_cluster_};
+  std::atomic<bool> watches_all_{false};
+  std::atomic<bool> any_capture_{false};  // of all calls that were watched
   std::atomic<bool> learning_{false};
   std::atomic<bool> counts_nodes_{false};
-  std::atomic<bool> counts_masked_{true};
+  std::atomic<bool> launchers_known_{false};
   gpu::ComputeCapability expected_;
   CallbackTable table_;
   bool subscribed_ = false;

@@ -19,8 +19,10 @@ class SharedMask {
   // Threads of one process take turns here. Processes must take turns by themselves, as
   // Control::store_mask() does.
   void store(const HardwareMask& mask, bool active);
-  // False when no mask is active.
-  bool load(HardwareMask& mask) const;
+  // False when no mask is active. `number`, if there is one, becomes that of the mask.
+  bool load(HardwareMask& mask, std::uint32_t* number = nullptr) const;
+  // Masks so far: the number of the last one.
+  [[nodiscard]] std::uint32_t published() const { return published_.load(); }
 
  private:
   struct Slot {

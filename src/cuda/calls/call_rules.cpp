@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <iterator>
 
+#include "driver/driver_call.hpp"
+#include "driver/function_names.hpp"
+
 namespace demarc::cuda {
 namespace {
 
@@ -426,8 +429,13 @@ bool lists(std::span<const Name> names, Name name) {
 
 }  // namespace
 
-bool passes_colored(std::string_view base_name) {
-  return lists(passing_names, base_name);
+bool passes_colored(std::string_view versioned_name) {
+  return lists(passing_names, without_version(versioned_name)) && is_known_function(versioned_name);
+}
+
+bool makes_context(std::string_view base_name) {
+  return base_name == "cuDevicePrimaryCtxRetain" || base_name == "cuCtxCreate" ||
+         base_name == "cuCtxFromGreenCtx";
 }
 
 bool pins_host_memory(std::string_view base_name) {

@@ -7,8 +7,12 @@
 
 namespace demarc::cuda {
 
-// By DriverCall::base_name(), for all versions of a function alike.
-[[nodiscard]] bool passes_colored(std::string_view base_name);
+// By DriverCall::versioned_name(), for all known versions of a function alike. A version that CUDA
+// 13.0 has not got may take other arguments, and does not pass.
+[[nodiscard]] bool passes_colored(std::string_view versioned_name);
+
+// Of those that pass: it makes a context, or gets the primary one.
+[[nodiscard]] bool makes_context(std::string_view base_name);
 
 // Of those that pass: kernels get memory of the host by it.
 [[nodiscard]] bool pins_host_memory(std::string_view base_name);

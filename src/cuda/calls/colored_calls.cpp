@@ -49,7 +49,7 @@ void ColoredCalls::note_refusal(const DriverCall& call, const char* why) {
 }
 
 void ColoredCalls::serve(const DriverCall& call) {
-  if (OwnCalls::active() || passes_colored(call.base_name())) return;
+  if (OwnCalls::active() || passes_colored(call.versioned_name())) return;
   if (answered_by(module_calls_, call) || answered_by(memory_calls_, call) ||
       answered_by(mapping_calls_, call) || answered_by(copy_calls_, call) ||
       answered_by(graph_calls_, call) || answered_by(node_calls_, call) ||

@@ -1,15 +1,26 @@
 // Subscribes to the driver's callbacks.
 #include "demarc/cuda/callback_table.hpp"
 
+#include <dlfcn.h>
+
+#include <vector>
+
+#include "driver/function_calls.hpp"
+#include "driver/function_names.hpp"
+
 namespace demarc::cuda {
 namespace {
-
-constexpr CuUuid callback_table_id = {{0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e, 0x90, 0xdd,
-                                       0x54, 0x71, 0x9f, 0xe5, 0xf7, 0x4b}};
 
 constexpr std::size_t subscribe_entry = 3;
 constexpr std::size_t enable_entry = 6;
 constexpr std::size_t most_table_bytes = 4096;
+
+Result<void> refused_function(int id, std::string_view name) {
+  return missing_capability(
+      "the driver refuses callback {} of domain {}, that of {}: a program could call this function "
+      "without being watched",
+      id, function_domain, name);
+}
 
 using SubscribeFunction = CuResult (*)(std::uint32_t* handle, CallbackTable::Callback callback,
                                        void* user);
@@ -35,10 +46,13 @@ Result<void> CallbackTable::subscribe(GetExportTable get_table, const std::strin
   const auto* entries = static_cast<void* const*>(table);
   const auto subscribe = reinterpret_cast<SubscribeFunction>(entries[subscribe_entry]);
   enable_ = reinterpret_cast<EnableFunction>(entries[enable_entry]);
+  get_table_ = get_table;
   if (const CuResult code = subscribe(&handle_, callback, user); code != cu_success) {
     return missing_capability(
-        "driver {} refuses the launch callback (error {}); another tool, such as a profiler, may "
-        "hold it",
+        "driver {} refuses the launch callback (error {}): it has one subscriber in a process, and "
+        "another tool is that, such as a profiler (nsys, ncu, CUPTI, torch.profiler); run the "
+        "program "
+        "without it",
         version, code);
   }
   return {};
@@ -54,11 +68,48 @@ Result<void> CallbackTable::enable(int domain, std::span<const int> ids) const {
   return {};
 }
 
-Result<void> CallbackTable::enable_all(int domain) const {
-  int id = 1;
-  while (enable_(1, handle_, domain, id) == cu_success) ++id;
-  if (id == 1) return missing_capability("the driver refuses all callbacks of domain {}", domain);
+Result<void> CallbackTable::enable_existing(std::span<const int> functions) const {
+  for (const int id : functions) {
+    const std::string_view name = function_names()[static_cast<std::size_t>(id)];
+    if (enable_(1, handle_, function_domain, id) != cu_success && is_exported(name)) {
+      return refused_function(id, name);
+    }
+  }
   return {};
+}
+
+// Drivers before CUDA 13.0 have fewer functions than are known, later ones have more.
+Result<void> CallbackTable::enable_functions() const {
+  constexpr int most_functions = 4096;
+  const auto names = function_names();
+  const int known = static_cast<int>(names.size());
+  int last = 0;
+  std::vector<int> refused;
+  for (int id = 1; id < known || (id == last + 1 && id < most_functions); ++id) {
+    if (enable_(1, handle_, function_domain, id) == cu_success) {
+      last = id;
+    } else if (id < known) {
+      refused.push_back(id);
+    }
+  }
+  if (last == 0) {
+    return missing_capability("the driver refuses all callbacks of domain {}", function_domain);
+  }
+  for (const int id : refused) {
+    const std::string_view name = names[static_cast<std::size_t>(id)];
+    if (id < last || is_exported(name)) return refused_function(id, name);
+  }
+  return {};
+}
+
+bool CallbackTable::is_exported(std::string_view function) const {
+  Dl_info driver{};
+  if (::dladdr(reinterpret_cast<void*>(get_table_), &driver) == 0) return false;
+  void* library = ::dlopen(driver.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) return false;
+  const bool found = ::dlsym(library, std::string(function).c_str()) != nullptr;
+  ::dlclose(library);
+  return found;
 }
 
 }  // namespace demarc::cuda

@@ -12,6 +12,19 @@
 
 namespace demarc::cuda {
 
+// Whether the default stream that a function means is the calling thread's own, by its name.
+[[nodiscard]] inline bool means_per_thread(std::string_view name) {
+  return name.ends_with("_ptds") || name.ends_with("_ptsz");
+}
+// The name without what says which default stream is meant: "cuMemAlloc_v2", "cuLaunchKernel".
+[[nodiscard]] inline std::string_view without_stream(std::string_view name) {
+  return name.substr(0, name.size() - (means_per_thread(name) ? 5 : 0));
+}
+// The name without what tells versions apart: "cuMemAlloc".
+[[nodiscard]] inline std::string_view without_version(std::string_view name) {
+  return name.substr(0, name.find('_'));
+}
+
 class DriverCall {
  public:
   // Nothing where the parameters are not laid out as known.
@@ -20,16 +33,9 @@ class DriverCall {
   [[nodiscard]] bool leaving() const { return leaving_; }
   // Of the version that was called: "cuMemAlloc_v2", "cuLaunchKernel_ptsz".
   [[nodiscard]] std::string_view name() const { return name_; }
-  // Without what says which default stream is meant: "cuMemAlloc_v2", "cuLaunchKernel".
-  [[nodiscard]] std::string_view versioned_name() const {
-    return name_.substr(0, name_.size() - (per_thread() ? 5 : 0));
-  }
-  // Whether the default stream is the calling thread's own.
-  [[nodiscard]] bool per_thread() const {
-    return name_.ends_with("_ptds") || name_.ends_with("_ptsz");
-  }
-  // Without what tells versions apart: "cuMemAlloc".
-  [[nodiscard]] std::string_view base_name() const { return name_.substr(0, name_.find('_')); }
+  [[nodiscard]] std::string_view versioned_name() const { return without_stream(name_); }
+  [[nodiscard]] bool per_thread() const { return means_per_thread(name_); }
+  [[nodiscard]] std::string_view base_name() const { return without_version(name_); }
 
   // The argument that lies `offset` bytes behind the first one: they are laid out as the members of
   // a struct are. Not of a function that takes none.
@@ -40,6 +46,9 @@ class DriverCall {
     std::memcpy(&value, arguments_ + offset, sizeof(T));
     return value;
   }
+
+  // Where the arguments lie: the same at the entry and as the function is left.
+  [[nodiscard]] const void* arguments() const { return arguments_; }
 
   // When leaving: what the function returns.
   [[nodiscard]] CuResult result() const { return *result_; }

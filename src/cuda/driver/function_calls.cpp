@@ -47,6 +47,10 @@ std::span<const int> launch_functions() {
   return launch_ids;
 }
 
+bool is_launch(int id) {
+  return is_one_of(id, launch_ids);
+}
+
 FunctionCall read_function_call(int id, const void* params) {
   FunctionCall call;
   if (params == nullptr || params_bytes(params) < least_function_params_bytes) {

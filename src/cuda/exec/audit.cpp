@@ -74,6 +74,24 @@ constexpr FindingRow finding_rows[] = {
      [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
        return launches.other_domains;
      }},
+    {"unannounced_launches",
+     "{} launches were announced by no call of the driver that Demarc saw, so nothing judged them",
+     Severity::fails, Severity::fails,
+     [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
+       return launches.unannounced;
+     }},
+    {"unseen_launches",
+     "{} launches passed the hook by: something in the program has switched it off",
+     Severity::fails, Severity::fails,
+     [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
+       return launches.unseen;
+     }},
+    {"cooperative_refused",
+     "refused cooperative launches, whose blocks do not fit into the partition at once: {}",
+     Severity::warns, Severity::none,
+     [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
+       return launches.too_large;
+     }},
     {"host_memory_refused", "refused calls that would have given kernels memory of the host: {}",
      Severity::warns, Severity::warns,
      [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
@@ -111,7 +129,7 @@ constexpr FindingRow finding_rows[] = {
     {"launchers_not_told",
      "this card does not show which kernels launch kernels: if any of {} launches did so, its own "
      "launches were neither confined nor counted",
-     Severity::warns, Severity::none,
+     Severity::fails, Severity::none,
      [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
        return launches.launchers_unknown;
      }},
@@ -120,6 +138,25 @@ constexpr FindingRow finding_rows[] = {
 std::string domain_text(const ConfineOutcome& outcome) {
   if (!outcome.sync_domain) return "launches keep their memory synchronisation domains\n";
   return fmt::format("launches have the memory synchronisation domain {}\n", *outcome.sync_domain);
+}
+
+// "TPCs 0-2 (6 SMs)", and where else the program was moved.
+std::string tpcs_text(const ConfineOutcome& outcome) {
+  std::string text = fmt::format("TPCs {} ({} SMs)", to_string(outcome.tpcs), outcome.sms);
+  for (std::size_t i = 1; i < outcome.periods.size(); ++i) {
+    text += fmt::format(", then TPCs {}", outcome.periods[i].tpcs);
+  }
+  return text;
+}
+
+std::string periods_text(const ConfineOutcome& outcome) {
+  std::string text;
+  if (outcome.periods.size() < 2) return text;
+  for (const MaskPeriod& period : outcome.periods) {
+    text +=
+        fmt::format("{:>12}  launches with the mask of TPCs {}\n", period.launches, period.tpcs);
+  }
+  return text;
 }
 
 bool matters(const Finding& finding, Severity least) {
@@ -159,16 +196,15 @@ std::string warnings(const ConfineOutcome& outcome) {
 
 std::string audit_to_text(const ConfineOutcome& outcome) {
   const ProcessCounts& processes = outcome.processes;
-  std::string text =
-      outcome.observed
-          ? fmt::format("no partition ({} SMs): observed only", outcome.sms)
-          : fmt::format("partition: TPCs {} ({} SMs)", to_string(outcome.tpcs), outcome.sms);
+  std::string text = outcome.observed
+                         ? fmt::format("no partition ({} SMs): observed only", outcome.sms)
+                         : "partition: " + tpcs_text(outcome);
   text += fmt::format("; {} process{} {}, {} kept off, {} stopped\n", processes.confined,
                       processes.confined == 1 ? "" : "es", outcome.observed ? "seen" : "confined",
                       processes.kept_off, processes.stopped);
   text +=
       "launches and blocks are counted by the masks in their descriptors, not by where they ran\n";
-  text += domain_text(outcome);
+  text += periods_text(outcome) + domain_text(outcome);
   text += fmt::format("{:<16}{:>14}{:>16}{:>14}{:>10}\n", "launch path", "with the mask", "blocks",
                       "without it", "refused");
   for (std::size_t p = 0; p < launch_paths; ++p) {
@@ -190,6 +226,10 @@ std::string audit_to_json(const ConfineOutcome& outcome) {
                          {"unmasked", outcome.unmasked[p]},
                          {"refused", outcome.refused[p]}});
   }
+  Json periods = Json::array();
+  for (const MaskPeriod& period : outcome.periods) {
+    periods.push_back(Json{{"tpcs", period.tpcs}, {"launches", period.launches}});
+  }
   Json findings = Json::object();
   for (const Finding& finding : outcome.findings) findings[finding.name] = finding.count;
   Json json{{"schema", "demarc.exec/2"},
@@ -198,6 +238,7 @@ std::string audit_to_json(const ConfineOutcome& outcome) {
             {"observed", outcome.observed},
             {"tpcs", to_string(outcome.tpcs)},
             {"sms", outcome.sms},
+            {"masks", periods},
             {"sync_domain", outcome.sync_domain ? Json(*outcome.sync_domain) : Json(nullptr)},
             {"no_sync_domain_because", outcome.no_domain_because},
             {"processes_confined", outcome.processes.confined},

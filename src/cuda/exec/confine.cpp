@@ -18,9 +18,11 @@
 #include "demarc/lease/client.hpp"
 #include "demarc/partition/partition.hpp"
 #include "driver/driver_version.hpp"
+#include "driver/function_names.hpp"
 #include "driver/in_child.hpp"
 #include "exec/gpu_by_uuid.hpp"
 #include "exec/host_memory.hpp"
+#include "exec/mps_client.hpp"
 #include "exec/program_claim.hpp"
 #include "exec/supervisor.hpp"
 
@@ -39,6 +41,7 @@ struct Prepared {
   std::uint32_t sms{};
   std::uint32_t largest_cluster{};
   std::uint32_t device_count{};
+  bool mps_client{};
   std::uint32_t sync_domains{};      // that a program can be given one of
   char no_domain_because[200] = {};  // why it cannot
   char uuid[sizeof ControlBlock::uuid] = {};
@@ -82,6 +85,20 @@ Result<HardwareMask> mask_of(const lease::ProvedMask& proved) {
       proved.disabled.size());
 }
 
+// Calls are refused by their names: a function that is not known would pass, or break a program.
+Result<void> check_known_functions(const Driver& driver, const char* otherwise) {
+  if (driver.cuda_version() <= functions_known_until) return {};
+  return missing_capability(
+      "{}: this driver has CUDA {}, and Demarc knows only the functions up to {}", otherwise,
+      cuda_version_text(driver.cuda_version()), cuda_version_text(functions_known_until));
+}
+
+// The program asks the same of its own driver; here it is told before anything was started.
+Result<void> check_calls_are_shown(const Driver& driver) {
+  DEMARC_TRY(LaunchHook * hook, LaunchHook::install(driver));
+  return hook->watch_calls(nullptr);
+}
+
 // Beside other tenants latencies tell nothing of SMs. Runs in the child.
 Result<Prepared> prepare_leased(const std::shared_ptr<const Driver>& driver, std::uint32_t index,
                                 const lease::Lease& lease, const DomainChoice& domain) {
@@ -89,7 +106,9 @@ Result<Prepared> prepare_leased(const std::shared_ptr<const Driver>& driver, std
   DEMARC_TRY(prepared.mask, mask_of(lease.mask));
   DEMARC_TRY(prepared.tpcs, partition::parse_tpc_set(lease.tpcs, partition::TpcSet::capacity,
                                                      "the TPCs of the lease"));
+  DEMARC_CHECK(check_known_functions(*driver, "a tenant's program cannot be watched"));
   DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, index));
+  if (!lease.mps.empty()) DEMARC_CHECK(check_mps_client(gpu->api(), gpu->handle(), lease.mps));
   DEMARC_CHECK(prove_mask(gpu, prepared.mask, lease.mask.sms));
   prepared.capability = gpu->compute_capability();
   prepared.sms = lease.mask.sms;
@@ -113,6 +132,7 @@ Result<Prepared> prepare(const std::shared_ptr<const Driver>& driver, std::uint3
   prepared.capability = gpu->compute_capability();
   prepared.tpcs = tpcs;
   prepared.sms = static_cast<std::uint32_t>(sms.size());
+  prepared.mps_client = gpu->attribute(attribute_mps_enabled).value_or(0) == 1;
   // Half-full SMs take clusters too, but how full they are the descriptor does not say: one block
   // an SM is what is certain.
   prepared.largest_cluster = partition::largest_cluster(card->topology(), tpcs, 1);
@@ -138,12 +158,7 @@ Result<Prepared> prepare_to_observe(const std::shared_ptr<const Driver>& driver,
 // Refusing calls keeps kernels from memory of the host only where every call is known and where the
 // driver does not map all of it (heterogeneous memory management).
 Result<void> check_host_memory_can_be_refused(const Driver& driver, const Gpu& gpu) {
-  if (driver.cuda_version() > looked_at_until) {
-    return missing_capability(
-        "memory of the host cannot be refused: this driver has CUDA {}, and Demarc knows only the "
-        "functions up to {}",
-        cuda_version_text(driver.cuda_version()), cuda_version_text(looked_at_until));
-  }
+  DEMARC_CHECK(check_known_functions(driver, "memory of the host cannot be refused"));
   DEMARC_TRY(const int pageable, gpu.attribute(attribute_pageable_memory));
   if (pageable == 0) return {};
   return missing_capability(
@@ -185,6 +200,19 @@ void copy_counters(const LaunchCounters& counters, ConfineOutcome& outcome) {
   outcome.graphs = counters.graphs;
 }
 
+void note_block(const ConfinePlan& plan, const Prepared& prepared, ControlBlock& block) {
+  block.capability = prepared.capability;
+  block.count_paths = std::uint32_t{plan.audit};
+  block.no_host_memory = std::uint32_t{!plan.host_memory};
+  block.allow_plain = std::uint32_t{plan.allow_plain};
+  block.allow_spills = plan.allow_spills;
+  block.overlap = std::uint32_t{plan.overlap_launches};
+  block.needs_mps = std::uint32_t{prepared.mps_client};
+  const auto tpcs = static_cast<std::uint32_t>(prepared.tpcs.size());
+  block.sms_per_tpc = tpcs == 0 ? 0 : prepared.sms / tpcs;
+  std::memcpy(block.uuid, prepared.uuid, sizeof block.uuid);
+}
+
 using Tell = std::function<void(const std::string& line)>;
 
 struct OwnDomain {
@@ -224,7 +252,7 @@ Result<Supervisor> start_supervised(const ConfinePlan& plan, const Control& cont
   if (claim && !plan.observe) {
     look = [&block, &claim] { claim->follow(block); };
   }
-  return Supervisor::start({block.uuid, block.token[0], plan.tell,
+  return Supervisor::start({block.uuid, block.report_token, plan.tell,
                             [&block](const ProcessCounts& counts) {
                               block.confined = counts.confined;
                               block.contexts = counts.contexts;
@@ -359,6 +387,7 @@ Result<partition::TpcSet> choose_tpcs(const gpu::Topology& topology, const TpcCh
 
 Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
   DEMARC_CHECK(check_plan(plan));
+  DEMARC_CHECK(check_process_folder());
   DEMARC_TRY(const std::string preload, find_preload(plan.preload));
   std::string compilers;
   if (!plan.tenant.empty()) {
@@ -370,6 +399,12 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
     DEMARC_TRY(tenant, open_lease(plan, control));
   }
   const Division division = division_of(plan, tenant);
+  if (tenant && division.mps.empty() && plan.tell) {
+    plan.tell(fmt::format(
+        "demarc serve runs without MPS: the programs of its tenants take turns on the card, and "
+        "'{}' has its TPCs alone while it has its turn",
+        plan.tenant));
+  }
   std::optional<ProgramClaim> claim;
   if (!tenant) {
     DEMARC_TRY(claim, ProgramClaim::open(plan.allow_overlap));
@@ -386,6 +421,7 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
                  DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, device));
                  DEMARC_CHECK(check_host_memory_can_be_refused(*driver, *gpu));
                }
+               if (tenant || !plan.host_memory) DEMARC_CHECK(check_calls_are_shown(*driver));
                if (tenant) {
                  return prepare_leased(driver, device, tenant->opened.lease, division.domain);
                }
@@ -395,15 +431,8 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
              }));
   DEMARC_TRY(const OwnDomain own, choose_domain(division.domain, prepared, claim, plan.tell));
   ControlBlock& block = control.block();
-  block.capability = prepared.capability;
-  block.count_launches = std::uint32_t{plan.audit || plan.started};
-  block.count_paths = std::uint32_t{plan.audit};
-  block.no_host_memory = std::uint32_t{!plan.host_memory};
-  block.allow_plain = std::uint32_t{plan.allow_plain};
-  block.allow_spills = plan.allow_spills;
-  block.overlap = std::uint32_t{plan.overlap_launches};
+  note_block(plan, prepared, block);
   if (own.domain) block.sync_domain = static_cast<std::int32_t>(*own.domain);
-  std::memcpy(block.uuid, prepared.uuid, sizeof block.uuid);
   if (claim) {
     DEMARC_CHECK(claim->pass_on(prepared.uuid, block));
     if (plan.observe) claim->tell_of_server(prepared.uuid, plan.tell);
@@ -417,7 +446,7 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
     }
   } else {
     block.largest_cluster = prepared.largest_cluster;
-    DEMARC_CHECK(control.store_mask(prepared.mask, !plan.observe));
+    DEMARC_CHECK(control.store_mask(prepared.mask, !plan.observe, to_string(prepared.tpcs)));
   }
   DEMARC_TRY(
       Supervisor supervisor,
@@ -434,6 +463,7 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
   outcome.no_domain_because = own.no_domain_because;
   outcome.processes = supervisor.counts();
   copy_counters(block.counters, outcome);
+  outcome.periods = block.masks.periods(block.mask.published());
   outcome.findings = look_for_findings(outcome.processes, block.counters, plan.observe);
   if (tenant) outcome.report = report_of(plan.tenant, block.record);
   return outcome;
@@ -457,7 +487,7 @@ Result<Moved> confine_again(std::int64_t pid, const TpcChoice& choice) {
              }));
   const bool claimed = hand_over(control.block(), prepared.tpcs);
   control.block().largest_cluster = prepared.largest_cluster;
-  DEMARC_CHECK(control.store_mask(prepared.mask, true));
+  DEMARC_CHECK(control.store_mask(prepared.mask, true, to_string(prepared.tpcs)));
   return Moved{prepared.tpcs, control.block().counters.graphs, claimed};
 }
 

@@ -59,8 +59,10 @@ Result<Control> Control::create() {
   }
   void* memory = MAP_FAILED;
   decltype(ControlBlock::token) token;
+  decltype(ControlBlock::report_token) report_token = 0;
   if (::ftruncate(file, sizeof(ControlBlock)) == 0 && ::fcntl(file, F_ADD_SEALS, fixed_size) == 0 &&
-      ::getentropy(token, sizeof token) == 0) {
+      ::getentropy(token, sizeof token) == 0 &&
+      ::getentropy(&report_token, sizeof report_token) == 0) {
     memory = map_block(file);
   }
   if (memory == MAP_FAILED) {
@@ -70,6 +72,7 @@ Result<Control> Control::create() {
   }
   auto* block = new (memory) ControlBlock;
   std::memcpy(block->token, token, sizeof token);
+  block->report_token = report_token;
   return Control(fmt::format("/proc/{}/fd/{}#{}", ::getpid(), file, token_text(token)), file,
                  block);
 }
@@ -103,11 +106,13 @@ Control::Control(Control&& other) noexcept
       owned_file_(other.owned_file_),
       block_(std::exchange(other.block_, nullptr)) {}
 
-Result<void> Control::store_mask(const HardwareMask& mask, bool active) const {
+Result<void> Control::store_mask(const HardwareMask& mask, bool active,
+                                 std::string_view tpcs) const {
   // A file of its own: locks are of open files. The kernel takes the lock back from who dies.
   DEMARC_TRY(const int file, open_file(value_));
   while (::flock(file, LOCK_EX) != 0 && errno == EINTR) {
   }
+  block_->masks.begin(block_->mask.published() + 1, tpcs);
   block_->mask.store(mask, active);
   ::close(file);
   return {};

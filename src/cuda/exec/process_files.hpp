@@ -10,7 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "demarc/base/result.hpp"
+
 namespace demarc::cuda {
+
+// missing_capability if /proc is not there, or is that of another process namespace, whose numbers
+// mean other processes.
+[[nodiscard]] Result<void> check_process_folder();
 
 // The process of a thread; nothing when it is gone.
 [[nodiscard]] std::optional<pid_t> process_of(pid_t thread);
@@ -18,6 +24,11 @@ namespace demarc::cuda {
 // them. Nothing when they may not be read.
 using ImageMark = std::array<std::uint64_t, 2>;
 [[nodiscard]] std::optional<ImageMark> image_mark(pid_t process);
+// The drivers of CUDA that it has loaded, each with its file: one that was loaded twice, as into a
+// namespace of the linker's, is there twice. Nothing when that may not be read.
+[[nodiscard]] std::optional<std::vector<std::string>> drivers_of(pid_t process);
+// A variable of the environment that its program began with; empty: it had none.
+[[nodiscard]] std::string variable_of(pid_t process, const std::string& name);
 // The name of its program, for messages.
 [[nodiscard]] std::string name_of(pid_t process);
 [[nodiscard]] bool read_memory(pid_t process, std::uint64_t address, void* target,

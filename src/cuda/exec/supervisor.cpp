@@ -1,6 +1,7 @@
 // Serves the filter: answers by the table of what it saw, waits, and passes signals on.
 #include "exec/supervisor.hpp"
 
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -9,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <filesystem>
 #include <set>
 #include <utility>
 
@@ -24,6 +26,20 @@ std::string uuid_digits(const std::array<unsigned char, 16>& bytes) {
     text += fmt::format("{:02x}", bytes[i]);
   }
   return text;
+}
+
+// A profiler takes the place of the library that hooks.
+std::string why_not_hooked(pid_t process) {
+  const std::string other = variable_of(process, "CUDA_INJECTION64_PATH");
+  if (!other.empty() && std::filesystem::path(other).filename() != "libdemarc_preload.so") {
+    return fmt::format(
+        "its launches cannot be confined, because its driver loads {} in the place of "
+        "libdemarc_preload.so: a profiler (nsys, ncu) and Demarc need the same callbacks of the "
+        "driver; profile the program without demarc exec",
+        other);
+  }
+  return "its launches cannot be confined, because its driver did not load libdemarc_preload.so "
+         "(did its launcher drop the environment?)";
 }
 
 }  // namespace
@@ -87,7 +103,12 @@ void Supervisor::serve_call() {
   if (call->command == static_cast<std::uint32_t>(OwnCommand::hooked)) {
     // A library with another's control block would count and confine for that one.
     const bool agreed = call->argument == rules_.token && image.mark.has_value();
-    if (program_.listener.answer(*call, agreed ? 0 : EACCES) && agreed) image.hooked = true;
+    // One driver in a process: a second one reports as well, from a library of its own.
+    const int error = !agreed ? EACCES : image.hooked ? EEXIST : 0;
+    if (program_.listener.answer(*call, error) && agreed) {
+      image.second_driver = image.hooked;
+      image.hooked = true;
+    }
   } else if (call->command == static_cast<std::uint32_t>(OwnCommand::stopped)) {
     image.stopped = program_.listener.answer(*call, 0);
   } else if (call->command == make_context_command) {
@@ -128,11 +149,17 @@ std::string Supervisor::objection(const FilteredCall& call, const Image& image) 
            "chose";
   }
   const std::string chosen = uuid_digits(uuid);
-  if (!image.hooked) {
+  if (!image.hooked) return fmt::format("{}: {}", chosen, why_not_hooked(image.process));
+  const auto drivers = drivers_of(image.process);
+  if (!drivers) {
+    return fmt::format("{}: what it has loaded cannot be read, so nobody knows its drivers",
+                       chosen);
+  }
+  if (image.second_driver || drivers->size() > 1) {
     return fmt::format(
-        "{}: its launches cannot be confined, because its driver did not load libdemarc_preload.so "
-        "(did its launcher drop the environment?)",
-        chosen);
+        "{}: it has loaded several drivers of CUDA ({}), and the launches of one of them alone can "
+        "be confined",
+        chosen, fmt::join(*drivers, ", "));
   }
   if (chosen != rules_.card.substr(rules_.card.find('-') + 1)) {
     return fmt::format("{}: it chose another card than that of the partition, {}", chosen,

@@ -19,7 +19,7 @@ namespace demarc::cuda {
 // What may be done, and who is told.
 struct SupervisorRules {
   std::string card;         // UUID of the only card that may be used, as Gpu::uuid() gives it
-  std::uint64_t token = 0;  // that the library inside has to know
+  std::uint64_t token = 0;  // that the library inside has to know, from the control block
   // A line about a process that was kept off, as it happens.
   std::function<void(const std::string& line)> tell;
   // What has been seen has changed.
@@ -57,6 +57,7 @@ class Supervisor {
     pid_t process = 0;
     std::optional<ImageMark> mark;
     bool hooked = false;
+    bool second_driver = false;  // reported a hook again
     bool stopped = false;
     bool kept_off = false;
     std::uint32_t contexts = 0;

@@ -8,8 +8,10 @@
 #include "calls/call_rules.hpp"
 #include "calls/own_calls.hpp"
 #include "calls/relaxed_capture.hpp"
+#include "calls/stack_figure.hpp"
 #include "exec/gpu_by_uuid.hpp"
 #include "exec/machine_code.hpp"
+#include "exec/mps_client.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -77,6 +79,19 @@ void TenantProcess::give_back(std::uint64_t first) {
   if (auto given = client_.give(first); !given) tell_(given.error().message);
 }
 
+// Whether the daemon lives, and is found, is each process's own matter: a child may have another
+// environment.
+Result<void> TenantProcess::check_mps() {
+  if (attachment_.lease.mps.empty() || mps_checked_.load(std::memory_order_acquire)) return {};
+  const OwnCalls own;
+  DEMARC_TRY(const auto driver, Driver::load());
+  CuDevice device{};
+  DEMARC_CHECK(driver->check(driver->api().cuDeviceGet(&device, 0), "cuDeviceGet"));
+  DEMARC_CHECK(check_mps_client(driver->api(), device, attachment_.lease.mps));
+  mps_checked_.store(true, std::memory_order_release);
+  return {};
+}
+
 Result<void> TenantProcess::open() {
   const std::lock_guard lock(opening_);
   if (opened_.load() != nullptr) return {};
@@ -90,6 +105,7 @@ Result<void> TenantProcess::open() {
                                              [this](std::uint64_t first, std::uint64_t most) {
                                                return client_.pages(first, most);
                                              }));
+  DEMARC_CHECK(check_stack_figure(gpu->api()));
   DEMARC_CHECK(share.map(0, 1));  // before anything of the program relies on it
   share_.emplace(std::move(share));
   gpu_ = gpu;
@@ -116,13 +132,16 @@ Result<void> TenantProcess::open() {
 
 Result<void> TenantProcess::serve(const DriverCall& call) {
   if (OwnCalls::active()) return {};
+  const bool passes = passes_colored(call.versioned_name());
+  const bool forked = forked_off.load(std::memory_order_relaxed);
+  if ((!passes || makes_context(call.base_name())) && !forked) DEMARC_CHECK(check_mps());
   if (plain_) {
     plain_->watch(call);
     return {};
   }
   if (pins_host_memory(call.base_name())) host_memory_.store(true, std::memory_order_relaxed);
-  if (passes_colored(call.base_name())) return {};
-  if (forked_off.load(std::memory_order_relaxed)) {
+  if (passes) return {};
+  if (forked) {
     constexpr CuResult not_initialized = 3;  // what the driver says there
     call.answer(not_initialized);
     return {};

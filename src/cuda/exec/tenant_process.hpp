@@ -38,6 +38,7 @@ class TenantProcess {
         block_(block),
         tell_(std::move(tell)) {}
   void allow_plain();
+  [[nodiscard]] Result<void> check_mps();
   [[nodiscard]] Result<void> open();
   [[nodiscard]] Result<WindowMemory::Stretch> take(std::uint64_t bytes);
   void give(const WindowMemory::Stretch& stretch);
@@ -54,6 +55,7 @@ class TenantProcess {
   std::unique_ptr<ColoredCalls> calls_;
   std::optional<PlainCalls> plain_;
   std::atomic<bool> host_memory_{false};  // the program has pinned some
+  std::atomic<bool> mps_checked_{false};
   std::atomic<ColoredCalls*> opened_{nullptr};
 };
 

@@ -1,12 +1,15 @@
 // The launch callback: subscription, and what each callback does to a descriptor and the counters.
 #include "demarc/cuda/launch_hook.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <mutex>
+#include <vector>
 
 #include "driver/callback_params.hpp"
 #include "driver/driver_call.hpp"
 #include "driver/function_calls.hpp"
+#include "driver/function_names.hpp"
 #include "masks/mask_choice.hpp"
 
 namespace demarc::cuda {
@@ -34,6 +37,10 @@ struct ThreadState {
   bool probing = false;
   const DescriptorLayout* probed = nullptr;
   const void* graph_stream = nullptr;  // of the graph launch under way
+  // The outermost call of the driver that is under way, if all are watched; 0: none.
+  int call = 0;
+  const void* call_arguments = nullptr;
+  std::uint32_t call_launches = 0;  // `launches` as it began
 };
 // Read in every launch: at a fixed place of the thread's own block, without a call. Such blocks
 // have room to spare for libraries that are loaded late.
@@ -90,7 +97,21 @@ Result<void> LaunchHook::count_paths() {
 
 Result<void> LaunchHook::watch_calls(void (*watch)(const DriverCall& call)) {
   watch_.store(watch);
-  return table_.enable_all(function_domain);
+  watches_all_.store(watch != nullptr);
+  return table_.enable_functions();
+}
+
+Result<void> LaunchHook::watch_some_calls(void (*watch)(const DriverCall& call),
+                                          std::span<const std::string_view> names) {
+  watch_.store(watch);
+  std::vector<int> ids;
+  const auto all = function_names();
+  for (std::size_t id = 1; id < all.size(); ++id) {
+    const bool wanted =
+        std::find(names.begin(), names.end(), without_version(all[id])) != names.end();
+    if (wanted) ids.push_back(static_cast<int>(id));
+  }
+  return table_.enable_existing(ids);
 }
 
 void LaunchHook::use_storage(SharedMask* mask, LaunchCounters* counters) {
@@ -103,6 +124,7 @@ struct LaunchHook::Found {
   HardwareMask own;
   HardwareMask driver;
   HardwareMask ceiling;
+  std::uint32_t ceiling_number = 0;
   WantedMasks wanted;
 };
 
@@ -129,6 +151,7 @@ void LaunchHook::callback(void* user, int domain, int id, const void* params) {
 }
 
 void LaunchHook::on_built(void* descriptor, const void* params) {
+  look_for_call();
   streams_.look(params, static_cast<const char*>(descriptor));
   const bool of_graph = thread_state.path == LaunchPath::graph;
   const void* stream = thread_state.graph_stream;
@@ -152,21 +175,60 @@ void LaunchHook::not_understood(const char* what) {
   report(message);
 }
 
+// A launch by a private table of the driver's, or by a function whose calls are not shown: no call
+// of the program was judged.
+void LaunchHook::look_for_call() {
+  if (!watches_all_.load(std::memory_order_relaxed) || thread_state.call != 0) return;
+  counters_.load(std::memory_order_relaxed)->unannounced.fetch_add(1, std::memory_order_relaxed);
+  report("a launch that no call of the driver announced: nothing says what it runs");
+}
+
+// Calls within others are their business: tools and the driver itself make them.
+void LaunchHook::note_call(int id, const DriverCall& call) {
+  ThreadState& state = thread_state;
+  if (call.base_name() == "cuStreamBeginCapture" ||
+      call.base_name() == "cuStreamBeginCaptureToGraph") {
+    any_capture_.store(true, std::memory_order_relaxed);
+  }
+  if (!call.leaving()) {
+    if (state.call != 0) return;
+    state.call = id;
+    state.call_arguments = call.arguments();
+    state.call_launches = state.launches;
+  } else if (state.call == id && state.call_arguments == call.arguments()) {
+    state.call = 0;
+    // Captured launches make no descriptors, and nothing here tells which these are.
+    const bool launched = is_launch(id) && call.result() == cu_success &&
+                          !any_capture_.load(std::memory_order_relaxed);
+    if (launched && state.launches == state.call_launches) {
+      counters_.load(std::memory_order_relaxed)->unseen.fetch_add(1, std::memory_order_relaxed);
+      report("a launch whose descriptor the hook did not see: something has switched it off");
+    }
+  }
+}
+
 // True where it was answered: the driver carries nothing out.
-bool LaunchHook::show_call(const void* params) {
+bool LaunchHook::show_call(int id, const void* params) {
   auto* watch = watch_.load(std::memory_order_relaxed);
   if (watch == nullptr) return false;
   const auto call = DriverCall::read(params);
   if (!call) {
+    if (!watches_all_.load(std::memory_order_relaxed)) return false;
     report("a call of the driver whose callback has unknown parameters");
     return false;
   }
+  const bool all = watches_all_.load(std::memory_order_relaxed);
+  if (all) note_call(id, *call);
   watch(*call);
-  return call->answered();
+  if (call->leaving() || !call->answered()) return call->answered();
+  if (all && thread_state.call == id && thread_state.call_arguments == call->arguments()) {
+    thread_state.call = 0;  // the driver does not tell that it is left
+  }
+  return true;
 }
 
 void LaunchHook::on_function(int id, const void* params) {
-  if (show_call(params)) return;
+  if (show_call(id, params)) return;
   const FunctionCall call = read_function_call(id, params);
   ThreadState& state = thread_state;
   using Kind = FunctionCall::Kind;
@@ -236,15 +298,22 @@ bool LaunchHook::find_mask(const void* stream, HardwareMask& mask, bool& of_proc
   return mask_.load(std::memory_order_relaxed)->load(mask);
 }
 
-bool LaunchHook::find_ceiling(HardwareMask& mask) const {
+bool LaunchHook::find_ceiling(HardwareMask& mask, std::uint32_t* number) const {
   const SharedMask* ceiling = ceiling_.load(std::memory_order_relaxed);
-  return ceiling != nullptr && ceiling->load(mask);
+  return ceiling != nullptr && ceiling->load(mask, number);
+}
+
+// In the block of its kind, and in that of its mask; 0: it was under no ceiling.
+void LaunchHook::count_masked_launch(std::uint32_t mask_number) {
+  add_to(counters_.load(std::memory_order_relaxed)->masked);
+  MaskHistory* history = history_.load(std::memory_order_relaxed);
+  if (history != nullptr && mask_number != 0 && thread_state.counts) history->count(mask_number);
 }
 
 void LaunchHook::find_wanted(const DescriptorLayout& layout, const void* descriptor,
                              const void* stream, Found& found) const {
   if (find_mask(stream, found.own, found.wanted.own_of_process)) found.wanted.own = &found.own;
-  if (find_ceiling(found.ceiling)) found.wanted.ceiling = &found.ceiling;
+  if (find_ceiling(found.ceiling, &found.ceiling_number)) found.wanted.ceiling = &found.ceiling;
   found.driver = read_mask(layout, descriptor);
   const bool of_driver = found.driver.any() && !found.driver.ours();
   if (of_driver && mask_enabled(layout, descriptor)) found.wanted.driver = &found.driver;
@@ -272,9 +341,14 @@ void LaunchHook::on_launch(void* descriptor, const void* stream) {
 void LaunchHook::put_mask(const DescriptorLayout& layout, void* descriptor, const void* stream,
                           LaunchCounters& counters) {
   ThreadState& state = thread_state;
-  if (may_launch(layout, descriptor)) counters.launchers.fetch_add(1, std::memory_order_relaxed);
   Found found;
   find_wanted(layout, descriptor, stream, found);
+  if (may_launch(layout, descriptor)) {
+    counters.launchers.fetch_add(1, std::memory_order_relaxed);
+    if (found.wanted.ceiling != nullptr) {
+      report("a kernel that may launch kernels, which would run outside of the partition");
+    }
+  }
   state.last = found.driver;
   state.last_enabled = mask_enabled(layout, descriptor);
   const MaskChoice choice = choose_mask(found.wanted);
@@ -293,11 +367,10 @@ void LaunchHook::put_mask(const DescriptorLayout& layout, void* descriptor, cons
     counters.empty_masks.fetch_add(1, std::memory_order_relaxed);
     report("a launch has a mask of its own without any TPC of the partition");
   }
-  if (!tells_launchers(layout)) {
+  if (!tells_launchers(layout) && !launchers_known_.load(std::memory_order_relaxed)) {
     counters.launchers_unknown.fetch_add(1, std::memory_order_relaxed);
   }
-  if (!counts_masked_.load(std::memory_order_relaxed)) return;
-  add_to(counters.masked);
+  count_masked_launch(found.ceiling_number);
   add_to(counters.masked_blocks, launch_size(layout, descriptor).blocks);
 }
 
@@ -346,8 +419,12 @@ void LaunchHook::on_graph_node(const void* descriptor) {
                       : wanted.driver != nullptr
                           ? wanted.own == nullptr || wanted.own_of_process
                           : wanted.own != nullptr && enabled && kept == *wanted.own;
-  add_to(inside ? counters.masked : counters.unmasked);
-  if (inside) add_to(counters.masked_blocks, launch_size(*layout, descriptor).blocks);
+  if (!inside) {
+    add_to(counters.unmasked);
+    return;
+  }
+  count_masked_launch(found.ceiling_number);
+  add_to(counters.masked_blocks, launch_size(*layout, descriptor).blocks);
 }
 
 void LaunchHook::report(const char* message) {

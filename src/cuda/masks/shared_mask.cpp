@@ -17,7 +17,7 @@ void SharedMask::store(const HardwareMask& mask, bool active) {
   published_.store(next, std::memory_order_release);
 }
 
-bool SharedMask::load(HardwareMask& mask) const {
+bool SharedMask::load(HardwareMask& mask, std::uint32_t* number) const {
   while (true) {
     const std::uint32_t before = published_.load(std::memory_order_acquire);
     const Slot& slot = slots_[before % 2];
@@ -28,7 +28,9 @@ bool SharedMask::load(HardwareMask& mask) const {
       }
     }
     // The slot is written again only after another mask was published.
-    if (published_.load(std::memory_order_acquire) == before) return active;
+    if (published_.load(std::memory_order_acquire) != before) continue;
+    if (number != nullptr) *number = before;
+    return active;
   }
 }
 

@@ -42,7 +42,7 @@ demarc::Result<void> begin() {
       reinterpret_cast<demarc::cuda::GetExportTable>(::dlsym(driver, "cuGetExportTable"));
   static CallbackTable table;
   DEMARC_CHECK(table.subscribe(get_table, "of this process", &on_call, nullptr));
-  return table.enable_all(demarc::cuda::function_domain);
+  return table.enable_functions();
 }
 
 }  // namespace

@@ -12,14 +12,20 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "calls/call_rules.hpp"
 #include "calls/own_calls.hpp"
 #include "demarc/cuda/control.hpp"
+#include "demarc/cuda/gpu.hpp"
 #include "driver/driver_call.hpp"
+#include "exec/cooperative_launches.hpp"
 #include "exec/end_by_signal.hpp"
 #include "exec/host_memory.hpp"
-#include "exec/managed_modules.hpp"
+#include "exec/mps_client.hpp"
 #include "exec/program_claim.hpp"
+#include "exec/refused_modules.hpp"
 #include "exec/seccomp_filter.hpp"
 #include "exec/tenant_process.hpp"
 
@@ -34,6 +40,13 @@ using demarc::cuda::tell_supervisor;
 void* loaded_driver() {
   const char* path = std::getenv("DEMARC_LIBCUDA");
   return ::dlopen(path != nullptr && *path != '\0' ? path : "libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+}
+
+// The library that an address lies in.
+Dl_info library_at(const void* address) {
+  Dl_info found{};
+  ::dladdr(address, &found);
+  return found;
 }
 
 [[noreturn]] void stop(const char* message, int code) {
@@ -52,10 +65,18 @@ void stop_without(const demarc::Result<T>& needed) {
   if (!needed) stop(needed.error().message.c_str(), 2);
 }
 
+[[noreturn]] void stop_second_driver(const char* file) {
+  stop(("it starts a second driver of CUDA (" + std::string(file) +
+        "), and the launches of one driver alone can be confined: let it load one libcuda")
+           .c_str(),
+       3);
+}
+
 // From now on the supervisor lets this process make contexts.
 void report_hooked(const demarc::cuda::ControlBlock& block) {
-  const int error = tell_supervisor(OwnCommand::hooked, block.token[0]);
+  const int error = tell_supervisor(OwnCommand::hooked, block.report_token);
   if (error == 0) return;
+  if (error == EEXIST) stop_second_driver("in another namespace of the linker's");
   const std::string why = error == EACCES
                               ? "its control block belongs to another program, or cannot be read"
                               : "it was not started under one, or that one has ended";
@@ -65,7 +86,10 @@ void report_hooked(const demarc::cuda::ControlBlock& block) {
 
 LaunchCounters* counters = nullptr;
 const demarc::cuda::ProgramRecord* record = nullptr;  // of a program that has a lease
+demarc::cuda::ControlBlock* control_block = nullptr;
+demarc::cuda::CooperativeLaunches* cooperative = nullptr;
 bool host_memory_is_refused = false;
+bool looks_for_launchers = false;  // in what is loaded
 demarc::cuda::TenantProcess* tenant = nullptr;
 
 void tell(const std::string& line) {
@@ -88,9 +112,71 @@ bool refused_host_memory(const demarc::cuda::DriverCall& call) {
   return why.has_value();
 }
 
+// Through this table its holder could switch the hook off.
+bool is_callback_table(const demarc::cuda::DriverCall& call) {
+  const auto* id = call.argument<const demarc::cuda::CuUuid*>(8);
+  return id != nullptr && std::memcmp(id, &demarc::cuda::callback_table_id, sizeof *id) == 0;
+}
+
+// What holds of every program. True: the call was answered.
+bool refused_anywhere(const demarc::cuda::DriverCall& call) {
+  if (call.base_name() == "cuGetExportTable") {
+    if (!is_callback_table(call)) return false;
+    call.answer(demarc::cuda::cu_error_not_supported);
+    tell(
+        "cuGetExportTable was refused: a profiler (nsys, ncu, CUPTI, torch.profiler), or a library "
+        "that sets masks, asks for the driver's callbacks; they have one subscriber in a process, "
+        "and demarc exec is that; profile the program without demarc exec");
+    return true;
+  }
+  if (looks_for_launchers) {
+    if (const auto launching = demarc::cuda::launching_module(call)) {
+      call.answer(demarc::cuda::cu_error_not_supported);
+      counters->launchers.fetch_add(1);
+      tell(std::string(call.name()) + " was refused: " + *launching);
+      return true;
+    }
+  }
+  const auto why = cooperative->refusal(call);
+  if (!why) return false;
+  call.answer(demarc::cuda::cu_error_cooperative_too_large);
+  counters->too_large.fetch_add(1);
+  tell(std::string(call.name()) + " was refused: " + *why);
+  return true;
+}
+
+// The proof of a program without a lease ran in a client of MPS, among others that are.
+void check_mps_as_proved(const demarc::cuda::DriverCall& call) {
+  if (control_block->needs_mps == 0 || !demarc::cuda::makes_context(call.base_name())) return;
+  const demarc::cuda::OwnCalls own;
+  const auto driver = demarc::cuda::Driver::load();
+  stop_without(driver);
+  demarc::cuda::CuDevice device{};
+  stop_without((*driver)->check((*driver)->api().cuDeviceGet(&device, 0), "cuDeviceGet"));
+  stop_without(
+      demarc::cuda::check_mps_client((*driver)->api(), device, demarc::cuda::mps_pipe_folder()));
+}
+
+// Of a program without a lease that may have memory of the host.
+std::vector<std::string_view> watched_functions() {
+  const auto launches = demarc::cuda::CooperativeLaunches::functions();
+  std::vector<std::string_view> names(launches.begin(), launches.end());
+  for (const char* name :
+       {"cuGetExportTable", "cuDevicePrimaryCtxRetain", "cuCtxCreate", "cuCtxFromGreenCtx"}) {
+    names.emplace_back(name);
+  }
+  const auto loads = demarc::cuda::loading_functions();
+  if (looks_for_launchers) names.insert(names.end(), loads.begin(), loads.end());
+  return names;
+}
+
 void watch(const demarc::cuda::DriverCall& call) {
   demarc::cuda::end_by_signal::hold();
   if (call.leaving()) return;
+  if (!demarc::cuda::OwnCalls::active()) {
+    if (refused_anywhere(call)) return;
+    check_mps_as_proved(call);
+  }
   if (host_memory_is_refused && !demarc::cuda::OwnCalls::active() && refused_host_memory(call)) {
     return;
   }
@@ -118,6 +204,26 @@ void call_chained_injection() {
 }
 
 bool hooked = false;
+const void* hooked_driver = nullptr;  // where it was loaded
+
+// Another tool, from which a driver may call, is none.
+bool is_driver(const Dl_info& library) {
+  if (library.dli_fname == nullptr) return false;
+  void* opened = ::dlopen(library.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+  if (opened == nullptr) return false;
+  const void* table = ::dlsym(opened, "cuGetExportTable");
+  ::dlclose(opened);
+  return table != nullptr && library_at(table).dli_fbase == library.dli_fbase;
+}
+
+// The driver that called must be the one whose functions Demarc calls.
+void check_caller(const Dl_info& caller, const Dl_info& driver) {
+  if (caller.dli_fbase == driver.dli_fbase || !is_driver(caller)) return;
+  stop((std::string("the driver that called is ") + caller.dli_fname + ", and not " +
+        driver.dli_fname + ": name it by DEMARC_LIBCUDA")
+           .c_str(),
+       2);
+}
 
 }  // namespace
 
@@ -135,7 +241,14 @@ extern "C" __attribute__((visibility("default"))) const char* demarc_tenant_repo
 // The driver asks for it by this name. NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   const char* path = std::getenv(demarc::cuda::control_variable);
-  if (path == nullptr || hooked) return 1;
+  if (path == nullptr) return 1;
+  const Dl_info caller = library_at(__builtin_return_address(0));
+  if (hooked) {
+    if (caller.dli_fbase != hooked_driver && is_driver(caller)) {
+      stop_second_driver(caller.dli_fname);
+    }
+    return 1;
+  }
   auto opened = Control::open(path);
   stop_without(opened);
   // For ever: launches may come from the destructors of others.
@@ -146,22 +259,36 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   if (driver == nullptr) stop("the driver that called is not libcuda.so.1", 2);
   const auto get_table =
       reinterpret_cast<demarc::cuda::GetExportTable>(::dlsym(driver, "cuGetExportTable"));
+  check_caller(caller, library_at(reinterpret_cast<const void*>(get_table)));
   auto hook = LaunchHook::install(get_table, "of this process", LaunchHook::Scope::process);
   stop_without(hook);
   (*hook)->use_storage(nullptr, &block.counters);
-  (*hook)->use_ceiling(&block.mask);
+  (*hook)->use_ceiling(&block.mask, &block.masks);
   (*hook)->set_refusal_handler(&stop_unconfined);
   (*hook)->share_largest_cluster(&block.largest_cluster);
   if (block.sync_domain >= 0)
     (*hook)->set_sync_domain(static_cast<std::uint32_t>(block.sync_domain));
   (*hook)->expect(block.capability);
-  (*hook)->count_masked(block.count_launches != 0);
   if (block.count_paths != 0) stop_without((*hook)->count_paths());
   counters = &block.counters;
+  control_block = &block;
+  cooperative = new demarc::cuda::CooperativeLaunches(block.mask, block.sms_per_tpc);
   host_memory_is_refused = block.no_host_memory != 0;
-  if (block.lease_token[0] != '\0') attach(block);
-  if (host_memory_is_refused || tenant != nullptr) stop_without((*hook)->watch_calls(&watch));
+  // Descriptors tell on Hopper alone; kernels in a tenant's colours cannot launch others anyway.
+  demarc::cuda::HardwareMask mask;
+  constexpr std::uint32_t hopper = 9;
+  const bool has_lease = block.lease_token[0] != '\0';
+  looks_for_launchers = block.capability.major != hopper && block.mask.load(mask) &&
+                        (!has_lease || block.allow_plain != 0);
+  (*hook)->know_launchers(looks_for_launchers || has_lease);
+  if (has_lease) attach(block);
+  if (host_memory_is_refused || tenant != nullptr) {
+    stop_without((*hook)->watch_calls(&watch));
+  } else {
+    stop_without((*hook)->watch_some_calls(&watch, watched_functions()));
+  }
   report_hooked(block);
+  hooked_driver = caller.dli_fbase;
   hooked = true;
   call_chained_injection();
   return 1;

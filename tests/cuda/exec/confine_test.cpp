@@ -142,6 +142,13 @@ TEST_F(Confine, ARunningProgramIsMovedOnTheCardThatItHas) {
         HardwareMask mask;
         REQUIRE_IN_CHILD(watched->block().mask.load(mask) && left_by(mask) == 0b111);
         REQUIRE_IN_CHILD(largest_before == 2 && watched->block().largest_cluster == 6);
+        REQUIRE_IN_CHILD(outcome->periods.size() == 2 && outcome->periods[0].tpcs == "1,3" &&
+                         outcome->periods[1].tpcs == "0,3,6");
+        REQUIRE_IN_CHILD(outcome->periods[0].launches == 0 && outcome->periods[1].launches == 1);
+        const std::string text = audit_to_text(*outcome);
+        REQUIRE_IN_CHILD(text.starts_with("partition: TPCs 1,3 (4 SMs), then TPCs 0,3,6; "));
+        REQUIRE_IN_CHILD(text.find("           1  launches with the mask of TPCs 0,3,6\n") !=
+                         std::string::npos);
         return 0;
       }),
       0);
@@ -283,12 +290,13 @@ TEST_F(Confine, OnlyTheProcessesThatTheBlockCountsAreInIt) {
             0);
 }
 
-TEST_F(Confine, LaunchesAreCountedOnlyWhereSomebodyAsks) {
+TEST_F(Confine, LaunchesAreCountedWhereNothingIsAudited) {
   EXPECT_EQ(Supervised::apart([this] {
               const auto plan = plan_for(program, {"context", "launch"});
               const auto outcome = run_confined(plan);
               REQUIRE_IN_CHILD(outcome.has_value() && outcome->holds());
-              REQUIRE_IN_CHILD(outcome->masked[0] + outcome->masked[3] == 0);
+              REQUIRE_IN_CHILD(outcome->masked[0] == 0 && outcome->masked[3] == 1);
+              REQUIRE_IN_CHILD(outcome->periods.size() == 1 && outcome->periods[0].launches == 1);
               return 0;
             }),
             0);

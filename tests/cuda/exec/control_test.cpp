@@ -40,6 +40,10 @@ TEST(ControlBlocks, AreSharedWithWhoeverKnowsTheirName) {
   const auto& token = made.block().token;
   EXPECT_EQ(made.value(), fmt::format("{}#{:016x}{:016x}", file_of(made), token[0], token[1]));
   EXPECT_NE(token[0], token[1]);
+  const std::uint64_t report = made.block().report_token;
+  EXPECT_EQ(opened->block().report_token, report);
+  EXPECT_NE(Control::create()->block().report_token, report);
+  EXPECT_EQ(made.value().find(fmt::format("{:016x}", report)), std::string::npos);
 }
 
 TEST(ControlBlocks, AreRefusedWithAnotherTokenMagicOrSize) {

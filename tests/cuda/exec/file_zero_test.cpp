@@ -105,7 +105,7 @@ TEST(Supervision, AProgramWhoseEndAnotherTookHasFailed) {
               ::alarm(30);  // a program that asks once more would wait for ever
               auto supervisor =
                   Supervisor::start({program.card,
-                                     program.control.block().token[0],
+                                     program.control.block().report_token,
                                      {},
                                      [](const ProcessCounts&) { ::waitpid(-1, nullptr, 0); }},
                                     {program.subject({"init", "exit=0"}), program.environment()});

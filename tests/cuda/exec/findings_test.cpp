@@ -76,6 +76,10 @@ TEST(Findings, LaunchesThatMayHaveRunOutsideDoNotHold) {
                 "4 launches had thread-block clusters", false},
            Case{[](LaunchCounters& seen) { seen.other_domains = 4; },
                 "4 launches had another memory synchronisation domain", false},
+           Case{[](LaunchCounters& seen) { seen.unannounced = 4; },
+                "4 launches were announced by no call of the driver", false},
+           Case{[](LaunchCounters& seen) { seen.unseen = 4; }, "4 launches passed the hook by",
+                false},
            Case{[](LaunchCounters& seen) { seen.stale_graphs = 4; },
                 "4 launches of CUDA graphs ran under an earlier mask", true},
            Case{[](LaunchCounters& seen) { seen.launchers = 4; },
@@ -90,12 +94,12 @@ TEST(Findings, LaunchesThatMayHaveRunOutsideDoNotHold) {
   }
 }
 
-// What a card's descriptors do not tell: said, and no reason to call the partition broken.
-TEST(Findings, WhatACardDoesNotTellIsWarnedOf) {
+// Of kernels whose modules were not looked at either.
+TEST(Findings, WhatACardDoesNotTellOfAKernelDoesNotHold) {
   LaunchCounters launches;
   launches.launchers_unknown = 7;
   const auto outcome = outcome_of(one_confined, launches);
-  EXPECT_TRUE(outcome.holds());
+  EXPECT_FALSE(outcome.holds());
   EXPECT_THAT(warnings(outcome), HasSubstr("if any of 7 launches did so"));
   EXPECT_THAT(warnings(outcome_of(one_confined, launches, true)), IsEmpty());
 }

@@ -47,6 +47,16 @@ void ask_for_context(const char* path) {
   note(std::string("ask ") + path + " " + std::to_string(code));
 }
 
+// As the library that hooks does, with what the environment tells.
+void claim_hook() {
+  const char* control = std::getenv("DEMARC_CONTROL");
+  const char* name = control == nullptr ? nullptr : std::strchr(control, '#');
+  const std::string half = name == nullptr ? "" : std::string(name + 1, 16);
+  const unsigned long token = std::strtoul(half.c_str(), nullptr, 16);
+  ::unsetenv("CUDA_INJECTION64_PATH");
+  note("claim " + std::to_string(::ioctl(-1, 0x44656d01UL, token) == 0 ? 0 : errno));
+}
+
 void ask_for_supervisor(unsigned long command) {
   note("present " + std::to_string(::ioctl(-1, command, 0UL) == 0 ? 0 : errno));
 }
@@ -102,6 +112,24 @@ bool do_step(const std::string& step) {
     launch();
   } else if (name == "cluster") {
     launch_cluster(static_cast<unsigned>(number));
+  } else if (name == "cooperative") {
+    launch_cooperatively(static_cast<unsigned>(number));
+  } else if (name == "cooperative-by-attribute") {
+    launch_with_cooperation(static_cast<unsigned>(number));
+  } else if (name == "launch-untold") {
+    launch_untold();
+  } else if (name == "take-table") {
+    take_callback_table();
+  } else if (name == "switch-hook-off") {
+    switch_hook_off();
+  } else if (name == "second-driver") {
+    start_second_driver(argument);
+  } else if (name == "driver-in-namespace") {
+    start_driver_in_namespace();
+  } else if (name == "load-launching") {
+    load_launching();
+  } else if (name == "claim-hook") {
+    claim_hook();
   } else if (name == "host-memory") {
     take_host_memory();
   } else if (name == "wait-for") {

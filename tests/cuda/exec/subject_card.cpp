@@ -54,6 +54,16 @@ void load_managed() {
        std::to_string(call("cuModuleLoadData", &module, static_cast<const void*>(text.c_str()))));
 }
 
+void load_launching() {
+  void* module = nullptr;
+  call("cuCtxSetCurrent", context);
+  const std::string text =
+      std::string(idle_module) +
+      ".extern .func (.param .b32 r) __cudaCDP2LaunchDeviceV2(.param .b64 a, .param .b64 b);\n";
+  note("launching " +
+       std::to_string(call("cuModuleLoadData", &module, static_cast<const void*>(text.c_str()))));
+}
+
 void* loaded_module(const char* text) {
   void* module = nullptr;
   call("cuCtxSetCurrent", context);
@@ -105,6 +115,65 @@ void launch_cluster(unsigned blocks) {
   const int code = call("cuLaunchKernelEx", static_cast<const void*>(&config), idle_kernel(),
                         static_cast<void**>(nullptr), static_cast<void**>(nullptr));
   note("cluster " + std::to_string(code));
+}
+
+void launch_cooperatively(unsigned blocks) {
+  note("cooperative " +
+       std::to_string(call("cuLaunchCooperativeKernel", idle_kernel(), blocks, 1U, 1U, 32U, 1U, 1U,
+                           0U, static_cast<void*>(nullptr), static_cast<void**>(nullptr))));
+}
+
+void launch_with_cooperation(unsigned blocks) {
+  struct {
+    int id = 2;
+    int pad = 0;
+    int flag[16] = {1};
+  } attribute;
+  struct {
+    unsigned grid[3], block[3], shared;
+    void* stream;
+    void* attributes;
+    unsigned count;
+  } config = {{blocks, 1, 1}, {32, 1, 1}, 0, nullptr, &attribute, 1};
+  note("cooperative " +
+       std::to_string(call("cuLaunchKernelEx", static_cast<const void*>(&config), idle_kernel(),
+                           static_cast<void**>(nullptr), static_cast<void**>(nullptr))));
+}
+
+void launch_untold() {
+  note("untold " + std::to_string(call("fake_launch_untold", idle_kernel())));
+}
+
+static const void* const* callback_table = nullptr;
+
+void take_callback_table() {
+  const unsigned char id[16] = {0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e,
+                                0x90, 0xdd, 0x54, 0x71, 0x9f, 0xe5, 0xf7, 0x4b};
+  note("table " + std::to_string(call("cuGetExportTable", &callback_table,
+                                      static_cast<const unsigned char*>(id))));
+}
+
+void switch_hook_off() {
+  using Enable = int (*)(std::uint32_t, std::uint32_t, int, int);
+  const auto enable = reinterpret_cast<Enable>(const_cast<void*>(callback_table[6]));
+  note("off " + std::to_string(enable(0, 1, 0xb, 1)));
+}
+
+static void make_context_of(void* driver) {
+  const auto init = reinterpret_cast<int (*)(unsigned)>(::dlsym(driver, "cuInit"));
+  const auto retain =
+      reinterpret_cast<int (*)(void**, int)>(::dlsym(driver, "cuDevicePrimaryCtxRetain"));
+  void* made = nullptr;
+  const int ready = init(0);
+  note("second context " + std::to_string(ready != 0 ? ready : retain(&made, 0)));
+}
+
+void start_second_driver(const std::string& path) {
+  make_context_of(::dlopen(path.c_str(), RTLD_NOW));
+}
+
+void start_driver_in_namespace() {
+  make_context_of(::dlmopen(LM_ID_NEWLM, driver_path.c_str(), RTLD_NOW));
 }
 
 void launch() {

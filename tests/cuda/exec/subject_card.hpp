@@ -27,9 +27,24 @@ void make_context();
 void take_host_memory();
 // Of a module with a __managed__ variable.
 void load_managed();
+// Of a module whose kernels launch kernels.
+void load_launching();
 // Of the driver: a launch with thread-block clusters.
 void launch_cluster(unsigned blocks);
 void launch();
+// Of so many blocks that must run at once: by the function of that name, and with an attribute.
+void launch_cooperatively(unsigned blocks);
+void launch_with_cooperation(unsigned blocks);
+// By no function of the driver that a callback tells of.
+void launch_untold();
+// As a program does that wants out: the driver's callbacks of launches are switched off, by a table
+// that it got before there was a hook.
+void take_callback_table();
+void switch_hook_off();
+// Another driver of this process, at a path, or the same file in another namespace of the linker's:
+// it makes a context.
+void start_second_driver(const std::string& path);
+void start_driver_in_namespace();
 // 16384 numbers go to the card, each gets 5 more there, and they come back.
 std::string counted(const char* image = nullptr);
 // The same with what a compiler in the program, NVRTC in this library, gives as machine code.

@@ -20,7 +20,6 @@ class Supervised {
   explicit Supervised(const std::string& name) : folder_(fresh_folder(name)) {
     cuda::ControlBlock& block = control.block();
     block.capability = {9, 0};
-    block.count_launches = 1;
     const cuda::HardwareMask first_tpc{{~1U, ~0U, ~0U, ~0U}};
     block.mask.store(first_tpc, true);
   }
@@ -44,10 +43,10 @@ class Supervised {
     return code;
   }
   Result<cuda::Supervisor> start(const std::vector<std::string>& command) {
-    return cuda::Supervisor::start(
-        {card, control.block().token[0], [this](const std::string& line) { told.push_back(line); },
-         [this](const cuda::ProcessCounts& seen) { live = seen; }},
-        {command, environment()});
+    return cuda::Supervisor::start({card, control.block().report_token,
+                                    [this](const std::string& line) { told.push_back(line); },
+                                    [this](const cuda::ProcessCounts& seen) { live = seen; }},
+                                   {command, environment()});
   }
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> environment() const {
     return {{"DEMARC_LIBCUDA", fake_libcuda()},

@@ -228,7 +228,8 @@ TEST(Supervision, AProcessThatIsStoppedIsToldWhy) {
               HasSubstr("no demarc exec watches it: its control block belongs to another program, "
                         "or cannot be read (Permission denied)"));
   EXPECT_THAT(said("profiled", "subscribe"),
-              HasSubstr("another tool, such as a profiler, may hold"));
+              HasSubstr("another tool is that, such as a profiler (nsys, ncu, CUPTI, "
+                        "torch.profiler); run the program without it"));
   EXPECT_THAT(said("no_block", "set=DEMARC_CONTROL=/proc/1/fd/0"),
               HasSubstr("expected /proc/PID/fd/N#TOKEN"));
 }

@@ -47,7 +47,7 @@ FAKE CuResult cuInit(unsigned flags) {
   clear_stream_field(gpu.default_stream);
   // Tools are injected as the real driver does it.
   if (const char* path = std::getenv("CUDA_INJECTION64_PATH")) {
-    if (void* library = ::dlopen(path, RTLD_NOW | RTLD_GLOBAL)) {
+    if (void* library = ::dlopen(path, RTLD_NOW)) {
       const auto entry = reinterpret_cast<int (*)()>(::dlsym(library, "InitializeInjection"));
       if (entry != nullptr && entry() != 1) return error_invalid;
     }
@@ -89,10 +89,15 @@ FAKE CuResult cuGetErrorString(CuResult, const char** text) {
   *text = "as the stand-in says";
   return cu_success;
 }
-FAKE CuResult cuGetExportTable(const void** table, const CuUuid*) {
-  if (!FakeGpu::get().config.callback) return error_not_found;
-  *table = callback_table();
-  return cu_success;
+FAKE CuResult cuGetExportTable(const void** table, const CuUuid* id) {
+  return told(
+      135, "cuGetExportTable",
+      [&] {
+        if (!FakeGpu::get().config.callback) return error_not_found;
+        *table = callback_table();
+        return cu_success;
+      },
+      table, id);
 }
 FAKE CuResult cuDeviceGetCount(int* count) {
   *count = static_cast<int>(visible_devices().size());
@@ -192,14 +197,19 @@ FAKE CuResult cuDeviceTotalMem_v2(std::size_t* bytes, CuDevice) {
   return cu_success;
 }
 FAKE CuResult cuDevicePrimaryCtxRetain(CuContext* context, CuDevice device) {
-  const auto lock = locked();
-  FakeGpu& gpu = FakeGpu::get();
-  if (gpu.contexts == 0) {
-    if (const CuResult code = register_context(card_uuid(device)); code != cu_success) return code;
-  }
-  ++gpu.contexts;
-  *context = the_context();
-  return cu_success;
+  return told(
+      386, "cuDevicePrimaryCtxRetain",
+      [&] {
+        FakeGpu& gpu = FakeGpu::get();
+        if (gpu.contexts == 0) {
+          const CuResult code = register_context(card_uuid(device));
+          if (code != cu_success) return code;
+        }
+        ++gpu.contexts;
+        *context = the_context();
+        return cu_success;
+      },
+      context, device);
 }
 FAKE CuResult cuDevicePrimaryCtxRelease_v2(CuDevice) {
   const auto lock = locked();

@@ -100,6 +100,7 @@ FAKE CuResult cuGraphExecDestroy(CuGraphExec executable) {
   function_callback(FakeGpu::get(), 516, &executable, false);
   --FakeGpu::get().others_alive;
   delete reinterpret_cast<FakeGraphExec*>(executable);
+  function_callback(FakeGpu::get(), 516, &executable, true);
   return cu_success;
 }
 FAKE CuResult cuGraphDestroy(CuGraph graph) {

@@ -4,7 +4,10 @@
 // environment variable DEMARC_FAKE_GPU: "version=14020,offset=604" (CUDA version and place of the
 // stream's mask), with ",client=c3" also a card whose address hash is known, and what an MPS client
 // gets of it (0: everything, not under MPS). DEMARC_FAKE_CARD=fb: another card than otherwise, all
-// bytes of its UUID are 0xfb.
+// bytes of its UUID are 0xfb. DEMARC_FAKE_UNWATCHED=18: FakeConfig::unwatched_function.
+// DEMARC_FAKE_MPS=1: FakeConfig::mps_attribute. DEMARC_FAKE_LAUNCHERS: FakeConfig::kernels_launch.
+// DEMARC_FAKE_WITHOUT_STACKS: the driver says of every kernel that it takes no local memory.
+// DEMARC_FAKE_AMPERE: capability 8.0 and its descriptors.
 #pragma once
 
 #include <cstdint>
@@ -64,6 +67,8 @@ struct FakeConfig {
   bool stale_enabled = false;        // and it is switched on
   Params launch_params = Params::whole;
   Params function_params = Params::whole;
+  std::int32_t functions = 806;         // that have callbacks
+  std::int32_t unwatched_function = 0;  // the driver refuses its callback; 0: none
   std::int32_t mps_attribute = -1;  // what the driver says of MPS: yes, no; 2: it cannot tell; -1:
                                     // as virtual_sms
   std::int32_t compute_mode = 0;    // 2: prohibited; 3: exclusive to one process

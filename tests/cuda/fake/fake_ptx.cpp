@@ -100,6 +100,8 @@ int attribute_of(const FakeFunction& function, int attribute) {
   if (probe_arguments(function.name) != nullptr) {
     return attribute == cuda::function_shared_bytes ? own_shared_bytes : 0;
   }
+  const bool tells_none = std::getenv("DEMARC_FAKE_WITHOUT_STACKS") != nullptr;
+  if (attribute == cuda::function_local_bytes && tells_none) return 0;
   const int spilled = attribute == cuda::function_local_bytes ? function.local_bytes : 0;
   if (!function.module->loaded) return spilled;
   const ptx::Function* kernel = function.module->loaded->module().find_function(function.name);

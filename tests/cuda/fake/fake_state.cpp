@@ -63,8 +63,6 @@ void FakeGpu::finished(CuStream stream) {
 
 namespace {
 
-constexpr int last_function = 806;
-
 CuResult subscribe(std::uint32_t* handle, Callback callback, void* user) {
   FakeGpu& gpu = FakeGpu::get();
   if (gpu.callback != nullptr) return 210;
@@ -75,8 +73,11 @@ CuResult subscribe(std::uint32_t* handle, Callback callback, void* user) {
 }
 
 CuResult enable(std::uint32_t on, std::uint32_t handle, int domain, int id) {
-  if (on > 1 || handle != 1 || id < 1 || (domain == 6 && id > last_function)) return error_invalid;
   FakeGpu& gpu = FakeGpu::get();
+  if (on > 1 || handle != 1 || id < 1) return error_invalid;
+  if (domain == 6 && (id > gpu.config.functions || id == gpu.config.unwatched_function)) {
+    return error_invalid;
+  }
   if (on != 0) {
     gpu.enabled.insert({domain, id});
   } else {
@@ -105,15 +106,24 @@ const void* callback_table() {
 void configure_from_environment(FakeConfig& config) {
   config.callback = std::getenv("DEMARC_FAKE_WITHOUT_CALLBACK") == nullptr;
   if (std::getenv("DEMARC_FAKE_SHORT_CALLBACK") != nullptr) config.function_params = Params::short_;
+  if (const char* id = std::getenv("DEMARC_FAKE_UNWATCHED")) {
+    config.unwatched_function = std::atoi(id);
+  }
+  if (const char* client = std::getenv("DEMARC_FAKE_MPS")) config.mps_attribute = std::atoi(client);
+  if (std::getenv("DEMARC_FAKE_AMPERE") != nullptr) {
+    config.capability_major = 8;
+    config.descriptor_version = 0x30;
+  }
+  config.kernels_launch |= std::getenv("DEMARC_FAKE_LAUNCHERS") != nullptr;
   const char* text = std::getenv("DEMARC_FAKE_GPU");
   if (text == nullptr) return;
-  unsigned client = 0;
+  unsigned tpcs = 0;
   const int read = std::sscanf(text, "version=%d,offset=%u,client=%x", &config.cuda_version,
-                               &config.stream_offset, &client);
+                               &config.stream_offset, &tpcs);
   if (read < 3) return;
   std::snprintf(config.name, sizeof config.name, "NVIDIA H100 80GB HBM3");
-  config.client = client;
-  config.virtual_sms = client != 0;
+  config.client = tpcs;
+  config.virtual_sms = tpcs != 0;
 }
 
 FakeStream* stream_of(CuStream stream) {
