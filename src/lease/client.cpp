@@ -13,6 +13,8 @@
 namespace demarc::lease {
 namespace {
 
+constexpr double long_turns = 6;  // of what takes the server longer
+
 tl::unexpected<Error> no_answer(const std::string& why) {
   return check_failed("the answer of demarc serve cannot be understood: {}", why);
 }
@@ -63,26 +65,42 @@ std::string default_socket() {
   return runtime_folder() + "/demarc.sock";
 }
 
-Result<LeaseClient> LeaseClient::connect(const std::string& socket) {
+Result<LeaseClient> LeaseClient::connect(const std::string& socket, double patience_seconds) {
   DEMARC_TRY(PacketSocket connected, PacketSocket::connect(socket));
-  return LeaseClient(std::move(connected));
+  return LeaseClient(std::move(connected), patience_seconds);
 }
 
-Result<Packet> LeaseClient::receive() const {
+Result<Packet> LeaseClient::receive(double seconds) const {
+  if (silent_ || !socket_.wait(seconds)) {
+    silent_ = lost_ = true;  // an answer that comes yet is of an earlier question
+    return missing_capability(
+        "demarc serve does not answer: it stands still, or has very much to do");
+  }
   DEMARC_TRY(PacketSocket::Received received, socket_.receive());
   if (received.packet) return *std::move(received.packet);
+  lost_ = true;
   return missing_capability("demarc serve has ended, or ended this connection");
 }
 
-Result<Packet> LeaseClient::ask(const Request& request) const {
-  DEMARC_TRY(const bool sent, socket_.send(to_text(request)));
-  if (!sent) return missing_capability("demarc serve takes no questions now");
-  return receive();
+Result<Packet> LeaseClient::ask(const Request& request, double turns) const {
+  if (!socket_.is_open()) {
+    lost_ = true;
+    return missing_capability(
+        "the connection to demarc serve was closed by this program, which may close the files that "
+        "it opened, but not all others (closefrom, close_range)");
+  }
+  if (silent_) return receive(0);
+  const auto sent = socket_.send(to_text(request));
+  if (sent && !*sent) {
+    return missing_capability("demarc serve does not take a question: it stands still");
+  }
+  // One that has ended the connection has said why.
+  return receive(sent ? turns * patience_seconds_ : 0);
 }
 
 template <class Answer>
-Result<Answer> LeaseClient::answer(const Request& request) const {
-  DEMARC_TRY(const Packet packet, ask(request));
+Result<Answer> LeaseClient::answer(const Request& request, double turns) const {
+  DEMARC_TRY(const Packet packet, ask(request, turns));
   return read_answer<Answer>(packet, 0);
 }
 
@@ -130,7 +148,7 @@ Result<std::vector<OwnedFile>> LeaseClient::pages(std::uint64_t first, std::uint
 }
 
 Result<Extent> LeaseClient::take(std::uint64_t bytes) const {
-  DEMARC_TRY(const Extent extent, answer<Extent>(TakeRequest{bytes}));
+  DEMARC_TRY(const Extent extent, answer<Extent>(TakeRequest{bytes}, long_turns));
   if (extent.bytes < bytes || extent.bytes % extent_step != 0 || extent.first % extent_step != 0) {
     return no_answer(fmt::format("{} bytes at {} for {} bytes", extent.bytes, extent.first, bytes));
   }
@@ -144,9 +162,9 @@ Result<void> LeaseClient::give(std::uint64_t first) const {
 
 Result<ServerStatus> LeaseClient::list() const {
   DEMARC_TRY(const ListHead head, answer<ListHead>(ListRequest{}));
-  ServerStatus status{head.card, head.arena_bytes, {}};
+  ServerStatus status{head.card, head.arena_bytes, {}, head.mps};
   for (std::uint64_t i = 0; i < head.tenants; ++i) {
-    DEMARC_TRY(const Packet packet, receive());
+    DEMARC_TRY(const Packet packet, receive(patience_seconds_));
     DEMARC_TRY(TenantStatus tenant, read_answer<TenantStatus>(packet, 0));
     status.tenants.push_back(std::move(tenant));
   }
@@ -159,12 +177,12 @@ Result<void> LeaseClient::grow(const std::string& tenant, std::uint64_t bytes) c
 }
 
 Result<void> LeaseClient::move(const std::string& tenant, const std::string& tpcs) const {
-  DEMARC_CHECK(answer<Done>(MoveRequest{tenant, tpcs}));
+  DEMARC_CHECK(answer<Done>(MoveRequest{tenant, tpcs}, long_turns));
   return {};
 }
 
 Result<void> LeaseClient::revoke(const std::string& tenant) const {
-  DEMARC_CHECK(answer<Done>(RevokeRequest{tenant}));
+  DEMARC_CHECK(answer<Done>(RevokeRequest{tenant}, long_turns));
   return {};
 }
 

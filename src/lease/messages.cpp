@@ -140,6 +140,7 @@ void fields(Fields& to, ListHead& value) {
   to.member("card", value.card);
   to.member("arena_bytes", value.arena_bytes);
   to.member("tenants", value.tenants);
+  to.member("mps", value.mps);
 }
 template <class Fields>
 void fields(Fields& to, TenantStatus& value) {

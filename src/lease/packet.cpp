@@ -3,21 +3,27 @@
 #include "demarc/lease/packet.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 namespace demarc::lease {
 namespace {
 
 constexpr int waiting_connections = 64;
+constexpr timeval patience{10, 0};  // with a listener that takes no connection, or no question
 
 // Room for the descriptors of a packet and for one more, so that too many are seen.
 constexpr std::size_t control_bytes = CMSG_SPACE(sizeof(int) * (packet_files + 1));
@@ -37,6 +43,27 @@ Result<OwnedFile> new_socket(int flags) {
   OwnedFile file(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0));
   if (file.get() < 0) return missing_capability("cannot make a socket: {}", std::strerror(errno));
   return file;
+}
+
+// What would be received next, which stays there. Credentials take all room for what comes with a
+// packet, so no descriptor is taken, and they tell an empty packet from the end.
+struct NextPacket {
+  bool there = false;
+  bool has_files = false;
+};
+NextPacket look_at_next(int file) {
+  const int on = 1;
+  if (::setsockopt(file, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) return {};
+  char text = 0;
+  iovec data{&text, 1};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred))> control{};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  if (::recvmsg(file, &message, MSG_PEEK | MSG_DONTWAIT) < 0) return {};
+  return {CMSG_FIRSTHDR(&message) != nullptr, (message.msg_flags & MSG_CTRUNC) != 0};
 }
 
 // The files that came with a message, owned whatever else is wrong with it.
@@ -60,13 +87,54 @@ std::vector<OwnedFile> files_of(msghdr& message) {
 Result<PacketSocket> PacketSocket::connect(const std::string& path) {
   DEMARC_TRY(const sockaddr_un address, address_of(path));
   DEMARC_TRY(OwnedFile file, new_socket(0));
+  ::setsockopt(file.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   while (::connect(file.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     if (errno == EINTR) continue;
+    if (errno == EAGAIN) {
+      return missing_capability(
+          "socket '{}': demarc serve has taken no connection for {} s: it stands still, or others "
+          "ask it too much",
+          path, patience.tv_sec);
+    }
     return missing_capability(
         "socket '{}': {}: demarc serve does not run there, or you may not use it", path,
         std::strerror(errno));
   }
   return PacketSocket(std::move(file));
+}
+
+PacketSocket::Identity PacketSocket::identity_of(int file) {
+  struct stat status {};
+  if (file < 0 || ::fstat(file, &status) != 0) return {};
+  return {status.st_dev, status.st_ino};
+}
+
+PacketSocket::PacketSocket(OwnedFile file)
+    : file_(std::move(file)), identity_(identity_of(file_.get())) {}
+
+PacketSocket::~PacketSocket() {
+  if (!is_open()) static_cast<void>(file_.release());
+}
+
+PacketSocket& PacketSocket::operator=(PacketSocket&& other) noexcept {
+  std::swap(file_, other.file_);
+  std::swap(identity_, other.identity_);
+  return *this;
+}
+
+bool PacketSocket::is_open() const {
+  return file() >= 0 && identity_ != Identity{} && identity_of(file()) == identity_;
+}
+
+bool PacketSocket::wait(double seconds) const {
+  using Clock = std::chrono::steady_clock;
+  const auto until = Clock::now() + std::chrono::duration<double>(seconds);
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
+    pollfd item{file(), POLLIN, 0};
+    const int ready = ::poll(&item, 1, left > 0 ? static_cast<int>(left) : 0);
+    if (ready >= 0 || errno != EINTR) return ready > 0;
+  }
 }
 
 Result<Peer> PacketSocket::peer() const {
@@ -89,6 +157,20 @@ Result<Peer> PacketSocket::peer() const {
   }
   peer.groups.insert(peer.groups.end(), more.begin(), more.end());
   return peer;
+}
+
+OwnedFile PacketSocket::peer_process() const {
+  constexpr int peer_pidfd = 77;  // SO_PEERPIDFD
+  int process = -1;
+  socklen_t length = sizeof process;
+  if (::getsockopt(file(), SOL_SOCKET, peer_pidfd, &process, &length) == 0) {
+    return OwnedFile(process);
+  }
+  if (errno != ENOPROTOOPT) return {};
+  ucred credentials{};
+  length = sizeof credentials;
+  if (::getsockopt(file(), SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) return {};
+  return OwnedFile(static_cast<int>(::syscall(SYS_pidfd_open, credentials.pid, 0)));
 }
 
 Result<bool> PacketSocket::send(std::string_view text, std::span<const int> files) const {
@@ -132,9 +214,12 @@ Result<PacketSocket::Received> PacketSocket::receive() const {
   message.msg_control = control.data();
   message.msg_controllen = control.size();
   ssize_t bytes = -1;
+  bool reset = false;
   while ((bytes = ::recvmsg(file(), &message, MSG_CMSG_CLOEXEC)) < 0) {
     if (errno == EINTR) continue;
     if (errno == EAGAIN || errno == EWOULDBLOCK) return Received{};
+    // The other end left a question unread. What it said before may still lie here.
+    if (errno == ECONNRESET && !std::exchange(reset, true)) continue;
     if (errno == ECONNRESET) return Received{std::nullopt, true};
     return missing_capability("a packet could not be received: {}", std::strerror(errno));
   }
@@ -154,18 +239,50 @@ Result<PacketSocket::Received> PacketSocket::receive() const {
   return Received{std::move(packet), false};
 }
 
-Result<PacketListener> PacketListener::listen(const std::string& path, std::optional<gid_t> group) {
-  DEMARC_TRY(const sockaddr_un address, address_of(path));
+Result<PacketSocket::Received> PacketSocket::receive_text() const {
+  if (look_at_next(file()).has_files) {
+    return invalid_input("a question with descriptors came, but a question has none");
+  }
+  return receive();
+}
+
+void close_apart(PacketSocket socket) {
+  const int file = socket.file();
+  ::shutdown(file, SHUT_RDWR);
+  NextPacket next = look_at_next(file);
+  for (; next.there && !next.has_files; next = look_at_next(file)) {
+    char unread = 0;
+    static_cast<void>(::recv(file, &unread, 1, MSG_DONTWAIT));
+  }
+  if (!next.has_files) return;  // nothing is left
+  const int left = socket.release().release();
+  try {
+    std::thread([left] { ::close(left); }).detach();
+  } catch (const std::system_error&) {
+    // Without a thread it stays open: the other end has seen its end already.
+  }
+}
+
+Result<OwnedFile> PacketListener::claim(const std::string& path) {
+  DEMARC_CHECK(address_of(path));
   // The path itself cannot be locked: who listens is told by a file beside it.
   const std::string lock_path = path + ".lock";
   OwnedFile lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (lock.get() < 0) return invalid_input("'{}': {}", lock_path, std::strerror(errno));
-  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;
+  if (PacketSocket::connect(path)) {
     return invalid_input(
-        "socket '{}': another demarc serve listens there, or programs of one that has ended still "
-        "run: end them, or give another --socket",
-        path);
+        "socket '{}': another demarc serve listens there: end it, or give another --socket", path);
   }
+  return missing_capability(
+      "socket '{}': a demarc serve that listened there is still ending, or programs of one that "
+      "has ended still run: wait, end them, or give another --socket",
+      path);
+}
+
+Result<PacketListener> PacketListener::listen(const std::string& path, std::optional<gid_t> group,
+                                              OwnedFile lock) {
+  DEMARC_TRY(const sockaddr_un address, address_of(path));
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0) {
     if (!S_ISSOCK(status.st_mode)) {
@@ -192,8 +309,13 @@ Result<PacketListener> PacketListener::listen(const std::string& path, std::opti
   return listener;
 }
 
+Result<PacketListener> PacketListener::listen(const std::string& path, std::optional<gid_t> group) {
+  DEMARC_TRY(OwnedFile lock, claim(path));
+  return listen(path, group, std::move(lock));
+}
+
 PacketListener::~PacketListener() {
-  if (file_.get() >= 0) ::unlink(path_.c_str());
+  if (!path_.empty()) ::unlink(path_.c_str());
 }
 
 std::optional<PacketSocket> PacketListener::accept() const {

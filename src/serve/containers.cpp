@@ -9,6 +9,7 @@
 #include "demarc/base/json.hpp"
 #include "demarc/cuda/confine.hpp"
 #include "demarc/serve/config.hpp"
+#include "demarc/serve/tenant_sockets.hpp"
 
 namespace demarc::serve {
 namespace {
@@ -63,10 +64,12 @@ Result<ContainerPlaces> find_places(const ContainerPlaces& wanted) {
 
 ContainerEdits container_edits(const ContainerPlaces& places, const std::string& tenant) {
   ContainerEdits edits;
-  edits.environment = {{cuda::tenant_variable, tenant}, {lease::socket_variable, places.socket}};
+  // Not the server's own: by that one a container could have, and end, every tenant.
+  const std::string socket = tenant_socket(places.socket, tenant);
+  edits.environment = {{cuda::tenant_variable, tenant}, {lease::socket_variable, socket}};
   edits.mounts = {{places.program, container_program},
                   {places.preload, container_preload},
-                  {places.socket, places.socket},
+                  {socket, socket},
                   {places.compilers, container_compilers}};
   // Clients of MPS write into its folder.
   std::error_code ignored;

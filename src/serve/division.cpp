@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "demarc/base/files.hpp"
 #include "demarc/base/numbers.hpp"
@@ -24,6 +25,7 @@ namespace {
 
 constexpr const char* idle_seconds = "5";
 constexpr int look_milliseconds = 20;
+constexpr int most_looks = 1000;  // for the end of a server, which has 10 s
 
 std::string tenant_name(CardPart part) {
   return fmt::format("part-{}-of-{}", part.number, part.of);
@@ -61,6 +63,28 @@ Result<void> refuse_other_divisions(const DivisionPlan& plan) {
         "cuda:{} is divided into {} parts by programs that run: give --share K/{}, or wait until "
         "they have ended",
         plan.card, parts, parts);
+  }
+  return {};
+}
+
+// A server that ends gives its memory back and ends its MPS before it lets go of its socket, so the
+// next one waits for it, whatever parts it had.
+Result<void> wait_for_ending(const DivisionPlan& plan) {
+  bool told = false;
+  for (std::uint32_t parts = 2; parts <= most_parts; ++parts) {
+    const std::string socket = division_socket(plan.card, parts);
+    std::error_code ignored;
+    if (!std::filesystem::exists(socket + ".lock", ignored)) continue;
+    for (int looks = 0;; ++looks) {
+      const auto free = lease::PacketListener::claim(socket);
+      if (free || free.error().kind == ErrorKind::invalid_input) break;
+      if (looks == most_looks) return tl::unexpected(free.error());
+      if (!std::exchange(told, true)) {
+        plan.tell(fmt::format("the last server of cuda:{} is still ending: this waits for it",
+                              plan.card));
+      }
+      ::usleep(look_milliseconds * 1000);
+    }
   }
   return {};
 }
@@ -158,6 +182,7 @@ Result<JoinedDivision> join_division(const DivisionPlan& plan) {
   const std::string socket = division_socket(plan.card, plan.part.of);
   const std::string tenant = tenant_name(plan.part);
   DEMARC_TRY(const OwnedFile lock, lock_start(plan.card));
+  DEMARC_CHECK(wait_for_ending(plan));
   if (auto found = lease::PacketSocket::connect(socket)) {
     if (!plan.memory.empty() || !plan.description.empty()) {
       plan.tell(fmt::format(

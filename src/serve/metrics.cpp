@@ -106,6 +106,12 @@ std::vector<MetricFamily> families_of(const lease::ServerStatus& status) {
                       MetricType::Gauge,
                       {metric_of(MetricType::Gauge, static_cast<double>(status.arena_bytes),
                                  {{"card", status.card}})}});
+  families.push_back(
+      {"demarc_mps",
+       "1: programs of the tenants run side by side, by MPS; 0: they take turns, or "
+       "its daemon has ended",
+       MetricType::Gauge,
+       {metric_of(MetricType::Gauge, status.mps == "on" ? 1 : 0, {{"card", status.card}})}});
   for (const Number& number : numbers) {
     families.push_back({number.name, number.help, number.type, {}});
     for (const auto& tenant : status.tenants) {
@@ -175,7 +181,8 @@ Result<std::unique_ptr<StatusPages>> StatusPages::start(std::uint16_t port,
   state->metrics = {"text/plain; version=0.0.4", status_to_metrics, socket};
   state->page = {"text/html", status_to_html, socket};
   const std::string address = fmt::format("127.0.0.1:{}", port);
-  const char* options[] = {"listening_ports", address.c_str(), "num_threads", "2", nullptr};
+  const char* options[] = {"listening_ports",    address.c_str(), "num_threads", "2",
+                           "request_timeout_ms", "5000",          nullptr};
   const mg_callbacks none{};
   state->context = mg_start(&none, nullptr, options);
   if (state->context == nullptr) {

@@ -189,7 +189,9 @@ Result<void> PoolCard::move(const std::string& control, const partition::TpcSet&
   DEMARC_TRY(const cuda::HardwareMask mask, card_->hardware_mask(tpcs));
   DEMARC_TRY(const cuda::Control program, cuda::Control::open(control));
   program.block().largest_cluster = partition::largest_cluster(card_->topology(), tpcs, 1);
-  return program.store_mask(mask, true, to_string(tpcs));
+  // Once: no other process has a reason to store the mask of a tenant's program, and the server
+  // waits for none of them.
+  return program.store_mask(mask, true, to_string(tpcs), 1);
 }
 
 }  // namespace demarc::serve

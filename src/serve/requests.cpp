@@ -1,11 +1,16 @@
 // Answers the requests of clients. A request is carried out as a whole, or refused, and then
 // nothing changes.
+#include <fcntl.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <fstream>
+#include <sstream>
 
 #include "columns.hpp"
 #include "demarc/serve/server.hpp"
@@ -49,6 +54,27 @@ Result<std::string> control_of(const std::string& control, pid_t process) {
   return fmt::format("/proc/{}/fd/{}{}", process, file, rest);
 }
 
+// It has a number in a process namespace below this one, too, as a process of a container has. A
+// process of which that cannot be told counts as one.
+bool in_container(pid_t process) {
+  std::ifstream file(fmt::format("/proc/{}/status", process));
+  std::string line;
+  while (std::getline(file, line)) {
+    if (!line.starts_with("NSpid:")) continue;
+    std::istringstream words(line.substr(line.find(':') + 1));
+    int numbers = 0;
+    for (pid_t number = 0; words >> number;) ++numbers;
+    return numbers != 1;
+  }
+  return true;
+}
+
+// Bytes that were sent and that the other end has not read.
+bool has_unread(int socket) {
+  int bytes = 0;
+  return ::ioctl(socket, SIOCOUTQ, &bytes) == 0 && bytes != 0;
+}
+
 void add(std::vector<std::uint64_t>& to,
          const std::array<std::atomic<std::uint64_t>, cuda::launch_paths>& counts) {
   for (std::size_t path = 0; path < counts.size(); ++path) to[path] += counts[path];
@@ -71,9 +97,45 @@ Result<void> Server::proved() const {
 
 // Terms of other tenants are not everybody's to change.
 Result<void> Server::check_rules(const Connection& connection) const {
-  if (connection.peer.user == options_.user) return {};
-  return invalid_input("user {} may have leases; only user {} may change tenants",
-                       connection.peer.user, options_.user);
+  if (!connection.tenant.empty()) {
+    return invalid_input(
+        "this is the socket of tenant '{}', whose programs may have leases; tenants are changed at "
+        "the server's own socket, {}",
+        connection.tenant, options_.socket);
+  }
+  if (connection.peer.user != options_.user) {
+    return invalid_input("user {} may have leases; only user {} may change tenants",
+                         connection.peer.user, options_.user);
+  }
+  if (!in_container(connection.peer.process)) return {};
+  return invalid_input(
+      "process {} is in a container (a process namespace of its own), from which no tenant is "
+      "changed: ask from outside",
+      connection.peer.process);
+}
+
+// Which tenant a process may be of is told by the socket by which it came.
+Result<void> Server::check_tenant(const Connection& connection, const std::string& tenant) {
+  if (connection.tenant.empty() || connection.tenant == tenant) return {};
+  return invalid_input("this is the socket of tenant '{}', which gives no lease of tenant '{}'",
+                       connection.tenant, tenant);
+}
+
+// Before a connection gets a lease or a process.
+Result<void> Server::check_new(const Connection& connection) const {
+  if (connection.holds()) {
+    return invalid_input("this connection has a lease already; it can have only one");
+  }
+  if (mps_ended_) {
+    return missing_capability(
+        "the daemon of MPS of this server has ended, so programs would take turns on the card: "
+        "start the server again");
+  }
+  const auto holders = std::count_if(connections_.begin(), connections_.end(),
+                                     [](const Connection& other) { return other.holds(); });
+  if (static_cast<std::size_t>(holders) < options_.limits.holders()) return {};
+  return missing_capability("this server already has {} leases and processes, the largest number",
+                            holders);
 }
 
 Result<lease::Lease> Server::lease_of(const std::string& tenant) const {
@@ -91,9 +153,8 @@ void Server::add_locks(Answer& answer) const {
 }
 
 Result<void> Server::carry_out(Connection& connection, const lease::OpenRequest& request) {
-  if (connection.lease || connection.process) {
-    return invalid_input("this connection has a lease already; it can have only one");
-  }
+  DEMARC_CHECK(check_new(connection));
+  DEMARC_CHECK(check_tenant(connection, request.tenant));
   LeaseFacts facts;
   DEMARC_TRY(facts.token, new_token());
   if (!request.control.empty()) {
@@ -124,9 +185,7 @@ Result<void> Server::carry_out(Connection& connection, const lease::OpenRequest&
 }
 
 Result<void> Server::carry_out(Connection& connection, const lease::AttachRequest& request) {
-  if (connection.lease || connection.process) {
-    return invalid_input("this connection has a lease already; it can have only one");
-  }
+  DEMARC_CHECK(check_new(connection));
   const auto found = std::find_if(leases_.begin(), leases_.end(), [&](const auto& entry) {
     return entry.second.token == request.token;
   });
@@ -134,6 +193,7 @@ Result<void> Server::carry_out(Connection& connection, const lease::AttachReques
     return invalid_input("no lease has this token: the lease has ended, or never existed");
   }
   const std::string tenant = ledger_.book().leases.at(found->first).tenant;
+  DEMARC_CHECK(check_tenant(connection, tenant));
   DEMARC_TRY(lease::Lease lease, lease_of(tenant));
   DEMARC_TRY(const ProcessId process, ledger_.attach(found->first));
   if (auto sound = proved(); !sound) {
@@ -158,35 +218,39 @@ Result<void> Server::carry_out(Connection& connection, const lease::PagesRequest
     return invalid_input("{} pages from {} on: 1 to {} of the arena's {} were expected",
                          request.count, request.first, lease::packet_files, pages);
   }
+  // Of descriptors on their way there is a number that all share.
+  if (has_unread(connection.socket.file())) {
+    return invalid_input("read the answer before, and its pages, before more are asked for");
+  }
   DEMARC_TRY(auto files, card_.lend(request.first, request.count));
   connection.answers.push_back(
       {to_text(lease::PageBatch{request.first, request.count}), std::move(files)});
   return {};
 }
 
-// What waits for zeros is filled at once where it is needed.
-Result<lease::Extent> Server::take(ProcessId process, std::uint64_t bytes) {
-  auto extent = ledger_.take(process, bytes);
-  while (!extent && extent.error().kind == ErrorKind::missing_capability) {
-    const auto piece = ledger_.next_unclean(options_.scrub_bytes, ledger_.tenant_of(process));
-    if (!piece) break;
-    scrub(*piece);
-    extent = ledger_.take(process, bytes);
+// The answer waits as long as enough bytes of the tenant wait for zeros.
+Result<void> Server::take(Connection& connection) {
+  const ProcessId process = *connection.process;
+  const auto extent = ledger_.take(process, *connection.take);
+  if (!extent && extent.error().kind == ErrorKind::missing_capability &&
+      ledger_.next_unclean(options_.scrub_bytes, ledger_.tenant_of(process))) {
+    return {};
   }
-  return extent;
-}
-
-Result<void> Server::carry_out(Connection& connection, const lease::TakeRequest& request) {
-  if (!connection.process) return invalid_input("attach to a lease before memory is taken");
-  const auto extent = take(*connection.process, request.bytes);
+  connection.take.reset();
   if (!extent) {
-    ledger_.count_refusal(*connection.process);
+    ledger_.count_refusal(process);
     return tl::unexpected(extent.error());
   }
   // What was written down is a process's, and is not told to it: nobody uses it.
   DEMARC_CHECK(proved());
   connection.answers.push_back({to_text(*extent), {}});
   return {};
+}
+
+Result<void> Server::carry_out(Connection& connection, const lease::TakeRequest& request) {
+  if (!connection.process) return invalid_input("attach to a lease before memory is taken");
+  connection.take = request.bytes;
+  return take(connection);
 }
 
 Result<void> Server::carry_out(Connection& connection, const lease::GiveRequest& request) {
@@ -197,9 +261,14 @@ Result<void> Server::carry_out(Connection& connection, const lease::GiveRequest&
 }
 
 Result<void> Server::carry_out(Connection& connection, const lease::ListRequest&) {
-  const auto tenants = status();
+  auto tenants = status();
+  std::erase_if(tenants, [&](const lease::TenantStatus& tenant) {
+    return !connection.tenant.empty() && tenant.name != connection.tenant;
+  });
+  const char* mps = mps_ended_ ? "ended" : options_.mps.empty() ? "off" : "on";
   connection.answers.push_back(
-      {to_text(lease::ListHead{card_.uuid(), card_.pages() * card_.page_bytes(), tenants.size()}),
+      {to_text(
+           lease::ListHead{card_.uuid(), card_.pages() * card_.page_bytes(), tenants.size(), mps}),
        {}});
   for (const auto& tenant : tenants) connection.answers.push_back({to_text(tenant), {}});
   return {};
@@ -260,14 +329,33 @@ Result<void> Server::carry_out(Connection& connection, const lease::MoveRequest&
 Result<void> Server::carry_out(Connection& connection, const lease::RevokeRequest& request) {
   DEMARC_CHECK(check_rules(connection));
   DEMARC_CHECK(ledger_.revoke(request.tenant));
-  end_processes(request.tenant);
-  connection.answers.push_back({to_text(lease::Done{}), {}});
+  end_processes(request.tenant, &connection);
   return {};
 }
 
-Result<void> Server::carry_out(Connection& connection, const lease::EndWorkRequest&) const {
-  DEMARC_CHECK(options_.end_work(std::span(&connection.peer.process, 1)));
-  connection.answers.push_back({to_text(lease::Done{}), {}});
+// MPS knows processes by their numbers, so it is told the number of none that has ended.
+Result<void> Server::carry_out(Connection& connection, const lease::EndWorkRequest&) {
+  const pid_t process = connection.peer.process;
+  WorkTarget target{process, OwnedFile(::fcntl(connection.process_file.get(), F_DUPFD_CLOEXEC, 0))};
+  if (!target.lives()) {
+    return check_failed(
+        "process {}, which made this connection, has ended: its number may be another's now, whose "
+        "work is not ended",
+        process);
+  }
+  bool attached = false;
+  for (const Connection& other : connections_) {
+    if (other.peer.process != process) continue;
+    attached = attached || other.process;
+    if (other.ends_work) return invalid_input("process {} has asked this already", process);
+  }
+  if (!attached) {
+    return invalid_input("process {} has no lease: it has no work that this server could end",
+                         process);
+  }
+  std::vector<WorkTarget> targets;
+  targets.push_back(std::move(target));
+  begin_ending(std::move(targets), {0, false, fmt::format("process {}", process)}, &connection);
   return {};
 }
 
@@ -300,6 +388,7 @@ Result<std::vector<std::string>> Server::reload(const std::vector<Terms>& tenant
     }
   }
   ledger_ = std::move(changed);
+  listen_for_tenants();
   for (std::string& line : stays) {
     line = fmt::format("tenant '{}' is in use and stays as it is", line);
   }

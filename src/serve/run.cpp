@@ -2,54 +2,29 @@
 #include "demarc/serve/run.hpp"
 
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstring>
 
+#include "demarc/cuda/mps_clients.hpp"
 #include "demarc/lease/client.hpp"
 #include "demarc/serve/status.hpp"
+#include "log.hpp"
 #include "mps.hpp"
+#include "mps_processes.hpp"
+#include "notify.hpp"
 #include "pool_card.hpp"
 #include "server_claim.hpp"
+#include "signals.hpp"
 
 namespace demarc::serve {
 namespace {
 
-constexpr int most_turns_to_end = 1000;  // of ten milliseconds
-constexpr int idle_look = 100;           // milliseconds
-constexpr int card_look = 1000;          // the same
-
-// Signals as a file; as they were when it goes.
-class SignalsAsFile {
- public:
-  SignalsAsFile() {
-    sigset_t set;
-    ::sigemptyset(&set);
-    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&set, signal);
-    ::pthread_sigmask(SIG_BLOCK, &set, &before_);
-    file_ = OwnedFile(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-  }
-  ~SignalsAsFile() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsAsFile(const SignalsAsFile&) = delete;
-  SignalsAsFile& operator=(const SignalsAsFile&) = delete;
-
-  [[nodiscard]] int file() const { return file_.get(); }
-  // 0: none has come.
-  [[nodiscard]] int next() const {
-    signalfd_siginfo info{};
-    if (::read(file_.get(), &info, sizeof info) != sizeof info) return 0;
-    return static_cast<int>(info.ssi_signo);
-  }
-
- private:
-  sigset_t before_{};
-  OwnedFile file_;
-};
+constexpr std::chrono::seconds ending_patience{5};  // of the ten that a server has to end
+constexpr int idle_look = 100;                      // milliseconds
+constexpr int card_look = 1000;                     // the same
 
 // Tells when nobody was there for so many seconds, if that is to end anything.
 class Idleness {
@@ -66,6 +41,11 @@ class Idleness {
   Clock::time_point since_ = Clock::now();
 };
 
+std::size_t open_files() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 0;
+}
+
 // Pages are lent by descriptors, of which many are on their way at a time.
 void allow_many_files() {
   rlimit limit{};
@@ -75,13 +55,32 @@ void allow_many_files() {
 }
 
 Result<void> end_all(Server& server) {
+  tell_service_manager("STOPPING=1");
   server.end_all();
-  for (int i = 0; i < most_turns_to_end; ++i) {
+  const auto until = std::chrono::steady_clock::now() + ending_patience;
+  while (std::chrono::steady_clock::now() < until) {
     if (server.ledger().book().processes.empty()) return {};
     DEMARC_CHECK(server.turn(10));
   }
   return check_failed("{} processes with a lease have not ended",
                       server.ledger().book().processes.size());
+}
+
+// What must be so before a group may have leases.
+Result<void> check_group(const Config& config, Log& log) {
+  if (!config.group) return {};
+  if (::geteuid() != 0) {
+    return missing_capability(
+        "group {}: only a server of root can look after programs of other users; start it as root, "
+        "or leave out group",
+        *config.group);
+  }
+  if (config.mps != MpsUse::off) {
+    log.say(
+        "group: MPS serves the programs of one user at a time; those of a second user wait until "
+        "the last program of the first has ended");
+  }
+  return {};
 }
 
 // Which tenants the server has by which wishes. It changes with the configuration, tenant by
@@ -179,17 +178,19 @@ Result<Config> plan_config(const ServePlan& plan) {
   return config;
 }
 
-Result<void> serve_until_told(Server& server,
+Result<void> serve_until_told(Server& server, const Signals& signals,
                               const std::function<Result<std::vector<Terms>>()>& terms,
                               const std::function<void(const std::string& line)>& tell,
                               std::optional<double> end_when_idle, const ServeEvents& events) {
-  const SignalsAsFile signals;
   Idleness idleness(end_when_idle);
   for (;;) {
     const auto told = server.turn(end_when_idle ? idle_look : card_look, signals.file());
     if (!told) {
       static_cast<void>(end_all(server));
       return tl::unexpected(told.error());
+    }
+    if (server.mps_ended() && server.ledger().book().leases.empty()) {
+      return missing_capability("the daemon of MPS has ended: start demarc serve again");
     }
     const bool used = server.connections() != 0;
     events.used(used);
@@ -215,14 +216,19 @@ Result<void> serve_until_told(Server& server,
 Result<void> run(const ServePlan& plan) {
   DEMARC_TRY(const Config config, plan_config(plan));
   DEMARC_CHECK(check_without_card(config));
+  const std::string folder = mps_folder(config.socket);
+  // Before there are threads, which take the mask of signals over.
+  const Signals signals(9, [folder] { kill_mps(folder, 0.5); });
+  Log log(plan.tell);
+  const auto tell = [&log](const std::string& line) { log.say(line); };
+  DEMARC_CHECK(check_group(config, log));
   // Before the card is touched, which measuring would disturb.
   if (lease::PacketSocket::connect(config.socket)) {
     return invalid_input("socket '{}': another demarc serve listens there; give another --socket",
                          config.socket);
   }
-  const SignalsAsFile signals;  // before there are threads, which take this mask over
   allow_many_files();
-  std::unique_ptr<StatusPages> pages;  // goes after the server, which its threads ask
+  std::unique_ptr<StatusPages> pages;  // goes after the connections that its threads ask by
   if (config.metrics) {
     DEMARC_TRY(pages, StatusPages::start(*config.metrics, config.socket));
   }
@@ -233,49 +239,66 @@ Result<void> run(const ServePlan& plan) {
   }
   DEMARC_TRY(claiming.files, cuda::Driver::files());
   claiming.survivors = plan.survivors;
-  claiming.tell = plan.tell;
+  claiming.tell = tell;
   claiming.told_to_end = [&signals] {
     const int signal = signals.next();
     return signal == SIGTERM || signal == SIGINT;
   };
   // Goes last: the next server begins when nothing of this one is left on the card.
   DEMARC_TRY(const ServerClaim claim, ServerClaim::take(claiming));
+  DEMARC_TRY(OwnedFile lock, lease::PacketListener::claim(config.socket));
+  std::unique_ptr<Server> server;  // and its socket, after MPS and the memory
+  std::unique_ptr<Mps> mps;
   DEMARC_TRY(const auto card, PoolCard::create(config));
   Wishes wishes(config, *card, claim);
   DEMARC_TRY(const auto tenants, wishes.terms_at_start());
-  DEMARC_TRY(const auto mps, Mps::start(config.mps, mps_folder(config.socket), card->uuid()));
+  if (config.mps != MpsUse::off && card->under_mps()) {
+    return missing_capability(
+        "mps: this process is itself a client of an MPS daemon, whose programs would take turns "
+        "with those of the tenants: end that daemon (echo quit | {}), or give mps = \"off\"",
+        cuda::mps_control);
+  }
+  DEMARC_TRY(mps, Mps::start({config.mps, folder, card->uuid(), tell}));
   ServerOptions options;
   options.socket = config.socket;
   options.group = config.group;
   options.mps = mps->folder();
   options.user = ::geteuid();
-  options.tell = plan.tell;
-  options.end_work = [&](std::span<const pid_t> processes) { return mps->end_work_of(processes); };
+  options.tell = tell;
+  options.end_work = [&](const std::vector<WorkTarget>& targets) {
+    return mps->end_work_of(targets);
+  };
+  options.hurry = [&](double seconds) { mps->hurry(seconds); };
+  options.mps_process = mps->process_file();
+  options.limits = SeatLimits::for_files(open_files());
   options.locks = claim.files();
   options.claim = [&claim](const Book& book) { return claim.divide(book); };
-  DEMARC_TRY(const auto server, Server::start(options, *card, tenants));
-  DEMARC_CHECK(claim.serve());
-  tell_of_domains(tenants, card->numbers().sync_domains, plan.tell);
-  plan.tell(fmt::format("{}: {} bytes in the colours of {} tenant{}, at {}{}", card->uuid(),
-                        card->pages() * card->page_bytes(), tenants.size(),
-                        tenants.size() == 1 ? "" : "s", config.socket,
-                        mps->folder().empty() ? ", without MPS" : ", with MPS"));
-  const auto done = serve_until_told(*server,
-                                     [&]() -> Result<std::vector<Terms>> {
-                                       DEMARC_TRY(Config next, plan_config(plan));
-                                       return wishes.terms_of_next(std::move(next), *server);
-                                     },
-                                     plan.tell, plan.end_when_idle,
-                                     {[&] { wishes.take_over(*server); },
-                                      [&, serves = true](bool used) mutable {
-                                        // A server that is about to end for want of programs is
-                                        // waited for.
-                                        const bool stays = used || !plan.end_when_idle;
-                                        if (stays == serves) return;
-                                        serves = stays;
-                                        serves ? static_cast<void>(claim.serve()) : claim.end();
-                                      }});
+  DEMARC_TRY(server, Server::start(options, *card, tenants, std::move(lock)));
+  const auto done = [&]() -> Result<void> {
+    DEMARC_CHECK(claim.serve());
+    tell_of_domains(tenants, card->numbers().sync_domains, tell);
+    tell(fmt::format("{}: {} bytes in the colours of {} tenant{}, at {}{}", card->uuid(),
+                     card->pages() * card->page_bytes(), tenants.size(),
+                     tenants.size() == 1 ? "" : "s", config.socket,
+                     mps->folder().empty() ? ", without MPS" : ", with MPS"));
+    tell_service_manager("READY=1");
+    return serve_until_told(*server, signals,
+                            [&]() -> Result<std::vector<Terms>> {
+                              DEMARC_TRY(Config next, plan_config(plan));
+                              return wishes.terms_of_next(std::move(next), *server);
+                            },
+                            tell, plan.end_when_idle,
+                            {[&] { wishes.take_over(*server); },
+                             [&, serves = true](bool used) mutable {
+                               // A server that is about to end for want of programs is waited for.
+                               const bool stays = used || !plan.end_when_idle;
+                               if (stays == serves) return;
+                               serves = stays;
+                               serves ? static_cast<void>(claim.serve()) : claim.end();
+                             }});
+  }();
   claim.end();
+  server->close();
   return done;
 }
 

@@ -4,21 +4,23 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
+#include <set>
 
 namespace demarc::serve {
 namespace {
 
-constexpr std::size_t most_connections = 512;
 constexpr std::chrono::seconds look_every(1);  // at the card
 // Until a packet that should have gone is sent again: too many descriptors were on their way.
 constexpr int stalled_ms = 5;
+constexpr int most_accepted = 64;  // in a turn, so that those who are there are answered
+constexpr std::size_t most_refused = 256;
+constexpr std::chrono::seconds farewell{1};           // until a refused one has read why
+constexpr std::chrono::seconds reading_patience{30};  // with one that does not take its answers
 
 bool may_ask(const ServerOptions& options, const lease::Peer& peer) {
   return peer.user == options.user ||
@@ -26,11 +28,17 @@ bool may_ask(const ServerOptions& options, const lease::Peer& peer) {
           std::find(peer.groups.begin(), peer.groups.end(), *options.group) != peer.groups.end());
 }
 
-short ready(int file, short events, int milliseconds) {
-  pollfd item{file, events, 0};
-  while (::poll(&item, 1, milliseconds) < 0 && errno == EINTR) {
-  }
-  return item.revents;
+int sooner(int milliseconds, int other) {
+  return milliseconds < 0 ? other : std::min(milliseconds, other);
+}
+
+bool hung_up(int file) {
+  pollfd item{file, 0, 0};
+  return ::poll(&item, 1, 0) > 0 && (item.revents & POLLHUP) != 0;
+}
+
+OwnedFile copy_of(const OwnedFile& file) {
+  return OwnedFile(::fcntl(file.get(), F_DUPFD_CLOEXEC, 0));
 }
 
 // A file that nobody can change, with these bytes.
@@ -53,43 +61,101 @@ Result<OwnedFile> sealed_file(const std::vector<std::byte>& bytes) {
 }  // namespace
 
 Server::Server(ServerOptions options, CardSide& card, lease::PacketListener listener)
-    : options_(std::move(options)), card_(card), listener_(std::move(listener)) {}
+    : options_(std::move(options)),
+      card_(card),
+      listener_(std::move(listener)),
+      tenant_sockets_(options_.socket, options_.group, options_.tell),
+      ender_(std::make_unique<WorkEnder>(options_.end_work)) {}
 
 Result<std::unique_ptr<Server>> Server::start(ServerOptions options, CardSide& card,
-                                              const std::vector<Terms>& tenants) {
+                                              const std::vector<Terms>& tenants, OwnedFile lock) {
   Ledger ledger;
   DEMARC_CHECK(ledger.replace(tenants));
   DEMARC_CHECK(options.claim(ledger.book()));
   for (const Terms& tenant : tenants) DEMARC_CHECK(card.prove(tenant.tpcs));
   DEMARC_TRY(OwnedFile table, sealed_file(card.table()));
-  DEMARC_TRY(auto listener, lease::PacketListener::listen(options.socket, options.group));
+  if (lock.get() < 0) {
+    DEMARC_TRY(lock, lease::PacketListener::claim(options.socket));
+  }
+  DEMARC_TRY(auto listener,
+             lease::PacketListener::listen(options.socket, options.group, std::move(lock)));
   std::unique_ptr<Server> server(new Server(std::move(options), card, std::move(listener)));
   server->ledger_ = std::move(ledger);
   server->table_ = std::move(table);
+  server->listen_for_tenants();
   return server;
 }
 
+Server::~Server() {
+  close();
+}
+
+void Server::close() {
+  if (ender_) options_.hurry(0);
+  ender_.reset();
+  listener_.close();
+  tenant_sockets_.close();
+  for (Connection& connection : connections_) {
+    if (!connection.ended) lease::close_apart(std::move(connection.socket));
+  }
+  connections_.clear();
+}
+
+void Server::listen_for_tenants() {
+  std::vector<std::string> names;
+  for (const auto& [name, tenant] : ledger_.book().tenants) names.push_back(name);
+  tenant_sockets_.listen_for(names);
+}
+
 Result<bool> Server::turn(int milliseconds, int wake) {
-  std::vector<pollfd> items{{listener_.file(), POLLIN, 0}, {wake, POLLIN, 0}};
+  std::vector<pollfd> items{{listener_.file(), POLLIN, 0},
+                            {wake, POLLIN, 0},
+                            {ender_->file(), POLLIN, 0},
+                            {mps_ended_ ? -1 : options_.mps_process, POLLIN, 0}};
+  const std::size_t first_door = items.size();
+  for (const auto& [tenant, door] : tenant_sockets_.all())
+    items.push_back({door.file(), POLLIN, 0});
+  const std::size_t first_connection = items.size();
+  const auto until = [&](Clock::time_point time) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(time - Clock::now()).count();
+    milliseconds = sooner(milliseconds, left > 0 ? static_cast<int>(left) : 0);
+  };
   for (const Connection& connection : connections_) {
-    const auto wanted = static_cast<short>(connection.answers.empty() ? POLLIN : POLLOUT);
+    const short wanted = connection.waits() ? short{0} : POLLIN;
     if (connection.ended) {
       items.push_back({connection.process_file.get(), POLLIN, 0});
     } else {
-      items.push_back({connection.stalled ? -1 : connection.socket.file(), wanted, 0});
+      items.push_back({connection.stalled ? -1 : connection.socket.file(),
+                       connection.answers.empty() ? wanted : short{POLLOUT}, 0});
     }
-    if (connection.stalled) milliseconds = stalled_ms;
+    if (connection.stalled) milliseconds = sooner(milliseconds, stalled_ms);
+    if (connection.limit) until(*connection.limit);
   }
+  if (kill_at_) until(*kill_at_);
   if (!dead_ && ledger_.next_unclean(options_.scrub_bytes)) milliseconds = 0;
   if (::poll(items.data(), items.size(), milliseconds) < 0 && errno != EINTR) {
     return missing_capability("poll: {}", std::strerror(errno));
   }
-  auto item = items.begin() + 2;
+  auto item = items.begin() + static_cast<std::ptrdiff_t>(first_connection);
   for (Connection& connection : connections_) serve(connection, (item++)->revents);
+  if (items[2].revents != 0) finish_endings();
+  if (items[3].revents != 0) {
+    mps_ended_ = true;
+    options_.tell(
+        "the daemon of MPS has ended: programs that run may have failed with it, or take turns "
+        "from "
+        "now on. No program is let in any more; start the server again when the last one has "
+        "ended");
+  }
+  kill_in_time();
   connections_.remove_if([](const Connection& connection) { return connection.forgotten; });
-  if (items[0].revents != 0) accept_all();
+  if (items[0].revents != 0) accept_all(listener_, "");
+  auto door = items.begin() + static_cast<std::ptrdiff_t>(first_door);
+  for (const auto& [tenant, listener] : tenant_sockets_.all()) {
+    if ((door++)->revents != 0) accept_all(listener, tenant);
+  }
   if (dead_) return items[1].revents != 0;
-  if (const auto piece = ledger_.next_unclean(options_.scrub_bytes)) scrub(*piece);
+  scrub_next();
   DEMARC_CHECK(look_at_card());
   return items[1].revents != 0;
 }
@@ -102,45 +168,88 @@ Result<void> Server::look_at_card() {
   dead_ = true;
   return missing_capability(
       "{}: the card was reset, or the server's context on it died ({}): the programs of all "
-      "tenants "
-      "are ended; start demarc serve again",
+      "tenants are ended; start demarc serve again",
       card_.uuid(), alive.error().message);
 }
 
-// Whoever may not ask is told so and is gone.
-void Server::accept_all() {
-  while (auto socket = listener_.accept()) {
-    const auto peer = socket->peer();
-    const auto refuse = [&](const Error& error) {
-      options_.tell(error.message);
-      static_cast<void>(socket->send(lease::to_text(error)));
-    };
-    if (!peer) {
-      refuse(peer.error());
-      continue;
+void Server::accept_all(const lease::PacketListener& listener, const std::string& tenant) {
+  for (int i = 0; i < most_accepted; ++i) {
+    auto socket = listener.accept();
+    if (!socket) return;
+    Connection connection{std::move(*socket), tenant, ++last_connection_};
+    connection.used = Clock::now();
+    if (const auto admitted = admit(connection); !admitted) {
+      refuse(std::move(connection), admitted.error());
+    } else {
+      connections_.push_back(std::move(connection));
     }
-    if (!may_ask(options_, *peer)) {
-      refuse(invalid_input("user {} may not have leases of this server", peer->user).value());
-      continue;
-    }
-    if (connections_.size() >= most_connections) {
-      refuse(
-          missing_capability("this server already has {} connections, the largest possible number",
-                             most_connections)
-              .value());
-      continue;
-    }
-    // As long as the connection is there its process is, and its number is no other's.
-    OwnedFile process(static_cast<int>(::syscall(SYS_pidfd_open, peer->process, 0)));
-    if (process.get() < 0 || (ready(socket->file(), 0, 0) & POLLHUP) != 0) {
-      refuse(missing_capability("process {} at the other end cannot be watched: it is gone, or in "
-                                "no process namespace below this one",
-                                peer->process)
-                 .value());
-      continue;
-    }
-    connections_.push_back({std::move(*socket), *peer, std::move(process)});
   }
+}
+
+Result<void> Server::admit(Connection& connection) {
+  DEMARC_TRY(connection.peer, connection.socket.peer());
+  const lease::Peer& peer = connection.peer;
+  if (!may_ask(options_, peer)) {
+    return invalid_input("user {} may not have leases of this server", peer.user);
+  }
+  connection.process_file = connection.socket.peer_process();
+  if (peer.process == 0 || connection.process_file.get() < 0 || hung_up(connection.socket.file())) {
+    return missing_capability(
+        "process {} at the other end cannot be watched: it is gone, or in no process namespace "
+        "below this one",
+        peer.process);
+  }
+  return seat(connection);
+}
+
+// The words are sent at once, but the connection stays until the question has come, because a
+// socket that is closed before loses them.
+void Server::refuse(Connection connection, const Error& error) {
+  options_.tell(error.message);
+  const auto refused = std::count_if(connections_.begin(), connections_.end(),
+                                     [](const Connection& other) { return other.refused; });
+  if (static_cast<std::size_t>(refused) >= most_refused) {
+    static_cast<void>(connection.socket.send(lease::to_text(error)));
+    return lease::close_apart(std::move(connection.socket));
+  }
+  connection.refused = true;
+  connection.answers.push_back({lease::to_text(error)});
+  connection.limit = Clock::now() + farewell;
+  connections_.push_back(std::move(connection));
+  send_answers(connections_.back());
+}
+
+// A place for one more, which an idle connection may have to leave.
+Result<void> Server::seat(const Connection& connection) {
+  const SeatLimits& limits = options_.limits;
+  const bool own = connection.tenant.empty() && connection.peer.user == options_.user;
+  const auto room = own ? limits.all : std::min(limits.of_a_party, limits.all - limits.reserve);
+  if (connections_.size() < room) return {};
+  std::vector<Seat> seats;
+  std::vector<Connection*> seated;
+  std::set<pid_t> holders;
+  for (const Connection& other : connections_) {
+    if (other.holds()) holders.insert(other.peer.process);
+  }
+  const auto party_of = [](const Connection& one) {
+    return one.tenant.empty() ? fmt::format("user {}", one.peer.user)
+                              : fmt::format("tenant '{}'", one.tenant);
+  };
+  for (Connection& other : connections_) {
+    if (other.refused || other.forgotten) continue;
+    // A process with a lease may keep another connection, for the question that ends its work.
+    const bool needed = other.holds() || other.waits() || holders.erase(other.peer.process) != 0;
+    seats.push_back({party_of(other), needed, other.used});
+    seated.push_back(&other);
+  }
+  DEMARC_TRY(const auto leaves, make_room(seats, party_of(connection), own, limits));
+  if (!leaves) return {};
+  Connection& idle = *seated[*leaves];
+  const auto error = missing_capability(
+      "this connection was idle, and another one needed its place: connect again");
+  static_cast<void>(idle.socket.send(lease::to_text(error.value())));
+  end_connection(idle);
+  return {};
 }
 
 void Server::serve(Connection& connection, short events) {
@@ -149,9 +258,18 @@ void Server::serve(Connection& connection, short events) {
     if (events != 0) forget(connection);  // the process is gone too
     return;
   }
+  if (connection.limit && Clock::now() >= *connection.limit) {
+    if (!connection.refused) {
+      options_.tell(fmt::format("process {} does not take its answers: its connection is ended",
+                                connection.peer.process));
+    }
+    return end_connection(connection);
+  }
   if (events == 0) return;
   if (!connection.answers.empty()) return send_answers(connection);
-  auto received = connection.socket.receive();
+  // A question that waits leaves the rest unread, and one that was refused is heard out.
+  if (connection.waits() || connection.refused) return end_connection(connection);
+  auto received = connection.socket.receive_text();
   if (!received) {
     options_.tell(fmt::format("process {}: {}", connection.peer.process, received.error().message));
     static_cast<void>(connection.socket.send(lease::to_text(received.error())));
@@ -159,6 +277,7 @@ void Server::serve(Connection& connection, short events) {
   }
   if (received->ended) return end_connection(connection);
   if (!received->packet) return;
+  connection.used = Clock::now();
   answer(connection, *received->packet);
   send_answers(connection);
 }
@@ -171,12 +290,14 @@ void Server::send_answers(Connection& connection) {
     const auto sent = connection.socket.send(answer.text, numbers);
     if (!sent) return end_connection(connection);
     if (!*sent) {
+      if (!connection.limit) connection.limit = Clock::now() + reading_patience;
       // Not for the socket's room alone: of files on their way there is a limit too.
       connection.stalled = !answer.files.empty();
       return;
     }
     connection.answers.pop_front();
   }
+  if (!connection.refused) connection.limit.reset();
 }
 
 // Memory stays a process's until the process is gone and nobody who has its files is left: kernels
@@ -184,10 +305,12 @@ void Server::send_answers(Connection& connection) {
 void Server::end_connection(Connection& connection) {
   connection.ended = true;
   connection.answers.clear();
-  connection.socket = lease::PacketSocket(OwnedFile());  // so that the other end sees it
-  if (!connection.process || ready(connection.process_file.get(), POLLIN, 0) != 0) {
-    forget(connection);
-  }
+  connection.take.reset();
+  connection.ends_work = false;
+  connection.limit.reset();
+  lease::close_apart(std::move(connection.socket));  // so that the other end sees it
+  pollfd process{connection.process_file.get(), POLLIN, 0};
+  if (!connection.process || ::poll(&process, 1, 0) != 0) forget(connection);
 }
 
 void Server::forget(Connection& connection) {
@@ -218,34 +341,94 @@ void Server::scrub(const Unclean& piece) {
   ledger_.cleaned(piece);
 }
 
-void Server::end_all() {
-  for (const auto& [name, tenant] : ledger_.book().tenants) {
-    static_cast<void>(ledger_.revoke(name));
-    end_processes(name);
+// Pieces for those who wait come first, one for each tenant in turn.
+void Server::scrub_next() {
+  std::set<std::string> waiting;
+  for (const Connection& connection : connections_) {
+    if (connection.take) waiting.insert(ledger_.tenant_of(*connection.process));
+  }
+  auto next = waiting.upper_bound(last_scrubbed_);
+  if (next == waiting.end()) next = waiting.begin();
+  if (next != waiting.end()) last_scrubbed_ = *next;
+  const auto piece = ledger_.next_unclean(options_.scrub_bytes,
+                                          next == waiting.end() ? std::string() : last_scrubbed_);
+  if (piece) scrub(*piece);
+  for (Connection& connection : connections_) {
+    if (!connection.take) continue;
+    if (const auto taken = take(connection); !taken) {
+      connection.answers.push_back({lease::to_text(taken.error())});
+    }
+    send_answers(connection);
   }
 }
 
-void Server::end_processes(const std::string& tenant) {
-  const auto send = [](int process, int signal) {
-    return ::syscall(SYS_pidfd_send_signal, process, signal, nullptr, 0) == 0;
-  };
-  std::vector<pid_t> processes;
-  std::vector<int> files;
+void Server::end_all() {
+  options_.hurry(options_.ending_seconds);
+  kill_at_ = Clock::now() + std::chrono::ceil<Clock::duration>(
+                                std::chrono::duration<double>(1.2 * options_.ending_seconds));
+  for (const auto& [name, tenant] : ledger_.book().tenants) {
+    static_cast<void>(ledger_.revoke(name));
+    end_processes(name, nullptr);
+  }
+}
+
+void Server::end_processes(const std::string& tenant, Connection* asker) {
+  std::vector<WorkTarget> targets;
   for (const Connection& connection : connections_) {
     if (!connection.process || ledger_.tenant_of(*connection.process) != tenant) continue;
-    const int file = connection.process_file.get();
-    if (!send(file, 0)) continue;  // it has ended, and its number may be another's
-    processes.push_back(connection.peer.process);
-    files.push_back(file);
+    WorkTarget target{connection.peer.process, copy_of(connection.process_file)};
+    if (target.lives()) targets.push_back(std::move(target));
   }
-  if (processes.empty()) return;
-  if (const auto ended = options_.end_work(processes); !ended) {
-    options_.tell(
-        fmt::format("tenant '{}': its processes are killed while they have work on the card, and "
-                    "the work of others may fail: {}",
-                    tenant, ended.error().message));
+  begin_ending(std::move(targets), {0, true, fmt::format("tenant '{}'", tenant)}, asker);
+}
+
+void Server::begin_ending(std::vector<WorkTarget> targets, Ending ending, Connection* asker) {
+  if (asker != nullptr) {
+    ending.connection = asker->number;
+    asker->ends_work = true;
   }
-  for (const int file : files) send(file, SIGKILL);
+  endings_.emplace(ender_->begin(std::move(targets)), std::move(ending));
+}
+
+void Server::finish_endings() {
+  for (const WorkEnder::Done& done : ender_->take_done()) {
+    const auto found = endings_.extract(done.job);
+    const Ending& ending = found.mapped();
+    if (ending.kills) {
+      if (!done.result) {
+        options_.tell(fmt::format(
+            "{}: its processes are killed while they have work on the card, and the work of others "
+            "may fail: {}",
+            ending.whose, done.result.error().message));
+      }
+      for (const WorkTarget& target : done.targets) target.kill();
+    }
+    for (Connection& connection : connections_) {
+      if (connection.number != ending.connection || connection.ended) continue;
+      connection.ends_work = false;
+      const bool good = ending.kills || done.result;
+      connection.answers.push_back(
+          {good ? lease::to_text(lease::Done{}) : lease::to_text(done.result.error())});
+      send_answers(connection);
+    }
+  }
+}
+
+// At the server's end MPS is not waited for any longer than this.
+void Server::kill_in_time() {
+  if (!kill_at_ || Clock::now() < *kill_at_) return;
+  kill_at_.reset();
+  for (const Connection& connection : connections_) {
+    if (connection.process) {
+      WorkTarget{connection.peer.process, copy_of(connection.process_file)}.kill();
+    }
+  }
+}
+
+std::size_t Server::connections() const {
+  return static_cast<std::size_t>(
+      std::count_if(connections_.begin(), connections_.end(),
+                    [](const Connection& connection) { return !connection.refused; }));
 }
 
 bool Server::idle() const {

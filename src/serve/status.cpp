@@ -39,6 +39,13 @@ std::vector<std::string> cells_of(const lease::TenantStatus& tenant) {
           fmt::format("{}", sum(tenant.unconfined) + sum(tenant.refused))};
 }
 
+// How programs of different tenants share the card in time.
+const char* words_of_mps(const std::string& mps) {
+  if (mps == "on") return ", with MPS";
+  if (mps == "ended") return "; the daemon of MPS has ended: start demarc serve again";
+  return ", without MPS: programs take turns";
+}
+
 std::string escaped(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -81,7 +88,8 @@ Json json_of(const lease::TenantStatus& tenant) {
 std::string status_to_text(const lease::ServerStatus& status) {
   std::vector<std::vector<std::string>> lines{{std::begin(headings), std::end(headings)}};
   for (const auto& tenant : status.tenants) lines.push_back(cells_of(tenant));
-  return fmt::format("{}: {} of coloured memory\n", status.card, mebibytes(status.arena_bytes)) +
+  return fmt::format("{}: {} of coloured memory{}\n", status.card, mebibytes(status.arena_bytes),
+                     words_of_mps(status.mps)) +
          in_columns(lines);
 }
 
@@ -91,6 +99,7 @@ std::string status_to_json(const lease::ServerStatus& status) {
   const Json json{{"schema", "demarc.lease/1"},
                   {"card", status.card},
                   {"arena_bytes", status.arena_bytes},
+                  {"mps", status.mps},
                   {"launch_paths", Json{"default stream", "stream", "graph", "unknown"}},
                   {"tenants", std::move(tenants)}};
   return json_text(json, 2) + "\n";
@@ -117,8 +126,8 @@ std::string status_to_html(const lease::ServerStatus& status) {
       "div{overflow-x:auto}table{border-collapse:collapse}"
       "td,th{padding:.3em .7em;text-align:left;border-bottom:1px solid #8888}"
       "</style></head><body><h1>Demarc</h1>";
-  append(page, "<p>{}: {} of coloured memory</p><div><table><tr>", escaped(status.card),
-         mebibytes(status.arena_bytes));
+  append(page, "<p>{}: {} of coloured memory{}</p><div><table><tr>", escaped(status.card),
+         mebibytes(status.arena_bytes), words_of_mps(status.mps));
   for (const char* heading : headings) append(page, "<th>{}</th>", heading);
   page += "</tr>\n";
   for (const auto& tenant : status.tenants) {

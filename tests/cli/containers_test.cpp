@@ -21,7 +21,7 @@ TEST_F(ContainersProgram, AreDescribedForEachTenantOfAServer) {
   EXPECT_THAT(test::CdiRules::faults_of(file), testing::IsEmpty());
   EXPECT_EQ(file["devices"].size(), 2U);
   const Json& edits = file["devices"][0]["containerEdits"];
-  EXPECT_EQ(edits["env"][1], "DEMARC_SOCKET=" + socket);
+  EXPECT_EQ(edits["env"][1], "DEMARC_SOCKET=" + socket + ".d/a.sock");
   EXPECT_EQ(edits["mounts"][0]["hostPath"], (test::build_dir() / "demarc").string());
   EXPECT_EQ(edits["mounts"][1]["hostPath"], (test::build_dir() / "libdemarc_preload.so").string());
   EXPECT_EQ(run_demarc({"lease", "cdi"}).out, read_file(path).value());

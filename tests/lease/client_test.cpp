@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "paths.hpp"
@@ -171,6 +172,56 @@ TEST_F(Client, is_told_when_the_server_has_ended) {
   const auto refused = client.take(1);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
+}
+
+TEST_F(Client, gives_up_a_server_that_says_nothing) {
+  const auto impatient = LeaseClient::connect(path, 0.01).value();
+  const auto silent = listener.accept();
+  const auto refused = impatient.take(1);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
+  EXPECT_THAT(refused.error().message, HasSubstr("demarc serve does not answer"));
+  EXPECT_TRUE(impatient.lost());
+  EXPECT_FALSE(client.lost());
+  // What comes late is the answer of no other question.
+  ASSERT_TRUE(silent->send(to_text(Extent{0, extent_step})).value());
+  EXPECT_THAT(impatient.take(1).error().message, HasSubstr("demarc serve does not answer"));
+}
+
+TEST_F(Client, hears_why_its_connection_was_ended_before_it_asked) {
+  answer(to_text(Error{ErrorKind::missing_capability, "there is no place"}));
+  server.reset();
+  EXPECT_EQ(client.list().error().message, "there is no place");
+}
+
+TEST_F(Client, hears_why_its_connection_was_ended_with_its_question_unread) {
+  const PacketSocket other = PacketSocket::connect(path).value();
+  auto refusing = listener.accept();
+  ASSERT_TRUE(other.send("question").value());
+  ASSERT_TRUE(refusing->send("why").value());
+  refusing.reset();
+  EXPECT_EQ(other.receive()->packet->text, "why");
+  EXPECT_TRUE(other.receive()->ended);
+}
+
+TEST_F(Client, neither_writes_nor_closes_a_file_that_took_the_number_of_its_connection) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+  {
+    const auto closed = LeaseClient::connect(path).value();
+    ASSERT_EQ(::dup2(ends[0], closed.file()), closed.file());
+    ::close(ends[0]);
+    ends[0] = closed.file();
+    const auto refused = closed.list();
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
+    EXPECT_THAT(refused.error().message, HasSubstr("was closed by this program"));
+    EXPECT_TRUE(closed.lost());
+    char byte = 0;
+    EXPECT_EQ(::recv(ends[1], &byte, 1, MSG_DONTWAIT), -1) << "the program's peer heard something";
+  }
+  EXPECT_EQ(::send(ends[1], "x", 1, MSG_NOSIGNAL), 1) << "the program's file was closed";
+  for (const int end : ends) ::close(end);
 }
 
 TEST(DefaultSocket, is_what_the_environment_says_then_the_users_then_the_machines) {

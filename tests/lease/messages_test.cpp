@@ -62,7 +62,7 @@ TEST(Messages, of_every_kind_come_back_as_they_were) {
   expect_kept(PageBatch{5, 200});
   expect_kept(Extent{2 << 20, 4 << 20});
   expect_kept(Done{});
-  expect_kept(ListHead{"GPU-1", std::uint64_t{1} << 37, 2});
+  expect_kept(ListHead{"GPU-1", std::uint64_t{1} << 37, 2, "ended"});
   expect_kept(TenantStatus{"a",  "0-3", "0", 2, 10, 4,        2,   1,  1,    {12, 13},
                            2500, 1,     3,   4, 5,  {100, 2}, {3}, {}, true, 6});
 }

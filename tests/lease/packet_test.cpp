@@ -162,6 +162,55 @@ TEST_F(Listening, belongs_to_one_listener_and_is_taken_over_from_a_dead_one) {
   EXPECT_TRUE(PacketSocket::connect(path)) << "the refused one has taken the path away";
 }
 
+TEST_F(Listening, is_kept_off_by_a_listener_that_has_closed_and_not_gone) {
+  auto listener = PacketListener::listen(path, std::nullopt).value();
+  EXPECT_EQ(PacketListener::claim(path).error().kind, ErrorKind::invalid_input);
+  listener.close();
+  EXPECT_FALSE(PacketSocket::connect(path));
+  EXPECT_TRUE(std::filesystem::exists(path));
+  const auto refused = PacketListener::claim(path);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
+  EXPECT_THAT(refused.error().message, HasSubstr("is still ending, or programs of one"));
+}
+
+TEST_F(Listening, takes_no_descriptors_where_a_question_has_none) {
+  const auto listener = PacketListener::listen(path, std::nullopt).value();
+  const auto client = PacketSocket::connect(path).value();
+  auto server = listener.accept();
+  ASSERT_TRUE(client.send("first").value());
+  int pipe[2];
+  ASSERT_EQ(::pipe2(pipe, O_CLOEXEC | O_NONBLOCK), 0);
+  ASSERT_TRUE(client.send("second", std::span(&pipe[1], 1)).value());
+  ::close(pipe[1]);
+  EXPECT_EQ(server->receive_text()->packet->text, "first");
+  const auto refused = server->receive_text();
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("a question has none"));
+  // The descriptor is closed with the connection, by a thread.
+  close_apart(*std::move(server));
+  char byte = 0;
+  while (::read(pipe[0], &byte, 1) < 0) ::usleep(1000);
+  EXPECT_TRUE(client.receive()->ended);
+  ::close(pipe[0]);
+}
+
+TEST_F(Listening, ends_connections_whose_packets_nobody_read) {
+  const auto listener = PacketListener::listen(path, std::nullopt).value();
+  const auto client = PacketSocket::connect(path).value();
+  auto server = listener.accept();
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(::send(client.file(), "", 0, 0), 0);
+    ASSERT_TRUE(client.send("question").value());
+  }
+  ASSERT_TRUE(server->send("why").value());
+  close_apart(*std::move(server));
+  // No reset overtakes what was said.
+  char text[4] = {};
+  EXPECT_EQ(::recv(client.file(), text, sizeof text, 0), 3);
+  EXPECT_EQ(::recv(client.file(), text, sizeof text, 0), 0);
+}
+
 TEST_F(Listening, refuses_paths_that_are_no_place_for_a_socket) {
   std::ofstream(path) << "mine";
   EXPECT_THAT(PacketListener::listen(path, std::nullopt).error().message,

@@ -81,12 +81,12 @@ TEST_F(DevicePlugin, RegistersEachTenantAndGivesItsContainersWhatTheyNeed) {
   const auto& container = response.container_responses(1);
   EXPECT_EQ(container.envs().size(), 2U);
   EXPECT_EQ(container.envs().at("DEMARC_TENANT"), "a");
-  EXPECT_EQ(container.envs().at("DEMARC_SOCKET"), socket);
+  EXPECT_EQ(container.envs().at("DEMARC_SOCKET"), socket + ".d/a.sock");
   ASSERT_EQ(container.mounts_size(), 4);
   EXPECT_EQ(container.mounts(0).host_path(), (test::build_dir() / "demarc").string());
   EXPECT_EQ(container.mounts(0).container_path(), "/opt/demarc/bin/demarc");
   EXPECT_EQ(container.mounts(1).host_path(), (test::build_dir() / "libdemarc_preload.so").string());
-  EXPECT_EQ(container.mounts(2).container_path(), socket);
+  EXPECT_EQ(container.mounts(2).container_path(), socket + ".d/a.sock");
   EXPECT_EQ(container.mounts(3).container_path(), "/opt/demarc/lib/libdemarc_compilers.so");
   for (const auto& mount : container.mounts()) EXPECT_TRUE(mount.read_only());
   ASSERT_EQ(container.cdi_devices_size(), 2);

@@ -43,12 +43,14 @@ TEST(Containers, are_described_by_a_file_that_keeps_the_rules) {
   ASSERT_EQ(file["devices"].size(), 2U);
   EXPECT_EQ(file["devices"][1]["name"], "a.b-c_1");
   const Json& edits = file["devices"][0]["containerEdits"];
-  EXPECT_EQ(edits["env"], (Json{"DEMARC_TENANT=detector", "DEMARC_SOCKET=/run/d.sock"}));
+  EXPECT_EQ(edits["env"],
+            (Json{"DEMARC_TENANT=detector", "DEMARC_SOCKET=/run/d.sock.d/detector.sock"}));
   ASSERT_EQ(edits["mounts"].size(), 4U);
   EXPECT_EQ(edits["mounts"][0]["hostPath"], "/usr/bin/demarc");
   EXPECT_EQ(edits["mounts"][0]["containerPath"], "/opt/demarc/bin/demarc");
   EXPECT_EQ(edits["mounts"][1]["containerPath"], "/opt/demarc/lib/libdemarc_preload.so");
-  EXPECT_EQ(edits["mounts"][2]["containerPath"], "/run/d.sock");
+  EXPECT_EQ(edits["mounts"][2]["hostPath"], "/run/d.sock.d/detector.sock");
+  EXPECT_EQ(edits["mounts"][2]["containerPath"], "/run/d.sock.d/detector.sock");
   EXPECT_EQ(edits["mounts"][3]["hostPath"], "/usr/lib/libdemarc_compilers.so");
   EXPECT_EQ(edits["mounts"][3]["containerPath"], "/opt/demarc/lib/libdemarc_compilers.so");
   for (const Json& mount : edits["mounts"]) EXPECT_EQ(mount["options"][0], "ro");
@@ -147,8 +149,8 @@ TEST_F(ContainerPlacesTest, have_the_folder_of_MPS_where_there_is_one) {
   std::filesystem::create_directory(mps_folder(socket));
   const auto edits = container_edits({socket, program, library, compilers}, "a");
   EXPECT_EQ(edits.mounts.back(), (ContainerMount{socket + ".mps", socket + ".mps", false}));
-  EXPECT_THAT(edits.environment,
-              ElementsAre(std::pair("DEMARC_TENANT", "a"), std::pair("DEMARC_SOCKET", socket)));
+  EXPECT_THAT(edits.environment, ElementsAre(std::pair("DEMARC_TENANT", "a"),
+                                             std::pair("DEMARC_SOCKET", socket + ".d/a.sock")));
 }
 
 }  // namespace

@@ -177,6 +177,7 @@ TEST_F(Deaths, are_what_revoking_brings) {
 }
 
 TEST_F(Deaths, that_may_take_the_work_of_others_along_are_told) {
+  static_cast<void>(card.memory(1));
   const auto owner = connect();
   const std::string token = open(owner).token;
   const pid_t process = in_process([&] {
@@ -184,7 +185,7 @@ TEST_F(Deaths, that_may_take_the_work_of_others_along_are_told) {
     wait_for_word();
     return 0;
   });
-  turn_until([&] { return status("a").processes.size() == 1; });
+  turn_until([&] { return card.memory(1)[0] == 'x'; });
   work_ends = false;
   EXPECT_EQ(refusal(connect(), lease::RevokeRequest{"a"}), "done");
   EXPECT_EQ(end_of(process), SIGKILL);
@@ -194,15 +195,25 @@ TEST_F(Deaths, that_may_take_the_work_of_others_along_are_told) {
 }
 
 TEST_F(Deaths, by_a_signal_come_after_the_work_of_who_asks) {
+  const auto owner = connect();
+  const std::string token = open(owner).token;
   const pid_t process = in_process([&] {
+    const auto user = user_of(token, step);
     const auto client = lease::PacketSocket::connect(options.socket).value();
     EXPECT_TRUE(client.send(to_text(lease::Request(lease::EndWorkRequest{}))).value());
     const auto answer = client.receive().value().packet.value().text;
     return lease::parse_answer<lease::Done>(answer) ? 7 : 8;
   });
-  turn_until([&] { return ended_work == std::vector<pid_t>{process}; });
+  turn_until([&] { return status("a").processes.size() == 1; });
+  turn_until([&] { return status("a").processes.empty(); });
   EXPECT_EQ(end_of(process), 7 << 8);
+  EXPECT_EQ(ended_work, std::vector<pid_t>{process});
+  EXPECT_EQ(refusal(connect(), lease::EndWorkRequest{}),
+            fmt::format("process {} has no lease: it has no work that this server could end",
+                        ::getpid()));
   work_ends = false;
+  const auto user = connect();
+  static_cast<void>(attach(user, token));
   EXPECT_EQ(refusal(connect(), lease::EndWorkRequest{}), "no word of MPS");
 }
 
@@ -218,6 +229,7 @@ TEST_F(Deaths, of_all_come_with_the_end_of_the_server) {
   turn_until([&] { return card.memory(1)[0] == 'x'; });
   EXPECT_FALSE(server->idle());
   server->end_all();
+  turn_until([&] { return status("a").processes.empty(); });
   EXPECT_EQ(end_of(process), SIGKILL);
   owner.reset();
   turn_until([&] { return server->idle(); });

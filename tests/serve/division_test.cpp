@@ -91,10 +91,14 @@ class JoiningADivision : public testing::Test {
     const auto program = folder / "server";
     static_cast<void>(write_file(program, "#!/bin/sh\n" + script + "\n"));
     ::chmod(program.c_str(), 0700);
-    return join_division({0, {1, 2}, "1 GiB", "", program, [&](const auto& line) { told = line; }});
+    return join_division({0, {1, 2}, "1 GiB", "", program, [&](const auto& line) {
+                            told = line;
+                            all_told.push_back(line);
+                          }});
   }
   std::filesystem::path folder = test::fresh_folder("division");
   std::string told;
+  std::vector<std::string> all_told;
 };
 
 TEST_F(JoiningADivision, says_why_a_server_did_not_start) {
@@ -125,6 +129,25 @@ TEST_F(JoiningADivision, says_that_a_program_or_a_folder_is_not_there) {
   ::setenv("XDG_RUNTIME_DIR", "/no/such/folder", 1);
   EXPECT_THAT(join("exit 0").error().message,
               HasSubstr("XDG_RUNTIME_DIR names the folder, which must belong to you"));
+}
+
+// Its memory is not free yet, and its daemon of MPS runs, whatever parts it had.
+TEST_F(JoiningADivision, waits_for_the_server_before_which_is_still_ending) {
+  for (const std::uint32_t parts : {2U, 3U}) {
+    all_told.clear();
+    auto ending = lease::PacketListener::listen(division_socket(0, parts), {}).value();
+    ending.close();
+    const pid_t other = ::fork();
+    if (other == 0) {
+      ::usleep(50'000);
+      ::_exit(0);  // with the last copy of the lock
+    }
+    { const auto given_up = std::move(ending); }
+    const auto joined = join("echo it was started >&2; exit 2");
+    EXPECT_THAT(joined.error().message, HasSubstr("it was started"));
+    EXPECT_THAT(all_told, testing::Contains(HasSubstr("cuda:0 is still ending")));
+    ::waitpid(other, nullptr, 0);
+  }
 }
 
 TEST_F(JoiningADivision, is_refused_where_the_card_is_divided_otherwise) {

@@ -58,6 +58,25 @@ TEST_F(Namespaces, a_program_below_is_served_and_its_control_block_found) {
   EXPECT_EQ(connections, 1U);
 }
 
+TEST_F(Namespaces, a_program_below_changes_no_tenant) {
+  start();
+  const pid_t child = in_process([&] {
+    return below([&] {
+      auto client = LeaseClient::connect(options.socket).value();
+      EXPECT_THAT(client.revoke("a").error().message, HasSubstr("is in a container"));
+      EXPECT_THAT(client.grow("a", step).error().message, HasSubstr("is in a container"));
+      EXPECT_THAT(client.move("a", "5").error().message, HasSubstr("is in a container"));
+      return testing::Test::HasFailure() ? 1 : 0;
+    });
+  });
+  int status = 0;
+  while (::waitpid(child, &status, WNOHANG) == 0) ASSERT_TRUE(server->turn(10));
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == no_namespaces) DEMARC_NOT_RUN("no process namespaces");
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_FALSE(this->status("a").revoked);
+}
+
 TEST_F(Namespaces, a_server_below_serves_nobody_from_above) {
   const pid_t child = in_process([&] {
     return below([&] {

@@ -1,6 +1,7 @@
 // A server lives until it is told, and reads its configuration when it is told to.
 #include "demarc/serve/run.hpp"
 
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 
 #include <fstream>
@@ -8,6 +9,7 @@
 #include "demarc/base/files.hpp"
 #include "exec/confine_fixture.hpp"
 #include "server_fixture.hpp"
+#include "signals.hpp"
 
 namespace demarc::serve {
 namespace {
@@ -23,9 +25,7 @@ class Running : public ServerTest {
     process_ = in_process([&] {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       // As run() does: from the socket on signals wait for the loop.
-      sigset_t signals;
-      ::sigfillset(&signals);
-      ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+      const Signals signals(limit_);
       start();
       int reads = 0;
       const auto tell = [&](const std::string& line) {
@@ -33,7 +33,7 @@ class Running : public ServerTest {
         static_cast<void>(!::write(lines_[1], whole.data(), whole.size()));
       };
       const auto result = serve_until_told(
-          *server,
+          *server, signals,
           [&]() -> Result<std::vector<Terms>> {
             if (++reads == 2) return invalid_input("f.toml:1:1: wrong");
             return std::vector<Terms>{terms_of("b", {3}, 2, 2)};
@@ -60,6 +60,7 @@ class Running : public ServerTest {
   }
 
   std::optional<double> end_when_idle_;
+  double limit_ = 60;  // seconds
   int lines_[2] = {-1, -1};
   pid_t process_ = 0;
 };
@@ -105,6 +106,41 @@ TEST_F(Running, reads_its_configuration_again_at_SIGHUP) {
   EXPECT_EQ(own.list().value().tenants[1].tpcs, "3");
   ::kill(process_, SIGTERM);
   EXPECT_EQ(end_of(process_), 0);
+}
+
+class RunningWithMps : public Running {
+ public:
+  RunningWithMps() { options.mps_process = daemon_.get(); }
+
+ protected:
+  OwnedFile daemon_{::eventfd(0, EFD_CLOEXEC)};  // readable: it has ended
+};
+
+TEST_F(RunningWithMps, ends_with_the_last_program_after_the_daemon) {
+  auto owner = std::make_optional(client());
+  ASSERT_TRUE(owner->open("a", ""));
+  ASSERT_EQ(::eventfd_write(daemon_.get(), 1), 0);
+  while (owner->list().value().mps != "ended") ::usleep(1000);
+  EXPECT_THAT(client().open("a", "").error().message, HasSubstr("the daemon of MPS"));
+  owner.reset();
+  EXPECT_EQ(end_of(process_), 2 << 8) << "which tells systemd to start another one";
+}
+
+TEST(ServersOfAGroup, are_those_of_root) {
+  const std::string path = test::fresh_folder("group") / "f.toml";
+  ASSERT_TRUE(write_file(path, "group = \"root\"\n[tenants.a]\nsms = 1\ncolors = [0]\n"));
+  const pid_t process = ::fork();
+  if (process == 0) {
+    if (::geteuid() == 0 && ::seteuid(65534) != 0) ::_exit(1);
+    const auto refused = run({.config = path, .tell = [](const std::string&) {}});
+    ::_exit(!refused && refused.error().kind == ErrorKind::missing_capability &&
+                    refused.error().message.find("only a server of root") != std::string::npos
+                ? 0
+                : 2);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(process, &status, 0), process);
+  EXPECT_EQ(status, 0);
 }
 
 class RunningForAWhile : public Running {

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sys/wait.h>
 
+#include <atomic>
 #include <csignal>
 #include <fstream>
 #include <iterator>
@@ -106,6 +107,8 @@ class ServerTest : public testing::Test {
   std::vector<std::string> told;
   std::vector<pid_t> ended_work;  // whose work on the card was ended, before they were killed
   bool work_ends = true;
+  std::atomic<bool> mps_hangs{false};  // while it is so, no work is ended
+  bool may_be_dead = false;            // whose work is ended
   ServerOptions options{test::fresh_folder("serve") / "socket",
                         {},
                         "/run/mps",
@@ -113,14 +116,17 @@ class ServerTest : public testing::Test {
                         4 * step,
                         prove,
                         [this](const std::string& line) { told.push_back(line); },
-                        [this](std::span<const pid_t> processes) -> Result<void> {
-                          for (const pid_t process : processes) {
-                            EXPECT_TRUE(is_alive(process)) << "killed already";
-                            ended_work.push_back(process);
+                        [this](const std::vector<WorkTarget>& targets) {
+                          std::vector<Result<void>> results(targets.size());
+                          while (mps_hangs) ::usleep(1000);
+                          for (std::size_t i = 0; i < targets.size(); ++i) {
+                            EXPECT_TRUE(may_be_dead || is_alive(targets[i].process)) << "killed";
+                            ended_work.push_back(targets[i].process);
+                            if (!work_ends) results[i] = check_failed("no word of MPS");
                           }
-                          if (work_ends) return {};
-                          return check_failed("no word of MPS");
-                        }};
+                          return results;
+                        },
+                        [this](double) { mps_hangs = false; }};
   std::unique_ptr<Server> server;
 };
 

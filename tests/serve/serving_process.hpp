@@ -72,7 +72,7 @@ class ServingProcess {
     options.tell = [](const std::string& line) {
       std::fprintf(stderr, "server: %s\n", line.c_str());
     };
-    options.end_work = [this](std::span<const pid_t> processes) { return end_work(processes); };
+    options.end_work = [this](const std::vector<WorkTarget>& targets) { return end_work(targets); };
     std::vector<Terms> tenants;
     for (std::uint32_t i = 0; i < 2; ++i) {
       const std::uint64_t bytes = side->share(std::uint64_t{1} << i).value().bytes;
@@ -94,12 +94,16 @@ class ServingProcess {
     return left == 0 ? 0 : cuda::complain(std::to_string(left) + " bytes were left in the arena");
   }
   // Notes whose work it is asked to end, and answers once nothing holds it.
-  [[nodiscard]] Result<void> end_work(std::span<const pid_t> processes) const {
+  [[nodiscard]] std::vector<Result<void>> end_work(const std::vector<WorkTarget>& targets) const {
+    std::vector<pid_t> processes;
+    for (const WorkTarget& target : targets) processes.push_back(target.process);
     std::ofstream(socket_ + ".ended", std::ios::app)
         << fmt::format("{}\n", fmt::join(processes, " "));
     while (::access((socket_ + ".hold").c_str(), F_OK) == 0) ::usleep(1000);
-    if (::access((socket_ + ".fails").c_str(), F_OK) != 0) return {};
-    return check_failed("it could not");
+    std::vector<Result<void>> results(targets.size());
+    if (::access((socket_ + ".fails").c_str(), F_OK) != 0) return results;
+    for (auto& result : results) result = check_failed("it could not");
+    return results;
   }
   static fake::FakeConfig config(bool remainders) {
     fake::FakeConfig config = fake::small_gpu();

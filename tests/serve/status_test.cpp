@@ -41,12 +41,13 @@ lease::ServerStatus two_tenants() {
             .refused = {0, 0, 0, 7},
             .revoked = true,
             .lost_bytes = 4 << 20},
-           {.name = "second", .tpcs = "9", .colors = "2"}}};
+           {.name = "second", .tpcs = "9", .colors = "2"}},
+          "on"};
 }
 
 TEST(Status, is_a_line_a_tenant) {
   EXPECT_EQ(status_to_text(two_tenants()),
-            "GPU-1: 3072 MiB of coloured memory\n"
+            "GPU-1: 3072 MiB of coloured memory, with MPS\n"
             "tenant          TPCs   colours  domain  may have  has    zeroed  lost   processes  "
             "launches  outside\n"
             "a<b> (revoked)  0-3,8  0,1      2       64 MiB    6 MiB  2 MiB   4 MiB  2          "

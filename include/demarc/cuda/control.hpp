@@ -76,10 +76,11 @@ class Control {
 
   [[nodiscard]] ControlBlock& block() const { return *block_; }
   [[nodiscard]] const std::string& value() const { return value_; }
-  // Processes that store at the same time take turns; one that dies loses its turn. An error when
-  // the owner is gone. `tpcs` are those of the mask, for reports.
+  // Processes that store at the same time take turns; one that dies loses its turn. It tries so
+  // many times, a millisecond apart. An error when the owner is gone, or when another process never
+  // gives its turn back. `tpcs` are those of the mask, for reports.
   [[nodiscard]] Result<void> store_mask(const HardwareMask& mask, bool active,
-                                        std::string_view tpcs = {}) const;
+                                        std::string_view tpcs = {}, int turns = 1000) const;
 
  private:
   Control(std::string value, int file, ControlBlock* block)

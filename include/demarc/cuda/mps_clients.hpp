@@ -4,6 +4,8 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "demarc/base/process.hpp"
 
@@ -11,13 +13,30 @@ namespace demarc::cuda {
 
 inline constexpr const char* mps_control = "nvidia-cuda-mps-control";  // found in PATH
 
-// Ends the work on the card of the clients that `chosen` selects. If a client is killed while its
-// kernels run, the work of the other clients ends, too (docs/measurements/programs.md); not if its
-// work was ended so before. The client itself ends its work, but not while one of its threads is
-// stopped inside the driver. `daemon`: the environment that leads to the daemon
-// (CUDA_MPS_PIPE_DIRECTORY). check_failed if the daemon does not answer within 20 s, or answers
-// anything but that the work of a client has ended.
-[[nodiscard]] Result<void> end_mps_clients(const Environment& daemon,
-                                           const std::function<bool(pid_t client)>& chosen);
+// How long the daemon's answers are waited for, all together.
+struct MpsPatience {
+  double seconds = 20;
+  std::function<bool()> is_over = [] { return false; };  // asked meanwhile: waits no longer
+};
+
+struct EndedMpsClient {
+  pid_t process = 0;
+  Result<void> ended;
+};
+
+// Ends the work on the card of the clients that `chosen` selects, and tells of each of them whether
+// it has ended. If a client is killed while its kernels run, the work of the other clients ends,
+// too (docs/measurements/programs.md); not if its work was ended so before. The client itself ends
+// its work, but not while one of its threads is stopped inside the driver. `daemon`: the
+// environment that leads to the daemon (CUDA_MPS_PIPE_DIRECTORY). check_failed if the daemon does
+// not list its clients in time.
+[[nodiscard]] Result<std::vector<EndedMpsClient>> end_mps_clients(
+    const Environment& daemon, const std::function<bool(pid_t client)>& chosen,
+    const MpsPatience& patience = {});
+
+// What the daemon answers to a question. check_failed if it does not in time.
+[[nodiscard]] Result<std::string> ask_mps_daemon(const Environment& daemon,
+                                                 const std::string& question,
+                                                 const MpsPatience& patience);
 
 }  // namespace demarc::cuda

@@ -1,5 +1,7 @@
 // The client's side of a connection to `demarc serve`. Each call asks a question and waits for the
-// answer. No call starts a thread, takes a lock or throws. Calls of one client must not overlap.
+// answer, but not for ever: a server that says nothing for 10 s is an error, or for 60 s where it
+// has to fill memory with zeros, prove TPCs or end programs first. No call starts a thread, takes a
+// lock or throws. Calls of one client must not overlap.
 #pragma once
 
 #include <cstddef>
@@ -34,17 +36,21 @@ struct ServerStatus {
   std::string card;  // UUID
   std::uint64_t arena_bytes = 0;
   std::vector<TenantStatus> tenants;
+  std::string mps = {};  // as ListHead has it
 };
 
 class LeaseClient {
  public:
   // missing_capability if no server listens there, or if this user may not use it.
-  [[nodiscard]] static Result<LeaseClient> connect(const std::string& socket);
+  [[nodiscard]] static Result<LeaseClient> connect(const std::string& socket,
+                                                   double patience_seconds = 10);
 
-  // The calls below return the server's own errors, in its words; missing_capability if it is gone;
-  // check_failed if its answer cannot be read. open() and attach() also bring a copy of
-  // PacketListener::lock(), and of the server's claim of the card, which this process keeps
-  // whatever descriptors it closes: the next server cannot start before the client is gone.
+  // The calls below return the server's own errors, in its words; missing_capability if it is gone,
+  // does not answer, or if the program has closed the connection's descriptor, whose number may be
+  // another file's now: that file is neither written nor read. check_failed if an answer cannot be
+  // read. open() and attach() also bring a copy of PacketListener::lock(), and of the server's claim
+  // of the card, which this process keeps whatever descriptors it closes: the next server cannot
+  // start before the client is gone.
   [[nodiscard]] Result<Opened> open(const std::string& tenant, const std::string& control);
   // From then on the process belongs to the lease. When the process ends, all its memory in the
   // lease is given back.
@@ -63,19 +69,26 @@ class LeaseClient {
   [[nodiscard]] Result<void> move(const std::string& tenant, const std::string& tpcs) const;
   [[nodiscard]] Result<void> revoke(const std::string& tenant) const;
 
+  // A call found that the connection is of no use any more: its error is not the server's.
+  [[nodiscard]] bool lost() const { return lost_; }
   // The descriptor of the connection, for code that must keep it from being closed.
   [[nodiscard]] int file() const { return socket_.file(); }
 
  private:
-  explicit LeaseClient(PacketSocket socket) : socket_(std::move(socket)) {}
-  [[nodiscard]] Result<Packet> receive() const;
-  [[nodiscard]] Result<Packet> ask(const Request& request) const;
+  LeaseClient(PacketSocket socket, double patience_seconds)
+      : socket_(std::move(socket)), patience_seconds_(patience_seconds) {}
+  [[nodiscard]] Result<Packet> receive(double seconds) const;
+  // `turns`: so many times as long as usual.
+  [[nodiscard]] Result<Packet> ask(const Request& request, double turns = 1) const;
   [[nodiscard]] Result<void> keep(std::vector<OwnedFile> locks, const std::string& card);
   template <class Answer>
-  [[nodiscard]] Result<Answer> answer(const Request& request) const;
+  [[nodiscard]] Result<Answer> answer(const Request& request, double turns = 1) const;
 
   PacketSocket socket_;
+  double patience_seconds_;
   std::vector<KeptFile> locks_;
+  mutable bool silent_ = false;  // a question had no answer in time, so no other one has one
+  mutable bool lost_ = false;
 };
 
 }  // namespace demarc::lease

@@ -108,6 +108,7 @@ struct ListHead {
   std::string card;
   std::uint64_t arena_bytes = 0;
   std::uint64_t tenants = 0;
+  std::string mps = {};  // "on", "off", or "ended": its daemon has
   friend bool operator==(const ListHead&, const ListHead&) = default;
 };
 struct TenantStatus {

@@ -41,8 +41,8 @@ struct ContainerEdits {
   Environment environment;
   std::vector<ContainerMount> mounts;
 };
-// The socket, and the folder of MPS if there is one, keep the paths of the host, because a lease
-// names them so.
+// The tenant's own socket, and the folder of MPS if there is one, keep the paths of the host,
+// because a lease names them so.
 [[nodiscard]] ContainerEdits container_edits(const ContainerPlaces& places,
                                              const std::string& tenant);
 

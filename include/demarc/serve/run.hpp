@@ -27,7 +27,10 @@ struct ServePlan {
 
 // Owns the card until SIGTERM or SIGINT comes, or nobody was connected for so long. Reads the
 // configuration again at SIGHUP. Call it while the process has only one thread. At its end it ends
-// all programs with a lease, because nobody would keep them apart from those of the next server.
+// all programs with a lease, because nobody would keep them apart from those of the next server; it
+// gives back the memory, ends the daemon of MPS, and then alone makes room for the next server. This
+// takes less than 10 s: what does not end in time is killed, and a call that does not return ends
+// with the process.
 [[nodiscard]] Result<void> run(const ServePlan& plan);
 
 // Reads the configuration; the plan's own values come before it.
@@ -39,11 +42,14 @@ struct ServeEvents {
   std::function<void(bool used)> used = [](bool) {};  // whether there are connections; every turn
 };
 
+class Signals;
+
 // The loop of run(). It goes on until a signal ends it, or nobody was connected for so many
 // seconds. At SIGHUP it asks `terms` for the tenants again. check_failed if processes with a lease
-// do not end.
+// do not end. missing_capability if the daemon of MPS has ended, and with it the last program.
 [[nodiscard]] Result<void> serve_until_told(
-    Server& server, const std::function<Result<std::vector<Terms>>()>& terms,
+    Server& server, const Signals& signals,
+    const std::function<Result<std::vector<Terms>>()>& terms,
     const std::function<void(const std::string& line)>& tell,
     std::optional<double> end_when_idle = {}, const ServeEvents& events = {});
 

@@ -1,5 +1,6 @@
-// The server of a card's division. It has one thread, which answers packets, ends what belongs to
-// connections that end, and fills memory with zeros before it is given again.
+// The server of a card's division. One thread answers packets, ends what belongs to connections
+// that end, and fills memory with zeros before it is given again. It waits for no client: sockets
+// do not wait, no descriptor of a client is taken, and what MPS is asked is asked beside it.
 #pragma once
 
 #include <chrono>
@@ -15,8 +16,11 @@
 
 #include "demarc/cuda/control.hpp"
 #include "demarc/lease/packet.hpp"
+#include "demarc/serve/admission.hpp"
 #include "demarc/serve/card_side.hpp"
 #include "demarc/serve/ledger.hpp"
+#include "demarc/serve/tenant_sockets.hpp"
+#include "demarc/serve/work_ender.hpp"
 
 namespace demarc::serve {
 
@@ -25,26 +29,36 @@ struct ServerOptions {
   std::optional<gid_t> group;  // its members may have leases too
   std::string mps;             // of all leases
   uid_t user = 0;              // who may have leases, and grow, move and revoke them
-  std::uint64_t scrub_bytes = std::uint64_t{256} << 20U;  // at a time, between answers
+  std::uint64_t scrub_bytes = std::uint64_t{64} << 20U;  // at a time, between answers
   // Checked before every grant. If it refuses the ledger, nothing is granted any more.
   std::function<Result<void>(const Book&)> proof = prove;
   // A line for the log.
   std::function<void(const std::string& line)> tell = [](const std::string&) {};
-  // Ends the work of processes on the card, before they are killed or a signal ends them.
-  std::function<Result<void>(std::span<const pid_t>)> end_work =
-      [](std::span<const pid_t>) -> Result<void> { return {}; };
+  // Ends the work of processes on the card, before they are killed or a signal ends them. It runs
+  // in a thread of its own.
+  WorkEnder::End end_work = [](const std::vector<WorkTarget>& targets) {
+    return std::vector<Result<void>>(targets.size());
+  };
   // Descriptors that each program with a lease gets a copy of, beside that of the socket's lock.
   std::vector<int> locks = {};
   // Keeps the parts of the tenants from others that use the card. If it refuses, the tenants stay
   // as they were.
   std::function<Result<void>(const Book&)> claim = [](const Book&) -> Result<void> { return {}; };
+  // From now on `end_work` returns within so many seconds.
+  std::function<void(double seconds)> hurry = [](double) {};
+  double ending_seconds = 2.5;  // for `end_work`, at the server's end
+  int mps_process = -1;         // readable once the daemon of MPS has ended
+  SeatLimits limits = {};
 };
 
 class Server {
  public:
-  // Proves the TPCs of all tenants on the card, then listens. `card` outlives the server.
+  // Proves the TPCs of all tenants on the card, then listens. `card` lives as long as requests are
+  // answered. `lock`: of lease::PacketListener::claim(), or none; then the path is claimed here.
   [[nodiscard]] static Result<std::unique_ptr<Server>> start(ServerOptions options, CardSide& card,
-                                                             const std::vector<Terms>& tenants);
+                                                             const std::vector<Terms>& tenants,
+                                                             OwnedFile lock = OwnedFile());
+  ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
@@ -56,15 +70,20 @@ class Server {
   // Changes the tenants without a restart. Returns a line about each tenant that is in use and
   // stays as it is. If the rest cannot be changed, it returns an error and nothing changes.
   [[nodiscard]] Result<std::vector<std::string>> reload(const std::vector<Terms>& tenants);
-  // Ends all processes; from now on nothing is given. Call turn() until idle().
+  // Ends all processes; from now on nothing is given. Call turn() until there are no processes.
   void end_all();
+  // Ends all connections and takes no other one. The socket's path and its lock stay: the next
+  // server starts when this object goes.
+  void close();
   // There is no lease, and no memory that waits for zeros.
   [[nodiscard]] bool idle() const;
 
   [[nodiscard]] const Ledger& ledger() const { return ledger_; }
   [[nodiscard]] std::vector<lease::TenantStatus> status() const;
   [[nodiscard]] const CardSide& card() const { return card_; }
-  [[nodiscard]] std::size_t connections() const { return connections_.size(); }
+  [[nodiscard]] std::size_t connections() const;  // without those that were refused
+  // The daemon of MPS has ended: no program is let in any more.
+  [[nodiscard]] bool mps_ended() const { return mps_ended_; }
   // The live counts of the programs of a tenant's leases.
   [[nodiscard]] std::vector<const cuda::ControlBlock*> blocks(const std::string& tenant) const;
 
@@ -76,15 +95,31 @@ class Server {
   };
   struct Connection {
     lease::PacketSocket socket;
-    lease::Peer peer;
-    OwnedFile process_file;  // pidfd of the peer
+    std::string tenant;  // by whose socket it came; empty: by the server's own
+    std::uint64_t number = 0;
+    lease::Peer peer = {};
+    OwnedFile process_file = {};  // pidfd of the peer
+    Clock::time_point used = {};  // when it asked last
     std::list<Answer> answers = {};
     std::optional<LeaseId> lease = {};      // the lease that it opened
     std::optional<ProcessId> process = {};  // the process that it attached, and when:
     Clock::time_point attached_at = {};
+    std::optional<std::uint64_t> take = {};    // bytes that it waits for, until enough are zeros
+    bool ends_work = false;                    // it waits until work on the card has ended
+    std::optional<Clock::time_point> limit{};  // of taking its answers
     bool stalled = false;    // an answer could not be sent although it should have been
+    bool refused = false;    // it is told why and ends
     bool ended = false;      // its other end is closed; its process may still run
     bool forgotten = false;  // to be removed from the list
+
+    [[nodiscard]] bool waits() const { return take || ends_work; }
+    [[nodiscard]] bool holds() const { return lease || process; }
+  };
+  // What is done when the work of processes has ended.
+  struct Ending {
+    std::uint64_t connection = 0;  // that gets the answer; 0: none
+    bool kills = false;
+    std::string whose;  // for the log
   };
   struct LeaseFacts {
     std::string token;
@@ -95,13 +130,22 @@ class Server {
   Server(ServerOptions options, CardSide& card, lease::PacketListener listener);
 
   // server.cpp
-  void accept_all();
+  void listen_for_tenants();
+  void accept_all(const lease::PacketListener& listener, const std::string& tenant);
+  [[nodiscard]] Result<void> admit(Connection& connection);
+  void refuse(Connection connection, const Error& error);
+  [[nodiscard]] Result<void> seat(const Connection& connection);
   void serve(Connection& connection, short events);
   void send_answers(Connection& connection);
   void end_connection(Connection& connection);
   void forget(Connection& connection);
   void scrub(const Unclean& piece);
   [[nodiscard]] Result<void> look_at_card();
+  void scrub_next();
+  void end_processes(const std::string& tenant, Connection* asker);
+  void begin_ending(std::vector<WorkTarget> targets, Ending ending, Connection* asker);
+  void finish_endings();
+  void kill_in_time();
 
   // requests.cpp
   void count_leases(lease::TenantStatus& status) const;
@@ -116,13 +160,15 @@ class Server {
   [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::MoveRequest& request);
   [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::RevokeRequest& request);
   [[nodiscard]] Result<void> carry_out(Connection& connection,
-                                       const lease::EndWorkRequest& request) const;
+                                       const lease::EndWorkRequest& request);
   void add_locks(Answer& answer) const;
   [[nodiscard]] Result<void> check_rules(const Connection& connection) const;
+  [[nodiscard]] static Result<void> check_tenant(const Connection& connection,
+                                                 const std::string& tenant);
+  [[nodiscard]] Result<void> check_new(const Connection& connection) const;
   [[nodiscard]] Result<lease::Lease> lease_of(const std::string& tenant) const;
-  [[nodiscard]] Result<lease::Extent> take(ProcessId process, std::uint64_t bytes);
+  [[nodiscard]] Result<void> take(Connection& connection);
   [[nodiscard]] Result<void> proved() const;
-  void end_processes(const std::string& tenant);
 
   ServerOptions options_;
   CardSide& card_;
@@ -131,9 +177,16 @@ class Server {
   OwnedFile table_;  // sealed; -1: none
   std::map<LeaseId, LeaseFacts> leases_;
   std::list<Connection> connections_;
+  std::uint64_t last_connection_ = 0;
   std::map<std::string, Clock::duration> attached_;  // of processes that ended, by tenant
   Clock::time_point looked_at_ = {};                 // the card
   bool dead_ = false;                                // it is
+  std::string last_scrubbed_;                        // the tenant for whom bytes were filled last
+  TenantSockets tenant_sockets_;
+  bool mps_ended_ = false;
+  std::optional<Clock::time_point> kill_at_;  // of all processes, at the server's end
+  std::map<WorkEnder::Job, Ending> endings_;
+  std::unique_ptr<WorkEnder> ender_;
 };
 
 }  // namespace demarc::serve

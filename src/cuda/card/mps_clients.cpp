@@ -3,31 +3,19 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <csignal>
 #include <sstream>
 
 namespace demarc::cuda {
 namespace {
 
-constexpr double answer_seconds = 20;
-
-Result<std::string> ask_daemon(const Environment& environment, const std::string& question) {
-  ProcessOptions options;
-  options.set = environment;
-  options.output = ChildStream::kept;
-  options.error = ChildStream::null;
-  DEMARC_TRY(Process asked,
-             Process::spawn({"/bin/sh", "-c", fmt::format("echo {} | {}", question, mps_control)},
-                            options));
-  const auto ended = asked.wait(answer_seconds);
-  if (ended && ended->exit_code == 0) return asked.kept();
-  return check_failed("the daemon of MPS does not answer '{}': {}", question,
-                      ended ? ended->words() : fmt::format("no word in {} s", answer_seconds));
-}
+constexpr double look_seconds = 0.05;
 
 // The numbers of processes that the daemon answers with.
-Result<std::vector<pid_t>> ask_for_processes(const Environment& environment,
-                                             const std::string& question) {
-  DEMARC_TRY(const std::string answer, ask_daemon(environment, question));
+Result<std::vector<pid_t>> ask_for_processes(const Environment& daemon, const std::string& question,
+                                             const MpsPatience& patience) {
+  DEMARC_TRY(const std::string answer, ask_mps_daemon(daemon, question, patience));
   std::istringstream words(answer);
   std::vector<pid_t> numbers;
   for (pid_t number = 0; words >> number;) numbers.push_back(number);
@@ -35,25 +23,54 @@ Result<std::vector<pid_t>> ask_for_processes(const Environment& environment,
 }
 
 // Where it has, the answer is 0, seen on driver 580; else words, and a 1.
-Result<void> end_client(const Environment& environment, pid_t server, pid_t client) {
+Result<void> end_client(const Environment& daemon, pid_t server, pid_t client,
+                        const MpsPatience& patience) {
   const std::string question = fmt::format("terminate_client {} {}", server, client);
-  DEMARC_TRY(const std::string answer, ask_daemon(environment, question));
+  DEMARC_TRY(const std::string answer, ask_mps_daemon(daemon, question, patience));
   if (answer == "0\n") return {};
   return check_failed("the daemon of MPS answers '{}' with '{}'; 0 was expected", question, answer);
 }
 
+// Of several questions: what is left of the patience with all.
+MpsPatience with_deadline(const MpsPatience& patience) {
+  using Clock = std::chrono::steady_clock;
+  const auto until = Clock::now() + std::chrono::duration<double>(patience.seconds);
+  return {patience.seconds,
+          [until, is_over = patience.is_over] { return Clock::now() >= until || is_over(); }};
+}
+
 }  // namespace
 
-Result<void> end_mps_clients(const Environment& daemon,
-                             const std::function<bool(pid_t client)>& chosen) {
-  Result<void> all;
-  DEMARC_TRY(const auto servers, ask_for_processes(daemon, "get_server_list"));
+Result<std::string> ask_mps_daemon(const Environment& daemon, const std::string& question,
+                                   const MpsPatience& patience) {
+  const MpsPatience limit = with_deadline(patience);
+  ProcessOptions options;
+  options.set = daemon;
+  options.output = ChildStream::kept;
+  options.error = ChildStream::null;
+  options.kept_bytes = std::size_t{1} << 20U;
+  DEMARC_TRY(Process asked,
+             Process::spawn({"/bin/sh", "-c", fmt::format("echo {} | {}", question, mps_control)},
+                            options));
+  auto ended = asked.wait(look_seconds);
+  while (!ended && !limit.is_over()) ended = asked.wait(look_seconds);
+  if (ended && ended->exit_code == 0) return asked.kept();
+  asked.signal(SIGKILL);
+  return check_failed("the daemon of MPS does not answer '{}': {}", question,
+                      ended ? ended->words() : fmt::format("no word in {} s", patience.seconds));
+}
+
+Result<std::vector<EndedMpsClient>> end_mps_clients(const Environment& daemon,
+                                                    const std::function<bool(pid_t client)>& chosen,
+                                                    const MpsPatience& patience) {
+  const MpsPatience limit = with_deadline(patience);
+  std::vector<EndedMpsClient> all;
+  DEMARC_TRY(const auto servers, ask_for_processes(daemon, "get_server_list", limit));
   for (const pid_t server : servers) {
     DEMARC_TRY(const auto clients,
-               ask_for_processes(daemon, fmt::format("get_client_list {}", server)));
+               ask_for_processes(daemon, fmt::format("get_client_list {}", server), limit));
     for (const pid_t client : clients) {
-      if (!chosen(client)) continue;
-      if (auto ended = end_client(daemon, server, client); !ended && all) all = std::move(ended);
+      if (chosen(client)) all.push_back({client, end_client(daemon, server, client, limit)});
     }
   }
   return all;

@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +13,8 @@
 #include <fstream>
 #include <new>
 #include <utility>
+
+#include "demarc/base/owned_file.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -33,21 +36,41 @@ bool is_sealed_block(int file) {
          status.st_size == static_cast<off_t>(sizeof(ControlBlock));
 }
 
-// The file of "/proc/PID/fd/N#TOKEN".
-Result<int> open_file(const std::string& value) {
+// Where memory without a name lies: the kernel's own file system, which nobody else mounts.
+Result<dev_t> device_of_nameless_memory() {
+  const OwnedFile file(::memfd_create("demarc-where", MFD_CLOEXEC));
+  struct stat status {};
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) {
+    return missing_capability("cannot make memory without a name: {}", std::strerror(errno));
+  }
+  return status.st_dev;
+}
+
+// The file of "/proc/PID/fd/N#TOKEN". It waits for nothing: opening a file, asking for its size and
+// closing it are questions to its file system, which another process may answer as late as it likes
+// (FUSE). So the file is named first, which asks nothing, and is opened if it is nameless memory.
+Result<OwnedFile> open_file(const std::string& value) {
   const std::size_t mark = value.rfind('#');
   if (mark == std::string::npos) {
     return invalid_input("{}: not a control block: expected /proc/PID/fd/N#TOKEN", value);
   }
-  // Without waiting for whatever else it may be.
-  const int file = ::open(value.substr(0, mark).c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) {
+  const OwnedFile named(::open(value.substr(0, mark).c_str(), O_PATH | O_CLOEXEC));
+  struct statx facts {};
+  if (named.get() < 0 ||
+      ::statx(named.get(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &facts) != 0) {
     return invalid_input(
         "{}: the control block cannot be opened ({}): its demarc exec has ended, or belongs to "
         "another user",
         value, std::strerror(errno));
   }
-  return file;
+  DEMARC_TRY(const dev_t device, device_of_nameless_memory());
+  OwnedFile file;
+  if (makedev(facts.stx_dev_major, facts.stx_dev_minor) == device) {
+    file = OwnedFile(::open(fmt::format("/proc/self/fd/{}", named.get()).c_str(),
+                            O_RDWR | O_CLOEXEC | O_NONBLOCK));
+  }
+  if (file.get() >= 0) return file;
+  return invalid_input("{}: this is not a control block: it is a file that has a name", value);
 }
 
 }  // namespace
@@ -78,9 +101,8 @@ Result<Control> Control::create() {
 }
 
 Result<Control> Control::open(const std::string& value) {
-  DEMARC_TRY(const int file, open_file(value));
-  void* memory = is_sealed_block(file) ? map_block(file) : MAP_FAILED;
-  ::close(file);
+  DEMARC_TRY(const OwnedFile file, open_file(value));
+  void* memory = is_sealed_block(file.get()) ? map_block(file.get()) : MAP_FAILED;
   if (memory != MAP_FAILED) {
     auto* block = static_cast<ControlBlock*>(memory);
     if (block->magic == ControlBlock::expected_magic && block->bytes == sizeof(ControlBlock) &&
@@ -106,15 +128,18 @@ Control::Control(Control&& other) noexcept
       owned_file_(other.owned_file_),
       block_(std::exchange(other.block_, nullptr)) {}
 
-Result<void> Control::store_mask(const HardwareMask& mask, bool active,
-                                 std::string_view tpcs) const {
+Result<void> Control::store_mask(const HardwareMask& mask, bool active, std::string_view tpcs,
+                                 int turns) const {
   // A file of its own: locks are of open files. The kernel takes the lock back from who dies.
-  DEMARC_TRY(const int file, open_file(value_));
-  while (::flock(file, LOCK_EX) != 0 && errno == EINTR) {
+  DEMARC_TRY(const OwnedFile file, open_file(value_));
+  while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (--turns <= 0) {
+      return check_failed("{}: another process holds the lock of the control block", value_);
+    }
+    ::usleep(1000);
   }
   block_->masks.begin(block_->mask.published() + 1, tpcs);
   block_->mask.store(mask, active);
-  ::close(file);
   return {};
 }
 

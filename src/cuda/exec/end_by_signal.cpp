@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -34,7 +33,6 @@ constexpr int patience_ms = 30'000;  // demarc serve gives its daemon of MPS 20 
 // For ever: a signal may come while the process exits.
 struct Taker {
   lease::PacketSocket connection;  // asks nothing else: no answer of it is another thread's
-  ino_t file = 0;                  // of the connection, whose number the program may have closed
   std::string question;
   std::string answer;
   pid_t process = 0;
@@ -44,29 +42,38 @@ struct Taker {
 Taker* taker = nullptr;
 std::atomic<bool> ending{false};
 
-ino_t file_behind(int number) {
-  struct stat status {};
-  return ::fstat(number, &status) == 0 ? status.st_ino : 0;
-}
+// What demarc serve said instead of that it has ended the work.
+struct Refusal {
+  char text[1024];
+  std::size_t bytes = 0;
+};
 
-bool work_was_ended() {
+bool work_was_ended(Refusal& refusal) {
+  if (!taker->connection.is_open()) return false;
   const int file = taker->connection.file();
   const std::string& question = taker->question;
-  if (file_behind(file) != taker->file) return false;
   if (::send(file, question.data(), question.size(), MSG_NOSIGNAL) < 0) return false;
   pollfd waiting{file, POLLIN, 0};
   if (::poll(&waiting, 1, patience_ms) != 1) return false;
-  char text[64];  // errors are longer, and cut
-  const ssize_t bytes = ::recv(file, text, sizeof text, MSG_DONTWAIT);
-  return bytes > 0 && std::string_view(text, static_cast<std::size_t>(bytes)) == taker->answer;
+  const ssize_t bytes = ::recv(file, refusal.text, sizeof refusal.text, MSG_DONTWAIT);
+  if (bytes > 0) refusal.bytes = static_cast<std::size_t>(bytes);
+  return std::string_view(refusal.text, refusal.bytes) == taker->answer;
+}
+
+void write_out(std::string_view text) {
+  static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
 }
 
 void end_work() {
-  if (work_was_ended()) return;
-  constexpr std::string_view text =
+  Refusal refusal;
+  if (work_was_ended(refusal)) return;
+  write_out(
       "demarc exec: a signal ends this process, and demarc serve could not end its work on the "
-      "card: the work of its neighbours may fail\n";
-  static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size()));
+      "card: the work of its neighbours may fail\n");
+  if (refusal.bytes == 0) return;
+  write_out("demarc serve said: ");
+  write_out({refusal.text, refusal.bytes});
+  write_out("\n");
 }
 
 // It comes as soon as this thread does not block it.
@@ -147,8 +154,7 @@ void take(int signal, void (*handler)(int)) {
 
 Result<void> take_signals(const std::string& socket) {
   DEMARC_TRY(lease::PacketSocket connection, lease::PacketSocket::connect(socket));
-  const ino_t file = file_behind(connection.file());
-  taker = new Taker{std::move(connection), file, to_text(lease::Request(lease::EndWorkRequest{})),
+  taker = new Taker{std::move(connection), to_text(lease::Request(lease::EndWorkRequest{})),
                     to_text(lease::Done{}), ::getpid()};
   ::sem_init(&taker->asked, 0, 0);
   DEMARC_CHECK(start_waiting());

@@ -59,7 +59,13 @@ void TenantProcess::allow_plain() {
 }
 
 Result<WindowMemory::Stretch> TenantProcess::take(std::uint64_t bytes) {
-  DEMARC_TRY(const lease::Extent extent, client_.take(bytes));
+  const auto taken = client_.take(bytes);
+  if (!taken) {
+    // The program sees what it sees where memory is used up, and would not know why.
+    if (client_.lost()) tell_(taken.error().message);
+    return tl::unexpected(taken.error());
+  }
+  const lease::Extent extent = *taken;
   const OwnCalls own;
   const RelaxedCapture relaxed(gpu_->api());
   if (auto mapped = share_->map(extent.first, extent.bytes); !mapped) {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 
@@ -13,6 +14,7 @@
 #include <fstream>
 #include <thread>
 
+#include "paths.hpp"
 #include "supervised.hpp"
 
 namespace demarc::cuda {
@@ -231,6 +233,35 @@ TEST(SharedMasks, ReadersSeeWholeMasksWhileWritersTakeTurns) {
   }
   one.join();
   other.join();
+}
+
+// Opening and closing a file may wait for its file system, so none is opened that has a name.
+TEST(ControlBlock, IsNoFileWithANameAndSuchAFileIsNotOpened) {
+  const std::string path = test::fresh_folder("control") / "file";
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  const int events = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+  ASSERT_GE(::inotify_add_watch(events, path.c_str(), IN_OPEN | IN_CLOSE), 0);
+  EXPECT_THAT(refusal(fmt::format("/proc/self/fd/{}#00", file)),
+              HasSubstr("this is not a control block: it is a file that has a name"));
+  char event[4096];
+  EXPECT_EQ(::read(events, event, sizeof event), -1) << "it was opened";
+  ::close(events);
+  ::close(file);
+}
+
+TEST(ControlBlock, IsNotStoredWhileAnotherProcessHoldsItsLock) {
+  const auto control = Control::create().value();
+  const int file = ::open(file_of(control).c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::flock(file, LOCK_EX), 0);
+  const auto refused = control.store_mask({}, true, {}, 2);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::check_failed);
+  EXPECT_THAT(refused.error().message, HasSubstr("another process holds the lock"));
+  HardwareMask mask;
+  EXPECT_FALSE(control.block().mask.load(mask));
+  ::close(file);
+  EXPECT_TRUE(control.store_mask({}, true, {}, 1));
+  EXPECT_TRUE(control.block().mask.load(mask));
 }
 
 }  // namespace

@@ -1,0 +1,26 @@
+// Says lines where they can be written at once.
+#include "log.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+namespace demarc::serve {
+
+void Log::say(const std::string& line) {
+  const auto now = Clock::now();
+  if (now - since_ > std::chrono::seconds(10)) {
+    since_ = now;
+    said_ = 0;
+  }
+  pollfd out{file_, POLLOUT, 0};
+  if (said_ >= most_lines || ::poll(&out, 1, 0) <= 0 || (out.revents & POLLOUT) == 0) {
+    ++left_out_;
+    return;
+  }
+  if (left_out_ != 0) tell_(fmt::format("lines that were left out here: {}", left_out_));
+  left_out_ = 0;
+  ++said_;
+  tell_(line);
+}
+
+}  // namespace demarc::serve

@@ -1,0 +1,102 @@
+// Finds the processes of MPS by their names and environments, and kills them by their numbers.
+#include "mps_processes.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+
+namespace demarc::serve {
+namespace {
+
+// nvidia-cuda-mps-control and nvidia-cuda-mps-server, as the kernel cuts them.
+constexpr std::string_view process_name = "nvidia-cuda-mps";
+constexpr std::string_view folder_variable = "CUDA_MPS_PIPE_DIRECTORY=";
+constexpr const char* default_folder = "/tmp/nvidia-mps";
+
+// Empty: it has no such file any more, or it may not be read.
+std::string text_of(const std::filesystem::path& path) {
+  const std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();  // reports as a state what an iterator throws: the process has ended
+  return text.str();
+}
+
+// Empty: the environment cannot be read, or the process has ended.
+std::string folder_in(const std::string& environment) {
+  std::string folder;
+  std::string_view rest = environment;
+  while (!rest.empty()) {
+    const std::string_view entry = rest.substr(0, rest.find('\0'));
+    rest.remove_prefix(std::min(entry.size() + 1, rest.size()));
+    if (entry.starts_with(folder_variable)) folder = entry.substr(folder_variable.size());
+  }
+  if (folder.empty() && !environment.empty()) folder = default_folder;
+  return folder;
+}
+
+// "PID (NAME) STATE PARENT ...", of which the name may hold anything.
+pid_t parent_in(const std::string& facts) {
+  pid_t parent = 0;
+  const std::size_t name = facts.rfind(')');
+  if (name == std::string::npos || facts.size() < name + 5) return 0;
+  std::from_chars(facts.data() + name + 4, facts.data() + facts.size(), parent);
+  return parent;
+}
+
+}  // namespace
+
+std::vector<MpsProcess> mps_processes() {
+  std::vector<MpsProcess> all;
+  std::error_code ended;
+  for (std::filesystem::directory_iterator entry("/proc", ended), none; !ended && entry != none;
+       entry.increment(ended)) {
+    const std::string name = entry->path().filename().string();
+    pid_t process = 0;
+    const auto [end, code] = std::from_chars(name.data(), name.data() + name.size(), process);
+    if (code != std::errc() || end != name.data() + name.size()) continue;
+    if (!text_of(entry->path() / "comm").starts_with(process_name)) continue;
+    const std::string folder = folder_in(text_of(entry->path() / "environ"));
+    if (folder.empty()) continue;
+    all.push_back({process, parent_in(text_of(entry->path() / "stat")), folder});
+  }
+  return all;
+}
+
+std::vector<pid_t> mps_processes_of(const std::string& folder) {
+  auto all = mps_processes();
+  std::erase_if(all, [&](const MpsProcess& one) { return one.folder != folder; });
+  const auto is_child = [&](const MpsProcess& one) {
+    return std::any_of(all.begin(), all.end(),
+                       [&](const MpsProcess& other) { return other.process == one.parent; });
+  };
+  std::vector<pid_t> found;
+  for (const bool children : {false, true}) {
+    for (const MpsProcess& one : all) {
+      if (is_child(one) == children) found.push_back(one.process);
+    }
+  }
+  return found;
+}
+
+bool kill_mps(const std::string& folder, double seconds) {
+  using Clock = std::chrono::steady_clock;
+  const auto until = Clock::now() + std::chrono::duration<double>(seconds);
+  auto left = mps_processes_of(folder);
+  const bool some = !left.empty();
+  while (!left.empty()) {
+    for (const pid_t process : left) ::kill(process, SIGKILL);
+    if (Clock::now() >= until) break;
+    ::usleep(10'000);
+    left = mps_processes_of(folder);
+  }
+  return some;
+}
+
+}  // namespace demarc::serve

@@ -1,0 +1,345 @@
+// The server answers, whatever clients, programs and MPS do meanwhile.
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <random>
+
+#include "server_fixture.hpp"
+
+namespace demarc::serve {
+namespace {
+
+using lease::LeaseClient;
+using testing::HasSubstr;
+
+class Answering : public ServerTest {
+ protected:
+  void SetUp() override { start(); }
+  void ask_only(const lease::PacketSocket& client, const lease::Request& request) const {
+    ASSERT_TRUE(client.send(to_text(request)).value());
+    for (int i = 0; i < 5; ++i) ASSERT_TRUE(server->turn(1));
+  }
+  [[nodiscard]] static std::string words(const lease::Packet& packet) {
+    const auto answer = lease::parse_answer<lease::Done>(packet.text);
+    return answer ? "done" : answer.error().message;
+  }
+  void hostile_client(unsigned seed, const std::string& token) const {
+    std::mt19937 random(seed);
+    const auto any = [&](std::size_t count) { return static_cast<std::size_t>(random() % count); };
+    const std::string numbers[] = {"0",
+                                   "-1",
+                                   "2097152",
+                                   "9223372036854775807",
+                                   "18446744073709551615",
+                                   "1.5",
+                                   "1e308",
+                                   "null",
+                                   "true",
+                                   "[]",
+                                   "{}",
+                                   "\"a\"",
+                                   "\"\\u0000\""};
+    const std::string words[] = {"open", "attach", "pages", "take", "give",
+                                 "list", "grow",   "move",  "",     "end-work"};
+    const auto question = [&]() -> std::string {
+      switch (any(8)) {
+        case 0:
+          return std::string(1 + any(60000), '[');
+        case 1:
+          return std::string(lease::packet_bytes + 1, 'x');
+        case 2:
+          return to_text(lease::Request(lease::AttachRequest{token}));
+        case 3:
+          return to_text(lease::Request(lease::TakeRequest{any(9) * step}));
+        case 4:
+          return to_text(lease::Request(lease::PagesRequest{any(450), any(202)}));
+        case 5:
+          return to_text(lease::Request(lease::GiveRequest{any(9) * step}));
+        default:
+          return fmt::format(R"({{"do":"{}","tenant":{},"bytes":{},"first":{}}})", words[any(10)],
+                             numbers[any(13)], numbers[any(13)], numbers[any(13)]);
+      }
+    };
+    for (int life = 0; life < 5; ++life) {
+      const auto client = lease::PacketSocket::connect(options.socket).value();
+      for (int i = 0; i < 12; ++i) {
+        const std::string text = question();
+        const std::vector<int> files(any(10) == 0 ? 1 + any(250) : 0, client.file());
+        send_any(client.file(), text, files);
+        if (any(10) < 7 && client.wait(0.05)) static_cast<void>(client.receive());
+        if (any(60) == 0) ::raise(SIGKILL);
+      }
+    }
+  }
+  // More, and longer, than a packet may have.
+  static void send_any(int socket, const std::string& text, const std::vector<int>& files) {
+    iovec data{const_cast<char*>(text.data()), text.size()};
+    msghdr message{};
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    std::vector<char> control(CMSG_SPACE(files.size() * sizeof(int)));
+    if (!files.empty()) {
+      message.msg_control = control.data();
+      message.msg_controllen = control.size();
+      cmsghdr* part = CMSG_FIRSTHDR(&message);
+      part->cmsg_level = SOL_SOCKET;
+      part->cmsg_type = SCM_RIGHTS;
+      part->cmsg_len = CMSG_LEN(files.size() * sizeof(int));
+      std::memcpy(CMSG_DATA(part), files.data(), files.size() * sizeof(int));
+    }
+    static_cast<void>(::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT));
+  }
+};
+
+TEST_F(Answering, goes_on_while_MPS_ends_work) {
+  const auto owner = connect();
+  const auto process = connect();
+  const std::string token = open(owner).token;
+  static_cast<void>(attach(process, token));
+  mps_hangs = true;
+  const auto asking = connect();
+  ask_only(asking, lease::EndWorkRequest{});
+  EXPECT_EQ(take(process, 1).bytes, step);
+  const auto second = connect();
+  EXPECT_EQ(refusal(second, lease::EndWorkRequest{}),
+            fmt::format("process {} has asked this already", ::getpid()));
+  EXPECT_FALSE(readable(asking.file()));
+  mps_hangs = false;
+  EXPECT_EQ(words(next(asking)), "done");
+  EXPECT_EQ(ended_work, std::vector<pid_t>{::getpid()});
+}
+
+TEST_F(Answering, goes_on_while_a_tenant_is_revoked) {
+  const auto owner = connect();
+  const std::string token = open(owner).token;
+  const pid_t process = in_process([&] {
+    auto client = LeaseClient::connect(options.socket).value();
+    static_cast<void>(client.attach(token).value());
+    ::pause();
+    return 0;
+  });
+  turn_until([&] { return status("a").processes.size() == 1; });
+  mps_hangs = true;
+  const auto asking = connect();
+  ask_only(asking, lease::RevokeRequest{"a"});
+  EXPECT_EQ(open(connect(), "b").lease.tenant, "b");
+  EXPECT_TRUE(status("a").revoked);
+  EXPECT_TRUE(is_alive(process));
+  mps_hangs = false;
+  EXPECT_EQ(words(next(asking)), "done");
+  EXPECT_EQ(end_of(process), SIGKILL);
+}
+
+TEST_F(Answering, is_given_up_by_one_who_asked_to_end_work_and_has_gone) {
+  const auto owner = connect();
+  const auto process = connect();
+  static_cast<void>(attach(process, open(owner).token));
+  mps_hangs = true;
+  auto asking = std::make_optional(connect());
+  ask_only(*asking, lease::EndWorkRequest{});
+  const std::size_t before = server->connections();
+  asking.reset();
+  turn_until([&] { return server->connections() == before - 1; });
+  mps_hangs = false;
+  EXPECT_EQ(take(process, 1).bytes, step);
+}
+
+// At its end it waits for MPS no longer than it says.
+TEST_F(Answering, kills_at_its_end_what_MPS_does_not_end) {
+  const auto owner = connect();
+  const std::string token = open(owner).token;
+  const pid_t process = in_process([&] {
+    auto client = LeaseClient::connect(options.socket).value();
+    static_cast<void>(client.attach(token).value());
+    ::pause();
+    return 0;
+  });
+  turn_until([&] { return status("a").processes.size() == 1; });
+  mps_hangs = true;
+  server->end_all();
+  EXPECT_FALSE(mps_hangs) << "MPS was not told to hurry";
+  turn_until([&] { return status("a").processes.empty(); });
+  EXPECT_EQ(end_of(process), SIGKILL);
+}
+
+TEST_F(Answering, kills_at_its_end_though_the_thread_that_asks_MPS_stands_still) {
+  server.reset();
+  options.hurry = [](double) {};
+  options.ending_seconds = 0.05;
+  may_be_dead = true;
+  start();
+  const auto owner = connect();
+  const std::string token = open(owner).token;
+  const pid_t process = in_process([&] {
+    auto client = LeaseClient::connect(options.socket).value();
+    static_cast<void>(client.attach(token).value());
+    ::pause();
+    return 0;
+  });
+  turn_until([&] { return status("a").processes.size() == 1; });
+  mps_hangs = true;
+  server->end_all();
+  turn_until([&] { return status("a").processes.empty(); });
+  EXPECT_EQ(end_of(process), SIGKILL);
+  mps_hangs = false;
+}
+
+// What MPS is told is the number of a process: it may be another's by now.
+TEST_F(Answering, ends_the_work_of_no_process_that_has_ended) {
+  int numbers[2];
+  ASSERT_EQ(::pipe(numbers), 0);
+  const auto owner = connect();
+  const std::string token = open(owner).token;
+  const pid_t process = in_process([&] {
+    auto user = LeaseClient::connect(options.socket).value();
+    static_cast<void>(user.attach(token).value());
+    const auto client = lease::PacketSocket::connect(options.socket).value();
+    EXPECT_TRUE(client.send(to_text(lease::Request(lease::ListRequest{}))).value());
+    static_cast<void>(client.receive());  // from here on the server knows the connection
+    if (::fork() != 0) return 0;
+    char byte = 0;
+    static_cast<void>(!::read(numbers[0], &byte, 1));  // the parent has ended
+    EXPECT_TRUE(client.send(to_text(lease::Request(lease::EndWorkRequest{}))).value());
+    // Behind the two tenants of the list.
+    std::string last;
+    for (int i = 0; i < 3; ++i) last = client.receive().value().packet.value().text;
+    ::_exit(last.find("has ended: its number may be another's") != std::string::npos ? 0 : 1);
+  });
+  while (is_alive(process)) ASSERT_TRUE(server->turn(1));
+  EXPECT_EQ(end_of(process), 0);
+  ASSERT_EQ(::write(numbers[1], "x", 1), 1);
+  // The child ends, and with it the last copy of the connections.
+  turn_until([&] { return server->connections() == 1; });
+  EXPECT_TRUE(ended_work.empty());
+  for (const int end : numbers) ::close(end);
+}
+
+TEST_F(Answering, takes_no_descriptors_and_closes_them) {
+  int pipe[2];
+  ASSERT_EQ(::pipe2(pipe, O_CLOEXEC | O_NONBLOCK), 0);
+  const auto client = connect();
+  ASSERT_TRUE(client.send(to_text(lease::Request(lease::ListRequest{})), std::span(&pipe[1], 1)));
+  ::close(pipe[1]);
+  EXPECT_THAT(words(next(client)), HasSubstr("a question with descriptors came"));
+  turn_until([&] { return server->connections() == 0; });
+  char byte = 0;
+  while (::read(pipe[0], &byte, 1) < 0) ::usleep(1000);
+  ::close(pipe[0]);
+}
+
+TEST_F(Answering, sends_pages_to_one_who_has_read_those_before) {
+  const auto owner = connect();
+  const auto process = connect();
+  static_cast<void>(attach(process, open(owner).token));
+  const lease::Request all = lease::PagesRequest{0, lease::packet_files};
+  ASSERT_TRUE(process.send(to_text(all)).value());
+  ASSERT_TRUE(process.send(to_text(all)).value());
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(server->turn(1));
+  EXPECT_EQ(next(process).files.size(), lease::packet_files);
+  EXPECT_THAT(words(next(process)), HasSubstr("read the answer before"));
+  EXPECT_EQ(ask(process, to_text(all)).files.size(), lease::packet_files);
+}
+
+TEST_F(Answering, lets_in_no_program_once_the_daemon_of_MPS_has_ended) {
+  server.reset();
+  const OwnedFile daemon(::eventfd(0, EFD_CLOEXEC));
+  options.mps_process = daemon.get();
+  start();
+  const auto owner = connect();
+  const std::string token = open(owner).token;
+  EXPECT_EQ(ask<lease::ListHead>(connect(), lease::ListRequest{})->mps, "on");
+  ASSERT_EQ(::eventfd_write(daemon.get(), 1), 0);
+  turn_until([&] { return server->mps_ended(); });
+  EXPECT_THAT(told, testing::ElementsAre(HasSubstr("the daemon of MPS has ended")));
+  EXPECT_THAT(refusal(connect(), lease::OpenRequest{"a", ""}), HasSubstr("daemon of MPS"));
+  EXPECT_THAT(refusal(connect(), lease::AttachRequest{token}), HasSubstr("daemon of MPS"));
+  EXPECT_EQ(ask<lease::ListHead>(connect(), lease::ListRequest{})->mps, "ended");
+}
+
+TEST_F(Answering, says_that_there_is_no_MPS) {
+  server.reset();
+  options.mps = "";
+  start();
+  EXPECT_EQ(ask<lease::ListHead>(connect(), lease::ListRequest{})->mps, "off");
+}
+
+// Connections that hold nothing give way, so its own user always gets in.
+TEST_F(Answering, has_a_place_for_its_own_user) {
+  server.reset();
+  options.limits = {6, 3, 2};
+  start();
+  const auto owner = connect();
+  static_cast<void>(open(owner).token);
+  std::vector<lease::PacketSocket> idle;
+  for (int i = 0; i < 20; ++i) {
+    idle.push_back(connect());
+    ASSERT_TRUE(server->turn(0));
+    ASSERT_TRUE(server->turn(0));
+    EXPECT_LE(server->connections(), 6U);
+  }
+  const auto other = connect();
+  EXPECT_EQ(refusal(other, lease::RevokeRequest{"b"}), "done");
+  EXPECT_THAT(words(next(idle[1])), HasSubstr("another one needed its place"))
+      << "the first is the one more that a process with a lease may keep";
+  EXPECT_EQ(refusal(owner, lease::TakeRequest{1}), "attach to a lease before memory is taken")
+      << "a lease gives way to nobody";
+}
+
+TEST_F(Answering, gives_leases_until_the_places_for_its_own_user_are_reached) {
+  server.reset();
+  options.limits = {8, 8, 4};
+  start();
+  const auto first = connect();
+  const auto second = connect();
+  static_cast<void>(open(first));
+  static_cast<void>(open(second));
+  EXPECT_EQ(refusal(connect(), lease::OpenRequest{"a", ""}),
+            "this server already has 2 leases and processes, the largest number");
+}
+
+// The question may be there before the server refuses the one who asks.
+TEST_F(Answering, tells_one_that_it_refuses_why) {
+  server.reset();
+  options.user = ::geteuid() + 1;
+  start();
+  const auto client = connect();
+  ASSERT_TRUE(client.send(to_text(lease::Request(lease::ListRequest{}))).value());
+  EXPECT_THAT(words(next(client)), HasSubstr("may not have leases of this server"));
+  turn_until([&] { return readable(client.file()); });
+  EXPECT_TRUE(client.receive()->ended);
+  const auto late = connect();
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(server->turn(1));
+  EXPECT_TRUE(late.send(to_text(lease::Request(lease::ListRequest{}))).value());
+  EXPECT_THAT(words(next(late)), HasSubstr("may not have leases of this server"));
+  EXPECT_EQ(server->connections(), 0U);
+}
+
+// Clients that send anything, die anywhere and read nothing.
+TEST_F(Answering, survives_hostile_clients) {
+  const auto owner = connect();
+  const std::string token = open(owner).token;
+  constexpr unsigned seed = 20261128;
+  std::vector<pid_t> processes;
+  for (unsigned i = 0; i < 24; ++i) {
+    processes.push_back(in_process([&, i] {
+      hostile_client(seed + i, token);
+      return 0;
+    }));
+  }
+  std::size_t seen = 0;
+  const auto count_ended = [&] {
+    int status = 0;
+    while (::waitpid(-1, &status, WNOHANG) > 0) ++seen;
+    return seen == processes.size();
+  };
+  while (!count_ended()) {
+    ASSERT_TRUE(server->turn(10));
+    ASSERT_TRUE(prove(server->ledger().book()));
+  }
+  turn_until([&] { return server->connections() == 1 && status("a").given_bytes == 0; });
+  EXPECT_EQ(status("a").leases, 1U);
+  EXPECT_EQ(ask<lease::ListHead>(connect(), lease::ListRequest{})->tenants, 2U);
+}
+
+}  // namespace
+}  // namespace demarc::serve

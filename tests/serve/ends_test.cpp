@@ -1,0 +1,174 @@
+// What a server does beside serving: it ends in time, tells its service manager, and keeps a log.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+#include "demarc/base/files.hpp"
+#include "demarc/serve/work_ender.hpp"
+#include "log.hpp"
+#include "notify.hpp"
+#include "paths.hpp"
+#include "signals.hpp"
+
+namespace demarc::serve {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+int exit_code_of(const std::function<void()>& work) {
+  const pid_t process = ::fork();
+  if (process == 0) {
+    work();
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(process, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+TEST(SignalsOfAServer, are_handed_on_one_by_one) {
+  EXPECT_EQ(exit_code_of([] {
+              const Signals signals(60);
+              if (signals.next() != 0) ::_exit(1);
+              for (const int signal : {SIGHUP, SIGTERM, SIGINT}) {
+                ::kill(::getpid(), signal);
+                int next = 0;
+                while (next == 0) next = signals.next();
+                if (next != signal) ::_exit(2);
+              }
+            }),
+            0);
+}
+
+TEST(SignalsOfAServer, end_a_process_that_stands_still) {
+  const std::string done = test::fresh_folder("signals") / "done";
+  for (const int signal : {SIGTERM, SIGINT}) {
+    EXPECT_EQ(exit_code_of([&] {
+                const Signals signals(0.01, [&] { static_cast<void>(write_file(done, "forced")); });
+                ::kill(::getpid(), signal);
+                for (;;) ::pause();
+              }),
+              3);
+    EXPECT_EQ(read_file(done).value(), "forced");
+  }
+}
+
+TEST(SignalsOfAServer, end_a_process_that_stands_still_after_it_has_served) {
+  EXPECT_EQ(exit_code_of([] {
+              {
+                const Signals signals(0.05);
+                ::kill(::getpid(), SIGTERM);
+                while (signals.next() == 0) ::usleep(1000);
+              }
+              for (;;) ::pause();
+            }),
+            3);
+}
+
+TEST(SignalsOfAServer, end_nobody_who_was_not_told_to) {
+  EXPECT_EQ(exit_code_of([] {
+              const Signals signals(0.001);
+              ::kill(::getpid(), SIGHUP);
+              while (signals.next() == 0) ::usleep(1000);
+              ::usleep(20'000);
+            }),
+            0);
+}
+
+TEST(ServiceManager, is_told_at_its_socket) {
+  const std::string path = test::fresh_folder("notify") / "socket";
+  for (const std::string& name : {path, "@" + path}) {
+    const int socket = ::socket(AF_UNIX, SOCK_DGRAM, 0);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, name.data(), name.size());
+    if (name[0] == '@') address.sun_path[0] = '\0';
+    const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
+    ASSERT_EQ(::bind(socket, reinterpret_cast<const sockaddr*>(&address), length), 0);
+    ::setenv("NOTIFY_SOCKET", name.c_str(), 1);
+    tell_service_manager("READY=1");
+    char text[16] = {};
+    EXPECT_EQ(::recv(socket, text, sizeof text, MSG_DONTWAIT), 7);
+    EXPECT_STREQ(text, "READY=1");
+    ::unsetenv("NOTIFY_SOCKET");
+    tell_service_manager("READY=1");
+    EXPECT_EQ(::recv(socket, text, sizeof text, MSG_DONTWAIT), -1);
+    ::close(socket);
+  }
+}
+
+TEST(LogOfAServer, waits_for_no_reader) {
+  int pipe[2];
+  ASSERT_EQ(::pipe2(pipe, O_CLOEXEC | O_NONBLOCK), 0);
+  const std::string much(4096, 'x');
+  while (::write(pipe[1], much.data(), much.size()) > 0) {
+  }
+  std::vector<std::string> lines;
+  Log log([&](const std::string& line) { lines.push_back(line); }, pipe[1]);
+  log.say("first");
+  log.say("second");
+  EXPECT_TRUE(lines.empty());
+  std::string taken(1 << 20, '\0');
+  ASSERT_GT(::read(pipe[0], taken.data(), taken.size()), 0);
+  log.say("third");
+  EXPECT_THAT(lines, ElementsAre("lines that were left out here: 2", "third"));
+  for (const int end : pipe) ::close(end);
+}
+
+TEST(LogOfAServer, has_a_limited_number_of_lines) {
+  std::size_t lines = 0;
+  const int nothing = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  Log log([&](const std::string&) { ++lines; }, nothing);
+  for (std::size_t i = 0; i < 2 * Log::most_lines; ++i) log.say("again");
+  EXPECT_EQ(lines, Log::most_lines);
+  ::close(nothing);
+}
+
+TEST(WorkOfProcesses, that_wait_is_ended_together_and_answered_apart) {
+  std::vector<std::size_t> calls;
+  std::atomic<bool> holds{true};
+  WorkEnder ender([&](const std::vector<WorkTarget>& targets) {
+    while (holds) ::usleep(1000);
+    calls.push_back(targets.size());
+    std::vector<Result<void>> results(targets.size());
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      if (targets[i].process == 3) results[i] = check_failed("not three");
+    }
+    return results;
+  });
+  const auto targets = [](const std::vector<pid_t>& processes) {
+    std::vector<WorkTarget> all;
+    for (const pid_t process : processes) all.push_back({process, OwnedFile()});
+    return all;
+  };
+  const auto first = ender.begin(targets({1}));
+  ::usleep(10'000);  // the first call has begun, as a rule
+  const auto second = ender.begin(targets({2, 3}));
+  const auto third = ender.begin(targets({4}));
+  holds = false;
+  std::map<WorkEnder::Job, std::string> words;
+  while (words.size() < 3) {
+    for (const auto& done : ender.take_done()) {
+      words[done.job] = done.result ? "ended" : done.result.error().message;
+    }
+  }
+  EXPECT_EQ(words[first], "ended");
+  EXPECT_EQ(words[second], "not three");
+  EXPECT_EQ(words[third], "ended");
+  EXPECT_LE(calls.size(), 2U) << "one question each";
+}
+
+}  // namespace
+}  // namespace demarc::serve
