@@ -43,6 +43,10 @@ void Block::arrive(Warp& warp, const MicroOp* op, std::uint32_t id, std::uint32_
     barrier.waiting.assign(warps.size(), 0);
   }
   barrier.expected = threads;
+  if (clocks.used()) {
+    clocks.write(warp.index, RaceClocks::place_of_barrier(id), epoch, true, true);
+    next_moment();
+  }
   if ((op->flags & control::barrier_reduces) != 0) {
     const Mask p =
         *warp.at<Mask>(op->c) ^ ((op->flags & control::barrier_negated) != 0 ? full_mask : 0);
@@ -72,6 +76,7 @@ bool Block::is_complete(BarrierState& barrier) {
 void Block::complete(std::uint32_t id) {
   BarrierState& barrier = barriers[id];
   if (!is_complete(barrier)) return;
+  order_waiters(id);
   for (Warp& warp : warps) {
     if (barrier.waiting[warp.index] == 0) continue;
     for (Group& group : warp.groups) {
@@ -99,29 +104,12 @@ void Block::complete(std::uint32_t id) {
   barrier.reduction_count = 0;
   barrier.reduction_and = true;
   barrier.reduction_or = false;
-  next_epoch();
 }
 
 void Block::lanes_ended() {
   for (std::uint32_t id = 0; id < barriers.size(); ++id) {
     if (barriers[id].in_use) complete(id);
   }
-}
-
-void Block::order_all() {
-  if (cluster != nullptr) {
-    cluster->order_all();
-  } else {
-    next_epoch();
-  }
-}
-
-void Block::next_epoch() {
-  constexpr std::uint64_t most = (std::uint64_t{1} << 27) - 2;
-  if (++epoch < most) return;
-  epoch = 1;
-  races.writes.assign(races.writes.size(), 0);
-  races.reads.assign(races.reads.size(), 0);
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "groups.hpp"
+#include "unwritten.hpp"
 
 namespace demarc::emulate {
 
@@ -10,6 +11,7 @@ const Region* Program::find_region(std::uint64_t low, std::uint64_t high) const 
   auto at = std::upper_bound(
       regions.begin(), regions.end(), low,
       [](std::uint64_t address, const Region& region) { return address < region.low; });
+  if (heap != nullptr && DeviceHeap::contains(low)) return heap->find(low, high);
   if (at == regions.begin()) return nullptr;
   --at;
   return low < high && high <= at->high ? &*at : nullptr;
@@ -37,6 +39,8 @@ void FramePool::give_back(const CodeFunction& function, std::byte* frame) {
   free_[&function].push_back(frame);
 }
 
+Block::~Block() = default;
+
 Block::Block(const Program& code, FramePool& frames) : program(&code), pool(&frames) {
   hints.assign(code.memory_sites, {});
   shared.resize(std::size_t{code.shared_bytes} + 64);
@@ -49,6 +53,10 @@ Block::Block(const Program& code, FramePool& frames) : program(&code), pool(&fra
   if (code.check_races) {
     races.writes.resize(code.shared_bytes / code.shared_granule + 1);
     races.reads.resize(races.writes.size());
+    if (code.orders_warps) {
+      clocks.use(code.warps());
+      races.reads_by_warp.resize(races.writes.size() * code.warps());
+    }
   }
   warps.resize(code.warps());
   barriers.resize(16);
@@ -75,6 +83,8 @@ void Block::start(std::uint32_t linear_index, bool tracing, bool trace_runs) {
   stalled = false;
   executed = 0;
   next_epoch();
+  clocks.clear();
+  unwritten.reset();
   std::fill(shared_shadow.begin(), shared_shadow.end(), std::uint8_t{0});
   if (program->shared_bytes > 0) std::fill(shared.begin(), shared.end(), std::byte{0});
   local_end = 0;
@@ -101,6 +111,8 @@ void Block::start(std::uint32_t linear_index, bool tracing, bool trace_runs) {
     warp.idle_turns = 0;
     warp.turned = 0;
     warp.carry = 0;
+    warp.tracked = false;
+    warp.begins = false;
     warp.cluster_arrived = 0;
     warp.cluster_pending = 0;
     warp.tracing = tracing;
@@ -165,8 +177,7 @@ void Block::run_warp(Warp& warp, bool apart) {
   warp.budget = std::min(
       turn, static_cast<std::int64_t>(std::max<std::uint64_t>(left, program->longest_run)));
   const std::uint64_t before = warp.warp_instructions;
-  const MicroOp* op = warp.mask != 0 ? program->code.data() + warp.resume : next_group(warp);
-  while (op != nullptr) op = op->run(warp, op);
+  run_ops(warp, warp.mask != 0 ? program->code.data() + warp.resume : next_group(warp));
   executed += warp.warp_instructions - before;
   if (executed > limit && warp.state != WarpState::done && !stopped) {
     report_hang(
@@ -278,7 +289,9 @@ const char* block_place_name(AddressKind kind) {
   }
 }
 
-std::string describe_global_neighbourhood(const Program& program, std::uint64_t address) {
+// Why no buffer has all of the bytes at `address`.
+std::string describe_global_neighbourhood(const Program& program, std::uint64_t address,
+                                          std::uint32_t bytes) {
   const Region* below = nullptr;
   const Region* above = nullptr;
   for (const Region& region : program.regions) {
@@ -286,6 +299,16 @@ std::string describe_global_neighbourhood(const Program& program, std::uint64_t 
     if (region.low > address && above == nullptr) above = &region;
   }
   if (address < 4096) return "it is a null pointer";
+  if (program.heap != nullptr && DeviceHeap::contains(address))
+    return program.heap->describe(address);
+  if (below != nullptr && address < below->high) {
+    return fmt::format("it reaches {} bytes behind the end of the {} bytes at 0x{:x}",
+                       address + bytes - below->high, below->high - below->low, below->low);
+  }
+  if (above != nullptr && above->low - address < bytes) {
+    return fmt::format("it begins {} bytes before the {} bytes at 0x{:x}", above->low - address,
+                       above->high - above->low, above->low);
+  }
   if (below != nullptr && address - below->high < (std::uint64_t{1} << 30)) {
     return fmt::format("it lies {} bytes after the end of the {} bytes at 0x{:x}",
                        address - below->high, below->high - below->low, below->low);
@@ -304,6 +327,8 @@ void Block::slow_access(Warp& warp, const MicroOp* op, Access& access, AddressKi
   Region local_area;
   if (kind == AddressKind::local) local_area = local_region(warp);
   Mask good = 0;
+  LaneShadows shadows{};
+  std::array<std::uint64_t, warp_size> hosts;
   for (Mask rest = access.mask; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     std::uint64_t address = access.addresses[lane];
@@ -372,7 +397,7 @@ void Block::slow_access(Warp& warp, const MicroOp* op, Access& access, AddressKi
              fmt::format("{} of {} bytes at 0x{:x} in {}: {}", block_mode_name(mode), bytes,
                          address, block_place_name(place),
                          writes && read_only && region != nullptr ? std::string("it is read-only")
-                         : global ? describe_global_neighbourhood(*program, address)
+                         : global ? describe_global_neighbourhood(*program, address, bytes)
                                   : fmt::format("it has {} bytes", region->high)));
       continue;
     }
@@ -382,39 +407,28 @@ void Block::slow_access(Warp& warp, const MicroOp* op, Access& access, AddressKi
                          block_mode_name(mode), bytes, address, block_place_name(place), bytes));
       continue;
     }
-    const std::uint64_t host = address + region->delta + lane * pitch;
-    if (region->shadow != nullptr) {
-      std::uint8_t* shadow = region->shadow + (address - region->low) + lane * pitch;
-      if (mode != AccessMode::store &&
-          std::any_of(shadow, shadow + bytes, [](std::uint8_t byte) { return byte == 0; })) {
-        report(warp, op, lane, FindingKind::uninitialised_read,
-               fmt::format("{} bytes at 0x{:x} in {} were not written before", bytes, address,
-                           block_place_name(place)));
-      }
-      if (writes) std::fill(shadow, shadow + bytes, std::uint8_t{1});
-    }
-    access.addresses[lane] = host;
+    if (region->shadow != nullptr)
+      shadows[lane] = region->shadow + (address - region->low) + lane * pitch;
+    access.addresses[lane] = address;
+    hosts[lane] = address + region->delta + lane * pitch;
     good |= Mask{1} << lane;
   }
   access.mask = good;
+  if (mode != AccessMode::store) read_unwritten(warp, op, access, bytes, shadows);
+  for (Mask rest = good; rest != 0 && mode != AccessMode::load; rest &= rest - 1) {
+    std::uint8_t* const shadow = shadows[static_cast<unsigned>(std::countr_zero(rest))];
+    if (shadow != nullptr) std::fill(shadow, shadow + bytes, wholly_written);
+  }
+  if (mode == AccessMode::store && warp.tracked) store_tracked(warp, op, access, shadows);
+  for (Mask rest = good; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    access.addresses[lane] = hosts[lane];
+  }
   access.affine = false;
   access.halves = false;
   access.delta = 0;
   access.pitch = 0;
   access.shadow = nullptr;
-}
-
-void Block::report_uninitialised(Warp& warp, const MicroOp* op, const Access& access,
-                                 std::uint32_t bytes) {
-  for (Mask rest = access.mask; rest != 0; rest &= rest - 1) {
-    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    const auto* shadow = reinterpret_cast<const std::uint8_t*>(
-        access.addresses[lane] + access.delta + lane * access.pitch + access.shadow_delta);
-    if (std::all_of(shadow, shadow + bytes, [](std::uint8_t byte) { return byte != 0; })) continue;
-    report(warp, op, lane, FindingKind::uninitialised_read,
-           fmt::format("{} bytes at 0x{:x} in {} memory were not written before", bytes,
-                       access.addresses[lane], to_string(access.space)));
-  }
 }
 
 }  // namespace demarc::emulate

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "demarc/ptx/ir.hpp"
+#include "lower/vector_registers.hpp"
 #include "run.hpp"
 
 namespace demarc::emulate {
@@ -53,6 +54,7 @@ LoadedModule::~LoadedModule() = default;
 Result<LoadedModule> LoadedModule::load(ptx::Module module, std::string source) {
   auto state = std::make_unique<State>();
   state->module = std::move(module);
+  if (auto scalar = without_vector_registers(state->module)) state->module = std::move(*scalar);
   state->source = std::move(source);
   DEMARC_TRY(state->memory,
              place_module_memory(state->module, state->source, VariablePlaces::host));

@@ -12,7 +12,9 @@
 #include "cluster.hpp"
 #include "demarc/emulate/emulate.hpp"
 #include "demarc/gpu/launch.hpp"
+#include "heap.hpp"
 #include "lanes/alu.hpp"
+#include "race_clocks.hpp"
 #include "warp.hpp"
 
 namespace demarc::emulate {
@@ -73,18 +75,6 @@ struct VectorDetails {
   std::uint8_t uniform[8] = {};  // stores: the element is a uniform slot
 };
 
-// Device-side malloc: the first free place that is large enough, in the order of the calls.
-struct DeviceHeap {
-  static constexpr std::uint64_t base = 0x0000'6800'0000'0000;
-  static constexpr std::uint64_t bytes = 8 << 20;  // CUDA's default
-  std::vector<std::byte> memory = std::vector<std::byte>(bytes);
-  std::vector<std::uint8_t> shadow = std::vector<std::uint8_t>(bytes);
-  std::map<std::uint64_t, std::uint64_t> used;  // offset, size
-
-  [[nodiscard]] std::uint64_t allocate(std::uint64_t size);  // address, 0 when there is no room
-  bool release(std::uint64_t address);                       // false: nothing begins there
-};
-
 // What the blocks of a cooperative launch share for the barriers of the whole grid. Its address is
 // in %envreg1 (the upper half) and %envreg2.
 struct GridWorkspace {
@@ -99,6 +89,46 @@ struct PlacedImage {
   std::uint64_t address = 0;
 };
 
+// How the bits of an instruction's results depend on those of its operands.
+enum class TrackRule : std::uint8_t {
+  any,    // all on all
+  lanes,  // all on all of any lane
+  route,  // each is one of the first operands', which the others choose
+  shuffle_up,
+  shuffle_down,
+  shuffle_butterfly,
+  shuffle_index,
+  bitwise,  // each on those at the same place, by a table
+  sum,
+  difference,
+  product,  // on those at this place and below
+  equality,
+  access,
+  call
+};
+
+// An operand of an instruction, as far as unwritten bits are followed.
+struct TrackedOperand {
+  static constexpr std::uint32_t unknown = ~std::uint32_t{0};
+  std::uint32_t slot = unknown;  // unknown: what it is is not followed; it is written
+  std::uint8_t width = 0;        // bytes of a lane; 0: a predicate
+  bool uniform = false;
+  bool negated = false;
+};
+struct TrackedInstruction {
+  TrackRule rule = TrackRule::any;
+  std::uint8_t truth = 0;   // of bitwise, as of lop3
+  std::uint8_t routed = 0;  // how many of the operands are
+  bool is_signed = false;   // of a load
+  std::uint32_t first = 0;  // Program::tracked_operands: written, then read, then addresses
+  std::uint8_t written = 0;
+  std::uint8_t read = 0;
+  std::uint8_t addresses = 0;
+};
+
+// Where the shadow bytes of each lane's bytes are; null: nothing to track.
+using LaneShadows = std::array<std::uint8_t*, warp_size>;
+
 struct Program {
   HandlerTables tables;
   std::string kernel;
@@ -106,16 +136,19 @@ struct Program {
   std::vector<CodeInstruction> instructions;
   std::vector<CodeFunction> functions;  // [0] is the kernel
   std::vector<std::shared_ptr<void>> details;
+  std::vector<TrackedInstruction> tracked;  // by instruction
+  std::vector<TrackedOperand> tracked_operands;
   std::vector<ptx::Diagnostic> approximations;
   std::uint32_t shared_bytes = 0;    // static and dynamic
   std::uint32_t shared_granule = 4;  // bytes: the narrowest shared access of the kernel, for races
   std::uint32_t memory_sites = 0;
-  bool ordered = false;   // see Outcome::ordered_kernels
-  bool suspends = false;  // a warp may have to wait for another
-  bool polls = false;     // a loop looks at global memory that other blocks may change
+  bool ordered = false;       // see Outcome::ordered_kernels
+  bool suspends = false;      // a warp may have to wait for another
+  bool polls = false;         // a loop looks at global memory that other blocks may change
+  bool orders_warps = false;  // otherwise than by barriers of the whole block
   bool calls = false;
   bool allocates = false;                         // device-side malloc and free
-  DeviceHeap* heap = nullptr;                     // where they do
+  DeviceHeap* heap = nullptr;                     // once a kernel of the module does
   std::unique_ptr<GridWorkspace> grid_workspace;  // where the kernel asks for its address
   std::array<std::uint32_t, 3> grid{1, 1, 1};
   std::array<std::uint32_t, 3> block{1, 1, 1};
@@ -179,6 +212,7 @@ struct AccessHint {
 struct RaceShadow {
   std::vector<std::uint64_t> writes;
   std::vector<std::uint64_t> reads;
+  std::vector<std::uint64_t> reads_by_warp;  // [granule][warp], where clocks are used
 };
 
 struct BarrierState {
@@ -209,10 +243,13 @@ class FramePool {
   std::vector<std::unique_ptr<std::byte[]>> owned_;
 };
 
+class Unwritten;
+
 // One block being executed by one worker; reused for the next block.
 class Block {
  public:
   Block(const Program& program, FramePool& pool);
+  ~Block();
 
   // What handlers use.
   const Program* program;
@@ -232,14 +269,17 @@ class Block {
   std::uint32_t local_bytes = 0;  // from one thread's to the next
   std::uint32_t local_end = 0;    // bytes of one thread that the block's functions have declared
   RaceShadow races;
-  std::uint64_t epoch = 1;
+  std::uint64_t epoch = 1;  // moves on whenever a warp may have been ordered before another
+  std::uint64_t unordered_epoch = 1;  // what all warps did before it comes before all they do now
+  RaceClocks clocks;                  // of warps, where Program::orders_warps
   std::vector<Warp> warps;
   std::vector<BarrierState> barriers;
   std::vector<PendingFinding> findings;
   std::string printed;
-  bool stopped = false;               // by a trap, an assertion or a hang
-  std::function<void(Block&)> flush;  // called when the trace buffer is full; may empty it
-  std::uint64_t executed = 0;         // warp instructions of warps that are not running
+  bool stopped = false;                  // by a trap, an assertion or a hang
+  std::unique_ptr<Unwritten> unwritten;  // once a warp is tracked
+  std::function<void(Block&)> flush;     // called when the trace buffer is full; may empty it
+  std::uint64_t executed = 0;            // warp instructions of warps that are not running
 
   void start(std::uint32_t linear_index, bool tracing, bool trace_runs);
   // Every warp that can run gets its turn. `apart`: lanes that wait at a meeting for lanes that
@@ -270,21 +310,29 @@ class Block {
                    std::uint32_t bytes, AccessMode mode);
   void check_race(Warp& warp, const MicroOp* op, const Access& access, std::uint32_t bytes,
                   AccessMode mode);
-  void report_uninitialised(Warp& warp, const MicroOp* op, const Access& access,
-                            std::uint32_t bytes);
+  // A load or an atomic finds bytes that were not written before.
+  void read_unwritten(Warp& warp, const MicroOp* op, const Access& access, std::uint32_t bytes,
+                      const LaneShadows& shadows);
+  // A store by a warp that is tracked.
+  void store_tracked(Warp& warp, const MicroOp* op, const Access& access,
+                     const LaneShadows& shadows);
   // The lanes that run in `warp` arrive at a barrier for `threads` (0: all).
   void arrive(Warp& warp, const MicroOp* op, std::uint32_t id, std::uint32_t threads);
   void lanes_ended();  // of a warp: barriers may have waited for no others
   void next_epoch();   // everything before is ordered before everything after
-  void order_all();    // the same, of all blocks of its cluster
+  void next_moment();  // what a warp does from here on is not what it has handed on
+  // A strong access or an atomic: what it hands on and takes up.
+  void order_access(const Warp& warp, const MicroOp* op, const Access& access, AccessMode mode);
 
  private:
   void make_trace_room(std::size_t words);
+  void run_ops(Warp& warp, const MicroOp* op);
   void complete(std::uint32_t barrier_id);
   [[nodiscard]] bool is_complete(BarrierState& barrier);
   void run_warp(Warp& warp, bool apart);
   void end_turn(Warp& warp, bool apart);
   [[nodiscard]] bool waits_for_cluster() const;
+  void order_waiters(std::uint32_t barrier_id);
 };
 
 }  // namespace demarc::emulate

@@ -54,24 +54,6 @@ const ptx::Function* callable(const ptx::Module& module, std::string_view name) 
 
 }  // namespace
 
-std::uint64_t DeviceHeap::allocate(std::uint64_t size) {
-  if (size == 0 || size > bytes) return 0;
-  const std::uint64_t rounded = align_to(size, 16);
-  std::uint64_t at = 0;
-  for (const auto& [offset, taken] : used) {
-    if (offset - at >= rounded) break;
-    at = offset + align_to(taken, 16);
-  }
-  if (at + rounded > bytes) return 0;
-  used.emplace(at, size);
-  std::fill_n(shadow.begin() + static_cast<std::ptrdiff_t>(at), rounded, std::uint8_t{0});
-  return base + at;
-}
-
-bool DeviceHeap::release(std::uint64_t address) {
-  return address >= base && used.erase(address - base) == 1;
-}
-
 std::vector<std::uint64_t> global_variable_addresses(const ptx::Module& module) {
   std::vector<std::uint64_t> addresses;
   std::uint64_t next = global_variables_base;

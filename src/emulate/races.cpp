@@ -1,10 +1,10 @@
-// Finds shared-memory races: two warps touch the same granule between barriers, one of them writes,
-// and not both accesses are atomic. Two that store the same bytes are no race: whichever comes
-// first, memory holds these. This is exact for barriers of the whole block. A barrier of part of
-// the block counts as if it ordered everything.
+// Finds shared-memory races: two warps touch the same granule, neither access comes before the
+// other, one of them writes, and not both are strong (atomic, volatile, relaxed). Two that store
+// the same bytes are no race: whichever comes first, memory holds these.
 #include <cstring>
 
 #include "machine.hpp"
+#include "races.hpp"
 
 namespace demarc::emulate {
 
@@ -49,16 +49,29 @@ void Block::check_race(Warp& warp, const MicroOp* op, const Access& access, std:
                        AccessMode mode) {
   const std::uint32_t granule = program->shared_granule;
   const std::uint32_t granules = bytes / granule;
+  const bool strong = mode == AccessMode::atomic || (op->flags & memory_strong) != 0;
   const std::uint64_t warp_bits = std::uint64_t{warp.index} << race_warp_shift;
-  const std::uint64_t mine = (epoch << race_epoch_shift) | warp_bits | op->instruction |
-                             (mode == AccessMode::atomic ? race_strong : 0);
-  const std::uint64_t epoch_start = epoch << race_epoch_shift;
+  const std::uint64_t mine =
+      (epoch << race_epoch_shift) | warp_bits | op->instruction | (strong ? race_strong : 0);
+  const std::uint64_t unordered = unordered_epoch << race_epoch_shift;
   std::uint64_t* const writes = races.writes.data();
   std::uint64_t* const reads = races.reads.data();
-  // A record of this epoch by another warp (or by several) that is not atomic where we are.
+  const std::size_t warp_count = warps.size();
+  // A record by another warp (or by several) that does not come before us, and is not strong where
+  // we are.
   const auto conflicts = [&](std::uint64_t record) {
-    return record >= epoch_start && ((record ^ mine) & (race_warp_mask | race_several)) != 0 &&
-           !(mode == AccessMode::atomic && (record & race_strong) != 0);
+    return record >= unordered && ((record ^ mine) & (race_warp_mask | race_several)) != 0 &&
+           !(strong && (record & race_strong) != 0) &&
+           !(clocks.used() &&
+             clocks.ordered(warp.index, RaceView{record}.warp(), record >> race_epoch_shift));
+  };
+  // Of several readers, clocks need each.
+  const auto conflicting_read = [&](std::uint64_t g) {
+    if (!clocks.used()) return conflicts(reads[g]) ? reads[g] : 0;
+    for (std::size_t i = g * warp_count; i < (g + 1) * warp_count; ++i) {
+      if (conflicts(races.reads_by_warp[i])) return races.reads_by_warp[i];
+    }
+    return std::uint64_t{0};
   };
   std::uint64_t found = 0;
   unsigned found_lane = 0;
@@ -75,17 +88,21 @@ void Block::check_race(Warp& warp, const MicroOp* op, const Access& access, std:
         found = writes[g];
         found_lane = lane;
       }
-      if (found == 0 && mode != AccessMode::load && conflicts(reads[g])) {
-        found = reads[g];
+      if (found == 0 && mode != AccessMode::load) {
+        found = conflicting_read(g);
         found_lane = lane;
       }
       const std::uint64_t record = mine | (std::uint64_t{lane} << 24);
-      if (mode == AccessMode::load) {
-        const bool several =
-            reads[g] >= epoch_start && ((reads[g] ^ mine) & (race_warp_mask | race_several)) != 0;
-        reads[g] = record | (several ? race_several : 0);
-      } else {
+      if (mode != AccessMode::load) {
         writes[g] = record;
+      } else if (clocks.used()) {
+        races.reads_by_warp[g * warp_count + warp.index] = record;
+      } else {
+        const bool several =
+            reads[g] >= unordered && ((reads[g] ^ mine) & (race_warp_mask | race_several)) != 0;
+        // Several readers are strong if all are.
+        const std::uint64_t weak = several && (reads[g] & race_strong) == 0 ? race_strong : 0;
+        reads[g] = (record & ~weak) | (several ? race_several : 0);
       }
     }
   }
@@ -97,11 +114,73 @@ void Block::check_race(Warp& warp, const MicroOp* op, const Access& access, std:
     who = fmt::format("thread ({},{},{})", other_warp.tid[0][other.lane()],
                       other_warp.tid[1][other.lane()], other_warp.tid[2][other.lane()]);
   }
-  report(warp, op, found_lane, FindingKind::shared_race,
-         fmt::format("shared memory at 0x{:x}: {} touched it since the last barrier at line {}: {}",
-                     access.addresses[found_lane], who,
-                     program->instructions[other.instruction()].trace.line,
-                     program->instructions[other.instruction()].trace.text));
+  report(
+      warp, op, found_lane, FindingKind::shared_race,
+      fmt::format("shared memory at 0x{:x}: {} touched it since the last barrier at line {}: {}{}",
+                  access.addresses[found_lane], who,
+                  program->instructions[other.instruction()].trace.line,
+                  program->instructions[other.instruction()].trace.text,
+                  clocks.used() ? ", and no release, acquire or fence orders the two" : ""));
 }
+
+void Block::order_access(const Warp& warp, const MicroOp* op, const Access& access,
+                         AccessMode mode) {
+  const bool releases = (op->flags & memory_releases) != 0;
+  std::uint64_t last = 0;
+  for (Mask rest = access.mask; rest != 0; rest &= rest - 1) {
+    const std::uint64_t place =
+        RaceClocks::place_of(static_cast<std::uint8_t>(access.space),
+                             access.addresses[static_cast<unsigned>(std::countr_zero(rest))]);
+    if (place == last) continue;
+    last = place;
+    if (mode != AccessMode::store)
+      clocks.read(warp.index, place, (op->flags & memory_acquires) != 0);
+    if (mode != AccessMode::load)
+      clocks.write(warp.index, place, epoch, releases, mode == AccessMode::atomic);
+  }
+  if (releases) next_moment();
+}
+
+// A barrier of all warps that run orders everything; one of fewer, these alone.
+void Block::order_waiters(std::uint32_t barrier_id) {
+  const BarrierState& barrier = barriers[barrier_id];
+  std::uint32_t running = 0;
+  for (const Warp& warp : warps) running += warp.state != WarpState::done ? 1U : 0U;
+  if (!clocks.used() || barrier.waiters.size() == running) {
+    next_epoch();
+    return;
+  }
+  const std::uint64_t place = RaceClocks::place_of_barrier(barrier_id);
+  for (const std::uint32_t waiter : barrier.waiters) clocks.read(waiter, place, true);
+  clocks.forget(place);
+}
+
+void Block::next_moment() {
+  constexpr std::uint64_t most = (std::uint64_t{1} << 27) - 2;
+  if (++epoch < most) return;
+  // The records are full: what was before is not looked at any more.
+  epoch = 1;
+  unordered_epoch = 1;
+  for (auto* records : {&races.writes, &races.reads, &races.reads_by_warp})
+    records->assign(records->size(), 0);
+  clocks.clear();
+}
+
+void Block::next_epoch() {
+  next_moment();
+  unordered_epoch = epoch;
+}
+
+namespace race_ops {
+
+const MicroOp* fence(Warp& w, const MicroOp* op) {
+  Block& block = *w.block;
+  if (!block.clocks.used()) return op + 1;
+  block.clocks.fence(w.index, block.epoch);
+  block.next_moment();
+  return op + 1;
+}
+
+}  // namespace race_ops
 
 }  // namespace demarc::emulate

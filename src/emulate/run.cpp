@@ -8,6 +8,7 @@
 #include "block_loops.hpp"
 #include "demarc/ptx/ir.hpp"
 #include "lower/lower.hpp"
+#include "lower/vector_registers.hpp"
 #include "run.hpp"
 
 namespace demarc::emulate {
@@ -158,16 +159,9 @@ Result<bool> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
   fill_thread_ids(*program);
   program->regions = module_memory.regions;
   program->regions.insert(program->regions.end(), buffer_regions.begin(), buffer_regions.end());
-  if (program->allocates) {
-    if (!module_memory.heap) module_memory.heap = std::make_unique<DeviceHeap>();
-    program->heap = module_memory.heap.get();
-    Region region;
-    region.low = DeviceHeap::base;
-    region.high = region.low + DeviceHeap::bytes;
-    region.delta = reinterpret_cast<std::uint64_t>(program->heap->memory.data()) - region.low;
-    if (options.check_uninitialised) region.shadow = program->heap->shadow.data();
-    program->regions.push_back(region);
-  }
+  if (program->allocates && !module_memory.heap)
+    module_memory.heap = std::make_unique<DeviceHeap>(options.check_uninitialised);
+  program->heap = module_memory.heap.get();
   if (program->grid_workspace) {
     Region region;
     region.low = GridWorkspace::base;
@@ -285,9 +279,11 @@ Result<InstructionSet> chosen_instruction_set(const Options& options) {
   return options.instruction_set;
 }
 
-Result<Outcome> run_on(const ptx::Module& module, const gpu::Launch& launch, gpu::Memory memory,
+Result<Outcome> run_on(const ptx::Module& given, const gpu::Launch& launch, gpu::Memory memory,
                        const Options& options, TraceSink* sink) {
   DEMARC_CHECK(gpu::validate(launch));
+  const std::optional<ptx::Module> scalar = without_vector_registers(given);
+  const ptx::Module& module = scalar ? *scalar : given;
   Outcome outcome;
   outcome.addresses = gpu::default_addresses(launch);
   outcome.buffers = std::move(memory);

@@ -33,8 +33,12 @@ inline constexpr std::uint8_t uniform_d = 128;
 
 // Bits of MicroOp::flags of memory micro-ops.
 inline constexpr std::uint8_t memory_narrow_address = 1;  // the address register has 32 bits
-inline constexpr std::uint8_t memory_volatile = 2;        // volatile, relaxed and stronger: no race
+inline constexpr std::uint8_t memory_strong = 2;          // volatile, relaxed and stronger
 inline constexpr std::uint8_t memory_plain_store = 4;     // st, whose values race checks look at
+inline constexpr std::uint8_t memory_acquires = 8;
+inline constexpr std::uint8_t memory_releases = 16;
+inline constexpr std::uint8_t memory_unraced = 32;  // race checks pass it over
+inline constexpr std::uint8_t memory_tracked = 64;  // a load whose unwritten bytes may matter later
 
 struct alignas(64) MicroOp {
   Handler run = nullptr;
@@ -58,13 +62,15 @@ static_assert(sizeof(MicroOp) == 64);
 
 inline constexpr std::uint32_t no_join = ~std::uint32_t{0};
 
+// A shadow byte has a bit for each bit of its byte, set once it is written.
+inline constexpr std::uint8_t wholly_written = 0xff;
+
 // Contiguous device memory. Addresses [low, high); host = address + delta.
 struct Region {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
-  std::uint64_t delta = 0;  // added modulo 2^64
-  std::uint8_t* shadow =
-      nullptr;  // one byte per byte, non-zero when written; null: all initialised
+  std::uint64_t delta = 0;         // added modulo 2^64
+  std::uint8_t* shadow = nullptr;  // one byte per byte; null: all is written
   bool writable = true;
 };
 
@@ -129,6 +135,8 @@ struct alignas(64) Warp : Lanes {
   bool tracing = false;
   bool trace_runs = false;
   bool check_races = false;
+  bool tracked = false;       // registers may hold bits that were not written: see Unwritten
+  bool begins = false;        // a load just got some; the warp stops to be tracked
   bool plain_atomics = true;  // no other thread touches global memory
   WarpState state = WarpState::ready;
 

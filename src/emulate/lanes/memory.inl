@@ -263,7 +263,7 @@ template <AddressKind kind>
       found = aligned && low < high && high <= block.shared_region.high;
       if (found) {
         use_region(x, block.shared_region);
-        if (w.check_races && (op->flags & memory_volatile) == 0 &&
+        if (w.check_races && (op->flags & memory_unraced) == 0 &&
             !check_race_fast(w, op, x, bytes, mode)) {
           block.check_race(w, op, x, bytes, mode);
         }
@@ -304,15 +304,21 @@ template <AddressKind kind>
       break;
     }
   }
+  if ((mode == AccessMode::atomic || (op->flags & memory_strong) != 0) && block.clocks.used() &&
+      (op->flags & memory_unraced) == 0) {
+    block.order_access(w, op, x, mode);
+  }
   if (!found) {
     block.slow_access(w, op, x, place, bytes, mode);
     return x.mask != 0;
   }
   if (x.shadow != nullptr) {
     if (mode != AccessMode::store && !shadow_is_set(x, bytes))
-      block.report_uninitialised(w, op, x, bytes);
+      block.read_unwritten(w, op, x, bytes, lane_shadows(x));
     if (mode != AccessMode::load) set_shadow(x, bytes);
   }
+  if (w.tracked && mode == AccessMode::store) [[unlikely]]
+    block.store_tracked(w, op, x, lane_shadows(x));
   return true;
 }
 
@@ -395,6 +401,14 @@ DEMARC_INLINE void load_element(const Access& x, u64 distance, R* d) {
   }
 }
 
+// What runs after a load: another loop, once registers hold what was not written.
+DEMARC_INLINE const MicroOp* after_load(Warp& w, const MicroOp* op) {
+  if (!w.begins) [[likely]]
+    return op + 1;
+  w.resume = static_cast<u32>(op + 1 - w.program->code.data());
+  return nullptr;
+}
+
 template <class M, class R>
 const MicroOp* run_load(Warp& w, const MicroOp* op) {
   Access x;
@@ -406,14 +420,14 @@ const MicroOp* run_load(Warp& w, const MicroOp* op) {
     } else {
       load_element<M>(x, 0, slot<R>(w, op->d));
     }
-    return op + 1;
+    return after_load(w, op);
   }
   const auto* details = static_cast<const VectorDetails*>(op->aux);
   for (unsigned i = 0; i < op->count; ++i) {
     if (details->slots[i] == VectorDetails::sink) continue;
     load_element<M>(x, i * sizeof(M), slot<R>(w, details->slots[i]));
   }
-  return op + 1;
+  return after_load(w, op);
 }
 // NOLINTEND(bugprone-signed-char-misuse)
 

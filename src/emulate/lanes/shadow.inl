@@ -8,12 +8,22 @@ DEMARC_INLINE unsigned run_length(const Access& x) {
 
 DEMARC_INLINE bool bytes_are_set(const u8* p, u32 n) {
   u32 unset = 0;
-  for (u32 i = 0; i < n; ++i) unset |= p[i] == 0 ? 1U : 0U;
+  for (u32 i = 0; i < n; ++i) unset |= p[i] != wholly_written ? 1U : 0U;
   return unset == 0;
 }
 
 DEMARC_INLINE u8* shadow_at(const Access& x, unsigned lane) {
   return reinterpret_cast<u8*>(x.addresses[lane] + x.delta + lane * x.pitch + x.shadow_delta);
+}
+
+// Rarely needed one by one.
+[[gnu::noinline]] LaneShadows lane_shadows(const Access& x) {
+  LaneShadows out{};
+  for (Mask rest = x.shadow != nullptr ? x.mask : 0; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(__builtin_ctz(rest));
+    out[lane] = shadow_at(x, lane);
+  }
+  return out;
 }
 
 // Shadow bytes of the access: all set (load), or to be set (store).
@@ -32,9 +42,9 @@ DEMARC_INLINE bool shadow_is_set(const Access& x, u32 bytes) {
     if (bytes == 4) {
       u32 word;
       std::memcpy(&word, p, 4);
-      set &= word == 0x01010101U;
+      set &= word == ~u32{0};
     } else {
-      for (u32 i = 0; i < bytes; ++i) set &= p[i] != 0;
+      for (u32 i = 0; i < bytes; ++i) set &= p[i] == wholly_written;
     }
   }
   return set;
@@ -43,17 +53,17 @@ DEMARC_INLINE void set_shadow(const Access& x, u32 bytes) {
   if (const unsigned run = run_length(x);
       run != 0 && x.stride + static_cast<s64>(x.pitch) == static_cast<s64>(bytes)) {
     for (unsigned lane = 0; lane < warp_size; lane += run) {
-      std::memset(shadow_at(x, lane), 1, std::size_t{bytes} * run);
+      std::memset(shadow_at(x, lane), wholly_written, std::size_t{bytes} * run);
     }
     return;
   }
   for (Mask rest = x.mask; rest != 0; rest &= rest - 1) {
     u8* p = shadow_at(x, static_cast<unsigned>(__builtin_ctz(rest)));
     if (bytes == 4) {
-      const u32 word = 0x01010101U;
+      const u32 word = ~u32{0};
       std::memcpy(p, &word, 4);
     } else {
-      std::memset(p, 1, bytes);
+      std::memset(p, wholly_written, bytes);
     }
   }
 }
@@ -92,9 +102,11 @@ DEMARC_INLINE bool check_race_fast(Warp& w, const MicroOp* op, const Access& x, 
   Block& block = *w.block;
   const u32 granule = block.program->shared_granule;
   const unsigned run = run_length(x);
-  if (run == 0 || bytes != granule || mode == AccessMode::atomic) return false;
+  if (run == 0 || bytes != granule || mode == AccessMode::atomic || block.clocks.used() ||
+      (op->flags & memory_strong) != 0)
+    return false;
   const bool loads = mode == AccessMode::load;
-  const u64 start = block.epoch << 37;
+  const u64 start = block.epoch << 37;  // without clocks, it moves on at barriers alone
   const u64 mine = start | (u64{w.index} << 29) | op->instruction;
   const auto shift = static_cast<unsigned>(__builtin_ctz(granule));
   u64* const writes = block.races.writes.data();

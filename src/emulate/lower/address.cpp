@@ -33,11 +33,15 @@ std::optional<MicroOp> Operands::address(const Operand& operand, StateSpace spac
   const bool names_place = operand.base == ptx::Base::variable ||
                            operand.base == ptx::Base::parameter ||
                            operand.base == ptx::Base::result;
-  if (space == StateSpace::param && names_place && !is_in_parameter_bank(operand))
-    return frame_address(operand);
-
   MicroOp op;
   AddressKind kind = address_kind_of(space);
+  if (space == StateSpace::param && names_place && !is_in_parameter_bank(operand)) {
+    if (!frame_.local_offset(variable(operand))) return frame_address(operand);
+    kind = AddressKind::local;
+  }
+  // The address of a function's parameter, which is one of local memory.
+  if (space == StateSpace::param && operand.base == ptx::Base::reg && !function_.is_entry)
+    kind = AddressKind::local;
   if (operand.base == ptx::Base::reg) {
     const Register& reg = frame_.reg(operand.index);
     if (reg.width != 4 && reg.width != 8) return std::nullopt;

@@ -44,17 +44,29 @@ void Frame::place_registers(const ptx::Module& module, const ptx::Cfg& cfg) {
   }
 }
 
+void Frame::place_local(const ptx::Variable& variable, Refusals& refusals) {
+  const std::uint64_t bytes = variable.byte_size();
+  if (local_offset(variable) ||
+      !refusals.fits(variable,
+                     {.bytes = local_bytes_ + bytes, .most = most_local_bytes, .memory = "local"}))
+    return;
+  local_bytes_ = round_up(local_bytes_, std::max(variable.alignment(), 1U));
+  local_offset_[&variable] = local_bytes_;
+  local_bytes_ += static_cast<std::uint32_t>(bytes);
+}
+
 void Frame::place_variables(Refusals& refusals) {
+  // Parameters and results of a function whose addresses it takes lie in local memory.
+  for (const ptx::Operand& operand : function_.body.operands) {
+    if (operand.kind != ptx::OperandKind::symbol || function_.is_entry) continue;
+    if (operand.base == ptx::Base::parameter)
+      place_local(function_.parameters[operand.index], refusals);
+    if (operand.base == ptx::Base::result) place_local(function_.results[operand.index], refusals);
+  }
   for (const ptx::Variable& variable : function_.body.variables) {
     const std::uint64_t bytes = variable.byte_size();
     if (variable.space == ptx::StateSpace::local) {
-      if (!refusals.fits(
-              variable,
-              {.bytes = local_bytes_ + bytes, .most = most_local_bytes, .memory = "local"}))
-        continue;
-      local_bytes_ = round_up(local_bytes_, std::max(variable.alignment(), 1U));
-      local_offset_[&variable] = local_bytes_;
-      local_bytes_ += static_cast<std::uint32_t>(bytes);
+      place_local(variable, refusals);
     } else if (variable.space == ptx::StateSpace::param) {
       if (!refusals.fits(variable,
                          {.bytes = bytes, .most = most_parameter_bytes, .memory = "parameter"}))
@@ -96,7 +108,7 @@ Slot Frame::lanes(std::uint32_t bytes) {
 
 Source Frame::constant(ptx::Type type, std::uint64_t bits) {
   const bool is_predicate = type == ptx::Type::pred;
-  if (is_predicate) bits = (bits & 1U) != 0 ? full_mask : 0;
+  if (is_predicate) bits = bits != 0 ? full_mask : 0;
   auto at = constants_.find(bits);
   if (at == constants_.end())
     at = constants_.emplace(bits, take(uniform_bytes, uniform_bytes)).first;

@@ -25,7 +25,8 @@ class Frame {
   // Empty: no variable in .param space of this function.
   [[nodiscard]] std::optional<FrameVariable> parameter_variable(
       const ptx::Variable& variable) const;
-  // From the start of the function's local memory. Empty: no local variable of this function.
+  // From the start of the function's local memory. Empty: no local variable of this function, and
+  // no parameter or result whose address it takes.
   [[nodiscard]] std::optional<std::uint32_t> local_offset(const ptx::Variable& variable) const;
 
   // New places. What no longer fits gets the first one, and finish() refuses the function.
@@ -34,7 +35,8 @@ class Frame {
   Register vector(std::uint8_t width);
   Slot lanes(std::uint32_t bytes);  // so many of each lane
 
-  // An immediate of that type, the same place for the same bits. A predicate has all lanes or none.
+  // An immediate of that type, the same place for the same bits. A predicate has all lanes unless
+  // it is zero.
   Source constant(ptx::Type type, std::uint64_t bits);
 
   // To be called once, when the function is lowered.
@@ -43,6 +45,7 @@ class Frame {
  private:
   void place_registers(const ptx::Module& module, const ptx::Cfg& cfg);
   void place_variables(Refusals& refusals);
+  void place_local(const ptx::Variable& variable, Refusals& refusals);
   Slot take(std::uint32_t bytes, std::uint32_t alignment);
 
   const ptx::Function& function_;

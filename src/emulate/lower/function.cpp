@@ -5,6 +5,7 @@
 
 #include "lower/instructions.hpp"
 #include "lower/register_parameters.hpp"
+#include "lower/tracking.hpp"
 #include "ops/control.hpp"
 
 namespace demarc::emulate {
@@ -45,7 +46,7 @@ void leave_at_end(FunctionContext& f) {
     f.code.emit(control::exit_lanes);
     return;
   }
-  give_register_results(f);
+  give_results(f);
   f.code.emit(control::return_lanes);
 }
 
@@ -56,13 +57,17 @@ void fall_through(FunctionContext& f, const ptx::Cfg& cfg, std::uint32_t block) 
   if (!cfg.reachable(next) || next != block + 1) f.branches.jump(next);
 }
 
-void lower_block(FunctionContext& f, const ptx::Cfg& cfg, std::uint32_t block) {
+void lower_block(FunctionContext& f, const ptx::Cfg& cfg, std::uint32_t block,
+                 const std::vector<bool>& is_read) {
   const ptx::BasicBlock& basic = cfg.blocks()[block];
   f.branches.begin(block);
   f.code.begin(basic.count > 0 ? basic.first : 0);
   if (f.branches.is_join(block)) f.code.emit(control::join);
-  for (std::uint32_t i = basic.first; i < basic.first + basic.count; ++i)
-    lower_instruction(f, InstructionView(f.kernel.module(), f.function.body, i));
+  for (std::uint32_t i = basic.first; i < basic.first + basic.count; ++i) {
+    const InstructionView instruction(f.kernel.module(), f.function.body, i);
+    lower_instruction(f, instruction);
+    if (!f.code.failed()) track(f, instruction, is_read);
+  }
   f.code.close_run();
   if (block == cfg.exit()) {
     leave_at_end(f);
@@ -86,9 +91,11 @@ void lower_function(const KernelContext& kernel, std::uint32_t index) {
   Operands operands(kernel, index, frame, code);
   Branches branches(function.body, cfg, code);
   FunctionContext f{kernel, function, index, frame, code, operands, branches};
-  if (!function.is_entry) take_register_parameters(f);
+  if (!function.is_entry) take_parameters(f);
+  program.tracked.resize(program.instructions.size());
+  const std::vector<bool> is_read = read_registers(function);
   for (std::uint32_t block = 0; block < cfg.blocks().size(); ++block) {
-    if (cfg.reachable(block)) lower_block(f, cfg, block);
+    if (cfg.reachable(block)) lower_block(f, cfg, block, is_read);
   }
   branches.resolve();
   frame.finish(program.functions[index], kernel.refusals);

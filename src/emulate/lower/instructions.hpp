@@ -32,6 +32,8 @@ bool lower_address_move(FunctionContext& f, const InstructionView& instruction);
 bool lower_hint(FunctionContext& f, const InstructionView& instruction);
 
 // Memory.
+// Whether the access acquires or releases.
+void note_order(FunctionContext& f, const InstructionView& instruction, MicroOp& op);
 bool lower_load(FunctionContext& f, const InstructionView& instruction);
 bool lower_store(FunctionContext& f, const InstructionView& instruction);
 bool lower_wide_access(FunctionContext& f, const InstructionView& instruction);

@@ -99,7 +99,11 @@ Source Operands::symbol(const Operand& operand) {
       if (is_in_parameter_bank(operand)) {
         value = frame_.constant(ptx::Type::u64,
                                 kernel_.request.parameter_offsets[operand.index] + operand.value);
+        break;
       }
+      [[fallthrough]];
+    case ptx::Base::result:
+      value = variable_address(variable(operand), operand.value);
       break;
     case ptx::Base::function:
       value = function_address(operand);
@@ -140,8 +144,16 @@ std::optional<Source> Operands::function_address(const Operand& operand) {
 }
 
 const ptx::Variable& Operands::variable(const Operand& operand) const {
-  return operand.base == ptx::Base::global ? kernel_.module().variables[operand.index]
-                                           : function_.body.variables[operand.index];
+  switch (operand.base) {
+    case ptx::Base::global:
+      return kernel_.module().variables[operand.index];
+    case ptx::Base::parameter:
+      return function_.parameters[operand.index];
+    case ptx::Base::result:
+      return function_.results[operand.index];
+    default:
+      return function_.body.variables[operand.index];
+  }
 }
 
 // Those of a kernel lie in memory of their own, those of other functions in the frame.

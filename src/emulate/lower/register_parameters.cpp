@@ -55,21 +55,41 @@ void copy_lanes(Emitter& code, const LanePlace& from, const LanePlace& to, std::
   if (!can_copy_lanes(width)) code.fail();
 }
 
-void take_register_parameters(FunctionContext& f) {
+namespace {
+
+// Between the frame and local memory, if the function takes the address of the variable.
+void copy_local(FunctionContext& f, const ptx::Variable& variable, const FrameVariable& place,
+                Handler handler) {
+  const auto start = f.frame.local_offset(variable);
+  if (!start) return;
+  MicroOp& op = f.code.emit(handler);
+  op.a = place.offset;
+  op.b = static_cast<std::uint32_t>(variable.byte_size());
+  op.c = place.bytes;
+  op.imm = *start;
+}
+
+}  // namespace
+
+void take_parameters(FunctionContext& f) {
   refuse_what_cannot_be_copied(f, f.function.parameters);
   refuse_what_cannot_be_copied(f, f.function.results);
   const CodeFunction& code = f.kernel.program.functions[f.index];
   for (std::size_t i = 0; i < f.function.parameters.size(); ++i) {
-    const Register* reg = register_of(f, f.function.parameters[i]);
+    const ptx::Variable& parameter = f.function.parameters[i];
+    copy_local(f, parameter, code.parameters[i], memory_ops::frame_to_local);
+    const Register* reg = register_of(f, parameter);
     if (reg == nullptr) continue;
     copy_lanes(f.code, place_of(code.parameters[i]), lanes_of(*reg), reg->width);
   }
 }
 
-void give_register_results(FunctionContext& f) {
+void give_results(FunctionContext& f) {
   const CodeFunction& code = f.kernel.program.functions[f.index];
   for (std::size_t i = 0; i < f.function.results.size(); ++i) {
-    const Register* reg = register_of(f, f.function.results[i]);
+    const ptx::Variable& result = f.function.results[i];
+    copy_local(f, result, code.results[i], memory_ops::local_to_frame);
+    const Register* reg = register_of(f, result);
     if (reg == nullptr) continue;
     copy_lanes(f.code, lanes_of(*reg), place_of(code.results[i]), reg->width);
   }

@@ -26,8 +26,8 @@ void copy_lanes(Emitter& code, const LanePlace& from, const LanePlace& to, std::
 
 // At the start of a function: its .reg parameters from the frame into their registers. The function
 // is refused where one of them, or of its results, cannot be copied.
-void take_register_parameters(FunctionContext& f);
+void take_parameters(FunctionContext& f);
 // Where it returns: its .reg results from their registers into the frame.
-void give_register_results(FunctionContext& f);
+void give_results(FunctionContext& f);
 
 }  // namespace demarc::emulate

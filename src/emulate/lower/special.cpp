@@ -1,6 +1,10 @@
 // Reads special registers.
 #include "lower/special.hpp"
 
+#include <charconv>
+#include <string_view>
+
+#include "lower/rounding.hpp"
 #include "ops/cluster.hpp"
 #include "ops/control.hpp"
 
@@ -29,6 +33,18 @@ Axis axis_of(ptx::Selector selector) {
 // Grids and blocks have three dimensions; the fourth is 0.
 std::uint32_t extent_of(const std::array<std::uint32_t, 3>& extents, Axis axis) {
   return axis == Axis::w ? 0 : extents[static_cast<std::size_t>(axis)];
+}
+
+// A GPU gives shared memory to a block in units: of 256 bytes before sm_80, of 128 since.
+std::uint64_t allocated_shared_bytes(const KernelContext& kernel) {
+  constexpr std::string_view prefix = "sm_";
+  unsigned generation = 0;
+  for (const std::string_view target : kernel.module().targets) {
+    if (!target.starts_with(prefix)) continue;
+    std::from_chars(target.data() + prefix.size(), target.data() + target.size(), generation);
+  }
+  return round_up(kernel.shared.bytes() + kernel.request.dynamic_shared_bytes,
+                  generation >= 80 ? 128 : 256);
 }
 
 std::optional<std::uint64_t> known_before_launch(const KernelContext& kernel, SpecialRegister which,
@@ -73,6 +89,12 @@ std::optional<std::uint64_t> known_before_launch(const KernelContext& kernel, Sp
       return 0;
     case SpecialRegister::dynamic_smem_size:
       return request.dynamic_shared_bytes;
+    // The same, as the system takes none for itself.
+    case SpecialRegister::total_smem_size:
+    case SpecialRegister::aggr_smem_size:
+      return allocated_shared_bytes(kernel);
+    case SpecialRegister::current_graph_exec:
+      return 0;
     default:
       return std::nullopt;
   }

@@ -43,7 +43,7 @@ bool uniform_opcode(const ptx::Module& module, const ptx::Function& function,
     case Opcode::mov: {
       const auto operands = function.body.operands_of(instruction);
       return operands[0].kind == OperandKind::reg && operands[1].kind != OperandKind::vector &&
-             words.type() != ptx::Type::b128;
+             words.type() != ptx::Type::b128 && words.vector_width == 1;
     }
     case Opcode::setp:
       return true;
@@ -75,6 +75,9 @@ bool uniform_special(ptx::SpecialRegister which) {
     case SpecialRegister::nsmid:
     case SpecialRegister::gridid:
     case SpecialRegister::dynamic_smem_size:
+    case SpecialRegister::total_smem_size:
+    case SpecialRegister::aggr_smem_size:
+    case SpecialRegister::current_graph_exec:
     case SpecialRegister::envreg1:
     case SpecialRegister::envreg2:
     case SpecialRegister::reserved_smem_offset_begin:

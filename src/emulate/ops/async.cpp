@@ -38,11 +38,20 @@ std::uint64_t pack_barrier(const BarrierWord& in) {
          (bytes << (2 * count_bits)) | (std::uint64_t{in.expected} << count_bits) | in.pending;
 }
 
-// A phase ends when nothing is to come any more. For race checks that orders all warps, as a
-// barrier does.
-void end_phase(Warp& w, BarrierWord& word) {
+// Bytes and arrivals that came: what their warps did comes before the end of the phase.
+void come(Warp& w, const std::uint64_t* host, bool releases) {
+  Block& block = *w.block;
+  if (!block.clocks.used()) return;
+  block.clocks.write(w.index, RaceClocks::place_of_arrivals(host), block.epoch, releases, true);
+  block.next_moment();
+}
+
+// A phase ends when nothing is to come any more. In a cluster that orders the warps of all of its
+// blocks, as its barrier does.
+void end_phase(Warp& w, const std::uint64_t* host, BarrierWord& word) {
   if (word.pending != 0 || word.bytes != 0) return;
-  w.block->order_all();
+  if (w.block->cluster != nullptr) w.block->cluster->order_all();
+  w.block->clocks.move(RaceClocks::place_of_arrivals(host), RaceClocks::place_of_phase(host));
   word.pending = word.expected;
   word.parity = !word.parity;
 }
@@ -79,7 +88,8 @@ void bytes_arrived(Warp& w, const MicroOp& barrier, std::uint32_t bytes) {
     std::uint64_t* host = barrier_host(x, static_cast<unsigned>(std::countr_zero(rest)));
     BarrierWord word = unpack_barrier(*host);
     word.bytes -= static_cast<std::int32_t>(bytes);
-    end_phase(w, word);
+    come(w, host, true);
+    end_phase(w, host, word);
     *host = pack_barrier(word);
   }
 }
@@ -120,7 +130,8 @@ const MicroOp* barrier_word(Warp& w, const MicroOp* op) {
         break;
       case BarrierOperation::complete:
         word.bytes -= static_cast<std::int32_t>(count);
-        end_phase(w, word);
+        come(w, host, true);
+        end_phase(w, host, word);
         break;
       case BarrierOperation::arrive:
       case BarrierOperation::drop: {
@@ -135,7 +146,8 @@ const MicroOp* barrier_word(Warp& w, const MicroOp* op) {
           word.pending = arrivals;
         }
         word.pending -= arrivals;
-        end_phase(w, word);
+        come(w, host, !details.relaxed);
+        end_phase(w, host, word);
         barrier_result(w, details, lane, before);
         break;
       }
@@ -147,6 +159,8 @@ const MicroOp* barrier_word(Warp& w, const MicroOp* op) {
                                : unpack_barrier(number).parity;
         const bool ended = word.parity != asked;
         barrier_result(w, details, lane, ended ? 1 : 0);
+        if (ended)
+          w.block->clocks.read(w.index, RaceClocks::place_of_phase(host), !details.relaxed);
         if (!ended) control::yield(w, op);  // the others get their turn
         continue;
       }

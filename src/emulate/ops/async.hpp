@@ -25,6 +25,7 @@ enum class BarrierOperation : std::uint8_t {
 struct BarrierDetails {
   BarrierOperation operation = BarrierOperation::nothing;
   bool expects = false;  // arrive.expect_tx: the number is bytes, not arrivals
+  bool relaxed = false;  // neither releases nor acquires
   bool has_number = false;
   bool number_uniform = false;
   std::uint8_t number_bytes = 4;

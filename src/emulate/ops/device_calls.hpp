@@ -11,10 +11,16 @@ const MicroOp* release(Warp& w, const MicroOp* op);   // free
 const MicroOp* assertion(
     Warp& w, const MicroOp* op);  // __assertfail(message, file, line, function, character size)
 
-// printf of one thread: `arguments` holds the values as the compiler lays them out, each aligned to
-// its size. `text` reads the string at a device address.
-[[nodiscard]] std::string format_print(const std::string& format,
-                                       const std::vector<std::byte>& arguments,
-                                       const std::function<std::string(std::uint64_t)>& text);
+struct Printed {
+  std::string text;
+  std::int32_t arguments = 0;  // those of the format, which printf returns
+};
+
+// The value of so many bytes, so far behind the start of the arguments.
+using PrintedValue = std::function<std::uint64_t(std::size_t at, std::size_t bytes)>;
+
+// printf of one thread. `text` reads the string at a device address.
+[[nodiscard]] Printed format_print(const std::string& format, const PrintedValue& value,
+                                   const std::function<std::string(std::uint64_t)>& text);
 
 }  // namespace demarc::emulate::device_calls

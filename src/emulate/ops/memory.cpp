@@ -221,6 +221,35 @@ const MicroOp* copy_lanes(Warp& w, const MicroOp* op) {
   return op + 1;
 }
 
+namespace {
+
+std::byte* lane_in_local(Warp& w, const MicroOp* op, std::size_t lane) {
+  Block& block = *w.block;
+  const std::size_t thread = std::size_t{w.index} * warp_size + lane;
+  return block.local.data() + thread * block.local_bytes + w.local_base + op->imm;
+}
+
+}  // namespace
+
+const MicroOp* frame_to_local(Warp& w, const MicroOp* op) {
+  for (Mask rest = w.mask; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<std::size_t>(std::countr_zero(rest));
+    std::byte* const to = lane_in_local(w, op, lane);
+    std::memcpy(to, w.frame + op->a + lane * op->c, op->b);
+    if (w.block->local_shadow.empty()) continue;
+    std::fill_n(w.block->local_shadow.data() + (to - w.block->local.data()), op->b, wholly_written);
+  }
+  return op + 1;
+}
+
+const MicroOp* local_to_frame(Warp& w, const MicroOp* op) {
+  for (Mask rest = w.mask; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<std::size_t>(std::countr_zero(rest));
+    std::memcpy(w.frame + op->a + lane * op->c, lane_in_local(w, op, lane), op->b);
+  }
+  return op + 1;
+}
+
 const MicroOp* move_wide(Warp& w, const MicroOp* op) {
   for (Mask rest = w.mask; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));

@@ -72,6 +72,10 @@ const MicroOp* split_wide(Warp& w,
 const MicroOp* copy_async(Warp& w, const MicroOp* op);  // aux: AsyncDetails
 // `bytes` of every lane from a (c bytes a lane; uniform: one for all) to d (b bytes a lane).
 const MicroOp* copy_lanes(Warp& w, const MicroOp* op);
+// `b` bytes of every lane between the frame (at a, c bytes a lane) and the function's local memory
+// (at imm).
+const MicroOp* frame_to_local(Warp& w, const MicroOp* op);
+const MicroOp* local_to_frame(Warp& w, const MicroOp* op);
 const MicroOp* load_matrix(Warp& w, const MicroOp* op);  // aux: MatrixAccessDetails
 const MicroOp* store_matrix(Warp& w, const MicroOp* op);
 }  // namespace memory_ops

@@ -110,6 +110,7 @@ bool lower_atomic(FunctionContext& f, const InstructionView& instruction) {
   op->bytes = static_cast<std::uint8_t>(bytes);
   op->count = instruction.words().vector_width;
   op->aux = &made;
+  note_order(f, instruction, *op);
   const auto where = static_cast<AddressKind>(op->kind);
   f.code.note({.kind = AccessKind::atomic, .bytes = bytes * op->count, .place = where});
   f.code.emit(*op);

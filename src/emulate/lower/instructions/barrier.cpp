@@ -91,6 +91,8 @@ void lower_block_barrier(FunctionContext& f, const InstructionView& instruction,
                                 (predicate.negated ? control::barrier_negated : 0));
   op.width = instruction.has("and") ? 1 : (instruction.has("or") ? 2 : 0);
   f.kernel.program.suspends = true;
+  // Of part of the block, perhaps.
+  if (has_count || kind == BarrierKind::arrive) f.kernel.program.orders_warps = true;
 }
 
 }  // namespace

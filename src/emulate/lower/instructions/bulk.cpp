@@ -59,7 +59,7 @@ bool lower_arrival(FunctionContext& f, const InstructionView& instruction,
   auto to = f.operands.address(operands.to, operands.space);
   if (!to) return false;
   made.scratch = f.frame.lanes(sizeof(std::uint64_t)).offset;
-  to->flags |= memory_volatile;
+  to->flags |= memory_unraced;
   made.to = part_of_copy(f.code, *to, bulk_granule);
   made.multicast = instruction.has("multicast::cluster");
   made.signals = instruction.has("mbarrier::complete_tx::bytes");
@@ -68,7 +68,7 @@ bool lower_arrival(FunctionContext& f, const InstructionView& instruction,
   if (operands.rest.size() < (made.multicast ? 2U : 1U)) return false;
   auto barrier = f.operands.address(operands.rest[0], StateSpace::shared);
   if (!barrier) return false;
-  barrier->flags |= memory_volatile;
+  barrier->flags |= memory_unraced;
   made.barrier = part_of_copy(f.code, *barrier, arrival_barrier_bytes);
   if (!made.multicast) return true;
   f.kernel.program.in_clusters = true;

@@ -42,7 +42,7 @@ bool lower_branch(FunctionContext& f, const InstructionView& instruction) {
 bool lower_leave(FunctionContext& f, const InstructionView& instruction) {
   const bool returns = instruction.opcode() == Opcode::ret;
   if (!returns && instruction.opcode() != Opcode::exit) return false;
-  if (returns) give_register_results(f);
+  if (returns) give_results(f);
   const bool leaves_kernel = f.function.is_entry || !returns;
   MicroOp& op = f.code.emit(leaves_kernel ? control::exit_lanes : control::return_lanes);
   if (!instruction.is_guarded()) return true;

@@ -3,12 +3,14 @@
 #include "lower/instructions.hpp"
 #include "lower/types.hpp"
 #include "ops/control.hpp"
+#include "races.hpp"
 
 namespace demarc::emulate {
 
 using ptx::Opcode;
 
-// Memory is coherent, and accesses happen in order.
+// Memory is coherent, and accesses happen in order: fences matter to race checks alone. Those
+// between proxies do not.
 bool lower_hint(FunctionContext& f, const InstructionView& instruction) {
   switch (instruction.opcode()) {
     case Opcode::createpolicy: {
@@ -19,8 +21,6 @@ bool lower_hint(FunctionContext& f, const InstructionView& instruction) {
     case Opcode::prefetch:
     case Opcode::prefetchu:
     case Opcode::applypriority:
-    case Opcode::membar:
-    case Opcode::fence:
     case Opcode::griddepcontrol:
     case Opcode::pmevent:
     case Opcode::setmaxnreg:
@@ -29,6 +29,14 @@ bool lower_hint(FunctionContext& f, const InstructionView& instruction) {
     case Opcode::nanosleep:
       f.code.emit(control::yield);
       return true;
+    case Opcode::membar:
+    case Opcode::fence: {
+      const bool orders = instruction.opcode() == Opcode::membar ||
+                          instruction.has_any({"sc", "acq_rel", "acquire", "release"});
+      f.code.emit(orders ? race_ops::fence : control::nothing);
+      f.kernel.program.orders_warps |= orders;
+      return true;
+    }
     default:
       return false;
   }

@@ -64,7 +64,8 @@ std::optional<MicroOp> element_access(FunctionContext& f, const InstructionView&
   op->bytes = static_cast<std::uint8_t>(ptx::byte_size(instruction.type()));
   op->count = instruction.words().vector_width;
   if (instruction.has_any({"volatile", "relaxed", "acquire", "release", "mmio"}))
-    op->flags |= memory_volatile;
+    op->flags |= memory_strong;
+  note_order(f, instruction, *op);
   return op;
 }
 
@@ -137,6 +138,12 @@ bool store_scalar(FunctionContext& f, const InstructionView& instruction, MicroO
 
 }  // namespace
 
+void note_order(FunctionContext& f, const InstructionView& instruction, MicroOp& op) {
+  if (instruction.has_any({"acquire", "acq_rel"})) op.flags |= memory_acquires;
+  if (instruction.has_any({"release", "acq_rel"})) op.flags |= memory_releases;
+  if ((op.flags & (memory_acquires | memory_releases)) != 0) f.kernel.program.orders_warps = true;
+}
+
 bool lower_load(FunctionContext& f, const InstructionView& instruction) {
   const bool loads = instruction.opcode() == Opcode::ld || instruction.opcode() == Opcode::ldu;
   const Type type = instruction.type();
@@ -167,7 +174,7 @@ bool lower_load(FunctionContext& f, const InstructionView& instruction) {
   }
   if (op->run == nullptr) return false;
   emit_access(f, AccessKind::load, *op);
-  if ((op->flags & memory_volatile) != 0) emit_poll(f, instruction, *op, polled);
+  if ((op->flags & memory_strong) != 0) emit_poll(f, instruction, *op, polled);
   return true;
 }
 
@@ -189,7 +196,7 @@ bool lower_store(FunctionContext& f, const InstructionView& instruction) {
                                                             : store_scalar(f, instruction, *op);
   if (!covered || op->width < op->bytes) return false;
   op->run = store_handler(f.kernel.request.tables, op->bytes);
-  op->flags |= async ? memory_volatile : memory_plain_store;
+  op->flags |= async ? memory_unraced : memory_plain_store;
   emit_access(f, AccessKind::store, *op);
   if (!async) return true;
   return instruction.operands().size() == 3 &&

@@ -99,8 +99,9 @@ bool complete_transfer(FunctionContext& f, const InstructionView& instruction,
   made.has_number = true;
   op->run = async_ops::barrier_word;
   op->bytes = word_bytes;
-  op->flags |= memory_volatile;
+  op->flags |= memory_unraced;
   op->aux = &made;
+  f.kernel.program.orders_warps = true;
   f.code.emit(*op);
   return true;
 }
@@ -116,13 +117,15 @@ bool lower_mbarrier(FunctionContext& f, const InstructionView& instruction) {
   auto& made = f.code.details<BarrierDetails>();
   made.operation = shape->operation;
   made.expects = instruction.has("expect_tx");
+  made.relaxed = instruction.has("relaxed");
   if (place + 1 < instruction.operands().size())
     read_number(f, instruction[place + 1], shape->number, made);
   if (shape->result && !place_barrier_result(f, instruction[0], *shape->result, made)) return false;
   op->run = async_ops::barrier_word;
   op->bytes = word_bytes;
-  op->flags |= memory_volatile;
+  op->flags |= memory_unraced;
   op->aux = &made;
+  f.kernel.program.orders_warps = true;
   f.code.note({.kind = AccessKind::atomic, .bytes = word_bytes, .place = AddressKind::shared});
   f.code.emit(*op);
   return true;

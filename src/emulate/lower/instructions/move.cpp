@@ -74,12 +74,47 @@ bool lower_join(FunctionContext& f, const InstructionView& instruction) {
   return d.width == ptx::byte_size(type);
 }
 
+// The elements of a vector, and of a special register such as %tid.
+std::vector<ptx::Operand> elements_of(const InstructionView& instruction,
+                                      const ptx::Operand& operand, std::size_t count) {
+  const auto written = instruction.elements(operand);
+  std::vector<ptx::Operand> out(written.begin(), written.end());
+  const bool is_special =
+      operand.kind == OperandKind::special && operand.selector == ptx::Selector::none;
+  while (is_special && out.size() < count) out.push_back(operand);
+  for (std::size_t i = 0; is_special && i < count; ++i) {
+    out[i].selector = static_cast<ptx::Selector>(static_cast<std::size_t>(ptx::Selector::x) + i);
+  }
+  return out;
+}
+
+// mov.v4.u32 d, a: element by element, all of which are read before one is written.
+bool lower_vector_move(FunctionContext& f, const InstructionView& instruction) {
+  const Type type = instruction.type();
+  const std::size_t count = instruction.words().vector_width;
+  const auto to = elements_of(instruction, instruction[0], count);
+  const auto from = elements_of(instruction, instruction[1], count);
+  const std::uint32_t bytes = ptx::byte_size(type);
+  if (to.size() != count || from.size() != count || bytes == 0 || bytes > 8) return false;
+  std::vector<Register> between;
+  for (const ptx::Operand& operand : from) {
+    between.push_back(f.frame.vector(static_cast<std::uint8_t>(bytes)));
+    f.code.alu(move_of_width(bytes), between.back(), {f.operands.source(operand, type)});
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    if (to[i].kind == OperandKind::sink) continue;
+    f.code.alu(move_of_width(bytes), f.operands.destination(to[i], type), {value_of(between[i])});
+  }
+  return true;
+}
+
 }  // namespace
 
 bool lower_move(FunctionContext& f, const InstructionView& instruction) {
   if (instruction.opcode() != Opcode::mov) return false;
   const Type type = instruction.type();
   if (type == Type::pred) return lower_predicate_move(f, instruction);
+  if (instruction.words().vector_width > 1) return lower_vector_move(f, instruction);
   if (ptx::byte_size(type) > 8) return false;
   if (instruction[0].kind == OperandKind::vector) return lower_split(f, instruction);
   if (instruction[1].kind == OperandKind::vector) return lower_join(f, instruction);

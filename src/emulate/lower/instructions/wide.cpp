@@ -85,7 +85,8 @@ bool lower_wide_access(FunctionContext& f, const InstructionView& instruction) {
   op->b = slot.offset;
   op->bytes = wide_width;
   if (instruction.has_any({"volatile", "relaxed", "acquire", "release"}))
-    op->flags |= memory_volatile;
+    op->flags |= memory_strong;
+  note_order(f, instruction, *op);
   f.code.note({.kind = loads ? AccessKind::load : AccessKind::store,
                .bytes = wide_width,
                .place = static_cast<AddressKind>(op->kind)});

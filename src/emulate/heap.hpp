@@ -1,0 +1,58 @@
+// Device-side malloc and free. What is free, and the margins between blocks, no access finds.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "warp.hpp"
+
+namespace demarc::emulate {
+
+class DeviceHeap {
+ public:
+  static constexpr std::uint64_t base = 0x0000'6800'0000'0000;
+  static constexpr std::uint64_t bytes = 8 << 20;  // CUDA's default
+
+  explicit DeviceHeap(bool tracks_writes) : tracks_writes_(tracks_writes) {}
+
+  // The address; 0 when there is no room. `line` is that of the call. Places are taken in turn, so
+  // that what was freed is given out again as late as possible.
+  [[nodiscard]] std::uint64_t allocate(std::uint64_t size, std::uint32_t line);
+  // Empty when it was freed, else why not.
+  [[nodiscard]] std::string release(std::uint64_t address, std::uint32_t line);
+  // The block that has all of [low, high); null: none.
+  [[nodiscard]] const Region* find(std::uint64_t low, std::uint64_t high) const;
+  // What lies at an address of the heap that find() does not find, in words.
+  [[nodiscard]] std::string describe(std::uint64_t address) const;
+
+  [[nodiscard]] static bool contains(std::uint64_t address) { return address - base < bytes; }
+
+ private:
+  struct Block {
+    std::uint64_t size = 0;
+    std::uint32_t line = 0;  // of the malloc
+    std::unique_ptr<Region> region;
+  };
+  struct Freed {
+    std::uint64_t size = 0;
+    std::uint32_t line = 0;  // of the free
+  };
+
+  [[nodiscard]] std::uint64_t gap(std::uint64_t from, std::uint64_t size,
+                                  std::uint64_t margin) const;
+
+  bool tracks_writes_;
+  std::vector<std::byte> memory_ = std::vector<std::byte>(bytes);
+  std::vector<std::uint8_t> shadow_ = std::vector<std::uint8_t>(bytes);
+  std::map<std::uint64_t, Block> used_;  // by offset
+  std::map<std::uint64_t, Freed> freed_;
+  // Regions are used again and never deleted: an access remembers the one that it found last.
+  std::vector<std::unique_ptr<Region>> spare_;
+  std::uint64_t next_ = 0;
+};
+
+}  // namespace demarc::emulate
