@@ -141,12 +141,12 @@ void Block::order_access(const Warp& warp, const MicroOp* op, const Access& acce
   if (releases) next_moment();
 }
 
-// A barrier of all warps that run orders everything; one of fewer, these alone.
+// A barrier of the whole block orders everything. Of another one, the waiting warps come behind all
+// that arrived, and nothing else is ordered.
 void Block::order_waiters(std::uint32_t barrier_id) {
   const BarrierState& barrier = barriers[barrier_id];
-  std::uint32_t running = 0;
-  for (const Warp& warp : warps) running += warp.state != WarpState::done ? 1U : 0U;
-  if (!clocks.used() || barrier.waiters.size() == running) {
+  const bool of_all = barrier.expected == 0 || barrier.waiters.size() == warps.size();
+  if (!clocks.used() || (of_all && barrier.arrivers == 0)) {
     next_epoch();
     return;
   }

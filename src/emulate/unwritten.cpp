@@ -213,7 +213,8 @@ bool Unwritten::route(Warp& w, const MicroOp* op, Shadow& shadow, const TrackedI
   w.frame = shadow.bits;
   op->run(w, op);
   w.frame = frame;
-  for (std::size_t i = 0; i < choosing.size(); ++i) {
+  // Two may be one constant.
+  for (std::size_t i = choosing.size(); i-- > 0;) {
     const TrackedOperand& operand = choosing[i];
     if (operand.slot == TrackedOperand::unknown) continue;
     std::memcpy(shadow.bits + operand.slot, kept[i].data(), place_bytes(operand));

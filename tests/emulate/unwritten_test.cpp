@@ -1,0 +1,235 @@
+// What becomes of bytes that were read before they were written: nothing as long as no value
+// depends on them, and a finding at the load where one does. Each use stands beside one that leaves
+// the unwritten bits alone.
+#include "harness.hpp"
+
+namespace demarc::emulate {
+namespace {
+
+using test::kernel_of;
+using test::launch_of;
+using test::run_text;
+using test::words_of;
+
+// The low byte at 0 is written, the others of the eight bytes are not; the eight bytes at 8 are.
+constexpr const char* half_written =
+    ".local .align 16 .b8 mine[32];\nmov.u64 %rd5, mine;\nmov.u16 %h1, 7;\n"
+    "st.local.u8 [%rd5], %h1;\nmov.u64 %rd6, 0x1122334455667788;\nst.local.u64 [%rd5+8], %rd6;\n";
+
+struct UnwrittenCase {
+  const char* name;
+  const char* used;    // the first load in it is the finding
+  const char* unused;  // and here nothing is
+};
+
+const UnwrittenCase unwritten_cases[] = {
+    {"the_other_bytes_of_a_word_by_a_mask",
+     "ld.local.u32 %r3, [%rd5];\nand.b32 %r3, %r3, 0x1ff;\nsetp.eq.u32 %p1, %r3, 7;\n@%p1 "
+     "st.global.u32 [%rd2], 1;",
+     "ld.local.u32 %r3, [%rd5];\nand.b32 %r3, %r3, 0xff;\nsetp.eq.u32 %p1, %r3, 7;\n@%p1 "
+     "st.global.u32 [%rd2], 1;"},
+    {"a_field_by_bfe",
+     "ld.local.u32 %r3, [%rd5];\nbfe.u32 %r3, %r3, 4, 5;\nsetp.eq.u32 %p1, %r3, 0;\n@%p1 bra "
+     "OUT;\nOUT:",
+     "ld.local.u32 %r3, [%rd5];\nbfe.u32 %r3, %r3, 4, 4;\nsetp.eq.u32 %p1, %r3, 0;\n@%p1 bra "
+     "OUT;\nOUT:"},
+    {"a_field_by_shifts",
+     "ld.local.u32 %r3, [%rd5];\nshl.b32 %r3, %r3, 23;\nshr.u32 %r3, %r3, 27;\nsetp.eq.u32 %p1, "
+     "%r3, 0;\n@%p1 bra OUT;\nOUT:",
+     "ld.local.u32 %r3, [%rd5];\nshl.b32 %r3, %r3, 24;\nshr.s32 %r3, %r3, 27;\nsetp.eq.u32 %p1, "
+     "%r3, 0;\n@%p1 bra OUT;\nOUT:"},
+    {"bytes_that_prmt_takes",
+     "ld.local.u32 %r3, [%rd5];\nprmt.b32 %r3, %r3, 0, 0x4441;\nsetp.eq.u32 %p1, %r3, 0;\n@%p1 bra "
+     "OUT;\nOUT:",
+     "ld.local.u32 %r3, [%rd5];\nprmt.b32 %r3, %r3, 0, 0x4440;\nsetp.eq.u32 %p1, %r3, 0;\n@%p1 bra "
+     "OUT;\nOUT:"},
+    {"half_of_a_wide_word",
+     "ld.local.u64 %rd7, [%rd5];\nmov.b64 {%r3, %r4}, %rd7;\nadd.u32 %r4, %r4, 1;\nst.global.u32 "
+     "[%rd2], %r4;",
+     "ld.local.v2.u64 {%rd7, %rd8}, [%rd5];\nmov.b64 {%r3, %r4}, %rd8;\nadd.u32 %r4, %r4, "
+     "1;\nst.global.u32 [%rd2], %r4;"},
+    {"an_element_of_a_vector",
+     "ld.local.v4.u32 {%r3, %r4, %r5, %r6}, [%rd5];\nadd.u32 %r6, %r6, %r4;\nst.global.u32 [%rd2], "
+     "%r6;",
+     "ld.local.v4.u32 {%r3, %r4, %r5, %r6}, [%rd5];\nadd.u32 %r6, %r6, %r5;\nst.global.u32 [%rd2], "
+     "%r6;"},
+    {"a_bit_field_that_is_put_in_place",
+     "ld.local.u32 %r3, [%rd5+4];\nand.b32 %r3, %r3, -8;\nor.b32 %r3, %r3, 5;\nst.local.u32 "
+     "[%rd5+4], %r3;\nld.local.u32 %r4, [%rd5+4];\nand.b32 %r4, %r4, 15;\nsetp.eq.u32 %p1, %r4, "
+     "5;\n@%p1 bra OUT;\nOUT:",
+     "ld.local.u32 %r3, [%rd5+4];\nand.b32 %r3, %r3, -8;\nor.b32 %r3, %r3, 5;\nst.local.u32 "
+     "[%rd5+4], %r3;\nld.local.u32 %r4, [%rd5+4];\nand.b32 %r4, %r4, 7;\nsetp.eq.u32 %p1, %r4, "
+     "5;\n@%p1 bra OUT;\nOUT:"},
+    {"a_bit_field_by_bfi",
+     "ld.local.u32 %r3, [%rd5+4];\nbfi.b32 %r3, %r1, %r3, 8, 8;\nshr.u32 %r3, %r3, 4;\nand.b32 "
+     "%r3, %r3, 0xff;\nst.global.u32 [%rd2], %r3;\nsetp.eq.u32 %p1, %r3, 5;\n@%p1 bra OUT;\nOUT:",
+     "ld.local.u32 %r3, [%rd5+4];\nbfi.b32 %r3, %r1, %r3, 8, 8;\nshr.u32 %r3, %r3, 8;\nand.b32 "
+     "%r3, %r3, 0xff;\nst.global.u32 [%rd2], %r3;\nsetp.eq.u32 %p1, %r3, 5;\n@%p1 bra OUT;\nOUT:"},
+    {"a_sum_of_written_bits",
+     "ld.local.u32 %r3, [%rd5];\nadd.u32 %r3, %r3, 256;\nand.b32 %r3, %r3, 256;\nsetp.eq.u32 %p1, "
+     "%r3, 0;\n@%p1 bra OUT;\nOUT:",
+     "ld.local.u32 %r3, [%rd5];\nadd.u32 %r3, %r3, 8;\nand.b32 %r3, %r3, 255;\nsetp.eq.u32 %p1, "
+     "%r3, 0;\n@%p1 bra OUT;\nOUT:"},
+    {"a_difference_of_written_bits",
+     "ld.local.u32 %r3, [%rd5];\nsub.u32 %r3, 8, %r3;\nand.b32 %r3, %r3, 256;\nsetp.eq.u32 %p1, "
+     "%r3, 0;\n@%p1 bra OUT;\nOUT:",
+     "ld.local.u32 %r3, [%rd5];\nsub.u32 %r3, 8, %r3;\nand.b32 %r3, %r3, 255;\nsetp.eq.u32 %p1, "
+     "%r3, 0;\n@%p1 bra OUT;\nOUT:"},
+    {"a_product_of_written_bits",
+     "ld.local.u32 %r3, [%rd5];\nmul.lo.u32 %r3, %r3, 3;\nand.b32 %r3, %r3, 256;\nsetp.eq.u32 %p1, "
+     "%r3, 0;\n@%p1 bra OUT;\nOUT:",
+     "ld.local.u32 %r3, [%rd5];\nmul.lo.u32 %r3, %r3, 3;\nand.b32 %r3, %r3, 255;\nsetp.eq.u32 %p1, "
+     "%r3, 0;\n@%p1 bra OUT;\nOUT:"},
+    {"bits_that_lop3_takes",
+     "ld.local.u32 %r3, [%rd5];\nlop3.b32 %r3, %r3, 0x100, 0, 0xc0;\nsetp.eq.u32 %p1, %r3, "
+     "0;\n@%p1 bra OUT;\nOUT:",
+     "ld.local.u32 %r3, [%rd5];\nlop3.b32 %r3, %r3, 0xff, 0, 0xc0;\nsetp.eq.u32 %p1, %r3, 0;\n@%p1 "
+     "bra OUT;\nOUT:"},
+    {"words_that_differ_where_they_are_written",
+     "ld.local.u32 %r3, [%rd5];\nsetp.eq.u32 %p1, %r3, 7;\n@%p1 bra OUT;\nOUT:",
+     "ld.local.u32 %r3, [%rd5];\nsetp.eq.u32 %p1, %r3, 8;\n@%p1 bra OUT;\nOUT:"},
+    {"the_one_that_selp_takes",
+     "ld.local.u32 %r3, [%rd5];\nsetp.eq.u32 %p1, 1, 1;\nselp.b32 %r3, %r3, %r1, %p1;\nsetp.eq.u32 "
+     "%p1, %r3, 7;\n@%p1 bra OUT;\nOUT:",
+     "ld.local.u32 %r3, [%rd5];\nsetp.eq.u32 %p1, 1, 1;\nselp.b32 %r3, %r1, %r3, %p1;\nsetp.eq.u32 "
+     "%p1, %r3, 7;\n@%p1 bra OUT;\nOUT:"},
+    {"a_sign_that_is_not_written",
+     "ld.local.s8 %r3, [%rd5+1];\nshr.u32 %r3, %r3, 31;\nsetp.eq.u32 %p1, %r3, 0;\n@%p1 bra "
+     "OUT;\nOUT:",
+     "ld.local.u8 %r3, [%rd5+1];\nshr.u32 %r3, %r3, 31;\nsetp.eq.u32 %p1, %r3, 0;\n@%p1 bra "
+     "OUT;\nOUT:"},
+    {"what_cvt_leaves",
+     "ld.local.u32 %r3, [%rd5];\ncvt.u16.u32 %h2, %r3;\ncvt.u32.u16 %r3, %h2;\nshr.u32 %r3, %r3, "
+     "8;\nsetp.eq.u32 %p1, %r3, 0;\n@%p1 bra OUT;\nOUT:",
+     "ld.local.u32 %r3, [%rd5];\ncvt.u32.u8 %r3, %r3;\nshr.u32 %r3, %r3, 1;\nsetp.eq.u32 %p1, %r3, "
+     "0;\n@%p1 bra OUT;\nOUT:"},
+    {"another_lanes_word",
+     "ld.local.u32 %r3, [%rd5+4];\nsetp.eq.u32 %p1, %r1, 3;\nselp.b32 %r3, %r3, %r1, "
+     "%p1;\nshfl.sync.idx.b32 %r4, %r3, 3, 31, -1;\nsetp.eq.u32 %p1, %r4, 3;\n@%p1 bra OUT;\nOUT:",
+     "ld.local.u32 %r3, [%rd5+4];\nsetp.eq.u32 %p1, %r1, 3;\nselp.b32 %r3, %r3, %r1, "
+     "%p1;\nshfl.sync.idx.b32 %r4, %r3, 2, 31, -1;\nsetp.eq.u32 %p1, %r4, 3;\n@%p1 bra OUT;\nOUT:"},
+    {"the_neighbours_word",
+     "ld.local.u32 %r3, [%rd5+4];\nsetp.eq.u32 %p1, %r1, 3;\nselp.b32 %r3, %r3, %r1, "
+     "%p1;\nshfl.sync.down.b32 %r4, %r3, 1, 31, -1;\nsetp.eq.u32 %p1, %r4, 3;\nsetp.ne.u32 %p2, "
+     "%r1, 3;\n@%p2 st.shared.u32 [area], %r4;\n@%p1 bra OUT;\nOUT:",
+     "ld.local.u32 %r3, [%rd5+4];\nsetp.eq.u32 %p1, %r1, 31;\nselp.b32 %r3, %r3, %r1, "
+     "%p1;\nshfl.sync.up.b32 %r4, %r3, 1, 0, -1;\nsetp.eq.u32 %p1, %r4, 3;\n@%p1 bra OUT;\nOUT:"},
+    {"an_address",
+     "ld.local.u32 %r3, [%rd5];\nand.b32 %r3, %r3, 0x100;\nadd.u32 %r3, %r3, 16;\nmov.u32 %r4, "
+     "area;\nadd.u32 %r3, %r3, %r4;\nst.shared.u32 [%r3], 1;",
+     "ld.local.u32 %r3, [%rd5];\nand.b32 %r3, %r3, 4;\nadd.u32 %r3, %r3, 16;\nmov.u32 %r4, "
+     "area;\nadd.u32 %r3, %r3, %r4;\nst.shared.u32 [%r3], 1;"},
+    {"what_an_atomic_adds", "ld.local.u32 %r3, [%rd5+4];\nred.global.add.u32 [%rd1], %r3;",
+     "ld.local.u32 %r3, [%rd5+4];\nand.b32 %r3, %r3, 0;\nred.global.add.u32 [%rd1], %r3;"},
+    {"a_whole_word_for_global_memory", "ld.local.u32 %r3, [%rd5+4];\nst.global.u32 [%rd2], %r3;",
+     "ld.local.v2.u32 {%r3, %r4}, [%rd5+8];\nst.global.v2.u32 [%rd2], {%r3, %r4};"},
+    {"what_was_computed_from_padding",
+     "ld.local.u8 %h2, [%rd5+1];\nmul.lo.u16 %h2, %h2, 3;\nst.global.u8 [%rd2], %h2;",
+     "ld.local.u8 %h2, [%rd5+1];\nst.global.u8 [%rd2], %h2;"},
+    {"a_structure_that_is_copied",
+     "ld.local.v4.u32 {%r3, %r4, %r5, %r6}, [%rd5];\nst.shared.v4.u32 [area], {%r3, %r4, %r5, "
+     "%r6};\nld.shared.u32 %r3, [area+4];\nsetp.eq.u32 %p1, %r3, 0;\n@%p1 bra OUT;\nOUT:",
+     "ld.local.v4.u32 {%r3, %r4, %r5, %r6}, [%rd5];\nst.shared.v4.u32 [area], {%r3, %r4, %r5, "
+     "%r6};\nld.shared.u32 %r3, [area+8];\nsetp.eq.u32 %p1, %r3, 0;\n@%p1 bra OUT;\nOUT:"},
+    {"sixteen_bytes_that_are_copied",
+     "ld.local.b128 %q1, [%rd5];\nst.shared.b128 [area], %q1;\nld.shared.u32 %r3, "
+     "[area+4];\nsetp.eq.u32 %p1, %r3, 0;\n@%p1 bra OUT;\nOUT:",
+     "ld.local.b128 %q1, [%rd5];\nst.shared.b128 [area], %q1;\nld.shared.u32 %r3, "
+     "[area+12];\nsetp.eq.u32 %p1, %r3, 0;\n@%p1 bra OUT;\nOUT:"},
+    {"the_argument_of_a_call",
+     "ld.local.u64 %rd7, [%rd5];\n{ .param .b64 a; .param .b64 r; st.param.b64 [a], %rd7; call "
+     "(r), same, (a); ld.param.b64 %rd8, [r]; }\ncvt.u32.u64 %r3, %rd8;\nand.b32 %r3, %r3, "
+     "0x100;\nsetp.ne.u32 %p1, %r3, 0;\n@%p1 bra OUT;\nOUT:",
+     "ld.local.u64 %rd7, [%rd5];\n{ .param .b64 a; .param .b64 r; st.param.b64 [a], %rd7; call "
+     "(r), same, (a); ld.param.b64 %rd8, [r]; }\ncvt.u32.u64 %r3, %rd8;\nand.b32 %r3, %r3, "
+     "255;\nsetp.ne.u32 %p1, %r3, 0;\n@%p1 bra OUT;\nOUT:"},
+    {"a_predicate",
+     "ld.local.u32 %r3, [%rd5+4];\nsetp.lt.s32 %p1, %r3, 0;\nsetp.eq.u32 %p2, 1, 1;\nand.pred %p1, "
+     "%p1, %p2;\n@%p1 st.shared.u32 [area], 1;",
+     "ld.local.u32 %r3, [%rd5+4];\nsetp.lt.s32 %p1, %r3, 0;\nsetp.eq.u32 %p2, 1, 2;\nand.pred %p1, "
+     "%p1, %p2;\n@%p1 st.shared.u32 [area], 1;"},
+    {"a_vote",
+     "ld.local.u32 %r3, [%rd5+4];\nsetp.lt.s32 %p1, %r3, 0;\nvote.sync.any.pred %p1, %p1, "
+     "-1;\n@%p1 bra OUT;\nOUT:",
+     "ld.local.u32 %r3, [%rd5+8];\nsetp.lt.s32 %p1, %r3, 0;\nvote.sync.any.pred %p1, %p1, "
+     "-1;\n@%p1 bra OUT;\nOUT:"},
+    {"a_number_of_floating_point",
+     "ld.local.f32 %f1, [%rd5+4];\nadd.f32 %f1, %f1, %f1;\nst.global.f32 [%rd2], %f1;",
+     "ld.local.f32 %f1, [%rd5+4];\nadd.f32 %f1, %f1, %f1;\nmov.f32 %f1, 0f00000000;\nst.global.f32 "
+     "[%rd2], %f1;"},
+};
+
+class UnwrittenBits : public testing::TestWithParam<UnwrittenCase> {};
+
+std::string unwritten_kernel(const std::string& body) {
+  std::string text = kernel_of(
+      ".shared .align 16 .b8 area[512];\n.func (.param .b64 r) same(.param .b64 a)\n{\n.reg .b64 "
+      "%x<3>;\nld.param.b64 %x1, [a];\nmov.b64 %x2, %x1;\nst.param.b64 [r], %x2;\nret;\n}\n",
+      std::string(".reg .b128 %q<3>;\n") + half_written + body);
+  text.replace(text.find("8.0\n.target sm_80"), 17, "8.3\n.target sm_80");
+  return text;
+}
+
+TEST_P(UnwrittenBits, are_a_finding_at_the_load_where_they_are_used) {
+  const std::string text = unwritten_kernel(GetParam().used);
+  const auto outcome = run_text(text, launch_of(1, 32, 256));
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  ASSERT_EQ(outcome->findings.size(), 1U);
+  const Finding& finding = outcome->findings[0];
+  EXPECT_EQ(finding.kind, FindingKind::uninitialised_read);
+  EXPECT_EQ(finding.instruction.find("ld."), 0U) << describe(finding, "t.ptx");
+  EXPECT_NE(finding.detail.find("memory were not written before; line "), std::string::npos)
+      << finding.detail;
+}
+
+TEST_P(UnwrittenBits, are_none_where_no_value_depends_on_them) {
+  const auto outcome = run_text(unwritten_kernel(GetParam().unused), launch_of(1, 32, 256));
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  for (const Finding& finding : outcome->findings) ADD_FAILURE() << describe(finding, "t.ptx");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, UnwrittenBits, testing::ValuesIn(unwritten_cases),
+                         [](const testing::TestParamInfo<UnwrittenCase>& given) {
+                           return std::string(given.param.name);
+                         });
+
+// As with a structure of a byte and an integer, of which half is written by each of two warps.
+TEST(UnwrittenBytes, padding_goes_to_global_memory_and_stays_unwritten_there) {
+  const std::string copy =
+      "mov.u32 %r3, area;\nst.shared.u8 [%r3], %r1;\nst.shared.u32 [%r3+4], %r1;\n"
+      "ld.shared.v4.u8 {%r4, %r5, %r6, %r7}, [%r3];\nst.global.u8 [%rd1], %r4;\n"
+      "st.global.u8 [%rd1+1], %r5;\nst.global.u8 [%rd1+2], %r6;\nst.global.u8 [%rd1+3], %r7;\n";
+  Options options;
+  options.uninitialised_buffers = {0};
+  const auto silent = run_text(kernel_of(test::shared_area, copy), launch_of(1, 1, 256), options);
+  ASSERT_TRUE(silent) << silent.error().message;
+  for (const Finding& finding : silent->findings) ADD_FAILURE() << describe(finding, "t.ptx");
+  const auto found = run_text(
+      kernel_of(test::shared_area, copy + "ld.global.u8 %r8, [%rd1+1];\nsetp.eq.u32 %p1, %r8, 0;\n"
+                                          "@%p1 bra OUT;\nOUT:"),
+      launch_of(1, 1, 256), options);
+  ASSERT_TRUE(found) << found.error().message;
+  ASSERT_EQ(found->findings.size(), 1U);
+  EXPECT_EQ(found->findings[0].instruction, "ld.global.u8 %r8, [%rd1+1];");
+}
+
+// Values are the same, whether the warp is followed or not.
+TEST(UnwrittenBytes, a_warp_that_is_followed_computes_what_it_would) {
+  const std::string body =
+      std::string(half_written) +
+      "mov.u64 %rd9, 0;\nmov.u32 %r9, 0;\nLOOP:\nld.local.u64 %rd7, [%rd5];\nand.b64 %rd7, %rd7, "
+      "255;\nmad.lo.u64 %rd9, %rd9, 31, %rd7;\nxor.b64 %rd9, %rd9, %rd6;\nadd.u32 %r9, %r9, 1;\n"
+      "setp.lt.u32 %p1, %r9, 3000;\n@%p1 bra LOOP;\nst.global.u64 [%rd2], %rd9;";
+  const auto followed = run_text(kernel_of("", body), launch_of(1, 32, 256));
+  ASSERT_TRUE(followed) << followed.error().message;
+  EXPECT_TRUE(followed->findings.empty());
+  Options options;
+  options.check_uninitialised = false;
+  const auto plain = run_text(kernel_of("", body), launch_of(1, 32, 256), options);
+  ASSERT_TRUE(plain) << plain.error().message;
+  EXPECT_EQ(words_of(*followed), words_of(*plain));
+  EXPECT_EQ(followed->kernels[0].warp_instructions, plain->kernels[0].warp_instructions);
+}
+
+}  // namespace
+}  // namespace demarc::emulate
