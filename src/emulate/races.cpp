@@ -1,6 +1,7 @@
 // Finds shared-memory races: two warps touch the same granule, neither access comes before the
 // other, one of them writes, and not both are strong (atomic, volatile, relaxed). Two that store
 // the same bytes are no race: whichever comes first, memory holds these.
+#include <algorithm>
 #include <cstring>
 
 #include "machine.hpp"
@@ -145,13 +146,17 @@ void Block::order_access(const Warp& warp, const MicroOp* op, const Access& acce
 // that arrived, and nothing else is ordered.
 void Block::order_waiters(std::uint32_t barrier_id) {
   const BarrierState& barrier = barriers[barrier_id];
-  const bool of_all = barrier.expected == 0 || barrier.waiters.size() == warps.size();
-  if (!clocks.used() || (of_all && barrier.arrivers == 0)) {
+  const bool of_all =
+      barrier.expected == 0 || std::all_of(barrier.waiting.begin(), barrier.waiting.end(),
+                                           [](Mask lanes) { return lanes != 0; });
+  if (!clocks.used() || of_all) {
     next_epoch();
     return;
   }
   const std::uint64_t place = RaceClocks::place_of_barrier(barrier_id);
-  for (const std::uint32_t waiter : barrier.waiters) clocks.read(waiter, place, true);
+  for (const Warp& warp : warps) {
+    if (barrier.waiting[warp.index] != 0) clocks.read(warp.index, place, true);
+  }
   clocks.forget(place);
 }
 

@@ -32,6 +32,15 @@ bool is_lane_wise(const Program& program, Handler handler) {
   return handlers.contains(handler);
 }
 
+bool is_memory(const Program& program, Handler handler) {
+  const MemoryHandlers& plain = *program.tables.memory;
+  const auto has = [&](const auto& handlers) {
+    return std::find(std::begin(handlers), std::end(handlers), handler) != std::end(handlers);
+  };
+  return has(plain.load) || has(plain.store) || handler == memory_ops::load_wide ||
+         handler == memory_ops::store_wide;
+}
+
 bool is_flow(const Program& program, Handler handler) {
   return handler == program.tables.header || handler == control::unguard ||
          handler == control::join || handler == control::jump || handler == control::nothing;
@@ -126,6 +135,8 @@ const MicroOp* Unwritten::step(Warp& w, const MicroOp* op) {
   const Operands operands = operands_of(in);
   switch (in.rule) {
     case TrackRule::access:
+      // Micro-ops that find the address come before it, one that looks what it found comes behind.
+      if (!is_memory(program_, op->run)) return op->run(w, op);
       return access(w, op, shadow, operands);
     case TrackRule::call:
       return call(w, op, shadow);
@@ -418,11 +429,16 @@ const MicroOp* Unwritten::call(Warp& w, const MicroOp* op, Shadow& shadow) {
   return op;
 }
 
-// Lanes have come back from a call, or from several.
+// Lanes have come back from a call, or from several, unless other lanes run now.
 void Unwritten::leave(Warp& w, const std::byte* callee) {
+  const std::byte* outer = callee;
+  while (outer != nullptr && outer != w.frame) {
+    const auto found = shadows_.find(outer);
+    outer = found != shadows_.end() ? found->second.caller : nullptr;
+  }
+  if (outer == nullptr) return;
   while (callee != w.frame) {
     const auto found = shadows_.find(callee);
-    if (found == shadows_.end() || found->second.caller == nullptr) return;
     const Shadow& from = found->second;
     Shadow& to = shadows_[from.caller];
     for (std::size_t i = 0; i < from.call->results.size() && to.bits != nullptr; ++i)

@@ -1,0 +1,177 @@
+// Memory from malloc: its bounds, its life, and what the findings say of it. And how findings name
+// the buffer at whose end an access goes wrong.
+#include "harness.hpp"
+
+namespace demarc::emulate {
+namespace {
+
+using test::kernel_of;
+using test::launch_of;
+using test::run_text;
+using test::words_of;
+
+constexpr const char* heap_functions =
+    ".extern .func (.param .b64 r) malloc(.param .b64 n);\n.extern .func free(.param .b64 p);\n";
+
+std::string take(const std::string& reg, std::uint64_t bytes) {
+  return fmt::format(
+      "{{ .param .b64 n; .param .b64 r; st.param.b64 [n], {}; call (r), malloc, (n); ld.param.b64 "
+      "{}, [r]; }}\n",
+      bytes, reg);
+}
+std::string give(const std::string& reg) {
+  return fmt::format("{{ .param .b64 p; st.param.b64 [p], {}; call free, (p); }}\n", reg);
+}
+
+struct HeapCase {
+  const char* name;
+  std::string wrong;
+  std::string right;
+  FindingKind kind;
+  const char* detail;
+};
+
+std::vector<HeapCase> heap_cases() {
+  const std::string one = take("%rd5", 20);
+  return {
+      {"a_write_behind_the_end", one + "st.u32 [%rd5+20], %r1;", one + "st.u32 [%rd5+16], %r1;",
+       FindingKind::out_of_bounds,
+       "0 bytes after the end of the 20 bytes at 0x680000000000 that malloc gave at line "},
+      {"a_write_far_behind_the_end", one + take("%rd6", 20) + "st.u32 [%rd5+100], %r1;",
+       one + take("%rd6", 20) + "st.u32 [%rd6+16], %r1;", FindingKind::out_of_bounds,
+       "80 bytes after the end of the 20 bytes"},
+      {"a_write_that_reaches_behind_the_end", one + "st.u64 [%rd5+16], %rd5;",
+       one + "st.u64 [%rd5+8], %rd5;", FindingKind::out_of_bounds,
+       "16 bytes behind the start of the 20 bytes"},
+      {"a_write_before_the_start", one + "st.u32 [%rd5+-4], %r1;", one + "st.u32 [%rd5], %r1;",
+       FindingKind::out_of_bounds, "bytes before the 20 bytes at 0x"},
+      {"an_atomic_behind_the_end", one + "st.u32 [%rd5+16], 0;\natom.add.u32 %r3, [%rd5+20], 1;",
+       one + "st.u32 [%rd5+16], 0;\natom.add.u32 %r3, [%rd5+16], 1;", FindingKind::out_of_bounds,
+       "atomic of 4 bytes"},
+      {"a_read_of_what_was_freed",
+       one + "st.u32 [%rd5], 1;\n" + give("%rd5") + "ld.u32 %r3, [%rd5];",
+       one + "st.u32 [%rd5], 1;\nld.u32 %r3, [%rd5];\n" + give("%rd5"), FindingKind::out_of_bounds,
+       "it lies in the 20 bytes at 0x680000000000 that were freed at line "},
+      {"a_write_to_what_was_freed_when_there_is_new_memory",
+       one + give("%rd5") + take("%rd6", 20) + "st.u32 [%rd5], 1;",
+       one + give("%rd5") + take("%rd6", 20) + "st.u32 [%rd6], 1;", FindingKind::out_of_bounds,
+       "that were freed at line "},
+      {"freeing_twice", one + give("%rd5") + give("%rd5"),
+       one + give("%rd5") + "mov.u64 %rd5, 0;\n" + give("%rd5"), FindingKind::out_of_bounds,
+       "which malloc did not return since it was freed at line "},
+      {"freeing_the_middle", one + "add.u64 %rd6, %rd5, 16;\n" + give("%rd6"), one + give("%rd5"),
+       FindingKind::out_of_bounds,
+       "which malloc did not return: it lies 16 bytes behind the start of"},
+      {"freeing_a_buffer", give("%rd1"), take("%rd5", 4) + give("%rd5"), FindingKind::out_of_bounds,
+       "which malloc did not return"},
+      {"a_read_before_a_write", one + "ld.u32 %r3, [%rd5+4];",
+       one + "st.u32 [%rd5+4], 1;\nld.u32 %r3, [%rd5+4];", FindingKind::uninitialised_read,
+       "4 bytes at 0x680000000004 in global memory"},
+      {"a_read_of_new_memory_where_old_was_written",
+       take("%rd5", 8 << 20) + "st.u32 [%rd5], 1;\n" + give("%rd5") + take("%rd6", 8 << 20) +
+           "ld.u32 %r3, [%rd6];",
+       take("%rd5", 8 << 20) + "st.u32 [%rd5], 1;\nld.u32 %r3, [%rd5];",
+       FindingKind::uninitialised_read, "were not written before"},
+  };
+}
+
+TEST(HeapBlocks, have_bounds_and_an_end_of_their_life) {
+  for (const HeapCase& one : heap_cases()) {
+    const auto wrong = run_text(kernel_of(heap_functions, one.wrong), launch_of(1, 1, 256));
+    ASSERT_TRUE(wrong) << wrong.error().message;
+    ASSERT_EQ(wrong->findings.size(), 1U) << one.name;
+    const std::string said = describe(wrong->findings[0], "t.ptx");
+    EXPECT_EQ(wrong->findings[0].kind, one.kind) << said;
+    EXPECT_NE(said.find(one.detail), std::string::npos) << one.name << ": " << said;
+    const auto right = run_text(kernel_of(heap_functions, one.right), launch_of(1, 1, 256));
+    ASSERT_TRUE(right) << right.error().message;
+    for (const Finding& finding : right->findings)
+      ADD_FAILURE() << one.name << ": " << describe(finding, "t.ptx");
+  }
+}
+
+// The blocks of all threads lie beside each other.
+TEST(HeapBlocks, of_all_threads_have_margins_between_them) {
+  const auto outcome =
+      run_text(kernel_of(heap_functions, take("%rd5", 64) + "st.u32 [%rd5+64], %r1;"),
+               launch_of(1, 64, 512));
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  ASSERT_EQ(outcome->findings.size(), 1U);
+  EXPECT_EQ(outcome->findings[0].count, 64U);
+}
+
+TEST(HeapBlocks, that_do_not_fit_are_null_and_those_that_were_freed_fit_again) {
+  const auto outcome = run_text(
+      kernel_of(heap_functions, take("%rd5", (8 << 20) + 1) + take("%rd6", 6 << 20) +
+                                    take("%rd7", 4 << 20) + give("%rd6") + take("%rd8", 4 << 20) +
+                                    "st.global.u64 [%rd1], %rd5;\nst.global.u64 [%rd1+8], %rd7;\n"
+                                    "st.global.u64 [%rd1+16], %rd8;"),
+      launch_of(1, 1, 256));
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  for (const Finding& finding : outcome->findings) ADD_FAILURE() << describe(finding, "t.ptx");
+  EXPECT_EQ(words_of(*outcome)[0], 0U);
+  EXPECT_EQ(words_of(*outcome)[1], 0U);
+  EXPECT_NE(words_of(*outcome)[2], 0U);
+}
+
+// So do as many as the heap has room for without wide margins.
+TEST(HeapBlocks, as_many_small_ones_fit_as_their_bytes_do) {
+  const auto outcome =
+      run_text(kernel_of(heap_functions,
+                         "mov.u64 %rd9, 0;\nmov.u32 %r4, 0;\nLOOP:\n" + take("%rd5", 64) +
+                             "setp.eq.u64 %p1, %rd5, 0;\n@!%p1 add.u64 %rd9, %rd9, 1;\n"
+                             "add.u32 %r4, %r4, 1;\nsetp.lt.u32 %p1, %r4, 50000;\n@%p1 bra LOOP;\n"
+                             "st.global.u64 [%rd2], %rd9;"),
+               launch_of(1, 1, 256));
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_EQ(words_of(*outcome)[0], 50000U);
+}
+
+TEST(HeapBlocks, live_on_in_kernels_that_do_not_call_malloc) {
+  const std::string text =
+      kernel_of(heap_functions,
+                take("%rd5", 8) + "st.u64 [%rd5], 41;\nst.global.u64 [%rd1], %rd5;") +
+      ".visible .entry reader(.param .u64 out)\n{\n.reg .b64 %rd<9>;\nld.param.u64 %rd1, [out];\n"
+      "ld.global.u64 %rd2, [%rd1];\nld.u64 %rd3, [%rd2];\nst.global.u64 [%rd1+8], %rd3;\nld.u64 "
+      "%rd3, [%rd2+8];\nret;\n}\n";
+  gpu::Launch launch = launch_of(1, 1, 256);
+  launch.kernels.push_back(launch.kernels[0]);
+  launch.kernels[1].kernel = "reader";
+  const auto outcome = run_text(text, launch);
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_EQ(words_of(*outcome)[1], 41U);
+  ASSERT_EQ(outcome->findings.size(), 1U);
+  EXPECT_NE(outcome->findings[0].detail.find("0 bytes after the end of the 8 bytes"),
+            std::string::npos)
+      << outcome->findings[0].detail;
+}
+
+// Buffers of 504 and of 128 bytes, of which the second lies a few bytes behind the first.
+TEST(BufferEnds, an_access_across_an_end_names_the_buffer_that_it_crosses) {
+  gpu::Launch launch = launch_of(1, 1, 504);
+  gpu::Buffer other;
+  other.bytes = 128;
+  launch.buffers.push_back(other);
+  const std::pair<const char*, const char*> rows[] = {
+      {"ld.global.v4.u32 {%r3, %r4, %r5, %r6}, [%rd1+496];",
+       "it reaches 8 bytes behind the end of the 504 bytes at 0x700000000000"},
+      {"st.global.v2.u64 [%rd1+496], {%rd1, %rd1};", "8 bytes behind the end of the 504 bytes"},
+      {"ld.global.u32 %r3, [%rd1+504];", "it lies 0 bytes after the end of the 504 bytes"},
+      {"ld.global.u32 %r3, [%rd1+512];", "it lies 8 bytes after the end of the 504 bytes"},
+      {"ld.global.v4.u32 {%r3, %r4, %r5, %r6}, [%rd1+-16];",
+       "it lies 16 bytes before the 504 bytes"},
+      {"add.u64 %rd5, %rd1, -4;\nld.global.u64 %rd6, [%rd5];",
+       "it begins 4 bytes before the 504 bytes"},
+  };
+  for (const auto& [text, detail] : rows) {
+    const auto outcome = run_text(kernel_of("", text), launch);
+    ASSERT_TRUE(outcome) << outcome.error().message;
+    ASSERT_EQ(outcome->findings.size(), 1U) << text;
+    EXPECT_EQ(outcome->findings[0].kind, FindingKind::out_of_bounds);
+    EXPECT_NE(outcome->findings[0].detail.find(detail), std::string::npos)
+        << outcome->findings[0].detail;
+  }
+}
+
+}  // namespace
+}  // namespace demarc::emulate
