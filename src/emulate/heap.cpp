@@ -10,7 +10,6 @@ namespace demarc::emulate {
 namespace {
 
 constexpr std::uint64_t heap_alignment = 16;
-constexpr std::uint64_t wide_margin = 256;  // as long as there is room for it
 constexpr std::uint64_t narrow_margin = 16;
 constexpr std::uint64_t no_gap = ~std::uint64_t{0};
 
@@ -30,15 +29,22 @@ std::uint64_t DeviceHeap::gap(std::uint64_t from, std::uint64_t size, std::uint6
   }
   for (; above != used_.end() && above->first < at + size + margin; ++above)
     at = above->first + heap_round(above->second.size) + margin;
-  return at + size <= bytes ? at : no_gap;
+  return at + size <= wide_margin + bytes ? at : no_gap;
 }
 
 std::uint64_t DeviceHeap::allocate(std::uint64_t size, std::uint32_t line) {
   if (size == 0 || size > bytes) return 0;
   const std::uint64_t rounded = heap_round(size);
-  std::uint64_t at = gap(next_, rounded, wide_margin);
-  if (at == no_gap) at = gap(0, rounded, narrow_margin);
-  if (at == no_gap) return 0;
+  if (rounded >= too_large_) return 0;
+  std::uint64_t at = gap(next_, rounded, margin_);
+  if (at == no_gap) {
+    margin_ = narrow_margin;
+    at = gap(wide_margin, rounded, margin_);
+  }
+  if (at == no_gap) {
+    too_large_ = rounded;
+    return 0;
+  }
   next_ = at + rounded;
   auto old = freed_.lower_bound(at);
   if (old != freed_.begin() && std::prev(old)->first + std::prev(old)->second.size > at) --old;
@@ -69,6 +75,8 @@ std::string DeviceHeap::release(std::uint64_t address, std::uint32_t line) {
     *block->second.region = {};
     spare_.push_back(std::move(block->second.region));
     used_.erase(block);
+    margin_ = wide_margin;
+    too_large_ = no_gap;
     return {};
   }
   std::string what = fmt::format("free of 0x{:x}, which malloc did not return", address);

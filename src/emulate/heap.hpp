@@ -15,7 +15,8 @@ namespace demarc::emulate {
 class DeviceHeap {
  public:
   static constexpr std::uint64_t base = 0x0000'6800'0000'0000;
-  static constexpr std::uint64_t bytes = 8 << 20;  // CUDA's default
+  static constexpr std::uint64_t bytes = 8 << 20;    // CUDA's default
+  static constexpr std::uint64_t wide_margin = 256;  // between blocks, as long as there is room
 
   explicit DeviceHeap(bool tracks_writes) : tracks_writes_(tracks_writes) {}
 
@@ -29,7 +30,9 @@ class DeviceHeap {
   // What lies at an address of the heap that find() does not find, in words.
   [[nodiscard]] std::string describe(std::uint64_t address) const;
 
-  [[nodiscard]] static bool contains(std::uint64_t address) { return address - base < bytes; }
+  [[nodiscard]] static bool contains(std::uint64_t address) {
+    return address - base < wide_margin + bytes;
+  }
 
  private:
   struct Block {
@@ -46,13 +49,15 @@ class DeviceHeap {
                                   std::uint64_t margin) const;
 
   bool tracks_writes_;
-  std::vector<std::byte> memory_ = std::vector<std::byte>(bytes);
-  std::vector<std::uint8_t> shadow_ = std::vector<std::uint8_t>(bytes);
+  std::vector<std::byte> memory_ = std::vector<std::byte>(wide_margin + bytes);
+  std::vector<std::uint8_t> shadow_ = std::vector<std::uint8_t>(wide_margin + bytes);
   std::map<std::uint64_t, Block> used_;  // by offset
   std::map<std::uint64_t, Freed> freed_;
   // Regions are used again and never deleted: an access remembers the one that it found last.
   std::vector<std::unique_ptr<Region>> spare_;
-  std::uint64_t next_ = 0;
+  std::uint64_t next_ = wide_margin;
+  std::uint64_t margin_ = wide_margin;           // that blocks get until something is freed
+  std::uint64_t too_large_ = ~std::uint64_t{0};  // there is no room for so much until then
 };
 
 }  // namespace demarc::emulate

@@ -36,7 +36,7 @@ std::vector<HeapCase> heap_cases() {
   return {
       {"a_write_behind_the_end", one + "st.u32 [%rd5+20], %r1;", one + "st.u32 [%rd5+16], %r1;",
        FindingKind::out_of_bounds,
-       "0 bytes after the end of the 20 bytes at 0x680000000000 that malloc gave at line "},
+       "0 bytes after the end of the 20 bytes at 0x680000000100 that malloc gave at line "},
       {"a_write_far_behind_the_end", one + take("%rd6", 20) + "st.u32 [%rd5+100], %r1;",
        one + take("%rd6", 20) + "st.u32 [%rd6+16], %r1;", FindingKind::out_of_bounds,
        "80 bytes after the end of the 20 bytes"},
@@ -51,7 +51,7 @@ std::vector<HeapCase> heap_cases() {
       {"a_read_of_what_was_freed",
        one + "st.u32 [%rd5], 1;\n" + give("%rd5") + "ld.u32 %r3, [%rd5];",
        one + "st.u32 [%rd5], 1;\nld.u32 %r3, [%rd5];\n" + give("%rd5"), FindingKind::out_of_bounds,
-       "it lies in the 20 bytes at 0x680000000000 that were freed at line "},
+       "it lies in the 20 bytes at 0x680000000100 that were freed at line "},
       {"a_write_to_what_was_freed_when_there_is_new_memory",
        one + give("%rd5") + take("%rd6", 20) + "st.u32 [%rd5], 1;",
        one + give("%rd5") + take("%rd6", 20) + "st.u32 [%rd6], 1;", FindingKind::out_of_bounds,
@@ -66,7 +66,7 @@ std::vector<HeapCase> heap_cases() {
        "which malloc did not return"},
       {"a_read_before_a_write", one + "ld.u32 %r3, [%rd5+4];",
        one + "st.u32 [%rd5+4], 1;\nld.u32 %r3, [%rd5+4];", FindingKind::uninitialised_read,
-       "4 bytes at 0x680000000004 in global memory"},
+       "4 bytes at 0x680000000104 in global memory"},
       {"a_read_of_new_memory_where_old_was_written",
        take("%rd5", 8 << 20) + "st.u32 [%rd5], 1;\n" + give("%rd5") + take("%rd6", 8 << 20) +
            "ld.u32 %r3, [%rd6];",

@@ -53,8 +53,9 @@ Result<Outcome> print_one(const std::string& format, const std::vector<PrintedAr
       address);
   return run_text(
       kernel_of(".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n.global "
-                ".align 1 .b8 text[] = {" +
-                    bytes_of(format) + "};\n.global .align 1 .b8 hi[3] = {104, 105, 0};\n",
+                ".align 1 .b8 text[" +
+                    std::to_string(format.size() + 1) + "] = {" + bytes_of(format) +
+                    "};\n.global .align 1 .b8 hi[3] = {104, 105, 0};\n",
                 body),
       launch_of(1, 1, 256));
 }

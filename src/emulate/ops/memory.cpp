@@ -199,7 +199,9 @@ const MicroOp* load_wide(Warp& w, const MicroOp* op) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     std::memcpy(wide_lane(w, op->d, lane), wide_host(x, lane), wide_bytes);
   }
-  return op + 1;
+  if (!w.begins) return op + 1;
+  w.resume = index_of(w, op) + 1;
+  return nullptr;
 }
 
 const MicroOp* store_wide(Warp& w, const MicroOp* op) {
