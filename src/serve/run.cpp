@@ -275,7 +275,7 @@ Result<void> run(const ServePlan& plan) {
   options.claim = [&claim](const Book& book) { return claim.divide(book); };
   DEMARC_TRY(server, Server::start(options, *card, tenants, std::move(lock)));
   const auto done = [&]() -> Result<void> {
-    DEMARC_CHECK(claim.serve());
+    if (!plan.end_when_idle) DEMARC_CHECK(claim.serve());
     tell_of_domains(tenants, card->numbers().sync_domains, tell);
     tell(fmt::format("{}: {} bytes in the colours of {} tenant{}, at {}{}", card->uuid(),
                      card->pages() * card->page_bytes(), tenants.size(),
@@ -289,7 +289,7 @@ Result<void> run(const ServePlan& plan) {
                             },
                             tell, plan.end_when_idle,
                             {[&] { wishes.take_over(*server); },
-                             [&, serves = true](bool used) mutable {
+                             [&, serves = !plan.end_when_idle](bool used) mutable {
                                // A server that is about to end for want of programs is waited for.
                                const bool stays = used || !plan.end_when_idle;
                                if (stays == serves) return;

@@ -41,10 +41,13 @@ class CardOwner : public test::ServedCard {
     steps.push_back("wait-for=" + go());
     auto words = exec(options, steps);
     words.insert(words.begin(), demarc());
-    auto program = Process::spawn(words, kept_words()).value();
+    ProcessOptions options_of_one = kept_words();
+    options_of_one.own_group = false;  // a signal for demarc exec is not for the program
+    auto program = Process::spawn(words, options_of_one).value();
     while (program.running() && read_file(log()).value_or("").find("count") == std::string::npos) {
       ::usleep(1000);
     }
+    EXPECT_THAT(read_file(log()).value_or(""), HasSubstr("count right")) << program.kept();
     return program;
   }
   void let_go() const { EXPECT_TRUE(write_file(go(), "")); }

@@ -74,7 +74,7 @@ TEST_F(ShareOfACard, IsServedByOneServerToThoseWhoComeAtOnce) {
 
 TEST_F(ShareOfACard, IsDividedInOneWayByThoseWhoComeAtOnce) {
   std::vector<Process> running;
-  for (const char* share : {"1/2", "1/4"}) {
+  for (const char* share : {"1/2", "1/3"}) {
     auto words = command(share, {"context", "count"});
     words.insert(words.begin(), (test::build_dir() / "demarc").string());
     ProcessOptions options;
@@ -88,8 +88,8 @@ TEST_F(ShareOfACard, IsDividedInOneWayByThoseWhoComeAtOnce) {
     refused += code == 1 ? 1 : 0;
   }
   EXPECT_EQ(refused, 1);
-  const auto quarters = lease::PacketSocket::connect((folder / "demarc-cuda0-4.sock").string());
-  if (quarters) ::kill(quarters->peer()->process, SIGTERM);
+  const auto thirds = lease::PacketSocket::connect((folder / "demarc-cuda0-3.sock").string());
+  if (thirds) ::kill(thirds->peer()->process, SIGTERM);
 }
 
 TEST_F(ShareOfACard, EndsItsServerWhenNobodyUsesItAnyMore) {

@@ -429,6 +429,7 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
                           ? prepare_to_observe(driver, device, division.domain)
                           : prepare(driver, device, division.choice, division.domain, *claim);
              }));
+  if (claim) claim->took_tpcs(prepared.tpcs);
   DEMARC_TRY(const OwnDomain own, choose_domain(division.domain, prepared, claim, plan.tell));
   ControlBlock& block = control.block();
   note_block(plan, prepared, block);

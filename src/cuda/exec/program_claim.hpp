@@ -26,6 +26,8 @@ class ProgramClaim {
 
   // missing_capability names who has some of them: a tenant of `demarc serve`, or another program.
   [[nodiscard]] Result<void> take_tpcs(const std::string& card, const partition::TpcSet& tpcs);
+  // A child process has taken them.
+  void took_tpcs(const partition::TpcSet& tpcs) { part_.tpcs = tpcs.words(); }
   // A memory synchronisation domain from 1 to `count` - 1. missing_capability if others have them
   // all.
   [[nodiscard]] Result<std::uint32_t> take_free_domain(const std::string& card,

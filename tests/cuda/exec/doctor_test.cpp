@@ -80,7 +80,7 @@ class Doctor : public Confine {
 
 TEST_F(Doctor, A_whole_machine_confines_and_nothing_is_remembered_of_it) {
   const std::string said = look();
-  EXPECT_THAT(said, HasSubstr("driver    works      " + test::fake_libcuda() +
+  EXPECT_THAT(said, HasSubstr("driver    works      " + test::fake_libcuda().string() +
                               ", driver cuda-13.0, CUDA 13.0\n"));
   EXPECT_THAT(said, HasSubstr("card      works      NVIDIA H100 80GB HBM3, GPU-fafa"));
   EXPECT_THAT(said, HasSubstr("masks     works      CUDA 13.0 keeps a stream's mask at offset "

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <csignal>
 
-#include "exec/domain_claim.hpp"
+#include "demarc/lease/card_claim.hpp"
 #include "supervised.hpp"
 
 namespace demarc::cuda {
@@ -41,8 +41,9 @@ TEST(FilesOfNumberZero, AreFilesLikeOthersAndAreClosed) {
             }),
             0);
   EXPECT_EQ(apart([] {
-              const auto claim = DomainClaim::try_one("GPU-of-nobody", 1);
-              return claim && *claim && is_open(STDIN_FILENO);
+              auto claim = lease::CardClaim::open({"/proc/self/exe"});
+              return claim && claim->keep("GPU-of-nobody", lease::ClaimRole::program) &&
+                     is_open(STDIN_FILENO);
             }),
             0);
   EXPECT_EQ(apart([] {
@@ -67,8 +68,8 @@ TEST(FilesOfNumberZero, AreLeftAloneByWhatHasNone) {
                 const auto opened = Control::open(moved.value());
                 FilterListener listener(::open("/dev/null", O_RDONLY));
                 const FilterListener later(std::move(listener));
-                auto claim = DomainClaim::try_one("GPU-of-nobody", 1).value();
-                const DomainClaim kept(std::move(*claim));
+                auto claim = lease::CardClaim::open({"/proc/self/exe"}).value();
+                const lease::CardClaim kept(std::move(claim));
                 auto signals = SignalFile::open().value();
                 const SignalFile taken(std::move(signals));
               }

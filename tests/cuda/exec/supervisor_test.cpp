@@ -244,7 +244,7 @@ TEST(Supervision, AProcessWithoutAControlBlockRunsOnAndIsKeptOff) {
 
 TEST(Supervision, AnotherToolIsInjectedToo) {
   Supervised program("chained");
-  EXPECT_EQ(program.run({"set=DEMARC_CHAINED_INJECTION=" + test::fake_libcuda(), "context",
+  EXPECT_EQ(program.run({"set=DEMARC_CHAINED_INJECTION=" + test::fake_libcuda().string(), "context",
                          "show=DEMARC_FAKE_INJECTED"}),
             0);
   EXPECT_EQ(program.log(), "context 0\nDEMARC_FAKE_INJECTED yes\n");
