@@ -48,9 +48,9 @@ class LeaseClient {
   // The calls below return the server's own errors, in its words; missing_capability if it is gone,
   // does not answer, or if the program has closed the connection's descriptor, whose number may be
   // another file's now: that file is neither written nor read. check_failed if an answer cannot be
-  // read. open() and attach() also bring a copy of PacketListener::lock(), and of the server's claim
-  // of the card, which this process keeps whatever descriptors it closes: the next server cannot
-  // start before the client is gone.
+  // read. open() and attach() also bring a copy of PacketListener::lock(), and of the server's
+  // claim of the card, which this process keeps whatever descriptors it closes: the next server
+  // cannot start before the client is gone.
   [[nodiscard]] Result<Opened> open(const std::string& tenant, const std::string& control);
   // From then on the process belongs to the lease. When the process ends, all its memory in the
   // lease is given back.
