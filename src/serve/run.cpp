@@ -148,8 +148,7 @@ Result<cuda::GpuPointer> find_card(const Config& config) {
   DEMARC_TRY(const int mode, gpu->attribute(cuda::attribute_compute_mode));
   if (mode == cuda::compute_mode_default) return gpu;
   return missing_capability(
-      "{} ({}) is in compute mode {}, in which tenants cannot use it beside the server: switch it "
-      "to "
+      "{} ({}) is in compute mode {}, in which tenants cannot use it beside the server: switch to "
       "the default mode (nvidia-smi -i {} -c DEFAULT)",
       gpu->name(), gpu->uuid(),
       mode == cuda::compute_mode_prohibited ? "PROHIBITED" : "EXCLUSIVE_PROCESS", gpu->uuid());
