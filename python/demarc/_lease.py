@@ -47,6 +47,7 @@ class Server:
 
     card: str
     arena_bytes: int
+    mps: str  # how programs share the card in time: "on", "off" (they take turns), "ended" (its daemon has)
     launch_paths: tuple[str, ...]
     tenants: tuple[Lease, ...]
 

@@ -23,8 +23,6 @@ class PoolCard : public CardSide {
       cuda::CardPointer card, const std::shared_ptr<cuda::ColoredPool>& pool,
       const std::vector<std::uint64_t>& colors);
 
-  // This process is a client of an MPS daemon.
-  [[nodiscard]] bool under_mps() const { return card_->gpu()->under_mps(); }
   // For terms_of().
   [[nodiscard]] CardNumbers numbers() const;
 

@@ -146,6 +146,12 @@ Result<cuda::GpuPointer> find_card(const Config& config) {
   DEMARC_TRY(const auto driver, cuda::Driver::load());
   DEMARC_TRY(const cuda::GpuPointer gpu, cuda::Gpu::find(driver, config.card));
   DEMARC_TRY(const int mode, gpu->attribute(cuda::attribute_compute_mode));
+  if (config.mps != MpsUse::off && gpu->under_mps()) {
+    return missing_capability(
+        "mps: this process is itself a client of an MPS daemon, whose programs would take turns "
+        "with those of the tenants: end that daemon (echo quit | {}), or give mps = \"off\"",
+        cuda::mps_control);
+  }
   if (mode == cuda::compute_mode_default) return gpu;
   return missing_capability(
       "{} ({}) is in compute mode {}, in which tenants cannot use it beside the server: switch to "
@@ -251,12 +257,6 @@ Result<void> run(const ServePlan& plan) {
   DEMARC_TRY(const auto card, PoolCard::create(config));
   Wishes wishes(config, *card, claim);
   DEMARC_TRY(const auto tenants, wishes.terms_at_start());
-  if (config.mps != MpsUse::off && card->under_mps()) {
-    return missing_capability(
-        "mps: this process is itself a client of an MPS daemon, whose programs would take turns "
-        "with those of the tenants: end that daemon (echo quit | {}), or give mps = \"off\"",
-        cuda::mps_control);
-  }
   DEMARC_TRY(mps, Mps::start({config.mps, folder, card->uuid(), tell}));
   ServerOptions options;
   options.socket = config.socket;

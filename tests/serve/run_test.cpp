@@ -181,6 +181,13 @@ class ServedCards : public cuda::Confine {
   }
 };
 
+// Its programs and those of the tenants would take turns.
+TEST_F(ServedCards, are_served_by_no_client_of_another_daemon_of_MPS) {
+  auto config = fake::small_gpu();
+  config.mps_attribute = 1;
+  EXPECT_THAT(refusal(config), HasSubstr("this process is itself a client of an MPS daemon"));
+}
+
 TEST_F(ServedCards, are_in_the_compute_mode_that_lets_several_programs_in) {
   fake::FakeConfig config = fake::small_gpu();
   config.compute_mode = 3;
