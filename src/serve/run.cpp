@@ -66,21 +66,13 @@ Result<void> end_all(Server& server) {
                       server.ledger().book().processes.size());
 }
 
-// What must be so before a group may have leases.
-Result<void> check_group(const Config& config, Log& log) {
-  if (!config.group) return {};
-  if (::geteuid() != 0) {
-    return missing_capability(
-        "group {}: only a server of root can look after programs of other users; start it as root, "
-        "or leave out group",
-        *config.group);
-  }
-  if (config.mps != MpsUse::off) {
-    log.say(
-        "group: MPS serves the programs of one user at a time; those of a second user wait until "
-        "the last program of the first has ended");
-  }
-  return {};
+Result<void> check_group(const Config& config) {
+  if (!config.group || ::geteuid() == 0) return {};
+  return missing_capability(
+      "group {}: only a server of root can look after programs of other users; start it as root, "
+      "or "
+      "leave out group",
+      *config.group);
 }
 
 // Which tenants the server has by which wishes. It changes with the configuration, tenant by
@@ -226,7 +218,7 @@ Result<void> run(const ServePlan& plan) {
   const Signals signals(9, [folder] { kill_mps(folder, 0.5); });
   Log log(plan.tell);
   const auto tell = [&log](const std::string& line) { log.say(line); };
-  DEMARC_CHECK(check_group(config, log));
+  DEMARC_CHECK(check_group(config));
   // Before the card is touched, which measuring would disturb.
   if (lease::PacketSocket::connect(config.socket)) {
     return invalid_input("socket '{}': another demarc serve listens there; give another --socket",
