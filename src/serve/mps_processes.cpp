@@ -2,6 +2,7 @@
 #include "mps_processes.hpp"
 
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -61,6 +62,10 @@ std::vector<MpsProcess> mps_processes() {
     pid_t process = 0;
     const auto [end, code] = std::from_chars(name.data(), name.data() + name.size(), process);
     if (code != std::errc() || end != name.data() + name.size()) continue;
+    // Of others nothing is read: where its environment lies is a process's own to say, and so
+    // whether reading it returns.
+    struct stat facts {};
+    if (::stat(entry->path().c_str(), &facts) != 0 || facts.st_uid != ::geteuid()) continue;
     if (!text_of(entry->path() / "comm").starts_with(process_name)) continue;
     const std::string folder = folder_in(text_of(entry->path() / "environ"));
     if (folder.empty()) continue;

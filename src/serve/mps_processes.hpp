@@ -14,7 +14,7 @@ struct MpsProcess {
   std::string folder;  // CUDA_MPS_PIPE_DIRECTORY, absolute or NVIDIA's default
 };
 
-// All daemons, and their servers, whose environment this user may read.
+// All daemons, and their servers, of this user.
 [[nodiscard]] std::vector<MpsProcess> mps_processes();
 // The same of one folder. The daemon itself comes first: none of the others is its parent.
 [[nodiscard]] std::vector<pid_t> mps_processes_of(const std::string& folder);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <future>
 #include <optional>
 #include <string_view>
 #include <thread>
@@ -25,6 +26,8 @@ constexpr std::string_view too_late =
     "demarc serve: it was told to end, but a call did not return, of the driver or of the system: "
     "it "
     "ends by force\n";
+
+constexpr std::chrono::milliseconds force_patience{700};
 
 int milliseconds_until(const std::optional<Clock::time_point>& limit) {
   if (!limit) return -1;
@@ -55,7 +58,14 @@ struct Signals::State {
     }
   }
   void end_by_force() const {
-    by_force();
+    // It may stand still, too.
+    auto done = std::make_shared<std::promise<void>>();
+    const auto ended = done->get_future();
+    std::thread([force = by_force, done] {
+      force();
+      done->set_value();
+    }).detach();
+    ended.wait_for(force_patience);
     pollfd out{STDERR_FILENO, POLLOUT, 0};
     if (::poll(&out, 1, 0) > 0) {
       static_cast<void>(!::write(STDERR_FILENO, too_late.data(), too_late.size()));
