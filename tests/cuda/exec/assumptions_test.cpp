@@ -61,7 +61,8 @@ TEST_F(Assumptions, ASecondFileOfTheDriverEndsTheProcess) {
 }
 
 TEST_F(Assumptions, TheSameFileMayBeStartedTwice) {
-  EXPECT_EQ(ran({"context", "second-driver=" + test::fake_libcuda(), "launch"}, 0, true), 0)
+  EXPECT_EQ(ran({"context", "second-driver=" + test::fake_libcuda().string(), "launch"}, 0, true),
+            0)
       << said();
   EXPECT_THAT(program.log(), EndsWith("context 0\nsecond context 0\nlaunch 0\n"));
 }
@@ -81,8 +82,9 @@ TEST_F(Assumptions, ASecondDriverThatReportsNothingGetsNoContext) {
       << said();
   EXPECT_THAT(program.log(), EndsWith("context 0\nsecond context 800\nlaunch 0\n"));
   EXPECT_THAT(said(), HasSubstr("KEPT OFF GPU"));
-  EXPECT_THAT(said(), HasSubstr("it has loaded several drivers of CUDA (" + test::fake_libcuda() +
-                                ", " + test::fake_libcuda() + ")"));
+  EXPECT_THAT(said(),
+              HasSubstr("it has loaded several drivers of CUDA (" + test::fake_libcuda().string() +
+                        ", " + test::fake_libcuda().string() + ")"));
 }
 
 TEST_F(Assumptions, AHoleInTheCallbacksOfTheDriverIsRefusedByTheNameOfTheFunction) {
