@@ -29,7 +29,7 @@ T grid_member(const char* params, std::size_t offset) {
   return value;
 }
 
-std::uint32_t tpcs_in(const HardwareMask& mask) {
+std::uint32_t enabled_tpcs(const HardwareMask& mask) {
   std::uint32_t enabled = 0;
   for (const std::uint32_t word : mask.disabled) {
     enabled += static_cast<std::uint32_t>(std::popcount(~word));
@@ -62,7 +62,7 @@ std::optional<std::string> CooperativeLaunches::too_large(const Grid& grid) cons
     return "the driver does not tell how many blocks of this cooperative launch an SM holds, so it "
            "might wait for ever";
   }
-  const std::uint64_t sms = std::uint64_t{tpcs_in(mask)} * sms_per_tpc_;
+  const std::uint64_t sms = std::uint64_t{enabled_tpcs(mask)} * sms_per_tpc_;
   const std::uint64_t most = sms * static_cast<std::uint64_t>(std::max(of_an_sm, 0));
   if (grid.blocks <= most) return std::nullopt;
   return fmt::format(

@@ -52,7 +52,8 @@ constexpr Loader loaders[] = {{loader_names[0], of_image}, {loader_names[1], of_
 
 // Nothing: the call loads nothing, or nothing with such names; else what they are, or why that
 // cannot be told.
-std::optional<std::string> names_of(const DriverCall& call, NamesIn names_in, const char* what) {
+std::optional<std::string> loaded_names(const DriverCall& call, NamesIn names_in,
+                                        const char* what) {
   const auto* row = std::find_if(std::begin(loaders), std::end(loaders), [&](const Loader& known) {
     return known.name == call.base_name();
   });
@@ -66,7 +67,7 @@ std::optional<std::string> names_of(const DriverCall& call, NamesIn names_in, co
 }  // namespace
 
 std::optional<std::string> refused_module(const DriverCall& call) {
-  return names_of(
+  return loaded_names(
       call,
       [](const fatbin::Image& image, std::string_view name) {
         return fatbin::managed_variables(image, name);
@@ -79,7 +80,7 @@ std::span<const std::string_view> loading_functions() {
 }
 
 std::optional<std::string> launching_module(const DriverCall& call) {
-  return names_of(
+  return loaded_names(
       call, &fatbin::device_runtime_functions,
       "its kernels may launch kernels, which would run outside of the partition; it calls");
 }
