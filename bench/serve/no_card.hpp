@@ -35,9 +35,10 @@ class NoCard : public serve::CardSide {
   [[nodiscard]] Result<std::vector<OwnedFile>> lend(std::uint64_t, std::uint64_t) const override {
     return std::vector<OwnedFile>{};
   }
-  [[nodiscard]] Result<void> scrub(std::uint64_t, std::uint64_t, std::uint64_t) override {
+  [[nodiscard]] Result<void> scrub(std::uint64_t, std::uint64_t, std::uint64_t) const override {
     return {};
   }
+  [[nodiscard]] Result<void> check_alive() const override { return {}; }
   [[nodiscard]] Result<void> prove(const partition::TpcSet&) override { return {}; }
   [[nodiscard]] Result<lease::ProvedMask> mask(const partition::TpcSet&) const override {
     return lease::ProvedMask{};

@@ -109,24 +109,26 @@ class ServerTest : public testing::Test {
   bool work_ends = true;
   std::atomic<bool> mps_hangs{false};  // while it is so, no work is ended
   bool may_be_dead = false;            // whose work is ended
-  ServerOptions options{test::fresh_folder("serve") / "socket",
-                        {},
-                        "/run/mps",
-                        ::geteuid(),
-                        4 * step,
-                        prove,
-                        [this](const std::string& line) { told.push_back(line); },
-                        [this](const std::vector<WorkTarget>& targets) {
-                          std::vector<Result<void>> results(targets.size());
-                          while (mps_hangs) ::usleep(1000);
-                          for (std::size_t i = 0; i < targets.size(); ++i) {
-                            EXPECT_TRUE(may_be_dead || is_alive(targets[i].process)) << "killed";
-                            ended_work.push_back(targets[i].process);
-                            if (!work_ends) results[i] = check_failed("no word of MPS");
-                          }
-                          return results;
-                        },
-                        [this](double) { mps_hangs = false; }};
+  ServerOptions options{.socket = test::fresh_folder("serve") / "socket",
+                        .group = {},
+                        .mps = "/run/mps",
+                        .user = ::geteuid(),
+                        .scrub_bytes = 4 * step,
+                        .proof = prove,
+                        .tell = [this](const std::string& line) { told.push_back(line); },
+                        .end_work =
+                            [this](const std::vector<WorkTarget>& targets) {
+                              std::vector<Result<void>> results(targets.size());
+                              while (mps_hangs) ::usleep(1000);
+                              for (std::size_t i = 0; i < targets.size(); ++i) {
+                                EXPECT_TRUE(may_be_dead || is_alive(targets[i].process))
+                                    << "killed";
+                                ended_work.push_back(targets[i].process);
+                                if (!work_ends) results[i] = check_failed("no word of MPS");
+                              }
+                              return results;
+                            },
+                        .hurry = [this](double) { mps_hangs = false; }};
   std::unique_ptr<Server> server;
 };
 
