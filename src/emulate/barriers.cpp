@@ -56,21 +56,25 @@ void Block::arrive(Warp& warp, const MicroOp* op, std::uint32_t id, std::uint32_
   }
   barrier.some[warp.index] |= warp.mask;
   if ((op->flags & control::barrier_arrive_only) == 0) barrier.waiting[warp.index] |= warp.mask;
-  complete(id);
+  note_whole(barrier, warp);
+  const std::uint32_t needed = threads != 0 ? threads / warp_size : running;
+  if (barrier.arrived >= needed) complete(id);
 }
 
 // A warp has arrived, with 32 threads, once all its lanes have that did not exit.
+void Block::note_whole(BarrierState& barrier, const Warp& warp) {
+  Mask& some = barrier.some[warp.index];
+  if (some == 0 || (warp.live & ~some) != 0) return;
+  some = 0;
+  ++barrier.arrived;
+}
+
 bool Block::is_complete(BarrierState& barrier) {
-  bool all = true;
-  for (const Warp& warp : warps) {
-    Mask& some = barrier.some[warp.index];
-    if (some != 0 && (warp.live & ~some) == 0) {
-      some = 0;
-      barrier.arrived += warp_size;
-    }
-    all = all && (warp.live & ~barrier.waiting[warp.index]) == 0;
-  }
-  return barrier.expected != 0 ? barrier.arrived >= barrier.expected : all;
+  for (const Warp& warp : warps) note_whole(barrier, warp);
+  if (barrier.expected != 0) return barrier.arrived * warp_size >= barrier.expected;
+  return std::all_of(warps.begin(), warps.end(), [&](const Warp& warp) {
+    return (warp.live & ~barrier.waiting[warp.index]) == 0;
+  });
 }
 
 void Block::complete(std::uint32_t id) {

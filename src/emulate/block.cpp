@@ -81,6 +81,7 @@ void Block::start(std::uint32_t linear_index, bool tracing, bool trace_runs) {
   printed.clear();
   stopped = false;
   stalled = false;
+  running = static_cast<std::uint32_t>(warps.size());
   executed = 0;
   next_epoch();
   clocks.clear();

@@ -29,15 +29,15 @@ void visit_uniforms(const Warp& w, const Lanes& lanes, Visit&& visit) {
   }
 }
 
-std::vector<std::uint64_t> saved_uniforms(const Warp& w, const Lanes& lanes) {
-  std::vector<std::uint64_t> saved;
-  visit_uniforms(w, lanes, [&](std::uint64_t& slot) { saved.push_back(slot); });
+std::unique_ptr<Uniforms> saved_uniforms(const Warp& w, const Lanes& lanes) {
+  auto saved = std::make_unique<Uniforms>();
+  visit_uniforms(w, lanes, [&](std::uint64_t& slot) { saved->push_back(slot); });
   return saved;
 }
 
-void restore_uniforms(const Warp& w, const Lanes& lanes, const std::vector<std::uint64_t>& saved) {
-  auto at = saved.begin();
-  if (saved.empty()) return;
+void restore_uniforms(const Warp& w, const Lanes& lanes, const Uniforms* saved) {
+  if (saved == nullptr) return;
+  auto at = saved->begin();
   visit_uniforms(w, lanes, [&](std::uint64_t& slot) { slot = *at++; });
 }
 
@@ -57,7 +57,7 @@ void note_whole(Warp& w) {
 void close_meeting(Warp& w, Meeting& meeting) {
   if (meeting.callee_frame != nullptr)
     w.block->pool->give_back(w.program->functions[meeting.callee], meeting.callee_frame);
-  meeting.uniforms.clear();
+  meeting.uniforms.reset();
   meeting.outer = w.spare_meeting;
   w.spare_meeting = &meeting;
 }
@@ -96,7 +96,7 @@ Lanes dismiss(Warp& w, Meeting& meeting) {
 const MicroOp* go_on(Warp& w, Meeting& meeting) {
   const std::uint32_t pc = meeting.pc;
   static_cast<Lanes&>(w) = dismiss(w, meeting);
-  if (w.torn) restore_uniforms(w, w, meeting.uniforms);
+  if (w.torn) restore_uniforms(w, w, meeting.uniforms.get());
   close_meeting(w, meeting);
   note_whole(w);
   return w.program->code.data() + pc;
@@ -104,6 +104,7 @@ const MicroOp* go_on(Warp& w, Meeting& meeting) {
 
 const MicroOp* end_warp(Warp& w) {
   w.state = WarpState::done;
+  --w.block->running;
   w.block->lanes_ended();
   return nullptr;
 }
@@ -121,13 +122,13 @@ void dismiss_early(Warp& w, Meeting& meeting) {
   early.pc = meeting.pc;
   static_cast<Lanes&>(early) = dismiss(w, meeting);
   early.uniforms = saved_uniforms(w, early);
-  meeting.uniforms = early.uniforms;
+  meeting.uniforms = std::make_unique<Uniforms>(*early.uniforms);
   w.groups.push_back(std::move(early));
 }
 
 bool at_one_place(const Group& a, const Group& b) {
   return a.pc == b.pc && a.frame == b.frame && a.meeting == b.meeting && a.top_join == b.top_join &&
-         a.uniforms == b.uniforms;
+         same_uniforms(a, b);
 }
 
 // The groups that wait for the same as `first`, and whether they are all that it waits for.
@@ -219,6 +220,11 @@ const MicroOp* leave_meetings(Warp& w) {
   return next_group(w);
 }
 
+bool same_uniforms(const Group& a, const Group& b) {
+  return a.uniforms == b.uniforms ||
+         (a.uniforms != nullptr && b.uniforms != nullptr && *a.uniforms == *b.uniforms);
+}
+
 Group& park(Warp& w, std::uint32_t pc, Mask lanes, Wait wait) {
   Group& group = w.groups.emplace_back();
   static_cast<Lanes&>(group) = w;
@@ -231,12 +237,19 @@ Group& park(Warp& w, std::uint32_t pc, Mask lanes, Wait wait) {
 
 void put_in_place(Warp& w, const Group& group) {
   static_cast<Lanes&>(w) = group;
-  if (w.torn) restore_uniforms(w, group, group.uniforms);
+  if (w.torn) restore_uniforms(w, group, group.uniforms.get());
 }
 
 const MicroOp* next_group(Warp& w) {
   if (w.block->stopped) return nullptr;
   for (;;) {
+    if (!w.torn && !w.groups.empty() && w.groups.back().wait == Wait::nothing) {
+      const std::uint32_t pc = w.groups.back().pc;
+      static_cast<Lanes&>(w) = w.groups.back();
+      w.groups.pop_back();
+      w.turned = w.warp_instructions;
+      return w.program->code.data() + pc;
+    }
     for (std::size_t i = w.groups.size(); i-- > 0;) {
       if (w.groups[i].wait != Wait::nothing) continue;
       put_in_place(w, w.groups[i]);
@@ -260,7 +273,7 @@ const MicroOp* next_group(Warp& w) {
 
 void settle(Warp& w) {
   const Lanes running = w;
-  std::vector<std::uint64_t> uniforms;
+  std::unique_ptr<Uniforms> uniforms;
   if (w.torn) uniforms = saved_uniforms(w, w);
   for (std::size_t i = 0; i < w.groups.size();) {
     const Wait wait = w.groups[i].wait;
@@ -277,7 +290,7 @@ void settle(Warp& w) {
     i = 0;
   }
   static_cast<Lanes&>(w) = running;
-  restore_uniforms(w, w, uniforms);
+  restore_uniforms(w, w, uniforms.get());
 }
 
 void unite(Warp& w) {
@@ -297,7 +310,7 @@ bool go_on_apart(Warp& w) {
     Meeting* const meeting = awaited(w.groups[i].meeting);
     if (meeting == nullptr) continue;
     tear(w);
-    restore_uniforms(w, w.groups[i], w.groups[i].uniforms);
+    restore_uniforms(w, w.groups[i], w.groups[i].uniforms.get());
     dismiss_early(w, *meeting);
     w.state = WarpState::ready;
     return true;

@@ -22,6 +22,7 @@ const MicroOp* meet(Warp& w);
 // The lanes that ran have left the function or the kernel: their places at meetings are vacant.
 const MicroOp* leave_meetings(Warp& w);
 
+[[nodiscard]] bool same_uniforms(const Group& a, const Group& b);
 // Some of the lanes that run stay where they are, at `pc`, while the others go on.
 Group& park(Warp& w, std::uint32_t pc, Mask lanes, Wait wait = Wait::nothing);
 // The group becomes what runs, without leaving Warp::groups.

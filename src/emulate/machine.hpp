@@ -216,7 +216,7 @@ struct RaceShadow {
 };
 
 struct BarrierState {
-  std::uint32_t arrived = 0;   // threads, of warps that have arrived as a whole
+  std::uint32_t arrived = 0;   // warps that have arrived as a whole
   std::uint32_t expected = 0;  // threads; 0: all of the block
   std::vector<Mask> some;     // by warp: lanes that have arrived, of warps that have not as a whole
   std::vector<Mask> waiting;  // by warp
@@ -276,6 +276,7 @@ class Block {
   std::vector<BarrierState> barriers;
   std::vector<PendingFinding> findings;
   std::string printed;
+  std::uint32_t running = 0;             // warps that have not ended
   bool stopped = false;                  // by a trap, an assertion or a hang
   std::unique_ptr<Unwritten> unwritten;  // once a warp is tracked
   std::function<void(Block&)> flush;     // called when the trace buffer is full; may empty it
@@ -329,6 +330,7 @@ class Block {
   void run_ops(Warp& warp, const MicroOp* op);
   void complete(std::uint32_t barrier_id);
   [[nodiscard]] bool is_complete(BarrierState& barrier);
+  void note_whole(BarrierState& barrier, const Warp& warp);
   void run_warp(Warp& warp, bool apart);
   void end_turn(Warp& warp, bool apart);
   [[nodiscard]] bool waits_for_cluster() const;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <vector>
 
 #include "demarc/emulate/trace.hpp"
@@ -74,6 +75,9 @@ struct Region {
   bool writable = true;
 };
 
+// Registers in uniform slots, of the frames from the innermost to the kernel's.
+using Uniforms = std::vector<std::uint64_t>;
+
 // Where lanes that went different ways meet again, or those that a call took into a function. They
 // go on at `pc`, with the frame that they had there.
 struct Meeting {
@@ -87,8 +91,8 @@ struct Meeting {
   std::uint32_t local_base = 0;
   std::byte* callee_frame = nullptr;  // of a call; null: of a branch
   std::uint32_t callee = 0;
-  std::uint32_t depth = 0;              // calls up to here
-  std::vector<std::uint64_t> uniforms;  // Group::uniforms of those that went on early
+  std::uint32_t depth = 0;             // calls up to here
+  std::unique_ptr<Uniforms> uniforms;  // of those that went on early; null: none did
 };
 
 // Lanes that run in step, and where they are.
@@ -115,17 +119,19 @@ enum class Wait : std::uint8_t {
 struct Group : Lanes {
   std::uint32_t pc = 0;  // where they go on, or the micro-op at which they wait
   Wait wait = Wait::nothing;
-  Mask members = 0;           // those of Wait::members
-  std::uint32_t barrier = 0;  // the number of Wait::barrier
-  // Registers in uniform slots, of the frames from the innermost to the kernel's: empty unless the
-  // warp is torn.
-  std::vector<std::uint64_t> uniforms;
+  Mask members = 0;                    // those of Wait::members
+  std::uint32_t barrier = 0;           // the number of Wait::barrier
+  std::unique_ptr<Uniforms> uniforms;  // null unless the warp is torn
 };
 
 enum class WarpState : std::uint8_t { ready, waiting, done };
 
 // What handlers touch all the time comes first: it is of the group that runs.
 struct alignas(64) Warp : Lanes {
+  Warp() = default;
+  Warp(Warp&&) = default;
+  Warp& operator=(Warp&&) = default;
+
   Mask saved_mask = 0;  // while a guard narrows `mask`
   Block* block = nullptr;
   const Program* program = nullptr;

@@ -358,11 +358,12 @@ TEST(Progress, lanes_that_went_on_early_are_together_again_behind_a_barrier) {
 add.s64 %rd5, %rd1, 256;
 setp.ne.u32 %p1, %r1, 0;
 @%p1 bra OVER;
-mov.u32 %r8, 5;
 LOOK:
 ld.volatile.global.u32 %r4, [%rd5];
-setp.lt.u32 %p2, %r4, %r8;
+setp.eq.u32 %p2, %r4, 0;
 @%p2 bra LOOK;
+mov.u32 %r8, 5;
+st.global.u32 [%rd5], %r8;
 OVER:
 setp.ne.u32 %p3, %r1, 7;
 @%p3 bra END;

@@ -300,9 +300,10 @@ bool is_same(const MicroOp* a, const MicroOp* b) {
          one.is_signed == other.is_signed;
 }
 
-const MicroOp* exchange(Warp& w, const MicroOp* op) {
-  const auto& details = *static_cast<const WarpDetails*>(op->aux);
-  if (details.members < 0) return exchange_here(w, op, details);
+namespace {
+
+// Some of the lanes that run may have to wait for others.
+const MicroOp* exchange_apart(Warp& w, const MicroOp* op, const WarpDetails& details) {
   const Mask all = w.mask;
   for (Mask rest = all; rest != 0;) {
     const auto first = static_cast<unsigned>(std::countr_zero(rest));
@@ -332,12 +333,22 @@ const MicroOp* exchange(Warp& w, const MicroOp* op) {
   return next_group(w);
 }
 
+}  // namespace
+
+const MicroOp* exchange(Warp& w, const MicroOp* op) {
+  const auto& details = *static_cast<const WarpDetails*>(op->aux);
+  if (details.members < 0 ||
+      (details.one_mask && ((*w.at<Mask>(details.slot[details.members]) ^ w.mask) & w.live) == 0)) {
+    return exchange_here(w, op, details);
+  }
+  return exchange_apart(w, op, details);
+}
+
 void exchange_among(Warp& w, const std::vector<Group*>& groups) {
   const Group& leader = *groups.front();
   const MicroOp* const code = w.program->code.data();
   const bool together = std::all_of(groups.begin(), groups.end(), [&](const Group* group) {
-    return group->pc == leader.pc && group->frame == leader.frame &&
-           group->uniforms == leader.uniforms;
+    return group->pc == leader.pc && group->frame == leader.frame && same_uniforms(*group, leader);
   });
   Mask all = 0;
   for (const Group* group : groups) all |= group->mask;

@@ -41,6 +41,7 @@ struct WarpDetails {
   bool has_result = true;
   // Which operand has the lanes that wait for each other; -1: the lanes that run do not wait.
   std::int8_t members = -1;
+  bool one_mask = false;  // it is in a uniform slot
 };
 
 namespace warp_ops {

@@ -59,6 +59,7 @@ void lower_warp_barrier(FunctionContext& f, const InstructionView& instruction) 
   made.slot[0] = members.slot.offset;
   made.uniform[0] = members.uniform;
   made.members = 0;
+  made.one_mask = members.uniform;
   f.code.emit(warp_ops::exchange).aux = &made;
 }
 

@@ -27,7 +27,7 @@ class ExchangeSources {
   }
   // The lanes that wait for each other.
   void read_members() {
-    read(Type::b32);
+    made_.one_mask = read(Type::b32).uniform;
     made_.members = static_cast<std::int8_t>(count_ - 1);
   }
   // The first one, which is what is exchanged.
