@@ -39,16 +39,16 @@ struct ServerOptions {
   WorkEnder::End end_work = [](const std::vector<WorkTarget>& targets) {
     return std::vector<Result<void>>(targets.size());
   };
-  // Descriptors that each program with a lease gets a copy of, beside that of the socket's lock.
-  std::vector<int> locks = {};
-  // Keeps the parts of the tenants from others that use the card. If it refuses, the tenants stay
-  // as they were.
-  std::function<Result<void>(const Book&)> claim = [](const Book&) -> Result<void> { return {}; };
   // From now on `end_work` returns within so many seconds.
   std::function<void(double seconds)> hurry = [](double) {};
   double ending_seconds = 2.5;  // for `end_work`, at the server's end
   int mps_process = -1;         // readable once the daemon of MPS has ended
   SeatLimits limits = {};
+  // Descriptors that each program with a lease gets a copy of, beside that of the socket's lock.
+  std::vector<int> locks = {};
+  // Keeps the parts of the tenants from others that use the card. If it refuses, the tenants stay
+  // as they were.
+  std::function<Result<void>(const Book&)> claim = [](const Book&) -> Result<void> { return {}; };
 };
 
 class Server {
