@@ -129,6 +129,13 @@ struct TrackedInstruction {
 // Where the shadow bytes of each lane's bytes are; null: nothing to track.
 using LaneShadows = std::array<std::uint8_t*, warp_size>;
 
+// A variable of shared memory.
+struct SharedPlace {
+  std::uint32_t offset = 0;
+  std::uint64_t bytes = 0;
+  std::string name;
+};
+
 struct Program {
   HandlerTables tables;
   std::string kernel;
@@ -142,6 +149,7 @@ struct Program {
   std::uint32_t shared_bytes = 0;    // static and dynamic
   std::uint32_t shared_granule = 4;  // bytes: the narrowest shared access of the kernel, for races
   std::uint32_t memory_sites = 0;
+  std::vector<SharedPlace> shared_places;
   bool ordered = false;       // see Outcome::ordered_kernels
   bool suspends = false;      // a warp may have to wait for another
   bool polls = false;         // a loop looks at global memory that other blocks may change

@@ -173,5 +173,24 @@ TEST(BufferEnds, an_access_across_an_end_names_the_buffer_that_it_crosses) {
   }
 }
 
+TEST(BufferEnds, an_access_behind_shared_memory_names_the_variable_before_it) {
+  const std::pair<const char*, const char*> rows[] = {
+      {"st.shared.u32 [last+32], %r1;",
+       "it has 96 bytes; it lies 0 bytes after the end of the 32 bytes of 'last'"},
+      {"st.shared.v2.u32 [last+28], {%r1, %r1};", "it reaches behind the end of 'last'"},
+      {"mov.u32 %r3, first;\nst.shared.u32 [%r3+-8], %r1;", "it lies 8 bytes before 'first'"},
+  };
+  for (const auto& [text, detail] : rows) {
+    const auto outcome =
+        run_text(kernel_of(".shared .align 4 .b8 first[64];\n.shared .align 4 .b8 last[32];\n",
+                           std::string("st.shared.u32 [first], %r1;\n") + text),
+                 launch_of(1, 1, 256));
+    ASSERT_TRUE(outcome) << outcome.error().message;
+    ASSERT_EQ(outcome->findings.size(), 1U) << text;
+    EXPECT_NE(outcome->findings[0].detail.find(detail), std::string::npos)
+        << outcome->findings[0].detail;
+  }
+}
+
 }  // namespace
 }  // namespace demarc::emulate

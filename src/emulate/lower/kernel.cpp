@@ -130,6 +130,7 @@ Result<std::unique_ptr<Program>> lower(const LowerRequest& request) {
   functions.index_of(*request.kernel);
   for (std::uint32_t index = 0; index < functions.size(); ++index) lower_function(kernel, index);
   DEMARC_CHECK(refusals.verdict(request.source));
+  program->shared_places = shared.places(request.dynamic_shared_bytes);
   program->shared_bytes = shared.bytes() + request.dynamic_shared_bytes;
   return program;
 }

@@ -52,6 +52,15 @@ void SharedVariables::place(const ptx::Variable& variable, Refusals& refusals) {
   bytes_ = static_cast<std::uint32_t>(end);
 }
 
+std::vector<SharedPlace> SharedVariables::places(std::uint32_t dynamic_bytes) const {
+  std::vector<SharedPlace> out;
+  for (const auto& [variable, offset] : offset_) {
+    const std::uint64_t bytes = variable->byte_size();
+    out.push_back({offset, bytes != 0 ? bytes : dynamic_bytes, std::string(variable->name)});
+  }
+  return out;
+}
+
 std::optional<std::uint32_t> SharedVariables::offset_of(const ptx::Variable& variable) const {
   const auto at = offset_.find(&variable);
   if (at == offset_.end()) return std::nullopt;

@@ -18,6 +18,8 @@ class SharedVariables {
 
   // Empty: no shared variable, or one that is refused.
   [[nodiscard]] std::optional<std::uint32_t> offset_of(const ptx::Variable& variable) const;
+  // With the sizes that they have in a launch with so much dynamic shared memory.
+  [[nodiscard]] std::vector<SharedPlace> places(std::uint32_t dynamic_bytes) const;
   // Dynamic shared memory not included.
   [[nodiscard]] std::uint32_t bytes() const { return bytes_; }
 
