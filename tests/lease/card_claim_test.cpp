@@ -35,10 +35,10 @@ class CardClaims : public testing::Test {
       static_cast<void>(!::write(ready[1], "x", 1));
       for (;;) ::pause();
     }
+    ::close(ready[1]);  // so that a process that fails is not waited for
     char byte = 0;
     EXPECT_EQ(::read(ready[0], &byte, 1), 1);
     ::close(ready[0]);
-    ::close(ready[1]);
     return process;
   }
   static void end(pid_t process) {

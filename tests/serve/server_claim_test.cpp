@@ -29,10 +29,10 @@ class ServerClaims : public ServerTest {
       for (;;) ::pause();
       return 0;
     });
+    ::close(ready[1]);  // so that a process that fails is not waited for
     char byte = 0;
     EXPECT_EQ(::read(ready[0], &byte, 1), 1);
     ::close(ready[0]);
-    ::close(ready[1]);
     return process;
   }
   static void end_one(pid_t process) {
