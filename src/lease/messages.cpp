@@ -224,6 +224,10 @@ std::string to_text(const Request& request) {
 }
 
 Result<Request> parse_request(std::string_view text) {
+  if (text.size() > question_bytes) {
+    return invalid_input("request: a question of {} bytes came, but it has at most {}", text.size(),
+                         question_bytes);
+  }
   DEMARC_TRY(const Json json, parse_json(text, "request"));
   DEMARC_TRY(JsonObject object, JsonObject::of(json, "request"));
   DEMARC_TRY(const std::string wanted, object.string("do"));

@@ -17,7 +17,7 @@ namespace {
 constexpr std::chrono::seconds look_every(1);  // at the card
 // Until a packet that should have gone is sent again: too many descriptors were on their way.
 constexpr int stalled_ms = 5;
-constexpr int most_accepted = 64;  // in a turn, so that those who are there are answered
+constexpr int most_accepted = 16;  // in a turn, so that those who are there are answered
 constexpr std::size_t most_refused = 256;
 constexpr std::chrono::seconds farewell{1};           // until a refused one has read why
 constexpr std::chrono::seconds reading_patience{30};  // with one that does not take its answers
@@ -176,6 +176,10 @@ void Server::accept_all(const lease::PacketListener& listener, const std::string
   for (int i = 0; i < most_accepted; ++i) {
     auto socket = listener.accept();
     if (!socket) return;
+    if (hung_up(socket->file())) {  // nobody is there to be told anything
+      lease::close_apart(*std::move(socket));
+      continue;
+    }
     Connection connection{std::move(*socket), tenant, ++last_connection_};
     connection.used = Clock::now();
     if (const auto admitted = admit(connection); !admitted) {

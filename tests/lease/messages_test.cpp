@@ -138,5 +138,13 @@ TEST(Messages, that_are_not_true_or_false_where_they_must_be_are_refused) {
               HasSubstr("the key 'revoked' is missing"));
 }
 
+TEST(Questions, that_are_longer_than_any_are_not_read) {
+  const std::string list = to_text(Request(ListRequest{}));
+  EXPECT_TRUE(parse_request(list + std::string(question_bytes - list.size(), ' ')));
+  EXPECT_THAT(
+      parse_request(list + std::string(question_bytes + 1 - list.size(), ' ')).error().message,
+      testing::HasSubstr("a question of 4097 bytes came, but it has at most 4096"));
+}
+
 }  // namespace
 }  // namespace demarc::lease

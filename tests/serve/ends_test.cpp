@@ -65,6 +65,17 @@ TEST(SignalsOfAServer, end_a_process_that_stands_still) {
   }
 }
 
+TEST(SignalsOfAServer, end_a_process_where_force_stands_still_too) {
+  EXPECT_EQ(exit_code_of([] {
+              const Signals signals(0.01, [] {
+                for (;;) ::pause();
+              });
+              ::kill(::getpid(), SIGTERM);
+              for (;;) ::pause();
+            }),
+            3);
+}
+
 TEST(SignalsOfAServer, end_a_process_that_stands_still_after_it_has_served) {
   EXPECT_EQ(exit_code_of([] {
               {

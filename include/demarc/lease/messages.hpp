@@ -71,6 +71,9 @@ struct EndWorkRequest {
 using Request = std::variant<OpenRequest, AttachRequest, PagesRequest, TakeRequest, GiveRequest,
                              ListRequest, GrowRequest, MoveRequest, RevokeRequest, EndWorkRequest>;
 
+// The longest question. It bounds what a server reads for one: nested text takes long.
+inline constexpr std::size_t question_bytes = 4096;
+
 [[nodiscard]] std::string to_text(const Request& request);
 [[nodiscard]] Result<Request> parse_request(std::string_view text);
 
