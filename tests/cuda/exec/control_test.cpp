@@ -11,7 +11,6 @@
 
 #include <csignal>
 #include <cstring>
-#include <fstream>
 #include <thread>
 
 #include "paths.hpp"
@@ -133,27 +132,19 @@ TEST(ControlBlocks, WritersOfSeveralProcessesTakeTurnsAndADeadOneLosesItsTurn) {
     struct sigaction interrupts {};
     interrupts.sa_handler = [](int) { static_cast<void>(!::write(heard[1], "x", 1)); };
     ::sigaction(SIGUSR1, &interrupts, nullptr);
-    std::_Exit(made.store_mask(words(7), true) ? 0 : 1);
+    static_cast<void>(!::write(heard[1], "b", 1));
+    std::_Exit(made.store_mask(words(7), true, {}, 1'000'000) ? 0 : 1);
   }
-  // The kernel lists who waits; a writer that does not would end.
-  const std::string waits = fmt::format(" {} ", writer);
-  const auto see_it_wait = [&] {
-    for (bool waiting = false; !waiting;) {
-      ASSERT_EQ(::waitpid(writer, nullptr, WNOHANG), 0) << "it did not wait for its turn";
-      std::ifstream locks("/proc/locks");
-      for (std::string line; std::getline(locks, line);) {
-        waiting |= line.find("->") != std::string::npos && line.find(waits) != std::string::npos;
-      }
-    }
-  };
-  see_it_wait();
-  if (HasFatalFailure()) return;
-  // A signal interrupts the call, and the writer waits anew.
+  // It begins, a signal interrupts it, and it waits anew.
   char byte = 0;
+  ASSERT_EQ(::read(heard[0], &byte, 1), 1);
   ::kill(writer, SIGUSR1);
   ASSERT_EQ(::read(heard[0], &byte, 1), 1);
-  see_it_wait();
-  if (HasFatalFailure()) return;
+  EXPECT_EQ(byte, 'x');
+  EXPECT_EQ(::waitpid(writer, nullptr, WNOHANG), 0) << "it did not wait for its turn";
+  const auto refused = made.store_mask(words(8), true, {}, 2);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("another process holds the lock of the control"));
   ::close(heard[0]);
   ::close(heard[1]);
   HardwareMask mask;
