@@ -3,38 +3,21 @@
 #include <algorithm>
 #include <bit>
 
-#include "harness.hpp"
+#include "progress_kernels.hpp"
 
 namespace demarc::emulate {
 namespace {
 
+using test::in_both_sides;
 using test::kernel_of;
 using test::launch_of;
+using test::progress_finding;
+using test::progress_store;
+using test::progress_words;
 using test::run_text;
 using test::shared_area;
 using test::words_of;
 using testing::HasSubstr;
-
-constexpr const char* progress_store = "\ncvt.u64.u32 %rd3, %r9;\nst.global.u64 [%rd2], %rd3;";
-
-std::vector<std::uint64_t> progress_words(const std::string& declarations, const std::string& body,
-                                          std::uint32_t threads = 32, std::uint32_t blocks = 1) {
-  const auto outcome = run_text(kernel_of(declarations, body + progress_store),
-                                launch_of(blocks, threads, std::uint64_t{8} * threads + 64));
-  EXPECT_TRUE(outcome) << outcome.error().message;
-  if (!outcome) return std::vector<std::uint64_t>(threads + 8, ~0ULL);
-  for (const Finding& finding : outcome->findings) ADD_FAILURE() << describe(finding, "t.ptx");
-  return words_of(*outcome);
-}
-
-std::string progress_finding(const std::string& declarations, const std::string& body,
-                             std::uint32_t threads = 32, const Options& options = {},
-                             std::uint32_t blocks = 1) {
-  const auto outcome =
-      run_text(kernel_of(declarations, body), launch_of(blocks, threads, 1024), options);
-  if (!outcome) return outcome.error().message;
-  return outcome->findings.empty() ? "none" : describe(outcome->findings[0], "t.ptx");
-}
 
 // Lanes below 20 look for an error that none of them has, and leave if they find one. Behind it all
 // do the same.
@@ -117,12 +100,6 @@ exit;
 FEW:
 redux.sync.add.u32 %r9, %r1, -1;)");
   for (unsigned lane = 0; lane < 8; ++lane) EXPECT_EQ(found[lane], 28U);
-}
-
-std::string in_both_sides(const std::string& even, const std::string& odd) {
-  return "and.b32 %r3, %r1, 1;\nsetp.eq.u32 %p1, %r3, 0;\n@%p1 bra EVEN;\nmul.lo.u32 %r4, %r1, "
-         "3;\n" +
-         odd + "\nbra MEET;\nEVEN:\nmul.lo.u32 %r4, %r1, 2;\n" + even + "\nMEET:\n";
 }
 
 TEST(Progress, lanes_on_both_sides_of_a_branch_do_one_collective) {
@@ -454,47 +431,6 @@ TEST(Progress, blocks_that_wait_for_more_than_are_there_hang_and_the_finding_say
       progress_finding("", grid_wait("4"), 32, options, 5),
       AllOf(HasSubstr("hang"), HasSubstr("3 blocks of 5 are there"), HasSubstr("--resident")));
   EXPECT_EQ(progress_finding("", grid_wait("3"), 32, options, 5), "none");
-}
-
-// ---- what PTX leaves undefined ----
-
-TEST(Progress, a_thread_that_is_not_in_its_own_member_mask_is_a_finding) {
-  EXPECT_THAT(
-      progress_finding("", "redux.sync.add.u32 %r9, %r1, 0xffff;"),
-      AllOf(HasSubstr("thread (16,0,0)"), HasSubstr("is not in its member mask, 0x0000ffff")));
-  EXPECT_THAT(progress_finding("", "bar.warp.sync 0xfffffffe;"), HasSubstr("thread (0,0,0)"));
-}
-
-TEST(Progress, lanes_that_wait_for_each_other_at_different_collectives_are_a_finding) {
-  for (const auto& [even, odd] : std::vector<std::pair<std::string, std::string>>{
-           {"redux.sync.add.u32 %r9, %r4, -1;", "redux.sync.max.u32 %r9, %r4, -1;"},
-           {"shfl.sync.bfly.b32 %r9, %r4, 1, 31, -1;", "shfl.sync.idx.b32 %r9, %r4, 1, 31, -1;"},
-           {"vote.sync.ballot.b32 %r9, %p1, -1;", "bar.warp.sync -1;"},
-           {"redux.sync.min.u32 %r9, %r4, -1;", "redux.sync.min.s32 %r9, %r4, -1;"},
-           {"bar.warp.sync -1;", "barrier.sync 0;"},
-           {"barrier.sync 1, 32;", "barrier.sync 2, 32;"},
-           {"bar.sync 0;", "bar.sync 0;"}}) {
-    EXPECT_THAT(
-        progress_finding("", in_both_sides(even, odd)),
-        AllOf(HasSubstr("barrier divergence"), HasSubstr("16 threads of the warp do not arrive"),
-              HasSubstr("waits at line")))
-        << even << odd;
-  }
-}
-
-TEST(Progress, a_lane_that_never_comes_is_named) {
-  EXPECT_THAT(
-      progress_finding("",
-                       "setp.eq.u32 %p1, %r1, 3;\n@%p1 bra OTHER;\nbar.warp.sync -1;\nOTHER:\n"
-                       "@%p1 bar.warp.sync 8;\n@!%p1 bra END;\nbar.warp.sync 9;\nEND:"),
-      AllOf(HasSubstr("among them thread (3,0,0)"), HasSubstr("thread (3,0,0) waits at line")));
-}
-
-TEST(Progress, products_of_matrices_need_the_whole_warp) {
-  const std::string load =
-      "mov.u32 %r5, area;\nldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r9}, [%r5];";
-  EXPECT_THAT(progress_finding(shared_area, in_both_sides(load, load)),
-              HasSubstr("16 threads of the warp do not arrive"));
 }
 
 }  // namespace
