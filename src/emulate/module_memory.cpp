@@ -18,23 +18,15 @@ std::uint64_t align_to(std::uint64_t value, std::uint64_t alignment) {
 }
 
 constexpr std::uint64_t variable_alignment = 256;
-constexpr std::uint64_t function_pitch = 16;               // between the addresses of two functions
-constexpr std::uint64_t most_constant_bytes = 11 * 65536;  // the eleven banks that PTX has
+constexpr std::uint64_t function_pitch = 16;  // between the addresses of two functions
 
 // Before anything is taken: what a module declares may be more than this machine has.
 Result<void> check_sizes(const ptx::Module& module, const std::string& source) {
   const auto machine = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
                        static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   std::uint64_t global = 0;
-  std::uint64_t constant = 0;
   for (const ptx::Variable& variable : module.variables) {
     if (variable.space == ptx::StateSpace::global) global += variable.byte_size();
-    if (variable.space == ptx::StateSpace::constant) constant += variable.byte_size();
-    if (constant > most_constant_bytes) {
-      return invalid_input(
-          "{}:{}: with '{}' the module has {} bytes of constant memory; at most {} are possible",
-          source, variable.line, variable.name, constant, most_constant_bytes);
-    }
     if (global > machine) {
       return missing_capability(
           "{}:{}: with '{}' the module's variables take {} bytes; this machine has {} bytes of "

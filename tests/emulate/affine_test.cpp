@@ -13,7 +13,7 @@ namespace {
 
 // 4 blocks of 128 threads of which the last ones return at once, or each at its own step of a loop.
 std::string kernel_with(const std::string& returns) {
-  return kernel_of(".shared .align 8 .b8 area[1024];\n", R"(
+  return kernel_of(".shared .align 16 .b8 area[1024];\n", R"(
 mov.u32 %r2, %ctaid.x; mad.lo.u32 %r3, %r2, 128, %r1;
 mul.wide.u32 %rd3, %r3, 8; add.s64 %rd3, %rd1, %rd3;
 cvt.u64.u32 %rd5, %r3;

@@ -216,15 +216,15 @@ TEST(Refusals, variables_larger_than_the_memory_they_are_of) {
   EXPECT_NE(refusal(kernel_of("", ".param .b8 p[1048577];"))
                 .find(": 1048577 bytes of parameter memory; at most 1048576 are possible: p"),
             std::string::npos);
-  EXPECT_NE(refusal(kernel_of(".const .b8 c[720897];\n", ""))
-                .find("with 'c' the module has 720897 bytes of constant memory; at most 720896 are "
-                      "possible"),
+  EXPECT_NE(refusal(kernel_of(".const .b8 c[65537];\n", ""))
+                .find("with 'c' the module's constant variables have 65537 bytes, but constant "
+                      "memory has 65536"),
             std::string::npos);
   EXPECT_NE(
       refusal(kernel_of(".global .b8 g[70368744177664];\n", ""))
           .find("with 'g' the module's variables take 70368744177664 bytes; this machine has "),
       std::string::npos);
-  EXPECT_EQ(refusal(kernel_of(".const .b8 c[720896];\n.global .b8 g[1048576];\n",
+  EXPECT_EQ(refusal(kernel_of(".const .b8 c[65536];\n.global .b8 g[1048576];\n",
                               ".shared .b8 s[232448];\n.local .b8 a[524288];\n"
                               ".param .b8 p[1024];\n")),
             "accepted");
