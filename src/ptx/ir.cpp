@@ -105,12 +105,16 @@ std::string Module::source_position(const Body& body, const Instruction& instruc
   return {};
 }
 
+std::optional<std::uint64_t> target_number(std::string_view target) {
+  if (!target.starts_with("sm_")) return std::nullopt;
+  const auto number =
+      parse_u64(target.substr(3, target.find_first_not_of("0123456789", 3) - 3), "target");
+  return number ? std::optional(*number) : std::nullopt;
+}
+
 bool Module::has_target_below(std::uint64_t number) const {
   return std::any_of(targets.begin(), targets.end(), [&](std::string_view target) {
-    if (!target.starts_with("sm_")) return false;
-    const auto generation =
-        parse_u64(target.substr(3, target.find_first_not_of("0123456789", 3) - 3), "target");
-    return generation && *generation < number;
+    return target_number(target).value_or(number) < number;
   });
 }
 

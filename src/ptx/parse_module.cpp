@@ -144,6 +144,7 @@ bool Parser::parse_version() {
   if (saw_version_) return fail("a module has one '.version'");
   saw_version_ = true;
   module_.version = {numbers[0], numbers[1]};
+  form_limits_.version = numbers[0] * 10 + numbers[1];
   return true;
 }
 
@@ -153,6 +154,9 @@ bool Parser::parse_target() {
     const std::string_view target = cursor_.name();
     if (target.empty()) return fail("'.target' takes names, as in '.target sm_80', " + found());
     module_.targets.push_back(target);
+    if (const auto number = target_number(target)) {
+      form_limits_.target = static_cast<std::uint32_t>(*number);
+    }
   } while (cursor_.take(','));
   saw_target_ = true;
   return true;

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 
 #include "constant_expression.hpp"
 #include "cursor.hpp"
+#include "demarc/ptx/forms.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "initialiser_reader.hpp"
 #include "mnemonic_table.hpp"
@@ -103,6 +105,7 @@ class Parser {
   bool parse_targets(TargetSet::Kind kind, std::string_view name, const char* start);
   bool parse_location();
   bool parse_instruction();
+  const std::string& why_no_form_of(std::uint32_t mnemonic);
   void add_instruction(const Instruction& instruction);
   bool parse_guard(Instruction& instruction);
   bool read_mnemonic(std::string_view& text);
@@ -111,6 +114,9 @@ class Parser {
   bool parse_operand_list(Instruction& instruction, const Mnemonic& mnemonic);
   bool check_operands(const Instruction& instruction, const Mnemonic& mnemonic);
   bool keep_verbatim(Instruction& instruction, const char* first);
+
+  // operand_forms.cpp
+  bool check_typed_operands(const Instruction& instruction, const Mnemonic& mnemonic);
 
   // parse_plain.cpp
   bool parse_plain_guard(Instruction& instruction);
@@ -158,7 +164,9 @@ class Parser {
   Reporter reporter_;
   NameTable names_;
   MnemonicTable mnemonics_;
-  std::shared_ptr<Pool> pool_;  // what function bodies end up in
+  FormLimits form_limits_;
+  std::deque<std::string> no_form_;  // by mnemonic: why it is none, or empty
+  std::shared_ptr<Pool> pool_;       // what function bodies end up in
   std::array<PlainStem, 1024> plain_stems_;
   Body body_;                     // of the function being read; its storage is used again
   std::vector<Operand> scratch_;  // operands whose place in body_ is not known yet

@@ -196,18 +196,33 @@ bool Parser::parse_instruction() {
   if (is_joined) {
     text = join_mnemonic(text);
   } else if (known != nullptr && parse_plain_operands(instruction, *known)) {
+    if (!check_typed_operands(instruction, module_.mnemonics[known->number])) return true;
     add_instruction(instruction);
     return true;
   }
   instruction.mnemonic = mnemonics_.find(text);
-  if (known == nullptr && !is_joined) {
+  const std::string& no_form = why_no_form_of(instruction.mnemonic);
+  if (known == nullptr && !is_joined && no_form.empty()) {
     mnemonics_.remember(text, instruction.mnemonic, cursor_.end);
   }
   const Mnemonic& mnemonic = module_.mnemonics[instruction.mnemonic];
   instruction.opcode = mnemonic.opcode;
+  if (!no_form.empty()) {
+    fail_at(instruction.text_offset, fmt::format("'{}': {}", excerpt(text, 60), no_form));
+    return keep_verbatim(instruction, cursor_.at);  // the rest is passed over, braces and all
+  }
   if (!parse_operands(instruction, mnemonic)) return false;
+  if (mnemonic.understood && !check_typed_operands(instruction, mnemonic)) return true;
   add_instruction(instruction);
   return true;
+}
+
+// Looked up once for all instructions that share the mnemonic.
+const std::string& Parser::why_no_form_of(std::uint32_t mnemonic) {
+  while (no_form_.size() <= mnemonic) {
+    no_form_.push_back(why_no_form(module_.mnemonics[no_form_.size()], form_limits_));
+  }
+  return no_form_[mnemonic];
 }
 
 void Parser::add_instruction(const Instruction& instruction) {

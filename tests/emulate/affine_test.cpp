@@ -17,7 +17,8 @@ std::string kernel_with(const std::string& returns) {
 mov.u32 %r2, %ctaid.x; mad.lo.u32 %r3, %r2, 128, %r1;
 mul.wide.u32 %rd3, %r3, 8; add.s64 %rd3, %rd1, %rd3;
 cvt.u64.u32 %rd5, %r3;
-mul.lo.u32 %r5, %r1, 8; mov.u32 %r6, area; add.u32 %r6, %r6, %r5; xor.b32 %r7, %r6, 8;
+mul.lo.u32 %r5, %r1, 8; xor.b32 %r7, %r5, 8; mov.u32 %r6, area; add.u32 %r7, %r7, %r6;
+add.u32 %r6, %r6, %r5;
 st.shared.u64 [%r6], %rd5;
 mov.u32 %r4, 0;
 $again:

@@ -43,7 +43,7 @@ TEST(Neighbours, have_addresses_that_differ_by_a_number) {
                    load(0, "%rd3")),
             1U);
   for (const char* other : {"add.s64 %rd2, %rd1, %rd3;\n", "mul.lo.s64 %rd2, %rd1, 4;\n",
-                            "@%p1 add.s64 %rd2, %rd1, 4;\n", "add.f64 %rd2, %rd1, 4;\n"}) {
+                            "@%p1 add.s64 %rd2, %rd1, 4;\n", "add.f64 %rd2, %rd1, 4.0;\n"}) {
     EXPECT_EQ(shared(other + load(0) + load(4) + load(8, "%rd2")), 0U) << other;
   }
   EXPECT_EQ(shared("mov.b64 %v.x, 64;\nmov.b64 %v.y, %rd1;\nadd.s64 %rd2, %v.x, 4;\n"

@@ -17,12 +17,13 @@ Module module_of(const std::string& text) {
   return std::move(result.module);
 }
 
-Module kernel_with(const std::string& body) {
-  return module_of(
-      ".version 8.0\n.target sm_90\n.address_size 64\n"
-      ".visible .entry k(.param .u64 p)\n{\n\t.reg .pred %p<2>;\n\t.reg .b32 %r<6>;\n"
-      "\t.reg .b64 %rd<6>;\n\tld.param.u64 %rd1, [p];\n" +
-      body + "\tret;\n}\n");
+Module kernel_with(const std::string& body,
+                   const std::string& preamble = ".version 8.0\n.target sm_90\n") {
+  return module_of(preamble +
+                   ".address_size 64\n"
+                   ".visible .entry k(.param .u64 p)\n{\n\t.reg .pred %p<2>;\n\t.reg .b32 %r<6>;\n"
+                   "\t.reg .b64 %rd<6>;\n\tld.param.u64 %rd1, [p];\n" +
+                   body + "\tret;\n}\n");
 }
 
 Module plain() {
@@ -138,7 +139,9 @@ TEST(RewriteColored, hints_about_lines_go_to_the_translated_address) {
 
 TEST(RewriteColored, what_takes_more_bytes_than_follow_each_other_is_refused) {
   const auto with_mask = [](const std::string& line, std::uint64_t mask) {
-    return colored(kernel_with("\t.reg .f32 %f<9>;\n\t" + line + "\n"), {{mask}, 1});
+    return colored(
+        kernel_with("\t.reg .f32 %f<9>;\n\t" + line + "\n", ".version 8.8\n.target sm_100\n"),
+        {{mask}, 1});
   };
   const std::string discard = "discard.global.L2 [%rd1], 128;";
   EXPECT_EQ(with_mask(discard, 0x40), "k.ptx:11: kernel 'k': '" + discard +

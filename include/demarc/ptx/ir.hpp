@@ -308,6 +308,9 @@ struct Version {
   std::uint32_t minor = 0;
 };
 
+// 90 of "sm_90" and of "sm_90a"; nothing of "debug".
+[[nodiscard]] std::optional<std::uint64_t> target_number(std::string_view target);
+
 // Movable and copyable; copies share the text.
 struct Module {
   std::string source_name;                             // of the file, for messages

@@ -1,0 +1,27 @@
+// Every opcode with every type and with modifiers, one statement a line: what the table of forms is
+// compared on, with ptxas where it is and with its kept verdicts where it is not.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace demarc::ptx::test {
+
+struct MatrixForm {
+  std::string group;      // "add": opcode and operands
+  std::string modifiers;  // "rn ftz", or "-"
+  std::string types;      // "f32", "f32,s32"
+  std::string statement;  // "add.rn.ftz.f32 %f1, %f2, %f3;"
+};
+
+[[nodiscard]] std::vector<MatrixForm> forms_matrix();
+
+// A module with these statements, the first of which stands on line `first_matrix_line`.
+inline constexpr int first_matrix_line = 12;
+[[nodiscard]] std::string matrix_module(const std::vector<MatrixForm>& forms);
+
+// The forms that are taken, in lines: "add [rn ftz]: f16 f32 f16x2".
+[[nodiscard]] std::string taken_forms(const std::vector<MatrixForm>& forms,
+                                      const std::vector<bool>& refused);
+
+}  // namespace demarc::ptx::test
