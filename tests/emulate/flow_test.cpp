@@ -361,7 +361,7 @@ TEST(Refusals, an_instruction_that_is_not_covered_is_named_with_its_line) {
   for (const char* instruction :
        {"tcgen05.wait::ld.sync.aligned;",
         "tex.cube.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f5, %f6, %f7, %f8}];",
-        "redux.sync.min.f32 %f1, %f2, -1;", "alloca.u64 %rd5, 16;"}) {
+        "alloca.u64 %rd5, 16;"}) {
     const auto outcome =
         run_text(kernel_of("", std::string("\n") + instruction), launch_of(1, 32, 256));
     ASSERT_FALSE(outcome) << instruction;

@@ -15,7 +15,7 @@ namespace demarc::emulate::test {
 // %rd1 is the output buffer, %r1 the thread's number in the block, %rd2 the address of its 8-byte
 // place.
 inline std::string kernel_of(const std::string& declarations, const std::string& body) {
-  return ".version 8.0\n.target sm_80\n.address_size 64\n" + declarations +
+  return ".version 8.3\n.target sm_80\n.address_size 64\n" + declarations +
          ".visible .entry k(.param .u64 out)\n{\n.reg .pred %p<9>;\n.reg .b16 %h<9>;\n.reg .b32 "
          "%r<30>;\n.reg .b64 %rd<30>;\n"
          ".reg .f32 %f<9>;\nld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, "

@@ -279,7 +279,7 @@ TEST(KeptFacts, of_each_access_by_itself) {
 // Everything that is said of the corpus with one word taken out, at many places.
 TEST(KeptFacts, of_what_is_said_of_broken_text) {
   const Digests said{
-      {"arithmetic broken", 0x29a49b70c6ccfb1},     {"barriers broken", 0xa13ed056eaeb0965},
+      {"arithmetic broken", 0x29a49b70c6ccfb1},      {"barriers broken", 0xa13ed056eaeb0965},
       {"bulk_copies broken", 0xd013399cb9824edc},    {"control_flow broken", 0x2a0ce1a2b410e334},
       {"debug_sections broken", 0x574b8afc800f768e}, {"matrices broken", 0xc6a278e3b7588030},
       {"prototypes broken", 0x57eaba288b06cc42},     {"memory broken", 0xbc06a704acfb4831},

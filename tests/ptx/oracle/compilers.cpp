@@ -192,20 +192,6 @@ Verdict verdict_of_ptxas(const std::string& ptx) {
   return verdict == "refused" ? Verdict::refused : Verdict::crashed;
 }
 
-std::vector<std::uint64_t> lines_refused_by_ptxas(const std::string& ptx) {
-  const std::string said = cached("lines" + stamp_of(DEMARC_PTXAS) + ptx, [&]() -> std::string {
-    try {
-      (void)assembled(ptx, {"-c"});
-      return "";
-    } catch (const std::runtime_error& error) {
-      return error.what();
-    }
-  });
-  auto lines = numbers_behind(said, ", line ");
-  if (lines.empty() && !said.empty()) throw std::runtime_error(said.substr(0, 2000));
-  return lines;
-}
-
 namespace {
 
 constexpr std::size_t instruction_bytes = 16;

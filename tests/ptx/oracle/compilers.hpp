@@ -33,9 +33,6 @@ inline constexpr int all_targets[] = {75, 80, 90, 100};
 enum class Verdict : std::uint8_t { taken, refused, crashed };
 [[nodiscard]] Verdict verdict_of_ptxas(const std::string& ptx);
 
-// The lines that ptxas complains about; none if it takes the module. Throws if it says no line.
-[[nodiscard]] std::vector<std::uint64_t> lines_refused_by_ptxas(const std::string& ptx);
-
 // What ptxas makes of a module: of all its functions together, registers of the one with most.
 struct MachineCodeFigures {
   std::uint64_t instructions = 0;
