@@ -190,7 +190,7 @@ TEST(KeptFacts, of_the_corpus_and_of_bundled_kernels) {
                        {"bfs rewritten", 0x9d8acd9cbc291dcc},
                        {"bulk_copies rewritten", 0x7bf2e90baad2ad0f},
                        {"cfd rewritten", 0x67a5af2bae82aaff},
-                       {"control_flow rewritten", 0x9eca1530a9cf9e16},
+                       {"control_flow rewritten", 0x1cffb51dd94afaf0},
                        {"debug_sections rewritten", 0xb46e7f2a8e2d11d2},
                        {"fft rewritten", 0x576b2bd7c4161e97},
                        {"leukocyte rewritten", 0xeecb976b2a6812c0},
