@@ -166,7 +166,6 @@ std::string unwritten_kernel(const std::string& body) {
       ".shared .align 16 .b8 area[512];\n.func (.param .b64 r) same(.param .b64 a)\n{\n.reg .b64 "
       "%x<3>;\nld.param.b64 %x1, [a];\nmov.b64 %x2, %x1;\nst.param.b64 [r], %x2;\nret;\n}\n",
       std::string(".reg .b128 %q<3>;\n") + half_written + body);
-  text.replace(text.find("8.0\n.target sm_80"), 17, "8.3\n.target sm_80");
   return text;
 }
 
