@@ -24,14 +24,15 @@ constexpr std::uint64_t function_pitch = 16;  // between the addresses of two fu
 Result<void> check_sizes(const ptx::Module& module, const std::string& source) {
   const auto machine = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
                        static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  std::uint64_t global = 0;
+  std::uint64_t bytes = 0;
   for (const ptx::Variable& variable : module.variables) {
-    if (variable.space == ptx::StateSpace::global) global += variable.byte_size();
-    if (global > machine) {
+    if (variable.space == ptx::StateSpace::global || variable.space == ptx::StateSpace::constant)
+      bytes += variable.byte_size();
+    if (bytes > machine) {
       return missing_capability(
           "{}:{}: with '{}' the module's variables take {} bytes; this machine has {} bytes of "
           "memory",
-          source, variable.line, variable.name, global, machine);
+          source, variable.line, variable.name, bytes, machine);
     }
   }
   return {};

@@ -66,6 +66,7 @@ TEST(Affine,
      threads_that_return_before_the_barriers_of_the_others_leave_the_bytes_of_the_original) {
   expect_same_words("setp.ge.u32 %p1, %r3, 480; @%p1 ret;");
   expect_same_words("setp.ge.u32 %p1, %r3, 490; @%p1 bra $gone;");
+  expect_same_words("and.b32 %r8, %r1, 3; setp.gt.u32 %p1, %r4, %r8; @%p1 exit;");
   expect_same_words("shr.u32 %r8, %r1, 5; setp.gt.u32 %p1, %r4, %r8; @%p1 bra $gone;");
 }
 

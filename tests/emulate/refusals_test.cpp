@@ -224,6 +224,10 @@ TEST(Refusals, variables_larger_than_the_memory_they_are_of) {
       refusal(kernel_of(".global .b8 g[70368744177664];\n", ""))
           .find("with 'g' the module's variables take 70368744177664 bytes; this machine has "),
       std::string::npos);
+  EXPECT_NE(
+      refusal(kernel_of(".extern .const .b8 c[70368744177664];\n", ""))
+          .find("with 'c' the module's variables take 70368744177664 bytes; this machine has "),
+      std::string::npos);
   EXPECT_EQ(refusal(kernel_of(".const .b8 c[65536];\n.global .b8 g[1048576];\n",
                               ".shared .b8 s[232448];\n.local .b8 a[524288];\n"
                               ".param .b8 p[1024];\n")),
