@@ -35,7 +35,7 @@ class NoCard : public serve::CardSide {
   [[nodiscard]] Result<std::vector<OwnedFile>> lend(std::uint64_t, std::uint64_t) const override {
     return std::vector<OwnedFile>{};
   }
-  [[nodiscard]] Result<void> scrub(std::uint64_t, std::uint64_t, std::uint64_t) const override {
+  [[nodiscard]] Result<void> scrub(std::uint64_t, std::uint64_t, std::uint64_t) override {
     return {};
   }
   [[nodiscard]] Result<void> check_alive() const override { return {}; }
