@@ -80,6 +80,7 @@ void Block::start(std::uint32_t linear_index, bool tracing, bool trace_runs) {
   findings.clear();
   printed.clear();
   stopped = false;
+  vain_rounds = 0;
   stalled = false;
   running = static_cast<std::uint32_t>(warps.size());
   executed = 0;
@@ -159,6 +160,12 @@ void Block::make_trace_room(std::size_t words) {
     trace.resize(std::max<std::size_t>(trace.size() * 2, 16384 + words));
 }
 
+namespace {
+
+constexpr std::uint32_t most_idle_turns = 64;  // before lanes go on without those they wait for
+
+}  // namespace
+
 void Block::run_warp(Warp& warp, bool apart) {
   const std::int64_t turn = program->turn;
   if (warp.kernel_frame == nullptr) {
@@ -194,7 +201,6 @@ void Block::run_warp(Warp& warp, bool apart) {
 }
 
 void Block::end_turn(Warp& warp, bool apart) {
-  constexpr std::uint32_t most_idle_turns = 64;
   constexpr std::uint64_t patience = std::uint64_t{1} << 18;  // warp instructions
   const bool polls = warp.mask != 0 && warp.polls >= most_polls;
   stalled = stalled && polls;
@@ -218,14 +224,18 @@ bool Block::advance(bool apart) {
     }
   }
   stalled = stalled && ran;
+  vain_rounds = stalled ? vain_rounds + 1 : 0;
   const bool left = std::any_of(warps.begin(), warps.end(),
                                 [](const Warp& warp) { return warp.state != WarpState::done; });
   idle = false;
   if (!left || stopped) return false;
-  if (ran) return true;
+  const bool in_vain = stalled && (apart || vain_rounds > most_idle_turns);
+  if (ran && !in_vain) return true;
+  // What the others look for may be up to lanes that wait at a meeting.
   for (Warp& warp : warps) {
     if (warp.state == WarpState::waiting && go_on_apart(warp)) return true;
   }
+  if (ran) return true;
   idle = waits_for_cluster();
   if (!idle) report_stuck();
   return idle;

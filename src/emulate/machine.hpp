@@ -294,8 +294,9 @@ class Block {
   // Every warp that can run gets its turn. `apart`: lanes that wait at a meeting for lanes that
   // look at memory in vain go on without them. False: the block has ended.
   bool advance(bool apart);
-  bool idle = false;     // no warp could run in the last turn: all wait for other blocks
-  bool stalled = false;  // all that ran looked at memory in vain
+  bool idle = false;              // no warp could run in the last turn: all wait for other blocks
+  bool stalled = false;           // all that ran looked at memory in vain
+  std::uint32_t vain_rounds = 0;  // rounds in a row in which it was so
   // No lane can run and some wait: for lanes that will never come.
   void report_stuck();
   void report_hang(const Warp& warp, std::string detail);  // at where `warp` goes on
