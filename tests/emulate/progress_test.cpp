@@ -259,6 +259,35 @@ TEST(Progress, a_lane_may_wait_for_a_lane_of_its_own_warp) {
   }
 }
 
+// Half of the first warp waits at a barrier, most of the other half at a meeting behind the first
+// vote.
+TEST(Progress, lanes_at_a_meeting_go_on_where_another_warp_looks_for_what_they_store) {
+  const auto found = progress_words("", R"(
+add.s64 %rd5, %rd1, 512;
+mov.u32 %r9, 3;
+setp.ge.u32 %p1, %r1, 32;
+@%p1 bra LOOK;
+setp.ge.u32 %p1, %r1, 16;
+@%p1 bra MEET;
+and.b32 %r5, %r1, 3;
+setp.eq.u32 %p2, %r5, 3;
+@%p2 vote.sync.any.pred %p3, %p2, 0xffff;
+@!%p2 vote.sync.any.pred %p3, %p2, 0xffff;
+setp.ne.u32 %p1, %r1, 0;
+@%p1 bra MEET;
+st.volatile.global.u32 [%rd5], 1;
+bra MEET;
+LOOK:
+ld.volatile.global.u32 %r9, [%rd5];
+setp.eq.u32 %p1, %r9, 0;
+@%p1 bra LOOK;
+MEET:
+barrier.sync 2;)",
+                                    64);
+  EXPECT_EQ(found[0], 3U);
+  EXPECT_EQ(found[63], 1U);
+}
+
 std::string lock_kernel(const std::string& space, const std::string& place) {
   return fmt::format(R"(
 LOOK:
