@@ -66,6 +66,7 @@ std::size_t wanted_operands(const Mnemonic& mnemonic, const FormLimits& limits) 
   const std::size_t hint = mnemonic.has(Modifier::L2_cache_hint) ? 1 : 0;
   const bool combines =
       mnemonic.has(Modifier::and_) || mnemonic.has(Modifier::or_) || mnemonic.has(Modifier::xor_);
+  const bool packs = info(mnemonic.type(0)).text.ends_with("x2") && mnemonic.type(1) == Type::f32;
   switch (mnemonic.opcode) {
     case Opcode::setp:
     case Opcode::set:
@@ -75,6 +76,10 @@ std::size_t wanted_operands(const Mnemonic& mnemonic, const FormLimits& limits) 
       return mnemonic.type() == Type::f32 && (limits.target == 0 || limits.target >= 100) ? 0 : 3;
     case Opcode::lop3:
       return combines ? 6 : 5;
+    case Opcode::cvt_pack:
+      return 1 + mnemonic.types.size();
+    case Opcode::cvt:  // two numbers into a packed type, random bits for rounding
+      return (packs ? 3U : 2U) + (mnemonic.has(Modifier::rs) ? 1U : 0U);
     case Opcode::atom:
       return (mnemonic.has(Modifier::cas) ? 4 : 3) + hint;
     case Opcode::ld:

@@ -187,6 +187,7 @@ void Parser::parse_body() {
     } else if (cursor_.is_next('{')) {
       open_scope();
     } else if (cursor_.is_next(';')) {
+      fail("a statement was expected, " + found());
       ++cursor_.at;
     } else if (!parse_statement()) {
       break;

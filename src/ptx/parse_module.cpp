@@ -34,6 +34,7 @@ std::uint64_t bytes_in_order(const std::vector<Variable>& variables, Counts coun
 }  // namespace
 
 void Parser::parse_module() {
+  check_characters();
   while (true) {
     cursor_.skip();
     if (cursor_.done()) break;
@@ -45,17 +46,10 @@ void Parser::parse_module() {
 
 void Parser::parse_item() {
   const char* start = cursor_.at;
-  if (cursor_.is_next(';')) {
-    ++cursor_.at;
-    return;
-  }
-  if (cursor_.is_next('@') &&
-      start[1] == '@') {  // @@DWARF: debug data of old compilers, a line each
+  if (cursor_.is_next('@') && start[1] == '@') {
+    fail("'@@DWARF' is not part of PTX since version 2.0: debug data stand in '.section'");
     const void* newline = std::memchr(start, '\n', static_cast<std::size_t>(cursor_.end - start));
     cursor_.at = newline != nullptr ? static_cast<const char*>(newline) : cursor_.end;
-    module_.items.push_back(
-        {ItemKind::verbatim, static_cast<std::uint32_t>(module_.verbatim.size())});
-    module_.verbatim.push_back(text_since(start));
     return;
   }
   const std::string_view word = word_after_dot();
@@ -76,8 +70,8 @@ void Parser::parse_item() {
 
 // The first directives of a module are .version and .target.
 void Parser::check_preamble(std::string_view word, const char* start) {
-  if (word == "version" || word == "target" || word == "address_size" || word == "file" ||
-      reported_preamble_ || (saw_version_ && saw_target_)) {
+  if (word == "version" || word == "target" || word == "address_size" || reported_preamble_ ||
+      (saw_version_ && saw_target_)) {
     return;
   }
   reported_preamble_ = true;
@@ -171,49 +165,6 @@ bool Parser::parse_address_size() {
   return true;
 }
 
-bool Parser::parse_file() {
-  SourceFile file;
-  std::uint64_t number = 0;
-  if (!read_uint(most_u32, "the number of a '.file'", number)) return false;
-  file.number = static_cast<std::uint32_t>(number);
-  if (!read_string(file.path)) return false;
-  const char* behind = cursor_.at;
-  const std::uint32_t line_behind = cursor_.line;
-  if (cursor_.take(',')) {
-    const char* first = cursor_.at;
-    std::uint64_t ignored = 0;
-    if (!read_uint(std::numeric_limits<std::uint64_t>::max(), "a timestamp", ignored)) return false;
-    if (!expect(',', "the timestamp")) return false;
-    if (!read_uint(std::numeric_limits<std::uint64_t>::max(), "a file size", ignored)) return false;
-    file.tail = text_since(first);
-  } else {
-    cursor_.at = behind;
-    cursor_.line = line_behind;
-  }
-  module_.items.push_back({ItemKind::file, static_cast<std::uint32_t>(module_.files.size())});
-  module_.files.push_back(file);
-  return true;
-}
-
-// Debug data: `.section .debug_info { .b8 1,2  .b32 label ... }`, kept as it is.
-bool Parser::parse_section(const char* start) {
-  cursor_.skip();
-  if (word_after_dot().empty() && cursor_.name().empty()) {
-    return fail("'.section' takes a name, as in '.section .debug_info', " + found());
-  }
-  if (!expect('{', "the name of a section")) return false;
-  const std::string_view rest(cursor_.at, static_cast<std::size_t>(cursor_.end - cursor_.at));
-  const std::size_t stop = rest.find_first_of("{}\"");
-  if (stop == std::string_view::npos || rest[stop] != '}') {
-    cursor_.advance(stop == std::string_view::npos ? cursor_.end : rest.data() + stop);
-    return fail("'}' was expected at the end of a section, " + found());
-  }
-  cursor_.advance(rest.data() + stop + 1);
-  module_.items.push_back({ItemKind::section, static_cast<std::uint32_t>(module_.verbatim.size())});
-  module_.verbatim.push_back(text_since(start));
-  return true;
-}
-
 // A directive that ends in a semicolon, kept as it is.
 bool Parser::parse_verbatim(const char* start) {
   while (true) {
@@ -261,6 +212,7 @@ void Parser::finish_module() {
     if (function.is_entry) check_parameter_space(function);
   }
   check_constant_memory();
+  check_inlined_names();
 }
 
 // From PTX 8.1 and sm_70 on a kernel may have more parameters.

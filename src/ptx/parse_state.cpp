@@ -81,7 +81,7 @@ bool Parser::read_string(std::string_view& text) {
   if (!cursor_.is_next('"')) return fail("a string in quotes was expected, " + found());
   const char* first = cursor_.at + 1;
   const char* last = first;
-  while (last < cursor_.end && *last != '"' && *last != '\n') last += *last == '\\' ? 2 : 1;
+  while (last < cursor_.end && *last != '"' && *last != '\n') ++last;
   if (last >= cursor_.end || *last != '"') return fail("a string is not closed on its line");
   text = {first, static_cast<std::size_t>(last - first)};
   cursor_.at = last + 1;

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +45,25 @@ struct PlainStem {
   Type type = Type::none;
 };
 
+// What debug directives refer to each other by, over the whole module.
+struct DebugData {
+  struct Place {
+    std::uint32_t file = 0;
+    std::uint32_t line = 0;
+    std::uint32_t column = 0;
+    auto operator<=>(const Place&) const = default;
+  };
+  struct InlinedName {
+    std::string_view label;
+    std::uint32_t offset = 0;  // in the text
+  };
+  std::set<std::uint32_t> file_numbers;
+  std::set<std::string_view> labels;  // of all sections
+  std::vector<Place> recent_places;   // of .loc, not in `places` yet
+  std::set<Place> places;             // brought up to date where code is inlined
+  std::vector<InlinedName> inlined_names;
+};
+
 class Parser {
  public:
   Parser(Module& module, std::string_view text, const ParseOptions& options);
@@ -77,8 +98,6 @@ class Parser {
   bool parse_version();
   bool parse_target();
   bool parse_address_size();
-  bool parse_file();
-  bool parse_section(const char* start);
   bool parse_verbatim(const char* start);
   bool parse_declaration(std::string_view word, Declarator declarator);
   void finish_module();
@@ -99,11 +118,24 @@ class Parser {
   void resolve_pending(std::uint32_t name, const Binding& binding);
   void report_unresolved();
 
+  // parse_debug.cpp
+  void check_characters();
+  bool parse_file();
+  bool parse_location();
+  bool parse_inlining(const char* start);
+  bool parse_section(const char* start);
+  bool parse_section_line();
+  bool parse_section_label(std::string_view name);
+  bool parse_section_numbers(Type type);
+  bool parse_section_address(Type type);
+  bool read_debug_name(std::string_view& name);
+  bool read_section_name(std::string_view& name);
+  void check_inlined_names();
+
   // parse_statement.cpp
   bool parse_body_directive();
   bool parse_label(std::string_view name, std::uint32_t line);
   bool parse_targets(TargetSet::Kind kind, std::string_view name, const char* start);
-  bool parse_location();
   bool parse_instruction();
   const std::string& why_no_form_of(std::uint32_t mnemonic);
   void add_instruction(const Instruction& instruction);
@@ -177,6 +209,7 @@ class Parser {
   bool in_function_ = false;
   bool in_call_ = false;             // the operands of a call are being read
   std::uint32_t unresolved_at_ = 0;  // where the last name that is not known yet stands
+  DebugData debug_;
   bool saw_version_ = false;
   bool saw_target_ = false;
   bool reported_preamble_ = false;

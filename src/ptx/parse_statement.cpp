@@ -20,7 +20,7 @@ bool Parser::parse_statement() {
     const std::uint32_t line = cursor_.line;
     const std::string_view word = word_after_dot();
     if (word == "entry" || word == "func" || word == "visible" || word == "version" ||
-        word == "target" || word == "section" || word == "address_size") {
+        word == "target" || word == "section" || word == "file" || word == "address_size") {
       cursor_.at = start;
       cursor_.line = line;
       fail(fmt::format("'}}' is missing at the end of '{}'",
@@ -71,43 +71,6 @@ bool Parser::parse_body_directive() {
   if (!parse_verbatim(start)) return false;
   unsupported(cursor_.offset_of(start),
               fmt::format("directive '.{}' is not known; kept as it was", excerpt(word, 40)));
-  return true;
-}
-
-// .loc file line column [, function_name label [+offset], inlined_at file line column]
-bool Parser::parse_location() {
-  Location location;
-  for (std::uint32_t* field : {&location.file, &location.line, &location.column}) {
-    std::uint64_t value = 0;
-    if (!read_uint(most_number, "a number of '.loc'", value)) return false;
-    *field = static_cast<std::uint32_t>(value);
-  }
-  const char* behind = cursor_.at;
-  const std::uint32_t line_behind = cursor_.line;
-  cursor_.skip();
-  if (cursor_.is_next(',')) {
-    const char* first = cursor_.at;
-    ++cursor_.at;
-    cursor_.skip();
-    if (cursor_.name() != "function_name") return fail("'function_name' was expected in '.loc'");
-    cursor_.skip();
-    if (cursor_.name().empty()) return fail("a label was expected in '.loc', " + found());
-    std::uint64_t value = 0;
-    if (cursor_.take('+') && !read_uint(most_number, "an offset", value)) return false;
-    if (!expect(',', "the function name")) return false;
-    cursor_.skip();
-    if (cursor_.name() != "inlined_at") return fail("'inlined_at' was expected in '.loc'");
-    for (int i = 0; i < 3; ++i) {
-      if (!read_uint(most_number, "a number of '.loc'", value)) return false;
-    }
-    location.tail = text_since(first);
-  } else {
-    cursor_.at = behind;
-    cursor_.line = line_behind;
-  }
-  body_.statements.push_back(
-      {StatementKind::location, static_cast<std::uint32_t>(body_.locations.size())});
-  body_.locations.push_back(location);
   return true;
 }
 

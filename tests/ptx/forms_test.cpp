@@ -19,7 +19,7 @@ std::string said_of(const std::string& line, const std::string& preamble_text = 
   return result.diagnostics.ok() ? "" : result.diagnostics.list.front().message;
 }
 
-TEST(Forms, the_matrix_is_taken_and_refused_as_ptxas_does) {
+TEST(Forms, the_matrix_is_taken_as_kept) {
   const auto forms = forms_matrix();
   ParseOptions options;
   options.most_diagnostics = forms.size();
@@ -36,6 +36,10 @@ TEST(Forms, modifiers_stand_in_any_order_but_those_that_belong_to_the_name) {
   EXPECT_EQ(said_of("ld.u32.global.volatile %r1, [%rd1];"), "");
   EXPECT_EQ(said_of("mul.s32.lo %r1, %r2, %r3;"),
             "'mul.s32.lo': 'mul' takes no such types and modifiers together (PTX ISA 9.7.1.3)");
+  EXPECT_EQ(said_of("cvta.to.global.u64 %rd1, %rd2;"), "");
+  EXPECT_EQ(said_of("cvta.global.to.u64 %rd1, %rd2;"),
+            "'cvta.global.to.u64': 'cvta' takes no such types and modifiers together (PTX ISA "
+            "9.7.9.20)");
   EXPECT_EQ(said_of("ld.v2.u4 {%rd2, %rd3}, [%rd1];"),
             "'ld.v2.u4': 'ld' takes no such types and modifiers together (PTX ISA 9.7.9.8)");
 }
@@ -75,11 +79,21 @@ TEST(Forms, constants_are_of_the_operands_type) {
   }
 }
 
+TEST(Forms, rounding_by_random_bits_asks_for_them) {
+  const std::string newer = ".version 9.0\n.target sm_100a\n.address_size 64\n";
+  EXPECT_EQ(said_of("cvt.rs.f16x2.f32 %r1, %r2, %r3, %r4;", newer), "");
+  EXPECT_EQ(said_of("cvt.rs.satfinite.e4m3x4.f32 %r1, {%r2, %r3, %r4, %r5}, %r6;", newer), "");
+  EXPECT_EQ(said_of("cvt.rs.f16x2.f32 %r1, %r2, %r3;", newer),
+            "'cvt.rs.f16x2.f32' takes 4 operands with these modifiers, found 3");
+}
+
 TEST(Forms, modifiers_and_vectors_ask_for_their_operands) {
   for (const std::string taken :
        {"ld.global.v2.b32 {%r1, %r2}, [%rd1];", "ld.global.v2.b32 %v, [%rd1];",
         "st.global.v4.b32 [%rd1], %w;", "st.global.b32 [%rd1], %v.x;",
-        "atom.global.add.L2::cache_hint.u32 %r1, [%rd1], %r2, %rd2;"}) {
+        "atom.global.add.L2::cache_hint.u32 %r1, [%rd1], %r2, %rd2;",
+        "cvt.rn.f16x2.f32 %r1, %r2, %r3;", "cvt.rn.f16x2.e4m3x2 %r1, %h1;",
+        "cvt.pack.sat.u16.s32 %r1, %r2, %r3;", "cvt.pack.sat.u8.s32.b32 %r1, %r2, %r3, %r4;"}) {
     EXPECT_EQ(said_of(taken), "") << taken;
   }
   EXPECT_EQ(said_of("ld.global.v2.b32 %r1, [%rd1];"),
@@ -93,7 +107,9 @@ TEST(Forms, modifiers_and_vectors_ask_for_their_operands) {
         "lop3.b32 %r1, %r2, %r3, %r4, 1, %p1;", "atom.global.cas.b32 %r1, [%rd1], %r2;",
         "atom.global.add.u32 %r1, [%rd1], %r2, %r3;", "ld.global.u32 %r1, [%rd1], %rd2;",
         "red.global.add.u32 [%rd1], %r1, %rd2;", "st.global.u32 [%rd1], %r1, %rd2;",
-        "min.s32 %r1, %r2, %r3, %r4;"}) {
+        "min.s32 %r1, %r2, %r3, %r4;", "cvt.u32.u64 %r1, %rd1, %rd2;", "cvt.rn.f16x2.f32 %r1, %r2;",
+        "cvt.rn.f16x2.e4m3x2 %r1, %h1, %h2;", "cvt.pack.sat.u16.s32 %r1, %r2, %r3, %r4;",
+        "cvt.pack.sat.u8.s32.b32 %r1, %r2, %r3;"}) {
     EXPECT_NE(said_of(refused).find("operands with these modifiers"), std::string::npos) << refused;
   }
 }

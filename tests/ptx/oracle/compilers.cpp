@@ -55,6 +55,7 @@ std::filesystem::path scratch_file(const std::string& suffix) {
 std::string run_compiler(const std::string& command) {
   ProcessOptions options;
   options.output = options.error = ChildStream::kept;
+  options.kept_bytes = 1U << 20U;
   auto compiler = Process::spawn({"/bin/sh", "-c", command}, options);
   if (!compiler) throw std::runtime_error(compiler.error().message);
   if (compiler->wait(-1)->exit_code != 0) {
@@ -190,6 +191,23 @@ Verdict verdict_of_ptxas(const std::string& ptx) {
       });
   if (verdict == "taken") return Verdict::taken;
   return verdict == "refused" ? Verdict::refused : Verdict::crashed;
+}
+
+Judgement judgement_of_ptxas(const std::string& ptx) {
+  const std::string said = cached("lines" + stamp_of(DEMARC_PTXAS) + ptx, [&]() -> std::string {
+    try {
+      (void)assembled(ptx, {"-O0"});
+      return "taken";
+    } catch (const std::runtime_error& error) {
+      return error.what();
+    }
+  });
+  if (said == "taken") return {.taken = true, .lines = {}};
+  Judgement judgement;
+  for (const std::uint64_t line : numbers_behind(said, ", line ")) {
+    judgement.lines.insert(static_cast<int>(line));
+  }
+  return judgement;
 }
 
 namespace {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,13 @@ inline constexpr int all_targets[] = {75, 80, 90, 100};
 // divisions that overflow and some uninitialised matrices do that to version 13.0.
 enum class Verdict : std::uint8_t { taken, refused, crashed };
 [[nodiscard]] Verdict verdict_of_ptxas(const std::string& ptx);
+
+// The lines of the module that ptxas refuses; none where it fails without a line.
+struct Judgement {
+  bool taken = false;
+  std::set<int> lines;
+};
+[[nodiscard]] Judgement judgement_of_ptxas(const std::string& ptx);
 
 // What ptxas makes of a module: of all its functions together, registers of the one with most.
 struct MachineCodeFigures {
