@@ -268,7 +268,7 @@ mov.u32 %r9, 3;
 setp.ge.u32 %p1, %r1, 32;
 @%p1 bra LOOK;
 setp.ge.u32 %p1, %r1, 16;
-@%p1 bra MEET;
+@%p1 bra UPPER;
 and.b32 %r5, %r1, 3;
 setp.eq.u32 %p2, %r5, 3;
 @%p2 vote.sync.any.pred %p3, %p2, 0xffff;
@@ -277,6 +277,12 @@ setp.ne.u32 %p1, %r1, 0;
 @%p1 bra MEET;
 st.volatile.global.u32 [%rd5], 1;
 bra MEET;
+UPPER:
+setp.gt.u32 %p1, %r1, 99;
+@%p1 bra GONE;
+bra MEET;
+GONE:
+exit;
 LOOK:
 ld.volatile.global.u32 %r9, [%rd5];
 setp.eq.u32 %p1, %r9, 0;
