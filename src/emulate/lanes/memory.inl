@@ -509,7 +509,8 @@ constexpr MemoryHandlers memory_handlers = {
      run_load<s32, s64>, run_load<u64, u64>, run_load<u8, u8>},
     {run_store<u8>, run_store<u16>, run_store<u32>, run_store<u64>}};
 
-// Start of a straight run of imm instructions: the accounts, the turn, the trace.
+// Start of a straight run of imm instructions: the accounts, the turn, the trace. The first c of
+// them come before the next header within the run.
 const MicroOp* run_header(Warp& w, const MicroOp* op) {
   const u64 count = op->imm;
   w.budget -= static_cast<s64>(count);
@@ -522,7 +523,7 @@ const MicroOp* run_header(Warp& w, const MicroOp* op) {
   if (w.trace_runs) {
     u64* out = w.block->trace_room(2);
     out[0] = trace_detail::head(trace_detail::kind_run, op->instruction, w.mask);
-    out[1] = count;
+    out[1] = op->c;
   }
   return op + 1;
 }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "ops/warp.hpp"
+
 namespace demarc::emulate {
 
 namespace {
@@ -31,14 +33,24 @@ void Emitter::begin(std::uint32_t index) {
 }
 
 void Emitter::count_in_run() {
-  if (!header_) {
-    header_ = next();
-    run_length_ = 0;
+  if (headers_.empty() || parted_) {
+    if (parted_) program_.code.back().flags |= warp_ops::within_run;
+    parted_ = false;
+    headers_.push_back(next());
     emit(program_.tables.header);
   }
-  ++run_length_;
-  (*this)[*header_].imm = run_length_;
-  program_.longest_run = std::max(program_.longest_run, run_length_);
+  ++(*this)[headers_.back()].c;
+}
+
+void Emitter::close_run() {
+  std::uint32_t length = 0;
+  for (auto header = headers_.rbegin(); header != headers_.rend(); ++header) {
+    length += (*this)[*header].c;
+    (*this)[*header].imm = length;
+  }
+  program_.longest_run = std::max(program_.longest_run, length);
+  headers_.clear();
+  parted_ = false;
 }
 
 MicroOp& Emitter::emit(Handler handler) {

@@ -1,15 +1,17 @@
 // Appends micro-ops to a program, for one instruction after the other.
 //
 // Instructions that always run together form a run: its header counts them at once. A micro-op that
-// changes which lanes execute, or which micro-op is next, stands at the end of a run.
+// changes which lanes execute, or which micro-op is next, stands at the end of a run. An exchange
+// seldom does: lanes that wait there go on behind it by a header of their own, and those that need
+// not wait pass over that header.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
-#include <optional>
 #include <span>
+#include <vector>
 
 #include "lanes/functions.hpp"
 #include "lower/slots.hpp"
@@ -44,7 +46,9 @@ class Emitter {
 
   // Puts the instruction into the open run, or into a new one.
   void count_in_run();
-  void close_run() { header_.reset(); }
+  // The micro-op last emitted is an exchange at which lanes of the run may wait.
+  void part_run() { parted_ = true; }
+  void close_run();
 
   [[nodiscard]] OpIndex next() const {
     return static_cast<OpIndex>(static_cast<std::uint32_t>(program_.code.size()));
@@ -80,8 +84,8 @@ class Emitter {
   std::uint32_t first_;
   std::uint32_t instruction_;
   bool failed_ = false;
-  std::optional<OpIndex> header_;  // of the open run
-  std::uint32_t run_length_ = 0;
+  std::vector<OpIndex> headers_;  // of the open run
+  bool parted_ = false;           // the run needs another header if it goes on
 };
 
 }  // namespace demarc::emulate

@@ -151,7 +151,8 @@ void lower_behind_branch(FunctionContext& f, const InstructionView& instruction,
   f.code.emit(control::join);
 }
 
-// Whether it may change which micro-op is next, or stop the warp.
+// Whether it may change which micro-op is next, or stop the warp, for lanes other than those that
+// wait for others.
 bool ends_run(const InstructionView& instruction) {
   switch (instruction.group()) {
     case OpcodeGroup::branch:
@@ -160,7 +161,7 @@ bool ends_run(const InstructionView& instruction) {
     case OpcodeGroup::barrier:
       return true;
     default:
-      return instruction.opcode() == Opcode::brkpt || waits_for_lanes(instruction);
+      return instruction.opcode() == Opcode::brkpt || is_in_step(instruction);
   }
 }
 
@@ -188,13 +189,18 @@ void lower_instruction(FunctionContext& f, const InstructionView& instruction) {
   if (guard == Guard::apart) {
     f.code.close_run();
     lower_behind_branch(f, instruction, lower_in_step);
+    f.code.close_run();
   } else if (guard == Guard::branch) {
     f.code.count_in_run();
     lower_behind_branch(f, instruction, lower_by_table);
   } else {
     lower_in_step(f, instruction);
   }
-  if (ends_run(instruction)) f.code.close_run();
+  if (ends_run(instruction)) {
+    f.code.close_run();
+  } else if (guard == Guard::none && waits_for_lanes(instruction)) {
+    f.code.part_run();
+  }
 }
 
 }  // namespace demarc::emulate

@@ -302,8 +302,17 @@ bool is_same(const MicroOp* a, const MicroOp* b) {
 
 namespace {
 
+// The header behind the exchange counts the rest of the run again.
+void count_no_rest(Warp& w, const MicroOp* op) {
+  const std::uint64_t rest = op[1].imm;
+  w.budget += static_cast<std::int64_t>(rest);
+  w.warp_instructions -= rest;
+  w.thread_instructions -= rest * static_cast<unsigned>(std::popcount(w.mask));
+}
+
 // Some of the lanes that run may have to wait for others.
 const MicroOp* exchange_apart(Warp& w, const MicroOp* op, const WarpDetails& details) {
+  if ((op->flags & within_run) != 0) count_no_rest(w, op);
   const Mask all = w.mask;
   for (Mask rest = all; rest != 0;) {
     const auto first = static_cast<unsigned>(std::countr_zero(rest));
@@ -337,11 +346,14 @@ const MicroOp* exchange_apart(Warp& w, const MicroOp* op, const WarpDetails& det
 
 const MicroOp* exchange(Warp& w, const MicroOp* op) {
   const auto& details = *static_cast<const WarpDetails*>(op->aux);
-  if (details.members < 0 ||
-      (details.one_mask && ((*w.at<Mask>(details.slot[details.members]) ^ w.mask) & w.live) == 0)) {
-    return exchange_here(w, op, details);
-  }
-  return exchange_apart(w, op, details);
+  if (details.members >= 0 &&
+      (!details.one_mask || ((*w.at<Mask>(details.slot[details.members]) ^ w.mask) & w.live) != 0))
+    return exchange_apart(w, op, details);
+  exchange_here(w, op, details);
+  if ((op->flags & within_run) == 0) return op + 1;
+  if (!w.trace_runs) return op + 2;
+  count_no_rest(w, op);
+  return op + 1;
 }
 
 void exchange_among(Warp& w, const std::vector<Group*>& groups) {

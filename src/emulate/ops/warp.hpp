@@ -45,6 +45,7 @@ struct WarpDetails {
 };
 
 namespace warp_ops {
+inline constexpr std::uint8_t within_run = 2;  // flag: behind it is the header of the run's rest
 const MicroOp* exchange(Warp& w, const MicroOp* op);  // aux: WarpDetails
 // Whether lanes at one of them may wait for lanes at the other.
 [[nodiscard]] bool is_same(const MicroOp* a, const MicroOp* b);
