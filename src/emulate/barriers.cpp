@@ -25,10 +25,18 @@ const MicroOp* barrier(Warp& w, const MicroOp* op) {
     block.stopped = true;
     return nullptr;
   }
-  const bool waits = (op->flags & barrier_arrive_only) == 0;
-  if (waits) park(w, index_of(w, op), w.mask, Wait::barrier).barrier = id;
+  if ((op->flags & barrier_arrive_only) != 0) {
+    block.arrive(w, op, id, threads);
+    return op + 1;
+  }
+  if (w.mask == w.live && !w.torn) {
+    w.resume = index_of(w, op);
+    w.state = WarpState::waiting;
+    block.arrive(w, op, id, threads);
+    return w.state == WarpState::ready ? op + 1 : nullptr;
+  }
+  park(w, index_of(w, op), w.mask, Wait::barrier).barrier = id;
   block.arrive(w, op, id, threads);
-  if (!waits) return op + 1;
   w.mask = 0;
   return next_group(w);
 }
@@ -77,26 +85,39 @@ bool Block::is_complete(BarrierState& barrier) {
   });
 }
 
+namespace {
+
+// The lanes waited at `op`.
+void give_reduction(const BarrierState& barrier, const Lanes& lanes, const MicroOp* op) {
+  if ((op->flags & control::barrier_reduces) == 0) return;
+  if (op->width == 0) {
+    auto* d = reinterpret_cast<std::uint32_t*>(lanes.frame + op->d);
+    for (Mask rest = lanes.mask; rest != 0; rest &= rest - 1)
+      d[std::countr_zero(rest)] = barrier.reduction_count;
+    return;
+  }
+  const bool value = op->width == 1 ? barrier.reduction_and : barrier.reduction_or;
+  Mask& d = *reinterpret_cast<Mask*>(lanes.frame + op->d);
+  d = (d & ~lanes.mask) | (value ? lanes.mask : 0);
+}
+
+}  // namespace
+
 void Block::complete(std::uint32_t id) {
   BarrierState& barrier = barriers[id];
   if (!is_complete(barrier)) return;
   order_waiters(id);
   for (Warp& warp : warps) {
     if (barrier.waiting[warp.index] == 0) continue;
+    if (warp.waits_whole()) {
+      give_reduction(barrier, warp, program->code.data() + warp.resume);
+      ++warp.resume;
+      warp.state = WarpState::ready;
+      continue;
+    }
     for (Group& group : warp.groups) {
       if (group.wait != Wait::barrier || group.barrier != id) continue;
-      const MicroOp* const op = program->code.data() + group.pc;
-      if ((op->flags & control::barrier_reduces) != 0) {
-        if (op->width == 0) {
-          auto* d = reinterpret_cast<std::uint32_t*>(group.frame + op->d);
-          for (Mask rest = group.mask; rest != 0; rest &= rest - 1)
-            d[std::countr_zero(rest)] = barrier.reduction_count;
-        } else {
-          const bool value = op->width == 1 ? barrier.reduction_and : barrier.reduction_or;
-          Mask& d = *reinterpret_cast<Mask*>(group.frame + op->d);
-          d = (d & ~group.mask) | (value ? group.mask : 0);
-        }
-      }
+      give_reduction(barrier, group, program->code.data() + group.pc);
       group.wait = Wait::nothing;
       ++group.pc;
     }
@@ -154,6 +175,14 @@ Mask missing_lanes(const Block& block, const Warp& warp, const Group& group) {
 
 void Block::report_stuck() {
   stopped = true;
+  for (Warp& warp : warps) {
+    if (!warp.waits_whole()) continue;
+    const auto at = std::find_if(barriers.begin(), barriers.end(), [&](const BarrierState& one) {
+      return one.in_use && one.waiting[warp.index] != 0;
+    });
+    park(warp, warp.resume, warp.mask, Wait::barrier).barrier =
+        static_cast<std::uint32_t>(at - barriers.begin());
+  }
   // First those that wait for lanes of their own warp: they say most.
   for (const Warp& warp : warps) {
     for (const Group& group : warp.groups) {

@@ -202,11 +202,12 @@ void Block::run_warp(Warp& warp, bool apart) {
 
 void Block::end_turn(Warp& warp, bool apart) {
   constexpr std::uint64_t patience = std::uint64_t{1} << 18;  // warp instructions
-  const bool polls = warp.mask != 0 && warp.polls >= most_polls;
+  const bool goes_on = warp.state == WarpState::ready;
+  const bool polls = goes_on && warp.polls >= most_polls;
   stalled = stalled && polls;
   warp.polls = 0;
   warp.idle_turns = polls ? warp.idle_turns + 1 : 0;
-  if (warp.mask == 0) return;
+  if (!goes_on) return;
   if (polls) {
     take_turns(warp, apart || warp.idle_turns > most_idle_turns);
   } else if (warp.warp_instructions - warp.turned > patience) {

@@ -63,7 +63,7 @@ void Cluster::complete() {
         ++group.pc;
       }
       if (warp.groups.size() > 1) unite(warp);
-      if (warp.state == WarpState::waiting) warp.state = WarpState::ready;
+      if (warp.state == WarpState::waiting && !warp.waits_whole()) warp.state = WarpState::ready;
     }
   }
 }

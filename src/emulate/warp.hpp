@@ -171,6 +171,8 @@ struct alignas(64) Warp : Lanes {
   T* at(std::uint32_t offset) {
     return reinterpret_cast<T*>(frame + offset);
   }
+  // All lanes wait at the block's barrier at `resume`. They stay in place: they are no group.
+  [[nodiscard]] bool waits_whole() const { return state == WarpState::waiting && mask != 0; }
 };
 
 }  // namespace demarc::emulate
