@@ -29,13 +29,15 @@ void visit_uniforms(const Warp& w, const Lanes& lanes, Visit&& visit) {
   }
 }
 
-std::unique_ptr<Uniforms> saved_uniforms(const Warp& w, const Lanes& lanes) {
+// What only torn warps need is kept out of the functions that all need: those would save more
+// registers for it.
+[[gnu::noinline]] std::unique_ptr<Uniforms> saved_uniforms(const Warp& w, const Lanes& lanes) {
   auto saved = std::make_unique<Uniforms>();
   visit_uniforms(w, lanes, [&](std::uint64_t& slot) { saved->push_back(slot); });
   return saved;
 }
 
-void restore_uniforms(const Warp& w, const Lanes& lanes, const Uniforms* saved) {
+[[gnu::noinline]] void restore_uniforms(const Warp& w, const Lanes& lanes, const Uniforms* saved) {
   if (saved == nullptr) return;
   auto at = saved->begin();
   visit_uniforms(w, lanes, [&](std::uint64_t& slot) { slot = *at++; });
@@ -68,6 +70,11 @@ void copy_results(const Warp& w, const Meeting& call) {
   const CodeFunction& callee = w.program->functions[call.callee];
   for (std::size_t i = 0; i < details.results.size(); ++i) {
     const std::size_t bytes = callee.results[i].bytes;
+    if (call.arrived == full_mask) {
+      std::memcpy(call.frame + details.results[i].offset,
+                  call.callee_frame + callee.results[i].offset, bytes * warp_size);
+      continue;
+    }
     for (Mask rest = call.arrived; rest != 0; rest &= rest - 1) {
       const std::size_t at = static_cast<std::size_t>(std::countr_zero(rest)) * bytes;
       std::memcpy(call.frame + details.results[i].offset + at,
@@ -76,10 +83,9 @@ void copy_results(const Warp& w, const Meeting& call) {
   }
 }
 
-// The lanes that have arrived leave the meeting, to go on at Meeting::pc.
-Lanes dismiss(Warp& w, Meeting& meeting) {
+// The lanes that have arrived leave the meeting as `lanes`, to go on at Meeting::pc.
+void dismiss(const Warp& w, Meeting& meeting, Lanes& lanes) {
   if (meeting.callee_frame != nullptr) copy_results(w, meeting);
-  Lanes lanes;
   lanes.frame = meeting.frame;
   lanes.mask = meeting.arrived;
   lanes.top_join = meeting.join;
@@ -88,14 +94,13 @@ Lanes dismiss(Warp& w, Meeting& meeting) {
   lanes.local_base = meeting.local_base;
   meeting.mask &= ~meeting.arrived;
   meeting.arrived = 0;
-  return lanes;
 }
 
 // All that are still to come to the meeting have arrived. Late ones find the uniform slots that the
 // first had: what is read behind a meeting is not written on the way to it.
 const MicroOp* go_on(Warp& w, Meeting& meeting) {
   const std::uint32_t pc = meeting.pc;
-  static_cast<Lanes&>(w) = dismiss(w, meeting);
+  dismiss(w, meeting, w);
   if (w.torn) restore_uniforms(w, w, meeting.uniforms.get());
   close_meeting(w, meeting);
   note_whole(w);
@@ -120,7 +125,7 @@ Meeting* awaited(Meeting* meeting) {
 void dismiss_early(Warp& w, Meeting& meeting) {
   Group early;
   early.pc = meeting.pc;
-  static_cast<Lanes&>(early) = dismiss(w, meeting);
+  dismiss(w, meeting, early);
   early.uniforms = saved_uniforms(w, early);
   meeting.uniforms = std::make_unique<Uniforms>(*early.uniforms);
   w.groups.push_back(std::move(early));
@@ -226,11 +231,7 @@ bool same_uniforms(const Group& a, const Group& b) {
 }
 
 Group& park(Warp& w, std::uint32_t pc, Mask lanes, Wait wait) {
-  Group& group = w.groups.emplace_back();
-  static_cast<Lanes&>(group) = w;
-  group.mask = lanes;
-  group.pc = pc;
-  group.wait = wait;
+  Group& group = w.groups.emplace_back(w, lanes, pc, wait);
   if (w.torn) group.uniforms = saved_uniforms(w, group);
   return group;
 }
@@ -240,16 +241,10 @@ void put_in_place(Warp& w, const Group& group) {
   if (w.torn) restore_uniforms(w, group, group.uniforms.get());
 }
 
-const MicroOp* next_group(Warp& w) {
-  if (w.block->stopped) return nullptr;
+namespace {
+
+[[gnu::noinline]] const MicroOp* next_of_groups(Warp& w) {
   for (;;) {
-    if (!w.torn && !w.groups.empty() && w.groups.back().wait == Wait::nothing) {
-      const std::uint32_t pc = w.groups.back().pc;
-      static_cast<Lanes&>(w) = w.groups.back();
-      w.groups.pop_back();
-      w.turned = w.warp_instructions;
-      return w.program->code.data() + pc;
-    }
     for (std::size_t i = w.groups.size(); i-- > 0;) {
       if (w.groups[i].wait != Wait::nothing) continue;
       put_in_place(w, w.groups[i]);
@@ -269,6 +264,18 @@ const MicroOp* next_group(Warp& w) {
   }
   w.state = WarpState::waiting;
   return nullptr;
+}
+
+}  // namespace
+
+const MicroOp* next_group(Warp& w) {
+  if (w.block->stopped) return nullptr;
+  if (w.torn || w.groups.empty() || w.groups.back().wait != Wait::nothing) return next_of_groups(w);
+  const std::uint32_t pc = w.groups.back().pc;
+  static_cast<Lanes&>(w) = w.groups.back();
+  w.groups.pop_back();
+  w.turned = w.warp_instructions;
+  return w.program->code.data() + pc;
 }
 
 void settle(Warp& w) {

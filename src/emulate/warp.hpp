@@ -117,6 +117,19 @@ enum class Wait : std::uint8_t {
 
 // Lanes of a warp that run apart from others.
 struct Group : Lanes {
+  Group() = default;
+  // One member after the other: a copy of all at once would wait until what was just written to
+  // some of them has left the processor's store buffer.
+  Group(const Lanes& all, Mask some, std::uint32_t place, Wait for_what)
+      : pc(place), wait(for_what) {
+    frame = all.frame;
+    mask = some;
+    top_join = all.top_join;
+    meeting = all.meeting;
+    function = all.function;
+    local_base = all.local_base;
+  }
+
   std::uint32_t pc = 0;  // where they go on, or the micro-op at which they wait
   Wait wait = Wait::nothing;
   Mask members = 0;                    // those of Wait::members

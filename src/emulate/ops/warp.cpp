@@ -27,10 +27,28 @@ void set_bit(Mask& mask, unsigned lane, bool value) {
   mask = (mask & ~(Mask{1} << lane)) | (static_cast<Mask>(value) << lane);
 }
 
+// The lanes that run get their results.
+void give(Warp& w, const MicroOp* op, const std::uint32_t (&result)[warp_size]) {
+  auto* d = w.at<std::uint32_t>(op->d);
+  if (w.mask == full_mask) {
+    std::memcpy(d, result, sizeof result);
+    return;
+  }
+  for (Mask rest = w.mask; rest != 0; rest &= rest - 1)
+    d[std::countr_zero(rest)] = result[std::countr_zero(rest)];
+}
+
 const MicroOp* shuffle(Warp& w, const MicroOp* op, const WarpDetails& details) {
   std::uint32_t result[warp_size];
   Mask in_range = 0;
   const auto* data = w.at<std::uint32_t>(details.slot[0]);
+  std::uint32_t offered[warp_size];
+  if (w.mask != full_mask || details.uniform[0]) {
+    // What a lane that takes no part has is not defined; a card gives 0.
+    for (unsigned lane = 0; lane < warp_size; ++lane)
+      offered[lane] = (w.mask >> lane & 1U) != 0 ? data[details.uniform[0] ? 0 : lane] : 0;
+    data = offered;
+  }
   for (unsigned lane = 0; lane < warp_size; ++lane) {
     const auto b = static_cast<unsigned>(get(w, details, 1, 4, lane)) & 31U;
     const auto c = static_cast<unsigned>(get(w, details, 2, 4, lane));
@@ -60,13 +78,9 @@ const MicroOp* shuffle(Warp& w, const MicroOp* op, const WarpDetails& details) {
     }
     if (!valid) from = lane;
     in_range |= static_cast<Mask>(valid) << lane;
-    // What a lane that takes no part has is not defined; a card gives 0.
-    result[lane] = (w.mask >> from & 1U) != 0 ? data[details.uniform[0] ? 0 : from] : 0;
+    result[lane] = data[from];
   }
-  auto* d = w.at<std::uint32_t>(op->d);
-  for (unsigned lane = 0; lane < warp_size; ++lane) {
-    if (((w.mask >> lane) & 1U) != 0 && details.has_result) d[lane] = result[lane];
-  }
+  if (details.has_result) give(w, op, result);
   if (details.has_predicate) {
     Mask& p = *w.at<Mask>(details.predicate);
     p = (p & ~w.mask) | (in_range & w.mask);
@@ -79,10 +93,9 @@ const MicroOp* vote(Warp& w, const MicroOp* op, const WarpDetails& details) {
   if (details.negated) p = ~p;
   p &= w.mask;
   if (details.operation == WarpOperation::vote_ballot) {
-    auto* d = w.at<std::uint32_t>(op->d);
-    for (unsigned lane = 0; lane < warp_size; ++lane) {
-      if (((w.mask >> lane) & 1U) != 0) d[lane] = p;
-    }
+    std::uint32_t result[warp_size];
+    std::fill_n(result, warp_size, p);
+    give(w, op, result);
     return op + 1;
   }
   bool value = false;
@@ -103,7 +116,6 @@ const MicroOp* vote(Warp& w, const MicroOp* op, const WarpDetails& details) {
 }
 
 const MicroOp* match(Warp& w, const MicroOp* op, const WarpDetails& details) {
-  auto* d = w.at<std::uint32_t>(op->d);
   Mask result[warp_size] = {};
   Mask same_everywhere = 0;
   for (Mask rest = w.mask; rest != 0; rest &= rest - 1) {
@@ -120,10 +132,7 @@ const MicroOp* match(Warp& w, const MicroOp* op, const WarpDetails& details) {
       if (!all) result[lane] = 0;
     }
   }
-  for (Mask rest = w.mask; rest != 0; rest &= rest - 1) {
-    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    if (details.has_result) d[lane] = result[lane];
-  }
+  if (details.has_result) give(w, op, result);
   if (details.has_predicate) {
     Mask& p = *w.at<Mask>(details.predicate);
     p = (p & ~w.mask) | (same_everywhere & w.mask);
@@ -172,11 +181,7 @@ const MicroOp* reduce(Warp& w, const MicroOp* op, const WarpDetails& details) {
     }
     result[lane] = sum;
   }
-  auto* d = w.at<std::uint32_t>(op->d);
-  for (Mask rest = w.mask; rest != 0; rest &= rest - 1) {
-    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    d[lane] = result[lane];
-  }
+  give(w, op, result);
   return op + 1;
 }
 
@@ -310,8 +315,10 @@ void count_no_rest(Warp& w, const MicroOp* op) {
   w.thread_instructions -= rest * static_cast<unsigned>(std::popcount(w.mask));
 }
 
-// Some of the lanes that run may have to wait for others.
-const MicroOp* exchange_apart(Warp& w, const MicroOp* op, const WarpDetails& details) {
+// Some of the lanes that run may have to wait for others. It is kept out of exchange(), which would
+// save more registers for it than the lanes of a whole warp need.
+[[gnu::noinline]] const MicroOp* exchange_apart(Warp& w, const MicroOp* op,
+                                                const WarpDetails& details) {
   if ((op->flags & within_run) != 0) count_no_rest(w, op);
   const Mask all = w.mask;
   for (Mask rest = all; rest != 0;) {
