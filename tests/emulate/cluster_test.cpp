@@ -352,5 +352,23 @@ TEST(Clusters, their_barrier_orders_the_warps_of_a_block) {
   for (std::uint32_t i = 0; i < 128; ++i) EXPECT_EQ(found[i], i % 64 ^ 32U);
 }
 
+TEST(Clusters, a_warp_that_waits_at_a_barrier_of_its_block_is_not_let_go_by_that_of_the_cluster) {
+  const auto found = words("2, 1, 1", R"(
+mov.u32 %r4, 0;
+barrier.cluster.arrive.release.aligned;
+setp.lt.u32 %p1, %r1, 32;
+@%p1 bra SYNC;
+barrier.cluster.wait.acquire.aligned;
+mov.u32 %r4, 7;
+st.shared.u32 [%r3], %r4;
+SYNC:
+bar.sync 1, 64;
+ld.shared.u32 %r5, [%r3];
+cvt.u64.u32 %rd9, %r5;
+)",
+                           grid_of(2, 1, 64));
+  EXPECT_THAT(found, testing::Each(7U));
+}
+
 }  // namespace
 }  // namespace demarc::emulate

@@ -468,5 +468,43 @@ TEST(Progress, blocks_that_wait_for_more_than_are_there_hang_and_the_finding_say
   EXPECT_EQ(progress_finding("", grid_wait("3"), 32, options, 5), "none");
 }
 
+// Thread instructions of the runs in a trace.
+struct CountedRuns : TraceSink {
+  Result<void> consume(const TraceChunk& chunk) override {
+    std::uint32_t warp = 0;
+    visit_events(chunk, warp, *this);
+    return {};
+  }
+  void run(const RunEvent& event) {
+    threads += std::uint64_t{event.count} * static_cast<unsigned>(std::popcount(event.mask));
+  }
+  void access(const AccessEvent&) {}
+  std::uint64_t threads = 0;
+};
+
+TEST(Progress, a_collective_counts_as_another_instruction_whether_lanes_wait_there_or_not) {
+  const auto twice = [](const std::string& text) {
+    return text + "\nadd.u32 %r9, %r9, 1;\n" + text + "\nadd.u32 %r9, %r9, 2;\n";
+  };
+  const std::string move = twice("mov.u32 %r9, %r4;");
+  const std::string sum = twice("redux.sync.add.u32 %r9, %r4, -1;");
+  const gpu::Launch launch = launch_of(1, 64, 1024);
+  const auto statistics = [&](const std::string& body, TraceSink* sink = nullptr) {
+    return run_text(kernel_of("", body), launch, {}, sink).value().kernels[0];
+  };
+  for (const bool apart : {false, true}) {
+    const auto body = [&](const std::string& text) {
+      return apart ? in_both_sides(text, text) : "mov.u32 %r4, %r1;\n" + text;
+    };
+    const KernelStatistics wanted = statistics(body(move));
+    const KernelStatistics plain = statistics(body(sum));
+    EXPECT_EQ(plain.thread_instructions, wanted.thread_instructions) << apart;
+    EXPECT_EQ(plain.warp_instructions, wanted.warp_instructions) << apart;
+    CountedRuns counted;
+    EXPECT_EQ(statistics(body(sum), &counted).thread_instructions, wanted.thread_instructions);
+    EXPECT_EQ(counted.threads, wanted.thread_instructions) << apart;
+  }
+}
+
 }  // namespace
 }  // namespace demarc::emulate
