@@ -1,5 +1,7 @@
 // Lanes that part make progress on their own: those that others wait for come, whatever way they
 // took, and what PTX leaves undefined is a finding with the threads.
+#include <gmock/gmock.h>
+
 #include <algorithm>
 #include <bit>
 
