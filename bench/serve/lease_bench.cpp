@@ -64,7 +64,9 @@ int main(int count, char** arguments) {
   const std::string socket = std::string(folder) + "/socket";
   const pid_t server = ::fork();
   if (server == 0) {
-    serve_forever({.socket = socket});
+    serve::ServerOptions options;
+    options.socket = socket;
+    serve_forever(options);
     ::_exit(0);
   }
   const auto done = measure(socket, "a");

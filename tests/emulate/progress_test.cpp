@@ -317,9 +317,9 @@ TEST(Progress, every_lane_of_many_warps_gets_a_lock_once) {
         "", fmt::format("add.s64 %rd5, %rd1, {};\n", 8 * threads) + lock_kernel("global", "%rd5"),
         threads);
     EXPECT_EQ(global[threads], std::uint64_t{threads} << 32U);
-    auto places = std::vector<std::uint64_t>(global.begin(), global.begin() + threads);
-    std::sort(places.begin(), places.end());
-    for (std::uint32_t i = 0; i < threads; ++i) EXPECT_EQ(places[i], i + 1);
+    auto turns = std::vector<std::uint64_t>(global.begin(), global.begin() + threads);
+    std::sort(turns.begin(), turns.end());
+    for (std::uint32_t i = 0; i < threads; ++i) EXPECT_EQ(turns[i], i + 1);
     const auto shared = progress_words(".shared .align 4 .b32 area[2];\n",
                                        "mov.u32 %r6, area;\nst.volatile.shared.u32 [%r6], "
                                        "0;\nst.volatile.shared.u32 [%r6+4], 0;\nbar.sync 0;\n" +

@@ -135,10 +135,10 @@ void ProgramClaim::follow(ControlBlock& block) const {
 }
 
 bool hand_over(ControlBlock& block, const TpcSet& tpcs) {
-  constexpr int most_looks = 100;  // of 10 ms
+  constexpr int looks = 100;  // of 10 ms
   block.claim_wanted.tpcs = tpcs.words();
   const std::uint32_t wanted = block.claims_wanted.fetch_add(1) + 1;
-  for (int look = 0; look < most_looks; ++look) {
+  for (int look = 0; look < looks; ++look) {
     if (block.claims_held.load(std::memory_order_acquire) == wanted) return true;
     ::usleep(10'000);
   }
