@@ -344,8 +344,9 @@ ret;
     const int by = index(std::min<std::int64_t>((usable - 4 - base.high) / 4, 63));
     line(
         "{{ .param .b64 a; .param .b32 i; .param .b32 r; st.param.b64 [a], %a{}; st.param.b32 [i], "
-        "%r{}; call.uni (r), fetch, (a, i); ld.param.b32 %v{}, [r]; }}",
+        "%r{}; call.uni (r), fetch, (a, i); ld.param.b32 %v{}, [r]",
         base.reg, by, value());
+    code_ += "}\n";
   }
 
   void prefetch() { line("prefetch.global.L2 {}", place(global_base(), 1)); }

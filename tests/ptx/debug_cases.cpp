@@ -88,17 +88,17 @@ std::vector<DebugCase> whole_modules() {
 std::vector<DebugCase> debug_cases() {
   const auto kept = demarc::test::source_dir() / "tests" / "ptx" / "golden" / "debug_verdicts.json";
   const Json verdicts = Json::parse(read_file(kept).value());
-  std::vector<DebugCase> cases = whole_modules();
+  std::vector<DebugCase> all = whole_modules();
   for (const auto& [kind, module] :
        std::initializer_list<std::pair<const char*, std::string (*)(const std::string&)>>{
            {"data", with_data}, {"name", with_name}, {"file", with_file}, {"line", with_line}}) {
     for (const bool taken : {true, false}) {
       for (const Json& text : verdicts.at(kind).at(taken ? "taken" : "refused")) {
-        cases.push_back({text, module(text), taken});
+        all.push_back({text, module(text), taken});
       }
     }
   }
-  return cases;
+  return all;
 }
 
 }  // namespace demarc::ptx::test

@@ -264,11 +264,13 @@ class GpuExecutor : public Executor {
     return out;
   }
 
-  // With the memory synchronisation domain of the part.
+  // With the memory synchronisation domain of the part. Commands of one part follow each other, so
+  // the one before may still have the TPCs.
   static std::vector<std::string> exec_options(std::vector<std::string> how,
                                                const partition::Partition& part) {
     how.emplace_back("--sync-domain");
     how.push_back(part.sync_domain ? std::to_string(*part.sync_domain) : "none");
+    if (how.front() == "--tpcs") how.emplace_back("--allow-overlap");
     return how;
   }
 
