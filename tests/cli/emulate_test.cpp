@@ -83,7 +83,8 @@ TEST(EmulateVerb, a_bundled_launch_meets_its_reference) {
 
 TEST(EmulateVerb, without_checks_a_read_of_what_nobody_wrote_passes) {
   std::string text = halo;
-  text.insert(text.find("ret;"), "ld.shared.u32 %r3, [word];\n");
+  text.insert(text.find("ret;"),
+              ".reg .pred %p;\nld.shared.u32 %r3, [word];\nsetp.eq.u32 %p, %r3, 7;\n@%p ");
   text.insert(text.find(".visible"), ".shared .align 4 .b32 word;\n");
   auto arguments = launch(file_with(text), "516");
   const auto checked = run_demarc(arguments);
