@@ -53,7 +53,7 @@ class TableOfTenants(unittest.TestCase):
 
     def run_table(self, *arguments, **changes):
         variables = environment(DEMARC_LIBCUDA=own_libcuda(self.folder), DEMARC_CACHE=self.folder / "cache",
-                                STEPS_FOLDER=self.folder, PATH=f"{self.folder}:{os.environ['PATH']}", **changes)
+                                STEPS_FOLDER=self.folder, DEMARC_FAKE_MPS=".sock.mps", PATH=f"{self.folder}:{os.environ['PATH']}", **changes)
         return subprocess.run([sys.executable, ROOT / "examples/pytorch/tenants.py", "--demarc", BUILD / "demarc", "--steps",
                                self.folder / "steps", "--victims", "steps", "--neighbours", "copies", "--memory", "64 MiB",
                                "--description", "h100-sxm", "--green-half", BUILD / "libdemarc_compilers.so", *arguments], env=variables, capture_output=True, text=True,

@@ -5,7 +5,8 @@
 // stream's mask), with ",client=c3" also a card whose address hash is known, and what an MPS client
 // gets of it (0: everything, not under MPS). DEMARC_FAKE_CARD=fb: another card than otherwise, all
 // bytes of its UUID are 0xfb. DEMARC_FAKE_UNWATCHED=18: FakeConfig::unwatched_function.
-// DEMARC_FAKE_MPS=1: FakeConfig::mps_attribute. DEMARC_FAKE_LAUNCHERS: FakeConfig::kernels_launch.
+// DEMARC_FAKE_MPS=1: FakeConfig::mps_attribute; =.mps: 1 where CUDA_MPS_PIPE_DIRECTORY ends so.
+// DEMARC_FAKE_LAUNCHERS: FakeConfig::kernels_launch.
 // DEMARC_FAKE_WITHOUT_STACKS: the driver says of every kernel that it takes no local memory.
 // DEMARC_FAKE_AMPERE: capability 8.0 and its descriptors.
 #pragma once

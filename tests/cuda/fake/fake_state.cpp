@@ -109,7 +109,11 @@ void configure_from_environment(FakeConfig& config) {
   if (const char* id = std::getenv("DEMARC_FAKE_UNWATCHED")) {
     config.unwatched_function = std::atoi(id);
   }
-  if (const char* client = std::getenv("DEMARC_FAKE_MPS")) config.mps_attribute = std::atoi(client);
+  if (const char* client = std::getenv("DEMARC_FAKE_MPS")) {
+    const char* folder = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
+    const bool inside = folder != nullptr && std::string_view(folder).ends_with(client);
+    config.mps_attribute = *client == '.' ? static_cast<int>(inside) : std::atoi(client);
+  }
   if (std::getenv("DEMARC_FAKE_AMPERE") != nullptr) {
     config.capability_major = 8;
     config.descriptor_version = 0x30;
