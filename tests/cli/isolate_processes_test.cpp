@@ -45,9 +45,9 @@ class IsolateProcesses : public testing::Test {
     ASSERT_TRUE(write_file((folder / "tick.ptx").string(), tick_ptx));
     path_before = ::getenv("PATH");
     set("PATH", (folder / "bin").string() + ":" + path_before);
+    set("DEMARC_LIBCUDA", test::fake_libcuda().string());
     set("TMPDIR", (folder / "tmp").string());
     set("DEMARC_CACHE", (folder / "cache").string());
-    set("DEMARC_LIBCUDA", test::fake_libcuda().string());
   }
   void TearDown() override {
     for (const char* name : {"TMPDIR", "DEMARC_CACHE", "DEMARC_LIBCUDA", "DEMARC_FAKE_DEVICES"}) {

@@ -72,7 +72,7 @@ class WithAServer(unittest.TestCase):
         show = ["--", "python3", "-c", "from demarc.torch import _lease; print(_lease.tenant())"]
         for options, variables, said in ((["--tenant", "b"], {"DEMARC_TENANT": "c"}, "b\n"),
                                          ([], {"DEMARC_TENANT": "b"}, "b\n"),
-                                         (["--tpcs", "1"], {}, "this process is under demarc exec without --tenant"),
+                                         (["--observe"], {}, "this process is under demarc exec without --tenant"),
                                          (["--tpcs", "1"], {"DEMARC_TENANT": "b"}, "brings its own TPCs: leave")):
             ended = subprocess.run([BUILD / "demarc", "exec", *options, *show], capture_output=True, text=True,
                                    env=environment(path=[PACKAGE], **(self.variables | variables)))

@@ -11,6 +11,7 @@
 #include "confine_fixture.hpp"
 #include "exec/process_files.hpp"
 #include "not_run.hpp"
+#include "sanitized.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -69,6 +70,7 @@ TEST_F(Assumptions, TheSameFileMayBeStartedTwice) {
 
 // There another copy of the library that hooks reports.
 TEST_F(Assumptions, TheSameFileInAnotherNamespaceOfTheLinkersEndsTheProcess) {
+  if (test::sanitized) DEMARC_NOT_RUN("no sanitizer that works in another namespace of the linker");
   EXPECT_EQ(ran({"context", "driver-in-namespace", "launch"}, 3, false), 0) << said();
   EXPECT_THAT(said(),
               HasSubstr("stopped: it starts a second driver of CUDA (in another namespace"));
@@ -77,6 +79,7 @@ TEST_F(Assumptions, TheSameFileInAnotherNamespaceOfTheLinkersEndsTheProcess) {
 
 // Without the library that hooks: the drivers that a process has loaded are counted from outside.
 TEST_F(Assumptions, ASecondDriverThatReportsNothingGetsNoContext) {
+  if (test::sanitized) DEMARC_NOT_RUN("no sanitizer that works in another namespace of the linker");
   EXPECT_EQ(
       ran({"context", "set=CUDA_INJECTION64_PATH=", "driver-in-namespace", "launch"}, 0, false), 0)
       << said();

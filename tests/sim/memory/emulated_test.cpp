@@ -170,7 +170,7 @@ constexpr const char* operators = R"(.version 7.8
   ld.global.cs.u32 %r1, [%rd1];
   st.global.cs.u32 [%rd1], %r1;
   ld.global.L1::no_allocate.u32 %r1, [%rd1];
-  ld.global.L2::evict_first.u32 %r1, [%rd1];
+  ld.global.L1::evict_first.u32 %r1, [%rd1];
   mov.u32 %r2, %tid.x;
   shl.b32 %r3, %r2, 2;
   shl.b32 %r4, %r2, 7;
