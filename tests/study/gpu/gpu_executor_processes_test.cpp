@@ -190,11 +190,12 @@ TEST_F(ExecutorProcesses, BesideCommandsMasksConfineWorkersAndCommandsOfEachPart
   const std::string isolate = " isolate --device cuda:0 --worker --clock gpu --sync-domain ";
   const std::string inner = "mps " + std::string(own_uuid) + " " + isolate;
   const std::string program = (folder / "program").string();
-  EXPECT_THAT(
-      said(),
-      ElementsAre("mps " + exec + "0,2-3,5-6,8-9 --sync-domain 0 -- " + program + isolate + "0",
-                  "mps " + exec + "1,4,7,10-11 --sync-domain 1 -- " + program + isolate + "1",
-                  inner + "0", inner + "1"));
+  EXPECT_THAT(said(),
+              ElementsAre("mps " + exec + "0,2-3,5-6,8-9 --sync-domain 0 --allow-overlap -- " +
+                              program + isolate + "0",
+                          "mps " + exec + "1,4,7,10-11 --sync-domain 1 --allow-overlap -- " +
+                              program + isolate + "1",
+                          inner + "0", inner + "1"));
   Lane& lane = stage->lane(1);
   control.block().counters.masked[0] = 1;
   ASSERT_TRUE(lane.load({"busy", "cmd:sleep 1000"}));
@@ -202,7 +203,8 @@ TEST_F(ExecutorProcesses, BesideCommandsMasksConfineWorkersAndCommandsOfEachPart
   ASSERT_TRUE(started) << started.error().message;
   const auto commands = said();
   ASSERT_EQ(commands.size(), 1U);
-  EXPECT_THAT(commands[0], HasSubstr("mps " + exec + "1,4,7,10-11 --sync-domain 1 --announce "));
+  EXPECT_THAT(commands[0],
+              HasSubstr("mps " + exec + "1,4,7,10-11 --sync-domain 1 --allow-overlap --announce "));
   EXPECT_THAT(commands[0], HasSubstr(" -- /bin/sh -c sleep 1000"));
   EXPECT_TRUE(lane.stop());
   EXPECT_THAT(read_file((folder / "mps").string()).value(), HasSubstr("start\nget_server_list\n"));
