@@ -138,13 +138,14 @@ TEST(RewriteFused, kernels_become_steps_of_one_kernel) {
 }
 
 TEST(RewriteFused, a_module_older_than_its_barriers_is_refused) {
-  const auto fused = [](const std::string& version) {
-    return rewrite_fused(timed_input(
-        ".version " + version + "\n.target sm_60\n.address_size 64\n.entry k()\n{\nret;\n}\n"));
+  const auto fused = [](const std::string& version, const std::string& target) {
+    return rewrite_fused(timed_input(".version " + version + "\n.target " + target +
+                                     "\n.address_size 64\n.entry k()\n{\nret;\n}\n"));
   };
-  EXPECT_EQ(fused("5.9").error().message,
+  EXPECT_EQ(fused("5.9", "sm_60").error().message,
             "two.ptx: fused kernels need .version 6.0 or later, but the module has 5.9");
-  EXPECT_TRUE(fused("6.0"));
+  const auto made = fused("6.0", "sm_70");
+  EXPECT_TRUE(made) << made.error().message;
 }
 
 TEST(RewriteFused, the_result_can_be_timed_and_coloured) {
