@@ -19,7 +19,7 @@ Result<void> for_each_code(const Image& image, std::string_view name, std::strin
     DEMARC_TRY(const std::vector<Entry> entries, read_entries(bytes, name));
     for (const Entry& entry : entries) {
       if (entry.kind != EntryKind::ptx && entry.kind != EntryKind::cubin) {
-        return invalid_input("{}: is {}: nobody knows whether it has {}", entry.where,
+        return invalid_input("{}: is {}: it is unknown whether it has {}", entry.where,
                              kind_name(entry), unknown);
       }
       DEMARC_TRY(const std::string content, content_of(entry));

@@ -176,7 +176,7 @@ void Server::accept_all(const lease::PacketListener& listener, const std::string
   for (int i = 0; i < most_accepted; ++i) {
     auto socket = listener.accept();
     if (!socket) return;
-    if (hung_up(socket->file())) {  // nobody is there to be told anything
+    if (hung_up(socket->file())) {  // nothing can be told to it
       lease::close_apart(*std::move(socket));
       continue;
     }

@@ -40,7 +40,7 @@ TEST(DeviceRuntimes, are_not_found_where_no_kernel_launches) {
 
 TEST(DeviceRuntimes, of_code_that_cannot_be_read_are_an_error) {
   EXPECT_THAT(message_of(runtime_in(kept_file("lto.fatbin"))),
-              HasSubstr("nobody knows whether it has kernels that launch kernels"));
+              HasSubstr("it is unknown whether it has kernels that launch kernels"));
 }
 
 }  // namespace

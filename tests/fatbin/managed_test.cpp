@@ -157,9 +157,9 @@ TEST(Managed, ptx_that_is_malformed_is_an_error) {
 
 TEST(Managed, what_cannot_be_read_is_an_error) {
   EXPECT_EQ(message_of(managed_in(kept_file("lto.fatbin"))),
-            "f: entry 0: is LTO: nobody knows whether it has managed variables");
+            "f: entry 0: is LTO: it is unknown whether it has managed variables");
   EXPECT_EQ(message_of(managed_in(made_fat_binary({{.kind = 16, .content = "abc"}}))),
-            "f: entry 0: is unknown kind 16: nobody knows whether it has managed variables");
+            "f: entry 0: is unknown kind 16: it is unknown whether it has managed variables");
   EXPECT_EQ(message_of(managed_in(made_fat_binary({{.flags = 0x51, .content = "abc"}}))),
             "f: entry 0: has flag 0x40, which is not known here: it is not read");
   EXPECT_EQ(message_of(managed_in(made_fat_binary({{.kind = 2, .content = "abc"}}))),

@@ -4,20 +4,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-#include <csignal>
-#include <functional>
 
 #include "demarc/base/files.hpp"
 #include "paths.hpp"
+#include "staying_process.hpp"
 
 namespace demarc::lease {
 namespace {
 
+using test::end_process;
+using test::staying_process;
 using testing::HasSubstr;
 
 class CardClaims : public testing::Test {
@@ -25,27 +23,6 @@ class CardClaims : public testing::Test {
   [[nodiscard]] CardClaim claim() const { return CardClaim::open({file, other_file}).value(); }
   [[nodiscard]] ClaimedCard seen(const std::string& of = "GPU-1") const {
     return claim().others(of).value();
-  }
-  // A process that does this and stays until it is killed.
-  pid_t beside(const std::function<void()>& work) {
-    int ready[2];
-    EXPECT_EQ(::pipe(ready), 0);
-    const pid_t process = ::fork();
-    if (process == 0) {
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // where the test fails and does not end it
-      work();
-      static_cast<void>(!::write(ready[1], "x", 1));
-      for (;;) ::pause();
-    }
-    ::close(ready[1]);  // so that a process that fails is not waited for
-    char byte = 0;
-    EXPECT_EQ(::read(ready[0], &byte, 1), 1);
-    ::close(ready[0]);
-    return process;
-  }
-  static void end(pid_t process) {
-    ::kill(process, SIGKILL);
-    ::waitpid(process, nullptr, 0);
   }
   std::string made(const std::string& name) const {
     const std::string path = folder / name;
@@ -93,14 +70,14 @@ TEST_F(CardClaims, AreSeenByAnyFileOfTheirs) {
 
 TEST_F(CardClaims, StayWithAProcessThatClosesAllDescriptorsAndGoWithIt) {
   for (const bool keeps : {true, false}) {
-    const pid_t process = beside([&] {
+    const pid_t process = staying_process([&] {
       static CardClaim own = claim();
       EXPECT_TRUE(own.hold_lent("GPU-1"));
       EXPECT_TRUE(!keeps || own.keep("GPU-1", ClaimRole::tenant));
       for (const int one : own.files()) ::close(one);
     });
     EXPECT_EQ(seen().lent, keeps);
-    end(process);
+    end_process(process);
     EXPECT_FALSE(seen().lent);
   }
 }
@@ -108,15 +85,15 @@ TEST_F(CardClaims, StayWithAProcessThatClosesAllDescriptorsAndGoWithIt) {
 TEST_F(CardClaims, StayWithAnyProcessThatHasTheirFiles) {
   auto own = std::make_unique<CardClaim>(claim());
   ASSERT_TRUE(own->hold_lent("GPU-1"));
-  const pid_t process = beside([] {});
+  const pid_t process = staying_process([] {});
   own.reset();
   EXPECT_TRUE(seen().lent);
-  end(process);
+  end_process(process);
   EXPECT_FALSE(seen().lent);
 }
 
 TEST_F(CardClaims, AreKeptByProcessesThatAreFoundByTheirRole) {
-  const pid_t process = beside([&] {
+  const pid_t process = staying_process([&] {
     static CardClaim own = claim();
     EXPECT_TRUE(own.keep("GPU-1", ClaimRole::program));
   });
@@ -131,7 +108,7 @@ TEST_F(CardClaims, AreKeptByProcessesThatAreFoundByTheirRole) {
   EXPECT_TRUE(own.claimers("GPU-2", ClaimRole::program).empty());
   const auto elsewhere = CardClaim::open({made("another")}).value();
   EXPECT_TRUE(elsewhere.claimers("GPU-1", ClaimRole::program).empty()) << "by other files";
-  end(process);
+  end_process(process);
   EXPECT_TRUE(own.claimers("GPU-1", ClaimRole::program).empty());
   EXPECT_EQ(names_of({}), "a process that cannot be seen from here");
   EXPECT_EQ(names_of({{1, "1 (a)"}, {2, "2 (b)"}}), "processes 1 (a), 2 (b)");
@@ -150,12 +127,12 @@ TEST_F(CardClaims, ChangeInTurn) {
   }
   ASSERT_TRUE(second.turn(0));
   EXPECT_TRUE(first.turn(0)) << "a turn ends";
-  const pid_t process = beside([&] {
+  const pid_t process = staying_process([&] {
     static CardClaim own = claim();
     static auto turn = own.turn();
   });
   EXPECT_FALSE(first.turn(0));
-  end(process);
+  end_process(process);
   EXPECT_TRUE(first.turn(0)) << "with the process, too";
 }
 

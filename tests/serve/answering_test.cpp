@@ -19,6 +19,17 @@ class Answering : public ServerTest {
     ASSERT_TRUE(client.send(to_text(request)).value());
     for (int i = 0; i < 5; ++i) ASSERT_TRUE(server->turn(1));
   }
+  // A program with the lease of this token that stays until it is killed.
+  [[nodiscard]] pid_t program_with(const std::string& token) {
+    const pid_t process = in_process([&] {
+      auto client = LeaseClient::connect(options.socket).value();
+      static_cast<void>(client.attach(token).value());
+      ::pause();
+      return 0;
+    });
+    turn_until([&] { return status("a").processes.size() == 1; });
+    return process;
+  }
   [[nodiscard]] static std::string words(const lease::Packet& packet) {
     const auto answer = lease::parse_answer<lease::Done>(packet.text);
     return answer ? "done" : answer.error().message;
@@ -112,13 +123,7 @@ TEST_F(Answering, goes_on_while_MPS_ends_work) {
 TEST_F(Answering, goes_on_while_a_tenant_is_revoked) {
   const auto owner = connect();
   const std::string token = open(owner).token;
-  const pid_t process = in_process([&] {
-    auto client = LeaseClient::connect(options.socket).value();
-    static_cast<void>(client.attach(token).value());
-    ::pause();
-    return 0;
-  });
-  turn_until([&] { return status("a").processes.size() == 1; });
+  const pid_t process = program_with(token);
   mps_hangs = true;
   const auto asking = connect();
   ask_only(asking, lease::RevokeRequest{"a"});
@@ -148,13 +153,7 @@ TEST_F(Answering, is_given_up_by_one_who_asked_to_end_work_and_has_gone) {
 TEST_F(Answering, kills_at_its_end_what_MPS_does_not_end) {
   const auto owner = connect();
   const std::string token = open(owner).token;
-  const pid_t process = in_process([&] {
-    auto client = LeaseClient::connect(options.socket).value();
-    static_cast<void>(client.attach(token).value());
-    ::pause();
-    return 0;
-  });
-  turn_until([&] { return status("a").processes.size() == 1; });
+  const pid_t process = program_with(token);
   mps_hangs = true;
   server->end_all();
   EXPECT_FALSE(mps_hangs) << "MPS was not told to hurry";
@@ -170,13 +169,7 @@ TEST_F(Answering, kills_at_its_end_though_the_thread_that_asks_MPS_stands_still)
   start();
   const auto owner = connect();
   const std::string token = open(owner).token;
-  const pid_t process = in_process([&] {
-    auto client = LeaseClient::connect(options.socket).value();
-    static_cast<void>(client.attach(token).value());
-    ::pause();
-    return 0;
-  });
-  turn_until([&] { return status("a").processes.size() == 1; });
+  const pid_t process = program_with(token);
   mps_hangs = true;
   server->end_all();
   turn_until([&] { return status("a").processes.empty(); });

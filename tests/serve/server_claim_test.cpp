@@ -3,6 +3,7 @@
 
 #include "demarc/base/files.hpp"
 #include "server_fixture.hpp"
+#include "staying_process.hpp"
 
 namespace demarc::serve {
 namespace {
@@ -19,26 +20,6 @@ class ServerClaims : public ServerTest {
     EXPECT_TRUE(write_file(plan.files.front(), "a library\n"));
     plan.tell = [this](const std::string& line) { told.push_back(line); };
   }
-  // That does this and stays until it is killed.
-  static pid_t staying(const std::function<void()>& work) {
-    int ready[2];
-    EXPECT_EQ(::pipe(ready), 0);
-    const pid_t process = in_process([&] {
-      work();
-      static_cast<void>(!::write(ready[1], "x", 1));
-      for (;;) ::pause();
-      return 0;
-    });
-    ::close(ready[1]);  // so that a process that fails is not waited for
-    char byte = 0;
-    EXPECT_EQ(::read(ready[0], &byte, 1), 1);
-    ::close(ready[0]);
-    return process;
-  }
-  static void end_one(pid_t process) {
-    ::kill(process, SIGKILL);
-    end_of(process);
-  }
   [[nodiscard]] std::string refusal() const {
     const auto claim = ServerClaim::take(plan);
     if (claim) return "taken";
@@ -47,7 +28,7 @@ class ServerClaims : public ServerTest {
   }
   // A program of a server that was killed; it has closed all descriptors.
   [[nodiscard]] pid_t survivor(bool ignores_sigterm = false) const {
-    return staying([&] {
+    return test::staying_process([&] {
       if (ignores_sigterm) ::signal(SIGTERM, SIG_IGN);
       CardClaim lent = CardClaim::open(plan.files).value();
       EXPECT_TRUE(lent.hold_lent(plan.card));
@@ -75,7 +56,7 @@ class ServerClaims : public ServerTest {
 };
 
 TEST_F(ServerClaims, ASecondServerOfACardIsRefusedByTheNameOfTheFirst) {
-  const pid_t first = staying([&] {
+  const pid_t first = test::staying_process([&] {
     static const auto claim = ServerClaim::take(plan).value();
     EXPECT_TRUE(claim.serve());
   });
@@ -85,12 +66,12 @@ TEST_F(ServerClaims, ASecondServerOfACardIsRefusedByTheNameOfTheFirst) {
   plan.card = "GPU-2";
   EXPECT_EQ(refusal(), "taken");
   plan.card = "GPU-1";
-  end_one(first);
+  test::end_process(first);
   EXPECT_EQ(refusal(), "taken");
 }
 
 TEST_F(ServerClaims, AServerThatEndsIsWaitedFor) {
-  const pid_t first = staying([&] {
+  const pid_t first = test::staying_process([&] {
     static const auto claim = ServerClaim::take(plan).value();
     EXPECT_TRUE(claim.serve());
     claim.end();
@@ -103,7 +84,7 @@ TEST_F(ServerClaims, AServerThatEndsIsWaitedFor) {
   plan.told_to_end = [] { return false; };
   plan.tell = [&](const std::string& line) {
     told.push_back(line);
-    end_one(first);
+    test::end_process(first);
   };
   EXPECT_EQ(refusal(), "taken");
   ASSERT_EQ(told.size(), 1U);
@@ -115,17 +96,17 @@ TEST_F(ServerClaims, ProgramsThatAServerLeftAreRefusedByName) {
   EXPECT_THAT(refusal(),
               HasSubstr(fmt::format("still have its parts of GPU-1: process {} (", left)));
   EXPECT_THAT(refusal(), HasSubstr("--survivors wait or --survivors end"));
-  end_one(left);
+  test::end_process(left);
   EXPECT_EQ(refusal(), "taken");
 }
 
 TEST_F(ServerClaims, ProgramsThatAServerLeftAreFoundWithoutTheirLocks) {
-  const pid_t left = staying([&] {
+  const pid_t left = test::staying_process([&] {
     static CardClaim without = CardClaim::open(plan.files).value();
     EXPECT_TRUE(without.keep(plan.card, ClaimRole::tenant));
   });
   EXPECT_THAT(refusal(), HasSubstr(fmt::format("process {} (", left)));
-  end_one(left);
+  test::end_process(left);
 }
 
 TEST_F(ServerClaims, ProgramsThatAreNotSeenAreRefusedToo) {
@@ -145,7 +126,7 @@ TEST_F(ServerClaims, ProgramsThatAServerLeftAreWaitedForOnDemand) {
   plan.told_to_end = [] { return false; };
   plan.tell = [&](const std::string& line) {
     told.push_back(line);
-    end_one(left);
+    test::end_process(left);
   };
   EXPECT_EQ(refusal(), "taken");
   ASSERT_EQ(told.size(), 1U);

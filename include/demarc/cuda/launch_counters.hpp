@@ -40,13 +40,13 @@ struct LaunchCounters {
   // among them was not confined.
   std::atomic<std::uint64_t> misunderstood{0};
   // Masked launches whose descriptor does not say whether the kernel may launch kernels (all
-  // versions but V04_00), and whose module nobody looked at: what such kernels launched was neither
-  // confined nor counted.
+  // versions but V04_00), and whose module was not looked at: what such kernels launched was
+  // neither confined nor counted.
   std::atomic<std::uint64_t> launchers_unknown{0};
   // Launches that should have had the memory synchronisation domain of their program and left with
   // another.
   std::atomic<std::uint64_t> other_domains{0};
-  // Launches that no call of the driver announced, of a program all of whose calls are watched.
+  // Launches that no driver call announced, in a program all of whose calls are watched.
   std::atomic<std::uint64_t> unannounced{0};
   // Launches that calls of the driver made and whose descriptors the callback did not see.
   std::atomic<std::uint64_t> unseen{0};

@@ -1,7 +1,7 @@
 // Claims of a card and of its parts, which all programs of Demarc on a machine see of each other:
 // those of all users, with whatever socket or folder, and those in containers.
 //
-// A claim is a lock (F_OFD_SETLK) on bytes of a file that everybody who uses the card has open to
+// A claim is a lock (F_OFD_SETLK) on bytes of a file that all programs on the card have open to
 // read: the driver's library, which containers get from the host. Nobody writes these bytes, they
 // lie beyond the file's end: the card's UUID gives the first of them. The locks are those of an
 // open file, so the kernel takes them back when the last process that has it open has ended,

@@ -36,9 +36,9 @@ struct Peer {
 
 class PacketSocket {
  public:
-  // Errors name the path. missing_capability if nobody listens there, if this user may not connect,
-  // or if the listener takes no connection for 10 s. Questions of such a socket wait as long at
-  // most.
+  // Errors name the path. missing_capability if no process listens there, if this user may not
+  // connect, or if the listener takes no connection for 10 s. Questions of such a socket wait as
+  // long at most.
   [[nodiscard]] static Result<PacketSocket> connect(const std::string& path);
   // Takes over an open socket of packets.
   explicit PacketSocket(OwnedFile file);

@@ -27,8 +27,8 @@ struct ServePlan {
 
 // Owns the card until SIGTERM or SIGINT comes, or nobody was connected for so long. Reads the
 // configuration again at SIGHUP. Call it while the process has only one thread. At its end it ends
-// all programs with a lease, because nobody would keep them apart from those of the next server; it
-// gives back the memory, ends the daemon of MPS, and then alone makes room for the next server.
+// all programs with a lease, because nothing would keep them apart from those of the next server;
+// it gives back the memory, ends the daemon of MPS, and then alone makes room for the next server.
 // This takes less than 10 s: what does not end in time is killed, and a call that does not return
 // ends with the process.
 [[nodiscard]] Result<void> run(const ServePlan& plan);

@@ -1,5 +1,5 @@
 // Ends the work of processes on the card beside the thread that serves: MPS may need many seconds
-// for its answer, and until then the server answers everybody else.
+// for its answer, and until then the server answers all others.
 #pragma once
 
 #include <sys/types.h>

@@ -36,7 +36,7 @@ bool is_sealed_block(int file) {
          status.st_size == static_cast<off_t>(sizeof(ControlBlock));
 }
 
-// Where memory without a name lies: the kernel's own file system, which nobody else mounts.
+// Where memory without a name lies: the kernel's own file system, which is mounted nowhere else.
 Result<dev_t> device_of_nameless_memory() {
   const OwnedFile file(::memfd_create("demarc-where", MFD_CLOEXEC));
   struct stat status {};

@@ -94,8 +94,8 @@ std::optional<std::vector<std::string>> drivers_of(pid_t process) {
   bool any = false;
   for (std::string line; std::getline(file, line);) {
     any = true;
-    // "7f00-7f01 r-xp 00001000 fd:01 1234    /usr/lib/libcuda.so.1"; code alone: whoever reads the
-    // file maps it, too.
+    // "7f00-7f01 r-xp 00001000 fd:01 1234    /usr/lib/libcuda.so.1"; code alone: a process that
+    // reads the file maps it, too.
     std::istringstream fields(line);
     std::uint64_t begin = 0;
     std::uint64_t offset = 0;

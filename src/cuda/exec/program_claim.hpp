@@ -33,7 +33,7 @@ class ProgramClaim {
   [[nodiscard]] Result<std::uint32_t> take_free_domain(const std::string& card,
                                                        std::uint32_t count);
   // That one. If another program has it too, `tell` says so; missing_capability if a tenant has it.
-  // Domain 0 is everybody's and is not claimed.
+  // Domain 0 is shared by all programs and is not claimed.
   [[nodiscard]] Result<void> take_domain(const std::string& card, std::uint32_t domain,
                                          const Tell& tell);
   // Of a program that has no TPCs of its own, where a server divides the card.

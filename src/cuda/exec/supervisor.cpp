@@ -152,8 +152,7 @@ std::string Supervisor::objection(const FilteredCall& call, const Image& image) 
   if (!image.hooked) return fmt::format("{}: {}", chosen, why_not_hooked(image.process));
   const auto drivers = drivers_of(image.process);
   if (!drivers) {
-    return fmt::format("{}: what it has loaded cannot be read, so nobody knows its drivers",
-                       chosen);
+    return fmt::format("{}: what it has loaded cannot be read, so its drivers are unknown", chosen);
   }
   if (image.second_driver || drivers->size() > 1) {
     return fmt::format(
