@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <unordered_set>
 
 #include "lanes/functions.hpp"
 #include "ops/control.hpp"
@@ -18,18 +17,14 @@ namespace {
 constexpr std::size_t tracked_alignment = 64;
 
 // Those that move bits as their operands say, and touch nothing but the frame.
-bool is_lane_wise(const Program& program, Handler handler) {
-  static thread_local std::unordered_map<const AluHandlers*, std::unordered_set<Handler>> known;
-  std::unordered_set<Handler>& handlers = known[program.tables.alu];
-  if (handlers.empty()) {
-    for (std::size_t i = 0; i < static_cast<std::size_t>(Alu::count); ++i) {
-      handlers.insert(program.tables.alu[i].uniform);
-      handlers.insert(program.tables.alu[i].vector.begin(), program.tables.alu[i].vector.end());
-    }
-    handlers.insert({run_lanes, memory_ops::copy_lanes, memory_ops::move_wide,
-                     memory_ops::join_wide, memory_ops::split_wide});
+std::unordered_set<Handler> lane_wise_handlers(const Program& program) {
+  std::unordered_set<Handler> handlers{run_lanes, memory_ops::copy_lanes, memory_ops::move_wide,
+                                       memory_ops::join_wide, memory_ops::split_wide};
+  for (std::size_t i = 0; i < static_cast<std::size_t>(Alu::count); ++i) {
+    handlers.insert(program.tables.alu[i].uniform);
+    handlers.insert(program.tables.alu[i].vector.begin(), program.tables.alu[i].vector.end());
   }
-  return handlers.contains(handler);
+  return handlers;
 }
 
 bool is_memory(const Program& program, Handler handler) {
@@ -47,6 +42,9 @@ bool is_flow(const Program& program, Handler handler) {
 }
 
 }  // namespace
+
+Unwritten::Unwritten(Block& block)
+    : block_(block), program_(*block.program), lane_wise_(lane_wise_handlers(program_)) {}
 
 Unwritten::Operands Unwritten::operands_of(const TrackedInstruction& in) const {
   const auto all = std::span(program_.tracked_operands).subspan(in.first);
@@ -141,7 +139,7 @@ const MicroOp* Unwritten::step(Warp& w, const MicroOp* op) {
     case TrackRule::call:
       return call(w, op, shadow);
     case TrackRule::route:
-      if (!is_lane_wise(program_, op->run)) return op->run(w, op);
+      if (!lane_wise_.contains(op->run)) return op->run(w, op);
       if (route(w, op, shadow, in, operands)) return op->run(w, op);
       break;
     default:

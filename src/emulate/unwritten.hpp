@@ -7,6 +7,7 @@
 #include <array>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "machine.hpp"
@@ -15,7 +16,7 @@ namespace demarc::emulate {
 
 class Unwritten {
  public:
-  explicit Unwritten(Block& block) : block_(block), program_(*block.program) {}
+  explicit Unwritten(Block& block);
 
   // Null when the warp stops for now; else no register has unwritten bits any more, and the warp
   // goes on there.
@@ -71,6 +72,7 @@ class Unwritten {
 
   Block& block_;
   const Program& program_;
+  std::unordered_set<Handler> lane_wise_;
   std::unordered_map<const std::byte*, Shadow> shadows_;  // by frame
 };
 

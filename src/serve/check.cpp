@@ -1,4 +1,6 @@
 // What a configuration says without a card: what cannot be, and who is to have what.
+#include <fmt/ranges.h>
+
 #include <bit>
 
 #include "columns.hpp"
@@ -15,10 +17,10 @@ struct Pair {
   const TenantConfig& tenant;
 };
 
-tl::unexpected<Error> both_have(const Pair& pair, const Place& place, const std::string& what) {
-  return invalid_input("{}: tenant '{}': {} also belong{} to tenant '{}'", place, pair.tenant.name,
-                       what, what.starts_with("the memory") || what.starts_with("part") ? "s" : "",
-                       pair.before.name);
+std::string both_have(const Pair& pair, const Place& place, const std::string& what) {
+  return fmt::format("{}: tenant '{}': {} also belong{} to tenant '{}'", place, pair.tenant.name,
+                     what, what.starts_with("the memory") || what.starts_with("part") ? "s" : "",
+                     pair.before.name);
 }
 
 // Numbers that both lists have; the card says later which numbers there are.
@@ -34,33 +36,47 @@ Result<TpcSet> in_both(const Pair& pair, const std::string& first, const std::st
   return a & b;
 }
 
-Result<void> check_tpcs_apart(const Pair& pair) {
+// Parts of one card cut into equal ones: K / N up to (K + 1) / N of it.
+bool share_tpcs(const EqualPart& a, const EqualPart& b) {
+  return std::uint64_t{a.number} * b.of < (std::uint64_t{b.number} + 1) * a.of &&
+         std::uint64_t{b.number} * a.of < (std::uint64_t{a.number} + 1) * b.of;
+}
+
+Result<void> find_common_tpcs(const Pair& pair, std::vector<std::string>& wrong) {
   const cuda::TpcChoice& a = pair.before.choice;
   const cuda::TpcChoice& b = pair.tenant.choice;
   const Place& place = pair.tenant.choice_place;
   DEMARC_TRY(const TpcSet tpcs, in_both(pair, a.tpcs, b.tpcs));
-  if (!tpcs.empty()) return both_have(pair, place, "the TPCs " + to_string(tpcs));
+  if (!tpcs.empty()) wrong.push_back(both_have(pair, place, "the TPCs " + to_string(tpcs)));
   DEMARC_TRY(const TpcSet gpcs, in_both(pair, a.gpcs, b.gpcs));
-  if (!gpcs.empty()) return both_have(pair, place, "the GPCs " + to_string(gpcs));
+  if (!gpcs.empty()) wrong.push_back(both_have(pair, place, "the GPCs " + to_string(gpcs)));
   const auto& first = pair.before.tpc_part;
   const auto& second = pair.tenant.tpc_part;
-  if (first && second && first->of == second->of && first->number == second->number) {
-    return both_have(pair, place, fmt::format("part {} of {}", second->number, second->of));
+  if (first && second && share_tpcs(*first, *second)) {
+    const bool same = first->of == second->of;
+    const std::string what =
+        fmt::format("{}part {} of {}", same ? "" : "TPCs of ", second->number, second->of);
+    wrong.push_back(both_have(pair, place, what));
   }
   return {};
 }
 
-Result<void> check_apart(const Pair& pair) {
+Result<void> find_common(const Pair& pair, std::vector<std::string>& wrong) {
   if (const std::uint64_t both = pair.tenant.colors & pair.before.colors; both != 0) {
-    return both_have(pair, pair.tenant.colors_place, fmt::format("the colours {:#x}", both));
+    wrong.push_back(
+        both_have(pair, pair.tenant.colors_place, fmt::format("the colours {:#x}", both)));
   }
-  DEMARC_CHECK(check_tpcs_apart(pair));
+  DEMARC_CHECK(find_common_tpcs(pair, wrong));
   const auto& domain = pair.tenant.sync_domain;
   if (domain && domain == pair.before.sync_domain) {
-    return both_have(pair, pair.tenant.domain_place,
-                     fmt::format("the memory synchronisation domain {}", *domain));
+    wrong.push_back(both_have(pair, pair.tenant.domain_place,
+                              fmt::format("the memory synchronisation domain {}", *domain)));
   }
   return {};
+}
+
+double percent_of(const TenantConfig& tenant) {
+  return tenant.tpc_part ? 100.0 / tenant.tpc_part->of : tenant.choice.share_percent;
 }
 
 // Nearly: the card's memory has more than its colours.
@@ -101,25 +117,30 @@ std::string wished_domain(const TenantConfig& tenant) {
 }  // namespace
 
 Result<void> check_without_card(const Config& config) {
+  std::vector<std::string> wrong;
   double percent = 0;
   for (std::size_t i = 0; i < config.tenants.size(); ++i) {
     const TenantConfig& tenant = config.tenants[i];
     for (std::size_t before = 0; before < i; ++before) {
-      DEMARC_CHECK(check_apart({config.tenants[before], tenant}));
+      DEMARC_CHECK(find_common({config.tenants[before], tenant}, wrong));
     }
-    percent += tenant.choice.share_percent;
-    if (percent > 100) {
-      return invalid_input(
-          "{}: tenant '{}': the shares of the tenants up to this one are {} % of the SMs",
-          tenant.choice_place, tenant.name, percent);
+    const double own = percent_of(tenant);
+    percent += own;
+    constexpr double rounding = 1e-6;
+    if (own > 0 && percent > 100 + rounding) {
+      wrong.push_back(fmt::format(
+          "{}: tenant '{}': the shares of the tenants up to this one are {:.4g} % of the SMs",
+          tenant.choice_place, tenant.name, percent));
     }
     const auto most = most_bytes(config, tenant);
     if (tenant.bytes && most && *tenant.bytes > *most) {
-      return invalid_input("{}: tenant '{}': {} bytes were asked for, but its colours hold {}",
-                           tenant.bytes_place, tenant.name, *tenant.bytes, *most);
+      wrong.push_back(
+          fmt::format("{}: tenant '{}': {} bytes were asked for, but its colours hold {}",
+                      tenant.bytes_place, tenant.name, *tenant.bytes, *most));
     }
   }
-  return {};
+  if (wrong.empty()) return {};
+  return invalid_input("{}", fmt::join(wrong, "\n"));
 }
 
 std::string config_to_text(const Config& config) {

@@ -27,6 +27,14 @@ TEST(WithoutACard, TwoTenantsHaveNothingInCommon) {
   EXPECT_EQ(checked("tpcs = \"1/2\"\ncolors = [0]", "tpcs = \"1/2\"\ncolors = [1]"),
             "f.toml:5:8: tenant 'b': part 1 of 2 also belongs to tenant 'a'");
   EXPECT_EQ(checked("tpcs = \"0/2\"\ncolors = [0]", "tpcs = \"1/2\"\ncolors = [1]"), "taken");
+  EXPECT_EQ(checked("tpcs = \"0/2\"\ncolors = [0]", "tpcs = \"2/4\"\ncolors = [1]"), "taken");
+  for (const char* part : {"0/4", "1/4", "0/3", "1/3"}) {
+    EXPECT_THAT(
+        checked("tpcs = \"0/2\"\ncolors = [0]", fmt::format("tpcs = \"{}\"\ncolors = [1]", part)),
+        HasSubstr(fmt::format("f.toml:5:8: tenant 'b': TPCs of part {} of {} also belong to "
+                              "tenant 'a'",
+                              part[0], part[2])));
+  }
   EXPECT_EQ(checked("sms = 1\ncolors = \"0/2\"", "sms = 1\ncolors = [0, 1]"),
             "f.toml:6:10: tenant 'b': the colours 0x1 also belong to tenant 'a'");
   EXPECT_EQ(
@@ -37,7 +45,20 @@ TEST(WithoutACard, TwoTenantsHaveNothingInCommon) {
             "taken");
 }
 
+TEST(WithoutACard, AllThatTwoTenantsHaveInCommonIsSaidAtOnce) {
+  EXPECT_EQ(checked("gpcs = \"0-3\"\ncolors = [0]\nsync_domain = 1",
+                    "gpcs = \"0-3\"\ncolors = [0]\nsync_domain = 1"),
+            "f.toml:7:10: tenant 'b': the colours 0x1 also belong to tenant 'a'\n"
+            "f.toml:6:8: tenant 'b': the GPCs 0-3 also belong to tenant 'a'\n"
+            "f.toml:8:15: tenant 'b': the memory synchronisation domain 1 also belongs to tenant "
+            "'a'");
+}
+
 TEST(WithoutACard, WhatDoesNotFitIsRefused) {
+  EXPECT_EQ(
+      checked("tpcs = \"0/2\"\ncolors = [0]", "share = \"80 %\"\ncolors = [1]"),
+      "f.toml:5:9: tenant 'b': the shares of the tenants up to this one are 130 % of the SMs");
+  EXPECT_EQ(checked("tpcs = \"0/2\"\ncolors = [0]", "share = \"50 %\"\ncolors = [1]"), "taken");
   EXPECT_EQ(
       checked("share = \"80 %\"\ncolors = [0]", "share = \"80 %\"\ncolors = [1]"),
       "f.toml:5:9: tenant 'b': the shares of the tenants up to this one are 160 % of the SMs");
