@@ -58,10 +58,13 @@ while read -r _ file; do
   echo "$file" >> "$work/group_$least.units"
 done < <(for file in "${!options[@]}"; do echo "${bytes[$file]} $file"; done | sort -rn)
 
-# NAME: one unit that includes those of NAME.units, with the options of them all.
+# NAME: one unit that includes the sources of NAME.units, each once (some belong to several libraries), with the options of
+# all.
 put_together() {
   local file
-  sed 's/.*/#include "&"/' "$work/$1.units" > "$work/$1.cpp"
+  while read -r file; do
+    grep -E '^#include "/.*\.cpp"$' "$file" || echo "#include \"$file\""
+  done < "$work/$1.units" | awk '!seen[$0]++' > "$work/$1.cpp"
   while read -r file; do printf '%s' "${options[$file]}"; done < "$work/$1.units" |
     awk '$0 == "-isystem" { getline path; $0 = $0 "\n" path } !seen[$0]++' > "$work/$1.options"
 }

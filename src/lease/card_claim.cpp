@@ -232,6 +232,7 @@ std::vector<Claimer> CardClaim::claimers(const std::string& card, ClaimRole role
 std::string names_of(const std::vector<Claimer>& claimers) {
   if (claimers.empty()) return "a process that cannot be seen from here";
   std::vector<std::string> names;
+  names.reserve(claimers.size());
   for (const Claimer& claimer : claimers) names.push_back(claimer.name);
   return fmt::format("process{} {}", names.size() == 1 ? "" : "es", joined(names, ", "));
 }

@@ -185,9 +185,8 @@ std::string why_no_form(const Mnemonic& mnemonic, const FormLimits& limits) {
   Words words;
   const std::vector<Form>* forms = find_forms(mnemonic, words);
   if (forms == nullptr || !mnemonic.understood) return {};
-  const std::string none =
-      fmt::format("'{}' takes no such types and modifiers together (PTX ISA {})",
-                  info(mnemonic.opcode).name, info(mnemonic.opcode).section);
+  std::string none = fmt::format("'{}' takes no such types and modifiers together (PTX ISA {})",
+                                 info(mnemonic.opcode).name, info(mnemonic.opcode).section);
   if (forms->empty()) return none;
   std::size_t judged_words = 0;
   for (int part = 0; part <= forms->back().part; ++part) {

@@ -51,6 +51,7 @@ struct DebugData {
     std::uint32_t file = 0;
     std::uint32_t line = 0;
     std::uint32_t column = 0;
+    // NOLINTNEXTLINE(modernize-use-nullptr): the 0 that a comparison is compared with
     auto operator<=>(const Place&) const = default;
   };
   struct InlinedName {

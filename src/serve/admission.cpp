@@ -44,6 +44,7 @@ Result<std::optional<std::size_t>> make_room(const std::vector<Seat>& seats,
   }
   if (seats.size() < limits.all - (own ? 0 : limits.reserve)) return std::optional<std::size_t>{};
   std::vector<std::pair<std::size_t, std::string>> parties;
+  parties.reserve(counts.size());
   for (const auto& [name, count] : counts) parties.emplace_back(count, name);
   std::sort(parties.rbegin(), parties.rend());
   for (const auto& [count, name] : parties) {

@@ -1,13 +1,13 @@
 // Finds the processes of MPS by their names and environments, and kills them by their numbers.
 #include "mps_processes.hpp"
 
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>

@@ -265,7 +265,7 @@ Result<void> run(const ServePlan& plan) {
   options.locks = claim.files();
   options.claim = [&claim](const Book& book) { return claim.divide(book); };
   DEMARC_TRY(server, Server::start(options, *card, tenants, std::move(lock)));
-  const auto done = [&]() -> Result<void> {
+  auto done = [&]() -> Result<void> {
     if (!plan.end_when_idle) DEMARC_CHECK(claim.serve());
     tell_of_domains(tenants, card->numbers().sync_domains, tell);
     tell(fmt::format("{}: {} bytes in the colours of {} tenant{}, at {}{}", card->uuid(),

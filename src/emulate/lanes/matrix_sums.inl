@@ -147,12 +147,12 @@ bool are_finite(const f64* numbers, unsigned count) {
   return true;
 }
 
-struct Block {
+struct KBlock {
   unsigned first = 0;  // along k
   unsigned count = 0;
 };
 
-DEMARC_INLINE BlockRow block_row(const SumRule& rule, const Block& block, const f64* row) {
+DEMARC_INLINE BlockRow block_row(const SumRule& rule, const KBlock& block, const f64* row) {
   BlockRow out{row + block.first, {}};
   for (unsigned k = 0; k < block.count; ++k) {
     out.powers[k] = power_of(out.numbers[k], rule.least_a);
@@ -162,7 +162,7 @@ DEMARC_INLINE BlockRow block_row(const SumRule& rule, const Block& block, const 
 
 constexpr unsigned rows_at_once = 4;
 
-void add_finite_block(const ProductSize& size, const SumRule& rule, const Block& block,
+void add_finite_block(const ProductSize& size, const SumRule& rule, const KBlock& block,
                       const f64* a, const f64* b, f64* sums) {
   for (unsigned row = 0; row < size.m; row += tile_rows) {
     BlockRow rows[tile_rows];
@@ -190,7 +190,7 @@ void add_finite_block(const ProductSize& size, const SumRule& rule, const Block&
 }
 
 // Where an infinity or no number takes part, the sum is that of IEEE 754.
-void add_any_block(const ProductSize& size, const SumRule& rule, const Block& block, const f64* a,
+void add_any_block(const ProductSize& size, const SumRule& rule, const KBlock& block, const f64* a,
                    const f64* b, f64* sums) {
   for (unsigned row = 0; row < size.m; ++row) {
     const BlockRow numbers = block_row(rule, block, a + std::size_t{row} * size.k);
@@ -218,7 +218,7 @@ void add_any_block(const ProductSize& size, const SumRule& rule, const Block& bl
 void add_aligned(const ProductSize& size, const SumRule& rule, const f64* a, const f64* b,
                  f64* sums) {
   const bool finite = are_finite(a, size.m * size.k) && are_finite(b, size.k * size.n);
-  for (Block block{0, rule.block}; block.first < size.k; block.first += block.count) {
+  for (KBlock block{0, rule.block}; block.first < size.k; block.first += block.count) {
     if (finite && are_finite(sums, size.m * size.n)) {
       add_finite_block(size, rule, block, a, b, sums);
     } else {
