@@ -76,6 +76,7 @@ Result<void> attack(AttackOptions& options) {
   DEMARC_CHECK(common.check_device());
   DEMARC_TRY(const study::AttackPlan plan, attack_plan(options));
   if (!options.output.empty()) DEMARC_CHECK(study::open_folder(options.output));
+  DEMARC_CHECK(tell_of_others("attack", common.device));
   DEMARC_TRY(const auto executor, common.open());
   DEMARC_TRY(const auto result,
              study::run_attack(plan, *executor, terminal_progress(), seconds_now));

@@ -93,6 +93,7 @@ Result<Ground> from_card(const CalibrateOptions& options, std::uint32_t index) {
   gpu.program = "/proc/self/exe";
   gpu.description = options.description;
   study::take_away_on_signals();
+  DEMARC_CHECK(tell_of_others("calibrate", options.device));
   DEMARC_TRY(const auto executor, study::make_gpu_executor(gpu));
   DEMARC_TRY(ground.description, executor->description());
   DEMARC_TRY(ground.figures, study::measure_figures(ground.description, *executor, options.how(),

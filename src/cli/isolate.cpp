@@ -137,6 +137,7 @@ Result<void> isolate(IsolateOptions& options) {
   if (options.worker) return serve(options);
   DEMARC_CHECK(check_forecast(options));
   DEMARC_TRY(const auto plan, parse_options(options));
+  if (!options.forecast) DEMARC_CHECK(tell_of_others("isolate", options.common.device));
   DEMARC_TRY(const auto executor, open_device(options.common));
   DEMARC_TRY(const auto result, options.forecast
                                     ? study::forecast_study(plan, *executor)

@@ -21,6 +21,7 @@ struct ProbeMemoryOptions {
 
 Result<void> run_probe_memory(const ProbeMemoryOptions& options) {
   const auto bytes = static_cast<std::uint64_t>(options.gib * (std::uint64_t{1} << 30U));
+  DEMARC_CHECK(tell_of_others("probe", options.device));
   DEMARC_TRY(probe::OpenedMemory opened, probe::open_memory(options.device, bytes, options.seed));
   probe::ProbeOptions probe_options;
   probe_options.seed = options.seed;
@@ -47,6 +48,9 @@ struct ProbeTranslationOptions {
 };
 
 Result<void> run_probe_translation(const ProbeTranslationOptions& options) {
+  for (const std::string& device : {options.device, options.peer}) {
+    DEMARC_CHECK(tell_of_others("probe", device));
+  }
   DEMARC_TRY(const auto opened, probe::open_translation({.device = options.device,
                                                          .peer = options.peer,
                                                          .card_gib = options.card_gib,

@@ -50,6 +50,7 @@ Result<void> run_on_card(const RunOptions& options) {
         options.device);
   DEMARC_TRY(const workload::LoadedLaunch loaded, options.launch.load());
   DEMARC_TRY(const std::vector<ShownBuffer> shown, options.buffers.choose(loaded.launch));
+  DEMARC_CHECK(tell_of_others("run", options.device));
   DEMARC_TRY(const auto driver, cuda::Driver::load());
   DEMARC_TRY(const auto gpu, cuda::Gpu::open(driver, ref.index));
   const std::chrono::milliseconds limit{static_cast<std::int64_t>(options.limit_s * 1000)};

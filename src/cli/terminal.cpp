@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "demarc/base/files.hpp"
+#include "demarc/cuda/beside_others.hpp"
+#include "demarc/gpu/device.hpp"
 #include "verb.hpp"
 
 namespace demarc::cli {
@@ -74,6 +76,14 @@ std::function<void(const std::string& line)> tell_of(std::string verb) {
   return [verb = std::move(verb)](const std::string& line) {
     fmt::print(stderr, "demarc {}: {}\n", verb, line);
   };
+}
+
+Result<void> tell_of_others(std::string verb, std::string_view device) {
+  const auto ref = gpu::parse_device_ref(device);
+  if (!ref || ref->kind != gpu::DeviceRef::Kind::cuda) return {};
+  DEMARC_TRY(const std::string others, cuda::what_others_have(ref->index));
+  if (!others.empty()) tell_of(std::move(verb))(others);
+  return {};
 }
 
 std::string colored(int file, std::string text) {

@@ -66,6 +66,7 @@ Result<void> show_topology(const TopoOptions& options) {
   cuda::CardOptions card_options;
   card_options.refresh = options.refresh;
   DEMARC_TRY(const auto card, cuda::open_card(ref.index, card_options));
+  if (options.refresh) DEMARC_CHECK(tell_of_others("topo", options.device));
   // Inside MPS the tree would not say where this process runs.
   if (options.identify || card->virtual_sms()) return show_identity(options, *card);
   if (!options.output.empty()) DEMARC_CHECK(gpu::write_device(options.output, card->device()));

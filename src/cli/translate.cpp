@@ -181,6 +181,9 @@ Result<void> translate_measured(const TranslateOptions& options,
                                 const translation::Settings& settings,
                                 const std::vector<translation::Architecture>& architectures) {
   DEMARC_TRY(const auto cards, cards_of(options));
+  for (const std::string& card : options.measure) {
+    DEMARC_CHECK(tell_of_others("translate", card));
+  }
   auto gpus = study::open_split_cards(cards, settings);
   if (!gpus) {
     return tl::unexpected(Error{gpus.error().kind, "--measure: " + gpus.error().message});

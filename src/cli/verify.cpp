@@ -59,6 +59,7 @@ Result<void> run_verify(VerifyOptions& options) {
     return invalid_input("--device {}: only a real GPU can be verified; give cuda:N",
                          options.device);
   }
+  DEMARC_CHECK(tell_of_others("verify", options.device));
   if (!options.colors.empty()) return run_verify_colors(options, ref.index);
   options.plan.device = ref.index;
   if (!options.mode.empty()) {

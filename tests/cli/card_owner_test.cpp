@@ -174,6 +174,49 @@ TEST_F(CardOwner, GivesAServerNothingThatAProgramHas) {
   EXPECT_EQ(program.wait(-1)->exit_code, 0);
 }
 
+// Measurements use all of a card. They are not held up, but nobody is to take their figures for
+// those of an idle card.
+TEST_F(CardOwner, IsNamedByEachVerbThatMeasuresOnTheWholeCard) {
+  const std::vector<std::vector<std::string>> verbs{
+      {"run", "bundled:vecadd"},
+      {"verify", "--mode", "mask", "--tpcs", "11"},
+      {"verify", "--colors", "0", "--description", "h100-sxm"},
+      {"topo", "--refresh"},
+      {"blocks"},
+      {"isolate", "--modes", "none", "--victims", "va", "--aggressors", "va"},
+      {"attack", "--mode", "mask", "--victims", "va"},
+      {"calibrate", "--measure-only"},
+      {"probe", "memory"},
+      {"probe", "translation"},
+      {"translate", "--launch", "bundled:vecadd", "--measure", "cuda:0"}};
+  // They end with `child`: some take minutes on the stand-in.
+  const auto said_by = [&](const std::vector<std::string>& verb, const std::string& awaited) {
+    std::vector<std::string> words{demarc()};
+    words.insert(words.end(), verb.begin(), verb.end());
+    auto child = Process::spawn(words, kept_words()).value();
+    while (child.running() && child.kept().find(awaited) == std::string::npos) ::usleep(1000);
+    return child.kept();
+  };
+  {
+    const auto server = serving(two_tenants());
+    for (const auto& verb : verbs) {
+      EXPECT_THAT(said_by(verb, "disturb each other"),
+                  HasSubstr("demarc " + verb[0] +
+                            ": GPU-fafafafa-fafa-fafa-fafa-fafafafafafa is "
+                            "shared: demarc serve (process"));
+    }
+  }
+  auto program = waiting({"--tpcs", "4-5"});
+  EXPECT_THAT(run_demarc({"run", "bundled:vecadd"}).err,
+              testing::ContainsRegex(
+                  "shared: demarc exec \\(process.*\\)\\) has its TPCs 4-5; this measurement"));
+  let_go();
+  EXPECT_EQ(program.wait(-1)->exit_code, 0);
+  EXPECT_EQ(run_demarc({"run", "bundled:vecadd"}).err, "") << "alone on the card";
+  const auto within = run_demarc({"exec", "--share", "50", "--", demarc(), "verify"});
+  EXPECT_THAT(within.err, testing::Not(HasSubstr("is shared"))) << "its own TPCs are not others'";
+}
+
 TEST_F(CardOwner, LetsProgramsShareTPCsWhereBothSaySo) {
   auto first = waiting({"--share", "50"});
   const auto refused = run_demarc(exec({"--share", "50"}, {"context"}));

@@ -1,0 +1,49 @@
+// Reads who has claimed parts of a card.
+#include "demarc/cuda/beside_others.hpp"
+
+#include <cstdlib>
+#include <vector>
+
+#include "demarc/base/text.hpp"
+#include "demarc/cuda/control.hpp"
+#include "demarc/cuda/driver.hpp"
+#include "demarc/cuda/gpu.hpp"
+#include "demarc/lease/card_claim.hpp"
+#include "demarc/partition/tpc_set.hpp"
+
+namespace demarc::cuda {
+
+using lease::ClaimRole;
+using lease::PartOwner;
+
+Result<std::string> what_others_have(std::uint32_t index) {
+  if (std::getenv(control_variable) != nullptr) return std::string();
+  DEMARC_TRY(const auto driver, Driver::load());
+  DEMARC_TRY(const auto gpu, Gpu::find(driver, index));
+  DEMARC_TRY(const auto files, Driver::files());
+  DEMARC_TRY(const auto claim, lease::CardClaim::open(files));
+  DEMARC_TRY(const lease::ClaimedCard claimed, claim.others(gpu->uuid()));
+  std::vector<std::string> found;
+  if (claimed.server || claimed.lent) {
+    const auto servers = claim.claimers(gpu->uuid(), ClaimRole::server);
+    found.push_back(fmt::format(
+        "demarc serve ({}) divides it",
+        names_of(servers.empty() ? claim.claimers(gpu->uuid(), ClaimRole::tenant) : servers)));
+  }
+  partition::TpcSet tpcs;
+  for (const PartOwner owner : {PartOwner::program, PartOwner::sharing}) {
+    const auto& words = claimed.of(owner).tpcs;
+    tpcs = tpcs | partition::TpcSet::from_words(words[0], words[1]);
+  }
+  if (!tpcs.empty()) {
+    found.push_back(fmt::format("demarc exec ({}) has its TPCs {}",
+                                names_of(claim.claimers(gpu->uuid(), ClaimRole::program)),
+                                to_string(tpcs)));
+  }
+  if (found.empty()) return std::string();
+  return fmt::format(
+      "{} is shared: {}; this measurement uses all of it, so both disturb each other", gpu->uuid(),
+      joined(found, ", and "));
+}
+
+}  // namespace demarc::cuda
