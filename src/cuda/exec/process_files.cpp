@@ -11,11 +11,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <set>
 #include <sstream>
 #include <string_view>
-
-#include "demarc/base/files.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -55,20 +52,6 @@ std::vector<Stat> all_processes() {
   return all;
 }
 
-// "libcuda.so.580.159.04", and whatever this process was told to take in its place.
-bool is_driver(const std::filesystem::path& file) {
-  const std::string name = file.filename().string();
-  const char* told = std::getenv("DEMARC_LIBCUDA");
-  return name.starts_with("libcuda.so") ||
-         (told != nullptr && name == std::filesystem::path(told).filename());
-}
-
-// What cannot be read may be one.
-bool has_driver(const std::string& file) {
-  const auto content = read_file(file);
-  return !content || content->find("cuGetExportTable") != std::string::npos;
-}
-
 }  // namespace
 
 Result<void> check_process_folder() {
@@ -85,31 +68,6 @@ Result<void> check_process_folder() {
       "/proc is that of another process namespace: this process is {} there and {} here; mount the "
       "one of this namespace (unshare --pid --fork --mount-proc)",
       self.string(), ::getpid());
-}
-
-std::optional<std::vector<std::string>> drivers_of(pid_t process) {
-  std::ifstream file(fmt::format("/proc/{}/maps", process));
-  std::vector<std::string> drivers;
-  std::set<std::pair<std::string, std::uint64_t>> seen;  // file, and where it was loaded
-  bool any = false;
-  for (std::string line; std::getline(file, line);) {
-    any = true;
-    // "7f00-7f01 r-xp 00001000 fd:01 1234    /usr/lib/libcuda.so.1"; code alone: a process that
-    // reads the file maps it, too.
-    std::istringstream fields(line);
-    std::uint64_t begin = 0;
-    std::uint64_t offset = 0;
-    std::string end, access, device, number, path;
-    fields >> std::hex >> begin >> end >> access >> offset >> device >> number >> std::ws;
-    std::getline(fields, path);
-    if (access.find('x') == std::string::npos || !is_driver(path)) continue;
-    if (seen.emplace(device + number, begin - offset).second) drivers.push_back(path);
-  }
-  if (!any) return std::nullopt;
-  // Large files are read only where there is something to tell apart.
-  if (drivers.size() > 1)
-    std::erase_if(drivers, [](const auto& path) { return !has_driver(path); });
-  return drivers;
 }
 
 std::string variable_of(pid_t process, const std::string& name) {

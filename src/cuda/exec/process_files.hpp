@@ -24,9 +24,6 @@ namespace demarc::cuda {
 // them. Nothing when they may not be read.
 using ImageMark = std::array<std::uint64_t, 2>;
 [[nodiscard]] std::optional<ImageMark> image_mark(pid_t process);
-// The drivers of CUDA that it has loaded, each with its file: one that was loaded twice, as into a
-// namespace of the linker's, is there twice. Nothing when that may not be read.
-[[nodiscard]] std::optional<std::vector<std::string>> drivers_of(pid_t process);
 // A variable of the environment that its program began with; empty: it had none.
 [[nodiscard]] std::string variable_of(pid_t process, const std::string& name);
 // The name of its program, for messages.

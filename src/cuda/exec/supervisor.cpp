@@ -14,6 +14,8 @@
 #include <set>
 #include <utility>
 
+#include "exec/loaded_drivers.hpp"
+
 namespace demarc::cuda {
 namespace {
 
