@@ -87,8 +87,8 @@ class Halves(Bench):
         config = pathlib.Path(self.folder.name) / "demarc.toml"
         description = f'description = "{self.description}"\n' if self.description else ""
         config.write_text(f'{description}memory = "{self.memory}"\nmps = "on"\nsocket = "{self.socket}"\n'
-                          f'[tenants.a]\ntpcs = "{self.first}"\ncolors = "0/2"\n'
-                          f'[tenants.b]\ntpcs = "{self.second}"\ncolors = "1/2"\n')
+                          f'[tenants.a]\ntpcs = "{self.first}"\ncolors = "1/2"\n'
+                          f'[tenants.b]\ntpcs = "{self.second}"\ncolors = "2/2"\n')
         said = open(pathlib.Path(self.folder.name) / "server.txt", "w+", encoding="utf-8")
         self.server = subprocess.Popen([self.demarc, "serve", "--config", str(config)], stderr=said, start_new_session=True)
         end = time.monotonic() + 120

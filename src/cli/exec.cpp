@@ -82,7 +82,9 @@ Result<void> refuse_beside_part(const ExecOptions& options) {
 
 // The connection keeps the server while the program runs.
 Result<serve::JoinedDivision> join(ExecOptions& options) {
-  DEMARC_TRY(options.division.part, serve::parse_card_part(options.share));
+  const auto part = partition::parse_part(options.share);
+  if (!part) return invalid_input("--share: {}", part.error().message);
+  options.division.part = *part;
   options.division.card = options.plan.device;
   options.division.tell = options.plan.tell;
   std::error_code ignored;

@@ -9,6 +9,7 @@
 #include "demarc/cuda/gpu.hpp"
 #include "demarc/gpu/color_scheme.hpp"
 #include "demarc/gpu/device.hpp"
+#include "demarc/partition/part.hpp"
 #include "demarc/ptx/affine.hpp"
 #include "demarc/ptx/colored.hpp"
 #include "demarc/ptx/parser.hpp"
@@ -25,7 +26,7 @@ struct RewriteOptions {
   bool affine = false;
   std::vector<std::string> masks;
   std::uint32_t color = 0;
-  std::string colors;  // "0/2"
+  std::string colors;  // "1/2"
   std::string device;
   std::string description;
   bool stats = false;
@@ -86,43 +87,22 @@ Result<gpu::Device> device_of(const RewriteOptions& options) {
   return gpu::describe_card(gpu->name(), options.description);
 }
 
-struct WantedColor {
-  std::uint64_t color;
-  std::uint64_t colors;
-};
-
-Result<WantedColor> parse_wanted_color(const std::string& text) {
-  const std::size_t slash = text.find('/');
-  if (slash == std::string::npos) {
-    return invalid_input("--colors: '{}': expected a colour and the number of colours, as in 0/2",
-                         text);
-  }
-  DEMARC_TRY(const std::uint64_t color, parse_u64(text.substr(0, slash), "--colors"));
-  DEMARC_TRY(const std::uint64_t colors, parse_u64(text.substr(slash + 1), "--colors"));
-  constexpr std::uint64_t most_colors = 64;
-  if (color < colors && colors <= most_colors) return WantedColor{color, colors};
-  return invalid_input(
-      "--colors: there is no colour {} of {}; the first is 0, and {} can be asked for", color,
-      colors, most_colors);
-}
-
 // A colour of a card, by its description. Where colours are remainders, which of them it has is
 // found when the module is loaded.
 Result<ptx::ColoredModule> in_color_of_device(const ptx::Module& module,
                                               const RewriteOptions& options,
                                               ptx::ColoredOptions wanted) {
-  DEMARC_TRY(const WantedColor color, parse_wanted_color(options.colors));
+  const auto color = partition::parse_part(options.colors);
+  if (!color) return invalid_input("--colors: {}", color.error().message);
   DEMARC_TRY(const gpu::Device device, device_of(options));
-  DEMARC_TRY(const gpu::ColorScheme scheme,
-             gpu::color_scheme(device, static_cast<std::uint32_t>(color.colors)));
-  if (scheme.colors != color.colors) {
+  DEMARC_TRY(const gpu::ColorScheme scheme, gpu::color_scheme(device, color->of));
+  if (scheme.colors != color->of) {
     return invalid_input("--colors: {} divides its memory into {} colours, not {}", device.name,
-                         scheme.colors, color.colors);
+                         scheme.colors, color->of);
   }
   wanted.card = device.compute_capability.number();
   if (!scheme.remainders) {
-    return ptx::rewrite_colored(module, {scheme.masks, static_cast<std::uint32_t>(color.color)},
-                                wanted);
+    return ptx::rewrite_colored(module, {scheme.masks, color->index}, wanted);
   }
   if (!options.variables_at.empty() || !options.local_at.empty()) {
     return invalid_input(
@@ -213,7 +193,7 @@ Result<void> rewrite(const RewriteOptions& options) {
 
 void add_colored_options(CLI::App& app, RewriteOptions& options) {
   CLI::Option* const colors = app.add_option(
-      "--colors", options.colors, "colour and number of colours of the card, such as 0/2");
+      "--colors", options.colors, "K/N: the K-th of the N colours of a card, such as 1/2");
   app.add_option("--device", options.device, "card of --colors: cuda:N or sim:NAME")->needs(colors);
   app.add_option("--description", options.description,
                  "description of the card of --colors: a built-in name or a file")

@@ -36,12 +36,6 @@ Result<TpcSet> in_both(const Pair& pair, const std::string& first, const std::st
   return a & b;
 }
 
-// Parts of one card cut into equal ones: K / N up to (K + 1) / N of it.
-bool share_tpcs(const EqualPart& a, const EqualPart& b) {
-  return std::uint64_t{a.number} * b.of < (std::uint64_t{b.number} + 1) * a.of &&
-         std::uint64_t{b.number} * a.of < (std::uint64_t{a.number} + 1) * b.of;
-}
-
 Result<void> find_common_tpcs(const Pair& pair, std::vector<std::string>& wrong) {
   const cuda::TpcChoice& a = pair.before.choice;
   const cuda::TpcChoice& b = pair.tenant.choice;
@@ -52,10 +46,9 @@ Result<void> find_common_tpcs(const Pair& pair, std::vector<std::string>& wrong)
   if (!gpcs.empty()) wrong.push_back(both_have(pair, place, "the GPCs " + to_string(gpcs)));
   const auto& first = pair.before.tpc_part;
   const auto& second = pair.tenant.tpc_part;
-  if (first && second && share_tpcs(*first, *second)) {
+  if (first && second && overlap(*first, *second)) {
     const bool same = first->of == second->of;
-    const std::string what =
-        fmt::format("{}part {} of {}", same ? "" : "TPCs of ", second->number, second->of);
+    const std::string what = fmt::format("{}part {}", same ? "" : "TPCs of ", to_string(*second));
     wrong.push_back(both_have(pair, place, what));
   }
   return {};
@@ -88,7 +81,7 @@ std::optional<std::uint64_t> most_bytes(const Config& config, const TenantConfig
 std::string wished_tpcs(const TenantConfig& tenant) {
   const cuda::TpcChoice& choice = tenant.choice;
   if (tenant.tpc_part) {
-    return fmt::format("part {} of {}", tenant.tpc_part->number, tenant.tpc_part->of);
+    return "part " + to_string(*tenant.tpc_part);
   }
   if (!choice.gpcs.empty()) return "GPCs " + choice.gpcs;
   if (choice.sms != 0) return fmt::format("{} SMs of the rest", choice.sms);

@@ -18,6 +18,8 @@
 namespace demarc::serve {
 namespace {
 
+using partition::Part;
+
 // A context takes some 0.5 GiB, and each program needs one beside that of its proof.
 constexpr std::uint64_t default_reserve = std::uint64_t{6} << 30U;
 
@@ -89,23 +91,15 @@ class Table {
 
 tl::unexpected<Error> not_colors(const Place& place) {
   return invalid_input(
-      "{}: colors: \"i/n\", the i-th (from 0 on) of n equal parts, or a list of "
-      "colours such as [0, 1] was expected",
+      "{}: colors: a part such as \"1/2\", the first half, or a list of colours such as [0, 1] "
+      "was expected",
       place);
 }
 
-// "i/n"
-std::optional<EqualPart> parse_part(const std::string& text) {
-  const std::size_t mark = text.find('/');
-  if (mark == std::string::npos) return std::nullopt;
-  const auto number = parse_u64(text.substr(0, mark), "part");
-  const auto of = parse_u64(text.substr(mark + 1), "parts");
-  if (!number || !of || *of < 2 || *of > most_parts || *number >= *of) return std::nullopt;
-  return EqualPart{static_cast<std::uint32_t>(*number), static_cast<std::uint32_t>(*of)};
-}
-Result<EqualPart> parse_color_part(const std::string& text, const Place& place) {
-  if (const auto part = parse_part(text)) return *part;
-  return not_colors(place);
+Result<Part> read_part(const std::string& text, std::string_view key, const Place& place) {
+  auto part = partition::parse_part(text);
+  if (part) return part;
+  return invalid_input("{}: {}: {}", place, key, part.error().message);
 }
 
 // The parts that tenants are written in, for how many colours there have to be.
@@ -115,13 +109,13 @@ Result<std::uint32_t> parts_of(const toml::table& tenants, const std::string& so
     const toml::node* colors = node.is_table() ? node.as_table()->get("colors") : nullptr;
     if (colors == nullptr || !colors->is_string()) continue;
     const Table table(*node.as_table(), source);
-    DEMARC_TRY(const EqualPart part,
-               parse_color_part(colors->as_string()->get(), table.place("colors")));
+    DEMARC_TRY(const Part part,
+               read_part(colors->as_string()->get(), "colors", table.place("colors")));
     parts = std::lcm(parts, part.of);
-    if (parts > most_parts) {
+    if (parts > partition::max_parts) {
       return invalid_input(
           "{}: colors: the parts of all tenants need {} colours; at most {} are possible",
-          table.place("colors"), parts, most_parts);
+          table.place("colors"), parts, partition::max_parts);
     }
   }
   return parts;
@@ -130,13 +124,12 @@ Result<std::uint32_t> parts_of(const toml::table& tenants, const std::string& so
 Result<std::uint64_t> read_colors(const toml::node& node, std::uint32_t count, const Place& place) {
   std::uint64_t colors = 0;
   if (const auto* text = node.as_string()) {
-    DEMARC_TRY(const EqualPart part, parse_color_part(text->get(), place));
+    DEMARC_TRY(const Part part, read_part(text->get(), "colors", place));
     if (count % part.of != 0) {
       return invalid_input("{}: colors: {} colours cannot be divided into {} parts", place, count,
                            part.of);
     }
-    const std::uint32_t run = count / part.of;
-    for (std::uint32_t c = part.number * run; c < (part.number + 1) * run; ++c) {
+    for (std::uint32_t c = part.first(count); c < part.end(count); ++c) {
       colors |= std::uint64_t{1} << c;
     }
     return colors;
@@ -180,12 +173,8 @@ Result<void> read_choice(Table& table, TenantConfig& tenant) {
   DEMARC_TRY(const auto sms, table.number("sms", 1, 1024));
   DEMARC_TRY(const auto share, table.string("share"));
   if (tpcs && tpcs->find('/') != std::string::npos) {
-    tenant.tpc_part = parse_part(*tpcs);
-    if (tenant.tpc_part) return {};
-    return invalid_input(
-        "{}: tpcs: \"i/n\", the i-th (from 0 on) of n equal parts, or a list such as \"0-15,20\" "
-        "was expected",
-        tenant.choice_place);
+    DEMARC_TRY(tenant.tpc_part, read_part(*tpcs, "tpcs", tenant.choice_place));
+    return {};
   }
   tenant.choice.tpcs = tpcs.value_or("");
   tenant.choice.gpcs = gpcs.value_or("");
@@ -249,7 +238,7 @@ Result<Config> read_all(const toml::table& root, const std::string& source) {
                          tenants == nullptr ? source : table.place("tenants"));
   }
   DEMARC_TRY(const std::uint32_t parts, parts_of(*tenants->as_table(), source));
-  DEMARC_TRY(const auto colors, table.number("colors", 2, most_parts));
+  DEMARC_TRY(const auto colors, table.number("colors", 2, partition::max_parts));
   config.colors = static_cast<std::uint32_t>(colors.value_or(parts));
   DEMARC_TRY(const auto card, table.number("card", 0, 1023));
   config.card = static_cast<std::uint32_t>(card.value_or(0));

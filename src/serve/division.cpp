@@ -27,8 +27,8 @@ constexpr const char* idle_seconds = "5";
 constexpr int look_milliseconds = 20;
 constexpr int most_looks = 1000;  // for the end of a server, which has 10 s
 
-std::string tenant_name(CardPart part) {
-  return fmt::format("part-{}-of-{}", part.number, part.of);
+std::string tenant_name(partition::Part part) {
+  return fmt::format("part-{}-of-{}", part.index + 1, part.of);
 }
 
 std::string quoted(const std::string& text) {
@@ -55,7 +55,7 @@ Result<OwnedFile> lock_start(std::uint32_t card) {
 }
 
 Result<void> refuse_other_divisions(const DivisionPlan& plan) {
-  for (std::uint32_t parts = 2; parts <= most_parts; ++parts) {
+  for (std::uint32_t parts = 2; parts <= partition::max_parts; ++parts) {
     if (parts == plan.part.of || !lease::PacketSocket::connect(division_socket(plan.card, parts))) {
       continue;
     }
@@ -71,7 +71,7 @@ Result<void> refuse_other_divisions(const DivisionPlan& plan) {
 // next one waits for it, whatever parts it had.
 Result<void> wait_for_ending(const DivisionPlan& plan) {
   bool told = false;
-  for (std::uint32_t parts = 2; parts <= most_parts; ++parts) {
+  for (std::uint32_t parts = 2; parts <= partition::max_parts; ++parts) {
     const std::string socket = division_socket(plan.card, parts);
     std::error_code ignored;
     if (!std::filesystem::exists(socket + ".lock", ignored)) continue;
@@ -149,19 +149,6 @@ Result<lease::PacketSocket> wait_for(const std::string& socket, const OwnedFile&
 
 }  // namespace
 
-Result<CardPart> parse_card_part(std::string_view text) {
-  const std::size_t mark = text.find('/');
-  if (mark != std::string_view::npos) {
-    const auto number = parse_u64(text.substr(0, mark), "part");
-    const auto of = parse_u64(text.substr(mark + 1), "parts");
-    if (number && of && *number >= 1 && *number <= *of && *of >= 2 && *of <= most_parts) {
-      return CardPart{static_cast<std::uint32_t>(*number), static_cast<std::uint32_t>(*of)};
-    }
-  }
-  return invalid_input("'{}': K/N, the K-th (from 1 on) of N equal parts (2 to {}), was expected",
-                       text, most_parts);
-}
-
 std::string division_socket(std::uint32_t card, std::uint32_t parts) {
   return fmt::format("{}/demarc-cuda{}-{}.sock", lease::runtime_folder(), card, parts);
 }
@@ -170,10 +157,9 @@ std::string division_config(const DivisionPlan& plan) {
   std::string text = fmt::format("card = {}\n", plan.card);
   if (!plan.memory.empty()) append(text, "memory = {}\n", quoted(plan.memory));
   if (!plan.description.empty()) append(text, "description = {}\n", quoted(plan.description));
-  const std::uint32_t of = plan.part.of;
-  for (std::uint32_t i = 0; i < of; ++i) {
-    append(text, "[tenants.{}]\ntpcs = \"{}/{}\"\ncolors = \"{}/{}\"\n", tenant_name({i + 1, of}),
-           i, of, i, of);
+  for (partition::Part part{0, plan.part.of}; part.index < part.of; ++part.index) {
+    append(text, "[tenants.{}]\ntpcs = \"{}\"\ncolors = \"{}\"\n", tenant_name(part),
+           to_string(part), to_string(part));
   }
   return text;
 }

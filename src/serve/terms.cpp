@@ -49,7 +49,7 @@ Result<TpcSet> tpcs_of(const TenantConfig& tenant, const gpu::Topology& topology
   if (tenant.tpc_part) {
     const auto parts =
         partition::split(topology, tenant.tpc_part->of, partition::SplitStrategy::gpc_aligned);
-    if (parts) return (*parts)[tenant.tpc_part->number].tpcs;
+    if (parts) return (*parts)[tenant.tpc_part->index].tpcs;
     return invalid_input("{}: {}", tenant.choice_place, parts.error().message);
   }
   if (!by_number(tenant)) {

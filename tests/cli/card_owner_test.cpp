@@ -234,7 +234,7 @@ TEST_F(CardOwner, KeepsWhatCannotChangeWhenItReadsItsConfigurationAgain) {
   auto server = serving(two_tenants());
   static_cast<void>(
       config("description = \"h100-sxm\"\nmemory = \"32 MiB\"\nmps = \"off\"\n"
-             "card = 1\n[tenants.a]\ntpcs = \"0\"\ncolors = \"0/2\"\n"));
+             "card = 1\n[tenants.a]\ntpcs = \"0\"\ncolors = \"1/2\"\n"));
   server.signal(SIGHUP);
   while (server.running() && server.kept().find("stays as it was") == std::string::npos) {
     ::usleep(1000);

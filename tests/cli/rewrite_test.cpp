@@ -53,7 +53,7 @@ TEST(RewriteVerb, a_colour_beyond_the_masks_or_without_masks_is_refused) {
 }
 
 TEST(RewriteVerb, a_simulated_card_with_another_description_is_refused) {
-  EXPECT_NE(refusal({"rewrite", vecadd(), "--colors", "1/2", "--device", "sim:h100-sxm",
+  EXPECT_NE(refusal({"rewrite", vecadd(), "--colors", "2/2", "--device", "sim:h100-sxm",
                      "--description", "gtx1080"})
                 .find("--description: sim:h100-sxm has a description of its own"),
             std::string::npos);
@@ -66,7 +66,7 @@ TEST(RewriteVerb, a_colour_of_a_card_is_taken_from_its_description) {
       run_demarc({"rewrite", vecadd(), "--color-mask", "0xc4000", "--color", "1"});
   for (const std::vector<std::string>& card :
        {std::vector<std::string>{"--description", "h100-sxm"}, {"--device", "sim:h100-sxm"}}) {
-    std::vector<std::string> arguments{"rewrite", vecadd(), "--colors", "1/2", "--stats"};
+    std::vector<std::string> arguments{"rewrite", vecadd(), "--colors", "2/2", "--stats"};
     arguments.insert(arguments.end(), card.begin(), card.end());
     const Outcome outcome = run_demarc(arguments);
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -75,7 +75,7 @@ TEST(RewriteVerb, a_colour_of_a_card_is_taken_from_its_description) {
                                vecadd() + ": 22 instructions before, 64 now\n");
   }
   const Outcome later =
-      run_demarc({"rewrite", vecadd(), "--colors", "0/2", "--description", "h200"});
+      run_demarc({"rewrite", vecadd(), "--colors", "1/2", "--description", "h200"});
   EXPECT_EQ(later.exit_code, 0) << later.err;
   EXPECT_EQ(later.err, "");
   EXPECT_NE(later.out.find(".visible .const .align 8 .b8 demarc_colors[72];"), std::string::npos);
@@ -91,7 +91,7 @@ TEST(RewriteVerb, a_module_for_an_older_target_is_made_for_the_card_that_is_name
   EXPECT_NE(unknown.out.find(".target sm_75"), std::string::npos);
   EXPECT_EQ(unknown.out.find("createpolicy"), std::string::npos);
   const Outcome known =
-      run_demarc({"rewrite", stress, "--colors", "1/2", "--description", "h100-sxm"});
+      run_demarc({"rewrite", stress, "--colors", "2/2", "--description", "h100-sxm"});
   EXPECT_EQ(known.exit_code, 0) << known.err;
   EXPECT_NE(known.out.find(".target sm_80"), std::string::npos);
   EXPECT_NE(known.out.find("createpolicy"), std::string::npos);
@@ -102,16 +102,17 @@ TEST(RewriteVerb, a_colour_that_no_card_has_is_refused) {
     more.insert(more.begin(), {"rewrite", vecadd()});
     return refusal(more);
   };
-  for (const char* wrong : {"1", "x/2", "2/2", "0/0", "0/65", "0/"}) {
-    EXPECT_NE(said({"--colors", wrong, "--description", "h200"}).find("--colors"),
+  for (const char* wrong : {"1", "x/2", "3/2", "0/2", "1/65", "1/"}) {
+    EXPECT_NE(said({"--colors", wrong, "--description", "h200"})
+                  .find(std::string("--colors: '") + wrong + "'"),
               std::string::npos)
         << wrong;
   }
-  EXPECT_NE(said({"--colors", "0/3", "--description", "h100-sxm"})
+  EXPECT_NE(said({"--colors", "1/3", "--description", "h100-sxm"})
                 .find("divides its memory into 4 colours, not 3"),
             std::string::npos);
-  EXPECT_NE(said({"--colors", "0/2"}).find("--colors needs a card"), std::string::npos);
-  EXPECT_NE(said({"--colors", "0/2", "--description", "no-such"}).find("no-such"),
+  EXPECT_NE(said({"--colors", "1/2"}).find("--colors needs a card"), std::string::npos);
+  EXPECT_NE(said({"--colors", "1/2", "--description", "no-such"}).find("no-such"),
             std::string::npos);
   for (const std::vector<std::string>& alone : {std::vector<std::string>{"--allow-refused"},
                                                 {"--stats"},
@@ -123,12 +124,9 @@ TEST(RewriteVerb, a_colour_that_no_card_has_is_refused) {
     EXPECT_NE(said(arguments).find("go with --colors or --color-mask"), std::string::npos)
         << alone[0];
   }
-  EXPECT_NE(said({"--colors", "0/65", "--description", "h200"})
-                .find("there is no colour 0 of 65; the first is 0, and 64 can be asked for"),
-            std::string::npos);
   // As many as can be asked for, but not of this card.
   const Outcome most =
-      run_demarc({"rewrite", vecadd(), "--colors", "0/64", "--description", "h200"});
+      run_demarc({"rewrite", vecadd(), "--colors", "1/64", "--description", "h200"});
   EXPECT_EQ(most.exit_code, 2);
   EXPECT_NE(most.err.find("64 colours are not possible; only 6 runs"), std::string::npos)
       << most.err;
@@ -141,8 +139,8 @@ TEST(RewriteVerb, options_that_need_or_exclude_each_other_are_refused_by_name) {
       {{"--color-mask", "0xc4000", "--local-threads", "4"}, "--local-threads requires --local-at"},
       {{"--color-mask", "0xc4000", "--local-at", "0x10"}, "--local-at requires --local-threads"},
       {{"--color-mask", "0xc4000", "--needs"}, "--color-mask excludes --needs"},
-      {{"--colors", "0/2", "--description", "h200", "--needs"}, "--colors excludes --needs"},
-      {{"--colors", "0/2", "--description", "h200", "--color-mask", "0xc4000"},
+      {{"--colors", "1/2", "--description", "h200", "--needs"}, "--colors excludes --needs"},
+      {{"--colors", "1/2", "--description", "h200", "--color-mask", "0xc4000"},
        "--colors excludes --color-mask"}};
   for (const auto& [arguments, told] : wrong) {
     std::vector<std::string> all{"rewrite", vecadd()};
@@ -244,7 +242,7 @@ TEST(RewriteVerb, places_are_refused_where_they_are_set_when_the_module_is_loade
        {std::vector<std::string>{"--variables-at", "0x1000"},
         {"--local-at", "0x1000", "--local-threads", "64"}}) {
     std::vector<std::string> arguments{
-        "rewrite", kept_and_refused(), "--colors", "0/2", "--description",
+        "rewrite", kept_and_refused(), "--colors", "1/2", "--description",
         "h200",    "--kernel",         "good"};
     const Outcome without = run_demarc(arguments);
     EXPECT_EQ(without.exit_code, 0) << without.err;
@@ -262,7 +260,7 @@ TEST(RewriteVerb, places_are_refused_where_they_are_set_when_the_module_is_loade
 TEST(RewriteVerb, places_in_parities_can_be_left_to_whoever_loads_the_module) {
   for (const std::vector<std::string>& colors :
        {std::vector<std::string>{"--color-mask", "0xc4000", "--color", "1"},
-        {"--colors", "1/2", "--description", "h100-sxm"}}) {
+        {"--colors", "2/2", "--description", "h100-sxm"}}) {
     std::vector<std::string> arguments{"rewrite", kept_and_refused(), "--kernel", "good",
                                        "--places-at-load"};
     arguments.insert(arguments.end(), colors.begin(), colors.end());
@@ -285,7 +283,7 @@ TEST(RewriteVerb, places_in_parities_can_be_left_to_whoever_loads_the_module) {
   // Those of remainders are always.
   const std::vector<std::string> remainders{
       "rewrite", kept_and_refused(), "--kernel", "good", "--colors",
-      "0/2",     "--description",    "h200"};
+      "1/2",     "--description",    "h200"};
   std::vector<std::string> said = remainders;
   said.emplace_back("--places-at-load");
   EXPECT_EQ(run_demarc(said).exit_code, 0);
@@ -303,8 +301,8 @@ TEST(RewriteVerb, stats_say_how_many_accesses_pay_the_full_price) {
                          ".visible .entry idle()\n{\nret;\n}\n"));
   for (const std::vector<std::string>& colors :
        {std::vector<std::string>{"--color-mask", "0xc4000"},
-        {"--colors", "1/2", "--description", "h100-sxm"},
-        {"--colors", "1/2", "--description", "h200"}}) {
+        {"--colors", "2/2", "--description", "h100-sxm"},
+        {"--colors", "2/2", "--description", "h200"}}) {
     std::vector<std::string> arguments{"rewrite", path.string(), "--stats"};
     arguments.insert(arguments.end(), colors.begin(), colors.end());
     const Outcome outcome = run_demarc(arguments);

@@ -167,10 +167,10 @@ memory = "64 MiB"
 mps = "off"
 [tenants."no name"]
 share = "50 %"
-colors = "0/2"
+colors = "1/2"
 [tenants.c]
 tpcs = "6-7"
-colors = "1/2"
+colors = "2/2"
 )"));
   server.signal(SIGHUP);
   EXPECT_EQ(watch_b.next(), "b Unhealthy");

@@ -12,11 +12,11 @@ CONFIG = """description = "h100-sxm"
 memory = "64 MiB"
 mps = "off"
 [tenants.a]
-tpcs = "0/2"
-colors = "0/2"
-[tenants.b]
 tpcs = "1/2"
 colors = "1/2"
+[tenants.b]
+tpcs = "2/2"
+colors = "2/2"
 """
 # A program on the stand-in: it allocates, copies and launches, and says whether its sums are right.
 APP = """#!/bin/sh

@@ -16,10 +16,10 @@ memory = "64 MiB"
 mps = "off"
 [tenants.a]
 share = "50 %"
-colors = "0/2"
+colors = "1/2"
 [tenants.b]
 tpcs = "6-11"
-colors = "1/2"
+colors = "2/2"
 bytes = "16 MiB"
 """
 TENANT = {"name": "a", "tpcs": "0", "colors": "0", "sync_domain": None, "bytes": 1, "given_bytes": 0, "unclean_bytes": 0, "lost_bytes": 0,

@@ -24,18 +24,17 @@ TEST(WithoutACard, TwoTenantsHaveNothingInCommon) {
   EXPECT_EQ(checked("gpcs = \"0-1\"\ncolors = [0]", "gpcs = \"1\"\ncolors = [1]"),
             "f.toml:5:8: tenant 'b': the GPCs 1 also belong to tenant 'a'");
   EXPECT_EQ(checked("gpcs = \"0\"\ncolors = [0]", "gpcs = \"1\"\ncolors = [1]"), "taken");
-  EXPECT_EQ(checked("tpcs = \"1/2\"\ncolors = [0]", "tpcs = \"1/2\"\ncolors = [1]"),
-            "f.toml:5:8: tenant 'b': part 1 of 2 also belongs to tenant 'a'");
-  EXPECT_EQ(checked("tpcs = \"0/2\"\ncolors = [0]", "tpcs = \"1/2\"\ncolors = [1]"), "taken");
-  EXPECT_EQ(checked("tpcs = \"0/2\"\ncolors = [0]", "tpcs = \"2/4\"\ncolors = [1]"), "taken");
-  for (const char* part : {"0/4", "1/4", "0/3", "1/3"}) {
+  EXPECT_EQ(checked("tpcs = \"2/2\"\ncolors = [0]", "tpcs = \"2/2\"\ncolors = [1]"),
+            "f.toml:5:8: tenant 'b': part 2/2 also belongs to tenant 'a'");
+  EXPECT_EQ(checked("tpcs = \"1/2\"\ncolors = [0]", "tpcs = \"2/2\"\ncolors = [1]"), "taken");
+  EXPECT_EQ(checked("tpcs = \"1/2\"\ncolors = [0]", "tpcs = \"3/4\"\ncolors = [1]"), "taken");
+  for (const char* part : {"1/4", "2/4", "1/3", "2/3"}) {
     EXPECT_THAT(
-        checked("tpcs = \"0/2\"\ncolors = [0]", fmt::format("tpcs = \"{}\"\ncolors = [1]", part)),
-        HasSubstr(fmt::format("f.toml:5:8: tenant 'b': TPCs of part {} of {} also belong to "
-                              "tenant 'a'",
-                              part[0], part[2])));
+        checked("tpcs = \"1/2\"\ncolors = [0]", fmt::format("tpcs = \"{}\"\ncolors = [1]", part)),
+        HasSubstr(fmt::format("f.toml:5:8: tenant 'b': TPCs of part {} also belong to tenant 'a'",
+                              part)));
   }
-  EXPECT_EQ(checked("sms = 1\ncolors = \"0/2\"", "sms = 1\ncolors = [0, 1]"),
+  EXPECT_EQ(checked("sms = 1\ncolors = \"1/2\"", "sms = 1\ncolors = [0, 1]"),
             "f.toml:6:10: tenant 'b': the colours 0x1 also belong to tenant 'a'");
   EXPECT_EQ(
       checked("sms = 1\ncolors = [0]\nsync_domain = 2", "sms = 1\ncolors = [1]\nsync_domain = 2"),
@@ -56,9 +55,9 @@ TEST(WithoutACard, AllThatTwoTenantsHaveInCommonIsSaidAtOnce) {
 
 TEST(WithoutACard, WhatDoesNotFitIsRefused) {
   EXPECT_EQ(
-      checked("tpcs = \"0/2\"\ncolors = [0]", "share = \"80 %\"\ncolors = [1]"),
+      checked("tpcs = \"1/2\"\ncolors = [0]", "share = \"80 %\"\ncolors = [1]"),
       "f.toml:5:9: tenant 'b': the shares of the tenants up to this one are 130 % of the SMs");
-  EXPECT_EQ(checked("tpcs = \"0/2\"\ncolors = [0]", "share = \"50 %\"\ncolors = [1]"), "taken");
+  EXPECT_EQ(checked("tpcs = \"1/2\"\ncolors = [0]", "share = \"50 %\"\ncolors = [1]"), "taken");
   EXPECT_EQ(
       checked("share = \"80 %\"\ncolors = [0]", "share = \"80 %\"\ncolors = [1]"),
       "f.toml:5:9: tenant 'b': the shares of the tenants up to this one are 160 % of the SMs");
@@ -79,7 +78,7 @@ TEST(WithoutACard, ATableSaysWhoIsToHaveWhat) {
   const auto config = parse_config(R"(memory = "64 MiB"
 [tenants.a]
 tpcs = "0-3,8"
-colors = "0/4"
+colors = "1/4"
 sync_domain = 2
 [tenants.b]
 share = "50 %"
@@ -90,7 +89,7 @@ gpcs = "3"
 colors = [2]
 sync_domain = "none"
 [tenants.d]
-tpcs = "1/2"
+tpcs = "2/2"
 colors = [3]
 [tenants.e]
 sms = 6
@@ -103,7 +102,7 @@ colors = [3]
             "a       0-3,8 (5)          0 of 4   about 16 MiB  2\n"
             "b       50 % of the SMs    1 of 4   8 MiB         free\n"
             "c       GPCs 3             2 of 4   about 16 MiB  none\n"
-            "d       part 1 of 2        3 of 4   about 16 MiB  free\n"
+            "d       part 2/2           3 of 4   about 16 MiB  free\n"
             "e       6 SMs of the rest  3 of 4   about 16 MiB  free\n");
   const auto one = parse_config("[tenants.a]\nsms = 1\ncolors = [0]\n", "f.toml");
   EXPECT_EQ(config_to_text(*one),

@@ -17,10 +17,10 @@ using testing::HasSubstr;
 constexpr std::string_view two_halves = R"(
 [tenants.a]
 share = "50 %"
-colors = "0/2"
+colors = "1/2"
 [tenants.b]
 tpcs = "0-1"
-colors = "1/2"
+colors = "2/2"
 )";
 
 std::string config_refusal(std::string_view text) {
@@ -88,7 +88,7 @@ bytes = 4194304
 sync_domain = 2
 [tenants.c]
 sms = 5
-colors = "3/8"
+colors = "4/8"
 bytes = "8 MiB"
 sync_domain = "free"
 )",
@@ -122,10 +122,10 @@ sync_domain = "free"
 TEST(ServeConfig, divides_the_memory_as_finely_as_its_tenants_need) {
   const auto config = parse_config(R"([tenants.a]
 sms = 1
-colors = "1/2"
+colors = "2/2"
 [tenants.b]
 sms = 1
-colors = "1/4"
+colors = "2/4"
 )",
                                    "f")
                           .value();
@@ -161,58 +161,63 @@ TEST(ServeConfig, is_refused_with_the_place_of_what_is_wrong) {
   EXPECT_THAT(config_refusal("tenants = 1"), HasSubstr("f.toml:1:11: tenants: at least one table"));
   EXPECT_THAT(config_refusal("[tenants]"), HasSubstr("tenants: at least one table"));
   EXPECT_EQ(config_refusal("tenants.a = 1"), "f.toml:1:13: tenants.a: a table was expected");
-  EXPECT_THAT(config_refusal("[tenants.a]\ncolors = \"0/2\"\nsms = 1\n[tenants.a]\n"),
+  EXPECT_THAT(config_refusal("[tenants.a]\ncolors = \"1/2\"\nsms = 1\n[tenants.a]\n"),
               HasSubstr("f.toml:4:"));
   EXPECT_THAT(read_config("/no/such/file").error().message, HasSubstr("/no/such/file"));
 }
 
 TEST(ServeConfig, of_a_tenant_is_refused_with_the_place_of_what_is_wrong) {
-  EXPECT_EQ(tenant_refusal("colors = \"0/2\""),
+  EXPECT_EQ(tenant_refusal("colors = \"1/2\""),
             "f.toml:1:1: tenant 'a': exactly one of tpcs, gpcs, sms, share was expected");
-  EXPECT_EQ(tenant_refusal("tpcs = \"0\"\nsms = 1\ncolors = \"0/2\""),
+  EXPECT_EQ(tenant_refusal("tpcs = \"0\"\nsms = 1\ncolors = \"1/2\""),
             "f.toml:3:7: tenant 'a': exactly one of tpcs, gpcs, sms, share was expected");
-  EXPECT_EQ(tenant_refusal("tpcs = \"\"\ncolors = \"0/2\""),
+  EXPECT_EQ(tenant_refusal("tpcs = \"\"\ncolors = \"1/2\""),
             "f.toml:2:8: a list such as \"0-15,20\" was expected");
-  EXPECT_EQ(tenant_refusal("tpcs = 1\ncolors = \"0/2\""),
+  EXPECT_EQ(tenant_refusal("tpcs = 1\ncolors = \"1/2\""),
             "f.toml:2:8: tpcs: text in quotes was expected");
-  for (const char* part : {"2/2", "0/1", "/2", "0/65", "0/2/3", "x/2"}) {
-    EXPECT_EQ(tenant_refusal(fmt::format("tpcs = \"{}\"\ncolors = \"0/2\"", part)),
-              "f.toml:2:8: tpcs: \"i/n\", the i-th (from 0 on) of n equal parts, or a list such as "
-              "\"0-15,20\" was expected");
-  }
-  EXPECT_EQ(tenant_refusal("sms = 0\ncolors = \"0/2\""),
+  EXPECT_EQ(tenant_refusal("tpcs = \"0/2\"\ncolors = \"1/2\""),
+            "f.toml:2:8: tpcs: '0/2': parts are counted from 1 on, so the first of 2 is 1/2");
+  EXPECT_THAT(tenant_refusal("tpcs = \"3/2\"\ncolors = \"1/2\""),
+              HasSubstr("f.toml:2:8: tpcs: '3/2': K/N was expected"));
+  EXPECT_EQ(tenant_refusal("sms = 0\ncolors = \"1/2\""),
             "f.toml:2:7: sms: a whole number from 1 to 1024 was expected");
   for (const char* share : {"0", "101", "half", ""}) {
-    EXPECT_EQ(tenant_refusal(fmt::format("share = \"{}\"\ncolors = \"0/2\"", share)),
+    EXPECT_EQ(tenant_refusal(fmt::format("share = \"{}\"\ncolors = \"1/2\"", share)),
               "f.toml:2:9: share: more than 0 and at most 100 % was expected, such as \"50 %\"");
   }
   EXPECT_EQ(tenant_refusal("sms = 1"),
             "f.toml:1:1: tenant 'a' has no colors: its memory would belong to everybody");
-  for (const char* colors :
-       {"\"2/2\"", "\"0/1\"", "\"1\"", "\"0/65\"", "\"x/2\"", "\"0/y\"", "1", "[]"}) {
+  for (const char* colors : {"\"3/2\"", "\"1\"", "\"\""}) {
     EXPECT_THAT(tenant_refusal(fmt::format("sms = 1\ncolors = {}", colors)),
-                HasSubstr("f.toml:3:10: colors: \"i/n\", the i-th"))
+                HasSubstr(": K/N was expected, the K-th of N equal parts"))
+        << colors;
+  }
+  EXPECT_EQ(tenant_refusal("sms = 1\ncolors = \"0/2\""),
+            "f.toml:3:10: colors: '0/2': parts are counted from 1 on, so the first of 2 is 1/2");
+  for (const char* colors : {"1", "[]"}) {
+    EXPECT_THAT(tenant_refusal(fmt::format("sms = 1\ncolors = {}", colors)),
+                HasSubstr("f.toml:3:10: colors: a part such as \"1/2\", the first half, or a list"))
         << colors;
   }
   for (const char* colors : {"[2]", "[-1]", "[\"0\"]"}) {
     EXPECT_EQ(tenant_refusal(fmt::format("sms = 1\ncolors = {}", colors)),
               "f.toml:3:10: colors: numbers from 0 to 1 were expected");
   }
-  EXPECT_EQ(config_refusal("colors = 4\n[tenants.a]\nsms = 1\ncolors = \"0/3\""),
+  EXPECT_EQ(config_refusal("colors = 4\n[tenants.a]\nsms = 1\ncolors = \"1/3\""),
             "f.toml:4:10: colors: 4 colours cannot be divided into 3 parts");
   EXPECT_EQ(
-      config_refusal("[tenants.a]\nsms = 1\ncolors = \"0/9\"\n[tenants.b]\nsms = 1\ncolors = "
-                     "\"0/8\""),
+      config_refusal("[tenants.a]\nsms = 1\ncolors = \"1/9\"\n[tenants.b]\nsms = 1\ncolors = "
+                     "\"1/8\""),
       "f.toml:6:10: colors: the parts of all tenants need 72 colours; at most 64 are possible");
-  EXPECT_THAT(tenant_refusal("sms = 1\ncolors = \"0/2\"\nbytes = \"-1\""),
+  EXPECT_THAT(tenant_refusal("sms = 1\ncolors = \"1/2\"\nbytes = \"-1\""),
               HasSubstr("f.toml:4:9: bytes: '-1'"));
   for (const char* domain : {"\"all\"", "0", "-1", "1.5", "4294967296"}) {
     EXPECT_EQ(
-        tenant_refusal(fmt::format("sms = 1\ncolors = \"0/2\"\nsync_domain = {}", domain)),
+        tenant_refusal(fmt::format("sms = 1\ncolors = \"1/2\"\nsync_domain = {}", domain)),
         "f.toml:4:15: sync_domain: \"free\", \"none\" or the number of a domain from 1 on was "
         "expected; domain 0 is that of all programs without one");
   }
-  EXPECT_EQ(tenant_refusal("sms = 1\ncolors = \"0/2\"\ncolours = 1"),
+  EXPECT_EQ(tenant_refusal("sms = 1\ncolors = \"1/2\"\ncolours = 1"),
             "f.toml:4:1: unknown key 'colours'; the keys here are: tpcs, gpcs, sms, share, colors, "
             "bytes, sync_domain");
 }
@@ -226,26 +231,26 @@ TEST(ServeTerms, give_every_tenant_TPCs_colours_bytes_and_a_domain) {
 
 TEST(ServeTerms, of_equal_parts_have_whole_GPCs) {
   const auto terms = terms_from(R"([tenants.a]
+tpcs = "2/2"
+colors = "2/2"
+[tenants.b]
 tpcs = "1/2"
 colors = "1/2"
-[tenants.b]
-tpcs = "0/2"
-colors = "0/2"
 [tenants.c]
 sms = 1
-colors = "0/2"
+colors = "1/2"
 )");
   EXPECT_EQ(terms.error().message,
             "f.toml:9:10: tenant 'c': the colours 0x1 also belong to tenant 'b'");
   const auto halves = terms_from(
-                          "[tenants.a]\ntpcs = \"1/2\"\ncolors = \"1/2\"\n"
-                          "[tenants.b]\ntpcs = \"0/2\"\ncolors = \"0/2\"\n")
+                          "[tenants.a]\ntpcs = \"2/2\"\ncolors = \"2/2\"\n"
+                          "[tenants.b]\ntpcs = \"1/2\"\ncolors = \"1/2\"\n")
                           .value();
   EXPECT_EQ(halves[0].tpcs, (TpcSet{4, 5, 6, 7}));
   EXPECT_EQ(halves[1].tpcs, (TpcSet{0, 1, 2, 3}));
-  EXPECT_THAT(terms_refusal("[tenants.a]\ntpcs = \"0/3\"\ncolors = \"0/3\"\n"),
+  EXPECT_THAT(terms_refusal("[tenants.a]\ntpcs = \"1/3\"\ncolors = \"1/3\"\n"),
               HasSubstr("f.toml:2:8: "));
-  EXPECT_EQ(terms_refusal("[tenants.a]\ntpcs = \"0/2\"\ncolors = [0]\n[tenants.b]\ntpcs = \"3\"\n"
+  EXPECT_EQ(terms_refusal("[tenants.a]\ntpcs = \"1/2\"\ncolors = [0]\n[tenants.b]\ntpcs = \"3\"\n"
                           "colors = [1]\n"),
             "f.toml:5:8: tenant 'b': the TPCs 3 also belong to tenant 'a'");
 }

@@ -19,17 +19,6 @@ namespace {
 using partition::TpcSet;
 using testing::HasSubstr;
 
-TEST(CardParts, are_written_as_fractions) {
-  EXPECT_EQ(parse_card_part("1/2").value(), (CardPart{1, 2}));
-  EXPECT_EQ(parse_card_part("64/64").value(), (CardPart{64, 64}));
-  for (const char* wrong : {"0/2", "3/2", "1/1", "1/65", "1/x", "x/2", "1/2/3", "/2", "1/", "12"}) {
-    EXPECT_EQ(
-        parse_card_part(wrong).error().message,
-        fmt::format("'{}': K/N, the K-th (from 1 on) of N equal parts (2 to 64), was expected",
-                    wrong));
-  }
-}
-
 TEST(Divisions, listen_in_the_folder_of_the_user) {
   ::setenv("XDG_RUNTIME_DIR", "/tmp/of-the-user", 1);
   ::setenv("DEMARC_SOCKET", "/tmp/elsewhere", 1);
@@ -40,7 +29,7 @@ TEST(Divisions, listen_in_the_folder_of_the_user) {
 }
 
 Result<std::vector<Terms>> terms_of_division(std::uint32_t parts, std::uint32_t domains = 4) {
-  const auto config = parse_config(division_config({0, {1, parts}, "", "", "", {}}), "d").value();
+  const auto config = parse_config(division_config({0, {0, parts}, "", "", "", {}}), "d").value();
   const CardNumbers card{
       gpu::regular_topology(4, 4, 2), domains,
       [](std::uint64_t) -> Result<std::uint64_t> { return std::uint64_t{1} << 26U; }};
@@ -75,11 +64,11 @@ TEST(Divisions, have_no_more_parts_than_domains_that_are_not_everybodys) {
 
 TEST(Divisions, are_of_the_memory_that_is_asked_for) {
   const auto config =
-      parse_config(division_config({1, {2, 2}, "3 GiB", "a \"b\"\\c.json", "", {}}), "d").value();
+      parse_config(division_config({1, {1, 2}, "3 GiB", "a \"b\"\\c.json", "", {}}), "d").value();
   EXPECT_EQ(config.card, 1U);
   EXPECT_EQ(config.memory, std::uint64_t{3} << 30U);
   EXPECT_EQ(config.description, "a \"b\"\\c.json");
-  EXPECT_FALSE(parse_config(division_config({0, {1, 2}, "much", "", "", {}}), "d"));
+  EXPECT_FALSE(parse_config(division_config({0, {0, 2}, "much", "", "", {}}), "d"));
 }
 
 class JoiningADivision : public testing::Test {
@@ -91,7 +80,7 @@ class JoiningADivision : public testing::Test {
     const auto program = folder / "server";
     static_cast<void>(write_file(program, "#!/bin/sh\n" + script + "\n"));
     ::chmod(program.c_str(), 0700);
-    return join_division({0, {1, 2}, "1 GiB", "", program, [&](const auto& line) {
+    return join_division({0, {0, 2}, "1 GiB", "", program, [&](const auto& line) {
                             told = line;
                             all_told.push_back(line);
                           }});
@@ -125,7 +114,7 @@ TEST_F(JoiningADivision, gives_the_server_none_of_the_callers_files) {
 }
 
 TEST_F(JoiningADivision, says_that_a_program_or_a_folder_is_not_there) {
-  EXPECT_FALSE(join_division({0, {1, 2}, "", "", "/no/such/program", [](const auto&) {}}));
+  EXPECT_FALSE(join_division({0, {0, 2}, "", "", "/no/such/program", [](const auto&) {}}));
   ::setenv("XDG_RUNTIME_DIR", "/no/such/folder", 1);
   EXPECT_THAT(join("exit 0").error().message,
               HasSubstr("XDG_RUNTIME_DIR names the folder, which must belong to you"));
@@ -163,7 +152,7 @@ TEST_F(JoiningADivision, is_refused_where_the_card_is_divided_otherwise) {
   EXPECT_EQ(joined->socket, division_socket(0, 2));
   EXPECT_EQ(told, "a server already divides cuda:0 into 2 parts, and its memory cannot be changed");
   told.clear();
-  ASSERT_TRUE(join_division({0, {2, 2}, "", "", "none", [&](const auto& line) { told = line; }}));
+  ASSERT_TRUE(join_division({0, {1, 2}, "", "", "none", [&](const auto& line) { told = line; }}));
   EXPECT_EQ(told, "");
 }
 

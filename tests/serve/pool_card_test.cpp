@@ -125,10 +125,10 @@ class OnACardThatChanges : public testing::Test {
 memory = "64 MiB"
 [tenants.a]
 tpcs = "0-5"
-colors = "0/2"
+colors = "1/2"
 [tenants.b]
 tpcs = "6-11"
-colors = "1/2"
+colors = "2/2"
 )",
                           "demarc.toml")
                  .value();

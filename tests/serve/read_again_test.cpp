@@ -11,10 +11,10 @@ using testing::HasSubstr;
 
 constexpr const char* two_parts = R"([tenants.a]
 tpcs = "0-1"
-colors = "0/2"
+colors = "1/2"
 [tenants.b]
 tpcs = "2-3"
-colors = "1/2"
+colors = "2/2"
 )";
 
 Config config_of(const std::string& head, const std::string& tenants = two_parts) {
@@ -56,15 +56,15 @@ TEST(ReadAgain, KeysThatCannotChangeAreRefusedByName) {
 TEST(ReadAgain, ColoursAreThoseOfTheDivisionThatIsThere) {
   const Config quarters = config_of("", R"([tenants.a]
 tpcs = "0-1"
-colors = "0/4"
+colors = "1/4"
 [tenants.b]
 tpcs = "2-3"
-colors = "1/2"
+colors = "2/2"
 )");
   ASSERT_EQ(quarters.colors, 4U);
   const auto without = read_again(quarters, config_of("", R"([tenants.b]
 tpcs = "2-3"
-colors = "1/2"
+colors = "2/2"
 )"));
   EXPECT_EQ(without->colors, 4U);
   EXPECT_EQ(without->tenants[0].colors, 0xcU) << "as it was beside a quarter";
@@ -74,7 +74,7 @@ tpcs = "0-1"
 colors = [0, 1]
 [tenants.c]
 tpcs = "5"
-colors = "1/4"
+colors = "2/4"
 )"));
   EXPECT_EQ(
       finer.error().message,
@@ -103,8 +103,8 @@ TEST(ReadAgain, WishesAreTheSameWhereverTheyStandInTheFile) {
   EXPECT_FALSE(same("gpcs = \"0\"", "gpcs = \"1\""));
   EXPECT_FALSE(same("sms = 1", "sms = 2"));
   EXPECT_FALSE(same("share = \"50 %\"", "share = \"40 %\""));
-  EXPECT_FALSE(same("tpcs = \"0/2\"", "tpcs = \"1/2\""));
-  EXPECT_FALSE(same("tpcs = \"0/2\"", "tpcs = \"0/3\""));
+  EXPECT_FALSE(same("tpcs = \"1/2\"", "tpcs = \"2/2\""));
+  EXPECT_FALSE(same("tpcs = \"1/2\"", "tpcs = \"1/3\""));
   EXPECT_FALSE(same("sms = 1\nbytes = 4194304", "sms = 1"));
   EXPECT_FALSE(same("sms = 1\nsync_domain = 1", "sms = 1"));
   EXPECT_FALSE(same("sms = 1\nsync_domain = \"none\"", "sms = 1"));

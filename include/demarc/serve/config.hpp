@@ -4,7 +4,7 @@
 //   card = 0
 //   [tenants.detector]
 //   share = "50 %"
-//   colors = "0/2"
+//   colors = "1/2"
 #pragma once
 
 #include <sys/types.h>
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "demarc/cuda/confine.hpp"
+#include "demarc/partition/part.hpp"
 #include "demarc/serve/ledger.hpp"
 
 namespace demarc::serve {
@@ -24,22 +25,14 @@ namespace demarc::serve {
 // A place in the file: "serve.toml:12:3".
 using Place = std::string;
 
-// Part `number` (counted from 0) of so many equal parts.
-struct EqualPart {
-  std::uint32_t number = 0;
-  std::uint32_t of = 0;
-};
-// The largest number of parts of a card. More colours than that cannot be told apart.
-inline constexpr std::uint32_t most_parts = 64;
-
 enum class MpsUse { on, off, automatic };
 [[nodiscard]] Result<MpsUse> parse_mps_use(std::string_view text);
 
 struct TenantConfig {
   std::string name;
   Place place;
-  cuda::TpcChoice choice;             // empty if `tpc_part` says it
-  std::optional<EqualPart> tpc_part;  // no GPC is in two parts
+  cuda::TpcChoice choice;                   // empty if `tpc_part` says it
+  std::optional<partition::Part> tpc_part;  // no GPC is in two parts
   Place choice_place;
   std::uint64_t colors = 0;  // bit c: colour c
   Place colors_place;

@@ -6,25 +6,16 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <string_view>
 
 #include "demarc/base/result.hpp"
 #include "demarc/lease/packet.hpp"
+#include "demarc/partition/part.hpp"
 
 namespace demarc::serve {
 
-// Part `number` (counted from 1) of so many equal parts.
-struct CardPart {
-  std::uint32_t number = 1;
-  std::uint32_t of = 2;
-  friend bool operator==(const CardPart&, const CardPart&) = default;
-};
-// "1/2". invalid_input says what was expected.
-[[nodiscard]] Result<CardPart> parse_card_part(std::string_view text);
-
 struct DivisionPlan {
   std::uint32_t card = 0;  // cuda:0
-  CardPart part;
+  partition::Part part{0, 2};
   std::string memory;                                 // as in a configuration; empty: what is free
   std::string description;                            // the same; empty: what is built in
   std::string program;                                // of `demarc`
