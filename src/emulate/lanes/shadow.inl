@@ -1,5 +1,5 @@
 // What has been written and who touched shared memory last: the fast shapes of the checks. Part of
-// memory.inl, included inside its namespace.
+// front.inl, included inside its namespace.
 
 // Runs of an access of all lanes that share one base and stride: 32 or 16 lanes; 0: scattered.
 DEMARC_INLINE unsigned run_length(const Access& x) {
