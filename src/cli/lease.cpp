@@ -40,6 +40,19 @@ Result<void> write_cdi(const LeaseOptions& options) {
   return emit(options.output, text);
 }
 
+// What a move leaves behind is said, since others may have those TPCs now.
+Result<void> move_tenant(const lease::LeaseClient& client, const LeaseOptions& options) {
+  DEMARC_CHECK(client.move(options.tenant, options.tpcs));
+  DEMARC_TRY(const auto status, client.list());
+  if (!serve::check_free(status, options.tenant)) {
+    tell_of("lease")(fmt::format(
+        "kernels of tenant '{}' that already run stay on the TPCs that they have until they end; "
+        "its next launches go to {}",
+        options.tenant, options.tpcs));
+  }
+  return {};
+}
+
 // What is so after a change.
 Result<void> change_lease(const LeaseOptions& options,
                           const std::function<Result<void>(const lease::LeaseClient&)>& change) {
@@ -104,11 +117,10 @@ const RegisterVerb registered_lease({
       grow->footer("Example: demarc lease grow detector --bytes 24GiB");
       grow->add_option("--bytes", options->bytes, "bytes that the tenant may have, such as 16GiB")
           ->required();
-      CLI::App* move =
-          add_change(app, "move", "move the programs of a tenant to other TPCs while they run",
-                     options, chosen, [options](const lease::LeaseClient& client) {
-                       return client.move(options->tenant, options->tpcs);
-                     });
+      CLI::App* move = add_change(
+          app, "move", "move the programs of a tenant to other TPCs while they run", options,
+          chosen,
+          [options](const lease::LeaseClient& client) { return move_tenant(client, *options); });
       move->footer("Example: demarc lease move detector --tpcs 0-31");
       move->add_option("--tpcs", options->tpcs, "TPCs, such as 0-15,20")->required();
       CLI::App* revoke = add_change(

@@ -250,8 +250,14 @@ TEST_F(CardOwner, LeavesTenantsOfWhichItReadsNothingNew) {
       "description = \"h100-sxm\"\nmemory = \"64 MiB\"\nmps = \"off\"\ncolors = 4\n";
   const std::string tenant_b = "[tenants.b]\nshare = \"25 %\"\ncolors = [0, 1]\n";
   auto server = serving(config(head + tenant_b + "[tenants.c]\nsms = 2\ncolors = [3]\n"));
-  EXPECT_EQ(run_demarc({"lease", "move", "b", "--tpcs", "8,10-11"}).exit_code, 0);
+  const auto idle = run_demarc({"lease", "move", "b", "--tpcs", "8,10"});
+  EXPECT_EQ(idle.exit_code, 0);
+  EXPECT_EQ(idle.err, "");
   auto program = waiting({"--tenant", "b"});
+  const auto moved = run_demarc({"lease", "move", "b", "--tpcs", "8,10-11"});
+  EXPECT_EQ(moved.exit_code, 0);
+  EXPECT_THAT(moved.err, HasSubstr("kernels of tenant 'b' that already run stay on the TPCs that "
+                                   "they have until they end; its next launches go to 8,10-11"));
   static_cast<void>(config(head + "[tenants.a]\nsms = 6\ncolors = [3]\n" + tenant_b));
   server.signal(SIGHUP);
   while (server.running() && server.kept().find("was read again") == std::string::npos &&
