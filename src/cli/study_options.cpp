@@ -6,6 +6,7 @@
 #include "demarc/base/files.hpp"
 #include "demarc/base/numbers.hpp"
 #include "demarc/gpu/device.hpp"
+#include "demarc/partition/mode.hpp"
 #include "help.hpp"
 
 namespace demarc::cli {
@@ -140,6 +141,14 @@ Result<void> StudyOptions::parse(const std::vector<study::Mode>& modes,
                          : !colors_.empty() ? "--colors"
                                             : "--memory-gib",
                          mode_option);
+  }
+  const auto takes_tpcs = [](const partition::ModeTraits& traits) { return traits.exact; };
+  if (given("--split") && std::none_of(modes.begin(), modes.end(), [&](const study::Mode& mode) {
+        return takes_tpcs(mode.traits());
+      })) {
+    return invalid_input(
+        "--split: no mode of {} takes TPCs, so nothing is dealt out; add {}, or leave --split out",
+        mode_option, partition::mode_names(takes_tpcs, " or "));
   }
   return {};
 }
