@@ -23,14 +23,14 @@ namespace {
 
 // One library as the linker loaded it: mappings of its file, the first of which begins with the
 // file's header.
-struct Loaded {
+struct LoadedLibrary {
   std::string path;
   std::uint64_t base = 0;
   bool has_code = false;  // else a process that reads the file has mapped it
 };
 
-std::vector<Loaded> loaded_libraries(std::istream& maps) {
-  std::vector<Loaded> all;
+std::vector<LoadedLibrary> loaded_libraries(std::istream& maps) {
+  std::vector<LoadedLibrary> all;
   std::map<std::string, std::size_t> last_of;  // by device and number of the file
   for (std::string line; std::getline(maps, line);) {
     // "7f00-7f01 r-xp 00001000 fd:01 1234    /usr/lib/libcuda.so.1"
@@ -46,7 +46,7 @@ std::vector<Loaded> loaded_libraries(std::istream& maps) {
       last->second = all.size();
       all.push_back({path, begin});
     }
-    Loaded& library = all[last->second];
+    LoadedLibrary& library = all[last->second];
     library.has_code = library.has_code || access.find('x') != std::string::npos;
   }
   return all;
@@ -121,7 +121,7 @@ std::optional<std::vector<std::string>> drivers_of(pid_t process) {
   const auto libraries = loaded_libraries(maps);
   if (libraries.empty()) return std::nullopt;
   std::vector<std::string> drivers;
-  for (const Loaded& library : libraries) {
+  for (const LoadedLibrary& library : libraries) {
     if (!library.has_code) continue;
     if (is_driver_name(std::filesystem::path(library.path).filename()) ||
         is_driver_name(linked_name(process, library.base))) {
