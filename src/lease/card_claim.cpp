@@ -12,7 +12,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "demarc/base/hash.hpp"
@@ -24,7 +23,7 @@ namespace {
 
 constexpr std::size_t page_bytes = 4096;
 // Beyond the end of every library, and below the longest file of ext4 in its oldest form (4 TiB).
-constexpr off_t first_address = off_t{1} << 40U;
+constexpr off_t first_address = 0x100'0000'0000;
 
 // Bytes of a card's page.
 constexpr std::uint32_t server_byte = 0;
@@ -49,12 +48,7 @@ off_t page_of(const std::string& card) {
 
 struct flock range_of(const std::string& card, std::uint32_t first, std::uint32_t count,
                       short type) {
-  struct flock range {};
-  range.l_type = type;
-  range.l_whence = SEEK_SET;
-  range.l_start = page_of(card) + first;
-  range.l_len = count;
-  return range;
+  return {type, SEEK_SET, page_of(card) + first, count, 0};
 }
 
 tl::unexpected<Error> no_claims(const std::string& file) {
@@ -71,6 +65,18 @@ std::string first_words(const std::filesystem::path& process) {
     words.push_back(std::filesystem::path(word).filename());
   }
   return joined(words, " ");
+}
+
+// `address` and `files`: as they stand in a line "START-END ---s ADDRESS DEVICE FILE PATH", with
+// the blanks around them.
+bool maps_one_of(const std::vector<std::string>& files, const std::string& address,
+                 const std::filesystem::path& process) {
+  std::ifstream maps(process / "maps");
+  for (std::string line; std::getline(maps, line);) {
+    const auto has = [&](const std::string& part) { return line.find(part) != std::string::npos; };
+    if (has(address) && std::any_of(files.begin(), files.end(), has)) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -95,15 +101,8 @@ KeptFile::~KeptFile() {
 KeptFile::KeptFile(KeptFile&& other) noexcept
     : file_(std::move(other.file_)), page_(std::exchange(other.page_, nullptr)) {}
 
-KeptFile& KeptFile::operator=(KeptFile&& other) noexcept {
-  std::swap(file_, other.file_);
-  std::swap(page_, other.page_);
-  return *this;
-}
-
 CardClaim::Turn::~Turn() {
-  if (claim_ == nullptr) return;
-  for (const KeptFile& file : claim_->files_) ::flock(file.get(), LOCK_UN);
+  for (const File& one : files_) ::flock(one.kept.get(), LOCK_UN);
 }
 
 Result<CardClaim> CardClaim::open(const std::vector<std::string>& files) {
@@ -111,22 +110,21 @@ Result<CardClaim> CardClaim::open(const std::vector<std::string>& files) {
   for (const std::string& name : files) {
     OwnedFile file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (file.get() < 0) return no_claims(name);
-    claim.names_.push_back(name);
-    claim.files_.emplace_back(std::move(file));
+    claim.files_.push_back({name, KeptFile(std::move(file))});
   }
   return claim;
 }
 
 Result<CardClaim::Turn> CardClaim::turn(std::uint32_t patience_ms) const {
-  Turn turn(*this);  // gives back what it has where it does not get all
-  for (std::size_t i = 0; i < files_.size(); ++i) {
+  Turn turn(files_);  // gives back what it has where it does not get all
+  for (const File& one : files_) {
     std::uint32_t waited_ms = 0;
-    while (::flock(files_[i].get(), LOCK_EX | LOCK_NB) != 0) {
-      if (errno != EWOULDBLOCK && errno != EINTR) return no_claims(names_[i]);
+    while (::flock(one.kept.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK && errno != EINTR) return no_claims(one.name);
       if (waited_ms >= patience_ms) {
         return missing_capability(
             "'{}': another program has this file locked (flock), and the card cannot be claimed",
-            names_[i]);
+            one.name);
       }
       ::usleep(look_ms * 1000);
       waited_ms += look_ms;
@@ -137,19 +135,19 @@ Result<CardClaim::Turn> CardClaim::turn(std::uint32_t patience_ms) const {
 
 Result<void> CardClaim::lock(const std::string& card, std::uint32_t first, std::uint32_t count,
                              bool held) const {
-  for (std::size_t i = 0; i < files_.size(); ++i) {
+  for (const File& one : files_) {
     struct flock range = range_of(card, first, count, held ? F_RDLCK : F_UNLCK);
-    if (::fcntl(files_[i].get(), F_OFD_SETLK, &range) != 0) return no_claims(names_[i]);
+    if (::fcntl(one.kept.get(), F_OFD_SETLK, &range) != 0) return no_claims(one.name);
   }
   return {};
 }
 
 Result<bool> CardClaim::others_hold(const std::string& card, std::uint32_t first,
                                     std::uint32_t count) const {
-  for (std::size_t i = 0; i < files_.size(); ++i) {
+  for (const File& one : files_) {
     // Locks to read are enough to be seen: who asks, asks as if it wanted to write.
     struct flock range = range_of(card, first, count, F_WRLCK);
-    if (::fcntl(files_[i].get(), F_OFD_GETLK, &range) != 0) return no_claims(names_[i]);
+    if (::fcntl(one.kept.get(), F_OFD_GETLK, &range) != 0) return no_claims(one.name);
     if (range.l_type != F_UNLCK) return true;
   }
   return false;
@@ -193,38 +191,31 @@ Result<void> CardClaim::hold_lent(const std::string& card) const {
 }
 
 Result<void> CardClaim::keep(const std::string& card, ClaimRole role) {
-  for (KeptFile& file : files_) DEMARC_CHECK(file.keep(claim_address(card, role)));
+  for (File& one : files_) DEMARC_CHECK(one.kept.keep(claim_address(card, role)));
   return {};
 }
 
 std::vector<int> CardClaim::files() const {
   std::vector<int> numbers;
-  for (const KeptFile& file : files_) numbers.push_back(file.get());
+  for (const File& one : files_) numbers.push_back(one.kept.get());
   return numbers;
 }
 
 std::vector<Claimer> CardClaim::claimers(const std::string& card, ClaimRole role) const {
+  const std::string address = fmt::format(" ---s {:08x} ", claim_address(card, role));
+  std::vector<std::string> files;
+  for (const File& one : files_) {
+    struct stat status {};
+    if (::fstat(one.kept.get(), &status) == 0) files.push_back(fmt::format(" {} ", status.st_ino));
+  }
   std::vector<Claimer> found;
-  std::error_code failed;
-  std::filesystem::directory_iterator entry("/proc", failed);
-  for (; !failed && entry != std::filesystem::directory_iterator(); entry.increment(failed)) {
-    const auto number = parse_u64(entry->path().filename().string(), "a process");
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
+    const auto number = parse_u64(entry.path().filename().string(), "a process");
     if (!number || static_cast<pid_t>(*number) == ::getpid()) continue;
-    std::ifstream file(entry->path() / "maps");
-    const std::string maps(std::istreambuf_iterator<char>(file), {});
-    const bool keeps = std::any_of(files_.begin(), files_.end(), [&](const KeptFile& claim) {
-      struct stat status {};
-      if (::fstat(claim.get(), &status) != 0) return false;
-      // "START-END ---s ADDRESS DEVICE FILE PATH"
-      const std::string mark = fmt::format(" ---s {:08x} ", claim_address(card, role));
-      const std::size_t at = maps.find(mark);
-      if (at == std::string::npos) return false;
-      const std::string line = maps.substr(at, maps.find('\n', at) - at);
-      return line.find(fmt::format(" {} ", status.st_ino)) != std::string::npos;
-    });
-    if (!keeps) continue;
+    if (!maps_one_of(files, address, entry.path())) continue;
     found.push_back(
-        {static_cast<pid_t>(*number), fmt::format("{} ({})", *number, first_words(entry->path()))});
+        {static_cast<pid_t>(*number), fmt::format("{} ({})", *number, first_words(entry.path()))});
   }
   return found;
 }

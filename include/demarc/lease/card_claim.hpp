@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,13 +54,12 @@ struct ClaimedCard {
 // An open file that stays open in this process whatever descriptors the program closes.
 class KeptFile {
  public:
-  KeptFile() = default;
   explicit KeptFile(OwnedFile file) : file_(std::move(file)) {}  // not yet
   // `address`: in the file, a multiple of the page size; it may lie beyond the end.
   [[nodiscard]] Result<void> keep(off_t address);
   ~KeptFile();
   KeptFile(KeptFile&& other) noexcept;
-  KeptFile& operator=(KeptFile&& other) noexcept;
+  KeptFile& operator=(KeptFile&&) = delete;
   [[nodiscard]] int get() const { return file_.get(); }
 
  private:
@@ -79,6 +79,11 @@ struct Claimer {
 [[nodiscard]] std::string names_of(const std::vector<Claimer>& claimers);
 
 class CardClaim {
+  struct File {
+    std::string name;
+    KeptFile kept;
+  };
+
  public:
   // Opens the files; nothing is claimed yet. missing_capability names the file that cannot be
   // opened. A child process that is forked has the same claims.
@@ -88,13 +93,13 @@ class CardClaim {
   // missing_capability if others do not let it for so long.
   class Turn {
    public:
-    explicit Turn(const CardClaim& claim) : claim_(&claim) {}
+    explicit Turn(std::span<const File> files) : files_(files) {}
     ~Turn();
-    Turn(Turn&& other) noexcept : claim_(other.claim_) { other.claim_ = nullptr; }
+    Turn(Turn&& other) noexcept : files_(std::exchange(other.files_, {})) {}
     Turn& operator=(Turn&&) = delete;
 
    private:
-    const CardClaim* claim_;
+    std::span<const File> files_;
   };
   [[nodiscard]] Result<Turn> turn(std::uint32_t patience_ms = 10'000) const;
 
@@ -118,8 +123,7 @@ class CardClaim {
                                   bool held) const;
   [[nodiscard]] Result<bool> others_hold(const std::string& card, std::uint32_t first,
                                          std::uint32_t count) const;
-  std::vector<std::string> names_;
-  std::vector<KeptFile> files_;
+  std::vector<File> files_;
 };
 
 }  // namespace demarc::lease
