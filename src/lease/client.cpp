@@ -5,15 +5,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <span>
 
 namespace demarc::lease {
 namespace {
 
 constexpr double long_turns = 6;  // of what takes the server longer
+
+std::string words_of(const char* variable) {
+  const char* words = std::getenv(variable);
+  return words == nullptr ? "" : words;
+}
 
 tl::unexpected<Error> no_answer(const std::string& why) {
   return check_failed("the answer of demarc serve cannot be understood: {}", why);
@@ -39,13 +42,9 @@ Result<std::vector<std::byte>> read_table(const OwnedFile& file) {
     return no_answer("the table of the colours is no file");
   }
   std::vector<std::byte> table(static_cast<std::size_t>(status.st_size));
-  std::span<std::byte> rest(table);
-  while (!rest.empty()) {
-    const auto at = static_cast<off_t>(table.size() - rest.size());
-    const ssize_t bytes = ::pread(file.get(), rest.data(), rest.size(), at);
-    if (bytes < 0 && errno == EINTR) continue;
-    if (bytes <= 0) return no_answer("the table of the colours cannot be read");
-    rest = rest.subspan(static_cast<std::size_t>(bytes));
+  const ssize_t bytes = ::pread(file.get(), table.data(), table.size(), 0);
+  if (bytes != static_cast<ssize_t>(table.size())) {
+    return no_answer("the table of the colours cannot be read");
   }
   return table;
 }
@@ -53,16 +52,13 @@ Result<std::vector<std::byte>> read_table(const OwnedFile& file) {
 }  // namespace
 
 std::string runtime_folder() {
-  const char* folder = std::getenv("XDG_RUNTIME_DIR");
-  const bool given = folder != nullptr && *folder != '\0';
-  return given ? folder : "/run";
+  const std::string folder = words_of("XDG_RUNTIME_DIR");
+  return folder.empty() ? "/run" : folder;
 }
 
 std::string default_socket() {
-  if (const char* path = std::getenv(socket_variable); path != nullptr && *path != '\0') {
-    return path;
-  }
-  return runtime_folder() + "/demarc.sock";
+  const std::string path = words_of(socket_variable);
+  return path.empty() ? runtime_folder() + "/demarc.sock" : path;
 }
 
 Result<LeaseClient> LeaseClient::connect(const std::string& socket, double patience_seconds) {
@@ -70,12 +66,14 @@ Result<LeaseClient> LeaseClient::connect(const std::string& socket, double patie
   return LeaseClient(std::move(connected), patience_seconds);
 }
 
+tl::unexpected<Error> LeaseClient::no_answer_in_time() const {
+  silent_ = lost_ = true;  // an answer that comes yet is of an earlier question
+  return missing_capability(
+      "demarc serve does not answer: it stands still, or has very much to do");
+}
+
 Result<Packet> LeaseClient::receive(double seconds) const {
-  if (silent_ || !socket_.wait(seconds)) {
-    silent_ = lost_ = true;  // an answer that comes yet is of an earlier question
-    return missing_capability(
-        "demarc serve does not answer: it stands still, or has very much to do");
-  }
+  if (!socket_.wait(seconds)) return no_answer_in_time();
   DEMARC_TRY(PacketSocket::Received received, socket_.receive());
   if (received.packet) return *std::move(received.packet);
   lost_ = true;
@@ -89,11 +87,9 @@ Result<Packet> LeaseClient::ask(const Request& request, double turns) const {
         "the connection to demarc serve was closed by this program, which may close the files that "
         "it opened, but not all others (closefrom, close_range)");
   }
-  if (silent_) return receive(0);
+  if (silent_) return no_answer_in_time();
   const auto sent = socket_.send(to_text(request));
-  if (sent && !*sent) {
-    return missing_capability("demarc serve does not take a question: it stands still");
-  }
+  if (sent && !*sent) return no_answer_in_time();
   // One that has ended the connection has said why.
   return receive(sent ? turns * patience_seconds_ : 0);
 }

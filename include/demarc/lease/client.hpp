@@ -78,6 +78,7 @@ class LeaseClient {
   LeaseClient(PacketSocket socket, double patience_seconds)
       : socket_(std::move(socket)), patience_seconds_(patience_seconds) {}
   [[nodiscard]] Result<Packet> receive(double seconds) const;
+  [[nodiscard]] tl::unexpected<Error> no_answer_in_time() const;
   // `turns`: so many times as long as usual.
   [[nodiscard]] Result<Packet> ask(const Request& request, double turns = 1) const;
   [[nodiscard]] Result<void> keep(std::vector<OwnedFile> locks, const std::string& card);
