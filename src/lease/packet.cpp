@@ -11,10 +11,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <iterator>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -25,8 +27,8 @@ namespace {
 constexpr int waiting_connections = 64;
 constexpr timeval patience{10, 0};  // with a listener that takes no connection, or no question
 
-// Room for the descriptors of a packet and for one more, so that too many are seen.
-constexpr std::size_t control_bytes = CMSG_SPACE(sizeof(int) * (packet_files + 1));
+constexpr std::size_t control_bytes = CMSG_SPACE(sizeof(int) * packet_files);
+static_assert(control_bytes == CMSG_LEN(sizeof(int) * packet_files), "too many are cut off");
 
 Result<sockaddr_un> address_of(const std::string& path) {
   sockaddr_un address{};
@@ -35,35 +37,38 @@ Result<sockaddr_un> address_of(const std::string& path) {
     return invalid_input("socket '{}': its path has {} characters; give one of 1 to {}", path,
                          path.size(), sizeof address.sun_path - 1);
   }
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  path.copy(address.sun_path, path.size());
   return address;
 }
 
 Result<OwnedFile> new_socket(int flags) {
-  OwnedFile file(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0));
+  OwnedFile file(::socket(AF_UNIX, SOCK_SEQPACKET | flags, 0));
   if (file.get() < 0) return missing_capability("cannot make a socket: {}", std::strerror(errno));
   return file;
 }
 
-// What would be received next, which stays there. Credentials take all room for what comes with a
-// packet, so no descriptor is taken, and they tell an empty packet from the end.
-struct NextPacket {
-  bool there = false;
-  bool has_files = false;
-};
-NextPacket look_at_next(int file) {
-  const int on = 1;
-  if (::setsockopt(file, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) return {};
-  char text = 0;
-  iovec data{&text, 1};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred))> control{};
+msghdr message_with(std::span<iovec> text, std::span<char> control) {
   msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
+  message.msg_iov = text.data();
+  message.msg_iovlen = text.size();
   message.msg_control = control.data();
   message.msg_controllen = control.size();
-  if (::recvmsg(file, &message, MSG_PEEK | MSG_DONTWAIT) < 0) return {};
-  return {CMSG_FIRSTHDR(&message) != nullptr, (message.msg_flags & MSG_CTRUNC) != 0};
+  return message;
+}
+
+// What would be received next, which stays there. Credentials take all room for what comes with a
+// packet, so no descriptor is taken, and they tell an empty packet from the end.
+enum class Next { nothing, text, text_with_files };
+Next look_at_next(int file) {
+  const int on = 1;
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred))> control{};
+  msghdr message = message_with({}, control);
+  if (::setsockopt(file, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0 ||
+      ::recvmsg(file, &message, MSG_PEEK | MSG_DONTWAIT) < 0 ||
+      CMSG_FIRSTHDR(&message) == nullptr) {
+    return Next::nothing;
+  }
+  return (message.msg_flags & MSG_CTRUNC) != 0 ? Next::text_with_files : Next::text;
 }
 
 // The files that came with a message, owned whatever else is wrong with it.
@@ -86,7 +91,7 @@ std::vector<OwnedFile> files_of(msghdr& message) {
 
 Result<PacketSocket> PacketSocket::connect(const std::string& path) {
   DEMARC_TRY(const sockaddr_un address, address_of(path));
-  DEMARC_TRY(OwnedFile file, new_socket(0));
+  DEMARC_TRY(OwnedFile file, new_socket(SOCK_CLOEXEC));
   ::setsockopt(file.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   while (::connect(file.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     if (errno == EINTR) continue;
@@ -105,7 +110,7 @@ Result<PacketSocket> PacketSocket::connect(const std::string& path) {
 
 PacketSocket::Identity PacketSocket::identity_of(int file) {
   struct stat status {};
-  if (file < 0 || ::fstat(file, &status) != 0) return {};
+  if (::fstat(file, &status) != 0) return {};
   return {status.st_dev, status.st_ino};
 }
 
@@ -123,16 +128,17 @@ PacketSocket& PacketSocket::operator=(PacketSocket&& other) noexcept {
 }
 
 bool PacketSocket::is_open() const {
-  return file() >= 0 && identity_ != Identity{} && identity_of(file()) == identity_;
+  return identity_ != Identity{} && identity_of(file()) == identity_;
 }
 
 bool PacketSocket::wait(double seconds) const {
   using Clock = std::chrono::steady_clock;
   const auto until = Clock::now() + std::chrono::duration<double>(seconds);
   for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
-    pollfd item{file(), POLLIN, 0};
-    const int ready = ::poll(&item, 1, left > 0 ? static_cast<int>(left) : 0);
+    const std::chrono::duration<double> left = until - Clock::now();
+    const auto rounded = std::chrono::ceil<std::chrono::milliseconds>(std::max(left, left.zero()));
+    pollfd items[]{{file(), POLLIN, {}}};
+    const int ready = ::poll(items, std::size(items), static_cast<int>(rounded.count()));
     if (ready >= 0 || errno != EINTR) return ready > 0;
   }
 }
@@ -145,15 +151,14 @@ Result<Peer> PacketSocket::peer() const {
                               std::strerror(errno));
   }
   Peer peer{credentials.pid, credentials.uid, {credentials.gid}};
-  length = 0;  // bytes of the groups, which the kernel tells
-  if (::getsockopt(file(), SOL_SOCKET, SO_PEERGROUPS, nullptr, &length) != 0 && errno != ERANGE) {
-    return missing_capability("a socket does not say the groups of its other end: {}",
-                              std::strerror(errno));
-  }
-  std::vector<gid_t> more(length / sizeof(gid_t));
-  if (!more.empty() && ::getsockopt(file(), SOL_SOCKET, SO_PEERGROUPS, more.data(), &length) != 0) {
-    return missing_capability("a socket does not say the groups of its other end: {}",
-                              std::strerror(errno));
+  std::vector<gid_t> more;
+  length = 0;  // bytes of the groups: the kernel tells them where there is no room for them
+  while (::getsockopt(file(), SOL_SOCKET, SO_PEERGROUPS, more.data(), &length) != 0) {
+    if (errno != ERANGE) {
+      return missing_capability("a socket does not say the groups of its other end: {}",
+                                std::strerror(errno));
+    }
+    more.resize(length / sizeof(gid_t));
   }
   peer.groups.insert(peer.groups.end(), more.begin(), more.end());
   return peer;
@@ -167,10 +172,9 @@ OwnedFile PacketSocket::peer_process() const {
     return OwnedFile(process);
   }
   if (errno != ENOPROTOOPT) return {};
-  ucred credentials{};
-  length = sizeof credentials;
-  if (::getsockopt(file(), SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0) return {};
-  return OwnedFile(static_cast<int>(::syscall(SYS_pidfd_open, credentials.pid, 0)));
+  const auto other = peer();
+  if (!other) return {};
+  return OwnedFile(static_cast<int>(::syscall(SYS_pidfd_open, other->process, 0)));
 }
 
 Result<bool> PacketSocket::send(std::string_view text, std::span<const int> files) const {
@@ -180,10 +184,8 @@ Result<bool> PacketSocket::send(std::string_view text, std::span<const int> file
         "files",
         text.size(), files.size(), packet_bytes, packet_files);
   }
-  iovec data{const_cast<char*>(text.data()), text.size()};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
+  iovec data[]{{const_cast<char*>(text.data()), text.size()}};
+  msghdr message = message_with(data, {});
   alignas(cmsghdr) std::array<char, control_bytes> control{};
   if (!files.empty()) {
     message.msg_control = control.data();
@@ -197,7 +199,7 @@ Result<bool> PacketSocket::send(std::string_view text, std::span<const int> file
   while (::sendmsg(file(), &message, MSG_NOSIGNAL) < 0) {
     if (errno == EINTR) continue;
     // Too many descriptors of this user are on their way: the other end has to take some first.
-    if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ETOOMANYREFS) return false;
+    if (errno == EAGAIN || errno == ETOOMANYREFS) return false;
     return missing_capability("a packet could not be sent: {}", std::strerror(errno));
   }
   return true;
@@ -206,21 +208,15 @@ Result<bool> PacketSocket::send(std::string_view text, std::span<const int> file
 Result<PacketSocket::Received> PacketSocket::receive() const {
   Packet packet;
   packet.text.resize(packet_bytes);
-  iovec data{packet.text.data(), packet.text.size()};
+  iovec data[]{{packet.text.data(), packet.text.size()}};
   alignas(cmsghdr) std::array<char, control_bytes> control{};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  ssize_t bytes = -1;
-  bool reset = false;
+  msghdr message = message_with(data, control);
+  ssize_t bytes{};
   while ((bytes = ::recvmsg(file(), &message, MSG_CMSG_CLOEXEC)) < 0) {
-    if (errno == EINTR) continue;
-    if (errno == EAGAIN || errno == EWOULDBLOCK) return Received{};
-    // The other end left a question unread. What it said before may still lie here.
-    if (errno == ECONNRESET && !std::exchange(reset, true)) continue;
-    if (errno == ECONNRESET) return Received{std::nullopt, true};
+    // A reset, which is told once: the other end left a question unread. What it said before may
+    // still lie here.
+    if (errno == EINTR || errno == ECONNRESET) continue;
+    if (errno == EAGAIN) return Received{};
     return missing_capability("a packet could not be received: {}", std::strerror(errno));
   }
   packet.files = files_of(message);
@@ -228,7 +224,7 @@ Result<PacketSocket::Received> PacketSocket::receive() const {
     return invalid_input("a packet with more than {} bytes came", packet_bytes);
   }
   // Also when this process may have no more descriptors open.
-  if ((message.msg_flags & MSG_CTRUNC) != 0 || packet.files.size() > packet_files) {
+  if ((message.msg_flags & MSG_CTRUNC) != 0) {
     return missing_capability(
         "this process could not take all descriptors of a packet: the packet has more than {}, or "
         "too many files are open here (ulimit -n)",
@@ -240,7 +236,7 @@ Result<PacketSocket::Received> PacketSocket::receive() const {
 }
 
 Result<PacketSocket::Received> PacketSocket::receive_text() const {
-  if (look_at_next(file()).has_files) {
+  if (look_at_next(file()) == Next::text_with_files) {
     return invalid_input("a question with descriptors came, but a question has none");
   }
   return receive();
@@ -249,12 +245,12 @@ Result<PacketSocket::Received> PacketSocket::receive_text() const {
 void close_apart(PacketSocket socket) {
   const int file = socket.file();
   ::shutdown(file, SHUT_RDWR);
-  NextPacket next = look_at_next(file);
-  for (; next.there && !next.has_files; next = look_at_next(file)) {
-    char unread = 0;
-    static_cast<void>(::recv(file, &unread, 1, MSG_DONTWAIT));
+  Next next = look_at_next(file);
+  for (; next == Next::text; next = look_at_next(file)) {
+    char unread{};
+    static_cast<void>(::recv(file, &unread, sizeof unread, MSG_DONTWAIT));
   }
-  if (!next.has_files) return;  // nothing is left
+  if (next == Next::nothing) return;
   const int left = socket.release().release();
   try {
     std::thread([left] { ::close(left); }).detach();
@@ -290,7 +286,7 @@ Result<PacketListener> PacketListener::listen(const std::string& path, std::opti
     }
     ::unlink(path.c_str());
   }
-  DEMARC_TRY(OwnedFile file, new_socket(SOCK_NONBLOCK));
+  DEMARC_TRY(OwnedFile file, new_socket(SOCK_CLOEXEC | SOCK_NONBLOCK));
   // Before the path exists, so that it is never open to more than it should be.
   const mode_t before = ::umask(0177);
   const int bound = ::bind(file.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
@@ -298,8 +294,8 @@ Result<PacketListener> PacketListener::listen(const std::string& path, std::opti
   ::umask(before);
   if (bound != 0) return invalid_input("socket '{}': {}", path, std::strerror(code));
   PacketListener listener(path, std::move(lock), std::move(file));
-  if (group && (::lchown(path.c_str(), static_cast<uid_t>(-1), *group) != 0 ||
-                ::chmod(path.c_str(), 0660) != 0)) {
+  if (group &&
+      (::lchown(path.c_str(), ::geteuid(), *group) != 0 || ::chmod(path.c_str(), 0660) != 0)) {
     return invalid_input("socket '{}': it cannot be given to group {}: {}", path, *group,
                          std::strerror(errno));
   }
