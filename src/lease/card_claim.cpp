@@ -9,9 +9,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 #include <utility>
 
 #include "demarc/base/hash.hpp"
@@ -35,7 +37,7 @@ constexpr std::uint32_t most_tpcs = 128;
 constexpr std::uint32_t most_domains = 64;
 static_assert(parts_at + 3 * part_bytes <= page_bytes && most_tpcs + most_domains <= part_bytes);
 
-constexpr std::uint32_t look_ms = 10;  // at a lock that another has
+constexpr std::chrono::milliseconds look_pause(10);  // at a lock that another has
 
 std::uint32_t place_of(PartOwner owner) {
   return parts_at + part_bytes * static_cast<std::uint32_t>(owner);
@@ -116,18 +118,18 @@ Result<CardClaim> CardClaim::open(const std::vector<std::string>& files) {
 }
 
 Result<CardClaim::Turn> CardClaim::turn(std::uint32_t patience_ms) const {
+  using Clock = std::chrono::steady_clock;
   Turn turn(files_);  // gives back what it has where it does not get all
   for (const File& one : files_) {
-    std::uint32_t waited_ms = 0;
+    const auto until = Clock::now() + std::chrono::milliseconds(patience_ms);
     while (::flock(one.kept.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK && errno != EINTR) return no_claims(one.name);
-      if (waited_ms >= patience_ms) {
+      if (Clock::now() >= until) {
         return missing_capability(
             "'{}': another program has this file locked (flock), and the card cannot be claimed",
             one.name);
       }
-      ::usleep(look_ms * 1000);
-      waited_ms += look_ms;
+      std::this_thread::sleep_for(look_pause);
     }
   }
   return turn;
@@ -158,9 +160,9 @@ Result<ClaimedCard> CardClaim::others(const std::string& card) const {
   DEMARC_TRY(claimed.server, others_hold(card, server_byte, 1));
   DEMARC_TRY(claimed.serving, others_hold(card, serving_byte, 1));
   DEMARC_TRY(claimed.lent, others_hold(card, lent_byte, 1));
-  for (std::size_t owner = 0; owner < claimed.parts.size(); ++owner) {
-    const std::uint32_t at = place_of(static_cast<PartOwner>(owner));
-    ClaimedPart& part = claimed.parts[owner];
+  for (const PartOwner owner : {PartOwner::tenants, PartOwner::program, PartOwner::sharing}) {
+    const std::uint32_t at = place_of(owner);
+    ClaimedPart& part = claimed.parts[static_cast<std::size_t>(owner)];
     DEMARC_TRY(const bool some, others_hold(card, at, part_bytes));
     for (std::uint32_t bit = 0; some && bit < most_tpcs + most_domains; ++bit) {
       DEMARC_TRY(const bool held, others_hold(card, at + bit, 1));

@@ -53,6 +53,16 @@ class CardClaims : public testing::Test {
       from = range.l_start + range.l_len;
     }
   }
+  // Byte of the page of "GPU-1" in the second file, as long as it is open.
+  [[nodiscard]] OwnedFile locked_by_another(off_t byte) const {
+    OwnedFile writer(::open(other_file.c_str(), O_RDWR | O_CLOEXEC));
+    struct flock range {};
+    range.l_type = F_WRLCK;
+    range.l_start = page_of_1 + byte;
+    range.l_len = 1;
+    EXPECT_EQ(::fcntl(writer.get(), F_OFD_SETLK, &range), 0);
+    return writer;
+  }
   // Its second file is none that can be locked any more.
   static void spoil(const CardClaim& claim) {
     const OwnedFile path_only(::open("/", O_PATH | O_CLOEXEC));
@@ -147,21 +157,28 @@ TEST_F(CardClaims, OfOneKindAreSeenAsNoOthers) {
   EXPECT_TRUE(seen("GPU-2").server && !seen("GPU-2").serving && !seen("GPU-2").lent);
 }
 
+TEST_F(CardClaims, SayOneThingPerByte) {
+  for (off_t byte = 0; byte < 4; ++byte) {
+    const OwnedFile writer = locked_by_another(byte);
+    const ClaimedCard card = seen();
+    EXPECT_EQ(card.server, byte == 0);
+    EXPECT_EQ(card.serving, byte == 1);
+    EXPECT_EQ(card.lent, byte == 2);
+  }
+  for (const off_t part : {256, 512, 768}) {
+    const OwnedFile writer = locked_by_another(part + 192);
+    for (const PartOwner owner : {PartOwner::sharing, PartOwner::program, PartOwner::tenants}) {
+      EXPECT_EQ(seen().of(owner), ClaimedPart{}) << "a byte behind the last domain";
+    }
+  }
+}
+
 TEST_F(CardClaims, AreRefusedWhereTheirBytesCannotBeLocked) {
   const CardClaim own = claim();
-  const auto taken = [&](off_t byte) {
-    OwnedFile writer(::open(other_file.c_str(), O_RDWR | O_CLOEXEC));
-    struct flock range {};
-    range.l_type = F_WRLCK;
-    range.l_start = page_of_1 + byte;
-    range.l_len = 1;
-    EXPECT_EQ(::fcntl(writer.get(), F_OFD_SETLK, &range), 0);
-    return writer;
-  };
   const std::string cannot =
       "libnvidia-ml.so.1': Resource temporarily unavailable: the card cannot be claimed";
   for (const off_t byte : {0, 1}) {
-    const OwnedFile writer = taken(byte);
+    const OwnedFile writer = locked_by_another(byte);
     const auto refused = own.hold_server("GPU-1", true);
     ASSERT_FALSE(refused) << byte;
     EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
@@ -169,10 +186,10 @@ TEST_F(CardClaims, AreRefusedWhereTheirBytesCannotBeLocked) {
     EXPECT_TRUE(own.hold_server("GPU-2", true)) << "of another card";
   }
   {
-    const OwnedFile writer = taken(2);
+    const OwnedFile writer = locked_by_another(2);
     EXPECT_THAT(why(own.hold_lent("GPU-1")), HasSubstr(cannot));
   }
-  const OwnedFile writer = taken(512 + 128 + 63);
+  const OwnedFile writer = locked_by_another(512 + 128 + 63);
   EXPECT_THAT(why(own.hold("GPU-1", PartOwner::program, {{0, 0}, 0x8000000000000000})),
               HasSubstr(cannot));
   EXPECT_TRUE(own.hold("GPU-1", PartOwner::program, {{1, 1}, 0x7fffffffffffffff}));
