@@ -24,7 +24,32 @@ Lease lease_by_remainders() {
   Lease lease = lease_by_parities();
   lease.sync_domain.reset();
   lease.share.colors = Remainders{8, 13, 9, 1, 0xffffffff, 3, 4, 5, 6, 1030};
+  lease.share.patterns_at = 512;
+  lease.share.places_at = 1024;
   return lease;
+}
+
+TenantStatus full_status() {
+  return {.name = "a",
+          .tpcs = "0-3",
+          .colors = "0",
+          .sync_domain = 2,
+          .bytes = 10,
+          .given_bytes = 11,
+          .unclean_bytes = 12,
+          .extents = 13,
+          .leases = 14,
+          .processes = {15, 16},
+          .attached_ms = 17,
+          .refused_takes = 18,
+          .refused_bytes = 19,
+          .refused_calls = 20,
+          .refused_kernels = 21,
+          .launches = {22, 23},
+          .unconfined = {24},
+          .refused = {25},
+          .revoked = true,
+          .lost_bytes = 26};
 }
 
 template <class Answer>
@@ -57,14 +82,55 @@ TEST(Messages, of_every_kind_come_back_as_they_were) {
     EXPECT_EQ(*read, request) << to_text(request);
   }
   expect_kept(Opened{lease_by_parities(), "0123"});
-  expect_kept(Opened{lease_by_remainders(), "0123"});
-  expect_kept(Attached{lease_by_remainders()});
+  expect_kept(Opened{lease_by_remainders(), "0123", 3});
+  expect_kept(Attached{lease_by_remainders(), 2});
   expect_kept(PageBatch{5, 200});
   expect_kept(Extent{2 << 20, 4 << 20});
   expect_kept(Done{});
   expect_kept(ListHead{"GPU-1", std::uint64_t{1} << 37, 2, "ended"});
-  expect_kept(TenantStatus{"a",  "0-3", "0", 2, 10, 4,        2,   1,  1,    {12, 13},
-                           2500, 1,     3,   4, 5,  {100, 2}, {3}, {}, true, 6});
+  expect_kept(full_status());
+}
+
+// The server and a program in a container may be of different versions.
+TEST(Messages, are_written_as_other_versions_read_them) {
+  EXPECT_EQ(to_text(Request(OpenRequest{"a", "/proc/1/fd/2#3"})),
+            R"({"do":"open","tenant":"a","control":"/proc/1/fd/2#3"})");
+  EXPECT_EQ(to_text(Request(AttachRequest{"0f"})), R"({"do":"attach","token":"0f"})");
+  EXPECT_EQ(to_text(Request(PagesRequest{5, 9})), R"({"do":"pages","first_page":5,"pages":9})");
+  EXPECT_EQ(to_text(Request(TakeRequest{6})), R"({"do":"take","bytes":6})");
+  EXPECT_EQ(to_text(Request(GiveRequest{7})), R"({"do":"give","first":7})");
+  EXPECT_EQ(to_text(Request(ListRequest{})), R"({"do":"list"})");
+  EXPECT_EQ(to_text(Request(GrowRequest{"a", 9})), R"({"do":"grow","tenant":"a","bytes":9})");
+  EXPECT_EQ(to_text(Request(MoveRequest{"a", "0-3"})),
+            R"({"do":"move","tenant":"a","tpcs":"0-3"})");
+  EXPECT_EQ(to_text(Request(RevokeRequest{"a"})), R"({"do":"revoke","tenant":"a"})");
+  EXPECT_EQ(to_text(Request(EndWorkRequest{})), R"({"do":"end-work"})");
+  EXPECT_EQ(to_text(Error{ErrorKind::check_failed, "no"}), R"({"error":"no","code":3})");
+  EXPECT_EQ(to_text(Attached{lease_by_parities(), 2}),
+            R"({"lease":{"tenant":"detector","card":"GPU-1","tpcs":"0-15,20",)"
+            R"("mask":{"disabled":[1,2,3,4],"sms":34},"sync_domain":3,"bytes":4096,)"
+            R"("share":{"page_bytes":2097152,"pages":70,"bytes":1073741824,)"
+            R"("parities":{"masks":[802816],"color":1},"patterns_at":null,"places_at":null},)"
+            R"("mps":"/run/mps"},"locks":2})");
+  EXPECT_EQ(
+      to_text(Opened{lease_by_remainders(), "0123", 3}),
+      R"({"lease":{"tenant":"detector","card":"GPU-1","tpcs":"0-15,20",)"
+      R"("mask":{"disabled":[1,2,3,4],"sms":34},"sync_domain":null,"bytes":4096,)"
+      R"("share":{"page_bytes":2097152,"pages":70,"bytes":1073741824,)"
+      R"("remainders":{"chunk_shift":8,"page_shift":13,"pattern_bits":9,"begin":1,"end":4294967295,)"
+      R"("reciprocal":3,"reciprocal_shift":4,"skipped":5,"first_page":6,"pages_at":1030},)"
+      R"("patterns_at":512,"places_at":1024},"mps":"/run/mps"},"token":"0123","locks":3})");
+  EXPECT_EQ(to_text(PageBatch{5, 9}), R"({"first_page":5,"pages":9})");
+  EXPECT_EQ(to_text(Extent{2, 4}), R"({"first":2,"bytes":4})");
+  EXPECT_EQ(to_text(Done{}), "{}");
+  EXPECT_EQ(to_text(ListHead{"GPU-1", 7, 2, "on"}),
+            R"({"card":"GPU-1","arena_bytes":7,"tenants":2,"mps":"on"})");
+  EXPECT_EQ(
+      to_text(full_status()),
+      R"({"name":"a","tpcs":"0-3","colors":"0","sync_domain":2,"bytes":10,"given_bytes":11,)"
+      R"("unclean_bytes":12,"lost_bytes":26,"extents":13,"leases":14,"processes":[15,16],)"
+      R"("attached_ms":17,"refused_takes":18,"refused_bytes":19,"refused_calls":20,)"
+      R"("refused_kernels":21,"launches":[22,23],"unconfined":[24],"refused":[25],"revoked":true})");
 }
 
 TEST(Messages, say_the_error_of_the_server_with_its_exit_code) {
@@ -76,6 +142,7 @@ TEST(Messages, say_the_error_of_the_server_with_its_exit_code) {
   }
   EXPECT_THAT(refusal<Done>(R"({"error":"x","code":4})"),
               HasSubstr("answer of demarc serve.code: 4 is not within 1 .. 3"));
+  EXPECT_THAT(refusal<Done>(R"({"error":"x","code":0})"), HasSubstr("0 is not within 1 .. 3"));
   EXPECT_THAT(refusal<Done>(R"({"error":"x"})"), HasSubstr("the key 'code' is missing"));
   EXPECT_THAT(refusal<Done>(R"({"error":"x","code":1,"y":2})"), HasSubstr("unknown key 'y'"));
   EXPECT_THAT(refusal<Done>(R"({"error":1,"code":1})"), HasSubstr(".error: a string was expected"));
