@@ -43,6 +43,12 @@ std::uint32_t place_of(PartOwner owner) {
   return parts_at + part_bytes * static_cast<std::uint32_t>(owner);
 }
 
+// The word of a ClaimedPart that has the bit.
+template <class Part>
+auto& word_of(Part& part, std::uint32_t bit) {
+  return bit < most_tpcs ? part.tpcs.at(bit / 64) : part.domains;
+}
+
 off_t page_of(const std::string& card) {
   constexpr std::uint64_t pages = first_address / page_bytes;
   return static_cast<off_t>(hash_of(card) % pages * page_bytes);
@@ -166,8 +172,7 @@ Result<ClaimedCard> CardClaim::others(const std::string& card) const {
     DEMARC_TRY(const bool some, others_hold(card, at, part_bytes));
     for (std::uint32_t bit = 0; some && bit < most_tpcs + most_domains; ++bit) {
       DEMARC_TRY(const bool held, others_hold(card, at + bit, 1));
-      std::uint64_t& word = bit < most_tpcs ? part.tpcs[bit / 64] : part.domains;
-      if (held) word |= std::uint64_t{1} << (bit % 64);
+      if (held) word_of(part, bit) |= std::uint64_t{1} << (bit % 64);
     }
   }
   return claimed;
@@ -177,7 +182,7 @@ Result<void> CardClaim::hold(const std::string& card, PartOwner owner,
                              const ClaimedPart& part) const {
   const std::uint32_t at = place_of(owner);
   for (std::uint32_t bit = 0; bit < most_tpcs + most_domains; ++bit) {
-    const std::uint64_t word = bit < most_tpcs ? part.tpcs[bit / 64] : part.domains;
+    const std::uint64_t word = word_of(part, bit);
     DEMARC_CHECK(lock(card, at + bit, 1, ((word >> (bit % 64)) & 1U) != 0));
   }
   return {};

@@ -183,6 +183,7 @@ TEST_F(CardClaims, AreRefusedWhereTheirBytesCannotBeLocked) {
     ASSERT_FALSE(refused) << byte;
     EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
     EXPECT_THAT(refused.error().message, HasSubstr(cannot));
+    EXPECT_EQ(own.hold_server("GPU-1", false).has_value(), byte == 1);
     EXPECT_TRUE(own.hold_server("GPU-2", true)) << "of another card";
   }
   {
