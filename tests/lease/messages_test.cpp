@@ -197,6 +197,14 @@ TEST(Messages, with_a_lease_that_is_none_are_refused_with_the_place) {
   EXPECT_THAT(refusal<Attached>(good), HasSubstr("unknown key 'token'"));
 }
 
+TEST(Messages, with_several_faults_are_refused_for_the_first) {
+  EXPECT_EQ(refusal<Extent>(R"({"first":"x","bytes":"y","more":1})"),
+            "answer of demarc serve.first: a whole number was expected, found \"x\"");
+  const std::string good = to_text(Opened{lease_by_parities(), "0123"});
+  EXPECT_THAT(refusal<Opened>(without(without(good, "\"sms\":34", "\"sms\":-1"), "\"0123\"", "1")),
+              HasSubstr("lease.mask.sms: -1 is not within 0 .. 4294967295"));
+}
+
 TEST(Messages, that_are_not_true_or_false_where_they_must_be_are_refused) {
   const std::string good = to_text(TenantStatus{});
   EXPECT_THAT(refusal<TenantStatus>(without(good, "\"revoked\":false", "\"revoked\":0")),
