@@ -24,7 +24,7 @@ const lease::TenantStatus* usable(const lease::ServerStatus& status, const std::
 
 Plugin::KubeletId Plugin::look_for_kubelet() const {
   struct stat status {};
-  if (::stat(kubelet().c_str(), &status) != 0) return {};
+  static_cast<void>(::stat(kubelet().c_str(), &status));
   return {status.st_dev, status.st_ino, status.st_ctim.tv_sec, status.st_ctim.tv_nsec};
 }
 
@@ -42,10 +42,10 @@ Result<Allocation> Plugin::allocate(const std::string& tenant) const {
 
 Result<void> Plugin::listen(const std::string& name, Tenant& tenant) const {
   tenant.resource.reset();  // its socket's name becomes free
-  DEMARC_TRY(tenant.resource, Resource::start({"demarc.dev/" + name, name,
-                                               options_.folder + "/demarc-" + name + ".sock",
-                                               [this, name] { return allocate(name); }}));
-  tenant.resource->set_healthy(tenant.healthy);
+  DEMARC_TRY(
+      tenant.resource,
+      Resource::start({"demarc.dev/" + name, name, options_.folder + "/demarc-" + name + ".sock",
+                       tenant.healthy, [this, name] { return allocate(name); }}));
   tenant.registered = {};
   return {};
 }

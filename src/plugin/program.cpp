@@ -31,7 +31,7 @@ Result<void> run(const Options& options) {
   Plugin plugin(options.plugin);
   do {
     DEMARC_CHECK(plugin.turn());
-  } while (::sigtimedwait(&ends, nullptr, &pause) < 0);
+  } while (::sigtimedwait(&ends, nullptr, &pause) == -1);
   return {};
 }
 

@@ -5,10 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <optional>
+#include <thread>
 
 #include "device_plugin.grpc.pb.h"
 
@@ -22,24 +22,16 @@ using std::chrono::seconds;
 using std::chrono::system_clock;
 
 constexpr const char* api_version = "v1beta1";
-constexpr seconds patience{5};             // with a kubelet
-constexpr milliseconds cancellation{200};  // until a call that was given up ends
-constexpr milliseconds farewell{500};      // for calls that run when a resource ends
+constexpr seconds patience{5};          // with a kubelet
+constexpr milliseconds look_pause{50};  // between two looks for what is new
 
 class Service final : public v1beta1::DevicePlugin::Service {
  public:
-  explicit Service(ResourceOptions options) : options_(std::move(options)) {}
+  explicit Service(ResourceOptions options)
+      : options_(std::move(options)), healthy_(options_.healthy) {}
 
-  void set_healthy(bool healthy) {
-    const std::lock_guard lock(mutex_);
-    healthy_ = healthy;
-    changed_.notify_all();
-  }
-  void stop() {
-    const std::lock_guard lock(mutex_);
-    stopped_ = true;
-    changed_.notify_all();
-  }
+  void set_healthy(bool healthy) { healthy_ = healthy; }
+  void stop() { stopped_ = true; }
   [[nodiscard]] const ResourceOptions& options() const { return options_; }
 
   Status GetDevicePluginOptions(ServerContext*, const v1beta1::Empty*,
@@ -49,21 +41,18 @@ class Service final : public v1beta1::DevicePlugin::Service {
 
   Status ListAndWatch(ServerContext* context, const v1beta1::Empty*,
                       grpc::ServerWriter<v1beta1::ListAndWatchResponse>* writer) override {
-    std::optional<bool> told;
-    std::unique_lock lock(mutex_);
-    while (!stopped_ && !context->IsCancelled()) {
-      if (told == healthy_) {
-        changed_.wait_for(lock, cancellation);
+    for (std::optional<bool> told; !stopped_ && !context->IsCancelled();) {
+      const bool healthy = healthy_;
+      if (told == healthy) {
+        std::this_thread::sleep_for(look_pause);
         continue;
       }
-      told = healthy_;
-      lock.unlock();
+      told = healthy;
       v1beta1::ListAndWatchResponse list;
       v1beta1::Device* device = list.add_devices();
       device->set_id(options_.device);
-      device->set_health(*told ? "Healthy" : "Unhealthy");
+      device->set_health(healthy ? "Healthy" : "Unhealthy");
       if (!writer->Write(list)) return Status::OK;
-      lock.lock();
     }
     return Status::OK;
   }
@@ -122,10 +111,8 @@ class Service final : public v1beta1::DevicePlugin::Service {
   }
 
   const ResourceOptions options_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool healthy_ = false;
-  bool stopped_ = false;
+  std::atomic<bool> healthy_;
+  std::atomic<bool> stopped_ = false;
 };
 
 // Kubelets are written in Go, whose gRPC does not take a path for the name of a host.
@@ -141,7 +128,7 @@ struct Resource::State {
   explicit State(ResourceOptions options) : service(std::move(options)) {}
   Service service;
   std::unique_ptr<grpc::Server> server;
-  ino_t socket = 0;  // its number in the file system
+  ino_t socket{};  // its number in the file system; 0: it is gone
 };
 
 Resource::Resource(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -159,16 +146,14 @@ Result<std::unique_ptr<Resource>> Resource::start(ResourceOptions options) {
   }
   // A kubelet that starts takes all sockets away: then it is gone already.
   struct stat status {};
-  if (::stat(path.c_str(), &status) == 0) state->socket = status.st_ino;
+  static_cast<void>(::stat(path.c_str(), &status));
+  state->socket = status.st_ino;
   return std::unique_ptr<Resource>(new Resource(std::move(state)));
 }
 
+// The server goes with the state: it waits for its calls, and takes its socket away.
 Resource::~Resource() {
   state_->service.stop();
-  const bool ours = listens();
-  state_->server->Shutdown(system_clock::now() + farewell);
-  state_->server->Wait();
-  if (ours) ::unlink(state_->service.options().socket.c_str());
 }
 
 void Resource::set_healthy(bool healthy) {
@@ -187,7 +172,6 @@ Result<Resource::Registered> Resource::register_with(const std::string& kubelet)
   request.set_version(api_version);
   request.set_endpoint(options.socket.substr(options.socket.rfind('/') + 1));
   request.set_resource_name(options.name);
-  request.mutable_options();
   grpc::ClientContext context;
   context.set_deadline(system_clock::now() + patience);
   v1beta1::Empty answer;

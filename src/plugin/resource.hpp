@@ -22,6 +22,7 @@ struct ResourceOptions {
   std::string name;    // what a pod asks for
   std::string device;  // its only one
   std::string socket;  // path, in the folder of the kubelet's
+  bool healthy;        // at first
   // Asked for each container, on a thread of gRPC's; an error keeps the container from starting.
   std::function<Result<Allocation>()> allocate;
 };
@@ -34,7 +35,7 @@ class Resource {
   Resource(const Resource&) = delete;
   Resource& operator=(const Resource&) = delete;
 
-  // Told to whoever watches, if it is new.
+  // The kubelets that watch are told, if it is new.
   void set_healthy(bool healthy);
   // False: somebody has removed its socket, as a kubelet does that starts.
   [[nodiscard]] bool listens() const;

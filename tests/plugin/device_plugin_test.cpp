@@ -2,7 +2,14 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "cli/served_card.hpp"
+#include "demarc/base/owned_file.hpp"
+#include "demarc/lease/messages.hpp"
+#include "demarc/lease/packet.hpp"
 #include "fake_kubelet.hpp"
 
 namespace demarc {
@@ -22,7 +29,10 @@ class DevicePlugin : public test::ServedCard {
   }
   [[nodiscard]] std::vector<std::string> command(std::vector<std::string> more = {}) const {
     std::vector<std::string> all{(test::build_dir() / "demarc-device-plugin").string(), "--kubelet",
-                                 kubelet_folder.string(), "--every", "0.02"};
+                                 kubelet_folder.string()};
+    if (std::find(more.begin(), more.end(), "--every") == more.end()) {
+      more.insert(more.end(), {"--every", "0.02"});
+    }
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
@@ -39,6 +49,41 @@ class DevicePlugin : public test::ServedCard {
       ::usleep(10000);
     }
     return process.kept().find(words) != std::string::npos;
+  }
+  static int count(Process& process, const std::string& words) {
+    const std::string all = process.kept();
+    int found = 0;
+    for (std::size_t at = 0; (at = all.find(words, at)) != std::string::npos; ++at) ++found;
+    return found;
+  }
+  // Bound, but nothing listens.
+  void make_dead_kubelet() const {
+    std::filesystem::remove(kubelet_folder / "kubelet.sock");
+    const OwnedFile gone(::socket(AF_UNIX, SOCK_STREAM, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string path = kubelet_folder / "kubelet.sock";
+    ASSERT_LT(path.size(), sizeof address.sun_path);
+    path.copy(address.sun_path, path.size());
+    ASSERT_EQ(::bind(gone.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  }
+  // One that has the tenant c; the two are gone.
+  [[nodiscard]] std::string other_tenant() const {
+    return config(R"(description = "h100-sxm"
+memory = "64 MiB"
+mps = "off"
+[tenants."no name"]
+share = "50 %"
+colors = "1/2"
+[tenants.c]
+tpcs = "6-7"
+colors = "2/2"
+)");
+  }
+  // Makes the plugin take another turn: what it did in the last one is done then.
+  static bool takes_another_turn(Process& server, Process& process) {
+    server.signal(SIGHUP);
+    return said(process, "demarc.dev/c is healthy");
   }
   static std::string words_of(const grpc::Status& status) {
     return std::to_string(status.error_code()) + " " + status.error_message();
@@ -120,6 +165,12 @@ TEST_F(DevicePlugin, AnswersTheCallsThatAKubeletMayLeaveOut) {
   ASSERT_TRUE(stub->GetPreferredAllocation(&second, asked, &chosen).ok());
   ASSERT_EQ(chosen.container_responses_size(), 1);
   EXPECT_THAT(chosen.container_responses(0).deviceids(), ElementsAre("a"));
+  one->add_must_include_deviceids("a");
+  one->set_allocation_size(2);
+  grpc::ClientContext fifth;
+  ASSERT_TRUE(stub->GetPreferredAllocation(&fifth, asked, &chosen).ok());
+  ASSERT_EQ(chosen.container_responses_size(), 1);
+  EXPECT_THAT(chosen.container_responses(0).deviceids(), ElementsAre("a")) << "once";
   v1beta1::PreStartContainerRequest start;
   v1beta1::PreStartContainerResponse started;
   start.add_devices_ids("a");
@@ -136,6 +187,7 @@ TEST_F(DevicePlugin, RegistersAgainWithEveryKubeletThatComes) {
   {
     FakeKubelet first(kubelet_folder);
     ASSERT_TRUE(first.wait_for(b)) << process.kept();
+    EXPECT_TRUE(said(process, "demarc.dev/b is registered")) << process.kept();
   }
   FakeKubelet second(kubelet_folder);
   ASSERT_TRUE(second.wait_for(a)) << process.kept();
@@ -144,11 +196,21 @@ TEST_F(DevicePlugin, RegistersAgainWithEveryKubeletThatComes) {
   EXPECT_TRUE(allocate(second, a, {{"a"}}).status.ok());
   // A socket that somebody else removed is made anew, and registered.
   std::filesystem::remove(kubelet_folder / "demarc-a.sock");
-  while (second.registered()[a] < 2 && process.running()) ::usleep(10000);
+  ASSERT_TRUE(second.wait_for(a, 2)) << process.kept();
+  EXPECT_EQ(Watch(second.plugin(a)).next(), "a Healthy");
+  // So is one in whose place there is something else.
+  ASSERT_TRUE(write_file(kubelet_folder / "other", ""));
+  std::filesystem::rename(kubelet_folder / "other", kubelet_folder / "demarc-a.sock");
+  ASSERT_TRUE(second.wait_for(a, 3)) << process.kept();
   EXPECT_EQ(Watch(second.plugin(a)).next(), "a Healthy");
   EXPECT_EQ(second.registered()[b], 1);
+  Watch watch(second.plugin(b));
+  EXPECT_EQ(watch.next(), "b Healthy");
   process.signal(SIGTERM);
-  EXPECT_EQ(process.wait(20)->exit_code, 0);
+  EXPECT_TRUE(watch.ended());
+  const auto end = process.wait(20);
+  ASSERT_TRUE(end) << process.kept();
+  EXPECT_EQ(end->exit_code, 0);
   EXPECT_FALSE(std::filesystem::exists(kubelet_folder / "demarc-a.sock"));
   EXPECT_FALSE(std::filesystem::exists(kubelet_folder / "demarc-b.sock"));
 }
@@ -162,16 +224,7 @@ TEST_F(DevicePlugin, TenantsThatGoAreUnhealthyAndThoseThatComeAreRegistered) {
   Watch watch_b(kubelet.plugin(b));
   EXPECT_EQ(watch_a.next(), "a Healthy");
   EXPECT_EQ(watch_b.next(), "b Healthy");
-  static_cast<void>(config(R"(description = "h100-sxm"
-memory = "64 MiB"
-mps = "off"
-[tenants."no name"]
-share = "50 %"
-colors = "1/2"
-[tenants.c]
-tpcs = "6-7"
-colors = "2/2"
-)"));
+  static_cast<void>(other_tenant());
   server.signal(SIGHUP);
   EXPECT_EQ(watch_b.next(), "b Unhealthy");
   EXPECT_EQ(watch_a.next(), "a Unhealthy");
@@ -198,6 +251,7 @@ TEST_F(DevicePlugin, AllAreUnhealthyWhileThereIsNoServer) {
   server.signal(SIGTERM);
   ASSERT_EQ(server.wait(-1)->exit_code, 0);
   EXPECT_EQ(watch.next(), "a Unhealthy");
+  EXPECT_TRUE(said(process, "demarc.dev/a is unhealthy: socket '" + socket)) << process.kept();
   EXPECT_EQ(allocate(kubelet, a, {{"a"}}).status.error_code(),
             grpc::StatusCode::FAILED_PRECONDITION);
   server = serving(two_tenants());
@@ -206,27 +260,103 @@ TEST_F(DevicePlugin, AllAreUnhealthyWhileThereIsNoServer) {
 }
 
 TEST_F(DevicePlugin, WaitsForAKubeletThatDoesNotAnswer) {
-  const auto server = serving(two_tenants());
-  const int gone = ::socket(AF_UNIX, SOCK_STREAM, 0);
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const std::string path = kubelet_folder / "kubelet.sock";
-  ASSERT_LT(path.size(), sizeof address.sun_path);
-  path.copy(address.sun_path, path.size());
-  ASSERT_EQ(::bind(gone, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-  ::close(gone);
+  auto server = serving(two_tenants());
+  make_dead_kubelet();
   auto process = plugin();
-  EXPECT_TRUE(said(process, "demarc.dev/a waits: no kubelet answers at '" + path))
-      << process.kept();
+  const std::string waits = "waits: no kubelet answers at '" + kubelet_folder.string();
+  EXPECT_TRUE(said(process, "demarc.dev/b " + waits)) << process.kept();
+  static_cast<void>(other_tenant());
+  ASSERT_TRUE(takes_another_turn(server, process)) << process.kept();
+  EXPECT_TRUE(said(process, "demarc.dev/c " + waits)) << process.kept();
+  EXPECT_EQ(count(process, "demarc.dev/a " + waits), 1) << "it is told once";
+  EXPECT_EQ(count(process, "is registered"), 0);
+  {
+    const FakeKubelet slow(kubelet_folder, {grpc::StatusCode::DEADLINE_EXCEEDED, "later"});
+    for (int i = 0; i < 3000 && count(process, "demarc.dev/c " + waits) < 2; ++i) ::usleep(10000);
+    EXPECT_EQ(count(process, "demarc.dev/c " + waits), 2) << "of each kubelet";
+  }
   FakeKubelet kubelet(kubelet_folder);
-  EXPECT_TRUE(kubelet.wait_for(a)) << process.kept();
+  EXPECT_TRUE(kubelet.wait_for("demarc.dev/c")) << process.kept();
+}
+
+TEST_F(DevicePlugin, ListensOnlyWhereThereIsAKubelet) {
+  auto server = serving(two_tenants());
+  auto process = plugin();
+  ASSERT_TRUE(said(process, "demarc.dev/a is healthy")) << process.kept();
+  static_cast<void>(other_tenant());
+  ASSERT_TRUE(takes_another_turn(server, process)) << process.kept();
+  EXPECT_FALSE(std::filesystem::exists(kubelet_folder / "demarc-a.sock"));
+  EXPECT_EQ(count(process, "waits"), 0);
+}
+
+TEST_F(DevicePlugin, LooksAsOftenAsItIsTold) {
+  auto server = serving(two_tenants());
+  const auto begin = std::chrono::steady_clock::now();
+  auto seldom = plugin({"--every", "3599.5"});
+  auto often = plugin({"--every", "0.7"});
+  ASSERT_TRUE(said(seldom, "demarc.dev/b is healthy")) << seldom.kept();
+  ASSERT_TRUE(said(often, "demarc.dev/b is healthy")) << often.kept();
+  server.signal(SIGTERM);
+  ASSERT_EQ(server.wait(-1)->exit_code, 0);
+  ASSERT_TRUE(said(often, "demarc.dev/b is unhealthy")) << often.kept();
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(700));
+  EXPECT_EQ(count(seldom, "unhealthy"), 0);
+  for (auto* process : {&seldom, &often}) {
+    process->signal(SIGTERM);
+    const auto end = process->wait(20);
+    ASSERT_TRUE(end);
+    EXPECT_EQ(end->exit_code, 0);
+  }
+}
+
+// A server of the test's own: one that really revokes is done with it at once.
+TEST_F(DevicePlugin, TenantsWhoseProgramsAreBeingEndedAreUnhealthy) {
+  const auto listener = lease::PacketListener::listen(socket, std::nullopt).value();
+  std::atomic<bool> revoked = false;
+  std::atomic<bool> done = false;
+  std::thread answering([&] {
+    while (!done) {
+      const auto client = listener.accept();
+      if (!client || !client->wait(10) || !client->receive_text()) {
+        ::usleep(1000);
+        continue;
+      }
+      static_cast<void>(client->send(to_text(lease::ListHead{"GPU-1", 0, 2, "off"})));
+      for (const bool first : {true, false}) {
+        const lease::TenantStatus status{.name = first ? "a" : "b", .revoked = first && revoked};
+        static_cast<void>(client->send(to_text(status)));
+      }
+    }
+  });
+  {
+    FakeKubelet kubelet(kubelet_folder);
+    auto process = plugin();
+    EXPECT_TRUE(kubelet.wait_for(a)) << process.kept();
+    EXPECT_TRUE(kubelet.wait_for(b)) << process.kept();
+    Watch watch(kubelet.plugin(a));
+    EXPECT_EQ(watch.next(), "a Healthy");
+    revoked = true;
+    EXPECT_EQ(watch.next(), "a Unhealthy");
+    EXPECT_EQ(Watch(kubelet.plugin(b)).next(), "b Healthy");
+    const auto refused = allocate(kubelet, a, {{"a"}}).status;
+    EXPECT_EQ(refused.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+    EXPECT_EQ(refused.error_message(),
+              "demarc.dev/a: the server has no tenant 'a' now, or the tenant was revoked");
+    revoked = false;
+    EXPECT_EQ(watch.next(), "a Healthy");
+  }
+  done = true;
+  answering.join();
 }
 
 TEST_F(DevicePlugin, EndsWhereAKubeletRefusesIt) {
   const auto server = serving(two_tenants());
-  const FakeKubelet kubelet(kubelet_folder, "no such version");
+  const FakeKubelet kubelet(kubelet_folder,
+                            {grpc::StatusCode::INVALID_ARGUMENT, "no such version"});
   auto process = plugin();
-  EXPECT_EQ(process.wait(30)->exit_code, 2);
+  const auto end = process.wait(30);
+  ASSERT_TRUE(end) << process.kept();
+  EXPECT_EQ(end->exit_code, 2);
   EXPECT_THAT(process.kept(), HasSubstr("kubelet.sock' refuses demarc.dev/a: no such version"));
 }
 
@@ -235,7 +365,9 @@ TEST_F(DevicePlugin, EndsWhereItCannotListen) {
   FakeKubelet kubelet(kubelet_folder);
   std::filesystem::create_directories(kubelet_folder / "demarc-a.sock" / "full");
   auto process = plugin();
-  EXPECT_EQ(process.wait(30)->exit_code, 2);
+  const auto end = process.wait(30);
+  ASSERT_TRUE(end) << process.kept();
+  EXPECT_EQ(end->exit_code, 2);
   EXPECT_THAT(process.kept(), HasSubstr("demarc-a.sock': nothing can listen there"));
   std::filesystem::remove_all(kubelet_folder / "demarc-a.sock");
 }
@@ -254,7 +386,12 @@ TEST_F(DevicePlugin, RefusesWhatItCannotHandOn) {
   refused({"--every", "0"}, "--every");
   refused({"--every", "soon"}, "--every");
   refused({"word"}, "word");
-  EXPECT_THAT(test::run_program(command({"--version"})).out, HasSubstr("demarc-device-plugin "));
+  refused({"--cdi", "x.y/z=1", "word"}, "word");
+  const auto version = test::run_program(command({"--version"}));
+  EXPECT_EQ(version.exit_code, 0);
+  EXPECT_THAT(version.out, HasSubstr("demarc-device-plugin "));
+  const std::string help = test::run_program(command({"--help"})).out;
+  EXPECT_THAT(help, HasSubstr("[0.01 - 3600]=1\n"));
 }
 
 // What the examples name is what there is.

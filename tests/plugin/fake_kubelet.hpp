@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <regex>
 #include <string>
 
@@ -20,7 +21,7 @@ namespace demarc::test {
 class FakeKubelet final : public v1beta1::Registration::Service {
  public:
   // Removes what lies in the folder, as a kubelet does that starts, then listens at kubelet.sock.
-  explicit FakeKubelet(std::filesystem::path folder, std::string refusal = "")
+  explicit FakeKubelet(std::filesystem::path folder, grpc::Status refusal = grpc::Status::OK)
       : folder_(std::move(folder)), refusal_(std::move(refusal)) {
     for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
       std::filesystem::remove(entry.path());
@@ -37,14 +38,14 @@ class FakeKubelet final : public v1beta1::Registration::Service {
     std::filesystem::remove(folder_ / "kubelet.sock");
   }
 
-  grpc::Status Register(grpc::ServerContext*, const v1beta1::RegisterRequest* request,
+  grpc::Status Register(grpc::ServerContext* context, const v1beta1::RegisterRequest* request,
                         v1beta1::Empty*) override {
     const std::lock_guard lock(mutex_);
-    const std::string fault = refusal_.empty() ? fault_of(*request) : refusal_;
-    if (!fault.empty()) {
+    const std::string fault = fault_of(*context, *request);
+    if (!refusal_.ok() || !fault.empty()) {
       ++refused_;
       changed_.notify_all();
-      return {grpc::StatusCode::INVALID_ARGUMENT, fault};
+      return refusal_.ok() ? grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, fault) : refusal_;
     }
     ++registered_[request->resource_name()];
     endpoints_[request->resource_name()] = request->endpoint();
@@ -52,15 +53,16 @@ class FakeKubelet final : public v1beta1::Registration::Service {
     return grpc::Status::OK;
   }
 
-  // False: it has not come in 30 s.
-  bool wait_for(const std::string& resource) {
+  // False: it has not come so often in 30 s.
+  bool wait_for(const std::string& resource, int times = 1) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::seconds(30), [&] {
-      return registered_.contains(resource) || refused_ != 0;
+      return registered_[resource] >= times || refused_ != 0;
     }) && refused_ == 0;
   }
   [[nodiscard]] std::map<std::string, int> registered() {
     const std::lock_guard lock(mutex_);
+    std::erase_if(registered_, [](const auto& one) { return one.second == 0; });
     return registered_;
   }
   // As a kubelet calls it.
@@ -72,7 +74,12 @@ class FakeKubelet final : public v1beta1::Registration::Service {
   }
 
  private:
-  static std::string fault_of(const v1beta1::RegisterRequest& request) {
+  static std::string fault_of(const grpc::ServerContext& context,
+                              const v1beta1::RegisterRequest& request) {
+    // That of Go refuses paths, which are what gRPC's for C++ says if it is told nothing.
+    if (context.ExperimentalGetAuthority() != "localhost") return "the name of the host";
+    const auto patience = context.deadline() - std::chrono::system_clock::now();
+    if (patience > std::chrono::milliseconds(5500)) return "a caller that waits too long";
     const std::string label = "[a-z0-9]([a-z0-9-]*[a-z0-9])?";
     const std::regex name(label + "(\\." + label +
                           ")+/[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?");
@@ -84,7 +91,7 @@ class FakeKubelet final : public v1beta1::Registration::Service {
   }
 
   std::filesystem::path folder_;
-  std::string refusal_;
+  grpc::Status refusal_;
   std::unique_ptr<grpc::Server> server_;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -102,7 +109,14 @@ class Watch {
   }
   ~Watch() {
     context_.TryCancel();
-    reader_->Finish();
+    if (!finished_) reader_->Finish();
+  }
+  // The plugin has ended it, and not the connection.
+  bool ended() {
+    v1beta1::ListAndWatchResponse list;
+    while (reader_->Read(&list)) continue;
+    finished_ = reader_->Finish();
+    return finished_->ok();
   }
   // "a Healthy"; empty: the connection has ended, or nothing came.
   std::string next() {
@@ -119,6 +133,7 @@ class Watch {
   std::unique_ptr<v1beta1::DevicePlugin::Stub> stub_;
   grpc::ClientContext context_;
   std::unique_ptr<grpc::ClientReader<v1beta1::ListAndWatchResponse>> reader_;
+  std::optional<grpc::Status> finished_;
 };
 
 }  // namespace demarc::test
