@@ -81,30 +81,32 @@ class Interruptions {
 };
 
 TEST(Packets, arrive_whole_and_in_order_with_their_descriptors) {
-  const SocketPair pair;
-  const auto folder = test::fresh_folder("packets");
-  std::vector<OwnedFile> opened;
-  std::vector<int> files;
-  for (std::size_t i = 0; i < packet_files; ++i) {
-    const auto path = folder / std::to_string(i);
-    opened.emplace_back(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-    files.push_back(opened.back().get());
-  }
-  ASSERT_TRUE(*pair.near->send("first", files));
-  ASSERT_TRUE(*pair.near->send(std::string(packet_bytes, 's')));
-  ASSERT_TRUE(*pair.near->send("x"));
-  const auto first = pair.far->receive().value();
-  EXPECT_EQ(first.packet->text, "first");
-  ASSERT_EQ(first.packet->files.size(), packet_files);
-  for (std::size_t i = 0; i < packet_files; ++i) {
-    const int file = first.packet->files[i].get();
-    ASSERT_EQ(identity(file), identity(files[i])) << i;
-    ASSERT_NE(::fcntl(file, F_GETFD) & FD_CLOEXEC, 0);
-  }
-  const auto second = pair.far->receive().value();
-  EXPECT_EQ(second.packet->text, std::string(packet_bytes, 's'));
-  EXPECT_TRUE(second.packet->files.empty());
-  EXPECT_EQ(pair.far->receive().value().packet->text, "x");
+  EXPECT_TRUE(passes_in_a_process([] {  // which may close what it was not given
+    const SocketPair pair;
+    const auto folder = test::fresh_folder("packets");
+    std::vector<OwnedFile> opened;
+    std::vector<int> files;
+    for (std::size_t i = 0; i < packet_files; ++i) {
+      const auto path = folder / std::to_string(i);
+      opened.emplace_back(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+      files.push_back(opened.back().get());
+    }
+    ASSERT_TRUE(*pair.near->send("first", files));
+    ASSERT_TRUE(*pair.near->send(std::string(packet_bytes, 's')));
+    ASSERT_TRUE(*pair.near->send("x"));
+    const auto first = pair.far->receive().value();
+    EXPECT_EQ(first.packet->text, "first");
+    ASSERT_EQ(first.packet->files.size(), packet_files);
+    for (std::size_t i = 0; i < packet_files; ++i) {
+      const int file = first.packet->files[i].get();
+      ASSERT_EQ(identity(file), identity(files[i])) << i;
+      ASSERT_NE(::fcntl(file, F_GETFD) & FD_CLOEXEC, 0);
+    }
+    const auto second = pair.far->receive().value();
+    EXPECT_EQ(second.packet->text, std::string(packet_bytes, 's'));
+    EXPECT_TRUE(second.packet->files.empty());
+    EXPECT_EQ(pair.far->receive().value().packet->text, "x");
+  }));
 }
 
 TEST(Packets, that_are_too_large_are_neither_sent_nor_taken) {
