@@ -90,8 +90,9 @@ Result<Packet> LeaseClient::ask(const Request& request, double turns) const {
   if (silent_) return no_answer_in_time();
   const auto sent = socket_.send(to_text(request));
   if (sent && !*sent) return no_answer_in_time();
+  if (!sent && sent.error().kind == ErrorKind::invalid_input) return tl::unexpected(sent.error());
   // One that has ended the connection has said why.
-  return receive(sent ? turns * patience_seconds_ : 0);
+  return receive(turns * patience_seconds_);
 }
 
 template <class Answer>

@@ -276,6 +276,14 @@ TEST_F(Client, gives_up_a_server_that_says_nothing) {
   }));
 }
 
+TEST_F(Client, says_which_questions_no_packet_has_room_for) {
+  answer(to_text(Done{}));
+  EXPECT_THAT(why(client.revoke(std::string(packet_bytes, 'a'))),
+              HasSubstr("bytes with 0 files is not possible: it has 1 to 65536 bytes"));
+  EXPECT_FALSE(client.lost());
+  EXPECT_TRUE(client.revoke("a"));
+}
+
 TEST_F(Client, gives_up_a_server_that_takes_no_question) {
   EXPECT_TRUE(test::passes_in_a_process([&] {
     const auto impatient = LeaseClient::connect(path, 0.01).value();
