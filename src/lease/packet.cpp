@@ -152,13 +152,13 @@ Result<Peer> PacketSocket::peer() const {
   }
   Peer peer{credentials.pid, credentials.uid, {credentials.gid}};
   std::vector<gid_t> more;
-  length = 0;  // bytes of the groups: the kernel tells them where there is no room for them
-  while (::getsockopt(file(), SOL_SOCKET, SO_PEERGROUPS, more.data(), &length) != 0) {
+  socklen_t bytes{};  // of them, which the kernel tells where there is no room for them
+  while (::getsockopt(file(), SOL_SOCKET, SO_PEERGROUPS, more.data(), &bytes) != 0) {
     if (errno != ERANGE) {
       return missing_capability("a socket does not say the groups of its other end: {}",
                                 std::strerror(errno));
     }
-    more.resize(length / sizeof(gid_t));
+    more.resize(bytes / sizeof(gid_t));
   }
   peer.groups.insert(peer.groups.end(), more.begin(), more.end());
   return peer;
