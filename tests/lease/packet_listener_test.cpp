@@ -358,6 +358,7 @@ TEST_F(Listening, is_at_a_path_that_the_kernel_has_room_for) {
       EXPECT_EQ(refused.error().kind, ErrorKind::invalid_input);
       EXPECT_THAT(refused.error().message, HasSubstr(words));
       EXPECT_THAT(why(PacketSocket::connect(wrong)), HasSubstr(words));
+      EXPECT_THAT(why(PacketListener::claim(wrong)), HasSubstr(words));
     }
   }));
 }

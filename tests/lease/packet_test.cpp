@@ -96,6 +96,7 @@ TEST(Packets, arrive_whole_and_in_order_with_their_descriptors) {
     ASSERT_TRUE(*pair.near->send("x"));
     const auto first = pair.far->receive().value();
     EXPECT_EQ(first.packet->text, "first");
+    EXPECT_FALSE(first.ended);
     ASSERT_EQ(first.packet->files.size(), packet_files);
     for (std::size_t i = 0; i < packet_files; ++i) {
       const int file = first.packet->files[i].get();
@@ -277,8 +278,8 @@ TEST(Packets, are_of_the_socket_that_was_put_in_the_place_of_another) {
   const int file = other.far->file();
   *pair.far = *std::move(other.far);
   other.far.reset();
-  EXPECT_EQ(pair.far->file(), file);
-  EXPECT_TRUE(pair.far->is_open());
+  ASSERT_EQ(pair.far->file(), file);
+  ASSERT_TRUE(pair.far->is_open());
   ASSERT_TRUE(*other.near->send("x"));
   EXPECT_TRUE(pair.far->receive()->packet);
   EXPECT_THAT(why(pair.near->send("x")), HasSubstr("Broken pipe")) << "the other one is closed";
