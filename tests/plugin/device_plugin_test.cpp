@@ -373,13 +373,15 @@ TEST_F(DevicePlugin, EndsWhereItCannotListen) {
 }
 
 TEST_F(DevicePlugin, RefusesWhatItCannotHandOn) {
-  EXPECT_EQ(test::run_program(command()).exit_code, 1);  // no server has been there
-  const auto server = serving(two_tenants());
   const auto refused = [&](const std::vector<std::string>& more, const std::string& words) {
-    const auto outcome = test::run_program(command(more));
-    EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
-    EXPECT_THAT(outcome.err, HasSubstr(words));
+    auto process = plugin(more);
+    const auto end = process.wait(20);
+    ASSERT_TRUE(end) << "it runs: " << words;
+    EXPECT_EQ(end->exit_code, 1);
+    EXPECT_THAT(process.kept(), HasSubstr(words));
   };
+  refused({}, "there is no socket of this name");  // no server has been there
+  const auto server = serving(two_tenants());
   refused({"--program", folder / "none"}, "there is no program of this name");
   refused({"--preload", folder / "none"}, "there is no such library");
   refused({"--socket", folder / "none"}, "there is no socket of this name");
