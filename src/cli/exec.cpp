@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "demarc/base/numbers.hpp"
+#include "demarc/base/standard_error.hpp"
 #include "demarc/cuda/confine.hpp"
 #include "demarc/gpu/device.hpp"
 #include "demarc/serve/division.hpp"
@@ -45,8 +46,8 @@ Result<void> prepare_announcement(ExecOptions& options, int file) {
   options.plan.started = [file](const std::string& control) {
     const std::string line = control + "\n";
     if (::write(file, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
-      fmt::print(stderr, "demarc exec: --announce {}: cannot be written: {}\n", file,
-                 std::strerror(errno));
+      say_to_standard_error(fmt::format("demarc exec: --announce {}: cannot be written: {}\n", file,
+                                        std::strerror(errno)));
     }
   };
   return {};
@@ -136,11 +137,6 @@ Result<void> run_exec(ExecOptions& options) {
           "the program has launched CUDA graphs: those graphs keep the TPCs of their first launch "
           "until the program instantiates them anew\n";
     }
-    if (!moved.claimed) {
-      text +=
-          "the program's demarc exec stands still and has not claimed these TPCs: other programs "
-          "are not kept off them yet\n";
-    }
     return emit("", text);
   }
   DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(options.device));
@@ -161,10 +157,15 @@ Result<void> run_exec(ExecOptions& options) {
     DEMARC_TRY(joined, join(options));
   }
   DEMARC_TRY(const auto outcome, cuda::run_confined(options.plan));
+  // A file that cannot be written must not hide what became of the program.
+  Result<void> written;
   if (!options.json.empty() && options.json != "-") {
-    DEMARC_CHECK(emit(options.json, audit_to_json(outcome)));
+    written = emit(options.json, audit_to_json(outcome));
   }
-  fmt::print(stderr, "{}", said_at_exit(options, outcome));
+  say_to_standard_error(said_at_exit(options, outcome));
+  if (!written && (!outcome.holds() || outcome.program_exit_code != 0)) {
+    options.plan.tell(written.error().message);
+  }
   if (!outcome.holds()) {
     return check_failed(
         "exit code 3, because something was not confined; the program's own exit code was {}",
@@ -172,7 +173,7 @@ Result<void> run_exec(ExecOptions& options) {
   }
   // The program's own exit code, as `nice` and `taskset` pass it on.
   if (outcome.program_exit_code != 0) std::exit(outcome.program_exit_code);
-  return {};
+  return written;
 }
 
 const RegisterVerb registered_exec({

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "demarc/base/near_names.hpp"
+#include "demarc/base/standard_error.hpp"
 #include "demarc/base/text.hpp"
 #include "demarc/base/version.hpp"
 #include "help.hpp"
@@ -87,8 +88,8 @@ int run_program(int argc, char** argv) {
     std::vector<std::string> known;
     known.reserve(verbs.size());
     for (const Verb& verb : verbs) known.push_back(verb.name);
-    fmt::print(stderr, "demarc: there is no verb '{}'; the verbs are: {}{}\n", unknown,
-               joined(known, ", "), did_you_mean(unknown, known));
+    say_to_standard_error(fmt::format("demarc: there is no verb '{}'; the verbs are: {}{}\n",
+                                      unknown, joined(known, ", "), did_you_mean(unknown, known)));
     return 1;
   }
   int exit_code = 0;
@@ -104,7 +105,8 @@ int run_program(int argc, char** argv) {
       Result<void> result = check_outputs();
       if (result) result = action();
       if (result) return;
-      fmt::print(stderr, "demarc {}: {}\n", name, colored(STDERR_FILENO, result.error().message));
+      say_to_standard_error(
+          fmt::format("demarc {}: {}\n", name, colored(STDERR_FILENO, result.error().message)));
       exit_code = static_cast<int>(result.error().kind);
     });
   }
@@ -112,17 +114,17 @@ int run_program(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ConversionError& error) {
     // That it is a number was found out before.
-    fmt::print(stderr, "demarc {}: {}: this value is out of the option's range\n", argv[1],
-               error.what());
+    say_to_standard_error(fmt::format("demarc {}: {}: this value is out of the option's range\n",
+                                      argv[1], error.what()));
     return 1;
   } catch (const CLI::ExtrasError& error) {
-    fmt::print(stderr, "demarc {}: {}{}{}\n", argv[1], error.what(), cure_of_extra(argc, argv),
-               slip_of_extra(app));
+    say_to_standard_error(fmt::format("demarc {}: {}{}{}\n", argv[1], error.what(),
+                                      cure_of_extra(argc, argv), slip_of_extra(app)));
     return 1;
   } catch (const CLI::ParseError& error) {
     const int code = app.exit(error) == 0 ? 0 : 1;
     if (std::cout.flush()) return code;
-    fmt::print(stderr, "demarc: standard output: cannot be written\n");
+    say_to_standard_error("demarc: standard output: cannot be written\n");
     return 1;
   }
   return exit_code;

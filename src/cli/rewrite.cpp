@@ -6,6 +6,7 @@
 
 #include "demarc/base/files.hpp"
 #include "demarc/base/numbers.hpp"
+#include "demarc/base/standard_error.hpp"
 #include "demarc/cuda/gpu.hpp"
 #include "demarc/gpu/color_scheme.hpp"
 #include "demarc/gpu/device.hpp"
@@ -70,7 +71,7 @@ Result<ptx::ColoredOptions> colored_options(const RewriteOptions& options) {
 Result<void> judge(const std::vector<ptx::ColoredKernel>& kernels, const RewriteOptions& options) {
   auto accepted = ptx::check_accepted(kernels, options.input);
   if (accepted || !options.allow_refused) return accepted;
-  fmt::print(stderr, "demarc rewrite: {}\n", accepted.error().message);
+  say_to_standard_error(fmt::format("demarc rewrite: {}\n", accepted.error().message));
   return {};
 }
 
@@ -138,16 +139,16 @@ std::uint64_t instructions_of(const ptx::Module& module) {
 // What was added: one line per kernel, and one for the module.
 void print_stats(const ptx::Module& before, const ptx::ColoredModule& made) {
   for (const ptx::ColoredKernel& kernel : made.kernels) {
-    fmt::print(stderr, "{}: {} accesses translated", kernel.name, kernel.accesses);
+    say_to_standard_error(fmt::format("{}: {} accesses translated", kernel.name, kernel.accesses));
     if (kernel.accesses != 0) {
       const std::uint64_t full = kernel.accesses - kernel.shared_accesses;
       const double share = static_cast<double>(full) / static_cast<double>(kernel.accesses);
-      fmt::print(stderr, ", {} ({:.0f} %) at the full price", full, 100 * share);
+      say_to_standard_error(fmt::format(", {} ({:.0f} %) at the full price", full, 100 * share));
     }
-    fmt::print(stderr, "\n");
+    say_to_standard_error("\n");
   }
-  fmt::print(stderr, "{}: {} instructions before, {} now\n", before.source_name,
-             instructions_of(before), instructions_of(made.module));
+  say_to_standard_error(fmt::format("{}: {} instructions before, {} now\n", before.source_name,
+                                    instructions_of(before), instructions_of(made.module)));
 }
 
 Result<ptx::Module> colored(const ptx::Module& module, const RewriteOptions& options) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "demarc/base/files.hpp"
+#include "demarc/base/standard_error.hpp"
 #include "demarc/report/sweep_page.hpp"
 #include "demarc/sweep/results.hpp"
 #include "demarc/sweep/run.hpp"
@@ -78,7 +79,7 @@ Result<void> run_points(const RunSweepOptions& options) {
   auto ended = ranks && ranks->rank() != 0 ? serve_rank(crew, *ranks)
                                            : run_and_write(options, plan, crew, ranks.get());
   if (!ended && ranks && ended.error().kind != ErrorKind::check_failed) {
-    fmt::print(stderr, "demarc sweep: {}\n", ended.error().message);
+    say_to_standard_error(fmt::format("demarc sweep: {}\n", ended.error().message));
     std::fflush(nullptr);
     ranks->abandon(static_cast<int>(ended.error().kind));
   }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "demarc/base/files.hpp"
+#include "demarc/base/standard_error.hpp"
 #include "demarc/cuda/beside_others.hpp"
 #include "demarc/gpu/device.hpp"
 #include "verb.hpp"
@@ -64,17 +65,17 @@ Progress terminal_progress() {
   return [terminal, begin, words = ProgressWords()](double share, std::string_view what) mutable {
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
     if (terminal) {
-      fmt::print(stderr, "\r\x1b[K{}", words.bar(passed.count(), share, what));
-      if (share >= 1.0) fmt::print(stderr, "\r\x1b[K");
+      say_to_standard_error(fmt::format("\r\x1b[K{}", words.bar(passed.count(), share, what)));
+      if (share >= 1.0) say_to_standard_error("\r\x1b[K");
     } else if (const auto line = words.line(passed.count(), share, what)) {
-      fmt::print(stderr, "{}\n", *line);
+      say_to_standard_error(fmt::format("{}\n", *line));
     }
   };
 }
 
 std::function<void(const std::string& line)> tell_of(std::string verb) {
   return [verb = std::move(verb)](const std::string& line) {
-    fmt::print(stderr, "demarc {}: {}\n", verb, line);
+    say_to_standard_error(fmt::format("demarc {}: {}\n", verb, line));
   };
 }
 

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <exception>
 
+#include "demarc/base/standard_error.hpp"
 #include "demarc/base/version.hpp"
 #include "plugin.hpp"
 
@@ -38,7 +39,7 @@ Result<void> run(const Options& options) {
 Result<void> start(Options options) {
   DEMARC_TRY(options.plugin.places, serve::find_places(options.plugin.places));
   options.plugin.tell = [](const std::string& line) {
-    fmt::print(stderr, "demarc-device-plugin: {}\n", line);
+    say_to_standard_error(fmt::format("demarc-device-plugin: {}\n", line));
   };
   return run(options);
 }
@@ -73,7 +74,7 @@ int run_words(int argc, char** argv) {
   }
   const auto done = start(std::move(options));
   if (done) return 0;
-  fmt::print(stderr, "demarc-device-plugin: {}\n", done.error().message);
+  say_to_standard_error(fmt::format("demarc-device-plugin: {}\n", done.error().message));
   return static_cast<int>(done.error().kind);
 }
 

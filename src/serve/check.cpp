@@ -1,15 +1,19 @@
 // What a configuration says without a card: what cannot be, and who is to have what.
 #include <fmt/ranges.h>
+#include <sys/un.h>
 
 #include <bit>
 
 #include "columns.hpp"
+#include "demarc/lease/messages.hpp"
 #include "demarc/serve/config.hpp"
 
 namespace demarc::serve {
 namespace {
 
 using partition::TpcSet;
+
+constexpr std::size_t max_socket_path = sizeof(sockaddr_un::sun_path) - 1;
 
 // Of two tenants in the order of the file's names: the second one is at fault.
 struct Pair {
@@ -111,6 +115,14 @@ std::string wished_domain(const TenantConfig& tenant) {
 
 Result<void> check_without_card(const Config& config) {
   std::vector<std::string> wrong;
+  if (config.memory && *config.memory < config.colors * lease::extent_step) {
+    wrong.push_back(fmt::format("{}: memory: {} bytes are less than {} for each of {} colours",
+                                config.source, *config.memory, lease::extent_step, config.colors));
+  }
+  if (config.socket.size() > max_socket_path) {
+    wrong.push_back(fmt::format("{}: socket: the path has {} characters; at most {} are possible",
+                                config.source, config.socket.size(), max_socket_path));
+  }
   double percent = 0;
   for (std::size_t i = 0; i < config.tenants.size(); ++i) {
     const TenantConfig& tenant = config.tenants[i];
@@ -124,6 +136,11 @@ Result<void> check_without_card(const Config& config) {
       wrong.push_back(fmt::format(
           "{}: tenant '{}': the shares of the tenants up to this one are {:.4g} % of the SMs",
           tenant.choice_place, tenant.name, percent));
+    }
+    if (tenant.bytes && *tenant.bytes < lease::extent_step) {
+      wrong.push_back(fmt::format("{}: tenant '{}': {} bytes were asked for, but the least is {}",
+                                  tenant.bytes_place, tenant.name, *tenant.bytes,
+                                  lease::extent_step));
     }
     const auto most = most_bytes(config, tenant);
     if (tenant.bytes && most && *tenant.bytes > *most) {

@@ -13,6 +13,7 @@
 
 #include "demarc/base/files.hpp"
 #include "demarc/base/numbers.hpp"
+#include "demarc/base/split.hpp"
 #include "demarc/base/text.hpp"
 
 namespace demarc::serve {
@@ -192,6 +193,11 @@ Result<TenantConfig> read_tenant(const std::string& name, const toml::table& nod
   TenantConfig tenant;
   tenant.name = name;
   tenant.place = table.place_of(node);
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; };
+  if (name.empty() || std::any_of(name.begin(), name.end(), is_control)) {
+    return invalid_input("{}: a tenant's name has at least one character and no control characters",
+                         tenant.place);
+  }
   DEMARC_CHECK(read_choice(table, tenant));
   tenant.colors_place = table.place("colors");
   const toml::node* colors = table.take("colors");
@@ -286,7 +292,32 @@ std::string mps_folder(const std::string& socket) {
   return socket + ".mps";
 }
 
+namespace {
+
+// toml++ takes for granted that a table's header has a key, and follows dotted keys by recursion.
+Result<void> check_headers(std::string_view text, const std::string& source) {
+  constexpr std::ptrdiff_t most_dots = 1000;
+  std::uint32_t number = 0;
+  for (const std::string_view line : split_at(text, '\n')) {
+    ++number;
+    if (std::count(line.begin(), line.end(), '.') > most_dots) {
+      return invalid_input("{}:{}: a line has at most {} dots", source, number, most_dots);
+    }
+    const std::size_t mark = line.find_first_not_of(" \t");
+    if (mark == line.npos || line[mark] != '[') continue;
+    const std::size_t key = line.find_first_not_of("[ \t", mark);
+    if (key == line.npos || std::string_view("].\r").find(line[key]) != std::string_view::npos) {
+      return invalid_input("{}:{}: a table's name was expected, such as [tenants.detector]", source,
+                           number);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<Config> parse_config(std::string_view text, const std::string& source) {
+  DEMARC_CHECK(check_headers(text, source));
   const toml::parse_result parsed = toml::parse(text, source);
   if (parsed) return read_all(parsed.table(), source);
   const toml::source_position at = parsed.error().source().begin;

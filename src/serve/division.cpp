@@ -41,15 +41,32 @@ std::string quoted(const std::string& text) {
 }
 
 // Of those who come at the same time, for whatever parts of the card, one starts a server.
-Result<OwnedFile> lock_start(std::uint32_t card) {
-  const std::string path = fmt::format("{}/demarc-cuda{}.start", lease::runtime_folder(), card);
+Result<OwnedFile> lock_start(const DivisionPlan& plan) {
+  const std::string path =
+      fmt::format("{}/demarc-cuda{}.start", lease::runtime_folder(), plan.card);
   OwnedFile lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (lock.get() < 0) {
     return invalid_input("'{}': {}; XDG_RUNTIME_DIR names the folder, which must belong to you",
                          path, std::strerror(errno));
   }
-  while (::flock(lock.get(), LOCK_EX) != 0) {
-    if (errno != EINTR) return missing_capability("'{}': {}", path, std::strerror(errno));
+  constexpr int looks = 6000;  // two minutes, longer than a server takes to start
+  for (int look = 0; ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0; ++look) {
+    if (errno != EWOULDBLOCK && errno != EINTR) {
+      return missing_capability("'{}': {}", path, std::strerror(errno));
+    }
+    if (look == looks) {
+      return missing_capability(
+          "'{}': another demarc exec --share has started a server for two minutes and holds this "
+          "file: does it stand still?",
+          path);
+    }
+    if (look == 50) {
+      plan.tell(
+          fmt::format("another demarc exec --share starts a server of cuda:{}: this waits for "
+                      "it",
+                      plan.card));
+    }
+    ::usleep(look_milliseconds * 1000);
   }
   return lock;
 }
@@ -167,7 +184,7 @@ std::string division_config(const DivisionPlan& plan) {
 Result<JoinedDivision> join_division(const DivisionPlan& plan) {
   const std::string socket = division_socket(plan.card, plan.part.of);
   const std::string tenant = tenant_name(plan.part);
-  DEMARC_TRY(const OwnedFile lock, lock_start(plan.card));
+  DEMARC_TRY(const OwnedFile lock, lock_start(plan));
   DEMARC_CHECK(wait_for_ending(plan));
   if (auto found = lease::PacketSocket::connect(socket)) {
     if (!plan.memory.empty() || !plan.description.empty()) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 
 #include "demarc/cuda/mps_clients.hpp"
 #include "demarc/lease/client.hpp"
@@ -167,10 +168,18 @@ void tell_of_domains(const std::vector<Terms>& tenants, std::uint32_t domains,
 }  // namespace
 
 Result<Config> plan_config(const ServePlan& plan) {
+  std::error_code ignored;
+  const auto file = std::filesystem::status(plan.config, ignored);
+  if (std::filesystem::exists(file) && !std::filesystem::is_regular_file(file)) {
+    return invalid_input("{}: a regular file was expected, because SIGHUP reads it again",
+                         plan.config);
+  }
   DEMARC_TRY(Config config, read_config(plan.config));
   if (plan.card) config.card = *plan.card;
   if (!plan.socket.empty()) config.socket = plan.socket;
   if (config.socket.empty()) config.socket = lease::default_socket();
+  // Its MPS is known by this path, whatever folder another server is in.
+  config.socket = std::filesystem::absolute(config.socket);
   if (plan.mps) config.mps = *plan.mps;
   return config;
 }

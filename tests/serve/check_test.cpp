@@ -74,6 +74,24 @@ TEST(WithoutACard, WhatDoesNotFitIsRefused) {
               HasSubstr("f.toml:2:8: "));
 }
 
+TEST(WithoutACard, WhatIsTooSmallOrTooLongIsRefused) {
+  const auto said = [](const std::string& head, const std::string& bytes) {
+    const auto config =
+        parse_config(head + "[tenants.a]\nsms = 1\ncolors = [0]\n" + bytes + "\n", "f.toml");
+    const auto checked = check_without_card(*config);
+    return checked ? "taken" : checked.error().message;
+  };
+  EXPECT_EQ(said("", "bytes = 2097151"),
+            "f.toml:4:9: tenant 'a': 2097151 bytes were asked for, but the least is 2097152");
+  EXPECT_EQ(said("", "bytes = 2097152"), "taken");
+  EXPECT_EQ(said("memory = 4194303\n", ""),
+            "f.toml: memory: 4194303 bytes are less than 2097152 for each of 2 colours");
+  EXPECT_EQ(said("memory = 4194304\n", ""), "taken");
+  EXPECT_EQ(said("socket = \"/" + std::string(107, 's') + "\"\n", ""),
+            "f.toml: socket: the path has 108 characters; at most 107 are possible");
+  EXPECT_EQ(said("socket = \"/" + std::string(106, 's') + "\"\n", ""), "taken");
+}
+
 TEST(WithoutACard, ATableSaysWhoIsToHaveWhat) {
   const auto config = parse_config(R"(memory = "64 MiB"
 [tenants.a]

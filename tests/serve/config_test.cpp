@@ -229,6 +229,26 @@ TEST(ServeTerms, give_every_tenant_TPCs_colours_bytes_and_a_domain) {
   EXPECT_EQ(terms[1], (Terms{"b", TpcSet{0, 1}, 2, 2, 1 << 26, 1 << 26}));
 }
 
+// The parser of TOML would abort, or follow the dots until its stack is full.
+TEST(ServeConfig, headers_without_a_key_and_keys_of_many_parts_are_refused) {
+  for (const char* header : {"[", "[[", "[ ", "[.a]", "[[.a]]", "[]", "[[]]", "  [\t", "[\r"}) {
+    EXPECT_THAT(config_refusal(std::string("card = 0\n") + header + "\n"),
+                testing::StartsWith("f.toml:2: a table's name was expected"))
+        << header;
+  }
+  std::string key = "a";
+  for (int i = 0; i < 100'000; ++i) key += ".a";
+  EXPECT_EQ(config_refusal(key + " = 1\n"), "f.toml:1: a line has at most 1000 dots");
+}
+
+TEST(ServeConfig, names_of_tenants_can_be_printed) {
+  for (const char* name : {"\"\"", "\"a\\u0000b\"", "\"a\\nb\"", "\"\\u007f\""}) {
+    EXPECT_THAT(config_refusal(fmt::format("[tenants.{}]\nsms = 1\ncolors = [0]\n", name)),
+                HasSubstr("a tenant's name has at least one character and no control characters"))
+        << name;
+  }
+}
+
 TEST(ServeTerms, of_equal_parts_have_whole_GPCs) {
   const auto terms = terms_from(R"([tenants.a]
 tpcs = "2/2"

@@ -133,8 +133,6 @@ struct ConfineOutcome {
 struct Moved {
   partition::TpcSet tpcs;
   std::uint64_t graphs_before = 0;  // launches of CUDA graphs so far: those graphs stay behind
-  // The program's demarc exec keeps the TPCs from others; it does so later if it stands still.
-  bool claimed = false;
 };
 // Gives a running program, started by run_confined(), other TPCs: launches from now on use
 // them, but graphs launched before keep their first mask; their launches are counted as stale.

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "demarc/base/owned_file.hpp"
 #include "demarc/base/result.hpp"
 #include "demarc/cuda/launch_hook.hpp"
 #include "demarc/cuda/mask_history.hpp"
@@ -81,6 +82,9 @@ class Control {
   // gives its turn back. `tpcs` are those of the mask, for reports.
   [[nodiscard]] Result<void> store_mask(const HardwareMask& mask, bool active,
                                         std::string_view tpcs = {}, int turns = 1000) const;
+  // Processes that give the program other TPCs take turns: this one has its turn until the value
+  // goes. missing_capability if another one has not ended its turn within 10 s.
+  [[nodiscard]] Result<OwnedFile> turn_to_move() const;
 
  private:
   Control(std::string value, int file, ControlBlock* block)

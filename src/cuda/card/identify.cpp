@@ -65,12 +65,17 @@ std::string each_tpc(const gpu::Topology& topology, const std::vector<SmIdentity
 
 Result<std::optional<CardFacts>> remembered_facts(const Gpu& gpu, const std::string& cache_folder) {
   const std::string path = facts_path(gpu, cache_folder);
-  if (!std::filesystem::exists(path)) return std::optional<CardFacts>();
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return std::optional<CardFacts>();
   DEMARC_TRY(const std::string text, read_file(path));
-  DEMARC_TRY(CardFacts facts, parse_facts(text, path));
-  DEMARC_CHECK(check_facts(facts, gpu, path));
-  facts.from_cache = true;
-  return std::optional<CardFacts>(std::move(facts));
+  auto facts = parse_facts(text, path);
+  if (!facts) {
+    return tl::unexpected(Error{facts.error().kind,
+                                facts.error().message + "; demarc topo --refresh writes it anew"});
+  }
+  DEMARC_CHECK(check_facts(*facts, gpu, path));
+  facts->from_cache = true;
+  return std::optional<CardFacts>(std::move(*facts));
 }
 
 Identification identification_of(const gpu::Topology& topology,

@@ -271,7 +271,9 @@ struct TenantLease {
 
 // Where the processes attach goes into the block.
 Result<TenantLease> open_lease(const ConfinePlan& plan, const Control& control) {
-  const std::string socket = plan.socket.empty() ? lease::default_socket() : plan.socket;
+  // The program's processes may be in other folders.
+  const std::string socket =
+      std::filesystem::absolute(plan.socket.empty() ? lease::default_socket() : plan.socket);
   ControlBlock& block = control.block();
   if (socket.size() >= sizeof block.lease_socket) {
     return invalid_input("{}: the path of a socket has at most {} characters", socket,
@@ -478,6 +480,12 @@ Result<Moved> confine_again(std::int64_t pid, const TpcChoice& choice) {
     return invalid_input(
         "--pid {}: its TPCs are those of a tenant's lease: demarc lease move moves them", pid);
   }
+  HardwareMask ignored;
+  if (!control.block().mask.load(ignored)) {
+    return invalid_input("--pid {}: this program is only observed, so it has no TPCs of its own",
+                         pid);
+  }
+  DEMARC_TRY(const OwnedFile turn, control.turn_to_move());
   const std::string uuid = control.block().uuid;
   // Until the program's own demarc exec has claimed them.
   DEMARC_TRY(ProgramClaim claim, ProgramClaim::like(control.block()));
@@ -486,10 +494,10 @@ Result<Moved> confine_again(std::int64_t pid, const TpcChoice& choice) {
                DEMARC_TRY(const std::uint32_t index, index_of_uuid(driver, uuid));
                return prepare(driver, index, choice, {DomainChoice::Kind::none, {}}, claim);
              }));
-  const bool claimed = hand_over(control.block(), prepared.tpcs);
+  DEMARC_CHECK(hand_over(control.block(), prepared.tpcs));
   control.block().largest_cluster = prepared.largest_cluster;
   DEMARC_CHECK(control.store_mask(prepared.mask, true, to_string(prepared.tpcs)));
-  return Moved{prepared.tpcs, control.block().counters.graphs, claimed};
+  return Moved{prepared.tpcs, control.block().counters.graphs};
 }
 
 }  // namespace demarc::cuda

@@ -66,7 +66,7 @@ Result<OwnedFile> open_file(const std::string& value) {
   DEMARC_TRY(const dev_t device, device_of_nameless_memory());
   OwnedFile file;
   if (makedev(facts.stx_dev_major, facts.stx_dev_minor) == device) {
-    file = OwnedFile(::open(fmt::format("/proc/self/fd/{}", named.get()).c_str(),
+    file = OwnedFile(::open(fmt::format("/proc/thread-self/fd/{}", named.get()).c_str(),
                             O_RDWR | O_CLOEXEC | O_NONBLOCK));
   }
   if (file.get() >= 0) return file;
@@ -141,6 +141,19 @@ Result<void> Control::store_mask(const HardwareMask& mask, bool active, std::str
   block_->masks.begin(block_->mask.published() + 1, tpcs);
   block_->mask.store(mask, active);
   return {};
+}
+
+Result<OwnedFile> Control::turn_to_move() const {
+  constexpr int looks = 1000;
+  DEMARC_TRY(OwnedFile file, open_file(value_));
+  struct flock first_byte {};
+  first_byte.l_type = F_WRLCK;
+  first_byte.l_len = 1;
+  for (int look = 0; ::fcntl(file.get(), F_OFD_SETLK, &first_byte) != 0; ++look) {
+    if (look == looks) return missing_capability("another process is still moving this program");
+    ::usleep(10'000);
+  }
+  return file;
 }
 
 Result<std::string> control_value_of(std::int64_t pid) {

@@ -19,7 +19,7 @@ bool is_of_the_driver(const std::string& path) {
 
 // Files with executable pages, by their paths.
 std::set<std::string> code_files() {
-  std::ifstream maps("/proc/self/maps");
+  std::ifstream maps("/proc/thread-self/maps");
   std::set<std::string> files;
   for (std::string line; std::getline(maps, line);) {
     const std::size_t path = line.find('/');

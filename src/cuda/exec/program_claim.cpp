@@ -134,15 +134,18 @@ void ProgramClaim::follow(ControlBlock& block) const {
   block.claims_held.store(wanted, std::memory_order_release);
 }
 
-bool hand_over(ControlBlock& block, const TpcSet& tpcs) {
+Result<void> hand_over(ControlBlock& block, const TpcSet& tpcs) {
   constexpr int looks = 100;  // of 10 ms
   block.claim_wanted.tpcs = tpcs.words();
   const std::uint32_t wanted = block.claims_wanted.fetch_add(1) + 1;
   for (int look = 0; look < looks; ++look) {
-    if (block.claims_held.load(std::memory_order_acquire) == wanted) return true;
+    if (block.claims_held.load(std::memory_order_acquire) == wanted) return {};
     ::usleep(10'000);
   }
-  return false;
+  return missing_capability(
+      "the program's demarc exec stands still and has not claimed the TPCs {}: the program keeps "
+      "those that it has",
+      to_string(tpcs));
 }
 
 Result<void> keep_claim(const std::string& control, const ControlBlock& block) {

@@ -152,7 +152,7 @@ std::string Supervisor::objection(const FilteredCall& call, const Image& image) 
   }
   const std::string chosen = uuid_digits(uuid);
   if (!image.hooked) return fmt::format("{}: {}", chosen, why_not_hooked(image.process));
-  const auto drivers = drivers_of(image.process);
+  const auto drivers = drivers_of(call.thread);
   if (!drivers) {
     return fmt::format("{}: what it has loaded cannot be read, so its drivers are unknown", chosen);
   }
@@ -171,7 +171,7 @@ std::string Supervisor::objection(const FilteredCall& call, const Image& image) 
 
 Supervisor::Image& Supervisor::image_of(const FilteredCall& call) {
   const pid_t process = process_of(call.thread).value_or(0);
-  const auto mark = image_mark(process);
+  const auto mark = image_mark(call.thread);
   const auto found = std::find_if(images_.begin(), images_.end(), [&](const Image& image) {
     return image.process == process && image.mark == mark;
   });

@@ -129,38 +129,77 @@ TEST_F(ProgramClaims, AProgramThatOutlivesItsDemarcExecKeepsWhatItHas) {
   EXPECT_EQ(seen(PartOwner::program), ClaimedPart{});
 }
 
-TEST_F(ProgramClaims, AProgramThatIsMovedHasItsNewTPCsToo) {
-  const std::string go = test::fresh_folder("go") / "on";
-  const pid_t exec = ::fork();
-  if (exec == 0) {
-    const auto plan = plan_for(program, {"process", "context", "count", "wait-for=" + go});
-    std::_Exit(run_confined(plan) ? 0 : 1);
+// A program that runs while `work` is done.
+class MovedPrograms : public ProgramClaims {
+ protected:
+  void beside(bool observed, const std::function<void(pid_t exec)>& work) {
+    const std::string go = test::fresh_folder("go") / "on";
+    const pid_t exec = ::fork();
+    if (exec == 0) {
+      auto plan = plan_for(program, {"process", "context", "count", "wait-for=" + go});
+      plan.observe = observed;
+      if (observed) plan.choice = {};
+      std::_Exit(run_confined(plan) ? 0 : 1);
+    }
+    while (program.log().find("count") == std::string::npos) ::usleep(1000);
+    work(exec);
+    std::ofstream{go};
+    int status = 0;
+    ::waitpid(exec, &status, 0);
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(seen(PartOwner::program), ClaimedPart{});
   }
-  while (program.log().find("count") == std::string::npos) ::usleep(1000);
-  const auto move = [&](const std::string& tpcs) -> std::string {
+  std::string move(const std::string& tpcs) {
     const auto said = test::fresh_folder("moved") / "text";
     Supervised::apart([&] {
       const pid_t process = std::stoi(program.log().substr(std::strlen("process ")));
       const auto moved = confine_again(process, {tpcs, "", 0, 0});
-      std::ofstream(said) << (!moved           ? moved.error().message
-                              : moved->claimed ? "claimed"
-                                               : "not claimed");
+      std::ofstream(said) << (moved ? "moved" : moved.error().message);
       return 0;
     });
     return read_file(said).value_or("nothing was moved");
-  };
-  {
-    const auto other = held(PartOwner::program, part_of({6}), ClaimRole::program);
-    EXPECT_THAT(move("5-6"), testing::HasSubstr("the TPCs 6 of"));
-    EXPECT_EQ(seen(PartOwner::program), part_of({1, 3, 6}, 0x2)) << "nothing else is claimed";
   }
-  EXPECT_EQ(move("3-5"), "claimed") << "TPC 3 is its own";
-  EXPECT_EQ(seen(PartOwner::program), part_of({1, 3, 4, 5}, 0x2));
-  std::ofstream{go};
-  int status = 0;
-  ::waitpid(exec, &status, 0);
-  EXPECT_EQ(status, 0);
-  EXPECT_EQ(seen(PartOwner::program), ClaimedPart{});
+};
+
+TEST_F(MovedPrograms, HaveTheirNewTPCsToo) {
+  beside(false, [&](pid_t) {
+    {
+      const auto other = held(PartOwner::program, part_of({6}), ClaimRole::program);
+      EXPECT_THAT(move("5-6"), testing::HasSubstr("the TPCs 6 of"));
+      EXPECT_EQ(seen(PartOwner::program), part_of({1, 3, 6}, 0x2)) << "nothing else is claimed";
+    }
+    EXPECT_EQ(move("3-5"), "moved") << "TPC 3 is its own";
+    EXPECT_EQ(seen(PartOwner::program), part_of({1, 3, 4, 5}, 0x2));
+  });
+}
+
+TEST_F(MovedPrograms, StayWhereTheyAreIfTheirDemarcExecStandsStill) {
+  beside(false, [&](pid_t exec) {
+    ::kill(exec, SIGSTOP);
+    EXPECT_EQ(move("5"),
+              "the program's demarc exec stands still and has not claimed the TPCs 5: the program "
+              "keeps those that it has");
+    ::kill(exec, SIGCONT);
+    EXPECT_EQ(move("6"), "moved");
+  });
+}
+
+TEST_F(MovedPrograms, AreMovedByOneProcessAtATime) {
+  beside(false, [&](pid_t) {
+    const pid_t other = ::fork();
+    if (other == 0) std::_Exit(move("4") == "moved" ? 0 : 1);
+    EXPECT_EQ(move("7"), "moved");
+    int status = 0;
+    ::waitpid(other, &status, 0);
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(seen(PartOwner::program), part_of({1, 3, 4, 7}, 0x2)) << "both were claimed";
+  });
+}
+
+TEST_F(MovedPrograms, ThatAreOnlyObservedHaveNothingToChange) {
+  beside(true, [&](pid_t) {
+    EXPECT_THAT(move("5"), testing::HasSubstr("this program is only observed"));
+  });
 }
 
 TEST_F(ProgramClaims, AProgramWithoutAPartIsToldOfTheServer) {
