@@ -134,8 +134,7 @@ void ProgramClaim::follow(ControlBlock& block) const {
   block.claims_held.store(wanted, std::memory_order_release);
 }
 
-Result<void> hand_over(ControlBlock& block, const TpcSet& tpcs) {
-  constexpr int looks = 100;  // of 10 ms
+Result<void> hand_over(ControlBlock& block, const TpcSet& tpcs, int looks) {
   block.claim_wanted.tpcs = tpcs.words();
   const std::uint32_t wanted = block.claims_wanted.fetch_add(1) + 1;
   for (int look = 0; look < looks; ++look) {

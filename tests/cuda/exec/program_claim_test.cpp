@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <thread>
 
 #include "confine_fixture.hpp"
 
@@ -221,6 +222,82 @@ TEST_F(ProgramClaims, OverlapIsAllowedOnlyOfTPCsThatAreChosen) {
                 plan.allow_overlap = true;
               }),
               testing::StartsWith("1 --allow-overlap is for programs with TPCs of their own"));
+}
+
+TEST_F(ProgramClaims, TpcsBeyondThe64thAreRefusedAndClaimedLikeOthers) {
+  const auto server = held(PartOwner::tenants, part_of({63, 64}), ClaimRole::server);
+  auto claim = ProgramClaim::open(false).value();
+  EXPECT_THAT(claim.take_tpcs(program.card, {64, 65}).error().message,
+              testing::StartsWith("the TPCs 64 of"));
+  EXPECT_TRUE(claim.take_tpcs(program.card, {65, 127}));
+  EXPECT_EQ(seen(PartOwner::program), part_of({65, 127}));
+}
+
+TEST_F(ProgramClaims, AFreeDomainIsTheFirstOneThatNoOwnerHas) {
+  const auto free_of = [this](std::uint32_t count) {
+    auto claim = ProgramClaim::open(false).value();
+    const auto domain = claim.take_free_domain(program.card, count);
+    return domain ? fmt::format("{}, as {:#x}", *domain, seen(PartOwner::program).domains)
+                  : domain.error().message;
+  };
+  EXPECT_EQ(free_of(4), "1, as 0x2");
+  const auto tenants = held(PartOwner::tenants, part_of({}, 0x2), ClaimRole::server);
+  EXPECT_EQ(free_of(4), "2, as 0x4");
+  const auto sharing = held(PartOwner::sharing, part_of({}, 0x4), ClaimRole::program);
+  EXPECT_EQ(free_of(4), "3, as 0x8");
+  EXPECT_THAT(free_of(3), testing::HasSubstr("have all domains of the card but the common one"));
+  const auto others =
+      held(PartOwner::program, part_of({}, ~std::uint64_t{0x8000000000000007}), ClaimRole::program);
+  EXPECT_EQ(free_of(1000), "63, as 0xfffffffffffffff8") << "with those of the other program";
+}
+
+// A claim has room for 64 of them.
+TEST_F(ProgramClaims, ADomainBeyondThe63rdIsNeitherClaimedNorComparedWithOthers) {
+  std::string told;
+  const ProgramClaim::Tell tell = [&told](const std::string& line) { told += line; };
+  auto first = ProgramClaim::open(false).value();
+  auto second = ProgramClaim::open(true).value();
+  const auto given = [&](std::uint32_t domain) {
+    told.clear();
+    EXPECT_TRUE(first.take_domain(program.card, domain, tell));
+    EXPECT_TRUE(second.take_domain(program.card, domain, tell));
+    EXPECT_TRUE(second.take_domain(program.card, domain, {}));
+    return told;
+  };
+  EXPECT_EQ(given(63), "another demarc exec also has the memory synchronisation domain 63");
+  EXPECT_EQ(seen(PartOwner::program).domains, std::uint64_t{1} << 63U);
+  EXPECT_EQ(given(64), "");
+  EXPECT_EQ(given(0), "") << "all have it";
+  told.clear();
+  EXPECT_TRUE(first.take_domain(program.card, 5, tell));
+  EXPECT_TRUE(second.take_domain(program.card, 5, tell));
+  EXPECT_TRUE(first.take_domain(program.card, 5, tell));
+  EXPECT_EQ(told,
+            "another demarc exec also has the memory synchronisation domain 5"
+            "another demarc exec also has the memory synchronisation domain 5")
+      << "of a program that shares its TPCs, too";
+}
+
+TEST_F(ProgramClaims, AMoveIsClaimedOnceTheProgramsOwnDemarcExecHasTheNewTpcs) {
+  ControlBlock& block = program.control.block();
+  program.card.copy(block.uuid, sizeof block.uuid - 1);
+  auto claim = ProgramClaim::open(false).value();
+  ASSERT_TRUE(claim.take_tpcs(program.card, {1}));
+  ASSERT_TRUE(claim.pass_on(program.card, block));
+  EXPECT_FALSE(hand_over(block, {4}, 1)) << "no demarc exec follows";
+  EXPECT_EQ(seen(PartOwner::program), part_of({1}));
+  claim.follow(block);
+  EXPECT_EQ(seen(PartOwner::program), part_of({1, 4}));
+  EXPECT_EQ(block.claims_held, 1U);
+  claim.follow(block);
+  EXPECT_EQ(seen(PartOwner::program), part_of({1, 4})) << "nothing was asked";
+  std::thread follower([&] {
+    while (block.claims_wanted != 2) std::this_thread::yield();
+    claim.follow(block);
+  });
+  EXPECT_TRUE(hand_over(block, {5}));
+  follower.join();
+  EXPECT_EQ(seen(PartOwner::program), part_of({1, 4, 5}));
 }
 
 }  // namespace
