@@ -91,26 +91,22 @@ bool is_child() {
 
 // Handlers run with all signals blocked in their thread.
 void on_fault(int signal) {
-  const int error = errno;
   if (!is_child()) {
     if (ending.exchange(true)) hold();  // another thread ends the process
     end_work();
   }
   have_by_default(signal);
-  errno = error;
 }
 
 // The thread may be inside the driver, which ends nothing for MPS before the thread has left it: it
-// goes on, and another one waits.
+// goes on, and another one waits. No call here that succeeds changes its errno.
 void on_request(int signal) {
-  const int error = errno;
   if (is_child()) {
     have_by_default(signal);
   } else if (!ending.exchange(true)) {
     taker->by.store(signal);
     ::sem_post(&taker->asked);
   }
-  errno = error;
 }
 
 void* wait_for_requests(void*) {
