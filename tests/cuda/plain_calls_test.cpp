@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "calls/own_calls.hpp"
-#include "fake/laid_out.hpp"
 #include "fake_card.hpp"
 #include "paths.hpp"
+#include "planted_call.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -21,17 +21,9 @@ class PlainPrograms : public testing::Test {
   // Whether the call passes.
   template <class... Arguments>
   bool passes(const char* name, Arguments... arguments) {
-    const auto laid = fake::laid_out(arguments...);
-    CuResult result = 999;
-    int answered = 0;
-    std::array<std::uint64_t, 13> params = {104};
-    params[5] = reinterpret_cast<std::uint64_t>(&result);
-    params[6] = reinterpret_cast<std::uint64_t>(name);
-    params[7] = reinterpret_cast<std::uint64_t>(laid.data());
-    params[10] = 39;
-    params[11] = reinterpret_cast<std::uint64_t>(&answered);
-    calls.watch(*DriverCall::read(params.data()));
-    return answered == 0;
+    const test::PlantedCall call(name, arguments...);
+    calls.watch(call.read());
+    return !call.answer();
   }
   [[nodiscard]] std::vector<std::string> launched() const {
     std::vector<std::string> lines;

@@ -8,8 +8,8 @@
 #include "calls/colored_calls.hpp"
 #include "demarc/cuda/colored_memory.hpp"
 #include "demarc/cuda/launch_hook.hpp"
-#include "fake/laid_out.hpp"
 #include "fake_card.hpp"
+#include "planted_call.hpp"
 
 namespace demarc::test {
 
@@ -108,17 +108,9 @@ class ProgramOnShare {
   // What becomes of a call that the stand-in has no function for; nothing: the driver's.
   template <class... Arguments>
   std::optional<cuda::CuResult> ask(const char* name, Arguments... arguments) {
-    const auto laid = fake::laid_out(arguments...);
-    cuda::CuResult result = 999;
-    int answered = 0;
-    std::array<std::uint64_t, 13> params = {104};
-    params[5] = reinterpret_cast<std::uint64_t>(&result);
-    params[6] = reinterpret_cast<std::uint64_t>(name);
-    params[7] = reinterpret_cast<std::uint64_t>(laid.data());
-    params[10] = 39;
-    params[11] = reinterpret_cast<std::uint64_t>(&answered);
-    calls->serve(*cuda::DriverCall::read(params.data()));
-    return answered != 0 ? std::optional(result) : std::nullopt;
+    const PlantedCall call(name, arguments...);
+    calls->serve(call.read());
+    return call.answer();
   }
   cuda::DevicePointer allocated(std::uint64_t bytes) {
     cuda::DevicePointer address = 0;

@@ -284,9 +284,11 @@ FAKE CuResult cuFuncSetAttribute(CuFunction handle, int attribute, int value) {
     return cu_success;
   });
 }
-FAKE CuResult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CuFunction, int,
-                                                          std::size_t) {
-  *blocks = 1;
+FAKE CuResult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CuFunction function,
+                                                          int threads, std::size_t shared_bytes) {
+  constexpr std::size_t shared_of_an_sm = 227 << 10U;
+  if (function == nullptr || threads < 1 || threads > 1024) return error_invalid;
+  *blocks = shared_bytes <= shared_of_an_sm ? 1 : 0;
   return cu_success;
 }
 namespace {
