@@ -1,0 +1,206 @@
+// What `demarc exec --tenant` makes of the lease that a server gives, and which leases it refuses.
+#include <gmock/gmock.h>
+
+#include "confine_fixture.hpp"
+#include "lease_stand_in.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class LeasedPrograms : public Confine {
+ protected:
+  void SetUp() override {
+    Confine::SetUp();
+    server.emplace();
+  }
+  // The exit code and what is told of a program of tenant a that runs `words`; or why it does not
+  // run, after the code of that.
+  std::string run(const std::string& words, const std::function<void(ConfinePlan&)>& change = {}) {
+    const std::string said = test::fresh_folder("leased") / "text";
+    Supervised::apart([&] {
+      ConfinePlan plan = plan_for(program, {});
+      plan.choice = {};
+      plan.command = {"sh", "-c", words};
+      plan.tenant = "a";
+      plan.socket = server->socket();
+      plan.sync_domain.kind = DomainChoice::Kind::none;
+      std::string told;
+      plan.tell = [&told](const std::string& line) { told += line; };
+      if (change) change(plan);
+      const auto outcome = run_confined(plan);
+      const int code =
+          outcome ? outcome->program_exit_code : static_cast<int>(outcome.error().kind);
+      const std::string domain =
+          outcome && outcome->sync_domain ? fmt::format("domain {} ", *outcome->sync_domain) : "";
+      return write_file(said, fmt::format("{} {}{}", code, domain,
+                                          outcome ? told : outcome.error().message))
+                 ? 0
+                 : 1;
+    });
+    return read_file(said).value_or("nothing was said");
+  }
+
+  std::optional<test::LeaseStandIn> server;
+};
+
+TEST_F(LeasedPrograms, FindTheirTenantTheirMpsAndTheCompilersInTheirEnvironment) {
+  const std::string compilers = test::build_dir() / "libdemarc_compilers.so";
+  EXPECT_THAT(run("test \"$DEMARC_TENANT\" = a && test \"$CUPY_COMPILE_WITH_PTX\" = 1 && "
+                  "test \"$LD_PRELOAD\" = '" +
+                  compilers + "' && test -z \"$CUDA_MPS_PIPE_DIRECTORY\""),
+              AllOf(StartsWith("0 "), HasSubstr("demarc serve runs without MPS"),
+                    HasSubstr("'a' has its TPCs alone while it has its turn")));
+  const std::string both = "test \"$LD_PRELOAD\" = '" + compilers + ":" + compilers + "'";
+  ::setenv("LD_PRELOAD", compilers.c_str(), 1);
+  EXPECT_THAT(run(both), StartsWith("0 "));
+  ::setenv("LD_PRELOAD", "", 1);
+  EXPECT_THAT(run("test \"$LD_PRELOAD\" = '" + compilers + "'"), StartsWith("0 "));
+  ::unsetenv("LD_PRELOAD");
+}
+
+TEST_F(LeasedPrograms, HaveTheDomainOfTheirLeaseOrNone) {
+  const auto free = [](ConfinePlan& plan) { plan.sync_domain.kind = DomainChoice::Kind::free; };
+  EXPECT_THAT(run("exit 5", free), StartsWith("5 demarc serve"));
+  server->lease.sync_domain = 2;
+  EXPECT_THAT(run("exit 5", free), StartsWith("5 domain 2 "));
+  server->lease.sync_domain = 4;
+  EXPECT_THAT(run("exit 5", free),
+              StartsWith("2 there is no memory synchronisation domain 4; the card has 0 to 3"));
+}
+
+TEST_F(LeasedPrograms, RunInTheMpsOfTheirLeaseAlone) {
+  server->lease.mps = "/run/mps";
+  EXPECT_THAT(run("true"), StartsWith("2 this process is not a client of the MPS whose folder is "
+                                      "/run/mps"));
+  fake::FakeConfig config = fake::small_gpu();
+  config.mps_attribute = 1;
+  server.emplace(config);
+  server->lease.mps = "/run/mps";
+  EXPECT_EQ(run("test \"$CUDA_MPS_PIPE_DIRECTORY\" = /run/mps"), "0 ");
+}
+
+TEST_F(LeasedPrograms, DoNotRunWithoutAWholeMaskOfTheServer) {
+  const auto words = server->lease.mask.disabled;
+  const auto refused = [&](const std::vector<std::uint64_t>& disabled) {
+    server->lease.mask.disabled = disabled;
+    EXPECT_THAT(run("true"), StartsWith(fmt::format(
+                                 "3 the lease of demarc serve has no mask of TPCs: expected 4 "
+                                 "words of 32 bits that leave some TPC, but {} words came",
+                                 disabled.size())));
+  };
+  refused({});
+  refused({words[0], words[1], words[2]});
+  refused({words[0], words[1], words[2], words[3], 0});
+  for (const std::size_t wide : {0U, 3U}) {
+    auto wider = words;
+    wider[wide] |= std::uint64_t{1} << 32U;
+    refused(wider);
+  }
+  refused({~0U, ~0U, ~0U, ~0U});
+  refused({words[0], words[1], words[2], words[3] & ~(std::uint64_t{1} << 31U)});
+  server->lease.mask.disabled = words;
+  server->lease.mask.sms = 5;
+  EXPECT_THAT(run("true"), StartsWith("3 "));
+  server->lease.mask.sms = 4;
+  EXPECT_THAT(run("true"), StartsWith("0 "));
+  server->given.disabled[3] &= ~0x80000000U;
+  EXPECT_EQ(run("true"), "3 demarc serve gave tenant 'a' a lease, but gave the program no mask");
+}
+
+TEST_F(LeasedPrograms, DoNotRunWhereTheLeaseOrTheDriverIsNotUnderstood) {
+  server->lease.tpcs = "0-200";
+  EXPECT_THAT(run("true"), AllOf(StartsWith("1 "), HasSubstr("the TPCs of the lease")));
+  server->lease.card = "GPU-of-another-machine";
+  EXPECT_THAT(run("true"), AllOf(StartsWith("2 "), HasSubstr("is not visible here")));
+  server.emplace();
+  EXPECT_THAT(run("true",
+                  [](ConfinePlan&) {
+                    fake::FakeConfig config = fake::small_gpu();
+                    config.cuda_version = 13010;
+                    test::configure(config);
+                  }),
+              StartsWith("2 a tenant's program cannot be watched: this driver has CUDA 13.1"));
+  EXPECT_THAT(run("true",
+                  [](ConfinePlan&) {
+                    fake::FakeConfig config = fake::small_gpu();
+                    config.unwatched_function = 598;
+                    test::configure(config);
+                  }),
+              StartsWith("2 the driver refuses callback 598"));
+}
+
+TEST_F(LeasedPrograms, AskAtTheSocketThatIsGiven) {
+  const auto at = [](const std::string& socket) {
+    return [socket](ConfinePlan& plan) { plan.socket = socket; };
+  };
+  EXPECT_THAT(run("true", at(std::string(108, 's'))),
+              StartsWith("1 " + std::string(108, 's') +
+                         ": the path of a socket has at most 107 characters"));
+  EXPECT_THAT(run("true", at(std::string(107, 's'))), HasSubstr("demarc serve does not run there"));
+  ::setenv("DEMARC_SOCKET", server->socket().c_str(), 1);
+  EXPECT_THAT(run("true", at("")), StartsWith("0 "));
+  ::unsetenv("DEMARC_SOCKET");
+}
+
+TEST_F(LeasedPrograms, BringTheirOwnTpcsAndHaveOptionsOfTheirOwn) {
+  for (const auto& [change, said] :
+       {std::pair{+[](ConfinePlan& plan) { plan.choice.tpcs = "1"; }, "brings its own TPCs"},
+        {+[](ConfinePlan& plan) { plan.observe = true; }, "brings its own TPCs"},
+        {+[](ConfinePlan& plan) { plan.allow_overlap = true; }, "--allow-overlap is for programs"},
+        {+[](ConfinePlan& plan) { plan.command.clear(); }, "no command was given"}}) {
+    EXPECT_THAT(run("true", change), AllOf(StartsWith("1 "), HasSubstr(said)));
+  }
+  const auto alone = [](void (*change)(ConfinePlan&)) {
+    return [change](ConfinePlan& plan) {
+      plan.tenant.clear();
+      plan.choice.tpcs = "1";
+      change(plan);
+    };
+  };
+  for (const auto& [change, option] :
+       {std::pair{+[](ConfinePlan& plan) { plan.report = true; }, "--report"},
+        {+[](ConfinePlan& plan) { plan.allow_plain = true; }, "--allow-plain"},
+        {+[](ConfinePlan& plan) { plan.allow_spills = 1; }, "--allow-spills"},
+        {+[](ConfinePlan& plan) { plan.overlap_launches = true; }, "--overlap-launches"}}) {
+    EXPECT_EQ(run("true", alone(change)), fmt::format("1 {} needs --tenant", option));
+    EXPECT_THAT(run("true", change), StartsWith("0 ")) << option;
+  }
+  EXPECT_THAT(run("true", alone([](ConfinePlan& plan) { plan.observe = true; })),
+              StartsWith("1 --observe chooses no TPCs"));
+}
+
+TEST_F(LeasedPrograms, HaveInTheirBlockWhatTheyMayAndWhereTheyAttach) {
+  const auto block_of = [this](void (*change)(ConfinePlan&)) {
+    return run("true", [change](ConfinePlan& plan) {
+      change(plan);
+      plan.started = [tell = plan.tell](const std::string& control) {
+        const auto opened = Control::open(control).value();
+        const ControlBlock& block = opened.block();
+        tell(
+            fmt::format("; plain {} spills {} overlap {} paths {} without host memory {} at {} by "
+                        "{} with {} on {}",
+                        block.allow_plain, block.allow_spills, block.overlap, block.count_paths,
+                        block.no_host_memory, block.lease_socket, block.lease_token,
+                        block.sms_per_tpc, block.uuid));
+      };
+    });
+  };
+  const std::string where =
+      fmt::format(" at {} by 00ff with 2 on {}", server->socket(), server->lease.card);
+  EXPECT_THAT(block_of([](ConfinePlan&) {}),
+              HasSubstr("; plain 0 spills 0 overlap 0 paths 0 without host memory 0" + where));
+  EXPECT_THAT(block_of([](ConfinePlan& plan) { plan.allow_plain = true; }), HasSubstr("; plain 1"));
+  EXPECT_THAT(block_of([](ConfinePlan& plan) { plan.allow_spills = 48; }), HasSubstr(" spills 48"));
+  EXPECT_THAT(block_of([](ConfinePlan& plan) { plan.overlap_launches = true; }),
+              HasSubstr(" overlap 1"));
+  EXPECT_THAT(block_of([](ConfinePlan& plan) { plan.audit = true; }), HasSubstr(" paths 1"));
+  EXPECT_THAT(block_of([](ConfinePlan& plan) { plan.host_memory = false; }),
+              HasSubstr(" without host memory 1"));
+}
+
+}  // namespace
+}  // namespace demarc::cuda
