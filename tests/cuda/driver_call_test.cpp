@@ -217,5 +217,31 @@ TEST(ManagedModules, AreRefusedByNameInFilesToo) {
   }
 }
 
+// Under a mask of TPCs, where descriptors do not tell which kernels launch others.
+TEST(LaunchingModules, AreRefusedByNameWhateverLoadsThem) {
+  const std::string launching =
+      std::string(plain_module) +
+      ".extern .func (.param .b32 r) __cudaCDP2LaunchDeviceV2(.param .b64 a, .param .b64 b);\n";
+  const std::string file = test::fresh_folder("launching_modules") / "launching.ptx";
+  const std::string plain_file = test::fresh_folder("plain_modules") / "plain.ptx";
+  ASSERT_TRUE(write_file(file, launching) && write_file(plain_file, plain_module));
+  const auto said = [](std::string_view name, const void* what) {
+    PlantedDriverCall planted(name.data());
+    planted.arguments[1] = reinterpret_cast<std::uint64_t>(what);
+    return launching_module(*planted.read());
+  };
+  EXPECT_EQ(loading_functions().size(), 6U);
+  for (const std::string_view name : loading_functions()) {
+    const bool of_file = name == "cuModuleLoad" || name == "cuLibraryLoadFromFile";
+    EXPECT_EQ(said(name, of_file ? file.c_str() : launching.c_str()),
+              "its kernels may launch kernels, which would run outside of the partition; it calls: "
+              "__cudaCDP2LaunchDeviceV2")
+        << name;
+    EXPECT_EQ(said(name, of_file ? plain_file.c_str() : plain_module), std::nullopt) << name;
+    EXPECT_NE(said(name, "/no/code"), std::nullopt) << name << ", which cannot be read";
+  }
+  EXPECT_EQ(said("cuModuleGetGlobal_v2", launching.c_str()), std::nullopt);
+}
+
 }  // namespace
 }  // namespace demarc::cuda

@@ -121,6 +121,53 @@ TEST(Findings, ObservedKernelsThatLaunchKernelsAreWarnedOf) {
   EXPECT_THAT(warnings(outcome_of(one_confined, launches, true)), HasSubstr("NOR COUNTED"));
 }
 
+// What each means for a partition and for a program that is observed only, with all others absent.
+TEST(Findings, HaveEachTheirNameTheirCountAndTheirWeight) {
+  using Severity = Finding::Severity;
+  constexpr auto none = Severity::none, warns = Severity::warns, fails = Severity::fails;
+  struct Row {
+    std::string name;
+    void (*happen)(LaunchCounters&);
+    Severity severity;
+    Severity observed;
+  };
+  const Row rows[] = {
+      {"launches_outside", [](auto& seen) { seen.unmasked[0] = seen.unmasked[3] = 2; }, fails,
+       none},
+      {"launches_refused", [](auto& seen) { seen.refused[0] = seen.refused[2] = 2; }, fails, fails},
+      {"empty_masks", [](auto& seen) { seen.empty_masks = 4; }, fails, none},
+      {"misunderstood_callbacks", [](auto& seen) { seen.misunderstood = 4; }, fails, warns},
+      {"unsafe_clusters", [](auto& seen) { seen.unsafe_clusters = 4; }, fails, fails},
+      {"other_domains", [](auto& seen) { seen.other_domains = 4; }, fails, fails},
+      {"unannounced_launches", [](auto& seen) { seen.unannounced = 4; }, fails, fails},
+      {"unseen_launches", [](auto& seen) { seen.unseen = 4; }, fails, fails},
+      {"cooperative_refused", [](auto& seen) { seen.too_large = 4; }, warns, none},
+      {"host_memory_refused", [](auto& seen) { seen.host_memory_refused = 4; }, warns, warns},
+      {"calls_refused", [](auto& seen) { seen.colored.refused = 4; }, warns, warns},
+      {"kernels_left_out", [](auto& seen) { seen.colored.left_out = 4; }, warns, warns},
+      {"plain_processes", [](auto& seen) { seen.colored.plain = 4; }, warns, warns},
+      {"stale_graphs", [](auto& seen) { seen.stale_graphs = 4; }, fails, none},
+      {"may_launch_kernels", [](auto& seen) { seen.launchers = 4; }, fails, warns},
+      {"launchers_not_told", [](auto& seen) { seen.launchers_unknown = 4; }, fails, none},
+  };
+  const std::size_t of_processes = 3;
+  for (const Row& row : rows) {
+    LaunchCounters launches;
+    row.happen(launches);
+    for (const bool observed : {false, true}) {
+      const auto findings = look_for_findings(one_confined, launches, observed);
+      ASSERT_EQ(findings.size(), of_processes + std::size(rows));
+      for (const Finding& finding : findings) {
+        const bool this_one = finding.name == row.name;
+        EXPECT_EQ(finding.count, this_one ? 4U : 0U) << row.name << " " << finding.name;
+        if (!this_one) continue;
+        EXPECT_EQ(finding.severity, observed ? row.observed : row.severity) << row.name;
+        EXPECT_THAT(finding.text, HasSubstr("4")) << row.name;
+      }
+    }
+  }
+}
+
 TEST(Audit, ListsThePathsThatWereTakenAndNoOther) {
   ConfineOutcome outcome;
   outcome.masked[0] = 3;

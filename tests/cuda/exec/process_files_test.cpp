@@ -82,6 +82,22 @@ TEST(ProcessFiles, OfAProcessThatIsNotThereTellNothing) {
   EXPECT_EQ(name_of(gone), "of unknown name");
 }
 
+TEST(ProcessFiles, TellAVariableOfAProcessByItsWholeName) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const char* const environment[] = {"OTHER_NAME=1", "NAMES=2", "NAME=three=3", "NAME=4",
+                                       nullptr};
+    ::execle("/bin/sleep", "sleep", "60", nullptr, environment);
+    ::_exit(1);
+  }
+  while (name_of(child) != "sleep") ::usleep(1000);
+  EXPECT_EQ(variable_of(child, "NAME"), "three=3");
+  EXPECT_EQ(variable_of(child, "NAM"), "");
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_EQ(variable_of(child, "NAME"), "");
+}
+
 TEST(ProcessFiles, MemoryIsReadWholeOrNotAtAll) {
   const std::uint64_t here = 0x1234567890abcdef;
   std::uint64_t copy = 0;

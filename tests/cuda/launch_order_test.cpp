@@ -1,0 +1,135 @@
+// Work that follows each other, on a driver of which each call is noted.
+#include "calls/launch_order.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "demarc/base/result.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr CuResult ordered_failure = 719;
+
+class LaunchOrders : public testing::Test {
+ protected:
+  LaunchOrders() {
+    noted.clear();
+    last_event = 0;
+    failing.clear();
+    api.cuEventCreate = [](CuEvent* event, unsigned) {
+      // NOLINTNEXTLINE(performance-no-int-to-ptr): a handle
+      *event = reinterpret_cast<CuEvent>(static_cast<std::uintptr_t>(++last_event));
+      return note("create", *event);
+    };
+    api.cuEventRecord = [](CuEvent event, CuStream) { return note("record", event); };
+    api.cuStreamWaitEvent = [](CuStream, CuEvent event, unsigned) { return note("wait", event); };
+    api.cuEventSynchronize = [](CuEvent event) { return note("synchronize", event); };
+    api.cuEventDestroy_v2 = [](CuEvent event) { return note("destroy", event); };
+  }
+  static CuResult note(const std::string& what, CuEvent event) {
+    noted.push_back(fmt::format("{} {}", what, reinterpret_cast<std::uintptr_t>(event)));
+    return what == failing ? ordered_failure : cu_success;
+  }
+  CuResult run(LaunchOrder& one, CuResult result = cu_success) {
+    return one.run(api, nullptr, [result] {
+      noted.emplace_back("work");
+      return result;
+    });
+  }
+  static std::vector<std::string> since() { return std::exchange(noted, {}); }
+
+  static inline std::vector<std::string> noted;
+  static inline int last_event = 0;
+  static inline std::string failing;  // this function
+  DriverApi api{};
+  LaunchOrder order;
+};
+
+TEST_F(LaunchOrders, EachPieceWaitsForTheOneBefore) {
+  EXPECT_EQ(run(order), cu_success);
+  EXPECT_THAT(since(), ElementsAre("create 1", "work", "record 1"));
+  EXPECT_EQ(run(order), cu_success);
+  EXPECT_THAT(since(), ElementsAre("wait 1", "work", "record 1"));
+  EXPECT_EQ(order.wait(api), cu_success);
+  EXPECT_THAT(since(), ElementsAre("synchronize 1"));
+  order.forget(api);
+  EXPECT_THAT(since(), ElementsAre("destroy 1"));
+  EXPECT_EQ(order.wait(api), cu_success);
+  EXPECT_THAT(since(), IsEmpty());
+  EXPECT_EQ(run(order), cu_success);
+  EXPECT_THAT(since(), ElementsAre("create 2", "work", "record 2"));
+}
+
+TEST_F(LaunchOrders, WorkThatDidNotBeginIsFollowedByNone) {
+  EXPECT_EQ(run(order, ordered_failure), ordered_failure);
+  EXPECT_THAT(since(), ElementsAre("create 1", "work", "destroy 1"));
+  EXPECT_EQ(run(order), cu_success);
+  EXPECT_THAT(since(), ElementsAre("create 2", "work", "record 2"));
+  EXPECT_EQ(run(order, ordered_failure), ordered_failure);
+  EXPECT_THAT(since(), ElementsAre("wait 2", "work"));
+  EXPECT_EQ(run(order), cu_success);
+  EXPECT_THAT(since(), ElementsAre("wait 2", "work", "record 2"));
+}
+
+TEST_F(LaunchOrders, NothingRunsThatCannotWaitOrBeWaitedFor) {
+  failing = "create";
+  EXPECT_EQ(run(order), ordered_failure);
+  EXPECT_THAT(since(), ElementsAre("create 1"));
+  failing.clear();
+  EXPECT_EQ(run(order), cu_success);
+  static_cast<void>(since());
+  failing = "wait";
+  EXPECT_EQ(run(order), ordered_failure);
+  EXPECT_THAT(since(), ElementsAre("wait 2"));
+  failing = "synchronize";
+  EXPECT_EQ(order.wait(api), ordered_failure);
+}
+
+TEST_F(LaunchOrders, WhatLeftNoEventIsFollowedByNothing) {
+  failing = "record";
+  EXPECT_EQ(run(order), ordered_failure);
+  failing.clear();
+  static_cast<void>(since());
+  EXPECT_EQ(run(order), ordered_failure);
+  EXPECT_EQ(order.wait(api), ordered_failure);
+  EXPECT_THAT(since(), IsEmpty());
+  LaunchOrder joined;
+  joined.join(order);
+  EXPECT_EQ(joined.wait(api), ordered_failure) << "nor in the order that it becomes a part of";
+  LaunchOrder whole;
+  joined.join(whole);
+  EXPECT_EQ(joined.wait(api), ordered_failure);
+}
+
+TEST_F(LaunchOrders, JoinedOnesAreWaitedForAllAndThenHaveOneEvent) {
+  LaunchOrder other;
+  EXPECT_EQ(run(order), cu_success);
+  EXPECT_EQ(run(other), cu_success);
+  static_cast<void>(since());
+  order.join(other);
+  EXPECT_EQ(other.wait(api), cu_success);
+  EXPECT_THAT(since(), IsEmpty()) << "it has none any more";
+  EXPECT_EQ(order.wait(api), cu_success);
+  EXPECT_THAT(since(), ElementsAre("synchronize 1", "synchronize 2"));
+  EXPECT_EQ(run(order), cu_success);
+  EXPECT_THAT(since(), ElementsAre("wait 1", "wait 2", "work", "record 1", "destroy 2"));
+  EXPECT_EQ(run(order), cu_success);
+  EXPECT_THAT(since(), ElementsAre("wait 1", "work", "record 1"));
+}
+
+TEST_F(LaunchOrders, AreForgottenWithAllOfTheirEvents) {
+  LaunchOrder other;
+  EXPECT_EQ(run(order), cu_success);
+  EXPECT_EQ(run(other), cu_success);
+  order.join(other);
+  static_cast<void>(since());
+  order.forget(api);
+  EXPECT_THAT(since(), ElementsAre("destroy 1", "destroy 2"));
+}
+
+}  // namespace
+}  // namespace demarc::cuda
