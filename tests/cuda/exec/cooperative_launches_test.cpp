@@ -56,14 +56,14 @@ class CooperativeLaunchRules : public Confine {
     CuFunction kernel = nullptr;  // of a library
   };
   static_assert(sizeof(KernelNode) == 64);
-  struct AnyNode {
+  struct NodeOfAnyKind {
     int type;
     int reserved[3];
     KernelNode kernel;
   };
   // What every function that sets a kernel's node says of it.
   std::vector<std::optional<std::string>> node(const KernelNode& params) {
-    const AnyNode any{0, {}, params};
+    const NodeOfAnyKind any{0, {}, params};
     return {asked("cuGraphKernelNodeSetParams", node_, &params),
             asked("cuGraphExecKernelNodeSetParams", graph_, node_, &params),
             asked("cuGraphNodeSetParams", node_, &any),
@@ -183,7 +183,7 @@ TEST_F(CooperativeLaunchRules, HoldForNodesOnceALaunchHadTheAttribute) {
 
 TEST_F(CooperativeLaunchRules, LeaveNodesOfOtherKindsAndCallsThatTheDriverRefusesToIt) {
   ASSERT_EQ(launch({1, 1, 1}), std::nullopt);
-  const AnyNode copy{1, {}, {function, {5, 1, 1}}};
+  const NodeOfAnyKind copy{1, {}, {function, {5, 1, 1}}};
   const void* none = nullptr;
   for (const void* params : {static_cast<const void*>(&copy), none}) {
     EXPECT_EQ(asked("cuGraphNodeSetParams", node_, params), std::nullopt);

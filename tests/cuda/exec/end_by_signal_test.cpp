@@ -29,7 +29,7 @@ namespace {
 using end_by_signal::take_signals;
 using testing::HasSubstr;
 
-constexpr double patience_s = 20;
+constexpr double signal_patience_s = 20;
 constexpr int out_of_patience = -1;
 
 // Closes both on destruction; a child that does not end by itself is killed.
@@ -51,7 +51,8 @@ class EndingProcess {
       while (true) ::pause();
     }
     pollfd coming{listener_.file(), POLLIN, 0};
-    if (::poll(&coming, 1, static_cast<int>(patience_s) * 1000) == 1) server_ = listener_.accept();
+    if (::poll(&coming, 1, static_cast<int>(signal_patience_s) * 1000) == 1)
+      server_ = listener_.accept();
   }
   ~EndingProcess() {
     if (process_ > 0) ::kill(process_, SIGKILL);
@@ -62,7 +63,7 @@ class EndingProcess {
 
   // The next question, "the end" where the process has ended the connection.
   std::string question() const {
-    if (!server_ || !server_->wait(patience_s)) return "nothing came";
+    if (!server_ || !server_->wait(signal_patience_s)) return "nothing came";
     const auto received = server_->receive();
     if (!received) return received.error().message;
     return received->packet ? received->packet->text : received->ended ? "the end" : "nothing";
@@ -83,7 +84,7 @@ class EndingProcess {
   int end() {
     const OwnedFile watched(static_cast<int>(::syscall(SYS_pidfd_open, process_, 0)));
     pollfd ended{watched.get(), POLLIN, 0};
-    if (::poll(&ended, 1, static_cast<int>(patience_s) * 1000) != 1) return out_of_patience;
+    if (::poll(&ended, 1, static_cast<int>(signal_patience_s) * 1000) != 1) return out_of_patience;
     int status = 0;
     ::waitpid(process_, &status, 0);
     process_ = -1;
@@ -103,7 +104,7 @@ class EndingProcess {
 std::string end_work_question() {
   return to_text(lease::Request(lease::EndWorkRequest{}));
 }
-std::string done() {
+std::string work_is_ended() {
   return to_text(lease::Done{});
 }
 
@@ -115,7 +116,7 @@ TEST(SignalsThatEndAProcess, LetItLiveUntilItsWorkIsEndedAndThenEndIt) {
     EndingProcess process([signal] { ::raise(signal); });
     ASSERT_EQ(process.question(), end_work_question()) << signal;
     ASSERT_TRUE(process.waits()) << signal;
-    process.answer(done());
+    process.answer(work_is_ended());
     ASSERT_EQ(process.end(), signal);
     EXPECT_EQ(process.question(), "the end") << signal;
     EXPECT_EQ(process.said(), "") << signal;
@@ -176,7 +177,7 @@ TEST(SignalsThatEndAProcess, AskOnceAndTheFirstOneEndsIt) {
     });
     ASSERT_EQ(process.question(), end_work_question());
     ASSERT_TRUE(process.waits());
-    process.answer(done());
+    process.answer(work_is_ended());
     ASSERT_EQ(process.end(), first) << second;
     EXPECT_EQ(process.question(), "the end") << second;
   }
@@ -191,7 +192,7 @@ TEST(SignalsThatEndAProcess, LetNoCallReturnAnyMore) {
   });
   ASSERT_EQ(process.question(), end_work_question());
   EXPECT_TRUE(process.waits()) << "it went on";
-  process.answer(done());
+  process.answer(work_is_ended());
   EXPECT_EQ(process.end(), SIGTERM);
 }
 
@@ -200,7 +201,7 @@ TEST(SignalsThatEndAProcess, AskNothingInAChildThatWasForkedOff) {
     EndingProcess process([signal] {
       const pid_t child = ::fork();
       if (child == 0) {
-        ::alarm(static_cast<unsigned>(patience_s));
+        ::alarm(static_cast<unsigned>(signal_patience_s));
         ::raise(signal);
         ::_exit(0);
       }
@@ -269,7 +270,7 @@ TEST(SignalsThatEndAProcess, ComeToTheThreadsOfTheProgram) {
         ::pthread_sigmask(SIG_SETMASK, &blocked, nullptr);
       });
   ASSERT_EQ(process.question(), end_work_question());
-  process.answer(done());
+  process.answer(work_is_ended());
   EXPECT_EQ(process.end(), SIGTERM);
 }
 

@@ -24,9 +24,9 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Optional;
 
-constexpr std::uint64_t extent = lease::extent_step;
-constexpr CuResult out_of_memory = 2;
-constexpr CuResult not_initialized = 3;
+constexpr std::uint64_t one_extent = lease::extent_step;
+constexpr CuResult tenant_out_of_memory = 2;
+constexpr CuResult not_initialized_in_child = 3;
 
 class ProcessesOfTenants : public Confine {
  protected:
@@ -68,7 +68,7 @@ class ProcessesOfTenants : public Confine {
     return address;
   }
   // What was asked for at an allocation: a stretch for several, or what is left.
-  static auto one_allocation() { return Contains(Request(TakeRequest{extent})).Times(1); }
+  static auto one_allocation() { return Contains(Request(TakeRequest{one_extent})).Times(1); }
 
   std::optional<test::LeaseStandIn> server;
   ControlBlock& block = program.control.block();
@@ -81,12 +81,12 @@ TEST_F(ProcessesOfTenants, OpenTheirShareAtTheFirstCallThatNeedsIt) {
   EXPECT_EQ(call("cuDeviceGetCount", nullptr), std::nullopt);
   EXPECT_EQ(call("cuCtxDestroy_v2", nullptr), std::nullopt) << "it would be answered otherwise";
   EXPECT_THAT(server->asked(), IsEmpty());
-  EXPECT_NE(allocated(extent), 0U);
+  EXPECT_NE(allocated(one_extent), 0U);
   EXPECT_THAT(server->asked(), one_allocation());
-  EXPECT_EQ(block.record.most_bytes(), extent);
-  EXPECT_NE(allocated(extent), 0U);
+  EXPECT_EQ(block.record.most_bytes(), one_extent);
+  EXPECT_NE(allocated(one_extent), 0U);
   EXPECT_THAT(server->asked(), one_allocation());
-  EXPECT_EQ(block.record.most_bytes(), 2 * extent);
+  EXPECT_EQ(block.record.most_bytes(), 2 * one_extent);
   EXPECT_THAT(told, IsEmpty());
   EXPECT_EQ(block.counters.colored.plain, 0U);
 }
@@ -105,35 +105,37 @@ TEST_F(ProcessesOfTenants, KeepTheContextThatTheProgramHasCurrent) {
 
 TEST_F(ProcessesOfTenants, GiveBackWhatIsEmptyAndHaveItNoMore) {
   attach();
-  const DevicePointer first = allocated(extent);
+  const DevicePointer first = allocated(one_extent);
   EXPECT_THAT(call("cuMemFree_v2", first), Optional(cu_success));
   EXPECT_THAT(server->asked(), Contains(Request(GiveRequest{0})));
-  EXPECT_NE(allocated(extent), 0U);
-  EXPECT_EQ(block.record.most_bytes(), extent) << "never two at a time";
+  EXPECT_NE(allocated(one_extent), 0U);
+  EXPECT_EQ(block.record.most_bytes(), one_extent) << "never two at a time";
 }
 
 TEST_F(ProcessesOfTenants, AreRefusedMemoryBeyondTheirsAsOnACardThatIsFull) {
   attach();
   DevicePointer address = 0;
-  for (std::uint64_t bytes = 0; bytes < server->lease.bytes; bytes += extent) {
-    EXPECT_NE(allocated(extent), 0U);
+  for (std::uint64_t bytes = 0; bytes < server->lease.bytes; bytes += one_extent) {
+    EXPECT_NE(allocated(one_extent), 0U);
   }
-  EXPECT_THAT(call("cuMemAlloc_v2", &address, std::size_t{extent}), Optional(out_of_memory));
+  EXPECT_THAT(call("cuMemAlloc_v2", &address, std::size_t{one_extent}),
+              Optional(tenant_out_of_memory));
   EXPECT_THAT(told, IsEmpty()) << "the program sees why";
 }
 
 TEST_F(ProcessesOfTenants, SayWhyThereIsNoMemoryOnceTheirServerIsGone) {
   attach();
-  EXPECT_NE(allocated(extent), 0U);
+  EXPECT_NE(allocated(one_extent), 0U);
   server->hangs_up = true;
   DevicePointer address = 0;
-  EXPECT_THAT(call("cuMemAlloc_v2", &address, std::size_t{extent}), Optional(out_of_memory));
+  EXPECT_THAT(call("cuMemAlloc_v2", &address, std::size_t{one_extent}),
+              Optional(tenant_out_of_memory));
   EXPECT_THAT(told, Contains(HasSubstr("demarc serve has ended")));
 }
 
 TEST_F(ProcessesOfTenants, SayThatNothingCouldBeGivenBack) {
   attach();
-  const DevicePointer first = allocated(extent);
+  const DevicePointer first = allocated(one_extent);
   server->hangs_up = true;
   EXPECT_THAT(call("cuMemFree_v2", first), Optional(cu_success));
   EXPECT_THAT(told, ElementsAre(HasSubstr("demarc serve has ended")));
@@ -141,20 +143,21 @@ TEST_F(ProcessesOfTenants, SayThatNothingCouldBeGivenBack) {
 
 TEST_F(ProcessesOfTenants, GiveBackWhatCannotBeMapped) {
   attach();
-  EXPECT_NE(allocated(extent), 0U);
+  EXPECT_NE(allocated(one_extent), 0U);
   static_cast<void>(server->asked());
   server->lends_no_page = true;
   DevicePointer address = 0;
-  EXPECT_THAT(call("cuMemAlloc_v2", &address, std::size_t{extent}), Optional(out_of_memory));
-  EXPECT_THAT(server->asked(), Contains(Request(GiveRequest{extent})));
-  EXPECT_EQ(block.record.most_bytes(), extent) << "it never had it";
+  EXPECT_THAT(call("cuMemAlloc_v2", &address, std::size_t{one_extent}),
+              Optional(tenant_out_of_memory));
+  EXPECT_THAT(server->asked(), Contains(Request(GiveRequest{one_extent})));
+  EXPECT_EQ(block.record.most_bytes(), one_extent) << "it never had it";
 }
 
 TEST_F(ProcessesOfTenants, RunNothingWhereTheirShareCannotBeOpened) {
   server->lease.card = "GPU-of-another-machine";
   attach();
   DevicePointer address = 0;
-  EXPECT_THAT(refusal("cuMemAlloc_v2", &address, std::size_t{extent}),
+  EXPECT_THAT(refusal("cuMemAlloc_v2", &address, std::size_t{one_extent}),
               HasSubstr("is not visible here"));
 }
 
@@ -162,7 +165,7 @@ TEST_F(ProcessesOfTenants, RunNothingWhereTheFirstBytesOfTheirShareCannotBeMappe
   attach();
   server->lends_no_page = true;
   DevicePointer address = 0;
-  EXPECT_THAT(refusal("cuMemAlloc_v2", &address, std::size_t{extent}),
+  EXPECT_THAT(refusal("cuMemAlloc_v2", &address, std::size_t{one_extent}),
               HasSubstr("with 0 descriptors"));
 }
 
@@ -180,7 +183,7 @@ TEST_F(ProcessesOfTenants, AreClientsOfTheMpsOfTheirLease) {
   DevicePointer address = 0;
   for (const char* name :
        {"cuCtxCreate_v4", "cuDevicePrimaryCtxRetain", "cuCtxFromGreenCtx", "cuMemAlloc_v2"}) {
-    EXPECT_THAT(refusal(name, &address, std::size_t{extent}),
+    EXPECT_THAT(refusal(name, &address, std::size_t{one_extent}),
                 HasSubstr("not a client of the MPS whose folder is /run/mps"))
         << name;
   }
@@ -192,22 +195,22 @@ TEST_F(ProcessesOfTenants, AreClientsOfTheMpsOfTheirLease) {
   server->lease.mps = "/run/mps";
   attach();
   EXPECT_EQ(call("cuDevicePrimaryCtxRetain", nullptr), std::nullopt);
-  EXPECT_NE(allocated(extent), 0U);
+  EXPECT_NE(allocated(one_extent), 0U);
 }
 
 TEST_F(ProcessesOfTenants, AreAnsweredNothingButThatOfTheirParentInAChild) {
   attach();
-  EXPECT_NE(allocated(extent), 0U);
+  EXPECT_NE(allocated(one_extent), 0U);
   static_cast<void>(server->asked());
-  EXPECT_EQ(
-      Supervised::apart([this] {
-        DevicePointer address = 0;
-        REQUIRE_IN_CHILD(call("cuMemAlloc_v2", &address, std::size_t{extent}) == not_initialized);
-        REQUIRE_IN_CHILD(call("cuDeviceGetCount", nullptr) == std::nullopt);
-        REQUIRE_IN_CHILD(address == 0);
-        return 0;
-      }),
-      0);
+  EXPECT_EQ(Supervised::apart([this] {
+              DevicePointer address = 0;
+              REQUIRE_IN_CHILD(call("cuMemAlloc_v2", &address, std::size_t{one_extent}) ==
+                               not_initialized_in_child);
+              REQUIRE_IN_CHILD(call("cuDeviceGetCount", nullptr) == std::nullopt);
+              REQUIRE_IN_CHILD(address == 0);
+              return 0;
+            }),
+            0);
   EXPECT_THAT(server->asked(), IsEmpty()) << "the connection is the parent's";
 }
 
@@ -215,7 +218,7 @@ TEST_F(ProcessesOfTenants, AreLeftAloneInCallsThatAreDemarcsOwn) {
   attach();
   const OwnCalls own;
   DevicePointer address = 0;
-  EXPECT_EQ(call("cuMemAlloc_v2", &address, std::size_t{extent}), std::nullopt);
+  EXPECT_EQ(call("cuMemAlloc_v2", &address, std::size_t{one_extent}), std::nullopt);
   EXPECT_THAT(server->asked(), IsEmpty());
 }
 
@@ -223,18 +226,18 @@ TEST_F(ProcessesOfTenants, HavePlainMemoryWhereTheyHoldMachineCodeAloneAndMayDoS
   DevicePointer address = 0;
   block.allow_plain = 1;
   attach();
-  EXPECT_NE(allocated(extent), 0U) << "it holds none";
+  EXPECT_NE(allocated(one_extent), 0U) << "it holds none";
   void* library = ::dlopen((test::build_dir() / "libdemarc_machine_code.so").c_str(), RTLD_NOW);
   ASSERT_NE(library, nullptr);
   block.allow_plain = 0;
   attach();
-  EXPECT_NE(allocated(extent), 0U) << "it may not";
+  EXPECT_NE(allocated(one_extent), 0U) << "it may not";
   EXPECT_THAT(told, IsEmpty());
   block.allow_plain = 1;
   attach();
-  EXPECT_EQ(call("cuMemAlloc_v2", &address, std::size_t{extent}), std::nullopt);
+  EXPECT_EQ(call("cuMemAlloc_v2", &address, std::size_t{one_extent}), std::nullopt);
   EXPECT_EQ(block.counters.colored.plain, 1U);
-  EXPECT_EQ(block.record.plain_bytes(), extent);
+  EXPECT_EQ(block.record.plain_bytes(), one_extent);
   EXPECT_THAT(told, ElementsAre(testing::AllOf(HasSubstr("libdemarc_machine_code.so"),
                                                HasSubstr("it runs on plain memory"))));
   ::dlclose(library);
