@@ -180,17 +180,17 @@ TEST_F(LeasedPrograms, HaveInTheirBlockWhatTheyMayAndWhereTheyAttach) {
       plan.started = [tell = plan.tell](const std::string& control) {
         const auto opened = Control::open(control).value();
         const ControlBlock& block = opened.block();
-        tell(
-            fmt::format("; plain {} spills {} overlap {} paths {} without host memory {} at {} by "
-                        "{} with {} on {}",
-                        block.allow_plain, block.allow_spills, block.overlap, block.count_paths,
-                        block.no_host_memory, block.lease_socket, block.lease_token,
-                        block.sms_per_tpc, block.uuid));
+        tell(fmt::format(
+            "; plain {} spills {} overlap {} paths {} without host memory {} at {} by "
+            "{} with {} on {}, {}.{}",
+            block.allow_plain, block.allow_spills, block.overlap, block.count_paths,
+            block.no_host_memory, block.lease_socket, block.lease_token, block.sms_per_tpc,
+            block.uuid, block.capability.major, block.capability.minor));
       };
     });
   };
   const std::string where =
-      fmt::format(" at {} by 00ff with 2 on {}", server->socket(), server->lease.card);
+      fmt::format(" at {} by 00ff with 2 on {}, 9.0", server->socket(), server->lease.card);
   EXPECT_THAT(block_of([](ConfinePlan&) {}),
               HasSubstr("; plain 0 spills 0 overlap 0 paths 0 without host memory 0" + where));
   EXPECT_THAT(block_of([](ConfinePlan& plan) { plan.allow_plain = true; }), HasSubstr("; plain 1"));
@@ -200,6 +200,30 @@ TEST_F(LeasedPrograms, HaveInTheirBlockWhatTheyMayAndWhereTheyAttach) {
   EXPECT_THAT(block_of([](ConfinePlan& plan) { plan.audit = true; }), HasSubstr(" paths 1"));
   EXPECT_THAT(block_of([](ConfinePlan& plan) { plan.host_memory = false; }),
               HasSubstr(" without host memory 1"));
+}
+
+TEST_F(LeasedPrograms, AreMovedByTheirServerAlone) {
+  program.control.block().lease_token[0] = 'a';
+  const std::string control = std::string(control_variable) + "=" + program.control.value();
+  const pid_t process = ::fork();
+  if (process == 0) {
+    const char* const environment[] = {control.c_str(), nullptr};
+    ::execle("/bin/sleep", "sleep", "60", nullptr, environment);
+    ::_exit(1);
+  }
+  while (!control_value_of(process)) ::usleep(1000);
+  const auto moved = confine_again(process, {"0", "", 0, 0});
+  ::kill(process, SIGKILL);
+  ::waitpid(process, nullptr, 0);
+  ASSERT_FALSE(moved);
+  EXPECT_EQ(moved.error().kind, ErrorKind::invalid_input);
+  EXPECT_EQ(moved.error().message,
+            fmt::format("--pid {}: its TPCs are those of a tenant's lease: demarc lease move moves "
+                        "them",
+                        process));
+  HardwareMask mask;
+  ASSERT_TRUE(program.control.block().mask.load(mask));
+  EXPECT_EQ(mask, (HardwareMask{{~1U, ~0U, ~0U, ~0U}})) << "it keeps the one that it had";
 }
 
 }  // namespace

@@ -302,6 +302,42 @@ TEST_F(Confine, LaunchesAreCountedWhereNothingIsAudited) {
             0);
 }
 
+TEST_F(Confine, TheBlockSaysOnWhichCardItsProgramIsAndWhetherThroughMps) {
+  for (const bool mps : {false, true}) {
+    EXPECT_EQ(Supervised::apart([&] {
+                // In a client of MPS its SMs are told by what is remembered of a known card.
+                fake::FakeConfig config = fake::small_gpu();
+                std::snprintf(config.name, sizeof config.name, "NVIDIA H100 80GB HBM3");
+                test::configure(config);
+                REQUIRE_IN_CHILD(open_card(0).has_value());
+                config.mps_attribute = mps ? 1 : 0;
+                test::configure(config);
+                ::setenv("DEMARC_FAKE_MPS", mps ? "1" : "0", 1);
+                for (const bool observe : {false, true}) {
+                  auto plan = plan_for(program, {"context"});
+                  plan.observe = observe;
+                  if (observe) plan.choice = {};
+                  bool right = false;
+                  plan.started = [&](const std::string& control) {
+                    const auto opened = Control::open(control).value();
+                    const ControlBlock& block = opened.block();
+                    right = block.capability.major == 9 && block.capability.minor == 0 &&
+                            block.uuid == program.card &&
+                            block.sms_per_tpc == (observe ? 0U : 2U) &&
+                            block.needs_mps == (mps && !observe ? 1U : 0U) &&
+                            block.no_host_memory == 0 && block.count_paths == 0;
+                  };
+                  const auto outcome = run_confined(plan);
+                  if (!outcome) return complain(outcome.error().message);
+                  REQUIRE_IN_CHILD(right);
+                }
+                return 0;
+              }),
+              0)
+        << mps;
+  }
+}
+
 TEST_F(Confine, ObservedProgramsRunOnTheWholeCardAndAreCounted) {
   EXPECT_EQ(Supervised::apart([this] {
               auto plan = plan_for(program, {"context", "launch", "exit=6"});

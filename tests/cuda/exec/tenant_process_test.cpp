@@ -177,6 +177,33 @@ TEST_F(ProcessesOfTenants, AreNoneWithAnotherToken) {
   EXPECT_EQ(refused.error().message, "no such lease");
 }
 
+// Which colours cannot hold: it is told only where the program has pinned some.
+TEST_F(ProcessesOfTenants, GiveKernelsNoAddressOfMemoryThatTheyPinned) {
+  attach();
+  EXPECT_NE(allocated(one_extent), 0U);
+  const auto driver = Driver::load().value();
+  const DriverApi& api = driver->api();
+  CuModule module = nullptr;
+  CuFunction function = nullptr;
+  const char* text =
+      ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 "
+      "p)\n{\nret;\n}\n";
+  EXPECT_THAT(call("cuModuleLoadData", &module, text), Optional(cu_success));
+  ASSERT_EQ(api.cuModuleGetFunction(&function, module, "k"), cu_success);
+  void* pinned = nullptr;
+  ASSERT_EQ(api.cuMemHostAlloc(&pinned, 4096, 0), cu_success);
+  void* arguments[] = {&pinned};
+  const auto launch = [&] {
+    return call("cuLaunchKernel", function, 1U, 1U, 1U, 1U, 1U, 1U, 0U, nullptr, &arguments[0],
+                nullptr);
+  };
+  EXPECT_EQ(launch(), std::nullopt) << "the stand-in alone has pinned it";
+  EXPECT_EQ(call("cuMemHostAlloc", &pinned, std::size_t{4096}, 0U), std::nullopt);
+  EXPECT_THAT(launch(), Optional(cu_error_not_supported));
+  EXPECT_THAT(told, Contains(HasSubstr("would get an address of memory of the host")));
+  api.cuMemFreeHost(pinned);
+}
+
 TEST_F(ProcessesOfTenants, AreClientsOfTheMpsOfTheirLease) {
   server->lease.mps = "/run/mps";
   attach();
