@@ -55,8 +55,8 @@ class ProgramClaim {
 };
 
 // Has the demarc exec of a running program claim these TPCs, which this process has claimed.
-// missing_capability if it has not done so after so many looks, 10 ms apart: then nothing would keep
-// others off them. Processes take turns, as Control::turn_to_move() gives them.
+// missing_capability if it has not done so after so many looks, 10 ms apart: then nothing would
+// keep others off them. Processes take turns, as Control::turn_to_move() gives them.
 [[nodiscard]] Result<void> hand_over(ControlBlock& block, const partition::TpcSet& tpcs,
                                      int looks = 100);
 

@@ -137,10 +137,10 @@ TEST_F(LeasedPrograms, AskAtTheSocketThatIsGiven) {
   const auto at = [](const std::string& socket) {
     return [socket](ConfinePlan& plan) { plan.socket = socket; };
   };
-  EXPECT_THAT(run("true", at(std::string(108, 's'))),
-              StartsWith("1 " + std::string(108, 's') +
-                         ": the path of a socket has at most 107 characters"));
-  EXPECT_THAT(run("true", at(std::string(107, 's'))), HasSubstr("demarc serve does not run there"));
+  const std::string longest = "/" + std::string(106, 's');
+  EXPECT_THAT(run("true", at(longest + "s")),
+              StartsWith("1 " + longest + "s: the path of a socket has at most 107 characters"));
+  EXPECT_THAT(run("true", at(longest)), HasSubstr("demarc serve does not run there"));
   ::setenv("DEMARC_SOCKET", server->socket().c_str(), 1);
   EXPECT_THAT(run("true", at("")), StartsWith("0 "));
   ::unsetenv("DEMARC_SOCKET");

@@ -284,7 +284,8 @@ TEST_F(ProgramClaims, AMoveIsClaimedOnceTheProgramsOwnDemarcExecHasTheNewTpcs) {
   auto claim = ProgramClaim::open(false).value();
   ASSERT_TRUE(claim.take_tpcs(program.card, {1}));
   ASSERT_TRUE(claim.pass_on(program.card, block));
-  EXPECT_FALSE(hand_over(block, {4}, 1)) << "no demarc exec follows";
+  EXPECT_THAT(hand_over(block, {4}, 1).error().message,
+              testing::HasSubstr("has not claimed the TPCs 4"));
   EXPECT_EQ(seen(PartOwner::program), part_of({1}));
   claim.follow(block);
   EXPECT_EQ(seen(PartOwner::program), part_of({1, 4}));
