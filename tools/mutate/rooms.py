@@ -25,7 +25,8 @@ ROOMS = {
     "gpu": Room(80, verbs="*Topo*:*Probe*:*Outputs*"),
     "workload": Room(80, leave_out="KeptPtx.*", verbs="*Emulate*"),  # the copy does not compile the kernels
     "emulate": Room(80, leave_out="All/BundledKernels.*", verbs="*Emulate*"),  # kept for one target alone
-    "emulate/warps": Room(95, of="emulate", files="ops/control,ops/warp,ops/async,/block,/cluster,/races,/groups",
+    "emulate/warps": Room(95, of="emulate", files="ops/control,ops/warp,ops/async,/block,/cluster,/race,/groups,"
+                                                  "/barriers,/accesses,/unwritten,/heap",
                           leave_out="All/BundledKernels.*"),
     "locality": Room(80, verbs="*Locality*"),
     "sim": Room(80, verbs="*Schedule*:*Translate*:*Blocks*"),
