@@ -144,6 +144,124 @@ TEST(MemoryBarriers, an_operation_on_none_is_a_finding) {
   EXPECT_NE(outcome->findings[0].detail.find("no initialised mbarrier"), std::string::npos);
 }
 
+// What %r9 holds after `body`, which thread 0 executes alone.
+std::uint64_t alone_with_a_barrier(const std::string& body) {
+  return async_words(async_init + "mov.u32 %r9, 0;\n@!%p1 bra END;\n" + body + "END:")[0];
+}
+
+TEST(MemoryBarriers, an_arrival_gives_what_was_to_come_before_it_and_a_new_phase_expects_as_many) {
+  EXPECT_EQ(alone_with_a_barrier(R"(
+mbarrier.init.shared.b64 [%rd10], 1000000;
+mbarrier.arrive.shared.b64 %rd11, [%rd10], 999990;
+mbarrier.arrive.shared.b64 %rd12, [%rd10], 10;
+mbarrier.arrive.shared.b64 %rd13, [%rd10];
+mbarrier.pending_count.b64 %r3, %rd11;
+mbarrier.pending_count.b64 %r4, %rd12;
+mbarrier.pending_count.b64 %r5, %rd13;
+sub.u32 %r3, %r3, 1000000;
+sub.u32 %r5, %r5, 1000000;
+or.b32 %r3, %r3, %r5;
+add.u32 %r9, %r3, %r4;
+)"),
+            10U);
+}
+
+TEST(MemoryBarriers, threads_that_drop_out_are_expected_no_more) {
+  EXPECT_EQ(alone_with_a_barrier(R"(
+mbarrier.init.shared.b64 [%rd10], 9;
+mbarrier.arrive_drop.shared.b64 %rd11, [%rd10], 4;
+mbarrier.arrive_drop.expect_tx.shared.b64 %rd12, [%rd10], 16;
+mbarrier.arrive.shared.b64 %rd13, [%rd10], 4;
+mbarrier.pending_count.b64 %r3, %rd12;
+mbarrier.pending_count.b64 %r4, %rd13;
+mbarrier.test_wait.parity.shared.b64 %p2, [%rd10], 0;
+mbarrier.complete_tx.shared.b64 [%rd10], 16;
+mbarrier.test_wait.parity.shared.b64 %p3, [%rd10], 0;
+mbarrier.arrive.shared.b64 %rd14, [%rd10];
+mbarrier.pending_count.b64 %r5, %rd14;
+mad.lo.u32 %r9, %r3, 10, %r4;
+mad.lo.u32 %r9, %r9, 10, %r5;
+@%p2 add.u32 %r9, %r9, 1000;
+@%p3 add.u32 %r9, %r9, 2000;
+)"),
+            2544U);
+}
+
+// Bytes may come before they are expected: then they are less than none.
+TEST(MemoryBarriers, bytes_that_come_before_they_are_expected_are_taken_off_later) {
+  EXPECT_EQ(alone_with_a_barrier(R"(
+mbarrier.init.shared.b64 [%rd10], 1;
+mbarrier.complete_tx.shared.b64 [%rd10], 1048560;
+mbarrier.arrive.shared.b64 %rd11, [%rd10];
+mbarrier.test_wait.shared.b64 %p2, [%rd10], %rd11;
+mbarrier.expect_tx.shared.b64 [%rd10], 1048576;
+mbarrier.test_wait.shared.b64 %p3, [%rd10], %rd11;
+mbarrier.complete_tx.shared.b64 [%rd10], 16;
+mbarrier.test_wait.shared.b64 %p4, [%rd10], %rd11;
+selp.u32 %r9, 1, 0, %p2;
+@%p3 add.u32 %r9, %r9, 10;
+@%p4 add.u32 %r9, %r9, 100;
+)"),
+            100U);
+}
+
+// A phase that nothing is to come for, and no other, is one that has ended.
+TEST(MemoryBarriers, a_wait_is_for_the_phase_of_its_state_or_parity) {
+  EXPECT_EQ(alone_with_a_barrier(R"(
+mbarrier.init.shared.b64 [%rd10], 1;
+mbarrier.test_wait.parity.shared.b64 %p2, [%rd10], 0;
+mbarrier.test_wait.parity.shared.b64 %p3, [%rd10], 1;
+mbarrier.arrive.shared.b64 %rd11, [%rd10];
+mbarrier.test_wait.parity.shared.b64 %p4, [%rd10], 2;
+mbarrier.arrive.shared.b64 %rd12, [%rd10];
+mbarrier.test_wait.shared.b64 %p5, [%rd10], %rd12;
+selp.u32 %r9, 1, 0, %p2;
+@%p3 add.u32 %r9, %r9, 10;
+@%p4 add.u32 %r9, %r9, 100;
+@%p5 add.u32 %r9, %r9, 1000;
+mbarrier.test_wait.shared.b64 %p5, [%rd10], %rd11;
+@%p5 add.u32 %r9, %r9, 10000;
+)"),
+            1110U);
+}
+
+// The only finding of what thread 0 does.
+Finding barrier_word_finding(const std::string& body) {
+  const auto outcome = run_async(async_init + "@!%p1 bra END;\n" + body + "END:", 32, 256);
+  if (!outcome) return {};
+  EXPECT_EQ(outcome->findings.size(), 1U) << body;
+  return outcome->findings.empty() ? Finding{} : outcome->findings[0];
+}
+
+TEST(MemoryBarriers, more_arrivals_than_a_phase_expects_are_a_finding) {
+  const Finding more = barrier_word_finding(
+      "mbarrier.init.shared.b64 [%rd10], 3;\nmbarrier.arrive.shared.b64 _, [%rd10], 1;\n"
+      "mbarrier.arrive.shared.b64 _, [%rd10], 3;\n");
+  EXPECT_EQ(more.kind, FindingKind::limit);
+  EXPECT_EQ(more.detail, "3 arrivals, but the phase still expects 2");
+  EXPECT_EQ(more.instruction, "mbarrier.arrive.shared.b64 _, [%rd10], 3;");
+  EXPECT_EQ(barrier_word_finding("mbarrier.init.shared.b64 [%rd10], 1;\n"
+                                 "mbarrier.arrive_drop.shared.b64 _, [%rd10], 2;\n")
+                .detail,
+            "2 arrivals, but the phase still expects 1");
+}
+
+TEST(MemoryBarriers, one_that_was_invalidated_is_none_until_it_is_initialised_again) {
+  const std::string made =
+      "mov.u64 %rd7, area;\nadd.u64 %rd10, %rd7, 64;\nmbarrier.init.shared.b64 [%rd10], 2;\n";
+  const std::string gone = "mbarrier.inval.shared.b64 [%rd10];\n";
+  for (const char* use : {"mbarrier.arrive.shared.b64 _, [%rd10];\n",
+                          "mbarrier.inval.shared.b64 "
+                          "[%rd10];\n",
+                          "mbarrier.expect_tx.shared.b64 [%rd10], 16;\n",
+                          "mbarrier.test_wait.parity.shared.b64 %p2, [%rd10], 0;\n"}) {
+    const Finding found = barrier_word_finding(made + gone + use);
+    EXPECT_EQ(found.kind, FindingKind::uninitialised_read) << use;
+    EXPECT_EQ(found.detail, "there is no initialised mbarrier at 0x50 in shared memory");
+    EXPECT_EQ(alone_with_a_barrier(made + gone + made + use), 0U);
+  }
+}
+
 TEST(BulkCopies, bytes_come_in_through_a_barrier_and_go_out_again) {
   // The buffer holds 64 words; thread 0 brings 256 bytes in, all add 1, thread 0 brings them out.
   const std::string body = async_init + R"(

@@ -1,6 +1,9 @@
 // Clusters of blocks: their shared memory, their barrier, their numbers.
 #include <gmock/gmock.h>
 
+#include <map>
+
+#include "cluster.hpp"
 #include "harness.hpp"
 
 namespace demarc::emulate {
@@ -326,6 +329,58 @@ cvt.u64.u32 %rd9, %r8;
                            grid_of(3, 1, 32));
   ASSERT_EQ(found.size(), 96U);
   for (std::uint32_t i = 32; i < 96; ++i) EXPECT_EQ(found[i], 77U);
+}
+
+TEST(ClusterShapes, number_the_blocks_of_a_cluster_and_the_clusters_of_a_grid_along_x_first) {
+  const ClusterShape shape{{2, 3, 2}};
+  const std::array<std::uint32_t, 3> grid{4, 6, 6};
+  EXPECT_EQ(shape.size(), 12U);
+  std::map<std::uint64_t, std::vector<std::uint32_t>> ranks;  // by cluster
+  std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> ends;
+  std::uint64_t number = 0;
+  for (std::uint32_t z = 0; z < grid[2]; ++z) {
+    for (std::uint32_t y = 0; y < grid[1]; ++y) {
+      for (std::uint32_t x = 0; x < grid[0]; ++x, ++number) {
+        const std::uint64_t cluster = shape.cluster({x, y, z}, grid);
+        EXPECT_EQ(cluster, (z / 2 * 2 + y / 3) * 2 + x / 2);
+        EXPECT_EQ(shape.rank({x, y, z}), (z % 2 * 3 + y % 3) * 2 + x % 2);
+        ranks[cluster].push_back(shape.rank({x, y, z}));
+        ends.try_emplace(cluster, number, number).first->second.second = number;
+      }
+    }
+  }
+  ASSERT_EQ(ranks.size(), 12U);
+  for (const auto& [cluster, found] : ranks) {
+    EXPECT_THAT(found, testing::ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)) << cluster;
+    EXPECT_EQ(shape.span(grid), ends[cluster].second - ends[cluster].first + 1) << cluster;
+  }
+}
+
+TEST(Clusters, blocks_know_their_place_along_every_dimension) {
+  std::string body = "mov.u32 %r9, 0;\n";
+  for (const char* name : {"%clusterid.x", "%clusterid.y", "%clusterid.z", "%cluster_ctaid.x",
+                           "%cluster_ctaid.y", "%cluster_ctaid.z"}) {
+    body += fmt::format("mov.u32 %r4, {};\nmad.lo.u32 %r9, %r9, 10, %r4;\n", name);
+  }
+  gpu::Launch launch = launch_of(4, 1, 8 * 96);
+  launch.kernels[0].grid = {4, 6, 4};
+  const auto outcome =
+      run_text(in_clusters("2, 3, 2",
+                           body + "mov.u32 %r20, %ctaid.z;\nmov.u32 %r21, %ctaid.y;\n"
+                                  "mad.lo.u32 %r20, %r20, 6, %r21;\nmov.u32 %r21, %ctaid.x;\n"
+                                  "mad.lo.u32 %r20, %r20, 4, %r21;\nmul.wide.u32 %rd20, %r20, 8;\n"
+                                  "add.s64 %rd20, %rd20, %rd1;\ncvt.u64.u32 %rd9, %r9;\n"
+                                  "st.global.u64 [%rd20], %rd9;"),
+               launch);
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  const auto found = words_of(*outcome);
+  for (std::uint32_t i = 0; i < 96; ++i) {
+    const std::uint32_t x = i % 4;
+    const std::uint32_t y = i / 4 % 6;
+    const std::uint32_t z = i / 24;
+    EXPECT_EQ(found[i],
+              ((((x / 2 * 10U + y / 3) * 10 + z / 2) * 10 + x % 2) * 10 + y % 3) * 10 + z % 2);
+  }
 }
 
 // Lanes of both sides are at one barrier, and one half of the warp comes to it much later.

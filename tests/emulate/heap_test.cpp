@@ -1,6 +1,9 @@
 // Memory from malloc: its bounds, its life, and what the findings say of it. And how findings name
 // the buffer at whose end an access goes wrong.
+#include <set>
+
 #include "harness.hpp"
+#include "heap.hpp"
 
 namespace demarc::emulate {
 namespace {
@@ -144,6 +147,195 @@ TEST(HeapBlocks, live_on_in_kernels_that_do_not_call_malloc) {
   EXPECT_NE(outcome->findings[0].detail.find("0 bytes after the end of the 8 bytes"),
             std::string::npos)
       << outcome->findings[0].detail;
+}
+
+// ---- the heap itself ----
+
+constexpr std::uint64_t heap_start = DeviceHeap::base + DeviceHeap::wide_margin;
+
+TEST(DeviceHeaps, place_blocks_one_behind_the_other_at_multiples_of_16_with_a_margin) {
+  DeviceHeap heap(true);
+  EXPECT_EQ(heap.allocate(20, 3), heap_start);
+  EXPECT_EQ(heap.allocate(16, 3), heap_start + 32 + 256);
+  EXPECT_EQ(heap.allocate(1, 3), heap_start + 32 + 256 + 16 + 256);
+  EXPECT_EQ(heap.allocate(0, 3), 0U);
+}
+
+TEST(DeviceHeaps, give_as_many_bytes_as_they_have_and_not_one_more) {
+  DeviceHeap heap(true);
+  EXPECT_EQ(heap.allocate(DeviceHeap::bytes + 1, 3), 0U);
+  const std::uint64_t all = heap.allocate(DeviceHeap::bytes, 3);
+  EXPECT_EQ(all, heap_start);
+  EXPECT_EQ(heap.allocate(1, 3), 0U);
+  EXPECT_EQ(heap.allocate(1, 3), 0U);
+  EXPECT_EQ(heap.release(all, 4), "");
+  EXPECT_EQ(heap.allocate(DeviceHeap::bytes, 5), heap_start);
+}
+
+TEST(DeviceHeaps, keep_a_narrow_margin_where_there_is_no_room_for_a_wide_one_until_one_is_freed) {
+  DeviceHeap heap(true);
+  constexpr std::uint64_t part = DeviceHeap::bytes / 4;
+  EXPECT_EQ(heap.allocate(part, 3), heap_start);
+  EXPECT_EQ(heap.allocate(part, 3), heap_start + part + 256);
+  EXPECT_EQ(heap.allocate(part, 3), heap_start + 2 * (part + 256));
+  EXPECT_EQ(heap.allocate(part, 3), 0U);
+  const std::uint64_t last = heap_start + 3 * part + 2 * 256 + 16;
+  EXPECT_EQ(heap.allocate(64, 3), last);
+  EXPECT_EQ(heap.allocate(64, 3), last + 64 + 16);
+  EXPECT_EQ(heap.release(last, 4), "");
+  EXPECT_EQ(heap.allocate(64, 3), last + 64 + 16 + 64 + 256) << "wide again";
+}
+
+// The place between two others is taken where it has margins on both sides.
+TEST(DeviceHeaps, take_a_place_between_two_blocks_only_if_the_margins_fit_too) {
+  constexpr std::uint64_t part = 2 << 20;
+  constexpr std::uint64_t rest = DeviceHeap::bytes - 3 * part - 2 * 256;
+  const auto filled = [&](DeviceHeap& heap) {
+    std::vector<std::uint64_t> places;
+    for (int i = 0; i < 3; ++i) places.push_back(heap.allocate(part, 3));
+    // So that nothing is free behind the last one.
+    places.push_back(heap.allocate(rest - 256, 3));
+    return places;
+  };
+  DeviceHeap heap(true);
+  const auto places = filled(heap);
+  ASSERT_EQ(std::set<std::uint64_t>(places.begin(), places.end()).size(), 4U);
+  ASSERT_EQ(std::count(places.begin(), places.end(), 0U), 0);
+  EXPECT_EQ(heap.release(places[1], 4), "");
+  EXPECT_EQ(heap.allocate(part + 16, 5), places[1] - 256 + 16) << "with narrow margins";
+  EXPECT_EQ(heap.release(places[1] - 256 + 16, 6), "");
+  EXPECT_EQ(heap.allocate(part + 2 * 256 - 2 * 16 + 1, 7), 0U);
+  EXPECT_EQ(heap.allocate(part + 2 * 256 - 2 * 16, 7), places[1] - 256 + 16);
+}
+
+TEST(DeviceHeaps, find_the_block_that_has_all_of_the_bytes) {
+  DeviceHeap heap(true);
+  const std::uint64_t first = heap.allocate(20, 3);
+  const std::uint64_t second = heap.allocate(8, 3);
+  const auto found = [&](std::uint64_t low, std::uint64_t high) {
+    const Region* const region = heap.find(low, high);
+    return region != nullptr ? region->low : 0;
+  };
+  EXPECT_EQ(found(first, first + 1), first);
+  EXPECT_EQ(found(first + 16, first + 20), first);
+  EXPECT_EQ(found(second, second + 8), second);
+  for (const auto& [low, high] : std::vector<std::pair<std::uint64_t, std::uint64_t>>{
+           {first - 1, first + 1},
+           {first + 16, first + 21},
+           {second - 4, second},
+           {second + 8, second + 9},
+           {first + 4, first + 4},
+           {first + 4, first + 3},
+           {DeviceHeap::base, DeviceHeap::base + 1},
+           {DeviceHeap::base - 1, first + 1},
+           {DeviceHeap::base + DeviceHeap::bytes + 256,
+            DeviceHeap::base + DeviceHeap::bytes + 257}}) {
+    EXPECT_EQ(found(low, high), 0U) << low - DeviceHeap::base << " " << high - DeviceHeap::base;
+  }
+  EXPECT_EQ(heap.release(first, 4), "");
+  EXPECT_EQ(found(first, first + 1), 0U);
+  EXPECT_EQ(found(second, second + 8), second);
+}
+
+TEST(DeviceHeaps, keep_the_bytes_of_each_block_apart_and_follow_whether_they_are_written) {
+  for (const bool follows : {false, true}) {
+    DeviceHeap heap(follows);
+    const std::uint64_t first = heap.allocate(20, 3);
+    const std::uint64_t second = heap.allocate(20, 3);
+    const Region* const one = heap.find(first, first + 20);
+    const Region* const two = heap.find(second, second + 20);
+    ASSERT_NE(one, nullptr);
+    ASSERT_NE(two, nullptr);
+    EXPECT_EQ(second + two->delta - (first + one->delta), second - first);
+    EXPECT_TRUE(one->writable);
+    EXPECT_EQ(one->shadow != nullptr, follows);
+    if (!follows) continue;
+    EXPECT_EQ(two->shadow - one->shadow, static_cast<std::ptrdiff_t>(second - first));
+    std::fill_n(one->shadow, 20, wholly_written);
+    std::fill_n(two->shadow, 20, wholly_written);
+    EXPECT_EQ(heap.release(first, 4), "");
+    constexpr std::uint64_t large = DeviceHeap::bytes - (32 + 256) * 2 - 256;
+    ASSERT_NE(heap.allocate(large, 5), 0U);
+    const std::uint64_t again = heap.allocate(18, 5);
+    ASSERT_EQ(again, first);
+    const Region* const three = heap.find(again, again + 18);
+    ASSERT_NE(three, nullptr);
+    EXPECT_EQ(std::count(three->shadow, three->shadow + 18, 0), 18) << "none of it is written";
+    EXPECT_EQ(std::count(two->shadow, two->shadow + 20, wholly_written), 20);
+  }
+}
+
+TEST(DeviceHeaps, say_what_lies_at_an_address_that_no_block_has) {
+  DeviceHeap heap(true);
+  EXPECT_EQ(heap.describe(heap_start), "malloc gave no memory near it");
+  const std::uint64_t first = heap.allocate(20, 3);
+  const std::uint64_t second = heap.allocate(40, 5);
+  const std::string of_first =
+      fmt::format("the 20 bytes at 0x{:x} that malloc gave at line 3", first);
+  const std::string of_second =
+      fmt::format("the 40 bytes at 0x{:x} that malloc gave at line 5", second);
+  EXPECT_EQ(heap.describe(first - 4), "it lies 4 bytes before " + of_first);
+  EXPECT_EQ(heap.describe(first), "it lies 0 bytes behind the start of " + of_first);
+  EXPECT_EQ(heap.describe(first + 19), "it lies 19 bytes behind the start of " + of_first);
+  EXPECT_EQ(heap.describe(first + 20), "it lies 0 bytes after the end of " + of_first);
+  EXPECT_EQ(heap.describe(second - 1),
+            fmt::format("it lies {} bytes after the end of ", second - 1 - first - 20) + of_first);
+  EXPECT_EQ(heap.describe(second + 50), "it lies 10 bytes after the end of " + of_second);
+  EXPECT_EQ(heap.release(first, 7), "");
+  const std::string freed =
+      fmt::format("it lies in the 20 bytes at 0x{:x} that were freed at line 7", first);
+  EXPECT_EQ(heap.describe(first), freed);
+  EXPECT_EQ(heap.describe(first + 19), freed);
+  EXPECT_EQ(heap.describe(first + 20),
+            fmt::format("it lies {} bytes before ", second - first - 20) + of_second);
+  EXPECT_EQ(heap.describe(first - 1),
+            fmt::format("it lies {} bytes before ", second - first + 1) + of_second);
+}
+
+TEST(DeviceHeaps, free_what_they_gave_and_say_why_they_do_not_free_the_rest) {
+  DeviceHeap heap(true);
+  const std::uint64_t first = heap.allocate(20, 3);
+  const std::string not_given = "free of 0x{:x}, which malloc did not return";
+  const auto said = [&](std::uint64_t address, const std::string& more) {
+    return fmt::format(fmt::runtime(not_given), address) + more;
+  };
+  EXPECT_EQ(heap.release(0x7000, 4), said(0x7000, ""));
+  EXPECT_EQ(heap.release(DeviceHeap::base - 1, 4), said(DeviceHeap::base - 1, ""));
+  EXPECT_EQ(heap.release(first + 4, 4),
+            said(first + 4, fmt::format(": it lies 4 bytes behind the start of the 20 bytes at "
+                                        "0x{:x} that malloc gave at line 3",
+                                        first)));
+  EXPECT_EQ(heap.release(first, 4), "");
+  EXPECT_EQ(heap.release(first, 5), said(first, " since it was freed at line 4"));
+  EXPECT_EQ(heap.release(first + 8, 5),
+            said(first + 8, fmt::format(": it lies in the 20 bytes at 0x{:x} that were freed at "
+                                        "line 4",
+                                        first)));
+}
+
+// What was freed is forgotten where something new lies, and only there.
+TEST(DeviceHeaps, forget_what_was_freed_where_they_give_the_place_out_again) {
+  DeviceHeap heap(true);
+  std::vector<std::uint64_t> old;
+  for (int i = 0; i < 4; ++i) old.push_back(heap.allocate(1 << 20, 3));
+  for (const std::uint64_t address : old) EXPECT_EQ(heap.release(address, 9), "");
+  ASSERT_NE(heap.allocate((7 << 20) - 4096, 10), 0U) << "no place behind the four is so large";
+  const auto was_freed = [&](std::uint64_t address) {
+    return heap.release(address, 11).find("since it was freed at line 9") != std::string::npos;
+  };
+  for (const std::uint64_t address : old) EXPECT_FALSE(was_freed(address)) << address;
+  // From inside the second on.
+  DeviceHeap other(true);
+  old.clear();
+  for (int i = 0; i < 3; ++i) old.push_back(other.allocate(2 << 20, 3));
+  EXPECT_EQ(other.release(old[1], 9), "");
+  EXPECT_EQ(other.release(old[2], 9), "");
+  const std::uint64_t large = other.allocate((5 << 20) - 4096, 10);
+  ASSERT_EQ(large, old[1] - 256 + 16) << "with a narrow margin";
+  EXPECT_EQ(other.describe(old[2] + (1 << 20)),
+            fmt::format("it lies {} bytes behind the start of the {} bytes at 0x{:x} that malloc "
+                        "gave at line 10",
+                        old[2] + (1 << 20) - large, (5 << 20) - 4096, large));
 }
 
 // Buffers of 504 and of 128 bytes, of which the second lies a few bytes behind the first.

@@ -1,0 +1,216 @@
+// What findings say of accesses that go wrong, space by space, and what becomes of the other
+// threads of such an access.
+#include <gmock/gmock.h>
+
+#include "harness.hpp"
+
+namespace demarc::emulate {
+namespace {
+
+using test::kernel_of;
+using test::launch_of;
+using test::run_text;
+using test::shared_area;
+using test::words_of;
+using testing::HasSubstr;
+
+constexpr const char* access_declarations =
+    ".const .align 16 .b8 table[48];\n.global .align 16 .b8 wide[64];\n";
+constexpr const char* access_places =
+    ".shared .align 16 .b8 tile[64];\n.local .align 16 .b8 own[80];\nmov.u64 %rd3, tile;\nmov.u64 "
+    "%rd4, own;\nmov.u64 %rd5, table;\ncvta.shared.u64 %rd6, %rd3;\ncvta.local.u64 %rd7, "
+    "%rd4;\ncvta.const.u64 %rd8, %rd5;\nmov.b64 %rd9, out;\ncvta.param.u64 %rd10, %rd9;\n"
+    "mov.u32 %r9, tile;\n";
+
+std::string access_detail(const std::string& instruction, FindingKind kind) {
+  const auto outcome =
+      run_text(kernel_of(access_declarations, access_places + instruction), launch_of(1, 1, 256));
+  EXPECT_TRUE(outcome) << outcome.error().message;
+  if (!outcome) return {};
+  EXPECT_EQ(outcome->findings.size(), 1U) << instruction;
+  if (outcome->findings.empty()) return {};
+  EXPECT_EQ(outcome->findings[0].kind, kind) << instruction;
+  return outcome->findings[0].detail;
+}
+
+TEST(Accesses, beyond_a_space_say_what_they_are_where_and_how_large_it_is) {
+  for (
+      const auto& [instruction, detail] : std::vector<std::pair<std::string, std::string>>{
+          {"ld.const.u32 %r3, [%rd5+48];",
+           "read of 4 bytes at 0x30 in constant memory: it has 48 "
+           "bytes"},
+          {"ld.u32 %r3, [%rd8+48];", "read of 4 bytes at 0x30 in constant memory: it has 48 bytes"},
+          {"st.local.u16 [%rd4+80], %h1;",
+           "write of 2 bytes at 0x50 in local memory: it has 80 "
+           "bytes"},
+          {"st.u64 [%rd7+80], %rd1;", "write of 8 bytes at 0x50 in local memory: it has 80 bytes"},
+          {"ld.u64 %rd11, [%rd10+8];",
+           "read of 8 bytes at 0x8 in kernel parameters: it has 8 "
+           "bytes"},
+          {"atom.shared.add.u32 %r3, [%rd3+64], 1;",
+           "atomic of 4 bytes at 0x40 in shared memory: it has 64 bytes; it lies 0 bytes after the "
+           "end of the 64 bytes of 'tile'"},
+          {"st.u8 [%rd6+100], %r1;",
+           "write of 1 bytes at 0x64 in shared memory: it has 64 bytes; "
+           "it lies 36 bytes after the end of the 64 bytes of 'tile'"},
+          {"st.global.u32 [%rd1+256], %r1;",
+           "write of 4 bytes at 0x700000000100 in global memory: "
+           "it lies 0 bytes after the end of the 256 bytes at "
+           "0x700000000000"}}) {
+    EXPECT_EQ(access_detail(instruction, FindingKind::out_of_bounds), detail) << instruction;
+  }
+}
+
+TEST(Accesses, that_write_what_may_only_be_read_say_so) {
+  EXPECT_EQ(access_detail("st.u32 [%rd8], %r1;", FindingKind::out_of_bounds),
+            "write of 4 bytes at 0x0 in constant memory: it is read-only");
+  EXPECT_EQ(access_detail("st.u32 [%rd10], %r1;", FindingKind::out_of_bounds),
+            "write of 4 bytes at 0x0 in kernel parameters: it is read-only");
+  EXPECT_EQ(access_detail("atom.add.u32 %r3, [%rd8+4], 1;", FindingKind::out_of_bounds),
+            "atomic of 4 bytes at 0x4 in constant memory: it is read-only");
+}
+
+TEST(Accesses, at_odd_addresses_say_what_would_be_right) {
+  for (const auto& [instruction, detail] : std::vector<std::pair<std::string, std::string>>{
+           {"ld.const.u32 %r3, [%rd5+2];",
+            "read of 4 bytes at 0x2 in constant memory: the address "
+            "must be a multiple of 4"},
+           {"st.local.u64 [%rd4+12], %rd1;",
+            "write of 8 bytes at 0xc in local memory: the address "
+            "must be a multiple of 8"},
+           {"atom.global.add.u64 %rd11, [%rd1+4], 1;",
+            "atomic of 8 bytes at 0x700000000004 in global memory: the address must be a multiple "
+            "of 8"},
+           {"st.shared.v4.u32 [%rd3+8], {%r1, %r1, %r1, %r1};",
+            "write of 16 bytes at 0x8 in shared memory: the address must be a multiple of 16"}}) {
+    EXPECT_EQ(access_detail(instruction, FindingKind::misaligned), detail) << instruction;
+  }
+}
+
+// A gibibyte around a buffer is near it, and the first page is what null pointers lead to.
+TEST(Accesses, far_from_every_buffer_are_near_none) {
+  const auto at = [](std::uint64_t address) {
+    return access_detail(fmt::format("mov.u64 %rd11, {};\nld.global.u32 %r3, [%rd11];", address),
+                         FindingKind::out_of_bounds);
+  };
+  constexpr std::uint64_t buffer = 0x7000'0000'0000;
+  constexpr std::uint64_t near = 1 << 30;
+  EXPECT_THAT(at(0), HasSubstr("global memory: it is a null pointer"));
+  EXPECT_THAT(at(4092), HasSubstr("it is a null pointer"));
+  EXPECT_THAT(at(4096), HasSubstr("no buffer is near it"));
+  EXPECT_THAT(
+      at(buffer + 256 + near - 4),
+      HasSubstr("it lies 1073741820 bytes after the end of the 256 bytes at 0x700000000000"));
+  EXPECT_THAT(at(buffer + 256 + near), HasSubstr("no buffer is near it"));
+  EXPECT_THAT(at(buffer - near + 4),
+              HasSubstr("it lies 1073741820 bytes before the 256 bytes at 0x700000000000"));
+  EXPECT_THAT(at(buffer - near), HasSubstr("no buffer is near it"));
+}
+
+TEST(Accesses, name_the_buffer_that_they_reach_beyond_or_begin_before) {
+  EXPECT_EQ(
+      access_detail("ld.global.v4.u32 {%r3, %r4, %r5, %r6}, [%rd1+248];",
+                    FindingKind::out_of_bounds),
+      "read of 16 bytes at 0x7000000000f8 in global memory: it reaches 8 bytes behind the end "
+      "of the 256 bytes at 0x700000000000");
+  EXPECT_EQ(access_detail("ld.global.u64 %rd11, [%rd1+-4];", FindingKind::out_of_bounds),
+            "read of 8 bytes at 0x6ffffffffffc in global memory: it begins 4 bytes before the 256 "
+            "bytes at 0x700000000000");
+  EXPECT_EQ(access_detail("ld.global.u64 %rd11, [%rd1+-8];", FindingKind::out_of_bounds),
+            "read of 8 bytes at 0x6ffffffffff8 in global memory: it lies 8 bytes before the 256 "
+            "bytes at 0x700000000000");
+}
+
+// A mebibyte behind a variable is near it, and as much before address 0 of shared memory.
+TEST(Accesses, in_shared_memory_name_the_variable_that_is_near) {
+  const auto at = [](std::uint32_t address) {
+    return access_detail(fmt::format("mov.u32 %r10, {};\nadd.u32 %r10, %r10, %r9;\nst.shared.u32 "
+                                     "[%r10], 1;",
+                                     address),
+                         FindingKind::out_of_bounds);
+  };
+  constexpr std::uint32_t near = 1 << 20;
+  EXPECT_THAT(at(near), HasSubstr("it has 64 bytes; it lies 1048512 bytes after the end of the 64 "
+                                  "bytes of 'tile'"));
+  EXPECT_THAT(at(near + 4), testing::EndsWith("it has 64 bytes"));
+  EXPECT_THAT(at(-4U), HasSubstr("it has 64 bytes; it lies 4 bytes before 'tile'"));
+  EXPECT_THAT(at(-near), HasSubstr("it lies 1048576 bytes before 'tile'"));
+  EXPECT_THAT(at(-near - 4), testing::EndsWith("it has 64 bytes"));
+}
+
+TEST(Accesses, name_the_last_variable_of_shared_memory_before_them) {
+  const auto outcome = run_text(
+      kernel_of("",
+                ".shared .align 16 .b8 one[32];\n.shared .align 16 .b8 two[32];\n.shared "
+                ".align 16 .b8 three[24];\nmov.u32 %r3, one;\nmov.u32 %r4, two;\nmov.u32 %r5, "
+                "three;\nmax.u32 %r6, %r3, %r4;\nmax.u32 %r6, %r6, %r5;\nadd.u32 %r6, %r6, "
+                "128;\nst.shared.u32 [%r6], 1;"),
+      launch_of(1, 1, 256));
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  ASSERT_EQ(outcome->findings.size(), 1U);
+  EXPECT_THAT(outcome->findings[0].detail,
+              testing::AnyOf(HasSubstr("96 bytes after the end of the 32 bytes of 'one'"),
+                             HasSubstr("96 bytes after the end of the 32 bytes of 'two'"),
+                             HasSubstr("104 bytes after the end of the 24 bytes of 'three'")));
+}
+
+// Each kind of mistake at an instruction is a finding of its own, which counts the threads.
+TEST(Accesses, of_one_instruction_that_go_wrong_in_two_ways_are_two_findings) {
+  const auto outcome = run_text(
+      kernel_of("",
+                "rem.u32 %r3, %r1, 3;\nmul.lo.u32 %r4, %r3, 511;\nmul.wide.u32 %rd3, %r4, 2;\n"
+                "setp.eq.u32 %p1, %r3, 1;\nselp.u64 %rd4, 514, %rd3, %p1;\nadd.s64 %rd5, %rd1, "
+                "%rd4;\nst.global.u32 [%rd5], 7;\nst.global.u32 [%rd2+4], 9;"),
+      launch_of(1, 32, 1024));
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  ASSERT_EQ(outcome->findings.size(), 2U);
+  const bool first_odd = outcome->findings[0].kind == FindingKind::misaligned;
+  const Finding& odd = outcome->findings[first_odd ? 0 : 1];
+  const Finding& beyond = outcome->findings[first_odd ? 1 : 0];
+  EXPECT_EQ(odd.kind, FindingKind::misaligned);
+  EXPECT_EQ(odd.thread[0], 1U);
+  EXPECT_EQ(odd.count, 11U);
+  EXPECT_EQ(beyond.kind, FindingKind::out_of_bounds);
+  EXPECT_EQ(beyond.thread[0], 2U);
+  EXPECT_EQ(beyond.count, 10U);
+  const auto words = words_of(*outcome);
+  EXPECT_EQ(words[0] & 0xffffffffU, 7U) << "the other threads store";
+  for (unsigned thread = 0; thread < 32; ++thread) EXPECT_EQ(words[thread] >> 32U, 9U) << thread;
+}
+
+TEST(Accesses, that_are_no_plain_loads_name_the_bytes_that_were_not_written) {
+  const auto outcome = run_text(
+      kernel_of(
+          shared_area,
+          "mov.u32 %r3, area;\nshl.b32 %r4, %r1, 2;\nadd.u32 %r3, %r3, %r4;\nsetp.ne.u32 %p1, "
+          "%r1, 3;\n@%p1 st.shared.u32 [%r3], 1;\n@!%p1 st.shared.u8 [%r3+2], 1;\n"
+          "atom.shared.add.u32 %r5, [%r3], 1;\nld.shared.u32 %r6, [%r3];\nst.global.u32 "
+          "[%rd2], %r6;"),
+      launch_of(1, 32, 256));
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  ASSERT_EQ(outcome->findings.size(), 1U) << "an atomic writes them";
+  EXPECT_EQ(outcome->findings[0].kind, FindingKind::uninitialised_read);
+  EXPECT_EQ(outcome->findings[0].thread[0], 3U);
+  EXPECT_EQ(outcome->findings[0].count, 1U);
+  EXPECT_EQ(outcome->findings[0].detail, "4 bytes at 0xc in shared memory were not written before");
+}
+
+// The window of each space ends where the next thing is global memory.
+TEST(Accesses, through_generic_addresses_behind_a_window_are_of_global_memory) {
+  for (const char* window : {"%rd6", "%rd7", "%rd8", "%rd10"}) {
+    const auto detail = [&](const std::string& offset) {
+      return access_detail(
+          fmt::format("shr.u64 %rd11, {}, 44;\nshl.b64 %rd11, %rd11, 44;\nadd.u64 %rd11, %rd11, "
+                      "{};\nld.u32 %r3, [%rd11];",
+                      window, offset),
+          FindingKind::out_of_bounds);
+    };
+    EXPECT_THAT(detail("0x0000010000000000"), HasSubstr("in global memory")) << window;
+    EXPECT_THAT(detail("-4"), HasSubstr("in global memory")) << window;
+    EXPECT_THAT(detail("0x000000fffffffffc"), testing::Not(HasSubstr("in global memory")))
+        << window;
+  }
+}
+
+}  // namespace
+}  // namespace demarc::emulate

@@ -1,0 +1,211 @@
+// Barriers of a block: which numbers and counts there are, what reductions give, who is waited for,
+// and what the finding says where a barrier is never completed.
+#include <gmock/gmock.h>
+
+#include "progress_kernels.hpp"
+
+namespace demarc::emulate {
+namespace {
+
+using test::in_both_sides;
+using test::kernel_of;
+using test::launch_of;
+using test::progress_words;
+using test::run_text;
+using test::shared_area;
+using test::words_of;
+using testing::Each;
+using testing::HasSubstr;
+
+// The only finding of a kernel of `threads` threads.
+Finding barrier_finding(const std::string& body, std::uint32_t threads) {
+  const auto outcome = run_text(kernel_of("", body), launch_of(1, threads, 8 * threads));
+  EXPECT_TRUE(outcome) << outcome.error().message;
+  if (!outcome) return {};
+  EXPECT_EQ(outcome->findings.size(), 1U) << body;
+  return outcome->findings.empty() ? Finding{} : outcome->findings[0];
+}
+
+// The line of kernel_of(), declarations aside, on which the `number`th line of its body stands.
+std::string line_of(unsigned number) {
+  return std::to_string(14 + number);
+}
+
+TEST(Barriers, there_are_16_and_threads_come_to_them_by_whole_warps) {
+  for (const auto& [id, threads] : std::vector<std::pair<unsigned, unsigned>>{
+           {16, 32}, {4000000000U, 32}, {1, 48}, {15, 33}, {2, 31}}) {
+    const auto outcome = run_text(
+        kernel_of("", fmt::format("mov.u32 %r3, {};\nmov.u32 %r4, {};\nbar.sync %r3, %r4;\n"
+                                  "st.global.u64 [%rd2], %rd1;",
+                                  id, threads)),
+        launch_of(1, 32, 256));
+    ASSERT_TRUE(outcome) << outcome.error().message;
+    ASSERT_EQ(outcome->findings.size(), 1U);
+    EXPECT_EQ(outcome->findings[0].kind, FindingKind::limit);
+    EXPECT_EQ(outcome->findings[0].count, 1U);
+    EXPECT_EQ(outcome->findings[0].detail,
+              fmt::format("barrier {} with {} threads: there are 16 barriers, counts are multiples "
+                          "of 32",
+                          id, threads));
+    EXPECT_THAT(words_of(*outcome), Each(0U)) << "the block ends there";
+  }
+}
+
+// The first thread, which has left, holds other numbers.
+TEST(Barriers, number_and_count_are_those_of_the_threads_that_come) {
+  const auto found = progress_words("",
+                                    "setp.eq.u32 %p1, %r1, 0;\nselp.u32 %r3, 99, 15, %p1;\n"
+                                    "selp.u32 %r4, 5, 32, %p1;\n@%p1 exit;\nbar.sync %r3, %r4;\n"
+                                    "mov.u32 %r9, 7;");
+  for (unsigned lane = 0; lane < 32; ++lane) EXPECT_EQ(found[lane], lane == 0 ? 0U : 7U);
+}
+
+TEST(Barriers, each_of_the_16_lets_go_its_own_warps) {
+  const auto found = progress_words("",
+                                    "shr.u32 %r3, %r1, 6;\nmov.u32 %r4, 64;\nbar.sync %r3, %r4;\n"
+                                    "mov.u32 %r9, 7;",
+                                    1024);
+  for (unsigned thread = 0; thread < 1024; ++thread) EXPECT_EQ(found[thread], 7U);
+}
+
+// Each behind one of other threads that gave something else.
+TEST(Barriers, a_reduction_begins_anew_each_time) {
+  const auto second_of = [](const std::string& operation, unsigned first_below,
+                            unsigned second_below) {
+    const bool counts = operation == "popc.u32";
+    const auto reduce = [&](unsigned below) {
+      return fmt::format("setp.lt.u32 %p1, %r1, {};\nbar.red.{} {}, 3, %p1;\n", below, operation,
+                         counts ? "%r9" : "%p2");
+    };
+    return progress_words(
+        "", reduce(first_below) + reduce(second_below) + (counts ? "" : "selp.u32 %r9, 1, 0, %p2;"),
+        64)[50];
+  };
+  EXPECT_EQ(second_of("popc.u32", 40, 24), 24U);
+  EXPECT_EQ(second_of("and.pred", 40, 64), 1U);
+  EXPECT_EQ(second_of("and.pred", 64, 40), 0U);
+  EXPECT_EQ(second_of("or.pred", 40, 0), 0U);
+  EXPECT_EQ(second_of("or.pred", 0, 40), 1U);
+}
+
+// The threads that have left hold what would change the result.
+TEST(Barriers, a_reduction_is_of_the_threads_that_have_not_left) {
+  const auto reduced = [](const std::string& before, const std::string& reduce) {
+    return progress_words("", before + "setp.lt.u32 %p3, %r1, 5;\n@%p3 exit;\n" + reduce, 64)[40];
+  };
+  const std::string result = "selp.u32 %r9, 1, 0, %p2;";
+  const std::string stayed = "setp.ge.u32 %p1, %r1, 5;\n";
+  EXPECT_EQ(reduced(stayed, "bar.red.and.pred %p2, 0, %p1;\n" + result), 1U);
+  EXPECT_EQ(reduced(stayed, "bar.red.or.pred %p2, 0, !%p1;\n" + result), 0U);
+  EXPECT_EQ(reduced(stayed, "bar.red.popc.u32 %r9, 0, %p1;"), 59U);
+  EXPECT_EQ(reduced(stayed, "bar.red.popc.u32 %r9, 0, !%p1;"), 0U);
+  EXPECT_EQ(reduced("setp.ge.u32 %p1, %r1, 6;\n", "bar.red.and.pred %p2, 0, %p1;\n" + result), 0U);
+}
+
+// Each thread gets the result in its own register, whichever side of a branch it comes from.
+TEST(Barriers, a_reduction_by_both_sides_of_a_branch_gives_each_side_its_predicate) {
+  const std::string tell = "selp.u32 %r9, 1, 0, %p2;\n@%p4 add.u32 %r9, %r9, 10;";
+  for (const auto& [operation, wanted] :
+       std::vector<std::pair<std::string, unsigned>>{{"and", 0U}, {"or", 11U}}) {
+    const auto reduce = [&, &name = operation](const char* d) {
+      return fmt::format("setp.gt.u32 %p3, %r4, 30;\nbarrier.red.{}.pred {}, 2, %p3;\n", name, d);
+    };
+    const auto found = progress_words("", "setp.gt.u32 %p2, %r1, 99;\nsetp.gt.u32 %p4, %r1, 99;\n" +
+                                              in_both_sides(reduce("%p2") + "mov.pred %p4, %p2;",
+                                                            reduce("%p4") + "mov.pred %p2, %p4;") +
+                                              tell);
+    for (unsigned lane = 0; lane < 32; ++lane) EXPECT_EQ(found[lane], wanted) << operation;
+  }
+}
+
+// A warp has arrived once all of its threads have, wherever they do.
+TEST(Barriers, threads_that_only_arrive_may_do_so_on_both_sides_of_a_branch) {
+  const std::string write = "mad.lo.u32 %r5, %r1, 4, area;\nst.shared.u32 [%r5], %r1;\n";
+  const std::string text =
+      "setp.ge.u32 %p4, %r1, 32;\nmov.u32 %r9, 5;\n@%p4 bra WAITS;\n" +
+      in_both_sides(write + "barrier.arrive 3, 64;", write + "barrier.arrive 3, 64;") +
+      "bra OVER;\nWAITS:\nbarrier.sync 3, 64;\nsub.u32 %r6, %r1, 32;\n"
+      "mad.lo.u32 %r5, %r6, 4, area;\nld.shared.u32 %r9, [%r5];\nOVER:\n";
+  const auto found = progress_words(shared_area, text, 64);
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    EXPECT_EQ(found[lane], 5U);
+    EXPECT_EQ(found[32 + lane], lane);
+  }
+  // Half of a warp is no warp.
+  const Finding half = barrier_finding(
+      "setp.ge.u32 %p4, %r1, 32;\n@%p4 bra WAITS;\nsetp.ge.u32 %p1, %r1, 16;\n@%p1 bra OVER;\n"
+      "barrier.arrive 3, 64;\nbra OVER;\nWAITS:\nbarrier.sync 3, 64;\nOVER: bar.sync 4, 64;",
+      64);
+  EXPECT_EQ(half.kind, FindingKind::barrier_divergence);
+}
+
+TEST(Barriers, a_warp_that_ends_lets_go_those_that_wait_for_all) {
+  const auto found = progress_words("",
+                                    "setp.lt.u32 %p1, %r1, 64;\n@%p1 bar.sync 0;\n@%p1 mov.u32 "
+                                    "%r9, 3;\n@!%p1 mov.u32 %r9, 4;",
+                                    128);
+  for (unsigned i = 0; i < 128; ++i) EXPECT_EQ(found[i], i < 64 ? 3U : 4U);
+}
+
+TEST(Barriers, that_are_never_completed_are_told_with_where_the_other_warps_are) {
+  const Finding three = barrier_finding(
+      "setp.lt.u32 %p1, %r1, 32;\n@%p1 bra FIRST;\nsetp.lt.u32 %p1, %r1, 64;\n@%p1 bra GONE;\n"
+      "bar.sync 2, 96;\nbra GONE;\nFIRST:\nbar.sync 1, 64;\nGONE:",
+      96);
+  EXPECT_EQ(three.kind, FindingKind::barrier_divergence);
+  EXPECT_EQ(three.instruction, "bar.sync 1, 64;");
+  EXPECT_EQ(three.thread[0], 0U);
+  EXPECT_EQ(three.detail,
+            "the barrier is never completed: warp 1 has ended, warp 2 waits at line " + line_of(5));
+  const Finding alone = barrier_finding("bar.sync 1, 128;", 96);
+  EXPECT_EQ(alone.detail, "the barrier is never completed: too few threads take part");
+}
+
+TEST(Barriers, of_many_warps_that_are_elsewhere_the_first_are_told) {
+  const Finding many = barrier_finding(
+      "setp.lt.u32 %p1, %r1, 32;\n@%p1 bra FIRST;\nbar.sync 2;\nbra OVER;\nFIRST:\nbar.sync "
+      "1;\nOVER:",
+      1024);
+  EXPECT_THAT(many.detail, HasSubstr("never completed: warp 1 waits at line " + line_of(3) +
+                                     ", warp 2 waits at line " + line_of(3) + ", "));
+  EXPECT_THAT(many.detail, HasSubstr(", …"));
+  EXPECT_LT(many.detail.size(), 250U);
+  EXPECT_GT(many.detail.size(), 190U);
+}
+
+// Threads of two rows: thread 16 of the warp is (0,1,0).
+TEST(Barriers, a_warp_of_which_some_do_not_arrive_is_told_with_the_place_where_they_wait) {
+  gpu::Launch launch = launch_of(1, 16, 512);
+  launch.kernels[0].block.y = 2;
+  const std::string parts = "mov.u32 %r3, %tid.y;\nsetp.eq.u32 %p1, %r3, 0;\n@%p1 bra UPPER;\n";
+  const auto detail = [&](const std::string& body) {
+    const auto outcome = run_text(kernel_of("", parts + body), launch);
+    EXPECT_TRUE(outcome) << outcome.error().message;
+    if (!outcome || outcome->findings.empty()) return std::string();
+    EXPECT_EQ(outcome->findings[0].kind, FindingKind::barrier_divergence);
+    return outcome->findings[0].detail;
+  };
+  EXPECT_EQ(detail("barrier.sync 1, 32;\nbra OVER;\nUPPER:\nbarrier.sync 2, 32;\nOVER:"),
+            "16 threads of the warp do not arrive, among them thread (0,0,0): thread (0,0,0) waits "
+            "at line " +
+                line_of(7));
+  // Those who have left are not missing; the others wait at two places.
+  EXPECT_EQ(detail("setp.gt.u32 %p2, %r1, 7;\n@%p2 exit;\nbarrier.sync 1, 32;\nbra OVER;\nUPPER:\n"
+                   "setp.gt.u32 %p2, %r1, 7;\n@%p2 bra LAST;\nbar.warp.sync -1;\nbra OVER;\n"
+                   "LAST: barrier.sync 3, 32;\nOVER:")
+                .substr(0, 36),
+            "16 threads of the warp do not arrive");
+}
+
+TEST(Barriers, arrivals_of_warps_are_counted) {
+  const auto statistics = [](const std::string& body, std::uint32_t threads) {
+    const auto outcome = run_text(kernel_of("", body), launch_of(2, threads, 8 * threads));
+    EXPECT_TRUE(outcome) << outcome.error().message;
+    return outcome ? outcome->kernels[0] : KernelStatistics{};
+  };
+  EXPECT_EQ(statistics("bar.sync 0;\nbar.sync 1;\nbar.arrive 2, 128;", 96).barriers, 2U * 3 * 3);
+  EXPECT_EQ(statistics("", 96).barriers, 0U);
+}
+
+}  // namespace
+}  // namespace demarc::emulate

@@ -1,0 +1,142 @@
+// Calls and how deep they nest, branches by a table, logic of predicates, and the branches that
+// statistics count.
+#include <gmock/gmock.h>
+
+#include "progress_kernels.hpp"
+
+namespace demarc::emulate {
+namespace {
+
+using test::in_both_sides;
+using test::kernel_of;
+using test::launch_of;
+using test::progress_words;
+using test::run_text;
+using test::words_of;
+using testing::HasSubstr;
+
+// down(n) calls itself n times, and each call has `bytes` of local memory.
+Result<Outcome> nested(unsigned calls, unsigned bytes) {
+  const std::string function = fmt::format(
+      ".func down(.param .b32 n)\n{{ .reg .pred %q; .reg .b32 %s<3>; .reg .b64 %t<2>;\n"
+      "{}ld.param.b32 %s1, [n];\nsetp.eq.u32 %q, %s1, 0;\n@%q ret;\nsub.u32 %s2, %s1, 1;\n"
+      "{{ .param .b32 a; st.param.b32 [a], %s2; call down, (a); }}\nret; }}\n",
+      bytes == 0 ? "" : fmt::format(".local .align 4 .b8 mine[{}];\nmov.u64 %t1, mine;\n", bytes));
+  return run_text(
+      kernel_of(function, fmt::format("{{ .param .b32 a; st.param.b32 [a], {}; call down, (a); "
+                                      "}}\nst.global.u64 [%rd2], %rd1;",
+                                      calls)),
+      launch_of(1, 1, 8));
+}
+
+TEST(NestedCalls, reach_2000_deep_and_no_deeper) {
+  const auto deepest = nested(1999, 0);
+  ASSERT_TRUE(deepest) << deepest.error().message;
+  EXPECT_TRUE(deepest->findings.empty());
+  EXPECT_NE(words_of(*deepest)[0], 0U);
+  const auto deeper = nested(2000, 0);
+  ASSERT_TRUE(deeper) << deeper.error().message;
+  ASSERT_EQ(deeper->findings.size(), 1U);
+  EXPECT_EQ(deeper->findings[0].kind, FindingKind::limit);
+  EXPECT_EQ(deeper->findings[0].detail,
+            "calls nested 2000 deep with 0 bytes of local memory; the limits are 2000 and "
+            "524288");
+  EXPECT_EQ(words_of(*deeper)[0], 0U) << "the block ends there";
+}
+
+TEST(NestedCalls, share_512_kib_of_local_memory) {
+  const auto most = nested(15, 32768);
+  ASSERT_TRUE(most) << most.error().message;
+  EXPECT_TRUE(most->findings.empty()) << describe(most->findings[0], "t.ptx");
+  const auto more = nested(16, 32768);
+  ASSERT_TRUE(more) << more.error().message;
+  ASSERT_EQ(more->findings.size(), 1U);
+  EXPECT_THAT(more->findings[0].detail,
+              HasSubstr("calls nested 16 deep with 557056 bytes of local memory"));
+}
+
+// The caller's four bytes lie before them.
+TEST(NestedCalls, have_locals_at_multiples_of_16_apart_from_those_of_the_caller) {
+  const auto found = progress_words(
+      ".func (.param .b32 r) inner(.param .b32 a)\n{ .reg .b32 %s<9>; .reg .b64 %t<2>;\n"
+      ".local .align 16 .b8 own[16];\nld.param.b32 %s1, [a];\nmov.u64 %t1, own;\n"
+      "st.local.v4.u32 [%t1], {%s1, %s1, %s1, %s1};\nld.local.u32 %s2, [%t1+12];\n"
+      "st.param.b32 [r], %s2; ret; }\n",
+      ".local .align 4 .b8 mine[4];\nmov.u64 %rd5, mine;\nst.local.u32 [%rd5], %r1;\n"
+      "{ .param .b32 a; .param .b32 r;\nadd.u32 %r3, %r1, 100;\nst.param.b32 [a], %r3;\n"
+      "call (r), inner, (a);\nld.param.b32 %r4, [r]; }\nld.local.u32 %r5, [%rd5];\n"
+      "mad.lo.u32 %r9, %r5, 1000, %r4;");
+  for (unsigned lane = 0; lane < 32; ++lane) EXPECT_EQ(found[lane], lane * 1000 + 100 + lane);
+}
+
+TEST(NestedCalls, through_a_register_name_the_address_that_is_no_function) {
+  const auto outcome =
+      run_text(kernel_of(".func one() { ret; }\n.func other(.param .b64 n) { ret; }\n",
+                         "mov.u64 %rd5, one;\nadd.u64 %rd5, %rd5, 1;\nP: .callprototype _ ();\n"
+                         "call %rd5, (), P;\nst.global.u64 [%rd2], %rd1;"),
+               launch_of(1, 32, 256));
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  ASSERT_EQ(outcome->findings.size(), 1U);
+  EXPECT_EQ(outcome->findings[0].kind, FindingKind::trap);
+  EXPECT_EQ(outcome->findings[0].count, 1U);
+  EXPECT_EQ(outcome->findings[0].detail, "call of 0x500000000001, which is not a function");
+  EXPECT_EQ(words_of(*outcome)[0], 0U) << "the block ends there";
+}
+
+// Thread 5 is the first that comes there, and the only one.
+TEST(BranchTables, name_the_index_and_the_thread_that_has_no_target) {
+  const auto outcome =
+      run_text(kernel_of("",
+                         "setp.lt.u32 %p1, %r1, 5;\n@%p1 exit;\nTABLE: .branchtargets L0, L1, L2;\n"
+                         "sub.u32 %r3, %r1, 2;\nbrx.idx %r3, TABLE;\nL0:\nL1:\nL2:\n"
+                         "st.global.u64 [%rd2], %rd1;"),
+               launch_of(1, 32, 256));
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  ASSERT_EQ(outcome->findings.size(), 1U);
+  EXPECT_EQ(outcome->findings[0].detail, "branch index 3 of a list of 3 targets");
+  EXPECT_EQ(outcome->findings[0].thread[0], 5U);
+  EXPECT_EQ(outcome->findings[0].count, 1U);
+  for (const std::uint64_t word : words_of(*outcome)) EXPECT_EQ(word, 0U) << "the block ends there";
+}
+
+TEST(PredicateLogic, is_carried_out_for_the_lanes_that_run) {
+  // %p1: lanes 0-15, %p2: even lanes, %p3: what was there before.
+  const std::string inputs =
+      "and.b32 %r3, %r1, 1;\nsetp.lt.u32 %p1, %r1, 16;\nsetp.eq.u32 %p2, %r3, 0;\n"
+      "setp.ge.u32 %p3, %r1, 30;\nsetp.lt.u32 %p4, %r1, 24;\n";
+  for (const auto& [instruction, gives] : std::vector<std::pair<std::string, bool (*)(bool, bool)>>{
+           {"and.pred %p3, %p1, %p2;", [](bool a, bool b) { return a && b; }},
+           {"or.pred %p3, %p1, %p2;", [](bool a, bool b) { return a || b; }},
+           {"xor.pred %p3, %p1, %p2;", [](bool a, bool b) { return a != b; }},
+           {"not.pred %p3, %p1;", [](bool a, bool) { return !a; }},
+           {"not.pred %p3, %p2;", [](bool, bool b) { return !b; }},
+           {"mov.pred %p3, %p2;", [](bool, bool b) { return b; }},
+           {"mov.pred %p3, 1;", [](bool, bool) { return true; }},
+           {"mov.pred %p3, 0;", [](bool, bool) { return false; }}}) {
+    const auto found =
+        progress_words("", inputs + "@%p4 " + instruction + "\nselp.u32 %r9, 1, 0, %p3;");
+    for (unsigned lane = 0; lane < 32; ++lane) {
+      EXPECT_EQ(found[lane] != 0, lane < 24 ? gives(lane < 16, lane % 2 == 0) : lane >= 30)
+          << instruction << " lane " << lane;
+    }
+  }
+}
+
+TEST(Statistics, count_branches_at_which_lanes_part) {
+  const auto divergent = [](const std::string& body) {
+    const auto outcome = run_text(kernel_of("", body), launch_of(1, 64, 512));
+    EXPECT_TRUE(outcome) << outcome.error().message;
+    return outcome ? outcome->kernels[0].divergent_branches : 0;
+  };
+  EXPECT_EQ(divergent(in_both_sides("", "")), 2U) << "one a warp";
+  EXPECT_EQ(divergent("setp.lt.u32 %p1, %r1, 32;\n@%p1 bra OVER;\nmov.u32 %r3, 1;\nOVER:"), 0U);
+  EXPECT_EQ(divergent("setp.lt.u32 %p1, %r1, 40;\n@%p1 bra OVER;\nmov.u32 %r3, 1;\nOVER:"), 1U);
+  // Three targets: two partings.
+  EXPECT_EQ(divergent("rem.u32 %r3, %r1, 3;\nTABLE: .branchtargets L0, L1, L2;\nbrx.idx %r3, "
+                      "TABLE;\nL0: mov.u32 %r4, 1;\nbra MEET;\nL1: mov.u32 %r4, 2;\nbra MEET;\nL2: "
+                      "mov.u32 %r4, 3;\nMEET:"),
+            4U);
+}
+
+}  // namespace
+}  // namespace demarc::emulate
