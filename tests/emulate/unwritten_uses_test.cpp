@@ -1,0 +1,195 @@
+// What the finding says of bytes that were not written: which load, whose bytes, where, which line
+// uses them, and how many threads do; through registers, calls, variables of calls and memory.
+#include <gmock/gmock.h>
+
+#include "harness.hpp"
+
+namespace demarc::emulate {
+namespace {
+
+using test::kernel_of;
+using test::launch_of;
+using test::run_text;
+
+// In local memory the byte at 0 is written, those from 1 to 7 are not, those from 8 to 15 are. In
+// shared memory no byte is written; %r20 is the thread's word there.
+constexpr const char* uses_head =
+    ".local .align 16 .b8 mine[32];\nmov.u64 %rd5, mine;\nmov.u16 %h1, 7;\nst.local.u8 [%rd5], "
+    "%h1;\nmov.u64 %rd6, 0x1122334455667788;\nst.local.u64 [%rd5+8], %rd6;\nmov.u32 %r19, "
+    "area;\nmad.lo.u32 %r20, %r1, 4, %r19;\n";
+constexpr const char* uses_declarations =
+    ".shared .align 16 .b8 area[512];\n"
+    ".func (.param .b64 r) same(.param .b64 a)\n{ .reg .b64 %x<3>;\nld.param.b64 %x1, [a];\n"
+    "st.param.b64 [r], %x1; ret; }\n"
+    ".func (.param .b64 r) twice(.param .b64 a)\n{ .reg .b64 %x<3>;\nld.param.b64 %x1, [a];\n"
+    "{ .param .b64 b; .param .b64 s; st.param.b64 [b], %x1; call (s), same, (b); ld.param.b64 "
+    "%x2, [s]; }\nst.param.b64 [r], %x2; ret; }\n"
+    ".func (.param .b64 r) early(.param .b64 a, .param .b32 n)\n{ .reg .pred %q; .reg .b64 %x<3>; "
+    ".reg .b32 %y<3>;\nld.param.b64 %x1, [a];\nld.param.b32 %y1, [n];\nmov.u64 %x2, 5;\n"
+    "st.param.b64 [r], %x2;\nsetp.lt.u32 %q, %y1, 20;\n@%q ret;\nst.param.b64 [r], %x1; ret; }\n"
+    ".func (.param .align 8 .b8 r[16]) swapped(.param .align 8 .b8 a[16])\n{ .reg .b64 %x<3>;\n"
+    "ld.param.v2.b64 {%x1, %x2}, [a];\nst.param.v2.b64 [r], {%x2, %x1}; ret; }\n";
+
+std::vector<Finding> uses_of(const std::string& body) {
+  const auto outcome =
+      run_text(kernel_of(uses_declarations, uses_head + body), launch_of(1, 32, 256));
+  EXPECT_TRUE(outcome) << outcome.error().message;
+  return outcome ? outcome->findings : std::vector<Finding>{};
+}
+
+constexpr const char* decide = "setp.lt.u32 %p1, %r4, 9;\n@%p1 bra OUT;\nOUT:";
+constexpr const char* decide_wide =
+    "cvt.u32.u64 %r4, %rd8;\nsetp.lt.u32 %p1, %r4, 9;\n@%p1 bra "
+    "OUT;\nOUT:";
+
+struct Use {
+  const char* name;
+  std::string body;
+  std::string bytes;         // and where they are
+  std::string user;          // the line that uses them
+  std::uint64_t count = 32;  // threads
+  std::uint32_t thread = 0;  // the first
+};
+
+// %rd8 = function(%rd7); with `more`, of the thread's number too.
+std::string call_of(const std::string& function, bool more = false) {
+  return fmt::format(
+      "{{ .param .b64 a; .param .b64 r; .param .b32 n;\nst.param.b64 [a], %rd7;\n"
+      "st.param.b32 [n], %r1;\ncall (r), {}, (a{});\nld.param.b64 %rd8, [r]; }}\n",
+      function, more ? ", n" : "");
+}
+
+std::vector<Use> uses() {
+  const std::string branch = "@%p1 bra OUT;";
+  const std::string local_4 = "4 bytes at 0x4 in local memory";
+  const std::string load = "ld.local.u32 %r3, [%rd5+4];\n";
+  const std::string wide = "ld.local.u64 %rd7, [%rd5];\n";
+  const std::string local_8 = "8 bytes at 0x0 in local memory";
+  return {
+      {"a_branch", load + "add.u32 %r4, %r3, 1;\n" + decide, local_4, branch},
+      {"a_branch_for_the_second_word_of_a_vector",
+       "ld.local.v2.u32 {%r3, %r4}, [%rd5];\n" + std::string(decide), local_8, branch},
+      {"a_branch_for_one_of_several_loads",
+       "ld.local.u32 %r5, [%rd5+8];\n" + load + "add.u32 %r4, %r5, %r3;\n" + decide, local_4,
+       branch},
+      {"a_branch_of_one_thread",
+       "setp.eq.u32 %p2, %r1, 5;\n@!%p2 st.shared.u32 [%r20], 1;\nld.shared.u32 %r4, [%r20];\n" +
+           std::string(decide),
+       "4 bytes at 0x14 in shared memory", branch, 1, 5},
+      {"all_threads_by_a_shuffle",
+       "setp.eq.u32 %p2, %r1, 5;\n@!%p2 st.shared.u32 [%r20], 1;\nld.shared.u32 %r3, [%r20];\n"
+       "shfl.sync.idx.b32 %r4, %r3, 5, 31, -1;\n" +
+           std::string(decide),
+       "4 bytes at 0x14 in shared memory", branch},
+      {"all_threads_by_a_sum",
+       "setp.eq.u32 %p2, %r1, 5;\n@!%p2 st.shared.u32 [%r20], 1;\nld.shared.u32 %r3, [%r20];\n"
+       "redux.sync.add.u32 %r4, %r3, -1;\n" +
+           std::string(decide),
+       "4 bytes at 0x14 in shared memory", branch},
+      {"those_above_by_a_shuffle",
+       "setp.ge.u32 %p2, %r1, 29;\n@!%p2 st.shared.u32 [%r20], 1;\nld.shared.u32 %r3, [%r20];\n"
+       "shfl.sync.down.b32 %r4, %r3, 4, 31, -1;\n" +
+           std::string(decide),
+       "4 bytes at 0x74 in shared memory", branch, 6, 25},
+      {"an_address", load + "and.b32 %r4, %r3, 4;\nadd.u32 %r4, %r4, %r20;\nst.shared.u8 [%r4], 1;",
+       local_4, "st.shared.u8 [%r4], 1;"},
+      {"an_address_of_a_load",
+       load + "cvt.u64.u32 %rd7, %r3;\nand.b64 %rd7, %rd7, 8;\nadd.s64 %rd7, %rd7, %rd1;\n"
+              "ld.global.u32 %r4, [%rd7];",
+       local_4, "ld.global.u32 %r4, [%rd7];"},
+      {"an_atomic", load + "red.global.add.u32 [%rd1], %r3;", local_4,
+       "red.global.add.u32 [%rd1], %r3;"},
+      {"a_compare_and_swap", load + "atom.global.cas.b32 %r4, [%rd1], 5, %r3;", local_4,
+       "atom.global.cas.b32 %r4, [%rd1], 5, %r3;"},
+      {"a_store_to_global_memory", load + "st.global.u32 [%rd2], %r3;", local_4,
+       "st.global.u32 [%rd2], %r3;"},
+      {"a_store_of_a_vector_to_global_memory", load + "st.global.v2.u32 [%rd2], {%r1, %r3};",
+       local_4, "st.global.v2.u32 [%rd2], {%r1, %r3};"},
+      {"an_exit", load + "setp.lt.u32 %p1, %r3, 9;\n@%p1 exit;", local_4, "@%p1 exit;"},
+      {"a_guard", load + "setp.lt.u32 %p1, %r3, 9;\n@%p1 mov.u32 %r5, 1;\n", local_4,
+       "@%p1 mov.u32 %r5, 1;"},
+      {"a_table_of_branches",
+       load + "and.b32 %r4, %r3, 1;\nTABLE: .branchtargets L0, L1;\nbrx.idx %r4, TABLE;\nL0:\nL1:",
+       local_4, "brx.idx %r4, TABLE;"},
+      {"what_went_through_shared_memory",
+       wide +
+           "st.shared.u32 [%r20], %r1;\ncvt.u32.u64 %r3, %rd7;\nst.shared.u32 [%r20], "
+           "%r3;\nld.shared.u32 %r4, [%r20];\n" +
+           decide,
+       "4 bytes at 0x0 in shared memory", branch},
+      {"what_a_call_gives_back", wide + call_of("same") + decide_wide, local_8, branch},
+      {"what_a_call_in_a_call_gives_back", wide + call_of("twice") + decide_wide, local_8, branch},
+      {"what_a_call_gives_back_to_those_that_stay_in_it",
+       wide + call_of("early", true) + decide_wide, local_8, branch, 12, 20},
+      {"the_second_half_of_a_structure_that_a_call_swaps",
+       wide +
+           "{ .param .align 8 .b8 a[16]; .param .align 8 .b8 r[16];\nst.param.v2.b64 [a], {%rd7, "
+           "%rd6};\ncall (r), swapped, (a);\nld.param.b64 %rd8, [r+8]; }\n" +
+           decide_wide,
+       local_8, branch},
+      {"the_function_of_a_call",
+       wide + "and.b64 %rd8, %rd7, 256;\nmov.u64 %rd9, same;\nadd.s64 %rd9, %rd9, %rd8;\n{ .param "
+              ".b64 a; .param .b64 r; st.param.b64 [a], %rd6;\nP: .callprototype (.param .b64 _) _ "
+              "(.param .b64 _);\ncall (r), %rd9, (a), P; }",
+       local_8, "call (r), %rd9, (a), P;"},
+  };
+}
+
+TEST(UsesOfUnwrittenBytes, name_the_load_its_bytes_the_line_that_uses_them_and_the_first_thread) {
+  for (const Use& use : uses()) {
+    const auto found = uses_of(use.body);
+    ASSERT_GE(found.size(), 1U) << use.name;
+    EXPECT_EQ(found[0].kind, FindingKind::uninitialised_read) << use.name;
+    EXPECT_THAT(found[0].detail,
+                testing::MatchesRegex(".* were not written before; line [0-9]+ uses them: .*"))
+        << use.name;
+    EXPECT_EQ(found[0].detail.substr(0, use.bytes.size()), use.bytes) << use.name;
+    EXPECT_THAT(found[0].detail, testing::EndsWith(" uses them: " + use.user)) << use.name;
+    EXPECT_EQ(found[0].count, use.count) << use.name;
+    EXPECT_EQ(found[0].thread[0], use.thread) << use.name;
+  }
+}
+
+// The same with what is written beside it.
+TEST(UsesOfUnwrittenBytes, are_none_where_the_value_is_of_written_ones) {
+  const std::string wide = "ld.local.u64 %rd7, [%rd5];\n";
+  for (const std::string& body :
+       {std::string("ld.local.v2.u64 {%rd7, %rd8}, [%rd5];\n") + decide_wide,
+        wide +
+            "{ .param .align 8 .b8 a[16]; .param .align 8 .b8 r[16];\nst.param.v2.b64 [a], "
+            "{%rd7, %rd6};\ncall (r), swapped, (a);\nld.param.b64 %rd8, [r]; }\n" +
+            decide_wide,
+        // The register gets another value, by an instruction, a load, a call.
+        "ld.local.u32 %r4, [%rd5+4];\nmov.u32 %r4, 3;\n" + std::string(decide),
+        "ld.local.u32 %r4, [%rd5+4];\nld.local.u32 %r4, [%rd5+8];\n" + std::string(decide),
+        wide + "mov.u64 %rd8, %rd7;\nmov.u64 %rd7, %rd6;\n" + call_of("same") + decide_wide,
+        wide + "mov.u64 %rd9, %rd7;\nmov.u64 %rd7, %rd6;\n" + call_of("twice") + decide_wide,
+        // The first 20 threads get 5.
+        wide + "setp.ge.u32 %p3, %r1, 20;\n@%p3 mov.u64 %rd7, 7;\n" + call_of("early", true) +
+            decide_wide,
+        // Once it is told, it is not told again.
+        "ld.local.u8 %h2, [%rd5];\ncvt.u32.u16 %r4, %h2;\n" + std::string(decide)}) {
+    for (const Finding& finding : uses_of(body))
+      ADD_FAILURE() << body << describe(finding, "t.ptx");
+  }
+}
+
+TEST(UsesOfUnwrittenBytes, are_told_once_for_a_register_that_is_used_again) {
+  const auto found = uses_of(
+      "ld.local.u32 %r4, [%rd5+4];\nst.global.u32 [%rd2], %r4;\nst.global.u32 [%rd2+4], %r4;");
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].count, 32U);
+}
+
+// Behind a loop in which no register holds such bits the warp is followed again.
+TEST(UsesOfUnwrittenBytes, are_found_long_after_others_were_left_alone) {
+  const auto found = uses_of(
+      "ld.local.u32 %r3, [%rd5+4];\nmov.u32 %r3, 0;\nLOOP:\nadd.u32 %r3, %r3, 1;\nsetp.lt.u32 %p2, "
+      "%r3, 6000;\n@%p2 bra LOOP;\nld.local.u32 %r4, [%rd5+4];\n" +
+      std::string(decide));
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].instruction, "ld.local.u32 %r4, [%rd5+4];");
+}
+
+}  // namespace
+}  // namespace demarc::emulate
