@@ -27,7 +27,8 @@ ROOMS = {
     "emulate": Room(80, leave_out="All/BundledKernels.*", verbs="*Emulate*"),  # kept for one target alone
     "emulate/warps": Room(95, of="emulate", files="ops/control,ops/warp,ops/async,/block,/cluster,/race,/groups,"
                                                   "/barriers,/accesses,/unwritten,/heap",
-                          leave_out="All/BundledKernels.*"),
+                          # Minutes a fault, and those of colours look at other rooms.
+                          leave_out="All/BundledKernels.*:Colored*:RandomProgram.*:*Semantics*:TritonModules*"),
     "locality": Room(80, verbs="*Locality*"),
     "sim": Room(80, verbs="*Schedule*:*Translate*:*Blocks*"),
     "partition": Room(90, verbs="*Isolate*:*Topo*"),

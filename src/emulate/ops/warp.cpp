@@ -23,10 +23,6 @@ std::uint64_t get(Warp& w, const WarpDetails& details, unsigned operand, unsigne
   return value;
 }
 
-void set_bit(Mask& mask, unsigned lane, bool value) {
-  mask = (mask & ~(Mask{1} << lane)) | (static_cast<Mask>(value) << lane);
-}
-
 // The lanes that run get their results.
 void give(Warp& w, const MicroOp* op, const std::uint32_t (&result)[warp_size]) {
   auto* d = w.at<std::uint32_t>(op->d);
@@ -127,9 +123,11 @@ const MicroOp* match(Warp& w, const MicroOp* op, const WarpDetails& details) {
       if (get(w, details, 0, details.width, other) == mine) result[lane] |= Mask{1} << other;
     }
     if (details.operation == WarpOperation::match_all) {
-      const bool all = result[lane] == members;
-      set_bit(same_everywhere, lane, all);
-      if (!all) result[lane] = 0;
+      if (result[lane] == members) {
+        same_everywhere |= Mask{1} << lane;
+      } else {
+        result[lane] = 0;
+      }
     }
   }
   if (details.has_result) give(w, op, result);
