@@ -178,6 +178,39 @@ TEST(Accesses, of_one_instruction_that_go_wrong_in_two_ways_are_two_findings) {
   for (unsigned thread = 0; thread < 32; ++thread) EXPECT_EQ(words[thread] >> 32U, 9U) << thread;
 }
 
+TEST(Accesses, name_block_and_thread_in_all_three_dimensions) {
+  gpu::Launch launch = launch_of(2, 4, 256);
+  launch.kernels[0].grid = {2, 3, 4};
+  launch.kernels[0].block = {4, 2, 16};
+  const auto finding = [&](const std::string& body) {
+    const auto outcome =
+        run_text(kernel_of(shared_area,
+                           "mov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %ctaid.y;\nmov.u32 %r4, "
+                           "%ctaid.z;\nmad.lo.u32 %r2, %r3, 10, %r2;\nmad.lo.u32 %r2, %r4, "
+                           "100, %r2;\nmov.u32 %r5, %tid.y;\nmov.u32 %r6, %tid.z;\nmad.lo.u32 "
+                           "%r1, %r5, 10, %r1;\nmad.lo.u32 %r1, %r6, 100, %r1;\nsetp.eq.u32 "
+                           "%p1, %r2, 321;\n" +
+                               body),
+                 launch);
+    EXPECT_TRUE(outcome) << outcome.error().message;
+    EXPECT_EQ(outcome->findings.size(), 1U);
+    return outcome && !outcome->findings.empty() ? outcome->findings[0] : Finding{};
+  };
+  const Finding beyond =
+      finding("setp.eq.and.u32 %p2, %r1, 913, %p1;\n@%p2 st.global.u32 [%rd1+256], 1;");
+  EXPECT_EQ(beyond.block, (std::array<std::uint32_t, 3>{1, 2, 3}));
+  EXPECT_EQ(beyond.thread, (std::array<std::uint32_t, 3>{3, 1, 9}));
+  const Finding race = finding(
+      "setp.eq.and.u32 %p2, %r1, 913, %p1;\n@%p2 st.shared.u32 [area], 1;\n"
+      "setp.eq.and.u32 %p2, %r1, 1412, %p1;\n@%p2 st.shared.u32 [area], 2;");
+  EXPECT_EQ(race.thread, (std::array<std::uint32_t, 3>{2, 1, 14}));
+  EXPECT_THAT(race.detail, HasSubstr("thread (3,1,9) touched it"));
+  const Finding apart = finding(
+      "setp.ne.and.u32 %p2, %r1, 913, %p1;\n@%p2 bra MOST;\n@!%p1 bra MOST;\nbarrier.sync 3, "
+      "128;\nMOST:\n@%p1 barrier.sync 2, 128;");
+  EXPECT_THAT(apart.detail, HasSubstr("among them thread (0,0,8): thread (0,0,8) waits at line"));
+}
+
 TEST(Accesses, that_are_no_plain_loads_name_the_bytes_that_were_not_written) {
   const auto outcome = run_text(
       kernel_of(

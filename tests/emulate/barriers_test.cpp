@@ -177,7 +177,7 @@ TEST(Barriers, of_many_warps_that_are_elsewhere_the_first_are_told) {
 TEST(Barriers, a_warp_of_which_some_do_not_arrive_is_told_with_the_place_where_they_wait) {
   gpu::Launch launch = launch_of(1, 16, 512);
   launch.kernels[0].block.y = 2;
-  const std::string parts = "mov.u32 %r3, %tid.y;\nsetp.eq.u32 %p1, %r3, 0;\n@%p1 bra UPPER;\n";
+  const std::string parts = "mov.u32 %r3, %tid.y;\nsetp.eq.u32 %p1, %r3, 1;\n@%p1 bra UPPER;\n";
   const auto detail = [&](const std::string& body) {
     const auto outcome = run_text(kernel_of("", parts + body), launch);
     EXPECT_TRUE(outcome) << outcome.error().message;
@@ -186,7 +186,7 @@ TEST(Barriers, a_warp_of_which_some_do_not_arrive_is_told_with_the_place_where_t
     return outcome->findings[0].detail;
   };
   EXPECT_EQ(detail("barrier.sync 1, 32;\nbra OVER;\nUPPER:\nbarrier.sync 2, 32;\nOVER:"),
-            "16 threads of the warp do not arrive, among them thread (0,0,0): thread (0,0,0) waits "
+            "16 threads of the warp do not arrive, among them thread (0,1,0): thread (0,1,0) waits "
             "at line " +
                 line_of(7));
   // Those who have left are not missing; the others wait at two places.
