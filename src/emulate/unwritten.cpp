@@ -131,19 +131,15 @@ const MicroOp* Unwritten::step(Warp& w, const MicroOp* op) {
   }
   const TrackedInstruction& in = program_.tracked[op->instruction];
   const Operands operands = operands_of(in);
-  switch (in.rule) {
-    case TrackRule::access:
-      // Micro-ops that find the address come before it, one that looks what it found comes behind.
-      if (!is_memory(program_, op->run)) return op->run(w, op);
-      return access(w, op, shadow, operands);
-    case TrackRule::call:
-      return call(w, op, shadow);
-    case TrackRule::route:
-      if (!lane_wise_.contains(op->run)) return op->run(w, op);
-      if (route(w, op, shadow, in, operands)) return op->run(w, op);
-      break;
-    default:
-      break;
+  if (in.rule == TrackRule::access) {
+    // Micro-ops that find the address come before it, one that looks what it found comes behind.
+    if (!is_memory(program_, op->run)) return op->run(w, op);
+    return access(w, op, shadow, operands);
+  }
+  if (in.rule == TrackRule::call) return call(w, op, shadow);
+  if (in.rule == TrackRule::route) {
+    if (!lane_wise_.contains(op->run)) return op->run(w, op);
+    if (route(w, op, shadow, in, operands)) return op->run(w, op);
   }
   if (is_conditional || operands.written.empty()) {
     use_all(w, op, shadow, operands.addresses);
@@ -202,7 +198,6 @@ bool Unwritten::route(Warp& w, const MicroOp* op, Shadow& shadow, const TrackedI
                       const Operands& operands) const {
   const auto choosing = operands.read.subspan(in.routed);
   for (const TrackedOperand& operand : choosing) {
-    if (operand.slot == TrackedOperand::unknown) continue;
     bool overlaps = false;
     for (const TrackedOperand& d : operands.written) overlaps = overlaps || d.slot == operand.slot;
     if (overlaps) return false;

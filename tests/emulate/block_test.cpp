@@ -4,6 +4,7 @@
 
 #include "block_loops.hpp"
 #include "harness.hpp"
+#include "ops/control.hpp"
 
 namespace demarc::emulate {
 namespace {
@@ -178,6 +179,8 @@ TEST_F(StartedBlock, traces_what_it_is_told_to) {
 TEST_F(StartedBlock, keeps_what_its_threads_have_in_local_memory_when_that_grows) {
   Block block(program, pool);
   block.start(0, false, false);
+  ASSERT_GE(block.local.size(), std::size_t{64} * block.local_bytes);
+  ASSERT_GE(block.local_shadow.size(), std::size_t{64} * block.local_bytes);
   const auto byte_of = [&](std::size_t warp, std::size_t lane, std::size_t at) {
     const Region region = block.local_region(block.warps[warp]);
     return std::pair{reinterpret_cast<std::uint8_t*>(region.delta) + lane * block.local_bytes + at,
@@ -189,6 +192,9 @@ TEST_F(StartedBlock, keeps_what_its_threads_have_in_local_memory_when_that_grows
     *shadow = wholly_written;
   }
   block.grow_local(300);
+  ASSERT_GE(block.local_bytes, 300U);
+  ASSERT_GE(block.local.size(), std::size_t{64} * block.local_bytes);
+  ASSERT_GE(block.local_shadow.size(), std::size_t{64} * block.local_bytes);
   EXPECT_EQ(block.local_end, 300U);
   EXPECT_EQ(block.local_region(block.warps[1]).high, 300U);
   for (std::size_t thread = 0; thread < 64; ++thread) {
@@ -233,6 +239,42 @@ TEST(Workers, take_so_many_blocks_at_once_that_each_comes_32_times_and_at_most_6
   EXPECT_EQ(blocks_at_once(63 * 32, 1), 63U);
   EXPECT_EQ(blocks_at_once(65 * 32, 1), 64U);
   EXPECT_EQ(blocks_at_once(4'000'000'000, 2), 64U);
+}
+
+// Blocks whose warps end at once.
+TEST(Workers, of_a_kernel_that_runs_on_are_called_once_and_told_of_its_progress_by_the_first) {
+  Program program;
+  program.tids.resize(std::size_t{3} * warp_size);
+  program.functions.resize(1);
+  program.functions[0].frame_bytes = 64;
+  program.code.resize(1);
+  program.code[0].run = control::exit_lanes;
+  program.instruction_limit = 100;
+  for (const bool reports : {false, true}) {
+    Outcome outcome;
+    outcome.kernels.emplace_back();
+    Collector collector(nullptr, outcome, 10, 2);
+    std::vector<double> shares;
+    const Progress progress = [&](double share, std::string_view) { shares.push_back(share); };
+    constexpr std::uint32_t blocks = 20'000;
+    BlockWork work{.program = program,
+                   .collector = collector,
+                   .blocks = blocks,
+                   .at_once = 7,
+                   .progress = progress};
+    unsigned called = 0;
+    run_blocks(
+        work, [&] { ++called; }, reports);
+    EXPECT_EQ(called, 1U);
+    EXPECT_FALSE(collector.over());
+    if (!reports) {
+      EXPECT_TRUE(shares.empty());
+      continue;
+    }
+    ASSERT_FALSE(shares.empty());
+    EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
+    EXPECT_EQ(shares.back(), 1.0);
+  }
 }
 
 // Buffers of an allocation lie apart, and each is as long as it says.

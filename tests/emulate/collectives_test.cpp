@@ -85,6 +85,16 @@ TEST(CollectivesOfAPart, each_member_mask_has_its_own_leader_and_its_own_matches
   }
 }
 
+// All go on together behind it, whichever members come last.
+TEST(CollectivesOfAPart, threads_of_several_member_masks_are_together_again_behind_it) {
+  for (const char* mask : {"setp.lt.u32 %p1, %r1, 12;\nselp.b32 %r4, 0xfff, 0xfffff000, %p1;\n",
+                           "and.b32 %r4, %r1, 3;\nshl.b32 %r4, 0x11111111, %r4;\n"}) {
+    const auto found = progress_words(
+        "", std::string(mask) + "redux.sync.add.u32 %r5, 1, %r4;\nactivemask.b32 %r9;");
+    for (unsigned lane = 0; lane < 32; ++lane) EXPECT_EQ(found[lane], 0xffffffffU) << mask;
+  }
+}
+
 TEST(CollectivesOfAPart, a_leader_may_be_elected_for_its_predicate_alone) {
   const auto found = of_the_first_20("elect.sync _|%p2, 0xfffff;\nselp.u32 %r9, 3, 4, %p2;");
   for (unsigned lane = 0; lane < 20; ++lane) EXPECT_EQ(found[lane], lane == 0 ? 3U : 4U);

@@ -164,6 +164,12 @@ TEST(UsesOfUnwrittenBytes, are_none_where_the_value_is_of_written_ones) {
         "ld.local.u32 %r4, [%rd5+4];\nld.local.u32 %r4, [%rd5+8];\n" + std::string(decide),
         wide + "mov.u64 %rd8, %rd7;\nmov.u64 %rd7, %rd6;\n" + call_of("same") + decide_wide,
         wide + "mov.u64 %rd9, %rd7;\nmov.u64 %rd7, %rd6;\n" + call_of("twice") + decide_wide,
+        // A byte of a structure, beside those that are not written.
+        "ld.local.u8 %h2, [%rd5+1];\n{ .param .align 8 .b8 a[16]; .param .align 8 .b8 r[16];\n"
+        "st.param.b8 [a], 3;\nst.param.b8 [a+1], %h2;\nst.param.b8 [a+2], 4;\nst.param.b64 [a+8], "
+        "%rd6;\ncall (r), swapped, (a);\nld.param.u8 %r4, [r+8];\nld.param.u8 %r5, [r+10];\n"
+        "add.u32 %r4, %r4, %r5; }\n" +
+            std::string(decide),
         // The first 20 threads get 5.
         wide + "setp.ge.u32 %p3, %r1, 20;\n@%p3 mov.u64 %rd7, 7;\n" + call_of("early", true) +
             decide_wide,

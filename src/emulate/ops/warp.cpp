@@ -84,6 +84,18 @@ const MicroOp* shuffle(Warp& w, const MicroOp* op, const WarpDetails& details) {
   return op + 1;
 }
 
+// Of the lanes of `voters`, those of `p` vote yes.
+bool outcome_of_vote(WarpOperation operation, Mask p, Mask voters) {
+  switch (operation) {
+    case WarpOperation::vote_all:
+      return p == voters;
+    case WarpOperation::vote_any:
+      return p != 0;
+    default:
+      return p == 0 || p == voters;
+  }
+}
+
 const MicroOp* vote(Warp& w, const MicroOp* op, const WarpDetails& details) {
   Mask p = *w.at<Mask>(details.slot[0]);
   if (details.negated) p = ~p;
@@ -94,20 +106,8 @@ const MicroOp* vote(Warp& w, const MicroOp* op, const WarpDetails& details) {
     give(w, op, result);
     return op + 1;
   }
-  bool value = false;
-  switch (details.operation) {
-    case WarpOperation::vote_all:
-      value = p == w.mask;
-      break;
-    case WarpOperation::vote_any:
-      value = p != 0;
-      break;
-    default:
-      value = p == 0 || p == w.mask;
-      break;
-  }
   Mask& d = *w.at<Mask>(op->d);
-  d = (d & ~w.mask) | (value ? w.mask : 0);
+  d = (d & ~w.mask) | (outcome_of_vote(details.operation, p, w.mask) ? w.mask : 0);
   return op + 1;
 }
 
