@@ -119,6 +119,20 @@ void Block::slow_access(Warp& warp, const MicroOp* op, Access& access, AddressKi
                         std::uint32_t bytes, AccessMode mode) {
   Region local_area;
   if (kind == AddressKind::local) local_area = local_region(warp);
+  const auto region_of = [&](AddressKind place, std::uint64_t address) -> const Region* {
+    switch (place) {
+      case AddressKind::shared:
+        return &shared_region;
+      case AddressKind::local:
+        return &local_area;
+      case AddressKind::constant:
+        return &program->constant_region;
+      case AddressKind::param:
+        return &program->parameter_region;
+      default:
+        return program->find_region(address, address + bytes);
+    }
+  };
   Mask good = 0;
   LaneShadows shadows{};
   std::array<std::uint64_t, warp_size> hosts;
@@ -145,40 +159,23 @@ void Block::slow_access(Warp& warp, const MicroOp* op, Access& access, AddressKi
       }
     }
     const Region* region = nullptr;
-    std::uint64_t pitch = 0;
-    switch (place) {
-      case AddressKind::shared:
-        region = &shared_region;
-        if (cluster != nullptr && address >= shared_rank_unit) {
-          const std::uint64_t rank = (address >> shared_rank_shift) - 1;
-          const Block* const other = cluster->block(rank);
-          if (other == nullptr) {
-            report(warp, op, lane, FindingKind::out_of_bounds,
-                   fmt::format("{} of {} bytes in shared memory of block {} of the cluster, which "
-                               "{}",
-                               block_mode_name(mode), bytes, rank,
-                               rank < cluster->size() ? "has not begun, or has ended"
-                                                      : "has no such block"));
-            continue;
-          }
-          region = &other->shared_region;
-          address &= shared_rank_unit - 1;
-        }
-        break;
-      case AddressKind::local:
-        region = &local_area;
-        pitch = local_bytes;
-        break;
-      case AddressKind::constant:
-        region = &program->constant_region;
-        break;
-      case AddressKind::param:
-        region = &program->parameter_region;
-        break;
-      default:
-        region = program->find_region(address, address + bytes);
-        break;
+    if (place == AddressKind::shared && cluster != nullptr && address >= shared_rank_unit) {
+      const std::uint64_t rank = (address >> shared_rank_shift) - 1;
+      const Block* const other = cluster->block(rank);
+      if (other == nullptr) {
+        report(warp, op, lane, FindingKind::out_of_bounds,
+               fmt::format(
+                   "{} of {} bytes in shared memory of block {} of the cluster, which {}",
+                   block_mode_name(mode), bytes, rank,
+                   rank < cluster->size() ? "has not begun, or has ended" : "has no such block"));
+        continue;
+      }
+      region = &other->shared_region;
+      address &= shared_rank_unit - 1;
+    } else {
+      region = region_of(place, address);
     }
+    const std::uint64_t pitch = place == AddressKind::local ? local_bytes : 0;
     const bool writes = mode != AccessMode::load;
     const bool read_only = place == AddressKind::constant || place == AddressKind::param ||
                            (region != nullptr && !region->writable);
