@@ -7,6 +7,10 @@
 
 namespace demarc::emulate {
 
+std::string thread_name(const Warp& warp, unsigned lane) {
+  return fmt::format("thread ({},{},{})", warp.tid[0][lane], warp.tid[1][lane], warp.tid[2][lane]);
+}
+
 void Block::report(const Warp& warp, const MicroOp* op, unsigned lane, FindingKind kind,
                    std::string detail) {
   for (PendingFinding& known : findings) {

@@ -139,9 +139,8 @@ void Block::lanes_ended() {
 
 namespace {
 
-std::string thread_name(const Warp& warp, Mask lanes) {
-  const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
-  return fmt::format("thread ({},{},{})", warp.tid[0][lane], warp.tid[1][lane], warp.tid[2][lane]);
+std::string first_thread_name(const Warp& warp, Mask lanes) {
+  return thread_name(warp, static_cast<unsigned>(std::countr_zero(lanes)));
 }
 
 std::uint32_t line_at(const Program& program, std::uint32_t pc) {
@@ -153,8 +152,9 @@ std::string whereabouts(const Warp& warp, Mask lanes) {
   std::string out;
   for (const Group& group : warp.groups) {
     if ((group.mask & lanes) == 0) continue;
-    out += fmt::format("{}{} waits at line {}", out.empty() ? ": " : ", ",
-                       thread_name(warp, group.mask & lanes), line_at(*warp.program, group.pc));
+    out +=
+        fmt::format("{}{} waits at line {}", out.empty() ? ": " : ", ",
+                    first_thread_name(warp, group.mask & lanes), line_at(*warp.program, group.pc));
   }
   return out;
 }
@@ -191,7 +191,7 @@ void Block::report_stuck() {
       report(warp, program->code.data() + group.pc,
              static_cast<unsigned>(std::countr_zero(group.mask)), FindingKind::barrier_divergence,
              fmt::format("{} threads of the warp do not arrive, among them {}{}",
-                         std::popcount(missing), thread_name(warp, missing),
+                         std::popcount(missing), first_thread_name(warp, missing),
                          whereabouts(warp, missing)));
       return;
     }

@@ -251,6 +251,9 @@ class FramePool {
   std::vector<std::unique_ptr<std::byte[]>> owned_;
 };
 
+// "thread (3,0,0)", by its place in the block.
+[[nodiscard]] std::string thread_name(const Warp& warp, unsigned lane);
+
 class Unwritten;
 
 // One block being executed by one worker; reused for the next block.

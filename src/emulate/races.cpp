@@ -110,11 +110,7 @@ void Block::check_race(Warp& warp, const MicroOp* op, const Access& access, std:
   if (found == 0) return;
   const RaceView other{found};
   std::string who = "several threads";
-  if ((found & race_several) == 0) {
-    const Warp& other_warp = warps[other.warp()];
-    who = fmt::format("thread ({},{},{})", other_warp.tid[0][other.lane()],
-                      other_warp.tid[1][other.lane()], other_warp.tid[2][other.lane()]);
-  }
+  if ((found & race_several) == 0) who = thread_name(warps[other.warp()], other.lane());
   report(
       warp, op, found_lane, FindingKind::shared_race,
       fmt::format("shared memory at 0x{:x}: {} touched it since the last barrier at line {}: {}{}",

@@ -176,6 +176,33 @@ TEST_F(StartedBlock, traces_what_it_is_told_to) {
   }
 }
 
+// Warps that stop once and then end.
+TEST_F(StartedBlock, names_the_warp_in_its_trace_where_another_one_goes_on) {
+  program.functions[0].entry = 0;
+  program.instruction_limit = 100;
+  program.code.resize(2);
+  program.code[0].run = [](Warp& warp, const MicroOp*) -> const MicroOp* {
+    warp.resume = 1;
+    return nullptr;
+  };
+  program.code[1].run = control::exit_lanes;
+  const auto traced = [&](std::uint32_t threads, bool tracing) {
+    program.block = {threads, 1, 1};
+    Block block(program, pool);
+    block.start(0, tracing, false);
+    EXPECT_TRUE(block.advance(false));
+    EXPECT_FALSE(block.advance(false));
+    EXPECT_FALSE(block.stopped);
+    return std::vector<std::uint64_t>(
+        block.trace.begin(), block.trace.begin() + static_cast<std::ptrdiff_t>(block.trace_used));
+  };
+  const std::uint64_t first = trace_detail::head(trace_detail::kind_warp, 0, full_mask);
+  const std::uint64_t second = trace_detail::head(trace_detail::kind_warp, 1, 0x3ffff);
+  EXPECT_THAT(traced(32, true), ElementsAre(first));
+  EXPECT_THAT(traced(50, true), ElementsAre(first, second, first, second));
+  EXPECT_THAT(traced(50, false), IsEmpty());
+}
+
 TEST_F(StartedBlock, keeps_what_its_threads_have_in_local_memory_when_that_grows) {
   Block block(program, pool);
   block.start(0, false, false);

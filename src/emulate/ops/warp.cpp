@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "groups.hpp"
 
@@ -381,10 +382,9 @@ void exchange_among(Warp& w, const std::vector<Group*>& groups) {
     gather_operands(w, *static_cast<const WarpDetails*>(code[group->pc].aux), group->mask, scratch);
   }
   WarpDetails details = *static_cast<const WarpDetails*>(code[leader.pc].aux);
-  for (unsigned operand = 0; operand < 4; ++operand) {
-    details.slot[operand] = operand * scratch_pitch;
-    details.uniform[operand] = false;
-  }
+  std::uint32_t place = 0;
+  for (std::uint32_t& slot : details.slot) slot = std::exchange(place, place + scratch_pitch);
+  std::fill(std::begin(details.uniform), std::end(details.uniform), false);
   details.negated = false;
   details.has_result = true;
   details.has_predicate = !votes(details);
