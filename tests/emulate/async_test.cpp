@@ -294,6 +294,29 @@ cp.async.bulk.wait_group 0;)";
   }
 }
 
+// Each of three threads brings 64 bytes in, and the barrier waits for all of them.
+TEST(BulkCopies, of_several_threads_tell_the_barrier_of_the_bytes_of_each) {
+  const auto words = async_words(async_init + R"(
+mov.u32 %r9, 0;
+mov.u64 %rd7, area;
+mad.wide.u32 %rd6, %r1, 8, %rd1;
+mov.u64 %rd9, 5;
+st.global.u64 [%rd6], %rd9;
+@%p1 mbarrier.init.shared.b64 [%rd10], 1;
+@%p1 mbarrier.arrive.expect_tx.shared.b64 _, [%rd10], 192;
+mad.wide.u32 %rd8, %r1, 64, %rd7;
+setp.lt.u32 %p2, %r1, 2;
+setp.eq.or.u32 %p2, %r1, 9, %p2;
+bar.warp.sync -1;
+@%p2 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%rd8], [%rd1], 64, [%rd10];
+bar.warp.sync -1;
+mbarrier.test_wait.parity.shared.b64 %p3, [%rd10], 0;
+@!%p3 bra END;
+ld.shared.u32 %r9, [%rd7+96];
+END:)");
+  for (const std::uint64_t word : words) EXPECT_EQ(word, 5U);
+}
+
 TEST(BulkCopies, a_reduction_adds_to_what_is_there) {
   const auto outcome = run_async(async_init + R"(
 mov.u64 %rd7, area;

@@ -54,6 +54,10 @@ TEST_F(StartedBlock, has_the_threads_of_its_last_warp_and_no_more) {
     EXPECT_EQ(block.warps[1].live, live) << threads;
     EXPECT_EQ(block.warps[1].mask, live);
     EXPECT_EQ(block.warps[1].index, 1U);
+    EXPECT_EQ(block.warps[1].block, &block);
+    EXPECT_EQ(block.warps[1].program, &program);
+    EXPECT_EQ(block.warps[1].check_races, program.check_races);
+    EXPECT_EQ(block.barriers.size(), 16U);
     EXPECT_EQ(block.warps[1].tid[2], program.tids.data() + 5 * warp_size);
     EXPECT_EQ(block.running, 2U);
   }

@@ -187,6 +187,15 @@ TEST(UsesOfUnwrittenBytes, are_told_once_for_a_register_that_is_used_again) {
   EXPECT_EQ(found[0].count, 32U);
 }
 
+TEST(UsesOfUnwrittenBytes, are_found_however_late_they_come) {
+  const auto found = uses_of(
+      "ld.local.u32 %r4, [%rd5+4];\nmov.u32 %r3, 0;\nLOOP:\nadd.u32 %r3, %r3, 1;\nsetp.lt.u32 %p2, "
+      "%r3, 6000;\n@%p2 bra LOOP;\n" +
+      std::string(decide));
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].instruction, "ld.local.u32 %r4, [%rd5+4];");
+}
+
 // Behind a loop in which no register holds such bits the warp is followed again.
 TEST(UsesOfUnwrittenBytes, are_found_long_after_others_were_left_alone) {
   const auto found = uses_of(

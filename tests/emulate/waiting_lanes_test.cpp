@@ -127,6 +127,29 @@ TEST(WaitingLanes, what_all_lanes_count_is_counted_once_by_each_that_goes_on_alo
   EXPECT_EQ(found[32], std::uint64_t{96} << 32U);
 }
 
+// The same where they take the lock in a function: the counters are the caller's, and the
+// function's own.
+TEST(WaitingLanes, what_callers_count_is_counted_once_by_each_lane_that_leaves_a_function_alone) {
+  std::string more;
+  for (int i = 0; i < 40; ++i)
+    more += fmt::format("mov.u32 %u{0}, {0};\nadd.u32 %sum, %sum, %u{0};\n", i);
+  const std::string function =
+      ".func (.param .b32 r) take(.param .b64 place, .param .b32 n)\n{ .reg .pred %p<3>; .reg .b32 "
+      "%r<10>, %u<40>, %sum; .reg .b64 %rd<6>;\nld.param.b64 %rd5, [place];\nld.param.b32 %r3, "
+      "[n];\nmov.u32 %sum, 0;\nmov.u32 %r6, 0;\nROUND:\n" +
+      lock_kernel("global", "%rd5") + more +
+      "add.u32 %r6, %r6, 1;\nsetp.lt.u32 %p2, %r6, 2;\n@%p2 bra ROUND;\n"
+      "add.u32 %r3, %r3, %sum;\nst.param.b32 [r], %r3; ret; }\n";
+  const auto found = progress_words(
+      function,
+      "add.s64 %rd5, %rd1, 256;\nmov.u32 %r6, 0;\nmov.u32 %r9, 0;\nAGAIN:\n{ .param .b64 a; .param "
+      ".b32 n; .param .b32 r;\nst.param.b64 [a], %rd5; st.param.b32 [n], %r6;\ncall (r), take, (a, "
+      "n);\nld.param.b32 %r8, [r]; }\nadd.u32 %r9, %r9, %r8;\nadd.u32 %r6, %r6, 1;\n"
+      "setp.lt.u32 %p2, %r6, 3;\n@%p2 bra AGAIN;");
+  for (unsigned lane = 0; lane < 32; ++lane) EXPECT_EQ(found[lane], 3U + 3 * 2 * 780);
+  EXPECT_EQ(found[32], std::uint64_t{2 * 3 * 32} << 32U);
+}
+
 // Lane 0 is behind the others and waits for lane 31, which exits. The others still count 5 rounds.
 TEST(WaitingLanes, an_exit_that_lets_others_go_on_leaves_the_counters_of_those_that_stay) {
   const auto found = progress_words("", R"(
