@@ -154,6 +154,28 @@ TEST(Accesses, name_the_last_variable_of_shared_memory_before_them) {
                              HasSubstr("104 bytes after the end of the 24 bytes of 'three'")));
 }
 
+// Half of a warp is in one buffer, half in the other.
+TEST(Accesses, of_one_instruction_may_lead_to_several_buffers) {
+  gpu::Launch launch = launch_of(1, 32, 256);
+  launch.buffers.push_back(launch.buffers[0]);
+  launch.kernels[0].arguments.emplace_back(gpu::BufferUse{1, 0});
+  std::string text = kernel_of(
+      "",
+      "ld.param.u64 %rd3, [other];\nsetp.lt.u32 %p1, %r1, 16;\nand.b32 %r3, %r1, "
+      "15;\nselp.u64 %rd4, %rd1, %rd3, %p1;\nmul.wide.u32 %rd5, %r3, 8;\nadd.s64 %rd5, %rd5, "
+      "%rd4;\nadd.u32 %r4, %r1, 100;\ncvt.u64.u32 %rd6, %r4;\nst.global.u64 [%rd5], "
+      "%rd6;\nld.global.u64 %rd7, [%rd5];\nst.global.u64 [%rd5+128], %rd7;");
+  text.replace(text.find(".param .u64 out"), 15, ".param .u64 out, .param .u64 other");
+  const auto outcome = run_text(text, launch);
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  for (const Finding& finding : outcome->findings) ADD_FAILURE() << describe(finding, "t.ptx");
+  for (std::size_t buffer = 0; buffer < 2; ++buffer) {
+    std::vector<std::uint64_t> words(32);
+    std::memcpy(words.data(), outcome->buffers[buffer].data(), 256);
+    for (std::size_t i = 0; i < 32; ++i) EXPECT_EQ(words[i], 100 + 16 * buffer + i % 16);
+  }
+}
+
 // Each kind of mistake at an instruction is a finding of its own, which counts the threads.
 TEST(Accesses, of_one_instruction_that_go_wrong_in_two_ways_are_two_findings) {
   const auto outcome = run_text(

@@ -304,6 +304,15 @@ TEST(Clusters, a_thread_that_arrives_twice_or_waits_where_it_has_not_is_a_findin
   EXPECT_THAT(finding_of(wait).detail, testing::HasSubstr("waits without having arrived"));
   EXPECT_THAT(finding_of(cluster_barrier + wait).detail,
               testing::HasSubstr("waits without having arrived"));
+  const std::string some = "setp.lt.u32 %p1, %r1, 7;\n";
+  const Finding waits = finding_of(some + "@%p1 barrier.cluster.arrive;\nbarrier.cluster.wait;\n");
+  EXPECT_EQ(waits.thread[0], 7U) << "the first that has not arrived";
+  EXPECT_EQ(waits.kind, FindingKind::barrier_divergence);
+  EXPECT_EQ(waits.detail, "the thread waits without having arrived");
+  const Finding again =
+      finding_of(some + "@!%p1 barrier.cluster.arrive;\nbarrier.cluster.arrive;\n");
+  EXPECT_EQ(again.thread[0], 7U) << "the first that has arrived";
+  EXPECT_EQ(again.detail, "the thread arrives again without a wait in between");
 }
 
 // Block 0 arrives and ends; block 1 must still wait for block 2, which is late.

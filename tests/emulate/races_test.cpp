@@ -101,11 +101,11 @@ TEST(Races, are_of_the_words_that_both_touch) {
 class Records : public testing::Test {
  protected:
   Records() {
-    program.block = {64, 1, 1};
+    program.block = {96, 1, 1};
     program.shared_bytes = 64;
     program.functions.resize(1);
-    program.tids.resize(std::size_t{2} * 3 * warp_size);
-    program.instructions.resize(3);
+    program.tids.resize(std::size_t{3} * 3 * warp_size);
+    program.instructions.resize(4);
   }
 
   // Lane 4 of a warp touches the word at 8.
@@ -149,6 +149,10 @@ TEST_F(Records, begin_anew_once_there_are_no_more_moments) {
     block.unordered_epoch = 5;
     touch(block, 0, AccessMode::store);
     touch(block, 0, AccessMode::load);
+    if (clocks) {
+      block.clocks.write(0, 3, block.epoch + 2, true, false);
+      block.clocks.read(2, 3, true);
+    }
     block.next_moment();
     EXPECT_EQ(block.epoch, moments - 1);
     EXPECT_EQ(block.unordered_epoch, 5U);
@@ -166,6 +170,11 @@ TEST_F(Records, begin_anew_once_there_are_no_more_moments) {
     EXPECT_TRUE(block.findings.empty());
     touch(block, 0, AccessMode::load);
     EXPECT_EQ(block.findings.size(), 1U) << "what comes then is looked at again";
+    block.findings.clear();
+    touch(block, 0, AccessMode::store);
+    block.findings.clear();
+    touch(block, 2, AccessMode::load);
+    EXPECT_EQ(block.findings.size(), 1U) << "clocks of before order nothing";
   }
 }
 

@@ -35,7 +35,7 @@ void give(Warp& w, const MicroOp* op, const std::uint32_t (&result)[warp_size]) 
     d[std::countr_zero(rest)] = result[std::countr_zero(rest)];
 }
 
-const MicroOp* shuffle(Warp& w, const MicroOp* op, const WarpDetails& details) {
+void shuffle(Warp& w, const MicroOp* op, const WarpDetails& details) {
   std::uint32_t result[warp_size];
   Mask in_range = 0;
   const auto* data = w.at<std::uint32_t>(details.slot[0]);
@@ -82,7 +82,6 @@ const MicroOp* shuffle(Warp& w, const MicroOp* op, const WarpDetails& details) {
     Mask& p = *w.at<Mask>(details.predicate);
     p = (p & ~w.mask) | (in_range & w.mask);
   }
-  return op + 1;
 }
 
 // Of the lanes of `voters`, those of `p` vote yes.
@@ -97,7 +96,7 @@ bool outcome_of_vote(WarpOperation operation, Mask p, Mask voters) {
   }
 }
 
-const MicroOp* vote(Warp& w, const MicroOp* op, const WarpDetails& details) {
+void vote(Warp& w, const MicroOp* op, const WarpDetails& details) {
   Mask p = *w.at<Mask>(details.slot[0]);
   if (details.negated) p = ~p;
   p &= w.mask;
@@ -105,14 +104,13 @@ const MicroOp* vote(Warp& w, const MicroOp* op, const WarpDetails& details) {
     std::uint32_t result[warp_size];
     std::fill_n(result, warp_size, p);
     give(w, op, result);
-    return op + 1;
+    return;
   }
   Mask& d = *w.at<Mask>(op->d);
   d = (d & ~w.mask) | (outcome_of_vote(details.operation, p, w.mask) ? w.mask : 0);
-  return op + 1;
 }
 
-const MicroOp* match(Warp& w, const MicroOp* op, const WarpDetails& details) {
+void match(Warp& w, const MicroOp* op, const WarpDetails& details) {
   Mask result[warp_size] = {};
   Mask same_everywhere = 0;
   for (Mask rest = w.mask; rest != 0; rest &= rest - 1) {
@@ -136,10 +134,9 @@ const MicroOp* match(Warp& w, const MicroOp* op, const WarpDetails& details) {
     Mask& p = *w.at<Mask>(details.predicate);
     p = (p & ~w.mask) | (same_everywhere & w.mask);
   }
-  return op + 1;
 }
 
-const MicroOp* reduce(Warp& w, const MicroOp* op, const WarpDetails& details) {
+void reduce(Warp& w, const MicroOp* op, const WarpDetails& details) {
   std::uint32_t result[warp_size] = {};
   for (Mask rest = w.mask; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
@@ -181,41 +178,46 @@ const MicroOp* reduce(Warp& w, const MicroOp* op, const WarpDetails& details) {
     result[lane] = sum;
   }
   give(w, op, result);
-  return op + 1;
 }
 
-const MicroOp* exchange_here(Warp& w, const MicroOp* op, const WarpDetails& details) {
+void elect(Warp& w, const MicroOp* op, const WarpDetails& details) {
+  const auto leader = static_cast<unsigned>(std::countr_zero(w.mask));
+  auto* d = w.at<std::uint32_t>(op->d);
+  for (Mask rest = w.mask; rest != 0 && details.has_result; rest &= rest - 1) {
+    d[std::countr_zero(rest)] = details.operation == WarpOperation::elect ? leader : w.mask;
+  }
+  if (details.has_predicate) {
+    Mask& p = *w.at<Mask>(details.predicate);
+    p = (p & ~w.mask) | (Mask{1} << leader);
+  }
+}
+
+void exchange_here(Warp& w, const MicroOp* op, const WarpDetails& details) {
   switch (details.operation) {
     case WarpOperation::shuffle_up:
     case WarpOperation::shuffle_down:
     case WarpOperation::shuffle_butterfly:
     case WarpOperation::shuffle_index:
-      return shuffle(w, op, details);
+      shuffle(w, op, details);
+      break;
     case WarpOperation::vote_all:
     case WarpOperation::vote_any:
     case WarpOperation::vote_uniform:
     case WarpOperation::vote_ballot:
-      return vote(w, op, details);
+      vote(w, op, details);
+      break;
     case WarpOperation::match_any:
     case WarpOperation::match_all:
-      return match(w, op, details);
+      match(w, op, details);
+      break;
     case WarpOperation::active_mask:
-    case WarpOperation::elect: {
-      const auto leader = static_cast<unsigned>(std::countr_zero(w.mask));
-      auto* d = w.at<std::uint32_t>(op->d);
-      for (Mask rest = w.mask; rest != 0 && details.has_result; rest &= rest - 1) {
-        d[std::countr_zero(rest)] = details.operation == WarpOperation::elect ? leader : w.mask;
-      }
-      if (details.has_predicate) {
-        Mask& p = *w.at<Mask>(details.predicate);
-        p = (p & ~w.mask) | (Mask{1} << leader);
-      }
-      return op + 1;
-    }
+    case WarpOperation::elect:
+      elect(w, op, details);
+      break;
     case WarpOperation::synchronize:
-      return op + 1;
+      break;
     default:
-      return reduce(w, op, details);
+      reduce(w, op, details);
   }
 }
 
