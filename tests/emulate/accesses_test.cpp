@@ -197,6 +197,7 @@ TEST(Accesses, of_one_instruction_that_go_wrong_in_two_ways_are_two_findings) {
   EXPECT_EQ(beyond.count, 10U);
   const auto words = words_of(*outcome);
   EXPECT_EQ(words[0] & 0xffffffffU, 7U) << "the other threads store";
+  EXPECT_EQ(words[64], 0U) << "and these do not";
   for (unsigned thread = 0; thread < 32; ++thread) EXPECT_EQ(words[thread] >> 32U, 9U) << thread;
 }
 
