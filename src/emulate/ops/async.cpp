@@ -84,14 +84,12 @@ std::uint64_t* barrier_host(const Access& x, unsigned lane) {
 void bytes_arrived(Warp& w, const MicroOp& barrier, std::uint32_t bytes) {
   Access x;
   if (!w.program->tables.fronts[barrier.kind](w, &barrier, x, AccessMode::atomic)) return;
-  for (Mask rest = x.mask; rest != 0; rest &= rest - 1) {
-    std::uint64_t* host = barrier_host(x, static_cast<unsigned>(std::countr_zero(rest)));
-    BarrierWord word = unpack_barrier(*host);
-    word.bytes -= static_cast<std::int32_t>(bytes);
-    come(w, host, true);
-    end_phase(w, host, word);
-    *host = pack_barrier(word);
-  }
+  std::uint64_t* const host = barrier_host(x, static_cast<unsigned>(std::countr_zero(x.mask)));
+  BarrierWord word = unpack_barrier(*host);
+  word.bytes -= static_cast<std::int32_t>(bytes);
+  come(w, host, true);
+  end_phase(w, host, word);
+  *host = pack_barrier(word);
 }
 
 std::uint32_t pending_count(std::uint64_t state) {

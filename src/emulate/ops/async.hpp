@@ -36,7 +36,8 @@ struct BarrierDetails {
 };
 
 [[nodiscard]] std::uint32_t pending_count(std::uint64_t state);
-// Each lane's barrier waits for so many bytes less. `barrier`: a memory micro-op of 8 bytes.
+// The barrier of the one lane that runs waits for so many bytes less. `barrier`: a memory micro-op
+// of 8 bytes.
 void bytes_arrived(Warp& w, const MicroOp& barrier, std::uint32_t bytes);
 
 namespace async_ops {
