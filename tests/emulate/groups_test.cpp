@@ -36,8 +36,8 @@ class Looks : public testing::Test {
 };
 
 TEST_F(Looks, find_a_change_of_any_lane_that_runs_and_of_no_other) {
-  for (const std::uint8_t width : {1, 2, 4, 8}) {
-    op.width = width;
+  for (const unsigned width : {1U, 2U, 4U, 8U}) {
+    op.width = static_cast<std::uint8_t>(width);
     warp.mask = full_mask;
     put(3, 1);
     EXPECT_TRUE(look());

@@ -191,21 +191,21 @@ TEST(DeviceHeaps, take_a_place_between_two_blocks_only_if_the_margins_fit_too) {
   constexpr std::uint64_t part = 2 << 20;
   constexpr std::uint64_t rest = DeviceHeap::bytes - 3 * part - 2 * 256;
   const auto filled = [&](DeviceHeap& heap) {
-    std::vector<std::uint64_t> places;
-    for (int i = 0; i < 3; ++i) places.push_back(heap.allocate(part, 3));
+    std::vector<std::uint64_t> taken;
+    for (int i = 0; i < 3; ++i) taken.push_back(heap.allocate(part, 3));
     // So that nothing is free behind the last one.
-    places.push_back(heap.allocate(rest - 256, 3));
-    return places;
+    taken.push_back(heap.allocate(rest - 256, 3));
+    return taken;
   };
   DeviceHeap heap(true);
-  const auto places = filled(heap);
-  ASSERT_EQ(std::set<std::uint64_t>(places.begin(), places.end()).size(), 4U);
-  ASSERT_EQ(std::count(places.begin(), places.end(), 0U), 0);
-  EXPECT_EQ(heap.release(places[1], 4), "");
-  EXPECT_EQ(heap.allocate(part + 16, 5), places[1] - 256 + 16) << "with narrow margins";
-  EXPECT_EQ(heap.release(places[1] - 256 + 16, 6), "");
+  const auto taken = filled(heap);
+  ASSERT_EQ(std::set<std::uint64_t>(taken.begin(), taken.end()).size(), 4U);
+  ASSERT_EQ(std::count(taken.begin(), taken.end(), 0U), 0);
+  EXPECT_EQ(heap.release(taken[1], 4), "");
+  EXPECT_EQ(heap.allocate(part + 16, 5), taken[1] - 256 + 16) << "with narrow margins";
+  EXPECT_EQ(heap.release(taken[1] - 256 + 16, 6), "");
   EXPECT_EQ(heap.allocate(part + 2 * 256 - 2 * 16 + 1, 7), 0U);
-  EXPECT_EQ(heap.allocate(part + 2 * 256 - 2 * 16, 7), places[1] - 256 + 16);
+  EXPECT_EQ(heap.allocate(part + 2 * 256 - 2 * 16, 7), taken[1] - 256 + 16);
 }
 
 TEST(DeviceHeaps, find_the_block_that_has_all_of_the_bytes) {
