@@ -315,6 +315,21 @@ TEST(Clusters, a_thread_that_arrives_twice_or_waits_where_it_has_not_is_a_findin
   EXPECT_EQ(again.detail, "the thread arrives again without a wait in between");
 }
 
+// One warp of block 0 has ended before, the other one traps; block 1 waits for neither.
+TEST(Clusters, threads_of_a_block_that_a_trap_stops_are_not_waited_for) {
+  const auto outcome =
+      run_text(in_clusters("2",
+                           "mov.u64 %rd9, 7;\nsetp.eq.u32 %p1, %r2, 0;\nsetp.lt.and.u32 %p2, "
+                           "%r1, 32, %p1;\n@%p2 exit;\n@%p1 trap;\n" +
+                               cluster_barrier + store_word),
+               grid_of(2, 1, 64));
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  ASSERT_EQ(outcome->findings.size(), 1U);
+  EXPECT_EQ(outcome->findings[0].kind, FindingKind::trap);
+  const auto found = words_of(*outcome);
+  for (std::uint32_t i = 0; i < 128; ++i) EXPECT_EQ(found[i], i < 64 ? 0U : 7U);
+}
+
 // Block 0 arrives and ends; block 1 must still wait for block 2, which is late.
 TEST(Clusters, who_arrives_and_ends_does_not_arrive_for_others) {
   const auto found = words("3", R"(
