@@ -342,9 +342,16 @@ void Unwritten::load_variable(Warp& w, const MicroOp* op, Shadow& shadow,
     for (const TrackedOperand& d : operands.written) {
       if (d.slot == operand.slot) operand = d;
     }
-    const auto known = shadow.origins.find(place);
-    if (known == shadow.origins.end()) return;
-    const Origins from = known->second;
+    // What was stored there may have been wider, or narrower.
+    constexpr std::uint32_t widest = 16;
+    const auto origin_of = [&](unsigned lane) {
+      for (std::uint32_t at = place + op->bytes; at-- > place - std::min(place, widest - 1);) {
+        const auto known = shadow.origins.find(at);
+        if (known != shadow.origins.end() && known->second[lane].op != nullptr)
+          return known->second[lane];
+      }
+      return Origin{};
+    };
     for (Mask rest = w.mask; rest != 0; rest &= rest - 1) {
       const auto lane = static_cast<unsigned>(std::countr_zero(rest));
       std::uint64_t bits = 0;
@@ -352,7 +359,10 @@ void Unwritten::load_variable(Warp& w, const MicroOp* op, Shadow& shadow,
                   std::min<std::size_t>(op->bytes, sizeof bits));
       if (in.is_signed) bits = extend_bits(bits, op->bytes);
       set_bits(shadow.bits, operand, lane, bits);
-      if (bits != 0) shadow.origins[operand.slot][lane] = from[lane];
+      if (bits != 0) {
+        const Origin origin = origin_of(lane);
+        shadow.origins[operand.slot][lane] = origin;
+      }
     }
   });
 }

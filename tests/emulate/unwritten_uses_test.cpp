@@ -127,6 +127,18 @@ std::vector<Use> uses() {
            "%rd6};\ncall (r), swapped, (a);\nld.param.b64 %rd8, [r+8]; }\n" +
            decide_wide,
        local_8, branch},
+      {"a_byte_of_a_structure_that_a_call_takes_as_a_word",
+       "ld.local.u8 %h2, [%rd5+1];\n{ .param .align 8 .b8 a[16]; .param .align 8 .b8 r[16];\n"
+       "st.param.b8 [a], 3;\nst.param.b8 [a+1], %h2;\nst.param.b16 [a+2], 0;\nst.param.b32 [a+4], "
+       "0;\nst.param.b64 [a+8], %rd6;\ncall (r), swapped, (a);\nld.param.b64 %rd8, [r+8]; }\n" +
+           std::string(decide_wide),
+       "1 bytes at 0x1 in local memory", branch},
+      {"a_byte_of_a_word_that_a_call_gives_back",
+       wide +
+           "{ .param .align 8 .b8 a[16]; .param .align 8 .b8 r[16];\nst.param.v2.b64 [a], {%rd7, "
+           "%rd6};\ncall (r), swapped, (a);\nld.param.u8 %r4, [r+9]; }\n" +
+           decide,
+       local_8, branch},
       {"the_function_of_a_call",
        wide + "and.b64 %rd8, %rd7, 256;\nmov.u64 %rd9, same;\nadd.s64 %rd9, %rd9, %rd8;\n{ .param "
               ".b64 a; .param .b64 r; st.param.b64 [a], %rd6;\nP: .callprototype (.param .b64 _) _ "
