@@ -294,6 +294,30 @@ cp.async.bulk.wait_group 0;)";
   }
 }
 
+// The arrival comes before the words are written, the bytes behind them.
+TEST(BulkCopies, what_was_written_before_them_may_be_read_once_their_bytes_are_there) {
+  const auto words = async_words(async_init + R"(
+@%p1 mbarrier.init.shared.b64 [%rd10], 1;
+bar.sync 0;
+mov.u64 %rd7, area;
+and.b32 %r3, %r1, 31;
+mad.wide.u32 %rd8, %r3, 4, %rd7;
+mov.u32 %r9, 0;
+setp.ge.u32 %p2, %r1, 32;
+@%p2 bra READ;
+@%p1 mbarrier.arrive.expect_tx.shared.b64 _, [%rd10], 64;
+st.shared.u32 [%rd8], %r1;
+@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%rd7+512], [%rd1], 64, [%rd10];
+bra END;
+READ:
+mbarrier.try_wait.parity.shared.b64 %p3, [%rd10], 0;
+@!%p3 bra READ;
+ld.shared.u32 %r9, [%rd8];
+END:)",
+                                 64);
+  for (std::uint64_t i = 0; i < 64; ++i) EXPECT_EQ(words[i], i < 32 ? 0 : i - 32);
+}
+
 // Each of three threads brings 64 bytes in, and the barrier waits for all of them.
 TEST(BulkCopies, of_several_threads_tell_the_barrier_of_the_bytes_of_each) {
   const auto words = async_words(async_init + R"(

@@ -65,8 +65,10 @@ TEST_F(StartedBlock, has_the_threads_of_its_last_warp_and_no_more) {
 
 // A block that a trap or a hang stopped leaves all of this behind.
 TEST_F(StartedBlock, keeps_nothing_of_the_one_before) {
+  program.orders_warps = true;
   Block block(program, pool);
   block.start(3, true, true);
+  block.clocks.write(0, 5, 9, true, false);
   block.trace_used = 9;
   block.trace_warp = 1;
   block.findings.emplace_back();
@@ -138,6 +140,8 @@ TEST_F(StartedBlock, keeps_nothing_of_the_one_before) {
   EXPECT_FALSE(barrier.reduction_or);
   EXPECT_GT(block.epoch, epoch) << "what was touched before is ordered before what comes";
   EXPECT_EQ(block.unordered_epoch, block.epoch);
+  block.clocks.read(1, 5, true);
+  EXPECT_FALSE(block.clocks.ordered(1, 0, 9));
   EXPECT_EQ(warp.state, WarpState::ready);
   EXPECT_EQ(warp.live, 0x3ffffU);
   EXPECT_EQ(warp.mask, 0x3ffffU);
