@@ -251,6 +251,24 @@ TEST(Accesses, that_are_no_plain_loads_name_the_bytes_that_were_not_written) {
   EXPECT_EQ(outcome->findings[0].detail, "4 bytes at 0xc in shared memory were not written before");
 }
 
+// Odd threads look at local memory, which is written, the others at shared memory, which is not.
+TEST(Accesses, to_several_spaces_at_once_find_the_bytes_that_were_not_written) {
+  const auto outcome = run_text(
+      kernel_of(access_declarations,
+                std::string(access_places) +
+                    "st.local.u32 [%rd4+8], 7;\nand.b32 %r3, %r1, 1;\nsetp.eq.u32 %p1, %r3, "
+                    "0;\nselp.u64 %rd11, %rd6, %rd7, %p1;\nld.u32 %r4, [%rd11+8];\n"
+                    "st.global.u32 [%rd2], %r4;\nst.u32 [%rd11+8], 9;\nld.u32 %r5, "
+                    "[%rd11+8];\nst.global.u32 [%rd2+4], %r5;"),
+      launch_of(1, 32, 256));
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  ASSERT_EQ(outcome->findings.size(), 1U) << "the second load finds what the store left";
+  EXPECT_EQ(outcome->findings[0].kind, FindingKind::uninitialised_read);
+  EXPECT_EQ(outcome->findings[0].instruction, "ld.u32 %r4, [%rd11+8];");
+  EXPECT_EQ(outcome->findings[0].count, 16U);
+  EXPECT_EQ(outcome->findings[0].thread[0], 0U);
+}
+
 // The window of each space ends where the next thing is global memory.
 TEST(Accesses, through_generic_addresses_behind_a_window_are_of_global_memory) {
   for (const char* window : {"%rd6", "%rd7", "%rd8", "%rd10"}) {
