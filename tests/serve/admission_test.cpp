@@ -44,6 +44,13 @@ TEST(Admission, of_a_party_with_all_its_places_takes_the_one_that_asked_nothing_
               HasSubstr("user 5 already has 4 connections"));
 }
 
+TEST(Admission, takes_no_place_of_another_party_for_one_that_has_all_its_own) {
+  auto there = seats(4, "user 5", true);
+  there.push_back(seat("user 6", false, 1));
+  EXPECT_THAT(words_of(there, "user 5", false), HasSubstr("user 5 already has 4 connections"));
+  EXPECT_EQ(words_of(there, "user 6", false), "room");
+}
+
 TEST(Admission, keeps_places_for_its_own_user) {
   auto there = seats(4, "user 5", true);
   for (const Seat& one : seats(4, "user 6", true)) there.push_back(one);
@@ -62,13 +69,19 @@ TEST(Admission, where_all_places_are_taken_takes_one_of_the_party_that_has_the_m
 }
 
 TEST(Admission, has_no_more_places_than_files) {
-  EXPECT_EQ(SeatLimits::for_files(1 << 20).all, SeatLimits().all);
+  const auto many = SeatLimits::for_files(1 << 20);
+  EXPECT_EQ(many.all, SeatLimits().all);
+  EXPECT_EQ(many.of_a_party, SeatLimits().of_a_party);
+  EXPECT_EQ(many.reserve, SeatLimits().reserve);
   const auto few = SeatLimits::for_files(1024);
   EXPECT_EQ(few.all, 256U);
   EXPECT_EQ(few.of_a_party, 128U);
   EXPECT_EQ(few.reserve, 64U);
   EXPECT_EQ(few.holders(), 96U);
-  EXPECT_EQ(SeatLimits::for_files(0).all, 64U);
+  const auto least = SeatLimits::for_files(0);
+  EXPECT_EQ(least.all, 64U);
+  EXPECT_EQ(least.of_a_party, 32U);
+  EXPECT_EQ(least.reserve, 16U);
 }
 
 }  // namespace

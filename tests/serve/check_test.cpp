@@ -34,6 +34,11 @@ TEST(WithoutACard, TwoTenantsHaveNothingInCommon) {
         HasSubstr(fmt::format("f.toml:5:8: tenant 'b': TPCs of part {} also belong to tenant 'a'",
                               part)));
   }
+  // Whichever comes first in the order of their names.
+  EXPECT_EQ(checked("tpcs = \"2/2\"\ncolors = [0]", "tpcs = \"1/2\"\ncolors = [1]"), "taken");
+  EXPECT_EQ(checked("tpcs = \"3/4\"\ncolors = [0]", "tpcs = \"1/2\"\ncolors = [1]"), "taken");
+  EXPECT_EQ(checked("tpcs = \"2/4\"\ncolors = [0]", "tpcs = \"1/2\"\ncolors = [1]"),
+            "f.toml:5:8: tenant 'b': TPCs of part 1/2 also belong to tenant 'a'");
   EXPECT_EQ(checked("sms = 1\ncolors = \"1/2\"", "sms = 1\ncolors = [0, 1]"),
             "f.toml:6:10: tenant 'b': the colours 0x1 also belong to tenant 'a'");
   EXPECT_EQ(
@@ -53,6 +58,22 @@ TEST(WithoutACard, AllThatTwoTenantsHaveInCommonIsSaidAtOnce) {
             "'a'");
 }
 
+TEST(WithoutACard, EachTenantIsComparedWithAllBeforeIt) {
+  const std::string parts[] = {"tpcs = \"0-1\"\ncolors = [0]\nsync_domain = 1",
+                               "tpcs = \"2-3\"\ncolors = [1]\nsync_domain = 2"};
+  const auto third = [&](const std::string& lines) {
+    return checked(parts[0], parts[1] + "\n[tenants.c]\n" + lines, "colors = 4\n");
+  };
+  EXPECT_EQ(third("tpcs = \"4\"\ncolors = [2]\nsync_domain = 3"), "taken");
+  EXPECT_EQ(third("tpcs = \"1-2\"\ncolors = [0, 1]\nsync_domain = 2"),
+            "f.toml:12:10: tenant 'c': the colours 0x1 also belong to tenant 'a'\n"
+            "f.toml:11:8: tenant 'c': the TPCs 1 also belong to tenant 'a'\n"
+            "f.toml:12:10: tenant 'c': the colours 0x2 also belong to tenant 'b'\n"
+            "f.toml:11:8: tenant 'c': the TPCs 2 also belong to tenant 'b'\n"
+            "f.toml:13:15: tenant 'c': the memory synchronisation domain 2 also belongs to tenant "
+            "'b'");
+}
+
 TEST(WithoutACard, WhatDoesNotFitIsRefused) {
   EXPECT_EQ(
       checked("tpcs = \"1/2\"\ncolors = [0]", "share = \"80 %\"\ncolors = [1]"),
@@ -62,6 +83,11 @@ TEST(WithoutACard, WhatDoesNotFitIsRefused) {
       checked("share = \"80 %\"\ncolors = [0]", "share = \"80 %\"\ncolors = [1]"),
       "f.toml:5:9: tenant 'b': the shares of the tenants up to this one are 160 % of the SMs");
   EXPECT_EQ(checked("share = \"80 %\"\ncolors = [0]", "share = \"20 %\"\ncolors = [1]"), "taken");
+  EXPECT_EQ(
+      checked("share = \"80 %\"\ncolors = [0]",
+              "share = \"80 %\"\ncolors = [1]\n[tenants.c]\nsms = 1\ncolors = [2]", "colors = 4\n"),
+      "f.toml:6:9: tenant 'b': the shares of the tenants up to this one are 160 % of the SMs")
+      << "one that asks for no share is not at fault";
   EXPECT_EQ(checked("sms = 1\ncolors = [0]", "sms = 1\ncolors = [1]\nbytes = \"33 MiB\"",
                     "memory = \"64 MiB\"\n"),
             "f.toml:8:9: tenant 'b': 34603008 bytes were asked for, but its colours hold 33554432");
@@ -72,6 +98,10 @@ TEST(WithoutACard, WhatDoesNotFitIsRefused) {
       << "how much memory there is, the card says";
   EXPECT_THAT(checked("tpcs = \"5-1\"\ncolors = [0]", "tpcs = \"0\"\ncolors = [1]"),
               HasSubstr("f.toml:2:8: "));
+  EXPECT_THAT(checked("tpcs = \"0\"\ncolors = [0]", "tpcs = \"5-1\"\ncolors = [1]"),
+              HasSubstr("f.toml:5:8: "));
+  EXPECT_THAT(checked("gpcs = \"0\"\ncolors = [0]", "gpcs = \"5-1\"\ncolors = [1]"),
+              HasSubstr("f.toml:5:8: "));
 }
 
 TEST(WithoutACard, WhatIsTooSmallOrTooLongIsRefused) {

@@ -181,6 +181,9 @@ TEST(ServeConfig, of_a_tenant_is_refused_with_the_place_of_what_is_wrong) {
               HasSubstr("f.toml:2:8: tpcs: '3/2': K/N was expected"));
   EXPECT_EQ(tenant_refusal("sms = 0\ncolors = \"1/2\""),
             "f.toml:2:7: sms: a whole number from 1 to 1024 was expected");
+  for (const char* share : {"100", "100 %", "0.5%"}) {
+    EXPECT_EQ(tenant_refusal(fmt::format("share = \"{}\"\ncolors = \"1/2\"", share)), "taken");
+  }
   for (const char* share : {"0", "101", "half", ""}) {
     EXPECT_EQ(tenant_refusal(fmt::format("share = \"{}\"\ncolors = \"1/2\"", share)),
               "f.toml:2:9: share: more than 0 and at most 100 % was expected, such as \"50 %\"");
@@ -199,6 +202,8 @@ TEST(ServeConfig, of_a_tenant_is_refused_with_the_place_of_what_is_wrong) {
                 HasSubstr("f.toml:3:10: colors: a part such as \"1/2\", the first half, or a list"))
         << colors;
   }
+  EXPECT_EQ(tenant_refusal("sms = 1\ncolors = \"64/64\""), "taken");
+  EXPECT_EQ(tenant_refusal("tpcs = \"64/64\"\ncolors = [0, 1]"), "taken");
   for (const char* colors : {"[2]", "[-1]", "[\"0\"]"}) {
     EXPECT_EQ(tenant_refusal(fmt::format("sms = 1\ncolors = {}", colors)),
               "f.toml:3:10: colors: numbers from 0 to 1 were expected");
@@ -246,6 +251,17 @@ TEST(ServeConfig, names_of_tenants_can_be_printed) {
     EXPECT_THAT(config_refusal(fmt::format("[tenants.{}]\nsms = 1\ncolors = [0]\n", name)),
                 HasSubstr("a tenant's name has at least one character and no control characters"))
         << name;
+  }
+}
+
+TEST(ServeTerms, of_a_share_in_per_cent_have_no_SM_less) {
+  CardNumbers large = small_card();
+  large.topology = gpu::regular_topology(16, 8, 1);
+  for (const auto& [share, tpcs] : {std::pair("100 %", 128U), std::pair("50 %", 64U),
+                                    std::pair("0.1 %", 1U), std::pair("50.1 %", 65U)}) {
+    const auto terms =
+        terms_from(fmt::format("[tenants.a]\nshare = \"{}\"\ncolors = [0]\n", share), large);
+    EXPECT_EQ(terms.value()[0].tpcs.size(), tpcs) << share;
   }
 }
 

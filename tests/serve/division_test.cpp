@@ -107,10 +107,39 @@ TEST_F(JoiningADivision, says_why_a_server_did_not_start) {
 TEST_F(JoiningADivision, gives_the_server_none_of_the_callers_files) {
   const int own = ::open("/dev/null", O_RDONLY);
   ASSERT_EQ(::dup2(own, 77), 77);
-  const auto joined = join("[ ! -e /proc/self/fd/77 ] || echo it has one >&2; exit 2");
-  ::close(77);
-  ::close(own);
-  EXPECT_THAT(joined.error().message, HasSubstr("it said nothing"));
+  const int lowest = ::fcntl(own, F_DUPFD, 3);  // from here on there is a file 3
+  const auto joined = join(
+      "for n in 3 77; do [ ! -e /proc/$$/fd/$n ] || echo it has $n; done >&2\n"
+      "links=$(readlink /proc/$$/fd/0 /proc/$$/fd/1); echo \"$links\" >&2; exit 2");
+  for (const int file : {lowest, 77, own}) ::close(file);
+  EXPECT_THAT(joined.error().message, testing::EndsWith("ended: /dev/null\n/dev/null\n"));
+}
+
+// It ends neither with the terminal nor with the group of the one who came first.
+TEST_F(JoiningADivision, starts_the_server_in_a_session_of_its_own) {
+  const auto joined = join("cut -d' ' -f6 /proc/self/stat >&2; exit 2");
+  const std::string& said = joined.error().message;
+  const std::string session = said.substr(said.rfind(' ') + 1);
+  EXPECT_GT(std::atoi(session.c_str()), 0) << said;
+  EXPECT_NE(std::atoi(session.c_str()), ::getsid(0));
+}
+
+TEST_F(JoiningADivision, keeps_its_files_from_others_and_follows_no_link) {
+  const auto start = folder / "demarc-cuda0.start";
+  const auto log = folder / "demarc-cuda0-2.sock.log";
+  const mode_t before = ::umask(0);
+  EXPECT_THAT(join("exit 2").error().message, HasSubstr("it said nothing"));
+  ::umask(before);
+  for (const auto& file : {start, log}) {
+    struct stat facts {};
+    ASSERT_EQ(::stat(file.c_str(), &facts), 0) << file;
+    EXPECT_EQ(facts.st_mode & 07777U, 0600U) << file;
+    std::filesystem::rename(file, folder / "elsewhere");
+    std::filesystem::create_symlink(folder / "elsewhere", file);
+    EXPECT_THAT(join("exit 2").error().message,
+                HasSubstr(file.string() + "': Too many levels of symbolic links"));
+    std::filesystem::remove(file);
+  }
 }
 
 TEST_F(JoiningADivision, says_that_a_program_or_a_folder_is_not_there) {
@@ -122,7 +151,7 @@ TEST_F(JoiningADivision, says_that_a_program_or_a_folder_is_not_there) {
 
 // Its memory is not free yet, and its daemon of MPS runs, whatever parts it had.
 TEST_F(JoiningADivision, waits_for_the_server_before_which_is_still_ending) {
-  for (const std::uint32_t parts : {2U, 3U}) {
+  for (const std::uint32_t parts : {2U, 3U, 64U}) {
     all_told.clear();
     auto ending = lease::PacketListener::listen(division_socket(0, parts), {}).value();
     ending.close();
@@ -134,12 +163,17 @@ TEST_F(JoiningADivision, waits_for_the_server_before_which_is_still_ending) {
     { const auto given_up = std::move(ending); }
     const auto joined = join("echo it was started >&2; exit 2");
     EXPECT_THAT(joined.error().message, HasSubstr("it was started"));
-    EXPECT_THAT(all_told, testing::Contains(HasSubstr("cuda:0 is still ending")));
+    EXPECT_THAT(all_told, testing::ElementsAre(HasSubstr("cuda:0 is still ending"),
+                                               HasSubstr("a server is started")));
     ::waitpid(other, nullptr, 0);
   }
 }
 
 TEST_F(JoiningADivision, is_refused_where_the_card_is_divided_otherwise) {
+  {
+    const auto most = lease::PacketListener::listen(division_socket(0, 64), {}).value();
+    EXPECT_THAT(join("exit 0").error().message, HasSubstr("cuda:0 is divided into 64 parts"));
+  }
   const auto thirds = lease::PacketListener::listen(division_socket(0, 3), {}).value();
   EXPECT_EQ(join("exit 0").error().message,
             "cuda:0 is divided into 3 parts by programs that run: give --share K/3, or wait until "

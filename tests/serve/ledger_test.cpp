@@ -38,6 +38,7 @@ class Tenants : public testing::Test {
   [[nodiscard]] std::size_t holdings(const std::string& name) const {
     return ledger.tenant(name)->holdings.size();
   }
+  static constexpr std::uint64_t step_bytes(std::uint64_t steps) { return steps * extent_step; }
   static std::string refusal(const Result<void>& result) {
     return result ? "taken" : result.error().message;
   }
@@ -170,6 +171,32 @@ TEST_F(Tenants, get_bytes_back_only_once_they_are_clean) {
   ledger.detach(process);
   clean_all();
   EXPECT_EQ(ledger.tenant("a")->holdings.at(3 * extent_step).state, State::lost);
+}
+
+TEST_F(Tenants, that_get_a_share_of_which_bytes_were_lost_do_not_get_these_bytes) {
+  const auto lease = ledger.open("a").value();
+  const auto process = ledger.attach(lease).value();
+  ASSERT_TRUE(ledger.take(process, step_bytes(2)));
+  ASSERT_TRUE(ledger.take(process, step_bytes(4)));
+  ASSERT_TRUE(ledger.give(process, step_bytes(2)));
+  ledger.lose(*ledger.next_unclean(UINT64_MAX));
+  // What is lost lies beyond the bytes that are left, and keeps nobody from that.
+  Terms fewer = terms("a", {0, 1}, 1, 8, 1);
+  fewer.bytes = step_bytes(2);
+  EXPECT_EQ(refusal(ledger.set(fewer)), "taken");
+  ASSERT_TRUE(ledger.give(process, 0));
+  ledger.detach(process);
+  ledger.close(lease);
+  clean_all();
+  EXPECT_FALSE(ledger.busy("a"));
+  ASSERT_TRUE(ledger.replace({terms("b", {0}, 1, 8, 1), terms("a", {1}, 2, 8, 2)}));
+  EXPECT_EQ(holdings("a"), 0U);
+  EXPECT_EQ(holdings("b"), 1U);
+  const auto other = process_of("b");
+  EXPECT_EQ(ledger.take(other, step_bytes(3)).error().message,
+            "6291456 bytes for tenant 'b': the longest free run has 4194304 of 16777216");
+  EXPECT_EQ(ledger.take(other, step_bytes(2)).value().first, 0U);
+  EXPECT_EQ(ledger.take(other, step_bytes(2)).value().first, step_bytes(6));
 }
 
 TEST_F(Tenants, have_a_lease_as_long_as_its_owner_or_one_of_its_processes_lives) {

@@ -165,6 +165,20 @@ TEST_F(ServerClaims, PartsOfProgramsBesideTheServerAreRefusedByNameAndNothingCha
   EXPECT_EQ(seen.of(PartOwner::tenants), (ClaimedPart{{0x4, 0}, 0}));
 }
 
+TEST_F(ServerClaims, TpcsAndDomainsOfLargeNumbersAreClaimedToo) {
+  const auto claim = ServerClaim::take(plan).value();
+  for (const PartOwner owner : {PartOwner::program, PartOwner::sharing}) {
+    const auto beside = program(owner, {{0x1, 0x40}, std::uint64_t{1} << 63U});
+    EXPECT_THAT(claim.divide(book_of({6, 70}, 1)).error().message,
+                HasSubstr("the TPCs 70 of GPU-1"));
+    EXPECT_THAT(claim.divide(book_of({1}, 63)).error().message,
+                HasSubstr("the memory synchronisation domain 63 of GPU-1"));
+  }
+  ASSERT_TRUE(claim.divide(book_of({70}, 64))) << "a number that a claim cannot say";
+  const auto seen = CardClaim::open(plan.files)->others("GPU-1").value();
+  EXPECT_EQ(seen.of(PartOwner::tenants), (ClaimedPart{{0, 0x40}, 0}));
+}
+
 TEST_F(ServerClaims, ItsPartsStayWithWhoeverHasItsFiles) {
   std::optional<ServerClaim> claim = ServerClaim::take(plan).value();
   ASSERT_TRUE(claim->divide(book_of({0}, 1)));

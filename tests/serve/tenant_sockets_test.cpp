@@ -2,7 +2,10 @@
 #include "demarc/serve/tenant_sockets.hpp"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "demarc/base/files.hpp"
+#include "not_run.hpp"
 #include "server_fixture.hpp"
 
 namespace demarc::serve {
@@ -71,6 +74,27 @@ TEST_F(OfATenant, users_are_those_of_the_server) {
   EXPECT_THAT(next(connect_to("b")).text, HasSubstr("may not have leases of this server"));
 }
 
+// Its own user comes by the server's own socket.
+TEST_F(OfATenant, connections_take_no_place_of_the_servers_own_user) {
+  server.reset();
+  options.limits = {6, 3, 2};
+  start();
+  std::vector<lease::PacketSocket> idle;
+  for (int i = 0; i < 10; ++i) {
+    idle.push_back(connect_to("b"));
+    ASSERT_TRUE(server->turn(0));
+    ASSERT_TRUE(server->turn(0));
+    EXPECT_LE(server->connections(), 3U) << "as many as one party may have";
+  }
+  EXPECT_THAT(next(idle[0]).text, HasSubstr("another one needed its place"));
+  std::vector<lease::PacketSocket> own;
+  for (int i = 0; i < 3; ++i) {
+    own.push_back(connect());
+    EXPECT_EQ(ask<lease::ListHead>(own.back(), lease::ListRequest{})->tenants, 2U);
+  }
+  EXPECT_EQ(server->connections(), 6U);
+}
+
 TEST(TenantSocketsOf, tenants_that_can_have_none_are_named) {
   const std::string socket = test::fresh_folder("doors") / "s";
   std::vector<std::string> told;
@@ -82,15 +106,65 @@ TEST(TenantSocketsOf, tenants_that_can_have_none_are_named) {
   EXPECT_THAT(told[0], HasSubstr("tenant 'a/x' has no socket of its own"));
 }
 
-TEST(TenantSocketsOf, a_folder_that_others_can_write_is_used_by_nobody) {
+// Which of them a socket is made in: `folder` becomes what `make` makes of it.
+std::vector<std::string> refusals_of(const std::function<void(const std::string& folder)>& make) {
   const std::string socket = test::fresh_folder("doors") / "s";
-  ASSERT_EQ(::mkdir((socket + ".d").c_str(), 0700), 0);
-  ASSERT_EQ(::chmod((socket + ".d").c_str(), 0777), 0);
+  make(socket + ".d");
   std::vector<std::string> told;
   TenantSockets doors(socket, {}, [&](const std::string& line) { told.push_back(line); });
   doors.listen_for({"a"});
-  EXPECT_TRUE(doors.all().empty());
-  EXPECT_THAT(told, ElementsAre(HasSubstr("is not a folder of this user alone")));
+  EXPECT_EQ(doors.all().size() + told.size(), 1U);
+  return told;
+}
+
+TEST(TenantSocketsOf, a_folder_that_others_can_write_is_used_by_nobody) {
+  for (const auto& [mode, good] : std::vector<std::pair<mode_t, bool>>{
+           {0777, false}, {0720, false}, {0702, false}, {0755, true}, {0700, true}}) {
+    const auto told = refusals_of([mode = mode](const std::string& folder) {
+      ASSERT_EQ(::mkdir(folder.c_str(), 0700), 0);
+      ASSERT_EQ(::chmod(folder.c_str(), mode), 0);
+    });
+    EXPECT_EQ(told.empty(), good) << std::oct << mode;
+    if (!good) {
+      EXPECT_THAT(told, ElementsAre(HasSubstr("is not a folder of this user alone")));
+    }
+  }
+}
+
+TEST(TenantSocketsOf, what_is_not_a_folder_of_this_user_is_used_by_nobody) {
+  const auto others = ElementsAre(HasSubstr("is not a folder of this user alone"));
+  EXPECT_THAT(refusals_of([](const std::string& folder) {
+                ASSERT_TRUE(write_file(folder, ""));
+                ASSERT_EQ(::chmod(folder.c_str(), 0700), 0);
+              }),
+              others);
+  EXPECT_THAT(refusals_of([](const std::string& folder) {
+                const std::string elsewhere = test::fresh_folder("elsewhere");
+                ASSERT_EQ(::symlink(elsewhere.c_str(), folder.c_str()), 0);
+              }),
+              others);
+  EXPECT_THAT(refusals_of([](const std::string& folder) {
+                std::filesystem::remove(std::filesystem::path(folder).parent_path());
+              }),
+              ElementsAre(HasSubstr("No such file or directory")));
+  if (::geteuid() != 0) return test::note_not_run("only root gives folders away", "another user's");
+  EXPECT_THAT(refusals_of([](const std::string& folder) {
+                ASSERT_EQ(::mkdir(folder.c_str(), 0700), 0);
+                ASSERT_EQ(::chown(folder.c_str(), 65534, 65534), 0);
+              }),
+              others);
+}
+
+// Containers of other users come through it.
+TEST(TenantSocketsOf, the_folder_can_be_entered_and_read_by_all_and_written_by_its_user_alone) {
+  const std::string socket = test::fresh_folder("doors") / "s";
+  TenantSockets doors(socket, {}, [](const std::string&) {});
+  const mode_t before = ::umask(0);
+  doors.listen_for({"a"});
+  ::umask(before);
+  struct stat facts {};
+  ASSERT_EQ(::stat((socket + ".d").c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 07777U, 0755U);
 }
 
 }  // namespace
