@@ -19,8 +19,6 @@ constexpr std::chrono::seconds look_every(1);  // at the card
 constexpr int stalled_ms = 5;
 constexpr int most_accepted = 16;  // in a turn, so that those who are there are answered
 constexpr std::size_t most_refused = 256;
-constexpr std::chrono::seconds farewell{1};           // until a refused one has read why
-constexpr std::chrono::seconds reading_patience{30};  // with one that does not take its answers
 
 bool may_ask(const ServerOptions& options, const lease::Peer& peer) {
   return peer.user == options.user ||
@@ -35,6 +33,11 @@ int sooner(int milliseconds, int other) {
 bool hung_up(int file) {
   pollfd item{file, 0, 0};
   return ::poll(&item, 1, 0) > 0 && (item.revents & POLLHUP) != 0;
+}
+
+std::chrono::steady_clock::time_point in_seconds(double seconds) {
+  using Clock = std::chrono::steady_clock;
+  return Clock::now() + std::chrono::ceil<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
 OwnedFile copy_of(const OwnedFile& file) {
@@ -218,7 +221,7 @@ void Server::refuse(Connection connection, const Error& error) {
   }
   connection.refused = true;
   connection.answers.push_back({lease::to_text(error)});
-  connection.limit = Clock::now() + farewell;
+  connection.limit = in_seconds(options_.farewell_seconds);
   connections_.push_back(std::move(connection));
   send_answers(connections_.back());
 }
@@ -294,7 +297,7 @@ void Server::send_answers(Connection& connection) {
     const auto sent = connection.socket.send(answer.text, numbers);
     if (!sent) return end_connection(connection);
     if (!*sent) {
-      if (!connection.limit) connection.limit = Clock::now() + reading_patience;
+      if (!connection.limit) connection.limit = in_seconds(options_.reading_seconds);
       // Not for the socket's room alone: of files on their way there is a limit too.
       connection.stalled = !answer.files.empty();
       return;
@@ -368,8 +371,7 @@ void Server::scrub_next() {
 
 void Server::end_all() {
   options_.hurry(options_.ending_seconds);
-  kill_at_ = Clock::now() + std::chrono::ceil<Clock::duration>(
-                                std::chrono::duration<double>(1.2 * options_.ending_seconds));
+  kill_at_ = in_seconds(1.2 * options_.ending_seconds);
   for (const auto& [name, tenant] : ledger_.book().tenants) {
     static_cast<void>(ledger_.revoke(name));
     end_processes(name, nullptr);

@@ -135,6 +135,18 @@ TEST_F(Answering, goes_on_while_a_tenant_is_revoked) {
   EXPECT_EQ(end_of(process), SIGKILL);
 }
 
+TEST_F(Answering, ends_the_work_of_no_process_for_another_one) {
+  const auto owner = connect();
+  const std::string token = open(owner).token;
+  const pid_t process = program_with(token);
+  EXPECT_EQ(refusal(connect(), lease::EndWorkRequest{}),
+            fmt::format("process {} has no lease: it has no work that this server could end",
+                        ::getpid()));
+  EXPECT_TRUE(ended_work.empty());
+  EXPECT_EQ(::kill(process, SIGKILL), 0);
+  EXPECT_EQ(end_of(process), SIGKILL);
+}
+
 TEST_F(Answering, is_given_up_by_one_who_asked_to_end_work_and_has_gone) {
   const auto owner = connect();
   const auto process = connect();
@@ -159,6 +171,29 @@ TEST_F(Answering, kills_at_its_end_what_MPS_does_not_end) {
   EXPECT_FALSE(mps_hangs) << "MPS was not told to hurry";
   turn_until([&] { return status("a").processes.empty(); });
   EXPECT_EQ(end_of(process), SIGKILL);
+}
+
+TEST_F(Answering, gives_nothing_any_more_while_it_ends) {
+  const auto owner = connect();
+  const std::string token = open(owner).token;
+  const pid_t program = program_with(token);
+  mps_hangs = true;
+  server->end_all();
+  EXPECT_EQ(refusal(connect(), lease::AttachRequest{token}), "tenant 'a' was revoked");
+  EXPECT_THAT(refusal(connect(), lease::OpenRequest{"a", ""}), HasSubstr("was revoked"));
+  EXPECT_EQ(end_of(program), SIGKILL);
+}
+
+TEST_F(Answering, tells_MPS_to_hurry_when_it_ends_and_not_to_be_waited_for_when_it_goes) {
+  server.reset();
+  std::vector<double> hurries;
+  options.ending_seconds = 7;
+  options.hurry = [&](double seconds) { hurries.push_back(seconds); };
+  start();
+  server->end_all();
+  EXPECT_THAT(hurries, testing::ElementsAre(7));
+  server.reset();
+  EXPECT_THAT(hurries, testing::ElementsAre(7, 0));
 }
 
 TEST_F(Answering, kills_at_its_end_though_the_thread_that_asks_MPS_stands_still) {
@@ -247,6 +282,7 @@ TEST_F(Answering, lets_in_no_program_once_the_daemon_of_MPS_has_ended) {
   EXPECT_THAT(refusal(connect(), lease::OpenRequest{"a", ""}), HasSubstr("daemon of MPS"));
   EXPECT_THAT(refusal(connect(), lease::AttachRequest{token}), HasSubstr("daemon of MPS"));
   EXPECT_EQ(ask<lease::ListHead>(connect(), lease::ListRequest{})->mps, "ended");
+  EXPECT_EQ(told.size(), 1U) << "it is said once";
 }
 
 TEST_F(Answering, says_that_there_is_no_MPS) {
@@ -305,6 +341,72 @@ TEST_F(Answering, tells_one_that_it_refuses_why) {
   EXPECT_TRUE(late.send(to_text(lease::Request(lease::ListRequest{}))).value());
   EXPECT_THAT(words(next(late)), HasSubstr("may not have leases of this server"));
   EXPECT_EQ(server->connections(), 0U);
+}
+
+TEST_F(Answering, ends_the_connection_of_one_who_does_not_take_its_answers) {
+  server.reset();
+  options.reading_seconds = 0.01;
+  start();
+  const auto sleeper = connect();
+  // Until the server reads no more, because it cannot answer.
+  const lease::Request question = lease::TakeRequest{1};
+  for (int i = 0; i < 100'000 && *sleeper.send(to_text(question)); ++i) {
+    ASSERT_TRUE(server->turn(0));
+    if (server->connections() == 0) break;
+  }
+  turn_until([&] { return server->connections() == 0; });
+  EXPECT_THAT(told,
+              testing::ElementsAre(fmt::format(
+                  "process {} does not take its answers: its connection is ended", ::getpid())));
+  EXPECT_EQ(open(connect()).lease.tenant, "a");
+}
+
+TEST_F(Answering, keeps_the_connection_of_one_who_takes_its_answers_late) {
+  const auto sleeper = connect();
+  const lease::Request question = lease::TakeRequest{1};
+  int asked = 0;
+  while (*sleeper.send(to_text(question))) {
+    ++asked;
+    ASSERT_TRUE(server->turn(0));
+  }
+  for (int i = 0; i < asked; ++i) EXPECT_THAT(words(next(sleeper)), HasSubstr("attach to a lease"));
+  EXPECT_EQ(open(sleeper).lease.tenant, "a");
+  EXPECT_TRUE(told.empty());
+}
+
+class Refusing : public Answering {
+ protected:
+  void SetUp() override {
+    options.user = ::geteuid() + 1;
+    options.farewell_seconds = 1000;
+  }
+  static bool hung_up(const lease::PacketSocket& client) {
+    pollfd item{client.file(), POLLIN, 0};
+    return ::poll(&item, 1, 0) > 0 && (item.revents & POLLHUP) != 0;
+  }
+};
+
+TEST_F(Refusing, ends_the_connection_of_one_who_was_told_why_and_says_nothing) {
+  options.farewell_seconds = 0.01;
+  start();
+  const auto client = connect();
+  turn_until([&] { return hung_up(client); });
+  EXPECT_THAT(words(*client.receive()->packet), HasSubstr("may not have leases of this server"));
+  EXPECT_THAT(told, testing::ElementsAre(HasSubstr("may not have leases of this server")))
+      << "that it was refused is said, and not that it takes no answers";
+}
+
+TEST_F(Refusing, waits_for_no_more_than_256_to_read_why) {
+  start();
+  std::vector<lease::PacketSocket> clients;
+  for (int i = 0; i < 257; ++i) {
+    clients.push_back(connect());
+    turn_until([&] { return readable(clients.back().file()); });
+  }
+  EXPECT_FALSE(hung_up(clients.front()));
+  EXPECT_FALSE(hung_up(clients[255]));
+  EXPECT_TRUE(hung_up(clients[256]));
+  EXPECT_THAT(words(*clients[256].receive()->packet), HasSubstr("may not have leases"));
 }
 
 // Clients that send anything, die anywhere and read nothing.

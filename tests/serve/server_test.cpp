@@ -13,6 +13,19 @@ using testing::HasSubstr;
 class Serving : public ServerTest {
  protected:
   void SetUp() override { start(); }
+  // Owners and processes of both tenants, which have all bytes and wrote them.
+  [[nodiscard]] std::pair<std::vector<lease::PacketSocket>, std::vector<lease::PacketSocket>>
+  two_with_all_bytes() {
+    std::vector<lease::PacketSocket> owners, users;
+    for (const auto& [tenant, colors] : {std::pair("a", 1U), std::pair("b", 2U)}) {
+      owners.push_back(connect());
+      users.push_back(connect());
+      static_cast<void>(attach(users.back(), open(owners.back(), tenant).token));
+      EXPECT_EQ(take(users.back(), 8 * step).bytes, 8 * step);
+      std::memset(card.memory(colors), 'x', 8 * step);
+    }
+    return {std::move(owners), std::move(users)};
+  }
 };
 
 TEST_F(Serving, proves_the_TPCs_of_every_tenant_before_it_listens) {
@@ -101,7 +114,35 @@ TEST_F(Serving, hands_out_the_table_in_a_file_that_nobody_can_change) {
   EXPECT_EQ(::pread(table, bytes, sizeof bytes, 0), 1000);
   EXPECT_EQ(bytes[999], 7);
   EXPECT_EQ(::pwrite(table, bytes, 1, 0), -1);
+  EXPECT_EQ(::pwrite(table, bytes, 1, 1000), -1);
   EXPECT_EQ(::ftruncate(table, 0), -1);
+  EXPECT_EQ(::fcntl(table, F_ADD_SEALS, F_SEAL_FUTURE_WRITE), -1) << "nor what may be done to it";
+}
+
+TEST_F(Serving, hands_out_copies_of_all_locks) {
+  server.reset();
+  const OwnedFile lock(::memfd_create("lock", MFD_CLOEXEC));
+  options.locks = {lock.get()};
+  start();
+  const auto number_of = [](int file) {
+    struct stat facts {};
+    EXPECT_EQ(::fstat(file, &facts), 0);
+    return facts.st_ino;
+  };
+  struct stat path_lock {};
+  ASSERT_EQ(::stat((options.socket + ".lock").c_str(), &path_lock), 0);
+  const auto owner = connect();
+  const auto opened = ask(owner, to_text(lease::Request(lease::OpenRequest{"a", ""})));
+  const auto lease = lease::parse_answer<lease::Opened>(opened.text).value();
+  const auto process = connect();
+  const auto attached = ask(process, to_text(lease::Request(lease::AttachRequest{lease.token})));
+  EXPECT_EQ(lease.locks, 2U);
+  EXPECT_EQ(lease::parse_answer<lease::Attached>(attached.text).value().locks, 2U);
+  for (const lease::Packet* packet : {&opened, &attached}) {
+    ASSERT_EQ(packet->files.size(), 2U);
+    EXPECT_EQ(number_of(packet->files[0].get()), path_lock.st_ino);
+    EXPECT_EQ(number_of(packet->files[1].get()), number_of(lock.get()));
+  }
 }
 
 TEST_F(Serving, gives_memory_and_takes_it_back) {
@@ -132,6 +173,55 @@ TEST_F(Serving, fills_what_comes_back_with_zeros_before_it_is_given_again) {
   EXPECT_EQ(std::count(card.memory(1), card.memory(1) + 8 * step, '\0'), 8 * step);
   EXPECT_EQ(card.scrubs.size(), 2U) << "in pieces of four steps";
   EXPECT_EQ(status("a").refused_takes, 0U);
+}
+
+TEST_F(Serving, fills_bytes_of_a_tenant_that_waits_before_those_of_others) {
+  const auto [owners, users] = two_with_all_bytes();
+  const lease::Request give = lease::GiveRequest{0};
+  const lease::Request all = lease::TakeRequest{8 * step};
+  for (const auto& user : users) ASSERT_TRUE(*user.send(to_text(give)));
+  ASSERT_TRUE(*users[1].send(to_text(all)));
+  EXPECT_EQ(lease::parse_answer<lease::Done>(next(users[1]).text), lease::Done{});
+  EXPECT_EQ(lease::parse_answer<lease::Extent>(next(users[1]).text).value().bytes, 8 * step);
+  EXPECT_EQ(card.memory(1)[8 * step - 1], 'x') << "only b waits";
+  EXPECT_EQ(std::count(card.memory(2), card.memory(2) + 8 * step, '\0'), 8 * step);
+}
+
+TEST_F(Serving, fills_bytes_of_those_who_wait_in_turn) {
+  server.reset();
+  options.scrub_bytes = step;
+  start();
+  const auto [owners, users] = two_with_all_bytes();
+  const lease::Request give = lease::GiveRequest{0};
+  const lease::Request all = lease::TakeRequest{8 * step};
+  for (const auto& user : users) {
+    ASSERT_TRUE(*user.send(to_text(give)));
+    ASSERT_TRUE(*user.send(to_text(all)));
+  }
+  turn_until([&] { return card.scrubs.size() == 9; });
+  for (const std::uint64_t colors : {1U, 2U}) {
+    int zeros = 0;
+    for (std::uint64_t i = 0; i < 8; ++i) zeros += card.memory(colors)[i * step] == 0 ? 1 : 0;
+    EXPECT_GE(zeros, 4);
+  }
+  for (const auto& user : users) {
+    static_cast<void>(next(user));
+    EXPECT_EQ(lease::parse_answer<lease::Extent>(next(user).text).value().bytes, 8 * step);
+  }
+}
+
+TEST_F(Serving, looks_at_the_card_at_once_when_zeros_cannot_be_written) {
+  const auto owner = connect();
+  const auto process = connect();
+  static_cast<void>(attach(process, open(owner).token));
+  static_cast<void>(take(process, step));
+  ASSERT_TRUE(*process.send(to_text(lease::Request(lease::GiveRequest{0}))));
+  card.scrub_error = card.dead = "the card is lost";
+  for (int i = 0; i < 2000 && told.empty(); ++i) {
+    const auto turned = server->turn(10);
+    EXPECT_EQ(turned.has_value(), told.empty()) << "not a second later";
+  }
+  EXPECT_THAT(told, ElementsAre(HasSubstr("could not be filled with zeros")));
 }
 
 TEST_F(Serving, gives_nobody_what_could_not_be_filled_with_zeros) {
@@ -192,6 +282,28 @@ TEST_F(Serving, refuses_questions_of_those_who_have_not_asked_for_a_lease) {
   EXPECT_EQ(lease::parse_answer<lease::Done>(ask(client, "nonsense").text).error().kind,
             ErrorKind::invalid_input);
   EXPECT_EQ(status("a").leases, 1U);
+}
+
+TEST_F(Serving, says_nothing_of_one_who_has_hung_up) {
+  { const auto client = connect(); }
+  const auto other = connect();
+  EXPECT_EQ(ask<lease::ListHead>(other, lease::ListRequest{})->tenants, 2U);
+  EXPECT_EQ(server->connections(), 1U);
+  EXPECT_TRUE(told.empty()) << told[0];
+}
+
+TEST_F(Serving, takes_no_connection_once_it_is_closed_and_keeps_its_place) {
+  const auto owner = connect();
+  static_cast<void>(open(owner));
+  server->close();
+  EXPECT_FALSE(lease::PacketSocket::connect(options.socket));
+  EXPECT_FALSE(lease::PacketSocket::connect(tenant_socket(options.socket, "a")));
+  ASSERT_TRUE(owner.wait(10));
+  EXPECT_TRUE(owner.receive()->ended);
+  EXPECT_EQ(server->connections(), 0U);
+  EXPECT_TRUE(std::filesystem::exists(options.socket));
+  EXPECT_EQ(lease::PacketListener::claim(options.socket).error().kind,
+            ErrorKind::missing_capability);
 }
 
 TEST_F(Serving, ends_the_connection_of_one_who_sends_what_is_no_packet) {
@@ -315,6 +427,19 @@ TEST_F(Peers, of_another_user_get_nothing) {
   EXPECT_TRUE(client.receive()->ended);
   EXPECT_EQ(server->connections(), 0U);
   EXPECT_EQ(told.size(), 1U);
+}
+
+TEST_F(Peers, of_neither_the_user_nor_the_group_get_nothing) {
+  options.user = ::geteuid() + 1;
+  gid_t groups[256];
+  const int count = ::getgroups(256, groups);
+  ASSERT_GE(count, 0);
+  options.group = 50'000;
+  while (std::count(groups, groups + count, *options.group) != 0 || *options.group == ::getegid()) {
+    ++*options.group;
+  }
+  start();
+  EXPECT_THAT(next(connect()).text, HasSubstr("may not have leases of this server"));
 }
 
 TEST_F(Peers, of_the_group_have_leases_and_change_no_tenant) {

@@ -42,6 +42,8 @@ struct ServerOptions {
   // From now on `end_work` returns within so many seconds.
   std::function<void(double seconds)> hurry = [](double) {};
   double ending_seconds = 2.5;  // for `end_work`, at the server's end
+  double reading_seconds = 30;  // for a client to take an answer, before its connection is ended
+  double farewell_seconds = 1;  // for one that is refused to read why
   int mps_process = -1;         // readable once the daemon of MPS has ended
   SeatLimits limits = {};
   // Descriptors that each program with a lease gets a copy of, beside that of the socket's lock.
