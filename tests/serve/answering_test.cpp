@@ -182,6 +182,7 @@ TEST_F(Answering, gives_nothing_any_more_while_it_ends) {
   server->end_all();
   EXPECT_EQ(refusal(connect(), lease::AttachRequest{token}), "tenant 'a' was revoked");
   EXPECT_THAT(refusal(connect(), lease::OpenRequest{"a", ""}), HasSubstr("was revoked"));
+  turn_until([&] { return status("a").processes.empty(); });
   EXPECT_EQ(end_of(program), SIGKILL);
 }
 
