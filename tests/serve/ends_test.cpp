@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstddef>
@@ -63,6 +64,69 @@ TEST(SignalsOfAServer, end_a_process_that_stands_still) {
               3);
     EXPECT_EQ(read_file(done).value(), "forced");
   }
+}
+
+// The one who reads what it says may stand still, too.
+TEST(SignalsOfAServer, end_a_process_in_words_where_these_can_be_written_at_once) {
+  int pipe[2];
+  ASSERT_EQ(::pipe2(pipe, O_CLOEXEC | O_NONBLOCK), 0);
+  const auto ended = [&](bool full) {
+    const pid_t process = ::fork();
+    if (process == 0) {
+      ::dup2(pipe[1], STDERR_FILENO);
+      ::fcntl(STDERR_FILENO, F_SETFL, full ? O_NONBLOCK : 0);
+      while (full && ::write(STDERR_FILENO, "0123456789abcdef", 16) > 0) {
+      }
+      ::fcntl(STDERR_FILENO, F_SETFL, 0);
+      const Signals signals(0.01);
+      ::kill(::getpid(), SIGTERM);
+      for (;;) ::pause();
+    }
+    int status = 0;
+    for (int looks = 0; ::waitpid(process, &status, WNOHANG) == 0; ++looks) {
+      if (looks == 10'000) ::kill(process, SIGKILL);
+      ::usleep(1000);
+    }
+    return status;
+  };
+  EXPECT_EQ(ended(false), 3 << 8);
+  ::fcntl(pipe[0], F_SETFL, O_NONBLOCK);
+  std::string said(1000, ' ');
+  said.resize(static_cast<std::size_t>(std::max<ssize_t>(::read(pipe[0], said.data(), 1000), 0)));
+  EXPECT_EQ(said,
+            "demarc serve: it was told to end, but a call did not return, of the driver or of the "
+            "system: it ends by force\n");
+  EXPECT_EQ(ended(true), 3 << 8);
+  for (const int end : pipe) ::close(end);
+}
+
+TEST(SignalsOfAServer, that_come_again_put_the_end_off_no_longer) {
+  EXPECT_EQ(exit_code_of([] {
+              const Signals signals(0.2);
+              for (int i = 0; i < 200; ++i) {
+                ::kill(::getpid(), SIGTERM);
+                ::usleep(50'000);
+              }
+            }),
+            3);
+}
+
+TEST(SignalsOfAServer, are_as_they_were_when_it_is_gone) {
+  const auto blocked = [](int signal) {
+    sigset_t set;
+    ::pthread_sigmask(SIG_BLOCK, nullptr, &set);
+    return ::sigismember(&set, signal) == 1;
+  };
+  EXPECT_EQ(exit_code_of([&] {
+              {
+                const Signals signals(60);
+                if (!blocked(SIGTERM) || !blocked(SIGINT) || !blocked(SIGHUP)) ::_exit(1);
+              }
+              if (blocked(SIGTERM) || blocked(SIGINT) || blocked(SIGHUP)) ::_exit(2);
+              ::kill(::getpid(), SIGTERM);
+              for (int i = 0; i < 1000; ++i) ::usleep(10'000);
+            }),
+            128 + SIGTERM);
 }
 
 TEST(SignalsOfAServer, end_a_process_where_force_stands_still_too) {
@@ -156,6 +220,7 @@ TEST(WorkOfProcesses, that_wait_is_ended_together_and_answered_apart) {
     std::vector<Result<void>> results(targets.size());
     for (std::size_t i = 0; i < targets.size(); ++i) {
       if (targets[i].process == 3) results[i] = check_failed("not three");
+      if (targets[i].process == 5) results[i] = check_failed("not five");
     }
     return results;
   });
@@ -166,7 +231,7 @@ TEST(WorkOfProcesses, that_wait_is_ended_together_and_answered_apart) {
   };
   const auto first = ender.begin(targets({1}));
   ::usleep(10'000);  // the first call has begun, as a rule
-  const auto second = ender.begin(targets({2, 3}));
+  const auto second = ender.begin(targets({2, 3, 5}));
   const auto third = ender.begin(targets({4}));
   holds = false;
   std::map<WorkEnder::Job, std::string> words;
@@ -176,7 +241,7 @@ TEST(WorkOfProcesses, that_wait_is_ended_together_and_answered_apart) {
     }
   }
   EXPECT_EQ(words[first], "ended");
-  EXPECT_EQ(words[second], "not three");
+  EXPECT_EQ(words[second], "not three") << "the first of them that does not end";
   EXPECT_EQ(words[third], "ended");
   EXPECT_LE(calls.size(), 2U) << "one question each";
 }

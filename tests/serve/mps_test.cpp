@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,7 +14,9 @@
 
 #include "demarc/base/files.hpp"
 #include "mps_processes.hpp"
+#include "not_run.hpp"
 #include "paths.hpp"
+#include "staying_process.hpp"
 
 namespace demarc::serve {
 namespace {
@@ -239,6 +242,31 @@ TEST_F(WithMps, a_daemon_that_quits_is_not_killed_and_one_that_does_not_is) {
   static_cast<void>(Mps::start(plan()).value());
   EXPECT_THAT(mps_processes_of(own), IsEmpty());
   EXPECT_THAT(told, ElementsAre(HasSubstr("did not end when it was asked to, and was killed")));
+}
+
+// What /proc tells of a process with the name of a daemon.
+std::vector<MpsProcess> seen_of(const std::function<void()>& begin) {
+  const pid_t process = test::staying_process([&] {
+    begin();
+    ::prctl(PR_SET_DUMPABLE, 1);  // else its files are root's
+    ::prctl(PR_SET_NAME, "nvidia-cuda-mps");
+  });
+  auto seen = mps_processes();
+  test::end_process(process);
+  std::erase_if(seen, [&](const MpsProcess& one) { return one.process != process; });
+  return seen;
+}
+
+TEST(MpsProcesses, WithoutAFolderOfTheirOwnAreInTheOneOfNvidia) {
+  const auto seen = seen_of([] {});
+  ASSERT_EQ(seen.size(), 1U);
+  EXPECT_EQ(seen[0].folder, "/tmp/nvidia-mps");
+  EXPECT_EQ(seen[0].parent, ::getpid());
+}
+
+TEST(MpsProcesses, OfOtherUsersAreNotLookedAt) {
+  if (::geteuid() != 0) DEMARC_NOT_RUN("only root can be another user");
+  EXPECT_THAT(seen_of([] { ASSERT_EQ(::setuid(65534), 0); }), IsEmpty());
 }
 
 TEST_F(WithMps, daemons_of_others_are_named) {

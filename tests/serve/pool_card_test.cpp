@@ -83,6 +83,18 @@ TEST_F(OnAPool, fills_the_bytes_of_a_share_with_zeros_and_no_other) {
   EXPECT_FALSE(side->scrub(4, 0, step));
 }
 
+TEST_F(OnAPool, fills_more_bytes_than_are_written_at_a_time) {
+  constexpr std::uint64_t pages = 18;  // 9 steps a half; 8 are written at a time
+  const auto large = test::lent_parities(std::vector<std::uint32_t>(pages, 0));
+  const auto other = PoolCard::adopt(card, large, {1, 2}).value();
+  const auto& api = card->gpu()->api();
+  ASSERT_EQ(api.cuMemsetD8_v2(large->arena().address(), 7, pages * page_of_share), 0);
+  ASSERT_TRUE(other->scrub(1, 0, 9 * step));
+  std::vector<char> bytes(pages * page_of_share);
+  ASSERT_EQ(api.cuMemcpyDtoH_v2(bytes.data(), large->arena().address(), bytes.size()), 0);
+  EXPECT_EQ(std::count(bytes.begin(), bytes.end(), '\0'), 9 * step);
+}
+
 TEST_F(OnAPool, proves_TPCs_that_the_card_has_and_no_others) {
   EXPECT_TRUE(side->prove({1, 3}));
   EXPECT_EQ(side->prove({1, 12}).error().message, "TPCs 1,12: the card has the TPCs 0-11");

@@ -80,26 +80,40 @@ TEST(Status, is_JSON_with_every_number) {
   EXPECT_EQ(json["schema"], "demarc.lease/1");
   EXPECT_EQ(json["arena_bytes"], std::uint64_t{3} << 30U);
   EXPECT_EQ(json["launch_paths"].size(), cuda::launch_paths);
-  const Json& first = json["tenants"][0];
-  EXPECT_EQ(first["sync_domain"], 2);
+  EXPECT_EQ(json["card"], "GPU-1");
+  EXPECT_EQ(json["mps"], "on");
+  EXPECT_EQ(json["tenants"][0], parse_json(R"({"name": "a<b>", "tpcs": "0-3,8", "colors": "0,1",
+"sync_domain": 2, "bytes": 67108864, "given_bytes": 6291456, "unclean_bytes": 2097152,
+"lost_bytes": 4194304, "extents": 3, "leases": 1, "processes": [10, 11], "attached_ms": 2500,
+"refused_takes": 4, "refused_bytes": 4096, "refused_calls": 8, "refused_kernels": 9,
+"launches": [1, 20, 300, 0], "unconfined_launches": [5, 0, 0, 0], "refused_launches": [0, 0, 0, 7],
+"revoked": true})",
+                                           "x")
+                                    .value());
   EXPECT_TRUE(json["tenants"][1]["sync_domain"].is_null());
-  EXPECT_EQ(first["processes"], (Json{10, 11}));
-  EXPECT_EQ(first["launches"], (Json{1, 20, 300, 0}));
-  EXPECT_EQ(first["unconfined_launches"][0], 5);
-  EXPECT_EQ(first["refused_launches"][3], 7);
-  EXPECT_EQ(first["refused_takes"], 4);
-  EXPECT_EQ(first["attached_ms"], 2500);
-  EXPECT_EQ(first["refused_bytes"], 4096);
-  EXPECT_EQ(first["refused_calls"], 8);
-  EXPECT_EQ(first["refused_kernels"], 9);
-  EXPECT_EQ(first["given_bytes"], 6 << 20);
-  EXPECT_EQ(first["unclean_bytes"], 2 << 20);
-  EXPECT_EQ(first["lost_bytes"], 4 << 20);
-  EXPECT_EQ(first["revoked"], true);
+  EXPECT_EQ(json["tenants"][1]["revoked"], false);
+}
+
+TEST(Status, says_how_programs_share_the_card_in_time) {
+  auto status = two_tenants();
+  for (const auto& [mps, words, number] :
+       {std::tuple("on", ", with MPS\n", 1),
+        std::tuple("off", ", without MPS: programs take turns\n", 0),
+        std::tuple("ended", "; the daemon of MPS has ended: start demarc serve again\n", 0)}) {
+    status.mps = mps;
+    EXPECT_THAT(status_to_text(status), HasSubstr(words));
+    EXPECT_THAT(status_to_metrics(status).value(),
+                HasSubstr(fmt::format("demarc_mps{{card=\"GPU-1\"}} {}\n", number)));
+  }
 }
 
 TEST(Status, is_a_page_in_which_names_are_text) {
-  const std::string page = status_to_html(two_tenants());
+  auto status = two_tenants();
+  status.tenants[1].name = "c&d";
+  const std::string page = status_to_html(status);
+  EXPECT_THAT(page, HasSubstr("<th>outside</th></tr>\n<tr><td>a&lt;b>"));
+  EXPECT_THAT(page, HasSubstr("</td></tr>\n<tr><td>c&amp;d</td><td>9</td><td>2</td><td>-</td>"));
+  EXPECT_THAT(page, testing::EndsWith("<a href=\"/metrics\">metrics</a></p></body></html>\n"));
   EXPECT_THAT(page, HasSubstr("<td>a&lt;b> (revoked)</td><td>0-3,8</td>"));
   EXPECT_THAT(page, HasSubstr("width=device-width"));
 }

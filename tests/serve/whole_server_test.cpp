@@ -259,6 +259,25 @@ TEST_F(WholeServers, SayNothingOfDomainsOnACardThatHasOne) {
   EXPECT_THAT(server.said(), Not(HasSubstr("synchronisation domain")));
 }
 
+TEST_F(WholeServers, TakeNoMoreMemoryThanIsFreeAndLeaveWhatTheyAreToLeave) {
+  fake::FakeConfig small = good_card;
+  small.free_bytes = 16 << 20;
+  const auto refusal = [&](const char* line) {
+    write_config(std::string("description = \"h100-sxm\"\nmps = \"off\"\n") + line +
+                 tenant_of_file("a", "0-3", "0/2"));
+    WholeServer server(plan(), small);
+    if (server.says(serving_line)) return std::string("serves");
+    EXPECT_EQ(server.end_by(0), 2);
+    return server.said();
+  };
+  EXPECT_EQ(refusal("memory = \"17 MiB\"\n"),
+            "memory: 17825792 bytes were asked for, but 16777216 are free on Fake GPU\n");
+  EXPECT_EQ(refusal("memory = \"16 MiB\"\n"), "serves");
+  EXPECT_EQ(refusal("reserve = \"16 MiB\"\n"),
+            "reserve: 16777216 bytes must be left, but 16777216 are free on Fake GPU\n");
+  EXPECT_EQ(refusal("reserve = \"4 MiB\"\n"), "serves");
+}
+
 TEST_F(WholeServers, OfTenantsThatHaveSomethingInCommonAreRefusedBeforeTheCardIsLookedFor) {
   write_config(file_head + tenant_of_file("a", "0-3", "0/2") + tenant_of_file("b", "3", "1/2"));
   ::setenv("DEMARC_LIBCUDA", "/no/such/library", 1);
