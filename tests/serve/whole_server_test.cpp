@@ -142,7 +142,7 @@ constexpr const char* serving_line = "bytes in the colours of";
 constexpr const char* read_again_line = "the configuration was read again";
 
 TEST_F(WholeServers, TakeOverAtSighupWhatTenantsThatAreNotUsedAreToHave) {
-  write_config(file_head + tenant_of_file("a", "0-3", "0/2") + tenant_of_file("b", "6-11", "1/2"));
+  write_config(file_head + tenant_of_file("a", "0-3", "1/2") + tenant_of_file("b", "6-11", "2/2"));
   WholeServer server(plan(), good_card);
   ASSERT_TRUE(server.says(serving_line)) << server.said();
   EXPECT_EQ(tenants_and_tpcs(), "a 0-3 b 6-11");
@@ -154,31 +154,31 @@ TEST_F(WholeServers, TakeOverAtSighupWhatTenantsThatAreNotUsedAreToHave) {
     return tenants_and_tpcs();
   };
   ASSERT_TRUE(client().move("b", "7"));
-  EXPECT_EQ(read_again(tenant_of_file("a", "0-3", "0/2") + tenant_of_file("b", "6-11", "1/2")),
+  EXPECT_EQ(read_again(tenant_of_file("a", "0-3", "1/2") + tenant_of_file("b", "6-11", "2/2")),
             "a 0-3 b 7")
       << "a tenant of which the file says what it said keeps what it has";
-  EXPECT_EQ(read_again(tenant_of_file("a", "0-3", "0/2") + tenant_of_file("b", "8-9", "1/2")),
+  EXPECT_EQ(read_again(tenant_of_file("a", "0-3", "1/2") + tenant_of_file("b", "8-9", "2/2")),
             "a 0-3 b 8-9");
   ASSERT_TRUE(client().move("b", "10"));
   {
     auto owner = client();
     ASSERT_TRUE(owner.open("a", ""));
-    EXPECT_EQ(read_again(tenant_of_file("a", "4-5", "0/2") + tenant_of_file("b", "8-9", "1/2")),
+    EXPECT_EQ(read_again(tenant_of_file("a", "4-5", "1/2") + tenant_of_file("b", "8-9", "2/2")),
               "a 0-3 b 10");
     EXPECT_TRUE(server.says("tenant 'a' is in use and stays as it is"));
   }
   while (client().list().value().tenants[0].leases != 0) ::usleep(1000);
-  EXPECT_EQ(read_again(tenant_of_file("a", "4-5", "0/2") + tenant_of_file("b", "8-9", "1/2")),
+  EXPECT_EQ(read_again(tenant_of_file("a", "4-5", "1/2") + tenant_of_file("b", "8-9", "2/2")),
             "a 4-5 b 10")
       << "what stayed before is done as soon as it can be";
-  EXPECT_EQ(read_again(tenant_of_file("b", "8-9", "1/2")), "b 10");
-  EXPECT_EQ(read_again(tenant_of_file("b", "8-9", "1/2") + tenant_of_file("c", "1", "0/2")),
+  EXPECT_EQ(read_again(tenant_of_file("b", "8-9", "2/2")), "b 10");
+  EXPECT_EQ(read_again(tenant_of_file("b", "8-9", "2/2") + tenant_of_file("c", "1", "1/2")),
             "b 10 c 1");
   EXPECT_EQ(server.end_by(), 0) << server.said();
 }
 
 TEST_F(WholeServers, StayAsTheyAreWhereTheNextConfigurationIsWrong) {
-  write_config(file_head + tenant_of_file("a", "0-3", "0/2"));
+  write_config(file_head + tenant_of_file("a", "0-3", "1/2"));
   WholeServer server(plan(), good_card);
   ASSERT_TRUE(server.says(serving_line)) << server.said();
   const auto refused = [&](const std::string& text, const std::string& words) {
@@ -187,13 +187,13 @@ TEST_F(WholeServers, StayAsTheyAreWhereTheNextConfigurationIsWrong) {
     EXPECT_TRUE(server.says("the configuration stays as it was: " + path + words)) << server.said();
     EXPECT_EQ(tenants_and_tpcs(), "a 0-3");
   };
-  refused(std::string("reserve = 1\n") + "mps = \"off\"\n" + tenant_of_file("a", "4", "0/2"),
+  refused(std::string("reserve = 1\n") + "mps = \"off\"\n" + tenant_of_file("a", "4", "1/2"),
           ": description, memory, reserve: this cannot change while the server runs");
-  refused(file_head + tenant_of_file("a", "12", "0/2"), ":5:8: --tpcs");
-  refused(file_head + tenant_of_file("a", "4", "0/2") + tenant_of_file("b", "4", "1/2"),
+  refused(file_head + tenant_of_file("a", "12", "1/2"), ":5:8: --tpcs");
+  refused(file_head + tenant_of_file("a", "4", "1/2") + tenant_of_file("b", "4", "2/2"),
           ":8:8: tenant 'b': the TPCs 4 also belong to tenant 'a'");
   // Each tenant keeps its own: the refused ones were not taken over halfway.
-  write_config(file_head + tenant_of_file("a", "4", "0/2"));
+  write_config(file_head + tenant_of_file("a", "4", "1/2"));
   server.signal(SIGHUP);
   EXPECT_TRUE(server.says(read_again_line));
   EXPECT_EQ(tenants_and_tpcs(), "a 4");
@@ -203,8 +203,8 @@ TEST_F(WholeServers, StayAsTheyAreWhereTheNextConfigurationIsWrong) {
 TEST_F(WholeServers, SayWhatTheyServe) {
   const bool root = ::geteuid() == 0;
   write_config((root ? "group = \"root\"\n" : "") + std::string(file_head) +
-               tenant_of_file("a", "0-3", "0/2", "sync_domain = \"none\"\n") +
-               tenant_of_file("b", "4", "1/2"));
+               tenant_of_file("a", "0-3", "1/2", "sync_domain = \"none\"\n") +
+               tenant_of_file("b", "4", "2/2"));
   const std::string manager = folder / "manager";
   const OwnedFile told(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
@@ -252,7 +252,7 @@ TEST_F(WholeServers, SayWhatTheyServe) {
 TEST_F(WholeServers, SayNothingOfDomainsOnACardThatHasOne) {
   fake::FakeConfig old = good_card;
   old.sync_domains = 1;
-  write_config(file_head + tenant_of_file("a", "0-3", "0/2"));
+  write_config(file_head + tenant_of_file("a", "0-3", "1/2"));
   WholeServer server(plan(), old);
   ASSERT_TRUE(server.says(serving_line)) << server.said();
   EXPECT_THAT(server.said(), HasSubstr("colours of 1 tenant, at"));
@@ -264,7 +264,7 @@ TEST_F(WholeServers, TakeNoMoreMemoryThanIsFreeAndLeaveWhatTheyAreToLeave) {
   small.free_bytes = 16 << 20;
   const auto refusal = [&](const char* line) {
     write_config(std::string("description = \"h100-sxm\"\nmps = \"off\"\n") + line +
-                 tenant_of_file("a", "0-3", "0/2"));
+                 tenant_of_file("a", "0-3", "1/2"));
     WholeServer server(plan(), small);
     if (server.says(serving_line)) return std::string("serves");
     EXPECT_EQ(server.end_by(0), 2);
@@ -279,7 +279,7 @@ TEST_F(WholeServers, TakeNoMoreMemoryThanIsFreeAndLeaveWhatTheyAreToLeave) {
 }
 
 TEST_F(WholeServers, OfTenantsThatHaveSomethingInCommonAreRefusedBeforeTheCardIsLookedFor) {
-  write_config(file_head + tenant_of_file("a", "0-3", "0/2") + tenant_of_file("b", "3", "1/2"));
+  write_config(file_head + tenant_of_file("a", "0-3", "1/2") + tenant_of_file("b", "3", "2/2"));
   ::setenv("DEMARC_LIBCUDA", "/no/such/library", 1);
   WholeServer server(plan(), good_card);
   EXPECT_EQ(server.end_by(0), 1);
@@ -288,7 +288,7 @@ TEST_F(WholeServers, OfTenantsThatHaveSomethingInCommonAreRefusedBeforeTheCardIs
 
 TEST_F(WholeServers, LeaveToProgramsBesideThemWhatTheseHave) {
   const auto beside = program_with(0x20, 0x2);
-  write_config(file_head + tenant_of_file("a", "0-3", "0/2"));
+  write_config(file_head + tenant_of_file("a", "0-3", "1/2"));
   WholeServer server(plan(), good_card);
   ASSERT_TRUE(server.says(serving_line)) << server.said();
   EXPECT_EQ(client().list()->tenants[0].sync_domain, 2U) << "the first one that is free";
@@ -299,7 +299,7 @@ TEST_F(WholeServers, LeaveToProgramsBesideThemWhatTheseHave) {
 }
 
 TEST_F(WholeServers, HaveTheirCardAndTheirSocketAlone) {
-  write_config(file_head + tenant_of_file("a", "0-3", "0/2"));
+  write_config(file_head + tenant_of_file("a", "0-3", "1/2"));
   WholeServer server(plan(), good_card);
   ASSERT_TRUE(server.says(serving_line)) << server.said();
   WholeServer same(plan(), good_card);
@@ -314,7 +314,7 @@ TEST_F(WholeServers, HaveTheirCardAndTheirSocketAlone) {
 }
 
 TEST_F(WholeServers, ThatWouldEndAreWaitedForAndThoseThatAreUsedAreNot) {
-  write_config(file_head + tenant_of_file("a", "0-3", "0/2"));
+  write_config(file_head + tenant_of_file("a", "0-3", "1/2"));
   ServePlan idle = plan();
   idle.end_when_idle = 1000;
   WholeServer server(idle, good_card);
@@ -342,7 +342,7 @@ TEST_F(WholeServers, ThatWouldEndAreWaitedForAndThoseThatAreUsedAreNot) {
 }
 
 TEST_F(WholeServers, ThatWereKilledLeaveTheirPartsToTheirPrograms) {
-  write_config(file_head + tenant_of_file("a", "0-3", "0/2"));
+  write_config(file_head + tenant_of_file("a", "0-3", "1/2"));
   WholeServer killed(plan(), good_card);
   ASSERT_TRUE(killed.says(serving_line)) << killed.said();
   const pid_t owner = test::staying_process([&] {
@@ -383,7 +383,7 @@ exit 0
   const std::string programs = std::getenv("PATH");
   ::setenv("PATH", (folder.string() + ":" + programs).c_str(), 1);
   write_config("description = \"h100-sxm\"\nmemory = \"16 MiB\"\nmps = \"on\"\n" +
-               tenant_of_file("a", "0-3", "0/2"));
+               tenant_of_file("a", "0-3", "1/2"));
   WholeServer server(plan(), good_card);
   const bool serves = server.says(serving_line);
   ::setenv("PATH", programs.c_str(), 1);
