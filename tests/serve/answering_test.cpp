@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 
 #include <random>
 
@@ -19,6 +20,13 @@ class Answering : public ServerTest {
   void ask_only(const lease::PacketSocket& client, const lease::Request& request) const {
     ASSERT_TRUE(client.send(to_text(request)).value());
     for (int i = 0; i < 5; ++i) ASSERT_TRUE(server->turn(1));
+  }
+  // Readable when they are over: for a turn that should have ended long before.
+  [[nodiscard]] static OwnedFile ten_seconds() {
+    OwnedFile timer(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC));
+    const itimerspec limit{{}, {10, 0}};
+    EXPECT_EQ(::timerfd_settime(timer.get(), 0, &limit, nullptr), 0);
+    return timer;
   }
   // A program with the lease of this token that stays until it is killed.
   [[nodiscard]] pid_t program_with(const std::string& token) {
@@ -116,8 +124,11 @@ TEST_F(Answering, goes_on_while_MPS_ends_work) {
   EXPECT_EQ(refusal(second, lease::EndWorkRequest{}),
             fmt::format("process {} has asked this already", ::getpid()));
   EXPECT_FALSE(readable(asking.file()));
+  ask_only(asking, lease::ListRequest{});
+  EXPECT_FALSE(readable(asking.file())) << "what it asks meanwhile waits";
   mps_hangs = false;
   EXPECT_EQ(words(next(asking)), "done");
+  EXPECT_EQ(lease::parse_answer<lease::ListHead>(next(asking).text)->tenants, 2U);
   EXPECT_EQ(ended_work, std::vector<pid_t>{::getpid()});
 }
 
@@ -375,6 +386,23 @@ TEST_F(Answering, keeps_the_connection_of_one_who_takes_its_answers_late) {
   EXPECT_TRUE(told.empty());
 }
 
+// A turn without a limit ends when there is something to do.
+TEST_F(Answering, does_what_is_due_though_nobody_asks_anything) {
+  server.reset();
+  options.scrub_bytes = step;
+  start();
+  const OwnedFile timer = ten_seconds();
+  const auto owner = connect();
+  const auto process = connect();
+  static_cast<void>(attach(process, open(owner).token));
+  static_cast<void>(take(process, 8 * step));
+  ASSERT_EQ(refusal(process, lease::GiveRequest{0}), "done");
+  while (status("a").unclean_bytes != 0) {
+    const bool timed_out = server->turn(-1, timer.get()).value();
+    ASSERT_FALSE(timed_out) << "bytes wait for zeros";
+  }
+}
+
 class Refusing : public Answering {
  protected:
   void SetUp() override {
@@ -391,7 +419,8 @@ TEST_F(Refusing, ends_the_connection_of_one_who_was_told_why_and_says_nothing) {
   options.farewell_seconds = 0.01;
   start();
   const auto client = connect();
-  turn_until([&] { return hung_up(client); });
+  const OwnedFile timer = ten_seconds();
+  while (!hung_up(client)) ASSERT_FALSE(server->turn(-1, timer.get()).value());
   EXPECT_THAT(words(*client.receive()->packet), HasSubstr("may not have leases of this server"));
   EXPECT_THAT(told, testing::ElementsAre(HasSubstr("may not have leases of this server")))
       << "that it was refused is said, and not that it takes no answers";
