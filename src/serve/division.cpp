@@ -154,14 +154,13 @@ bool has_ended(const OwnedFile& process) {
 
 Result<lease::PacketSocket> wait_for(const std::string& socket, const OwnedFile& server,
                                      const std::string& log) {
-  for (;;) {
-    const bool ended = has_ended(server);
+  for (bool ended = false; !ended;) {
+    ended = has_ended(server);
     if (auto connected = lease::PacketSocket::connect(socket)) return connected;
-    if (!ended) continue;
-    const auto said = read_file(log);
-    return missing_capability("the server that divides the card has ended: {}",
-                              said && !said->empty() ? *said : "it said nothing");
   }
+  const auto said = read_file(log);
+  return missing_capability("the server that divides the card has ended: {}",
+                            said && !said->empty() ? *said : "it said nothing");
 }
 
 }  // namespace
