@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <utility>
@@ -25,7 +26,6 @@ namespace {
 
 constexpr const char* idle_seconds = "5";
 constexpr int look_milliseconds = 20;
-constexpr int most_looks = 1000;  // for the end of a server, which has 10 s
 
 std::string tenant_name(partition::Part part) {
   return fmt::format("part-{}-of-{}", part.index + 1, part.of);
@@ -87,15 +87,17 @@ Result<void> refuse_other_divisions(const DivisionPlan& plan) {
 // A server that ends gives its memory back and ends its MPS before it lets go of its socket, so the
 // next one waits for it, whatever parts it had.
 Result<void> wait_for_ending(const DivisionPlan& plan) {
+  using Clock = std::chrono::steady_clock;
+  const auto until = Clock::now() + std::chrono::duration<double>(plan.ending_seconds);
   bool told = false;
   for (std::uint32_t parts = 2; parts <= partition::max_parts; ++parts) {
     const std::string socket = division_socket(plan.card, parts);
     std::error_code ignored;
     if (!std::filesystem::exists(socket + ".lock", ignored)) continue;
-    for (int looks = 0;; ++looks) {
+    for (;;) {
       const auto free = lease::PacketListener::claim(socket);
       if (free || free.error().kind == ErrorKind::invalid_input) break;
-      if (looks == most_looks) return tl::unexpected(free.error());
+      if (Clock::now() >= until) return tl::unexpected(free.error());
       if (!std::exchange(told, true)) {
         plan.tell(fmt::format("the last server of cuda:{} is still ending: this waits for it",
                               plan.card));

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 
 #include "demarc/base/files.hpp"
@@ -80,12 +81,19 @@ class JoiningADivision : public testing::Test {
     const auto program = folder / "server";
     static_cast<void>(write_file(program, "#!/bin/sh\n" + script + "\n"));
     ::chmod(program.c_str(), 0700);
-    return join_division({0, {0, 2}, "1 GiB", "", program, [&](const auto& line) {
+    return join_division({0,
+                          {0, 2},
+                          "1 GiB",
+                          "",
+                          program,
+                          [&](const auto& line) {
                             told = line;
                             all_told.push_back(line);
-                          }});
+                          },
+                          ending_seconds});
   }
   std::filesystem::path folder = test::fresh_folder("division");
+  double ending_seconds = 20;
   std::string told;
   std::vector<std::string> all_told;
 };
@@ -167,6 +175,25 @@ TEST_F(JoiningADivision, waits_for_the_server_before_which_is_still_ending) {
                                                HasSubstr("a server is started")));
     ::waitpid(other, nullptr, 0);
   }
+}
+
+TEST_F(JoiningADivision, waits_no_longer_than_a_server_has_to_end) {
+  auto ending = lease::PacketListener::listen(division_socket(0, 2), {}).value();
+  ending.close();
+  const pid_t other = ::fork();
+  if (other == 0) {
+    ::usleep(2'000'000);
+    ::_exit(0);
+  }
+  { const auto given_up = std::move(ending); }
+  ending_seconds = 0.05;
+  const auto joined = join("echo it was started >&2; exit 2");
+  EXPECT_EQ(joined.error().kind, ErrorKind::missing_capability);
+  EXPECT_THAT(joined.error().message, HasSubstr(division_socket(0, 2)));
+  EXPECT_THAT(joined.error().message, testing::Not(HasSubstr("it was started")));
+  EXPECT_THAT(all_told, testing::ElementsAre(HasSubstr("cuda:0 is still ending")));
+  ::kill(other, SIGKILL);
+  ::waitpid(other, nullptr, 0);
 }
 
 TEST_F(JoiningADivision, is_refused_where_the_card_is_divided_otherwise) {

@@ -20,6 +20,7 @@ struct DivisionPlan {
   std::string description;                            // the same; empty: what is built in
   std::string program;                                // of `demarc`
   std::function<void(const std::string& line)> tell;  // a line for the user
+  double ending_seconds = 20;                         // for the last server, which has 10 to end
 };
 
 // The server stays while this lives.
