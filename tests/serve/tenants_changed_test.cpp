@@ -30,6 +30,29 @@ TEST_F(Changing, bytes_grow_up_to_the_share_and_shrink_down_to_what_is_used) {
   EXPECT_THAT(refusal(rule, lease::GrowRequest{"c", step}), HasSubstr("there is no tenant 'c'"));
 }
 
+// Whether it is in a container cannot be told any more, and its number may be another's.
+TEST_F(Changing, no_tenant_changes_for_a_process_that_has_ended) {
+  int go[2];
+  ASSERT_EQ(::pipe(go), 0);
+  const pid_t process = in_process([&] {
+    const auto client = lease::PacketSocket::connect(options.socket).value();
+    EXPECT_TRUE(client.send(to_text(lease::Request(lease::ListRequest{}))).value());
+    static_cast<void>(client.receive());  // from here on the server knows the connection
+    if (::fork() != 0) return 0;
+    char byte = 0;
+    static_cast<void>(!::read(go[0], &byte, 1));  // the parent has ended
+    EXPECT_TRUE(client.send(to_text(lease::Request(lease::GrowRequest{"a", step}))).value());
+    for (int i = 0; i < 3; ++i) static_cast<void>(client.receive());  // of the list, and this one's
+    ::_exit(0);
+  });
+  while (is_alive(process)) ASSERT_TRUE(server->turn(1));
+  EXPECT_EQ(end_of(process), 0);
+  ASSERT_EQ(::write(go[1], "x", 1), 1);
+  turn_until([&] { return server->connections() == 0; });
+  EXPECT_EQ(status("a").bytes, PlantedCard::share_bytes);
+  for (const int end : go) ::close(end);
+}
+
 TEST_F(Changing, TPCs_move_with_all_programs_of_the_tenant) {
   const auto owner = connect();
   const auto other = connect();
