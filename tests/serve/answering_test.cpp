@@ -386,6 +386,18 @@ TEST_F(Answering, keeps_the_connection_of_one_who_takes_its_answers_late) {
   EXPECT_TRUE(told.empty());
 }
 
+TEST_F(Answering, lets_sixteen_in_a_turn_so_that_those_who_are_there_are_answered) {
+  const auto first = connect();
+  ASSERT_TRUE(server->turn(10));
+  std::vector<lease::PacketSocket> many;
+  for (int i = 0; i < 40; ++i) many.push_back(connect());
+  ASSERT_TRUE(first.send(to_text(lease::Request(lease::ListRequest{}))).value());
+  ASSERT_TRUE(server->turn(10));
+  EXPECT_TRUE(readable(first.file()));
+  EXPECT_EQ(server->connections(), 1U + 16U);
+  turn_until([&] { return server->connections() == 1 + many.size(); });
+}
+
 // A turn without a limit ends when there is something to do.
 TEST_F(Answering, does_what_is_due_though_nobody_asks_anything) {
   server.reset();
