@@ -144,6 +144,7 @@ int main() {
   char folder[] = "/tmp/demarc-attack-bench.XXXXXX";
   if (::mkdtemp(folder) == nullptr) return 2;
   serve::ServerOptions options;
+  options.user = ::geteuid();
   options.socket = std::string(folder) + "/socket";
   options.end_work = [](const std::vector<serve::WorkTarget>& targets) {
     ::sleep(5);  // as long as MPS may take

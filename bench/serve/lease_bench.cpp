@@ -65,6 +65,7 @@ int main(int count, char** arguments) {
   const pid_t server = ::fork();
   if (server == 0) {
     serve::ServerOptions options;
+    options.user = ::geteuid();
     options.socket = socket;
     serve_forever(options);
     ::_exit(0);

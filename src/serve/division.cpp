@@ -150,7 +150,7 @@ Result<OwnedFile> start_daemon(const std::vector<std::string>& command, const st
 }
 
 bool has_ended(const OwnedFile& process) {
-  pollfd look{process.get(), POLLIN, 0};
+  pollfd look{process.get(), POLLIN, {}};
   return process.get() < 0 || ::poll(&look, 1, look_milliseconds) > 0;
 }
 

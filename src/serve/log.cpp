@@ -12,7 +12,7 @@ void Log::say(const std::string& line) {
     since_ = now;
     said_ = 0;
   }
-  pollfd out{file_, POLLOUT, 0};
+  pollfd out{file_, POLLOUT, {}};
   if (said_ >= most_lines || ::poll(&out, 1, 0) <= 0 || (out.revents & POLLOUT) == 0) {
     ++left_out_;
     return;

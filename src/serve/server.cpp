@@ -31,7 +31,7 @@ int sooner(int milliseconds, int other) {
 }
 
 bool hung_up(int file) {
-  pollfd item{file, 0, 0};
+  pollfd item{file, {}, {}};
   return ::poll(&item, 1, 0) > 0 && (item.revents & POLLHUP) != 0;
 }
 
@@ -111,13 +111,13 @@ void Server::listen_for_tenants() {
 }
 
 Result<bool> Server::turn(int milliseconds, int wake) {
-  std::vector<pollfd> items{{listener_.file(), POLLIN, 0},
-                            {wake, POLLIN, 0},
-                            {ender_->file(), POLLIN, 0},
-                            {mps_ended_ ? -1 : options_.mps_process, POLLIN, 0}};
+  std::vector<pollfd> items{{listener_.file(), POLLIN, {}},
+                            {wake, POLLIN, {}},
+                            {ender_->file(), POLLIN, {}},
+                            {mps_ended_ ? -1 : options_.mps_process, POLLIN, {}}};
   const std::size_t first_door = items.size();
   for (const auto& [tenant, door] : tenant_sockets_.all())
-    items.push_back({door.file(), POLLIN, 0});
+    items.push_back({door.file(), POLLIN, {}});
   const std::size_t first_connection = items.size();
   const auto until = [&](Clock::time_point time) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(time - Clock::now()).count();
@@ -126,10 +126,11 @@ Result<bool> Server::turn(int milliseconds, int wake) {
   for (const Connection& connection : connections_) {
     const short wanted = connection.waits() ? short{0} : POLLIN;
     if (connection.ended) {
-      items.push_back({connection.process_file.get(), POLLIN, 0});
+      items.push_back({connection.process_file.get(), POLLIN, {}});
     } else {
       items.push_back({connection.stalled ? -1 : connection.socket.file(),
-                       connection.answers.empty() ? wanted : short{POLLOUT}, 0});
+                       connection.answers.empty() ? wanted : short{POLLOUT},
+                       {}});
     }
     if (connection.stalled) milliseconds = sooner(milliseconds, stalled_ms);
     if (connection.limit) until(*connection.limit);
@@ -316,7 +317,7 @@ void Server::end_connection(Connection& connection) {
   connection.ends_work = false;
   connection.limit.reset();
   lease::close_apart(std::move(connection.socket));  // so that the other end sees it
-  pollfd process{connection.process_file.get(), POLLIN, 0};
+  pollfd process{connection.process_file.get(), POLLIN, {}};
   if (!connection.process || ::poll(&process, 1, 0) != 0) forget(connection);
 }
 

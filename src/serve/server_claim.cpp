@@ -85,7 +85,7 @@ void end_claimers(const lease::CardClaim& claim, const std::string& card, int te
       ::syscall(SYS_pidfd_send_signal, one.file.get(), signal, nullptr, 0);
     }
     for (const Watched& one : watched) {
-      pollfd look{one.file.get(), POLLIN, 0};
+      pollfd look{one.file.get(), POLLIN, {}};
       const auto left =
           std::chrono::duration_cast<std::chrono::milliseconds>(until - ClaimClock::now());
       ::poll(&look, 1, std::max(0, static_cast<int>(left.count())));

@@ -45,7 +45,7 @@ struct Signals::State {
   void run() const {
     std::optional<Clock::time_point> ends;
     for (;;) {
-      pollfd items[] = {{signals.get(), POLLIN, 0}, {ends ? -1 : stop.get(), POLLIN, 0}};
+      pollfd items[] = {{signals.get(), POLLIN, {}}, {ends ? -1 : stop.get(), POLLIN, {}}};
       const int ready = ::poll(items, 2, milliseconds_until(ends));
       if (ready == 0) return end_by_force();
       if (items[1].revents != 0) return;
@@ -66,7 +66,7 @@ struct Signals::State {
       done->set_value();
     }).detach();
     ended.wait_for(force_patience);
-    pollfd out{STDERR_FILENO, POLLOUT, 0};
+    pollfd out{STDERR_FILENO, POLLOUT, {}};
     if (::poll(&out, 1, 0) > 0) {
       static_cast<void>(!::write(STDERR_FILENO, too_late.data(), too_late.size()));
     }

@@ -12,7 +12,7 @@
 namespace demarc::serve {
 
 bool WorkTarget::lives() const {
-  pollfd item{file.get(), POLLIN, 0};
+  pollfd item{file.get(), POLLIN, {}};
   return file.get() >= 0 && ::poll(&item, 1, 0) == 0;
 }
 

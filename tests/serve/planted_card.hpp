@@ -56,6 +56,7 @@ class PlantedCard : public CardSide {
     return {};
   }
   [[nodiscard]] Result<void> check_alive() const override {
+    ++looks;
     if (dead.empty()) return {};
     return check_failed("{}", dead);
   }
@@ -92,6 +93,7 @@ class PlantedCard : public CardSide {
 
   bool has_table = false;
   std::string lend_error, scrub_error, dead;
+  mutable int looks = 0;  // whether it is alive
   std::uint32_t unproved_tpc = 127;
   std::string immovable;
   std::vector<std::string> proved, moves;

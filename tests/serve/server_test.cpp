@@ -242,6 +242,12 @@ TEST_F(Serving, gives_nobody_what_could_not_be_filled_with_zeros) {
   EXPECT_EQ(status("a").refused_takes, 1U);
 }
 
+TEST_F(Serving, looks_at_the_card_from_time_to_time_and_not_in_every_turn) {
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(server->turn(0));
+  EXPECT_GE(card.looks, 1);
+  EXPECT_LE(card.looks, 50);
+}
+
 TEST_F(Serving, ends_when_the_card_was_reset_or_its_context_died) {
   const auto owner = connect();
   const auto process = connect();
@@ -439,7 +445,8 @@ TEST_F(Peers, of_neither_the_user_nor_the_group_get_nothing) {
     ++*options.group;
   }
   start();
-  EXPECT_THAT(next(connect()).text, HasSubstr("may not have leases of this server"));
+  EXPECT_THAT(refusal(connect(), lease::ListRequest{}),
+              HasSubstr("may not have leases of this server"));
 }
 
 TEST_F(Peers, of_the_group_have_leases_and_change_no_tenant) {

@@ -28,7 +28,7 @@ struct ServerOptions {
   std::string socket;
   std::optional<gid_t> group;  // its members may have leases too
   std::string mps;             // of all leases
-  uid_t user = 0;              // who may have leases, and grow, move and revoke them
+  uid_t user = ~uid_t{};       // who may have leases, and grow, move and revoke them; no user yet
   std::uint64_t scrub_bytes = std::uint64_t{64} << 20U;  // at a time, between answers
   // Checked before every grant. If it refuses the ledger, nothing is granted any more.
   std::function<Result<void>(const Book&)> proof = prove;
