@@ -76,19 +76,16 @@ DEMARC_LANE_FUNCTION(add_integer) {
                         lane_bytes(details.type), form.sets);
 }
 
-// The condition code of a subtraction is a borrow.
+// As a + ~b + 1: the condition code is the carry out of that, which is set where nothing is
+// borrowed.
 DEMARC_LANE_FUNCTION(sub_integer) {
   if (details.saturate) {
     return saturate_s32(extend_lane(lane.in[0], LaneType::s32) -
                         extend_lane(lane.in[1], LaneType::s32));
   }
   const auto& form = std::get<CarryForm>(details.form);
-  const unsigned bytes = lane_bytes(details.type);
-  const std::uint64_t borrow = form.takes ? lane.carry : 0;
-  const std::uint64_t a = cut_lane(lane.in[0], bytes);
-  const UnsignedWide b = UnsignedWide{cut_lane(lane.in[1], bytes)} + borrow;
-  if (form.sets) lane.carry = b > a ? 1 : 0;
-  return cut_lane(a - static_cast<std::uint64_t>(b), bytes);
+  return add_with_carry(lane, lane.in[0], ~lane.in[1], form.takes ? lane.carry : 1,
+                        lane_bytes(details.type), form.sets);
 }
 
 DEMARC_LANE_FUNCTION(mad_integer) {

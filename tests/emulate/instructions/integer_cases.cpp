@@ -180,38 +180,49 @@ void add_integer_cases(Cases& out) {
 }
 
 void add_carry_cases(Cases& out) {
-  // D: the sum with the carry; E: the carry that it leaves behind.
-  const auto chain = [&](const char* type, Value v, bool subtract) {
-    const unsigned width = bits_of(v);
-    // The condition code is set when C is not zero: C + all ones carries, 0 - C borrows.
-    const char* name = subtract ? "sub" : "add";
-    const std::string set = fmt::format("{}.cc.{} t, {};", name, type, subtract ? "0, C" : "C, -1");
-    const std::string use = fmt::format("{0}c.cc.{1} D, A, B; {0}c.{1} E, 0, 0;", name, type);
+  // Three in a row, each of its own kind. The condition code is the carry out of a + b, or of
+  // a + ~b + 1; one that takes it adds it in the place of that 1, or to a + b.
+  struct Kind {
+    std::string_view name;
+    bool subtracts;
+    bool multiplies;
+  };
+  constexpr std::array kinds{Kind{"add", false, false}, Kind{"sub", true, false},
+                             Kind{"mad", false, true}};
+  const auto chain = [&](const char* type, Value v, const std::array<Kind, 3>& steps) {
+    const auto line = [&](std::size_t i, std::string_view to, bool sets) {
+      return fmt::format("{}{}{}{}.{} {}, {}A, B;", steps[i].name, i == 0 ? "" : "c",
+                         steps[i].multiplies ? ".lo" : "", sets ? ".cc" : "", type, to,
+                         steps[i].multiplies ? "C, " : "");
+    };
     InstructionCase entry;
-    entry.text = fmt::format("{{ .reg .{} t; {} {} }}", type, set, use);
+    entry.text = fmt::format("{{ .reg .{} t; {} {} {} }}", type, line(0, "t", true),
+                             line(1, "D", true), line(2, "E", false));
     entry.results = {v, v};
     entry.sources = {v, v, v};
-    entry.reference = [width, subtract](const Inputs& x) {
+    entry.reference = [width = bits_of(v), steps](const Inputs& x) {
       const U128 ones = (U128{1} << width) - 1;
-      const U128 a = x[0] & ones;
-      const U128 b = x[1] & ones;
-      const U128 in = (x[2] & static_cast<std::uint64_t>(ones)) != 0 ? 1 : 0;
-      if (!subtract) {
-        const U128 sum = a + b + in;
-        return Results{static_cast<std::uint64_t>(sum & ones),
-                       static_cast<std::uint64_t>(sum >> width)};
-      }
-      const U128 difference = a - b - in;
-      const std::uint64_t borrow = b + in > a ? 1 : 0;
-      return Results{static_cast<std::uint64_t>(difference & ones),
-                     static_cast<std::uint64_t>((U128{0} - borrow) & ones)};
+      const auto add = [&](const Kind& kind, U128 carry) {
+        const U128 a = (kind.multiplies ? U128{x[0]} * U128{x[2]} : U128{x[0]}) & ones;
+        const U128 b = (kind.subtracts ? ~U128{x[1]} : U128{x[1]}) & ones;
+        return a + b + carry;
+      };
+      const U128 first = add(steps[0], steps[0].subtracts ? 1 : 0);
+      const U128 second = add(steps[1], first >> width);
+      const U128 third = add(steps[2], second >> width);
+      return Results{static_cast<std::uint64_t>(second & ones),
+                     static_cast<std::uint64_t>(third & ones)};
     };
     out.push_back(std::move(entry));
   };
-  chain("u32", Value::i32, false);
-  chain("u64", Value::i64, false);
-  chain("u32", Value::i32, true);
-  chain("u64", Value::i64, true);
+  for (const Kind& first : kinds) {
+    for (const Kind& second : kinds) {
+      for (const Kind& third : kinds) {
+        chain("u32", Value::i32, {first, second, third});
+        chain("s64", Value::i64, {first, second, third});
+      }
+    }
+  }
   // A product of two 64-bit numbers, word by word: mad.cc and madc carry through.
   const auto product = [&](const char* type, Value v, bool high) {
     const unsigned width = bits_of(v);
