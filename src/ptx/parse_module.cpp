@@ -108,13 +108,14 @@ bool Parser::parse_declaration(std::string_view word, Declarator declarator) {
     }
     return true;
   }
+  if (word == "align" && !parse_leading_alignment(declarator, word)) return false;
   const StateSpace space = find_state_space(word);
   if (space != StateSpace::none) return parse_variables(space, declarator, false);
   if (declarator.linkage != Linkage::none) {
     return fail(fmt::format("'.{}' cannot follow a linkage directive", excerpt(word, 40)));
   }
   if (word == "pragma" || word == "alias") return parse_verbatim(declarator.start);
-  if (find_type(word) != Type::none || word == "align") {
+  if (find_type(word) != Type::none) {
     return fail_at(cursor_.offset_of(declarator.start),
                    "a declaration begins with its state space, as in '.global .b32 x;'");
   }

@@ -194,6 +194,17 @@ bool Parser::parse_selector(Operand& operand) {
     return fail_at(cursor_.offset_of(dot),
                    fmt::format("'.{}' does not select a part of an operand", excerpt(text, 40)));
   }
+  if (operand.kind == OperandKind::reg) {
+    const std::size_t elements = body_.range_of(operand.index).vector_width;
+    const auto element = static_cast<std::size_t>(selector) - static_cast<std::size_t>(Selector::x);
+    const bool names_element = selector <= Selector::w;
+    if (names_element ? elements == 1 || element >= elements : elements > 1) {
+      return fail_at(
+          cursor_.offset_of(dot),
+          fmt::format("'.{}' is not a part of '{}', a register of {} element{}", excerpt(text, 40),
+                      body_.register_name(operand.index), elements, elements == 1 ? "" : "s"));
+    }
+  }
   operand.selector = selector;
   if (selector == Selector::other) operand.value = pack_selector(text);
   return true;

@@ -77,6 +77,7 @@ class Parser {
   struct Declarator {
     Linkage linkage = Linkage::none;
     const char* start = nullptr;
+    std::uint32_t align = 0;  // bytes, where .align stands in front of the state space
   };
 
   // parse_state.cpp
@@ -137,6 +138,7 @@ class Parser {
   bool parse_body_directive();
   bool parse_label(std::string_view name, std::uint32_t line);
   bool parse_targets(TargetSet::Kind kind, std::string_view name, const char* start);
+  void add_target(std::uint32_t set, std::string_view target, std::uint32_t offset);
   bool parse_instruction();
   const std::string& why_no_form_of(std::uint32_t mnemonic);
   void add_instruction(const Instruction& instruction);
@@ -181,6 +183,8 @@ class Parser {
   bool parse_registers(std::vector<RegisterRange>& ranges, bool in_body);
   bool parse_variables(StateSpace space, Declarator declarator, bool in_body);
   bool parse_variable_type(Variable& variable);
+  bool read_alignment(std::uint32_t& align);
+  bool parse_leading_alignment(Declarator& declarator, std::string_view& word);
   bool parse_declarator(Variable& variable);
   bool parse_initialiser(Variable& variable);
   ConstantError check_symbol(const InitialAddress& address);

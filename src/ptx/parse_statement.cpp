@@ -9,6 +9,7 @@ namespace demarc::ptx {
 namespace {
 
 constexpr std::uint64_t most_number = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint64_t most_targets_of_range = 65'536;
 
 }  // namespace
 
@@ -60,6 +61,7 @@ bool Parser::parse_body_directive() {
     cursor_.skip();
     word = word_after_dot();
   }
+  if (word == "align" && !parse_leading_alignment(declarator, word)) return false;
   const StateSpace space = find_state_space(word);
   if (space != StateSpace::none) return parse_variables(space, declarator, true);
   if (word.empty() || find_type(word) != Type::none) {
@@ -119,18 +121,32 @@ bool Parser::parse_targets(TargetSet::Kind kind, std::string_view name, const ch
     const std::uint32_t offset = cursor_.offset();
     const std::string_view target = cursor_.name();
     if (target.empty()) return fail("a name was expected in a list of targets, " + found());
-    const std::uint32_t number = names_.intern(target);
-    const Binding binding = names_.binding(number);
-    const Base wanted = kind == TargetSet::Kind::branch_targets ? Base::label : Base::function;
-    auto& targets = body_.targets[index].targets;
-    targets.push_back(binding.base == wanted ? binding.index : no_index);
-    if (binding.base == wanted) continue;
-    pending_.push_back({PendingReference::Kind::target, index,
-                        static_cast<std::uint32_t>(targets.size() - 1), number, offset,
-                        names_.pending(number), false});
-    names_.pending(number) = static_cast<std::uint32_t>(pending_.size() - 1);
+    cursor_.skip();
+    if (!cursor_.is_next('<')) {
+      add_target(index, target, offset);
+      continue;
+    }
+    std::uint64_t count = 0;  // A<2>: A0, A1
+    if (!parse_range_count(count)) return false;
+    if (count > most_targets_of_range) return fail("too many targets in one range");
+    for (std::uint64_t i = 0; i < count; ++i)
+      add_target(index, module_.keep(fmt::format("{}{}", target, i)), offset);
   } while (cursor_.take(','));
   return expect(';', "a list of targets");
+}
+
+void Parser::add_target(std::uint32_t set, std::string_view target, std::uint32_t offset) {
+  const std::uint32_t number = names_.intern(target);
+  const Binding binding = names_.binding(number);
+  const bool branches = body_.targets[set].kind == TargetSet::Kind::branch_targets;
+  const Base wanted = branches ? Base::label : Base::function;
+  auto& targets = body_.targets[set].targets;
+  targets.push_back(binding.base == wanted ? binding.index : no_index);
+  if (binding.base == wanted) return;
+  pending_.push_back({PendingReference::Kind::target, set,
+                      static_cast<std::uint32_t>(targets.size() - 1), number, offset,
+                      names_.pending(number), false});
+  names_.pending(number) = static_cast<std::uint32_t>(pending_.size() - 1);
 }
 
 bool Parser::parse_instruction() {

@@ -100,6 +100,7 @@ bool Parser::parse_variables(StateSpace space, Declarator declarator, bool in_bo
   Variable prototype;
   prototype.space = space;
   prototype.linkage = declarator.linkage;
+  prototype.align = declarator.align;
   prototype.line = cursor_.line;
   if (!parse_variable_type(prototype)) return false;
   do {
@@ -156,14 +157,8 @@ bool Parser::parse_variable_type(Variable& variable) {
     } else if (word == "v2" || word == "v4" || word == "v8") {
       variable.vector_width = static_cast<std::uint8_t>(word[1] - '0');
     } else if (word == "align") {
-      std::uint64_t align = 0;
-      const std::uint32_t offset = cursor_.offset();
-      if (!read_uint(1U << 30U, "an alignment", align)) return false;
-      if ((align & (align - 1)) != 0 || align == 0) {
-        return fail_at(offset, "an alignment must be a power of two");
-      }
-      (variable.is_pointer ? variable.pointee_align : variable.align) =
-          static_cast<std::uint32_t>(align);
+      if (!read_alignment(variable.is_pointer ? variable.pointee_align : variable.align))
+        return false;
     } else if (word == "ptr") {
       variable.is_pointer = true;
     } else if (word == "attribute") {
@@ -186,6 +181,26 @@ bool Parser::parse_variable_type(Variable& variable) {
   }
   if (variable.type == Type::none) return fail("a type was expected, " + found());
   return true;
+}
+
+bool Parser::read_alignment(std::uint32_t& align) {
+  const std::uint32_t offset = cursor_.offset();
+  std::uint64_t value = 0;
+  if (!read_uint(1U << 30U, "an alignment", value)) return false;
+  if ((value & (value - 1)) != 0 || value == 0)
+    return fail_at(offset, "an alignment must be a power of two");
+  align = static_cast<std::uint32_t>(value);
+  return true;
+}
+
+// .align 8 .global .b32 x; where `word` becomes that of the state space.
+bool Parser::parse_leading_alignment(Declarator& declarator, std::string_view& word) {
+  if (!read_alignment(declarator.align)) return false;
+  cursor_.skip();
+  word = word_after_dot();
+  const StateSpace space = find_state_space(word);
+  return (space != StateSpace::none && space != StateSpace::reg) ||
+         fail("a state space with addresses was expected behind the alignment, " + found());
 }
 
 bool Parser::parse_declarator(Variable& variable) {

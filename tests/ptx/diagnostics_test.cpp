@@ -20,6 +20,78 @@ TEST(Diagnostics, are_counted_by_their_severity) {
   EXPECT_EQ(result.diagnostics.list.size(), 3U);
 }
 
+TEST(Diagnostics, an_element_that_a_register_does_not_have_is_an_error) {
+  const std::string declared =
+      ".reg .v2 .b32 v, w<3>; .reg .v4 .b32 q; .reg .v2 .pred t; .reg .b32 s;\n";
+  const auto said = [&](const std::string& statement) {
+    return said_of(test::kernel(declared + statement));
+  };
+  for (const std::string& text :
+       {std::string("mov.b32 @, 1;"), std::string("mov.b32 %r1, @;"),
+        std::string("add.s32 %r1, @, @;"), std::string("st.global.v2.b32 [%rd1], {%r1, @};"),
+        std::string("ld.global.v2.b32 {@, %r1}, [%rd1];"), std::string("setp.eq.s32 %p1, @, 1;"),
+        std::string("setp.eq.s32 %p1|%p2, 1, @;"), std::string("prmt.b32 %r1, 1, 2, @;"),
+        std::string("mov.b64 %rd1, {@, %r1};")}) {
+    const auto with = [&](const std::string& part) {
+      std::string out = text;
+      for (std::size_t at; (at = out.find('@')) != std::string::npos;) out.replace(at, 1, part);
+      return said(out);
+    };
+    for (const std::string part : {"v.x", "v.y", "v.r", "v.g", "w0.x", "w2.y", "q.z", "q.w", "q.a"})
+      EXPECT_EQ(with(part), "") << text << " with " << part;
+    for (const std::string name : {"v", "w0", "w2"}) {
+      for (const std::string selector : {"z", "w", "b", "a"}) {
+        EXPECT_NE(with(name + "." + selector)
+                      .find("malformed: '." + selector + "' is not a part of '" + name +
+                            "', a register of 2 elements\n"),
+                  std::string::npos)
+            << text << " with " << name << "." << selector;
+      }
+    }
+    EXPECT_NE(with("s.x").find("'.x' is not a part of 's', a register of 1 element\n"),
+              std::string::npos)
+        << text;
+  }
+  EXPECT_EQ(said("vadd.s32.s32.s32 %r1, s.b3, s.h1, %r1;"), "");
+  EXPECT_NE(said("vadd.s32.s32.s32 %r1, v.b0, %r2, %r1;").find("'.b0' is not a part of 'v'"),
+            std::string::npos);
+}
+
+TEST(Diagnostics, an_alignment_may_stand_before_the_state_space_of_a_variable) {
+  const std::string preamble = ".version 8.0\n.target sm_90\n.address_size 64\n";
+  for (const std::string space : {".global", ".const", ".shared"}) {
+    for (const std::string linkage : {"", ".visible "}) {
+      const Module module = test::parsed(preamble + linkage + ".align 16 " + space + " .b32 x;\n");
+      ASSERT_EQ(module.variables.size(), 1U);
+      EXPECT_EQ(module.variables[0].alignment(), 16U) << space;
+    }
+  }
+  for (const std::string space : {".shared", ".local", ".param", ".global"}) {
+    const Module module = test::parsed(test::kernel(".align 16 " + space + " .b32 x;"));
+    EXPECT_EQ(module.functions[0].body.variables.back().alignment(), 16U) << space;
+  }
+  EXPECT_NE(said_of(preamble + ".align 3 .global .b32 x;\n")
+                .find("malformed: an alignment must be a power of two"),
+            std::string::npos);
+  for (const std::string behind : {".b32 x;", ".visible .global .b32 x;", "x;", ".reg .b32 x;"}) {
+    EXPECT_NE(said_of(preamble + ".align 4 " + behind + "\n")
+                  .find("malformed: a state space with addresses was expected"),
+              std::string::npos)
+        << behind;
+  }
+}
+
+TEST(Diagnostics, a_range_of_targets_must_name_labels_that_are_there) {
+  EXPECT_EQ(said_of(test::kernel("T: .branchtargets A<2>;\nbrx.idx %r1, T;\nA0: ret;\nA1: ret;")),
+            "");
+  EXPECT_NE(said_of(test::kernel("T: .branchtargets A<3>;\nbrx.idx %r1, T;\nA0: ret;\nA1: ret;"))
+                .find("malformed: 'A2' is not declared"),
+            std::string::npos);
+  EXPECT_NE(said_of(test::kernel("T: .branchtargets A<65537>;\nbrx.idx %r1, T;"))
+                .find("malformed: too many targets in one range"),
+            std::string::npos);
+}
+
 TEST(Diagnostics, a_variable_that_no_memory_holds_is_an_error) {
   const auto declared = [](const std::string& dimensions) {
     return said_of(".version 8.0\n.target sm_90\n.address_size 64\n.global .b32 a" + dimensions +
