@@ -51,12 +51,10 @@ Block::Block(const Program& code, FramePool& frames) : program(&code), pool(&fra
     shared_region.shadow = shared_shadow.data();
   }
   if (code.check_races) {
-    races.writes.resize(code.shared_bytes / code.shared_granule + 1);
-    races.reads.resize(races.writes.size());
-    if (code.orders_warps) {
-      clocks.use(code.warps());
-      races.reads_by_warp.resize(races.writes.size() * code.warps());
-    }
+    if (code.orders_warps) clocks.use(code.warps());
+    const std::size_t granules = code.shared_bytes / code.shared_granule + 1;
+    for (auto* records : {&races.writes, &races.reads, &races.strong_writes, &races.strong_reads})
+      records->resize(granules * (clocks.used() ? code.warps() : 1));
   }
   warps.resize(code.warps());
   barriers.resize(16);

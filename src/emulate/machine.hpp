@@ -43,6 +43,9 @@ struct CodeInstruction {
 struct FrameVariable {
   std::uint32_t offset = 0;
   std::uint32_t bytes = 0;  // of one lane
+  // Bytes that calls compare: 0 of a constant, and of a result that is thrown away, which fit all.
+  std::uint32_t size = 0;
+  std::uint32_t align = 0;
 };
 
 struct Constant {
@@ -214,13 +217,16 @@ struct AccessHint {
   std::uint64_t low = 0;  // its lowest address
 };
 
-// Who touched a granule of shared memory last, for race checks. 0: nobody since the last barrier.
-// bits 0-23 instruction, 24-28 lane, 29-34 warp, 35 atomic or volatile, 36 several readers, 37-63
-// epoch.
+// Who touched a granule of shared memory last, for race checks; where clocks are used, of each warp
+// ([granule][warp]). Plain and strong (atomic, volatile, relaxed) accesses are kept apart, because
+// two strong ones do not race. 0: nobody since the last barrier. bits 0-23 instruction, 24-28 lane,
+// 29-34 warp, 36 several warps, 37-63 epoch.
 struct RaceShadow {
   std::vector<std::uint64_t> writes;
   std::vector<std::uint64_t> reads;
-  std::vector<std::uint64_t> reads_by_warp;  // [granule][warp], where clocks are used
+  std::vector<std::uint64_t> strong_writes;
+  std::vector<std::uint64_t> strong_reads;
+  std::uint64_t strong_epoch = 0;  // of the last strong access
 };
 
 struct BarrierState {

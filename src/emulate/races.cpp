@@ -13,7 +13,6 @@ namespace {
 
 constexpr unsigned race_warp_shift = 29;
 constexpr std::uint64_t race_warp_mask = std::uint64_t{63} << race_warp_shift;
-constexpr std::uint64_t race_strong = std::uint64_t{1} << 35;
 constexpr std::uint64_t race_several = std::uint64_t{1} << 36;
 constexpr unsigned race_epoch_shift = 37;
 
@@ -52,28 +51,25 @@ void Block::check_race(Warp& warp, const MicroOp* op, const Access& access, std:
   const std::uint32_t granules = bytes / granule;
   const bool strong = mode == AccessMode::atomic || (op->flags & memory_strong) != 0;
   const std::uint64_t warp_bits = std::uint64_t{warp.index} << race_warp_shift;
-  const std::uint64_t mine =
-      (epoch << race_epoch_shift) | warp_bits | op->instruction | (strong ? race_strong : 0);
+  const std::uint64_t mine = (epoch << race_epoch_shift) | warp_bits | op->instruction;
   const std::uint64_t unordered = unordered_epoch << race_epoch_shift;
-  std::uint64_t* const writes = races.writes.data();
-  std::uint64_t* const reads = races.reads.data();
-  const std::size_t warp_count = warps.size();
-  // A record by another warp (or by several) that does not come before us, and is not strong where
-  // we are.
+  const std::size_t of_granule = clocks.used() ? warps.size() : 1;
+  const bool is_load = mode == AccessMode::load;
+  if (strong) races.strong_epoch = epoch;
+  // A record by another warp (or by several) that does not come before us.
   const auto conflicts = [&](std::uint64_t record) {
     return record >= unordered && ((record ^ mine) & (race_warp_mask | race_several)) != 0 &&
-           !(strong && (record & race_strong) != 0) &&
            !(clocks.used() &&
              clocks.ordered(warp.index, RaceView{record}.warp(), record >> race_epoch_shift));
   };
-  // Of several readers, clocks need each.
-  const auto conflicting_read = [&](std::uint64_t g) {
-    if (!clocks.used()) return conflicts(reads[g]) ? reads[g] : 0;
-    for (std::size_t i = g * warp_count; i < (g + 1) * warp_count; ++i) {
-      if (conflicts(races.reads_by_warp[i])) return races.reads_by_warp[i];
-    }
-    return std::uint64_t{0};
+  const auto conflicting = [&](const std::vector<std::uint64_t>& records, std::uint64_t g) {
+    const auto first = records.begin() + static_cast<std::ptrdiff_t>(g * of_granule);
+    const auto end = first + static_cast<std::ptrdiff_t>(of_granule);
+    const auto at = std::find_if(first, end, conflicts);
+    return at == end ? std::uint64_t{0} : *at;
   };
+  std::vector<std::uint64_t>& kept = is_load ? (strong ? races.strong_reads : races.reads)
+                                             : (strong ? races.strong_writes : races.writes);
   std::uint64_t found = 0;
   unsigned found_lane = 0;
   const bool full = access.mask == full_mask && access.affine;
@@ -83,28 +79,24 @@ void Block::check_race(Warp& warp, const MicroOp* op, const Access& access, std:
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     const std::uint64_t first = access.addresses[lane] / granule;
     for (std::uint64_t g = first; g < first + granules; ++g) {
-      if (found == 0 && conflicts(writes[g]) &&
-          !(mode == AccessMode::store && (writes[g] & race_strong) == 0 &&
-            stores_what_is_there(warp, op, access, lane))) {
-        found = writes[g];
+      std::uint64_t other = conflicting(races.writes, g);
+      if (other != 0 && mode == AccessMode::store && stores_what_is_there(warp, op, access, lane)) {
+        // The last of them stands for all.
+        std::fill_n(races.writes.begin() + static_cast<std::ptrdiff_t>(g * of_granule), of_granule,
+                    0);
+        other = 0;
+      }
+      if (other == 0 && !strong) other = conflicting(races.strong_writes, g);
+      if (other == 0 && !is_load) other = conflicting(races.reads, g);
+      if (other == 0 && !is_load && !strong) other = conflicting(races.strong_reads, g);
+      if (found == 0 && other != 0) {
+        found = other;
         found_lane = lane;
       }
-      if (found == 0 && mode != AccessMode::load) {
-        found = conflicting_read(g);
-        found_lane = lane;
-      }
-      const std::uint64_t record = mine | (std::uint64_t{lane} << 24);
-      if (mode != AccessMode::load) {
-        writes[g] = record;
-      } else if (clocks.used()) {
-        races.reads_by_warp[g * warp_count + warp.index] = record;
-      } else {
-        const bool several =
-            reads[g] >= unordered && ((reads[g] ^ mine) & (race_warp_mask | race_several)) != 0;
-        // Several readers are strong if all are.
-        const std::uint64_t weak = several && (reads[g] & race_strong) == 0 ? race_strong : 0;
-        reads[g] = (record & ~weak) | (several ? race_several : 0);
-      }
+      std::uint64_t& record = kept[g * of_granule + (clocks.used() ? warp.index : 0)];
+      const bool several =
+          record >= unordered && ((record ^ mine) & (race_warp_mask | race_several)) != 0;
+      record = mine | (std::uint64_t{lane} << 24) | (several ? race_several : 0);
     }
   }
   if (found == 0) return;
@@ -162,8 +154,9 @@ void Block::next_moment() {
   // The records are full: what was before is not looked at any more.
   epoch = 1;
   unordered_epoch = 1;
-  for (auto* records : {&races.writes, &races.reads, &races.reads_by_warp})
+  for (auto* records : {&races.writes, &races.reads, &races.strong_writes, &races.strong_reads})
     records->assign(records->size(), 0);
+  races.strong_epoch = 0;
   clocks.clear();
 }
 

@@ -278,8 +278,9 @@ const Mistake mistakes[] = {
      "ld.shared.u32"},
     {"a_plain_read_beside_atomics",
      shared_area,
-     "mov.u32 %r4, area;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 st.shared.u32 [%r4], 0;\nbar.sync "
-     "0;\natom.shared.add.u32 %r5, [%r4], 1;\nld.shared.u32 %r5, [%r4];",
+     "mov.u32 %r4, area;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 st.shared.u32 [%r4], 0;\n"
+     "setp.ge.u32 %p2, %r1, 32;\nbar.sync 0;\natom.shared.add.u32 %r5, [%r4], 1;\n"
+     "@%p2 ld.shared.u32 %r5, [%r4];",
      "mov.u32 %r4, area;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 st.shared.u32 [%r4], 0;\nbar.sync "
      "0;\natom.shared.add.u32 %r5, [%r4], 1;\nld.volatile.shared.u32 %r5, [%r4];",
      FindingKind::shared_race,

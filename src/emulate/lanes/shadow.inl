@@ -68,24 +68,34 @@ DEMARC_INLINE void set_shadow(const Access& x, u32 bytes) {
   }
 }
 
+constexpr u64 race_others = (u64{63} << 29) | (u64{1} << 36);  // warp, several warps
+
+// Whether other warps have touched one of the granules since `start`.
 template <unsigned run>
-DEMARC_INLINE bool check_run(u64* writes, u64* reads, u64 mine, u64 start, unsigned first_lane,
-                             bool loads) {
-  constexpr u64 others = (u64{63} << 29) | (u64{1} << 36);
-  constexpr u64 several = u64{1} << 36;
+DEMARC_INLINE bool touched_by_others(const u64* records, u64 mine, u64 start) {
   u64 any = 0;
   for (unsigned l = 0; l < run; ++l) {
-    any |= (writes[l] >= start && ((writes[l] ^ mine) & others) != 0) ? u64{1} : u64{0};
+    any |= (records[l] >= start && ((records[l] ^ mine) & race_others) != 0) ? u64{1} : u64{0};
   }
-  if (!loads) {
-    for (unsigned l = 0; l < run; ++l) {
-      any |= (reads[l] >= start && ((reads[l] ^ mine) & others) != 0) ? u64{1} : u64{0};
-    }
-  }
-  if (any != 0) return false;
+  return any != 0;
+}
+
+// `strong`: there were strong accesses since `start`.
+template <unsigned run>
+DEMARC_INLINE bool check_run(RaceShadow& races, u64 at, u64 mine, u64 start, unsigned first_lane,
+                             bool loads, bool strong) {
+  constexpr u64 several = u64{1} << 36;
+  u64* const writes = races.writes.data() + at;
+  u64* const reads = races.reads.data() + at;
+  if (touched_by_others<run>(writes, mine, start) ||
+      (!loads && touched_by_others<run>(reads, mine, start)))
+    return false;
+  if (strong && (touched_by_others<run>(races.strong_writes.data() + at, mine, start) ||
+                 (!loads && touched_by_others<run>(races.strong_reads.data() + at, mine, start))))
+    return false;
   if (loads) {
     for (unsigned l = 0; l < run; ++l) {
-      const bool shared = reads[l] >= start && ((reads[l] ^ mine) & others) != 0;
+      const bool shared = reads[l] >= start && ((reads[l] ^ mine) & race_others) != 0;
       reads[l] = (mine | (u64{first_lane + l} << 24)) | (shared ? several : 0);
     }
   } else {
@@ -109,19 +119,19 @@ DEMARC_INLINE bool check_race_fast(Warp& w, const MicroOp* op, const Access& x, 
   const u64 start = block.epoch << 37;  // without clocks, it moves on at barriers alone
   const u64 mine = start | (u64{w.index} << 29) | op->instruction;
   const auto shift = static_cast<unsigned>(__builtin_ctz(granule));
-  u64* const writes = block.races.writes.data();
-  u64* const reads = block.races.reads.data();
+  RaceShadow& races = block.races;
+  const bool strong = races.strong_epoch >= block.epoch;
   if (x.stride != 0 && x.stride != static_cast<s64>(granule)) return false;
   for (unsigned lane = 0; lane < warp_size; lane += run) {
     if (lane == 16 && x.second == x.base) break;
     const u64 at = x.addresses[lane] >> shift;
     bool fine = false;
     if (x.stride == 0) {
-      fine = check_run<1>(writes + at, reads + at, mine, start, lane, loads);
+      fine = check_run<1>(races, at, mine, start, lane, loads, strong);
     } else if (run == 32) {
-      fine = check_run<32>(writes + at, reads + at, mine, start, lane, loads);
+      fine = check_run<32>(races, at, mine, start, lane, loads, strong);
     } else {
-      fine = check_run<16>(writes + at, reads + at, mine, start, lane, loads);
+      fine = check_run<16>(races, at, mine, start, lane, loads, strong);
     }
     if (!fine) return false;
   }
