@@ -184,5 +184,36 @@ TEST(TakenForms, a_special_register_without_a_value_here_is_refused_by_name) {
   }
 }
 
+TEST(TakenForms, a_range_of_targets_names_each_of_them) {
+  for (const auto& [index, value] : {std::pair(0, 10U), std::pair(1, 11U), std::pair(2, 12U)}) {
+    EXPECT_EQ(taken_word("", fmt::format("mov.u32 %r3, {};\nT: .branchtargets A<2>, B;\n"
+                                         "brx.idx %r3, T;\nA0: mov.u32 %r9, 10;\nbra E;\n"
+                                         "A1: mov.u32 %r9, 11;\nbra E;\nB: mov.u32 %r9, 12;\nE:",
+                                         index)),
+              value);
+  }
+  EXPECT_EQ(taken_word(".func (.reg .b32 a) F0()\n{\nmov.u32 a, 20;\nret;\n}\n"
+                       ".func (.reg .b32 a) F1()\n{\nmov.u32 a, 21;\nret;\n}\n",
+                       "mov.u64 %rd5, F1;\nT: .calltargets F<2>;\ncall (%r9), %rd5, (), T;"),
+            21U);
+}
+
+TEST(TakenForms, a_result_may_be_thrown_away) {
+  const std::string function = ".global .u32 calls;\n";
+  const std::string count =
+      "ld.global.u32 t, [calls];\nadd.u32 t, t, 1;\nst.global.u32 [calls], t;\n";
+  const std::string small =
+      ".func (.reg .b32 q) f(.reg .b32 a)\n{\n.reg .b32 t;\n" + count + "mov.b32 q, a;\nret;\n}\n";
+  const std::string large =
+      ".func (.param .align 8 .b8 q[64], .reg .b32 p) g()\n{\n.reg .b32 t;\n" + count +
+      "st.param.b32 [q+60], 9;\nmov.u32 p, 5;\nret;\n}\n";
+  EXPECT_EQ(
+      taken_word(function + small + large,
+                 "call.uni (_), f, (%r1);\ncall (_, %r9), g;\nmov.u64 %rd5, f;\n"
+                 "T: .callprototype (.reg .b32 _) _ (.reg .b32 _);\ncall (_), %rd5, (%r1), T;\n"
+                 "ld.global.u32 %r3, [calls];\nmad.lo.u32 %r9, %r3, 10, %r9;"),
+      35U);
+}
+
 }  // namespace
 }  // namespace demarc::emulate

@@ -73,7 +73,8 @@ void Frame::place_variables(Refusals& refusals) {
         continue;
       const std::uint32_t of_lane =
           round_up(static_cast<std::uint32_t>(std::max<std::uint64_t>(bytes, 1)), call_pitch);
-      parameter_variables_[&variable] = {lanes(of_lane).offset, of_lane};
+      parameter_variables_[&variable] = {lanes(of_lane).offset, of_lane,
+                                         static_cast<std::uint32_t>(bytes), variable.alignment()};
     }
   }
 }

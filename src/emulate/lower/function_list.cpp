@@ -32,7 +32,8 @@ CodeFunction FunctionList::begin(const ptx::Function& function) {
                                                 .most = most_parameter_bytes,
                                                 .memory = "parameter"});
     const auto bytes = static_cast<std::uint32_t>(fits ? variable.byte_size() : 0);
-    const FrameVariable placed{code.frame_bytes, round_up(bytes, call_pitch)};
+    const FrameVariable placed{code.frame_bytes, round_up(bytes, call_pitch), bytes,
+                               variable.alignment()};
     code.frame_bytes += placed.bytes * warp_size;
     return placed;
   };

@@ -185,14 +185,12 @@ const MicroOp* enter(Warp& w, const MicroOp* op, const CallDetails& details, std
 
 }  // namespace
 
-bool takes(const CodeFunction& callee, const CallDetails& call) {
-  const auto as_wide = [](const std::vector<FrameVariable>& handed,
-                          const std::vector<FrameVariable>& declared) {
-    return std::equal(
-        handed.begin(), handed.end(), declared.begin(), declared.end(),
-        [](const FrameVariable& a, const FrameVariable& b) { return a.bytes == b.bytes; });
-  };
-  return as_wide(call.arguments, callee.parameters) && as_wide(call.results, callee.results);
+bool fit(const std::vector<FrameVariable>& handed, const std::vector<FrameVariable>& declared) {
+  return std::equal(handed.begin(), handed.end(), declared.begin(), declared.end(),
+                    [](const FrameVariable& a, const FrameVariable& b) {
+                      return a.bytes == b.bytes &&
+                             (a.size == 0 || (a.size == b.size && a.align == b.align));
+                    });
 }
 
 const MicroOp* call(Warp& w, const MicroOp* op) {
@@ -214,7 +212,8 @@ const MicroOp* call_indirect(Warp& w, const MicroOp* op) {
     w.block->stopped = true;
     return nullptr;
   }
-  if (!takes(w.program->functions[found->second], details)) {
+  const CodeFunction& callee = w.program->functions[found->second];
+  if (!fit(details.arguments, callee.parameters) || !fit(details.results, callee.results)) {
     w.block->report(
         w, op, first, FindingKind::trap,
         fmt::format(

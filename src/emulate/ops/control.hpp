@@ -18,9 +18,9 @@ const MicroOp* join(Warp& w, const MicroOp* op);  // a reconvergence point
 const MicroOp* exit_lanes(Warp& w,
                           const MicroOp* op);  // flags bit 1: only lanes with the predicate
 const MicroOp* return_lanes(Warp& w, const MicroOp* op);  // the same, from a function
-// Whether a function has the parameters and results that a call hands over: whole places are copied
-// from one frame to the other.
-[[nodiscard]] bool takes(const CodeFunction& callee, const CallDetails& call);
+// Whether a call hands over places of the sizes and alignments that are declared.
+[[nodiscard]] bool fit(const std::vector<FrameVariable>& handed,
+                       const std::vector<FrameVariable>& declared);
 const MicroOp* call(Warp& w, const MicroOp* op);  // aux: CallDetails
 const MicroOp* call_indirect(Warp& w,
                              const MicroOp* op);  // the same; a: 64-bit register with the address

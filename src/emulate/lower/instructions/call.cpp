@@ -2,9 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
+#include "demarc/ptx/parser.hpp"
 #include "lower/instructions.hpp"
 #include "lower/register_parameters.hpp"
+#include "lower/rounding.hpp"
 #include "ops/control.hpp"
 #include "ops/device_calls.hpp"
 
@@ -21,11 +24,13 @@ struct TakenResult {
   Register reg;
 };
 
-// call (results), callee, (arguments): both lists may be missing.
+// call (results), callee, (arguments), targets: both lists may be missing; `targets` stands behind
+// a callee in a register.
 struct CallParts {
   const Operand* results = nullptr;
   const Operand* callee = nullptr;
   const Operand* arguments = nullptr;
+  const Operand* targets = nullptr;
 };
 
 CallParts parts_of_call(const InstructionView& instruction) {
@@ -36,7 +41,56 @@ CallParts parts_of_call(const InstructionView& instruction) {
       out.callee = &operand;
     } else if (is_list) {
       (out.callee == nullptr ? out.results : out.arguments) = &operand;
+    } else if (operand.base == ptx::Base::targets) {
+      out.targets = &operand;
     }
+  }
+  return out;
+}
+
+struct DeclaredPlaces {
+  std::vector<FrameVariable> parameters;
+  std::vector<FrameVariable> results;
+};
+
+DeclaredPlaces declared_by(const std::vector<ptx::Variable>& parameters,
+                           const std::vector<ptx::Variable>& results) {
+  const auto places = [](const std::vector<ptx::Variable>& variables) {
+    std::vector<FrameVariable> out;
+    for (const ptx::Variable& variable : variables) {
+      const auto bytes = static_cast<std::uint32_t>(
+          std::min<std::uint64_t>(variable.byte_size(), most_parameter_bytes));
+      out.push_back({0, round_up(bytes, call_pitch), bytes, variable.alignment()});
+    }
+    return out;
+  };
+  return {places(parameters), places(results)};
+}
+
+// All that is said of the callee: its own header, a prototype, or each function it may be.
+std::vector<DeclaredPlaces> declarations_of(FunctionContext& f, const CallParts& parts) {
+  std::vector<DeclaredPlaces> out;
+  const auto add = [&](std::uint32_t index) {
+    const ptx::Function& function = f.kernel.module().functions[index];
+    out.push_back(declared_by(function.parameters, function.results));
+  };
+  if (parts.callee->base == ptx::Base::function) add(parts.callee->index);
+  if (parts.targets == nullptr) return out;
+  const ptx::TargetSet& targets = f.function.body.targets[parts.targets->index];
+  if (targets.kind == ptx::TargetSet::Kind::call_prototype) {
+    // A prototype is a declaration without the name.
+    const std::string_view prototype = targets.text.substr(std::strlen(".callprototype"));
+    const ptx::ParseResult read = ptx::parse(
+        fmt::format(".version 9.0\n.target sm_90\n.address_size 64\n.func{}", prototype), "");
+    if (read.module.functions.size() == 1) {
+      const ptx::Function& function = read.module.functions[0];
+      out.push_back(declared_by(function.parameters, function.results));
+    } else {
+      f.code.fail();
+    }
+  }
+  for (const std::uint32_t target : targets.targets) {
+    if (targets.kind == ptx::TargetSet::Kind::call_targets && target != ptx::no_index) add(target);
   }
   return out;
 }
@@ -72,22 +126,33 @@ void give_arguments(FunctionContext& f, std::span<const Operand> list, HandedPla
     }
     const auto slot = passing_place(f, operand);
     if (!slot) return;
-    out.arguments.push_back({slot->offset, call_pitch});
     const Source value = f.operands.any_source(operand, ptx::Type::b64);
+    const std::uint32_t size = operand.kind == OperandKind::reg ? value.width : 0;
+    out.arguments.push_back({slot->offset, call_pitch, size, size});
     copy_lanes(f.code, lanes_of(value), {.slot = *slot, .pitch = call_pitch}, value.width);
   }
 }
 
-void place_results(FunctionContext& f, std::span<const Operand> list, HandedPlaces& out) {
+// A result that is thrown away needs a place as large as it is declared.
+void place_results(FunctionContext& f, std::span<const Operand> list,
+                   const std::vector<DeclaredPlaces>& declarations, HandedPlaces& out) {
   for (const Operand& operand : list) {
+    const std::size_t at = out.results.size();
+    if (operand.kind == OperandKind::sink && !declarations.empty() &&
+        at < declarations[0].results.size()) {
+      const std::uint32_t bytes = declarations[0].results[at].bytes;
+      out.results.push_back({f.frame.lanes(bytes).offset, bytes});
+      continue;
+    }
     if (const auto variable = handed_variable(f, operand)) {
       out.results.push_back(*variable);
       continue;
     }
     const auto slot = passing_place(f, operand);
     if (!slot) return;
-    out.results.push_back({slot->offset, call_pitch});
-    out.taken.push_back({.slot = *slot, .reg = f.operands.any_destination(operand)});
+    const Register reg = f.operands.any_destination(operand);
+    out.results.push_back({slot->offset, call_pitch, reg.width, reg.width});
+    out.taken.push_back({.slot = *slot, .reg = reg});
   }
 }
 
@@ -148,8 +213,6 @@ void call_device_function(FunctionContext& f, const InstructionView& instruction
 
 void call_function(FunctionContext& f, const ptx::Function& callee, CallDetails& call) {
   call.function = f.kernel.functions.index_of(callee);
-  const CodeFunction& code = f.kernel.program.functions[call.function];
-  if (!control::takes(code, call)) f.code.fail();
   f.code.emit(control::call).aux = &call;
 }
 
@@ -175,10 +238,21 @@ void emit_call(FunctionContext& f, const InstructionView& instruction, const Ope
 bool lower_call(FunctionContext& f, const InstructionView& instruction) {
   const CallParts parts = parts_of_call(instruction);
   if (parts.callee == nullptr) return false;
+  const std::vector<DeclaredPlaces> declarations = declarations_of(f, parts);
   HandedPlaces handed;
-  if (parts.results != nullptr) place_results(f, instruction.children(*parts.results), handed);
+  if (parts.results != nullptr)
+    place_results(f, instruction.children(*parts.results), declarations, handed);
   if (parts.arguments != nullptr) give_arguments(f, instruction.children(*parts.arguments), handed);
   if (f.code.failed()) return false;
+  for (const DeclaredPlaces& declared : declarations) {
+    if (control::fit(handed.arguments, declared.parameters) &&
+        control::fit(handed.results, declared.results))
+      continue;
+    f.kernel.refusals.add(instruction.written(),
+                          "values of another number, size or alignment than the called function "
+                          "declares");
+    return true;
+  }
   emit_call(f, instruction, *parts.callee, handed);
   for (const auto& [slot, reg] : handed.taken) {
     if (reg.uniform) f.code.fail();
