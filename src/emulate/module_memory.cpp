@@ -20,22 +20,40 @@ std::uint64_t align_to(std::uint64_t value, std::uint64_t alignment) {
 constexpr std::uint64_t variable_alignment = 256;
 constexpr std::uint64_t function_pitch = 16;  // between the addresses of two functions
 
+// The variables of global and constant memory, those that functions declare in their bodies too.
+std::vector<const ptx::Variable*> placed_variables(const ptx::Module& module) {
+  std::vector<const ptx::Variable*> out;
+  const auto add = [&](const std::vector<ptx::Variable>& variables) {
+    for (const ptx::Variable& variable : variables) {
+      if (variable.space == ptx::StateSpace::global || variable.space == ptx::StateSpace::constant)
+        out.push_back(&variable);
+    }
+  };
+  add(module.variables);
+  for (const ptx::Function& function : module.functions) add(function.body.variables);
+  return out;
+}
+
 // Before anything is taken: what a module declares may be more than this machine has.
 Result<void> check_sizes(const ptx::Module& module, const std::string& source) {
   const auto machine = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
                        static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   std::uint64_t bytes = 0;
-  for (const ptx::Variable& variable : module.variables) {
-    if (variable.space == ptx::StateSpace::global || variable.space == ptx::StateSpace::constant)
-      bytes += variable.byte_size();
+  for (const ptx::Variable* const variable : placed_variables(module)) {
+    bytes += variable->byte_size();
     if (bytes > machine) {
       return missing_capability(
           "{}:{}: with '{}' the module's variables take {} bytes; this machine has {} bytes of "
           "memory",
-          source, variable.line, variable.name, bytes, machine);
+          source, variable->line, variable->name, bytes, machine);
     }
   }
   return {};
+}
+
+std::uint64_t behind_variable(std::uint64_t address, const ptx::Variable& variable) {
+  return align_to(address + std::max<std::uint64_t>(variable.byte_size(), 1) + variable_alignment,
+                  variable_alignment);
 }
 
 const ptx::Function* callable(const ptx::Module& module, std::string_view name) {
@@ -53,8 +71,7 @@ std::vector<std::uint64_t> global_variable_addresses(const ptx::Module& module) 
   for (const ptx::Variable& variable : module.variables) {
     const bool global = variable.space == ptx::StateSpace::global;
     addresses.push_back(global ? next : 0);
-    if (!global) continue;
-    next = align_to(next + std::max<std::uint64_t>(variable.byte_size(), 1) + 256, 256);
+    if (global) next = behind_variable(next, variable);
   }
   return addresses;
 }
@@ -76,29 +93,28 @@ Result<ModuleMemory> place_module_memory(const ptx::Module& module, const std::s
                                          VariablePlaces places) {
   DEMARC_CHECK(check_sizes(module, source));
   ModuleMemory memory;
-  const std::vector<std::uint64_t> addresses = global_variable_addresses(module);
+  std::uint64_t next = global_variables_base;
   std::uint64_t constant_bytes = 0;
-  std::vector<const ptx::Variable*> placed;
-  for (std::size_t i = 0; i < addresses.size(); ++i) {
-    const ptx::Variable& variable = module.variables[i];
+  const std::vector<const ptx::Variable*> placed = placed_variables(module);
+  for (const ptx::Variable* const declared : placed) {
+    const ptx::Variable& variable = *declared;
     if (variable.space == ptx::StateSpace::global) {
       const std::uint64_t bytes = std::max<std::uint64_t>(variable.byte_size(), 1);
       memory.storage.emplace_back(bytes + variable_alignment);
       const std::uint64_t host = align_to(
           reinterpret_cast<std::uint64_t>(memory.storage.back().data()), variable_alignment);
       Region region;
-      region.low = places == VariablePlaces::own ? addresses[i] : host;
+      region.low = places == VariablePlaces::own ? next : host;
+      next = behind_variable(next, variable);
       region.high = region.low + bytes;
       region.delta = host - region.low;
       memory.global_address[&variable] = region.low;
       memory.regions.push_back(region);
       memory.global_content[&variable] = reinterpret_cast<std::byte*>(host);
-      placed.push_back(&variable);
-    } else if (variable.space == ptx::StateSpace::constant) {
+    } else {
       constant_bytes = align_to(constant_bytes, std::max(variable.alignment(), 1U));
       memory.constant_offset[&variable] = constant_bytes;
       constant_bytes += variable.byte_size();
-      placed.push_back(&variable);
     }
   }
   memory.constants.resize(constant_bytes);
