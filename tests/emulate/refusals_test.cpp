@@ -202,10 +202,10 @@ TEST(Refusals, offsets_into_shared_memory_of_the_system_that_is_not_there) {
 
 TEST(Refusals, variables_larger_than_the_memory_they_are_of) {
   EXPECT_NE(refusal(kernel_of(".shared .b8 s[4294967297];\n", "mov.u64 %rd3, s;"))
-                .find(": 4294967297 bytes of shared memory; at most 232448 are possible: s"),
+                .find(": 4294967297 bytes of static shared memory; at most 49152 are possible: s"),
             std::string::npos);
-  EXPECT_NE(refusal(kernel_of("", ".shared .b8 s[232448];\n.shared .b8 t;\nmov.u64 %rd3, s;"))
-                .find(": 232449 bytes of shared memory; at most 232448 are possible: t"),
+  EXPECT_NE(refusal(kernel_of("", ".shared .b8 s[49152];\n.shared .b8 t;\nmov.u64 %rd3, s;"))
+                .find(": 49153 bytes of static shared memory; at most 49152 are possible: t"),
             std::string::npos);
   EXPECT_NE(refusal(kernel_of("", ".local .b8 a[4294967296];"))
                 .find(": 4294967296 bytes of local memory; at most 524288 are possible: a"),
@@ -229,7 +229,7 @@ TEST(Refusals, variables_larger_than_the_memory_they_are_of) {
           .find("with 'c' the module's variables take 70368744177664 bytes; this machine has "),
       std::string::npos);
   EXPECT_EQ(refusal(kernel_of(".const .b8 c[65536];\n.global .b8 g[1048576];\n",
-                              ".shared .b8 s[232448];\n.local .b8 a[524288];\n"
+                              ".shared .b8 s[49152];\n.local .b8 a[524288];\n"
                               ".param .b8 p[1024];\n")),
             "accepted");
 }
@@ -244,6 +244,9 @@ TEST(Refusals, a_function_with_larger_parameters_than_a_call_can_carry) {
       << refusal(text);
 }
 
+constexpr const char* other_values =
+    "values of another number, size or alignment than the called function declares";
+
 TEST(Refusals, a_call_that_hands_over_other_values_than_the_function_declares) {
   const std::string function =
       ".func (.param .b32 r) f(.param .b8 a[32], .reg .b32 b)\n{\n\tst.param.b32 [r], b;\n}\n";
@@ -253,15 +256,114 @@ TEST(Refusals, a_call_that_hands_over_other_values_than_the_function_declares) {
                              ".param .b64 q;\n" +
                                  call));
   };
-  EXPECT_EQ(of("call (r), f, (a, %r1);"), "accepted");
-  EXPECT_EQ(of("call (q), f, (a, 1);"), "accepted");
+  for (const std::string call : {"call (r), f, (a, %r1);", "call (r), f, (a, 1);",
+                                 "call (%r5), f, (a, 1);", "call (_), f, (a, %r1);"})
+    EXPECT_EQ(of(call), "accepted") << call;
   for (const std::string call :
        {"call (r), f, (a);", "call (r), f, (s, %r1);", "call (r), f, (%r1, %r1);",
-        "call (r), f, (a, %r1, %r1);", "call f, (a, %r1);", "call (a), f, (a, %r1);"}) {
-    EXPECT_NE(of(call).find("a form of this instruction that the emulator does not cover: " + call),
-              std::string::npos)
-        << call;
+        "call (r), f, (a, %r1, %r1);", "call f, (a, %r1);", "call (a), f, (a, %r1);",
+        "call (q), f, (a, 1);", "call (%rd5), f, (a, 1);", "call (r), f, (a, %rd1);",
+        "call (r), f, (a, q);", "call (r), f, (a, %h1);"}) {
+    EXPECT_NE(of(call).find(fmt::format("{}: {}", other_values, call)), std::string::npos) << call;
   }
+}
+
+// By the function's own header, by a prototype, and by the functions that the call may reach.
+TEST(Refusals, an_argument_of_another_size_or_alignment_than_the_parameter) {
+  const auto of = [](const std::string& formal, const std::string& actual,
+                     const std::string& targets) {
+    const std::string last = targets.empty() ? "" : ", T";
+    const std::string callee = targets.empty() ? "f" : "%rd5";
+    return refusal(kernel_of(".func f(.param " + formal + ")\n{\n\tret;\n}\n",
+                             "mov.u64 %rd5, f;\n" + targets + "{\n.param " + actual + ";\ncall " +
+                                 callee + ", (x)" + last + ";\n}"));
+  };
+  for (const std::string kind : {"", "prototype", "targets"}) {
+    const auto targets = [&](const std::string& formal) {
+      if (kind.empty()) return std::string();
+      return kind == "targets" ? std::string("T: .calltargets f;\n")
+                               : "T: .callprototype _ (.param " + formal + ");\n";
+    };
+    const auto said = [&](const std::string& formal, const std::string& actual) {
+      return of(formal + (formal.ends_with(']') ? "" : " a"), actual,
+                targets(formal + (formal.ends_with(']') ? "" : " _")));
+    };
+    for (const auto& [formal, actual] :
+         {std::pair(".b32", ".b32 x"), std::pair(".b32", ".s32 x"), std::pair(".f64", ".b64 x"),
+          std::pair(".align 8 .b8 a[12]", ".align 8 .b8 x[12]")})
+      EXPECT_EQ(said(formal, actual), "accepted") << formal << " <- " << actual << " " << kind;
+    for (const auto& [formal, actual] :
+         {std::pair(".b32", ".b64 x"), std::pair(".b32", ".b16 x"), std::pair(".b64", ".b32 x"),
+          std::pair(".b8", ".b16 x"), std::pair(".b32", ".align 8 .b32 x"),
+          std::pair(".align 8 .b32", ".b32 x"),
+          std::pair(".align 4 .b8 a[8]", ".align 4 .b8 x[12]"),
+          std::pair(".align 4 .b8 a[8]", ".align 8 .b8 x[8]"),
+          std::pair(".align 8 .b8 a[8]", ".align 4 .b8 x[8]")}) {
+      EXPECT_NE(said(formal, actual).find(other_values), std::string::npos)
+          << formal << " <- " << actual << " " << kind;
+    }
+  }
+}
+
+// What the call hands over fits the prototype, but not the function that the register holds.
+TEST(Refusals, a_function_of_another_size_than_the_prototype_ends_the_kernel) {
+  const auto findings = [](const std::string& formal) {
+    const auto outcome =
+        run_text(kernel_of(".func f(.param " + formal + " a)\n{\n\tret;\n}\n",
+                           "mov.u64 %rd5, f;\nT: .callprototype _ (.param .b32 _);\n"
+                           "{\n.param .b32 x;\nst.param.b32 [x], 1;\ncall %rd5, (x), T;\n}"),
+                 launch_of(1, 32, 256));
+    EXPECT_TRUE(outcome) << outcome.error().message;
+    return outcome ? outcome->findings : std::vector<Finding>{};
+  };
+  EXPECT_EQ(findings(".b32").size(), 0U);
+  for (const std::string formal : {".b64", ".b16", ".align 8 .b32"}) {
+    ASSERT_EQ(findings(formal).size(), 1U) << formal;
+    EXPECT_NE(findings(formal)[0].detail.find("parameters or results differ"), std::string::npos);
+  }
+}
+
+TEST(Refusals, a_block_that_is_not_what_the_kernel_says) {
+  const auto of = [](const std::string& directive, const gpu::Dim3& block) {
+    gpu::Launch launch = launch_of(1, 1, 8192);
+    launch.kernels[0].block = block;
+    const auto outcome = run_text(with_directive(directive), launch);
+    return outcome ? std::string("accepted") : outcome.error().message;
+  };
+  EXPECT_EQ(of(".reqntid 32,2,1", {32, 2, 1}), "accepted");
+  EXPECT_EQ(of(".reqntid 64", {64, 1, 1}), "accepted");
+  for (const gpu::Dim3 block : {gpu::Dim3{64, 1, 1}, gpu::Dim3{2, 32, 1}, gpu::Dim3{32, 1, 2},
+                                gpu::Dim3{32, 2, 2}, gpu::Dim3{32, 1, 1}}) {
+    EXPECT_NE(of(".reqntid 32,2,1", block)
+                  .find("kernel 'k' has blocks of 32 x 2 x 1 threads (.reqntid), the launch says " +
+                        fmt::format("{} x {} x {}", block.x, block.y, block.z)),
+              std::string::npos);
+  }
+  for (const std::string directive : {".maxntid 64", ".maxntid 16, 4", ".maxntid 4, 4, 4"}) {
+    for (const gpu::Dim3 block : {gpu::Dim3{64, 1, 1}, gpu::Dim3{2, 32, 1}, gpu::Dim3{1, 1, 33}})
+      EXPECT_EQ(of(directive, block), "accepted") << directive;
+    for (const gpu::Dim3 block : {gpu::Dim3{65, 1, 1}, gpu::Dim3{13, 5, 1}, gpu::Dim3{5, 1, 13}}) {
+      EXPECT_NE(of(directive, block)
+                    .find("kernel 'k' takes blocks of at most 64 threads (.maxntid), the launch "
+                          "says 65"),
+                std::string::npos)
+          << directive;
+    }
+  }
+}
+
+TEST(Refusals, more_static_shared_memory_than_ptxas_takes) {
+  const auto of = [](const std::string& declarations) {
+    return refusal(kernel_of(declarations, "st.shared.u8 [x], 1;"));
+  };
+  EXPECT_EQ(of(".shared .b8 x[49152];\n"), "accepted");
+  EXPECT_NE(of(".shared .b8 x[49153];\n")
+                .find("49153 bytes of static shared memory; at most 49152 are possible: x"),
+            std::string::npos);
+  EXPECT_NE(refusal(kernel_of(".shared .b8 x[49152];\n.shared .b8 y[1];\n",
+                              "st.shared.u8 [x], 1;\nst.shared.u8 [y], 1;"))
+                .find("49153 bytes of static shared memory; at most 49152 are possible: y"),
+            std::string::npos);
 }
 
 TEST(Refusals, a_function_with_more_registers_than_a_warp_can_keep) {
@@ -280,7 +382,7 @@ TEST(Refusals, a_function_with_a_register_parameter_that_calls_do_not_carry) {
   EXPECT_NE(of(".func f(.reg .b128 a)\n{\n\tret;\n}\n", "call f, (1);").find(cause),
             std::string::npos);
   EXPECT_NE(
-      of(".func (.reg .pred r) f()\n{\n\tsetp.eq.u32 r, 1, 1;\n}\n", "call (%r5), f;").find(cause),
+      of(".func (.reg .pred r) f()\n{\n\tsetp.eq.u32 r, 1, 1;\n}\n", "call (%p1), f;").find(cause),
       std::string::npos);
   EXPECT_EQ(
       of(".func (.reg .b64 r) f(.reg .b64 a)\n{\n\tmov.u64 r, a;\n}\n", "call (%rd5), f, (%rd1);"),

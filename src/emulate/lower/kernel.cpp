@@ -62,6 +62,27 @@ Result<ClusterShape> cluster_shape(const LowerRequest& request) {
   return shape;
 }
 
+// The extents of .reqntid are those of a block; of .maxntid, the product counts.
+Result<void> check_block(const LowerRequest& request) {
+  const ptx::Function& kernel = *request.kernel;
+  const std::string where =
+      fmt::format("{}:{}: kernel '{}'", request.source, kernel.line, kernel.name);
+  const auto* const required = kernel.directive("reqntid");
+  if (required != nullptr && extents_of(*required) != request.block) {
+    return invalid_input("{} has blocks of {} threads (.reqntid), the launch says {}", where,
+                         extents_text(extents_of(*required)), extents_text(request.block));
+  }
+  const auto* const limit = kernel.directive("maxntid");
+  if (limit == nullptr) return {};
+  const auto threads = [](const std::array<std::uint32_t, 3>& extents) {
+    return std::uint64_t{std::min(extents[0], 1U << 16)} * std::min(extents[1], 1U << 16) *
+           std::min(extents[2], 1U << 16);
+  };
+  if (threads(request.block) <= threads(extents_of(*limit))) return {};
+  return invalid_input("{} takes blocks of at most {} threads (.maxntid), the launch says {}",
+                       where, threads(extents_of(*limit)), threads(request.block));
+}
+
 // Where blocks are clusters, the launch counts these, and the kernel says how large a block is.
 Result<LaunchedGrid> launched_grid(const LowerRequest& request) {
   const ptx::Function& kernel = *request.kernel;
@@ -74,14 +95,9 @@ Result<LaunchedGrid> launched_grid(const LowerRequest& request) {
   made.in_clusters = required != nullptr || request.cluster;
   const bool counts_clusters = kernel.directive("blocksareclusters") != nullptr;
   if (counts_clusters) {
-    const auto* const threads = kernel.directive("reqntid");
-    if (threads == nullptr || required == nullptr) {
+    if (kernel.directive("reqntid") == nullptr || required == nullptr) {
       return invalid_input("{} has .blocksareclusters without .reqntid and .reqnctapercluster",
                            where);
-    }
-    if (extents_of(*threads) != request.block) {
-      return invalid_input("{} has blocks of {} threads (.reqntid), the launch says {}", where,
-                           extents_text(extents_of(*threads)), extents_text(request.block));
     }
   }
   for (std::size_t i = 0; i < 3; ++i) {
@@ -117,6 +133,7 @@ std::unique_ptr<Program> empty_program(const LowerRequest& request) {
 }  // namespace
 
 Result<std::unique_ptr<Program>> lower(const LowerRequest& request) {
+  DEMARC_CHECK(check_block(request));
   DEMARC_TRY(const LaunchedGrid launched, launched_grid(request));
   std::unique_ptr<Program> program = empty_program(request);
   program->grid = launched.blocks;
