@@ -259,6 +259,64 @@ TEST(RewriteAffine, a_barrier_behind_a_return_joins_those_that_returned_or_is_re
             std::string::npos);
 }
 
+TEST(RewriteAffine, a_collective_of_a_warp_behind_a_return_is_refused_by_line) {
+  const std::string header = ".version 8.0\n.target sm_90\n";
+  const std::string refused =
+      "' cannot be made SM-affine: threads of the warp may have returned before, and here the "
+      "others would wait for them";
+  for (const std::string line :
+       {"shfl.sync.down.b32 %r2, %r1, 1, 0x1f, 0xffffffff;", "bar.warp.sync 0xffffffff;",
+        "vote.sync.any.pred %p2, %p1, 0xffffffff;", "vote.sync.ballot.b32 %r2, %p1, -1;",
+        "match.any.sync.b32 %r2, %r1, -1;", "redux.sync.add.s32 %r2, %r1, -1;",
+        "elect.sync %r2|%p2, -1;"}) {
+    EXPECT_EQ(affine_after_return(line, header), "k.ptx:10: '" + line + refused);
+  }
+  EXPECT_EQ(
+      affine_after_return("call f;", header, ".func f()\n{\nbar.warp.sync 0xffffffff;\nret;\n}\n"),
+      "k.ptx:15: 'call f;" + refused);
+  EXPECT_EQ(affine_after_return("add.u32 %r2, %r1, 1;", header).find("cannot"), std::string::npos);
+}
+
+TEST(RewriteAffine, a_collective_that_whole_warps_jump_over_is_taken) {
+  const auto refused = [](const std::string& decides, const std::string& more) {
+    const std::string text =
+        ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u32 n)\n{\n"
+        ".reg .pred %p<5>; .reg .b32 %r<9>;\nmov.u32 %r1, %tid.x;\nld.param.u32 %r5, [n];\n" +
+        decides + more +
+        "\n@%p1 bra END;\nshfl.sync.down.b32 %r4, %r1, 1, 0x1f, -1;\nEND:\nret;\n}\n";
+    const auto module = parse_whole(text, "k.ptx");
+    EXPECT_TRUE(module) << decides;
+    const auto made = rewrite_affine(*module);
+    if (!made) {
+      EXPECT_NE(made.error().message.find("threads of the warp"), std::string::npos);
+    }
+    return !made;
+  };
+  for (const std::string decides :
+       {"setp.gt.u32 %p1, %r1, 31;", "setp.le.u32 %p1, %r1, 63;", "setp.lt.u32 %p1, %r1, 32;",
+        "setp.ge.s32 %p1, %r1, 96;", "setp.gt.u32 %p1, %r5, 7;",
+        "shr.u32 %r2, %r1, 5;\nsetp.ne.u32 %p1, %r2, 3;",
+        "shr.u32 %r2, %r1, 5;\nsetp.ge.u32 %p1, %r2, %r5;",
+        "and.b32 %r2, %r1, 992;\nsetp.ne.s32 %p1, %r2, 0;",
+        "div.u32 %r2, %r1, 64;\nsetp.ne.s32 %p1, %r2, 0;",
+        "setp.gt.u32 %p2, %r1, 31;\nsetp.gt.u32 %p3, %r5, 7;\nor.pred %p1, %p2, %p3;"}) {
+    EXPECT_FALSE(refused(decides, "")) << decides;
+    const bool by_threads = decides != "setp.gt.u32 %p1, %r5, 7;";
+    EXPECT_EQ(refused(decides, "\nmov.u32 %r6, %tid.y;"), by_threads) << decides;
+  }
+  for (const std::string decides :
+       {"setp.gt.u32 %p1, %r1, 32;", "setp.lt.u32 %p1, %r1, 31;", "setp.ge.u32 %p1, %r1, 20;",
+        "setp.le.u32 %p1, %r1, 64;", "setp.ge.u32 %p1, %r1, %r5;", "setp.eq.u32 %p1, %r1, 32;",
+        "shr.u32 %r2, %r1, 4;\nsetp.ne.u32 %p1, %r2, 3;",
+        "and.b32 %r2, %r1, 31;\nsetp.ne.s32 %p1, %r2, 0;",
+        "div.u32 %r2, %r1, 48;\nsetp.ne.s32 %p1, %r2, 0;",
+        "setp.gt.u32 %p2, %r1, 31;\nsetp.gt.u32 %p3, %r1, 7;\nor.pred %p1, %p2, %p3;",
+        "mov.u32 %r2, %laneid;\nsetp.gt.u32 %p1, %r2, 31;",
+        "add.u32 %r2, %r1, 1;\nsetp.gt.u32 %p1, %r2, 31;"}) {
+    EXPECT_TRUE(refused(decides, "")) << decides;
+  }
+}
+
 TEST(RewriteAffine, a_barrier_of_the_grid_is_refused_by_line) {
   EXPECT_EQ(affine(kernel_with("\tmov.u32 %r1, %envreg2;\n")),
             "k.ptx:10: 'mov.u32 %r1, %envreg2;' cannot be made SM-affine: %envreg2 serves barriers "

@@ -141,12 +141,26 @@ Result<void> check_no_grid_barrier(const Module& module, const Function& functio
   return {};
 }
 
-bool have_block_barriers(const Module& module) {
-  return std::any_of(module.functions.begin(), module.functions.end(), [](const Function& one) {
-    return !one.is_entry &&
-           (!one.has_body || std::any_of(one.body.instructions.begin(), one.body.instructions.end(),
-                                         is_block_barrier));
+// Whether a function that a kernel may call has such an instruction, as far as can be told.
+template <class Is>
+bool functions_have(const Module& module, const Is& is) {
+  return std::any_of(module.functions.begin(), module.functions.end(), [&](const Function& one) {
+    return !one.is_entry && (!one.has_body || std::any_of(one.body.instructions.begin(),
+                                                          one.body.instructions.end(), is));
   });
+}
+
+// Threads that have returned live on, so a collective of their warp would wait for them.
+Result<void> check_no_collective_after_return(const Module& module, const Function& kernel) {
+  const bool in_functions = functions_have(
+      module, [&](const Instruction& one) { return is_warp_collective(module, one); });
+  const auto collective = collective_after_return(module, kernel, in_functions);
+  if (!collective) return {};
+  const Instruction& instruction = kernel.body.instructions[*collective];
+  return invalid_input(
+      "{}:{}: '{}' cannot be {}: threads of the warp may have returned before, and here the others "
+      "would wait for them",
+      module.source_name, instruction.line, module.text_of(instruction), affine_wanted);
 }
 
 // A barrier at which those that have returned wait too.
@@ -162,7 +176,8 @@ std::string with_returned_threads(const Body& body, const Instruction& instructi
 
 // Whether threads that have returned must keep coming to the barriers of the others.
 Result<bool> returned_threads_wait(const Module& module, const Function& kernel) {
-  const auto barrier = barrier_after_return(module, kernel, have_block_barriers(module));
+  const auto barrier =
+      barrier_after_return(module, kernel, functions_have(module, is_block_barrier));
   if (!barrier) return false;
   const auto refused = [&](const Instruction& instruction, std::string_view why) {
     return invalid_input(
@@ -188,6 +203,7 @@ Result<void> splice_kernel(const Module& module, const Function& kernel,
   DEMARC_CHECK(check_no_clusters(module, kernel, "persistent blocks cannot keep"));
   DEMARC_CHECK(check_barriers(module, kernel));
   DEMARC_CHECK(check_no_grid_barrier(module, kernel));
+  DEMARC_CHECK(check_no_collective_after_return(module, kernel));
   DEMARC_TRY(const bool wait, returned_threads_wait(module, kernel));
   DEMARC_TRY(const KernelText places, find_kernel_text(module, kernel));
   splices.push_back(added_parameters(kernel, places, affine_parameters));
