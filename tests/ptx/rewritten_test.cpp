@@ -277,6 +277,20 @@ TEST(RewriteAffine, a_collective_of_a_warp_behind_a_return_is_refused_by_line) {
   EXPECT_EQ(affine_after_return("add.u32 %r2, %r1, 1;", header).find("cannot"), std::string::npos);
 }
 
+// Both ways have collectives, but the last one of one way names threads that left by the other.
+TEST(RewriteAffine, a_collective_behind_the_returns_of_threads_that_had_one_too_is_refused) {
+  const std::string vote = "vote.sync.any.pred %p2, %p1, -1;\n";
+  const auto of = [&](const std::string& decides) {
+    return affine(
+        module_of(".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n"
+                  ".reg .pred %p<3>; .reg .b32 %r<3>;\nmov.u32 %r1, %tid.x;\n" +
+                  decides + "\n@%p1 bra A;\n" + vote + vote + "ret;\nA:\n" + vote + "ret;\n}\n"));
+  };
+  EXPECT_NE(of("setp.ge.u32 %p1, %r1, 20;").find("threads of the warp may have returned before"),
+            std::string::npos);
+  EXPECT_EQ(of("setp.ge.u32 %p1, %r1, 32;").find("threads of the warp"), std::string::npos);
+}
+
 TEST(RewriteAffine, a_collective_that_whole_warps_jump_over_is_taken) {
   const auto refused = [](const std::string& decides, const std::string& more) {
     const std::string text =
