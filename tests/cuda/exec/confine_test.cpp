@@ -2,8 +2,11 @@
 // process of its own, since the driver is used and signals are taken there.
 #include "demarc/cuda/confine.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <fstream>
 
 #include "confine_fixture.hpp"
 #include "driver/in_child.hpp"
@@ -119,24 +122,41 @@ TEST_F(Confine, ARunningProgramIsMovedOnTheCardThatItHas) {
   EXPECT_EQ(
       Supervised::apart([this] {
         ::setenv("DEMARC_FAKE_DEVICES", "2", 1);
-        auto plan = plan_for(program, {"context", "launch"});
+        const std::string said = test::fresh_folder("said") / "text";
+        const std::string go = test::fresh_folder("go") / "on";
+        auto plan = plan_for(program, {"context", "wait-for=" + go, "launch"});
         plan.device = 1;
         plan.audit = true;
         std::optional<Control> watched;
-        Result<Moved> moved = invalid_input("not tried");
         std::uint32_t largest_before = 0;
+        int started[2];
+        REQUIRE_IN_CHILD(::pipe2(started, O_CLOEXEC) == 0);
+        // Another process moves it, as a user's does: that of `demarc exec` claims the TPCs.
+        const pid_t mover = ::fork();
+        if (mover == 0) {
+          pid_t process = 0;
+          ::alarm(30);
+          if (::read(started[0], &process, sizeof process) != sizeof process) std::_Exit(2);
+          const auto moved = confine_again(process, {"0,3,6", "", 0, 0});
+          std::ofstream(said) << (!moved ? moved.error().message
+                                         : fmt::format("{}, {} graphs", to_string(moved->tpcs),
+                                                       moved->graphs_before));
+          std::ofstream{go};
+          std::_Exit(0);
+        }
         plan.started = [&](const std::string& control) {
           if (auto opened = Control::open(control)) watched.emplace(std::move(*opened));
           largest_before = watched->block().largest_cluster;
-          // The program waits for its context.
           for (const pid_t process : family_since(0)) {
-            if (control_value_of(process)) moved = confine_again(process, {"0,3,6", "", 0, 0});
+            if (process == mover || !control_value_of(process)) continue;
+            static_cast<void>(::write(started[1], &process, sizeof process));
           }
         };
         const auto outcome = run_confined(plan);
         if (!outcome) return complain(outcome.error().message);
-        if (!moved) return complain(moved.error().message);
-        REQUIRE_IN_CHILD(moved->tpcs == (partition::TpcSet{0, 3, 6}) && moved->graphs_before == 0);
+        if (const auto moved = read_file(said).value_or(""); moved != "0,3,6, 0 graphs") {
+          return complain(moved);
+        }
         REQUIRE_IN_CHILD(outcome->holds() && outcome->processes.kept_off == 0);
         REQUIRE_IN_CHILD(outcome->masked[0] == 1 && outcome->masked_blocks[0] == 5);
         HardwareMask mask;
