@@ -161,8 +161,8 @@ TEST_F(Records, begin_anew_once_there_are_no_more_moments) {
     block.next_moment();
     EXPECT_EQ(block.epoch, 1U);
     EXPECT_EQ(block.unordered_epoch, 1U);
-    for (const auto* records :
-         {&block.races.writes, &block.races.reads, &block.races.reads_by_warp}) {
+    for (const auto* records : {&block.races.writes, &block.races.reads, &block.races.strong_writes,
+                                &block.races.strong_reads}) {
       EXPECT_THAT(*records, testing::Each(0U));
     }
     block.findings.clear();

@@ -122,6 +122,9 @@ class LaunchHook {
   // handler returns, a launch with an empty mask goes on under the ceiling alone, and other
   // launches go on unconfined.
   void set_refusal_handler(void (*handler)(const char* message)) { refusal_.store(handler); }
+  // Called, inside the callback, with the first launch under each further mask of the ceiling;
+  // threads that launch at the same time may call it more than once.
+  void set_new_mask_handler(void (*handler)()) { new_mask_.store(handler); }
 
  private:
   LaunchHook() = default;
@@ -162,6 +165,8 @@ class LaunchHook {
   std::atomic<LaunchCounters*> counters_{&own_counters_};
   std::atomic<const DescriptorLayout*> layout_{nullptr};
   std::atomic<void (*)(const char*)> refusal_{nullptr};
+  std::atomic<void (*)()> new_mask_{nullptr};
+  std::atomic<std::uint32_t> last_mask_{1};  // number of the last one that a launch had
   std::atomic<void (*)(const DriverCall&)> watch_{nullptr};
   static constexpr std::uint32_t no_sync_domain = ~std::uint32_t{0};
   std::atomic<std::uint32_t> sync_domain_{no_sync_domain};

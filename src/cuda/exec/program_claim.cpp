@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <iterator>
 
 #include "demarc/cuda/driver.hpp"
@@ -19,6 +20,8 @@ using partition::TpcSet;
 TpcSet tpcs_in(const lease::ClaimedPart& part) {
   return TpcSet::from_words(part.tpcs[0], part.tpcs[1]);
 }
+
+std::atomic<const lease::CardClaim*> claim_of_process{nullptr};
 
 bool has_domain(const ClaimedCard& claimed, PartOwner owner, std::uint32_t domain) {
   return domain < 64 && ((claimed.of(owner).domains >> domain) & 1U) != 0;
@@ -158,9 +161,14 @@ Result<void> keep_claim(const std::string& control, const ControlBlock& block) {
   DEMARC_CHECK(claim.hold(block.uuid, block.claim_owner, block.claim));
   DEMARC_CHECK(claim.keep(block.uuid, ClaimRole::program));
   // For ever: launches may come from the destructors of others.
-  static const auto* const kept = new lease::CardClaim(std::move(claim));
-  static_cast<void>(kept);
+  claim_of_process.store(new lease::CardClaim(std::move(claim)));
   return {};
+}
+
+Result<void> follow_claim(const ControlBlock& block) {
+  const lease::CardClaim* claim = claim_of_process.load();
+  if (claim == nullptr) return {};
+  return claim->hold(block.uuid, block.claim_owner, block.claim);
 }
 
 }  // namespace demarc::cuda

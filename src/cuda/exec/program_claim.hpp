@@ -63,5 +63,7 @@ class ProgramClaim {
 // In a process of the program: the claim of its `demarc exec` is this process's too, for as long as
 // it lives, if that one is killed. The value is what Control::open() takes.
 [[nodiscard]] Result<void> keep_claim(const std::string& control, const ControlBlock& block);
+// In such a process, once its program was moved: the claim has the new TPCs, too.
+[[nodiscard]] Result<void> follow_claim(const ControlBlock& block);
 
 }  // namespace demarc::cuda

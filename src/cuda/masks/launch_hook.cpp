@@ -308,6 +308,9 @@ void LaunchHook::count_masked_launch(std::uint32_t mask_number) {
   add_to(counters_.load(std::memory_order_relaxed)->masked);
   MaskHistory* history = history_.load(std::memory_order_relaxed);
   if (history != nullptr && mask_number != 0 && thread_state.counts) history->count(mask_number);
+  if (mask_number == 0 || mask_number == last_mask_.load(std::memory_order_relaxed)) return;
+  last_mask_.store(mask_number, std::memory_order_relaxed);
+  if (auto* const handler = new_mask_.load()) handler();
 }
 
 void LaunchHook::find_wanted(const DescriptorLayout& layout, const void* descriptor,

@@ -265,6 +265,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   (*hook)->use_storage(nullptr, &block.counters);
   (*hook)->use_ceiling(&block.mask, &block.masks);
   (*hook)->set_refusal_handler(&stop_unconfined);
+  (*hook)->set_new_mask_handler([] { stop_without(demarc::cuda::follow_claim(*control_block)); });
   (*hook)->share_largest_cluster(&block.largest_cluster);
   if (block.sync_domain >= 0)
     (*hook)->set_sync_domain(static_cast<std::uint32_t>(block.sync_domain));

@@ -174,6 +174,28 @@ TEST_F(MovedPrograms, HaveTheirNewTPCsToo) {
   });
 }
 
+// From the next launch on, the first that can be there.
+TEST_F(MovedPrograms, KeepTheirNewTPCsIfTheirDemarcExecIsKilled) {
+  const auto folder = test::fresh_folder("go");
+  const pid_t exec = ::fork();
+  if (exec == 0) {
+    const auto plan =
+        plan_for(program, {"process", "context", "count", "wait-for=" + (folder / "moved").string(),
+                           "count", "wait-for=" + (folder / "on").string()});
+    std::_Exit(run_confined(plan) ? 0 : 1);
+  }
+  while (program.log().find("count") == std::string::npos) ::usleep(1000);
+  EXPECT_EQ(move("5"), "moved");
+  std::ofstream{folder / "moved"};
+  while (program.log().rfind("count") == program.log().find("count")) ::usleep(1000);
+  ::kill(exec, SIGKILL);
+  ::waitpid(exec, nullptr, 0);
+  EXPECT_EQ(seen(PartOwner::program), part_of({1, 3, 5}, 0x2));
+  std::ofstream{folder / "on"};
+  for (int i = 0; i < 10000 && seen(PartOwner::program) != ClaimedPart{}; ++i) ::usleep(1000);
+  EXPECT_EQ(seen(PartOwner::program), ClaimedPart{});
+}
+
 TEST_F(MovedPrograms, StayWhereTheyAreIfTheirDemarcExecStandsStill) {
   beside(false, [&](pid_t exec) {
     ::kill(exec, SIGSTOP);
