@@ -42,6 +42,7 @@ Result<void> blocks(const BlocksOptions& options) {
   if (ref.kind != gpu::DeviceRef::Kind::cuda) {
     return invalid_input("--device {}: write cuda:N", options.device);
   }
+  DEMARC_CHECK(study::prepare_block_experiments(options.experiments));
   DEMARC_CHECK(tell_of_others("blocks", options.device));
   DEMARC_TRY(const auto runs, study::run_block_experiments(ref.index, options.experiments));
   std::string text;

@@ -52,6 +52,11 @@ struct BlockRun {
 // "figure-3 figure-4 figure-10 figure-11 figure-12 figure-13"
 [[nodiscard]] const std::vector<std::string>& block_experiments();
 
+// invalid_input if there is no experiment of one of these names. Sets what the driver reads from
+// the environment when it starts; run_block_experiments() does the same, for programs that have not
+// used the driver before.
+[[nodiscard]] Result<void> prepare_block_experiments(const std::vector<std::string>& names);
+
 // Runs the experiments of those names on card `device`; each has one or more runs.
 // missing_capability if masks are refused. `growing`: what figure-13 runs on more and more TPCs.
 [[nodiscard]] Result<std::vector<BlockRun>> run_block_experiments(

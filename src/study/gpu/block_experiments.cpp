@@ -264,8 +264,7 @@ const std::vector<std::string>& block_experiments() {
   return names;
 }
 
-Result<Runs> run_block_experiments(std::uint32_t device, const std::vector<std::string>& names,
-                                   const std::vector<Workload>& growing) {
+Result<void> prepare_block_experiments(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     const auto& known = block_experiments();
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
@@ -274,6 +273,12 @@ Result<Runs> run_block_experiments(std::uint32_t device, const std::vector<std::
   }
   // More channels than the driver opens by itself: with few, streams wait for each other there.
   ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+  return {};
+}
+
+Result<Runs> run_block_experiments(std::uint32_t device, const std::vector<std::string>& names,
+                                   const std::vector<Workload>& growing) {
+  DEMARC_CHECK(prepare_block_experiments(names));
   DEMARC_TRY(const auto card, cuda::open_card(device));
   DEMARC_TRY(const auto timer, BlockTimer::make(card));
   Runs runs;
