@@ -133,10 +133,11 @@ bool PacketSocket::is_open() const {
 
 bool PacketSocket::wait(double seconds) const {
   using Clock = std::chrono::steady_clock;
-  const auto until = Clock::now() + std::chrono::duration<double>(seconds);
+  using Seconds = std::chrono::duration<double>;
+  const auto until = Clock::now() + Seconds(seconds);
   for (;;) {
-    const std::chrono::duration<double> left = until - Clock::now();
-    const auto rounded = std::chrono::ceil<std::chrono::milliseconds>(std::max(left, left.zero()));
+    const Seconds left = std::max<Seconds>(until - Clock::now(), Seconds::zero());
+    const auto rounded = std::chrono::ceil<std::chrono::milliseconds>(left);
     pollfd items[]{{file(), POLLIN, {}}};
     const int ready = ::poll(items, std::size(items), static_cast<int>(rounded.count()));
     if (ready >= 0 || errno != EINTR) return ready > 0;

@@ -10,8 +10,8 @@ namespace demarc::partition {
 Result<Part> parse_part(std::string_view text) {
   const std::size_t mark = text.find('/');
   const auto number = parse_u64(text.substr(0, mark), "part");
-  const auto of =
-      parse_u64(mark == text.npos ? std::string_view() : text.substr(mark + 1), "parts");
+  const auto of = parse_u64(
+      mark == std::string_view::npos ? std::string_view() : text.substr(mark + 1), "parts");
   if (!number || !of || *of < 2 || *of > max_parts || *number > *of) {
     return invalid_input(
         "'{}': K/N was expected, the K-th of N equal parts (2 to {}), such as 1/2 for the first "

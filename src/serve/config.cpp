@@ -304,9 +304,10 @@ Result<void> check_headers(std::string_view text, const std::string& source) {
       return invalid_input("{}:{}: a line has at most {} dots", source, number, most_dots);
     }
     const std::size_t mark = line.find_first_not_of(" \t");
-    if (mark == line.npos || line[mark] != '[') continue;
+    if (mark == std::string_view::npos || line[mark] != '[') continue;
     const std::size_t key = line.find_first_not_of("[ \t", mark);
-    if (key == line.npos || std::string_view("].\r").find(line[key]) != std::string_view::npos) {
+    if (key == std::string_view::npos ||
+        std::string_view("].\r").find(line[key]) != std::string_view::npos) {
       return invalid_input("{}:{}: a table's name was expected, such as [tenants.detector]", source,
                            number);
     }

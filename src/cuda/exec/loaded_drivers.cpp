@@ -41,7 +41,8 @@ std::vector<LoadedLibrary> loaded_libraries(std::istream& maps) {
     fields >> std::hex >> begin >> end >> access >> offset >> device >> number >> std::ws;
     std::getline(fields, path);
     if (path.empty()) continue;
-    const auto [last, is_new] = last_of.try_emplace(device + ' ' + number, all.size());
+    const auto [last, is_new] =
+        last_of.try_emplace(fmt::format("{} {}", device, number), all.size());
     if (is_new || offset == 0) {
       last->second = all.size();
       all.push_back({path, begin});
