@@ -21,7 +21,7 @@ class LeasedPrograms : public Confine {
   // run, after the code of that.
   std::string run(const std::string& words, const std::function<void(ConfinePlan&)>& change = {}) {
     const std::string said = test::fresh_folder("leased") / "text";
-    Supervised::apart([&] {
+    static_cast<void>(server->apart([&] {
       ConfinePlan plan = plan_for(program, {});
       plan.choice = {};
       plan.command = {"sh", "-c", words};
@@ -40,7 +40,7 @@ class LeasedPrograms : public Confine {
                                           outcome ? told : outcome.error().message))
                  ? 0
                  : 1;
-    });
+    }));
     return read_file(said).value_or("nothing was said");
   }
 
@@ -205,7 +205,7 @@ TEST_F(LeasedPrograms, HaveInTheirBlockWhatTheyMayAndWhereTheyAttach) {
 TEST_F(LeasedPrograms, AreMovedByTheirServerAlone) {
   program.control.block().lease_token[0] = 'a';
   const std::string control = std::string(control_variable) + "=" + program.control.value();
-  const pid_t process = ::fork();
+  const pid_t process = server->fork();
   if (process == 0) {
     const char* const environment[] = {control.c_str(), nullptr};
     ::execle("/bin/sleep", "sleep", "60", nullptr, environment);

@@ -4,8 +4,11 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -42,6 +45,7 @@ class LeaseStandIn {
       pages_.push_back(pool_->arena().lend_page(page).value());
     }
     thread_ = std::thread([this] { serve(); });
+    while (!has_begun_) std::this_thread::yield();
   }
   ~LeaseStandIn() {
     ends_ = true;
@@ -51,6 +55,20 @@ class LeaseStandIn {
   LeaseStandIn& operator=(const LeaseStandIn&) = delete;
 
   [[nodiscard]] const std::string& socket() const { return socket_; }
+  // ::fork() while the thread does nothing: the child has no copy of a lock that the thread has
+  // taken, as of the heap.
+  [[nodiscard]] pid_t fork() {
+    const std::lock_guard still(works_);
+    return ::fork();
+  }
+  // As Supervised::apart() does it.
+  [[nodiscard]] int apart(const std::function<int()>& work) {
+    const pid_t child = fork();
+    if (child == 0) std::_Exit(work());
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  }
   // What it was asked since the last time.
   std::vector<lease::Request> asked() {
     const std::lock_guard lock(mutex_);
@@ -65,11 +83,14 @@ class LeaseStandIn {
  private:
   void serve() {
     std::optional<lease::PacketSocket> client;
+    has_begun_ = true;
     while (!ends_) {
+      pollfd coming{client ? client->file() : listener_.file(), POLLIN, 0};
+      if (::poll(&coming, 1, turn_ms) <= 0) continue;
+      const std::lock_guard working(works_);
       if (!client) {
-        pollfd coming{listener_.file(), POLLIN, 0};
-        if (::poll(&coming, 1, turn_ms) == 1) client = listener_.accept();
-      } else if (client->wait(turn_ms / 1000.0)) {
+        client = listener_.accept();
+      } else {
         const auto received = client->receive();
         if (!received || !received->packet || !answer(*client, received->packet->text)) {
           client.reset();
@@ -127,6 +148,8 @@ class LeaseStandIn {
   std::uint64_t taken_ = 0;
   std::mutex mutex_;
   std::vector<lease::Request> asked_;
+  std::mutex works_;  // held while the thread does anything but wait
+  std::atomic<bool> has_begun_{false};
   std::atomic<bool> ends_{false};
   std::thread thread_;
 };

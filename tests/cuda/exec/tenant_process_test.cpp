@@ -229,14 +229,14 @@ TEST_F(ProcessesOfTenants, AreAnsweredNothingButThatOfTheirParentInAChild) {
   attach();
   EXPECT_NE(allocated(one_extent), 0U);
   static_cast<void>(server->asked());
-  EXPECT_EQ(Supervised::apart([this] {
-              DevicePointer address = 0;
-              REQUIRE_IN_CHILD(call("cuMemAlloc_v2", &address, std::size_t{one_extent}) ==
-                               not_initialized_in_child);
-              REQUIRE_IN_CHILD(call("cuDeviceGetCount", nullptr) == std::nullopt);
-              REQUIRE_IN_CHILD(address == 0);
-              return 0;
-            }),
+  EXPECT_EQ(server->apart([this] {
+    DevicePointer address = 0;
+    REQUIRE_IN_CHILD(call("cuMemAlloc_v2", &address, std::size_t{one_extent}) ==
+                     not_initialized_in_child);
+    REQUIRE_IN_CHILD(call("cuDeviceGetCount", nullptr) == std::nullopt);
+    REQUIRE_IN_CHILD(address == 0);
+    return 0;
+  }),
             0);
   EXPECT_THAT(server->asked(), IsEmpty()) << "the connection is the parent's";
 }
