@@ -44,7 +44,7 @@ void add_quiet(CLI::App& app);
 [[nodiscard]] std::function<void(const std::string& line)> tell_of(std::string verb);
 
 // The same, of what demarc serve and demarc exec have of the card, before a verb measures on all of
-// `device`; nothing where that is no card. An error of cuda::what_others_have() is passed on.
+// `device`; it says nothing if that is not a card. Errors are those of cuda::what_others_have().
 [[nodiscard]] Result<void> tell_of_others(std::string verb, std::string_view device);
 
 // With the colours of the terminal, where `file` is one and NO_COLOR is not set.

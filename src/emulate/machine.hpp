@@ -219,7 +219,7 @@ struct AccessHint {
 
 // Who touched a granule of shared memory last, for race checks; where clocks are used, of each warp
 // ([granule][warp]). Plain and strong (atomic, volatile, relaxed) accesses are kept apart, because
-// two strong ones do not race. 0: nobody since the last barrier. bits 0-23 instruction, 24-28 lane,
+// two strong ones do not race. 0: none since the last barrier. bits 0-23 instruction, 24-28 lane,
 // 29-34 warp, 36 several warps, 37-63 epoch.
 struct RaceShadow {
   std::vector<std::uint64_t> writes;

@@ -153,7 +153,7 @@ Result<Peer> PacketSocket::peer() const {
   }
   Peer peer{credentials.pid, credentials.uid, {credentials.gid}};
   std::vector<gid_t> more;
-  socklen_t bytes{};  // of them, which the kernel tells where there is no room for them
+  socklen_t bytes{};  // the kernel tells how many are needed when the room is too small
   while (::getsockopt(file(), SOL_SOCKET, SO_PEERGROUPS, more.data(), &bytes) != 0) {
     if (errno != ERANGE) {
       return missing_capability("a socket does not say the groups of its other end: {}",

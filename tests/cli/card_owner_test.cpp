@@ -1,5 +1,9 @@
 // One owner for a card, as users see it: servers, programs with parts of their own, and what a
 // killed server left.
+#include <sys/stat.h>
+
+#include <algorithm>
+
 #include "served_card.hpp"
 
 namespace demarc {
@@ -282,6 +286,40 @@ TEST_F(CardOwner, EndsWithItsProgramsWhenTheCardWasReset) {
   EXPECT_THAT(server.kept(), HasSubstr("the card was reset, or the server's context on it died"));
   EXPECT_THAT(server.kept(), HasSubstr("start demarc serve again"));
   EXPECT_EQ(program.wait(-1)->exit_code, 128 + SIGKILL);
+}
+
+TEST_F(CardOwner, IsServedToProgramsInOtherFoldersByARelativeSocket) {
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(folder);
+  ::setenv("DEMARC_SOCKET", "relative", 1);
+  {
+    auto server = serving(two_tenants());
+    EXPECT_THAT(server.kept(), HasSubstr((folder / "relative").string()));
+    auto words = exec({"--tenant", "a"}, {"context", "count"});
+    words.insert(std::find(words.begin(), words.end(), "--") + 1,
+                 {"sh", "-c", "cd / && exec \"$@\"", "sh"});
+    const auto outcome = run_demarc(words);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(read_file(log()).value_or(""), HasSubstr("count right"));
+  }
+  std::filesystem::current_path(before);
+}
+
+TEST_F(CardOwner, ReadsItsConfigurationFromRegularFilesOnly) {
+  const std::string pipe = folder / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const auto refused = run_demarc({"serve", "--config", pipe});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr(pipe + ": a regular file was expected"));
+}
+
+TEST_F(CardOwner, LeavesAProgramItsExitCodeWhereTheReportCannotBeWritten) {
+  const auto outcome = run_demarc(
+      exec({"--share", "50", "--audit", "--json=/dev/full"}, {"context", "launch", "exit=7"}));
+  EXPECT_EQ(outcome.exit_code, 7) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("/dev/full"));
+  EXPECT_EQ(
+      run_demarc(exec({"--share", "50", "--audit", "--json=/dev/full"}, {"context"})).exit_code, 1);
 }
 
 TEST_F(CardOwner, IsSaidByACheckWithoutACard) {

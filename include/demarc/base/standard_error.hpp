@@ -1,4 +1,4 @@
-// Lines on standard error, whoever reads them.
+// Lines on standard error that cannot end the process.
 #pragma once
 
 #include <string_view>

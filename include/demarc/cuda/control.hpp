@@ -83,7 +83,8 @@ class Control {
   [[nodiscard]] Result<void> store_mask(const HardwareMask& mask, bool active,
                                         std::string_view tpcs = {}, int turns = 1000) const;
   // Processes that give the program other TPCs take turns: this one has its turn until the value
-  // goes. missing_capability if another one has not ended its turn within 10 s.
+  // goes. invalid_input if the program is only observed; missing_capability if another process has
+  // not ended its turn within 10 s.
   [[nodiscard]] Result<OwnedFile> turn_to_move() const;
 
  private:

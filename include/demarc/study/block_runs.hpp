@@ -52,7 +52,7 @@ struct BlockRun {
 // "figure-3 figure-4 figure-10 figure-11 figure-12 figure-13"
 [[nodiscard]] const std::vector<std::string>& block_experiments();
 
-// invalid_input if there is no experiment of one of these names. Sets what the driver reads from
+// invalid_input if a name is not that of an experiment. Sets what the driver reads from
 // the environment when it starts; run_block_experiments() does the same, for programs that have not
 // used the driver before.
 [[nodiscard]] Result<void> prepare_block_experiments(const std::vector<std::string>& names);

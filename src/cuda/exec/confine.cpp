@@ -480,11 +480,6 @@ Result<Moved> confine_again(std::int64_t pid, const TpcChoice& choice) {
     return invalid_input(
         "--pid {}: its TPCs are those of a tenant's lease: demarc lease move moves them", pid);
   }
-  HardwareMask ignored;
-  if (!control.block().mask.load(ignored)) {
-    return invalid_input("--pid {}: this program is only observed, so it has no TPCs of its own",
-                         pid);
-  }
   DEMARC_TRY(const OwnedFile turn, control.turn_to_move());
   const std::string uuid = control.block().uuid;
   // Until the program's own demarc exec has claimed them.

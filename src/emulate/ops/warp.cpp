@@ -84,7 +84,7 @@ void shuffle(Warp& w, const MicroOp* op, const WarpDetails& details) {
   }
 }
 
-// Of the lanes of `voters`, those of `p` vote yes.
+// Lanes of `voters` that are in `p` vote yes.
 bool outcome_of_vote(WarpOperation operation, Mask p, Mask voters) {
   switch (operation) {
     case WarpOperation::vote_all:
