@@ -48,6 +48,12 @@ TEST_F(Assumptions, ASecondDriverIsKnownByTheNameThatItWasLinkedUnder) {
                                              second.string() + ".*\\), and the launches"));
 }
 
+// What /proc shows of a process is that of its first thread, and gone with it.
+TEST_F(Assumptions, AProgramWhoseFirstThreadHasEndedIsConfined) {
+  EXPECT_EQ(ran({"end-main-thread", "context", "launch"}, 0, true), 0) << said();
+  EXPECT_THAT(program.log(), EndsWith("context 0\nlaunch 0\n"));
+}
+
 TEST_F(Assumptions, AHoleInTheCallbacksOfTheDriverIsRefusedByTheNameOfTheFunction) {
   ::setenv("DEMARC_FAKE_UNWATCHED", "18", 1);
   EXPECT_EQ(ran({"context"}, 2, false, [](ConfinePlan& plan) { plan.host_memory = false; }), 0)

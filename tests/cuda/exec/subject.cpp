@@ -14,6 +14,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -299,6 +300,20 @@ int main(int count, char** arguments) {
   log_path = arguments[2];
   first_parent = ::getppid();
   for (rest = arguments + 3; *rest != nullptr; ++rest) {
+    if (std::strcmp(*rest, "end-main-thread") == 0) {
+      // The rest is done by another thread, once this one is gone.
+      std::thread([] {
+        while (::access("/proc/self/maps", R_OK) == 0 &&
+               std::ifstream("/proc/self/maps").peek() > 0) {
+          ::usleep(1000);
+        }
+        while (*++rest != nullptr) {
+          if (!do_step(*rest)) std::exit(64);
+        }
+        std::exit(0);
+      }).detach();
+      ::pthread_exit(nullptr);
+    }
     if (!do_step(*rest)) return 64;
   }
   return 0;
