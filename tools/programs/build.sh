@@ -96,7 +96,7 @@ done
 for n in 2MM:2mm:512 CORR:correlation:1024 COVAR:covariance:1024 LU:lu:1024; do IFS=: read -r d s z <<<"$n"
   B poly-$d "rm -rf \$Y/$d-small && cp -r \$Y/$d \$Y/$d-small && sed -i -E 's/(define +[MN][IJKL]? +)(2048|1024)/\\1$z/' \$Y/$d-small/*.cuh && nvcc -O3 -arch=sm_90 $TS -o \$P/poly-$d/app \$Y/$d-small/$s.cu"
 done
-# the first two find nothing to complain of even without a card, ADI finds differences on each (fused multiplications): without RUN_ON_CPU,
+# the first two find nothing to complain of even without a card, ADI found differences, likely by fused multiplications: without RUN_ON_CPU,
 # so that they print the card's results (to stdout, not stderr)
 for n in 3MM:3mm:512 GRAMSCHM:gramschmidt:512 ADI:adi:512; do IFS=: read -r d s z <<<"$n"
   B poly-$d "rm -rf \$Y/$d-small && cp -r \$Y/$d \$Y/$d-small && sed -i -E 's/(define +[MN][IJKLM]? +)(2048|1024)/\\1$z/; s/^#define RUN_ON_CPU//; s/fprintf *\(stderr/fprintf(stdout/' \$Y/$d-small/*.cu* && nvcc -O3 -arch=sm_90 $TS -o \$P/poly-$d/app \$Y/$d-small/$s.cu"
@@ -105,7 +105,7 @@ done
 for n in adam asmooth atomicReduction bitonic-sort concurrentKernels eigenvalue entropy floydwarshall fwt graphExecution heat2d hwt1d jenkins-hash kalman md5hash murmurhash3 nqueen ntt pnpoly popcount projectile rng-wallace romberg scan secp256k1 shuffle streamPriority threadfence topk wyllie pitch convolution1D d3q19-bgk overlap atomicIntrinsics bmf; do
   B hec-$n "make -C \$H/$n-cuda ARCH=sm_90 && cp \$H/$n-cuda/main \$P/hec-$n/app"
 done
-# with fewer elements, since the authors' 600 copies of 3 x 128 MiB take too long
+# with fewer elements, since the authors' 600 copies of 3 x 128 MiB likely take too long
 B hec-streamOrderedAllocation 'cd $H/streamOrderedAllocation-cuda && sed -i "s/nelem = 33554432/nelem = 1048576/" main.cu && make ARCH=sm_90 && cp main $P/hec-streamOrderedAllocation/app'
 # ---- Rodinia 3.1: the makefiles' lines with -arch=sm_90, linked by nvcc with its static runtime, and $TS. Inputs: inputs.py
 RF="-arch=sm_90 $TS"
