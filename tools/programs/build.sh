@@ -96,7 +96,7 @@ done
 for n in 2MM:2mm:512 CORR:correlation:1024 COVAR:covariance:1024 LU:lu:1024; do IFS=: read -r d s z <<<"$n"
   B poly-$d "rm -rf \$Y/$d-small && cp -r \$Y/$d \$Y/$d-small && sed -i -E 's/(define +[MN][IJKL]? +)(2048|1024)/\\1$z/' \$Y/$d-small/*.cuh && nvcc -O3 -arch=sm_90 $TS -o \$P/poly-$d/app \$Y/$d-small/$s.cu"
 done
-# the first two find nothing to complain of even without a card, ADI found differences, likely by fused multiplications: without RUN_ON_CPU,
+# the first two find nothing to complain of even without a card, in ADI fused multiplications likely make differences: without RUN_ON_CPU,
 # so that they print the card's results (to stdout, not stderr)
 for n in 3MM:3mm:512 GRAMSCHM:gramschmidt:512 ADI:adi:512; do IFS=: read -r d s z <<<"$n"
   B poly-$d "rm -rf \$Y/$d-small && cp -r \$Y/$d \$Y/$d-small && sed -i -E 's/(define +[MN][IJKLM]? +)(2048|1024)/\\1$z/; s/^#define RUN_ON_CPU//; s/fprintf *\(stderr/fprintf(stdout/' \$Y/$d-small/*.cu* && nvcc -O3 -arch=sm_90 $TS -o \$P/poly-$d/app \$Y/$d-small/$s.cu"
