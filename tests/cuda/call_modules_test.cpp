@@ -59,13 +59,14 @@ TEST_F(ModuleCallsOfPrograms, VariablesOfModulesLieInTheShare) {
 }
 
 TEST_F(ModuleCallsOfPrograms, VariablesLieWhereTheirAlignmentWantsThem) {
-  allocated(512);
+  const DevicePointer before = allocated(512);
   const CuModule module =
       loaded(test::module_head + std::string(".visible .global .align 1024 .b8 wide[2048];\n") +
              test::kernel_of("k", "mov.u32 %r1, 1;\nst.global.u32 [wide], %r1;"));
   DevicePointer wide = 0;
   ASSERT_EQ(api.cuModuleGetGlobal_v2(&wide, nullptr, module, "wide"), cu_success);
-  EXPECT_EQ(wide, window + 1024);
+  EXPECT_EQ(before % 1024, 0U);
+  EXPECT_EQ(wide, before + 1024);
   std::size_t free = 0;
   ASSERT_EQ(api.cuMemGetInfo_v2(&free, nullptr), cu_success);
   EXPECT_EQ(window_bytes - free, 512U + 2048U + 1024U);

@@ -60,8 +60,7 @@ TEST(WindowMemories, KnowTheAllocationThatAnAddressLiesIn) {
   WindowMemory memory(window, owner.bytes, owner.owner());
   const DevicePointer first = memory.allocate(100).value();
   const DevicePointer second = memory.allocate(600).value();
-  EXPECT_EQ(first, window);
-  EXPECT_EQ(second, window + 512);
+  EXPECT_EQ(second, first + 512);
   EXPECT_EQ(memory.usage().used_bytes, 512U + 1024U);
   const auto found = memory.find(second + 599);
   ASSERT_TRUE(found);
@@ -96,10 +95,52 @@ TEST(WindowMemories, TakeWhatIsLeftWhereItIsLessThanAStretch) {
   WindowMemory memory(window, owner.bytes, owner.owner());
   EXPECT_TRUE(memory.allocate(32 * mib));
   EXPECT_TRUE(memory.allocate(2 * mib));
-  EXPECT_THAT(owner.asked, testing::ElementsAre(32 * mib, 32 * mib, 2 * mib));
+  EXPECT_THAT(owner.asked, testing::ElementsAre(34 * mib, 32 * mib, 2 * mib));
   const auto full = memory.allocate(1);
   ASSERT_FALSE(full);
   EXPECT_EQ(full.error().message, "no room for 512");
+}
+
+// A stencil reads a row or a plane below its first buffer.
+TEST(WindowMemories, KeepAPageFreeBelowTheFirstAllocation) {
+  for (const std::uint64_t bytes : {std::uint64_t{1}, 30 * mib, 40 * mib}) {
+    StretchOwner owner{64 * mib, {}, {}};
+    WindowMemory memory(window, owner.bytes, owner.owner());
+    const DevicePointer first = memory.allocate(bytes).value();
+    EXPECT_EQ(first, window + 2 * mib) << bytes;
+    const DevicePointer second = memory.allocate(1).value();
+    EXPECT_GE(second, first + bytes) << "what is free below is not given to the next one";
+    EXPECT_TRUE(memory.free(second));
+    EXPECT_TRUE(memory.free(first));
+    EXPECT_TRUE(owner.lent.empty()) << "the page goes back with its stretch";
+    EXPECT_EQ(memory.usage().taken_bytes, 0U);
+  }
+}
+
+TEST(WindowMemories, GiveThePageBelowTooWhereAProgramAsksForAll) {
+  for (const std::uint64_t bytes : {63 * mib, 64 * mib}) {
+    StretchOwner owner{64 * mib, {}, {}};
+    WindowMemory memory(window, owner.bytes, owner.owner());
+    EXPECT_EQ(memory.allocate(bytes).value(), window) << bytes;
+  }
+}
+
+TEST(WindowMemories, UseAgainWhatTheFirstAllocationLeft) {
+  StretchOwner owner{64 * mib, {}, {}};
+  WindowMemory memory(window, owner.bytes, owner.owner());
+  const DevicePointer first = memory.allocate(20 * mib).value();
+  EXPECT_TRUE(memory.allocate(1));
+  EXPECT_TRUE(memory.free(first));
+  EXPECT_EQ(memory.allocate(20 * mib).value(), first);
+  EXPECT_EQ(owner.asked.size(), 1U);
+}
+
+TEST(WindowMemories, AskForAPageMoreOnlyForTheirFirstStretch) {
+  StretchOwner owner{256 * mib, {{0, 8 * mib}}, {}};  // another process has the window's beginning
+  WindowMemory memory(window, owner.bytes, owner.owner());
+  EXPECT_EQ(memory.allocate(64 * mib).value(), window + 8 * mib);
+  EXPECT_TRUE(memory.allocate(64 * mib));
+  EXPECT_THAT(owner.asked, testing::ElementsAre(66 * mib, 64 * mib));
 }
 
 TEST(WindowMemories, RefuseWhatNoShareHas) {

@@ -10,6 +10,9 @@ namespace {
 constexpr std::uint64_t allocation_step = 512;
 // Small allocations share a stretch.
 constexpr std::uint64_t least_stretch = std::uint64_t{32} << 20U;
+// What lies at the window's beginning is given last. Stencils read a little below their first buffer,
+// where the driver's allocator has memory too; below the window nothing is mapped.
+constexpr std::uint64_t edge = std::uint64_t{2} << 20U;
 
 std::uint64_t rounded_up(std::uint64_t bytes) {
   return (bytes + allocation_step - 1) / allocation_step * allocation_step;
@@ -21,13 +24,16 @@ bool WindowMemory::touches(DevicePointer address, std::uint64_t bytes) const {
   return contains(address) || (bytes != 0 && window_ - address < bytes);
 }
 
-std::optional<std::uint64_t> WindowMemory::take_free(std::uint64_t bytes) {
-  const auto room = std::find_if(free_.begin(), free_.end(),
-                                 [&](const auto& range) { return range.second >= bytes; });
+std::optional<std::uint64_t> WindowMemory::take_free(std::uint64_t bytes, std::uint64_t from) {
+  const auto room = std::find_if(free_.begin(), free_.end(), [&](const auto& range) {
+    return range.first + range.second >= std::max(range.first, from) + bytes;
+  });
   if (room == free_.end()) return std::nullopt;
-  const auto [first, length] = *room;
+  const auto [begin, length] = *room;
+  const std::uint64_t first = std::max(begin, from);
   free_.erase(room);
-  if (length > bytes) free_.emplace(first + bytes, length - bytes);
+  if (first > begin) free_.emplace(begin, first - begin);
+  if (begin + length > first + bytes) free_.emplace(first + bytes, begin + length - first - bytes);
   return first;
 }
 
@@ -38,25 +44,33 @@ Result<DevicePointer> WindowMemory::allocate(std::uint64_t bytes) {
   }
   const std::lock_guard lock(mutex_);
   const std::uint64_t whole = rounded_up(bytes);
-  auto first = take_free(whole);
+  auto first = take_free(whole, edge);
   if (!first) {
-    auto stretch = owner_.take(std::max(whole, least_stretch));
-    // What is left may be less than small allocations would share.
-    if (!stretch && whole < least_stretch) stretch = owner_.take(whole);
-    if (!stretch) return tl::unexpected(stretch.error());
-    if (stretch->bytes < whole || stretch->first > bytes_ ||
-        stretch->bytes > bytes_ - stretch->first) {
-      return check_failed("a stretch of {} bytes from {} on was lent for {}; the share has {}",
-                          stretch->bytes, stretch->first, whole, bytes_);
-    }
-    stretches_.emplace(stretch->first, stretch->bytes);
-    usage_.taken_bytes += stretch->bytes;
-    first = stretch->first;
-    if (stretch->bytes > whole) free_.emplace(*first + whole, stretch->bytes - whole);
+    const Result<void> more = take_stretch(whole);
+    if (more) first = take_free(whole, edge);
+    if (!first) first = take_free(whole, 0);
+    if (!first) return tl::unexpected(more.error());
   }
   allocated_.emplace(*first, bytes);
   usage_.used_bytes += whole;
   return window_ + *first;
+}
+
+Result<void> WindowMemory::take_stretch(std::uint64_t whole) {
+  const std::uint64_t wanted = std::max(whole + (stretches_.empty() ? edge : 0), least_stretch);
+  auto stretch = owner_.take(wanted);
+  // What is left may be less than small allocations would share.
+  if (!stretch && whole < wanted) stretch = owner_.take(whole);
+  if (!stretch) return tl::unexpected(stretch.error());
+  if (stretch->bytes < whole || stretch->first > bytes_ ||
+      stretch->bytes > bytes_ - stretch->first) {
+    return check_failed("a stretch of {} bytes from {} on was lent for {}; the share has {}",
+                        stretch->bytes, stretch->first, whole, bytes_);
+  }
+  stretches_.emplace(stretch->first, stretch->bytes);
+  usage_.taken_bytes += stretch->bytes;
+  free_.emplace(stretch->first, stretch->bytes);
+  return {};
 }
 
 bool WindowMemory::free(DevicePointer address) {

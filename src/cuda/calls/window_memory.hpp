@@ -53,7 +53,10 @@ class WindowMemory {
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
  private:
-  [[nodiscard]] std::optional<std::uint64_t> take_free(std::uint64_t bytes);
+  // The first room from there on.
+  [[nodiscard]] std::optional<std::uint64_t> take_free(std::uint64_t bytes, std::uint64_t from);
+  // Room for at least so many bytes.
+  [[nodiscard]] Result<void> take_stretch(std::uint64_t whole);
   void put_free(std::uint64_t first, std::uint64_t bytes);
 
   mutable std::mutex mutex_;
