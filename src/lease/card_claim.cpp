@@ -93,21 +93,25 @@ off_t claim_address(const std::string& card, ClaimRole role) {
   return first_address * (1 + static_cast<off_t>(role)) + page_of(card);
 }
 
+off_t tenant_address(const std::string& card, const std::string& tenant) {
+  return page_of(card + " " + tenant);
+}
+
 Result<void> KeptFile::keep(off_t address) {
   void* page = ::mmap(nullptr, page_bytes, PROT_NONE, MAP_SHARED, file_.get(), address);
   if (page == MAP_FAILED) {
     return missing_capability("a file cannot be kept open: {}", std::strerror(errno));
   }
-  page_ = page;
+  pages_.push_back(page);
   return {};
 }
 
 KeptFile::~KeptFile() {
-  if (page_ != nullptr) ::munmap(page_, page_bytes);
+  for (void* page : pages_) ::munmap(page, page_bytes);
 }
 
 KeptFile::KeptFile(KeptFile&& other) noexcept
-    : file_(std::move(other.file_)), page_(std::exchange(other.page_, nullptr)) {}
+    : file_(std::move(other.file_)), pages_(std::exchange(other.pages_, {})) {}
 
 CardClaim::Turn::~Turn() {
   for (const File& one : files_) ::flock(one.kept.get(), LOCK_UN);
@@ -208,8 +212,8 @@ std::vector<int> CardClaim::files() const {
   return numbers;
 }
 
-std::vector<Claimer> CardClaim::claimers(const std::string& card, ClaimRole role) const {
-  const std::string address = fmt::format(" ---s {:08x} ", claim_address(card, role));
+std::vector<Claimer> CardClaim::keepers(off_t place) const {
+  const std::string address = fmt::format(" ---s {:08x} ", place);
   std::vector<std::string> files;
   for (const File& one : files_) {
     struct stat status {};

@@ -60,9 +60,10 @@ Result<void> end_all(Server& server) {
   server.end_all();
   const auto until = std::chrono::steady_clock::now() + ending_patience;
   while (std::chrono::steady_clock::now() < until) {
-    if (server.ledger().book().processes.empty()) return {};
+    if (server.ended()) return {};
     DEMARC_CHECK(server.turn(10));
   }
+  if (server.ledger().book().processes.empty()) return {};
   return check_failed("{} processes with a lease have not ended",
                       server.ledger().book().processes.size());
 }
@@ -251,7 +252,9 @@ Result<void> run(const ServePlan& plan) {
     return signal == SIGTERM || signal == SIGINT;
   };
   // Goes last: the next server begins when nothing of this one is left on the card.
-  DEMARC_TRY(const ServerClaim claim, ServerClaim::take(claiming));
+  DEMARC_TRY(const auto taken, ServerClaim::take(claiming));
+  if (!taken) return {};
+  const ServerClaim& claim = *taken;
   DEMARC_TRY(OwnedFile lock, lease::PacketListener::claim(config.socket));
   std::unique_ptr<Server> server;  // and its socket, after MPS and the memory
   std::unique_ptr<Mps> mps;
@@ -268,6 +271,7 @@ Result<void> run(const ServePlan& plan) {
   options.end_work = [&](const std::vector<WorkTarget>& targets) {
     return mps->end_work_of(targets);
   };
+  options.end_left = [&claim](const std::string& tenant) { return claim.end_left(tenant); };
   options.hurry = [&](double seconds) { mps->hurry(seconds); };
   options.mps_process = mps->process_file();
   options.limits = SeatLimits::for_files(open_files());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,13 +27,17 @@ class ServerClaim {
  public:
   // Waits for a server that ends. missing_capability names a server that serves the card, and
   // programs of an ended one where `survivors` does not say what to do with them.
-  [[nodiscard]] static Result<ServerClaim> take(const ClaimPlan& plan);
+  // Nothing if it was told to end while it waited.
+  [[nodiscard]] static Result<std::optional<ServerClaim>> take(const ClaimPlan& plan);
 
   // Domains that programs beside the server have.
   [[nodiscard]] Result<std::uint64_t> domains_beside() const;
   // Claims the parts of these tenants, in the place of those before. missing_capability names the
   // TPCs and domains that programs beside the server have; then all stays as it was.
   [[nodiscard]] Result<void> divide(const Book& book) const;
+  // Kills what is left of a tenant's programs: processes that attached, and their children.
+  // check_failed names those that do not end.
+  [[nodiscard]] Result<void> end_left(const std::string& tenant) const;
   // From now on another server that starts is refused at once; before, and after end(), it waits.
   [[nodiscard]] Result<void> serve() const;
   void end() const;
@@ -42,8 +47,9 @@ class ServerClaim {
  private:
   ServerClaim(std::string card, lease::CardClaim own, lease::CardClaim lent)
       : card_(std::move(card)), own_(std::move(own)), lent_(std::move(lent)) {}
-  [[nodiscard]] Result<void> take_card(const ClaimPlan& plan);
-  [[nodiscard]] Result<void> take_parts(const ClaimPlan& plan);
+  // False if it was told to end.
+  [[nodiscard]] Result<bool> take_card(const ClaimPlan& plan);
+  [[nodiscard]] Result<bool> take_parts(const ClaimPlan& plan);
   std::string card_;
   lease::CardClaim own_;   // ends with this process
   lease::CardClaim lent_;  // ends with the last process that has a lease

@@ -55,7 +55,8 @@ struct ClaimedCard {
 class KeptFile {
  public:
   explicit KeptFile(OwnedFile file) : file_(std::move(file)) {}  // not yet
-  // `address`: in the file, a multiple of the page size; it may lie beyond the end.
+  // `address`: in the file, a multiple of the page size; it may lie beyond the end. A file can be
+  // kept at several addresses.
   [[nodiscard]] Result<void> keep(off_t address);
   ~KeptFile();
   KeptFile(KeptFile&& other) noexcept;
@@ -64,10 +65,12 @@ class KeptFile {
 
  private:
   OwnedFile file_;
-  void* page_ = nullptr;
+  std::vector<void*> pages_;
 };
 // The address by which a process is found that keeps a file open in this role.
 [[nodiscard]] off_t claim_address(const std::string& card, ClaimRole role);
+// The address by which processes that attached to a tenant's lease are found, and their children.
+[[nodiscard]] off_t tenant_address(const std::string& card, const std::string& tenant);
 
 // A process that keeps a claim, found by what it has mapped. Processes of other users are seen by
 // root alone, and those of containers from outside alone.
@@ -115,7 +118,11 @@ class CardClaim {
   // For other processes, which share the claims then.
   [[nodiscard]] std::vector<int> files() const;
   // Other processes that keep such a claim.
-  [[nodiscard]] std::vector<Claimer> claimers(const std::string& card, ClaimRole role) const;
+  [[nodiscard]] std::vector<Claimer> claimers(const std::string& card, ClaimRole role) const {
+    return keepers(claim_address(card, role));
+  }
+  // Other processes that keep one of the files at this address.
+  [[nodiscard]] std::vector<Claimer> keepers(off_t address) const;
 
  private:
   CardClaim() = default;

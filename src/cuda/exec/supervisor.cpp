@@ -79,11 +79,17 @@ int Supervisor::wait() {
   bool ended = false;
   while (!ended) {
     // Where it fails it tells of nothing.
-    pollfd waiting[] = {{program_.listener.file(), POLLIN, {}}, {signals_.file(), POLLIN, {}}};
+    pollfd waiting[] = {{program_.listener.file(), POLLIN, {}},
+                        {signals_.file(), POLLIN, {}},
+                        {rules_.watched, POLLIN, {}}};
     constexpr int look_ms = 200;
     ::poll(waiting, std::size(waiting), rules_.look ? look_ms : -1);
     if (rules_.look) rules_.look();
     take_signals();
+    if (waiting[2].revents != 0) {
+      rules_.watched = -1;
+      rules_.heed();
+    }
     if ((waiting[0].revents & POLLIN) != 0) serve_call();
     // No process has the filter any more. It outlives the program, whoever its parent is.
     ended = (waiting[0].revents & POLLHUP) != 0;
