@@ -156,9 +156,11 @@ Result<lease::Lease> Server::lease_of(const std::string& tenant) const {
                       std::move(share), options_.mps};
 }
 
-void Server::add_locks(Answer& answer) const {
-  answer.files.emplace_back(::dup(listener_.lock()));
-  for (const int file : options_.locks) answer.files.emplace_back(::dup(file));
+std::vector<OwnedFile> Server::locks() const {
+  std::vector<OwnedFile> copies;
+  copies.emplace_back(::dup(listener_.lock()));
+  for (const int file : options_.locks()) copies.emplace_back(::dup(file));
+  return copies;
 }
 
 Result<void> Server::carry_out(Connection& connection, const lease::OpenRequest& request) {
@@ -186,10 +188,9 @@ Result<void> Server::carry_out(Connection& connection, const lease::OpenRequest&
     return sound;
   }
   connection.lease = id;
-  Answer answer{to_text(lease::Opened{std::move(lease), facts.token, 1 + options_.locks.size()}),
-                {}};
-  add_locks(answer);
-  connection.answers.push_back(std::move(answer));
+  auto files = locks();
+  connection.answers.push_back(
+      {to_text(lease::Opened{std::move(lease), facts.token, files.size()}), std::move(files)});
   leases_.emplace(id, std::move(facts));
   return {};
 }
@@ -212,8 +213,8 @@ Result<void> Server::carry_out(Connection& connection, const lease::AttachReques
   }
   connection.process = process;
   connection.attached_at = Clock::now();
-  Answer answer{to_text(lease::Attached{std::move(lease), 1 + options_.locks.size()}), {}};
-  add_locks(answer);
+  Answer answer{"", locks()};
+  answer.text = to_text(lease::Attached{std::move(lease), answer.files.size()});
   if (table_.get() >= 0) answer.files.emplace_back(::dup(table_.get()));
   connection.answers.push_back(std::move(answer));
   return {};

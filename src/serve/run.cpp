@@ -201,6 +201,7 @@ Result<void> serve_until_told(Server& server, const Signals& signals,
     }
     const bool used = server.connections() != 0;
     events.used(used);
+    events.looks();
     if (idleness.is_over(used)) return end_all(server);
     if (!*told) continue;
     const int signal = signals.next();
@@ -252,9 +253,9 @@ Result<void> run(const ServePlan& plan) {
     return signal == SIGTERM || signal == SIGINT;
   };
   // Goes last: the next server begins when nothing of this one is left on the card.
-  DEMARC_TRY(const auto taken, ServerClaim::take(claiming));
+  DEMARC_TRY(auto taken, ServerClaim::take(claiming));
   if (!taken) return {};
-  const ServerClaim& claim = *taken;
+  ServerClaim& claim = *taken;
   DEMARC_TRY(OwnedFile lock, lease::PacketListener::claim(config.socket));
   std::unique_ptr<Server> server;  // and its socket, after MPS and the memory
   std::unique_ptr<Mps> mps;
@@ -275,7 +276,7 @@ Result<void> run(const ServePlan& plan) {
   options.hurry = [&](double seconds) { mps->hurry(seconds); };
   options.mps_process = mps->process_file();
   options.limits = SeatLimits::for_files(open_files());
-  options.locks = claim.files();
+  options.locks = [&claim] { return claim.files(); };
   options.claim = [&claim](const Book& book) { return claim.divide(book); };
   DEMARC_TRY(server, Server::start(options, *card, tenants, std::move(lock)));
   auto done = [&]() -> Result<void> {
@@ -299,6 +300,12 @@ Result<void> run(const ServePlan& plan) {
                                if (stays == serves) return;
                                serves = stays;
                                serves ? static_cast<void>(claim.serve()) : claim.end();
+                             },
+                             [&, last = std::string()]() mutable {
+                               const auto followed = claim.follow(tell);
+                               const std::string why = followed ? "" : followed.error().message;
+                               if (!why.empty() && why != last) tell(why);
+                               last = why;
                              }});
   }();
   claim.end();

@@ -105,8 +105,8 @@ Result<Survivors> parse_survivors(std::string_view text) {
 }
 
 Result<std::optional<ServerClaim>> ServerClaim::take(const ClaimPlan& plan) {
-  DEMARC_TRY(auto own, lease::CardClaim::open(plan.files));
-  DEMARC_TRY(auto lent, lease::CardClaim::open(plan.files));
+  DEMARC_TRY(auto own, lease::CardClaim::open_all(plan.files));
+  DEMARC_TRY(auto lent, lease::CardClaim::open_all(plan.files));
   ServerClaim claim(plan.card, std::move(own), std::move(lent));
   for (const auto step : {&ServerClaim::take_card, &ServerClaim::take_parts}) {
     DEMARC_TRY(const bool taken, (claim.*step)(plan));
@@ -127,7 +127,7 @@ Result<bool> ServerClaim::take_card(const ClaimPlan& plan) {
       DEMARC_CHECK(own_.keep(card_, ClaimRole::server));
       return true;
     }
-    const std::string server = names_of(own_.claimers(card_, ClaimRole::server));
+    const std::string server = own_.names(card_, ClaimRole::server);
     if (claimed.serving || ClaimClock::now() >= until) {
       return missing_capability(
           "another demarc serve ({}) divides {}, whatever its socket and its user: use that one, "
@@ -158,15 +158,15 @@ Result<bool> ServerClaim::take_parts(const ClaimPlan& plan) {
       return missing_capability(
           "programs of a demarc serve that has ended still have its parts of {}: {}: end them, or "
           "start with --survivors wait or --survivors end",
-          card_, names_of(left));
+          card_, own_.names(card_, ClaimRole::tenant));
     }
     if (plan.told_to_end()) return false;
     const bool ends = survivors == Survivors::end;
     if (!waits) {
-      plan.tell(
-          fmt::format("programs of a demarc serve that has ended still have its parts of {}: "
-                      "{}: {}",
-                      card_, names_of(left), ends ? "ending them" : "waiting for them"));
+      plan.tell(fmt::format(
+          "programs of a demarc serve that has ended still have its parts of {}: "
+          "{}: {}",
+          card_, own_.names(card_, ClaimRole::tenant), ends ? "ending them" : "waiting for them"));
     }
     waits = true;
     if (!ends) continue;
@@ -181,14 +181,12 @@ Result<std::uint64_t> ServerClaim::domains_beside() const {
   return part_beside(claimed).domains;
 }
 
-Result<void> ServerClaim::divide(const Book& book) const {
-  const ClaimedPart part = part_of(book);
-  DEMARC_TRY(const auto turn, own_.turn());
-  DEMARC_TRY(const ClaimedCard claimed, lent_.others(card_));
+Result<void> ServerClaim::check_free(const lease::CardClaim& lent, const ClaimedPart& part) const {
+  DEMARC_TRY(const ClaimedCard claimed, lent.others(card_));
   const ClaimedPart beside = part_beside(claimed);
   const TpcSet tpcs = TpcSet::from_words(part.tpcs[0], part.tpcs[1]) &
                       TpcSet::from_words(beside.tpcs[0], beside.tpcs[1]);
-  const auto who = [&] { return names_of(own_.claimers(card_, ClaimRole::program)); };
+  const auto who = [&] { return lent.names(card_, ClaimRole::program); };
   if (!tpcs.empty()) {
     return missing_capability(
         "the TPCs {} of {} belong to a program under demarc exec ({}): wait until it has ended, or "
@@ -201,11 +199,45 @@ Result<void> ServerClaim::divide(const Book& book) const {
         "wait until it has ended, or give the tenants others",
         domain_numbers(both), card_, who());
   }
-  return lent_.hold(card_, PartOwner::tenants, part);
+  return {};
 }
 
-Result<void> ServerClaim::serve() const {
+Result<void> ServerClaim::divide(const Book& book) {
+  const ClaimedPart part = part_of(book);
+  DEMARC_TRY(const auto turn, own_.turn());
+  DEMARC_CHECK(check_free(lent_, part));
+  DEMARC_CHECK(lent_.hold(card_, PartOwner::tenants, part));
+  part_ = part;
+  return {};
+}
+
+Result<void> ServerClaim::serve() {
+  serves_ = true;
   return own_.hold_server(card_, true);
+}
+
+void ServerClaim::end() {
+  serves_ = false;
+  static_cast<void>(own_.hold_server(card_, false));
+}
+
+Result<void> ServerClaim::follow(const std::function<void(const std::string& line)>& tell) {
+  DEMARC_TRY(auto own, own_.on_new_files());
+  if (!own) return {};
+  DEMARC_TRY(auto lent, lent_.on_new_files());
+  if (!lent) return {};
+  const auto free = check_free(*lent, part_);
+  DEMARC_CHECK(own->hold_server(card_, serves_));
+  DEMARC_CHECK(own->keep(card_, ClaimRole::server));
+  DEMARC_CHECK(lent->hold_lent(card_));
+  DEMARC_CHECK(lent->hold(card_, PartOwner::tenants, part_));
+  own_.add(*std::move(own));
+  lent_.add(*std::move(lent));
+  tell(
+      "the driver's libraries were installed anew: the claim of the card is on the new files, too");
+  if (!free)
+    tell(fmt::format("before that claim, and so beside the tenants: {}", free.error().message));
+  return {};
 }
 
 Result<void> ServerClaim::end_left(const std::string& tenant) const {
@@ -219,10 +251,6 @@ Result<void> ServerClaim::end_left(const std::string& tenant) const {
   }
   if (left.empty()) return {};
   return check_failed("{} of its programs, which has been killed, has not ended", names_of(left));
-}
-
-void ServerClaim::end() const {
-  static_cast<void>(own_.hold_server(card_, false));
 }
 
 }  // namespace demarc::serve

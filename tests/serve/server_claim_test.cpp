@@ -57,7 +57,7 @@ class ServerClaims : public ServerTest {
 
 TEST_F(ServerClaims, ASecondServerOfACardIsRefusedByTheNameOfTheFirst) {
   const pid_t first = test::staying_process([&] {
-    static const auto claim = ServerClaim::take(plan).value().value();
+    static auto claim = ServerClaim::take(plan).value().value();
     EXPECT_TRUE(claim.serve());
   });
   EXPECT_THAT(refusal(), HasSubstr(fmt::format("another demarc serve (process {} (", first)));
@@ -72,7 +72,7 @@ TEST_F(ServerClaims, ASecondServerOfACardIsRefusedByTheNameOfTheFirst) {
 
 TEST_F(ServerClaims, AServerThatEndsIsWaitedFor) {
   const pid_t first = test::staying_process([&] {
-    static const auto claim = ServerClaim::take(plan).value().value();
+    static auto claim = ServerClaim::take(plan).value().value();
     EXPECT_TRUE(claim.serve());
     claim.end();
   });
@@ -104,7 +104,7 @@ TEST_F(ServerClaims, ProgramsThatAServerLeftAreRefusedByName) {
 
 // The child of a process that attached has nothing of it but what no process closes.
 TEST_F(ServerClaims, WhatIsLeftOfATenantIsEndedAndNothingOfAnother) {
-  const auto claim = ServerClaim::take(plan).value().value();
+  auto claim = ServerClaim::take(plan).value().value();
   const auto user_of = [&](const std::string& of_card, const std::string& tenant) {
     return test::staying_process([&] {
       ::signal(SIGTERM, SIG_IGN);
@@ -186,7 +186,7 @@ TEST_F(ServerClaims, ProgramsThatAServerLeftAreEndedOnDemand) {
 }
 
 TEST_F(ServerClaims, PartsOfProgramsBesideTheServerAreRefusedByNameAndNothingChanges) {
-  const auto claim = ServerClaim::take(plan).value().value();
+  auto claim = ServerClaim::take(plan).value().value();
   ASSERT_TRUE(claim.divide(book_of({0, 1}, 1)));
   for (const PartOwner owner : {PartOwner::program, PartOwner::sharing}) {
     const auto beside = program(owner, {{0x6, 0}, 0x4});
@@ -204,7 +204,7 @@ TEST_F(ServerClaims, PartsOfProgramsBesideTheServerAreRefusedByNameAndNothingCha
 }
 
 TEST_F(ServerClaims, TpcsAndDomainsOfLargeNumbersAreClaimedToo) {
-  const auto claim = ServerClaim::take(plan).value().value();
+  auto claim = ServerClaim::take(plan).value().value();
   for (const PartOwner owner : {PartOwner::program, PartOwner::sharing}) {
     const auto beside = program(owner, {{0x1, 0x40}, std::uint64_t{1} << 63U});
     EXPECT_THAT(claim.divide(book_of({6, 70}, 1)).error().message,
@@ -225,6 +225,70 @@ TEST_F(ServerClaims, ItsPartsStayWithWhoeverHasItsFiles) {
   claim.reset();
   EXPECT_THAT(refusal(), HasSubstr("still have its parts"));
   copies.clear();
+  EXPECT_EQ(refusal(), "taken");
+}
+
+// The library is installed anew while the server runs.
+class InstalledAnew : public ServerClaims {
+ protected:
+  void install() const {
+    const std::string next = plan.files.front() + ".new";
+    ASSERT_TRUE(write_file(next, "a library\n"));
+    std::filesystem::rename(next, plan.files.front());
+  }
+  // On the new file alone, as another user sees it, who finds no process of this one.
+  [[nodiscard]] lease::ClaimedCard seen() const {
+    return CardClaim::open(plan.files)->others(plan.card).value();
+  }
+};
+
+TEST_F(InstalledAnew, ItsClaimsAreOnTheNewFileTooOnceItHasLooked) {
+  ServerClaim claim = ServerClaim::take(plan).value().value();
+  ASSERT_TRUE(claim.divide(book_of({1, 2}, 1)));
+  ASSERT_TRUE(claim.serve());
+  ASSERT_TRUE(claim.follow(plan.tell));
+  EXPECT_TRUE(told.empty()) << "nothing has changed";
+  EXPECT_EQ(claim.files().size(), 1U);
+  install();
+  EXPECT_FALSE(seen().server);
+  ASSERT_TRUE(claim.follow(plan.tell));
+  EXPECT_EQ(told.size(), 1U);
+  EXPECT_THAT(told.at(0), HasSubstr("were installed anew"));
+  EXPECT_EQ(claim.files().size(), 2U) << "what programs get";
+  EXPECT_TRUE(seen().server);
+  EXPECT_TRUE(seen().serving);
+  EXPECT_TRUE(seen().lent);
+  EXPECT_EQ(seen().of(PartOwner::tenants), (ClaimedPart{{0x6, 0}, 0x2}));
+  ASSERT_TRUE(claim.divide(book_of({3}, {})));
+  EXPECT_EQ(seen().of(PartOwner::tenants), (ClaimedPart{{0x8, 0}, 0}));
+  claim.end();
+  EXPECT_FALSE(seen().serving);
+  install();
+  ASSERT_TRUE(claim.follow(plan.tell));
+  EXPECT_TRUE(seen().server);
+  EXPECT_FALSE(seen().serving) << "it has ended to serve";
+}
+
+TEST_F(InstalledAnew, PartsThatAProgramTookMeanwhileAreTold) {
+  ServerClaim claim = ServerClaim::take(plan).value().value();
+  ASSERT_TRUE(claim.divide(book_of({1, 2}, 1)));
+  install();
+  const CardClaim taken = program(PartOwner::program, {{0x4, 0}, 0});
+  ASSERT_TRUE(claim.follow(plan.tell));
+  ASSERT_EQ(told.size(), 2U);
+  EXPECT_THAT(told[1], testing::StartsWith("before that claim, and so beside the tenants: the TPCs "
+                                           "2 of GPU-1 belong to a program under demarc exec"));
+  EXPECT_THAT(claim.divide(book_of({2}, {})).error().message, HasSubstr("the TPCs 2 of GPU-1"));
+}
+
+TEST_F(InstalledAnew, ASecondServerFindsTheFirstByTheFileBefore) {
+  const pid_t first = test::staying_process([&] {
+    static auto claim = ServerClaim::take(plan).value();
+    EXPECT_TRUE(claim->serve());
+  });
+  install();
+  EXPECT_THAT(refusal(), HasSubstr(fmt::format("another demarc serve (process {} (", first)));
+  test::end_process(first);
   EXPECT_EQ(refusal(), "taken");
 }
 

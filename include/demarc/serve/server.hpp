@@ -51,7 +51,7 @@ struct ServerOptions {
   int mps_process = -1;         // readable once the daemon of MPS has ended
   SeatLimits limits = {};
   // Descriptors that each program with a lease gets a copy of, beside that of the socket's lock.
-  std::vector<int> locks = {};
+  std::function<std::vector<int>()> locks = [] { return std::vector<int>(); };
   // Keeps the parts of the tenants from others that use the card. If it refuses, the tenants stay
   // as they were.
   std::function<Result<void>(const Book&)> claim = [](const Book&) -> Result<void> { return {}; };
@@ -171,7 +171,7 @@ class Server {
   [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::RevokeRequest& request);
   [[nodiscard]] Result<void> carry_out(Connection& connection,
                                        const lease::EndWorkRequest& request);
-  void add_locks(Answer& answer) const;
+  [[nodiscard]] std::vector<OwnedFile> locks() const;
   [[nodiscard]] Result<void> check_rules(const Connection& connection) const;
   [[nodiscard]] static Result<void> check_tenant(const Connection& connection,
                                                  const std::string& tenant);

@@ -245,7 +245,7 @@ Result<OwnDomain> choose_domain(const DomainChoice& choice, const Prepared& prep
 }
 
 Result<Supervisor> start_supervised(const ConfinePlan& plan, const Control& control,
-                                    const std::optional<ProgramClaim>& claim,
+                                    std::optional<ProgramClaim>& claim,
                                     std::optional<TenantLease>& tenant,
                                     const ProgramPlan& program) {
   ControlBlock& block = control.block();

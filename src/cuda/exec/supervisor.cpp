@@ -64,6 +64,8 @@ Result<Supervisor> Supervisor::start(SupervisorRules rules, const ProgramPlan& p
   OrphanKeeper keeper;
   DEMARC_TRY(SignalFile signals, SignalFile::open());
   DEMARC_TRY(StartedProgram program, start_program(plan, signals.mask_before()));
+  // They take copies of its descriptors (pidfd_getfd), which Yama lets no process but these do.
+  ::prctl(PR_SET_PTRACER, program.process, 0, 0, 0);
   return Supervisor(std::move(rules), std::move(keeper), std::move(signals), std::move(program));
 }
 
