@@ -236,6 +236,7 @@ Result<void> run(const ServePlan& plan) {
                          config.socket);
   }
   allow_many_files();
+  DEMARC_TRY(const SeatLimits seats, SeatLimits::for_files(open_files()));
   std::unique_ptr<StatusPages> pages;  // goes after the connections that its threads ask by
   if (config.metrics) {
     DEMARC_TRY(pages, StatusPages::start(*config.metrics, config.socket));
@@ -275,7 +276,7 @@ Result<void> run(const ServePlan& plan) {
   options.end_left = [&claim](const std::string& tenant) { return claim.end_left(tenant); };
   options.hurry = [&](double seconds) { mps->hurry(seconds); };
   options.mps_process = mps->process_file();
-  options.limits = SeatLimits::for_files(open_files());
+  options.limits = seats;
   options.locks = [&claim] { return claim.files(); };
   options.claim = [&claim](const Book& book) { return claim.divide(book); };
   DEMARC_TRY(server, Server::start(options, *card, tenants, std::move(lock)));

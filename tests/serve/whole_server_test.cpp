@@ -283,6 +283,27 @@ TEST_F(WholeServers, TakeNoMoreMemoryThanIsFreeAndLeaveWhatTheyAreToLeave) {
   EXPECT_EQ(refusal("reserve = \"4 MiB\"\n"), "serves");
 }
 
+TEST_F(WholeServers, ThatTheCardCannotHaveAreRefusedBeforeItsMemoryIsLookedAt) {
+  const auto refusal = [&](const std::string& tenants) {
+    write_config("description = \"h100-sxm\"\nmps = \"off\"\nmemory = \"1024 GiB\"\n" + tenants);
+    WholeServer server(plan(), good_card);
+    EXPECT_NE(server.end_by(0), 0);
+    return server.said();
+  };
+  EXPECT_THAT(refusal(tenant_of_file("a", "0-99", "1/2")), HasSubstr("TPCs"));
+  std::string four;
+  for (const char* number : {"1", "2", "3", "4"}) {
+    const std::string part = std::string(number) + "/4";
+    four += tenant_of_file(number, number, part.c_str());
+  }
+  EXPECT_THAT(refusal(four),
+              HasSubstr("the card has 3 that a tenant can have, and programs beside the server may "
+                        "have some of them: divide it among fewer tenants (--share K/N: give a "
+                        "smaller N), or give sync_domain = \"none\""));
+  EXPECT_THAT(refusal(tenant_of_file("a", "0-3", "1/2")), HasSubstr("bytes were asked for, but"))
+      << "then it is";
+}
+
 TEST_F(WholeServers, OfTenantsThatHaveSomethingInCommonAreRefusedBeforeTheCardIsLookedFor) {
   write_config(file_head + tenant_of_file("a", "0-3", "1/2") + tenant_of_file("b", "3", "2/2"));
   ::setenv("DEMARC_LIBCUDA", "/no/such/library", 1);
