@@ -14,6 +14,7 @@
 #include "demarc/base/text.hpp"
 #include "demarc/base/version.hpp"
 #include "help.hpp"
+#include "limits.hpp"
 #include "program.hpp"
 #include "verb.hpp"
 
@@ -102,7 +103,8 @@ int run_program(int argc, char** argv) {
     add_quiet(*command);
     check_values(*command);
     command->final_callback([action = std::move(action), name = verb.name, &exit_code] {
-      Result<void> result = check_outputs();
+      Result<void> result = meet_limits();
+      if (result) result = check_outputs();
       if (result) result = action();
       if (result) return;
       say_to_standard_error(

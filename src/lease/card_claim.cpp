@@ -12,12 +12,11 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <thread>
 #include <utility>
 
+#include "claim_holders.hpp"
 #include "demarc/base/hash.hpp"
-#include "demarc/base/numbers.hpp"
 #include "demarc/base/text.hpp"
 
 namespace demarc::lease {
@@ -66,25 +65,26 @@ tl::unexpected<Error> no_claims(const std::string& file) {
       file, std::strerror(errno));
 }
 
-std::string first_words(const std::filesystem::path& process) {
-  std::ifstream file(process / "cmdline", std::ios::binary);
-  std::vector<std::string> words;
-  for (std::string word; words.size() < 2 && std::getline(file, word, '\0');) {
-    words.push_back(std::filesystem::path(word).filename());
-  }
-  return joined(words, " ");
+ino_t number_of(int file) {
+  struct stat status {};
+  return ::fstat(file, &status) == 0 ? status.st_ino : 0;
 }
 
-// `address` and `files`: as they stand in a line "START-END ---s ADDRESS DEVICE FILE PATH", with
-// the blanks around them.
-bool maps_one_of(const std::vector<std::string>& files, const std::string& address,
-                 const std::filesystem::path& process) {
-  std::ifstream maps(process / "maps");
-  for (std::string line; std::getline(maps, line);) {
-    const auto has = [&](const std::string& part) { return line.find(part) != std::string::npos; };
-    if (has(address) && std::any_of(files.begin(), files.end(), has)) return true;
-  }
-  return false;
+// Without " (deleted)" where another file has taken its place.
+std::filesystem::path folder_of(int file) {
+  std::error_code ignored;
+  return std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", file), ignored)
+      .parent_path();
+}
+
+OwnedFile open_to_claim(const std::string& name) {
+  return OwnedFile(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+}
+
+std::string name_with_user(pid_t process) {
+  struct stat status {};
+  static_cast<void>(::stat(fmt::format("/proc/{}", process).c_str(), &status));
+  return fmt::format("process {} of user {}", name_of_process(process), status.st_uid);
 }
 
 }  // namespace
@@ -93,21 +93,25 @@ off_t claim_address(const std::string& card, ClaimRole role) {
   return first_address * (1 + static_cast<off_t>(role)) + page_of(card);
 }
 
+off_t tenant_address(const std::string& card, const std::string& tenant) {
+  return page_of(card + " " + tenant);
+}
+
 Result<void> KeptFile::keep(off_t address) {
   void* page = ::mmap(nullptr, page_bytes, PROT_NONE, MAP_SHARED, file_.get(), address);
   if (page == MAP_FAILED) {
     return missing_capability("a file cannot be kept open: {}", std::strerror(errno));
   }
-  page_ = page;
+  pages_.push_back(page);
   return {};
 }
 
 KeptFile::~KeptFile() {
-  if (page_ != nullptr) ::munmap(page_, page_bytes);
+  for (void* page : pages_) ::munmap(page, page_bytes);
 }
 
 KeptFile::KeptFile(KeptFile&& other) noexcept
-    : file_(std::move(other.file_)), page_(std::exchange(other.page_, nullptr)) {}
+    : file_(std::move(other.file_)), pages_(std::exchange(other.pages_, {})) {}
 
 CardClaim::Turn::~Turn() {
   for (const File& one : files_) ::flock(one.kept.get(), LOCK_UN);
@@ -116,9 +120,43 @@ CardClaim::Turn::~Turn() {
 Result<CardClaim> CardClaim::open(const std::vector<std::string>& files) {
   CardClaim claim;
   for (const std::string& name : files) {
-    OwnedFile file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    OwnedFile file = open_to_claim(name);
     if (file.get() < 0) return no_claims(name);
     claim.files_.push_back({name, KeptFile(std::move(file))});
+  }
+  return claim;
+}
+
+CardClaim CardClaim::of(std::vector<OwnedFile> files) {
+  CardClaim claim;
+  for (OwnedFile& file : files) {
+    std::string name = fmt::format("/proc/self/fd/{}", file.get());
+    claim.files_.push_back({std::move(name), KeptFile(std::move(file))});
+  }
+  return claim;
+}
+
+Result<CardClaim> CardClaim::open_all(const std::vector<std::string>& files) {
+  DEMARC_TRY(CardClaim claim, open(files));
+  std::vector<std::filesystem::path> folders;
+  for (const File& one : claim.files_) folders.push_back(folder_of(one.kept.get()));
+  std::vector<ino_t> known = claim.numbers();
+  for (const KeptPage& page : kept_pages()) {
+    const std::filesystem::path folder = std::filesystem::path(page.path).parent_path();
+    if (page.address < first_address ||
+        std::find(folders.begin(), folders.end(), folder) == folders.end() ||
+        std::find(known.begin(), known.end(), page.file) != known.end()) {
+      continue;
+    }
+    OwnedFile file = reopen(page);
+    if (file.get() < 0) {
+      return missing_capability(
+          "'{}' was installed anew while process {} has claims on the file before, which cannot be "
+          "read: wait until that process has ended, or end it",
+          page.path, name_of_process(page.process));
+    }
+    known.push_back(page.file);
+    claim.files_.push_back({page.path, KeptFile(std::move(file))});
   }
   return claim;
 }
@@ -131,9 +169,10 @@ Result<CardClaim::Turn> CardClaim::turn(std::uint32_t patience_ms) const {
     while (::flock(one.kept.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK && errno != EINTR) return no_claims(one.name);
       if (Clock::now() >= until) {
+        const auto other = locker_of({number_of(one.kept.get())}, {true, 0, 0});
         return missing_capability(
-            "'{}': another program has this file locked (flock), and the card cannot be claimed",
-            one.name);
+            "'{}': {} has locked this file (flock), and the card cannot be claimed before it ends",
+            one.name, other ? name_with_user(*other) : "another program");
       }
       std::this_thread::sleep_for(look_pause);
     }
@@ -208,23 +247,52 @@ std::vector<int> CardClaim::files() const {
   return numbers;
 }
 
-std::vector<Claimer> CardClaim::claimers(const std::string& card, ClaimRole role) const {
-  const std::string address = fmt::format(" ---s {:08x} ", claim_address(card, role));
-  std::vector<std::string> files;
+Result<std::optional<CardClaim>> CardClaim::on_new_files() const {
+  const std::vector<ino_t> own = numbers();
+  std::vector<std::string> names;
   for (const File& one : files_) {
     struct stat status {};
-    if (::fstat(one.kept.get(), &status) == 0) files.push_back(fmt::format(" {} ", status.st_ino));
+    if (::stat(one.name.c_str(), &status) == 0 &&
+        std::find(own.begin(), own.end(), status.st_ino) == own.end()) {
+      names.push_back(one.name);
+    }
   }
+  if (names.empty()) return std::nullopt;
+  DEMARC_TRY(CardClaim claim, open(names));
+  return claim;
+}
+
+void CardClaim::add(CardClaim other) {
+  for (File& one : other.files_) files_.push_back(std::move(one));
+}
+
+std::vector<ino_t> CardClaim::numbers() const {
+  std::vector<ino_t> found;
+  for (const File& one : files_) found.push_back(number_of(one.kept.get()));
+  return found;
+}
+
+std::vector<Claimer> CardClaim::keepers(off_t address) const {
+  const std::vector<ino_t> own = numbers();
   std::vector<Claimer> found;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
-    const auto number = parse_u64(entry.path().filename().string(), "a process");
-    if (!number || static_cast<pid_t>(*number) == ::getpid()) continue;
-    if (!maps_one_of(files, address, entry.path())) continue;
-    found.push_back(
-        {static_cast<pid_t>(*number), fmt::format("{} ({})", *number, first_words(entry.path()))});
+  for (const KeptPage& page : kept_pages()) {
+    const bool is_new = found.empty() || found.back().process != page.process;
+    if (is_new && page.address == address &&
+        std::find(own.begin(), own.end(), page.file) != own.end()) {
+      found.push_back({page.process, name_of_process(page.process)});
+    }
   }
   return found;
+}
+
+std::string CardClaim::names(const std::string& card, ClaimRole role) const {
+  const auto found = claimers(card, role);
+  if (!found.empty()) return names_of(found);
+  const off_t page = page_of(card);
+  const auto other = locker_of(numbers(), {false, page, page + off_t{page_bytes} - 1});
+  return other ? name_with_user(*other) +
+                     ", which has locked the file of the claims and is not a program of Demarc"
+               : names_of(found);
 }
 
 std::string names_of(const std::vector<Claimer>& claimers) {

@@ -101,9 +101,10 @@ Result<Answer> LeaseClient::answer(const Request& request, double turns) const {
   return read_answer<Answer>(packet, 0);
 }
 
-Result<void> LeaseClient::keep(std::vector<OwnedFile> locks, const std::string& card) {
+Result<void> LeaseClient::keep(std::vector<OwnedFile> locks, const std::vector<off_t>& addresses) {
   for (OwnedFile& lock : locks) {
-    DEMARC_CHECK(locks_.emplace_back(std::move(lock)).keep(claim_address(card, ClaimRole::tenant)));
+    KeptFile& kept = locks_.emplace_back(std::move(lock));
+    for (const off_t address : addresses) DEMARC_CHECK(kept.keep(address));
   }
   return {};
 }
@@ -112,7 +113,8 @@ Result<Opened> LeaseClient::open(const std::string& tenant, const std::string& c
   DEMARC_TRY(Packet packet, ask(OpenRequest{tenant, control}));
   DEMARC_TRY(Opened opened, parse_answer<Opened>(packet.text));
   DEMARC_CHECK(check_files(packet, opened.locks));
-  DEMARC_CHECK(keep(std::move(packet.files), opened.lease.card));
+  DEMARC_CHECK(
+      keep(std::move(packet.files), {claim_address(opened.lease.card, ClaimRole::tenant)}));
   return opened;
 }
 
@@ -127,7 +129,9 @@ Result<Attachment> LeaseClient::attach(const std::string& token) {
     DEMARC_TRY(attachment.table, read_table(packet.files.back()));
     packet.files.pop_back();
   }
-  DEMARC_CHECK(keep(std::move(packet.files), attachment.lease.card));
+  const Lease& lease = attachment.lease;
+  DEMARC_CHECK(keep(std::move(packet.files), {claim_address(lease.card, ClaimRole::tenant),
+                                              tenant_address(lease.card, lease.tenant)}));
   return attachment;
 }
 
@@ -181,6 +185,13 @@ Result<void> LeaseClient::move(const std::string& tenant, const std::string& tpc
 Result<void> LeaseClient::revoke(const std::string& tenant) const {
   DEMARC_CHECK(answer<Done>(RevokeRequest{tenant}, long_turns));
   return {};
+}
+
+std::string LeaseClient::last_words() const {
+  const auto packet = receive(0);
+  const auto said =
+      packet ? read_answer<Done>(*packet, 0) : Result<Done>(tl::unexpected(packet.error()));
+  return said ? std::string() : said.error().message;
 }
 
 }  // namespace demarc::lease

@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::size_t files_of_others = 256;  // of the driver, and of answers on their way
 constexpr std::size_t files_of_a_seat = 3;
+constexpr std::size_t least_seats = 64;
 
 // The one that asked nothing for the longest time.
 std::optional<std::size_t> idlest(const std::vector<Seat>& seats, const std::string& party) {
@@ -22,10 +23,16 @@ std::optional<std::size_t> idlest(const std::vector<Seat>& seats, const std::str
 
 }  // namespace
 
-SeatLimits SeatLimits::for_files(std::size_t files) {
+Result<SeatLimits> SeatLimits::for_files(std::size_t files) {
   SeatLimits limits;
-  const std::size_t left = files > files_of_others ? files - files_of_others : 0;
-  limits.all = std::clamp(left / files_of_a_seat, std::size_t{64}, limits.all);
+  constexpr std::size_t least = files_of_others + files_of_a_seat * least_seats;
+  if (files < least) {
+    return missing_capability(
+        "this process may have {} files open, and a server needs {} at least: raise the limit "
+        "(ulimit -n; LimitNOFILE of systemd)",
+        files, least);
+  }
+  limits.all = std::min((files - files_of_others) / files_of_a_seat, limits.all);
   limits.of_a_party = std::min(limits.of_a_party, limits.all / 2);
   limits.reserve = std::min(limits.reserve, limits.all / 4);
   return limits;

@@ -4,12 +4,14 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <utility>
@@ -49,16 +51,17 @@ Result<OwnedFile> lock_start(const DivisionPlan& plan) {
     return invalid_input("'{}': {}; XDG_RUNTIME_DIR names the folder, which must belong to you",
                          path, std::strerror(errno));
   }
-  constexpr int looks = 6000;  // two minutes, longer than a server takes to start
+  const int looks = static_cast<int>(plan.starting_seconds * 1000 / look_milliseconds);
   for (int look = 0; ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0; ++look) {
     if (errno != EWOULDBLOCK && errno != EINTR) {
       return missing_capability("'{}': {}", path, std::strerror(errno));
     }
     if (look == looks) {
       return missing_capability(
-          "'{}': another demarc exec --share has started a server for two minutes and holds this "
-          "file: does it stand still?",
-          path);
+          "'{}': another demarc exec --share has started a server for {} s and holds this file: "
+          "does "
+          "it stand still?",
+          path, plan.starting_seconds);
     }
     if (look == 50) {
       plan.tell(
@@ -108,8 +111,23 @@ Result<void> wait_for_ending(const DivisionPlan& plan) {
   return {};
 }
 
-// A process that nobody waits for, in a session of its own; what it says goes into a file. Gives a
-// descriptor that is readable once it has ended.
+// Its orphans become children of this process while it lives, which can ask for their exit codes.
+class Subreaper {
+ public:
+  Subreaper() {
+    ::prctl(PR_GET_CHILD_SUBREAPER, &before_);
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  }
+  ~Subreaper() { ::prctl(PR_SET_CHILD_SUBREAPER, before_); }
+  Subreaper(const Subreaper&) = delete;
+  Subreaper& operator=(const Subreaper&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
+// A process in a session of its own, which outlives this one; what it says goes into a file. Gives
+// a descriptor that is readable once it has ended.
 Result<OwnedFile> start_daemon(const std::vector<std::string>& command, const std::string& log) {
   OwnedFile said(::open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (said.get() < 0) return invalid_input("'{}': {}", log, std::strerror(errno));
@@ -121,6 +139,7 @@ Result<OwnedFile> start_daemon(const std::vector<std::string>& command, const st
   words.reserve(command.size() + 1);
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
+  const Subreaper reaper;
   const pid_t first = ::fork();
   if (first < 0) return missing_capability("fork: {}", std::strerror(errno));
   if (first == 0) {
@@ -161,8 +180,26 @@ Result<lease::PacketSocket> wait_for(const std::string& socket, const OwnedFile&
     if (auto connected = lease::PacketSocket::connect(socket)) return connected;
   }
   const auto said = read_file(log);
-  return missing_capability("the server that divides the card has ended: {}",
-                            said && !said->empty() ? *said : "it said nothing");
+  siginfo_t end{};
+  const bool exited = ::waitid(P_PIDFD, static_cast<id_t>(server.get()), &end, WEXITED) == 0 &&
+                      end.si_code == CLD_EXITED;
+  const bool wrong = exited && end.si_status == static_cast<int>(ErrorKind::invalid_input);
+  const bool failed = exited && end.si_status == static_cast<int>(ErrorKind::check_failed);
+  return tl::unexpected(
+      Error{wrong ? ErrorKind::invalid_input
+                  : (failed ? ErrorKind::check_failed : ErrorKind::missing_capability),
+            fmt::format("the server that divides the card has ended: {}",
+                        said && !said->empty() ? *said : "it said nothing")});
+}
+
+// What can be seen before a server is started.
+Result<void> check_wishes(const DivisionPlan& plan) {
+  const auto config = parse_config(division_config(plan), "the configuration of these parts");
+  const Result<void> good =
+      config ? check_without_card(*config) : Result<void>(tl::unexpected(config.error()));
+  if (good) return {};
+  return invalid_input("--share {}, --memory '{}', --description '{}': {}", to_string(plan.part),
+                       plan.memory, plan.description, good.error().message);
 }
 
 }  // namespace
@@ -185,6 +222,7 @@ std::string division_config(const DivisionPlan& plan) {
 Result<JoinedDivision> join_division(const DivisionPlan& plan) {
   const std::string socket = division_socket(plan.card, plan.part.of);
   const std::string tenant = tenant_name(plan.part);
+  DEMARC_CHECK(check_wishes(plan));
   DEMARC_TRY(const OwnedFile lock, lock_start(plan));
   DEMARC_CHECK(wait_for_ending(plan));
   if (auto found = lease::PacketSocket::connect(socket)) {

@@ -39,6 +39,16 @@ Result<std::uint64_t> arena_bytes(const Config& config, const cuda::Gpu& gpu) {
                             free, gpu.name());
 }
 
+// How many memory synchronisation domains there are to choose from; 1: that of all programs.
+Result<std::uint32_t> domains_of(const cuda::GpuPointer& gpu) {
+  const std::uint32_t count = cuda::sync_domain_count(*gpu);
+  if (count < 2) return 1U;
+  const auto proved = cuda::prove_sync_domains(gpu);
+  if (proved) return count;
+  if (proved.error().kind != ErrorKind::missing_capability) return tl::unexpected(proved.error());
+  return 1U;
+}
+
 }  // namespace
 
 Result<std::uint64_t> scaled_colors(std::uint64_t colors, std::uint32_t wanted,
@@ -63,6 +73,12 @@ Result<std::unique_ptr<PoolCard>> PoolCard::create(const Config& config) {
   DEMARC_TRY(const gpu::Device device, gpu::describe_card(gpu->name(), config.description));
   DEMARC_TRY(const gpu::ColorScheme scheme, gpu::color_scheme(device, config.colors));
   DEMARC_TRY(const cuda::CardPointer card, cuda::Card::open(gpu));
+  // Before memory is taken and measured, which takes a while: how much each has is told then.
+  DEMARC_TRY(const std::uint32_t domains, domains_of(gpu));
+  const CardNumbers numbers{card->topology(), domains, [](std::uint64_t) -> Result<std::uint64_t> {
+                              return ~std::uint64_t{};
+                            }};
+  DEMARC_CHECK(terms_of(config, numbers));
   DEMARC_TRY(const std::uint64_t bytes, arena_bytes(config, *gpu));
   std::vector<cuda::ShareRequest> requests;
   std::vector<std::uint64_t> colors;
@@ -100,15 +116,7 @@ Result<std::unique_ptr<PoolCard>> PoolCard::adopt(cuda::CardPointer card,
     share.bytes = bytes;
     side->shares_.emplace(colors[i], Lent{std::move(share), std::move(all)});
   }
-  const cuda::Gpu& gpu = *side->card_->gpu();
-  if (const std::uint32_t count = cuda::sync_domain_count(gpu); count > 1) {
-    const auto proved = cuda::prove_sync_domains(side->card_->gpu());
-    if (proved) {
-      side->sync_domains_ = count;
-    } else if (proved.error().kind != ErrorKind::missing_capability) {
-      return tl::unexpected(proved.error());
-    }
-  }
+  DEMARC_TRY(side->sync_domains_, domains_of(side->card_->gpu()));
   return side;
 }
 

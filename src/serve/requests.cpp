@@ -138,6 +138,15 @@ Result<void> Server::check_new(const Connection& connection) const {
                             holders);
 }
 
+// What is left of a revoked tenant's programs is still looked for, and a new one would be taken for
+// one of these.
+Result<void> Server::check_not_ending(const std::string& tenant) const {
+  const bool ending = std::any_of(endings_.begin(), endings_.end(),
+                                  [&](const auto& entry) { return entry.second.tenant == tenant; });
+  if (!ending) return {};
+  return missing_capability("tenant '{}' was revoked: its processes must end first", tenant);
+}
+
 Result<lease::Lease> Server::lease_of(const std::string& tenant) const {
   const Terms& terms = ledger_.tenant(tenant)->terms;
   DEMARC_TRY(lease::Share share, card_.share(terms.colors));
@@ -147,14 +156,17 @@ Result<lease::Lease> Server::lease_of(const std::string& tenant) const {
                       std::move(share), options_.mps};
 }
 
-void Server::add_locks(Answer& answer) const {
-  answer.files.emplace_back(::dup(listener_.lock()));
-  for (const int file : options_.locks) answer.files.emplace_back(::dup(file));
+std::vector<OwnedFile> Server::locks() const {
+  std::vector<OwnedFile> copies;
+  copies.emplace_back(::dup(listener_.lock()));
+  for (const int file : options_.locks()) copies.emplace_back(::dup(file));
+  return copies;
 }
 
 Result<void> Server::carry_out(Connection& connection, const lease::OpenRequest& request) {
   DEMARC_CHECK(check_new(connection));
   DEMARC_CHECK(check_tenant(connection, request.tenant));
+  DEMARC_CHECK(check_not_ending(request.tenant));
   LeaseFacts facts;
   DEMARC_TRY(facts.token, new_token());
   if (!request.control.empty()) {
@@ -176,10 +188,9 @@ Result<void> Server::carry_out(Connection& connection, const lease::OpenRequest&
     return sound;
   }
   connection.lease = id;
-  Answer answer{to_text(lease::Opened{std::move(lease), facts.token, 1 + options_.locks.size()}),
-                {}};
-  add_locks(answer);
-  connection.answers.push_back(std::move(answer));
+  auto files = locks();
+  connection.answers.push_back(
+      {to_text(lease::Opened{std::move(lease), facts.token, files.size()}), std::move(files)});
   leases_.emplace(id, std::move(facts));
   return {};
 }
@@ -202,8 +213,8 @@ Result<void> Server::carry_out(Connection& connection, const lease::AttachReques
   }
   connection.process = process;
   connection.attached_at = Clock::now();
-  Answer answer{to_text(lease::Attached{std::move(lease), 1 + options_.locks.size()}), {}};
-  add_locks(answer);
+  Answer answer{"", locks()};
+  answer.text = to_text(lease::Attached{std::move(lease), answer.files.size()});
   if (table_.get() >= 0) answer.files.emplace_back(::dup(table_.get()));
   connection.answers.push_back(std::move(answer));
   return {};
@@ -328,8 +339,8 @@ Result<void> Server::carry_out(Connection& connection, const lease::MoveRequest&
 
 Result<void> Server::carry_out(Connection& connection, const lease::RevokeRequest& request) {
   DEMARC_CHECK(check_rules(connection));
-  DEMARC_CHECK(ledger_.revoke(request.tenant));
-  end_processes(request.tenant, &connection);
+  DEMARC_CHECK(ledger_.known_tenant(request.tenant));
+  end_tenant(request.tenant, &connection);
   return {};
 }
 
@@ -355,7 +366,7 @@ Result<void> Server::carry_out(Connection& connection, const lease::EndWorkReque
   }
   std::vector<WorkTarget> targets;
   targets.push_back(std::move(target));
-  begin_ending(std::move(targets), {0, false, fmt::format("process {}", process)}, &connection);
+  begin_ending(std::move(targets), {}, &connection);
   return {};
 }
 

@@ -60,9 +60,10 @@ Result<void> end_all(Server& server) {
   server.end_all();
   const auto until = std::chrono::steady_clock::now() + ending_patience;
   while (std::chrono::steady_clock::now() < until) {
-    if (server.ledger().book().processes.empty()) return {};
+    if (server.ended()) return {};
     DEMARC_CHECK(server.turn(10));
   }
+  if (server.ledger().book().processes.empty()) return {};
   return check_failed("{} processes with a lease have not ended",
                       server.ledger().book().processes.size());
 }
@@ -200,6 +201,7 @@ Result<void> serve_until_told(Server& server, const Signals& signals,
     }
     const bool used = server.connections() != 0;
     events.used(used);
+    events.looks();
     if (idleness.is_over(used)) return end_all(server);
     if (!*told) continue;
     const int signal = signals.next();
@@ -234,6 +236,7 @@ Result<void> run(const ServePlan& plan) {
                          config.socket);
   }
   allow_many_files();
+  DEMARC_TRY(const SeatLimits seats, SeatLimits::for_files(open_files()));
   std::unique_ptr<StatusPages> pages;  // goes after the connections that its threads ask by
   if (config.metrics) {
     DEMARC_TRY(pages, StatusPages::start(*config.metrics, config.socket));
@@ -251,7 +254,9 @@ Result<void> run(const ServePlan& plan) {
     return signal == SIGTERM || signal == SIGINT;
   };
   // Goes last: the next server begins when nothing of this one is left on the card.
-  DEMARC_TRY(const ServerClaim claim, ServerClaim::take(claiming));
+  DEMARC_TRY(auto taken, ServerClaim::take(claiming));
+  if (!taken) return {};
+  ServerClaim& claim = *taken;
   DEMARC_TRY(OwnedFile lock, lease::PacketListener::claim(config.socket));
   std::unique_ptr<Server> server;  // and its socket, after MPS and the memory
   std::unique_ptr<Mps> mps;
@@ -268,10 +273,11 @@ Result<void> run(const ServePlan& plan) {
   options.end_work = [&](const std::vector<WorkTarget>& targets) {
     return mps->end_work_of(targets);
   };
+  options.end_left = [&claim](const std::string& tenant) { return claim.end_left(tenant); };
   options.hurry = [&](double seconds) { mps->hurry(seconds); };
   options.mps_process = mps->process_file();
-  options.limits = SeatLimits::for_files(open_files());
-  options.locks = claim.files();
+  options.limits = seats;
+  options.locks = [&claim] { return claim.files(); };
   options.claim = [&claim](const Book& book) { return claim.divide(book); };
   DEMARC_TRY(server, Server::start(options, *card, tenants, std::move(lock)));
   auto done = [&]() -> Result<void> {
@@ -295,6 +301,12 @@ Result<void> run(const ServePlan& plan) {
                                if (stays == serves) return;
                                serves = stays;
                                serves ? static_cast<void>(claim.serve()) : claim.end();
+                             },
+                             [&, last = std::string()]() mutable {
+                               const auto followed = claim.follow(tell);
+                               const std::string why = followed ? "" : followed.error().message;
+                               if (!why.empty() && why != last) tell(why);
+                               last = why;
                              }});
   }();
   claim.end();

@@ -19,6 +19,7 @@ constexpr std::chrono::seconds look_every(1);  // at the card
 constexpr int stalled_ms = 5;
 constexpr int most_accepted = 16;  // in a turn, so that those who are there are answered
 constexpr std::size_t most_refused = 256;
+constexpr int killed_wait_ms = 1000;
 
 bool may_ask(const ServerOptions& options, const lease::Peer& peer) {
   return peer.user == options.user ||
@@ -332,6 +333,10 @@ void Server::forget(Connection& connection) {
     ledger_.close(*connection.lease);
     connection.lease.reset();
   }
+  forget_ended_leases();
+}
+
+void Server::forget_ended_leases() {
   std::erase_if(leases_,
                 [&](const auto& entry) { return !ledger_.book().leases.contains(entry.first); });
 }
@@ -373,49 +378,77 @@ void Server::scrub_next() {
 void Server::end_all() {
   options_.hurry(options_.ending_seconds);
   kill_at_ = in_seconds(1.2 * options_.ending_seconds);
-  for (const auto& [name, tenant] : ledger_.book().tenants) {
-    static_cast<void>(ledger_.revoke(name));
-    end_processes(name, nullptr);
-  }
+  for (const auto& entry : ledger_.book().tenants) end_tenant(entry.first, nullptr);
 }
 
-void Server::end_processes(const std::string& tenant, Connection* asker) {
+bool Server::ended() const {
+  return endings_.empty() && ledger_.book().processes.empty() &&
+         std::none_of(connections_.begin(), connections_.end(),
+                      [](const Connection& connection) { return connection.refused; });
+}
+
+void Server::end_tenant(const std::string& tenant, Connection* asker) {
+  static_cast<void>(ledger_.revoke(tenant));
   std::vector<WorkTarget> targets;
-  for (const Connection& connection : connections_) {
+  for (Connection& connection : connections_) {
+    if (connection.lease && ledger_.book().leases.at(*connection.lease).tenant == tenant) {
+      end_lease(connection, asker);
+    }
     if (!connection.process || ledger_.tenant_of(*connection.process) != tenant) continue;
     WorkTarget target{connection.peer.process, copy_of(connection.process_file)};
     if (target.lives()) targets.push_back(std::move(target));
   }
-  begin_ending(std::move(targets), {0, true, fmt::format("tenant '{}'", tenant)}, asker);
+  const auto kill = [this, tenant](const std::vector<WorkTarget>& all) {
+    for (const WorkTarget& target : all) target.kill();
+    for (const WorkTarget& target : all) target.wait_for_end(killed_wait_ms);
+    return options_.end_left(tenant);
+  };
+  begin_ending(std::move(targets), {0, tenant}, asker, kill);
 }
 
-void Server::begin_ending(std::vector<WorkTarget> targets, Ending ending, Connection* asker) {
+// Its owner keeps the claim of the card until it has heard of this, so it is heard out.
+void Server::end_lease(Connection& connection, const Connection* asker) {
+  const std::string tenant = ledger_.book().leases.at(*connection.lease).tenant;
+  ledger_.close(*std::exchange(connection.lease, std::nullopt));
+  forget_ended_leases();
+  if (connection.ended || &connection == asker) return;
+  const auto why =
+      missing_capability("tenant '{}' was revoked: this lease of it has ended", tenant);
+  connection.answers.push_back({lease::to_text(why.value())});
+  connection.refused = true;
+  connection.limit = in_seconds(options_.farewell_seconds);
+  send_answers(connection);
+}
+
+void Server::begin_ending(std::vector<WorkTarget> targets, Ending ending, Connection* asker,
+                          WorkEnder::Then then) {
   if (asker != nullptr) {
     ending.connection = asker->number;
     asker->ends_work = true;
   }
-  endings_.emplace(ender_->begin(std::move(targets)), std::move(ending));
+  endings_.emplace(ender_->begin(std::move(targets), std::move(then)), std::move(ending));
 }
 
 void Server::finish_endings() {
   for (const WorkEnder::Done& done : ender_->take_done()) {
     const auto found = endings_.extract(done.job);
     const Ending& ending = found.mapped();
-    if (ending.kills) {
-      if (!done.result) {
-        options_.tell(fmt::format(
-            "{}: its processes are killed while they have work on the card, and the work of others "
-            "may fail: {}",
-            ending.whose, done.result.error().message));
-      }
-      for (const WorkTarget& target : done.targets) target.kill();
+    const bool kills = !ending.tenant.empty();
+    if (kills && !done.result) {
+      options_.tell(
+          fmt::format("tenant '{}': its processes are killed while they have work on the card, and "
+                      "the work of others may fail: {}",
+                      ending.tenant, done.result.error().message));
+    }
+    const Result<void> result = kills ? done.after : done.result;
+    if (kills && !result) {
+      options_.tell(fmt::format("tenant '{}': {}", ending.tenant, result.error().message));
     }
     for (Connection& connection : connections_) {
       if (connection.number != ending.connection || connection.ended) continue;
       connection.ends_work = false;
-      const bool good = ending.kills || done.result;
       connection.answers.push_back(
-          {good ? lease::to_text(lease::Done{}) : lease::to_text(done.result.error())});
+          {result ? lease::to_text(lease::Done{}) : lease::to_text(result.error())});
       send_answers(connection);
     }
   }

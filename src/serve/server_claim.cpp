@@ -26,10 +26,7 @@ using ClaimClock = std::chrono::steady_clock;
 
 constexpr useconds_t claim_look = 100'000;
 constexpr int kill_patience_ms = 10'000;
-
-tl::unexpected<Error> told_meanwhile() {
-  return missing_capability("told to end before the card was free");
-}
+constexpr int left_patience_ms = 500;
 
 ClaimedPart part_of(const Book& book) {
   TpcSet tpcs;
@@ -60,26 +57,31 @@ std::string domain_numbers(std::uint64_t domains) {
   return joined(numbers, ",");
 }
 
+struct EndingStep {
+  int signal;
+  int patience_ms;
+};
+
 // They are watched by descriptors before they are looked for once more, so that no other process is
 // meant that has got a number meanwhile.
-void end_claimers(const lease::CardClaim& claim, const std::string& card, int term_patience_ms) {
+void end_keepers(const lease::CardClaim& claim, off_t address,
+                 std::initializer_list<EndingStep> steps) {
   struct Watched {
     pid_t process;
     OwnedFile file;
   };
   std::vector<Watched> watched;
-  for (const Claimer& one : claim.claimers(card, ClaimRole::tenant)) {
+  for (const Claimer& one : claim.keepers(address)) {
     watched.push_back(
         {one.process, OwnedFile(static_cast<int>(::syscall(SYS_pidfd_open, one.process, 0)))});
   }
-  const std::vector<Claimer> still = claim.claimers(card, ClaimRole::tenant);
+  const std::vector<Claimer> still = claim.keepers(address);
   std::erase_if(watched, [&](const Watched& one) {
     return one.file.get() < 0 ||
            std::none_of(still.begin(), still.end(),
                         [&](const Claimer& other) { return other.process == one.process; });
   });
-  for (const auto& [signal, patience_ms] :
-       {std::pair{SIGTERM, term_patience_ms}, std::pair{SIGKILL, kill_patience_ms}}) {
+  for (const auto& [signal, patience_ms] : steps) {
     const auto until = ClaimClock::now() + std::chrono::milliseconds(patience_ms);
     for (const Watched& one : watched) {
       ::syscall(SYS_pidfd_send_signal, one.file.get(), signal, nullptr, 0);
@@ -102,25 +104,30 @@ Result<Survivors> parse_survivors(std::string_view text) {
   return invalid_input("'{}': refuse, wait or end was expected", text);
 }
 
-Result<ServerClaim> ServerClaim::take(const ClaimPlan& plan) {
-  DEMARC_TRY(auto own, lease::CardClaim::open(plan.files));
-  DEMARC_TRY(auto lent, lease::CardClaim::open(plan.files));
+Result<std::optional<ServerClaim>> ServerClaim::take(const ClaimPlan& plan) {
+  DEMARC_TRY(auto own, lease::CardClaim::open_all(plan.files));
+  DEMARC_TRY(auto lent, lease::CardClaim::open_all(plan.files));
   ServerClaim claim(plan.card, std::move(own), std::move(lent));
-  DEMARC_CHECK(claim.take_card(plan));
-  DEMARC_CHECK(claim.take_parts(plan));
+  for (const auto step : {&ServerClaim::take_card, &ServerClaim::take_parts}) {
+    DEMARC_TRY(const bool taken, (claim.*step)(plan));
+    if (taken) continue;
+    plan.tell("told to end before the card was free");
+    return std::nullopt;
+  }
   return claim;
 }
 
-Result<void> ServerClaim::take_card(const ClaimPlan& plan) {
+Result<bool> ServerClaim::take_card(const ClaimPlan& plan) {
   const auto until = ClaimClock::now() + std::chrono::duration<double>(plan.patience_seconds);
   for (bool waits = false;; ::usleep(claim_look)) {
     DEMARC_TRY(const auto turn, own_.turn());
     DEMARC_TRY(const ClaimedCard claimed, own_.others(card_));
     if (!claimed.server) {
       DEMARC_CHECK(own_.hold_server(card_, false));
-      return own_.keep(card_, ClaimRole::server);
+      DEMARC_CHECK(own_.keep(card_, ClaimRole::server));
+      return true;
     }
-    const std::string server = names_of(own_.claimers(card_, ClaimRole::server));
+    const std::string server = own_.names(card_, ClaimRole::server);
     if (claimed.serving || ClaimClock::now() >= until) {
       return missing_capability(
           "another demarc serve ({}) divides {}, whatever its socket and its user: use that one, "
@@ -128,7 +135,7 @@ Result<void> ServerClaim::take_card(const ClaimPlan& plan) {
           "end it first",
           server, card_);
     }
-    if (plan.told_to_end()) return told_meanwhile();
+    if (plan.told_to_end()) return false;
     if (!waits) {
       plan.tell(fmt::format("another demarc serve ({}) starts or ends on {}: waiting for it",
                             server, card_));
@@ -137,30 +144,34 @@ Result<void> ServerClaim::take_card(const ClaimPlan& plan) {
   }
 }
 
-Result<void> ServerClaim::take_parts(const ClaimPlan& plan) {
+Result<bool> ServerClaim::take_parts(const ClaimPlan& plan) {
   Survivors survivors = plan.survivors;
   for (bool waits = false;; ::usleep(claim_look)) {
     // With this server's claim no other server lends anything: there is no turn to take.
     DEMARC_TRY(const ClaimedCard claimed, own_.others(card_));
     const auto left = own_.claimers(card_, ClaimRole::tenant);
-    if (!claimed.lent && left.empty()) return lent_.hold_lent(card_);
+    if (!claimed.lent && left.empty()) {
+      DEMARC_CHECK(lent_.hold_lent(card_));
+      return true;
+    }
     if (survivors == Survivors::refuse) {
       return missing_capability(
           "programs of a demarc serve that has ended still have its parts of {}: {}: end them, or "
           "start with --survivors wait or --survivors end",
-          card_, names_of(left));
+          card_, own_.names(card_, ClaimRole::tenant));
     }
-    if (plan.told_to_end()) return told_meanwhile();
+    if (plan.told_to_end()) return false;
     const bool ends = survivors == Survivors::end;
     if (!waits) {
-      plan.tell(
-          fmt::format("programs of a demarc serve that has ended still have its parts of {}: "
-                      "{}: {}",
-                      card_, names_of(left), ends ? "ending them" : "waiting for them"));
+      plan.tell(fmt::format(
+          "programs of a demarc serve that has ended still have its parts of {}: "
+          "{}: {}",
+          card_, own_.names(card_, ClaimRole::tenant), ends ? "ending them" : "waiting for them"));
     }
     waits = true;
     if (!ends) continue;
-    end_claimers(own_, card_, plan.end_patience_ms);
+    end_keepers(own_, claim_address(card_, ClaimRole::tenant),
+                {{SIGTERM, plan.end_patience_ms}, {SIGKILL, kill_patience_ms}});
     survivors = Survivors::refuse;  // those that are not seen, or do not end
   }
 }
@@ -170,14 +181,12 @@ Result<std::uint64_t> ServerClaim::domains_beside() const {
   return part_beside(claimed).domains;
 }
 
-Result<void> ServerClaim::divide(const Book& book) const {
-  const ClaimedPart part = part_of(book);
-  DEMARC_TRY(const auto turn, own_.turn());
-  DEMARC_TRY(const ClaimedCard claimed, lent_.others(card_));
+Result<void> ServerClaim::check_free(const lease::CardClaim& lent, const ClaimedPart& part) const {
+  DEMARC_TRY(const ClaimedCard claimed, lent.others(card_));
   const ClaimedPart beside = part_beside(claimed);
   const TpcSet tpcs = TpcSet::from_words(part.tpcs[0], part.tpcs[1]) &
                       TpcSet::from_words(beside.tpcs[0], beside.tpcs[1]);
-  const auto who = [&] { return names_of(own_.claimers(card_, ClaimRole::program)); };
+  const auto who = [&] { return lent.names(card_, ClaimRole::program); };
   if (!tpcs.empty()) {
     return missing_capability(
         "the TPCs {} of {} belong to a program under demarc exec ({}): wait until it has ended, or "
@@ -190,15 +199,58 @@ Result<void> ServerClaim::divide(const Book& book) const {
         "wait until it has ended, or give the tenants others",
         domain_numbers(both), card_, who());
   }
-  return lent_.hold(card_, PartOwner::tenants, part);
+  return {};
 }
 
-Result<void> ServerClaim::serve() const {
+Result<void> ServerClaim::divide(const Book& book) {
+  const ClaimedPart part = part_of(book);
+  DEMARC_TRY(const auto turn, own_.turn());
+  DEMARC_CHECK(check_free(lent_, part));
+  DEMARC_CHECK(lent_.hold(card_, PartOwner::tenants, part));
+  part_ = part;
+  return {};
+}
+
+Result<void> ServerClaim::serve() {
+  serves_ = true;
   return own_.hold_server(card_, true);
 }
 
-void ServerClaim::end() const {
+void ServerClaim::end() {
+  serves_ = false;
   static_cast<void>(own_.hold_server(card_, false));
+}
+
+Result<void> ServerClaim::follow(const std::function<void(const std::string& line)>& tell) {
+  DEMARC_TRY(auto own, own_.on_new_files());
+  if (!own) return {};
+  DEMARC_TRY(auto lent, lent_.on_new_files());
+  if (!lent) return {};
+  const auto free = check_free(*lent, part_);
+  DEMARC_CHECK(own->hold_server(card_, serves_));
+  DEMARC_CHECK(own->keep(card_, ClaimRole::server));
+  DEMARC_CHECK(lent->hold_lent(card_));
+  DEMARC_CHECK(lent->hold(card_, PartOwner::tenants, part_));
+  own_.add(*std::move(own));
+  lent_.add(*std::move(lent));
+  tell(
+      "the driver's libraries were installed anew: the claim of the card is on the new files, too");
+  if (!free)
+    tell(fmt::format("before that claim, and so beside the tenants: {}", free.error().message));
+  return {};
+}
+
+Result<void> ServerClaim::end_left(const std::string& tenant) const {
+  const off_t address = lease::tenant_address(card_, tenant);
+  // Some may be started by others until those have been killed.
+  constexpr int most_rounds = 8;
+  std::vector<Claimer> left = own_.keepers(address);
+  for (int round = 0; round < most_rounds && !left.empty(); ++round) {
+    end_keepers(own_, address, {{SIGKILL, left_patience_ms}});
+    left = own_.keepers(address);
+  }
+  if (left.empty()) return {};
+  return check_failed("{} of its programs, which has been killed, has not ended", names_of(left));
 }
 
 }  // namespace demarc::serve

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,27 +27,39 @@ class ServerClaim {
  public:
   // Waits for a server that ends. missing_capability names a server that serves the card, and
   // programs of an ended one where `survivors` does not say what to do with them.
-  [[nodiscard]] static Result<ServerClaim> take(const ClaimPlan& plan);
+  // Nothing if it was told to end while it waited.
+  [[nodiscard]] static Result<std::optional<ServerClaim>> take(const ClaimPlan& plan);
 
   // Domains that programs beside the server have.
   [[nodiscard]] Result<std::uint64_t> domains_beside() const;
   // Claims the parts of these tenants, in the place of those before. missing_capability names the
   // TPCs and domains that programs beside the server have; then all stays as it was.
-  [[nodiscard]] Result<void> divide(const Book& book) const;
+  [[nodiscard]] Result<void> divide(const Book& book);
+  // Kills what is left of a tenant's programs: processes that attached, and their children.
+  // check_failed names those that do not end.
+  [[nodiscard]] Result<void> end_left(const std::string& tenant) const;
   // From now on another server that starts is refused at once; before, and after end(), it waits.
-  [[nodiscard]] Result<void> serve() const;
-  void end() const;
+  [[nodiscard]] Result<void> serve();
+  void end();
+  // If the driver's libraries were installed anew, claims the same on the new files, where programs
+  // look that start from now on. `tell` names parts that a program has claimed there meanwhile.
+  [[nodiscard]] Result<void> follow(const std::function<void(const std::string& line)>& tell);
   // Descriptors for all processes with a lease: while one of these has a copy, the parts are held.
   [[nodiscard]] std::vector<int> files() const { return lent_.files(); }
 
  private:
   ServerClaim(std::string card, lease::CardClaim own, lease::CardClaim lent)
       : card_(std::move(card)), own_(std::move(own)), lent_(std::move(lent)) {}
-  [[nodiscard]] Result<void> take_card(const ClaimPlan& plan);
-  [[nodiscard]] Result<void> take_parts(const ClaimPlan& plan);
+  // False if it was told to end.
+  [[nodiscard]] Result<bool> take_card(const ClaimPlan& plan);
+  [[nodiscard]] Result<bool> take_parts(const ClaimPlan& plan);
+  [[nodiscard]] Result<void> check_free(const lease::CardClaim& lent,
+                                        const lease::ClaimedPart& part) const;
   std::string card_;
-  lease::CardClaim own_;   // ends with this process
-  lease::CardClaim lent_;  // ends with the last process that has a lease
+  lease::CardClaim own_;     // ends with this process
+  lease::CardClaim lent_;    // ends with the last process that has a lease
+  lease::ClaimedPart part_;  // of all tenants
+  bool serves_ = false;
 };
 
 }  // namespace demarc::serve

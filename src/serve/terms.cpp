@@ -129,7 +129,8 @@ Result<std::vector<std::optional<std::uint32_t>>> all_domains(const Config& conf
       return invalid_input(
           "{}: tenant '{}': no domain is free: the card has {} that a tenant can have, and "
           "programs "
-          "beside the server may have some of them; sync_domain = \"none\" does without",
+          "beside the server may have some of them: divide it among fewer tenants (--share K/N: "
+          "give a smaller N), or give sync_domain = \"none\"",
           tenant.domain_place, tenant.name, count - 1);
     }
     taken.insert(domain);

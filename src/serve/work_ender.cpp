@@ -20,6 +20,11 @@ void WorkTarget::kill() const {
   ::syscall(SYS_pidfd_send_signal, file.get(), SIGKILL, nullptr, 0);
 }
 
+void WorkTarget::wait_for_end(int milliseconds) const {
+  pollfd item{file.get(), POLLIN, {}};
+  ::poll(&item, 1, milliseconds);
+}
+
 WorkEnder::WorkEnder(End end)
     : end_(std::move(end)), woken_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   thread_ = std::thread([this] { run(); });
@@ -34,9 +39,9 @@ WorkEnder::~WorkEnder() {
   thread_.join();
 }
 
-WorkEnder::Job WorkEnder::begin(std::vector<WorkTarget> targets) {
+WorkEnder::Job WorkEnder::begin(std::vector<WorkTarget> targets, Then then) {
   const std::lock_guard lock(mutex_);
-  waiting_.push_back({++last_, {}, std::move(targets)});
+  waiting_.push_back({++last_, {}, {}, std::move(targets), std::move(then)});
   changed_.notify_all();
   return last_;
 }
@@ -59,11 +64,13 @@ void WorkEnder::end_together(std::list<Done>& jobs) const {
     }
     job.targets.clear();
   }
-  if (all.empty()) return;
-  const auto results = end_(all);
+  const auto results = all.empty() ? std::vector<Result<void>>() : end_(all);
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (!results[i] && whose[i]->result) whose[i]->result = results[i];
     whose[i]->targets.push_back(std::move(all[i]));
+  }
+  for (Done& job : jobs) {
+    if (job.then) job.after = job.then(job.targets);
   }
 }
 

@@ -109,6 +109,11 @@ TEST(Card, ADamagedFactsFileIsAnErrorThatNamesIt) {
   ASSERT_FALSE(card);
   EXPECT_THAT(card.error().message, HasSubstr("demarc.topo/9"));
   EXPECT_THAT(card.error().message, HasSubstr("GPU-fafafafa"));
+  EXPECT_THAT(card.error().message, testing::EndsWith("; demarc topo --refresh writes it anew"));
+  options.refresh = true;
+  ASSERT_TRUE(Card::open(gpu, options)) << "as it was advised";
+  options.refresh = false;
+  EXPECT_TRUE(Card::open(gpu, options).value()->facts().from_cache);
 }
 
 TEST(CardFacts, AreReadAsTheyWereWrittenAndRefusedByNameWhereTheyAreWrong) {

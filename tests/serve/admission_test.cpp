@@ -69,19 +69,28 @@ TEST(Admission, where_all_places_are_taken_takes_one_of_the_party_that_has_the_m
 }
 
 TEST(Admission, has_no_more_places_than_files) {
-  const auto many = SeatLimits::for_files(1 << 20);
+  const auto many = SeatLimits::for_files(1 << 20).value();
   EXPECT_EQ(many.all, SeatLimits().all);
   EXPECT_EQ(many.of_a_party, SeatLimits().of_a_party);
   EXPECT_EQ(many.reserve, SeatLimits().reserve);
-  const auto few = SeatLimits::for_files(1024);
+  const auto few = SeatLimits::for_files(1024).value();
   EXPECT_EQ(few.all, 256U);
   EXPECT_EQ(few.of_a_party, 128U);
   EXPECT_EQ(few.reserve, 64U);
   EXPECT_EQ(few.holders(), 96U);
-  const auto least = SeatLimits::for_files(0);
+  const auto least = SeatLimits::for_files(448).value();
   EXPECT_EQ(least.all, 64U);
   EXPECT_EQ(least.of_a_party, 32U);
   EXPECT_EQ(least.reserve, 16U);
+  for (const std::size_t files : {std::size_t{0}, std::size_t{447}}) {
+    const auto refused = SeatLimits::for_files(files);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
+    EXPECT_EQ(refused.error().message,
+              fmt::format("this process may have {} files open, and a server needs 448 at least: "
+                          "raise the limit (ulimit -n; LimitNOFILE of systemd)",
+                          files));
+  }
 }
 
 }  // namespace

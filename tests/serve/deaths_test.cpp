@@ -165,15 +165,58 @@ TEST_F(Deaths, are_what_revoking_brings) {
   EXPECT_EQ(refusal(connect(), lease::RevokeRequest{"a"}), "done");
   EXPECT_EQ(end_of(process), SIGKILL);
   EXPECT_EQ(ended_work, std::vector<pid_t>{process});
+  EXPECT_EQ(left_of, std::vector<std::string>{"a"});
+  EXPECT_TRUE(status("a").processes.empty()) << "when it is answered, that is done";
+  EXPECT_EQ(status("a").leases, 0U) << "although its owner is there";
+  EXPECT_EQ(status("b").leases, 1U);
   turn_until([&] { return status("a").given_bytes + status("a").unclean_bytes == 0; });
-  EXPECT_TRUE(status("a").revoked);
-  EXPECT_FALSE(status("b").revoked);
-  EXPECT_EQ(refusal(connect(), lease::AttachRequest{token}), "tenant 'a' was revoked");
-  EXPECT_THAT(refusal(connect(), lease::OpenRequest{"a", ""}), HasSubstr("was revoked"));
-  owner.reset();
-  turn_until([&] { return !status("a").revoked; });
+  EXPECT_EQ(refusal(connect(), lease::AttachRequest{token}),
+            "no lease has this token: the lease has ended, or never existed");
   EXPECT_EQ(open(connect()).lease.tenant, "a");
   EXPECT_THAT(refusal(connect(), lease::RevokeRequest{"c"}), HasSubstr("there is no tenant 'c'"));
+  EXPECT_EQ(left_of.size(), 1U);
+}
+
+TEST_F(Deaths, of_leases_without_a_process_come_with_revoking_and_their_owners_are_told) {
+  const auto owner = connect();
+  static_cast<void>(open(owner));
+  const auto other = connect();
+  static_cast<void>(open(other, "b"));
+  const auto asker = connect();
+  static_cast<void>(open(asker));
+  EXPECT_EQ(refusal(asker, lease::RevokeRequest{"a"}), "done") << "its own lease ends without more";
+  EXPECT_EQ(status("a").leases, 0U);
+  EXPECT_EQ(lease::parse_answer<lease::Done>(next(owner).text).error().message,
+            "tenant 'a' was revoked: this lease of it has ended");
+  EXPECT_FALSE(status("a").revoked);
+  EXPECT_EQ(open(asker).lease.tenant, "a");
+  // Who does not hear of it is not waited for any longer than of any other refusal.
+  turn_until([&] { return server->connections() == 2; });
+  turn_until([&] { return readable(owner.file()); });
+  EXPECT_TRUE(owner.receive().value().ended);
+  EXPECT_FALSE(readable(other.file())) << "the other tenant's lease is as it was";
+}
+
+TEST_F(Deaths, of_what_is_left_of_a_tenant_come_before_it_has_programs_again) {
+  auto owner = std::make_optional(connect());
+  static_cast<void>(open(*owner));
+  looks_for_left = true;
+  const auto asker = connect();
+  ASSERT_TRUE(asker.send(to_text(lease::Request(lease::RevokeRequest{"a"}))).value());
+  turn_until([&] { return status("a").leases == 0; });
+  EXPECT_EQ(refusal(connect(), lease::OpenRequest{"a", ""}),
+            "tenant 'a' was revoked: its processes must end first");
+  EXPECT_EQ(open(connect(), "b").lease.tenant, "b");
+  EXPECT_FALSE(readable(asker.file())) << "not answered yet";
+  looks_for_left = false;
+  EXPECT_TRUE(lease::parse_answer<lease::Done>(next(asker).text));
+  EXPECT_EQ(open(connect()).lease.tenant, "a");
+}
+
+TEST_F(Deaths, of_what_is_left_of_a_tenant_are_not_told_of_where_they_do_not_come) {
+  left_ends = false;
+  EXPECT_EQ(refusal(connect(), lease::RevokeRequest{"a"}), "process 4711 (a child) has not ended");
+  EXPECT_THAT(told, testing::ElementsAre("tenant 'a': process 4711 (a child) has not ended"));
 }
 
 TEST_F(Deaths, that_may_take_the_work_of_others_along_are_told) {
@@ -229,9 +272,14 @@ TEST_F(Deaths, of_all_come_with_the_end_of_the_server) {
   turn_until([&] { return card.memory(1)[0] == 'x'; });
   EXPECT_FALSE(server->idle());
   server->end_all();
+  EXPECT_FALSE(server->ended());
   turn_until([&] { return status("a").processes.empty(); });
   EXPECT_EQ(end_of(process), SIGKILL);
+  EXPECT_THAT(next(*owner).text, HasSubstr("tenant 'a' was revoked"));
+  EXPECT_FALSE(server->ended()) << "its owner may still have the claim of the card";
   owner.reset();
+  turn_until([&] { return server->ended(); });
+  EXPECT_THAT(left_of, testing::UnorderedElementsAre("a", "b"));
   turn_until([&] { return server->idle(); });
 }
 

@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +13,7 @@
 #include <cstdlib>
 
 #include "demarc/base/files.hpp"
+#include "demarc/base/owned_file.hpp"
 #include "demarc/serve/config.hpp"
 #include "paths.hpp"
 
@@ -72,6 +75,23 @@ TEST(Divisions, are_of_the_memory_that_is_asked_for) {
   EXPECT_FALSE(parse_config(division_config({0, {0, 2}, "much", "", "", {}}), "d"));
 }
 
+TEST(Divisions, of_wrong_wishes_are_refused_before_a_server_is_started) {
+  const auto refusal = [](std::uint32_t parts, const std::string& memory) {
+    ::setenv("XDG_RUNTIME_DIR", "/no/such/folder", 1);
+    const auto joined = join_division({0, {0, parts}, memory, "", "/no/such/program", {}});
+    ::unsetenv("XDG_RUNTIME_DIR");
+    EXPECT_EQ(joined.error().kind, ErrorKind::invalid_input);
+    return joined.error().message;
+  };
+  EXPECT_EQ(refusal(2, "abc"),
+            "--share 1/2, --memory 'abc', --description '': the configuration of these "
+            "parts:2:10: memory: 'abc' is not a number of bytes; write it as 4096, 64K, 512 MiB or "
+            "16GiB");
+  EXPECT_THAT(refusal(2, "64\nMiB"), HasSubstr("unescaped control characters"));
+  EXPECT_THAT(refusal(4, "7 MiB"), HasSubstr("7340032 bytes are less than 2097152 for each of 4"));
+  EXPECT_THAT(refusal(4, "8 MiB"), HasSubstr("XDG_RUNTIME_DIR names the folder")) << "it is right";
+}
+
 class JoiningADivision : public testing::Test {
  protected:
   void SetUp() override { ::setenv("XDG_RUNTIME_DIR", folder.c_str(), 1); }
@@ -90,10 +110,12 @@ class JoiningADivision : public testing::Test {
                             told = line;
                             all_told.push_back(line);
                           },
-                          ending_seconds});
+                          ending_seconds,
+                          starting_seconds});
   }
   std::filesystem::path folder = test::fresh_folder("division");
   double ending_seconds = 20;
+  double starting_seconds = 120;
   std::string told;
   std::vector<std::string> all_told;
 };
@@ -110,6 +132,34 @@ TEST_F(JoiningADivision, says_why_a_server_did_not_start) {
                   socket, socket));
   EXPECT_THAT(told, HasSubstr("a server is started (log: " + socket + ".log); it takes 1 GiB"));
   EXPECT_THAT(join("exit 0").error().message, HasSubstr("it said nothing"));
+}
+
+TEST_F(JoiningADivision, has_the_exit_code_of_a_server_that_did_not_start) {
+  EXPECT_EQ(join("exit 1").error().kind, ErrorKind::invalid_input);
+  EXPECT_EQ(join("exit 2").error().kind, ErrorKind::missing_capability);
+  EXPECT_EQ(join("exit 3").error().kind, ErrorKind::check_failed);
+  for (const char* end : {"exit 0", "exit 127", "kill -1 $$", "kill -2 $$"}) {
+    EXPECT_EQ(join(end).error().kind, ErrorKind::missing_capability) << end;
+  }
+  int reaper = -1;
+  ASSERT_EQ(::prctl(PR_GET_CHILD_SUBREAPER, &reaper), 0);
+  EXPECT_EQ(reaper, 0) << "as it was";
+}
+
+TEST_F(JoiningADivision, waits_no_longer_for_another_starter_than_it_is_told) {
+  const std::string path = folder / "demarc-cuda0.start";
+  const OwnedFile starter(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  ASSERT_EQ(::flock(starter.get(), LOCK_EX), 0);
+  starting_seconds = 0.04;
+  const auto joined = join("exit 0");
+  EXPECT_EQ(joined.error().kind, ErrorKind::missing_capability);
+  EXPECT_EQ(joined.error().message,
+            fmt::format("'{}': another demarc exec --share has started a server for 0.04 s and "
+                        "holds this file: does it stand still?",
+                        path));
+  starting_seconds = 10;
+  ASSERT_EQ(::flock(starter.get(), LOCK_UN), 0);
+  EXPECT_THAT(join("exit 0").error().message, HasSubstr("it said nothing")) << "it had its turn";
 }
 
 TEST_F(JoiningADivision, gives_the_server_none_of_the_callers_files) {

@@ -22,7 +22,7 @@ class ServerClaims : public ServerTest {
   }
   [[nodiscard]] std::string refusal() const {
     const auto claim = ServerClaim::take(plan);
-    if (claim) return "taken";
+    if (claim) return *claim ? "taken" : "given up";
     EXPECT_EQ(claim.error().kind, ErrorKind::missing_capability);
     return claim.error().message;
   }
@@ -57,7 +57,7 @@ class ServerClaims : public ServerTest {
 
 TEST_F(ServerClaims, ASecondServerOfACardIsRefusedByTheNameOfTheFirst) {
   const pid_t first = test::staying_process([&] {
-    static const auto claim = ServerClaim::take(plan).value();
+    static auto claim = ServerClaim::take(plan).value().value();
     EXPECT_TRUE(claim.serve());
   });
   EXPECT_THAT(refusal(), HasSubstr(fmt::format("another demarc serve (process {} (", first)));
@@ -72,7 +72,7 @@ TEST_F(ServerClaims, ASecondServerOfACardIsRefusedByTheNameOfTheFirst) {
 
 TEST_F(ServerClaims, AServerThatEndsIsWaitedFor) {
   const pid_t first = test::staying_process([&] {
-    static const auto claim = ServerClaim::take(plan).value();
+    static auto claim = ServerClaim::take(plan).value().value();
     EXPECT_TRUE(claim.serve());
     claim.end();
   });
@@ -80,8 +80,10 @@ TEST_F(ServerClaims, AServerThatEndsIsWaitedFor) {
   EXPECT_THAT(refusal(), HasSubstr("another demarc serve (process"));
   plan.patience_seconds = 1000;
   plan.told_to_end = [] { return true; };
-  EXPECT_EQ(refusal(), "told to end before the card was free");
+  EXPECT_EQ(refusal(), "given up");
+  EXPECT_EQ(told.back(), "told to end before the card was free");
   plan.told_to_end = [] { return false; };
+  told.clear();
   plan.tell = [&](const std::string& line) {
     told.push_back(line);
     test::end_process(first);
@@ -98,6 +100,40 @@ TEST_F(ServerClaims, ProgramsThatAServerLeftAreRefusedByName) {
   EXPECT_THAT(refusal(), HasSubstr("--survivors wait or --survivors end"));
   test::end_process(left);
   EXPECT_EQ(refusal(), "taken");
+}
+
+// The child of a process that attached has nothing of it but what no process closes.
+TEST_F(ServerClaims, WhatIsLeftOfATenantIsEndedAndNothingOfAnother) {
+  auto claim = ServerClaim::take(plan).value().value();
+  const auto user_of = [&](const std::string& of_card, const std::string& tenant) {
+    return test::staying_process([&] {
+      ::signal(SIGTERM, SIG_IGN);
+      static lease::KeptFile kept(OwnedFile(::dup(claim.files().front())));
+      EXPECT_TRUE(kept.keep(claim_address(plan.card, ClaimRole::tenant)));
+      EXPECT_TRUE(kept.keep(lease::tenant_address(of_card, tenant)));
+      ::syscall(SYS_close_range, 100, ~0U, 0);
+      if (::fork() == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;) ::pause();
+      }
+    });
+  };
+  const pid_t process = user_of("GPU-1", "a");
+  const pid_t of_other = user_of("GPU-1", "b");
+  const pid_t of_other_card = user_of("GPU-2", "a");
+  const CardClaim looking = CardClaim::open(plan.files).value();
+  EXPECT_EQ(looking.keepers(lease::tenant_address("GPU-1", "a")).size(), 2U) << "with its child";
+  EXPECT_TRUE(claim.end_left("a"));
+  EXPECT_TRUE(looking.keepers(lease::tenant_address("GPU-1", "a")).empty());
+  EXPECT_FALSE(is_alive(process));
+  EXPECT_EQ(looking.keepers(lease::tenant_address("GPU-1", "b")).size(), 2U);
+  EXPECT_EQ(looking.keepers(lease::tenant_address("GPU-2", "a")).size(), 2U);
+  EXPECT_TRUE(claim.end_left("c")) << "there is nothing";
+  test::end_process(process);
+  for (const pid_t one : {of_other, of_other_card}) {
+    EXPECT_TRUE(is_alive(one));
+    test::end_process(one);
+  }
 }
 
 TEST_F(ServerClaims, ProgramsThatAServerLeftAreFoundWithoutTheirLocks) {
@@ -122,8 +158,10 @@ TEST_F(ServerClaims, ProgramsThatAServerLeftAreWaitedForOnDemand) {
   const pid_t left = survivor();
   plan.survivors = Survivors::wait;
   plan.told_to_end = [] { return true; };
-  EXPECT_EQ(refusal(), "told to end before the card was free");
+  EXPECT_EQ(refusal(), "given up");
+  EXPECT_EQ(told.back(), "told to end before the card was free");
   plan.told_to_end = [] { return false; };
+  told.clear();
   plan.tell = [&](const std::string& line) {
     told.push_back(line);
     test::end_process(left);
@@ -148,7 +186,7 @@ TEST_F(ServerClaims, ProgramsThatAServerLeftAreEndedOnDemand) {
 }
 
 TEST_F(ServerClaims, PartsOfProgramsBesideTheServerAreRefusedByNameAndNothingChanges) {
-  const auto claim = ServerClaim::take(plan).value();
+  auto claim = ServerClaim::take(plan).value().value();
   ASSERT_TRUE(claim.divide(book_of({0, 1}, 1)));
   for (const PartOwner owner : {PartOwner::program, PartOwner::sharing}) {
     const auto beside = program(owner, {{0x6, 0}, 0x4});
@@ -166,7 +204,7 @@ TEST_F(ServerClaims, PartsOfProgramsBesideTheServerAreRefusedByNameAndNothingCha
 }
 
 TEST_F(ServerClaims, TpcsAndDomainsOfLargeNumbersAreClaimedToo) {
-  const auto claim = ServerClaim::take(plan).value();
+  auto claim = ServerClaim::take(plan).value().value();
   for (const PartOwner owner : {PartOwner::program, PartOwner::sharing}) {
     const auto beside = program(owner, {{0x1, 0x40}, std::uint64_t{1} << 63U});
     EXPECT_THAT(claim.divide(book_of({6, 70}, 1)).error().message,
@@ -180,13 +218,77 @@ TEST_F(ServerClaims, TpcsAndDomainsOfLargeNumbersAreClaimedToo) {
 }
 
 TEST_F(ServerClaims, ItsPartsStayWithWhoeverHasItsFiles) {
-  std::optional<ServerClaim> claim = ServerClaim::take(plan).value();
+  std::optional<ServerClaim> claim = ServerClaim::take(plan).value().value();
   ASSERT_TRUE(claim->divide(book_of({0}, 1)));
   std::vector<OwnedFile> copies;
   for (const int file : claim->files()) copies.emplace_back(::dup(file));
   claim.reset();
   EXPECT_THAT(refusal(), HasSubstr("still have its parts"));
   copies.clear();
+  EXPECT_EQ(refusal(), "taken");
+}
+
+// The library is installed anew while the server runs.
+class InstalledAnew : public ServerClaims {
+ protected:
+  void install() const {
+    const std::string next = plan.files.front() + ".new";
+    ASSERT_TRUE(write_file(next, "a library\n"));
+    std::filesystem::rename(next, plan.files.front());
+  }
+  // On the new file alone, as another user sees it, who finds no process of this one.
+  [[nodiscard]] lease::ClaimedCard seen() const {
+    return CardClaim::open(plan.files)->others(plan.card).value();
+  }
+};
+
+TEST_F(InstalledAnew, ItsClaimsAreOnTheNewFileTooOnceItHasLooked) {
+  ServerClaim claim = ServerClaim::take(plan).value().value();
+  ASSERT_TRUE(claim.divide(book_of({1, 2}, 1)));
+  ASSERT_TRUE(claim.serve());
+  ASSERT_TRUE(claim.follow(plan.tell));
+  EXPECT_TRUE(told.empty()) << "nothing has changed";
+  EXPECT_EQ(claim.files().size(), 1U);
+  install();
+  EXPECT_FALSE(seen().server);
+  ASSERT_TRUE(claim.follow(plan.tell));
+  EXPECT_EQ(told.size(), 1U);
+  EXPECT_THAT(told.at(0), HasSubstr("were installed anew"));
+  EXPECT_EQ(claim.files().size(), 2U) << "what programs get";
+  EXPECT_TRUE(seen().server);
+  EXPECT_TRUE(seen().serving);
+  EXPECT_TRUE(seen().lent);
+  EXPECT_EQ(seen().of(PartOwner::tenants), (ClaimedPart{{0x6, 0}, 0x2}));
+  ASSERT_TRUE(claim.divide(book_of({3}, {})));
+  EXPECT_EQ(seen().of(PartOwner::tenants), (ClaimedPart{{0x8, 0}, 0}));
+  claim.end();
+  EXPECT_FALSE(seen().serving);
+  install();
+  ASSERT_TRUE(claim.follow(plan.tell));
+  EXPECT_TRUE(seen().server);
+  EXPECT_FALSE(seen().serving) << "it has ended to serve";
+}
+
+TEST_F(InstalledAnew, PartsThatAProgramTookMeanwhileAreTold) {
+  ServerClaim claim = ServerClaim::take(plan).value().value();
+  ASSERT_TRUE(claim.divide(book_of({1, 2}, 1)));
+  install();
+  const CardClaim taken = program(PartOwner::program, {{0x4, 0}, 0});
+  ASSERT_TRUE(claim.follow(plan.tell));
+  ASSERT_EQ(told.size(), 2U);
+  EXPECT_THAT(told[1], testing::StartsWith("before that claim, and so beside the tenants: the TPCs "
+                                           "2 of GPU-1 belong to a program under demarc exec"));
+  EXPECT_THAT(claim.divide(book_of({2}, {})).error().message, HasSubstr("the TPCs 2 of GPU-1"));
+}
+
+TEST_F(InstalledAnew, ASecondServerFindsTheFirstByTheFileBefore) {
+  const pid_t first = test::staying_process([&] {
+    static auto claim = ServerClaim::take(plan).value();
+    EXPECT_TRUE(claim->serve());
+  });
+  install();
+  EXPECT_THAT(refusal(), HasSubstr(fmt::format("another demarc serve (process {} (", first)));
+  test::end_process(first);
   EXPECT_EQ(refusal(), "taken");
 }
 

@@ -107,8 +107,11 @@ class ServerTest : public testing::Test {
   std::vector<std::string> told;
   std::vector<pid_t> ended_work;  // whose work on the card was ended, before they were killed
   bool work_ends = true;
-  std::atomic<bool> mps_hangs{false};  // while it is so, no work is ended
-  bool may_be_dead = false;            // whose work is ended
+  std::vector<std::string> left_of;  // whose other processes were ended then
+  bool left_ends = true;
+  std::atomic<bool> looks_for_left{false};  // while it is so, nothing of that returns
+  std::atomic<bool> mps_hangs{false};       // while it is so, no work is ended
+  bool may_be_dead = false;                 // whose work is ended
   ServerOptions options{.socket = test::fresh_folder("serve") / "socket",
                         .group = {},
                         .mps = "/run/mps",
@@ -128,6 +131,15 @@ class ServerTest : public testing::Test {
                               }
                               return results;
                             },
+                        .end_left = [this](const std::string& tenant) -> Result<void> {
+                          for (const pid_t killed : ended_work) {
+                            EXPECT_TRUE(may_be_dead || !is_alive(killed)) << "not killed yet";
+                          }
+                          while (looks_for_left) ::usleep(1000);
+                          left_of.push_back(tenant);
+                          if (left_ends) return {};
+                          return check_failed("process 4711 (a child) has not ended");
+                        },
                         .hurry = [this](double) { mps_hangs = false; }};
   std::unique_ptr<Server> server;
 };

@@ -122,7 +122,7 @@ TEST_F(Serving, hands_out_the_table_in_a_file_that_nobody_can_change) {
 TEST_F(Serving, hands_out_copies_of_all_locks) {
   server.reset();
   const OwnedFile lock(::memfd_create("lock", MFD_CLOEXEC));
-  options.locks = {lock.get()};
+  options.locks = [&] { return std::vector<int>{lock.get()}; };
   start();
   const auto number_of = [](int file) {
     struct stat facts {};

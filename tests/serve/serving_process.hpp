@@ -34,15 +34,17 @@ class ServingProcess {
     while (!shared_->ready && ::waitpid(process_, nullptr, WNOHANG) == 0) ::usleep(1000);
   }
   ~ServingProcess() {
-    if (process_ > 0) {
-      ::kill(process_, SIGKILL);
-      ::waitpid(process_, nullptr, 0);
-    }
+    kill();
     ::munmap(shared_, sizeof(Shared));
   }
   ServingProcess(const ServingProcess&) = delete;
   ServingProcess& operator=(const ServingProcess&) = delete;
 
+  void kill() {
+    if (process_ <= 0) return;
+    ::kill(process_, SIGKILL);
+    ::waitpid(std::exchange(process_, -1), nullptr, 0);
+  }
   [[nodiscard]] bool ready() const { return shared_->ready; }
   [[nodiscard]] pid_t process() const { return process_; }
   // Bytes of the arena that are not zero, once all memory is back: freed memory is filled with

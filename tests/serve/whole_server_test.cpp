@@ -101,6 +101,11 @@ class WholeServer {
   pid_t process_ = -1;
 };
 
+bool is_zombie(pid_t process) {
+  const std::string facts = read_file(fmt::format("/proc/{}/stat", process)).value_or(") Z");
+  return facts.at(facts.rfind(')') + 2) == 'Z';
+}
+
 class WholeServers : public cuda::Confine {
  protected:
   void SetUp() override {
@@ -278,6 +283,27 @@ TEST_F(WholeServers, TakeNoMoreMemoryThanIsFreeAndLeaveWhatTheyAreToLeave) {
   EXPECT_EQ(refusal("reserve = \"4 MiB\"\n"), "serves");
 }
 
+TEST_F(WholeServers, ThatTheCardCannotHaveAreRefusedBeforeItsMemoryIsLookedAt) {
+  const auto refusal = [&](const std::string& tenants) {
+    write_config("description = \"h100-sxm\"\nmps = \"off\"\nmemory = \"1024 GiB\"\n" + tenants);
+    WholeServer server(plan(), good_card);
+    EXPECT_NE(server.end_by(0), 0);
+    return server.said();
+  };
+  EXPECT_THAT(refusal(tenant_of_file("a", "0-99", "1/2")), HasSubstr("TPCs"));
+  std::string four;
+  for (const char* number : {"1", "2", "3", "4"}) {
+    const std::string part = std::string(number) + "/4";
+    four += tenant_of_file(number, number, part.c_str());
+  }
+  EXPECT_THAT(refusal(four),
+              HasSubstr("the card has 3 that a tenant can have, and programs beside the server may "
+                        "have some of them: divide it among fewer tenants (--share K/N: give a "
+                        "smaller N), or give sync_domain = \"none\""));
+  EXPECT_THAT(refusal(tenant_of_file("a", "0-3", "1/2")), HasSubstr("bytes were asked for, but"))
+      << "then it is";
+}
+
 TEST_F(WholeServers, OfTenantsThatHaveSomethingInCommonAreRefusedBeforeTheCardIsLookedFor) {
   write_config(file_head + tenant_of_file("a", "0-3", "1/2") + tenant_of_file("b", "3", "2/2"));
   ::setenv("DEMARC_LIBCUDA", "/no/such/library", 1);
@@ -326,7 +352,7 @@ TEST_F(WholeServers, ThatWouldEndAreWaitedForAndThoseThatAreUsedAreNot) {
   {
     const auto waits = second();
     EXPECT_TRUE(waits->says("starts or ends on")) << waits->said();
-    EXPECT_EQ(waits->end_by(), 2);
+    EXPECT_EQ(waits->end_by(), 0);
     EXPECT_THAT(waits->said(), HasSubstr("told to end before the card was free"));
   }
   {
@@ -358,13 +384,47 @@ TEST_F(WholeServers, ThatWereKilledLeaveTheirPartsToTheirPrograms) {
   for (const int signal : {SIGTERM, SIGINT}) {
     WholeServer told(next, good_card);
     EXPECT_TRUE(told.says("waiting for them")) << told.said();
-    EXPECT_EQ(told.end_by(signal), 2);
+    EXPECT_EQ(told.end_by(signal), 0);
     EXPECT_THAT(told.said(), EndsWith("told to end before the card was free\n"));
   }
   WholeServer waits(next, good_card);
   EXPECT_TRUE(waits.says("waiting for them")) << waits.said();
   test::end_process(owner);
   EXPECT_TRUE(waits.says(serving_line)) << waits.said();
+}
+
+// A child of a process with a lease has closed all files, and the lease's owner stays.
+TEST_F(WholeServers, LeaveNothingOfATenantBehind) {
+  write_config(file_head + tenant_of_file("a", "0-3", "1/2"));
+  const auto child_of_a_program = [&] {
+    const std::string number = test::fresh_folder("child") / "number";
+    const pid_t attached = test::staying_process([&] {
+      static auto owner = client();
+      static auto process = client();
+      EXPECT_TRUE(process.attach(owner.open("a", "")->token));
+      const pid_t child = ::fork();
+      if (child == 0) {
+        ::syscall(SYS_close_range, 3, ~0U, 0);
+        for (;;) ::pause();
+      }
+      EXPECT_TRUE(write_file(number, std::to_string(child)));
+    });
+    test::end_process(attached);
+    return std::stoi(read_file(number).value());
+  };
+  const auto ends = [](pid_t process) { return ::kill(process, 0) != 0 || is_zombie(process); };
+  for (const bool by_revoke : {true, false}) {
+    WholeServer server(plan(), good_card);
+    ASSERT_TRUE(server.says(serving_line)) << server.said();
+    const pid_t child = child_of_a_program();
+    EXPECT_FALSE(ends(child));
+    if (by_revoke) {
+      EXPECT_TRUE(client().revoke("a"));
+      EXPECT_TRUE(ends(child));
+    }
+    EXPECT_EQ(server.end_by(), 0) << server.said();
+    EXPECT_TRUE(ends(child));
+  }
 }
 
 // A script stands in for the daemon of MPS.

@@ -42,7 +42,7 @@ struct ControlBlock {
   std::uint32_t needs_mps = 0;       // the proof ran in a client of MPS, so the program must be one
   // What the program has claimed of the card (exec/program_claim.hpp), and descriptors of
   // `demarc exec` on which; -1: none.
-  std::int32_t claim_files[2] = {-1, -1};
+  std::int32_t claim_files[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
   lease::PartOwner claim_owner = lease::PartOwner::program;
   lease::ClaimedPart claim;
   // TPCs that the program is to get beside these, and how often that was asked for and done.

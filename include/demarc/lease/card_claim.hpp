@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -55,7 +56,8 @@ struct ClaimedCard {
 class KeptFile {
  public:
   explicit KeptFile(OwnedFile file) : file_(std::move(file)) {}  // not yet
-  // `address`: in the file, a multiple of the page size; it may lie beyond the end.
+  // `address`: in the file, a multiple of the page size; it may lie beyond the end. A file can be
+  // kept at several addresses.
   [[nodiscard]] Result<void> keep(off_t address);
   ~KeptFile();
   KeptFile(KeptFile&& other) noexcept;
@@ -64,10 +66,12 @@ class KeptFile {
 
  private:
   OwnedFile file_;
-  void* page_ = nullptr;
+  std::vector<void*> pages_;
 };
 // The address by which a process is found that keeps a file open in this role.
 [[nodiscard]] off_t claim_address(const std::string& card, ClaimRole role);
+// The address by which processes that attached to a tenant's lease are found, and their children.
+[[nodiscard]] off_t tenant_address(const std::string& card, const std::string& tenant);
 
 // A process that keeps a claim, found by what it has mapped. Processes of other users are seen by
 // root alone, and those of containers from outside alone.
@@ -88,6 +92,19 @@ class CardClaim {
   // Opens the files; nothing is claimed yet. missing_capability names the file that cannot be
   // opened. A child process that is forked has the same claims.
   [[nodiscard]] static Result<CardClaim> open(const std::vector<std::string>& files);
+
+  // The same, with files in whose place others were installed while processes have claims on them
+  // that can be seen: it looks for them in the folders of those files. missing_capability names a
+  // process whose file cannot be opened any more.
+  [[nodiscard]] static Result<CardClaim> open_all(const std::vector<std::string>& files);
+
+  // With the locks that these open files have.
+  [[nodiscard]] static CardClaim of(std::vector<OwnedFile> files);
+
+  // On files that were installed in the place of this object's, for add(); nothing if none were.
+  [[nodiscard]] Result<std::optional<CardClaim>> on_new_files() const;
+  // Their claims are this object's from now on.
+  void add(CardClaim other);
 
   // While the object lives no other process changes claims between what it sees and what it holds.
   // missing_capability if others do not let it for so long.
@@ -115,10 +132,18 @@ class CardClaim {
   // For other processes, which share the claims then.
   [[nodiscard]] std::vector<int> files() const;
   // Other processes that keep such a claim.
-  [[nodiscard]] std::vector<Claimer> claimers(const std::string& card, ClaimRole role) const;
+  [[nodiscard]] std::vector<Claimer> claimers(const std::string& card, ClaimRole role) const {
+    return keepers(claim_address(card, role));
+  }
+  // Their names. Where there is none, that of a process which holds locks of the card without such
+  // a claim: any user who can read the files can lock them.
+  [[nodiscard]] std::string names(const std::string& card, ClaimRole role) const;
+  // Other processes that keep one of the files at this address.
+  [[nodiscard]] std::vector<Claimer> keepers(off_t address) const;
 
  private:
   CardClaim() = default;
+  [[nodiscard]] std::vector<ino_t> numbers() const;
   [[nodiscard]] Result<void> lock(const std::string& card, std::uint32_t first, std::uint32_t count,
                                   bool held) const;
   [[nodiscard]] Result<bool> others_hold(const std::string& card, std::uint32_t first,

@@ -69,6 +69,9 @@ class LeaseClient {
   [[nodiscard]] Result<void> move(const std::string& tenant, const std::string& tpcs) const;
   [[nodiscard]] Result<void> revoke(const std::string& tenant) const;
 
+  // What the server says unasked before it ends the connection, which is readable then: why.
+  [[nodiscard]] std::string last_words() const;
+
   // A call found that the connection is of no use any more: its error is not the server's.
   [[nodiscard]] bool lost() const { return lost_; }
   // The descriptor of the connection, for code that must keep it from being closed.
@@ -81,7 +84,8 @@ class LeaseClient {
   [[nodiscard]] tl::unexpected<Error> no_answer_in_time() const;
   // `turns`: so many times as long as usual.
   [[nodiscard]] Result<Packet> ask(const Request& request, double turns = 1) const;
-  [[nodiscard]] Result<void> keep(std::vector<OwnedFile> locks, const std::string& card);
+  [[nodiscard]] Result<void> keep(std::vector<OwnedFile> locks,
+                                  const std::vector<off_t>& addresses);
   template <class Answer>
   [[nodiscard]] Result<Answer> answer(const Request& request, double turns = 1) const;
 

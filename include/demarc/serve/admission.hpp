@@ -16,8 +16,9 @@ struct SeatLimits {
   std::size_t of_a_party = 1024;  // but not of the server's own user
   std::size_t reserve = 64;       // that the server's own user alone may have
 
-  // With at most so many files open; a connection needs three.
-  [[nodiscard]] static SeatLimits for_files(std::size_t files);
+  // With at most so many files open; a connection needs three. missing_capability if they are too
+  // few for a server.
+  [[nodiscard]] static Result<SeatLimits> for_files(std::size_t files);
   // The largest number of connections with a lease or a process, each of which may keep a second
   // connection: the reserve stays free.
   [[nodiscard]] std::size_t holders() const { return (all - reserve) / 2; }

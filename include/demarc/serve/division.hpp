@@ -21,6 +21,7 @@ struct DivisionPlan {
   std::string program;                                // of `demarc`
   std::function<void(const std::string& line)> tell;  // a line for the user
   double ending_seconds = 20;                         // for the last server, which has 10 to end
+  double starting_seconds = 120;                      // for another program that starts a server
 };
 
 // The server stays while this lives.
@@ -31,7 +32,8 @@ struct JoinedDivision {
 };
 
 // Waits for a server that is being started, no matter by whom. invalid_input if such a server
-// divides the card into another number of parts; else the error of the server that did not start.
+// divides the card into another number of parts, or if the memory or the description is wrong; else
+// the error of the server that did not start, of the kind that its exit code says.
 // Call it while the process has only one thread.
 [[nodiscard]] Result<JoinedDivision> join_division(const DivisionPlan& plan);
 

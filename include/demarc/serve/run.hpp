@@ -40,6 +40,7 @@ struct ServePlan {
 struct ServeEvents {
   std::function<void()> changed = [] {};              // it has the tenants that `terms` gave
   std::function<void(bool used)> used = [](bool) {};  // whether there are connections; every turn
+  std::function<void()> looks = [] {};                // every turn, too, and once a second at least
 };
 
 class Signals;

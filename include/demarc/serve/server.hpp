@@ -39,6 +39,10 @@ struct ServerOptions {
   WorkEnder::End end_work = [](const std::vector<WorkTarget>& targets) {
     return std::vector<Result<void>>(targets.size());
   };
+  // Ends processes of a tenant's programs that are left when those with a lease have been killed,
+  // such as their children. It runs in that thread, too.
+  std::function<Result<void>(const std::string& tenant)> end_left =
+      [](const std::string&) -> Result<void> { return {}; };
   // From now on `end_work` returns within so many seconds.
   std::function<void(double seconds)> hurry = [](double) {};
   double ending_seconds = 2.5;  // for `end_work`, at the server's end
@@ -47,7 +51,7 @@ struct ServerOptions {
   int mps_process = -1;         // readable once the daemon of MPS has ended
   SeatLimits limits = {};
   // Descriptors that each program with a lease gets a copy of, beside that of the socket's lock.
-  std::vector<int> locks = {};
+  std::function<std::vector<int>()> locks = [] { return std::vector<int>(); };
   // Keeps the parts of the tenants from others that use the card. If it refuses, the tenants stay
   // as they were.
   std::function<Result<void>(const Book&)> claim = [](const Book&) -> Result<void> { return {}; };
@@ -72,8 +76,10 @@ class Server {
   // Changes the tenants without a restart. Returns a line about each tenant that is in use and
   // stays as it is. If the rest cannot be changed, it returns an error and nothing changes.
   [[nodiscard]] Result<std::vector<std::string>> reload(const std::vector<Terms>& tenants);
-  // Ends all processes; from now on nothing is given. Call turn() until there are no processes.
+  // Ends all leases and processes; from now on nothing is given. Call turn() until ended().
   void end_all();
+  // Nothing is left of the tenants' programs, and those whose leases have ended know it.
+  [[nodiscard]] bool ended() const;
   // Ends all connections and takes no other one. The socket's path and its lock stay: the next
   // server starts when this object goes.
   void close();
@@ -120,8 +126,7 @@ class Server {
   // What is done when the work of processes has ended.
   struct Ending {
     std::uint64_t connection = 0;  // that gets the answer; 0: none
-    bool kills = false;
-    std::string whose;  // for the log
+    std::string tenant = {};       // all of whose processes are killed then; empty: of none
   };
   struct LeaseFacts {
     std::string token;
@@ -141,11 +146,14 @@ class Server {
   void send_answers(Connection& connection);
   void end_connection(Connection& connection);
   void forget(Connection& connection);
+  void forget_ended_leases();
   void scrub(const Unclean& piece);
   [[nodiscard]] Result<void> look_at_card();
   void scrub_next();
-  void end_processes(const std::string& tenant, Connection* asker);
-  void begin_ending(std::vector<WorkTarget> targets, Ending ending, Connection* asker);
+  void end_tenant(const std::string& tenant, Connection* asker);
+  void end_lease(Connection& connection, const Connection* asker);
+  void begin_ending(std::vector<WorkTarget> targets, Ending ending, Connection* asker,
+                    WorkEnder::Then then = {});
   void finish_endings();
   void kill_in_time();
 
@@ -163,11 +171,12 @@ class Server {
   [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::RevokeRequest& request);
   [[nodiscard]] Result<void> carry_out(Connection& connection,
                                        const lease::EndWorkRequest& request);
-  void add_locks(Answer& answer) const;
+  [[nodiscard]] std::vector<OwnedFile> locks() const;
   [[nodiscard]] Result<void> check_rules(const Connection& connection) const;
   [[nodiscard]] static Result<void> check_tenant(const Connection& connection,
                                                  const std::string& tenant);
   [[nodiscard]] Result<void> check_new(const Connection& connection) const;
+  [[nodiscard]] Result<void> check_not_ending(const std::string& tenant) const;
   [[nodiscard]] Result<lease::Lease> lease_of(const std::string& tenant) const;
   [[nodiscard]] Result<void> take(Connection& connection);
   [[nodiscard]] Result<void> proved() const;

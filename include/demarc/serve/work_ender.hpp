@@ -1,5 +1,5 @@
-// Ends the work of processes on the card beside the thread that serves: MPS may need many seconds
-// for its answer, and until then the server answers all others.
+// Ends the work of processes on the card, and those processes, beside the thread that serves: MPS
+// may need many seconds for its answer, and until then the server answers all others.
 #pragma once
 
 #include <sys/types.h>
@@ -24,17 +24,22 @@ struct WorkTarget {
 
   [[nodiscard]] bool lives() const;
   void kill() const;  // SIGKILL; nothing, if it has ended
+  void wait_for_end(int milliseconds) const;
 };
 
 class WorkEnder {
  public:
   // Ends the work of all these, and says of each of them, in order, whether it has ended.
   using End = std::function<std::vector<Result<void>>(const std::vector<WorkTarget>& targets)>;
+  // What is done with those of one job then, in this thread, too; its error is the job's.
+  using Then = std::function<Result<void>(const std::vector<WorkTarget>& targets)>;
   using Job = std::uint64_t;
   struct Done {
     Job job = 0;
     Result<void> result;  // the first error of its targets
-    std::vector<WorkTarget> targets;
+    Result<void> after;   // of `then`
+    std::vector<WorkTarget> targets = {};
+    Then then = {};
   };
 
   explicit WorkEnder(End end);
@@ -43,7 +48,7 @@ class WorkEnder {
   WorkEnder& operator=(const WorkEnder&) = delete;
 
   // Jobs that wait for their turn are ended together.
-  Job begin(std::vector<WorkTarget> targets);
+  Job begin(std::vector<WorkTarget> targets, Then then = {});
   // Readable as soon as take_done() has something.
   [[nodiscard]] int file() const { return woken_.get(); }
   [[nodiscard]] std::list<Done> take_done();

@@ -21,14 +21,14 @@ Result<std::string> what_others_have(std::uint32_t index) {
   DEMARC_TRY(const auto driver, Driver::load());
   DEMARC_TRY(const auto gpu, Gpu::find(driver, index));
   DEMARC_TRY(const auto files, Driver::files());
-  DEMARC_TRY(const auto claim, lease::CardClaim::open(files));
+  DEMARC_TRY(const auto claim, lease::CardClaim::open_all(files));
   DEMARC_TRY(const lease::ClaimedCard claimed, claim.others(gpu->uuid()));
   std::vector<std::string> found;
   if (claimed.server || claimed.lent) {
-    const auto servers = claim.claimers(gpu->uuid(), ClaimRole::server);
-    found.push_back(fmt::format(
-        "demarc serve ({}) divides it",
-        names_of(servers.empty() ? claim.claimers(gpu->uuid(), ClaimRole::tenant) : servers)));
+    const bool serves = !claim.claimers(gpu->uuid(), ClaimRole::server).empty();
+    found.push_back(
+        fmt::format("demarc serve ({}) divides it",
+                    claim.names(gpu->uuid(), serves ? ClaimRole::server : ClaimRole::tenant)));
   }
   partition::TpcSet tpcs;
   for (const PartOwner owner : {PartOwner::program, PartOwner::sharing}) {
@@ -37,8 +37,7 @@ Result<std::string> what_others_have(std::uint32_t index) {
   }
   if (!tpcs.empty()) {
     found.push_back(fmt::format("demarc exec ({}) has its TPCs {}",
-                                names_of(claim.claimers(gpu->uuid(), ClaimRole::program)),
-                                to_string(tpcs)));
+                                claim.names(gpu->uuid(), ClaimRole::program), to_string(tpcs)));
   }
   if (found.empty()) return std::string();
   return fmt::format(

@@ -15,7 +15,6 @@
 #include "demarc/cuda/card.hpp"
 #include "demarc/cuda/proof.hpp"
 #include "demarc/cuda/sync_domain.hpp"
-#include "demarc/lease/client.hpp"
 #include "demarc/partition/partition.hpp"
 #include "driver/driver_version.hpp"
 #include "driver/function_names.hpp"
@@ -25,6 +24,7 @@
 #include "exec/mps_client.hpp"
 #include "exec/program_claim.hpp"
 #include "exec/supervisor.hpp"
+#include "exec/tenant_lease.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -245,7 +245,8 @@ Result<OwnDomain> choose_domain(const DomainChoice& choice, const Prepared& prep
 }
 
 Result<Supervisor> start_supervised(const ConfinePlan& plan, const Control& control,
-                                    const std::optional<ProgramClaim>& claim,
+                                    std::optional<ProgramClaim>& claim,
+                                    std::optional<TenantLease>& tenant,
                                     const ProgramPlan& program) {
   ControlBlock& block = control.block();
   std::function<void()> look;
@@ -259,31 +260,9 @@ Result<Supervisor> start_supervised(const ConfinePlan& plan, const Control& cont
                               block.kept_off = counts.kept_off;
                               block.stopped = counts.stopped;
                             },
-                            std::move(look)},
+                            std::move(look), tenant ? tenant->file() : -1,
+                            [&plan, &tenant] { tenant->let_go(plan.tell); }},
                            program);
-}
-
-// What a tenant's lease says, in the place of what a plan would.
-struct TenantLease {
-  lease::LeaseClient client;  // the lease lives as long as its connection
-  lease::Opened opened;
-};
-
-// Where the processes attach goes into the block.
-Result<TenantLease> open_lease(const ConfinePlan& plan, const Control& control) {
-  // The program's processes may be in other folders.
-  const std::string socket =
-      std::filesystem::absolute(plan.socket.empty() ? lease::default_socket() : plan.socket);
-  ControlBlock& block = control.block();
-  if (socket.size() >= sizeof block.lease_socket) {
-    return invalid_input("{}: the path of a socket has at most {} characters", socket,
-                         sizeof block.lease_socket - 1);
-  }
-  DEMARC_TRY(auto client, lease::LeaseClient::connect(socket));
-  DEMARC_TRY(auto opened, client.open(plan.tenant, control.value()));
-  copy_text(socket, block.lease_socket);
-  copy_text(opened.token, block.lease_token);
-  return TenantLease{std::move(client), std::move(opened)};
 }
 
 // On which card, with which TPCs and in which domain a program runs.
@@ -297,7 +276,7 @@ struct Division {
 Division division_of(const ConfinePlan& plan, const std::optional<TenantLease>& tenant) {
   Division division{{}, plan.choice, plan.sync_domain, {}};
   if (!tenant) return division;
-  const lease::Lease& lease = tenant->opened.lease;
+  const lease::Lease& lease = tenant->lease();
   division.card = lease.card;
   division.mps = lease.mps;
   // Without one it takes none: a tenant that comes later may be given it.
@@ -398,7 +377,7 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
   DEMARC_TRY(const Control control, Control::create());
   std::optional<TenantLease> tenant;
   if (!plan.tenant.empty()) {
-    DEMARC_TRY(tenant, open_lease(plan, control));
+    DEMARC_TRY(tenant, TenantLease::open(plan, control));
   }
   const Division division = division_of(plan, tenant);
   if (tenant && division.mps.empty() && plan.tell) {
@@ -425,7 +404,7 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
                }
                if (tenant || !plan.host_memory) DEMARC_CHECK(check_calls_are_shown(*driver));
                if (tenant) {
-                 return prepare_leased(driver, device, tenant->opened.lease, division.domain);
+                 return prepare_leased(driver, device, tenant->lease(), division.domain);
                }
                return plan.observe
                           ? prepare_to_observe(driver, device, division.domain)
@@ -453,7 +432,7 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
   }
   DEMARC_TRY(
       Supervisor supervisor,
-      start_supervised(plan, control, claim,
+      start_supervised(plan, control, claim, tenant,
                        {plan.command, environment_for(prepared, preload, control.value(),
                                                       plan.tenant, compilers, division.mps)}));
   if (plan.started) plan.started(control.value());

@@ -91,7 +91,9 @@ Result<Control> Control::create() {
   if (memory == MAP_FAILED) {
     const int code = errno;
     ::close(file);
-    return missing_capability("cannot make the control block: {}", std::strerror(code));
+    return missing_capability("cannot make the control block of {} bytes: {}{}",
+                              sizeof(ControlBlock), std::strerror(code),
+                              code == EFBIG ? ": raise the limit (ulimit -f)" : "");
   }
   auto* block = new (memory) ControlBlock;
   std::memcpy(block->token, token, sizeof token);

@@ -1,18 +1,25 @@
 // Claims TPCs and a domain for a program, and refuses what others have.
 #include "exec/program_claim.hpp"
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <iterator>
+#include <mutex>
+#include <string_view>
 
+#include "demarc/base/numbers.hpp"
+#include "demarc/base/owned_file.hpp"
 #include "demarc/cuda/driver.hpp"
 
 namespace demarc::cuda {
 namespace {
 
+using lease::CardClaim;
 using lease::ClaimedCard;
+using lease::ClaimedPart;
 using lease::ClaimRole;
 using lease::PartOwner;
 using partition::TpcSet;
@@ -21,7 +28,24 @@ TpcSet tpcs_in(const lease::ClaimedPart& part) {
   return TpcSet::from_words(part.tpcs[0], part.tpcs[1]);
 }
 
-std::atomic<const lease::CardClaim*> claim_of_process{nullptr};
+struct ProcessClaim {
+  CardClaim claim;
+  bool shares = false;  // the very locks of its demarc exec; else it has taken the same
+  std::string control;
+  ClaimedPart has;
+  std::mutex mutex = {};
+};
+std::atomic<ProcessClaim*> claim_of_process{nullptr};
+
+// The demarc exec of "/proc/PID/fd/N#TOKEN", as a pidfd.
+OwnedFile process_of_control(const std::string& control) {
+  constexpr std::string_view folder = "/proc/";
+  if (!control.starts_with(folder)) return {};
+  const std::string_view rest = std::string_view(control).substr(folder.size());
+  const auto number = parse_u64(rest.substr(0, rest.find('/')), "a process");
+  if (!number) return {};
+  return OwnedFile(static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(*number), 0)));
+}
 
 bool has_domain(const ClaimedCard& claimed, PartOwner owner, std::uint32_t domain) {
   return domain < 64 && ((claimed.of(owner).domains >> domain) & 1U) != 0;
@@ -31,14 +55,14 @@ bool has_domain(const ClaimedCard& claimed, PartOwner owner, std::uint32_t domai
 
 Result<ProgramClaim> ProgramClaim::open(bool shares_tpcs) {
   DEMARC_TRY(const auto files, Driver::files());
-  DEMARC_TRY(auto claim, lease::CardClaim::open(files));
+  DEMARC_TRY(auto claim, lease::CardClaim::open_all(files));
   return ProgramClaim(std::move(claim), shares_tpcs ? PartOwner::sharing : PartOwner::program);
 }
 
 std::string ProgramClaim::server_of(const std::string& card) const {
-  const auto servers = claim_.claimers(card, ClaimRole::server);
   // Programs of a server that was killed still have their parts.
-  return names_of(servers.empty() ? claim_.claimers(card, ClaimRole::tenant) : servers);
+  const bool serves = !claim_.claimers(card, ClaimRole::server).empty();
+  return claim_.names(card, serves ? ClaimRole::server : ClaimRole::tenant);
 }
 
 Result<ProgramClaim> ProgramClaim::like(const ControlBlock& block) {
@@ -62,10 +86,11 @@ Result<void> ProgramClaim::take_tpcs(const std::string& card, const TpcSet& tpcs
     return missing_capability(
         "the TPCs {} of {} belong to another demarc exec ({}): choose others, or give "
         "--allow-overlap to both",
-        to_string(both), card, names_of(claim_.claimers(card, ClaimRole::program)));
+        to_string(both), card, claim_.names(card, ClaimRole::program));
   }
   part_.tpcs = tpcs.words();
-  return claim_.hold(card, owner_, part_);
+  DEMARC_CHECK(claim_.hold(card, owner_, part_));
+  return claim_.keep(card, ClaimRole::program);
 }
 
 Result<std::uint32_t> ProgramClaim::take_free_domain(const std::string& card, std::uint32_t count) {
@@ -127,7 +152,13 @@ Result<void> ProgramClaim::pass_on(const std::string& card, ControlBlock& block)
   return {};
 }
 
-void ProgramClaim::follow(ControlBlock& block) const {
+void ProgramClaim::follow(ControlBlock& block) {
+  if (auto renewed = claim_.on_new_files(); renewed && *renewed) {
+    CardClaim& next = **renewed;
+    if (next.hold(block.uuid, owner_, block.claim) && next.keep(block.uuid, ClaimRole::program)) {
+      claim_.add(std::move(next));
+    }
+  }
   const std::uint32_t wanted = block.claims_wanted.load(std::memory_order_acquire);
   if (wanted == block.claims_held.load(std::memory_order_relaxed)) return;
   lease::ClaimedPart next = block.claim;
@@ -152,23 +183,47 @@ Result<void> hand_over(ControlBlock& block, const TpcSet& tpcs, int looks) {
 
 Result<void> keep_claim(const std::string& control, const ControlBlock& block) {
   const std::string folder = control.substr(0, control.rfind('/') + 1);  // "/proc/PID/fd/"
-  std::vector<std::string> files;
+  std::vector<std::string> names;
+  std::vector<OwnedFile> same;
+  const OwnedFile exec = process_of_control(control);
   for (const std::int32_t file : block.claim_files) {
-    if (file >= 0) files.push_back(folder + std::to_string(file));
+    if (file < 0) continue;
+    names.push_back(folder + std::to_string(file));
+    same.emplace_back(static_cast<int>(::syscall(SYS_pidfd_getfd, exec.get(), file, 0)));
   }
-  if (files.empty()) return {};
-  DEMARC_TRY(auto claim, lease::CardClaim::open(files));
-  DEMARC_CHECK(claim.hold(block.uuid, block.claim_owner, block.claim));
+  if (names.empty()) return {};
+  const bool shares =
+      std::none_of(same.begin(), same.end(), [](const OwnedFile& file) { return file.get() < 0; });
+  DEMARC_TRY(auto claim,
+             shares ? Result<CardClaim>(CardClaim::of(std::move(same))) : CardClaim::open(names));
+  if (!shares) DEMARC_CHECK(claim.hold(block.uuid, block.claim_owner, block.claim));
   DEMARC_CHECK(claim.keep(block.uuid, ClaimRole::program));
   // For ever: launches may come from the destructors of others.
-  claim_of_process.store(new lease::CardClaim(std::move(claim)));
+  claim_of_process.store(new ProcessClaim{std::move(claim), shares, control, block.claim});
   return {};
 }
 
 Result<void> follow_claim(const ControlBlock& block) {
-  const lease::CardClaim* claim = claim_of_process.load();
-  if (claim == nullptr) return {};
-  return claim->hold(block.uuid, block.claim_owner, block.claim);
+  ProcessClaim* own = claim_of_process.load();
+  if (own == nullptr || own->shares) return {};
+  const std::lock_guard lock(own->mutex);
+  DEMARC_TRY(const auto turn, own->claim.turn());
+  DEMARC_TRY(const ClaimedCard claimed, own->claim.others(block.uuid));
+  const TpcSet added = tpcs_in(block.claim) - tpcs_in(own->has);
+  DEMARC_CHECK(own->claim.hold(block.uuid, block.claim_owner, block.claim));
+  own->has = block.claim;
+  // One that lives has had them all the time.
+  if (added.empty() || Control::open(own->control)) return {};
+  TpcSet taken = tpcs_in(claimed.of(PartOwner::tenants)) | tpcs_in(claimed.of(PartOwner::program));
+  if (block.claim_owner == PartOwner::program) {
+    taken = taken | tpcs_in(claimed.of(PartOwner::sharing));
+  }
+  const TpcSet both = added & taken;
+  if (both.empty()) return {};
+  return missing_capability(
+      "this program was moved to TPCs of which another one ({}) has {} by now, because its demarc "
+      "exec was killed before the program used them: start it again",
+      own->claim.names(block.uuid, ClaimRole::program), to_string(both));
 }
 
 }  // namespace demarc::cuda

@@ -42,7 +42,8 @@ class ProgramClaim {
   // For keep_claim() in the program's processes, whose number of this process is `process`.
   [[nodiscard]] Result<void> pass_on(const std::string& card, ControlBlock& block);
   // Claims what hand_over() wants too. The program keeps the TPCs that it had: graphs stay there.
-  void follow(ControlBlock& block) const;
+  // Claims the same on files of the driver that were installed anew, where others look from now on.
+  void follow(ControlBlock& block);
 
  private:
   ProgramClaim(lease::CardClaim claim, lease::PartOwner owner)
@@ -61,9 +62,11 @@ class ProgramClaim {
                                      int looks = 100);
 
 // In a process of the program: the claim of its `demarc exec` is this process's too, for as long as
-// it lives, if that one is killed. The value is what Control::open() takes.
+// it lives, if that one is killed. Where the kernel lets it, the process has the very locks of its
+// demarc exec, so it also has what that one claims later. The value is what Control::open() takes.
 [[nodiscard]] Result<void> keep_claim(const std::string& control, const ControlBlock& block);
 // In such a process, once its program was moved: the claim has the new TPCs, too.
+// missing_capability if the demarc exec was killed meanwhile and others have some of them.
 [[nodiscard]] Result<void> follow_claim(const ControlBlock& block);
 
 }  // namespace demarc::cuda

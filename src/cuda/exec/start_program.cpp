@@ -90,6 +90,12 @@ Result<StartedProgram> filter_refused(int error) {
         "container's, watches it already (seccomp: {}); start demarc exec outside of it",
         std::strerror(error));
   }
+  if (error == EMFILE || error == ENFILE) {
+    return missing_capability(
+        "too many files are open to watch the program ({}): raise the limit "
+        "(ulimit -n)",
+        std::strerror(error));
+  }
   return missing_capability(
       "the kernel does not show which processes reach the GPU (seccomp user notification: {}); "
       "Linux 5.9 or later is needed",

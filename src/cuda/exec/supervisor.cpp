@@ -64,6 +64,8 @@ Result<Supervisor> Supervisor::start(SupervisorRules rules, const ProgramPlan& p
   OrphanKeeper keeper;
   DEMARC_TRY(SignalFile signals, SignalFile::open());
   DEMARC_TRY(StartedProgram program, start_program(plan, signals.mask_before()));
+  // They take copies of its descriptors (pidfd_getfd), which Yama lets no process but these do.
+  ::prctl(PR_SET_PTRACER, program.process, 0, 0, 0);
   return Supervisor(std::move(rules), std::move(keeper), std::move(signals), std::move(program));
 }
 
@@ -79,11 +81,17 @@ int Supervisor::wait() {
   bool ended = false;
   while (!ended) {
     // Where it fails it tells of nothing.
-    pollfd waiting[] = {{program_.listener.file(), POLLIN, {}}, {signals_.file(), POLLIN, {}}};
+    pollfd waiting[] = {{program_.listener.file(), POLLIN, {}},
+                        {signals_.file(), POLLIN, {}},
+                        {rules_.watched, POLLIN, {}}};
     constexpr int look_ms = 200;
     ::poll(waiting, std::size(waiting), rules_.look ? look_ms : -1);
     if (rules_.look) rules_.look();
     take_signals();
+    if (waiting[2].revents != 0) {
+      rules_.watched = -1;
+      rules_.heed();
+    }
     if ((waiting[0].revents & POLLIN) != 0) serve_call();
     // No process has the filter any more. It outlives the program, whoever its parent is.
     ended = (waiting[0].revents & POLLHUP) != 0;

@@ -26,6 +26,9 @@ struct SupervisorRules {
   std::function<void(const ProcessCounts& counts)> changed;
   // Called five times a second, if it is there.
   std::function<void()> look = {};
+  // A descriptor, or -1, and what is called once when it is readable or has lost its other end.
+  int watched = -1;
+  std::function<void()> heed = {};
 };
 
 // While it lives, orphans of the processes below this one become its children.

@@ -2,6 +2,7 @@
 #include "exec/program_claim.hpp"
 
 #include <gmock/gmock.h>
+#include <sys/syscall.h>
 
 #include <csignal>
 #include <cstring>
@@ -9,6 +10,7 @@
 #include <thread>
 
 #include "confine_fixture.hpp"
+#include "own_process.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -174,26 +176,82 @@ TEST_F(MovedPrograms, HaveTheirNewTPCsToo) {
   });
 }
 
-// From the next launch on, the first that can be there.
-TEST_F(MovedPrograms, KeepTheirNewTPCsIfTheirDemarcExecIsKilled) {
-  const auto folder = test::fresh_folder("go");
-  const pid_t exec = ::fork();
-  if (exec == 0) {
-    const auto plan =
-        plan_for(program, {"process", "context", "count", "wait-for=" + (folder / "moved").string(),
-                           "count", "wait-for=" + (folder / "on").string()});
-    std::_Exit(run_confined(plan) ? 0 : 1);
+// Others look at the new file alone where they do not see this user's processes.
+TEST_F(MovedPrograms, ClaimWhatTheyHaveAnewWhereTheDriverIsInstalledAnew) {
+  const std::string driver = test::fake_libcuda();
+  beside(false, [&](pid_t) {
+    std::filesystem::copy_file(driver, driver + ".new");
+    std::filesystem::rename(driver + ".new", driver);
+    const auto on_new = [&] {
+      return CardClaim::open({driver})->others(program.card)->of(PartOwner::program);
+    };
+    for (int i = 0; i < 10'000 && on_new() == ClaimedPart{}; ++i) ::usleep(1000);
+    EXPECT_EQ(on_new(), part_of({1, 3}, 0x2));
+    EXPECT_THAT(outcome_of(), testing::HasSubstr("belong to another demarc exec (process"));
+  });
+}
+
+// A program that was moved to TPC 5, and whose demarc exec was killed before its next launch.
+class OrphanedPrograms : public MovedPrograms {
+ protected:
+  // Whether the program has the very locks of its demarc exec.
+  void start(bool shares_locks) {
+    const pid_t exec = ::fork();
+    if (exec == 0) {
+      if (!shares_locks) test::refuse_calls({SYS_pidfd_getfd}, EPERM);
+      const auto plan = plan_for(
+          program, {"process", "context", "count", "wait-for=" + (folder_ / "moved").string(),
+                    "count", "wait-for=" + (folder_ / "on").string()});
+      std::_Exit(run_confined(plan) ? 0 : 1);
+    }
+    while (program.log().find("count") == std::string::npos) ::usleep(1000);
+    EXPECT_EQ(move("5"), "moved");
+    ::kill(exec, SIGKILL);
+    ::waitpid(exec, nullptr, 0);
   }
-  while (program.log().find("count") == std::string::npos) ::usleep(1000);
-  EXPECT_EQ(move("5"), "moved");
-  std::ofstream{folder / "moved"};
-  while (program.log().rfind("count") == program.log().find("count")) ::usleep(1000);
-  ::kill(exec, SIGKILL);
-  ::waitpid(exec, nullptr, 0);
+  // Whether it has launched once more.
+  [[nodiscard]] bool goes_on() const {
+    const auto process = std::stoi(program.log().substr(std::strlen("process ")));
+    std::ofstream{folder_ / "moved"};
+    for (int i = 0; i < 10'000 && ::kill(process, 0) == 0; ++i) {
+      if (program.log().rfind("count") != program.log().find("count")) return true;
+      ::usleep(1000);
+    }
+    return false;
+  }
+  void end() const {
+    std::ofstream{folder_ / "on"};
+    for (int i = 0; i < 10'000 && seen(PartOwner::program) != ClaimedPart{}; ++i) ::usleep(1000);
+    EXPECT_EQ(seen(PartOwner::program), ClaimedPart{});
+  }
+
+ private:
+  std::filesystem::path folder_ = test::fresh_folder("go");
+};
+
+TEST_F(OrphanedPrograms, HaveTheirNewTPCsAtEachMoment) {
+  start(true);
+  EXPECT_EQ(seen(PartOwner::program), part_of({1, 3, 5}, 0x2)) << "before they use them";
+  EXPECT_TRUE(goes_on());
   EXPECT_EQ(seen(PartOwner::program), part_of({1, 3, 5}, 0x2));
-  std::ofstream{folder / "on"};
-  for (int i = 0; i < 10000 && seen(PartOwner::program) != ClaimedPart{}; ++i) ::usleep(1000);
-  EXPECT_EQ(seen(PartOwner::program), ClaimedPart{});
+  end();
+}
+
+TEST_F(OrphanedPrograms, HaveThemFromTheirNextLaunchOnWhereTheyShareNoLocks) {
+  start(false);
+  EXPECT_EQ(seen(PartOwner::program), part_of({1, 3}, 0x2));
+  EXPECT_TRUE(goes_on());
+  EXPECT_EQ(seen(PartOwner::program), part_of({1, 3, 5}, 0x2));
+  end();
+}
+
+TEST_F(OrphanedPrograms, LaunchNothingOnTPCsThatOthersGotMeanwhile) {
+  start(false);
+  {
+    const auto other = held(PartOwner::sharing, part_of({5}), ClaimRole::program);
+    EXPECT_FALSE(goes_on());
+  }
+  EXPECT_EQ(seen(PartOwner::program), ClaimedPart{}) << "it has ended";
 }
 
 TEST_F(MovedPrograms, StayWhereTheyAreIfTheirDemarcExecStandsStill) {

@@ -1,0 +1,45 @@
+// Other processes that have files mapped or locked, as /proc tells. Those of other users are told
+// to root alone, and those of containers from outside alone.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "demarc/base/owned_file.hpp"
+#include "demarc/base/result.hpp"
+
+namespace demarc::lease {
+
+// A shared mapping that nothing can access, which a process has for the file alone.
+struct KeptPage {
+  pid_t process = 0;
+  std::string range;       // "7f00-7f01", as in /proc/PID/map_files
+  std::int64_t address{};  // in the file
+  ino_t file{};
+  std::string path;  // as the kernel shows it, but without " (deleted)"
+};
+[[nodiscard]] std::vector<KeptPage> kept_pages();
+
+// The file of such a page, although it may have no name any more. Root opens it by the mapping,
+// others by a descriptor of the same user's process.
+[[nodiscard]] OwnedFile reopen(const KeptPage& page);
+
+// Bytes of a file; or all of the file, locked by flock().
+struct LockedRange {
+  bool whole = false;
+  std::int64_t first{};
+  std::int64_t last{};
+};
+// A process that has locked some of these bytes of one of the files; nothing if none is seen.
+[[nodiscard]] std::optional<pid_t> locker_of(const std::vector<ino_t>& files,
+                                             const LockedRange& range);
+
+// "4711 (python3 train.py)"
+[[nodiscard]] std::string name_of_process(pid_t process);
+
+}  // namespace demarc::lease

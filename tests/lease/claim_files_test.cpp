@@ -1,0 +1,235 @@
+// Claims on files in whose place others were installed, and locks of processes that are no programs
+// of Demarc.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <functional>
+
+#include "demarc/base/files.hpp"
+#include "demarc/lease/card_claim.hpp"
+#include "not_run.hpp"
+#include "own_process.hpp"
+#include "paths.hpp"
+#include "staying_process.hpp"
+
+namespace demarc::lease {
+namespace {
+
+using test::end_process;
+using test::passes_in_a_process;
+using test::staying_process;
+using testing::HasSubstr;
+
+class ClaimFiles : public testing::Test {
+ protected:
+  ClaimFiles() { install(); }
+  void install() const {
+    const std::string next = file + ".new";
+    EXPECT_TRUE(write_file(next, "a library\n"));
+    std::filesystem::rename(next, file);
+  }
+  // A process with TPC 5 of this card, in the role.
+  [[nodiscard]] pid_t program(ClaimRole role = ClaimRole::program) const {
+    return staying_process([&] {
+      static CardClaim own = CardClaim::open({file}).value();
+      EXPECT_TRUE(own.hold("GPU-1", PartOwner::program, {{0x20, 0}, 0}));
+      EXPECT_TRUE(own.keep("GPU-1", role));
+    });
+  }
+  [[nodiscard]] std::uint64_t tpcs_seen() const {
+    const auto claim = CardClaim::open_all({file});
+    EXPECT_TRUE(claim);
+    return claim ? claim->others("GPU-1")->of(PartOwner::program).tpcs[0] : 0;
+  }
+  static void become_another_user() {
+    ASSERT_EQ(::setresgid(65534, 65534, 65534), 0);
+    ASSERT_EQ(::setresuid(65534, 65534, 65534), 0);
+    ASSERT_EQ(::prctl(PR_SET_DUMPABLE, 1), 0);
+  }
+  std::filesystem::path folder = test::fresh_folder("claim_files");
+  std::string file = folder / "libcuda.so.1";
+};
+
+TEST_F(ClaimFiles, AreSeenHoweverOthersWereInstalledInTheirPlace) {
+  const std::function<void()> ways[] = {
+      [&] { install(); },
+      [&] {
+        std::filesystem::remove(file);
+        install();
+      },
+      [&] {
+        std::filesystem::rename(file, folder / "saved");
+        install();
+      },
+      [&] {
+        install();
+        install();
+      },
+  };
+  for (const auto& way : ways) {
+    const pid_t process = program();
+    EXPECT_EQ(tpcs_seen(), 0x20U);
+    way();
+    EXPECT_EQ(tpcs_seen(), 0x20U);
+    EXPECT_EQ(CardClaim::open({file})->others("GPU-1")->of(PartOwner::program).tpcs[0], 0U);
+    const auto found = CardClaim::open_all({file})->claimers("GPU-1", ClaimRole::program);
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(found[0].process, process);
+    end_process(process);
+    EXPECT_EQ(tpcs_seen(), 0U);
+  }
+}
+
+TEST_F(ClaimFiles, OfAnotherFolderAreNotTheirs) {
+  const pid_t process = program();
+  const std::string other = test::fresh_folder("claim_files_beside") / "libcuda.so.1";
+  ASSERT_TRUE(write_file(other, "a library\n"));
+  EXPECT_EQ(CardClaim::open_all({other})->files().size(), 1U);
+  EXPECT_EQ(CardClaim::open_all({file})->files().size(), 1U) << "it is the file itself";
+  install();
+  EXPECT_EQ(CardClaim::open_all({file})->files().size(), 2U);
+  EXPECT_EQ(CardClaim::open_all({other})->files().size(), 1U);
+  end_process(process);
+}
+
+// Each of two programs has claims on another file: those of later ones are on all of them.
+TEST_F(ClaimFiles, AreAllThoseThatAnyProgramHas) {
+  const pid_t first = program();
+  install();
+  const pid_t second = program();
+  install();
+  const CardClaim claim = CardClaim::open_all({file}).value();
+  EXPECT_EQ(claim.files().size(), 3U);
+  ASSERT_TRUE(claim.hold("GPU-1", PartOwner::sharing, {{0x40, 0}, 0}));
+  end_process(first);
+  end_process(second);
+}
+
+TEST_F(ClaimFiles, ThatCannotBeOpenedAnyMoreAreRefusedByTheNameOfTheProcess) {
+  if (::geteuid() != 0) DEMARC_NOT_RUN("only root can be another user");
+  std::filesystem::permissions(folder, std::filesystem::perms::all);
+  const pid_t process = staying_process([&] {
+    become_another_user();
+    static CardClaim own = CardClaim::open({file}).value();
+    EXPECT_TRUE(own.keep("GPU-1", ClaimRole::program));
+    for (const int number : own.files()) ::close(number);
+  });
+  install();
+  EXPECT_EQ(CardClaim::open_all({file})->files().size(), 2U) << "root opens it by the mapping";
+  EXPECT_TRUE(passes_in_a_process([&] {
+    become_another_user();
+    const auto refused = CardClaim::open_all({file});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
+    EXPECT_EQ(refused.error().message.substr(0, refused.error().message.find(" (")),
+              fmt::format("'{}' was installed anew while process {}", file, process));
+  }));
+  end_process(process);
+}
+
+// A process of the same user that still has the descriptor.
+TEST_F(ClaimFiles, AreOpenedByTheDescriptorsOfOnesOwnProcesses) {
+  if (::geteuid() != 0) DEMARC_NOT_RUN("only root can be another user");
+  std::filesystem::permissions(folder, std::filesystem::perms::all);
+  const pid_t process = staying_process([&] {
+    become_another_user();
+    static CardClaim own = CardClaim::open({file}).value();
+    EXPECT_TRUE(own.keep("GPU-1", ClaimRole::program));
+  });
+  install();
+  EXPECT_TRUE(passes_in_a_process([&] {
+    become_another_user();
+    EXPECT_EQ(CardClaim::open_all({file})->files().size(), 2U);
+  }));
+  end_process(process);
+}
+
+TEST_F(ClaimFiles, ThatAreNewAreClaimedByWhoFollows) {
+  CardClaim claim = CardClaim::open({file}).value();
+  EXPECT_FALSE(claim.on_new_files().value());
+  std::filesystem::remove(file);
+  EXPECT_FALSE(claim.on_new_files().value()) << "there is none yet";
+  install();
+  auto next = claim.on_new_files().value();
+  ASSERT_TRUE(next);
+  ASSERT_TRUE(next->hold("GPU-1", PartOwner::program, {{0x8, 0}, 0}));
+  claim.add(*std::move(next));
+  EXPECT_EQ(claim.files().size(), 2U);
+  EXPECT_FALSE(claim.on_new_files().value());
+  EXPECT_EQ(tpcs_seen(), 0x8U);
+}
+
+// What any user can do who can read the file.
+class ForeignLocks : public ClaimFiles {
+ protected:
+  [[nodiscard]] pid_t locker(std::int64_t first, std::int64_t bytes) const {
+    return staying_process([&] {
+      static const OwnedFile own(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+      struct flock range {};
+      range.l_type = F_RDLCK;
+      range.l_start = first;
+      range.l_len = bytes;
+      EXPECT_EQ(::fcntl(own.get(), F_OFD_SETLK, &range), 0);
+    });
+  }
+  static constexpr std::int64_t page = 0x54726ef000;  // "GPU-1"
+};
+
+TEST_F(ForeignLocks, AreRefusedByTheNameOfTheirProcessAndItsUser) {
+  const CardClaim claim = CardClaim::open_all({file}).value();
+  const auto names = [&] { return claim.names("GPU-1", ClaimRole::server); };
+  const std::pair<std::int64_t, std::int64_t> ranges[] = {
+      {page, 1}, {page + 4095, 1}, {page - 1, 2}, {page + 4095, 0}, {0, 0}};
+  for (const auto& [first, bytes] : ranges) {
+    const pid_t process = locker(first, bytes);
+    EXPECT_THAT(names(),
+                testing::AllOf(testing::StartsWith(fmt::format("process {} (", process)),
+                               testing::EndsWith(fmt::format(
+                                   ") of user {}, which has locked the file of the claims and is "
+                                   "not a program of Demarc",
+                                   ::geteuid()))))
+        << first - page;
+    end_process(process);
+  }
+  for (const auto& [first, bytes] : {std::pair{page - 1, 1}, std::pair{page + 4096, 1}}) {
+    const pid_t process = locker(first, bytes);
+    EXPECT_EQ(names(), "a process that cannot be seen from here") << first - page;
+    end_process(process);
+  }
+}
+
+TEST_F(ForeignLocks, AreNotNamedWhereAProgramOfDemarcHasTheClaim) {
+  const pid_t other = locker(page, 1);
+  const pid_t process = program(ClaimRole::server);
+  const CardClaim claim = CardClaim::open_all({file}).value();
+  EXPECT_THAT(claim.names("GPU-1", ClaimRole::server),
+              testing::StartsWith(fmt::format("process {} (", process)));
+  EXPECT_THAT(claim.names("GPU-1", ClaimRole::server), testing::Not(HasSubstr("of user")));
+  end_process(other);
+  end_process(process);
+}
+
+TEST_F(ForeignLocks, OfTheWholeFileKeepAllFromTheirTurnAndAreNamed) {
+  const pid_t process = staying_process([&] {
+    static const OwnedFile own(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+    EXPECT_EQ(::flock(own.get(), LOCK_SH), 0);
+  });
+  const CardClaim claim = CardClaim::open_all({file}).value();
+  EXPECT_THAT(claim.turn(0).error().message,
+              HasSubstr(fmt::format("libcuda.so.1': process {} (", process)));
+  EXPECT_THAT(claim.turn(0).error().message,
+              HasSubstr(fmt::format(") of user {} has locked this file (flock), and the card "
+                                    "cannot be claimed before it ends",
+                                    ::geteuid())));
+  EXPECT_EQ(claim.names("GPU-1", ClaimRole::server), "a process that cannot be seen from here");
+  end_process(process);
+}
+
+}  // namespace
+}  // namespace demarc::lease
