@@ -20,6 +20,7 @@
 #include "initialiser_reader.hpp"
 #include "mnemonic_table.hpp"
 #include "name_table.hpp"
+#include "operand_rules.hpp"
 #include "reporter.hpp"
 
 namespace demarc::ptx {
@@ -152,6 +153,22 @@ class Parser {
 
   // operand_forms.cpp
   bool check_typed_operands(const Instruction& instruction, const Mnemonic& mnemonic);
+  [[nodiscard]] std::size_t elements_of(const Operand& operand) const;
+
+  // operand_kinds.cpp: why an operand is none that the rule is about; empty when it is
+  const std::vector<OperandRule>& operand_rules_of(std::uint32_t mnemonic);
+  bool check_operand_rules(const Instruction& instruction, const Mnemonic& mnemonic);
+  [[nodiscard]] std::string why_no_operand(const OperandRule& rule, const Mnemonic& mnemonic,
+                                           const Operand& operand) const;
+  [[nodiscard]] std::string why_no_register(const OperandRule& rule, const Mnemonic& mnemonic,
+                                            const Operand& operand) const;
+  [[nodiscard]] std::string why_no_symbol(const OperandRule& rule, const Mnemonic& mnemonic,
+                                          const Operand& operand) const;
+  [[nodiscard]] std::string why_no_address(const Mnemonic& mnemonic, const Operand& operand,
+                                           std::size_t number) const;
+  [[nodiscard]] std::string why_no_vector(const OperandRule& rule, const Mnemonic& mnemonic,
+                                          const Operand& operand) const;
+  [[nodiscard]] StateSpace space_of(const Operand& operand) const;
 
   // parse_plain.cpp
   bool parse_plain_guard(Instruction& instruction);
@@ -202,8 +219,9 @@ class Parser {
   NameTable names_;
   MnemonicTable mnemonics_;
   FormLimits form_limits_;
-  std::deque<std::string> no_form_;  // by mnemonic: why it is none, or empty
-  std::shared_ptr<Pool> pool_;       // what function bodies end up in
+  std::deque<std::string> no_form_;                     // by mnemonic: why it is none, or empty
+  std::deque<std::vector<OperandRule>> operand_rules_;  // by mnemonic
+  std::shared_ptr<Pool> pool_;                          // what function bodies end up in
   std::array<PlainStem, 1024> plain_stems_;
   Body body_;                     // of the function being read; its storage is used again
   std::vector<Operand> scratch_;  // operands whose place in body_ is not known yet

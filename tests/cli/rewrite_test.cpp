@@ -180,11 +180,12 @@ TEST(RewriteVerb, a_kernel_that_prints_is_coloured_once_it_is_silenced) {
 // One kernel with a variable and local memory, one that cannot be coloured.
 std::string kept_and_refused() {
   const auto path = fresh_folder("rewrite_verb") / "two.ptx";
-  EXPECT_TRUE(write_file(path,
-                         ".version 8.0\n.target sm_90\n.address_size 64\n.global .u32 v = 3;\n"
-                         ".visible .entry good(.param .u64 p)\n{\n.local .b8 own[20];\n"
-                         "st.global.u32 [v], 1;\nst.local.u8 [own], 1;\nret;\n}\n"
-                         ".visible .entry bad(.param .u64 p)\n{\nprefetchu.L1 [0];\nret;\n}\n"));
+  EXPECT_TRUE(write_file(
+      path,
+      ".version 8.0\n.target sm_90\n.address_size 64\n.global .u32 v = 3;\n"
+      ".visible .entry good(.param .u64 p)\n{\n.local .b8 own[20];\n"
+      "st.global.u32 [v], 1;\nst.local.u8 [own], 1;\nret;\n}\n"
+      ".visible .entry bad(.param .u64 p)\n{\n.reg .b64 %rd<2>; prefetchu.L1 [%rd1];\nret;\n}\n"));
   return path.string();
 }
 
@@ -195,7 +196,7 @@ TEST(RewriteVerb, a_refused_kernel_is_an_error_by_line_unless_it_may_be_left_out
   std::vector<std::string> arguments{"rewrite", in, "--color-mask", "0xc4000"};
   arguments.insert(arguments.end(), places.begin(), places.end());
   const std::string reason =
-      in + ":14: kernel 'bad': 'prefetchu.L1 [0];' addresses memory in a way";
+      in + ":14: kernel 'bad': 'prefetchu.L1 [%rd1];' addresses memory in a way";
   EXPECT_NE(refusal(arguments).find(reason), std::string::npos);
   arguments.emplace_back("--allow-refused");
   const Outcome without = run_demarc(arguments);

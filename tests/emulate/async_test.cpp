@@ -212,7 +212,8 @@ mbarrier.init.shared.b64 [%rd10], 1;
 mbarrier.test_wait.parity.shared.b64 %p2, [%rd10], 0;
 mbarrier.test_wait.parity.shared.b64 %p3, [%rd10], 1;
 mbarrier.arrive.shared.b64 %rd11, [%rd10];
-mbarrier.test_wait.parity.shared.b64 %p4, [%rd10], 2;
+mov.u32 %r9, 2;
+mbarrier.test_wait.parity.shared.b64 %p4, [%rd10], %r9;
 mbarrier.arrive.shared.b64 %rd12, [%rd10];
 mbarrier.test_wait.shared.b64 %p5, [%rd10], %rd12;
 selp.u32 %r9, 1, 0, %p2;
@@ -364,10 +365,10 @@ TEST(BulkCopies, bytes_behind_a_buffer_or_not_a_multiple_of_16_are_findings) {
   const std::string head =
       async_init + "mov.u64 %rd7, area;\n@%p1 mbarrier.init.shared.b64 [%rd10], 1;\n";
   const auto copy = [&](const char* bytes) {
-    return run_async(head +
+    return run_async(head + "mov.u32 %r9, " + bytes +
+                         ";\n"
                          "@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
-                         "[%rd7], [%rd1], " +
-                         bytes + ", [%rd10];",
+                         "[%rd7], [%rd1], %r9, [%rd10];",
                      32, 256);
   };
   const auto behind = copy("272");

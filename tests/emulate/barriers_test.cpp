@@ -120,12 +120,13 @@ TEST(Barriers, a_reduction_by_both_sides_of_a_branch_gives_each_side_its_predica
 
 // A warp has arrived once all of its threads have, wherever they do.
 TEST(Barriers, threads_that_only_arrive_may_do_so_on_both_sides_of_a_branch) {
-  const std::string write = "mad.lo.u32 %r5, %r1, 4, area;\nst.shared.u32 [%r5], %r1;\n";
+  const std::string write =
+      "mov.u32 %r5, area;\nmad.lo.u32 %r5, %r1, 4, %r5;\nst.shared.u32 [%r5], %r1;\n";
   const std::string text =
       "setp.ge.u32 %p4, %r1, 32;\nmov.u32 %r9, 5;\n@%p4 bra WAITS;\n" +
       in_both_sides(write + "barrier.arrive 3, 64;", write + "barrier.arrive 3, 64;") +
       "bra OVER;\nWAITS:\nbarrier.sync 3, 64;\nsub.u32 %r6, %r1, 32;\n"
-      "mad.lo.u32 %r5, %r6, 4, area;\nld.shared.u32 %r9, [%r5];\nOVER:\n";
+      "mov.u32 %r5, area;\nmad.lo.u32 %r5, %r6, 4, %r5;\nld.shared.u32 %r9, [%r5];\nOVER:\n";
   const auto found = progress_words(shared_area, text, 64);
   for (unsigned lane = 0; lane < 32; ++lane) {
     EXPECT_EQ(found[lane], 5U);

@@ -46,12 +46,14 @@ const Together together[] = {
      [](unsigned) { return std::uint64_t{0}; }},
     {"elect.sync %r9|%p3, -1;\n@%p3 mov.u32 %r9, 500;",
      [](unsigned lane) { return std::uint64_t{lane == 0 ? 500U : 0U}; }},
-    {"mad.lo.u32 %r5, %r1, 4, area;\nst.shared.u32 [%r5], %r3;\nbar.warp.sync -1;\n"
+    {"mov.u32 %r5, area;\nmad.lo.u32 %r5, %r1, 4, %r5;\nst.shared.u32 [%r5], %r3;\nbar.warp.sync "
+     "-1;\n"
      "xor.b32 %r5, %r5, 124;\nld.shared.u32 %r9, [%r5];",
      [](unsigned lane) { return std::uint64_t{lane > 11 ? (31 - lane) * 10 : 1}; }},
     {"setp.eq.u32 %p3, %r3, 1;\nbar.red.popc.u32 %r9, 0, %p3;",
      [](unsigned) { return std::uint64_t{12}; }},
-    {"mad.lo.u32 %r5, %r1, 4, area;\nst.shared.u32 [%r5], %r3;\nbarrier.sync 3, 32;\n"
+    {"mov.u32 %r5, area;\nmad.lo.u32 %r5, %r1, 4, %r5;\nst.shared.u32 [%r5], %r3;\nbarrier.sync 3, "
+     "32;\n"
      "xor.b32 %r5, %r5, 124;\nld.shared.u32 %r9, [%r5];",
      [](unsigned lane) { return std::uint64_t{lane > 11 ? (31 - lane) * 10 : 1}; }},
 };
@@ -110,7 +112,8 @@ TEST(Progress, lanes_on_both_sides_of_a_branch_do_one_collective) {
   const auto matched = one("match.any.sync.b32 %r9, %r4, -1;");
   const auto voted = one("setp.gt.u32 %p2, %r4, 30;\nvote.sync.ballot.b32 %r9, %p2, -1;");
   const auto stored =
-      one("mad.lo.u32 %r5, %r1, 4, area;\nst.shared.u32 [%r5], %r4;\nbar.warp.sync -1;\n"
+      one("mov.u32 %r5, area;\nmad.lo.u32 %r5, %r1, 4, %r5;\nst.shared.u32 [%r5], "
+          "%r4;\nbar.warp.sync -1;\n"
           "xor.b32 %r5, %r5, 4;\nld.shared.u32 %r9, [%r5];");
   const auto counted = one("setp.gt.u32 %p2, %r4, 30;\nbarrier.red.popc.u32 %r9, 2, %p2;");
   for (unsigned lane = 0; lane < 32; ++lane) {
@@ -235,7 +238,8 @@ TEST(Progress, a_branch_to_the_next_line_keeps_the_lanes_together) {
 // Half of the threads that are left leave in each round.
 TEST(Progress, threads_that_returned_are_no_part_of_the_barrier) {
   const auto found = progress_words(".shared .align 4 .b32 area[256];\n", R"(
-mad.lo.u32 %r3, %r1, 4, area;
+mov.u32 %r3, area;
+mad.lo.u32 %r3, %r1, 4, %r3;
 st.shared.u32 [%r3], %r1;
 bar.sync 0;
 mov.u32 %r4, 128;

@@ -48,7 +48,7 @@ TEST(ColoredKernels, those_that_are_not_asked_for_are_gone_as_well) {
 TEST(ColoredKernels, a_function_condemns_the_kernels_that_reach_it_and_no_others) {
   const std::string functions =
       ".func inner();\n.func outer()\n{\ncall inner, ();\nret;\n}\n"
-      ".func inner()\n{\nprefetchu.L1 [0];\nret;\n}\n";
+      ".func inner()\n{\n.reg .b64 %rd<2>; prefetchu.L1 [%rd1];\nret;\n}\n";
   const ColoredModule made =
       test::colored(test::preamble + functions + test::colored_kernel("bad", "call outer, ();") +
                     test::colored_kernel("good", test::plain_store));
@@ -60,7 +60,7 @@ TEST(ColoredKernels, a_function_condemns_the_kernels_that_reach_it_and_no_others
 
 TEST(ColoredKernels, a_call_by_address_may_reach_every_function_whose_address_is_taken) {
   const std::string functions =
-      ".func bad()\n{\nprefetchu.L1 [0];\nret;\n}\n.func good()\n{\nret;\n}\n";
+      ".func bad()\n{\n.reg .b64 %rd<2>; prefetchu.L1 [%rd1];\nret;\n}\n.func good()\n{\nret;\n}\n";
   const auto calls = [&](const std::string& name, const std::string& more) {
     return test::verdict(test::preamble + functions +
                          test::colored_kernel("k", "mov.u64 %rd1, " + name +
@@ -179,7 +179,7 @@ const std::string prints =
 
 TEST(ColoredKernels, one_that_prints_is_refused_or_silenced) {
   const std::string text = test::preamble + declares_print + test::colored_kernel("k", prints) +
-                           test::colored_kernel("bad", prints + "prefetchu.L1 [0];");
+                           test::colored_kernel("bad", prints + "prefetchu.L1 [%rd1];");
   EXPECT_NE(test::verdict(text, test::with_places).find("prints through a buffer of the driver"),
             std::string::npos);
   ColoredOptions silenced = test::with_places;
@@ -224,7 +224,7 @@ TEST(ColoredKernels, an_access_with_a_comment_within_it_is_refused) {
 TEST(ColoredKernels, eight_reasons_are_told_and_the_others_counted) {
   const auto told = [](int faults) {
     std::string body;
-    for (int i = 0; i < faults; ++i) body += "prefetchu.L1 [0];\n";
+    for (int i = 0; i < faults; ++i) body += "prefetchu.L1 [%rd1];\n";
     const std::string said = test::verdict(test::preamble + test::colored_kernel("k", body));
     return said.substr(said.rfind('\n') + 1);
   };

@@ -187,11 +187,12 @@ TEST(ColoredVariables,
 }
 
 TEST(ColoredVariables, addresses_in_other_places_are_refused) {
-  EXPECT_NE(test::verdict(test::preamble + ".global .u32 v;\n" +
-                              test::colored_kernel("k", "mov.u32 %r1, v;\nadd.s64 %rd2, %rd1, v;"),
-                          test::with_places)
-                .find("uses the address of a variable in a way that cannot be followed"),
-            std::string::npos);
+  EXPECT_NE(
+      test::verdict(test::preamble + ".global .u32 v;\n" +
+                        test::colored_kernel("k", "mov.u32 %r1, v;\nadd.s64 %rd2, %rd1, v+4;"),
+                    test::with_places)
+          .find("uses the address of a variable in a way that cannot be followed"),
+      std::string::npos);
 }
 
 TEST(ColoredVariables, one_sided_rewriting_refuses_them) {

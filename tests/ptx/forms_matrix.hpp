@@ -1,5 +1,6 @@
-// Every opcode with every type and with modifiers, one statement a line: what the table of forms is
-// compared on, with ptxas where it is and with its kept verdicts where it is not.
+// Every opcode with every type, with modifiers and with operands of every kind, one statement a
+// line: what the tables of forms and of operands are compared on, with ptxas where it is and with
+// its kept verdicts where it is not.
 #pragma once
 
 #include <string>
@@ -15,6 +16,10 @@ struct MatrixForm {
 };
 
 [[nodiscard]] std::vector<MatrixForm> forms_matrix();
+
+// Statements with an operand replaced by operands of every kind: `group` is the statement,
+// `modifiers` the operand's number, `types` what stands there.
+[[nodiscard]] std::vector<MatrixForm> operand_matrix();
 
 // A module with these statements, the first of which stands on line `first_matrix_line`.
 inline constexpr int first_matrix_line = 12;

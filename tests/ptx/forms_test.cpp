@@ -19,8 +19,7 @@ std::string said_of(const std::string& line, const std::string& preamble_text = 
   return result.diagnostics.ok() ? "" : result.diagnostics.list.front().message;
 }
 
-TEST(Forms, the_matrix_is_taken_as_kept) {
-  const auto forms = forms_matrix();
+void expect_taken_as_kept(const std::vector<MatrixForm>& forms, const std::string& file) {
   ParseOptions options;
   options.most_diagnostics = forms.size();
   const auto result = parse(matrix_module(forms), "t.ptx", options);
@@ -28,7 +27,15 @@ TEST(Forms, the_matrix_is_taken_as_kept) {
   for (const Diagnostic& diagnostic : result.diagnostics.list) {
     refused.at(diagnostic.line - first_matrix_line) = true;
   }
-  demarc::test::expect_kept("ptx/golden/forms_sm_90.txt", taken_forms(forms, refused));
+  demarc::test::expect_kept(file, taken_forms(forms, refused));
+}
+
+TEST(Forms, the_matrix_is_taken_as_kept) {
+  expect_taken_as_kept(forms_matrix(), "ptx/golden/forms_sm_90.txt");
+}
+
+TEST(Operands, the_matrix_is_taken_as_kept) {
+  expect_taken_as_kept(operand_matrix(), "ptx/golden/operands_sm_90.txt");
 }
 
 TEST(Forms, modifiers_stand_in_any_order_but_those_that_belong_to_the_name) {

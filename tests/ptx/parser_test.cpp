@@ -89,7 +89,7 @@ TEST(Parser, every_form_of_operand_prints_as_it_was_read) {
         "setp.lt.u32 %p1|%p2, %r1, 5;", "shfl.sync.idx.b32 %r1|%p1, %r2, 0, 31, -1;",
         "@%p1 bra.uni HERE; HERE: ret;", "vadd.s32.u32.s32 %r1, %r2.b0, %r3.h1;",
         "tex.2d.v4.f32.f32 {%f1, _, %f2, _}, [%rd1, {%f3, %f4}];", "st.shared.u8 [tile+4], %r1;",
-        "ld.param.u64 %rd1, [p];", "ld.global.u32 %r1, [4096];", "and.pred %p1, %p2, !%p3;",
+        "ld.param.u64 %rd1, [p];", "ld.local.u32 %r1, [4096];", "and.pred %p1, %p2, !%p3;",
         "mov.u64 %rd1, tile+8;", "ld.global.u32 %r1, [%rd1].unified;", "exit;"}) {
     const Module module = parsed(kernel(line));
     const Function* function = module.find_function("k");

@@ -120,8 +120,8 @@ TEST(RewriteColored, a_colour_beyond_the_masks_is_refused) {
 }
 
 TEST(RewriteColored, an_address_written_as_a_number_is_refused) {
-  EXPECT_EQ(colored(kernel_with("\tst.global.u32 [4096], 1;\n")),
-            "k.ptx:10: kernel 'k': 'st.global.u32 [4096], 1;' accesses an address that none of its "
+  EXPECT_EQ(colored(kernel_with("\tst.local.u32 [4096], 1;\n")),
+            "k.ptx:10: kernel 'k': 'st.local.u32 [4096], 1;' accesses an address that none of its "
             "operands holds, which cannot be coloured");
 }
 
