@@ -7,8 +7,8 @@
 #include "demarc/base/files.hpp"
 #include "demarc/base/numbers.hpp"
 #include "demarc/base/standard_error.hpp"
+#include "demarc/color/color_scheme.hpp"
 #include "demarc/cuda/gpu.hpp"
-#include "demarc/gpu/color_scheme.hpp"
 #include "demarc/gpu/device.hpp"
 #include "demarc/partition/part.hpp"
 #include "demarc/ptx/affine.hpp"
@@ -96,7 +96,7 @@ Result<ptx::ColoredModule> in_color_of_device(const ptx::Module& module,
   const auto color = partition::parse_part(options.colors);
   if (!color) return invalid_input("--colors: {}", color.error().message);
   DEMARC_TRY(const gpu::Device device, device_of(options));
-  DEMARC_TRY(const gpu::ColorScheme scheme, gpu::color_scheme(device, color->of));
+  DEMARC_TRY(const color::ColorScheme scheme, color::color_scheme(device, color->of));
   if (scheme.colors != color->of) {
     return invalid_input("--colors: {} divides its memory into {} colours, not {}", device.name,
                          scheme.colors, color->of);

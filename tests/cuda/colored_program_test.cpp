@@ -126,7 +126,7 @@ struct RemainderHalf {
 RemainderHalf remainder_half() {
   fake::FakeConfig config = fake::small_gpu();
   config.remainders = true;
-  const auto scheme = gpu::color_scheme(gpu::find_device("h200").value(), 2).value();
+  const auto scheme = color::color_scheme(gpu::find_device("h200").value(), 2).value();
   constexpr ShareRequest each_side[] = {{0x1, 0}, {0x2, 0}};
   auto pool =
       ColoredPool::create(test::fake_card(config).value(), scheme, 8 << 20U, each_side).value();

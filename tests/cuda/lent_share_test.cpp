@@ -194,7 +194,7 @@ TEST(LentShare, HasAWindowThatOnlyRewrittenKernelsReachMemoryThrough) {
     }
     if (std::holds_alternative<ptx::ColoredAddressing>(lent.colors)) continue;
     // Remainders know where their share ends.
-    const auto& steps = std::get<gpu::RemainderSteps>(lent.colors);
+    const auto& steps = std::get<color::RemainderSteps>(lent.colors);
     const std::int64_t end = std::int64_t{steps.end - steps.begin} << steps.chunk_shift;
     for (const std::int64_t offset : {std::int64_t{-4}, end}) {
       EXPECT_EQ(in_another_process([&] { count_where_nothing_is(*pool, lent, true, offset); }), 0);

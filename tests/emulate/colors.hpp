@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "demarc/gpu/address_map.hpp"
+#include "demarc/color/coloring.hpp"
 #include "demarc/ptx/colored.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "remainder_addressing.hpp"
@@ -60,7 +60,7 @@ class MaskColors : public Colors {
  public:
   MaskColors(std::vector<std::uint64_t> masks, std::uint32_t color, std::uint64_t pages = 1)
       : Colors(pages),
-        coloring_(gpu::Coloring::make(masks, page).value()),
+        coloring_(color::Coloring::make(masks, page).value()),
         addressing_{masks, color} {}
   std::uint64_t position(std::uint64_t linear) const override {
     return coloring_.position(linear, addressing_.color);
@@ -79,7 +79,7 @@ class MaskColors : public Colors {
   [[nodiscard]] const ptx::ColoredAddressing& addressing() const { return addressing_; }
 
  private:
-  gpu::Coloring coloring_;
+  color::Coloring coloring_;
   ptx::ColoredAddressing addressing_;
 };
 
@@ -96,15 +96,16 @@ class MaskColorsAtLoad : public MaskColors {
 };
 
 // The remainders of a card that are halves.
-inline gpu::RemainderColoring halves_of(const std::vector<std::uint32_t>& page_constants) {
-  return gpu::RemainderColoring::make(gpu::h200_remainders(), {{40, 24}, {17, 23}}, page_constants)
+inline color::RemainderColoring halves_of(const std::vector<std::uint32_t>& page_constants) {
+  return color::RemainderColoring::make(color::h200_remainders(), {{40, 24}, {17, 23}},
+                                        page_constants)
       .value();
 }
 
 class RemainderColors : public Colors {
  public:
   explicit RemainderColors(std::uint32_t color,
-                           const gpu::RemainderColoring& coloring = halves_of({0x15}))
+                           const color::RemainderColoring& coloring = halves_of({0x15}))
       : Colors(coloring.pages()), coloring_(coloring), color_(color) {}
   std::uint64_t position(std::uint64_t linear) const override {
     return coloring_.position(linear, color_);
@@ -130,7 +131,7 @@ class RemainderColors : public Colors {
   }
 
  private:
-  gpu::RemainderColoring coloring_;
+  color::RemainderColoring coloring_;
   std::uint32_t color_;
 };
 

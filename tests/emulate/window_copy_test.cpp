@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "demarc/base/files.hpp"
-#include "demarc/gpu/address_map.hpp"
+#include "demarc/color/coloring.hpp"
 #include "demarc/ptx/colored.hpp"
 #include "harness.hpp"
 #include "paths.hpp"
@@ -45,7 +45,7 @@ class Side {
   static ptx::ColoredAddressing addressing() { return {{0x600}, 1}; }
 
  private:
-  gpu::Coloring coloring_ = gpu::Coloring::make({{0x600}}, colors_page).value();
+  color::Coloring coloring_ = color::Coloring::make({{0x600}}, colors_page).value();
   bool colored_;
   std::uint64_t bytes_;
   std::uint64_t arena_ = 0;

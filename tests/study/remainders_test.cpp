@@ -19,7 +19,8 @@ namespace {
 TEST(RewriteRemainders, instructions_compute_what_the_colouring_does) {
   const std::vector<std::uint32_t> constants{0x15, 0x3e};
   const auto coloring =
-      gpu::RemainderColoring::make(gpu::h200_remainders(), {{40, 24}, {17, 23}}, constants).value();
+      color::RemainderColoring::make(color::h200_remainders(), {{40, 24}, {17, 23}}, constants)
+          .value();
   constexpr std::uint64_t words = 60000;
   gpu::Launch launch;
   launch.buffers.resize(3);
@@ -62,7 +63,7 @@ TEST(RewriteRemainders, instructions_compute_what_the_colouring_does) {
 TEST(CopyRemainders, device_code_puts_every_byte_where_the_colouring_says) {
   const std::vector<std::uint32_t> constants{0x2a, 0x07};
   const auto coloring =
-      gpu::RemainderColoring::make(gpu::h200_remainders(), {{40, 24}}, constants).value();
+      color::RemainderColoring::make(color::h200_remainders(), {{40, 24}}, constants).value();
   constexpr std::uint64_t bytes = 50003;
   constexpr std::uint64_t first = 777 * 256 + 5;
   constexpr std::uint64_t ahead = first % 16;
@@ -108,8 +109,8 @@ TEST(CopyRemainders, device_code_puts_every_byte_where_the_colouring_says) {
 }
 
 TEST(RewriteRemainders, the_table_stays_in_the_l1_where_ptx_can_say_so) {
-  const auto coloring = gpu::RemainderColoring::make(gpu::h200_remainders(), {{0, 24}},
-                                                     std::vector<std::uint32_t>(16))
+  const auto coloring = color::RemainderColoring::make(color::h200_remainders(), {{0, 24}},
+                                                       std::vector<std::uint32_t>(16))
                             .value();
   const auto addressing = test::addressing_of(coloring, 0, 1U << 21U, 1U << 20U);
   const auto rewritten = [&](const std::string& head) {
@@ -132,9 +133,9 @@ TEST(RewriteRemainders, the_table_stays_in_the_l1_where_ptx_can_say_so) {
 
 TEST(RewriteRemainders, colours_that_do_not_fit_are_refused) {
   const auto plain = ptx::parse(support_kernels_ptx(), "copies");
-  const auto coloring =
-      gpu::RemainderColoring::make(gpu::h200_remainders(), {{0, 24}}, std::vector<std::uint32_t>(4))
-          .value();
+  const auto coloring = color::RemainderColoring::make(color::h200_remainders(), {{0, 24}},
+                                                       std::vector<std::uint32_t>(4))
+                            .value();
   const ptx::RemainderAddressing right = test::addressing_of(coloring, 0, 1U << 21U, 1U << 20U);
   EXPECT_TRUE(ptx::rewrite_remainders(plain.module, right));
   const auto refused = [&](auto change) {

@@ -50,11 +50,11 @@ struct ColoredAddressing {
   friend bool operator==(const ColoredAddressing&, const ColoredAddressing&) = default;
 };
 
-// The same for colours that are remainders, by gpu::RemainderSteps (gpu/remainder_coloring.hpp). It
-// takes about 20 machine instructions; three of them are loads from tables that the L1 holds.
-// Linear addresses follow each other from the start of a window of addresses, which may be the
-// arena itself. Those that do not belong to the colour lead in front of the arena or behind it. If
-// text is rewritten before its colours are known, it knows their shape:
+// The same for colours that are remainders, by color::RemainderSteps
+// (color/remainder_coloring.hpp). It takes about 20 machine instructions; three of them are loads
+// from tables that the L1 holds. Linear addresses follow each other from the start of a window of
+// addresses, which may be the arena itself. Those that do not belong to the colour lead in front of
+// the arena or behind it. If text is rewritten before its colours are known, it knows their shape:
 struct RemainderShape {
   std::uint32_t chunk_shift = 0;
   std::uint32_t page_shift = 0;

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view registers =
     "\t.reg .b64 %demarc_a, %demarc_h;\n\t.reg .b32 %demarc_l, %demarc_u, %demarc_o, %demarc_x, "
     "%demarc_s;\n";
-// Byte of gpu::RemainderColoring::table() where the patterns of a chunk's higher bits begin.
+// Byte of color::RemainderColoring::table() where the patterns of a chunk's higher bits begin.
 constexpr std::uint32_t table_of_high = 512;
 constexpr std::string_view table_registers = "\t.reg .b16 %demarc_t;\n";
 
@@ -88,7 +88,7 @@ const char* table_policy(const Module& module) {
              : "";
 }
 
-// As gpu::RemainderSteps says. The number of a chunk has 32 bits: windows
+// As color::RemainderSteps says. The number of a chunk has 32 bits: windows
 // repeat after 2^40 bytes.
 std::string address_arithmetic(RemainderShape shape, const RemainderOperands& operands,
                                const Module& module) {
