@@ -72,7 +72,7 @@ TEST(BorrowedShare, OfParitiesThatAreNoneOrHaveATableIsRefused) {
         std::pair{std::vector<std::uint64_t>{}, "of 0 masks; 1 to 8 were expected"},
         std::pair{std::vector<std::uint64_t>(9, 0xc4000), "of 9 masks; 1 to 8 were expected"}}) {
     expect_refused(*pool, why, [&masks = masks](LentShare& lent) {
-      std::get<ptx::ColoredAddressing>(lent.colors).masks = masks;
+      std::get<color::Parities>(lent.colors).masks = masks;
     });
   }
   expect_refused(
@@ -138,9 +138,9 @@ TEST(BorrowedShare, OfRemaindersKeepsTheAddressesBesideItsArenaFree) {
 }
 
 // Where its kernels read them.
-ptx::RemainderConstants constants_of(const BorrowedShare& share) {
+color::RemainderConstants constants_of(const BorrowedShare& share) {
   const std::vector<std::byte> bytes = share.code().constants({});
-  ptx::RemainderConstants constants;
+  color::RemainderConstants constants;
   std::memcpy(&constants, bytes.data() + sizeof(ptx::ColoredPlaces), sizeof constants);
   return constants;
 }

@@ -11,6 +11,7 @@
 #include "demarc/ptx/colored.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "remainder_addressing.hpp"
+#include "rewritten_by_colors.hpp"
 
 namespace demarc::emulate::colored {
 
@@ -66,21 +67,21 @@ class MaskColors : public Colors {
     return coloring_.position(linear, addressing_.color);
   }
   std::uint64_t pointer(std::uint64_t arena, std::uint64_t linear) const override {
-    return ptx::colored_pointer(arena, linear, addressing_);
+    return color::colored_pointer(arena, linear, addressing_);
   }
   Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t, std::uint64_t,
                                      const ptx::ColoredPlaces& given) const override {
-    return ptx::rewrite_colored(module, addressing_, {.places = given});
+    return color::rewrite_parities(module, addressing_, {.places = given});
   }
   std::uint64_t granule() const override { return coloring_.chunk_bytes(); }
   std::uint64_t bytes() const override { return pages() * page / coloring_.colors(); }
 
  protected:
-  [[nodiscard]] const ptx::ColoredAddressing& addressing() const { return addressing_; }
+  [[nodiscard]] const color::Parities& addressing() const { return addressing_; }
 
  private:
   color::Coloring coloring_;
-  ptx::ColoredAddressing addressing_;
+  color::Parities addressing_;
 };
 
 // The text knows its colour, and no places.
@@ -90,7 +91,7 @@ class MaskColorsAtLoad : public MaskColors {
   Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t, std::uint64_t,
                                      const ptx::ColoredPlaces& given) const override {
     DEMARC_TRY(auto made,
-               ptx::rewrite_colored(module, addressing(), {.places = ptx::PlacesAtLoad{}}));
+               color::rewrite_parities(module, addressing(), {.places = ptx::PlacesAtLoad{}}));
     return loaded_with(std::move(made), ptx::colored_constants(given));
   }
 };
@@ -117,7 +118,7 @@ class RemainderColors : public Colors {
   Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t arena,
                                      std::uint64_t table,
                                      const ptx::ColoredPlaces& given) const override {
-    return ptx::rewrite_remainders(module, addressing(arena, table), {.places = given});
+    return color::rewrite_remainders(module, addressing(arena, table), {.places = given});
   }
   std::uint64_t granule() const override {
     return std::uint64_t{1} << coloring_.hash().chunk_shift;
@@ -125,8 +126,8 @@ class RemainderColors : public Colors {
   std::uint64_t bytes() const override { return coloring_.color_bytes(color_); }
 
  protected:
-  [[nodiscard]] virtual ptx::RemainderAddressing addressing(std::uint64_t arena,
-                                                            std::uint64_t table) const {
+  [[nodiscard]] virtual color::RemainderAddressing addressing(std::uint64_t arena,
+                                                              std::uint64_t table) const {
     return demarc::test::addressing_of(coloring_, color_, arena, table);
   }
 
@@ -143,8 +144,9 @@ class RemainderColorsAtLoad : public RemainderColors {
                                      std::uint64_t table,
                                      const ptx::ColoredPlaces& given) const override {
     const auto [shape, constants] = addressing(arena, table);
-    DEMARC_TRY(auto made, ptx::rewrite_remainders(module, shape));
-    return loaded_with(std::move(made), ptx::colored_constants(given, &constants));
+    DEMARC_TRY(auto made, color::rewrite_remainders(module, shape));
+    return loaded_with(std::move(made),
+                       ptx::colored_constants(given, std::as_bytes(std::span(&constants, 1))));
   }
 };
 
@@ -155,8 +157,8 @@ class RemainderPlacesAtLoad : public RemainderColors {
   Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t arena,
                                      std::uint64_t table,
                                      const ptx::ColoredPlaces& given) const override {
-    DEMARC_TRY(auto made, ptx::rewrite_remainders(module, addressing(arena, table),
-                                                  {.places = ptx::PlacesAtLoad{}}));
+    DEMARC_TRY(auto made, color::rewrite_remainders(module, addressing(arena, table),
+                                                    {.places = ptx::PlacesAtLoad{}}));
     return loaded_with(std::move(made), ptx::colored_constants(given));
   }
 };

@@ -2,13 +2,13 @@
 #pragma once
 
 #include "demarc/color/remainder_coloring.hpp"
-#include "demarc/ptx/colored.hpp"
+#include "demarc/color/translation.hpp"
 
 namespace demarc::test {
 
-inline ptx::RemainderAddressing addressing_of(const color::RemainderColoring& coloring,
-                                              std::uint32_t color, std::uint64_t arena,
-                                              std::uint64_t table) {
+inline color::RemainderAddressing addressing_of(const color::RemainderColoring& coloring,
+                                                std::uint32_t color, std::uint64_t arena,
+                                                std::uint64_t table) {
   const color::RemainderSteps steps = coloring.steps(color).value();
   return {
       {.chunk_shift = steps.chunk_shift,

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "demarc/color/remainder_coloring.hpp"
-#include "demarc/ptx/colored.hpp"
+#include "demarc/color/translation.hpp"
 
 namespace demarc::lease {
 
 // Bit i of `color` is the parity of (position & masks[i]), with the constant of the pages in it.
-using Parities = ptx::ColoredAddressing;
+using Parities = color::Parities;
 // The numbers by which the table of the pool is read.
 using Remainders = color::RemainderSteps;
 

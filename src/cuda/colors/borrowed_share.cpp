@@ -46,7 +46,7 @@ Result<void> check_room(const LentShare& lent, std::uint64_t room) {
                        lent.bytes, lent.pages, room);
 }
 
-Result<void> check_colors(const LentShare& lent, const ptx::ColoredAddressing& parities,
+Result<void> check_colors(const LentShare& lent, const color::Parities& parities,
                           std::span<const std::byte> table) {
   // What else masks must be is looked at where code is rewritten for them.
   for (const std::uint64_t mask : parities.masks) {
@@ -123,12 +123,12 @@ Result<void> check_colors(const LentShare& lent, const color::RemainderSteps& st
 
 // The text of a rewritten kernel makes the arena's address out of that of its window.
 Result<Places> reserve(const GpuPointer& gpu, const LentShare& lent,
-                       const ptx::ColoredAddressing& parities) {
+                       const color::Parities& parities) {
   const std::uint64_t alignment = lent.page_bytes << parities.masks.size();
   for (const DevicePointer place : arena_places) {
     DEMARC_TRY(AddressRange arena,
                AddressRange::reserve(gpu, lent.pages * lent.page_bytes, alignment, place));
-    const DevicePointer wanted = ptx::colored_pointer(arena.address(), 0, parities);
+    const DevicePointer wanted = color::colored_pointer(arena.address(), 0, parities);
     DEMARC_TRY(AddressRange window,
                AddressRange::reserve(gpu, whole_pages(lent.bytes, lent.page_bytes), lent.page_bytes,
                                      wanted));
@@ -229,7 +229,7 @@ std::vector<std::pair<DevicePointer, std::uint64_t>> BorrowedShare::tables() con
 
 // Of the arena, in which pages follow each other as the bytes of each colour do.
 std::uint64_t BorrowedShare::page_of(std::uint64_t linear) const {
-  if (const auto* parities = std::get_if<ptx::ColoredAddressing>(&lent_.colors)) {
+  if (const auto* parities = std::get_if<color::Parities>(&lent_.colors)) {
     return (linear << parities->masks.size()) / lent_.page_bytes;
   }
   const auto& steps = std::get<color::RemainderSteps>(lent_.colors);
@@ -285,14 +285,14 @@ Result<void> BorrowedShare::map_batch(std::uint64_t first, const std::vector<Own
 }
 
 ColoredCode BorrowedShare::code() const {
-  if (const auto* parities = std::get_if<ptx::ColoredAddressing>(&lent_.colors)) {
+  if (const auto* parities = std::get_if<color::Parities>(&lent_.colors)) {
     return {window(), *parities, gpu_->compute_capability()};
   }
   const auto& steps = std::get<color::RemainderSteps>(lent_.colors);
   const auto number = static_cast<std::uint32_t>(window() >> steps.chunk_shift);
   const auto in_lent_page = [this](std::uint32_t at) { return lent_tables_->address() + at; };
   return {window(),
-          ptx::RemainderAddressing{
+          color::RemainderAddressing{
               {.chunk_shift = steps.chunk_shift,
                .page_shift = steps.page_shift,
                .pattern_bits = steps.pattern_bits},

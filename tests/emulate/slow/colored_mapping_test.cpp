@@ -157,9 +157,9 @@ class ShiftedQuotients : public Form {
   using Form::Form;
 
  protected:
-  [[nodiscard]] ptx::RemainderAddressing addressing(std::uint64_t arena,
-                                                    std::uint64_t table) const override {
-    ptx::RemainderAddressing made = Form::addressing(arena, table);
+  [[nodiscard]] color::RemainderAddressing addressing(std::uint64_t arena,
+                                                      std::uint64_t table) const override {
+    color::RemainderAddressing made = Form::addressing(arena, table);
     constexpr std::uint32_t shift = 2;
     constexpr std::uint32_t all = 8 * 47;  // chunks of a round
     const std::uint64_t own = all - made.constants.skipped;
