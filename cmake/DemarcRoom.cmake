@@ -1,7 +1,7 @@
 # The house: one library per room. A room may use only rooms that stand before it in this list; asking for
 # another is a configure error, and including another's header does not compile, because each room's public
 # headers lie in an include root of their own (build/include/<room>/demarc/<room>).
-set(DEMARC_ROOMS base ptx fatbin gpu workload emulate locality sim partition lease cuda serve probe study sweep report cli plugin)
+set(DEMARC_ROOMS base ptx fatbin gpu color workload emulate locality sim partition lease cuda serve probe study sweep report cli plugin)
 
 function(demarc_check_use room used)
   list(FIND DEMARC_ROOMS ${room} room_index)

@@ -229,7 +229,7 @@ Result<void> neighbours(const Kernels& kernels, ColoredPool& pool, const Colored
 }
 
 template <unsigned Masks>
-Result<void> run(const CardPointer& card, const Kernels& kernels, const gpu::ColorScheme& scheme,
+Result<void> run(const CardPointer& card, const Kernels& kernels, const color::ColorScheme& scheme,
                  const char* share) {
   const GpuPointer& gpu = card->gpu();
   std::vector<ShareRequest> shares;
@@ -275,8 +275,8 @@ Result<void> run_all() {
   DEMARC_TRY(const auto card, open_card(0));
   const GpuPointer& gpu = card->gpu();
   DEMARC_TRY(const gpu::Device device, gpu::describe_card(gpu->name()));
-  DEMARC_TRY(const gpu::ColorScheme halves, gpu::color_scheme(device, 2));
-  DEMARC_TRY(const gpu::ColorScheme quarters, gpu::color_scheme(device, 4));
+  DEMARC_TRY(const color::ColorScheme halves, color::color_scheme(device, 2));
+  DEMARC_TRY(const color::ColorScheme quarters, color::color_scheme(device, 4));
   DEMARC_TRY(const Kernels kernels, Kernels::load(gpu));
   std::printf("%s, driver %s; GB/s, medians of %d taken in turns; span over list: at least %.2f\n",
               gpu->name().c_str(), gpu->driver().driver_version().c_str(), samples, wanted_share);

@@ -56,7 +56,7 @@ Result<Halves> make_halves() {
   DEMARC_TRY(halves.back_end, make_backend(halves.card, partition::Mode::mask));
   const GpuPointer& gpu = halves.card->gpu();
   DEMARC_TRY(const auto device, gpu::describe_card(gpu->name(), ""));
-  DEMARC_TRY(const auto scheme, gpu::color_scheme(device, 2));
+  DEMARC_TRY(const auto scheme, color::color_scheme(device, 2));
   const ShareRequest shares[] = {{1, 0}, {2, 0}};
   DEMARC_TRY(halves.pool, ColoredPool::create(halves.card, scheme, pool_bytes, shares));
   std::printf("%s, driver %s; %s\n", gpu->name().c_str(), gpu->driver().driver_version().c_str(),
@@ -73,7 +73,7 @@ Result<void> beside_remainders(const Halves& halves, const LaunchTimer& launches
     roles[sm] = 0;
   }
   const std::uint32_t shift = colors->coloring.hash().chunk_shift;
-  std::vector<gpu::RemainderColoring::Window> single;
+  std::vector<color::RemainderColoring::Window> single;
   for (std::uint32_t r = 0; r < colors->coloring.hash().modulus; ++r) single.push_back({r, 1});
   DEMARC_TRY(const auto remainders, colors->coloring.with_windows(single));
   DEMARC_TRY(const MemoryTimer timer, MemoryTimer::create(halves.card->gpu()));

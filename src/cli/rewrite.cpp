@@ -7,8 +7,9 @@
 #include "demarc/base/files.hpp"
 #include "demarc/base/numbers.hpp"
 #include "demarc/base/standard_error.hpp"
+#include "demarc/color/color_scheme.hpp"
+#include "demarc/color/translation.hpp"
 #include "demarc/cuda/gpu.hpp"
-#include "demarc/gpu/color_scheme.hpp"
 #include "demarc/gpu/device.hpp"
 #include "demarc/partition/part.hpp"
 #include "demarc/ptx/affine.hpp"
@@ -96,14 +97,16 @@ Result<ptx::ColoredModule> in_color_of_device(const ptx::Module& module,
   const auto color = partition::parse_part(options.colors);
   if (!color) return invalid_input("--colors: {}", color.error().message);
   DEMARC_TRY(const gpu::Device device, device_of(options));
-  DEMARC_TRY(const gpu::ColorScheme scheme, gpu::color_scheme(device, color->of));
+  DEMARC_TRY(const color::ColorScheme scheme, color::color_scheme(device, color->of));
   if (scheme.colors != color->of) {
     return invalid_input("--colors: {} divides its memory into {} colours, not {}", device.name,
                          scheme.colors, color->of);
   }
   wanted.card = device.compute_capability.number();
   if (!scheme.remainders) {
-    return ptx::rewrite_colored(module, {scheme.masks, color->index}, wanted);
+    DEMARC_TRY(const ptx::Translation translation,
+               color::translation_of(color::Parities{scheme.masks, color->index}));
+    return ptx::rewrite_colored(module, translation, wanted);
   }
   if (!options.variables_at.empty() || !options.local_at.empty()) {
     return invalid_input(
@@ -111,23 +114,25 @@ Result<ptx::ColoredModule> in_color_of_device(const ptx::Module& module,
         "module is loaded, in its variable '{}'",
         device.name, ptx::colored_constants_name);
   }
-  return ptx::rewrite_remainders(
-      module,
-      ptx::RemainderShape{scheme.remainders->chunk_shift, scheme.remainders->page_shift(),
-                          scheme.remainders->block_shift - scheme.remainders->chunk_shift},
-      wanted);
+  const color::RemainderHash& hash = *scheme.remainders;
+  DEMARC_TRY(const ptx::Translation translation,
+             color::translation_of(color::RemainderShape{hash.chunk_shift, hash.page_shift(),
+                                                         hash.block_shift - hash.chunk_shift},
+                                   module));
+  return ptx::rewrite_colored(module, translation, wanted);
 }
 
 Result<ptx::ColoredModule> in_color_of_masks(const ptx::Module& module,
                                              const RewriteOptions& options,
                                              const ptx::ColoredOptions& wanted) {
-  ptx::ColoredAddressing addressing;
+  color::Parities addressing;
   addressing.color = options.color;
   for (const std::string& mask : options.masks) {
     DEMARC_TRY(const std::uint64_t value, parse_u64(mask, "--color-mask"));
     addressing.masks.push_back(value);
   }
-  return ptx::rewrite_colored(module, addressing, wanted);
+  DEMARC_TRY(const ptx::Translation translation, color::translation_of(addressing));
+  return ptx::rewrite_colored(module, translation, wanted);
 }
 
 std::uint64_t instructions_of(const ptx::Module& module) {

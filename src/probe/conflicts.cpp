@@ -2,7 +2,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "demarc/gpu/color_scheme.hpp"
+#include "demarc/color/color_scheme.hpp"
+#include "demarc/color/coloring.hpp"
 #include "demarc/probe/slices.hpp"
 
 namespace demarc::probe {
@@ -16,7 +17,7 @@ class ChunkChooser {
 
   // `bytes` of chunks on which `coloring` gives `color`, from page `first` on. Pages that hold
   // fewer are refused: an aggressor without memory disturbs nobody.
-  [[nodiscard]] Result<std::vector<std::uint32_t>> choose(const gpu::Coloring& coloring,
+  [[nodiscard]] Result<std::vector<std::uint32_t>> choose(const color::Coloring& coloring,
                                                           std::uint32_t color, std::uint64_t bytes,
                                                           std::uint64_t first,
                                                           unsigned shift) const {
@@ -70,7 +71,7 @@ Result<double> median_seconds(TimedMemory& memory, const Stream& victim, const S
 
 // Slowdowns of a victim of colour 0 next to aggressors of colour `color`.
 Result<gpu::MaskIsolation> slowdowns(TimedMemory& memory, const ChunkChooser& chooser,
-                                     const gpu::Coloring& coloring, std::uint32_t color,
+                                     const color::Coloring& coloring, std::uint32_t color,
                                      std::uint64_t dram_bytes) {
   const unsigned shift = shift_of(coloring.masks());
   const std::uint64_t page_bytes = memory.facts().page_bytes;
@@ -110,12 +111,12 @@ Result<ConflictFinding> measure_conflicts(TimedMemory& memory, const SliceFindin
   // Streams work on runs of at least 512 bytes.
   std::erase_if(basis, [](std::uint64_t mask) { return (mask & 511U) != 0; });
   if (basis.size() > 5) basis.resize(5);
-  const auto sums = gpu::mask_sums(basis);
+  const auto sums = color::mask_sums(basis);
   double done = 0;
   const double work = static_cast<double>(sums.size()) * (basis.size() <= 4 ? 2 : 1);
   for (const auto mask : sums) {
-    DEMARC_TRY(const gpu::Coloring coloring,
-               gpu::Coloring::make(std::span(&mask, 1), facts.page_bytes));
+    DEMARC_TRY(const color::Coloring coloring,
+               color::Coloring::make(std::span(&mask, 1), facts.page_bytes));
     MaskConflict conflict;
     DEMARC_TRY(conflict.other, slowdowns(memory, chooser, coloring, 1, options.dram_bytes));
     DEMARC_TRY(conflict.same, slowdowns(memory, chooser, coloring, 0, options.dram_bytes));
@@ -131,12 +132,12 @@ Result<ConflictFinding> measure_conflicts(TimedMemory& memory, const SliceFindin
   }
   std::vector<gpu::MaskIsolation> measured;
   for (const MaskConflict& entry : finding.masks) measured.push_back(entry.other);
-  finding.isolating = gpu::isolating_masks(measured, gpu::Traffic::all, options.most_isolated);
+  finding.isolating = color::isolating_masks(measured, color::Traffic::all, options.most_isolated);
   finding.isolating_dram =
-      gpu::isolating_masks(measured, gpu::Traffic::dram_reads, options.most_isolated);
+      color::isolating_masks(measured, color::Traffic::dram_reads, options.most_isolated);
 
   if (basis.empty() || basis.size() > 4) return finding;
-  DEMARC_TRY(const gpu::Coloring modules, gpu::Coloring::make(basis, facts.page_bytes));
+  DEMARC_TRY(const color::Coloring modules, color::Coloring::make(basis, facts.page_bytes));
   const unsigned shift = shift_of(basis);
   const std::uint64_t bytes = options.dram_bytes / 2;
   const std::uint64_t apart = bytes * modules.colors() / facts.page_bytes + 8;

@@ -65,7 +65,7 @@ std::uint32_t PlantedMemory::module_of(std::uint64_t address, const gpu::LinearH
   std::uint32_t constant = page_constant(page);
   if (!(hash == truth_.module)) {
     // The masks of `hash` are sums of those of `module`.
-    const auto coloring = gpu::Coloring::make(hash.rows, truth_.facts.page_bytes);
+    const auto coloring = color::Coloring::make(hash.rows, truth_.facts.page_bytes);
     constant = coloring->constant_from_rows(truth_.module.rows, constant).value();
     return coloring->color(address % truth_.facts.page_bytes, constant);
   }
@@ -74,7 +74,7 @@ std::uint32_t PlantedMemory::module_of(std::uint64_t address, const gpu::LinearH
 
 // A page complements some digits and adds to the number, in the order of pages in the card.
 std::uint32_t PlantedMemory::remainder_of(std::uint64_t address) const {
-  const gpu::RemainderHash& hash = *truth_.remainders;
+  const color::RemainderHash& hash = *truth_.remainders;
   const std::uint64_t page = address / truth_.facts.page_bytes;
   const auto constant = static_cast<std::uint32_t>(stirred(seed_ ^ (page * 5 + 3))) &
                         ((1U << hash.digits.size()) - 1);

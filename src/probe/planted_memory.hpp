@@ -7,8 +7,9 @@
 #include <string_view>
 
 #include "demarc/base/random.hpp"
+#include "demarc/color/coloring.hpp"
+#include "demarc/color/remainder_coloring.hpp"
 #include "demarc/gpu/device.hpp"
-#include "demarc/gpu/remainder_coloring.hpp"
 #include "demarc/probe/timed_memory.hpp"
 
 namespace demarc::probe {
@@ -31,7 +32,7 @@ struct PlantedTruth {
   gpu::LinearHash cache_module;  // what L2 hits and writes share; bank conflicts use `module`
   // Slices and paths to memory follow remainders instead of `stack`: so many paths, each of
   // remainders that follow each other.
-  std::optional<gpu::RemainderHash> remainders;
+  std::optional<color::RemainderHash> remainders;
   std::uint32_t paths = 0;
   PlantedNoise noise;
 };

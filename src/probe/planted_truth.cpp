@@ -28,7 +28,7 @@ PlantedTruth h200() {
   PlantedTruth truth = hopper("planted:h200", 60U << 20U);
   truth.module.rows = {0xab000};
   truth.cache_module = truth.module;
-  truth.remainders = gpu::h200_remainders();
+  truth.remainders = color::h200_remainders();
   truth.paths = 6;
   return truth;
 }

@@ -19,10 +19,11 @@ struct ChunksByRemainder {
   std::vector<std::vector<std::uint32_t>> victim, aggressor;
 };
 
-Result<std::vector<gpu::PageRemainder>> measure_pages(TimedMemory& memory,
-                                                      const gpu::RemainderModel& model,
-                                                      const std::vector<std::uint32_t>& sms,
-                                                      std::uint32_t together, std::uint64_t pages) {
+Result<std::vector<color::PageRemainder>> measure_pages(TimedMemory& memory,
+                                                        const color::RemainderModel& model,
+                                                        const std::vector<std::uint32_t>& sms,
+                                                        std::uint32_t together,
+                                                        std::uint64_t pages) {
   const std::uint64_t page_bytes = memory.facts().page_bytes;
   const auto samples =
       gpu::sample_offsets(page_bytes, std::uint64_t{1} << model.hash.chunk_shift, samples_a_page);
@@ -31,15 +32,15 @@ Result<std::vector<gpu::PageRemainder>> measure_pages(TimedMemory& memory,
     for (const std::uint64_t at : samples) addresses.push_back(page * page_bytes + at);
   }
   DEMARC_TRY(const auto latencies, memory.hit_latencies(addresses, sms, together, latency_repeats));
-  std::vector<gpu::PageRemainder> found;
+  std::vector<color::PageRemainder> found;
   for (std::uint64_t page = 0; page < pages; ++page) {
-    found.push_back(gpu::find_page_remainder(model, samples, latencies, page * samples.size()));
+    found.push_back(color::find_page_remainder(model, samples, latencies, page * samples.size()));
   }
   return found;
 }
 
-ChunksByRemainder sort_chunks(const gpu::RemainderHash& hash,
-                              std::span<const gpu::PageRemainder> pages) {
+ChunksByRemainder sort_chunks(const color::RemainderHash& hash,
+                              std::span<const color::PageRemainder> pages) {
   ChunksByRemainder chunks;
   chunks.victim.resize(hash.modulus);
   chunks.aggressor.resize(hash.modulus);
@@ -61,7 +62,7 @@ Result<RemainderConflicts> measure_remainder_conflicts(TimedMemory& memory,
                                                        const SliceFinding& slices,
                                                        const SliceOptions& options,
                                                        const Progress& progress) {
-  const gpu::RemainderModel& model = *slices.remainder_model;
+  const color::RemainderModel& model = *slices.remainder_model;
   const std::uint64_t page_count = std::min(most_pages, memory.facts().pages);
   DEMARC_TRY(const auto pages,
              measure_pages(memory, model, slices.model.sms, options.together, page_count));
@@ -69,7 +70,7 @@ Result<RemainderConflicts> measure_remainder_conflicts(TimedMemory& memory,
   found.pages = static_cast<std::uint32_t>(pages.size());
   found.uncertain = static_cast<std::uint32_t>(
       std::count_if(pages.begin(), pages.end(),
-                    [](const gpu::PageRemainder& page) { return page.agreement < 0.9; }));
+                    [](const color::PageRemainder& page) { return page.agreement < 0.9; }));
   auto chunks = sort_chunks(model.hash, pages);
   const std::uint32_t modulus = model.hash.modulus;
   found.group_of.assign(modulus, no_group);

@@ -66,11 +66,11 @@ Result<SliceFinding> find_slices(TimedMemory& memory, const SliceOptions& option
   const auto& model = finding.model;
   finding.remainders = find_remainders(model.clusters.cluster, model.masks, model.chunk_bytes);
   if (finding.remainders && model.masks.size() <= 1) {
-    auto hash = gpu::remainder_hash(finding.remainders->stage,
-                                    model.masks.empty() ? 0 : model.masks.front(), model.page_bytes,
-                                    model.chunk_bytes);
+    auto hash = color::remainder_hash(finding.remainders->stage,
+                                      model.masks.empty() ? 0 : model.masks.front(),
+                                      model.page_bytes, model.chunk_bytes);
     if (hash) {
-      if (auto made = gpu::make_remainder_model(std::move(*hash), latencies)) {
+      if (auto made = color::make_remainder_model(std::move(*hash), latencies)) {
         finding.remainder_model = std::move(*made);
       }
     }

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "demarc/color/color_scheme.hpp"
 #include "demarc/cuda/lent_share.hpp"
 #include "demarc/cuda/proof.hpp"
 #include "demarc/cuda/sync_domain.hpp"
-#include "demarc/gpu/color_scheme.hpp"
 #include "demarc/partition/partition.hpp"
 
 namespace demarc::serve {
@@ -71,7 +71,7 @@ Result<std::unique_ptr<PoolCard>> PoolCard::create(const Config& config) {
   DEMARC_TRY(const auto driver, cuda::Driver::load());
   DEMARC_TRY(const cuda::GpuPointer gpu, cuda::Gpu::open(driver, config.card));
   DEMARC_TRY(const gpu::Device device, gpu::describe_card(gpu->name(), config.description));
-  DEMARC_TRY(const gpu::ColorScheme scheme, gpu::color_scheme(device, config.colors));
+  DEMARC_TRY(const color::ColorScheme scheme, color::color_scheme(device, config.colors));
   DEMARC_TRY(const cuda::CardPointer card, cuda::Card::open(gpu));
   // Before memory is taken and measured, which takes a while: how much each has is told then.
   DEMARC_TRY(const std::uint32_t domains, domains_of(gpu));

@@ -52,7 +52,7 @@ TEST(BorrowedShare, OfMoreBytesThanItsPagesHaveRoomForIsRefused) {
   for (const auto& pool : {lent_parities({0, 0}), lent_remainders()}) {
     const LentShare lent = pool->lend(1).value();
     std::uint64_t room = lent.pages * page_of_share / 2;
-    if (const auto* steps = std::get_if<gpu::RemainderSteps>(&lent.colors)) {
+    if (const auto* steps = std::get_if<color::RemainderSteps>(&lent.colors)) {
       room = std::uint64_t{steps->end - steps->begin} << steps->chunk_shift;
     }
     const std::string reason = fmt::format("its {} pages have room for 1 to {}", lent.pages, room);
@@ -72,7 +72,7 @@ TEST(BorrowedShare, OfParitiesThatAreNoneOrHaveATableIsRefused) {
         std::pair{std::vector<std::uint64_t>{}, "of 0 masks; 1 to 8 were expected"},
         std::pair{std::vector<std::uint64_t>(9, 0xc4000), "of 9 masks; 1 to 8 were expected"}}) {
     expect_refused(*pool, why, [&masks = masks](LentShare& lent) {
-      std::get<ptx::ColoredAddressing>(lent.colors).masks = masks;
+      std::get<color::Parities>(lent.colors).masks = masks;
     });
   }
   expect_refused(
@@ -82,14 +82,14 @@ TEST(BorrowedShare, OfParitiesThatAreNoneOrHaveATableIsRefused) {
 
 TEST(BorrowedShare, OfRemaindersWhoseNumbersDoNotFitIsRefused) {
   const auto pool = lent_remainders();
-  using Change = void (*)(gpu::RemainderSteps&);
+  using Change = void (*)(color::RemainderSteps&);
   for (const Change change : {Change{[](auto& steps) { steps.chunk_shift = 13; }},
                               Change{[](auto& steps) { steps.page_shift = 17; }},
                               Change{[](auto& steps) { steps.reciprocal_shift = 32; }},
                               Change{[](auto& steps) { steps.begin = steps.end + 1; }},
                               Change{[](auto& steps) { steps.page_shift -= 1; }}}) {
     expect_refused(*pool, "these do not fit", [&](LentShare& lent) {
-      auto& steps = std::get<gpu::RemainderSteps>(lent.colors);
+      auto& steps = std::get<color::RemainderSteps>(lent.colors);
       change(steps);
       if (steps.chunk_shift == 13) steps.page_shift = 8;  // still 2 MiB
       if (steps.page_shift == 17) steps.chunk_shift = 4;
@@ -106,8 +106,8 @@ TEST(BorrowedShare, OfATableThatIsNotAsLongAsItsPagesNeedIsRefused) {
     expect_refused(*pool, length + std::to_string(wrong), nothing,
                    [&](std::vector<std::byte>& table) { table.resize(wrong); });
   }
-  const auto steps_of = [](LentShare& lent) -> gpu::RemainderSteps& {
-    return std::get<gpu::RemainderSteps>(lent.colors);
+  const auto steps_of = [](LentShare& lent) -> color::RemainderSteps& {
+    return std::get<color::RemainderSteps>(lent.colors);
   };
   for (const std::uint32_t moved : {1U, 0U - 1U}) {
     expect_refused(*pool, length, [&](LentShare& lent) { steps_of(lent).pages_at += moved; });
@@ -130,7 +130,7 @@ TEST(BorrowedShare, OfRemaindersKeepsTheAddressesBesideItsArenaFree) {
   EXPECT_EQ(pool->arena().guards().in_front, 47U);
   EXPECT_EQ(pool->arena().guards().behind, 1U);
   const LentShare lent = pool->lend(1).value();
-  const std::uint64_t in_front = std::get<gpu::RemainderSteps>(lent.colors).first_page;
+  const std::uint64_t in_front = std::get<color::RemainderSteps>(lent.colors).first_page;
   ASSERT_GT(in_front, 0U);
   const auto share = borrow(*pool, lent).value();
   EXPECT_FALSE(test::is_free(gpu, share.arena() - in_front * page_of_share));
@@ -138,9 +138,9 @@ TEST(BorrowedShare, OfRemaindersKeepsTheAddressesBesideItsArenaFree) {
 }
 
 // Where its kernels read them.
-ptx::RemainderConstants constants_of(const BorrowedShare& share) {
+color::RemainderConstants constants_of(const BorrowedShare& share) {
   const std::vector<std::byte> bytes = share.code().constants({});
-  ptx::RemainderConstants constants;
+  color::RemainderConstants constants;
   std::memcpy(&constants, bytes.data() + sizeof(ptx::ColoredPlaces), sizeof constants);
   return constants;
 }
@@ -154,7 +154,7 @@ TEST(BorrowedShare, ReadsTheTablesThatItsLenderPutIntoItsColours) {
     ASSERT_TRUE(lent.patterns_at && lent.places_at);
     const auto share = borrow(*pool, lent).value();
     EXPECT_EQ(share.tables().size(), 1U);
-    const auto& steps = std::get<gpu::RemainderSteps>(lent.colors);
+    const auto& steps = std::get<color::RemainderSteps>(lent.colors);
     const auto constants = constants_of(share);
     const auto& api = pool->arena().gpu()->api();
     const auto expect_read_only = [&](DevicePointer at, std::span<const std::byte> wanted) {
@@ -177,7 +177,7 @@ TEST(BorrowedShare, WhoseTablesOnTheCardAreNotThatOneIsRefused) {
     expect_refused(*pool, fmt::format("with patterns at {} of a page", wrong),
                    [wrong](LentShare& changed) { changed.patterns_at = wrong; });
   }
-  const auto& steps = std::get<gpu::RemainderSteps>(lent.colors);
+  const auto& steps = std::get<color::RemainderSteps>(lent.colors);
   ASSERT_GT(steps.first_page, 0U);
   const auto places = static_cast<std::uint32_t>(lent.pages + 1);
   for (const std::uint32_t wrong : {steps.first_page - 1, page - places + 1, 0U - 1U}) {
@@ -208,7 +208,7 @@ TEST(BorrowedShare, WithoutTablesOfItsOwnReadsOthers) {
   const auto pool = lent_remainders();
   for (const bool has_patterns : {false, true}) {
     LentShare lent = pool->lend(1).value();
-    const auto& steps = std::get<gpu::RemainderSteps>(lent.colors);
+    const auto& steps = std::get<color::RemainderSteps>(lent.colors);
     (has_patterns ? lent.places_at : lent.patterns_at).reset();
     const auto share = borrow(*pool, lent);
     ASSERT_TRUE(share) << share.error().message;
@@ -223,13 +223,13 @@ TEST(BorrowedShare, WithoutTablesOfItsOwnReadsOthers) {
 TEST(BorrowedShare, WhoseChunksLeadBesideItsPagesIsRefused) {
   const auto pool = lent_remainders();
   const std::string pages = "the chunks of a lent share lie on pages ";
-  using Change = void (*)(gpu::RemainderSteps&);
+  using Change = void (*)(color::RemainderSteps&);
   for (const Change change :
        {Change{[](auto& steps) { steps.begin = 0; }},
         Change{[](auto& steps) { steps.end += 8192; }}, Change{[](auto& steps) { steps.end -= 1; }},
         Change{[](auto& steps) { steps.reciprocal *= 2; }}}) {
     expect_refused(*pool, pages, [&](LentShare& lent) {
-      auto& steps = std::get<gpu::RemainderSteps>(lent.colors);
+      auto& steps = std::get<color::RemainderSteps>(lent.colors);
       change(steps);
       lent.bytes = std::min<std::uint64_t>(lent.bytes, 4096);
     });

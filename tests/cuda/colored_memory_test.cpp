@@ -10,12 +10,12 @@ namespace {
 
 constexpr std::uint64_t page = 1U << 21U;
 
-gpu::Coloring quarters() {
-  return gpu::Coloring::make(std::vector<std::uint64_t>{0xc4000, 0x18a000}, page).value();
+color::Coloring quarters() {
+  return color::Coloring::make(std::vector<std::uint64_t>{0xc4000, 0x18a000}, page).value();
 }
 
 template <unsigned Masks>
-colored_layout<Masks> layout_of(const gpu::Coloring& coloring, std::uint32_t color) {
+colored_layout<Masks> layout_of(const color::Coloring& coloring, std::uint32_t color) {
   colored_layout<Masks> layout;
   for (unsigned i = 0; i < Masks; ++i) {
     const auto mask = static_cast<unsigned>(coloring.masks()[i]);

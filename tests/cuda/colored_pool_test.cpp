@@ -99,7 +99,7 @@ TEST(ColoredPool, PagesWhoseConstantsAreNotCertainAreRefused) {
 
 TEST(ColoredPool, APoolOfGivenConstantsIsNotAuditedAndOneOfTooFewIsRefused) {
   const GpuPointer gpu = test::fake_gpu();
-  const auto coloring = gpu::Coloring::make(half_mask, two_mebibytes).value();
+  const auto coloring = color::Coloring::make(half_mask, two_mebibytes).value();
   const std::vector<std::uint32_t> constants(4, 0);
   const auto adopt = [&](std::uint64_t pages) {
     return ColoredPool::adopt(PageArena::create(gpu, pages).value(), coloring, constants, halves);

@@ -10,6 +10,7 @@
 
 #include "demarc/ptx/parser.hpp"
 #include "fake_card.hpp"
+#include "rewritten_by_colors.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -126,7 +127,7 @@ struct RemainderHalf {
 RemainderHalf remainder_half() {
   fake::FakeConfig config = fake::small_gpu();
   config.remainders = true;
-  const auto scheme = gpu::color_scheme(gpu::find_device("h200").value(), 2).value();
+  const auto scheme = color::color_scheme(gpu::find_device("h200").value(), 2).value();
   constexpr ShareRequest each_side[] = {{0x1, 0}, {0x2, 0}};
   auto pool =
       ColoredPool::create(test::fake_card(config).value(), scheme, 8 << 20U, each_side).value();
@@ -215,7 +216,7 @@ void expect_placed_at_load(const std::shared_ptr<ColoredPool>& pool) {
 TEST(ColoredProgram, RewrittenBeforeTheColoursWereKnownIsToldThemWhenItIsLoaded) {
   const RemainderHalf half = remainder_half();
   const GpuPointer gpu = half.pool->arena().gpu();
-  const auto made = ptx::rewrite_remainders(module_of(counting), ptx::RemainderShape{8, 13, 9});
+  const auto made = color::rewrite_remainders(module_of(counting), color::RemainderShape{8, 13, 9});
   ASSERT_TRUE(made) << made.error().message;
   const auto module = Module::load(gpu, *made->module.text, "k.ptx").value();
   const auto variable = module.global(ptx::colored_constants_name);
@@ -231,8 +232,8 @@ TEST(ColoredProgram, WhoseShareIsSmallShiftsNoQuotients) {
   for (const std::uint32_t shift : {0U, 1U}) {
     const ColoredCode code(
         0,
-        ptx::RemainderAddressing{{.chunk_shift = 8, .page_shift = 13, .pattern_bits = 9},
-                                 {.end = 1, .reciprocal = 1, .reciprocal_shift = shift}},
+        color::RemainderAddressing{{.chunk_shift = 8, .page_shift = 13, .pattern_bits = 9},
+                                   {.end = 1, .reciprocal = 1, .reciprocal_shift = shift}},
         {9, 0});
     const auto made = code.rewrite(module_of(counting), {.places = ptx::PlacesAtLoad{}});
     ASSERT_TRUE(made) << made.error().message;

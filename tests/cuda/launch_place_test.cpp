@@ -26,7 +26,7 @@ class LaunchPlaces : public testing::Test {
     card = test::fake_card(config).value();
     std::vector<ShareRequest> shares;
     for (std::uint32_t c = 0; c < colors; ++c) shares.push_back({std::uint64_t{1} << c, 0});
-    const auto scheme = gpu::color_scheme(gpu::find_device("h200").value(), colors).value();
+    const auto scheme = color::color_scheme(gpu::find_device("h200").value(), colors).value();
     pool = ColoredPool::create(card, scheme, std::uint64_t{24} << 20U, shares).value();
     for (int i = 0; i < 2; ++i) streams.push_back(Stream::create(card->gpu()).value());
   }

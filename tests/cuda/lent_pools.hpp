@@ -27,7 +27,7 @@ inline std::shared_ptr<cuda::ColoredPool> lent_parities(
     cuda::Lending lending = cuda::Lending::by_descriptor) {
   return cuda::ColoredPool::adopt(
              cuda::PageArena::create(fake_gpu(), constants.size(), lending).value(),
-             gpu::Coloring::make(lent_mask, page_of_share).value(), constants, shares)
+             color::Coloring::make(lent_mask, page_of_share).value(), constants, shares)
       .value();
 }
 
@@ -42,9 +42,10 @@ inline const std::shared_ptr<cuda::ColoredPool>& lent_remainders() {
   fake::FakeConfig config = fake::small_gpu();
   config.remainders = true;
   static const auto pool =
-      cuda::ColoredPool::create(
-          fake_card(config).value(), gpu::color_scheme(gpu::find_device("h200").value(), 2).value(),
-          4 * page_of_share, lent_halves, cuda::PoolPages::one_region, cuda::Lending::by_descriptor)
+      cuda::ColoredPool::create(fake_card(config).value(),
+                                color::color_scheme(gpu::find_device("h200").value(), 2).value(),
+                                4 * page_of_share, lent_halves, cuda::PoolPages::one_region,
+                                cuda::Lending::by_descriptor)
           .value();
   configure(config);
   return pool;

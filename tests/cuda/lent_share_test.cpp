@@ -192,9 +192,9 @@ TEST(LentShare, HasAWindowThatOnlyRewrittenKernelsReachMemoryThrough) {
     for (const std::int64_t offset : {std::int64_t{0}, static_cast<std::int64_t>(lent.bytes) - 4}) {
       EXPECT_EQ(in_another_process([&] { count_where_nothing_is(*pool, lent, false, offset); }), 0);
     }
-    if (std::holds_alternative<ptx::ColoredAddressing>(lent.colors)) continue;
+    if (std::holds_alternative<color::Parities>(lent.colors)) continue;
     // Remainders know where their share ends.
-    const auto& steps = std::get<gpu::RemainderSteps>(lent.colors);
+    const auto& steps = std::get<color::RemainderSteps>(lent.colors);
     const std::int64_t end = std::int64_t{steps.end - steps.begin} << steps.chunk_shift;
     for (const std::int64_t offset : {std::int64_t{-4}, end}) {
       EXPECT_EQ(in_another_process([&] { count_where_nothing_is(*pool, lent, true, offset); }), 0);

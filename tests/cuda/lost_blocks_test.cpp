@@ -183,7 +183,7 @@ TEST(LostBlocks, FactsThatCannotBeWrittenAreToldAsNotRemembered) {
 
 TEST(LostBlocks, RemaindersOfOtherPagesAreRefused) {
   const auto card = test::fake_card().value();
-  gpu::ColorScheme scheme = gpu::color_scheme(gpu::find_device("h200").value(), 2).value();
+  color::ColorScheme scheme = color::color_scheme(gpu::find_device("h200").value(), 2).value();
   scheme.remainders->page_bytes = 1 << 20;
   constexpr ShareRequest by_side[] = {{0x1, 0}, {0x2, 0}};
   const auto pool = ColoredPool::create(card, scheme, 4 << 20, by_side);

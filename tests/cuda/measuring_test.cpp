@@ -30,7 +30,7 @@ TEST(Measuring, StreamsGoOverWholeChunksOfHalfOfWhatIsFree) {
   const std::vector<std::uint32_t> constants(2, 0);
   const auto pool =
       ColoredPool::adopt(PageArena::create(test::fake_gpu(), 2).value(),
-                         gpu::Coloring::make(masks, 2 << 20).value(), constants, shares)
+                         color::Coloring::make(masks, 2 << 20).value(), constants, shares)
           .value();
   constexpr std::uint64_t chunk = 16384;
   ASSERT_EQ(pool->run_bytes(), chunk);

@@ -248,7 +248,7 @@ TEST(ProbeArguments, OfRemaindersAre32ChunksOfAPageAndFourOfANumber) {
   const auto card = Card::open(heard_gpu(config), options).value();
   heard.clear();
   constexpr ShareRequest shares_by_side[] = {{0x1, 0}, {0x2, 0}};
-  const auto scheme = gpu::color_scheme(gpu::find_device("h200").value(), 2).value();
+  const auto scheme = color::color_scheme(gpu::find_device("h200").value(), 2).value();
   const auto pool = ColoredPool::create(card, scheme, 8 << 20, shares_by_side).value();
   ASSERT_EQ(heard["demarc_hit_latency"].size(), 6U);
   EXPECT_EQ(heard["demarc_hit_latency"][0].arguments[2], 8192U);
@@ -277,7 +277,7 @@ TEST(ProbeArguments, OfLargeCopiesAre1024BlocksForEach32Mebibytes) {
   options.cache_folder = test::fresh_folder("heard").string();
   const auto card = Card::open(heard_gpu(config), options).value();
   constexpr ShareRequest everything[] = {{0x3, 0}};
-  const auto scheme = gpu::color_scheme(gpu::find_device("h200").value(), 2).value();
+  const auto scheme = color::color_scheme(gpu::find_device("h200").value(), 2).value();
   const auto pool = ColoredPool::create(card, scheme, 40 << 20, everything).value();
   const auto before = pool->allocate(0, 256).value();
   const ColoredBuffer buffer = pool->allocate(0, (33 << 20) + 77).value();
@@ -296,7 +296,7 @@ TEST(ProbeArguments, OfLargeCopiesAre1024BlocksForEach32Mebibytes) {
 
 TEST(ProbeArguments, OfTrafficBesideLaunchesAreTheSmsOfOthers) {
   const CardPointer card = heard_card(false);
-  const auto coloring = gpu::Coloring::make(std::vector<std::uint64_t>{0xc4000}, 2 << 20).value();
+  const auto coloring = color::Coloring::make(std::vector<std::uint64_t>{0xc4000}, 2 << 20).value();
   const std::vector<std::uint32_t> constants(2, 0);
   constexpr ShareRequest shares_of_half[] = {{0x1, 0}, {0x2, 0}};
   const auto pool = ColoredPool::adopt(PageArena::create(card->gpu(), 2).value(), coloring,

@@ -38,7 +38,7 @@ class ForeignHalf {
     fake::FakeConfig config = fake::small_gpu();
     config.remainders = kind == ColorKind::remainders;
     if (config.remainders) {
-      const auto scheme = gpu::color_scheme(gpu::find_device("h200").value(), 2).value();
+      const auto scheme = color::color_scheme(gpu::find_device("h200").value(), 2).value();
       pool_ = cuda::ColoredPool::create(fake_card(config).value(), scheme, bytes, halves).value();
     } else {
       constexpr std::uint64_t masks[] = {0xc4000};

@@ -24,8 +24,8 @@ fake::FakeConfig h200() {
   return config;
 }
 
-gpu::ColorScheme scheme_of(std::uint32_t colors) {
-  return gpu::color_scheme(gpu::find_device("h200").value(), colors).value();
+color::ColorScheme scheme_of(std::uint32_t colors) {
+  return color::color_scheme(gpu::find_device("h200").value(), colors).value();
 }
 
 Result<Pool> make_pool(std::uint64_t pages, std::uint32_t colors,
@@ -166,7 +166,7 @@ TEST(RemainderPool, WithoutTheL2SidesNothingIsColoured) {
 }
 
 TEST(RemainderWindows, AreOfColoursThatFollowEachOtherAndExist) {
-  const gpu::RemainderColoring& coloring = pool_of_sides()->remainders()->coloring;
+  const color::RemainderColoring& coloring = pool_of_sides()->remainders()->coloring;
   const auto first = window_of_colors(coloring, 0x1).value();
   const auto second = window_of_colors(coloring, 0x2).value();
   EXPECT_EQ(first.count + second.count, 47U);
@@ -247,8 +247,8 @@ TEST(RemainderPool, TablesLieInTheColoursOfTheirShare) {
     std::set<std::uint32_t> used;
     for (std::size_t i = 0; i < shares.size(); ++i) {
       const auto share = std::get<RemainderShare>(pool->only_region(i).value());
-      const auto own = gpu::own_chunks(colors.coloring.hash(), share.coloring->window(0),
-                                       pool->arena().pages(), colors.aside_constant);
+      const auto own = color::own_chunks(colors.coloring.hash(), share.coloring->window(0),
+                                         pool->arena().pages(), colors.aside_constant);
       const auto& [patterns, places] = share.tables;
       EXPECT_EQ(patterns.has_value(), shares.size() == 2);
       for (std::uint32_t chunk = 0; patterns && chunk < 4; ++chunk) {
@@ -273,8 +273,8 @@ TEST(RemainderPool, TablesAreLeftOutWhereThePageIsFull) {
   const Pool& pool = pool_of_sides();
   RemainderColors colors = *pool->remainders();
   const auto window = colors.coloring.window(0);
-  const auto own =
-      gpu::own_chunks(colors.coloring.hash(), window, pool->arena().pages(), colors.aside_constant);
+  const auto own = color::own_chunks(colors.coloring.hash(), window, pool->arena().pages(),
+                                     colors.aside_constant);
   colors.aside_taken.assign(own.size(), true);
   const auto none = place_tables(colors, pool->arena(), window).value();
   EXPECT_FALSE(none.patterns || none.places);

@@ -94,10 +94,10 @@ inline std::unique_ptr<Colors> random_remainders(std::uint64_t seed, std::uint64
   Random random(seed);
   std::vector<std::uint32_t> constants(pages * 47 / 8);
   for (std::uint32_t& constant : constants) constant = static_cast<std::uint32_t>(random.below(64));
-  const gpu::RemainderColoring::Window window{static_cast<std::uint32_t>(random.below(47)),
-                                              static_cast<std::uint32_t>(10 + random.below(38))};
+  const color::RemainderColoring::Window window{static_cast<std::uint32_t>(random.below(47)),
+                                                static_cast<std::uint32_t>(10 + random.below(38))};
   const auto coloring =
-      gpu::RemainderColoring::make(gpu::h200_remainders(), {window}, constants).value();
+      color::RemainderColoring::make(color::h200_remainders(), {window}, constants).value();
   switch (seed % 3) {
     case 0:
       return std::make_unique<RemainderColors>(0, coloring);

@@ -1,5 +1,6 @@
 // Coloured kernels on the emulator: global memory, variables of modules, generic addresses.
 #include "colored_kernels.hpp"
+#include "rewritten_by_colors.hpp"
 
 namespace demarc::emulate::colored {
 namespace {
@@ -96,7 +97,7 @@ TEST(ColoredEmulation, a_module_whose_places_are_not_set_touches_nothing_of_the_
     gpu::Launch launch = launch_of({});
     launch.buffers[0].bytes = page;
     const auto made =
-        ptx::rewrite_colored(parsed.module, {{0xc4000}, 1}, {.places = ptx::PlacesAtLoad{}});
+        color::rewrite_parities(parsed.module, {{0xc4000}, 1}, {.places = ptx::PlacesAtLoad{}});
     const auto outcome = run_on(made.value().module, launch,
                                 {std::vector<std::byte>(page, untouched)}, one_thread());
     const auto& bytes = outcome.value().buffers[0];

@@ -7,10 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "demarc/gpu/address_map.hpp"
+#include "demarc/color/coloring.hpp"
 #include "demarc/ptx/colored.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "remainder_addressing.hpp"
+#include "rewritten_by_colors.hpp"
 
 namespace demarc::emulate::colored {
 
@@ -60,27 +61,27 @@ class MaskColors : public Colors {
  public:
   MaskColors(std::vector<std::uint64_t> masks, std::uint32_t color, std::uint64_t pages = 1)
       : Colors(pages),
-        coloring_(gpu::Coloring::make(masks, page).value()),
+        coloring_(color::Coloring::make(masks, page).value()),
         addressing_{masks, color} {}
   std::uint64_t position(std::uint64_t linear) const override {
     return coloring_.position(linear, addressing_.color);
   }
   std::uint64_t pointer(std::uint64_t arena, std::uint64_t linear) const override {
-    return ptx::colored_pointer(arena, linear, addressing_);
+    return color::colored_pointer(arena, linear, addressing_);
   }
   Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t, std::uint64_t,
                                      const ptx::ColoredPlaces& given) const override {
-    return ptx::rewrite_colored(module, addressing_, {.places = given});
+    return color::rewrite_parities(module, addressing_, {.places = given});
   }
   std::uint64_t granule() const override { return coloring_.chunk_bytes(); }
   std::uint64_t bytes() const override { return pages() * page / coloring_.colors(); }
 
  protected:
-  [[nodiscard]] const ptx::ColoredAddressing& addressing() const { return addressing_; }
+  [[nodiscard]] const color::Parities& addressing() const { return addressing_; }
 
  private:
-  gpu::Coloring coloring_;
-  ptx::ColoredAddressing addressing_;
+  color::Coloring coloring_;
+  color::Parities addressing_;
 };
 
 // The text knows its colour, and no places.
@@ -90,21 +91,22 @@ class MaskColorsAtLoad : public MaskColors {
   Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t, std::uint64_t,
                                      const ptx::ColoredPlaces& given) const override {
     DEMARC_TRY(auto made,
-               ptx::rewrite_colored(module, addressing(), {.places = ptx::PlacesAtLoad{}}));
+               color::rewrite_parities(module, addressing(), {.places = ptx::PlacesAtLoad{}}));
     return loaded_with(std::move(made), ptx::colored_constants(given));
   }
 };
 
 // The remainders of a card that are halves.
-inline gpu::RemainderColoring halves_of(const std::vector<std::uint32_t>& page_constants) {
-  return gpu::RemainderColoring::make(gpu::h200_remainders(), {{40, 24}, {17, 23}}, page_constants)
+inline color::RemainderColoring halves_of(const std::vector<std::uint32_t>& page_constants) {
+  return color::RemainderColoring::make(color::h200_remainders(), {{40, 24}, {17, 23}},
+                                        page_constants)
       .value();
 }
 
 class RemainderColors : public Colors {
  public:
   explicit RemainderColors(std::uint32_t color,
-                           const gpu::RemainderColoring& coloring = halves_of({0x15}))
+                           const color::RemainderColoring& coloring = halves_of({0x15}))
       : Colors(coloring.pages()), coloring_(coloring), color_(color) {}
   std::uint64_t position(std::uint64_t linear) const override {
     return coloring_.position(linear, color_);
@@ -116,7 +118,7 @@ class RemainderColors : public Colors {
   Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t arena,
                                      std::uint64_t table,
                                      const ptx::ColoredPlaces& given) const override {
-    return ptx::rewrite_remainders(module, addressing(arena, table), {.places = given});
+    return color::rewrite_remainders(module, addressing(arena, table), {.places = given});
   }
   std::uint64_t granule() const override {
     return std::uint64_t{1} << coloring_.hash().chunk_shift;
@@ -124,13 +126,13 @@ class RemainderColors : public Colors {
   std::uint64_t bytes() const override { return coloring_.color_bytes(color_); }
 
  protected:
-  [[nodiscard]] virtual ptx::RemainderAddressing addressing(std::uint64_t arena,
-                                                            std::uint64_t table) const {
+  [[nodiscard]] virtual color::RemainderAddressing addressing(std::uint64_t arena,
+                                                              std::uint64_t table) const {
     return demarc::test::addressing_of(coloring_, color_, arena, table);
   }
 
  private:
-  gpu::RemainderColoring coloring_;
+  color::RemainderColoring coloring_;
   std::uint32_t color_;
 };
 
@@ -142,8 +144,9 @@ class RemainderColorsAtLoad : public RemainderColors {
                                      std::uint64_t table,
                                      const ptx::ColoredPlaces& given) const override {
     const auto [shape, constants] = addressing(arena, table);
-    DEMARC_TRY(auto made, ptx::rewrite_remainders(module, shape));
-    return loaded_with(std::move(made), ptx::colored_constants(given, &constants));
+    DEMARC_TRY(auto made, color::rewrite_remainders(module, shape));
+    return loaded_with(std::move(made),
+                       ptx::colored_constants(given, std::as_bytes(std::span(&constants, 1))));
   }
 };
 
@@ -154,8 +157,8 @@ class RemainderPlacesAtLoad : public RemainderColors {
   Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t arena,
                                      std::uint64_t table,
                                      const ptx::ColoredPlaces& given) const override {
-    DEMARC_TRY(auto made, ptx::rewrite_remainders(module, addressing(arena, table),
-                                                  {.places = ptx::PlacesAtLoad{}}));
+    DEMARC_TRY(auto made, color::rewrite_remainders(module, addressing(arena, table),
+                                                    {.places = ptx::PlacesAtLoad{}}));
     return loaded_with(std::move(made), ptx::colored_constants(given));
   }
 };

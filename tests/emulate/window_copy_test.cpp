@@ -5,10 +5,11 @@
 #include <algorithm>
 
 #include "demarc/base/files.hpp"
-#include "demarc/gpu/address_map.hpp"
+#include "demarc/color/coloring.hpp"
 #include "demarc/ptx/colored.hpp"
 #include "harness.hpp"
 #include "paths.hpp"
+#include "rewritten_by_colors.hpp"
 
 namespace demarc::emulate {
 namespace {
@@ -35,17 +36,17 @@ class Side {
   }
   [[nodiscard]] gpu::Argument pointer(std::uint64_t linear) const {
     const std::uint64_t address =
-        colored_ ? ptx::colored_pointer(arena_, linear, addressing()) : arena_ + linear;
+        colored_ ? color::colored_pointer(arena_, linear, addressing()) : arena_ + linear;
     return gpu::make_scalar(gpu::ScalarType::u64, static_cast<std::int64_t>(address));
   }
   // In its buffer.
   [[nodiscard]] std::size_t position(std::uint64_t linear) const {
     return shift_ + (colored_ ? coloring_.position(linear, addressing().color) : linear);
   }
-  static ptx::ColoredAddressing addressing() { return {{0x600}, 1}; }
+  static color::Parities addressing() { return {{0x600}, 1}; }
 
  private:
-  gpu::Coloring coloring_ = gpu::Coloring::make({{0x600}}, colors_page).value();
+  color::Coloring coloring_ = color::Coloring::make({{0x600}}, colors_page).value();
   bool colored_;
   std::uint64_t bytes_;
   std::uint64_t arena_ = 0;
@@ -169,7 +170,7 @@ TEST(WindowCopy, rows_arrive_whole_at_every_alignment_and_nothing_beside_them_ch
   std::uint64_t first_width = 0;
   for (const auto accesses :
        {ptx::ColoredAccesses::all, ptx::ColoredAccesses::loads, ptx::ColoredAccesses::stores}) {
-    const auto made = ptx::rewrite_colored(plain, Side::addressing(), {.accesses = accesses});
+    const auto made = color::rewrite_parities(plain, Side::addressing(), {.accesses = accesses});
     ASSERT_TRUE(made) << made.error().message;
     ASSERT_TRUE(ptx::check_accepted(made->kernels, "window_copy.ptx"));
     expect_rows(Work::copy, made->module, accesses != ptx::ColoredAccesses::stores,
@@ -193,7 +194,7 @@ TEST(WindowCopy, fills_give_each_element_its_bytes_at_every_alignment) {
   }
   const ptx::Module plain = copying();
   expect_rows(Work::fill, plain, false, false, rows);
-  const auto made = ptx::rewrite_colored(plain, Side::addressing());
+  const auto made = color::rewrite_parities(plain, Side::addressing());
   ASSERT_TRUE(made) << made.error().message;
   expect_rows(Work::fill, made->module, false, true, rows);
 }

@@ -99,7 +99,7 @@ TEST(Conflicts, AMaskIsolatesWhereNothingIsFeltAndNotWhereAnythingIs) {
   for (const Felt felt : {Felt::dram_read, Felt::dram_write, Felt::l2_read, Felt::l2_write}) {
     for (const bool too_much : {false, true}) {
       ToldMemory memory(enough_pages);
-      memory.other_colour[felt] = gpu::most_isolated + (too_much ? 0.001 : 0);
+      memory.other_colour[felt] = color::most_isolated + (too_much ? 0.001 : 0);
       const ConflictFinding found = measured(memory).value();
       EXPECT_EQ(found.masks[0].isolates, !too_much) << static_cast<int>(felt);
       EXPECT_EQ(found.masks[0].isolates_dram, !too_much || felt != Felt::dram_read);

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "demarc/base/json.hpp"
-#include "demarc/gpu/color_scheme.hpp"
+#include "demarc/color/color_scheme.hpp"
 #include "demarc/probe/probe.hpp"
 #include "kept_report.hpp"
 #include "planted_memory.hpp"
@@ -36,7 +36,7 @@ TEST(PlantedH200, ItsSlicesAreRemaindersModulo47AndItsPathsRunsOfThem) {
   EXPECT_EQ(report.map.slices, 94U);
   EXPECT_EQ(report.map.module.rows, planted_truth("h200")->module.rows);
   EXPECT_EQ(report.map.stack->modulus, 47U);
-  EXPECT_EQ(report.slices->remainder_model->hash.digits, gpu::h200_remainders().digits);
+  EXPECT_EQ(report.slices->remainder_model->hash.digits, color::h200_remainders().digits);
   EXPECT_TRUE(report.conflicts->isolating.empty());
 
   const RemainderConflicts& found = report.remainder_conflicts.value();
@@ -65,7 +65,7 @@ TEST(PlantedH200, ItsSlicesAreRemaindersModulo47AndItsPathsRunsOfThem) {
   // The description that comes of it names colours, and no masks.
   gpu::Device device;
   device.address_map = report.map;
-  const auto scheme = gpu::color_scheme(device, 4);
+  const auto scheme = color::color_scheme(device, 4);
   ASSERT_TRUE(scheme) << scheme.error().message;
   EXPECT_EQ(scheme->paths, 6U);
   EXPECT_EQ(scheme->remainders->modulus, 47U);

@@ -10,8 +10,8 @@
 #include "demarc/base/gf2.hpp"
 #include "demarc/base/hash.hpp"
 #include "demarc/base/random.hpp"
+#include "demarc/color/remainder_coloring.hpp"
 #include "demarc/gpu/device.hpp"
-#include "demarc/gpu/remainder_coloring.hpp"
 #include "kept.hpp"
 
 namespace demarc::probe {
@@ -20,7 +20,7 @@ namespace {
 constexpr std::uint64_t chunk_bytes = 256;
 
 // Slice of every chunk of a page: the parity of `half`, and the number's remainder.
-std::vector<std::uint32_t> slices_of_page(const gpu::RemainderHash& hash, std::uint32_t constant,
+std::vector<std::uint32_t> slices_of_page(const color::RemainderHash& hash, std::uint32_t constant,
                                           std::uint32_t remainder) {
   std::vector<std::uint32_t> slices;
   for (std::uint64_t at = 0; at < hash.page_bytes; at += chunk_bytes) {
@@ -47,7 +47,7 @@ bool tells_the_same(const gpu::ModuloStage& stage, std::uint64_t half, std::uint
 }
 
 // As measured: pairs of slices that look alike, and a share of wrong kinds.
-std::vector<std::uint32_t> disturbed_page(const gpu::RemainderHash& hash, std::uint32_t constant,
+std::vector<std::uint32_t> disturbed_page(const color::RemainderHash& hash, std::uint32_t constant,
                                           std::uint32_t remainder, std::uint32_t twins,
                                           std::uint64_t seed) {
   auto kinds = slices_of_page(hash, constant, remainder);
@@ -65,7 +65,7 @@ std::vector<std::uint32_t> disturbed_page(const gpu::RemainderHash& hash, std::u
 // Whatever a page adds, twins that look alike and a share of wrong kinds: the hash of an H200 comes
 // out to the bit.
 RC_GTEST_PROP(Remainders, of_an_h200_page_are_found, ()) {
-  const gpu::RemainderHash hash = gpu::h200_remainders();
+  const color::RemainderHash hash = color::h200_remainders();
   const auto constant = *rc::gen::inRange(0U, 64U);
   const auto remainder = *rc::gen::inRange(0U, 47U);
   const auto twins = *rc::gen::inRange(0U, 7U);
@@ -75,7 +75,7 @@ RC_GTEST_PROP(Remainders, of_an_h200_page_are_found, ()) {
   RC_ASSERT(found.has_value());
   RC_ASSERT(found->slices == 94U);
   RC_ASSERT(found->agreement > 0.98);
-  const auto again = gpu::remainder_hash(found->stage, hash.half, hash.page_bytes, chunk_bytes);
+  const auto again = color::remainder_hash(found->stage, hash.half, hash.page_bytes, chunk_bytes);
   RC_ASSERT(static_cast<bool>(again));
   RC_ASSERT(again->modulus == 47U);
   RC_ASSERT(again->block_shift == hash.block_shift);
@@ -84,7 +84,7 @@ RC_GTEST_PROP(Remainders, of_an_h200_page_are_found, ()) {
 
 // A page in which the slices that go to four places, twins, would outvote the mask of a digit.
 TEST(Remainders, twins_have_no_say_in_the_masks_of_digits) {
-  const gpu::RemainderHash hash = gpu::h200_remainders();
+  const color::RemainderHash hash = color::h200_remainders();
   const std::uint64_t halves[] = {hash.half};
   const auto found = find_remainders(disturbed_page(hash, 40, 25, 5, 2), halves, chunk_bytes);
   ASSERT_TRUE(found);
@@ -94,7 +94,7 @@ TEST(Remainders, twins_have_no_say_in_the_masks_of_digits) {
 // Other moduli, other digits: nothing of an H200 is built in.
 TEST(Remainders, of_other_hashes_are_found) {
   for (const std::uint32_t modulus : {3U, 7U, 11U, 23U, 31U}) {
-    gpu::RemainderHash hash = gpu::h200_remainders();
+    color::RemainderHash hash = color::h200_remainders();
     hash.modulus = modulus;
     hash.digits[1] ^= 0x180000;
     const std::uint32_t constant = 0x15;
@@ -155,7 +155,7 @@ std::string steps_of_page(const std::vector<std::uint32_t>& kinds, std::uint64_t
 TEST(Remainders, are_found_step_by_step_as_kept) {
   std::string text;
   for (const std::uint32_t modulus : {47U, 9U}) {
-    gpu::RemainderHash hash = gpu::h200_remainders();
+    color::RemainderHash hash = color::h200_remainders();
     hash.modulus = modulus;
     for (const std::uint32_t twins : {0U, modulus == 47 ? 6U : 1U}) {
       text += fmt::format("modulo {}, {} twins\n", modulus, twins);
@@ -170,12 +170,12 @@ TEST(Remainders, the_description_of_an_h200_names_the_measured_ones) {
   const auto device = gpu::find_device("h200").value();
   ASSERT_TRUE(device.address_map && device.address_map->stack);
   const auto hash =
-      gpu::remainder_hash(*device.address_map->stack, device.address_map->module.rows.at(0),
-                          device.address_map->page_bytes, chunk_bytes);
+      color::remainder_hash(*device.address_map->stack, device.address_map->module.rows.at(0),
+                            device.address_map->page_bytes, chunk_bytes);
   ASSERT_TRUE(hash);
-  EXPECT_EQ(hash->digits, gpu::h200_remainders().digits);
-  EXPECT_EQ(hash->half, gpu::h200_remainders().half);
-  EXPECT_EQ(hash->block_shift, gpu::h200_remainders().block_shift);
+  EXPECT_EQ(hash->digits, color::h200_remainders().digits);
+  EXPECT_EQ(hash->half, color::h200_remainders().half);
+  EXPECT_EQ(hash->block_shift, color::h200_remainders().block_shift);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "colored_text.hpp"
+#include "rewritten_by_colors.hpp"
 
 namespace demarc::ptx {
 namespace {
@@ -41,7 +42,8 @@ TEST(ColoredKernels, those_that_are_not_asked_for_are_gone_as_well) {
   ASSERT_EQ(made.kernels.size(), 1U);
   ASSERT_EQ(made.module.kernels().size(), 1U);
   EXPECT_EQ(made.module.kernels()[0]->name, "two");
-  const auto missing = rewrite_colored(test::parsed(text), test::by_parity, {.kernels = {"three"}});
+  const auto missing =
+      color::rewrite_parities(test::parsed(text), test::by_parity, {.kernels = {"three"}});
   EXPECT_EQ(missing.error().message, "t.ptx: there is no kernel 'three'");
 }
 
@@ -233,8 +235,8 @@ TEST(ColoredKernels, eight_reasons_are_told_and_the_others_counted) {
 }
 
 TEST(ColoredKernels, modules_of_32_bits_are_an_error) {
-  const auto made = rewrite_colored(test::parsed(".version 8.0\n.target sm_90\n.address_size 32\n"),
-                                    test::by_parity);
+  const auto made = color::rewrite_parities(
+      test::parsed(".version 8.0\n.target sm_90\n.address_size 32\n"), test::by_parity);
   EXPECT_EQ(made.error().message,
             "t.ptx: coloured addressing needs 64-bit addresses (.address_size 64)");
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "colored_text.hpp"
+#include "rewritten_by_colors.hpp"
 
 namespace demarc::ptx {
 namespace {
@@ -91,12 +92,12 @@ TEST(ColoredVariables, a_body_may_begin_with_the_use_of_one) {
 // Nothing may be thought to lie where it does not.
 TEST(ColoredVariables, places_that_are_given_where_they_are_set_at_load_are_refused) {
   const Module module = test::parsed(test::preamble + test::colored_kernel("k", test::plain_store));
-  const RemainderShape shape{8, 13, 9};
-  EXPECT_TRUE(rewrite_remainders(module, shape));
-  EXPECT_TRUE(rewrite_remainders(module, shape, {.places = PlacesAtLoad{}}));
+  const color::RemainderShape shape{8, 13, 9};
+  EXPECT_TRUE(color::rewrite_remainders(module, shape));
+  EXPECT_TRUE(color::rewrite_remainders(module, shape, {.places = PlacesAtLoad{}}));
   for (const ColoredPlaces& given : {ColoredPlaces{.variables = 16}, ColoredPlaces{.local = 16},
                                      ColoredPlaces{.local_threads = 1}}) {
-    EXPECT_EQ(rewrite_remainders(module, shape, {.places = given}).error().message,
+    EXPECT_EQ(color::rewrite_remainders(module, shape, {.places = given}).error().message,
               "coloured addressing: leave out the places of variables and of local memory; they "
               "are set with the colours when the module is loaded");
   }
@@ -110,20 +111,20 @@ TEST(ColoredConstants, are_as_many_bytes_as_the_variable_of_the_module_has) {
     return out;
   };
   EXPECT_EQ(words(colored_constants(places)), (std::vector<std::uint64_t>{1, 2, 3}));
-  const RemainderConstants remainders{.arena = 4,
-                                      .table = 5,
-                                      .pages = 6,
-                                      .before = 7,
-                                      .end = 1,
-                                      .reciprocal = 8,
-                                      .reciprocal_shift = 1,
-                                      .skipped = 9};
+  const color::RemainderConstants remainders{.arena = 4,
+                                             .table = 5,
+                                             .pages = 6,
+                                             .before = 7,
+                                             .end = 1,
+                                             .reciprocal = 8,
+                                             .reciprocal_shift = 1,
+                                             .skipped = 9};
   constexpr std::uint64_t one = std::uint64_t{1} << 32U;
-  EXPECT_EQ(words(colored_constants(places, &remainders)),
+  EXPECT_EQ(words(colored_constants(places, std::as_bytes(std::span(&remainders, 1)))),
             (std::vector<std::uint64_t>{1, 2, 3, 4, 5, 6, one + 7, one + 8, 9}));
-  const auto made = rewrite_remainders(
+  const auto made = color::rewrite_remainders(
       test::parsed(test::preamble + test::colored_kernel("k", test::plain_store)),
-      RemainderShape{8, 13, 9});
+      color::RemainderShape{8, 13, 9});
   ASSERT_TRUE(made);
   EXPECT_EQ(made->module.variables[0].byte_size(), 72U);
   EXPECT_EQ(made->module.variables[0].name, colored_constants_name);

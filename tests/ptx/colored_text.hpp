@@ -6,17 +6,18 @@
 #include <string>
 
 #include "demarc/ptx/colored.hpp"
+#include "rewritten_by_colors.hpp"
 #include "text.hpp"
 
 namespace demarc::ptx::test {
 
-inline const ColoredAddressing by_parity{{0xc4000}, 1};
+inline const color::Parities by_parity{{0xc4000}, 1};
 inline const ColoredOptions with_places{.places = ColoredPlaces{0x100000, 0x200000, 64}};
 
 inline constexpr const char* plain_store = "ld.param.u64 %rd1, [p];\nst.global.u32 [%rd1], 1;";
 
 inline ColoredModule colored(const std::string& text, const ColoredOptions& options = {}) {
-  auto made = rewrite_colored(parsed(text), by_parity, options);
+  auto made = color::rewrite_parities(parsed(text), by_parity, options);
   EXPECT_TRUE(made) << made.error().message;
   return made ? std::move(*made) : ColoredModule{};
 }

@@ -22,6 +22,7 @@
 #include "induction.hpp"
 #include "paths.hpp"
 #include "remainders.hpp"
+#include "rewritten_by_colors.hpp"
 
 namespace demarc::ptx {
 namespace {
@@ -97,16 +98,16 @@ std::string rewritten(const Module& module) {
     options.accesses = accesses;
     options.printing = ColoredPrinting::silenced;
     options.places = ColoredPlaces{0x7000'0000'1000, 0x7000'0100'0000, 4096};
-    const auto colored = rewrite_colored(module, {{0x2100, 0x14400}, 2}, options);
+    const auto colored = color::rewrite_parities(module, {{0x2100, 0x14400}, 2}, options);
     made += colored ? print(colored->module) : colored.error().message;
     for (const ColoredKernel& kernel : colored ? colored->kernels : std::vector<ColoredKernel>{})
       made += fmt::format("{} {} {}\n{}", kernel.name, kernel.line, kernel.local_bytes,
                           describe_refusals(kernel, "x.ptx"));
   }
-  RemainderAddressing half = test::remainders(0x7000'0000'0000, 0x7100'0000'0000);
+  color::RemainderAddressing half = test::remainders(0x7000'0000'0000, 0x7100'0000'0000);
   for (const std::uint32_t shift : {0U, 3U, 7U}) {
     half.constants.reciprocal_shift = shift;
-    const auto spread = rewrite_remainders(module, half, {});
+    const auto spread = color::rewrite_remainders(module, half, {});
     made += spread ? print(spread->module) : spread.error().message;
   }
   if (const auto needs = find_colored_needs(module)) {
@@ -260,7 +261,7 @@ TEST(KeptFacts, of_each_access_by_itself) {
         options.kernels = {std::string(function.name)};
         const ParseResult one = parse(alone(parsed.module, function, instruction), "x.ptx");
         if (!one.diagnostics.ok()) continue;
-        const auto colored = rewrite_colored(one.module, {{0x2100, 0x14400}, 2}, options);
+        const auto colored = color::rewrite_parities(one.module, {{0x2100, 0x14400}, 2}, options);
         if (!colored) {
           made += colored.error().message + "\n";
           continue;

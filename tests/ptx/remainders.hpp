@@ -1,11 +1,11 @@
 // The half of an H200's colours that 23 of 47 remainders are.
 #pragma once
 
-#include "demarc/ptx/colored.hpp"
+#include "demarc/color/translation.hpp"
 
 namespace demarc::ptx::test {
 
-inline RemainderAddressing remainders(std::uint64_t arena, std::uint64_t table) {
+inline color::RemainderAddressing remainders(std::uint64_t arena, std::uint64_t table) {
   constexpr std::uint32_t begin = 8 * 23 * 24;
   return {{.chunk_shift = 8, .page_shift = 13, .pattern_bits = 9},
           {.arena = arena,

@@ -4,6 +4,7 @@
 #include "demarc/ptx/affine.hpp"
 #include "demarc/ptx/colored.hpp"
 #include "demarc/ptx/parser.hpp"
+#include "rewritten_by_colors.hpp"
 
 namespace demarc::ptx {
 namespace {
@@ -53,7 +54,7 @@ std::string text_of(const Result<ColoredModule>& made) {
 }
 
 TEST(RewriteColored, translates_only_global_accesses_and_keeps_predicates) {
-  const std::string out = text_of(rewrite_colored(read_back(small_kernel), {{0xc4000}, 1}));
+  const std::string out = text_of(color::rewrite_parities(read_back(small_kernel), {{0xc4000}, 1}));
   EXPECT_NE(out.find(R"({
 	.reg .b64 %demarc_a, %demarc_h;
 	.reg .b32 %demarc_l, %demarc_u, %demarc_o, %demarc_x, %demarc_s;
@@ -82,10 +83,10 @@ TEST(RewriteColored, translates_only_global_accesses_and_keeps_predicates) {
 // A copy into a colour has coloured stores only, one out of it coloured loads only.
 TEST(RewriteColored, one_side_of_a_copy_can_be_left_as_it_is) {
   const Module module = read_back(small_kernel);
-  const std::string in =
-      text_of(rewrite_colored(module, {{0xc4000}, 1}, {.accesses = ColoredAccesses::stores}));
-  const std::string out =
-      text_of(rewrite_colored(module, {{0xc4000}, 1}, {.accesses = ColoredAccesses::loads}));
+  const std::string in = text_of(
+      color::rewrite_parities(module, {{0xc4000}, 1}, {.accesses = ColoredAccesses::stores}));
+  const std::string out = text_of(
+      color::rewrite_parities(module, {{0xc4000}, 1}, {.accesses = ColoredAccesses::loads}));
   const std::string load = "ld.global.cs.nc.u32 \t%r4, [%rd3+8];";
   const std::string store = "st.global.cs.u32 \t[%rd3+8], %r4;";
   EXPECT_NE(in.find(load), std::string::npos);
@@ -96,16 +97,17 @@ TEST(RewriteColored, one_side_of_a_copy_can_be_left_as_it_is) {
 
 TEST(RewriteColored, masks_that_do_not_fit_are_refused) {
   const Module module = read_back(small_kernel);
-  EXPECT_FALSE(rewrite_colored(module, {{}, 0}));
-  EXPECT_FALSE(rewrite_colored(module, {{0xc4000, 0x38a000}, 0}));  // lowest bits descend
-  EXPECT_FALSE(rewrite_colored(module, {{0x6000, 0xc000}, 0}));     // 0x4000 also in the second
-  EXPECT_TRUE(rewrite_colored(module, {{0x38a000, 0xc4000}, 3}));
+  EXPECT_FALSE(color::rewrite_parities(module, {{}, 0}));
+  EXPECT_FALSE(color::rewrite_parities(module, {{0xc4000, 0x38a000}, 0}));  // lowest bits descend
+  EXPECT_FALSE(
+      color::rewrite_parities(module, {{0x6000, 0xc000}, 0}));  // 0x4000 also in the second
+  EXPECT_TRUE(color::rewrite_parities(module, {{0x38a000, 0xc4000}, 3}));
 }
 
 TEST(RewriteColored, pointers_are_divided_so_that_inserting_bits_restores_the_arena) {
-  const ColoredAddressing two{{0x38a000, 0xc4000}, 0};
+  const color::Parities two{{0x38a000, 0xc4000}, 0};
   const std::uint64_t arena = 0x7f00'0020'0000;
-  std::uint64_t a = colored_pointer(arena, 0x1fff, two);
+  std::uint64_t a = color::colored_pointer(arena, 0x1fff, two);
   for (const std::uint64_t mask : two.masks) a += a & ~((mask & -mask) - 1);
   EXPECT_EQ(a, arena + 0x1fff);
 }

@@ -7,6 +7,7 @@
 #include "demarc/ptx/parser.hpp"
 #include "demarc/ptx/printer.hpp"
 #include "demarc/ptx/timed.hpp"
+#include "rewritten_by_colors.hpp"
 
 namespace demarc::ptx {
 namespace {
@@ -43,17 +44,18 @@ std::string text_or_refusals(const Result<ColoredModule>& out) {
   return accepted ? *out->module.text : accepted.error().message;
 }
 
-std::string colored(const Module& module, ColoredAddressing addressing = {{0xc4000}, 1}) {
-  return text_or_refusals(rewrite_colored(module, addressing));
+std::string colored(const Module& module, color::Parities addressing = {{0xc4000}, 1}) {
+  return text_or_refusals(color::rewrite_parities(module, addressing));
 }
 std::string remainders(const Module& module) {
   constexpr std::uint32_t begin = 8 * 23 * 24;
-  const RemainderAddressing addressing{{.chunk_shift = 8, .page_shift = 13, .pattern_bits = 9},
-                                       {.before = 0U - begin,
-                                        .end = begin + 260000,
-                                        .reciprocal = 23342214,  // of 8 * 23
-                                        .skipped = 8 * 24}};
-  return text_or_refusals(rewrite_remainders(module, addressing));
+  const color::RemainderAddressing addressing{
+      {.chunk_shift = 8, .page_shift = 13, .pattern_bits = 9},
+      {.before = 0U - begin,
+       .end = begin + 260000,
+       .reciprocal = 23342214,  // of 8 * 23
+       .skipped = 8 * 24}};
+  return text_or_refusals(color::rewrite_remainders(module, addressing));
 }
 std::string affine(const Module& module) {
   const auto out = rewrite_affine(module);

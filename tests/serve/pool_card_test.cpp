@@ -6,8 +6,8 @@
 
 #include <cstdlib>
 
+#include "demarc/color/color_scheme.hpp"
 #include "demarc/cuda/lent_share.hpp"
-#include "demarc/gpu/color_scheme.hpp"
 #include "lent_pools.hpp"
 
 namespace demarc::serve {
@@ -25,7 +25,7 @@ class OnAPool : public testing::Test {
   std::shared_ptr<cuda::ColoredPool> pool =
       cuda::ColoredPool::adopt(
           cuda::PageArena::create(card->gpu(), 4, cuda::Lending::by_descriptor).value(),
-          gpu::Coloring::make(test::lent_mask, page_of_share).value(),
+          color::Coloring::make(test::lent_mask, page_of_share).value(),
           std::vector<std::uint32_t>{0, 0, 0, 0}, test::lent_halves)
           .value();
   std::unique_ptr<PoolCard> side = PoolCard::adopt(card, pool, {1, 2}).value();
@@ -69,7 +69,7 @@ TEST_F(OnAPool, knows_what_terms_need_of_the_card) {
 TEST_F(OnAPool, fills_the_bytes_of_a_share_with_zeros_and_no_other) {
   ASSERT_EQ(card->gpu()->api().cuMemsetD8_v2(pool->arena().address(), 7, 4 * page_of_share), 0);
   ASSERT_TRUE(side->scrub(2, step, step));
-  const gpu::Coloring coloring = gpu::Coloring::make(test::lent_mask, page_of_share).value();
+  const color::Coloring coloring = color::Coloring::make(test::lent_mask, page_of_share).value();
   std::uint64_t zeros = 0;
   const auto bytes = arena();
   for (std::uint64_t at = 0; at < bytes.size(); at += 64) {
@@ -119,7 +119,7 @@ TEST(PoolCards, tell_of_remainders_what_their_clients_need) {
   {
     const auto side = PoolCard::adopt(card, pool, {1, 2}).value();
     const auto share = side->share(2).value();
-    const auto steps = std::get<gpu::RemainderSteps>(lent.colors);
+    const auto steps = std::get<color::RemainderSteps>(lent.colors);
     EXPECT_EQ(std::get<lease::Remainders>(share.colors), steps);
     EXPECT_EQ(share.bytes, lent.bytes / step * step);
     EXPECT_EQ(side->table(), pool->table());
@@ -149,7 +149,7 @@ colors = "2/2"
     ASSERT_TRUE(quiet) << quiet.error().message;
     const auto card = cuda::Card::open(test::fake_gpu()).value();
     const auto scheme =
-        gpu::color_scheme(gpu::describe_card(card->gpu()->name(), "h100-sxm").value(), 2);
+        color::color_scheme(gpu::describe_card(card->gpu()->name(), "h100-sxm").value(), 2);
     constexpr cuda::ShareRequest halves[] = {{1, 0}, {2, 0}};
     ASSERT_TRUE(cuda::ColoredPool::create(card, scheme.value(), *config.memory, halves,
                                           cuda::PoolPages::one_region,

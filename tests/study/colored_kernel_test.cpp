@@ -83,7 +83,7 @@ TEST(ColouredKernel, OfRemaindersIsRightAndWritesNothingButItsResult) {
   fake::FakeConfig config = fake::small_gpu();
   config.remainders = true;
   const auto card = test::fake_card(config).value();
-  const auto scheme = gpu::color_scheme(gpu::find_device("h200").value(), 2).value();
+  const auto scheme = color::color_scheme(gpu::find_device("h200").value(), 2).value();
   constexpr cuda::ShareRequest sides[] = {{0x1, 0}, {0x2, 0}};
   const auto pool = ColoredPool::create(card, scheme, 4 * two_mebibytes, sides).value();
   for (const std::uint32_t color : {0U, 1U}) expect_contained(pool, color);

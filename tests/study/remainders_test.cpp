@@ -11,6 +11,7 @@
 #include "gpu/support_kernels.hpp"
 #include "paths.hpp"
 #include "remainder_addressing.hpp"
+#include "rewritten_by_colors.hpp"
 
 namespace demarc::study {
 namespace {
@@ -19,7 +20,8 @@ namespace {
 TEST(RewriteRemainders, instructions_compute_what_the_colouring_does) {
   const std::vector<std::uint32_t> constants{0x15, 0x3e};
   const auto coloring =
-      gpu::RemainderColoring::make(gpu::h200_remainders(), {{40, 24}, {17, 23}}, constants).value();
+      color::RemainderColoring::make(color::h200_remainders(), {{40, 24}, {17, 23}}, constants)
+          .value();
   constexpr std::uint64_t words = 60000;
   gpu::Launch launch;
   launch.buffers.resize(3);
@@ -38,8 +40,8 @@ TEST(RewriteRemainders, instructions_compute_what_the_colouring_does) {
   for (const std::uint32_t color : {0U, 1U}) {
     const auto addressing = test::addressing_of(coloring, color, addresses[0], addresses[2]);
     const auto plain = ptx::parse(support_kernels_ptx(), "copies");
-    const auto made = ptx::rewrite_remainders(plain.module, addressing,
-                                              {.accesses = ptx::ColoredAccesses::stores});
+    const auto made = color::rewrite_remainders(plain.module, addressing,
+                                                {.accesses = ptx::ColoredAccesses::stores});
     ASSERT_TRUE(made) << made.error().message;
     ASSERT_TRUE(ptx::check_accepted(made->kernels, "copies", {"demarc_copy"}));
     gpu::Memory memory(3);
@@ -62,7 +64,7 @@ TEST(RewriteRemainders, instructions_compute_what_the_colouring_does) {
 TEST(CopyRemainders, device_code_puts_every_byte_where_the_colouring_says) {
   const std::vector<std::uint32_t> constants{0x2a, 0x07};
   const auto coloring =
-      gpu::RemainderColoring::make(gpu::h200_remainders(), {{40, 24}}, constants).value();
+      color::RemainderColoring::make(color::h200_remainders(), {{40, 24}}, constants).value();
   constexpr std::uint64_t bytes = 50003;
   constexpr std::uint64_t first = 777 * 256 + 5;
   constexpr std::uint64_t ahead = first % 16;
@@ -108,8 +110,8 @@ TEST(CopyRemainders, device_code_puts_every_byte_where_the_colouring_says) {
 }
 
 TEST(RewriteRemainders, the_table_stays_in_the_l1_where_ptx_can_say_so) {
-  const auto coloring = gpu::RemainderColoring::make(gpu::h200_remainders(), {{0, 24}},
-                                                     std::vector<std::uint32_t>(16))
+  const auto coloring = color::RemainderColoring::make(color::h200_remainders(), {{0, 24}},
+                                                       std::vector<std::uint32_t>(16))
                             .value();
   const auto addressing = test::addressing_of(coloring, 0, 1U << 21U, 1U << 20U);
   const auto rewritten = [&](const std::string& head) {
@@ -118,7 +120,7 @@ TEST(RewriteRemainders, the_table_stays_in_the_l1_where_ptx_can_say_so) {
                                        "\t.reg .b64 %rd<2>;\n\tld.param.u64 %rd1, [p];\n"
                                        "\tst.global.u32 [%rd1], 1;\n\tret;\n}\n",
                                    "k");
-    const auto made = ptx::rewrite_remainders(module.module, addressing);
+    const auto made = color::rewrite_remainders(module.module, addressing);
     return made ? *made->module.text : made.error().message;
   };
   for (const char* width : {"u8", "u16"}) {
@@ -132,28 +134,29 @@ TEST(RewriteRemainders, the_table_stays_in_the_l1_where_ptx_can_say_so) {
 
 TEST(RewriteRemainders, colours_that_do_not_fit_are_refused) {
   const auto plain = ptx::parse(support_kernels_ptx(), "copies");
-  const auto coloring =
-      gpu::RemainderColoring::make(gpu::h200_remainders(), {{0, 24}}, std::vector<std::uint32_t>(4))
-          .value();
-  const ptx::RemainderAddressing right = test::addressing_of(coloring, 0, 1U << 21U, 1U << 20U);
-  EXPECT_TRUE(ptx::rewrite_remainders(plain.module, right));
+  const auto coloring = color::RemainderColoring::make(color::h200_remainders(), {{0, 24}},
+                                                       std::vector<std::uint32_t>(4))
+                            .value();
+  const color::RemainderAddressing right = test::addressing_of(coloring, 0, 1U << 21U, 1U << 20U);
+  EXPECT_TRUE(color::rewrite_remainders(plain.module, right));
   const auto refused = [&](auto change) {
-    ptx::RemainderAddressing wrong = right;
+    color::RemainderAddressing wrong = right;
     change(wrong);
-    return !ptx::rewrite_remainders(plain.module, wrong);
+    return !color::rewrite_remainders(plain.module, wrong);
   };
   EXPECT_TRUE(refused([](auto& wrong) { wrong.constants.end = 0; }));
   EXPECT_TRUE(refused([](auto& wrong) { wrong.constants.reciprocal_shift = 32; }));
   EXPECT_TRUE(refused([](auto& wrong) { wrong.constants.arena += 4096; }));
   EXPECT_TRUE(refused([](auto& wrong) { wrong.shape.chunk_shift = 3; }));
-  for (const ptx::RemainderShape fits :
-       {ptx::RemainderShape{4, 1, 1}, ptx::RemainderShape{12, 16, 9}}) {
-    EXPECT_TRUE(ptx::rewrite_remainders(plain.module, fits));
+  for (const color::RemainderShape fits :
+       {color::RemainderShape{4, 1, 1}, color::RemainderShape{12, 16, 9}}) {
+    EXPECT_TRUE(color::rewrite_remainders(plain.module, fits));
   }
-  for (const ptx::RemainderShape wrong :
-       {ptx::RemainderShape{3, 13, 9}, ptx::RemainderShape{13, 13, 9}, ptx::RemainderShape{8, 0, 0},
-        ptx::RemainderShape{8, 17, 9}, ptx::RemainderShape{8, 13, 14}}) {
-    EXPECT_FALSE(ptx::rewrite_remainders(plain.module, wrong));
+  for (const color::RemainderShape wrong :
+       {color::RemainderShape{3, 13, 9}, color::RemainderShape{13, 13, 9},
+        color::RemainderShape{8, 0, 0}, color::RemainderShape{8, 17, 9},
+        color::RemainderShape{8, 13, 14}}) {
+    EXPECT_FALSE(color::rewrite_remainders(plain.module, wrong));
   }
 }
 

@@ -83,8 +83,8 @@ TEST(SimParts, MeasuredMasksAreTakenFromTheOneThatIsolatesBest) {
                                    {0x18a000, 1.2, 1.0, 1.0, 1.0},
                                    {0x139000, 1.0, 1.1, 1.0, 1.0}};
   EXPECT_THAT(choose_coloring(device, 2).value().masks(), ElementsAre(0x139000U));
-  const auto best_two = gpu::Coloring::make(std::vector<std::uint64_t>{0x139000, 0x18a000},
-                                            device.address_map->page_bytes)
+  const auto best_two = color::Coloring::make(std::vector<std::uint64_t>{0x139000, 0x18a000},
+                                              device.address_map->page_bytes)
                             .value();
   EXPECT_THAT(choose_coloring(device, 4).value().masks(), ElementsAreArray(best_two.masks()));
   EXPECT_THAT(choose_coloring(device, 16).error().message,

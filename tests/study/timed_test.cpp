@@ -6,6 +6,7 @@
 #include "demarc/ptx/colored.hpp"
 #include "demarc/ptx/fused.hpp"
 #include "demarc/ptx/parser.hpp"
+#include "rewritten_by_colors.hpp"
 
 namespace demarc::ptx {
 namespace {
@@ -153,7 +154,7 @@ TEST(RewriteFused, the_result_can_be_timed_and_coloured) {
   ASSERT_TRUE(fused);
   const auto timed = rewrite_timed(*fused, {true, false});
   ASSERT_TRUE(timed) << timed.error().message;
-  const auto colored = rewrite_colored(*timed, {{0xc4000}, 1});
+  const auto colored = color::rewrite_parities(*timed, {{0xc4000}, 1});
   ASSERT_TRUE(colored) << colored.error().message;
   ASSERT_TRUE(check_accepted(colored->kernels, "two.ptx"));
   EXPECT_EQ(colored->module.kernels()[0]->parameters.size(), 4U);

@@ -1,15 +1,15 @@
 // What the rewriting needs of a colouring by remainders.
 #pragma once
 
-#include "demarc/gpu/remainder_coloring.hpp"
-#include "demarc/ptx/colored.hpp"
+#include "demarc/color/remainder_coloring.hpp"
+#include "demarc/color/translation.hpp"
 
 namespace demarc::test {
 
-inline ptx::RemainderAddressing addressing_of(const gpu::RemainderColoring& coloring,
-                                              std::uint32_t color, std::uint64_t arena,
-                                              std::uint64_t table) {
-  const gpu::RemainderSteps steps = coloring.steps(color).value();
+inline color::RemainderAddressing addressing_of(const color::RemainderColoring& coloring,
+                                                std::uint32_t color, std::uint64_t arena,
+                                                std::uint64_t table) {
+  const color::RemainderSteps steps = coloring.steps(color).value();
   return {
       {.chunk_shift = steps.chunk_shift,
        .page_shift = steps.page_shift,

@@ -23,6 +23,7 @@ ROOMS = {
     "ptx": Room(80, verbs="*Ptx*:*Rewrite*"),
     "fatbin": Room(90, verbs="*Ptx*"),
     "gpu": Room(80, verbs="*Topo*:*Probe*:*Outputs*"),
+    "color": Room(80, verbs="*Rewrite*"),
     "workload": Room(80, leave_out="KeptPtx.*", verbs="*Emulate*"),  # the copy does not compile the kernels
     "emulate": Room(80, leave_out="All/BundledKernels.*", verbs="*Emulate*"),  # kept for one target alone
     "emulate/warps": Room(95, of="emulate", files="ops/control,ops/warp,ops/async,/block,/cluster,/race,/groups,"

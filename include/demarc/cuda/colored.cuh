@@ -24,7 +24,7 @@ namespace demarc {
 
 // Where byte `linear` of the colours lies: after zeros are inserted at the pivots, each pivot bit
 // is chosen so that the parity under its mask is that of the colour. Masks lie below bit 32; each
-// pivot, the lowest bit of its mask, occurs in no other mask (gpu::Coloring).
+// pivot, the lowest bit of its mask, occurs in no other mask (color::Coloring).
 template <unsigned Masks>
 struct colored_layout {
   unsigned long long base = 0;   // address of the arena
@@ -62,7 +62,7 @@ struct colored_layout {
 // In place of the number of masks: colours are runs of remainders.
 inline constexpr unsigned remainders = ~0U;
 
-// Where byte `linear` of a run of remainders lies: gpu::RemainderSteps, whose words these are.
+// Where byte `linear` of a run of remainders lies: color::RemainderSteps, whose words these are.
 // Filled in by ColoredBuffer::layout().
 template <>
 struct colored_layout<remainders> {

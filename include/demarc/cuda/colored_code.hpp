@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "demarc/color/translation.hpp"
 #include "demarc/cuda/colored_memory.hpp"
 #include "demarc/ptx/colored.hpp"
 
@@ -14,7 +15,7 @@ namespace demarc::cuda {
 
 class ColoredCode {
  public:
-  using Addressing = std::variant<ptx::ColoredAddressing, ptx::RemainderAddressing>;
+  using Addressing = std::variant<color::Parities, color::RemainderAddressing>;
   // `window`: the address of linear byte 0 that a kernel gets and `addressing` translates. `card`:
   // the card on which the code runs.
   ColoredCode(DevicePointer window, Addressing addressing, gpu::ComputeCapability card)
@@ -36,6 +37,8 @@ class ColoredCode {
   [[nodiscard]] std::uint64_t pointer(std::uint64_t linear) const { return window_ + linear; }
 
  private:
+  [[nodiscard]] Result<ptx::Translation> translation_for(const ptx::Module& module,
+                                                         const ptx::ColoredOptions& options) const;
   DevicePointer window_;
   Addressing addressing_;
   gpu::ComputeCapability card_;

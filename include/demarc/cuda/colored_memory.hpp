@@ -11,13 +11,13 @@
 #include <variant>
 #include <vector>
 
+#include "demarc/color/coloring.hpp"
 #include "demarc/cuda/card.hpp"
 #include "demarc/cuda/colored.cuh"
 #include "demarc/cuda/colored_copy.hpp"
 #include "demarc/cuda/memory_timer.hpp"
 #include "demarc/cuda/page_arena.hpp"
 #include "demarc/cuda/remainder_colors.hpp"
-#include "demarc/gpu/address_map.hpp"
 #include "demarc/gpu/slice_model.hpp"
 #include "demarc/partition/partition.hpp"
 
@@ -37,20 +37,20 @@ namespace demarc::cuda {
 // What one part of the colours looks like: the masks that decide whether a byte belongs to it and
 // the value they must have.
 struct ColorShare {
-  gpu::Coloring coloring;
+  color::Coloring coloring;
   std::uint32_t color = 0;
 };
 
 // `colors` is a set of colours of `coloring` (bit c: colour c). It must be a power of two of them
 // that differ by a linear space, as halves, quarters and single colours do; other sets have no
 // closed form and are refused with the sets that would be right.
-[[nodiscard]] Result<ColorShare> share_of_colors(const gpu::Coloring& coloring,
+[[nodiscard]] Result<ColorShare> share_of_colors(const color::Coloring& coloring,
                                                  std::uint64_t colors);
 
 // What one run of remainders looks like.
 struct RemainderShare {
-  std::shared_ptr<const gpu::RemainderColoring> coloring;  // the run is its only colour
-  colored_layout<remainders> layout;                       // of byte 0 on
+  std::shared_ptr<const color::RemainderColoring> coloring;  // the run is its only colour
+  colored_layout<remainders> layout;                         // of byte 0 on
   PlacedTables tables;
 };
 
@@ -160,10 +160,10 @@ class ColoredBuffer {
 class ColoredPool : public std::enable_shared_from_this<ColoredPool> {
  public:
   // Takes `bytes` of device memory, finds by timing what its pages add to the hash and arranges
-  // them. The colours are those of `scheme` (gpu::color_scheme() of the card's description), which
-  // the measurement must bear out; no two shares overlap.
+  // them. The colours are those of `scheme` (color::color_scheme() of the card's description),
+  // which the measurement must bear out; no two shares overlap.
   static Result<std::shared_ptr<ColoredPool>> create(const CardPointer& card,
-                                                     const gpu::ColorScheme& scheme,
+                                                     const color::ColorScheme& scheme,
                                                      std::uint64_t bytes,
                                                      std::span<const ShareRequest> shares,
                                                      PoolPages pages = PoolPages::all,
@@ -177,7 +177,7 @@ class ColoredPool : public std::enable_shared_from_this<ColoredPool> {
                                                      PoolPages pages = PoolPages::all,
                                                      Lending lending = Lending::none);
   // The same on an arena whose constants (of the colouring) are known; it is rearranged.
-  static Result<std::shared_ptr<ColoredPool>> adopt(PageArena arena, gpu::Coloring coloring,
+  static Result<std::shared_ptr<ColoredPool>> adopt(PageArena arena, color::Coloring coloring,
                                                     std::span<const std::uint32_t> constants,
                                                     std::span<const ShareRequest> shares,
                                                     PoolPages pages = PoolPages::all);
@@ -201,8 +201,8 @@ class ColoredPool : public std::enable_shared_from_this<ColoredPool> {
   // (lent_share.hpp). The pool must have one region, made to be lent, and no buffer in the share:
   // it counts nothing that borrowers use, so whoever lends a share allocates nothing in it.
   [[nodiscard]] Result<LentShare> lend(std::size_t share) const;
-  // For remainders: the table that RemainderSteps need (gpu::RemainderColoring::table()), the same
-  // for all shares. Empty if colours are parities.
+  // For remainders: the table that RemainderSteps need (color::RemainderColoring::table()), the
+  // same for all shares. Empty if colours are parities.
   [[nodiscard]] std::vector<std::byte> table() const;
   // How the pages were found, in words.
   [[nodiscard]] std::string account() const;
@@ -215,7 +215,7 @@ class ColoredPool : public std::enable_shared_from_this<ColoredPool> {
   }
   // The rest is for colours that are parities. The page constant, as a colour, of each page of the
   // arena after sorting: ascending.
-  [[nodiscard]] const gpu::Coloring& coloring() const { return coloring_; }
+  [[nodiscard]] const color::Coloring& coloring() const { return coloring_; }
   [[nodiscard]] std::span<const std::uint32_t> constants() const { return constants_; }
 
  private:
@@ -236,7 +236,7 @@ class ColoredPool : public std::enable_shared_from_this<ColoredPool> {
     ColoredUsage usage;
     [[nodiscard]] std::uint64_t largest_free() const;
   };
-  ColoredPool(PageArena arena, gpu::Coloring coloring, std::vector<std::uint32_t> constants)
+  ColoredPool(PageArena arena, color::Coloring coloring, std::vector<std::uint32_t> constants)
       : arena_(std::move(arena)),
         coloring_(std::move(coloring)),
         constants_(std::move(constants)) {}
@@ -247,7 +247,7 @@ class ColoredPool : public std::enable_shared_from_this<ColoredPool> {
   void release(std::size_t share, std::uint32_t region, std::uint64_t first, std::uint64_t bytes);
 
   PageArena arena_;
-  gpu::Coloring coloring_;
+  color::Coloring coloring_;
   std::vector<std::uint32_t> constants_;
   std::uint64_t pages_measured_ = 0;
   std::optional<RemainderColors> remainders_;

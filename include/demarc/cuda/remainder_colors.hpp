@@ -1,4 +1,5 @@
-// Colours that are runs of remainders (gpu/remainder_coloring.hpp), found on the pages of an arena.
+// Colours that are runs of remainders (color/remainder_coloring.hpp), found on the pages of an
+// arena.
 #pragma once
 
 #include <memory>
@@ -6,19 +7,19 @@
 #include <string>
 #include <vector>
 
+#include "demarc/color/color_scheme.hpp"
+#include "demarc/color/remainder_model.hpp"
 #include "demarc/cuda/colored.cuh"
 #include "demarc/cuda/memory_timer.hpp"
 #include "demarc/cuda/page_arena.hpp"
-#include "demarc/gpu/color_scheme.hpp"
-#include "demarc/gpu/remainder_model.hpp"
 #include "demarc/gpu/topology.hpp"
 
 namespace demarc::cuda {
 
 struct RemainderColors {
   std::vector<std::uint32_t> sms;             // that latencies are measured from
-  gpu::RemainderModel model;                  // its remainders are those of the arena's numbers
-  gpu::RemainderColoring coloring;            // of the arena; window c is colour c
+  color::RemainderModel model;                // its remainders are those of the arena's numbers
+  color::RemainderColoring coloring;          // of the arena; window c is colour c
   std::uint32_t aside_constant = 0;           // of the page that the arena keeps aside
   std::vector<bool> aside_taken;              // its chunks that hold tables
   std::shared_ptr<const DeviceBuffer> table;  // on the card, of no colour: coloring.table()
@@ -32,12 +33,12 @@ struct RemainderColors {
 // another way than `scheme` says.
 [[nodiscard]] Result<RemainderColors> measure_remainders(const MemoryTimer& timer, PageArena& arena,
                                                          const gpu::Topology& topology,
-                                                         const gpu::ColorScheme& scheme);
+                                                         const color::ColorScheme& scheme);
 
 // The remainders of a set of colours that follow each other (bit c: colour c), with what lies
 // between two of them.
-[[nodiscard]] Result<gpu::RemainderColoring::Window> window_of_colors(
-    const gpu::RemainderColoring& coloring, std::uint64_t colors);
+[[nodiscard]] Result<color::RemainderColoring::Window> window_of_colors(
+    const color::RemainderColoring& coloring, std::uint64_t colors);
 
 // Bytes of the page that an arena keeps aside at which tables of one colour lie.
 struct PlacedTables {
@@ -47,12 +48,12 @@ struct PlacedTables {
 // Puts them there: patterns where all of their chunks are of the colour of `window`, places where
 // those of as many pages as can be are, from the arena's first on.
 [[nodiscard]] Result<PlacedTables> place_tables(RemainderColors& colors, const PageArena& arena,
-                                                gpu::RemainderColoring::Window window);
+                                                color::RemainderColoring::Window window);
 
 // For device code: byte 0 is byte `first` of the only colour of `coloring`, in an arena at `arena`;
 // `table` is the address of coloring.table() where the code runs.
 [[nodiscard]] Result<colored_layout<remainders>> layout_of_remainders(
-    const gpu::RemainderColoring& coloring, std::uint64_t arena, std::uint64_t first,
+    const color::RemainderColoring& coloring, std::uint64_t arena, std::uint64_t first,
     std::uint64_t table);
 
 }  // namespace demarc::cuda

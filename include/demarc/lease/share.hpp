@@ -7,15 +7,15 @@
 #include <variant>
 #include <vector>
 
-#include "demarc/gpu/remainder_coloring.hpp"
-#include "demarc/ptx/colored.hpp"
+#include "demarc/color/remainder_coloring.hpp"
+#include "demarc/color/translation.hpp"
 
 namespace demarc::lease {
 
 // Bit i of `color` is the parity of (position & masks[i]), with the constant of the pages in it.
-using Parities = ptx::ColoredAddressing;
+using Parities = color::Parities;
 // The numbers by which the table of the pool is read.
-using Remainders = gpu::RemainderSteps;
+using Remainders = color::RemainderSteps;
 
 struct Share {
   std::uint64_t page_bytes = 0;  // of a page of the arena

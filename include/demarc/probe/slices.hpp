@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "demarc/base/progress.hpp"
+#include "demarc/color/color_scheme.hpp"
+#include "demarc/color/remainder_model.hpp"
 #include "demarc/gpu/address_map.hpp"
-#include "demarc/gpu/color_scheme.hpp"
-#include "demarc/gpu/remainder_model.hpp"
 #include "demarc/gpu/slice_model.hpp"
 #include "demarc/probe/hash_finding.hpp"
 #include "demarc/probe/remainders.hpp"
@@ -18,9 +18,9 @@ namespace demarc::probe {
 
 struct SliceFinding {
   gpu::SliceModel model;
-  std::optional<RemainderFinding> remainders;          // what tells slices apart beside the masks
-  std::optional<gpu::RemainderModel> remainder_model;  // if colours can be made of remainders
-  bool decided = false;                                // at least one mask, clear clusters
+  std::optional<RemainderFinding> remainders;            // what tells slices apart beside the masks
+  std::optional<color::RemainderModel> remainder_model;  // if colours can be made of remainders
+  bool decided = false;                                  // at least one mask, clear clusters
   std::string reason;
 };
 
@@ -72,7 +72,7 @@ struct ConflictFinding {
 struct ConflictOptions {
   std::uint64_t dram_bytes = std::uint64_t{256} << 20U;  // of a stream that misses the L2
   // The greatest slowdown by the other colour that still counts as isolated.
-  double most_isolated = gpu::most_isolated;
+  double most_isolated = color::most_isolated;
 };
 
 [[nodiscard]] Result<ConflictFinding> measure_conflicts(TimedMemory& memory,

@@ -3,15 +3,8 @@
 // There the driver's page tables do it; here a few integer instructions do.
 //
 // The kernel computes with linear addresses: consecutive bytes of one colour's memory. Before an
-// access, the linear address becomes the position of that byte in the arena:
-//
-//   a % 2^14 | a / 2^14 * 2^15               // a 0 inserted at bit 14, the mask's lowest bit
-//   (a >> 17 ^ a >> 18 ^ color) % 2 << 14    // that bit, for the mask 0xc4000
-//
-// Inserting a bit doubles what lies above it. So a pointer that the kernel gets is
-// colored_pointer(): the arena's address divided by the number of colours, plus the linear offset.
-// Then the insertion restores the arena's address, and nothing needs to be subtracted. The arena's
-// address must be a multiple of its page size, and no pointer may be used on the host as it is.
+// access, a Translation turns the linear address into that of the byte in the arena. No pointer
+// that the kernel gets may be used on the host as it is.
 //
 // Variables of the module and local variables of its functions get places in coloured memory. The
 // caller provides that memory; find_colored_needs() says how much. The places are numbers in the
@@ -29,6 +22,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -39,47 +33,17 @@
 
 namespace demarc::ptx {
 
-struct ColoredAddressing {
-  // At least one mask. The lowest bits of the masks differ and occur in no other mask; masks are
-  // sorted by them. All bits are below bit 32.
-  std::vector<std::uint64_t> masks;
-  // Bit i says what parity(position & masks[i]) must be: the colour XOR the page constant of the
-  // arena.
-  std::uint32_t color = 0;
-
-  friend bool operator==(const ColoredAddressing&, const ColoredAddressing&) = default;
-};
-
-// The same for colours that are remainders, by gpu::RemainderSteps (gpu/remainder_coloring.hpp). It
-// takes about 20 machine instructions; three of them are loads from tables that the L1 holds.
-// Linear addresses follow each other from the start of a window of addresses, which may be the
-// arena itself. Those that do not belong to the colour lead in front of the arena or behind it. If
-// text is rewritten before its colours are known, it knows their shape:
-struct RemainderShape {
-  std::uint32_t chunk_shift = 0;
-  std::uint32_t page_shift = 0;
-  std::uint32_t pattern_bits = 0;
-  // False: the text serves only constants whose reciprocal_shift is 0. An access then takes one
-  // instruction less.
-  bool shifts_quotients = true;
-};
-
-// ... and finds the rest in its constant variable `demarc_colors`, see colored_constants().
-struct RemainderConstants {
-  std::uint64_t arena = 0;   // address of position 0, a multiple of the page size
-  std::uint64_t table = 0;   // address of RemainderColoring::table()
-  std::uint64_t pages = 0;   // address of pages[0]
-  std::uint32_t before = 0;  // number of the window's first chunk among addresses, less `begin`
-  std::uint32_t end = 0;
-  std::uint32_t reciprocal = 0;
-  std::uint32_t reciprocal_shift = 0;
-  std::uint32_t skipped = 0;
-  std::uint32_t unused = 0;
-};
-
-struct RemainderAddressing {
-  RemainderShape shape;
-  RemainderConstants constants;
+// The instructions that turn the linear address of a byte into its address in the arena. Whoever
+// knows the colours writes them (color/translation.hpp). They may use any registers that
+// `declarations` declares, of names that begin with %demarc_.
+struct Translation {
+  std::string prologue = {};      // of each function that has translated accesses
+  std::string declarations = {};  // of the registers that `arithmetic` uses
+  std::string arithmetic = {};    // changes %demarc_a
+  std::uint64_t granule = 0;      // bytes that follow each other whatever the colours
+  // Bytes that the prologue reads in the constant variable `demarc_colors`, behind the
+  // ColoredPlaces. If there are some, places are set when the module is loaded, too.
+  std::size_t constant_bytes = 0;
 };
 
 // Which accesses go to the coloured memory. The others keep their addresses; they stream, too, so
@@ -110,12 +74,11 @@ struct PlacesAtLoad {};
 inline constexpr const char* colored_constants_name = "demarc_colors";
 
 // What the constant variable `demarc_colors` of a module must hold if the module was rewritten for
-// places that are known only when it is loaded (PlacesAtLoad, RemainderShape). Whoever loads the
-// module writes it. Until then accesses fault, and threads with local variables stop their kernel.
-// `remainders` is for a module that knows only the RemainderShape of its colours. The result has as
-// many bytes as the variable.
-[[nodiscard]] std::vector<std::byte> colored_constants(
-    const ColoredPlaces& places, const RemainderConstants* remainders = nullptr);
+// places that are known only when it is loaded (PlacesAtLoad). The program that loads the module
+// writes it. Until then accesses fault, and threads with local variables stop their kernel.
+// `of_colors`: the Translation::constant_bytes that its translation reads.
+[[nodiscard]] std::vector<std::byte> colored_constants(const ColoredPlaces& places,
+                                                       std::span<const std::byte> of_colors = {});
 
 struct ColoredOptions {
   ColoredAccesses accesses = ColoredAccesses::all;
@@ -193,17 +156,14 @@ struct ColoredModule {
 [[nodiscard]] Result<ColoredNeeds> find_colored_needs(const Module& module,
                                                       const ColoredOptions& options = {});
 
-// Masks, colours or remainders that do not fit together are errors, too.
+// Places that are given for a translation that reads constants are an error, too.
 [[nodiscard]] Result<ColoredModule> rewrite_colored(const Module& module,
-                                                    const ColoredAddressing& addressing,
+                                                    const Translation& translation,
                                                     const ColoredOptions& options = {});
-[[nodiscard]] Result<ColoredModule> rewrite_remainders(const Module& module,
-                                                       const RemainderAddressing& addressing,
-                                                       const ColoredOptions& options = {});
-// The same for colours and places that `demarc_colors` gets when the module is loaded. Places that
-// are already known are an error, too.
-[[nodiscard]] Result<ColoredModule> rewrite_remainders(const Module& module, RemainderShape shape,
-                                                       const ColoredOptions& options = {});
+
+// "" or ".L1::evict_last": what a load of the module says so that its line stays in the L1,
+// whatever the kernel streams through it.
+[[nodiscard]] std::string_view kept_in_l1(const Module& module);
 
 // "k.ptx:12: kernel 'k': 'tex.2d…;' addresses memory …", one line for each of the first reasons.
 // Empty if the kernel is accepted.
@@ -217,9 +177,5 @@ struct ColoredModule {
 
 // Schema demarc.rewrite.needs/1.
 [[nodiscard]] std::string needs_to_json(const ColoredNeeds& needs);
-
-// The address that a kernel gets for byte `linear` of the coloured memory.
-[[nodiscard]] std::uint64_t colored_pointer(std::uint64_t arena_address, std::uint64_t linear,
-                                            const ColoredAddressing& addressing);
 
 }  // namespace demarc::ptx

@@ -46,7 +46,7 @@ Result<void> check_room(const LentShare& lent, std::uint64_t room) {
                        lent.bytes, lent.pages, room);
 }
 
-Result<void> check_colors(const LentShare& lent, const ptx::ColoredAddressing& parities,
+Result<void> check_colors(const LentShare& lent, const color::Parities& parities,
                           std::span<const std::byte> table) {
   // What else masks must be is looked at where code is rewritten for them.
   for (const std::uint64_t mask : parities.masks) {
@@ -70,17 +70,17 @@ Result<void> check_colors(const LentShare& lent, const ptx::ColoredAddressing& p
 }
 
 // The chunk, counted from position 0 on, as device code computes it.
-std::uint64_t chunk_of(const gpu::RemainderSteps& steps, std::uint64_t v) {
+std::uint64_t chunk_of(const color::RemainderSteps& steps, std::uint64_t v) {
   return v + (v * steps.reciprocal >> 32U >> steps.reciprocal_shift) * steps.skipped;
 }
 
 // Whatever a kernel computes leads into the arena, in front of it or into the page behind it:
 // chunks do so by their numbers, and the tables leave those of the pages as they are.
-Result<void> check_table(const LentShare& lent, const gpu::RemainderSteps& steps,
+Result<void> check_table(const LentShare& lent, const color::RemainderSteps& steps,
                          std::span<const std::byte> table) {
   const std::uint64_t pages = steps.first_page + lent.pages;
   const std::uint64_t expected = steps.pages_at + pages + 1;
-  if (table.size() != expected || steps.pages_at < gpu::remainder_table_of_pages) {
+  if (table.size() != expected || steps.pages_at < color::remainder_table_of_pages) {
     return invalid_input(
         "the table of a lent share has {} bytes; {} and a place for each of {} pages were expected",
         table.size(), expected, lent.pages);
@@ -94,7 +94,7 @@ Result<void> check_table(const LentShare& lent, const gpu::RemainderSteps& steps
         first, behind, steps.first_page, pages);
   }
   for (std::uint64_t at = 0; at < table.size();) {
-    const std::size_t bytes = at < gpu::remainder_table_of_pages ? 2 : 1;
+    const std::size_t bytes = at < color::remainder_table_of_pages ? 2 : 1;
     std::uint16_t pattern = 0;
     std::memcpy(&pattern, table.data() + at, bytes);
     if (pattern >> steps.pattern_bits != 0) {
@@ -106,7 +106,7 @@ Result<void> check_table(const LentShare& lent, const gpu::RemainderSteps& steps
   return {};
 }
 
-Result<void> check_colors(const LentShare& lent, const gpu::RemainderSteps& steps,
+Result<void> check_colors(const LentShare& lent, const color::RemainderSteps& steps,
                           std::span<const std::byte> table) {
   if (steps.chunk_shift > 12 || steps.page_shift > 16 || steps.reciprocal_shift > 31 ||
       steps.begin > steps.end || steps.pattern_bits > steps.page_shift ||
@@ -123,12 +123,12 @@ Result<void> check_colors(const LentShare& lent, const gpu::RemainderSteps& step
 
 // The text of a rewritten kernel makes the arena's address out of that of its window.
 Result<Places> reserve(const GpuPointer& gpu, const LentShare& lent,
-                       const ptx::ColoredAddressing& parities) {
+                       const color::Parities& parities) {
   const std::uint64_t alignment = lent.page_bytes << parities.masks.size();
   for (const DevicePointer place : arena_places) {
     DEMARC_TRY(AddressRange arena,
                AddressRange::reserve(gpu, lent.pages * lent.page_bytes, alignment, place));
-    const DevicePointer wanted = ptx::colored_pointer(arena.address(), 0, parities);
+    const DevicePointer wanted = color::colored_pointer(arena.address(), 0, parities);
     DEMARC_TRY(AddressRange window,
                AddressRange::reserve(gpu, whole_pages(lent.bytes, lent.page_bytes), lent.page_bytes,
                                      wanted));
@@ -140,9 +140,9 @@ Result<Places> reserve(const GpuPointer& gpu, const LentShare& lent,
       gpu->name(), lent.bytes, 1U << parities.masks.size(), std::size(arena_places));
 }
 
-// With the addresses that what is not of the colour leads to (gpu::RemainderSteps).
+// With the addresses that what is not of the colour leads to (color::RemainderSteps).
 Result<Places> reserve(const GpuPointer& gpu, const LentShare& lent,
-                       const gpu::RemainderSteps& steps) {
+                       const color::RemainderSteps& steps) {
   const std::uint64_t pages = steps.first_page + lent.pages + 1;
   DEMARC_TRY(AddressRange arena,
              AddressRange::reserve(gpu, pages * lent.page_bytes, lent.page_bytes));
@@ -185,7 +185,7 @@ Result<BorrowedShare> BorrowedShare::open(GpuPointer gpu, const LentShare& lent,
 
 // What lies there has to be what the table holds, which was looked at.
 Result<void> BorrowedShare::borrow_tables(std::span<const std::byte> table) {
-  const auto& steps = std::get<gpu::RemainderSteps>(lent_.colors);
+  const auto& steps = std::get<color::RemainderSteps>(lent_.colors);
   DEMARC_TRY(const std::vector<OwnedFile> lent, lender_(lent_.pages, 1));
   if (lent.size() != 1) {
     return invalid_input("of the page with the tables of a share there came {} descriptors",
@@ -213,7 +213,7 @@ Result<void> BorrowedShare::borrow_tables(std::span<const std::byte> table) {
     return invalid_input("the {} of a lent share are not those of its table", what);
   };
   DEMARC_CHECK(
-      compare("patterns", lent_.patterns_at, 0, table.first(gpu::remainder_table_of_pages)));
+      compare("patterns", lent_.patterns_at, 0, table.first(color::remainder_table_of_pages)));
   DEMARC_CHECK(compare("places", lent_.places_at, steps.first_page,
                        table.subspan(steps.pages_at + steps.first_page)));
   lent_tables_.emplace(std::move(range));
@@ -229,10 +229,10 @@ std::vector<std::pair<DevicePointer, std::uint64_t>> BorrowedShare::tables() con
 
 // Of the arena, in which pages follow each other as the bytes of each colour do.
 std::uint64_t BorrowedShare::page_of(std::uint64_t linear) const {
-  if (const auto* parities = std::get_if<ptx::ColoredAddressing>(&lent_.colors)) {
+  if (const auto* parities = std::get_if<color::Parities>(&lent_.colors)) {
     return (linear << parities->masks.size()) / lent_.page_bytes;
   }
-  const auto& steps = std::get<gpu::RemainderSteps>(lent_.colors);
+  const auto& steps = std::get<color::RemainderSteps>(lent_.colors);
   const std::uint64_t chunk = chunk_of(steps, (linear >> steps.chunk_shift) + steps.begin);
   return (chunk >> steps.page_shift) - steps.first_page;
 }
@@ -285,14 +285,14 @@ Result<void> BorrowedShare::map_batch(std::uint64_t first, const std::vector<Own
 }
 
 ColoredCode BorrowedShare::code() const {
-  if (const auto* parities = std::get_if<ptx::ColoredAddressing>(&lent_.colors)) {
+  if (const auto* parities = std::get_if<color::Parities>(&lent_.colors)) {
     return {window(), *parities, gpu_->compute_capability()};
   }
-  const auto& steps = std::get<gpu::RemainderSteps>(lent_.colors);
+  const auto& steps = std::get<color::RemainderSteps>(lent_.colors);
   const auto number = static_cast<std::uint32_t>(window() >> steps.chunk_shift);
   const auto in_lent_page = [this](std::uint32_t at) { return lent_tables_->address() + at; };
   return {window(),
-          ptx::RemainderAddressing{
+          color::RemainderAddressing{
               {.chunk_shift = steps.chunk_shift,
                .page_shift = steps.page_shift,
                .pattern_bits = steps.pattern_bits},

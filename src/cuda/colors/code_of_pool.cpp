@@ -5,8 +5,8 @@ namespace demarc::cuda {
 namespace {
 
 // The layout is of byte 0. The arena is its own window.
-ptx::RemainderAddressing addressing_of(const colored_layout<remainders>& layout,
-                                       DevicePointer arena) {
+color::RemainderAddressing addressing_of(const colored_layout<remainders>& layout,
+                                         DevicePointer arena) {
   const std::uint64_t begin = layout.first >> layout.chunk_shift;
   return {{.chunk_shift = layout.chunk_shift,
            .page_shift = layout.page_shift,
@@ -35,8 +35,8 @@ Result<ColoredCode> ColoredCode::of(const ColoredPool& pool, std::size_t share) 
   }
   const auto& parities = std::get<ColorShare>(colors);
   const auto masks = parities.coloring.masks();
-  ptx::ColoredAddressing addressing{{masks.begin(), masks.end()}, parities.color};
-  const DevicePointer window = ptx::colored_pointer(arena, 0, addressing);
+  color::Parities addressing{{masks.begin(), masks.end()}, parities.color};
+  const DevicePointer window = color::colored_pointer(arena, 0, addressing);
   return ColoredCode(window, std::move(addressing), card);
 }
 

@@ -21,14 +21,14 @@ constexpr std::uint64_t number_samples = 4;  // of the chunks of one number, rem
 constexpr double least_audit_agreement = 0.75;
 
 // How far a remainder lies behind the first of a run.
-std::uint32_t behind(std::uint32_t remainder, const gpu::RemainderColoring& coloring,
+std::uint32_t behind(std::uint32_t remainder, const color::RemainderColoring& coloring,
                      std::uint32_t color) {
   const std::uint32_t modulus = coloring.hash().modulus;
   return (remainder + modulus - coloring.window(color).first) % modulus;
 }
 
 // What lies between two runs counts as the colour of the one before.
-std::uint32_t color_of(std::uint32_t remainder, const gpu::RemainderColoring& coloring) {
+std::uint32_t color_of(std::uint32_t remainder, const color::RemainderColoring& coloring) {
   std::uint32_t nearest = 0;
   for (std::uint32_t color = 1; color < coloring.colors(); ++color) {
     if (behind(remainder, coloring, color) < behind(remainder, coloring, nearest)) nearest = color;
@@ -109,7 +109,7 @@ Result<ColorAudit> ColoredBuffer::audit() const {
 
 Result<ColorAudit> ColoredBuffer::audit_masks(const ColorShare& share) const {
   const gpu::SliceModel& model = *pool_->model_;
-  const gpu::Coloring& coloring = pool_->coloring();
+  const color::Coloring& coloring = pool_->coloring();
   const std::uint64_t wanted = pool_->shares_[share_index_].color_set;
   const std::uint64_t region = base_ - pool_->arena().address();
   const std::uint64_t chunk = run_bytes();
@@ -137,12 +137,12 @@ Result<ColorAudit> ColoredBuffer::audit_masks(const ColorShare& share) const {
 // A chunk here is what has one number, 2 KiB on an H200.
 Result<ColorAudit> ColoredBuffer::audit_remainders(const RemainderShare& share) const {
   const RemainderColors& colors = *pool_->remainders();
-  const gpu::RemainderColoring& coloring = *share.coloring;
+  const color::RemainderColoring& coloring = *share.coloring;
   const std::uint64_t unit = coloring.hash().unit_bytes();
   const auto place = [&](std::uint64_t at) { return coloring.position(at, 0); };
   const auto judge = [&](const Chunk& measured, ColorAudit& audit) -> Result<bool> {
-    const auto found = gpu::find_number_remainders(colors.model, measured.in_page,
-                                                   measured.latencies, measured.row);
+    const auto found = color::find_number_remainders(colors.model, measured.in_page,
+                                                     measured.latencies, measured.row);
     const auto inside = std::count_if(
         found.remainders.begin(), found.remainders.end(), [&](std::uint32_t remainder) {
           return behind(remainder, coloring, 0) < coloring.window(0).count;

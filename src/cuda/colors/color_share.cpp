@@ -6,7 +6,7 @@
 
 namespace demarc::cuda {
 
-Result<ColorShare> share_of_colors(const gpu::Coloring& coloring, std::uint64_t colors) {
+Result<ColorShare> share_of_colors(const color::Coloring& coloring, std::uint64_t colors) {
   const std::uint64_t all =
       coloring.colors() >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << coloring.colors()) - 1;
   if (colors == 0 || (colors & ~all) != 0) {
@@ -40,7 +40,7 @@ Result<ColorShare> share_of_colors(const gpu::Coloring& coloring, std::uint64_t 
     values |= parity(lowest, functionals[i]) << i;
   }
   ColorShare share;
-  DEMARC_TRY(share.coloring, gpu::Coloring::make(masks, coloring.page_bytes()));
+  DEMARC_TRY(share.coloring, color::Coloring::make(masks, coloring.page_bytes()));
   DEMARC_TRY(share.color, share.coloring.constant_from_rows(masks, values));
   return share;
 }

@@ -5,20 +5,27 @@ namespace demarc::cuda {
 Result<ptx::ColoredModule> ColoredCode::rewrite(const ptx::Module& module,
                                                 ptx::ColoredOptions options) const {
   options.card = card_.number();
-  const auto* parities = std::get_if<ptx::ColoredAddressing>(&addressing_);
-  if (parities != nullptr) return ptx::rewrite_colored(module, *parities, options);
-  const auto& remainders = std::get<ptx::RemainderAddressing>(addressing_);
+  DEMARC_TRY(const ptx::Translation translation, translation_for(module, options));
+  return ptx::rewrite_colored(module, translation, options);
+}
+
+Result<ptx::Translation> ColoredCode::translation_for(const ptx::Module& module,
+                                                      const ptx::ColoredOptions& options) const {
+  const auto* parities = std::get_if<color::Parities>(&addressing_);
+  if (parities != nullptr) return color::translation_of(*parities);
+  const auto& remainders = std::get<color::RemainderAddressing>(addressing_);
   if (!std::holds_alternative<ptx::PlacesAtLoad>(options.places)) {
-    return ptx::rewrite_remainders(module, remainders, options);
+    return color::translation_of(remainders, module);
   }
-  ptx::RemainderShape shape = remainders.shape;
+  color::RemainderShape shape = remainders.shape;
   shape.shifts_quotients = remainders.constants.reciprocal_shift != 0;
-  return ptx::rewrite_remainders(module, shape, options);
+  return color::translation_of(shape, module);
 }
 
 std::vector<std::byte> ColoredCode::constants(const ptx::ColoredPlaces& places) const {
-  const auto* remainders = std::get_if<ptx::RemainderAddressing>(&addressing_);
-  return ptx::colored_constants(places, remainders == nullptr ? nullptr : &remainders->constants);
+  const auto* remainders = std::get_if<color::RemainderAddressing>(&addressing_);
+  if (remainders == nullptr) return ptx::colored_constants(places);
+  return ptx::colored_constants(places, std::as_bytes(std::span(&remainders->constants, 1)));
 }
 
 }  // namespace demarc::cuda

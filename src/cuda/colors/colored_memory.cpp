@@ -63,7 +63,7 @@ Result<std::shared_ptr<ColoredPool>> ColoredPool::create(GpuPointer gpu,
                                                          PoolPages pages, Lending lending) {
   DEMARC_CHECK(gpu->check_whole());
   DEMARC_TRY(const std::size_t page_bytes, PhysicalMemory::granularity(*gpu));
-  DEMARC_TRY(gpu::Coloring coloring, gpu::Coloring::make(masks, page_bytes));
+  DEMARC_TRY(color::Coloring coloring, color::Coloring::make(masks, page_bytes));
   DEMARC_TRY(MemoryTimer timer, MemoryTimer::create(gpu));
   DEMARC_TRY(PageArena arena, PageArena::create(gpu, pages_of(bytes, page_bytes), lending));
   DEMARC_TRY(gpu::SliceModel model, measure_slices(timer, arena));
@@ -85,7 +85,7 @@ Result<std::shared_ptr<ColoredPool>> ColoredPool::create(GpuPointer gpu,
   return pool;
 }
 
-Result<std::shared_ptr<ColoredPool>> ColoredPool::adopt(PageArena arena, gpu::Coloring coloring,
+Result<std::shared_ptr<ColoredPool>> ColoredPool::adopt(PageArena arena, color::Coloring coloring,
                                                         std::span<const std::uint32_t> constants,
                                                         std::span<const ShareRequest> shares,
                                                         PoolPages pages) {
@@ -122,7 +122,7 @@ Result<std::shared_ptr<ColoredPool>> ColoredPool::adopt(PageArena arena, gpu::Co
 }
 
 Result<std::shared_ptr<ColoredPool>> ColoredPool::create(const CardPointer& card,
-                                                         const gpu::ColorScheme& scheme,
+                                                         const color::ColorScheme& scheme,
                                                          std::uint64_t bytes,
                                                          std::span<const ShareRequest> shares,
                                                          PoolPages pages, Lending lending) {
@@ -146,7 +146,7 @@ Result<std::shared_ptr<ColoredPool>> ColoredPool::create(const CardPointer& card
     const DevicePointer aside = pool->arena_.aside();
     if (tables.patterns) layout.table = aside + *tables.patterns;
     if (tables.places) layout.pages = aside + *tables.places - coloring.steps(0)->first_page;
-    RemainderShare share{std::make_shared<const gpu::RemainderColoring>(std::move(coloring)),
+    RemainderShare share{std::make_shared<const color::RemainderColoring>(std::move(coloring)),
                          layout, tables};
     pool->add_share(request, std::move(share), std::span(&linear, 1));
   }

@@ -28,7 +28,7 @@ Result<LentShare> ColoredPool::lend(std::size_t share) const {
   } else {
     const auto& parities = std::get<ColorShare>(colors);
     const auto masks = parities.coloring.masks();
-    lent.colors = ptx::ColoredAddressing{{masks.begin(), masks.end()}, parities.color};
+    lent.colors = color::Parities{{masks.begin(), masks.end()}, parities.color};
   }
   return lent;
 }

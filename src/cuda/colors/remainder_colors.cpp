@@ -7,7 +7,7 @@
 
 #include "colors/measuring.hpp"
 #include "demarc/base/parallel.hpp"
-#include "demarc/gpu/remainder_order.hpp"
+#include "demarc/color/remainder_order.hpp"
 #include "demarc/gpu/slice_model.hpp"
 
 namespace demarc::cuda {
@@ -32,9 +32,9 @@ Result<std::vector<std::uint32_t>> sides_of(const gpu::Topology& topology,
   return sides;
 }
 
-Result<gpu::RemainderModel> measure_model(const MemoryTimer& timer, const PageArena& arena,
-                                          const std::vector<std::uint32_t>& sms,
-                                          const gpu::RemainderHash& hash) {
+Result<color::RemainderModel> measure_model(const MemoryTimer& timer, const PageArena& arena,
+                                            const std::vector<std::uint32_t>& sms,
+                                            const color::RemainderHash& hash) {
   if (hash.page_bytes != arena.page_bytes()) {
     return invalid_input("remainders of pages of {} bytes on pages of {}", hash.page_bytes,
                          arena.page_bytes());
@@ -47,18 +47,18 @@ Result<gpu::RemainderModel> measure_model(const MemoryTimer& timer, const PageAr
   for (int left = model_tries;; --left) {
     DEMARC_TRY(const auto latencies, timer.hit_latencies(arena.address(), offsets, sms,
                                                          sms_measuring_together, hit_repeats));
-    auto model = gpu::make_remainder_model(hash, latencies);
+    auto model = color::make_remainder_model(hash, latencies);
     if (model || left == 1) return model;
   }
 }
 
-Result<std::vector<gpu::PageRemainder>> measure_pages(const MemoryTimer& timer,
-                                                      const PageArena& arena,
-                                                      const std::vector<std::uint32_t>& sms,
-                                                      const gpu::RemainderModel& model) {
+Result<std::vector<color::PageRemainder>> measure_pages(const MemoryTimer& timer,
+                                                        const PageArena& arena,
+                                                        const std::vector<std::uint32_t>& sms,
+                                                        const color::RemainderModel& model) {
   const auto samples = gpu::sample_offsets(
       model.hash.page_bytes, std::uint64_t{1} << model.hash.chunk_shift, remainder_samples);
-  std::vector<gpu::PageRemainder> found(arena.pages());
+  std::vector<color::PageRemainder> found(arena.pages());
   for (std::uint64_t first = 0; first < arena.pages(); first += remainder_batch) {
     const std::uint64_t count = std::min(remainder_batch, arena.pages() - first);
     std::vector<std::uint64_t> offsets;
@@ -68,13 +68,13 @@ Result<std::vector<gpu::PageRemainder>> measure_pages(const MemoryTimer& timer,
     DEMARC_TRY(const auto latencies, timer.hit_latencies(arena.address(), offsets, sms,
                                                          sms_measuring_together, hit_repeats));
     parallel_for(count, 0, [&](std::size_t i) {
-      found[first + i] = gpu::find_page_remainder(model, samples, latencies, i * samples.size());
+      found[first + i] = color::find_page_remainder(model, samples, latencies, i * samples.size());
     });
   }
   return found;
 }
 
-std::size_t chunks_of(std::size_t bytes, const gpu::RemainderHash& hash) {
+std::size_t chunks_of(std::size_t bytes, const color::RemainderHash& hash) {
   return (bytes + (std::size_t{1} << hash.chunk_shift) - 1) >> hash.chunk_shift;
 }
 
@@ -116,13 +116,13 @@ std::optional<std::size_t> best_run(const std::vector<bool>& own, const std::vec
 
 Result<RemainderColors> measure_remainders(const MemoryTimer& timer, PageArena& arena,
                                            const gpu::Topology& topology,
-                                           const gpu::ColorScheme& scheme) {
+                                           const color::ColorScheme& scheme) {
   if (!scheme.remainders) return invalid_input("the colours of this card are no remainders");
   std::vector<std::uint32_t> sms = measuring_sms(*arena.gpu());
   DEMARC_TRY(const auto sides, sides_of(topology, sms));
   DEMARC_TRY(auto model, measure_model(timer, arena, sms, *scheme.remainders));
   DEMARC_TRY(const auto found, measure_pages(timer, arena, sms, model));
-  auto order = gpu::order_by_remainder(model, found);
+  auto order = color::order_by_remainder(model, found);
   const std::uint64_t taken = arena.pages();
   if (order.size() < 2 || order.size() * 2 < taken) {
     return check_failed("colours: only {} of {} pages follow each other in their remainders",
@@ -133,14 +133,14 @@ Result<RemainderColors> measure_remainders(const MemoryTimer& timer, PageArena& 
   std::vector<std::uint32_t> constants;
   constants.reserve(order.size());
   for (const std::uint32_t page : order) constants.push_back(found[page].constant);
-  // As many pages in front as the first of a colour may be (gpu::RemainderSteps).
+  // As many pages in front as the first of a colour may be (color::RemainderSteps).
   DEMARC_CHECK(arena.arrange(order, {.in_front = model.hash.modulus, .behind = 1}, aside));
-  DEMARC_TRY(auto windows, gpu::windows_by_side(gpu::sides_of_remainders(model, sides),
-                                                scheme.colors, scheme.paths));
+  DEMARC_TRY(auto windows, color::windows_by_side(color::sides_of_remainders(model, sides),
+                                                  scheme.colors, scheme.paths));
   std::string text;
   for (const auto& window : windows) text += fmt::format(" {}+{}", window.first, window.count);
   DEMARC_TRY(auto coloring,
-             gpu::RemainderColoring::make(model.hash, std::move(windows), constants));
+             color::RemainderColoring::make(model.hash, std::move(windows), constants));
   const std::vector<std::byte> content = coloring.table();
   DEMARC_TRY(DeviceBuffer table, DeviceBuffer::allocate(arena.gpu(), content.size()));
   DEMARC_CHECK(table.upload(content.data(), content.size()));
@@ -158,9 +158,10 @@ Result<RemainderColors> measure_remainders(const MemoryTimer& timer, PageArena& 
 }
 
 Result<PlacedTables> place_tables(RemainderColors& colors, const PageArena& arena,
-                                  gpu::RemainderColoring::Window window) {
-  const gpu::RemainderHash& hash = colors.coloring.hash();
-  const std::vector<bool> own = gpu::own_chunks(hash, window, arena.pages(), colors.aside_constant);
+                                  color::RemainderColoring::Window window) {
+  const color::RemainderHash& hash = colors.coloring.hash();
+  const std::vector<bool> own =
+      color::own_chunks(hash, window, arena.pages(), colors.aside_constant);
   std::vector<bool>& taken = colors.aside_taken;
   taken.resize(own.size());
   const std::vector<std::byte> table = colors.coloring.table();
@@ -172,7 +173,7 @@ Result<PlacedTables> place_tables(RemainderColors& colors, const PageArena& aren
                 true);
     return static_cast<std::uint32_t>(at);
   };
-  const auto patterns = std::span(table).first(gpu::remainder_table_of_pages);
+  const auto patterns = std::span(table).first(color::remainder_table_of_pages);
   const auto places = std::span(table).subspan(patterns.size() + hash.modulus);
   PlacedTables placed;
   if (const auto chunk = own_block(own, taken, chunks_of(patterns.size(), hash))) {
@@ -184,8 +185,8 @@ Result<PlacedTables> place_tables(RemainderColors& colors, const PageArena& aren
   return placed;
 }
 
-Result<gpu::RemainderColoring::Window> window_of_colors(const gpu::RemainderColoring& coloring,
-                                                        std::uint64_t colors) {
+Result<color::RemainderColoring::Window> window_of_colors(const color::RemainderColoring& coloring,
+                                                          std::uint64_t colors) {
   const auto first = static_cast<std::uint32_t>(std::countr_zero(colors));
   const auto count = static_cast<std::uint32_t>(std::popcount(colors));
   if (colors == 0 || first + count > coloring.colors() || colors >> first != (1ULL << count) - 1) {
@@ -197,13 +198,13 @@ Result<gpu::RemainderColoring::Window> window_of_colors(const gpu::RemainderColo
   const auto begin = coloring.window(first);
   const auto end = coloring.window(first + count - 1);
   const std::uint32_t length = (end.first + end.count + modulus - begin.first) % modulus;
-  return gpu::RemainderColoring::Window{begin.first, length == 0 ? modulus : length};
+  return color::RemainderColoring::Window{begin.first, length == 0 ? modulus : length};
 }
 
-Result<colored_layout<remainders>> layout_of_remainders(const gpu::RemainderColoring& coloring,
+Result<colored_layout<remainders>> layout_of_remainders(const color::RemainderColoring& coloring,
                                                         std::uint64_t arena, std::uint64_t first,
                                                         std::uint64_t table) {
-  DEMARC_TRY(const gpu::RemainderSteps steps, coloring.steps(0));
+  DEMARC_TRY(const color::RemainderSteps steps, coloring.steps(0));
   colored_layout<remainders> layout;
   layout.base = arena - steps.first_page * coloring.hash().page_bytes;
   layout.first = (std::uint64_t{steps.begin} << steps.chunk_shift) + first;

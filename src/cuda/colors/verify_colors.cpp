@@ -20,22 +20,22 @@ std::vector<std::uint8_t> roles_of(const Gpu& gpu) {
   return roles;
 }
 
-Result<gpu::ColorScheme> scheme_of(const VerifyColorsPlan& plan, const std::string& card) {
+Result<color::ColorScheme> scheme_of(const VerifyColorsPlan& plan, const std::string& card) {
   if (plan.masks.empty()) {
     DEMARC_TRY(const auto device, gpu::describe_card(card, plan.description));
-    return gpu::color_scheme(device, plan.color_count);
+    return color::color_scheme(device, plan.color_count);
   }
   // Whatever the masks are: whether they keep traffic apart is what is to be found out.
-  gpu::ColorScheme scheme;
+  color::ColorScheme scheme;
   scheme.masks = plan.masks;
-  DEMARC_TRY(const auto coloring, gpu::Coloring::make(plan.masks, 0));
+  DEMARC_TRY(const auto coloring, color::Coloring::make(plan.masks, 0));
   scheme.colors = coloring.colors();
   return scheme;
 }
 
 // Only remainders need the topology.
-Result<std::shared_ptr<ColoredPool>> pool_of(const GpuPointer& gpu, const gpu::ColorScheme& scheme,
-                                             std::uint64_t bytes,
+Result<std::shared_ptr<ColoredPool>> pool_of(const GpuPointer& gpu,
+                                             const color::ColorScheme& scheme, std::uint64_t bytes,
                                              std::span<const ShareRequest> shares) {
   if (!scheme.remainders) return ColoredPool::create(gpu, scheme.masks, bytes, shares);
   CardOptions options;
@@ -88,7 +88,7 @@ Result<void> measure_effects(ColoredPool& pool, const ColoredBuffer& own,
 Result<VerifyColorsReport> verify_colors(const VerifyColorsPlan& plan) {
   DEMARC_TRY(const auto driver, Driver::load());
   DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, plan.device));
-  DEMARC_TRY(const gpu::ColorScheme scheme, scheme_of(plan, gpu->name()));
+  DEMARC_TRY(const color::ColorScheme scheme, scheme_of(plan, gpu->name()));
   if (scheme.colors > 64 || plan.colors == 0 ||
       (scheme.colors < 64 && plan.colors >> scheme.colors != 0)) {
     return invalid_input("give some, but not all, of the colours 0 to {}", scheme.colors - 1);

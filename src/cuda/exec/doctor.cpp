@@ -12,12 +12,12 @@
 #include "demarc/base/json.hpp"
 #include "demarc/base/process.hpp"
 #include "demarc/base/text.hpp"
+#include "demarc/color/color_scheme.hpp"
 #include "demarc/cuda/card.hpp"
 #include "demarc/cuda/confine.hpp"
 #include "demarc/cuda/identify.hpp"
 #include "demarc/cuda/mps_clients.hpp"
 #include "demarc/cuda/proof.hpp"
-#include "demarc/gpu/color_scheme.hpp"
 #include "demarc/partition/partition.hpp"
 #include "driver/driver_version.hpp"
 #include "driver/in_child.hpp"
@@ -102,7 +102,7 @@ Check colors_check(const Gpu& gpu, const std::string& description) {
   if (!device) return refused(device.error());
   std::vector<std::uint32_t> counts;
   for (std::uint32_t colors = 2; colors <= most_doctor_colors; colors *= 2) {
-    const auto scheme = gpu::color_scheme(*device, colors);
+    const auto scheme = color::color_scheme(*device, colors);
     if (!scheme && counts.empty()) return refused(scheme.error());
     if (scheme) counts.push_back(colors);
   }

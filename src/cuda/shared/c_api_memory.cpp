@@ -39,7 +39,7 @@ DEMARC_EXPORT int demarc_pool_create_described(demarc_card* card, const char* de
         DEMARC_TRY(const auto device,
                    demarc::gpu::describe_card(card->card->gpu()->name(),
                                               description == nullptr ? "" : description));
-        DEMARC_TRY(const auto scheme, demarc::gpu::color_scheme(device, colors));
+        DEMARC_TRY(const auto scheme, demarc::color::color_scheme(device, colors));
         DEMARC_TRY(auto made, demarc::cuda::ColoredPool::create(card->card, scheme, bytes,
                                                                 requests_of(shares, share_count)));
         *pool = new demarc_pool{std::move(made)};
@@ -59,7 +59,7 @@ DEMARC_EXPORT int demarc_pool_create(demarc_card* card, const uint64_t* masks, u
                    const auto& gpu = card->card->gpu();
                    const std::span given(masks, mask_count);
                    if (const auto device = demarc::gpu::describe_card(gpu->name())) {
-                     DEMARC_CHECK(demarc::gpu::check_masks(*device, given));
+                     DEMARC_CHECK(demarc::color::check_masks(*device, given));
                    }
                    DEMARC_TRY(auto made, demarc::cuda::ColoredPool::create(
                                              gpu, given, bytes, requests_of(shares, share_count)));

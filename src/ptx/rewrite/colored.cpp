@@ -188,22 +188,9 @@ Result<ColoredNeeds> find_colored_needs(const Module& module, const ColoredOptio
   return needs;
 }
 
-Result<ColoredModule> rewrite_colored(const Module& module, const ColoredAddressing& addressing,
+Result<ColoredModule> rewrite_colored(const Module& module, const Translation& translation,
                                       const ColoredOptions& options) {
-  DEMARC_TRY(const Translation translation, translation_of(addressing));
-  return rewrite_module(module, translation, options);
-}
-
-Result<ColoredModule> rewrite_remainders(const Module& module,
-                                         const RemainderAddressing& addressing,
-                                         const ColoredOptions& options) {
-  DEMARC_TRY(const Translation translation, translation_of(addressing, module));
-  return rewrite_module(module, translation, options);
-}
-
-Result<ColoredModule> rewrite_remainders(const Module& module, RemainderShape shape,
-                                         const ColoredOptions& options) {
-  DEMARC_TRY(const Translation translation, translation_of(shape, module));
+  if (translation.constant_bytes == 0) return rewrite_module(module, translation, options);
   const auto* known = std::get_if<ColoredPlaces>(&options.places);
   if (known != nullptr && *known != ColoredPlaces{}) {
     return invalid_input(
@@ -216,17 +203,11 @@ Result<ColoredModule> rewrite_remainders(const Module& module, RemainderShape sh
 }
 
 std::vector<std::byte> colored_constants(const ColoredPlaces& places,
-                                         const RemainderConstants* remainders) {
-  const std::size_t of_colors = remainders == nullptr ? 0 : sizeof *remainders;
-  std::vector<std::byte> bytes(sizeof places + of_colors);
+                                         std::span<const std::byte> of_colors) {
+  std::vector<std::byte> bytes(sizeof places);
   std::memcpy(bytes.data(), &places, sizeof places);
-  if (of_colors != 0) std::memcpy(bytes.data() + sizeof places, remainders, of_colors);
+  bytes.insert(bytes.end(), of_colors.begin(), of_colors.end());
   return bytes;
-}
-
-std::uint64_t colored_pointer(std::uint64_t arena_address, std::uint64_t linear,
-                              const ColoredAddressing& addressing) {
-  return (arena_address >> addressing.masks.size()) + linear;
 }
 
 }  // namespace demarc::ptx

@@ -16,29 +16,30 @@ constexpr std::size_t victim_streams = 8;
 }  // namespace
 
 // Masks that were given are taken as they are; else what the card's description says.
-Result<gpu::ColorScheme> ColoredParts::scheme_for(const cuda::Gpu& gpu, std::uint32_t parts) const {
+Result<color::ColorScheme> ColoredParts::scheme_for(const cuda::Gpu& gpu,
+                                                    std::uint32_t parts) const {
   if (!options_.masks.empty()) {
-    return gpu::ColorScheme{1U << options_.masks.size(), options_.masks, {}, 0};
+    return color::ColorScheme{1U << options_.masks.size(), options_.masks, {}, 0};
   }
   DEMARC_TRY(const auto device, gpu::describe_card(gpu.name(), options_.description));
-  return gpu::color_scheme(device, parts);
+  return color::color_scheme(device, parts);
 }
 
-std::uint64_t ColoredParts::pages_to_take(const gpu::ColorScheme& scheme,
+std::uint64_t ColoredParts::pages_to_take(const color::ColorScheme& scheme,
                                           std::uint32_t parts) const {
   if (options_.arena_pages != 0) return options_.arena_pages;
   return std::uint64_t{options_.arena_pages_a_part} * parts / (scheme.remainders ? 2 : 1);
 }
 
 Result<std::uint64_t> ColoredParts::bytes_of_part(const cuda::Gpu& gpu, std::uint32_t parts) const {
-  DEMARC_TRY(const gpu::ColorScheme scheme, scheme_for(gpu, parts));
+  DEMARC_TRY(const color::ColorScheme scheme, scheme_for(gpu, parts));
   return pages_to_take(scheme, parts) * arena_page_bytes / parts / (scheme.remainders ? 1 : 2);
 }
 
 // Share c is colour c. Of the pages of a pool of remainders nearly every one can be used, of others
 // those of one constant.
 Result<void> ColoredParts::fill(const cuda::CardPointer& card, std::uint32_t parts) {
-  DEMARC_TRY(const gpu::ColorScheme scheme, scheme_for(*card->gpu(), parts));
+  DEMARC_TRY(const color::ColorScheme scheme, scheme_for(*card->gpu(), parts));
   std::vector<cuda::ShareRequest> shares;
   for (std::uint32_t c = 0; c < scheme.colors; ++c) shares.push_back({std::uint64_t{1} << c, 0});
   const std::uint64_t pages = pages_to_take(scheme, parts);

@@ -43,10 +43,10 @@ class ColoredParts {
   [[nodiscard]] std::string account() const { return pool_->account(); }
 
  private:
-  [[nodiscard]] Result<gpu::ColorScheme> scheme_for(const cuda::Gpu& gpu,
-                                                    std::uint32_t parts) const;
+  [[nodiscard]] Result<color::ColorScheme> scheme_for(const cuda::Gpu& gpu,
+                                                      std::uint32_t parts) const;
   // Of all parts together.
-  [[nodiscard]] std::uint64_t pages_to_take(const gpu::ColorScheme& scheme,
+  [[nodiscard]] std::uint64_t pages_to_take(const color::ColorScheme& scheme,
                                             std::uint32_t parts) const;
   [[nodiscard]] Result<std::vector<std::uint32_t>> colors_of(std::uint32_t parts) const;
 

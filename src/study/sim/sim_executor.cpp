@@ -59,7 +59,7 @@ class SimStudy {
   struct Division {
     std::vector<partition::Partition> parts;
     std::vector<std::vector<std::uint32_t>> sms;
-    std::optional<gpu::Coloring> coloring;
+    std::optional<color::Coloring> coloring;
     std::vector<std::uint32_t> colors;  // of each part
     std::uint32_t threads_per_sm = 0;
   };

@@ -34,8 +34,8 @@ std::size_t rank_in_page(const std::vector<std::uint64_t>& masks) {
   return gf2_rank(in_page);
 }
 
-Result<gpu::Coloring> given_coloring(const gpu::AddressMap& map,
-                                     const std::vector<std::uint64_t>& masks) {
+Result<color::Coloring> given_coloring(const gpu::AddressMap& map,
+                                       const std::vector<std::uint64_t>& masks) {
   for (std::size_t i = 0; i < masks.size(); ++i) {
     if ((masks[i] & (sim::memory::line_bytes - 1)) != 0) {
       return invalid_input(
@@ -61,13 +61,13 @@ Result<gpu::Coloring> given_coloring(const gpu::AddressMap& map,
           masks[i], rows);
     }
   }
-  return gpu::Coloring::make(masks, map.page_bytes);
+  return color::Coloring::make(masks, map.page_bytes);
 }
 
 }  // namespace
 
-Result<gpu::Coloring> choose_coloring(const gpu::Device& device, std::uint32_t parts,
-                                      const std::vector<std::uint64_t>& asked) {
+Result<color::Coloring> choose_coloring(const gpu::Device& device, std::uint32_t parts,
+                                        const std::vector<std::uint64_t>& asked) {
   const gpu::AddressMap& map = *device.address_map;
   if (!asked.empty()) return given_coloring(map, asked);
   const auto wanted = static_cast<std::size_t>(std::countr_zero(std::bit_ceil(parts)));
@@ -91,7 +91,7 @@ Result<gpu::Coloring> choose_coloring(const gpu::Device& device, std::uint32_t p
                               device.name, parts, std::uint32_t{1} << wanted,
                               std::uint32_t{1} << masks.size());
   }
-  return gpu::Coloring::make(masks, map.page_bytes);
+  return color::Coloring::make(masks, map.page_bytes);
 }
 
 SimMemory::SimMemory(const gpu::Device& device, const sim::memory::Spec& spec, std::uint64_t seed)
@@ -115,10 +115,10 @@ sim::memory::Translation SimMemory::plain(sim::Address base, std::uint64_t bytes
 }
 
 sim::memory::Translation SimMemory::colored(sim::Address base, std::uint64_t bytes,
-                                            const gpu::Coloring& coloring, std::uint32_t color) {
+                                            const color::Coloring& coloring, std::uint32_t color) {
   std::vector<std::uint64_t> in_page;
   for (const std::uint64_t mask : coloring.masks()) in_page.push_back(mask & (sim_page_bytes - 1));
-  const auto inside = gpu::Coloring::make(in_page, sim_page_bytes).value();
+  const auto inside = color::Coloring::make(in_page, sim_page_bytes).value();
   const auto shift = static_cast<std::uint32_t>(std::countr_zero(inside.chunk_bytes()));
   sim::memory::Translation translation{base, shift, {}};
   const std::uint64_t chunks_a_page = (sim_page_bytes / inside.colors()) >> shift;

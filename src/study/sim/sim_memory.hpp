@@ -2,6 +2,7 @@
 // whole or, with colours, the part of each that has the lane's colour.
 #pragma once
 
+#include "demarc/color/coloring.hpp"
 #include "demarc/gpu/device.hpp"
 #include "demarc/sim/memory/simulation.hpp"
 
@@ -12,8 +13,9 @@ namespace demarc::study {
 // missing_capability when there are too few. `asked`, where not empty, is taken instead, once it is
 // clear that the colours of a page are known: the masks must differ below 2 MiB and, where pages
 // add constants to the modules, be sums of module masks.
-[[nodiscard]] Result<gpu::Coloring> choose_coloring(const gpu::Device& device, std::uint32_t parts,
-                                                    const std::vector<std::uint64_t>& asked = {});
+[[nodiscard]] Result<color::Coloring> choose_coloring(const gpu::Device& device,
+                                                      std::uint32_t parts,
+                                                      const std::vector<std::uint64_t>& asked = {});
 
 class SimMemory {
  public:
@@ -22,7 +24,7 @@ class SimMemory {
   // Memory for `bytes` from `base` on; no two calls share a page.
   [[nodiscard]] sim::memory::Translation plain(sim::Address base, std::uint64_t bytes);
   [[nodiscard]] sim::memory::Translation colored(sim::Address base, std::uint64_t bytes,
-                                                 const gpu::Coloring& coloring,
+                                                 const color::Coloring& coloring,
                                                  std::uint32_t color);
 
  private:

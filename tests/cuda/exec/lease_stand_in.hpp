@@ -31,7 +31,7 @@ class LeaseStandIn {
       : card_(fake_card(config).value()),
         pool_(cuda::ColoredPool::adopt(
                   cuda::PageArena::create(card_->gpu(), 4, cuda::Lending::by_descriptor).value(),
-                  gpu::Coloring::make(lent_mask, page_of_share).value(), page_constants,
+                  color::Coloring::make(lent_mask, page_of_share).value(), page_constants,
                   lent_halves)
                   .value()) {
     given = card_->hardware_mask(partition::TpcSet{0, 1}).value();

@@ -99,7 +99,7 @@ struct FakeConfig {
   bool peer_access = true;       // cards reach each other's memory
   bool peer_atomics = true;      // and the link carries atomics
   bool host_atomics = true;      // the bus carries them to memory of the host
-  bool remainders = false;       // the memory is that of an H200, gpu::h200_remainders()
+  bool remainders = false;       // the memory is that of an H200, color::h200_remainders()
 };
 
 // Masks over the offset in a page whose parities, with a constant of the page, select the module of

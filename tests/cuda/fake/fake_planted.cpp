@@ -2,7 +2,7 @@
 // an SM.
 #include "fake_planted.hpp"
 #include "demarc/base/gf2.hpp"
-#include "demarc/gpu/remainder_coloring.hpp"
+#include "demarc/color/remainder_coloring.hpp"
 
 namespace demarc::fake {
 namespace {
@@ -28,7 +28,7 @@ std::uint64_t scrambled(std::uint64_t value) {
 // Numbers go on from one physical page to the next. Six runs of remainders, three of each side,
 // share a path each.
 PlantedChunk planted_remainder(std::uint64_t seed, std::uint64_t physical, std::uint64_t offset) {
-  static const gpu::RemainderHash hash = gpu::h200_remainders();
+  static const color::RemainderHash hash = color::h200_remainders();
   const std::uint64_t added = scrambled(physical * 7919 + seed);
   const auto constant = static_cast<std::uint32_t>(added % 64);
   const std::uint64_t number =

@@ -2,7 +2,7 @@
 // plain memory, to the byte.
 #include "colored_launch.hpp"
 #include "demarc/base/random.hpp"
-#include "demarc/gpu/color_scheme.hpp"
+#include "demarc/color/color_scheme.hpp"
 #include "demarc/workload/workload.hpp"
 
 namespace demarc::emulate::colored {
@@ -20,14 +20,14 @@ std::uint64_t pages_for(std::uint64_t bytes, double part) {
   return static_cast<std::uint64_t>(static_cast<double>(bytes) / part / page) + 2;
 }
 
-gpu::ColorScheme scheme_of(const char* card, std::uint32_t colors) {
-  return gpu::color_scheme(gpu::find_device(card).value(), colors).value();
+color::ColorScheme scheme_of(const char* card, std::uint32_t colors) {
+  return color::color_scheme(gpu::find_device(card).value(), colors).value();
 }
 
 // A quarter of the H200's remainders.
-gpu::RemainderColoring quarter(std::uint64_t pages) {
-  return gpu::RemainderColoring::make(*scheme_of("h200", 4).remainders, {{33, 7}},
-                                      random_constants(pages))
+color::RemainderColoring quarter(std::uint64_t pages) {
+  return color::RemainderColoring::make(*scheme_of("h200", 4).remainders, {{33, 7}},
+                                        random_constants(pages))
       .value();
 }
 

@@ -1,5 +1,5 @@
-// Where rewritten code writes, chunk by chunk: the places that gpu::RemainderColoring and
-// gpu::Coloring give, for all chunks of all colours of 64 pages.
+// Where rewritten code writes, chunk by chunk: the places that color::RemainderColoring and
+// color::Coloring give, for all chunks of all colours of 64 pages.
 #include "colored_launch.hpp"
 #include "demarc/base/random.hpp"
 
@@ -125,12 +125,12 @@ void expect_mapping(const AllColors& colors) {
 }
 
 // Random pages, whose remainders are cut into colours at random places.
-gpu::RemainderColoring random_coloring(std::uint64_t seed) {
+color::RemainderColoring random_coloring(std::uint64_t seed) {
   Random random(seed);
   std::vector<std::uint32_t> constants(pages);
   for (std::uint32_t& constant : constants) constant = static_cast<std::uint32_t>(random.below(64));
   constexpr std::uint32_t modulus = 47;
-  std::vector<gpu::RemainderColoring::Window> windows;
+  std::vector<color::RemainderColoring::Window> windows;
   auto first = static_cast<std::uint32_t>(random.below(modulus));
   for (std::uint32_t left = modulus; left != 0;) {
     const std::uint32_t count = 1 + static_cast<std::uint32_t>(random.below(left));
@@ -138,11 +138,11 @@ gpu::RemainderColoring random_coloring(std::uint64_t seed) {
     first = (first + count) % modulus;
     left -= count;
   }
-  return gpu::RemainderColoring::make(gpu::h200_remainders(), windows, constants).value();
+  return color::RemainderColoring::make(color::h200_remainders(), windows, constants).value();
 }
 
 template <class Form>
-AllColors all_of(const gpu::RemainderColoring& coloring) {
+AllColors all_of(const color::RemainderColoring& coloring) {
   AllColors colors;
   for (std::uint32_t i = 0; i < coloring.colors(); ++i) {
     colors.push_back(std::make_unique<Form>(i, coloring));
@@ -157,9 +157,9 @@ class ShiftedQuotients : public Form {
   using Form::Form;
 
  protected:
-  [[nodiscard]] ptx::RemainderAddressing addressing(std::uint64_t arena,
-                                                    std::uint64_t table) const override {
-    ptx::RemainderAddressing made = Form::addressing(arena, table);
+  [[nodiscard]] color::RemainderAddressing addressing(std::uint64_t arena,
+                                                      std::uint64_t table) const override {
+    color::RemainderAddressing made = Form::addressing(arena, table);
     constexpr std::uint32_t shift = 2;
     constexpr std::uint32_t all = 8 * 47;  // chunks of a round
     const std::uint64_t own = all - made.constants.skipped;
@@ -174,7 +174,7 @@ class ShiftedQuotients : public Form {
 class RemainderMapping : public testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(RemainderMapping, of_rewritten_code_is_that_of_the_colouring_for_all_chunks_of_64_pages) {
-  const gpu::RemainderColoring coloring = random_coloring(GetParam());
+  const color::RemainderColoring coloring = random_coloring(GetParam());
   expect_mapping(all_of<RemainderColors>(coloring));
   expect_mapping(all_of<RemainderPlacesAtLoad>(coloring));
   expect_mapping(all_of<RemainderColorsAtLoad>(coloring));
@@ -184,12 +184,12 @@ TEST_P(RemainderMapping, of_rewritten_code_is_that_of_the_colouring_for_all_chun
 
 // The next chunk, chunks of as many pages again, and the last that a chunk's number can tell.
 TEST_P(RemainderMapping, leads_outside_of_the_arena_behind_the_last_chunk) {
-  const gpu::RemainderColoring coloring = random_coloring(GetParam());
+  const color::RemainderColoring coloring = random_coloring(GetParam());
   const AllColors known = all_of<RemainderColors>(coloring);
   const AllColors at_load = all_of<RemainderColorsAtLoad>(coloring);
   MarkedArena arena(coloring.table());
   for (std::uint32_t i = 0; i < coloring.colors(); ++i) {
-    const gpu::RemainderSteps steps = coloring.steps(i).value();
+    const color::RemainderSteps steps = coloring.steps(i).value();
     const std::uint64_t behind = steps.end - steps.begin;
     for (const std::uint64_t chunk : {behind, behind + 1, 2 * behind, std::uint64_t{1} << 31U}) {
       for (const Colors* colors : {known[i].get(), at_load[i].get()}) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "demarc/base/gf2.hpp"
+#include "demarc/color/coloring.hpp"
 #include "demarc/probe/probe.hpp"
 #include "few_sms.hpp"
 #include "planted_memory.hpp"
@@ -27,7 +28,8 @@ TEST(Slices, page_constants_agree_with_the_planted_ones_up_to_that_of_the_refere
   constexpr std::uint64_t pages = 64;
   const auto found = find_page_constants(*memory, slices, options, pages, 24, {}).value();
   EXPECT_EQ(found.uncertain, 0U);
-  const auto coloring = gpu::Coloring::make(slices.model.masks, memory->facts().page_bytes).value();
+  const auto coloring =
+      color::Coloring::make(slices.model.masks, memory->facts().page_bytes).value();
   for (std::uint64_t page = 0; page < pages; ++page) {
     const auto planted = memory->page_constant(page) ^ memory->page_constant(0);
     EXPECT_EQ(found.constants[page],

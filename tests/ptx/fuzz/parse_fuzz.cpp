@@ -12,6 +12,7 @@
 #include "demarc/ptx/report.hpp"
 #include "divergence.hpp"
 #include "induction.hpp"
+#include "rewritten_by_colors.hpp"
 
 namespace {
 
@@ -40,10 +41,10 @@ void color(const demarc::ptx::Module& module) {
     if (variable.byte_size() > most_bytes) return;
   }
   (void)demarc::ptx::find_colored_needs(module);
-  (void)demarc::ptx::rewrite_colored(
+  (void)demarc::color::rewrite_parities(
       module, {{0xc4000}, 1},
       {.places = demarc::ptx::ColoredPlaces{0x1000, 0x2000, 64}, .counts_shared = true});
-  (void)demarc::ptx::rewrite_remainders(module, demarc::ptx::RemainderShape{8, 13, 9});
+  (void)demarc::color::rewrite_remainders(module, demarc::color::RemainderShape{8, 13, 9});
 }
 
 }  // namespace

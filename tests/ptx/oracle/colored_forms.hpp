@@ -15,7 +15,7 @@ inline const ColoredOptions with_places{
 inline const ColoredOptions at_load{
     .printing = ColoredPrinting::silenced, .places = PlacesAtLoad{}, .card = 90};
 
-inline RemainderAddressing remainders() {
+inline color::RemainderAddressing remainders() {
   return remainders(0x7f00'0000'0000, 0x7e00'0000'0000);
 }
 

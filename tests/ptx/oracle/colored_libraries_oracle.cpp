@@ -5,6 +5,7 @@
 #include "compilers.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "paths.hpp"
+#include "rewritten_by_colors.hpp"
 
 namespace demarc::ptx::test {
 namespace {
@@ -25,7 +26,7 @@ TEST(Coloured, nine_in_ten_kernels_of_the_libraries_can_be_coloured) {
                                Source{"features.cu", {"-arch=compute_75"}, true, false}}) {
     const auto module = parse_whole(nvcc_ptx(corpus / source.name, source.flags), source.name);
     ASSERT_TRUE(module) << module.error().message;
-    const auto made = rewrite_colored(*module, {{0x38a000, 0xc4000}, 1}, with_places);
+    const auto made = color::rewrite_parities(*module, {{0x38a000, 0xc4000}, 1}, with_places);
     ASSERT_TRUE(made) << made.error().message;
     if (source.compiled) {
       EXPECT_NE(machine_code_digest(*made->module.text, {}), "");

@@ -10,6 +10,7 @@
 #include "demarc/ptx/colored.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "paths.hpp"
+#include "rewritten_by_colors.hpp"
 
 namespace demarc::ptx::test {
 namespace {
@@ -115,10 +116,11 @@ $done:
 TEST(Coloured, every_form_of_access_is_taken) {
   const auto module = parse_whole(every_form, "forms.ptx");
   ASSERT_TRUE(module) << module.error().message;
-  for (const auto& made : {rewrite_colored(*module, {{0x38a000, 0xc4000}, 1}, with_places),
-                           rewrite_remainders(*module, remainders(), with_places),
-                           rewrite_colored(*module, {{0x38a000, 0xc4000}, 1}, at_load),
-                           rewrite_remainders(*module, RemainderShape{8, 13, 9}, at_load)}) {
+  for (const auto& made :
+       {color::rewrite_parities(*module, {{0x38a000, 0xc4000}, 1}, with_places),
+        color::rewrite_remainders(*module, remainders(), with_places),
+        color::rewrite_parities(*module, {{0x38a000, 0xc4000}, 1}, at_load),
+        color::rewrite_remainders(*module, color::RemainderShape{8, 13, 9}, at_load)}) {
     ASSERT_TRUE(made) << made.error().message;
     std::string said;
     EXPECT_EQ(count_accepted(*made, "forms.ptx", said).accepted, 1U) << said;
@@ -134,8 +136,9 @@ TEST(Coloured, triton_s_modules_are_taken_whatever_is_known_when_they_are_loaded
     const std::string name = entry.path().filename();
     const auto module = parse_whole(read_file(entry.path()).value(), name);
     ASSERT_TRUE(module) << module.error().message;
-    for (const auto& made : {rewrite_colored(*module, {{0x38a000, 0xc4000}, 1}, at_load),
-                             rewrite_remainders(*module, RemainderShape{8, 13, 9}, at_load)}) {
+    for (const auto& made :
+         {color::rewrite_parities(*module, {{0x38a000, 0xc4000}, 1}, at_load),
+          color::rewrite_remainders(*module, color::RemainderShape{8, 13, 9}, at_load)}) {
       ASSERT_TRUE(made) << made.error().message;
       const auto accepted = check_accepted(made->kernels, name);
       EXPECT_TRUE(accepted) << accepted.error().message;
@@ -191,8 +194,9 @@ again:
   EXPECT_GE(machine_code_figures(hinted).uniform_copies, 2U);
   const auto module = parse_whole(with("", ""), "copies.ptx");
   ASSERT_TRUE(module) << module.error().message;
-  for (const auto& made : {rewrite_colored(*module, {{0xc4000}, 1}, at_load),
-                           rewrite_remainders(*module, RemainderShape{8, 13, 9}, at_load)}) {
+  for (const auto& made :
+       {color::rewrite_parities(*module, {{0xc4000}, 1}, at_load),
+        color::rewrite_remainders(*module, color::RemainderShape{8, 13, 9}, at_load)}) {
     ASSERT_TRUE(made) << made.error().message;
     EXPECT_NE(made->module.text->find("cache_hint"), std::string::npos);
     EXPECT_EQ(machine_code_figures(*made->module.text).uniform_copies, 0U);
@@ -204,9 +208,9 @@ again:
 TEST(Coloured, places_that_are_set_at_load_cost_a_few_instructions_per_function) {
   const auto module = parse_whole(every_form, "forms.ptx");
   ASSERT_TRUE(module) << module.error().message;
-  const ColoredAddressing parities{{0x38a000, 0xc4000}, 1};
-  const auto known = rewrite_colored(*module, parities, with_places);
-  const auto later = rewrite_colored(*module, parities, at_load);
+  const color::Parities parities{{0x38a000, 0xc4000}, 1};
+  const auto known = color::rewrite_parities(*module, parities, with_places);
+  const auto later = color::rewrite_parities(*module, parities, at_load);
   ASSERT_TRUE(known) << known.error().message;
   ASSERT_TRUE(later) << later.error().message;
   const MachineCodeFigures before = machine_code_figures(*known->module.text);

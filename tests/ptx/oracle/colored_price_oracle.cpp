@@ -10,6 +10,7 @@
 #include "demarc/base/files.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "paths.hpp"
+#include "rewritten_by_colors.hpp"
 
 namespace demarc::ptx::test {
 namespace {
@@ -63,9 +64,9 @@ void expect_price(const std::string& text, const Price& most) {
   const std::string name = most.module;
   const auto module = parse_whole(text, name);
   ASSERT_TRUE(module) << module.error().message;
-  const auto by_parity = rewrite_colored(*module, {{0xc4000}, 1}, with_places);
-  const auto known = rewrite_remainders(*module, remainders(), with_places);
-  const auto later = rewrite_remainders(*module, RemainderShape{8, 13, 9}, at_load);
+  const auto by_parity = color::rewrite_parities(*module, {{0xc4000}, 1}, with_places);
+  const auto known = color::rewrite_remainders(*module, remainders(), with_places);
+  const auto later = color::rewrite_remainders(*module, color::RemainderShape{8, 13, 9}, at_load);
   for (const auto* made : {&by_parity, &known, &later}) {
     ASSERT_TRUE(*made) << made->error().message;
     const auto accepted = check_accepted((*made)->kernels, name);
@@ -183,7 +184,7 @@ TEST(ColoredPrice, of_quarters_by_parities_is_seven_instructions) {
   const std::string text = for_these_cards(read_file(file).value());
   const auto module = parse_whole(text, "cfd.ptx").value();
   for (std::uint32_t color = 0; color < 4; ++color) {
-    const auto made = rewrite_colored(module, {{0x18a000, 0xc4000}, color}, with_places);
+    const auto made = color::rewrite_parities(module, {{0x18a000, 0xc4000}, color}, with_places);
     EXPECT_LE(cost_of(text, *made->module.text, fmt::format("cfd quarter {}", color)).instructions,
               7.1);
   }
@@ -192,8 +193,8 @@ TEST(ColoredPrice, of_quarters_by_parities_is_seven_instructions) {
 TEST(ColoredPrice, of_quotients_that_need_no_shift_is_less_by_an_instruction) {
   const auto file = demarc::test::source_dir() / "kernels" / "ptx" / "cfd.ptx";
   const auto module = parse_whole(for_these_cards(read_file(file).value()), "cfd.ptx").value();
-  const auto instructions = [&](RemainderShape shape) {
-    return machine_code_figures(*rewrite_remainders(module, shape, at_load)->module.text)
+  const auto instructions = [&](color::RemainderShape shape) {
+    return machine_code_figures(*color::rewrite_remainders(module, shape, at_load)->module.text)
         .instructions;
   };
   constexpr std::uint64_t accesses = 46;
@@ -202,7 +203,7 @@ TEST(ColoredPrice, of_quotients_that_need_no_shift_is_less_by_an_instruction) {
 
 // What ColoredKernel::shared_accesses counts on.
 TEST(ColoredPrice, of_accesses_with_one_address_is_paid_once) {
-  const auto cost_of_eight = [](int apart, const RemainderAddressing* remainders,
+  const auto cost_of_eight = [](int apart, const color::RemainderAddressing* remainders,
                                 std::uint64_t shared) {
     std::string text =
         ".version 8.3\n.target sm_90\n.address_size 64\n"
@@ -216,14 +217,15 @@ TEST(ColoredPrice, of_accesses_with_one_address_is_paid_once) {
     const auto module = parse_whole(text, "eight.ptx").value();
     ColoredOptions options = with_places;
     options.counts_shared = true;
-    const auto made = remainders == nullptr ? rewrite_colored(module, {{0xc4000}, 1}, options)
-                                            : rewrite_remainders(module, *remainders, options);
+    const auto made = remainders == nullptr
+                          ? color::rewrite_parities(module, {{0xc4000}, 1}, options)
+                          : color::rewrite_remainders(module, *remainders, options);
     EXPECT_EQ(made->kernels[0].accesses, 9U);
     EXPECT_EQ(made->kernels[0].shared_accesses, shared);
     return machine_code_figures(*made->module.text).instructions -
            machine_code_figures(text).instructions;
   };
-  const RemainderAddressing by_remainders = remainders();
+  const color::RemainderAddressing by_remainders = remainders();
   EXPECT_LE(cost_of_eight(0, nullptr, 8), 8U);
   EXPECT_LE(cost_of_eight(0, &by_remainders, 8), 24U);
   // Neighbours.

@@ -15,6 +15,7 @@
 #include "demarc/ptx/printer.hpp"
 #include "demarc/ptx/timed.hpp"
 #include "paths.hpp"
+#include "rewritten_by_colors.hpp"
 #include "round_trip.hpp"
 
 namespace demarc::ptx::test {
@@ -42,11 +43,11 @@ std::vector<Rewriter> all_rewriters() {
       {"fused", rewrite_fused},
       {"coloured",
        [](const Module& module) {
-         return module_of(rewrite_colored(module, {{0x38a000, 0xc4000}, 1}, with_places));
+         return module_of(color::rewrite_parities(module, {{0x38a000, 0xc4000}, 1}, with_places));
        }},
       {"remainders",
        [](const Module& module) {
-         return module_of(rewrite_remainders(module, remainders(), at_load));
+         return module_of(color::rewrite_remainders(module, remainders(), at_load));
        }},
   };
 }

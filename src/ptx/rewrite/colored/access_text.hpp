@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "demarc/ptx/colored.hpp"
 #include "demarc/ptx/ir.hpp"
-#include "rewrite/colored/translation.hpp"
 
 namespace demarc::ptx {
 

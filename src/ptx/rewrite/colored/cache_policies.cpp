@@ -5,6 +5,8 @@
 #include <charconv>
 #include <string_view>
 
+#include "demarc/ptx/colored.hpp"
+
 namespace demarc::ptx {
 namespace {
 
@@ -26,8 +28,7 @@ bool knows_policies(const Module& module) {
   return module.version.major * 10 + module.version.minor >= first_version;
 }
 
-}  // namespace
-
+// 90 for "sm_90a"; 0 where the module names no such target.
 std::uint32_t target_number(const Module& module) {
   const std::string_view* const target = target_of(module);
   std::uint32_t number = 0;
@@ -36,6 +37,8 @@ std::uint32_t target_number(const Module& module) {
   }
   return number;
 }
+
+}  // namespace
 
 std::optional<Splice> target_with_policies(const Module& module, std::uint32_t card) {
   const std::uint32_t target = target_number(module);
@@ -51,6 +54,15 @@ std::optional<Splice> target_with_policies(const Module& module, std::uint32_t c
 bool has_cache_policies(const Module& module, std::uint32_t card) {
   return knows_policies(module) &&
          (target_number(module) >= first_target || target_with_policies(module, card));
+}
+
+std::string_view kept_in_l1(const Module& module) {
+  constexpr std::uint32_t hints_version = 74;
+  constexpr std::uint32_t hints_target = 70;
+  return module.version.major * 10 + module.version.minor >= hints_version &&
+                 target_number(module) >= hints_target
+             ? ".L1::evict_last"
+             : "";
 }
 
 }  // namespace demarc::ptx

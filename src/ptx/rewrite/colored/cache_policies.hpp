@@ -16,7 +16,4 @@ namespace demarc::ptx {
 // What names such a module for sm_80; nothing where its target stays.
 [[nodiscard]] std::optional<Splice> target_with_policies(const Module& module, std::uint32_t card);
 
-// 90 for "sm_90a"; 0 where the module names no such target.
-[[nodiscard]] std::uint32_t target_number(const Module& module);
-
 }  // namespace demarc::ptx

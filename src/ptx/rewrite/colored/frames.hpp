@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rewrite/colored/constant_operands.hpp"
+#include "demarc/ptx/constant_operands.hpp"
 #include "rewrite/colored/reach.hpp"
 
 namespace demarc::ptx {

@@ -4,9 +4,8 @@
 #include <vector>
 
 #include "demarc/ptx/colored.hpp"
-#include "rewrite/colored/constant_operands.hpp"
+#include "demarc/ptx/constant_operands.hpp"
 #include "rewrite/colored/frames.hpp"
-#include "rewrite/colored/translation.hpp"
 #include "rewrite/colored/variables.hpp"
 #include "rewrite/splice.hpp"
 

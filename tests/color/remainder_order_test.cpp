@@ -1,9 +1,9 @@
 // Tests that pages are ordered by remainder, and that colours lie on one side.
-#include "demarc/gpu/remainder_order.hpp"
+#include "demarc/color/remainder_order.hpp"
 
 #include <gtest/gtest.h>
 
-namespace demarc::gpu {
+namespace demarc::color {
 namespace {
 
 TEST(RemainderOrder, pages_are_put_in_the_order_of_their_remainders) {
@@ -41,4 +41,4 @@ TEST(RemainderOrder, colours_are_runs_of_remainders_on_one_side) {
 }
 
 }  // namespace
-}  // namespace demarc::gpu
+}  // namespace demarc::color

@@ -1,24 +1,23 @@
 // Writes the address arithmetic: masks insert bits, remainders look up a page in a table.
-#include "rewrite/colored/translation.hpp"
+#include "demarc/color/translation.hpp"
 
 #include <algorithm>
 #include <bit>
 
-#include "rewrite/colored/cache_policies.hpp"
-#include "rewrite/colored/constant_operands.hpp"
-#include "rewrite/colored/parity_arithmetic.hpp"
+#include "demarc/ptx/constant_operands.hpp"
+#include "parity_arithmetic.hpp"
 
-namespace demarc::ptx {
+namespace demarc::color {
 namespace {
 
 constexpr std::string_view registers =
     "\t.reg .b64 %demarc_a, %demarc_h;\n\t.reg .b32 %demarc_l, %demarc_u, %demarc_o, %demarc_x, "
     "%demarc_s;\n";
-// Byte of gpu::RemainderColoring::table() where the patterns of a chunk's higher bits begin.
+// Byte of RemainderColoring::table() where the patterns of a chunk's higher bits begin.
 constexpr std::uint32_t table_of_high = 512;
 constexpr std::string_view table_registers = "\t.reg .b16 %demarc_t;\n";
 
-Result<void> check_addressing(const ColoredAddressing& addressing) {
+Result<void> check_addressing(const Parities& addressing) {
   if (addressing.masks.empty()) {
     return invalid_input("coloured addressing: at least one mask is needed");
   }
@@ -77,28 +76,19 @@ Result<void> check_addressing(const RemainderAddressing& addressing) {
       constants.end, constants.reciprocal_shift, constants.arena, page_bytes);
 }
 
-// Its lines, 1 KiB and a byte a page, should stay in the L1, whatever the kernel streams through
-// it.
-const char* table_policy(const Module& module) {
-  constexpr std::uint32_t hints_version = 74;
-  constexpr std::uint32_t hints_target = 70;
-  return module.version.major * 10 + module.version.minor >= hints_version &&
-                 target_number(module) >= hints_target
-             ? ".L1::evict_last"
-             : "";
-}
+using RemainderOperands = ptx::ConstantOperands<RemainderConstants>;
 
-// As gpu::RemainderSteps says. The number of a chunk has 32 bits: windows
+// As RemainderSteps says. The number of a chunk has 32 bits: windows
 // repeat after 2^40 bytes.
 std::string address_arithmetic(RemainderShape shape, const RemainderOperands& operands,
-                               const Module& module) {
+                               const ptx::Module& module) {
   using Constants = RemainderConstants;
   // `op` with `member` as its last operand.
   const auto with = [&](std::string_view op, auto member) {
     return fmt::format("\t{}, {};\n", op, operands.operand(member));
   };
   // From the table that begins `at` bytes behind the address in %demarc_h.
-  const auto look_up = [policy = table_policy(module)](std::string_view type, std::uint32_t at) {
+  const auto look_up = [policy = ptx::kept_in_l1(module)](std::string_view type, std::uint32_t at) {
     return fmt::format("\tld.global.nc{}.{} \t%demarc_t, [%demarc_h+{}];\n", policy, type, at);
   };
   std::string out = fmt::format(
@@ -140,34 +130,40 @@ std::string address_arithmetic(RemainderShape shape, const RemainderOperands& op
 
 }  // namespace
 
-Result<Translation> translation_of(const ColoredAddressing& addressing) {
+Result<ptx::Translation> translation_of(const Parities& addressing) {
   DEMARC_CHECK(check_addressing(addressing));
-  return Translation{.declarations = std::string(registers),
-                     .arithmetic = parity_arithmetic(addressing),
-                     .granule = addressing.masks[0] & -addressing.masks[0]};
+  return ptx::Translation{.declarations = std::string(registers),
+                          .arithmetic = parity_arithmetic(addressing),
+                          .granule = addressing.masks[0] & -addressing.masks[0]};
 }
 
-Result<Translation> translation_of(const RemainderAddressing& addressing, const Module& module) {
+Result<ptx::Translation> translation_of(const RemainderAddressing& addressing,
+                                        const ptx::Module& module) {
   DEMARC_CHECK(check_addressing(addressing));
   const RemainderOperands operands(addressing.constants, 0);
-  return Translation{.declarations = fmt::format("{}{}", table_registers, registers),
-                     .arithmetic = address_arithmetic(addressing.shape, operands, module),
-                     .granule = std::uint64_t{1} << addressing.shape.chunk_shift};
+  return ptx::Translation{.declarations = fmt::format("{}{}", table_registers, registers),
+                          .arithmetic = address_arithmetic(addressing.shape, operands, module),
+                          .granule = std::uint64_t{1} << addressing.shape.chunk_shift};
 }
 
-Result<Translation> translation_of(RemainderShape shape, const Module& module) {
+Result<ptx::Translation> translation_of(RemainderShape shape, const ptx::Module& module) {
   DEMARC_CHECK(check_shape(shape));
-  const RemainderOperands operands(std::nullopt, sizeof(ColoredPlaces));
+  const RemainderOperands operands(std::nullopt, sizeof(ptx::ColoredPlaces));
   using Constants = RemainderConstants;
   std::string prologue =
       operands.loads(&Constants::arena, &Constants::table, &Constants::pages, &Constants::before,
                      &Constants::end, &Constants::reciprocal, &Constants::skipped);
   if (shape.shifts_quotients) prologue += operands.loads(&Constants::reciprocal_shift);
-  return Translation{.prologue = std::move(prologue),
-                     .declarations = fmt::format("{}{}", table_registers, registers),
-                     .arithmetic = address_arithmetic(shape, operands, module),
-                     .granule = std::uint64_t{1} << shape.chunk_shift,
-                     .constant_bytes = sizeof(Constants)};
+  return ptx::Translation{.prologue = std::move(prologue),
+                          .declarations = fmt::format("{}{}", table_registers, registers),
+                          .arithmetic = address_arithmetic(shape, operands, module),
+                          .granule = std::uint64_t{1} << shape.chunk_shift,
+                          .constant_bytes = sizeof(Constants)};
 }
 
-}  // namespace demarc::ptx
+std::uint64_t colored_pointer(std::uint64_t arena_address, std::uint64_t linear,
+                              const Parities& parities) {
+  return (arena_address >> parities.masks.size()) + linear;
+}
+
+}  // namespace demarc::color

@@ -1,12 +1,12 @@
 // Finds by latencies what each page adds to the remainders of its chunks.
-#include "demarc/gpu/remainder_model.hpp"
+#include "demarc/color/remainder_model.hpp"
 
 #include <algorithm>
 #include <numeric>
 
 #include "demarc/base/gf2.hpp"
 
-namespace demarc::gpu {
+namespace demarc::color {
 namespace {
 
 constexpr double least_model_agreement = 0.9;
@@ -19,10 +19,11 @@ std::uint32_t slice_of(const RemainderHash& hash, std::uint64_t offset, std::uin
 
 }  // namespace
 
-Result<RemainderModel> make_remainder_model(RemainderHash hash, const LatencyMatrix& latencies) {
+Result<RemainderModel> make_remainder_model(RemainderHash hash,
+                                            const gpu::LatencyMatrix& latencies) {
   constexpr std::uint32_t least_size = 20;
   RemainderModel model;
-  model.kinds = cluster_latencies(latencies, least_size);
+  model.kinds = gpu::cluster_latencies(latencies, least_size);
   const auto kinds = model.kinds.sizes.size();
   if (kinds < least_kinds) {
     return check_failed(
@@ -65,7 +66,7 @@ Result<RemainderModel> make_remainder_model(RemainderHash hash, const LatencyMat
 
 PageRemainder find_page_remainder(const RemainderModel& model,
                                   std::span<const std::uint64_t> offsets,
-                                  const LatencyMatrix& latencies, std::size_t first_row) {
+                                  const gpu::LatencyMatrix& latencies, std::size_t first_row) {
   struct Sample {
     std::uint32_t number, half, kind;
   };
@@ -99,7 +100,8 @@ PageRemainder find_page_remainder(const RemainderModel& model,
 
 NumberRemainders find_number_remainders(const RemainderModel& model,
                                         std::span<const std::uint64_t> offsets,
-                                        const LatencyMatrix& latencies, std::size_t first_row) {
+                                        const gpu::LatencyMatrix& latencies,
+                                        std::size_t first_row) {
   const std::uint32_t modulus = model.hash.modulus;
   std::vector<std::uint32_t> votes(2 * std::size_t{modulus}, 0);  // [half of the page][remainder]
   for (std::size_t i = 0; i < offsets.size(); ++i) {
@@ -121,4 +123,4 @@ NumberRemainders find_number_remainders(const RemainderModel& model,
   return found;
 }
 
-}  // namespace demarc::gpu
+}  // namespace demarc::color

@@ -1,15 +1,15 @@
 // Tests which colours each card gets, and that masks that do not isolate are refused.
-#include "demarc/gpu/color_scheme.hpp"
+#include "demarc/color/color_scheme.hpp"
 
 #include <gtest/gtest.h>
 
-namespace demarc::gpu {
+namespace demarc::color {
 namespace {
 
 using Masks = std::vector<std::uint64_t>;
 
-Device described(const char* card) {
-  return describe_card(card).value();
+gpu::Device described(const char* card) {
+  return gpu::describe_card(card).value();
 }
 
 TEST(ColorScheme, an_h100_has_masks_in_the_longest_runs) {
@@ -35,11 +35,11 @@ TEST(ColorScheme, an_h200_has_remainders_and_not_its_one_mask) {
 }
 
 TEST(ColorScheme, cards_of_which_nothing_is_known_that_isolates_are_refused) {
-  const auto unknown = describe_card("NVIDIA A1000");
+  const auto unknown = gpu::describe_card("NVIDIA A1000");
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().kind, ErrorKind::missing_capability);
   EXPECT_NE(unknown.error().message.find("demarc probe memory -o FILE"), std::string::npos);
-  Device device = described("NVIDIA H200");
+  gpu::Device device = described("NVIDIA H200");
   device.address_map->remainder_runs.clear();
   const auto masks_only = color_scheme(device, 2);
   ASSERT_FALSE(masks_only) << "0xab000 does not keep writes apart";
@@ -50,18 +50,18 @@ TEST(ColorScheme, cards_of_which_nothing_is_known_that_isolates_are_refused) {
 }
 
 TEST(ColorScheme, masks_that_were_measured_not_to_isolate_are_named) {
-  const Device h200 = described("NVIDIA H200");
+  const gpu::Device h200 = described("NVIDIA H200");
   const auto refused = check_masks(h200, Masks{0xab000});
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("0xab000 does not keep"), std::string::npos);
-  const Device h100 = described("NVIDIA H100 80GB HBM3");
+  const gpu::Device h100 = described("NVIDIA H100 80GB HBM3");
   EXPECT_TRUE(check_masks(h100, Masks{0xc4000, 0x18a000}));
   EXPECT_FALSE(check_masks(h100, Masks{0xc4000, 0x77000}));
-  EXPECT_TRUE(check_masks(Device{}, Masks{0x1000})) << "nothing was measured";
+  EXPECT_TRUE(check_masks(gpu::Device{}, Masks{0x1000})) << "nothing was measured";
 }
 
 TEST(ColorScheme, a_space_of_masks_isolates_when_all_its_sums_do) {
-  std::vector<MaskIsolation> measured;
+  std::vector<gpu::MaskIsolation> measured;
   for (const std::uint64_t mask : {0x1000U, 0x2000U, 0x3000U}) {
     measured.push_back({mask, 1.0, 1.1, 1.0, 1.0});
   }
@@ -74,4 +74,4 @@ TEST(ColorScheme, a_space_of_masks_isolates_when_all_its_sums_do) {
 }
 
 }  // namespace
-}  // namespace demarc::gpu
+}  // namespace demarc::color

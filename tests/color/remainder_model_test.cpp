@@ -1,5 +1,5 @@
 // Tests that latencies tell what a planted page adds to its remainders.
-#include "demarc/gpu/remainder_model.hpp"
+#include "demarc/color/remainder_model.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include "demarc/base/random.hpp"
 #include "demarc/gpu/slice_model.hpp"
 
-namespace demarc::gpu {
+namespace demarc::color {
 namespace {
 
 constexpr std::uint32_t columns = 8;
@@ -28,9 +28,9 @@ class PlantedCard {
   std::uint32_t slice(std::uint64_t offset, std::uint32_t constant, std::uint32_t remainder) const {
     return parity_of_half(offset) * 47 + (hash_.number(offset, constant) + remainder) % 47;
   }
-  LatencyMatrix latencies(const std::vector<std::uint64_t>& offsets, std::uint32_t constant,
-                          std::uint32_t remainder) {
-    LatencyMatrix matrix;
+  gpu::LatencyMatrix latencies(const std::vector<std::uint64_t>& offsets, std::uint32_t constant,
+                               std::uint32_t remainder) {
+    gpu::LatencyMatrix matrix;
     matrix.dimensions = columns;
     for (const std::uint64_t offset : offsets) {
       for (std::uint32_t c = 0; c < columns; ++c) {
@@ -63,7 +63,7 @@ TEST(PageRemainders, what_a_page_adds_to_its_numbers_is_found_by_latency) {
   ASSERT_TRUE(model) << model.error().message;
   EXPECT_EQ(model->constant, 0x2bU);
   EXPECT_GT(model->agreement, 0.99);
-  const auto samples = sample_offsets(2U << 20U, 256, 32);
+  const auto samples = gpu::sample_offsets(2U << 20U, 256, 32);
   for (const auto& [constant, remainder] : {std::pair{0x16U, 37U}, std::pair{0x3fU, 0U}}) {
     const auto found =
         find_page_remainder(*model, samples, card.latencies(samples, constant, remainder), 0);
@@ -84,8 +84,8 @@ TEST(PageRemainders, what_one_number_says_of_its_page_is_found_whatever_the_half
     if (hash.number(offset, 0) == 0) offsets.push_back(offset);
   ASSERT_EQ(offsets.size(), 8U);
   for (const std::uint32_t remainder : {0U, 1U, 23U, 46U}) {
-    const LatencyMatrix front = card.latencies({0, 256}, 0, 11);
-    LatencyMatrix samples = card.latencies(offsets, 0, remainder);
+    const gpu::LatencyMatrix front = card.latencies({0, 256}, 0, 11);
+    gpu::LatencyMatrix samples = card.latencies(offsets, 0, remainder);
     samples.values.insert(samples.values.begin(), front.values.begin(), front.values.end());
     const auto found = find_number_remainders(*model, offsets, samples, 2);
     EXPECT_EQ(found.remainders, std::vector<std::uint32_t>{remainder});
@@ -109,7 +109,7 @@ TEST(PageRemainders, what_one_number_says_of_its_page_is_found_whatever_the_half
 
 TEST(PageRemainders, a_card_with_another_hash_is_refused) {
   Random random(5);
-  LatencyMatrix matrix;
+  gpu::LatencyMatrix matrix;
   matrix.dimensions = columns;
   for (std::uint64_t at = 0; at < 8192; ++at) {
     for (std::uint32_t c = 0; c < columns; ++c) {
@@ -124,4 +124,4 @@ TEST(PageRemainders, a_card_with_another_hash_is_refused) {
 }
 
 }  // namespace
-}  // namespace demarc::gpu
+}  // namespace demarc::color

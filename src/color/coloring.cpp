@@ -1,11 +1,12 @@
 // Computes where the bytes of a colour lie if colours are parities of address bits.
-#include <algorithm>
+#include "demarc/color/coloring.hpp"
+
 #include <bit>
 
 #include "demarc/base/gf2.hpp"
 #include "demarc/gpu/address_map.hpp"
 
-namespace demarc::gpu {
+namespace demarc::color {
 namespace {
 
 std::uint64_t insert_zero(std::uint64_t value, int bit) {
@@ -34,7 +35,7 @@ Result<Coloring> Coloring::make(std::span<const std::uint64_t> masks, std::uint6
     }
   }
   Coloring coloring;
-  coloring.masks_ = low_pivot_basis(masks);
+  coloring.masks_ = gpu::low_pivot_basis(masks);
   coloring.page_bytes_ = page_bytes;
   if (coloring.masks_.size() != masks.size()) {
     return invalid_input("colouring: the {} masks span only {} bits; each must add one",
@@ -120,4 +121,4 @@ Result<std::uint32_t> Coloring::constant_from_rows(std::span<const std::uint64_t
   return constant;
 }
 
-}  // namespace demarc::gpu
+}  // namespace demarc::color

@@ -1,32 +1,32 @@
 // Chooses how a card's memory is divided into colours, by what was measured to isolate.
-#include "demarc/gpu/color_scheme.hpp"
+#include "demarc/color/color_scheme.hpp"
 
 #include <algorithm>
 #include <bit>
 
 #include "demarc/base/gf2.hpp"
 
-namespace demarc::gpu {
+namespace demarc::color {
 namespace {
 
 constexpr std::uint64_t least_run_bytes = 512;
 
-double worst_of(const MaskIsolation& mask, Traffic traffic) {
+double worst_of(const gpu::MaskIsolation& mask, Traffic traffic) {
   if (traffic == Traffic::dram_reads) return mask.dram_read;
   return std::max({mask.dram_read, mask.dram_write, mask.l2_read, mask.l2_write});
 }
 
 // Of one mask; nothing measured counts as not kept apart.
-bool keeps_apart(std::span<const MaskIsolation> measured, std::uint64_t mask, Traffic traffic,
+bool keeps_apart(std::span<const gpu::MaskIsolation> measured, std::uint64_t mask, Traffic traffic,
                  double most) {
-  return std::any_of(measured.begin(), measured.end(), [&](const MaskIsolation& entry) {
+  return std::any_of(measured.begin(), measured.end(), [&](const gpu::MaskIsolation& entry) {
     const double worst = worst_of(entry, traffic);
     return entry.mask == mask && worst > 0 && worst <= most;
   });
 }
 
-Result<ColorScheme> remainder_scheme(const Device& device, std::uint32_t colors) {
-  const AddressMap& map = *device.address_map;
+Result<ColorScheme> remainder_scheme(const gpu::Device& device, std::uint32_t colors) {
+  const gpu::AddressMap& map = *device.address_map;
   if (map.module.rows.size() > 1) {
     return missing_capability(
         "{}: the description has remainders inside {} modules, but only those inside two modules "
@@ -61,14 +61,14 @@ std::vector<std::uint64_t> mask_sums(std::span<const std::uint64_t> basis) {
   return sums;
 }
 
-std::vector<std::uint64_t> isolating_masks(std::span<const MaskIsolation> measured, Traffic traffic,
-                                           double most) {
-  std::vector<MaskIsolation> best(measured.begin(), measured.end());
+std::vector<std::uint64_t> isolating_masks(std::span<const gpu::MaskIsolation> measured,
+                                           Traffic traffic, double most) {
+  std::vector<gpu::MaskIsolation> best(measured.begin(), measured.end());
   std::stable_sort(best.begin(), best.end(), [](const auto& a, const auto& b) {
     return worst_of(a, Traffic::all) < worst_of(b, Traffic::all);
   });
   std::vector<std::uint64_t> basis;
-  for (const MaskIsolation& entry : best) {
+  for (const gpu::MaskIsolation& entry : best) {
     auto larger = basis;
     larger.push_back(entry.mask);
     if (gf2_rank(larger) != larger.size()) continue;
@@ -79,10 +79,10 @@ std::vector<std::uint64_t> isolating_masks(std::span<const MaskIsolation> measur
       basis = std::move(larger);
     }
   }
-  return low_pivot_basis(basis);
+  return gpu::low_pivot_basis(basis);
 }
 
-Result<ColorScheme> color_scheme(const Device& device, std::uint32_t colors) {
+Result<ColorScheme> color_scheme(const gpu::Device& device, std::uint32_t colors) {
   if (colors < 2 || colors > 64) {
     return invalid_input("{} colours are not possible; give 2 to 64", colors);
   }
@@ -93,14 +93,14 @@ Result<ColorScheme> color_scheme(const Device& device, std::uint32_t colors) {
         "-o FILE writes one",
         device.name);
   }
-  const AddressMap& map = *device.address_map;
+  const gpu::AddressMap& map = *device.address_map;
   const auto wanted = static_cast<std::size_t>(std::countr_zero(colors));
   const auto isolating = isolating_masks(map.isolation, Traffic::all);
   if (isolating.empty() && map.stack && !map.remainder_runs.empty()) {
     return remainder_scheme(device, colors);
   }
   for (std::uint64_t run = map.page_bytes; run >= least_run_bytes; run /= 2) {
-    auto masks = masks_at_granularity(isolating, run);
+    auto masks = gpu::masks_at_granularity(isolating, run);
     if (masks.size() >= wanted) return ColorScheme{colors, std::move(masks), {}, 0};
   }
   return missing_capability(
@@ -110,7 +110,7 @@ Result<ColorScheme> color_scheme(const Device& device, std::uint32_t colors) {
       map.remainder_runs.empty() ? "were not found to" : "are not used beside masks");
 }
 
-Result<void> check_masks(const Device& device, std::span<const std::uint64_t> masks) {
+Result<void> check_masks(const gpu::Device& device, std::span<const std::uint64_t> masks) {
   if (!device.address_map || device.address_map->isolation.empty()) return {};
   for (const std::uint64_t mask : mask_sums(masks)) {
     if (keeps_apart(device.address_map->isolation, mask, Traffic::all, most_isolated)) continue;
@@ -122,4 +122,4 @@ Result<void> check_masks(const Device& device, std::span<const std::uint64_t> ma
   return {};
 }
 
-}  // namespace demarc::gpu
+}  // namespace demarc::color

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "demarc/gpu/remainder_coloring.hpp"
+#include "demarc/color/remainder_coloring.hpp"
 
-namespace demarc::gpu {
+namespace demarc::color {
 namespace {
 
 constexpr std::uint64_t most_chunks = std::uint64_t{1} << 30U;  // of an arena
@@ -107,4 +107,4 @@ std::vector<std::byte> RemainderColoring::table() const {
   return bytes;
 }
 
-}  // namespace demarc::gpu
+}  // namespace demarc::color

@@ -17,7 +17,7 @@
 #include "demarc/base/result.hpp"
 #include "demarc/gpu/address_map.hpp"
 
-namespace demarc::gpu {
+namespace demarc::color {
 
 // Offsets count from the start of a page. A page has two constants: what higher address bits add to
 // the digits, and what the page itself adds to the number.
@@ -48,8 +48,8 @@ struct RemainderHash {
 
 // Makes the hash from a modulo stage and the mask of the half (0: there is one half). The last rows
 // of the stage must be plain address bits, up to the top of the page; else invalid_input.
-[[nodiscard]] Result<RemainderHash> remainder_hash(const ModuloStage& stage, std::uint64_t half,
-                                                   std::uint64_t page_bytes,
+[[nodiscard]] Result<RemainderHash> remainder_hash(const gpu::ModuloStage& stage,
+                                                   std::uint64_t half, std::uint64_t page_bytes,
                                                    std::uint64_t chunk_bytes);
 
 // The hash that was measured on an NVIDIA H200, with pages of 2 MiB.
@@ -152,4 +152,4 @@ class RemainderColoring {
                                            RemainderColoring::Window window, std::uint64_t page,
                                            std::uint32_t constant);
 
-}  // namespace demarc::gpu
+}  // namespace demarc::color

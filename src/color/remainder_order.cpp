@@ -1,9 +1,9 @@
 // Puts pages in the order of their remainders, and cuts remainders into runs by L2 side.
-#include "demarc/gpu/remainder_order.hpp"
+#include "demarc/color/remainder_order.hpp"
 
 #include <algorithm>
 
-namespace demarc::gpu {
+namespace demarc::color {
 
 std::vector<std::uint32_t> order_by_remainder(const RemainderModel& model,
                                               std::span<const PageRemainder> pages) {
@@ -85,4 +85,4 @@ Result<std::vector<RemainderColoring::Window>> windows_by_side(
   return windows;
 }
 
-}  // namespace demarc::gpu
+}  // namespace demarc::color

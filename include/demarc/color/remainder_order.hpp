@@ -1,4 +1,4 @@
-// Pages and remainders in the order that makes colours of them (gpu/remainder_coloring.hpp).
+// Pages and remainders in the order that makes colours of them (color/remainder_coloring.hpp).
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "demarc/base/result.hpp"
-#include "demarc/gpu/remainder_model.hpp"
+#include "demarc/color/remainder_model.hpp"
 
-namespace demarc::gpu {
+namespace demarc::color {
 
 // An order in which the remainders of the pages go on, from a page of remainder 0: place i holds a
 // page of remainder i * numbers_a_page modulo the modulus. The order ends where no such page is
@@ -26,4 +26,4 @@ namespace demarc::gpu {
 [[nodiscard]] Result<std::vector<RemainderColoring::Window>> windows_by_side(
     std::span<const std::uint32_t> side_of_remainder, std::uint32_t parts, std::uint32_t paths);
 
-}  // namespace demarc::gpu
+}  // namespace demarc::color

@@ -1,11 +1,11 @@
 // Computes where the bytes of a colour lie if colours are runs of remainders.
-#include "demarc/gpu/remainder_coloring.hpp"
+#include "demarc/color/remainder_coloring.hpp"
 
 #include <bit>
 
 #include "demarc/base/gf2.hpp"
 
-namespace demarc::gpu {
+namespace demarc::color {
 namespace {
 
 std::uint64_t bits_between(std::uint32_t from, std::uint32_t to) {
@@ -21,7 +21,7 @@ std::uint32_t RemainderHash::number(std::uint64_t offset, std::uint32_t constant
   return number ^ constant;
 }
 
-Result<RemainderHash> remainder_hash(const ModuloStage& stage, std::uint64_t half,
+Result<RemainderHash> remainder_hash(const gpu::ModuloStage& stage, std::uint64_t half,
                                      std::uint64_t page_bytes, std::uint64_t chunk_bytes) {
   RemainderHash hash;
   hash.modulus = stage.modulus;
@@ -175,4 +175,4 @@ std::vector<bool> own_chunks(const RemainderHash& hash, RemainderColoring::Windo
   return own;
 }
 
-}  // namespace demarc::gpu
+}  // namespace demarc::color

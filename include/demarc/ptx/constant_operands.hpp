@@ -54,6 +54,5 @@ class ConstantOperands {
 };
 
 using PlaceOperands = ConstantOperands<ColoredPlaces>;
-using RemainderOperands = ConstantOperands<RemainderConstants>;
 
 }  // namespace demarc::ptx

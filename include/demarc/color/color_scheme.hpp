@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "demarc/color/remainder_coloring.hpp"
 #include "demarc/gpu/device.hpp"
-#include "demarc/gpu/remainder_coloring.hpp"
 
-namespace demarc::gpu {
+namespace demarc::color {
 
 // The greatest slowdown by a stream of the other colour that still counts as isolated.
 inline constexpr double most_isolated = 1.2;
@@ -24,9 +24,8 @@ enum class Traffic { dram_reads, all };  // all: writes and L2 hits too
 
 // The largest space of masks whose sums all keep that traffic apart, as a low-pivot basis. Better
 // masks are taken first.
-[[nodiscard]] std::vector<std::uint64_t> isolating_masks(std::span<const MaskIsolation> measured,
-                                                         Traffic traffic,
-                                                         double most = most_isolated);
+[[nodiscard]] std::vector<std::uint64_t> isolating_masks(
+    std::span<const gpu::MaskIsolation> measured, Traffic traffic, double most = most_isolated);
 
 struct ColorScheme {
   std::uint32_t colors = 0;
@@ -37,10 +36,11 @@ struct ColorScheme {
 
 // A scheme with at least `colors` colours (two or more; a power of two), in the longest possible
 // runs of addresses. missing_capability says what the description lacks.
-[[nodiscard]] Result<ColorScheme> color_scheme(const Device& device, std::uint32_t colors);
+[[nodiscard]] Result<ColorScheme> color_scheme(const gpu::Device& device, std::uint32_t colors);
 
 // check_failed in two cases: a sum of the masks was measured and does not keep all traffic apart,
 // or the description has measurements but none of that sum.
-[[nodiscard]] Result<void> check_masks(const Device& device, std::span<const std::uint64_t> masks);
+[[nodiscard]] Result<void> check_masks(const gpu::Device& device,
+                                       std::span<const std::uint64_t> masks);
 
-}  // namespace demarc::gpu
+}  // namespace demarc::color

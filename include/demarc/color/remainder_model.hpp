@@ -7,15 +7,15 @@
 #include <vector>
 
 #include "demarc/base/result.hpp"
+#include "demarc/color/remainder_coloring.hpp"
 #include "demarc/gpu/latency_clusters.hpp"
-#include "demarc/gpu/remainder_coloring.hpp"
 
-namespace demarc::gpu {
+namespace demarc::color {
 
 // Slices by the latencies of one page, whose own remainder is called 0.
 struct RemainderModel {
   RemainderHash hash;
-  LatencyClusters kinds;
+  gpu::LatencyClusters kinds;
   std::vector<std::uint32_t> kind_of;  // [half * modulus + remainder]: nearest kind of latencies
   std::uint32_t constant = 0;          // of the digits of that page
   double agreement = 0;                // share of its chunks that have the kind of their slice
@@ -24,7 +24,7 @@ struct RemainderModel {
 // `latencies` has a row for each chunk of the page. check_failed if the remainders explain less
 // than nine in ten of them: then another hash is at work.
 [[nodiscard]] Result<RemainderModel> make_remainder_model(RemainderHash hash,
-                                                          const LatencyMatrix& latencies);
+                                                          const gpu::LatencyMatrix& latencies);
 
 struct PageRemainder {
   std::uint32_t constant = 0;   // of the digits
@@ -35,7 +35,7 @@ struct PageRemainder {
 // From samples of one page: row first_row + i of `latencies` was measured at offsets[i] of it.
 [[nodiscard]] PageRemainder find_page_remainder(const RemainderModel& model,
                                                 std::span<const std::uint64_t> offsets,
-                                                const LatencyMatrix& latencies,
+                                                const gpu::LatencyMatrix& latencies,
                                                 std::size_t first_row);
 
 // The remainders, compared with the model's page, for which most samples of the chunks of one
@@ -48,7 +48,7 @@ struct NumberRemainders {
 // Takes the arguments of find_page_remainder(). What the page adds to the half does not matter.
 [[nodiscard]] NumberRemainders find_number_remainders(const RemainderModel& model,
                                                       std::span<const std::uint64_t> offsets,
-                                                      const LatencyMatrix& latencies,
+                                                      const gpu::LatencyMatrix& latencies,
                                                       std::size_t first_row);
 
-}  // namespace demarc::gpu
+}  // namespace demarc::color

@@ -8,7 +8,7 @@
 // The inserted bit is the parity of the mask's other bits. Two of them that are neighbours cost one
 // instruction: adding 1 at the lower one leaves their parity in the upper one. What lies beside
 // such a bit is not chosen, and may be anything.
-#include "rewrite/colored/parity_arithmetic.hpp"
+#include "parity_arithmetic.hpp"
 
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace demarc::ptx {
+namespace demarc::color {
 namespace {
 
 // Up to this many terms, shifts and XORs beat a population count, which runs at a quarter of their
@@ -66,7 +66,7 @@ std::string put(const Term& term, int pivot, std::uint32_t flips, const char* to
 }
 
 // Puts the parity of `bits` of the linear address, XORed with `flips`, at bit `pivot` of %demarc_x.
-std::string parity(std::uint32_t bits, int pivot, std::uint32_t flips) {
+std::string parity_text(std::uint32_t bits, int pivot, std::uint32_t flips) {
   if (bits == 0) return fmt::format("\tmov.b32 \t%demarc_x, {};\n", flips << pivot);
   const std::vector<Term> terms = terms_of(bits);
   if (terms.size() > most_terms) {
@@ -94,7 +94,7 @@ std::string keep_below(int bit, const char* from) {
 
 }  // namespace
 
-std::string parity_arithmetic(const ColoredAddressing& addressing) {
+std::string parity_arithmetic(const Parities& addressing) {
   const auto& masks = addressing.masks;
   std::string out = "\tcvt.u32.u64 \t%demarc_l, %demarc_a;\n\tmov.b32 \t%demarc_o, %demarc_l;\n";
   int pivot = 0;
@@ -106,7 +106,7 @@ std::string parity_arithmetic(const ColoredAddressing& addressing) {
              keep_below(last + 1, "%demarc_x");
     }
     const auto others = static_cast<std::uint32_t>(masks[i] & (masks[i] - 1));
-    out += parity(linear_bits(others, masks), pivot, addressing.color >> i & 1U) +
+    out += parity_text(linear_bits(others, masks), pivot, addressing.color >> i & 1U) +
            keep_below(pivot, "%demarc_x");
   }
   out += fmt::format("\tshl.b64 \t%demarc_h, %demarc_a, {};\n", masks.size());
@@ -114,4 +114,4 @@ std::string parity_arithmetic(const ColoredAddressing& addressing) {
          keep_below(pivot + 1, "%demarc_x") + "\tmov.b64 \t%demarc_a, {%demarc_o, %demarc_u};\n";
 }
 
-}  // namespace demarc::ptx
+}  // namespace demarc::color

@@ -1,5 +1,5 @@
 // Tests that every byte of a colour has a remainder of its window, as device code finds it.
-#include "demarc/gpu/remainder_coloring.hpp"
+#include "demarc/color/remainder_coloring.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -8,7 +8,7 @@
 #include <cstring>
 #include <set>
 
-namespace demarc::gpu {
+namespace demarc::color {
 namespace {
 
 using Window = RemainderColoring::Window;
@@ -207,7 +207,7 @@ TEST(RemainderChunks, of_a_window_are_those_that_its_colour_has) {
 
 TEST(RemainderHash, of_a_stage_leaves_the_highest_bits_free) {
   const RemainderHash measured = h200_remainders();
-  ModuloStage stage;
+  gpu::ModuloStage stage;
   stage.modulus = measured.modulus;
   stage.number.rows = measured.digits;
   for (std::uint64_t bit = measured.block_bytes(); bit < measured.page_bytes; bit *= 2) {
@@ -250,4 +250,4 @@ TEST(RemainderColoring, colours_that_overlap_are_refused) {
 }
 
 }  // namespace
-}  // namespace demarc::gpu
+}  // namespace demarc::color
