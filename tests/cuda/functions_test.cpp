@@ -203,11 +203,11 @@ struct ListedRefusals {
   }
 };
 
-ListedRefusals listed_in(const std::string& page, const std::string& why) {
+ListedRefusals listed_in(const std::string& text, const std::string& why) {
   ListedRefusals listed;
-  const std::size_t row = page.find("\n| " + why + " | ");
+  const std::size_t row = text.find("\n| " + why + " | ");
   if (row == std::string::npos) return listed;
-  const std::string line = page.substr(row + 1, page.find('\n', row + 1) - row - 1);
+  const std::string line = text.substr(row + 1, text.find('\n', row + 1) - row - 1);
   constexpr std::string_view more = "…";
   for (std::size_t at = line.find('`'); at != std::string::npos; at = line.find('`', at + 1)) {
     const std::size_t end = line.find('`', at + 1);
@@ -224,11 +224,11 @@ ListedRefusals listed_in(const std::string& page, const std::string& why) {
 }
 
 TEST(FunctionTable, IsListedInThePageOfTheServerAsItIs) {
-  const std::string page = read_file(test::source_dir() / "docs" / "serve.md").value();
+  const std::string text = read_file(test::source_dir() / "docs" / "serve.md").value();
   std::map<Rule, ListedRefusals> listed;
   for (const FunctionRow& row : function_rows()) {
     const Rule rule = row.facts.rule;
-    if (is_refused(rule)) listed.emplace(rule, listed_in(page, why_refused(rule)));
+    if (is_refused(rule)) listed.emplace(rule, listed_in(text, why_refused(rule)));
   }
   for (const FunctionRow& row : function_rows()) {
     const std::string_view name = without_version(row.name);
@@ -242,9 +242,8 @@ TEST(FunctionTable, IsListedInThePageOfTheServerAsItIs) {
     }
     for (const std::string& begin : refusals.beginnings) {
       EXPECT_TRUE(std::ranges::any_of(function_rows(),
-                                      [&](const FunctionRow& row) {
-                                        return row.facts.rule == rule &&
-                                               row.name.starts_with(begin);
+                                      [&, of = rule](const FunctionRow& row) {
+                                        return row.facts.rule == of && row.name.starts_with(begin);
                                       }))
           << begin << " is listed";
     }
