@@ -264,7 +264,7 @@ TEST_F(ModuleCallsOfPrograms, AddressesOfTheHostAreNoArgumentsOfKernels) {
   DevicePointer to = host;
   Pair pair{};
   void* arguments[] = {&to, &pair};
-  CuKernelNode node{function, {1, 1, 1}, {1, 1, 1}, 0, arguments, nullptr, nullptr, nullptr};
+  CuKernelNode node{{function, {1, 1, 1}, {1, 1, 1}, 0, arguments, nullptr}, nullptr, nullptr};
   const auto add = [&] {
     return ask("cuGraphAddKernelNode_v2", nullptr, nullptr, nullptr, std::size_t{0}, &node);
   };
@@ -272,6 +272,10 @@ TEST_F(ModuleCallsOfPrograms, AddressesOfTheHostAreNoArgumentsOfKernels) {
   to = a;
   EXPECT_EQ(add(), std::nullopt);
   bytes = sizeof buffer;
+  EXPECT_EQ(ask("cuLaunchCooperativeKernel", function, 1U, 1U, 1U, 1U, 1U, 1U, 0U, nullptr,
+                &arguments[0], &extra[0]),
+            std::nullopt)
+      << "what lies behind its parameters is not read";
   node.arguments = nullptr;
   node.extra = extra;
   EXPECT_EQ(add(), cu_error_not_supported);

@@ -1,5 +1,4 @@
 // A program that knows nothing of colours calls the driver; its memory and kernels lie in a share.
-#include "calls/call_rules.hpp"
 #include "program_on_share.hpp"
 #include "small_kernels.hpp"
 

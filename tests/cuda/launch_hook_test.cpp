@@ -334,8 +334,8 @@ TEST_F(Hook, EveryCallIsShownAndMayBeAnsweredAtItsEntry) {
   shown.clear();
   ASSERT_TRUE(hook->watch_calls([](const DriverCall& call) {
     shown.push_back((call.leaving() ? "left " : "") + std::string(call.name()));
-    if (!call.leaving() && call.name() == "cuMemHostAlloc" && call.argument<std::size_t>(8) == 64)
-      call.answer(801);
+    const bool host = call.function() == DriverFunction::cuMemHostAlloc;
+    if (!call.leaving() && host && call.parameters<Allocate>().bytes == 64) call.answer(801);
   }));
   EXPECT_FALSE(HostBuffer::allocate(card->gpu(), 64));
   EXPECT_TRUE(HostBuffer::allocate(card->gpu(), 128));

@@ -192,14 +192,17 @@ struct CuCopy3d {
   std::size_t width_bytes, height, depth;
 };
 
-// CUDA_KERNEL_NODE_PARAMS, second version
-struct CuKernelNode {
+// CUDA_KERNEL_NODE_PARAMS, first version
+struct CuKernelNodeV1 {
   CuFunction function;
   unsigned grid[3];
   unsigned block[3];
   unsigned shared_bytes;
   void** arguments;
   void** extra;
+};
+// The second version.
+struct CuKernelNode : CuKernelNodeV1 {
   CuKernel kernel;  // where there is no function
   CuContext context;
 };
@@ -210,6 +213,28 @@ struct CuFillNode {
   std::size_t pitch;
   unsigned value, element_bytes;
   std::size_t width, height;  // elements, rows
+};
+
+// CUgraphNodeParams: what nodes of those types have that are read.
+struct CuAnyNode {
+  struct Copy {
+    int flags, reserved;
+    CuContext context;
+    CuCopy3d params;
+  };
+  struct Fill {
+    CuFillNode params;
+    CuContext context;
+  };
+  int type;  // CUgraphNodeType
+  int reserved[3];
+  union {
+    long long bytes[29];
+    CuKernelNode kernel;
+    Copy copy;
+    Fill fill;
+    CuAllocationProperties allocation;
+  };
 };
 
 // CUdevResource, version 1 (CUDA 12.4 to 13.0).

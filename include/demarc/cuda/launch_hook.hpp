@@ -115,9 +115,8 @@ class LaunchHook {
   // So it is for a launch that no such call announced, and for one that a call made unseen.
   // missing_capability where the driver would not show a call of a known function.
   Result<void> watch_calls(void (*watch)(const DriverCall& call));
-  // The same of these functions alone, by DriverCall::base_name().
-  Result<void> watch_some_calls(void (*watch)(const DriverCall& call),
-                                std::span<const std::string_view> names);
+  // The same of those functions alone that do one of these (driver/functions.hpp).
+  Result<void> watch_some_calls(void (*watch)(const DriverCall& call), std::uint32_t one_of);
   // Called, inside the callback, if a launch cannot be confined although a mask is wanted. If the
   // handler returns, a launch with an empty mask goes on under the ceiling alone, and other
   // launches go on unconfined.

@@ -1,7 +1,6 @@
 // Finds who answers a call.
 #include "calls/colored_calls.hpp"
 
-#include "calls/call_rules.hpp"
 #include "calls/own_calls.hpp"
 
 namespace demarc::cuda {
@@ -49,15 +48,16 @@ void ColoredCalls::note_refusal(const DriverCall& call, const char* why) {
 }
 
 void ColoredCalls::serve(const DriverCall& call) {
-  if (OwnCalls::active() || passes_colored(call.versioned_name())) return;
-  if (answered_by(module_calls_, call) || answered_by(memory_calls_, call) ||
-      answered_by(mapping_calls_, call) || answered_by(copy_calls_, call) ||
-      answered_by(graph_calls_, call) || answered_by(node_calls_, call) ||
-      answered_by(link_calls_, call)) {
+  if (OwnCalls::active() || call.rule() == Rule::passes) return;
+  if (call.rule() == Rule::answered &&
+      (answered_by(module_calls_, call) || answered_by(memory_calls_, call) ||
+       answered_by(mapping_calls_, call) || answered_by(copy_calls_, call) ||
+       answered_by(graph_calls_, call) || answered_by(node_calls_, call) ||
+       answered_by(link_calls_, call))) {
     return;
   }
   call.answer(cu_error_not_supported);
-  const char* why = why_refused(call.base_name());
+  const char* why = why_refused(call.rule());
   note_refusal(call, why);
   means_.tell(fmt::format("{} was refused: {}", call.name(), why));
 }

@@ -40,33 +40,38 @@ std::optional<std::uint64_t> reach(std::uint64_t pitch, std::uint64_t plane, std
 
 std::span<const CallRow<CopyCalls>> CopyCalls::rows() {
   static constexpr CallRow<CopyCalls> table[] = {
-      {"cuMemcpy", &CopyCalls::copy},
-      {"cuMemcpyAsync", &CopyCalls::copy_async},
-      {"cuMemcpyPeer", &CopyCalls::copy_peer},
-      {"cuMemcpyPeerAsync", &CopyCalls::copy_peer_async},
-      {"cuMemcpyHtoD_v2", &CopyCalls::host_to_device},
-      {"cuMemcpyHtoDAsync_v2", &CopyCalls::host_to_device_async},
-      {"cuMemcpyDtoH_v2", &CopyCalls::device_to_host},
-      {"cuMemcpyDtoHAsync_v2", &CopyCalls::device_to_host_async},
-      {"cuMemcpyDtoD_v2", &CopyCalls::device_to_device},
-      {"cuMemcpyDtoDAsync_v2", &CopyCalls::device_to_device_async},
-      {"cuMemcpy2D_v2", &CopyCalls::copy_2d},
-      {"cuMemcpy2DUnaligned_v2", &CopyCalls::copy_2d},
-      {"cuMemcpy2DAsync_v2", &CopyCalls::copy_2d_async},
-      {"cuMemcpy3D_v2", &CopyCalls::copy_3d},
-      {"cuMemcpy3DAsync_v2", &CopyCalls::copy_3d_async},
-      {"cuMemsetD8_v2", &CopyCalls::fill<std::uint8_t, false>},
-      {"cuMemsetD16_v2", &CopyCalls::fill<std::uint16_t, false>},
-      {"cuMemsetD32_v2", &CopyCalls::fill<std::uint32_t, false>},
-      {"cuMemsetD8Async", &CopyCalls::fill<std::uint8_t, true>},
-      {"cuMemsetD16Async", &CopyCalls::fill<std::uint16_t, true>},
-      {"cuMemsetD32Async", &CopyCalls::fill<std::uint32_t, true>},
-      {"cuMemsetD2D8_v2", &CopyCalls::fill_2d<std::uint8_t, false>},
-      {"cuMemsetD2D16_v2", &CopyCalls::fill_2d<std::uint16_t, false>},
-      {"cuMemsetD2D32_v2", &CopyCalls::fill_2d<std::uint32_t, false>},
-      {"cuMemsetD2D8Async", &CopyCalls::fill_2d<std::uint8_t, true>},
-      {"cuMemsetD2D16Async", &CopyCalls::fill_2d<std::uint16_t, true>},
-      {"cuMemsetD2D32Async", &CopyCalls::fill_2d<std::uint32_t, true>},
+      {DriverFunction::cuMemcpy, &CopyCalls::linear<LinearCopy, Kind::unified, Kind::unified>},
+      {DriverFunction::cuMemcpyAsync,
+       &CopyCalls::linear<LinearCopyAsync, Kind::unified, Kind::unified>},
+      {DriverFunction::cuMemcpyPeer, &CopyCalls::linear<PeerCopy, Kind::device, Kind::device>},
+      {DriverFunction::cuMemcpyPeerAsync,
+       &CopyCalls::linear<PeerCopyAsync, Kind::device, Kind::device>},
+      {DriverFunction::cuMemcpyHtoD_v2, &CopyCalls::linear<LinearCopy, Kind::device, Kind::host>},
+      {DriverFunction::cuMemcpyHtoDAsync_v2,
+       &CopyCalls::linear<LinearCopyAsync, Kind::device, Kind::host>},
+      {DriverFunction::cuMemcpyDtoH_v2, &CopyCalls::linear<LinearCopy, Kind::host, Kind::device>},
+      {DriverFunction::cuMemcpyDtoHAsync_v2,
+       &CopyCalls::linear<LinearCopyAsync, Kind::host, Kind::device>},
+      {DriverFunction::cuMemcpyDtoD_v2, &CopyCalls::linear<LinearCopy, Kind::device, Kind::device>},
+      {DriverFunction::cuMemcpyDtoDAsync_v2,
+       &CopyCalls::linear<LinearCopyAsync, Kind::device, Kind::device>},
+      {DriverFunction::cuMemcpy2D_v2, &CopyCalls::shaped<ShapedCopy<CuCopy2d>>},
+      {DriverFunction::cuMemcpy2DUnaligned_v2, &CopyCalls::shaped<ShapedCopy<CuCopy2d>>},
+      {DriverFunction::cuMemcpy2DAsync_v2, &CopyCalls::shaped<ShapedCopyAsync<CuCopy2d>>},
+      {DriverFunction::cuMemcpy3D_v2, &CopyCalls::shaped<ShapedCopy<CuCopy3d>>},
+      {DriverFunction::cuMemcpy3DAsync_v2, &CopyCalls::shaped<ShapedCopyAsync<CuCopy3d>>},
+      {DriverFunction::cuMemsetD8_v2, &CopyCalls::fill<LinearFill<std::uint8_t>>},
+      {DriverFunction::cuMemsetD16_v2, &CopyCalls::fill<LinearFill<std::uint16_t>>},
+      {DriverFunction::cuMemsetD32_v2, &CopyCalls::fill<LinearFill<std::uint32_t>>},
+      {DriverFunction::cuMemsetD8Async, &CopyCalls::fill<LinearFillAsync<std::uint8_t>>},
+      {DriverFunction::cuMemsetD16Async, &CopyCalls::fill<LinearFillAsync<std::uint16_t>>},
+      {DriverFunction::cuMemsetD32Async, &CopyCalls::fill<LinearFillAsync<std::uint32_t>>},
+      {DriverFunction::cuMemsetD2D8_v2, &CopyCalls::fill<PitchedFill<std::uint8_t>>},
+      {DriverFunction::cuMemsetD2D16_v2, &CopyCalls::fill<PitchedFill<std::uint16_t>>},
+      {DriverFunction::cuMemsetD2D32_v2, &CopyCalls::fill<PitchedFill<std::uint32_t>>},
+      {DriverFunction::cuMemsetD2D8Async, &CopyCalls::fill<PitchedFillAsync<std::uint8_t>>},
+      {DriverFunction::cuMemsetD2D16Async, &CopyCalls::fill<PitchedFillAsync<std::uint16_t>>},
+      {DriverFunction::cuMemsetD2D32Async, &CopyCalls::fill<PitchedFillAsync<std::uint32_t>>},
   };
   return table;
 }
@@ -128,8 +133,10 @@ CallAnswer CopyCalls::carry_out(Copy copy, CuStream stream, Waits waits) const {
 }
 
 // The driver finds out whether an address that it knows nothing of is the host's: ordinary memory.
-CallAnswer CopyCalls::linear(Kind to_kind, DevicePointer to, Kind from_kind, DevicePointer from,
-                             std::uint64_t bytes, CuStream stream, Waits waits) const {
+// It waits for copies from or to the host alone.
+template <class Parameters, CopyCalls::Kind to_kind, CopyCalls::Kind from_kind>
+CallAnswer CopyCalls::linear(const DriverCall& call) {
+  const auto given = call.parameters<Parameters>();
   const auto known = [&](Kind kind, DevicePointer address) {
     if (kind != Kind::unified) return kind;
     const OwnCalls own;
@@ -139,100 +146,30 @@ CallAnswer CopyCalls::linear(Kind to_kind, DevicePointer to, Kind from_kind, Dev
     return code == cu_success ? kind : Kind::host;
   };
   Copy copy;
-  copy.to = {to_kind, to, bytes};
-  copy.from = {from_kind, from, bytes};
-  copy.width = bytes;
-  if (!memory_.touches(to, bytes)) copy.to.kind = known(to_kind, to);
-  if (!memory_.touches(from, bytes)) copy.from.kind = known(from_kind, from);
-  return carry_out(copy, stream, waits);
-}
-
-CallAnswer CopyCalls::copy(const DriverCall& call) {
-  return linear(Kind::unified, call.argument<DevicePointer>(0), Kind::unified,
-                call.argument<DevicePointer>(8), call.argument<std::size_t>(16),
-                meant_stream(call, nullptr), Waits::for_the_host);
-}
-
-CallAnswer CopyCalls::copy_async(const DriverCall& call) {
-  return linear(Kind::unified, call.argument<DevicePointer>(0), Kind::unified,
-                call.argument<DevicePointer>(8), call.argument<std::size_t>(16),
-                meant_stream(call, call.argument<CuStream>(24)), Waits::never);
-}
-
-CallAnswer CopyCalls::copy_peer(const DriverCall& call) {
-  return linear(Kind::device, call.argument<DevicePointer>(0), Kind::device,
-                call.argument<DevicePointer>(16), call.argument<std::size_t>(32),
-                meant_stream(call, nullptr), Waits::never);
-}
-
-CallAnswer CopyCalls::copy_peer_async(const DriverCall& call) {
-  return linear(Kind::device, call.argument<DevicePointer>(0), Kind::device,
-                call.argument<DevicePointer>(16), call.argument<std::size_t>(32),
-                meant_stream(call, call.argument<CuStream>(40)), Waits::never);
-}
-
-CallAnswer CopyCalls::host_to_device(const DriverCall& call) {
-  return linear(Kind::device, call.argument<DevicePointer>(0), Kind::host,
-                call.argument<DevicePointer>(8), call.argument<std::size_t>(16),
-                meant_stream(call, nullptr), Waits::for_the_host);
-}
-
-CallAnswer CopyCalls::host_to_device_async(const DriverCall& call) {
-  return linear(Kind::device, call.argument<DevicePointer>(0), Kind::host,
-                call.argument<DevicePointer>(8), call.argument<std::size_t>(16),
-                meant_stream(call, call.argument<CuStream>(24)), Waits::never);
-}
-
-CallAnswer CopyCalls::device_to_host(const DriverCall& call) {
-  return linear(Kind::host, call.argument<DevicePointer>(0), Kind::device,
-                call.argument<DevicePointer>(8), call.argument<std::size_t>(16),
-                meant_stream(call, nullptr), Waits::for_the_host);
-}
-
-CallAnswer CopyCalls::device_to_host_async(const DriverCall& call) {
-  return linear(Kind::host, call.argument<DevicePointer>(0), Kind::device,
-                call.argument<DevicePointer>(8), call.argument<std::size_t>(16),
-                meant_stream(call, call.argument<CuStream>(24)), Waits::never);
-}
-
-CallAnswer CopyCalls::device_to_device(const DriverCall& call) {
-  return linear(Kind::device, call.argument<DevicePointer>(0), Kind::device,
-                call.argument<DevicePointer>(8), call.argument<std::size_t>(16),
-                meant_stream(call, nullptr), Waits::never);
-}
-
-CallAnswer CopyCalls::device_to_device_async(const DriverCall& call) {
-  return linear(Kind::device, call.argument<DevicePointer>(0), Kind::device,
-                call.argument<DevicePointer>(8), call.argument<std::size_t>(16),
-                meant_stream(call, call.argument<CuStream>(24)), Waits::never);
+  copy.to = {to_kind, given.to, given.bytes};
+  copy.from = {from_kind, given.from, given.bytes};
+  copy.width = given.bytes;
+  if (!memory_.touches(given.to, given.bytes)) copy.to.kind = known(to_kind, given.to);
+  if (!memory_.touches(given.from, given.bytes)) copy.from.kind = known(from_kind, given.from);
+  constexpr bool within = to_kind == Kind::device && from_kind == Kind::device;
+  return carry_out(copy, stream_of(call, given), within ? Waits::never : waits<Parameters>());
 }
 
 // Arrays are not the program's to have: the driver refuses what names one.
-CallAnswer CopyCalls::rectangle(const CuCopy2d* copy, CuStream stream, Waits waits) const {
-  if (copy == nullptr) return std::nullopt;
-  const auto to = kind_of(copy->target_type);
-  const auto from = kind_of(copy->source_type);
-  if (!to || !from) return cu_error_not_supported;
-  Copy own;
-  own.to = {*to, *to == Kind::host ? address_of(copy->target_host) : copy->target_device,
-            copy->target_pitch};
-  own.from = {*from, *from == Kind::host ? address_of(copy->source_host) : copy->source_device,
-              copy->source_pitch};
-  own.to.address += copy->target_x_bytes + copy->target_y * copy->target_pitch;
-  own.from.address += copy->source_x_bytes + copy->source_y * copy->source_pitch;
-  own.width = copy->width_bytes;
-  own.height = copy->height;
-  return carry_out(own, stream, waits);
-}
-
-CallAnswer CopyCalls::copy_2d(const DriverCall& call) {
-  return rectangle(call.argument<const CuCopy2d*>(0), meant_stream(call, nullptr),
-                   Waits::for_the_host);
-}
-
-CallAnswer CopyCalls::copy_2d_async(const DriverCall& call) {
-  return rectangle(call.argument<const CuCopy2d*>(0),
-                   meant_stream(call, call.argument<CuStream>(8)), Waits::never);
+std::optional<CopyCalls::Copy> CopyCalls::read(const CuCopy2d& params) {
+  const auto to = kind_of(params.target_type);
+  const auto from = kind_of(params.source_type);
+  if (!to || !from) return std::nullopt;
+  Copy copy;
+  copy.to = {*to, *to == Kind::host ? address_of(params.target_host) : params.target_device,
+             params.target_pitch};
+  copy.from = {*from, *from == Kind::host ? address_of(params.source_host) : params.source_device,
+               params.source_pitch};
+  copy.to.address += params.target_x_bytes + params.target_y * params.target_pitch;
+  copy.from.address += params.source_x_bytes + params.source_y * params.source_pitch;
+  copy.width = params.width_bytes;
+  copy.height = params.height;
+  return copy;
 }
 
 std::optional<CopyCalls::Copy> CopyCalls::read(const CuCopy3d& params) {
@@ -255,53 +192,34 @@ std::optional<CopyCalls::Copy> CopyCalls::read(const CuCopy3d& params) {
               params.source.pitch * params.source.height};
 }
 
-CallAnswer CopyCalls::box(const CuCopy3d* copy, CuStream stream, Waits waits) const {
-  if (copy == nullptr) return std::nullopt;
-  const auto own = read(*copy);
-  return own ? carry_out(*own, stream, waits) : cu_error_not_supported;
+template <class Parameters>
+CallAnswer CopyCalls::shaped(const DriverCall& call) {
+  const auto given = call.parameters<Parameters>();
+  if (given.copy == nullptr) return std::nullopt;
+  const auto copy = read(*given.copy);
+  return copy ? carry_out(*copy, stream_of(call, given), waits<Parameters>())
+              : cu_error_not_supported;
 }
 
-CallAnswer CopyCalls::copy_3d(const DriverCall& call) {
-  return box(call.argument<const CuCopy3d*>(0), meant_stream(call, nullptr), Waits::for_the_host);
-}
-
-CallAnswer CopyCalls::copy_3d_async(const DriverCall& call) {
-  return box(call.argument<const CuCopy3d*>(0), meant_stream(call, call.argument<CuStream>(8)),
-             Waits::never);
-}
-
-template <class Value, bool Async>
+template <class Parameters>
 CallAnswer CopyCalls::fill(const DriverCall& call) {
+  const auto given = call.parameters<Parameters>();
+  using Value = decltype(given.value);
   Copy copy;
-  copy.to = {Kind::device, call.argument<DevicePointer>(0), 0};
-  const auto count = call.argument<std::size_t>(16);
-  if (__builtin_mul_overflow(count, sizeof(Value), &copy.width) ||
-      copy.to.address % sizeof(Value) != 0) {
+  copy.to = {Kind::device, given.to, 0};
+  if constexpr (requires { given.pitch; }) {
+    copy.to.pitch = given.pitch;
+    copy.height = given.height;
+  }
+  if (__builtin_mul_overflow(given.width, sizeof(Value), &copy.width) ||
+      given.to % sizeof(Value) != 0 || copy.to.pitch % sizeof(Value) != 0) {
     return cu_error_invalid_value;
   }
+  if constexpr (!requires { given.pitch; }) copy.to.pitch = copy.width;
   if (!settle(copy.to, copy, 0)) return cu_error_invalid_value;
   if (copy.to.kind != Kind::window) return std::nullopt;
-  const CuStream stream = Async ? call.argument<CuStream>(24) : nullptr;
-  copy.to.pitch = copy.width;
-  return copies_.fill(copy.to, call.argument<Value>(8), sizeof(Value), {count, 1},
-                      meant_stream(call, stream));
-}
-
-template <class Value, bool Async>
-CallAnswer CopyCalls::fill_2d(const DriverCall& call) {
-  Copy copy;
-  copy.to = {Kind::device, call.argument<DevicePointer>(0), call.argument<std::size_t>(8)};
-  const auto count = call.argument<std::size_t>(24);
-  if (__builtin_mul_overflow(count, sizeof(Value), &copy.width) ||
-      copy.to.address % sizeof(Value) != 0 || copy.to.pitch % sizeof(Value) != 0) {
-    return cu_error_invalid_value;
-  }
-  copy.height = call.argument<std::size_t>(32);
-  if (!settle(copy.to, copy, 0)) return cu_error_invalid_value;
-  if (copy.to.kind != Kind::window) return std::nullopt;
-  const CuStream stream = Async ? call.argument<CuStream>(40) : nullptr;
-  return copies_.fill(copy.to, call.argument<Value>(16), sizeof(Value), {count, copy.height},
-                      meant_stream(call, stream));
+  return copies_.fill(copy.to, given.value, sizeof(Value), {given.width, copy.height},
+                      stream_of(call, given));
 }
 
 }  // namespace demarc::cuda

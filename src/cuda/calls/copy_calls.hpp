@@ -46,6 +46,7 @@ class CopyCalls {
   };
   // Nothing: one side is an array.
   static std::optional<Copy> read(const CuCopy3d& params);
+  static std::optional<Copy> read(const CuCopy2d& params);
   // Settles what kind of places the sides are, or the target. False: one lies in the window, but
   // not all bytes in one allocation; or it is no program's.
   [[nodiscard]] bool settle(Copy& copy) const;
@@ -55,29 +56,21 @@ class CopyCalls {
   using Kind = Place::Kind;
   enum class Waits { never, for_the_host };
 
-  CallAnswer copy(const DriverCall& call);
-  CallAnswer copy_async(const DriverCall& call);
-  CallAnswer copy_peer(const DriverCall& call);
-  CallAnswer copy_peer_async(const DriverCall& call);
-  CallAnswer host_to_device(const DriverCall& call);
-  CallAnswer host_to_device_async(const DriverCall& call);
-  CallAnswer device_to_host(const DriverCall& call);
-  CallAnswer device_to_host_async(const DriverCall& call);
-  CallAnswer device_to_device(const DriverCall& call);
-  CallAnswer device_to_device_async(const DriverCall& call);
-  CallAnswer copy_2d(const DriverCall& call);
-  CallAnswer copy_2d_async(const DriverCall& call);
-  CallAnswer copy_3d(const DriverCall& call);
-  CallAnswer copy_3d_async(const DriverCall& call);
-  template <class Value, bool Async>
+  // The driver comes back from a copy that has no stream when the host's memory is done with.
+  template <class Parameters>
+  static constexpr Waits waits() {
+    return requires(Parameters given) {
+      given.stream;
+    }
+    ? Waits::never : Waits::for_the_host;
+  }
+  template <class Parameters, Kind to, Kind from>
+  CallAnswer linear(const DriverCall& call);
+  template <class Parameters>
+  CallAnswer shaped(const DriverCall& call);
+  template <class Parameters>
   CallAnswer fill(const DriverCall& call);
-  template <class Value, bool Async>
-  CallAnswer fill_2d(const DriverCall& call);
 
-  CallAnswer linear(Place::Kind to_kind, DevicePointer to, Place::Kind from_kind,
-                    DevicePointer from, std::uint64_t bytes, CuStream stream, Waits waits) const;
-  CallAnswer rectangle(const CuCopy2d* copy, CuStream stream, Waits waits) const;
-  CallAnswer box(const CuCopy3d* copy, CuStream stream, Waits waits) const;
   CallAnswer carry_out(Copy copy, CuStream stream, Waits waits) const;
   [[nodiscard]] bool settle(Place& place, const Copy& copy, std::uint64_t plane) const;
 

@@ -7,19 +7,16 @@ namespace demarc::cuda {
 
 std::span<const CallRow<GraphCalls>> GraphCalls::rows() {
   static constexpr CallRow<GraphCalls> table[] = {
-      {"cuGraphLaunch", &GraphCalls::launch},
-      {"cuStreamBeginCapture", &GraphCalls::begin_capture},
-      {"cuStreamBeginCapture_v2", &GraphCalls::begin_capture},
-      {"cuStreamBeginCaptureToGraph", &GraphCalls::begin_capture_into},
-      {"cuStreamEndCapture", &GraphCalls::end_capture},
-      {"cuGraphAddChildGraphNode", &GraphCalls::change_order},
-      {"cuGraphExecChildGraphNodeSetParams", &GraphCalls::change_order},
-      {"cuGraphRemoveDependencies", &GraphCalls::change_order},
-      {"cuGraphRemoveDependencies_v2", &GraphCalls::change_order},
-      {"cuGraphInstantiateWithFlags", &GraphCalls::instantiate},
-      {"cuGraphInstantiateWithParams", &GraphCalls::instantiate_with},
-      {"cuCtxDestroy", &GraphCalls::destroy_context},
-      {"cuCtxDestroy_v2", &GraphCalls::destroy_context},
+      {DriverFunction::cuGraphLaunch, &GraphCalls::launch},
+      {DriverFunction::cuStreamBeginCapture, &GraphCalls::begin_capture},
+      {DriverFunction::cuStreamBeginCaptureToGraph, &GraphCalls::begin_capture_into},
+      {DriverFunction::cuStreamEndCapture, &GraphCalls::end_capture},
+      {DriverFunction::cuGraphAddChildGraphNode, &GraphCalls::change_order},
+      {DriverFunction::cuGraphExecChildGraphNodeSetParams, &GraphCalls::change_order},
+      {DriverFunction::cuGraphRemoveDependencies, &GraphCalls::change_order},
+      {DriverFunction::cuGraphInstantiateWithFlags, &GraphCalls::instantiate},
+      {DriverFunction::cuGraphInstantiateWithParams, &GraphCalls::instantiate_with},
+      {DriverFunction::cuCtxDestroy, &GraphCalls::destroy_context},
   };
   return table;
 }
@@ -27,9 +24,9 @@ std::span<const CallRow<GraphCalls>> GraphCalls::rows() {
 CallAnswer GraphCalls::launch(const DriverCall& call) {
   if (!locals_.are_in_graphs()) return std::nullopt;
   const OwnCalls own;
-  const CuStream stream = meant_stream(call, call.argument<CuStream>(8));
-  return locals_.launch_graph(
-      stream, [&] { return api_.cuGraphLaunch(call.argument<CuGraphExec>(0), stream); });
+  const auto given = call.parameters<LaunchGraph>();
+  const CuStream stream = stream_of(call, given);
+  return locals_.launch_graph(stream, [&] { return api_.cuGraphLaunch(given.executable, stream); });
 }
 
 CallAnswer GraphCalls::begin_capture(const DriverCall&) {
@@ -46,9 +43,9 @@ CallAnswer GraphCalls::begin_capture_into(const DriverCall&) {
 CallAnswer GraphCalls::end_capture(const DriverCall& call) {
   if (!locals_.are_in_graphs()) return std::nullopt;
   const OwnCalls own;
-  const CuStream stream = meant_stream(call, call.argument<CuStream>(0));
-  return locals_.end_capture(
-      stream, [&] { return api_.cuStreamEndCapture(stream, call.argument<CuGraph*>(8)); });
+  const auto given = call.parameters<EndCapture>();
+  const CuStream stream = stream_of(call, given);
+  return locals_.end_capture(stream, [&] { return api_.cuStreamEndCapture(stream, given.graph); });
 }
 
 // It could leave two kernels with local variables without order between them.
@@ -67,11 +64,11 @@ CallAnswer GraphCalls::judge_flags(unsigned long long flags) {
 }
 
 CallAnswer GraphCalls::instantiate(const DriverCall& call) {
-  return judge_flags(call.argument<unsigned long long>(16));
+  return judge_flags(call.parameters<InstantiateGraph>().flags);
 }
 
 CallAnswer GraphCalls::instantiate_with(const DriverCall& call) {
-  const auto* flags = call.argument<const unsigned long long*>(16);  // the first of the parameters
+  const auto* flags = call.parameters<InstantiateGraphWith>().flags;
   return flags == nullptr ? std::nullopt : judge_flags(*flags);
 }
 

@@ -40,10 +40,14 @@ void empty_logs(unsigned count, const int* options, void** values) {
 
 std::span<const CallRow<LinkCalls>> LinkCalls::rows() {
   static constexpr CallRow<LinkCalls> table[] = {
-      {"cuLinkCreate", &LinkCalls::create},     {"cuLinkCreate_v2", &LinkCalls::create},
-      {"cuLinkAddData", &LinkCalls::add_data},  {"cuLinkAddData_v2", &LinkCalls::add_data},
-      {"cuLinkAddFile", &LinkCalls::add_file},  {"cuLinkAddFile_v2", &LinkCalls::add_file},
-      {"cuLinkComplete", &LinkCalls::complete}, {"cuLinkDestroy", &LinkCalls::destroy},
+      {DriverFunction::cuLinkCreate, &LinkCalls::create},
+      {DriverFunction::cuLinkCreate_v2, &LinkCalls::create},
+      {DriverFunction::cuLinkAddData, &LinkCalls::add_data},
+      {DriverFunction::cuLinkAddData_v2, &LinkCalls::add_data},
+      {DriverFunction::cuLinkAddFile, &LinkCalls::add_file},
+      {DriverFunction::cuLinkAddFile_v2, &LinkCalls::add_file},
+      {DriverFunction::cuLinkComplete, &LinkCalls::complete},
+      {DriverFunction::cuLinkDestroy, &LinkCalls::destroy},
   };
   return table;
 }
@@ -60,9 +64,9 @@ CuResult LinkCalls::refuse(Link& link, const std::string& why) {
 }
 
 CallAnswer LinkCalls::create(const DriverCall& call) {
-  auto* handle = call.argument<const void**>(24);
+  const auto [count, options, values, handle] = call.parameters<CreateLink>();
   if (handle == nullptr) return cu_error_invalid_value;
-  empty_logs(call.argument<unsigned>(0), call.argument<const int*>(8), call.argument<void**>(16));
+  empty_logs(count, options, values);
   auto link = std::make_unique<Link>();
   *handle = link.get();
   const std::lock_guard lock(mutex_);
@@ -87,24 +91,24 @@ CuResult LinkCalls::add(Link& link, int type, std::string text) {
 }
 
 CallAnswer LinkCalls::add_data(const DriverCall& call) {
+  const auto given = call.parameters<AddLinkData>();
   const std::lock_guard lock(mutex_);
-  Link* link = find(call.argument<const void*>(0));
+  Link* link = find(given.link);
   if (link == nullptr) return no_such_link;
-  empty_logs(call.argument<unsigned>(40), call.argument<const int*>(48), call.argument<void**>(56));
-  const auto* data = call.argument<const char*>(16);
-  if (data == nullptr) return cu_error_invalid_value;
-  return add(*link, call.argument<int>(8), std::string(data, call.argument<std::size_t>(24)));
+  empty_logs(given.count, given.options, given.values);
+  if (given.data == nullptr) return cu_error_invalid_value;
+  return add(*link, given.type, std::string(given.data, given.bytes));
 }
 
 CallAnswer LinkCalls::add_file(const DriverCall& call) {
+  const auto given = call.parameters<AddLinkFile>();
   const std::lock_guard lock(mutex_);
-  Link* link = find(call.argument<const void*>(0));
+  Link* link = find(given.link);
   if (link == nullptr) return no_such_link;
-  empty_logs(call.argument<unsigned>(24), call.argument<const int*>(32), call.argument<void**>(40));
-  const auto* path = call.argument<const char*>(16);
-  if (path == nullptr) return cu_error_invalid_value;
-  auto text = read_file(path);
-  if (text) return add(*link, call.argument<int>(8), std::move(*text));
+  empty_logs(given.count, given.options, given.values);
+  if (given.path == nullptr) return cu_error_invalid_value;
+  auto text = read_file(given.path);
+  if (text) return add(*link, given.type, std::move(*text));
   link->refused = true;
   tell_(text.error().message);
   return no_such_file;
@@ -112,11 +116,10 @@ CallAnswer LinkCalls::add_file(const DriverCall& call) {
 
 // The size counts the zero at the end: a copy of so many bytes can be loaded as well.
 CallAnswer LinkCalls::complete(const DriverCall& call) {
+  const auto [handle, image, bytes] = call.parameters<CompleteLink>();
   const std::lock_guard lock(mutex_);
-  const Link* link = find(call.argument<const void*>(0));
+  const Link* link = find(handle);
   if (link == nullptr) return no_such_link;
-  auto* image = call.argument<const void**>(8);
-  auto* bytes = call.argument<std::size_t*>(16);
   if (link->refused) return cu_error_not_supported;
   if (image == nullptr || link->text.empty()) return cu_error_invalid_value;
   *image = link->text.c_str();
@@ -126,7 +129,7 @@ CallAnswer LinkCalls::complete(const DriverCall& call) {
 
 CallAnswer LinkCalls::destroy(const DriverCall& call) {
   const std::lock_guard lock(mutex_);
-  return links_.erase(call.argument<const void*>(0)) != 0 ? cu_success : no_such_link;
+  return links_.erase(call.parameters<DestroyLink>().link) != 0 ? cu_success : no_such_link;
 }
 
 }  // namespace demarc::cuda

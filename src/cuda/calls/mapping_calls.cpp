@@ -27,14 +27,14 @@ DevicePointer aligned_up(DevicePointer address, std::uint64_t alignment) {
 
 std::span<const CallRow<MappingCalls>> MappingCalls::rows() {
   static constexpr CallRow<MappingCalls> table[] = {
-      {"cuMemAddressReserve", &MappingCalls::reserve},
-      {"cuMemAddressFree", &MappingCalls::give_back},
-      {"cuMemCreate", &MappingCalls::create},
-      {"cuMemRelease", &MappingCalls::release},
-      {"cuMemMap", &MappingCalls::map},
-      {"cuMemUnmap", &MappingCalls::unmap},
-      {"cuMemSetAccess", &MappingCalls::set_access},
-      {"cuMemGetAccess", &MappingCalls::get_access},
+      {DriverFunction::cuMemAddressReserve, &MappingCalls::reserve},
+      {DriverFunction::cuMemAddressFree, &MappingCalls::give_back},
+      {DriverFunction::cuMemCreate, &MappingCalls::create},
+      {DriverFunction::cuMemRelease, &MappingCalls::release},
+      {DriverFunction::cuMemMap, &MappingCalls::map},
+      {DriverFunction::cuMemUnmap, &MappingCalls::unmap},
+      {DriverFunction::cuMemSetAccess, &MappingCalls::set_access},
+      {DriverFunction::cuMemGetAccess, &MappingCalls::get_access},
   };
   return table;
 }
@@ -45,12 +45,9 @@ CallAnswer MappingCalls::refuse(const DriverCall& call, std::string_view why) co
 }
 
 CallAnswer MappingCalls::reserve(const DriverCall& call) {
-  auto* address = call.argument<DevicePointer*>(0);
-  const auto bytes = call.argument<std::size_t>(8);
-  const auto wanted = call.argument<std::size_t>(16);
-  const std::uint64_t alignment = std::max<std::uint64_t>(wanted, granule);
-  if (address == nullptr || !is_whole(bytes) || (alignment & (alignment - 1)) != 0 ||
-      call.argument<unsigned long long>(32) != 0) {
+  const auto [address, bytes, asked, wanted, flags] = call.parameters<ReserveAddresses>();
+  const std::uint64_t alignment = std::max<std::uint64_t>(asked, granule);
+  if (address == nullptr || !is_whole(bytes) || (alignment & (alignment - 1)) != 0 || flags != 0) {
     return cu_error_invalid_value;
   }
   const std::uint64_t whole = bytes + alignment;
@@ -70,8 +67,7 @@ CallAnswer MappingCalls::reserve(const DriverCall& call) {
 }
 
 CallAnswer MappingCalls::give_back(const DriverCall& call) {
-  const auto address = call.argument<DevicePointer>(0);
-  const auto bytes = call.argument<std::size_t>(8);
+  const auto [address, bytes] = call.parameters<MappedRange>();
   {
     const std::lock_guard lock(mutex_);
     const auto range = ranges_.find(address);
@@ -93,9 +89,7 @@ CallAnswer MappingCalls::give_back(const DriverCall& call) {
 }
 
 CallAnswer MappingCalls::create(const DriverCall& call) {
-  auto* handle = call.argument<Handle*>(0);
-  const auto bytes = call.argument<std::size_t>(8);
-  const auto* wanted = call.argument<const CuAllocationProperties*>(16);
+  const auto [handle, bytes, wanted] = call.parameters<CreateMemory>();
   if (handle == nullptr || wanted == nullptr || !is_whole(bytes)) return cu_error_invalid_value;
   if (wanted->type != CuAllocationProperties::pinned ||
       wanted->location.type != CuMemoryLocation::device) {
@@ -109,7 +103,7 @@ CallAnswer MappingCalls::create(const DriverCall& call) {
 }
 
 CallAnswer MappingCalls::release(const DriverCall& call) {
-  const auto handle = call.argument<Handle>(0);
+  const Handle handle = call.parameters<ReleaseMemory>().handle;
   const std::lock_guard lock(mutex_);
   const auto found = allocations_.find(handle);
   if (found == allocations_.end() || found->second.released) return cu_error_invalid_value;
@@ -154,16 +148,15 @@ bool MappingCalls::is_mapped(DevicePointer address, std::uint64_t bytes) const {
 }
 
 CallAnswer MappingCalls::map(const DriverCall& call) {
-  const auto address = call.argument<DevicePointer>(0);
-  const auto bytes = call.argument<std::size_t>(8);
+  const auto [address, bytes, offset, handle] = call.parameters<MapMemory>();
   const std::lock_guard lock(mutex_);
-  const auto found = allocations_.find(call.argument<Handle>(24));
+  const auto found = allocations_.find(handle);
   if (found == allocations_.end() || found->second.released || !is_whole(bytes) ||
       address % granule != 0 || !is_reserved(address, bytes) || touches_mapped(address, bytes)) {
     return cu_error_invalid_value;
   }
   Allocation& allocation = found->second;
-  if (call.argument<std::size_t>(16) != 0 || bytes != allocation.bytes) {
+  if (offset != 0 || bytes != allocation.bytes) {
     return refuse(call, "a part of an allocation cannot be mapped");
   }
   if (allocation.mapped || (allocation.place != 0 && allocation.place != address)) {
@@ -176,8 +169,7 @@ CallAnswer MappingCalls::map(const DriverCall& call) {
 }
 
 CallAnswer MappingCalls::unmap(const DriverCall& call) {
-  const auto address = call.argument<DevicePointer>(0);
-  const auto bytes = call.argument<std::size_t>(8);
+  const auto [address, bytes] = call.parameters<MappedRange>();
   const std::lock_guard lock(mutex_);
   const auto first = mapped_.lower_bound(address);
   const auto end = mapped_.lower_bound(address + bytes);
@@ -192,10 +184,7 @@ CallAnswer MappingCalls::unmap(const DriverCall& call) {
 }
 
 CallAnswer MappingCalls::set_access(const DriverCall& call) {
-  const auto address = call.argument<DevicePointer>(0);
-  const auto bytes = call.argument<std::size_t>(8);
-  const auto* wanted = call.argument<const CuAccess*>(16);
-  const auto count = call.argument<std::size_t>(24);
+  const auto [address, bytes, wanted, count] = call.parameters<SetAccess>();
   const std::lock_guard lock(mutex_);
   if (wanted == nullptr || bytes == 0 || !is_mapped(address, bytes)) return cu_error_invalid_value;
   const bool plain = std::all_of(wanted, wanted + count, [](const CuAccess& one) {
@@ -206,11 +195,9 @@ CallAnswer MappingCalls::set_access(const DriverCall& call) {
 }
 
 CallAnswer MappingCalls::get_access(const DriverCall& call) {
-  auto* flags = call.argument<unsigned long long*>(0);
+  const auto [flags, location, address] = call.parameters<GetAccess>();
   const std::lock_guard lock(mutex_);
-  if (flags == nullptr || !is_mapped(call.argument<DevicePointer>(16), 1)) {
-    return cu_error_invalid_value;
-  }
+  if (flags == nullptr || !is_mapped(address, 1)) return cu_error_invalid_value;
   *flags = CuAccess::read_write;
   return cu_success;
 }

@@ -38,20 +38,19 @@ CuResult tell_value(void* target, T value) {
 
 std::span<const CallRow<MemoryCalls>> MemoryCalls::rows() {
   static constexpr CallRow<MemoryCalls> table[] = {
-      {"cuMemAlloc_v2", &MemoryCalls::alloc},
-      {"cuMemAllocPitch_v2", &MemoryCalls::alloc_pitch},
-      {"cuMemAllocAsync", &MemoryCalls::alloc_async},
-      {"cuMemAllocFromPoolAsync", &MemoryCalls::alloc_async},
-      {"cuMemFree_v2", &MemoryCalls::free},
-      {"cuMemFreeAsync", &MemoryCalls::free_async},
-      {"cuMemGetInfo_v2", &MemoryCalls::info},
-      {"cuCtxSetLimit", &MemoryCalls::set_limit},
-      {"cuMemGetAddressRange_v2", &MemoryCalls::address_range},
-      {"cuPointerGetAttribute", &MemoryCalls::attribute},
-      {"cuPointerGetAttributes", &MemoryCalls::attributes},
-      {"cuPointerSetAttribute", &MemoryCalls::set_attribute},
-      {"cuDevicePrimaryCtxReset", &MemoryCalls::reset},
-      {"cuDevicePrimaryCtxReset_v2", &MemoryCalls::reset},
+      {DriverFunction::cuMemAlloc_v2, &MemoryCalls::alloc},
+      {DriverFunction::cuMemAllocPitch_v2, &MemoryCalls::alloc_pitch},
+      {DriverFunction::cuMemAllocAsync, &MemoryCalls::alloc_async},
+      {DriverFunction::cuMemAllocFromPoolAsync, &MemoryCalls::alloc_async},
+      {DriverFunction::cuMemFree_v2, &MemoryCalls::free},
+      {DriverFunction::cuMemFreeAsync, &MemoryCalls::free_async},
+      {DriverFunction::cuMemGetInfo_v2, &MemoryCalls::info},
+      {DriverFunction::cuCtxSetLimit, &MemoryCalls::set_limit},
+      {DriverFunction::cuMemGetAddressRange_v2, &MemoryCalls::address_range},
+      {DriverFunction::cuPointerGetAttribute, &MemoryCalls::attribute},
+      {DriverFunction::cuPointerGetAttributes, &MemoryCalls::attributes},
+      {DriverFunction::cuPointerSetAttribute, &MemoryCalls::set_attribute},
+      {DriverFunction::cuDevicePrimaryCtxReset, &MemoryCalls::reset},
   };
   return table;
 }
@@ -100,29 +99,29 @@ CuResult MemoryCalls::give(DevicePointer* address, std::uint64_t bytes) {
 }
 
 CallAnswer MemoryCalls::alloc(const DriverCall& call) {
-  return give(call.argument<DevicePointer*>(0), call.argument<std::size_t>(8));
+  const auto [address, bytes] = call.parameters<Allocate>();
+  return give(address, bytes);
 }
 
 CallAnswer MemoryCalls::alloc_pitch(const DriverCall& call) {
-  auto* pitch = call.argument<std::size_t*>(8);
-  const auto width = call.argument<std::size_t>(16);
-  const auto height = call.argument<std::size_t>(24);
+  const auto [address, pitch, width, height] = call.parameters<AllocatePitch>();
   if (pitch == nullptr || width == 0 || width > memory_.bytes()) return cu_error_invalid_value;
   const std::uint64_t whole = (width + pitch_step - 1) / pitch_step * pitch_step;
   if (height > memory_.bytes() / whole) return cu_error_out_of_memory;
-  const CuResult code = give(call.argument<DevicePointer*>(0), whole * height);
+  const CuResult code = give(address, whole * height);
   if (code == cu_success) *pitch = whole;
   return code;
 }
 
 // What is given is free already, so that no stream has to be waited for.
 CallAnswer MemoryCalls::alloc_async(const DriverCall& call) {
-  return give(call.argument<DevicePointer*>(0), call.argument<std::size_t>(8));
+  const auto [address, bytes] = call.parameters<Allocate>();
+  return give(address, bytes);
 }
 
 // As the driver's: not before what is under way on the card has ended.
 CallAnswer MemoryCalls::free(const DriverCall& call) {
-  const auto address = call.argument<DevicePointer>(0);
+  const DevicePointer address = call.parameters<Free>().address;
   if (!memory_.contains(address)) return std::nullopt;
   {
     const std::lock_guard lock(mutex_);
@@ -150,11 +149,12 @@ CuResult MemoryCalls::free_later(DevicePointer address) {
 
 // What is freed while a graph is captured stays, because the graph may be launched again.
 CallAnswer MemoryCalls::free_async(const DriverCall& call) {
-  const auto address = call.argument<DevicePointer>(0);
+  const auto given = call.parameters<FreeAsync>();
+  const DevicePointer address = given.address;
   if (!memory_.contains(address)) return std::nullopt;
   const auto found = memory_.find(address);
   if (!found || found->address != address) return cu_error_invalid_value;
-  const CuStream stream = meant_stream(call, call.argument<CuStream>(8));
+  const CuStream stream = stream_of(call, given);
   const OwnCalls own;
   const std::lock_guard lock(mutex_);
   if (is_pending(address)) return cu_error_invalid_value;
@@ -174,8 +174,7 @@ CallAnswer MemoryCalls::free_async(const DriverCall& call) {
 
 CallAnswer MemoryCalls::info(const DriverCall& call) {
   reap(false);
-  auto* free = call.argument<std::size_t*>(0);
-  auto* total = call.argument<std::size_t*>(8);
+  const auto [free, total] = call.parameters<GetMemoryInfo>();
   if (free != nullptr) *free = memory_.bytes() - memory_.usage().used_bytes;
   if (total != nullptr) *total = memory_.bytes();
   return cu_success;
@@ -184,17 +183,15 @@ CallAnswer MemoryCalls::info(const DriverCall& call) {
 // What the L2 sets aside for a program it takes from all tenants.
 CallAnswer MemoryCalls::set_limit(const DriverCall& call) {
   constexpr int persisting_l2_bytes = 6;  // CU_LIMIT_PERSISTING_L2_CACHE_SIZE
-  if (call.argument<int>(0) == persisting_l2_bytes) return cu_error_unsupported_limit;
+  if (call.parameters<SetLimit>().limit == persisting_l2_bytes) return cu_error_unsupported_limit;
   return std::nullopt;
 }
 
 CallAnswer MemoryCalls::address_range(const DriverCall& call) {
-  const auto address = call.argument<DevicePointer>(16);
+  const auto [base, bytes, address] = call.parameters<GetAddressRange>();
   if (!memory_.contains(address)) return std::nullopt;
   const auto found = memory_.find(address);
   if (!found) return cu_error_not_found;
-  auto* base = call.argument<DevicePointer*>(0);
-  auto* bytes = call.argument<std::size_t*>(8);
   if (base != nullptr) *base = found->address;
   if (bytes != nullptr) *bytes = found->bytes;
   return cu_success;
@@ -233,18 +230,15 @@ CuResult MemoryCalls::tell(int attribute, DevicePointer address, void* value) co
 }
 
 CallAnswer MemoryCalls::attribute(const DriverCall& call) {
-  const auto address = call.argument<DevicePointer>(16);
+  const auto [value, attribute, address] = call.parameters<AttributeOfPointer>();
   if (!memory_.contains(address)) return std::nullopt;
-  return tell(call.argument<int>(8), address, call.argument<void*>(0));
+  return tell(attribute, address, value);
 }
 
 // What an address does not have is null here, and no error.
 CallAnswer MemoryCalls::attributes(const DriverCall& call) {
-  const auto address = call.argument<DevicePointer>(24);
+  const auto [count, attributes, values, address] = call.parameters<GetPointerAttributes>();
   if (!memory_.contains(address)) return std::nullopt;
-  const auto count = call.argument<unsigned>(0);
-  const auto* attributes = call.argument<const int*>(8);
-  auto* const* values = call.argument<void**>(16);
   if (attributes == nullptr || values == nullptr) return cu_error_invalid_value;
   for (unsigned i = 0; i < count; ++i) {
     const CuResult code = attributes[i] == of_host_pointer && values[i] != nullptr
@@ -256,7 +250,7 @@ CallAnswer MemoryCalls::attributes(const DriverCall& call) {
 }
 
 CallAnswer MemoryCalls::set_attribute(const DriverCall& call) {
-  if (!memory_.contains(call.argument<DevicePointer>(16))) return std::nullopt;
+  if (!memory_.contains(call.parameters<AttributeOfPointer>().address)) return std::nullopt;
   return cu_error_not_supported;
 }
 

@@ -24,11 +24,11 @@ struct LibraryOptions {
 
 // The rewritten text goes after the call, whatever the program promises of its own code: the driver
 // has to copy it.
-LibraryOptions without_promise(const DriverCall& call) {
+LibraryOptions without_promise(const LoadLibrary& given) {
   constexpr int binary_is_preserved = 1;  // CU_LIBRARY_BINARY_IS_PRESERVED
-  const auto* names = call.argument<const int*>(40);
-  const auto* values = call.argument<void* const*>(48);
-  const auto count = names == nullptr ? 0 : call.argument<unsigned>(56);
+  const int* names = given.library_options;
+  void* const* values = given.library_values;
+  const unsigned count = names == nullptr ? 0 : given.library_count;
   LibraryOptions kept;
   for (unsigned i = 0; i < count; ++i) {
     if (names[i] == binary_is_preserved) continue;
@@ -91,31 +91,6 @@ std::string some_of(const std::vector<std::string>& names) {
 
 }  // namespace
 
-std::span<const CallRow<ModuleCalls>> ModuleCalls::rows() {
-  static constexpr CallRow<ModuleCalls> table[] = {
-      {"cuModuleLoadData", &ModuleCalls::load_module},
-      {"cuModuleLoadFatBinary", &ModuleCalls::load_module},
-      {"cuModuleLoadDataEx", &ModuleCalls::load_module_ex},
-      {"cuModuleLoad", &ModuleCalls::load_module_file},
-      {"cuLibraryLoadData", &ModuleCalls::load_library},
-      {"cuLibraryLoadFromFile", &ModuleCalls::load_library_file},
-      {"cuModuleUnload", &ModuleCalls::unload},
-      {"cuLibraryUnload", &ModuleCalls::unload},
-      {"cuModuleGetGlobal_v2", &ModuleCalls::variable},
-      {"cuLibraryGetGlobal", &ModuleCalls::variable},
-      {"cuLaunchKernel", &ModuleCalls::launch},
-      {"cuLaunchCooperativeKernel", &ModuleCalls::launch},
-      {"cuLaunchKernelEx", &ModuleCalls::launch_ex},
-      {"cuGraphAddKernelNode", &ModuleCalls::add_node},
-      {"cuGraphAddKernelNode_v2", &ModuleCalls::add_node},
-      {"cuGraphKernelNodeSetParams", &ModuleCalls::set_node},
-      {"cuGraphKernelNodeSetParams_v2", &ModuleCalls::set_node},
-      {"cuGraphExecKernelNodeSetParams", &ModuleCalls::set_launched_node},
-      {"cuGraphExecKernelNodeSetParams_v2", &ModuleCalls::set_launched_node},
-  };
-  return table;
-}
-
 ModuleCalls::Kind ModuleCalls::module_kind(unsigned count, int* options, void** values) const {
   const DriverApi& api = means_.api;
   return {[&api, count, options, values](Handle* handle, const char* text, bool calm) {
@@ -144,13 +119,12 @@ ModuleCalls::Kind ModuleCalls::module_kind(unsigned count, int* options, void** 
 
 // The driver lets a kernel of a library stand for its function of the current context where it is
 // launched.
-ModuleCalls::Kind ModuleCalls::library_kind(const DriverCall& call) const {
+ModuleCalls::Kind ModuleCalls::library_kind(const LoadLibrary& given) const {
   const DriverApi& api = means_.api;
-  return {[&api, call](Handle* handle, const char* text, bool calm) {
+  return {[&api, given](Handle* handle, const char* text, bool calm) {
             CuLibrary library = nullptr;
-            LibraryOptions kept = without_promise(call);
-            JitOptions own(call.argument<unsigned>(32), call.argument<int*>(16),
-                           call.argument<void**>(24), calm);
+            LibraryOptions kept = without_promise(given);
+            JitOptions own(given.count, given.options, given.values, calm);
             const CuResult code = api.cuLibraryLoadData(
                 &library, text, own.names(), own.values(), own.count(), kept.names.data(),
                 kept.values.data(), static_cast<unsigned>(kept.names.size()));
@@ -185,27 +159,28 @@ ModuleCalls::Kind ModuleCalls::library_kind(const DriverCall& call) const {
 }
 
 CallAnswer ModuleCalls::load_module(const DriverCall& call) {
-  return load_from(call.argument<Handle*>(0), call.argument<const void*>(8),
-                   module_kind(0, nullptr, nullptr));
+  const auto [handle, image] = call.parameters<LoadCode>();
+  return load_from(handle, image, module_kind(0, nullptr, nullptr));
 }
 
 CallAnswer ModuleCalls::load_module_ex(const DriverCall& call) {
-  return load_from(
-      call.argument<Handle*>(0), call.argument<const void*>(8),
-      module_kind(call.argument<unsigned>(16), call.argument<int*>(24), call.argument<void**>(32)));
+  const auto [handle, image, count, options, values] = call.parameters<LoadModuleEx>();
+  return load_from(handle, image, module_kind(count, options, values));
 }
 
 CallAnswer ModuleCalls::load_module_file(const DriverCall& call) {
-  return load_file(call.argument<Handle*>(0), call.argument<const char*>(8),
-                   module_kind(0, nullptr, nullptr));
+  const auto [handle, path] = call.parameters<LoadFile>();
+  return load_file(handle, path, module_kind(0, nullptr, nullptr));
 }
 
 CallAnswer ModuleCalls::load_library(const DriverCall& call) {
-  return load_from(call.argument<Handle*>(0), call.argument<const void*>(8), library_kind(call));
+  const auto given = call.parameters<LoadLibrary>();
+  return load_from(given.handle, given.image, library_kind(given));
 }
 
 CallAnswer ModuleCalls::load_library_file(const DriverCall& call) {
-  return load_file(call.argument<Handle*>(0), call.argument<const char*>(8), library_kind(call));
+  const auto given = call.parameters<LoadLibrary>();
+  return load_file(given.handle, static_cast<const char*>(given.image), library_kind(given));
 }
 
 CuResult ModuleCalls::load_from(Handle* handle, const void* image, const Kind& kind) {
@@ -419,7 +394,7 @@ CuResult ModuleCalls::make_room(Loaded& loaded, std::uint64_t threads,
 // A graph that has a kernel of it may be launched again: what the driver put in the place of the
 // code, or of the constants by which it finds its colours, would be run and read.
 CallAnswer ModuleCalls::unload(const DriverCall& call) {
-  return forget(call.argument<Handle>(0)) ? std::nullopt : CallAnswer(cu_success);
+  return forget(call.parameters<UnloadCode>().handle) ? std::nullopt : CallAnswer(cu_success);
 }
 
 // False: it stays.
@@ -448,22 +423,20 @@ bool ModuleCalls::forget(Handle handle) {
 }
 
 CallAnswer ModuleCalls::variable(const DriverCall& call) {
-  const auto handle = call.argument<Handle>(16);
-  const auto* name = call.argument<const char*>(24);
+  const auto given = call.parameters<GetVariable>();
+  const char* name = given.name;
   if (name == nullptr) return std::nullopt;
   // By what it says every kernel of the module finds its colours.
   if (name == std::string_view(ptx::colored_constants_name)) return cu_error_not_found;
   const std::shared_lock lock(mutex_);
-  const auto found = loaded_.find(handle);
+  const auto found = loaded_.find(given.handle);
   if (found == loaded_.end()) return std::nullopt;
   const auto& variables = found->second->image.needs().variables.variables;
   const auto placed = std::find_if(variables.begin(), variables.end(),
                                    [&](const auto& one) { return one.name == name; });
   if (placed == variables.end()) return std::nullopt;
-  auto* address = call.argument<DevicePointer*>(0);
-  auto* bytes = call.argument<std::size_t*>(8);
-  if (address != nullptr) *address = found->second->places.variables + placed->offset;
-  if (bytes != nullptr) *bytes = placed->bytes;
+  if (given.address != nullptr) *given.address = found->second->places.variables + placed->offset;
+  if (given.bytes != nullptr) *given.bytes = placed->bytes;
   return cu_success;
 }
 

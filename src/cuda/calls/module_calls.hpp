@@ -106,14 +106,14 @@ class ModuleCalls {
   CallAnswer load_library_file(const DriverCall& call);
   CallAnswer unload(const DriverCall& call);
   CallAnswer variable(const DriverCall& call);
+  template <class Parameters>
   CallAnswer launch(const DriverCall& call);
   CallAnswer launch_ex(const DriverCall& call);
-  CallAnswer add_node(const DriverCall& call);
-  CallAnswer set_node(const DriverCall& call);
-  CallAnswer set_launched_node(const DriverCall& call);
+  template <class Parameters>
+  CallAnswer node(const DriverCall& call);
 
   [[nodiscard]] Kind module_kind(unsigned count, int* options, void** values) const;
-  [[nodiscard]] Kind library_kind(const DriverCall& call) const;
+  [[nodiscard]] Kind library_kind(const LoadLibrary& given) const;
   CuResult load_from(Handle* handle, const void* image, const Kind& kind);
   CuResult load_file(Handle* handle, const char* path, const Kind& kind);
   CuResult load(Handle* handle, const fatbin::Image& image, const Kind& kind);
@@ -142,8 +142,6 @@ class ModuleCalls {
   [[nodiscard]] static Known known(const std::shared_ptr<Loaded>& module,
                                    const std::string& kernel);
   void count_launch(const Known& kernel) const;
-  // The parameters of the node lie `offset` bytes into the arguments.
-  CallAnswer judge_params(const DriverCall& call, std::size_t offset);
   CallAnswer judge(const Launch& launch);
   [[nodiscard]] CuResult launch_apart(const Launch& launch) const;
   [[nodiscard]] CuResult launch_with_attributes(const Launch& launch, bool overlap) const;

@@ -16,15 +16,6 @@ std::uint64_t product(const unsigned (&grid)[3], const unsigned (&block)[3]) {
   return threads;
 }
 
-// The parameters of a kernel node: a function, or in their second version a kernel.
-template <class T>
-T node_member(const char* params, std::size_t offset) {
-  T value;
-  // NOLINTNEXTLINE(bugprone-sizeof-expression): T is a handle, which is a pointer
-  std::memcpy(&value, params + offset, sizeof(T));
-  return value;
-}
-
 bool is_overlap(const CuLaunchAttribute& one) {
   return one.id == CuLaunchAttribute::programmatic_serialization;
 }
@@ -192,26 +183,25 @@ void ModuleCalls::note_capture(Loaded& loaded, CuStream stream) const {
   }
 }
 
+template <class Parameters>
 CallAnswer ModuleCalls::launch(const DriverCall& call) {
-  const CuLaunchConfig config{
-      {call.argument<unsigned>(8), call.argument<unsigned>(12), call.argument<unsigned>(16)},
-      {call.argument<unsigned>(20), call.argument<unsigned>(24), call.argument<unsigned>(28)},
-      call.argument<unsigned>(32),
-      meant_stream(call, call.argument<CuStream>(40)),
-      nullptr,
-      0};
-  return judge({call.argument<CuFunction>(0),
-                config,
-                {call.argument<void**>(48), call.argument<void**>(56)},
-                call.base_name() == "cuLaunchCooperativeKernel"});
+  const auto given = call.parameters<Parameters>();
+  constexpr bool cooperative = std::is_same_v<Parameters, LaunchCooperative>;
+  void** extra = nullptr;
+  if constexpr (!cooperative) extra = given.extra;
+  const CuLaunchConfig config{{given.grid_x, given.grid_y, given.grid_z},
+                              {given.block_x, given.block_y, given.block_z},
+                              given.shared_bytes,
+                              stream_of(call, given),
+                              nullptr,
+                              0};
+  return judge({given.function, config, {given.arguments, extra}, cooperative});
 }
 
 CallAnswer ModuleCalls::launch_ex(const DriverCall& call) {
-  const auto* config = call.argument<const CuLaunchConfig*>(0);
+  const auto [config, function, arguments, extra] = call.parameters<LaunchKernelEx>();
   if (config == nullptr) return std::nullopt;
-  Launch launch{call.argument<CuFunction>(8),
-                *config,
-                {call.argument<void**>(16), call.argument<void**>(24)}};
+  Launch launch{function, *config, {arguments, extra}};
   launch.config.stream = meant_stream(call, config->stream);
   return judge(launch);
 }
@@ -237,25 +227,42 @@ CallAnswer ModuleCalls::judge_node(CuFunction function, CuKernel kernel,
   return std::nullopt;
 }
 
-CallAnswer ModuleCalls::judge_params(const DriverCall& call, std::size_t offset) {
-  const auto* params = call.argument<const char*>(offset);
+template <class Parameters>
+CallAnswer ModuleCalls::node(const DriverCall& call) {
+  const auto* params = call.parameters<Parameters>().params;
   if (params == nullptr) return std::nullopt;
-  const bool second = call.versioned_name().ends_with("_v2");
-  return judge_node(node_member<CuFunction>(params, 0),
-                    second ? node_member<CuKernel>(params, 56) : nullptr,
-                    {node_member<void**>(params, 40), node_member<void**>(params, 48)});
+  CuKernel kernel = nullptr;
+  if constexpr (requires { params->kernel; }) kernel = params->kernel;
+  return judge_node(params->function, kernel, {params->arguments, params->extra});
 }
 
-CallAnswer ModuleCalls::add_node(const DriverCall& call) {
-  return judge_params(call, 32);
-}
-
-CallAnswer ModuleCalls::set_node(const DriverCall& call) {
-  return judge_params(call, 8);
-}
-
-CallAnswer ModuleCalls::set_launched_node(const DriverCall& call) {
-  return judge_params(call, 16);
+std::span<const CallRow<ModuleCalls>> ModuleCalls::rows() {
+  static constexpr CallRow<ModuleCalls> table[] = {
+      {DriverFunction::cuModuleLoadData, &ModuleCalls::load_module},
+      {DriverFunction::cuModuleLoadFatBinary, &ModuleCalls::load_module},
+      {DriverFunction::cuModuleLoadDataEx, &ModuleCalls::load_module_ex},
+      {DriverFunction::cuModuleLoad, &ModuleCalls::load_module_file},
+      {DriverFunction::cuLibraryLoadData, &ModuleCalls::load_library},
+      {DriverFunction::cuLibraryLoadFromFile, &ModuleCalls::load_library_file},
+      {DriverFunction::cuModuleUnload, &ModuleCalls::unload},
+      {DriverFunction::cuLibraryUnload, &ModuleCalls::unload},
+      {DriverFunction::cuModuleGetGlobal_v2, &ModuleCalls::variable},
+      {DriverFunction::cuLibraryGetGlobal, &ModuleCalls::variable},
+      {DriverFunction::cuLaunchKernel, &ModuleCalls::launch<LaunchKernel>},
+      {DriverFunction::cuLaunchCooperativeKernel, &ModuleCalls::launch<LaunchCooperative>},
+      {DriverFunction::cuLaunchKernelEx, &ModuleCalls::launch_ex},
+      {DriverFunction::cuGraphAddKernelNode, &ModuleCalls::node<AddNode<CuKernelNodeV1>>},
+      {DriverFunction::cuGraphAddKernelNode_v2, &ModuleCalls::node<AddNode<CuKernelNode>>},
+      {DriverFunction::cuGraphKernelNodeSetParams,
+       &ModuleCalls::node<NodeParams<const CuKernelNodeV1>>},
+      {DriverFunction::cuGraphKernelNodeSetParams_v2,
+       &ModuleCalls::node<NodeParams<const CuKernelNode>>},
+      {DriverFunction::cuGraphExecKernelNodeSetParams,
+       &ModuleCalls::node<LaunchedNodeParams<CuKernelNodeV1>>},
+      {DriverFunction::cuGraphExecKernelNodeSetParams_v2,
+       &ModuleCalls::node<LaunchedNodeParams<CuKernelNode>>},
+  };
+  return table;
 }
 
 }  // namespace demarc::cuda

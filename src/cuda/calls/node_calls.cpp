@@ -20,15 +20,6 @@ enum NodeType : int {
   recording_node = 7,
 };
 
-// CUgraphNodeParams: a type, and behind it the parameters of that type.
-template <class T>
-T params_at(const char* params, std::size_t offset) {
-  T value;
-  // NOLINTNEXTLINE(bugprone-sizeof-expression): T may be a handle, which is a pointer
-  std::memcpy(&value, params + offset, sizeof(T));
-  return value;
-}
-
 // Of an edge that is more than an order.
 bool says_more(const char* edges, std::size_t count) {
   constexpr std::size_t edge_bytes = 8;  // CUgraphEdgeData
@@ -40,19 +31,19 @@ bool says_more(const char* edges, std::size_t count) {
 
 std::span<const CallRow<NodeCalls>> NodeCalls::rows() {
   static constexpr CallRow<NodeCalls> table[] = {
-      {"cuGraphAddMemcpyNode", &NodeCalls::add<CuCopy3d>},
-      {"cuGraphAddMemsetNode", &NodeCalls::add<CuFillNode>},
-      {"cuGraphAddNode", &NodeCalls::add_any},
-      {"cuGraphAddNode_v2", &NodeCalls::add_any},
-      {"cuGraphMemcpyNodeSetParams", &NodeCalls::set<CuCopy3d>},
-      {"cuGraphMemsetNodeSetParams", &NodeCalls::set<CuFillNode>},
-      {"cuGraphExecMemcpyNodeSetParams", &NodeCalls::set_launched<CuCopy3d>},
-      {"cuGraphExecMemsetNodeSetParams", &NodeCalls::set_launched<CuFillNode>},
-      {"cuGraphMemcpyNodeGetParams", &NodeCalls::get<CuCopy3d>},
-      {"cuGraphMemsetNodeGetParams", &NodeCalls::get<CuFillNode>},
-      {"cuGraphNodeGetType", &NodeCalls::type},
-      {"cuGraphDestroy", &NodeCalls::destroy_graph},
-      {"cuGraphDestroyNode", &NodeCalls::destroy_node},
+      {DriverFunction::cuGraphAddMemcpyNode, &NodeCalls::add<CuCopy3d>},
+      {DriverFunction::cuGraphAddMemsetNode, &NodeCalls::add<CuFillNode>},
+      {DriverFunction::cuGraphAddNode, &NodeCalls::add_any<AddNode<CuAnyNode>>},
+      {DriverFunction::cuGraphAddNode_v2, &NodeCalls::add_any<AddAnyNode>},
+      {DriverFunction::cuGraphMemcpyNodeSetParams, &NodeCalls::set<CuCopy3d>},
+      {DriverFunction::cuGraphMemsetNodeSetParams, &NodeCalls::set<CuFillNode>},
+      {DriverFunction::cuGraphExecMemcpyNodeSetParams, &NodeCalls::set_launched<CuCopy3d>},
+      {DriverFunction::cuGraphExecMemsetNodeSetParams, &NodeCalls::set_launched<CuFillNode>},
+      {DriverFunction::cuGraphMemcpyNodeGetParams, &NodeCalls::get<CuCopy3d>},
+      {DriverFunction::cuGraphMemsetNodeGetParams, &NodeCalls::get<CuFillNode>},
+      {DriverFunction::cuGraphNodeGetType, &NodeCalls::type},
+      {DriverFunction::cuGraphDestroy, &NodeCalls::destroy_graph},
+      {DriverFunction::cuGraphDestroyNode, &NodeCalls::destroy_node},
   };
   return table;
 }
@@ -143,36 +134,32 @@ CallAnswer NodeCalls::add(const Place& place, const Work& work) {
 
 template <class Params>
 CallAnswer NodeCalls::add(const DriverCall& call) {
-  const auto* params = call.argument<const Params*>(32);
+  const auto [node, graph, after, count, params, context] = call.parameters<AddNodeIn<Params>>();
   if (params == nullptr) return std::nullopt;
-  return add({call.argument<CuGraphNode*>(0), call.argument<CuGraph>(8),
-              call.argument<const CuGraphNode*>(16), call.argument<std::size_t>(24),
-              call.argument<CuContext>(40)},
-             *params);
+  return add({node, graph, after, count, context}, *params);
 }
 
 // As the function that adds nodes of this type alone.
+template <class Parameters>
 CallAnswer NodeCalls::add_any(const DriverCall& call) {
-  const bool second = call.versioned_name().ends_with("_v2");
-  const auto* params = call.argument<const char*>(second ? 40 : 32);
+  const auto given = call.parameters<Parameters>();
+  const CuAnyNode* params = given.params;
   if (params == nullptr) return std::nullopt;
-  const auto* edges = second ? call.argument<const char*>(24) : nullptr;
-  Place place{call.argument<CuGraphNode*>(0), call.argument<CuGraph>(8),
-              call.argument<const CuGraphNode*>(16), call.argument<std::size_t>(second ? 32 : 24),
-              nullptr};
-  switch (params_at<int>(params, 0)) {
+  const char* edges = nullptr;
+  if constexpr (requires { given.edges; }) edges = given.edges;
+  Place place{given.node, given.graph, given.after, given.count, nullptr};
+  switch (params->type) {
     case kernel_node:
-      return means_.modules.judge_node(
-          params_at<CuFunction>(params, 16), params_at<CuKernel>(params, 72),
-          {params_at<void**>(params, 56), params_at<void**>(params, 64)});
+      return means_.modules.judge_node(params->kernel.function, params->kernel.kernel,
+                                       {params->kernel.arguments, params->kernel.extra});
     case copy_node:
-      place.context = params_at<CuContext>(params, 24);
+      place.context = params->copy.context;
       if (says_more(edges, place.count)) return refuse("its edges say more than an order");
-      return add(place, params_at<CuCopy3d>(params, 32));
+      return add(place, params->copy.params);
     case fill_node:
-      place.context = params_at<CuContext>(params, 56);
+      place.context = params->fill.context;
       if (says_more(edges, place.count)) return refuse("its edges say more than an order");
-      return add(place, params_at<CuFillNode>(params, 16));
+      return add(place, params->fill.params);
     case host_node:
     case empty_node:
     case waiting_node:
@@ -182,8 +169,8 @@ CallAnswer NodeCalls::add_any(const DriverCall& call) {
       return means_.locals.keep_order(call.name()) ? CallAnswer(cu_error_not_supported)
                                                    : std::nullopt;
     default:
-      means_.tell(fmt::format("{} was refused: nodes of type {} are not known", call.name(),
-                              params_at<int>(params, 0)));
+      means_.tell(
+          fmt::format("{} was refused: nodes of type {} are not known", call.name(), params->type));
       return cu_error_not_supported;
   }
 }
@@ -198,8 +185,9 @@ CallAnswer NodeCalls::change(const Work& work, bool stands, const WindowCopies::
 
 template <class Params>
 CallAnswer NodeCalls::set(const DriverCall& call) {
-  const auto node = call.argument<CuGraphNode>(0);
-  const auto* params = call.argument<const Params*>(8);
+  const auto given = call.parameters<NodeParams<const Params>>();
+  const CuGraphNode node = given.node;
+  const Params* params = given.params;
   if (params == nullptr) return std::nullopt;
   const auto known = find(node);
   return change(*params, known && std::holds_alternative<Params>(known->work),
@@ -215,22 +203,21 @@ CallAnswer NodeCalls::set(const DriverCall& call) {
 
 template <class Params>
 CallAnswer NodeCalls::set_launched(const DriverCall& call) {
-  const auto node = call.argument<CuGraphNode>(8);
-  const auto* params = call.argument<const Params*>(16);
-  if (params == nullptr) return std::nullopt;
-  const auto known = find(node);
-  return change(*params, known && std::holds_alternative<Params>(known->work),
+  const auto given = call.parameters<LaunchedNodeParamsIn<Params>>();
+  if (given.params == nullptr) return std::nullopt;
+  const auto known = find(given.node);
+  return change(*given.params, known && std::holds_alternative<Params>(known->work),
                 [&](CuKernelNode kernel) {
-                  kernel.context = call.argument<CuContext>(24);
-                  return means_.api.cuGraphExecKernelNodeSetParams_v2(call.argument<CuGraphExec>(0),
-                                                                      node, &kernel);
+                  kernel.context = given.context;
+                  return means_.api.cuGraphExecKernelNodeSetParams_v2(given.executable, given.node,
+                                                                      &kernel);
                 });
 }
 
 template <class Params>
 CallAnswer NodeCalls::get(const DriverCall& call) {
-  auto* params = call.argument<Params*>(8);
-  const auto known = find(call.argument<CuGraphNode>(0));
+  const auto [node, params] = call.parameters<NodeParams<Params>>();
+  const auto known = find(node);
   if (!known || !std::holds_alternative<Params>(known->work)) return std::nullopt;
   if (params == nullptr) return cu_error_invalid_value;
   *params = std::get<Params>(known->work);
@@ -238,8 +225,8 @@ CallAnswer NodeCalls::get(const DriverCall& call) {
 }
 
 CallAnswer NodeCalls::type(const DriverCall& call) {
-  auto* type = call.argument<int*>(8);
-  const auto known = find(call.argument<CuGraphNode>(0));
+  const auto [node, type] = call.parameters<GetNodeType>();
+  const auto known = find(node);
   if (!known || type == nullptr) return std::nullopt;
   *type = std::holds_alternative<CuCopy3d>(known->work) ? copy_node : fill_node;
   return cu_success;
@@ -248,7 +235,7 @@ CallAnswer NodeCalls::type(const DriverCall& call) {
 // The driver may give the handles to other nodes.
 CallAnswer NodeCalls::destroy_graph(const DriverCall& call) {
   const std::lock_guard lock(mutex_);
-  std::erase_if(nodes_, [graph = call.argument<CuGraph>(0)](const auto& one) {
+  std::erase_if(nodes_, [graph = call.parameters<DestroyGraph>().graph](const auto& one) {
     return one.second.graph == graph;
   });
   return std::nullopt;
@@ -257,7 +244,7 @@ CallAnswer NodeCalls::destroy_graph(const DriverCall& call) {
 CallAnswer NodeCalls::destroy_node(const DriverCall& call) {
   if (means_.locals.keep_order(call.name())) return cu_error_not_supported;
   const std::lock_guard lock(mutex_);
-  nodes_.erase(call.argument<CuGraphNode>(0));
+  nodes_.erase(call.parameters<DestroyNode>().node);
   return std::nullopt;
 }
 

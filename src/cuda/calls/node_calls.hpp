@@ -51,6 +51,7 @@ class NodeCalls {
 
   template <class Params>
   CallAnswer add(const DriverCall& call);
+  template <class Parameters>
   CallAnswer add_any(const DriverCall& call);
   template <class Params>
   CallAnswer set(const DriverCall& call);

@@ -7,31 +7,6 @@
 namespace demarc::cuda {
 namespace {
 
-// A function that launches, and where its arguments have the kernel.
-struct Launcher {
-  std::string_view name;  // DriverCall::base_name()
-  std::size_t kernel;
-};
-constexpr Launcher launchers[] = {
-    {"cuLaunchKernel", 0}, {"cuLaunchCooperativeKernel", 0}, {"cuLaunchKernelEx", 8}};
-
-// A function that allocates, and where its arguments have the bytes; `height`: of rows that many.
-struct Allocator {
-  std::string_view name;  // DriverCall::versioned_name()
-  std::size_t bytes;
-  std::size_t height = 0;
-};
-constexpr Allocator allocators[] = {{"cuMemAlloc_v2", 8},           {"cuMemAllocAsync", 8},
-                                    {"cuMemAllocFromPoolAsync", 8}, {"cuMemAllocManaged", 8},
-                                    {"cuMemAllocPitch_v2", 16, 24}, {"cuMemCreate", 8}};
-
-template <class Row, std::size_t Count>
-const Row* row_of(const Row (&rows)[Count], std::string_view name) {
-  const auto found = std::find_if(std::begin(rows), std::end(rows),
-                                  [&](const Row& row) { return row.name == name; });
-  return found == std::end(rows) ? nullptr : found;
-}
-
 // A launch may name a function or a library's kernel.
 std::string name_of(const DriverApi& api, CuFunction function) {
   const char* name = nullptr;
@@ -44,6 +19,10 @@ std::string name_of(const DriverApi& api, CuFunction function) {
 }
 
 }  // namespace
+
+void PlainCalls::note_launch(CuFunction function) {
+  launches_of(function).fetch_add(1, std::memory_order_relaxed);
+}
 
 std::atomic<std::uint64_t>& PlainCalls::launches_of(CuFunction function) {
   const std::lock_guard lock(mutex_);
@@ -58,12 +37,25 @@ std::atomic<std::uint64_t>& PlainCalls::launches_of(CuFunction function) {
 }
 
 void PlainCalls::watch(const DriverCall& call) {
-  if (const Launcher* row = row_of(launchers, call.base_name())) {
-    launches_of(call.argument<CuFunction>(row->kernel)).fetch_add(1, std::memory_order_relaxed);
-  } else if (const Allocator* made = row_of(allocators, call.versioned_name())) {
-    const auto bytes = call.argument<std::size_t>(made->bytes);
-    record_.note_plain_bytes(made->height == 0 ? bytes
-                                               : bytes * call.argument<std::size_t>(made->height));
+  switch (call.function()) {
+    case DriverFunction::cuLaunchKernel:
+    case DriverFunction::cuLaunchCooperativeKernel:
+      return note_launch(call.parameters<LaunchCooperative>().function);
+    case DriverFunction::cuLaunchKernelEx:
+      return note_launch(call.parameters<LaunchKernelEx>().function);
+    case DriverFunction::cuMemAlloc_v2:
+    case DriverFunction::cuMemAllocAsync:
+    case DriverFunction::cuMemAllocFromPoolAsync:
+    case DriverFunction::cuMemAllocManaged:
+      return record_.note_plain_bytes(call.parameters<Allocate>().bytes);
+    case DriverFunction::cuMemAllocPitch_v2: {
+      const auto given = call.parameters<AllocatePitch>();
+      return record_.note_plain_bytes(given.width * given.height);
+    }
+    case DriverFunction::cuMemCreate:
+      return record_.note_plain_bytes(call.parameters<CreateMemory>().bytes);
+    default:
+      return;
   }
 }
 

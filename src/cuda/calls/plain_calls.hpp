@@ -20,6 +20,7 @@ class PlainCalls {
   void watch(const DriverCall& call);
 
  private:
+  void note_launch(CuFunction function);
   [[nodiscard]] std::atomic<std::uint64_t>& launches_of(CuFunction function);
 
   ProgramRecord& record_;

@@ -84,39 +84,35 @@ bool is_as_written(const ptx::Module& module, const ptx::Variable& variable,
 
 }  // namespace
 
-const LaunchCapture::Row* LaunchCapture::row_of(const DriverCall& call) {
+LaunchCapture::Look LaunchCapture::look_of(const DriverCall& call) {
+  if (call.does(does::loads_image)) return &LaunchCapture::load;
+  if (call.does(does::loads_file)) return &LaunchCapture::load_file;
   static constexpr Row rows[] = {
-      {"cuModuleLoadData", &LaunchCapture::load},
-      {"cuModuleLoadDataEx", &LaunchCapture::load},
-      {"cuModuleLoadFatBinary", &LaunchCapture::load},
-      {"cuLibraryLoadData", &LaunchCapture::load},
-      {"cuModuleLoad", &LaunchCapture::load_file},
-      {"cuLibraryLoadFromFile", &LaunchCapture::load_file},
-      {"cuModuleUnload", &LaunchCapture::unload},
-      {"cuLibraryUnload", &LaunchCapture::unload},
-      {"cuLibraryGetModule", &LaunchCapture::module_of_library},
-      {"cuModuleGetFunction", &LaunchCapture::find_kernel},
-      {"cuLibraryGetKernel", &LaunchCapture::find_kernel},
-      {"cuKernelGetFunction", &LaunchCapture::function_of_kernel},
-      {"cuLaunchKernel", &LaunchCapture::launch},
-      {"cuLaunchCooperativeKernel", &LaunchCapture::launch},
-      {"cuLaunchKernelEx", &LaunchCapture::launch_ex},
+      {DriverFunction::cuModuleUnload, &LaunchCapture::unload},
+      {DriverFunction::cuLibraryUnload, &LaunchCapture::unload},
+      {DriverFunction::cuLibraryGetModule, &LaunchCapture::module_of_library},
+      {DriverFunction::cuModuleGetFunction, &LaunchCapture::find_kernel},
+      {DriverFunction::cuLibraryGetKernel, &LaunchCapture::find_kernel},
+      {DriverFunction::cuKernelGetFunction, &LaunchCapture::function_of_kernel},
+      {DriverFunction::cuLaunchKernel, &LaunchCapture::launch<LaunchKernel>},
+      {DriverFunction::cuLaunchCooperativeKernel, &LaunchCapture::launch<LaunchCooperative>},
+      {DriverFunction::cuLaunchKernelEx, &LaunchCapture::launch_ex},
   };
   const auto* row = std::find_if(std::begin(rows), std::end(rows),
-                                 [&](const Row& one) { return one.name == call.versioned_name(); });
-  return row == std::end(rows) ? nullptr : row;
+                                 [&](const Row& one) { return one.function == call.function(); });
+  return row == std::end(rows) ? nullptr : row->look;
 }
 
 void LaunchCapture::watch(const DriverCall& call) {
   if (OwnCalls::active()) return;
-  const Row* row = row_of(call);
-  if (row == nullptr) return;
+  const auto look = look_of(call);
+  if (look == nullptr) return;
   const OwnCalls own;
   if (auto opened = open(); !opened) {
     fail(opened.error().message);
     return;
   }
-  (this->*row->look)(call);
+  (this->*look)(call);
 }
 
 Result<void> LaunchCapture::open() {
@@ -155,29 +151,32 @@ Result<ptx::Module> LaunchCapture::read_code(const fatbin::Image& image,
   return ptx::parse_whole(std::move(code.text), name);
 }
 
+// The parameters of all functions that load code begin alike.
 void LaunchCapture::load(const DriverCall& call) {
   if (!call.leaving() || call.result() != cu_success) return;
+  const auto given = call.parameters<LoadCode>();
   const auto read = [&]() -> Result<ptx::Module> {
     const std::string name = "its code";
-    DEMARC_TRY(const fatbin::Image image, fatbin::image_at(call.argument<const void*>(8), name));
+    DEMARC_TRY(const fatbin::Image image, fatbin::image_at(given.image, name));
     return read_code(image, name);
   };
-  keep_code(*call.argument<const Handle*>(0), call.base_name() == "cuLibraryLoadData", read());
+  keep_code(*given.handle, call.function() == DriverFunction::cuLibraryLoadData, read());
 }
 
 void LaunchCapture::load_file(const DriverCall& call) {
   if (!call.leaving() || call.result() != cu_success) return;
+  const auto given = call.parameters<LoadFile>();
   const auto read = [&]() -> Result<ptx::Module> {
-    const std::string path = call.argument<const char*>(8);
+    const std::string path = given.path;
     DEMARC_TRY(const fatbin::FileImages file, fatbin::read_loadable(path));
     return read_code(file.images.front().image, path);
   };
-  keep_code(*call.argument<const Handle*>(0), call.base_name() == "cuLibraryLoadFromFile", read());
+  keep_code(*given.handle, call.function() == DriverFunction::cuLibraryLoadFromFile, read());
 }
 
 void LaunchCapture::unload(const DriverCall& call) {
   if (call.leaving()) return;
-  const auto handle = call.argument<Handle>(0);
+  const Handle handle = call.parameters<UnloadCode>().handle;
   const std::lock_guard lock(mutex_);
   codes_.erase(handle);
   std::erase_if(kernels_, [&](const auto& one) { return one.second.handle == handle; });
@@ -185,48 +184,51 @@ void LaunchCapture::unload(const DriverCall& call) {
 
 void LaunchCapture::module_of_library(const DriverCall& call) {
   if (!call.leaving() || call.result() != cu_success) return;
+  const auto given = call.parameters<GetModule>();
   const std::lock_guard lock(mutex_);
-  const auto found = codes_.find(call.argument<Handle>(8));
+  const auto found = codes_.find(given.library);
   if (found == codes_.end()) return;
   // Variables of it are asked for by the module.
   auto code = std::make_shared<Code>(*found->second);
   code->library = false;
-  codes_[*call.argument<const Handle*>(0)] = std::move(code);
+  codes_[*given.module] = std::move(code);
 }
 
 void LaunchCapture::find_kernel(const DriverCall& call) {
   if (!call.leaving() || call.result() != cu_success) return;
+  const auto given = call.parameters<GetKernel>();
   const std::lock_guard lock(mutex_);
-  const auto handle = call.argument<Handle>(8);
-  const auto found = codes_.find(handle);
+  const auto found = codes_.find(given.handle);
   if (found == codes_.end()) return;
-  kernels_[*call.argument<const Handle*>(0)] = {found->second, handle,
-                                                call.argument<const char*>(16)};
+  kernels_[*given.kernel] = {found->second, given.handle, given.name};
 }
 
 void LaunchCapture::function_of_kernel(const DriverCall& call) {
   if (!call.leaving() || call.result() != cu_success) return;
+  const auto given = call.parameters<GetFunction>();
   const std::lock_guard lock(mutex_);
-  const auto found = kernels_.find(call.argument<Handle>(8));
+  const auto found = kernels_.find(given.kernel);
   if (found == kernels_.end()) return;
   const Kernel kernel = found->second;
-  kernels_[*call.argument<const Handle*>(0)] = kernel;
+  kernels_[*given.function] = kernel;
 }
 
+template <class Parameters>
 void LaunchCapture::launch(const DriverCall& call) {
-  const auto word = [&](std::size_t at) { return call.argument<std::uint32_t>(at); };
-  const bool cooperative = call.base_name() == "cuLaunchCooperativeKernel";
-  around(call, call.argument<CuFunction>(0),
-         {{word(8), word(12), word(16)},
-          {word(20), word(24), word(28)},
-          word(32),
-          meant_stream(call, call.argument<CuStream>(40)),
-          {call.argument<void**>(48), cooperative ? nullptr : call.argument<void**>(56)},
+  const auto given = call.parameters<Parameters>();
+  void** extra = nullptr;
+  if constexpr (requires { given.extra; }) extra = given.extra;
+  around(call, given.function,
+         {{given.grid_x, given.grid_y, given.grid_z},
+          {given.block_x, given.block_y, given.block_z},
+          given.shared_bytes,
+          stream_of(call, given),
+          {given.arguments, extra},
           std::nullopt});
 }
 
 void LaunchCapture::launch_ex(const DriverCall& call) {
-  const auto* config = call.argument<const CuLaunchConfig*>(0);
+  const auto [config, function, arguments, extra] = call.parameters<LaunchKernelEx>();
   if (config == nullptr) return;
   const auto& [grid, block, shared_bytes, stream, attributes, count] = *config;
   std::optional<gpu::Dim3> cluster;
@@ -235,12 +237,12 @@ void LaunchCapture::launch_ex(const DriverCall& call) {
     const auto& [x, y, z] = attributes[i].value.cluster;
     cluster = gpu::Dim3{x, y, z};
   }
-  around(call, call.argument<CuFunction>(8),
+  around(call, function,
          {{grid[0], grid[1], grid[2]},
           {block[0], block[1], block[2]},
           shared_bytes,
           meant_stream(call, stream),
-          {call.argument<void**>(16), call.argument<void**>(24)},
+          {arguments, extra},
           cluster});
 }
 

@@ -51,11 +51,12 @@ class LaunchCapture {
     KernelArguments arguments;
     std::optional<gpu::Dim3> cluster;  // where the launch says it
   };
+  using Look = void (LaunchCapture::*)(const DriverCall& call);
   struct Row {
-    std::string_view name;  // DriverCall::versioned_name()
-    void (LaunchCapture::*look)(const DriverCall& call);
+    DriverFunction function;
+    Look look;
   };
-  static const Row* row_of(const DriverCall& call);
+  static Look look_of(const DriverCall& call);  // null: nothing
 
   void load(const DriverCall& call);
   void load_file(const DriverCall& call);
@@ -63,6 +64,7 @@ class LaunchCapture {
   void module_of_library(const DriverCall& call);
   void find_kernel(const DriverCall& call);
   void function_of_kernel(const DriverCall& call);
+  template <class Parameters>
   void launch(const DriverCall& call);
   void launch_ex(const DriverCall& call);
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "driver/function_calls.hpp"
-#include "driver/function_names.hpp"
+#include "driver/functions.hpp"
 
 namespace demarc::cuda {
 namespace {

@@ -1,8 +1,6 @@
 // Reads the parameters of the callback at the entry and the exit of the driver's functions.
 #include "driver/driver_call.hpp"
 
-#include <algorithm>
-
 #include "driver/callback_params.hpp"
 
 namespace demarc::cuda {
@@ -15,10 +13,6 @@ constexpr std::size_t name_index = 6;
 constexpr std::size_t answer_index = 11;
 constexpr std::uint32_t least_call_params_bytes = (answer_index + 1) * 8;
 
-// Their callbacks show no arguments at all.
-constexpr std::string_view without_arguments[] = {"cuCtxSynchronize", "cuCtxResetPersistingL2Cache",
-                                                  "cuGLInit", "cuProfilerStart", "cuProfilerStop"};
-
 }  // namespace
 
 std::optional<DriverCall> DriverCall::read(const void* params) {
@@ -30,12 +24,11 @@ std::optional<DriverCall> DriverCall::read(const void* params) {
   call.result_ = static_cast<CuResult*>(elements[result_index]);
   call.answered_ = static_cast<int*>(elements[answer_index]);
   if (name == nullptr || call.result_ == nullptr || call.answered_ == nullptr) return std::nullopt;
+  const auto site = static_cast<const std::uint64_t*>(params)[site_index];
   call.name_ = name;
-  if (call.arguments_ == nullptr &&
-      std::ranges::find(without_arguments, call.name_) == std::end(without_arguments)) {
-    return std::nullopt;
-  }
-  call.leaving_ = (static_cast<const std::uint64_t*>(params)[site_index] >> 32U) != 0;
+  call.facts_ = facts_of(call.name_, static_cast<std::uint32_t>(site));
+  if (call.arguments_ == nullptr && call.facts_.shows_parameters) return std::nullopt;
+  call.leaving_ = (site >> 32U) != 0;
   return call;
 }
 

@@ -7,8 +7,10 @@
 #include <cstring>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 
-#include "demarc/cuda/driver_types.hpp"
+#include "driver/call_parameters.hpp"
+#include "driver/functions.hpp"
 
 namespace demarc::cuda {
 
@@ -25,6 +27,14 @@ namespace demarc::cuda {
   return name.substr(0, name.find('_'));
 }
 
+template <class Parameters>
+[[nodiscard]] Parameters read_parameters(const void* arguments) {
+  static_assert(!std::is_empty_v<Parameters>);
+  Parameters given;
+  std::memcpy(&given, arguments, sizeof given);
+  return given;
+}
+
 class DriverCall {
  public:
   // Nothing where the parameters are not laid out as known.
@@ -33,18 +43,16 @@ class DriverCall {
   [[nodiscard]] bool leaving() const { return leaving_; }
   // Of the version that was called: "cuMemAlloc_v2", "cuLaunchKernel_ptsz".
   [[nodiscard]] std::string_view name() const { return name_; }
-  [[nodiscard]] std::string_view versioned_name() const { return without_stream(name_); }
   [[nodiscard]] bool per_thread() const { return means_per_thread(name_); }
-  [[nodiscard]] std::string_view base_name() const { return without_version(name_); }
+  // By functions.def.
+  [[nodiscard]] DriverFunction function() const { return facts_.function; }
+  [[nodiscard]] Rule rule() const { return facts_.rule; }
+  [[nodiscard]] bool does(std::uint32_t one_of) const { return (facts_.does & one_of) != 0; }
 
-  // The argument that lies `offset` bytes behind the first one: they are laid out as the members of
-  // a struct are. Not of a function that takes none.
-  template <class T>
-  [[nodiscard]] T argument(std::size_t offset) const {
-    T value;
-    // NOLINTNEXTLINE(bugprone-sizeof-expression): T may be a handle, which is a pointer
-    std::memcpy(&value, arguments_ + offset, sizeof(T));
-    return value;
+  // Of a function that has these in functions.def, or has others that begin so.
+  template <class Parameters>
+  [[nodiscard]] Parameters parameters() const {
+    return read_parameters<Parameters>(arguments_);
   }
 
   // Where the arguments lie: the same at the entry and as the function is left.
@@ -60,6 +68,7 @@ class DriverCall {
   DriverCall() = default;
   const char* arguments_ = nullptr;
   std::string_view name_;
+  CallFacts facts_;
   CuResult* result_ = nullptr;
   int* answered_ = nullptr;
   bool leaving_ = false;

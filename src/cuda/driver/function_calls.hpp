@@ -27,9 +27,6 @@ struct FunctionCall {
   CuGraphExec graph = nullptr;
 };
 
-// Whether it launches a kernel.
-[[nodiscard]] bool is_launch(int id);
-
 // Reads the parameters of a callback; `other` of functions that are none of those below.
 [[nodiscard]] FunctionCall read_function_call(int id, const void* params);
 

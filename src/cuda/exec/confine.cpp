@@ -17,7 +17,7 @@
 #include "demarc/cuda/sync_domain.hpp"
 #include "demarc/partition/partition.hpp"
 #include "driver/driver_version.hpp"
-#include "driver/function_names.hpp"
+#include "driver/functions.hpp"
 #include "driver/in_child.hpp"
 #include "exec/gpu_by_uuid.hpp"
 #include "exec/host_memory.hpp"

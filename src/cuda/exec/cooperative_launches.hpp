@@ -4,9 +4,7 @@
 
 #include <atomic>
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
 
 #include "demarc/cuda/driver_api.hpp"
 #include "demarc/cuda/shared_mask.hpp"
@@ -23,22 +21,19 @@ class CooperativeLaunches {
   CooperativeLaunches(const SharedMask& mask, std::uint32_t sms_per_tpc)
       : mask_(mask), sms_per_tpc_(sms_per_tpc) {}
 
-  // By DriverCall::base_name(): the functions that launch so, and those that make nodes of graphs.
-  [[nodiscard]] static std::span<const std::string_view> functions();
-
   // In words, of a call at its entry that launches more blocks at once than the mask has room for,
   // or of which that cannot be told; nothing: it may pass.
   [[nodiscard]] std::optional<std::string> refusal(const DriverCall& call);
 
  private:
-  struct Grid {
-    CuFunction function = nullptr;
-    std::uint64_t blocks = 0;
-    int threads = 0;  // of a block
-    std::size_t shared_bytes = 0;
-  };
-  [[nodiscard]] std::optional<std::string> too_large(const Grid& grid) const;
-  [[nodiscard]] std::optional<std::string> of_node(const char* params) const;
+  using Size = unsigned[3];
+  [[nodiscard]] std::optional<std::string> too_large(CuFunction function, const Size& grid,
+                                                     const Size& block,
+                                                     std::size_t shared_bytes) const;
+  template <class Node>
+  [[nodiscard]] std::optional<std::string> of_node(const Node* node) const;
+  [[nodiscard]] std::optional<std::string> of_any_node(const CuAnyNode* node) const;
+  [[nodiscard]] std::optional<std::string> of_launch(const DriverCall& call);
 
   const SharedMask& mask_;
   std::uint32_t sms_per_tpc_;

@@ -1,90 +1,47 @@
-// The functions that give memory of the host, one row each. Layouts are those of CUDA's own header.
+// Which calls give memory of the host: what the table of functions leaves open, their parameters
+// say.
 #include "exec/host_memory.hpp"
-
-#include <algorithm>
-#include <cstdint>
 
 namespace demarc::cuda {
 namespace {
 
-// CU_MEM_ALLOCATION_TYPE_PINNED (the other one is managed), CU_MEM_LOCATION_TYPE_DEVICE,
-// CU_GRAPH_NODE_TYPE_MEM_ALLOC.
-constexpr std::uint32_t pinned = 1;
-constexpr std::uint32_t on_a_card = 1;
-constexpr std::uint32_t allocation_node = 10;
-
-std::uint32_t word_at(const char* address, std::size_t offset) {
-  std::uint32_t word = 0;
-  std::memcpy(&word, address + offset, sizeof word);
-  return word;
-}
-
-// CUmemAllocationProp and CUmemPoolProps begin alike: type, kinds of handles, type of the location.
 // Without properties the driver refuses the call itself.
-bool off_the_card(const char* properties) {
-  return properties != nullptr &&
-         (word_at(properties, 0) != pinned || word_at(properties, 8) != on_a_card);
+bool off_the_card(const CuAllocationProperties* wanted) {
+  return wanted != nullptr && (wanted->type != CuAllocationProperties::pinned ||
+                               wanted->location.type != CuMemoryLocation::device);
 }
 
-// Of a location that an argument points to, with the type of the allocations as the argument after
-// it.
-bool pool_off_the_card(const DriverCall& call) {
-  const auto* location = call.argument<const char*>(8);
-  return location != nullptr &&
-         (word_at(location, 0) != on_a_card || call.argument<std::uint32_t>(16) != pinned);
+bool node_off_the_card(const CuAnyNode* node) {
+  constexpr int allocation_node = 10;  // CU_GRAPH_NODE_TYPE_MEM_ALLOC
+  return node != nullptr && node->type == allocation_node && off_the_card(&node->allocation);
 }
-
-// CUgraphNodeParams: the type, then from byte 16 on what such a node has.
-bool node_off_the_card(const char* node) {
-  return node != nullptr && word_at(node, 0) == allocation_node && off_the_card(node + 16);
-}
-
-struct Giver {
-  std::string_view name;  // DriverCall::base_name()
-  bool (*gives)(const DriverCall& call);
-};
-
-bool always(const DriverCall&) {
-  return true;
-}
-
-constexpr Giver givers[] = {
-    {"cuMemAllocHost", always},
-    {"cuMemHostAlloc", always},
-    {"cuMemHostRegister", always},
-    {"cuMemAllocManaged", always},
-    {"cuMemCreate",
-     [](const DriverCall& call) { return off_the_card(call.argument<const char*>(16)); }},
-    {"cuMemPoolCreate",
-     [](const DriverCall& call) { return off_the_card(call.argument<const char*>(8)); }},
-    {"cuMemGetDefaultMemPool", pool_off_the_card},
-    {"cuMemGetMemPool", pool_off_the_card},
-    {"cuGraphAddMemAllocNode",
-     [](const DriverCall& call) { return off_the_card(call.argument<const char*>(32)); }},
-    // Its second version has one argument more in front of the number of dependencies.
-    {"cuGraphAddNode",
-     [](const DriverCall& call) {
-       const bool second = call.name().starts_with("cuGraphAddNode_v2");
-       return node_off_the_card(call.argument<const char*>(second ? 40 : 32));
-     }},
-    {"cuMemImportFromShareableHandle", always},
-    {"cuMemPoolImportFromShareableHandle", always},
-    {"cuImportExternalMemory", always},
-    {"cuGraphicsMapResources", always},
-    {"cuGLMapBufferObject", always},
-    {"cuGLMapBufferObjectAsync", always},
-    {"cuGraphicsEGLRegisterImage", always},
-    {"cuEGLStreamConsumerAcquireFrame", always},
-    {"cuEGLStreamProducerReturnFrame", always},
-};
 
 }  // namespace
 
 bool gives_host_memory(const DriverCall& call) {
-  const std::string_view name = call.base_name();
-  const auto* row = std::find_if(std::begin(givers), std::end(givers),
-                                 [&](const Giver& known) { return known.name == name; });
-  return row != std::end(givers) && row->gives(call);
+  if (!call.does(does::may_give_host_memory)) {
+    return call.does(does::gives_host_memory | does::pins_host_memory);
+  }
+  switch (call.function()) {
+    case DriverFunction::cuMemCreate:
+      return off_the_card(call.parameters<CreateMemory>().properties);
+    case DriverFunction::cuMemPoolCreate:
+      return off_the_card(call.parameters<CreatePool>().properties);
+    case DriverFunction::cuMemGetDefaultMemPool:
+    case DriverFunction::cuMemGetMemPool: {
+      const auto [pool, location, type] = call.parameters<GetPoolOf>();
+      return location != nullptr &&
+             (location->type != CuMemoryLocation::device || type != CuAllocationProperties::pinned);
+    }
+    case DriverFunction::cuGraphAddMemAllocNode:
+      return off_the_card(call.parameters<AddNode<CuAllocationProperties>>().params);
+    case DriverFunction::cuGraphAddNode:
+      return node_off_the_card(call.parameters<AddNode<CuAnyNode>>().params);
+    case DriverFunction::cuGraphAddNode_v2:
+      return node_off_the_card(call.parameters<AddAnyNode>().params);
+    default:
+      return true;  // what is not looked into may be the host's
+  }
 }
 
 }  // namespace demarc::cuda

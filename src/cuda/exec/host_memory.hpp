@@ -5,8 +5,6 @@
 
 namespace demarc::cuda {
 
-// The newest CUDA whose functions were all looked at: 13000 is 13.0.
-
 // Whether the call, if it is carried out, gives kernels of the program memory of the host: pinned,
 // registered or managed memory, pools and allocations that do not lie on a card, and what other
 // processes or libraries made, of which nobody knows where it lies.

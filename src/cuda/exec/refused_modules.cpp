@@ -1,10 +1,8 @@
-// The functions that load code, one row each. Layouts are those of CUDA's own header. A program
-// also loads by them what it has linked.
+// Looks into the code that calls load. A program also loads by them what it has linked.
 #include "exec/refused_modules.hpp"
 
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <vector>
 
 #include "demarc/fatbin/device_runtime.hpp"
@@ -17,16 +15,14 @@ namespace {
 using Names = Result<std::vector<std::string>>;
 using NamesIn = Names (*)(const fatbin::Image& image, std::string_view name);
 
-// Of both the second argument says what is loaded. Null: the driver refuses it itself.
-Names of_image(const DriverCall& call, NamesIn names_in) {
-  const auto* address = call.argument<const void*>(8);
+// Null: the driver refuses it itself.
+Names of_image(const void* address, NamesIn names_in) {
   if (address == nullptr) return {};
   DEMARC_TRY(const auto image, fatbin::image_at(address, "the module"));
   return names_in(image, "the module");
 }
 
-Names of_file(const DriverCall& call, NamesIn names_in) {
-  const auto* path = call.argument<const char*>(8);
+Names of_file(const char* path, NamesIn names_in) {
   if (path == nullptr) return {};
   DEMARC_TRY(const auto file, fatbin::read_images(path));
   std::vector<std::string> names;
@@ -37,28 +33,15 @@ Names of_file(const DriverCall& call, NamesIn names_in) {
   return names;
 }
 
-constexpr std::string_view loader_names[] = {"cuModuleLoadData",      "cuModuleLoadDataEx",
-                                             "cuModuleLoadFatBinary", "cuLibraryLoadData",
-                                             "cuModuleLoad",          "cuLibraryLoadFromFile"};
-
-struct Loader {
-  std::string_view name;  // DriverCall::base_name()
-  Names (*names)(const DriverCall& call, NamesIn names_in);
-};
-
-constexpr Loader loaders[] = {{loader_names[0], of_image}, {loader_names[1], of_image},
-                              {loader_names[2], of_image}, {loader_names[3], of_image},
-                              {loader_names[4], of_file},  {loader_names[5], of_file}};
-
 // Nothing: the call loads nothing, or nothing with such names; else what they are, or why that
 // cannot be told.
 std::optional<std::string> loaded_names(const DriverCall& call, NamesIn names_in,
                                         const char* what) {
-  const auto* row = std::find_if(std::begin(loaders), std::end(loaders), [&](const Loader& known) {
-    return known.name == call.base_name();
-  });
-  if (row == std::end(loaders)) return std::nullopt;
-  const auto names = row->names(call, names_in);
+  if (!call.does(does::loads_image | does::loads_file)) return std::nullopt;
+  // The parameters of all functions that load code begin with these two.
+  const auto names = call.does(does::loads_image)
+                         ? of_image(call.parameters<LoadCode>().image, names_in)
+                         : of_file(call.parameters<LoadFile>().path, names_in);
   if (!names) return names.error().message;
   if (names->empty()) return std::nullopt;
   return fmt::format("{}: {}", what, fmt::join(*names, ", "));
@@ -73,10 +56,6 @@ std::optional<std::string> refused_module(const DriverCall& call) {
         return fatbin::managed_variables(image, name);
       },
       "it has managed variables");
-}
-
-std::span<const std::string_view> loading_functions() {
-  return loader_names;
 }
 
 std::optional<std::string> launching_module(const DriverCall& call) {

@@ -4,9 +4,7 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
 
 #include "driver/driver_call.hpp"
 
@@ -19,8 +17,5 @@ namespace demarc::cuda {
 
 // The same under a mask of TPCs: it calls CUDA's device runtime, whose launches ignore masks.
 [[nodiscard]] std::optional<std::string> launching_module(const DriverCall& call);
-
-// By DriverCall::base_name(): the functions that load code.
-[[nodiscard]] std::span<const std::string_view> loading_functions();
 
 }  // namespace demarc::cuda

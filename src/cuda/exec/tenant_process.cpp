@@ -5,7 +5,6 @@
 
 #include <utility>
 
-#include "calls/call_rules.hpp"
 #include "calls/own_calls.hpp"
 #include "calls/relaxed_capture.hpp"
 #include "calls/stack_figure.hpp"
@@ -138,14 +137,14 @@ Result<void> TenantProcess::open() {
 
 Result<void> TenantProcess::serve(const DriverCall& call) {
   if (OwnCalls::active()) return {};
-  const bool passes = passes_colored(call.versioned_name());
+  const bool passes = call.rule() == Rule::passes;
   const bool forked = forked_off.load(std::memory_order_relaxed);
-  if ((!passes || makes_context(call.base_name())) && !forked) DEMARC_CHECK(check_mps());
+  if ((!passes || call.does(does::makes_context)) && !forked) DEMARC_CHECK(check_mps());
   if (plain_) {
     plain_->watch(call);
     return {};
   }
-  if (pins_host_memory(call.base_name())) host_memory_.store(true, std::memory_order_relaxed);
+  if (call.does(does::pins_host_memory)) host_memory_.store(true, std::memory_order_relaxed);
   if (passes) return {};
   if (forked) {
     constexpr CuResult not_initialized = 3;  // what the driver says there
@@ -154,7 +153,7 @@ Result<void> TenantProcess::serve(const DriverCall& call) {
   }
   ColoredCalls* calls = opened_.load(std::memory_order_acquire);
   if (calls == nullptr) {
-    if (passes_unmapped(call.base_name())) return {};
+    if (call.does(does::ends_context)) return {};
     DEMARC_CHECK(open());
     calls = opened_.load();
   }

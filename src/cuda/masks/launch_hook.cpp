@@ -9,7 +9,7 @@
 #include "driver/callback_params.hpp"
 #include "driver/driver_call.hpp"
 #include "driver/function_calls.hpp"
-#include "driver/function_names.hpp"
+#include "driver/functions.hpp"
 #include "masks/mask_choice.hpp"
 
 namespace demarc::cuda {
@@ -102,16 +102,9 @@ Result<void> LaunchHook::watch_calls(void (*watch)(const DriverCall& call)) {
 }
 
 Result<void> LaunchHook::watch_some_calls(void (*watch)(const DriverCall& call),
-                                          std::span<const std::string_view> names) {
+                                          std::uint32_t one_of) {
   watch_.store(watch);
-  std::vector<int> ids;
-  const auto all = function_names();
-  for (std::size_t id = 1; id < all.size(); ++id) {
-    const bool wanted =
-        std::find(names.begin(), names.end(), without_version(all[id])) != names.end();
-    if (wanted) ids.push_back(static_cast<int>(id));
-  }
-  return table_.enable_existing(ids);
+  return table_.enable_existing(numbers_of_functions(one_of));
 }
 
 void LaunchHook::use_storage(SharedMask* mask, LaunchCounters* counters) {
@@ -186,10 +179,7 @@ void LaunchHook::look_for_call() {
 // Calls within others are their business: tools and the driver itself make them.
 void LaunchHook::note_call(int id, const DriverCall& call) {
   ThreadState& state = thread_state;
-  if (call.base_name() == "cuStreamBeginCapture" ||
-      call.base_name() == "cuStreamBeginCaptureToGraph") {
-    any_capture_.store(true, std::memory_order_relaxed);
-  }
+  if (call.does(does::begins_capture)) any_capture_.store(true, std::memory_order_relaxed);
   if (!call.leaving()) {
     if (state.call != 0) return;
     state.call = id;
@@ -198,7 +188,7 @@ void LaunchHook::note_call(int id, const DriverCall& call) {
   } else if (state.call == id && state.call_arguments == call.arguments()) {
     state.call = 0;
     // Captured launches make no descriptors, and nothing here tells which these are.
-    const bool launched = is_launch(id) && call.result() == cu_success &&
+    const bool launched = call.does(does::launches) && call.result() == cu_success &&
                           !any_capture_.load(std::memory_order_relaxed);
     if (launched && state.launches == state.call_launches) {
       counters_.load(std::memory_order_relaxed)->unseen.fetch_add(1, std::memory_order_relaxed);

@@ -12,10 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
-#include <string_view>
-#include <vector>
 
-#include "calls/call_rules.hpp"
 #include "calls/own_calls.hpp"
 #include "demarc/cuda/control.hpp"
 #include "demarc/cuda/gpu.hpp"
@@ -114,13 +111,13 @@ bool refused_host_memory(const demarc::cuda::DriverCall& call) {
 
 // Through this table its holder could switch the hook off.
 bool is_callback_table(const demarc::cuda::DriverCall& call) {
-  const auto* id = call.argument<const demarc::cuda::CuUuid*>(8);
+  const demarc::cuda::CuUuid* id = call.parameters<demarc::cuda::ExportTableOf>().id;
   return id != nullptr && std::memcmp(id, &demarc::cuda::callback_table_id, sizeof *id) == 0;
 }
 
 // What holds of every program. True: the call was answered.
 bool refused_anywhere(const demarc::cuda::DriverCall& call) {
-  if (call.base_name() == "cuGetExportTable") {
+  if (call.does(demarc::cuda::does::gives_tables)) {
     if (!is_callback_table(call)) return false;
     call.answer(demarc::cuda::cu_error_not_supported);
     tell(
@@ -147,7 +144,7 @@ bool refused_anywhere(const demarc::cuda::DriverCall& call) {
 
 // The proof of a program without a lease ran in a client of MPS, among others that are.
 void check_mps_as_proved(const demarc::cuda::DriverCall& call) {
-  if (control_block->needs_mps == 0 || !demarc::cuda::makes_context(call.base_name())) return;
+  if (control_block->needs_mps == 0 || !call.does(demarc::cuda::does::makes_context)) return;
   const demarc::cuda::OwnCalls own;
   const auto driver = demarc::cuda::Driver::load();
   stop_without(driver);
@@ -158,16 +155,10 @@ void check_mps_as_proved(const demarc::cuda::DriverCall& call) {
 }
 
 // Of a program without a lease that may have memory of the host.
-std::vector<std::string_view> watched_functions() {
-  const auto launches = demarc::cuda::CooperativeLaunches::functions();
-  std::vector<std::string_view> names(launches.begin(), launches.end());
-  for (const char* name :
-       {"cuGetExportTable", "cuDevicePrimaryCtxRetain", "cuCtxCreate", "cuCtxFromGreenCtx"}) {
-    names.emplace_back(name);
-  }
-  const auto loads = demarc::cuda::loading_functions();
-  if (looks_for_launchers) names.insert(names.end(), loads.begin(), loads.end());
-  return names;
+std::uint32_t watched_functions() {
+  namespace does = demarc::cuda::does;
+  return does::may_cooperate | does::gives_tables | does::makes_context |
+         (looks_for_launchers ? does::loads_image | does::loads_file : does::nothing);
 }
 
 void watch(const demarc::cuda::DriverCall& call) {
