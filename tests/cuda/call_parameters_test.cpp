@@ -88,13 +88,8 @@ void add_struct(FunctionsWithParameters& all, const char* function) {
 
 FunctionsWithParameters structs_of_the_table() {
   FunctionsWithParameters all;
-#define DEMARC_REFUSAL(rule, why)
 #define DEMARC_CALL(function, rule, does, Parameters) add_struct<Parameters>(all, #function);
-#define DEMARC_CALLS(rule, names)
 #include "driver/functions.def"
-#undef DEMARC_REFUSAL
-#undef DEMARC_CALL
-#undef DEMARC_CALLS
   return all;
 }
 

@@ -22,9 +22,7 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
 
 #include "demarc/cuda/callback_table.hpp"
 #include "demarc/cuda/descriptor.hpp"

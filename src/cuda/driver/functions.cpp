@@ -40,7 +40,6 @@ Tables::Tables() {
       rows.push_back({name, {DriverFunction::listed, rule}});
     });
   };
-#define DEMARC_REFUSAL(rule, why)
 #define DEMARC_CALL(name, rule, effect, Parameters)                                             \
   rows.push_back({#name,                                                                        \
                   {DriverFunction::name, Rule::rule, !std::is_same_v<Parameters, NoParameters>, \
@@ -51,9 +50,6 @@ Tables::Tables() {
                   std::is_same_v<Parameters, Unread>});
 #define DEMARC_CALLS(rule, names) list(Rule::rule, names);
 #include "driver/functions.def"
-#undef DEMARC_REFUSAL
-#undef DEMARC_CALL
-#undef DEMARC_CALLS
   std::ranges::sort(rows, {}, &FunctionRow::name);
   for_each_name(names_by_number, [&](std::string_view name) { names.push_back(name); });
   for (const std::string_view name : names) versions.push_back(without_stream(name));
@@ -92,12 +88,7 @@ const char* why_refused(Rule rule) {
 #define DEMARC_REFUSAL(name, why) \
   case Rule::name:                \
     return why;
-#define DEMARC_CALL(function, rule, does, Parameters)
-#define DEMARC_CALLS(rule, names)
 #include "driver/functions.def"
-#undef DEMARC_REFUSAL
-#undef DEMARC_CALL
-#undef DEMARC_CALLS
     default:
       return "this function, or its version, is not known";
   }

@@ -14,13 +14,8 @@ inline constexpr int functions_known_until = 13000;  // as cuDriverGetVersion() 
 // The functions that the table has rows for, without those that it only lists.
 enum class DriverFunction : std::uint8_t {
   listed,
-#define DEMARC_REFUSAL(rule, why)
 #define DEMARC_CALL(function, rule, does, Parameters) function,
-#define DEMARC_CALLS(rule, names)
 #include "driver/functions.def"
-#undef DEMARC_REFUSAL
-#undef DEMARC_CALL
-#undef DEMARC_CALLS
 };
 
 // What becomes of a call in a program whose memory and kernels keep to colours; all others than the
@@ -30,12 +25,7 @@ enum class Rule : std::uint8_t {
   answered,  // Demarc does, or says that it may pass (calls/colored_calls.hpp)
   unknown,   // the function, or its version, may take parameters that no row knows
 #define DEMARC_REFUSAL(rule, why) rule,
-#define DEMARC_CALL(function, rule, does, Parameters)
-#define DEMARC_CALLS(rule, names)
 #include "driver/functions.def"
-#undef DEMARC_REFUSAL
-#undef DEMARC_CALL
-#undef DEMARC_CALLS
 };
 // In words, of a rule by which calls are refused.
 [[nodiscard]] const char* why_refused(Rule rule);
@@ -50,7 +40,7 @@ inline constexpr std::uint32_t may_give_host_memory = 1U << 4U;  // its paramete
 inline constexpr std::uint32_t pins_host_memory = 1U << 5U;      // gives it, too
 inline constexpr std::uint32_t loads_image = 1U << 6U;
 inline constexpr std::uint32_t loads_file = 1U << 7U;
-inline constexpr std::uint32_t launches = 1U << 8U;       // a kernel, in this process's own stream
+inline constexpr std::uint32_t launches = 1U << 8U;       // a kernel, on one card
 inline constexpr std::uint32_t may_cooperate = 1U << 9U;  // launches, or makes a node that does
 inline constexpr std::uint32_t launches_graph = 1U << 10U;
 inline constexpr std::uint32_t ends_graph = 1U << 11U;
