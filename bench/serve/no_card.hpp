@@ -29,7 +29,8 @@ class NoCard : public serve::CardSide {
   [[nodiscard]] std::uint64_t pages() const override { return 0; }
   [[nodiscard]] std::uint64_t page_bytes() const override { return lease::extent_step; }
   [[nodiscard]] Result<lease::Share> share(std::uint64_t) const override {
-    return lease::Share{page_bytes(), 0, share_bytes, lease::Parities{{0xc4000}, 0}};
+    return lease::Share{page_bytes(), 0, share_bytes,
+                        color::make_law(color::Parities{{0xc4000}, 0})};
   }
   [[nodiscard]] std::vector<std::byte> table() const override { return {}; }
   [[nodiscard]] Result<std::vector<OwnedFile>> lend(std::uint64_t, std::uint64_t) const override {

@@ -103,22 +103,14 @@ Result<ptx::ColoredModule> in_color_of_device(const ptx::Module& module,
                          scheme.colors, color->of);
   }
   wanted.card = device.compute_capability.number();
-  if (!scheme.remainders) {
-    DEMARC_TRY(const ptx::Translation translation,
-               color::translation_of(color::Parities{scheme.masks, color->index}));
-    return ptx::rewrite_colored(module, translation, wanted);
-  }
-  if (!options.variables_at.empty() || !options.local_at.empty()) {
+  DEMARC_TRY(const ptx::Translation translation, scheme.translation(module, color->index));
+  const bool places_given = !options.variables_at.empty() || !options.local_at.empty();
+  if (translation.constant_bytes != 0 && places_given) {
     return invalid_input(
         "{} does not support --variables-at and --local-at: there these places are set when the "
         "module is loaded, in its variable '{}'",
         device.name, ptx::colored_constants_name);
   }
-  const color::RemainderHash& hash = *scheme.remainders;
-  DEMARC_TRY(const ptx::Translation translation,
-             color::translation_of(color::RemainderShape{hash.chunk_shift, hash.page_shift(),
-                                                         hash.block_shift - hash.chunk_shift},
-                                   module));
   return ptx::rewrite_colored(module, translation, wanted);
 }
 

@@ -122,4 +122,12 @@ Result<void> check_masks(const gpu::Device& device, std::span<const std::uint64_
   return {};
 }
 
+Result<ptx::Translation> ColorScheme::translation(const ptx::Module& module,
+                                                  std::uint32_t color) const {
+  if (!remainders) return translation_of(Parities{masks, color});
+  return translation_of(RemainderShape{remainders->chunk_shift, remainders->page_shift(),
+                                       remainders->block_shift - remainders->chunk_shift},
+                        module);
+}
+
 }  // namespace demarc::color

@@ -9,10 +9,6 @@
 namespace demarc::color {
 namespace {
 
-std::uint64_t insert_zero(std::uint64_t value, int bit) {
-  return value + (value & ~((std::uint64_t{1} << bit) - 1));
-}
-
 std::uint64_t remove_bit(std::uint64_t value, int bit) {
   const std::uint64_t low = (std::uint64_t{1} << bit) - 1;
   return (value & low) | ((value >> 1) & ~low);
@@ -57,16 +53,7 @@ std::uint32_t Coloring::color(std::uint64_t offset, std::uint32_t page_constant)
 
 std::uint64_t Coloring::position(std::uint64_t linear, std::uint32_t color,
                                  std::uint32_t page_constant) const {
-  std::uint64_t v = linear;
-  for (const auto mask : masks_) v = insert_zero(v, std::countr_zero(mask));
-  // A pivot occurs in its own mask only, so every bit can be settled by itself.
-  const std::uint32_t wanted = color ^ page_constant;
-  std::uint64_t pivots = 0;
-  for (std::size_t i = 0; i < masks_.size(); ++i) {
-    const std::uint64_t bit = parity(v, masks_[i]) ^ ((wanted >> i) & 1U);
-    pivots |= bit << std::countr_zero(masks_[i]);
-  }
-  return v | pivots;
+  return position_under(masks_, linear, color ^ page_constant);
 }
 
 std::uint64_t Coloring::linear(std::uint64_t position) const {

@@ -17,6 +17,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "demarc/base/gf2.hpp"
+#include "demarc/color/coloring.hpp"
+
 namespace demarc::color {
 namespace {
 
@@ -43,6 +46,10 @@ std::vector<Term> terms_of(std::uint32_t bits) {
   std::stable_partition(terms.begin(), terms.end(),
                         [](const Term& term) { return term.with_lower; });
   return terms;
+}
+
+std::uint64_t insert_zero(std::uint64_t value, int bit) {
+  return value + (value & ~((std::uint64_t{1} << bit) - 1));
 }
 
 // Bits of a linear address that become those of `position`, which has none at the pivots.
@@ -112,6 +119,19 @@ std::string parity_arithmetic(const Parities& addressing) {
   out += fmt::format("\tshl.b64 \t%demarc_h, %demarc_a, {};\n", masks.size());
   return out + "\tmov.b64 \t{%demarc_x, %demarc_u}, %demarc_h;\n" +
          keep_below(pivot + 1, "%demarc_x") + "\tmov.b64 \t%demarc_a, {%demarc_o, %demarc_u};\n";
+}
+
+std::uint64_t position_under(std::span<const std::uint64_t> masks, std::uint64_t linear,
+                             std::uint32_t wanted) {
+  std::uint64_t v = linear;
+  for (const auto mask : masks) v = insert_zero(v, std::countr_zero(mask));
+  // A pivot occurs in its own mask only, so every bit can be settled by itself.
+  std::uint64_t pivots = 0;
+  for (std::size_t i = 0; i < masks.size(); ++i) {
+    const std::uint64_t bit = parity(v, masks[i]) ^ ((wanted >> i) & 1U);
+    pivots |= bit << std::countr_zero(masks[i]);
+  }
+  return v | pivots;
 }
 
 }  // namespace demarc::color

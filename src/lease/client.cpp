@@ -123,7 +123,7 @@ Result<Attachment> LeaseClient::attach(const std::string& token) {
   DEMARC_TRY(Attached attached, parse_answer<Attached>(packet.text));
   Attachment attachment{attached.lease, {}};
   const Share& share = attachment.lease.share;
-  const bool needs_table = std::holds_alternative<Remainders>(share.colors);
+  const bool needs_table = share.law->table_parts().has_value();
   DEMARC_CHECK(check_files(packet, attached.locks + (needs_table ? 1 : 0)));
   if (needs_table) {
     DEMARC_TRY(attachment.table, read_table(packet.files.back()));

@@ -5,42 +5,15 @@
 #include <utility>
 
 #include "demarc/base/text.hpp"
-#include "fields.hpp"
 
 // Found by the reader and the writer through the types' namespace, so not in one without a name.
 namespace demarc::lease {
 
-template <class Fields>
-void fields(Fields& to, Parities& value) {
-  to.member("masks", value.masks);
-  to.member("color", value.color);
+void law_fields(FieldWriter& to, color::LawPtr& law) {
+  law->write(to);
 }
-template <class Fields>
-void fields(Fields& to, Remainders& value) {
-  to.member("chunk_shift", value.chunk_shift);
-  to.member("page_shift", value.page_shift);
-  to.member("pattern_bits", value.pattern_bits);
-  to.member("begin", value.begin);
-  to.member("end", value.end);
-  to.member("reciprocal", value.reciprocal);
-  to.member("reciprocal_shift", value.reciprocal_shift);
-  to.member("skipped", value.skipped);
-  to.member("first_page", value.first_page);
-  to.member("pages_at", value.pages_at);
-}
-
-void color_fields(FieldWriter& to, std::variant<Parities, Remainders>& colors) {
-  if (auto* parities = std::get_if<Parities>(&colors)) to.member("parities", *parities);
-  if (auto* remainders = std::get_if<Remainders>(&colors)) to.member("remainders", *remainders);
-}
-void color_fields(FieldReader& from, std::variant<Parities, Remainders>& colors) {
-  if (from.has("parities") == from.has("remainders")) {
-    return from.fail(
-        invalid_input("{}: one of 'parities' and 'remainders' was expected", from.object().where())
-            .value());
-  }
-  if (from.has("parities")) return from.member("parities", colors.emplace<Parities>());
-  from.member("remainders", colors.emplace<Remainders>());
+void law_fields(FieldReader& from, color::LawPtr& law) {
+  if (auto read = color::read_law(from)) law = std::move(read);
 }
 
 template <class Fields>
@@ -48,7 +21,7 @@ void fields(Fields& to, Share& value) {
   to.member("page_bytes", value.page_bytes);
   to.member("pages", value.pages);
   to.member("bytes", value.bytes);
-  color_fields(to, value.colors);
+  law_fields(to, value.law);
   to.member("patterns_at", value.patterns_at);
   to.member("places_at", value.places_at);
 }

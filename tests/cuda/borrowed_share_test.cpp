@@ -10,6 +10,10 @@
 namespace demarc::cuda {
 namespace {
 
+const color::RemainderSteps& steps_of(const LentShare& lent) {
+  return *lent.law->device_numbers().steps;
+}
+
 using test::borrow;
 using test::lent_parities;
 using test::lent_remainders;
@@ -52,7 +56,7 @@ TEST(BorrowedShare, OfMoreBytesThanItsPagesHaveRoomForIsRefused) {
   for (const auto& pool : {lent_parities({0, 0}), lent_remainders()}) {
     const LentShare lent = pool->lend(1).value();
     std::uint64_t room = lent.pages * page_of_share / 2;
-    if (const auto* steps = std::get_if<color::RemainderSteps>(&lent.colors)) {
+    if (const auto* steps = lent.law->device_numbers().steps) {
       room = std::uint64_t{steps->end - steps->begin} << steps->chunk_shift;
     }
     const std::string reason = fmt::format("its {} pages have room for 1 to {}", lent.pages, room);
@@ -72,7 +76,7 @@ TEST(BorrowedShare, OfParitiesThatAreNoneOrHaveATableIsRefused) {
         std::pair{std::vector<std::uint64_t>{}, "of 0 masks; 1 to 8 were expected"},
         std::pair{std::vector<std::uint64_t>(9, 0xc4000), "of 9 masks; 1 to 8 were expected"}}) {
     expect_refused(*pool, why, [&masks = masks](LentShare& lent) {
-      std::get<color::Parities>(lent.colors).masks = masks;
+      lent.law = color::make_law(color::Parities{masks, 0});
     });
   }
   expect_refused(
@@ -89,10 +93,11 @@ TEST(BorrowedShare, OfRemaindersWhoseNumbersDoNotFitIsRefused) {
                               Change{[](auto& steps) { steps.begin = steps.end + 1; }},
                               Change{[](auto& steps) { steps.page_shift -= 1; }}}) {
     expect_refused(*pool, "these do not fit", [&](LentShare& lent) {
-      auto& steps = std::get<color::RemainderSteps>(lent.colors);
+      color::RemainderSteps steps = steps_of(lent);
       change(steps);
       if (steps.chunk_shift == 13) steps.page_shift = 8;  // still 2 MiB
       if (steps.page_shift == 17) steps.chunk_shift = 4;
+      lent.law = color::make_law(steps);
     });
   }
 }
@@ -106,11 +111,14 @@ TEST(BorrowedShare, OfATableThatIsNotAsLongAsItsPagesNeedIsRefused) {
     expect_refused(*pool, length + std::to_string(wrong), nothing,
                    [&](std::vector<std::byte>& table) { table.resize(wrong); });
   }
-  const auto steps_of = [](LentShare& lent) -> color::RemainderSteps& {
-    return std::get<color::RemainderSteps>(lent.colors);
+  const auto put_pages_at = [](LentShare& lent, std::uint32_t at) {
+    color::RemainderSteps steps = steps_of(lent);
+    steps.pages_at = at;
+    lent.law = color::make_law(steps);
   };
   for (const std::uint32_t moved : {1U, 0U - 1U}) {
-    expect_refused(*pool, length, [&](LentShare& lent) { steps_of(lent).pages_at += moved; });
+    expect_refused(*pool, length,
+                   [&](LentShare& lent) { put_pages_at(lent, steps_of(lent).pages_at + moved); });
   }
   // Places of pages among the patterns.
   const auto shorter = [&](std::vector<std::byte>& table) {
@@ -118,7 +126,7 @@ TEST(BorrowedShare, OfATableThatIsNotAsLongAsItsPagesNeedIsRefused) {
     table.resize(size - (steps_of(lent).pages_at - 1023));
   };
   expect_refused(
-      *pool, length, [&](LentShare& lent) { steps_of(lent).pages_at = 1023; }, shorter);
+      *pool, length, [&](LentShare& lent) { put_pages_at(lent, 1023); }, shorter);
   expect_refused(*pool, length, [](LentShare& lent) { lent.pages += 1; });
 }
 
@@ -130,7 +138,7 @@ TEST(BorrowedShare, OfRemaindersKeepsTheAddressesBesideItsArenaFree) {
   EXPECT_EQ(pool->arena().guards().in_front, 47U);
   EXPECT_EQ(pool->arena().guards().behind, 1U);
   const LentShare lent = pool->lend(1).value();
-  const std::uint64_t in_front = std::get<color::RemainderSteps>(lent.colors).first_page;
+  const std::uint64_t in_front = steps_of(lent).first_page;
   ASSERT_GT(in_front, 0U);
   const auto share = borrow(*pool, lent).value();
   EXPECT_FALSE(test::is_free(gpu, share.arena() - in_front * page_of_share));
@@ -154,7 +162,7 @@ TEST(BorrowedShare, ReadsTheTablesThatItsLenderPutIntoItsColours) {
     ASSERT_TRUE(lent.patterns_at && lent.places_at);
     const auto share = borrow(*pool, lent).value();
     EXPECT_EQ(share.tables().size(), 1U);
-    const auto& steps = std::get<color::RemainderSteps>(lent.colors);
+    const color::RemainderSteps& steps = steps_of(lent);
     const auto constants = constants_of(share);
     const auto& api = pool->arena().gpu()->api();
     const auto expect_read_only = [&](DevicePointer at, std::span<const std::byte> wanted) {
@@ -177,7 +185,7 @@ TEST(BorrowedShare, WhoseTablesOnTheCardAreNotThatOneIsRefused) {
     expect_refused(*pool, fmt::format("with patterns at {} of a page", wrong),
                    [wrong](LentShare& changed) { changed.patterns_at = wrong; });
   }
-  const auto& steps = std::get<color::RemainderSteps>(lent.colors);
+  const color::RemainderSteps& steps = steps_of(lent);
   ASSERT_GT(steps.first_page, 0U);
   const auto places = static_cast<std::uint32_t>(lent.pages + 1);
   for (const std::uint32_t wrong : {steps.first_page - 1, page - places + 1, 0U - 1U}) {
@@ -208,7 +216,7 @@ TEST(BorrowedShare, WithoutTablesOfItsOwnReadsOthers) {
   const auto pool = lent_remainders();
   for (const bool has_patterns : {false, true}) {
     LentShare lent = pool->lend(1).value();
-    const auto& steps = std::get<color::RemainderSteps>(lent.colors);
+    const color::RemainderSteps& steps = steps_of(lent);
     (has_patterns ? lent.places_at : lent.patterns_at).reset();
     const auto share = borrow(*pool, lent);
     ASSERT_TRUE(share) << share.error().message;
@@ -229,8 +237,9 @@ TEST(BorrowedShare, WhoseChunksLeadBesideItsPagesIsRefused) {
         Change{[](auto& steps) { steps.end += 8192; }}, Change{[](auto& steps) { steps.end -= 1; }},
         Change{[](auto& steps) { steps.reciprocal *= 2; }}}) {
     expect_refused(*pool, pages, [&](LentShare& lent) {
-      auto& steps = std::get<color::RemainderSteps>(lent.colors);
+      color::RemainderSteps steps = steps_of(lent);
       change(steps);
+      lent.law = color::make_law(steps);
       lent.bytes = std::min<std::uint64_t>(lent.bytes, 4096);
     });
   }

@@ -230,11 +230,13 @@ TEST(ColoredProgram, RewrittenBeforeTheColoursWereKnownIsToldThemWhenItIsLoaded)
 
 TEST(ColoredProgram, WhoseShareIsSmallShiftsNoQuotients) {
   for (const std::uint32_t shift : {0U, 1U}) {
-    const ColoredCode code(
-        0,
-        color::RemainderAddressing{{.chunk_shift = 8, .page_shift = 13, .pattern_bits = 9},
-                                   {.end = 1, .reciprocal = 1, .reciprocal_shift = shift}},
-        {9, 0});
+    const color::RemainderSteps steps{.chunk_shift = 8,
+                                      .page_shift = 13,
+                                      .pattern_bits = 9,
+                                      .end = 1,
+                                      .reciprocal = 1,
+                                      .reciprocal_shift = shift};
+    const ColoredCode code({}, color::make_law(steps), {9, 0});
     const auto made = code.rewrite(module_of(counting), {.places = ptx::PlacesAtLoad{}});
     ASSERT_TRUE(made) << made.error().message;
     EXPECT_EQ(

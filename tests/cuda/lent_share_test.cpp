@@ -11,6 +11,7 @@
 #include "demarc/cuda/launch.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "lent_pools.hpp"
+#include "striped_law.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -102,10 +103,9 @@ void count_as_borrower(const ColoredPool& pool, const LentShare& lent, bool at_l
     if (at_load) options.places = ptx::PlacesAtLoad{};
     const auto rewritten = code.rewrite(counting_module(), options);
     ASSERT_TRUE(rewritten) << rewritten.error().message;
-    const bool has_constants = at_load && pool.remainders() != nullptr;
     const auto done = run_count(pool.arena().gpu(), *rewritten->module.text, share->window(),
                                 words_to_count(lent.bytes),
-                                has_constants ? code.constants({}) : std::vector<std::byte>());
+                                at_load ? code.constants({}) : std::vector<std::byte>());
     EXPECT_TRUE(done) << done.error().message;
   }
   EXPECT_EQ(objects_alive(), before) << "with its mappings, its window and its table";
@@ -186,16 +186,31 @@ void count_where_nothing_is(const ColoredPool& pool, const LentShare& lent, bool
   EXPECT_THAT(done.error().message, HasSubstr("ILLEGAL_ADDRESS"));
 }
 
+TEST(LentShare, OfALawThatWasAddedIsChangedInItsBytesAlone) {
+  const auto pool = lent_parities({1, 1});
+  LentShare lent = pool->lend(0).value();
+  for (const bool at_load : {false, true}) {
+    lent.law = std::make_shared<const color::StripedLaw>(color::Stripes{at_load ? 1U : 0U});
+    auto expected = arena_words(*pool);
+    ASSERT_EQ(in_another_process([&] { count_as_borrower(*pool, lent, at_load); }), 0);
+    for (std::uint32_t i = 0; i < words_to_count(lent.bytes); ++i) {
+      expected[lent.law->position(i * step_bytes, {}) / 4] += i + 1;
+    }
+    EXPECT_EQ(arena_words(*pool), expected);
+  }
+  lent.law = std::make_shared<const color::StripedLaw>(color::Stripes{2});
+  EXPECT_EQ(borrow(*pool, lent).error().message, "there is no stripe 2");
+}
+
 TEST(LentShare, HasAWindowThatOnlyRewrittenKernelsReachMemoryThrough) {
   for (const auto& pool : {lent_parities({0, 0}), lent_remainders()}) {
     const LentShare lent = pool->lend(0).value();
     for (const std::int64_t offset : {std::int64_t{0}, static_cast<std::int64_t>(lent.bytes) - 4}) {
       EXPECT_EQ(in_another_process([&] { count_where_nothing_is(*pool, lent, false, offset); }), 0);
     }
-    if (std::holds_alternative<color::Parities>(lent.colors)) continue;
+    if (!lent.law->table_parts()) continue;
     // Remainders know where their share ends.
-    const auto& steps = std::get<color::RemainderSteps>(lent.colors);
-    const std::int64_t end = std::int64_t{steps.end - steps.begin} << steps.chunk_shift;
+    const auto end = static_cast<std::int64_t>(lent.law->bytes({lent.page_bytes, lent.pages}));
     for (const std::int64_t offset : {std::int64_t{-4}, end}) {
       EXPECT_EQ(in_another_process([&] { count_where_nothing_is(*pool, lent, true, offset); }), 0);
     }

@@ -246,10 +246,11 @@ TEST(RemainderPool, TablesLieInTheColoursOfTheirShare) {
     const RemainderColors& colors = *pool->remainders();
     std::set<std::uint32_t> used;
     for (std::size_t i = 0; i < shares.size(); ++i) {
-      const auto share = std::get<RemainderShare>(pool->only_region(i).value());
-      const auto own = color::own_chunks(colors.coloring.hash(), share.coloring->window(0),
-                                         pool->arena().pages(), colors.aside_constant);
-      const auto& [patterns, places] = share.tables;
+      const auto share = pool->only_region(i).value();
+      const auto window = window_of_colors(colors.coloring, shares[i].colors).value();
+      const auto own = color::own_chunks(colors.coloring.hash(), window, pool->arena().pages(),
+                                         colors.aside_constant);
+      const auto& [patterns, places] = share.placed;
       EXPECT_EQ(patterns.has_value(), shares.size() == 2);
       for (std::uint32_t chunk = 0; patterns && chunk < 4; ++chunk) {
         EXPECT_TRUE(own.at(*patterns / 256 + chunk));
@@ -261,7 +262,7 @@ TEST(RemainderPool, TablesLieInTheColoursOfTheirShare) {
       EXPECT_TRUE(used.insert(*places / 256).second);
       const auto buffer = pool->allocate(i, 4096).value();
       const auto layout = buffer.layout<remainders>();
-      EXPECT_EQ(layout.pages + share.coloring->steps(0)->first_page,
+      EXPECT_EQ(layout.pages + share.law->device_numbers().steps->first_page,
                 pool->arena().aside() + *places);
       EXPECT_EQ(layout.table,
                 patterns ? pool->arena().aside() + *patterns : colors.table->address());

@@ -9,6 +9,7 @@
 
 #include "colors.hpp"
 #include "harness.hpp"
+#include "striped_law.hpp"
 
 namespace demarc::emulate::colored {
 
@@ -138,6 +139,9 @@ inline void expect_contained(const std::string& text, const Shape& shape = {}) {
   for (const Layout& layout : {Layout{}, other_layout}) {
     expect_same(MaskColorsAtLoad({0x600, 0x1fa000}, 3), text, shape, expected, layout);
     expect_same(RemainderColorsAtLoad(1), text, shape, expected, layout);
+    const auto added = std::make_shared<const color::StripedLaw>(color::Stripes{1});
+    expect_same(LawColors(added, 1, layout.local_at != other_layout.local_at), text, shape,
+                expected, layout);
   }
   expect_same(RemainderPlacesAtLoad(0), text, shape, expected, other_layout);
 }

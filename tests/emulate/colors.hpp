@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "demarc/color/coloring.hpp"
+#include "demarc/color/law.hpp"
 #include "demarc/ptx/colored.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "remainder_addressing.hpp"
@@ -161,6 +162,35 @@ class RemainderPlacesAtLoad : public RemainderColors {
                                                     {.places = ptx::PlacesAtLoad{}}));
     return loaded_with(std::move(made), ptx::colored_constants(given));
   }
+};
+
+// Any law without a table, by text for one place, or for all.
+class LawColors : public Colors {
+ public:
+  LawColors(color::LawPtr law, std::uint64_t pages, bool at_load)
+      : Colors(pages), law_(std::move(law)), at_load_(at_load) {}
+  std::uint64_t position(std::uint64_t linear) const override { return law_->position(linear, {}); }
+  std::uint64_t pointer(std::uint64_t arena, std::uint64_t linear) const override {
+    return law_->window(arena).value_or(arena) + linear;
+  }
+  Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t arena, std::uint64_t,
+                                     const ptx::ColoredPlaces& given) const override {
+    const color::Place place{.arena = arena, .window = pointer(arena, 0)};
+    if (!at_load_) {
+      DEMARC_TRY(const auto translation, law_->translation(module, place));
+      return ptx::rewrite_colored(module, translation, {.places = given});
+    }
+    DEMARC_TRY(const auto translation, law_->translation(module));
+    DEMARC_TRY(auto made,
+               ptx::rewrite_colored(module, translation, {.places = ptx::PlacesAtLoad{}}));
+    return loaded_with(std::move(made), ptx::colored_constants(given, law_->constants(place)));
+  }
+  std::uint64_t granule() const override { return law_->granule(); }
+  std::uint64_t bytes() const override { return law_->bytes({page, pages()}); }
+
+ private:
+  color::LawPtr law_;
+  bool at_load_;
 };
 
 }  // namespace demarc::emulate::colored

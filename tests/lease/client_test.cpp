@@ -40,7 +40,8 @@ class Client : public testing::Test {
     return request.value_or(Request(EndWorkRequest{}));
   }
   [[nodiscard]] static Lease lease(std::uint64_t pages) {
-    Lease lease{"a", "GPU-1", "0", {}, 1, 8, {4, pages, 8, Parities{{3}, 1}}, ""};
+    Lease lease{
+        "a", "GPU-1", "0", {}, 1, 8, {4, pages, 8, color::make_law(color::Parities{{3}, 1})}, ""};
     return lease;
   }
 
@@ -141,7 +142,7 @@ TEST_F(Client, refuses_pages_that_it_did_not_ask_for) {
 
 TEST_F(Client, reads_the_table_of_remainders_from_its_file) {
   Lease remainders = lease(1);
-  remainders.share.colors = Remainders{};
+  remainders.share.law = color::make_law(color::RemainderSteps{});
   const OwnedFile table(::memfd_create("colors", MFD_CLOEXEC));
   ASSERT_EQ(::write(table.get(), "abc", 3), 3);
   const int lock = listener.lock();
@@ -163,7 +164,7 @@ TEST_F(Client, reads_the_table_of_remainders_from_its_file) {
 
 TEST_F(Client, refuses_tables_that_cannot_be_read) {
   Lease remainders = lease(1);
-  remainders.share.colors = Remainders{};
+  remainders.share.law = color::make_law(color::RemainderSteps{});
   const int lock = listener.lock();
   const auto refusal_of = [&](int table) {
     answer(to_text(Attached{remainders}), {lock, table});
@@ -180,7 +181,7 @@ TEST_F(Client, refuses_tables_that_cannot_be_read) {
 
 TEST_F(Client, refuses_more_or_fewer_descriptors_than_an_answer_has) {
   Lease remainders = lease(1);
-  remainders.share.colors = Remainders{};
+  remainders.share.law = color::make_law(color::RemainderSteps{});
   const int lock = listener.lock();
   const OwnedFile table(::memfd_create("colors", MFD_CLOEXEC));
   const auto refusal_of = [&](const std::string& text, const std::vector<int>& files) {
@@ -216,7 +217,8 @@ TEST(ClientOfAListenerThatDied, KeepsOthersFromListeningThere) {
   for (const bool attaches : {false, true}) {
     std::optional<PacketListener> listener(PacketListener::listen(path, std::nullopt).value());
     std::optional<LeaseClient> client(LeaseClient::connect(path).value());
-    const Lease lease{"a", "GPU-1", "0", {}, 1, 8, {4, 1, 8, Parities{{3}, 1}}, ""};
+    const Lease lease{
+        "a", "GPU-1", "0", {}, 1, 8, {4, 1, 8, color::make_law(color::Parities{{3}, 1})}, ""};
     const int lock = listener->lock();
     const auto server = listener->accept();
     ASSERT_TRUE(server

@@ -16,14 +16,15 @@ Lease lease_by_parities() {
           {{1, 2, 3, 4}, 34},
           3,
           4096,
-          {2 << 20, 70, 1 << 30, Parities{{0xc4000}, 1}},
+          {2 << 20, 70, 1 << 30, color::make_law(color::Parities{{0xc4000}, 1})},
           "/run/mps"};
 }
 
 Lease lease_by_remainders() {
   Lease lease = lease_by_parities();
   lease.sync_domain.reset();
-  lease.share.colors = Remainders{8, 13, 9, 1, 0xffffffff, 3, 4, 5, 6, 1030};
+  lease.share.law =
+      color::make_law(color::RemainderSteps{8, 13, 9, 1, 0xffffffff, 3, 4, 5, 6, 1030});
   lease.share.patterns_at = 512;
   lease.share.places_at = 1024;
   return lease;

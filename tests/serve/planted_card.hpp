@@ -26,9 +26,10 @@ class PlantedCard : public CardSide {
     if (colors == 0 || colors > 0xff) return invalid_input("no such share");
     lease::Share share{page_bytes(), pages_, share_bytes, {}};
     if (has_table) {
-      share.colors = lease::Remainders{.pages_at = static_cast<std::uint32_t>(colors)};
+      share.law =
+          color::make_law(color::RemainderSteps{.pages_at = static_cast<std::uint32_t>(colors)});
     } else {
-      share.colors = lease::Parities{{0xc4000}, static_cast<std::uint32_t>(colors)};
+      share.law = color::make_law(color::Parities{{0xc4000}, static_cast<std::uint32_t>(colors)});
     }
     return share;
   }

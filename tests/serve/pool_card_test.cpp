@@ -44,9 +44,10 @@ TEST_F(OnAPool, lends_shares_in_the_numbers_of_the_pool) {
   EXPECT_EQ(side->page_bytes(), page_of_share);
   EXPECT_TRUE(side->table().empty());
   const auto first = side->share(1).value();
-  EXPECT_EQ(first, (lease::Share{page_of_share, 4, 2 * step, lease::Parities{{0xc4000}, 0}}));
-  EXPECT_EQ(side->share(2).value().colors,
-            (std::variant<lease::Parities, lease::Remainders>(lease::Parities{{0xc4000}, 1})));
+  EXPECT_EQ(first, (lease::Share{page_of_share, 4, 2 * step,
+                                 color::make_law(color::Parities{{0xc4000}, 0})}));
+  EXPECT_EQ(to_text(*side->share(2).value().law),
+            to_text(*color::make_law(color::Parities{{0xc4000}, 1})));
   EXPECT_THAT(
       side->share(3).error().message,
       HasSubstr("colours 0x3: the memory was not divided in this way when the server started"));
@@ -119,8 +120,7 @@ TEST(PoolCards, tell_of_remainders_what_their_clients_need) {
   {
     const auto side = PoolCard::adopt(card, pool, {1, 2}).value();
     const auto share = side->share(2).value();
-    const auto steps = std::get<color::RemainderSteps>(lent.colors);
-    EXPECT_EQ(std::get<lease::Remainders>(share.colors), steps);
+    EXPECT_EQ(to_text(*share.law), to_text(*lent.law));
     EXPECT_EQ(share.bytes, lent.bytes / step * step);
     EXPECT_EQ(side->table(), pool->table());
     EXPECT_TRUE(side->scrub(1, 0, step));

@@ -74,8 +74,11 @@ TEST(CopyRemainders, device_code_puts_every_byte_where_the_colouring_says) {
   launch.buffers[1].bytes = bytes + ahead;
   launch.buffers[2].bytes = coloring.table().size();
   const auto addresses = gpu::default_addresses(launch);
-  const auto layout =
-      cuda::layout_of_remainders(coloring, addresses[0], first, addresses[2]).value();
+  const color::RemainderSteps steps = coloring.steps(0).value();
+  const color::Place at{.arena = addresses[0],
+                        .patterns = addresses[2],
+                        .places = addresses[2] + steps.pages_at + steps.first_page};
+  const auto layout = cuda::layout_of_remainders(steps, at, first);
   gpu::ByteArgument place;
   place.bytes.resize(sizeof layout);
   std::memcpy(place.bytes.data(), &layout, sizeof layout);

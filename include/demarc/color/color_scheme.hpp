@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "demarc/color/remainder_coloring.hpp"
+#include "demarc/color/translation.hpp"
 #include "demarc/gpu/device.hpp"
 
 namespace demarc::color {
@@ -32,6 +33,15 @@ struct ColorScheme {
   std::vector<std::uint64_t> masks;         // colours are the parities under these, or, if none,
   std::optional<RemainderHash> remainders;  // runs of its remainders,
   std::uint32_t paths = 0;                  // which lie on so many paths to memory
+
+  // Whether colours lie on L2 sides, so that finding them needs the topology of the card.
+  [[nodiscard]] bool needs_sides() const { return remainders.has_value(); }
+  // A pool keeps about one in so many of the pages that it takes: those of one constant, or all.
+  [[nodiscard]] std::uint32_t pages_per_kept_page() const { return remainders ? 1 : 2; }
+  // For code in colour `color` of any arena. Which remainders a colour has is found on the card, so
+  // their translation reads them when the module is loaded.
+  [[nodiscard]] Result<ptx::Translation> translation(const ptx::Module& module,
+                                                     std::uint32_t color) const;
 };
 
 // A scheme with at least `colors` colours (two or more; a power of two), in the longest possible

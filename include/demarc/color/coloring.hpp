@@ -9,6 +9,10 @@
 
 namespace demarc::color {
 
+// The place of byte `linear` of the memory whose parity under masks[i] is bit i of `wanted`.
+[[nodiscard]] std::uint64_t position_under(std::span<const std::uint64_t> masks,
+                                           std::uint64_t linear, std::uint32_t wanted);
+
 // Colours of a run of memory. Offsets count from the start of an arena: pages of equal constant,
 // one after the other in virtual addresses. Memory of one colour is a sequence of chunks.
 //

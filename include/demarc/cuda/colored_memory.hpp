@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
-#include <variant>
 #include <vector>
 
 #include "demarc/color/coloring.hpp"
+#include "demarc/color/law.hpp"
 #include "demarc/cuda/card.hpp"
 #include "demarc/cuda/colored.cuh"
 #include "demarc/cuda/colored_copy.hpp"
@@ -47,14 +47,12 @@ struct ColorShare {
 [[nodiscard]] Result<ColorShare> share_of_colors(const color::Coloring& coloring,
                                                  std::uint64_t colors);
 
-// What one run of remainders looks like.
-struct RemainderShare {
-  std::shared_ptr<const color::RemainderColoring> coloring;  // the run is its only colour
-  colored_layout<remainders> layout;                         // of byte 0 on
-  PlacedTables tables;
+// The colours of a share in one region of a pool.
+struct ShareColors {
+  color::LawPtr law;
+  color::Place place;  // in this process; the arena is its own window where the law lets it
+  PlacedTables placed = {};
 };
-
-using ShareColors = std::variant<ColorShare, RemainderShare>;
 
 // What a part of a pool asks for.
 struct ShareRequest {
@@ -105,7 +103,7 @@ class ColoredBuffer {
   // colours are remainders.
   [[nodiscard]] std::uint64_t run_bytes() const;
   // The argument that layout() and span() need: the number of masks, or `remainders`.
-  [[nodiscard]] std::uint32_t mask_count() const;
+  [[nodiscard]] std::uint32_t mask_count() const { return share_.law->device_numbers().kind; }
   // Place of byte 0 among the bytes of the share.
   [[nodiscard]] std::uint64_t first() const { return first_; }
   // Address of a byte.
@@ -143,13 +141,13 @@ class ColoredBuffer {
   [[nodiscard]] std::vector<Rows> rows(std::uint64_t bytes, std::uint64_t offset) const;
   [[nodiscard]] Result<void> check_inside(std::uint64_t bytes, std::uint64_t offset) const;
   [[nodiscard]] colored_layout<remainders> remainder_layout(std::uint64_t offset) const;
-  [[nodiscard]] Result<ColorAudit> audit_masks(const ColorShare& share) const;
-  [[nodiscard]] Result<ColorAudit> audit_remainders(const RemainderShare& share) const;
+  [[nodiscard]] Result<ColorAudit> audit_masks() const;
+  [[nodiscard]] Result<ColorAudit> audit_remainders() const;
   ColoredBuffer(std::shared_ptr<ColoredPool> pool, std::size_t share_index, ShareColors share,
                 DevicePointer base, std::uint64_t first, std::uint64_t bytes, std::uint32_t region);
   std::shared_ptr<ColoredPool> pool_;
   std::size_t share_index_;
-  ShareColors share_;  // with the page constant of the region already in the colour
+  ShareColors share_;  // in the region
   DevicePointer base_;
   std::uint64_t first_;  // linear position in the region
   std::uint64_t bytes_;
@@ -203,7 +201,7 @@ class ColoredPool : public std::enable_shared_from_this<ColoredPool> {
   [[nodiscard]] Result<LentShare> lend(std::size_t share) const;
   // For remainders: the table that RemainderSteps need (color::RemainderColoring::table()), the
   // same for all shares. Empty if colours are parities.
-  [[nodiscard]] std::vector<std::byte> table() const;
+  [[nodiscard]] const std::vector<std::byte>& table() const { return table_; }
   // How the pages were found, in words.
   [[nodiscard]] std::string account() const;
   // Bytes of a colour that follow each other at consecutive addresses.
@@ -229,7 +227,7 @@ class ColoredPool : public std::enable_shared_from_this<ColoredPool> {
     std::uint64_t bytes;
   };
   struct Share {
-    ShareColors colors;
+    std::vector<ShareColors> colors;  // by region
     std::uint64_t byte_cap = 0;
     std::uint64_t color_set = 0;           // as asked for
     std::vector<std::vector<Range>> free;  // [region], linear positions, ascending
@@ -240,10 +238,9 @@ class ColoredPool : public std::enable_shared_from_this<ColoredPool> {
       : arena_(std::move(arena)),
         coloring_(std::move(coloring)),
         constants_(std::move(constants)) {}
-  // `linear` has the bytes of the share in each region.
-  void add_share(const ShareRequest& request, ShareColors colors,
+  // `colors` and `linear`, the bytes of the share, for each region.
+  void add_share(const ShareRequest& request, std::vector<ShareColors> colors,
                  std::span<const std::uint64_t> linear);
-  [[nodiscard]] Result<ShareColors> colors_in(const Share& share, const Region& region) const;
   void release(std::size_t share, std::uint32_t region, std::uint64_t first, std::uint64_t bytes);
 
   PageArena arena_;
@@ -251,6 +248,7 @@ class ColoredPool : public std::enable_shared_from_this<ColoredPool> {
   std::vector<std::uint32_t> constants_;
   std::uint64_t pages_measured_ = 0;
   std::optional<RemainderColors> remainders_;
+  std::vector<std::byte> table_;         // for remainders
   std::optional<ColoredCopier> copier_;  // for remainders
   std::vector<Region> regions_;
   std::vector<Share> shares_;
@@ -264,15 +262,15 @@ colored_layout<Masks> ColoredBuffer::layout() const {
   colored_layout<Masks> layout;
   if constexpr (Masks == remainders) {
     layout = remainder_layout(0);
-  } else if (const auto* share = std::get_if<ColorShare>(&share_)) {
+  } else if (const color::DeviceNumbers numbers = share_.law->device_numbers();
+             !numbers.masks.empty()) {
     layout.base = base_;
     layout.first = first_;
-    const auto masks = share->coloring.masks();
-    for (unsigned i = 0; i < Masks && i < masks.size(); ++i) {
-      const auto mask = static_cast<unsigned>(masks[i]);
+    for (unsigned i = 0; i < Masks && i < numbers.masks.size(); ++i) {
+      const auto mask = static_cast<unsigned>(numbers.masks[i]);
       layout.mask[i] = mask;
       layout.pivot[i] = static_cast<unsigned>(__builtin_ctz(mask));
-      layout.wanted[i] = (share->color >> i) & 1U;
+      layout.wanted[i] = (numbers.color >> i) & 1U;
     }
   }
   return layout;

@@ -70,7 +70,9 @@ class BorrowedShare {
         window_(std::move(window)),
         in_front_(in_front),
         mapped_(lent_.pages) {}
-  [[nodiscard]] std::uint64_t page_of(std::uint64_t linear) const;
+  [[nodiscard]] std::uint64_t page_of(std::uint64_t linear) const {
+    return lent_.law->page_of(linear, lent_.page_bytes);
+  }
   // Of a page in the arena's range.
   [[nodiscard]] std::uint64_t offset_of(std::uint64_t page) const {
     return in_front_ + page * lent_.page_bytes;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "demarc/color/color_scheme.hpp"
+#include "demarc/color/law.hpp"
 #include "demarc/color/remainder_model.hpp"
 #include "demarc/cuda/colored.cuh"
 #include "demarc/cuda/memory_timer.hpp"
@@ -50,10 +51,9 @@ struct PlacedTables {
 [[nodiscard]] Result<PlacedTables> place_tables(RemainderColors& colors, const PageArena& arena,
                                                 color::RemainderColoring::Window window);
 
-// For device code: byte 0 is byte `first` of the only colour of `coloring`, in an arena at `arena`;
-// `table` is the address of coloring.table() where the code runs.
-[[nodiscard]] Result<colored_layout<remainders>> layout_of_remainders(
-    const color::RemainderColoring& coloring, std::uint64_t arena, std::uint64_t first,
-    std::uint64_t table);
+// For device code: byte 0 is byte `first` of the share.
+[[nodiscard]] colored_layout<remainders> layout_of_remainders(const color::RemainderSteps& steps,
+                                                              const color::Place& place,
+                                                              std::uint64_t first);
 
 }  // namespace demarc::cuda

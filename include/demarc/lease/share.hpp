@@ -4,29 +4,29 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <variant>
+#include <tuple>
 #include <vector>
 
-#include "demarc/color/remainder_coloring.hpp"
-#include "demarc/color/translation.hpp"
+#include "demarc/color/law.hpp"
 
 namespace demarc::lease {
-
-// Bit i of `color` is the parity of (position & masks[i]), with the constant of the pages in it.
-using Parities = color::Parities;
-// The numbers by which the table of the pool is read.
-using Remainders = color::RemainderSteps;
 
 struct Share {
   std::uint64_t page_bytes = 0;  // of a page of the arena
   std::uint64_t pages = 0;       // of the arena
   std::uint64_t bytes = 0;       // linear bytes of the share
-  std::variant<Parities, Remainders> colors;
-  // Of remainders: bytes of the page behind the arena's last at which the table's patterns lie, in
-  // the share's own colours, and the places of the arena's pages; nothing: they do not.
+  color::LawPtr law = color::make_law(color::Parities{});
+  // Bytes of the page behind the arena's last at which the parts of the law's table lie, in the
+  // share's own colours: its patterns, and the places of the arena's pages. Nothing: they do not.
   std::optional<std::uint32_t> patterns_at = {};
   std::optional<std::uint32_t> places_at = {};
-  friend bool operator==(const Share&, const Share&) = default;
+  friend bool operator==(const Share& a, const Share& b) {
+    const auto numbers = [](const Share& share) {
+      return std::tie(share.page_bytes, share.pages, share.bytes, share.patterns_at,
+                      share.places_at);
+    };
+    return numbers(a) == numbers(b) && to_text(*a.law) == to_text(*b.law);
+  }
 };
 
 // A mask of TPCs that was proved on the card, in the card's own bits.

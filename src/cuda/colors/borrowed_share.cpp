@@ -17,8 +17,6 @@ struct Places {
 // are halves, quarters and eighths of them.
 constexpr DevicePointer arena_places[] = {0, 0x4800'0000'0000, 0x6000'0000'0000, 0x6800'0000'0000};
 
-constexpr std::size_t most_masks = 8;  // 256 colours
-
 std::uint64_t whole_pages(std::uint64_t bytes, std::uint64_t page_bytes) {
   return (bytes + page_bytes - 1) / page_bytes * page_bytes;
 }
@@ -40,115 +38,37 @@ Result<void> check_pages(const Gpu& gpu, const LentShare& lent) {
   return {};
 }
 
-Result<void> check_room(const LentShare& lent, std::uint64_t room) {
+color::Arena arena_of(const LentShare& lent) {
+  return {lent.page_bytes, lent.pages};
+}
+
+Result<void> check_colors(const LentShare& lent, std::span<const std::byte> table) {
+  DEMARC_CHECK(lent.law->check(arena_of(lent), table, lent.patterns_at || lent.places_at));
+  const std::uint64_t room = lent.law->bytes(arena_of(lent));
   if (lent.bytes > 0 && lent.bytes <= room) return {};
   return invalid_input("a share is lent of {} bytes; its {} pages have room for 1 to {}",
                        lent.bytes, lent.pages, room);
 }
 
-Result<void> check_colors(const LentShare& lent, const color::Parities& parities,
-                          std::span<const std::byte> table) {
-  // What else masks must be is looked at where code is rewritten for them.
-  for (const std::uint64_t mask : parities.masks) {
-    if (mask >= lent.page_bytes) {
-      return invalid_input("a share is lent of mask {:#x}, which reaches beyond a page of {} bytes",
-                           mask, lent.page_bytes);
-    }
-  }
-  if (parities.masks.empty() || parities.masks.size() > most_masks) {
-    return invalid_input("a share is lent of {} masks; 1 to {} were expected",
-                         parities.masks.size(), most_masks);
-  }
-  if (!table.empty()) {
-    return invalid_input("a share whose colours are parities is lent with a table of {} bytes",
-                         table.size());
-  }
-  if (lent.patterns_at || lent.places_at) {
-    return invalid_input("a share whose colours are parities is lent with tables of remainders");
-  }
-  return check_room(lent, lent.pages * lent.page_bytes >> parities.masks.size());
-}
-
-// The chunk, counted from position 0 on, as device code computes it.
-std::uint64_t chunk_of(const color::RemainderSteps& steps, std::uint64_t v) {
-  return v + (v * steps.reciprocal >> 32U >> steps.reciprocal_shift) * steps.skipped;
-}
-
-// Whatever a kernel computes leads into the arena, in front of it or into the page behind it:
-// chunks do so by their numbers, and the tables leave those of the pages as they are.
-Result<void> check_table(const LentShare& lent, const color::RemainderSteps& steps,
-                         std::span<const std::byte> table) {
-  const std::uint64_t pages = steps.first_page + lent.pages;
-  const std::uint64_t expected = steps.pages_at + pages + 1;
-  if (table.size() != expected || steps.pages_at < color::remainder_table_of_pages) {
-    return invalid_input(
-        "the table of a lent share has {} bytes; {} and a place for each of {} pages were expected",
-        table.size(), expected, lent.pages);
-  }
-  const std::uint64_t first = chunk_of(steps, steps.begin) >> steps.page_shift;
-  const std::uint64_t behind = chunk_of(steps, steps.end) >> steps.page_shift;
-  if (first < steps.first_page || first > pages || behind != pages) {
-    return invalid_input(
-        "the chunks of a lent share lie on pages {} to {}; {} to {}, which is behind them, were "
-        "expected",
-        first, behind, steps.first_page, pages);
-  }
-  for (std::uint64_t at = 0; at < table.size();) {
-    const std::size_t bytes = at < color::remainder_table_of_pages ? 2 : 1;
-    std::uint16_t pattern = 0;
-    std::memcpy(&pattern, table.data() + at, bytes);
-    if (pattern >> steps.pattern_bits != 0) {
-      return invalid_input("the table of a lent share changes more than {} bits from byte {} on",
-                           steps.pattern_bits, at);
-    }
-    at += bytes;
-  }
-  return {};
-}
-
-Result<void> check_colors(const LentShare& lent, const color::RemainderSteps& steps,
-                          std::span<const std::byte> table) {
-  if (steps.chunk_shift > 12 || steps.page_shift > 16 || steps.reciprocal_shift > 31 ||
-      steps.begin > steps.end || steps.pattern_bits > steps.page_shift ||
-      lent.page_bytes != std::uint64_t{1} << (steps.chunk_shift + steps.page_shift)) {
-    return invalid_input(
-        "a share is lent of chunks {} to {} of 2^{} bytes, 2^{} a page of {}, {} bits of them from "
-        "tables, quotients shifted by {}: these do not fit",
-        steps.begin, steps.end, steps.chunk_shift, steps.page_shift, lent.page_bytes,
-        steps.pattern_bits, steps.reciprocal_shift);
-  }
-  DEMARC_CHECK(check_room(lent, std::uint64_t{steps.end - steps.begin} << steps.chunk_shift));
-  return check_table(lent, steps, table);
-}
-
-// The text of a rewritten kernel makes the arena's address out of that of its window.
-Result<Places> reserve(const GpuPointer& gpu, const LentShare& lent,
-                       const color::Parities& parities) {
-  const std::uint64_t alignment = lent.page_bytes << parities.masks.size();
+// Some laws fit any window, others one alone.
+Result<Places> reserve(const GpuPointer& gpu, const LentShare& lent) {
+  const color::ArenaRoom room = lent.law->room(arena_of(lent));
+  const std::uint64_t bytes = (room.in_front + lent.pages + room.behind) * lent.page_bytes;
+  const std::uint64_t in_front = room.in_front * lent.page_bytes;
   for (const DevicePointer place : arena_places) {
-    DEMARC_TRY(AddressRange arena,
-               AddressRange::reserve(gpu, lent.pages * lent.page_bytes, alignment, place));
-    const DevicePointer wanted = color::colored_pointer(arena.address(), 0, parities);
+    DEMARC_TRY(AddressRange arena, AddressRange::reserve(gpu, bytes, room.alignment, place));
+    const auto wanted = lent.law->window(arena.address() + in_front);
     DEMARC_TRY(AddressRange window,
                AddressRange::reserve(gpu, whole_pages(lent.bytes, lent.page_bytes), lent.page_bytes,
-                                     wanted));
-    if (window.address() == wanted) return Places{std::move(arena), std::move(window)};
+                                     wanted.value_or(0)));
+    if (!wanted || window.address() == *wanted) {
+      return Places{std::move(arena), std::move(window), in_front};
+    }
   }
   return missing_capability(
       "{}: the driver gives no addresses for the window of a lent share of {} bytes: those of its "
       "arena divided by {} are taken, at {} places",
-      gpu->name(), lent.bytes, 1U << parities.masks.size(), std::size(arena_places));
-}
-
-// With the addresses that what is not of the colour leads to (color::RemainderSteps).
-Result<Places> reserve(const GpuPointer& gpu, const LentShare& lent,
-                       const color::RemainderSteps& steps) {
-  const std::uint64_t pages = steps.first_page + lent.pages + 1;
-  DEMARC_TRY(AddressRange arena,
-             AddressRange::reserve(gpu, pages * lent.page_bytes, lent.page_bytes));
-  DEMARC_TRY(AddressRange window,
-             AddressRange::reserve(gpu, whole_pages(lent.bytes, lent.page_bytes), lent.page_bytes));
-  return Places{std::move(arena), std::move(window), steps.first_page * lent.page_bytes};
+      gpu->name(), lent.bytes, room.alignment / lent.page_bytes, std::size(arena_places));
 }
 
 Result<void> map_page(const GpuPointer& gpu, AddressRange& arena, std::uint64_t page,
@@ -167,11 +87,8 @@ Result<void> map_page(const GpuPointer& gpu, AddressRange& arena, std::uint64_t 
 Result<BorrowedShare> BorrowedShare::open(GpuPointer gpu, const LentShare& lent,
                                           std::span<const std::byte> table, Lender lender) {
   DEMARC_CHECK(check_pages(*gpu, lent));
-  DEMARC_CHECK(std::visit([&](const auto& colors) { return check_colors(lent, colors, table); },
-                          lent.colors));
-  DEMARC_TRY(
-      Places places,
-      std::visit([&](const auto& colors) { return reserve(gpu, lent, colors); }, lent.colors));
+  DEMARC_CHECK(check_colors(lent, table));
+  DEMARC_TRY(Places places, reserve(gpu, lent));
   BorrowedShare share(gpu, lent, std::move(lender), std::move(places.arena),
                       std::move(places.window), places.in_front);
   if (lent.patterns_at || lent.places_at) DEMARC_CHECK(share.borrow_tables(table));
@@ -185,7 +102,7 @@ Result<BorrowedShare> BorrowedShare::open(GpuPointer gpu, const LentShare& lent,
 
 // What lies there has to be what the table holds, which was looked at.
 Result<void> BorrowedShare::borrow_tables(std::span<const std::byte> table) {
-  const auto& steps = std::get<color::RemainderSteps>(lent_.colors);
+  const color::TableParts parts = *lent_.law->table_parts();
   DEMARC_TRY(const std::vector<OwnedFile> lent, lender_(lent_.pages, 1));
   if (lent.size() != 1) {
     return invalid_input("of the page with the tables of a share there came {} descriptors",
@@ -212,10 +129,9 @@ Result<void> BorrowedShare::borrow_tables(std::span<const std::byte> table) {
     if (std::equal(found.begin(), found.end(), wanted.begin())) return {};
     return invalid_input("the {} of a lent share are not those of its table", what);
   };
+  DEMARC_CHECK(compare("patterns", lent_.patterns_at, 0, table.first(parts.pattern_bytes)));
   DEMARC_CHECK(
-      compare("patterns", lent_.patterns_at, 0, table.first(color::remainder_table_of_pages)));
-  DEMARC_CHECK(compare("places", lent_.places_at, steps.first_page,
-                       table.subspan(steps.pages_at + steps.first_page)));
+      compare("places", lent_.places_at, parts.places_in_front, table.subspan(parts.places_at)));
   lent_tables_.emplace(std::move(range));
   return {};
 }
@@ -225,16 +141,6 @@ std::vector<std::pair<DevicePointer, std::uint64_t>> BorrowedShare::tables() con
   if (table_) all.emplace_back(table_->address(), table_->bytes());
   if (lent_tables_) all.emplace_back(lent_tables_->address(), lent_tables_->bytes());
   return all;
-}
-
-// Of the arena, in which pages follow each other as the bytes of each colour do.
-std::uint64_t BorrowedShare::page_of(std::uint64_t linear) const {
-  if (const auto* parities = std::get_if<color::Parities>(&lent_.colors)) {
-    return (linear << parities->masks.size()) / lent_.page_bytes;
-  }
-  const auto& steps = std::get<color::RemainderSteps>(lent_.colors);
-  const std::uint64_t chunk = chunk_of(steps, (linear >> steps.chunk_shift) + steps.begin);
-  return (chunk >> steps.page_shift) - steps.first_page;
 }
 
 Result<void> BorrowedShare::map(std::uint64_t first, std::uint64_t bytes) {
@@ -285,27 +191,15 @@ Result<void> BorrowedShare::map_batch(std::uint64_t first, const std::vector<Own
 }
 
 ColoredCode BorrowedShare::code() const {
-  if (const auto* parities = std::get_if<color::Parities>(&lent_.colors)) {
-    return {window(), *parities, gpu_->compute_capability()};
+  color::Place place{.arena = arena(), .window = window()};
+  if (const auto parts = lent_.law->table_parts()) {
+    const auto address = [&](std::optional<std::uint32_t> in_lent_page, std::uint64_t in_table) {
+      return in_lent_page ? lent_tables_->address() + *in_lent_page : table_->address() + in_table;
+    };
+    place.patterns = address(lent_.patterns_at, 0);
+    place.places = address(lent_.places_at, parts->places_at);
   }
-  const auto& steps = std::get<color::RemainderSteps>(lent_.colors);
-  const auto number = static_cast<std::uint32_t>(window() >> steps.chunk_shift);
-  const auto in_lent_page = [this](std::uint32_t at) { return lent_tables_->address() + at; };
-  return {window(),
-          color::RemainderAddressing{
-              {.chunk_shift = steps.chunk_shift,
-               .page_shift = steps.page_shift,
-               .pattern_bits = steps.pattern_bits},
-              {.arena = arena_.address(),
-               .table = lent_.patterns_at ? in_lent_page(*lent_.patterns_at) : table_->address(),
-               .pages = lent_.places_at ? in_lent_page(*lent_.places_at) - steps.first_page
-                                        : table_->address() + steps.pages_at,
-               .before = number - steps.begin,
-               .end = steps.end,
-               .reciprocal = steps.reciprocal,
-               .reciprocal_shift = steps.reciprocal_shift,
-               .skipped = steps.skipped}},
-          gpu_->compute_capability()};
+  return {place, lent_.law, gpu_->compute_capability()};
 }
 
 }  // namespace demarc::cuda

@@ -21,17 +21,19 @@ constexpr std::uint64_t number_samples = 4;  // of the chunks of one number, rem
 constexpr double least_audit_agreement = 0.75;
 
 // How far a remainder lies behind the first of a run.
-std::uint32_t behind(std::uint32_t remainder, const color::RemainderColoring& coloring,
-                     std::uint32_t color) {
-  const std::uint32_t modulus = coloring.hash().modulus;
-  return (remainder + modulus - coloring.window(color).first) % modulus;
+std::uint32_t behind(std::uint32_t remainder, std::uint32_t modulus,
+                     const color::RemainderColoring::Window& window) {
+  return (remainder + modulus - window.first) % modulus;
 }
 
 // What lies between two runs counts as the colour of the one before.
 std::uint32_t color_of(std::uint32_t remainder, const color::RemainderColoring& coloring) {
+  const auto after = [&](std::uint32_t color) {
+    return behind(remainder, coloring.hash().modulus, coloring.window(color));
+  };
   std::uint32_t nearest = 0;
   for (std::uint32_t color = 1; color < coloring.colors(); ++color) {
-    if (behind(remainder, coloring, color) < behind(remainder, coloring, nearest)) nearest = color;
+    if (after(color) < after(nearest)) nearest = color;
   }
   return nearest;
 }
@@ -103,18 +105,17 @@ Result<ColorAudit> ColoredBuffer::audit() const {
   if (!pool_->timer_) {
     return missing_capability("this pool was made from given constants; it cannot be audited");
   }
-  if (const auto* run = std::get_if<RemainderShare>(&share_)) return audit_remainders(*run);
-  return audit_masks(std::get<ColorShare>(share_));
+  return pool_->remainders_ ? audit_remainders() : audit_masks();
 }
 
-Result<ColorAudit> ColoredBuffer::audit_masks(const ColorShare& share) const {
+Result<ColorAudit> ColoredBuffer::audit_masks() const {
   const gpu::SliceModel& model = *pool_->model_;
   const color::Coloring& coloring = pool_->coloring();
   const std::uint64_t wanted = pool_->shares_[share_index_].color_set;
   const std::uint64_t region = base_ - pool_->arena().address();
   const std::uint64_t chunk = run_bytes();
   const auto place = [&](std::uint64_t at) {
-    return region + share.coloring.position(at, share.color) / sample_bytes * sample_bytes;
+    return region + share_.law->position(at, {}) / sample_bytes * sample_bytes;
   };
   const auto judge = [&](const Chunk& measured, ColorAudit& audit) -> Result<bool> {
     const auto found = model.page_constant(measured.in_page, measured.latencies, measured.row);
@@ -135,17 +136,19 @@ Result<ColorAudit> ColoredBuffer::audit_masks(const ColorShare& share) const {
 }
 
 // A chunk here is what has one number, 2 KiB on an H200.
-Result<ColorAudit> ColoredBuffer::audit_remainders(const RemainderShare& share) const {
+Result<ColorAudit> ColoredBuffer::audit_remainders() const {
   const RemainderColors& colors = *pool_->remainders();
-  const color::RemainderColoring& coloring = *share.coloring;
-  const std::uint64_t unit = coloring.hash().unit_bytes();
-  const auto place = [&](std::uint64_t at) { return coloring.position(at, 0); };
+  const color::RemainderHash& hash = colors.coloring.hash();
+  DEMARC_TRY(const auto window,
+             window_of_colors(colors.coloring, pool_->shares_[share_index_].color_set));
+  const std::uint64_t unit = hash.unit_bytes();
+  const auto place = [&](std::uint64_t at) { return share_.law->position(at, pool_->table()); };
   const auto judge = [&](const Chunk& measured, ColorAudit& audit) -> Result<bool> {
     const auto found = color::find_number_remainders(colors.model, measured.in_page,
                                                      measured.latencies, measured.row);
     const auto inside = std::count_if(
         found.remainders.begin(), found.remainders.end(), [&](std::uint32_t remainder) {
-          return behind(remainder, coloring, 0) < coloring.window(0).count;
+          return behind(remainder, hash.modulus, window) < window.count;
         });
     const bool all = inside == std::ssize(found.remainders);
     if (found.agreement < least_audit_agreement || (inside != 0 && !all)) {

@@ -26,25 +26,14 @@ std::uint64_t ColoredBuffer::run_bytes() const {
   return pool_->run_bytes();
 }
 
-std::uint32_t ColoredBuffer::mask_count() const {
-  const auto* masks = std::get_if<ColorShare>(&share_);
-  return masks == nullptr ? remainders : static_cast<std::uint32_t>(masks->coloring.masks().size());
-}
-
 DevicePointer ColoredBuffer::address(std::uint64_t byte) const {
-  if (const auto* run = std::get_if<RemainderShare>(&share_)) {
-    return base_ + run->coloring->position(first_ + byte, 0);
-  }
-  const auto& masks = std::get<ColorShare>(share_);
-  return base_ + masks.coloring.position(first_ + byte, masks.color);
+  return base_ + share_.law->position(first_ + byte, pool_->table());
 }
 
 colored_layout<remainders> ColoredBuffer::remainder_layout(std::uint64_t offset) const {
-  const auto* run = std::get_if<RemainderShare>(&share_);
-  if (run == nullptr) return {};
-  colored_layout<remainders> layout = run->layout;
-  layout.first += first_ + offset;
-  return layout;
+  const color::RemainderSteps* steps = share_.law->device_numbers().steps;
+  if (steps == nullptr) return {};
+  return layout_of_remainders(*steps, share_.place, first_ + offset);
 }
 
 Result<void> ColoredBuffer::check_inside(std::uint64_t bytes, std::uint64_t offset) const {

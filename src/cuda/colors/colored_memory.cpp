@@ -111,10 +111,19 @@ Result<std::shared_ptr<ColoredPool>> ColoredPool::adopt(PageArena arena, color::
     pool->regions_.back().bytes += page_bytes;
   }
   for (const auto& request : shares) {
-    DEMARC_TRY(ColorShare colors, share_of_colors(pool->coloring_, request.colors));
+    DEMARC_TRY(const ColorShare share, share_of_colors(pool->coloring_, request.colors));
+    std::vector<ShareColors> colors;
     std::vector<std::uint64_t> linear;
     for (const auto& region : pool->regions_) {
-      linear.push_back(region.bytes / colors.coloring.colors());
+      // As seen from the start of the region: its pages' constant is in the parities.
+      DEMARC_TRY(const std::uint32_t constant,
+                 share.coloring.constant_from_rows(pool->coloring_.masks(), region.constant));
+      const auto masks = share.coloring.masks();
+      const auto law =
+          color::make_law(color::Parities{{masks.begin(), masks.end()}, share.color ^ constant});
+      const DevicePointer begin = pool->arena_.address() + region.offset;
+      colors.push_back({law, {.arena = begin, .window = *law->window(begin)}});
+      linear.push_back(region.bytes / share.coloring.colors());
     }
     pool->add_share(request, std::move(colors), linear);
   }
@@ -140,23 +149,27 @@ Result<std::shared_ptr<ColoredPool>> ColoredPool::create(const CardPointer& card
     DEMARC_TRY(const auto window, window_of_colors(colors.coloring, request.colors));
     DEMARC_TRY(auto coloring, colors.coloring.with_windows({window}));
     const std::uint64_t linear = coloring.color_bytes(0);
-    DEMARC_TRY(auto layout,
-               layout_of_remainders(coloring, pool->arena_.address(), 0, colors.table->address()));
-    DEMARC_TRY(const PlacedTables tables, place_tables(colors, pool->arena_, window));
+    DEMARC_TRY(const color::RemainderSteps steps, coloring.steps(0));
+    const auto law = color::make_law(steps);
+    DEMARC_TRY(const PlacedTables placed, place_tables(colors, pool->arena_, window));
+    const DevicePointer begin = pool->arena_.address();
     const DevicePointer aside = pool->arena_.aside();
-    if (tables.patterns) layout.table = aside + *tables.patterns;
-    if (tables.places) layout.pages = aside + *tables.places - coloring.steps(0)->first_page;
-    RemainderShare share{std::make_shared<const color::RemainderColoring>(std::move(coloring)),
-                         layout, tables};
-    pool->add_share(request, std::move(share), std::span(&linear, 1));
+    const DevicePointer table = colors.table->address();
+    const color::Place place{
+        .arena = begin,
+        .window = begin,
+        .patterns = placed.patterns ? aside + *placed.patterns : table,
+        .places = placed.places ? aside + *placed.places : table + law->table_parts()->places_at};
+    pool->add_share(request, {{law, place, placed}}, std::span(&linear, 1));
   }
+  pool->table_ = colors.coloring.table();
   pool->remainders_.emplace(std::move(colors));
   pool->copier_.emplace(std::move(copier));
   pool->timer_.emplace(std::move(timer));
   return pool;
 }
 
-void ColoredPool::add_share(const ShareRequest& request, ShareColors colors,
+void ColoredPool::add_share(const ShareRequest& request, std::vector<ShareColors> colors,
                             std::span<const std::uint64_t> linear) {
   Share share;
   share.colors = std::move(colors);
@@ -181,7 +194,7 @@ Result<ShareColors> ColoredPool::only_region(std::size_t share) const {
     return invalid_input("the pool has {} regions of different constants, not one",
                          regions_.size());
   }
-  return colors_in(shares_.at(share), regions_.front());
+  return shares_.at(share).colors.front();
 }
 
 std::string ColoredPool::account() const {
@@ -193,17 +206,6 @@ std::string ColoredPool::account() const {
 std::uint64_t ColoredPool::run_bytes() const {
   return remainders_ ? std::uint64_t{1} << remainders_->coloring.hash().chunk_shift
                      : coloring_.chunk_bytes();
-}
-
-// The colours as seen from the start of the region: parities have its pages' constant added.
-Result<ShareColors> ColoredPool::colors_in(const Share& share, const Region& region) const {
-  ShareColors colors = share.colors;
-  if (auto* masks = std::get_if<ColorShare>(&colors)) {
-    DEMARC_TRY(const std::uint32_t constant,
-               masks->coloring.constant_from_rows(coloring_.masks(), region.constant));
-    masks->color ^= constant;
-  }
-  return colors;
 }
 
 Result<ColoredBuffer> ColoredPool::allocate(std::size_t share_index, std::uint64_t bytes) {
@@ -225,8 +227,7 @@ Result<ColoredBuffer> ColoredPool::allocate(std::size_t share_index, std::uint64
       range->begin += wanted;
       share.usage.used_bytes += bytes;
       share.usage.wasted_bytes += wanted - bytes;
-      DEMARC_TRY(auto colors, colors_in(share, regions_[r]));
-      return ColoredBuffer(shared_from_this(), share_index, std::move(colors),
+      return ColoredBuffer(shared_from_this(), share_index, share.colors[r],
                            arena_.address() + regions_[r].offset, first, bytes, r);
     }
   }

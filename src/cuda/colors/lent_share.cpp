@@ -21,20 +21,10 @@ Result<LentShare> ColoredPool::lend(std::size_t share) const {
   lent.page_bytes = arena_.page_bytes();
   lent.pages = arena_.pages();
   lent.bytes = usage.capacity_bytes;
-  if (const auto* run = std::get_if<RemainderShare>(&colors)) {
-    DEMARC_TRY(lent.colors, run->coloring->steps(0));
-    lent.patterns_at = run->tables.patterns;
-    lent.places_at = run->tables.places;
-  } else {
-    const auto& parities = std::get<ColorShare>(colors);
-    const auto masks = parities.coloring.masks();
-    lent.colors = color::Parities{{masks.begin(), masks.end()}, parities.color};
-  }
+  lent.law = colors.law;
+  lent.patterns_at = colors.placed.patterns;
+  lent.places_at = colors.placed.places;
   return lent;
-}
-
-std::vector<std::byte> ColoredPool::table() const {
-  return remainders_ ? remainders_->coloring.table() : std::vector<std::byte>();
 }
 
 }  // namespace demarc::cuda

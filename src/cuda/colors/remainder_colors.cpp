@@ -201,15 +201,14 @@ Result<color::RemainderColoring::Window> window_of_colors(const color::Remainder
   return color::RemainderColoring::Window{begin.first, length == 0 ? modulus : length};
 }
 
-Result<colored_layout<remainders>> layout_of_remainders(const color::RemainderColoring& coloring,
-                                                        std::uint64_t arena, std::uint64_t first,
-                                                        std::uint64_t table) {
-  DEMARC_TRY(const color::RemainderSteps steps, coloring.steps(0));
+colored_layout<remainders> layout_of_remainders(const color::RemainderSteps& steps,
+                                                const color::Place& place, std::uint64_t first) {
   colored_layout<remainders> layout;
-  layout.base = arena - steps.first_page * coloring.hash().page_bytes;
+  layout.base =
+      place.arena - (std::uint64_t{steps.first_page} << (steps.chunk_shift + steps.page_shift));
   layout.first = (std::uint64_t{steps.begin} << steps.chunk_shift) + first;
-  layout.table = table;
-  layout.pages = table + steps.pages_at;
+  layout.table = place.patterns;
+  layout.pages = place.places - steps.first_page;
   layout.chunk_shift = steps.chunk_shift;
   layout.page_shift = steps.page_shift;
   layout.pattern_bits = steps.pattern_bits;

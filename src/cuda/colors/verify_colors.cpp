@@ -33,11 +33,10 @@ Result<color::ColorScheme> scheme_of(const VerifyColorsPlan& plan, const std::st
   return scheme;
 }
 
-// Only remainders need the topology.
 Result<std::shared_ptr<ColoredPool>> pool_of(const GpuPointer& gpu,
                                              const color::ColorScheme& scheme, std::uint64_t bytes,
                                              std::span<const ShareRequest> shares) {
-  if (!scheme.remainders) return ColoredPool::create(gpu, scheme.masks, bytes, shares);
+  if (!scheme.needs_sides()) return ColoredPool::create(gpu, scheme.masks, bytes, shares);
   CardOptions options;
   options.use_masks = false;
   DEMARC_TRY(const CardPointer card, Card::open(gpu, options));

@@ -28,12 +28,12 @@ Result<color::ColorScheme> ColoredParts::scheme_for(const cuda::Gpu& gpu,
 std::uint64_t ColoredParts::pages_to_take(const color::ColorScheme& scheme,
                                           std::uint32_t parts) const {
   if (options_.arena_pages != 0) return options_.arena_pages;
-  return std::uint64_t{options_.arena_pages_a_part} * parts / (scheme.remainders ? 2 : 1);
+  return std::uint64_t{options_.arena_pages_a_part} * parts * scheme.pages_per_kept_page() / 2;
 }
 
 Result<std::uint64_t> ColoredParts::bytes_of_part(const cuda::Gpu& gpu, std::uint32_t parts) const {
   DEMARC_TRY(const color::ColorScheme scheme, scheme_for(gpu, parts));
-  return pages_to_take(scheme, parts) * arena_page_bytes / parts / (scheme.remainders ? 1 : 2);
+  return pages_to_take(scheme, parts) * arena_page_bytes / parts / scheme.pages_per_kept_page();
 }
 
 // Share c is colour c. Of the pages of a pool of remainders nearly every one can be used, of others

@@ -7,7 +7,7 @@
 
 #include "demarc/base/json.hpp"
 
-namespace demarc::lease {
+namespace demarc {
 
 // Takes members out of an object; after the first error it takes nothing.
 class FieldReader {
@@ -112,4 +112,4 @@ class FieldWriter {
   Json json_ = Json::object();
 };
 
-}  // namespace demarc::lease
+}  // namespace demarc

@@ -1,0 +1,92 @@
+// The law of colours that are parities of address bits.
+#include "demarc/color/coloring.hpp"
+#include "law_readers.hpp"
+
+namespace demarc::color {
+
+template <class Fields>
+void fields(Fields& to, Parities& value) {
+  to.member("masks", value.masks);
+  to.member("color", value.color);
+}
+
+namespace {
+
+constexpr std::size_t most_lent_masks = 8;  // 256 colours
+
+class ParityLaw : public Law {
+ public:
+  explicit ParityLaw(Parities parities) : parities_(std::move(parities)) {}
+
+  std::uint64_t granule() const override {
+    return parities_.masks.front() & -parities_.masks.front();
+  }
+  std::uint64_t bytes(const Arena& arena) const override {
+    return arena.pages * arena.page_bytes >> parities_.masks.size();
+  }
+  std::uint64_t page_of(std::uint64_t linear, std::uint64_t page_bytes) const override {
+    return (linear << parities_.masks.size()) / page_bytes;
+  }
+  std::uint64_t position(std::uint64_t linear, std::span<const std::byte>) const override {
+    return position_under(parities_.masks, linear, parities_.color);
+  }
+
+  Result<void> check(const Arena& arena, std::span<const std::byte> table,
+                     bool apart) const override {
+    // What else masks must be is looked at where code is rewritten for them.
+    for (const std::uint64_t mask : parities_.masks) {
+      if (mask >= arena.page_bytes) {
+        return invalid_input(
+            "a share is lent of mask {:#x}, which reaches beyond a page of {} bytes", mask,
+            arena.page_bytes);
+      }
+    }
+    if (parities_.masks.empty() || parities_.masks.size() > most_lent_masks) {
+      return invalid_input("a share is lent of {} masks; 1 to {} were expected",
+                           parities_.masks.size(), most_lent_masks);
+    }
+    if (!table.empty()) {
+      return invalid_input("a share whose colours are parities is lent with a table of {} bytes",
+                           table.size());
+    }
+    if (!apart) return {};
+    return invalid_input("a share whose colours are parities is lent with tables of remainders");
+  }
+  ArenaRoom room(const Arena& arena) const override {
+    return {.alignment = arena.page_bytes << parities_.masks.size()};
+  }
+  // The text of a rewritten kernel makes the arena's address out of that of its window.
+  std::optional<std::uint64_t> window(std::uint64_t arena) const override {
+    return colored_pointer(arena, 0, parities_);
+  }
+
+  Result<ptx::Translation> translation(const ptx::Module&, const Place&) const override {
+    return translation_of(parities_);
+  }
+  Result<ptx::Translation> translation(const ptx::Module&) const override {
+    return translation_of(parities_);
+  }
+  DeviceNumbers device_numbers() const override {
+    return {.kind = static_cast<std::uint32_t>(parities_.masks.size()),
+            .masks = parities_.masks,
+            .color = parities_.color};
+  }
+  void write(FieldWriter& to) const override { to.member("parities", parities_); }
+
+ private:
+  Parities parities_;
+};
+
+}  // namespace
+
+LawPtr make_law(Parities parities) {
+  return std::make_shared<const ParityLaw>(std::move(parities));
+}
+
+LawPtr read_parities(FieldReader& from, const char* name) {
+  Parities parities;
+  from.member(name, parities);
+  return make_law(std::move(parities));
+}
+
+}  // namespace demarc::color
