@@ -22,7 +22,8 @@ StatusPages::~StatusPages() = default;
 Result<std::string> status_to_metrics(const lease::ServerStatus&) {
   return no_library();
 }
-Result<std::unique_ptr<StatusPages>> StatusPages::start(std::uint16_t, const std::string&) {
+Result<std::unique_ptr<StatusPages>> StatusPages::start(std::uint16_t, const std::string&,
+                                                        const PageLimits&) {
   return no_library();
 }
 
@@ -176,13 +177,16 @@ Result<std::string> status_to_metrics(const lease::ServerStatus& status) {
 }
 
 Result<std::unique_ptr<StatusPages>> StatusPages::start(std::uint16_t port,
-                                                        const std::string& socket) {
+                                                        const std::string& socket,
+                                                        const PageLimits& limits) {
   auto state = std::make_unique<State>();
   state->metrics = {"text/plain; version=0.0.4", status_to_metrics, socket};
   state->page = {"text/html", status_to_html, socket};
   const std::string address = fmt::format("127.0.0.1:{}", port);
-  const char* options[] = {"listening_ports",    address.c_str(), "num_threads", "2",
-                           "request_timeout_ms", "5000",          nullptr};
+  const std::string readers = std::to_string(limits.readers);
+  const std::string patience = std::to_string(limits.milliseconds);
+  const char* options[] = {"listening_ports",    address.c_str(),  "num_threads", readers.c_str(),
+                           "request_timeout_ms", patience.c_str(), nullptr};
   const mg_callbacks none{};
   state->context = mg_start(&none, nullptr, options);
   if (state->context == nullptr) {

@@ -21,7 +21,7 @@ class Limits : public test::ServedCard {
     options.output = ChildStream::kept;
     options.error = ChildStream::kept;
     auto process = Process::spawn(words, options).value();
-    const int code = process.wait().exit_code;
+    const int code = process.wait(-1)->exit_code;
     return fmt::format("{} {}", code, process.kept());
   }
   [[nodiscard]] static std::vector<std::string> exec(const std::vector<std::string>& command) {
@@ -43,13 +43,14 @@ TEST_F(Limits, OfTheSizeOfFilesAreErrorsOfWhoWrites) {
               EndsWith("demarc-cuda0-2.sock.toml: cannot be written: File too large\n"));
   ::unsetenv("XDG_RUNTIME_DIR");
   const auto file = folder / "trace.json";
-  EXPECT_THAT(said("ulimit -f 0", {"list", "--json=" + file.string()}),
+  EXPECT_THAT(said("ulimit -f 0", {"list", "modes", "--json=" + file.string()}),
               testing::AllOf(StartsWith("1 "), HasSubstr("File too large")));
 }
 
 TEST_F(Limits, OfTheSizeOfFilesAreTheProgramsOwnMatterInAProgram) {
-  EXPECT_THAT(said(":", exec({"sh", "-c", "kill -XFSZ $$"})), StartsWith("153 "));
-  EXPECT_THAT(said("trap '' XFSZ", exec({"sh", "-c", "kill -XFSZ $$"})), StartsWith("0 "))
+  const std::vector<std::string> program{"sh", "-c", "kill -XFSZ $$"};
+  EXPECT_THAT(said(":", exec(program)), EndsWith("the program's own exit code was 153\n"));
+  EXPECT_THAT(said("trap '' XFSZ", exec(program)), EndsWith("the program's own exit code was 0\n"))
       << "who ignores it hands that on";
 }
 
@@ -72,7 +73,10 @@ TEST_F(Limits, OfOpenFilesAreNamed) {
   // From one that is not enough for the loader on, up to what is enough.
   bool seen = false;
   for (int files = 7; files < 20; ++files) {
-    const std::string one = said(fmt::format("ulimit -n {}", files), exec({"true"}));
+    const std::string one =
+        said(fmt::format("ulimit -n {}", files),
+             exec({(test::build_dir() / "demarc_exec_subject").string(),
+                   test::fake_libcuda().string(), folder / "log", "context", "count"}));
     EXPECT_THAT(one, testing::AnyOf(StartsWith("0 "), StartsWith("2 "))) << files;
     EXPECT_THAT(one, testing::Not(HasSubstr("Linux 5.9"))) << files;
     seen = seen || one.find("(ulimit -n)") != std::string::npos;

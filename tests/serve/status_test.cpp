@@ -163,13 +163,19 @@ std::uint16_t free_port(OwnedFile* keep = nullptr) {
   return ntohs(address.sin_port);
 }
 
-std::string fetch(std::uint16_t port, const std::string& path) {
-  const OwnedFile file(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+OwnedFile connected_to(std::uint16_t port) {
+  OwnedFile file(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (::connect(file.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) return "";
+  if (::connect(file.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) return {};
+  return file;
+}
+
+std::string fetch(std::uint16_t port, const std::string& path) {
+  const OwnedFile file = connected_to(port);
+  if (file.get() < 0) return "";
   const std::string ask = "GET " + path + " HTTP/1.0\r\n\r\n";
   EXPECT_EQ(::write(file.get(), ask.data(), ask.size()), static_cast<ssize_t>(ask.size()));
   std::string answer;
@@ -212,6 +218,30 @@ TEST_F(Pages, show_what_the_server_says_then_and_say_where_there_is_none) {
   EXPECT_THAT(metrics, HasSubstr("demarc_tenant_leases{tenant=\"a\"} 1\n"));
   EXPECT_THAT(fetch_from(port, "/"), HasSubstr("<td>a</td>"));
   EXPECT_THAT(fetch_from(port, "/other"), HasSubstr("404"));
+}
+
+TEST_F(Pages, are_shown_beside_readers_that_ask_nothing) {
+  const std::uint16_t port = free_port();
+  const auto pages = StatusPages::start(port, options.socket, {4, 600'000}).value();
+  std::vector<OwnedFile> silent;
+  for (int i = 0; i < 3; ++i) {
+    silent.push_back(connected_to(port));
+    if (i != 0) {
+      EXPECT_EQ(::write(silent.back().get(), "GET /met", 8), 8);
+    }
+  }
+  EXPECT_THAT(fetch(port, "/metrics"), HasSubstr("503")) << "there is no server to ask";
+  for (const OwnedFile& file : silent) EXPECT_FALSE(readable(file.get())) << "it was not ended";
+}
+
+TEST_F(Pages, are_shown_once_readers_that_ask_nothing_had_their_time) {
+  const std::uint16_t port = free_port();
+  const auto pages = StatusPages::start(port, options.socket, {1, 50}).value();
+  std::vector<OwnedFile> silent;
+  for (int i = 0; i < 6; ++i) silent.push_back(connected_to(port));
+  EXPECT_EQ(::write(silent.front().get(), "GET /met", 8), 8);
+  EXPECT_THAT(fetch(port, "/metrics"), HasSubstr("503"));
+  EXPECT_TRUE(readable(silent.front().get())) << "it was ended";
 }
 
 TEST_F(Pages, at_a_port_that_is_taken_are_refused) {

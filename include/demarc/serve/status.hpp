@@ -24,11 +24,18 @@ namespace demarc::serve {
 
 // Serves `/` and `/metrics` at a port of 127.0.0.1, in threads of its own, until the object is
 // destroyed. Each time it asks the server at `socket`.
+// So many are read at a time, and who has not asked after so long makes room for the next one.
+struct PageLimits {
+  int readers = 32;
+  int milliseconds = 1000;
+};
+
 class StatusPages {
  public:
   // missing_capability if the port is taken, and in a build without the library.
   [[nodiscard]] static Result<std::unique_ptr<StatusPages>> start(std::uint16_t port,
-                                                                  const std::string& socket);
+                                                                  const std::string& socket,
+                                                                  const PageLimits& limits = {});
   ~StatusPages();
   StatusPages(const StatusPages&) = delete;
   StatusPages& operator=(const StatusPages&) = delete;
