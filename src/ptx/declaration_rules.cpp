@@ -60,8 +60,7 @@ bool is_declared(Type type) {
 }
 
 std::string why_no_type(Type type, unsigned width, std::string_view name) {
-  if (name == "_" || name == "WARP_SZ")
-    return fmt::format("'{}' is not a name that can be declared", name);
+  if (std::string why = why_no_name(name); !why.empty()) return why;
   const TypeInfo& row = info(type);
   if (!is_declared(type))
     return fmt::format("'.{}' is a type of instructions alone; declare .b{} instead", row.text,
@@ -92,10 +91,15 @@ constexpr Target known_targets[] = {
 
 }  // namespace
 
+std::string why_no_name(std::string_view name) {
+  const bool is_taken = name == "_" || name == "WARP_SZ";
+  return is_taken ? fmt::format("'{}' is not a name that can be declared", name) : "";
+}
+
 std::string why_no_registers(const RegisterRange& range) {
   if (info(range.type).kind == TypeKind::opaque)
     return "textures, samplers and surfaces are not registers";
-  return why_no_type(range.type, range.vector_width, range.name);
+  return why_no_type(range.type, range.vector_width, "");
 }
 
 std::string why_no_variable(const Variable& variable, DeclaredIn place) {

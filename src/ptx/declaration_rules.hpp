@@ -11,6 +11,8 @@ namespace demarc::ptx {
 
 enum class DeclaredIn : std::uint8_t { module, body, kernel_parameters, function_parameters };
 
+[[nodiscard]] std::string why_no_name(std::string_view name);
+// Whatever their name is: a parameter of a prototype is called `_`.
 [[nodiscard]] std::string why_no_registers(const RegisterRange& range);
 [[nodiscard]] std::string why_no_variable(const Variable& variable, DeclaredIn place);
 // A variable of the module that was declared before, in another way.

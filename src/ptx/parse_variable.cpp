@@ -60,6 +60,7 @@ bool Parser::parse_registers(std::vector<RegisterRange>& ranges, bool in_body) {
     range.count = 1;
     range.is_range = false;
     if (range.name.empty()) return fail("a register name was expected, " + found());
+    if (const std::string why = why_no_name(range.name); !why.empty()) return fail(why);
     cursor_.skip();
     if (cursor_.is_next('<')) {
       std::uint64_t count = 0;
