@@ -156,6 +156,15 @@ class NameTable {
     }
     *slot = {base, 0, index};
   }
+  // Whether a register by itself, declared in this scope, has a name that `is` says yes to.
+  template <class Is>
+  [[nodiscard]] bool has_register_here(Is&& is) const {
+    for (std::size_t i = marks_.empty() ? 0 : marks_.back(); i < undo_.size(); ++i) {
+      const bool is_register = !undo_[i].is_stem && entries_[undo_[i].name].exact.base == Base::reg;
+      if (is_register && is(names_.text(undo_[i].name))) return true;
+    }
+    return false;
+  }
   bool bind_stem(std::uint32_t name, std::uint32_t index) {
     ++stem_version_;
     return set(entries_[name].stem, name, true, Base::reg, index);

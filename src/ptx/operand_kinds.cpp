@@ -41,6 +41,10 @@ std::string wanted_by(const OperandRule& rule) {
       return "an integer constant";
     case What::pointer:
       return "an integer of 32 or 64 bits";
+    case What::label:
+      return "a label";
+    case What::targets:
+      return "the name of a '.branchtargets' that stands before";
     default:
       break;
   }
@@ -184,7 +188,9 @@ std::string Parser::why_no_operand(const OperandRule& rule, const Mnemonic& mnem
           info(static_cast<SpecialRegister>(operand.index)).name);
     case OperandKind::immediate:
       if (rule.is_written) return "is written, so it cannot be a constant";
-      if (rule.what == What::address || rule.needs_register) break;
+      if (rule.what == What::address || rule.what == What::label || rule.what == What::targets ||
+          rule.needs_register)
+        break;
       if (!takes_constant(rule.is_exact ? Type::u64 : rule.type, operand.immediate)) {
         return rule.type == Type::none
                    ? fmt::format("must be {}", wanted_by(rule))
@@ -245,7 +251,18 @@ std::string Parser::why_no_register(const OperandRule& rule, const Mnemonic& mne
 // A function's name and name+offset are numbers to ptxas; labels that are not known yet are none.
 std::string Parser::why_no_symbol(const OperandRule& rule, const Mnemonic& mnemonic,
                                   const Operand& operand) const {
+  if (rule.what == What::targets) {
+    const bool is_list = operand.base == Base::targets && !operand.has_offset &&
+                         body_.targets[operand.index].kind == TargetSet::Kind::branch_targets;
+    return is_list ? "" : fmt::format("is not {}", wanted_by(rule));
+  }
+  if (operand.base == Base::unresolved && operand.has_offset && rule.what == What::label)
+    return "is a label with an offset";
   if (operand.base == Base::unresolved) return {};
+  if (rule.what == What::label) {
+    const bool is_label = operand.base == Base::label && !operand.has_offset;
+    return is_label ? "" : fmt::format("is not {}", wanted_by(rule));
+  }
   const TypeKind kind = info(rule.type).kind;
   const bool is_number = kind == TypeKind::bits || kind == TypeKind::unsigned_ ||
                          kind == TypeKind::signed_ || rule.what == What::pointer;

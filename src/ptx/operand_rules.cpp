@@ -28,6 +28,10 @@ void read_core(std::string_view core, OperandRule& rule) {
     rule.what = What::constant;
   } else if (core == "ptr") {
     rule.what = What::pointer;
+  } else if (core == "l") {
+    rule.what = What::label;
+  } else if (core == "T") {
+    rule.what = What::targets;
   } else if (core != "*") {
     rule.what = What::typed;
     rule.type = find_type(core);

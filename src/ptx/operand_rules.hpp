@@ -11,7 +11,7 @@
 namespace demarc::ptx {
 
 struct OperandRule {
-  enum class What : std::uint8_t { unchecked, typed, address, constant, pointer };
+  enum class What : std::uint8_t { unchecked, typed, address, constant, pointer, label, targets };
 
   What what = What::unchecked;
   Type type = Type::none;        // of `typed`

@@ -8,21 +8,6 @@
 namespace demarc::ptx {
 namespace {
 
-// Directives between a function's parameters and its body that take no values.
-bool takes_no_values(std::string_view word) {
-  return word == "noreturn" || word == "explicitcluster" || word == "blocksareclusters" ||
-         word == "unique";
-}
-
-bool is_performance_directive(std::string_view word) {
-  for (const std::string_view known :
-       {"maxntid", "reqntid", "minnctapersm", "maxnctapersm", "maxnreg", "reqnctapercluster",
-        "maxclusterrank", "abi_preserve", "abi_preserve_control", "local_maxnreg", "pragma"}) {
-    if (word == known) return true;
-  }
-  return takes_no_values(word);
-}
-
 // Directives of a module that may stand behind a prototype without its semicolon.
 bool begins_an_item(std::string_view word) {
   for (const std::string_view known :
@@ -59,7 +44,8 @@ bool Parser::parse_function(bool is_entry, Declarator declarator) {
       function.attributes = text_since(first);
       cursor_.skip();
     }
-    if (!is_entry && cursor_.is_next('(') && !parse_parameters(function.results, Base::result)) {
+    if (!is_entry && cursor_.is_next('(') &&
+        !parse_parameters(function.results, Base::result, is_entry)) {
       return false;
     }
     cursor_.skip();
@@ -67,12 +53,16 @@ bool Parser::parse_function(bool is_entry, Declarator declarator) {
     function.name = cursor_.name();
     if (function.name.empty()) return fail("a function name was expected, " + found());
     cursor_.skip();
-    if (cursor_.is_next('(') && !parse_parameters(function.parameters, Base::parameter)) {
+    if (cursor_.is_next('(') && !parse_parameters(function.parameters, Base::parameter, is_entry)) {
       return false;
     }
     return parse_performance_directives(function);
   };
-  const bool good = parse_header();
+  bool good = parse_header();
+  if (std::string why = good ? why_no_header(function) : std::string(); !why.empty()) {
+    good = fail_at(cursor_.offset_of(function.name.data()),
+                   fmt::format("'{}': {}", excerpt(function.name, 60), why));
+  }
   cursor_.skip();
   const auto index = static_cast<std::uint32_t>(module_.functions.size());
   const bool begins_body = good && cursor_.is_next('{');
@@ -103,16 +93,16 @@ bool Parser::parse_function(bool is_entry, Declarator declarator) {
   return true;
 }
 
-bool Parser::parse_parameters(std::vector<Variable>& parameters, Base base) {
+bool Parser::parse_parameters(std::vector<Variable>& parameters, Base base, bool is_entry) {
   ++cursor_.at;
   if (cursor_.take(')')) return true;
   do {
-    if (!parse_parameter(parameters, base)) return false;
+    if (!parse_parameter(parameters, base, is_entry)) return false;
   } while (cursor_.take(','));
   return expect(')', "a parameter list");
 }
 
-bool Parser::parse_parameter(std::vector<Variable>& parameters, Base base) {
+bool Parser::parse_parameter(std::vector<Variable>& parameters, Base base, bool is_entry) {
   cursor_.skip();
   const std::string_view word = word_after_dot();
   const StateSpace space = find_state_space(word);
@@ -123,6 +113,8 @@ bool Parser::parse_parameter(std::vector<Variable>& parameters, Base base) {
   variable.space = space;
   variable.line = cursor_.line;
   if (!parse_variable_type(variable) || !parse_declarator(variable)) return false;
+  check_variable(variable,
+                 is_entry ? DeclaredIn::kernel_parameters : DeclaredIn::function_parameters);
   if (space == StateSpace::reg) {
     const RegisterRange range{variable.name, 0, 1, variable.type, variable.vector_width, false};
     if (!declare_register(range, body_.registers, body_.register_count)) return false;
@@ -142,7 +134,7 @@ bool Parser::parse_performance_directives(Function& function) {
     const char* start = cursor_.at;
     PerformanceDirective directive;
     directive.name = word_after_dot();
-    if (!is_performance_directive(directive.name)) {
+    if (!is_header_directive(directive.name)) {
       if (!function.is_entry && begins_an_item(directive.name)) {
         cursor_ = before;
         return true;
@@ -160,7 +152,7 @@ bool Parser::parse_performance_directives(Function& function) {
         directive.text = text_since(first);
       } while (cursor_.take(','));
       if (!expect(';', "a pragma")) return false;
-    } else if (!takes_no_values(directive.name)) {
+    } else if (takes_values(directive.name)) {
       do {
         std::uint64_t value = 0;
         if (!read_uint(std::numeric_limits<std::uint32_t>::max(), "a value", value)) return false;
@@ -228,11 +220,15 @@ void Parser::resolve_pending(std::uint32_t name, const Binding& binding) {
     PendingReference& reference = pending_[newest];
     newest = reference.older;
     const bool is_operand = reference.kind == PendingReference::Kind::operand;
-    const bool fits =
-        is_operand || (binding.base == Base::label &&
+    const bool fits = (is_operand && binding.base == Base::label) ||
+                      (binding.base == Base::label &&
                        body_.targets[reference.a].kind == TargetSet::Kind::branch_targets);
     if (reference.settled || !fits) continue;
     reference.settled = true;
+    if (!reference.names_label) {
+      fail_at(reference.offset, fmt::format("'{}' is a label, which only branches name",
+                                            excerpt(names_.text(name), 60)));
+    }
     if (is_operand) {
       body_.operands[reference.a].base = binding.base;
       body_.operands[reference.a].index = binding.index;

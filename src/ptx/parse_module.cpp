@@ -70,8 +70,9 @@ void Parser::parse_item() {
 
 // The first directives of a module are .version and .target.
 void Parser::check_preamble(std::string_view word, const char* start) {
-  if (word == "version" || word == "target" || word == "address_size" || reported_preamble_ ||
-      (saw_version_ && saw_target_)) {
+  const bool is_early = word == "version" || (word == "target" && saw_version_) ||
+                        (word == "address_size" && saw_version_ && saw_target_);
+  if (is_early || reported_preamble_ || (saw_version_ && saw_target_)) {
     return;
   }
   reported_preamble_ = true;
@@ -140,24 +141,30 @@ bool Parser::parse_version() {
   saw_version_ = true;
   module_.version = {numbers[0], numbers[1]};
   form_limits_.version = numbers[0] * 10 + numbers[1];
-  return true;
+  const std::string why = why_no_version(module_.version);
+  return why.empty() || fail(why);
 }
 
 bool Parser::parse_target() {
+  if (saw_target_ && !module_.items.empty()) return fail("a module has one '.target'");
+  saw_target_ = true;
   do {
     cursor_.skip();
     const std::string_view target = cursor_.name();
     if (target.empty()) return fail("'.target' takes names, as in '.target sm_80', " + found());
     module_.targets.push_back(target);
+    if (const std::string why = why_no_target(target, form_limits_.version); !why.empty()) {
+      return fail(why);
+    }
     if (const auto number = target_number(target)) {
       form_limits_.target = static_cast<std::uint32_t>(*number);
     }
   } while (cursor_.take(','));
-  saw_target_ = true;
   return true;
 }
 
 bool Parser::parse_address_size() {
+  if (module_.states_address_size) return fail("a module has one '.address_size'");
   std::uint64_t size = 0;
   if (!read_uint(64, "'.address_size'", size)) return false;
   if (size != 32 && size != 64) return fail("'.address_size' is 32 or 64");

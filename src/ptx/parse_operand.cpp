@@ -50,7 +50,6 @@ bool Parser::find_numbered_register(std::string_view name, std::uint32_t& reg) {
   while (stem_length > 0 && Cursor::is(name[stem_length - 1], char_digit)) --stem_length;
   const std::size_t digits = name.size() - stem_length;
   if (digits == 0 || digits > 9 || stem_length == 0) return false;
-  if (name[stem_length] == '0' && digits > 1) return false;
   const std::uint32_t stem = names_.intern_short(name.substr(0, stem_length));
   const Binding& binding = names_.stem(stem);
   if (binding.base == Base::none) return false;
@@ -356,7 +355,7 @@ bool Parser::parse_offset(Operand& operand) {
 void Parser::refer_later(std::uint32_t name) {
   pending_.push_back({PendingReference::Kind::operand,
                       static_cast<std::uint32_t>(body_.operands.size()) - 1, 0, name,
-                      unresolved_at_, names_.pending(name), false});
+                      unresolved_at_, names_.pending(name), false, takes_label_});
   names_.pending(name) = static_cast<std::uint32_t>(pending_.size() - 1);
 }
 

@@ -15,6 +15,7 @@
 
 #include "constant_expression.hpp"
 #include "cursor.hpp"
+#include "declaration_rules.hpp"
 #include "demarc/ptx/forms.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "initialiser_reader.hpp"
@@ -35,7 +36,8 @@ struct PendingReference {
   std::uint32_t name = 0;
   std::uint32_t offset = 0;  // in the text
   std::uint32_t older = no_index;
-  bool settled = false;  // resolved, or of a statement that was given up
+  bool settled = false;     // resolved, or of a statement that was given up
+  bool names_label = true;  // of a branch, or of what is not known
 };
 
 // Registers of a stem with one or two letters (%r<100>), as long as no stem changes its meaning.
@@ -110,8 +112,8 @@ class Parser {
 
   // parse_function.cpp
   bool parse_function(bool is_entry, Declarator declarator);
-  bool parse_parameters(std::vector<Variable>& parameters, Base base);
-  bool parse_parameter(std::vector<Variable>& parameters, Base base);
+  bool parse_parameters(std::vector<Variable>& parameters, Base base, bool is_entry);
+  bool parse_parameter(std::vector<Variable>& parameters, Base base, bool is_entry);
   bool parse_performance_directives(Function& function);
   void parse_body();
   bool parse_statement();
@@ -205,6 +207,7 @@ class Parser {
   bool parse_declarator(Variable& variable);
   bool parse_initialiser(Variable& variable);
   ConstantError check_symbol(const InitialAddress& address);
+  void check_variable(const Variable& variable, DeclaredIn place);
   bool add_variable(const Variable& variable, bool in_body);
   bool parse_range_count(std::uint64_t& count);
   bool declare(std::string_view name, Base base, std::uint32_t index);
@@ -231,6 +234,7 @@ class Parser {
   std::size_t nested_ = 0;  // scopes open within the body
   bool in_function_ = false;
   bool in_call_ = false;             // the operands of a call are being read
+  bool takes_label_ = false;         // those of a branch, or of what is not understood
   std::uint32_t unresolved_at_ = 0;  // where the last name that is not known yet stands
   DebugData debug_;
   bool saw_version_ = false;

@@ -145,7 +145,7 @@ void Parser::add_target(std::uint32_t set, std::string_view target, std::uint32_
   if (binding.base == wanted) return;
   pending_.push_back({PendingReference::Kind::target, set,
                       static_cast<std::uint32_t>(targets.size() - 1), number, offset,
-                      names_.pending(number), false});
+                      names_.pending(number), false, true});
   names_.pending(number) = static_cast<std::uint32_t>(pending_.size() - 1);
 }
 
@@ -285,6 +285,7 @@ bool Parser::parse_operands(Instruction& instruction, const Mnemonic& mnemonic) 
   scratch_.clear();
   if (!mnemonic.understood) reporter_.mute(true);
   in_call_ = mnemonic.opcode == Opcode::call;
+  takes_label_ = mnemonic.opcode == Opcode::bra || !mnemonic.understood;
   const bool good = parse_operand_list(instruction, mnemonic);
   if (!mnemonic.understood) reporter_.mute(false);
   if (!good) {

@@ -13,6 +13,14 @@ constexpr std::uint64_t most_registers = 1U << 24U;
 constexpr std::uint64_t most_variable_range = 65'536;
 constexpr std::uint64_t most_variable_bytes = std::uint64_t{1} << 46U;  // as a launch's buffer
 
+// Of digits alone; as many as no register has when there are more than nine.
+std::uint64_t number_of(std::string_view digits) {
+  if (digits.size() > 9) return most_registers;
+  std::uint64_t number = 0;
+  for (const char digit : digits) number = number * 10 + static_cast<std::uint64_t>(digit - '0');
+  return number;
+}
+
 }  // namespace
 
 bool Parser::declare(std::string_view name, Base base, std::uint32_t index) {
@@ -52,6 +60,7 @@ bool Parser::parse_registers(std::vector<RegisterRange>& ranges, bool in_body) {
     range.count = 1;
     range.is_range = false;
     if (range.name.empty()) return fail("a register name was expected, " + found());
+    if (const std::string why = why_no_name(range.name); !why.empty()) return fail(why);
     cursor_.skip();
     if (cursor_.is_next('<')) {
       std::uint64_t count = 0;
@@ -71,6 +80,10 @@ bool Parser::declare_register(RegisterRange range, std::vector<RegisterRange>& r
   if (total + static_cast<std::uint64_t>(range.count) > most_registers) {
     return fail(fmt::format("a function has at most {} registers", most_registers));
   }
+  if (const std::string why = why_no_registers(range); !why.empty()) {
+    return fail_at(cursor_.offset_of(range.name.data()),
+                   fmt::format("'{}': {}", excerpt(range.name, 60), why));
+  }
   range.first = total;
   total += range.count;
   ranges.push_back(range);
@@ -82,12 +95,23 @@ void Parser::bind_registers(const std::vector<RegisterRange>& ranges, std::uint3
   const std::uint32_t name = names_.intern(range.name);
   bool fresh = true;
   if (range.is_range) {
-    fresh = names_.bind_stem(name, index);
+    fresh = names_.bind_stem(name, index) &&
+            !(names_.stem_is_shadowed(name) &&
+              names_.has_register_here([&](std::string_view one) {  // a<3> behind a1
+                return one.size() > range.name.size() && one.starts_with(range.name) &&
+                       one.find_first_not_of("0123456789", range.name.size()) ==
+                           std::string_view::npos &&
+                       number_of(one.substr(range.name.size())) < range.count;
+              }));
   } else {
     fresh = names_.bind(name, Base::reg, range.first);
-    const std::size_t stem = range.name.find_last_not_of("0123456789") + 1;
-    if (stem < range.name.size()) {
-      names_.shadow_stem(names_.intern(range.name.substr(0, stem)));
+    const std::size_t digits = range.name.find_last_not_of("0123456789") + 1;
+    if (digits < range.name.size()) {
+      const std::uint32_t stem = names_.intern(range.name.substr(0, digits));
+      names_.shadow_stem(stem);
+      const Binding& numbered = names_.stem(stem);  // a1 behind a<3>
+      fresh = fresh && (numbered.base == Base::none || numbered.depth != names_.depth() ||
+                        number_of(range.name.substr(digits)) >= ranges[numbered.index].count);
     }
   }
   if (fresh) return;
@@ -120,9 +144,17 @@ bool Parser::parse_variables(StateSpace space, Declarator declarator, bool in_bo
       continue;
     }
     if (cursor_.take('=') && !parse_initialiser(variable)) return false;
+    check_variable(variable, in_body ? DeclaredIn::body : DeclaredIn::module);
     if (!add_variable(variable, in_body)) return false;
   } while (cursor_.take(','));
   return expect(';', "a declaration");
+}
+
+// What is refused is declared all the same, so that its uses cause no further errors.
+void Parser::check_variable(const Variable& variable, DeclaredIn place) {
+  const std::string why = why_no_variable(variable, place);
+  if (why.empty()) return;
+  fail_at(variable.text_offset, fmt::format("'{}': {}", excerpt(variable.name, 60), why));
 }
 
 bool Parser::add_variable(const Variable& variable, bool in_body) {
@@ -133,8 +165,14 @@ bool Parser::add_variable(const Variable& variable, bool in_body) {
   const Base base = in_body ? Base::variable : Base::global;
   // At module scope a declaration may come before the definition.
   const Binding& old = names_.binding(name);
-  const bool again =
-      !in_body && old.base == Base::global && module_.variables[old.index].linkage != Linkage::none;
+  const bool again = !in_body && old.base == Base::global;
+  if (again) {
+    const std::string why = why_not_again(module_.variables[old.index], variable);
+    if (!why.empty()) {
+      return fail_at(variable.text_offset,
+                     fmt::format("'{}': {}", excerpt(variable.name, 60), why));
+    }
+  }
   if (in_body) {
     body_.statements.push_back({StatementKind::variable, index});
   } else {

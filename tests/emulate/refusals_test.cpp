@@ -38,7 +38,7 @@ TEST(Refusals, a_kernel_in_clusters_of_a_size_that_is_not_said_or_too_large) {
   }
   for (const char* lacking : {"", ".reqntid 32", ".reqnctapercluster 1"}) {
     EXPECT_NE(refusal(with_directive(fmt::format(".blocksareclusters {}", lacking)))
-                  .find("has .blocksareclusters without .reqntid and .reqnctapercluster"),
+                  .find("'.blocksareclusters' needs '.reqntid' and '.reqnctapercluster'"),
               std::string::npos)
         << lacking;
   }

@@ -204,15 +204,20 @@ TEST(TakenForms, a_result_may_be_thrown_away) {
       "ld.global.u32 t, [calls];\nadd.u32 t, t, 1;\nst.global.u32 [calls], t;\n";
   const std::string small =
       ".func (.reg .b32 q) f(.reg .b32 a)\n{\n.reg .b32 t;\n" + count + "mov.b32 q, a;\nret;\n}\n";
-  const std::string large =
-      ".func (.param .align 8 .b8 q[64], .reg .b32 p) g()\n{\n.reg .b32 t;\n" + count +
-      "st.param.b32 [q+60], 9;\nmov.u32 p, 5;\nret;\n}\n";
-  EXPECT_EQ(
-      taken_word(function + small + large,
-                 "call.uni (_), f, (%r1);\ncall (_, %r9), g;\nmov.u64 %rd5, f;\n"
-                 "T: .callprototype (.reg .b32 _) _ (.reg .b32 _);\ncall (_), %rd5, (%r1), T;\n"
-                 "ld.global.u32 %r3, [calls];\nmad.lo.u32 %r9, %r3, 10, %r9;"),
-      35U);
+  const std::string large = ".func (.param .align 8 .b8 q[64]) g()\n{\n.reg .b32 t;\n" + count +
+                            "st.param.b32 [q+60], 9;\nret;\n}\n";
+  const std::string counted = "ld.global.u32 %r3, [calls];\nmad.lo.u32 %r9, %r3, 10, 5;";
+  EXPECT_EQ(taken_word(function + small,
+                       "call.uni (_), f, (%r1);\nmov.u64 %rd5, f;\n"
+                       "T: .callprototype (.reg .b32 _) _ (.reg .b32 _);\n"
+                       "call (_), %rd5, (%r1), T;\n" +
+                           counted),
+            25U);
+  EXPECT_EQ(taken_word(function + large, "call (_), g;\n" + counted), 15U);
+  EXPECT_EQ(taken_word(".func (.reg .b32 q, .reg .b32 p) two()\n{\nmov.u32 q, 4;\nmov.u32 p, 5;\n"
+                       "ret;\n}\n",
+                       "call (_, %r9), two;"),
+            5U);
 }
 
 }  // namespace

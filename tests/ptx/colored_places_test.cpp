@@ -206,13 +206,12 @@ TEST(ColoredVariables, one_sided_rewriting_refuses_them) {
       std::string::npos);
 }
 
-TEST(ColoredVariables, those_without_size_or_place_in_local_memory_of_the_module_are_refused) {
+TEST(ColoredVariables, those_in_local_memory_of_the_module_are_refused) {
   const auto said = [](const std::string& declaration) {
     return test::verdict(
         test::preamble + declaration + test::colored_kernel("k", "ld.u32 %r1, [v];"),
         test::with_places);
   };
-  EXPECT_NE(said(".global .u32 v[];\n").find("the variable 'v' has no size"), std::string::npos);
   EXPECT_NE(
       said(".local .u32 v;\n").find("the variable 'v' lies in local memory of the whole module"),
       std::string::npos);
@@ -273,14 +272,6 @@ TEST(ColoredLocals, functions_lie_behind_their_callers_and_beside_each_other) {
   EXPECT_EQ(needs->kernels[1].local_bytes, 48U + 32U + 16U);
   EXPECT_EQ(needs->kernels[2].local_bytes, 0U);
   EXPECT_EQ(needs->local_bytes, 112U);
-}
-
-TEST(ColoredLocals, one_without_size_is_refused) {
-  EXPECT_NE(test::verdict(test::preamble +
-                              test::colored_kernel("k", ".local .b8 own[];\nst.local.u8 [own], 1;"),
-                          test::with_places)
-                .find("t.ptx:7: kernel 'k': the local variable 'own' has no size"),
-            std::string::npos);
 }
 
 TEST(ColoredLocals, addresses_of_32_bits_are_refused_where_there_are_no_variables) {

@@ -21,8 +21,7 @@ TEST(Diagnostics, are_counted_by_their_severity) {
 }
 
 TEST(Diagnostics, an_element_that_a_register_does_not_have_is_an_error) {
-  const std::string declared =
-      ".reg .v2 .b32 v, w<3>; .reg .v4 .b32 q; .reg .v2 .pred t; .reg .b32 s;\n";
+  const std::string declared = ".reg .v2 .b32 v, w<3>; .reg .v4 .b32 q; .reg .b32 s;\n";
   const auto said = [&](const std::string& statement) {
     return said_of(test::kernel(declared + statement));
   };

@@ -63,8 +63,8 @@ const Case cases[] = {
 // The text of an accepted kernel with that access.
 std::string with_access(const std::string& written, const std::string& version = "8.2") {
   const ColoredModule made =
-      colored(".version " + version +
-                  "\n.target sm_90\n.address_size 64\n.global .align 16 .b8 from[16];\n" +
+      colored(".version " + version + "\n.target " + (version < "7.8" ? "sm_80" : "sm_90") +
+                  "\n.address_size 64\n.global .align 16 .b8 from[16];\n" +
                   colored_kernel("k",
                                  ".local .b8 own[16]; .shared .align 16 .b8 tile[32];\n"
                                  "ld.param.u64 %rd1, [p];\nmov.u64 %rd2, 0;\n" +

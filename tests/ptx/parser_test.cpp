@@ -172,7 +172,7 @@ TEST(Parser, a_prototype_of_a_function_ends_at_the_next_directive_of_the_module_
   for (const char* next :
        {".extern .func g(.param .b64 y);\n", ".global .b32 v;\n", ".const .b32 v;\n",
         ".weak .func g()\n{ ret; }\n", ".section .debug_x { .b8 1 }\n", ".file 1 \"a.cu\"\n",
-        ".noreturn\n.visible .entry k() { ret; }\n", ""}) {
+        ".local_maxnreg 32\n.visible .entry k() { ret; }\n", ""}) {
     const Module module =
         parsed(test::preamble + ".extern .func (.param .b32 r) f(.param .b64 x)\n" + next);
     ASSERT_FALSE(module.functions.empty());

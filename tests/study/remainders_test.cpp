@@ -127,11 +127,11 @@ TEST(RewriteRemainders, the_table_stays_in_the_l1_where_ptx_can_say_so) {
     return made ? *made->module.text : made.error().message;
   };
   for (const char* width : {"u8", "u16"}) {
-    EXPECT_NE(rewritten(".version 7.4\n.target sm_90a")
+    EXPECT_NE(rewritten(".version 8.0\n.target sm_90a")
                   .find(std::string("ld.global.nc.L1::evict_last.") + width),
               std::string::npos);
   }
-  EXPECT_NE(rewritten(".version 7.3\n.target sm_90").find("ld.global.nc.u16"), std::string::npos);
+  EXPECT_NE(rewritten(".version 7.3\n.target sm_80").find("ld.global.nc.u16"), std::string::npos);
   EXPECT_NE(rewritten(".version 7.4\n.target sm_60").find("ld.global.nc.u16"), std::string::npos);
 }
 

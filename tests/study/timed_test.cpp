@@ -143,8 +143,8 @@ TEST(RewriteFused, a_module_older_than_its_barriers_is_refused) {
     return rewrite_fused(timed_input(".version " + version + "\n.target " + target +
                                      "\n.address_size 64\n.entry k()\n{\nret;\n}\n"));
   };
-  EXPECT_EQ(fused("5.9", "sm_60").error().message,
-            "two.ptx: fused kernels need .version 6.0 or later, but the module has 5.9");
+  EXPECT_EQ(fused("5.0", "sm_60").error().message,
+            "two.ptx: fused kernels need .version 6.0 or later, but the module has 5.0");
   const auto made = fused("6.0", "sm_70");
   EXPECT_TRUE(made) << made.error().message;
 }

@@ -94,12 +94,6 @@ Result<LaunchedGrid> launched_grid(const LowerRequest& request) {
   const auto* const required = kernel.directive("reqnctapercluster");
   made.in_clusters = required != nullptr || request.cluster;
   const bool counts_clusters = kernel.directive("blocksareclusters") != nullptr;
-  if (counts_clusters) {
-    if (kernel.directive("reqntid") == nullptr || required == nullptr) {
-      return invalid_input("{} has .blocksareclusters without .reqntid and .reqnctapercluster",
-                           where);
-    }
-  }
   for (std::size_t i = 0; i < 3; ++i) {
     const std::uint32_t blocks = made.clusters.blocks[i];
     if (counts_clusters) {
