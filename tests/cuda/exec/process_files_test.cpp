@@ -225,7 +225,7 @@ TEST(WithoutFiles, NothingIsStartedAndTheReasonIsSaid) {
               const rlimit small{1, 1};
               ::setrlimit(RLIMIT_FSIZE, &small);
               const auto made = Control::create();
-              return !made && made.error().message.find("cannot make the control block: ") == 0 ? 0
+              return !made && made.error().message.find("cannot make the control block of ") == 0 ? 0
                                                                                                 : 1;
             }),
             0);
