@@ -10,8 +10,8 @@ namespace {
 constexpr std::uint64_t allocation_step = 512;
 // Small allocations share a stretch.
 constexpr std::uint64_t least_stretch = std::uint64_t{32} << 20U;
-// What lies at the window's beginning is given last. Stencils read a little below their first buffer,
-// where the driver's allocator has memory too; below the window nothing is mapped.
+// What lies at the window's beginning is given last. Stencils read a little below their first
+// buffer, where the driver's allocator has memory too; below the window nothing is mapped.
 constexpr std::uint64_t edge = std::uint64_t{2} << 20U;
 
 std::uint64_t rounded_up(std::uint64_t bytes) {
