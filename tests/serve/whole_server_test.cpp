@@ -290,7 +290,8 @@ TEST_F(WholeServers, ThatTheCardCannotHaveAreRefusedBeforeItsMemoryIsLookedAt) {
     EXPECT_NE(server.end_by(0), 0);
     return server.said();
   };
-  EXPECT_THAT(refusal(tenant_of_file("a", "0-99", "1/2")), HasSubstr("99 is above the highest index, 11"));
+  EXPECT_THAT(refusal(tenant_of_file("a", "0-99", "1/2")),
+              HasSubstr("99 is above the highest index, 11"));
   std::string four;
   for (const char* number : {"1", "2", "3", "4"}) {
     const std::string part = std::string(number) + "/4";
