@@ -124,7 +124,7 @@ TEST_F(ShareOfACard, IsRefusedWhereItCannotBe) {
   ::unsetenv("DEMARC_TENANT");
   EXPECT_FALSE(std::filesystem::exists(server));
   const auto failed = run_demarc(command("1/2", {"context"}, {"--memory", "much"}));
-  EXPECT_EQ(failed.exit_code, 2);
+  EXPECT_EQ(failed.exit_code, 1);
   EXPECT_THAT(failed.err, HasSubstr("memory: 'much' is not a number of bytes"));
 }
 

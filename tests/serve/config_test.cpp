@@ -374,7 +374,9 @@ TEST(ServeTerms, that_the_card_has_not_are_refused) {
   EXPECT_EQ(
       terms_refusal(text),
       "f.toml:11:1: tenant 't3': no domain is free: the card has 3 that a tenant can have, and "
-      "programs beside the server may have some of them; sync_domain = \"none\" does without");
+      "programs beside the server may have some of them: divide it among fewer tenants (--share "
+      "K/N: "
+      "give a smaller N), or give sync_domain = \"none\"");
   EXPECT_EQ(terms_refusal(text + "sync_domain = \"none\"\n"), "taken");
   CardNumbers old = small_card();
   old.sync_domains = 1;

@@ -8,6 +8,7 @@
 
 #include "demarc/color/color_scheme.hpp"
 #include "demarc/cuda/lent_share.hpp"
+#include "demarc/cuda/proof.hpp"
 #include "lent_pools.hpp"
 
 namespace demarc::serve {
@@ -154,7 +155,11 @@ colors = "2/2"
     ASSERT_TRUE(cuda::ColoredPool::create(card, scheme.value(), *config.memory, halves,
                                           cuda::PoolPages::one_region,
                                           cuda::Lending::by_descriptor));
-    changed.upset_from = test::fake_symbol<std::uint64_t()>("fake_launch_count")() + 1;
+    const auto launches = test::fake_symbol<std::uint64_t()>("fake_launch_count");
+    const std::uint64_t before = launches();
+    ASSERT_TRUE(cuda::prove_sync_domains(card->gpu()));
+    const std::uint64_t of_a_proof = launches() - before;
+    changed.upset_from = launches() + of_a_proof + 1;
     changed.upset_until = 1'000'000;
   }
   void TearDown() override {
@@ -175,9 +180,9 @@ colors = "2/2"
 
 TEST_F(OnACardThatChanges, colours_that_timing_leaves_in_doubt_are_refused) {
   changed.upset_noise = 60;
-  EXPECT_THAT(refusal(),
-              testing::ContainsRegex("colours 0x1: by timing [0-9]+ of 512 chunks belong to other "
-                                     "colours, and [1-9][0-9]+ are in doubt"));
+  EXPECT_THAT(refusal(), testing::ContainsRegex(
+                             "colours 0x[12]: by timing [0-9]+ of 512 chunks belong to other "
+                             "colours, and [1-9][0-9]+ are in doubt"));
 }
 
 TEST_F(OnACardThatChanges, colours_that_are_those_of_others_are_refused) {
