@@ -126,6 +126,7 @@ Result<void> Server::check_new(const Connection& connection) const {
   if (connection.holds()) {
     return invalid_input("this connection has a lease already; it can have only one");
   }
+  if (ends_) return missing_capability("this server ends: start it again");
   if (mps_ended_) {
     return missing_capability(
         "the daemon of MPS of this server has ended, so programs would take turns on the card: "

@@ -376,6 +376,7 @@ void Server::scrub_next() {
 }
 
 void Server::end_all() {
+  ends_ = true;
   options_.hurry(options_.ending_seconds);
   kill_at_ = in_seconds(1.2 * options_.ending_seconds);
   for (const auto& entry : ledger_.book().tenants) end_tenant(entry.first, nullptr);

@@ -191,10 +191,14 @@ TEST_F(Answering, gives_nothing_any_more_while_it_ends) {
   const pid_t program = program_with(token);
   mps_hangs = true;
   server->end_all();
-  EXPECT_EQ(refusal(connect(), lease::AttachRequest{token}), "tenant 'a' was revoked");
-  EXPECT_THAT(refusal(connect(), lease::OpenRequest{"a", ""}), HasSubstr("was revoked"));
+  const auto is_refused = [&] {
+    EXPECT_EQ(refusal(connect(), lease::AttachRequest{token}), "this server ends: start it again");
+    EXPECT_EQ(refusal(connect(), lease::OpenRequest{"a", ""}), "this server ends: start it again");
+  };
+  is_refused();
   turn_until([&] { return status("a").processes.empty(); });
   EXPECT_EQ(end_of(program), SIGKILL);
+  is_refused();
 }
 
 TEST_F(Answering, tells_MPS_to_hurry_when_it_ends_and_not_to_be_waited_for_when_it_goes) {

@@ -92,8 +92,8 @@ class ServerTest : public testing::Test {
   }
   // Of whatever parent: "PID (NAME) STATE ...".
   static bool is_alive(pid_t process) {
-    std::ifstream file(fmt::format("/proc/{}/stat", process));
-    const std::string facts(std::istreambuf_iterator<char>(file), {});
+    std::string facts;
+    std::getline(std::ifstream(fmt::format("/proc/{}/stat", process)), facts);
     const std::size_t name = facts.rfind(')');
     return name != std::string::npos && facts.at(name + 2) != 'Z';
   }

@@ -90,7 +90,7 @@ TEST(RewriteTimed, overlapped_kernels_wait_before_anything_else_and_need_sm_90) 
 TEST(RewriteTimed, overlapped_kernels_need_PTX_of_version_7_8) {
   const auto version = [](const std::string& given) {
     const auto out = rewrite_timed(timed_input("// PTX\n.version  " + given +
-                                               "\n.target sm_80\n.address_size 64\n"
+                                               "\n.target sm_70\n.address_size 64\n"
                                                ".visible .entry k()\n{\nret;\n}\n"),
                                    {false, true});
     return fmt::format("{}.{}", out->version.major, out->version.minor);

@@ -195,6 +195,7 @@ class Server {
   std::string last_scrubbed_;                        // the tenant for whom bytes were filled last
   TenantSockets tenant_sockets_;
   bool mps_ended_ = false;
+  bool ends_ = false;                         // end_all() was called
   std::optional<Clock::time_point> kill_at_;  // of all processes, at the server's end
   std::map<WorkEnder::Job, Ending> endings_;
   std::unique_ptr<WorkEnder> ender_;

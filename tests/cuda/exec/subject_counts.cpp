@@ -74,6 +74,7 @@ int counted_by(unsigned added) {
 
 int counted_for_a_newer_card() {
   std::string text = counting_module;
+  text.replace(text.find("8.0"), 3, "8.6");
   text.replace(text.find("sm_90"), 5, "sm_100");
   return launch_on_words(kernel_of(loaded_module(text.c_str()), "count"));
 }

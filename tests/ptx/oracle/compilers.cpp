@@ -111,8 +111,8 @@ std::string compile_ptx(const std::string& program, const std::filesystem::path&
 
 std::string target_of(const std::string& ptx) {
   const std::size_t at = ptx.find(".target");
-  if (at == std::string::npos) throw std::runtime_error("the module names no target");
   const std::size_t first = ptx.find("sm_", at);
+  if (at == std::string::npos || first == std::string::npos) return "sm_90";  // ptxas says why not
   const std::string target = ptx.substr(first, ptx.find_first_of(" ,\n\r\t/", first) - first);
   // ptxas 13 makes code for sm_75 and above, of text for any card before it too.
   return std::atoi(target.c_str() + 3) < 75 ? "sm_75" : target;
@@ -191,6 +191,17 @@ Verdict verdict_of_ptxas(const std::string& ptx) {
       });
   if (verdict == "taken") return Verdict::taken;
   return verdict == "refused" ? Verdict::refused : Verdict::crashed;
+}
+
+bool is_taken_as_a_part(const std::string& ptx) {
+  return cached("part" + stamp_of(DEMARC_PTXAS) + ptx, [&]() -> std::string {
+           try {
+             (void)assembled(ptx, {"-c", "-O0"});
+             return "taken";
+           } catch (const std::runtime_error&) {
+             return "refused";
+           }
+         }) == "taken";
 }
 
 Judgement judgement_of_ptxas(const std::string& ptx) {

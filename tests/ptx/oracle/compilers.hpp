@@ -34,6 +34,9 @@ inline constexpr int all_targets[] = {75, 80, 90, 100};
 enum class Verdict : std::uint8_t { taken, refused, crashed };
 [[nodiscard]] Verdict verdict_of_ptxas(const std::string& ptx);
 
+// Whether ptxas makes an object of a module that may need others.
+[[nodiscard]] bool is_taken_as_a_part(const std::string& ptx);
+
 // The lines of the module that ptxas refuses; none where it fails without a line.
 struct Judgement {
   bool taken = false;

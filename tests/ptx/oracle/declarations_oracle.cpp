@@ -11,7 +11,7 @@ namespace {
 void expect_verdicts(std::size_t step) {
   const auto cases = declaration_cases();
   for (std::size_t i = 0; i < cases.size(); i += step) {
-    EXPECT_EQ(verdict_of_ptxas(cases[i].module) == Verdict::taken, cases[i].taken) << cases[i].what;
+    EXPECT_EQ(is_taken_as_a_part(cases[i].module), cases[i].taken) << cases[i].what;
   }
 }
 
