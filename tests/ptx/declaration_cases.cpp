@@ -39,16 +39,16 @@ std::vector<DeclarationCase> declaration_cases() {
   const auto kept =
       read_file(demarc::test::source_dir() / "tests" / "ptx" / "golden" / "declarations.txt");
   if (!kept) throw std::runtime_error(kept.error().message);
-  std::vector<DeclarationCase> cases;
+  std::vector<DeclarationCase> read;
   std::istringstream in(*kept);
   for (std::string line; std::getline(in, line);) {
     const std::size_t first = line.find('\t');
     const std::size_t second = line.find('\t', first + 1);
     const std::string text = line.substr(second + 1);
-    cases.push_back({text, module_of(line.substr(first + 1, second - first - 1), text),
-                     line.starts_with("taken")});
+    read.push_back({text, module_of(line.substr(first + 1, second - first - 1), text),
+                    line.starts_with("taken")});
   }
-  return cases;
+  return read;
 }
 
 }  // namespace demarc::ptx::test

@@ -43,10 +43,7 @@ Tables::Tables() {
 #define DEMARC_CALL(name, rule, effect, Parameters)                                             \
   rows.push_back({#name,                                                                        \
                   {DriverFunction::name, Rule::rule, !std::is_same_v<Parameters, NoParameters>, \
-                   [] {                                                                         \
-                     using namespace does;                                                      \
-                     return effect;                                                             \
-                   }()},                                                                        \
+                   does::effect},                                                               \
                   std::is_same_v<Parameters, Unread>});
 #define DEMARC_CALLS(rule, names) list(Rule::rule, names);
 #include "driver/functions.def"

@@ -42,6 +42,7 @@ inline constexpr std::uint32_t loads_image = 1U << 6U;
 inline constexpr std::uint32_t loads_file = 1U << 7U;
 inline constexpr std::uint32_t launches = 1U << 8U;       // a kernel, on one card
 inline constexpr std::uint32_t may_cooperate = 1U << 9U;  // launches, or makes a node that does
+inline constexpr std::uint32_t launches_together = launches | may_cooperate;
 inline constexpr std::uint32_t launches_graph = 1U << 10U;
 inline constexpr std::uint32_t ends_graph = 1U << 11U;
 inline constexpr std::uint32_t ends_stream = 1U << 12U;
