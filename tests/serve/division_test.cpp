@@ -15,6 +15,7 @@
 #include "demarc/base/files.hpp"
 #include "demarc/base/owned_file.hpp"
 #include "demarc/serve/config.hpp"
+#include "fork_at_rest.hpp"
 #include "paths.hpp"
 
 namespace demarc::serve {
@@ -213,7 +214,7 @@ TEST_F(JoiningADivision, waits_for_the_server_before_which_is_still_ending) {
     all_told.clear();
     auto ending = lease::PacketListener::listen(division_socket(0, parts), {}).value();
     ending.close();
-    const pid_t other = ::fork();
+    const pid_t other = test::fork_at_rest();
     if (other == 0) {
       ::usleep(50'000);
       ::_exit(0);  // with the last copy of the lock
@@ -230,7 +231,7 @@ TEST_F(JoiningADivision, waits_for_the_server_before_which_is_still_ending) {
 TEST_F(JoiningADivision, waits_no_longer_than_a_server_has_to_end) {
   auto ending = lease::PacketListener::listen(division_socket(0, 2), {}).value();
   ending.close();
-  const pid_t other = ::fork();
+  const pid_t other = test::fork_at_rest();
   if (other == 0) {
     ::usleep(2'000'000);
     ::_exit(0);

@@ -17,6 +17,7 @@
 
 #include "demarc/base/files.hpp"
 #include "demarc/serve/work_ender.hpp"
+#include "fork_at_rest.hpp"
 #include "log.hpp"
 #include "notify.hpp"
 #include "paths.hpp"
@@ -29,7 +30,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 int exit_code_of(const std::function<void()>& work) {
-  const pid_t process = ::fork();
+  const pid_t process = test::fork_at_rest();
   if (process == 0) {
     work();
     ::_exit(0);
@@ -71,7 +72,7 @@ TEST(SignalsOfAServer, end_a_process_in_words_where_these_can_be_written_at_once
   int pipe[2];
   ASSERT_EQ(::pipe2(pipe, O_CLOEXEC | O_NONBLOCK), 0);
   const auto ended = [&](bool full) {
-    const pid_t process = ::fork();
+    const pid_t process = test::fork_at_rest();
     if (process == 0) {
       ::dup2(pipe[1], STDERR_FILENO);
       ::fcntl(STDERR_FILENO, F_SETFL, full ? O_NONBLOCK : 0);

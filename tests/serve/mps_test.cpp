@@ -13,6 +13,7 @@
 #include <filesystem>
 
 #include "demarc/base/files.hpp"
+#include "fork_at_rest.hpp"
 #include "mps_processes.hpp"
 #include "not_run.hpp"
 #include "paths.hpp"
@@ -132,7 +133,7 @@ TEST_F(WithMps, work_of_chosen_clients_is_ended) {
 TEST_F(WithMps, the_number_of_a_process_that_has_ended_is_not_told) {
   install_answers(0);
   const auto mps = Mps::start(plan()).value();
-  const pid_t process = ::fork();
+  const pid_t process = test::fork_at_rest();
   if (process == 0) ::_exit(0);
   std::vector<WorkTarget> targets;
   targets.push_back({7, OwnedFile(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)))});

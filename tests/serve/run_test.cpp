@@ -8,6 +8,7 @@
 
 #include "demarc/base/files.hpp"
 #include "exec/confine_fixture.hpp"
+#include "fork_at_rest.hpp"
 #include "server_fixture.hpp"
 #include "signals.hpp"
 
@@ -129,7 +130,7 @@ TEST_F(RunningWithMps, ends_with_the_last_program_after_the_daemon) {
 TEST(ServersOfAGroup, are_those_of_root) {
   const std::string path = test::fresh_folder("group") / "f.toml";
   ASSERT_TRUE(write_file(path, "group = \"root\"\n[tenants.a]\nsms = 1\ncolors = [0]\n"));
-  const pid_t process = ::fork();
+  const pid_t process = test::fork_at_rest();
   if (process == 0) {
     if (::geteuid() == 0 && ::seteuid(65534) != 0) ::_exit(1);
     const auto refused = run({.config = path, .tell = [](const std::string&) {}});

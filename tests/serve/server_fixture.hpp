@@ -13,6 +13,7 @@
 
 #include "demarc/lease/client.hpp"
 #include "demarc/serve/server.hpp"
+#include "fork_at_rest.hpp"
 #include "paths.hpp"
 #include "planted_card.hpp"
 
@@ -85,7 +86,7 @@ class ServerTest : public testing::Test {
   // A process that does this; what it returns is its exit code, 99 where it did not find what it
   // expected.
   static pid_t in_process(const std::function<int()>& work) {
-    const pid_t process = ::fork();
+    const pid_t process = test::fork_at_rest();
     if (process != 0) return process;
     const int code = work();
     ::_exit(testing::Test::HasFailure() ? 99 : code);
