@@ -69,12 +69,6 @@ std::uint64_t Coloring::chunk(std::uint64_t k, std::uint32_t color,
   return position(k * chunk_bytes(), color, page_constant);
 }
 
-std::uint64_t Coloring::linear_period() const {
-  if (masks_.empty()) return chunk_bytes();
-  const int highest_pivot = std::countr_zero(masks_.back());
-  return std::uint64_t{1} << (highest_pivot + 1 - static_cast<int>(masks_.size()));
-}
-
 Result<std::uint32_t> Coloring::constant_from_rows(std::span<const std::uint64_t> rows,
                                                    std::uint32_t row_constant) const {
   // Rows carry their own index in the upper half of a word of twice the width; with at most 32 rows

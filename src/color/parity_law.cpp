@@ -31,8 +31,7 @@ class ParityLaw : public Law {
     return position_under(parities_.masks, linear, parities_.color);
   }
 
-  Result<void> check(const Arena& arena, std::span<const std::byte> table,
-                     bool apart) const override {
+  Result<void> check(const Arena& arena, std::span<const std::byte>) const override {
     // What else masks must be is looked at where code is rewritten for them.
     for (const std::uint64_t mask : parities_.masks) {
       if (mask >= arena.page_bytes) {
@@ -45,12 +44,7 @@ class ParityLaw : public Law {
       return invalid_input("a share is lent of {} masks; 1 to {} were expected",
                            parities_.masks.size(), most_lent_masks);
     }
-    if (!table.empty()) {
-      return invalid_input("a share whose colours are parities is lent with a table of {} bytes",
-                           table.size());
-    }
-    if (!apart) return {};
-    return invalid_input("a share whose colours are parities is lent with tables of remainders");
+    return {};
   }
   ArenaRoom room(const Arena& arena) const override {
     return {.alignment = arena.page_bytes << parities_.masks.size()};

@@ -49,7 +49,7 @@ class RemainderLaw : public Law {
     return ((kept ^ low) << steps_.chunk_shift) + linear % granule() - in_front_bytes();
   }
 
-  Result<void> check(const Arena& arena, std::span<const std::byte> table, bool) const override {
+  Result<void> check(const Arena& arena, std::span<const std::byte> table) const override {
     if (steps_.chunk_shift > 12 || steps_.page_shift > 16 || steps_.reciprocal_shift > 31 ||
         steps_.begin > steps_.end || steps_.pattern_bits > steps_.page_shift ||
         arena.page_bytes != page_bytes()) {

@@ -14,7 +14,7 @@ struct OperandRule {
   enum class What : std::uint8_t { unchecked, typed, address, constant, pointer, label, targets };
 
   What what = What::unchecked;
-  Type type = Type::none;        // of `typed`
+  Type type = Type::none;        // what `typed` wants
   std::uint8_t type_number = 0;  // where it is one of the mnemonic's
   bool is_exact = false;         // integer and untyped registers alone
   bool is_written = false;
@@ -28,7 +28,7 @@ struct OperandRule {
   bool takes_predicate = false;
   bool needs_register = false;
   bool may_be_missing = false;
-  std::uint64_t most = std::numeric_limits<std::uint64_t>::max();  // of constants
+  std::uint64_t most = std::numeric_limits<std::uint64_t>::max();  // the largest constant
   bool at_most_as_before = false;  // at most the constant in front of it
   std::uint64_t multiple_of = 1;
   std::array<std::uint64_t, 3> choices{};  // 0: none

@@ -37,7 +37,7 @@ struct PendingReference {
   std::uint32_t offset = 0;  // in the text
   std::uint32_t older = no_index;
   bool settled = false;     // resolved, or of a statement that was given up
-  bool names_label = true;  // of a branch, or of what is not known
+  bool names_label = true;  // the instruction branches, or is not known
 };
 
 // Registers of a stem with one or two letters (%r<100>), as long as no stem changes its meaning.

@@ -13,7 +13,7 @@ constexpr std::uint64_t most_registers = 1U << 24U;
 constexpr std::uint64_t most_variable_range = 65'536;
 constexpr std::uint64_t most_variable_bytes = std::uint64_t{1} << 46U;  // as a launch's buffer
 
-// Of digits alone; as many as no register has when there are more than nine.
+// The number that digits write; more than nine of them give a number that no register has.
 std::uint64_t number_of(std::string_view digits) {
   if (digits.size() > 9) return most_registers;
   std::uint64_t number = 0;

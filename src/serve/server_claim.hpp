@@ -58,7 +58,7 @@ class ServerClaim {
   std::string card_;
   lease::CardClaim own_;     // ends with this process
   lease::CardClaim lent_;    // ends with the last process that has a lease
-  lease::ClaimedPart part_;  // of all tenants
+  lease::ClaimedPart part_;  // what all tenants have together
   bool serves_ = false;
 };
 

@@ -80,7 +80,7 @@ TEST(BorrowedShare, OfParitiesThatAreNoneOrHaveATableIsRefused) {
     });
   }
   expect_refused(
-      *pool, "whose colours are parities is lent with a table of 4 bytes", [](LentShare&) {},
+      *pool, "is lent with a table, but its law has none: {\"parities\"", [](LentShare&) {},
       [](std::vector<std::byte>& table) { table.resize(4); });
 }
 
@@ -206,7 +206,7 @@ TEST(BorrowedShare, WhoseTablesOnTheCardAreNotThatOneIsRefused) {
                           [](std::uint64_t, std::uint64_t) { return std::vector<OwnedFile>(); });
   EXPECT_THAT(none.error().message, HasSubstr("there came 0 descriptors"));
   const auto parities = lent_parities({0, 0});
-  const std::string not_theirs = "whose colours are parities is lent with tables of remainders";
+  const std::string not_theirs = "is lent with a table, but its law has none: {\"parities\"";
   expect_refused(*parities, not_theirs, [](LentShare& changed) { changed.patterns_at = 0; });
   expect_refused(*parities, not_theirs, [](LentShare& changed) { changed.places_at = 0; });
 }

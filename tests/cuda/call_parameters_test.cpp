@@ -1,5 +1,5 @@
-// The parameters of the driver's functions lie where CUDA's own header has them: the kept facts are
-// of the header of CUDA 13.0, and every header on this machine must say the same.
+// The parameters of the driver's functions lie where CUDA's own header has them: the kept facts
+// come from CUDA 13.0, and every header on this machine must say the same.
 #include "driver/call_parameters.hpp"
 
 #include <gtest/gtest.h>
@@ -120,7 +120,7 @@ FunctionsWithParameters kept_functions() {
   return kept;
 }
 
-// Of a member as the header declares it; 0: its type is not known.
+// The bytes of a member that the header declares so; 0 if its type is not known.
 std::size_t bytes_of_declared(const std::string& declaration) {
   static const std::map<std::string, std::size_t> sizes = {{"CUdeviceptr", 8},
                                                            {"size_t", 8},

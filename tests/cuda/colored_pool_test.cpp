@@ -232,6 +232,17 @@ TEST(ColoredPool, BuffersTakeWholeMultiplesOf256BytesAndAtLeastOne) {
   EXPECT_EQ(none.layout<remainders>().table, 0U) << "its colours are parities";
 }
 
+TEST(ColoredPool, AShareOfAllColoursIsTheArenaAsItLies) {
+  constexpr ShareRequest whole[] = {{0x3, 0}};
+  const auto pool = pool_of(2, whole);
+  static_cast<void>(pool->allocate(0, 512).value());
+  const auto buffer = pool->allocate(0, 4096).value();
+  const auto layout = buffer.layout<0>();
+  EXPECT_EQ(layout.base, pool->arena().address());
+  EXPECT_EQ(layout.first, buffer.first());
+  EXPECT_EQ(buffer.first() % 256, 0U);
+}
+
 TEST(ColoredPool, OfFewerBytesThanAPageHasOnePage) {
   const auto pool = ColoredPool::create(test::fake_gpu(), half_mask, 1000, halves);
   ASSERT_TRUE(pool) << pool.error().message;

@@ -56,6 +56,8 @@ TEST_F(PlainPrograms, HaveEveryByteCountedThatTheyAskFor) {
   EXPECT_TRUE(passes("cuMemAllocPitch_v2", &address, &pitch, std::size_t{50}, std::size_t{3}, 4U) &&
               grew_by(150));
   EXPECT_TRUE(passes("cuMemFree_v2", address) && grew_by(0));
+  EXPECT_TRUE(passes("cuMemCreate_v2", &address, std::size_t{12}, nullptr, 0ULL) && grew_by(0))
+      << "a version that may have other parameters";
   EXPECT_TRUE(launched().empty());
 }
 

@@ -1,5 +1,5 @@
-// Claims on files in whose place others were installed, and locks of processes that are no programs
-// of Demarc.
+// Claims on files in whose place others were installed, and locks of processes that are not
+// programs under Demarc.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -45,7 +45,7 @@ class RevokedPrograms : public TenantPrograms {
     EXPECT_TRUE(server.process() < 0 || server.end() == 0);
     return read_file(said).value_or("");
   }
-  // Of the socket's lock, which comes with a lease as the claim of the card does.
+  // Processes that hold the socket's lock, which comes with a lease as the card's claim does.
   std::vector<pid_t> keepers() {
     std::vector<pid_t> found;
     const auto lock = lease::CardClaim::open({socket + ".lock"}).value();

@@ -3,6 +3,7 @@
 // hangs.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -23,10 +24,14 @@ namespace demarc::test {
   return true;
 }
 
+// A failure of the test, and -1, where a thread does not come to rest within 10 s.
 [[nodiscard]] inline pid_t fork_at_rest() {
-  constexpr int tries = 4000;
-  for (int i = 0; i < tries && !other_threads_sleep(); ++i) ::usleep(500);
-  return ::fork();
+  for (int i = 0; i < 20'000; ++i) {
+    if (other_threads_sleep()) return ::fork();
+    ::usleep(500);
+  }
+  ADD_FAILURE() << "a thread of this process does not come to rest, so it is not forked";
+  return -1;
 }
 
 }  // namespace demarc::test

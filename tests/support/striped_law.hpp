@@ -36,7 +36,7 @@ class StripedLaw : public Law {
   std::uint64_t position(std::uint64_t linear, std::span<const std::byte>) const override {
     return (linear / chunk * 2 + stripes_.color) * chunk + linear % chunk;
   }
-  Result<void> check(const Arena&, std::span<const std::byte>, bool) const override {
+  Result<void> check(const Arena&, std::span<const std::byte>) const override {
     if (stripes_.color < 2) return {};
     return invalid_input("there is no stripe {}", stripes_.color);
   }

@@ -33,7 +33,8 @@ class Coloring {
   [[nodiscard]] std::uint32_t color(std::uint64_t offset, std::uint32_t page_constant = 0) const;
 
   // Position in the arena of byte `linear` of the memory of one colour, and back. Bijective between
-  // [0, n) and the bytes of that colour in [0, n * colors()) for n a multiple of linear_period().
+  // [0, n) and the bytes of that colour in [0, n * colors()) if n * colors() is a multiple of twice
+  // the highest mask's lowest bit.
   [[nodiscard]] std::uint64_t position(std::uint64_t linear, std::uint32_t color,
                                        std::uint32_t page_constant = 0) const;
   [[nodiscard]] std::uint64_t linear(std::uint64_t position) const;
@@ -41,9 +42,6 @@ class Coloring {
   // Start of the k-th chunk of a colour.
   [[nodiscard]] std::uint64_t chunk(std::uint64_t k, std::uint32_t color,
                                     std::uint32_t page_constant = 0) const;
-
-  // Bytes of one colour in the smallest aligned block that holds every colour in equal parts.
-  [[nodiscard]] std::uint64_t linear_period() const;
 
   // Computes the constant of these masks from the constant of the rows that span them: bit i is the
   // parity of the row constants that make up masks()[i]. A mask outside the span is an error.

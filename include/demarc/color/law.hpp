@@ -40,17 +40,17 @@ struct TableParts {
 
 // Where a share is used, in addresses of the GPU.
 struct Place {
-  std::uint64_t arena = 0;     // of the arena's first page
-  std::uint64_t window = 0;    // of linear byte 0, as a kernel gets it
-  std::uint64_t patterns = 0;  // of the two parts of the table, if the law has one
-  std::uint64_t places = 0;    // of the place of the arena's first page
+  std::uint64_t arena = 0;     // the arena's first page
+  std::uint64_t window = 0;    // linear byte 0, as a kernel gets it
+  std::uint64_t patterns = 0;  // the table's first part, if the law has a table
+  std::uint64_t places = 0;    // in its second part the place of the arena's first page
 };
 
 // What device code computes with (cuda/colored.cuh).
 struct DeviceNumbers {
   std::uint32_t kind = 0;  // the argument of colored_layout
   std::span<const std::uint64_t> masks = {};
-  std::uint32_t color = 0;  // of the masks
+  std::uint32_t color = 0;  // bit i is the parity under masks[i]
   const RemainderSteps* steps = nullptr;
 };
 
@@ -70,9 +70,9 @@ class Law {
                                                std::span<const std::byte> table) const = 0;
 
   // invalid_input if what another process says of its share does not fit together, so that code
-  // could reach what is not of the share. `apart`: parts of the table are said to lie in a page.
-  [[nodiscard]] virtual Result<void> check(const Arena& arena, std::span<const std::byte> table,
-                                           bool apart) const = 0;
+  // could reach what is not of the share. The table is empty if the law has none.
+  [[nodiscard]] virtual Result<void> check(const Arena& arena,
+                                           std::span<const std::byte> table) const = 0;
   [[nodiscard]] virtual ArenaRoom room(const Arena& arena) const = 0;
   // The one window that fits an arena at this address; nothing: any does.
   [[nodiscard]] virtual std::optional<std::uint64_t> window(std::uint64_t /*arena*/) const {
@@ -81,10 +81,10 @@ class Law {
   // Nothing: the law has no table.
   [[nodiscard]] virtual std::optional<TableParts> table_parts() const { return std::nullopt; }
 
-  // For a text that is used at `place` alone.
+  // The translation for a text that is used at `place` alone.
   [[nodiscard]] virtual Result<ptx::Translation> translation(const ptx::Module& module,
                                                              const Place& place) const = 0;
-  // For a text that is used at any place; it reads constants() of that place.
+  // The translation for a text that is used at any place; it reads that place's constants().
   [[nodiscard]] virtual Result<ptx::Translation> translation(const ptx::Module& module) const = 0;
   // Translation::constant_bytes of them.
   [[nodiscard]] virtual std::vector<std::byte> constants(const Place& /*place*/) const {
@@ -107,7 +107,8 @@ struct LawKind {
 };
 // To add a law, write its class and add a row here.
 [[nodiscard]] std::span<const LawKind> law_kinds();
-// Takes the one member that names a law. An error is left in `from`; the law is then nullptr.
+// Takes the one member that names a law. An error is left in `from`; the law must then not be used,
+// and is nullptr unless exactly one law is named.
 [[nodiscard]] LawPtr read_law(FieldReader& from, std::span<const LawKind> kinds = law_kinds());
 
 // {"parities": {"masks": [802816], "color": 1}}

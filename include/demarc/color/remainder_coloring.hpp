@@ -120,7 +120,6 @@ class RemainderColoring {
   [[nodiscard]] Result<RemainderColoring> with_windows(std::vector<Window> windows) const;
 
   [[nodiscard]] const RemainderHash& hash() const { return hash_; }
-  [[nodiscard]] const RemainderPatterns& patterns() const { return patterns_; }
   [[nodiscard]] std::uint32_t pages() const { return static_cast<std::uint32_t>(pages_.size()); }
   [[nodiscard]] std::uint32_t colors() const { return static_cast<std::uint32_t>(windows_.size()); }
   [[nodiscard]] Window window(std::uint32_t color) const { return windows_.at(color); }

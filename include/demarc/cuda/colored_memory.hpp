@@ -263,7 +263,7 @@ colored_layout<Masks> ColoredBuffer::layout() const {
   if constexpr (Masks == remainders) {
     layout = remainder_layout(0);
   } else if (const color::DeviceNumbers numbers = share_.law->device_numbers();
-             !numbers.masks.empty()) {
+             numbers.steps == nullptr) {
     layout.base = base_;
     layout.first = first_;
     for (unsigned i = 0; i < Masks && i < numbers.masks.size(); ++i) {

@@ -33,12 +33,12 @@
 
 namespace demarc::ptx {
 
-// The instructions that turn the linear address of a byte into its address in the arena. Whoever
-// knows the colours writes them (color/translation.hpp). They may use any registers that
-// `declarations` declares, of names that begin with %demarc_.
+// The instructions that turn the linear address of a byte into its address in the arena. The
+// room color writes them (color/law.hpp). They may use all registers that `declarations` declares,
+// whose names begin with %demarc_.
 struct Translation {
-  std::string prologue = {};      // of each function that has translated accesses
-  std::string declarations = {};  // of the registers that `arithmetic` uses
+  std::string prologue = {};      // at the start of each function with translated accesses
+  std::string declarations = {};  // the registers that `arithmetic` uses
   std::string arithmetic = {};    // changes %demarc_a
   std::uint64_t granule = 0;      // bytes that follow each other whatever the colours
   // Bytes that the prologue reads in the constant variable `demarc_colors`, behind the

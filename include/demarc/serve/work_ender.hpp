@@ -37,7 +37,7 @@ class WorkEnder {
   struct Done {
     Job job = 0;
     Result<void> result;  // the first error of its targets
-    Result<void> after;   // of `then`
+    Result<void> after;   // what `then` returned
     std::vector<WorkTarget> targets = {};
     Then then = {};
   };

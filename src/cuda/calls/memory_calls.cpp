@@ -40,8 +40,8 @@ std::span<const CallRow<MemoryCalls>> MemoryCalls::rows() {
   static constexpr CallRow<MemoryCalls> table[] = {
       {DriverFunction::cuMemAlloc_v2, &MemoryCalls::alloc},
       {DriverFunction::cuMemAllocPitch_v2, &MemoryCalls::alloc_pitch},
-      {DriverFunction::cuMemAllocAsync, &MemoryCalls::alloc_async},
-      {DriverFunction::cuMemAllocFromPoolAsync, &MemoryCalls::alloc_async},
+      {DriverFunction::cuMemAllocAsync, &MemoryCalls::alloc},
+      {DriverFunction::cuMemAllocFromPoolAsync, &MemoryCalls::alloc},
       {DriverFunction::cuMemFree_v2, &MemoryCalls::free},
       {DriverFunction::cuMemFreeAsync, &MemoryCalls::free_async},
       {DriverFunction::cuMemGetInfo_v2, &MemoryCalls::info},
@@ -98,6 +98,7 @@ CuResult MemoryCalls::give(DevicePointer* address, std::uint64_t bytes) {
   return cu_success;
 }
 
+// What is given is free already, so that the stream of an asynchronous call need not be waited for.
 CallAnswer MemoryCalls::alloc(const DriverCall& call) {
   const auto [address, bytes] = call.parameters<Allocate>();
   return give(address, bytes);
@@ -111,12 +112,6 @@ CallAnswer MemoryCalls::alloc_pitch(const DriverCall& call) {
   const CuResult code = give(address, whole * height);
   if (code == cu_success) *pitch = whole;
   return code;
-}
-
-// What is given is free already, so that no stream has to be waited for.
-CallAnswer MemoryCalls::alloc_async(const DriverCall& call) {
-  const auto [address, bytes] = call.parameters<Allocate>();
-  return give(address, bytes);
 }
 
 // As the driver's: not before what is under way on the card has ended.

@@ -35,7 +35,6 @@ class MemoryCalls {
   };
   CallAnswer alloc(const DriverCall& call);
   CallAnswer alloc_pitch(const DriverCall& call);
-  CallAnswer alloc_async(const DriverCall& call);
   CallAnswer free(const DriverCall& call);
   CallAnswer free_async(const DriverCall& call);
   CallAnswer info(const DriverCall& call);

@@ -37,6 +37,7 @@ std::atomic<std::uint64_t>& PlainCalls::launches_of(CuFunction function) {
 }
 
 void PlainCalls::watch(const DriverCall& call) {
+  if (call.rule() == Rule::unknown) return;  // its parameters may lie otherwise
   switch (call.function()) {
     case DriverFunction::cuLaunchKernel:
     case DriverFunction::cuLaunchCooperativeKernel:

@@ -104,7 +104,7 @@ LaunchCapture::Look LaunchCapture::look_of(const DriverCall& call) {
 }
 
 void LaunchCapture::watch(const DriverCall& call) {
-  if (OwnCalls::active()) return;
+  if (OwnCalls::active() || call.rule() == Rule::unknown) return;
   const auto look = look_of(call);
   if (look == nullptr) return;
   const OwnCalls own;

@@ -43,7 +43,11 @@ color::Arena arena_of(const LentShare& lent) {
 }
 
 Result<void> check_colors(const LentShare& lent, std::span<const std::byte> table) {
-  DEMARC_CHECK(lent.law->check(arena_of(lent), table, lent.patterns_at || lent.places_at));
+  if (!lent.law->table_parts() && (!table.empty() || lent.patterns_at || lent.places_at)) {
+    return invalid_input("a share is lent with a table, but its law has none: {}",
+                         color::to_text(*lent.law));
+  }
+  DEMARC_CHECK(lent.law->check(arena_of(lent), table));
   const std::uint64_t room = lent.law->bytes(arena_of(lent));
   if (lent.bytes > 0 && lent.bytes <= room) return {};
   return invalid_input("a share is lent of {} bytes; its {} pages have room for 1 to {}",

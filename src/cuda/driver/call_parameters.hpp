@@ -51,7 +51,7 @@ struct CreatePool {
   void** pool; const CuAllocationProperties* properties;  // CUmemPoolProps, which begins alike
 };
 struct GetPoolOf {
-  void** pool; const CuMemoryLocation* location; int type;  // of the allocations
+  void** pool; const CuMemoryLocation* location; int type;  // `type` of the allocations
 };
 
 // Copies and fills; addresses of host memory are numbers too.

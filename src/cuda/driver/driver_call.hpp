@@ -49,7 +49,8 @@ class DriverCall {
   [[nodiscard]] Rule rule() const { return facts_.rule; }
   [[nodiscard]] bool does(std::uint32_t one_of) const { return (facts_.does & one_of) != 0; }
 
-  // Of a function that has these in functions.def, or has others that begin so.
+  // The parameters, which must be those that functions.def names for this function, or their
+  // beginning.
   template <class Parameters>
   [[nodiscard]] Parameters parameters() const {
     return read_parameters<Parameters>(arguments_);

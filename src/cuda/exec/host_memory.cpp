@@ -1,4 +1,4 @@
-// Which calls give memory of the host: what the table of functions leaves open, their parameters
+// Which calls give host memory: what the table of functions leaves open, their parameters
 // say.
 #include "exec/host_memory.hpp"
 

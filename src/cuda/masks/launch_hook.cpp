@@ -59,8 +59,9 @@ void count_other_domain(LaunchCounters& counters) {
 
 }  // namespace
 
+// For ever: launches may come from the destructors of others.
 LaunchHook& LaunchHook::instance() {
-  static LaunchHook hook;
+  static LaunchHook& hook = *new LaunchHook;
   return hook;
 }
 

@@ -32,6 +32,20 @@ TEST_F(Confine, TheOutcomeCountsProcessesContextsAndLaunches) {
       0);
 }
 
+// Its destructors run behind those of the library that confines it.
+TEST_F(Confine, AProgramThatLaunchesAtItsEndIsConfinedThereToo) {
+  EXPECT_EQ(Supervised::apart([this] {
+              auto plan = plan_for(program, {"at-exit", "context", "launch"});
+              plan.audit = true;
+              const auto outcome = run_confined(plan);
+              if (!outcome) return complain(outcome.error().message);
+              REQUIRE_IN_CHILD(outcome->holds() && outcome->program_exit_code == 0);
+              REQUIRE_IN_CHILD(outcome->masked[0] == 2);
+              return 0;
+            }),
+            0);
+}
+
 TEST_F(Confine, TpcsBeyondThe64thAreNamedByTheirNumbers) {
   EXPECT_EQ(Supervised::apart([this] {
               fake::FakeConfig config = fake::small_gpu();

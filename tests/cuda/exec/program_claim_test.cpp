@@ -1,6 +1,7 @@
 // What a program under `demarc exec` has of a card, beside tenants of a server and other programs.
 #include "exec/program_claim.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/syscall.h>
 
@@ -179,9 +180,13 @@ TEST_F(MovedPrograms, HaveTheirNewTPCsToo) {
 // Others look at the new file alone where they do not see this user's processes.
 TEST_F(MovedPrograms, ClaimWhatTheyHaveAnewWhereTheDriverIsInstalledAnew) {
   const std::string driver = test::fake_libcuda();
+  std::filesystem::copy_file(driver, driver + ".new");
+  const auto exchange = [&] {
+    return ::renameat2(AT_FDCWD, (driver + ".new").c_str(), AT_FDCWD, driver.c_str(),
+                       RENAME_EXCHANGE);
+  };
   beside(false, [&](pid_t) {
-    std::filesystem::copy_file(driver, driver + ".new");
-    std::filesystem::rename(driver + ".new", driver);
+    ASSERT_EQ(exchange(), 0);
     const auto on_new = [&] {
       return CardClaim::open({driver})->others(program.card)->of(PartOwner::program);
     };
@@ -189,6 +194,8 @@ TEST_F(MovedPrograms, ClaimWhatTheyHaveAnewWhereTheDriverIsInstalledAnew) {
     EXPECT_EQ(on_new(), part_of({1, 3}, 0x2));
     EXPECT_THAT(outcome_of(), testing::HasSubstr("belong to another demarc exec (process"));
   });
+  ASSERT_EQ(exchange(), 0) << "this process has the first file loaded";
+  std::filesystem::remove(driver + ".new");
 }
 
 // A program that was moved to TPC 5, and whose demarc exec was killed before its next launch.

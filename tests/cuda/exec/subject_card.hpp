@@ -31,7 +31,8 @@ void load_managed();
 void load_launching();
 // Of the driver: a launch with thread-block clusters.
 void launch_cluster(unsigned blocks);
-void launch();
+void* launch();  // the kernel
+void launch(void* function);
 // Of so many blocks that must run at once: by the function of that name, and with an attribute.
 void launch_cooperatively(unsigned blocks);
 void launch_with_cooperation(unsigned blocks);

@@ -211,7 +211,7 @@ bool lines_lead_to_themselves(const std::vector<std::uint64_t>& a) {
 }  // namespace
 
 const std::vector<std::size_t>* probe_arguments(const std::string& name) {
-  static const std::map<std::string, std::vector<std::size_t>> sizes = {
+  static const auto& sizes = *new std::map<std::string, std::vector<std::size_t>>{
       {"demarc_idle", {}},
       {"demarc_where", {8, 8, 8}},
       {"demarc_latency", {8, 8, 4, 4, 4, 4, 8, 8}},
