@@ -61,9 +61,7 @@ class ParityLaw : public Law {
     return translation_of(parities_);
   }
   DeviceNumbers device_numbers() const override {
-    return {.kind = static_cast<std::uint32_t>(parities_.masks.size()),
-            .masks = parities_.masks,
-            .color = parities_.color};
+    return {.masks = parities_.masks, .color = parities_.color};
   }
   void write(FieldWriter& to) const override { to.member("parities", parities_); }
 

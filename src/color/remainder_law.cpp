@@ -84,7 +84,7 @@ class RemainderLaw : public Law {
     const auto bytes = std::as_bytes(std::span(&all, 1));
     return {bytes.begin(), bytes.end()};
   }
-  DeviceNumbers device_numbers() const override { return {.kind = ~0U, .steps = &steps_}; }
+  DeviceNumbers device_numbers() const override { return {.steps = &steps_}; }
   void write(FieldWriter& to) const override { to.member("remainders", steps_); }
 
  private:

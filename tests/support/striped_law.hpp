@@ -53,7 +53,7 @@ class StripedLaw : public Law {
     const auto bytes = std::as_bytes(std::span(&all, 1));
     return {bytes.begin(), bytes.end()};
   }
-  DeviceNumbers device_numbers() const override { return {.kind = ~1U}; }
+  DeviceNumbers device_numbers() const override { return {}; }
   void write(FieldWriter& to) const override { to.member("stripes", stripes_); }
 
  private:

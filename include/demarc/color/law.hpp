@@ -46,9 +46,8 @@ struct Place {
   std::uint64_t places = 0;    // in its second part the place of the arena's first page
 };
 
-// What device code computes with (cuda/colored.cuh).
+// What device code computes with (cuda/colored.cuh): masks, or the steps of remainders.
 struct DeviceNumbers {
-  std::uint32_t kind = 0;  // the argument of colored_layout
   std::span<const std::uint64_t> masks = {};
   std::uint32_t color = 0;  // bit i is the parity under masks[i]
   const RemainderSteps* steps = nullptr;

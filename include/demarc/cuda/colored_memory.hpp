@@ -103,7 +103,10 @@ class ColoredBuffer {
   // colours are remainders.
   [[nodiscard]] std::uint64_t run_bytes() const;
   // The argument that layout() and span() need: the number of masks, or `remainders`.
-  [[nodiscard]] std::uint32_t mask_count() const { return share_.law->device_numbers().kind; }
+  [[nodiscard]] std::uint32_t mask_count() const {
+    const color::DeviceNumbers numbers = share_.law->device_numbers();
+    return numbers.steps != nullptr ? remainders : static_cast<std::uint32_t>(numbers.masks.size());
+  }
   // Place of byte 0 among the bytes of the share.
   [[nodiscard]] std::uint64_t first() const { return first_; }
   // Address of a byte.
@@ -144,11 +147,10 @@ class ColoredBuffer {
   [[nodiscard]] Result<ColorAudit> audit_masks() const;
   [[nodiscard]] Result<ColorAudit> audit_remainders() const;
   ColoredBuffer(std::shared_ptr<ColoredPool> pool, std::size_t share_index, ShareColors share,
-                DevicePointer base, std::uint64_t first, std::uint64_t bytes, std::uint32_t region);
+                std::uint64_t first, std::uint64_t bytes, std::uint32_t region);
   std::shared_ptr<ColoredPool> pool_;
   std::size_t share_index_;
-  ShareColors share_;  // in the region
-  DevicePointer base_;
+  ShareColors share_;    // in the region
   std::uint64_t first_;  // linear position in the region
   std::uint64_t bytes_;
   std::uint32_t region_;
@@ -264,7 +266,7 @@ colored_layout<Masks> ColoredBuffer::layout() const {
     layout = remainder_layout(0);
   } else if (const color::DeviceNumbers numbers = share_.law->device_numbers();
              numbers.steps == nullptr) {
-    layout.base = base_;
+    layout.base = share_.place.arena;
     layout.first = first_;
     for (unsigned i = 0; i < Masks && i < numbers.masks.size(); ++i) {
       const auto mask = static_cast<unsigned>(numbers.masks[i]);

@@ -112,7 +112,7 @@ Result<ColorAudit> ColoredBuffer::audit_masks() const {
   const gpu::SliceModel& model = *pool_->model_;
   const color::Coloring& coloring = pool_->coloring();
   const std::uint64_t wanted = pool_->shares_[share_index_].color_set;
-  const std::uint64_t region = base_ - pool_->arena().address();
+  const std::uint64_t region = share_.place.arena - pool_->arena().address();
   const std::uint64_t chunk = run_bytes();
   const auto place = [&](std::uint64_t at) {
     return region + share_.law->position(at, {}) / sample_bytes * sample_bytes;

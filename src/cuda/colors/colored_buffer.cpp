@@ -6,12 +6,11 @@
 namespace demarc::cuda {
 
 ColoredBuffer::ColoredBuffer(std::shared_ptr<ColoredPool> pool, std::size_t share_index,
-                             ShareColors share, DevicePointer base, std::uint64_t first,
-                             std::uint64_t bytes, std::uint32_t region)
+                             ShareColors share, std::uint64_t first, std::uint64_t bytes,
+                             std::uint32_t region)
     : pool_(std::move(pool)),
       share_index_(share_index),
       share_(std::move(share)),
-      base_(base),
       first_(first),
       bytes_(bytes),
       region_(region) {}
@@ -27,7 +26,7 @@ std::uint64_t ColoredBuffer::run_bytes() const {
 }
 
 DevicePointer ColoredBuffer::address(std::uint64_t byte) const {
-  return base_ + share_.law->position(first_ + byte, pool_->table());
+  return share_.place.arena + share_.law->position(first_ + byte, pool_->table());
 }
 
 colored_layout<remainders> ColoredBuffer::remainder_layout(std::uint64_t offset) const {

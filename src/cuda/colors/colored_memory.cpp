@@ -227,8 +227,7 @@ Result<ColoredBuffer> ColoredPool::allocate(std::size_t share_index, std::uint64
       range->begin += wanted;
       share.usage.used_bytes += bytes;
       share.usage.wasted_bytes += wanted - bytes;
-      return ColoredBuffer(shared_from_this(), share_index, share.colors[r],
-                           arena_.address() + regions_[r].offset, first, bytes, r);
+      return ColoredBuffer(shared_from_this(), share_index, share.colors[r], first, bytes, r);
     }
   }
   return missing_capability("{} bytes of coloured memory: the largest free run of this share is {}",
