@@ -325,6 +325,17 @@ TEST(DriverError, WhileStartingTellsAFailedGpuFromNone) {
   EXPECT_EQ(kind_at_start(214), ErrorKind::check_failed);
 }
 
+// As cuda.h describes them: "the process must be terminated and relaunched", and those of MPS.
+TEST(DriverError, EndsAContextOrOnlyTheCall) {
+  std::vector<CuResult> ends;
+  for (CuResult code = 0; code < 1000; ++code) {
+    if (end_of_context(code) != nullptr) ends.push_back(code);
+  }
+  EXPECT_THAT(ends, testing::ElementsAre(214, 220, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719,
+                                         721, 806, 810, 911));
+  EXPECT_STREQ(end_of_context(716), "a kernel's access to a misaligned address");
+}
+
 TEST(DriverError, OfAProbeIsNotTakenForAMissingMask) {
   const GpuPointer gpu = test::fake_gpu();
   const auto kernels = ProbeKernels::load(gpu).value();

@@ -26,6 +26,12 @@ class PlantedCall {
   PlantedCall& operator=(const PlantedCall&) = delete;
 
   [[nodiscard]] cuda::DriverCall read() const { return *cuda::DriverCall::read(params_.data()); }
+  // As the function is left with this result.
+  [[nodiscard]] cuda::DriverCall read_leaving(cuda::CuResult result) {
+    result_ = result;
+    params_[10] |= std::uint64_t{1} << 32;
+    return read();
+  }
   // Nothing where the call passes.
   [[nodiscard]] std::optional<cuda::CuResult> answer() const {
     return answered_ != 0 ? std::optional(result_) : std::nullopt;

@@ -83,13 +83,13 @@ TEST(ProgramRecords, keep_room_for_each_kind_whatever_the_others_have) {
   for (std::uint32_t kind = 1; kind < ProgramRecord::most_names.size(); ++kind) {
     EXPECT_EQ(record->unnamed(Recorded{kind}), 10 * kind);
   }
-  EXPECT_EQ(record->names().size(), 2048U + 1024 + 512 + 1024 + 128 + 512);
+  EXPECT_EQ(record->names().size(), 2048U + 1024 + 512 + 1024 + 128 + 512 + 16);
   const ProgramReport report = report_of("a", *record);
   EXPECT_THAT(report_to_text(report),
-              HasSubstr("\n          60  with names for which there was no room\n"
+              HasSubstr("\n          70  with names for which there was no room\n"
                         "memory in"));
   const Json json = parse_json(report_to_json(report), "report").value();
-  EXPECT_EQ(json["unnamed"], 10 + 20 + 30 + 40 + 50 + 60);
+  EXPECT_EQ(json["unnamed"], 10 + 20 + 30 + 40 + 50 + 60 + 70);
   EXPECT_EQ(json["unnamed_by_kind"]["refused_calls"], 60);
 }
 
@@ -169,6 +169,7 @@ TEST(ProgramReports, say_in_words_what_was_coloured_and_what_was_refused) {
       "no code was refused\n"
       "calls of the driver refused, by calls:\n"
       "           3  cuMemCreate: not known\n"
+      "no context was ended by an error\n"
       "memory in the tenant's colours: at most 33554432 bytes in one process; 7 bytes were "
       "refused\n"
       "plain memory: 11 bytes were asked for; 5 bytes of copies went through memory without a "

@@ -20,18 +20,19 @@ enum class Recorded : std::uint32_t {
   refused_kernel,   // not loaded: how often it was to be
   refused_code,     // a module or library that could not be read: how often it was to be loaded
   refused_call,     // a function of the driver: its calls
+  ended_context,    // an error that has ended a context: the calls that returned it
 };
 
 struct RecordedName {
   Recorded what = Recorded::nothing;
   std::string name;  // of a kernel as the linker knows it
-  std::string why;   // of what was refused
+  std::string why;   // of what was refused or has ended
   std::uint64_t count = 0;
 };
 
 // How many names of each kind there is room for, by Recorded: no kind takes another's room.
-inline constexpr std::array<std::uint32_t, 7> most_recorded_names{0,    2048, 1024, 512,
-                                                                  1024, 128,  512};
+inline constexpr std::array<std::uint32_t, 8> most_recorded_names{0,    2048, 1024, 512,
+                                                                  1024, 128,  512,  16};
 // The rows of a kind begin there, behind those of the kinds before it.
 constexpr std::uint32_t first_row_of(Recorded what) {
   std::uint32_t row = 0;

@@ -50,12 +50,42 @@ constexpr Row error_rows[] = {
 };
 // clang-format on
 
+struct ContextEnd {
+  CuResult code;
+  const char* why;
+};
+
+constexpr ContextEnd context_ends[] = {
+    {214, "an ECC error that could not be corrected"},
+    {220, "an NVLink error that could not be corrected"},
+    {226, "an error of the memory, which was contained"},
+    {700, "a kernel's access to an illegal address"},
+    {702, "a kernel that ran for too long"},
+    {710, "an assertion in a kernel"},
+    {714, "an error of a kernel's stack"},
+    {715, "an illegal instruction"},
+    {716, "a kernel's access to a misaligned address"},
+    {717, "a kernel's access to a wrong address space"},
+    {718, "an invalid program counter"},
+    {719, "a launch that failed"},
+    {721, "tensor memory that was not freed"},
+    {806, "a server of MPS that does not answer"},
+    {810, "the end of this client of MPS"},
+    {911, "an error of a device outside of CUDA"},
+};
+
 }  // namespace
 
 ErrorKind kind_of(CuResult code) {
   const auto* row = std::find_if(std::begin(error_rows), std::end(error_rows),
                                  [code](const Row& known) { return known.code == code; });
   return row == std::end(error_rows) ? ErrorKind::check_failed : row->kind;
+}
+
+const char* end_of_context(CuResult code) {
+  const auto* row = std::find_if(std::begin(context_ends), std::end(context_ends),
+                                 [code](const ContextEnd& known) { return known.code == code; });
+  return row == std::end(context_ends) ? nullptr : row->why;
 }
 
 }  // namespace demarc::cuda

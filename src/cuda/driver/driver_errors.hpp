@@ -11,4 +11,8 @@ namespace demarc::cuda {
 // free of it does not allow what was asked; invalid_input: what was asked cannot be meant.
 [[nodiscard]] ErrorKind kind_of(CuResult code);
 
+// What has ended the context for which a function of the driver returns this number: every further
+// call in it fails, too. Null for all numbers that end none.
+[[nodiscard]] const char* end_of_context(CuResult code);
+
 }  // namespace demarc::cuda

@@ -29,6 +29,8 @@ constexpr RecordedKind recorded_kinds[] = {
     {Recorded::refused_code, "refused_code", "code refused, by loads", "no code was refused"},
     {Recorded::refused_call, "refused_calls", "calls of the driver refused, by calls",
      "no call was refused"},
+    {Recorded::ended_context, "ended_contexts", "errors that have ended a context, by calls",
+     "no context was ended by an error"},
 };
 
 std::vector<const RecordedName*> of_kind(const ProgramReport& report, Recorded what) {

@@ -8,6 +8,7 @@
 #include "calls/own_calls.hpp"
 #include "calls/relaxed_capture.hpp"
 #include "calls/stack_figure.hpp"
+#include "driver/driver_errors.hpp"
 #include "exec/gpu_by_uuid.hpp"
 #include "exec/machine_code.hpp"
 #include "exec/mps_client.hpp"
@@ -159,6 +160,19 @@ Result<void> TenantProcess::serve(const DriverCall& call) {
   }
   calls->serve(call);
   return {};
+}
+
+void TenantProcess::note_result(const DriverCall& call) {
+  if (OwnCalls::active()) return;
+  const char* why = end_of_context(call.result());
+  if (why == nullptr) return;
+  const std::string name = fmt::format("error {}", call.result());
+  block_.record.counter(Recorded::ended_context, name, why).fetch_add(1);
+  if (end_told_.exchange(true)) return;
+  tell_(
+      fmt::format("{} returned {}, {}: this context has ended, and each further call in it fails; "
+                  "under MPS the error may be another program's on this card",
+                  call.name(), name, why));
 }
 
 }  // namespace demarc::cuda

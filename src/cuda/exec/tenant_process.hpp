@@ -29,6 +29,9 @@ class TenantProcess {
   // At the entry of each of the program's calls. Error: the memory could not be mapped, and nothing
   // of the program may run.
   [[nodiscard]] Result<void> serve(const DriverCall& call);
+  // Once a call has its result: an error that has ended the context stands in the program's record,
+  // and is told once, because programs that look at no error would end as if all was well.
+  void note_result(const DriverCall& call);
 
  private:
   TenantProcess(lease::LeaseClient client, lease::Attachment attachment, ControlBlock& block,
@@ -56,6 +59,7 @@ class TenantProcess {
   std::optional<PlainCalls> plain_;
   std::atomic<bool> host_memory_{false};  // the program has pinned some
   std::atomic<bool> mps_checked_{false};
+  std::atomic<bool> end_told_{false};  // that of a context
   std::atomic<ColoredCalls*> opened_{nullptr};
 };
 

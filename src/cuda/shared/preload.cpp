@@ -163,7 +163,10 @@ std::uint32_t watched_functions() {
 
 void watch(const demarc::cuda::DriverCall& call) {
   demarc::cuda::end_by_signal::hold();
-  if (call.leaving()) return;
+  if (call.leaving()) {
+    if (tenant != nullptr) tenant->note_result(call);
+    return;
+  }
   if (!demarc::cuda::OwnCalls::active()) {
     if (refused_anywhere(call)) return;
     check_mps_as_proved(call);
@@ -171,7 +174,9 @@ void watch(const demarc::cuda::DriverCall& call) {
   if (host_memory_is_refused && !demarc::cuda::OwnCalls::active() && refused_host_memory(call)) {
     return;
   }
-  if (tenant != nullptr) stop_without(tenant->serve(call));
+  if (tenant == nullptr) return;
+  stop_without(tenant->serve(call));
+  if (call.answered()) tenant->note_result(call);  // the driver does not tell that it is left
 }
 
 // The process has its memory in the tenant's colours, or ends. For ever: other libraries free what

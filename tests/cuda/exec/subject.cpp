@@ -220,6 +220,8 @@ bool do_step(const std::string& step) {
     allocate_in_child();
   } else if (name == "managed") {
     load_managed();
+  } else if (name == "fail-next") {
+    call("fake_fail_next_launch", number);
   } else if (name == "tenant-report") {
     note("report " + tenant_report());
   } else if (name == "own-domain") {

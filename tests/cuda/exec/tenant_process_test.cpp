@@ -270,5 +270,36 @@ TEST_F(ProcessesOfTenants, HavePlainMemoryWhereTheyHoldMachineCodeAloneAndMayDoS
   ::dlclose(library);
 }
 
+// A fault is seen by the next call that waits for the card, whatever that does.
+TEST_F(ProcessesOfTenants, TellOnceAndCountWhichErrorHasEndedAContext) {
+  attach();
+  const auto left = [&](const char* name, CuResult result) {
+    test::PlantedCall planted(name);
+    process->note_result(planted.read_leaving(result));
+  };
+  left("cuCtxSynchronize", cu_success);
+  left("cuMemAlloc_v2", tenant_out_of_memory);
+  {
+    const OwnCalls own;
+    left("cuCtxSynchronize", 700);
+  }
+  EXPECT_THAT(told, IsEmpty());
+  EXPECT_THAT(block.record.names(), IsEmpty());
+  left("cuCtxSynchronize", 700);
+  left("cuMemFree_v2", 700);
+  left("cuEventQuery", 719);
+  EXPECT_THAT(told,
+              ElementsAre("cuCtxSynchronize returned error 700, a kernel's access to an illegal "
+                          "address: this context has ended, and each further call in it fails; "
+                          "under MPS the error may be another program's on this card"));
+  const auto names = block.record.names();
+  ASSERT_EQ(names.size(), 2U);
+  EXPECT_EQ(names[0].what, Recorded::ended_context);
+  EXPECT_EQ(names[0].name, "error 700");
+  EXPECT_EQ(names[0].why, "a kernel's access to an illegal address");
+  EXPECT_EQ(names[0].count, 2U);
+  EXPECT_EQ(names[1].name, "error 719");
+}
+
 }  // namespace
 }  // namespace demarc::cuda

@@ -183,11 +183,16 @@ CuResult launch_now(FakeStream* stream, CuStream handle, const FakeLaunch& launc
   FakeCall call{function_id, name, shown};
   function_callback(gpu, call, false);
   if (call.answered != 0) return call.result;
-  if (stream->capturing()) {
-    call.result = capture_launch(*stream, launch);
+  const auto left = [&](CuResult result) {
+    call.result = result;
     function_callback(gpu, call, true);
-    return call.result;
+    return result;
+  };
+  if (gpu.broken != cuda::cu_success) return left(gpu.broken);
+  if (gpu.fail_next != cuda::cu_success) {
+    return left(std::exchange(gpu.fail_next, cuda::cu_success));
   }
+  if (stream->capturing()) return left(capture_launch(*stream, launch));
   note_run(gpu, launch, stream->done);
   Descriptor descriptor = build(gpu.config, launch);
   const bool strays = gpu.config.stray_streams != 0 && stream->number >= gpu.config.stray_streams;
@@ -199,9 +204,7 @@ CuResult launch_now(FakeStream* stream, CuStream handle, const FakeLaunch& launc
   show_launch(gpu, 1, params);
   std::memcpy(descriptor.data(), shown_at, descriptor.size());
   gpu.call_back(0xb, 2, params.words);
-  call.result = finish(gpu, stream, launch, descriptor);
-  function_callback(gpu, call, true);
-  return call.result;
+  return left(finish(gpu, stream, launch, descriptor));
 }
 
 }  // namespace
@@ -211,9 +214,6 @@ CuResult submit(FakeLaunch launch, CuStream handle, int function_id) {
     return std::count(std::begin(shape), std::end(shape), 0U) != 0;
   };
   if (none(launch.grid) || none(launch.block)) return error_invalid;
-  FakeGpu& gpu = FakeGpu::get();
-  if (gpu.broken != cuda::cu_success) return gpu.broken;
-  if (gpu.fail_next != cuda::cu_success) return std::exchange(gpu.fail_next, cuda::cu_success);
   FakeStream* stream = stream_of(handle);
   take_stream_mask(stream, launch);
   launch.domain = stream->domains[0];
