@@ -58,6 +58,30 @@ struct flock range_of(const std::string& card, std::uint32_t first, std::uint32_
   return {type, SEEK_SET, page_of(card) + first, count, 0};
 }
 
+LockedRange bytes_of(const std::string& card, std::uint32_t first, std::uint32_t count) {
+  const off_t begin = page_of(card) + first;
+  return {false, begin, begin + count - 1};
+}
+
+// What processes in this role lock. Parts of programs that share lie behind those of the others.
+std::vector<LockedRange> ranges_of(const std::string& card, ClaimRole role) {
+  switch (role) {
+    case ClaimRole::server:
+      return {bytes_of(card, server_byte, 2)};
+    case ClaimRole::tenant:
+      return {bytes_of(card, lent_byte, 1),
+              bytes_of(card, place_of(PartOwner::tenants), part_bytes)};
+    case ClaimRole::program:
+      break;
+  }
+  return {bytes_of(card, place_of(PartOwner::program), 2 * part_bytes)};
+}
+
+template <class Range, class Item>
+bool contains(const Range& all, const Item& one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
 tl::unexpected<Error> no_claims(const std::string& file) {
   return missing_capability(
       "'{}': {}: the card cannot be claimed, and other programs of Demarc would not see that it is "
@@ -140,23 +164,15 @@ Result<CardClaim> CardClaim::open_all(const std::vector<std::string>& files) {
   DEMARC_TRY(CardClaim claim, open(files));
   std::vector<std::filesystem::path> folders;
   for (const File& one : claim.files_) folders.push_back(folder_of(one.kept.get()));
-  std::vector<ino_t> known = claim.numbers();
-  for (const KeptPage& page : kept_pages()) {
-    const std::filesystem::path folder = std::filesystem::path(page.path).parent_path();
-    if (page.address < first_address ||
-        std::find(folders.begin(), folders.end(), folder) == folders.end() ||
-        std::find(known.begin(), known.end(), page.file) != known.end()) {
-      continue;
-    }
-    OwnedFile file = reopen(page);
-    if (file.get() < 0) {
-      return missing_capability(
-          "'{}' was installed anew while process {} has claims on the file before, which cannot be "
-          "read: wait until that process has ended, or end it",
-          page.path, name_of_process(page.process));
-    }
-    known.push_back(page.file);
-    claim.files_.push_back({page.path, KeptFile(std::move(file))});
+  const std::vector<ino_t> known = claim.numbers();
+  std::vector<KeptPage> pages = kept_pages();
+  std::erase_if(pages, [&](const KeptPage& page) {
+    return page.address < first_address || contains(known, page.file) ||
+           !contains(folders, std::filesystem::path(page.path).parent_path());
+  });
+  DEMARC_TRY(auto before, reopen(pages));
+  for (ReopenedFile& one : before) {
+    claim.files_.push_back({std::move(one.path), KeptFile(std::move(one.file))});
   }
   return claim;
 }
@@ -169,7 +185,7 @@ Result<CardClaim::Turn> CardClaim::turn(std::uint32_t patience_ms) const {
     while (::flock(one.kept.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK && errno != EINTR) return no_claims(one.name);
       if (Clock::now() >= until) {
-        const auto other = locker_of({number_of(one.kept.get())}, {true, 0, 0});
+        const auto other = locker_of({number_of(one.kept.get())}, {{true, 0, 0}});
         return missing_capability(
             "'{}': {} has locked this file (flock), and the card cannot be claimed before it ends",
             one.name, other ? name_with_user(*other) : "another program");
@@ -248,17 +264,19 @@ std::vector<int> CardClaim::files() const {
 }
 
 Result<std::optional<CardClaim>> CardClaim::on_new_files() const {
-  const std::vector<ino_t> own = numbers();
-  std::vector<std::string> names;
+  std::vector<ino_t> known = numbers();
+  CardClaim claim;
+  // Several files may have had one name, and several names may be those of one file.
   for (const File& one : files_) {
-    struct stat status {};
-    if (::stat(one.name.c_str(), &status) == 0 &&
-        std::find(own.begin(), own.end(), status.st_ino) == own.end()) {
-      names.push_back(one.name);
-    }
+    OwnedFile file = open_to_claim(one.name);
+    if (file.get() < 0 && errno == ENOENT) continue;
+    if (file.get() < 0) return no_claims(one.name);
+    const ino_t number = number_of(file.get());
+    if (contains(known, number)) continue;
+    known.push_back(number);
+    claim.files_.push_back({one.name, KeptFile(std::move(file))});
   }
-  if (names.empty()) return std::nullopt;
-  DEMARC_TRY(CardClaim claim, open(names));
+  if (claim.files_.empty()) return std::nullopt;
   return claim;
 }
 
@@ -277,8 +295,7 @@ std::vector<Claimer> CardClaim::keepers(off_t address) const {
   std::vector<Claimer> found;
   for (const KeptPage& page : kept_pages()) {
     const bool is_new = found.empty() || found.back().process != page.process;
-    if (is_new && page.address == address &&
-        std::find(own.begin(), own.end(), page.file) != own.end()) {
+    if (is_new && page.address == address && contains(own, page.file)) {
       found.push_back({page.process, name_of_process(page.process)});
     }
   }
@@ -288,8 +305,13 @@ std::vector<Claimer> CardClaim::keepers(off_t address) const {
 std::string CardClaim::names(const std::string& card, ClaimRole role) const {
   const auto found = claimers(card, role);
   if (!found.empty()) return names_of(found);
-  const off_t page = page_of(card);
-  const auto other = locker_of(numbers(), {false, page, page + off_t{page_bytes} - 1});
+  // A program of Demarc in another role has other bytes, or is known by what it keeps.
+  const std::vector<ino_t> own = numbers();
+  std::vector<pid_t> programs;
+  for (const KeptPage& page : kept_pages()) {
+    if (page.address >= first_address && contains(own, page.file)) programs.push_back(page.process);
+  }
+  const auto other = locker_of(own, ranges_of(card, role), programs);
   return other ? name_with_user(*other) +
                      ", which has locked the file of the claims and is not a program of Demarc"
                : names_of(found);

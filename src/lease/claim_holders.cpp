@@ -69,20 +69,22 @@ std::vector<std::string> descriptors_of(pid_t process, const std::vector<ino_t>&
   return found;
 }
 
-}  // namespace
-
-std::vector<KeptPage> kept_pages() {
-  std::vector<KeptPage> found;
-  for (const pid_t process : other_processes()) {
-    std::ifstream maps(fmt::format("/proc/{}/maps", process));
-    for (std::string line; std::getline(maps, line);) {
-      if (auto page = page_of_line(process, line)) found.push_back(*std::move(page));
-    }
+void add_pages_of(pid_t process, std::vector<KeptPage>& to) {
+  std::ifstream maps(fmt::format("/proc/{}/maps", process));
+  for (std::string line; std::getline(maps, line);) {
+    if (auto page = page_of_line(process, line)) to.push_back(*std::move(page));
   }
-  return found;
 }
 
-OwnedFile reopen(const KeptPage& page) {
+bool is_kept_still(const KeptPage& page) {
+  std::vector<KeptPage> now;
+  add_pages_of(page.process, now);
+  return std::any_of(now.begin(), now.end(), [&](const KeptPage& one) {
+    return one.file == page.file && one.address == page.address;
+  });
+}
+
+OwnedFile file_of(const KeptPage& page) {
   std::vector<std::string> ways{fmt::format("/proc/{}/map_files/{}", page.process, page.range)};
   for (const std::string& number : descriptors_of(page.process, {page.file})) {
     ways.push_back(fmt::format("/proc/{}/fd/{}", page.process, number));
@@ -97,12 +99,44 @@ OwnedFile reopen(const KeptPage& page) {
   return {};
 }
 
-std::optional<pid_t> locker_of(const std::vector<ino_t>& files, const LockedRange& range) {
+}  // namespace
+
+std::vector<KeptPage> kept_pages() {
+  std::vector<KeptPage> found;
+  for (const pid_t process : other_processes()) add_pages_of(process, found);
+  return found;
+}
+
+Result<std::vector<ReopenedFile>> reopen(const std::vector<KeptPage>& pages) {
+  std::vector<ReopenedFile> files;
+  std::vector<ino_t> known;
+  for (const KeptPage& page : pages) {
+    if (std::find(known.begin(), known.end(), page.file) != known.end()) continue;
+    OwnedFile file = file_of(page);
+    if (file.get() >= 0) {
+      known.push_back(page.file);
+      files.push_back({page.path, std::move(file)});
+    } else if (is_kept_still(page)) {
+      return missing_capability(
+          "'{}' was installed anew while process {} has claims on the file before, which cannot be "
+          "read: wait until that process has ended, or end it",
+          page.path, name_of_process(page.process));
+    }
+  }
+  return files;
+}
+
+std::optional<pid_t> locker_of(const std::vector<ino_t>& files,
+                               const std::vector<LockedRange>& ranges,
+                               const std::vector<pid_t>& others) {
   for (const pid_t process : other_processes()) {
+    if (std::find(others.begin(), others.end(), process) != others.end()) continue;
     for (const std::string& number : descriptors_of(process, files)) {
       std::ifstream facts(fmt::format("/proc/{}/fdinfo/{}", process, number));
       for (std::string line; std::getline(facts, line);) {
-        if (locks(line, range)) return process;
+        const bool locked = std::any_of(ranges.begin(), ranges.end(),
+                                        [&](const auto& range) { return locks(line, range); });
+        if (locked) return process;
       }
     }
   }

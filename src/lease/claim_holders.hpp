@@ -25,9 +25,14 @@ struct KeptPage {
 };
 [[nodiscard]] std::vector<KeptPage> kept_pages();
 
-// The file of such a page, although it may have no name any more. Root opens it by the mapping,
-// others by a descriptor of the same user's process.
-[[nodiscard]] OwnedFile reopen(const KeptPage& page);
+// The files of such pages, each once, although they may have no name any more. Root opens them by
+// the mapping, others by a descriptor of the same user's process. Pages that their process does not
+// keep any more are left out; missing_capability names a process whose file cannot be opened.
+struct ReopenedFile {
+  std::string path;
+  OwnedFile file;
+};
+[[nodiscard]] Result<std::vector<ReopenedFile>> reopen(const std::vector<KeptPage>& pages);
 
 // Bytes of a file; or all of the file, locked by flock().
 struct LockedRange {
@@ -35,9 +40,11 @@ struct LockedRange {
   std::int64_t first{};
   std::int64_t last{};
 };
-// A process that has locked some of these bytes of one of the files; nothing if none is seen.
+// A process that has locked some of these bytes of one of the files, and is none of `others`;
+// nothing if none is seen.
 [[nodiscard]] std::optional<pid_t> locker_of(const std::vector<ino_t>& files,
-                                             const LockedRange& range);
+                                             const std::vector<LockedRange>& ranges,
+                                             const std::vector<pid_t>& others = {});
 
 // "4711 (python3 train.py)"
 [[nodiscard]] std::string name_of_process(pid_t process);

@@ -194,12 +194,17 @@ Result<lease::PacketSocket> wait_for(const std::string& socket, const OwnedFile&
 
 // What can be seen before a server is started.
 Result<void> check_wishes(const DivisionPlan& plan) {
-  const auto config = parse_config(division_config(plan), "the configuration of these parts");
+  const std::string source = "the configuration of these parts";  // which is no file yet
+  const auto config = parse_config(division_config(plan), source);
   const Result<void> good =
       config ? check_without_card(*config) : Result<void>(tl::unexpected(config.error()));
   if (good) return {};
-  return invalid_input("--share {}, --memory '{}', --description '{}': {}", to_string(plan.part),
-                       plan.memory, plan.description, good.error().message);
+  std::string options = fmt::format("--share {}", to_string(plan.part));
+  if (!plan.memory.empty()) append(options, ", --memory '{}'", plan.memory);
+  if (!plan.description.empty()) append(options, ", --description '{}'", plan.description);
+  std::string_view why = good.error().message;
+  if (why.starts_with(source + ":")) why.remove_prefix(why.find(": ") + 2);
+  return invalid_input("{}: {}", options, why);
 }
 
 }  // namespace

@@ -93,12 +93,13 @@ Result<std::unique_ptr<PoolCard>> PoolCard::create(const Config& config) {
              cuda::ColoredPool::create(card, scheme, bytes, requests, cuda::PoolPages::one_region,
                                        cuda::Lending::by_descriptor));
   for (std::size_t i = 0; i < colors.size(); ++i) DEMARC_CHECK(audit(*pool, i, colors[i]));
-  return adopt(card, pool, colors);
+  return adopt(card, pool, colors, domains);
 }
 
 Result<std::unique_ptr<PoolCard>> PoolCard::adopt(cuda::CardPointer card,
                                                   const std::shared_ptr<cuda::ColoredPool>& pool,
-                                                  const std::vector<std::uint64_t>& colors) {
+                                                  const std::vector<std::uint64_t>& colors,
+                                                  std::optional<std::uint32_t> domains) {
   std::unique_ptr<PoolCard> side(new PoolCard(std::move(card), pool));
   side->zeros_.resize(zero_bytes);
   for (std::size_t i = 0; i < colors.size(); ++i) {
@@ -116,7 +117,10 @@ Result<std::unique_ptr<PoolCard>> PoolCard::adopt(cuda::CardPointer card,
     share.bytes = bytes;
     side->shares_.emplace(colors[i], Lent{std::move(share), std::move(all)});
   }
-  DEMARC_TRY(side->sync_domains_, domains_of(side->card_->gpu()));
+  if (!domains) {
+    DEMARC_TRY(domains, domains_of(side->card_->gpu()));
+  }
+  side->sync_domains_ = *domains;
   return side;
 }
 

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,10 +19,11 @@ class PoolCard : public CardSide {
   // are what they should be. Nothing else may run on the card meanwhile. Colours of other sets than
   // the configuration's are no shares from then on.
   [[nodiscard]] static Result<std::unique_ptr<PoolCard>> create(const Config& config);
-  // The same on a pool that is there; share i of it is of colors[i].
+  // The same on a pool that is there; share i of it is of colors[i]. `domains`: to choose from, as
+  // was proved; without it they are proved here.
   [[nodiscard]] static Result<std::unique_ptr<PoolCard>> adopt(
       cuda::CardPointer card, const std::shared_ptr<cuda::ColoredPool>& pool,
-      const std::vector<std::uint64_t>& colors);
+      const std::vector<std::uint64_t>& colors, std::optional<std::uint32_t> domains = {});
 
   // For terms_of().
   [[nodiscard]] CardNumbers numbers() const;

@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "columns.hpp"
+#include "demarc/base/text.hpp"
 #include "demarc/serve/server.hpp"
 
 namespace demarc::serve {
@@ -399,6 +400,7 @@ Result<std::vector<std::string>> Server::reload(const std::vector<Terms>& tenant
       return tl::unexpected(proof.error());
     }
   }
+  for (const auto& entry : ledger_.book().tenants) former_tenants_.insert(entry.first);
   ledger_ = std::move(changed);
   listen_for_tenants();
   for (std::string& line : stays) {
@@ -419,6 +421,20 @@ void Server::count_leases(lease::TenantStatus& status) const {
     status.refused_calls += block->counters.colored.refused;
     status.refused_kernels += block->counters.colored.left_out;
   }
+}
+
+Result<void> Server::all_ended() const {
+  std::vector<std::string> left = not_ended_;
+  if (const auto processes = ledger_.book().processes.size(); processes != 0) {
+    left.push_back(fmt::format("{} processes with a lease have not ended", processes));
+  }
+  for (const auto& [job, ending] : endings_) {
+    if (ending.tenant.empty()) continue;
+    left.push_back(
+        fmt::format("tenant '{}': what is left of its programs has not ended", ending.tenant));
+  }
+  if (left.empty()) return {};
+  return check_failed("{}", joined(left, "; "));
 }
 
 std::vector<lease::TenantStatus> Server::status() const {

@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::chrono::seconds ending_patience{5};  // of the ten that a server has to end
 constexpr int idle_look = 100;                      // milliseconds
-constexpr int card_look = 1000;                     // the same
+constexpr std::chrono::milliseconds card_look{1000};
 
 // Tells when nobody was there for so many seconds, if that is to end anything.
 class Idleness {
@@ -60,12 +60,10 @@ Result<void> end_all(Server& server) {
   server.end_all();
   const auto until = std::chrono::steady_clock::now() + ending_patience;
   while (std::chrono::steady_clock::now() < until) {
-    if (server.ended()) return {};
+    if (server.ended()) return server.all_ended();
     DEMARC_CHECK(server.turn(10));
   }
-  if (server.ledger().book().processes.empty()) return {};
-  return check_failed("{} processes with a lease have not ended",
-                      server.ledger().book().processes.size());
+  return server.all_ended();
 }
 
 Result<void> check_group(const Config& config) {
@@ -189,19 +187,29 @@ Result<void> serve_until_told(Server& server, const Signals& signals,
                               const std::function<Result<std::vector<Terms>>()>& terms,
                               const std::function<void(const std::string& line)>& tell,
                               std::optional<double> end_when_idle, const ServeEvents& events) {
+  using LoopClock = std::chrono::steady_clock;
   Idleness idleness(end_when_idle);
-  for (;;) {
-    const auto told = server.turn(end_when_idle ? idle_look : card_look, signals.file());
-    if (!told) {
-      static_cast<void>(end_all(server));
-      return tl::unexpected(told.error());
-    }
+  const auto end_because = [&](const Error& why) -> Result<void> {
+    if (const auto ended = end_all(server); !ended) tell(ended.error().message);
+    return tl::unexpected(why);
+  };
+  for (auto look_at = LoopClock::now();;) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(look_at - LoopClock::now()).count();
+    const int until_look = std::max(0, static_cast<int>(left));
+    const auto told =
+        server.turn(end_when_idle ? std::min(idle_look, until_look) : until_look, signals.file());
+    if (!told) return end_because(told.error());
     if (server.mps_ended() && server.ledger().book().leases.empty()) {
-      return missing_capability("the daemon of MPS has ended: start demarc serve again");
+      return end_because(
+          missing_capability("the daemon of MPS has ended: start demarc serve again").value());
     }
     const bool used = server.connections() != 0;
     events.used(used);
-    events.looks();
+    if (LoopClock::now() >= look_at) {
+      look_at = LoopClock::now() + card_look;
+      events.looks();
+    }
     if (idleness.is_over(used)) return end_all(server);
     if (!*told) continue;
     const int signal = signals.next();

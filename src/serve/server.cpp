@@ -19,7 +19,6 @@ constexpr std::chrono::seconds look_every(1);  // at the card
 constexpr int stalled_ms = 5;
 constexpr int most_accepted = 16;  // in a turn, so that those who are there are answered
 constexpr std::size_t most_refused = 256;
-constexpr int killed_wait_ms = 1000;
 
 bool may_ask(const ServerOptions& options, const lease::Peer& peer) {
   return peer.user == options.user ||
@@ -379,7 +378,9 @@ void Server::end_all() {
   ends_ = true;
   options_.hurry(options_.ending_seconds);
   kill_at_ = in_seconds(1.2 * options_.ending_seconds);
-  for (const auto& entry : ledger_.book().tenants) end_tenant(entry.first, nullptr);
+  std::set<std::string> names = former_tenants_;
+  for (const auto& entry : ledger_.book().tenants) names.insert(entry.first);
+  for (const std::string& name : names) end_tenant(name, nullptr);
 }
 
 bool Server::ended() const {
@@ -399,12 +400,8 @@ void Server::end_tenant(const std::string& tenant, Connection* asker) {
     WorkTarget target{connection.peer.process, copy_of(connection.process_file)};
     if (target.lives()) targets.push_back(std::move(target));
   }
-  const auto kill = [this, tenant](const std::vector<WorkTarget>& all) {
-    for (const WorkTarget& target : all) target.kill();
-    for (const WorkTarget& target : all) target.wait_for_end(killed_wait_ms);
-    return options_.end_left(tenant);
-  };
-  begin_ending(std::move(targets), {0, tenant}, asker, kill);
+  begin_ending(std::move(targets), {0, tenant}, asker,
+               [this, tenant] { return options_.end_left(tenant); });
 }
 
 // Its owner keeps the claim of the card until it has heard of this, so it is heard out.
@@ -443,7 +440,9 @@ void Server::finish_endings() {
     }
     const Result<void> result = kills ? done.after : done.result;
     if (kills && !result) {
-      options_.tell(fmt::format("tenant '{}': {}", ending.tenant, result.error().message));
+      const auto line = fmt::format("tenant '{}': {}", ending.tenant, result.error().message);
+      options_.tell(line);
+      if (ends_) not_ended_.push_back(line);
     }
     for (Connection& connection : connections_) {
       if (connection.number != ending.connection || connection.ended) continue;

@@ -2,6 +2,7 @@
 // over programs that the last one left.
 #include "server_claim.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -24,7 +25,8 @@ using lease::PartOwner;
 using partition::TpcSet;
 using ClaimClock = std::chrono::steady_clock;
 
-constexpr useconds_t claim_look = 100'000;
+constexpr std::uint32_t claim_look_ms = 100;
+constexpr useconds_t claim_look = 1000 * claim_look_ms;
 constexpr int kill_patience_ms = 10'000;
 constexpr int left_patience_ms = 500;
 
@@ -63,9 +65,10 @@ struct EndingStep {
 };
 
 // They are watched by descriptors before they are looked for once more, so that no other process is
-// meant that has got a number meanwhile.
-void end_keepers(const lease::CardClaim& claim, off_t address,
-                 std::initializer_list<EndingStep> steps) {
+// meant that has got a number meanwhile. False if it was told to end while it waited.
+bool end_keepers(
+    const lease::CardClaim& claim, off_t address, std::initializer_list<EndingStep> steps,
+    const std::function<bool()>& told_to_end = [] { return false; }) {
   struct Watched {
     pid_t process;
     OwnedFile file;
@@ -88,11 +91,16 @@ void end_keepers(const lease::CardClaim& claim, off_t address,
     }
     for (const Watched& one : watched) {
       pollfd look{one.file.get(), POLLIN, {}};
-      const auto left =
-          std::chrono::duration_cast<std::chrono::milliseconds>(until - ClaimClock::now());
-      ::poll(&look, 1, std::max(0, static_cast<int>(left.count())));
+      for (bool ended = false; !ended;) {
+        const auto left =
+            std::chrono::duration_cast<std::chrono::milliseconds>(until - ClaimClock::now());
+        const int wait = std::clamp(static_cast<int>(left.count()), 0, int{claim_look_ms});
+        ended = ::poll(&look, 1, wait) > 0 || wait == 0;
+        if (!ended && told_to_end()) return false;
+      }
     }
   }
+  return true;
 }
 
 }  // namespace
@@ -119,8 +127,16 @@ Result<std::optional<ServerClaim>> ServerClaim::take(const ClaimPlan& plan) {
 
 Result<bool> ServerClaim::take_card(const ClaimPlan& plan) {
   const auto until = ClaimClock::now() + std::chrono::duration<double>(plan.patience_seconds);
+  const auto patience = std::chrono::milliseconds(plan.turn_patience_ms);
+  auto turn_until = ClaimClock::now() + patience;
   for (bool waits = false;; ::usleep(claim_look)) {
-    DEMARC_TRY(const auto turn, own_.turn());
+    const auto turn = own_.turn(claim_look_ms);
+    if (!turn) {
+      if (plan.told_to_end()) return false;
+      if (ClaimClock::now() >= turn_until) return tl::unexpected(turn.error());
+      continue;
+    }
+    turn_until = ClaimClock::now() + patience;
     DEMARC_TRY(const ClaimedCard claimed, own_.others(card_));
     if (!claimed.server) {
       DEMARC_CHECK(own_.hold_server(card_, false));
@@ -170,8 +186,11 @@ Result<bool> ServerClaim::take_parts(const ClaimPlan& plan) {
     }
     waits = true;
     if (!ends) continue;
-    end_keepers(own_, claim_address(card_, ClaimRole::tenant),
-                {{SIGTERM, plan.end_patience_ms}, {SIGKILL, kill_patience_ms}});
+    if (!end_keepers(own_, claim_address(card_, ClaimRole::tenant),
+                     {{SIGTERM, plan.end_patience_ms}, {SIGKILL, kill_patience_ms}},
+                     plan.told_to_end)) {
+      return false;
+    }
     survivors = Survivors::refuse;  // those that are not seen, or do not end
   }
 }
@@ -226,12 +245,19 @@ Result<void> ServerClaim::follow(const std::function<void(const std::string& lin
   if (!own) return {};
   DEMARC_TRY(auto lent, lent_.on_new_files());
   if (!lent) return {};
-  const auto free = check_free(*lent, part_);
-  DEMARC_CHECK(own->hold_server(card_, serves_));
-  DEMARC_CHECK(own->keep(card_, ClaimRole::server));
-  DEMARC_CHECK(lent->hold_lent(card_));
-  DEMARC_CHECK(lent->hold(card_, PartOwner::tenants, part_));
-  own_.add(*std::move(own));
+  Result<void> free;
+  {
+    DEMARC_TRY(const auto turn, own->turn(0));
+    free = check_free(*lent, part_);
+    DEMARC_CHECK(own->hold_server(card_, serves_));
+    DEMARC_CHECK(own->keep(card_, ClaimRole::server));
+    DEMARC_CHECK(lent->hold_lent(card_));
+    DEMARC_CHECK(lent->hold(card_, PartOwner::tenants, part_));
+  }
+  {
+    const std::lock_guard lock(*files_mutex_);
+    own_.add(*std::move(own));
+  }
   lent_.add(*std::move(lent));
   tell(
       "the driver's libraries were installed anew: the claim of the card is on the new files, too");
@@ -240,14 +266,22 @@ Result<void> ServerClaim::follow(const std::function<void(const std::string& lin
   return {};
 }
 
+lease::CardClaim ServerClaim::copy_of_own() const {
+  const std::lock_guard lock(*files_mutex_);
+  std::vector<OwnedFile> copies;
+  for (const int file : own_.files()) copies.emplace_back(::fcntl(file, F_DUPFD_CLOEXEC, 0));
+  return lease::CardClaim::of(std::move(copies));
+}
+
 Result<void> ServerClaim::end_left(const std::string& tenant) const {
+  const lease::CardClaim own = copy_of_own();
   const off_t address = lease::tenant_address(card_, tenant);
   // Some may be started by others until those have been killed.
   constexpr int most_rounds = 8;
-  std::vector<Claimer> left = own_.keepers(address);
+  std::vector<Claimer> left = own.keepers(address);
   for (int round = 0; round < most_rounds && !left.empty(); ++round) {
-    end_keepers(own_, address, {{SIGKILL, left_patience_ms}});
-    left = own_.keepers(address);
+    static_cast<void>(end_keepers(own, address, {{SIGKILL, left_patience_ms}}));
+    left = own.keepers(address);
   }
   if (left.empty()) return {};
   return check_failed("{} of its programs, which has been killed, has not ended", names_of(left));

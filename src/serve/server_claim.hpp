@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,7 +22,8 @@ struct ClaimPlan {
   std::function<void(const std::string& line)> tell = [](const std::string&) {};
   std::function<bool()> told_to_end = [] { return false; };  // asked while it waits
   double patience_seconds = 120;                             // for a server that starts or ends
-  int end_patience_ms = 10'000;  // for programs that are told to end, before they are killed
+  int turn_patience_ms = 10'000;  // for a process that has locked the files of the claims
+  int end_patience_ms = 10'000;   // for programs that are told to end, before they are killed
 };
 
 class ServerClaim {
@@ -36,13 +39,14 @@ class ServerClaim {
   // TPCs and domains that programs beside the server have; then all stays as it was.
   [[nodiscard]] Result<void> divide(const Book& book);
   // Kills what is left of a tenant's programs: processes that attached, and their children.
-  // check_failed names those that do not end.
+  // check_failed names those that do not end. It may run beside the thread that calls the others.
   [[nodiscard]] Result<void> end_left(const std::string& tenant) const;
   // From now on another server that starts is refused at once; before, and after end(), it waits.
   [[nodiscard]] Result<void> serve();
   void end();
   // If the driver's libraries were installed anew, claims the same on the new files, where programs
   // look that start from now on. `tell` names parts that a program has claimed there meanwhile.
+  // missing_capability while another process has its turn on the new files: call it again later.
   [[nodiscard]] Result<void> follow(const std::function<void(const std::string& line)>& tell);
   // Descriptors for all processes with a lease: while one of these has a copy, the parts are held.
   [[nodiscard]] std::vector<int> files() const { return lent_.files(); }
@@ -53,6 +57,8 @@ class ServerClaim {
   // False if it was told to end.
   [[nodiscard]] Result<bool> take_card(const ClaimPlan& plan);
   [[nodiscard]] Result<bool> take_parts(const ClaimPlan& plan);
+  // The same open files, for a look at processes beside follow().
+  [[nodiscard]] lease::CardClaim copy_of_own() const;
   [[nodiscard]] Result<void> check_free(const lease::CardClaim& lent,
                                         const lease::ClaimedPart& part) const;
   std::string card_;
@@ -60,6 +66,8 @@ class ServerClaim {
   lease::CardClaim lent_;    // ends with the last process that has a lease
   lease::ClaimedPart part_;  // what all tenants have together
   bool serves_ = false;
+  // Of the files of own_, which follow() adds to; it is held for no longer than that.
+  std::unique_ptr<std::mutex> files_mutex_ = std::make_unique<std::mutex>();
 };
 
 }  // namespace demarc::serve

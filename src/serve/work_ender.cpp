@@ -6,6 +6,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <utility>
 
@@ -20,10 +22,27 @@ void WorkTarget::kill() const {
   ::syscall(SYS_pidfd_send_signal, file.get(), SIGKILL, nullptr, 0);
 }
 
-void WorkTarget::wait_for_end(int milliseconds) const {
-  pollfd item{file.get(), POLLIN, {}};
-  ::poll(&item, 1, milliseconds);
+namespace {
+
+constexpr std::chrono::milliseconds killed_wait{1000};
+
+// All are killed before one is waited for, and all are waited for together.
+void kill_targets_of(const std::list<WorkEnder::Done>& jobs) {
+  using KillClock = std::chrono::steady_clock;
+  for (const auto& job : jobs) {
+    for (const WorkTarget& target : job.targets) target.kill();
+  }
+  const auto until = KillClock::now() + killed_wait;
+  for (const auto& job : jobs) {
+    for (const WorkTarget& target : job.targets) {
+      pollfd item{target.file.get(), POLLIN, {}};
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - KillClock::now());
+      ::poll(&item, 1, std::max(0, static_cast<int>(left.count())));
+    }
+  }
 }
+
+}  // namespace
 
 WorkEnder::WorkEnder(End end)
     : end_(std::move(end)), woken_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
@@ -69,9 +88,12 @@ void WorkEnder::end_together(std::list<Done>& jobs) const {
     if (!results[i] && whose[i]->result) whose[i]->result = results[i];
     whose[i]->targets.push_back(std::move(all[i]));
   }
-  for (Done& job : jobs) {
-    if (job.then) job.after = job.then(job.targets);
-  }
+}
+
+void WorkEnder::deliver(std::list<Done>& jobs, std::list<Done>::iterator job) {
+  const std::lock_guard lock(mutex_);
+  done_.splice(done_.end(), jobs, job);
+  ::eventfd_write(woken_.get(), 1);
 }
 
 void WorkEnder::run() {
@@ -82,9 +104,17 @@ void WorkEnder::run() {
     std::list<Done> jobs = std::exchange(waiting_, {});
     lock.unlock();
     end_together(jobs);
+    for (auto job = jobs.begin(); job != jobs.end();) {
+      const auto next = std::next(job);
+      if (!job->then) deliver(jobs, job);
+      job = next;
+    }
+    kill_targets_of(jobs);
+    while (!jobs.empty()) {
+      jobs.front().after = jobs.front().then();
+      deliver(jobs, jobs.begin());
+    }
     lock.lock();
-    done_.splice(done_.end(), jobs);
-    ::eventfd_write(woken_.get(), 1);
   }
 }
 

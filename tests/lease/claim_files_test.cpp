@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "claim_holders.hpp"
 #include "demarc/base/files.hpp"
 #include "demarc/lease/card_claim.hpp"
 #include "not_run.hpp"
@@ -165,6 +166,49 @@ TEST_F(ClaimFiles, ThatAreNewAreClaimedByWhoFollows) {
   EXPECT_EQ(tpcs_seen(), 0x8U);
 }
 
+TEST_F(ClaimFiles, AreOneForEachInstallationThatWasFollowed) {
+  const std::string other = folder / "libcuda.so.999";
+  std::filesystem::create_symlink(file, other);
+  CardClaim claim = CardClaim::open({file}).value();
+  for (std::size_t installed = 2; installed < 5; ++installed) {
+    install();
+    auto next = claim.on_new_files().value();
+    ASSERT_TRUE(next);
+    EXPECT_EQ(next->files().size(), 1U) << "although " << installed - 1 << " had this name";
+    claim.add(*std::move(next));
+    EXPECT_EQ(claim.files().size(), installed);
+    EXPECT_TRUE(claim.turn(0)) << "no file is its own rival";
+  }
+  CardClaim by_two_names = CardClaim::open({file}).value();
+  by_two_names.add(CardClaim::open({other}).value());
+  install();
+  EXPECT_EQ(by_two_names.on_new_files().value()->files().size(), 1U);
+}
+
+TEST_F(ClaimFiles, ThatAreNewAndCannotBeOpenedAreRefusedByName) {
+  CardClaim claim = CardClaim::open({file}).value();
+  std::filesystem::remove(file);
+  std::filesystem::create_symlink(file, file);
+  const auto refused = claim.on_new_files();
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr(file + "': Too many levels of symbolic links"));
+}
+
+// Between a look at all processes and the opening of a file its process may end.
+TEST_F(ClaimFiles, OfAProcessThatHasEndedAreNotMissed) {
+  const pid_t process = program();
+  install();
+  auto pages = kept_pages();
+  std::erase_if(pages, [&](const KeptPage& page) { return page.process != process; });
+  ASSERT_EQ(pages.size(), 1U);
+  pages.push_back(pages.front());
+  EXPECT_EQ(reopen(pages)->size(), 1U) << "one file, although it is kept twice";
+  end_process(process);
+  const auto files = reopen(pages);
+  ASSERT_TRUE(files) << files.error().message;
+  EXPECT_TRUE(files->empty());
+}
+
 // What any user can do who can read the file.
 class ForeignLocks : public ClaimFiles {
  protected:
@@ -185,7 +229,7 @@ TEST_F(ForeignLocks, AreRefusedByTheNameOfTheirProcessAndItsUser) {
   const CardClaim claim = CardClaim::open_all({file}).value();
   const auto names = [&] { return claim.names("GPU-1", ClaimRole::server); };
   const std::pair<std::int64_t, std::int64_t> ranges[] = {
-      {page, 1}, {page + 4095, 1}, {page - 1, 2}, {page + 4095, 0}, {0, 0}};
+      {page, 1}, {page + 1, 1}, {page - 1, 2}, {page + 1, 0}, {0, 0}};
   for (const auto& [first, bytes] : ranges) {
     const pid_t process = locker(first, bytes);
     EXPECT_THAT(names(),
@@ -197,11 +241,53 @@ TEST_F(ForeignLocks, AreRefusedByTheNameOfTheirProcessAndItsUser) {
         << first - page;
     end_process(process);
   }
-  for (const auto& [first, bytes] : {std::pair{page - 1, 1}, std::pair{page + 4096, 1}}) {
+  for (const auto& [first, bytes] : {std::pair{page - 1, 1}, std::pair{page + 2, 4094}}) {
     const pid_t process = locker(first, bytes);
     EXPECT_EQ(names(), "a process that cannot be seen from here") << first - page;
     end_process(process);
   }
+}
+
+TEST_F(ForeignLocks, AreNamedForTheRoleWhoseBytesTheyHold) {
+  const CardClaim claim = CardClaim::open_all({file}).value();
+  const auto roles = [&](std::int64_t first, std::int64_t bytes) {
+    const pid_t process = locker(page + first, bytes);
+    std::string found;
+    for (const auto& [role, word] :
+         {std::pair{ClaimRole::server, "server "}, std::pair{ClaimRole::tenant, "tenant "},
+          std::pair{ClaimRole::program, "program "}}) {
+      if (claim.names("GPU-1", role).find("not a program of Demarc") != std::string::npos) {
+        found += word;
+      }
+    }
+    end_process(process);
+    return found;
+  };
+  EXPECT_EQ(roles(0, 2), "server ");
+  EXPECT_EQ(roles(2, 1), "tenant ");
+  EXPECT_EQ(roles(3, 253), "");
+  EXPECT_EQ(roles(256, 1), "tenant ");
+  EXPECT_EQ(roles(511, 1), "tenant ");
+  EXPECT_EQ(roles(512, 1), "program ");
+  EXPECT_EQ(roles(1023, 1), "program ");
+  EXPECT_EQ(roles(1024, 3072), "");
+}
+
+// A server of another user is not seen, but programs of Demarc that hold other bytes are.
+TEST_F(ForeignLocks, AreNotThoseOfAProgramOfDemarcInAnotherRole) {
+  const CardClaim hidden = CardClaim::open({file}).value();
+  ASSERT_TRUE(hidden.hold_server("GPU-1", true));
+  ASSERT_TRUE(hidden.hold_lent("GPU-1"));
+  const pid_t of_its_own = program();
+  const pid_t with_all_bytes = staying_process([&] {
+    static CardClaim own = CardClaim::open({file}).value();
+    EXPECT_TRUE(own.hold_server("GPU-1", false));
+    EXPECT_TRUE(own.keep("GPU-1", ClaimRole::tenant));
+  });
+  const CardClaim claim = CardClaim::open_all({file}).value();
+  EXPECT_EQ(claim.names("GPU-1", ClaimRole::server), "a process that cannot be seen from here");
+  end_process(of_its_own);
+  end_process(with_all_bytes);
 }
 
 TEST_F(ForeignLocks, AreNotNamedWhereAProgramOfDemarcHasTheClaim) {

@@ -283,6 +283,41 @@ TEST_F(Deaths, of_all_come_with_the_end_of_the_server) {
   turn_until([&] { return server->idle(); });
 }
 
+TEST_F(Deaths, of_children_are_brought_about_for_tenants_that_were_taken_away_too) {
+  ASSERT_TRUE(server->reload({terms_of("c", {3}, 2, 2)}));
+  ASSERT_TRUE(server->reload({terms_of("a", {0, 1}, 1, 1), terms_of("d", {3}, 2, 2)}));
+  server->end_all();
+  turn_until([&] { return server->ended(); });
+  EXPECT_THAT(left_of, testing::UnorderedElementsAre("a", "b", "c", "d"));
+  EXPECT_TRUE(server->all_ended());
+}
+
+TEST_F(Deaths, that_do_not_come_at_the_end_of_the_server_are_told) {
+  left_ends = false;
+  looks_for_left = true;
+  server->end_all();
+  const auto still = server->all_ended();
+  ASSERT_FALSE(still);
+  EXPECT_EQ(still.error().kind, ErrorKind::check_failed);
+  EXPECT_EQ(still.error().message,
+            "tenant 'a': what is left of its programs has not ended; "
+            "tenant 'b': what is left of its programs has not ended");
+  looks_for_left = false;
+  turn_until([&] { return server->ended(); });
+  EXPECT_EQ(server->all_ended().error().message,
+            "tenant 'a': process 4711 (a child) has not ended; "
+            "tenant 'b': process 4711 (a child) has not ended");
+}
+
+TEST_F(Deaths, that_did_not_come_before_the_end_of_the_server_are_looked_at_once_more) {
+  left_ends = false;
+  EXPECT_THAT(refusal(connect(), lease::RevokeRequest{"a"}), HasSubstr("has not ended"));
+  left_ends = true;
+  server->end_all();
+  turn_until([&] { return server->ended(); });
+  EXPECT_TRUE(server->all_ended());
+}
+
 TEST_F(Deaths, of_processes_of_one_tenant_leave_the_other_alone) {
   const auto owner = connect();
   const std::string token = open(owner, "b").token;

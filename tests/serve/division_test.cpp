@@ -84,10 +84,11 @@ TEST(Divisions, of_wrong_wishes_are_refused_before_a_server_is_started) {
     EXPECT_EQ(joined.error().kind, ErrorKind::invalid_input);
     return joined.error().message;
   };
-  EXPECT_EQ(refusal(2, "abc"),
-            "--share 1/2, --memory 'abc', --description '': the configuration of these "
-            "parts:2:10: memory: 'abc' is not a number of bytes; write it as 4096, 64K, 512 MiB or "
-            "16GiB");
+  EXPECT_EQ(
+      refusal(2, "abc"),
+      "--share 1/2, --memory 'abc': memory: 'abc' is not a number of bytes; write it as 4096, "
+      "64K, 512 MiB or 16GiB")
+      << "what was given, and not what is written from it";
   EXPECT_THAT(refusal(2, "64\nMiB"), HasSubstr("unescaped control characters"));
   EXPECT_THAT(refusal(4, "7 MiB"), HasSubstr("7340032 bytes are less than 2097152 for each of 4"));
   EXPECT_THAT(refusal(4, "8 MiB"), HasSubstr("XDG_RUNTIME_DIR names the folder")) << "it is right";

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -245,6 +246,71 @@ TEST(WorkOfProcesses, that_wait_is_ended_together_and_answered_apart) {
   EXPECT_EQ(words[second], "not three") << "the first of them that does not end";
   EXPECT_EQ(words[third], "ended");
   EXPECT_LE(calls.size(), 2U) << "one question each";
+}
+
+TEST(WorkOfProcesses, is_over_for_one_job_while_what_is_left_of_another_is_looked_for) {
+  std::atomic<bool> looks{true}, holds{true};
+  WorkEnder ender([&](const std::vector<WorkTarget>& targets) {
+    while (holds) ::usleep(1000);
+    return std::vector<Result<void>>(targets.size());
+  });
+  std::vector<WorkTarget> ended;
+  ended.push_back({1, OwnedFile()});
+  const auto before = ender.begin(std::move(ended));
+  const auto first = ender.begin({}, [&]() -> Result<void> {
+    while (looks) ::usleep(1000);
+    return check_failed("a child is left");
+  });
+  const auto second = ender.begin({});
+  holds = false;
+  std::vector<WorkEnder::Job> order;
+  std::string words;
+  while (order.size() < 3) {
+    for (const auto& done : ender.take_done()) {
+      order.push_back(done.job);
+      if (done.job == second) looks = false;
+      if (!done.after) words = done.after.error().message;
+    }
+  }
+  EXPECT_THAT(order, ElementsAre(before, second, first));
+  EXPECT_EQ(words, "a child is left");
+}
+
+TEST(WorkOfProcesses, of_all_jobs_is_killed_before_what_is_left_of_one_is_looked_for) {
+  std::atomic<bool> holds{true};
+  WorkEnder ender([&](const std::vector<WorkTarget>& targets) {
+    while (holds) ::usleep(1000);
+    return std::vector<Result<void>>(targets.size());
+  });
+  const auto staying = [] {
+    const pid_t process = test::fork_at_rest();
+    if (process == 0) {
+      for (;;) ::pause();
+    }
+    return process;
+  };
+  const auto target = [](pid_t process) {
+    return WorkTarget{process, OwnedFile(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)))};
+  };
+  const pid_t processes[] = {staying(), staying()};
+  const WorkTarget seen[] = {target(processes[0]), target(processes[1])};
+  // The next ones come while this one, of a process that has ended, holds the thread.
+  std::vector<WorkTarget> ended;
+  ended.push_back({1, OwnedFile()});
+  ender.begin(std::move(ended));
+  int alive = 0;
+  for (const pid_t process : processes) {
+    std::vector<WorkTarget> one;
+    one.push_back(target(process));
+    ender.begin(std::move(one), [&]() -> Result<void> {
+      for (const WorkTarget& other : seen) alive += other.lives() ? 1 : 0;
+      return {};
+    });
+  }
+  holds = false;
+  for (std::size_t found = 0; found < 3;) found += ender.take_done().size();
+  EXPECT_EQ(alive, 0);
+  for (const pid_t process : processes) ::waitpid(process, nullptr, 0);
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ class Running : public ServerTest {
             if (++reads == 2) return invalid_input("f.toml:1:1: wrong");
             return std::vector<Terms>{terms_of("b", {3}, 2, 2)};
           },
-          tell, end_when_idle_);
+          tell, end_when_idle_, events_);
       server.reset();
       return result ? 0 : static_cast<int>(result.error().kind);
     });
@@ -61,6 +61,7 @@ class Running : public ServerTest {
   }
 
   std::optional<double> end_when_idle_;
+  ServeEvents events_;
   double limit_ = 60;  // seconds
   int lines_[2] = {-1, -1};
   pid_t process_ = 0;
@@ -111,11 +112,31 @@ TEST_F(Running, reads_its_configuration_again_at_SIGHUP) {
 
 class RunningWithMps : public Running {
  public:
-  RunningWithMps() { options.mps_process = daemon_.get(); }
+  RunningWithMps() {
+    options.mps_process = daemon_.get();
+    options.end_left = [this](const std::string& tenant) -> Result<void> {
+      const std::string words = "left of " + tenant + "\n";
+      static_cast<void>(!::write(lines_[1], words.data(), words.size()));
+      return check_failed("a child");
+    };
+  }
 
  protected:
   OwnedFile daemon_{::eventfd(0, EFD_CLOEXEC)};  // readable: it has ended
 };
+
+// A child of a program may have closed its connection.
+TEST_F(RunningWithMps, ends_what_is_left_of_its_tenants_when_it_ends_after_the_daemon) {
+  auto owner = std::make_optional(client());
+  ASSERT_TRUE(owner->open("a", ""));
+  ASSERT_EQ(::eventfd_write(daemon_.get(), 1), 0);
+  while (owner->list().value().mps != "ended") ::usleep(1000);
+  owner.reset();
+  EXPECT_EQ(line(), "left of a");
+  EXPECT_EQ(line(), "left of b");
+  EXPECT_EQ(line(), "tenant 'a': a child; tenant 'b': a child");
+  EXPECT_EQ(end_of(process_), 2 << 8);
+}
 
 TEST_F(RunningWithMps, ends_with_the_last_program_after_the_daemon) {
   auto owner = std::make_optional(client());
@@ -142,6 +163,40 @@ TEST(ServersOfAGroup, are_those_of_root) {
   int status = 0;
   ASSERT_EQ(::waitpid(process, &status, 0), process);
   EXPECT_EQ(status, 0);
+}
+
+class RunningAndLooking : public Running {
+ public:
+  RunningAndLooking() {
+    events_.looks = [this] { static_cast<void>(!::write(lines_[1], "look\n", 5)); };
+  }
+};
+
+TEST_F(RunningAndLooking, looks_once_per_second_however_many_packets_come) {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  auto own = client();
+  for (int i = 0; i < 500; ++i) ASSERT_TRUE(own.list());
+  ::kill(process_, SIGTERM);
+  EXPECT_EQ(end_of(process_), 0);
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(Clock::now() - begin).count();
+  int looks = 0;
+  while (line() == "look") ++looks;
+  EXPECT_GE(looks, 1);
+  EXPECT_LE(looks, seconds + 1);
+}
+
+class RunningWithChildren : public Running {
+ public:
+  RunningWithChildren() {
+    options.end_left = [](const std::string&) -> Result<void> { return check_failed("a child"); };
+  }
+};
+
+TEST_F(RunningWithChildren, ends_with_a_check_that_failed_where_they_do_not_end) {
+  static_cast<void>(client());
+  ::kill(process_, SIGTERM);
+  EXPECT_EQ(end_of(process_), 3 << 8);
 }
 
 class RunningForAWhile : public Running {

@@ -1,6 +1,9 @@
 // One server for a card: beside other servers, programs of their own, and what the last one left.
 #include "server_claim.hpp"
 
+#include <atomic>
+#include <thread>
+
 #include "demarc/base/files.hpp"
 #include "server_fixture.hpp"
 #include "staying_process.hpp"
@@ -228,6 +231,32 @@ TEST_F(ServerClaims, ItsPartsStayWithWhoeverHasItsFiles) {
   EXPECT_EQ(refusal(), "taken");
 }
 
+// A server that ends others is told to end while these do not.
+TEST_F(ServerClaims, AServerThatIsToldToEndWaitsNoLongerForTheEndOfPrograms) {
+  const pid_t left = survivor(true);
+  plan.survivors = Survivors::end;
+  plan.end_patience_ms = 1'000'000;
+  int asked = 0;
+  plan.told_to_end = [&] { return ++asked == 3; };
+  EXPECT_EQ(refusal(), "given up");
+  EXPECT_EQ(asked, 3);
+  EXPECT_EQ(told.back(), "told to end before the card was free");
+  EXPECT_TRUE(is_alive(left)) << "it was not killed";
+  test::end_process(left);
+}
+
+TEST_F(ServerClaims, AServerThatIsToldToEndWaitsNoLongerForItsTurn) {
+  const CardClaim other = CardClaim::open(plan.files).value();
+  const auto turn = other.turn();
+  plan.turn_patience_ms = 1'000'000;
+  int asked = 0;
+  plan.told_to_end = [&] { return ++asked == 2; };
+  EXPECT_EQ(refusal(), "given up");
+  plan.turn_patience_ms = 0;
+  plan.told_to_end = [] { return false; };
+  EXPECT_THAT(refusal(), HasSubstr("has locked this file (flock)"));
+}
+
 // The library is installed anew while the server runs.
 class InstalledAnew : public ServerClaims {
  protected:
@@ -279,6 +308,50 @@ TEST_F(InstalledAnew, PartsThatAProgramTookMeanwhileAreTold) {
   EXPECT_THAT(told[1], testing::StartsWith("before that claim, and so beside the tenants: the TPCs "
                                            "2 of GPU-1 belong to a program under demarc exec"));
   EXPECT_THAT(claim.divide(book_of({2}, {})).error().message, HasSubstr("the TPCs 2 of GPU-1"));
+}
+
+TEST_F(InstalledAnew, ItsClaimsAreOnEveryFileHoweverOftenThatHappens) {
+  ServerClaim claim = ServerClaim::take(plan).value().value();
+  ASSERT_TRUE(claim.divide(book_of({1}, 1)));
+  for (std::size_t files = 2; files < 5; ++files) {
+    install();
+    ASSERT_TRUE(claim.follow(plan.tell));
+    EXPECT_EQ(claim.files().size(), files);
+    ASSERT_TRUE(claim.divide(book_of({static_cast<std::uint32_t>(files)}, {})));
+    EXPECT_EQ(seen().of(PartOwner::tenants).tpcs[0], std::uint64_t{1} << files);
+  }
+}
+
+TEST_F(InstalledAnew, TheNewFileIsClaimedWhenItsTurnHasCome) {
+  ServerClaim claim = ServerClaim::take(plan).value().value();
+  ASSERT_TRUE(claim.divide(book_of({1}, 1)));
+  install();
+  {
+    const CardClaim other = CardClaim::open(plan.files).value();
+    const auto turn = other.turn();
+    EXPECT_THAT(claim.follow(plan.tell).error().message, HasSubstr("has locked this file"));
+    EXPECT_EQ(claim.files().size(), 1U);
+    EXPECT_FALSE(seen().server);
+  }
+  ASSERT_TRUE(claim.follow(plan.tell));
+  EXPECT_TRUE(seen().server);
+  EXPECT_TRUE(CardClaim::open(plan.files)->turn(0)) << "its own turn is over";
+}
+
+// The thread that ends work looks at processes while the one that serves follows.
+TEST_F(InstalledAnew, WhatIsLeftOfATenantIsLookedForMeanwhile) {
+  ServerClaim claim = ServerClaim::take(plan).value().value();
+  std::atomic<bool> ends{false};
+  std::thread other([&] {
+    while (!ends) EXPECT_TRUE(claim.end_left("a"));
+  });
+  for (int i = 0; i < 40; ++i) {
+    install();
+    EXPECT_TRUE(claim.follow(plan.tell));
+  }
+  ends = true;
+  other.join();
+  EXPECT_EQ(claim.files().size(), 41U);
 }
 
 TEST_F(InstalledAnew, ASecondServerFindsTheFirstByTheFileBefore) {

@@ -394,6 +394,31 @@ TEST_F(WholeServers, ThatWereKilledLeaveTheirPartsToTheirPrograms) {
   EXPECT_TRUE(waits.says(serving_line)) << waits.said();
 }
 
+TEST_F(WholeServers, ClaimADriverThatIsInstalledAnewForThemAndForTheirPrograms) {
+  const std::string driver = folder / "libcuda.so.1";
+  std::filesystem::copy_file(test::fake_libcuda(), driver);
+  ::setenv("DEMARC_LIBCUDA", driver.c_str(), 1);
+  write_config(file_head + tenant_of_file("a", "0-3", "1/2"));
+  WholeServer server(plan(), good_card);
+  ASSERT_TRUE(server.says(serving_line)) << server.said();
+  std::filesystem::copy_file(driver, driver + ".new");
+  std::filesystem::rename(driver + ".new", driver);
+  EXPECT_TRUE(server.says("were installed anew")) << server.said();
+  const auto seen = [&] { return lease::CardClaim::open({driver})->others(card_uuid).value(); };
+  EXPECT_TRUE(seen().serving);
+  const pid_t tenant = test::staying_process([&] {
+    static auto owner = client();
+    static auto process = client();
+    EXPECT_TRUE(process.attach(owner.open("a", "")->token));
+  });
+  EXPECT_EQ(server.end_by(SIGKILL), 128 + SIGKILL);
+  EXPECT_FALSE(seen().server);
+  EXPECT_TRUE(seen().lent) << "its program has the claims on the new file, too";
+  EXPECT_EQ(seen().of(lease::PartOwner::tenants).tpcs[0], 0xfU);
+  test::end_process(tenant);
+  EXPECT_FALSE(seen().lent);
+}
+
 // A child of a process with a lease has closed all files, and the lease's owner stays.
 TEST_F(WholeServers, LeaveNothingOfATenantBehind) {
   write_config(file_head + tenant_of_file("a", "0-3", "1/2"));

@@ -23,7 +23,7 @@ inline constexpr const char* tenant_variable = "DEMARC_TENANT";
 inline constexpr const char* chained_injection_variable = "DEMARC_CHAINED_INJECTION";
 
 struct ControlBlock {
-  static constexpr std::uint64_t expected_magic = 0x39306372616d6564;  // "demarc09"
+  static constexpr std::uint64_t expected_magic = 0x30316372616d6564;  // "demarc10"
   std::uint64_t magic = expected_magic;
   std::uint32_t bytes = sizeof(ControlBlock);  // of this struct: another build's is refused
   std::uint64_t token[2] = {};                 // random; whoever opens the block must know it
@@ -41,14 +41,19 @@ struct ControlBlock {
   std::uint32_t sms_per_tpc = 0;     // the least; 0: not known
   std::uint32_t needs_mps = 0;       // the proof ran in a client of MPS, so the program must be one
   // What the program has claimed of the card (exec/program_claim.hpp), and descriptors of
-  // `demarc exec` on which; -1: none.
+  // `demarc exec` on which; -1: none. A file is known by its device and its number there.
   std::int32_t claim_files[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
+  std::uint64_t claim_file_ids[8][2] = {};
   lease::PartOwner claim_owner = lease::PartOwner::program;
   lease::ClaimedPart claim;
   // TPCs that the program is to get beside these, and how often that was asked for and done.
   lease::ClaimedPart claim_wanted;
   std::atomic<std::uint32_t> claims_wanted{0};
   std::atomic<std::uint32_t> claims_held{0};
+  // TPCs of `claim` that a process of the program has claimed for itself, by an open file of its
+  // own, and which process that is. Processes write this in their turn (lease::CardClaim).
+  lease::ClaimedPart claim_taken;
+  std::int32_t claim_taker = 0;
   // The socket by which processes attach to their tenant's lease; empty: they have none.
   char lease_socket[108] = {};
   char lease_token[40] = {};

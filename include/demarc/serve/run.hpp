@@ -40,14 +40,15 @@ struct ServePlan {
 struct ServeEvents {
   std::function<void()> changed = [] {};              // it has the tenants that `terms` gave
   std::function<void(bool used)> used = [](bool) {};  // whether there are connections; every turn
-  std::function<void()> looks = [] {};                // every turn, too, and once a second at least
+  std::function<void()> looks = [] {};                // once a second
 };
 
 class Signals;
 
 // The loop of run(). It goes on until a signal ends it, or nobody was connected for so many
-// seconds. At SIGHUP it asks `terms` for the tenants again. check_failed if processes with a lease
-// do not end. missing_capability if the daemon of MPS has ended, and with it the last program.
+// seconds. At SIGHUP it asks `terms` for the tenants again. check_failed if programs with a lease,
+// or children of theirs, do not end. missing_capability if the daemon of MPS has ended, and with it
+// the last program.
 [[nodiscard]] Result<void> serve_until_told(
     Server& server, const Signals& signals,
     const std::function<Result<std::vector<Terms>>()>& terms,

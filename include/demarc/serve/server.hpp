@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -80,6 +81,8 @@ class Server {
   void end_all();
   // Nothing is left of the tenants' programs, and those whose leases have ended know it.
   [[nodiscard]] bool ended() const;
+  // check_failed says what is left although it was to end.
+  [[nodiscard]] Result<void> all_ended() const;
   // Ends all connections and takes no other one. The socket's path and its lock stay: the next
   // server starts when this object goes.
   void close();
@@ -196,6 +199,8 @@ class Server {
   TenantSockets tenant_sockets_;
   bool mps_ended_ = false;
   bool ends_ = false;                         // end_all() was called
+  std::set<std::string> former_tenants_;      // whose programs may have left children
+  std::vector<std::string> not_ended_;        // since then, in words
   std::optional<Clock::time_point> kill_at_;  // of all processes, at the server's end
   std::map<WorkEnder::Job, Ending> endings_;
   std::unique_ptr<WorkEnder> ender_;

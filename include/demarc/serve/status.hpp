@@ -22,14 +22,14 @@ namespace demarc::serve {
 // `static`).
 [[nodiscard]] Result<std::string> status_to_metrics(const lease::ServerStatus& status);
 
-// Serves `/` and `/metrics` at a port of 127.0.0.1, in threads of its own, until the object is
-// destroyed. Each time it asks the server at `socket`.
 // So many are read at a time, and who has not asked after so long makes room for the next one.
 struct PageLimits {
   int readers = 32;
   int milliseconds = 1000;
 };
 
+// Serves `/` and `/metrics` at a port of 127.0.0.1, in threads of its own, until the object is
+// destroyed. Each time it asks the server at `socket`.
 class StatusPages {
  public:
   // missing_capability if the port is taken, and in a build without the library.

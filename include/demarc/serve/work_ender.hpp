@@ -24,15 +24,14 @@ struct WorkTarget {
 
   [[nodiscard]] bool lives() const;
   void kill() const;  // SIGKILL; nothing, if it has ended
-  void wait_for_end(int milliseconds) const;
 };
 
 class WorkEnder {
  public:
   // Ends the work of all these, and says of each of them, in order, whether it has ended.
   using End = std::function<std::vector<Result<void>>(const std::vector<WorkTarget>& targets)>;
-  // What is done with those of one job then, in this thread, too; its error is the job's.
-  using Then = std::function<Result<void>(const std::vector<WorkTarget>& targets)>;
+  // What is done once those of one job have been killed, in this thread, too.
+  using Then = std::function<Result<void>()>;
   using Job = std::uint64_t;
   struct Done {
     Job job = 0;
@@ -47,7 +46,8 @@ class WorkEnder {
   WorkEnder(const WorkEnder&) = delete;
   WorkEnder& operator=(const WorkEnder&) = delete;
 
-  // Jobs that wait for their turn are ended together.
+  // Jobs that wait for their turn are ended together. One without `then` is done when its work has
+  // ended; the targets of the others are killed, all of them before any `then` is called.
   Job begin(std::vector<WorkTarget> targets, Then then = {});
   // Readable as soon as take_done() has something.
   [[nodiscard]] int file() const { return woken_.get(); }
@@ -56,6 +56,7 @@ class WorkEnder {
  private:
   void run();
   void end_together(std::list<Done>& jobs) const;
+  void deliver(std::list<Done>& jobs, std::list<Done>::iterator job);
 
   End end_;
   OwnedFile woken_;

@@ -1,6 +1,7 @@
 // Claims TPCs and a domain for a program, and refuses what others have.
 #include "exec/program_claim.hpp"
 
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 
 #include "demarc/base/numbers.hpp"
 #include "demarc/base/owned_file.hpp"
+#include "demarc/base/text.hpp"
 #include "demarc/cuda/driver.hpp"
 
 namespace demarc::cuda {
@@ -45,6 +47,27 @@ OwnedFile process_of_control(const std::string& control) {
   const auto number = parse_u64(rest.substr(0, rest.find('/')), "a process");
   if (!number) return {};
   return OwnedFile(static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(*number), 0)));
+}
+
+// False if it is none.
+bool id_of_file(int file, std::uint64_t (&id)[2]) {
+  struct stat status {};
+  if (::fstat(file, &status) != 0) return false;
+  id[0] = status.st_dev;
+  id[1] = status.st_ino;
+  return true;
+}
+
+bool is_file(int file, const std::uint64_t (&id)[2]) {
+  std::uint64_t found[2] = {};
+  return id_of_file(file, found) && std::equal(std::begin(id), std::end(id), std::begin(found));
+}
+
+// False, too, while another process has its turn.
+bool holds_in_its_turn(CardClaim& claim, const ControlBlock& block, PartOwner owner) {
+  const auto turn = claim.turn(0);
+  return turn && claim.hold(block.uuid, owner, block.claim) &&
+         claim.keep(block.uuid, ClaimRole::program);
 }
 
 bool has_domain(const ClaimedCard& claimed, PartOwner owner, std::uint32_t domain) {
@@ -146,7 +169,10 @@ Result<void> ProgramClaim::pass_on(const std::string& card, ControlBlock& block)
     return missing_capability("{} files of a claim; at most {} were expected", files.size(),
                               std::size(block.claim_files));
   }
-  std::copy(files.begin(), files.end(), std::begin(block.claim_files));
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    block.claim_files[i] = files[i];
+    static_cast<void>(id_of_file(files[i], block.claim_file_ids[i]));
+  }
   block.claim_owner = owner_;
   block.claim = part_;
   return {};
@@ -155,9 +181,7 @@ Result<void> ProgramClaim::pass_on(const std::string& card, ControlBlock& block)
 void ProgramClaim::follow(ControlBlock& block) {
   if (auto renewed = claim_.on_new_files(); renewed && *renewed) {
     CardClaim& next = **renewed;
-    if (next.hold(block.uuid, owner_, block.claim) && next.keep(block.uuid, ClaimRole::program)) {
-      claim_.add(std::move(next));
-    }
+    if (holds_in_its_turn(next, block, owner_)) claim_.add(std::move(next));
   }
   const std::uint32_t wanted = block.claims_wanted.load(std::memory_order_acquire);
   if (wanted == block.claims_held.load(std::memory_order_relaxed)) return;
@@ -186,16 +210,26 @@ Result<void> keep_claim(const std::string& control, const ControlBlock& block) {
   std::vector<std::string> names;
   std::vector<OwnedFile> same;
   const OwnedFile exec = process_of_control(control);
+  const auto ids = std::begin(block.claim_file_ids);
   for (const std::int32_t file : block.claim_files) {
-    if (file < 0) continue;
+    if (file < 0) break;
     names.push_back(folder + std::to_string(file));
     same.emplace_back(static_cast<int>(::syscall(SYS_pidfd_getfd, exec.get(), file, 0)));
   }
   if (names.empty()) return {};
   const bool shares =
-      std::none_of(same.begin(), same.end(), [](const OwnedFile& file) { return file.get() < 0; });
+      std::equal(same.begin(), same.end(), ids,
+                 [](const auto& file, const auto& id) { return is_file(file.get(), id); });
   DEMARC_TRY(auto claim,
              shares ? Result<CardClaim>(CardClaim::of(std::move(same))) : CardClaim::open(names));
+  const auto files = claim.files();
+  if (!std::equal(files.begin(), files.end(), ids,
+                  [](int file, const auto& id) { return is_file(file, id); })) {
+    return missing_capability(
+        "{}: these are no longer the files on which demarc exec has claimed the card: it has ended "
+        "meanwhile; start the program again",
+        joined(names, ", "));
+  }
   if (!shares) DEMARC_CHECK(claim.hold(block.uuid, block.claim_owner, block.claim));
   DEMARC_CHECK(claim.keep(block.uuid, ClaimRole::program));
   // For ever: launches may come from the destructors of others.
@@ -203,27 +237,39 @@ Result<void> keep_claim(const std::string& control, const ControlBlock& block) {
   return {};
 }
 
-Result<void> follow_claim(const ControlBlock& block) {
+Result<void> follow_claim(ControlBlock& block) {
   ProcessClaim* own = claim_of_process.load();
   if (own == nullptr || own->shares) return {};
   const std::lock_guard lock(own->mutex);
   DEMARC_TRY(const auto turn, own->claim.turn());
-  DEMARC_TRY(const ClaimedCard claimed, own->claim.others(block.uuid));
-  const TpcSet added = tpcs_in(block.claim) - tpcs_in(own->has);
+  TpcSet added = tpcs_in(block.claim) - tpcs_in(own->has);
+  const auto others = own->claim.claimers(block.uuid, ClaimRole::program);
+  const bool taker_lives =
+      std::any_of(others.begin(), others.end(),
+                  [&](const lease::Claimer& other) { return other.process == block.claim_taker; });
+  if (taker_lives) added = added - tpcs_in(block.claim_taken);
+  // A demarc exec that lives has had them all the time.
+  if (!added.empty() && !Control::open(own->control)) {
+    DEMARC_TRY(const ClaimedCard claimed, own->claim.others(block.uuid));
+    TpcSet taken =
+        tpcs_in(claimed.of(PartOwner::tenants)) | tpcs_in(claimed.of(PartOwner::program));
+    if (block.claim_owner == PartOwner::program) {
+      taken = taken | tpcs_in(claimed.of(PartOwner::sharing));
+    }
+    if (const TpcSet both = added & taken; !both.empty()) {
+      return missing_capability(
+          "this program was moved to TPCs of which another one ({}) has {} by now, because its "
+          "demarc exec was killed before the program used them: start it again",
+          own->claim.names(block.uuid, ClaimRole::program), to_string(both));
+    }
+  }
   DEMARC_CHECK(own->claim.hold(block.uuid, block.claim_owner, block.claim));
   own->has = block.claim;
-  // One that lives has had them all the time.
-  if (added.empty() || Control::open(own->control)) return {};
-  TpcSet taken = tpcs_in(claimed.of(PartOwner::tenants)) | tpcs_in(claimed.of(PartOwner::program));
-  if (block.claim_owner == PartOwner::program) {
-    taken = taken | tpcs_in(claimed.of(PartOwner::sharing));
+  if (!taker_lives || block.claim_taken != block.claim) {
+    block.claim_taken = block.claim;
+    block.claim_taker = ::getpid();
   }
-  const TpcSet both = added & taken;
-  if (both.empty()) return {};
-  return missing_capability(
-      "this program was moved to TPCs of which another one ({}) has {} by now, because its demarc "
-      "exec was killed before the program used them: start it again",
-      own->claim.names(block.uuid, ClaimRole::program), to_string(both));
+  return {};
 }
 
 }  // namespace demarc::cuda

@@ -64,9 +64,11 @@ class ProgramClaim {
 // In a process of the program: the claim of its `demarc exec` is this process's too, for as long as
 // it lives, if that one is killed. Where the kernel lets it, the process has the very locks of its
 // demarc exec, so it also has what that one claims later. The value is what Control::open() takes.
+// missing_capability if the descriptors of the block are other files by now.
 [[nodiscard]] Result<void> keep_claim(const std::string& control, const ControlBlock& block);
 // In such a process, once its program was moved: the claim has the new TPCs, too.
-// missing_capability if the demarc exec was killed meanwhile and others have some of them.
-[[nodiscard]] Result<void> follow_claim(const ControlBlock& block);
+// missing_capability if the demarc exec was killed meanwhile and others have some of them, but for
+// processes of the same program, which note in the block what they take.
+[[nodiscard]] Result<void> follow_claim(ControlBlock& block);
 
 }  // namespace demarc::cuda
