@@ -80,22 +80,21 @@ TEST_F(TenantPrograms, AskWhatTheyDidUntilNow) {
 TEST_F(TenantPrograms, SayWhichErrorHasEndedAContext) {
   ServingProcess server(socket, false);
   ASSERT_TRUE(server.ready());
-  EXPECT_EQ(
-      Supervised::apart([&] {
-        // The driver launches the first kernel, and Demarc copies for the second.
-        for (const std::string kernel : {"launch", "count"}) {
-          const auto outcome =
-              run_confined(plan_of("a", {"context", kernel, "fail-next=719", kernel}));
-          REQUIRE_IN_CHILD(outcome.has_value() && outcome->program_exit_code == 0);
-          REQUIRE_IN_CHILD(program.log().ends_with(" 719\n"));
-          const auto& names = outcome->report->names;
-          REQUIRE_IN_CHILD(names.size() == 2);
-          REQUIRE_IN_CHILD(names[1].what == cuda::Recorded::ended_context);
-          REQUIRE_IN_CHILD(names[1].name == "error 719" && names[1].count == 1);
-        }
-        return 0;
-      }),
-      0)
+  EXPECT_EQ(Supervised::apart([&] {
+              // The driver launches the first kernel, and Demarc copies for the second.
+              for (const std::string kernel : {"launch", "count"}) {
+                const auto outcome =
+                    run_confined(plan_of("a", {"context", kernel, "fail-next=719", kernel}));
+                REQUIRE_IN_CHILD(outcome.has_value() && outcome->program_exit_code == 0);
+                REQUIRE_IN_CHILD(program.log().ends_with(" 719\n"));
+                const auto& names = outcome->report->names;
+                REQUIRE_IN_CHILD(names.size() == 2);
+                REQUIRE_IN_CHILD(names[1].what == cuda::Recorded::ended_context);
+                REQUIRE_IN_CHILD(names[1].name == "error 719" && names[1].count == 1);
+              }
+              return 0;
+            }),
+            0)
       << program.log();
   EXPECT_EQ(server.end(), 0);
 }
