@@ -25,8 +25,9 @@ std::vector<const ptx::Variable*> placed_variables(const ptx::Module& module) {
   std::vector<const ptx::Variable*> out;
   const auto add = [&](const std::vector<ptx::Variable>& variables) {
     for (const ptx::Variable& variable : variables) {
-      if (variable.space == ptx::StateSpace::global || variable.space == ptx::StateSpace::constant)
-        out.push_back(&variable);
+      const bool is_placed =
+          variable.space == ptx::StateSpace::global || variable.space == ptx::StateSpace::constant;
+      if (is_placed && !variable.is_repeated) out.push_back(&variable);
     }
   };
   add(module.variables);
@@ -69,7 +70,7 @@ std::vector<std::uint64_t> global_variable_addresses(const ptx::Module& module) 
   std::vector<std::uint64_t> addresses;
   std::uint64_t next = global_variables_base;
   for (const ptx::Variable& variable : module.variables) {
-    const bool global = variable.space == ptx::StateSpace::global;
+    const bool global = variable.space == ptx::StateSpace::global && !variable.is_repeated;
     addresses.push_back(global ? next : 0);
     if (global) next = behind_variable(next, variable);
   }

@@ -74,6 +74,14 @@ std::string why_no_type(Type type, unsigned width, std::string_view name) {
   return {};
 }
 
+// Declarations of one array: the first size may be left out, as in [] or [][4].
+bool are_of_one_array(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b) {
+  if (a.size() != b.size()) return false;
+  if (a.empty()) return true;
+  return (a[0] == b[0] || a[0] == 0 || b[0] == 0) &&
+         std::equal(a.begin() + 1, a.end(), b.begin() + 1);
+}
+
 constexpr std::uint32_t versions[] = {10, 11, 12, 13, 14, 15, 20, 21, 22, 23, 30, 31, 32, 40, 41,
                                       42, 43, 50, 60, 61, 62, 63, 64, 65, 70, 71, 72, 73, 74, 75,
                                       76, 77, 78, 80, 81, 82, 83, 84, 85, 86, 87, 88, 90};
@@ -143,7 +151,7 @@ std::string why_no_variable(const Variable& variable, DeclaredIn place) {
 std::string why_not_again(const Variable& old, const Variable& variable) {
   const bool is_same = old.type == variable.type && old.space == variable.space &&
                        old.vector_width == variable.vector_width &&
-                       old.dimensions == variable.dimensions;
+                       are_of_one_array(old.dimensions, variable.dimensions);
   if (!is_same) return "it was declared before with another type, size or state space";
   if (variable.linkage == Linkage::external) return {};
   if (old.linkage != Linkage::external) return "it is defined twice";

@@ -30,6 +30,7 @@ class InitialiserCheck {
   ConstantError close() {
     const bool is_vector = variable_.vector_width > 1 && counts_.size() == shape_.size();
     const bool is_short = is_vector && counts_.back() != variable_.vector_width;
+    outermost_ = counts_.back();
     counts_.pop_back();
     return is_short ? "a vector has fewer values than elements" : nullptr;
   }
@@ -57,6 +58,9 @@ class InitialiserCheck {
   ConstantError setting(std::string_view, std::string_view) {
     return is_opaque() ? nullptr : "only textures, samplers and surfaces have settings";
   }
+  // The values of the outermost braces, each of which may be braces: the size of an array that has
+  // none of its own.
+  [[nodiscard]] std::uint64_t outermost() const { return outermost_; }
 
  private:
   [[nodiscard]] bool is_opaque() const { return info(variable_.type).kind == TypeKind::opaque; }
@@ -76,6 +80,7 @@ class InitialiserCheck {
   FindSymbol find_;
   std::vector<std::uint64_t> shape_;   // dimensions, and the vector as the innermost
   std::vector<std::uint64_t> counts_;  // values so far, of each brace that is open
+  std::uint64_t outermost_ = 0;
 };
 
 }  // namespace demarc::ptx

@@ -75,7 +75,7 @@ const Variable* Module::find_memory(std::string_view name) const {
   for (const Variable& variable : variables) {
     const bool memory =
         variable.space == StateSpace::global || variable.space == StateSpace::constant;
-    if (memory && variable.name == name) return &variable;
+    if (memory && !variable.is_repeated && variable.name == name) return &variable;
   }
   return nullptr;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "operand_rules.hpp"
 #include "parse_state.hpp"
@@ -57,7 +58,8 @@ std::string wanted_by(const OperandRule& rule) {
 // Why that constant is not one of the rule's; nullptr when it is.
 std::string why_no_constant(const OperandRule& rule, std::uint64_t value, std::uint64_t before) {
   const std::uint64_t most = rule.at_most_as_before ? before : rule.most;
-  if (value > most) return fmt::format("must be an integer from 0 to {}", most);
+  if (value < rule.least || value > most)
+    return fmt::format("must be an integer from {} to {}", rule.least, most);
   if (value % rule.multiple_of != 0)
     return fmt::format("must be a multiple of {}", rule.multiple_of);
   const auto& choices = rule.choices;
@@ -88,6 +90,22 @@ bool has_size(SpecialRegister name, unsigned bits) {
   }
 }
 
+Type untyped(unsigned bits) {
+  constexpr Type types[] = {Type::b8, Type::b16, Type::b32, Type::b64, Type::b128};
+  for (const Type type : types) {
+    if (info(type).bits == bits) return type;
+  }
+  return Type::b8;
+}
+
+// Those with elements stand beside no constant.
+bool is_special_element(const OperandRule& rule, const Operand& element, bool has_constant) {
+  if (element.kind != OperandKind::special || rule.is_written) return false;
+  const SpecialRegisterInfo& row = info(static_cast<SpecialRegister>(element.index));
+  return row.is_vector == (element.selector != Selector::none) && row.type != Type::pred &&
+         !(row.is_vector && has_constant) && takes_register(rule, untyped(info(row.type).bits));
+}
+
 bool takes_special_register(const OperandRule& rule, const Mnemonic& mnemonic,
                             const Operand& operand) {
   if (!rule.takes_special) return false;
@@ -102,14 +120,6 @@ bool takes_special_register(const OperandRule& rule, const Mnemonic& mnemonic,
   }
   if (row.type == Type::pred || rule.type == Type::pred) return row.type == rule.type;
   return has_size(name, bits) || (rule.takes_wider && info(row.type).bits > bits);
-}
-
-Type untyped(unsigned bits) {
-  constexpr Type types[] = {Type::b8, Type::b16, Type::b32, Type::b64, Type::b128};
-  for (const Type type : types) {
-    if (info(type).bits == bits) return type;
-  }
-  return Type::b8;
 }
 
 // Accesses, whose elements are counted by the width of the access.
@@ -267,7 +277,7 @@ std::string Parser::why_no_symbol(const OperandRule& rule, const Mnemonic& mnemo
   const bool is_number = kind == TypeKind::bits || kind == TypeKind::unsigned_ ||
                          kind == TypeKind::signed_ || rule.what == What::pointer;
   const bool takes_offset = is_number && !rule.is_written && !rule.needs_register &&
-                            !(rule.is_exact && info(rule.type).bits == 64) &&
+                            !(rule.is_exact && info(rule.type).bits != 32) &&
                             (!rule.takes_variable || mnemonic.has(Modifier::to));
   if (operand.has_offset && takes_offset) return {};
   const bool takes_function = rule.what == What::typed && !rule.is_exact && !rule.is_written;
@@ -333,12 +343,26 @@ std::string Parser::why_no_address(const Mnemonic& mnemonic, const Operand& oper
                      wanted == StateSpace::none ? "generic" : fmt::format(".{}", name(wanted)));
 }
 
+// What an element is, among the others: an integer, a floating-point or packed number, or bits,
+// which go with each.
+TypeKind Parser::kind_of_element(const Operand& element) const {
+  if (element.kind == OperandKind::immediate) {
+    const bool is_float =
+        element.immediate == ImmediateKind::f32 || element.immediate == ImmediateKind::f64;
+    return is_float ? TypeKind::floating : TypeKind::unsigned_;
+  }
+  if (element.kind != OperandKind::reg) return TypeKind::bits;
+  const TypeKind kind = info(body_.register_type(element.index)).kind;
+  return kind == TypeKind::signed_ ? TypeKind::unsigned_ : kind;
+}
+
 std::string Parser::why_no_vector(const OperandRule& rule, const Mnemonic& mnemonic,
                                   const Operand& operand) const {
   if (mnemonic.has(Modifier::rs)) return {};  // four numbers into one
   const auto children = body_.children(operand);
   OperandRule each = rule;
   each.takes_sink = rule.is_written;
+  each.takes_special = false;  // they are judged as registers
   if (mnemonic.opcode == Opcode::mov && mnemonic.vector_width == 1) {
     if (info(rule.type).kind != TypeKind::bits)
       return "is a vector, which 'mov' takes with an untyped type only, such as .b64";
@@ -348,18 +372,47 @@ std::string Parser::why_no_vector(const OperandRule& rule, const Mnemonic& mnemo
     if (info(each.type).bits * children.size() != info(rule.type).bits)
       return fmt::format("has {} elements, which do not make up type .{}", children.size(),
                          info(rule.type).text);
-    each.takes_special = false;
     each.takes_variable = false;
   } else if (rule.what != What::typed ||
              (mnemonic.vector_width == 1 && !is_access(mnemonic.opcode))) {
     return fmt::format("is a vector, but {} is wanted", wanted_by(rule));
   }
-  for (const Operand& child : children) {
-    if (std::string why = why_no_operand(each, mnemonic, child); !why.empty())
-      return "has an element that " + why;
-    if (!is_access(mnemonic.opcode) || child.kind != OperandKind::reg) continue;
-    each.type = untyped(info(body_.register_type(child.index)).bits);  // as wide as the first
-    each.takes_wider = false;
+  return why_no_elements(each, mnemonic, children);
+}
+
+// Special registers among elements that are read are untyped registers of their width. With an
+// untyped register beside them the others may have any type; integers, floating-point and
+// packed numbers do not stand side by side.
+std::string Parser::why_no_elements(OperandRule rule, const Mnemonic& mnemonic,
+                                    std::span<const Operand> elements) const {
+  bool has_untyped = false;
+  bool has_constant = false;
+  for (const Operand& element : elements) {
+    const bool is_sink = element.kind == OperandKind::sink;
+    has_untyped |= !is_sink && kind_of_element(element) == TypeKind::bits;
+    has_constant |= element.kind == OperandKind::immediate;
+  }
+  const Type typed = rule.type;
+  if (has_untyped && info(typed).kind != TypeKind::predicate) rule.type = untyped(info(typed).bits);
+  TypeKind before = TypeKind::bits;
+  for (const Operand& element : elements) {
+    const bool takes_typed = !rule.is_written && element.kind == OperandKind::immediate &&
+                             takes_constant(typed, element.immediate);
+    const std::string why = is_special_element(rule, element, has_constant) || takes_typed
+                                ? ""
+                                : why_no_operand(rule, mnemonic, element);
+    if (!why.empty()) return "has an element that " + why;
+    const TypeKind kind = kind_of_element(element);
+    if (kind != TypeKind::bits && before != TypeKind::bits && kind != before)
+      return "has elements of different types side by side";
+    before = kind;
+    const bool has_width = element.kind == OperandKind::reg || element.kind == OperandKind::special;
+    if (!is_access(mnemonic.opcode) || !has_width) continue;
+    const Type type = element.kind == OperandKind::reg
+                          ? body_.register_type(element.index)
+                          : info(static_cast<SpecialRegister>(element.index)).type;
+    rule.type = untyped(info(type).bits);  // as wide as the first
+    rule.takes_wider = false;
   }
   return {};
 }

@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace demarc::ptx {
 namespace {
@@ -47,7 +49,7 @@ OperandRule read_rule(std::string_view word) {
   const bool is_number = word.front() >= '0' && word.front() <= '9';
   const std::size_t core = is_number || word.front() == '*'
                                ? 1
-                               : std::min(word.find_first_of("w~^_|&%+!?</:"), word.size());
+                               : std::min(word.find_first_of("w~^_|&%+!?<>/:"), word.size());
   read_core(word.substr(0, core), rule);
   word.remove_prefix(core);
   for (std::size_t choice = 0; !word.empty();) {
@@ -85,6 +87,9 @@ OperandRule read_rule(std::string_view word) {
       case '?':
         rule.may_be_missing = true;
         break;
+      case '>':
+        rule.least = take_number(word);
+        break;
       case '<':
         rule.at_most_as_before = word.starts_with('<');
         if (rule.at_most_as_before) {
@@ -116,13 +121,52 @@ std::vector<OperandRule> read_rules(std::string_view text) {
   return rules;
 }
 
-const std::map<std::string_view, std::vector<OperandRule>>& all_rules() {
-  static const std::map<std::string_view, std::vector<OperandRule>> rules = {
-#define DEMARC_PTX_OPERANDS(opcode, operands) {opcode, read_rules(operands)},
+// A row of the table: what the mnemonics with these modifiers take, in whatever order they stand.
+struct OperandRow {
+  std::vector<Modifier> modifiers;
+  std::vector<OperandRule> rules;
+};
+
+OperandRow read_row(std::string_view name, std::string_view operands) {
+  OperandRow row{{}, read_rules(operands)};
+  while (!name.empty()) {
+    name.remove_prefix(1);
+    const std::size_t end = std::min(name.find('.'), name.size());
+    row.modifiers.push_back(find_modifier(name.substr(0, end)));
+    name.remove_prefix(end);
+  }
+  return row;
+}
+
+const std::multimap<Opcode, OperandRow>& all_rows() {
+  static const auto rows = [] {
+    constexpr std::pair<std::string_view, std::string_view> table[] = {
+#define DEMARC_PTX_OPERANDS(name, operands) {name, operands},
 #include "demarc/ptx/operands.def"
 #undef DEMARC_PTX_OPERANDS
-  };
-  return rules;
+    };
+    std::multimap<Opcode, OperandRow> read;
+    for (const auto& [name, operands] : table) {
+      const OpcodeMatch opcode = find_opcode(name);
+      read.emplace(opcode.opcode, read_row(name.substr(opcode.length), operands));
+    }
+    return read;
+  }();
+  return rows;
+}
+
+// The row with the most modifiers, all of which the mnemonic has; null if there is none.
+const OperandRow* row_of(const Mnemonic& mnemonic) {
+  const OperandRow* best = nullptr;
+  const auto [begin, end] = all_rows().equal_range(mnemonic.opcode);
+  for (auto one = begin; one != end; ++one) {
+    const auto& modifiers = one->second.modifiers;
+    const bool has_all = std::all_of(modifiers.begin(), modifiers.end(),
+                                     [&](Modifier modifier) { return mnemonic.has(modifier); });
+    if (has_all && (best == nullptr || modifiers.size() > best->modifiers.size()))
+      best = &one->second;
+  }
+  return best;
 }
 
 Type twice_as_wide(Type type) {
@@ -147,6 +191,14 @@ bool converts_wider(Type type) {
          type == Type::f16 || type == Type::f32 || type == Type::f64 || type == Type::f16x2;
 }
 
+// Beside f32, ptxas takes a bf16 like an integer.
+bool is_mixed_bf16(const Mnemonic& mnemonic, Type type) {
+  const bool is_mixed = mnemonic.types.size() > 1 &&
+                        (mnemonic.opcode == Opcode::add || mnemonic.opcode == Opcode::sub ||
+                         mnemonic.opcode == Opcode::fma);
+  return is_mixed && type == Type::bf16;
+}
+
 bool is_integer(TypeKind kind) {
   return kind == TypeKind::unsigned_ || kind == TypeKind::signed_;
 }
@@ -154,21 +206,19 @@ bool is_integer(TypeKind kind) {
 }  // namespace
 
 std::vector<OperandRule> operand_rules(const Mnemonic& mnemonic) {
-  const auto& table = all_rules();
-  std::string name(info(mnemonic.opcode).name);
-  auto found = table.find(name);
-  for (const ModifierUse& use : mnemonic.modifiers) {
-    name += fmt::format(".{}", use.text);
-    const auto longer = table.find(name);
-    if (longer != table.end()) found = longer;
-  }
-  if (found == table.end() || !mnemonic.understood) return {};
-  std::vector<OperandRule> rules = found->second;
+  const OperandRow* row = row_of(mnemonic);
+  if (row == nullptr || !mnemonic.understood) return {};
+  std::vector<OperandRule> rules = row->rules;
   bool all_convert_wider = true;
   for (const Type type : mnemonic.types) all_convert_wider &= converts_wider(type);
   for (OperandRule& rule : rules) {
     if (rule.what != What::typed) continue;
-    if (rule.type == Type::none) rule.type = mnemonic.type(rule.type_number);
+    if (rule.type == Type::none && !mnemonic.types.empty())
+      rule.type = mnemonic.type(std::min<std::size_t>(rule.type_number, mnemonic.types.size() - 1));
+    if (is_mixed_bf16(mnemonic, rule.type)) {
+      rule.type = Type::u16;
+      rule.is_exact = true;
+    }
     if (rule.is_twice_as_wide) rule.type = twice_as_wide(rule.type);
     rule.takes_wider = rule.takes_wider && all_convert_wider;
     if (rule.type == Type::none) rule.what = What::unchecked;

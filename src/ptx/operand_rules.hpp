@@ -28,6 +28,7 @@ struct OperandRule {
   bool takes_predicate = false;
   bool needs_register = false;
   bool may_be_missing = false;
+  std::uint64_t least = 0;                                         // the smallest constant
   std::uint64_t most = std::numeric_limits<std::uint64_t>::max();  // the largest constant
   bool at_most_as_before = false;  // at most the constant in front of it
   std::uint64_t multiple_of = 1;

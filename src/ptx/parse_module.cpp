@@ -219,8 +219,25 @@ void Parser::finish_module() {
     if (found != definitions.end()) function.definition = found->second;
     if (function.is_entry) check_parameter_space(function);
   }
+  name_what_stands();
   check_constant_memory();
   check_inlined_names();
+}
+
+// Operands that were read before the definition of their variable name that definition, too.
+void Parser::name_what_stands() {
+  std::unordered_map<std::uint32_t, std::uint32_t> standing;
+  for (std::uint32_t i = 0; i < module_.variables.size(); ++i) {
+    if (module_.variables[i].is_repeated)
+      standing[i] = names_.binding(names_.intern(module_.variables[i].name)).index;
+  }
+  if (standing.empty()) return;
+  for (Function& function : module_.functions) {
+    for (Operand& operand : function.body.operands) {
+      const auto found = standing.find(operand.index);
+      if (operand.base == Base::global && found != standing.end()) operand.index = found->second;
+    }
+  }
 }
 
 // From PTX 8.1 and sm_70 on a kernel may have more parameters.

@@ -174,6 +174,7 @@ bool Parser::parse_named(Operand& operand, int depth) {
     resolve_name(name, operand);
     if (operand.kind == OperandKind::sink) operand.kind = OperandKind::reg;
   }
+  cursor_.skip();
   if (cursor_.is_next('.') && !parse_selector(operand)) return false;
   cursor_.skip();
   const char c = cursor_.peek();
@@ -281,6 +282,7 @@ bool Parser::parse_bracket(Operand& operand, int depth) {
   cursor_.skip();
   if (!parse_address(operand)) return false;
   if (cursor_.take(']')) {
+    cursor_.skip();
     if (cursor_.is_next('.')) {
       const char* dot = cursor_.at;
       if (word_after_dot() != "unified") {

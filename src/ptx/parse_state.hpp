@@ -9,6 +9,7 @@
 #include <deque>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -108,6 +109,7 @@ class Parser {
   void finish_module();
   void check_parameter_space(const Function& kernel);
   void check_constant_memory();
+  void name_what_stands();
   void check_preamble(std::string_view word, const char* start);
 
   // parse_function.cpp
@@ -170,6 +172,9 @@ class Parser {
                                            std::size_t number) const;
   [[nodiscard]] std::string why_no_vector(const OperandRule& rule, const Mnemonic& mnemonic,
                                           const Operand& operand) const;
+  [[nodiscard]] TypeKind kind_of_element(const Operand& element) const;
+  [[nodiscard]] std::string why_no_elements(OperandRule rule, const Mnemonic& mnemonic,
+                                            std::span<const Operand> elements) const;
   [[nodiscard]] StateSpace space_of(const Operand& operand) const;
 
   // parse_plain.cpp

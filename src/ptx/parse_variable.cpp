@@ -163,22 +163,28 @@ bool Parser::add_variable(const Variable& variable, bool in_body) {
   variables.push_back(variable);
   const std::uint32_t name = names_.intern(variable.name);
   const Base base = in_body ? Base::variable : Base::global;
-  // At module scope a declaration may come before the definition.
+  // At module scope a name may be declared several times; the definition or, without one, the
+  // declaration with a size stands for the memory.
   const Binding& old = names_.binding(name);
   const bool again = !in_body && old.base == Base::global;
+  bool stands = true;
   if (again) {
-    const std::string why = why_not_again(module_.variables[old.index], variable);
+    Variable& before = variables[old.index];
+    const std::string why = why_not_again(before, variable);
     if (!why.empty()) {
       return fail_at(variable.text_offset,
                      fmt::format("'{}': {}", excerpt(variable.name, 60), why));
     }
+    stands = variable.linkage != Linkage::external ||
+             (before.linkage == Linkage::external && before.byte_size() == 0);
+    (stands ? before : variables[index]).is_repeated = true;
   }
   if (in_body) {
     body_.statements.push_back({StatementKind::variable, index});
   } else {
     module_.items.push_back({ItemKind::variable, index});
   }
-  if (names_.bind(name, base, index) || again) return true;
+  if (!stands || names_.bind(name, base, index) || again) return true;
   fail_at(variable.text_offset,
           fmt::format("'{}' is declared twice in this scope", excerpt(variable.name, 60)));
   return true;
@@ -296,6 +302,8 @@ bool Parser::parse_initialiser(Variable& variable) {
         fmt::format("initialiser of '{}': {}, {}", excerpt(variable.name, 60), error, found()));
   }
   variable.initialiser = text_since(first);
+  if (!variable.dimensions.empty() && variable.dimensions[0] == 0)
+    variable.dimensions[0] = check.outermost();
   return true;
 }
 

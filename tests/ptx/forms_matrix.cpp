@@ -226,9 +226,10 @@ std::vector<MatrixForm> forms_matrix() {
   return forms;
 }
 
-std::string matrix_module(const std::vector<MatrixForm>& forms) {
-  std::string text =
-      ".version 9.0\n.target sm_90\n.address_size 64\n.global .b8 gv[64]; .shared .b8 sv[64];\n"
+std::string matrix_module(const std::vector<MatrixForm>& forms, std::string_view target) {
+  std::string text = fmt::format(".version 9.0\n.target {}\n.address_size 64\n", target);
+  text +=
+      ".global .b8 gv[64]; .shared .b8 sv[64];\n"
       ".visible .entry k(.param .u64 p)\n{\n.reg .pred %p<9>; .reg .b8 %b<9>; .reg .v2 .b32 %v;\n"
       ".reg .b16 %h<9>; .reg .u16 %uh<9>; .reg .f16 %fh<9>; .reg .b128 %q<9>;\n.reg .b32 %r<9>; "
       ".reg .u32 %ur<9>; .reg .s32 %sr<9>; .reg .f32 %f<9>;\n.reg .b64 %rd<9>; .reg .u64 %ud<9>; "

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace demarc::ptx::test {
@@ -20,10 +21,13 @@ struct MatrixForm {
 // Statements with an operand replaced by operands of every kind: `group` is the statement,
 // `modifiers` the operand's number, `types` what stands there.
 [[nodiscard]] std::vector<MatrixForm> operand_matrix();
+// Those of statements that sm_90 does not have.
+[[nodiscard]] std::vector<MatrixForm> operand_matrix_of_sm_100a();
 
 // A module with these statements, the first of which stands on line `first_matrix_line`.
 inline constexpr int first_matrix_line = 12;
-[[nodiscard]] std::string matrix_module(const std::vector<MatrixForm>& forms);
+[[nodiscard]] std::string matrix_module(const std::vector<MatrixForm>& forms,
+                                        std::string_view target = "sm_90");
 
 // The forms that are taken, in lines: "add [rn ftz]: f16 f32 f16x2".
 [[nodiscard]] std::string taken_forms(const std::vector<MatrixForm>& forms,

@@ -19,10 +19,11 @@ std::string said_of(const std::string& line, const std::string& preamble_text = 
   return result.diagnostics.ok() ? "" : result.diagnostics.list.front().message;
 }
 
-void expect_taken_as_kept(const std::vector<MatrixForm>& forms, const std::string& file) {
+void expect_taken_as_kept(const std::vector<MatrixForm>& forms, const std::string& file,
+                          std::string_view target = "sm_90") {
   ParseOptions options;
   options.most_diagnostics = forms.size();
-  const auto result = parse(matrix_module(forms), "t.ptx", options);
+  const auto result = parse(matrix_module(forms, target), "t.ptx", options);
   std::vector<bool> refused(forms.size(), false);
   for (const Diagnostic& diagnostic : result.diagnostics.list) {
     refused.at(diagnostic.line - first_matrix_line) = true;
@@ -36,6 +37,10 @@ TEST(Forms, the_matrix_is_taken_as_kept) {
 
 TEST(Operands, the_matrix_is_taken_as_kept) {
   expect_taken_as_kept(operand_matrix(), "ptx/golden/operands_sm_90.txt");
+}
+
+TEST(Operands, those_of_sm_100a_are_taken_as_kept) {
+  expect_taken_as_kept(operand_matrix_of_sm_100a(), "ptx/golden/operands_sm_100a.txt", "sm_100a");
 }
 
 TEST(Forms, modifiers_stand_in_any_order_but_those_that_belong_to_the_name) {

@@ -1,6 +1,7 @@
 // Makes the matrix of operands: statements of all opcodes whose operands are checked, with each
 // operand replaced by operands of every kind.
 #include <algorithm>
+#include <span>
 #include <string_view>
 
 #include "forms_matrix.hpp"
@@ -173,7 +174,16 @@ constexpr std::string_view statements[] = {"add.s32 %r1, %r2, %r3",
                                            "nanosleep.u32 %r1",
                                            "pmevent 1"};
 
-// Bounds of constants, one statement each.
+// Those of mixed precision, where the types of the operands differ.
+constexpr std::string_view statements_of_sm_100a[] = {"add.f32.f16 %r1, %h2, %r3",
+                                                      "sub.rn.f32.bf16 %r1, %h2, %r3",
+                                                      "fma.rn.f32.bf16 %r1, %h2, %h3, %r4"};
+constexpr std::string_view bounds_of_sm_100a[] = {
+    "setmaxnreg.inc.sync.aligned.u32 16", "setmaxnreg.inc.sync.aligned.u32 24",
+    "setmaxnreg.inc.sync.aligned.u32 28", "setmaxnreg.inc.sync.aligned.u32 256",
+    "setmaxnreg.inc.sync.aligned.u32 264"};
+
+// Bounds of constants, elements of vectors and orders of modifiers, one statement each.
 constexpr std::string_view bounds[] = {
     "bfe.u32 %r1, %r2, 255, 255",
     "bfe.u32 %r1, %r2, 256, 1",
@@ -224,6 +234,54 @@ constexpr std::string_view bounds[] = {
     "ld.global.v2.u32 {%r1, %f1}, [%rd1]",
     "st.global.v2.u32 [%rd1], {%r1, _}",
     "st.global.v2.u32 [%rd1], {%r1, 5}",
+    "mov.b64 %rd1, {%tid.x, %tid.y}",
+    "mov.b64 %rd1, {%tid.x, %r1}",
+    "mov.b64 %rd1, {%f1, %smid}",
+    "mov.b64 %rd1, {%laneid, 1}",
+    "mov.b64 %rd1, {%tid.x, 0}",
+    "mov.b64 %rd1, {%tid.x, %clock64}",
+    "mov.b64 %rd1, {%tid, %tid}",
+    "mov.b32 %r1, {%ctaid.x, %h1}",
+    "mov.b128 %q1, {%clock64, %rd1}",
+    "mov.v2.u32 {%r1, %r2}, {%tid.x, %tid.y}",
+    "mov.v2.u32 {%r1, %r2}, {%tid.x, 5}",
+    "mov.v2.u16 {%h1, %h2}, {%tid.x, %tid.y}",
+    "mov.v2.f32 {%f1, %f2}, {%tid.x, %tid.y}",
+    "st.global.v4.u32 [%rd1], {%tid.x, %tid.y, %tid.z, %laneid}",
+    "st.global.v4.u32 [%rd1], {%laneid, %r1, %tid.x, 1}",
+    "st.global.v2.f32 [%rd1], {%tid.x, %f1}",
+    "st.global.v2.u16 [%rd1], {%laneid, %tid.x}",
+    "st.global.v2.u16 [%rd1], {%h1, %tid.x}",
+    "st.global.v2.u32 [%rd1], {%laneid, %clock64}",
+    "st.global.v2.u64 [%rd1], {%tid.x, %tid.x}",
+    "st.global.v2.u32 [%rd1], {%tid, %tid}",
+    "st.global.u32 [%rd1], {%tid.x}",
+    "st.global.u32 [%rd1], %tid.x",
+    "atom.global.v2.f32.add {%f1, %f2}, [%rd1], {%tid.x, %f1}",
+    "atom.global.v2.f16.add.noftz {%h1, %h2}, [%rd1], {%h3, %laneid}",
+    "red.global.v2.f32.add [%rd1], {%tid.x, %tid.y}",
+    "red.global.v2.f32.add [%rd1], {%clock64, %laneid}",
+    "st.global.v4.b32 [%rd1], {%r1, %f2, 0, %r4}",
+    "st.global.v4.b32 [%rd1], {%r1, %f2, %r3, 0}",
+    "st.global.v2.b32 [%rd1], {%ur1, %f1}",
+    "st.global.v2.b32 [%rd1], {%ur1, %sr1}",
+    "st.global.v2.u32 [%rd1], {%f1, %r1}",
+    "st.global.v2.u32 [%rd1], {%f1, %f1}",
+    "st.global.v2.f32 [%rd1], {%r1, 1.5}",
+    "st.global.v2.f32 [%rd1], {1, 1}",
+    "ld.global.v2.b32 {%ur1, %f1}, [%rd1]",
+    "ld.global.v2.b32 {%ur1, %r1}, [%rd1]",
+    "mov.b64 {%ur1, %f1}, %rd1",
+    "lop3.b32.or %r1|%p1, %r2, %r3, %r4, 5, %p2",
+    "lop3.b32.and _|%p1, %r2, %r3, %r4, 5, %p2",
+    "lop3.b32.or %r1, %r2, %r3, %r4, 5, %p2",
+    "cp.async.shared.global.cg [%rd1], [%rd2], 16",
+    "cp.async.shared.global.cg [%rd1], [%rd2], 8",
+    "cp.async.shared.ca.global [%rd1], [%rd2], 8",
+    "cp.async.shared.ca.global [%rd1], [%rd2], 5",
+    "mov.u32 %r1, %ctaid .y",
+    "mov.b32 %r1, %v .x",
+    "mov.b64 %rd1, {%v .x, %v/**/.y}",
     "mov.u32 %r1, %gridid",
     "mov.u64 %rd1, %gridid",
     "mov.u16 %h1, %ntid.y",
@@ -263,11 +321,10 @@ std::vector<std::pair<std::size_t, std::size_t>> operand_pieces(std::string_view
   return pieces;
 }
 
-}  // namespace
-
-std::vector<MatrixForm> operand_matrix() {
+// Each statement with each of its operands replaced by operands of every kind.
+std::vector<MatrixForm> replaced(std::span<const std::string_view> all) {
   std::vector<MatrixForm> forms;
-  for (const std::string_view statement : statements) {
+  for (const std::string_view statement : all) {
     std::size_t number = 0;
     for (const auto& [begin, end] : operand_pieces(statement)) {
       ++number;
@@ -279,10 +336,25 @@ std::vector<MatrixForm> operand_matrix() {
       }
     }
   }
-  for (const std::string_view statement : bounds) {
+  return forms;
+}
+
+std::vector<MatrixForm> with_bounds(std::vector<MatrixForm> forms,
+                                    std::span<const std::string_view> all) {
+  for (const std::string_view statement : all) {
     forms.push_back({std::string(statement), "", "", std::string(statement) + ";"});
   }
   return forms;
+}
+
+}  // namespace
+
+std::vector<MatrixForm> operand_matrix_of_sm_100a() {
+  return with_bounds(replaced(statements_of_sm_100a), bounds_of_sm_100a);
+}
+
+std::vector<MatrixForm> operand_matrix() {
+  return with_bounds(replaced(statements), bounds);
 }
 
 }  // namespace demarc::ptx::test

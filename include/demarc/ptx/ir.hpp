@@ -201,6 +201,7 @@ struct Variable {
   std::vector<std::uint64_t> dimensions;  // 0: not given ([]), as in extern arrays
   std::string_view attributes;            // all `.attribute(...)` of it, verbatim
   std::string_view initialiser;           // verbatim, braces included; see initialiser.hpp
+  bool is_repeated = false;  // names what another declaration of the module defines or sizes
   std::uint32_t line = 0;
   std::uint32_t text_offset = 0;
 

@@ -23,12 +23,12 @@ struct Verdicts {
 
 // Which of the statements ptxas refuses. It names lines, phase after phase, so those are left out
 // until it names no more; where it fails without a line, halves are tried.
-void judge(const std::vector<MatrixForm>& forms, std::vector<std::size_t> rest,
-           Verdicts& verdicts) {
+void judge(const std::vector<MatrixForm>& forms, std::vector<std::size_t> rest, Verdicts& verdicts,
+           std::string_view target) {
   while (!rest.empty()) {
     std::vector<MatrixForm> statements;
     for (const std::size_t i : rest) statements.push_back(forms[i]);
-    const Judgement judgement = judgement_of_ptxas(matrix_module(statements));
+    const Judgement judgement = judgement_of_ptxas(matrix_module(statements, target));
     if (judgement.taken) return;
     std::vector<std::size_t> left;
     for (std::size_t k = 0; k < rest.size(); ++k) {
@@ -42,8 +42,8 @@ void judge(const std::vector<MatrixForm>& forms, std::vector<std::size_t> rest,
         return;
       }
       const auto middle = rest.begin() + static_cast<std::ptrdiff_t>(rest.size() / 2);
-      judge(forms, {rest.begin(), middle}, verdicts);
-      judge(forms, {middle, rest.end()}, verdicts);
+      judge(forms, {rest.begin(), middle}, verdicts, target);
+      judge(forms, {middle, rest.end()}, verdicts, target);
       return;
     }
     rest = left;
@@ -59,8 +59,8 @@ bool may_be_unjudged(const std::string& statement) {
 }
 
 // The forms of every `step`th module of the matrix on which ptxas and the parser differ.
-std::string differences(const std::vector<MatrixForm>& forms, std::size_t step,
-                        std::size_t& judged) {
+std::string differences(const std::vector<MatrixForm>& forms, std::size_t step, std::size_t& judged,
+                        std::string_view target = "sm_90") {
   std::string found;
   for (std::size_t first = 0; first < forms.size(); first += step * forms_per_module) {
     const std::size_t end = std::min(forms.size(), first + forms_per_module);
@@ -68,7 +68,7 @@ std::string differences(const std::vector<MatrixForm>& forms, std::size_t step,
     for (std::size_t i = first; i < end; ++i) part.push_back(i);
     Verdicts verdicts{std::vector<bool>(forms.size(), false),
                       std::vector<bool>(forms.size(), false)};
-    judge(forms, part, verdicts);
+    judge(forms, part, verdicts, target);
     for (const std::size_t i : part) {
       if (verdicts.unjudged[i]) {
         if (!may_be_unjudged(forms[i].statement)) {
@@ -77,7 +77,7 @@ std::string differences(const std::vector<MatrixForm>& forms, std::size_t step,
         continue;
       }
       ++judged;
-      const bool taken = parse(matrix_module({forms[i]}), "t.ptx").diagnostics.ok();
+      const bool taken = parse(matrix_module({forms[i]}, target), "t.ptx").diagnostics.ok();
       if (taken == verdicts.refused[i]) {
         found += fmt::format("{} {}\n", taken ? "only the parser takes" : "only ptxas takes",
                              forms[i].statement);
@@ -103,6 +103,12 @@ TEST(Operands, ptxas_takes_the_operands_that_the_parser_takes) {
   std::size_t judged = 0;
   EXPECT_EQ(differences(operand_matrix(), 1, judged), "");
   EXPECT_GE(judged, 13000U);
+}
+
+TEST(Operands, ptxas_takes_the_operands_of_sm_100a_that_the_parser_takes) {
+  std::size_t judged = 0;
+  EXPECT_EQ(differences(operand_matrix_of_sm_100a(), 1, judged, "sm_100a"), "");
+  EXPECT_GE(judged, 350U);
 }
 
 }  // namespace

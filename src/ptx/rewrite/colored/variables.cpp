@@ -26,8 +26,7 @@ BlockLayout::BlockLayout(const Module& module) : module_(module) {
 void BlockLayout::collect() {
   for (std::uint32_t i = 0; i < module_.variables.size(); ++i) {
     const Variable& variable = module_.variables[i];
-    const auto known = placed_.find(variable.name);
-    if (known != placed_.end() && variable.linkage == Linkage::external) continue;
+    if (variable.is_repeated) continue;
     Placed placed;
     placed.variable = i;
     auto image = initial_image(module_, variable);
@@ -38,7 +37,7 @@ void BlockLayout::collect() {
     }
     placed.bytes = std::max<std::uint64_t>(variable.byte_size(), placed.image.bytes.size());
     if (placed.refusal.empty()) placed.refusal = reason_of(variable, placed);
-    placed_.insert_or_assign(variable.name, std::move(placed));
+    placed_.emplace(variable.name, std::move(placed));
   }
 }
 
