@@ -96,12 +96,13 @@ std::string status_to_text(const lease::ServerStatus& status) {
 std::string status_to_json(const lease::ServerStatus& status) {
   Json tenants = Json::array();
   for (const auto& tenant : status.tenants) tenants.push_back(json_of(tenant));
-  const Json json{{"schema", "demarc.lease/1"},
-                  {"card", status.card},
-                  {"arena_bytes", status.arena_bytes},
-                  {"mps", status.mps},
-                  {"launch_paths", Json{"default stream", "stream", "graph", "unknown"}},
-                  {"tenants", std::move(tenants)}};
+  const Json json{
+      {"schema", "demarc.lease/1"},
+      {"card", status.card},
+      {"arena_bytes", status.arena_bytes},
+      {"mps", status.mps},
+      {"launch_paths", Json{"default stream", "stream", "graph", "unknown", "copy or fill"}},
+      {"tenants", std::move(tenants)}};
   return json_text(json, 2) + "\n";
 }
 

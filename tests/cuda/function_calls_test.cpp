@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <set>
 
 namespace demarc::cuda {
 namespace {
@@ -52,11 +53,11 @@ TEST(FunctionCalls, ShowTheStreamOfEveryWayToLaunch) {
   }
 }
 
-TEST(FunctionCalls, ShowTheGraphAndTheStreamOfALaunchOfAGraph) {
-  for (const int id : {514, 515}) {
+TEST(FunctionCalls, ShowTheGraphAndTheStreamOfALaunchOfAGraphAndOfItsUpload) {
+  for (const int id : {514, 515, 580, 581}) {
     const PlantedCall planted(id);
     const FunctionCall call = read_function_call(id, planted.params);
-    EXPECT_EQ(call.kind, Call::graph_launch) << id;
+    EXPECT_EQ(call.kind, id < 580 ? Call::graph_launch : Call::graph_upload) << id;
     EXPECT_EQ(number(call.graph), 100U) << id;
     EXPECT_EQ(number(call.stream), 101U) << id;
   }
@@ -74,6 +75,14 @@ TEST(FunctionCalls, ShowWhatIsDestroyedBeforeItIsAndNotAgainAfterwards) {
   }
 }
 
+TEST(FunctionCalls, ThatCopyOrFillAreToldWhateverTheirParameters) {
+  for (const int id : {220, 251, 280}) {
+    PlantedCall planted(id);
+    planted.params[7] = 0;
+    EXPECT_EQ(read_function_call(id, planted.params).kind, Call::copy_or_fill) << id;
+  }
+}
+
 TEST(FunctionCalls, WithOtherParametersThanKnownAreUnreadable) {
   PlantedCall planted(307);
   EXPECT_EQ(read_function_call(307, nullptr).kind, Call::unreadable);
@@ -81,7 +90,7 @@ TEST(FunctionCalls, WithOtherParametersThanKnownAreUnreadable) {
   EXPECT_EQ(read_function_call(307, planted.params).kind, Call::unreadable);
   planted.params[0] = 88;
   EXPECT_EQ(read_function_call(307, planted.params).kind, Call::launch);
-  for (const int id : {307, 652, 514, 326}) {
+  for (const int id : {307, 652, 514, 580, 326}) {
     PlantedCall without(id);
     without.params[7] = 0;
     EXPECT_EQ(read_function_call(id, without.params).kind, Call::unreadable) << id;
@@ -89,8 +98,12 @@ TEST(FunctionCalls, WithOtherParametersThanKnownAreUnreadable) {
 }
 
 TEST(FunctionCalls, AreAskedForByNumbersSeenOnTheDriver) {
-  EXPECT_THAT(launch_functions(), testing::ElementsAre(307, 442, 477, 478, 652, 653));
-  EXPECT_THAT(stream_and_graph_functions(), testing::ElementsAre(127, 326, 514, 515, 516));
+  const auto launches = launch_functions();
+  const std::set<int> numbers(launches.begin(), launches.end());
+  EXPECT_THAT(numbers, testing::IsSupersetOf({307, 442, 477, 478, 652, 653}));
+  EXPECT_THAT(numbers, testing::IsSupersetOf({220, 251})) << "fills of 32-bit words";
+  EXPECT_THAT(stream_and_graph_functions(),
+              testing::ElementsAre(127, 326, 514, 515, 516, 580, 581));
 }
 
 TEST(FunctionCalls, OfOtherFunctionsAreNotLookedInto) {

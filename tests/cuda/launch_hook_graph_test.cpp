@@ -7,29 +7,40 @@ namespace {
 
 using testing::HasSubstr;
 
-// A graph of one node, captured from the stream.
-class OneNode {
+// A graph of nodes in a row, captured from the stream.
+class NodesInARow {
  public:
-  OneNode(const CardPointer& card, const Stream& stream)
+  NodesInARow(const CardPointer& card, const Stream& stream, int nodes)
       : api_(card->gpu()->api()), stream_(stream) {
     api_.cuStreamBeginCapture_v2(stream.handle(), cu_capture_thread_local);
-    EXPECT_TRUE(launch(stream, card->kernels().idle(), LaunchShape::line(48, 32)));
+    for (int i = 0; i < nodes; ++i) {
+      EXPECT_TRUE(launch(stream, card->kernels().idle(), LaunchShape::line(48, 32)));
+    }
     api_.cuStreamEndCapture(stream.handle(), &graph_);
     api_.cuGraphInstantiateWithFlags(&executable_, graph_, 0);
   }
-  ~OneNode() {
+  ~NodesInARow() {
     api_.cuGraphExecDestroy(executable_);
     api_.cuGraphDestroy(graph_);
   }
-  OneNode(const OneNode&) = delete;
-  OneNode& operator=(const OneNode&) = delete;
+  NodesInARow(const NodesInARow&) = delete;
+  NodesInARow& operator=(const NodesInARow&) = delete;
   void run() const { EXPECT_EQ(api_.cuGraphLaunch(executable_, stream_.handle()), 0); }
+  void upload() const {
+    const auto upload = test::fake_symbol<CuResult(CuGraphExec, CuStream)>("cuGraphUpload");
+    EXPECT_EQ(upload(executable_, stream_.handle()), 0);
+  }
 
  private:
   const DriverApi& api_;
   const Stream& stream_;
   CuGraph graph_ = nullptr;
   CuGraphExec executable_ = nullptr;
+};
+
+class OneNode : public NodesInARow {
+ public:
+  OneNode(const CardPointer& card, const Stream& stream) : NodesInARow(card, stream, 1) {}
 };
 
 std::uint32_t domain_of_last_launch() {
@@ -112,6 +123,58 @@ TEST_F(Hook, AGraphBuiltBeforeThereWasACeilingIsOutside) {
   graph.run();
   EXPECT_EQ(counters.unmasked[at(LaunchPath::graph)], 1U);
   EXPECT_EQ(counters.stale_graphs, 1U);
+}
+
+// The driver shows one descriptor more, without a block, before ten kernels in a row.
+TEST_F(Hook, AGraphHasAsManyLaunchesAsKernelsThatRan) {
+  ASSERT_TRUE(hook->count_paths());
+  const auto unmasked = [&] { return counters.unmasked[at(LaunchPath::graph)].load(); };
+  const auto masked = [&] { return counters.masked[at(LaunchPath::graph)].load(); };
+  const NodesInARow graph(card, *stream, 10);
+  graph.run();
+  graph.run();
+  EXPECT_EQ(unmasked(), 20U);
+  set_ceiling({2});
+  const NodesInARow other(card, *stream, 10);
+  other.run();
+  EXPECT_EQ(masked(), 10U);
+  EXPECT_EQ(counters.masked_blocks[at(LaunchPath::graph)], 480U);
+}
+
+TEST_F(Hook, AnUploadedGraphIsBuiltUnderTheMaskOfThenAndCountedAsItIsLaunched) {
+  ASSERT_TRUE(hook->count_paths());
+  const auto masked = [&] { return counters.masked[at(LaunchPath::graph)].load(); };
+  set_ceiling({2, 3});
+  const OneNode graph(card, *stream);
+  graph.upload();
+  EXPECT_EQ(counters.seen(), 0U);
+  EXPECT_EQ(counters.graphs, 0U);
+  graph.run();
+  EXPECT_EQ(masked(), 1U);
+  EXPECT_EQ(counters.seen(), 1U);
+  EXPECT_EQ(counters.graphs, 1U);
+  EXPECT_EQ(counters.stale_graphs, 0U);
+  const OneNode other(card, *stream);
+  other.upload();
+  set_ceiling({4});
+  other.run();
+  EXPECT_EQ(masked(), 1U);
+  EXPECT_EQ(counters.unmasked[at(LaunchPath::graph)], 1U) << "it keeps TPCs 2 and 3";
+  EXPECT_EQ(counters.stale_graphs, 1U);
+}
+
+TEST_F(Hook, AKernelThatFillsMemoryIsCountedAsSuch) {
+  ASSERT_TRUE(hook->count_paths());
+  change([](fake::FakeConfig& c) { c.fills_launch = true; });
+  const DeviceBuffer buffer = DeviceBuffer::allocate(card->gpu(), std::size_t{64}).value();
+  set_ceiling({2});
+  const auto& api = card->gpu()->api();
+  ASSERT_EQ(api.cuMemsetD32Async(buffer.address(), 1, 16, stream->handle()), cu_success);
+  EXPECT_EQ(counters.masked[at(LaunchPath::copy_or_fill)], 1U);
+  EXPECT_EQ(counters.masked_blocks[at(LaunchPath::copy_or_fill)], 4U);
+  launch_one();
+  EXPECT_EQ(counters.masked[at(LaunchPath::stream)], 1U);
+  EXPECT_EQ(counters.seen(), 2U);
 }
 
 TEST_F(Hook, AGraphKeptUnderTheDriversMaskIsJudgedLikeALaunch) {

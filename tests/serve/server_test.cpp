@@ -371,9 +371,9 @@ TEST_F(Serving, lists_tenants_with_what_they_have) {
   const auto b = lease::parse_answer<lease::TenantStatus>(next(client).text).value();
   EXPECT_EQ(b.colors, "1");
   EXPECT_EQ(b.leases, 1U);
-  EXPECT_THAT(b.launches, ElementsAre(5, 6, 0, 0));
-  EXPECT_THAT(b.unconfined, ElementsAre(0, 3, 0, 0));
-  EXPECT_THAT(b.refused, ElementsAre(0, 0, 4, 0));
+  EXPECT_THAT(b.launches, ElementsAre(5, 6, 0, 0, 0));
+  EXPECT_THAT(b.unconfined, ElementsAre(0, 3, 0, 0, 0));
+  EXPECT_THAT(b.refused, ElementsAre(0, 0, 4, 0, 0));
   EXPECT_EQ(b.refused_bytes, 4096U);
   EXPECT_EQ(b.refused_calls, 7U);
   EXPECT_EQ(b.refused_kernels, 8U);

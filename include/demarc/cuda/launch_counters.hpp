@@ -8,9 +8,10 @@
 
 namespace demarc::cuda {
 
-// The path by which a descriptor came to the hardware.
-enum class LaunchPath : std::uint32_t { default_stream, stream, graph, unknown };
-inline constexpr std::size_t launch_paths = 4;
+// The path by which a descriptor came to the hardware. Kernels of the driver's own that copy or
+// fill memory are a path of their own; in graphs they are nodes like others.
+enum class LaunchPath : std::uint32_t { default_stream, stream, graph, unknown, copy_or_fill };
+inline constexpr std::size_t launch_paths = 5;
 [[nodiscard]] const char* to_string(LaunchPath path);
 
 // What happened to the calls of programs whose memory lies in a share of coloured memory.
@@ -21,9 +22,10 @@ struct ColoredCounters {
   std::atomic<std::uint64_t> plain{0};     // processes that ran on plain memory instead
 };
 
-// What the callback saw. Plain data, may live in shared memory. Launches are counted by path while
-// count_paths() is on, else as `unknown`; nodes of graphs at each launch while it is on, else once,
-// when they are built.
+// What the callback saw. Descriptors without a block launch nothing and are not counted: with one
+// of them the driver begins a graph of many kernels in a row. Plain data, may live in shared
+// memory. Launches are counted by path while count_paths() is on, else as `unknown`; nodes of
+// graphs at each launch while it is on, else once, when they are built.
 struct LaunchCounters {
   std::array<std::atomic<std::uint64_t>, launch_paths> unmasked{};  // passed with no mask wanted
   std::array<std::atomic<std::uint64_t>, launch_paths> masked{};    // left with a mask of any level

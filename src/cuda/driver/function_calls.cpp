@@ -10,7 +10,8 @@ namespace {
 constexpr std::uint32_t least_function_params_bytes = 88;
 
 constexpr std::uint32_t about_streams_and_graphs =
-    does::launches_graph | does::ends_graph | does::ends_stream;
+    does::launches_graph | does::builds_graph | does::ends_graph | does::ends_stream;
+constexpr std::uint32_t about_launches = does::launches | does::copies_or_fills;
 
 }  // namespace
 
@@ -20,7 +21,7 @@ std::span<const int> stream_and_graph_functions() {
 }
 
 std::span<const int> launch_functions() {
-  static const auto numbers = numbers_of_functions(does::launches);
+  static const auto numbers = numbers_of_functions(about_launches);
   return numbers;
 }
 
@@ -33,12 +34,15 @@ FunctionCall read_function_call(int id, const void* params) {
   call.leaving = (static_cast<const std::uint64_t*>(params)[site_index] >> 32) != 0;
   const auto* arguments = static_cast<const char* const*>(params)[arguments_index];
   const CallFacts facts = facts_of(static_cast<std::uint32_t>(id));
-  if ((facts.does & (does::launches | about_streams_and_graphs)) == 0) return call;
-  if (arguments == nullptr) {
+  if ((facts.does & (about_launches | about_streams_and_graphs)) == 0) return call;
+  if ((facts.does & does::copies_or_fills) != 0) {
+    call.kind = FunctionCall::Kind::copy_or_fill;
+  } else if (arguments == nullptr) {
     call.kind = FunctionCall::Kind::unreadable;
-  } else if ((facts.does & does::launches_graph) != 0) {
+  } else if ((facts.does & (does::launches_graph | does::builds_graph)) != 0) {
     const auto given = read_parameters<LaunchGraph>(arguments);
-    call.kind = FunctionCall::Kind::graph_launch;
+    call.kind = (facts.does & does::launches_graph) != 0 ? FunctionCall::Kind::graph_launch
+                                                         : FunctionCall::Kind::graph_upload;
     call.graph = given.executable;
     call.stream = given.stream;
   } else if ((facts.does & about_streams_and_graphs) != 0) {

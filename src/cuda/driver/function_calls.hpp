@@ -14,10 +14,12 @@ inline constexpr int function_domain = 6;
 
 struct FunctionCall {
   enum class Kind {
-    other,         // nothing to do
-    unreadable,    // the parameters are not laid out as known
-    launch,        // into `stream`
+    other,       // nothing to do
+    unreadable,  // the parameters are not laid out as known
+    launch,      // into `stream`
+    copy_or_fill,
     graph_launch,  // of `graph` into `stream`
+    graph_upload,  // so is it built for later launches
     stream_gone,   // `stream` is about to be destroyed
     graph_gone,    // so is `graph`
   };

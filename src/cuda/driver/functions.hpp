@@ -47,6 +47,8 @@ inline constexpr std::uint32_t launches_graph = 1U << 10U;
 inline constexpr std::uint32_t ends_graph = 1U << 11U;
 inline constexpr std::uint32_t ends_stream = 1U << 12U;
 inline constexpr std::uint32_t begins_capture = 1U << 13U;
+inline constexpr std::uint32_t builds_graph = 1U << 14U;     // for later launches
+inline constexpr std::uint32_t copies_or_fills = 1U << 15U;  // perhaps by kernels of the driver's
 }  // namespace does
 
 struct CallFacts {

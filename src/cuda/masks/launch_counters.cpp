@@ -11,6 +11,8 @@ const char* to_string(LaunchPath path) {
       return "stream";
     case LaunchPath::graph:
       return "graph";
+    case LaunchPath::copy_or_fill:
+      return "copy or fill";
     case LaunchPath::unknown:
       break;
   }

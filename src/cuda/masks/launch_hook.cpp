@@ -31,6 +31,7 @@ struct ThreadState {
   std::uint32_t launches = 0;
   LaunchPath path = LaunchPath::unknown;
   bool counts{};
+  bool only_builds{};  // a graph, for later launches
   bool next_set = false;
   bool last_enabled{};
   std::optional<std::uint32_t> last_domain;
@@ -51,6 +52,10 @@ void add_to(std::array<std::atomic<std::uint64_t>, launch_paths>& counters,
             std::uint64_t count = 1) {
   if (!thread_state.counts) return;
   counters[static_cast<std::size_t>(thread_state.path)].fetch_add(count, std::memory_order_relaxed);
+}
+
+bool launches_nothing(const DescriptorLayout& layout, const void* descriptor) {
+  return layout.grid_offset >= 0 && launch_size(layout, descriptor).blocks == 0;
 }
 
 void count_other_domain(LaunchCounters& counters) {
@@ -233,17 +238,19 @@ void LaunchHook::on_function(int id, const void* params) {
   } else if (call.kind == Kind::launch) {
     state.path = is_default_stream(call.stream) ? LaunchPath::default_stream : LaunchPath::stream;
     if (call.leaving) state.path = LaunchPath::unknown;
-  } else if (call.kind == Kind::graph_launch) {
+  } else if (call.kind == Kind::copy_or_fill) {
+    state.path = call.leaving ? LaunchPath::unknown : LaunchPath::copy_or_fill;
+  } else if (call.kind == Kind::graph_launch || call.kind == Kind::graph_upload) {
     state.path = call.leaving ? LaunchPath::unknown : LaunchPath::graph;
-    if (!call.leaving && call.graph != nullptr) on_graph_launch(call.graph, call.stream);
+    state.only_builds = !call.leaving && call.kind == Kind::graph_upload;
+    if (!call.leaving && call.graph != nullptr) on_graph(call.graph, call.stream);
   }
 }
 
-// A graph that is launched for the first time is built now, under the mask wanted now.
-void LaunchHook::on_graph_launch(const void* graph, CuStream stream) {
+// A graph that is uploaded or, without that, launched for the first time is built now, under the
+// mask wanted now.
+void LaunchHook::on_graph(const void* graph, CuStream stream) {
   thread_state.graph_stream = is_default_stream(stream) ? nullptr : streams_.key_of(stream);
-  LaunchCounters& counters = *counters_.load(std::memory_order_relaxed);
-  counters.graphs.fetch_add(1, std::memory_order_relaxed);
   Found found;
   bool of_process{};
   if (find_mask(thread_state.graph_stream, found.own, of_process)) {
@@ -253,6 +260,9 @@ void LaunchHook::on_graph_launch(const void* graph, CuStream stream) {
   if (confined) found.wanted.ceiling = &found.ceiling;
   const HardwareMask wanted = choose_mask(found.wanted).mask;
   const GraphMasks::Kept kept = graphs_.at_launch(graph, wanted);
+  if (thread_state.only_builds) return;
+  LaunchCounters& counters = *counters_.load(std::memory_order_relaxed);
+  counters.graphs.fetch_add(1, std::memory_order_relaxed);
   // Under a ceiling a graph may keep less than it would get now.
   const bool holds = confined ? kept.mask.covers(found.ceiling) : kept.mask == wanted;
   if (!kept.known || !holds) counters.stale_graphs.fetch_add(1, std::memory_order_relaxed);
@@ -335,6 +345,7 @@ void LaunchHook::on_launch(void* descriptor, const void* stream) {
 void LaunchHook::put_mask(const DescriptorLayout& layout, void* descriptor, const void* stream,
                           LaunchCounters& counters) {
   ThreadState& state = thread_state;
+  if (launches_nothing(layout, descriptor)) state.counts = false;
   Found found;
   find_wanted(layout, descriptor, stream, found);
   if (may_launch(layout, descriptor)) {
@@ -393,13 +404,14 @@ void LaunchHook::check_clusters(const DescriptorLayout& layout, const void* desc
 
 // The hardware has its copy already: nothing can be changed here, only looked at.
 void LaunchHook::on_graph_node(const void* descriptor) {
-  thread_state.counts = thread_state.path == LaunchPath::graph;
+  thread_state.counts = thread_state.path == LaunchPath::graph && !thread_state.only_builds;
   LaunchCounters& counters = *counters_.load(std::memory_order_relaxed);
   const DescriptorLayout* layout = layout_for(descriptor);
   if (layout == nullptr) {
     add_to(counters.refused);
     return;
   }
+  if (launches_nothing(*layout, descriptor)) thread_state.counts = false;
   Found found;
   find_wanted(*layout, descriptor, thread_state.graph_stream, found);
   const WantedMasks& wanted = found.wanted;

@@ -186,13 +186,14 @@ TEST(Audit, ListsThePathsThatWereTakenAndNoOther) {
                         "6 launches of CUDA graphs\n"));
   EXPECT_THAT(text, Not(HasSubstr("unknown")));
   const Json json = Json::parse(audit_to_json(outcome));
-  ASSERT_EQ(json["paths"].size(), 4U);
+  ASSERT_EQ(json["paths"].size(), 5U);
   EXPECT_EQ(json["paths"][0]["path"], "default stream");
   EXPECT_EQ(json["paths"][0]["masked"], 3);
   EXPECT_EQ(json["paths"][0]["masked_blocks"], 17);
   EXPECT_EQ(json["paths"][1]["unmasked"], 4);
   EXPECT_EQ(json["paths"][2]["refused"], 5);
   EXPECT_EQ(json["paths"][3]["path"], "unknown");
+  EXPECT_EQ(json["paths"][4]["path"], "copy or fill");
   EXPECT_EQ(json["graphs"], 6);
   EXPECT_EQ(json["holds"], true) << "nothing was found";
 }

@@ -95,6 +95,15 @@ FAKE CuResult cuGraphLaunch(CuGraphExec executable, CuStream stream) {
       },
       executable, stream);
 }
+FAKE CuResult cuGraphUpload(CuGraphExec executable, CuStream stream) {
+  return told(
+      580, "cuGraphUpload",
+      [&] {
+        upload_graph(stream_of(stream), *reinterpret_cast<FakeGraphExec*>(executable));
+        return cu_success;
+      },
+      executable, stream);
+}
 FAKE CuResult cuGraphExecDestroy(CuGraphExec executable) {
   const auto lock = locked();
   function_callback(FakeGpu::get(), 516, &executable, false);

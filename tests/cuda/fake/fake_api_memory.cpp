@@ -245,6 +245,7 @@ FAKE CuResult cuMemsetD32Async(DevicePointer target, unsigned value, std::size_t
       220, "cuMemsetD32Async",
       [&] {
         if (stream_of(stream)->capturing()) return cu_error_not_supported;
+        if (FakeGpu::get().config.fills_launch) launch_fill(stream_of(stream));
         return fill(target, value, count);
       },
       target, value, count, stream);

@@ -220,22 +220,53 @@ CuResult submit(FakeLaunch launch, CuStream handle, int function_id) {
   return launch_now(stream, handle, launch, function_id);
 }
 
+namespace {
+
+// As drivers of CUDA 13 do with ten kernels in a row.
+constexpr std::size_t quickly_launched = 10;
+
+void show_beginning(FakeStream* stream, FakeGraphExec& graph, int id) {
+  if (!graph.beginning) return;
+  show_launch(FakeGpu::get(), id,
+              descriptor_params(stream, graph.nodes[0].launch, graph.beginning->data(), 168));
+}
+
+}  // namespace
+
+void launch_fill(FakeStream* stream) {
+  FakeLaunch fill;
+  fill.grid[0] = 4;
+  fill.grid[1] = fill.grid[2] = 1;
+  Descriptor descriptor = build(FakeGpu::get().config, fill);
+  show_launch(FakeGpu::get(), 1, descriptor_params(stream, fill, descriptor.data(), 88));
+}
+
+void upload_graph(FakeStream* stream, FakeGraphExec& graph) {
+  FakeGpu& gpu = FakeGpu::get();
+  if (!graph.descriptors.empty()) return;
+  for (const FakeNode& node : graph.nodes) {
+    graph.descriptors.push_back(build(gpu.config, node.launch));
+  }
+  chain_nodes(gpu.config, graph.descriptors);
+  if (graph.nodes.size() >= quickly_launched) {
+    FakeLaunch nothing = graph.nodes[0].launch;
+    nothing.grid[0] = 0;
+    graph.beginning = build(gpu.config, nothing);
+    show_beginning(stream, graph, 1);
+  }
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    show_launch(gpu, 1,
+                descriptor_params(stream, graph.nodes[n].launch, graph.descriptors[n].data(), 88));
+  }
+  graph.uploaded = graph.descriptors;
+}
+
 CuResult launch_graph(FakeStream* stream, FakeGraphExec& graph) {
   FakeGpu& gpu = FakeGpu::get();
   if (gpu.broken != cuda::cu_success) return gpu.broken;
   if (stream->capturing()) return capture_graph(*stream, graph);
-  if (graph.descriptors.empty()) {
-    for (const FakeNode& node : graph.nodes) {
-      graph.descriptors.push_back(build(gpu.config, node.launch));
-    }
-    chain_nodes(gpu.config, graph.descriptors);
-    for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
-      show_launch(
-          gpu, 1,
-          descriptor_params(stream, graph.nodes[n].launch, graph.descriptors[n].data(), 88));
-    }
-    graph.uploaded = graph.descriptors;
-  }
+  upload_graph(stream, graph);
+  show_beginning(stream, graph, 3);
   CuResult result = cuda::cu_success;
   std::vector<FakeRuns> done(graph.nodes.size(), stream->done);
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {

@@ -156,6 +156,7 @@ struct FakeGraphExec {
   std::vector<FakeNode> nodes;
   std::vector<Descriptor> descriptors;  // kept between launches and shown again
   std::vector<Descriptor> uploaded;     // what the hardware uses: later edits come too late
+  std::optional<Descriptor> beginning;  // without a block, of many kernels in a row
 };
 
 // Physical memory, as its handle names it.
@@ -321,6 +322,8 @@ CuResult called(int id, const char* name, const void* arguments, Work&& work) {
 // In a stream that is captured it becomes a node of the graph.
 CuResult submit(FakeLaunch launch, CuStream handle, int function_id);
 CuResult launch_graph(FakeStream* stream, FakeGraphExec& graph);
+void upload_graph(FakeStream* stream, FakeGraphExec& graph);
+void launch_fill(FakeStream* stream);
 // Runs what holds its SM and has been launched.
 void settle_holds(FakeGpu& gpu);
 std::vector<std::uint64_t> copy_arguments(const FakeFunction& function, void** arguments,
