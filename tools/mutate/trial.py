@@ -143,9 +143,10 @@ def killer(programs, likely):
 
 
 def _runs(program, group):
-    """Failing runs of a group. A test that hangs or crashes hides those behind it, so the group is run again without it."""
-    hidden = []
-    while len(hidden) < 3:
+    """Failing runs of a group. A test that hangs or crashes hides those behind it, so the group is run again without
+    it, and after another one of its suite without that. Hangs take long, so after three of them nothing more is tried."""
+    hidden, hangs = [], 0
+    while len(hidden) < 8 and hangs < 3:
         arguments = ["--gtest_fail_fast"] if program.suites else []
         if group is not None:
             names = ":".join(name + ".*" for name in group)
@@ -157,7 +158,9 @@ def _runs(program, group):
         test = failed_test(result).split(" ")[0]
         if group is None or "." not in test:
             return
-        hidden.append(test)
+        suite = test.rsplit(".", 1)[0] + "."
+        hidden.append(suite + "*" if any(one.startswith(suite) for one in hidden) else test)
+        hangs += result.too_long
 
 
 def _asserted(program, result):
