@@ -55,8 +55,9 @@ void allow_many_files() {
   static_cast<void>(::setrlimit(RLIMIT_NOFILE, &limit));
 }
 
-Result<void> end_all(Server& server) {
+Result<void> end_all(Server& server, const ServeEvents& events) {
   tell_service_manager("STOPPING=1");
+  events.ends();
   server.end_all();
   const auto until = std::chrono::steady_clock::now() + ending_patience;
   while (std::chrono::steady_clock::now() < until) {
@@ -190,7 +191,7 @@ Result<void> serve_until_told(Server& server, const Signals& signals,
   using LoopClock = std::chrono::steady_clock;
   Idleness idleness(end_when_idle);
   const auto end_because = [&](const Error& why) -> Result<void> {
-    if (const auto ended = end_all(server); !ended) tell(ended.error().message);
+    if (const auto ended = end_all(server, events); !ended) tell(ended.error().message);
     return tl::unexpected(why);
   };
   for (auto look_at = LoopClock::now();;) {
@@ -210,10 +211,10 @@ Result<void> serve_until_told(Server& server, const Signals& signals,
       look_at = LoopClock::now() + card_look;
       events.looks();
     }
-    if (idleness.is_over(used)) return end_all(server);
+    if (idleness.is_over(used)) return end_all(server, events);
     if (!*told) continue;
     const int signal = signals.next();
-    if (signal == SIGTERM || signal == SIGINT) return end_all(server);
+    if (signal == SIGTERM || signal == SIGINT) return end_all(server, events);
     if (signal != SIGHUP) continue;
     const auto lines = [&]() -> Result<std::vector<std::string>> {
       DEMARC_TRY(const auto wanted, terms());
@@ -315,9 +316,9 @@ Result<void> run(const ServePlan& plan) {
                                const std::string why = followed ? "" : followed.error().message;
                                if (!why.empty() && why != last) tell(why);
                                last = why;
-                             }});
+                             },
+                             [&claim] { claim.end(); }});
   }();
-  claim.end();
   server->close();
   return done;
 }

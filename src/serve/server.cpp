@@ -135,7 +135,6 @@ Result<bool> Server::turn(int milliseconds, int wake) {
     if (connection.stalled) milliseconds = sooner(milliseconds, stalled_ms);
     if (connection.limit) until(*connection.limit);
   }
-  if (kill_at_) until(*kill_at_);
   if (!dead_ && ledger_.next_unclean(options_.scrub_bytes)) milliseconds = 0;
   if (::poll(items.data(), items.size(), milliseconds) < 0 && errno != EINTR) {
     return missing_capability("poll: {}", std::strerror(errno));

@@ -105,6 +105,15 @@ TEST_F(CallLinks, LinksThatAreNoneAreToldApart) {
   EXPECT_EQ(complete(link), no_such_link);
 }
 
+TEST_F(CallLinks, LogsWithoutRoomAreNotWritten) {
+  std::string said = "info";
+  int options[] = {3, 4};
+  std::array<void*, 2> values{said.data(), nullptr};
+  const void* link = nullptr;
+  ASSERT_EQ(ask("cuLinkCreate_v2", 2U, &options[0], values.data(), &link), cu_success);
+  EXPECT_EQ(said, "info");
+}
+
 TEST_F(CallLinks, LogsAreEmpty) {
   std::string said = "info";
   std::string errors = "errors";

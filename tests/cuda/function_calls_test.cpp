@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <memory>
 #include <set>
 
 namespace demarc::cuda {
@@ -53,14 +54,53 @@ TEST(FunctionCalls, ShowTheStreamOfEveryWayToLaunch) {
   }
 }
 
-TEST(FunctionCalls, ShowTheGraphAndTheStreamOfALaunchOfAGraphAndOfItsUpload) {
-  for (const int id : {514, 515, 580, 581}) {
+TEST(FunctionCalls, ShowTheGraphAndTheStreamOfALaunchOfAGraph) {
+  for (const int id : {514, 515}) {
     const PlantedCall planted(id);
     const FunctionCall call = read_function_call(id, planted.params);
-    EXPECT_EQ(call.kind, id < 580 ? Call::graph_launch : Call::graph_upload) << id;
+    EXPECT_EQ(call.kind, Call::graph_launch) << id;
     EXPECT_EQ(number(call.graph), 100U) << id;
     EXPECT_EQ(number(call.stream), 101U) << id;
   }
+}
+
+TEST(FunctionCalls, ShowAnUploadsStreamAndItsGraphOnceItHasSucceeded) {
+  for (const int id : {580, 581, 656, 657}) {
+    const std::uint64_t how[2] = {2, 301};  // the flag of uploads
+    const std::uint64_t made = 400;
+    const auto planted = [&](bool leaving) {
+      auto call = std::make_unique<PlantedCall>(id, leaving);
+      if (id >= 656) call->arguments[0] = reinterpret_cast<std::uint64_t>(&made);
+      if (id >= 656) call->arguments[2] = reinterpret_cast<std::uint64_t>(&how);
+      return call;
+    };
+    const auto entering = planted(false);
+    const FunctionCall begun = read_function_call(id, entering->params);
+    EXPECT_EQ(begun.kind, Call::graph_upload) << id;
+    EXPECT_FALSE(begun.leaving);
+    EXPECT_EQ(begun.graph, nullptr) << id << ": not yet";
+    EXPECT_EQ(number(begun.stream), id >= 656 ? 301U : 101U) << id;
+    const auto leaving = planted(true);
+    EXPECT_EQ(read_function_call(id, leaving->params).graph, nullptr) << id << ": no result";
+    std::uint32_t result = 1;
+    leaving->params[5] = reinterpret_cast<std::uint64_t>(&result);
+    EXPECT_EQ(read_function_call(id, leaving->params).graph, nullptr) << id << ": an error";
+    result = 0;
+    const FunctionCall done = read_function_call(id, leaving->params);
+    EXPECT_EQ(done.kind, Call::graph_upload) << id;
+    EXPECT_TRUE(done.leaving);
+    EXPECT_EQ(number(done.graph), id >= 656 ? 400U : 100U) << id;
+    EXPECT_EQ(number(done.stream), id >= 656 ? 301U : 101U) << id;
+  }
+}
+
+TEST(FunctionCalls, ThatInstantiateWithoutAnUploadBuildNothing) {
+  PlantedCall planted(656);
+  const std::uint64_t how[2] = {13, 301};  // all flags but that one
+  planted.arguments[2] = reinterpret_cast<std::uint64_t>(&how);
+  EXPECT_EQ(read_function_call(656, planted.params).kind, Call::other);
+  planted.arguments[2] = 0;  // the driver refuses it
+  EXPECT_EQ(read_function_call(656, planted.params).kind, Call::other);
 }
 
 TEST(FunctionCalls, ShowWhatIsDestroyedBeforeItIsAndNotAgainAfterwards) {
@@ -103,7 +143,7 @@ TEST(FunctionCalls, AreAskedForByNumbersSeenOnTheDriver) {
   EXPECT_THAT(numbers, testing::IsSupersetOf({307, 442, 477, 478, 652, 653}));
   EXPECT_THAT(numbers, testing::IsSupersetOf({220, 251})) << "fills of 32-bit words";
   EXPECT_THAT(stream_and_graph_functions(),
-              testing::ElementsAre(127, 326, 514, 515, 516, 580, 581));
+              testing::ElementsAre(127, 326, 514, 515, 516, 580, 581, 656, 657));
 }
 
 TEST(FunctionCalls, OfOtherFunctionsAreNotLookedInto) {

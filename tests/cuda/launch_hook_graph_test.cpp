@@ -1,5 +1,6 @@
 // What the launch callback makes of graphs and of memory synchronisation domains, on the stand-in.
 #include "demarc/cuda/sync_domain.hpp"
+#include "driver/call_parameters.hpp"
 #include "hook_fixture.hpp"
 
 namespace demarc::cuda {
@@ -161,6 +162,34 @@ TEST_F(Hook, AnUploadedGraphIsBuiltUnderTheMaskOfThenAndCountedAsItIsLaunched) {
   EXPECT_EQ(masked(), 1U);
   EXPECT_EQ(counters.unmasked[at(LaunchPath::graph)], 1U) << "it keeps TPCs 2 and 3";
   EXPECT_EQ(counters.stale_graphs, 1U);
+}
+
+TEST_F(Hook, AGraphThatIsInstantiatedWithAnUploadIsBuiltThen) {
+  ASSERT_TRUE(hook->count_paths());
+  set_ceiling({2, 3});
+  const auto& api = card->gpu()->api();
+  const auto instantiate = test::fake_symbol<CuResult(CuGraphExec*, CuGraph, CuInstantiation*)>(
+      "cuGraphInstantiateWithParams");
+  CuGraph graph = nullptr;
+  api.cuStreamBeginCapture_v2(stream->handle(), cu_capture_thread_local);
+  launch_one();
+  api.cuStreamEndCapture(stream->handle(), &graph);
+  CuInstantiation how{CuInstantiation::upload, stream->handle()};
+  CuGraphExec executable = nullptr;
+  ASSERT_EQ(instantiate(&executable, graph, &how), cu_success);
+  EXPECT_EQ(counters.seen(), 0U);
+  ASSERT_EQ(api.cuGraphLaunch(executable, stream->handle()), cu_success);
+  EXPECT_EQ(counters.masked[at(LaunchPath::graph)], 1U);
+  EXPECT_EQ(counters.stale_graphs, 0U);
+  CuGraphExec other = nullptr;
+  set_ceiling({5});
+  ASSERT_EQ(instantiate(&other, graph, &how), cu_success);
+  set_ceiling({4});
+  ASSERT_EQ(api.cuGraphLaunch(other, stream->handle()), cu_success);
+  EXPECT_EQ(counters.unmasked[at(LaunchPath::graph)], 1U) << "it keeps TPC 5";
+  EXPECT_EQ(counters.stale_graphs, 1U);
+  for (const CuGraphExec one : {executable, other}) api.cuGraphExecDestroy(one);
+  api.cuGraphDestroy(graph);
 }
 
 TEST_F(Hook, AKernelThatFillsMemoryIsCountedAsSuch) {

@@ -166,6 +166,16 @@ TEST(ServeConfig, is_refused_with_the_place_of_what_is_wrong) {
   EXPECT_THAT(read_config("/no/such/file").error().message, HasSubstr("/no/such/file"));
 }
 
+TEST(ServeConfig, takes_the_least_and_the_greatest_numbers) {
+  for (const std::string line :
+       {"card = 0", "card = 1023", "colors = 2", "colors = 64", "metrics = 1", "metrics = 65535"}) {
+    EXPECT_EQ(config_refusal(line + "\n" + std::string(two_halves)), "taken") << line;
+  }
+  for (const std::string sms : {"1", "1024"}) {
+    EXPECT_EQ(config_refusal("[tenants.a]\ncolors = \"1/2\"\nsms = " + sms), "taken") << sms;
+  }
+}
+
 TEST(ServeConfig, of_a_tenant_is_refused_with_the_place_of_what_is_wrong) {
   EXPECT_EQ(tenant_refusal("colors = \"1/2\""),
             "f.toml:1:1: tenant 'a': exactly one of tpcs, gpcs, sms, share was expected");

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 
 #include "demarc/base/files.hpp"
 #include "fork_at_rest.hpp"
@@ -227,7 +228,9 @@ TEST_F(WithMps, a_daemon_that_a_killed_server_left_and_that_does_not_quit_is_kil
 TEST_F(WithMps, the_end_of_the_daemon_can_be_waited_for) {
   install_daemon(true);
   const auto mps = Mps::start(plan()).value();
-  ASSERT_EQ(mps_processes_of(own).front(), daemon_of(own)) << "not one of its children";
+  const auto all = mps_processes_of(own);
+  ASSERT_EQ(all.front(), daemon_of(own)) << "not one of its children";
+  EXPECT_EQ(std::set(all.begin(), all.end()).size(), all.size()) << "each once";
   EXPECT_FALSE(readable(mps->process_file()));
   EXPECT_TRUE(kill_mps(own, 5));
   EXPECT_TRUE(readable(mps->process_file()));

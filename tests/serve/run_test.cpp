@@ -189,6 +189,7 @@ TEST_F(RunningAndLooking, looks_once_per_second_however_many_packets_come) {
 class RunningWithChildren : public Running {
  public:
   RunningWithChildren() {
+    events_.ends = [this] { static_cast<void>(!::write(lines_[1], "ends\n", 5)); };
     options.end_left = [](const std::string&) -> Result<void> { return check_failed("a child"); };
   }
 };
@@ -196,6 +197,7 @@ class RunningWithChildren : public Running {
 TEST_F(RunningWithChildren, ends_with_a_check_that_failed_where_they_do_not_end) {
   static_cast<void>(client());
   ::kill(process_, SIGTERM);
+  EXPECT_EQ(line(), "ends") << "before it ends programs, which takes time";
   EXPECT_EQ(end_of(process_), 3 << 8);
 }
 

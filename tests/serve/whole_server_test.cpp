@@ -368,6 +368,21 @@ TEST_F(WholeServers, ThatWouldEndAreWaitedForAndThoseThatAreUsedAreNot) {
   }
 }
 
+// The next one waits for it, and is not refused.
+TEST_F(WholeServers, SayThatTheyEndBeforeTheyHaveEnded) {
+  write_config(file_head + tenant_of_file("a", "0-3", "1/2"));
+  fake::FakeConfig slow = good_card;
+  slow.release_us = 50'000;
+  WholeServer server(plan(), slow);
+  ASSERT_TRUE(server.says(serving_line)) << server.said();
+  const auto claim = lease::CardClaim::open({test::fake_libcuda()}).value();
+  EXPECT_TRUE(claim.others(card_uuid)->serving);
+  server.signal(SIGTERM);
+  while (claim.others(card_uuid)->serving) ::usleep(100);
+  EXPECT_TRUE(claim.others(card_uuid)->server) << "it frees its memory";
+  EXPECT_EQ(server.end_by(0), 0);
+}
+
 TEST_F(WholeServers, ThatWereKilledLeaveTheirPartsToTheirPrograms) {
   write_config(file_head + tenant_of_file("a", "0-3", "1/2"));
   WholeServer killed(plan(), good_card);

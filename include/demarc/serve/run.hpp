@@ -41,6 +41,7 @@ struct ServeEvents {
   std::function<void()> changed = [] {};              // it has the tenants that `terms` gave
   std::function<void(bool used)> used = [](bool) {};  // whether there are connections; every turn
   std::function<void()> looks = [] {};                // once a second
+  std::function<void()> ends = [] {};                 // it begins to end
 };
 
 class Signals;

@@ -68,8 +68,8 @@ CallAnswer GraphCalls::instantiate(const DriverCall& call) {
 }
 
 CallAnswer GraphCalls::instantiate_with(const DriverCall& call) {
-  const auto* flags = call.parameters<InstantiateGraphWith>().flags;
-  return flags == nullptr ? std::nullopt : judge_flags(*flags);
+  const auto* how = call.parameters<InstantiateGraphWith>().how;
+  return how == nullptr ? std::nullopt : judge_flags(how->flags);
 }
 
 CallAnswer GraphCalls::destroy_context(const DriverCall&) {

@@ -131,9 +131,12 @@ struct EndCapture { CuStream stream; CuGraph* graph; };
 struct LaunchGraph { CuGraphExec executable; CuStream stream; };
 struct DestroyExecutable { CuGraphExec executable; };
 struct InstantiateGraph { CuGraphExec* executable; CuGraph graph; unsigned long long flags; };
+struct CuInstantiation {  // the beginning of the function's own parameters
+  static constexpr std::uint64_t upload = 2;  // a flag
+  std::uint64_t flags; CuStream upload_stream;
+};
 struct InstantiateGraphWith {
-  CuGraphExec* executable; CuGraph graph;
-  const unsigned long long* flags;  // the first member of the function's own parameters
+  CuGraphExec* executable; CuGraph graph; const CuInstantiation* how;
 };
 template <class Node> struct AddNode {
   CuGraphNode* node; CuGraph graph; const CuGraphNode* after; std::size_t count;

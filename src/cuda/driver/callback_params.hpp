@@ -14,6 +14,7 @@ inline constexpr std::uint32_t most_params_bytes = 256;
 
 // Of the callbacks of functions: the site holds the function's number and, above, 0 on entry and 1
 // on exit.
+inline constexpr std::size_t result_index = 5;
 inline constexpr std::size_t arguments_index = 7;
 inline constexpr std::size_t site_index = 10;
 

@@ -8,7 +8,6 @@ namespace {
 
 // What the result and the answer point to is the driver's own variable: the function does nothing
 // and returns the result where the answer is not 0 after the callback.
-constexpr std::size_t result_index = 5;
 constexpr std::size_t name_index = 6;
 constexpr std::size_t answer_index = 11;
 constexpr std::uint32_t least_call_params_bytes = (answer_index + 1) * 8;

@@ -13,6 +13,29 @@ constexpr std::uint32_t about_streams_and_graphs =
     does::launches_graph | does::builds_graph | does::ends_graph | does::ends_stream;
 constexpr std::uint32_t about_launches = does::launches | does::copies_or_fills;
 
+bool has_succeeded(const void* params) {
+  const auto* result = static_cast<const CuResult* const*>(params)[result_index];
+  return result != nullptr && *result == cu_success;
+}
+
+// A graph is instantiated and uploaded by one call, or uploaded later.
+FunctionCall upload_of(const CallFacts& facts, const char* arguments, bool has_graph) {
+  FunctionCall call;
+  if (facts.function == DriverFunction::cuGraphUpload) {
+    const auto given = read_parameters<LaunchGraph>(arguments);
+    call.kind = FunctionCall::Kind::graph_upload;
+    call.stream = given.stream;
+    if (has_graph) call.graph = given.executable;
+    return call;
+  }
+  const auto given = read_parameters<InstantiateGraphWith>(arguments);
+  if (given.how == nullptr || (given.how->flags & CuInstantiation::upload) == 0) return call;
+  call.kind = FunctionCall::Kind::graph_upload;
+  call.stream = given.how->upload_stream;
+  if (has_graph && given.executable != nullptr) call.graph = *given.executable;
+  return call;
+}
+
 }  // namespace
 
 std::span<const int> stream_and_graph_functions() {
@@ -39,10 +62,13 @@ FunctionCall read_function_call(int id, const void* params) {
     call.kind = FunctionCall::Kind::copy_or_fill;
   } else if (arguments == nullptr) {
     call.kind = FunctionCall::Kind::unreadable;
-  } else if ((facts.does & (does::launches_graph | does::builds_graph)) != 0) {
+  } else if ((facts.does & does::builds_graph) != 0) {
+    const bool is_leaving = call.leaving;
+    call = upload_of(facts, arguments, is_leaving && has_succeeded(params));
+    call.leaving = is_leaving;
+  } else if ((facts.does & does::launches_graph) != 0) {
     const auto given = read_parameters<LaunchGraph>(arguments);
-    call.kind = (facts.does & does::launches_graph) != 0 ? FunctionCall::Kind::graph_launch
-                                                         : FunctionCall::Kind::graph_upload;
+    call.kind = FunctionCall::Kind::graph_launch;
     call.graph = given.executable;
     call.stream = given.stream;
   } else if ((facts.does & about_streams_and_graphs) != 0) {

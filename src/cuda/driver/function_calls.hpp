@@ -19,7 +19,7 @@ struct FunctionCall {
     launch,      // into `stream`
     copy_or_fill,
     graph_launch,  // of `graph` into `stream`
-    graph_upload,  // so is it built for later launches
+    graph_upload,  // it is built for later launches; `graph` is known once the call has succeeded
     stream_gone,   // `stream` is about to be destroyed
     graph_gone,    // so is `graph`
   };

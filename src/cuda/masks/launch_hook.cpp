@@ -243,14 +243,18 @@ void LaunchHook::on_function(int id, const void* params) {
   } else if (call.kind == Kind::graph_launch || call.kind == Kind::graph_upload) {
     state.path = call.leaving ? LaunchPath::unknown : LaunchPath::graph;
     state.only_builds = !call.leaving && call.kind == Kind::graph_upload;
-    if (!call.leaving && call.graph != nullptr) on_graph(call.graph, call.stream);
+    if (!call.leaving) {
+      state.graph_stream = is_default_stream(call.stream) ? nullptr : streams_.key_of(call.stream);
+    }
+    const bool is_launched = call.kind == Kind::graph_launch && !call.leaving;
+    const bool is_built = call.kind == Kind::graph_upload && call.leaving;
+    if (call.graph != nullptr && (is_launched || is_built)) on_graph(call.graph, is_launched);
   }
 }
 
 // A graph that is uploaded or, without that, launched for the first time is built now, under the
 // mask wanted now.
-void LaunchHook::on_graph(const void* graph, CuStream stream) {
-  thread_state.graph_stream = is_default_stream(stream) ? nullptr : streams_.key_of(stream);
+void LaunchHook::on_graph(const void* graph, bool is_launched) {
   Found found;
   bool of_process{};
   if (find_mask(thread_state.graph_stream, found.own, of_process)) {
@@ -260,7 +264,7 @@ void LaunchHook::on_graph(const void* graph, CuStream stream) {
   if (confined) found.wanted.ceiling = &found.ceiling;
   const HardwareMask wanted = choose_mask(found.wanted).mask;
   const GraphMasks::Kept kept = graphs_.at_launch(graph, wanted);
-  if (thread_state.only_builds) return;
+  if (!is_launched) return;
   LaunchCounters& counters = *counters_.load(std::memory_order_relaxed);
   counters.graphs.fetch_add(1, std::memory_order_relaxed);
   // Under a ceiling a graph may keep less than it would get now.

@@ -87,6 +87,26 @@ FAKE CuResult cuGraphInstantiateWithFlags(CuGraphExec* executable, CuGraph graph
       },
       executable, graph, flags);
 }
+struct FakeInstantiation {
+  std::uint64_t flags;
+  CuStream upload_stream;
+};
+FAKE CuResult cuGraphInstantiateWithParams(CuGraphExec* executable, CuGraph graph,
+                                           FakeInstantiation* how) {
+  constexpr std::uint64_t with_upload = 2;
+  return told(
+      656, "cuGraphInstantiateWithParams",
+      [&] {
+        if ((how->flags & ~with_upload) != 0) return error_invalid;
+        ++FakeGpu::get().others_alive;
+        auto* made = new FakeGraphExec;
+        made->nodes = reinterpret_cast<FakeGraph*>(graph)->nodes;
+        if (how->flags == with_upload) upload_graph(stream_of(how->upload_stream), *made);
+        *executable = reinterpret_cast<CuGraphExec>(made);
+        return cu_success;
+      },
+      executable, graph, how);
+}
 FAKE CuResult cuGraphLaunch(CuGraphExec executable, CuStream stream) {
   return told(
       514, "cuGraphLaunch",

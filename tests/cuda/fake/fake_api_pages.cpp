@@ -125,6 +125,7 @@ FAKE CuResult cuMemRelease(AllocationHandle handle) {
   FakeGpu& gpu = FakeGpu::get();
   const auto memory = gpu.memory.find(handle);
   if (memory == gpu.memory.end()) return error_invalid;
+  if (gpu.config.release_us != 0) ::usleep(gpu.config.release_us);
   if (memory->second.file >= 0) ::close(memory->second.file);
   gpu.memory.erase(memory);
   --gpu.others_alive;

@@ -69,6 +69,7 @@ struct FakeConfig {
   Params launch_params = Params::whole;
   Params function_params = Params::whole;
   std::int32_t functions = 806;         // that have callbacks
+  std::uint32_t release_us = 0;         // that the driver takes to free a piece of memory
   bool fills_launch = false;            // fills of 32-bit words by a kernel of 4 blocks
   std::int32_t unwatched_function = 0;  // the driver refuses its callback; 0: none
   std::int32_t mps_attribute = -1;  // what the driver says of MPS: yes, no; 2: it cannot tell; -1:
