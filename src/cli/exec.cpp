@@ -132,9 +132,9 @@ Result<void> run_exec(ExecOptions& options) {
     }
     DEMARC_TRY(const auto moved, cuda::confine_again(*options.pid, options.plan.choice));
     std::string text = fmt::format("process {}: TPCs {}\n", *options.pid, to_string(moved.tpcs));
-    if (moved.graphs_before != 0) {
+    if (moved.has_graphs) {
       text +=
-          "the program has launched CUDA graphs: those graphs keep the TPCs of their first launch "
+          "the program has CUDA graphs: those graphs keep the TPCs of their upload or first launch "
           "until the program instantiates them anew\n";
     }
     return emit("", text);

@@ -107,8 +107,9 @@ std::vector<KeptPage> kept_pages() {
   return found;
 }
 
-Result<std::vector<ReopenedFile>> reopen(const std::vector<KeptPage>& pages) {
+Result<std::optional<std::vector<ReopenedFile>>> reopen(const std::vector<KeptPage>& pages) {
   std::vector<ReopenedFile> files;
+  bool all = true;
   std::vector<ino_t> known;
   for (const KeptPage& page : pages) {
     if (std::find(known.begin(), known.end(), page.file) != known.end()) continue;
@@ -121,9 +122,11 @@ Result<std::vector<ReopenedFile>> reopen(const std::vector<KeptPage>& pages) {
           "'{}' was installed anew while process {} has claims on the file before, which cannot be "
           "read: wait until that process has ended, or end it",
           page.path, name_of_process(page.process));
+    } else {
+      all = false;
     }
   }
-  return files;
+  return all ? std::optional(std::move(files)) : std::nullopt;
 }
 
 std::optional<pid_t> locker_of(const std::vector<ino_t>& files,

@@ -26,13 +26,15 @@ struct KeptPage {
 [[nodiscard]] std::vector<KeptPage> kept_pages();
 
 // The files of such pages, each once, although they may have no name any more. Root opens them by
-// the mapping, others by a descriptor of the same user's process. Pages that their process does not
-// keep any more are left out; missing_capability names a process whose file cannot be opened.
+// the mapping, others by a descriptor of the same user's process. Nothing if a process does not
+// keep its page any more: a child may, so look again. missing_capability names a process whose file
+// cannot be opened.
 struct ReopenedFile {
   std::string path;
   OwnedFile file;
 };
-[[nodiscard]] Result<std::vector<ReopenedFile>> reopen(const std::vector<KeptPage>& pages);
+[[nodiscard]] Result<std::optional<std::vector<ReopenedFile>>> reopen(
+    const std::vector<KeptPage>& pages);
 
 // Bytes of a file; or all of the file, locked by flock().
 struct LockedRange {

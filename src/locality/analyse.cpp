@@ -442,7 +442,8 @@ std::uint32_t shared_bytes_of(const ptx::Module& module, const gpu::KernelLaunch
   std::uint64_t bytes = kernel.dynamic_shared_bytes;
   const auto add = [&bytes](const std::vector<ptx::Variable>& variables) {
     for (const ptx::Variable& variable : variables)
-      if (variable.space == ptx::StateSpace::shared) bytes += variable.byte_size();
+      if (variable.space == ptx::StateSpace::shared && !variable.is_repeated)
+        bytes += variable.byte_size();
   };
   if (const ptx::Function* function = module.find_function(kernel.kernel))
     add(function->body.variables);

@@ -210,6 +210,7 @@ class Parser {
   bool read_alignment(std::uint32_t& align);
   bool parse_leading_alignment(Declarator& declarator, std::string_view& word);
   bool parse_declarator(Variable& variable);
+  bool check_size(const Variable& variable);
   bool parse_initialiser(Variable& variable);
   ConstantError check_symbol(const InitialAddress& address);
   void check_variable(const Variable& variable, DeclaredIn place);

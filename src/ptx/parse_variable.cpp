@@ -263,6 +263,10 @@ bool Parser::parse_declarator(Variable& variable) {
     variable.dimensions.push_back(size);
     if (!expect(']', "the size of an array")) return false;
   }
+  return check_size(variable);
+}
+
+bool Parser::check_size(const Variable& variable) {
   if (variable.byte_size() <= most_variable_bytes) return true;
   return fail_at(variable.text_offset,
                  fmt::format("'{}' has more than {} bytes, the limit of a variable",
@@ -304,7 +308,7 @@ bool Parser::parse_initialiser(Variable& variable) {
   variable.initialiser = text_since(first);
   if (!variable.dimensions.empty() && variable.dimensions[0] == 0)
     variable.dimensions[0] = check.outermost();
-  return true;
+  return check_size(variable);
 }
 
 }  // namespace demarc::ptx

@@ -313,9 +313,9 @@ Result<void> Server::carry_out(Connection& connection, const lease::MoveRequest&
           "a program of tenant '{}' cannot be moved: the server knows nothing about it",
           request.tenant);
     }
-    if (facts.block->block().counters.graphs != 0) {
+    if (facts.block->block().counters.has_graphs()) {
       return missing_capability(
-          "a program of tenant '{}' has launched CUDA graphs, which keep "
+          "a program of tenant '{}' has launched or uploaded CUDA graphs, which keep "
           "their TPCs: end it, then move the tenant",
           request.tenant);
     }
@@ -424,14 +424,15 @@ void Server::count_leases(lease::TenantStatus& status) const {
 }
 
 Result<void> Server::all_ended() const {
-  std::vector<std::string> left = not_ended_;
+  std::vector<std::string> left;
+  for (const auto& [tenant, line] : not_ended_) left.push_back(line);
   if (const auto processes = ledger_.book().processes.size(); processes != 0) {
     left.push_back(fmt::format("{} processes with a lease have not ended", processes));
   }
   for (const auto& [job, ending] : endings_) {
     if (ending.tenant.empty()) continue;
-    left.push_back(
-        fmt::format("tenant '{}': what is left of its programs has not ended", ending.tenant));
+    left.push_back(fmt::format(
+        "tenant '{}': whether all of its programs have ended is not known yet", ending.tenant));
   }
   if (left.empty()) return {};
   return check_failed("{}", joined(left, "; "));

@@ -59,12 +59,16 @@ Result<void> end_all(Server& server, const ServeEvents& events) {
   tell_service_manager("STOPPING=1");
   events.ends();
   server.end_all();
+  Result<void> turned;
   const auto until = std::chrono::steady_clock::now() + ending_patience;
-  while (std::chrono::steady_clock::now() < until) {
-    if (server.ended()) return server.all_ended();
-    DEMARC_CHECK(server.turn(10));
+  while (!server.ended() && std::chrono::steady_clock::now() < until) {
+    if (const auto turn = server.turn(10); !turn) {
+      if (turned) turned = tl::unexpected(turn.error());
+      ::usleep(10'000);
+    }
   }
-  return server.all_ended();
+  const auto left = server.all_ended();
+  return left ? turned : left;
 }
 
 Result<void> check_group(const Config& config) {

@@ -379,7 +379,9 @@ void Server::end_all() {
   kill_at_ = in_seconds(1.2 * options_.ending_seconds);
   std::set<std::string> names = former_tenants_;
   for (const auto& entry : ledger_.book().tenants) names.insert(entry.first);
+  ender_->gather(true);
   for (const std::string& name : names) end_tenant(name, nullptr);
+  ender_->gather(false);
 }
 
 bool Server::ended() const {
@@ -441,7 +443,9 @@ void Server::finish_endings() {
     if (kills && !result) {
       const auto line = fmt::format("tenant '{}': {}", ending.tenant, result.error().message);
       options_.tell(line);
-      if (ends_) not_ended_.push_back(line);
+      if (ends_) not_ended_[ending.tenant] = line;
+    } else if (kills) {
+      not_ended_.erase(ending.tenant);
     }
     for (Connection& connection : connections_) {
       if (connection.number != ending.connection || connection.ended) continue;

@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstring>
 
 #include "demarc/base/owned_file.hpp"
 #include "demarc/base/text.hpp"
@@ -266,15 +268,21 @@ Result<void> ServerClaim::follow(const std::function<void(const std::string& lin
   return {};
 }
 
-lease::CardClaim ServerClaim::copy_of_own() const {
+Result<lease::CardClaim> ServerClaim::copy_of_own() const {
   const std::lock_guard lock(*files_mutex_);
   std::vector<OwnedFile> copies;
-  for (const int file : own_.files()) copies.emplace_back(::fcntl(file, F_DUPFD_CLOEXEC, 0));
+  for (const int file : own_.files()) {
+    copies.emplace_back(::fcntl(file, F_DUPFD_CLOEXEC, 0));
+    if (copies.back().get() < 0) {
+      return missing_capability("what is left of its programs cannot be looked for: {}",
+                                std::strerror(errno));
+    }
+  }
   return lease::CardClaim::of(std::move(copies));
 }
 
 Result<void> ServerClaim::end_left(const std::string& tenant) const {
-  const lease::CardClaim own = copy_of_own();
+  DEMARC_TRY(const lease::CardClaim own, copy_of_own());
   const off_t address = lease::tenant_address(card_, tenant);
   // Some may be started by others until those have been killed.
   constexpr int most_rounds = 8;

@@ -58,7 +58,7 @@ class ServerClaim {
   [[nodiscard]] Result<bool> take_card(const ClaimPlan& plan);
   [[nodiscard]] Result<bool> take_parts(const ClaimPlan& plan);
   // The same open files, for a look at processes beside follow().
-  [[nodiscard]] lease::CardClaim copy_of_own() const;
+  [[nodiscard]] Result<lease::CardClaim> copy_of_own() const;
   [[nodiscard]] Result<void> check_free(const lease::CardClaim& lent,
                                         const lease::ClaimedPart& part) const;
   std::string card_;

@@ -65,6 +65,12 @@ WorkEnder::Job WorkEnder::begin(std::vector<WorkTarget> targets, Then then) {
   return last_;
 }
 
+void WorkEnder::gather(bool on) {
+  const std::lock_guard lock(mutex_);
+  gathers_ = on;
+  changed_.notify_all();
+}
+
 std::list<WorkEnder::Done> WorkEnder::take_done() {
   const std::lock_guard lock(mutex_);
   eventfd_t count = 0;
@@ -99,7 +105,7 @@ void WorkEnder::deliver(std::list<Done>& jobs, std::list<Done>::iterator job) {
 void WorkEnder::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return ends_ || !waiting_.empty(); });
+    changed_.wait(lock, [this] { return ends_ || (!gathers_ && !waiting_.empty()); });
     if (ends_) return;
     std::list<Done> jobs = std::exchange(waiting_, {});
     lock.unlock();

@@ -150,6 +150,7 @@ TEST_F(Hook, AnUploadedGraphIsBuiltUnderTheMaskOfThenAndCountedAsItIsLaunched) {
   graph.upload();
   EXPECT_EQ(counters.seen(), 0U);
   EXPECT_EQ(counters.graphs, 0U);
+  EXPECT_TRUE(counters.has_graphs()) << "it keeps its mask";
   graph.run();
   EXPECT_EQ(masked(), 1U);
   EXPECT_EQ(counters.seen(), 1U);

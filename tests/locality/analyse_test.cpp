@@ -282,7 +282,8 @@ setp.lt.u32 %p3, %r3, 2;
 
 TEST(Analyse, shared_memory_is_that_of_the_kernel_of_the_module_and_of_the_launch) {
   const ptx::ParseResult parsed = ptx::parse(
-      ".version 8.0\n.target sm_80\n.address_size 64\n.shared .align 4 .b8 all[64];\n"
+      ".version 8.0\n.target sm_80\n.address_size 64\n.extern .shared .align 4 .b8 all[64];\n"
+      ".visible .shared .align 4 .b8 all[64];\n"
       ".global .align 4 .b8 none[999];\n"
       ".visible .entry k(.param .u64 p)\n{\n.shared .align 4 .b8 own[400];\nret;\n}\n",
       "k.ptx");

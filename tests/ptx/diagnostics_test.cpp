@@ -103,6 +103,8 @@ TEST(Diagnostics, a_variable_that_no_memory_holds_is_an_error) {
   EXPECT_EQ(declared("[4294967296][4294967296]").substr(0, said.size()), said);
   EXPECT_EQ(declared("[17592186044417]").substr(0, said.size()), said);
   EXPECT_EQ(declared("[17592186044416]"), "");
+  EXPECT_EQ(declared("[][8796093022209]={{1},{2}}").substr(0, said.size()), said)
+      << "its values make two of them";
 }
 
 TEST(Diagnostics, a_file_that_holds_ptx_at_best_says_what_takes_it_out) {

@@ -300,8 +300,8 @@ TEST_F(Deaths, that_do_not_come_at_the_end_of_the_server_are_told) {
   ASSERT_FALSE(still);
   EXPECT_EQ(still.error().kind, ErrorKind::check_failed);
   EXPECT_EQ(still.error().message,
-            "tenant 'a': what is left of its programs has not ended; "
-            "tenant 'b': what is left of its programs has not ended");
+            "tenant 'a': whether all of its programs have ended is not known yet; "
+            "tenant 'b': whether all of its programs have ended is not known yet");
   looks_for_left = false;
   turn_until([&] { return server->ended(); });
   EXPECT_EQ(server->all_ended().error().message,

@@ -249,14 +249,15 @@ TEST(WorkOfProcesses, that_wait_is_ended_together_and_answered_apart) {
 }
 
 TEST(WorkOfProcesses, is_over_for_one_job_while_what_is_left_of_another_is_looked_for) {
-  std::atomic<bool> looks{true}, holds{true};
+  std::atomic<bool> looks{true}, holds{true}, held{false};
   WorkEnder ender([&](const std::vector<WorkTarget>& targets) {
-    while (holds) ::usleep(1000);
+    for (held = true; holds;) ::usleep(1000);
     return std::vector<Result<void>>(targets.size());
   });
   std::vector<WorkTarget> ended;
   ended.push_back({1, OwnedFile()});
   const auto before = ender.begin(std::move(ended));
+  while (!held) ::usleep(100);
   const auto first = ender.begin({}, [&]() -> Result<void> {
     while (looks) ::usleep(1000);
     return check_failed("a child is left");
@@ -276,10 +277,8 @@ TEST(WorkOfProcesses, is_over_for_one_job_while_what_is_left_of_another_is_looke
   EXPECT_EQ(words, "a child is left");
 }
 
-TEST(WorkOfProcesses, of_all_jobs_is_killed_before_what_is_left_of_one_is_looked_for) {
-  std::atomic<bool> holds{true};
+TEST(WorkOfProcesses, of_all_gathered_jobs_is_killed_before_what_is_left_of_one_is_looked_for) {
   WorkEnder ender([&](const std::vector<WorkTarget>& targets) {
-    while (holds) ::usleep(1000);
     return std::vector<Result<void>>(targets.size());
   });
   const auto staying = [] {
@@ -294,11 +293,8 @@ TEST(WorkOfProcesses, of_all_jobs_is_killed_before_what_is_left_of_one_is_looked
   };
   const pid_t processes[] = {staying(), staying()};
   const WorkTarget seen[] = {target(processes[0]), target(processes[1])};
-  // The next ones come while this one, of a process that has ended, holds the thread.
-  std::vector<WorkTarget> ended;
-  ended.push_back({1, OwnedFile()});
-  ender.begin(std::move(ended));
-  int alive = 0;
+  std::atomic<int> alive{0};
+  ender.gather(true);
   for (const pid_t process : processes) {
     std::vector<WorkTarget> one;
     one.push_back(target(process));
@@ -306,9 +302,11 @@ TEST(WorkOfProcesses, of_all_jobs_is_killed_before_what_is_left_of_one_is_looked
       for (const WorkTarget& other : seen) alive += other.lives() ? 1 : 0;
       return {};
     });
+    ::usleep(20'000);
+    EXPECT_TRUE(ender.take_done().empty()) << "it waits for the others";
   }
-  holds = false;
-  for (std::size_t found = 0; found < 3;) found += ender.take_done().size();
+  ender.gather(false);
+  for (std::size_t found = 0; found < 2;) found += ender.take_done().size();
   EXPECT_EQ(alive, 0);
   for (const pid_t process : processes) ::waitpid(process, nullptr, 0);
 }

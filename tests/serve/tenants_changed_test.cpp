@@ -98,9 +98,13 @@ TEST_F(Changing, programs_that_would_stay_behind_are_not_moved) {
   const auto owner = connect();
   static_cast<void>(open(owner, "a", control.value()));
   card.moves.clear();
-  control.block().counters.graphs = 1;
-  EXPECT_THAT(refusal(connect(), lease::MoveRequest{"a", "4"}),
-              HasSubstr("has launched CUDA graphs, which keep their TPCs"));
+  auto& counters = control.block().counters;
+  for (auto* graphs : {&counters.graphs, &counters.uploads}) {
+    *graphs = 1;
+    EXPECT_THAT(refusal(connect(), lease::MoveRequest{"a", "4"}),
+                HasSubstr("has launched or uploaded CUDA graphs, which keep their TPCs"));
+    *graphs = 0;
+  }
   const auto unknown = connect();
   static_cast<void>(open(unknown, "b"));
   EXPECT_THAT(refusal(connect(), lease::MoveRequest{"b", "4"}), HasSubstr("cannot be moved"));

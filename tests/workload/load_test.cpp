@@ -163,7 +163,8 @@ constexpr const char* named_ptx = R"(.version 8.0
 .const .align 4 .b8 taps[8];
 .const .align 4 .f32 gain;
 .const .align 4 .f32 known = 0f3f800000;
-.global .align 4 .u32 _ZN5image5countE;
+.extern .global .align 4 .u32 _ZN5image5countE;
+.visible .global .align 4 .u32 _ZN5image5countE;
 .shared .align 4 .b8 tile[64];
 .visible .entry _Z5scaleIfEvPT_i(.param .u64 a, .param .u32 n) {
 .reg .f32 %f<4>;

@@ -132,7 +132,7 @@ struct ConfineOutcome {
 
 struct Moved {
   partition::TpcSet tpcs;
-  std::uint64_t graphs_before = 0;  // launches of CUDA graphs so far: those graphs stay behind
+  bool has_graphs = false;  // of CUDA, which stay behind
 };
 // Gives a running program, started by run_confined(), other TPCs: launches from now on use
 // them, but graphs launched before keep their first mask; their launches are counted as stale.

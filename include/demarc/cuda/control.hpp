@@ -50,10 +50,10 @@ struct ControlBlock {
   lease::ClaimedPart claim_wanted;
   std::atomic<std::uint32_t> claims_wanted{0};
   std::atomic<std::uint32_t> claims_held{0};
-  // TPCs of `claim` that a process of the program has claimed for itself, by an open file of its
-  // own, and which process that is. Processes write this in their turn (lease::CardClaim).
+  // What processes of the program have claimed for themselves, by open files of their own, and
+  // which processes these are; 0: none. They write this in their turn (lease::CardClaim).
   lease::ClaimedPart claim_taken;
-  std::int32_t claim_taker = 0;
+  std::int32_t claim_takers[16] = {};
   // The socket by which processes attach to their tenant's lease; empty: they have none.
   char lease_socket[108] = {};
   char lease_token[40] = {};

@@ -34,6 +34,7 @@ struct LaunchCounters {
   std::atomic<std::uint64_t> unsafe_clusters{0};  // clusters that the mask could not have hosted
   std::atomic<std::uint64_t> launchers{0};     // kernels that may launch kernels, unconfined ones
   std::atomic<std::uint64_t> graphs{0};        // launches of graphs
+  std::atomic<std::uint64_t> uploads{0};       // of graphs: they keep their masks from then on
   std::atomic<std::uint64_t> stale_graphs{0};  // of those, under another mask than is wanted now
   // Launches whose own mask left no TPC of the ceiling. They were reported, and not confined
   // further.
@@ -59,6 +60,8 @@ struct LaunchCounters {
   ColoredCounters colored;
 
   [[nodiscard]] std::uint64_t seen() const;
+  // There are graphs, which keep their masks. Uploads count from their beginning.
+  [[nodiscard]] bool has_graphs() const { return graphs != 0 || uploads != 0; }
 };
 
 }  // namespace demarc::cuda

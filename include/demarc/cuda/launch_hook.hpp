@@ -132,7 +132,8 @@ class LaunchHook {
   void on_built(void* descriptor, const void* params);
   void on_launch(void* descriptor, const void* stream);
   void on_graph_node(const void* descriptor);
-  void on_graph(const void* graph, bool is_launched);
+  void on_graph_launch(const void* graph);
+  [[nodiscard]] HardwareMask mask_of_graph() const;
   void put_mask(const DescriptorLayout& layout, void* descriptor, const void* stream,
                 LaunchCounters& counters);
   void put_domain(const DescriptorLayout& layout, void* descriptor, LaunchCounters& counters);

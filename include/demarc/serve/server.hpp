@@ -198,10 +198,10 @@ class Server {
   std::string last_scrubbed_;                        // the tenant for whom bytes were filled last
   TenantSockets tenant_sockets_;
   bool mps_ended_ = false;
-  bool ends_ = false;                         // end_all() was called
-  std::set<std::string> former_tenants_;      // whose programs may have left children
-  std::vector<std::string> not_ended_;        // since then, in words
-  std::optional<Clock::time_point> kill_at_;  // of all processes, at the server's end
+  bool ends_ = false;                             // end_all() was called
+  std::set<std::string> former_tenants_;          // whose programs may have left children
+  std::map<std::string, std::string> not_ended_;  // since then: tenants, and what has not
+  std::optional<Clock::time_point> kill_at_;      // of all processes, at the server's end
   std::map<WorkEnder::Job, Ending> endings_;
   std::unique_ptr<WorkEnder> ender_;
 };

@@ -49,6 +49,8 @@ class WorkEnder {
   // Jobs that wait for their turn are ended together. One without `then` is done when its work has
   // ended; the targets of the others are killed, all of them before any `then` is called.
   Job begin(std::vector<WorkTarget> targets, Then then = {});
+  // Until it is called with false, jobs wait, so that all of them are ended together.
+  void gather(bool on);
   // Readable as soon as take_done() has something.
   [[nodiscard]] int file() const { return woken_.get(); }
   [[nodiscard]] std::list<Done> take_done();
@@ -64,6 +66,7 @@ class WorkEnder {
   std::condition_variable changed_;
   std::list<Done> waiting_, done_;
   Job last_ = 0;
+  bool gathers_ = false;
   bool ends_ = false;
   std::thread thread_;
 };

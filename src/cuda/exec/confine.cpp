@@ -471,7 +471,7 @@ Result<Moved> confine_again(std::int64_t pid, const TpcChoice& choice) {
   DEMARC_CHECK(hand_over(control.block(), prepared.tpcs));
   control.block().largest_cluster = prepared.largest_cluster;
   DEMARC_CHECK(control.store_mask(prepared.mask, true, to_string(prepared.tpcs)));
-  return Moved{prepared.tpcs, control.block().counters.graphs};
+  return Moved{prepared.tpcs, control.block().counters.has_graphs()};
 }
 
 }  // namespace demarc::cuda

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <csignal>
 #include <iterator>
 #include <mutex>
 #include <string_view>
@@ -237,19 +238,42 @@ Result<void> keep_claim(const std::string& control, const ControlBlock& block) {
   return {};
 }
 
+namespace {
+
+// TPCs that a process of the same program has claimed, which lives.
+TpcSet taken_by_siblings(const ControlBlock& block, const CardClaim& claim) {
+  const auto others = claim.claimers(block.uuid, ClaimRole::program);
+  const auto takes = [&](std::int32_t taker) {
+    return std::any_of(others.begin(), others.end(),
+                       [&](const lease::Claimer& other) { return other.process == taker; });
+  };
+  const bool lives =
+      std::any_of(std::begin(block.claim_takers), std::end(block.claim_takers), takes);
+  return lives ? tpcs_in(block.claim_taken) : TpcSet();
+}
+
+void note_taker(ControlBlock& block) {
+  if (block.claim_taken != block.claim)
+    std::fill(std::begin(block.claim_takers), std::end(block.claim_takers), 0);
+  block.claim_taken = block.claim;
+  for (std::int32_t& taker : block.claim_takers) {
+    if (taker != 0 && taker != ::getpid() && ::kill(taker, 0) == 0) continue;
+    taker = ::getpid();
+    return;
+  }
+}
+
+}  // namespace
+
 Result<void> follow_claim(ControlBlock& block) {
   ProcessClaim* own = claim_of_process.load();
   if (own == nullptr || own->shares) return {};
   const std::lock_guard lock(own->mutex);
   DEMARC_TRY(const auto turn, own->claim.turn());
   TpcSet added = tpcs_in(block.claim) - tpcs_in(own->has);
-  const auto others = own->claim.claimers(block.uuid, ClaimRole::program);
-  const bool taker_lives =
-      std::any_of(others.begin(), others.end(),
-                  [&](const lease::Claimer& other) { return other.process == block.claim_taker; });
-  if (taker_lives) added = added - tpcs_in(block.claim_taken);
   // A demarc exec that lives has had them all the time.
   if (!added.empty() && !Control::open(own->control)) {
+    added = added - taken_by_siblings(block, own->claim);
     DEMARC_TRY(const ClaimedCard claimed, own->claim.others(block.uuid));
     TpcSet taken =
         tpcs_in(claimed.of(PartOwner::tenants)) | tpcs_in(claimed.of(PartOwner::program));
@@ -265,10 +289,7 @@ Result<void> follow_claim(ControlBlock& block) {
   }
   DEMARC_CHECK(own->claim.hold(block.uuid, block.claim_owner, block.claim));
   own->has = block.claim;
-  if (!taker_lives || block.claim_taken != block.claim) {
-    block.claim_taken = block.claim;
-    block.claim_taker = ::getpid();
-  }
+  note_taker(block);
   return {};
 }
 

@@ -37,7 +37,8 @@ struct ThreadState {
   std::optional<std::uint32_t> last_domain;
   bool probing = false;
   const DescriptorLayout* probed = nullptr;
-  const void* graph_stream = nullptr;  // of the graph launch under way
+  const void* graph_stream = nullptr;  // of the graph launch or upload under way
+  HardwareMask graph_mask;             // that it gets if it is built now
   // The outermost call of the driver that is under way, if all are watched; 0: none.
   int call = 0;
   const void* call_arguments = nullptr;
@@ -89,7 +90,7 @@ Result<void> LaunchHook::subscribe(GetExportTable get_table, const std::string& 
   // Only masks of the next launch need to know when that launch is done.
   constexpr int ids[] = {descriptor_built, launch_complete};
   DEMARC_CHECK(table_.enable(launch_domain, std::span(ids, scope == Scope::process ? 1U : 2U)));
-  DEMARC_CHECK(table_.enable(function_domain, stream_and_graph_functions()));
+  DEMARC_CHECK(table_.enable_existing(stream_and_graph_functions()));
   subscribed_ = true;
   return {};
 }
@@ -241,34 +242,41 @@ void LaunchHook::on_function(int id, const void* params) {
   } else if (call.kind == Kind::copy_or_fill) {
     state.path = call.leaving ? LaunchPath::unknown : LaunchPath::copy_or_fill;
   } else if (call.kind == Kind::graph_launch || call.kind == Kind::graph_upload) {
+    const bool uploads = call.kind == Kind::graph_upload;
     state.path = call.leaving ? LaunchPath::unknown : LaunchPath::graph;
-    state.only_builds = !call.leaving && call.kind == Kind::graph_upload;
-    if (!call.leaving) {
-      state.graph_stream = is_default_stream(call.stream) ? nullptr : streams_.key_of(call.stream);
+    state.only_builds = !call.leaving && uploads;
+    if (call.leaving) {
+      if (uploads && call.graph != nullptr) {
+        static_cast<void>(graphs_.at_launch(call.graph, state.graph_mask));
+      }
+      return;
     }
-    const bool is_launched = call.kind == Kind::graph_launch && !call.leaving;
-    const bool is_built = call.kind == Kind::graph_upload && call.leaving;
-    if (call.graph != nullptr && (is_launched || is_built)) on_graph(call.graph, is_launched);
+    state.graph_stream = is_default_stream(call.stream) ? nullptr : streams_.key_of(call.stream);
+    state.graph_mask = mask_of_graph();
+    if (uploads) counters_.load()->uploads.fetch_add(1, std::memory_order_relaxed);
+    if (!uploads && call.graph != nullptr) on_graph_launch(call.graph);
   }
 }
 
-// A graph that is uploaded or, without that, launched for the first time is built now, under the
-// mask wanted now.
-void LaunchHook::on_graph(const void* graph, bool is_launched) {
+HardwareMask LaunchHook::mask_of_graph() const {
   Found found;
   bool of_process{};
   if (find_mask(thread_state.graph_stream, found.own, of_process)) {
     found.wanted.own = &found.own;
   }
-  const bool confined = find_ceiling(found.ceiling);
-  if (confined) found.wanted.ceiling = &found.ceiling;
-  const HardwareMask wanted = choose_mask(found.wanted).mask;
-  const GraphMasks::Kept kept = graphs_.at_launch(graph, wanted);
-  if (!is_launched) return;
+  if (find_ceiling(found.ceiling)) found.wanted.ceiling = &found.ceiling;
+  return choose_mask(found.wanted).mask;
+}
+
+// A graph that is launched for the first time, and was not uploaded, is built now.
+void LaunchHook::on_graph_launch(const void* graph) {
   LaunchCounters& counters = *counters_.load(std::memory_order_relaxed);
   counters.graphs.fetch_add(1, std::memory_order_relaxed);
+  const HardwareMask& wanted = thread_state.graph_mask;
+  const GraphMasks::Kept kept = graphs_.at_launch(graph, wanted);
   // Under a ceiling a graph may keep less than it would get now.
-  const bool holds = confined ? kept.mask.covers(found.ceiling) : kept.mask == wanted;
+  HardwareMask ceiling;
+  const bool holds = find_ceiling(ceiling) ? kept.mask.covers(ceiling) : kept.mask == wanted;
   if (!kept.known || !holds) counters.stale_graphs.fetch_add(1, std::memory_order_relaxed);
 }
 

@@ -21,8 +21,8 @@ using lease::ClaimRole;
 using lease::PartOwner;
 using partition::TpcSet;
 
-// Two processes of a program that have open files of their own, each for itself. A process that has
-// the files of a demarc exec stands for that.
+// Three processes of a program that have open files of their own, each for itself. A process that
+// has the files of a demarc exec stands for that.
 class Siblings : public Confine {
  protected:
   void SetUp() override {
@@ -65,7 +65,7 @@ class Siblings : public Confine {
   }
   // Each has the program's claim: step 1. At step 2 it follows, which is step 3, or 4 if refused.
   void start_processes() {
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < 3; ++i) {
       processes_.push_back(::fork());
       if (processes_.back() != 0) continue;
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -75,7 +75,7 @@ class Siblings : public Confine {
       steps_[i] = follow_claim(program.control.block()) ? 3 : 4;
       for (;;) ::pause();
     }
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < 3; ++i) {
       while (steps_[i] != 1) ::usleep(1000);
     }
   }
@@ -98,6 +98,16 @@ TEST_F(Siblings, OfOneProgramAreNoStrangersToEachOther) {
   EXPECT_TRUE(follows(1)) << "the first one took TPC 5 for the program";
   end_first();
   EXPECT_EQ(seen(), TpcSet({1, 5})) << "the second one has it, too";
+}
+
+TEST_F(Siblings, VouchForEachOtherOnceTheFirstHasEnded) {
+  start_processes();
+  end_exec();
+  move_to({1, 5});
+  EXPECT_TRUE(follows(0));
+  EXPECT_TRUE(follows(1));
+  end_first();
+  EXPECT_TRUE(follows(2)) << "the second one has TPC 5, too";
 }
 
 TEST_F(Siblings, DoNotVouchForTpcsThatTheyHaveNoMore) {

@@ -154,7 +154,7 @@ TEST_F(Confine, ARunningProgramIsMovedOnTheCardThatItHas) {
           const auto moved = confine_again(process, {"0,3,6", "", 0, 0});
           std::ofstream(said) << (!moved ? moved.error().message
                                          : fmt::format("{}, {} graphs", to_string(moved->tpcs),
-                                                       moved->graphs_before));
+                                                       moved->has_graphs ? 1 : 0));
           std::ofstream{go};
           std::_Exit(0);
         }
