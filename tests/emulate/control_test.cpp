@@ -1,7 +1,12 @@
-// Calls and how deep they nest, branches by a table, logic of predicates, and the branches that
-// statistics count.
+// Calls and how deep they nest, branches by a table, lanes that exit or return, logic of
+// predicates, and the branches that statistics count.
 #include <gmock/gmock.h>
 
+#include <memory>
+#include <optional>
+
+#include "groups.hpp"
+#include "ops/control.hpp"
 #include "progress_kernels.hpp"
 
 namespace demarc::emulate {
@@ -14,6 +19,91 @@ using test::progress_words;
 using test::run_text;
 using test::words_of;
 using testing::HasSubstr;
+
+// A warp of 32 lanes, of which 16 have parted from the others and are to meet them at micro-op 7.
+class LeavingLanes : public testing::Test {
+ protected:
+  LeavingLanes() {
+    program.block = {32, 1, 1};
+    program.functions.resize(1);
+    program.functions[0].frame_bytes = sizeof frame;
+    program.tids.resize(std::size_t{3} * warp_size);
+    program.code.resize(20);
+    program.code[2].a = 8;
+    block = std::make_unique<Block>(program, pool);
+    block->start(0, false, false);
+    warp = &block->warps[0];
+    warp->frame = frame;
+    meeting = &open_meeting(*warp, 7);
+    park(*warp, 12, 0xffff0000);
+    warp->mask = 0xffff;
+  }
+
+  // Micro-op 2, for the lanes of `predicate`, or for all.
+  const MicroOp* leave(Handler handler, std::optional<Mask> predicate, bool negated = false) {
+    MicroOp& op = program.code[2];
+    op.flags = static_cast<std::uint8_t>((predicate ? control::flag_conditional : 0) |
+                                         (negated ? control::flag_negated : 0));
+    const Mask given = predicate.value_or(0);
+    std::memcpy(frame + op.a, &given, sizeof given);
+    return handler(*warp, &op);
+  }
+  [[nodiscard]] const MicroOp* at(std::size_t place) const { return program.code.data() + place; }
+
+  alignas(64) std::byte frame[64] = {};
+  Program program;
+  FramePool pool;
+  std::unique_ptr<Block> block;
+  Warp* warp = nullptr;
+  Meeting* meeting = nullptr;
+};
+
+TEST_F(LeavingLanes, exit_where_the_predicate_says_so_and_are_waited_for_nowhere) {
+  EXPECT_EQ(leave(control::exit_lanes, 0), at(3)) << "none does";
+  EXPECT_EQ(leave(control::exit_lanes, 0xffff0000), at(3)) << "others would";
+  EXPECT_EQ(leave(control::exit_lanes, 0xffff, true), at(3));
+  EXPECT_EQ(warp->live, full_mask);
+  EXPECT_EQ(warp->mask, 0xffffU);
+  EXPECT_EQ(meeting->mask, full_mask);
+  EXPECT_EQ(leave(control::exit_lanes, 0xf000000f), at(3));
+  EXPECT_EQ(warp->live, 0xfffffff0U);
+  EXPECT_EQ(warp->mask, 0xfff0U);
+  EXPECT_EQ(meeting->mask, 0xfffffff0U);
+  EXPECT_EQ(leave(control::exit_lanes, 0xff0, true), at(3));
+  EXPECT_EQ(warp->live, 0xffff0ff0U);
+  EXPECT_EQ(warp->mask, 0xff0U);
+  ASSERT_EQ(leave(control::exit_lanes, std::nullopt), at(12)) << "the others go on";
+  EXPECT_EQ(warp->live, 0xffff0000U);
+  EXPECT_EQ(warp->mask, 0xffff0000U);
+  EXPECT_EQ(meeting->mask, 0xffff0000U);
+  EXPECT_EQ(warp->state, WarpState::ready);
+  EXPECT_EQ(block->running, 1U);
+  EXPECT_EQ(leave(control::exit_lanes, std::nullopt), nullptr);
+  EXPECT_EQ(warp->live, 0U);
+  EXPECT_EQ(warp->state, WarpState::done);
+  EXPECT_EQ(block->running, 0U);
+}
+
+// The lanes are in a function that all have called, and in a branch of it.
+TEST_F(LeavingLanes, return_to_where_the_function_was_called_and_come_to_no_meeting_within_it) {
+  meeting->callee_frame = frame;
+  Meeting& branch = open_meeting(*warp, 9);
+  EXPECT_EQ(leave(control::return_lanes, 0), at(3));
+  EXPECT_EQ(warp->mask, 0xffffU);
+  EXPECT_EQ(branch.mask, 0xffffU);
+  EXPECT_EQ(meeting->arrived, 0U);
+  EXPECT_EQ(leave(control::return_lanes, 0xf000000f), at(3));
+  EXPECT_EQ(warp->mask, 0xfff0U);
+  EXPECT_EQ(branch.mask, 0xfff0U);
+  EXPECT_EQ(meeting->mask, full_mask);
+  EXPECT_EQ(meeting->arrived, 0xfU);
+  EXPECT_EQ(leave(control::return_lanes, 0xff0, true), at(3));
+  EXPECT_EQ(warp->mask, 0xff0U);
+  EXPECT_EQ(meeting->arrived, 0xf00fU);
+  EXPECT_EQ(leave(control::return_lanes, std::nullopt), at(12)) << "the others go on";
+  EXPECT_EQ(meeting->arrived, 0xffffU);
+  EXPECT_EQ(warp->live, full_mask);
+}
 
 // down(n) calls itself n times, and each call has `bytes` of local memory.
 Result<Outcome> nested(unsigned calls, unsigned bytes) {

@@ -1,9 +1,11 @@
 // When lanes that look at memory let others run: looks that find what was there before are counted.
+// What a meeting keeps of the lanes that come to it.
 #include "groups.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <memory>
 
 namespace demarc::emulate {
 namespace {
@@ -91,6 +93,94 @@ TEST_F(Looks, end_the_turn_at_once_where_the_kernel_sleeps) {
   EXPECT_EQ(control::yield(warp, &op), &op + 1);
   EXPECT_EQ(warp.budget, 0);
   EXPECT_GE(warp.polls, most_polls);
+}
+
+// A block of two warps whose kernel calls one function.
+class Meetings : public testing::Test {
+ protected:
+  Meetings() {
+    program.block = {64, 1, 1};
+    program.functions.resize(2);
+    for (CodeFunction& function : program.functions) function.frame_bytes = 64;
+    program.tids.resize(std::size_t{2} * 3 * warp_size);
+    program.code.resize(20);
+    block = std::make_unique<Block>(program, pool);
+    block->start(0, false, false);
+  }
+
+  Program program;
+  FramePool pool;
+  std::unique_ptr<Block> block;
+  alignas(64) std::byte frames[2][64] = {};
+};
+
+TEST_F(Meetings, keep_where_the_lanes_were_and_take_them_back_there) {
+  Warp& w = block->warps[1];
+  w.frame = frames[0];
+  w.mask = 0xfff0;
+  w.top_join = 5;
+  w.function = 1;
+  w.local_base = 48;
+  Meeting& outer = open_meeting(w, 7);
+  EXPECT_EQ(outer.pc, 7U);
+  EXPECT_EQ(outer.join, 5U);
+  EXPECT_EQ(outer.mask, 0xfff0U);
+  EXPECT_EQ(outer.arrived, 0U);
+  EXPECT_EQ(outer.outer, nullptr);
+  ASSERT_EQ(outer.frame, frames[0]);
+  EXPECT_EQ(outer.function, 1U);
+  EXPECT_EQ(outer.local_base, 48U);
+  EXPECT_EQ(outer.callee_frame, nullptr);
+  EXPECT_EQ(outer.depth, 0U);
+  EXPECT_EQ(w.meeting, &outer);
+  outer.depth = 3;
+  w.frame = frames[1];
+  w.mask = 0xff00;
+  w.top_join = 9;
+  w.function = 0;
+  w.local_base = 16;
+  Meeting& inner = open_meeting(w, 11);
+  EXPECT_NE(&inner, &outer);
+  EXPECT_EQ(inner.outer, &outer);
+  ASSERT_EQ(inner.frame, frames[1]);
+  EXPECT_EQ(inner.function, 0U);
+  EXPECT_EQ(inner.depth, 3U) << "of the calls around it";
+
+  // All come to the inner one, and are where they were.
+  w.frame = frames[0];
+  w.top_join = 1;
+  w.function = 1;
+  w.local_base = 0;
+  EXPECT_EQ(meet(w), program.code.data() + 11);
+  EXPECT_EQ(w.frame, frames[1]);
+  EXPECT_EQ(w.mask, 0xff00U);
+  EXPECT_EQ(w.top_join, 9U);
+  EXPECT_EQ(w.function, 0U);
+  EXPECT_EQ(w.local_base, 16U);
+  EXPECT_EQ(w.meeting, &outer);
+
+  // The next one is in the place of the one that is over, and has nothing of it.
+  w.mask = 0xf00;
+  Meeting& again = open_meeting(w, 12);
+  EXPECT_EQ(&again, &inner);
+  EXPECT_EQ(again.mask, 0xf00U);
+  EXPECT_EQ(again.arrived, 0U);
+  EXPECT_EQ(again.outer, &outer);
+}
+
+TEST_F(Meetings, go_on_once_all_that_are_to_come_have) {
+  Warp& w = block->warps[0];
+  w.frame = frames[0];
+  w.mask = 0xff;
+  Meeting& meeting = open_meeting(w, 7);
+  park(w, 3, 0xf0);
+  w.mask = 0xf;
+  EXPECT_EQ(meet(w), program.code.data() + 3) << "the others come first";
+  EXPECT_EQ(meeting.arrived, 0xfU);
+  EXPECT_EQ(w.mask, 0xf0U);
+  EXPECT_EQ(meet(w), program.code.data() + 7);
+  EXPECT_EQ(w.mask, 0xffU);
+  EXPECT_EQ(w.meeting, nullptr);
 }
 
 }  // namespace
