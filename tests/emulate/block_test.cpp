@@ -1,8 +1,12 @@
 // What a block is when it starts, whatever ran in it before, where its threads and its memory lie,
-// and how many blocks a worker takes at once.
+// how long its lanes wait, and how many blocks a worker takes at once.
 #include <gmock/gmock.h>
 
+#include <memory>
+#include <optional>
+
 #include "block_loops.hpp"
+#include "groups.hpp"
 #include "harness.hpp"
 #include "ops/control.hpp"
 
@@ -209,6 +213,116 @@ TEST_F(StartedBlock, names_the_warp_in_its_trace_where_another_one_goes_on) {
   EXPECT_THAT(traced(32, true), ElementsAre(first));
   EXPECT_THAT(traced(50, true), ElementsAre(first, second, first, second));
   EXPECT_THAT(traced(50, false), IsEmpty());
+}
+
+// A block whose first warp looks at memory: in vain where `imm` of its micro-op says so.
+class LookingBlock : public StartedBlock {
+ protected:
+  LookingBlock() {
+    program.functions[0].entry = 0;
+    program.instruction_limit = 1000;
+    program.instructions.resize(1);
+    program.code.resize(9);
+    program.code[0].run = [](Warp& warp, const MicroOp* op) -> const MicroOp* {
+      warp.polls = op->imm != 0 ? most_polls : 0;
+      warp.resume = index_of(warp, op);
+      return nullptr;
+    };
+    block = std::make_unique<Block>(program, pool);
+    block->start(0, false, false);
+  }
+
+  // Lane 0 of a warp waits at a meeting for the others, which `wait`.
+  void part(Warp& warp, Wait wait) const {
+    warp.frame = nullptr;
+    open_meeting(warp, 5).arrived = 1;
+    park(warp, 5, warp.live - 1, wait);
+    warp.mask = 0;
+    warp.state = WarpState::waiting;
+  }
+  // How often the block looks in vain, at most 100 times, until `done`.
+  template <class Done>
+  unsigned looks_until(bool apart, Done done) {
+    program.code[0].imm = 1;
+    unsigned looks = 0;
+    while (!done() && looks < 100) {
+      EXPECT_TRUE(block->advance(apart));
+      EXPECT_TRUE(block->stalled);
+      ++looks;
+    }
+    return looks;
+  }
+  void look_well() {
+    program.code[0].imm = 0;
+    EXPECT_TRUE(block->advance(false));
+    EXPECT_FALSE(block->stalled);
+    EXPECT_EQ(block->vain_rounds, 0U);
+  }
+
+  std::unique_ptr<Block> block;
+};
+
+TEST_F(LookingBlock, lets_lanes_go_on_without_others_after_64_rounds_in_vain_or_where_it_is_told) {
+  Warp& parted = block->warps[1];
+  part(parted, Wait::barrier);
+  const auto goes_on = [&] { return parted.state == WarpState::ready; };
+  const auto looks = [&](unsigned most) {
+    unsigned so_far = 0;
+    return looks_until(false, [&] { return goes_on() || so_far++ == most; });
+  };
+  EXPECT_EQ(looks(40), 40U);
+  EXPECT_EQ(block->vain_rounds, 40U);
+  look_well();
+  EXPECT_EQ(looks(100), 65U) << "in a row";
+  EXPECT_TRUE(parted.torn);
+  ASSERT_EQ(parted.groups.size(), 2U);
+  EXPECT_EQ(parted.groups[1].mask, 1U);
+  EXPECT_EQ(parted.groups[1].pc, 5U);
+
+  block->start(0, false, false);
+  part(parted, Wait::barrier);
+  EXPECT_EQ(looks_until(true, goes_on), 1U);
+}
+
+// The lanes that look are themselves those for which the others wait.
+TEST_F(LookingBlock, lets_a_warp_part_after_64_turns_in_vain_or_where_it_is_told) {
+  Warp& looking = block->warps[0];
+  Warp& other = block->warps[1];
+  const auto begin = [&] {
+    block->start(0, false, false);
+    other.state = WarpState::done;
+    open_meeting(looking, 5).arrived = 1;
+    looking.mask = looking.live - 1;
+  };
+  const auto apart = [&] { return looking.torn; };
+  begin();
+  EXPECT_EQ(looks_until(false, [&] { return looking.idle_turns == 40; }), 40U);
+  EXPECT_FALSE(looking.torn);
+  look_well();
+  EXPECT_EQ(looks_until(false, apart), 65U);
+  begin();
+  EXPECT_EQ(looks_until(true, apart), 1U);
+}
+
+// No warp can run: some lanes may wait for other blocks.
+TEST_F(LookingBlock, waits_for_its_cluster_where_any_lane_of_any_warp_does_and_else_is_stuck) {
+  const auto idle = [&](Wait first, std::optional<Wait> second) {
+    block->start(0, false, false);
+    part(block->warps[0], first);
+    if (second) park(block->warps[0], 5, 1, *second);
+    for (Meeting& meeting : block->warps[0].meetings) meeting.arrived = 0;
+    block->warps[1].state = WarpState::done;
+    const bool goes_on = block->advance(false);
+    EXPECT_EQ(block->idle, goes_on);
+    EXPECT_EQ(block->stopped, !goes_on);
+    EXPECT_EQ(block->findings.size(), goes_on ? 0U : 1U);
+    return goes_on;
+  };
+  EXPECT_TRUE(idle(Wait::cluster, std::nullopt));
+  EXPECT_TRUE(idle(Wait::cluster, Wait::step));
+  EXPECT_TRUE(idle(Wait::step, Wait::cluster));
+  EXPECT_FALSE(idle(Wait::step, std::nullopt));
+  EXPECT_FALSE(idle(Wait::members, Wait::step));
 }
 
 TEST_F(StartedBlock, keeps_what_its_threads_have_in_local_memory_when_that_grows) {
