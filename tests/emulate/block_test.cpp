@@ -215,7 +215,7 @@ TEST_F(StartedBlock, names_the_warp_in_its_trace_where_another_one_goes_on) {
   EXPECT_THAT(traced(50, false), IsEmpty());
 }
 
-// A block whose first warp looks at memory: in vain where `imm` of its micro-op says so.
+// A block whose warps look at memory: in vain where `imm` of a micro-op says so.
 class LookingBlock : public StartedBlock {
  protected:
   LookingBlock() {
@@ -223,11 +223,13 @@ class LookingBlock : public StartedBlock {
     program.instruction_limit = 1000;
     program.instructions.resize(1);
     program.code.resize(9);
-    program.code[0].run = [](Warp& warp, const MicroOp* op) -> const MicroOp* {
-      warp.polls = op->imm != 0 ? most_polls : 0;
-      warp.resume = index_of(warp, op);
-      return nullptr;
-    };
+    for (MicroOp& op : program.code) {
+      op.run = [](Warp& warp, const MicroOp* at) -> const MicroOp* {
+        warp.polls = at->imm != 0 ? most_polls : 0;
+        warp.resume = index_of(warp, at);
+        return nullptr;
+      };
+    }
     block = std::make_unique<Block>(program, pool);
     block->start(0, false, false);
   }
@@ -243,7 +245,7 @@ class LookingBlock : public StartedBlock {
   // How often the block looks in vain, at most 100 times, until `done`.
   template <class Done>
   unsigned looks_until(bool apart, Done done) {
-    program.code[0].imm = 1;
+    for (MicroOp& op : program.code) op.imm = 1;
     unsigned looks = 0;
     while (!done() && looks < 100) {
       EXPECT_TRUE(block->advance(apart));
@@ -253,7 +255,7 @@ class LookingBlock : public StartedBlock {
     return looks;
   }
   void look_well() {
-    program.code[0].imm = 0;
+    for (MicroOp& op : program.code) op.imm = 0;
     EXPECT_TRUE(block->advance(false));
     EXPECT_FALSE(block->stalled);
     EXPECT_EQ(block->vain_rounds, 0U);
@@ -270,10 +272,10 @@ TEST_F(LookingBlock, lets_lanes_go_on_without_others_after_64_rounds_in_vain_or_
     unsigned so_far = 0;
     return looks_until(false, [&] { return goes_on() || so_far++ == most; });
   };
-  EXPECT_EQ(looks(40), 40U);
+  ASSERT_EQ(looks(40), 40U);
   EXPECT_EQ(block->vain_rounds, 40U);
   look_well();
-  EXPECT_EQ(looks(100), 65U) << "in a row";
+  ASSERT_EQ(looks(100), 65U) << "in a row";
   EXPECT_TRUE(parted.torn);
   ASSERT_EQ(parted.groups.size(), 2U);
   EXPECT_EQ(parted.groups[1].mask, 1U);
@@ -296,7 +298,7 @@ TEST_F(LookingBlock, lets_a_warp_part_after_64_turns_in_vain_or_where_it_is_told
   };
   const auto apart = [&] { return looking.torn; };
   begin();
-  EXPECT_EQ(looks_until(false, [&] { return looking.idle_turns == 40; }), 40U);
+  ASSERT_EQ(looks_until(false, [&] { return looking.idle_turns == 40; }), 40U);
   EXPECT_FALSE(looking.torn);
   look_well();
   EXPECT_EQ(looks_until(false, apart), 65U);
