@@ -1,11 +1,11 @@
 // What a block is when it starts, whatever ran in it before, where its threads and its memory lie,
-// how long its lanes wait, and how many blocks a worker takes at once.
+// and how long its lanes wait.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 
-#include "block_loops.hpp"
 #include "groups.hpp"
 #include "harness.hpp"
 #include "ops/control.hpp"
@@ -45,6 +45,36 @@ TEST_F(StartedBlock, has_its_place_in_the_grid) {
   block.start(29, false, false);
   EXPECT_THAT(block.index, ElementsAre(4, 2, 1));
   EXPECT_EQ(block.linear, 29U);
+}
+
+TEST_F(StartedBlock, has_all_of_its_shared_memory_and_room_for_what_it_traces) {
+  program.check_races = true;
+  for (const bool follows : {false, true}) {
+    program.check_uninitialised = follows;
+    Block block(program, pool);
+    block.start(0, true, true);
+    ASSERT_GE(block.shared.size(), program.shared_bytes);
+    EXPECT_EQ(block.shared_region.low, 0U);
+    EXPECT_EQ(block.shared_region.high, program.shared_bytes);
+    EXPECT_EQ(block.shared_region.delta, reinterpret_cast<std::uint64_t>(block.shared.data()));
+    EXPECT_EQ(block.shared_region.shadow, follows ? block.shared_shadow.data() : nullptr);
+    if (follows) {
+      ASSERT_GE(block.shared_shadow.size(), program.shared_bytes);
+      EXPECT_NE(block.shared_region.shadow, nullptr);
+    }
+    for (const auto* records : {&block.races.writes, &block.races.reads, &block.races.strong_writes,
+                                &block.races.strong_reads}) {
+      EXPECT_GE(records->size(), program.shared_bytes / program.shared_granule);
+    }
+    std::uint64_t* const first = block.trace_room(20'000);
+    ASSERT_GE(block.trace.size(), 20'000U);
+    EXPECT_EQ(first, block.trace.data());
+    block.trace[19'999] = 7;
+    std::uint64_t* const second = block.trace_room(30'000);
+    ASSERT_GE(block.trace.size(), 50'000U);
+    EXPECT_EQ(second, block.trace.data() + 20'000);
+    EXPECT_EQ(second[-1], 7U) << "what was traced stays";
+  }
 }
 
 TEST_F(StartedBlock, has_the_threads_of_its_last_warp_and_no_more) {
@@ -264,6 +294,32 @@ class LookingBlock : public StartedBlock {
   std::unique_ptr<Block> block;
 };
 
+TEST_F(LookingBlock, gives_each_warp_a_frame_of_the_kernel_until_it_ends) {
+  program.functions[0].zeroed = {{.offset = 64, .bytes = 32}};
+  std::byte* const dirty = pool.take(program.functions[0]);
+  std::fill_n(dirty, 128, std::byte{9});
+  pool.give_back(program.functions[0], dirty);
+  look_well();
+  const Warp& warp = block->warps[0];
+  ASSERT_EQ(warp.kernel_frame, dirty);
+  EXPECT_EQ(warp.frame, dirty);
+  EXPECT_EQ(std::count(dirty + 64, dirty + 96, std::byte{0}), 32);
+  EXPECT_EQ(dirty[63], std::byte{9});
+  EXPECT_EQ(dirty[96], std::byte{9});
+  ASSERT_NE(block->warps[1].kernel_frame, nullptr);
+  EXPECT_NE(block->warps[1].kernel_frame, dirty);
+  std::fill_n(dirty, 128, std::byte{8});
+  look_well();
+  EXPECT_EQ(warp.frame, dirty);
+  EXPECT_EQ(dirty[64], std::byte{8}) << "only once";
+  for (MicroOp& op : program.code) op.run = control::exit_lanes;
+  block->warps[1].state = WarpState::done;
+  EXPECT_FALSE(block->advance(false));
+  EXPECT_EQ(warp.state, WarpState::done);
+  EXPECT_EQ(warp.kernel_frame, nullptr);
+  EXPECT_EQ(pool.take(program.functions[0]), dirty);
+}
+
 TEST_F(LookingBlock, lets_lanes_go_on_without_others_after_64_rounds_in_vain_or_where_it_is_told) {
   Warp& parted = block->warps[1];
   part(parted, Wait::barrier);
@@ -379,53 +435,6 @@ TEST(Frames, lie_at_multiples_of_64_and_hold_the_constants_of_their_function) {
   EXPECT_NE(pool.take(other), first);
   EXPECT_EQ(pool.take(function), first);
   EXPECT_NE(pool.take(function), first);
-}
-
-TEST(Workers, take_so_many_blocks_at_once_that_each_comes_32_times_and_at_most_64) {
-  EXPECT_EQ(blocks_at_once(1, 1), 1U);
-  EXPECT_EQ(blocks_at_once(63, 1), 1U);
-  EXPECT_EQ(blocks_at_once(64, 1), 2U);
-  EXPECT_EQ(blocks_at_once(64, 2), 1U);
-  EXPECT_EQ(blocks_at_once(3 * 32 * 7, 3), 7U);
-  EXPECT_EQ(blocks_at_once(63 * 32, 1), 63U);
-  EXPECT_EQ(blocks_at_once(65 * 32, 1), 64U);
-  EXPECT_EQ(blocks_at_once(4'000'000'000, 2), 64U);
-}
-
-// Blocks whose warps end at once.
-TEST(Workers, of_a_kernel_that_runs_on_are_called_once_and_told_of_its_progress_by_the_first) {
-  Program program;
-  program.tids.resize(std::size_t{3} * warp_size);
-  program.functions.resize(1);
-  program.functions[0].frame_bytes = 64;
-  program.code.resize(1);
-  program.code[0].run = control::exit_lanes;
-  program.instruction_limit = 100;
-  for (const bool reports : {false, true}) {
-    Outcome outcome;
-    outcome.kernels.emplace_back();
-    Collector collector(nullptr, outcome, 10, 2);
-    std::vector<double> shares;
-    const Progress progress = [&](double share, std::string_view) { shares.push_back(share); };
-    constexpr std::uint32_t blocks = 20'000;
-    BlockWork work{.program = program,
-                   .collector = collector,
-                   .blocks = blocks,
-                   .at_once = 7,
-                   .progress = progress};
-    unsigned called = 0;
-    run_blocks(
-        work, [&] { ++called; }, reports);
-    EXPECT_EQ(called, 1U);
-    EXPECT_FALSE(collector.over());
-    if (!reports) {
-      EXPECT_TRUE(shares.empty());
-      continue;
-    }
-    ASSERT_FALSE(shares.empty());
-    EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
-    EXPECT_EQ(shares.back(), 1.0);
-  }
 }
 
 // Buffers of an allocation lie apart, and each is as long as it says.

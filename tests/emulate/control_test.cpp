@@ -2,6 +2,7 @@
 // predicates, and the branches that statistics count.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -45,7 +46,7 @@ class LeavingLanes : public testing::Test {
     op.flags = static_cast<std::uint8_t>((predicate ? control::flag_conditional : 0) |
                                          (negated ? control::flag_negated : 0));
     const Mask given = predicate.value_or(0);
-    std::memcpy(frame + op.a, &given, sizeof given);
+    if (predicate) std::memcpy(warp->frame + op.a, &given, sizeof given);
     return handler(*warp, &op);
   }
   [[nodiscard]] const MicroOp* at(std::size_t place) const { return program.code.data() + place; }
@@ -103,6 +104,58 @@ TEST_F(LeavingLanes, return_to_where_the_function_was_called_and_come_to_no_meet
   EXPECT_EQ(leave(control::return_lanes, std::nullopt), at(12)) << "the others go on";
   EXPECT_EQ(meeting->arrived, 0xffffU);
   EXPECT_EQ(warp->live, full_mask);
+}
+
+// Function 1 has two parameters, a register that is zero, and gives one result.
+TEST_F(LeavingLanes, come_back_from_a_function_with_its_results) {
+  alignas(64) std::byte caller[4 * warp_size * sizeof(std::uint32_t)] = {};
+  CodeFunction callee;
+  callee.frame_bytes = 4 * warp_size * sizeof(std::uint32_t);
+  callee.entry = 15;
+  callee.local_bytes = 20;
+  callee.parameters = {{0, 4}, {128, 4}};
+  callee.zeroed = {{256, 128}};
+  callee.results = {{384, 4}};
+  program.functions[0].local_bytes = 17;
+  program.functions.push_back(callee);
+  const CallDetails details{.function = 1, .arguments = {{256, 4}, {128, 4}}, .results = {{0, 4}}};
+  program.code[2].aux = &details;
+  std::byte* const dirty = pool.take(program.functions[1]);
+  std::fill_n(dirty, callee.frame_bytes, std::byte{9});
+  pool.give_back(program.functions[1], dirty);
+  for (std::size_t i = 0; i < sizeof caller; ++i)
+    caller[i] = static_cast<std::byte>(i % 128 + i / 128);
+  warp->frame = caller;
+  warp->local_base = 16;
+  warp->top_join = 7;
+
+  ASSERT_EQ(control::call(*warp, program.code.data() + 2), at(15));
+  ASSERT_EQ(warp->frame, dirty);
+  EXPECT_EQ(warp->function, 1U);
+  EXPECT_EQ(warp->local_base, 16U + 32);
+  EXPECT_EQ(block->local_end, 16U + 32 + 20);
+  EXPECT_EQ(warp->top_join, no_join);
+  EXPECT_EQ(std::memcmp(dirty, caller + 256, 128), 0);
+  EXPECT_EQ(std::memcmp(dirty + 128, caller + 128, 128), 0);
+  EXPECT_EQ(std::count(dirty + 256, dirty + 384, std::byte{0}), 128);
+  const Meeting* const call = warp->meeting;
+  ASSERT_NE(call, meeting);
+  ASSERT_EQ(call->callee_frame, dirty);
+  EXPECT_EQ(call->callee, 1U);
+  EXPECT_EQ(call->depth, 1U);
+  EXPECT_EQ(call->outer, meeting);
+
+  std::fill_n(dirty + 384, 128, std::byte{5});
+  ASSERT_EQ(leave(control::return_lanes, std::nullopt), at(3));
+  EXPECT_EQ(warp->frame, caller);
+  EXPECT_EQ(warp->function, 0U);
+  EXPECT_EQ(warp->local_base, 16U);
+  EXPECT_EQ(warp->top_join, 7U);
+  EXPECT_EQ(warp->mask, 0xffffU);
+  EXPECT_EQ(warp->meeting, meeting);
+  EXPECT_EQ(std::count(caller, caller + 64, std::byte{5}), 64) << "for the lanes that return";
+  EXPECT_EQ(caller[64], std::byte{64});
+  EXPECT_EQ(pool.take(program.functions[1]), dirty) << "the frame is free again";
 }
 
 // down(n) calls itself n times, and each call has `bytes` of local memory.
