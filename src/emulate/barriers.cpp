@@ -118,8 +118,7 @@ void Block::complete(std::uint32_t id) {
     for (Group& group : warp.groups) {
       if (group.wait != Wait::barrier || group.barrier != id) continue;
       give_reduction(barrier, group, program->code.data() + group.pc);
-      group.wait = Wait::nothing;
-      ++group.pc;
+      group.stop_waiting();
     }
     if (warp.groups.size() > 1) unite(warp);
     if (warp.state == WarpState::waiting) warp.state = WarpState::ready;

@@ -241,10 +241,12 @@ bool Block::advance(bool apart) {
 }
 
 bool Block::waits_for_cluster() const {
-  return std::any_of(warps.begin(), warps.end(), [](const Warp& warp) {
-    return std::any_of(warp.groups.begin(), warp.groups.end(),
-                       [](const Group& group) { return group.wait == Wait::cluster; });
-  });
+  for (const Warp& warp : warps) {
+    for (const Group& group : warp.groups) {
+      if (group.wait == Wait::cluster) return true;
+    }
+  }
+  return false;
 }
 
 void Block::run_ops(Warp& warp, const MicroOp* op) {

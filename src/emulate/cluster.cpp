@@ -58,9 +58,7 @@ void Cluster::complete() {
     for (Warp& warp : block->warps) {
       warp.cluster_pending = 0;
       for (Group& group : warp.groups) {
-        if (group.wait != Wait::cluster) continue;
-        group.wait = Wait::nothing;
-        ++group.pc;
+        if (group.wait == Wait::cluster) group.stop_waiting();
       }
       if (warp.groups.size() > 1) unite(warp);
       if (warp.state == WarpState::waiting && !warp.waits_whole()) warp.state = WarpState::ready;

@@ -167,10 +167,7 @@ void let_go(Warp& w, const Party& party) {
   std::vector<Group*> groups;
   for (const std::size_t i : party.groups) groups.push_back(&w.groups[i]);
   if (first.wait == Wait::members) warp_ops::exchange_among(w, groups);
-  for (Group* const group : groups) {
-    group->wait = Wait::nothing;
-    ++group->pc;
-  }
+  for (Group* const group : groups) group->stop_waiting();
   const std::uint32_t pc = first.pc;
   unite(w);
   if ((op->flags & control::step_together) == 0) return;

@@ -50,21 +50,16 @@ std::uint64_t DeviceHeap::allocate(std::uint64_t size, std::uint32_t line) {
   if (old != freed_.begin() && std::prev(old)->first + std::prev(old)->second.size > at) --old;
   while (old != freed_.end() && old->first < next_) old = freed_.erase(old);
 
-  Block block{.size = size, .line = line, .region = nullptr};
-  if (spare_.empty()) {
-    block.region = std::make_unique<Region>();
-  } else {
-    block.region = std::move(spare_.back());
-    spare_.pop_back();
-  }
-  block.region->low = base + at;
-  block.region->high = base + at + size;
-  block.region->delta = reinterpret_cast<std::uint64_t>(memory_.data()) - base;
+  Region& region = spare_.empty() ? regions_.emplace_back() : **spare_.begin();
+  spare_.erase(&region);
+  region.low = base + at;
+  region.high = base + at + size;
+  region.delta = reinterpret_cast<std::uint64_t>(memory_.data()) - base;
   if (tracks_writes_) {
-    block.region->shadow = shadow_.data() + at;
-    std::fill_n(block.region->shadow, size, std::uint8_t{0});
+    region.shadow = shadow_.data() + at;
+    std::fill_n(region.shadow, size, std::uint8_t{0});
   }
-  used_.emplace(at, std::move(block));
+  used_.emplace(at, Block{.size = size, .line = line, .region = &region});
   return base + at;
 }
 
@@ -73,7 +68,7 @@ std::string DeviceHeap::release(std::uint64_t address, std::uint32_t line) {
   if (block != used_.end()) {
     freed_[block->first] = {block->second.size, line};
     *block->second.region = {};
-    spare_.push_back(std::move(block->second.region));
+    spare_.insert(block->second.region);
     used_.erase(block);
     margin_ = wide_margin;
     too_large_ = no_gap;

@@ -3,8 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
-#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,7 @@ class DeviceHeap {
   struct Block {
     std::uint64_t size = 0;
     std::uint32_t line = 0;  // of the malloc
-    std::unique_ptr<Region> region;
+    Region* region = nullptr;
   };
   struct Freed {
     std::uint64_t size = 0;
@@ -54,7 +55,8 @@ class DeviceHeap {
   std::map<std::uint64_t, Block> used_;  // by offset
   std::map<std::uint64_t, Freed> freed_;
   // Regions are used again and never deleted: an access remembers the one that it found last.
-  std::vector<std::unique_ptr<Region>> spare_;
+  std::deque<Region> regions_;
+  std::set<Region*> spare_;  // of freed blocks
   std::uint64_t next_ = wide_margin;
   std::uint64_t margin_ = wide_margin;           // that blocks get until something is freed
   std::uint64_t too_large_ = ~std::uint64_t{0};  // there is no room for so much until then

@@ -324,11 +324,10 @@ void Unwritten::store(Warp& w, const MicroOp* op, const Access& x, const LaneSha
       const bool is_padding = known != shadow.origins.end() && known->second[lane].is_padding;
       if (leaves && all && !is_padding) {
         use(w, op, shadow, operand, lane);
-        continue;
+      } else if (shadows[lane] != nullptr) {
+        for (std::uint32_t i = 0; i < op->bytes; ++i)
+          shadows[lane][offset + i] = static_cast<std::uint8_t>(~(halves[i / 8] >> (8 * (i % 8))));
       }
-      if (shadows[lane] == nullptr) continue;
-      for (std::uint32_t i = 0; i < op->bytes; ++i)
-        shadows[lane][offset + i] = static_cast<std::uint8_t>(~(halves[i / 8] >> (8 * (i % 8))));
     }
   });
 }

@@ -130,6 +130,12 @@ struct Group : Lanes {
     local_base = all.local_base;
   }
 
+  // What they waited for has come: they go on behind it.
+  void stop_waiting() {
+    wait = Wait::nothing;
+    ++pc;
+  }
+
   std::uint32_t pc = 0;  // where they go on, or the micro-op at which they wait
   Wait wait = Wait::nothing;
   Mask members = 0;                    // those of Wait::members

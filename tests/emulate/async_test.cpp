@@ -122,6 +122,84 @@ ld.shared.u32 %r9, [%rd8];)";
                   [](const Finding& finding) { return finding.kind == FindingKind::shared_race; }));
 }
 
+// Thread 0 arrives and expects some bytes, then its warp writes a word each, and does what `bytes`
+// says, at which the bytes come. The other warp waits for them and reads the words. Whether they
+// race.
+bool bytes_race(unsigned expected, const std::string& bytes) {
+  const auto outcome =
+      run_async(async_init + R"(
+mov.u64 %rd7, area;
+cvt.u32.u64 %r7, %rd7;
+cvt.u32.u64 %r8, %rd10;
+and.b32 %r3, %r1, 31;
+mad.wide.u32 %rd8, %r3, 4, %rd7;
+@%p1 st.shared.u32 [%rd7+512], 0;
+@%p1 mbarrier.init.shared.b64 [%rd10], 1;
+bar.sync 0;
+setp.ge.u32 %p2, %r1, 32;
+@%p2 bra READ;
+@%p1 mbarrier.arrive.expect_tx.shared.b64 _, [%rd10], )" +
+                    std::to_string(expected) + ";\nst.shared.u32 [%rd8], %r1;\n" + bytes + R"(
+bra END;
+READ:
+mbarrier.try_wait.parity.shared.b64 %p3, [%rd10], 0;
+@!%p3 bra READ;
+ld.shared.u32 %r9, [%rd8];
+END:)",
+                64, 512);
+  if (!outcome) return false;
+  for (const Finding& finding : outcome->findings)
+    EXPECT_EQ(finding.kind, FindingKind::shared_race) << describe(finding, "t.ptx");
+  return !outcome->findings.empty();
+}
+
+// Asynchronous stores and copies release what was written before them. mbarrier.complete_tx only
+// counts: it is relaxed, and without a fence nothing comes before it.
+TEST(MemoryBarriers, are_released_by_bytes_that_come_and_not_by_bytes_that_are_only_counted) {
+  for (const char* count : {"@%p1 mbarrier.complete_tx.shared.b64 [%rd10], 64;",
+                            "@%p1 mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%rd10], 64;"}) {
+    EXPECT_TRUE(bytes_race(64, count)) << count;
+    EXPECT_FALSE(bytes_race(64, std::string("fence.acq_rel.cta;\n") + count)) << count;
+  }
+  for (const char* store :
+       {"st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r7+512], 7, [%r8];",
+        "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 "
+        "[%r7+512], 7, [%r8];"}) {
+    EXPECT_FALSE(bytes_race(4, std::string("@%p1 ") + store)) << store;
+  }
+  EXPECT_FALSE(bytes_race(64,
+                          "@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                          "[%rd7+512], [%rd1], 64, [%rd10];"));
+}
+
+// Every thread of the first warp copies its word and lets the copy arrive.
+TEST(MemoryBarriers, what_was_copied_before_an_arrival_of_copies_may_be_read_after_the_wait) {
+  const auto words = async_words(async_init + R"(
+@%p1 mbarrier.init.shared.b64 [%rd10], 32;
+mul.wide.u32 %rd5, %r1, 4;
+add.s64 %rd6, %rd1, %rd5;
+st.global.u32 [%rd6], %r1;
+bar.sync 0;
+mov.u64 %rd7, area;
+and.b32 %r3, %r1, 31;
+mad.wide.u32 %rd8, %r3, 4, %rd7;
+cvt.u32.u64 %r7, %rd8;
+mov.u32 %r9, 0;
+setp.ge.u32 %p2, %r1, 32;
+@%p2 bra READ;
+cp.async.ca.shared.global [%r7], [%rd6], 4;
+cp.async.mbarrier.arrive.noinc.shared.b64 [%rd10];
+bra END;
+READ:
+mbarrier.try_wait.parity.shared.b64 %p3, [%rd10], 0;
+@!%p3 bra READ;
+ld.shared.u32 %r9, [%rd8];
+END:
+bar.sync 0;)",
+                                 64);
+  for (std::uint64_t i = 0; i < 64; ++i) EXPECT_EQ(words[i], i < 32 ? 0 : i - 32);
+}
+
 TEST(MemoryBarriers, a_generic_address_leads_to_the_same_object) {
   const auto words = async_words(async_init + R"(
 mov.u32 %r9, 0;

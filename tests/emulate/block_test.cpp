@@ -1,8 +1,12 @@
 // What a block is when it starts, whatever ran in it before, where its threads and its memory lie,
-// and how many blocks a worker takes at once.
+// and how long its lanes wait.
 #include <gmock/gmock.h>
 
-#include "block_loops.hpp"
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "groups.hpp"
 #include "harness.hpp"
 #include "ops/control.hpp"
 
@@ -41,6 +45,36 @@ TEST_F(StartedBlock, has_its_place_in_the_grid) {
   block.start(29, false, false);
   EXPECT_THAT(block.index, ElementsAre(4, 2, 1));
   EXPECT_EQ(block.linear, 29U);
+}
+
+TEST_F(StartedBlock, has_all_of_its_shared_memory_and_room_for_what_it_traces) {
+  program.check_races = true;
+  for (const bool follows : {false, true}) {
+    program.check_uninitialised = follows;
+    Block block(program, pool);
+    block.start(0, true, true);
+    ASSERT_GE(block.shared.size(), program.shared_bytes);
+    EXPECT_EQ(block.shared_region.low, 0U);
+    EXPECT_EQ(block.shared_region.high, program.shared_bytes);
+    EXPECT_EQ(block.shared_region.delta, reinterpret_cast<std::uint64_t>(block.shared.data()));
+    EXPECT_EQ(block.shared_region.shadow, follows ? block.shared_shadow.data() : nullptr);
+    if (follows) {
+      ASSERT_GE(block.shared_shadow.size(), program.shared_bytes);
+      EXPECT_NE(block.shared_region.shadow, nullptr);
+    }
+    for (const auto* records : {&block.races.writes, &block.races.reads, &block.races.strong_writes,
+                                &block.races.strong_reads}) {
+      EXPECT_GE(records->size(), program.shared_bytes / program.shared_granule);
+    }
+    std::uint64_t* const first = block.trace_room(20'000);
+    ASSERT_GE(block.trace.size(), 20'000U);
+    EXPECT_EQ(first, block.trace.data());
+    block.trace[19'999] = 7;
+    std::uint64_t* const second = block.trace_room(30'000);
+    ASSERT_GE(block.trace.size(), 50'000U);
+    EXPECT_EQ(second, block.trace.data() + 20'000);
+    EXPECT_EQ(second[-1], 7U) << "what was traced stays";
+  }
 }
 
 TEST_F(StartedBlock, has_the_threads_of_its_last_warp_and_no_more) {
@@ -211,6 +245,150 @@ TEST_F(StartedBlock, names_the_warp_in_its_trace_where_another_one_goes_on) {
   EXPECT_THAT(traced(50, false), IsEmpty());
 }
 
+// A block whose warps look at memory: in vain where `imm` of a micro-op says so.
+class LookingBlock : public StartedBlock {
+ protected:
+  LookingBlock() {
+    program.functions[0].entry = 0;
+    program.instruction_limit = 1000;
+    program.instructions.resize(1);
+    program.code.resize(9);
+    for (MicroOp& op : program.code) {
+      op.run = [](Warp& warp, const MicroOp* at) -> const MicroOp* {
+        warp.polls = at->imm != 0 ? most_polls : 0;
+        warp.resume = index_of(warp, at);
+        return nullptr;
+      };
+    }
+    block = std::make_unique<Block>(program, pool);
+    block->start(0, false, false);
+  }
+
+  // Lane 0 of a warp waits at a meeting for the others, which `wait`.
+  void part(Warp& warp, Wait wait) const {
+    warp.frame = nullptr;
+    open_meeting(warp, 5).arrived = 1;
+    park(warp, 5, warp.live - 1, wait);
+    warp.mask = 0;
+    warp.state = WarpState::waiting;
+  }
+  // How often the block looks in vain, at most 100 times, until `done`.
+  template <class Done>
+  unsigned looks_until(bool apart, Done done) {
+    for (MicroOp& op : program.code) op.imm = 1;
+    unsigned looks = 0;
+    while (!done() && looks < 100) {
+      EXPECT_TRUE(block->advance(apart));
+      EXPECT_TRUE(block->stalled);
+      ++looks;
+    }
+    return looks;
+  }
+  void look_well() {
+    for (MicroOp& op : program.code) op.imm = 0;
+    EXPECT_TRUE(block->advance(false));
+    EXPECT_FALSE(block->stalled);
+    EXPECT_EQ(block->vain_rounds, 0U);
+  }
+
+  std::unique_ptr<Block> block;
+};
+
+TEST_F(LookingBlock, gives_each_warp_a_frame_of_the_kernel_until_it_ends) {
+  std::byte* const spare = pool.take(program.functions[0]);
+  pool.give_back(program.functions[0], spare);
+  look_well();
+  const Warp& warp = block->warps[0];
+  ASSERT_EQ(warp.kernel_frame, spare);
+  ASSERT_EQ(warp.frame, spare);
+  ASSERT_NE(block->warps[1].kernel_frame, nullptr);
+  EXPECT_NE(block->warps[1].kernel_frame, spare);
+  for (MicroOp& op : program.code) op.run = control::exit_lanes;
+  block->warps[1].state = WarpState::done;
+  EXPECT_FALSE(block->advance(false));
+  EXPECT_EQ(warp.state, WarpState::done);
+  EXPECT_EQ(warp.kernel_frame, nullptr);
+  EXPECT_EQ(pool.take(program.functions[0]), spare);
+}
+
+TEST_F(LookingBlock, makes_registers_zero_that_may_be_read_before_they_are_written_and_no_others) {
+  program.functions[0].zeroed = {{.offset = 64, .bytes = 32}};
+  std::byte* const dirty = pool.take(program.functions[0]);
+  std::fill_n(dirty, 128, std::byte{9});
+  pool.give_back(program.functions[0], dirty);
+  look_well();
+  ASSERT_EQ(block->warps[0].frame, dirty);
+  EXPECT_EQ(std::count(dirty + 64, dirty + 96, std::byte{0}), 32);
+  EXPECT_EQ(dirty[63], std::byte{9});
+  EXPECT_EQ(dirty[96], std::byte{9});
+  std::fill_n(dirty, 128, std::byte{8});
+  look_well();
+  EXPECT_EQ(dirty[64], std::byte{8}) << "only once";
+}
+
+TEST_F(LookingBlock, lets_lanes_go_on_without_others_after_64_rounds_in_vain_or_where_it_is_told) {
+  Warp& parted = block->warps[1];
+  part(parted, Wait::barrier);
+  const auto goes_on = [&] { return parted.state == WarpState::ready; };
+  const auto looks = [&](unsigned most) {
+    unsigned so_far = 0;
+    return looks_until(false, [&] { return goes_on() || so_far++ == most; });
+  };
+  ASSERT_EQ(looks(40), 40U);
+  EXPECT_EQ(block->vain_rounds, 40U);
+  look_well();
+  ASSERT_EQ(looks(100), 65U) << "in a row";
+  EXPECT_TRUE(parted.torn);
+  ASSERT_EQ(parted.groups.size(), 2U);
+  EXPECT_EQ(parted.groups[1].mask, 1U);
+  EXPECT_EQ(parted.groups[1].pc, 5U);
+
+  block->start(0, false, false);
+  part(parted, Wait::barrier);
+  EXPECT_EQ(looks_until(true, goes_on), 1U);
+}
+
+// The lanes that look are themselves those for which the others wait.
+TEST_F(LookingBlock, lets_a_warp_part_after_64_turns_in_vain_or_where_it_is_told) {
+  Warp& looking = block->warps[0];
+  Warp& other = block->warps[1];
+  const auto begin = [&] {
+    block->start(0, false, false);
+    other.state = WarpState::done;
+    open_meeting(looking, 5).arrived = 1;
+    looking.mask = looking.live - 1;
+  };
+  const auto apart = [&] { return looking.torn; };
+  begin();
+  ASSERT_EQ(looks_until(false, [&] { return looking.idle_turns == 40; }), 40U);
+  EXPECT_FALSE(looking.torn);
+  look_well();
+  EXPECT_EQ(looks_until(false, apart), 65U);
+  begin();
+  EXPECT_EQ(looks_until(true, apart), 1U);
+}
+
+// No warp can run: some lanes may wait for other blocks.
+TEST_F(LookingBlock, waits_for_its_cluster_where_any_lane_of_any_warp_does_and_else_is_stuck) {
+  const auto idle = [&](Wait first, std::optional<Wait> second) {
+    block->start(0, false, false);
+    part(block->warps[0], first);
+    if (second) park(block->warps[0], 5, 1, *second);
+    for (Meeting& meeting : block->warps[0].meetings) meeting.arrived = 0;
+    block->warps[1].state = WarpState::done;
+    const bool goes_on = block->advance(false);
+    EXPECT_EQ(block->idle, goes_on);
+    EXPECT_EQ(block->stopped, !goes_on);
+    EXPECT_EQ(block->findings.size(), goes_on ? 0U : 1U);
+    return goes_on;
+  };
+  EXPECT_TRUE(idle(Wait::cluster, std::nullopt));
+  EXPECT_TRUE(idle(Wait::cluster, Wait::step));
+  EXPECT_TRUE(idle(Wait::step, Wait::cluster));
+  EXPECT_FALSE(idle(Wait::step, std::nullopt));
+  EXPECT_FALSE(idle(Wait::members, Wait::step));
+}
+
 TEST_F(StartedBlock, keeps_what_its_threads_have_in_local_memory_when_that_grows) {
   Block block(program, pool);
   block.start(0, false, false);
@@ -263,53 +441,6 @@ TEST(Frames, lie_at_multiples_of_64_and_hold_the_constants_of_their_function) {
   EXPECT_NE(pool.take(other), first);
   EXPECT_EQ(pool.take(function), first);
   EXPECT_NE(pool.take(function), first);
-}
-
-TEST(Workers, take_so_many_blocks_at_once_that_each_comes_32_times_and_at_most_64) {
-  EXPECT_EQ(blocks_at_once(1, 1), 1U);
-  EXPECT_EQ(blocks_at_once(63, 1), 1U);
-  EXPECT_EQ(blocks_at_once(64, 1), 2U);
-  EXPECT_EQ(blocks_at_once(64, 2), 1U);
-  EXPECT_EQ(blocks_at_once(3 * 32 * 7, 3), 7U);
-  EXPECT_EQ(blocks_at_once(63 * 32, 1), 63U);
-  EXPECT_EQ(blocks_at_once(65 * 32, 1), 64U);
-  EXPECT_EQ(blocks_at_once(4'000'000'000, 2), 64U);
-}
-
-// Blocks whose warps end at once.
-TEST(Workers, of_a_kernel_that_runs_on_are_called_once_and_told_of_its_progress_by_the_first) {
-  Program program;
-  program.tids.resize(std::size_t{3} * warp_size);
-  program.functions.resize(1);
-  program.functions[0].frame_bytes = 64;
-  program.code.resize(1);
-  program.code[0].run = control::exit_lanes;
-  program.instruction_limit = 100;
-  for (const bool reports : {false, true}) {
-    Outcome outcome;
-    outcome.kernels.emplace_back();
-    Collector collector(nullptr, outcome, 10, 2);
-    std::vector<double> shares;
-    const Progress progress = [&](double share, std::string_view) { shares.push_back(share); };
-    constexpr std::uint32_t blocks = 20'000;
-    BlockWork work{.program = program,
-                   .collector = collector,
-                   .blocks = blocks,
-                   .at_once = 7,
-                   .progress = progress};
-    unsigned called = 0;
-    run_blocks(
-        work, [&] { ++called; }, reports);
-    EXPECT_EQ(called, 1U);
-    EXPECT_FALSE(collector.over());
-    if (!reports) {
-      EXPECT_TRUE(shares.empty());
-      continue;
-    }
-    ASSERT_FALSE(shares.empty());
-    EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
-    EXPECT_EQ(shares.back(), 1.0);
-  }
 }
 
 // Buffers of an allocation lie apart, and each is as long as it says.

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <map>
+#include <numeric>
 
 #include "cluster.hpp"
 #include "harness.hpp"
@@ -13,6 +14,34 @@ using test::kernel_of;
 using test::launch_of;
 using test::run_text;
 using test::words_of;
+
+// Three dimensions that all differ, so that none stands for another.
+TEST(ClusterShapes, number_the_blocks_of_a_cluster_and_the_clusters_of_a_grid_along_x_first) {
+  const ClusterShape shape{{2, 3, 5}};
+  const std::array<std::uint32_t, 3> grid{4, 6, 15};
+  ASSERT_EQ(shape.size(), 30U);
+  std::map<std::uint64_t, std::vector<std::uint32_t>> ranks;  // by cluster
+  std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> ends;
+  std::uint64_t number = 0;
+  for (std::uint32_t z = 0; z < grid[2]; ++z) {
+    for (std::uint32_t y = 0; y < grid[1]; ++y) {
+      for (std::uint32_t x = 0; x < grid[0]; ++x, ++number) {
+        const std::uint64_t cluster = shape.cluster({x, y, z}, grid);
+        ASSERT_EQ(cluster, (z / 5 * 2 + y / 3) * 2 + x / 2);
+        ASSERT_EQ(shape.rank({x, y, z}), (z % 5 * 3 + y % 3) * 2 + x % 2);
+        ranks[cluster].push_back(shape.rank({x, y, z}));
+        ends.try_emplace(cluster, number, number).first->second.second = number;
+      }
+    }
+  }
+  ASSERT_EQ(ranks.size(), 12U);
+  std::vector<std::uint32_t> in_order(30);
+  std::iota(in_order.begin(), in_order.end(), 0U);
+  for (const auto& [cluster, found] : ranks) {
+    EXPECT_THAT(found, testing::ElementsAreArray(in_order)) << cluster;
+    EXPECT_EQ(shape.span(grid), ends[cluster].second - ends[cluster].first + 1) << cluster;
+  }
+}
 
 // %r2 is the block's rank, %r3 the address of the first word of its tile.
 std::string in_clusters(const std::string& shape, const std::string& body) {
@@ -355,55 +384,36 @@ cvt.u64.u32 %rd9, %r8;
   for (std::uint32_t i = 32; i < 96; ++i) EXPECT_EQ(found[i], 77U);
 }
 
-TEST(ClusterShapes, number_the_blocks_of_a_cluster_and_the_clusters_of_a_grid_along_x_first) {
-  const ClusterShape shape{{2, 3, 2}};
-  const std::array<std::uint32_t, 3> grid{4, 6, 6};
-  EXPECT_EQ(shape.size(), 12U);
-  std::map<std::uint64_t, std::vector<std::uint32_t>> ranks;  // by cluster
-  std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> ends;
-  std::uint64_t number = 0;
-  for (std::uint32_t z = 0; z < grid[2]; ++z) {
-    for (std::uint32_t y = 0; y < grid[1]; ++y) {
-      for (std::uint32_t x = 0; x < grid[0]; ++x, ++number) {
-        const std::uint64_t cluster = shape.cluster({x, y, z}, grid);
-        EXPECT_EQ(cluster, (z / 2 * 2 + y / 3) * 2 + x / 2);
-        EXPECT_EQ(shape.rank({x, y, z}), (z % 2 * 3 + y % 3) * 2 + x % 2);
-        ranks[cluster].push_back(shape.rank({x, y, z}));
-        ends.try_emplace(cluster, number, number).first->second.second = number;
-      }
-    }
-  }
-  ASSERT_EQ(ranks.size(), 12U);
-  for (const auto& [cluster, found] : ranks) {
-    EXPECT_THAT(found, testing::ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)) << cluster;
-    EXPECT_EQ(shape.span(grid), ends[cluster].second - ends[cluster].first + 1) << cluster;
-  }
-}
-
 TEST(Clusters, blocks_know_their_place_along_every_dimension) {
   std::string body = "mov.u32 %r9, 0;\n";
   for (const char* name : {"%clusterid.x", "%clusterid.y", "%clusterid.z", "%cluster_ctaid.x",
                            "%cluster_ctaid.y", "%cluster_ctaid.z"}) {
     body += fmt::format("mov.u32 %r4, {};\nmad.lo.u32 %r9, %r9, 10, %r4;\n", name);
   }
-  gpu::Launch launch = launch_of(4, 1, 8 * 96);
-  launch.kernels[0].grid = {4, 6, 4};
-  const auto outcome =
-      run_text(in_clusters("2, 3, 2",
-                           body + "mov.u32 %r20, %ctaid.z;\nmov.u32 %r21, %ctaid.y;\n"
-                                  "mad.lo.u32 %r20, %r20, 6, %r21;\nmov.u32 %r21, %ctaid.x;\n"
-                                  "mad.lo.u32 %r20, %r20, 4, %r21;\nmul.wide.u32 %rd20, %r20, 8;\n"
-                                  "add.s64 %rd20, %rd20, %rd1;\ncvt.u64.u32 %rd9, %r9;\n"
-                                  "st.global.u64 [%rd20], %rd9;"),
-               launch);
-  ASSERT_TRUE(outcome) << outcome.error().message;
-  const auto found = words_of(*outcome);
-  for (std::uint32_t i = 0; i < 96; ++i) {
-    const std::uint32_t x = i % 4;
-    const std::uint32_t y = i / 4 % 6;
-    const std::uint32_t z = i / 24;
-    EXPECT_EQ(found[i],
-              ((((x / 2 * 10U + y / 3) * 10 + z / 2) * 10 + x % 2) * 10 + y % 3) * 10 + z % 2);
+  body +=
+      "mov.u32 %r20, %ctaid.z;\nmov.u32 %r21, %nctaid.y;\nmov.u32 %r22, %ctaid.y;\n"
+      "mad.lo.u32 %r20, %r20, %r21, %r22;\nmov.u32 %r21, %nctaid.x;\nmov.u32 %r22, %ctaid.x;\n"
+      "mad.lo.u32 %r20, %r20, %r21, %r22;\nmul.wide.u32 %rd20, %r20, 8;\n"
+      "add.s64 %rd20, %rd20, %rd1;\ncvt.u64.u32 %rd9, %r9;\nst.global.u64 [%rd20], %rd9;";
+  for (const auto& [shape, grid] : std::vector<std::pair<gpu::Dim3, gpu::Dim3>>{
+           {{2, 3, 1}, {4, 9, 2}}, {{1, 2, 4}, {3, 4, 8}}, {{5, 1, 3}, {5, 2, 9}}}) {
+    gpu::Launch launch = launch_of(1, 1, 8 * grid.count());
+    launch.kernels[0].grid = grid;
+    const std::string name = fmt::format("{}, {}, {}", shape.x, shape.y, shape.z);
+    const auto outcome = run_text(in_clusters(name, body), launch);
+    ASSERT_TRUE(outcome) << outcome.error().message;
+    const auto found = words_of(*outcome);
+    for (std::uint32_t i = 0; i < grid.count(); ++i) {
+      const std::uint32_t x = i % grid.x;
+      const std::uint32_t y = i / grid.x % grid.y;
+      const std::uint32_t z = i / grid.x / grid.y;
+      EXPECT_EQ(found[i],
+                ((((x / shape.x * 10U + y / shape.y) * 10 + z / shape.z) * 10 + x % shape.x) * 10 +
+                 y % shape.y) *
+                        10 +
+                    z % shape.z)
+          << name << " block " << i;
+    }
   }
 }
 
@@ -446,6 +456,27 @@ ld.shared.u32 %r5, [%r3];
 cvt.u64.u32 %rd9, %r5;
 )",
                            grid_of(2, 1, 64));
+  EXPECT_THAT(found, testing::Each(7U));
+}
+
+// Lanes of one warp wait for the other block while the rest waits for them at a barrier.
+TEST(Clusters, a_block_waits_for_the_others_if_any_of_its_lanes_does) {
+  const auto found = words("2", R"(
+barrier.cluster.arrive;
+mov.u32 %r4, 0;
+setp.eq.u32 %p1, %r2, 0;
+@%p1 bra READY;
+LATE:
+add.u32 %r4, %r4, 1;
+setp.lt.u32 %p2, %r4, 200000;
+@%p2 bra LATE;
+READY:
+setp.lt.u32 %p3, %r1, 16;
+@%p3 barrier.cluster.wait;
+barrier.sync 1;
+@!%p3 barrier.cluster.wait;
+mov.u64 %rd9, 7;)",
+                           grid_of(2, 1, 96));
   EXPECT_THAT(found, testing::Each(7U));
 }
 

@@ -1,7 +1,13 @@
-// Calls and how deep they nest, branches by a table, logic of predicates, and the branches that
-// statistics count.
+// Calls and how deep they nest, branches by a table, lanes that exit or return, logic of
+// predicates, and the branches that statistics count.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "groups.hpp"
+#include "ops/control.hpp"
 #include "progress_kernels.hpp"
 
 namespace demarc::emulate {
@@ -14,6 +20,143 @@ using test::progress_words;
 using test::run_text;
 using test::words_of;
 using testing::HasSubstr;
+
+// A warp of 32 lanes, of which 16 have parted from the others and are to meet them at micro-op 7.
+class LeavingLanes : public testing::Test {
+ protected:
+  LeavingLanes() {
+    program.block = {32, 1, 1};
+    program.functions.resize(1);
+    program.functions[0].frame_bytes = sizeof frame;
+    program.tids.resize(std::size_t{3} * warp_size);
+    program.code.resize(20);
+    program.code[2].a = 8;
+    block = std::make_unique<Block>(program, pool);
+    block->start(0, false, false);
+    warp = &block->warps[0];
+    warp->frame = frame;
+    meeting = &open_meeting(*warp, 7);
+    park(*warp, 12, 0xffff0000);
+    warp->mask = 0xffff;
+  }
+
+  // Micro-op 2, for the lanes of `predicate`, or for all.
+  const MicroOp* leave(Handler handler, std::optional<Mask> predicate, bool negated = false) {
+    MicroOp& op = program.code[2];
+    op.flags = static_cast<std::uint8_t>((predicate ? control::flag_conditional : 0) |
+                                         (negated ? control::flag_negated : 0));
+    const Mask given = predicate.value_or(0);
+    if (predicate) std::memcpy(warp->frame + op.a, &given, sizeof given);
+    return handler(*warp, &op);
+  }
+  [[nodiscard]] const MicroOp* at(std::size_t place) const { return program.code.data() + place; }
+
+  alignas(64) std::byte frame[64] = {};
+  Program program;
+  FramePool pool;
+  std::unique_ptr<Block> block;
+  Warp* warp = nullptr;
+  Meeting* meeting = nullptr;
+};
+
+TEST_F(LeavingLanes, exit_where_the_predicate_says_so_and_are_waited_for_nowhere) {
+  EXPECT_EQ(leave(control::exit_lanes, 0), at(3)) << "none does";
+  EXPECT_EQ(leave(control::exit_lanes, 0xffff0000), at(3)) << "others would";
+  EXPECT_EQ(leave(control::exit_lanes, 0xffff, true), at(3));
+  EXPECT_EQ(warp->live, full_mask);
+  EXPECT_EQ(warp->mask, 0xffffU);
+  EXPECT_EQ(meeting->mask, full_mask);
+  EXPECT_EQ(leave(control::exit_lanes, 0xf000000f), at(3));
+  EXPECT_EQ(warp->live, 0xfffffff0U);
+  EXPECT_EQ(warp->mask, 0xfff0U);
+  EXPECT_EQ(meeting->mask, 0xfffffff0U);
+  EXPECT_EQ(leave(control::exit_lanes, 0xff0, true), at(3));
+  EXPECT_EQ(warp->live, 0xffff0ff0U);
+  EXPECT_EQ(warp->mask, 0xff0U);
+  ASSERT_EQ(leave(control::exit_lanes, std::nullopt), at(12)) << "the others go on";
+  EXPECT_EQ(warp->live, 0xffff0000U);
+  EXPECT_EQ(warp->mask, 0xffff0000U);
+  EXPECT_EQ(meeting->mask, 0xffff0000U);
+  EXPECT_EQ(warp->state, WarpState::ready);
+  EXPECT_EQ(block->running, 1U);
+  EXPECT_EQ(leave(control::exit_lanes, std::nullopt), nullptr);
+  EXPECT_EQ(warp->live, 0U);
+  EXPECT_EQ(warp->state, WarpState::done);
+  EXPECT_EQ(block->running, 0U);
+}
+
+// The lanes are in a function that all have called, and in a branch of it.
+TEST_F(LeavingLanes, return_to_where_the_function_was_called_and_come_to_no_meeting_within_it) {
+  meeting->callee_frame = frame;
+  Meeting& branch = open_meeting(*warp, 9);
+  EXPECT_EQ(leave(control::return_lanes, 0), at(3));
+  EXPECT_EQ(warp->mask, 0xffffU);
+  EXPECT_EQ(branch.mask, 0xffffU);
+  EXPECT_EQ(meeting->arrived, 0U);
+  EXPECT_EQ(leave(control::return_lanes, 0xf000000f), at(3));
+  EXPECT_EQ(warp->mask, 0xfff0U);
+  EXPECT_EQ(branch.mask, 0xfff0U);
+  EXPECT_EQ(meeting->mask, full_mask);
+  EXPECT_EQ(meeting->arrived, 0xfU);
+  EXPECT_EQ(leave(control::return_lanes, 0xff0, true), at(3));
+  EXPECT_EQ(warp->mask, 0xff0U);
+  EXPECT_EQ(meeting->arrived, 0xf00fU);
+  EXPECT_EQ(leave(control::return_lanes, std::nullopt), at(12)) << "the others go on";
+  EXPECT_EQ(meeting->arrived, 0xffffU);
+  EXPECT_EQ(warp->live, full_mask);
+}
+
+// Function 1 has two parameters, a register that is zero, and gives one result.
+TEST_F(LeavingLanes, come_back_from_a_function_with_its_results) {
+  alignas(64) std::byte caller[4 * warp_size * sizeof(std::uint32_t)] = {};
+  CodeFunction callee;
+  callee.frame_bytes = 4 * warp_size * sizeof(std::uint32_t);
+  callee.entry = 15;
+  callee.local_bytes = 20;
+  callee.parameters = {{0, 4}, {128, 4}};
+  callee.zeroed = {{256, 128}};
+  callee.results = {{384, 4}};
+  program.functions[0].local_bytes = 17;
+  program.functions.push_back(callee);
+  const CallDetails details{.function = 1, .arguments = {{256, 4}, {128, 4}}, .results = {{0, 4}}};
+  program.code[2].aux = &details;
+  std::byte* const dirty = pool.take(program.functions[1]);
+  std::fill_n(dirty, callee.frame_bytes, std::byte{9});
+  pool.give_back(program.functions[1], dirty);
+  for (std::size_t i = 0; i < sizeof caller; ++i)
+    caller[i] = static_cast<std::byte>(i % 128 + i / 128);
+  warp->frame = caller;
+  warp->local_base = 16;
+  warp->top_join = 7;
+
+  ASSERT_EQ(control::call(*warp, program.code.data() + 2), at(15));
+  ASSERT_EQ(warp->frame, dirty);
+  EXPECT_EQ(warp->function, 1U);
+  EXPECT_EQ(warp->local_base, 16U + 32);
+  EXPECT_EQ(block->local_end, 16U + 32 + 20);
+  EXPECT_EQ(warp->top_join, no_join);
+  EXPECT_EQ(std::memcmp(dirty, caller + 256, 128), 0);
+  EXPECT_EQ(std::memcmp(dirty + 128, caller + 128, 128), 0);
+  EXPECT_EQ(std::count(dirty + 256, dirty + 384, std::byte{0}), 128);
+  const Meeting* const call = warp->meeting;
+  ASSERT_NE(call, meeting);
+  ASSERT_EQ(call->callee_frame, dirty);
+  EXPECT_EQ(call->callee, 1U);
+  EXPECT_EQ(call->depth, 1U);
+  EXPECT_EQ(call->outer, meeting);
+
+  std::fill_n(dirty + 384, 128, std::byte{5});
+  ASSERT_EQ(leave(control::return_lanes, std::nullopt), at(3));
+  EXPECT_EQ(warp->frame, caller);
+  EXPECT_EQ(warp->function, 0U);
+  EXPECT_EQ(warp->local_base, 16U);
+  EXPECT_EQ(warp->top_join, 7U);
+  EXPECT_EQ(warp->mask, 0xffffU);
+  EXPECT_EQ(warp->meeting, meeting);
+  EXPECT_EQ(std::count(caller, caller + 64, std::byte{5}), 64) << "for the lanes that return";
+  EXPECT_EQ(caller[64], std::byte{64});
+  EXPECT_EQ(pool.take(program.functions[1]), dirty) << "the frame is free again";
+}
 
 // down(n) calls itself n times, and each call has `bytes` of local memory.
 Result<Outcome> nested(unsigned calls, unsigned bytes) {

@@ -265,6 +265,35 @@ TEST(DeviceHeaps, keep_the_bytes_of_each_block_apart_and_follow_whether_they_are
   }
 }
 
+// An access looks first where it was last.
+TEST(DeviceHeaps, use_the_region_of_a_freed_block_for_one_other_and_delete_none) {
+  DeviceHeap heap(true);
+  const auto region_of = [&](std::uint64_t address) { return heap.find(address, address + 1); };
+  const std::uint64_t first = heap.allocate(20, 3);
+  const std::uint64_t second = heap.allocate(20, 3);
+  const Region* const one = region_of(first);
+  const Region* const other = region_of(second);
+  ASSERT_NE(one, nullptr);
+  ASSERT_NE(other, nullptr);
+  EXPECT_EQ(heap.release(first, 4), "");
+  EXPECT_EQ(one->low, 0U);
+  EXPECT_EQ(one->high, 0U);
+  EXPECT_EQ(one->delta, 0U);
+  EXPECT_EQ(one->shadow, nullptr);
+  const std::uint64_t third = heap.allocate(24, 5);
+  EXPECT_EQ(region_of(third), one);
+  EXPECT_EQ(one->low, third);
+  EXPECT_EQ(one->high, third + 24);
+  const std::uint64_t fourth = heap.allocate(28, 5);
+  const Region* const more = region_of(fourth);
+  ASSERT_NE(more, nullptr);
+  EXPECT_NE(more, one);
+  EXPECT_NE(more, other);
+  EXPECT_EQ(more->high, fourth + 28);
+  EXPECT_EQ(region_of(third), one);
+  EXPECT_EQ(region_of(second), other);
+}
+
 TEST(DeviceHeaps, say_what_lies_at_an_address_that_no_block_has) {
   DeviceHeap heap(true);
   EXPECT_EQ(heap.describe(heap_start), "malloc gave no memory near it");

@@ -1,7 +1,12 @@
 // What becomes of bytes that were read before they were written: nothing as long as no value
 // depends on them, and a finding at the load where one does. Each use stands beside one that leaves
 // the unwritten bits alone.
+#include "unwritten.hpp"
+
+#include <memory>
+
 #include "harness.hpp"
+#include "ops/control.hpp"
 
 namespace demarc::emulate {
 namespace {
@@ -228,6 +233,56 @@ TEST(UnwrittenBytes, a_warp_that_is_followed_computes_what_it_would) {
   ASSERT_TRUE(plain) << plain.error().message;
   EXPECT_EQ(words_of(*followed), words_of(*plain));
   EXPECT_EQ(followed->kernels[0].warp_instructions, plain->kernels[0].warp_instructions);
+}
+
+// Two warps whose frames have one register of 4 bytes, and a program of 5000 micro-ops that touch
+// none. Micro-op 0 is a load that gives the register.
+class FollowedWarp : public testing::Test {
+ protected:
+  FollowedWarp() {
+    program.tables = baseline::tables();
+    program.block = {64, 1, 1};
+    program.functions.resize(1);
+    program.functions[0].frame_bytes = sizeof frames[0];
+    program.tids.resize(std::size_t{2} * 3 * warp_size);
+    program.tracked_operands = {{.slot = 0, .width = 4}};
+    program.tracked = {{.rule = TrackRule::access, .written = 1}, {}};
+    program.code.resize(5000);
+    for (MicroOp& op : program.code) op.run = control::nothing;
+    program.code[0].bytes = 4;
+    program.code.back().run = [](Warp&, const MicroOp*) -> const MicroOp* { return nullptr; };
+    program.code.back().instruction = 1;
+    block = std::make_unique<Block>(program, pool);
+    block->start(0, false, false);
+    for (unsigned i = 0; i < 2; ++i) block->warps[i].frame = frames[i];
+  }
+
+  // Lane 3 of a warp loads what was not written.
+  void load(Unwritten& unwritten, Warp& warp) const {
+    Access access{};
+    access.mask = 1U << 3;
+    std::uint8_t bytes[4] = {};
+    LaneShadows shadows{};
+    shadows[3] = bytes;
+    unwritten.load(warp, program.code.data(), access, shadows);
+  }
+
+  alignas(64) std::byte frames[2][128] = {};
+  Program program;
+  FramePool pool;
+  std::unique_ptr<Block> block;
+};
+
+TEST_F(FollowedWarp, is_followed_no_more_once_no_register_of_the_block_has_unwritten_bits) {
+  for (const int loads : {-1, 0, 1}) {
+    Unwritten unwritten(*block);
+    Warp& warp = block->warps[0];
+    warp.tracked = true;
+    if (loads >= 0) load(unwritten, block->warps[static_cast<std::size_t>(loads)]);
+    const MicroOp* const first = program.code.data() + 1;
+    EXPECT_EQ(unwritten.run(warp, first), loads >= 0 ? nullptr : first + 2048) << loads;
+    EXPECT_EQ(warp.tracked, loads >= 0) << loads;
+  }
 }
 
 }  // namespace

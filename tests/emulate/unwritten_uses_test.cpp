@@ -192,6 +192,63 @@ TEST(UsesOfUnwrittenBytes, are_none_where_the_value_is_of_written_ones) {
   }
 }
 
+// The byte at 0 is written, those from 1 to 7 are not; `load` takes a type, a register and a place.
+struct SignedSpace {
+  const char* name;
+  std::string before;
+  std::string load;
+  std::string behind;
+};
+std::vector<SignedSpace> signed_spaces() {
+  return {{"local", "", "ld.local.{} {}, [%rd5+{}];\n", ""},
+          {"generic", "cvta.local.u64 %rd9, %rd5;\n", "ld.{} {}, [%rd9+{}];\n", ""},
+          {"shared", "st.shared.u8 [%r19], %h1;\n", "ld.shared.{} {}, [%r19+{}];\n", ""},
+          {"global", "st.global.u8 [%rd1], %h1;\n", "ld.global.{} {}, [%rd1+{}];\n", ""},
+          {"param",
+           "ld.local.u64 %rd7, [%rd5];\n{ .param .align 8 .b8 a[16]; .param .align 8 .b8 r[16];\n"
+           "st.param.v2.b64 [a], {%rd6, %rd7};\ncall (r), swapped, (a);\n",
+           "ld.param.{} {}, [r+{}];\n", "}\n"}};
+}
+
+// The highest bit of the register decides. It is the sign of what is loaded, or nothing.
+TEST(UsesOfUnwrittenBytes, go_with_the_sign_through_the_whole_register_in_each_space) {
+  const std::string word = "shr.u32 %r4, %r4, 31;\n";
+  const std::string wide = "shr.u64 %rd8, %rd8, 63;\ncvt.u32.u64 %r4, %rd8;\n";
+  const std::string half = "shr.u16 %h2, %h2, 15;\ncvt.u32.u16 %r4, %h2;\n";
+  struct Row {
+    unsigned bytes;
+    const char* reg;
+    std::string highest;
+  };
+  const Row rows[] = {{1, "%h2", half},  {1, "%r4", word},  {2, "%r4", word},
+                      {1, "%rd8", wide}, {2, "%rd8", wide}, {4, "%rd8", wide}};
+  Options options;
+  options.uninitialised_buffers = {0};
+  for (const SignedSpace& space : signed_spaces()) {
+    for (const Row& row : rows) {
+      const auto findings = [&](char letter, unsigned place) {
+        const std::string type = fmt::format("{}{}", letter, row.bytes * 8);
+        const std::string load = fmt::format(fmt::runtime(space.load), type, row.reg, place);
+        const auto outcome =
+            run_text(kernel_of(uses_declarations, uses_head + space.before + load + space.behind +
+                                                      row.highest + decide),
+                     launch_of(1, 32, 256), options);
+        EXPECT_TRUE(outcome) << outcome.error().message;
+        return outcome ? outcome->findings : std::vector<Finding>(9);
+      };
+      const std::string what = fmt::format("{} {} {}", space.name, row.bytes, row.reg);
+      const auto found = findings('s', row.bytes);
+      ASSERT_EQ(found.size(), 1U) << what;
+      EXPECT_EQ(found[0].kind, FindingKind::uninitialised_read) << what;
+      EXPECT_EQ(found[0].count, 32U) << what;
+      EXPECT_EQ(findings('u', row.bytes).size(), 0U) << what;
+      // The first byte is written, and where it is all the sign is, too.
+      EXPECT_EQ(findings('s', 0).size(), row.bytes == 1 ? 0U : 1U) << what;
+      EXPECT_EQ(findings('u', 0).size(), 0U) << what;
+    }
+  }
+}
+
 TEST(UsesOfUnwrittenBytes, are_told_once_for_a_register_that_is_used_again) {
   const auto found = uses_of(
       "ld.local.u32 %r4, [%rd5+4];\nst.global.u32 [%rd2], %r4;\nst.global.u32 [%rd2+4], %r4;");

@@ -1,7 +1,11 @@
-// Blocks on several threads: what they leave is collected in their order, and no thread waits for
-// that at every block.
+// Blocks on several threads: how many a thread takes at once, and that what they leave is collected
+// in their order, while no thread waits for that at every block.
+#include <algorithm>
+
+#include "block_loops.hpp"
 #include "collector.hpp"
 #include "harness.hpp"
+#include "ops/control.hpp"
 
 namespace demarc::emulate {
 namespace {
@@ -116,6 +120,53 @@ Result<Outcome> run_blocks_of(const std::string& body, unsigned threads, TraceRe
                             "1;\nsetp.lt.u32 %p1, %r3, 300;\n@%p1 bra LOOP;\n" +
                                 body),
                   launch_of(1000, 64, 8000), options, &trace);
+}
+
+TEST(Workers, take_so_many_blocks_at_once_that_each_comes_32_times_and_at_most_64) {
+  EXPECT_EQ(blocks_at_once(1, 1), 1U);
+  EXPECT_EQ(blocks_at_once(63, 1), 1U);
+  EXPECT_EQ(blocks_at_once(64, 1), 2U);
+  EXPECT_EQ(blocks_at_once(64, 2), 1U);
+  EXPECT_EQ(blocks_at_once(3 * 32 * 7, 3), 7U);
+  EXPECT_EQ(blocks_at_once(63 * 32, 1), 63U);
+  EXPECT_EQ(blocks_at_once(65 * 32, 1), 64U);
+  EXPECT_EQ(blocks_at_once(4'000'000'000, 2), 64U);
+}
+
+// Blocks whose warps end at once.
+TEST(Workers, of_a_kernel_that_runs_on_are_called_once_and_told_of_its_progress_by_the_first) {
+  Program program;
+  program.tids.resize(std::size_t{3} * warp_size);
+  program.functions.resize(1);
+  program.functions[0].frame_bytes = 64;
+  program.code.resize(1);
+  program.code[0].run = control::exit_lanes;
+  program.instruction_limit = 100;
+  for (const bool reports : {false, true}) {
+    Outcome outcome;
+    outcome.kernels.emplace_back();
+    Collector collector(nullptr, outcome, 10, 2);
+    std::vector<double> shares;
+    const Progress progress = [&](double share, std::string_view) { shares.push_back(share); };
+    constexpr std::uint32_t blocks = 20'000;
+    BlockWork work{.program = program,
+                   .collector = collector,
+                   .blocks = blocks,
+                   .at_once = 7,
+                   .progress = progress};
+    unsigned called = 0;
+    run_blocks(
+        work, [&] { ++called; }, reports);
+    EXPECT_EQ(called, 1U);
+    EXPECT_FALSE(collector.over());
+    if (!reports) {
+      EXPECT_TRUE(shares.empty());
+      continue;
+    }
+    ASSERT_FALSE(shares.empty());
+    EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
+    EXPECT_EQ(shares.back(), 1.0);
+  }
 }
 
 TEST(Workers, findings_traces_and_statistics_do_not_depend_on_their_number) {

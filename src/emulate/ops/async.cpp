@@ -128,7 +128,7 @@ const MicroOp* barrier_word(Warp& w, const MicroOp* op) {
         break;
       case BarrierOperation::complete:
         word.bytes -= static_cast<std::int32_t>(count);
-        come(w, host, true);
+        come(w, host, !details.relaxed);
         end_phase(w, host, word);
         break;
       case BarrierOperation::arrive:

@@ -2,9 +2,11 @@
 #include "ops/warp.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cstddef>
 #include <cstring>
-#include <utility>
+#include <iterator>
 
 #include "groups.hpp"
 
@@ -238,10 +240,12 @@ Mask party_of_first(Warp& w, const WarpDetails& details, Mask rest, Mask members
 }
 
 // The places of operands and results in a frame that an exchange between other frames takes.
-constexpr std::uint32_t scratch_pitch = warp_size * sizeof(std::uint64_t);
-constexpr std::uint32_t scratch_result = 4 * scratch_pitch;
-constexpr std::uint32_t scratch_predicate = 5 * scratch_pitch;
-constexpr std::uint32_t scratch_bytes = 6 * scratch_pitch;
+using ScratchRow = std::array<std::byte, warp_size * sizeof(std::uint64_t)>;
+struct alignas(64) Scratch {
+  std::array<ScratchRow, std::size(WarpDetails{}.slot)> operands{};
+  ScratchRow result{};
+  ScratchRow predicate{};
+};
 
 bool votes(const WarpDetails& details) {
   return details.operation >= WarpOperation::vote_all &&
@@ -261,40 +265,40 @@ unsigned operand_width(const WarpDetails& details, unsigned operand) {
   return matches ? details.width : sizeof(std::uint32_t);
 }
 
-void gather_operands(Warp& w, const WarpDetails& details, Mask lanes, std::byte* scratch) {
+void gather_operands(Warp& w, const WarpDetails& details, Mask lanes, Scratch& scratch) {
   for (unsigned operand = 0; operand <= static_cast<unsigned>(details.members); ++operand) {
-    std::byte* const to = scratch + std::size_t{operand} * scratch_pitch;
+    ScratchRow& to = scratch.operands[operand];
     const unsigned width = operand_width(details, operand);
     if (width == 0) {
       const Mask p = *w.at<Mask>(details.slot[operand]) ^ (details.negated ? full_mask : 0);
-      Mask& d = *reinterpret_cast<Mask*>(to);
+      Mask& d = *reinterpret_cast<Mask*>(to.data());
       d = (d & ~lanes) | (p & lanes);
       continue;
     }
     for (Mask rest = lanes; rest != 0; rest &= rest - 1) {
       const auto lane = static_cast<unsigned>(std::countr_zero(rest));
       const std::uint64_t value = get(w, details, operand, width, lane);
-      std::memcpy(to + std::size_t{lane} * width, &value, width);
+      std::memcpy(&to[std::size_t{lane} * width], &value, width);
     }
   }
 }
 
 void scatter_results(Warp& w, const MicroOp* op, const WarpDetails& details, Mask lanes,
-                     const std::byte* scratch) {
-  const auto give_predicate = [&](std::uint32_t slot, std::uint32_t from) {
+                     const Scratch& scratch) {
+  const auto give_predicate = [&](std::uint32_t slot, const ScratchRow& from) {
     Mask& p = *w.at<Mask>(slot);
-    p = (p & ~lanes) | (*reinterpret_cast<const Mask*>(scratch + from) & lanes);
+    p = (p & ~lanes) | (*reinterpret_cast<const Mask*>(from.data()) & lanes);
   };
   if (gives_predicate(details)) {
-    give_predicate(op->d, scratch_result);
+    give_predicate(op->d, scratch.result);
   } else if (details.has_result) {
     for (Mask rest = lanes; rest != 0; rest &= rest - 1) {
       const std::size_t at =
           sizeof(std::uint32_t) * static_cast<std::size_t>(std::countr_zero(rest));
-      std::memcpy(w.frame + op->d + at, scratch + scratch_result + at, sizeof(std::uint32_t));
+      std::memcpy(w.frame + op->d + at, &scratch.result[at], sizeof(std::uint32_t));
     }
   }
-  if (details.has_predicate) give_predicate(details.predicate, scratch_predicate);
+  if (details.has_predicate) give_predicate(details.predicate, scratch.predicate);
 }
 
 }  // namespace
@@ -378,22 +382,22 @@ void exchange_among(Warp& w, const std::vector<Group*>& groups) {
     exchange_here(w, code + leader.pc, *static_cast<const WarpDetails*>(code[leader.pc].aux));
     return;
   }
-  alignas(64) std::byte scratch[scratch_bytes] = {};
+  Scratch scratch;
   for (const Group* group : groups) {
     put_in_place(w, *group);
     gather_operands(w, *static_cast<const WarpDetails*>(code[group->pc].aux), group->mask, scratch);
   }
   WarpDetails details = *static_cast<const WarpDetails*>(code[leader.pc].aux);
-  std::uint32_t place = 0;
-  for (std::uint32_t& slot : details.slot) slot = std::exchange(place, place + scratch_pitch);
+  for (std::uint32_t& slot : details.slot)
+    slot = static_cast<std::uint32_t>(&slot - details.slot) * std::uint32_t{sizeof(ScratchRow)};
   std::fill(std::begin(details.uniform), std::end(details.uniform), false);
   details.negated = false;
   details.has_result = true;
   details.has_predicate = !votes(details);
-  details.predicate = scratch_predicate;
+  details.predicate = offsetof(Scratch, predicate);
   MicroOp op = code[leader.pc];
-  op.d = scratch_result;
-  w.frame = scratch;
+  op.d = offsetof(Scratch, result);
+  w.frame = reinterpret_cast<std::byte*>(&scratch);
   w.mask = all;
   exchange_here(w, &op, details);
   for (const Group* group : groups) {

@@ -117,7 +117,8 @@ bool lower_mbarrier(FunctionContext& f, const InstructionView& instruction) {
   auto& made = f.code.details<BarrierDetails>();
   made.operation = shape->operation;
   made.expects = instruction.has("expect_tx");
-  made.relaxed = instruction.has("relaxed");
+  // mbarrier.complete_tx is relaxed, whether it says so or not.
+  made.relaxed = instruction.has("relaxed") || made.operation == BarrierOperation::complete;
   if (place + 1 < instruction.operands().size())
     read_number(f, instruction[place + 1], shape->number, made);
   if (shape->result && !place_barrier_result(f, instruction[0], *shape->result, made)) return false;
