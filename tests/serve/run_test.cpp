@@ -173,13 +173,13 @@ class RunningAndLooking : public Running {
 };
 
 TEST_F(RunningAndLooking, looks_once_per_second_however_many_packets_come) {
-  using Clock = std::chrono::steady_clock;
-  const auto begin = Clock::now();
+  using TestClock = std::chrono::steady_clock;
+  const auto begin = TestClock::now();
   auto own = client();
   for (int i = 0; i < 500; ++i) ASSERT_TRUE(own.list());
   ::kill(process_, SIGTERM);
   EXPECT_EQ(end_of(process_), 0);
-  const auto seconds = std::chrono::ceil<std::chrono::seconds>(Clock::now() - begin).count();
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(TestClock::now() - begin).count();
   int looks = 0;
   while (line() == "look") ++looks;
   EXPECT_GE(looks, 1);
