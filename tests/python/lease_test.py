@@ -53,7 +53,7 @@ class WithAServer(unittest.TestCase):
     def test_the_tenants_are_told_as_they_are(self):
         self.assertEqual(self.show("import demarc\nfor t in demarc.leases(): print(t.name, t.tpcs, t.colors, t.sync_domain, "
                                    "t.bytes >> 24 > 0, t.leases, t.processes, t.launches, t.revoked)"),
-                         "a 0-5 0 1 True 0 () (0, 0, 0, 0) False\nb 6-11 1 2 True 0 () (0, 0, 0, 0) False\n")
+                         "a 0-5 0 1 True 0 () (0, 0, 0, 0, 0) False\nb 6-11 1 2 True 0 () (0, 0, 0, 0, 0) False\n")
         self.assertEqual(self.show("import demarc\nprint(demarc.leases()[1].bytes)"), "16777216\n")
         self.assertEqual(self.show("import demarc\ns = demarc.server()\nprint(s.arena_bytes >> 24 > 0, s.card[:4], s.launch_paths[0], len(s.tenants))"),
                          "True GPU- default stream 2\n")
