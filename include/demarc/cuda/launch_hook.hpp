@@ -139,13 +139,14 @@ class LaunchHook {
   void put_domain(const DescriptorLayout& layout, void* descriptor, LaunchCounters& counters);
   void check_clusters(const DescriptorLayout& layout, const void* descriptor,
                       LaunchCounters& counters);
-  bool find_mask(const void* stream, HardwareMask& mask, bool& of_process) const;
   bool find_ceiling(HardwareMask& mask, std::uint32_t* number = nullptr) const;
   void count_masked_launch(std::uint32_t mask_number);
   void look_for_call();
   void note_call(int id, const DriverCall& call);
   // The masks of a launch. They are kept together because WantedMasks points to them.
   struct Found;
+  void find_set(const void* stream, Found& found) const;  // all but the driver's own
+  [[nodiscard]] bool has_set(const void* stream) const;
   void find_wanted(const DescriptorLayout& layout, const void* descriptor, const void* stream,
                    Found& found) const;
   void not_understood(const char* what);

@@ -37,8 +37,8 @@ struct ThreadState {
   std::optional<std::uint32_t> last_domain;
   bool probing = false;
   const DescriptorLayout* probed = nullptr;
-  const void* graph_stream = nullptr;  // of the graph launch or upload under way
-  HardwareMask graph_mask;             // that it gets if it is built now
+  const void* graph_stream = nullptr;  // the stream into which a graph is launched or uploaded now
+  HardwareMask graph_mask;             // the graph has this mask if it is built now
   // The outermost call of the driver that is under way, if all are watched; 0: none.
   int call = 0;
   const void* call_arguments = nullptr;
@@ -167,9 +167,7 @@ void LaunchHook::on_built(void* descriptor, const void* params) {
 void LaunchHook::not_understood(const char* what) {
   LaunchCounters& counters = *counters_.load(std::memory_order_relaxed);
   counters.misunderstood.fetch_add(1, std::memory_order_relaxed);
-  HardwareMask ignored;
-  bool of_process{};
-  if (!find_ceiling(ignored) && !find_mask(nullptr, ignored, of_process) && !streams_.any()) return;
+  if (!has_set(nullptr) && !streams_.any()) return;
   char message[160];
   std::snprintf(message, sizeof message, "%s: it cannot be confined", what);
   report(message);
@@ -245,12 +243,9 @@ void LaunchHook::on_function(int id, const void* params) {
     const bool uploads = call.kind == Kind::graph_upload;
     state.path = call.leaving ? LaunchPath::unknown : LaunchPath::graph;
     state.only_builds = !call.leaving && uploads;
-    if (call.leaving) {
-      if (uploads && call.graph != nullptr) {
-        static_cast<void>(graphs_.at_launch(call.graph, state.graph_mask));
-      }
-      return;
-    }
+    const bool was_built = call.leaving && uploads && call.graph != nullptr;
+    if (was_built) static_cast<void>(graphs_.at_launch(call.graph, state.graph_mask));
+    if (call.leaving) return;
     state.graph_stream = is_default_stream(call.stream) ? nullptr : streams_.key_of(call.stream);
     state.graph_mask = mask_of_graph();
     if (uploads) counters_.load()->uploads.fetch_add(1, std::memory_order_relaxed);
@@ -260,11 +255,7 @@ void LaunchHook::on_function(int id, const void* params) {
 
 HardwareMask LaunchHook::mask_of_graph() const {
   Found found;
-  bool of_process{};
-  if (find_mask(thread_state.graph_stream, found.own, of_process)) {
-    found.wanted.own = &found.own;
-  }
-  if (find_ceiling(found.ceiling)) found.wanted.ceiling = &found.ceiling;
+  find_set(thread_state.graph_stream, found);
   return choose_mask(found.wanted).mask;
 }
 
@@ -299,18 +290,6 @@ const DescriptorLayout* LaunchHook::layout_for(const void* descriptor) {
   return layout != nullptr && version_matches(*layout, descriptor) ? layout : nullptr;
 }
 
-// The mask of the finest level that has one, the driver's own of streams aside. `of_process` is
-// left alone where that is a finer one than the process's.
-bool LaunchHook::find_mask(const void* stream, HardwareMask& mask, bool& of_process) const {
-  if (thread_state.next_set) {
-    mask = thread_state.next;
-    return true;
-  }
-  if (stream != nullptr && streams_.find(stream, mask)) return true;
-  of_process = true;
-  return mask_.load(std::memory_order_relaxed)->load(mask);
-}
-
 bool LaunchHook::find_ceiling(HardwareMask& mask, std::uint32_t* number) const {
   const SharedMask* ceiling = ceiling_.load(std::memory_order_relaxed);
   return ceiling != nullptr && ceiling->load(mask, number);
@@ -326,10 +305,27 @@ void LaunchHook::count_masked_launch(std::uint32_t mask_number) {
   if (auto* const handler = new_mask_.load()) handler();
 }
 
+// The mask of the finest level that has one, the driver's own of streams aside, and the ceiling.
+void LaunchHook::find_set(const void* stream, Found& found) const {
+  const bool is_next = thread_state.next_set;
+  if (is_next) found.own = thread_state.next;
+  const bool is_finer = is_next || (stream != nullptr && streams_.find(stream, found.own));
+  found.wanted.own_of_process = !is_finer;
+  if (is_finer || mask_.load(std::memory_order_relaxed)->load(found.own)) {
+    found.wanted.own = &found.own;
+  }
+  if (find_ceiling(found.ceiling, &found.ceiling_number)) found.wanted.ceiling = &found.ceiling;
+}
+
+bool LaunchHook::has_set(const void* stream) const {
+  Found found;
+  find_set(stream, found);
+  return found.wanted.own != nullptr || found.wanted.ceiling != nullptr;
+}
+
 void LaunchHook::find_wanted(const DescriptorLayout& layout, const void* descriptor,
                              const void* stream, Found& found) const {
-  if (find_mask(stream, found.own, found.wanted.own_of_process)) found.wanted.own = &found.own;
-  if (find_ceiling(found.ceiling, &found.ceiling_number)) found.wanted.ceiling = &found.ceiling;
+  find_set(stream, found);
   found.driver = read_mask(layout, descriptor);
   const bool of_driver = found.driver.any() && !found.driver.ours();
   if (of_driver && mask_enabled(layout, descriptor)) found.wanted.driver = &found.driver;
@@ -344,9 +340,7 @@ void LaunchHook::on_launch(void* descriptor, const void* stream) {
     return;
   }
   if (sync_domain_.load(std::memory_order_relaxed) != no_sync_domain) count_other_domain(counters);
-  HardwareMask ignored;
-  bool of_process{};
-  if (!find_ceiling(ignored) && !find_mask(stream, ignored, of_process)) {
+  if (!has_set(stream)) {
     add_to(counters.unmasked);
     return;
   }
