@@ -318,6 +318,20 @@ TEST_F(Deaths, that_did_not_come_before_the_end_of_the_server_are_looked_at_once
   EXPECT_TRUE(server->all_ended());
 }
 
+// A tenant was revoked just before, and its child ended between the two looks.
+TEST_F(Deaths, that_came_at_the_second_look_are_not_told_as_missing) {
+  left_stays = 1;
+  looks_for_left = true;
+  const auto asker = connect();
+  ASSERT_TRUE(asker.send(to_text(lease::Request(lease::RevokeRequest{"a"}))).value());
+  turn_until([&] { return !server->ended(); });
+  server->end_all();
+  looks_for_left = false;
+  turn_until([&] { return server->ended(); });
+  EXPECT_EQ(left_of.size(), 3U);
+  EXPECT_TRUE(server->all_ended());
+}
+
 TEST_F(Deaths, of_processes_of_one_tenant_leave_the_other_alone) {
   const auto owner = connect();
   const std::string token = open(owner, "b").token;

@@ -201,6 +201,23 @@ TEST_F(RunningWithChildren, ends_with_a_check_that_failed_where_they_do_not_end)
   EXPECT_EQ(end_of(process_), 3 << 8);
 }
 
+// The card is looked at once a second.
+class RunningWhereTheCardDiesAtTheEnd : public RunningWithChildren {
+ public:
+  RunningWhereTheCardDiesAtTheEnd() {
+    events_.ends = [this] {
+      card.dead = "the card is lost";
+      ::usleep(1'100'000);
+    };
+  }
+};
+
+TEST_F(RunningWhereTheCardDiesAtTheEnd, looks_for_what_is_left_of_its_tenants_all_the_same) {
+  static_cast<void>(client());
+  ::kill(process_, SIGTERM);
+  EXPECT_EQ(end_of(process_), 3 << 8) << "a child has not ended";
+}
+
 class RunningForAWhile : public Running {
  public:
   RunningForAWhile() { end_when_idle_ = 0.2; }

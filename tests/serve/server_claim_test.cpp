@@ -1,6 +1,8 @@
 // One server for a card: beside other servers, programs of their own, and what the last one left.
 #include "server_claim.hpp"
 
+#include <sys/resource.h>
+
 #include <atomic>
 #include <thread>
 
@@ -232,6 +234,19 @@ TEST_F(ServerClaims, ItsPartsStayWithWhoeverHasItsFiles) {
 }
 
 // A server that ends others is told to end while these do not.
+TEST_F(ServerClaims, WhatIsLeftIsNotSaidToHaveEndedWhereItCannotBeLookedFor) {
+  const ServerClaim claim = ServerClaim::take(plan).value().value();
+  EXPECT_TRUE(claim.end_left("a"));
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  const rlimit none{0, files.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &none);
+  const auto looked = claim.end_left("a");
+  ::setrlimit(RLIMIT_NOFILE, &files);
+  ASSERT_FALSE(looked);
+  EXPECT_THAT(looked.error().message, HasSubstr("cannot be looked for: "));
+}
+
 TEST_F(ServerClaims, AServerThatIsToldToEndWaitsNoLongerForTheEndOfPrograms) {
   const pid_t left = survivor(true);
   plan.survivors = Survivors::end;
