@@ -56,7 +56,7 @@ class DeviceHeap {
   std::map<std::uint64_t, Freed> freed_;
   // Regions are used again and never deleted: an access remembers the one that it found last.
   std::deque<Region> regions_;
-  std::set<Region*> spare_;  // of freed blocks
+  std::set<Region*> spare_;  // blocks that were freed had these
   std::uint64_t next_ = wide_margin;
   std::uint64_t margin_ = wide_margin;           // that blocks get until something is freed
   std::uint64_t too_large_ = ~std::uint64_t{0};  // there is no room for so much until then

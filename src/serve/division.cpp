@@ -194,7 +194,7 @@ Result<lease::PacketSocket> wait_for(const std::string& socket, const OwnedFile&
 
 // What can be seen before a server is started.
 Result<void> check_wishes(const DivisionPlan& plan) {
-  const std::string source = "the configuration of these parts";  // which is no file yet
+  const std::string source = "the configuration of these parts";  // it is not a file
   const auto config = parse_config(division_config(plan), source);
   const Result<void> good =
       config ? check_without_card(*config) : Result<void>(tl::unexpected(config.error()));

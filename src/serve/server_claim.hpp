@@ -66,7 +66,7 @@ class ServerClaim {
   lease::CardClaim lent_;    // ends with the last process that has a lease
   lease::ClaimedPart part_;  // what all tenants have together
   bool serves_ = false;
-  // Of the files of own_, which follow() adds to; it is held for no longer than that.
+  // follow() adds to the files of own_ under this, and holds it for no longer.
   std::unique_ptr<std::mutex> files_mutex_ = std::make_unique<std::mutex>();
 };
 

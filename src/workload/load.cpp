@@ -142,8 +142,8 @@ Result<void> choose_variables(LoadedLaunch& loaded) {
   DEMARC_TRY(const ptx::Module module, ptx::parse_whole(loaded.ptx, loaded.ptx_name));
   std::vector<std::string> names;
   for (const ptx::Variable& variable : module.variables) {
-    const bool is_first = !variable.is_repeated && module.find_memory(variable.name) != nullptr;
-    if (is_first) names.emplace_back(variable.name);
+    const bool stands = !variable.is_repeated && module.find_memory(variable.name) != nullptr;
+    if (stands) names.emplace_back(variable.name);
   }
   for (gpu::Buffer& variable : loaded.launch.variables) {
     const auto index = find_symbol(names, variable.name, {"variable", "variables"});

@@ -132,7 +132,7 @@ struct ConfineOutcome {
 
 struct Moved {
   partition::TpcSet tpcs;
-  bool has_graphs = false;  // of CUDA, which stay behind
+  bool has_graphs = false;  // CUDA graphs of the program stay on the TPCs before
 };
 // Gives a running program, started by run_confined(), other TPCs: launches from now on use
 // them, but graphs launched before keep their first mask; their launches are counted as stale.

@@ -22,9 +22,9 @@ struct ColoredCounters {
   std::atomic<std::uint64_t> plain{0};     // processes that ran on plain memory instead
 };
 
-// What the callback saw. Descriptors without a block launch nothing and are not counted: with one
-// of them the driver begins a graph of many kernels in a row. Plain data, may live in shared
-// memory. Launches are counted by path while count_paths() is on, else as `unknown`; nodes of
+// What the callback saw. Plain data, may live in shared memory. Descriptors without a block launch
+// nothing and are not counted: the driver begins a graph of many kernels in a row with one.
+// Launches are counted by path while count_paths() is on, else as `unknown`; nodes of
 // graphs at each launch while it is on, else once, when they are built.
 struct LaunchCounters {
   std::array<std::atomic<std::uint64_t>, launch_paths> unmasked{};  // passed with no mask wanted
@@ -34,7 +34,7 @@ struct LaunchCounters {
   std::atomic<std::uint64_t> unsafe_clusters{0};  // clusters that the mask could not have hosted
   std::atomic<std::uint64_t> launchers{0};     // kernels that may launch kernels, unconfined ones
   std::atomic<std::uint64_t> graphs{0};        // launches of graphs
-  std::atomic<std::uint64_t> uploads{0};       // of graphs: they keep their masks from then on
+  std::atomic<std::uint64_t> uploads{0};       // uploads of graphs, which keep their masks then
   std::atomic<std::uint64_t> stale_graphs{0};  // of those, under another mask than is wanted now
   // Launches whose own mask left no TPC of the ceiling. They were reported, and not confined
   // further.

@@ -25,8 +25,8 @@ enum class Recorded : std::uint32_t {
 
 struct RecordedName {
   Recorded what = Recorded::nothing;
-  std::string name;  // of a kernel as the linker knows it
-  std::string why;   // of what was refused or has ended
+  std::string name;  // a kernel's is the linker's
+  std::string why;   // the reason for a refusal, or for the end of a context
   std::uint64_t count = 0;
 };
 

@@ -59,7 +59,7 @@ class TenantProcess {
   std::optional<PlainCalls> plain_;
   std::atomic<bool> host_memory_{false};  // the program has pinned some
   std::atomic<bool> mps_checked_{false};
-  std::atomic<bool> end_told_{false};  // that of a context
+  std::atomic<bool> end_told_{false};  // a context has ended, and the program knows
   std::atomic<ColoredCalls*> opened_{nullptr};
 };
 
