@@ -3,10 +3,10 @@
 #
 #   demarc_embed_ptx(<target> NAME <name> SOURCES <file.cu>...)
 #
-# gives <target> (a room's library, or any other target that links demarc::gpu) the private header
+# gives <target> (a room's library, or any other target that links demarc::device) the private header
 #
 #   #include "<name>_ptx.hpp"
-#   std::span<const demarc::gpu::EmbeddedPtx> demarc::embedded::<name>();     // see demarc/gpu/embedded_ptx.hpp
+#   std::span<const demarc::gpu::EmbeddedPtx> demarc::embedded::<name>();     // see demarc/device/embedded_ptx.hpp
 #   const auto* module = gpu::find_ptx(embedded::<name>(), "timed_read", 90); // timed_read.cu, for sm_90 or below
 #
 # A build without tests and benchmarks takes the PTX for sm_75 that is kept in the folder ptx/ beside the source

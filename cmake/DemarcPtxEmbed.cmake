@@ -7,7 +7,7 @@ file(WRITE "${FOLDER}/${NAME}_ptx.hpp" "${header}#pragma once
 
 #include <span>
 
-#include \"demarc/gpu/embedded_ptx.hpp\"
+#include \"demarc/device/embedded_ptx.hpp\"
 
 namespace demarc::embedded {
 std::span<const gpu::EmbeddedPtx> ${NAME}();

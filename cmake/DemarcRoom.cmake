@@ -1,7 +1,8 @@
 # The house: one library per room. A room may use only rooms that stand before it in this list; asking for
 # another is a configure error, and including another's header does not compile, because each room's public
 # headers lie in an include root of their own (build/include/<room>/demarc/<room>).
-set(DEMARC_ROOMS base ptx fatbin gpu color workload emulate locality sim partition lease cuda serve probe study sweep report cli plugin)
+set(DEMARC_ROOMS base ptx fatbin device launch color workload emulate locality sim partition driver lease guest card exec capi
+    serve probe study sweep report cli plugin)
 
 function(demarc_check_use room used)
   list(FIND DEMARC_ROOMS ${room} room_index)
@@ -34,18 +35,21 @@ function(demarc_check_hot room hot sources)
   endforeach()
 endfunction()
 
-# demarc_add_room(NAME [HOT source...] [WARM source...] [USES room...] [LINK target...] [PRIVATE_LINK target...] [OPTIONS option...])
+# demarc_add_room(NAME [LIBRARIES folder] [HOT source...] [WARM source...] [USES room...] [LINK target...] [PRIVATE_LINK target...] [OPTIONS option...])
 # HOT and WARM: where the time of a run goes. A release build compiles these sources with -O3 and the others with -O1. A
 # debug build compiles hot sources with -O1, because tests would be too slow otherwise, and all others without optimisation.
-# Sources: every .cpp below the room's folder. Headers: include/demarc/<room>/ (public), src/<room>/ (private).
+# Sources: every .cpp below the room's folder, but for the folder of its LIBRARIES (demarc_add_shared). Headers: include/demarc/<room>/ (public), src/<room>/ (private).
 function(demarc_add_room room)
-  cmake_parse_arguments(ARG "" "" "HOT;WARM;USES;LINK;PRIVATE_LINK;OPTIONS" ${ARGN})
+  cmake_parse_arguments(ARG "" "LIBRARIES" "HOT;WARM;USES;LINK;PRIVATE_LINK;OPTIONS" ${ARGN})
   foreach(used IN LISTS ARG_USES)
     demarc_check_use(${room} ${used})
   endforeach()
   demarc_check_links(${room} ${ARG_LINK} ${ARG_PRIVATE_LINK})
 
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
+  if(ARG_LIBRARIES)
+    list(FILTER sources EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/${ARG_LIBRARIES}/")
+  endif()
   list(TRANSFORM ARG_HOT PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
   list(TRANSFORM ARG_WARM PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
   set(dear ${ARG_HOT} ${ARG_WARM})
@@ -78,7 +82,8 @@ function(demarc_add_room room)
   target_link_libraries(demarc_${room} PUBLIC ${ARG_USES} ${ARG_LINK} PRIVATE ${ARG_PRIVATE_LINK})
   foreach(target IN LISTS targets)
     demarc_compile_options(${target})
-    target_compile_options(${target} PRIVATE ${ARG_OPTIONS})
+    # A library that brings the room along leaves out what it does not use (demarc_add_shared).
+    target_compile_options(${target} PRIVATE -ffunction-sections -fdata-sections ${ARG_OPTIONS})
     target_include_directories(${target} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
   endforeach()
   if(ARG_HOT)
@@ -86,4 +91,37 @@ function(demarc_add_room room)
     target_link_libraries(demarc_${room}_hot PRIVATE ${ARG_USES} ${ARG_LINK} ${ARG_PRIVATE_LINK})
   endif()
   set_property(GLOBAL APPEND PROPERTY DEMARC_ROOM_TARGETS demarc_${room})
+endfunction()
+
+# demarc_add_shared(NAME [ALONE] SOURCES source... USES room...): a library that is loaded into other programs. It brings its
+# rooms along, but only what of them is used, and exports nothing of them. ALONE: it needs nothing but the C library.
+function(demarc_add_shared name)
+  cmake_parse_arguments(ARG "ALONE" "" "SOURCES;USES" ${ARGN})
+  add_library(${name} SHARED ${ARG_SOURCES} $<$<NOT:$<BOOL:${DEMARC_STATIC}>>:$<TARGET_OBJECTS:demarc_shared_formatting>>)
+  demarc_compile_options(${name})
+  target_include_directories(${name} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
+  list(TRANSFORM ARG_USES PREPEND demarc::)
+  target_link_libraries(${name} PRIVATE ${ARG_USES} ${CMAKE_DL_LIBS})
+  # A sanitizer must see every allocation and release: its runtime goes with the shared C++ library.
+  if(NOT DEMARC_SANITIZE)
+    target_link_options(${name} PRIVATE -static-libgcc -static-libstdc++)
+  endif()
+  # fmt is compiled in (src/guest/libraries/formatting.cpp), so its library drops out of those needed.
+  target_link_options(${name} PRIVATE -Wl,--exclude-libs,ALL -Wl,--as-needed -Wl,--gc-sections)
+  set_target_properties(${name} PROPERTIES CXX_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
+  add_dependencies(demarc_installed ${name})
+  if(ARG_ALONE)
+    # The decompressors of room fatbin as archives, behind it.
+    target_link_libraries(${name} PRIVATE demarc::fatbin "${DEMARC_ZSTD_ARCHIVE}" "${DEMARC_LZ4_ARCHIVE}")
+    demarc_needs_the_c_library_alone(${name})
+  endif()
+endfunction()
+
+# A library that needs more is refused when it is linked. A sanitizer's runtime would be one thing more.
+function(demarc_needs_the_c_library_alone target)
+  if(NOT DEMARC_SANITIZE)
+    add_custom_command(TARGET ${target} POST_BUILD VERBATIM
+      COMMAND ${CMAKE_COMMAND} "-DLIBRARY=$<TARGET_FILE:${target}>" "-DREADELF=${CMAKE_READELF}"
+              -P "${PROJECT_SOURCE_DIR}/cmake/DemarcNeedsTheCLibraryAlone.cmake")
+  endif()
 endfunction()

@@ -37,7 +37,10 @@ function(demarc_add_room_tests room)
   endif()
   foreach(program IN LISTS programs)
     target_include_directories(${program} PRIVATE "${PROJECT_SOURCE_DIR}/src/${room}" "${folder}")
-    target_link_libraries(${program} PRIVATE demarc::${room} ${ARG_LINK})
+    if(TARGET demarc::${room})
+      target_link_libraries(${program} PRIVATE demarc::${room})
+    endif()
+    target_link_libraries(${program} PRIVATE ${ARG_LINK})
   endforeach()
   set(label room)
   if(ARG_THREADED)
@@ -50,6 +53,20 @@ function(demarc_add_room_tests room)
   endif()
   add_dependencies(demarc_room_tests demarc_${room}_tests)
   demarc_register_suites(demarc_${room}_tests "${room}." ${label} "*")
+endfunction()
+
+# demarc_add_card_tests(ROOM [LINK target...]): tests of a room that works on a card, on the stand-in for libcuda. What they
+# share lies in tests/cuda: the stand-in, programs that are started, and fixtures, which use all rooms up to `exec`.
+function(demarc_add_card_tests room)
+  demarc_add_room_tests(${room} LINK ${ARGN} ${CMAKE_DL_LIBS})
+  foreach(program demarc_${room}_tests demarc_${room}_slow_tests)
+    if(TARGET ${program})
+      target_sources(${program} PRIVATE "${PROJECT_SOURCE_DIR}/tests/cuda/fake/fake_config.cpp")
+      target_include_directories(${program} PRIVATE "${PROJECT_SOURCE_DIR}/tests/cuda" "${PROJECT_SOURCE_DIR}/src/exec"
+                                 "${PROJECT_SOURCE_DIR}/src/driver" "${PROJECT_SOURCE_DIR}/src/guest")
+      add_dependencies(${program} demarc_fake_libcuda demarc_preload demarc_exec_subject)
+    endif()
+  endforeach()
 endfunction()
 
 # Each suite of a test program, as far as `filter` means it, becomes a ctest test once the program is built.

@@ -79,7 +79,7 @@ check "emulator: every bundled launch and every instruction gives what the card 
   "$build/tests/emulate/demarc_emulate_gpu"
 
 # The contract of every mechanism, MPS included.
-check "conformance: every mechanism keeps its contract" 0 'conforms' "$build/tests/cuda/demarc_conformance" --launches "$launches"
+check "conformance: every mechanism keeps its contract" 0 'conforms' "$build/tests/card/demarc_conformance" --launches "$launches"
 if grep -q 'NOT RUN' "$work/out"; then echo "not run  conformance: $(grep 'NOT RUN' "$work/out" | head -n 1)"; lacking=$((lacking + 1)); fi
 
 echo "gpu-test: $passed passed, $failed failed, $lacking not run"

@@ -40,13 +40,11 @@ class NoCard : public serve::CardSide {
     return {};
   }
   [[nodiscard]] Result<void> check_alive() const override { return {}; }
-  [[nodiscard]] Result<void> prove(const partition::TpcSet&) override { return {}; }
-  [[nodiscard]] Result<lease::ProvedMask> mask(const partition::TpcSet&) const override {
+  [[nodiscard]] Result<void> prove(const gpu::TpcSet&) override { return {}; }
+  [[nodiscard]] Result<lease::ProvedMask> mask(const gpu::TpcSet&) const override {
     return lease::ProvedMask{};
   }
-  [[nodiscard]] Result<void> move(const std::string&, const partition::TpcSet&) override {
-    return {};
-  }
+  [[nodiscard]] Result<void> move(const std::string&, const gpu::TpcSet&) override { return {}; }
 
  private:
   std::string uuid_ = "none";

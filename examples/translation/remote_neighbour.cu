@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "demarc/cuda/colored.cuh"
+#include "demarc/card/colored.cuh"
 #include "demarc/demarc.h"
 
 using Layout = demarc::colored_layout<demarc::remainders>;

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "demarc/base/files.hpp"
-#include "demarc/gpu/device.hpp"
+#include "demarc/device/device.hpp"
 #include "demarc/report/perfetto.hpp"
 #include "demarc/study/block_runs.hpp"
 #include "verb.hpp"

@@ -8,7 +8,7 @@
 #include "demarc/base/files.hpp"
 #include "demarc/base/numbers.hpp"
 #include "demarc/base/text.hpp"
-#include "demarc/gpu/content_file.hpp"
+#include "demarc/launch/content_file.hpp"
 #include "verb.hpp"
 
 namespace demarc::cli {

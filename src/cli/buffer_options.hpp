@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "demarc/base/json.hpp"
-#include "demarc/gpu/launch.hpp"
+#include "demarc/launch/launch.hpp"
 
 namespace demarc::cli {
 

@@ -1,5 +1,5 @@
 // demarc capture: takes launches out of a running program, as launch files.
-#include "demarc/cuda/capture.hpp"
+#include "demarc/guest/capture.hpp"
 
 #include <cstdlib>
 #include <memory>

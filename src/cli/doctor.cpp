@@ -1,9 +1,9 @@
 // demarc doctor: says what works on this machine, and what would make the rest work.
-#include "demarc/cuda/doctor.hpp"
+#include "demarc/exec/doctor.hpp"
 
 #include <memory>
 
-#include "demarc/gpu/device.hpp"
+#include "demarc/device/device.hpp"
 #include "verb.hpp"
 
 namespace demarc::cli {

@@ -13,8 +13,8 @@
 
 #include "demarc/base/numbers.hpp"
 #include "demarc/base/standard_error.hpp"
-#include "demarc/cuda/confine.hpp"
-#include "demarc/gpu/device.hpp"
+#include "demarc/device/device.hpp"
+#include "demarc/exec/confine.hpp"
 #include "demarc/serve/division.hpp"
 #include "help.hpp"
 #include "verb.hpp"

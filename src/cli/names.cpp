@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "demarc/gpu/device.hpp"
+#include "demarc/device/device.hpp"
 #include "demarc/partition/mode.hpp"
 #include "demarc/sim/dispatch/policy.hpp"
 #include "demarc/sim/translation/settings.hpp"

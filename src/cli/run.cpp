@@ -1,5 +1,5 @@
 // demarc run: runs a launch on a real GPU and checks its outputs.
-#include "demarc/cuda/run_launch.hpp"
+#include "demarc/driver/run_launch.hpp"
 
 #include <memory>
 

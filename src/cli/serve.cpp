@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <memory>
 
-#include "demarc/gpu/device.hpp"
+#include "demarc/device/device.hpp"
 #include "verb.hpp"
 
 namespace demarc::cli {

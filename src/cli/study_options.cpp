@@ -5,7 +5,7 @@
 
 #include "demarc/base/files.hpp"
 #include "demarc/base/numbers.hpp"
-#include "demarc/gpu/device.hpp"
+#include "demarc/device/device.hpp"
 #include "demarc/partition/mode.hpp"
 #include "help.hpp"
 

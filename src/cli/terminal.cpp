@@ -12,8 +12,8 @@
 
 #include "demarc/base/files.hpp"
 #include "demarc/base/standard_error.hpp"
-#include "demarc/cuda/beside_others.hpp"
-#include "demarc/gpu/device.hpp"
+#include "demarc/device/device.hpp"
+#include "demarc/exec/beside_others.hpp"
 #include "verb.hpp"
 
 namespace demarc::cli {

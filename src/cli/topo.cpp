@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "demarc/cuda/identify.hpp"
-#include "demarc/gpu/tree.hpp"
+#include "demarc/card/identify.hpp"
+#include "demarc/device/tree.hpp"
 #include "verb.hpp"
 
 namespace demarc::cli {

@@ -4,7 +4,7 @@
 #include "demarc/base/files.hpp"
 #include "demarc/base/numbers.hpp"
 #include "demarc/base/text.hpp"
-#include "demarc/gpu/device.hpp"
+#include "demarc/device/device.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "demarc/report/translation_page.hpp"
 #include "demarc/sim/memory/access_stream.hpp"

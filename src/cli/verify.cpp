@@ -1,11 +1,11 @@
 // demarc verify: proves from inside a GPU that a partition or its colours hold.
-#include "demarc/cuda/verify.hpp"
+#include "demarc/card/verify.hpp"
 
 #include <memory>
 
 #include "demarc/base/numbers.hpp"
-#include "demarc/cuda/verify_colors.hpp"
-#include "demarc/gpu/device.hpp"
+#include "demarc/card/verify_colors.hpp"
+#include "demarc/device/device.hpp"
 #include "help.hpp"
 #include "verb.hpp"
 

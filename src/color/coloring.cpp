@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "demarc/base/gf2.hpp"
-#include "demarc/gpu/address_map.hpp"
+#include "demarc/device/address_map.hpp"
 
 namespace demarc::color {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "cluster.hpp"
 #include "demarc/emulate/emulate.hpp"
-#include "demarc/gpu/launch.hpp"
+#include "demarc/launch/launch.hpp"
 #include "heap.hpp"
 #include "lanes/alu.hpp"
 #include "race_clocks.hpp"

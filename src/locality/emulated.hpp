@@ -7,7 +7,7 @@
 
 #include "demarc/base/progress.hpp"
 #include "demarc/base/result.hpp"
-#include "demarc/gpu/launch.hpp"
+#include "demarc/launch/launch.hpp"
 #include "demarc/locality/analyse.hpp"
 #include "demarc/locality/runs.hpp"
 #include "demarc/ptx/ir.hpp"

@@ -2,7 +2,7 @@
 // L2 and the DRAM needs its own time for it; the slowest decides. Arithmetic is left out.
 #pragma once
 
-#include "demarc/gpu/device.hpp"
+#include "demarc/device/device.hpp"
 #include "demarc/locality/predict.hpp"
 
 namespace demarc::locality {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "demarc/gpu/launch.hpp"
+#include "demarc/launch/launch.hpp"
 #include "demarc/locality/runs.hpp"
 #include "demarc/ptx/cfg.hpp"
 #include "demarc/ptx/ir.hpp"

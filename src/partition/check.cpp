@@ -9,7 +9,7 @@ namespace demarc::partition {
 namespace {
 
 void check_pair(const Partition& a, const Partition& b, std::vector<std::string>& faults) {
-  if (const TpcSet both = a.tpcs & b.tpcs; !both.empty()) {
+  if (const gpu::TpcSet both = a.tpcs & b.tpcs; !both.empty()) {
     faults.push_back(
         fmt::format("partitions '{}' and '{}' share the TPCs {}", a.name, b.name, to_string(both)));
   }
@@ -23,15 +23,15 @@ void check_pair(const Partition& a, const Partition& b, std::vector<std::string>
 
 SplitReport check_split(const gpu::Topology& topology, const std::vector<Partition>& parts) {
   SplitReport report;
-  const TpcSet existing = all_tpcs(topology);
-  TpcSet used;
+  const gpu::TpcSet existing = all_tpcs(topology);
+  gpu::TpcSet used;
   std::map<std::uint32_t, std::set<std::size_t>> users_of_gpc;
   for (std::size_t p = 0; p < parts.size(); ++p) {
     const Partition& part = parts[p];
     if (part.tpcs.empty()) {
       report.faults.push_back(fmt::format("partition '{}' has no TPC", part.name));
     }
-    if (const TpcSet unknown = part.tpcs - existing; !unknown.empty()) {
+    if (const gpu::TpcSet unknown = part.tpcs - existing; !unknown.empty()) {
       report.faults.push_back(fmt::format("partition '{}' names the TPCs {}; the GPU has 0-{}",
                                           part.name, to_string(unknown), topology.tpc_count() - 1));
     }
@@ -48,7 +48,7 @@ SplitReport check_split(const gpu::Topology& topology, const std::vector<Partiti
   return report;
 }
 
-std::uint32_t largest_cluster(const gpu::Topology& topology, const TpcSet& tpcs,
+std::uint32_t largest_cluster(const gpu::Topology& topology, const gpu::TpcSet& tpcs,
                               std::uint32_t blocks_per_sm) {
   std::map<std::uint32_t, std::size_t> sms_of_gpc;
   for (std::uint32_t t = 0; t < topology.tpc_count(); ++t) {
@@ -59,7 +59,7 @@ std::uint32_t largest_cluster(const gpu::Topology& topology, const TpcSet& tpcs,
   return static_cast<std::uint32_t>(most) * std::max(blocks_per_sm, 1U);
 }
 
-Result<void> check_cluster(const gpu::Topology& topology, const TpcSet& tpcs,
+Result<void> check_cluster(const gpu::Topology& topology, const gpu::TpcSet& tpcs,
                            std::uint32_t cluster_blocks, std::uint32_t blocks_per_sm) {
   const std::uint32_t most = largest_cluster(topology, tpcs, blocks_per_sm);
   if (cluster_blocks <= most) return {};

@@ -29,8 +29,8 @@ Order side_order(const gpu::Topology& topology) {
 }
 
 // Equal consecutive pieces; the first ones are one longer when the division leaves a rest.
-std::vector<TpcSet> cut(const Order& order, std::uint32_t parts) {
-  std::vector<TpcSet> sets(parts);
+std::vector<gpu::TpcSet> cut(const Order& order, std::uint32_t parts) {
+  std::vector<gpu::TpcSet> sets(parts);
   std::size_t at = 0;
   for (std::uint32_t p = 0; p < parts; ++p) {
     const std::size_t take = order.size() / parts + (p < order.size() % parts ? 1 : 0);
@@ -39,8 +39,8 @@ std::vector<TpcSet> cut(const Order& order, std::uint32_t parts) {
   return sets;
 }
 
-std::vector<TpcSet> deal(const Order& order, std::uint32_t parts) {
-  std::vector<TpcSet> sets(parts);
+std::vector<gpu::TpcSet> deal(const Order& order, std::uint32_t parts) {
+  std::vector<gpu::TpcSet> sets(parts);
   for (std::size_t i = 0; i < order.size(); ++i) {
     sets[i % parts].insert(order[i]);
   }
@@ -56,25 +56,25 @@ std::vector<Order> gpcs_of(const gpu::Topology& topology) {
 }
 
 // Largest GPC first, always to the part that has the fewest TPCs.
-std::vector<TpcSet> whole_gpcs(std::vector<Order> gpcs, std::uint32_t parts) {
+std::vector<gpu::TpcSet> whole_gpcs(std::vector<Order> gpcs, std::uint32_t parts) {
   std::stable_sort(gpcs.begin(), gpcs.end(),
                    [](const Order& a, const Order& b) { return a.size() > b.size(); });
-  std::vector<TpcSet> sets(parts);
+  std::vector<gpu::TpcSet> sets(parts);
   for (const Order& gpc : gpcs) {
-    const auto smallest =
-        std::min_element(sets.begin(), sets.end(),
-                         [](const TpcSet& a, const TpcSet& b) { return a.size() < b.size(); });
+    const auto smallest = std::min_element(
+        sets.begin(), sets.end(),
+        [](const gpu::TpcSet& a, const gpu::TpcSet& b) { return a.size() < b.size(); });
     for (const std::uint32_t tpc : gpc) smallest->insert(tpc);
   }
   return sets;
 }
 
 // Half of the parts on either L2 side, whole GPCs within it.
-Result<std::vector<TpcSet>> one_side_each(const gpu::Topology& topology, std::uint32_t parts) {
+Result<std::vector<gpu::TpcSet>> one_side_each(const gpu::Topology& topology, std::uint32_t parts) {
   if (parts % 2 != 0) {
     return invalid_input("{} parts cannot be side-aligned: their number must be even", parts);
   }
-  std::vector<TpcSet> sets;
+  std::vector<gpu::TpcSet> sets;
   for (std::uint32_t side = 0; side < 2; ++side) {
     std::vector<Order> gpcs = gpcs_of(topology);
     for (Order& gpc : gpcs) {
@@ -129,8 +129,9 @@ Result<SplitStrategy> parse_split_strategy(std::string_view text) {
 Result<std::vector<Partition>> split(const gpu::Topology& topology, std::uint32_t parts,
                                      SplitStrategy strategy, std::uint32_t colors) {
   const std::uint32_t tpcs = topology.tpc_count();
-  if (tpcs > TpcSet::capacity) {
-    return invalid_input("the GPU has {} TPCs, but masks have room for {}", tpcs, TpcSet::capacity);
+  if (tpcs > gpu::TpcSet::capacity) {
+    return invalid_input("the GPU has {} TPCs, but masks have room for {}", tpcs,
+                         gpu::TpcSet::capacity);
   }
   if (parts == 0 || parts > tpcs) {
     return invalid_input("a GPU of {} TPCs cannot be split into {} parts; give 1 to {}", tpcs,
@@ -139,7 +140,7 @@ Result<std::vector<Partition>> split(const gpu::Topology& topology, std::uint32_
   if (colors % parts != 0 || colors > 64) {
     return invalid_input("{} colours cannot be divided equally among {} parts", colors, parts);
   }
-  std::vector<TpcSet> sets;
+  std::vector<gpu::TpcSet> sets;
   switch (strategy) {
     case SplitStrategy::packed:
       sets = cut(packed_order(topology), parts);
@@ -182,11 +183,11 @@ Result<std::vector<Partition>> split(const gpu::Topology& topology, std::uint32_
   return partitions;
 }
 
-Result<TpcSet> take_sms(const gpu::Topology& topology, std::uint32_t sms) {
+Result<gpu::TpcSet> take_sms(const gpu::Topology& topology, std::uint32_t sms) {
   if (sms == 0 || sms > topology.sm_count()) {
     return invalid_input("{} SMs were asked for; this GPU has {}", sms, topology.sm_count());
   }
-  TpcSet set;
+  gpu::TpcSet set;
   std::uint32_t have = 0;
   for (const std::uint32_t tpc : packed_order(topology)) {
     if (have >= sms) break;
@@ -196,7 +197,7 @@ Result<TpcSet> take_sms(const gpu::Topology& topology, std::uint32_t sms) {
   return set;
 }
 
-Result<TpcSet> take_share(const gpu::Topology& topology, double percent) {
+Result<gpu::TpcSet> take_share(const gpu::Topology& topology, double percent) {
   if (!(percent > 0 && percent <= 100)) {
     return invalid_input("a share of {} % was asked for; give more than 0 and at most 100",
                          percent);

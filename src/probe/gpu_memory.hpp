@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "demarc/cuda/memory_timer.hpp"
-#include "demarc/cuda/page_arena.hpp"
+#include "demarc/card/memory_timer.hpp"
+#include "demarc/card/page_arena.hpp"
 #include "demarc/probe/timed_memory.hpp"
 
 namespace demarc::probe {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <variant>
 
-#include "demarc/cuda/mapped_pieces.hpp"
+#include "demarc/driver/mapped_pieces.hpp"
 
 namespace demarc::probe {
 namespace {

@@ -1,7 +1,7 @@
 // The translation of a real card as the probe sees it.
 #pragma once
 
-#include "demarc/cuda/page_timer.hpp"
+#include "demarc/card/page_timer.hpp"
 #include "demarc/probe/timed_pages.hpp"
 
 namespace demarc::probe {

@@ -1,7 +1,7 @@
 // Opens the planted, simulated or real memory that --device names.
 #include "demarc/probe/open_memory.hpp"
 
-#include "demarc/cuda/card.hpp"
+#include "demarc/card/card.hpp"
 #include "gpu_memory.hpp"
 #include "planted_memory.hpp"
 #include "simulated_memory.hpp"

@@ -1,8 +1,8 @@
 // Opens the cards for a probe of translation, or a planted device.
 #include "demarc/probe/open_translation.hpp"
 
-#include "demarc/cuda/mapped_pieces.hpp"
-#include "demarc/gpu/device.hpp"
+#include "demarc/device/device.hpp"
+#include "demarc/driver/mapped_pieces.hpp"
 #include "gpu_translation.hpp"
 #include "planted_translation.hpp"
 

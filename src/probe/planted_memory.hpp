@@ -9,7 +9,7 @@
 #include "demarc/base/random.hpp"
 #include "demarc/color/coloring.hpp"
 #include "demarc/color/remainder_coloring.hpp"
-#include "demarc/gpu/device.hpp"
+#include "demarc/device/device.hpp"
 #include "demarc/probe/timed_memory.hpp"
 
 namespace demarc::probe {

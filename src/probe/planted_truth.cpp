@@ -1,5 +1,5 @@
 // Lists the memories that can be planted, and makes one of a device description.
-#include "demarc/gpu/device.hpp"
+#include "demarc/device/device.hpp"
 #include "planted_memory.hpp"
 
 namespace demarc::probe {

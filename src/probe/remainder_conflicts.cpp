@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "demarc/base/gf2.hpp"
-#include "demarc/gpu/slice_model.hpp"
+#include "demarc/device/slice_model.hpp"
 #include "demarc/probe/slices.hpp"
 
 namespace demarc::probe {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "demarc/base/gf2.hpp"
-#include "demarc/gpu/address_map.hpp"
+#include "demarc/device/address_map.hpp"
 
 namespace demarc::probe {
 namespace {

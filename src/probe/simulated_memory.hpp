@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "demarc/base/random.hpp"
-#include "demarc/gpu/device.hpp"
+#include "demarc/device/device.hpp"
 #include "demarc/probe/timed_memory.hpp"
 #include "demarc/sim/memory/simulation.hpp"
 

@@ -1,7 +1,7 @@
 // Runs the demonstration; demo_page.cpp makes its page.
 #include "demarc/report/demo.hpp"
 
-#include "demarc/gpu/device.hpp"
+#include "demarc/device/device.hpp"
 #include "demarc/workload/workload.hpp"
 #include "demo_page.hpp"
 #include "isolate_demo.hpp"

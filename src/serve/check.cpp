@@ -11,7 +11,7 @@
 namespace demarc::serve {
 namespace {
 
-using partition::TpcSet;
+using gpu::TpcSet;
 
 constexpr std::size_t max_socket_path = sizeof(sockaddr_un::sun_path) - 1;
 
@@ -31,7 +31,7 @@ std::string both_have(const Pair& pair, const Place& place, const std::string& w
 Result<TpcSet> in_both(const Pair& pair, const std::string& first, const std::string& second) {
   const auto numbers = [](const TenantConfig& tenant, const std::string& list) -> Result<TpcSet> {
     if (list.empty()) return TpcSet{};
-    auto set = partition::parse_tpc_set(list, TpcSet::capacity, "the list");
+    auto set = gpu::parse_tpc_set(list, TpcSet::capacity, "the list");
     if (set) return set;
     return invalid_input("{}: {}", tenant.choice_place, set.error().message);
   };
@@ -41,8 +41,8 @@ Result<TpcSet> in_both(const Pair& pair, const std::string& first, const std::st
 }
 
 Result<void> find_common_tpcs(const Pair& pair, std::vector<std::string>& wrong) {
-  const cuda::TpcChoice& a = pair.before.choice;
-  const cuda::TpcChoice& b = pair.tenant.choice;
+  const partition::TpcChoice& a = pair.before.choice;
+  const partition::TpcChoice& b = pair.tenant.choice;
   const Place& place = pair.tenant.choice_place;
   DEMARC_TRY(const TpcSet tpcs, in_both(pair, a.tpcs, b.tpcs));
   if (!tpcs.empty()) wrong.push_back(both_have(pair, place, "the TPCs " + to_string(tpcs)));
@@ -83,7 +83,7 @@ std::optional<std::uint64_t> most_bytes(const Config& config, const TenantConfig
 }
 
 std::string wished_tpcs(const TenantConfig& tenant) {
-  const cuda::TpcChoice& choice = tenant.choice;
+  const partition::TpcChoice& choice = tenant.choice;
   if (tenant.tpc_part) {
     return "part " + to_string(*tenant.tpc_part);
   }
@@ -92,7 +92,7 @@ std::string wished_tpcs(const TenantConfig& tenant) {
   if (choice.share_percent != 0) {
     return fmt::format("{} % of the SMs", choice.share_percent);
   }
-  const auto set = partition::parse_tpc_set(choice.tpcs, TpcSet::capacity, "tpcs");
+  const auto set = gpu::parse_tpc_set(choice.tpcs, TpcSet::capacity, "tpcs");
   return fmt::format("{} ({})", choice.tpcs, set ? set->size() : 0);
 }
 

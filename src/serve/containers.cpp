@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "demarc/base/json.hpp"
-#include "demarc/cuda/confine.hpp"
+#include "demarc/exec/confine.hpp"
 #include "demarc/serve/config.hpp"
 #include "demarc/serve/tenant_sockets.hpp"
 

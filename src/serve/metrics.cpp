@@ -36,8 +36,8 @@ Result<std::unique_ptr<StatusPages>> StatusPages::start(std::uint16_t, const std
 
 #include <sstream>
 
-#include "demarc/cuda/launch_counters.hpp"
-#include "demarc/partition/tpc_set.hpp"
+#include "demarc/device/tpc_set.hpp"
+#include "demarc/driver/launch_counters.hpp"
 
 namespace demarc::serve {
 namespace {
@@ -55,7 +55,7 @@ struct Number {
 
 // "0-3,8" has five numbers.
 double count_of(const std::string& list) {
-  const auto set = partition::parse_tpc_set(list, partition::TpcSet::capacity, "list");
+  const auto set = gpu::parse_tpc_set(list, gpu::TpcSet::capacity, "list");
   return set ? set->size() : 0;
 }
 

@@ -11,7 +11,7 @@
 
 #include "demarc/base/files.hpp"
 #include "demarc/base/process.hpp"
-#include "demarc/cuda/mps_clients.hpp"
+#include "demarc/card/mps_clients.hpp"
 #include "mps_processes.hpp"
 
 namespace demarc::serve {

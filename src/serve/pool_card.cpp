@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "demarc/card/proof.hpp"
 #include "demarc/color/color_scheme.hpp"
-#include "demarc/cuda/lent_share.hpp"
-#include "demarc/cuda/proof.hpp"
-#include "demarc/cuda/sync_domain.hpp"
+#include "demarc/driver/sync_domain.hpp"
+#include "demarc/guest/lent_share.hpp"
 #include "demarc/partition/partition.hpp"
 
 namespace demarc::serve {
@@ -182,22 +182,22 @@ Result<void> PoolCard::check_alive() const {
   return gpu.check(gpu.api().cuCtxSynchronize(), "cuCtxSynchronize");
 }
 
-Result<void> PoolCard::prove(const partition::TpcSet& tpcs) {
-  const auto all = partition::all_tpcs(card_->topology());
+Result<void> PoolCard::prove(const gpu::TpcSet& tpcs) {
+  const auto all = gpu::all_tpcs(card_->topology());
   if (!tpcs.is_subset_of(all)) {
     return invalid_input("TPCs {}: the card has the TPCs {}", to_string(tpcs), to_string(all));
   }
   return cuda::prove_partition(card_, tpcs);
 }
 
-Result<lease::ProvedMask> PoolCard::mask(const partition::TpcSet& tpcs) const {
+Result<lease::ProvedMask> PoolCard::mask(const gpu::TpcSet& tpcs) const {
   DEMARC_TRY(const cuda::HardwareMask mask, card_->hardware_mask(tpcs));
-  const auto sms = partition::sms_of(card_->topology(), tpcs).size();
+  const auto sms = gpu::sms_of(card_->topology(), tpcs).size();
   return lease::ProvedMask{{mask.disabled.begin(), mask.disabled.end()},
                            static_cast<std::uint32_t>(sms)};
 }
 
-Result<void> PoolCard::move(const std::string& control, const partition::TpcSet& tpcs) {
+Result<void> PoolCard::move(const std::string& control, const gpu::TpcSet& tpcs) {
   DEMARC_TRY(const cuda::HardwareMask mask, card_->hardware_mask(tpcs));
   DEMARC_TRY(const cuda::Control program, cuda::Control::open(control));
   program.block().largest_cluster = partition::largest_cluster(card_->topology(), tpcs, 1);

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "demarc/cuda/colored_memory.hpp"
+#include "demarc/card/colored_memory.hpp"
 #include "demarc/serve/card_side.hpp"
 #include "demarc/serve/config.hpp"
 
@@ -38,10 +38,9 @@ class PoolCard : public CardSide {
   [[nodiscard]] Result<void> scrub(std::uint64_t colors, std::uint64_t first,
                                    std::uint64_t bytes) override;
   [[nodiscard]] Result<void> check_alive() const override;
-  [[nodiscard]] Result<void> prove(const partition::TpcSet& tpcs) override;
-  [[nodiscard]] Result<lease::ProvedMask> mask(const partition::TpcSet& tpcs) const override;
-  [[nodiscard]] Result<void> move(const std::string& control,
-                                  const partition::TpcSet& tpcs) override;
+  [[nodiscard]] Result<void> prove(const gpu::TpcSet& tpcs) override;
+  [[nodiscard]] Result<lease::ProvedMask> mask(const gpu::TpcSet& tpcs) const override;
+  [[nodiscard]] Result<void> move(const std::string& control, const gpu::TpcSet& tpcs) override;
 
  private:
   struct Lent {

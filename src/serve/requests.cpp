@@ -19,7 +19,7 @@
 namespace demarc::serve {
 namespace {
 
-using partition::TpcSet;
+using gpu::TpcSet;
 
 Result<std::string> new_token() {
   std::uint64_t words[2];
@@ -302,7 +302,7 @@ Result<void> Server::carry_out(Connection& connection, const lease::MoveRequest&
   DEMARC_TRY(const Book::Tenant* tenant, ledger_.known_tenant(request.tenant));
   const TpcSet before = tenant->terms.tpcs;
   Terms terms = tenant->terms;
-  DEMARC_TRY(terms.tpcs, partition::parse_tpc_set(request.tpcs, TpcSet::capacity, "TPCs"));
+  DEMARC_TRY(terms.tpcs, gpu::parse_tpc_set(request.tpcs, TpcSet::capacity, "TPCs"));
   Ledger next = ledger_;
   DEMARC_CHECK(next.set(terms));
   std::vector<const LeaseFacts*> moved;

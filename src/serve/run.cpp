@@ -9,7 +9,7 @@
 #include <csignal>
 #include <filesystem>
 
-#include "demarc/cuda/mps_clients.hpp"
+#include "demarc/card/mps_clients.hpp"
 #include "demarc/lease/client.hpp"
 #include "demarc/serve/status.hpp"
 #include "log.hpp"

@@ -19,12 +19,12 @@
 namespace demarc::serve {
 namespace {
 
+using gpu::TpcSet;
 using lease::ClaimedCard;
 using lease::ClaimedPart;
 using lease::Claimer;
 using lease::ClaimRole;
 using lease::PartOwner;
-using partition::TpcSet;
 using ClaimClock = std::chrono::steady_clock;
 
 constexpr std::uint32_t claim_look_ms = 100;

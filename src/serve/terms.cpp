@@ -9,7 +9,7 @@
 namespace demarc::serve {
 namespace {
 
-using partition::TpcSet;
+using gpu::TpcSet;
 
 // TPCs in the order in which numbers of SMs are taken.
 std::vector<std::uint32_t> packed_order(const gpu::Topology& topology) {
@@ -53,7 +53,7 @@ Result<TpcSet> tpcs_of(const TenantConfig& tenant, const gpu::Topology& topology
     return invalid_input("{}: {}", tenant.choice_place, parts.error().message);
   }
   if (!by_number(tenant)) {
-    auto tpcs = cuda::choose_tpcs(topology, tenant.choice);
+    auto tpcs = partition::choose_tpcs(topology, tenant.choice);
     if (tpcs) return tpcs;
     return invalid_input("{}: {}", tenant.choice_place, tpcs.error().message);
   }

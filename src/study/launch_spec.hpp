@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "demarc/gpu/launch.hpp"
+#include "demarc/launch/launch.hpp"
 
 namespace demarc::study {
 

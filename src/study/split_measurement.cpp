@@ -5,8 +5,8 @@
 
 #include "demarc/base/json.hpp"
 #include "demarc/base/text.hpp"
-#include "demarc/cuda/mapped_pieces.hpp"
-#include "demarc/cuda/split_launch.hpp"
+#include "demarc/driver/mapped_pieces.hpp"
+#include "demarc/driver/split_launch.hpp"
 #include "demarc/sim/translation/simulate.hpp"
 #include "demarc/workload/workload.hpp"
 

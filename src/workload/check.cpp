@@ -2,7 +2,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "demarc/gpu/content_file.hpp"
+#include "demarc/launch/content_file.hpp"
 #include "demarc/workload/workload.hpp"
 #include "reference/references.hpp"
 

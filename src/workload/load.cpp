@@ -7,7 +7,7 @@
 #include <set>
 
 #include "demarc/base/symbols.hpp"
-#include "demarc/gpu/content_file.hpp"
+#include "demarc/launch/content_file.hpp"
 #include "demarc/ptx/named_variables.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "demarc/workload/workload.hpp"

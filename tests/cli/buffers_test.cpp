@@ -7,7 +7,7 @@
 
 #include "demarc/base/files.hpp"
 #include "demarc/base/json.hpp"
-#include "demarc/gpu/content_file.hpp"
+#include "demarc/launch/content_file.hpp"
 #include "paths.hpp"
 #include "program.hpp"
 

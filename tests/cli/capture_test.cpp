@@ -8,7 +8,7 @@
 
 #include "demarc/base/files.hpp"
 #include "demarc/base/json.hpp"
-#include "demarc/gpu/launch.hpp"
+#include "demarc/launch/launch.hpp"
 #include "paths.hpp"
 #include "program.hpp"
 
@@ -29,7 +29,7 @@ class Capture : public testing::Test {
     ::unsetenv("DEMARC_LIBCUDA");
     ::unsetenv("DEMARC_CACHE");
   }
-  // Of tests/cuda/exec/subject.cpp with these steps.
+  // Of tests/cuda/subject/subject.cpp with these steps.
   [[nodiscard]] test::Outcome capture(const std::vector<std::string>& options,
                                       const std::vector<std::string>& steps) const {
     std::vector<std::string> arguments{"capture", "-o", folder.string()};

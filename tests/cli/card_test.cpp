@@ -27,7 +27,7 @@ class Program : public testing::Test {
     ::unsetenv("DEMARC_CACHE");
     ::unsetenv("DEMARC_FAKE_GPU");
   }
-  // Arguments that run tests/cuda/exec/subject.cpp inside a partition.
+  // Arguments that run tests/cuda/subject/subject.cpp inside a partition.
   static std::vector<std::string> exec_subject(const std::vector<std::string>& steps) {
     std::vector<std::string> arguments{"exec",
                                        "--tpcs",

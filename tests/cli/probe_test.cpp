@@ -9,7 +9,7 @@
 #include "demarc/base/files.hpp"
 #include "demarc/base/gf2.hpp"
 #include "demarc/base/json.hpp"
-#include "demarc/gpu/device.hpp"
+#include "demarc/device/device.hpp"
 #include "paths.hpp"
 #include "program.hpp"
 

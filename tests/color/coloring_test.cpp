@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "demarc/base/gf2.hpp"
-#include "demarc/gpu/address_map.hpp"
+#include "demarc/device/address_map.hpp"
 
 namespace demarc::color {
 namespace {

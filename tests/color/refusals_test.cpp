@@ -5,7 +5,7 @@
 #include "demarc/color/color_scheme.hpp"
 #include "demarc/color/coloring.hpp"
 #include "demarc/color/remainder_coloring.hpp"
-#include "demarc/gpu/device.hpp"
+#include "demarc/device/device.hpp"
 
 namespace demarc::color {
 namespace {

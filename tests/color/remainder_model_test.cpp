@@ -6,7 +6,7 @@
 #include <bit>
 
 #include "demarc/base/random.hpp"
-#include "demarc/gpu/slice_model.hpp"
+#include "demarc/device/slice_model.hpp"
 
 namespace demarc::color {
 namespace {

@@ -8,16 +8,16 @@
 #include <stdexcept>
 
 #include "demarc/base/random.hpp"
-#include "demarc/cuda/backend.hpp"
-#include "demarc/cuda/masks.hpp"
-#include "demarc/cuda/sync_domain.hpp"
+#include "demarc/card/backend.hpp"
+#include "demarc/card/masks.hpp"
+#include "demarc/driver/sync_domain.hpp"
 
 namespace demarc::test {
 
 using cuda::Backend;
 using cuda::CardPointer;
 using cuda::LaunchShape;
-using partition::TpcSet;
+using gpu::TpcSet;
 
 inline partition::Partition part_of(const TpcSet& tpcs) {
   return {"part", tpcs, 0, 0};
@@ -90,7 +90,7 @@ inline void an_exception_releases_the_lane(const CardPointer& card, Backend& bac
     throw std::runtime_error("in the middle");
   } catch (const std::runtime_error&) {
   }
-  const auto whole = backend.open(part_of(partition::all_tpcs(card->topology())));
+  const auto whole = backend.open(part_of(gpu::all_tpcs(card->topology())));
   ASSERT_TRUE(whole) << whole.error().message;
   const auto placement = (*whole)->probe(8 * card->gpu()->sm_count(), 5000);
   ASSERT_TRUE(placement) << placement.error().message;
@@ -158,7 +158,7 @@ inline void graphs_stay_inside(const CardPointer& card, Backend& backend) {
   cuda::Placement placement;
   placement.blocks = counts.read<std::uint32_t>(gpu->sm_count()).value();
   EXPECT_EQ(placement.total(), 3U * 3U * 64U);
-  EXPECT_EQ(placement.outside(partition::sms_of(card->topology(), {1})), 0U);
+  EXPECT_EQ(placement.outside(gpu::sms_of(card->topology(), {1})), 0U);
   api.cuGraphExecDestroy(executable);
   api.cuGraphDestroy(graph);
 }

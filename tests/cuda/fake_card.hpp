@@ -1,9 +1,9 @@
-// The stand-in driver for tests of room `cuda`.
+// The stand-in driver for tests of rooms that work on a card.
 #pragma once
 
 #include <dlfcn.h>
 
-#include "demarc/cuda/card.hpp"
+#include "demarc/card/card.hpp"
 #include "fake/fake_gpu.hpp"
 #include "paths.hpp"
 

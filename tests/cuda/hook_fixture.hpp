@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "conformance.hpp"
-#include "demarc/cuda/launch_hook.hpp"
-#include "demarc/cuda/masks.hpp"
+#include "demarc/card/masks.hpp"
+#include "demarc/driver/launch_hook.hpp"
 #include "fake_card.hpp"
 
 namespace demarc::cuda {
@@ -39,7 +39,7 @@ class Hook : public testing::Test {
     reported.clear();
     hook->set_refusal_handler([](const char* message) { reported = message; });
   }
-  void set_ceiling(const partition::TpcSet& tpcs) {
+  void set_ceiling(const gpu::TpcSet& tpcs) {
     ceiling.store(card->hardware_mask(tpcs).value(), true);
     hook->use_ceiling(&ceiling);
   }
@@ -51,7 +51,7 @@ class Hook : public testing::Test {
   }
   // The streams of the stand-in outlive a configuration; their masks are those of before.
   [[nodiscard]] std::vector<std::uint32_t> tpcs_used() const {
-    partition::TpcSet set;
+    gpu::TpcSet set;
     const auto placement =
         probe_placement(*stream, card->kernels(), LaunchShape::line(96, 32), 0).value();
     for (const std::uint32_t sm : placement.used_sms()) set.insert(sm / 2);

@@ -5,7 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "demarc/cuda/lent_share.hpp"
+#include "demarc/card/colored_memory.hpp"
+#include "demarc/guest/lent_share.hpp"
 #include "fake_card.hpp"
 
 namespace demarc::test {

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-#include "driver/driver_call.hpp"
+#include "demarc/driver/driver_call.hpp"
 #include "fake/laid_out.hpp"
 
 namespace demarc::test {

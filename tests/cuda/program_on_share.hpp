@@ -6,8 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "calls/colored_calls.hpp"
-#include "demarc/cuda/colored_memory.hpp"
-#include "demarc/cuda/launch_hook.hpp"
+#include "demarc/card/code_of_pool.hpp"
+#include "demarc/card/colored_memory.hpp"
+#include "demarc/driver/launch_hook.hpp"
 #include "fake_card.hpp"
 #include "planted_call.hpp"
 
@@ -70,7 +71,7 @@ class ProgramOnShare {
  public:
   explicit ProgramOnShare(const cuda::ColoredPool& pool, std::uint32_t allowed_spills = 0,
                           bool overlap = false) {
-    const cuda::ColoredCode code = cuda::ColoredCode::of(pool, 1).value();
+    const cuda::ColoredCode code = cuda::code_of_pool(pool, 1).value();
     window = code.pointer(0);
     window_bytes = pool.usage(1).capacity_bytes / 4096 * 4096;
     const auto gpu = pool.arena().gpu();

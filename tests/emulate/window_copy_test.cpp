@@ -19,7 +19,7 @@ constexpr std::uint64_t slot_bytes = 8192;  // of the target, for a launch
 constexpr std::uint64_t source_bytes = 10240;
 
 ptx::Module copying() {
-  const auto path = demarc::test::source_dir() / "src/cuda/kernels/ptx/window_copy.ptx";
+  const auto path = demarc::test::source_dir() / "src/guest/kernels/ptx/window_copy.ptx";
   return ptx::parse_whole(read_file(path).value(), "window_copy.ptx").value();
 }
 

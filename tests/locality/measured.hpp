@@ -10,7 +10,7 @@
 
 #include "demarc/base/files.hpp"
 #include "demarc/base/numbers.hpp"
-#include "demarc/gpu/device.hpp"
+#include "demarc/device/device.hpp"
 #include "demarc/locality/analyse.hpp"
 #include "demarc/locality/predict.hpp"
 #include "demarc/ptx/parser.hpp"

@@ -1,7 +1,7 @@
 // A device small enough to count by hand, and blocks that read it.
 #pragma once
 
-#include "demarc/gpu/device.hpp"
+#include "demarc/device/device.hpp"
 #include "demarc/locality/predict.hpp"
 
 namespace demarc::locality::test {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "demarc/gpu/launch.hpp"
+#include "demarc/launch/launch.hpp"
 #include "demarc/locality/analyse.hpp"
 #include "demarc/ptx/parser.hpp"
 

@@ -1,4 +1,4 @@
-// Tests sets of TPCs, and that parts of a split are disjoint and cover the GPU.
+// Tests that parts of a split are disjoint and cover the GPU.
 #include "demarc/partition/partition.hpp"
 
 #include <gmock/gmock.h>
@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-#include "demarc/gpu/device.hpp"
+#include "demarc/device/device.hpp"
 
 namespace demarc::partition {
 namespace {
@@ -53,51 +53,10 @@ gpu::Topology interleaved(std::uint32_t tpcs, std::uint32_t gpcs) {
   return topology;
 }
 
-std::vector<TpcSet> sets_of(const Result<std::vector<Partition>>& parts) {
-  std::vector<TpcSet> sets;
+std::vector<gpu::TpcSet> sets_of(const Result<std::vector<Partition>>& parts) {
+  std::vector<gpu::TpcSet> sets;
   for (const Partition& part : parts.value()) sets.push_back(part.tpcs);
   return sets;
-}
-
-TEST(TpcSet, HoldsAllOf128Members) {
-  TpcSet set;
-  set.insert(0);
-  set.insert(127);
-  set.insert(128);  // outside: ignored
-  EXPECT_THAT(set.members(), ElementsAre(0U, 127U));
-  EXPECT_TRUE(set.contains(127));
-  EXPECT_FALSE(set.contains(128));
-  set.erase(0);
-  EXPECT_EQ(set.size(), 1U);
-}
-
-TEST(TpcSet, IsWrittenAsRangesAndReadBack) {
-  EXPECT_EQ(to_string(TpcSet{0, 1, 2, 3, 8, 10, 11}), "0-3,8,10-11");
-  EXPECT_EQ(to_string(TpcSet{}), "none");
-  EXPECT_EQ(to_string(TpcSet::first(128)), "0-127");
-  EXPECT_EQ(*parse_tpc_set("0-3,8,10-11", 66, "--tpcs"), (TpcSet{0, 1, 2, 3, 8, 10, 11}));
-}
-
-TEST(TpcSet, AListBeyondTheGpuNamesTheOption) {
-  const auto set = parse_tpc_set("60-66", 66, "--tpcs");
-  ASSERT_FALSE(set);
-  EXPECT_THAT(set.error().message, HasSubstr("--tpcs"));
-  EXPECT_TRUE(parse_tpc_set("60-65", 66, "--tpcs"));
-  EXPECT_FALSE(parse_tpc_set("", 66, "--tpcs"));
-  EXPECT_THAT(parse_tpc_set("0", 0, "--tpcs").error().message, HasSubstr("--tpcs: the GPU has no"));
-  EXPECT_FALSE(parse_tpc_set("128", 130, "--tpcs"));  // wider than the mask
-}
-
-TEST(TpcSet, SmsAreGivenInTheirOwnOrder) {
-  EXPECT_THAT(sms_of(interleaved(4, 2), {0, 3}), ElementsAre(0U, 1U, 6U, 7U));
-  EXPECT_EQ(sm_count(interleaved(4, 2), {0, 3}), 4U);
-}
-
-RC_GTEST_PROP(TpcSet, EverySetIsReadBackFromItsText, (std::uint64_t low, std::uint64_t high)) {
-  const TpcSet set = TpcSet::from_words(low, high);
-  RC_PRE(!set.empty());
-  RC_ASSERT(*parse_tpc_set(to_string(set), 128, "x") == set);
-  RC_ASSERT(TpcSet::of(set.members()) == set);
 }
 
 RC_GTEST_PROP(Split, PartsAreDisjointCoverTheGpuAndAreEvenlySized, ()) {
@@ -149,13 +108,13 @@ RC_GTEST_PROP(Split, SideAlignedPartsLieOnOneSideAndShareNoGpcOfIt, ()) {
   RC_PRE(result.has_value());
   std::uint32_t covered = 0;
   for (std::uint32_t p = 0; p < parts; ++p) {
-    const TpcSet& tpcs = (*result)[p].tpcs;
+    const gpu::TpcSet& tpcs = (*result)[p].tpcs;
     covered += tpcs.size();
     for (const std::uint32_t tpc : tpcs.members()) {
       RC_ASSERT(*topology.tpcs[tpc].side == (p < parts / 2 ? 0U : 1U));
       for (std::uint32_t other = 0; other < parts; ++other) {
         if (other == p || (other < parts / 2) != (p < parts / 2)) continue;
-        const TpcSet same_gpc = TpcSet::of(topology.tpcs_of_gpc(topology.tpcs[tpc].gpc));
+        const gpu::TpcSet same_gpc = gpu::TpcSet::of(topology.tpcs_of_gpc(topology.tpcs[tpc].gpc));
         RC_ASSERT(((*result)[other].tpcs & same_gpc).empty());
       }
     }
@@ -176,15 +135,16 @@ TEST(Split, EachStrategyDealsOutItsOwnTpcs) {
   // GPC 0 holds the TPCs 0, 4 and 8; its side is that of GPC 2: 2, 6.
   const auto topology = interleaved(9, 4);
   EXPECT_THAT(sets_of(split(topology, 2, SplitStrategy::packed)),
-              ElementsAre(TpcSet{0, 4, 8, 1, 5}, TpcSet{2, 6, 3, 7}));
+              ElementsAre(gpu::TpcSet{0, 4, 8, 1, 5}, gpu::TpcSet{2, 6, 3, 7}));
   EXPECT_THAT(sets_of(split(topology, 2, SplitStrategy::distributed)),
-              ElementsAre(TpcSet{0, 8, 5, 6, 7}, TpcSet{4, 1, 2, 3}));
+              ElementsAre(gpu::TpcSet{0, 8, 5, 6, 7}, gpu::TpcSet{4, 1, 2, 3}));
   EXPECT_THAT(sets_of(split(topology, 3, SplitStrategy::gpc_aligned)),
-              ElementsAre(TpcSet{0, 4, 8}, TpcSet{1, 5, 3, 7}, TpcSet{2, 6}));
+              ElementsAre(gpu::TpcSet{0, 4, 8}, gpu::TpcSet{1, 5, 3, 7}, gpu::TpcSet{2, 6}));
   EXPECT_THAT(sets_of(split(topology, 2, SplitStrategy::side_aware)),
-              ElementsAre(TpcSet{0, 4, 8, 2, 6}, TpcSet{1, 5, 3, 7}));
-  EXPECT_THAT(sets_of(split(topology, 4, SplitStrategy::side_aligned)),
-              ElementsAre(TpcSet{0, 4, 8}, TpcSet{2, 6}, TpcSet{1, 5}, TpcSet{3, 7}));
+              ElementsAre(gpu::TpcSet{0, 4, 8, 2, 6}, gpu::TpcSet{1, 5, 3, 7}));
+  EXPECT_THAT(
+      sets_of(split(topology, 4, SplitStrategy::side_aligned)),
+      ElementsAre(gpu::TpcSet{0, 4, 8}, gpu::TpcSet{2, 6}, gpu::TpcSet{1, 5}, gpu::TpcSet{3, 7}));
 }
 
 TEST(Split, ColoursAreDealtOutInRunsUpToAllOf64) {
@@ -209,7 +169,7 @@ TEST(Split, DistributedPartsTouchEveryLargeGpc) {
   const auto parts = split(h100(), 2, SplitStrategy::distributed);
   for (const Partition& part : *parts) {
     for (std::uint32_t gpc = 0; gpc < 8; ++gpc) {
-      EXPECT_FALSE((part.tpcs & TpcSet::of(h100().tpcs_of_gpc(gpc))).empty()) << gpc;
+      EXPECT_FALSE((part.tpcs & gpu::TpcSet::of(h100().tpcs_of_gpc(gpc))).empty()) << gpc;
     }
   }
 }
@@ -245,7 +205,7 @@ TEST(Split, OverlapsAndEmptyPartsAreReportedByName) {
                                          HasSubstr("'c' has no TPC"),
                                          HasSubstr("'d' names the TPCs 9; the GPU has 0-3")));
   EXPECT_THAT(report.shared_gpcs, ElementsAre(0U));
-  EXPECT_EQ(report.unused, TpcSet{3});
+  EXPECT_EQ(report.unused, gpu::TpcSet{3});
 }
 
 TEST(Take, SharesAreRoundedUpToWholeTpcs) {
@@ -254,7 +214,7 @@ TEST(Take, SharesAreRoundedUpToWholeTpcs) {
   EXPECT_EQ(take_share(h100(), 0.1)->size(), 1U);
   EXPECT_EQ(take_share(h100(), 100)->size(), 66U);
   EXPECT_EQ(take_sms(h100(), 132)->size(), 66U);
-  EXPECT_EQ(*take_sms(interleaved(6, 3), 4), (TpcSet{0, 3}));  // one GPC before the next
+  EXPECT_EQ(*take_sms(interleaved(6, 3), 4), (gpu::TpcSet{0, 3}));  // one GPC before the next
 }
 
 TEST(Take, SharesThatDoNotExistAreRefusedInTheWordsAsked) {
@@ -269,7 +229,7 @@ TEST(Cluster, MustFitIntoOneGpcOfTheSet) {
   const auto topology = h100();
   EXPECT_EQ(largest_cluster(topology, all_tpcs(topology), 1), 18U);
   // Two TPCs of one GPC and two of another: four SMs at most in one.
-  const TpcSet scattered{0, 1, 4, 5};
+  const gpu::TpcSet scattered{0, 1, 4, 5};
   EXPECT_TRUE(check_cluster(topology, scattered, 4, 1));
   EXPECT_TRUE(check_cluster(topology, scattered, 8, 2));
   EXPECT_FALSE(check_cluster(topology, scattered, 5, 1));
@@ -284,15 +244,6 @@ TEST(Cluster, TpcsThatTheGpuDoesNotHaveHoldNothing) {
   const auto topology = interleaved(4, 2);
   EXPECT_EQ(largest_cluster(topology, {4}, 1), 0U);
   EXPECT_EQ(sm_count(topology, {3, 4, 127}), 2U);
-}
-
-TEST(Gpcs, AListOfGpcsIsTheirTpcs) {
-  EXPECT_EQ(*tpcs_of_gpcs(h100(), "0", "--gpcs"), TpcSet::first(4));
-  EXPECT_EQ(sm_count(h100(), *tpcs_of_gpcs(h100(), "0,8-11", "--gpcs")), 16U);
-  EXPECT_TRUE(tpcs_of_gpcs(h100(), "11", "--gpcs"));
-  EXPECT_FALSE(tpcs_of_gpcs(h100(), "12", "--gpcs"));
-  EXPECT_FALSE(tpcs_of_gpcs(h100(), "", "--gpcs"));
-  EXPECT_THAT(tpcs_of_gpcs({}, "0", "--gpcs").error().message, HasSubstr("the GPU has no GPC"));
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "demarc/gpu/device.hpp"
+#include "demarc/device/device.hpp"
 #include "demarc/partition/partition.hpp"
 
 namespace demarc::partition {
@@ -29,9 +29,9 @@ gpu::Topology topology_of(const std::vector<std::uint32_t>& gpcs,
   return topology;
 }
 
-std::vector<TpcSet> sets_of(const gpu::Topology& topology, std::uint32_t parts,
-                            SplitStrategy strategy) {
-  std::vector<TpcSet> sets;
+std::vector<gpu::TpcSet> sets_of(const gpu::Topology& topology, std::uint32_t parts,
+                                 SplitStrategy strategy) {
+  std::vector<gpu::TpcSet> sets;
   const auto result = split(topology, parts, strategy);
   EXPECT_TRUE(result) << result.error().message;
   if (!result) return sets;
@@ -44,31 +44,32 @@ const std::vector<std::uint32_t> dealt_gpcs = {0, 1, 2, 0, 1, 2, 0};
 
 TEST(Split, PackedFollowsTheGpcsAndNotTheOrderOfTpcs) {
   EXPECT_THAT(sets_of(topology_of(dealt_gpcs), 2, SplitStrategy::packed),
-              ElementsAre(TpcSet{0, 3, 6, 1}, TpcSet{2, 4, 5}));
+              ElementsAre(gpu::TpcSet{0, 3, 6, 1}, gpu::TpcSet{2, 4, 5}));
 }
 
 TEST(Split, DistributedDealsEveryGpcOutInTurn) {
   EXPECT_THAT(sets_of(topology_of({0, 0, 0, 0, 1, 1, 1, 1}), 2, SplitStrategy::distributed),
-              ElementsAre(TpcSet{0, 2, 4, 6}, TpcSet{1, 3, 5, 7}));
+              ElementsAre(gpu::TpcSet{0, 2, 4, 6}, gpu::TpcSet{1, 3, 5, 7}));
 }
 
 TEST(Split, GpcAlignedPartsAreAsEqualAsWholeGpcsAllow) {
   // GPCs of 2, 2 and 4 TPCs: the large one makes a half.
   EXPECT_THAT(sets_of(topology_of({0, 0, 1, 1, 2, 2, 2, 2}), 2, SplitStrategy::gpc_aligned),
-              ElementsAre(TpcSet{4, 5, 6, 7}, TpcSet{0, 1, 2, 3}));
+              ElementsAre(gpu::TpcSet{4, 5, 6, 7}, gpu::TpcSet{0, 1, 2, 3}));
 }
 
 TEST(Split, SideAwareFollowsTheSideAndThenTheGpc) {
-  EXPECT_THAT(sets_of(topology_of({0, 1, 0, 1, 2, 3, 2, 3}, {1, 0, 1, 0, 1, 0, 1, 0}), 4,
-                      SplitStrategy::side_aware),
-              ElementsAre(TpcSet{1, 3}, TpcSet{5, 7}, TpcSet{0, 2}, TpcSet{4, 6}));
+  EXPECT_THAT(
+      sets_of(topology_of({0, 1, 0, 1, 2, 3, 2, 3}, {1, 0, 1, 0, 1, 0, 1, 0}), 4,
+              SplitStrategy::side_aware),
+      ElementsAre(gpu::TpcSet{1, 3}, gpu::TpcSet{5, 7}, gpu::TpcSet{0, 2}, gpu::TpcSet{4, 6}));
 }
 
 TEST(Split, SideAlignedTakesTwiceTheGpcsOfTheSmallerSideAndNoMore) {
   // Side 0 has the GPCs 0 and 1, side 1 the GPCs 2, 3 and 4.
   const auto topology = topology_of({0, 1, 2, 3, 4}, {0, 0, 1, 1, 1});
   EXPECT_THAT(sets_of(topology, 4, SplitStrategy::side_aligned),
-              ElementsAre(TpcSet{0}, TpcSet{1}, TpcSet{2, 4}, TpcSet{3}));
+              ElementsAre(gpu::TpcSet{0}, gpu::TpcSet{1}, gpu::TpcSet{2, 4}, gpu::TpcSet{3}));
   const auto more =
       split(topology_of({0, 1, 2, 3, 4, 5}, {0, 0, 1, 1, 1, 1}), 6, SplitStrategy::side_aligned);
   ASSERT_FALSE(more);
@@ -153,7 +154,7 @@ TEST(Check, ATpcJustBehindTheLastIsAFault) {
   EXPECT_TRUE(check_split(topology, {{"a", {3}, 0, 0}}).sound());
   const SplitReport report = check_split(topology, {{"a", {3, 4}, 0, 0}});
   EXPECT_THAT(report.faults, ElementsAre("partition 'a' names the TPCs 4; the GPU has 0-3"));
-  EXPECT_EQ(report.unused, (TpcSet{0, 1, 2}));
+  EXPECT_EQ(report.unused, (gpu::TpcSet{0, 1, 2}));
 }
 
 TEST(Check, AGpcOfOnePartIsNotShared) {
@@ -197,10 +198,10 @@ TEST(Take, AShareThatIsNoShareIsRefused) {
 
 TEST(Take, SmsAreTakenFromTheFirstGpcOnAndNoneOrTooManyAreRefused) {
   const auto topology = topology_of(dealt_gpcs);
-  EXPECT_EQ(*take_sms(topology, 1), TpcSet{0});
-  EXPECT_EQ(*take_sms(topology, 2), TpcSet{0});
-  EXPECT_EQ(*take_sms(topology, 3), (TpcSet{0, 3}));
-  EXPECT_EQ(*take_sms(topology, 7), (TpcSet{0, 3, 6, 1}));
+  EXPECT_EQ(*take_sms(topology, 1), gpu::TpcSet{0});
+  EXPECT_EQ(*take_sms(topology, 2), gpu::TpcSet{0});
+  EXPECT_EQ(*take_sms(topology, 3), (gpu::TpcSet{0, 3}));
+  EXPECT_EQ(*take_sms(topology, 7), (gpu::TpcSet{0, 3, 6, 1}));
   EXPECT_EQ(take_sms(topology, 14)->size(), 7U);
   EXPECT_EQ(take_sms(topology, 0).error().message, "0 SMs were asked for; this GPU has 14");
   EXPECT_EQ(take_sms(topology, 15).error().message, "15 SMs were asked for; this GPU has 14");
@@ -208,7 +209,7 @@ TEST(Take, SmsAreTakenFromTheFirstGpcOnAndNoneOrTooManyAreRefused) {
 
 TEST(Cluster, OneBlockMoreThanTheGpcHoldsIsRefused) {
   const auto topology = gpu::regular_topology(2, 2, 2);
-  const TpcSet all = all_tpcs(topology);
+  const gpu::TpcSet all = all_tpcs(topology);
   EXPECT_TRUE(check_cluster(topology, all, 4, 1));
   EXPECT_FALSE(check_cluster(topology, all, 5, 1));
   EXPECT_TRUE(check_cluster(topology, all, 12, 3));
@@ -218,50 +219,13 @@ TEST(Cluster, OneBlockMoreThanTheGpcHoldsIsRefused) {
   EXPECT_FALSE(check_cluster(topology, {}, 1, 1));
 }
 
-TEST(TpcSet, ListsEndWithTheLastTpcOfTheGpuOrOfTheMask) {
-  EXPECT_EQ(*parse_tpc_set("65", 66, "--tpcs"), TpcSet{65});
-  EXPECT_FALSE(parse_tpc_set("66", 66, "--tpcs"));
-  EXPECT_EQ(*parse_tpc_set("127", 200, "--tpcs"), TpcSet{127});
-  EXPECT_FALSE(parse_tpc_set("128", 200, "--tpcs")) << "no mask holds it";
-  EXPECT_THAT(parse_tpc_set("0", 0, "--tpcs").error().message, HasSubstr("the GPU has no TPC"));
-}
-
-TEST(TpcSet, MembersBehindTheMaskNeitherComeNorGo) {
-  TpcSet set = TpcSet::first(200);
-  EXPECT_EQ(set.size(), 128U);
-  set.erase(128);
-  set.erase(255);
-  EXPECT_EQ(set.size(), 128U);
-  EXPECT_EQ(set.words()[0], ~std::uint64_t{0});
-  EXPECT_EQ(set.words()[1], ~std::uint64_t{0});
-}
-
-TEST(TpcSet, UnionIntersectionAndDifferenceCountBothWords) {
-  const TpcSet a{1, 2, 70};
-  const TpcSet b{2, 3, 70, 71};
-  EXPECT_EQ(a | b, (TpcSet{1, 2, 3, 70, 71}));
-  EXPECT_EQ(a & b, (TpcSet{2, 70}));
-  EXPECT_EQ(a - b, TpcSet{1});
-  EXPECT_EQ(b - a, (TpcSet{3, 71}));
-  EXPECT_TRUE((TpcSet{2, 70}).is_subset_of(a));
-  EXPECT_FALSE(b.is_subset_of(a));
-  EXPECT_FALSE((TpcSet{70}).empty());
-}
-
-TEST(TpcSet, ItsSmsAreAscendingWhateverTheOrderOfTpcs) {
-  auto topology = gpu::regular_topology(1, 3, 2);
-  std::swap(topology.tpcs[0].sms, topology.tpcs[2].sms);
-  EXPECT_THAT(sms_of(topology, {0, 2}), ElementsAre(0U, 1U, 4U, 5U));
-  EXPECT_EQ(sm_count(topology, {1}), 2U);
-  EXPECT_THAT(sms_of(topology, {}), IsEmpty());
-}
-
 TEST(Gpcs, AGpcBehindTheLastAndAnEmptyListAreRefusedByTheOption) {
   const auto topology = gpu::regular_topology(3, 2, 2);
-  EXPECT_EQ(*tpcs_of_gpcs(topology, "0,2", "--gpcs"), (TpcSet{0, 1, 4, 5}));
-  EXPECT_THAT(tpcs_of_gpcs(topology, "3", "--gpcs").error().message, HasSubstr("--gpcs"));
-  EXPECT_THAT(tpcs_of_gpcs(topology, "", "--gpcs").error().message, HasSubstr("--gpcs"));
-  EXPECT_THAT(tpcs_of_gpcs({}, "0", "--gpcs").error().message, HasSubstr("the GPU has no GPC"));
+  EXPECT_EQ(*gpu::tpcs_of_gpcs(topology, "0,2", "--gpcs"), (gpu::TpcSet{0, 1, 4, 5}));
+  EXPECT_THAT(gpu::tpcs_of_gpcs(topology, "3", "--gpcs").error().message, HasSubstr("--gpcs"));
+  EXPECT_THAT(gpu::tpcs_of_gpcs(topology, "", "--gpcs").error().message, HasSubstr("--gpcs"));
+  EXPECT_THAT(gpu::tpcs_of_gpcs({}, "0", "--gpcs").error().message,
+              HasSubstr("the GPU has no GPC"));
 }
 
 }  // namespace

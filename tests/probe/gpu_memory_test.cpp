@@ -6,7 +6,7 @@
 
 #include <cstdlib>
 
-#include "demarc/cuda/masks.hpp"
+#include "demarc/card/masks.hpp"
 #include "demarc/probe/open_memory.hpp"
 #include "fake_card.hpp"
 
@@ -96,7 +96,7 @@ TEST(GpuMemory, TheVictimHasEveryOtherTpc) {
   Stream victim;
   victim.chunks = {0, 1};
   for (std::uint32_t without = 0; without < 12; ++without) {
-    partition::TpcSet tpcs;
+    gpu::TpcSet tpcs;
     for (std::uint32_t tpc = 0; tpc < 12; ++tpc) {
       if (tpc != without) tpcs.insert(tpc);
     }

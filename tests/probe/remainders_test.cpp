@@ -11,7 +11,7 @@
 #include "demarc/base/hash.hpp"
 #include "demarc/base/random.hpp"
 #include "demarc/color/remainder_coloring.hpp"
-#include "demarc/gpu/device.hpp"
+#include "demarc/device/device.hpp"
 #include "kept.hpp"
 
 namespace demarc::probe {

@@ -6,12 +6,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "demarc/partition/tpc_set.hpp"
+#include "demarc/device/tpc_set.hpp"
 
 namespace demarc::serve {
 namespace {
 
-using partition::TpcSet;
+using gpu::TpcSet;
 using testing::HasSubstr;
 
 constexpr std::string_view two_halves = R"(

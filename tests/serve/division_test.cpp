@@ -21,7 +21,7 @@
 namespace demarc::serve {
 namespace {
 
-using partition::TpcSet;
+using gpu::TpcSet;
 using testing::HasSubstr;
 
 TEST(Divisions, listen_in_the_folder_of_the_user) {

@@ -10,8 +10,8 @@
 namespace demarc::serve {
 namespace {
 
+using gpu::TpcSet;
 using lease::extent_step;
-using partition::TpcSet;
 using testing::HasSubstr;
 using State = Holding::State;
 

@@ -2,7 +2,7 @@
 #include <sched.h>
 #include <sys/prctl.h>
 
-#include "demarc/cuda/control.hpp"
+#include "demarc/guest/control.hpp"
 #include "not_run.hpp"
 #include "server_fixture.hpp"
 

@@ -61,17 +61,16 @@ class PlantedCard : public CardSide {
     if (dead.empty()) return {};
     return check_failed("{}", dead);
   }
-  [[nodiscard]] Result<void> prove(const partition::TpcSet& tpcs) override {
+  [[nodiscard]] Result<void> prove(const gpu::TpcSet& tpcs) override {
     proved.push_back(to_string(tpcs));
     if (tpcs.contains(unproved_tpc)) return check_failed("TPC {} is not kept", unproved_tpc);
     return {};
   }
-  [[nodiscard]] Result<lease::ProvedMask> mask(const partition::TpcSet& tpcs) const override {
+  [[nodiscard]] Result<lease::ProvedMask> mask(const gpu::TpcSet& tpcs) const override {
     const auto count = tpcs.size();
     return lease::ProvedMask{{count, 0, 0, 1U << 31}, 2 * count};
   }
-  [[nodiscard]] Result<void> move(const std::string& control,
-                                  const partition::TpcSet& tpcs) override {
+  [[nodiscard]] Result<void> move(const std::string& control, const gpu::TpcSet& tpcs) override {
     moves.push_back(control + " " + to_string(tpcs));
     if (control == immovable) return check_failed("it does not move");
     return {};

@@ -6,9 +6,9 @@
 
 #include <cstdlib>
 
+#include "demarc/card/proof.hpp"
 #include "demarc/color/color_scheme.hpp"
-#include "demarc/cuda/lent_share.hpp"
-#include "demarc/cuda/proof.hpp"
+#include "demarc/guest/lent_share.hpp"
 #include "lent_pools.hpp"
 
 namespace demarc::serve {

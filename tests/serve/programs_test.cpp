@@ -28,8 +28,8 @@ TEST_F(TenantPrograms, RunUnchangedInTheColoursOfTheirTenants) {
             REQUIRE_IN_CHILD(program.log().find(std::string("DEMARC_TENANT ") + tenant) !=
                              std::string::npos);
             REQUIRE_IN_CHILD(program.log().ends_with("count right\nreplay right\ncount right\n"));
-            REQUIRE_IN_CHILD((outcome->tpcs ==
-                              (tenant[0] == 'a' ? partition::TpcSet{0, 1} : partition::TpcSet{5})));
+            REQUIRE_IN_CHILD(
+                (outcome->tpcs == (tenant[0] == 'a' ? gpu::TpcSet{0, 1} : gpu::TpcSet{5})));
             REQUIRE_IN_CHILD(outcome->sync_domain ==
                              (tenant[0] == 'a' ? std::nullopt : std::optional(2U)));
             const auto& report = outcome->report;

@@ -6,8 +6,8 @@
 
 #include <fstream>
 
+#include "confine_fixture.hpp"
 #include "demarc/base/files.hpp"
-#include "exec/confine_fixture.hpp"
 #include "fork_at_rest.hpp"
 #include "server_fixture.hpp"
 #include "signals.hpp"

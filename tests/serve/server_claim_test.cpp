@@ -46,7 +46,7 @@ class ServerClaims : public ServerTest {
       static const auto for_ever = std::move(kept);
     });
   }
-  [[nodiscard]] static Book book_of(partition::TpcSet tpcs, std::optional<std::uint32_t> domain) {
+  [[nodiscard]] static Book book_of(gpu::TpcSet tpcs, std::optional<std::uint32_t> domain) {
     Book book;
     book.tenants["a"].terms = terms_of("a", tpcs, 1, domain);
     return book;

@@ -19,7 +19,7 @@
 
 namespace demarc::serve {
 
-inline Terms terms_of(const std::string& name, partition::TpcSet tpcs, std::uint64_t colors,
+inline Terms terms_of(const std::string& name, gpu::TpcSet tpcs, std::uint64_t colors,
                       std::optional<std::uint32_t> domain = {}) {
   return {name, tpcs, colors, domain, PlantedCard::share_bytes, PlantedCard::share_bytes};
 }

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "confine_fixture.hpp"
 #include "demarc/serve/server.hpp"
-#include "exec/confine_fixture.hpp"
 #include "lent_pools.hpp"
 #include "pool_card.hpp"
 
@@ -78,9 +78,9 @@ class ServingProcess {
     std::vector<Terms> tenants;
     for (std::uint32_t i = 0; i < 2; ++i) {
       const std::uint64_t bytes = side->share(std::uint64_t{1} << i).value().bytes;
-      tenants.push_back(
-          {i == 0 ? "a" : "b", i == 0 ? partition::TpcSet{0, 1} : partition::TpcSet{5},
-           std::uint64_t{1} << i, i == 0 ? std::nullopt : std::optional(2U), bytes, bytes});
+      tenants.push_back({i == 0 ? "a" : "b", i == 0 ? gpu::TpcSet{0, 1} : gpu::TpcSet{5},
+                         std::uint64_t{1} << i, i == 0 ? std::nullopt : std::optional(2U), bytes,
+                         bytes});
     }
     auto server = Server::start(options, *side, tenants);
     if (!server) return cuda::complain(server.error().message);

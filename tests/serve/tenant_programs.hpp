@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "confine_fixture.hpp"
 #include "demarc/base/files.hpp"
 #include "demarc/lease/client.hpp"
-#include "exec/confine_fixture.hpp"
 #include "paths.hpp"
 #include "serving_process.hpp"
 

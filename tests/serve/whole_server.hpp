@@ -13,11 +13,11 @@
 #include <fstream>
 #include <string>
 
+#include "confine_fixture.hpp"
 #include "demarc/base/files.hpp"
 #include "demarc/lease/card_claim.hpp"
 #include "demarc/lease/client.hpp"
 #include "demarc/serve/run.hpp"
-#include "exec/confine_fixture.hpp"
 
 namespace demarc::serve {
 

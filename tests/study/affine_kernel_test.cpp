@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "demarc/cuda/launch.hpp"
-#include "demarc/cuda/memory.hpp"
+#include "demarc/driver/launch.hpp"
+#include "demarc/driver/memory.hpp"
 #include "demarc/ptx/affine.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "demarc/ptx/printer.hpp"

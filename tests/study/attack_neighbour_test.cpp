@@ -6,7 +6,7 @@
 
 #include "demarc/emulate/emulate.hpp"
 #include "demarc/emulate/placement.hpp"
-#include "demarc/gpu/launch_write.hpp"
+#include "demarc/launch/launch_write.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "demarc/study/neighbour.hpp"
 

@@ -5,8 +5,8 @@
 
 #include <numeric>
 
-#include "demarc/cuda/colored_code.hpp"
-#include "demarc/cuda/launch.hpp"
+#include "demarc/card/code_of_pool.hpp"
+#include "demarc/driver/launch.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "demarc/ptx/printer.hpp"
 #include "fake_card.hpp"
@@ -51,7 +51,7 @@ void expect_contained(const std::shared_ptr<ColoredPool>& pool, std::uint32_t co
   ASSERT_TRUE(from.upload(numbers.data(), scaled_elements * 4));
   const Beside same(*pool, color);
   const Beside other(*pool, 1 - color);
-  const auto code = cuda::ColoredCode::of(*pool, color).value();
+  const auto code = cuda::code_of_pool(*pool, color).value();
   const auto rewritten =
       code.rewrite(ptx::parse_whole(test::small_module(test::scale_entry), "scale").value())
           .value();

@@ -5,7 +5,7 @@
 
 #include "attack/breeder.hpp"
 #include "demarc/base/hash.hpp"
-#include "demarc/gpu/launch_write.hpp"
+#include "demarc/launch/launch_write.hpp"
 #include "demarc/study/attack.hpp"
 #include "kept.hpp"
 #include "scripted_executor.hpp"

@@ -1,7 +1,7 @@
 // A hunt on an executor whose truth is planted, for the tests of attack.hpp.
 #pragma once
 
-#include "demarc/gpu/launch.hpp"
+#include "demarc/launch/launch.hpp"
 #include "demarc/study/attack.hpp"
 #include "scripted_executor.hpp"
 

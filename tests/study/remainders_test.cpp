@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "demarc/base/files.hpp"
-#include "demarc/cuda/remainder_colors.hpp"
+#include "demarc/card/remainder_colors.hpp"
 #include "demarc/emulate/emulate.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "gpu/support_kernels.hpp"
@@ -90,7 +90,7 @@ TEST(CopyRemainders, device_code_puts_every_byte_where_the_colouring_says) {
                       gpu::make_scalar(gpu::ScalarType::u64, std::int64_t{bytes}),
                       gpu::make_scalar(gpu::ScalarType::u32, std::int64_t{1})};
   launch.kernels.push_back(kernel);
-  const auto text = read_file(test::source_dir() / "src/cuda/kernels/ptx/colored_copy.ptx").value();
+  const auto text = read_file(test::source_dir() / "src/card/kernels/ptx/colored_copy.ptx").value();
   const auto module = ptx::parse(text, "colored_copy.ptx");
   ASSERT_TRUE(module.diagnostics.ok());
   gpu::Memory memory(3);

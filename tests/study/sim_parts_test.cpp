@@ -4,7 +4,7 @@
 
 #include "demarc/base/files.hpp"
 #include "demarc/base/hash.hpp"
-#include "demarc/gpu/launch_write.hpp"
+#include "demarc/launch/launch_write.hpp"
 #include "demarc/study/sim_executor.hpp"
 #include "kept.hpp"
 #include "paths.hpp"

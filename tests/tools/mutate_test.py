@@ -132,14 +132,14 @@ class Files(unittest.TestCase):
 
     def test_of_a_part_are_those_of_its_room_that_the_part_names(self):
         with tempfile.TemporaryDirectory() as folder:
-            for name in ("emulate/races.cpp", "emulate/ops/warp.cpp", "emulate/ops/image.cpp", "cuda/exec/a.cpp", "cuda/b.cpp"):
+            for name in ("emulate/races.cpp", "emulate/ops/warp.cpp", "emulate/ops/image.cpp", "guest/process/a.cpp", "guest/b.cpp"):
                 path = Path(folder) / "src" / name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text("text")
             chosen = lambda room: sorted(mutate.texts_of(Path(folder), room, "", ""))
             self.assertEqual(chosen("emulate/warps"), ["src/emulate/ops/warp.cpp", "src/emulate/races.cpp"])
-            self.assertEqual(chosen("cuda/exec"), ["src/cuda/exec/a.cpp"])
-            self.assertEqual(mutate.targets_of("cuda/exec", False), ["demarc_cuda_tests"])
+            self.assertEqual(chosen("guest/process"), ["src/guest/process/a.cpp"])
+            self.assertEqual(mutate.targets_of("guest/process", False), ["demarc_exec_tests", "demarc_guest_tests"])
 
     def test_with_definitions_are_not_read_before_others(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -242,8 +242,8 @@ class Planted(unittest.TestCase):
 
     def test_the_bar_is_reached_at_its_share_and_not_by_nothing(self):
         fault = self.planted(6, "+", "-")
-        self.assertTrue(mutate.summary([(fault, "killed", "a.b")] * 9 + [(fault, "survived", None)], "cuda")[1])
-        self.assertFalse(mutate.summary([(fault, "killed", "a.b")] * 8 + [(fault, "survived", None)], "cuda")[1])
+        self.assertTrue(mutate.summary([(fault, "killed", "a.b")] * 9 + [(fault, "survived", None)], "card")[1])
+        self.assertFalse(mutate.summary([(fault, "killed", "a.b")] * 8 + [(fault, "survived", None)], "card")[1])
         self.assertTrue(mutate.summary([(fault, "killed", "a.b")] * 8 + [(fault, "survived", None)], "sim")[1])
         self.assertFalse(mutate.summary([(fault, "did not compile", None)], "sim")[1])
 

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "demarc/base/files.hpp"
-#include "demarc/gpu/content_file.hpp"
+#include "demarc/launch/content_file.hpp"
 #include "demarc/workload/workload.hpp"
 #include "paths.hpp"
 

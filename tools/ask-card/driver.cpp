@@ -23,7 +23,7 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// The callbacks that the driver enables, by domain; the table as src/cuda/driver/callback_table.cpp
+// The callbacks that the driver enables, by domain; the table as src/driver/callback_table.cpp
 // has it.
 int print_ids() {
   constexpr unsigned char id[16] = {0x2c, 0x8e, 0x0a, 0xd8, 0x07, 0x10, 0xab, 0x4e,

@@ -14,15 +14,19 @@ class Room:
 
 
 def _conformance(mode):
-    return ("demarc_conformance", "tests/cuda/demarc_conformance",
+    return ("demarc_conformance", "tests/card/demarc_conformance",
             ("--mode", mode, "--launches", "2000", "--sms", "24"))
 
+
+# What programs do that carry the room, as seen by what starts them.
+_EXEC_TESTS = (("demarc_exec_tests", "tests/exec/demarc_exec_tests", ()),)
 
 ROOMS = {
     "base": Room(80, verbs="*"),
     "ptx": Room(80, verbs="*Ptx*:*Rewrite*"),
     "fatbin": Room(90, verbs="*Ptx*"),
-    "gpu": Room(80, verbs="*Topo*:*Probe*:*Outputs*"),
+    "device": Room(80, verbs="*Topo*:*Probe*"),
+    "launch": Room(80, verbs="*Outputs*:*Emulate*"),
     "color": Room(80, verbs="*Rewrite*"),
     "workload": Room(80, leave_out="KeptPtx.*", verbs="*Emulate*"),  # the copy does not compile the kernels
     "emulate": Room(80, leave_out="All/BundledKernels.*", verbs="*Emulate*"),  # kept for one target alone
@@ -34,10 +38,13 @@ ROOMS = {
     "sim": Room(80, verbs="*Schedule*:*Translate*:*Blocks*"),
     "partition": Room(90, verbs="*Isolate*:*Topo*"),
     "lease": Room(95),
-    "cuda/calls": Room(95, of="cuda"),
-    "cuda/exec": Room(95, of="cuda"),
-    "cuda": Room(90, programs=tuple(_conformance(mode) for mode in ("none", "timeslice", "green", "mask", "affinity")),
+    "driver": Room(90, verbs="*Card*"),
+    "guest": Room(90, programs=_EXEC_TESTS, verbs="*Exec*"),
+    "guest/calls": Room(95, of="guest", files="guest/calls/"),
+    "guest/process": Room(95, of="guest", files="guest/process/", programs=_EXEC_TESTS),
+    "card": Room(90, programs=tuple(_conformance(mode) for mode in ("none", "timeslice", "green", "mask", "affinity")),
                  verbs="*Card*:*Isolate*"),
+    "exec": Room(95, verbs="*Exec*"),
     "plugin": Room(95),
     "serve": Room(95, verbs="*ServeProgram*"),
     "probe": Room(90, programs=(("demarc_probe_slow_tests", "tests/probe/demarc_probe_slow_tests", ()),),

@@ -11,7 +11,7 @@
 
 #include "demarc/color/remainder_coloring.hpp"
 #include "demarc/color/translation.hpp"
-#include "demarc/gpu/device.hpp"
+#include "demarc/device/device.hpp"
 
 namespace demarc::color {
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "demarc/base/result.hpp"
-#include "demarc/gpu/address_map.hpp"
+#include "demarc/device/address_map.hpp"
 
 namespace demarc::color {
 

@@ -8,7 +8,7 @@
 
 #include "demarc/base/result.hpp"
 #include "demarc/color/remainder_coloring.hpp"
-#include "demarc/gpu/latency_clusters.hpp"
+#include "demarc/device/latency_clusters.hpp"
 
 namespace demarc::color {
 

@@ -13,7 +13,7 @@
 #include "demarc/base/progress.hpp"
 #include "demarc/base/result.hpp"
 #include "demarc/emulate/trace.hpp"
-#include "demarc/gpu/launch.hpp"
+#include "demarc/launch/launch.hpp"
 #include "demarc/ptx/diagnostic.hpp"
 
 namespace demarc::ptx {

@@ -12,7 +12,7 @@
 
 #include "demarc/base/progress.hpp"
 #include "demarc/base/result.hpp"
-#include "demarc/gpu/launch.hpp"
+#include "demarc/launch/launch.hpp"
 #include "demarc/locality/maps.hpp"
 #include "demarc/locality/runs.hpp"
 

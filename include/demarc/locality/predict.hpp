@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-#include "demarc/gpu/device.hpp"
+#include "demarc/device/device.hpp"
 #include "demarc/locality/runs.hpp"
 
 namespace demarc::locality {

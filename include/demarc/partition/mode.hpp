@@ -1,7 +1,7 @@
 // The modes are the ways to divide a GPU's SMs. Each has a row in modes.def. Everything else about
 // a mode is read from its row; no other place compares its name.
 //
-// To add one, write its row in modes.def, src/cuda/backends/NAME.cpp with make_NAME_backend(), and
+// To add one, write its row in modes.def, src/card/backends/NAME.cpp with make_NAME_backend(), and
 // the tests of conformance_test.cpp that it alone needs.
 #pragma once
 

@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "demarc/base/result.hpp"
-#include "demarc/gpu/topology.hpp"
-#include "demarc/partition/tpc_set.hpp"
+#include "demarc/device/topology.hpp"
+#include "demarc/device/tpc_set.hpp"
 
 namespace demarc::partition {
 
 struct Partition {
   std::string name;
-  TpcSet tpcs;
+  gpu::TpcSet tpcs;
   std::uint64_t colors = 0;    // bit c: data may lie in colour c; 0: memory is not divided
   std::uint64_t byte_cap = 0;  // the most device memory, in bytes; 0: no cap
   // The memory synchronisation domain of its launches, if the card has several; none: the domain
@@ -51,15 +51,15 @@ enum class SplitStrategy {
 
 // The smallest set with at least `sms` SMs, packed from the front; for --sms N. 0, and more SMs
 // than the GPU has, are errors.
-[[nodiscard]] Result<TpcSet> take_sms(const gpu::Topology& topology, std::uint32_t sms);
+[[nodiscard]] Result<gpu::TpcSet> take_sms(const gpu::Topology& topology, std::uint32_t sms);
 // The same with at least `percent` of the SMs (0 < percent <= 100); for --share P%.
-[[nodiscard]] Result<TpcSet> take_share(const gpu::Topology& topology, double percent);
+[[nodiscard]] Result<gpu::TpcSet> take_share(const gpu::Topology& topology, double percent);
 
 // Faults of partitions that are to run side by side, and facts worth knowing about them.
 struct SplitReport {
   std::vector<std::string> faults;  // TPCs or colours in two parts, empty parts, unknown TPCs
   std::vector<std::uint32_t> shared_gpcs;  // GPCs with TPCs of two or more parts
-  TpcSet unused;                           // TPCs in no part
+  gpu::TpcSet unused;                      // TPCs in no part
   [[nodiscard]] bool sound() const { return faults.empty(); }
 };
 [[nodiscard]] SplitReport check_split(const gpu::Topology& topology,
@@ -67,10 +67,10 @@ struct SplitReport {
 
 // The largest number of blocks that a thread-block cluster can have if each SM holds
 // `blocks_per_sm` of them (at least 1). A cluster runs inside one GPC.
-[[nodiscard]] std::uint32_t largest_cluster(const gpu::Topology& topology, const TpcSet& tpcs,
+[[nodiscard]] std::uint32_t largest_cluster(const gpu::Topology& topology, const gpu::TpcSet& tpcs,
                                             std::uint32_t blocks_per_sm);
 // An error says how large a cluster the set could host: launching a larger one would never start.
-[[nodiscard]] Result<void> check_cluster(const gpu::Topology& topology, const TpcSet& tpcs,
+[[nodiscard]] Result<void> check_cluster(const gpu::Topology& topology, const gpu::TpcSet& tpcs,
                                          std::uint32_t cluster_blocks, std::uint32_t blocks_per_sm);
 
 }  // namespace demarc::partition

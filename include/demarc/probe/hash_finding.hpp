@@ -13,7 +13,7 @@
 #include "demarc/base/progress.hpp"
 #include "demarc/base/random.hpp"
 #include "demarc/base/result.hpp"
-#include "demarc/gpu/address_map.hpp"
+#include "demarc/device/address_map.hpp"
 #include "demarc/probe/timed_memory.hpp"
 
 namespace demarc::probe {

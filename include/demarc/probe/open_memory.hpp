@@ -4,7 +4,7 @@
 #include <memory>
 #include <string_view>
 
-#include "demarc/gpu/device.hpp"
+#include "demarc/device/device.hpp"
 #include "demarc/probe/timed_memory.hpp"
 
 namespace demarc::probe {

@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-#include "demarc/gpu/address_map.hpp"
+#include "demarc/device/address_map.hpp"
 
 namespace demarc::probe {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "demarc/base/result.hpp"
-#include "demarc/gpu/latency_clusters.hpp"
+#include "demarc/device/latency_clusters.hpp"
 
 namespace demarc::probe {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "demarc/gpu/device.hpp"
+#include "demarc/device/device.hpp"
 #include "demarc/locality/analyse.hpp"
 #include "demarc/locality/pages.hpp"
 #include "demarc/locality/predict.hpp"

@@ -8,8 +8,8 @@
 
 #include "demarc/base/owned_file.hpp"
 #include "demarc/base/result.hpp"
+#include "demarc/device/tpc_set.hpp"
 #include "demarc/lease/share.hpp"
-#include "demarc/partition/tpc_set.hpp"
 
 namespace demarc::serve {
 
@@ -38,13 +38,12 @@ class CardSide {
   // The card's words if it was reset, or if the context on it died: nothing can be relied on then.
   [[nodiscard]] virtual Result<void> check_alive() const = 0;
   // Proves with a probe kernel that a mask of these TPCs confines launches to them.
-  [[nodiscard]] virtual Result<void> prove(const partition::TpcSet& tpcs) = 0;
+  [[nodiscard]] virtual Result<void> prove(const gpu::TpcSet& tpcs) = 0;
   // The mask of TPCs that were proved.
-  [[nodiscard]] virtual Result<lease::ProvedMask> mask(const partition::TpcSet& tpcs) const = 0;
+  [[nodiscard]] virtual Result<lease::ProvedMask> mask(const gpu::TpcSet& tpcs) const = 0;
   // Gives a program these TPCs, its first ones or others. The text names the program as
   // cuda::Control::open() takes it.
-  [[nodiscard]] virtual Result<void> move(const std::string& control,
-                                          const partition::TpcSet& tpcs) = 0;
+  [[nodiscard]] virtual Result<void> move(const std::string& control, const gpu::TpcSet& tpcs) = 0;
 };
 
 }  // namespace demarc::serve

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "demarc/cuda/confine.hpp"
+#include "demarc/exec/confine.hpp"
 #include "demarc/partition/part.hpp"
 #include "demarc/serve/ledger.hpp"
 
@@ -31,7 +31,7 @@ enum class MpsUse { on, off, automatic };
 struct TenantConfig {
   std::string name;
   Place place;
-  cuda::TpcChoice choice;                   // empty if `tpc_part` says it
+  partition::TpcChoice choice;              // empty if `tpc_part` says it
   std::optional<partition::Part> tpc_part;  // no GPC is in two parts
   Place choice_place;
   std::uint64_t colors = 0;  // bit c: colour c

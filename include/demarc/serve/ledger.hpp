@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "demarc/base/result.hpp"
+#include "demarc/device/tpc_set.hpp"
 #include "demarc/lease/messages.hpp"
-#include "demarc/partition/tpc_set.hpp"
 
 namespace demarc::serve {
 
@@ -21,7 +21,7 @@ using ProcessId = std::uint64_t;  // a number of the ledger, not of the system; 
 // A tenant's part of the card.
 struct Terms {
   std::string name;
-  partition::TpcSet tpcs;
+  gpu::TpcSet tpcs;
   std::uint64_t colors = 0;                    // bit c: colour c
   std::optional<std::uint32_t> sync_domain{};  // from 1 on; no two tenants have the same one
   std::uint64_t share_bytes = 0;               // linear bytes that the colours hold

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "demarc/cuda/control.hpp"
+#include "demarc/guest/control.hpp"
 #include "demarc/lease/packet.hpp"
 #include "demarc/serve/admission.hpp"
 #include "demarc/serve/card_side.hpp"

@@ -10,8 +10,8 @@
 
 #include "demarc/base/progress.hpp"
 #include "demarc/base/result.hpp"
-#include "demarc/gpu/device.hpp"
-#include "demarc/gpu/launch.hpp"
+#include "demarc/device/device.hpp"
+#include "demarc/launch/launch.hpp"
 #include "demarc/study/mode.hpp"
 #include "demarc/study/neighbour_means.hpp"
 #include "demarc/study/plan.hpp"

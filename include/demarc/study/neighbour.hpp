@@ -15,7 +15,7 @@
 
 #include "demarc/base/random.hpp"
 #include "demarc/base/result.hpp"
-#include "demarc/gpu/launch.hpp"
+#include "demarc/launch/launch.hpp"
 #include "demarc/study/neighbour_means.hpp"
 
 namespace demarc::study {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "demarc/cuda/gpu.hpp"
+#include "demarc/driver/gpu.hpp"
 #include "demarc/sim/translation/report.hpp"
 #include "demarc/workload/load.hpp"
 

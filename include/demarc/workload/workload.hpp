@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "demarc/base/result.hpp"
-#include "demarc/gpu/launch.hpp"
+#include "demarc/launch/launch.hpp"
 
 namespace demarc::workload {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "demarc/gpu/launch.hpp"
+#include "demarc/launch/launch.hpp"
 #include "lower/function.hpp"
 
 namespace demarc::emulate {

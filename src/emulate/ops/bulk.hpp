@@ -5,7 +5,7 @@
 #include <array>
 #include <span>
 
-#include "demarc/gpu/launch.hpp"
+#include "demarc/launch/launch.hpp"
 #include "machine.hpp"
 #include "ops/memory.hpp"
 

@@ -13,7 +13,7 @@
 #include <cstring>
 #include <optional>
 
-#include "demarc/gpu/tensor_map.hpp"
+#include "demarc/launch/tensor_map.hpp"
 #include "ops/swizzle.hpp"
 
 namespace demarc::emulate {

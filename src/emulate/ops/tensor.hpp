@@ -2,7 +2,7 @@
 // memory. They are done when they are issued.
 #pragma once
 
-#include "demarc/gpu/tensor_map.hpp"
+#include "demarc/launch/tensor_map.hpp"
 #include "ops/bulk.hpp"
 
 namespace demarc::emulate {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "demarc/gpu/launch.hpp"
+#include "demarc/launch/launch.hpp"
 
 namespace demarc::emulate {
 namespace {

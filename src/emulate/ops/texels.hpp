@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "demarc/gpu/image.hpp"
+#include "demarc/launch/image.hpp"
 
 namespace demarc::emulate {
 

@@ -2,7 +2,7 @@
 #include "attack/neighbour_files.hpp"
 
 #include "demarc/base/files.hpp"
-#include "demarc/gpu/launch_write.hpp"
+#include "demarc/launch/launch_write.hpp"
 #include "demarc/study/attack.hpp"
 
 namespace demarc::study {

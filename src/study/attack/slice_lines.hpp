@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "demarc/gpu/device.hpp"
+#include "demarc/device/device.hpp"
 
 namespace demarc::study {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "demarc/gpu/device.hpp"
+#include "demarc/device/device.hpp"
 
 namespace demarc::study {
 

@@ -16,13 +16,13 @@ LaunchParameters run_once(const FigureRow& row, LaunchParameters parameters) {
 }
 
 Result<std::vector<sim::SmIndex>> sms_of(const FigureRow& row, const gpu::Device& device) {
-  partition::TpcSet tpcs = partition::all_tpcs(device.topology);
+  gpu::TpcSet tpcs = gpu::all_tpcs(device.topology);
   if (row.share == Share::half) {
     DEMARC_TRY(const auto parts,
                partition::split(device.topology, 2, partition::SplitStrategy::gpc_aligned));
     tpcs = parts.front().tpcs;
   }
-  const auto sms = partition::sms_of(device.topology, tpcs);
+  const auto sms = gpu::sms_of(device.topology, tpcs);
   return std::vector<sim::SmIndex>(sms.begin(), sms.end());
 }
 

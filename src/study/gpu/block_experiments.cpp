@@ -6,7 +6,7 @@
 
 #include "demarc/base/random.hpp"
 #include "demarc/base/text.hpp"
-#include "demarc/cuda/backend.hpp"
+#include "demarc/card/backend.hpp"
 #include "gpu/block_timer.hpp"
 #include "gpu/gpu_lane.hpp"
 #include "gpu/growth.hpp"
@@ -16,7 +16,7 @@
 namespace demarc::study {
 namespace {
 
-using partition::TpcSet;
+using gpu::TpcSet;
 using Runs = std::vector<BlockRun>;
 
 constexpr std::uint32_t blocks_of_an_sm = 2;  // of 1024 threads

@@ -5,8 +5,8 @@
 #include <limits>
 #include <map>
 
-#include "demarc/cuda/masks.hpp"
-#include "demarc/cuda/memory.hpp"
+#include "demarc/card/masks.hpp"
+#include "demarc/driver/memory.hpp"
 
 namespace demarc::study {
 namespace {
@@ -84,7 +84,7 @@ Result<BlockRun> BlockTimer::run(std::string name, std::vector<PlannedKernel> pl
   std::uint64_t blocks = 1;  // the gate's record comes last
   std::map<std::uint32_t, cuda::Stream> streams;
   for (PlannedKernel& one : planned) {
-    if (one.tpcs) one.kernel.sms = partition::sms_of(card_->topology(), *one.tpcs);
+    if (one.tpcs) one.kernel.sms = gpu::sms_of(card_->topology(), *one.tpcs);
     blocks += one.kernel.blocks;
     run.kernels.push_back(one.kernel);
     if (streams.contains(one.kernel.stream)) continue;

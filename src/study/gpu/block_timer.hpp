@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "demarc/cuda/card.hpp"
+#include "demarc/card/card.hpp"
 #include "demarc/partition/partition.hpp"
 #include "demarc/study/block_runs.hpp"
 
@@ -12,7 +12,7 @@ namespace demarc::study {
 // What RunKernel says, with the mask it is launched with.
 struct PlannedKernel {
   RunKernel kernel;
-  std::optional<partition::TpcSet> tpcs;  // nothing: no mask
+  std::optional<gpu::TpcSet> tpcs;  // nothing: no mask
 };
 
 class BlockTimer {

@@ -1,6 +1,8 @@
 // Keeps buffers and kernels in one share of a coloured pool.
 #include "gpu/colored_memory.hpp"
 
+#include "demarc/card/code_of_pool.hpp"
+
 namespace demarc::study {
 namespace {
 
@@ -61,7 +63,7 @@ class ColoredMemory : public MemorySource {
 
 Result<std::shared_ptr<MemorySource>> make_colored_memory(std::shared_ptr<cuda::ColoredPool> pool,
                                                           std::uint32_t share) {
-  DEMARC_TRY(auto code, cuda::ColoredCode::of(*pool, share));
+  DEMARC_TRY(auto code, cuda::code_of_pool(*pool, share));
   return std::make_shared<ColoredMemory>(std::move(pool), share, std::move(code));
 }
 

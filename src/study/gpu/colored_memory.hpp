@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "demarc/cuda/colored_code.hpp"
+#include "demarc/guest/colored_code.hpp"
 #include "gpu/memory_source.hpp"
 
 namespace demarc::study {

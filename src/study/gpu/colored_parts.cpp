@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "demarc/cuda/launch_place.hpp"
+#include "demarc/card/launch_place.hpp"
 #include "gpu/colored_memory.hpp"
 #include "part_colors.hpp"
 

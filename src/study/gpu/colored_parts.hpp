@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "demarc/cuda/backend.hpp"
-#include "demarc/cuda/colored_memory.hpp"
+#include "demarc/card/backend.hpp"
+#include "demarc/card/colored_memory.hpp"
 #include "demarc/study/gpu_executor.hpp"
 #include "gpu/memory_source.hpp"
 

@@ -1,7 +1,7 @@
 // Copies between host and card by the copy engines.
 #include "gpu/copy_work.hpp"
 
-#include "demarc/cuda/memory.hpp"
+#include "demarc/driver/memory.hpp"
 
 namespace demarc::study {
 namespace {

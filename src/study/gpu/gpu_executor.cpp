@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "demarc/base/text.hpp"
-#include "demarc/cuda/backend.hpp"
-#include "demarc/cuda/control.hpp"
-#include "demarc/cuda/sync_domain.hpp"
+#include "demarc/card/backend.hpp"
+#include "demarc/driver/sync_domain.hpp"
+#include "demarc/guest/control.hpp"
 #include "gpu/colored_parts.hpp"
 #include "gpu/gpu_lane.hpp"
 #include "gpu/process_stage.hpp"
@@ -33,9 +33,9 @@ class LaneStage : public Stage {
 };
 
 // Bit s of word s / 32: the SM belongs to one of the TPCs.
-std::array<std::uint32_t, 8> sm_bits(const gpu::Topology& topology, const partition::TpcSet& tpcs) {
+std::array<std::uint32_t, 8> sm_bits(const gpu::Topology& topology, const gpu::TpcSet& tpcs) {
   std::array<std::uint32_t, 8> bits{};
-  for (const std::uint32_t sm : partition::sms_of(topology, tpcs)) {
+  for (const std::uint32_t sm : gpu::sms_of(topology, tpcs)) {
     bits.at(sm / 32) |= 1U << (sm % 32);
   }
   return bits;
@@ -350,7 +350,7 @@ class GpuExecutor : public Executor {
                const std::vector<partition::Partition>& partitions, std::string& account) const {
     account += ", each confined by demarc exec";
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      const std::string tpcs = partition::to_string(partitions[i].tpcs);
+      const std::string tpcs = gpu::to_string(partitions[i].tpcs);
       const auto how = exec_options({"--tpcs", tpcs}, partitions[i]);
       auto argv = exec_command(how);
       argv.emplace_back("--");

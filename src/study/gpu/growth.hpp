@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "demarc/gpu/topology.hpp"
+#include "demarc/device/topology.hpp"
 
 namespace demarc::study {
 

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "demarc/cuda/stream.hpp"
+#include "demarc/driver/stream.hpp"
 #include "gpu/resident_launch.hpp"
 
 namespace demarc::study {

@@ -6,8 +6,8 @@
 #include <span>
 #include <string>
 
-#include "demarc/cuda/colored_program.hpp"
-#include "demarc/cuda/memory.hpp"
+#include "demarc/card/colored_program.hpp"
+#include "demarc/driver/memory.hpp"
 
 namespace demarc::study {
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "demarc/cuda/mps_clients.hpp"
+#include "demarc/card/mps_clients.hpp"
 
 namespace demarc::study {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "demarc/cuda/launch.hpp"
-#include "demarc/gpu/launch.hpp"
+#include "demarc/driver/launch.hpp"
+#include "demarc/launch/launch.hpp"
 #include "demarc/ptx/timed.hpp"
 #include "demarc/study/executor.hpp"
 #include "gpu/support_kernels.hpp"

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "demarc/base/files.hpp"
-#include "demarc/cuda/mps_clients.hpp"
+#include "demarc/card/mps_clients.hpp"
 #include "demarc/study/gpu_executor.hpp"
 
 namespace demarc::study {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <span>
 
-#include "demarc/cuda/launch.hpp"
+#include "demarc/driver/launch.hpp"
 #include "gpu/memory_source.hpp"
 
 namespace demarc::study {

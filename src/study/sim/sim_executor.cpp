@@ -82,10 +82,10 @@ class SimStudy {
     if (mode.traits().confines && parts > 1) {
       DEMARC_TRY(division.parts, partition::split(device_.topology, parts, options_.split));
     } else {
-      division.parts.assign(parts, {"all", partition::all_tpcs(device_.topology), 0, 0});
+      division.parts.assign(parts, {"all", gpu::all_tpcs(device_.topology), 0, 0});
     }
     for (const auto& part : division.parts) {
-      division.sms.push_back(partition::sms_of(device_.topology, part.tpcs));
+      division.sms.push_back(gpu::sms_of(device_.topology, part.tpcs));
     }
     if (mode.traits().shares) division.threads_per_sm = spec_.threads / parts;
     if (mode.color) {

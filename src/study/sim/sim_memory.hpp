@@ -3,7 +3,7 @@
 #pragma once
 
 #include "demarc/color/coloring.hpp"
-#include "demarc/gpu/device.hpp"
+#include "demarc/device/device.hpp"
 #include "demarc/sim/memory/simulation.hpp"
 
 namespace demarc::study {

@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "demarc/gpu/launch.hpp"
+#include "demarc/launch/launch.hpp"
 #include "demarc/sim/memory/work.hpp"
 #include "demarc/study/executor.hpp"
 

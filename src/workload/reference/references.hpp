@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "demarc/gpu/launch.hpp"
+#include "demarc/launch/launch.hpp"
 
 namespace demarc::workload {
 

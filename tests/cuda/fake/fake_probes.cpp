@@ -1,8 +1,8 @@
-// The probe kernels in C++. Arguments as in src/cuda/kernels/probes.cu and timed_memory.cu.
+// The probe kernels in C++. Arguments as in src/card/kernels/probes.cu and timed_memory.cu.
 #include <algorithm>
 #include <cstring>
 
-#include "demarc/cuda/colored.cuh"
+#include "demarc/card/colored.cuh"
 #include "fake_launch.hpp"
 #include "fake_planted.hpp"
 

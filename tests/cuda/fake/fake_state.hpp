@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "demarc/cuda/driver_types.hpp"
+#include "demarc/driver/driver_types.hpp"
 #include "demarc/emulate/card.hpp"
 #include "fake_gpu.hpp"
 

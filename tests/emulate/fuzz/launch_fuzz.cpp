@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "demarc/gpu/launch.hpp"
+#include "demarc/launch/launch.hpp"
 
 namespace {
 

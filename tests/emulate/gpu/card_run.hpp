@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "demarc/cuda/launch.hpp"
-#include "demarc/cuda/memory.hpp"
-#include "demarc/gpu/launch.hpp"
+#include "demarc/driver/launch.hpp"
+#include "demarc/driver/memory.hpp"
+#include "demarc/launch/launch.hpp"
 #include "instructions/instruction_case.hpp"
 
 namespace demarc::emulate::test {

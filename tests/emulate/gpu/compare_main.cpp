@@ -11,7 +11,7 @@
 
 #include "card_run.hpp"
 #include "demarc/base/files.hpp"
-#include "demarc/cuda/driver.hpp"
+#include "demarc/driver/driver.hpp"
 #include "demarc/workload/workload.hpp"
 #include "flow_runs.hpp"
 #include "instructions/instruction_runs.hpp"

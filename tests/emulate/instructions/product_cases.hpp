@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "demarc/gpu/launch.hpp"
+#include "demarc/launch/launch.hpp"
 
 namespace demarc::emulate::test {
 

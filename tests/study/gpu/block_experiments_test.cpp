@@ -230,7 +230,7 @@ TEST(BlockTimer, KernelsOfDifferentStreamsBeginTogetherAndThoseOfOneStreamInThei
     planned[k].kernel.hold_us = 10 + 5 * k;
     planned[k].kernel.blocks = 1 + k;
   }
-  planned[2].tpcs = partition::TpcSet{3};
+  planned[2].tpcs = gpu::TpcSet{3};
   const auto run = timer->run("three", planned);
   ASSERT_TRUE(run) << run.error().message;
   EXPECT_EQ(run->name, "three");
@@ -254,7 +254,7 @@ TEST(BlockTimer, ARunWithAnErrorIsNone) {
   ASSERT_FALSE(gate);
   EXPECT_THAT(gate.error().message, HasSubstr("cannot launch kernel 'demarc_hold'"));
   PlannedKernel none;
-  none.tpcs = partition::TpcSet{200};
+  none.tpcs = gpu::TpcSet{200};
   EXPECT_FALSE(timer.run("no such TPC", {none}));
   none.tpcs.reset();
   none.kernel.blocks = 0;

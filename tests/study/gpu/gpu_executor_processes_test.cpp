@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "demarc/base/files.hpp"
-#include "demarc/cuda/control.hpp"
+#include "demarc/guest/control.hpp"
 #include "demarc/study/gpu_executor.hpp"
 #include "fake_card.hpp"
 

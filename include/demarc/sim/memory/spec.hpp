@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "demarc/base/result.hpp"
-#include "demarc/gpu/device.hpp"
+#include "demarc/device/device.hpp"
 #include "demarc/sim/memory/lines.hpp"
 #include "demarc/sim/units.hpp"
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "demarc/base/result.hpp"
-#include "demarc/gpu/device.hpp"
+#include "demarc/device/device.hpp"
 #include "demarc/sim/units.hpp"
 
 namespace demarc::sim {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "demarc/gpu/launch.hpp"
+#include "demarc/launch/launch.hpp"
 #include "demarc/sim/memory/work.hpp"
 #include "demarc/sim/translation/application.hpp"
 

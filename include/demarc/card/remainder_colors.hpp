@@ -1,0 +1,59 @@
+// Colours that are runs of remainders (color/remainder_coloring.hpp), found on the pages of an
+// arena.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "demarc/card/colored.cuh"
+#include "demarc/card/memory_timer.hpp"
+#include "demarc/card/page_arena.hpp"
+#include "demarc/color/color_scheme.hpp"
+#include "demarc/color/law.hpp"
+#include "demarc/color/remainder_model.hpp"
+#include "demarc/device/topology.hpp"
+
+namespace demarc::cuda {
+
+struct RemainderColors {
+  std::vector<std::uint32_t> sms;             // that latencies are measured from
+  color::RemainderModel model;                // its remainders are those of the arena's numbers
+  color::RemainderColoring coloring;          // the arena's; window c is colour c
+  std::uint32_t aside_constant = 0;           // of the page that the arena keeps aside
+  std::vector<bool> aside_taken;              // its chunks that hold tables
+  std::shared_ptr<const DeviceBuffer> table;  // on the card, of no colour: coloring.table()
+  std::string account;                        // how it was found
+};
+
+// Finds by timing what each page of `arena` adds to the numbers of its chunks, arranges the pages
+// in the order in which numbers go on from one to the next (the last is kept aside, others go back
+// to the driver), and cuts the remainders into the colours of `scheme`: runs on one L2 side each.
+// `topology` must know the side of each TPC. check_failed when the card chooses its slices in
+// another way than `scheme` says.
+[[nodiscard]] Result<RemainderColors> measure_remainders(const MemoryTimer& timer, PageArena& arena,
+                                                         const gpu::Topology& topology,
+                                                         const color::ColorScheme& scheme);
+
+// The remainders of a set of colours that follow each other (bit c: colour c), with what lies
+// between two of them.
+[[nodiscard]] Result<color::RemainderColoring::Window> window_of_colors(
+    const color::RemainderColoring& coloring, std::uint64_t colors);
+
+// Bytes of the page that an arena keeps aside at which tables of one colour lie.
+struct PlacedTables {
+  std::optional<std::uint32_t> patterns;  // all of its colour; nothing: too few remainders for that
+  std::optional<std::uint32_t> places;    // of the arena's first page; nothing: the page is full
+};
+// Puts them there: patterns where all of their chunks are of the colour of `window`, places where
+// those of as many pages as can be are, from the arena's first on.
+[[nodiscard]] Result<PlacedTables> place_tables(RemainderColors& colors, const PageArena& arena,
+                                                color::RemainderColoring::Window window);
+
+// For device code: byte 0 is byte `first` of the share.
+[[nodiscard]] colored_layout<remainders> layout_of_remainders(const color::RemainderSteps& steps,
+                                                              const color::Place& place,
+                                                              std::uint64_t first);
+
+}  // namespace demarc::cuda

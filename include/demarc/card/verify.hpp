@@ -1,0 +1,63 @@
+// Proves from inside the GPU that the partition in which this process runs holds, whoever set it
+// up: demarc exec, MPS, or nobody. Blocks are launched over every path, and it is counted where
+// they ran. If fingerprints of the card are kept, launches are also identified by latency.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "demarc/card/backend.hpp"
+#include "demarc/card/identify.hpp"
+#include "demarc/partition/tpc_choice.hpp"
+
+namespace demarc::cuda {
+
+struct VerifyPath {
+  std::string name;  // "stream", "default stream", "graph"
+  Placement placement;
+  std::uint64_t outside = 0;  // says nothing if numbers are relative
+};
+
+struct VerifyReport {
+  std::string card;
+  std::optional<Mode> mode;  // as in the plan
+  std::uint32_t sms = 0;     // of the card, as far as it is known
+  gpu::TpcSet expected;
+  std::uint32_t expected_sms = 0;
+  std::vector<VerifyPath> paths;
+  // Numbers of SMs are those of a launch, as inside MPS. Then `identified` decides if TPCs were
+  // named, and the count if only their number was.
+  bool relative = false;
+  bool named = false;  // TPCs or GPCs of the process as it is were listed
+  gpu::Topology topology;
+  std::optional<Identification> identified;
+  std::vector<std::string> notes;
+  bool proved = true;  // false: numbers are relative and latencies left doubts
+  bool holds = false;
+
+  // "this process as it is", "a partition of mode green, made for this"
+  [[nodiscard]] std::string subject() const;
+  // The process as it is has every SM and should not.
+  [[nodiscard]] bool unconfined() const;
+};
+
+// What is verified: a lane of `mode`, made for this purpose; the mode must confine. Without a mode,
+// the process as it is.
+struct VerifyPlan {
+  std::uint32_t device = 0;
+  partition::TpcChoice choice;
+  std::optional<Mode> mode;
+  std::uint32_t blocks_per_sm = 64;
+  std::uint32_t identified_launches = 3;  // by latency; 0: none
+};
+
+// It is an error only if the probe could not run. If a partition does not hold, the report says so.
+// Inside MPS, listed TPCs can be proved only with kept fingerprints; without them,
+// missing_capability.
+[[nodiscard]] Result<VerifyReport> verify(const VerifyPlan& plan);
+
+[[nodiscard]] std::string report_to_text(const VerifyReport& report);
+[[nodiscard]] std::string report_to_json(const VerifyReport& report);  // schema demarc.verify/1
+
+}  // namespace demarc::cuda

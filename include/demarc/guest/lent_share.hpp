@@ -1,0 +1,96 @@
+// A share of a coloured pool that other processes use. The owner takes the memory, finds the
+// colours and lends pages by file descriptors; a borrower maps those that it uses in the owner's
+// order and needs no measurement. Pages hold all colours. The borrower's code keeps to one share,
+// so a borrower may run only rewritten kernels.
+//
+// Pointers of kernels are addresses of a window. It is reserved, as long as the share, and never
+// mapped. Rewritten kernels translate them; a kernel or a copy that knows nothing of colours
+// faults. The driver gave the window, so no memory of the process lies there, nor do the windows
+// that the GPU has for shared and local memory.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "demarc/driver/memory.hpp"
+#include "demarc/guest/colored_code.hpp"
+#include "demarc/lease/share.hpp"
+
+namespace demarc::cuda {
+
+// ColoredPool::lend(): numbers that mean the same in every process.
+struct LentShare : lease::Share {
+  std::string card;  // UUID, as Gpu::uuid() says it
+};
+
+// The share in the process that borrows. It owns the mappings: they end with it. The lender keeps
+// the pages.
+class BorrowedShare {
+ public:
+  // The descriptors of pages of the arena from `first` on, in their order, at least one and `most`
+  // at most. They are closed before the next call. The page behind the arena's last is the one
+  // with LentShare::patterns_at and places_at.
+  using Lender =
+      std::function<Result<std::vector<OwnedFile>>(std::uint64_t first, std::uint64_t most)>;
+
+  // Maps no page of the arena. `table` is ColoredPool::table(). invalid_input if what is lent is of
+  // another card or does not fit together; missing_capability if the driver gives no addresses that
+  // fit. An error leaves nothing behind.
+  static Result<BorrowedShare> open(GpuPointer gpu, const LentShare& lent,
+                                    std::span<const std::byte> table, Lender lender);
+
+  // Linear bytes [first, first + bytes), at least one, can be used from then on: those of their
+  // pages that are not mapped are asked for. invalid_input if the share has no such bytes, or if
+  // descriptors are missing, too many or no memory. Errors of the lender and of the driver are also
+  // returned. Pages of earlier calls of the lender stay mapped. One thread at a time may call it;
+  // kernels may run.
+  [[nodiscard]] Result<void> map(std::uint64_t first, std::uint64_t bytes);
+
+  // The address that a kernel gets for linear byte 0; bytes() bytes may be used.
+  [[nodiscard]] DevicePointer window() const { return window_.address(); }
+  [[nodiscard]] std::uint64_t bytes() const { return lent_.bytes; }
+  // Where the pages are mapped; only for rewritten code.
+  [[nodiscard]] DevicePointer arena() const { return arena_.address() + in_front_; }
+  [[nodiscard]] std::uint64_t arena_bytes() const { return lent_.pages * lent_.page_bytes; }
+  // What else is mapped, as address and bytes: tables of remainders.
+  [[nodiscard]] std::vector<std::pair<DevicePointer, std::uint64_t>> tables() const;
+  // For kernels that knew nothing of colours.
+  [[nodiscard]] ColoredCode code() const;
+
+ private:
+  BorrowedShare(GpuPointer gpu, LentShare lent, Lender lender, AddressRange arena,
+                AddressRange window, std::uint64_t in_front)
+      : gpu_(std::move(gpu)),
+        lent_(std::move(lent)),
+        lender_(std::move(lender)),
+        arena_(std::move(arena)),
+        window_(std::move(window)),
+        in_front_(in_front),
+        mapped_(lent_.pages) {}
+  [[nodiscard]] std::uint64_t page_of(std::uint64_t linear) const {
+    return lent_.law->page_of(linear, lent_.page_bytes);
+  }
+  // Of a page in the arena's range.
+  [[nodiscard]] std::uint64_t offset_of(std::uint64_t page) const {
+    return in_front_ + page * lent_.page_bytes;
+  }
+  [[nodiscard]] Result<void> map_pages(std::uint64_t first, std::uint64_t end);
+  [[nodiscard]] Result<void> borrow_tables(std::span<const std::byte> table);
+  [[nodiscard]] Result<void> map_batch(std::uint64_t first, const std::vector<OwnedFile>& batch);
+
+  GpuPointer gpu_;
+  LentShare lent_;
+  Lender lender_;
+  AddressRange arena_;
+  AddressRange window_;
+  std::uint64_t in_front_ = 0;               // bytes of the arena's range that its pages leave free
+  std::vector<bool> mapped_;                 // of the arena's pages
+  std::optional<AddressRange> lent_tables_;  // of remainders: the page with the share's own
+  std::optional<DeviceBuffer> table_;        // where one of them is not in that page
+};
+
+}  // namespace demarc::cuda

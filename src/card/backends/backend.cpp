@@ -1,0 +1,90 @@
+// Makes the back end of a mode, opens its lanes, and proves each lane before it is used.
+#include "demarc/card/backend.hpp"
+
+#include <algorithm>
+
+#include "backends/backends.hpp"
+#include "demarc/driver/sync_domain.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+constexpr std::uint64_t proof_spin_cycles = 2000;
+
+Result<void> check_proof(const LaneProof& proof, const partition::Partition& partition, Mode mode,
+                         const Lane& lane) {
+  if (partition::traits_of(mode).confines) {
+    if (proof.holds()) return {};
+    return check_failed(
+        "partition '{}' does not hold: {} of {} probe blocks ran outside its TPCs {} ({} SMs used, "
+        "{} allowed)",
+        partition.name, proof.outside, proof.blocks, to_string(lane.tpcs()), proof.sms.size(),
+        proof.sms_allowed);
+  }
+  if (proof.sms.size() == proof.sms_allowed) return {};
+  return check_failed("mode {}: a stream that nothing confines ran on {} of {} SMs only",
+                      partition::to_string(mode), proof.sms.size(), proof.sms_allowed);
+}
+
+}  // namespace
+
+Result<void> Lane::change(const gpu::TpcSet&) {
+  return missing_capability(
+      "the TPCs of this lane are fixed; --mode {} can change them",
+      partition::mode_names([](const partition::ModeTraits& traits) { return traits.changes; },
+                            " or "));
+}
+
+Result<void> Lane::check_cluster(std::uint32_t cluster_blocks, std::uint32_t blocks_per_sm) const {
+  return partition::check_cluster(card_->topology(), tpcs(), cluster_blocks, blocks_per_sm);
+}
+
+Result<std::unique_ptr<Lane>> Backend::open(const partition::Partition& partition,
+                                            int stream_priority) {
+  if (partition.tpcs.empty()) {
+    return invalid_input("partition '{}' has no TPC", partition.name);
+  }
+  DEMARC_TRY(std::unique_ptr<Lane> lane, make_lane(partition, stream_priority));
+  if (partition.sync_domain && sync_domain_count(*card().gpu()) > 1) {
+    DEMARC_CHECK(set_sync_domain(*card().gpu(), lane->stream().handle(), *partition.sync_domain));
+    lane->sync_domain_ = partition.sync_domain;
+  }
+  if (traits().across_processes) return lane;
+  DEMARC_TRY(LaneProof proof, prove(card(), *lane, 4 * card().gpu()->sm_count()));
+  DEMARC_CHECK(check_proof(proof, partition, mode(), *lane));
+  lane->proof_ = std::move(proof);
+  return lane;
+}
+
+Result<LaneProof> prove(const Card& card, const Lane& lane, std::uint32_t blocks) {
+  DEMARC_TRY(const Placement placement, lane.probe(blocks, proof_spin_cycles));
+  const auto allowed = gpu::sms_of(card.topology(), lane.tpcs());
+  LaneProof proof;
+  proof.blocks = placement.total();
+  proof.sms = placement.used_sms();
+  proof.sms_allowed = static_cast<std::uint32_t>(allowed.size());
+  // Renumbered SMs only tell how many there are.
+  proof.outside = card.virtual_sms() ? 0 : placement.outside(allowed);
+  return proof;
+}
+
+Result<std::unique_ptr<Backend>> make_backend(const CardPointer& card, Mode mode) {
+  switch (mode) {
+#define DEMARC_MODE(name, ...) \
+  case Mode::name:             \
+    return make_##name##_backend(card);
+#include "demarc/partition/modes.def"
+#undef DEMARC_MODE
+  }
+  return invalid_input("no such mode");
+}
+
+std::vector<std::pair<std::string, std::string>> process_environment(
+    Mode mode, const gpu::Topology& topology, const partition::Partition& partition) {
+  if (!partition::traits_of(mode).shares) return {};
+  const std::uint32_t sms = std::max(topology.sm_count(), 1U);
+  const std::uint32_t percent = 100 * gpu::sm_count(topology, partition.tpcs) / sms;
+  return {{mps_share_variable, std::to_string(std::max(percent, 1U))}};
+}
+
+}  // namespace demarc::cuda

@@ -1,0 +1,37 @@
+// Opens a lease, notes it in a control block, and lets go of it when the server ends it.
+#include "tenant_lease.hpp"
+
+#include <cstring>
+#include <filesystem>
+
+namespace demarc::cuda {
+
+Result<TenantLease> TenantLease::open(const ConfinePlan& plan, const Control& control) {
+  // The program's processes may be in other folders.
+  const std::string socket =
+      std::filesystem::absolute(plan.socket.empty() ? lease::default_socket() : plan.socket);
+  ControlBlock& block = control.block();
+  if (socket.size() >= sizeof block.lease_socket) {
+    return invalid_input("{}: the path of a socket has at most {} characters", socket,
+                         sizeof block.lease_socket - 1);
+  }
+  DEMARC_TRY(auto client, lease::LeaseClient::connect(socket));
+  DEMARC_TRY(auto opened, client.open(plan.tenant, control.value()));
+  if (opened.token.size() >= sizeof block.lease_token) {
+    return check_failed("the token of the lease has {} characters; at most {} were expected",
+                        opened.token.size(), sizeof block.lease_token - 1);
+  }
+  std::memcpy(block.lease_socket, socket.c_str(), socket.size() + 1);
+  std::memcpy(block.lease_token, opened.token.c_str(), opened.token.size() + 1);
+  return TenantLease(std::move(client), std::move(opened));
+}
+
+void TenantLease::let_go(const std::function<void(const std::string& line)>& tell) {
+  if (tell) {
+    tell(fmt::format("{}; no other process of the program gets anything of it",
+                     client_->last_words()));
+  }
+  client_.reset();
+}
+
+}  // namespace demarc::cuda

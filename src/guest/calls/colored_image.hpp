@@ -1,0 +1,60 @@
+// Code of a program that is to be coloured: its PTX, which kernels of it can be, and what was found
+// against the others.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "demarc/fatbin/image.hpp"
+#include "demarc/guest/colored_code.hpp"
+
+namespace demarc::cuda {
+
+class ColoredImage {
+ public:
+  // `target`: 90 for compute capability 9.0. Errors: there is no PTX for it, or it cannot be read.
+  // `overlapped`: kernels wait themselves for the one in front of them.
+  static Result<ColoredImage> read(const fatbin::Image& image, std::uint32_t target,
+                                   const std::string& name, bool overlapped);
+
+  // The text with the kernels that are left, for places that are known when it is loaded.
+  [[nodiscard]] Result<std::string> text(const ColoredCode& code);
+  // Kernels that are left.
+  [[nodiscard]] std::vector<std::string> kernels() const;
+  // Those that are not left, and why.
+  [[nodiscard]] const std::map<std::string, std::string>& refused() const { return refused_; }
+  // Of a kernel of which ptxas keeps values in local memory: more registers, where its text limits
+  // them. True: the text is another one.
+  bool give_registers(const std::string& kernel);
+  // It keeps so many bytes per thread there all the same: the kernel is refused, unless that many
+  // are allowed. True: the text is another one.
+  bool spills(const std::string& kernel, std::uint32_t bytes, std::uint32_t allowed);
+  // Kernels that are left although they do, and with how many bytes per thread.
+  [[nodiscard]] const std::map<std::string, std::uint32_t>& spilling() const { return spilling_; }
+
+  // Bytes of each parameter of a kernel.
+  [[nodiscard]] std::vector<std::uint64_t> parameters(const std::string& kernel) const;
+
+  // Of the last text().
+  [[nodiscard]] const ptx::ColoredNeeds& needs() const { return needs_; }
+  [[nodiscard]] const std::string& name() const { return module_.source_name; }
+
+ private:
+  explicit ColoredImage(ptx::Module module) : module_(std::move(module)) {}
+  [[nodiscard]] std::optional<std::uint32_t> most_threads(const std::string& kernel) const;
+  bool refuse(const std::vector<ptx::ColoredKernel>& kernels);
+
+  ptx::Module module_;
+  std::vector<std::string> all_;
+  ptx::ColoredNeeds needs_;
+  std::map<std::string, std::string> refused_;
+  std::map<std::string, std::uint32_t> spilling_;
+  std::set<std::string> with_most_registers_;
+};
+
+}  // namespace demarc::cuda

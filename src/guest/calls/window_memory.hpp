@@ -1,0 +1,72 @@
+// Which parts of the window a process has allocated, and where there is room (lent_share.hpp). The
+// window's owner is asked for stretches of it as they are needed and gets back those that are
+// empty.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "demarc/base/result.hpp"
+#include "demarc/driver/driver_types.hpp"
+
+namespace demarc::cuda {
+
+// May be used by several threads at a time; the owner is asked by one of them.
+class WindowMemory {
+ public:
+  // Bytes of the window, counted from its beginning.
+  struct Stretch {
+    std::uint64_t first = 0;
+    std::uint64_t bytes = 0;
+  };
+  struct Owner {
+    // A stretch of at least so many bytes that nobody else has.
+    std::function<Result<Stretch>(std::uint64_t bytes)> take;
+    std::function<void(const Stretch& stretch)> give;
+  };
+  struct Allocation {
+    DevicePointer address = 0;
+    std::uint64_t bytes = 0;  // as asked for
+  };
+  struct Usage {
+    std::uint64_t used_bytes = 0;   // of allocations, rounded up
+    std::uint64_t taken_bytes = 0;  // of stretches
+  };
+
+  WindowMemory(DevicePointer window, std::uint64_t bytes, Owner owner)
+      : window_(window), bytes_(bytes), owner_(std::move(owner)) {}
+
+  [[nodiscard]] bool contains(DevicePointer address) const { return address - window_ < bytes_; }
+  // Whether any byte of a range lies in the window.
+  [[nodiscard]] bool touches(DevicePointer address, std::uint64_t bytes) const;
+
+  // Multiples of 512 bytes, as the driver's. An error of the owner's where there is no room.
+  [[nodiscard]] Result<DevicePointer> allocate(std::uint64_t bytes);
+  // False where no allocation begins there.
+  bool free(DevicePointer address);
+  // The allocation that an address lies in.
+  [[nodiscard]] std::optional<Allocation> find(DevicePointer address) const;
+  [[nodiscard]] Usage usage() const;
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  // The first room from there on.
+  [[nodiscard]] std::optional<std::uint64_t> take_free(std::uint64_t bytes, std::uint64_t from);
+  // Room for at least so many bytes.
+  [[nodiscard]] Result<void> take_stretch(std::uint64_t whole);
+  void put_free(std::uint64_t first, std::uint64_t bytes);
+
+  mutable std::mutex mutex_;
+  DevicePointer window_;
+  std::uint64_t bytes_;
+  Owner owner_;
+  std::map<std::uint64_t, std::uint64_t> stretches_;  // first byte -> bytes
+  std::map<std::uint64_t, std::uint64_t> free_;       // within a stretch
+  std::map<std::uint64_t, std::uint64_t> allocated_;  // first byte -> bytes asked for
+  Usage usage_;
+};
+
+}  // namespace demarc::cuda

@@ -1,0 +1,178 @@
+// Attaches a process to its tenant's lease and has its calls answered.
+#include "process/tenant_process.hpp"
+
+#include <pthread.h>
+
+#include <utility>
+
+#include "calls/own_calls.hpp"
+#include "calls/relaxed_capture.hpp"
+#include "calls/stack_figure.hpp"
+#include "demarc/driver/driver_errors.hpp"
+#include "demarc/guest/gpu_by_uuid.hpp"
+#include "demarc/guest/mps_client.hpp"
+#include "process/machine_code.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+// A process that was forked off has its parent's connection and tables, and a driver that works no
+// more.
+std::atomic<bool> forked_off{false};
+
+void note_forks() {
+  static const int noted = ::pthread_atfork(nullptr, nullptr, [] { forked_off.store(true); });
+  static_cast<void>(noted);
+}
+
+// The context that a program has current stays so.
+class KeptContext {
+ public:
+  explicit KeptContext(const DriverApi& api) : api_(api) { api_.cuCtxGetCurrent(&context_); }
+  ~KeptContext() { api_.cuCtxSetCurrent(context_); }
+  KeptContext(const KeptContext&) = delete;
+  KeptContext& operator=(const KeptContext&) = delete;
+
+ private:
+  const DriverApi& api_;
+  CuContext context_ = nullptr;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<TenantProcess>> TenantProcess::attach(ControlBlock& block, Tell tell) {
+  note_forks();
+  DEMARC_TRY(lease::LeaseClient client, lease::LeaseClient::connect(block.lease_socket));
+  DEMARC_TRY(lease::Attachment attachment, client.attach(block.lease_token));
+  auto process = std::unique_ptr<TenantProcess>(
+      new TenantProcess(std::move(client), std::move(attachment), block, std::move(tell)));
+  if (block.allow_plain != 0) process->allow_plain();
+  return process;
+}
+
+void TenantProcess::allow_plain() {
+  const auto found = machine_code_in_process(block_.capability.number());
+  if (!found) return;
+  tell_(*found + ": it runs on plain memory, outside of its tenant's colours");
+  block_.counters.colored.plain.fetch_add(1);
+  plain_.emplace(block_.record);
+}
+
+Result<WindowMemory::Stretch> TenantProcess::take(std::uint64_t bytes) {
+  const auto taken = client_.take(bytes);
+  if (!taken) {
+    // The program sees what it sees where memory is used up, and would not know why.
+    if (client_.lost()) tell_(taken.error().message);
+    return tl::unexpected(taken.error());
+  }
+  const lease::Extent extent = *taken;
+  const OwnCalls own;
+  const RelaxedCapture relaxed(gpu_->api());
+  if (auto mapped = share_->map(extent.first, extent.bytes); !mapped) {
+    give_back(extent.first);
+    return tl::unexpected(mapped.error());
+  }
+  block_.record.note_bytes(bytes_.fetch_add(extent.bytes) + extent.bytes);
+  return WindowMemory::Stretch{extent.first, extent.bytes};
+}
+
+void TenantProcess::give(const WindowMemory::Stretch& stretch) {
+  bytes_.fetch_sub(stretch.bytes);
+  give_back(stretch.first);
+}
+
+void TenantProcess::give_back(std::uint64_t first) {
+  if (auto given = client_.give(first); !given) tell_(given.error().message);
+}
+
+// Whether the daemon lives, and is found, is each process's own matter: a child may have another
+// environment.
+Result<void> TenantProcess::check_mps() {
+  if (attachment_.lease.mps.empty() || mps_checked_.load(std::memory_order_acquire)) return {};
+  const OwnCalls own;
+  DEMARC_TRY(const auto driver, Driver::load());
+  CuDevice device{};
+  DEMARC_CHECK(driver->check(driver->api().cuDeviceGet(&device, 0), "cuDeviceGet"));
+  DEMARC_CHECK(check_mps_client(driver->api(), device, attachment_.lease.mps));
+  mps_checked_.store(true, std::memory_order_release);
+  return {};
+}
+
+Result<void> TenantProcess::open() {
+  const std::lock_guard lock(opening_);
+  if (opened_.load() != nullptr) return {};
+  const OwnCalls own;
+  DEMARC_TRY(const auto driver, Driver::load());
+  const KeptContext kept(driver->api());
+  DEMARC_TRY(const std::uint32_t index, index_of_uuid(driver, attachment_.lease.card));
+  DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, index));
+  const LentShare lent{attachment_.lease.share, attachment_.lease.card};
+  DEMARC_TRY(auto share, BorrowedShare::open(gpu, lent, attachment_.table,
+                                             [this](std::uint64_t first, std::uint64_t most) {
+                                               return client_.pages(first, most);
+                                             }));
+  DEMARC_CHECK(check_stack_figure(gpu->api()));
+  DEMARC_CHECK(share.map(0, 1));  // before anything of the program relies on it
+  share_.emplace(std::move(share));
+  gpu_ = gpu;
+  std::vector<AddressSpan> not_theirs{{share_->arena(), share_->arena_bytes()}};
+  for (const auto& [address, bytes] : share_->tables()) not_theirs.push_back({address, bytes});
+  DEMARC_TRY(calls_, ColoredCalls::create(
+                         {gpu->api(),
+                          share_->code(),
+                          share_->window(),
+                          share_->bytes(),
+                          {[this](std::uint64_t bytes) { return take(bytes); },
+                           [this](const WindowMemory::Stretch& stretch) { give(stretch); }},
+                          gpu->compute_capability(),
+                          block_.counters.colored,
+                          block_.record,
+                          tell_,
+                          block_.allow_spills,
+                          block_.overlap != 0,
+                          &host_memory_,
+                          std::move(not_theirs)}));
+  opened_.store(calls_.get());
+  return {};
+}
+
+Result<void> TenantProcess::serve(const DriverCall& call) {
+  if (OwnCalls::active()) return {};
+  const bool passes = call.rule() == Rule::passes;
+  const bool forked = forked_off.load(std::memory_order_relaxed);
+  if ((!passes || call.does(does::makes_context)) && !forked) DEMARC_CHECK(check_mps());
+  if (plain_) {
+    plain_->watch(call);
+    return {};
+  }
+  if (call.does(does::pins_host_memory)) host_memory_.store(true, std::memory_order_relaxed);
+  if (passes) return {};
+  if (forked) {
+    constexpr CuResult not_initialized = 3;  // what the driver says there
+    call.answer(not_initialized);
+    return {};
+  }
+  ColoredCalls* calls = opened_.load(std::memory_order_acquire);
+  if (calls == nullptr) {
+    if (call.does(does::ends_context)) return {};
+    DEMARC_CHECK(open());
+    calls = opened_.load();
+  }
+  calls->serve(call);
+  return {};
+}
+
+void TenantProcess::note_result(const DriverCall& call) {
+  if (OwnCalls::active()) return;
+  const char* why = end_of_context(call.result());
+  if (why == nullptr) return;
+  const std::string name = fmt::format("error {}", call.result());
+  block_.record.counter(Recorded::ended_context, name, why).fetch_add(1);
+  if (end_told_.exchange(true)) return;
+  tell_(
+      fmt::format("{} returned {}, {}: this context has ended, and each further call in it fails; "
+                  "under MPS the error may be another program's on this card",
+                  call.name(), name, why));
+}
+
+}  // namespace demarc::cuda

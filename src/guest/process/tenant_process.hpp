@@ -1,0 +1,66 @@
+// A process of a program that has a tenant's lease: everything that it allocates, loads and
+// launches lies in the tenant's colours.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "calls/colored_calls.hpp"
+#include "calls/plain_calls.hpp"
+#include "demarc/guest/control.hpp"
+#include "demarc/guest/lent_share.hpp"
+#include "demarc/lease/client.hpp"
+
+namespace demarc::cuda {
+
+class TenantProcess {
+ public:
+  using Tell = std::function<void(const std::string& line)>;
+
+  // Attaches to the lease that the block names; memory is mapped as it is allocated. Where the
+  // block allows it a process that holds machine code alone has plain memory. The block outlives
+  // the object.
+  static Result<std::unique_ptr<TenantProcess>> attach(ControlBlock& block, Tell tell);
+
+  // At the entry of each of the program's calls. Error: the memory could not be mapped, and nothing
+  // of the program may run.
+  [[nodiscard]] Result<void> serve(const DriverCall& call);
+  // Once a call has its result: an error that has ended the context stands in the program's record,
+  // and is told once, because programs that look at no error would end as if all was well.
+  void note_result(const DriverCall& call);
+
+ private:
+  TenantProcess(lease::LeaseClient client, lease::Attachment attachment, ControlBlock& block,
+                Tell tell)
+      : client_(std::move(client)),
+        attachment_(std::move(attachment)),
+        block_(block),
+        tell_(std::move(tell)) {}
+  void allow_plain();
+  [[nodiscard]] Result<void> check_mps();
+  [[nodiscard]] Result<void> open();
+  [[nodiscard]] Result<WindowMemory::Stretch> take(std::uint64_t bytes);
+  void give(const WindowMemory::Stretch& stretch);
+  void give_back(std::uint64_t first);
+
+  lease::LeaseClient client_;
+  lease::Attachment attachment_;
+  ControlBlock& block_;
+  Tell tell_;
+  std::atomic<std::uint64_t> bytes_{0};  // taken and not given back
+  std::mutex opening_;
+  GpuPointer gpu_;
+  std::optional<BorrowedShare> share_;
+  std::unique_ptr<ColoredCalls> calls_;
+  std::optional<PlainCalls> plain_;
+  std::atomic<bool> host_memory_{false};  // the program has pinned some
+  std::atomic<bool> mps_checked_{false};
+  std::atomic<bool> end_told_{false};  // a context has ended, and the program knows
+  std::atomic<ColoredCalls*> opened_{nullptr};
+};
+
+}  // namespace demarc::cuda

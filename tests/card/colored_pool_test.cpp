@@ -1,0 +1,282 @@
+// Pools of coloured memory on the stand-in, whose pages have planted constants.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <set>
+
+#include "demarc/card/colored_memory.hpp"
+#include "fake_card.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::uint64_t two_mebibytes = 2 << 20;
+constexpr std::uint64_t half_mask[] = {0xc4000};
+constexpr ShareRequest halves[] = {{0x1, 0}, {0x2, 0}};
+
+std::shared_ptr<ColoredPool> pool_of(std::uint64_t pages,
+                                     std::span<const ShareRequest> shares = halves,
+                                     std::span<const std::uint64_t> masks = half_mask) {
+  const auto pool = ColoredPool::create(test::fake_gpu(), masks, pages * two_mebibytes, shares);
+  EXPECT_TRUE(pool) << pool.error().message;
+  return *pool;
+}
+
+// The truth of the stand-in agrees with what the pool believes when every chunk is where it should.
+TEST(ColoredPool, EveryChunkOfABufferHasItsColourByTiming) {
+  const std::uint64_t quarters[] = {0xc4000, 0x18a000};
+  constexpr ShareRequest shares[] = {{0x3, 0}, {0x4, 0}, {0x8, 0}};
+  const auto pool = pool_of(24, shares, quarters);
+  for (std::size_t share = 0; share < 3; ++share) {
+    const auto before = pool->allocate(share, 300000).value();
+    const auto buffer = pool->allocate(share, 1200000).value();
+    ASSERT_NE(buffer.first(), 0U);
+    const auto audit = buffer.audit();
+    ASSERT_TRUE(audit) << audit.error().message;
+    EXPECT_TRUE(audit->holds());
+    const std::uint64_t last = buffer.first() + 1200000 - 1;
+    EXPECT_EQ(audit->chunks(), last / audit->chunk_bytes - buffer.first() / audit->chunk_bytes + 1);
+    EXPECT_EQ(audit->unclear, 0U);
+    for (std::size_t color = 0; color < 4; ++color) {
+      EXPECT_EQ(audit->chunks_of_color[color] != 0, ((shares[share].colors >> color) & 1U) != 0)
+          << "share " << share << " colour " << color;
+    }
+  }
+}
+
+TEST(ColoredPool, AnAuditNoticesPagesOfAnotherColour) {
+  const auto pool = pool_of(16);
+  const auto buffer = pool->allocate(0, 4 << 20).value();
+  fake::FakeConfig moved = fake::small_gpu();
+  moved.page_seed = 99;  // as if the pages lay elsewhere than the pool believes
+  test::configure(moved);
+  const auto audit = buffer.audit();
+  ASSERT_TRUE(audit) << audit.error().message;
+  EXPECT_FALSE(audit->holds());
+  EXPECT_GT(audit->outside, audit->chunks() / 10);
+}
+
+TEST(ColorAudit, HoldsWithOneChunkOfAHundredUnclearAndNoneOutside) {
+  ColorAudit audit;
+  audit.chunks_of_color = {99, 0};
+  audit.unclear = 1;
+  EXPECT_TRUE(audit.holds());
+  EXPECT_EQ(audit.chunks(), 100U);
+  audit.chunks_of_color = {98, 0};
+  EXPECT_FALSE(audit.holds());
+  audit.unclear = 0;
+  audit.outside = 1;
+  EXPECT_FALSE(audit.holds());
+}
+
+TEST(ColoredPool, ChunksInDoubtAreCountedAndNoColourOfTheirsIsBelieved) {
+  const auto pool = pool_of(16);
+  const auto buffer = pool->allocate(0, 4 << 20).value();
+  fake::FakeConfig busy = fake::small_gpu();
+  busy.latency_noise = 60;  // as beside another program
+  test::configure(busy);
+  const auto audit = buffer.audit();
+  ASSERT_TRUE(audit) << audit.error().message;
+  EXPECT_GT(audit->unclear, audit->chunks() / 2);
+  EXPECT_EQ(audit->chunks(), (4U << 20U) / audit->chunk_bytes);
+  EXPECT_FALSE(audit->holds());
+}
+
+TEST(ColoredPool, PagesWhoseConstantsAreNotCertainAreRefused) {
+  fake::FakeConfig busy = fake::small_gpu();
+  busy.upset_from = 4;  // the first page has been measured, by three launches
+  busy.upset_until = 1000;
+  busy.upset_noise = 60;
+  const auto pool =
+      ColoredPool::create(test::fake_gpu(busy), half_mask, 16 * two_mebibytes, halves);
+  ASSERT_FALSE(pool);
+  EXPECT_EQ(pool.error().kind, ErrorKind::check_failed);
+  EXPECT_THAT(pool.error().message, HasSubstr("of 16 pages are not certain"));
+}
+
+TEST(ColoredPool, APoolOfGivenConstantsIsNotAuditedAndOneOfTooFewIsRefused) {
+  const GpuPointer gpu = test::fake_gpu();
+  const auto coloring = color::Coloring::make(half_mask, two_mebibytes).value();
+  const std::vector<std::uint32_t> constants(4, 0);
+  const auto adopt = [&](std::uint64_t pages) {
+    return ColoredPool::adopt(PageArena::create(gpu, pages).value(), coloring, constants, halves);
+  };
+  EXPECT_THAT(adopt(3).error().message,
+              HasSubstr("4 page constants were given for an arena of 3 pages"));
+  const auto pool = adopt(4).value();
+  EXPECT_EQ(pool->account(), "4 pages measured, 4 kept, of 1 constant");
+  EXPECT_EQ(pool->allocate(0, 1000)->audit().error().kind, ErrorKind::missing_capability);
+  EXPECT_THAT(pool->allocate(2, 1000).error().message, HasSubstr("share 2: the pool has 2"));
+  const auto whole = pool->allocate(0, 5 * two_mebibytes);
+  ASSERT_FALSE(whole);
+  EXPECT_EQ(whole.error().kind, ErrorKind::missing_capability);
+  EXPECT_THAT(whole.error().message, HasSubstr("the largest free run of this share is 4194304"));
+}
+
+TEST(ColoredPool, BuffersOfAllSharesAreDisjointAndKeepWhatIsWritten) {
+  const auto pool = pool_of(8);
+  std::set<DevicePointer> lines;
+  std::vector<ColoredBuffer> buffers;
+  for (int i = 0; i < 6; ++i) {
+    buffers.push_back(pool->allocate(static_cast<std::size_t>(i % 2), 700001).value());
+    const ColoredBuffer& buffer = buffers.back();
+    for (std::uint64_t at = 0; at < buffer.bytes(); at += 256) {
+      EXPECT_TRUE(lines.insert(buffer.address(at)).second) << "byte " << at << " is taken twice";
+    }
+    const std::vector<unsigned char> pattern(buffer.bytes(), static_cast<unsigned char>(i + 1));
+    ASSERT_TRUE(buffer.upload(pattern.data(), pattern.size()));
+  }
+  for (int i = 0; i < 6; ++i) {
+    std::vector<unsigned char> back(700001);
+    ASSERT_TRUE(buffers[static_cast<std::size_t>(i)].download(back.data(), back.size()));
+    EXPECT_EQ(std::set<unsigned char>(back.begin(), back.end()),
+              std::set<unsigned char>{static_cast<unsigned char>(i + 1)});
+  }
+}
+
+TEST(ColoredPool, CopiesOfPartsKeepEveryByteAndGoInFewPieces) {
+  const auto pool = pool_of(8);
+  const auto buffer = pool->allocate(1, 3000003).value();
+  std::vector<std::uint8_t> data(buffer.bytes());
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    data[i] = static_cast<std::uint8_t>(i * 2654435761U >> 13U);
+  }
+  const auto before = test::fake_symbol<std::uint64_t()>("fake_copy_count")();
+  ASSERT_TRUE(buffer.upload(data.data(), data.size()));
+  const auto copies = test::fake_symbol<std::uint64_t()>("fake_copy_count")() - before;
+  EXPECT_LE(copies, data.size() / buffer.run_bytes() / 4) << "a copy a run";
+  for (const auto& [offset, bytes] : std::vector<std::pair<std::uint64_t, std::uint64_t>>{
+           {0, 1}, {16383, 2}, {16384, 16384}, {100, 2999000}, {2999999, 4}}) {
+    std::vector<std::uint8_t> part(bytes);
+    ASSERT_TRUE(buffer.download(part.data(), bytes, offset));
+    EXPECT_TRUE(
+        std::equal(part.begin(), part.end(), data.begin() + static_cast<std::ptrdiff_t>(offset)))
+        << bytes << " bytes at " << offset;
+  }
+  EXPECT_EQ(buffer.upload(data.data(), 2, buffer.bytes() - 1).error().kind,
+            ErrorKind::invalid_input);
+  EXPECT_EQ(buffer.download(data.data(), 2, buffer.bytes() - 1).error().kind,
+            ErrorKind::invalid_input);
+  EXPECT_FALSE(buffer.download(data.data(), 0, buffer.bytes() + 1));
+}
+
+// Neighbours before, behind, on both sides and on none.
+TEST(ColoredPool, BytesThatAreGivenBackJoinTheirFreeNeighbours) {
+  const auto pool = ColoredPool::create(test::fake_gpu(), half_mask, 4 * two_mebibytes, halves,
+                                        PoolPages::one_region)
+                        .value();
+  const std::uint64_t whole = pool->usage(0).largest_free_bytes;
+  for (const std::vector<std::size_t>& order :
+       {std::vector<std::size_t>{0, 1, 2}, {2, 1, 0}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}}) {
+    std::vector<std::optional<ColoredBuffer>> buffers;
+    for (int i = 0; i < 3; ++i) buffers.emplace_back(pool->allocate(0, 100000).value());
+    const std::uint64_t first = buffers[0]->first();
+    EXPECT_EQ(buffers[1]->first(), first + 100096) << "rounded up to 256 bytes";
+    for (const std::size_t buffer : order) buffers[buffer].reset();
+    EXPECT_EQ(pool->usage(0).largest_free_bytes, whole);
+    EXPECT_EQ(pool->usage(0).used_bytes + pool->usage(0).wasted_bytes, 0U);
+    EXPECT_EQ(pool->allocate(0, 100)->first(), first);
+  }
+  const auto held = pool->allocate(0, 256).value();
+  std::optional<ColoredBuffer> gap(pool->allocate(0, 256).value());
+  const auto behind = pool->allocate(0, 256).value();
+  const std::uint64_t left = pool->usage(0).largest_free_bytes;
+  const std::uint64_t place = gap->first();
+  gap.reset();
+  EXPECT_EQ(pool->usage(0).largest_free_bytes, left) << "a gap between others";
+  EXPECT_EQ(pool->allocate(0, 256)->first(), place) << "which is used again";
+}
+
+TEST(ColoredPool, ACapIsKeptAndFreedBytesCountAgain) {
+  constexpr ShareRequest capped[] = {{0x1, 1 << 20}, {0x2, 0}};
+  const auto pool = pool_of(8, capped);
+  EXPECT_EQ(pool->usage(0).capacity_bytes, 1U << 20U);
+  {
+    const auto first = pool->allocate(0, (1 << 20) - 1000).value();
+    EXPECT_EQ(pool->usage(0).largest_free_bytes, 768U) << "rounded up to 256 bytes";
+    const auto refused = pool->allocate(0, 1000);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
+    EXPECT_THAT(refused.error().message, HasSubstr("may use 1048576 bytes and uses 1047808"));
+    EXPECT_TRUE(pool->allocate(1, 2 << 20)) << "the other share has no cap";
+  }
+  EXPECT_TRUE(pool->allocate(0, 1 << 20));
+  const auto usage = pool->usage(0);
+  EXPECT_EQ(usage.used_bytes + usage.wasted_bytes, 0U);
+}
+
+TEST(ColoredPool, UsageCountsWhatWasAskedForAndWhatRoundingLost) {
+  const auto pool = pool_of(4);
+  const auto a = pool->allocate(0, 1000).value();
+  const auto b = pool->allocate(0, 4096).value();
+  EXPECT_EQ(pool->usage(0).used_bytes, 5096U);
+  EXPECT_EQ(pool->usage(0).wasted_bytes, 24U);
+  EXPECT_EQ(pool->usage(0).capacity_bytes + pool->usage(1).capacity_bytes, 4 * two_mebibytes);
+}
+
+TEST(ColoredPool, BuffersTakeWholeMultiplesOf256BytesAndAtLeastOne) {
+  const auto pool = pool_of(1);
+  const std::uint64_t whole = pool->usage(0).largest_free_bytes;
+  const auto none = pool->allocate(0, 0).value();
+  EXPECT_EQ(pool->usage(0).largest_free_bytes, whole - 256);
+  const auto more = pool->allocate(0, 257).value();
+  EXPECT_EQ(pool->usage(0).largest_free_bytes, whole - 768);
+  EXPECT_EQ(more.first(), 256U);
+  EXPECT_EQ(pool->usage(0).wasted_bytes, 256U + 255U);
+  const auto rest = pool->allocate(0, whole - 768).value();
+  EXPECT_EQ(pool->usage(0).largest_free_bytes, 0U);
+  EXPECT_FALSE(pool->allocate(0, 1));
+  EXPECT_EQ(none.layout<remainders>().table, 0U) << "its colours are parities";
+}
+
+TEST(ColoredPool, AShareOfAllColoursIsTheArenaAsItLies) {
+  constexpr ShareRequest whole[] = {{0x3, 0}};
+  const auto pool = pool_of(2, whole);
+  static_cast<void>(pool->allocate(0, 512).value());
+  const auto buffer = pool->allocate(0, 4096).value();
+  const auto layout = buffer.layout<0>();
+  EXPECT_EQ(layout.base, pool->arena().address());
+  EXPECT_EQ(layout.first, buffer.first());
+  EXPECT_EQ(buffer.first() % 256, 0U);
+}
+
+TEST(ColoredPool, OfFewerBytesThanAPageHasOnePage) {
+  const auto pool = ColoredPool::create(test::fake_gpu(), half_mask, 1000, halves);
+  ASSERT_TRUE(pool) << pool.error().message;
+  EXPECT_EQ((*pool)->arena().pages(), 1U);
+  EXPECT_EQ((*pool)->usage(0).capacity_bytes, two_mebibytes / 2);
+}
+
+TEST(ColoredPool, RunsAreContiguousAndAsLongAsSaid) {
+  const auto pool = pool_of(4);
+  const auto buffer = pool->allocate(0, 200000).value();
+  for (std::uint64_t at = 0; at < buffer.bytes(); at += 777) {
+    const std::uint64_t left = buffer.run_left(at);
+    EXPECT_EQ(buffer.address(at + left - 1), buffer.address(at) + left - 1);
+  }
+}
+
+TEST(ColoredPool, SharesThatOverlapAndPartitionsWithoutColoursAreRefused) {
+  constexpr ShareRequest overlapping[] = {{0x1, 0}, {0x3, 0}};
+  const auto pool =
+      ColoredPool::create(test::fake_gpu(), half_mask, 4 * two_mebibytes, overlapping);
+  ASSERT_FALSE(pool);
+  EXPECT_THAT(pool.error().message, HasSubstr("colours 0x1 are in two shares"));
+  EXPECT_FALSE(share_request({"plain", {0}, 0, 0}));
+  const auto request = share_request({"half", {0}, 2, 777}).value();
+  EXPECT_EQ(request.colors, 2U);
+  EXPECT_EQ(request.byte_cap, 777U);
+}
+
+TEST(ColoredPool, AMaskTheCardDoesNotShowIsRefused) {
+  const std::uint64_t wrong[] = {0x10000};
+  const auto pool = ColoredPool::create(test::fake_gpu(), wrong, 4 * two_mebibytes, halves);
+  ASSERT_FALSE(pool);
+  EXPECT_THAT(pool.error().message, HasSubstr("is not a sum of"));
+}
+
+}  // namespace
+}  // namespace demarc::cuda

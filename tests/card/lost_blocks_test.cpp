@@ -1,0 +1,362 @@
+// Probes whose kernels lose blocks, SMs or their time: what they could not measure is refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <utility>
+
+#include "demarc/card/colored_memory.hpp"
+#include "demarc/card/fingerprints.hpp"
+#include "demarc/card/memory_timer.hpp"
+#include "demarc/card/page_arena.hpp"
+#include "demarc/card/proof.hpp"
+#include "demarc/card/remainder_colors.hpp"
+#include "demarc/card/stream_mask.hpp"
+#include "demarc/driver/sync_domain.hpp"
+#include "fake_card.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* known_hash = "NVIDIA H100 80GB HBM3";
+
+// The stand-in behind a table some of whose functions are the test's.
+template <class Change>
+GpuPointer gpu_behind(Change change, const fake::FakeConfig& config = fake::small_gpu()) {
+  test::configure(config);
+  DriverApi api = test::fake_driver()->api();
+  change(api);
+  return Gpu::open(Driver::from_table(api, "changed").value(), 0).value();
+}
+
+// Launches that the test lets pass; the next is lost, or comes after `before_launch`.
+int launches_left = 0;
+void (*before_launch)() = nullptr;
+
+CuResult launch_or_lose(CuFunction function, unsigned x, unsigned y, unsigned z, unsigned bx,
+                        unsigned by, unsigned bz, unsigned shared, CuStream stream,
+                        void** arguments, void** extra) {
+  if (launches_left-- == 0) {
+    if (before_launch == nullptr) return cu_success;
+    before_launch();
+  }
+  return test::fake_driver()->api().cuLaunchKernel(function, x, y, z, bx, by, bz, shared, stream,
+                                                   arguments, extra);
+}
+
+TEST(LostBlocks, OfThePlacementProbeAreCounted) {
+  const GpuPointer gpu = gpu_behind([](DriverApi& api) { api.cuLaunchKernel = &launch_or_lose; });
+  const auto kernels = ProbeKernels::load(gpu).value();
+  const Stream stream = Stream::create(gpu).value();
+  before_launch = nullptr;
+  launches_left = 1;
+  EXPECT_EQ(probe_placement(stream, kernels, LaunchShape::line(96, 32), 0)->total(), 96U);
+  const auto lost = probe_placement(stream, kernels, LaunchShape::line(96, 32), 0);
+  ASSERT_FALSE(lost);
+  EXPECT_EQ(lost.error().kind, ErrorKind::check_failed);
+  EXPECT_EQ(lost.error().message, "the placement probe counted 0 of 96 blocks");
+}
+
+TEST(LostBlocks, OfAGridOfThreeDimensionsAreNone) {
+  const GpuPointer gpu = test::fake_gpu();
+  const auto kernels = ProbeKernels::load(gpu).value();
+  const Stream stream = Stream::create(gpu).value();
+  const auto placement =
+      probe_placement(stream, kernels, LaunchShape{{5, 3, 2}, {32, 1, 1}, 0, {0, 1, 1}, false}, 0);
+  ASSERT_TRUE(placement) << placement.error().message;
+  EXPECT_EQ(placement->total(), 30U);
+}
+
+// A load takes an eighth of what eight loads take.
+TEST(LostBlocks, SmsThatNoBlockReachesHaveNoLatenciesAndTheOthersThoseOfALoad) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.client = 0x3;
+  config.client_hidden = true;
+  const GpuPointer gpu = test::fake_gpu(config);
+  const auto kernels = ProbeKernels::load(gpu).value();
+  const Stream stream = Stream::create(gpu).value();
+  const DeviceBuffer buffer = DeviceBuffer::allocate(gpu, 4 * 4352).value();
+  const auto latency = probe_latencies(stream, kernels, buffer, 4352, 4, 1).value();
+  ASSERT_EQ(latency.size(), 24U);
+  for (std::size_t sm = 0; sm < 24; ++sm) {
+    ASSERT_EQ(latency[sm].size(), sm < 4 ? 4U : 0U) << sm;
+    for (const double cycles : latency[sm]) EXPECT_NEAR(cycles, 290, 21.5);
+  }
+}
+
+TEST(LostBlocks, OfClustersAreNoneWhereTheCardOrTheDriverHasNoClusters) {
+  fake::FakeConfig old = fake::small_gpu();
+  old.capability_major = 8;
+  const auto clusters_of = [](const GpuPointer& gpu) {
+    const auto kernels = ProbeKernels::load(gpu).value();
+    return probe_clusters(Stream::create(gpu).value(), kernels).value().size();
+  };
+  EXPECT_EQ(clusters_of(test::fake_gpu(old)), 0U);
+  EXPECT_EQ(clusters_of(gpu_behind([](DriverApi& api) { api.cuLaunchKernelEx = nullptr; })), 0U);
+  EXPECT_NE(clusters_of(test::fake_gpu()), 0U);
+}
+
+TEST(LostBlocks, LinesThatDoNotFitIntoTheirBufferAreRefused) {
+  const GpuPointer gpu = test::fake_gpu();
+  const auto kernels = ProbeKernels::load(gpu).value();
+  const Stream stream = Stream::create(gpu).value();
+  const DeviceBuffer buffer = DeviceBuffer::allocate(gpu, 4 * 4352).value();
+  EXPECT_TRUE(probe_latencies(stream, kernels, buffer, 4352, 4, 1));
+  EXPECT_EQ(probe_latencies(stream, kernels, buffer, 4352, 5, 1).error().message,
+            "5 lines every 4352 bytes do not fit into a buffer of 17408 bytes");
+}
+
+TEST(LostBlocks, SmsThatDidNotMeasureInTimeAreNoFingerprint) {
+  static bool tampered = false;
+  tampered = false;
+  const GpuPointer gpu = gpu_behind([](DriverApi& api) {
+    api.cuLaunchKernel = &launch_or_lose;
+    api.cuMemcpyDtoH_v2 = [](void* target, DevicePointer source, std::size_t bytes) {
+      const CuResult code = test::fake_driver()->api().cuMemcpyDtoH_v2(target, source, bytes);
+      // Five counters, of which the last is how many SMs were done.
+      if (tampered && bytes == 20) --static_cast<std::uint32_t*>(target)[4];
+      return code;
+    };
+  });
+  const MemoryTimer timer = MemoryTimer::create(gpu).value();
+  const PageArena arena = PageArena::create(gpu, 1).value();
+  const std::vector<std::uint64_t> offsets{0, 4096};
+  const auto measure = [&] { return timer.launch_latencies(arena.address(), offsets, 2, 3); };
+  before_launch = nullptr;
+  launches_left = 2;
+  EXPECT_EQ(measure()->sms.size(), 24U);
+  tampered = true;
+  EXPECT_EQ(measure().error().message, "23 of 24 SMs measured their latencies in time");
+  tampered = false;
+  const auto lost = measure();
+  ASSERT_FALSE(lost);
+  EXPECT_EQ(lost.error().kind, ErrorKind::check_failed);
+  EXPECT_EQ(lost.error().message, "0 of 0 SMs measured their latencies in time");
+}
+
+fake::FakeConfig card_of_known_hash(std::uint64_t client = 0) {
+  fake::FakeConfig config = fake::small_gpu();
+  std::snprintf(config.name, sizeof config.name, "%s", known_hash);
+  config.client = client;
+  config.client_hidden = true;
+  return config;
+}
+
+TEST(LostBlocks, FingerprintsOfLaunchesThatGetOtherSmsAreRefused) {
+  const GpuPointer gpu = gpu_behind([](DriverApi& api) { api.cuLaunchKernel = &launch_or_lose; },
+                                    card_of_known_hash());
+  const MemoryTimer timer = MemoryTimer::create(gpu).value();
+  const gpu::AddressMap map = known_address_map(known_hash).value();
+  before_launch = [] { test::configure(card_of_known_hash(0x3)); };
+  launches_left = 1;
+  const auto mixed = measure_fingerprints(timer, map, 2);
+  ASSERT_FALSE(mixed);
+  EXPECT_EQ(mixed.error().kind, ErrorKind::check_failed);
+  EXPECT_EQ(mixed.error().message, "fingerprints: launches got 24 and 4 SMs: is the card shared?");
+  launches_left = -1;
+  gpu::AddressMap small_pages = map;
+  small_pages.page_bytes = 1 << 20;
+  const auto refused = measure_fingerprints(timer, small_pages, 2);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
+  EXPECT_THAT(refused.error().message, HasSubstr("pages have 2097152 bytes here"));
+}
+
+// All 24 SMs in the table, or none: as beside another program.
+TEST(LostBlocks, OfSomeSmsNoFingerprintsAreRemembered) {
+  const auto card = test::fake_card(card_of_known_hash(0xfff & ~0x800U)).value();
+  EXPECT_FALSE(card->facts().fingerprints);
+  EXPECT_THAT(card->facts().notes,
+              testing::Contains("no fingerprints of the SMs: a launch got 22 of 24 SMs: is the "
+                                "card shared?"));
+}
+
+TEST(LostBlocks, FactsThatCannotBeWrittenAreToldAsNotRemembered) {
+  CardOptions options;
+  options.cache_folder = "/proc/no/such/folder";
+  const auto card = Card::open(test::fake_gpu(), options);
+  ASSERT_TRUE(card) << card.error().message;
+  EXPECT_THAT((*card)->facts().notes, testing::Contains(testing::StartsWith("not remembered: ")));
+}
+
+TEST(LostBlocks, RemaindersOfOtherPagesAreRefused) {
+  const auto card = test::fake_card().value();
+  color::ColorScheme scheme = color::color_scheme(gpu::find_device("h200").value(), 2).value();
+  scheme.remainders->page_bytes = 1 << 20;
+  constexpr ShareRequest by_side[] = {{0x1, 0}, {0x2, 0}};
+  const auto pool = ColoredPool::create(card, scheme, 4 << 20, by_side);
+  ASSERT_FALSE(pool);
+  EXPECT_EQ(pool.error().message, "remainders of pages of 1048576 bytes on pages of 2097152");
+}
+
+TEST(LostBlocks, ADriverThatCannotTellAStreamsDomainHasOne) {
+  EXPECT_EQ(sync_domain_count(*test::fake_gpu()), 4U);
+  EXPECT_EQ(
+      sync_domain_count(*gpu_behind([](DriverApi& api) { api.cuStreamSetAttribute = nullptr; })),
+      1U);
+  EXPECT_EQ(
+      sync_domain_count(*gpu_behind([](DriverApi& api) { api.cuStreamGetAttribute = nullptr; })),
+      1U);
+}
+
+CuResult fail_where(CuFunction function, unsigned x, unsigned y, unsigned z, unsigned bx,
+                    unsigned by, unsigned bz, unsigned shared, CuStream stream, void** arguments,
+                    void** extra) {
+  if (bx == 32 && x == 32) return 719;  // the look for renumbered SMs
+  return test::fake_driver()->api().cuLaunchKernel(function, x, y, z, bx, by, bz, shared, stream,
+                                                   arguments, extra);
+}
+
+TEST(LostBlocks, OfTheLookForRenumberedSmsOpenNoCard) {
+  const GpuPointer gpu = gpu_behind([](DriverApi& api) { api.cuLaunchKernel = &fail_where; });
+  CardOptions options;
+  options.cache_folder = test::fresh_folder("look").string();
+  const auto card = Card::open(gpu, options);
+  ASSERT_FALSE(card);
+  EXPECT_EQ(card.error().kind, ErrorKind::check_failed);
+  EXPECT_THAT(card.error().message, HasSubstr("cannot launch kernel 'demarc_where'"));
+}
+
+const Gpu* stuck_card = nullptr;  // gets stuck in its first launch
+
+// Without masks it would be opened, and the next call might never return.
+TEST(LostBlocks, OfACardThatGetsStuckWhileMasksAreTriedOpenNoCard) {
+  const GpuPointer gpu = gpu_behind([](DriverApi& api) {
+    api.cuLaunchKernel = [](CuFunction function, unsigned x, unsigned y, unsigned z, unsigned bx,
+                            unsigned by, unsigned bz, unsigned shared, CuStream stream,
+                            void** arguments, void** extra) {
+      const Gpu* stuck = std::exchange(stuck_card, nullptr);
+      if (stuck == nullptr) {
+        return test::fake_driver()->api().cuLaunchKernel(function, x, y, z, bx, by, bz, shared,
+                                                         stream, arguments, extra);
+      }
+      stuck->set_stuck();
+      return CuResult{702};
+    };
+  });
+  CardOptions options;
+  options.cache_folder = test::fresh_folder("stuck").string();
+  stuck_card = gpu.get();
+  const auto card = Card::open(gpu, options);
+  ASSERT_FALSE(card);
+  EXPECT_THAT(card.error().message, HasSubstr("cannot launch kernel 'demarc_idle'"));
+}
+
+// The error of a launch that nobody waits for is lost, or another's.
+TEST(LostBlocks, OfALaunchThatFailsProveNoDomains) {
+  static int answers = 0;
+  const GpuPointer gpu = gpu_behind([](DriverApi& api) {
+    api.cuStreamQuery = [](CuStream) -> CuResult { return answers++ == 0 ? 719 : cu_success; };
+  });
+  answers = 0;
+  const auto proved = prove_sync_domains(gpu);
+  ASSERT_FALSE(proved);
+  EXPECT_EQ(proved.error().kind, ErrorKind::check_failed);
+}
+
+const Gpu* hanging_gpu = nullptr;  // whose work never ends, once it is set
+
+TEST(LostBlocks, APlaceThatHangsTheCardWhenItIsTriedEndsTheSearch) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.cuda_version = 14020;
+  hanging_gpu = nullptr;
+  const GpuPointer gpu = gpu_behind(
+      [](DriverApi& api) {
+        api.cuStreamQuery = [](CuStream stream) -> CuResult {
+          if (hanging_gpu == nullptr) return test::fake_driver()->api().cuStreamQuery(stream);
+          hanging_gpu->set_stuck();
+          return 702;
+        };
+      },
+      config);
+  const auto kernels = ProbeKernels::load(gpu).value();
+  LaunchHook* hook = LaunchHook::install(gpu->driver()).value();
+  hanging_gpu = gpu.get();
+  std::vector<std::uint32_t> tried;
+  const auto field = calibrate(gpu, *hook, kernels.idle(), 0x800, {},
+                               [&tried](std::uint32_t at) { tried.push_back(at); });
+  ASSERT_FALSE(field);
+  EXPECT_EQ(field.error().kind, ErrorKind::check_failed);
+  ASSERT_EQ(tried.size(), 1U) << "nothing more is tried on a card that hangs";
+  EXPECT_EQ(field.error().message,
+            fmt::format("the mask tried at {:#x} of the stream object hangs the GPU", tried[0]));
+}
+
+// What is remembered of the card would do, were it not for what happens now.
+TEST(LostBlocks, ACardThatHangsOrFailsWhileItIsOpenedIsRefused) {
+  static CuFunction where = nullptr;
+  CardOptions options;
+  options.cache_folder = test::fresh_folder("hangs").string();
+  hanging_gpu = nullptr;
+  where = nullptr;
+  const GpuPointer gpu = gpu_behind([](DriverApi& api) {
+    api.cuStreamQuery = [](CuStream stream) -> CuResult {
+      if (hanging_gpu == nullptr) return test::fake_driver()->api().cuStreamQuery(stream);
+      hanging_gpu->set_stuck();
+      return 702;
+    };
+    api.cuModuleGetFunction = [](CuFunction* function, CuModule module, const char* name) {
+      const CuResult code = test::fake_driver()->api().cuModuleGetFunction(function, module, name);
+      if (std::string(name) == "demarc_where") where = *function;
+      return code;
+    };
+    api.cuLaunchKernel = [](CuFunction function, unsigned x, unsigned y, unsigned z, unsigned bx,
+                            unsigned by, unsigned bz, unsigned shared, CuStream stream,
+                            void** arguments, void** extra) -> CuResult {
+      if (function == where) return 719;
+      return test::fake_driver()->api().cuLaunchKernel(function, x, y, z, bx, by, bz, shared,
+                                                       stream, arguments, extra);
+    };
+  });
+  ASSERT_TRUE(Card::open(test::fake_gpu(), options));
+  const auto failed = Card::open(gpu, options);
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().kind, ErrorKind::check_failed);
+  EXPECT_THAT(failed.error().message, HasSubstr("cannot launch kernel 'demarc_where'"));
+  hanging_gpu = gpu.get();
+  const auto hung = Card::open(gpu, options);
+  ASSERT_FALSE(hung);
+  EXPECT_EQ(hung.error().kind, ErrorKind::check_failed);
+}
+
+TEST(LostBlocks, LaunchesThatDoNotPassTheCallbackShowNoMask) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.descriptors_pass = false;
+  const GpuPointer gpu = test::fake_gpu(config);
+  const auto kernels = ProbeKernels::load(gpu).value();
+  LaunchHook* hook = LaunchHook::install(gpu->driver()).value();
+  EXPECT_THAT(StreamMasks::open(gpu, *hook, kernels.idle()).error().message,
+              HasSubstr("a launch did not pass the driver's callback"));
+}
+
+// A stream whose launches cannot be looked at gets its mask in the driver's object.
+TEST(LostBlocks, AStreamThatMayBeCapturingIsMaskedInTheDriversObject) {
+  static CuResult answer = cu_success;
+  for (const CuResult code : {cu_success, 1}) {
+    answer = code;
+    CardOptions options;
+    options.cache_folder = test::fresh_folder("capturing").string();
+    const GpuPointer gpu = gpu_behind([](DriverApi& api) {
+      if (answer == cu_success) {
+        api.cuStreamIsCapturing = nullptr;
+      } else {
+        api.cuStreamIsCapturing = [](CuStream, int*) { return answer; };
+      }
+    });
+    const auto card = Card::open(gpu, options).value();
+    const StreamMasks* masks = card->stream_masks().value();
+    ASSERT_TRUE(masks->uses_hook());
+    const Stream stream = Stream::create(gpu).value();
+    ASSERT_TRUE(masks->set(stream.handle(), {2, 3}));
+    EXPECT_FALSE((*card->hook())->streams().mask(stream.handle()));
+    EXPECT_EQ(masks->get(stream.handle()), (gpu::TpcSet{2, 3}));
+    const auto placement =
+        probe_placement(stream, card->kernels(), LaunchShape::line(96, 32), 0).value();
+    EXPECT_EQ(placement.used_sms(), (std::vector<std::uint32_t>{4, 5, 6, 7}));
+  }
+}
+
+}  // namespace
+}  // namespace demarc::cuda

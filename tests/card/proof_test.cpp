@@ -1,0 +1,214 @@
+// The proof of a partition, on cards that lie.
+#include "demarc/card/proof.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "demarc/card/identify.hpp"
+#include "fake_card.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+using gpu::TpcSet;
+using testing::HasSubstr;
+
+// A card whose address hash is known, so that its SMs can be told by latency.
+fake::FakeConfig card_with_a_known_hash() {
+  fake::FakeConfig config = fake::small_gpu();
+  std::snprintf(config.name, sizeof config.name, "NVIDIA H100 80GB HBM3");
+  return config;
+}
+
+// What topo remembers of the whole card stands in `folder`; this process is a client of MPS.
+Result<CardPointer> client_of_mps(const std::string& folder,
+                                  const fake::FakeConfig& remembered = card_with_a_known_hash()) {
+  CardOptions options;
+  options.cache_folder = folder;
+  DEMARC_TRY(const CardPointer whole, Card::open(test::fake_gpu(remembered), options));
+  fake::FakeConfig config = remembered;
+  config.virtual_sms = true;
+  config.page_seed = 2;  // another process has other pages
+  return Card::open(test::fake_gpu(config), options);
+}
+
+// Goes on as another card than the one that was opened.
+template <class Change>
+void change(fake::FakeConfig config, Change how) {
+  how(config);
+  test::configure(config);
+}
+
+void refuses(const CardPointer& card, const TpcSet& tpcs, ErrorKind kind, const char* words) {
+  const auto proof = prove_partition(card, tpcs);
+  ASSERT_FALSE(proof) << gpu::to_string(tpcs);
+  EXPECT_EQ(proof.error().kind, kind) << proof.error().message;
+  EXPECT_THAT(proof.error().message, HasSubstr(words));
+}
+
+TEST(Proof, APartitionThatHoldsIsProvedAndTheMaskTakenBack) {
+  const auto card = test::fake_card().value();
+  for (const TpcSet& tpcs : {TpcSet{0, 1, 2, 3}, TpcSet{4, 7}, TpcSet{11}, TpcSet::first(12)}) {
+    const auto proof = prove_partition(card, tpcs);
+    EXPECT_TRUE(proof) << gpu::to_string(tpcs) << ": " << proof.error().message;
+  }
+  EXPECT_FALSE((*card->hook())->process_mask());
+}
+
+TEST(Proof, DomainsThatDescriptorsDoNotShowAreFound) {
+  EXPECT_TRUE(prove_sync_domains(test::fake_gpu(fake::small_gpu())));
+  fake::FakeConfig config = fake::small_gpu();
+  config.hides_domains = true;
+  const auto hidden = prove_sync_domains(test::fake_gpu(config));
+  ASSERT_FALSE(hidden);
+  EXPECT_EQ(hidden.error().kind, ErrorKind::missing_capability);
+  EXPECT_THAT(hidden.error().message, HasSubstr("do not show where a launch has its memory sync"));
+  config.hides_domains = false;
+  config.descriptors_pass = false;
+  EXPECT_THAT(prove_sync_domains(test::fake_gpu(config)).error().message,
+              HasSubstr("launches do not pass"));
+}
+
+TEST(Proof, AMaskThatIsNotObeyedIsFound) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.obey_masks = false;
+  const auto card = test::fake_card(config).value();
+  refuses(card, {0, 1}, ErrorKind::check_failed,
+          "the partition does not hold on this card: 80 of 96 probe blocks ran outside the TPCs "
+          "0-1");
+}
+
+TEST(Proof, AnInvertedMaskIsFound) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.invert_masks = true;
+  const auto card = test::fake_card(config).value();
+  EXPECT_FALSE(card->virtual_sms());
+  refuses(card, {0, 1, 2, 3}, ErrorKind::check_failed, "does not hold on this card");
+  refuses(card, TpcSet::first(6), ErrorKind::check_failed, "does not hold on this card");
+}
+
+TEST(Proof, AWrongHalfIsFound) {
+  const auto card = test::fake_card().value();
+  change(fake::small_gpu(), [](fake::FakeConfig& c) { c.shift_masks = 6; });
+  refuses(card, TpcSet::first(6), ErrorKind::check_failed, "does not hold on this card");
+  refuses(card, {6, 7, 8, 9, 10, 11}, ErrorKind::check_failed, "does not hold on this card");
+}
+
+// Numbers from 0 on look right for the first TPCs.
+TEST(Proof, NumbersOfALaunchAreFoundOutByTheRestOfTheCard) {
+  const auto card = test::fake_card().value();
+  ASSERT_FALSE(card->virtual_sms());
+  change(fake::small_gpu(), [](fake::FakeConfig& c) { c.virtual_sms = true; });
+  refuses(card, {0, 1, 2, 3}, ErrorKind::check_failed,
+          "does not keep other work out: 48 of 96 probe blocks that must not use the TPCs 0-3 ran "
+          "there");
+  refuses(card, {4, 5}, ErrorKind::check_failed, "does not hold on this card");
+}
+
+TEST(Proof, APartitionThatIsSmallerThanSaidIsFound) {
+  const auto card = test::fake_card().value();
+  change(fake::small_gpu(), [](fake::FakeConfig& c) { c.bit[3] = c.bit[4]; });
+  refuses(card, {2, 3}, ErrorKind::check_failed, "ran on 2 of the 4 SMs of the TPCs 2-3");
+}
+
+TEST(Proof, WithoutMasksItSaysWhy) {
+  const auto card = test::fake_card(fake::small_gpu(), false).value();
+  refuses(card, {1}, ErrorKind::missing_capability, "opened without support for masks");
+}
+
+// Whatever SMs are called, and however busy others make the memory.
+TEST(ProofOfAMask, CountsTheSmsThatItLeaves) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.virtual_sms = true;
+  config.latency_noise = 100;
+  const auto mask = test::fake_card().value()->hardware_mask(TpcSet{1, 4, 5}).value();
+  const GpuPointer gpu = test::fake_gpu(config);
+  LaunchHook* const hook = LaunchHook::install(gpu->driver()).value();
+  EXPECT_TRUE(prove_mask(gpu, mask, 6));
+  EXPECT_FALSE(hook->process_mask()) << "it is taken back";
+  for (const std::uint32_t sms : {5U, 7U, 24U}) {
+    const auto proof = prove_mask(gpu, mask, sms);
+    ASSERT_FALSE(proof);
+    EXPECT_EQ(proof.error().kind, ErrorKind::check_failed);
+    EXPECT_THAT(proof.error().message,
+                HasSubstr(fmt::format("its mask leaves {} SMs, but probe blocks ran on 6", sms)));
+    EXPECT_THAT(proof.error().message, HasSubstr(sms < 6 ? "does not hold" : "not be proved"));
+  }
+  config.obey_masks = false;
+  test::configure(config);
+  EXPECT_THAT(prove_mask(gpu, mask, 6).error().message, HasSubstr("probe blocks ran on 24"));
+}
+
+// Other programs of the tenant leave the probe no room at first.
+TEST(ProofOfAMask, IsTriedWithMoreBlocksWhereOthersHoldTheSms) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.virtual_sms = true;
+  const auto mask = test::fake_card().value()->hardware_mask(TpcSet{1, 4, 5}).value();
+  const GpuPointer gpu = test::fake_gpu(config);
+  config.crowded_blocks = 4 * 24;
+  test::configure(config);
+  EXPECT_TRUE(prove_mask(gpu, mask, 6));
+  config.crowded_blocks = 16 * 24;
+  test::configure(config);
+  EXPECT_TRUE(prove_mask(gpu, mask, 6));
+  config.crowded_blocks = 32 * 24;
+  test::configure(config);
+  const auto proof = prove_mask(gpu, mask, 6);
+  ASSERT_FALSE(proof);
+  EXPECT_EQ(proof.error().kind, ErrorKind::check_failed);
+  EXPECT_THAT(proof.error().message, HasSubstr("probe blocks ran on 2 at most, in 12 tries"));
+}
+
+TEST(ProofUnderMps, WithoutFingerprintsNothingIsProved) {
+  fake::FakeConfig config = fake::small_gpu();  // its address hash is not known
+  const auto card = client_of_mps(test::fresh_folder("proof").string(), config).value();
+  ASSERT_TRUE(card->virtual_sms());
+  for (const TpcSet& tpcs : {TpcSet{0, 1, 2, 3}, TpcSet{4, 7}}) {
+    refuses(card, tpcs, ErrorKind::missing_capability,
+            "run demarc topo --refresh once, outside MPS and with nothing else on the card");
+  }
+}
+
+TEST(ProofUnderMps, APartitionIsProvedByLatency) {
+  const auto card = client_of_mps(test::fresh_folder("proof").string()).value();
+  for (const TpcSet& tpcs : {TpcSet{0, 1, 2, 3}, TpcSet{4, 7}}) {
+    const auto proof = prove_partition(card, tpcs);
+    EXPECT_TRUE(proof) << proof.error().message;
+  }
+  EXPECT_FALSE((*card->hook())->process_mask());
+}
+
+TEST(ProofUnderMps, InvertedMasksAndWrongHalvesAreFound) {
+  const auto card = client_of_mps(test::fresh_folder("proof").string()).value();
+  const auto lie = [](auto how) {
+    change(card_with_a_known_hash(), [&](fake::FakeConfig& c) {
+      c.virtual_sms = true;
+      how(c);
+    });
+  };
+  lie([](fake::FakeConfig& c) { c.invert_masks = true; });
+  refuses(card, TpcSet::first(6), ErrorKind::check_failed,
+          "by latency, probe blocks ran on TPCs 6-11");
+  lie([](fake::FakeConfig& c) { c.shift_masks = 1; });
+  refuses(card, {4, 5}, ErrorKind::check_failed, "ran on TPCs 3, outside the TPCs 4-5");
+  lie([](fake::FakeConfig& c) { c.obey_masks = false; });
+  refuses(card, {4, 5}, ErrorKind::check_failed, "outside the TPCs 4-5");
+}
+
+TEST(ProofUnderMps, DoubtsAreNoProof) {
+  const auto card = client_of_mps(test::fresh_folder("proof").string()).value();
+  change(card_with_a_known_hash(), [](fake::FakeConfig& c) {
+    c.virtual_sms = true;
+    c.latency_offset = 30;  // as at another clock: no SM looks like any remembered one
+  });
+  const auto launches = test::fake_symbol<std::uint64_t()>("fake_launch_count");
+  ASSERT_TRUE(identify_sms(card->gpu(), card->facts(), 1));
+  const std::uint64_t of_one = launches();
+  refuses(card, {4, 5}, ErrorKind::check_failed, "4 SMs are in doubt by their latencies");
+  EXPECT_EQ(launches(), 6 * of_one) << "after five of them it is given up";
+}
+
+}  // namespace
+}  // namespace demarc::cuda

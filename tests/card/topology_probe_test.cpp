@@ -1,0 +1,370 @@
+// Tests that GPCs and L2 sides of planted GPUs are found, and contradictions named.
+#include "topology_probe.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "demarc/base/random.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// A planted GPU: GPC of each TPC in logical order, bits `stride` apart.
+struct Planted {
+  std::vector<std::uint32_t> gpc;
+  TopologyEvidence evidence;
+};
+
+// Clusters as the hardware gives them: at random, within a GPC, so that after a few all TPCs of a
+// GPC are joined.
+void add_clusters(Planted& planted, Random& random, std::uint32_t count) {
+  for (std::uint32_t c = 0; c < count; ++c) {
+    const auto tpc = static_cast<std::uint32_t>(random.below(planted.gpc.size()));
+    std::vector<std::uint32_t> cluster = {2 * tpc, 2 * tpc + 1};
+    for (std::uint32_t t = 0; t < planted.gpc.size(); ++t) {
+      if (t != tpc && planted.gpc[t] == planted.gpc[tpc] && random.below(2) == 0) {
+        cluster.push_back(2 * t);
+      }
+    }
+    planted.evidence.clusters.push_back(std::move(cluster));
+  }
+}
+
+Planted planted_gpu(std::uint64_t seed) {
+  Random random(seed);
+  Planted planted;
+  const auto gpcs = static_cast<std::uint32_t>(2 + random.below(7));
+  const auto stride = static_cast<std::uint32_t>(8 + random.below(3));
+  std::vector<std::uint32_t> used(gpcs, 0);
+  for (std::uint32_t g = 0; g < gpcs; ++g) {
+    for (std::uint32_t i = 0; i < 4 + random.below(4); ++i) planted.gpc.push_back(g);
+  }
+  for (std::size_t i = planted.gpc.size(); i > 1; --i) {
+    std::swap(planted.gpc[i - 1], planted.gpc[random.below(i)]);
+  }
+  for (const std::uint32_t g : planted.gpc) {
+    planted.evidence.bits.push_back(g * stride + used[g]++);
+  }
+  planted.evidence.sms = static_cast<std::uint32_t>(2 * planted.gpc.size());
+  planted.evidence.bits_per_gpc = stride;
+  add_clusters(planted, random, 600);
+  return planted;
+}
+
+bool same_groups(const gpu::Topology& topology, const std::vector<std::uint32_t>& gpc) {
+  for (std::uint32_t a = 0; a < gpc.size(); ++a) {
+    for (std::uint32_t b = 0; b < gpc.size(); ++b) {
+      if ((topology.tpcs[a].gpc == topology.tpcs[b].gpc) != (gpc[a] == gpc[b])) return false;
+    }
+  }
+  return true;
+}
+
+RC_GTEST_PROP(Topology, PlantedGpcsAreFoundByBothWaysAndByEither, (std::uint64_t seed)) {
+  const Planted planted = planted_gpu(seed);
+  const auto both = conclude_topology(planted.evidence);
+  RC_ASSERT(both.has_value());
+  RC_ASSERT(same_groups(both->topology, planted.gpc));
+  RC_ASSERT(both->unconfirmed.empty());
+  TopologyEvidence clusters = planted.evidence;
+  clusters.bits.clear();
+  RC_ASSERT(same_groups(conclude_topology(clusters)->topology, planted.gpc));
+  TopologyEvidence descriptors = planted.evidence;
+  descriptors.clusters.clear();
+  RC_ASSERT(same_groups(conclude_topology(descriptors)->topology, planted.gpc));
+}
+
+RC_GTEST_PROP(Topology, AClusterAcrossTwoGpcsIsAContradiction, (std::uint64_t seed)) {
+  Planted planted = planted_gpu(seed);
+  std::uint32_t other = 1;
+  while (planted.gpc[other] == planted.gpc[0]) ++other;
+  planted.evidence.clusters.push_back({0, 2 * other});
+  const auto finding = conclude_topology(planted.evidence);
+  RC_ASSERT(!finding.has_value());
+  RC_ASSERT(finding.error().kind == ErrorKind::check_failed);
+}
+
+TEST(Topology, OfTheMeasuredH100HasEightGpcsAndFourSingles) {
+  // Logical order goes round the GPCs; four TPCs lie apart and never share a cluster.
+  Planted planted;
+  const std::uint32_t sizes[] = {4, 8, 8, 8, 8, 8, 9, 9};
+  for (std::uint32_t slot = 0; slot < 9; ++slot) {
+    for (std::uint32_t g = 0; g < 8; ++g) {
+      if (slot >= sizes[g]) continue;
+      planted.gpc.push_back(g);
+      planted.evidence.bits.push_back(9 * g + slot);
+    }
+  }
+  std::uint32_t single = 8;
+  for (const std::uint32_t bit : {75U, 78U, 81U, 83U}) {
+    planted.gpc.push_back(single++);
+    planted.evidence.bits.push_back(bit);
+  }
+  planted.evidence.sms = 132;
+  planted.evidence.bits_per_gpc = 9;
+  Random random(5);
+  add_clusters(planted, random, 2000);
+  const auto finding = conclude_topology(planted.evidence);
+  ASSERT_TRUE(finding) << finding.error().message;
+  EXPECT_EQ(finding->topology.gpc_count(), 12U);
+  EXPECT_TRUE(same_groups(finding->topology, planted.gpc));
+}
+
+TEST(Topology, ATpcThatNeverJoinedALargeClusterKeepsItsDescriptorsGpc) {
+  TopologyEvidence evidence;
+  evidence.sms = 12;
+  evidence.bits = {0, 1, 2, 9, 10, 11};
+  evidence.bits_per_gpc = 9;
+  evidence.clusters = {{0, 2}, {6, 8, 10}};  // TPC 2 in none
+  const auto finding = conclude_topology(evidence);
+  ASSERT_TRUE(finding) << finding.error().message;
+  EXPECT_EQ(finding->topology.tpcs[2].gpc, 0U);
+  EXPECT_THAT(finding->unconfirmed, ElementsAre(2U));
+}
+
+TEST(Topology, AClusterMakesAGpcOfTwoTpcsAndWithoutOneTheyStandAlone) {
+  TopologyEvidence evidence;
+  evidence.sms = 12;
+  evidence.bits = {0, 1, 9, 10, 18, 19};
+  evidence.bits_per_gpc = 9;
+  evidence.clusters = {{0, 2}, {4, 6}};
+  const auto finding = conclude_topology(evidence);
+  ASSERT_TRUE(finding) << finding.error().message;
+  EXPECT_TRUE(same_groups(finding->topology, {0, 0, 1, 1, 2, 3}));
+  EXPECT_THAT(finding->unconfirmed, testing::IsEmpty());
+  EXPECT_EQ(finding->topology.tpcs[3].bit, 10U);
+}
+
+TEST(Topology, WhatCannotBeIsRefused) {
+  TopologyEvidence evidence;
+  EXPECT_THAT(conclude_topology(evidence).error().message, HasSubstr("a GPU without SMs"));
+  evidence.sms = 8;
+  evidence.sms_per_tpc = 0;
+  EXPECT_FALSE(conclude_topology(evidence));
+  evidence.sms_per_tpc = 2;
+  evidence.bits = {0, 1, 2};
+  EXPECT_THAT(conclude_topology(evidence).error().message,
+              HasSubstr("3 hardware bits were given for 4 TPCs"));
+  evidence.bits.clear();
+  evidence.clusters = {{0, 8}};
+  EXPECT_THAT(conclude_topology(evidence).error().message,
+              HasSubstr("a cluster ran on SM 8, but the GPU has 8 SMs"));
+  evidence.clusters = {{0, 7}};
+  EXPECT_TRUE(conclude_topology(evidence));
+}
+
+TEST(Topology, TheContradictionNamesTheTpcsAndTheirBits) {
+  TopologyEvidence evidence;
+  evidence.sms = 8;
+  evidence.bits = {0, 1, 9, 10};
+  evidence.bits_per_gpc = 9;
+  evidence.clusters = {{0, 2}, {2, 4}};
+  EXPECT_THAT(
+      conclude_topology(evidence).error().message,
+      HasSubstr("TPCs 0 and 2 did run in one cluster, but their descriptor bits 0 and 9 lie "
+                "in different groups of 9 bits"));
+  evidence.bits = {0, 1, 2, 3};
+  evidence.clusters = {{0, 2}, {4, 6}};
+  EXPECT_THAT(conclude_topology(evidence).error().message,
+              HasSubstr("TPCs 0 and 2 never run in one cluster, but their descriptor bits 0 and 2 "
+                        "lie in one group of 9 bits"));
+}
+
+// Where nobody knows how many bits a GPC takes, the clusters tell.
+TEST(Topology, TheBitsOfAGpcAreFoundByItsClusters) {
+  TopologyEvidence evidence;
+  evidence.sms = 16;
+  evidence.bits = {0, 1, 2, 5, 6, 7, 10, 11};
+  evidence.clusters = {{0, 2, 4}, {6, 8, 10}, {12, 14}};
+  const auto finding = conclude_topology(evidence);
+  ASSERT_TRUE(finding) << finding.error().message;
+  EXPECT_TRUE(same_groups(finding->topology, {0, 0, 0, 1, 1, 1, 2, 2}));
+  evidence.bits[1] = 40;
+  EXPECT_THAT(conclude_topology(evidence).error().message, HasSubstr("different groups of 8 bits"));
+}
+
+TEST(Topology, AGpcHas32BitsAtMost) {
+  TopologyEvidence evidence;
+  evidence.sms = 8;
+  evidence.bits = {0, 31, 32, 33};
+  evidence.clusters = {{0, 2}, {4, 6}};
+  const auto finding = conclude_topology(evidence);
+  ASSERT_TRUE(finding) << finding.error().message;
+  EXPECT_TRUE(same_groups(finding->topology, {0, 0, 1, 1}));
+  evidence.bits = {0, 32, 33, 34};
+  EXPECT_FALSE(conclude_topology(evidence));
+}
+
+TEST(Topology, BitsAloneTellNoGpcsWhereNobodyKnowsHowManyAGpcTakes) {
+  TopologyEvidence evidence;
+  evidence.sms = 8;
+  evidence.bits = {0, 1, 9, 10};
+  const auto finding = conclude_topology(evidence).value();
+  EXPECT_EQ(finding.topology.gpc_count(), 1U);
+  EXPECT_THAT(finding.notes.at(0), HasSubstr("neither descriptors nor clusters"));
+  evidence.bits_per_gpc = 9;
+  EXPECT_EQ(conclude_topology(evidence)->topology.gpc_count(), 2U);
+}
+
+TEST(Topology, ASingleTpcIsNoContradictionWhereverItStands) {
+  TopologyEvidence evidence;
+  evidence.sms = 6;
+  evidence.bits = {0, 1, 2};
+  evidence.bits_per_gpc = 9;
+  evidence.clusters = {{2, 4}};  // TPC 0 in none
+  const auto finding = conclude_topology(evidence);
+  ASSERT_TRUE(finding) << finding.error().message;
+  EXPECT_TRUE(same_groups(finding->topology, {0, 0, 0}));
+  EXPECT_THAT(finding->unconfirmed, ElementsAre(0U));
+  evidence.bits = {0, 9, 18};
+  EXPECT_THAT(conclude_topology(evidence).error().message, HasSubstr("TPCs 1 and 2 did run"))
+      << "neighbours are compared too";
+}
+
+TEST(Topology, TheLastTpcOfAnOddNumberOfSmsHasOne) {
+  TopologyEvidence evidence;
+  evidence.sms = 9;
+  const auto finding = conclude_topology(evidence).value();
+  ASSERT_EQ(finding.topology.tpc_count(), 5U);
+  EXPECT_THAT(finding.topology.tpcs[3].sms, ElementsAre(6U, 7U));
+  EXPECT_THAT(finding.topology.tpcs[4].sms, ElementsAre(8U));
+}
+
+// Two sides, 12 cycles apart, for 8 SMs over 8 lines.
+std::vector<std::vector<double>> two_sides(const std::vector<std::uint32_t>& side_of_sm) {
+  std::vector<std::vector<double>> latency;
+  for (std::size_t sm = 0; sm < side_of_sm.size(); ++sm) {
+    std::vector<double> row;
+    for (std::uint32_t line = 0; line < 8; ++line) {
+      row.push_back(280 + (line % 2 == side_of_sm[sm] ? 0 : 12) +
+                    0.1 * static_cast<double>((sm * 3 + line * 5) % 7));
+    }
+    latency.push_back(std::move(row));
+  }
+  return latency;
+}
+
+TEST(Topology, SidesAreThoseOfWholeTpcsAndOpenElsewhere) {
+  TopologyEvidence evidence;
+  evidence.sms = 8;
+  evidence.latency = two_sides({0, 0, 1, 1, 1, 1, 0, 0});
+  const auto whole = conclude_topology(evidence).value();
+  EXPECT_EQ(whole.topology.tpcs[0].side, 0U);
+  EXPECT_EQ(whole.topology.tpcs[1].side, 1U);
+  EXPECT_EQ(whole.topology.tpcs[2].side, 1U);
+  EXPECT_EQ(whole.topology.tpcs[3].side, 0U);
+  EXPECT_EQ(whole.notes.size(), 1U) << "of the GPCs alone";
+  evidence.latency = two_sides({0, 0, 1, 1, 1, 0, 0, 0});
+  const auto torn = conclude_topology(evidence).value();
+  EXPECT_EQ(torn.topology.tpcs[1].side, 1U);
+  EXPECT_FALSE(torn.topology.tpcs[2].side);
+  EXPECT_THAT(torn.notes.back(), HasSubstr("the SMs of some TPCs disagree"));
+  evidence.latency[3].clear();  // nothing was measured there
+  const auto lacking = conclude_topology(evidence).value();
+  EXPECT_FALSE(lacking.topology.tpcs[0].side);
+  EXPECT_THAT(lacking.notes.back(), HasSubstr("the latencies do not fall into two groups"));
+  evidence.latency.clear();
+  EXPECT_EQ(conclude_topology(evidence)->notes.size(), 1U) << "nobody looked";
+}
+
+TEST(Sides, OfTooFewOrRaggedRowsAreNotGuessed) {
+  EXPECT_TRUE(find_sides(two_sides({0, 0, 1, 1})));
+  EXPECT_FALSE(find_sides({}));
+  EXPECT_FALSE(find_sides(two_sides({0, 1, 1})));
+  EXPECT_FALSE(find_sides(two_sides({0, 0, 0, 1}))) << "one SM is no side";
+  auto ragged = two_sides({0, 0, 1, 1});
+  ragged[2].pop_back();
+  EXPECT_FALSE(find_sides(ragged));
+  auto narrow = two_sides({0, 0, 1, 1});
+  for (auto& row : narrow) row.resize(4);
+  EXPECT_TRUE(find_sides(narrow));
+  for (auto& row : narrow) row.resize(3);
+  EXPECT_FALSE(find_sides(narrow));
+}
+
+TEST(Topology, WithoutAnyEvidenceItSaysSo) {
+  TopologyEvidence evidence;
+  evidence.sms = 8;
+  const auto finding = conclude_topology(evidence);
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->topology.gpc_count(), 1U);
+  ASSERT_FALSE(finding->notes.empty());
+  EXPECT_THAT(finding->notes[0], HasSubstr("neither descriptors nor clusters"));
+}
+
+// Latencies of `sms` SMs, sides at random, with noise of 0.5 cycles.
+std::vector<std::vector<double>> planted_latency(Random& random,
+                                                 const std::vector<std::uint32_t>& side) {
+  constexpr std::size_t lines = 48;
+  std::vector<double> near(lines);
+  for (double& value : near) value = random.below(2) == 0 ? -12 : 12;
+  std::vector<std::vector<double>> latency;
+  for (const std::uint32_t s : side) {
+    const double own = 3 * random.normal();
+    std::vector<double> row;
+    for (std::size_t l = 0; l < lines; ++l) {
+      row.push_back(280 + own + (s == 0 ? near[l] : -near[l]) + 3 * random.normal());
+    }
+    latency.push_back(std::move(row));
+  }
+  return latency;
+}
+
+RC_GTEST_PROP(Sides, PlantedSidesAreFound, (std::uint64_t seed)) {
+  Random random(seed);
+  std::vector<std::uint32_t> side(40);
+  for (std::size_t i = 0; i < side.size(); ++i) side[i] = random.below(3) == 0 ? 1 : 0;
+  side[0] = 0;
+  side[1] = side[2] = 1;
+  side[3] = 0;
+  const auto found = find_sides(planted_latency(random, side));
+  RC_ASSERT(found.has_value());
+  RC_ASSERT(found->side == side);
+}
+
+// SMs along one axis: two each `from_middle` to either side, one unit about that place.
+TEST(Sides, StandFourOfTheirOwnWidthsApartAtLeast) {
+  const auto at = [](double from_middle) {
+    std::vector<std::vector<double>> latency;
+    for (const double place :
+         {-from_middle - 1, -from_middle + 1, from_middle - 1, from_middle + 1}) {
+      latency.push_back({280 + place, 280 - place, 280 + place, 280 - place});
+    }
+    return find_sides(latency);
+  };
+  EXPECT_FALSE(at(1.9));
+  const auto apart = at(2.1);
+  ASSERT_TRUE(apart);
+  EXPECT_NEAR(apart->separation, 4.2, 1e-9);
+  EXPECT_THAT(apart->side, ElementsAre(0, 0, 1, 1));
+}
+
+TEST(Sides, AreFoundAmongSmsAndLinesThatAreSlowEverywhere) {
+  auto latency = two_sides({0, 1, 1, 0, 0, 1, 0, 1});
+  for (std::size_t sm = 0; sm < latency.size(); ++sm) {
+    for (std::size_t line = 0; line < latency[sm].size(); ++line) {
+      latency[sm][line] += static_cast<double>(40 * sm + 30 * line);
+    }
+  }
+  const auto found = find_sides(latency);
+  ASSERT_TRUE(found);
+  EXPECT_THAT(found->side, ElementsAre(0, 1, 1, 0, 0, 1, 0, 1));
+  const std::vector<std::vector<double>> alike(8, std::vector<double>(8, 280));
+  EXPECT_FALSE(find_sides(alike));
+}
+
+TEST(Sides, NoiseAloneIsNotTwoSides) {
+  Random random(3);
+  std::vector<std::vector<double>> latency(60, std::vector<double>(40));
+  for (auto& row : latency) {
+    for (double& value : row) value = 280 + 5 * random.normal();
+  }
+  EXPECT_FALSE(find_sides(latency));
+}
+
+}  // namespace
+}  // namespace demarc::cuda

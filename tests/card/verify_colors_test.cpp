@@ -1,0 +1,124 @@
+// Tests that colours are proved on the stand-in, and not where a neighbour is felt.
+#include "demarc/card/verify_colors.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "demarc/base/json.hpp"
+#include "fake_card.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+using testing::HasSubstr;
+
+class VerifyColors : public testing::Test {
+ protected:
+  void SetUp() override {
+    test::configure(fake::small_gpu());
+    ::setenv("DEMARC_LIBCUDA", test::fake_libcuda().c_str(), 1);
+    plan.masks = {0xc4000};
+    plan.pool_bytes = 16 << 20;
+  }
+  void TearDown() override { ::unsetenv("DEMARC_LIBCUDA"); }
+  VerifyColorsPlan plan;
+};
+
+TEST_F(VerifyColors, AHalfIsProvedByItsChunksAndByNeighboursThatAreNotFelt) {
+  const auto report = verify_colors(plan);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_TRUE(report->holds);
+  EXPECT_TRUE(report->felt);
+  EXPECT_EQ(report->audit.chunks_of_color[1], 0U);
+  ASSERT_EQ(report->effects.size(), 4U);
+  EXPECT_NEAR(report->effects[0].slowdown, 1.0, 0.01);
+  EXPECT_NEAR(report->effects[1].slowdown, 1.0, 0.01);
+  EXPECT_NEAR(report->effects[2].slowdown, 1.8, 0.05) << "reads in the same colours are felt";
+  EXPECT_NEAR(report->effects[3].slowdown, 3.4, 0.1) << "writes in the same colours more";
+  EXPECT_EQ(report->expected, 0x1U);
+  EXPECT_EQ(report->audit.outside + report->audit.unclear, 0U);
+  const std::uint64_t chunks = report->audit.chunks_of_color[0];
+  EXPECT_EQ(chunks, report->audit.chunks());
+  const std::string text = report_to_text(*report);
+  EXPECT_THAT(text, HasSubstr("Fake GPU: chunks of 16384 bytes, by timing\n"));
+  EXPECT_THAT(text, HasSubstr(fmt::format("colour 0  {:>10} chunks, expected here\n", chunks)));
+  EXPECT_THAT(text, HasSubstr("colour 1           0 chunks\n"));
+  EXPECT_THAT(text, HasSubstr("0 outside, 0 unclear\n"));
+  EXPECT_THAT(text,
+              HasSubstr("neighbour reads, other colours         1.000 times the time alone\n"));
+  EXPECT_THAT(text, HasSubstr("3.400 times the time alone, for comparison\n"));
+  EXPECT_THAT(text, HasSubstr("the colours HOLD"));
+  const Json json = Json::parse(report_to_json(*report));
+  EXPECT_EQ(json["card"], "Fake GPU");
+  EXPECT_EQ(json["chunk_bytes"], 16384);
+  EXPECT_EQ(json["expected_colors"], 1);
+  EXPECT_EQ(json["chunks_of_color"], Json::array({chunks, 0}));
+  EXPECT_EQ(json["outside"], 0);
+  EXPECT_EQ(json["unclear"], 0);
+  EXPECT_EQ(json["holds"], true);
+  EXPECT_EQ(json["neighbours"].size(), 4U);
+  EXPECT_EQ(json["neighbours"][1]["counts"], true);
+  EXPECT_EQ(json["neighbours"][2]["neighbour"], "reads, the same colours");
+  EXPECT_EQ(json["neighbours"][2]["counts"], false);
+}
+
+TEST_F(VerifyColors, AQuarterIsComparedWithAnotherQuarter) {
+  plan.masks = {0x18a000, 0xc4000};
+  plan.colors = 0x4;
+  const auto report = verify_colors(plan);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_TRUE(report->holds);
+  EXPECT_GT(report->audit.chunks_of_color[2], 0U);
+  EXPECT_THAT(report_to_json(*report), HasSubstr("demarc.verify.colors/1"));
+}
+
+// Launches that making the pool takes; what comes after them is the proof.
+std::uint64_t launches_of_pool(std::uint64_t bytes) {
+  constexpr std::uint64_t masks[] = {0xc4000};
+  constexpr ShareRequest shares[] = {{0x1, 0}, {0x2, 0}};
+  EXPECT_TRUE(ColoredPool::create(test::fake_gpu(), masks, bytes, shares));
+  return test::fake_symbol<std::uint64_t()>("fake_launch_count")();
+}
+
+TEST_F(VerifyColors, ChunksInDoubtBreakTheProof) {
+  fake::FakeConfig busy = fake::small_gpu();
+  busy.upset_from = launches_of_pool(plan.pool_bytes) + 1;
+  busy.upset_until = 1000000;
+  busy.upset_noise = 60;
+  test::configure(busy);
+  const auto report = verify_colors(plan);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_GT(report->audit.unclear, 0U);
+  EXPECT_NEAR(report->effects[1].slowdown, 1.0, 0.01) << "no neighbour is felt";
+  EXPECT_FALSE(report->holds);
+  EXPECT_THAT(report_to_text(*report), HasSubstr("DO NOT HOLD"));
+}
+
+TEST_F(VerifyColors, AllColoursOrNoneAreRefused) {
+  plan.colors = 0x3;
+  EXPECT_EQ(verify_colors(plan).error().kind, ErrorKind::invalid_input);
+  plan.colors = 0;
+  EXPECT_FALSE(verify_colors(plan));
+  plan.colors = 0x10;
+  EXPECT_FALSE(verify_colors(plan));
+}
+
+TEST_F(VerifyColors, ANeighbourThatIsFeltBreaksTheProof) {
+  plan.most_slowdown = 0.5;  // less than the victim alone
+  const auto report = verify_colors(plan);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_FALSE(report->holds);
+  EXPECT_THAT(report_to_text(*report), HasSubstr("DO NOT HOLD"));
+}
+
+TEST_F(VerifyColors, NothingIsProvedWhereNoNeighbourIsFelt) {
+  plan.most_slowdown = 5;  // above what the neighbours in the same colours cost
+  const auto report = verify_colors(plan);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_FALSE(report->felt);
+  EXPECT_FALSE(report->holds);
+  EXPECT_THAT(report_to_text(*report), HasSubstr("neighbours in the same colours slow it"));
+}
+
+}  // namespace
+}  // namespace demarc::cuda

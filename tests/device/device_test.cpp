@@ -1,0 +1,154 @@
+// Tests that every bundled description is read and written, and that wrong ones are refused.
+#include "demarc/device/device.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "demarc/base/files.hpp"
+#include "demarc/base/json.hpp"
+#include "paths.hpp"
+
+namespace demarc::gpu {
+namespace {
+
+using testing::HasSubstr;
+
+std::string h100_text() {
+  return read_file(test::source_dir() / "devices/h100-sxm.json").value();
+}
+
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  const auto at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+std::string error_of(const std::string& text) {
+  const auto device = parse_device(text, "x.json");
+  return device ? "no error" : device.error().message;
+}
+
+TEST(Device, EveryBundledDescriptionIsReadAndHasAName) {
+  ASSERT_FALSE(builtin_device_names().empty());
+  for (const std::string& name : builtin_device_names()) {
+    const auto device = find_device(name);
+    ASSERT_TRUE(device) << device.error().message;
+    EXPECT_FALSE(device->name.empty());
+    EXPECT_FALSE(device->source.empty());
+  }
+}
+
+TEST(Device, WrittenAndReadAgainIsTheSame) {
+  for (const std::string& name : builtin_device_names()) {
+    Device device = find_device(name).value();
+    device.topology.tpcs[0].side = 1;
+    const auto again = parse_device(device_to_json(device), "again.json");
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_EQ(*again, device);
+  }
+}
+
+TEST(Device, WhatADescriptionSaysIsWhatIsWrittenOfIt) {
+  for (const auto& entry : std::filesystem::directory_iterator(test::source_dir() / "devices")) {
+    if (entry.is_directory()) continue;  // machines of several GPUs
+    const std::string text = read_file(entry.path()).value();
+    const auto device = parse_device(text, entry.path().string());
+    ASSERT_TRUE(device) << device.error().message;
+    const Json said = Json::parse(text).flatten();
+    const Json written = Json::parse(device_to_json(*device)).flatten();
+    for (const auto& [place, value] : said.items()) {
+      ASSERT_TRUE(written.contains(place)) << entry.path() << ": " << place;
+      EXPECT_EQ(written[place], value) << entry.path() << ": " << place;
+    }
+  }
+}
+
+TEST(Device, TheH100Has132SmsIn66TpcsOverEightGpcsAndFourSingles) {
+  const Device device = find_device("h100-sxm").value();
+  EXPECT_EQ(device.topology.sm_count(), 132U);
+  EXPECT_EQ(device.topology.tpc_count(), 66U);
+  EXPECT_EQ(device.topology.gpc_count(), 12U);
+  EXPECT_EQ(device.topology.tpcs_of_gpc(0).size(), 4U);
+  EXPECT_EQ(device.topology.tpcs_of_gpc(7).size(), 9U);
+  EXPECT_EQ(device.topology.tpcs_of_gpc(11).size(), 1U);
+  EXPECT_EQ(device.dram.channels, 80U);
+}
+
+TEST(Device, AnotherSchemaIsRefusedByName) {
+  EXPECT_THAT(error_of(replaced(h100_text(), "demarc.device/1", "demarc.device/9")),
+              HasSubstr("x.json: device.schema: 'demarc.device/9' is not understood; this version "
+                        "reads 'demarc.device/1'"));
+}
+
+TEST(Device, ErrorsNameThePlace) {
+  EXPECT_THAT(error_of("{"), HasSubstr("x.json: not valid JSON"));
+  EXPECT_THAT(error_of(replaced(h100_text(), "\"slices\":80", "\"slices\":-1")),
+              HasSubstr("x.json: device.l2.slices: -1 is not within"));
+  EXPECT_THAT(error_of(replaced(h100_text(), "\"slices\":80", "\"slyces\":80")),
+              HasSubstr("x.json: device.l2: unknown key 'slyces'"));
+  EXPECT_THAT(error_of(replaced(h100_text(), "\"9.0\"", "\"nine\"")),
+              HasSubstr("compute_capability: 'nine' is not MAJOR.MINOR"));
+  EXPECT_THAT(error_of(replaced(h100_text(), "\"sms\":[2,3]", "\"sms\":[2,2]")),
+              HasSubstr("x.json: device.topology.tpcs[1].sms: SM 2 is listed twice"));
+  EXPECT_THAT(error_of(replaced(h100_text(), "\"sms\":[2,3],\"bit\":1", "\"sms\":[2,3],\"bit\":0")),
+              HasSubstr("tpcs[1].bit: hardware bit 0 already belongs to TPC 0"));
+  EXPECT_THAT(error_of(replaced(h100_text(), "\"sms\":[2,3]", "\"sms\":[2,700]")),
+              HasSubstr("SM 700 is out of range: 132 SMs"));
+}
+
+TEST(Device, AnUnknownNameListsTheKnownOnes) {
+  const auto device = find_device("no-such-card");
+  ASSERT_FALSE(device);
+  EXPECT_THAT(device.error().message, HasSubstr("h100-sxm"));
+}
+
+TEST(Device, AReferenceIsCudaOrSimulatedAndNothingElse) {
+  EXPECT_EQ(parse_device_ref("cuda:3")->index, 3U);
+  EXPECT_EQ(parse_device_ref("cuda")->index, 0U);
+  EXPECT_EQ(parse_device_ref("sim:h100-sxm")->name, "h100-sxm");
+  EXPECT_FALSE(parse_device_ref("cuda:"));
+  EXPECT_FALSE(parse_device_ref("cuda:x"));
+  EXPECT_FALSE(parse_device_ref("sim:"));
+  EXPECT_FALSE(parse_device_ref("gpu:0"));
+  EXPECT_FALSE(parse_device_ref(""));
+}
+
+TEST(DeviceRef, ANumberThatIsNoCardsIsRefusedAndNotCutDown) {
+  EXPECT_EQ(parse_device_ref("cuda:1023")->index, 1023U);
+  for (const char* text : {"cuda:1024", "cuda:4294967296", "cuda:4294967297"}) {
+    const auto refused = parse_device_ref(text);
+    ASSERT_FALSE(refused) << text;
+    EXPECT_EQ(refused.error().kind, ErrorKind::invalid_input);
+    EXPECT_THAT(refused.error().message, HasSubstr("no machine has that many GPUs"));
+  }
+  for (const char* text : {"cuda:18446744073709551616", "cuda:-1", "cuda:0 ", "cuda: 0", "cuda:1,2",
+                           "CUDA:0", "cuda:+1"}) {
+    const auto refused = parse_device_ref(text);
+    ASSERT_FALSE(refused) << text;
+    EXPECT_EQ(refused.error().kind, ErrorKind::invalid_input);
+    EXPECT_FALSE(refused.error().message.empty());
+  }
+}
+
+TEST(Topology, AGpcWithoutATpcIsFound) {
+  Topology topology = regular_topology(3, 2, 2);
+  ASSERT_TRUE(topology.check());
+  for (Tpc& tpc : topology.tpcs) {
+    if (tpc.gpc == 1) tpc.gpc = 0;
+  }
+  const auto sound = topology.check();
+  ASSERT_FALSE(sound);
+  EXPECT_THAT(sound.error().message, HasSubstr("no TPC belongs to GPC 1"));
+}
+
+TEST(Topology, SmsAreFoundInTheirTpc) {
+  const Topology topology = regular_topology(2, 3, 2);
+  EXPECT_EQ(topology.tpc_of_sm(7), 3U);
+  EXPECT_FALSE(topology.tpc_of_sm(12));
+  EXPECT_EQ(sms_per_tpc(6, 0), 2U);
+  EXPECT_EQ(sms_per_tpc(6, 1), 1U);
+  EXPECT_EQ(sms_per_tpc(9, 0), 2U);
+}
+
+}  // namespace
+}  // namespace demarc::gpu

@@ -1,0 +1,123 @@
+// Tests sets of TPCs: members, texts that are read back, SMs and GPCs.
+#include "demarc/device/tpc_set.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "demarc/device/device.hpp"
+
+namespace demarc::gpu {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Topology h100() {
+  return find_device("h100-sxm").value().topology;
+}
+
+// TPCs of this many GPCs, dealt out in turn: no GPC's TPCs are neighbours. SMs are numbered from
+// the end.
+Topology interleaved(std::uint32_t tpcs, std::uint32_t gpcs) {
+  Topology topology;
+  for (std::uint32_t t = 0; t < tpcs; ++t) {
+    Tpc tpc;
+    tpc.gpc = t % gpcs;
+    tpc.side = t % gpcs % 2;
+    tpc.sms = {2 * (tpcs - t) - 2, 2 * (tpcs - t) - 1};
+    topology.tpcs.push_back(tpc);
+  }
+  return topology;
+}
+
+TEST(TpcSet, HoldsAllOf128Members) {
+  TpcSet set;
+  set.insert(0);
+  set.insert(127);
+  set.insert(128);  // outside: ignored
+  EXPECT_THAT(set.members(), ElementsAre(0U, 127U));
+  EXPECT_TRUE(set.contains(127));
+  EXPECT_FALSE(set.contains(128));
+  set.erase(0);
+  EXPECT_EQ(set.size(), 1U);
+}
+
+TEST(TpcSet, IsWrittenAsRangesAndReadBack) {
+  EXPECT_EQ(to_string(TpcSet{0, 1, 2, 3, 8, 10, 11}), "0-3,8,10-11");
+  EXPECT_EQ(to_string(TpcSet{}), "none");
+  EXPECT_EQ(to_string(TpcSet::first(128)), "0-127");
+  EXPECT_EQ(*parse_tpc_set("0-3,8,10-11", 66, "--tpcs"), (TpcSet{0, 1, 2, 3, 8, 10, 11}));
+}
+
+TEST(TpcSet, AListBeyondTheGpuNamesTheOption) {
+  const auto set = parse_tpc_set("60-66", 66, "--tpcs");
+  ASSERT_FALSE(set);
+  EXPECT_THAT(set.error().message, HasSubstr("--tpcs"));
+  EXPECT_TRUE(parse_tpc_set("60-65", 66, "--tpcs"));
+  EXPECT_FALSE(parse_tpc_set("", 66, "--tpcs"));
+  EXPECT_THAT(parse_tpc_set("0", 0, "--tpcs").error().message, HasSubstr("--tpcs: the GPU has no"));
+  EXPECT_FALSE(parse_tpc_set("128", 130, "--tpcs"));  // wider than the mask
+}
+
+TEST(TpcSet, SmsAreGivenInTheirOwnOrder) {
+  EXPECT_THAT(sms_of(interleaved(4, 2), {0, 3}), ElementsAre(0U, 1U, 6U, 7U));
+  EXPECT_EQ(sm_count(interleaved(4, 2), {0, 3}), 4U);
+}
+
+RC_GTEST_PROP(TpcSet, EverySetIsReadBackFromItsText, (std::uint64_t low, std::uint64_t high)) {
+  const TpcSet set = TpcSet::from_words(low, high);
+  RC_PRE(!set.empty());
+  RC_ASSERT(*parse_tpc_set(to_string(set), 128, "x") == set);
+  RC_ASSERT(TpcSet::of(set.members()) == set);
+}
+
+TEST(Gpcs, AListOfGpcsIsTheirTpcs) {
+  EXPECT_EQ(*tpcs_of_gpcs(h100(), "0", "--gpcs"), TpcSet::first(4));
+  EXPECT_EQ(sm_count(h100(), *tpcs_of_gpcs(h100(), "0,8-11", "--gpcs")), 16U);
+  EXPECT_TRUE(tpcs_of_gpcs(h100(), "11", "--gpcs"));
+  EXPECT_FALSE(tpcs_of_gpcs(h100(), "12", "--gpcs"));
+  EXPECT_FALSE(tpcs_of_gpcs(h100(), "", "--gpcs"));
+  EXPECT_THAT(tpcs_of_gpcs({}, "0", "--gpcs").error().message, HasSubstr("the GPU has no GPC"));
+}
+
+TEST(TpcSet, ListsEndWithTheLastTpcOfTheGpuOrOfTheMask) {
+  EXPECT_EQ(*parse_tpc_set("65", 66, "--tpcs"), TpcSet{65});
+  EXPECT_FALSE(parse_tpc_set("66", 66, "--tpcs"));
+  EXPECT_EQ(*parse_tpc_set("127", 200, "--tpcs"), TpcSet{127});
+  EXPECT_FALSE(parse_tpc_set("128", 200, "--tpcs")) << "no mask holds it";
+  EXPECT_THAT(parse_tpc_set("0", 0, "--tpcs").error().message, HasSubstr("the GPU has no TPC"));
+}
+
+TEST(TpcSet, MembersBehindTheMaskNeitherComeNorGo) {
+  TpcSet set = TpcSet::first(200);
+  EXPECT_EQ(set.size(), 128U);
+  set.erase(128);
+  set.erase(255);
+  EXPECT_EQ(set.size(), 128U);
+  EXPECT_EQ(set.words()[0], ~std::uint64_t{0});
+  EXPECT_EQ(set.words()[1], ~std::uint64_t{0});
+}
+
+TEST(TpcSet, UnionIntersectionAndDifferenceCountBothWords) {
+  const TpcSet a{1, 2, 70};
+  const TpcSet b{2, 3, 70, 71};
+  EXPECT_EQ(a | b, (TpcSet{1, 2, 3, 70, 71}));
+  EXPECT_EQ(a & b, (TpcSet{2, 70}));
+  EXPECT_EQ(a - b, TpcSet{1});
+  EXPECT_EQ(b - a, (TpcSet{3, 71}));
+  EXPECT_TRUE((TpcSet{2, 70}).is_subset_of(a));
+  EXPECT_FALSE(b.is_subset_of(a));
+  EXPECT_FALSE((TpcSet{70}).empty());
+}
+
+TEST(TpcSet, ItsSmsAreAscendingWhateverTheOrderOfTpcs) {
+  auto topology = regular_topology(1, 3, 2);
+  std::swap(topology.tpcs[0].sms, topology.tpcs[2].sms);
+  EXPECT_THAT(sms_of(topology, {0, 2}), ElementsAre(0U, 1U, 4U, 5U));
+  EXPECT_EQ(sm_count(topology, {1}), 2U);
+  EXPECT_THAT(sms_of(topology, {}), testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace demarc::gpu

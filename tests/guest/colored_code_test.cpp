@@ -1,0 +1,108 @@
+// What a kernel that knows nothing of colours needs: one region, and its addressing.
+#include "demarc/card/code_of_pool.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "demarc/ptx/parser.hpp"
+#include "fake_card.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::uint64_t arena_page_bytes = 2 << 20;
+constexpr std::uint64_t one_mask[] = {0xc4000};
+constexpr ShareRequest both_colors[] = {{0x1, 0}, {0x2, 0}};
+
+Result<std::shared_ptr<ColoredPool>> pool_with(PoolPages pages,
+                                               const fake::FakeConfig& config = fake::small_gpu()) {
+  return ColoredPool::create(test::fake_gpu(config), one_mask, 16 * arena_page_bytes, both_colors,
+                             pages);
+}
+
+TEST(OneRegion, KeepsThePagesOfTheMostFrequentConstantAlone) {
+  const auto all = pool_with(PoolPages::all).value();
+  const std::set<std::uint32_t> constants(all->constants().begin(), all->constants().end());
+  ASSERT_EQ(constants.size(), 2U);
+  EXPECT_THAT(all->account(), HasSubstr("16 pages measured, 16 kept, of 2 constants"));
+  const auto pool = pool_with(PoolPages::one_region).value();
+  const auto kept = pool->constants();
+  EXPECT_EQ(std::set<std::uint32_t>(kept.begin(), kept.end()).size(), 1U);
+  EXPECT_GE(2 * kept.size(), 16U) << "the most frequent of two";
+  EXPECT_EQ(kept.size(), pool->arena().pages());
+  EXPECT_EQ(pool->account(), fmt::format("16 pages measured, {} kept, of 1 constant", kept.size()));
+  for (std::size_t share = 0; share < 2; ++share) {
+    EXPECT_EQ(pool->usage(share).largest_free_bytes, kept.size() * arena_page_bytes / 2);
+    const auto audit = pool->allocate(share, 1 << 20)->audit();
+    ASSERT_TRUE(audit) << audit.error().message;
+    EXPECT_TRUE(audit->holds());
+    EXPECT_EQ(audit->chunks_of_color[1 - share], 0U);
+  }
+}
+
+TEST(ColoredCode, IsRefusedWhereOneKernelWouldNeedSeveralConstants) {
+  const auto pool = pool_with(PoolPages::all).value();
+  EXPECT_THAT(code_of_pool(*pool, 0).error().message, HasSubstr("2 regions"));
+  const auto one = pool_with(PoolPages::one_region).value();
+  EXPECT_THAT(code_of_pool(*one, 2).error().message, HasSubstr("share 2: the pool has 2"));
+}
+
+// Shares differ in the colour that the code inserts, and in nothing else.
+TEST(ColoredCode, AddressesTheShareThatItIsOf) {
+  const auto module = ptx::parse_whole(
+      ".version 8.0\n.target sm_90\n.address_size 64\n"
+      ".visible .entry k(.param .u64 p) {\n.reg .b64 %rd<3>;\n.reg .b32 %r<2>;\n"
+      "ld.param.u64 %rd1, [p];\ncvta.to.global.u64 %rd2, %rd1;\nld.global.u32 %r1, [%rd2];\n"
+      "st.global.u32 [%rd2], %r1;\nret;\n}\n",
+      "k.ptx");
+  ASSERT_TRUE(module) << module.error().message;
+  const auto pool = pool_with(PoolPages::one_region).value();
+  const auto first = code_of_pool(*pool, 0).value();
+  const auto second = code_of_pool(*pool, 1).value();
+  const auto text = [&](const ColoredCode& code) { return *code.rewrite(*module)->module.text; };
+  EXPECT_NE(text(first), text(second));
+  EXPECT_EQ(text(first), text(*code_of_pool(*pool, 0)));
+  EXPECT_EQ(first.pointer(0), pool->arena().address() / 2);
+  EXPECT_EQ(first.pointer(4096), first.pointer(0) + 4096);
+}
+
+// Policies of the L2 are of newer targets than the module's.
+TEST(ColoredCode, IsForTheCardOfItsPool) {
+  const auto module = ptx::parse_whole(
+      ".version 8.0\n.target sm_75\n.address_size 64\n"
+      ".visible .entry k(.param .u64 p) {\n.reg .b64 %rd<2>;\n.reg .b32 %r<2>;\n"
+      "ld.param.u64 %rd1, [p];\nld.global.cg.u32 %r1, [%rd1];\nret;\n}\n",
+      "k.ptx");
+  ASSERT_TRUE(module) << module.error().message;
+  fake::FakeConfig card = fake::small_gpu();
+  for (const int major : {9, 7}) {
+    card.capability_major = major;
+    card.capability_minor = 5;
+    const auto pool = pool_with(PoolPages::one_region, card).value();
+    const auto made = code_of_pool(*pool, 0)->rewrite(*module);
+    ASSERT_TRUE(made) << made.error().message;
+    EXPECT_EQ(made->module.text->find("createpolicy") != std::string::npos, major == 9);
+    EXPECT_EQ(made->module.text->find(".target sm_80") != std::string::npos, major == 9);
+  }
+}
+
+TEST(PageConstants, AreMeasuredThreeTimesWhereTheCardIsDisturbed) {
+  fake::FakeConfig busy = fake::small_gpu();
+  busy.upset_from = 4;  // the first page has been measured, by three launches
+  busy.upset_until = 4 + 3 * 3;
+  busy.upset_noise = 60;
+  EXPECT_THAT(pool_with(PoolPages::all, busy).error().message, HasSubstr("are not certain"));
+  busy.upset_until = 4 + 2 * 3;
+  const auto pool = pool_with(PoolPages::all, busy);
+  ASSERT_TRUE(pool) << pool.error().message;
+  const auto audit = (*pool)->allocate(0, 1 << 20)->audit();
+  ASSERT_TRUE(audit) << audit.error().message;
+  EXPECT_TRUE(audit->holds());
+}
+
+}  // namespace
+}  // namespace demarc::cuda

@@ -1,0 +1,259 @@
+// The control block, its token, and masks whose writer dies.
+#include "demarc/guest/control.hpp"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+
+#include <csignal>
+#include <cstring>
+#include <thread>
+
+#include "paths.hpp"
+#include "supervised.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+using test::Supervised;
+using testing::HasSubstr;
+
+std::string file_of(const Control& control) {
+  return control.value().substr(0, control.value().find('#'));
+}
+
+std::string refusal(const std::string& value) {
+  const auto opened = Control::open(value);
+  return opened ? "opened" : opened.error().message;
+}
+
+TEST(ControlBlocks, AreSharedWithWhoeverKnowsTheirName) {
+  const Control made = Control::create().value();
+  const auto opened = Control::open(made.value());
+  ASSERT_TRUE(opened) << opened.error().message;
+  made.block().counters.graphs = 3;
+  EXPECT_EQ(opened->block().counters.graphs, 3U);
+  EXPECT_NE(Control::create()->value(), made.value());
+  const auto& token = made.block().token;
+  EXPECT_EQ(made.value(), fmt::format("{}#{:016x}{:016x}", file_of(made), token[0], token[1]));
+  EXPECT_NE(token[0], token[1]);
+  const std::uint64_t report = made.block().report_token;
+  EXPECT_EQ(opened->block().report_token, report);
+  EXPECT_NE(Control::create()->block().report_token, report);
+  EXPECT_EQ(made.value().find(fmt::format("{:016x}", report)), std::string::npos);
+}
+
+TEST(ControlBlocks, AreRefusedWithAnotherTokenMagicOrSize) {
+  const Control made = Control::create().value();
+  const std::string zeros(32, '0');
+  EXPECT_THAT(refusal(file_of(made) + "#" + zeros), HasSubstr("not the control block"));
+  EXPECT_THAT(refusal(file_of(made) + "#"), HasSubstr("not the control block"));
+  EXPECT_THAT(refusal(file_of(made)), HasSubstr("expected /proc/PID/fd/N#TOKEN"));
+  EXPECT_THAT(refusal("/proc/self/fd/9999#" + zeros), HasSubstr("cannot be opened"));
+  made.block().bytes += 8;
+  EXPECT_THAT(refusal(made.value()), HasSubstr("another version"));
+  made.block().bytes -= 8;
+  made.block().magic += 1;
+  EXPECT_THAT(refusal(made.value()), HasSubstr("another version"));
+  made.block().magic -= 1;
+  EXPECT_EQ(refusal(made.value()), "opened");
+}
+
+// As a file whose number the block's had before.
+TEST(ControlBlocks, FilesThatOthersCouldShortenOrThatHaveAnotherSizeAreRefused) {
+  const Control made = Control::create().value();
+  const std::string token = made.value().substr(made.value().find('#'));
+  for (const bool sealed : {false, true}) {
+    const int file = ::memfd_create("planted", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    const auto bytes = sizeof(ControlBlock) + (sealed ? 4096 : 0);
+    ASSERT_EQ(::ftruncate(file, static_cast<off_t>(bytes)), 0);
+    ASSERT_EQ(::pwrite(file, &made.block(), sizeof(ControlBlock), 0),
+              static_cast<ssize_t>(sizeof(ControlBlock)));
+    if (sealed) ::fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+    EXPECT_THAT(refusal(fmt::format("/proc/self/fd/{}{}", file, token)),
+                HasSubstr("not the control block"))
+        << sealed;
+    ::close(file);
+  }
+  const int own = ::open(file_of(made).c_str(), O_RDWR | O_CLOEXEC);
+  EXPECT_NE(::ftruncate(own, 0), 0) << "the block itself cannot be shortened";
+  EXPECT_NE(::ftruncate(own, 1 << 20U), 0) << "nor lengthened";
+  EXPECT_NE(::fcntl(own, F_ADD_SEALS, F_SEAL_WRITE), 0) << "nor closed to others";
+  ::close(own);
+}
+
+TEST(ControlBlocks, TakeAMaskWhateverErrorAnEarlierCallHad) {
+  const Control made = Control::create().value();
+  HardwareMask mask;
+  mask.disabled[1] = 6;
+  for (const int earlier : {EINTR, EACCES}) {
+    errno = earlier;
+    ASSERT_TRUE(made.store_mask(mask, true));
+  }
+  HardwareMask found;
+  ASSERT_TRUE(made.block().mask.load(found));
+  EXPECT_EQ(found.disabled[1], 6U);
+}
+
+TEST(ControlBlocks, AreGoneWithTheirOwnerHoweverItEnds) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  EXPECT_EQ(Supervised::apart([&] {
+              const Control made = Control::create().value();
+              const std::string& value = made.value();
+              if (!Control::open(value)) return 1;
+              if (::write(ends[1], value.data(), value.size()) < 0) return 1;
+              return ::raise(SIGKILL);
+            }),
+            128 + SIGKILL);
+  char value[200] = {};
+  ASSERT_GT(::read(ends[0], value, sizeof value - 1), 0);
+  EXPECT_THAT(refusal(value), HasSubstr("its demarc exec has ended"));
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+HardwareMask words(std::uint32_t value) {
+  return HardwareMask{{value, value, value, value}};
+}
+
+TEST(ControlBlocks, WritersOfSeveralProcessesTakeTurnsAndADeadOneLosesItsTurn) {
+  const Control made = Control::create().value();
+  const int file = ::open(file_of(made).c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::flock(file, LOCK_EX), 0);
+  static int heard[2];
+  ASSERT_EQ(::pipe2(heard, O_CLOEXEC), 0);
+  const pid_t writer = ::fork();
+  if (writer == 0) {
+    struct sigaction interrupts {};
+    interrupts.sa_handler = [](int) { static_cast<void>(!::write(heard[1], "x", 1)); };
+    ::sigaction(SIGUSR1, &interrupts, nullptr);
+    static_cast<void>(!::write(heard[1], "b", 1));
+    std::_Exit(made.store_mask(words(7), true, {}, 1'000'000) ? 0 : 1);
+  }
+  // It begins, a signal interrupts it, and it waits anew.
+  char byte = 0;
+  ASSERT_EQ(::read(heard[0], &byte, 1), 1);
+  ::kill(writer, SIGUSR1);
+  ASSERT_EQ(::read(heard[0], &byte, 1), 1);
+  EXPECT_EQ(byte, 'x');
+  EXPECT_EQ(::waitpid(writer, nullptr, WNOHANG), 0) << "it did not wait for its turn";
+  const auto refused = made.store_mask(words(8), true, {}, 2);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("another process holds the lock of the control"));
+  ::close(heard[0]);
+  ::close(heard[1]);
+  HardwareMask mask;
+  EXPECT_FALSE(made.block().mask.load(mask));
+  ::flock(file, LOCK_UN);  // the writer has the same open file, which a close would leave open
+  ::close(file);
+  int status = 1;
+  ASSERT_EQ(::waitpid(writer, &status, 0), writer);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(made.block().mask.load(mask));
+  EXPECT_EQ(mask, words(7));
+  // Ends with the lock held.
+  EXPECT_EQ(Supervised::apart([&] {
+              ::flock(::open(file_of(made).c_str(), O_RDWR), LOCK_EX);
+              return 0;
+            }),
+            0);
+  EXPECT_TRUE(made.store_mask(words(9), true));
+}
+
+// The writer is stopped at each of its instructions. What lies in memory then is what it would
+// leave behind if it died there.
+TEST(SharedMasks, AWriterThatDiesAnywhereLeavesTheOldOrTheNewMaskAndRoomForTheNext) {
+  void* memory = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  auto* shared = new (memory) SharedMask;
+  shared->store(words(1), true);
+  const pid_t writer = ::fork();
+  if (writer == 0) {
+    ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+    ::raise(SIGSTOP);
+    shared->store(words(2), true);
+    ::raise(SIGSTOP);
+    std::_Exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(writer, &status, 0), writer);
+  ASSERT_TRUE(WIFSTOPPED(status));
+  int old_masks = 0;
+  int new_masks = 0;
+  while (true) {
+    ASSERT_EQ(::ptrace(PTRACE_SINGLESTEP, writer, nullptr, nullptr), 0);
+    ASSERT_EQ(::waitpid(writer, &status, 0), writer);
+    ASSERT_TRUE(WIFSTOPPED(status));
+    if (WSTOPSIG(status) != SIGTRAP) break;
+    HardwareMask mask;
+    ASSERT_TRUE(shared->load(mask));
+    ASSERT_TRUE(mask == words(1) || mask == words(2)) << mask.disabled[0] << mask.disabled[3];
+    (mask == words(1) ? old_masks : new_masks) += 1;
+    SharedMask left;
+    std::memcpy(static_cast<void*>(&left), memory, sizeof left);
+    left.store(words(3), true);
+    ASSERT_TRUE(left.load(mask));
+    ASSERT_EQ(mask, words(3));
+    left.store(words(4), false);
+    ASSERT_FALSE(left.load(mask));
+  }
+  EXPECT_GT(old_masks, 10);
+  EXPECT_GT(new_masks, 10);
+  ::kill(writer, SIGKILL);
+  ::waitpid(writer, nullptr, 0);
+  ::munmap(memory, 4096);
+}
+
+TEST(SharedMasks, ReadersSeeWholeMasksWhileWritersTakeTurns) {
+  SharedMask shared;
+  shared.store(words(0), true);
+  const auto write = [&shared](std::uint32_t first) {
+    for (std::uint32_t i = 0; i < 3000; ++i) shared.store(words(first + i), true);
+  };
+  std::thread one(write, 1);
+  std::thread other(write, 100000);
+  for (int i = 0; i < 6000; ++i) {
+    HardwareMask mask;
+    ASSERT_TRUE(shared.load(mask));
+    ASSERT_EQ(mask, words(mask.disabled[0]));
+  }
+  one.join();
+  other.join();
+}
+
+// Opening and closing a file may wait for its file system, so none is opened that has a name.
+TEST(ControlBlock, IsNoFileWithANameAndSuchAFileIsNotOpened) {
+  const std::string path = test::fresh_folder("control") / "file";
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  const int events = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+  ASSERT_GE(::inotify_add_watch(events, path.c_str(), IN_OPEN | IN_CLOSE), 0);
+  EXPECT_THAT(refusal(fmt::format("/proc/self/fd/{}#00", file)),
+              HasSubstr("this is not a control block: it is a file that has a name"));
+  char event[4096];
+  EXPECT_EQ(::read(events, event, sizeof event), -1) << "it was opened";
+  ::close(events);
+  ::close(file);
+}
+
+TEST(ControlBlock, IsNotStoredWhileAnotherProcessHoldsItsLock) {
+  const auto control = Control::create().value();
+  const int file = ::open(file_of(control).c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::flock(file, LOCK_EX), 0);
+  const auto refused = control.store_mask({}, true, {}, 2);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::check_failed);
+  EXPECT_THAT(refused.error().message, HasSubstr("another process holds the lock"));
+  HardwareMask mask;
+  EXPECT_FALSE(control.block().mask.load(mask));
+  ::close(file);
+  EXPECT_TRUE(control.store_mask({}, true, {}, 1));
+  EXPECT_TRUE(control.block().mask.load(mask));
+}
+
+}  // namespace
+}  // namespace demarc::cuda

@@ -1,0 +1,305 @@
+// A process of a tenant's program: what it asks of its server, and when its calls are answered.
+#include "process/tenant_process.hpp"
+
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "calls/own_calls.hpp"
+#include "confine_fixture.hpp"
+#include "lease_stand_in.hpp"
+#include "planted_call.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+using lease::AttachRequest;
+using lease::GiveRequest;
+using lease::Request;
+using lease::TakeRequest;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Optional;
+
+constexpr std::uint64_t one_extent = lease::extent_step;
+constexpr CuResult tenant_out_of_memory = 2;
+constexpr CuResult not_initialized_in_child = 3;
+
+class ProcessesOfTenants : public Confine {
+ protected:
+  void SetUp() override {
+    Confine::SetUp();
+    server.emplace();
+    block.capability = {9, 0};
+  }
+  // The server has one connection at a time.
+  void attach() {
+    process.reset();
+    static_cast<void>(server->asked());
+    const std::string socket = server->socket();
+    std::copy(socket.begin(), socket.end(), block.lease_socket);
+    std::copy_n(test::LeaseStandIn::token, 4, block.lease_token);
+    process = TenantProcess::attach(block, [this](const std::string& line) {
+                told.push_back(line);
+              }).value();
+    EXPECT_THAT(server->asked(), ElementsAre(Request(AttachRequest{test::LeaseStandIn::token})));
+  }
+  // What the program gets of its call; nothing: it passes.
+  template <class... Arguments>
+  std::optional<CuResult> call(const char* name, Arguments... arguments) {
+    const test::PlantedCall planted(name, arguments...);
+    const auto served = process->serve(planted.read());
+    EXPECT_TRUE(served) << name << ": " << served.error().message;
+    return planted.answer();
+  }
+  template <class... Arguments>
+  std::string refusal(const char* name, Arguments... arguments) {
+    const test::PlantedCall planted(name, arguments...);
+    const auto served = process->serve(planted.read());
+    EXPECT_FALSE(planted.answer()) << name;
+    return served ? "it may run" : served.error().message;
+  }
+  DevicePointer allocated(std::size_t bytes) {
+    DevicePointer address = 0;
+    EXPECT_THAT(call("cuMemAlloc_v2", &address, bytes), Optional(cu_success));
+    return address;
+  }
+  // What was asked for at an allocation: a stretch for several, or what is left.
+  static auto one_allocation() { return Contains(Request(TakeRequest{one_extent})).Times(1); }
+
+  std::optional<test::LeaseStandIn> server;
+  ControlBlock& block = program.control.block();
+  std::unique_ptr<TenantProcess> process;
+  std::vector<std::string> told;
+};
+
+TEST_F(ProcessesOfTenants, OpenTheirShareAtTheFirstCallThatNeedsIt) {
+  attach();
+  EXPECT_EQ(call("cuDeviceGetCount", nullptr), std::nullopt);
+  EXPECT_EQ(call("cuCtxDestroy_v2", nullptr), std::nullopt) << "it would be answered otherwise";
+  EXPECT_THAT(server->asked(), IsEmpty());
+  EXPECT_NE(allocated(one_extent), 0U);
+  EXPECT_THAT(server->asked(), one_allocation());
+  EXPECT_EQ(block.record.most_bytes(), one_extent);
+  EXPECT_NE(allocated(one_extent), 0U);
+  EXPECT_THAT(server->asked(), one_allocation());
+  EXPECT_EQ(block.record.most_bytes(), 2 * one_extent);
+  EXPECT_THAT(told, IsEmpty());
+  EXPECT_EQ(block.counters.colored.plain, 0U);
+}
+
+TEST_F(ProcessesOfTenants, KeepTheContextThatTheProgramHasCurrent) {
+  attach();
+  const auto driver = Driver::load().value();
+  ASSERT_EQ(driver->api().cuCtxSetCurrent(nullptr), cu_success);
+  std::size_t free = 0;
+  EXPECT_THAT(call("cuMemGetInfo_v2", &free, nullptr), Optional(cu_success));
+  EXPECT_EQ(free, server->lease.bytes);
+  CuContext now = nullptr;
+  ASSERT_EQ(driver->api().cuCtxGetCurrent(&now), cu_success);
+  EXPECT_EQ(now, nullptr);
+}
+
+TEST_F(ProcessesOfTenants, GiveBackWhatIsEmptyAndHaveItNoMore) {
+  attach();
+  const DevicePointer first = allocated(one_extent);
+  EXPECT_THAT(call("cuMemFree_v2", first), Optional(cu_success));
+  EXPECT_THAT(server->asked(), Contains(Request(GiveRequest{0})));
+  EXPECT_NE(allocated(one_extent), 0U);
+  EXPECT_EQ(block.record.most_bytes(), one_extent) << "never two at a time";
+}
+
+TEST_F(ProcessesOfTenants, AreRefusedMemoryBeyondTheirsAsOnACardThatIsFull) {
+  attach();
+  DevicePointer address = 0;
+  for (std::uint64_t bytes = 0; bytes < server->lease.bytes; bytes += one_extent) {
+    EXPECT_NE(allocated(one_extent), 0U);
+  }
+  EXPECT_THAT(call("cuMemAlloc_v2", &address, std::size_t{one_extent}),
+              Optional(tenant_out_of_memory));
+  EXPECT_THAT(told, IsEmpty()) << "the program sees why";
+}
+
+TEST_F(ProcessesOfTenants, SayWhyThereIsNoMemoryOnceTheirServerIsGone) {
+  attach();
+  EXPECT_NE(allocated(one_extent), 0U);
+  server->hangs_up = true;
+  DevicePointer address = 0;
+  EXPECT_THAT(call("cuMemAlloc_v2", &address, std::size_t{one_extent}),
+              Optional(tenant_out_of_memory));
+  EXPECT_THAT(told, Contains(HasSubstr("demarc serve has ended")));
+}
+
+TEST_F(ProcessesOfTenants, SayThatNothingCouldBeGivenBack) {
+  attach();
+  const DevicePointer first = allocated(one_extent);
+  server->hangs_up = true;
+  EXPECT_THAT(call("cuMemFree_v2", first), Optional(cu_success));
+  EXPECT_THAT(told, ElementsAre(HasSubstr("demarc serve has ended")));
+}
+
+TEST_F(ProcessesOfTenants, GiveBackWhatCannotBeMapped) {
+  attach();
+  EXPECT_NE(allocated(one_extent), 0U);
+  static_cast<void>(server->asked());
+  server->lends_no_page = true;
+  DevicePointer address = 0;
+  EXPECT_THAT(call("cuMemAlloc_v2", &address, std::size_t{one_extent}),
+              Optional(tenant_out_of_memory));
+  EXPECT_THAT(server->asked(), Contains(Request(GiveRequest{one_extent})));
+  EXPECT_EQ(block.record.most_bytes(), one_extent) << "it never had it";
+}
+
+TEST_F(ProcessesOfTenants, RunNothingWhereTheirShareCannotBeOpened) {
+  server->lease.card = "GPU-of-another-machine";
+  attach();
+  DevicePointer address = 0;
+  EXPECT_THAT(refusal("cuMemAlloc_v2", &address, std::size_t{one_extent}),
+              HasSubstr("is not visible here"));
+}
+
+TEST_F(ProcessesOfTenants, RunNothingWhereTheFirstBytesOfTheirShareCannotBeMapped) {
+  attach();
+  server->lends_no_page = true;
+  DevicePointer address = 0;
+  EXPECT_THAT(refusal("cuMemAlloc_v2", &address, std::size_t{one_extent}),
+              HasSubstr("with 0 descriptors"));
+}
+
+TEST_F(ProcessesOfTenants, AreNoneWithAnotherToken) {
+  const std::string socket = server->socket();
+  std::copy(socket.begin(), socket.end(), block.lease_socket);
+  const auto refused = TenantProcess::attach(block, {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "no such lease");
+}
+
+// Which colours cannot hold: it is told only where the program has pinned some.
+TEST_F(ProcessesOfTenants, GiveKernelsNoAddressOfMemoryThatTheyPinned) {
+  attach();
+  EXPECT_NE(allocated(one_extent), 0U);
+  const auto driver = Driver::load().value();
+  const DriverApi& api = driver->api();
+  CuModule module = nullptr;
+  CuFunction function = nullptr;
+  const char* text =
+      ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 "
+      "p)\n{\nret;\n}\n";
+  EXPECT_THAT(call("cuModuleLoadData", &module, text), Optional(cu_success));
+  ASSERT_EQ(api.cuModuleGetFunction(&function, module, "k"), cu_success);
+  void* pinned = nullptr;
+  ASSERT_EQ(api.cuMemHostAlloc(&pinned, 4096, 0), cu_success);
+  void* arguments[] = {&pinned};
+  const auto launch = [&] {
+    return call("cuLaunchKernel", function, 1U, 1U, 1U, 1U, 1U, 1U, 0U, nullptr, &arguments[0],
+                nullptr);
+  };
+  EXPECT_EQ(launch(), std::nullopt) << "the stand-in alone has pinned it";
+  EXPECT_EQ(call("cuMemHostAlloc", &pinned, std::size_t{4096}, 0U), std::nullopt);
+  EXPECT_THAT(launch(), Optional(cu_error_not_supported));
+  EXPECT_THAT(told, Contains(HasSubstr("would get an address of memory of the host")));
+  api.cuMemFreeHost(pinned);
+}
+
+TEST_F(ProcessesOfTenants, AreClientsOfTheMpsOfTheirLease) {
+  server->lease.mps = "/run/mps";
+  attach();
+  DevicePointer address = 0;
+  for (const char* name :
+       {"cuCtxCreate_v4", "cuDevicePrimaryCtxRetain", "cuCtxFromGreenCtx", "cuMemAlloc_v2"}) {
+    EXPECT_THAT(refusal(name, &address, std::size_t{one_extent}),
+                HasSubstr("not a client of the MPS whose folder is /run/mps"))
+        << name;
+  }
+  EXPECT_EQ(call("cuDeviceGetCount", nullptr), std::nullopt) << "it makes no context";
+  process.reset();
+  fake::FakeConfig config = fake::small_gpu();
+  config.mps_attribute = 1;
+  server.emplace(config);
+  server->lease.mps = "/run/mps";
+  attach();
+  EXPECT_EQ(call("cuDevicePrimaryCtxRetain", nullptr), std::nullopt);
+  EXPECT_NE(allocated(one_extent), 0U);
+}
+
+TEST_F(ProcessesOfTenants, AreAnsweredNothingButThatOfTheirParentInAChild) {
+  attach();
+  EXPECT_NE(allocated(one_extent), 0U);
+  static_cast<void>(server->asked());
+  EXPECT_EQ(server->apart([this] {
+    DevicePointer address = 0;
+    REQUIRE_IN_CHILD(call("cuMemAlloc_v2", &address, std::size_t{one_extent}) ==
+                     not_initialized_in_child);
+    REQUIRE_IN_CHILD(call("cuDeviceGetCount", nullptr) == std::nullopt);
+    REQUIRE_IN_CHILD(address == 0);
+    return 0;
+  }),
+            0);
+  EXPECT_THAT(server->asked(), IsEmpty()) << "the connection is the parent's";
+}
+
+TEST_F(ProcessesOfTenants, AreLeftAloneInCallsThatAreDemarcsOwn) {
+  attach();
+  const OwnCalls own;
+  DevicePointer address = 0;
+  EXPECT_EQ(call("cuMemAlloc_v2", &address, std::size_t{one_extent}), std::nullopt);
+  EXPECT_THAT(server->asked(), IsEmpty());
+}
+
+TEST_F(ProcessesOfTenants, HavePlainMemoryWhereTheyHoldMachineCodeAloneAndMayDoSo) {
+  DevicePointer address = 0;
+  block.allow_plain = 1;
+  attach();
+  EXPECT_NE(allocated(one_extent), 0U) << "it holds none";
+  void* library = ::dlopen((test::build_dir() / "libdemarc_machine_code.so").c_str(), RTLD_NOW);
+  ASSERT_NE(library, nullptr);
+  block.allow_plain = 0;
+  attach();
+  EXPECT_NE(allocated(one_extent), 0U) << "it may not";
+  EXPECT_THAT(told, IsEmpty());
+  block.allow_plain = 1;
+  attach();
+  EXPECT_EQ(call("cuMemAlloc_v2", &address, std::size_t{one_extent}), std::nullopt);
+  EXPECT_EQ(block.counters.colored.plain, 1U);
+  EXPECT_EQ(block.record.plain_bytes(), one_extent);
+  EXPECT_THAT(told, ElementsAre(testing::AllOf(HasSubstr("libdemarc_machine_code.so"),
+                                               HasSubstr("it runs on plain memory"))));
+  ::dlclose(library);
+}
+
+// A fault is seen by the next call that waits for the card, whatever that does.
+TEST_F(ProcessesOfTenants, TellOnceAndCountWhichErrorHasEndedAContext) {
+  attach();
+  const auto left = [&](const char* name, CuResult result) {
+    test::PlantedCall planted(name);
+    process->note_result(planted.read_leaving(result));
+  };
+  left("cuCtxSynchronize", cu_success);
+  left("cuMemAlloc_v2", tenant_out_of_memory);
+  {
+    const OwnCalls own;
+    left("cuCtxSynchronize", 700);
+  }
+  EXPECT_THAT(told, IsEmpty());
+  EXPECT_THAT(block.record.names(), IsEmpty());
+  left("cuCtxSynchronize", 700);
+  left("cuMemFree_v2", 700);
+  left("cuEventQuery", 719);
+  EXPECT_THAT(told,
+              ElementsAre("cuCtxSynchronize returned error 700, a kernel's access to an illegal "
+                          "address: this context has ended, and each further call in it fails; "
+                          "under MPS the error may be another program's on this card"));
+  const auto names = block.record.names();
+  ASSERT_EQ(names.size(), 2U);
+  EXPECT_EQ(names[0].what, Recorded::ended_context);
+  EXPECT_EQ(names[0].name, "error 700");
+  EXPECT_EQ(names[0].why, "a kernel's access to an illegal address");
+  EXPECT_EQ(names[0].count, 2U);
+  EXPECT_EQ(names[1].name, "error 719");
+}
+
+}  // namespace
+}  // namespace demarc::cuda
