@@ -6,7 +6,7 @@ jobs := $(shell nproc)
 # On a terminal ninja keeps its progress on one line: the share of the whole build that is done, and the time since it began.
 export NINJA_STATUS := [build %p, %e s] 
 
-.PHONY: build program configure package demo test bench gpu-test mutate docs format packages bench-packages test-packages clean
+.PHONY: build program configure package demo test bench gpu-test mutate covered docs format packages bench-packages test-packages clean
 .PHONY: test-optimised test-sanitized test-format test-release test-whole test-presets test-asan test-tsan test-tidy test-fuzz
 
 packages:
@@ -71,6 +71,10 @@ test-release:
 	cmake --preset release -DDEMARC_BUILD_TESTS=ON -DDEMARC_BUILD_BENCH=ON >/dev/null
 	cmake --build --preset release -j $(jobs) --target demarc_program demarc_bench_objects demarc_optimised_tests
 	ctest --preset release -j $(jobs) --schedule-random -L '^(optimised|verbs|browser|oracle|architecture)$$'
+
+# What the tests say that holds, room by room: build/covered.md.
+covered:
+	@mkdir -p build; tools/what-is-covered.py -o build/covered.md; echo build/covered.md
 
 # What takes too long for every change: the device code of CUB, Thrust, libcu++ and cuRAND through ptxas, on every target,
 # plain, with line numbers and for the debugger.

@@ -115,13 +115,6 @@ class Service final : public v1beta1::DevicePlugin::Service {
   std::atomic<bool> stopped_ = false;
 };
 
-// Kubelets are written in Go, whose gRPC does not take a path for the name of a host.
-std::shared_ptr<grpc::Channel> channel_to(const std::string& socket) {
-  grpc::ChannelArguments arguments;
-  arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, "localhost");
-  return grpc::CreateCustomChannel("unix:" + socket, grpc::InsecureChannelCredentials(), arguments);
-}
-
 }  // namespace
 
 struct Resource::State {
@@ -175,8 +168,9 @@ Result<Resource::Registered> Resource::register_with(const std::string& kubelet)
   grpc::ClientContext context;
   context.set_deadline(system_clock::now() + patience);
   v1beta1::Empty answer;
+  const auto channel = grpc::CreateChannel("unix:" + kubelet, grpc::InsecureChannelCredentials());
   const Status status =
-      v1beta1::Registration::NewStub(channel_to(kubelet))->Register(&context, request, &answer);
+      v1beta1::Registration::NewStub(channel)->Register(&context, request, &answer);
   if (status.ok()) return Registered::yes;
   const auto code = status.error_code();
   if (code == grpc::StatusCode::UNAVAILABLE || code == grpc::StatusCode::DEADLINE_EXCEEDED) {

@@ -76,7 +76,7 @@ class FakeKubelet final : public v1beta1::Registration::Service {
  private:
   static std::string fault_of(const grpc::ServerContext& context,
                               const v1beta1::RegisterRequest& request) {
-    // That of Go refuses paths, which are what gRPC's for C++ says if it is told nothing.
+    // That of Go refuses a path as the name of a host.
     if (context.ExperimentalGetAuthority() != "localhost") return "the name of the host";
     const auto patience = context.deadline() - std::chrono::system_clock::now();
     if (patience > std::chrono::milliseconds(5500)) return "a caller that waits too long";
