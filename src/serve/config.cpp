@@ -122,7 +122,8 @@ Result<std::uint32_t> parts_of(const toml::table& tenants, const std::string& so
   return parts;
 }
 
-Result<std::uint64_t> read_colors(const toml::node& node, std::uint32_t count, const Place& place) {
+Result<std::uint64_t> read_colors(const toml::node_view<const toml::node> node, std::uint32_t count,
+                                  const Place& place) {
   std::uint64_t colors = 0;
   if (const auto* text = node.as_string()) {
     DEMARC_TRY(const Part part, read_part(text->get(), "colors", place));
@@ -200,12 +201,12 @@ Result<TenantConfig> read_tenant(const std::string& name, const toml::table& nod
   }
   DEMARC_CHECK(read_choice(table, tenant));
   tenant.colors_place = table.place("colors");
-  const toml::node* colors = table.take("colors");
-  if (colors == nullptr) {
+  const toml::node_view colors(table.take("colors"));
+  if (!colors) {
     return invalid_input("{}: tenant '{}' has no colors: its memory would belong to everybody",
                          tenant.place, name);
   }
-  DEMARC_TRY(tenant.colors, read_colors(*colors, config.colors, tenant.colors_place));
+  DEMARC_TRY(tenant.colors, read_colors(colors, config.colors, tenant.colors_place));
   tenant.bytes_place = table.place("bytes");
   DEMARC_TRY(tenant.bytes, table.bytes("bytes"));
   tenant.domain_place = table.place("sync_domain");

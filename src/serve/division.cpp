@@ -156,7 +156,7 @@ Result<OwnedFile> start_daemon(const std::vector<std::string>& command, const st
     // What the caller has open would stay locked, or without an end, as long as the server lives.
     ::syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
     ::execv(words[0], words.data());
-    ::_exit(127);
+    ::_exit(static_cast<int>(ErrorKind::missing_capability));
   }
   while (::waitpid(first, nullptr, 0) < 0 && errno == EINTR) {
   }

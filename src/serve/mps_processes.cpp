@@ -74,8 +74,7 @@ std::vector<MpsProcess> mps_processes() {
   return all;
 }
 
-std::vector<pid_t> mps_processes_of(const std::string& folder) {
-  auto all = mps_processes();
+std::vector<pid_t> mps_processes_of(const std::string& folder, std::vector<MpsProcess> all) {
   std::erase_if(all, [&](const MpsProcess& one) { return one.folder != folder; });
   const auto is_child = [&](const MpsProcess& one) {
     return std::any_of(all.begin(), all.end(),

@@ -16,8 +16,10 @@ struct MpsProcess {
 
 // All daemons, and their servers, of this user.
 [[nodiscard]] std::vector<MpsProcess> mps_processes();
-// The same of one folder. The daemon itself comes first: none of the others is its parent.
-[[nodiscard]] std::vector<pid_t> mps_processes_of(const std::string& folder);
+// Those of `all` that are of one folder. The daemon itself comes first: none of the others is its
+// parent.
+[[nodiscard]] std::vector<pid_t> mps_processes_of(const std::string& folder,
+                                                  std::vector<MpsProcess> all = mps_processes());
 
 // Kills what is left of a folder's daemon, and waits at most so many seconds until it is gone.
 // False: there was nothing.

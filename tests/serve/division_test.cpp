@@ -203,7 +203,10 @@ TEST_F(JoiningADivision, keeps_its_files_from_others_and_follows_no_link) {
 }
 
 TEST_F(JoiningADivision, says_that_a_program_or_a_folder_is_not_there) {
-  EXPECT_FALSE(join_division({0, {0, 2}, "", "", "/no/such/program", [](const auto&) {}}));
+  const auto joined = join_division({0, {0, 2}, "", "", "/no/such/program", [](const auto&) {}});
+  ASSERT_FALSE(joined);
+  EXPECT_EQ(joined.error().kind, ErrorKind::missing_capability);
+  EXPECT_EQ(joined.error().message, "the server that divides the card has ended: it said nothing");
   ::setenv("XDG_RUNTIME_DIR", "/no/such/folder", 1);
   EXPECT_THAT(join("exit 0").error().message,
               HasSubstr("XDG_RUNTIME_DIR names the folder, which must belong to you"));

@@ -273,6 +273,16 @@ TEST(MpsProcesses, OfOtherUsersAreNotLookedAt) {
   EXPECT_THAT(seen_of([] { ASSERT_EQ(::setuid(65534), 0); }), IsEmpty());
 }
 
+// Numbers of processes begin anew, so that a server of a daemon may have a lower one than it.
+TEST(MpsProcesses, OfAFolderBeginWithTheDaemonWhateverItsNumber) {
+  EXPECT_THAT(
+      mps_processes_of(
+          "/own",
+          {{3, 1, "/others"}, {5, 9, "/own"}, {7, 3, "/own"}, {8, 9, "/own"}, {9, 1, "/own"}}),
+      ElementsAre(7, 9, 5, 8));
+  EXPECT_THAT(mps_processes_of("/own", {{3, 1, "/others"}}), IsEmpty());
+}
+
 TEST_F(WithMps, daemons_of_others_are_named) {
   install_daemon(true);
   auto their = plan();

@@ -97,6 +97,15 @@ TEST_F(OnAPool, fills_more_bytes_than_are_written_at_a_time) {
   EXPECT_EQ(std::count(bytes.begin(), bytes.end(), '\0'), 9 * step);
 }
 
+TEST_F(OnAPool, refuses_colours_that_hold_less_than_one_step) {
+  const auto refused = PoolCard::adopt(card, test::lent_parities({0}), {4, 8});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
+  EXPECT_EQ(refused.error().message,
+            fmt::format("colours 0x4 hold {} bytes of the arena, fewer than one step of {}",
+                        page_of_share / 2, step));
+}
+
 TEST_F(OnAPool, proves_TPCs_that_the_card_has_and_no_others) {
   EXPECT_TRUE(side->prove({1, 3}));
   EXPECT_EQ(side->prove({1, 12}).error().message, "TPCs 1,12: the card has the TPCs 0-11");

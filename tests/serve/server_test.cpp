@@ -52,6 +52,7 @@ TEST_F(Serving, opens_a_lease_in_the_numbers_of_its_tenant) {
                                         card.share(1).value(),
                                         "/run/mps"}));
   EXPECT_EQ(opened.token.size(), 32U);
+  EXPECT_NE(opened.token.substr(0, 16), opened.token.substr(16));
   const auto second = connect();
   const std::string token = open(second).token;
   EXPECT_NE(token.substr(0, 16), opened.token.substr(0, 16));
