@@ -179,10 +179,31 @@ TEST_F(MappingsOfPrograms, ThatCannotBeAreErrors) {
   read_write.location.type = 2;
   EXPECT_EQ(allow(address, granule), cu_error_not_supported);
   EXPECT_THAT(told.back(), HasSubstr("only its own card can read and write coloured memory"));
+  const CuAccess both[] = {{{CuMemoryLocation::device, 0}, CuAccess::read_write}, read_write};
+  const CuAccess reversed[] = {both[1], both[0]};
+  for (const CuAccess* two : {both, reversed}) {
+    EXPECT_EQ(ask("cuMemSetAccess", address, granule, two, std::size_t{2}), cu_error_not_supported);
+  }
+  EXPECT_EQ(ask("cuMemSetAccess", address, granule, both, std::size_t{1}), cu_success);
   unsigned long long flags = 0;
   EXPECT_EQ(ask("cuMemGetAccess", &flags, nullptr, address + granule), cu_error_invalid_value);
   EXPECT_EQ(ask("cuMemGetAccess", nullptr, nullptr, address), cu_error_invalid_value);
   EXPECT_EQ(ask("cuMemRelease", Handle{99}), cu_error_invalid_value);
+}
+
+TEST_F(MappingsOfPrograms, AreUnmappedOnlyWhereTheyLieAndNotBehindTheLastAddress) {
+  const DevicePointer a = reserved(2 * granule);
+  for (const DevicePointer place : {a, a + granule}) {
+    EXPECT_EQ(map(place, granule, created(granule)), cu_success);
+  }
+  for (const DevicePointer end : {DevicePointer{0}, DevicePointer{1}, a, a + granule}) {
+    EXPECT_EQ(allow(a + granule, end - (a + granule)), cu_error_invalid_value) << end;
+    EXPECT_EQ(unmap(a + granule, end - (a + granule)), cu_error_invalid_value) << end;
+  }
+  EXPECT_EQ(unmap(a + 512, granule), cu_error_invalid_value) << "it would be the second one";
+  unsigned long long flags = 0;
+  EXPECT_EQ(ask("cuMemGetAccess", &flags, nullptr, ~DevicePointer{0}), cu_error_invalid_value);
+  EXPECT_EQ(allow(a, 2 * granule), cu_success) << "all of it is still mapped";
 }
 
 }  // namespace

@@ -135,6 +135,7 @@ bool MappingCalls::touches_mapped(DevicePointer address, std::uint64_t bytes) co
 }
 
 bool MappingCalls::is_mapped(DevicePointer address, std::uint64_t bytes) const {
+  if (bytes > ~address) return false;  // beyond the last address
   const DevicePointer end = address + bytes;
   while (address < end) {
     auto found = mapped_.upper_bound(address);
@@ -171,11 +172,12 @@ CallAnswer MappingCalls::map(const DriverCall& call) {
 CallAnswer MappingCalls::unmap(const DriverCall& call) {
   const auto [address, bytes] = call.parameters<MappedRange>();
   const std::lock_guard lock(mutex_);
+  if (bytes == 0 || !is_mapped(address, bytes)) return cu_error_invalid_value;
   const auto first = mapped_.lower_bound(address);
   const auto end = mapped_.lower_bound(address + bytes);
   std::uint64_t whole = 0;
   for (auto one = first; one != end; ++one) whole += allocations_.at(one->second).bytes;
-  if (bytes == 0 || whole != bytes || !is_mapped(address, bytes)) return cu_error_invalid_value;
+  if (whole != bytes || first->first != address) return cu_error_invalid_value;
   for (auto one = first; one != end; one = mapped_.erase(one)) {
     allocations_.at(one->second).mapped = false;
     forget_released(one->second);
