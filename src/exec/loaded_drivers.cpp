@@ -35,8 +35,8 @@ std::vector<LoadedLibrary> loaded_libraries(std::istream& maps) {
   for (std::string line; std::getline(maps, line);) {
     // "7f00-7f01 r-xp 00001000 fd:01 1234    /usr/lib/libcuda.so.1"
     std::istringstream fields(line);
-    std::uint64_t begin = 0;
-    std::uint64_t offset = 0;
+    std::uint64_t begin{};
+    std::uint64_t offset{};
     std::string end, access, device, number, path;
     fields >> std::hex >> begin >> end >> access >> offset >> device >> number >> std::ws;
     std::getline(fields, path);

@@ -36,6 +36,7 @@ class LeasedPrograms : public Confine {
           outcome ? outcome->program_exit_code : static_cast<int>(outcome.error().kind);
       const std::string domain =
           outcome && outcome->sync_domain ? fmt::format("domain {} ", *outcome->sync_domain) : "";
+      if (outcome) told += also(*outcome);
       return write_file(said, fmt::format("{} {}{}", code, domain,
                                           outcome ? told : outcome.error().message))
                  ? 0
@@ -45,6 +46,8 @@ class LeasedPrograms : public Confine {
   }
 
   std::optional<test::LeaseStandIn> server;
+  // What else is told of an outcome.
+  std::function<std::string(const ConfineOutcome&)> also = [](const auto&) { return ""; };
 };
 
 TEST_F(LeasedPrograms, FindTheirTenantTheirMpsAndTheCompilersInTheirEnvironment) {
@@ -200,6 +203,29 @@ TEST_F(LeasedPrograms, HaveInTheirBlockWhatTheyMayAndWhereTheyAttach) {
   EXPECT_THAT(block_of([](ConfinePlan& plan) { plan.audit = true; }), HasSubstr(" paths 1"));
   EXPECT_THAT(block_of([](ConfinePlan& plan) { plan.host_memory = false; }),
               HasSubstr(" without host memory 1"));
+}
+
+TEST_F(LeasedPrograms, AreReportedWithTheirTenantAndWhatTheirProcessesDid) {
+  also = [](const ConfineOutcome& outcome) {
+    if (!outcome.report) return std::string("; no report");
+    const ProgramReport& report = *outcome.report;
+    return fmt::format("; {} launched {} {} times, at most {} bytes", report.tenant,
+                       report.names.at(0).name, report.names.at(0).count, report.most_bytes);
+  };
+  const auto note = [](ConfinePlan& plan) {
+    plan.started = [](const std::string& value) {
+      const Control control = Control::open(value).value();
+      control.block().record.counter(Recorded::kernel, "k").fetch_add(3);
+      control.block().record.note_bytes(77);
+    };
+  };
+  EXPECT_THAT(run("true", note), HasSubstr("; a launched k 3 times, at most 77 bytes"));
+  EXPECT_EQ(run("true",
+                [](ConfinePlan& plan) {
+                  plan.tenant.clear();
+                  plan.choice.tpcs = "1";
+                }),
+            "0 ; no report");
 }
 
 TEST_F(LeasedPrograms, AreMovedByTheirServerAlone) {

@@ -9,6 +9,7 @@
 
 #include "confine_fixture.hpp"
 #include "demarc/base/json.hpp"
+#include "exec/seccomp_filter.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -45,6 +46,7 @@ class Doctor : public Confine {
     test::configure(config);
     const std::string file = (folder / "said").string();
     EXPECT_EQ(Supervised::apart([&] {
+                before();
                 const auto checks = look_at_machine(plan);
                 const auto confines = check_confines(checks);
                 const std::string last = confines ? "confines\n" : confines.error().message + "\n";
@@ -73,6 +75,7 @@ class Doctor : public Confine {
   }
 
   DoctorPlan plan;
+  std::function<void()> before = [] {};  // in that process
   fake::FakeConfig config = described_card();
   std::filesystem::path folder = test::fresh_folder("doctor");
   std::vector<std::pair<std::string, std::optional<std::string>>> kept;
@@ -248,6 +251,15 @@ TEST_F(Doctor, Compilers_of_cuda_sources_are_told_and_not_needed) {
                                 "/nvcc; ptxas: not in PATH\n"));
   add_program("ptxas");
   EXPECT_THAT(look(), HasSubstr("nvcc      works      nvcc: "));
+}
+
+TEST_F(Doctor, Inside_another_exec_no_processes_can_be_watched) {
+  // Of one that has ended: a living one would have to answer.
+  before = [] { ::close(install_filter()); };
+  const std::string said = look();
+  EXPECT_THAT(said, HasSubstr("processes does not   this runs inside another demarc exec, which "
+                              "confines it already"));
+  EXPECT_THAT(said, HasSubstr("\nthis machine lacks: processes (for exec)\n"));
 }
 
 TEST_F(Doctor, A_driver_that_ends_the_process_is_one_that_does_not_work) {

@@ -220,15 +220,6 @@ TEST(WithoutFiles, NothingIsStartedAndTheReasonIsSaid) {
         return says(start_program({{"true"}, {}}, signals), "cannot make a socket: ") ? 0 : 4;
       }),
       0);
-  EXPECT_EQ(
-      Supervised::apart([] {
-        ::signal(SIGXFSZ, SIG_IGN);
-        const rlimit small{1, 1};
-        ::setrlimit(RLIMIT_FSIZE, &small);
-        const auto made = Control::create();
-        return !made && made.error().message.find("cannot make the control block of ") == 0 ? 0 : 1;
-      }),
-      0);
 }
 
 std::size_t open_files() {

@@ -8,6 +8,8 @@
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <cstring>
@@ -81,9 +83,44 @@ TEST(ControlBlocks, FilesThatOthersCouldShortenOrThatHaveAnotherSizeAreRefused) 
   }
   const int own = ::open(file_of(made).c_str(), O_RDWR | O_CLOEXEC);
   EXPECT_NE(::ftruncate(own, 0), 0) << "the block itself cannot be shortened";
-  EXPECT_NE(::ftruncate(own, 1 << 20U), 0) << "nor lengthened";
+  EXPECT_NE(::ftruncate(own, sizeof(ControlBlock) + 1), 0) << "nor lengthened";
+  EXPECT_EQ(::fcntl(own, F_GET_SEALS), F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   EXPECT_NE(::fcntl(own, F_ADD_SEALS, F_SEAL_WRITE), 0) << "nor closed to others";
   ::close(own);
+}
+
+TEST(ControlBlocks, ThatCannotBeMadeSayWhatIsInTheWay) {
+  const auto refused_with = [](int resource, const std::string& why) {
+    return Supervised::apart([&] {
+      const rlimit none{0, 0};
+      ::signal(SIGXFSZ, SIG_IGN);
+      ::setrlimit(static_cast<__rlimit_resource>(resource), &none);
+      const auto made = Control::create();
+      if (made || made.error().kind != ErrorKind::missing_capability) return 1;
+      return made.error().message == why ? 0 : 2;
+    });
+  };
+  EXPECT_EQ(refused_with(RLIMIT_NOFILE, "cannot make the control block: Too many open files"), 0);
+  EXPECT_EQ(refused_with(RLIMIT_FSIZE,
+                         fmt::format("cannot make the control block of {} bytes: File too large: "
+                                     "raise the limit (ulimit -f)",
+                                     sizeof(ControlBlock))),
+            0);
+}
+
+// Its number is soon that of another file.
+TEST(ControlBlocks, CloseTheirFileOnceAndThatOfAnotherNever) {
+  struct stat facts {};
+  std::string file;
+  {
+    Control made = Control::create().value();
+    file = file_of(made);
+    { const Control opened = Control::open(made.value()).value(); }
+    EXPECT_EQ(::stat(file.c_str(), &facts), 0) << "of the one that made it";
+    const Control moved = std::move(made);
+    EXPECT_TRUE(Control::open(moved.value()));
+  }
+  EXPECT_NE(::stat(file.c_str(), &facts), 0) << "it stays open";
 }
 
 TEST(ControlBlocks, TakeAMaskWhateverErrorAnEarlierCallHad) {

@@ -93,10 +93,10 @@ class Control {
   [[nodiscard]] Result<OwnedFile> turn_to_move() const;
 
  private:
-  Control(std::string value, int file, ControlBlock* block)
-      : value_(std::move(value)), owned_file_(file), block_(block) {}
+  Control(std::string value, OwnedFile file, ControlBlock* block)
+      : value_(std::move(value)), file_(std::move(file)), block_(block) {}
   std::string value_;
-  int owned_file_;  // -1 if the block belongs to another process
+  OwnedFile file_;  // none if the block belongs to another process
   ControlBlock* block_;
 };
 

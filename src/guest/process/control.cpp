@@ -76,21 +76,20 @@ Result<OwnedFile> open_file(const std::string& value) {
 }  // namespace
 
 Result<Control> Control::create() {
-  const int file = ::memfd_create("demarc-control", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (file < 0) {
+  OwnedFile file(::memfd_create("demarc-control", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (file.get() < 0) {
     return missing_capability("cannot make the control block: {}", std::strerror(errno));
   }
   void* memory = MAP_FAILED;
   decltype(ControlBlock::token) token;
   decltype(ControlBlock::report_token) report_token = 0;
-  if (::ftruncate(file, sizeof(ControlBlock)) == 0 && ::fcntl(file, F_ADD_SEALS, fixed_size) == 0 &&
-      ::getentropy(token, sizeof token) == 0 &&
+  if (::ftruncate(file.get(), sizeof(ControlBlock)) == 0 &&
+      ::fcntl(file.get(), F_ADD_SEALS, fixed_size) == 0 && ::getentropy(token, sizeof token) == 0 &&
       ::getentropy(&report_token, sizeof report_token) == 0) {
-    memory = map_block(file);
+    memory = map_block(file.get());
   }
   if (memory == MAP_FAILED) {
     const int code = errno;
-    ::close(file);
     return missing_capability("cannot make the control block of {} bytes: {}{}",
                               sizeof(ControlBlock), std::strerror(code),
                               code == EFBIG ? ": raise the limit (ulimit -f)" : "");
@@ -98,8 +97,8 @@ Result<Control> Control::create() {
   auto* block = new (memory) ControlBlock;
   std::memcpy(block->token, token, sizeof token);
   block->report_token = report_token;
-  return Control(fmt::format("/proc/{}/fd/{}#{}", ::getpid(), file, token_text(token)), file,
-                 block);
+  std::string value = fmt::format("/proc/{}/fd/{}#{}", ::getpid(), file.get(), token_text(token));
+  return Control(std::move(value), std::move(file), block);
 }
 
 Result<Control> Control::open(const std::string& value) {
@@ -109,7 +108,7 @@ Result<Control> Control::open(const std::string& value) {
     auto* block = static_cast<ControlBlock*>(memory);
     if (block->magic == ControlBlock::expected_magic && block->bytes == sizeof(ControlBlock) &&
         token_text(block->token) == value.substr(value.rfind('#') + 1)) {
-      return Control(value, -1, block);
+      return Control(value, OwnedFile(), block);
     }
     ::munmap(memory, sizeof(ControlBlock));
   }
@@ -120,14 +119,12 @@ Result<Control> Control::open(const std::string& value) {
 }
 
 Control::~Control() {
-  if (block_ == nullptr) return;
-  ::munmap(block_, sizeof(ControlBlock));
-  if (owned_file_ >= 0) ::close(owned_file_);
+  if (block_ != nullptr) ::munmap(block_, sizeof(ControlBlock));
 }
 
 Control::Control(Control&& other) noexcept
     : value_(std::move(other.value_)),
-      owned_file_(other.owned_file_),
+      file_(std::move(other.file_)),
       block_(std::exchange(other.block_, nullptr)) {}
 
 Result<void> Control::store_mask(const HardwareMask& mask, bool active, std::string_view tpcs,
@@ -151,10 +148,9 @@ Result<OwnedFile> Control::turn_to_move() const {
   }
   constexpr int looks = 1000;
   DEMARC_TRY(OwnedFile file, open_file(value_));
-  struct flock first_byte {};
-  first_byte.l_type = F_WRLCK;
-  first_byte.l_len = 1;
-  for (int look = 0; ::fcntl(file.get(), F_OFD_SETLK, &first_byte) != 0; ++look) {
+  struct flock all_bytes {};
+  all_bytes.l_type = F_WRLCK;
+  for (int look = 0; ::fcntl(file.get(), F_OFD_SETLK, &all_bytes) != 0; ++look) {
     if (look == looks) return missing_capability("another process is still moving this program");
     ::usleep(10'000);
   }

@@ -36,7 +36,7 @@ struct Taker {
   std::string answer;
   pid_t process = 0;
   sem_t asked = {};  // by a request, `by`
-  std::atomic<int> by{0};
+  std::atomic<int> by{};
 };
 Taker* taker = nullptr;
 std::atomic<bool> ending{false};
@@ -52,7 +52,7 @@ bool work_was_ended(Refusal& refusal) {
   const int file = taker->connection.file();
   const std::string& question = taker->question;
   if (::send(file, question.data(), question.size(), MSG_NOSIGNAL) < 0) return false;
-  pollfd waiting{file, POLLIN, 0};
+  pollfd waiting{file, POLLIN, {}};
   if (::poll(&waiting, 1, patience_ms) != 1) return false;
   const ssize_t bytes = ::recv(file, refusal.text, sizeof refusal.text, MSG_DONTWAIT);
   if (bytes > 0) refusal.bytes = static_cast<std::size_t>(bytes);
