@@ -53,6 +53,39 @@ TEST_F(CopyCallsOfPrograms, CopiesOfUnifiedAddressesFindWhichSideIsTheShares) {
   EXPECT_EQ(ask("cuMemcpy", a, at_host, std::size_t{0}), cu_success);
 }
 
+// The driver copies from and to ordinary memory of the host only what is called so.
+TEST_F(CopyCallsOfPrograms, UnifiedAddressesThatTheDriverDoesNotKnowAreTheHosts) {
+  static DriverApi real_driver;
+  static std::vector<std::pair<unsigned, unsigned>> copied;  // types of target and source
+  static std::vector<DevicePointer> looked_at;
+  real_driver = own;
+  own.cuMemcpy2DAsync_v2 = [](const CuCopy2d* copy, CuStream stream) {
+    copied.emplace_back(copy->target_type, copy->source_type);
+    return real_driver.cuMemcpy2DAsync_v2(copy, stream);
+  };
+  own.cuPointerGetAttribute = [](void* value, int attribute, DevicePointer address) {
+    looked_at.push_back(address);
+    return real_driver.cuPointerGetAttribute(value, attribute, address);
+  };
+  const DevicePointer a = allocated(64);
+  std::array<std::uint8_t, 64> ordinary{};
+  void* pinned = nullptr;
+  ASSERT_EQ(own.cuMemHostAlloc(&pinned, 64, 0), cu_success);
+  for (const auto& [host, type] : {std::pair{static_cast<void*>(ordinary.data()), cu_memory_host},
+                                   std::pair{pinned, cu_memory_unified}}) {
+    const auto address = reinterpret_cast<DevicePointer>(host);
+    copied.clear();
+    looked_at.clear();
+    EXPECT_EQ(ask("cuMemcpy", a, address, std::size_t{64}), cu_success);
+    EXPECT_EQ(ask("cuMemcpy", address, a, std::size_t{64}), cu_success);
+    ASSERT_EQ(copied.size(), 2U);
+    EXPECT_EQ(copied[0].second, type) << "from the host";
+    EXPECT_EQ(copied[1].first, type) << "to the host";
+    EXPECT_THAT(looked_at, testing::Each(address)) << "what lies in the window is known";
+  }
+  EXPECT_EQ(own.cuMemFreeHost(pinned), cu_success);
+}
+
 TEST_F(CopyCallsOfPrograms, RectanglesAndBoxesAreCopiedRowByRow) {
   const DevicePointer a = allocated(64 * 40 * 3);
   write(a, std::vector<std::uint8_t>(64 * 40 * 3, 9));

@@ -107,11 +107,15 @@ TEST_F(CallLinks, LinksThatAreNoneAreToldApart) {
 
 TEST_F(CallLinks, LogsWithoutRoomAreNotWritten) {
   std::string said = "info";
-  int options[] = {3, 4};
-  std::array<void*, 2> values{said.data(), nullptr};
-  const void* link = nullptr;
-  ASSERT_EQ(ask("cuLinkCreate_v2", 2U, &options[0], values.data(), &link), cu_success);
-  EXPECT_EQ(said, "info");
+  for (const int log : {3, 5}) {
+    int options[] = {log, log + 1};
+    std::array<void*, 2> values{said.data(), nullptr};
+    const void* link = nullptr;
+    for (const unsigned count : {1U, 2U}) {  // without a size, and with one of no bytes
+      ASSERT_EQ(ask("cuLinkCreate_v2", count, &options[0], values.data(), &link), cu_success);
+      EXPECT_EQ(said, "info") << log;
+    }
+  }
 }
 
 TEST_F(CallLinks, LogsAreEmpty) {

@@ -55,12 +55,14 @@ TEST_F(SpillingKernels, KeepTheProgramsOptionsOfItsCompiler) {
   const std::string text = std::string(test::module_head) +
                            ".visible .entry busy(.param .u64 p)\n{\n.reg .b64 %busy;\nret;\n}\n";
   static std::vector<std::pair<int, std::uintptr_t>> asked;
+  static std::uintptr_t said;
+  said = 76;
   own.cuModuleLoadDataEx = [](CuModule* module, const void* image, unsigned count, int* names,
                               void** values) {
     asked.clear();
     for (unsigned i = 0; i < count; ++i) {
       asked.emplace_back(names[i], reinterpret_cast<std::uintptr_t>(values[i]));
-      if (names[i] == 4) values[i] = reinterpret_cast<void*>(77);  // NOLINT: bytes of the log
+      if (names[i] == 4) values[i] = reinterpret_cast<void*>(++said);  // NOLINT: bytes of the log
     }
     return real_driver.cuModuleLoadDataEx(module, image, count, names, values);
   };
@@ -70,7 +72,7 @@ TEST_F(SpillingKernels, KeepTheProgramsOptionsOfItsCompiler) {
   CuModule module = nullptr;
   ASSERT_EQ(api.cuModuleLoadDataEx(&module, text.c_str(), 3, names, values), cu_success);
   EXPECT_THAT(asked, ElementsAre(std::pair(4, 77U), std::pair(12, 1U), std::pair(7, 1U)));
-  EXPECT_EQ(values[0], reinterpret_cast<void*>(77)) << "what the driver says comes back";  // NOLINT
+  EXPECT_EQ(values[0], reinterpret_cast<void*>(78)) << "what the driver says comes back";  // NOLINT
   EXPECT_EQ(values[1], reinterpret_cast<void*>(4));                                        // NOLINT
   CuLibrary library = nullptr;
   ASSERT_EQ(api.cuLibraryLoadData(&library, text.c_str(), names, values, 3, nullptr, nullptr, 0),

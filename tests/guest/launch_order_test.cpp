@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <mutex>
+#include <thread>
+
+#include "calls/local_users.hpp"
 #include "demarc/base/result.hpp"
 
 namespace demarc::cuda {
@@ -129,6 +133,45 @@ TEST_F(LaunchOrders, AreForgottenWithAllOfTheirEvents) {
   static_cast<void>(since());
   order.forget(api);
   EXPECT_THAT(since(), ElementsAre("destroy 1", "destroy 2"));
+}
+
+class LocalUsersOfModules : public LaunchOrders {
+ protected:
+  LocalUsersOfModules() {
+    capturing = 0;
+    api.cuStreamGetCaptureInfo = [](CuStream, int* status, unsigned long long* id) {
+      *status = capturing;
+      *id = 7;
+      return cu_success;
+    };
+  }
+  // Whether another thread could have the module's lock while a kernel of it is launched.
+  bool is_free_while_launched(LocalUsers::Module& module) {
+    bool is_free = false;
+    const auto launch = [&] {
+      std::thread([&] {
+        is_free = std::unique_lock(module.mutex, std::try_to_lock).owns_lock();
+      }).join();
+      return cu_success;
+    };
+    EXPECT_EQ(users.launch(
+                  module, nullptr, [](const auto&) { return cu_success; }, launch),
+              cu_success);
+    return is_free;
+  }
+  static inline int capturing = 0;
+  LocalUsers users{api, [](const std::string& line) { ADD_FAILURE() << line; }};
+};
+
+TEST_F(LocalUsersOfModules, HoldTheLockOfTheirModuleUntilItsKernelsAreInGraphs) {
+  LocalUsers::Module module;
+  EXPECT_FALSE(is_free_while_launched(module)) << "its launches follow each other";
+  capturing = 1;
+  EXPECT_TRUE(is_free_while_launched(module)) << "all that are in graphs have one order";
+  capturing = 0;
+  EXPECT_TRUE(is_free_while_launched(module));
+  LocalUsers::Module other;
+  EXPECT_FALSE(is_free_while_launched(other)) << "it was not captured";
 }
 
 }  // namespace

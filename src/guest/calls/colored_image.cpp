@@ -25,15 +25,12 @@ Result<ColoredImage> ColoredImage::read(const fatbin::Image& image, std::uint32_
   return read;
 }
 
-// True where one of them is refused.
-bool ColoredImage::refuse(const std::vector<ptx::ColoredKernel>& kernels) {
-  bool any = false;
+void ColoredImage::refuse(const std::vector<ptx::ColoredKernel>& kernels) {
   for (const ptx::ColoredKernel& kernel : kernels) {
-    if (kernel.accepted()) continue;
-    any = true;
-    refused_.emplace(kernel.name, ptx::describe_refusals(kernel, name()));
+    if (!kernel.accepted()) {
+      refused_.emplace(kernel.name, ptx::describe_refusals(kernel, name()));
+    }
   }
-  return any;
 }
 
 std::vector<std::string> ColoredImage::kernels() const {
@@ -46,24 +43,21 @@ std::vector<std::string> ColoredImage::kernels() const {
 Result<std::string> ColoredImage::text(const ColoredCode& code) {
   ptx::ColoredOptions options;
   options.places = ptx::PlacesAtLoad{};
-  for (;;) {
-    options.kernels = kernels();
-    needs_ = {};
-    // No kernels would mean all of them.
-    if (options.kernels.empty()) {
-      return fmt::format(".version {}.{}\n.target {}\n.address_size 64\n", module_.version.major,
-                         module_.version.minor, module_.targets.at(0));
-    }
-    DEMARC_TRY(auto made, code.rewrite(module_, options));
-    // Rewriting may refuse more than what was found before.
-    if (refuse(made.kernels)) continue;
-    DEMARC_TRY(needs_, ptx::find_colored_needs(module_, options));
-    for (const std::string& kernel : with_most_registers_) {
-      DEMARC_TRY(made.module, ptx::with_most_registers(std::move(made.module), kernel,
-                                                       most_threads(kernel).value_or(1)));
-    }
-    return *made.module.text;
+  options.kernels = kernels();
+  needs_ = {};
+  // No kernels would mean all of them.
+  if (options.kernels.empty()) {
+    return fmt::format(".version {}.{}\n.target {}\n.address_size 64\n", module_.version.major,
+                       module_.version.minor, module_.targets.at(0));
   }
+  DEMARC_TRY(auto made, code.rewrite(module_, options));
+  // Rewriting knows the colours, so it may refuse more: its text is without those kernels.
+  refuse(made.kernels);
+  DEMARC_TRY(needs_, ptx::find_colored_needs(module_, options));
+  for (const auto& [kernel, threads] : with_most_registers_) {
+    DEMARC_TRY(made.module, ptx::with_most_registers(std::move(made.module), kernel, threads));
+  }
+  return *made.module.text;
 }
 
 std::vector<std::uint64_t> ColoredImage::parameters(const std::string& kernel) const {
@@ -89,7 +83,8 @@ std::optional<std::uint32_t> ColoredImage::most_threads(const std::string& kerne
 }
 
 bool ColoredImage::give_registers(const std::string& kernel) {
-  return most_threads(kernel) && with_most_registers_.insert(kernel).second;
+  const auto threads = most_threads(kernel);
+  return threads && with_most_registers_.emplace(kernel, *threads).second;
 }
 
 bool ColoredImage::spills(const std::string& kernel, std::uint32_t bytes, std::uint32_t allowed) {

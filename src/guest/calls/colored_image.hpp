@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,14 +46,14 @@ class ColoredImage {
  private:
   explicit ColoredImage(ptx::Module module) : module_(std::move(module)) {}
   [[nodiscard]] std::optional<std::uint32_t> most_threads(const std::string& kernel) const;
-  bool refuse(const std::vector<ptx::ColoredKernel>& kernels);
+  void refuse(const std::vector<ptx::ColoredKernel>& kernels);
 
   ptx::Module module_;
   std::vector<std::string> all_;
   ptx::ColoredNeeds needs_;
   std::map<std::string, std::string> refused_;
   std::map<std::string, std::uint32_t> spilling_;
-  std::set<std::string> with_most_registers_;
+  std::map<std::string, std::uint32_t> with_most_registers_;  // with the threads of a block
 };
 
 }  // namespace demarc::cuda

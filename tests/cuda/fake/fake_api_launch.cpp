@@ -54,7 +54,7 @@ bool is_calm(unsigned count, const int* options, void* const* values) {
   return false;
 }
 
-// A library is a handle of its own: the driver takes none where it expects a module.
+// A library is a handle of its own: the driver takes none where it expects a module, and no null.
 constexpr std::uintptr_t library_mark = 2;
 CuLibrary library_of(CuModule module) {
   return reinterpret_cast<CuLibrary>(reinterpret_cast<std::uintptr_t>(module) | library_mark);
@@ -64,7 +64,7 @@ CuModule module_of(CuLibrary library) {
   return reinterpret_cast<CuModule>(number);  // NOLINT(performance-no-int-to-ptr)
 }
 bool is_module(CuModule module) {
-  return (reinterpret_cast<std::uintptr_t>(module) & library_mark) == 0;
+  return module != nullptr && (reinterpret_cast<std::uintptr_t>(module) & library_mark) == 0;
 }
 
 CuResult find_function(CuFunction& function, CuModule module, const char* name) {
