@@ -1,6 +1,7 @@
 // Code that a program loads, and what it launches of it.
 #include <thread>
 
+#include "calls/colored_image.hpp"
 #include "demarc/base/files.hpp"
 #include "paths.hpp"
 #include "program_on_share.hpp"
@@ -14,6 +15,7 @@ using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::UnorderedElementsAre;
 
 class ModuleCallsOfPrograms : public test::ProgramCalls<test::ColorKind::remainders> {
@@ -218,6 +220,34 @@ TEST_F(ModuleCallsOfPrograms, KernelsThatCannotBeColouredAreLeftOutAndTold) {
                                 HasSubstr("kernel 'spilling': ptxas keeps 8 bytes per thread")));
   EXPECT_EQ(counters.left_out, 2U);
   EXPECT_THAT(recorded(Recorded::refused_kernel), UnorderedElementsAre("printed 1", "spilling 1"));
+}
+
+// Only the colours tell how many bytes lie together: here sixteen.
+TEST(ColoredImages, LeaveOutKernelsWhoseAccessesAreWiderThanWhatLiesTogether) {
+  const std::string text =
+      ".version 8.8\n.target sm_100\n.address_size 64\n" +
+      test::kernel_of("narrow", "ld.global.v2.u64 {%rd2, %rd3}, [%rd1];") +
+      test::kernel_of("wide", "ld.global.v4.u64 {%rd0, %rd1, %rd2, %rd3}, [%rd1];");
+  const auto image = fatbin::image_at(text.c_str(), "text").value();
+  auto read = ColoredImage::read(image, 100, "text", false).value();
+  EXPECT_THAT(read.kernels(), ElementsAre("narrow", "wide"));
+  const ColoredCode code({}, color::make_law(color::Parities{{0x10}, 1}), {10, 0});
+  const std::string made = read.text(code).value();
+  EXPECT_THAT(made, HasSubstr("narrow"));
+  EXPECT_THAT(made, Not(HasSubstr("wide")));
+  EXPECT_THAT(read.kernels(), ElementsAre("narrow"));
+  ASSERT_EQ(read.refused().size(), 1U);
+  EXPECT_THAT(read.refused().at("wide"),
+              HasSubstr("accesses 32 consecutive bytes; these colours keep only 16 together"));
+}
+
+// A kernel that waits for the one in front of it has no parameter more than before.
+TEST(ColoredImages, KeepTheParametersOfKernelsThatWaitThemselves) {
+  const std::string text = test::module_head + test::kernel_of("k", "mov.u32 %r1, 1;");
+  const auto image = fatbin::image_at(text.c_str(), "text").value();
+  const auto waiting = ColoredImage::read(image, 90, "text", true).value();
+  EXPECT_THAT(waiting.parameters("k"), ElementsAre(8U));
+  EXPECT_THAT(waiting.parameters("none"), IsEmpty());
 }
 
 TEST_F(ModuleCallsOfPrograms, AddressesOfTheHostAreNoArgumentsOfKernels) {
