@@ -410,7 +410,7 @@ void Server::end_lease(Connection& connection, const Connection* asker) {
   const std::string tenant = ledger_.book().leases.at(*connection.lease).tenant;
   ledger_.close(*std::exchange(connection.lease, std::nullopt));
   forget_ended_leases();
-  if (connection.ended || &connection == asker) return;
+  if (&connection == asker) return;
   const auto why =
       missing_capability("tenant '{}' was revoked: this lease of it has ended", tenant);
   connection.answers.push_back({lease::to_text(why.value())});
@@ -443,7 +443,7 @@ void Server::finish_endings() {
     if (kills && !result) {
       const auto line = fmt::format("tenant '{}': {}", ending.tenant, result.error().message);
       options_.tell(line);
-      if (ends_) not_ended_[ending.tenant] = line;
+      not_ended_[ending.tenant] = line;
     } else if (kills) {
       not_ended_.erase(ending.tenant);
     }

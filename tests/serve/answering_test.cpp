@@ -22,9 +22,10 @@ class Answering : public ServerTest {
     for (int i = 0; i < 5; ++i) ASSERT_TRUE(server->turn(1));
   }
   // Readable when they are over: for a turn that should have ended long before.
-  [[nodiscard]] static OwnedFile ten_seconds() {
+  [[nodiscard]] static OwnedFile ten_seconds() { return timer_of({10, 0}); }
+  [[nodiscard]] static OwnedFile timer_of(timespec time) {
     OwnedFile timer(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC));
-    const itimerspec limit{{}, {10, 0}};
+    const itimerspec limit{{}, time};
     EXPECT_EQ(::timerfd_settime(timer.get(), 0, &limit, nullptr), 0);
     return timer;
   }
@@ -173,6 +174,39 @@ TEST_F(Answering, is_given_up_by_one_who_asked_to_end_work_and_has_gone) {
   EXPECT_EQ(take(process, 1).bytes, step);
 }
 
+// It lives, so what it has stays its own; what it asked for is not given to it any more.
+TEST_F(Answering, gives_nothing_to_a_connection_that_ended_while_it_waited) {
+  server.reset();
+  options.scrub_bytes = step;
+  start();
+  const auto owner = connect();
+  auto process = std::make_optional(connect());
+  static_cast<void>(attach(*process, open(owner).token));
+  static_cast<void>(take(*process, 8 * step));
+  ASSERT_EQ(refusal(*process, lease::GiveRequest{0}), "done");
+  ASSERT_TRUE(process->send(to_text(lease::Request(lease::TakeRequest{8 * step}))).value());
+  ASSERT_TRUE(server->turn(10));
+  ASSERT_NE(status("a").unclean_bytes, 0U) << "it waits for zeros";
+  process.reset();
+  turn_until([&] { return status("a").unclean_bytes == 0; });
+  ASSERT_TRUE(server->turn(0));
+  EXPECT_EQ(status("a").given_bytes, 0U);
+  EXPECT_THAT(status("a").processes, testing::ElementsAre(::getpid()));
+}
+
+TEST_F(Answering, ends_work_of_a_process_whose_connection_ended_while_it_asked_that_before) {
+  const auto owner = connect();
+  auto process = std::make_optional(connect());
+  static_cast<void>(attach(*process, open(owner).token));
+  mps_hangs = true;
+  ask_only(*process, lease::EndWorkRequest{});
+  process.reset();
+  ASSERT_TRUE(server->turn(10));
+  mps_hangs = false;
+  turn_until([&] { return ended_work.size() == 1; });
+  EXPECT_EQ(refusal(connect(), lease::EndWorkRequest{}), "done");
+}
+
 // At its end it waits for MPS no longer than it says.
 TEST_F(Answering, kills_at_its_end_what_MPS_does_not_end) {
   const auto owner = connect();
@@ -183,6 +217,60 @@ TEST_F(Answering, kills_at_its_end_what_MPS_does_not_end) {
   EXPECT_FALSE(mps_hangs) << "MPS was not told to hurry";
   turn_until([&] { return status("a").processes.empty(); });
   EXPECT_EQ(end_of(process), SIGKILL);
+}
+
+TEST_F(Answering, has_not_ended_before_the_owners_of_leases_have_heard_it) {
+  server.reset();
+  options.farewell_seconds = 1000;
+  start();
+  auto owner = std::make_optional(connect());
+  static_cast<void>(open(*owner));
+  server->end_all();
+  turn_until([&] { return left_of.size() == 2; });
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(server->turn(1));
+  EXPECT_FALSE(server->ended());
+  EXPECT_TRUE(server->all_ended()) << "no program is left";
+  EXPECT_THAT(words(next(*owner)), HasSubstr("tenant 'a' was revoked"));
+  owner.reset();
+  turn_until([&] { return server->ended(); });
+}
+
+TEST_F(Answering, ends_the_work_of_all_tenants_in_one_conversation_at_its_end) {
+  server.reset();
+  int conversations = 0;
+  options.end_work = [&, end = options.end_work](const std::vector<WorkTarget>& targets) {
+    ++conversations;
+    return end(targets);
+  };
+  start();
+  std::vector<lease::PacketSocket> owners;
+  std::vector<pid_t> programs;
+  for (const char* tenant : {"a", "b"}) {
+    owners.push_back(connect());
+    programs.push_back(in_process([&, token = open(owners.back(), tenant).token] {
+      auto client = LeaseClient::connect(options.socket).value();
+      static_cast<void>(client.attach(token).value());
+      ::pause();
+      return 0;
+    }));
+    turn_until([&] { return status(tenant).processes.size() == 1; });
+  }
+  server->end_all();
+  turn_until([&] { return status("a").processes.size() + status("b").processes.size() == 0; });
+  EXPECT_EQ(conversations, 1);
+  EXPECT_THAT(ended_work, testing::UnorderedElementsAreArray(programs));
+  for (const pid_t program : programs) EXPECT_EQ(end_of(program), SIGKILL);
+}
+
+// The server has not seen its end yet, and its number may be another's.
+TEST_F(Answering, ends_no_work_of_a_program_that_has_just_died) {
+  const auto owner = connect();
+  const pid_t program = program_with(open(owner).token);
+  ASSERT_EQ(::kill(program, SIGKILL), 0);
+  EXPECT_EQ(end_of(program), SIGKILL);
+  server->end_all();
+  turn_until([&] { return left_of.size() == 2; });
+  EXPECT_TRUE(ended_work.empty());
 }
 
 TEST_F(Answering, gives_nothing_any_more_while_it_ends) {
@@ -224,9 +312,11 @@ TEST_F(Answering, kills_at_its_end_though_the_thread_that_asks_MPS_stands_still)
   const pid_t process = program_with(token);
   mps_hangs = true;
   server->end_all();
-  turn_until([&] { return status("a").processes.empty(); });
-  EXPECT_EQ(end_of(process), SIGKILL);
+  EXPECT_NO_FATAL_FAILURE(turn_until([&] { return status("a").processes.empty(); }));
+  EXPECT_FALSE(is_alive(process));
   mps_hangs = false;
+  ::kill(process, SIGKILL);
+  EXPECT_EQ(end_of(process), SIGKILL);
 }
 
 // What MPS is told is the number of a process: it may be another's by now.
@@ -327,8 +417,66 @@ TEST_F(Answering, has_a_place_for_its_own_user) {
   EXPECT_EQ(refusal(other, lease::RevokeRequest{"b"}), "done");
   EXPECT_THAT(words(next(idle[1])), HasSubstr("another one needed its place"))
       << "the first is the one more that a process with a lease may keep";
+  EXPECT_FALSE(readable(idle[0].file()));
   EXPECT_EQ(refusal(owner, lease::TakeRequest{1}), "attach to a lease before memory is taken")
       << "a lease gives way to nobody";
+}
+
+TEST_F(Answering, takes_the_place_of_the_one_that_has_asked_nothing_for_the_longest_time) {
+  server.reset();
+  options.limits = {4, 4, 0};
+  start();
+  const auto first = connect();
+  ASSERT_TRUE(server->turn(0));
+  const auto second = connect();
+  ASSERT_TRUE(server->turn(0));
+  EXPECT_EQ(ask<lease::ListHead>(first, lease::ListRequest{})->tenants, 2U);
+  for (int tenant = 0; tenant < 2; ++tenant) static_cast<void>(next(first));
+  const auto third = connect();
+  const auto fourth = connect();
+  EXPECT_EQ(refusal(connect(), lease::RevokeRequest{"b"}), "done");
+  EXPECT_THAT(words(next(second)), HasSubstr("another one needed its place"));
+  EXPECT_EQ(ask<lease::ListHead>(first, lease::ListRequest{})->tenants, 2U);
+}
+
+TEST_F(Answering, takes_no_place_of_one_that_waits_for_its_answer) {
+  server.reset();
+  options.limits = {6, 6, 0};
+  start();
+  const auto owner = connect();
+  const auto process = connect();
+  static_cast<void>(attach(process, open(owner).token));
+  const auto kept = connect();  // the one more that a process with a lease may keep
+  ASSERT_TRUE(server->turn(0));
+  const auto asking = connect();
+  mps_hangs = true;
+  ask_only(asking, lease::EndWorkRequest{});
+  std::vector<lease::PacketSocket> idle;
+  for (int i = 0; i < 8; ++i) {
+    idle.push_back(connect());
+    ASSERT_TRUE(server->turn(0));
+    ASSERT_TRUE(server->turn(0));
+  }
+  EXPECT_FALSE(readable(asking.file()));
+  mps_hangs = false;
+  EXPECT_EQ(words(next(asking)), "done");
+}
+
+// A user of the group is a party as others are, whoever started the server.
+TEST_F(Answering, has_no_more_places_for_a_user_of_the_group_than_for_a_party) {
+  server.reset();
+  options.user = ::geteuid() + 1;
+  options.group = ::getegid();
+  options.limits = {6, 2, 1};
+  start();
+  const auto first = connect();
+  const auto second = connect();
+  static_cast<void>(open(first));
+  static_cast<void>(open(second));
+  EXPECT_EQ(words(next(connect())),
+            fmt::format("user {} already has 2 connections with leases, the largest possible "
+                        "number of one",
+                        ::geteuid()));
 }
 
 TEST_F(Answering, gives_leases_until_the_places_for_its_own_user_are_reached) {
@@ -374,6 +522,22 @@ TEST_F(Answering, ends_the_connection_of_one_who_does_not_take_its_answers) {
               testing::ElementsAre(fmt::format(
                   "process {} does not take its answers: its connection is ended", ::getpid())));
   EXPECT_EQ(open(connect()).lease.tenant, "a");
+}
+
+// Its process lives, so the connection is known on; nothing of it is due.
+TEST_F(Answering, waits_in_its_turns_though_a_process_took_no_answers) {
+  server.reset();
+  options.reading_seconds = 0.01;
+  start();
+  const auto owner = connect();
+  const auto sleeper = connect();
+  static_cast<void>(attach(sleeper, open(owner).token));
+  ASSERT_EQ(::fcntl(sleeper.file(), F_SETFL, O_NONBLOCK), 0);
+  const lease::Request question = lease::GiveRequest{1};
+  while (sleeper.send(to_text(question)).value_or(false)) ASSERT_TRUE(server->turn(0));
+  turn_until([&] { return !told.empty(); });
+  const OwnedFile timer = timer_of({0, 1'000'000});
+  EXPECT_TRUE(server->turn(-1, timer.get()).value()) << "it was not the timer that ended the turn";
 }
 
 TEST_F(Answering, keeps_the_connection_of_one_who_takes_its_answers_late) {

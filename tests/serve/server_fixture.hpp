@@ -46,6 +46,7 @@ class ServerTest : public testing::Test {
   }
   [[nodiscard]] lease::Packet next(const lease::PacketSocket& client) const {
     turn_until([&] { return readable(client.file()); });
+    if (HasFatalFailure()) return {};
     auto received = client.receive().value();
     EXPECT_TRUE(received.packet) << "the server ended the connection";
     return received.packet ? std::move(*received.packet) : lease::Packet{};
