@@ -77,6 +77,7 @@ class LeaseStandIn {
 
   lease::Lease lease;                      // to be changed before a process opens or attaches to it
   cuda::HardwareMask given;                // what the block of the program gets; the same
+  std::string opened_token = token;        // of a lease that is opened; the same
   std::atomic<bool> lends_no_page{false};  // sends too few
   std::atomic<bool> hangs_up{false};       // at the next question
 
@@ -113,7 +114,7 @@ class LeaseStandIn {
     if (const auto* open = std::get_if<lease::OpenRequest>(&request)) {
       EXPECT_TRUE(cuda::Control::open(open->control)->store_mask(given, true, lease.tpcs));
       files = {listener_.lock()};
-      return lease::to_text(lease::Opened{lease, token});
+      return lease::to_text(lease::Opened{lease, opened_token});
     }
     if (const auto* attach = std::get_if<lease::AttachRequest>(&request)) {
       if (attach->token != token)

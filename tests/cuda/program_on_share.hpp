@@ -147,6 +147,8 @@ class ProgramOnShare {
               cuda::cu_success);
   }
 
+  [[nodiscard]] std::string last_told() const { return told.empty() ? "nothing" : told.back(); }
+
   cuda::DevicePointer window = 0;
   std::uint64_t window_bytes = 0;
   std::uint64_t taken = 0;

@@ -136,6 +136,16 @@ TEST_F(LeasedPrograms, DoNotRunWhereTheLeaseOrTheDriverIsNotUnderstood) {
               StartsWith("2 the driver refuses callback 598"));
 }
 
+TEST_F(LeasedPrograms, DoNotRunWithATokenForWhichTheirBlockHasNoRoom) {
+  constexpr std::size_t room = sizeof ControlBlock::lease_token;
+  server->opened_token = std::string(room - 1, 'f');
+  EXPECT_THAT(run("true"), StartsWith("0 "));
+  server->opened_token += 'f';
+  EXPECT_EQ(run("true"), fmt::format("3 the token of the lease has {} characters; at most {} were "
+                                     "expected",
+                                     room, room - 1));
+}
+
 TEST_F(LeasedPrograms, AskAtTheSocketThatIsGiven) {
   const auto at = [](const std::string& socket) {
     return [socket](ConfinePlan& plan) { plan.socket = socket; };

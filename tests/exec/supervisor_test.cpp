@@ -39,6 +39,23 @@ TEST(Supervision, AProgramThatReachesNoCardIsNotCounted) {
   EXPECT_EQ(program.counts.confined + program.counts.contexts + program.counts.kept_off, 0U);
 }
 
+TEST(Supervision, HeedsTheEndOfWhatItWatchesOnceAndServesTheProgramOn) {
+  Supervised program("watched");
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  ::close(ends[1]);
+  int heeded = 0;
+  const ProgramPlan plan{program.subject({"context", "launch", "exit=5"}), program.environment()};
+  auto supervisor = Supervisor::start(
+      {program.card, program.control.block().report_token, {}, {}, {}, ends[0], [&] { ++heeded; }},
+      plan);
+  ASSERT_TRUE(supervisor);
+  EXPECT_EQ(supervisor->wait(), 5);
+  EXPECT_EQ(heeded, 1);
+  EXPECT_EQ(supervisor->counts().confined, 1U);
+  ::close(ends[0]);
+}
+
 TEST(Supervision, ALauncherThatDropsTheEnvironmentIsKeptOff) {
   Supervised program("dropped");
   auto command = program.subject({"context", "context", "exit=0"});
@@ -194,6 +211,17 @@ TEST(Supervision, AfterTheSupervisorIsKilledNoContextIsMade) {
   EXPECT_EQ(::read(ends[0], &ignored, 1), 0) << "the end of the last process that has it";
   ::close(ends[0]);
   EXPECT_EQ(program.log(), "context 0\ncontext 800\n") << "and hooking again stops the process";
+}
+
+// A second driver has a library of its own, which reports as well.
+TEST(Supervision, AProcessInWhichTwoLibrariesReportReachesNoCard) {
+  Supervised program("twice");
+  const std::string token = std::to_string(program.control.block().report_token);
+  EXPECT_EQ(program.run({"init", "claim-hook=" + token, "context", "exit=0"}), 0);
+  EXPECT_EQ(program.log(), fmt::format("init 0\nclaim {}\ncontext 800\n", EEXIST));
+  EXPECT_EQ(program.counts.kept_off, 1U);
+  ASSERT_EQ(program.told.size(), 1U);
+  EXPECT_THAT(program.told[0], HasSubstr("it has loaded several drivers of CUDA"));
 }
 
 TEST(Supervision, TheBlockOfAnotherExecIsNoticed) {

@@ -76,9 +76,11 @@ TEST_F(CopyCallsOfPrograms, UnifiedAddressesThatTheDriverDoesNotKnowAreTheHosts)
     const auto address = reinterpret_cast<DevicePointer>(host);
     copied.clear();
     looked_at.clear();
+    const std::uint64_t before = record->staging_bytes();
     EXPECT_EQ(ask("cuMemcpy", a, address, std::size_t{64}), cu_success);
     EXPECT_EQ(ask("cuMemcpy", address, a, std::size_t{64}), cu_success);
     ASSERT_EQ(copied.size(), 2U);
+    EXPECT_EQ(record->staging_bytes() - before, 128U) << "what went through other memory";
     EXPECT_EQ(copied[0].second, type) << "from the host";
     EXPECT_EQ(copied[1].first, type) << "to the host";
     EXPECT_THAT(looked_at, testing::Each(address)) << "what lies in the window is known";

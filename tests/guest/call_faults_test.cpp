@@ -219,6 +219,8 @@ TEST_F(CallFaults, HandlesThatTheDriverHandsOutAgainAreThoseOfTheNewCode) {
     *capturing = 1;
     return cu_success;
   };
+  own.cuLaunchKernel = [](CuFunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                          unsigned, CuStream, void**, void**) { return cu_success; };
   EXPECT_EQ(ask_to_launch(numbered(128)), cu_error_not_supported);
   EXPECT_THAT(told, ElementsAre(HasSubstr("does not tell captures apart")));
   DevicePointer seen = 0;

@@ -314,7 +314,7 @@ TEST_F(CallGraphs, WhatWouldTakeNodesTheirOrderIsRefusedOnceTheyHaveOne) {
   captured(function_of(loaded(two_kernels), "k"), streams[0]);
   EXPECT_THAT(ask_all(), testing::Each(cu_error_not_supported));
   EXPECT_EQ(counters.refused, 5U);
-  EXPECT_EQ(told.size(), 5U);
+  ASSERT_EQ(told.size(), 5U);
   EXPECT_THAT(told[2],
               HasSubstr("cuGraphDestroyNode was refused, because kernels with local variables"));
 }
@@ -331,7 +331,7 @@ TEST_F(CallGraphs, CapturesIntoAGraphThatThereIsTakeNoKernelsWithLocalVariables)
   EXPECT_EQ(api.cuGraphLaunch(graph, streams[0]), cu_error_not_supported);
   EXPECT_EQ(launch(plain, streams[0]), cu_success);
   EXPECT_EQ(launch(k, streams[1]), cu_success) << "in no capture";
-  EXPECT_EQ(told.size(), 2U);
+  ASSERT_EQ(told.size(), 2U);
   EXPECT_THAT(told[0], HasSubstr("cuStreamBeginCaptureToGraph"));
   end(streams[0]);
 }

@@ -78,13 +78,13 @@ TEST_F(CallLinks, WhatIsMachineCodeOrPutTogetherOfPartsIsRefused) {
     const void* link = created();
     EXPECT_EQ(add(link, ptx, text), cu_success);
     EXPECT_EQ(add(link, type, text), cu_error_not_supported) << type;
-    EXPECT_THAT(told.back(), HasSubstr(fmt::format("its type is {}", type)));
+    EXPECT_THAT(last_told(), HasSubstr(fmt::format("its type is {}", type)));
     EXPECT_EQ(complete(link), cu_error_not_supported) << "without what was refused";
   }
   const void* link = created();
   EXPECT_EQ(add(link, ptx, text), cu_success);
   EXPECT_EQ(add(link, ptx, text), cu_error_not_supported);
-  EXPECT_THAT(told.back(), HasSubstr("there is one already"));
+  EXPECT_THAT(last_told(), HasSubstr("there is one already"));
   EXPECT_EQ(complete(link), cu_error_not_supported);
   const void* empty = created();
   EXPECT_EQ(complete(empty), cu_error_invalid_value);

@@ -115,11 +115,11 @@ TEST_F(MappingsOfPrograms, HaveOnePlace) {
   const DevicePointer b = reserved(2 * granule);
   const Handle handle = created(granule);
   EXPECT_EQ(map(b, granule, created(2 * granule)), cu_error_not_supported);
-  EXPECT_THAT(told.back(), HasSubstr("a part of an allocation"));
+  EXPECT_THAT(last_told(), HasSubstr("a part of an allocation"));
   EXPECT_EQ(map(a, granule, handle, granule), cu_error_not_supported);
   EXPECT_EQ(map(a, granule, handle), cu_success);
   EXPECT_EQ(map(b, granule, handle), cu_error_not_supported);
-  EXPECT_THAT(told.back(), HasSubstr("cannot be mapped at a second one"));
+  EXPECT_THAT(last_told(), HasSubstr("cannot be mapped at a second one"));
   EXPECT_EQ(unmap(a, granule), cu_success);
   EXPECT_EQ(map(b, granule, handle), cu_error_not_supported) << "its bytes lie at the first one";
   EXPECT_EQ(map(a, granule, handle), cu_success);
@@ -147,14 +147,14 @@ TEST_F(MappingsOfPrograms, ThatCannotBeAreErrors) {
   EXPECT_EQ(ask("cuMemCreate", &handle, granule, nullptr, 0ULL), cu_error_invalid_value);
   pinned.handle_types = CuAllocationProperties::file_descriptor;
   EXPECT_EQ(create(&handle, granule), cu_error_not_supported);
-  EXPECT_THAT(told.back(), HasSubstr("of one process"));
+  EXPECT_THAT(last_told(), HasSubstr("of one process"));
   pinned.handle_types = 0;
   pinned.location.type = 2;
   EXPECT_EQ(create(&handle, granule), cu_error_not_supported);
   pinned.location.type = CuMemoryLocation::device;
   pinned.type = 2;
   EXPECT_EQ(create(&handle, granule), cu_error_not_supported);
-  EXPECT_THAT(told.back(), HasSubstr("has a colour"));
+  EXPECT_THAT(last_told(), HasSubstr("has a colour"));
   pinned.type = CuAllocationProperties::pinned;
   const Handle good = created(granule);
   EXPECT_EQ(map(address, granule, good + 1), cu_error_invalid_value);
@@ -178,7 +178,7 @@ TEST_F(MappingsOfPrograms, ThatCannotBeAreErrors) {
   read_write.flags = CuAccess::read_write;
   read_write.location.type = 2;
   EXPECT_EQ(allow(address, granule), cu_error_not_supported);
-  EXPECT_THAT(told.back(), HasSubstr("only its own card can read and write coloured memory"));
+  EXPECT_THAT(last_told(), HasSubstr("only its own card can read and write coloured memory"));
   const CuAccess both[] = {{{CuMemoryLocation::device, 0}, CuAccess::read_write}, read_write};
   const CuAccess reversed[] = {both[1], both[0]};
   for (const CuAccess* two : {both, reversed}) {

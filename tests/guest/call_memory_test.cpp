@@ -86,8 +86,13 @@ TEST_F(MemoryCallsOfPrograms, AllocationsThatCannotBeMadeAreRefused) {
   std::size_t pitch = 7;
   EXPECT_EQ(ask("cuMemAllocPitch_v2", &address, &pitch, std::size_t{0}, std::size_t{4}, 4U),
             cu_error_invalid_value);
-  EXPECT_EQ(ask("cuMemAllocPitch_v2", &address, &pitch, ~std::size_t{0}, std::size_t{4}, 4U),
-            cu_error_invalid_value);
+  for (const std::size_t width : {std::size_t{window_bytes + 1}, ~std::size_t{0}}) {
+    ASSERT_EQ(ask("cuMemAllocPitch_v2", &address, &pitch, width, std::size_t{4}, 4U),
+              cu_error_invalid_value);
+  }
+  constexpr std::size_t one_behind_all = (std::size_t{1} << 55U) + 1;  // rows, of 512 bytes
+  EXPECT_EQ(ask("cuMemAllocPitch_v2", &address, &pitch, std::size_t{64}, one_behind_all, 4U),
+            cu_error_out_of_memory);
   EXPECT_EQ(ask("cuMemAllocPitch_v2", &address, &pitch, std::size_t{64}, ~std::size_t{0}, 4U),
             cu_error_out_of_memory);
   EXPECT_EQ(address, 7U);
@@ -140,7 +145,9 @@ TEST_F(MemoryCallsOfPrograms, MemoryThatAStreamFreesIsUsedAgainOnceItHasComeTher
   CuStream stream = nullptr;
   ASSERT_EQ(api.cuStreamCreateWithPriority(&stream, cu_stream_non_blocking, 0), cu_success);
   ASSERT_EQ(api.cuStreamBeginCapture_v2(stream, cu_capture_thread_local), cu_success);
-  ASSERT_EQ(api.cuMemFreeAsync(b, stream), cu_success);
+  own.cuEventCreate = [](CuEvent*, unsigned) { return CuResult{700}; };
+  ASSERT_EQ(api.cuMemFreeAsync(b, stream), cu_success) << "nothing becomes a node of the graph";
+  own.cuEventCreate = api.cuEventCreate;
   CuGraph graph = nullptr;
   ASSERT_EQ(api.cuStreamEndCapture(stream, &graph), cu_success);
   EXPECT_EQ(api.cuMemAlloc_v2(&a, window_bytes - 4096), cu_error_out_of_memory)

@@ -216,8 +216,18 @@ TEST_F(CallNodes, NodesAreChangedAndToldOfAsTheProgramKnowsThem) {
   const CuGraphExec executable = made();
   const CuCopy3d other = line(b + 32, a + 16, 16);
   const CuFillNode longer{b + 100, 0, 2, 1, 6, 1};
-  ASSERT_EQ(ask("cuGraphExecMemcpyNodeSetParams", executable, copy, &other, nullptr), cu_success);
-  ASSERT_EQ(ask("cuGraphExecMemsetNodeSetParams", executable, fill, &longer, nullptr), cu_success);
+  static std::vector<CuContext> contexts;
+  contexts.clear();
+  static auto* const real = api.cuGraphExecKernelNodeSetParams_v2;
+  own.cuGraphExecKernelNodeSetParams_v2 = [](CuGraphExec launched, CuGraphNode changed,
+                                             const CuKernelNode* params) {
+    contexts.push_back(params->context);
+    return real(launched, changed, params);
+  };
+  const auto context = reinterpret_cast<CuContext>(std::uintptr_t{64});  // NOLINT: a handle
+  ASSERT_EQ(ask("cuGraphExecMemcpyNodeSetParams", executable, copy, &other, context), cu_success);
+  ASSERT_EQ(ask("cuGraphExecMemsetNodeSetParams", executable, fill, &longer, context), cu_success);
+  EXPECT_THAT(contexts, ElementsAre(context, context));
   ASSERT_EQ(api.cuGraphLaunch(executable, nullptr), cu_success);
   EXPECT_EQ(api.cuGraphExecDestroy(executable), cu_success);
   EXPECT_EQ(read<std::uint8_t>(b, 16), Bytes(16, 0));
@@ -381,7 +391,7 @@ TEST_F(CallNodes, NodesOfAnyTypeAreJudgedAsThoseOfTheirOwn) {
   told.clear();
   for (const int type : {8, 9, 10, 11, 12, 13, 14, -1}) {
     EXPECT_EQ(ask_for(AnyNode{type}), cu_error_not_supported) << type;
-    EXPECT_THAT(told.back(), HasSubstr(fmt::format("nodes of type {} are not known", type)));
+    EXPECT_THAT(last_told(), HasSubstr(fmt::format("nodes of type {} are not known", type)));
   }
   EXPECT_EQ(ask("cuGraphAddNode", &node, graph, nullptr, std::size_t{0}, nullptr), std::nullopt);
   CuStream stream = nullptr;

@@ -43,9 +43,9 @@ class Siblings : public Confine {
     Confine::TearDown();
   }
   // Of another program.
-  [[nodiscard]] CardClaim held(const TpcSet& tpcs) const {
+  [[nodiscard]] CardClaim held(const TpcSet& tpcs, PartOwner owner = PartOwner::program) const {
     CardClaim claim = CardClaim::open(Driver::files().value()).value();
-    EXPECT_TRUE(claim.hold(program.card, PartOwner::program, {tpcs.words(), 0}));
+    EXPECT_TRUE(claim.hold(program.card, owner, {tpcs.words(), 0}));
     EXPECT_TRUE(claim.keep(program.card, ClaimRole::program));
     return claim;
   }
@@ -59,11 +59,12 @@ class Siblings : public Confine {
   void end_exec() {
     if (exec_ > 0) test::end_process(std::exchange(exec_, -1));
   }
-  void end_first() {
-    test::end_process(processes_.front());
-    processes_.erase(processes_.begin());
+  void end_first() { end(0); }
+  void end(std::ptrdiff_t process) {
+    test::end_process(processes_[static_cast<std::size_t>(process)]);
+    processes_.erase(processes_.begin() + process);
   }
-  // Each has the program's claim: step 1. At step 2 it follows, which is step 3, or 4 if refused.
+  // Each has the program's claim: step 1. At each step 2 it follows: step 3, or 4 if refused.
   void start_processes() {
     for (int i = 0; i < 3; ++i) {
       processes_.push_back(::fork());
@@ -71,9 +72,9 @@ class Siblings : public Confine {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       test::refuse_calls({SYS_pidfd_getfd}, EPERM);
       if (!keep_claim(control(), program.control.block())) ::_exit(1);
-      for (steps_[i] = 1; steps_[i] != 2;) ::usleep(1000);
-      steps_[i] = follow_claim(program.control.block()) ? 3 : 4;
-      for (;;) ::pause();
+      for (steps_[i] = 1;; ::usleep(1000)) {
+        if (steps_[i] == 2) steps_[i] = follow_claim(program.control.block()) ? 3 : 4;
+      }
     }
     for (int i = 0; i < 3; ++i) {
       while (steps_[i] != 1) ::usleep(1000);
@@ -128,6 +129,71 @@ TEST_F(Siblings, DoNotVouchForTpcsThatNoneOfThemTook) {
   move_to({1, 5, 6});
   const auto other = held({6});
   EXPECT_FALSE(follows(1));
+}
+
+TEST_F(Siblings, DoNotVouchForTpcsThatAnotherOneTookLater) {
+  start_processes();
+  end_exec();
+  move_to({1, 5});
+  EXPECT_TRUE(follows(0));
+  move_to({1, 5, 6});
+  EXPECT_TRUE(follows(1));
+  end(1);
+  const auto other = held({6});
+  EXPECT_FALSE(follows(2)) << "the first one lives and never had TPC 6";
+}
+
+// There is room for sixteen that have taken them.
+TEST_F(Siblings, VouchForEachOtherHoweverManyTookTheTpcsBefore) {
+  start_processes();
+  end_exec();
+  move_to({1, 5});
+  for (int i = 0; i < 17; ++i) EXPECT_TRUE(follows(0));
+  const pid_t gone = ::fork();
+  if (gone == 0) ::_exit(0);
+  ::waitpid(gone, nullptr, 0);
+  std::int32_t(&takers)[16] = program.control.block().claim_takers;
+  for (std::int32_t& taker : takers) {
+    if (taker == 0) taker = gone;
+  }
+  EXPECT_TRUE(follows(1));
+  end_first();
+  EXPECT_TRUE(follows(2)) << "the second one was noted in the place of one that has ended";
+}
+
+TEST_F(Siblings, TakeNothingThatATenantOrAProgramThatDoesNotShareHas) {
+  start_processes();
+  end_exec();
+  move_to({1, 5});
+  ControlBlock& block = program.control.block();
+  for (const PartOwner own : {PartOwner::program, PartOwner::sharing}) {
+    block.claim_owner = own;
+    for (const PartOwner other : {PartOwner::tenants, PartOwner::program}) {
+      const auto theirs = held({5}, other);
+      EXPECT_FALSE(follows(0));
+    }
+  }
+  const auto sharing = held({5}, PartOwner::sharing);
+  block.claim_owner = PartOwner::program;
+  EXPECT_FALSE(follows(0));
+  block.claim_owner = PartOwner::sharing;
+  EXPECT_TRUE(follows(0)) << "both allow it";
+}
+
+// It has had them since it was asked to move the program.
+TEST_F(Siblings, HaveWhatTheirDemarcExecHasClaimedAsLongAsThatLives) {
+  end_exec();  // this process stands for another one
+  ControlBlock& block = program.control.block();
+  auto claim = ProgramClaim::open(false).value();
+  ASSERT_TRUE(claim.take_tpcs(program.card, {1}));
+  ASSERT_TRUE(claim.pass_on(program.card, block));
+  const auto exec = held({5});
+  EXPECT_TRUE(test::passes_in_a_process([&] {
+    test::refuse_calls({SYS_pidfd_getfd}, EPERM);
+    ASSERT_TRUE(keep_claim(program.control.value(), block));
+    move_to({1, 5});
+    EXPECT_TRUE(follow_claim(block));
+  }));
 }
 
 TEST_F(Siblings, ThatAreRefusedHaveTakenNothing) {

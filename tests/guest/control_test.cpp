@@ -292,5 +292,26 @@ TEST(ControlBlock, IsNotStoredWhileAnotherProcessHoldsItsLock) {
   EXPECT_TRUE(control.block().mask.load(mask));
 }
 
+TEST(ControlBlock, GivesOneProcessAtATimeItsTurnToMoveAProgramThatHasTpcs) {
+  const auto control = Control::create().value();
+  ASSERT_TRUE(control.store_mask({}, false));
+  EXPECT_THAT(control.turn_to_move().error().message, HasSubstr("is only observed"));
+  ASSERT_TRUE(control.store_mask({}, true));
+  const int file = ::open(file_of(control).c_str(), O_RDWR | O_CLOEXEC);
+  const auto lock_of_another = [file] {
+    struct flock look {};
+    look.l_type = F_RDLCK;
+    EXPECT_EQ(::fcntl(file, F_OFD_GETLK, &look), 0);
+    return look.l_type;
+  };
+  {
+    const auto turn = control.turn_to_move();
+    ASSERT_TRUE(turn);
+    EXPECT_EQ(lock_of_another(), F_WRLCK);
+  }
+  EXPECT_EQ(lock_of_another(), F_UNLCK);
+  ::close(file);
+}
+
 }  // namespace
 }  // namespace demarc::cuda

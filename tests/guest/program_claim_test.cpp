@@ -34,6 +34,15 @@ class ProgramClaims : public Confine {
   [[nodiscard]] ClaimedPart seen(PartOwner owner) const {
     return CardClaim::open(Driver::files().value())->others(program.card)->of(owner);
   }
+  // Whether another process finds this one by a program's claim on these files.
+  [[nodiscard]] bool is_found(const std::vector<std::string>& files) const {
+    return Supervised::apart([&] {
+             const auto found = CardClaim::open(files)->claimers(program.card, ClaimRole::program);
+             return std::any_of(found.begin(), found.end(), [](const lease::Claimer& one) {
+               return one.process == ::getppid();
+             });
+           }) == 1;
+  }
   // What a run on TPCs 1 and 3 says, or "held".
   std::string outcome_of(const std::function<void(ConfinePlan&)>& change = {}) {
     const auto said = test::fresh_folder("said") / "text";
@@ -363,6 +372,55 @@ TEST_F(ProgramClaims, ADomainBeyondThe63rdIsNeitherClaimedNorComparedWithOthers)
             "another demarc exec also has the memory synchronisation domain 5"
             "another demarc exec also has the memory synchronisation domain 5")
       << "of a program that shares its TPCs, too";
+}
+
+TEST_F(ProgramClaims, ADomainThatAClaimCannotSayIsNotThatOfATenant) {
+  const auto tenants = held(PartOwner::tenants, part_of({}, ~std::uint64_t{0}), ClaimRole::server);
+  auto claim = ProgramClaim::open(false).value();
+  EXPECT_FALSE(claim.take_domain(program.card, 63, {}));
+  EXPECT_TRUE(claim.take_domain(program.card, 64, {}));
+}
+
+// Others name the process that has a part; TPCs are taken in a child, which ends.
+TEST_F(ProgramClaims, ThatWereTakenOrPassedOnAreFoundByTheirProcess) {
+  ControlBlock& block = program.control.block();
+  {
+    auto taken = ProgramClaim::open(false).value();
+    EXPECT_FALSE(is_found(Driver::files().value()));
+    ASSERT_TRUE(taken.take_tpcs(program.card, {1}));
+    EXPECT_TRUE(is_found(Driver::files().value()));
+  }
+  auto passed = ProgramClaim::open(true).value();
+  ASSERT_EQ(Supervised::apart([&] { return passed.take_tpcs(program.card, TpcSet{2}) ? 0 : 1; }),
+            0);
+  EXPECT_FALSE(is_found(Driver::files().value())) << "the child has ended";
+  passed.took_tpcs(TpcSet{2});
+  ASSERT_TRUE(passed.pass_on(program.card, block));
+  EXPECT_TRUE(is_found(Driver::files().value()));
+  EXPECT_EQ(block.claim_owner, PartOwner::sharing);
+  EXPECT_EQ(block.claim, part_of({2}));
+}
+
+TEST_F(ProgramClaims, AreFoundOnNewFilesOfTheDriverTooAndPassedOnWithAtMostEight) {
+  const std::string driver = test::fresh_folder("anew") / "libcuda.so.1";
+  std::filesystem::copy_file(test::fake_libcuda(), driver);
+  EXPECT_TRUE(test::passes_in_a_process([&] {
+    ::setenv("DEMARC_LIBCUDA", driver.c_str(), 1);
+    ControlBlock& block = program.control.block();
+    program.card.copy(block.uuid, sizeof block.uuid - 1);
+    auto claim = ProgramClaim::open(false).value();
+    ASSERT_TRUE(claim.take_tpcs(program.card, {1}));
+    for (std::size_t files = 1; files <= std::size(block.claim_files); ++files) {
+      ASSERT_TRUE(claim.pass_on(program.card, block));
+      EXPECT_GE(block.claim_files[files - 1], 0);
+      ASSERT_TRUE(write_file(driver + ".new", "a library"));
+      std::filesystem::rename(driver + ".new", driver);
+      claim.follow(block);
+      EXPECT_TRUE(is_found({driver})) << files;
+    }
+    EXPECT_THAT(claim.pass_on(program.card, block).error().message,
+                testing::HasSubstr("9 files of a claim; at most 8 were expected"));
+  }));
 }
 
 TEST_F(ProgramClaims, AMoveIsClaimedOnceTheProgramsOwnDemarcExecHasTheNewTpcs) {

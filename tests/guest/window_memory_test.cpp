@@ -90,6 +90,29 @@ TEST(WindowMemories, ShareAStretchAndGiveItBackOnceItIsEmpty) {
   EXPECT_EQ(memory.usage().taken_bytes, 0U);
 }
 
+// Each goes back by itself, so that what is free in the other one stays.
+TEST(WindowMemories, JoinNothingAcrossTheEdgeOfAStretch) {
+  StretchOwner owner{128 * mib, {}, {}};
+  WindowMemory memory(window, owner.bytes, owner.owner());
+  const DevicePointer first = memory.allocate(15 * mib).value();
+  const DevicePointer above = memory.allocate(15 * mib).value();
+  EXPECT_EQ(above + 15 * mib, window + 32 * mib);
+  const DevicePointer second = memory.allocate(16 * mib).value();
+  const DevicePointer last = memory.allocate(16 * mib).value();
+  EXPECT_EQ(last, second + 16 * mib);
+  EXPECT_TRUE(memory.free(second));
+  EXPECT_TRUE(memory.free(above));
+  EXPECT_TRUE(memory.free(first));
+  EXPECT_EQ(owner.lent.size(), 1U) << "the first one is empty";
+  EXPECT_EQ(memory.allocate(16 * mib).value(), second) << "it is free in the second one";
+  const DevicePointer again = memory.allocate(15 * mib).value();
+  EXPECT_EQ(again, first);
+  EXPECT_TRUE(memory.free(second));
+  EXPECT_TRUE(memory.free(last));
+  EXPECT_EQ(owner.lent.size(), 1U) << "the second one is empty";
+  EXPECT_EQ(memory.allocate(15 * mib).value(), above) << "it is free in the first one";
+}
+
 TEST(WindowMemories, TakeWhatIsLeftWhereItIsLessThanAStretch) {
   StretchOwner owner{34 * mib, {}, {}};
   WindowMemory memory(window, owner.bytes, owner.owner());

@@ -49,12 +49,13 @@ void ask_for_context(const char* path) {
   note(std::string("ask ") + path + " " + std::to_string(code));
 }
 
-// As the library that hooks does, with what the environment tells.
-void claim_hook() {
+// As the library that hooks does, with this token, or else with what the environment tells.
+void claim_hook(const std::string& known) {
   const char* control = std::getenv("DEMARC_CONTROL");
   const char* name = control == nullptr ? nullptr : std::strchr(control, '#');
   const std::string half = name == nullptr ? "" : std::string(name + 1, 16);
-  const unsigned long token = std::strtoul(half.c_str(), nullptr, 16);
+  const unsigned long token = known.empty() ? std::strtoul(half.c_str(), nullptr, 16)
+                                            : std::strtoul(known.c_str(), nullptr, 10);
   ::unsetenv("CUDA_INJECTION64_PATH");
   note("claim " + std::to_string(::ioctl(-1, 0x44656d01UL, token) == 0 ? 0 : errno));
 }
@@ -140,7 +141,7 @@ bool do_step(const std::string& step) {
   } else if (name == "load-launching") {
     load_launching();
   } else if (name == "claim-hook") {
-    claim_hook();
+    claim_hook(argument);
   } else if (name == "host-memory") {
     take_host_memory();
   } else if (name == "wait-for") {
