@@ -2,115 +2,16 @@
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/timerfd.h>
 
 #include <random>
 
-#include "server_fixture.hpp"
+#include "answering.hpp"
 
 namespace demarc::serve {
 namespace {
 
 using lease::LeaseClient;
 using testing::HasSubstr;
-
-class Answering : public ServerTest {
- protected:
-  void SetUp() override { start(); }
-  void ask_only(const lease::PacketSocket& client, const lease::Request& request) const {
-    ASSERT_TRUE(client.send(to_text(request)).value());
-    for (int i = 0; i < 5; ++i) ASSERT_TRUE(server->turn(1));
-  }
-  // Readable when they are over: for a turn that should have ended long before.
-  [[nodiscard]] static OwnedFile ten_seconds() { return timer_of({10, 0}); }
-  [[nodiscard]] static OwnedFile timer_of(timespec time) {
-    OwnedFile timer(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC));
-    const itimerspec limit{{}, time};
-    EXPECT_EQ(::timerfd_settime(timer.get(), 0, &limit, nullptr), 0);
-    return timer;
-  }
-  // A program with the lease of this token that stays until it is killed.
-  [[nodiscard]] pid_t program_with(const std::string& token) {
-    const pid_t process = in_process([&] {
-      auto client = LeaseClient::connect(options.socket).value();
-      static_cast<void>(client.attach(token).value());
-      ::pause();
-      return 0;
-    });
-    turn_until([&] { return status("a").processes.size() == 1; });
-    return process;
-  }
-  [[nodiscard]] static std::string words(const lease::Packet& packet) {
-    const auto answer = lease::parse_answer<lease::Done>(packet.text);
-    return answer ? "done" : answer.error().message;
-  }
-  void hostile_client(unsigned seed, const std::string& token) const {
-    std::mt19937 random(seed);
-    const auto any = [&](std::size_t count) { return static_cast<std::size_t>(random() % count); };
-    const std::string numbers[] = {"0",
-                                   "-1",
-                                   "2097152",
-                                   "9223372036854775807",
-                                   "18446744073709551615",
-                                   "1.5",
-                                   "1e308",
-                                   "null",
-                                   "true",
-                                   "[]",
-                                   "{}",
-                                   "\"a\"",
-                                   "\"\\u0000\""};
-    const std::string words[] = {"open", "attach", "pages", "take", "give",
-                                 "list", "grow",   "move",  "",     "end-work"};
-    const auto question = [&]() -> std::string {
-      switch (any(8)) {
-        case 0:
-          return std::string(1 + any(60000), '[');
-        case 1:
-          return std::string(lease::packet_bytes + 1, 'x');
-        case 2:
-          return to_text(lease::Request(lease::AttachRequest{token}));
-        case 3:
-          return to_text(lease::Request(lease::TakeRequest{any(9) * step}));
-        case 4:
-          return to_text(lease::Request(lease::PagesRequest{any(450), any(202)}));
-        case 5:
-          return to_text(lease::Request(lease::GiveRequest{any(9) * step}));
-        default:
-          return fmt::format(R"({{"do":"{}","tenant":{},"bytes":{},"first":{}}})", words[any(10)],
-                             numbers[any(13)], numbers[any(13)], numbers[any(13)]);
-      }
-    };
-    for (int life = 0; life < 5; ++life) {
-      const auto client = lease::PacketSocket::connect(options.socket).value();
-      for (int i = 0; i < 12; ++i) {
-        const std::string text = question();
-        const std::vector<int> files(any(10) == 0 ? 1 + any(250) : 0, client.file());
-        send_any(client.file(), text, files);
-        if (any(10) < 7 && client.wait(0.05)) static_cast<void>(client.receive());
-        if (any(60) == 0) ::raise(SIGKILL);
-      }
-    }
-  }
-  // More, and longer, than a packet may have.
-  static void send_any(int socket, const std::string& text, const std::vector<int>& files) {
-    iovec data{const_cast<char*>(text.data()), text.size()};
-    msghdr message{};
-    message.msg_iov = &data;
-    message.msg_iovlen = 1;
-    std::vector<char> control(CMSG_SPACE(files.size() * sizeof(int)));
-    if (!files.empty()) {
-      message.msg_control = control.data();
-      message.msg_controllen = control.size();
-      cmsghdr* part = CMSG_FIRSTHDR(&message);
-      part->cmsg_level = SOL_SOCKET;
-      part->cmsg_type = SCM_RIGHTS;
-      part->cmsg_len = CMSG_LEN(files.size() * sizeof(int));
-      std::memcpy(CMSG_DATA(part), files.data(), files.size() * sizeof(int));
-    }
-    static_cast<void>(::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT));
-  }
-};
 
 TEST_F(Answering, goes_on_while_MPS_ends_work) {
   const auto owner = connect();
@@ -207,118 +108,6 @@ TEST_F(Answering, ends_work_of_a_process_whose_connection_ended_while_it_asked_t
   EXPECT_EQ(refusal(connect(), lease::EndWorkRequest{}), "done");
 }
 
-// At its end it waits for MPS no longer than it says.
-TEST_F(Answering, kills_at_its_end_what_MPS_does_not_end) {
-  const auto owner = connect();
-  const std::string token = open(owner).token;
-  const pid_t process = program_with(token);
-  mps_hangs = true;
-  server->end_all();
-  EXPECT_FALSE(mps_hangs) << "MPS was not told to hurry";
-  turn_until([&] { return status("a").processes.empty(); });
-  EXPECT_EQ(end_of(process), SIGKILL);
-}
-
-TEST_F(Answering, has_not_ended_before_the_owners_of_leases_have_heard_it) {
-  server.reset();
-  options.farewell_seconds = 1000;
-  start();
-  auto owner = std::make_optional(connect());
-  static_cast<void>(open(*owner));
-  server->end_all();
-  turn_until([&] { return left_of.size() == 2; });
-  for (int i = 0; i < 5; ++i) ASSERT_TRUE(server->turn(1));
-  EXPECT_FALSE(server->ended());
-  EXPECT_TRUE(server->all_ended()) << "no program is left";
-  EXPECT_THAT(words(next(*owner)), HasSubstr("tenant 'a' was revoked"));
-  owner.reset();
-  turn_until([&] { return server->ended(); });
-}
-
-TEST_F(Answering, ends_the_work_of_all_tenants_in_one_conversation_at_its_end) {
-  server.reset();
-  int conversations = 0;
-  options.end_work = [&, end = options.end_work](const std::vector<WorkTarget>& targets) {
-    ++conversations;
-    return end(targets);
-  };
-  start();
-  std::vector<lease::PacketSocket> owners;
-  std::vector<pid_t> programs;
-  for (const char* tenant : {"a", "b"}) {
-    owners.push_back(connect());
-    programs.push_back(in_process([&, token = open(owners.back(), tenant).token] {
-      auto client = LeaseClient::connect(options.socket).value();
-      static_cast<void>(client.attach(token).value());
-      ::pause();
-      return 0;
-    }));
-    turn_until([&] { return status(tenant).processes.size() == 1; });
-  }
-  server->end_all();
-  turn_until([&] { return status("a").processes.size() + status("b").processes.size() == 0; });
-  EXPECT_EQ(conversations, 1);
-  EXPECT_THAT(ended_work, testing::UnorderedElementsAreArray(programs));
-  for (const pid_t program : programs) EXPECT_EQ(end_of(program), SIGKILL);
-}
-
-// The server has not seen its end yet, and its number may be another's.
-TEST_F(Answering, ends_no_work_of_a_program_that_has_just_died) {
-  const auto owner = connect();
-  const pid_t program = program_with(open(owner).token);
-  ASSERT_EQ(::kill(program, SIGKILL), 0);
-  EXPECT_EQ(end_of(program), SIGKILL);
-  server->end_all();
-  turn_until([&] { return left_of.size() == 2; });
-  EXPECT_TRUE(ended_work.empty());
-}
-
-TEST_F(Answering, gives_nothing_any_more_while_it_ends) {
-  const auto owner = connect();
-  const std::string token = open(owner).token;
-  const pid_t program = program_with(token);
-  mps_hangs = true;
-  server->end_all();
-  const auto is_refused = [&] {
-    EXPECT_EQ(refusal(connect(), lease::AttachRequest{token}), "this server ends: start it again");
-    EXPECT_EQ(refusal(connect(), lease::OpenRequest{"a", ""}), "this server ends: start it again");
-  };
-  is_refused();
-  turn_until([&] { return status("a").processes.empty(); });
-  EXPECT_EQ(end_of(program), SIGKILL);
-  is_refused();
-}
-
-TEST_F(Answering, tells_MPS_to_hurry_when_it_ends_and_not_to_be_waited_for_when_it_goes) {
-  server.reset();
-  std::vector<double> hurries;
-  options.ending_seconds = 7;
-  options.hurry = [&](double seconds) { hurries.push_back(seconds); };
-  start();
-  server->end_all();
-  EXPECT_THAT(hurries, testing::ElementsAre(7));
-  server.reset();
-  EXPECT_THAT(hurries, testing::ElementsAre(7, 0));
-}
-
-TEST_F(Answering, kills_at_its_end_though_the_thread_that_asks_MPS_stands_still) {
-  server.reset();
-  options.hurry = [](double) {};
-  options.ending_seconds = 0.05;
-  may_be_dead = true;
-  start();
-  const auto owner = connect();
-  const std::string token = open(owner).token;
-  const pid_t process = program_with(token);
-  mps_hangs = true;
-  server->end_all();
-  EXPECT_NO_FATAL_FAILURE(turn_until([&] { return status("a").processes.empty(); }));
-  EXPECT_FALSE(is_alive(process));
-  mps_hangs = false;
-  ::kill(process, SIGKILL);
-  EXPECT_EQ(end_of(process), SIGKILL);
-}
-
 // What MPS is told is the number of a process: it may be another's by now.
 TEST_F(Answering, ends_the_work_of_no_process_that_has_ended) {
   int numbers[2];
@@ -397,98 +186,6 @@ TEST_F(Answering, says_that_there_is_no_MPS) {
   options.mps = "";
   start();
   EXPECT_EQ(ask<lease::ListHead>(connect(), lease::ListRequest{})->mps, "off");
-}
-
-// Connections that hold nothing give way, so its own user always gets in.
-TEST_F(Answering, has_a_place_for_its_own_user) {
-  server.reset();
-  options.limits = {6, 3, 2};
-  start();
-  const auto owner = connect();
-  static_cast<void>(open(owner).token);
-  std::vector<lease::PacketSocket> idle;
-  for (int i = 0; i < 20; ++i) {
-    idle.push_back(connect());
-    ASSERT_TRUE(server->turn(0));
-    ASSERT_TRUE(server->turn(0));
-    EXPECT_LE(server->connections(), 6U);
-  }
-  const auto other = connect();
-  EXPECT_EQ(refusal(other, lease::RevokeRequest{"b"}), "done");
-  EXPECT_THAT(words(next(idle[1])), HasSubstr("another one needed its place"))
-      << "the first is the one more that a process with a lease may keep";
-  EXPECT_FALSE(readable(idle[0].file()));
-  EXPECT_EQ(refusal(owner, lease::TakeRequest{1}), "attach to a lease before memory is taken")
-      << "a lease gives way to nobody";
-}
-
-TEST_F(Answering, takes_the_place_of_the_one_that_has_asked_nothing_for_the_longest_time) {
-  server.reset();
-  options.limits = {4, 4, 0};
-  start();
-  const auto first = connect();
-  ASSERT_TRUE(server->turn(0));
-  const auto second = connect();
-  ASSERT_TRUE(server->turn(0));
-  EXPECT_EQ(ask<lease::ListHead>(first, lease::ListRequest{})->tenants, 2U);
-  for (int tenant = 0; tenant < 2; ++tenant) static_cast<void>(next(first));
-  const auto third = connect();
-  const auto fourth = connect();
-  EXPECT_EQ(refusal(connect(), lease::RevokeRequest{"b"}), "done");
-  EXPECT_THAT(words(next(second)), HasSubstr("another one needed its place"));
-  EXPECT_EQ(ask<lease::ListHead>(first, lease::ListRequest{})->tenants, 2U);
-}
-
-TEST_F(Answering, takes_no_place_of_one_that_waits_for_its_answer) {
-  server.reset();
-  options.limits = {6, 6, 0};
-  start();
-  const auto owner = connect();
-  const auto process = connect();
-  static_cast<void>(attach(process, open(owner).token));
-  const auto kept = connect();  // the one more that a process with a lease may keep
-  ASSERT_TRUE(server->turn(0));
-  const auto asking = connect();
-  mps_hangs = true;
-  ask_only(asking, lease::EndWorkRequest{});
-  std::vector<lease::PacketSocket> idle;
-  for (int i = 0; i < 8; ++i) {
-    idle.push_back(connect());
-    ASSERT_TRUE(server->turn(0));
-    ASSERT_TRUE(server->turn(0));
-  }
-  EXPECT_FALSE(readable(asking.file()));
-  mps_hangs = false;
-  EXPECT_EQ(words(next(asking)), "done");
-}
-
-// A user of the group is a party as others are, whoever started the server.
-TEST_F(Answering, has_no_more_places_for_a_user_of_the_group_than_for_a_party) {
-  server.reset();
-  options.user = ::geteuid() + 1;
-  options.group = ::getegid();
-  options.limits = {6, 2, 1};
-  start();
-  const auto first = connect();
-  const auto second = connect();
-  static_cast<void>(open(first));
-  static_cast<void>(open(second));
-  EXPECT_EQ(words(next(connect())),
-            fmt::format("user {} already has 2 connections with leases, the largest possible "
-                        "number of one",
-                        ::geteuid()));
-}
-
-TEST_F(Answering, gives_leases_until_the_places_for_its_own_user_are_reached) {
-  server.reset();
-  options.limits = {8, 8, 4};
-  start();
-  const auto first = connect();
-  const auto second = connect();
-  static_cast<void>(open(first));
-  static_cast<void>(open(second));
-  EXPECT_EQ(refusal(connect(), lease::OpenRequest{"a", ""}),
-            "this server already has 2 leases and processes, the largest number");
 }
 
 // The question may be there before the server refuses the one who asks.
@@ -619,8 +316,78 @@ TEST_F(Refusing, waits_for_no_more_than_256_to_read_why) {
   EXPECT_THAT(words(*clients[256].receive()->packet), HasSubstr("may not have leases"));
 }
 
+class HostileClients : public Answering {
+ protected:
+  void hostile_client(unsigned seed, const std::string& token) const {
+    std::mt19937 random(seed);
+    const auto any = [&](std::size_t count) { return static_cast<std::size_t>(random() % count); };
+    const std::string numbers[] = {"0",
+                                   "-1",
+                                   "2097152",
+                                   "9223372036854775807",
+                                   "18446744073709551615",
+                                   "1.5",
+                                   "1e308",
+                                   "null",
+                                   "true",
+                                   "[]",
+                                   "{}",
+                                   "\"a\"",
+                                   "\"\\u0000\""};
+    const std::string words[] = {"open", "attach", "pages", "take", "give",
+                                 "list", "grow",   "move",  "",     "end-work"};
+    const auto question = [&]() -> std::string {
+      switch (any(8)) {
+        case 0:
+          return std::string(1 + any(60000), '[');
+        case 1:
+          return std::string(lease::packet_bytes + 1, 'x');
+        case 2:
+          return to_text(lease::Request(lease::AttachRequest{token}));
+        case 3:
+          return to_text(lease::Request(lease::TakeRequest{any(9) * step}));
+        case 4:
+          return to_text(lease::Request(lease::PagesRequest{any(450), any(202)}));
+        case 5:
+          return to_text(lease::Request(lease::GiveRequest{any(9) * step}));
+        default:
+          return fmt::format(R"({{"do":"{}","tenant":{},"bytes":{},"first":{}}})", words[any(10)],
+                             numbers[any(13)], numbers[any(13)], numbers[any(13)]);
+      }
+    };
+    for (int life = 0; life < 5; ++life) {
+      const auto client = lease::PacketSocket::connect(options.socket).value();
+      for (int i = 0; i < 12; ++i) {
+        const std::string text = question();
+        const std::vector<int> files(any(10) == 0 ? 1 + any(250) : 0, client.file());
+        send_any(client.file(), text, files);
+        if (any(10) < 7 && client.wait(0.05)) static_cast<void>(client.receive());
+        if (any(60) == 0) ::raise(SIGKILL);
+      }
+    }
+  }
+  // More, and longer, than a packet may have.
+  static void send_any(int socket, const std::string& text, const std::vector<int>& files) {
+    iovec data{const_cast<char*>(text.data()), text.size()};
+    msghdr message{};
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    std::vector<char> control(CMSG_SPACE(files.size() * sizeof(int)));
+    if (!files.empty()) {
+      message.msg_control = control.data();
+      message.msg_controllen = control.size();
+      cmsghdr* part = CMSG_FIRSTHDR(&message);
+      part->cmsg_level = SOL_SOCKET;
+      part->cmsg_type = SCM_RIGHTS;
+      part->cmsg_len = CMSG_LEN(files.size() * sizeof(int));
+      std::memcpy(CMSG_DATA(part), files.data(), files.size() * sizeof(int));
+    }
+    static_cast<void>(::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT));
+  }
+};
+
 // Clients that send anything, die anywhere and read nothing.
-TEST_F(Answering, survives_hostile_clients) {
+TEST_F(HostileClients, are_survived) {
   const auto owner = connect();
   const std::string token = open(owner).token;
   constexpr unsigned seed = 20261128;
