@@ -26,6 +26,7 @@ TEST_F(Answering, goes_on_while_MPS_ends_work) {
   EXPECT_EQ(refusal(second, lease::EndWorkRequest{}),
             fmt::format("process {} has asked this already", ::getpid()));
   EXPECT_FALSE(readable(asking.file()));
+  EXPECT_EQ(server->all_ended().error().message, "1 processes with a lease have not ended");
   ask_only(asking, lease::ListRequest{});
   EXPECT_FALSE(readable(asking.file())) << "what it asks meanwhile waits";
   mps_hangs = false;
@@ -44,6 +45,9 @@ TEST_F(Answering, goes_on_while_a_tenant_is_revoked) {
   EXPECT_EQ(open(connect(), "b").lease.tenant, "b");
   EXPECT_TRUE(status("a").revoked);
   EXPECT_TRUE(is_alive(process));
+  EXPECT_EQ(server->all_ended().error().message,
+            "1 processes with a lease have not ended; tenant 'a': whether all of its programs have "
+            "ended is not known yet");
   mps_hangs = false;
   EXPECT_EQ(words(next(asking)), "done");
   EXPECT_EQ(end_of(process), SIGKILL);
@@ -73,6 +77,25 @@ TEST_F(Answering, is_given_up_by_one_who_asked_to_end_work_and_has_gone) {
   turn_until([&] { return server->connections() == before - 1; });
   mps_hangs = false;
   EXPECT_EQ(take(process, 1).bytes, step);
+}
+
+TEST_F(Answering, lets_wait_for_zeros_only_what_they_can_help) {
+  server.reset();
+  options.scrub_bytes = step;
+  start();
+  std::vector<lease::PacketSocket> owners;
+  std::vector<lease::PacketSocket> users;
+  for (const char* tenant : {"a", "b"}) {
+    owners.push_back(connect());
+    users.push_back(connect());
+    static_cast<void>(attach(users.back(), open(owners.back(), tenant).token));
+    static_cast<void>(take(users.back(), 8 * step));
+  }
+  ASSERT_EQ(refusal(users[1], lease::GiveRequest{0}), "done");
+  EXPECT_THAT(refusal(users[0], lease::TakeRequest{step}), HasSubstr("the longest free run"))
+      << "bytes of another tenant";
+  EXPECT_EQ(refusal(users[1], lease::TakeRequest{0}), "0 bytes were asked for");
+  EXPECT_GT(status("b").unclean_bytes, step) << "none of them has waited";
 }
 
 // It lives, so what it has stays its own; what it asked for is not given to it any more.

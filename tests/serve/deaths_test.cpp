@@ -67,6 +67,7 @@ TEST_F(Deaths, end_the_time_for_which_a_tenant_was_on_the_card) {
   const auto owner = connect();
   const std::string token = open(owner).token;
   EXPECT_EQ(status("a").attached_ms, 0U);
+  const auto begin = std::chrono::steady_clock::now();
   const pid_t process = in_process([&] {
     const auto client = user_of(token, step);
     wait_for_word();
@@ -81,6 +82,7 @@ TEST_F(Deaths, end_the_time_for_which_a_tenant_was_on_the_card) {
   turn_until([&] { return status("a").processes.empty(); });
   const std::uint64_t ended = status("a").attached_ms;
   EXPECT_GT(ended, living);
+  EXPECT_LE(std::chrono::milliseconds(ended), std::chrono::steady_clock::now() - begin);
   ::usleep(2000);
   EXPECT_EQ(status("a").attached_ms, ended);
   EXPECT_EQ(status("b").attached_ms, 0U);

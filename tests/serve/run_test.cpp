@@ -218,6 +218,19 @@ TEST_F(RunningWhereTheCardDiesAtTheEnd, looks_for_what_is_left_of_its_tenants_al
   EXPECT_EQ(end_of(process_), 3 << 8) << "a child has not ended";
 }
 
+class RunningWhereTheCardAloneDiesAtTheEnd : public RunningWhereTheCardDiesAtTheEnd {
+ public:
+  RunningWhereTheCardAloneDiesAtTheEnd() {
+    options.end_left = [](const std::string&) { return Result<void>(); };
+  }
+};
+
+TEST_F(RunningWhereTheCardAloneDiesAtTheEnd, says_that_it_was_lost) {
+  static_cast<void>(client());
+  ::kill(process_, SIGTERM);
+  EXPECT_EQ(end_of(process_), 2 << 8) << "all programs have ended, but the card is lost";
+}
+
 class RunningForAWhile : public Running {
  public:
   RunningForAWhile() { end_when_idle_ = 0.2; }
@@ -273,6 +286,17 @@ TEST_F(ServedCards, are_in_the_compute_mode_that_lets_several_programs_in) {
   EXPECT_THAT(refusal(config), HasSubstr("is in compute mode PROHIBITED"));
   config.compute_mode = 0;
   EXPECT_THAT(refusal(config), testing::Not(HasSubstr("compute mode")));
+}
+
+// It is read again at SIGHUP, which a pipe would answer once.
+TEST(ServePlans, are_of_regular_files) {
+  for (const std::string& path : {std::string("/dev/null"), test::fresh_folder("plan").string()}) {
+    const auto refused = plan_config({path});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind, ErrorKind::invalid_input);
+    EXPECT_EQ(refused.error().message,
+              path + ": a regular file was expected, because SIGHUP reads it again");
+  }
 }
 
 TEST(ServePlans, put_the_command_line_before_the_configuration) {

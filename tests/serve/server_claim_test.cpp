@@ -75,6 +75,16 @@ TEST_F(ServerClaims, ASecondServerOfACardIsRefusedByTheNameOfTheFirst) {
   EXPECT_EQ(refusal(), "taken");
 }
 
+TEST_F(ServerClaims, ACardIsClaimedBeforeItsServerServes) {
+  auto claim = ServerClaim::take(plan).value().value();
+  const auto seen = [&] { return CardClaim::open(plan.files)->others(plan.card).value(); };
+  EXPECT_TRUE(seen().server);
+  EXPECT_TRUE(seen().lent);
+  EXPECT_FALSE(seen().serving);
+  ASSERT_TRUE(claim.serve());
+  EXPECT_TRUE(seen().serving);
+}
+
 TEST_F(ServerClaims, AServerThatEndsIsWaitedFor) {
   const pid_t first = test::staying_process([&] {
     static auto claim = ServerClaim::take(plan).value().value();

@@ -106,6 +106,22 @@ TEST(TenantSocketsOf, tenants_that_can_have_none_are_named) {
   EXPECT_THAT(told[0], HasSubstr("tenant 'a/x' has no socket of its own"));
 }
 
+TEST(TenantSocketsOf, tenants_lie_in_their_folder_and_stay_while_others_come) {
+  const std::string socket = test::fresh_folder("doors") / "s";
+  std::vector<std::string> told;
+  TenantSockets doors(socket, ::getegid(), [&](const std::string& line) { told.push_back(line); });
+  doors.listen_for({"a"});
+  doors.listen_for({"a", "b"});
+  EXPECT_THAT(told, ElementsAre());
+  EXPECT_EQ(doors.all().size(), 2U);
+  struct stat facts {};
+  ASSERT_EQ(::stat(tenant_socket(socket, "a").c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777U, 0660U) << "for the group";
+  doors.listen_for({"../c"});
+  EXPECT_THAT(told, ElementsAre(HasSubstr("tenant '../c' has no socket of its own")));
+  EXPECT_FALSE(std::filesystem::exists(tenant_socket(socket, "../c")));
+}
+
 // Which of them a socket is made in: `folder` becomes what `make` makes of it.
 std::vector<std::string> refusals_of(const std::function<void(const std::string& folder)>& make) {
   const std::string socket = test::fresh_folder("doors") / "s";
