@@ -34,6 +34,13 @@ void Block::report(const Warp& warp, const MicroOp* op, unsigned lane, FindingKi
   findings.push_back(std::move(pending));
 }
 
+const MicroOp* Block::stop_with(const Warp& warp, const MicroOp* op, unsigned lane,
+                                FindingKind kind, std::string detail) {
+  report(warp, op, lane, kind, std::move(detail));
+  stopped = true;
+  return nullptr;
+}
+
 namespace {
 
 const char* block_mode_name(AccessMode mode) {
@@ -185,16 +192,14 @@ void Block::slow_access(Warp& warp, const MicroOp* op, Access& access, AddressKi
                            (region != nullptr && !region->writable);
     if (region == nullptr || address < region->low || address > region->high ||
         region->high - address < bytes || (writes && read_only)) {
-      const bool global = place != AddressKind::shared && place != AddressKind::local &&
-                          place != AddressKind::constant && place != AddressKind::param;
       report(warp, op, lane, FindingKind::out_of_bounds,
              fmt::format("{} of {} bytes at 0x{:x} in {}: {}", block_mode_name(mode), bytes,
                          address, block_place_name(place),
-                         writes && read_only && region != nullptr ? std::string("it is read-only")
+                         region == nullptr ? describe_global_neighbourhood(*program, address, bytes)
+                         : writes && read_only ? std::string("it is read-only")
                          : place == AddressKind::shared
                              ? describe_shared_neighbourhood(*program, address, region->high)
-                         : global ? describe_global_neighbourhood(*program, address, bytes)
-                                  : fmt::format("it has {} bytes", region->high)));
+                             : fmt::format("it has {} bytes", region->high)));
       continue;
     }
     if ((address & (bytes - 1)) != 0) {

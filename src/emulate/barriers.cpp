@@ -18,12 +18,10 @@ const MicroOp* barrier(Warp& w, const MicroOp* op) {
   if ((op->flags & barrier_has_count) != 0)
     threads = w.at<std::uint32_t>(op->b)[(op->uniform & uniform_b) != 0 ? 0 : first];
   if (id >= block.barriers.size() || threads % warp_size != 0) {
-    block.report(
+    return block.stop_with(
         w, op, first, FindingKind::limit,
         fmt::format("barrier {} with {} threads: there are 16 barriers, counts are multiples of 32",
                     id, threads));
-    block.stopped = true;
-    return nullptr;
   }
   if ((op->flags & barrier_arrive_only) != 0) {
     block.arrive(w, op, id, threads);
@@ -37,7 +35,6 @@ const MicroOp* barrier(Warp& w, const MicroOp* op) {
   }
   park(w, index_of(w, op), w.mask, Wait::barrier).barrier = id;
   block.arrive(w, op, id, threads);
-  w.mask = 0;
   return next_group(w);
 }
 
@@ -120,7 +117,7 @@ void Block::complete(std::uint32_t id) {
       give_reduction(barrier, group, program->code.data() + group.pc);
       group.stop_waiting();
     }
-    if (warp.groups.size() > 1) unite(warp);
+    unite(warp);
     if (warp.state == WarpState::waiting) warp.state = WarpState::ready;
   }
   barrier.in_use = false;
@@ -173,7 +170,6 @@ Mask missing_lanes(const Block& block, const Warp& warp, const Group& group) {
 }  // namespace
 
 void Block::report_stuck() {
-  stopped = true;
   for (Warp& warp : warps) {
     if (!warp.waits_whole()) continue;
     const auto at = std::find_if(barriers.begin(), barriers.end(), [&](const BarrierState& one) {
@@ -182,26 +178,29 @@ void Block::report_stuck() {
     park(warp, warp.resume, warp.mask, Wait::barrier).barrier =
         static_cast<std::uint32_t>(at - barriers.begin());
   }
-  // First those that wait for lanes of their own warp: they say most.
+  std::vector<std::pair<const Warp*, const Group*>> waiting;
   for (const Warp& warp : warps) {
-    for (const Group& group : warp.groups) {
-      const Mask missing = missing_lanes(*this, warp, group);
-      if (missing == 0 || group.wait == Wait::cluster) continue;
-      report(warp, program->code.data() + group.pc,
-             static_cast<unsigned>(std::countr_zero(group.mask)), FindingKind::barrier_divergence,
-             fmt::format("{} threads of the warp do not arrive, among them {}{}",
-                         std::popcount(missing), first_thread_name(warp, missing),
-                         whereabouts(warp, missing)));
-      return;
-    }
+    for (const Group& group : warp.groups) waiting.emplace_back(&warp, &group);
   }
-  const auto waits = std::find_if(warps.begin(), warps.end(),
-                                  [](const Warp& warp) { return !warp.groups.empty(); });
-  const Warp& warp = *waits;
-  const std::uint32_t pc = warp.groups.front().pc;
+  const auto finds = [&](const Warp& warp, const Group& group, std::string detail) {
+    stop_with(warp, program->code.data() + group.pc,
+              static_cast<unsigned>(std::countr_zero(group.mask)), FindingKind::barrier_divergence,
+              std::move(detail));
+  };
+  // First those that wait for lanes of their own warp: they say most.
+  for (const auto& [warp, group] : waiting) {
+    const Mask missing = missing_lanes(*this, *warp, *group);
+    if (missing == 0 || group->wait == Wait::cluster) continue;
+    return finds(
+        *warp, *group,
+        fmt::format("{} threads of the warp do not arrive, among them {}{}", std::popcount(missing),
+                    first_thread_name(*warp, missing), whereabouts(*warp, missing)));
+  }
+  const auto& [first, group] = waiting.front();
+  const std::uint32_t pc = group->pc;
   std::string others;
   for (const Warp& other : warps) {
-    if (other.index == warp.index) continue;
+    if (other.index == first->index) continue;
     if (!other.groups.empty() && other.groups.front().pc == pc) continue;
     if (others.size() > 160) {
       others += ", …";
@@ -213,18 +212,15 @@ void Block::report_stuck() {
             ? std::string("has ended")
             : fmt::format("waits at line {}", line_at(*program, other.groups.front().pc)));
   }
-  report(warp, program->code.data() + pc,
-         static_cast<unsigned>(std::countr_zero(warp.groups.front().mask)),
-         FindingKind::barrier_divergence,
-         fmt::format("the barrier is never completed: {}",
-                     others.empty() ? "too few threads take part" : others));
+  finds(*first, *group,
+        fmt::format("the barrier is never completed: {}",
+                    others.empty() ? "too few threads take part" : others));
 }
 
 void Block::report_hang(const Warp& warp, std::string detail) {
   const Mask lanes = warp.mask != 0 ? warp.mask : warp.live;
-  report(warp, program->code.data() + warp.resume, static_cast<unsigned>(std::countr_zero(lanes)),
-         FindingKind::hang, std::move(detail));
-  stopped = true;
+  stop_with(warp, program->code.data() + warp.resume,
+            static_cast<unsigned>(std::countr_zero(lanes)), FindingKind::hang, std::move(detail));
 }
 
 void Block::report_hang(std::string detail) {

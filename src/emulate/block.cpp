@@ -193,6 +193,7 @@ void Block::run_warp(Warp& warp, bool apart) {
   if (warp.state == WarpState::done || stopped) {
     pool->give_back(program->functions[0], warp.kernel_frame);
     warp.kernel_frame = nullptr;
+    stalled = false;
     return;
   }
   end_turn(warp, apart);

@@ -28,8 +28,6 @@ std::uint32_t blocks_at_once(std::uint32_t blocks, unsigned threads) {
 void run_blocks(BlockWork& work, const std::function<void()>& call_others, bool reports) {
   FramePool pool;
   Block block(work.program, pool);
-  const bool tracing = work.sink != nullptr;
-  const bool runs = tracing && work.sink->wants_instructions();
   Leavings left;
   std::uint32_t number = 0;
   block.flush = [&](Block& running) { work.collector.flush(running, number, left); };
@@ -49,7 +47,7 @@ void run_blocks(BlockWork& work, const std::function<void()>& call_others, bool 
     const std::uint32_t end = std::min(work.blocks - number, work.at_once) + number;
     for (; number < end && !ended; ++number) {
       if (work.collector.over()) return;
-      block.start(number, tracing, runs);
+      block.start(number, work.tracing.on, work.tracing.instructions);
       while (block.advance(block.stalled)) call_when_late();
       ended = hangs(block);
       work.collector.finish(block, number, left);
@@ -64,7 +62,7 @@ void run_blocks(BlockWork& work, const std::function<void()>& call_others, bool 
 }
 
 void run_in_turns(const Program& program, Collector& collector, std::uint32_t blocks,
-                  const Residents& resident, TraceSink* sink, const Progress& progress) {
+                  const Residents& resident, Tracing tracing, const Progress& progress) {
   struct Running {
     Running(const Program& code, FramePool& frames) : block(code, frames) {}
     Block block;
@@ -76,13 +74,12 @@ void run_in_turns(const Program& program, Collector& collector, std::uint32_t bl
   std::deque<std::unique_ptr<Running>> open;  // in the order of their numbers
   std::vector<std::unique_ptr<Running>> spare;
   std::map<std::uint64_t, std::shared_ptr<Cluster>> clusters;  // of which blocks have begun
-  const bool tracing = sink != nullptr;
   const std::uint64_t cluster_threads = std::uint64_t{program.cluster.size()} * program.block[0] *
                                         program.block[1] * program.block[2];
   std::uint32_t next = 0;
-  Leavings none;           // blocks are collected as they end
-  bool apart = false;      // nothing has changed since the last round
-  std::uint64_t vain = 0;  // instructions since then, of the blocks that are there
+  Leavings none;  // blocks are collected as they end
+  // Instructions since something changed last, of the blocks that are there.
+  std::uint64_t vain = 0;
   const auto start_next = [&] {
     if (spare.empty()) spare.push_back(std::make_unique<Running>(program, pool));
     std::unique_ptr<Running> one = std::move(spare.back());
@@ -92,7 +89,7 @@ void run_in_turns(const Program& program, Collector& collector, std::uint32_t bl
     one->block.flush = [&collector, &none, number = one->number](Block& running) {
       collector.flush(running, number, none);
     };
-    one->block.start(one->number, tracing, tracing && sink->wants_instructions());
+    one->block.start(one->number, tracing.on, tracing.instructions);
     if (program.in_clusters) {
       std::shared_ptr<Cluster>& cluster =
           clusters[program.cluster.cluster(one->block.index, program.grid)];
@@ -108,9 +105,10 @@ void run_in_turns(const Program& program, Collector& collector, std::uint32_t bl
     if (!one.cluster) return;
     if (one.cluster->end(program.cluster.rank(one.block.index)))
       clusters.erase(program.cluster.cluster(one.block.index, program.grid));
-    one.block.cluster = nullptr;
   };
   while (!collector.over()) {
+    // Where nothing has changed since the last round, lanes that wait for each other part.
+    const bool apart = vain != 0;
     std::uint32_t running = 0;
     bool idle = true;
     bool stalled = true;
@@ -118,22 +116,18 @@ void run_in_turns(const Program& program, Collector& collector, std::uint32_t bl
     for (const auto& one : open) {
       if (one->ended) continue;
       executed -= one->block.executed;
-      const bool goes_on = one->block.advance(apart);
-      executed += one->block.executed;
-      if (goes_on) {
+      if (one->block.advance(apart)) {
         ++running;
-        idle = idle && one->block.idle;
-        stalled = stalled && (one->block.idle || one->block.stalled);
       } else {
         end(*one);
-        idle = false;
-        stalled = false;
       }
+      executed += one->block.executed;
+      idle = idle && one->block.idle;
+      stalled = stalled && (one->block.idle || one->block.stalled);
     }
-    // Before more blocks begin, lanes that wait for each other part.
+    // Before more blocks begin, lanes part.
     const bool lacks_blocks = stalled && apart;
-    apart = stalled && !idle;
-    vain = apart ? vain + executed : 0;
+    vain = stalled && !idle ? vain + executed : 0;
     if (vain > program.instruction_limit) {
       Running& first =
           **std::find_if(open.begin(), open.end(), [](const auto& one) { return !one->ended; });
@@ -152,13 +146,14 @@ void run_in_turns(const Program& program, Collector& collector, std::uint32_t bl
         if (!one->ended) end(*one);
       }
     }
-    while (!open.empty() && open.front()->ended) {
-      collector.finish(open.front()->block, open.front()->number, none);
-      report_progress(progress, static_cast<double>(open.front()->number + 1) / blocks,
-                      program.kernel);
-      spare.push_back(std::move(open.front()));
-      open.pop_front();
-    }
+    const auto left =
+        std::find_if(open.begin(), open.end(), [](const auto& one) { return !one->ended; });
+    std::for_each(open.begin(), left, [&](auto& one) {
+      collector.finish(one->block, one->number, none);
+      report_progress(progress, static_cast<double>(one->number + 1) / blocks, program.kernel);
+      spare.push_back(std::move(one));
+    });
+    open.erase(open.begin(), left);
     const std::uint32_t wanted =
         std::max(resident.wanted, std::min(lacks_blocks ? 2 * running : 1, resident.most));
     if (next < blocks && running < wanted) {

@@ -7,13 +7,19 @@ namespace demarc::emulate {
 
 inline constexpr std::int64_t turn_among_blocks = 1 << 12;  // a block that waits for another spins
 
+// What the trace sink of a kernel is to be told.
+struct Tracing {
+  bool on = false;            // of accesses
+  bool instructions = false;  // and of instructions
+};
+
 // The blocks of a kernel, which workers share.
 struct BlockWork {
   const Program& program;
   Collector& collector;
   std::uint32_t blocks = 0;
   std::uint32_t at_once = 1;  // blocks that follow each other, which a worker takes together
-  TraceSink* sink = nullptr;
+  Tracing tracing{};
   bool plain_atomics = true;  // one worker
   const Progress& progress;
   std::atomic<std::uint64_t> next{0};
@@ -36,6 +42,6 @@ struct Residents {
 
 // All blocks on one core. Those that are there take turns.
 void run_in_turns(const Program& program, Collector& collector, std::uint32_t blocks,
-                  const Residents& resident, TraceSink* sink, const Progress& progress);
+                  const Residents& resident, Tracing tracing, const Progress& progress);
 
 }  // namespace demarc::emulate

@@ -40,7 +40,6 @@ void Cluster::arrive(std::uint32_t threads) {
 void Cluster::leave(Warp& warp, std::uint32_t lanes) {
   threads_ -= static_cast<std::uint32_t>(std::popcount(lanes));
   arrived_ -= static_cast<std::uint32_t>(std::popcount(lanes & warp.cluster_pending));
-  warp.cluster_pending &= ~lanes;
   if (arrived_ != 0 && arrived_ >= threads_) complete();
 }
 
@@ -60,7 +59,7 @@ void Cluster::complete() {
       for (Group& group : warp.groups) {
         if (group.wait == Wait::cluster) group.stop_waiting();
       }
-      if (warp.groups.size() > 1) unite(warp);
+      unite(warp);
       if (warp.state == WarpState::waiting && !warp.waits_whole()) warp.state = WarpState::ready;
     }
   }

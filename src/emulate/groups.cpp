@@ -70,15 +70,15 @@ void copy_results(const Warp& w, const Meeting& call) {
   const CodeFunction& callee = w.program->functions[call.callee];
   for (std::size_t i = 0; i < details.results.size(); ++i) {
     const std::size_t bytes = callee.results[i].bytes;
+    std::byte* const to = call.frame + details.results[i].offset;
+    const std::byte* const from = call.callee_frame + callee.results[i].offset;
     if (call.arrived == full_mask) {
-      std::memcpy(call.frame + details.results[i].offset,
-                  call.callee_frame + callee.results[i].offset, bytes * warp_size);
-      continue;
-    }
-    for (Mask rest = call.arrived; rest != 0; rest &= rest - 1) {
-      const std::size_t at = static_cast<std::size_t>(std::countr_zero(rest)) * bytes;
-      std::memcpy(call.frame + details.results[i].offset + at,
-                  call.callee_frame + callee.results[i].offset + at, bytes);
+      std::memcpy(to, from, bytes * warp_size);
+    } else {
+      for (Mask rest = call.arrived; rest != 0; rest &= rest - 1) {
+        const std::size_t at = static_cast<std::size_t>(std::countr_zero(rest)) * bytes;
+        std::memcpy(to + at, from + at, bytes);
+      }
     }
   }
 }
@@ -174,22 +174,18 @@ void let_go(Warp& w, const Party& party) {
   const auto apart = std::count_if(w.groups.begin(), w.groups.end(),
                                    [&](const Group& group) { return group.pc == pc; });
   if (apart == 1) return;
-  w.block->report(w, op, static_cast<unsigned>(std::countr_zero(party.lanes)),
-                  FindingKind::barrier_divergence,
-                  fmt::format("the {} threads of the warp reach the instruction in {} groups that "
-                              "differ in how they came to it",
-                              std::popcount(party.lanes), apart));
-  w.block->stopped = true;
+  w.block->stop_with(
+      w, op, static_cast<unsigned>(std::countr_zero(party.lanes)), FindingKind::barrier_divergence,
+      fmt::format("the {} threads of the warp reach the instruction in {} groups that "
+                  "differ in how they came to it",
+                  std::popcount(party.lanes), apart));
 }
 
 }  // namespace
 
 Meeting& open_meeting(Warp& w, std::uint32_t pc) {
-  if (w.spare_meeting == nullptr) {
-    w.spare_meeting = &w.meetings.emplace_back();
-  }
   if (w.mask == w.live) w.turned = w.warp_instructions;
-  Meeting& meeting = *w.spare_meeting;
+  Meeting& meeting = w.spare_meeting != nullptr ? *w.spare_meeting : w.meetings.emplace_back();
   w.spare_meeting = meeting.outer;
   meeting.pc = pc;
   meeting.join = w.top_join;
@@ -208,7 +204,6 @@ Meeting& open_meeting(Warp& w, std::uint32_t pc) {
 const MicroOp* meet(Warp& w) {
   Meeting& meeting = *w.meeting;
   meeting.arrived |= w.mask;
-  w.mask = 0;
   return meeting.arrived == meeting.mask ? go_on(w, meeting) : next_group(w);
 }
 
@@ -240,13 +235,17 @@ void put_in_place(Warp& w, const Group& group) {
 
 namespace {
 
+bool is_ready(const Group& group) {
+  return group.wait == Wait::nothing;
+}
+
 [[gnu::noinline]] const MicroOp* next_of_groups(Warp& w) {
   for (;;) {
-    for (std::size_t i = w.groups.size(); i-- > 0;) {
-      if (w.groups[i].wait != Wait::nothing) continue;
-      put_in_place(w, w.groups[i]);
-      const std::uint32_t pc = w.groups[i].pc;
-      w.groups.erase(w.groups.begin() + static_cast<std::ptrdiff_t>(i));
+    const auto last = std::find_if(w.groups.rbegin(), w.groups.rend(), is_ready);
+    if (last != w.groups.rend()) {
+      put_in_place(w, *last);
+      const std::uint32_t pc = last->pc;
+      w.groups.erase(std::next(last).base());
       w.turned = w.warp_instructions;
       if (w.torn) note_whole(w);
       return w.program->code.data() + pc;
@@ -298,14 +297,15 @@ void settle(Warp& w) {
 }
 
 void unite(Warp& w) {
-  for (std::size_t i = w.groups.size(); i-- > 0;) {
-    if (w.groups[i].wait != Wait::nothing) continue;
-    for (std::size_t k = 0; k < i; ++k) {
-      if (w.groups[k].wait != Wait::nothing || !at_one_place(w.groups[k], w.groups[i])) continue;
-      w.groups[k].mask |= w.groups[i].mask;
-      w.groups.erase(w.groups.begin() + static_cast<std::ptrdiff_t>(i));
-      break;
-    }
+  for (auto at = w.groups.end(); at != w.groups.begin();) {
+    --at;
+    if (!is_ready(*at)) continue;
+    const auto same = std::find_if(w.groups.begin(), at, [&](const Group& other) {
+      return is_ready(other) && at_one_place(other, *at);
+    });
+    if (same == at) continue;
+    same->mask |= at->mask;
+    at = w.groups.erase(at);
   }
 }
 
@@ -325,7 +325,7 @@ bool go_on_apart(Warp& w) {
 void take_turns(Warp& w, bool apart) {
   if (w.mask == w.live) return;
   park(w, w.resume, w.mask);
-  std::rotate(w.groups.begin(), w.groups.end() - 1, w.groups.end());
+  std::rotate(w.groups.rbegin(), std::next(w.groups.rbegin()), w.groups.rend());
   if (apart) go_on_apart(w);
   w.resume = index_of(w, next_group(w));
 }
@@ -335,7 +335,6 @@ namespace control {
 const MicroOp* step(Warp& w, const MicroOp* op) {
   if (w.mask == w.live) return op + 1;
   park(w, index_of(w, op), w.mask, Wait::step);
-  w.mask = 0;
   settle(w);
   return next_group(w);
 }

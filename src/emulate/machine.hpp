@@ -322,6 +322,9 @@ class Block {
 
   void report(const Warp& warp, const MicroOp* op, unsigned lane, FindingKind kind,
               std::string detail);
+  // The same, and the block ends there. Null, for the handler to return.
+  const MicroOp* stop_with(const Warp& warp, const MicroOp* op, unsigned lane, FindingKind kind,
+                           std::string detail);
   // Lane by lane: finds each lane's memory, reports the lanes that may not do what they want and
   // takes them out of the mask, checks and updates the shadow. Afterwards addresses are host
   // addresses.

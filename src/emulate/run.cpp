@@ -183,8 +183,10 @@ Result<bool> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
   if (blocks > 0xffffffffU)
     return invalid_input("kernel '{}': a grid of {} blocks; the limit is 2^32 - 1", kernel->name,
                          blocks);
+  Tracing tracing;
   if (sink != nullptr) {
     DEMARC_CHECK(sink->begin_kernel(header_of(*program, launch, kernel_launch, outcome.addresses)));
+    tracing = {.on = true, .instructions = sink->wants_instructions()};
   }
   for (const ptx::Diagnostic& approximation : program->approximations) {
     auto& known = outcome.approximations;
@@ -233,7 +235,7 @@ Result<bool> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
                  .collector = collector,
                  .blocks = static_cast<std::uint32_t>(blocks),
                  .at_once = blocks_at_once(static_cast<std::uint32_t>(blocks), threads),
-                 .sink = sink,
+                 .tracing = tracing,
                  .plain_atomics = threads == 1,
                  .progress = options.progress};
   std::atomic<double> cpu_seconds{0};
@@ -253,7 +255,7 @@ Result<bool> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
   };
   worker([&] {
     if (in_turns) {
-      run_in_turns(*program, collector, work.blocks, {resident, most_resident}, sink,
+      run_in_turns(*program, collector, work.blocks, {resident, most_resident}, tracing,
                    options.progress);
     } else {
       run_blocks(work, call_others, true);

@@ -61,7 +61,6 @@ void Unwritten::renew(Shadow& shadow, const Warp& w) const {
   shadow.bits = reinterpret_cast<std::byte*>(address);
   shadow.bytes = bytes;
   shadow.origins.clear();
-  shadow.caller = nullptr;
 }
 
 Unwritten::Shadow& Unwritten::shadow_of(Warp& w) {
@@ -105,7 +104,7 @@ const MicroOp* Unwritten::run(Warp& w, const MicroOp* op) {
   for (unsigned steps = 1; op != nullptr; ++steps) {
     const std::byte* const frame = w.frame;
     op = step(w, op);
-    if (op != nullptr && w.frame != frame && shadow_of(w).caller != frame) leave(w, frame);
+    leave(w, frame);
     if (steps % steps_between_looks != 0 || op == nullptr) continue;
     // The shadows of other warps count, too: they are not told apart.
     const bool clear = std::all_of(shadows_.begin(), shadows_.end(), [](const auto& one) {
@@ -423,29 +422,29 @@ const MicroOp* Unwritten::call(Warp& w, const MicroOp* op, Shadow& shadow) {
   // References to shadows stay valid.
   Shadow& own = shadows_[w.frame];
   renew(own, w);
-  own.caller = caller;
-  own.call = &details;
-  own.function = &program_.functions[w.function];
+  const CodeFunction& callee = program_.functions[w.function];
+  own.entry = {.caller = caller, .call = &details, .function = &callee};
   for (std::size_t i = 0; i < details.arguments.size(); ++i)
-    copy_variable(shadow, details.arguments[i], own, own.function->parameters[i], full_mask);
+    copy_variable(shadow, details.arguments[i], own, callee.parameters[i], full_mask);
   return op;
 }
 
-// Lanes have come back from a call, or from several, unless other lanes run now.
+// Lanes have come back from a call, or from several, if a frame that leads to `callee` runs now.
 void Unwritten::leave(Warp& w, const std::byte* callee) {
   const std::byte* outer = callee;
   while (outer != nullptr && outer != w.frame) {
     const auto found = shadows_.find(outer);
-    outer = found != shadows_.end() ? found->second.caller : nullptr;
+    outer = found != shadows_.end() ? found->second.entry.caller : nullptr;
   }
   if (outer == nullptr) return;
   while (callee != w.frame) {
     const auto found = shadows_.find(callee);
     const Shadow& from = found->second;
-    Shadow& to = shadows_[from.caller];
-    for (std::size_t i = 0; i < from.call->results.size() && to.bits != nullptr; ++i)
-      copy_variable(from, from.function->results[i], to, from.call->results[i], w.mask);
-    callee = from.caller;
+    const auto [caller, call, function] = from.entry;
+    Shadow& to = shadows_[caller];
+    for (std::size_t i = 0; i < call->results.size() && to.bits != nullptr; ++i)
+      copy_variable(from, function->results[i], to, call->results[i], w.mask);
+    callee = caller;
     shadows_.erase(found);
   }
 }

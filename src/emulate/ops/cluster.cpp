@@ -11,10 +11,8 @@ namespace demarc::emulate {
 namespace {
 
 const MicroOp* misused(Warp& w, const MicroOp* op, Mask lanes, std::string_view what) {
-  w.block->report(w, op, static_cast<unsigned>(std::countr_zero(lanes)),
-                  FindingKind::barrier_divergence, fmt::format("the thread {}", what));
-  w.block->stopped = true;
-  return nullptr;
+  return w.block->stop_with(w, op, static_cast<unsigned>(std::countr_zero(lanes)),
+                            FindingKind::barrier_divergence, fmt::format("the thread {}", what));
 }
 
 }  // namespace
@@ -37,7 +35,6 @@ const MicroOp* wait(Warp& w, const MicroOp* op) {
   w.cluster_arrived &= ~w.mask;
   if ((w.mask & w.cluster_pending) == 0) return op + 1;
   park(w, index_of(w, op), w.mask, Wait::cluster);
-  w.mask = 0;
   return next_group(w);
 }
 

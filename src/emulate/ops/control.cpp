@@ -109,10 +109,9 @@ const MicroOp* branch_index(Warp& w, const MicroOp* op) {
   const auto first = static_cast<unsigned>(std::countr_zero(w.mask));
   const std::uint32_t chosen = value(first);
   if (chosen >= targets.size()) {
-    w.block->report(w, op, first, FindingKind::trap,
-                    fmt::format("branch index {} of a list of {} targets", chosen, targets.size()));
-    w.block->stopped = true;
-    return nullptr;
+    return w.block->stop_with(
+        w, op, first, FindingKind::trap,
+        fmt::format("branch index {} of a list of {} targets", chosen, targets.size()));
   }
   go_on_with(w, op, lanes_with(w, value, chosen));
   return w.program->code.data() + targets[chosen];
@@ -157,12 +156,10 @@ const MicroOp* enter(Warp& w, const MicroOp* op, const CallDetails& details, std
   const std::uint32_t depth = w.meeting != nullptr ? w.meeting->depth : 0;
   const std::uint32_t local_base = w.local_base + (caller.local_bytes + 15) / 16 * 16;
   if (depth >= deepest || local_base + callee.local_bytes > most_local_bytes) {
-    w.block->report(
+    return w.block->stop_with(
         w, op, static_cast<unsigned>(std::countr_zero(w.mask)), FindingKind::limit,
         fmt::format("calls nested {} deep with {} bytes of local memory; the limits are {} and {}",
                     depth, local_base + callee.local_bytes, deepest, most_local_bytes));
-    w.block->stopped = true;
-    return nullptr;
   }
   w.block->grow_local(local_base + callee.local_bytes);
   std::byte* frame = w.block->pool->take(callee);
@@ -207,30 +204,24 @@ const MicroOp* call_indirect(Warp& w, const MicroOp* op) {
   const std::uint64_t address = value(first);
   const auto found = w.program->function_of_address.find(address);
   if (found == w.program->function_of_address.end()) {
-    w.block->report(w, op, first, FindingKind::trap,
-                    fmt::format("call of 0x{:x}, which is not a function", address));
-    w.block->stopped = true;
-    return nullptr;
+    return w.block->stop_with(w, op, first, FindingKind::trap,
+                              fmt::format("call of 0x{:x}, which is not a function", address));
   }
   const CodeFunction& callee = w.program->functions[found->second];
   if (!fit(details.arguments, callee.parameters) || !fit(details.results, callee.results)) {
-    w.block->report(
+    return w.block->stop_with(
         w, op, first, FindingKind::trap,
         fmt::format(
             "call of 0x{:x}, a function whose parameters or results differ from those of the call",
             address));
-    w.block->stopped = true;
-    return nullptr;
   }
   go_on_with(w, op, lanes_with(w, value, address));
   return enter(w, op, details, found->second);
 }
 
 const MicroOp* trap(Warp& w, const MicroOp* op) {
-  w.block->report(w, op, static_cast<unsigned>(std::countr_zero(w.mask)), FindingKind::trap,
-                  "the kernel executed a trap");
-  w.block->stopped = true;
-  return nullptr;
+  return w.block->stop_with(w, op, static_cast<unsigned>(std::countr_zero(w.mask)),
+                            FindingKind::trap, "the kernel executed a trap");
 }
 
 const MicroOp* read_tid(Warp& w, const MicroOp* op) {

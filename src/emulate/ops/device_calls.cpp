@@ -285,12 +285,10 @@ const MicroOp* assertion(Warp& w, const MicroOp* op) {
     return device_string(w, op, lane, argument_of(w, details, argument, lane),
                          "a text of the assertion");
   };
-  w.block->report(
+  return w.block->stop_with(
       w, op, lane, FindingKind::assertion,
       fmt::format("assertion '{}' does not hold at {}:{} in {}", text(0), text(1),
                   static_cast<std::uint32_t>(argument_of(w, details, 2, lane)), text(3)));
-  w.block->stopped = true;
-  return nullptr;
 }
 
 }  // namespace demarc::emulate::device_calls

@@ -15,8 +15,7 @@ std::uint64_t slot_value(Warp& w, const LaneSlot& slot, unsigned lane) {
 }
 
 void fail_image(Warp& w, const MicroOp* op, unsigned lane, std::string what) {
-  w.block->report(w, op, lane, FindingKind::trap, std::move(what));
-  w.block->stopped = true;
+  w.block->stop_with(w, op, lane, FindingKind::trap, std::move(what));
 }
 
 const PlacedImage* find_image(Warp& w, const MicroOp* op, const ImageOperands& operands,

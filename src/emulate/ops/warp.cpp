@@ -59,12 +59,12 @@ void shuffle(Warp& w, const MicroOp* op, const WarpDetails& details) {
     bool valid = false;
     switch (details.operation) {
       case WarpOperation::shuffle_up:
-        valid = static_cast<int>(lane) - static_cast<int>(b) >= static_cast<int>(highest);
-        from = lane - b;
+        valid = lane >= highest + b;
+        from = (lane - b) % warp_size;
         break;
       case WarpOperation::shuffle_down:
-        from = lane + b;
-        valid = from <= highest;
+        valid = lane + b <= highest;
+        from = (lane + b) % warp_size;
         break;
       case WarpOperation::shuffle_butterfly:
         from = lane ^ b;
@@ -140,6 +140,8 @@ void match(Warp& w, const MicroOp* op, const WarpDetails& details) {
 
 void reduce(Warp& w, const MicroOp* op, const WarpDetails& details) {
   std::uint32_t result[warp_size] = {};
+  // Signed numbers are in the order of unsigned ones once their sign is turned over.
+  const std::uint32_t sign = details.is_signed ? 0x80000000U : 0;
   for (Mask rest = w.mask; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     const auto members = static_cast<Mask>(get(w, details, 1, 4, lane)) & w.mask;
@@ -153,18 +155,15 @@ void reduce(Warp& w, const MicroOp* op, const WarpDetails& details) {
         first = false;
         continue;
       }
-      const bool less = details.is_signed
-                            ? static_cast<std::int32_t>(value) < static_cast<std::int32_t>(sum)
-                            : value < sum;
       switch (details.operation) {
         case WarpOperation::reduce_add:
           sum += value;
           break;
         case WarpOperation::reduce_min:
-          sum = less ? value : sum;
+          sum = std::min(sum ^ sign, value ^ sign) ^ sign;
           break;
         case WarpOperation::reduce_max:
-          sum = less ? sum : value;
+          sum = std::max(sum ^ sign, value ^ sign) ^ sign;
           break;
         case WarpOperation::reduce_and:
           sum &= value;
@@ -292,11 +291,9 @@ void scatter_results(Warp& w, const MicroOp* op, const WarpDetails& details, Mas
   if (gives_predicate(details)) {
     give_predicate(op->d, scratch.result);
   } else if (details.has_result) {
-    for (Mask rest = lanes; rest != 0; rest &= rest - 1) {
-      const std::size_t at =
-          sizeof(std::uint32_t) * static_cast<std::size_t>(std::countr_zero(rest));
-      std::memcpy(w.frame + op->d + at, &scratch.result[at], sizeof(std::uint32_t));
-    }
+    const auto* from = reinterpret_cast<const std::uint32_t*>(scratch.result.data());
+    for (Mask rest = lanes; rest != 0; rest &= rest - 1)
+      w.at<std::uint32_t>(op->d)[std::countr_zero(rest)] = from[std::countr_zero(rest)];
   }
   if (details.has_predicate) give_predicate(details.predicate, scratch.predicate);
 }
@@ -332,12 +329,10 @@ void count_no_rest(Warp& w, const MicroOp* op) {
     const Mask party = party_of_first(w, details, rest, members);
     rest &= ~party;
     if ((party & ~members) != 0) {
-      w.block->report(
+      return w.block->stop_with(
           w, op, static_cast<unsigned>(std::countr_zero(party & ~members)),
           FindingKind::barrier_divergence,
           fmt::format("the thread executes it and is not in its member mask, 0x{:08x}", members));
-      w.block->stopped = true;
-      return nullptr;
     }
     if ((members & w.live & ~party) == 0) {
       w.mask = party;
@@ -348,7 +343,6 @@ void count_no_rest(Warp& w, const MicroOp* op) {
       park(w, index_of(w, op), party, Wait::members).members = members;
     }
   }
-  w.mask = 0;
   settle(w);
   unite(w);
   return next_group(w);

@@ -54,8 +54,7 @@ void read_pieces(Warp& w, const WarpgroupDetails& details, std::span<const std::
         std::memset(to, 0, piece_bytes);
         continue;
       }
-      std::memcpy(to, reinterpret_cast<const void*>(x.addresses[lane] + x.delta + lane * x.pitch),
-                  piece_bytes);
+      std::memcpy(to, reinterpret_cast<const void*>(x.addresses[lane] + x.delta), piece_bytes);
     }
   }
 }
@@ -206,9 +205,7 @@ const MicroOp* multiply_warpgroup(Warp& w, const MicroOp* op) {
   const auto& s = *static_cast<const WarpgroupDetails*>(op->aux);
   if (const auto found = objection(w, s)) {
     const auto lane = static_cast<unsigned>(std::countr_zero(w.mask));
-    w.block->report(w, op, lane, found->kind, found->why);
-    w.block->stopped = true;
-    return nullptr;
+    return w.block->stop_with(w, op, lane, found->kind, found->why);
   }
   const ProductSize& size = s.size;
   Numbers numbers;
