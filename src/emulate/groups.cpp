@@ -15,18 +15,10 @@ namespace {
 // Calls visit(slot) for the uniform slots of all frames that `lanes` are in.
 template <class Visit>
 void visit_uniforms(const Warp& w, const Lanes& lanes, Visit&& visit) {
-  std::byte* frame = lanes.frame;
-  std::uint32_t function = lanes.function;
-  const Meeting* outer = lanes.meeting;
-  for (;;) {
+  for_each_frame(lanes, [&](std::byte* frame, std::uint32_t function, const Meeting*) {
     for (const std::uint32_t offset : w.program->functions[function].uniforms)
       visit(*reinterpret_cast<std::uint64_t*>(frame + offset));
-    while (outer != nullptr && outer->callee_frame == nullptr) outer = outer->outer;
-    if (outer == nullptr) return;
-    frame = outer->frame;
-    function = outer->function;
-    outer = outer->outer;
-  }
+  });
 }
 
 // What only torn warps need is kept out of the functions that all need: those would save more

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 
+#include "groups.hpp"
 #include "lanes/functions.hpp"
 #include "ops/control.hpp"
 #include "ops/memory.hpp"
@@ -21,7 +22,7 @@ std::unordered_set<Handler> lane_wise_handlers(const Program& program) {
   std::unordered_set<Handler> handlers{run_lanes, memory_ops::copy_lanes, memory_ops::move_wide,
                                        memory_ops::join_wide, memory_ops::split_wide};
   for (std::size_t i = 0; i < static_cast<std::size_t>(Alu::count); ++i) {
-    handlers.insert(program.tables.alu[i].uniform);
+    // Uniform slots have constants and parameters alone: they are written.
     handlers.insert(program.tables.alu[i].vector.begin(), program.tables.alu[i].vector.end());
   }
   return handlers;
@@ -53,8 +54,8 @@ Unwritten::Operands Unwritten::operands_of(const TrackedInstruction& in) const {
           .addresses = all.subspan(std::size_t{in.written} + in.read, in.addresses)};
 }
 
-void Unwritten::renew(Shadow& shadow, const Warp& w) const {
-  const std::uint32_t bytes = program_.functions[w.function].frame_bytes;
+void Unwritten::renew(Shadow& shadow, std::uint32_t function) const {
+  const std::uint32_t bytes = program_.functions[function].frame_bytes;
   shadow.storage.assign(bytes + tracked_alignment, std::byte{0});
   auto address = reinterpret_cast<std::uintptr_t>(shadow.storage.data());
   address = (address + tracked_alignment - 1) / tracked_alignment * tracked_alignment;
@@ -65,8 +66,25 @@ void Unwritten::renew(Shadow& shadow, const Warp& w) const {
 
 Unwritten::Shadow& Unwritten::shadow_of(Warp& w) {
   Shadow& shadow = shadows_[w.frame];
-  if (shadow.bytes != program_.functions[w.function].frame_bytes) renew(shadow, w);
+  if (shadow.bytes != program_.functions[w.function].frame_bytes) renew(shadow, w.function);
   return shadow;
+}
+
+// Whatever had the frames before, nothing in them is unwritten.
+void Unwritten::begin(const Warp& w) {
+  const auto renew_frames = [&](const Lanes& lanes) {
+    for_each_frame(lanes, [&](std::byte* frame, std::uint32_t function, const Meeting* call) {
+      Shadow& shadow = shadows_[frame];
+      renew(shadow, function);
+      shadow.entry = {};
+      if (call == nullptr) return;
+      shadow.entry = {.caller = call->frame,
+                      .call = static_cast<const CallDetails*>(program_.code[call->pc - 1].aux),
+                      .function = &program_.functions[function]};
+    });
+  };
+  renew_frames(w);
+  for (const Group& group : w.groups) renew_frames(group);
 }
 
 // The finding is the load's: there the kernel has to change.
@@ -104,7 +122,7 @@ const MicroOp* Unwritten::run(Warp& w, const MicroOp* op) {
   for (unsigned steps = 1; op != nullptr; ++steps) {
     const std::byte* const frame = w.frame;
     op = step(w, op);
-    leave(w, frame);
+    if (w.frame != frame) forget(w, frame);
     if (steps % steps_between_looks != 0 || op == nullptr) continue;
     // The shadows of other warps count, too: they are not told apart.
     const bool clear = std::all_of(shadows_.begin(), shadows_.end(), [](const auto& one) {
@@ -122,12 +140,12 @@ const MicroOp* Unwritten::run(Warp& w, const MicroOp* op) {
 const MicroOp* Unwritten::step(Warp& w, const MicroOp* op) {
   if (is_flow(program_, op->run)) return op->run(w, op);
   Shadow& shadow = shadow_of(w);
-  const bool is_conditional = op->run == control::exit_lanes || op->run == control::return_lanes;
+  const bool leaves = op->run == control::exit_lanes || op->run == control::return_lanes;
   if (op->run == control::guard || op->run == control::branch ||
-      (is_conditional && (op->flags & control::flag_conditional) != 0)) {
+      (leaves && (op->flags & control::flag_conditional) != 0))
     use_predicate(w, op, shadow);
-    return op->run(w, op);
-  }
+  if (op->run == control::return_lanes) return come_back(w, op, shadow);
+  if (leaves || op->run == control::guard || op->run == control::branch) return op->run(w, op);
   const TrackedInstruction& in = program_.tracked[op->instruction];
   const Operands operands = operands_of(in);
   if (in.rule == TrackRule::access) {
@@ -140,7 +158,7 @@ const MicroOp* Unwritten::step(Warp& w, const MicroOp* op) {
     if (!lane_wise_.contains(op->run)) return op->run(w, op);
     if (route(w, op, shadow, in, operands)) return op->run(w, op);
   }
-  if (is_conditional || operands.written.empty()) {
+  if (operands.written.empty()) {
     use_all(w, op, shadow, operands.addresses);
     use_all(w, op, shadow, operands.read);
     return op->run(w, op);
@@ -274,6 +292,7 @@ void for_each_element(const MicroOp* op, bool loads, Take take) {
 }  // namespace
 
 void Unwritten::load(Warp& w, const MicroOp* op, const Access& x, const LaneShadows& shadows) {
+  if (!w.tracked) begin(w);
   Shadow& shadow = shadow_of(w);
   const TrackedInstruction& in = program_.tracked[op->instruction];
   const auto written = operands_of(in).written;
@@ -421,7 +440,7 @@ const MicroOp* Unwritten::call(Warp& w, const MicroOp* op, Shadow& shadow) {
   if (op == nullptr || w.frame == caller) return op;
   // References to shadows stay valid.
   Shadow& own = shadows_[w.frame];
-  renew(own, w);
+  renew(own, w.function);
   const CodeFunction& callee = program_.functions[w.function];
   own.entry = {.caller = caller, .call = &details, .function = &callee};
   for (std::size_t i = 0; i < details.arguments.size(); ++i)
@@ -429,23 +448,33 @@ const MicroOp* Unwritten::call(Warp& w, const MicroOp* op, Shadow& shadow) {
   return op;
 }
 
-// Lanes have come back from a call, or from several, if a frame that leads to `callee` runs now.
-void Unwritten::leave(Warp& w, const std::byte* callee) {
-  const std::byte* outer = callee;
-  while (outer != nullptr && outer != w.frame) {
-    const auto found = shadows_.find(outer);
-    outer = found != shadows_.end() ? found->second.entry.caller : nullptr;
-  }
-  if (outer == nullptr) return;
-  while (callee != w.frame) {
-    const auto found = shadows_.find(callee);
-    const Shadow& from = found->second;
-    const auto [caller, call, function] = from.entry;
-    Shadow& to = shadows_[caller];
-    for (std::size_t i = 0; i < call->results.size() && to.bits != nullptr; ++i)
-      copy_variable(from, function->results[i], to, call->results[i], w.mask);
-    callee = caller;
-    shadows_.erase(found);
+// The lanes that return leave the results to the caller.
+const MicroOp* Unwritten::come_back(Warp& w, const MicroOp* op, const Shadow& shadow) {
+  const std::byte* const frame = w.frame;
+  const Mask before = w.mask;
+  op = op->run(w, op);
+  const Mask gone = w.frame == frame ? before & ~w.mask : before;
+  const auto& [caller, call, function] = shadow.entry;
+  Shadow& to = shadows_[caller];
+  for (std::size_t i = 0; i < call->results.size(); ++i)
+    copy_variable(shadow, function->results[i], to, call->results[i], gone);
+  return op;
+}
+
+// Lanes of other frames run now. Those that no lane is in any more have no registers.
+void Unwritten::forget(const Warp& w, const std::byte* frame) {
+  const auto is_in = [&](const Lanes& lanes) {
+    bool found = false;
+    for_each_frame(lanes, [&](const std::byte* one, std::uint32_t, const Meeting*) {
+      found = found || one == frame;
+    });
+    return found;
+  };
+  while (frame != nullptr && !is_in(w) && std::none_of(w.groups.begin(), w.groups.end(), is_in)) {
+    const auto left = shadows_.find(frame);
+    if (left == shadows_.end()) return;
+    frame = left->second.entry.caller;
+    shadows_.erase(left);
   }
 }
 

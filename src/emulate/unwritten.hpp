@@ -55,7 +55,8 @@ class Unwritten {
 
   [[nodiscard]] Operands operands_of(const TrackedInstruction& in) const;
   Shadow& shadow_of(Warp& w);
-  void renew(Shadow& shadow, const Warp& w) const;
+  void renew(Shadow& shadow, std::uint32_t function) const;
+  void begin(const Warp& w);
   void use(Warp& w, const MicroOp* op, Shadow& shadow, const TrackedOperand& operand,
            unsigned lane) const;
   void use_all(Warp& w, const MicroOp* op, Shadow& shadow,
@@ -67,7 +68,8 @@ class Unwritten {
   void load_variable(Warp& w, const MicroOp* op, Shadow& shadow, const Operands& operands) const;
   void store_variable(Warp& w, const MicroOp* op, Shadow& shadow) const;
   const MicroOp* call(Warp& w, const MicroOp* op, Shadow& shadow);
-  void leave(Warp& w, const std::byte* callee);
+  const MicroOp* come_back(Warp& w, const MicroOp* op, const Shadow& shadow);
+  void forget(const Warp& w, const std::byte* frame);
   bool route(Warp& w, const MicroOp* op, Shadow& shadow, const TrackedInstruction& in,
              const Operands& operands) const;
   const MicroOp* compute(Warp& w, const MicroOp* op, Shadow& shadow, const TrackedInstruction& in,

@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "groups.hpp"
 #include "harness.hpp"
 #include "ops/control.hpp"
 
@@ -283,6 +284,58 @@ TEST_F(FollowedWarp, is_followed_no_more_once_no_register_of_the_block_has_unwri
     EXPECT_EQ(unwritten.run(warp, first), loads >= 0 ? nullptr : first + 2048) << loads;
     EXPECT_EQ(warp.tracked, loads >= 0) << loads;
   }
+}
+
+// Micro-op 1 calls a function at 4000, whose register gets unwritten bits; it returns at 4001.
+TEST_F(FollowedWarp, is_followed_for_a_function_s_registers_until_all_lanes_have_left_it) {
+  CallDetails details;
+  details.function = 1;
+  program.functions.resize(2);
+  program.functions[1].entry = 4000;
+  program.functions[1].frame_bytes = sizeof frames[0];
+  program.tracked.push_back({.rule = TrackRule::call});
+  program.code[1].run = control::call;
+  program.code[1].aux = &details;
+  program.code[1].instruction = 2;
+  program.code[4000] = program.code.back();
+  program.code[4001].run = control::return_lanes;
+  program.code[4001].instruction = 1;
+  for (const bool all : {true, false}) {
+    block->start(0, false, false);
+    Warp& warp = block->warps[0];
+    warp.frame = frames[0];
+    warp.tracked = true;
+    Unwritten unwritten(*block);
+    ASSERT_EQ(unwritten.run(warp, program.code.data() + 1), nullptr);
+    ASSERT_NE(warp.frame, frames[0]);
+    load(unwritten, warp);
+    if (!all) {
+      // Lane 0 waits in the function, and the others go on without it.
+      park(warp, 200, 1, Wait::step);
+      warp.mask = full_mask - 1;
+      warp.meeting->mask = warp.mask;
+    }
+    const MicroOp* const next = unwritten.run(warp, program.code.data() + 4001);
+    ASSERT_EQ(warp.frame, frames[0]);
+    EXPECT_EQ(next, all ? program.code.data() + 2 + 2047 : nullptr);
+    EXPECT_EQ(warp.tracked, !all);
+  }
+}
+
+// The frames of a warp that begins to be followed may have been those of others.
+TEST_F(FollowedWarp, begins_with_no_unwritten_bits_in_any_of_its_frames) {
+  Unwritten unwritten(*block);
+  Warp& warp = block->warps[0];
+  load(unwritten, warp);
+  load(unwritten, block->warps[1]);
+  // Now lanes that wait have the frame of the other warp, and the load is of a lane that gets
+  // nothing unwritten.
+  park(warp, 200, 1, Wait::step).frame = frames[1];
+  Access access{};
+  unwritten.load(warp, program.code.data(), access, {});
+  warp.tracked = true;
+  const MicroOp* const first = program.code.data() + 1;
+  EXPECT_EQ(unwritten.run(warp, first), first + 2048);
 }
 
 }  // namespace

@@ -28,11 +28,17 @@ constexpr const char* uses_declarations =
     ".reg .b32 %y<3>;\nld.param.b64 %x1, [a];\nld.param.b32 %y1, [n];\nmov.u64 %x2, 5;\n"
     "st.param.b64 [r], %x2;\nsetp.lt.u32 %q, %y1, 20;\n@%q ret;\nst.param.b64 [r], %x1; ret; }\n"
     ".func (.param .align 8 .b8 r[16]) swapped(.param .align 8 .b8 a[16])\n{ .reg .b64 %x<3>;\n"
-    "ld.param.v2.b64 {%x1, %x2}, [a];\nst.param.v2.b64 [r], {%x2, %x1}; ret; }\n";
+    "ld.param.v2.b64 {%x1, %x2}, [a];\nst.param.v2.b64 [r], {%x2, %x1}; ret; }\n"
+    ".func (.param .b64 r) makes()\n{ .reg .b64 %x<3>; .local .align 8 .b8 own[8];\n"
+    "mov.u64 %x1, own;\nld.local.u64 %x2, [%x1];\nst.param.b64 [r], %x2; ret; }\n"
+    ".func waits(.param .b64 a)\n{ .reg .pred %q; .reg .b64 %x<3>;\nld.param.b64 %x1, [a];\n"
+    "bar.warp.sync -1;\nsetp.gt.u64 %q, %x1, 9;\n@%q bra LAST;\nLAST: ret; }\n"
+    ".func (.param .b64 r) hands()\n{ .reg .b64 %x<3>;\n{ .param .b64 s; call (s), makes; "
+    "ld.param.b64 %x1, [s]; }\nst.param.b64 [r], %x1; ret; }\n";
 
-std::vector<Finding> uses_of(const std::string& body) {
+std::vector<Finding> uses_of(const std::string& body, std::uint32_t threads = 32) {
   const auto outcome =
-      run_text(kernel_of(uses_declarations, uses_head + body), launch_of(1, 32, 256));
+      run_text(kernel_of(uses_declarations, uses_head + body), launch_of(1, threads, 8 * threads));
   EXPECT_TRUE(outcome) << outcome.error().message;
   return outcome ? outcome->findings : std::vector<Finding>{};
 }
@@ -121,6 +127,22 @@ std::vector<Use> uses() {
       {"what_a_call_in_a_call_gives_back", wide + call_of("twice") + decide_wide, local_8, branch},
       {"what_a_call_gives_back_to_those_that_stay_in_it",
        wide + call_of("early", true) + decide_wide, local_8, branch, 12, 20},
+      {"what_a_function_loads_and_gives_back",
+       "{ .param .b64 r; call (r), makes; ld.param.b64 %rd8, [r]; }\n" + std::string(decide_wide),
+       "8 bytes at 0x20 in local memory", branch},
+      {"what_a_function_loads_that_a_function_calls",
+       "{ .param .b64 r; call (r), hands; ld.param.b64 %rd8, [r]; }\n" + std::string(decide_wide),
+       "8 bytes at 0x20 in local memory", branch},
+      {"what_a_function_was_given_in_which_some_lanes_wait_for_those_outside",
+       "and.b32 %r3, %r1, 1;\nsetp.eq.u32 %p2, %r3, 1;\n@%p2 bra ODD;\n" + wide +
+           "{ .param .b64 a; st.param.b64 [a], %rd7;\ncall waits, (a); }\nbra MEET;\nODD: "
+           "bar.warp.sync -1;\nMEET:",
+       local_8, "@%q bra LAST;", 16},
+      {"a_store_to_several_spaces_at_once",
+       load + "cvt.u64.u32 %rd9, %r20;\ncvta.shared.u64 %rd9, %rd9;\ncvta.local.u64 %rd11, "
+              "%rd5;\nsetp.lt.u32 %p2, %r1, 16;\nselp.u64 %rd9, %rd9, %rd11, %p2;\nst.u32 [%rd9], "
+              "%r3;",
+       local_4, "st.u32 [%rd9], %r3;"},
       {"the_second_half_of_a_structure_that_a_call_swaps",
        wide +
            "{ .param .align 8 .b8 a[16]; .param .align 8 .b8 r[16];\nst.param.v2.b64 [a], {%rd7, "
@@ -189,6 +211,18 @@ TEST(UsesOfUnwrittenBytes, are_none_where_the_value_is_of_written_ones) {
         "ld.local.u8 %h2, [%rd5];\ncvt.u32.u16 %r4, %h2;\n" + std::string(decide)}) {
     for (const Finding& finding : uses_of(body))
       ADD_FAILURE() << body << describe(finding, "t.ptx");
+  }
+}
+
+// The second warp gets the frame of the first, which has ended.
+TEST(UsesOfUnwrittenBytes, are_not_those_of_a_warp_that_had_the_frame_before) {
+  for (const Finding& finding :
+       uses_of("setp.ge.u32 %p2, %r1, 32;\n@%p2 bra SECOND;\nld.local.u32 %r4, [%rd5+4];\n"
+               "add.u32 %r4, %r4, 1;\nst.shared.u32 [%r20], %r4;\nexit;\nSECOND:\n"
+               "add.u32 %r4, %r1, 1;\nld.local.u32 %r3, [%rd5+4];\nst.shared.u32 [%r20], %r3;\n" +
+                   std::string(decide),
+               64)) {
+    ADD_FAILURE() << describe(finding, "t.ptx");
   }
 }
 
