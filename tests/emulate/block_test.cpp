@@ -1,14 +1,10 @@
-// What a block is when it starts, whatever ran in it before, where its threads and its memory lie,
-// and how long its lanes wait.
+// What a block is when it starts, whatever ran in it before, and where its threads and its memory
+// lie.
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <memory>
-#include <optional>
 
-#include "groups.hpp"
-#include "harness.hpp"
-#include "ops/control.hpp"
+#include "started_block.hpp"
 
 namespace demarc::emulate {
 namespace {
@@ -16,23 +12,6 @@ namespace {
 using testing::Each;
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-class StartedBlock : public testing::Test {
- protected:
-  StartedBlock() {
-    program.grid = {5, 3, 2};
-    program.block = {10, 5, 1};  // two warps, of 32 and of 18 threads
-    program.shared_bytes = 100;
-    program.functions.resize(1);
-    program.functions[0].entry = 7;
-    program.functions[0].frame_bytes = 128;
-    program.functions[0].local_bytes = 40;
-    program.tids.resize(std::size_t{2} * 3 * warp_size);
-  }
-
-  Program program;
-  FramePool pool;
-};
 
 TEST_F(StartedBlock, has_its_place_in_the_grid) {
   Block block(program, pool);
@@ -53,18 +32,18 @@ TEST_F(StartedBlock, has_all_of_its_shared_memory_and_room_for_what_it_traces) {
     program.check_uninitialised = follows;
     Block block(program, pool);
     block.start(0, true, true);
-    ASSERT_GE(block.shared.size(), program.shared_bytes);
+    ASSERT_EQ(block.shared.size(), program.shared_bytes + 64U) << "wide accesses reach beyond it";
     EXPECT_EQ(block.shared_region.low, 0U);
     EXPECT_EQ(block.shared_region.high, program.shared_bytes);
     EXPECT_EQ(block.shared_region.delta, reinterpret_cast<std::uint64_t>(block.shared.data()));
     EXPECT_EQ(block.shared_region.shadow, follows ? block.shared_shadow.data() : nullptr);
     if (follows) {
-      ASSERT_GE(block.shared_shadow.size(), program.shared_bytes);
+      ASSERT_EQ(block.shared_shadow.size(), block.shared.size());
       EXPECT_NE(block.shared_region.shadow, nullptr);
     }
     for (const auto* records : {&block.races.writes, &block.races.reads, &block.races.strong_writes,
                                 &block.races.strong_reads}) {
-      EXPECT_GE(records->size(), program.shared_bytes / program.shared_granule);
+      EXPECT_EQ(records->size(), program.shared_bytes / program.shared_granule + 1);
     }
     std::uint64_t* const first = block.trace_room(20'000);
     ASSERT_GE(block.trace.size(), 20'000U);
@@ -207,6 +186,25 @@ TEST_F(StartedBlock, keeps_nothing_of_the_one_before) {
   EXPECT_EQ(warp.barriers, 0U);
 }
 
+TEST_F(StartedBlock, remembers_for_each_memory_access_of_the_kernel_where_it_went) {
+  program.memory_sites = 3;
+  Block block(program, pool);
+  ASSERT_EQ(block.hints.size(), 3U);
+  for (const AccessHint& hint : block.hints) EXPECT_EQ(hint.region, nullptr);
+}
+
+TEST_F(StartedBlock, has_records_of_races_for_each_warp_where_warps_are_ordered) {
+  program.orders_warps = true;
+  program.shared_granule = 8;
+  Block block(program, pool);
+  EXPECT_TRUE(block.clocks.used());
+  EXPECT_EQ(block.races.writes.size(), (100U / 8 + 1) * 2);
+  program.check_races = false;
+  Block unchecked(program, pool);
+  EXPECT_FALSE(unchecked.clocks.used());
+  EXPECT_THAT(unchecked.races.writes, IsEmpty());
+}
+
 TEST_F(StartedBlock, traces_what_it_is_told_to) {
   Block block(program, pool);
   for (const bool tracing : {false, true}) {
@@ -218,182 +216,12 @@ TEST_F(StartedBlock, traces_what_it_is_told_to) {
   }
 }
 
-// Warps that stop once and then end.
-TEST_F(StartedBlock, names_the_warp_in_its_trace_where_another_one_goes_on) {
-  program.functions[0].entry = 0;
-  program.instruction_limit = 100;
-  program.code.resize(2);
-  program.code[0].run = [](Warp& warp, const MicroOp*) -> const MicroOp* {
-    warp.resume = 1;
-    return nullptr;
-  };
-  program.code[1].run = control::exit_lanes;
-  const auto traced = [&](std::uint32_t threads, bool tracing) {
-    program.block = {threads, 1, 1};
-    Block block(program, pool);
-    block.start(0, tracing, false);
-    EXPECT_TRUE(block.advance(false));
-    EXPECT_FALSE(block.advance(false));
-    EXPECT_FALSE(block.stopped);
-    return std::vector<std::uint64_t>(
-        block.trace.begin(), block.trace.begin() + static_cast<std::ptrdiff_t>(block.trace_used));
-  };
-  const std::uint64_t first = trace_detail::head(trace_detail::kind_warp, 0, full_mask);
-  const std::uint64_t second = trace_detail::head(trace_detail::kind_warp, 1, 0x3ffff);
-  EXPECT_THAT(traced(32, true), ElementsAre(first));
-  EXPECT_THAT(traced(50, true), ElementsAre(first, second, first, second));
-  EXPECT_THAT(traced(50, false), IsEmpty());
-}
-
-// A block whose warps look at memory: in vain where `imm` of a micro-op says so.
-class LookingBlock : public StartedBlock {
- protected:
-  LookingBlock() {
-    program.functions[0].entry = 0;
-    program.instruction_limit = 1000;
-    program.instructions.resize(1);
-    program.code.resize(9);
-    for (MicroOp& op : program.code) {
-      op.run = [](Warp& warp, const MicroOp* at) -> const MicroOp* {
-        warp.polls = at->imm != 0 ? most_polls : 0;
-        warp.resume = index_of(warp, at);
-        return nullptr;
-      };
-    }
-    block = std::make_unique<Block>(program, pool);
-    block->start(0, false, false);
-  }
-
-  // Lane 0 of a warp waits at a meeting for the others, which `wait`.
-  void part(Warp& warp, Wait wait) const {
-    warp.frame = nullptr;
-    open_meeting(warp, 5).arrived = 1;
-    park(warp, 5, warp.live - 1, wait);
-    warp.mask = 0;
-    warp.state = WarpState::waiting;
-  }
-  // How often the block looks in vain, at most 100 times, until `done`.
-  template <class Done>
-  unsigned looks_until(bool apart, Done done) {
-    for (MicroOp& op : program.code) op.imm = 1;
-    unsigned looks = 0;
-    while (!done() && looks < 100) {
-      EXPECT_TRUE(block->advance(apart));
-      EXPECT_TRUE(block->stalled);
-      ++looks;
-    }
-    return looks;
-  }
-  void look_well() {
-    for (MicroOp& op : program.code) op.imm = 0;
-    EXPECT_TRUE(block->advance(false));
-    EXPECT_FALSE(block->stalled);
-    EXPECT_EQ(block->vain_rounds, 0U);
-  }
-
-  std::unique_ptr<Block> block;
-};
-
-TEST_F(LookingBlock, gives_each_warp_a_frame_of_the_kernel_until_it_ends) {
-  std::byte* const spare = pool.take(program.functions[0]);
-  pool.give_back(program.functions[0], spare);
-  look_well();
-  const Warp& warp = block->warps[0];
-  ASSERT_EQ(warp.kernel_frame, spare);
-  ASSERT_EQ(warp.frame, spare);
-  ASSERT_NE(block->warps[1].kernel_frame, nullptr);
-  EXPECT_NE(block->warps[1].kernel_frame, spare);
-  for (MicroOp& op : program.code) op.run = control::exit_lanes;
-  block->warps[1].state = WarpState::done;
-  EXPECT_FALSE(block->advance(false));
-  EXPECT_EQ(warp.state, WarpState::done);
-  EXPECT_EQ(warp.kernel_frame, nullptr);
-  EXPECT_EQ(pool.take(program.functions[0]), spare);
-}
-
-TEST_F(LookingBlock, makes_registers_zero_that_may_be_read_before_they_are_written_and_no_others) {
-  program.functions[0].zeroed = {{.offset = 64, .bytes = 32}};
-  std::byte* const dirty = pool.take(program.functions[0]);
-  std::fill_n(dirty, 128, std::byte{9});
-  pool.give_back(program.functions[0], dirty);
-  look_well();
-  ASSERT_EQ(block->warps[0].frame, dirty);
-  EXPECT_EQ(std::count(dirty + 64, dirty + 96, std::byte{0}), 32);
-  EXPECT_EQ(dirty[63], std::byte{9});
-  EXPECT_EQ(dirty[96], std::byte{9});
-  std::fill_n(dirty, 128, std::byte{8});
-  look_well();
-  EXPECT_EQ(dirty[64], std::byte{8}) << "only once";
-}
-
-TEST_F(LookingBlock, lets_lanes_go_on_without_others_after_64_rounds_in_vain_or_where_it_is_told) {
-  Warp& parted = block->warps[1];
-  part(parted, Wait::barrier);
-  const auto goes_on = [&] { return parted.state == WarpState::ready; };
-  const auto looks = [&](unsigned most) {
-    unsigned so_far = 0;
-    return looks_until(false, [&] { return goes_on() || so_far++ == most; });
-  };
-  ASSERT_EQ(looks(40), 40U);
-  EXPECT_EQ(block->vain_rounds, 40U);
-  look_well();
-  ASSERT_EQ(looks(100), 65U) << "in a row";
-  EXPECT_TRUE(parted.torn);
-  ASSERT_EQ(parted.groups.size(), 2U);
-  EXPECT_EQ(parted.groups[1].mask, 1U);
-  EXPECT_EQ(parted.groups[1].pc, 5U);
-
-  block->start(0, false, false);
-  part(parted, Wait::barrier);
-  EXPECT_EQ(looks_until(true, goes_on), 1U);
-}
-
-// The lanes that look are themselves those for which the others wait.
-TEST_F(LookingBlock, lets_a_warp_part_after_64_turns_in_vain_or_where_it_is_told) {
-  Warp& looking = block->warps[0];
-  Warp& other = block->warps[1];
-  const auto begin = [&] {
-    block->start(0, false, false);
-    other.state = WarpState::done;
-    open_meeting(looking, 5).arrived = 1;
-    looking.mask = looking.live - 1;
-  };
-  const auto apart = [&] { return looking.torn; };
-  begin();
-  ASSERT_EQ(looks_until(false, [&] { return looking.idle_turns == 40; }), 40U);
-  EXPECT_FALSE(looking.torn);
-  look_well();
-  EXPECT_EQ(looks_until(false, apart), 65U);
-  begin();
-  EXPECT_EQ(looks_until(true, apart), 1U);
-}
-
-// No warp can run: some lanes may wait for other blocks.
-TEST_F(LookingBlock, waits_for_its_cluster_where_any_lane_of_any_warp_does_and_else_is_stuck) {
-  const auto idle = [&](Wait first, std::optional<Wait> second) {
-    block->start(0, false, false);
-    part(block->warps[0], first);
-    if (second) park(block->warps[0], 5, 1, *second);
-    for (Meeting& meeting : block->warps[0].meetings) meeting.arrived = 0;
-    block->warps[1].state = WarpState::done;
-    const bool goes_on = block->advance(false);
-    EXPECT_EQ(block->idle, goes_on);
-    EXPECT_EQ(block->stopped, !goes_on);
-    EXPECT_EQ(block->findings.size(), goes_on ? 0U : 1U);
-    return goes_on;
-  };
-  EXPECT_TRUE(idle(Wait::cluster, std::nullopt));
-  EXPECT_TRUE(idle(Wait::cluster, Wait::step));
-  EXPECT_TRUE(idle(Wait::step, Wait::cluster));
-  EXPECT_FALSE(idle(Wait::step, std::nullopt));
-  EXPECT_FALSE(idle(Wait::members, Wait::step));
-}
-
 TEST_F(StartedBlock, keeps_what_its_threads_have_in_local_memory_when_that_grows) {
   Block block(program, pool);
   block.start(0, false, false);
-  ASSERT_GE(block.local.size(), std::size_t{64} * block.local_bytes);
-  ASSERT_GE(block.local_shadow.size(), std::size_t{64} * block.local_bytes);
+  ASSERT_EQ(block.local_bytes, 64U) << "a multiple of 64";
+  ASSERT_EQ(block.local.size(), std::size_t{64} * 64 + 64);
+  ASSERT_EQ(block.local_shadow.size(), block.local.size());
   const auto byte_of = [&](std::size_t warp, std::size_t lane, std::size_t at) {
     const Region region = block.local_region(block.warps[warp]);
     return std::pair{reinterpret_cast<std::uint8_t*>(region.delta) + lane * block.local_bytes + at,
@@ -405,9 +233,9 @@ TEST_F(StartedBlock, keeps_what_its_threads_have_in_local_memory_when_that_grows
     *shadow = wholly_written;
   }
   block.grow_local(300);
-  ASSERT_GE(block.local_bytes, 300U);
-  ASSERT_GE(block.local.size(), std::size_t{64} * block.local_bytes);
-  ASSERT_GE(block.local_shadow.size(), std::size_t{64} * block.local_bytes);
+  ASSERT_EQ(block.local_bytes, 320U);
+  ASSERT_EQ(block.local.size(), std::size_t{64} * 320 + 64);
+  ASSERT_EQ(block.local_shadow.size(), block.local.size());
   EXPECT_EQ(block.local_end, 300U);
   EXPECT_EQ(block.local_region(block.warps[1]).high, 300U);
   for (std::size_t thread = 0; thread < 64; ++thread) {

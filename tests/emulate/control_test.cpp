@@ -51,7 +51,7 @@ class LeavingLanes : public testing::Test {
   }
   [[nodiscard]] const MicroOp* at(std::size_t place) const { return program.code.data() + place; }
 
-  alignas(64) std::byte frame[64] = {};
+  alignas(64) std::byte frame[256] = {};
   Program program;
   FramePool pool;
   std::unique_ptr<Block> block;
@@ -83,6 +83,148 @@ TEST_F(LeavingLanes, exit_where_the_predicate_says_so_and_are_waited_for_nowhere
   EXPECT_EQ(warp->live, 0U);
   EXPECT_EQ(warp->state, WarpState::done);
   EXPECT_EQ(block->running, 0U);
+}
+
+TEST_F(LeavingLanes, stay_behind_a_guard_and_are_there_again_behind_what_it_guards) {
+  program.code[2].target = 9;
+  ASSERT_EQ(leave(control::guard, 0xff00ff), at(3));
+  EXPECT_EQ(warp->mask, 0xffU);
+  EXPECT_EQ(warp->warp_instructions, 1U);
+  EXPECT_EQ(warp->thread_instructions, 8U);
+  EXPECT_EQ(control::unguard(*warp, at(4)), at(5));
+  EXPECT_EQ(warp->mask, 0xffffU);
+  ASSERT_EQ(leave(control::guard, 0xfff, true), at(3));
+  EXPECT_EQ(warp->mask, 0xf000U);
+  EXPECT_EQ(control::unguard(*warp, at(4)), at(5));
+  ASSERT_EQ(leave(control::guard, 0xff0000), at(9)) << "what is guarded is passed over";
+  EXPECT_EQ(warp->mask, 0xffffU);
+  EXPECT_EQ(warp->warp_instructions, 3U);
+  EXPECT_EQ(warp->thread_instructions, 12U);
+}
+
+TEST_F(LeavingLanes, of_a_guarded_instruction_are_traced_as_one_run_of_it) {
+  block->trace.assign(8, 99);
+  program.code[2].instruction = 6;
+  ASSERT_EQ(leave(control::guard, 0xff), at(3));
+  EXPECT_EQ(block->trace_used, 0U) << "unless they are not asked for";
+  warp->mask = 0xffff;
+  warp->trace_runs = true;
+  ASSERT_EQ(leave(control::guard, 0xff), at(3));
+  ASSERT_EQ(block->trace_used, 2U);
+  EXPECT_EQ(block->trace[0], trace_detail::head(trace_detail::kind_run, 6, 0xff));
+  EXPECT_EQ(block->trace[1], 1U);
+  EXPECT_EQ(block->trace[2], 99U);
+}
+
+TEST_F(LeavingLanes, of_a_branch_meet_the_others_at_its_join) {
+  MicroOp& op = program.code[2];
+  op.target = 9;
+  op.join = 13;
+  ASSERT_EQ(leave(control::branch, 0xff0000), at(3)) << "none goes there";
+  ASSERT_EQ(leave(control::branch, 0xfffff), at(9)) << "all do";
+  EXPECT_EQ(warp->mask, 0xffffU);
+  EXPECT_EQ(warp->divergent_branches, 0U);
+  ASSERT_EQ(warp->meeting, meeting);
+  ASSERT_EQ(leave(control::branch, 0xff), at(3));
+  EXPECT_EQ(warp->mask, 0xff00U);
+  EXPECT_EQ(warp->divergent_branches, 1U);
+  ASSERT_NE(warp->meeting, meeting);
+  EXPECT_EQ(warp->meeting->outer, meeting);
+  EXPECT_EQ(warp->meeting->pc, 13U);
+  EXPECT_EQ(warp->meeting->mask, 0xffffU);
+  EXPECT_EQ(warp->top_join, 13U);
+  ASSERT_EQ(warp->groups.size(), 2U);
+  EXPECT_EQ(warp->groups[1].pc, 9U);
+  EXPECT_EQ(warp->groups[1].mask, 0xffU);
+  EXPECT_EQ(control::join(*warp, at(12)), at(13)) << "that is another one's";
+  ASSERT_EQ(control::join(*warp, at(13)), at(9)) << "the others come first";
+  EXPECT_EQ(warp->mask, 0xffU);
+  ASSERT_EQ(control::join(*warp, at(13)), at(13));
+  EXPECT_EQ(warp->mask, 0xffffU);
+  EXPECT_EQ(warp->meeting, meeting);
+  EXPECT_EQ(control::join(*warp, at(13)), at(14));
+}
+
+TEST_F(LeavingLanes, of_a_branch_that_leads_to_its_join_are_there_at_once) {
+  MicroOp& op = program.code[2];
+  op.target = 13;
+  op.join = 13;
+  ASSERT_EQ(leave(control::branch, 0xff), at(3));
+  ASSERT_NE(warp->meeting, meeting);
+  EXPECT_EQ(warp->meeting->arrived, 0xffU);
+  EXPECT_EQ(warp->mask, 0xff00U);
+  EXPECT_EQ(warp->groups.size(), 1U);
+  const Meeting* const around = warp->meeting;
+  ASSERT_EQ(leave(control::branch, 0xf00), at(3));
+  EXPECT_EQ(warp->meeting, around) << "one branch within another with the same join";
+  EXPECT_EQ(around->arrived, 0xfffU);
+  EXPECT_EQ(warp->mask, 0xf000U);
+  // The other side is there.
+  op.target = 9;
+  op.join = 3;
+  ASSERT_EQ(leave(control::branch, 0x3000), at(9));
+  ASSERT_NE(warp->meeting, around);
+  EXPECT_EQ(warp->meeting->pc, 3U);
+  EXPECT_EQ(warp->meeting->arrived, 0xc000U);
+  EXPECT_EQ(warp->mask, 0x3000U);
+  EXPECT_EQ(warp->groups.size(), 1U);
+}
+
+TEST_F(LeavingLanes, of_a_branch_whose_sides_never_meet_wait_for_nothing) {
+  program.code[2].target = 9;
+  program.code[2].join = no_join;
+  warp->top_join = 7;
+  ASSERT_EQ(leave(control::branch, 0xff), at(3));
+  EXPECT_EQ(warp->meeting, meeting);
+  EXPECT_EQ(warp->top_join, no_join);
+  ASSERT_EQ(warp->groups.size(), 2U);
+  EXPECT_EQ(warp->groups[1].top_join, no_join);
+}
+
+// Lane by lane the targets 0, 1, 2, 0, ...
+TEST_F(LeavingLanes, of_a_table_of_branches_go_to_one_target_after_the_other) {
+  const std::vector<std::uint32_t> targets{10, 11, 12};
+  MicroOp& op = program.code[2];
+  op.aux = &targets;
+  op.a = 128;
+  op.join = 13;
+  for (unsigned lane = 0; lane < 32; ++lane) warp->at<std::uint32_t>(op.a)[lane] = lane % 3;
+  const auto lanes_of = [](unsigned target) {
+    Mask lanes = 0;
+    for (unsigned lane = target; lane < 16; lane += 3) lanes |= Mask{1} << lane;
+    return lanes;
+  };
+  ASSERT_EQ(control::branch_index(*warp, &op), at(10));
+  EXPECT_EQ(warp->mask, lanes_of(0));
+  EXPECT_EQ(warp->divergent_branches, 1U);
+  ASSERT_NE(warp->meeting, meeting);
+  EXPECT_EQ(warp->meeting->mask, 0xffffU);
+  ASSERT_EQ(warp->groups.size(), 2U);
+  EXPECT_EQ(warp->groups[1].pc, 2U);
+  EXPECT_EQ(warp->groups[1].mask, 0xffff & ~lanes_of(0));
+  ASSERT_EQ(control::join(*warp, at(13)), at(2));
+  ASSERT_EQ(control::branch_index(*warp, &op), at(11));
+  EXPECT_EQ(warp->mask, lanes_of(1));
+  ASSERT_EQ(control::join(*warp, at(13)), at(2));
+  ASSERT_EQ(control::branch_index(*warp, &op), at(12));
+  EXPECT_EQ(warp->mask, lanes_of(2));
+  EXPECT_EQ(warp->divergent_branches, 2U);
+  EXPECT_EQ(warp->groups.size(), 1U);
+  ASSERT_EQ(control::join(*warp, at(13)), at(13));
+  EXPECT_EQ(warp->mask, 0xffffU);
+}
+
+TEST_F(LeavingLanes, of_a_table_of_branches_go_where_a_register_of_all_lanes_says) {
+  const std::vector<std::uint32_t> targets{10, 11, 12};
+  MicroOp& op = program.code[2];
+  op.aux = &targets;
+  op.a = 128;
+  op.uniform = uniform_a;
+  warp->at<std::uint32_t>(op.a)[0] = 2;
+  ASSERT_EQ(control::branch_index(*warp, &op), at(12));
+  EXPECT_EQ(warp->mask, 0xffffU);
+  EXPECT_EQ(warp->divergent_branches, 0U);
+  EXPECT_EQ(warp->meeting, meeting);
 }
 
 // The lanes are in a function that all have called, and in a branch of it.

@@ -187,6 +187,46 @@ TEST_F(Meetings, go_on_once_all_that_are_to_come_have) {
   EXPECT_EQ(w.meeting, nullptr);
 }
 
+TEST_F(Meetings, are_held_in_spare_places_first) {
+  Warp& w = block->warps[0];
+  w.frame = frames[0];
+  Meeting& first = w.meetings.emplace_back();
+  Meeting& second = w.meetings.emplace_back();
+  first.outer = &second;
+  w.spare_meeting = &first;
+  ASSERT_EQ(&open_meeting(w, 7), &first);
+  ASSERT_EQ(w.spare_meeting, &second);
+  ASSERT_EQ(&open_meeting(w, 8), &second);
+  EXPECT_EQ(w.spare_meeting, nullptr);
+  EXPECT_EQ(w.meetings.size(), 2U);
+}
+
+// Since then the others have had no turn.
+TEST_F(Meetings, note_when_all_lanes_ran_last) {
+  Warp& w = block->warps[0];
+  w.frame = frames[0];
+  w.warp_instructions = 40;
+  open_meeting(w, 7);
+  EXPECT_EQ(w.turned, 40U);
+  w.warp_instructions = 50;
+  park(w, 3, 0xffff);
+  w.mask = 0xffff0000;
+  open_meeting(w, 8);
+  EXPECT_EQ(w.turned, 40U) << "only some";
+  w.torn = true;
+  w.warp_instructions = 60;
+  EXPECT_EQ(meet(w), program.code.data() + 8);
+  EXPECT_EQ(w.turned, 40U);
+  EXPECT_TRUE(w.torn);
+  w.warp_instructions = 70;
+  EXPECT_EQ(meet(w), program.code.data() + 3) << "the others come first";
+  EXPECT_EQ(w.turned, 70U);
+  w.warp_instructions = 80;
+  EXPECT_EQ(meet(w), program.code.data() + 7);
+  EXPECT_EQ(w.turned, 80U);
+  EXPECT_FALSE(w.torn) << "all are together again";
+}
+
 // As a warp begins: no meeting, and all its lanes run.
 class Groups : public Meetings {
  protected:
@@ -205,7 +245,9 @@ TEST_F(Groups, come_one_after_the_other_the_last_first_and_those_that_wait_do_no
     park(w, 3, 0xf);
     park(w, 4, 0xf0);
     park(w, 5, 0xf00, Wait::barrier);
+    w.warp_instructions = 30;
     ASSERT_EQ(next_group(w), at(4));
+    EXPECT_EQ(w.turned, 30U);
     EXPECT_EQ(w.mask, 0xf0U);
     EXPECT_EQ(w.frame, frames[0]);
     ASSERT_EQ(w.groups.size(), 2U);
@@ -269,6 +311,72 @@ TEST_F(Groups, at_one_place_are_one_unless_they_wait_or_differ) {
   for (const Group& group : w.groups) masks.push_back(group.mask);
   EXPECT_EQ(masks, (std::vector<Mask>{0x1 | 0x4, 0x2 | 0x400, 0x8, 0x10, 0x20, 0x40, 0x80 | 0x100,
                                       0x200}));
+}
+
+TEST_F(Groups, behind_those_that_wait_come_as_well) {
+  for (const bool torn : {false, true}) {
+    block->start(0, false, false);
+    w.frame = frames[0];
+    w.torn = torn;
+    w.warp_instructions = 30;
+    park(w, 3, 0xf);
+    park(w, 5, 0xf00, Wait::barrier);
+    park(w, 6, 0xf0);
+    park(w, 7, 0xf000, Wait::cluster);
+    ASSERT_EQ(next_group(w), at(6));
+    EXPECT_EQ(w.mask, 0xf0U);
+    EXPECT_EQ(w.turned, 30U);
+    ASSERT_EQ(w.groups.size(), 3U);
+    ASSERT_EQ(next_group(w), at(3));
+    ASSERT_EQ(w.groups.size(), 2U);
+    EXPECT_EQ(w.groups[0].pc, 5U);
+    EXPECT_EQ(w.groups[1].pc, 7U);
+  }
+}
+
+TEST_F(Groups, go_on_without_those_for_which_they_wait_at_the_innermost_meeting_where_any_does) {
+  EXPECT_FALSE(go_on_apart(w)) << "there are none";
+  Meeting& outer = open_meeting(w, 9);
+  Meeting& inner = open_meeting(w, 8);
+  park(w, 3, 0xff, Wait::step);
+  w.mask = 0;
+  w.state = WarpState::waiting;
+  EXPECT_FALSE(go_on_apart(w)) << "none waits at a meeting";
+  EXPECT_FALSE(w.torn);
+  EXPECT_EQ(w.state, WarpState::waiting);
+  outer.arrived = 0xf0000;
+  ASSERT_TRUE(go_on_apart(w));
+  EXPECT_TRUE(w.torn);
+  EXPECT_EQ(w.state, WarpState::ready);
+  ASSERT_EQ(w.groups.size(), 2U);
+  EXPECT_EQ(w.groups[1].pc, 9U);
+  EXPECT_EQ(w.groups[1].mask, 0xf0000U);
+  EXPECT_EQ(w.groups[1].meeting, nullptr);
+  EXPECT_EQ(w.groups[1].wait, Wait::nothing);
+  EXPECT_EQ(outer.mask, ~Mask{0xf0000});
+  EXPECT_EQ(outer.arrived, 0U);
+  inner.arrived = 0xf00;
+  outer.arrived = 0xf000;
+  w.groups.pop_back();
+  ASSERT_TRUE(go_on_apart(w));
+  EXPECT_EQ(w.groups.back().pc, 8U) << "the innermost first";
+  EXPECT_EQ(w.groups.back().mask, 0xf00U);
+  EXPECT_EQ(w.groups.back().meeting, &outer);
+}
+
+TEST_F(Groups, wait_at_a_step_unless_all_lanes_run) {
+  EXPECT_EQ(control::step(w, at(3)), at(4));
+  EXPECT_TRUE(w.groups.empty());
+  park(w, 7, 0xffff);
+  w.mask = 0xffff0000;
+  ASSERT_EQ(control::step(w, at(3)), at(7)) << "the others come";
+  ASSERT_EQ(w.groups.size(), 1U);
+  EXPECT_EQ(w.groups[0].wait, Wait::step);
+  EXPECT_EQ(w.groups[0].pc, 3U);
+  EXPECT_EQ(w.groups[0].mask, 0xffff0000U);
+  ASSERT_EQ(control::step(w, at(3)), at(4)) << "all are there";
+  EXPECT_EQ(w.mask, full_mask);
+  EXPECT_TRUE(w.groups.empty());
 }
 
 // At a step all lanes come together; at a collective those of the member mask, apart from those
