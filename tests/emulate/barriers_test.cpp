@@ -2,6 +2,10 @@
 // and what the finding says where a barrier is never completed.
 #include <gmock/gmock.h>
 
+#include <memory>
+
+#include "groups.hpp"
+#include "ops/control.hpp"
 #include "progress_kernels.hpp"
 
 namespace demarc::emulate {
@@ -206,6 +210,155 @@ TEST(Barriers, arrivals_of_warps_are_counted) {
   };
   EXPECT_EQ(statistics("bar.sync 0;\nbar.sync 1;\nbar.arrive 2, 128;", 96).barriers, 2U * 3 * 3);
   EXPECT_EQ(statistics("", 96).barriers, 0U);
+}
+
+// Two warps that no other thread lets go on. Micro-op i is of line 100 + i.
+class StuckWarps : public testing::Test {
+ protected:
+  StuckWarps() {
+    program.block = {64, 1, 1};
+    program.functions.resize(1);
+    program.functions[0].frame_bytes = sizeof frame;
+    for (unsigned i = 0; i < 2 * 3 * warp_size; ++i)
+      program.tids.push_back(i / warp_size == 0 ? i : i / warp_size == 3 ? i - 2 * warp_size : 0);
+    program.code.resize(20);
+    program.instructions.resize(20);
+    for (std::uint32_t i = 0; i < 20; ++i) {
+      program.code[i].instruction = i;
+      program.instructions[i].trace.line = 100 + i;
+    }
+    block = std::make_unique<Block>(program, pool);
+    begin();
+  }
+
+  void begin() {
+    block->start(0, false, false);
+    for (Warp& warp : block->warps) {
+      warp.frame = frame;
+      warp.mask = 0;
+      warp.state = WarpState::done;
+    }
+    block->warps[0].state = WarpState::waiting;
+  }
+  // Lanes of a warp arrive at a barrier and wait there.
+  void wait(unsigned warp, std::uint32_t place, Mask lanes, std::uint32_t id,
+            std::uint32_t threads = 0) {
+    Warp& w = block->warps[warp];
+    w.mask = lanes;
+    w.state = WarpState::ready;
+    park(w, place, lanes, Wait::barrier).barrier = id;
+    block->arrive(w, &program.code[place], id, threads);
+    w.mask = 0;
+    w.state = WarpState::waiting;
+  }
+  // The thread, the line and the words of the finding.
+  std::string stuck() {
+    block->report_stuck();
+    EXPECT_TRUE(block->stopped);
+    EXPECT_EQ(block->findings.size(), 1U);
+    if (block->findings.empty()) return "none";
+    const Finding& found = block->findings[0].finding;
+    EXPECT_EQ(found.kind, FindingKind::barrier_divergence);
+    return fmt::format("{} at {}: {}", found.thread[0], found.line, found.detail);
+  }
+
+  alignas(64) std::byte frame[64] = {};
+  Program program;
+  FramePool pool;
+  std::unique_ptr<Block> block;
+};
+
+TEST_F(StuckWarps, lack_lanes_that_wait_for_something_else) {
+  wait(0, 3, 0xffff0000, 0);
+  park(block->warps[0], 5, 0xfff0, Wait::step);
+  park(block->warps[0], 6, 0xf, Wait::step);
+  EXPECT_EQ(stuck(),
+            "16 at 103: 16 threads of the warp do not arrive, among them thread (0,0,0): thread "
+            "(4,0,0) waits at line 105, thread (0,0,0) waits at line 106");
+}
+
+TEST_F(StuckWarps, lack_lanes_at_another_barrier) {
+  wait(0, 3, 0xffff0000, 1);
+  wait(0, 5, 0xffff, 2);
+  EXPECT_EQ(stuck(),
+            "16 at 103: 16 threads of the warp do not arrive, among them thread (0,0,0): thread "
+            "(0,0,0) waits at line 105");
+}
+
+// Those that have exited are lacked by none.
+TEST_F(StuckWarps, lack_lanes_of_their_member_mask_that_name_others_or_are_elsewhere) {
+  Warp& w = block->warps[0];
+  w.live = 0xffff;
+  park(w, 3, 0xf, Wait::members).members = 0xff00ff;
+  park(w, 3, 0xf0, Wait::members).members = 0xf0f0;
+  park(w, 3, 0xff00, Wait::members).members = 0xff00;
+  EXPECT_EQ(stuck(),
+            "0 at 103: 4 threads of the warp do not arrive, among them thread (4,0,0): thread "
+            "(4,0,0) waits at line 103");
+  begin();
+  w.live = 0xff;
+  park(w, 3, 0xf, Wait::members).members = 0xff;
+  park(w, 4, 0xf0, Wait::members).members = 0xff;
+  EXPECT_EQ(stuck(),
+            "0 at 103: 4 threads of the warp do not arrive, among them thread (4,0,0): thread "
+            "(4,0,0) waits at line 104");
+}
+
+// All of a warp are there, whether they came together or not; those of the other one are not.
+TEST_F(StuckWarps, say_where_the_other_warps_are) {
+  wait(0, 3, 0xffff0000, 1, 96);
+  wait(0, 3, 0xffff, 1, 96);
+  wait(1, 7, full_mask, 2, 96);
+  EXPECT_EQ(stuck(), "16 at 103: the barrier is never completed: warp 1 waits at line 107");
+  begin();
+  wait(1, 7, full_mask, 2, 96);
+  block->warps[0].state = WarpState::done;
+  EXPECT_EQ(stuck(), "32 at 107: the barrier is never completed: warp 0 has ended");
+  begin();
+  // The warp stays in place where it waits as a whole.
+  Warp& whole = block->warps[1];
+  whole.mask = full_mask;
+  whole.resume = 8;
+  whole.state = WarpState::waiting;
+  block->arrive(whole, &program.code[8], 4, 96);
+  EXPECT_EQ(stuck(), "32 at 108: the barrier is never completed: warp 0 has ended");
+  ASSERT_EQ(whole.groups.size(), 1U);
+  EXPECT_EQ(whole.groups[0].barrier, 4U);
+  begin();
+  wait(0, 8, full_mask, 4, 96);
+  wait(1, 8, full_mask, 4, 96);
+  EXPECT_EQ(stuck(), "0 at 108: the barrier is never completed: too few threads take part");
+}
+
+TEST_F(StuckWarps, that_wait_for_their_cluster_are_not_told_first) {
+  Warp& w = block->warps[0];
+  park(w, 3, 0xffff, Wait::cluster);
+  park(w, 4, 0xffff0000, Wait::step);
+  EXPECT_EQ(stuck(),
+            "16 at 104: 16 threads of the warp do not arrive, among them thread (0,0,0): thread "
+            "(0,0,0) waits at line 103");
+  begin();
+  park(w, 3, 0xffff, Wait::cluster);
+  EXPECT_EQ(stuck(), "0 at 103: the barrier is never completed: warp 1 has ended");
+}
+
+// Here they are not stuck.
+TEST_F(StuckWarps, go_on_together_behind_a_barrier_to_which_they_came_one_by_one) {
+  wait(0, 3, 0xff, 2, 32);
+  wait(0, 5, 0xff00, 2, 32);
+  Warp& w = block->warps[0];
+  ASSERT_EQ(w.groups.size(), 2U);
+  EXPECT_EQ(w.groups[0].wait, Wait::barrier);
+  EXPECT_TRUE(block->barriers[2].in_use);
+  wait(0, 3, 0xffff0000, 2, 32);
+  ASSERT_EQ(w.groups.size(), 2U);
+  EXPECT_EQ(w.groups[0].pc, 4U);
+  EXPECT_EQ(w.groups[0].mask, 0xffff00ffU);
+  EXPECT_EQ(w.groups[0].wait, Wait::nothing);
+  EXPECT_EQ(w.groups[1].pc, 6U);
+  EXPECT_EQ(w.groups[1].mask, 0xff00U);
+  EXPECT_FALSE(block->barriers[2].in_use);
+  EXPECT_EQ(block->barriers[2].arrived, 0U);
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ struct BarrierWord {
 constexpr unsigned count_bits = 20;
 constexpr std::uint64_t count_mask = (1U << count_bits) - 1;
 constexpr unsigned byte_bits = 22;
+constexpr std::int64_t most_bytes = (1 << 20) - 1;  // to come, or too many
 
 BarrierWord unpack_barrier(std::uint64_t word) {
   BarrierWord out;
@@ -75,8 +76,34 @@ void barrier_result(Warp& w, const BarrierDetails& details, unsigned lane, std::
               details.result_width);
 }
 
-std::uint64_t* barrier_host(const Access& x, unsigned lane) {
-  return reinterpret_cast<std::uint64_t*>(x.addresses[lane] + x.delta + lane * x.pitch);
+// Null: there is none, which is a finding.
+std::uint64_t* barrier_host(Warp& w, const MicroOp* op, const Access& x, unsigned lane,
+                            bool makes) {
+  if (x.space != MemorySpace::shared) {
+    w.block->report(
+        w, op, lane, FindingKind::out_of_bounds,
+        fmt::format("an mbarrier in {} memory; it must be in shared memory", to_string(x.space)));
+    return nullptr;
+  }
+  auto* const host = reinterpret_cast<std::uint64_t*>(x.addresses[lane] + x.delta);
+  if (makes || *host >> 63 != 0) return host;
+  w.block->report(
+      w, op, lane, FindingKind::uninitialised_read,
+      fmt::format("there is no initialised mbarrier at 0x{:x} in shared memory",
+                  reinterpret_cast<std::uint64_t>(host) - w.block->shared_region.delta));
+  return nullptr;
+}
+
+// The phase waits for so many bytes more, or less.
+void add_bytes(Warp& w, const MicroOp* op, unsigned lane, BarrierWord& word, std::int64_t more) {
+  const std::int64_t bytes = word.bytes + more;
+  const std::int64_t kept = std::clamp(bytes, -most_bytes, most_bytes);
+  if (kept != bytes) {
+    w.block->report(w, op, lane, FindingKind::limit,
+                    fmt::format("{} bytes are to come to a phase; the limits are {} and {}", bytes,
+                                -most_bytes, most_bytes));
+  }
+  word.bytes = static_cast<std::int32_t>(kept);
 }
 
 }  // namespace
@@ -84,9 +111,11 @@ std::uint64_t* barrier_host(const Access& x, unsigned lane) {
 void bytes_arrived(Warp& w, const MicroOp& barrier, std::uint32_t bytes) {
   Access x;
   if (!w.program->tables.fronts[barrier.kind](w, &barrier, x, AccessMode::atomic)) return;
-  std::uint64_t* const host = barrier_host(x, static_cast<unsigned>(std::countr_zero(x.mask)));
+  const auto lane = static_cast<unsigned>(std::countr_zero(x.mask));
+  std::uint64_t* const host = barrier_host(w, &barrier, x, lane, false);
+  if (host == nullptr) return;
   BarrierWord word = unpack_barrier(*host);
-  word.bytes -= static_cast<std::int32_t>(bytes);
+  add_bytes(w, &barrier, lane, word, -std::int64_t{bytes});
   come(w, host, true);
   end_phase(w, host, word);
   *host = pack_barrier(word);
@@ -106,43 +135,44 @@ const MicroOp* barrier_word(Warp& w, const MicroOp* op) {
     return op + 1;
   for (Mask rest = x.mask; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    std::uint64_t* host = barrier_host(x, lane);
+    std::uint64_t* const host = barrier_host(w, op, x, lane, makes);
+    if (host == nullptr) continue;
     const std::uint64_t number = number_of(w, details, lane);
     const auto count = static_cast<std::uint32_t>(number);
     BarrierWord word = unpack_barrier(*host);
-    if (!makes && *host >> 63 == 0) {
-      w.block->report(w, op, lane, FindingKind::uninitialised_read,
-                      fmt::format("there is no initialised mbarrier at 0x{:x} in shared memory",
-                                  x.addresses[lane] + x.delta - w.block->shared_region.delta));
-      continue;
-    }
     switch (details.operation) {
       case BarrierOperation::init:
+        if (count == 0 || count > count_mask) {
+          w.block->report(
+              w, op, lane, FindingKind::limit,
+              fmt::format("an mbarrier for {} arrivals; it counts 1 to {}", count, count_mask));
+          continue;
+        }
         word = {count, count, 0, false};
         break;
       case BarrierOperation::invalidate:
         *host = 0;
         continue;
       case BarrierOperation::expect:
-        word.bytes += static_cast<std::int32_t>(count);
+        add_bytes(w, op, lane, word, count);
         break;
       case BarrierOperation::complete:
-        word.bytes -= static_cast<std::int32_t>(count);
+        add_bytes(w, op, lane, word, -std::int64_t{count});
         come(w, host, !details.relaxed);
         end_phase(w, host, word);
         break;
       case BarrierOperation::arrive:
       case BarrierOperation::drop: {
         const std::uint64_t before = *host;
-        const std::uint32_t arrivals = details.expects ? 1 : count;
-        if (details.expects) word.bytes += static_cast<std::int32_t>(count);
-        if (details.operation == BarrierOperation::drop) word.expected -= arrivals;
+        std::uint32_t arrivals = details.expects ? 1 : count;
+        if (details.expects) add_bytes(w, op, lane, word, count);
         if (arrivals > word.pending) {
           w.block->report(
               w, op, lane, FindingKind::limit,
               fmt::format("{} arrivals, but the phase still expects {}", arrivals, word.pending));
-          word.pending = arrivals;
+          arrivals = word.pending;
         }
+        if (details.operation == BarrierOperation::drop) word.expected -= arrivals;
         word.pending -= arrivals;
         come(w, host, !details.relaxed);
         end_phase(w, host, word);
