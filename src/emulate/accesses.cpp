@@ -190,8 +190,9 @@ void Block::slow_access(Warp& warp, const MicroOp* op, Access& access, AddressKi
     const bool writes = mode != AccessMode::load;
     const bool read_only = place == AddressKind::constant || place == AddressKind::param ||
                            (region != nullptr && !region->writable);
-    if (region == nullptr || address < region->low || address > region->high ||
-        region->high - address < bytes || (writes && read_only)) {
+    // What find_region() gives has all of the bytes, and the other spaces begin at 0.
+    if (region == nullptr || address > region->high || region->high - address < bytes ||
+        (writes && read_only)) {
       report(warp, op, lane, FindingKind::out_of_bounds,
              fmt::format("{} of {} bytes at 0x{:x} in {}: {}", block_mode_name(mode), bytes,
                          address, block_place_name(place),

@@ -2,7 +2,10 @@
 // threads of such an access.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "harness.hpp"
+#include "started_block.hpp"
 
 namespace demarc::emulate {
 namespace {
@@ -121,6 +124,33 @@ TEST(Accesses, name_the_buffer_that_they_reach_beyond_or_begin_before) {
             "bytes at 0x700000000000");
 }
 
+// The last buffer before the address, or the first behind it.
+TEST(Accesses, name_the_nearest_of_several_buffers) {
+  gpu::Launch launch = launch_of(1, 1, 256);
+  for (int i = 0; i < 2; ++i) {
+    launch.buffers.push_back(launch.buffers[0]);
+    launch.kernels[0].arguments.emplace_back(gpu::BufferUse{static_cast<std::size_t>(i) + 1, 0});
+  }
+  const auto detail = [&](const char* parameter, int offset) {
+    std::string text = kernel_of("", fmt::format("ld.param.u64 %rd3, [{}];\nld.global.u32 %r3, "
+                                                 "[%rd3+{}];",
+                                                 parameter, offset));
+    text.replace(text.find(".param .u64 out"), 15,
+                 ".param .u64 out, .param .u64 second, .param .u64 third");
+    const auto outcome = run_text(text, launch);
+    EXPECT_TRUE(outcome) << outcome.error().message;
+    if (!outcome || outcome->findings.size() != 1) return std::string();
+    return outcome->findings[0].detail;
+  };
+  const auto addresses = gpu::default_addresses(launch);
+  const auto named = [&](std::size_t buffer) {
+    return fmt::format("the 256 bytes at 0x{:x}", addresses[buffer]);
+  };
+  EXPECT_THAT(detail("out", -4), HasSubstr("it lies 4 bytes before " + named(0)));
+  EXPECT_THAT(detail("second", 256), HasSubstr("it lies 0 bytes after the end of " + named(1)));
+  EXPECT_THAT(detail("third", 260), HasSubstr("it lies 4 bytes after the end of " + named(2)));
+}
+
 // A mebibyte behind a variable is near it, and as much before address 0 of shared memory.
 TEST(Accesses, in_shared_memory_name_the_variable_that_is_near) {
   const auto at = [](std::uint32_t address) {
@@ -136,6 +166,12 @@ TEST(Accesses, in_shared_memory_name_the_variable_that_is_near) {
   EXPECT_THAT(at(-4U), HasSubstr("it has 64 bytes; it lies 4 bytes before 'tile'"));
   EXPECT_THAT(at(-near), HasSubstr("it lies 1048576 bytes before 'tile'"));
   EXPECT_THAT(at(-near - 4), testing::EndsWith("it has 64 bytes"));
+  for (const char* far : {"0x100000000", "0x1000000f0"}) {
+    EXPECT_THAT(access_detail(fmt::format("mov.u64 %rd11, {};\nst.shared.u32 [%rd11], 1;", far),
+                              FindingKind::out_of_bounds),
+                testing::EndsWith("it has 64 bytes"))
+        << "beyond 32 bits";
+  }
 }
 
 TEST(Accesses, name_the_last_variable_of_shared_memory_before_them) {
@@ -284,6 +320,73 @@ TEST(Accesses, through_generic_addresses_behind_a_window_are_of_global_memory) {
     EXPECT_THAT(detail("0x000000fffffffffc"), testing::Not(HasSubstr("in global memory")))
         << window;
   }
+}
+
+// The block has 100 bytes of shared memory, and each thread 40 of local memory.
+class LaneByLane : public StartedBlock {
+ protected:
+  // Lanes 1 to 5 are at `first`, and 4 bytes behind each other.
+  Access access_from(Block& block, std::uint64_t first, AddressKind kind, AccessMode mode) {
+    program.instructions.resize(1);
+    Access x{};
+    x.mask = 0x3e;
+    for (unsigned lane = 1; lane < 6; ++lane) x.addresses[lane] = first + 4 * (lane - 1);
+    x.affine = true;
+    x.halves = true;
+    x.delta = 5;
+    x.pitch = 7;
+    std::uint8_t shadow = 0;
+    x.shadow = &shadow;
+    MicroOp op;
+    op.bytes = 4;
+    op.kind = static_cast<std::uint8_t>(kind);
+    block.slow_access(block.warps[1], &op, x, kind, 4, mode);
+    EXPECT_FALSE(x.affine);
+    EXPECT_FALSE(x.halves);
+    EXPECT_EQ(x.delta, 0U);
+    EXPECT_EQ(x.pitch, 0U);
+    EXPECT_EQ(x.shadow, nullptr);
+    return x;
+  }
+};
+
+TEST_F(LaneByLane, find_the_place_of_each_thread_and_note_what_it_writes) {
+  Block block(program, pool);
+  block.start(0, false, false);
+  const Access shared = access_from(block, 88, AddressKind::shared, AccessMode::store);
+  EXPECT_EQ(shared.mask, 0xeU) << "the others are beyond the end";
+  for (unsigned lane = 1; lane < 4; ++lane)
+    EXPECT_EQ(shared.addresses[lane], block.shared_region.delta + 88 + 4 * (lane - 1));
+  ASSERT_EQ(block.findings.size(), 1U);
+  EXPECT_EQ(block.findings[0].finding.count, 2U);
+  const auto& written = block.shared_shadow;
+  EXPECT_EQ(std::count(written.begin(), written.end(), wholly_written), 12);
+  EXPECT_EQ(std::count(written.begin() + 88, written.begin() + 100, wholly_written), 12);
+
+  const Access local = access_from(block, 28, AddressKind::local, AccessMode::store);
+  EXPECT_EQ(local.mask, 0xeU);
+  for (unsigned lane = 1; lane < 4; ++lane) {
+    const std::size_t at = (32 + lane) * block.local_bytes + 28 + 4 * (lane - 1);
+    EXPECT_EQ(local.addresses[lane], reinterpret_cast<std::uint64_t>(block.local.data()) + at);
+    const auto written_at = block.local_shadow.begin() + static_cast<std::ptrdiff_t>(at);
+    EXPECT_EQ(std::count(written_at, written_at + 4, wholly_written), 4);
+  }
+  EXPECT_EQ(std::count(block.local_shadow.begin(), block.local_shadow.end(), wholly_written), 12);
+}
+
+TEST_F(LaneByLane, leave_what_they_only_read_as_it_is_and_do_nothing_at_odd_addresses) {
+  Block block(program, pool);
+  block.start(0, false, false);
+  EXPECT_EQ(access_from(block, 2, AddressKind::shared, AccessMode::store).mask, 0U);
+  EXPECT_EQ(access_from(block, 0, AddressKind::shared, AccessMode::load).mask, 0x3eU);
+  EXPECT_THAT(block.shared_shadow, testing::Each(0));
+  ASSERT_EQ(block.findings.size(), 2U);
+  EXPECT_EQ(block.findings[0].finding.kind, FindingKind::misaligned);
+  EXPECT_EQ(block.findings[0].finding.count, 5U);
+  EXPECT_EQ(block.findings[1].finding.kind, FindingKind::uninitialised_read);
+  EXPECT_EQ(block.findings[1].finding.count, 5U);
+  access_from(block, 0, AddressKind::shared, AccessMode::atomic);
+  EXPECT_EQ(std::count(block.shared_shadow.begin(), block.shared_shadow.end(), wholly_written), 20);
 }
 
 }  // namespace

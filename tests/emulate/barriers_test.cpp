@@ -342,6 +342,29 @@ TEST_F(StuckWarps, that_wait_for_their_cluster_are_not_told_first) {
   EXPECT_EQ(stuck(), "0 at 103: the barrier is never completed: warp 1 has ended");
 }
 
+TEST_F(StuckWarps, that_go_on_for_ever_hang_where_their_first_lane_is) {
+  Warp& w = block->warps[1];
+  w.state = WarpState::ready;
+  w.mask = 0xff00;
+  w.resume = 9;
+  block->report_hang("so long");
+  EXPECT_TRUE(block->stopped);
+  ASSERT_EQ(block->findings.size(), 1U);
+  const Finding first = block->findings[0].finding;
+  EXPECT_EQ(first.kind, FindingKind::hang);
+  EXPECT_EQ(first.thread[0], 40U);
+  EXPECT_EQ(first.line, 109U);
+  EXPECT_EQ(first.detail, "so long");
+  begin();
+  w.mask = 0;
+  w.live = 0xf0;
+  w.resume = 10;
+  block->report_hang(w, "where no lane runs");
+  ASSERT_EQ(block->findings.size(), 1U);
+  EXPECT_EQ(block->findings[0].finding.thread[0], 36U);
+  EXPECT_EQ(block->findings[0].finding.line, 110U);
+}
+
 // Here they are not stuck.
 TEST_F(StuckWarps, go_on_together_behind_a_barrier_to_which_they_came_one_by_one) {
   wait(0, 3, 0xff, 2, 32);

@@ -186,6 +186,25 @@ TEST_F(StartedBlock, keeps_nothing_of_the_one_before) {
   EXPECT_EQ(warp.barriers, 0U);
 }
 
+TEST_F(StartedBlock, hands_its_trace_on_when_there_is_no_room_for_more) {
+  Block block(program, pool);
+  block.start(0, true, true);
+  unsigned times = 0;
+  block.flush = [&](Block& full) {
+    EXPECT_EQ(&full, &block);
+    ++times;
+    full.trace_used = 0;
+  };
+  ASSERT_NE(block.trace_room(20'000), nullptr);
+  const std::size_t room = block.trace.size();
+  ASSERT_NE(block.trace_room(room - 20'000), nullptr);
+  EXPECT_EQ(times, 1U) << "there was none at first";
+  EXPECT_EQ(block.trace_room(20'000), block.trace.data());
+  EXPECT_EQ(times, 2U);
+  EXPECT_EQ(block.trace_used, 20'000U);
+  EXPECT_EQ(block.trace.size(), room) << "it is used again";
+}
+
 TEST_F(StartedBlock, remembers_for_each_memory_access_of_the_kernel_where_it_went) {
   program.memory_sites = 3;
   Block block(program, pool);

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "groups.hpp"
-#include "machine.hpp"
+#include "ops/cluster.hpp"
 
 namespace demarc::emulate {
 namespace {
@@ -112,6 +112,36 @@ TEST_F(ClusterBarrier, does_not_wait_for_threads_of_a_block_that_has_ended) {
   EXPECT_EQ(cluster.size(), 2U);
   warp(0).state = WarpState::done;
   EXPECT_TRUE(cluster.end(0)) << "it was the last";
+}
+
+// Micro-op 5 arrives or waits.
+TEST_F(ClusterBarrier, is_where_lanes_arrive_and_wait_in_turn) {
+  Warp& w = warp(0);
+  program.instructions.resize(1);
+  const MicroOp* const op = program.code.data() + 5;
+  w.mask = 0xff;
+  ASSERT_EQ(cluster_ops::arrive(w, op), op + 1);
+  EXPECT_EQ(w.barriers, 1U);
+  EXPECT_EQ(w.cluster_arrived, 0xffU);
+  EXPECT_EQ(w.cluster_pending, 0xffU);
+  park(w, 9, 0xffffff00);
+  ASSERT_EQ(cluster_ops::wait(w, op), program.code.data() + 9) << "the others come";
+  EXPECT_EQ(w.mask, 0xffffff00U);
+  EXPECT_EQ(w.cluster_arrived, 0U);
+  ASSERT_EQ(w.groups.size(), 1U);
+  EXPECT_EQ(w.groups[0].wait, Wait::cluster);
+  EXPECT_EQ(w.groups[0].pc, 5U);
+  EXPECT_EQ(w.groups[0].mask, 0xffU);
+  ASSERT_EQ(cluster_ops::arrive(w, op), op + 1);
+  EXPECT_EQ(w.cluster_arrived, 0xffffff00U);
+  EXPECT_EQ(w.cluster_pending, full_mask);
+  EXPECT_TRUE(completes([&] { arrive(1, full_mask); }));
+  ASSERT_EQ(cluster_ops::wait(w, op), op + 1) << "all have arrived";
+  EXPECT_EQ(w.cluster_arrived, 0U);
+  EXPECT_EQ(cluster_ops::wait(w, op), nullptr);
+  EXPECT_TRUE(blocks[0]->stopped);
+  ASSERT_EQ(blocks[0]->findings.size(), 1U);
+  EXPECT_EQ(blocks[0]->findings[0].finding.kind, FindingKind::barrier_divergence);
 }
 
 }  // namespace

@@ -300,9 +300,9 @@ TEST(Clusters, shared_memory_of_a_block_that_is_not_there_is_a_finding) {
   const Finding none = finding_of(fmt::format(fmt::runtime(read), 2));
   EXPECT_EQ(none.kind, FindingKind::out_of_bounds);
   EXPECT_THAT(none.detail, testing::HasSubstr("block 2 of the cluster, which has no such block"));
-  for (const char* rank : {"255", "256", "0xffffffff"}) {
+  for (const char* rank : {"254", "255", "256", "0xffffffff"}) {
     EXPECT_THAT(finding_of(fmt::format(fmt::runtime(read), rank)).detail,
-                testing::HasSubstr("of the cluster, which has no such block"))
+                testing::HasSubstr("of block 254 of the cluster, which has no such block"))
         << rank;
   }
   EXPECT_EQ(finding_of("mapa.u64 %rd3, %rd1, 1;\nst.u32 [%rd3], 1;").kind,

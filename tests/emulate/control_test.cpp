@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "demarc/ptx/vocabulary.hpp"
 #include "groups.hpp"
 #include "ops/control.hpp"
 #include "progress_kernels.hpp"
@@ -225,6 +226,55 @@ TEST_F(LeavingLanes, of_a_table_of_branches_go_where_a_register_of_all_lanes_say
   EXPECT_EQ(warp->mask, 0xffffU);
   EXPECT_EQ(warp->divergent_branches, 0U);
   EXPECT_EQ(warp->meeting, meeting);
+}
+
+TEST_F(LeavingLanes, are_not_those_that_get_a_special_register) {
+  program.time_ns = 0x500000000;
+  program.sm_of_block = {9};
+  warp->warp_instructions = 6;
+  warp->mask = 0x22;
+  MicroOp& op = program.code[2];
+  op.d = 0;
+  const auto read = [&](ptx::SpecialRegister which, std::uint8_t bytes) {
+    std::fill(std::begin(frame), std::end(frame), std::byte{0xff});
+    op.imm = static_cast<std::uint64_t>(which);
+    op.bytes = bytes;
+    EXPECT_EQ(control::read_special(*warp, &op), at(3));
+    const auto untouched = std::count(std::begin(frame), std::end(frame), std::byte{0xff});
+    EXPECT_GE(untouched, static_cast<std::ptrdiff_t>(sizeof frame) - 2 * bytes);
+    std::uint64_t value = 0;
+    std::memcpy(&value, frame + 5 * bytes, bytes);
+    return value;
+  };
+  using ptx::SpecialRegister;
+  EXPECT_EQ(read(SpecialRegister::laneid, 4), 5U);
+  EXPECT_EQ(read(SpecialRegister::smid, 4), 9U);
+  EXPECT_EQ(read(SpecialRegister::lanemask_ge, 4), 0xffffffe0U);
+  EXPECT_EQ(read(SpecialRegister::lanemask_gt, 4), 0xffffffc0U);
+  EXPECT_EQ(read(SpecialRegister::globaltimer, 8), 0x500000006U);
+  EXPECT_EQ(read(SpecialRegister::clock64, 8), 0x500000006U);
+  EXPECT_EQ(read(SpecialRegister::clock, 4), 6U);
+  EXPECT_EQ(read(SpecialRegister::globaltimer_hi, 4), 5U);
+  EXPECT_EQ(read(SpecialRegister::clock_hi, 4), 5U);
+}
+
+TEST(FunctionVariables, fit_if_they_are_as_many_of_the_same_sizes_and_alignments) {
+  using Variables = std::vector<FrameVariable>;
+  const auto variable = [](std::uint32_t bytes, std::uint32_t size, std::uint32_t align) {
+    return FrameVariable{.offset = 0, .bytes = bytes, .size = size, .align = align};
+  };
+  const Variables declared{variable(8, 8, 8), variable(4, 3, 1)};
+  EXPECT_TRUE(control::fit({}, {}));
+  EXPECT_TRUE(control::fit(declared, declared));
+  EXPECT_TRUE(control::fit({variable(8, 0, 1), variable(4, 0, 4)}, declared)) << "constants";
+  for (const Variables& other : {Variables{variable(8, 8, 8)},
+                                 Variables{variable(8, 8, 8), variable(4, 3, 1), variable(4, 3, 1)},
+                                 Variables{variable(8, 8, 8), variable(8, 3, 1)},
+                                 Variables{variable(8, 8, 8), variable(4, 2, 1)},
+                                 Variables{variable(8, 8, 8), variable(4, 3, 2)},
+                                 Variables{variable(8, 8, 8), variable(8, 0, 1)}}) {
+    EXPECT_FALSE(control::fit(other, declared));
+  }
 }
 
 // The lanes are in a function that all have called, and in a branch of it.

@@ -118,6 +118,20 @@ class Meetings : public testing::Test {
   alignas(64) std::byte frames[2][64] = {};
 };
 
+TEST_F(Meetings, are_held_in_spare_places_first) {
+  Warp& w = block->warps[0];
+  w.frame = frames[0];
+  Meeting& first = w.meetings.emplace_back();
+  Meeting& second = w.meetings.emplace_back();
+  first.outer = &second;
+  w.spare_meeting = &first;
+  ASSERT_EQ(&open_meeting(w, 7), &first);
+  ASSERT_EQ(w.spare_meeting, &second);
+  ASSERT_EQ(&open_meeting(w, 8), &second);
+  EXPECT_EQ(w.spare_meeting, nullptr);
+  EXPECT_EQ(w.meetings.size(), 2U);
+}
+
 TEST_F(Meetings, keep_where_the_lanes_were_and_take_them_back_there) {
   Warp& w = block->warps[1];
   w.frame = frames[0];
@@ -185,20 +199,6 @@ TEST_F(Meetings, go_on_once_all_that_are_to_come_have) {
   EXPECT_EQ(meet(w), program.code.data() + 7);
   EXPECT_EQ(w.mask, 0xffU);
   EXPECT_EQ(w.meeting, nullptr);
-}
-
-TEST_F(Meetings, are_held_in_spare_places_first) {
-  Warp& w = block->warps[0];
-  w.frame = frames[0];
-  Meeting& first = w.meetings.emplace_back();
-  Meeting& second = w.meetings.emplace_back();
-  first.outer = &second;
-  w.spare_meeting = &first;
-  ASSERT_EQ(&open_meeting(w, 7), &first);
-  ASSERT_EQ(w.spare_meeting, &second);
-  ASSERT_EQ(&open_meeting(w, 8), &second);
-  EXPECT_EQ(w.spare_meeting, nullptr);
-  EXPECT_EQ(w.meetings.size(), 2U);
 }
 
 // Since then the others have had no turn.

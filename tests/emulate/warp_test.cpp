@@ -1,4 +1,8 @@
 // Instructions between the lanes of a warp.
+#include "ops/warp.hpp"
+
+#include <memory>
+
 #include "harness.hpp"
 
 namespace demarc::emulate {
@@ -176,6 +180,116 @@ TEST(SpecialRegisters, lane_masks_and_numbers_are_those_of_the_lane) {
     for (unsigned lane = 0; lane < 32 && !words.empty(); ++lane)
       EXPECT_EQ(words[lane], expected(lane)) << name << " lane " << lane;
   }
+}
+
+// Micro-op 2 is a vote of the lanes in a mask, within a run of which 5 instructions are left.
+class CountedExchange : public testing::Test {
+ protected:
+  CountedExchange() {
+    program.block = {32, 1, 1};
+    program.functions.resize(1);
+    program.functions[0].frame_bytes = sizeof frame;
+    program.tids.resize(std::size_t{3} * warp_size);
+    program.instructions.resize(1);
+    program.code.resize(8);
+    program.code[2].aux = &details;
+    program.code[2].flags = warp_ops::within_run;
+    program.code[3].imm = 5;
+    details.operation = WarpOperation::synchronize;
+    block = std::make_unique<Block>(program, pool);
+    block->start(0, false, false);
+    warp = &block->warps[0];
+    warp->frame = frame;
+    warp->budget = 100;
+    warp->warp_instructions = 50;
+    warp->thread_instructions = 1000;
+  }
+
+  const MicroOp* exchange(Mask members) {
+    std::memcpy(frame, &members, sizeof members);
+    return warp_ops::exchange(*warp, program.code.data() + 2);
+  }
+  [[nodiscard]] const MicroOp* at(std::size_t place) const { return program.code.data() + place; }
+
+  alignas(64) std::byte frame[128] = {};
+  WarpDetails details;
+  Program program;
+  FramePool pool;
+  std::unique_ptr<Block> block;
+  Warp* warp = nullptr;
+};
+
+TEST_F(CountedExchange, goes_on_in_its_run_where_all_lanes_are_there) {
+  details.members = 0;
+  details.one_mask = true;
+  details.uniform[0] = true;
+  EXPECT_EQ(exchange(full_mask), at(4)) << "behind the header of the run's rest";
+  EXPECT_EQ(warp->warp_instructions, 50U);
+  warp->live = warp->mask = 0xff;
+  EXPECT_EQ(exchange(full_mask), at(4)) << "those that have exited are waited for no more";
+  EXPECT_EQ(warp->budget, 100);
+  warp->trace_runs = true;
+  EXPECT_EQ(exchange(0xff), at(3)) << "which traces the rest";
+  EXPECT_EQ(warp->budget, 105);
+  EXPECT_EQ(warp->warp_instructions, 45U);
+  EXPECT_EQ(warp->thread_instructions, 1000U - 5 * 8);
+  program.code[2].flags = 0;
+  EXPECT_EQ(exchange(0xff), at(3));
+  EXPECT_EQ(warp->warp_instructions, 45U) << "it is the last of its run";
+}
+
+TEST_F(CountedExchange, counts_the_rest_of_its_run_later_where_lanes_wait) {
+  details.members = 0;
+  details.one_mask = true;
+  details.uniform[0] = true;
+  program.code[6].instruction = 0;
+  warp->mask = 0xffff;
+  warp->groups.emplace_back(*warp, 0xffff0000, 6, Wait::nothing);
+  ASSERT_EQ(exchange(full_mask), at(6)) << "the others come";
+  EXPECT_EQ(warp->budget, 105);
+  EXPECT_EQ(warp->warp_instructions, 45U);
+  EXPECT_EQ(warp->thread_instructions, 1000U - 5 * 16);
+  ASSERT_EQ(warp->groups.size(), 1U);
+  EXPECT_EQ(warp->groups[0].wait, Wait::members);
+  EXPECT_EQ(warp->groups[0].members, full_mask);
+  EXPECT_EQ(warp->groups[0].pc, 2U);
+  ASSERT_EQ(exchange(full_mask), at(3)) << "all are there";
+  EXPECT_EQ(warp->mask, full_mask);
+  EXPECT_TRUE(warp->groups.empty());
+}
+
+TEST_F(CountedExchange, ends_the_block_at_a_lane_that_is_not_among_its_members) {
+  details.members = 0;
+  details.one_mask = true;
+  details.uniform[0] = true;
+  EXPECT_EQ(exchange(0xfffffeff), nullptr);
+  EXPECT_TRUE(block->stopped);
+  ASSERT_EQ(block->findings.size(), 1U);
+  EXPECT_EQ(block->findings[0].finding.count, 1U);
+}
+
+TEST(Exchanges, are_the_same_if_they_do_the_same_to_numbers_of_one_kind) {
+  WarpDetails one;
+  one.operation = WarpOperation::match_any;
+  WarpDetails other = one;
+  MicroOp a;
+  MicroOp b;
+  a.aux = &one;
+  b.aux = &other;
+  EXPECT_TRUE(warp_ops::is_same(&a, &b));
+  other.width = 8;
+  EXPECT_FALSE(warp_ops::is_same(&a, &b));
+  other = one;
+  other.operation = WarpOperation::match_all;
+  EXPECT_FALSE(warp_ops::is_same(&a, &b));
+  other = one;
+  other.is_signed = true;
+  EXPECT_FALSE(warp_ops::is_same(&a, &b));
+  // Where the operand's width is that of every such instruction, it does not matter.
+  one.operation = other.operation = WarpOperation::vote_any;
+  one.is_signed = other.is_signed = false;
+  other.width = 8;
+  EXPECT_TRUE(warp_ops::is_same(&a, &b));
 }
 
 }  // namespace

@@ -60,6 +60,27 @@ TEST(Descriptors, give_the_addresses_of_rows_that_follow_each_other) {
   EXPECT_EQ(swizzled.along_rows(24, 21), 2048U + 8192 + 2 * 1024 + 5 * 32 + (16 ^ 16));
 }
 
+TEST(WarpgroupShapes, are_of_32_bytes_along_k_and_of_columns_by_8_or_by_16) {
+  using Type = MatrixType;
+  for (const auto& [type, k] : std::vector<std::pair<Type, unsigned>>{{Type::f16, 16},
+                                                                      {Type::bf16, 16},
+                                                                      {Type::tf32, 8},
+                                                                      {Type::e4m3, 32},
+                                                                      {Type::e5m2, 32},
+                                                                      {Type::s8, 32},
+                                                                      {Type::u8, 32},
+                                                                      {Type::b1, 256}}) {
+    const bool whole = type == Type::s8 || type == Type::u8 || type == Type::b1;
+    for (unsigned n = 0; n <= 272; ++n) {
+      const bool wanted = n > 0 && n <= 256 && n % 8 == 0 && (!whole || n <= 24 || n % 16 == 0);
+      EXPECT_EQ(is_warpgroup_shape(type, n, k), wanted) << n << " " << k;
+      EXPECT_FALSE(is_warpgroup_shape(type, n, k / 2));
+      EXPECT_FALSE(is_warpgroup_shape(type, n, k * 2));
+    }
+  }
+  EXPECT_FALSE(is_warpgroup_shape(Type::f32, 8, 8));
+}
+
 // Of no numbers along k.
 TEST(Descriptors, lead_a_product_to_the_next_instruction) {
   Program program;
