@@ -137,15 +137,6 @@ void run_in_turns(const Program& program, Collector& collector, std::uint32_t bl
                       running, blocks));
       end(first);
     }
-    // All wait for each other, and no block that they may wait for is still to come.
-    if (idle && running != 0 && (running >= resident.wanted || next == blocks)) {
-      for (const auto& one : open) {
-        if (!one->ended) one->block.report_stuck();
-      }
-      for (const auto& one : open) {
-        if (!one->ended) end(*one);
-      }
-    }
     const auto left =
         std::find_if(open.begin(), open.end(), [](const auto& one) { return !one->ended; });
     std::for_each(open.begin(), left, [&](auto& one) {
@@ -161,6 +152,14 @@ void run_in_turns(const Program& program, Collector& collector, std::uint32_t bl
       while (++running < wanted && next < blocks && lacks_blocks);
     } else if (open.empty()) {
       break;
+    } else if (idle) {
+      // All wait for each other, and no block that they may wait for is still to come.
+      for (const auto& one : open) {
+        if (!one->ended) one->block.report_stuck();
+      }
+      for (const auto& one : open) {
+        if (!one->ended) end(*one);
+      }
     }
   }
 }

@@ -15,7 +15,7 @@ namespace {
 // Calls visit(slot) for the uniform slots of all frames that `lanes` are in.
 template <class Visit>
 void visit_uniforms(const Warp& w, const Lanes& lanes, Visit&& visit) {
-  for_each_frame(lanes, [&](std::byte* frame, std::uint32_t function, const Meeting*) {
+  for_each_frame(lanes, [&](std::byte* frame, std::uint32_t function) {
     for (const std::uint32_t offset : w.program->functions[function].uniforms)
       visit(*reinterpret_cast<std::uint64_t*>(frame + offset));
   });

@@ -15,19 +15,19 @@ inline constexpr std::uint32_t most_polls = 16;
   return static_cast<std::uint32_t>(op - w.program->code.data());
 }
 
-// Calls visit(frame, function, call) for the frames that `lanes` are in, from the innermost to the
-// kernel's. `call`: the meeting of the call that made the frame; null: the kernel's.
+// Calls visit(frame, function) for the frames that `lanes` are in, from the innermost to the
+// kernel's.
 template <class Visit>
 void for_each_frame(const Lanes& lanes, Visit&& visit) {
   std::byte* frame = lanes.frame;
   std::uint32_t function = lanes.function;
   for (const Meeting* at = lanes.meeting; at != nullptr; at = at->outer) {
     if (at->callee_frame == nullptr) continue;
-    visit(frame, function, at);
+    visit(frame, function);
     frame = at->frame;
     function = at->function;
   }
-  visit(frame, function, nullptr);
+  visit(frame, function);
 }
 // A meeting of the lanes that run, which will go on at `pc`.
 Meeting& open_meeting(Warp& w, std::uint32_t pc);

@@ -72,19 +72,11 @@ Unwritten::Shadow& Unwritten::shadow_of(Warp& w) {
 
 // Whatever had the frames before, nothing in them is unwritten.
 void Unwritten::begin(const Warp& w) {
-  const auto renew_frames = [&](const Lanes& lanes) {
-    for_each_frame(lanes, [&](std::byte* frame, std::uint32_t function, const Meeting* call) {
-      Shadow& shadow = shadows_[frame];
-      renew(shadow, function);
-      shadow.entry = {};
-      if (call == nullptr) return;
-      shadow.entry = {.caller = call->frame,
-                      .call = static_cast<const CallDetails*>(program_.code[call->pc - 1].aux),
-                      .function = &program_.functions[function]};
-    });
+  const auto renew_frame = [&](const std::byte* frame, std::uint32_t function) {
+    renew(shadows_[frame], function);
   };
-  renew_frames(w);
-  for (const Group& group : w.groups) renew_frames(group);
+  for_each_frame(w, renew_frame);
+  for (const Group& group : w.groups) for_each_frame(group, renew_frame);
 }
 
 // The finding is the load's: there the kernel has to change.
@@ -442,7 +434,6 @@ const MicroOp* Unwritten::call(Warp& w, const MicroOp* op, Shadow& shadow) {
   Shadow& own = shadows_[w.frame];
   renew(own, w.function);
   const CodeFunction& callee = program_.functions[w.function];
-  own.entry = {.caller = caller, .call = &details, .function = &callee};
   for (std::size_t i = 0; i < details.arguments.size(); ++i)
     copy_variable(shadow, details.arguments[i], own, callee.parameters[i], full_mask);
   return op;
@@ -450,32 +441,27 @@ const MicroOp* Unwritten::call(Warp& w, const MicroOp* op, Shadow& shadow) {
 
 // The lanes that return leave the results to the caller.
 const MicroOp* Unwritten::come_back(Warp& w, const MicroOp* op, const Shadow& shadow) {
+  const Meeting* call = w.meeting;
+  while (call->callee_frame == nullptr) call = call->outer;
+  const auto& details = *static_cast<const CallDetails*>(program_.code[call->pc - 1].aux);
+  const CodeFunction& callee = program_.functions[w.function];
+  Shadow& caller = shadows_[call->frame];
   const std::byte* const frame = w.frame;
   const Mask before = w.mask;
   op = op->run(w, op);
   const Mask gone = w.frame == frame ? before & ~w.mask : before;
-  const auto& [caller, call, function] = shadow.entry;
-  Shadow& to = shadows_[caller];
-  for (std::size_t i = 0; i < call->results.size(); ++i)
-    copy_variable(shadow, function->results[i], to, call->results[i], gone);
+  for (std::size_t i = 0; i < details.results.size(); ++i)
+    copy_variable(shadow, callee.results[i], caller, details.results[i], gone);
   return op;
 }
 
-// Lanes of other frames run now. Those that no lane is in any more have no registers.
+// Lanes of another frame run now. Where no lane is in this one any more, it has no registers.
 void Unwritten::forget(const Warp& w, const std::byte* frame) {
-  const auto is_in = [&](const Lanes& lanes) {
-    bool found = false;
-    for_each_frame(lanes, [&](const std::byte* one, std::uint32_t, const Meeting*) {
-      found = found || one == frame;
-    });
-    return found;
-  };
-  while (frame != nullptr && !is_in(w) && std::none_of(w.groups.begin(), w.groups.end(), is_in)) {
-    const auto left = shadows_.find(frame);
-    if (left == shadows_.end()) return;
-    frame = left->second.entry.caller;
-    shadows_.erase(left);
-  }
+  bool in_use = false;
+  const auto look = [&](const std::byte* one, std::uint32_t) { in_use = in_use || one == frame; };
+  for_each_frame(w, look);
+  for (const Group& group : w.groups) for_each_frame(group, look);
+  if (!in_use) shadows_.erase(frame);
 }
 
 }  // namespace demarc::emulate

@@ -35,19 +35,12 @@ class Unwritten {
     bool is_padding = false;  // they lie behind bytes that were written, and nothing computed them
   };
   using Origins = std::array<Origin, warp_size>;
-  // The call that made a frame; of a kernel's frame: none.
-  struct Entry {
-    std::byte* caller = nullptr;  // frame
-    const CallDetails* call = nullptr;
-    const CodeFunction* function = nullptr;  // that was called
-  };
   // A bit for each bit of a frame, set where it is not written.
   struct Shadow {
     std::vector<std::byte> storage;
     std::byte* bits = nullptr;
     std::size_t bytes = 0;
     std::unordered_map<std::uint32_t, Origins> origins;  // by the place of the register
-    Entry entry;
   };
   struct Operands {
     std::span<const TrackedOperand> written, read, addresses;

@@ -99,6 +99,23 @@ TEST_F(BlocksInTurns, are_not_joined_by_others_in_a_round_in_which_one_has_ended
   EXPECT_THAT(turns({3, 4, 2, 2}, {1, 8}, true), ElementsAre(0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3));
 }
 
+// No block of a cluster arrives at its barrier.
+TEST_F(BlocksInTurns, that_wait_for_their_cluster_in_vain_are_stuck_and_make_room_for_others) {
+  program.grid = {4, 1, 1};
+  program.cluster.blocks = {2, 1, 1};
+  program.in_clusters = true;
+  program.code[0].run = [](Warp& w, const MicroOp* op) -> const MicroOp* {
+    looks.blocks.push_back(w.block->linear);
+    park(w, index_of(w, op), w.mask, Wait::cluster);
+    return next_group(w);
+  };
+  EXPECT_THAT(turns({1, 1, 1, 1}, {2, 2}, false), ElementsAre(0, 1, 2, 3));
+  ASSERT_EQ(outcome.findings.size(), 1U);
+  EXPECT_EQ(outcome.findings[0].kind, FindingKind::barrier_divergence);
+  EXPECT_EQ(outcome.findings[0].count, 4U);
+  EXPECT_EQ(outcome.findings[0].block[0], 0U);
+}
+
 TEST_F(BlocksInTurns, that_only_look_in_vain_hang_once_they_executed_more_than_a_block_may) {
   program.instruction_limit = 20;
   std::vector<unsigned> endless(5, 1000);

@@ -49,6 +49,9 @@ TEST(Descriptors, give_the_addresses_of_rows_that_follow_each_other) {
   const MatrixDescriptor plain = MatrixDescriptor::read(descriptor_fields);
   EXPECT_EQ(plain.along_rows(0, 0), 48U);
   EXPECT_EQ(plain.along_rows(24, 21), 48U + 3 * 112 + 2 * 80 + 5 * 16);
+}
+
+TEST(Descriptors, give_the_addresses_of_swizzled_rows_that_follow_each_other) {
   MatrixDescriptor swizzled;
   swizzled.start = 2048;
   swizzled.leading = 8192;
