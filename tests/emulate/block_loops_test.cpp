@@ -12,19 +12,19 @@ namespace {
 using testing::ElementsAre;
 
 // What the blocks of the kernel do, turn by turn: they look at memory.
-struct Looks {
+struct TurnLog {
   std::vector<std::uint32_t> blocks;  // that had a turn, one after the other
   std::vector<unsigned> until_end;    // turns that each block has left
   bool in_vain = false;
 };
-Looks looks;
+TurnLog turn_log;
 
 const MicroOp* look_at_memory(Warp& w, const MicroOp* op) {
   const std::uint32_t block = w.block->linear;
-  looks.blocks.push_back(block);
+  turn_log.blocks.push_back(block);
   ++w.warp_instructions;
-  if (--looks.until_end[block] == 0) return control::exit_lanes(w, op);
-  w.polls = looks.in_vain ? most_polls : 0;
+  if (--turn_log.until_end[block] == 0) return control::exit_lanes(w, op);
+  w.polls = turn_log.in_vain ? most_polls : 0;
   return nullptr;
 }
 
@@ -46,7 +46,7 @@ class BlocksInTurns : public testing::Test {
   // The turns of blocks that each have so many.
   std::vector<std::uint32_t> turns(const std::vector<unsigned>& of_each, Residents resident,
                                    bool in_vain) {
-    looks = {.blocks = {}, .until_end = of_each, .in_vain = in_vain};
+    turn_log = {.blocks = {}, .until_end = of_each, .in_vain = in_vain};
     outcome = {};
     outcome.kernels.emplace_back();
     shares.clear();
@@ -60,7 +60,7 @@ class BlocksInTurns : public testing::Test {
     if (!collector.over()) {
       EXPECT_EQ(shares, wanted) << "each block is collected once, in order";
     }
-    return looks.blocks;
+    return turn_log.blocks;
   }
 
   Program program;
@@ -105,7 +105,7 @@ TEST_F(BlocksInTurns, that_wait_for_their_cluster_in_vain_are_stuck_and_make_roo
   program.cluster.blocks = {2, 1, 1};
   program.in_clusters = true;
   program.code[0].run = [](Warp& w, const MicroOp* op) -> const MicroOp* {
-    looks.blocks.push_back(w.block->linear);
+    turn_log.blocks.push_back(w.block->linear);
     park(w, index_of(w, op), w.mask, Wait::cluster);
     return next_group(w);
   };

@@ -1,6 +1,7 @@
 // The barrier of a cluster, by itself: whom it counts, whom it lets go, and what it orders.
 #include <gmock/gmock.h>
 
+#include <bit>
 #include <memory>
 
 #include "groups.hpp"
