@@ -9,7 +9,7 @@
 
 #include "confine_fixture.hpp"
 #include "demarc/base/json.hpp"
-#include "exec/seccomp_filter.hpp"
+#include "demarc/guest/seccomp_filter.hpp"
 
 namespace demarc::cuda {
 namespace {

@@ -16,7 +16,7 @@ constexpr double least_difference = 0.01;
 
 constexpr std::uint64_t gate_cycles = 2'000'000;
 constexpr std::uint32_t launches_a_batch = 100;
-constexpr std::uint32_t batches = 3;
+constexpr std::uint32_t place_batches = 3;
 
 struct Traffic {
   std::uint64_t bytes;
@@ -46,7 +46,7 @@ Result<LaunchTimer> LaunchTimer::create(CardPointer card) {
 
 Result<double> LaunchTimer::microseconds(const Stream& stream) const {
   std::vector<double> times;
-  for (std::uint32_t batch = 0; batch < batches; ++batch) {
+  for (std::uint32_t batch = 0; batch < place_batches; ++batch) {
     DEMARC_CHECK(launch(stream, card_->kernels().where(), LaunchShape::line(1, 32),
                         counts_.address(), DevicePointer{0}, gate_cycles));
     DEMARC_CHECK(begin_.record(stream));
