@@ -280,7 +280,9 @@ TEST_F(Groups, take_turns_each_in_its_turn) {
   w.live = 0xfffffff;
   std::vector<std::uint32_t> turns;
   for (unsigned i = 0; i < 4; ++i) {
+    w.warp_instructions += 10;
     take_turns(w, false);
+    EXPECT_EQ(w.turned, w.warp_instructions);
     ASSERT_EQ(w.groups.size(), 2U);
     turns.push_back(w.resume);
   }
