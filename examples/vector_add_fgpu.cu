@@ -24,11 +24,11 @@ int main() {
   constexpr int n = 1000003;
   constexpr int threads = 256;
   constexpr int blocks = (n + threads - 1) / threads;
-  constexpr int most_sms = 512;
+  constexpr int max_sms = 512;
   float *a, *b, *c;
   unsigned* used;
-  cudaMalloc(&used, most_sms * sizeof(unsigned));
-  std::vector<unsigned> on_sm(most_sms);
+  cudaMalloc(&used, max_sms * sizeof(unsigned));
+  std::vector<unsigned> on_sm(max_sms);
   cudaMalloc(&a, n * sizeof(float));
   cudaMalloc(&b, n * sizeof(float));
   cudaMalloc(&c, n * sizeof(float));
@@ -46,7 +46,7 @@ int main() {
       return 2;
     }
     cudaMemset(c, 0xff, n * sizeof(float));
-    cudaMemset(used, 0, most_sms * sizeof(unsigned));
+    cudaMemset(used, 0, max_sms * sizeof(unsigned));
     const cudaError_t launched = FGPU_LAUNCH_KERNEL(vector_add, blocks, threads, a, b, c, n, used);
     if (launched != cudaSuccess || cudaDeviceSynchronize() != cudaSuccess) {
       std::fprintf(stderr, "launch failed: %s\n", cudaGetErrorString(cudaGetLastError()));
@@ -54,10 +54,10 @@ int main() {
     }
     cudaMemcpy(z.data(), c, n * sizeof(float), cudaMemcpyDeviceToHost);
     for (int i = 0; i < n; ++i) wrong += z[i] != x[i] + y[i];
-    cudaMemcpy(on_sm.data(), used, most_sms * sizeof(unsigned), cudaMemcpyDeviceToHost);
+    cudaMemcpy(on_sm.data(), used, max_sms * sizeof(unsigned), cudaMemcpyDeviceToHost);
     int first = -1, last = -1;
     unsigned total = 0;
-    for (int sm = 0; sm < most_sms; ++sm) {
+    for (int sm = 0; sm < max_sms; ++sm) {
       if (on_sm[sm] == 0) continue;
       if (first < 0) first = sm;
       last = sm;

@@ -4,12 +4,12 @@
 #include "demarc_kernel.cuh"
 
 constexpr int threads = 320;
-constexpr int most_rows = 41;
-constexpr int most_columns = 81;
+constexpr int max_rows = 41;
+constexpr int max_columns = 81;
 
 DEMARC_KERNEL imgvf(float** matrices, float** images, const int* rows_of, const int* columns_of,
-                    float weight, float rate, int most_steps, float cutoff) {
-  __shared__ float current[most_rows * most_columns];
+                    float weight, float rate, int max_steps, float cutoff) {
+  __shared__ float current[max_rows * max_columns];
   __shared__ float changes[threads];
   __shared__ int done;
   const int cell = blockIdx.x;
@@ -29,7 +29,7 @@ DEMARC_KERNEL imgvf(float** matrices, float** images, const int* rows_of, const 
   if (thread == 0) done = 0;
   __syncthreads();
 
-  for (int step = 0; step < most_steps && done == 0; ++step) {
+  for (int step = 0; step < max_steps && done == 0; ++step) {
     float change = 0.0f;
     for (int pass = 0; pass < passes; ++pass) {
       const int at = pass * threads + thread;

@@ -5,6 +5,7 @@
 #   - tl::expected outside of base/result.hpp, whose Result says so when the value of an error is taken;
 #   - a .cpp or .cu file whose first line is no comment that says what the file is for;
 #   - typedef, where using says it, and assert(), which a release build leaves out;
+#   - a test whose name is not words joined by underscores, which `make covered` prints as a sentence;
 #   - a test that is skipped or disabled without a name for the reason (tests/support/not_run.hpp).
 # usage: check-tree.sh (from anywhere in the checkout)
 set -euo pipefail
@@ -43,6 +44,8 @@ done < <(printf '%s\n' "${files[@]}" | grep -E '\.(cpp|cu)$' || true)
 mapfile -t files < <(printf '%s\n' "${files[@]}" | grep -E '\.(cpp|hpp)$')
 refuse "this is \`using\`, or a check that a release build makes too" '^[[:space:]]*typedef[[:space:]]|(^|[^_[:alnum:]])assert\('
 mapfile -t files < <(printf '%s\n' "${files[@]}" | grep '^tests/' || true)
+refuse "this test's name is not words joined by underscores" \
+  '(TEST|TEST_F|TEST_P|RC_GTEST_PROP|RC_GTEST_FIXTURE_PROP)\([A-Za-z0-9]+, *([A-Z][a-z]|[A-Za-z0-9_]*[a-z][A-Z][a-z])'
 refuse "this test is skipped and does not say why; tests/support/not_run.hpp has DEMARC_NOT_RUN" \
   'GTEST_SKIP|DISABLED_[A-Za-z]|[^_]DISABLED TRUE|SKIP_RETURN_CODE|SKIP_REGULAR_EXPRESSION' tests/support/not_run.hpp
 [ $status = 0 ] && echo "check-tree: nothing leads out of the tree, every source says what it is for, and no test is passed over"

@@ -155,7 +155,7 @@ int main() {
   const auto shared = gpu::parse_launch(
       {.ptx = "one word", .kernel = "k", .grid = "32768", .block = "32", .arguments = "buf:4"});
   Options indices;
-  indices.most_cells = std::uint64_t{1} << 18U;
+  indices.max_cells = std::uint64_t{1} << 18U;
   measure("one word for all", one_word_kernel(), *shared, indices, 1, false);
   if (failures > 0) return 1;
   return missed ? 3 : 0;

@@ -20,8 +20,8 @@ namespace {
 using namespace demarc;
 using namespace demarc::locality;
 
-constexpr double most_seconds = 10;
-constexpr double most_mib = 1024;
+constexpr double max_seconds = 10;
+constexpr double max_mib = 1024;
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -170,17 +170,17 @@ void in_own_process(const std::function<bool()>& work, bool limited) {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
   };
   const double cpu = seconds(usage.ru_utime) + seconds(usage.ru_stime);
-  const bool good = status == 0 && (!limited || (taken <= most_seconds && mib <= most_mib));
+  const bool good = status == 0 && (!limited || (taken <= max_seconds && mib <= max_mib));
   missed = missed || !good;
   fmt::print("{:.2f} s ({:.2f} s of a core), {:.0f} MiB{}\n", taken, cpu, mib,
              !limited ? ""
-                      : fmt::format(" (limits {} s, {} MiB: {})", most_seconds, most_mib,
+                      : fmt::format(" (limits {} s, {} MiB: {})", max_seconds, max_mib,
                                     good ? "kept" : "MISSED"));
 }
 
 Options indices() {
   Options options;
-  options.most_cells = 0;
+  options.max_cells = 0;
   return options;
 }
 

@@ -111,8 +111,8 @@ class MadeUpRanks final : public sweep::Transport {
   void abandon(int /*exit_code*/) override { std::abort(); }
   std::optional<sweep::RankMessage> receive() override {
     // Some come, then rank 0 looks elsewhere.
-    constexpr int most_at_once = 20;
-    if (come_.empty() || ++taken_ % (most_at_once + 1) == 0) return {};
+    constexpr int max_at_once = 20;
+    if (come_.empty() || ++taken_ % (max_at_once + 1) == 0) return {};
     sweep::RankMessage message = std::move(come_.front());
     come_.pop_front();
     return message;

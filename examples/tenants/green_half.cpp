@@ -16,7 +16,7 @@
 
 namespace {
 
-constexpr unsigned most_sms = 1024;
+constexpr unsigned max_sms = 1024;
 CUcontext green = nullptr;
 
 // Notes the SM of each block. As text: what nvcc compiles is registered after constructors ran.
@@ -78,17 +78,17 @@ void need(bool holds, const char* what) {
   unsigned* seen = nullptr;
   need(cuModuleLoadData(&module, mark) == CUDA_SUCCESS &&
            cuModuleGetFunction(&kernel, module, "mark") == CUDA_SUCCESS &&
-           cuMemAllocHost(reinterpret_cast<void**>(&seen), most_sms * sizeof *seen) == CUDA_SUCCESS,
+           cuMemAllocHost(reinterpret_cast<void**>(&seen), max_sms * sizeof *seen) == CUDA_SUCCESS,
        "the kernel that notes SMs cannot be loaded");
-  std::memset(seen, 0, most_sms * sizeof *seen);
+  std::memset(seen, 0, max_sms * sizeof *seen);
   void* arguments[] = {&seen};
-  need(cuLaunchKernel(kernel, 8 * most_sms, 1, 1, 32, 1, 1, 0, nullptr, arguments, nullptr) ==
+  need(cuLaunchKernel(kernel, 8 * max_sms, 1, 1, 32, 1, 1, 0, nullptr, arguments, nullptr) ==
                CUDA_SUCCESS &&
            cuCtxSynchronize() == CUDA_SUCCESS,
        "the kernel that notes SMs failed");
   unsigned used = 0;
   std::fprintf(stderr, "green_half %s: SMs", half);
-  for (unsigned sm = 0; sm < most_sms; ++sm) {
+  for (unsigned sm = 0; sm < max_sms; ++sm) {
     if (seen[sm] == 0) continue;
     std::fprintf(stderr, " %u", sm);
     ++used;

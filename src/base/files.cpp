@@ -33,14 +33,14 @@ struct WriteTarget {
   bool direct = false;
 
   explicit WriteTarget(const std::filesystem::path& path) : place(path) {
-    constexpr int most_links = 40;  // as the kernel's
+    constexpr int max_links = 40;  // as the kernel's
     std::error_code ignored;
     const auto status = std::filesystem::status(path, ignored);
     direct = std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
     int links = 0;
     while (!direct && std::filesystem::is_symlink(place, ignored)) {
       const auto next = std::filesystem::read_symlink(place, ignored);
-      direct = ignored || ++links > most_links || place.string().starts_with("/proc/");
+      direct = ignored || ++links > max_links || place.string().starts_with("/proc/");
       if (!direct) place = place.parent_path() / next;  // an absolute one replaces the folder
     }
     if (direct) place = path;
@@ -141,8 +141,8 @@ Result<void> OutputFile::finish() {
 // Who asks for all there is gets no more than the limits below: a device or a pipe may have no end,
 // a sparse file may be larger than memory.
 Result<std::string> read_file(const std::filesystem::path& path, std::uint64_t most) {
-  constexpr std::uint64_t most_of_file = std::uint64_t{4} << 30U;
-  constexpr std::uint64_t most_of_stream = std::uint64_t{256} << 20U;
+  constexpr std::uint64_t max_of_file = std::uint64_t{4} << 30U;
+  constexpr std::uint64_t max_of_stream = std::uint64_t{256} << 20U;
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
     return invalid_input("{}: this is a directory; a file was expected", path.string());
@@ -152,7 +152,7 @@ Result<std::string> read_file(const std::filesystem::path& path, std::uint64_t m
   std::string content;
   const auto size = std::filesystem::file_size(path, ignored);
   const bool bounded = most != UINT64_MAX;
-  if (!bounded) most = ignored ? most_of_stream : most_of_file;
+  if (!bounded) most = ignored ? max_of_stream : max_of_file;
   const auto too_long = [&] {
     return invalid_input("{}: it holds more than {} bytes, the largest size that is read",
                          path.string(), most);

@@ -11,8 +11,8 @@
 namespace demarc {
 namespace {
 
-constexpr std::size_t most_compared_letters = 64;
-constexpr std::size_t most_near_names = 3;
+constexpr std::size_t max_compared_letters = 64;
+constexpr std::size_t max_near_names = 3;
 
 std::string lower_case(std::string_view text) {
   std::string lower(text);
@@ -24,8 +24,8 @@ std::string lower_case(std::string_view text) {
 }  // namespace
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  a = a.substr(0, most_compared_letters);
-  b = b.substr(0, most_compared_letters);
+  a = a.substr(0, max_compared_letters);
+  b = b.substr(0, max_compared_letters);
   // Of the three last prefixes of a, the distances to each prefix of b.
   std::vector<std::size_t> before_last;
   std::vector<std::size_t> last(b.size() + 1);
@@ -55,7 +55,7 @@ std::vector<std::string> near_names(std::string_view name, std::span<const std::
   }
   std::sort(order.begin(), order.end());
   std::vector<std::string> near;
-  for (std::size_t i = 0; i < std::min(most_near_names, order.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(max_near_names, order.size()); ++i) {
     near.push_back(names[order[i].second]);
   }
   return near;

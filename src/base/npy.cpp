@@ -10,8 +10,8 @@ namespace demarc {
 namespace {
 
 constexpr std::string_view npy_magic("\x93NUMPY", 6);
-constexpr std::size_t npy_alignment = 64;                          // of the data within the file
-constexpr std::uint64_t most_npy_bytes = std::uint64_t{1} << 62U;  // of the data
+constexpr std::size_t npy_alignment = 64;                         // of the data within the file
+constexpr std::uint64_t max_npy_bytes = std::uint64_t{1} << 62U;  // of the data
 
 class NpyDictionary {
  public:
@@ -131,7 +131,7 @@ class NpyDictionary {
 Result<std::uint64_t> data_bytes_of(const NpyHeader& header, std::string_view where) {
   std::uint64_t bytes = static_cast<std::uint64_t>(header.type[1] - '0');
   for (const std::uint64_t size : header.shape) {
-    if (size != 0 && bytes > most_npy_bytes / size)
+    if (size != 0 && bytes > max_npy_bytes / size)
       return invalid_input("{}: the shape ({}) is that of more than 2^62 bytes", where,
                            joined(header.shape, ", "));
     bytes *= size;
@@ -156,9 +156,9 @@ Result<NpyHeader> parse_npy_header(std::string_view begin, std::string_view wher
   const std::size_t text_begin = version_end + (major == 1 ? 2 : 4);
   std::uint64_t length = 0;
   for (std::size_t at = text_begin; at-- > version_end;) length = length << 8U | byte(at);
-  if (length > most_npy_header_bytes - text_begin) {
+  if (length > max_npy_header_bytes - text_begin) {
     return invalid_input("{}: a header of {} bytes; {} are the most that are read", where, length,
-                         most_npy_header_bytes - text_begin);
+                         max_npy_header_bytes - text_begin);
   }
   if (begin.size() < text_begin + length)
     return invalid_input("{}: it ends within its header, after {} bytes", where, begin.size());

@@ -40,9 +40,9 @@ void OutputTail::read_all() {
 
 // False at the end of the pipe. So many at a time: whoever escaped may write for ever.
 bool OutputTail::take() {
-  constexpr int most_chunks = 64;
+  constexpr int max_chunks = 64;
   char chunk[4096];
-  for (int chunks = 0; chunks < most_chunks; ++chunks) {
+  for (int chunks = 0; chunks < max_chunks; ++chunks) {
     const ssize_t n = ::read(fd_, chunk, sizeof chunk);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return errno == EAGAIN;

@@ -13,7 +13,7 @@
 namespace demarc {
 namespace {
 
-constexpr std::size_t most_listed = 6;  // symbols in a message
+constexpr std::size_t max_listed = 6;  // symbols in a message
 
 // `text` without its last pair of `open` and `close`, which ends it, and without what is in there.
 std::string_view without_last(std::string_view text, char open, char close) {
@@ -60,7 +60,7 @@ std::vector<std::string> nearest(std::span<const std::string> symbols, std::stri
   }
   std::sort(order.begin(), order.end());
   std::vector<std::string> out;
-  for (std::size_t i = 0; i < std::min(most_listed, order.size()); ++i)
+  for (std::size_t i = 0; i < std::min(max_listed, order.size()); ++i)
     out.push_back(symbols[order[i].second]);
   return out;
 }
@@ -103,7 +103,7 @@ Result<std::size_t> find_symbol(std::span<const std::string> symbols, std::strin
     return invalid_input("'{}' matches each of these {}; name one in full: {}", name, kind.many,
                          symbol_list(meant));
   }
-  if (symbols.size() <= most_listed) {
+  if (symbols.size() <= max_listed) {
     return invalid_input("there is no {} '{}'; its {} are: {}", kind.one, name, kind.many,
                          symbol_list(symbols));
   }

@@ -19,7 +19,7 @@ namespace {
 using demarc::Result;
 using demarc::c_api::guarded;
 
-constexpr unsigned most_masks = std::extent_v<decltype(demarc_layout::mask)>;
+constexpr unsigned max_masks = std::extent_v<decltype(demarc_layout::mask)>;
 
 std::vector<demarc::cuda::ShareRequest> requests_of(const demarc_share* shares, uint32_t count) {
   std::vector<demarc::cuda::ShareRequest> requests;
@@ -128,7 +128,7 @@ DEMARC_EXPORT int demarc_buffer_layout(const demarc_buffer* buffer, demarc_layou
       return demarc::missing_capability(
           "the colours of this buffer are remainders: demarc_buffer_remainder_layout()");
     }
-    const auto found = buffer->buffer.layout<most_masks>();
+    const auto found = buffer->buffer.layout<max_masks>();
     layout->base = found.base;
     layout->first = found.first;
     layout->masks = buffer->buffer.mask_count();

@@ -40,8 +40,8 @@ std::string fingerprints_to_json(const Fingerprints& fingerprints) {
 
 Result<Fingerprints> fingerprints_from_json(JsonObject object) {
   Fingerprints found;
-  constexpr std::int64_t most_modulus = 4096;
-  DEMARC_TRY(const std::int64_t modulus, object.integer("modulus", 1, most_modulus));
+  constexpr std::int64_t max_modulus = 4096;
+  DEMARC_TRY(const std::int64_t modulus, object.integer("modulus", 1, max_modulus));
   found.modulus = static_cast<std::uint32_t>(modulus);
   DEMARC_TRY(const Json* rows, object.array("latency"));
   for (const Json& row : *rows) {

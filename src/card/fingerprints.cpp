@@ -14,11 +14,11 @@ namespace {
 
 // Of the right constant the latencies of a slice differ by noise, of a wrong one by the size of the
 // chip: 0.4 and 11 cycles on an H100.
-constexpr double most_spread = 0.25;  // of the spread of all chunks together
+constexpr double max_spread = 0.25;  // of the spread of all chunks together
 constexpr std::size_t judging_sms = 8;
 // Two TPCs are at least 0.45 cycles apart on an H100; the noise of a launch is 0.05 to 0.25.
-constexpr double most_distance = 0.8;
-constexpr double most_ratio = 0.5;
+constexpr double max_distance = 0.8;
+constexpr double max_ratio = 0.5;
 // Standard errors that the next TPC has to be away. Without it one in some thousand SMs was taken
 // for its neighbour at a noise of 1.2 cycles a reading and more (planted, 10 slices).
 constexpr double least_errors = 2;
@@ -139,7 +139,7 @@ AlignmentChoice align(const Fingerprints& reference, const Fingerprints& observe
       next = std::min(next, fit);
     }
   }
-  return {best, least <= most_ratio * next};
+  return {best, least <= max_ratio * next};
 }
 
 SmIdentity nearest_tpc(const gpu::Topology& topology, const Fingerprints& reference,
@@ -164,11 +164,11 @@ SmIdentity nearest_tpc(const gpu::Topology& topology, const Fingerprints& refere
       found.other_distance = nearest;
     }
   }
-  if (found.distance > most_distance) return found;
+  if (found.distance > max_distance) return found;
   found.candidates.insert(found.tpc);
   for (std::uint32_t tpc = 0; tpc < topology.tpc_count(); ++tpc) {
     const bool apart =
-        found.distance <= most_ratio * distances[tpc] && distances[tpc] >= least_errors * noise;
+        found.distance <= max_ratio * distances[tpc] && distances[tpc] >= least_errors * noise;
     if (!apart) found.candidates.insert(tpc);
   }
   return found;
@@ -206,7 +206,7 @@ Result<Fingerprints> make_fingerprints(const gpu::AddressMap& map,
     }
     if (constant == 0) break;
   }
-  if (sms.empty() || least > most_spread * whole) {
+  if (sms.empty() || least > max_spread * whole) {
     return check_failed(
         "fingerprints: the latencies of one L2 slice differ by {:.2f} cycles, and those of all "
         "slices by {:.2f}: another program uses the card, or the card has another address hash",

@@ -12,7 +12,7 @@
 namespace demarc::cuda {
 namespace {
 
-constexpr std::uint32_t most_disturbed = 3;  // launches that are measured again
+constexpr std::uint32_t max_disturbed = 3;  // launches that are measured again
 
 // Ascending GPC numbers of the TPCs.
 std::string gpcs_of(const gpu::Topology& topology, const gpu::TpcSet& tpcs) {
@@ -31,17 +31,17 @@ gpu::TpcSet certain_tpcs(const std::vector<SmIdentity>& launch) {
 
 // A few of them say enough: on a busy card all are.
 std::string doubts(const std::vector<SmIdentity>& launch) {
-  constexpr std::size_t most_lines = 8;
+  constexpr std::size_t max_lines = 8;
   std::string text;
   std::size_t in_doubt = 0;
   for (const SmIdentity& sm : launch) {
-    if (sm.certain || ++in_doubt > most_lines) continue;
+    if (sm.certain || ++in_doubt > max_lines) continue;
     text += fmt::format(
         "  SM number {} is IN DOUBT: TPC {} is {:.2f} cycles away, TPC {} {:.2f} cycles\n", sm.sm,
         sm.tpc, sm.distance, sm.other_tpc, sm.other_distance);
   }
-  if (in_doubt > most_lines) {
-    text += fmt::format("  and {} more SMs are IN DOUBT\n", in_doubt - most_lines);
+  if (in_doubt > max_lines) {
+    text += fmt::format("  and {} more SMs are IN DOUBT\n", in_doubt - max_lines);
   }
   return text;
 }
@@ -125,7 +125,7 @@ Result<Identification> identify_sms(const GpuPointer& gpu, const CardFacts& know
     const auto seen = measure_fingerprints(timer, map);
     if (!seen) {
       // A neighbour may have been busy for a moment.
-      if (gpu->stuck() || ++disturbed > most_disturbed) return tl::unexpected(seen.error());
+      if (gpu->stuck() || ++disturbed > max_disturbed) return tl::unexpected(seen.error());
       continue;
     }
     DEMARC_TRY(auto matched, match_fingerprints(known.device.topology, *known.fingerprints, *seen));

@@ -18,7 +18,7 @@ constexpr std::uint32_t accesses_per_batch = 4;
 constexpr std::uint32_t walk_vector_bytes = 16;
 constexpr std::uint32_t word_bytes = 4;
 constexpr std::uint64_t least_page_bytes = 4096;
-constexpr std::uint64_t most_places = std::uint64_t{1} << 32U;
+constexpr std::uint64_t max_places = std::uint64_t{1} << 32U;
 constexpr std::uint64_t warm_up_ns = 500'000;
 
 bool is_wide(PageTraffic::Kind kind) {
@@ -27,7 +27,7 @@ bool is_wide(PageTraffic::Kind kind) {
 
 Result<void> check_range(const PageRange& range) {
   if (range.pages != 0 && std::has_single_bit(range.page_bytes) &&
-      range.page_bytes >= least_page_bytes && range.pages < most_places) {
+      range.page_bytes >= least_page_bytes && range.pages < max_places) {
     return {};
   }
   return invalid_input(
@@ -49,9 +49,9 @@ Result<void> check_traffic(const Gpu& gpu, const PageRange& range, const PageTra
         bytes, walk_vector_bytes, word_bytes);
   }
   if (traffic.kind != PageTraffic::Kind::page && traffic.kind != PageTraffic::Kind::word &&
-      range.pages * range.page_bytes / bytes >= most_places) {
+      range.pages * range.page_bytes / bytes >= max_places) {
     return invalid_input("accesses of {} bytes in {} GiB: at most {} places can be drawn", bytes,
-                         range.pages * range.page_bytes >> 30U, most_places);
+                         range.pages * range.page_bytes >> 30U, max_places);
   }
   if (traffic.sms == 0 || traffic.sms > gpu.sm_count()) {
     return invalid_input("accesses from {} SMs: {} has {}", traffic.sms, gpu.name(),

@@ -16,18 +16,18 @@ namespace {
 
 constexpr std::uint32_t blocks_per_sm = 4;  // of the whole card
 constexpr std::uint64_t spin_cycles = 20000;
-constexpr int most_doubtful = 5;  // launches with doubts, before the proof is given up
+constexpr int max_doubtful = 5;  // launches with doubts, before the proof is given up
 // Before the second of them; each is twice the last.
 constexpr std::chrono::milliseconds first_doubt_pause{50};
 
-constexpr int most_crowded = 12;  // launches that other programs left too little room for
+constexpr int max_crowded = 12;  // launches that other programs left too little room for
 
 // The most SMs that a launch ran on. SMs that others hold get none of its blocks, so it is repeated
 // with more blocks that stay longer, until one has `expected` SMs, or more.
 Result<std::size_t> sms_that_probes_reach(const Stream& stream, const ProbeKernels& kernels,
                                           std::uint32_t card_sms, std::size_t expected) {
   std::size_t most = 0;
-  for (int launch = 0; launch < most_crowded && most < expected; ++launch) {
+  for (int launch = 0; launch < max_crowded && most < expected; ++launch) {
     const std::uint32_t blocks = (blocks_per_sm << std::min(launch, 3)) * card_sms;
     DEMARC_TRY(const Placement placement,
                probe_placement(stream, kernels, LaunchShape::line(blocks, 64),
@@ -88,7 +88,7 @@ Result<void> prove_by_latency(const CardPointer& card, const gpu::TpcSet& tpcs) 
           gpu::to_string(seen.outside), gpu::to_string(tpcs));
     }
     if (seen.in_doubt == 0) return {};
-    if (launch == most_doubtful) {
+    if (launch == max_doubtful) {
       return check_failed(
           "the partition could not be proved: {} SMs are in doubt by their latencies; is the card "
           "busy? Start the program when it is quiet",
@@ -142,7 +142,7 @@ Result<void> prove_mask(const GpuPointer& gpu, const HardwareMask& mask, std::ui
   return check_failed(
       "the partition could not be proved: its mask leaves {} SMs, but probe blocks ran on {} at "
       "most, in {} tries; is it full of other programs? Start this program when there is room",
-      sms, *used, most_crowded);
+      sms, *used, max_crowded);
 }
 
 Result<void> prove_partition(const CardPointer& card, const gpu::TpcSet& tpcs) {

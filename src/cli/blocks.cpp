@@ -18,7 +18,7 @@ struct BlocksOptions {
   std::string folder;
 };
 
-constexpr std::size_t most_drawn = 5000;  // blocks; more make no picture
+constexpr std::size_t max_drawn = 5000;  // blocks; more make no picture
 
 // One process a run, one thread an SM, one slice a block.
 std::string trace_of(const std::vector<study::BlockRun>& runs) {
@@ -52,7 +52,7 @@ Result<void> blocks(const BlocksOptions& options) {
     for (const std::string& fault : study::faults_of(run))
       text += fmt::format("  FAULT: {}\n", fault);
     faults += study::faults_of(run).size();
-    if (options.folder.empty() || run.blocks.empty() || run.blocks.size() > most_drawn) continue;
+    if (options.folder.empty() || run.blocks.empty() || run.blocks.size() > max_drawn) continue;
     DEMARC_CHECK(write_file(std::filesystem::path(options.folder) / (run.name + ".svg"),
                             study::block_run_svg(run)));
   }

@@ -49,7 +49,7 @@ Result<void> nothing_taken(const CaptureOptions& options, const cuda::CaptureOut
 
 Result<void> capture_program(CaptureOptions& options) {
   options.plan.folder = options.folder;
-  DEMARC_TRY(options.plan.most_bytes, parse_bytes(options.most, "--most"));
+  DEMARC_TRY(options.plan.max_bytes, parse_bytes(options.most, "--most"));
   DEMARC_TRY(const cuda::CaptureOutcome outcome, cuda::run_capture(options.plan));
   if (!options.json.empty() && options.json != "-") {
     DEMARC_CHECK(emit(options.json, json_text(capture_json(outcome), 2) + "\n"));

@@ -46,9 +46,9 @@ Result<void> run_locality(LocalityOptions& options) {
   else if (options.method != "automatic")
     return invalid_input("--method: '{}' is none of automatic, symbolic, emulated", options.method);
   if (options.instance) options.analysis.instance = *options.instance;
-  options.analysis.most_cells = options.maps           ? locality::all_cells
-                                : options.html.empty() ? 0
-                                                       : report::most_map_cells;
+  options.analysis.max_cells = options.maps           ? locality::all_cells
+                               : options.html.empty() ? 0
+                                                      : report::max_map_cells;
   options.analysis.progress = terminal_progress();
 
   DEMARC_TRY(const workload::LoadedLaunch loaded, options.launch.load());

@@ -12,7 +12,7 @@
 namespace demarc::cli {
 namespace {
 
-constexpr int most_identified = 1000;  // launches; ten minutes on a whole card
+constexpr int max_identified = 1000;  // launches; ten minutes on a whole card
 
 struct VerifyOptions {
   std::string device = "cuda:0";
@@ -22,7 +22,7 @@ struct VerifyOptions {
   std::vector<std::string> color_masks;
   std::string description;
   std::uint32_t color_count = 2;
-  double most_slowdown = 1.15;
+  double max_slowdown = 1.15;
   std::string json;
 };
 
@@ -34,7 +34,7 @@ Result<void> run_verify_colors(const VerifyOptions& options, std::uint32_t devic
   }
   cuda::VerifyColorsPlan plan;
   plan.device = device;
-  plan.most_slowdown = options.most_slowdown;
+  plan.max_slowdown = options.max_slowdown;
   for (const std::string& text : options.color_masks) {
     DEMARC_TRY(const std::uint64_t mask, parse_u64(text, "--color-masks"));
     plan.masks.push_back(mask);
@@ -109,7 +109,7 @@ const RegisterVerb registered_verify({
                      "number of probe blocks per SM, for each way to launch");
       app.add_option("--identify", options->plan.identified_launches,
                      "number of launches whose SMs are found out by latencies; 0 means none")
-          ->check(CLI::Range(0, most_identified));
+          ->check(CLI::Range(0, max_identified));
       CLI::Option* colors = app.add_option("--colors", options->colors,
                                            "memory colours that must be kept apart, such as 0 or "
                                            "0,3; verify these and not TPCs");
@@ -125,7 +125,7 @@ const RegisterVerb registered_verify({
                      "description of the card's memory: a file or a name (default: the built-in "
                      "one of the card)")
           ->needs(colors);
-      app.add_option("--most-slowdown", options->most_slowdown,
+      app.add_option("--most-slowdown", options->max_slowdown,
                      "largest slowdown, as a factor, that neighbours in other colours may cause");
       add_json(app, options->json, "the proof", {"demarc.verify/1", "demarc.verify.colors/1"});
       group_options(

@@ -113,7 +113,7 @@ Result<ColorScheme> color_scheme(const gpu::Device& device, std::uint32_t colors
 Result<void> check_masks(const gpu::Device& device, std::span<const std::uint64_t> masks) {
   if (!device.address_map || device.address_map->isolation.empty()) return {};
   for (const std::uint64_t mask : mask_sums(masks)) {
-    if (keeps_apart(device.address_map->isolation, mask, Traffic::all, most_isolated)) continue;
+    if (keeps_apart(device.address_map->isolation, mask, Traffic::all, max_isolated)) continue;
     return check_failed(
         "{}: its description says that the mask {:#x} does not keep reads, writes and L2 hits of "
         "two colours apart",

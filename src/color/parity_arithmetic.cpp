@@ -25,7 +25,7 @@ namespace {
 
 // Up to this many terms, shifts and XORs beat a population count, which runs at a quarter of their
 // rate.
-constexpr std::size_t most_terms = 4;
+constexpr std::size_t max_terms = 4;
 
 // A bit of the linear address, or the parity of it and the bit below it.
 struct Term {
@@ -76,7 +76,7 @@ std::string put(const Term& term, int pivot, std::uint32_t flips, const char* to
 std::string parity_text(std::uint32_t bits, int pivot, std::uint32_t flips) {
   if (bits == 0) return fmt::format("\tmov.b32 \t%demarc_x, {};\n", flips << pivot);
   const std::vector<Term> terms = terms_of(bits);
-  if (terms.size() > most_terms) {
+  if (terms.size() > max_terms) {
     return fmt::format(
         "\tand.b32 \t%demarc_x, %demarc_l, {};\n\tpopc.b32 \t%demarc_x, %demarc_x;\n"
         "\tshl.b32 \t%demarc_x, %demarc_x, {};\n\tadd.u32 \t%demarc_x, %demarc_x, {};\n",

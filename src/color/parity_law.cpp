@@ -12,7 +12,7 @@ void fields(Fields& to, Parities& value) {
 
 namespace {
 
-constexpr std::size_t most_lent_masks = 8;  // 256 colours
+constexpr std::size_t max_lent_masks = 8;  // 256 colours
 
 class ParityLaw : public Law {
  public:
@@ -40,9 +40,9 @@ class ParityLaw : public Law {
             arena.page_bytes);
       }
     }
-    if (parities_.masks.empty() || parities_.masks.size() > most_lent_masks) {
+    if (parities_.masks.empty() || parities_.masks.size() > max_lent_masks) {
       return invalid_input("a share is lent of {} masks; 1 to {} were expected",
-                           parities_.masks.size(), most_lent_masks);
+                           parities_.masks.size(), max_lent_masks);
     }
     return {};
   }

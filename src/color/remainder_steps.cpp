@@ -7,8 +7,8 @@
 namespace demarc::color {
 namespace {
 
-constexpr std::uint64_t most_chunks = std::uint64_t{1} << 30U;  // of an arena
-constexpr std::uint32_t entries = 256;                          // of a table of patterns
+constexpr std::uint64_t max_chunks = std::uint64_t{1} << 30U;  // of an arena
+constexpr std::uint32_t entries = 256;                         // of a table of patterns
 
 template <class T>
 void append(std::vector<std::byte>& bytes, T value) {
@@ -50,9 +50,9 @@ void set_reciprocal(RemainderSteps& steps, std::uint32_t divisor) {
 
 Result<RemainderSteps> RemainderColoring::steps(std::uint32_t color) const {
   const std::uint64_t chunks = pages() * (hash_.page_bytes >> hash_.chunk_shift);
-  if (chunks > most_chunks) {
+  if (chunks > max_chunks) {
     return missing_capability("an arena of {} chunks of {} bytes: device code knows {} at most",
-                              chunks, std::uint64_t{1} << hash_.chunk_shift, most_chunks);
+                              chunks, std::uint64_t{1} << hash_.chunk_shift, max_chunks);
   }
   for (const std::uint32_t pattern : patterns_.of_number) {
     if (pattern >= entries) {

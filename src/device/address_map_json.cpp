@@ -6,7 +6,7 @@
 namespace demarc::gpu {
 namespace {
 
-constexpr std::int64_t most_map_bytes = std::int64_t{1} << 52;
+constexpr std::int64_t max_map_bytes = std::int64_t{1} << 52;
 
 // Masks are written as "0x77000": JSON numbers would lose bits above 2^53 in other readers.
 Result<std::uint64_t> mask_from_json(const Json& item, const std::string& place) {
@@ -63,7 +63,7 @@ Result<std::vector<std::uint32_t>> runs_from_json(JsonObject& object) {
 
 Result<ChunkTable> table_from_json(JsonObject object) {
   ChunkTable table;
-  DEMARC_TRY(const std::int64_t bytes, object.integer("chunk_bytes", 1, most_map_bytes));
+  DEMARC_TRY(const std::int64_t bytes, object.integer("chunk_bytes", 1, max_map_bytes));
   table.chunk_bytes = static_cast<std::uint64_t>(bytes);
   DEMARC_TRY(const Json* kinds, object.array("page_kinds"));
   for (std::size_t i = 0; i < kinds->size(); ++i) {
@@ -110,8 +110,8 @@ Json isolation_to_json(const MaskIsolation& entry) {
 Result<AddressMap> address_map_from_json(JsonObject object) {
   AddressMap map;
   DEMARC_TRY(const std::int64_t bits, object.integer_or("address_bits", 0, 64, 64));
-  DEMARC_TRY(const std::int64_t page, object.integer_or("page_bytes", 0, most_map_bytes, 0));
-  DEMARC_TRY(const std::int64_t run, object.integer_or("interleave_bytes", 0, most_map_bytes, 0));
+  DEMARC_TRY(const std::int64_t page, object.integer_or("page_bytes", 0, max_map_bytes, 0));
+  DEMARC_TRY(const std::int64_t run, object.integer_or("interleave_bytes", 0, max_map_bytes, 0));
   DEMARC_TRY(const std::int64_t slices, object.integer_or("slices", 0, 65535, 0));
   DEMARC_TRY(const std::int64_t ways, object.integer_or("cache_ways", 0, 65535, 0));
   DEMARC_TRY(const std::int64_t misses, object.integer_or("miss_registers", 0, 65535, 0));

@@ -11,8 +11,8 @@
 namespace demarc::gpu {
 namespace {
 
-constexpr double most_strays = 0.06;  // share of a cluster that may contradict a mask
-constexpr double least_votes = 0.5;   // share of the chunks that accept a mask
+constexpr double max_strays = 0.06;  // share of a cluster that may contradict a mask
+constexpr double least_votes = 0.5;  // share of the chunks that accept a mask
 constexpr double shown_votes = 1.0 / 3;
 
 // Parity of the mask on most members, or nothing when it is not constant.
@@ -30,7 +30,7 @@ Constancy constancy(std::span<const std::uint32_t> members, std::uint64_t mask) 
     if (i + 1 == first_few && ones > 3 && ones + 3 < first_few) return {};
   }
   const double share = static_cast<double>(ones) / static_cast<double>(members.size());
-  return {share <= most_strays || share >= 1 - most_strays, share > 0.5 ? 1U : 0U};
+  return {share <= max_strays || share >= 1 - max_strays, share > 0.5 ? 1U : 0U};
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t subscribe_entry = 3;
 constexpr std::size_t enable_entry = 6;
-constexpr std::size_t most_table_bytes = 4096;
+constexpr std::size_t max_table_bytes = 4096;
 
 Result<void> refused_function(int id, std::string_view name) {
   return missing_capability(
@@ -37,7 +37,7 @@ Result<void> CallbackTable::subscribe(GetExportTable get_table, const std::strin
   }
   // Entry 0 of an export table is its size in bytes (0x60 on CUDA 13.0).
   const auto bytes = *static_cast<const std::size_t*>(table);
-  if (bytes < (enable_entry + 1) * sizeof(void*) || bytes > most_table_bytes) {
+  if (bytes < (enable_entry + 1) * sizeof(void*) || bytes > max_table_bytes) {
     return missing_capability(
         "driver {}: the callback table has {} bytes, which is not a layout known to Demarc; use "
         "--mode green",
@@ -80,12 +80,12 @@ Result<void> CallbackTable::enable_existing(std::span<const int> functions) cons
 
 // Drivers before CUDA 13.0 have fewer functions than are known, later ones have more.
 Result<void> CallbackTable::enable_functions() const {
-  constexpr int most_functions = 4096;
+  constexpr int max_functions = 4096;
   const auto names = function_names();
   const int known = static_cast<int>(names.size());
   int last = 0;
   std::vector<int> refused;
-  for (int id = 1; id < known || (id == last + 1 && id < most_functions); ++id) {
+  for (int id = 1; id < known || (id == last + 1 && id < max_functions); ++id) {
     if (enable_(1, handle_, function_domain, id) == cu_success) {
       last = id;
     } else if (id < known) {

@@ -160,7 +160,7 @@ void Block::make_trace_room(std::size_t words) {
 
 namespace {
 
-constexpr std::uint32_t most_idle_turns = 64;  // before lanes go on without those they wait for
+constexpr std::uint32_t max_idle_turns = 64;  // before lanes go on without those they wait for
 
 }  // namespace
 
@@ -202,13 +202,13 @@ void Block::run_warp(Warp& warp, bool apart) {
 void Block::end_turn(Warp& warp, bool apart) {
   constexpr std::uint64_t patience = std::uint64_t{1} << 18;  // warp instructions
   const bool goes_on = warp.state == WarpState::ready;
-  const bool polls = goes_on && warp.polls >= most_polls;
+  const bool polls = goes_on && warp.polls >= max_polls;
   stalled = stalled && polls;
   warp.polls = 0;
   warp.idle_turns = polls ? warp.idle_turns + 1 : 0;
   if (!goes_on) return;
   if (polls) {
-    take_turns(warp, apart || warp.idle_turns > most_idle_turns);
+    take_turns(warp, apart || warp.idle_turns > max_idle_turns);
   } else if (warp.warp_instructions - warp.turned > patience) {
     take_turns(warp, true);
   }
@@ -229,7 +229,7 @@ bool Block::advance(bool apart) {
                                 [](const Warp& warp) { return warp.state != WarpState::done; });
   idle = false;
   if (!left || stopped) return false;
-  const bool in_vain = stalled && (apart || vain_rounds > most_idle_turns);
+  const bool in_vain = stalled && (apart || vain_rounds > max_idle_turns);
   if (ran && !in_vain) return true;
   // What the others look for may be up to lanes that wait at a meeting.
   for (Warp& warp : warps) {

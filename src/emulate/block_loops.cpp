@@ -9,7 +9,7 @@ namespace demarc::emulate {
 
 namespace {
 
-constexpr std::uint32_t most_at_once = 64;
+constexpr std::uint32_t max_at_once = 64;
 constexpr std::uint32_t shares = 32;  // of a worker
 constexpr auto time_to_start = std::chrono::microseconds(100);
 
@@ -22,7 +22,7 @@ bool hangs(const Block& block) {
 }  // namespace
 
 std::uint32_t blocks_at_once(std::uint32_t blocks, unsigned threads) {
-  return std::clamp(blocks / (threads * shares), 1U, most_at_once);
+  return std::clamp(blocks / (threads * shares), 1U, max_at_once);
 }
 
 void run_blocks(BlockWork& work, const std::function<void()>& call_others, bool reports) {

@@ -5,7 +5,7 @@ namespace demarc::emulate {
 
 namespace {
 
-constexpr std::size_t most_words = 1 << 19;  // that a worker keeps before it waits for its turn
+constexpr std::size_t max_words = 1 << 19;  // that a worker keeps before it waits for its turn
 
 void add_statistics(KernelStatistics& sum, const Block& block) {
   for (const Warp& warp : block.warps) {
@@ -52,7 +52,7 @@ void Collector::flush(Block& block, std::uint32_t number, Leavings& before) {
 
 void Collector::finish(Block& block, std::uint32_t number, Leavings& before) {
   const std::uint32_t first = before.blocks == 0 ? number : before.first;
-  if (!is_turn(first) && before.words.size() < most_words) {
+  if (!is_turn(first) && before.words.size() < max_words) {
     before.add(block, number, sink_ != nullptr);
     return;
   }

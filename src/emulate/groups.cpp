@@ -348,7 +348,7 @@ const MicroOp* poll(Warp& w, const MicroOp* op) {
 }
 
 const MicroOp* yield(Warp& w, const MicroOp* op) {
-  w.polls = most_polls;
+  w.polls = max_polls;
   w.budget = 0;
   return op + 1;
 }

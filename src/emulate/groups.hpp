@@ -9,7 +9,7 @@
 namespace demarc::emulate {
 
 // Lanes look so often at memory that stays as it is before the others get their turn.
-inline constexpr std::uint32_t most_polls = 16;
+inline constexpr std::uint32_t max_polls = 16;
 
 [[nodiscard]] inline std::uint32_t index_of(const Warp& w, const MicroOp* op) {
   return static_cast<std::uint32_t>(op - w.program->code.data());
@@ -56,7 +56,7 @@ void take_turns(Warp& w, bool apart);
 // The lanes that looked at memory saw a change, or none.
 inline void polled(Warp& w, bool changed) {
   w.polls = changed ? 0 : w.polls + 1;
-  if (w.polls >= most_polls) w.budget = 0;
+  if (w.polls >= max_polls) w.budget = 0;
 }
 
 namespace control {

@@ -15,16 +15,16 @@ namespace demarc::emulate {
 
 namespace {
 
-constexpr std::uint64_t most_cooperative_blocks = 8192;  // no card holds more
+constexpr std::uint64_t max_cooperative_blocks = 8192;  // no card holds more
 
 // How many blocks of the kernel an H100 holds.
 std::uint32_t fitting_blocks(const Program& program) {
   constexpr std::uint32_t sms = 132;
-  constexpr std::uint32_t most_blocks = 32;  // of an SM
-  constexpr std::uint32_t most_warps = 64;
+  constexpr std::uint32_t max_blocks = 32;  // of an SM
+  constexpr std::uint32_t max_warps = 64;
   constexpr std::uint32_t shared_bytes = 228 << 10;
   constexpr std::uint32_t reserved_bytes = 1 << 10;  // of a block
-  const std::uint32_t of_an_sm = std::min({most_blocks, most_warps / std::max(program.warps(), 1U),
+  const std::uint32_t of_an_sm = std::min({max_blocks, max_warps / std::max(program.warps(), 1U),
                                            shared_bytes / (program.shared_bytes + reserved_bytes)});
   return sms * std::max(of_an_sm, 1U);
 }
@@ -145,11 +145,11 @@ Result<bool> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
   for (const gpu::Image& image : launch.images)
     request.images.push_back({image, outcome.addresses[image.buffer] + image.offset});
   DEMARC_TRY(const std::unique_ptr<Program> program, lower(request));
-  if (program->shared_bytes > gpu::most_shared_bytes) {
+  if (program->shared_bytes > gpu::max_shared_bytes) {
     return invalid_input(
         "kernel '{}': {} bytes of shared memory, {} of them dynamic; a GPU takes at most {}",
         kernel->name, program->shared_bytes, kernel_launch.dynamic_shared_bytes,
-        gpu::most_shared_bytes);
+        gpu::max_shared_bytes);
   }
   program->check_races = options.check_races && program->shared_bytes > 0;
   program->check_uninitialised = options.check_uninitialised;
@@ -206,10 +206,10 @@ Result<bool> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
   // Blocks that wait for the whole grid are all there at once.
   std::uint32_t resident = card.resident_blocks;
   if (program->grid_workspace) {
-    if (blocks > most_cooperative_blocks) {
+    if (blocks > max_cooperative_blocks) {
       return invalid_input(
           "kernel '{}' waits for its whole grid of {} blocks, but at most {} can run at once",
-          kernel->name, blocks, most_cooperative_blocks);
+          kernel->name, blocks, max_cooperative_blocks);
     }
     resident = std::max(resident, static_cast<std::uint32_t>(blocks));
   }
@@ -219,9 +219,9 @@ Result<bool> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
   }
   const bool side_by_side = resident > 1 || program->in_clusters;
   const bool in_turns = side_by_side || (program->polls && blocks > 1);
-  std::uint32_t most_resident = resident;
+  std::uint32_t max_resident = resident;
   if (program->polls && !side_by_side) {
-    most_resident =
+    max_resident =
         options.resident_blocks != 0 ? options.resident_blocks : fitting_blocks(*program);
   }
   if (program->ordered || (in_turns && !side_by_side))
@@ -255,7 +255,7 @@ Result<bool> run_kernel(const ptx::Module& module, const gpu::Launch& launch,
   };
   worker([&] {
     if (in_turns) {
-      run_in_turns(*program, collector, work.blocks, {resident, most_resident}, tracing,
+      run_in_turns(*program, collector, work.blocks, {resident, max_resident}, tracing,
                    options.progress);
     } else {
       run_blocks(work, call_others, true);

@@ -26,7 +26,7 @@
 namespace demarc::cuda {
 namespace {
 
-constexpr std::uint32_t most_doctor_colors = 64;
+constexpr std::uint32_t max_doctor_colors = 64;
 
 struct RowKind {
   std::string_view name;
@@ -101,7 +101,7 @@ Check colors_check(const Gpu& gpu, const std::string& description) {
   const auto device = gpu::describe_card(gpu.name(), description);
   if (!device) return refused(device.error());
   std::vector<std::uint32_t> counts;
-  for (std::uint32_t colors = 2; colors <= most_doctor_colors; colors *= 2) {
+  for (std::uint32_t colors = 2; colors <= max_doctor_colors; colors *= 2) {
     const auto scheme = color::color_scheme(*device, colors);
     if (!scheme && counts.empty()) return refused(scheme.error());
     if (scheme) counts.push_back(colors);

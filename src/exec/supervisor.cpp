@@ -212,9 +212,9 @@ void Supervisor::take_signals() {
 
 void Supervisor::pass_on(int signal) const {
   // Once more when processes were started meanwhile, but not for ever.
-  constexpr int most_rounds = 8;
+  constexpr int max_rounds = 8;
   std::set<pid_t> told;
-  for (int round = 0; round < most_rounds; ++round) {
+  for (int round = 0; round < max_rounds; ++round) {
     const std::size_t before = told.size();
     for (const pid_t process : family_since(start_time_)) {
       if (told.insert(process).second) ::kill(process, signal);

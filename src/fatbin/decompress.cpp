@@ -17,8 +17,8 @@ tl::unexpected<Error> broken(std::string_view where, std::string_view what, std:
 Result<std::string> decompress_lz4(std::string_view stored, std::uint64_t bytes,
                                    std::string_view where) {
   // A byte of a block stands for 255 at most: no memory is taken for what cannot come.
-  constexpr std::uint64_t most_growth = 255;
-  if (bytes > stored.size() * most_growth || bytes > LZ4_MAX_INPUT_SIZE)
+  constexpr std::uint64_t max_growth = 255;
+  if (bytes > stored.size() * max_growth || bytes > LZ4_MAX_INPUT_SIZE)
     return broken(where, "LZ4", bytes);
   std::string content(bytes, '\0');
   const int got = LZ4_decompress_safe(stored.data(), content.data(),

@@ -163,9 +163,9 @@ Result<std::string> content_of(const Entry& entry) {
   }
   if ((entry.flags & lz4_flag) != 0 && (entry.flags & zstd_flag) != 0)
     return invalid_input("{}: is compressed by LZ4 and by zstd at once", entry.where);
-  if (entry.content_bytes > most_content_bytes) {
+  if (entry.content_bytes > max_content_bytes) {
     return invalid_input("{}: states {} bytes of content; at most {} are read", entry.where,
-                         entry.content_bytes, most_content_bytes);
+                         entry.content_bytes, max_content_bytes);
   }
   std::string content;
   if (entry.compression == Compression::lz4) {

@@ -49,22 +49,22 @@ constexpr Format formats[] = {
 };
 
 // As many bytes from `address` as an image may have, and the address space has.
-std::string_view most_from(const void* address) {
+std::string_view max_from(const void* address) {
   const std::uint64_t room = UINTPTR_MAX - reinterpret_cast<std::uintptr_t>(address);
-  return {static_cast<const char*>(address), std::min(room, most_image_bytes)};
+  return {static_cast<const char*>(address), std::min(room, max_image_bytes)};
 }
 
 // The fat binaries whose addresses stand at `list`, up to a null pointer.
 Result<std::vector<std::string_view>> read_prelinked(const void* list, std::string_view name) {
   std::vector<std::string_view> found;
-  const std::string_view addresses = most_from(list);
+  const std::string_view addresses = max_from(list);
   while (list != nullptr) {
     const auto next = field<const char*>(addresses, found.size() * sizeof(const char*));
     if (*next == nullptr) break;
-    if (found.size() == most_prelinked) {
-      return invalid_input("{}: a wrapper with more than {} fat binaries", name, most_prelinked);
+    if (found.size() == max_prelinked) {
+      return invalid_input("{}: a wrapper with more than {} fat binaries", name, max_prelinked);
     }
-    const std::string_view bytes = most_from(*next);
+    const std::string_view bytes = max_from(*next);
     if (!begins_with(bytes, fat_binary_magic)) {
       return invalid_input("{}: a wrapper whose linked binary {} is no fat binary", name,
                            found.size());
@@ -81,7 +81,7 @@ Result<Image> unwrap(const Wrapper& wrapper, std::string_view name) {
   if (wrapper.data == nullptr) {
     return invalid_input("{}: a wrapper that points to nothing", name);
   }
-  const std::string_view bytes = most_from(wrapper.data);
+  const std::string_view bytes = max_from(wrapper.data);
   if (!begins_with(bytes, fat_binary_magic))
     return invalid_input("{}: a wrapper that points to something else than a fat binary", name);
   Image image;
@@ -110,7 +110,7 @@ std::string_view name(ImageKind kind) {
 
 Result<Image> image_at(const void* address, std::string_view name) {
   if (address == nullptr) return invalid_input("{}: no image at all: a null pointer", name);
-  const std::string_view bytes = most_from(address);
+  const std::string_view bytes = max_from(address);
   // No program's memory reaches the end of the address space: behind a magic is room for a record.
   if (begins_with(bytes, wrapper_magic)) return unwrap(*field<Wrapper>(bytes, 0), name);
   DEMARC_TRY(Image image, whole_image(bytes, name));
@@ -126,7 +126,7 @@ Result<Image> image_in(std::string_view bytes, std::string_view name) {
         "{}: a wrapper points to a fat binary in its program's memory; a file has none behind it",
         name);
   }
-  DEMARC_TRY(Image image, whole_image(bytes.substr(0, most_image_bytes), name));
+  DEMARC_TRY(Image image, whole_image(bytes.substr(0, max_image_bytes), name));
   if (image.kind == ImageKind::ptx &&
       bytes.find_first_not_of('\0', image.bytes.size()) != std::string_view::npos) {
     return invalid_input("{}: PTX text that goes on behind a NUL (byte {})", name,

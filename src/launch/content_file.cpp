@@ -44,7 +44,7 @@ Result<std::optional<std::uint64_t>> content_bytes(const std::string& file, Scal
   const std::uint64_t bytes = std::filesystem::file_size(path, ignored);
   if (ignored) return std::nullopt;
   if (!is_npy(file)) return bytes;
-  DEMARC_TRY(const std::string begin, read_file(path, most_npy_header_bytes));
+  DEMARC_TRY(const std::string begin, read_file(path, max_npy_header_bytes));
   DEMARC_TRY(const NpyHeader head, fitting_head(begin, file, element));
   DEMARC_CHECK(check_length(head, bytes, file));
   return head.data_bytes;
@@ -52,7 +52,7 @@ Result<std::optional<std::uint64_t>> content_bytes(const std::string& file, Scal
 
 Result<std::string> read_content(const std::string& file, ScalarType element, std::uint64_t most) {
   // No more than shows that it is too much: the file may be a device without an end.
-  const std::uint64_t head_bytes = is_npy(file) ? most_npy_header_bytes : 0;
+  const std::uint64_t head_bytes = is_npy(file) ? max_npy_header_bytes : 0;
   DEMARC_TRY(std::string content, read_file(file, head_bytes + most + 1));
   std::uint64_t held = content.size();
   if (is_npy(file)) {

@@ -12,7 +12,7 @@ struct ShapeRow {
   unsigned dimensions;
   bool layered;
   std::array<std::uint32_t, 3> most;  // texels of a texture, compute capability 9.0
-  std::uint32_t most_layers;
+  std::uint32_t max_layers;
 };
 
 constexpr std::array<ShapeRow, 6> shapes{{
@@ -41,8 +41,8 @@ constexpr std::array<OutsideRow, 4> outside_modes{{{OutsideMode::wrap, "wrap"},
                                                    {OutsideMode::mirror, "mirror"},
                                                    {OutsideMode::border, "border"}}};
 
-constexpr std::uint64_t most_pitch = std::uint64_t{1} << 33;  // bytes
-constexpr std::uint32_t most_channel_bytes = 4;
+constexpr std::uint64_t max_pitch = std::uint64_t{1} << 33;  // bytes
+constexpr std::uint32_t max_channel_bytes = 4;
 
 Result<void> check_sampling(const Image& image, const std::string& where) {
   const Sampling& sampling = *image.sampling;
@@ -115,31 +115,31 @@ std::string_view kind_of(const Image& image) {
 
 Result<void> validate(const Image& image, const std::string& where) {
   const ShapeRow& row = row_of(image.shape);
-  if (size_of(image.type) > most_channel_bytes) {
+  if (size_of(image.type) > max_channel_bytes) {
     return invalid_input(
         "{}.type: channels of {} are not covered; there are those of at most 32 "
         "bits",
         where, name_of(image.type));
   }
-  if (image.channels != 1 && image.channels != 2 && image.channels != most_channels)
+  if (image.channels != 1 && image.channels != 2 && image.channels != max_channels)
     return invalid_input("{}.channels: {} is none of 1, 2, 4", where, image.channels);
   for (std::size_t i = 0; i < image.size.size(); ++i) {
     if (image.size[i] < 1 || image.size[i] > row.most[i]) {
       return invalid_input("{}.size: {} is not within 1 .. {}", where, image.size[i], row.most[i]);
     }
   }
-  if (image.layers < 1 || image.layers > row.most_layers) {
+  if (image.layers < 1 || image.layers > row.max_layers) {
     return invalid_input("{}.size: {} layers are not within 1 .. {}", where, image.layers,
-                         row.most_layers);
+                         row.max_layers);
   }
   const std::uint32_t texel = image.texel_bytes();
   if (image.offset % texel != 0) {
     return invalid_input("{}.buffer: the offset {} is no multiple of a texel's {} bytes", where,
                          image.offset, texel);
   }
-  if (image.pitch % texel != 0 || image.pitch < image.row_bytes() || image.pitch > most_pitch) {
+  if (image.pitch % texel != 0 || image.pitch < image.row_bytes() || image.pitch > max_pitch) {
     return invalid_input("{}.pitch: {} is no multiple of a texel's {} bytes within {} .. {}", where,
-                         image.pitch, texel, image.row_bytes(), most_pitch);
+                         image.pitch, texel, image.row_bytes(), max_pitch);
   }
   if (image.sampling) return check_sampling(image, where);
   if (image.shape == ImageShape::linear)

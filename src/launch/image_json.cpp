@@ -6,8 +6,8 @@
 namespace demarc::gpu {
 namespace {
 
-constexpr std::int64_t most_written_size = std::int64_t{1} << 28;
-constexpr std::int64_t most_written_pitch = std::int64_t{1} << 40;
+constexpr std::int64_t max_written_size = std::int64_t{1} << 28;
+constexpr std::int64_t max_written_pitch = std::int64_t{1} << 40;
 
 // Along each dimension, and the layers behind them.
 Result<void> read_size(JsonObject& object, const Variables& variables, Image& image) {
@@ -20,7 +20,7 @@ Result<void> read_size(JsonObject& object, const Variables& variables, Image& im
   }
   for (std::size_t i = 0; i < wanted; ++i) {
     DEMARC_TRY(const std::int64_t number,
-               number_within((*list)[i], variables, 0, most_written_size,
+               number_within((*list)[i], variables, 0, max_written_size,
                              fmt::format("{}.size[{}]", object.where(), i)));
     (i < dimensions ? image.size[i] : image.layers) = static_cast<std::uint32_t>(number);
   }
@@ -33,14 +33,14 @@ Result<Image> read_image(JsonObject& object, const Variables& variables) {
   DEMARC_TRY(image.shape, parse_image_shape(shape, object.where() + ".shape"));
   DEMARC_TRY(const std::string type, object.string("type"));
   DEMARC_TRY(image.type, parse_scalar_type(type, object.where() + ".type"));
-  DEMARC_TRY(const std::int64_t channels, object.integer_or("channels", 1, most_channels, 1));
+  DEMARC_TRY(const std::int64_t channels, object.integer_or("channels", 1, max_channels, 1));
   image.channels = static_cast<std::uint32_t>(channels);
   DEMARC_CHECK(read_size(object, variables, image));
   image.pitch = image.row_bytes();
   if (object.has("pitch")) {
     DEMARC_TRY(const Json* pitch, object.any("pitch"));
     DEMARC_TRY(const std::int64_t bytes,
-               number_within(*pitch, variables, 0, most_written_pitch, object.where() + ".pitch"));
+               number_within(*pitch, variables, 0, max_written_pitch, object.where() + ".pitch"));
     image.pitch = static_cast<std::uint64_t>(bytes);
   }
   return image;
@@ -76,11 +76,11 @@ Result<void> read_outside(JsonObject& object, const Image& image, Sampling& samp
 Result<void> read_border(JsonObject& object, Sampling& sampling) {
   if (!object.has("border")) return {};
   DEMARC_TRY(const Json* list, object.array("border"));
-  if (list->size() != most_channels) {
+  if (list->size() != max_channels) {
     return invalid_input("{}.border: {} numbers, {} were expected", object.where(), list->size(),
-                         most_channels);
+                         max_channels);
   }
-  for (std::size_t i = 0; i < most_channels; ++i) {
+  for (std::size_t i = 0; i < max_channels; ++i) {
     if (!(*list)[i].is_number())
       return invalid_input("{}.border[{}]: a number was expected", object.where(), i);
     sampling.border[i] = (*list)[i].get<float>();

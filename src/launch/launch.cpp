@@ -12,12 +12,12 @@
 namespace demarc::gpu {
 namespace {
 
-constexpr std::uint64_t buffer_alignment = 256;     // bytes
-constexpr std::size_t most_argument_bytes = 32764;  // of one kernel, CUDA 12.1 and later
-constexpr std::uint32_t most_block_threads = 1024;
-constexpr std::uint32_t most_block_z = 64;
-constexpr std::uint32_t most_grid_yz = 65535;
-constexpr std::uint32_t most_grid_x = 0x7fffffff;
+constexpr std::uint64_t buffer_alignment = 256;    // bytes
+constexpr std::size_t max_argument_bytes = 32764;  // of one kernel, CUDA 12.1 and later
+constexpr std::uint32_t max_block_threads = 1024;
+constexpr std::uint32_t max_block_z = 64;
+constexpr std::uint32_t max_grid_yz = 65535;
+constexpr std::uint32_t max_grid_x = 0x7fffffff;
 
 std::size_t size_of_argument(const Argument& argument) {
   if (const auto* scalar = std::get_if<Scalar>(&argument)) return size_of(scalar->type);
@@ -31,26 +31,25 @@ Result<void> validate_shape(const KernelLaunch& kernel, const std::string& where
   const Dim3& grid = kernel.grid;
   if (block.count() == 0 || grid.count() == 0)
     return invalid_input("{}: grid and block must not be empty", where);
-  if (block.count() > most_block_threads || block.z > most_block_z) {
+  if (block.count() > max_block_threads || block.z > max_block_z) {
     return invalid_input(
         "{}: a block of {}x{}x{} threads; a GPU takes at most {} threads, and 64 in z", where,
-        block.x, block.y, block.z, most_block_threads);
+        block.x, block.y, block.z, max_block_threads);
   }
-  if (kernel.dynamic_shared_bytes > most_shared_bytes) {
+  if (kernel.dynamic_shared_bytes > max_shared_bytes) {
     return invalid_input("{}: {} bytes of dynamic shared memory; a GPU takes at most {} per block",
-                         where, kernel.dynamic_shared_bytes, most_shared_bytes);
+                         where, kernel.dynamic_shared_bytes, max_shared_bytes);
   }
-  if (grid.x > most_grid_x || grid.y > most_grid_yz || grid.z > most_grid_yz) {
+  if (grid.x > max_grid_x || grid.y > max_grid_yz || grid.z > max_grid_yz) {
     return invalid_input("{}: a grid of {}x{}x{} blocks; a GPU takes at most {}x{}x{}", where,
-                         grid.x, grid.y, grid.z, most_grid_x, most_grid_yz, most_grid_yz);
+                         grid.x, grid.y, grid.z, max_grid_x, max_grid_yz, max_grid_yz);
   }
   if (!kernel.cluster) return {};
   const Dim3& cluster = *kernel.cluster;
   const std::uint64_t sides = std::max({cluster.x, cluster.y, cluster.z});
-  if (cluster.count() == 0 || sides > most_cluster_blocks ||
-      cluster.count() > most_cluster_blocks) {
+  if (cluster.count() == 0 || sides > max_cluster_blocks || cluster.count() > max_cluster_blocks) {
     return invalid_input("{}: a cluster of {}x{}x{} blocks; a GPU takes 1 to {}", where, cluster.x,
-                         cluster.y, cluster.z, most_cluster_blocks);
+                         cluster.y, cluster.z, max_cluster_blocks);
   }
   return {};
 }
@@ -78,9 +77,9 @@ Result<void> validate_arguments(const Launch& launch, const KernelLaunch& kernel
                            buffer.name, buffer.bytes);
     }
   }
-  if (bytes > most_argument_bytes) {
+  if (bytes > max_argument_bytes) {
     return invalid_input("{}: {} bytes of arguments; a kernel takes at most {}", where, bytes,
-                         most_argument_bytes);
+                         max_argument_bytes);
   }
   return {};
 }

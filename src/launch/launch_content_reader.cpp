@@ -106,7 +106,7 @@ class ContentReader {
       DEMARC_TRY(fill.target, buffer_index(launch_.buffers, target, where));
       DEMARC_TRY(const Json* stride, object.any("stride"));
       DEMARC_TRY(const std::int64_t bytes, number_within(*stride, launch_.parameters, 0,
-                                                         most_buffer_bytes, where + ".stride"));
+                                                         max_buffer_bytes, where + ".stride"));
       fill.stride = static_cast<std::uint64_t>(bytes);
       return object.finish();
     }

@@ -9,7 +9,7 @@
 
 namespace demarc::gpu {
 
-inline constexpr std::int64_t most_buffer_bytes = std::int64_t{1} << 46;
+inline constexpr std::int64_t max_buffer_bytes = std::int64_t{1} << 46;
 
 // The keys element, low, high and fill of `object`. `launch` has its parameters and the names of
 // all buffers already; files lie in `folder`.

@@ -17,8 +17,8 @@ namespace demarc::gpu {
 namespace {
 
 constexpr std::string_view launch_schema = "demarc.launch/1";
-constexpr std::size_t most_kernels = 1'000'000;  // after repeats
-constexpr std::int64_t most_address = std::int64_t{1} << 48;
+constexpr std::size_t max_kernels = 1'000'000;  // after repeats
+constexpr std::int64_t max_address = std::int64_t{1} << 48;
 
 Result<Dim3> read_dim3(const Json& value, const Variables& variables, const std::string& where) {
   if (!value.is_array()) {
@@ -178,9 +178,8 @@ class LaunchReader {
   Result<void> read_buffer(JsonObject& object, Buffer& buffer) {
     DEMARC_CHECK(object.string("name"));
     DEMARC_TRY(const Json* bytes, object.any("bytes"));
-    DEMARC_TRY(
-        const std::int64_t size,
-        number_within(*bytes, launch_.parameters, 1, most_buffer_bytes, object.where() + ".bytes"));
+    DEMARC_TRY(const std::int64_t size, number_within(*bytes, launch_.parameters, 1,
+                                                      max_buffer_bytes, object.where() + ".bytes"));
     buffer.bytes = static_cast<std::uint64_t>(size);
     DEMARC_TRY(buffer.output, object.boolean_or("output", false));
     DEMARC_TRY(const std::string memory, object.string_or("memory", "device"));
@@ -190,9 +189,9 @@ class LaunchReader {
     buffer.host = memory == "host";
     if (object.has("address")) {
       DEMARC_TRY(const Json* address, object.any("address"));
-      DEMARC_TRY(const std::int64_t number,
-                 number_within(*address, launch_.parameters, 1, most_address,
-                               object.where() + ".address"));
+      DEMARC_TRY(
+          const std::int64_t number,
+          number_within(*address, launch_.parameters, 1, max_address, object.where() + ".address"));
       buffer.address = static_cast<std::uint64_t>(number);
     }
     DEMARC_CHECK(read_content(object, launch_, folder_, buffer));
@@ -216,14 +215,13 @@ class LaunchReader {
     }
     DEMARC_TRY(const Json* times, step.any("times"));
     DEMARC_TRY(const std::int64_t count,
-               number_within(*times, outer, 0, static_cast<std::int64_t>(most_kernels),
+               number_within(*times, outer, 0, static_cast<std::int64_t>(max_kernels),
                              step.where() + ".times"));
     DEMARC_TRY(const Json* inner, step.array("launches"));
     DEMARC_CHECK(step.finish());
     Variables variables = outer;
-    if ((repeats_ += static_cast<std::size_t>(count)) > most_kernels) {
-      return invalid_input("{}: more than {} repetitions in one launch", step.where(),
-                           most_kernels);
+    if ((repeats_ += static_cast<std::size_t>(count)) > max_kernels) {
+      return invalid_input("{}: more than {} repetitions in one launch", step.where(), max_kernels);
     }
     for (std::int64_t i = 0; i < count; ++i) {
       variables[variable] = i;
@@ -233,8 +231,8 @@ class LaunchReader {
   }
 
   Result<void> read_kernel(JsonObject& step, const Variables& variables) {
-    if (launch_.kernels.size() >= most_kernels) {
-      return invalid_input("{}: more than {} kernels in one launch", step.where(), most_kernels);
+    if (launch_.kernels.size() >= max_kernels) {
+      return invalid_input("{}: more than {} kernels in one launch", step.where(), max_kernels);
     }
     KernelLaunch kernel;
     DEMARC_TRY(kernel.kernel, step.string("kernel"));

@@ -34,10 +34,10 @@ const TensorTypeRow& tensor_row(TensorType type) {
                        [&](const TensorTypeRow& row) { return row.type == type; });
 }
 
-constexpr std::uint64_t most_extent = std::uint64_t{1} << 32;
-constexpr std::uint64_t most_stride = std::uint64_t{1} << 40;  // bytes; it stays below
-constexpr std::uint32_t most_box = 256;
-constexpr std::uint32_t most_step = 8;
+constexpr std::uint64_t max_extent = std::uint64_t{1} << 32;
+constexpr std::uint64_t max_stride = std::uint64_t{1} << 40;  // bytes; it stays below
+constexpr std::uint32_t max_box = 256;
+constexpr std::uint32_t max_step = 8;
 constexpr std::uint64_t granule = 16;  // bytes
 
 Result<void> check_count(std::size_t found, std::size_t wanted, const std::string& where) {
@@ -64,10 +64,10 @@ struct TensorMapWords {
   std::uint8_t swizzled_bytes;
   std::uint8_t fill_nan;
   std::uint64_t address;
-  std::uint64_t dims[most_tensor_dimensions];
-  std::uint64_t strides[most_tensor_dimensions - 1];
-  std::uint16_t box[most_tensor_dimensions];
-  std::uint8_t element_strides[most_tensor_dimensions];
+  std::uint64_t dims[max_tensor_dimensions];
+  std::uint64_t strides[max_tensor_dimensions - 1];
+  std::uint16_t box[max_tensor_dimensions];
+  std::uint8_t element_strides[max_tensor_dimensions];
 };
 static_assert(sizeof(TensorMapWords) <= tensor_map_bytes);
 
@@ -93,21 +93,21 @@ Result<TensorType> parse_tensor_type(std::string_view text, std::string_view whe
 
 Result<void> validate(const TensorMap& map, const std::string& where) {
   const std::size_t dimensions = map.dims.size();
-  if (dimensions == 0 || dimensions > most_tensor_dimensions) {
+  if (dimensions == 0 || dimensions > max_tensor_dimensions) {
     return invalid_input("{}.dims: a tensor has 1 to {} dimensions, found {}", where,
-                         most_tensor_dimensions, dimensions);
+                         max_tensor_dimensions, dimensions);
   }
-  DEMARC_CHECK(check_range(map.dims, 1, most_extent, where + ".dims"));
+  DEMARC_CHECK(check_range(map.dims, 1, max_extent, where + ".dims"));
   DEMARC_CHECK(check_count(map.strides.size(), dimensions - 1, where + ".strides"));
-  DEMARC_CHECK(check_range(map.strides, 0, most_stride - 1, where + ".strides"));
+  DEMARC_CHECK(check_range(map.strides, 0, max_stride - 1, where + ".strides"));
   for (const std::uint64_t stride : map.strides) {
     if (stride % granule != 0)
       return invalid_input("{}.strides: {} is not a multiple of {} bytes", where, stride, granule);
   }
   DEMARC_CHECK(check_count(map.box.size(), dimensions, where + ".box"));
-  DEMARC_CHECK(check_range(map.box, 1, most_box, where + ".box"));
+  DEMARC_CHECK(check_range(map.box, 1, max_box, where + ".box"));
   DEMARC_CHECK(check_count(map.element_strides.size(), dimensions, where + ".element_strides"));
-  DEMARC_CHECK(check_range(map.element_strides, 1, most_step, where + ".element_strides"));
+  DEMARC_CHECK(check_range(map.element_strides, 1, max_step, where + ".element_strides"));
   const std::uint32_t row = map.box[0] * size_of(map.type);
   if (row % granule != 0) {
     return invalid_input("{}.box: a row of {} elements has {} bytes, which is not a multiple of {}",
@@ -153,7 +153,7 @@ std::optional<PlacedTensorMap> unpack_tensor_map(
   TensorMapWords words;
   std::memcpy(&words, bytes.data(), sizeof words);
   if (words.mark != TensorMapWords::made || words.type >= tensor_types.size() ||
-      words.dimensions == 0 || words.dimensions > most_tensor_dimensions)
+      words.dimensions == 0 || words.dimensions > max_tensor_dimensions)
     return std::nullopt;
   PlacedTensorMap placed;
   TensorMap& map = placed.map;

@@ -32,9 +32,9 @@ constexpr std::uint32_t serving_byte = 1;
 constexpr std::uint32_t lent_byte = 2;
 constexpr std::uint32_t parts_at = 256;
 constexpr std::uint32_t part_bytes = 256;  // of each owner: its TPCs, then its domains
-constexpr std::uint32_t most_tpcs = 128;
-constexpr std::uint32_t most_domains = 64;
-static_assert(parts_at + 3 * part_bytes <= page_bytes && most_tpcs + most_domains <= part_bytes);
+constexpr std::uint32_t max_tpcs = 128;
+constexpr std::uint32_t max_domains = 64;
+static_assert(parts_at + 3 * part_bytes <= page_bytes && max_tpcs + max_domains <= part_bytes);
 
 constexpr std::chrono::milliseconds look_pause(10);  // at a lock that another has
 
@@ -45,7 +45,7 @@ std::uint32_t place_of(PartOwner owner) {
 // The word of a ClaimedPart that has the bit.
 template <class Part>
 auto& word_of(Part& part, std::uint32_t bit) {
-  return bit < most_tpcs ? part.tpcs.at(bit / 64) : part.domains;
+  return bit < max_tpcs ? part.tpcs.at(bit / 64) : part.domains;
 }
 
 off_t page_of(const std::string& card) {
@@ -165,8 +165,8 @@ Result<CardClaim> CardClaim::open_all(const std::vector<std::string>& files) {
   std::vector<std::filesystem::path> folders;
   for (const File& one : claim.files_) folders.push_back(folder_of(one.kept.get()));
   const std::vector<ino_t> known = claim.numbers();
-  constexpr int most_looks = 16;
-  for (int look = 0; look < most_looks; ++look) {
+  constexpr int max_looks = 16;
+  for (int look = 0; look < max_looks; ++look) {
     std::vector<KeptPage> pages = kept_pages();
     std::erase_if(pages, [&](const KeptPage& page) {
       return page.address < first_address || contains(known, page.file) ||
@@ -232,7 +232,7 @@ Result<ClaimedCard> CardClaim::others(const std::string& card) const {
     const std::uint32_t at = place_of(owner);
     ClaimedPart& part = claimed.parts[static_cast<std::size_t>(owner)];
     DEMARC_TRY(const bool some, others_hold(card, at, part_bytes));
-    for (std::uint32_t bit = 0; some && bit < most_tpcs + most_domains; ++bit) {
+    for (std::uint32_t bit = 0; some && bit < max_tpcs + max_domains; ++bit) {
       DEMARC_TRY(const bool held, others_hold(card, at + bit, 1));
       if (held) word_of(part, bit) |= std::uint64_t{1} << (bit % 64);
     }
@@ -243,7 +243,7 @@ Result<ClaimedCard> CardClaim::others(const std::string& card) const {
 Result<void> CardClaim::hold(const std::string& card, PartOwner owner,
                              const ClaimedPart& part) const {
   const std::uint32_t at = place_of(owner);
-  for (std::uint32_t bit = 0; bit < most_tpcs + most_domains; ++bit) {
+  for (std::uint32_t bit = 0; bit < max_tpcs + max_domains; ++bit) {
     const std::uint64_t word = word_of(part, bit);
     DEMARC_CHECK(lock(card, at + bit, 1, ((word >> (bit % 64)) & 1U) != 0));
   }

@@ -66,7 +66,7 @@ std::string worst_coalescing(const AccessRuns& runs) {
          "transposed, one array for each member), or use a tile in shared memory.";
 }
 
-std::string most_shared(const Analysis& analysis) {
+std::string max_shared(const Analysis& analysis) {
   const std::vector<double>& blocks = analysis.inter.blocks_per_place;
   const auto most = std::max_element(blocks.begin(), blocks.end());
   if (most == blocks.end() || *most <= 1) return {};
@@ -94,7 +94,7 @@ std::string most_shared(const Analysis& analysis) {
 
 std::vector<std::string> advice_for(const Analysis& analysis) {
   std::vector<std::string> advice;
-  for (const std::string& one : {worst_coalescing(analysis.all), most_shared(analysis)})
+  for (const std::string& one : {worst_coalescing(analysis.all), max_shared(analysis)})
     if (!one.empty()) advice.push_back(one);
   return advice;
 }

@@ -89,13 +89,13 @@ RowLimits row_limits(const gpu::KernelLaunch& kernel, const Effort& effort) {
 
 // Each row of threads is followed and kept by itself.
 Result<void> check_size(const gpu::KernelLaunch& kernel) {
-  constexpr std::uint64_t most_rows = std::uint64_t{1} << 24U;
+  constexpr std::uint64_t max_rows = std::uint64_t{1} << 24U;
   const std::uint64_t of_block = std::uint64_t{kernel.block.y} * kernel.block.z;
-  if (kernel.grid.count() <= most_rows / of_block) return {};
+  if (kernel.grid.count() <= max_rows / of_block) return {};
   return invalid_input(
       "kernel '{}': {} blocks with {} rows of threads each; locality is found for launches of at "
       "most {} rows",
-      kernel.kernel, kernel.grid.count(), of_block, most_rows);
+      kernel.kernel, kernel.grid.count(), of_block, max_rows);
 }
 
 Result<Symbolic> follow_kernel(const ptx::Module& module, const gpu::Launch& launch,
@@ -250,7 +250,7 @@ void keep_closed(const ptx::Module& module, Symbolic& symbolic, const std::strin
 }
 
 // Of a run that tells nothing about the accesses that are asked for, in words of the trace.
-constexpr std::uint64_t most_words_beside = std::uint64_t{1} << 25U;
+constexpr std::uint64_t max_words_beside = std::uint64_t{1} << 25U;
 
 // `candidates`: launches of one kernel, largest first where none was asked for. `kind`: of the
 // accesses that have to be known; all where there is none.
@@ -298,7 +298,7 @@ Result<Gathered> gather_runs(const ptx::Module& module, const gpu::Launch& launc
         force != Force::emulated && closed[a] ? Source::symbolic : Source::emulated;
   std::sort(candidates.begin(), candidates.end());
   if (force != Force::emulated && enough_closed)
-    effort.trace_words = std::min(effort.trace_words, most_words_beside);
+    effort.trace_words = std::min(effort.trace_words, max_words_beside);
   auto attempt = emulate_runs(module, launch, candidates, accesses, threads, effort, progress);
   if (attempt)
     collected.findings = std::move(attempt->findings);
@@ -418,7 +418,7 @@ Result<Analysis> analyse(const ptx::Module& module, const gpu::Launch& launch,
   count_requests(analysis.all);
   report_progress(options.progress, 0.75, "map between blocks");
   const AccessRuns chosen = only(analysis.all, options.kind);
-  analysis.inter = inter_map(chosen, options.granularity, options.count, options.most_cells);
+  analysis.inter = inter_map(chosen, options.granularity, options.count, options.max_cells);
   report_progress(options.progress, 0.9, "map between threads");
   analysis.intra = intra_map(chosen, options.granularity, options.count);
   report_progress(options.progress, 1, "maps");

@@ -9,7 +9,7 @@ namespace demarc::locality {
 namespace {
 
 // What BlockUnions keeps of unions before it starts anew, in intervals.
-constexpr std::size_t most_held = std::size_t{1} << 22U;
+constexpr std::size_t max_held = std::size_t{1} << 22U;
 
 }  // namespace
 
@@ -105,7 +105,7 @@ const BlockUnion& BlockUnions::of(std::vector<std::uint32_t>& ids) {
   const auto [from, to] = known_.equal_range(hash);
   for (auto it = from; it != to; ++it)
     if (it->second.ids == ids) return it->second.blocks;
-  if (held_ > most_held) {
+  if (held_ > max_held) {
     known_.clear();
     held_ = 0;
   }

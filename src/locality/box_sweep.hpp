@@ -67,8 +67,8 @@ class BoxSweep {
   }
 
   Visitor& visitor_;
-  std::array<std::vector<const B*>, most_levels> boxes_;
-  std::array<std::vector<const B*>, most_levels> active_;
+  std::array<std::vector<const B*>, max_levels> boxes_;
+  std::array<std::vector<const B*>, max_levels> active_;
 };
 
 }  // namespace demarc::locality

@@ -40,7 +40,7 @@ void BoxMaker::choose_grids() {
     std::sort(by_cost.rbegin(), by_cost.rend());
     Grid& grid = grids_[c];
     for (const auto& [cost, stride] : by_cost) {
-      if (grid.levels == most_levels) break;
+      if (grid.levels == max_levels) break;
       bool fits = true;
       for (std::size_t l = 0; l < grid.levels; ++l)
         fits = fits && (stride % grid.pitch[l] == 0 || grid.pitch[l] % stride == 0);
@@ -144,9 +144,9 @@ void BoxMaker::make(const Run& run, std::vector<Box>& out) {
 // same level, is gone through one by one.
 void BoxMaker::place(const Grid& grid, const Progression& progression, Box box,
                      std::vector<Box>& out) const {
-  std::array<std::uint64_t, most_levels> counts{1, 1, 1};
+  std::array<std::uint64_t, max_levels> counts{1, 1, 1};
   Progression left = progression;
-  std::array<std::size_t, 2> level{most_levels, most_levels};
+  std::array<std::size_t, 2> level{max_levels, max_levels};
   for (std::size_t d = 0; d < 2; ++d) {
     Dimension& dimension = left.dimensions[d];
     if (dimension.count == 1) continue;
@@ -157,7 +157,7 @@ void BoxMaker::place(const Grid& grid, const Progression& progression, Box box,
     const Dimension dimension = left.dimensions[d];
     const std::uint64_t other = left.dimensions[1 - d].count;
     const bool shorter = d == 0 ? dimension.count <= other : dimension.count < other;
-    if (dimension.count == 1 || (level[d] != most_levels && (level[d] != level[1 - d] || !shorter)))
+    if (dimension.count == 1 || (level[d] != max_levels && (level[d] != level[1 - d] || !shorter)))
       continue;
     left.dimensions[d].count = 1;
     for (std::uint64_t i = 0; i < dimension.count; ++i) {
@@ -178,7 +178,7 @@ void BoxMaker::place(const Grid& grid, const Progression& progression, Box box,
 
 // Cuts where digits of a level run over.
 void BoxMaker::split(const Grid& grid, std::uint64_t lo,
-                     std::array<std::uint64_t, most_levels> counts, std::size_t level, Box box,
+                     std::array<std::uint64_t, max_levels> counts, std::size_t level, Box box,
                      std::vector<Box>& out) const {
   for (; level + 1 < grid.levels; ++level) {
     const std::uint64_t size = grid.pitch[level + 1] / grid.pitch[level];

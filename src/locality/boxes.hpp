@@ -11,13 +11,13 @@
 
 namespace demarc::locality {
 
-inline constexpr std::size_t most_levels = 3;
+inline constexpr std::size_t max_levels = 3;
 
 // A place is lo + sum of digit * pitch over the levels; lo .. hi - 1 are digits.
 struct Box {
   static constexpr std::uint8_t no_level = 0xff;
-  std::array<std::uint64_t, most_levels> lo{0, 0, 0};
-  std::array<std::uint64_t, most_levels> hi{1, 1, 1};
+  std::array<std::uint64_t, max_levels> lo{0, 0, 0};
+  std::array<std::uint64_t, max_levels> hi{1, 1, 1};
   std::uint64_t weight = 0;  // how often each place is touched
   std::uint32_t owner = 0;   // the block; or whatever a sweep tells apart
   // Positions first .. first + width - 1 of the run touch every place; or, with a level, the next
@@ -59,7 +59,7 @@ class BoxMaker {
   struct Grid {
     std::uint64_t origin = ~std::uint64_t{0};
     std::size_t levels = 1;
-    std::array<std::uint64_t, most_levels> pitch{1, 1, 1};
+    std::array<std::uint64_t, max_levels> pitch{1, 1, 1};
   };
 
   void choose_grids();
@@ -68,7 +68,7 @@ class BoxMaker {
   void progressions_of_lanes(const Run& run, const Dimension& trips, std::uint64_t repeats);
   void place(const Grid& grid, const Progression& progression, Box box,
              std::vector<Box>& out) const;
-  void split(const Grid& grid, std::uint64_t lo, std::array<std::uint64_t, most_levels> counts,
+  void split(const Grid& grid, std::uint64_t lo, std::array<std::uint64_t, max_levels> counts,
              std::size_t level, Box box, std::vector<Box>& out) const;
 
   const AccessRuns& runs_;

@@ -40,8 +40,8 @@ TexelAccesses texel_accesses(const ptx::Module& module, const gpu::Launch& launc
 class RunCollector final : public emulate::TraceSink {
  public:
   RunCollector(const std::vector<std::size_t>& wanted, const std::vector<Access>& accesses,
-               std::uint64_t most_words, TexelAccesses texels)
-      : wanted_(wanted), known_(accesses), words_left_(most_words), texels_(std::move(texels)) {}
+               std::uint64_t max_words, TexelAccesses texels)
+      : wanted_(wanted), known_(accesses), words_left_(max_words), texels_(std::move(texels)) {}
 
   [[nodiscard]] bool wants_instructions() const override { return false; }
 

@@ -22,7 +22,7 @@ using ptx::Opcode;
 using Product = std::vector<std::uint32_t>;
 using Sum = std::map<Product, std::int64_t>;
 
-constexpr std::size_t most_terms = 64;
+constexpr std::size_t max_terms = 64;
 
 // As the card calculates: modulo 2^64.
 std::int64_t wrapped_sum(std::int64_t a, std::int64_t b) {
@@ -51,7 +51,7 @@ Sum added(Sum a, const Sum& b, std::int64_t factor) {
 }
 
 std::optional<Sum> multiplied(const Sum& a, const Sum& b) {
-  if (a.size() * b.size() > most_terms) return std::nullopt;
+  if (a.size() * b.size() > max_terms) return std::nullopt;
   Sum result;
   for (const auto& [p, x] : a) {
     for (const auto& [q, y] : b) {

@@ -184,11 +184,11 @@ std::uint64_t pairs_between(const BinPart& a, const BinPart& b, Count count) {
   return sum;
 }
 
-// Blocks a row stands for so that the triangle has at most `most_cells` cells.
-std::uint32_t bin_for(std::uint32_t blocks, std::uint64_t most_cells) {
-  if (most_cells == 0) return 1;
+// Blocks a row stands for so that the triangle has at most `max_cells` cells.
+std::uint32_t bin_for(std::uint32_t blocks, std::uint64_t max_cells) {
+  if (max_cells == 0) return 1;
   const double rows =
-      std::max(1.0, std::floor(std::sqrt(2.0 * static_cast<double>(most_cells)) - 1));
+      std::max(1.0, std::floor(std::sqrt(2.0 * static_cast<double>(max_cells)) - 1));
   return static_cast<std::uint32_t>(std::ceil(blocks / rows));
 }
 
@@ -262,11 +262,11 @@ std::vector<SharedPlaces> shared_places(const BlockSets& sets, const BlockUnions
 
 }  // namespace
 
-LocalityMap coarsened(const LocalityMap& map, std::uint64_t most_cells) {
-  if (map.bin > 1 || map.cells.size() <= most_cells) return map;
+LocalityMap coarsened(const LocalityMap& map, std::uint64_t max_cells) {
+  if (map.bin > 1 || map.cells.size() <= max_cells) return map;
   LocalityMap result;
   result.size = map.size;
-  result.bin = bin_for(map.size, most_cells);
+  result.bin = bin_for(map.size, max_cells);
   Cells cells(map.size, result.bin);
   for (const MapCell& cell : map.cells)
     cells.add(cell.row / result.bin, cell.column / result.bin, cell.value);
@@ -275,7 +275,7 @@ LocalityMap coarsened(const LocalityMap& map, std::uint64_t most_cells) {
 }
 
 InterResult inter_map(const AccessRuns& runs, Granularity granularity, Count count,
-                      std::uint64_t most_cells) {
+                      std::uint64_t max_cells) {
   BoxMaker maker(runs, granularity);
   const std::vector<bool> repeated = repeated_accesses(runs);
   const bool by_thread = count == Count::accesses;
@@ -290,8 +290,8 @@ InterResult inter_map(const AccessRuns& runs, Granularity granularity, Count cou
 
   InterResult result;
   result.map.size = runs.blocks();
-  const bool wants_map = most_cells > 0;
-  if (pairs.cells > most_cells) result.map.bin = bin_for(runs.blocks(), most_cells);
+  const bool wants_map = max_cells > 0;
+  if (pairs.cells > max_cells) result.map.bin = bin_for(runs.blocks(), max_cells);
   Cells cells(runs.blocks(), result.map.bin);
   std::uint64_t sum = 0;
   std::vector<std::uint64_t> weights;

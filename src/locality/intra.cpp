@@ -15,8 +15,8 @@
 namespace demarc::locality {
 namespace {
 
-constexpr std::size_t most_words = 16;  // 1024 threads
-using ThreadSet = std::array<std::uint64_t, most_words>;
+constexpr std::size_t max_words = 16;  // 1024 threads
+using ThreadSet = std::array<std::uint64_t, max_words>;
 
 struct Fingerprint {
   std::uint64_t a = 0;

@@ -81,7 +81,7 @@ class PageMap {
 }  // namespace
 
 PageSplit split_pages(const AccessRuns& runs, std::uint32_t gpus, std::uint64_t page_bytes,
-                      std::size_t most_pages) {
+                      std::size_t max_pages) {
   PageSplit result;
   result.page_bytes = page_bytes;
   result.gpus = std::max(gpus, 1U);
@@ -108,7 +108,7 @@ PageSplit split_pages(const AccessRuns& runs, std::uint32_t gpus, std::uint64_t 
     all += static_cast<double>(sum);
     if (sharers > 1) shared += static_cast<double>(sum);
     remote += static_cast<double>(sum - one.accesses[owner]);
-    if (result.first_pages.size() >= most_pages) continue;
+    if (result.first_pages.size() >= max_pages) continue;
     result.first_pages.push_back(page * page_bytes);
     for (std::size_t g = 0; g < one.accesses.size(); ++g)
       result.accesses[g].push_back(one.accesses[g]);

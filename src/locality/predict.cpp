@@ -193,8 +193,8 @@ class CacheModel {
 
   // Of what may be followed.
   [[nodiscard]] double progress() const {
-    return std::max(share_of(requests_, options_.most_requests),
-                    share_of(lines_, options_.most_lines));
+    return std::max(share_of(requests_, options_.max_requests),
+                    share_of(lines_, options_.max_lines));
   }
 
   // Tenths of the requests, as far as whole turns allow.
@@ -347,15 +347,15 @@ Pass run_pass(std::span<const RepeatedKernel> kernels, const gpu::Device& device
   for (const RepeatedKernel& kernel : kernels) {
     PredictOptions own = options;
     own.shared_bytes_per_block = kernel.shared_bytes_per_block;
-    own.most_requests = options.most_requests - pass.requests;
-    if (own.most_requests == 0) {
+    own.max_requests = options.max_requests - pass.requests;
+    if (own.max_requests == 0) {
       pass.sum.complete = false;
       break;
     }
     const std::uint64_t left_before = l2.dirty_sectors();
     CacheModel model(*kernel.runs, device, own, l2);
     CachePrediction one = model.run();
-    pass.requests += std::min(model.requests(), own.most_requests);
+    pass.requests += std::min(model.requests(), own.max_requests);
     if (beginning) {
       one.dram_bytes += (l2.dirty_sectors() - left_before) * device.l2.sector_bytes;
       one = of_all_blocks(

@@ -7,7 +7,7 @@ namespace demarc::locality {
 namespace {
 
 // Trips of closed loops that become runs of their own, in one block: 0.2 GiB.
-constexpr std::uint64_t most_expanded = std::uint64_t{1} << 22U;
+constexpr std::uint64_t max_expanded = std::uint64_t{1} << 22U;
 
 class RequestOrder {
  public:
@@ -109,7 +109,7 @@ class RequestOrder {
       const bool expands = one.loop != 0 && open[loops.back()] && closed[loops.back()];
       mixed = mixed || expands;
       if (expands) one.loop = 0;
-      if (expands && (expanded += loop.trips) > most_expanded) return false;
+      if (expands && (expanded += loop.trips) > max_expanded) return false;
       for (std::uint32_t t = 0; t < (expands ? loop.trips : 1); ++t) {
         all.push_back(one);
         trips.insert(trips.end(), levels, levels + static_cast<std::ptrdiff_t>(depth_));

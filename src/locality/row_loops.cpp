@@ -11,10 +11,10 @@ namespace demarc::locality {
 namespace {
 
 // Attempts that a loop is worth which never was closed.
-constexpr std::uint32_t most_failures = 4;
-constexpr int most_guesses = 8;
+constexpr std::uint32_t max_failures = 4;
+constexpr int max_guesses = 8;
 // Of a path; Run::step counts them.
-constexpr std::uint64_t most_steps = std::uint64_t{1} << 31U;
+constexpr std::uint64_t max_steps = std::uint64_t{1} << 31U;
 
 // The first trip in which the predicate has that value, if there is one.
 std::optional<std::uint64_t> first_trip(const Value& predicate, bool wanted) {
@@ -39,7 +39,7 @@ void RowExecutor::close_loop(std::uint32_t from, Path& path) {
     return;
   Closing closing;
   closing.loop = loops.back();
-  if (failures_[closing.loop] > most_failures + successes_[closing.loop]) return;
+  if (failures_[closing.loop] > max_failures + successes_[closing.loop]) return;
   closing_ = &closing;
   bool linear = find_linear_values(path);
   if (std::vector<Value>& known = known_trips_[closing.loop]; !linear && !known.empty()) {
@@ -66,7 +66,7 @@ bool RowExecutor::find_linear_values(Path& path) {
       guess[slot].trip = known[slot].trip;
   }
   bool first = known.empty();
-  for (int round = 0; round < most_guesses; ++round) {
+  for (int round = 0; round < max_guesses; ++round) {
     const std::uint32_t loop = closing_->loop;
     *closing_ = Closing{};
     closing_->loop = loop;
@@ -94,7 +94,7 @@ bool RowExecutor::find_linear_values(Path& path) {
     }
     first = false;
     if (changed) continue;
-    const std::uint64_t steps_left = most_steps - std::min<std::uint64_t>(path.step, most_steps);
+    const std::uint64_t steps_left = max_steps - std::min<std::uint64_t>(path.step, max_steps);
     if (!closing_->has_exit || closing_->last_trip == 0 ||
         closing_->last_trip >= steps_left / (closing_->steps + 1))
       return false;

@@ -22,7 +22,7 @@ class SharedCells {
     std::uint32_t inside = 0;
     std::uint32_t inside_end = 0;
   };
-  std::array<std::vector<Entry>, most_levels> levels;
+  std::array<std::vector<Entry>, max_levels> levels;
 
   // Calls f(set, lo, end) with the set of blocks of each part of the box, and the digits of the
   // part on the box's level of threads.
@@ -99,7 +99,7 @@ class Sharing {
   BoxMaker& maker_;
   bool keep_cells_;
   SharedCells cells_;
-  std::array<SharedCells::Entry, most_levels> open_;
+  std::array<SharedCells::Entry, max_levels> open_;
   std::vector<SharedCells::Entry> clusters_;  // their entries of the top level
   std::vector<BlockWeight> list_;
 };

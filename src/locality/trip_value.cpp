@@ -9,7 +9,7 @@ namespace demarc::locality {
 namespace {
 
 // More trips than a kernel makes in a lifetime.
-constexpr std::int64_t most_trips = std::int64_t{1} << 40U;
+constexpr std::int64_t max_trips = std::int64_t{1} << 40U;
 
 Value in_trip(Value value, std::uint64_t trip) {
   if (is_linear(value)) value.base += static_cast<std::uint64_t>(value.trip) * trip;
@@ -83,7 +83,7 @@ Value RowArithmetic::compare_over_trips(const OperationShape& shape, const Value
     return evaluate_once(wide, uniform_value(static_cast<std::uint64_t>(base)), uniform_value(0),
                          uniform_value(0), row);
   }
-  const Solution solution = solve(shape.operation, base, trip, 0, most_trips);
+  const Solution solution = solve(shape.operation, base, trip, 0, max_trips);
   return {Value::Kind::trips, solution.inverted, static_cast<std::uint64_t>(solution.low),
           solution.high, 0};
 }

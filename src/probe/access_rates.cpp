@@ -33,10 +33,10 @@ Result<void> add(TimedPages& memory, const Traffic& traffic, std::vector<AccessR
 
 }  // namespace
 
-Result<WalkFinding> find_walk_rate(TimedPages& memory, std::uint32_t sms, std::uint64_t most_lines,
+Result<WalkFinding> find_walk_rate(TimedPages& memory, std::uint32_t sms, std::uint64_t max_lines,
                                    const Progress& progress) {
   WalkFinding found;
-  const auto grid = footprints(least_walked, std::min(memory.pages(), most_lines));
+  const auto grid = footprints(least_walked, std::min(memory.pages(), max_lines));
   double highest = 0;
   for (std::size_t i = 0; i < grid.size(); ++i) {
     report_progress(progress, static_cast<double>(i) / static_cast<double>(grid.size()),

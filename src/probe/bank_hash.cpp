@@ -12,9 +12,9 @@ Result<HashFinding> find_bank_hash(TimedMemory& memory, const HashOptions& optio
   const TimeAgainst time = [&](std::span<const std::uint64_t> secondaries) {
     return memory.uncached_pairs(fixed, secondaries);
   };
-  constexpr std::uint64_t most_measurements = 4'000'000;
+  constexpr std::uint64_t max_measurements = 4'000'000;
   DEMARC_CHECK(
-      collect_and_solve(facts, fixed, time, options, most_measurements, random, progress, finding));
+      collect_and_solve(facts, fixed, time, options, max_measurements, random, progress, finding));
   DEMARC_CHECK(confirm(facts, fixed, time, options, random, finding));
   report_progress(progress, 1, "bank hash");
   return finding;

@@ -95,12 +95,12 @@ class Destinations {
  private:
   // To how many places the chunks of a slice go: 1, 2, or 0 where they go to more.
   [[nodiscard]] int places_of(std::uint32_t slice) const {
-    const auto [first, second] = most_frequent(slice);
+    const auto [first, second] = max_frequent(slice);
     const double size = sizes_[slice];
     if (first >= clear_share * size) return 1;
     return first + second >= clear_share * size && second >= 0.2 * size ? 2 : 0;
   }
-  [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> most_frequent(std::uint32_t slice) const {
+  [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> max_frequent(std::uint32_t slice) const {
     std::uint32_t first = 0;
     std::uint32_t second = 0;
     const std::uint32_t* count = count_.data() + std::size_t{slice} * slices_;

@@ -123,18 +123,18 @@ Result<ConflictFinding> measure_conflicts(TimedMemory& memory, const SliceFindin
     conflict.other.mask = mask;
     conflict.same.mask = mask;
     const auto& other = conflict.other;
-    conflict.isolates_dram = other.dram_read <= options.most_isolated;
-    conflict.isolates = conflict.isolates_dram && other.dram_write <= options.most_isolated &&
-                        other.l2_read <= options.most_isolated &&
-                        other.l2_write <= options.most_isolated;
+    conflict.isolates_dram = other.dram_read <= options.max_isolated;
+    conflict.isolates = conflict.isolates_dram && other.dram_write <= options.max_isolated &&
+                        other.l2_read <= options.max_isolated &&
+                        other.l2_write <= options.max_isolated;
     finding.masks.push_back(conflict);
     report_progress(progress, ++done / work, "conflicts: one mask at a time");
   }
   std::vector<gpu::MaskIsolation> measured;
   for (const MaskConflict& entry : finding.masks) measured.push_back(entry.other);
-  finding.isolating = color::isolating_masks(measured, color::Traffic::all, options.most_isolated);
+  finding.isolating = color::isolating_masks(measured, color::Traffic::all, options.max_isolated);
   finding.isolating_dram =
-      color::isolating_masks(measured, color::Traffic::dram_reads, options.most_isolated);
+      color::isolating_masks(measured, color::Traffic::dram_reads, options.max_isolated);
 
   if (basis.empty() || basis.size() > 4) return finding;
   DEMARC_TRY(const color::Coloring modules, color::Coloring::make(basis, facts.page_bytes));

@@ -10,7 +10,7 @@ namespace demarc::probe {
 namespace {
 
 constexpr std::uint64_t least_pages = 64;
-constexpr std::uint64_t most_pieces = 65536;  // each is a call or three of the driver
+constexpr std::uint64_t max_pieces = 65536;  // each is a call or three of the driver
 constexpr std::uint32_t evicting_access = 512;
 
 using Memory = std::variant<cuda::MappedPieces, cuda::HostBuffer>;
@@ -142,7 +142,7 @@ Result<std::unique_ptr<TimedPages>> GpuTranslation::map(const Mapping& mapping) 
   const cuda::GpuPointer& owner = mapping.place == MemoryPlace::peer ? peer_ : gpu_;
   if (owner == nullptr) return missing_capability("no peer was named; name one with --peer cuda:N");
   DEMARC_TRY(const std::uint64_t usable, usable_bytes(*owner));
-  const std::uint64_t pieces = std::min(usable / mapping.piece_bytes, most_pieces);
+  const std::uint64_t pieces = std::min(usable / mapping.piece_bytes, max_pieces);
   DEMARC_TRY(cuda::PageRange range, enough(pieces * mapping.piece_bytes));
   DEMARC_TRY(cuda::MappedPieces mapped,
              cuda::MappedPieces::create(gpu_, owner, mapping.piece_bytes, pieces));

@@ -11,26 +11,26 @@
 namespace demarc::probe {
 namespace {
 
-constexpr std::size_t most_threads = 64;
+constexpr std::size_t max_threads = 64;
 constexpr int crowd_repeats = 15;
 // Draws of an address before a case counts as impossible. A possible one takes every second draw,
 // or every fourth.
-constexpr std::size_t most_draws = 1000 * most_threads;
+constexpr std::size_t max_draws = 1000 * max_threads;
 // A knee with fewer points behind it is not clear: of more than 33 registers, those of a simulated
 // card were never found exactly.
-constexpr std::size_t fewest_behind = most_threads / 2;
+constexpr std::size_t fewest_behind = max_threads / 2;
 // The fit of two lines finds the place of a knee, the sharpest bend this near to it the point.
 constexpr std::size_t nearby = 3;
 // What a knee may have risen of what one more thread rises. Queues and banks that are short now and
 // then round a knee off and move it. Fitted to simulated cards of 8 to 64 registers
 // (docs/probe.md).
-constexpr double most_rise = 0.3;
+constexpr double max_rise = 0.3;
 // What the thread behind that may add, of what the first one behind the knee adds: more would say
 // that the knee lies further on.
-constexpr double most_further = 1.3;
+constexpr double max_further = 1.3;
 // Threads by which the place may differ with half of the banks. Short banks move it by a factor.
 constexpr std::uint32_t knee_tolerance = 3;
-constexpr std::size_t most_crowds = 5;
+constexpr std::size_t max_crowds = 5;
 
 float median_time(std::span<float> times) {
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
@@ -115,13 +115,13 @@ class Crowds {
     joined_.rows = gpu::low_pivot_basis(joined_.rows);
   }
 
-  // From 0 to most_threads others; nothing where the hashes rule the case out.
+  // From 0 to max_threads others; nothing where the hashes rule the case out.
   Result<std::optional<CrowdCurve>> curve(const Case& wanted) {
     const std::vector<std::uint64_t> others = others_of(wanted);
-    if (others.size() < most_threads) return std::nullopt;
+    if (others.size() < max_threads) return std::nullopt;
     CrowdCurve curve;
     curve.name = wanted.name;
-    for (std::size_t n = 0; n <= most_threads; ++n) {
+    for (std::size_t n = 0; n <= max_threads; ++n) {
       std::vector<float> times;
       for (int r = 0; r < crowd_repeats; ++r) {
         DEMARC_TRY(const float cycles, memory_->crowded_read(primary_, std::span(others).first(n)));
@@ -142,7 +142,7 @@ class Crowds {
                                    : wanted.same_bank                  ? *bank_
                                    : wanted.same_module                ? *module_
                                                                        : nothing_;
-    for (std::size_t draw = 0; draw < most_draws && others.size() < most_threads; ++draw) {
+    for (std::size_t draw = 0; draw < max_draws && others.size() < max_threads; ++draw) {
       const std::uint64_t line = random_lines(memory_->facts(), 1, *random_).front();
       const std::uint64_t address = address_with_hash(line, primary_, fixed, 0);
       const bool fits = ((*bank_)(address) == (*bank_)(primary_)) == wanted.same_bank &&
@@ -211,7 +211,7 @@ std::optional<std::uint32_t> find_knee(std::span<const float> cycles) {
   const double at_knee = rise_above(cycles, before, sharpest);
   const double behind = rise_above(cycles, before, sharpest + 1);
   const double further = rise_above(cycles, before, sharpest + 2);
-  if (at_knee > most_rise * behind || further - behind > most_further * (behind - at_knee))
+  if (at_knee > max_rise * behind || further - behind > max_further * (behind - at_knee))
     return std::nullopt;
   return static_cast<std::uint32_t>(sharpest);
 }
@@ -245,13 +245,13 @@ Result<ModuleFinding> measure_module(TimedMemory& memory, const gpu::LinearHash&
                                      Random& random, const Progress& progress) {
   ModuleFinding finding;
   std::vector<Crowds> crowds;
-  for (std::size_t i = 0; i < most_crowds; ++i)
+  for (std::size_t i = 0; i < max_crowds; ++i)
     crowds.emplace_back(memory, bank, set, module, random);
   double done = 0;
   for (const Case& wanted : cases) {
     const bool knee = &wanted == &all_banks || &wanted == &half_of_banks;
     DEMARC_TRY(std::optional<CrowdCurve> curve,
-               median_curve(std::span(crowds).first(knee ? most_crowds : 1), wanted));
+               median_curve(std::span(crowds).first(knee ? max_crowds : 1), wanted));
     report_progress(progress, ++done / std::size(cases), "modules: interference of six cases");
     if (curve) finding.curves.push_back(std::move(*curve));
   }

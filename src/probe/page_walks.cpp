@@ -33,7 +33,7 @@ std::vector<std::uint64_t> footprints(std::uint64_t least, std::uint64_t most) {
 }
 
 std::uint64_t PageWalks::most(std::uint64_t apart) const {
-  return std::min(memory_.pages() / apart, options_.most_lines);
+  return std::min(memory_.pages() / apart, options_.max_lines);
 }
 
 // Pages of a group share an entry, if any do. So one page of each group comes before the next page
@@ -100,9 +100,8 @@ Result<CurvePoint> PageWalks::measure(std::uint64_t pages, std::uint64_t apart,
   return CurvePoint{pages, cycles[cycles.size() / 2], cycles.back() - cycles.front()};
 }
 
-Result<std::optional<std::uint64_t>> most_within(const PageWalks& walks, std::uint64_t apart,
-                                                 Layout layout, double cycles,
-                                                 std::uint64_t bound) {
+Result<std::optional<std::uint64_t>> max_within(const PageWalks& walks, std::uint64_t apart,
+                                                Layout layout, double cycles, std::uint64_t bound) {
   const std::uint64_t most = std::min(walks.most(apart), bound);
   if (most == 0) return std::optional<std::uint64_t>();
   DEMARC_TRY(const CurvePoint all, walks.measure(most, apart, layout));

@@ -39,9 +39,9 @@ class PageWalks {
 
 // The most pages of such a walk whose accesses take at most `cycles`; nothing where even
 // `most(apart)` pages do. At most `bound` are tried.
-[[nodiscard]] Result<std::optional<std::uint64_t>> most_within(const PageWalks& walks,
-                                                               std::uint64_t apart, Layout layout,
-                                                               double cycles, std::uint64_t bound);
+[[nodiscard]] Result<std::optional<std::uint64_t>> max_within(const PageWalks& walks,
+                                                              std::uint64_t apart, Layout layout,
+                                                              double cycles, std::uint64_t bound);
 
 // Fills in what an entry of the level covers and its ways. `before`: the level in front of it,
 // whose hits hide it.

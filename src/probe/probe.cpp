@@ -131,7 +131,7 @@ void judge_remainders(const RemainderConflicts& conflicts, MemoryReport& report)
       "remainders that share a path to memory, in runs of {}: {} groups; reads beside writes to "
       "another group take at most {:.2f} times as long, beside the same group at least {:.2f} "
       "times",
-      joined(runs, ", "), conflicts.groups, conflicts.most_other, conflicts.least_same));
+      joined(runs, ", "), conflicts.groups, conflicts.max_other, conflicts.least_same));
   const bool colors = conflicts.groups >= 2 && runs.size() == conflicts.groups;
   if (colors) report.map.remainder_runs = runs;
   report.verdict.push_back(conflicts.groups < 2 ? "colours by remainders: none, all share one path"

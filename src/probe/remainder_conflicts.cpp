@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::uint32_t latency_repeats = 4;
 constexpr std::uint32_t samples_a_page = 32;
-constexpr std::uint64_t most_pages = 768;  // half of them the victim's
-constexpr double shares_a_path = 1.6;      // slowdown from which on it is felt
+constexpr std::uint64_t max_pages = 768;  // half of them the victim's
+constexpr double shares_a_path = 1.6;     // slowdown from which on it is felt
 constexpr std::uint32_t no_group = ~std::uint32_t{0};
 
 // The chunks of every remainder, of two separate sets of pages.
@@ -63,7 +63,7 @@ Result<RemainderConflicts> measure_remainder_conflicts(TimedMemory& memory,
                                                        const SliceOptions& options,
                                                        const Progress& progress) {
   const color::RemainderModel& model = *slices.remainder_model;
-  const std::uint64_t page_count = std::min(most_pages, memory.facts().pages);
+  const std::uint64_t page_count = std::min(max_pages, memory.facts().pages);
   DEMARC_TRY(const auto pages,
              measure_pages(memory, model, slices.model.sms, options.together, page_count));
   RemainderConflicts found;
@@ -90,7 +90,7 @@ Result<RemainderConflicts> measure_remainder_conflicts(TimedMemory& memory,
         found.group_of[writer] = found.groups;
         found.least_same = found.least_same == 0 ? slowdown : std::min(found.least_same, slowdown);
       } else {
-        found.most_other = std::max(found.most_other, slowdown);
+        found.max_other = std::max(found.max_other, slowdown);
       }
     }
     ++found.groups;

@@ -128,14 +128,14 @@ double agreement_of(const Labels& labels, const Ring& ring, std::span<const Digi
 // two in either direction, upwards for the last digit, with as few rows as can be.
 std::vector<std::uint32_t> in_order(std::span<const Digit> digits,
                                     std::span<const std::uint32_t> weights, std::uint32_t modulus) {
-  constexpr std::size_t most_rows = 32;
+  constexpr std::size_t max_rows = 32;
   std::vector<std::uint32_t> best;
   for (std::uint64_t unit = 1; unit < modulus; ++unit) {
     std::vector<std::uint32_t> rows;
     std::vector<bool> taken(digits.size(), false);
     std::size_t left = digits.size();
     bool upwards = false;
-    for (std::uint64_t wanted = 1; left > 0 && rows.size() < most_rows;
+    for (std::uint64_t wanted = 1; left > 0 && rows.size() < max_rows;
          wanted = wanted * 2 % modulus) {
       rows.push_back(0);
       for (std::size_t j = 0; j < digits.size(); ++j) {

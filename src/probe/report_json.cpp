@@ -101,7 +101,7 @@ Json remainder_conflicts_json(const RemainderConflicts& conflicts) {
   return {{"group_of_remainder", conflicts.group_of},
           {"groups", conflicts.groups},
           {"least_slowdown_in_a_group", conflicts.least_same},
-          {"most_slowdown_between_groups", conflicts.most_other},
+          {"most_slowdown_between_groups", conflicts.max_other},
           {"pages", conflicts.pages},
           {"uncertain_pages", conflicts.uncertain}};
 }

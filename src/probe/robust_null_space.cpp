@@ -46,10 +46,10 @@ RobustNullSpace robust_null_space(std::span<const std::uint64_t> differences, st
   const std::size_t sample = std::min(differences.size(), bits + 6);
   const auto needed =
       static_cast<std::size_t>(least_share * static_cast<double>(differences.size()));
-  constexpr int most_tries = 1500;
+  constexpr int max_tries = 1500;
   constexpr int tries_after_success = 500;
-  double most_saved = 10;  // a thousand to one
-  int left = most_tries;
+  double max_saved = 10;  // a thousand to one
+  int left = max_tries;
   std::vector<std::uint64_t> order(differences.begin(), differences.end());
   for (int attempt = 0; left > 0; ++attempt, --left) {
     // The first attempt takes everything: without wrong differences it is already right. Later ones
@@ -67,8 +67,8 @@ RobustNullSpace robust_null_space(std::span<const std::uint64_t> differences, st
     const auto kept = inliers_of(differences, masks);
     if (kept.size() < needed) continue;
     const double saved = saved_bits(differences.size(), kept.size(), masks.size(), bits);
-    if (saved > most_saved) {
-      most_saved = saved;
+    if (saved > max_saved) {
+      max_saved = saved;
       best.masks = gpu::low_pivot_basis(masks);
       best.inliers = kept.size();
       best.rank = gf2_rank(kept);

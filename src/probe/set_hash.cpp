@@ -63,16 +63,16 @@ Result<std::vector<std::uint64_t>> collect_evictors(const MemoryFacts& facts, st
     }
   };
   std::vector<std::uint64_t> evictors;
-  const std::size_t most_lines = 64 * facts.l2_bytes / facts.line_bytes;
+  const std::size_t max_lines = 64 * facts.l2_bytes / facts.line_bytes;
   grow(facts.l2_bytes / facts.line_bytes / 4);
   std::size_t known_safe = 0;  // this many lines at the front do not evict
-  constexpr std::size_t most_evictors = 256;
-  while (evictors.size() < most_evictors) {
+  constexpr std::size_t max_evictors = 256;
+  while (evictors.size() < max_evictors) {
     for (;;) {
       DEMARC_TRY(const bool gone, evicts(chase));
       if (gone) break;
       known_safe = chase.size();
-      if (chase.size() > most_lines) return evictors;
+      if (chase.size() > max_lines) return evictors;
       grow(std::max<std::size_t>(chase.size() / 8, 64));
     }
     std::size_t low = known_safe;     // does not evict
@@ -133,9 +133,9 @@ Result<HashFinding> find_set_hash(TimedMemory& memory, const HashOptions& option
   const TimeAgainst time = [&](std::span<const std::uint64_t> candidates) {
     return memory.reread(first, evictors, candidates);
   };
-  constexpr std::uint64_t most_measurements = 8'000'000;
+  constexpr std::uint64_t max_measurements = 8'000'000;
   DEMARC_CHECK(
-      collect_and_solve(facts, first, time, options, most_measurements, random, progress, finding));
+      collect_and_solve(facts, first, time, options, max_measurements, random, progress, finding));
   DEMARC_CHECK(confirm(facts, first, time, options, random, finding));
   report_progress(progress, 1, "set hash");
   return finding;

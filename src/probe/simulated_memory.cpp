@@ -112,8 +112,8 @@ Result<std::unique_ptr<SimulatedMemory>> SimulatedMemory::open(const gpu::Device
   MemoryFacts& facts = memory->facts_;
   facts.name = device.name + " (simulated)";
   facts.physical_addresses = spec.address.page_bytes == 0;
-  constexpr auto most_bits = std::uint32_t{std::bit_width(sim::memory::most_bytes - 1)};
-  facts.address_bits = std::min(device.address_map->address_bits, most_bits);
+  constexpr auto max_bits = std::uint32_t{std::bit_width(sim::memory::max_bytes - 1)};
+  facts.address_bits = std::min(device.address_map->address_bits, max_bits);
   facts.page_bytes = spec.address.page_bytes;
   facts.pages = facts.physical_addresses ? 0 : hidden_pages;
   facts.sms = spec.sms();

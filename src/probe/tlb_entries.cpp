@@ -34,7 +34,7 @@ Result<Settled> settle(const PageWalks& walks, Layout layout, double cycles, dou
   Settled now = from;
   for (std::uint64_t apart = 2 * from.apart; walks.most(apart) >= 2; apart *= 2) {
     const std::uint64_t bound = 2 * now.fit;
-    DEMARC_TRY(const auto fits, most_within(walks, apart, layout, cycles, bound));
+    DEMARC_TRY(const auto fits, max_within(walks, apart, layout, cycles, bound));
     // Where even the most that there are fit, no more is known than that.
     const double fit = static_cast<double>(fits ? *fits : std::min(walks.most(apart), bound));
     if (fit <= hidden_below) {
@@ -79,7 +79,7 @@ Result<std::optional<std::uint64_t>> distance_of_fewer(const PageWalks& walks, d
                                                        const Settled& set) {
   for (const std::uint64_t multiple : {3U, 5U, 7U, 9U}) {
     const std::uint64_t apart = set.apart * multiple;
-    DEMARC_TRY(const auto fits, most_within(walks, apart, Layout::in_order, cycles, 2 * set.fit));
+    DEMARC_TRY(const auto fits, max_within(walks, apart, Layout::in_order, cycles, 2 * set.fit));
     if (fits && static_cast<double>(*fits) <= as_many * static_cast<double>(set.fit)) {
       return std::optional<std::uint64_t>(apart);
     }
@@ -91,7 +91,7 @@ Result<std::optional<std::uint64_t>> distance_of_fewer(const PageWalks& walks, d
 
 Result<void> describe_entries(const PageWalks& walks, const TlbLevel* before, TlbLevel& level) {
   const double half = level.hit_cycles + level.miss_cycles / 2;
-  DEMARC_TRY(const auto together, most_within(walks, 1, Layout::in_order, half, walks.most(1)));
+  DEMARC_TRY(const auto together, max_within(walks, 1, Layout::in_order, half, walks.most(1)));
   if (!together || *together == 0) {
     level.entry_reason = "half of the cost of a miss was not reached again";
     level.way_reason = level.entry_reason;
@@ -120,7 +120,7 @@ Result<void> describe_entries(const PageWalks& walks, const TlbLevel* before, Tl
                   entry.apart, rounded(static_cast<double>(entry.fit) / stretch), 2 * entry.apart);
 
   DEMARC_TRY(const auto in_order,
-             most_within(walks, entry.apart, Layout::in_order, half, 2 * *together));
+             max_within(walks, entry.apart, Layout::in_order, half, 2 * *together));
   if (!in_order || *in_order == 0) {
     level.way_reason = std::string(why_not_told(End::memory));
     return {};

@@ -42,13 +42,13 @@ struct Stage {
 Result<void> measure_place(const Stage& stage, TimedPages& memory, PlaceFinding& finding) {
   const TranslationFacts& facts = stage.card.facts();
   LevelOptions levels = stage.options.levels;
-  levels.most_lines = facts.l2_bytes / line_bytes / share_of_l2;
+  levels.max_lines = facts.l2_bytes / line_bytes / share_of_l2;
   levels.entries = stage.in_full && finding.mapping.place == MemoryPlace::local;
   finding.bytes = memory.pages() * memory.page_bytes();
   DEMARC_TRY(finding.levels,
              find_tlb_levels(memory, levels, stage.random, part_of(stage.progress, 0, 0.7)));
   if (!stage.in_full) return {};
-  DEMARC_TRY(finding.walks, find_walk_rate(memory, facts.sms, levels.most_lines,
+  DEMARC_TRY(finding.walks, find_walk_rate(memory, facts.sms, levels.max_lines,
                                            part_of(stage.progress, 0.7, 0.8)));
   const double own_hit_cycles = finding.mapping.place == MemoryPlace::local
                                     ? finding.levels.steps.base_cycles

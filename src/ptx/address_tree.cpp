@@ -82,7 +82,7 @@ class TreeBuilder {
 
   void run() {
     for (std::uint32_t node = 0; node < tree_.nodes.size(); ++node) {
-      if (tree_.nodes.size() >= options_.most_nodes) {
+      if (tree_.nodes.size() >= options_.max_nodes) {
         tree_.truncated = tree_.truncated || waiting_[node].use != no_index;
         continue;
       }

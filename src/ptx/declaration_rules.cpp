@@ -16,7 +16,7 @@ struct HeaderRule {
   std::string_view name;
   bool of_kernels = false;
   bool of_functions = false;
-  std::size_t most_values = 0;
+  std::size_t max_values = 0;
   bool is_positive = false;
   std::string_view never_with;  // another directive
 };
@@ -166,7 +166,7 @@ bool is_header_directive(std::string_view word) {
 
 bool takes_values(std::string_view word) {
   const HeaderRule* rule = find_header_rule(word);
-  return rule != nullptr && rule->most_values > 0;
+  return rule != nullptr && rule->max_values > 0;
 }
 
 std::string why_no_header(const Function& function) {
@@ -177,9 +177,9 @@ std::string why_no_header(const Function& function) {
       return fmt::format("'.{}' is a directive of {}", rule->name,
                          function.is_entry ? "functions" : "kernels");
     }
-    if (directive.values.size() > rule->most_values)
-      return fmt::format("'.{}' takes at most {} value{}", rule->name, rule->most_values,
-                         rule->most_values == 1 ? "" : "s");
+    if (directive.values.size() > rule->max_values)
+      return fmt::format("'.{}' takes at most {} value{}", rule->name, rule->max_values,
+                         rule->max_values == 1 ? "" : "s");
     if (rule->is_positive &&
         std::find(directive.values.begin(), directive.values.end(), 0) != directive.values.end())
       return fmt::format("'.{}' takes values from 1 on", rule->name);

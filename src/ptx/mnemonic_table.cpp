@@ -63,7 +63,7 @@ void MnemonicTable::remember(std::string_view text, std::uint32_t number, const 
                            number,
                            mnemonic.opcode,
                            row.fewest_operands,
-                           row.most_operands,
+                           row.max_operands,
                            mnemonic.understood && mnemonic.opcode != Opcode::call};
 }
 

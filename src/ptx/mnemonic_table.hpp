@@ -48,7 +48,7 @@ struct KnownMnemonic {
   std::uint32_t number = no_index;  // in Module::mnemonics
   Opcode opcode = Opcode::unknown;
   std::uint8_t fewest_operands = 0;
-  std::uint8_t most_operands = 0;
+  std::uint8_t max_operands = 0;
   bool is_plain = false;  // understood, and no call
 };
 

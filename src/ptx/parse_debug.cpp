@@ -9,8 +9,8 @@
 namespace demarc::ptx {
 namespace {
 
-constexpr std::uint64_t most_number_of_line = std::numeric_limits<std::uint32_t>::max();
-constexpr std::uint64_t most_number_of_file = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t max_number_of_line = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint64_t max_number_of_file = std::numeric_limits<std::uint64_t>::max();
 
 // The words that `ptxas` reads as its own behind a dot, so that no section has them as its name.
 bool is_word_of_ptx(std::string_view word) {
@@ -81,7 +81,7 @@ bool Parser::parse_file() {
   std::uint64_t number = 0;
   cursor_.skip();
   const std::uint32_t offset = cursor_.offset();
-  if (!read_uint(most_number_of_line, "the number of a '.file'", number)) return false;
+  if (!read_uint(max_number_of_line, "the number of a '.file'", number)) return false;
   file.number = static_cast<std::uint32_t>(number);
   if (!read_string(file.path)) return false;
   const char* behind = cursor_.at;
@@ -89,8 +89,8 @@ bool Parser::parse_file() {
   if (cursor_.take(',')) {
     const char* first = cursor_.at;
     std::uint64_t ignored = 0;
-    if (!read_uint(most_number_of_file, "a timestamp", ignored)) return false;
-    if (cursor_.take(',') && !read_uint(most_number_of_file, "a file size", ignored)) return false;
+    if (!read_uint(max_number_of_file, "a timestamp", ignored)) return false;
+    if (cursor_.take(',') && !read_uint(max_number_of_file, "a file size", ignored)) return false;
     file.tail = text_since(first);
   } else {
     cursor_.at = behind;
@@ -109,7 +109,7 @@ bool Parser::parse_location() {
   Location location;
   for (std::uint32_t* field : {&location.file, &location.line, &location.column}) {
     std::uint64_t value = 0;
-    if (!read_uint(most_number_of_line, "a number of '.loc'", value)) return false;
+    if (!read_uint(max_number_of_line, "a number of '.loc'", value)) return false;
     *field = static_cast<std::uint32_t>(value);
   }
   const char* behind = cursor_.at;
@@ -150,13 +150,13 @@ bool Parser::parse_inlining(const char* start) {
     debug_.inlined_names.push_back({label, offset});
   }
   std::uint64_t value = 0;
-  if (cursor_.take('+') && !read_uint(most_number_of_file, "an offset", value)) return false;
+  if (cursor_.take('+') && !read_uint(max_number_of_file, "an offset", value)) return false;
   if (!expect(',', "the function name")) return false;
   cursor_.skip();
   if (cursor_.name() != "inlined_at") return fail("'inlined_at' was expected in '.loc'");
   DebugData::Place place;
   for (std::uint32_t* field : {&place.file, &place.line, &place.column}) {
-    if (!read_uint(most_number_of_line, "a number of '.loc'", value)) return false;
+    if (!read_uint(max_number_of_line, "a number of '.loc'", value)) return false;
     *field = static_cast<std::uint32_t>(value);
   }
   debug_.places.insert(debug_.recent_places.begin(), debug_.recent_places.end());
@@ -265,7 +265,7 @@ bool Parser::parse_section_address(Type type) {
   if (cursor_.take('+')) {
     cursor_.skip();
     if (is_warp_size(cursor_)) return fail("an offset in debug data is written in digits");
-    return read_uint(most_number_of_file, "an offset", ignored);
+    return read_uint(max_number_of_file, "an offset", ignored);
   }
   if (is_section || !cursor_.take('-')) return true;
   cursor_.skip();

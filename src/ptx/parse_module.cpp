@@ -17,14 +17,14 @@ Linkage linkage_of(std::string_view word) {
   return Linkage::none;
 }
 
-constexpr std::uint64_t most_u32 = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint64_t max_u32 = std::numeric_limits<std::uint32_t>::max();
 
 // Bytes of those that `counts` names, each at the next place that is aligned for it.
 template <class Counts>
 std::uint64_t bytes_in_order(const std::vector<Variable>& variables, Counts counts) {
   std::uint64_t bytes = 0;
   for (const Variable& variable : variables) {
-    if (!counts(variable) || bytes > most_u32) continue;
+    if (!counts(variable) || bytes > max_u32) continue;
     const std::uint64_t align = variable.alignment();
     bytes = (bytes + align - 1) / align * align + variable.byte_size();
   }

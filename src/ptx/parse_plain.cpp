@@ -52,7 +52,7 @@ bool Parser::parse_plain_operands(Instruction& instruction, const KnownMnemonic&
       continue;
     }
     const std::size_t count = body_.operands.size() - first_operand;
-    if (*at != ';' || count < mnemonic.fewest_operands || count > mnemonic.most_operands) break;
+    if (*at != ';' || count < mnemonic.fewest_operands || count > mnemonic.max_operands) break;
     cursor_.at = at + 1;
     instruction.mnemonic = mnemonic.number;
     instruction.opcode = mnemonic.opcode;

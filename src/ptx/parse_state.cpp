@@ -12,7 +12,7 @@ Parser::Parser(Module& module, std::string_view text, const ParseOptions& option
     : module_(module),
       cursor_(text),
       options_(options),
-      reporter_(text, options.most_diagnostics),
+      reporter_(text, options.max_diagnostics),
       mnemonics_(module.mnemonics),
       pool_(std::make_shared<Pool>(std::max<std::size_t>(4096, 2 * text.size()))) {}
 

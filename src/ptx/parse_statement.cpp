@@ -8,8 +8,8 @@
 namespace demarc::ptx {
 namespace {
 
-constexpr std::uint64_t most_number = std::numeric_limits<std::uint32_t>::max();
-constexpr std::uint64_t most_targets_of_range = 65'536;
+constexpr std::uint64_t max_number = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint64_t max_targets_of_range = 65'536;
 
 }  // namespace
 
@@ -128,7 +128,7 @@ bool Parser::parse_targets(TargetSet::Kind kind, std::string_view name, const ch
     }
     std::uint64_t count = 0;  // A<2>: A0, A1
     if (!parse_range_count(count)) return false;
-    if (count > most_targets_of_range) return fail("too many targets in one range");
+    if (count > max_targets_of_range) return fail("too many targets in one range");
     for (std::uint64_t i = 0; i < count; ++i)
       add_target(index, module_.keep(fmt::format("{}{}", target, i)), offset);
   } while (cursor_.take(','));
@@ -338,14 +338,14 @@ bool Parser::parse_operand_list(Instruction& instruction, const Mnemonic& mnemon
 bool Parser::check_operands(const Instruction& instruction, const Mnemonic& mnemonic) {
   const OpcodeInfo& row = info(mnemonic.opcode);
   const std::uint32_t count = instruction.operand_count;
-  if (count >= row.fewest_operands && count <= row.most_operands) return true;
-  const std::string wanted = row.fewest_operands == row.most_operands
+  if (count >= row.fewest_operands && count <= row.max_operands) return true;
+  const std::string wanted = row.fewest_operands == row.max_operands
                                  ? fmt::format("{}", row.fewest_operands)
-                                 : fmt::format("{} to {}", row.fewest_operands, row.most_operands);
+                                 : fmt::format("{} to {}", row.fewest_operands, row.max_operands);
   return fail_at(
       instruction.text_offset,
       fmt::format("'{}' takes {} operand{}, found {} (PTX ISA {})", excerpt(mnemonic.text, 60),
-                  wanted, row.most_operands == 1 ? "" : "s", count, row.section));
+                  wanted, row.max_operands == 1 ? "" : "s", count, row.section));
 }
 
 bool Parser::keep_verbatim(Instruction& instruction, const char* first) {

@@ -9,13 +9,13 @@
 namespace demarc::ptx {
 namespace {
 
-constexpr std::uint64_t most_registers = 1U << 24U;
-constexpr std::uint64_t most_variable_range = 65'536;
-constexpr std::uint64_t most_variable_bytes = std::uint64_t{1} << 46U;  // as a launch's buffer
+constexpr std::uint64_t max_registers = 1U << 24U;
+constexpr std::uint64_t max_variable_range = 65'536;
+constexpr std::uint64_t max_variable_bytes = std::uint64_t{1} << 46U;  // as a launch's buffer
 
 // The number that digits write; more than nine of them give a number that no register has.
 std::uint64_t number_of(std::string_view digits) {
-  if (digits.size() > 9) return most_registers;
+  if (digits.size() > 9) return max_registers;
   std::uint64_t number = 0;
   for (const char digit : digits) number = number * 10 + static_cast<std::uint64_t>(digit - '0');
   return number;
@@ -31,7 +31,7 @@ bool Parser::declare(std::string_view name, Base base, std::uint32_t index) {
 
 bool Parser::parse_range_count(std::uint64_t& count) {
   ++cursor_.at;
-  if (!read_uint(most_registers, "a count of names", count)) return false;
+  if (!read_uint(max_registers, "a count of names", count)) return false;
   return expect('>', "a count of names");
 }
 
@@ -77,8 +77,8 @@ bool Parser::parse_registers(std::vector<RegisterRange>& ranges, bool in_body) {
 
 bool Parser::declare_register(RegisterRange range, std::vector<RegisterRange>& ranges,
                               std::uint32_t& total) {
-  if (total + static_cast<std::uint64_t>(range.count) > most_registers) {
-    return fail(fmt::format("a function has at most {} registers", most_registers));
+  if (total + static_cast<std::uint64_t>(range.count) > max_registers) {
+    return fail(fmt::format("a function has at most {} registers", max_registers));
   }
   if (const std::string why = why_no_registers(range); !why.empty()) {
     return fail_at(cursor_.offset_of(range.name.data()),
@@ -134,7 +134,7 @@ bool Parser::parse_variables(StateSpace space, Declarator declarator, bool in_bo
     if (cursor_.is_next('<')) {  // .param .b32 p<4>;
       std::uint64_t count = 0;
       if (!parse_range_count(count)) return false;
-      if (count > most_variable_range) return fail("too many variables in one declaration");
+      if (count > max_variable_range) return fail("too many variables in one declaration");
       const std::string_view stem = variable.name;
       for (std::uint64_t i = 0; i < count; ++i) {
         variable.name = module_.keep(fmt::format("{}{}", stem, i));
@@ -267,10 +267,10 @@ bool Parser::parse_declarator(Variable& variable) {
 }
 
 bool Parser::check_size(const Variable& variable) {
-  if (variable.byte_size() <= most_variable_bytes) return true;
+  if (variable.byte_size() <= max_variable_bytes) return true;
   return fail_at(variable.text_offset,
                  fmt::format("'{}' has more than {} bytes, the limit of a variable",
-                             excerpt(variable.name, 60), most_variable_bytes));
+                             excerpt(variable.name, 60), max_variable_bytes));
 }
 
 // What an initialiser names stands in front of it.

@@ -9,7 +9,7 @@ namespace demarc::report {
 namespace {
 
 HeatMap heat_map_of(const locality::LocalityMap& whole, const std::string& what) {
-  const locality::LocalityMap map = locality::coarsened(whole, most_map_cells);
+  const locality::LocalityMap map = locality::coarsened(whole, max_map_cells);
   HeatMap result;
   result.empty = fmt::format("no two {}s touch the same place.", what);
   result.rows = result.columns = (map.size + map.bin - 1) / map.bin;
@@ -36,14 +36,14 @@ std::uint32_t group_of(const std::string& reg, const std::string& opcode) {
 }
 
 std::string trees_of(const locality::Analysis& analysis, std::vector<Graph>& graphs,
-                     std::size_t most_nodes) {
+                     std::size_t max_nodes) {
   const Json json = own_json(analysis.trees_json);
   if (!json.is_object() || !json.contains("loads")) return "";
   std::string left_out;
   for (const Json& load : json["loads"]) {
     const Json& tree = load["tree"];
     const std::string title = load.value("instruction", std::string());
-    if (tree.size() > most_nodes) {
+    if (tree.size() > max_nodes) {
       left_out += fmt::format("{}line {} ({} nodes)", left_out.empty() ? "" : ", ",
                               load.value("line", 0), tree.size());
       continue;

@@ -16,9 +16,9 @@ namespace {
 using sweep::ResultTable;
 using sweep::Value;
 
-constexpr std::size_t most_lines = 8;    // in a chart
-constexpr std::size_t most_rows = 2000;  // of a table
-constexpr std::size_t most_commands = 500;
+constexpr std::size_t max_lines = 8;    // in a chart
+constexpr std::size_t max_rows = 2000;  // of a table
+constexpr std::size_t max_commands = 500;
 
 std::optional<double> number_of(const std::optional<Value>& value) {
   if (!value) return {};
@@ -107,13 +107,13 @@ Table table_of(const ResultTable& from) {
     const bool right = !from.rows.empty() && number_of(from.rows.front()[c]).has_value();
     table.columns.push_back({from.columns[c], right ? Align::right : Align::left});
   }
-  for (std::size_t r = 0; r < std::min(most_rows, from.rows.size()); ++r) {
+  for (std::size_t r = 0; r < std::min(max_rows, from.rows.size()); ++r) {
     auto& row = table.rows.emplace_back();
     for (const auto& value : from.rows[r]) row.push_back(cell_of(value));
   }
-  if (from.rows.size() > most_rows) {
+  if (from.rows.size() > max_rows) {
     table.caption = fmt::format("The first {} of {} rows; `demarc sweep export` gives all.",
-                                most_rows, from.rows.size());
+                                max_rows, from.rows.size());
   }
   return table;
 }
@@ -123,7 +123,7 @@ Result<Context> sweep_context(const sweep::Plan& plan, const std::string& comman
   Context context{.command = command};
   std::set<std::string> devices;
   std::vector<std::string> seeds;
-  const std::uint64_t looked_at = std::min<std::uint64_t>(plan.size(), most_commands);
+  const std::uint64_t looked_at = std::min<std::uint64_t>(plan.size(), max_commands);
   for (std::uint64_t i = 0; i < looked_at; ++i) {
     DEMARC_TRY(const sweep::Point point, plan.point(i));
     const auto& words = point.arguments;
@@ -164,7 +164,7 @@ Result<std::string> sweep_page(sweep::Store& store, const std::string& command) 
   page.heading("Each measure against each axis");
   const auto axes = plan.axis_names();
   std::string split = plan.aggregate().best ? plan.aggregate().best->axis : "";
-  if (!split.empty() && values_of(points, column_of(points, split)).size() > most_lines) split = "";
+  if (!split.empty() && values_of(points, column_of(points, split)).size() > max_lines) split = "";
   for (const sweep::Measure& measure : plan.measures()) {
     const std::size_t column = column_of(points, measure.name);
     if (std::none_of(points.rows.begin(), points.rows.end(),
@@ -183,7 +183,7 @@ Result<std::string> sweep_page(sweep::Store& store, const std::string& command) 
   Table table;
   for (const std::string& name : points.columns) table.columns.push_back({name});
   table.columns.push_back({"command"});
-  for (std::uint64_t i = 0; i < plan.size() && table.rows.size() < most_commands; ++i) {
+  for (std::uint64_t i = 0; i < plan.size() && table.rows.size() < max_commands; ++i) {
     DEMARC_TRY(const auto row, store.row(i));
     if (!row) continue;
     auto& cells = table.rows.emplace_back();

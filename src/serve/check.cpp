@@ -77,7 +77,7 @@ double percent_of(const TenantConfig& tenant) {
 }
 
 // Nearly: the card's memory has more than its colours.
-std::optional<std::uint64_t> most_bytes(const Config& config, const TenantConfig& tenant) {
+std::optional<std::uint64_t> max_bytes(const Config& config, const TenantConfig& tenant) {
   if (!config.memory) return std::nullopt;
   return *config.memory / config.colors * static_cast<std::uint64_t>(std::popcount(tenant.colors));
 }
@@ -102,7 +102,7 @@ std::string wished_colors(const Config& config, const TenantConfig& tenant) {
 
 std::string wished_bytes(const Config& config, const TenantConfig& tenant) {
   if (tenant.bytes) return fmt::format("{} MiB", *tenant.bytes >> 20U);
-  const auto most = most_bytes(config, tenant);
+  const auto most = max_bytes(config, tenant);
   return most ? fmt::format("about {} MiB", *most >> 20U) : "all of its colours";
 }
 
@@ -142,7 +142,7 @@ Result<void> check_without_card(const Config& config) {
                                   tenant.bytes_place, tenant.name, *tenant.bytes,
                                   lease::extent_step));
     }
-    const auto most = most_bytes(config, tenant);
+    const auto most = max_bytes(config, tenant);
     if (tenant.bytes && most && *tenant.bytes > *most) {
       wrong.push_back(
           fmt::format("{}: tenant '{}': {} bytes were asked for, but its colours hold {}",

@@ -297,12 +297,12 @@ namespace {
 
 // toml++ takes for granted that a table's header has a key, and follows dotted keys by recursion.
 Result<void> check_headers(std::string_view text, const std::string& source) {
-  constexpr std::ptrdiff_t most_dots = 1000;
+  constexpr std::ptrdiff_t max_dots = 1000;
   std::uint32_t number = 0;
   for (const std::string_view line : split_at(text, '\n')) {
     ++number;
-    if (std::count(line.begin(), line.end(), '.') > most_dots) {
-      return invalid_input("{}:{}: a line has at most {} dots", source, number, most_dots);
+    if (std::count(line.begin(), line.end(), '.') > max_dots) {
+      return invalid_input("{}:{}: a line has at most {} dots", source, number, max_dots);
     }
     const std::size_t mark = line.find_first_not_of(" \t");
     if (mark == std::string_view::npos || line[mark] != '[') continue;

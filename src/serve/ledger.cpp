@@ -11,7 +11,7 @@ namespace {
 using lease::extent_step;
 
 // So that what is told of a tenant fits a packet.
-constexpr std::uint64_t most_processes = 1024;
+constexpr std::uint64_t max_processes = 1024;
 
 constexpr std::uint64_t whole_steps(std::uint64_t bytes) {
   return bytes / extent_step * extent_step;
@@ -186,9 +186,9 @@ Result<ProcessId> Ledger::attach(LeaseId lease) {
   if (tenant(name)->revoked) {
     return missing_capability("tenant '{}' was revoked", name);
   }
-  if (processes_of(name) >= most_processes) {
+  if (processes_of(name) >= max_processes) {
     return missing_capability("tenant '{}' already has {} processes, the largest possible number",
-                              name, most_processes);
+                              name, max_processes);
   }
   const ProcessId id = ++last_id_;
   book_.processes[id] = {lease};

@@ -13,7 +13,7 @@ void Log::say(const std::string& line) {
     said_ = 0;
   }
   pollfd out{file_, POLLOUT, {}};
-  if (said_ >= most_lines || ::poll(&out, 1, 0) <= 0 || (out.revents & POLLOUT) == 0) {
+  if (said_ >= max_lines || ::poll(&out, 1, 0) <= 0 || (out.revents & POLLOUT) == 0) {
     ++left_out_;
     return;
   }

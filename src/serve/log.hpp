@@ -14,7 +14,7 @@ namespace demarc::serve {
 class Log {
  public:
   using Tell = std::function<void(const std::string& line)>;
-  static constexpr std::size_t most_lines = 200;  // in ten seconds
+  static constexpr std::size_t max_lines = 200;  // in ten seconds
 
   // `file`: where `tell` writes.
   explicit Log(Tell tell, int file = STDERR_FILENO) : tell_(std::move(tell)), file_(file) {}

@@ -17,8 +17,8 @@ namespace {
 constexpr std::chrono::seconds look_every(1);  // at the card
 // Until a packet that should have gone is sent again: too many descriptors were on their way.
 constexpr int stalled_ms = 5;
-constexpr int most_accepted = 16;  // in a turn, so that those who are there are answered
-constexpr std::size_t most_refused = 256;
+constexpr int max_accepted = 16;  // in a turn, so that those who are there are answered
+constexpr std::size_t max_refused = 256;
 
 bool may_ask(const ServerOptions& options, const lease::Peer& peer) {
   return peer.user == options.user ||
@@ -176,7 +176,7 @@ Result<void> Server::look_at_card() {
 }
 
 void Server::accept_all(const lease::PacketListener& listener, const std::string& tenant) {
-  for (int i = 0; i < most_accepted; ++i) {
+  for (int i = 0; i < max_accepted; ++i) {
     auto socket = listener.accept();
     if (!socket) return;
     if (hung_up(socket->file())) {  // nothing can be told to it
@@ -215,7 +215,7 @@ void Server::refuse(Connection connection, const Error& error) {
   options_.tell(error.message);
   const auto refused = std::count_if(connections_.begin(), connections_.end(),
                                      [](const Connection& other) { return other.refused; });
-  if (static_cast<std::size_t>(refused) >= most_refused) {
+  if (static_cast<std::size_t>(refused) >= max_refused) {
     static_cast<void>(connection.socket.send(lease::to_text(error)));
     return lease::close_apart(std::move(connection.socket));
   }

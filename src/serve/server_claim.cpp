@@ -285,9 +285,9 @@ Result<void> ServerClaim::end_left(const std::string& tenant) const {
   DEMARC_TRY(const lease::CardClaim own, copy_of_own());
   const off_t address = lease::tenant_address(card_, tenant);
   // Some may be started by others until those have been killed.
-  constexpr int most_rounds = 8;
+  constexpr int max_rounds = 8;
   std::vector<Claimer> left = own.keepers(address);
-  for (int round = 0; round < most_rounds && !left.empty(); ++round) {
+  for (int round = 0; round < max_rounds && !left.empty(); ++round) {
     static_cast<void>(end_keepers(own, address, {{SIGKILL, left_patience_ms}}));
     left = own.keepers(address);
   }

@@ -11,7 +11,7 @@
 namespace demarc::study {
 namespace {
 
-constexpr std::uint32_t most_restarts = 3;  // within a visit
+constexpr std::uint32_t max_restarts = 3;  // within a visit
 constexpr auto tick = std::chrono::milliseconds(2);
 
 class CommandLane : public Lane {
@@ -61,7 +61,7 @@ class CommandLane : public Lane {
     const auto decided = [this] { return watch_.verdict(seen_) != WorkWatch::Verdict::waiting; };
     (void)wait_for(lock, Clock::now(), options_.patience_seconds, decided);
     if (!fault_.empty()) return error(fault_);
-    if (watch_.restarts() > most_restarts) {
+    if (watch_.restarts() > max_restarts) {
       return error(fmt::format("ended {} times within one visit; it must run until it is stopped",
                                watch_.restarts()));
     }
@@ -120,7 +120,7 @@ class CommandLane : public Lane {
       if (!ended) return;
       if (ended->exit_code != 0) return fail(run->words(*ended));
       earlier = note(*run, earlier, true);
-      if (earlier == 0 && seen_.restarts > most_restarts) {
+      if (earlier == 0 && seen_.restarts > max_restarts) {
         return fail(
             fmt::format("was not seen working on the card: it ended {} times and launched "
                         "no kernel; the last of its output: {}",

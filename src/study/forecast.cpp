@@ -62,7 +62,7 @@ struct Allowance {
 
 Allowance allowance_for(std::size_t workloads) {
   // Each is gone through four times: twice with the whole L2, twice with half of it.
-  Allowance out{Forecast::most_requests / (4 * workloads), {}};
+  Allowance out{Forecast::max_requests / (4 * workloads), {}};
   out.effort.row_operations = 6'000'000 / workloads;
   out.effort.beginning = true;
   out.effort.trace_words = 16'000'000 / workloads;
@@ -94,7 +94,7 @@ Result<void> fill_in(const WorkloadCode& code, const gpu::Device& device, const 
                        one.times, code.launch.kernels[one.launch].grid.count()});
   }
   locality::PredictOptions options;
-  options.most_requests = allowance.requests;
+  options.max_requests = allowance.requests;
   options.beginning = cut;
   options.buffer_bytes = 0;
   for (const gpu::Buffer& buffer : code.launch.buffers) options.buffer_bytes += buffer.bytes;

@@ -36,8 +36,8 @@ const WorkloadForecast* hardest(const Forecast& forecast) {
 
 // Names while they are few, else how many of them.
 std::string few_words(const std::vector<std::string>& names, std::size_t of, const char* what) {
-  constexpr std::size_t most_named = 4;
-  if (names.size() <= most_named) return joined_words(names);
+  constexpr std::size_t max_named = 4;
+  if (names.size() <= max_named) return joined_words(names);
   if (names.size() == of) return fmt::format("all {} {}", of, what);
   return fmt::format("{} of {} {}", names.size(), of, what);
 }

@@ -86,7 +86,7 @@ Json tail_json(const TailSummary& tail) {
   Json worst = over_json(tail.worst);
   if (!worst.is_null()) {
     worst["least_runs"] = tail.least_runs;
-    worst["most_runs"] = tail.most_runs;
+    worst["most_runs"] = tail.max_runs;
   }
   return {{"p99", over_json(tail.p99)}, {"worst", std::move(worst)}};
 }

@@ -4,11 +4,11 @@
 namespace demarc::study {
 
 std::string last_lines(std::string_view text) {
-  constexpr std::size_t most_lines = 8;
+  constexpr std::size_t max_lines = 8;
   while (text.ends_with('\n')) text.remove_suffix(1);
   if (text.empty()) return "nothing";
   std::size_t begin = text.size();
-  for (std::size_t lines = 0; lines < most_lines && begin != std::string_view::npos && begin > 0;
+  for (std::size_t lines = 0; lines < max_lines && begin != std::string_view::npos && begin > 0;
        ++lines) {
     begin = text.rfind('\n', begin - 1);
   }

@@ -196,15 +196,15 @@ Result<void> check_plan(const Plan& plan) {
                          plan.parts);
   }
   if (plan.modes.empty()) return invalid_input("--modes: no mode is named");
-  constexpr std::uint32_t most_rounds = 1000;
-  if (plan.rounds == 0 || plan.rounds > most_rounds) {
-    return invalid_input("--rounds: {} is out of range; it is 1 to {}", plan.rounds, most_rounds);
+  constexpr std::uint32_t max_rounds = 1000;
+  if (plan.rounds == 0 || plan.rounds > max_rounds) {
+    return invalid_input("--rounds: {} is out of range; it is 1 to {}", plan.rounds, max_rounds);
   }
   const StoppingRule& rule = plan.rule;
-  constexpr std::uint32_t most_warm_up = 100000;
-  if (rule.warm_up > most_warm_up) {
+  constexpr std::uint32_t max_warm_up = 100000;
+  if (rule.warm_up > max_warm_up) {
     return invalid_input("--warm-up: {} launches are too many; at most {}", rule.warm_up,
-                         most_warm_up);
+                         max_warm_up);
   }
   if (rule.least == 0 || rule.least > rule.most) {
     return invalid_input(

@@ -15,10 +15,10 @@ std::string count_of_victims(std::size_t victims) {
 }
 
 std::string worst_name(const TailSummary& summary) {
-  if (summary.least_runs == summary.most_runs) {
-    return fmt::format("worst of {} runs", summary.most_runs);
+  if (summary.least_runs == summary.max_runs) {
+    return fmt::format("worst of {} runs", summary.max_runs);
   }
-  return fmt::format("worst of {} to {} runs", summary.least_runs, summary.most_runs);
+  return fmt::format("worst of {} to {} runs", summary.least_runs, summary.max_runs);
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ TailSummary summarize_tails(const std::vector<Tail>& tails) {
     }
     const std::size_t runs = tail.worst.runs;
     summary.least_runs = worst.empty() ? runs : std::min(summary.least_runs, runs);
-    summary.most_runs = std::max(summary.most_runs, runs);
+    summary.max_runs = std::max(summary.max_runs, runs);
     worst.push_back(tail.worst.percent);
   }
   summary.p99 = over_victims(p99);

@@ -15,7 +15,7 @@
 namespace demarc::sweep {
 namespace {
 
-constexpr std::uint64_t most_points = 1'000'000'000;
+constexpr std::uint64_t max_points = 1'000'000'000;
 
 // Verbs that calculate: what they give depends on their arguments and on the files these name.
 constexpr std::array<std::string_view, 9> verbs = {
@@ -251,9 +251,9 @@ Result<Plan> Plan::parse(std::string_view text, const std::string& source,
   plan.text_ = json_text(resolved, 2) + "\n";
   for (const Axis& axis : plan.axes_) {
     plan.size_ *= axis.size();
-    if (plan.size_ <= most_points) continue;
+    if (plan.size_ <= max_points) continue;
     return invalid_input("{}: axes: the sweep has more than {} points, the limit", source,
-                         most_points);
+                         max_points);
   }
   return plan;
 }

@@ -15,7 +15,7 @@
 namespace demarc::sweep {
 namespace {
 
-constexpr std::size_t most_values = 1'000'000;  // of one axis
+constexpr std::size_t max_values = 1'000'000;  // of one axis
 
 Result<Value> value_of(const Json& json, const std::string& where) {
   if (json.is_string()) return Value(json.get<std::string>());
@@ -36,9 +36,8 @@ Result<Axis> list_of(const std::string& name, const Json& json, const std::strin
     values.push_back({std::move(value)});
   }
   if (values.empty()) return invalid_input("{}: an axis needs at least one value", where);
-  if (values.size() > most_values) {
-    return invalid_input("{}: {} values; an axis has at most {}", where, values.size(),
-                         most_values);
+  if (values.size() > max_values) {
+    return invalid_input("{}: {} values; an axis has at most {}", where, values.size(), max_values);
   }
   return Axis({name}, std::move(values));
 }
@@ -53,9 +52,9 @@ Result<std::optional<Axis>> steps_of(const std::string& name, JsonObject& object
   constexpr double least_step = 1e-9;  // of the ends
   constexpr double tolerance = 1e-6;   // of a step
   const double count = std::floor((to - from) / step + tolerance) + 1;
-  if (step != 0 && count > double{most_values}) {
+  if (step != 0 && count > double{max_values}) {
     return invalid_input("{}: {} values; an axis has at most {}", object.where(), count,
-                         most_values);
+                         max_values);
   }
   if (!(std::abs(step) > least_step * std::max(std::abs(from), std::abs(to))) || !(count >= 1)) {
     return invalid_input("{}: a range from {} to {} in steps of {} has no values", object.where(),
@@ -67,7 +66,7 @@ Result<std::optional<Axis>> steps_of(const std::string& name, JsonObject& object
 Result<Axis> spaced(const std::string& name, JsonObject& object) {
   DEMARC_TRY(const double from, object.number("from"));
   DEMARC_TRY(const double to, object.number("to"));
-  DEMARC_TRY(const auto points, object.integer("points", 2, std::int64_t{most_values}));
+  DEMARC_TRY(const auto points, object.integer("points", 2, std::int64_t{max_values}));
   DEMARC_TRY(const std::string scale, object.string_or("scale", "linear"));
   const bool logarithmic = scale == "log";
   if (!logarithmic && scale != "linear") {

@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 // A point that is shorter than this waits behind another one, so that nobody waits for a message.
 constexpr double short_point_s = 0.2;
 constexpr std::size_t short_points_in_line = 4;
-constexpr int most_losses = 3;  // of processes by one point, before it has failed
+constexpr int max_losses = 3;  // of processes by one point, before it has failed
 
 unsigned cores() {
   cpu_set_t all{};
@@ -201,7 +201,7 @@ class Master {
   // A runner has ended, killed by somebody: its points run once more.
   Result<void> replace(std::size_t r) {
     for (Point& point : places_[r].points) {
-      if (&point == &places_[r].points.front() && ++losses_[point.index] >= most_losses) {
+      if (&point == &places_[r].points.front() && ++losses_[point.index] >= max_losses) {
         Outcome outcome;
         outcome.error = "the process that runs points was killed";
         outcome.exit_code = 128 + 9;

@@ -32,7 +32,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t most_error = 2000;  // bytes of a message that are kept
+constexpr std::size_t max_error = 2000;  // bytes of a message that are kept
 
 Json to_json(const std::optional<Value>& value) {
   if (!value) return nullptr;
@@ -64,7 +64,7 @@ std::string last_line(std::string_view text) {
   text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
   const std::size_t end_before = text.rfind('\n');
   if (end_before != std::string_view::npos) text.remove_prefix(end_before + 1);
-  return std::string(text.substr(0, most_error));
+  return std::string(text.substr(0, max_error));
 }
 
 // The loop of the process.
@@ -80,7 +80,7 @@ class PointLoop {
 
   int run() {
     if (out_.get() < 0 || err_.get() < 0 || null_.get() < 0) return 1;
-    std::string buffer(most_message, '\0');
+    std::string buffer(max_message, '\0');
     while (true) {
       const ssize_t got = ::recv(socket_.get(), buffer.data(), buffer.size(), 0);
       if (got < 0 && errno == EINTR) continue;

@@ -31,7 +31,7 @@ struct Report {
 [[nodiscard]] Report report_of(const std::string& text);
 
 // Bytes of a message between a runner and its master.
-inline constexpr std::size_t most_message = std::size_t{1} << 18;
+inline constexpr std::size_t max_message = std::size_t{1} << 18;
 
 class Runner {
  public:
@@ -57,7 +57,7 @@ class Runner {
 
  private:
   Runner(OwnedFile socket, pid_t pid)
-      : socket_(std::move(socket)), pid_(pid), buffer_(most_message, '\0') {}
+      : socket_(std::move(socket)), pid_(pid), buffer_(max_message, '\0') {}
   void swap(Runner& other) noexcept {
     std::swap(socket_, other.socket_);
     std::swap(pid_, other.pid_);

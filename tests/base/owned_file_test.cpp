@@ -11,7 +11,7 @@ bool is_open(int descriptor) {
   return ::fcntl(descriptor, F_GETFD) >= 0;
 }
 
-TEST(OwnedFiles, AreClosedWhenTheirOwnerGoes) {
+TEST(OwnedFiles, are_closed_when_their_owner_goes) {
   int moved = -1;
   int released = -1;
   {

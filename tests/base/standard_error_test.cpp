@@ -32,7 +32,7 @@ bool goes_on_with(int standard_error, bool blocked) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 7;
 }
 
-TEST(StandardError, ThatCannotBeWrittenEndsNothing) {
+TEST(StandardError, that_cannot_be_written_ends_nothing) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
   ::close(ends[0]);
@@ -46,7 +46,7 @@ TEST(StandardError, ThatCannotBeWrittenEndsNothing) {
   ::close(full);
 }
 
-TEST(StandardError, GetsWholeTexts) {
+TEST(StandardError, gets_whole_texts) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
   const std::string text(200'000, 'x');  // more than a pipe holds

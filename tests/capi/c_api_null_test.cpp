@@ -85,7 +85,7 @@ void nulls_through_c() {
   SYMBOL(lib, demarc_close)(card);
 }
 
-TEST_F(SharedLibraries, NullIsRefusedByNameThroughTheCInterface) {
+TEST_F(SharedLibraries, null_is_refused_by_name_through_the_c_interface) {
   EXPECT_EXIT((nulls_through_c(), std::_Exit(0)), testing::ExitedWithCode(0), "");
 }
 

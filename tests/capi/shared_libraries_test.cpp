@@ -19,7 +19,7 @@ namespace demarc::cuda {
 namespace {
 
 // They are loaded into programs on machines that need not have it.
-TEST_F(SharedLibraries, NeedNoFormattingLibrary) {
+TEST_F(SharedLibraries, need_no_formatting_library) {
   for (const char* name : {"libdemarc.so", "libsmctrl.so", "libdemarc_capture.so"}) {
     const auto bytes = read_file(test::build_dir() / name);
     ASSERT_TRUE(bytes) << bytes.error().message;
@@ -363,36 +363,36 @@ void wide_masks_through_c() {
   SYMBOL(lib, demarc_close)(card);
 }
 
-TEST_F(SharedLibraries, TpcsBeyondThe64thAreNamedThroughTheCInterface) {
+TEST_F(SharedLibraries, tpcs_beyond_the_6_4_th_are_named_through_the_c_interface) {
   EXPECT_EXIT((wide_masks_through_c(), std::_Exit(0)), testing::ExitedWithCode(0), "");
 }
 
-TEST_F(SharedLibraries, ColouredMemoryWorksThroughTheCInterface) {
+TEST_F(SharedLibraries, coloured_memory_works_through_the_c_interface) {
   EXPECT_EXIT((coloured_memory_through_c(), std::_Exit(0)), testing::ExitedWithCode(0), "");
 }
 
-TEST_F(SharedLibraries, ColoursThatAreRemaindersWorkThroughTheCInterface) {
+TEST_F(SharedLibraries, colours_that_are_remainders_work_through_the_c_interface) {
   EXPECT_EXIT((remainders_through_c(), std::_Exit(0)), testing::ExitedWithCode(0), "");
 }
 
-TEST_F(SharedLibraries, AnObserverCountsBlocksAndSetsNoMasks) {
+TEST_F(SharedLibraries, an_observer_counts_blocks_and_sets_no_masks) {
   EXPECT_EXIT((observer_through_c(), std::_Exit(0)), testing::ExitedWithCode(0), "");
 }
 
-TEST_F(SharedLibraries, WhatCannotBeDividedIsRefusedThroughTheCInterface) {
+TEST_F(SharedLibraries, what_cannot_be_divided_is_refused_through_the_c_interface) {
   EXPECT_EXIT((refusals_through_c(), std::_Exit(0)), testing::ExitedWithCode(0), "");
 }
 
-TEST_F(SharedLibraries, TheTopologyIsReadThroughTheCInterface) {
+TEST_F(SharedLibraries, the_topology_is_read_through_the_c_interface) {
   EXPECT_EXIT((topology_through_c(), std::_Exit(0)), testing::ExitedWithCode(0), "");
 }
 
-TEST_F(SharedLibraries, MasksAreSetChangedAndTakenBackThroughTheCInterface) {
+TEST_F(SharedLibraries, masks_are_set_changed_and_taken_back_through_the_c_interface) {
   EXPECT_EXIT((masks_through_c(), std::_Exit(0)), testing::ExitedWithCode(0), "");
 }
 
 // As there: running on unpartitioned is not an answer.
-TEST_F(SharedLibraries, AMaskThatLibsmctrlCannotSetEndsTheProgram) {
+TEST_F(SharedLibraries, a_mask_that_libsmctrl_cannot_set_ends_the_program) {
   const auto set = [](const char* name, std::uint64_t mask) {
     void* lib = library("libsmctrl.so");
     symbol<void(std::uint64_t)>(lib, name)(mask);
@@ -411,11 +411,11 @@ TEST_F(SharedLibraries, AMaskThatLibsmctrlCannotSetEndsTheProgram) {
               "libsmctrl_set_stream_mask: the default stream has no mask");
 }
 
-TEST_F(SharedLibraries, LibsmctrlMasksOfLargeCardsLeaveWhatTheyName) {
+TEST_F(SharedLibraries, libsmctrl_masks_of_large_cards_leave_what_they_name) {
   EXPECT_EXIT((wide_masks_through_libsmctrl(), std::_Exit(0)), testing::ExitedWithCode(0), "");
 }
 
-TEST_F(SharedLibraries, LibsmctrlMasksOverrideEachOtherAndDisable) {
+TEST_F(SharedLibraries, libsmctrl_masks_override_each_other_and_disable) {
   EXPECT_EXIT((masks_through_libsmctrl(), std::_Exit(0)), testing::ExitedWithCode(0), "");
 }
 

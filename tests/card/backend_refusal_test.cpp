@@ -55,7 +55,7 @@ void give_plain_contexts(DriverApi& api) {
   };
 }
 
-TEST(GreenRefusal, ADriverThatLacksOneOfTheFunctionsHasNoGreenContexts) {
+TEST(GreenRefusal, a_driver_that_lacks_one_of_the_functions_has_no_green_contexts) {
   const auto lacks = [](auto DriverApi::*function) {
     const Error error = green_error([&](DriverApi& api) { api.*function = nullptr; });
     EXPECT_EQ(error.kind, ErrorKind::missing_capability);
@@ -69,7 +69,7 @@ TEST(GreenRefusal, ADriverThatLacksOneOfTheFunctionsHasNoGreenContexts) {
   lacks(&DriverApi::cuGreenCtxDestroy);
 }
 
-TEST(GreenRefusal, EveryCallThatFailsIsNamed) {
+TEST(GreenRefusal, every_call_that_fails_is_named) {
   green_answer = 2;
   const auto says = [](const char* words, auto change) {
     const Error error = green_error([&](DriverApi& api) {
@@ -112,7 +112,7 @@ TEST(GreenRefusal, EveryCallThatFailsIsNamed) {
   says("refuses green contexts in this process", create);
 }
 
-TEST(GreenRefusal, ATpcThatTheDriverGivesNoGroupOfIsRefused) {
+TEST(GreenRefusal, a_tpc_that_the_driver_gives_no_group_of_is_refused) {
   const auto card = card_behind([](DriverApi& api) {
     api.cuDevSmResourceSplitByCount = [](CuDeviceResource*, unsigned* groups,
                                          const CuDeviceResource*, CuDeviceResource*, unsigned,
@@ -127,7 +127,7 @@ TEST(GreenRefusal, ATpcThatTheDriverGivesNoGroupOfIsRefused) {
   EXPECT_THAT(lane.error().message, HasSubstr("no group of SMs for TPC 3"));
 }
 
-TEST(LaneRefusal, AContextThatDoesNotConfineIsFoundOutAndGivenBack) {
+TEST(LaneRefusal, a_context_that_does_not_confine_is_found_out_and_given_back) {
   const auto card = card_behind(&give_plain_contexts);
   {
     const auto backend = make_backend(card, Mode::green).value();
@@ -142,7 +142,7 @@ TEST(LaneRefusal, AContextThatDoesNotConfineIsFoundOutAndGivenBack) {
 }
 
 // Blocks, threads and cycles that a group is looked at with, and its lane is proved with.
-TEST(GreenContexts, AreLookedAtWithBlocksThatReachBothSms) {
+TEST(GreenContexts, are_looked_at_with_blocks_that_reach_both_sms) {
   struct Look {
     unsigned blocks, threads;
     std::uint64_t cycles;
@@ -182,7 +182,7 @@ TEST(GreenContexts, AreLookedAtWithBlocksThatReachBothSms) {
   EXPECT_EQ(looks, std::vector<Look>(1, Look{96, 64, 2000}));
 }
 
-TEST(GreenContexts, AreMadeOncePerGroupAndGoAfterTheirStreamsUnlessTheCardIsStuck) {
+TEST(GreenContexts, are_made_once_per_group_and_go_after_their_streams_unless_the_card_is_stuck) {
   static int streams_gone_late = 0;
   streams_gone_late = 0;
   const auto card = card_behind([](DriverApi& api) {
@@ -208,7 +208,7 @@ TEST(GreenContexts, AreMadeOncePerGroupAndGoAfterTheirStreamsUnlessTheCardIsStuc
 }
 
 // As in a client of MPS whose share the driver does not show.
-TEST(LaneRefusal, AStreamThatShouldReachEverySmAndDoesNotIsRefused) {
+TEST(LaneRefusal, a_stream_that_should_reach_every_sm_and_does_not_is_refused) {
   fake::FakeConfig config = fake::small_gpu();
   const auto card = card_behind([](DriverApi&) {}, config);
   config.client = 0xc3;
@@ -221,7 +221,7 @@ TEST(LaneRefusal, AStreamThatShouldReachEverySmAndDoesNotIsRefused) {
             "mode none: a stream that nothing confines ran on 8 of 24 SMs only");
 }
 
-TEST(LaneRefusal, AMaskThatTheCardIgnoresIsFoundOut) {
+TEST(LaneRefusal, a_mask_that_the_card_ignores_is_found_out) {
   fake::FakeConfig config = fake::small_gpu();
   config.obey_masks = false;
   const auto card = test::fake_card(config).value();
@@ -231,14 +231,14 @@ TEST(LaneRefusal, AMaskThatTheCardIgnoresIsFoundOut) {
   EXPECT_THAT(lane.error().message, HasSubstr("does not hold"));
 }
 
-TEST(LaneRefusal, ACardWhoseMasksAreRefusedHasNoMaskLanes) {
+TEST(LaneRefusal, a_card_whose_masks_are_refused_has_no_mask_lanes) {
   const auto card = test::fake_card(fake::small_gpu(), false).value();
   EXPECT_THAT(make_backend(card, Mode::mask).error().message,
               HasSubstr("opened without support for masks"));
 }
 
 // Where numbers name no SM only their count is compared.
-TEST(LaneProofs, OfRenumberedSmsCountThem) {
+TEST(LaneProofs, of_renumbered_sms_count_them) {
   fake::FakeConfig config = fake::small_gpu();
   config.virtual_sms = true;
   const auto card = test::fake_card(config).value();
@@ -251,7 +251,7 @@ TEST(LaneProofs, OfRenumberedSmsCountThem) {
   EXPECT_FALSE((LaneProof{96, 1, {0, 1}, 2}.holds()));
 }
 
-TEST(AffinityRefusal, WhereKernelsCannotKnowTheirSmThereAreNoAffineLanes) {
+TEST(AffinityRefusal, where_kernels_cannot_know_their_sm_there_are_no_affine_lanes) {
   fake::FakeConfig config = fake::small_gpu();
   config.virtual_sms = true;
   const auto renumbered = test::fake_card(config, false).value();
@@ -262,7 +262,7 @@ TEST(AffinityRefusal, WhereKernelsCannotKnowTheirSmThereAreNoAffineLanes) {
 }
 
 // What a kernel looks its SM up in has 256 bits.
-TEST(AffinityRefusal, SmsBeyondTheTableOfTheKernelAreRefused) {
+TEST(AffinityRefusal, sms_beyond_the_table_of_the_kernel_are_refused) {
   static int shown = 0;
   const auto backend_of = [](int sms) {
     shown = sms;
@@ -284,7 +284,7 @@ TEST(AffinityRefusal, SmsBeyondTheTableOfTheKernelAreRefused) {
 }
 
 // SMs beyond the first word of the table, which has one of 64 bits each.
-TEST(AffineLanes, ReachSmsBeyondThe64th) {
+TEST(AffineLanes, reach_sms_beyond_the_6_4_th) {
   fake::FakeConfig config = fake::small_gpu();
   config.tpcs = 80;
   for (std::uint32_t t = 0; t < config.tpcs; ++t) {
@@ -311,7 +311,7 @@ TEST(AffineLanes, ReachSmsBeyondThe64th) {
   EXPECT_EQ(threads_of_block, 64);
 }
 
-TEST(AffinityRefusal, APartitionOfTpcsThatTheCardHasNotIsRefused) {
+TEST(AffinityRefusal, a_partition_of_tpcs_that_the_card_has_not_is_refused) {
   const auto card = test::fake_card(fake::small_gpu(), false).value();
   const auto lane = make_backend(card, Mode::affinity).value()->open(part_of({100}));
   ASSERT_FALSE(lane);
@@ -320,7 +320,7 @@ TEST(AffinityRefusal, APartitionOfTpcsThatTheCardHasNotIsRefused) {
 }
 
 // Memory that is handed out holds zeros, which name an SM.
-TEST(AffinityRefusal, BlocksThatNeverRanAreNoticed) {
+TEST(AffinityRefusal, blocks_that_never_ran_are_noticed) {
   static bool lost = false;
   lost = false;
   const auto card = card_behind([](DriverApi& api) {

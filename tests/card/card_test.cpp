@@ -17,7 +17,7 @@ namespace {
 using test::fake_card;
 using testing::HasSubstr;
 
-TEST(Card, TheTopologyOfThePlantedGpuIsFoundByBothWays) {
+TEST(Card, the_topology_of_the_planted_gpu_is_found_by_both_ways) {
   const fake::FakeConfig config = fake::small_gpu();
   const auto card = fake_card(config);
   ASSERT_TRUE(card) << card.error().message;
@@ -36,7 +36,7 @@ TEST(Card, TheTopologyOfThePlantedGpuIsFoundByBothWays) {
   }
 }
 
-TEST(Card, WithoutMasksClustersAloneTellTheGpcs) {
+TEST(Card, without_masks_clusters_alone_tell_the_gpcs) {
   const auto card = fake_card(fake::small_gpu(), false);
   ASSERT_TRUE(card) << card.error().message;
   EXPECT_FALSE((*card)->facts().by_descriptor);
@@ -45,7 +45,7 @@ TEST(Card, WithoutMasksClustersAloneTellTheGpcs) {
   EXPECT_FALSE((*card)->topology().tpcs[0].bit);
 }
 
-TEST(Card, DisagreeingWaysAreAnErrorThatNamesTheTpcs) {
+TEST(Card, disagreeing_ways_are_an_error_that_names_the_tpcs) {
   fake::FakeConfig config = fake::small_gpu();
   std::swap(config.bit[0], config.bit[1]);  // descriptors and clusters tell different GPCs
   const auto card = fake_card(config);
@@ -55,7 +55,7 @@ TEST(Card, DisagreeingWaysAreAnErrorThatNamesTheTpcs) {
               testing::AllOf(HasSubstr("disagree: TPCs 0 and"), HasSubstr("of 9 bits")));
 }
 
-TEST(Card, RenumberedSmsAreNoticedAndWhatTheyShowIsNotRemembered) {
+TEST(Card, renumbered_sms_are_noticed_and_what_they_show_is_not_remembered) {
   fake::FakeConfig config = fake::small_gpu();
   config.virtual_sms = true;
   CardOptions options;
@@ -66,7 +66,7 @@ TEST(Card, RenumberedSmsAreNoticedAndWhatTheyShowIsNotRemembered) {
   EXPECT_FALSE(std::filesystem::exists(facts_path(*(*card)->gpu(), options.cache_folder)));
 }
 
-TEST(Card, TpcsThatTheDescriptorCannotNameGetNoMask) {
+TEST(Card, tpcs_that_the_descriptor_cannot_name_get_no_mask) {
   CardOptions options;
   options.cache_folder = test::fresh_folder("narrow").string();
   fake::FakeConfig config = fake::small_gpu();
@@ -85,7 +85,7 @@ TEST(Card, TpcsThatTheDescriptorCannotNameGetNoMask) {
   EXPECT_THAT(mask.error().message, HasSubstr("cannot name all TPCs"));
 }
 
-TEST(Card, WhatWasFoundIsRememberedForTheSameCardAndDriver) {
+TEST(Card, what_was_found_is_remembered_for_the_same_card_and_driver) {
   CardOptions options;
   options.cache_folder = (test::fresh_folder("cache") / "that" / "is" / "made").string();
   const GpuPointer gpu = test::fake_gpu();
@@ -100,7 +100,7 @@ TEST(Card, WhatWasFoundIsRememberedForTheSameCardAndDriver) {
   EXPECT_FALSE((*Card::open(gpu, options))->facts().from_cache);
 }
 
-TEST(Card, ADamagedFactsFileIsAnErrorThatNamesIt) {
+TEST(Card, a_damaged_facts_file_is_an_error_that_names_it) {
   CardOptions options;
   options.cache_folder = test::fresh_folder("damaged").string();
   const GpuPointer gpu = test::fake_gpu();
@@ -116,7 +116,7 @@ TEST(Card, ADamagedFactsFileIsAnErrorThatNamesIt) {
   EXPECT_TRUE(Card::open(gpu, options).value()->facts().from_cache);
 }
 
-TEST(CardFacts, AreReadAsTheyWereWrittenAndRefusedByNameWhereTheyAreWrong) {
+TEST(CardFacts, are_read_as_they_were_written_and_refused_by_name_where_they_are_wrong) {
   CardFacts facts = fake_card().value()->facts();
   facts.unconfirmed = {3, 5};
   facts.notes = {"one", "two"};
@@ -165,7 +165,7 @@ TEST(CardFacts, AreReadAsTheyWereWrittenAndRefusedByNameWhereTheyAreWrong) {
   EXPECT_THAT(refused("\"offset\": 604", "\"offset\": -1"), HasSubstr("offset"));
 }
 
-TEST(CardFacts, LieWhereTheUserWantsThemElseInTheUsersCache) {
+TEST(CardFacts, lie_where_the_user_wants_them_else_in_the_users_cache) {
   const GpuPointer gpu = test::fake_gpu();
   const std::string name =
       "/GPU-fafafafa-fafa-fafa-fafa-fafafafafafa-" + gpu->driver().driver_version() + ".json";
@@ -189,7 +189,7 @@ TEST(CardFacts, LieWhereTheUserWantsThemElseInTheUsersCache) {
   EXPECT_EQ(with(nullptr, nullptr, "/me"), "/me/.cache/demarc" + name);
 }
 
-TEST(Card, RenumberingIsLookedForWhereFactsAreRemembered) {
+TEST(Card, renumbering_is_looked_for_where_facts_are_remembered) {
   CardOptions options;
   options.cache_folder = test::fresh_folder("renumbered_later").string();
   ASSERT_TRUE(Card::open(test::fake_gpu(), options));
@@ -204,7 +204,7 @@ TEST(Card, RenumberingIsLookedForWhereFactsAreRemembered) {
       << "the mask of the look is taken back";
 }
 
-TEST(Card, WhatTheTopologyLeavesOpenIsSaid) {
+TEST(Card, what_the_topology_leaves_open_is_said) {
   fake::FakeConfig config = fake::small_gpu();
   config.latency_noise = 60;
   const auto card = fake_card(config, false).value();
@@ -214,7 +214,7 @@ TEST(Card, WhatTheTopologyLeavesOpenIsSaid) {
   EXPECT_TRUE(fake_card().value()->facts().unconfirmed.empty());
 }
 
-TEST(Card, WithoutMasksItSaysWhyAndRemembersNothing) {
+TEST(Card, without_masks_it_says_why_and_remembers_nothing) {
   CardOptions options;
   options.cache_folder = test::fresh_folder("observer").string();
   options.use_masks = false;
@@ -229,7 +229,7 @@ TEST(Card, WithoutMasksItSaysWhyAndRemembersNothing) {
   EXPECT_FALSE(std::filesystem::exists(facts_path(*card->gpu(), options.cache_folder)));
 }
 
-TEST(Card, AnUnknownDriversFieldIsLookedForInAProcessOfItsOwnAndRemembered) {
+TEST(Card, an_unknown_drivers_field_is_looked_for_in_a_process_of_its_own_and_remembered) {
   ::setenv("DEMARC_LIBCUDA", test::fake_driver()->origin().c_str(), 1);
   fake::FakeConfig config = fake::small_gpu();
   config.cuda_version = 15780;
@@ -265,7 +265,7 @@ TEST(Card, AnUnknownDriversFieldIsLookedForInAProcessOfItsOwnAndRemembered) {
 }
 
 // Of a card without remembered facts that may not use masks, or is not to be refreshed.
-TEST(Card, AnUnknownDriversFieldIsNotLookedForUnasked) {
+TEST(Card, an_unknown_drivers_field_is_not_looked_for_unasked) {
   ::setenv("DEMARC_LIBCUDA", test::fake_driver()->origin().c_str(), 1);
   fake::FakeConfig config = fake::small_gpu();
   config.cuda_version = 14020;
@@ -295,7 +295,7 @@ TEST(Card, AnUnknownDriversFieldIsNotLookedForUnasked) {
 
 // A stream's object has room for a mask at every 24th to 44th byte of 64: at seven places, the last
 // of which is the mask's, or at six that are none.
-TEST(Calibration, GoesOnBehindPlacesThatEndTheProcessButNotForEver) {
+TEST(Calibration, goes_on_behind_places_that_end_the_process_but_not_for_ever) {
   ::setenv("DEMARC_LIBCUDA", test::fake_driver()->origin().c_str(), 1);
   const auto search = [](std::uint32_t deadly_bytes) {
     fake::FakeConfig config = fake::small_gpu();
@@ -320,7 +320,7 @@ TEST(Calibration, GoesOnBehindPlacesThatEndTheProcessButNotForEver) {
   EXPECT_THAT(after_more.error().message, HasSubstr("ended without an answer"));
 }
 
-TEST(Card, AnUnknownDriverWhoseDescriptorsAreNotKnownEitherSaysThat) {
+TEST(Card, an_unknown_driver_whose_descriptors_are_not_known_either_says_that) {
   ::setenv("DEMARC_LIBCUDA", test::fake_driver()->origin().c_str(), 1);
   fake::FakeConfig config = fake::small_gpu();
   config.cuda_version = 14020;
@@ -361,34 +361,34 @@ class Remembered : public testing::Test {
   fake::FakeConfig now = fake::small_gpu();
 };
 
-TEST_F(Remembered, FactsOfACardWithAnotherNameAreRefused) {
+TEST_F(Remembered, facts_of_a_card_with_another_name_are_refused) {
   std::snprintf(now.name, sizeof now.name, "Other GPU");
   refused(now, "the name is Fake GPU there and Other GPU now");
 }
 
-TEST_F(Remembered, FactsOfACardWithAnotherCapabilityAreRefused) {
+TEST_F(Remembered, facts_of_a_card_with_another_capability_are_refused) {
   now.capability_minor = 1;
   refused(now, "the compute capability is 9.0 there and 9.1 now");
 }
 
-TEST_F(Remembered, FactsOfACardWithMoreOrFewerSmsAreRefused) {
+TEST_F(Remembered, facts_of_a_card_with_more_or_fewer_sms_are_refused) {
   now.tpcs = 11;
   refused(now, "the number of SMs is 24 there and 22 now");
 }
 
-TEST_F(Remembered, FactsOfACardWithMoreOrLessMemoryAreRefused) {
+TEST_F(Remembered, facts_of_a_card_with_more_or_less_memory_are_refused) {
   now.memory_bytes *= 2;
   refused(now, "the memory's size is 1073741824 there and 2147483648 now");
 }
 
-TEST_F(Remembered, FactsOfACardWithOtherHardwareBitsAreRefused) {
+TEST_F(Remembered, facts_of_a_card_with_other_hardware_bits_are_refused) {
   now.bit[11] = 30;
   refused(now, "remembered are 12 TPCs with 0 and 29");
   now.bit[0] = 5;
   refused(now, "with hardware bit 5 for the first");
 }
 
-TEST_F(Remembered, FactsInTheFileOfAnotherCardAreRefused) {
+TEST_F(Remembered, facts_in_the_file_of_another_card_are_refused) {
   now.uuid = 0x77;
   const GpuPointer other = test::fake_gpu(now);
   std::filesystem::copy_file(facts_path(*test::fake_gpu(), options.cache_folder),
@@ -397,7 +397,7 @@ TEST_F(Remembered, FactsInTheFileOfAnotherCardAreRefused) {
 }
 
 // It sees a part of the card, and is none of its own.
-TEST_F(Remembered, FactsServeAClientOfMpsThatIsShownLess) {
+TEST_F(Remembered, facts_serve_a_client_of_mps_that_is_shown_less) {
   now.virtual_sms = true;
   now.client = 0xc3;
   now.memory_bytes /= 2;
@@ -410,7 +410,7 @@ TEST_F(Remembered, FactsServeAClientOfMpsThatIsShownLess) {
               HasSubstr("the memory's size"));
 }
 
-TEST(Card, AClientOfMpsIsNoticedThoughItsNumbersLookRight) {
+TEST(Card, a_client_of_mps_is_noticed_though_its_numbers_look_right) {
   fake::FakeConfig config = fake::small_gpu();
   config.mps_attribute = 1;
   const auto card = fake_card(config);
@@ -418,7 +418,7 @@ TEST(Card, AClientOfMpsIsNoticedThoughItsNumbersLookRight) {
   EXPECT_TRUE((*card)->virtual_sms());
 }
 
-TEST(Card, NumbersOfALaunchAreNoticedThoughTheDriverTellsOfNoMps) {
+TEST(Card, numbers_of_a_launch_are_noticed_though_the_driver_tells_of_no_mps) {
   fake::FakeConfig config = fake::small_gpu();
   config.virtual_sms = true;
   config.mps_attribute = 0;
@@ -427,7 +427,7 @@ TEST(Card, NumbersOfALaunchAreNoticedThoughTheDriverTellsOfNoMps) {
   EXPECT_TRUE((*card)->virtual_sms());
 }
 
-TEST(Calibration, FindsTheFieldAnywhereInTheStreamObject) {
+TEST(Calibration, finds_the_field_anywhere_in_the_stream_object) {
   for (const std::uint32_t offset : {0x18U, 0x25cU, 0x6d8U}) {
     fake::FakeConfig config = fake::small_gpu();
     config.cuda_version = 14020;
@@ -451,7 +451,7 @@ TEST(Calibration, FindsTheFieldAnywhereInTheStreamObject) {
   }
 }
 
-TEST(Calibration, RefusesWhenNoPlaceActsAsAMask) {
+TEST(Calibration, refuses_when_no_place_acts_as_a_mask) {
   fake::FakeConfig config = fake::small_gpu();
   config.cuda_version = 14020;
   config.stream_field_works = false;
@@ -465,7 +465,7 @@ TEST(Calibration, RefusesWhenNoPlaceActsAsAMask) {
   EXPECT_THAT(field.error().message, HasSubstr("masks are refused"));
 }
 
-TEST(Watchdog, ALaunchThatNeverStartsIsGivenUpAndTheGpuMarked) {
+TEST(Watchdog, a_launch_that_never_starts_is_given_up_and_the_gpu_marked) {
   const auto card = fake_card();
   ASSERT_TRUE(card) << card.error().message;
   const GpuPointer& gpu = (*card)->gpu();

@@ -26,7 +26,7 @@ std::shared_ptr<ColoredPool> pool_of(std::uint64_t pages,
 }
 
 // The truth of the stand-in agrees with what the pool believes when every chunk is where it should.
-TEST(ColoredPool, EveryChunkOfABufferHasItsColourByTiming) {
+TEST(ColoredPool, every_chunk_of_a_buffer_has_its_colour_by_timing) {
   const std::uint64_t quarters[] = {0xc4000, 0x18a000};
   constexpr ShareRequest shares[] = {{0x3, 0}, {0x4, 0}, {0x8, 0}};
   const auto pool = pool_of(24, shares, quarters);
@@ -47,7 +47,7 @@ TEST(ColoredPool, EveryChunkOfABufferHasItsColourByTiming) {
   }
 }
 
-TEST(ColoredPool, AnAuditNoticesPagesOfAnotherColour) {
+TEST(ColoredPool, an_audit_notices_pages_of_another_colour) {
   const auto pool = pool_of(16);
   const auto buffer = pool->allocate(0, 4 << 20).value();
   fake::FakeConfig moved = fake::small_gpu();
@@ -59,7 +59,7 @@ TEST(ColoredPool, AnAuditNoticesPagesOfAnotherColour) {
   EXPECT_GT(audit->outside, audit->chunks() / 10);
 }
 
-TEST(ColorAudit, HoldsWithOneChunkOfAHundredUnclearAndNoneOutside) {
+TEST(ColorAudit, holds_with_one_chunk_of_a_hundred_unclear_and_none_outside) {
   ColorAudit audit;
   audit.chunks_of_color = {99, 0};
   audit.unclear = 1;
@@ -72,7 +72,7 @@ TEST(ColorAudit, HoldsWithOneChunkOfAHundredUnclearAndNoneOutside) {
   EXPECT_FALSE(audit.holds());
 }
 
-TEST(ColoredPool, ChunksInDoubtAreCountedAndNoColourOfTheirsIsBelieved) {
+TEST(ColoredPool, chunks_in_doubt_are_counted_and_no_colour_of_theirs_is_believed) {
   const auto pool = pool_of(16);
   const auto buffer = pool->allocate(0, 4 << 20).value();
   fake::FakeConfig busy = fake::small_gpu();
@@ -85,7 +85,7 @@ TEST(ColoredPool, ChunksInDoubtAreCountedAndNoColourOfTheirsIsBelieved) {
   EXPECT_FALSE(audit->holds());
 }
 
-TEST(ColoredPool, PagesWhoseConstantsAreNotCertainAreRefused) {
+TEST(ColoredPool, pages_whose_constants_are_not_certain_are_refused) {
   fake::FakeConfig busy = fake::small_gpu();
   busy.upset_from = 4;  // the first page has been measured, by three launches
   busy.upset_until = 1000;
@@ -97,7 +97,7 @@ TEST(ColoredPool, PagesWhoseConstantsAreNotCertainAreRefused) {
   EXPECT_THAT(pool.error().message, HasSubstr("of 16 pages are not certain"));
 }
 
-TEST(ColoredPool, APoolOfGivenConstantsIsNotAuditedAndOneOfTooFewIsRefused) {
+TEST(ColoredPool, a_pool_of_given_constants_is_not_audited_and_one_of_too_few_is_refused) {
   const GpuPointer gpu = test::fake_gpu();
   const auto coloring = color::Coloring::make(half_mask, two_mebibytes).value();
   const std::vector<std::uint32_t> constants(4, 0);
@@ -116,7 +116,7 @@ TEST(ColoredPool, APoolOfGivenConstantsIsNotAuditedAndOneOfTooFewIsRefused) {
   EXPECT_THAT(whole.error().message, HasSubstr("the largest free run of this share is 4194304"));
 }
 
-TEST(ColoredPool, BuffersOfAllSharesAreDisjointAndKeepWhatIsWritten) {
+TEST(ColoredPool, buffers_of_all_shares_are_disjoint_and_keep_what_is_written) {
   const auto pool = pool_of(8);
   std::set<DevicePointer> lines;
   std::vector<ColoredBuffer> buffers;
@@ -137,7 +137,7 @@ TEST(ColoredPool, BuffersOfAllSharesAreDisjointAndKeepWhatIsWritten) {
   }
 }
 
-TEST(ColoredPool, CopiesOfPartsKeepEveryByteAndGoInFewPieces) {
+TEST(ColoredPool, copies_of_parts_keep_every_byte_and_go_in_few_pieces) {
   const auto pool = pool_of(8);
   const auto buffer = pool->allocate(1, 3000003).value();
   std::vector<std::uint8_t> data(buffer.bytes());
@@ -164,7 +164,7 @@ TEST(ColoredPool, CopiesOfPartsKeepEveryByteAndGoInFewPieces) {
 }
 
 // Neighbours before, behind, on both sides and on none.
-TEST(ColoredPool, BytesThatAreGivenBackJoinTheirFreeNeighbours) {
+TEST(ColoredPool, bytes_that_are_given_back_join_their_free_neighbours) {
   const auto pool = ColoredPool::create(test::fake_gpu(), half_mask, 4 * two_mebibytes, halves,
                                         PoolPages::one_region)
                         .value();
@@ -190,7 +190,7 @@ TEST(ColoredPool, BytesThatAreGivenBackJoinTheirFreeNeighbours) {
   EXPECT_EQ(pool->allocate(0, 256)->first(), place) << "which is used again";
 }
 
-TEST(ColoredPool, ACapIsKeptAndFreedBytesCountAgain) {
+TEST(ColoredPool, a_cap_is_kept_and_freed_bytes_count_again) {
   constexpr ShareRequest capped[] = {{0x1, 1 << 20}, {0x2, 0}};
   const auto pool = pool_of(8, capped);
   EXPECT_EQ(pool->usage(0).capacity_bytes, 1U << 20U);
@@ -208,7 +208,7 @@ TEST(ColoredPool, ACapIsKeptAndFreedBytesCountAgain) {
   EXPECT_EQ(usage.used_bytes + usage.wasted_bytes, 0U);
 }
 
-TEST(ColoredPool, UsageCountsWhatWasAskedForAndWhatRoundingLost) {
+TEST(ColoredPool, usage_counts_what_was_asked_for_and_what_rounding_lost) {
   const auto pool = pool_of(4);
   const auto a = pool->allocate(0, 1000).value();
   const auto b = pool->allocate(0, 4096).value();
@@ -217,7 +217,7 @@ TEST(ColoredPool, UsageCountsWhatWasAskedForAndWhatRoundingLost) {
   EXPECT_EQ(pool->usage(0).capacity_bytes + pool->usage(1).capacity_bytes, 4 * two_mebibytes);
 }
 
-TEST(ColoredPool, BuffersTakeWholeMultiplesOf256BytesAndAtLeastOne) {
+TEST(ColoredPool, buffers_take_whole_multiples_of_256_bytes_and_at_least_one) {
   const auto pool = pool_of(1);
   const std::uint64_t whole = pool->usage(0).largest_free_bytes;
   const auto none = pool->allocate(0, 0).value();
@@ -232,7 +232,7 @@ TEST(ColoredPool, BuffersTakeWholeMultiplesOf256BytesAndAtLeastOne) {
   EXPECT_EQ(none.layout<remainders>().table, 0U) << "its colours are parities";
 }
 
-TEST(ColoredPool, AShareOfAllColoursIsTheArenaAsItLies) {
+TEST(ColoredPool, a_share_of_all_colours_is_the_arena_as_it_lies) {
   constexpr ShareRequest whole[] = {{0x3, 0}};
   const auto pool = pool_of(2, whole);
   static_cast<void>(pool->allocate(0, 512).value());
@@ -243,14 +243,14 @@ TEST(ColoredPool, AShareOfAllColoursIsTheArenaAsItLies) {
   EXPECT_EQ(buffer.first() % 256, 0U);
 }
 
-TEST(ColoredPool, OfFewerBytesThanAPageHasOnePage) {
+TEST(ColoredPool, of_fewer_bytes_than_a_page_has_one_page) {
   const auto pool = ColoredPool::create(test::fake_gpu(), half_mask, 1000, halves);
   ASSERT_TRUE(pool) << pool.error().message;
   EXPECT_EQ((*pool)->arena().pages(), 1U);
   EXPECT_EQ((*pool)->usage(0).capacity_bytes, two_mebibytes / 2);
 }
 
-TEST(ColoredPool, RunsAreContiguousAndAsLongAsSaid) {
+TEST(ColoredPool, runs_are_contiguous_and_as_long_as_said) {
   const auto pool = pool_of(4);
   const auto buffer = pool->allocate(0, 200000).value();
   for (std::uint64_t at = 0; at < buffer.bytes(); at += 777) {
@@ -259,7 +259,7 @@ TEST(ColoredPool, RunsAreContiguousAndAsLongAsSaid) {
   }
 }
 
-TEST(ColoredPool, SharesThatOverlapAndPartitionsWithoutColoursAreRefused) {
+TEST(ColoredPool, shares_that_overlap_and_partitions_without_colours_are_refused) {
   constexpr ShareRequest overlapping[] = {{0x1, 0}, {0x3, 0}};
   const auto pool =
       ColoredPool::create(test::fake_gpu(), half_mask, 4 * two_mebibytes, overlapping);
@@ -271,7 +271,7 @@ TEST(ColoredPool, SharesThatOverlapAndPartitionsWithoutColoursAreRefused) {
   EXPECT_EQ(request.byte_cap, 777U);
 }
 
-TEST(ColoredPool, AMaskTheCardDoesNotShowIsRefused) {
+TEST(ColoredPool, a_mask_the_card_does_not_show_is_refused) {
   const std::uint64_t wrong[] = {0x10000};
   const auto pool = ColoredPool::create(test::fake_gpu(), wrong, 4 * two_mebibytes, halves);
   ASSERT_FALSE(pool);

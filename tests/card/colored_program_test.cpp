@@ -47,7 +47,7 @@ Result<ColoredProgram> load(const std::shared_ptr<ColoredPool>& pool, const std:
   return ColoredProgram::load(pool, 1, module_of(text), uses);
 }
 
-TEST(ColoredProgram, VariablesLieInTheShareWithTheirFirstContent) {
+TEST(ColoredProgram, variables_lie_in_the_share_with_their_first_content) {
   const auto pool = small_pool();
   const auto program =
       load(pool,
@@ -80,7 +80,7 @@ TEST(ColoredProgram, VariablesLieInTheShareWithTheirFirstContent) {
             code_of_pool(*pool, 1)->pointer(program->variables()->first()));
 }
 
-TEST(ColoredProgram, VariablesLieAtMultiplesOfTheirAlignmentWhereverTheShareBegins) {
+TEST(ColoredProgram, variables_lie_at_multiples_of_their_alignment_wherever_the_share_begins) {
   const auto pool = small_pool();
   const auto before = pool->allocate(1, 256).value();
   const auto program = load(pool,
@@ -96,7 +96,7 @@ TEST(ColoredProgram, VariablesLieAtMultiplesOfTheirAlignmentWhereverTheShareBegi
   EXPECT_EQ(values, (std::array<std::uint32_t, 3>{7, 9, 11}));
 }
 
-TEST(ColoredProgram, EveryThreadHasLocalMemoryOfItsOwnInTheShare) {
+TEST(ColoredProgram, every_thread_has_local_memory_of_its_own_in_the_share) {
   const auto pool = small_pool();
   const auto program =
       load(pool,
@@ -160,7 +160,7 @@ void expect_counted(const RemainderHalf& half, const Module& module) {
   EXPECT_EQ(back, words);
 }
 
-TEST(ColoredProgram, OfAShareOfRemaindersFindsItsBytesWhereTheHostPutThem) {
+TEST(ColoredProgram, of_a_share_of_remainders_finds_its_bytes_where_the_host_put_them) {
   const RemainderHalf half = remainder_half();
   const auto program = load(half.pool, counting, {{"k", 1024, 64}});
   ASSERT_TRUE(program) << program.error().message;
@@ -214,7 +214,7 @@ void expect_placed_at_load(const std::shared_ptr<ColoredPool>& pool) {
 }
 
 // The text knows no colours; those of the share are written into its variable.
-TEST(ColoredProgram, RewrittenBeforeTheColoursWereKnownIsToldThemWhenItIsLoaded) {
+TEST(ColoredProgram, rewritten_before_the_colours_were_known_is_told_them_when_it_is_loaded) {
   const RemainderHalf half = remainder_half();
   const GpuPointer gpu = half.pool->arena().gpu();
   const auto made = color::rewrite_remainders(module_of(counting), color::RemainderShape{8, 13, 9});
@@ -229,7 +229,7 @@ TEST(ColoredProgram, RewrittenBeforeTheColoursWereKnownIsToldThemWhenItIsLoaded)
   expect_placed_at_load(half.pool);
 }
 
-TEST(ColoredProgram, WhoseShareIsSmallShiftsNoQuotients) {
+TEST(ColoredProgram, whose_share_is_small_shifts_no_quotients) {
   for (const std::uint32_t shift : {0U, 1U}) {
     const color::RemainderSteps steps{.chunk_shift = 8,
                                       .page_shift = 13,
@@ -246,11 +246,11 @@ TEST(ColoredProgram, WhoseShareIsSmallShiftsNoQuotients) {
   }
 }
 
-TEST(ColoredProgram, RewrittenBeforePlacesWereKnownIsToldThemWhenItIsLoaded) {
+TEST(ColoredProgram, rewritten_before_places_were_known_is_told_them_when_it_is_loaded) {
   expect_placed_at_load(small_pool());
 }
 
-TEST(ColoredProgram, LocalMemoryIsAsLargeAsTheLargestLaunchNeeds) {
+TEST(ColoredProgram, local_memory_is_as_large_as_the_largest_launch_needs) {
   const auto pool = small_pool();
   const std::string keeps = ".local .align 8 .b8 own[100];\nst.local.u32 [own], 1;";
   const auto before = pool->usage(1).largest_free_bytes;
@@ -267,7 +267,8 @@ TEST(ColoredProgram, LocalMemoryIsAsLargeAsTheLargestLaunchNeeds) {
               HasSubstr("bytes of local variables"));
 }
 
-TEST(ColoredProgram, AKernelThatIsLaunchedAndCannotBeColouredIsNamedAndAnotherDoesNotMatter) {
+TEST(ColoredProgram,
+     a_kernel_that_is_launched_and_cannot_be_coloured_is_named_and_another_does_not_matter) {
   const auto pool = small_pool();
   const std::string text =
       kernel("bad", "prefetchu.L1 [%rd1];") + kernel("good", "st.global.u32 [%rd1], 1;");
@@ -279,7 +280,8 @@ TEST(ColoredProgram, AKernelThatIsLaunchedAndCannotBeColouredIsNamedAndAnotherDo
               HasSubstr("k.ptx:7: kernel 'bad': 'prefetchu.L1 [%rd1];' addresses memory"));
 }
 
-TEST(ColoredProgram, WhatPtxasKeepsInLocalMemoryIsTriedWithMoreRegistersAndThenRefused) {
+TEST(ColoredProgram,
+     what_ptxas_keeps_in_local_memory_is_tried_with_more_registers_and_then_refused) {
   const auto pool = small_pool();
   const std::string spills = ".reg .b32 %spills<24>;\n";
   const std::string limited = ".maxntid 256, 1, 1\n.minnctapersm 8\n";

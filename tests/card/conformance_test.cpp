@@ -18,21 +18,21 @@ void run_mode(Mode mode) {
   test::conforms(*card, **backend, 30);
 }
 
-TEST(Conformance, NoneMeetsTheContract) {
+TEST(Conformance, none_meets_the_contract) {
   run_mode(Mode::none);
 }
-TEST(Conformance, TimesliceMeetsTheContract) {
+TEST(Conformance, timeslice_meets_the_contract) {
   run_mode(Mode::timeslice);
 }
-TEST(Conformance, AffinityMeetsTheContract) {
+TEST(Conformance, affinity_meets_the_contract) {
   run_mode(Mode::affinity);
 }
-TEST(Conformance, MaskMeetsTheContract) {
+TEST(Conformance, mask_meets_the_contract) {
   run_mode(Mode::mask);
 }
 
 // ctest runs each test in a process of its own; run all together, the masks may come first.
-TEST(Conformance, GreenMeetsTheContractOrRefusesAfterMasks) {
+TEST(Conformance, green_meets_the_contract_or_refuses_after_masks) {
   const auto card = fake_card(fake::small_gpu(), false);
   ASSERT_TRUE(card) << card.error().message;
   const auto backend = make_backend(*card, Mode::green);
@@ -43,7 +43,7 @@ TEST(Conformance, GreenMeetsTheContractOrRefusesAfterMasks) {
   test::conforms(*card, **backend, 30);
 }
 
-TEST(SyncDomains, OfACardWithoutThemAreOneForAll) {
+TEST(SyncDomains, of_a_card_without_them_are_one_for_all) {
   fake::FakeConfig old = fake::small_gpu();
   old.sync_domains = 1;
   const auto card = fake_card(old, false);
@@ -53,7 +53,7 @@ TEST(SyncDomains, OfACardWithoutThemAreOneForAll) {
   test::lanes_have_domains_of_their_own(*card, *backend);
 }
 
-TEST(SyncDomains, ThatTheDriverDoesNotKeepAreNotBelieved) {
+TEST(SyncDomains, that_the_driver_does_not_keep_are_not_believed) {
   fake::FakeConfig forgetful = fake::small_gpu();
   forgetful.forgets_domains = true;
   const auto card = fake_card(forgetful, false);
@@ -66,7 +66,7 @@ TEST(SyncDomains, ThatTheDriverDoesNotKeepAreNotBelieved) {
             "a stream was given the memory synchronisation domain 2, but has 0 and 1");
 }
 
-TEST(Conformance, GreenIsRefusedOnceMasksWereUsed) {
+TEST(Conformance, green_is_refused_once_masks_were_used) {
   const auto card = fake_card();
   ASSERT_TRUE(card) << card.error().message;
   const auto backend = make_backend(*card, Mode::green);
@@ -74,7 +74,7 @@ TEST(Conformance, GreenIsRefusedOnceMasksWereUsed) {
   EXPECT_EQ(backend.error().kind, ErrorKind::missing_capability);
 }
 
-TEST(Conformance, MpsNeedsAProcessStartedForIt) {
+TEST(Conformance, mps_needs_a_process_started_for_it) {
   ::unsetenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
   ::unsetenv("CUDA_MPS_PIPE_DIRECTORY");
   const auto card = fake_card(fake::small_gpu(), false);
@@ -90,7 +90,7 @@ TEST(Conformance, MpsNeedsAProcessStartedForIt) {
 }
 
 // Rounded down: three thirds of the card are 99 per cent of its threads and not 102.
-TEST(Conformance, ProcessesOfMpsGetTheShareOfTheirPart) {
+TEST(Conformance, processes_of_mps_get_the_share_of_their_part) {
   const auto card = fake_card(fake::small_gpu(), false);
   const auto share_of = [&](const gpu::TpcSet& tpcs) {
     const auto set_for_mps =

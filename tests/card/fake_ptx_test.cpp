@@ -96,7 +96,7 @@ class FakePtx : public testing::Test {
   std::optional<Function> scale;
 };
 
-TEST_F(FakePtx, AKernelWorksOnAllocatedMemoryAndNowhereElse) {
+TEST_F(FakePtx, a_kernel_works_on_allocated_memory_and_nowhere_else) {
   std::vector<std::uint32_t> numbers(1000);
   std::iota(numbers.begin(), numbers.end(), 7U);
   const auto a = words(numbers);
@@ -109,7 +109,7 @@ TEST_F(FakePtx, AKernelWorksOnAllocatedMemoryAndNowhereElse) {
   EXPECT_EQ(a.read<std::uint32_t>(1000).value(), numbers);
 }
 
-TEST_F(FakePtx, AnAccessOneByteBehindABufferBreaksTheContextForGood) {
+TEST_F(FakePtx, an_access_one_byte_behind_a_buffer_breaks_the_context_for_good) {
   const auto a = words(std::vector<std::uint32_t>(10));
   ASSERT_TRUE(scaled(a, a, 10));
   ASSERT_TRUE(stream->wait());
@@ -124,7 +124,7 @@ TEST_F(FakePtx, AnAccessOneByteBehindABufferBreaksTheContextForGood) {
   EXPECT_TRUE(scaled(a, a, 10));
 }
 
-TEST_F(FakePtx, FreedAndUnmappedMemoryIsOutOfBounds) {
+TEST_F(FakePtx, freed_and_unmapped_memory_is_out_of_bounds) {
   const auto a = words(std::vector<std::uint32_t>(10));
   DevicePointer freed = 0;
   { freed = words(std::vector<std::uint32_t>(10)).address(); }
@@ -147,7 +147,7 @@ TEST_F(FakePtx, FreedAndUnmappedMemoryIsOutOfBounds) {
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("out-of-bounds access: "));
 }
 
-TEST_F(FakePtx, AMisalignedAccessAndTextThatIsNoPtxHaveErrorsOfTheirOwn) {
+TEST_F(FakePtx, a_misaligned_access_and_text_that_is_no_ptx_have_errors_of_their_own) {
   const auto a = words(std::vector<std::uint32_t>(10));
   testing::internal::CaptureStderr();
   ASSERT_TRUE(launch(*stream, *scale, LaunchShape::line(1, 32), a.address(), a.address() + 2, 4U));
@@ -159,7 +159,7 @@ TEST_F(FakePtx, AMisalignedAccessAndTextThatIsNoPtxHaveErrorsOfTheirOwn) {
   testing::internal::GetCapturedStderr();
 }
 
-TEST_F(FakePtx, VariablesOfAModuleKeepWhatKernelsWroteAndHaveAnAddress) {
+TEST_F(FakePtx, variables_of_a_module_keep_what_kernels_wrote_and_have_an_address) {
   for (int i = 0; i < 2; ++i) {
     ASSERT_TRUE(launch(*stream, function("count_run"), LaunchShape::line(1, 1), std::uint64_t{0}));
   }
@@ -173,7 +173,7 @@ TEST_F(FakePtx, VariablesOfAModuleKeepWhatKernelsWroteAndHaveAnAddress) {
   EXPECT_EQ(function("count_run").attribute(function_shared_bytes).value(), 40);
 }
 
-TEST_F(FakePtx, BlocksRunOnTheSmsOfTheirMaskAndTimePasses) {
+TEST_F(FakePtx, blocks_run_on_the_sms_of_their_mask_and_time_passes) {
   const auto card = test::fake_card().value();
   const auto out = words(std::vector<std::uint32_t>(48 * 6));
   const auto of_stream = StreamMask::set(card, stream->handle(), {2, 3});
@@ -191,7 +191,7 @@ TEST_F(FakePtx, BlocksRunOnTheSmsOfTheirMaskAndTimePasses) {
   }
 }
 
-TEST_F(FakePtx, BlocksThatWaitForEachOtherRunAsManyAsThereAreSms) {
+TEST_F(FakePtx, blocks_that_wait_for_each_other_run_as_many_as_there_are_sms) {
   const auto state = words({0, 0});
   ASSERT_TRUE(launch(*stream, function("meet"), LaunchShape::line(24, 64), state.address(),
                      std::uint32_t{24 * 64}));
@@ -199,7 +199,7 @@ TEST_F(FakePtx, BlocksThatWaitForEachOtherRunAsManyAsThereAreSms) {
   EXPECT_EQ(state.read<std::uint32_t>(2).value(), (std::vector<std::uint32_t>{1536, 1536}));
 }
 
-TEST_F(FakePtx, AGraphRunsItsKernelsInOrderEachTimeAndEventsTakeTheirTime) {
+TEST_F(FakePtx, a_graph_runs_its_kernels_in_order_each_time_and_events_take_their_time) {
   const auto a = words({1, 2, 3});
   const auto begin = Event::create(gpu).value();
   const auto end = Event::create(gpu).value();

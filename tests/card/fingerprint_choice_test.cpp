@@ -32,7 +32,7 @@ SmIdentity identity_of_sm(float apart, float away, double noise = 0) {
   return found->at(0);
 }
 
-TEST(FingerprintChoice, TheNextTpcIsTwoStandardErrorsAwayAtLeast) {
+TEST(FingerprintChoice, the_next_tpc_is_two_standard_errors_away_at_least) {
   const SmIdentity sure = identity_of_sm(3, 0, 1.5);
   EXPECT_TRUE(sure.certain);
   EXPECT_EQ(sure.sm, 7U);
@@ -43,12 +43,12 @@ TEST(FingerprintChoice, TheNextTpcIsTwoStandardErrorsAwayAtLeast) {
   EXPECT_FALSE(identity_of_sm(3, 0, 1.51).certain);
 }
 
-TEST(FingerprintChoice, TheNextTpcIsTwiceAsFarAtLeast) {
+TEST(FingerprintChoice, the_next_tpc_is_twice_as_far_at_least) {
   EXPECT_TRUE(identity_of_sm(1.5, 0.5).certain);
   EXPECT_FALSE(identity_of_sm(1.375, 0.5).certain);
 }
 
-TEST(FingerprintChoice, CandidatesAreTheTpcsThatItMayBe) {
+TEST(FingerprintChoice, candidates_are_the_tpcs_that_it_may_be) {
   using gpu::TpcSet;
   EXPECT_EQ(identity_of_sm(1.5, 0.5).candidates, TpcSet{0});
   EXPECT_EQ(identity_of_sm(1.375, 0.5).candidates, (TpcSet{0, 1}));
@@ -58,7 +58,7 @@ TEST(FingerprintChoice, CandidatesAreTheTpcsThatItMayBe) {
   EXPECT_TRUE(identity_of_sm(10, -0.875).candidates.empty()) << "far from all";
 }
 
-TEST(FingerprintChoice, OfATpcWithMoreSmsThanItHasNoneIsKnown) {
+TEST(FingerprintChoice, of_a_tpc_with_more_sms_than_it_has_none_is_known) {
   Fingerprints reference;
   reference.modulus = 1;
   reference.sms = {0, 1};
@@ -71,7 +71,7 @@ TEST(FingerprintChoice, OfATpcWithMoreSmsThanItHasNoneIsKnown) {
 }
 
 // The parity of a slice's name makes no difference: which half is which nobody can tell.
-TEST(FingerprintChoice, WhereTwoAlignmentsFitNothingIsCertain) {
+TEST(FingerprintChoice, where_two_alignments_fit_nothing_is_certain) {
   Random random(11);
   for (int draw = 0; draw < 20; ++draw) {
     const auto nearly = [&random](float cycles) {
@@ -94,7 +94,7 @@ TEST(FingerprintChoice, WhereTwoAlignmentsFitNothingIsCertain) {
 }
 
 // To a TPC that all slices are as far from, every alignment fits; the others decide.
-TEST(FingerprintChoice, EverySmHelpsToAlign) {
+TEST(FingerprintChoice, every_sm_helps_to_align) {
   Fingerprints reference;
   reference.modulus = 1;
   reference.sms = {0, 1};
@@ -110,7 +110,7 @@ TEST(FingerprintChoice, EverySmHelpsToAlign) {
   EXPECT_EQ(found[1].distance, 0);
 }
 
-TEST(FingerprintChoice, TheFirstSmHelpsToAlignAsWell) {
+TEST(FingerprintChoice, the_first_sm_helps_to_align_as_well) {
   Fingerprints reference;
   reference.modulus = 1;
   reference.sms = {0, 1};
@@ -121,7 +121,7 @@ TEST(FingerprintChoice, TheFirstSmHelpsToAlignAsWell) {
   EXPECT_TRUE(found[1].certain);
 }
 
-TEST(FingerprintChoice, ACycleInOneSliceIsEnoughToAlign) {
+TEST(FingerprintChoice, a_cycle_in_one_slice_is_enough_to_align) {
   Fingerprints reference;
   reference.modulus = 1;
   reference.sms = {0, 1};
@@ -155,7 +155,7 @@ gpu::LatencyMatrix readings_of(const gpu::AddressMap& map, std::span<const std::
   return matrix;
 }
 
-TEST(FingerprintChoice, AFingerprintHasTheMedianOfEverySlice) {
+TEST(FingerprintChoice, a_fingerprint_has_the_median_of_every_slice) {
   const gpu::AddressMap map = hash_without_a_stack();
   const auto offsets = gpu::sample_offsets(map.page_bytes, map.interleave_bytes, 256);
   const auto made = make_fingerprints(map, offsets, readings_of(map, offsets, 2), {4, 9});
@@ -175,7 +175,7 @@ TEST(FingerprintChoice, AFingerprintHasTheMedianOfEverySlice) {
 }
 
 // Readings of a slice are a cycle off its mean, each.
-TEST(FingerprintChoice, TheNoiseIsThatOfAMedianOfTheReadingsOfASlice) {
+TEST(FingerprintChoice, the_noise_is_that_of_a_median_of_the_readings_of_a_slice) {
   const gpu::AddressMap map = hash_without_a_stack();
   gpu::LatencyMatrix matrix;
   matrix.dimensions = 1;
@@ -193,7 +193,7 @@ TEST(FingerprintChoice, TheNoiseIsThatOfAMedianOfTheReadingsOfASlice) {
 }
 
 // One SM that follows the hash does not vouch for the rest.
-TEST(FingerprintChoice, SmsAreJudgedTogetherHoweverManyThereAre) {
+TEST(FingerprintChoice, sms_are_judged_together_however_many_there_are) {
   const gpu::AddressMap map = hash_without_a_stack();
   const auto offsets = gpu::sample_offsets(map.page_bytes, map.interleave_bytes, 256);
   Random random(12);
@@ -209,7 +209,7 @@ TEST(FingerprintChoice, SmsAreJudgedTogetherHoweverManyThereAre) {
   }
 }
 
-TEST(FingerprintChoice, ChunksThatLeaveASliceOutAreTooFew) {
+TEST(FingerprintChoice, chunks_that_leave_a_slice_out_are_too_few) {
   const gpu::AddressMap map = hash_without_a_stack();
   auto offsets = gpu::sample_offsets(map.page_bytes, map.interleave_bytes, 256);
   offsets.erase(std::remove_if(offsets.begin(), offsets.end(),
@@ -221,7 +221,7 @@ TEST(FingerprintChoice, ChunksThatLeaveASliceOutAreTooFew) {
             fmt::format("fingerprints: {} chunks are too few", offsets.size()));
 }
 
-TEST(FingerprintChoice, ACardWhosePagesOrHashAreNotKnownHasNone) {
+TEST(FingerprintChoice, a_card_whose_pages_or_hash_are_not_known_has_none) {
   for (const char* name : {"Tesla V100-SXM2-16GB", "A100", "Titan V"}) {
     EXPECT_FALSE(known_address_map(name)) << name;
   }

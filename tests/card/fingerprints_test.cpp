@@ -127,13 +127,14 @@ bool tells_all(const PlantedCard& card, Random& random) {
   return all;
 }
 
-RC_GTEST_PROP(Fingerprints, OfAnotherPageIdentifyEveryTpcWhateverTheNumbers, (std::uint64_t seed)) {
+RC_GTEST_PROP(Fingerprints, of_another_page_identify_every_tpc_whatever_the_numbers,
+              (std::uint64_t seed)) {
   Random random(seed);
   const PlantedCard card = small_card(random);
   RC_ASSERT(tells_all(card, random));
 }
 
-TEST(FingerprintMatch, WorksWithTheHashesOfTheMeasuredCards) {
+TEST(FingerprintMatch, works_with_the_hashes_of_the_measured_cards) {
   for (const char* name : {"NVIDIA H100 80GB HBM3", "NVIDIA H200"}) {
     Random random(8);
     const PlantedCard card(known_address_map(name).value(), 2048, random);
@@ -141,7 +142,8 @@ TEST(FingerprintMatch, WorksWithTheHashesOfTheMeasuredCards) {
   }
 }
 
-RC_GTEST_PROP(Fingerprints, UnderAnyNoiseAreIdentifiedRightlyOrNotAtAll, (std::uint64_t seed)) {
+RC_GTEST_PROP(Fingerprints, under_any_noise_are_identified_rightly_or_not_at_all,
+              (std::uint64_t seed)) {
   Random random(seed);
   const PlantedCard card = small_card(random);
   const auto truth = some_sms(card, random);
@@ -159,7 +161,7 @@ RC_GTEST_PROP(Fingerprints, UnderAnyNoiseAreIdentifiedRightlyOrNotAtAll, (std::u
 }
 
 // Cards of these seeds show an SM nearer to the TPC beside its own than to its own.
-TEST(FingerprintMatch, ATpcThatTheNoiseMayHaveTakenForAnotherIsInDoubt) {
+TEST(FingerprintMatch, a_tpc_that_the_noise_may_have_taken_for_another_is_in_doubt) {
   for (const std::uint64_t seed : {std::uint64_t{4504}, std::uint64_t{12694}}) {
     Random random(seed);
     const PlantedCard card = small_card(random);
@@ -183,7 +185,7 @@ TEST(FingerprintMatch, ATpcThatTheNoiseMayHaveTakenForAnotherIsInDoubt) {
   }
 }
 
-TEST(FingerprintMatch, TpcsThatLookAlikeAreInDoubtAndBothAreNamed) {
+TEST(FingerprintMatch, tpcs_that_look_alike_are_in_doubt_and_both_are_named) {
   Random random(3);
   PlantedCard card = small_card(random);
   card.latency[5] = card.latency[3];
@@ -209,7 +211,7 @@ TEST(FingerprintMatch, TpcsThatLookAlikeAreInDoubtAndBothAreNamed) {
   EXPECT_EQ(found[1].tpc, 0U);
 }
 
-TEST(FingerprintMatch, ThreeSmsOnOneTpcAreInDoubt) {
+TEST(FingerprintMatch, three_sms_on_one_tpc_are_in_doubt) {
   Random random(4);
   const PlantedCard card = small_card(random);
   const auto reference = reference_of(card, random);
@@ -221,7 +223,7 @@ TEST(FingerprintMatch, ThreeSmsOnOneTpcAreInDoubt) {
   EXPECT_TRUE(found[3].certain);
 }
 
-TEST(FingerprintMatch, AnSmThatIsNoneOfTheCardsIsInDoubt) {
+TEST(FingerprintMatch, an_sm_that_is_none_of_the_cards_is_in_doubt) {
   Random random(5);
   PlantedCard card = small_card(random);
   const auto reference = reference_of(card, random);
@@ -236,7 +238,7 @@ TEST(FingerprintMatch, AnSmThatIsNoneOfTheCardsIsInDoubt) {
   }
 }
 
-TEST(FingerprintMatch, AnSmFartherThanNoiseIsInDoubtThoughNoOtherTpcIsNear) {
+TEST(FingerprintMatch, an_sm_farther_than_noise_is_in_doubt_though_no_other_tpc_is_near) {
   Random random(9);
   PlantedCard card = small_card(random);
   for (std::uint32_t t = 0; t < card.topology.tpc_count(); ++t) {
@@ -258,7 +260,7 @@ TEST(FingerprintMatch, AnSmFartherThanNoiseIsInDoubtThoughNoOtherTpcIsNear) {
   EXPECT_FALSE(certain_with(0.9)) << "0.8 cycles are the limit";
 }
 
-TEST(FingerprintMatch, AReferenceOfAnotherCardIsRefused) {
+TEST(FingerprintMatch, a_reference_of_another_card_is_refused) {
   Random random(6);
   const PlantedCard card = small_card(random);
   const auto reference = reference_of(card, random);
@@ -272,7 +274,7 @@ TEST(FingerprintMatch, AReferenceOfAnotherCardIsRefused) {
   EXPECT_TRUE(match_fingerprints(card.topology, reference, Fingerprints{})->empty());
 }
 
-TEST(FingerprintMatch, AReferenceTakenWithAnotherHashIsRefused) {
+TEST(FingerprintMatch, a_reference_taken_with_another_hash_is_refused) {
   Random random(6);
   const PlantedCard card = small_card(random);
   const auto reference = reference_of(card, random);
@@ -285,7 +287,7 @@ TEST(FingerprintMatch, AReferenceTakenWithAnotherHashIsRefused) {
   EXPECT_TRUE(match_fingerprints(card.topology, reference, reference));
 }
 
-TEST(FingerprintTable, LatenciesThatDoNotFollowTheHashAreRefused) {
+TEST(FingerprintTable, latencies_that_do_not_follow_the_hash_are_refused) {
   Random random(7);
   const PlantedCard card = small_card(random);
   gpu::LatencyMatrix matrix;
@@ -298,7 +300,7 @@ TEST(FingerprintTable, LatenciesThatDoNotFollowTheHashAreRefused) {
   EXPECT_EQ(made.error().kind, ErrorKind::check_failed);
 }
 
-TEST(FingerprintTable, ACardWithoutAKnownHashIsRefused) {
+TEST(FingerprintTable, a_card_without_a_known_hash_is_refused) {
   const auto map = known_address_map("Fake GPU");
   ASSERT_FALSE(map);
   EXPECT_EQ(map.error().kind, ErrorKind::missing_capability);

@@ -29,7 +29,7 @@ CardFacts whole_card() {
   return test::fake_card(known_card()).value()->facts();
 }
 
-TEST(Identify, NumbersThatNameTheSmsAreConfirmed) {
+TEST(Identify, numbers_that_name_the_sms_are_confirmed) {
   const auto found = identify_sms(test::fake_gpu(known_card()), whole_card(), 1);
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(found->sms, 24U);
@@ -38,7 +38,7 @@ TEST(Identify, NumbersThatNameTheSmsAreConfirmed) {
   EXPECT_EQ(found->tpcs.size(), 12U);
 }
 
-TEST(Identify, AClientOfMpsIsFoundOnItsTpcsThoughItsNumbersStartAtZero) {
+TEST(Identify, a_client_of_mps_is_found_on_its_tpcs_though_its_numbers_start_at_zero) {
   const CardFacts known = whole_card();
   const auto found = identify_sms(test::fake_gpu(known_card(0xca2)), known, 2);
   ASSERT_TRUE(found) << found.error().message;
@@ -53,7 +53,7 @@ TEST(Identify, AClientOfMpsIsFoundOnItsTpcsThoughItsNumbersStartAtZero) {
   EXPECT_THAT(text, HasSubstr("belong to a launch (MPS): 20 do not name their SM"));
 }
 
-TEST(Identify, ABusyCardIsNotGuessedAt) {
+TEST(Identify, a_busy_card_is_not_guessed_at) {
   const CardFacts known = whole_card();
   fake::FakeConfig config = known_card(0xca2);
   config.latency_noise = 40;
@@ -63,7 +63,7 @@ TEST(Identify, ABusyCardIsNotGuessedAt) {
   EXPECT_THAT(found.error().message, HasSubstr("another program uses the card"));
 }
 
-TEST(Identify, ADoubtfulSmIsCountedAndNamesNoTpc) {
+TEST(Identify, a_doubtful_sm_is_counted_and_names_no_tpc) {
   SmIdentity sure;
   sure.sm = 2;
   sure.tpc = 1;
@@ -84,7 +84,7 @@ SmIdentity one_of(const gpu::TpcSet& candidates) {
   return sm;
 }
 
-TEST(Identify, AnSmIsInsideWhereAllThatItMayBeIsInside) {
+TEST(Identify, an_sm_is_inside_where_all_that_it_may_be_is_inside) {
   const gpu::Topology topology = gpu::regular_topology(2, 2, 2);
   const auto seen = [&](const std::vector<SmIdentity>& launch) {
     return confinement_of(identification_of(topology, {launch}), {0, 1});
@@ -98,7 +98,7 @@ TEST(Identify, AnSmIsInsideWhereAllThatItMayBeIsInside) {
   EXPECT_EQ(seen({one_of({}), one_of({0})}).in_doubt, 1U) << "it may be any";
 }
 
-TEST(Identify, ANeighbourThatIsBusyForAMomentIsWaitedFor) {
+TEST(Identify, a_neighbour_that_is_busy_for_a_moment_is_waited_for) {
   const CardFacts known = whole_card();
   fake::FakeConfig config = known_card(0xca2);
   config.upset_from = 1;
@@ -111,7 +111,7 @@ TEST(Identify, ANeighbourThatIsBusyForAMomentIsWaitedFor) {
   EXPECT_FALSE(identify_sms(test::fake_gpu(config), known, 1));
 }
 
-TEST(Identify, WithoutRememberedFingerprintsItSaysHowToTakeThem) {
+TEST(Identify, without_remembered_fingerprints_it_says_how_to_take_them) {
   CardFacts known = whole_card();
   known.fingerprints.reset();
   const auto found = identify_sms(test::fake_gpu(known_card(1)), known, 1);
@@ -130,7 +130,7 @@ SmIdentity doubtful(std::uint32_t number) {
   return sm;
 }
 
-TEST(Identify, EightDoubtsAreNamedAndTheRestIsCounted) {
+TEST(Identify, eight_doubts_are_named_and_the_rest_is_counted) {
   const gpu::Topology topology = gpu::regular_topology(2, 4, 2);
   const auto text_of = [&](std::uint32_t doubts) {
     std::vector<SmIdentity> launch;
@@ -149,7 +149,7 @@ TEST(Identify, EightDoubtsAreNamedAndTheRestIsCounted) {
   EXPECT_THAT(ten, HasSubstr("  and 2 more SMs are IN DOUBT\n"));
 }
 
-TEST(Identify, TheJsonTellsOfEveryLaunchAndSm) {
+TEST(Identify, the_json_tells_of_every_launch_and_sm) {
   const gpu::Topology topology = gpu::regular_topology(2, 2, 2);
   SmIdentity sure = doubtful(2);
   sure.certain = true;
@@ -199,7 +199,7 @@ Result<VerifyReport> verify_client(const std::string& tpcs, double noise,
   return verify_as(config, tpcs);
 }
 
-TEST(VerifyOfAClient, HoldsWhenItsLatenciesAreThoseOfTheListedTpcs) {
+TEST(VerifyOfAClient, holds_when_its_latencies_are_those_of_the_listed_tpcs) {
   const auto report = verify_client("1,5,7,10-11", 0.1);
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_TRUE(report->relative);
@@ -217,14 +217,14 @@ TEST(VerifyOfAClient, HoldsWhenItsLatenciesAreThoseOfTheListedTpcs) {
   EXPECT_FALSE(json["paths"][0].contains("outside")) << "numbers name no SM";
 }
 
-TEST(VerifyOfAClient, IdentifiesAsManyLaunchesAsAsked) {
+TEST(VerifyOfAClient, identifies_as_many_launches_as_asked) {
   EXPECT_EQ(verify_as(known_card(0xca2), "1,5,7,10-11", 1)->identified->launches.size(), 1U);
   const auto none = verify_as(known_card(0xca2), "1,5,7,10-11", 0);
   ASSERT_FALSE(none) << "numbers alone prove nothing there";
   EXPECT_EQ(none.error().kind, ErrorKind::missing_capability);
 }
 
-TEST(VerifyOfAClient, DoesNotHoldOnOtherTpcsThoughTheirNumberIsRight) {
+TEST(VerifyOfAClient, does_not_hold_on_other_tpcs_though_their_number_is_right) {
   const auto report = verify_client("0-4", 0.1);
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_FALSE(report->holds);
@@ -232,7 +232,7 @@ TEST(VerifyOfAClient, DoesNotHoldOnOtherTpcsThoughTheirNumberIsRight) {
   EXPECT_THAT(report_to_text(*report), HasSubstr("TPCs 5,7,10-11 were used unexpectedly"));
 }
 
-TEST(VerifyOfAClient, DoesNotBelieveNumbersThatHappenToBeRight) {
+TEST(VerifyOfAClient, does_not_believe_numbers_that_happen_to_be_right) {
   const auto report = verify_client("0", 0.1, 1);
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_TRUE(report->identified->as_numbered());
@@ -241,14 +241,14 @@ TEST(VerifyOfAClient, DoesNotBelieveNumbersThatHappenToBeRight) {
 }
 
 // Five TPCs whose SMs a launch calls 0 to 9, and a driver that tells of no MPS.
-TEST(VerifyOfAClient, DoesNotBelieveNumbersThatOnlyLatenciesGiveAway) {
+TEST(VerifyOfAClient, does_not_believe_numbers_that_only_latencies_give_away) {
   const auto report = verify_client("0-4", 0.1, 0xca2, 0);
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_TRUE(report->relative);
   EXPECT_FALSE(report->holds);
 }
 
-TEST(VerifyOfAClient, WithDoubtsIsNotCalledProved) {
+TEST(VerifyOfAClient, with_doubts_is_not_called_proved) {
   fake::FakeConfig config = known_card(0xca2);
   config.latency_offset = 30;  // no SM looks like any remembered one
   const auto report = verify_as(config, "1,5,7,10-11");
@@ -259,7 +259,7 @@ TEST(VerifyOfAClient, WithDoubtsIsNotCalledProved) {
   EXPECT_FALSE(report->holds);
 }
 
-TEST(VerifyOfAClient, ThatIsShownFewerSmsThoughNobodyTellsOfMpsIsAnotherCard) {
+TEST(VerifyOfAClient, that_is_shown_fewer_sms_though_nobody_tells_of_mps_is_another_card) {
   fake::FakeConfig config = known_card(0x3);
   config.mps_attribute = 2;
   config.virtual_sms = false;
@@ -270,7 +270,7 @@ TEST(VerifyOfAClient, ThatIsShownFewerSmsThoughNobodyTellsOfMpsIsAnotherCard) {
   EXPECT_THAT(report.error().message, HasSubstr("the number of SMs is 24 there and 4 now"));
 }
 
-TEST(VerifyOfAClient, OnABusyCardIsNotCalledProved) {
+TEST(VerifyOfAClient, on_a_busy_card_is_not_called_proved) {
   const auto report = verify_client("0-11", 40);
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_FALSE(report->holds);
@@ -279,7 +279,7 @@ TEST(VerifyOfAClient, OnABusyCardIsNotCalledProved) {
 }
 
 // Numbers that name the SMs say themselves what is outside.
-TEST(Verify, TpcsByLatencyAreOnlyHeldAgainstAListWhereNumbersNameNoSm) {
+TEST(Verify, tpcs_by_latency_are_only_held_against_a_list_where_numbers_name_no_sm) {
   const auto named = verify_as(known_card(), "0-5");
   ASSERT_TRUE(named) << named.error().message;
   ASSERT_TRUE(named->identified);
@@ -293,7 +293,7 @@ TEST(Verify, TpcsByLatencyAreOnlyHeldAgainstAListWhereNumbersNameNoSm) {
   EXPECT_THAT(report_to_text(counted), testing::Not(HasSubstr("are not expected")));
 }
 
-TEST(Verify, AProcessIsUnconfinedOnlyWhereEveryPathReachesEverySm) {
+TEST(Verify, a_process_is_unconfined_only_where_every_path_reaches_every_sm) {
   VerifyReport report;
   report.sms = 2;
   report.expected_sms = 1;
@@ -322,7 +322,7 @@ Result<VerifyReport> verify_plain(const partition::TpcChoice& choice,
 }
 
 // As of a process that was put onto the wrong TPCs, of which the first has number 0.
-TEST(Verify, ARunOfSmsFromZeroOnIsNotExcusedAsRelative) {
+TEST(Verify, a_run_of_sms_from_zero_on_is_not_excused_as_relative) {
   fake::FakeConfig config = fake::small_gpu();
   config.client = 0x3;  // launches without a mask get TPCs 0 and 1
   config.client_hidden = true;
@@ -338,14 +338,14 @@ TEST(Verify, ARunOfSmsFromZeroOnIsNotExcusedAsRelative) {
   EXPECT_TRUE(right->holds);
 }
 
-TEST(Verify, LeavesNothingBehind) {
+TEST(Verify, leaves_nothing_behind) {
   const auto alive = test::fake_symbol<std::int64_t()>("fake_live_objects");
   const std::int64_t before = alive();
   ASSERT_TRUE(verify_plain({"0-11", "", 0, 0}, fake::small_gpu()));
   EXPECT_EQ(alive(), before);
 }
 
-TEST(Verify, LooksAtEveryPathThatLaunchesTake) {
+TEST(Verify, looks_at_every_path_that_launches_take) {
   const auto whole = verify_plain({"0-11", "", 0, 0}, fake::small_gpu());
   ASSERT_TRUE(whole) << whole.error().message;
   EXPECT_TRUE(whole->holds);
@@ -390,7 +390,7 @@ TEST(Verify, LooksAtEveryPathThatLaunchesTake) {
   EXPECT_FALSE(json.contains("identified"));
 }
 
-TEST(Verify, ProvesAModeByALaneOfIt) {
+TEST(Verify, proves_a_mode_by_a_lane_of_it) {
   ::setenv("DEMARC_LIBCUDA", test::fake_driver()->origin().c_str(), 1);
   ::setenv("DEMARC_CACHE", test::fresh_folder("modes").c_str(), 1);
   VerifyPlan plan;
@@ -414,7 +414,7 @@ TEST(Verify, ProvesAModeByALaneOfIt) {
   EXPECT_TRUE(!inverted || !inverted->holds);
 }
 
-TEST(Verify, UnderMpsListedTpcsNeedFingerprintsAndCountsDoNot) {
+TEST(Verify, under_mps_listed_tpcs_need_fingerprints_and_counts_do_not) {
   fake::FakeConfig config = fake::small_gpu();
   config.client = 0x3;
   config.virtual_sms = true;
@@ -433,7 +433,7 @@ TEST(Verify, UnderMpsListedTpcsNeedFingerprintsAndCountsDoNot) {
   EXPECT_FALSE(fewer->holds);
 }
 
-TEST(Identify, FingerprintsAreRememberedToTheHundredthOfACycle) {
+TEST(Identify, fingerprints_are_remembered_to_the_hundredth_of_a_cycle) {
   const CardFacts known = whole_card();
   ASSERT_TRUE(known.fingerprints);
   EXPECT_EQ(known.fingerprints->latency.size(), 24U);
@@ -474,7 +474,7 @@ TEST(Identify, FingerprintsAreRememberedToTheHundredthOfACycle) {
               HasSubstr("fingerprints.latency[0]: 80 numbers"));
 }
 
-TEST(Identify, ACardWhoseHashIsNotKnownHasNoFingerprintsAndSaysWhy) {
+TEST(Identify, a_card_whose_hash_is_not_known_has_no_fingerprints_and_says_why) {
   const auto card = test::fake_card().value();
   EXPECT_FALSE(card->facts().fingerprints);
   EXPECT_THAT(card->facts().notes.back(), HasSubstr("no fingerprints of the SMs: Fake GPU"));

@@ -40,7 +40,7 @@ class LaunchPlaces : public testing::Test {
   std::vector<Stream> streams;
 };
 
-TEST_F(LaunchPlaces, AStreamIsChosenByTheSideThatItFeels) {
+TEST_F(LaunchPlaces, a_stream_is_chosen_by_the_side_that_it_feels) {
   open(0, true, 2);
   const auto found = times();
   ASSERT_TRUE(found) << found.error().message;
@@ -54,7 +54,7 @@ TEST_F(LaunchPlaces, AStreamIsChosenByTheSideThatItFeels) {
   EXPECT_NE(found->quietest(0).stream, found->quietest(1).stream);
 }
 
-TEST_F(LaunchPlaces, AColourIsChosenByThePathThatAllFeel) {
+TEST_F(LaunchPlaces, a_colour_is_chosen_by_the_path_that_all_feel) {
   open(1U << 1U, false, 2);  // on the side of the remainders below 24
   const auto found = times();
   ASSERT_TRUE(found) << found.error().message;
@@ -66,7 +66,7 @@ TEST_F(LaunchPlaces, AColourIsChosenByThePathThatAllFeel) {
   EXPECT_EQ(times()->quietest().share, 1 - place.share);
 }
 
-TEST_F(LaunchPlaces, APartThatIsTheWholeCardHasItsTrafficEverywhere) {
+TEST_F(LaunchPlaces, a_part_that_is_the_whole_card_has_its_traffic_everywhere) {
   open(0, true, 2);
   std::vector<const Stream*> pointers{&streams[0], &streams[1]};
   const auto found = time_launches(card, *pool, pointers, TpcSet::first(12));
@@ -74,7 +74,7 @@ TEST_F(LaunchPlaces, APartThatIsTheWholeCardHasItsTrafficEverywhere) {
   EXPECT_NE(found->quietest(0).stream, found->quietest(1).stream);
 }
 
-TEST_F(LaunchPlaces, MemoryIsGivenBackAndWhereNoneIsLeftItIsSaid) {
+TEST_F(LaunchPlaces, memory_is_given_back_and_where_none_is_left_it_is_said) {
   open(0, false, 4);
   const std::uint64_t free = pool->usage(2).largest_free_bytes;
   const auto before = pool->allocate(1, 1000).value();
@@ -89,7 +89,7 @@ TEST_F(LaunchPlaces, MemoryIsGivenBackAndWhereNoneIsLeftItIsSaid) {
   EXPECT_EQ(full.error().kind, ErrorKind::missing_capability) << full.error().message;
 }
 
-TEST_F(LaunchPlaces, TrafficThatDidNotRunDisturbsNobodyAndIsNotBelieved) {
+TEST_F(LaunchPlaces, traffic_that_did_not_run_disturbs_nobody_and_is_not_believed) {
   open(0, false, 2);
   fake::FakeConfig shy = fake::small_gpu();
   shy.remainders = true;
@@ -102,7 +102,7 @@ TEST_F(LaunchPlaces, TrafficThatDidNotRunDisturbsNobodyAndIsNotBelieved) {
   EXPECT_THAT(found.error().message, HasSubstr("did not run on SM"));
 }
 
-TEST(LaunchTimes, TheQuietestPlaceIsThatOfTheLeastTimeBesideTheOthers) {
+TEST(LaunchTimes, the_quietest_place_is_that_of_the_least_time_beside_the_others) {
   const LaunchTimes times{{1, 1}, {{2, 3, 4}, {5, 1.3, 3.9}}};
   EXPECT_DOUBLE_EQ(times.beside_others({0, 0}), 3.5);
   EXPECT_EQ(times.quietest().stream, 0U);

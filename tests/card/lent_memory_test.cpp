@@ -32,7 +32,7 @@ AddressRange mapped_at_any_place(const GpuPointer& gpu, const PhysicalMemory& me
   return range;
 }
 
-TEST(LentMemory, HasTheSameBytesAndTheSameSlicesAtBothPlaces) {
+TEST(LentMemory, has_the_same_bytes_and_the_same_slices_at_both_places) {
   const GpuPointer gpu = test::fake_gpu();
   const std::int64_t before = alive_objects();
   {
@@ -59,7 +59,7 @@ TEST(LentMemory, HasTheSameBytesAndTheSameSlicesAtBothPlaces) {
   EXPECT_EQ(alive_objects(), before);
 }
 
-TEST(LentMemory, StaysWithItsBorrowerWhenTheOwnerGivesItBack) {
+TEST(LentMemory, stays_with_its_borrower_when_the_owner_gives_it_back) {
   const GpuPointer gpu = test::fake_gpu();
   OwnedFile lent;
   {
@@ -75,14 +75,14 @@ TEST(LentMemory, StaysWithItsBorrowerWhenTheOwnerGivesItBack) {
   EXPECT_EQ(last, 7U);
 }
 
-TEST(LentMemory, HasDescriptorsThatNoProgramInherits) {
+TEST(LentMemory, has_descriptors_that_no_program_inherits) {
   const GpuPointer gpu = test::fake_gpu();
   const auto own = PhysicalMemory::create(gpu, lent_page_bytes, Lending::by_descriptor).value();
   const OwnedFile lent = own.lend().value();
   EXPECT_EQ(::fcntl(lent.get(), F_GETFD), FD_CLOEXEC);
 }
 
-TEST(LentMemory, IsRefusedWhereItWasNotMadeToBeLent) {
+TEST(LentMemory, is_refused_where_it_was_not_made_to_be_lent) {
   const GpuPointer gpu = test::fake_gpu();
   EXPECT_THAT(PhysicalMemory::create(gpu, lent_page_bytes)->lend().error().message,
               HasSubstr("cannot lend memory: CUDA_ERROR"));
@@ -94,7 +94,7 @@ TEST(LentMemory, IsRefusedWhereItWasNotMadeToBeLent) {
               HasSubstr("lending page 2 of an arena: it has 2"));
 }
 
-TEST(LentMemory, OfAnArenaIsThePageThatLiesAtThePlaceNow) {
+TEST(LentMemory, of_an_arena_is_the_page_that_lies_at_the_place_now) {
   const GpuPointer gpu = test::fake_gpu();
   PageArena arena = PageArena::create(gpu, 3, Lending::by_descriptor).value();
   ASSERT_EQ(gpu->api().cuMemsetD8_v2(arena.address() + 2 * lent_page_bytes, 9, lent_page_bytes), 0);
@@ -108,7 +108,7 @@ TEST(LentMemory, OfAnArenaIsThePageThatLiesAtThePlaceNow) {
   EXPECT_EQ(first, 9U);
 }
 
-TEST(LentMemory, IsNotWhatADescriptorOfAnythingElseNames) {
+TEST(LentMemory, is_not_what_a_descriptor_of_anything_else_names) {
   const GpuPointer gpu = test::fake_gpu();
   const std::int64_t before = alive_objects();
   const OwnedFile none;
@@ -122,7 +122,7 @@ TEST(LentMemory, IsNotWhatADescriptorOfAnythingElseNames) {
   EXPECT_EQ(alive_objects(), before);
 }
 
-TEST(LentMemory, OfAnotherCardIsRefusedAndGivenBack) {
+TEST(LentMemory, of_another_card_is_refused_and_given_back) {
   for (const CuMemoryLocation elsewhere : {CuMemoryLocation{CuMemoryLocation::device, 1}, {2, 0}}) {
     static CuMemoryLocation found;
     found = elsewhere;
@@ -141,7 +141,8 @@ TEST(LentMemory, OfAnotherCardIsRefusedAndGivenBack) {
   }
 }
 
-TEST(LentMemory, OfADriverThatLacksAnyPartOfItIsRefusedAndMemoryOfOneProcessIsNot) {
+TEST(LentMemory,
+     of_a_driver_that_lacks_any_part_of_it_is_refused_and_memory_of_one_process_is_not) {
   using Lose = void (*)(DriverApi&);
   for (const Lose lose :
        {Lose{[](DriverApi& api) { api.cuMemExportToShareableHandle = nullptr; }},
@@ -171,7 +172,7 @@ TEST(LentMemory, OfADriverThatLacksAnyPartOfItIsRefusedAndMemoryOfOneProcessIsNo
               HasSubstr("no virtual memory management"));
 }
 
-TEST(LentMemory, WhoseDescriptorTheDriverDoesNotOpenIsRefused) {
+TEST(LentMemory, whose_descriptor_the_driver_does_not_open_is_refused) {
   const GpuPointer gpu = changed_driver([](DriverApi& api) {
     api.cuMemExportToShareableHandle = [](void* shareable, AllocationHandle, int,
                                           unsigned long long) -> CuResult {
@@ -183,7 +184,7 @@ TEST(LentMemory, WhoseDescriptorTheDriverDoesNotOpenIsRefused) {
   EXPECT_THAT(own.lend().error().message, HasSubstr("the driver lent file descriptor -1"));
 }
 
-TEST(AddressRanges, LieWhereTheyAreWantedIfThatIsFree) {
+TEST(AddressRanges, lie_where_they_are_wanted_if_that_is_free) {
   const GpuPointer gpu = test::fake_gpu();
   constexpr DevicePointer wanted = 0x4a00'0000'0000;
   {

@@ -46,7 +46,7 @@ CuResult launch_or_lose(CuFunction function, unsigned x, unsigned y, unsigned z,
                                                    arguments, extra);
 }
 
-TEST(LostBlocks, OfThePlacementProbeAreCounted) {
+TEST(LostBlocks, of_the_placement_probe_are_counted) {
   const GpuPointer gpu = gpu_behind([](DriverApi& api) { api.cuLaunchKernel = &launch_or_lose; });
   const auto kernels = ProbeKernels::load(gpu).value();
   const Stream stream = Stream::create(gpu).value();
@@ -59,7 +59,7 @@ TEST(LostBlocks, OfThePlacementProbeAreCounted) {
   EXPECT_EQ(lost.error().message, "the placement probe counted 0 of 96 blocks");
 }
 
-TEST(LostBlocks, OfAGridOfThreeDimensionsAreNone) {
+TEST(LostBlocks, of_a_grid_of_three_dimensions_are_none) {
   const GpuPointer gpu = test::fake_gpu();
   const auto kernels = ProbeKernels::load(gpu).value();
   const Stream stream = Stream::create(gpu).value();
@@ -70,7 +70,7 @@ TEST(LostBlocks, OfAGridOfThreeDimensionsAreNone) {
 }
 
 // A load takes an eighth of what eight loads take.
-TEST(LostBlocks, SmsThatNoBlockReachesHaveNoLatenciesAndTheOthersThoseOfALoad) {
+TEST(LostBlocks, sms_that_no_block_reaches_have_no_latencies_and_the_others_those_of_a_load) {
   fake::FakeConfig config = fake::small_gpu();
   config.client = 0x3;
   config.client_hidden = true;
@@ -86,7 +86,7 @@ TEST(LostBlocks, SmsThatNoBlockReachesHaveNoLatenciesAndTheOthersThoseOfALoad) {
   }
 }
 
-TEST(LostBlocks, OfClustersAreNoneWhereTheCardOrTheDriverHasNoClusters) {
+TEST(LostBlocks, of_clusters_are_none_where_the_card_or_the_driver_has_no_clusters) {
   fake::FakeConfig old = fake::small_gpu();
   old.capability_major = 8;
   const auto clusters_of = [](const GpuPointer& gpu) {
@@ -98,7 +98,7 @@ TEST(LostBlocks, OfClustersAreNoneWhereTheCardOrTheDriverHasNoClusters) {
   EXPECT_NE(clusters_of(test::fake_gpu()), 0U);
 }
 
-TEST(LostBlocks, LinesThatDoNotFitIntoTheirBufferAreRefused) {
+TEST(LostBlocks, lines_that_do_not_fit_into_their_buffer_are_refused) {
   const GpuPointer gpu = test::fake_gpu();
   const auto kernels = ProbeKernels::load(gpu).value();
   const Stream stream = Stream::create(gpu).value();
@@ -108,7 +108,7 @@ TEST(LostBlocks, LinesThatDoNotFitIntoTheirBufferAreRefused) {
             "5 lines every 4352 bytes do not fit into a buffer of 17408 bytes");
 }
 
-TEST(LostBlocks, SmsThatDidNotMeasureInTimeAreNoFingerprint) {
+TEST(LostBlocks, sms_that_did_not_measure_in_time_are_no_fingerprint) {
   static bool tampered = false;
   tampered = false;
   const GpuPointer gpu = gpu_behind([](DriverApi& api) {
@@ -144,7 +144,7 @@ fake::FakeConfig card_of_known_hash(std::uint64_t client = 0) {
   return config;
 }
 
-TEST(LostBlocks, FingerprintsOfLaunchesThatGetOtherSmsAreRefused) {
+TEST(LostBlocks, fingerprints_of_launches_that_get_other_sms_are_refused) {
   const GpuPointer gpu = gpu_behind([](DriverApi& api) { api.cuLaunchKernel = &launch_or_lose; },
                                     card_of_known_hash());
   const MemoryTimer timer = MemoryTimer::create(gpu).value();
@@ -165,7 +165,7 @@ TEST(LostBlocks, FingerprintsOfLaunchesThatGetOtherSmsAreRefused) {
 }
 
 // All 24 SMs in the table, or none: as beside another program.
-TEST(LostBlocks, OfSomeSmsNoFingerprintsAreRemembered) {
+TEST(LostBlocks, of_some_sms_no_fingerprints_are_remembered) {
   const auto card = test::fake_card(card_of_known_hash(0xfff & ~0x800U)).value();
   EXPECT_FALSE(card->facts().fingerprints);
   EXPECT_THAT(card->facts().notes,
@@ -173,7 +173,7 @@ TEST(LostBlocks, OfSomeSmsNoFingerprintsAreRemembered) {
                                 "card shared?"));
 }
 
-TEST(LostBlocks, FactsThatCannotBeWrittenAreToldAsNotRemembered) {
+TEST(LostBlocks, facts_that_cannot_be_written_are_told_as_not_remembered) {
   CardOptions options;
   options.cache_folder = "/proc/no/such/folder";
   const auto card = Card::open(test::fake_gpu(), options);
@@ -181,7 +181,7 @@ TEST(LostBlocks, FactsThatCannotBeWrittenAreToldAsNotRemembered) {
   EXPECT_THAT((*card)->facts().notes, testing::Contains(testing::StartsWith("not remembered: ")));
 }
 
-TEST(LostBlocks, RemaindersOfOtherPagesAreRefused) {
+TEST(LostBlocks, remainders_of_other_pages_are_refused) {
   const auto card = test::fake_card().value();
   color::ColorScheme scheme = color::color_scheme(gpu::find_device("h200").value(), 2).value();
   scheme.remainders->page_bytes = 1 << 20;
@@ -191,7 +191,7 @@ TEST(LostBlocks, RemaindersOfOtherPagesAreRefused) {
   EXPECT_EQ(pool.error().message, "remainders of pages of 1048576 bytes on pages of 2097152");
 }
 
-TEST(LostBlocks, ADriverThatCannotTellAStreamsDomainHasOne) {
+TEST(LostBlocks, a_driver_that_cannot_tell_a_streams_domain_has_one) {
   EXPECT_EQ(sync_domain_count(*test::fake_gpu()), 4U);
   EXPECT_EQ(
       sync_domain_count(*gpu_behind([](DriverApi& api) { api.cuStreamSetAttribute = nullptr; })),
@@ -209,7 +209,7 @@ CuResult fail_where(CuFunction function, unsigned x, unsigned y, unsigned z, uns
                                                    arguments, extra);
 }
 
-TEST(LostBlocks, OfTheLookForRenumberedSmsOpenNoCard) {
+TEST(LostBlocks, of_the_look_for_renumbered_sms_open_no_card) {
   const GpuPointer gpu = gpu_behind([](DriverApi& api) { api.cuLaunchKernel = &fail_where; });
   CardOptions options;
   options.cache_folder = test::fresh_folder("look").string();
@@ -222,7 +222,7 @@ TEST(LostBlocks, OfTheLookForRenumberedSmsOpenNoCard) {
 const Gpu* stuck_card = nullptr;  // gets stuck in its first launch
 
 // Without masks it would be opened, and the next call might never return.
-TEST(LostBlocks, OfACardThatGetsStuckWhileMasksAreTriedOpenNoCard) {
+TEST(LostBlocks, of_a_card_that_gets_stuck_while_masks_are_tried_open_no_card) {
   const GpuPointer gpu = gpu_behind([](DriverApi& api) {
     api.cuLaunchKernel = [](CuFunction function, unsigned x, unsigned y, unsigned z, unsigned bx,
                             unsigned by, unsigned bz, unsigned shared, CuStream stream,
@@ -245,7 +245,7 @@ TEST(LostBlocks, OfACardThatGetsStuckWhileMasksAreTriedOpenNoCard) {
 }
 
 // The error of a launch that nobody waits for is lost, or another's.
-TEST(LostBlocks, OfALaunchThatFailsProveNoDomains) {
+TEST(LostBlocks, of_a_launch_that_fails_prove_no_domains) {
   static int answers = 0;
   const GpuPointer gpu = gpu_behind([](DriverApi& api) {
     api.cuStreamQuery = [](CuStream) -> CuResult { return answers++ == 0 ? 719 : cu_success; };
@@ -258,7 +258,7 @@ TEST(LostBlocks, OfALaunchThatFailsProveNoDomains) {
 
 const Gpu* hanging_gpu = nullptr;  // whose work never ends, once it is set
 
-TEST(LostBlocks, APlaceThatHangsTheCardWhenItIsTriedEndsTheSearch) {
+TEST(LostBlocks, a_place_that_hangs_the_card_when_it_is_tried_ends_the_search) {
   fake::FakeConfig config = fake::small_gpu();
   config.cuda_version = 14020;
   hanging_gpu = nullptr;
@@ -285,7 +285,7 @@ TEST(LostBlocks, APlaceThatHangsTheCardWhenItIsTriedEndsTheSearch) {
 }
 
 // What is remembered of the card would do, were it not for what happens now.
-TEST(LostBlocks, ACardThatHangsOrFailsWhileItIsOpenedIsRefused) {
+TEST(LostBlocks, a_card_that_hangs_or_fails_while_it_is_opened_is_refused) {
   static CuFunction where = nullptr;
   CardOptions options;
   options.cache_folder = test::fresh_folder("hangs").string();
@@ -321,7 +321,7 @@ TEST(LostBlocks, ACardThatHangsOrFailsWhileItIsOpenedIsRefused) {
   EXPECT_EQ(hung.error().kind, ErrorKind::check_failed);
 }
 
-TEST(LostBlocks, LaunchesThatDoNotPassTheCallbackShowNoMask) {
+TEST(LostBlocks, launches_that_do_not_pass_the_callback_show_no_mask) {
   fake::FakeConfig config = fake::small_gpu();
   config.descriptors_pass = false;
   const GpuPointer gpu = test::fake_gpu(config);
@@ -332,7 +332,7 @@ TEST(LostBlocks, LaunchesThatDoNotPassTheCallbackShowNoMask) {
 }
 
 // A stream whose launches cannot be looked at gets its mask in the driver's object.
-TEST(LostBlocks, AStreamThatMayBeCapturingIsMaskedInTheDriversObject) {
+TEST(LostBlocks, a_stream_that_may_be_capturing_is_masked_in_the_drivers_object) {
   static CuResult answer = cu_success;
   for (const CuResult code : {cu_success, 1}) {
     answer = code;

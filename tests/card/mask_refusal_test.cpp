@@ -12,7 +12,7 @@ namespace {
 using test::fake_card;
 using testing::HasSubstr;
 
-TEST(MaskRefusal, ADriverWithoutTheCallbackIsRefused) {
+TEST(MaskRefusal, a_driver_without_the_callback_is_refused) {
   fake::FakeConfig config = fake::small_gpu();
   config.descriptors_pass = false;
   const auto card = fake_card(config);
@@ -23,7 +23,7 @@ TEST(MaskRefusal, ADriverWithoutTheCallbackIsRefused) {
   EXPECT_THAT(mask.error().message, HasSubstr("do not pass the driver's callback"));
 }
 
-TEST(MaskRefusal, AnUnknownDescriptorVersionIsRefused) {
+TEST(MaskRefusal, an_unknown_descriptor_version_is_refused) {
   fake::FakeConfig config = fake::small_gpu();
   config.descriptor_version = 0x4f;
   const auto card = fake_card(config);
@@ -31,7 +31,7 @@ TEST(MaskRefusal, AnUnknownDescriptorVersionIsRefused) {
   EXPECT_THAT((*card)->hook().error().message, HasSubstr("0x4f"));
 }
 
-TEST(MaskRefusal, AnUnknownDriverIsRefusedAndPointsToGreenContexts) {
+TEST(MaskRefusal, an_unknown_driver_is_refused_and_points_to_green_contexts) {
   fake::FakeConfig config = fake::small_gpu();
   config.cuda_version = 14020;
   const auto card = fake_card(config);
@@ -42,7 +42,7 @@ TEST(MaskRefusal, AnUnknownDriverIsRefusedAndPointsToGreenContexts) {
   EXPECT_THAT(refused.error().message, HasSubstr("--mode green"));
 }
 
-TEST(MaskRefusal, AMovedStreamFieldIsFoundOutBeforeItIsUsed) {
+TEST(MaskRefusal, a_moved_stream_field_is_found_out_before_it_is_used) {
   fake::FakeConfig config = fake::small_gpu();
   config.stream_offset = 0x53c;  // the table says 0x51c for CUDA 13.0
   const auto card = fake_card(config);
@@ -60,7 +60,7 @@ TEST(MaskRefusal, AMovedStreamFieldIsFoundOutBeforeItIsUsed) {
               HasSubstr("CUDA 12.8: offset 0x4fc does not hold a stream's mask"));
 }
 
-TEST(MaskRefusal, TpcsThatShareABitAreFoundOut) {
+TEST(MaskRefusal, tpcs_that_share_a_bit_are_found_out) {
   fake::FakeConfig config = fake::small_gpu();
   config.bit[11] = config.bit[0];
   const GpuPointer gpu = test::fake_gpu(config);
@@ -70,7 +70,7 @@ TEST(MaskRefusal, TpcsThatShareABitAreFoundOut) {
               HasSubstr("turned into the same descriptor bit 0"));
 }
 
-TEST(MaskRefusal, AFieldThatDoesMoreOrStaysIsNotAStreamsMask) {
+TEST(MaskRefusal, a_field_that_does_more_or_stays_is_not_a_streams_mask) {
   const auto open = [](const fake::FakeConfig& config) {
     const GpuPointer gpu = test::fake_gpu(config);
     const auto kernels = ProbeKernels::load(gpu).value();
@@ -85,7 +85,7 @@ TEST(MaskRefusal, AFieldThatDoesMoreOrStaysIsNotAStreamsMask) {
   EXPECT_THAT(open(staying).error().message, HasSubstr("a cleared stream mask still disables"));
 }
 
-TEST(MaskRefusal, ACardOfOneTpcHasNothingToDivide) {
+TEST(MaskRefusal, a_card_of_one_tpc_has_nothing_to_divide) {
   fake::FakeConfig config = fake::small_gpu();
   config.tpcs = 1;
   const GpuPointer gpu = test::fake_gpu(config);
@@ -95,7 +95,7 @@ TEST(MaskRefusal, ACardOfOneTpcHasNothingToDivide) {
               HasSubstr("has a single TPC"));
 }
 
-TEST(MaskRefusal, StreamMasksOfOldDriversAreTooNarrowForLargeCards) {
+TEST(MaskRefusal, stream_masks_of_old_drivers_are_too_narrow_for_large_cards) {
   fake::FakeConfig config = fake::small_gpu();
   config.cuda_version = 11080;
   config.stream_offset = 0x47c;
@@ -114,7 +114,7 @@ TEST(MaskRefusal, StreamMasksOfOldDriversAreTooNarrowForLargeCards) {
   EXPECT_TRUE(fits) << fits.error().message;
 }
 
-TEST(MaskRefusal, HardwareThatIgnoresMasksIsFoundOut) {
+TEST(MaskRefusal, hardware_that_ignores_masks_is_found_out) {
   fake::FakeConfig config = fake::small_gpu();
   config.obey_masks = false;
   const auto card = fake_card(config);

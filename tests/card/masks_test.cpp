@@ -34,7 +34,7 @@ class Masks : public testing::Test {
   TpcSet all = TpcSet::first(12);
 };
 
-TEST_F(Masks, TheFinerLevelOverridesTheCoarser) {
+TEST_F(Masks, the_finer_level_overrides_the_coarser) {
   const Stream stream = Stream::create(card->gpu()).value();
   const auto process = ProcessMask::set(card, {1});
   ASSERT_TRUE(process) << process.error().message;
@@ -51,7 +51,7 @@ TEST_F(Masks, TheFinerLevelOverridesTheCoarser) {
   EXPECT_EQ(tpcs_used(card, stream), std::vector<std::uint32_t>{1});
 }
 
-TEST_F(Masks, AMaskGoesWithItsObjectAlsoByAnException) {
+TEST_F(Masks, a_mask_goes_with_its_object_also_by_an_exception) {
   const Stream stream = Stream::create(card->gpu()).value();
   try {
     const auto process = ProcessMask::set(card, {5});
@@ -63,7 +63,7 @@ TEST_F(Masks, AMaskGoesWithItsObjectAlsoByAnException) {
   EXPECT_EQ(tpcs_used(card, stream), all.members());
 }
 
-TEST_F(Masks, NestedProcessMasksComeBackInOrder) {
+TEST_F(Masks, nested_process_masks_come_back_in_order) {
   const Stream stream = Stream::create(card->gpu()).value();
   const auto outer = ProcessMask::set(card, {1, 2});
   {
@@ -73,7 +73,7 @@ TEST_F(Masks, NestedProcessMasksComeBackInOrder) {
   EXPECT_EQ(tpcs_used(card, stream), (std::vector<std::uint32_t>{1, 2}));
 }
 
-TEST_F(Masks, NestedStreamMasksComeBackInOrder) {
+TEST_F(Masks, nested_stream_masks_come_back_in_order) {
   const Stream stream = Stream::create(card->gpu()).value();
   const auto outer = StreamMask::set(card, stream.handle(), {1, 2});
   {
@@ -83,22 +83,22 @@ TEST_F(Masks, NestedStreamMasksComeBackInOrder) {
   EXPECT_EQ(tpcs_used(card, stream), (std::vector<std::uint32_t>{1, 2}));
 }
 
-TEST(LaunchStreams, RefuseAMaskToOneStreamTooMany) {
+TEST(LaunchStreams, refuse_a_mask_to_one_stream_too_many) {
   const auto streams = std::make_unique<LaunchStreams>();
   const auto number = [](std::uintptr_t n) {
     return reinterpret_cast<CuStream>(64 * (n + 1));  // NOLINT: never followed
   };
-  for (std::size_t n = 0; n < StreamTable::most_streams; ++n) {
+  for (std::size_t n = 0; n < StreamTable::max_streams; ++n) {
     ASSERT_TRUE(streams->set_mask(number(n), HardwareMask{}));
   }
   EXPECT_TRUE(streams->set_mask(number(0), HardwareMask{}));
-  const auto refused = streams->set_mask(number(StreamTable::most_streams), HardwareMask{});
+  const auto refused = streams->set_mask(number(StreamTable::max_streams), HardwareMask{});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
   EXPECT_EQ(refused.error().message, "4096 streams have a mask already");
 }
 
-TEST_F(Masks, AMaskWithoutAnyTpcIsRefusedAtEveryLevel) {
+TEST_F(Masks, a_mask_without_any_tpc_is_refused_at_every_level) {
   const Stream stream = Stream::create(card->gpu()).value();
   for (const TpcSet& none : {TpcSet{}, TpcSet{100}}) {
     EXPECT_THAT(ProcessMask::set(card, none).error().message, HasSubstr("would hang"));
@@ -109,7 +109,7 @@ TEST_F(Masks, AMaskWithoutAnyTpcIsRefusedAtEveryLevel) {
   EXPECT_EQ(tpcs_used(card, stream), all.members());
 }
 
-TEST_F(Masks, TheDefaultStreamsAreRefusedAStreamMask) {
+TEST_F(Masks, the_default_streams_are_refused_a_stream_mask) {
   for (const std::uintptr_t number : {0U, 1U, 2U}) {
     const auto stream = reinterpret_cast<CuStream>(number);  // NOLINT: names of the default streams
     EXPECT_THAT(StreamMask::set(card, stream, {0}).error().message, HasSubstr("default stream"));
@@ -119,7 +119,7 @@ TEST_F(Masks, TheDefaultStreamsAreRefusedAStreamMask) {
 }
 
 // Finding out how a stream shows takes a launch; a waiting mask is not for that one.
-TEST_F(Masks, AMaskThatWaitsForTheNextLaunchIsNotUsedUpByAStreamsMask) {
+TEST_F(Masks, a_mask_that_waits_for_the_next_launch_is_not_used_up_by_a_streams_mask) {
   const Stream stream = Stream::create(card->gpu()).value();
   const auto next = NextMask::set(card, {4});
   const auto of_stream = StreamMask::set(card, stream.handle(), {2, 3});
@@ -127,7 +127,7 @@ TEST_F(Masks, AMaskThatWaitsForTheNextLaunchIsNotUsedUpByAStreamsMask) {
   EXPECT_EQ(tpcs_used(card, stream), (std::vector<std::uint32_t>{2, 3}));
 }
 
-TEST_F(Masks, AStreamThatIsBeingCapturedGetsNoNodeByItsMask) {
+TEST_F(Masks, a_stream_that_is_being_captured_gets_no_node_by_its_mask) {
   const auto& api = card->gpu()->api();
   const Stream stream = Stream::create(card->gpu()).value();
   const auto launches = test::fake_symbol<std::uint64_t()>("fake_launch_count");
@@ -161,12 +161,12 @@ void a_later_stream_is_free(const CardPointer& card) {
   EXPECT_EQ(tpcs_used(card, later), TpcSet::first(12).members());
 }
 
-TEST_F(Masks, ADestroyedStreamsMaskIsNotTheNextStreams) {
+TEST_F(Masks, a_destroyed_streams_mask_is_not_the_next_streams) {
   ASSERT_TRUE((*card->stream_masks())->uses_hook());
   a_later_stream_is_free(card);
 }
 
-TEST(MasksInTheDriversObjects, ConfineAndGoWithTheirStreamToo) {
+TEST(MasksInTheDriversObjects, confine_and_go_with_their_stream_too) {
   fake::FakeConfig config = fake::small_gpu();
   config.streams = fake::Shows::nothing;  // so that the hook cannot keep masks by stream
   const auto card = fake_card(config);
@@ -183,7 +183,7 @@ TEST(MasksInTheDriversObjects, ConfineAndGoWithTheirStreamToo) {
 }
 
 // Not every stream's launches show it at the place in use.
-TEST(MasksOfStrayStreams, ConfineToo) {
+TEST(MasksOfStrayStreams, confine_too) {
   fake::FakeConfig config = fake::small_gpu();
   config.stray_streams = 12;
   const auto card = fake_card(config);
@@ -206,7 +206,7 @@ TEST(MasksOfStrayStreams, ConfineToo) {
   EXPECT_EQ(tpcs_used(*card, streams.back()).size(), 12U);
 }
 
-TEST(MasksByName, ConfineWhereTheCallbackNamesTheStream) {
+TEST(MasksByName, confine_where_the_callback_names_the_stream) {
   fake::FakeConfig config = fake::small_gpu();
   config.streams = fake::Shows::by_name;
   const auto card = fake_card(config);
@@ -218,7 +218,7 @@ TEST(MasksByName, ConfineWhereTheCallbackNamesTheStream) {
   a_later_stream_is_free(*card);
 }
 
-TEST_F(Masks, TheStreamAGraphIsLaunchedIntoDecides) {
+TEST_F(Masks, the_stream_a_graph_is_launched_into_decides) {
   const auto& api = card->gpu()->api();
   const Stream captured = Stream::create(card->gpu()).value();
   const Stream launched = Stream::create(card->gpu()).value();
@@ -241,7 +241,7 @@ TEST_F(Masks, TheStreamAGraphIsLaunchedIntoDecides) {
   api.cuGraphDestroy(graph);
 }
 
-TEST_F(Masks, AGraphKeepsTheMaskOfItsFirstLaunchAndStaleOnesAreCounted) {
+TEST_F(Masks, a_graph_keeps_the_mask_of_its_first_launch_and_stale_ones_are_counted) {
   const auto& gpu = card->gpu();
   const auto& api = gpu->api();
   LaunchHook* hook = card->hook().value();
@@ -288,7 +288,7 @@ TEST_F(Masks, AGraphKeepsTheMaskOfItsFirstLaunchAndStaleOnesAreCounted) {
   api.cuGraphDestroy(graph);
 }
 
-TEST_F(Masks, LaunchesAreCountedByPath) {
+TEST_F(Masks, launches_are_counted_by_path) {
   LaunchHook* hook = card->hook().value();
   ASSERT_TRUE(hook->count_paths());
   LaunchCounters counters;
@@ -311,7 +311,7 @@ TEST_F(Masks, LaunchesAreCountedByPath) {
   hook->use_storage(&lasting_mask, &lasting_counters);
 }
 
-TEST_F(Masks, AClusterThatCannotBeHostedIsReportedBeforeItHangs) {
+TEST_F(Masks, a_cluster_that_cannot_be_hosted_is_reported_before_it_hangs) {
   LaunchHook* hook = card->hook().value();
   static std::string cluster_report;
   hook->set_refusal_handler([](const char* message) { cluster_report = message; });
@@ -328,7 +328,7 @@ TEST_F(Masks, AClusterThatCannotBeHostedIsReportedBeforeItHangs) {
   hook->set_refusal_handler(nullptr);
 }
 
-TEST(MaskCounters, KernelsThatMayLaunchKernelsAreCounted) {
+TEST(MaskCounters, kernels_that_may_launch_kernels_are_counted) {
   fake::FakeConfig config = fake::small_gpu();
   const auto card = fake_card(config);
   ASSERT_TRUE(card) << card.error().message;
@@ -344,7 +344,7 @@ TEST(MaskCounters, KernelsThatMayLaunchKernelsAreCounted) {
 }
 
 // Places that were found on these drivers; patches (the last digit) never moved them.
-TEST(StreamFields, OfEveryDriverSeenAreWhereTheyWereSeen) {
+TEST(StreamFields, of_every_driver_seen_are_where_they_were_seen) {
 #if defined(__x86_64__)
   const std::vector<std::pair<int, std::uint32_t>> seen{
       {8000, 0xec},   {9000, 0x130},  {9010, 0x130},  {9020, 0x140},  {10000, 0x244},
@@ -366,7 +366,7 @@ TEST(StreamFields, OfEveryDriverSeenAreWhereTheyWereSeen) {
 }
 
 // Two words, the higher TPCs first.
-TEST(StreamFields, OfOldDriversAreNarrowAndConfineToo) {
+TEST(StreamFields, of_old_drivers_are_narrow_and_confine_too) {
   fake::FakeConfig config = fake::small_gpu();
   config.cuda_version = 11080;
   config.stream_offset = 0x47c;
@@ -398,7 +398,7 @@ TEST(StreamFields, OfOldDriversAreNarrowAndConfineToo) {
   EXPECT_FALSE(masks->get(stream.handle()));
 }
 
-TEST(StreamMasksOfTheHook, NeedTheBitOfEveryTpc) {
+TEST(StreamMasksOfTheHook, need_the_bit_of_every_tpc) {
   const auto card = fake_card().value();
   LaunchHook* hook = card->hook().value();
   const auto fresh = [&] {
@@ -418,7 +418,7 @@ TEST(StreamMasksOfTheHook, NeedTheBitOfEveryTpc) {
   EXPECT_FALSE(without.uses_hook()) << "a mask has 128 bits";
 }
 
-TEST(StreamFields, OfNewDriversAreReadBackAsTheyWereSet) {
+TEST(StreamFields, of_new_drivers_are_read_back_as_they_were_set) {
   fake::FakeConfig config = fake::small_gpu();
   config.streams = fake::Shows::nothing;
   config.tpcs = 127;

@@ -11,7 +11,7 @@ namespace {
 
 using testing::ElementsAre;
 
-TEST(Measuring, TakesTwentyFourSmsSpreadOverTheCardOrAllThatItHas) {
+TEST(Measuring, takes_twenty_four_sms_spread_over_the_card_or_all_that_it_has) {
   fake::FakeConfig config = fake::small_gpu();
   config.tpcs = 30;
   const auto sms = measuring_sms(*test::fake_gpu(config));
@@ -24,7 +24,7 @@ TEST(Measuring, TakesTwentyFourSmsSpreadOverTheCardOrAllThatItHas) {
   EXPECT_THAT(measuring_sms(*test::fake_gpu(config)), ElementsAre(0, 1, 2, 3));
 }
 
-TEST(Measuring, StreamsGoOverWholeChunksOfHalfOfWhatIsFree) {
+TEST(Measuring, streams_go_over_whole_chunks_of_half_of_what_is_free) {
   constexpr std::uint64_t masks[] = {0xc4000};
   constexpr ShareRequest shares[] = {{0x1, 0}, {0x2, 5 << 14}};
   const std::vector<std::uint32_t> constants(2, 0);

@@ -22,7 +22,7 @@ std::int64_t alive() {
   return test::fake_symbol<std::int64_t()>("fake_live_objects")();
 }
 
-TEST(Objects, OfACardAPoolAndABufferAreAllGivenBack) {
+TEST(Objects, of_a_card_a_pool_and_a_buffer_are_all_given_back) {
   test::configure(fake::small_gpu());
   const std::int64_t before = alive();
   {
@@ -77,7 +77,7 @@ using Kinds =
     testing::Types<DeviceBuffer, HostBuffer, PhysicalMemory, AddressRange, Module, Stream, Event>;
 TYPED_TEST_SUITE(MovedObjects, Kinds);
 
-TYPED_TEST(MovedObjects, IsOneObjectWhereverItIsAndTheOneInItsPlaceGoes) {
+TYPED_TEST(MovedObjects, is_one_object_wherever_it_is_and_the_one_in_its_place_goes) {
   const GpuPointer gpu = test::fake_gpu();
   const std::int64_t before = alive();
   {
@@ -95,7 +95,7 @@ TYPED_TEST(MovedObjects, IsOneObjectWhereverItIsAndTheOneInItsPlaceGoes) {
 }
 
 // A call on it might never return.
-TYPED_TEST(MovedObjects, OnAStuckCardIsLeftAlone) {
+TYPED_TEST(MovedObjects, on_a_stuck_card_is_left_alone) {
   const GpuPointer gpu = test::fake_gpu();
   std::int64_t with_it = 0;
   {
@@ -107,7 +107,7 @@ TYPED_TEST(MovedObjects, OnAStuckCardIsLeftAlone) {
 }
 
 // Ranges with pages mapped at different places, and with none.
-TEST(MovedObjects, UnmapsWhatIsMappedInTheRangeThatItWasMovedTo) {
+TEST(MovedObjects, unmaps_what_is_mapped_in_the_range_that_it_was_moved_to) {
   const GpuPointer gpu = test::fake_gpu();
   const std::int64_t before = alive();
   {
@@ -125,7 +125,7 @@ TEST(MovedObjects, UnmapsWhatIsMappedInTheRangeThatItWasMovedTo) {
   EXPECT_EQ(alive(), before);
 }
 
-TEST(MovedObjects, LeavesNoSizeBehind) {
+TEST(MovedObjects, leaves_no_size_behind) {
   const GpuPointer gpu = test::fake_gpu();
   AddressRange range = made<AddressRange>(gpu);
   const AddressRange taken(std::move(range));
@@ -135,7 +135,7 @@ TEST(MovedObjects, LeavesNoSizeBehind) {
   EXPECT_EQ(memory.bytes(), 0U);  // NOLINT(bugprone-use-after-move)
 }
 
-TEST(MovedObjects, NamesTheModuleThatItWas) {
+TEST(MovedObjects, names_the_module_that_it_was) {
   const GpuPointer gpu = test::fake_gpu();
   Module one = made<Module>(gpu);
   Module other = Module::load(gpu, idle_module, "other.ptx").value();
@@ -143,7 +143,7 @@ TEST(MovedObjects, NamesTheModuleThatItWas) {
   EXPECT_THAT(one.function("none").error().message, HasSubstr("other.ptx: no kernel"));
 }
 
-TEST(MovedObjects, KeepsSizesWithTheMemoryThatTheyAreOf) {
+TEST(MovedObjects, keeps_sizes_with_the_memory_that_they_are_of) {
   const GpuPointer gpu = test::fake_gpu();
   DeviceBuffer small = DeviceBuffer::allocate(gpu, 100).value();
   DeviceBuffer large = DeviceBuffer::allocate(gpu, 5000).value();
@@ -174,7 +174,7 @@ TEST(MovedObjects, KeepsSizesWithTheMemoryThatTheyAreOf) {
   EXPECT_EQ(one.handle(), of_two);
 }
 
-TEST(Buffers, TakeAndGiveBytesAtAnOffsetAndNoneBeyondTheirEnd) {
+TEST(Buffers, take_and_give_bytes_at_an_offset_and_none_beyond_their_end) {
   const DeviceBuffer buffer = DeviceBuffer::allocate(test::fake_gpu(), 16).value();
   ASSERT_TRUE(buffer.fill(7));
   const std::array<unsigned char, 4> four{1, 2, 3, 4};
@@ -194,7 +194,7 @@ TEST(Buffers, TakeAndGiveBytesAtAnOffsetAndNoneBeyondTheirEnd) {
   EXPECT_TRUE(buffer.download(none.data(), 0, 16));
 }
 
-TEST(Buffers, OfTheHostThatTheCardCannotSeeAreGivenBack) {
+TEST(Buffers, of_the_host_that_the_card_cannot_see_are_given_back) {
   DriverApi api = test::fake_driver()->api();
   api.cuMemHostGetDevicePointer_v2 = [](DevicePointer*, void*, unsigned) -> CuResult { return 2; };
   const GpuPointer gpu = Gpu::open(Driver::from_table(api, "planted").value(), 0).value();
@@ -204,7 +204,7 @@ TEST(Buffers, OfTheHostThatTheCardCannotSeeAreGivenBack) {
   EXPECT_EQ(alive(), before);
 }
 
-TEST(Streams, AreDoneWhenTheirWorkIs) {
+TEST(Streams, are_done_when_their_work_is) {
   static CuResult answer = cu_success;
   DriverApi api = test::fake_driver()->api();
   api.cuStreamQuery = [](CuStream) { return answer; };
@@ -218,7 +218,7 @@ TEST(Streams, AreDoneWhenTheirWorkIs) {
   EXPECT_EQ(stream.done().error().kind, ErrorKind::check_failed);
 }
 
-TEST(Streams, AreWaitedForWithinTheLimitAndNoLonger) {
+TEST(Streams, are_waited_for_within_the_limit_and_no_longer) {
   static int queries_left = 0;
   DriverApi api = test::fake_driver()->api();
   api.cuStreamQuery = [](CuStream) -> CuResult {
@@ -235,7 +235,7 @@ TEST(Streams, AreWaitedForWithinTheLimitAndNoLonger) {
   EXPECT_TRUE(gpu->stuck());
 }
 
-TEST(AddressRanges, AreMappedInsideOnlyAndUnmappedWhereTheyAreMapped) {
+TEST(AddressRanges, are_mapped_inside_only_and_unmapped_where_they_are_mapped) {
   const GpuPointer gpu = test::fake_gpu();
   AddressRange range = AddressRange::reserve(gpu, 2 * page_of_two_mib, page_of_two_mib).value();
   const PhysicalMemory memory = PhysicalMemory::create(gpu, page_of_two_mib).value();
@@ -256,7 +256,7 @@ TEST(AddressRanges, AreMappedInsideOnlyAndUnmappedWhereTheyAreMapped) {
   EXPECT_FALSE(range.unmap(page_of_two_mib, page_of_two_mib)) << "it is gone";
 }
 
-TEST(VirtualMemory, OfADriverThatLacksAnyPartOfItIsRefused) {
+TEST(VirtualMemory, of_a_driver_that_lacks_any_part_of_it_is_refused) {
   using Lose = void (*)(DriverApi&);
   for (const Lose lose :
        {Lose{[](DriverApi& api) { api.cuMemCreate = nullptr; }},
@@ -275,7 +275,7 @@ TEST(VirtualMemory, OfADriverThatLacksAnyPartOfItIsRefused) {
   }
 }
 
-TEST(PageArenas, AreArrangedOnlyInPagesThatTheyHaveAndEachOnce) {
+TEST(PageArenas, are_arranged_only_in_pages_that_they_have_and_each_once) {
   const GpuPointer gpu = test::fake_gpu();
   EXPECT_EQ(PageArena::create(gpu, 0).error().kind, ErrorKind::invalid_input);
   PageArena arena = PageArena::create(gpu, 3).value();
@@ -294,7 +294,7 @@ TEST(PageArenas, AreArrangedOnlyInPagesThatTheyHaveAndEachOnce) {
   EXPECT_EQ(alive(), whole - 2) << "one page less, and its mapping";
 }
 
-TEST(PageArenas, KeepAPageAsideThatNobodyWritesButThem) {
+TEST(PageArenas, keep_a_page_aside_that_nobody_writes_but_them) {
   const GpuPointer gpu = test::fake_gpu();
   PageArena arena = PageArena::create(gpu, 3).value();
   const std::array<std::byte, 2> bytes{std::byte{7}, std::byte{8}};
@@ -316,7 +316,7 @@ TEST(PageArenas, KeepAPageAsideThatNobodyWritesButThem) {
   EXPECT_NE(gpu->api().cuMemcpyHtoD_v2(last, found.data(), 2), cu_success);
 }
 
-TEST(PageArenas, LetNobodyElseHaveTheirGuardPages) {
+TEST(PageArenas, let_nobody_else_have_their_guard_pages) {
   const GpuPointer gpu = test::fake_gpu();
   PageArena arena = PageArena::create(gpu, 2).value();
   ASSERT_TRUE(arena.arrange(std::array<std::uint32_t, 2>{1, 0}, {.in_front = 3, .behind = 1}));
@@ -331,7 +331,7 @@ TEST(PageArenas, LetNobodyElseHaveTheirGuardPages) {
   EXPECT_EQ(gpu->api().cuMemcpyHtoD_v2(last, byte.data(), 1), cu_success);
 }
 
-TEST(Modules, NameWhatTheyLackAndGiveNothingForIt) {
+TEST(Modules, name_what_they_lack_and_give_nothing_for_it) {
   const GpuPointer gpu = test::fake_gpu();
   const Module module = Module::load(gpu, idle_module, "idle.ptx").value();
   EXPECT_TRUE(module.function("demarc_idle"));

@@ -22,7 +22,7 @@ struct Timed {
   PageRange range{memory.address(), timed_page_bytes, 4};
 };
 
-TEST(PageTimer, AWalkGoesFromLineToLineAndRoundAgain) {
+TEST(PageTimer, a_walk_goes_from_line_to_line_and_round_again) {
   const Timed timed;
   const std::vector<std::uint32_t> lines = {7, 3, 511, 512, 2047, 0};
   const auto times = timed.timer.walk(timed.range, lines, false);
@@ -36,7 +36,7 @@ TEST(PageTimer, AWalkGoesFromLineToLineAndRoundAgain) {
   }
 }
 
-TEST(PageTimer, AWalkByAtomicsLeavesTheRingAsItWas) {
+TEST(PageTimer, a_walk_by_atomics_leaves_the_ring_as_it_was) {
   const Timed timed;
   const std::vector<std::uint32_t> lines = {5, 9};
   const auto times = timed.timer.walk(timed.range, lines, true);
@@ -46,7 +46,7 @@ TEST(PageTimer, AWalkByAtomicsLeavesTheRingAsItWas) {
             timed.range.base + 9 * 128);
 }
 
-TEST(PageTimer, AWalkOfNoLinesOrBeyondThePagesIsRefused) {
+TEST(PageTimer, a_walk_of_no_lines_or_beyond_the_pages_is_refused) {
   const Timed timed;
   const auto refused = [&](const PageRange& range, const std::vector<std::uint32_t>& lines) {
     const auto times = timed.timer.walk(range, lines, false);
@@ -63,7 +63,7 @@ TEST(PageTimer, AWalkOfNoLinesOrBeyondThePagesIsRefused) {
               HasSubstr("a power of two"));
 }
 
-TEST(PageTimer, TrafficBetweenMakingARingAndWalkingItOnlyReads) {
+TEST(PageTimer, traffic_between_making_a_ring_and_walking_it_only_reads) {
   const Timed timed;
   const std::vector<std::uint32_t> lines = {5, 9, 1000};
   const auto walked = [&](PageTraffic::Kind kind, std::uint32_t bytes) {
@@ -86,7 +86,7 @@ TEST(PageTimer, TrafficBetweenMakingARingAndWalkingItOnlyReads) {
 }
 
 // A line that is named twice: the ring is none.
-TEST(PageTimer, AWalkThatEndsElsewhereIsNotTimed) {
+TEST(PageTimer, a_walk_that_ends_elsewhere_is_not_timed) {
   const Timed timed;
   const auto times =
       timed.timer.walk(timed.range, std::vector<std::uint32_t>{1, 2, 3, 4, 3}, false);
@@ -96,7 +96,7 @@ TEST(PageTimer, AWalkThatEndsElsewhereIsNotTimed) {
 }
 
 // A mask keeps the walk off the SM.
-TEST(PageTimer, AWalkThatReachesNoSmIsNotTimed) {
+TEST(PageTimer, a_walk_that_reaches_no_sm_is_not_timed) {
   fake::FakeConfig config = fake::small_gpu();
   config.client = 0b10;  // launches get the second TPC alone
   config.client_hidden = true;
@@ -114,7 +114,7 @@ PageTraffic traffic_of(PageTraffic::Kind kind, std::uint32_t bytes, std::uint32_
   return {.kind = kind, .access_bytes = bytes, .sms = sms, .lasts = microseconds(20)};
 }
 
-TEST(PageTimer, AnAccessOfManyBytesIsThatOfManyThreads) {
+TEST(PageTimer, an_access_of_many_bytes_is_that_of_many_threads) {
   const Timed timed;
   const auto rate = [&](std::uint32_t bytes) {
     const auto found =
@@ -127,7 +127,7 @@ TEST(PageTimer, AnAccessOfManyBytesIsThatOfManyThreads) {
   EXPECT_NEAR(rate(512) * 32, narrow, 0.3 * narrow);
 }
 
-TEST(PageTimer, WritesGoToThePagesAndNowhereElse) {
+TEST(PageTimer, writes_go_to_the_pages_and_nowhere_else) {
   const GpuPointer gpu = test::fake_gpu();
   const PageTimer timer = PageTimer::create(gpu).value();
   const DeviceBuffer memory = DeviceBuffer::allocate(gpu, 4 * timed_page_bytes).value();
@@ -146,7 +146,7 @@ TEST(PageTimer, WritesGoToThePagesAndNowhereElse) {
   EXPECT_GE(written, timed_page_bytes / 8) << "at random places of all of it";
 }
 
-TEST(PageTimer, AtomicsAddToOneWordOrToMany) {
+TEST(PageTimer, atomics_add_to_one_word_or_to_many) {
   for (const auto kind : {PageTraffic::Kind::word, PageTraffic::Kind::atomic}) {
     const Timed timed;
     ASSERT_TRUE(timed.memory.fill(0));
@@ -163,7 +163,7 @@ TEST(PageTimer, AtomicsAddToOneWordOrToMany) {
   }
 }
 
-TEST(PageTimer, ReadsOfAPageAreCountedOneAThread) {
+TEST(PageTimer, reads_of_a_page_are_counted_one_a_thread) {
   const Timed timed;
   const auto rate =
       timed.timer.accesses_per_second(timed.range, traffic_of(PageTraffic::Kind::page, 4, 2));
@@ -171,7 +171,7 @@ TEST(PageTimer, ReadsOfAPageAreCountedOneAThread) {
   EXPECT_GT(*rate, 0);
 }
 
-TEST(PageTimer, TrafficThatThereCannotBeIsRefused) {
+TEST(PageTimer, traffic_that_there_cannot_be_is_refused) {
   const Timed timed;
   const auto refused = [&](PageRange range, const PageTraffic& traffic) {
     const auto rate = timed.timer.accesses_per_second(range, traffic);
@@ -197,7 +197,7 @@ TEST(PageTimer, TrafficThatThereCannotBeIsRefused) {
       HasSubstr("timing 0 pages"));
 }
 
-TEST(PageTimer, TrafficThatMadeNoAccessHasNoRate) {
+TEST(PageTimer, traffic_that_made_no_access_has_no_rate) {
   const Timed timed;
   PageTraffic none = traffic_of(PageTraffic::Kind::read, 16);
   none.lasts = microseconds(0);
@@ -207,7 +207,7 @@ TEST(PageTimer, TrafficThatMadeNoAccessHasNoRate) {
   EXPECT_THAT(rate.error().message, HasSubstr("1 blocks made 0 batches of accesses"));
 }
 
-TEST(PageTimer, ACardOfBeforeTheKernelsIsRefused) {
+TEST(PageTimer, a_card_of_before_the_kernels_is_refused) {
   fake::FakeConfig config = fake::small_gpu();
   config.capability_major = 6;
   const auto timer = PageTimer::create(test::fake_gpu(config));

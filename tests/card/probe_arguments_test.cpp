@@ -114,7 +114,7 @@ CardPointer heard_card(bool use_masks, const fake::FakeConfig& config = fake::sm
 }
 
 // Four blocks an SM, each of which holds its SM so that the others look for another.
-TEST(ProbeArguments, OfAProofAreBlocksThatReachEverySm) {
+TEST(ProbeArguments, of_a_proof_are_blocks_that_reach_every_sm) {
   const auto card = heard_card(true);
   heard.clear();
   ASSERT_TRUE(prove_partition(card, {0, 1}));
@@ -126,7 +126,7 @@ TEST(ProbeArguments, OfAProofAreBlocksThatReachEverySm) {
   }
 }
 
-TEST(ProbeArguments, OfALanesProofAreTheSameShorter) {
+TEST(ProbeArguments, of_a_lanes_proof_are_the_same_shorter) {
   const auto card = heard_card(false);
   heard.clear();
   ASSERT_TRUE(make_backend(card, Mode::none).value()->open(test::part_of({0})));
@@ -136,7 +136,7 @@ TEST(ProbeArguments, OfALanesProofAreTheSameShorter) {
   EXPECT_EQ(heard["demarc_where"][0].arguments[2], 2000U);
 }
 
-TEST(ProbeArguments, OfMaskedAndAffineLanesAreBlocksOf64Threads) {
+TEST(ProbeArguments, of_masked_and_affine_lanes_are_blocks_of_64_threads) {
   for (const Mode mode : {Mode::mask, Mode::affinity}) {
     const auto card = heard_card(mode == Mode::mask);
     heard.clear();
@@ -149,7 +149,7 @@ TEST(ProbeArguments, OfMaskedAndAffineLanesAreBlocksOf64Threads) {
 }
 
 // As many fingerprints of each SM as are remembered together.
-TEST(ProbeArguments, OfACardWithAKnownHashAreFourRoundsOfFingerprints) {
+TEST(ProbeArguments, of_a_card_with_a_known_hash_are_four_rounds_of_fingerprints) {
   fake::FakeConfig config = fake::small_gpu();
   std::snprintf(config.name, sizeof config.name, "NVIDIA H100 80GB HBM3");
   const auto card = heard_card(true, config);
@@ -157,7 +157,7 @@ TEST(ProbeArguments, OfACardWithAKnownHashAreFourRoundsOfFingerprints) {
   EXPECT_EQ(heard["demarc_fingerprint"].size(), 4U);
 }
 
-TEST(ProbeArguments, OfClustersOnASmallCardAreOneOfEachSizeAtLeast) {
+TEST(ProbeArguments, of_clusters_on_a_small_card_are_one_of_each_size_at_least) {
   fake::FakeConfig config = fake::small_gpu();
   config.tpcs = 2;
   const GpuPointer gpu = heard_gpu(config);
@@ -169,7 +169,7 @@ TEST(ProbeArguments, OfClustersOnASmallCardAreOneOfEachSizeAtLeast) {
   EXPECT_EQ(heard["demarc_where"][3].blocks, 8U);
 }
 
-TEST(ProbeArguments, OfATopologyAreClustersOfEverySizeAndOddStrides) {
+TEST(ProbeArguments, of_a_topology_are_clusters_of_every_size_and_odd_strides) {
   const auto card = heard_card(true);
   std::vector<unsigned> sizes;
   for (const Heard& one : heard["demarc_where"]) {
@@ -202,7 +202,7 @@ TEST(ProbeArguments, OfATopologyAreClustersOfEverySizeAndOddStrides) {
   }
 }
 
-TEST(ProbeArguments, OfFingerprintsAreThoseOfTheDocumentation) {
+TEST(ProbeArguments, of_fingerprints_are_those_of_the_documentation) {
   const GpuPointer gpu = heard_gpu();
   const MemoryTimer timer = MemoryTimer::create(gpu).value();
   const auto map = known_address_map("NVIDIA H100 80GB HBM3").value();
@@ -219,7 +219,7 @@ TEST(ProbeArguments, OfFingerprintsAreThoseOfTheDocumentation) {
   EXPECT_EQ(one.arguments[6], 10'000'000'000U) << "ns until it is given up";
 }
 
-TEST(ProbeArguments, OfHitsAreEightSmsAtATime) {
+TEST(ProbeArguments, of_hits_are_eight_sms_at_a_time) {
   constexpr std::uint64_t masks_of_half[] = {0xc4000};
   constexpr ShareRequest shares_of_half[] = {{0x1, 0}, {0x2, 0}};
   const auto pool =
@@ -240,7 +240,7 @@ TEST(ProbeArguments, OfHitsAreEightSmsAtATime) {
   }
 }
 
-TEST(ProbeArguments, OfRemaindersAre32ChunksOfAPageAndFourOfANumber) {
+TEST(ProbeArguments, of_remainders_are_32_chunks_of_a_page_and_four_of_a_number) {
   fake::FakeConfig config = fake::small_gpu();
   config.remainders = true;
   CardOptions options;
@@ -270,7 +270,7 @@ TEST(ProbeArguments, OfRemaindersAre32ChunksOfAPageAndFourOfANumber) {
 }
 
 // More than the copier keeps on the card at a time.
-TEST(ProbeArguments, OfLargeCopiesAre1024BlocksForEach32Mebibytes) {
+TEST(ProbeArguments, of_large_copies_are_1024_blocks_for_each_32_mebibytes) {
   fake::FakeConfig config = fake::small_gpu();
   config.remainders = true;
   CardOptions options;
@@ -294,7 +294,7 @@ TEST(ProbeArguments, OfLargeCopiesAre1024BlocksForEach32Mebibytes) {
   EXPECT_EQ(copies[1].blocks, 257U);
 }
 
-TEST(ProbeArguments, OfTrafficBesideLaunchesAreTheSmsOfOthers) {
+TEST(ProbeArguments, of_traffic_beside_launches_are_the_sms_of_others) {
   const CardPointer card = heard_card(false);
   const auto coloring = color::Coloring::make(std::vector<std::uint64_t>{0xc4000}, 2 << 20).value();
   const std::vector<std::uint32_t> constants(2, 0);
@@ -311,7 +311,7 @@ TEST(ProbeArguments, OfTrafficBesideLaunchesAreTheSmsOfOthers) {
   EXPECT_EQ(heard_roles, others);
 }
 
-TEST(ProbeArguments, OfStreamsAreRoundsOfAboutTwoGigabytes) {
+TEST(ProbeArguments, of_streams_are_rounds_of_about_two_gigabytes) {
   const GpuPointer gpu = heard_gpu();
   const MemoryTimer timer = MemoryTimer::create(gpu).value();
   const PageArena arena = PageArena::create(gpu, 1).value();

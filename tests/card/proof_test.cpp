@@ -48,7 +48,7 @@ void refuses(const CardPointer& card, const TpcSet& tpcs, ErrorKind kind, const 
   EXPECT_THAT(proof.error().message, HasSubstr(words));
 }
 
-TEST(Proof, APartitionThatHoldsIsProvedAndTheMaskTakenBack) {
+TEST(Proof, a_partition_that_holds_is_proved_and_the_mask_taken_back) {
   const auto card = test::fake_card().value();
   for (const TpcSet& tpcs : {TpcSet{0, 1, 2, 3}, TpcSet{4, 7}, TpcSet{11}, TpcSet::first(12)}) {
     const auto proof = prove_partition(card, tpcs);
@@ -57,7 +57,7 @@ TEST(Proof, APartitionThatHoldsIsProvedAndTheMaskTakenBack) {
   EXPECT_FALSE((*card->hook())->process_mask());
 }
 
-TEST(Proof, DomainsThatDescriptorsDoNotShowAreFound) {
+TEST(Proof, domains_that_descriptors_do_not_show_are_found) {
   EXPECT_TRUE(prove_sync_domains(test::fake_gpu(fake::small_gpu())));
   fake::FakeConfig config = fake::small_gpu();
   config.hides_domains = true;
@@ -71,7 +71,7 @@ TEST(Proof, DomainsThatDescriptorsDoNotShowAreFound) {
               HasSubstr("launches do not pass"));
 }
 
-TEST(Proof, AMaskThatIsNotObeyedIsFound) {
+TEST(Proof, a_mask_that_is_not_obeyed_is_found) {
   fake::FakeConfig config = fake::small_gpu();
   config.obey_masks = false;
   const auto card = test::fake_card(config).value();
@@ -80,7 +80,7 @@ TEST(Proof, AMaskThatIsNotObeyedIsFound) {
           "0-1");
 }
 
-TEST(Proof, AnInvertedMaskIsFound) {
+TEST(Proof, an_inverted_mask_is_found) {
   fake::FakeConfig config = fake::small_gpu();
   config.invert_masks = true;
   const auto card = test::fake_card(config).value();
@@ -89,7 +89,7 @@ TEST(Proof, AnInvertedMaskIsFound) {
   refuses(card, TpcSet::first(6), ErrorKind::check_failed, "does not hold on this card");
 }
 
-TEST(Proof, AWrongHalfIsFound) {
+TEST(Proof, a_wrong_half_is_found) {
   const auto card = test::fake_card().value();
   change(fake::small_gpu(), [](fake::FakeConfig& c) { c.shift_masks = 6; });
   refuses(card, TpcSet::first(6), ErrorKind::check_failed, "does not hold on this card");
@@ -97,7 +97,7 @@ TEST(Proof, AWrongHalfIsFound) {
 }
 
 // Numbers from 0 on look right for the first TPCs.
-TEST(Proof, NumbersOfALaunchAreFoundOutByTheRestOfTheCard) {
+TEST(Proof, numbers_of_a_launch_are_found_out_by_the_rest_of_the_card) {
   const auto card = test::fake_card().value();
   ASSERT_FALSE(card->virtual_sms());
   change(fake::small_gpu(), [](fake::FakeConfig& c) { c.virtual_sms = true; });
@@ -107,19 +107,19 @@ TEST(Proof, NumbersOfALaunchAreFoundOutByTheRestOfTheCard) {
   refuses(card, {4, 5}, ErrorKind::check_failed, "does not hold on this card");
 }
 
-TEST(Proof, APartitionThatIsSmallerThanSaidIsFound) {
+TEST(Proof, a_partition_that_is_smaller_than_said_is_found) {
   const auto card = test::fake_card().value();
   change(fake::small_gpu(), [](fake::FakeConfig& c) { c.bit[3] = c.bit[4]; });
   refuses(card, {2, 3}, ErrorKind::check_failed, "ran on 2 of the 4 SMs of the TPCs 2-3");
 }
 
-TEST(Proof, WithoutMasksItSaysWhy) {
+TEST(Proof, without_masks_it_says_why) {
   const auto card = test::fake_card(fake::small_gpu(), false).value();
   refuses(card, {1}, ErrorKind::missing_capability, "opened without support for masks");
 }
 
 // Whatever SMs are called, and however busy others make the memory.
-TEST(ProofOfAMask, CountsTheSmsThatItLeaves) {
+TEST(ProofOfAMask, counts_the_sms_that_it_leaves) {
   fake::FakeConfig config = fake::small_gpu();
   config.virtual_sms = true;
   config.latency_noise = 100;
@@ -142,7 +142,7 @@ TEST(ProofOfAMask, CountsTheSmsThatItLeaves) {
 }
 
 // Other programs of the tenant leave the probe no room at first.
-TEST(ProofOfAMask, IsTriedWithMoreBlocksWhereOthersHoldTheSms) {
+TEST(ProofOfAMask, is_tried_with_more_blocks_where_others_hold_the_sms) {
   fake::FakeConfig config = fake::small_gpu();
   config.virtual_sms = true;
   const auto mask = test::fake_card().value()->hardware_mask(TpcSet{1, 4, 5}).value();
@@ -161,7 +161,7 @@ TEST(ProofOfAMask, IsTriedWithMoreBlocksWhereOthersHoldTheSms) {
   EXPECT_THAT(proof.error().message, HasSubstr("probe blocks ran on 2 at most, in 12 tries"));
 }
 
-TEST(ProofUnderMps, WithoutFingerprintsNothingIsProved) {
+TEST(ProofUnderMps, without_fingerprints_nothing_is_proved) {
   fake::FakeConfig config = fake::small_gpu();  // its address hash is not known
   const auto card = client_of_mps(test::fresh_folder("proof").string(), config).value();
   ASSERT_TRUE(card->virtual_sms());
@@ -171,7 +171,7 @@ TEST(ProofUnderMps, WithoutFingerprintsNothingIsProved) {
   }
 }
 
-TEST(ProofUnderMps, APartitionIsProvedByLatency) {
+TEST(ProofUnderMps, a_partition_is_proved_by_latency) {
   const auto card = client_of_mps(test::fresh_folder("proof").string()).value();
   for (const TpcSet& tpcs : {TpcSet{0, 1, 2, 3}, TpcSet{4, 7}}) {
     const auto proof = prove_partition(card, tpcs);
@@ -180,7 +180,7 @@ TEST(ProofUnderMps, APartitionIsProvedByLatency) {
   EXPECT_FALSE((*card->hook())->process_mask());
 }
 
-TEST(ProofUnderMps, InvertedMasksAndWrongHalvesAreFound) {
+TEST(ProofUnderMps, inverted_masks_and_wrong_halves_are_found) {
   const auto card = client_of_mps(test::fresh_folder("proof").string()).value();
   const auto lie = [](auto how) {
     change(card_with_a_known_hash(), [&](fake::FakeConfig& c) {
@@ -197,7 +197,7 @@ TEST(ProofUnderMps, InvertedMasksAndWrongHalvesAreFound) {
   refuses(card, {4, 5}, ErrorKind::check_failed, "outside the TPCs 4-5");
 }
 
-TEST(ProofUnderMps, DoubtsAreNoProof) {
+TEST(ProofUnderMps, doubts_are_no_proof) {
   const auto card = client_of_mps(test::fresh_folder("proof").string()).value();
   change(card_with_a_known_hash(), [](fake::FakeConfig& c) {
     c.virtual_sms = true;

@@ -41,7 +41,8 @@ const Pool& pool_of_sides() {
   return pool;
 }
 
-RC_GTEST_PROP(RemainderPool, EveryAddressLiesInTheColoursOfItsShareAndDeviceCodeFindsIt, ()) {
+RC_GTEST_PROP(RemainderPool,
+              every_address_lies_in_the_colours_of_its_share_and_device_code_finds_it, ()) {
   const Pool& pool = pool_of_sides();
   const auto share = *rc::gen::inRange<std::size_t>(0, 2);
   const auto bytes = *rc::gen::inRange<std::uint64_t>(1, 3 << 20);
@@ -61,7 +62,7 @@ RC_GTEST_PROP(RemainderPool, EveryAddressLiesInTheColoursOfItsShareAndDeviceCode
 }
 
 // The stand-in's truth, seen through latencies only.
-TEST(RemainderPool, EveryChunkOfABufferHasItsColourByTiming) {
+TEST(RemainderPool, every_chunk_of_a_buffer_has_its_colour_by_timing) {
   const Pool& pool = pool_of_sides();
   EXPECT_EQ(pool->colors(), 2U);
   EXPECT_EQ(pool->run_bytes(), 256U);
@@ -79,7 +80,7 @@ TEST(RemainderPool, EveryChunkOfABufferHasItsColourByTiming) {
   }
 }
 
-TEST(RemainderPool, AnAuditNoticesPagesOfOtherRemainders) {
+TEST(RemainderPool, an_audit_notices_pages_of_other_remainders) {
   const Pool& pool = pool_of_sides();
   const auto buffer = pool->allocate(0, 1 << 20).value();
   fake::FakeConfig moved = h200();
@@ -92,7 +93,7 @@ TEST(RemainderPool, AnAuditNoticesPagesOfOtherRemainders) {
   EXPECT_GT(audit->outside, audit->chunks() / 4);
 }
 
-TEST(RemainderPool, ChunksInDoubtAreCountedAndNoColourOfTheirsIsBelieved) {
+TEST(RemainderPool, chunks_in_doubt_are_counted_and_no_colour_of_theirs_is_believed) {
   const Pool& pool = pool_of_sides();
   const auto buffer = pool->allocate(0, 1 << 20).value();
   fake::FakeConfig busy = h200();
@@ -106,7 +107,7 @@ TEST(RemainderPool, ChunksInDoubtAreCountedAndNoColourOfTheirsIsBelieved) {
   EXPECT_FALSE(audit->holds());
 }
 
-TEST(RemainderPool, WhatWasInDoubtIsMeasuredAgain) {
+TEST(RemainderPool, what_was_in_doubt_is_measured_again) {
   const Pool& pool = pool_of_sides();
   const auto buffer = pool->allocate(0, 1 << 20).value();
   fake::FakeConfig busy = h200();
@@ -122,7 +123,7 @@ TEST(RemainderPool, WhatWasInDoubtIsMeasuredAgain) {
   EXPECT_EQ(audit->chunks(), 512U) << "none is counted twice";
 }
 
-TEST(RemainderPool, PagesThatDoNotFollowEachOtherAreRefused) {
+TEST(RemainderPool, pages_that_do_not_follow_each_other_are_refused) {
   const auto card = test::fake_card(h200()).value();
   fake::FakeConfig busy = h200();
   busy.upset_from = 4;  // the first page has been measured, by three launches
@@ -137,7 +138,7 @@ TEST(RemainderPool, PagesThatDoNotFollowEachOtherAreRefused) {
 }
 
 // Each time takes three launches.
-TEST(RemainderPool, AModelThatIsDisturbedIsMeasuredFourTimes) {
+TEST(RemainderPool, a_model_that_is_disturbed_is_measured_four_times) {
   const auto card = test::fake_card(h200()).value();
   fake::FakeConfig busy = h200();
   busy.upset_from = 1;
@@ -153,7 +154,7 @@ TEST(RemainderPool, AModelThatIsDisturbedIsMeasuredFourTimes) {
   test::configure(h200());
 }
 
-TEST(RemainderPool, WithoutTheL2SidesNothingIsColoured) {
+TEST(RemainderPool, without_the_l2_sides_nothing_is_coloured) {
   fake::FakeConfig config = h200();
   config.virtual_sms = true;  // in a client of MPS they are not looked at
   const auto card = test::fake_card(config).value();
@@ -165,7 +166,7 @@ TEST(RemainderPool, WithoutTheL2SidesNothingIsColoured) {
   EXPECT_THAT(pool.error().message, HasSubstr("the side of each TPC is not known"));
 }
 
-TEST(RemainderWindows, AreOfColoursThatFollowEachOtherAndExist) {
+TEST(RemainderWindows, are_of_colours_that_follow_each_other_and_exist) {
   const color::RemainderColoring& coloring = pool_of_sides()->remainders()->coloring;
   const auto first = window_of_colors(coloring, 0x1).value();
   const auto second = window_of_colors(coloring, 0x2).value();
@@ -179,7 +180,7 @@ TEST(RemainderWindows, AreOfColoursThatFollowEachOtherAndExist) {
   }
 }
 
-TEST(RemainderPool, CopiesOfPartsKeepEveryByteAndNothingElse) {
+TEST(RemainderPool, copies_of_parts_keep_every_byte_and_nothing_else) {
   const Pool& pool = pool_of_sides();
   const auto buffer = pool->allocate(1, 300003).value();
   const auto neighbour = pool->allocate(1, 5000).value();
@@ -209,7 +210,7 @@ TEST(RemainderPool, CopiesOfPartsKeepEveryByteAndNothingElse) {
             ErrorKind::invalid_input);
 }
 
-TEST(RemainderPool, UsageCountsWhatWasAskedForAndWhatRoundingLost) {
+TEST(RemainderPool, usage_counts_what_was_asked_for_and_what_rounding_lost) {
   constexpr ShareRequest shares[] = {{0x1, 1 << 20}, {0x2, 0}};
   const Pool pool = make_pool(4, 2, shares).value();
   EXPECT_EQ(pool->usage(0).capacity_bytes, 1U << 20U) << "its cap";
@@ -222,7 +223,7 @@ TEST(RemainderPool, UsageCountsWhatWasAskedForAndWhatRoundingLost) {
   EXPECT_THAT(pool->allocate(0, 1 << 20).error().message, HasSubstr("may use 1048576 bytes"));
 }
 
-TEST(RemainderPool, QuartersAreMemoryStacksAndTwoOfASideMakeTheSide) {
+TEST(RemainderPool, quarters_are_memory_stacks_and_two_of_a_side_make_the_side) {
   constexpr ShareRequest shares[] = {{0x3, 0}, {0x4, 0}, {0x8, 0}};
   const Pool pool = make_pool(8, 4, shares).value();
   const std::uint64_t round = pool->usage(1).capacity_bytes / 7;
@@ -237,7 +238,7 @@ TEST(RemainderPool, QuartersAreMemoryStacksAndTwoOfASideMakeTheSide) {
 
 // Tables of a half lie in its own colours: all of the patterns, and places from the first on. Those
 // of fewer remainders find no room for the patterns, whose chunks are eight remainders apart.
-TEST(RemainderPool, TablesLieInTheColoursOfTheirShare) {
+TEST(RemainderPool, tables_lie_in_the_colours_of_their_share) {
   constexpr ShareRequest two_halves[] = {{0x3, 0}, {0xc, 0}};
   constexpr ShareRequest four_quarters[] = {{0x1, 0}, {0x2, 0}, {0x4, 0}, {0x8, 0}};
   for (const auto shares :
@@ -270,7 +271,7 @@ TEST(RemainderPool, TablesLieInTheColoursOfTheirShare) {
   }
 }
 
-TEST(RemainderPool, TablesAreLeftOutWhereThePageIsFull) {
+TEST(RemainderPool, tables_are_left_out_where_the_page_is_full) {
   const Pool& pool = pool_of_sides();
   RemainderColors colors = *pool->remainders();
   const auto window = colors.coloring.window(0);
@@ -288,13 +289,13 @@ TEST(RemainderPool, TablesAreLeftOutWhereThePageIsFull) {
   EXPECT_TRUE(colors.aside_taken[static_cast<std::size_t>(foreign)]);
 }
 
-TEST(RemainderPool, SharesThatOverlapAreRefused) {
+TEST(RemainderPool, shares_that_overlap_are_refused) {
   constexpr ShareRequest overlapping[] = {{0x3, 0}, {0x2, 0}};
   EXPECT_THAT(make_pool(4, 2, overlapping).error().message,
               HasSubstr("colours 0x2 are in two shares"));
 }
 
-TEST(RemainderPool, ACardThatChoosesItsSlicesInAnotherWayIsRefused) {
+TEST(RemainderPool, a_card_that_chooses_its_slices_in_another_way_is_refused) {
   const auto card = test::fake_card().value();  // an H100's masks
   const auto pool = ColoredPool::create(card, scheme_of(2), 4 * page_bytes, sides);
   ASSERT_FALSE(pool);
@@ -302,7 +303,7 @@ TEST(RemainderPool, ACardThatChoosesItsSlicesInAnotherWayIsRefused) {
   EXPECT_THAT(pool.error().message, HasSubstr("chooses its slices in another way"));
 }
 
-TEST(RemainderPool, AHalfIsProvedFromTheDescriptionAlone) {
+TEST(RemainderPool, a_half_is_proved_from_the_description_alone) {
   test::configure(h200());
   ::setenv("DEMARC_LIBCUDA", test::fake_libcuda().c_str(), 1);
   ::setenv("DEMARC_CACHE", test::fresh_folder("verify").c_str(), 1);

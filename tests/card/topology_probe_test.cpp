@@ -64,7 +64,7 @@ bool same_groups(const gpu::Topology& topology, const std::vector<std::uint32_t>
   return true;
 }
 
-RC_GTEST_PROP(Topology, PlantedGpcsAreFoundByBothWaysAndByEither, (std::uint64_t seed)) {
+RC_GTEST_PROP(Topology, planted_gpcs_are_found_by_both_ways_and_by_either, (std::uint64_t seed)) {
   const Planted planted = planted_gpu(seed);
   const auto both = conclude_topology(planted.evidence);
   RC_ASSERT(both.has_value());
@@ -78,7 +78,7 @@ RC_GTEST_PROP(Topology, PlantedGpcsAreFoundByBothWaysAndByEither, (std::uint64_t
   RC_ASSERT(same_groups(conclude_topology(descriptors)->topology, planted.gpc));
 }
 
-RC_GTEST_PROP(Topology, AClusterAcrossTwoGpcsIsAContradiction, (std::uint64_t seed)) {
+RC_GTEST_PROP(Topology, a_cluster_across_two_gpcs_is_a_contradiction, (std::uint64_t seed)) {
   Planted planted = planted_gpu(seed);
   std::uint32_t other = 1;
   while (planted.gpc[other] == planted.gpc[0]) ++other;
@@ -88,7 +88,7 @@ RC_GTEST_PROP(Topology, AClusterAcrossTwoGpcsIsAContradiction, (std::uint64_t se
   RC_ASSERT(finding.error().kind == ErrorKind::check_failed);
 }
 
-TEST(Topology, OfTheMeasuredH100HasEightGpcsAndFourSingles) {
+TEST(Topology, of_the_measured_h100_has_eight_gpcs_and_four_singles) {
   // Logical order goes round the GPCs; four TPCs lie apart and never share a cluster.
   Planted planted;
   const std::uint32_t sizes[] = {4, 8, 8, 8, 8, 8, 9, 9};
@@ -114,7 +114,7 @@ TEST(Topology, OfTheMeasuredH100HasEightGpcsAndFourSingles) {
   EXPECT_TRUE(same_groups(finding->topology, planted.gpc));
 }
 
-TEST(Topology, ATpcThatNeverJoinedALargeClusterKeepsItsDescriptorsGpc) {
+TEST(Topology, a_tpc_that_never_joined_a_large_cluster_keeps_its_descriptors_gpc) {
   TopologyEvidence evidence;
   evidence.sms = 12;
   evidence.bits = {0, 1, 2, 9, 10, 11};
@@ -126,7 +126,7 @@ TEST(Topology, ATpcThatNeverJoinedALargeClusterKeepsItsDescriptorsGpc) {
   EXPECT_THAT(finding->unconfirmed, ElementsAre(2U));
 }
 
-TEST(Topology, AClusterMakesAGpcOfTwoTpcsAndWithoutOneTheyStandAlone) {
+TEST(Topology, a_cluster_makes_a_gpc_of_two_tpcs_and_without_one_they_stand_alone) {
   TopologyEvidence evidence;
   evidence.sms = 12;
   evidence.bits = {0, 1, 9, 10, 18, 19};
@@ -139,7 +139,7 @@ TEST(Topology, AClusterMakesAGpcOfTwoTpcsAndWithoutOneTheyStandAlone) {
   EXPECT_EQ(finding->topology.tpcs[3].bit, 10U);
 }
 
-TEST(Topology, WhatCannotBeIsRefused) {
+TEST(Topology, what_cannot_be_is_refused) {
   TopologyEvidence evidence;
   EXPECT_THAT(conclude_topology(evidence).error().message, HasSubstr("a GPU without SMs"));
   evidence.sms = 8;
@@ -157,7 +157,7 @@ TEST(Topology, WhatCannotBeIsRefused) {
   EXPECT_TRUE(conclude_topology(evidence));
 }
 
-TEST(Topology, TheContradictionNamesTheTpcsAndTheirBits) {
+TEST(Topology, the_contradiction_names_the_tpcs_and_their_bits) {
   TopologyEvidence evidence;
   evidence.sms = 8;
   evidence.bits = {0, 1, 9, 10};
@@ -175,7 +175,7 @@ TEST(Topology, TheContradictionNamesTheTpcsAndTheirBits) {
 }
 
 // Where nobody knows how many bits a GPC takes, the clusters tell.
-TEST(Topology, TheBitsOfAGpcAreFoundByItsClusters) {
+TEST(Topology, the_bits_of_a_gpc_are_found_by_its_clusters) {
   TopologyEvidence evidence;
   evidence.sms = 16;
   evidence.bits = {0, 1, 2, 5, 6, 7, 10, 11};
@@ -187,7 +187,7 @@ TEST(Topology, TheBitsOfAGpcAreFoundByItsClusters) {
   EXPECT_THAT(conclude_topology(evidence).error().message, HasSubstr("different groups of 8 bits"));
 }
 
-TEST(Topology, AGpcHas32BitsAtMost) {
+TEST(Topology, a_gpc_has_32_bits_at_most) {
   TopologyEvidence evidence;
   evidence.sms = 8;
   evidence.bits = {0, 31, 32, 33};
@@ -199,7 +199,7 @@ TEST(Topology, AGpcHas32BitsAtMost) {
   EXPECT_FALSE(conclude_topology(evidence));
 }
 
-TEST(Topology, BitsAloneTellNoGpcsWhereNobodyKnowsHowManyAGpcTakes) {
+TEST(Topology, bits_alone_tell_no_gpcs_where_nobody_knows_how_many_a_gpc_takes) {
   TopologyEvidence evidence;
   evidence.sms = 8;
   evidence.bits = {0, 1, 9, 10};
@@ -210,7 +210,7 @@ TEST(Topology, BitsAloneTellNoGpcsWhereNobodyKnowsHowManyAGpcTakes) {
   EXPECT_EQ(conclude_topology(evidence)->topology.gpc_count(), 2U);
 }
 
-TEST(Topology, ASingleTpcIsNoContradictionWhereverItStands) {
+TEST(Topology, a_single_tpc_is_no_contradiction_wherever_it_stands) {
   TopologyEvidence evidence;
   evidence.sms = 6;
   evidence.bits = {0, 1, 2};
@@ -225,7 +225,7 @@ TEST(Topology, ASingleTpcIsNoContradictionWhereverItStands) {
       << "neighbours are compared too";
 }
 
-TEST(Topology, TheLastTpcOfAnOddNumberOfSmsHasOne) {
+TEST(Topology, the_last_tpc_of_an_odd_number_of_sms_has_one) {
   TopologyEvidence evidence;
   evidence.sms = 9;
   const auto finding = conclude_topology(evidence).value();
@@ -248,7 +248,7 @@ std::vector<std::vector<double>> two_sides(const std::vector<std::uint32_t>& sid
   return latency;
 }
 
-TEST(Topology, SidesAreThoseOfWholeTpcsAndOpenElsewhere) {
+TEST(Topology, sides_are_those_of_whole_tpcs_and_open_elsewhere) {
   TopologyEvidence evidence;
   evidence.sms = 8;
   evidence.latency = two_sides({0, 0, 1, 1, 1, 1, 0, 0});
@@ -271,7 +271,7 @@ TEST(Topology, SidesAreThoseOfWholeTpcsAndOpenElsewhere) {
   EXPECT_EQ(conclude_topology(evidence)->notes.size(), 1U) << "nobody looked";
 }
 
-TEST(Sides, OfTooFewOrRaggedRowsAreNotGuessed) {
+TEST(Sides, of_too_few_or_ragged_rows_are_not_guessed) {
   EXPECT_TRUE(find_sides(two_sides({0, 0, 1, 1})));
   EXPECT_FALSE(find_sides({}));
   EXPECT_FALSE(find_sides(two_sides({0, 1, 1})));
@@ -286,7 +286,7 @@ TEST(Sides, OfTooFewOrRaggedRowsAreNotGuessed) {
   EXPECT_FALSE(find_sides(narrow));
 }
 
-TEST(Topology, WithoutAnyEvidenceItSaysSo) {
+TEST(Topology, without_any_evidence_it_says_so) {
   TopologyEvidence evidence;
   evidence.sms = 8;
   const auto finding = conclude_topology(evidence);
@@ -314,7 +314,7 @@ std::vector<std::vector<double>> planted_latency(Random& random,
   return latency;
 }
 
-RC_GTEST_PROP(Sides, PlantedSidesAreFound, (std::uint64_t seed)) {
+RC_GTEST_PROP(Sides, planted_sides_are_found, (std::uint64_t seed)) {
   Random random(seed);
   std::vector<std::uint32_t> side(40);
   for (std::size_t i = 0; i < side.size(); ++i) side[i] = random.below(3) == 0 ? 1 : 0;
@@ -327,7 +327,7 @@ RC_GTEST_PROP(Sides, PlantedSidesAreFound, (std::uint64_t seed)) {
 }
 
 // SMs along one axis: two each `from_middle` to either side, one unit about that place.
-TEST(Sides, StandFourOfTheirOwnWidthsApartAtLeast) {
+TEST(Sides, stand_four_of_their_own_widths_apart_at_least) {
   const auto at = [](double from_middle) {
     std::vector<std::vector<double>> latency;
     for (const double place :
@@ -343,7 +343,7 @@ TEST(Sides, StandFourOfTheirOwnWidthsApartAtLeast) {
   EXPECT_THAT(apart->side, ElementsAre(0, 0, 1, 1));
 }
 
-TEST(Sides, AreFoundAmongSmsAndLinesThatAreSlowEverywhere) {
+TEST(Sides, are_found_among_sms_and_lines_that_are_slow_everywhere) {
   auto latency = two_sides({0, 1, 1, 0, 0, 1, 0, 1});
   for (std::size_t sm = 0; sm < latency.size(); ++sm) {
     for (std::size_t line = 0; line < latency[sm].size(); ++line) {
@@ -357,7 +357,7 @@ TEST(Sides, AreFoundAmongSmsAndLinesThatAreSlowEverywhere) {
   EXPECT_FALSE(find_sides(alike));
 }
 
-TEST(Sides, NoiseAloneIsNotTwoSides) {
+TEST(Sides, noise_alone_is_not_two_sides) {
   Random random(3);
   std::vector<std::vector<double>> latency(60, std::vector<double>(40));
   for (auto& row : latency) {

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 const std::vector<std::uint32_t> two_chunks{0, 1};
 const std::vector<std::uint8_t> traffic_sms{1, 1};
 
-TEST(Traffic, IsInTheSecondDomainWhereTheCardHasSeveral) {
+TEST(Traffic, is_in_the_second_domain_where_the_card_has_several) {
   fake::FakeConfig config = fake::small_gpu();
   for (const std::uint32_t domains : {4U, 2U, 1U}) {
     config.sync_domains = domains;
@@ -35,7 +35,7 @@ TEST(Traffic, IsInTheSecondDomainWhereTheCardHasSeveral) {
 }
 
 // On the stand-in a round is a tenth of a millisecond, and a launch of work takes one.
-TEST(Traffic, GrowsUntilItOutlastsTheWorkAndIsGivenUpAfterFiveTimes) {
+TEST(Traffic, grows_until_it_outlasts_the_work_and_is_given_up_after_five_times) {
   const GpuPointer gpu = test::fake_gpu();
   const MemoryTimer timer = MemoryTimer::create(gpu).value();
   const PageArena arena = PageArena::create(gpu, 1).value();

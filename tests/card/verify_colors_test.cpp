@@ -24,7 +24,7 @@ class VerifyColors : public testing::Test {
   VerifyColorsPlan plan;
 };
 
-TEST_F(VerifyColors, AHalfIsProvedByItsChunksAndByNeighboursThatAreNotFelt) {
+TEST_F(VerifyColors, a_half_is_proved_by_its_chunks_and_by_neighbours_that_are_not_felt) {
   const auto report = verify_colors(plan);
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_TRUE(report->holds);
@@ -62,7 +62,7 @@ TEST_F(VerifyColors, AHalfIsProvedByItsChunksAndByNeighboursThatAreNotFelt) {
   EXPECT_EQ(json["neighbours"][2]["counts"], false);
 }
 
-TEST_F(VerifyColors, AQuarterIsComparedWithAnotherQuarter) {
+TEST_F(VerifyColors, a_quarter_is_compared_with_another_quarter) {
   plan.masks = {0x18a000, 0xc4000};
   plan.colors = 0x4;
   const auto report = verify_colors(plan);
@@ -80,7 +80,7 @@ std::uint64_t launches_of_pool(std::uint64_t bytes) {
   return test::fake_symbol<std::uint64_t()>("fake_launch_count")();
 }
 
-TEST_F(VerifyColors, ChunksInDoubtBreakTheProof) {
+TEST_F(VerifyColors, chunks_in_doubt_break_the_proof) {
   fake::FakeConfig busy = fake::small_gpu();
   busy.upset_from = launches_of_pool(plan.pool_bytes) + 1;
   busy.upset_until = 1000000;
@@ -94,7 +94,7 @@ TEST_F(VerifyColors, ChunksInDoubtBreakTheProof) {
   EXPECT_THAT(report_to_text(*report), HasSubstr("DO NOT HOLD"));
 }
 
-TEST_F(VerifyColors, AllColoursOrNoneAreRefused) {
+TEST_F(VerifyColors, all_colours_or_none_are_refused) {
   plan.colors = 0x3;
   EXPECT_EQ(verify_colors(plan).error().kind, ErrorKind::invalid_input);
   plan.colors = 0;
@@ -103,16 +103,16 @@ TEST_F(VerifyColors, AllColoursOrNoneAreRefused) {
   EXPECT_FALSE(verify_colors(plan));
 }
 
-TEST_F(VerifyColors, ANeighbourThatIsFeltBreaksTheProof) {
-  plan.most_slowdown = 0.5;  // less than the victim alone
+TEST_F(VerifyColors, a_neighbour_that_is_felt_breaks_the_proof) {
+  plan.max_slowdown = 0.5;  // less than the victim alone
   const auto report = verify_colors(plan);
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_FALSE(report->holds);
   EXPECT_THAT(report_to_text(*report), HasSubstr("DO NOT HOLD"));
 }
 
-TEST_F(VerifyColors, NothingIsProvedWhereNoNeighbourIsFelt) {
-  plan.most_slowdown = 5;  // above what the neighbours in the same colours cost
+TEST_F(VerifyColors, nothing_is_proved_where_no_neighbour_is_felt) {
+  plan.max_slowdown = 5;  // above what the neighbours in the same colours cost
   const auto report = verify_colors(plan);
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_FALSE(report->felt);

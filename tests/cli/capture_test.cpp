@@ -54,7 +54,7 @@ class Capture : public testing::Test {
   fs::path log = above / "log";
 };
 
-TEST_F(Capture, TakesALaunchThatTheEmulatorRepeats) {
+TEST_F(Capture, takes_a_launch_that_the_emulator_repeats) {
   const auto taken = capture({}, {"count"});
   ASSERT_EQ(taken.exit_code, 0) << taken.err;
   EXPECT_EQ(taken.out, "") << "standard output is the program's";
@@ -80,7 +80,7 @@ TEST_F(Capture, TakesALaunchThatTheEmulatorRepeats) {
   EXPECT_EQ(run_demarc({"emulate", "--launch", file("count-1/launch.json")}).exit_code, 3);
 }
 
-TEST_F(Capture, AVariableThatTheProgramHasSetIsTaken) {
+TEST_F(Capture, a_variable_that_the_program_has_set_is_taken) {
   const auto taken = capture({}, {"count-by=7"});
   ASSERT_EQ(taken.exit_code, 0) << taken.err;
   const auto launch = gpu::read_launch(file("count-1/launch.json"));
@@ -91,7 +91,7 @@ TEST_F(Capture, AVariableThatTheProgramHasSetIsTaken) {
   EXPECT_EQ(emulated.exit_code, 0) << emulated.err;
 }
 
-TEST_F(Capture, AnAddressInAStructureAndInMemoryKeepsItsPlace) {
+TEST_F(Capture, an_address_in_a_structure_and_in_memory_keeps_its_place) {
   const auto taken = capture({}, {"follow"});
   ASSERT_EQ(taken.exit_code, 0) << taken.err;
   const auto launch = gpu::read_launch(file("follow-1/launch.json"));
@@ -106,7 +106,7 @@ TEST_F(Capture, AnAddressInAStructureAndInMemoryKeepsItsPlace) {
   EXPECT_THAT(run.err, HasSubstr("which no GPU can promise"));
 }
 
-TEST_F(Capture, KernelsAreChosenByNameAndLaunchesByNumber) {
+TEST_F(Capture, kernels_are_chosen_by_name_and_launches_by_number) {
   const auto taken = capture({"--kernel", "count", "--skip", "1", "--launches", "2", "--json"},
                              {"launch", "count", "count", "count", "count"});
   ASSERT_EQ(taken.exit_code, 0) << taken.err;
@@ -117,13 +117,13 @@ TEST_F(Capture, KernelsAreChosenByNameAndLaunchesByNumber) {
   EXPECT_EQ(said["kernels"], (Json{"demarc_idle", "count"}));
 }
 
-TEST_F(Capture, TheExitCodeIsTheProgramsOwn) {
+TEST_F(Capture, the_exit_code_is_the_programs_own) {
   const auto taken = capture({}, {"count", "exit=5"});
   EXPECT_EQ(taken.exit_code, 5);
   EXPECT_EQ(entries(), std::vector<std::string>{"count-1"});
 }
 
-TEST_F(Capture, WithoutALaunchItSaysWhatWasLaunched) {
+TEST_F(Capture, without_a_launch_it_says_what_was_launched) {
   const auto none = capture({"--kernel", "total"}, {"count"});
   EXPECT_EQ(none.exit_code, 3);
   EXPECT_THAT(none.err, HasSubstr("it launched: count"));
@@ -137,7 +137,7 @@ TEST_F(Capture, WithoutALaunchItSaysWhatWasLaunched) {
                                   "launched: count"));
 }
 
-TEST_F(Capture, WhatCannotBeTakenIsNamed) {
+TEST_F(Capture, what_cannot_be_taken_is_named) {
   const auto node = capture({}, {"replay"});
   EXPECT_EQ(node.exit_code, 3);
   EXPECT_THAT(node.err, HasSubstr("not taken: keep: it becomes a node of a graph"));
@@ -147,7 +147,7 @@ TEST_F(Capture, WhatCannotBeTakenIsNamed) {
   EXPECT_TRUE(entries().empty());
 }
 
-TEST_F(Capture, WhatCannotBeTakenIsNamedAndTheProgramGoesOn) {
+TEST_F(Capture, what_cannot_be_taken_is_named_and_the_program_goes_on) {
   const struct {
     std::string step;
     std::string line;     // that says why
@@ -178,21 +178,21 @@ TEST_F(Capture, WhatCannotBeTakenIsNamedAndTheProgramGoesOn) {
   }
 }
 
-TEST_F(Capture, WhatIsNotTakenForOneReasonIsNamedOnce) {
+TEST_F(Capture, what_is_not_taken_for_one_reason_is_named_once) {
   const auto taken = capture({"--most", "1 KiB", "--launches", "2", "--json"}, {"count", "count"});
   EXPECT_EQ(taken.exit_code, 3);
   const Json said = Json::parse(taken.err.substr(0, taken.err.rfind('}') + 1));
   EXPECT_EQ(said["left"].size(), 1U) << taken.err;
 }
 
-TEST_F(Capture, ALaunchThatTheDriverRefusesIsPassedOverForTheNextOne) {
+TEST_F(Capture, a_launch_that_the_driver_refuses_is_passed_over_for_the_next_one) {
   const auto taken = capture({}, {"count-with-shared=1000000", "count"});
   EXPECT_EQ(taken.exit_code, 0) << taken.err;
   EXPECT_THAT(taken.err, HasSubstr("not taken: count: the driver refused the launch"));
   EXPECT_EQ(entries(), std::vector<std::string>{"count-1"});
 }
 
-TEST_F(Capture, ALaunchOfALibrarysKernelIsTakenWithWhatTheProgramHasSet) {
+TEST_F(Capture, a_launch_of_a_librarys_kernel_is_taken_with_what_the_program_has_set) {
   for (const char* step :
        {"count-by-library=7", "count-by-library-function=7", "count-by-library-module=7"}) {
     fs::remove_all(folder);
@@ -207,7 +207,7 @@ TEST_F(Capture, ALaunchOfALibrarysKernelIsTakenWithWhatTheProgramHasSet) {
   }
 }
 
-TEST_F(Capture, LaunchesOfEveryWayToLoadAModuleAndCooperativeOnesAreTaken) {
+TEST_F(Capture, launches_of_every_way_to_load_a_module_and_cooperative_ones_are_taken) {
   const std::string path = (above / "count.ptx").string();
   for (const std::string& step :
        {std::string("count-after-options"), std::string("count-of-fat-binary"),
@@ -222,7 +222,7 @@ TEST_F(Capture, LaunchesOfEveryWayToLoadAModuleAndCooperativeOnesAreTaken) {
   }
 }
 
-TEST_F(Capture, AddressesInMoreThanAMebibyteAreNotFollowed) {
+TEST_F(Capture, addresses_in_more_than_a_mebibyte_are_not_followed) {
   for (const std::size_t bytes : {std::size_t{1} << 20U, (std::size_t{1} << 20U) + 8}) {
     fs::remove_all(folder);
     const auto taken = capture({}, {"follow=" + std::to_string(bytes)});
@@ -233,7 +233,7 @@ TEST_F(Capture, AddressesInMoreThanAMebibyteAreNotFollowed) {
   }
 }
 
-TEST_F(Capture, ArgumentsInOneBufferAreTaken) {
+TEST_F(Capture, arguments_in_one_buffer_are_taken) {
   const auto taken = capture({}, {"count-from-buffer=8"});
   ASSERT_EQ(taken.exit_code, 0) << taken.err;
   const auto launch = gpu::read_launch(file("count-1/launch.json"));
@@ -243,7 +243,7 @@ TEST_F(Capture, ArgumentsInOneBufferAreTaken) {
   EXPECT_EQ(emulated.exit_code, 0) << emulated.err;
 }
 
-TEST_F(Capture, TheSizeOfClustersThatALaunchGivesIsTaken) {
+TEST_F(Capture, the_size_of_clusters_that_a_launch_gives_is_taken) {
   const auto taken = capture({}, {"cluster=2"});
   ASSERT_EQ(taken.exit_code, 0) << taken.err;
   const auto launch = gpu::read_launch(file("demarc_idle-1/launch.json"));
@@ -253,7 +253,7 @@ TEST_F(Capture, TheSizeOfClustersThatALaunchGivesIsTaken) {
   EXPECT_EQ(launch->kernels.at(0).block, (gpu::Dim3{32, 1, 1}));
 }
 
-TEST_F(Capture, MemoryOfTheHostIsTakenAsSuch) {
+TEST_F(Capture, memory_of_the_host_is_taken_as_such) {
   const auto taken = capture({}, {"count-in-host-memory"});
   ASSERT_EQ(taken.exit_code, 0) << taken.err;
   const auto launch = gpu::read_launch(file("count-1/launch.json"));
@@ -265,14 +265,14 @@ TEST_F(Capture, MemoryOfTheHostIsTakenAsSuch) {
   EXPECT_EQ(emulated.exit_code, 0) << emulated.err;
 }
 
-TEST_F(Capture, AGraphsNodeIsPassedOverForTheNextLaunch) {
+TEST_F(Capture, a_graphs_node_is_passed_over_for_the_next_launch) {
   const auto taken = capture({}, {"replay", "keep"});
   EXPECT_EQ(taken.exit_code, 0) << taken.err;
   EXPECT_THAT(taken.err, HasSubstr("not taken: keep: it becomes a node of a graph"));
   EXPECT_EQ(entries(), std::vector<std::string>{"keep-1"});
 }
 
-TEST_F(Capture, AKernelWithoutPtxAndOneThatWasNotSeenAreNamed) {
+TEST_F(Capture, a_kernel_without_ptx_and_one_that_was_not_seen_are_named) {
   const auto newer = capture({}, {"count-for-a-newer-card"});
   EXPECT_EQ(newer.exit_code, 3);
   EXPECT_THAT(newer.err, HasSubstr("not taken: count: its code: "));
@@ -285,7 +285,7 @@ TEST_F(Capture, AKernelWithoutPtxAndOneThatWasNotSeenAreNamed) {
   EXPECT_THAT(other.err, testing::Not(HasSubstr("it comes from code")));
 }
 
-TEST_F(Capture, WhatAProgramLeavesHalfWrittenIsRemoved) {
+TEST_F(Capture, what_a_program_leaves_half_written_is_removed) {
   const auto half = run_demarc(
       {"capture", "-o", folder.string(), "--", "sh", "-c", "mkdir " + file("count-1.part")});
   EXPECT_EQ(half.exit_code, 3);
@@ -293,14 +293,14 @@ TEST_F(Capture, WhatAProgramLeavesHalfWrittenIsRemoved) {
   EXPECT_TRUE(entries().empty());
 }
 
-TEST_F(Capture, AProgramThatCannotBeStartedLeavesNothing) {
+TEST_F(Capture, a_program_that_cannot_be_started_leaves_nothing) {
   const auto missing = run_demarc({"capture", "-o", folder.string(), "--", "/no/such/program"});
   EXPECT_NE(missing.exit_code, 0);
   EXPECT_THAT(missing.err, HasSubstr("/no/such/program"));
   EXPECT_FALSE(fs::exists(folder));
 }
 
-TEST_F(Capture, AnotherToolOfTheDriversIsRefused) {
+TEST_F(Capture, another_tool_of_the_drivers_is_refused) {
   ::setenv("CUDA_INJECTION64_PATH", "/opt/profiler.so", 1);
   const auto refused = capture({}, {"count"});
   ::unsetenv("CUDA_INJECTION64_PATH");
@@ -309,7 +309,7 @@ TEST_F(Capture, AnotherToolOfTheDriversIsRefused) {
   EXPECT_FALSE(fs::exists(log));
 }
 
-TEST_F(Capture, AFolderThatHasSomethingStaysAsItIs) {
+TEST_F(Capture, a_folder_that_has_something_stays_as_it_is) {
   fs::create_directories(folder);
   ASSERT_TRUE(write_file(folder / "mine", "mine"));
   const auto refused = capture({}, {"count"});
@@ -319,7 +319,7 @@ TEST_F(Capture, AFolderThatHasSomethingStaysAsItIs) {
   EXPECT_FALSE(fs::exists(log));
 }
 
-TEST_F(Capture, WrongOptionsAreRefusedBeforeTheProgramStarts) {
+TEST_F(Capture, wrong_options_are_refused_before_the_program_starts) {
   ASSERT_TRUE(write_file(above / "file", ""));
   const struct {
     std::vector<std::string> options;
@@ -344,7 +344,7 @@ TEST_F(Capture, WrongOptionsAreRefusedBeforeTheProgramStarts) {
   EXPECT_EQ(run_demarc({"capture", "-o", folder.string()}).exit_code, 1) << "no command";
 }
 
-TEST_F(Capture, WithoutItsLibraryItSaysWhereItLooked) {
+TEST_F(Capture, without_its_library_it_says_where_it_looked) {
   const fs::path alone = above / "alone" / "demarc";
   fs::create_directories(alone.parent_path());
   fs::copy_file(test::build_dir() / "demarc", alone);
@@ -355,7 +355,7 @@ TEST_F(Capture, WithoutItsLibraryItSaysWhereItLooked) {
                                      "; build it, or give its path by --library"));
 }
 
-TEST_F(Capture, AnOrderThatDemarcDidNotGiveIsNamedAndTheProgramGoesOn) {
+TEST_F(Capture, an_order_that_demarc_did_not_give_is_named_and_the_program_goes_on) {
   ::setenv("CUDA_INJECTION64_PATH", (test::build_dir() / "libdemarc_capture.so").c_str(), 1);
   ::setenv("DEMARC_CAPTURE", "{}", 1);
   const auto alone =
@@ -369,7 +369,7 @@ TEST_F(Capture, AnOrderThatDemarcDidNotGiveIsNamedAndTheProgramGoesOn) {
   EXPECT_EQ(read_file(log).value_or(""), "context 0\ncount right\n");
 }
 
-TEST_F(Capture, AProgramThatCannotBeWatchedIsNotTakenForOneWithoutKernels) {
+TEST_F(Capture, a_program_that_cannot_be_watched_is_not_taken_for_one_without_kernels) {
   ::setenv("DEMARC_FAKE_WITHOUT_CALLBACK", "1", 1);
   const auto hidden = capture({}, {"count"});
   ::unsetenv("DEMARC_FAKE_WITHOUT_CALLBACK");

@@ -65,7 +65,7 @@ class CardOwner : public test::ServedCard {
   }
 };
 
-TEST_F(CardOwner, IsOneServerWhateverItsSocketAndItsNamespaces) {
+TEST_F(CardOwner, is_one_server_whatever_its_socket_and_its_namespaces) {
   const auto server = serving(two_tenants());
   auto refused = second_server();
   EXPECT_EQ(refused.exit_code, 2);
@@ -97,7 +97,7 @@ TEST_F(CardOwner, IsOneServerWhateverItsSocketAndItsNamespaces) {
   EXPECT_THAT(apart.kept(), HasSubstr("another demarc serve (process"));
 }
 
-TEST_F(CardOwner, GivesItToTheNextServerWhenItIsAboutToEndForWantOfPrograms) {
+TEST_F(CardOwner, gives_it_to_the_next_server_when_it_is_about_to_end_for_want_of_programs) {
   auto idle = Process::spawn({demarc(), "serve", "--config", two_tenants(), "--end-when-idle", "1",
                               "--socket", folder / "idle"},
                              kept_words())
@@ -111,7 +111,7 @@ TEST_F(CardOwner, GivesItToTheNextServerWhenItIsAboutToEndForWantOfPrograms) {
   EXPECT_EQ(idle.wait(-1)->exit_code, 0);
 }
 
-TEST_F(CardOwner, LendsNothingThatProgramsOfAKilledServerHave) {
+TEST_F(CardOwner, lends_nothing_that_programs_of_a_killed_server_have) {
   for (const bool closes : {false, true}) {
     auto server = serving(two_tenants());
     auto program = waiting({"--tenant", "a"},
@@ -145,7 +145,7 @@ TEST_F(CardOwner, LendsNothingThatProgramsOfAKilledServerHave) {
   }
 }
 
-TEST_F(CardOwner, GivesProgramsBesideTheServerNothingOfItsTenants) {
+TEST_F(CardOwner, gives_programs_beside_the_server_nothing_of_its_tenants) {
   const auto server = serving(two_tenants());
   const auto refused = run_demarc(exec({"--tpcs", "5-6"}, {"context", "launch"}));
   EXPECT_EQ(refused.exit_code, 2);
@@ -168,7 +168,7 @@ TEST_F(CardOwner, GivesProgramsBesideTheServerNothingOfItsTenants) {
   EXPECT_THAT(observed.err, HasSubstr("this program has none of its parts"));
 }
 
-TEST_F(CardOwner, GivesAServerNothingThatAProgramHas) {
+TEST_F(CardOwner, gives_a_server_nothing_that_a_program_has) {
   auto program = waiting({"--tpcs", "5"});
   const auto refused = run_demarc({"serve", "--config", two_tenants()});
   EXPECT_EQ(refused.exit_code, 2);
@@ -180,7 +180,7 @@ TEST_F(CardOwner, GivesAServerNothingThatAProgramHas) {
 
 // Measurements use all of a card. They are not held up, but nobody is to take their figures for
 // those of an idle card.
-TEST_F(CardOwner, IsNamedByEachVerbThatMeasuresOnTheWholeCard) {
+TEST_F(CardOwner, is_named_by_each_verb_that_measures_on_the_whole_card) {
   const std::vector<std::vector<std::string>> verbs{
       {"run", "bundled:vecadd"},
       {"verify", "--mode", "mask", "--tpcs", "11"},
@@ -221,7 +221,7 @@ TEST_F(CardOwner, IsNamedByEachVerbThatMeasuresOnTheWholeCard) {
   EXPECT_THAT(within.err, testing::Not(HasSubstr("is shared"))) << "its own TPCs are not others'";
 }
 
-TEST_F(CardOwner, LetsProgramsShareTPCsWhereBothSaySo) {
+TEST_F(CardOwner, lets_programs_share_t_p_cs_where_both_say_so) {
   auto first = waiting({"--share", "50"});
   const auto refused = run_demarc(exec({"--share", "50"}, {"context"}));
   EXPECT_EQ(refused.exit_code, 2);
@@ -234,7 +234,7 @@ TEST_F(CardOwner, LetsProgramsShareTPCsWhereBothSaySo) {
   EXPECT_EQ(sharing.wait(-1)->exit_code, 0);
 }
 
-TEST_F(CardOwner, KeepsWhatCannotChangeWhenItReadsItsConfigurationAgain) {
+TEST_F(CardOwner, keeps_what_cannot_change_when_it_reads_its_configuration_again) {
   auto server = serving(two_tenants());
   static_cast<void>(
       config("description = \"h100-sxm\"\nmemory = \"32 MiB\"\nmps = \"off\"\n"
@@ -249,7 +249,7 @@ TEST_F(CardOwner, KeepsWhatCannotChangeWhenItReadsItsConfigurationAgain) {
 }
 
 // 'a' has what is left by number. A tenant that comes before it takes nothing from it.
-TEST_F(CardOwner, LeavesTenantsOfWhichItReadsNothingNew) {
+TEST_F(CardOwner, leaves_tenants_of_which_it_reads_nothing_new) {
   const std::string head =
       "description = \"h100-sxm\"\nmemory = \"64 MiB\"\nmps = \"off\"\ncolors = 4\n";
   const std::string tenant_b = "[tenants.b]\nshare = \"25 %\"\ncolors = [0, 1]\n";
@@ -276,7 +276,7 @@ TEST_F(CardOwner, LeavesTenantsOfWhichItReadsNothingNew) {
   EXPECT_EQ(program.wait(-1)->exit_code, 0);
 }
 
-TEST_F(CardOwner, EndsWithItsProgramsWhenTheCardWasReset) {
+TEST_F(CardOwner, ends_with_its_programs_when_the_card_was_reset) {
   ::setenv("DEMARC_FAKE_DEAD", (folder / "dead").c_str(), 1);
   auto server = serving(two_tenants());
   auto program = waiting({"--tenant", "a"});
@@ -288,7 +288,7 @@ TEST_F(CardOwner, EndsWithItsProgramsWhenTheCardWasReset) {
   EXPECT_EQ(program.wait(-1)->exit_code, 128 + SIGKILL);
 }
 
-TEST_F(CardOwner, IsServedToProgramsInOtherFoldersByARelativeSocket) {
+TEST_F(CardOwner, is_served_to_programs_in_other_folders_by_a_relative_socket) {
   const auto before = std::filesystem::current_path();
   std::filesystem::current_path(folder);
   ::setenv("DEMARC_SOCKET", "relative", 1);
@@ -305,7 +305,7 @@ TEST_F(CardOwner, IsServedToProgramsInOtherFoldersByARelativeSocket) {
   std::filesystem::current_path(before);
 }
 
-TEST_F(CardOwner, ReadsItsConfigurationFromRegularFilesOnly) {
+TEST_F(CardOwner, reads_its_configuration_from_regular_files_only) {
   const std::string pipe = folder / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   const auto refused = run_demarc({"serve", "--config", pipe});
@@ -313,7 +313,7 @@ TEST_F(CardOwner, ReadsItsConfigurationFromRegularFilesOnly) {
   EXPECT_THAT(refused.err, HasSubstr(pipe + ": a regular file was expected"));
 }
 
-TEST_F(CardOwner, LeavesAProgramItsExitCodeWhereTheReportCannotBeWritten) {
+TEST_F(CardOwner, leaves_a_program_its_exit_code_where_the_report_cannot_be_written) {
   const auto outcome = run_demarc(
       exec({"--share", "50", "--audit", "--json=/dev/full"}, {"context", "launch", "exit=7"}));
   EXPECT_EQ(outcome.exit_code, 7) << outcome.err;
@@ -322,7 +322,7 @@ TEST_F(CardOwner, LeavesAProgramItsExitCodeWhereTheReportCannotBeWritten) {
       run_demarc(exec({"--share", "50", "--audit", "--json=/dev/full"}, {"context"})).exit_code, 1);
 }
 
-TEST_F(CardOwner, IsSaidByACheckWithoutACard) {
+TEST_F(CardOwner, is_said_by_a_check_without_a_card) {
   ::setenv("DEMARC_LIBCUDA", "/no/such/library", 1);
   const auto refused = run_demarc(
       {"serve", "--check", "--config",

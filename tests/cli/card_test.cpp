@@ -42,7 +42,7 @@ class Program : public testing::Test {
   std::string demarc = (test::build_dir() / "demarc").string();
 };
 
-TEST_F(Program, TopoShowsTheTreeAndRemembersIt) {
+TEST_F(Program, topo_shows_the_tree_and_remembers_it) {
   const auto first = run_demarc({"topo"});
   EXPECT_EQ(first.exit_code, 0) << first.err;
   EXPECT_THAT(first.out, HasSubstr("|- GPC 0: 4 TPCs, 8 SMs, L2 side 0\n"
@@ -52,7 +52,7 @@ TEST_F(Program, TopoShowsTheTreeAndRemembersIt) {
   EXPECT_THAT(run_demarc({"topo", "--refresh"}).out, Not(HasSubstr("remembered")));
 }
 
-TEST_F(Program, AnUnknownDriverIsRefusedUntilTopoRefreshHasCalibratedIt) {
+TEST_F(Program, an_unknown_driver_is_refused_until_topo_refresh_has_calibrated_it) {
   ::setenv("DEMARC_FAKE_GPU", "version=14020,offset=604", 1);
   const auto refused = run_demarc({"exec", "--tpcs", "1", "--", "true"});
   EXPECT_EQ(refused.exit_code, 2);
@@ -65,7 +65,7 @@ TEST_F(Program, AnUnknownDriverIsRefusedUntilTopoRefreshHasCalibratedIt) {
   EXPECT_EQ(confined.exit_code, 0) << confined.err;
 }
 
-TEST_F(Program, VerifySaysPlainlyThatNothingIsConfined) {
+TEST_F(Program, verify_says_plainly_that_nothing_is_confined) {
   const auto outcome = run_demarc({"verify", "--tpcs", "1,3"});
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_THAT(outcome.out, HasSubstr("looking at this process as it is"));
@@ -73,7 +73,7 @@ TEST_F(Program, VerifySaysPlainlyThatNothingIsConfined) {
   EXPECT_THAT(outcome.err, HasSubstr("start it under demarc exec"));
 }
 
-TEST_F(Program, ACardNumberThatIsTooLargeIsNotCardZero) {
+TEST_F(Program, a_card_number_that_is_too_large_is_not_card_zero) {
   for (const char* verb : {"isolate", "blocks", "topo", "verify"}) {
     const auto refused = run_demarc({verb, "--device", "cuda:4294967296"});
     EXPECT_EQ(refused.exit_code, 1) << verb;
@@ -81,7 +81,7 @@ TEST_F(Program, ACardNumberThatIsTooLargeIsNotCardZero) {
   }
 }
 
-TEST_F(Program, OptionsThatCannotBeFollowedAreRefusedByName) {
+TEST_F(Program, options_that_cannot_be_followed_are_refused_by_name) {
   struct Case {
     std::vector<std::string> arguments;
     const char* named;
@@ -100,7 +100,7 @@ TEST_F(Program, OptionsThatCannotBeFollowedAreRefusedByName) {
   }
 }
 
-TEST_F(Program, VerifyProvesAPartitionOfItsOwn) {
+TEST_F(Program, verify_proves_a_partition_of_its_own) {
   for (const char* mode : {"mask", "green", "affinity"}) {
     const auto outcome = run_demarc({"verify", "--tpcs", "1,3", "--mode", mode});
     EXPECT_EQ(outcome.exit_code, 0) << mode << ": " << outcome.err;
@@ -108,7 +108,7 @@ TEST_F(Program, VerifyProvesAPartitionOfItsOwn) {
   }
 }
 
-TEST_F(Program, TheTpcsOfAClientOfMpsAreToldByLatencyOnceTheWholeCardIsRemembered) {
+TEST_F(Program, the_tpcs_of_a_client_of_mps_are_told_by_latency_once_the_whole_card_is_remembered) {
   ::setenv("DEMARC_FAKE_GPU", "version=13000,offset=1308,client=ca2", 1);
   for (const auto& arguments :
        std::vector<std::vector<std::string>>{{"topo"}, {"verify", "--tpcs", "1,3"}}) {
@@ -134,7 +134,7 @@ TEST_F(Program, TheTpcsOfAClientOfMpsAreToldByLatencyOnceTheWholeCardIsRemembere
   EXPECT_THAT(counted.out, HasSubstr("their count was checked"));
 }
 
-TEST_F(Program, ExecConfinesAProgramThatKnowsNothingOfIt) {
+TEST_F(Program, exec_confines_a_program_that_knows_nothing_of_it) {
   const auto outcome =
       run_demarc({"exec", "--tpcs", "1,3", "--audit", "--", demarc, "verify", "--tpcs", "1,3"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err << outcome.out;
@@ -144,7 +144,7 @@ TEST_F(Program, ExecConfinesAProgramThatKnowsNothingOfIt) {
   EXPECT_THAT(outcome.err, HasSubstr("graph"));
 }
 
-TEST_F(Program, ExecPassesTheExitCodeOnOnlyIfWhatRanWasConfined) {
+TEST_F(Program, exec_passes_the_exit_code_on_only_if_what_ran_was_confined) {
   const auto confined = run_demarc(exec_subject({"context", "launch", "exit=7"}));
   EXPECT_EQ(confined.exit_code, 7) << confined.err;
   EXPECT_EQ(confined.err, "");
@@ -167,7 +167,7 @@ TEST_F(Program, ExecPassesTheExitCodeOnOnlyIfWhatRanWasConfined) {
   EXPECT_THAT(missing.err, HasSubstr("/no/such/program: cannot be started: No such file"));
 }
 
-TEST_F(Program, ExecReportsTheAuditAsJson) {
+TEST_F(Program, exec_reports_the_audit_as_json) {
   auto arguments = exec_subject({"context", "launch"});
   arguments.insert(arguments.begin() + 1, {"--audit", "--json"});
   const auto outcome = run_demarc(arguments);
@@ -176,14 +176,14 @@ TEST_F(Program, ExecReportsTheAuditAsJson) {
   EXPECT_THAT(outcome.err, HasSubstr("\"processes_confined\": 1"));
 }
 
-TEST_F(Program, ExecNeedsExactlyOneChoice) {
+TEST_F(Program, exec_needs_exactly_one_choice) {
   EXPECT_EQ(run_demarc({"exec", "--", "true"}).exit_code, 1);
   EXPECT_EQ(run_demarc({"exec", "--sms", "2", "--tpcs", "1", "--", "true"}).exit_code, 1);
   EXPECT_EQ(run_demarc({"exec", "--tpcs", "99", "--", "true"}).exit_code, 1);
   EXPECT_EQ(run_demarc({"exec", "--observe", "--tpcs", "1", "--", "true"}).exit_code, 1);
 }
 
-TEST_F(Program, ExecObservesAndAnnouncesWhereItsCountersAre) {
+TEST_F(Program, exec_observes_and_announces_where_its_counters_are) {
   auto arguments = exec_subject({"context", "launch", "exit=5"});
   arguments.erase(arguments.begin() + 1, arguments.begin() + 3);
   arguments.insert(arguments.begin() + 1, {"--observe", "--announce", "1", "--audit"});
@@ -204,7 +204,7 @@ TEST_F(Program, ExecObservesAndAnnouncesWhereItsCountersAre) {
   EXPECT_THAT(closed.err, HasSubstr("--announce 99: no such open file descriptor"));
 }
 
-TEST_F(Program, ARunningProgramCanBeGivenOtherTpcsFromOutside) {
+TEST_F(Program, a_running_program_can_be_given_other_tpcs_from_outside) {
   const std::string folder = test::fresh_folder("moved").string();
   const std::string moves =
       "mkfifo ready go\n"
@@ -246,7 +246,7 @@ TEST_F(Program, ARunningProgramCanBeGivenOtherTpcsFromOutside) {
   EXPECT_EQ(run_demarc({"exec", "--tpcs", "0", "--sync-domain", "9", "--", "true"}).exit_code, 2);
 }
 
-TEST_F(Program, ExecInsideExecIsRefusedByName) {
+TEST_F(Program, exec_inside_exec_is_refused_by_name) {
   for (const std::string inner : {" exec --tpcs 1 -- true", " exec --pid $$ --tpcs 1"}) {
     const auto outcome =
         run_demarc({"exec", "--tpcs", "1", "--", "sh", "-c", demarc + inner + "; echo code $?"});
@@ -256,7 +256,7 @@ TEST_F(Program, ExecInsideExecIsRefusedByName) {
   }
 }
 
-TEST_F(Program, RunReportsTheTimesAndThatTheOutputsMeetTheReference) {
+TEST_F(Program, run_reports_the_times_and_that_the_outputs_meet_the_reference) {
   const auto outcome = run_demarc({"run", "bundled:vecadd"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("vecadd: 0.001 ms"));
@@ -264,7 +264,7 @@ TEST_F(Program, RunReportsTheTimesAndThatTheOutputsMeetTheReference) {
   EXPECT_EQ(run_demarc({"run", "bundled:vecadd", "--device", "sim:h100-sxm"}).exit_code, 1);
 }
 
-TEST_F(Program, RunEndsWithThreeWhereOutputsMissTheReference) {
+TEST_F(Program, run_ends_with_three_where_outputs_miss_the_reference) {
   const auto folder = test::fresh_folder("run_misses");
   // A kernel that adds nothing: the outputs stay zero.
   ASSERT_TRUE(write_file((folder / "idle.ptx").string(),
@@ -284,7 +284,7 @@ TEST_F(Program, RunEndsWithThreeWhereOutputsMissTheReference) {
   EXPECT_THAT(outcome.err, HasSubstr("output 'c' (f32): 1024 of 1024 elements differ"));
 }
 
-TEST_F(Program, RunRefusesTexturesByName) {
+TEST_F(Program, run_refuses_textures_by_name) {
   const auto folder = test::source_dir() / "tests" / "emulate" / "textures";
   const auto outcome = run_demarc({"run", "--launch", (folder / "plane-texels.json").string()});
   EXPECT_EQ(outcome.exit_code, 1);
@@ -294,7 +294,7 @@ TEST_F(Program, RunRefusesTexturesByName) {
             "which `demarc run` does not take\n");
 }
 
-TEST_F(Program, RunEndsWithThreeWhereAKernelWritesBehindItsBuffer) {
+TEST_F(Program, run_ends_with_three_where_a_kernel_writes_behind_its_buffer) {
   const auto outcome =
       run_demarc({"run", (test::source_dir() / "examples" / "halo.ptx").string(), "--kernel",
                   "halo", "--grid", "8", "--block", "64", "--args", "buf:2052,buf:2044"});
@@ -302,7 +302,7 @@ TEST_F(Program, RunEndsWithThreeWhereAKernelWritesBehindItsBuffer) {
   EXPECT_THAT(outcome.err, HasSubstr("CUDA_ERROR_ILLEGAL_ADDRESS"));
 }
 
-TEST(NoDriver, TheVerbsSaySoAndExitWithTwo) {
+TEST(NoDriver, the_verbs_say_so_and_exit_with_two) {
   ::setenv("DEMARC_LIBCUDA", "/no/such/libcuda.so.1", 1);
   for (const auto& arguments :
        std::vector<std::vector<std::string>>{{"topo"},

@@ -12,7 +12,7 @@ using testing::Not;
 
 class ContainersProgram : public test::ServedCard {};
 
-TEST_F(ContainersProgram, AreDescribedForEachTenantOfAServer) {
+TEST_F(ContainersProgram, are_described_for_each_tenant_of_a_server) {
   const auto server = serving(two_tenants());
   const std::string path = folder / "demarc.json";
   const auto written = run_demarc({"lease", "cdi", "-o", path});
@@ -30,13 +30,13 @@ TEST_F(ContainersProgram, AreDescribedForEachTenantOfAServer) {
   EXPECT_THAT(refused.err, HasSubstr("there is no program of this name"));
 }
 
-TEST_F(ContainersProgram, NeedAServer) {
+TEST_F(ContainersProgram, need_a_server) {
   EXPECT_EQ(run_demarc({"lease", "cdi"}).exit_code, 2);
   EXPECT_EQ(run_demarc({"lease", "check", "a"}).exit_code, 2);
   EXPECT_EQ(run_demarc({"lease", "check"}).exit_code, 1);
 }
 
-TEST_F(ContainersProgram, FindTheirTenantInTheEnvironment) {
+TEST_F(ContainersProgram, find_their_tenant_in_the_environment) {
   ::setenv("DEMARC_TENANT", "nobody", 1);
   const auto server = serving(two_tenants());
   const auto unknown = run_demarc({"exec", "--", "true"});
@@ -52,7 +52,7 @@ TEST_F(ContainersProgram, FindTheirTenantInTheEnvironment) {
   ::unsetenv("DEMARC_TENANT");
 }
 
-TEST_F(ContainersProgram, ReportAtTheirEndWhatWasColoured) {
+TEST_F(ContainersProgram, report_at_their_end_what_was_coloured) {
   const auto server = serving(two_tenants());
   const auto build = test::build_dir();
   const auto run = [&](const std::vector<std::string>& options, const std::string& step) {
@@ -106,7 +106,7 @@ TEST_F(ContainersProgram, ReportAtTheirEndWhatWasColoured) {
   EXPECT_THAT(run_demarc(words).err, HasSubstr("no kernel ran on plain memory"));
 }
 
-TEST_F(ContainersProgram, RunInAProcessNamespaceOfTheirOwn) {
+TEST_F(ContainersProgram, run_in_a_process_namespace_of_their_own) {
   const std::vector<std::string> below{"unshare", "--pid", "--fork", "--mount-proc"};
   auto command = below;
   command.push_back("true");

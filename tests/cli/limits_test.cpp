@@ -31,7 +31,7 @@ class Limits : public test::ServedCard {
   }
 };
 
-TEST_F(Limits, OfTheSizeOfFilesAreErrorsOfWhoWrites) {
+TEST_F(Limits, of_the_size_of_files_are_errors_of_who_writes) {
   EXPECT_THAT(said("ulimit -f 0", exec({"true"})),
               testing::AllOf(StartsWith("2 demarc exec: cannot make the control block of"),
                              EndsWith(" bytes: File too large: raise the limit (ulimit -f)\n")));
@@ -47,14 +47,14 @@ TEST_F(Limits, OfTheSizeOfFilesAreErrorsOfWhoWrites) {
               testing::AllOf(StartsWith("1 "), HasSubstr("File too large")));
 }
 
-TEST_F(Limits, OfTheSizeOfFilesAreTheProgramsOwnMatterInAProgram) {
+TEST_F(Limits, of_the_size_of_files_are_the_programs_own_matter_in_a_program) {
   const std::vector<std::string> program{"sh", "-c", "kill -XFSZ $$"};
   EXPECT_THAT(said(":", exec(program)), EndsWith("the program's own exit code was 153\n"));
   EXPECT_THAT(said("trap '' XFSZ", exec(program)), EndsWith("the program's own exit code was 0\n"))
       << "who ignores it hands that on";
 }
 
-TEST_F(Limits, OfTheStackAreRefusedBeforeAnythingRuns) {
+TEST_F(Limits, of_the_stack_are_refused_before_anything_runs) {
   const std::string refusal =
       "the stack of this process may have 1023 KiB, and 1024 are needed: raise the limit (ulimit "
       "-s)\n";
@@ -66,7 +66,7 @@ TEST_F(Limits, OfTheStackAreRefusedBeforeAnythingRuns) {
   EXPECT_THAT(said("ulimit -s 64", {"--version"}), StartsWith("0 demarc "));
 }
 
-TEST_F(Limits, OfOpenFilesAreNamed) {
+TEST_F(Limits, of_open_files_are_named) {
   EXPECT_THAT(said("ulimit -n 447", {"serve", "--config", two_tenants()}),
               StartsWith("2 demarc serve: this process may have 447 files open, and a server needs "
                          "448 at least"));

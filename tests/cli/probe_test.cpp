@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(ProbeVerb, TheFunctionsOfASimulatedGtx1080AreFoundExactlyAndWrittenForUse) {
+TEST(ProbeVerb, the_functions_of_a_simulated_gtx_1080_are_found_exactly_and_written_for_use) {
   const gpu::AddressMap published = *gpu::find_device("gtx1080").value().address_map;
   const auto folder = fresh_folder("probe_verb");
   const std::string file = (folder / "found.json").string();
@@ -39,7 +39,7 @@ TEST(ProbeVerb, TheFunctionsOfASimulatedGtx1080AreFoundExactlyAndWrittenForUse) 
 }
 
 // Rows that cost nothing to open: banks are not felt.
-TEST(ProbeVerb, AMemoryThatIsNotDecidedEndsWith3AndNothingIsWrittenForUse) {
+TEST(ProbeVerb, a_memory_that_is_not_decided_ends_with_3_and_nothing_is_written_for_use) {
   const auto folder = fresh_folder("probe_undecided");
   std::string text = read_file(source_dir() / "devices" / "gtx1080.json").value();
   for (const char* name : {"precharge_ns", "activate_ns", "row_cycle_ns"}) {
@@ -57,14 +57,14 @@ TEST(ProbeVerb, AMemoryThatIsNotDecidedEndsWith3AndNothingIsWrittenForUse) {
   EXPECT_FALSE(std::filesystem::exists(file));
 }
 
-TEST(ProbeVerb, ADeviceThatCannotBeSimulatedEndsWith2AndSaysWhatItsDescriptionLacks) {
+TEST(ProbeVerb, a_device_that_cannot_be_simulated_ends_with_2_and_says_what_its_description_lacks) {
   const Outcome outcome = run_demarc({"probe", "memory", "--device", "sim:h100-80gb-hbm3"});
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("memory_system"));
   EXPECT_EQ(run_demarc({"probe", "memory", "--device", "sim:zzz"}).exit_code, 1);
 }
 
-TEST(ProbeVerb, APlantedHierarchyIsFoundAgainAsTextAndAsJson) {
+TEST(ProbeVerb, a_planted_hierarchy_is_found_again_as_text_and_as_json) {
   const std::string file = (fresh_folder("probe_translation") / "found.json").string();
   const Outcome outcome =
       run_demarc({"probe", "translation", "--device", "planted:h200", "--json=" + file});
@@ -82,7 +82,7 @@ TEST(ProbeVerb, APlantedHierarchyIsFoundAgainAsTextAndAsJson) {
   EXPECT_NEAR(levels[2]["miss_cycles"].get<double>(), 120, 5);
 }
 
-TEST(ProbeVerb, TranslationOfWhatHasNoneIsRefusedByName) {
+TEST(ProbeVerb, translation_of_what_has_none_is_refused_by_name) {
   const Outcome simulated = run_demarc({"probe", "translation", "--device", "sim:gtx1080"});
   EXPECT_EQ(simulated.exit_code, 1);
   EXPECT_EQ(simulated.out, "");

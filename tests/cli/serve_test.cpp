@@ -9,7 +9,7 @@ using testing::HasSubstr;
 
 class ServeProgram : public test::ServedCard {};
 
-TEST_F(ServeProgram, OwnsACardUntilItIsToldToEnd) {
+TEST_F(ServeProgram, owns_a_card_until_it_is_told_to_end) {
   auto server = serving(two_tenants());
   const auto list = run_demarc({"lease", "list"});
   EXPECT_EQ(list.exit_code, 0) << list.err << server.kept();
@@ -32,7 +32,7 @@ TEST_F(ServeProgram, OwnsACardUntilItIsToldToEnd) {
   EXPECT_EQ(run_demarc({"lease", "list"}).exit_code, 2);
 }
 
-TEST_F(ServeProgram, IsRefusedWithThePlaceOfWhatIsWrong) {
+TEST_F(ServeProgram, is_refused_with_the_place_of_what_is_wrong) {
   const auto refused = [&](const std::string& text) {
     const auto outcome = run_demarc({"serve", "--config", config(text)});
     EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
@@ -47,7 +47,7 @@ TEST_F(ServeProgram, IsRefusedWithThePlaceOfWhatIsWrong) {
   EXPECT_EQ(run_demarc({"serve"}).exit_code, 1);
 }
 
-TEST_F(ServeProgram, ChecksAConfigurationWithoutACard) {
+TEST_F(ServeProgram, checks_a_configuration_without_a_card) {
   ::setenv("DEMARC_LIBCUDA", "/no/such/library", 1);
   const auto good = run_demarc({"serve", "--check", "--config", two_tenants()});
   EXPECT_EQ(good.exit_code, 0) << good.err;
@@ -55,7 +55,7 @@ TEST_F(ServeProgram, ChecksAConfigurationWithoutACard) {
   EXPECT_EQ(run_demarc({"serve", "--config", two_tenants()}).exit_code, 2);
 }
 
-TEST_F(ServeProgram, RefusesOptionsThatCannotBe) {
+TEST_F(ServeProgram, refuses_options_that_cannot_be) {
   for (const auto& [option, value, said] :
        {std::array{"--device", "sim:h100-sxm", "only a real GPU is served"},
         std::array{"--mps", "maybe", "on, off or auto was expected"}}) {

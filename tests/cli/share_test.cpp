@@ -40,7 +40,7 @@ class ShareOfACard : public test::ServedCard {
   std::string server = (folder / "demarc-cuda0-2.sock").string();
 };
 
-TEST_F(ShareOfACard, IsServedToProgramsThatKnowNothingOfEachOther) {
+TEST_F(ShareOfACard, is_served_to_programs_that_know_nothing_of_each_other) {
   const auto first = run_demarc(command("1/2", {"context", "count", "exit=7"}));
   EXPECT_EQ(first.exit_code, 7) << first.err;
   EXPECT_THAT(first.err, HasSubstr("nobody divides cuda:0 into 2 parts yet: a server is started"));
@@ -55,7 +55,7 @@ TEST_F(ShareOfACard, IsServedToProgramsThatKnowNothingOfEachOther) {
   EXPECT_EQ(run_demarc(command("1/3", {"context"})).exit_code, 1);
 }
 
-TEST_F(ShareOfACard, IsServedByOneServerToThoseWhoComeAtOnce) {
+TEST_F(ShareOfACard, is_served_by_one_server_to_those_who_come_at_once) {
   std::vector<Process> running;
   for (const char* share : {"1/2", "2/2", "1/2"}) {
     auto words = command(share, {"context", "count"});
@@ -72,7 +72,7 @@ TEST_F(ShareOfACard, IsServedByOneServerToThoseWhoComeAtOnce) {
   EXPECT_EQ(told, 1);
 }
 
-TEST_F(ShareOfACard, IsDividedInOneWayByThoseWhoComeAtOnce) {
+TEST_F(ShareOfACard, is_divided_in_one_way_by_those_who_come_at_once) {
   std::vector<Process> running;
   for (const char* share : {"1/2", "1/3"}) {
     auto words = command(share, {"context", "count"});
@@ -99,13 +99,13 @@ TEST_F(ShareOfACard, IsDividedInOneWayByThoseWhoComeAtOnce) {
   if (thirds) ::kill(thirds->peer()->process, SIGTERM);
 }
 
-TEST_F(ShareOfACard, EndsItsServerWhenNobodyUsesItAnyMore) {
+TEST_F(ShareOfACard, ends_its_server_when_nobody_uses_it_any_more) {
   EXPECT_EQ(run_demarc(command("1/2", {"context", "count"})).exit_code, 0);
   for (int i = 0; i < 6000 && std::filesystem::exists(server); ++i) ::usleep(10000);
   EXPECT_EQ(run_demarc({"lease", "list", "--socket", server}).exit_code, 2);
 }
 
-TEST_F(ShareOfACard, IsRefusedWhereItCannotBe) {
+TEST_F(ShareOfACard, is_refused_where_it_cannot_be) {
   const auto refused = [&](const std::vector<std::string>& words, const std::string& said) {
     const auto outcome = run_demarc(words);
     EXPECT_EQ(outcome.exit_code, 1) << outcome.err;

@@ -56,7 +56,7 @@ class Slurm : public test::ServedCard {
   std::vector<std::string> set_;
 };
 
-TEST_F(Slurm, JobsThatAskForNoTenantAreLeftAlone) {
+TEST_F(Slurm, jobs_that_ask_for_no_tenant_are_left_alone) {
   stand_in(9, "nobody asks");
   EXPECT_EQ(begin("7", "").exit_code, 0);
   EXPECT_EQ(begin("7", "a word").exit_code, 0);
@@ -65,7 +65,7 @@ TEST_F(Slurm, JobsThatAskForNoTenantAreLeftAlone) {
   EXPECT_EQ(text_of("cancelled"), "");
 }
 
-TEST_F(Slurm, AFreeTenantIsTheJobsUntilItEnds) {
+TEST_F(Slurm, a_free_tenant_is_the_jobs_until_it_ends) {
   stand_in(0, "free");
   EXPECT_EQ(begin("7", "demarc=a").exit_code, 0);
   EXPECT_EQ(begin("7", "demarc=a").exit_code, 0);  // once more, after a restart of slurmd
@@ -84,7 +84,7 @@ TEST_F(Slurm, AFreeTenantIsTheJobsUntilItEnds) {
   EXPECT_EQ(text_of("claims/a"), "9\n");
 }
 
-TEST_F(Slurm, WhatAUserGetsWrongCancelsTheJobAndNoMore) {
+TEST_F(Slurm, what_a_user_gets_wrong_cancels_the_job_and_no_more) {
   for (const std::string wrong : {"demarc", "demarc=", "demarc=../etc", "demarc=a/b", "demarc=a b",
                                   "demarc=-a", "demarc=a\nb", "demarc=$(touch x)", "demarc:a"}) {
     std::filesystem::remove(folder / "cancelled");
@@ -104,7 +104,7 @@ TEST_F(Slurm, WhatAUserGetsWrongCancelsTheJobAndNoMore) {
   }
 }
 
-TEST_F(Slurm, WhatIsWrongWithTheNodeFailsTheProlog) {
+TEST_F(Slurm, what_is_wrong_with_the_node_fails_the_prolog) {
   const auto failed = [&](const Outcome& outcome, const std::string& said) {
     EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr(said));
@@ -126,7 +126,7 @@ TEST_F(Slurm, WhatIsWrongWithTheNodeFailsTheProlog) {
   EXPECT_EQ(text_of("cancelled"), "");
 }
 
-TEST_F(Slurm, AnEpilogThatCannotEndTheJobsProgramsFailsAndKeepsTheClaim) {
+TEST_F(Slurm, an_epilog_that_cannot_end_the_jobs_programs_fails_and_keeps_the_claim) {
   stand_in(0, "free");
   ASSERT_EQ(begin("7", "demarc=a").exit_code, 0);
   set("DEMARC_PATIENCE", "0");
@@ -154,7 +154,7 @@ TEST_F(Slurm, AnEpilogThatCannotEndTheJobsProgramsFailsAndKeepsTheClaim) {
 }
 
 // A server, a job whose program stays behind, and the next job.
-TEST_F(Slurm, WhatAJobLeavesBehindIsEndedBeforeTheNextOneBegins) {
+TEST_F(Slurm, what_a_job_leaves_behind_is_ended_before_the_next_one_begins) {
   const auto server = serving(two_tenants());
   ASSERT_EQ(begin("7", "demarc=a").exit_code, 0);
   ProcessOptions options;

@@ -28,7 +28,7 @@ std::string error_of(const std::string& text) {
   return device ? "no error" : device.error().message;
 }
 
-TEST(Device, EveryBundledDescriptionIsReadAndHasAName) {
+TEST(Device, every_bundled_description_is_read_and_has_a_name) {
   ASSERT_FALSE(builtin_device_names().empty());
   for (const std::string& name : builtin_device_names()) {
     const auto device = find_device(name);
@@ -38,7 +38,7 @@ TEST(Device, EveryBundledDescriptionIsReadAndHasAName) {
   }
 }
 
-TEST(Device, WrittenAndReadAgainIsTheSame) {
+TEST(Device, written_and_read_again_is_the_same) {
   for (const std::string& name : builtin_device_names()) {
     Device device = find_device(name).value();
     device.topology.tpcs[0].side = 1;
@@ -48,7 +48,7 @@ TEST(Device, WrittenAndReadAgainIsTheSame) {
   }
 }
 
-TEST(Device, WhatADescriptionSaysIsWhatIsWrittenOfIt) {
+TEST(Device, what_a_description_says_is_what_is_written_of_it) {
   for (const auto& entry : std::filesystem::directory_iterator(test::source_dir() / "devices")) {
     if (entry.is_directory()) continue;  // machines of several GPUs
     const std::string text = read_file(entry.path()).value();
@@ -63,7 +63,7 @@ TEST(Device, WhatADescriptionSaysIsWhatIsWrittenOfIt) {
   }
 }
 
-TEST(Device, TheH100Has132SmsIn66TpcsOverEightGpcsAndFourSingles) {
+TEST(Device, the_h100_has_132_sms_in_66_tpcs_over_eight_gpcs_and_four_singles) {
   const Device device = find_device("h100-sxm").value();
   EXPECT_EQ(device.topology.sm_count(), 132U);
   EXPECT_EQ(device.topology.tpc_count(), 66U);
@@ -74,13 +74,13 @@ TEST(Device, TheH100Has132SmsIn66TpcsOverEightGpcsAndFourSingles) {
   EXPECT_EQ(device.dram.channels, 80U);
 }
 
-TEST(Device, AnotherSchemaIsRefusedByName) {
+TEST(Device, another_schema_is_refused_by_name) {
   EXPECT_THAT(error_of(replaced(h100_text(), "demarc.device/1", "demarc.device/9")),
               HasSubstr("x.json: device.schema: 'demarc.device/9' is not understood; this version "
                         "reads 'demarc.device/1'"));
 }
 
-TEST(Device, ErrorsNameThePlace) {
+TEST(Device, errors_name_the_place) {
   EXPECT_THAT(error_of("{"), HasSubstr("x.json: not valid JSON"));
   EXPECT_THAT(error_of(replaced(h100_text(), "\"slices\":80", "\"slices\":-1")),
               HasSubstr("x.json: device.l2.slices: -1 is not within"));
@@ -96,13 +96,13 @@ TEST(Device, ErrorsNameThePlace) {
               HasSubstr("SM 700 is out of range: 132 SMs"));
 }
 
-TEST(Device, AnUnknownNameListsTheKnownOnes) {
+TEST(Device, an_unknown_name_lists_the_known_ones) {
   const auto device = find_device("no-such-card");
   ASSERT_FALSE(device);
   EXPECT_THAT(device.error().message, HasSubstr("h100-sxm"));
 }
 
-TEST(Device, AReferenceIsCudaOrSimulatedAndNothingElse) {
+TEST(Device, a_reference_is_cuda_or_simulated_and_nothing_else) {
   EXPECT_EQ(parse_device_ref("cuda:3")->index, 3U);
   EXPECT_EQ(parse_device_ref("cuda")->index, 0U);
   EXPECT_EQ(parse_device_ref("sim:h100-sxm")->name, "h100-sxm");
@@ -113,7 +113,7 @@ TEST(Device, AReferenceIsCudaOrSimulatedAndNothingElse) {
   EXPECT_FALSE(parse_device_ref(""));
 }
 
-TEST(DeviceRef, ANumberThatIsNoCardsIsRefusedAndNotCutDown) {
+TEST(DeviceRef, a_number_that_is_no_cards_is_refused_and_not_cut_down) {
   EXPECT_EQ(parse_device_ref("cuda:1023")->index, 1023U);
   for (const char* text : {"cuda:1024", "cuda:4294967296", "cuda:4294967297"}) {
     const auto refused = parse_device_ref(text);
@@ -130,7 +130,7 @@ TEST(DeviceRef, ANumberThatIsNoCardsIsRefusedAndNotCutDown) {
   }
 }
 
-TEST(Topology, AGpcWithoutATpcIsFound) {
+TEST(Topology, a_gpc_without_a_tpc_is_found) {
   Topology topology = regular_topology(3, 2, 2);
   ASSERT_TRUE(topology.check());
   for (Tpc& tpc : topology.tpcs) {
@@ -141,7 +141,7 @@ TEST(Topology, AGpcWithoutATpcIsFound) {
   EXPECT_THAT(sound.error().message, HasSubstr("no TPC belongs to GPC 1"));
 }
 
-TEST(Topology, SmsAreFoundInTheirTpc) {
+TEST(Topology, sms_are_found_in_their_tpc) {
   const Topology topology = regular_topology(2, 3, 2);
   EXPECT_EQ(topology.tpc_of_sm(7), 3U);
   EXPECT_FALSE(topology.tpc_of_sm(12));

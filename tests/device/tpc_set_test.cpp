@@ -31,7 +31,7 @@ Topology interleaved(std::uint32_t tpcs, std::uint32_t gpcs) {
   return topology;
 }
 
-TEST(TpcSet, HoldsAllOf128Members) {
+TEST(TpcSet, holds_all_of_128_members) {
   TpcSet set;
   set.insert(0);
   set.insert(127);
@@ -43,14 +43,14 @@ TEST(TpcSet, HoldsAllOf128Members) {
   EXPECT_EQ(set.size(), 1U);
 }
 
-TEST(TpcSet, IsWrittenAsRangesAndReadBack) {
+TEST(TpcSet, is_written_as_ranges_and_read_back) {
   EXPECT_EQ(to_string(TpcSet{0, 1, 2, 3, 8, 10, 11}), "0-3,8,10-11");
   EXPECT_EQ(to_string(TpcSet{}), "none");
   EXPECT_EQ(to_string(TpcSet::first(128)), "0-127");
   EXPECT_EQ(*parse_tpc_set("0-3,8,10-11", 66, "--tpcs"), (TpcSet{0, 1, 2, 3, 8, 10, 11}));
 }
 
-TEST(TpcSet, AListBeyondTheGpuNamesTheOption) {
+TEST(TpcSet, a_list_beyond_the_gpu_names_the_option) {
   const auto set = parse_tpc_set("60-66", 66, "--tpcs");
   ASSERT_FALSE(set);
   EXPECT_THAT(set.error().message, HasSubstr("--tpcs"));
@@ -60,19 +60,20 @@ TEST(TpcSet, AListBeyondTheGpuNamesTheOption) {
   EXPECT_FALSE(parse_tpc_set("128", 130, "--tpcs"));  // wider than the mask
 }
 
-TEST(TpcSet, SmsAreGivenInTheirOwnOrder) {
+TEST(TpcSet, sms_are_given_in_their_own_order) {
   EXPECT_THAT(sms_of(interleaved(4, 2), {0, 3}), ElementsAre(0U, 1U, 6U, 7U));
   EXPECT_EQ(sm_count(interleaved(4, 2), {0, 3}), 4U);
 }
 
-RC_GTEST_PROP(TpcSet, EverySetIsReadBackFromItsText, (std::uint64_t low, std::uint64_t high)) {
+RC_GTEST_PROP(TpcSet, every_set_is_read_back_from_its_text,
+              (std::uint64_t low, std::uint64_t high)) {
   const TpcSet set = TpcSet::from_words(low, high);
   RC_PRE(!set.empty());
   RC_ASSERT(*parse_tpc_set(to_string(set), 128, "x") == set);
   RC_ASSERT(TpcSet::of(set.members()) == set);
 }
 
-TEST(Gpcs, AListOfGpcsIsTheirTpcs) {
+TEST(Gpcs, a_list_of_gpcs_is_their_tpcs) {
   EXPECT_EQ(*tpcs_of_gpcs(h100(), "0", "--gpcs"), TpcSet::first(4));
   EXPECT_EQ(sm_count(h100(), *tpcs_of_gpcs(h100(), "0,8-11", "--gpcs")), 16U);
   EXPECT_TRUE(tpcs_of_gpcs(h100(), "11", "--gpcs"));
@@ -81,7 +82,7 @@ TEST(Gpcs, AListOfGpcsIsTheirTpcs) {
   EXPECT_THAT(tpcs_of_gpcs({}, "0", "--gpcs").error().message, HasSubstr("the GPU has no GPC"));
 }
 
-TEST(TpcSet, ListsEndWithTheLastTpcOfTheGpuOrOfTheMask) {
+TEST(TpcSet, lists_end_with_the_last_tpc_of_the_gpu_or_of_the_mask) {
   EXPECT_EQ(*parse_tpc_set("65", 66, "--tpcs"), TpcSet{65});
   EXPECT_FALSE(parse_tpc_set("66", 66, "--tpcs"));
   EXPECT_EQ(*parse_tpc_set("127", 200, "--tpcs"), TpcSet{127});
@@ -89,7 +90,7 @@ TEST(TpcSet, ListsEndWithTheLastTpcOfTheGpuOrOfTheMask) {
   EXPECT_THAT(parse_tpc_set("0", 0, "--tpcs").error().message, HasSubstr("the GPU has no TPC"));
 }
 
-TEST(TpcSet, MembersBehindTheMaskNeitherComeNorGo) {
+TEST(TpcSet, members_behind_the_mask_neither_come_nor_go) {
   TpcSet set = TpcSet::first(200);
   EXPECT_EQ(set.size(), 128U);
   set.erase(128);
@@ -99,7 +100,7 @@ TEST(TpcSet, MembersBehindTheMaskNeitherComeNorGo) {
   EXPECT_EQ(set.words()[1], ~std::uint64_t{0});
 }
 
-TEST(TpcSet, UnionIntersectionAndDifferenceCountBothWords) {
+TEST(TpcSet, union_intersection_and_difference_count_both_words) {
   const TpcSet a{1, 2, 70};
   const TpcSet b{2, 3, 70, 71};
   EXPECT_EQ(a | b, (TpcSet{1, 2, 3, 70, 71}));
@@ -111,7 +112,7 @@ TEST(TpcSet, UnionIntersectionAndDifferenceCountBothWords) {
   EXPECT_FALSE((TpcSet{70}).empty());
 }
 
-TEST(TpcSet, ItsSmsAreAscendingWhateverTheOrderOfTpcs) {
+TEST(TpcSet, its_sms_are_ascending_whatever_the_order_of_tpcs) {
   auto topology = regular_topology(1, 3, 2);
   std::swap(topology.tpcs[0].sms, topology.tpcs[2].sms);
   EXPECT_THAT(sms_of(topology, {0, 2}), ElementsAre(0U, 1U, 4U, 5U));

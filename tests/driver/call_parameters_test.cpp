@@ -176,7 +176,7 @@ FunctionsWithParameters read_header(const std::filesystem::path& path,
   return functions;
 }
 
-TEST(CallParameters, LieWhereTheKeptFactsHaveThem) {
+TEST(CallParameters, lie_where_the_kept_facts_have_them) {
   const auto kept = kept_functions();
   const auto structs = structs_of_the_table();
   ASSERT_EQ(structs.size(), 113U);
@@ -192,7 +192,7 @@ TEST(CallParameters, LieWhereTheKeptFactsHaveThem) {
   for (const auto& [name, members] : kept) EXPECT_TRUE(structs.contains(name)) << name;
 }
 
-TEST(CallParameters, AreKeptAsEveryHeaderOfCudaOnThisMachineHasThem) {
+TEST(CallParameters, are_kept_as_every_header_of_cuda_on_this_machine_has_them) {
   const auto structs = structs_of_the_table();
   std::vector<std::filesystem::path> headers;
   for (const auto& entry : std::filesystem::directory_iterator("/usr/local")) {

@@ -57,7 +57,7 @@ class Table : public testing::Test {
   }
 };
 
-TEST_F(Table, OfAnotherLayoutIsRefused) {
+TEST_F(Table, of_another_layout_is_refused) {
   EXPECT_TRUE(subscribe(&planted_table));
   for (const GetExportTable none : {GetExportTable{nullptr}, &no_table, &refused_table}) {
     const auto refused = subscribe(none);
@@ -75,12 +75,12 @@ TEST_F(Table, OfAnotherLayoutIsRefused) {
   }
 }
 
-TEST_F(Table, HeldByAnotherToolIsRefused) {
+TEST_F(Table, held_by_another_tool_is_refused) {
   subscribe_answer = 210;
   EXPECT_THAT(subscribe(&planted_table).error().message, HasSubstr("error 210"));
 }
 
-TEST_F(Table, ThatDoesNotEnableACallbackIsRefused) {
+TEST_F(Table, that_does_not_enable_a_callback_is_refused) {
   CallbackTable table;
   ASSERT_TRUE(table.subscribe(
       &planted_table, "1.2", [](void*, int, int, const void*) {}, nullptr));
@@ -90,7 +90,7 @@ TEST_F(Table, ThatDoesNotEnableACallbackIsRefused) {
   EXPECT_THAT(table.enable(11, ids).error().message, HasSubstr("callback 3 of domain 11"));
 }
 
-TEST_F(Table, EnablesTheCallbacksOfAllFunctions) {
+TEST_F(Table, enables_the_callbacks_of_all_functions) {
   CallbackTable table;
   ASSERT_TRUE(table.subscribe(
       &planted_table, "1.2", [](void*, int, int, const void*) {}, nullptr));
@@ -107,7 +107,7 @@ TEST_F(Table, EnablesTheCallbacksOfAllFunctions) {
 }
 
 // A program could call such a function, and nobody would see it.
-TEST_F(Table, WithAHoleAmongTheFunctionsIsRefusedByTheNameOfTheFunction) {
+TEST_F(Table, with_a_hole_among_the_functions_is_refused_by_the_name_of_the_function) {
   CallbackTable table;
   ASSERT_TRUE(table.subscribe(
       &planted_table, "1.2", [](void*, int, int, const void*) {}, nullptr));

@@ -27,7 +27,7 @@ std::uint32_t word(const Bytes& bytes, std::size_t offset) {
   return value;
 }
 
-TEST(Descriptor, EachGenerationHasItsLayout) {
+TEST(Descriptor, each_generation_has_its_layout) {
   const Bytes volta = descriptor_of(72, 0x22);
   const Bytes hopper = descriptor_of(72, 0x40);
   const Bytes blackwell = descriptor_of(58, 0x50);
@@ -36,7 +36,7 @@ TEST(Descriptor, EachGenerationHasItsLayout) {
   EXPECT_STREQ((*find_layout(blackwell.data(), {12, 0}))->name, "V05_00");
 }
 
-TEST(Descriptor, AnUnknownVersionIsRefusedWithWhatWasSeen) {
+TEST(Descriptor, an_unknown_version_is_refused_with_what_was_seen) {
   Bytes next = descriptor_of(72, 0x41);
   next[58] = 0x33;
   const auto layout = find_layout(next.data(), {9, 0});
@@ -46,12 +46,12 @@ TEST(Descriptor, AnUnknownVersionIsRefusedWithWhatWasSeen) {
   EXPECT_THAT(layout.error().message, HasSubstr("version bytes 0x41 and 0x33"));
 }
 
-TEST(Descriptor, AHopperVersionByteOnABlackwellCardIsNotAHopperDescriptor) {
+TEST(Descriptor, a_hopper_version_byte_on_a_blackwell_card_is_not_a_hopper_descriptor) {
   const Bytes stray = descriptor_of(72, 0x40);
   EXPECT_FALSE(find_layout(stray.data(), {10, 0}));
 }
 
-TEST(Descriptor, TheSyncDomainIsTwoBitsOfDescriptorsFromHopperOn) {
+TEST(Descriptor, the_sync_domain_is_two_bits_of_descriptors_from_hopper_on) {
   for (const auto& [version_offset, version, capability, offset] :
        {std::tuple{72U, 0x40, gpu::ComputeCapability{9, 0}, 140U},
         std::tuple{58U, 0x50, gpu::ComputeCapability{12, 0}, 76U}}) {
@@ -74,7 +74,7 @@ TEST(Descriptor, TheSyncDomainIsTwoBitsOfDescriptorsFromHopperOn) {
   EXPECT_EQ(volta, before);
 }
 
-TEST(Descriptor, HopperMasksAreFourWordsAt304WithTheEnableBit) {
+TEST(Descriptor, hopper_masks_are_four_words_at_304_with_the_enable_bit) {
   Bytes bytes = descriptor_of(72, 0x40);
   bytes[0] = 0x3f;
   const auto* layout = *find_layout(bytes.data(), {9, 0});
@@ -90,7 +90,7 @@ TEST(Descriptor, HopperMasksAreFourWordsAt304WithTheEnableBit) {
   EXPECT_FALSE(read_mask(*layout, bytes.data()).any());
 }
 
-TEST(Descriptor, OlderMasksAreTwoWordsAt84) {
+TEST(Descriptor, older_masks_are_two_words_at_84) {
   Bytes bytes = descriptor_of(72, 0x30);
   const auto* layout = *find_layout(bytes.data(), {8, 0});
   write_mask(*layout, bytes.data(), {{5, 6, 0, 0}});
@@ -114,7 +114,7 @@ TEST(Descriptor, OlderMasksAreTwoWordsAt84) {
   EXPECT_FALSE(fits(*layout, small));
 }
 
-TEST(Descriptor, BlackwellMasksAreFourWordsAt280WithTheEnableBit) {
+TEST(Descriptor, blackwell_masks_are_four_words_at_280_with_the_enable_bit) {
   Bytes bytes = descriptor_of(58, 0x50);
   const auto* layout = *find_layout(bytes.data(), {10, 0});
   Bytes wanted = bytes;
@@ -127,7 +127,7 @@ TEST(Descriptor, BlackwellMasksAreFourWordsAt280WithTheEnableBit) {
 }
 
 // What lies in front of such a descriptor is nobody's.
-TEST(Descriptor, OlderOnesTellNeitherSizesNorLaunchers) {
+TEST(Descriptor, older_ones_tell_neither_sizes_nor_launchers) {
   std::array<Bytes, 2> placed{};
   for (Bytes& bytes : placed) bytes.fill(0xff);
   placed[1][72] = 0x22;
@@ -137,7 +137,7 @@ TEST(Descriptor, OlderOnesTellNeitherSizesNorLaunchers) {
   EXPECT_EQ(launch_size(*layout, placed[1].data()).cluster_blocks, 0U);
 }
 
-TEST(Descriptor, BlackwellsDoNotTellLaunchers) {
+TEST(Descriptor, blackwells_do_not_tell_launchers) {
   std::array<Bytes, 2> placed{};
   for (Bytes& bytes : placed) bytes.fill(0xff);
   placed[1][58] = 0x50;
@@ -156,7 +156,7 @@ struct Sizes {
 
 class DescriptorSizes : public testing::TestWithParam<Sizes> {};
 
-TEST_P(DescriptorSizes, GridsOfClustersAreCountedInBlocks) {
+TEST_P(DescriptorSizes, grids_of_clusters_are_counted_in_blocks) {
   const Sizes& at = GetParam();
   Bytes bytes = descriptor_of(at.version_at, at.version);
   const auto* layout = *find_layout(bytes.data(), at.capability);
@@ -181,7 +181,7 @@ INSTANTIATE_TEST_SUITE_P(Of, DescriptorSizes,
                                          Sizes{"Blackwell", 58, 0x50, {10, 0}, 16, 156, 256}),
                          [](const auto& one) { return std::string(one.param.name); });
 
-TEST(Descriptor, AMaskWithoutAnExistingTpcIsRefused) {
+TEST(Descriptor, a_mask_without_an_existing_tpc_is_refused) {
   const gpu::Topology topology = gpu::regular_topology(2, 2, 2);
   const auto mask = to_hardware(topology, {100});
   ASSERT_FALSE(mask);
@@ -189,7 +189,7 @@ TEST(Descriptor, AMaskWithoutAnExistingTpcIsRefused) {
   EXPECT_FALSE(to_hardware(topology, {}));
 }
 
-TEST(Descriptor, AnUnknownHardwareBitIsRefused) {
+TEST(Descriptor, an_unknown_hardware_bit_is_refused) {
   gpu::Topology topology = gpu::regular_topology(2, 2, 2);
   topology.tpcs[3].bit.reset();
   const auto mask = to_hardware(topology, {0});
@@ -197,7 +197,7 @@ TEST(Descriptor, AnUnknownHardwareBitIsRefused) {
   EXPECT_THAT(mask.error().message, HasSubstr("bit of TPC 3 is not known"));
 }
 
-TEST(Descriptor, AHardwareBitBeyondTheMaskIsRefused) {
+TEST(Descriptor, a_hardware_bit_beyond_the_mask_is_refused) {
   gpu::Topology topology = gpu::regular_topology(2, 2, 2);
   topology.tpcs[3].bit = 128;
   EXPECT_FALSE(to_hardware(topology, {0}));
@@ -205,7 +205,7 @@ TEST(Descriptor, AHardwareBitBeyondTheMaskIsRefused) {
   EXPECT_TRUE(to_hardware(topology, {0}));
 }
 
-TEST(Descriptor, AMaskCoversAnotherWhenItDisablesAllThatTheOtherDoes) {
+TEST(Descriptor, a_mask_covers_another_when_it_disables_all_that_the_other_does) {
   const HardwareMask one = {{0b0011, 0, 0, 0}};
   const HardwareMask two = {{0b0111, 0, 0, 1}};
   EXPECT_TRUE(two.covers(one));
@@ -217,7 +217,7 @@ TEST(Descriptor, AMaskCoversAnotherWhenItDisablesAllThatTheOtherDoes) {
   EXPECT_FALSE((HardwareMask{{~2U, ~0U, ~0U, ~0U}}).everything());
 }
 
-TEST(Descriptor, OnlyHopperTellsLaunchers) {
+TEST(Descriptor, only_hopper_tells_launchers) {
   const Bytes volta = descriptor_of(72, 0x22);
   const Bytes hopper = descriptor_of(72, 0x40);
   const Bytes blackwell = descriptor_of(58, 0x50);
@@ -228,7 +228,7 @@ TEST(Descriptor, OnlyHopperTellsLaunchers) {
 
 // Words as seen on an H200: a kernel of a stream, the same in a graph of two, a kernel with
 // launches.
-TEST(Descriptor, NodesOfGraphsAreNoLaunchersUnlessTheyAwaitTheirOwnCount) {
+TEST(Descriptor, nodes_of_graphs_are_no_launchers_unless_they_await_their_own_count) {
   Bytes bytes = descriptor_of(72, 0x40);
   const auto& layout = **find_layout(bytes.data(), {9, 0});
   const auto may = [&](std::uint32_t flags, std::uint32_t counts, std::uint32_t awaits) {
@@ -244,7 +244,7 @@ TEST(Descriptor, NodesOfGraphsAreNoLaunchersUnlessTheyAwaitTheirOwnCount) {
   EXPECT_TRUE(may(0x13, 0xfe6804cc, 0xfe6804cc)) << "a node with launches";
 }
 
-RC_GTEST_PROP(Descriptor, MasksDisableEverythingButTheirTpcs, (std::uint64_t low)) {
+RC_GTEST_PROP(Descriptor, masks_disable_everything_but_their_tpcs, (std::uint64_t low)) {
   gpu::Topology topology = gpu::regular_topology(5, 8, 2);
   for (gpu::Tpc& tpc : topology.tpcs) tpc.bit = (*tpc.bit * 7 + 3) % 120;
   const auto set = gpu::TpcSet::from_words(low, 0) & gpu::all_tpcs(topology);

@@ -30,7 +30,7 @@ std::uint64_t number(const void* handle) {
   return reinterpret_cast<std::uint64_t>(handle);
 }
 
-TEST(FunctionCalls, ShowTheStreamOfEveryWayToLaunch) {
+TEST(FunctionCalls, show_the_stream_of_every_way_to_launch) {
   for (const int id : {307, 442, 477, 478}) {
     const PlantedCall planted(id);
     const FunctionCall call = read_function_call(id, planted.params);
@@ -54,7 +54,7 @@ TEST(FunctionCalls, ShowTheStreamOfEveryWayToLaunch) {
   }
 }
 
-TEST(FunctionCalls, ShowTheGraphAndTheStreamOfALaunchOfAGraph) {
+TEST(FunctionCalls, show_the_graph_and_the_stream_of_a_launch_of_a_graph) {
   for (const int id : {514, 515}) {
     const PlantedCall planted(id);
     const FunctionCall call = read_function_call(id, planted.params);
@@ -64,7 +64,7 @@ TEST(FunctionCalls, ShowTheGraphAndTheStreamOfALaunchOfAGraph) {
   }
 }
 
-TEST(FunctionCalls, ShowAnUploadsStreamAndItsGraphOnceItHasSucceeded) {
+TEST(FunctionCalls, show_an_uploads_stream_and_its_graph_once_it_has_succeeded) {
   for (const int id : {580, 581, 656, 657}) {
     const std::uint64_t how[2] = {2, 301};  // the flag of uploads
     const std::uint64_t made = 400;
@@ -94,7 +94,7 @@ TEST(FunctionCalls, ShowAnUploadsStreamAndItsGraphOnceItHasSucceeded) {
   }
 }
 
-TEST(FunctionCalls, ThatInstantiateWithoutAnUploadBuildNothing) {
+TEST(FunctionCalls, that_instantiate_without_an_upload_build_nothing) {
   PlantedCall planted(656);
   const std::uint64_t how[2] = {13, 301};  // all flags but that one
   planted.arguments[2] = reinterpret_cast<std::uint64_t>(&how);
@@ -103,7 +103,7 @@ TEST(FunctionCalls, ThatInstantiateWithoutAnUploadBuildNothing) {
   EXPECT_EQ(read_function_call(656, planted.params).kind, Call::other);
 }
 
-TEST(FunctionCalls, ShowWhatIsDestroyedBeforeItIsAndNotAgainAfterwards) {
+TEST(FunctionCalls, show_what_is_destroyed_before_it_is_and_not_again_afterwards) {
   for (const int id : {127, 326, 516}) {
     const PlantedCall planted(id);
     const FunctionCall call = read_function_call(id, planted.params);
@@ -115,7 +115,7 @@ TEST(FunctionCalls, ShowWhatIsDestroyedBeforeItIsAndNotAgainAfterwards) {
   }
 }
 
-TEST(FunctionCalls, ThatCopyOrFillAreToldWhateverTheirParameters) {
+TEST(FunctionCalls, that_copy_or_fill_are_told_whatever_their_parameters) {
   for (const int id : {220, 251, 280}) {
     PlantedCall planted(id);
     planted.params[7] = 0;
@@ -123,7 +123,7 @@ TEST(FunctionCalls, ThatCopyOrFillAreToldWhateverTheirParameters) {
   }
 }
 
-TEST(FunctionCalls, WithOtherParametersThanKnownAreUnreadable) {
+TEST(FunctionCalls, with_other_parameters_than_known_are_unreadable) {
   PlantedCall planted(307);
   EXPECT_EQ(read_function_call(307, nullptr).kind, Call::unreadable);
   planted.params[0] = 87;
@@ -137,7 +137,7 @@ TEST(FunctionCalls, WithOtherParametersThanKnownAreUnreadable) {
   }
 }
 
-TEST(FunctionCalls, AreAskedForByNumbersSeenOnTheDriver) {
+TEST(FunctionCalls, are_asked_for_by_numbers_seen_on_the_driver) {
   const auto launches = launch_functions();
   const std::set<int> numbers(launches.begin(), launches.end());
   EXPECT_THAT(numbers, testing::IsSupersetOf({307, 442, 477, 478, 652, 653}));
@@ -146,7 +146,7 @@ TEST(FunctionCalls, AreAskedForByNumbersSeenOnTheDriver) {
               testing::ElementsAre(127, 326, 514, 515, 516, 580, 581, 656, 657));
 }
 
-TEST(FunctionCalls, OfOtherFunctionsAreNotLookedInto) {
+TEST(FunctionCalls, of_other_functions_are_not_looked_into) {
   for (const int id : {0, 39, 243, 308, 651, 654}) {
     EXPECT_EQ(read_function_call(id, PlantedCall(id).params).kind, Call::other) << id;
   }

@@ -34,7 +34,7 @@ fake::FakeConfig instance() {
   return config;
 }
 
-TEST(Uuid, IsTheSecondVersionsAndTheFirstsOnlyWhereThereIsNoSecond) {
+TEST(Uuid, is_the_second_versions_and_the_firsts_only_where_there_is_no_second) {
   EXPECT_EQ(test::fake_gpu()->uuid(), "GPU-fafafafa-fafa-fafa-fafa-fafafafafafa");
   EXPECT_EQ(test::fake_gpu(instance())->uuid(), "MIG-1b1b1b1b-1b1b-1b1b-1b1b-1b1b1b1b1b1b");
   const auto old = driver_with([](DriverApi& api) { api.cuDeviceGetUuid_v2 = nullptr; });
@@ -48,7 +48,7 @@ TEST(Uuid, IsTheSecondVersionsAndTheFirstsOnlyWhereThereIsNoSecond) {
   EXPECT_EQ(Gpu::open(none, 0).error().kind, ErrorKind::missing_capability);
 }
 
-TEST(MigInstance, IsRefusedByNameForMasksColoursTopologyAndProof) {
+TEST(MigInstance, is_refused_by_name_for_masks_colours_topology_and_proof) {
   const GpuPointer gpu = test::fake_gpu(instance());
   const auto refused = [](const auto& result) {
     ASSERT_FALSE(result);
@@ -68,7 +68,7 @@ TEST(MigInstance, IsRefusedByNameForMasksColoursTopologyAndProof) {
   EXPECT_TRUE(test::fake_gpu()->check_whole());
 }
 
-TEST(Verify, AModeThatConfinesNothingIsNoPartitionThatCouldBeVerified) {
+TEST(Verify, a_mode_that_confines_nothing_is_no_partition_that_could_be_verified) {
   const auto gpu = test::fake_gpu(fake::small_gpu());
   ::setenv("DEMARC_LIBCUDA", test::fake_driver()->origin().c_str(), 1);
   for (const Mode mode : {Mode::none, Mode::timeslice, Mode::mps}) {
@@ -86,13 +86,13 @@ TEST(Verify, AModeThatConfinesNothingIsNoPartitionThatCouldBeVerified) {
   ::unsetenv("DEMARC_LIBCUDA");
 }
 
-TEST(MigInstance, IsToldByItsNameWhereOneUuidIsAll) {
+TEST(MigInstance, is_told_by_its_name_where_one_uuid_is_all) {
   fake::FakeConfig config = fake::small_gpu();
   std::snprintf(config.name, sizeof config.name, "NVIDIA H100 MIG 1g.10gb");
   EXPECT_FALSE(test::fake_gpu(config)->check_whole());
 }
 
-TEST(UnderMps, IsWhatTheDriverSaysAndWhereItCannotWhetherADaemonRuns) {
+TEST(UnderMps, is_what_the_driver_says_and_where_it_cannot_whether_a_daemon_runs) {
   fake::FakeConfig config = fake::small_gpu();
   const auto says = [&config](std::int32_t attribute) {
     config.mps_attribute = attribute;
@@ -109,7 +109,7 @@ TEST(UnderMps, IsWhatTheDriverSaysAndWhereItCannotWhetherADaemonRuns) {
   ::unsetenv("CUDA_MPS_PIPE_DIRECTORY");
 }
 
-TEST(DriverError, AGpuThatFailsIsNoMissingCapability) {
+TEST(DriverError, a_gpu_that_fails_is_no_missing_capability) {
   for (const CuResult fault : {3,   4,   214, 220, 226, 700, 702, 709, 710, 714, 715, 716,
                                717, 718, 719, 721, 805, 806, 807, 808, 809, 810, 909, 999}) {
     EXPECT_EQ(kind_of(fault), ErrorKind::check_failed) << fault;
@@ -124,7 +124,7 @@ TEST(DriverError, AGpuThatFailsIsNoMissingCapability) {
   EXPECT_EQ(kind_of(4711), ErrorKind::check_failed) << "what is not known is no excuse";
 }
 
-TEST(DriverError, IsPutIntoWordsWithItsKind) {
+TEST(DriverError, is_put_into_words_with_its_kind) {
   const auto driver = test::fake_driver();
   EXPECT_TRUE(driver->check(cu_success, "x"));
   const auto fault = driver->check(700, "work on the GPU failed");
@@ -135,7 +135,7 @@ TEST(DriverError, IsPutIntoWordsWithItsKind) {
   EXPECT_EQ(driver->check(801, "x").error().kind, ErrorKind::missing_capability);
 }
 
-TEST(DriverError, WithoutANameOrTextIsToldByItsNumber) {
+TEST(DriverError, without_a_name_or_text_is_told_by_its_number) {
   const auto silent = driver_with([](DriverApi& api) {
     api.cuGetErrorName = [](CuResult, const char**) { return 1; };
     api.cuGetErrorString = [](CuResult, const char**) { return 1; };
@@ -143,7 +143,7 @@ TEST(DriverError, WithoutANameOrTextIsToldByItsNumber) {
   EXPECT_EQ(silent->check(700, "work").error().message, "work: CUDA error 700 (no description)");
 }
 
-TEST(Driver, ThatIsNotThereOrTooOldOrFailsIsRefusedWithItsPlace) {
+TEST(Driver, that_is_not_there_or_too_old_or_fails_is_refused_with_its_place) {
   const auto none = Driver::load("/no/such/libcuda.so");
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().kind, ErrorKind::missing_capability);
@@ -164,7 +164,7 @@ TEST(Driver, ThatIsNotThereOrTooOldOrFailsIsRefusedWithItsPlace) {
 }
 
 // As while another client of it ends with work on the card.
-TEST(Driver, WaitsForTheServerOfMps) {
+TEST(Driver, waits_for_the_server_of_mps) {
   constexpr std::chrono::milliseconds pause(100);
   static int calls = 0;
   static int unready = 0;
@@ -185,7 +185,7 @@ TEST(Driver, WaitsForTheServerOfMps) {
   EXPECT_EQ(calls, 1);
 }
 
-TEST(Driver, TellsItsVersionBeforeItIsStarted) {
+TEST(Driver, tells_its_version_before_it_is_started) {
   const std::string path = test::fake_driver()->origin();
   fake::FakeConfig config = fake::small_gpu();
   config.cuda_version = 12080;
@@ -201,7 +201,7 @@ TEST(Driver, TellsItsVersionBeforeItIsStarted) {
   ::unsetenv("DEMARC_LIBCUDA");
 }
 
-TEST(Driver, HasTheVersionOfTheKernelsModule) {
+TEST(Driver, has_the_version_of_the_kernels_module) {
   const auto version_of = [](const char* text) {
     std::istringstream stream(text);
     return version_in(stream);
@@ -215,7 +215,7 @@ TEST(Driver, HasTheVersionOfTheKernelsModule) {
   EXPECT_EQ(version_of(""), "");
 }
 
-TEST(Driver, CountsTheCardsThatItShows) {
+TEST(Driver, counts_the_cards_that_it_shows) {
   EXPECT_EQ(test::fake_driver()->device_count().value(), 1U);
   const auto three = driver_with([](DriverApi& api) {
     api.cuDeviceGetCount = [](int* count) {
@@ -229,7 +229,7 @@ TEST(Driver, CountsTheCardsThatItShows) {
   EXPECT_EQ(broken->device_count().error().kind, ErrorKind::check_failed);
 }
 
-TEST(Gpu, GetsTheKernelsOfItsCapabilityFromTheFirstThatHasThem) {
+TEST(Gpu, gets_the_kernels_of_its_capability_from_the_first_that_has_them) {
   const auto loads = [](int major, int minor) {
     fake::FakeConfig config = fake::small_gpu();
     config.capability_major = major;
@@ -252,7 +252,7 @@ TEST(Gpu, GetsTheKernelsOfItsCapabilityFromTheFirstThatHasThem) {
   EXPECT_EQ(loads(9, 0), 3);
 }
 
-TEST(Gpu, IsDescribedByWhatTheDriverTells) {
+TEST(Gpu, is_described_by_what_the_driver_tells) {
   const GpuPointer gpu = test::fake_gpu();
   EXPECT_THAT(gpu->driver().driver_version(),
               testing::AnyOf("cuda-13.0", testing::MatchesRegex("[0-9]+[.][0-9.]+")));
@@ -281,7 +281,7 @@ TEST(Gpu, IsDescribedByWhatTheDriverTells) {
 }
 
 // Each attribute has a number of its own, none of them usual.
-TEST(Gpu, IsDescribedByUnusualNumbersToo) {
+TEST(Gpu, is_described_by_unusual_numbers_too) {
   const auto driver = driver_with([](DriverApi& api) {
     api.cuDeviceGetAttribute = [](int* value, int attribute, CuDevice device) {
       const CuResult code =
@@ -310,7 +310,7 @@ TEST(Gpu, IsDescribedByUnusualNumbersToo) {
   EXPECT_EQ(device.sm.shared_reserved_bytes, of(attribute_reserved_shared_bytes));
 }
 
-TEST(DriverError, WhileStartingTellsAFailedGpuFromNone) {
+TEST(DriverError, while_starting_tells_a_failed_gpu_from_none) {
   static CuResult answer = 0;
   DriverApi api = test::fake_driver()->api();
   api.cuInit = [](unsigned) { return answer; };
@@ -326,7 +326,7 @@ TEST(DriverError, WhileStartingTellsAFailedGpuFromNone) {
 }
 
 // As cuda.h describes them: "the process must be terminated and relaunched", and those of MPS.
-TEST(DriverError, EndsAContextOrOnlyTheCall) {
+TEST(DriverError, ends_a_context_or_only_the_call) {
   std::vector<CuResult> ends;
   for (CuResult code = 0; code < 1000; ++code) {
     if (end_of_context(code) != nullptr) ends.push_back(code);
@@ -336,7 +336,7 @@ TEST(DriverError, EndsAContextOrOnlyTheCall) {
   EXPECT_STREQ(end_of_context(716), "a kernel's access to a misaligned address");
 }
 
-TEST(DriverError, OfAProbeIsNotTakenForAMissingMask) {
+TEST(DriverError, of_a_probe_is_not_taken_for_a_missing_mask) {
   const GpuPointer gpu = test::fake_gpu();
   const auto kernels = ProbeKernels::load(gpu).value();
   LaunchHook* hook = LaunchHook::install(gpu->driver()).value();
@@ -351,7 +351,7 @@ TEST(DriverError, OfAProbeIsNotTakenForAMissingMask) {
   EXPECT_EQ(lacks.error().kind, ErrorKind::missing_capability);
 }
 
-TEST(DriverError, OfAClusterProbeIsSkippedOnlyWhereTheCardLacksTheSize) {
+TEST(DriverError, of_a_cluster_probe_is_skipped_only_where_the_card_lacks_the_size) {
   const GpuPointer gpu = test::fake_gpu();
   const auto kernels = ProbeKernels::load(gpu).value();
   const Stream stream = Stream::create(gpu).value();
@@ -364,7 +364,7 @@ TEST(DriverError, OfAClusterProbeIsSkippedOnlyWhereTheCardLacksTheSize) {
   EXPECT_EQ(failed.error().kind, ErrorKind::check_failed);
 }
 
-TEST(GpuIndex, BeyondTheLastCardIsRefused) {
+TEST(GpuIndex, beyond_the_last_card_is_refused) {
   const auto refused = Gpu::open(test::fake_driver(), 1);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
@@ -372,7 +372,7 @@ TEST(GpuIndex, BeyondTheLastCardIsRefused) {
 }
 
 // As on a card that another program divides.
-TEST(MemoryTimers, SayWhichSmNoBlockReached) {
+TEST(MemoryTimers, say_which_sm_no_block_reached) {
   const auto card = test::fake_card().value();
   const GpuPointer& gpu = card->gpu();
   const MemoryTimer timer = MemoryTimer::create(gpu).value();

@@ -21,7 +21,8 @@ std::ptrdiff_t files_open_here() {
 }
 
 // Its answer is a value, or an error of each kind, and may be longer than a pipe holds.
-TEST(WorkInAChild, BringsAnswersOfAnyLengthAndErrorsOfAnyKindBackAndLeavesNoFileOpen) {
+TEST(WorkInAChild,
+     brings_answers_of_any_length_and_errors_of_any_kind_back_and_leaves_no_file_open) {
   EXPECT_EQ(test::Supervised::apart([] {
               const std::ptrdiff_t before = files_open_here();
               std::string text;
@@ -49,7 +50,7 @@ TEST(WorkInAChild, BringsAnswersOfAnyLengthAndErrorsOfAnyKindBackAndLeavesNoFile
             0);
 }
 
-TEST(WorkInAChild, ThatEndsWithoutAnAnswerOrGivesNoneInTimeIsSaidSo) {
+TEST(WorkInAChild, that_ends_without_an_answer_or_gives_none_in_time_is_said_so) {
   EXPECT_EQ(test::Supervised::apart([] {
               const std::ptrdiff_t before = files_open_here();
               const auto says = [](const std::function<void()>& work, int limit_ms) {
@@ -74,7 +75,7 @@ TEST(WorkInAChild, ThatEndsWithoutAnAnswerOrGivesNoneInTimeIsSaidSo) {
 }
 
 // The end of the pipe that only the child's child holds closes when it is gone.
-TEST(WorkInAChild, GoesWithTheProcessThatAsked) {
+TEST(WorkInAChild, goes_with_the_process_that_asked) {
   int held[2];
   ASSERT_EQ(::pipe(held), 0);
   const pid_t asking = ::fork();
@@ -100,7 +101,7 @@ TEST(WorkInAChild, GoesWithTheProcessThatAsked) {
   ::close(held[0]);
 }
 
-TEST(WorkInAChild, ThatCannotBeStartedIsSaidSo) {
+TEST(WorkInAChild, that_cannot_be_started_is_said_so) {
   EXPECT_EQ(test::Supervised::apart([] {
               const rlimit none{0, 0};
               // Root may have as many as it likes.
@@ -116,7 +117,7 @@ TEST(WorkInAChild, ThatCannotBeStartedIsSaidSo) {
             0);
 }
 
-TEST(WorkInAChild, BringsItsAnswerOrItsErrorBack) {
+TEST(WorkInAChild, brings_its_answer_or_its_error_back) {
   EXPECT_EQ(test::Supervised::apart([] {
               const auto good = in_child<int>([]() -> Result<int> { return 5; });
               const auto bad =

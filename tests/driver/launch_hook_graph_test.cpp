@@ -48,7 +48,7 @@ std::uint32_t domain_of_last_launch() {
   return test::fake_symbol<std::uint32_t()>("fake_last_domain")();
 }
 
-TEST_F(Hook, ADomainIsThatOfEveryLaunchWhateverItsStreamHas) {
+TEST_F(Hook, a_domain_is_that_of_every_launch_whatever_its_stream_has) {
   launch_one();
   EXPECT_EQ(domain_of_last_launch(), 0U);
   ASSERT_TRUE(cuda::set_sync_domain(*card->gpu(), stream->handle(), 2));
@@ -67,7 +67,7 @@ TEST_F(Hook, ADomainIsThatOfEveryLaunchWhateverItsStreamHas) {
   EXPECT_EQ(domain_of_last_launch(), 2U);
 }
 
-TEST_F(Hook, LaunchesThatCannotHaveTheirDomainAreCounted) {
+TEST_F(Hook, launches_that_cannot_have_their_domain_are_counted) {
   ASSERT_TRUE(hook->count_paths());
   {
     const OneNode graph(card, *stream);
@@ -89,7 +89,7 @@ TEST_F(Hook, LaunchesThatCannotHaveTheirDomainAreCounted) {
   EXPECT_FALSE(hook->last()->domain);
 }
 
-TEST_F(Hook, AGraphIsInsideACeilingWhenItKeepsNothingElse) {
+TEST_F(Hook, a_graph_is_inside_a_ceiling_when_it_keeps_nothing_else) {
   ASSERT_TRUE(hook->count_paths());
   const auto inside = [&] { return counters.masked[at(LaunchPath::graph)].load(); };
   const auto outside = [&] { return counters.unmasked[at(LaunchPath::graph)].load(); };
@@ -115,7 +115,7 @@ TEST_F(Hook, AGraphIsInsideACeilingWhenItKeepsNothingElse) {
   EXPECT_EQ(counters.stale_graphs, 1U);
 }
 
-TEST_F(Hook, AGraphBuiltBeforeThereWasACeilingIsOutside) {
+TEST_F(Hook, a_graph_built_before_there_was_a_ceiling_is_outside) {
   ASSERT_TRUE(hook->count_paths());
   const OneNode graph(card, *stream);
   graph.run();
@@ -127,7 +127,7 @@ TEST_F(Hook, AGraphBuiltBeforeThereWasACeilingIsOutside) {
 }
 
 // The driver shows one descriptor more, without a block, before ten kernels in a row.
-TEST_F(Hook, AGraphHasAsManyLaunchesAsKernelsThatRan) {
+TEST_F(Hook, a_graph_has_as_many_launches_as_kernels_that_ran) {
   ASSERT_TRUE(hook->count_paths());
   const auto unmasked = [&] { return counters.unmasked[at(LaunchPath::graph)].load(); };
   const auto masked = [&] { return counters.masked[at(LaunchPath::graph)].load(); };
@@ -142,7 +142,7 @@ TEST_F(Hook, AGraphHasAsManyLaunchesAsKernelsThatRan) {
   EXPECT_EQ(counters.masked_blocks[at(LaunchPath::graph)], 480U);
 }
 
-TEST_F(Hook, AnUploadedGraphIsBuiltUnderTheMaskOfThenAndCountedAsItIsLaunched) {
+TEST_F(Hook, an_uploaded_graph_is_built_under_the_mask_of_then_and_counted_as_it_is_launched) {
   ASSERT_TRUE(hook->count_paths());
   const auto masked = [&] { return counters.masked[at(LaunchPath::graph)].load(); };
   set_ceiling({2, 3});
@@ -165,7 +165,7 @@ TEST_F(Hook, AnUploadedGraphIsBuiltUnderTheMaskOfThenAndCountedAsItIsLaunched) {
   EXPECT_EQ(counters.stale_graphs, 1U);
 }
 
-TEST_F(Hook, AGraphThatIsInstantiatedWithAnUploadIsBuiltThen) {
+TEST_F(Hook, a_graph_that_is_instantiated_with_an_upload_is_built_then) {
   ASSERT_TRUE(hook->count_paths());
   set_ceiling({2, 3});
   const auto& api = card->gpu()->api();
@@ -193,7 +193,7 @@ TEST_F(Hook, AGraphThatIsInstantiatedWithAnUploadIsBuiltThen) {
   api.cuGraphDestroy(graph);
 }
 
-TEST_F(Hook, AKernelThatFillsMemoryIsCountedAsSuch) {
+TEST_F(Hook, a_kernel_that_fills_memory_is_counted_as_such) {
   ASSERT_TRUE(hook->count_paths());
   change([](fake::FakeConfig& c) { c.fills_launch = true; });
   const DeviceBuffer buffer = DeviceBuffer::allocate(card->gpu(), std::size_t{64}).value();
@@ -207,7 +207,7 @@ TEST_F(Hook, AKernelThatFillsMemoryIsCountedAsSuch) {
   EXPECT_EQ(counters.seen(), 2U);
 }
 
-TEST_F(Hook, AGraphKeptUnderTheDriversMaskIsJudgedLikeALaunch) {
+TEST_F(Hook, a_graph_kept_under_the_drivers_mask_is_judged_like_a_launch) {
   fake::FakeConfig shy = fake::small_gpu();
   shy.streams = fake::Shows::nothing;
   open(shy);
@@ -233,7 +233,7 @@ TEST_F(Hook, AGraphKeptUnderTheDriversMaskIsJudgedLikeALaunch) {
   EXPECT_EQ(counters.unmasked[at(LaunchPath::graph)], 2U);
 }
 
-TEST_F(Hook, ANodeOfAGraphThatCannotBeReadIsCountedAsRefused) {
+TEST_F(Hook, a_node_of_a_graph_that_cannot_be_read_is_counted_as_refused) {
   ASSERT_TRUE(hook->count_paths());
   set_ceiling({3});
   const OneNode graph(card, *stream);
@@ -243,10 +243,10 @@ TEST_F(Hook, ANodeOfAGraphThatCannotBeReadIsCountedAsRefused) {
   EXPECT_THAT(reported, HasSubstr("unknown version"));
 }
 
-TEST_F(Hook, GraphsThatCannotBeRememberedAreStaleOnceMasksChangeAndGoneOnesMakeRoom) {
+TEST_F(Hook, graphs_that_cannot_be_remembered_are_stale_once_masks_change_and_gone_ones_make_room) {
   std::vector<std::unique_ptr<OneNode>> graphs;
   std::optional<ProcessMask> process(ProcessMask::set(card, {2}).value());
-  for (std::size_t i = 0; i <= StreamTable::most_streams; ++i) {
+  for (std::size_t i = 0; i <= StreamTable::max_streams; ++i) {
     graphs.push_back(std::make_unique<OneNode>(card, *stream));
     graphs.back()->run();
   }
@@ -265,7 +265,7 @@ TEST_F(Hook, GraphsThatCannotBeRememberedAreStaleOnceMasksChangeAndGoneOnesMakeR
   EXPECT_EQ(counters.stale_graphs, 2U) << "it is remembered";
 }
 
-TEST(GraphMasks, AGraphKeepsTheMaskOfItsFirstLaunchUntilItGoes) {
+TEST(GraphMasks, a_graph_keeps_the_mask_of_its_first_launch_until_it_goes) {
   GraphMasks graphs;
   int graph = 0;
   const HardwareMask first{{1, 0, 0, 0}};
@@ -276,12 +276,12 @@ TEST(GraphMasks, AGraphKeepsTheMaskOfItsFirstLaunchUntilItGoes) {
   EXPECT_EQ(graphs.at_launch(&graph, second).mask, second);
 }
 
-TEST(GraphMasks, AGraphTooManyIsUnknownOnceMasksHaveChanged) {
+TEST(GraphMasks, a_graph_too_many_is_unknown_once_masks_have_changed) {
   const auto graphs = std::make_unique<GraphMasks>();
-  std::vector<char> places(StreamTable::most_streams + 2);
+  std::vector<char> places(StreamTable::max_streams + 2);
   const HardwareMask first{{1, 0, 0, 0}};
   const HardwareMask second{{2, 0, 0, 0}};
-  for (std::size_t i = 0; i < StreamTable::most_streams; ++i) {
+  for (std::size_t i = 0; i < StreamTable::max_streams; ++i) {
     ASSERT_EQ(graphs->at_launch(&places[i], first).mask, first);
   }
   const char* one = &places[places.size() - 2];

@@ -12,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-TEST_F(Hook, UnderACeilingMasksOfEveryLevelAreCutDownToIt) {
+TEST_F(Hook, under_a_ceiling_masks_of_every_level_are_cut_down_to_it) {
   set_ceiling({2, 3, 4});
   EXPECT_EQ(tpcs_used(), (std::vector<std::uint32_t>{2, 3, 4}));
   const auto process = ProcessMask::set(card, {0, 1, 2, 3});
@@ -27,7 +27,7 @@ TEST_F(Hook, UnderACeilingMasksOfEveryLevelAreCutDownToIt) {
 }
 
 // As libsmctrl writes them: into the driver's stream object, past the hook.
-TEST_F(Hook, UnderACeilingTheDriversMaskOfAStreamIsCutDownToo) {
+TEST_F(Hook, under_a_ceiling_the_drivers_mask_of_a_stream_is_cut_down_too) {
   fake::FakeConfig shy = fake::small_gpu();
   shy.streams = fake::Shows::nothing;
   open(shy);
@@ -39,7 +39,7 @@ TEST_F(Hook, UnderACeilingTheDriversMaskOfAStreamIsCutDownToo) {
   EXPECT_EQ(reported, "");
 }
 
-TEST_F(Hook, TheDriversMaskOfAStreamOverridesTheProcesss) {
+TEST_F(Hook, the_drivers_mask_of_a_stream_overrides_the_processs) {
   fake::FakeConfig shy = fake::small_gpu();
   shy.streams = fake::Shows::nothing;
   open(shy);
@@ -48,7 +48,7 @@ TEST_F(Hook, TheDriversMaskOfAStreamOverridesTheProcesss) {
   EXPECT_EQ(tpcs_used(), (std::vector<std::uint32_t>{3, 4}));
 }
 
-TEST_F(Hook, AMaskThatLeavesNothingOfTheCeilingIsReportedAndStaysInside) {
+TEST_F(Hook, a_mask_that_leaves_nothing_of_the_ceiling_is_reported_and_stays_inside) {
   set_ceiling({2});
   const auto of_stream = StreamMask::set(card, stream->handle(), {7});
   ASSERT_TRUE(of_stream) << of_stream.error().message;
@@ -59,14 +59,15 @@ TEST_F(Hook, AMaskThatLeavesNothingOfTheCeilingIsReportedAndStaysInside) {
   EXPECT_THAT(reported, HasSubstr("without any TPC of the partition"));
 }
 
-TEST_F(Hook, ACeilingThatIsTakenAwayBindsNobody) {
+TEST_F(Hook, a_ceiling_that_is_taken_away_binds_nobody) {
   set_ceiling({2});
   hook->use_ceiling(nullptr);
   EXPECT_EQ(tpcs_used().size(), 12U);
   EXPECT_EQ(counters.masked[at(LaunchPath::unknown)] + counters.masked[at(LaunchPath::stream)], 0U);
 }
 
-TEST_F(Hook, ALaunchOfAnUnknownVersionIsReportedWhereAMaskIsWantedAndCountedWhereNot) {
+TEST_F(Hook,
+       a_launch_of_an_unknown_version_is_reported_where_a_mask_is_wanted_and_counted_where_not) {
   change([](fake::FakeConfig& c) { c.descriptor_version = 0x4f; });
   launch_one();
   EXPECT_EQ(counters.unmasked[at(LaunchPath::unknown)] + counters.unmasked[at(LaunchPath::stream)],
@@ -84,7 +85,7 @@ TEST_F(Hook, ALaunchOfAnUnknownVersionIsReportedWhereAMaskIsWantedAndCountedWher
   EXPECT_THAT(reported, HasSubstr("cannot be confined"));
 }
 
-TEST_F(Hook, ACallbackThatIsNotUnderstoodIsCountedAndReportedWhereAMaskIsWanted) {
+TEST_F(Hook, a_callback_that_is_not_understood_is_counted_and_reported_where_a_mask_is_wanted) {
   for (const fake::Params what :
        {fake::Params::absent, fake::Params::short_, fake::Params::hollow}) {
     counters.misunderstood = 0;
@@ -106,14 +107,14 @@ TEST_F(Hook, ACallbackThatIsNotUnderstoodIsCountedAndReportedWhereAMaskIsWanted)
   }
 }
 
-TEST_F(Hook, AStreamsMaskIsWantedToo) {
+TEST_F(Hook, a_streams_mask_is_wanted_too) {
   const auto of_stream = StreamMask::set(card, stream->handle(), {3});
   change([](fake::FakeConfig& c) { c.launch_params = fake::Params::hollow; });
   launch_one();
   EXPECT_THAT(reported, HasSubstr("it cannot be confined"));
 }
 
-TEST_F(Hook, ACallOfTheDriverThatIsNotUnderstoodIsCountedAndReported) {
+TEST_F(Hook, a_call_of_the_driver_that_is_not_understood_is_counted_and_reported) {
   set_ceiling({2});
   for (const fake::Params what :
        {fake::Params::absent, fake::Params::short_, fake::Params::hollow}) {
@@ -131,7 +132,7 @@ TEST_F(Hook, ACallOfTheDriverThatIsNotUnderstoodIsCountedAndReported) {
   }
 }
 
-TEST_F(Hook, AThreadThatHasNotLaunchedHasNoLastLaunch) {
+TEST_F(Hook, a_thread_that_has_not_launched_has_no_last_launch) {
   launch_one();
   EXPECT_TRUE(hook->last());
   set_ceiling({2});
@@ -144,7 +145,7 @@ TEST_F(Hook, AThreadThatHasNotLaunchedHasNoLastLaunch) {
   EXPECT_EQ(reported, "") << "its first launch is confined";
 }
 
-TEST_F(Hook, AProbeThatNoLaunchAnsweredIsOver) {
+TEST_F(Hook, a_probe_that_no_launch_answered_is_over) {
   hook->begin_probe({8, 0});
   EXPECT_FALSE(hook->end_probe());
   set_ceiling({2});
@@ -152,7 +153,7 @@ TEST_F(Hook, AProbeThatNoLaunchAnsweredIsOver) {
   EXPECT_EQ(reported, "");
 }
 
-TEST_F(Hook, TheFewestParametersThatShowADescriptorAreEnough) {
+TEST_F(Hook, the_fewest_parameters_that_show_a_descriptor_are_enough) {
   change([](fake::FakeConfig& c) { c.launch_params = fake::Params::least; });
   set_ceiling({2});
   launch_one();
@@ -160,7 +161,7 @@ TEST_F(Hook, TheFewestParametersThatShowADescriptorAreEnough) {
   EXPECT_EQ(reported, "");
 }
 
-TEST_F(Hook, ALaunchWhosePathIsNotShownIsNotCountedByThatOfTheOneBefore) {
+TEST_F(Hook, a_launch_whose_path_is_not_shown_is_not_counted_by_that_of_the_one_before) {
   ASSERT_TRUE(hook->count_paths());
   launch_one();
   EXPECT_EQ(counters.unmasked[at(LaunchPath::stream)], 1U);
@@ -170,7 +171,7 @@ TEST_F(Hook, ALaunchWhosePathIsNotShownIsNotCountedByThatOfTheOneBefore) {
   EXPECT_EQ(counters.unmasked[at(LaunchPath::unknown)], 1U);
 }
 
-TEST_F(Hook, ALaunchThatEndsBeforeItsStreamIsNotUnderstood) {
+TEST_F(Hook, a_launch_that_ends_before_its_stream_is_not_understood) {
   const StreamPlace learned = hook->streams().place();
   ASSERT_TRUE(hook->streams().use_place({StreamPlace::Kind::element, 11}));  // behind 88 bytes
   set_ceiling({2});
@@ -181,7 +182,7 @@ TEST_F(Hook, ALaunchThatEndsBeforeItsStreamIsNotUnderstood) {
 }
 
 // As when a second card is opened whose launches show their streams elsewhere.
-TEST_F(Hook, WhileStreamsHaveMasksTheyAreFoundWhereTheyWere) {
+TEST_F(Hook, while_streams_have_masks_they_are_found_where_they_were) {
   const StreamPlace learned = hook->streams().place();
   {
     const auto of_stream = StreamMask::set(card, stream->handle(), {3});
@@ -196,7 +197,7 @@ TEST_F(Hook, WhileStreamsHaveMasksTheyAreFoundWhereTheyWere) {
   EXPECT_TRUE(hook->streams().use_place(learned));
 }
 
-TEST_F(Hook, AClusterOneBlockTooLargeIsReportedAndOneThatFitsIsNot) {
+TEST_F(Hook, a_cluster_one_block_too_large_is_reported_and_one_that_fits_is_not) {
   hook->set_largest_cluster(4);
   set_ceiling({0, 3});
   LaunchShape shape = LaunchShape::line(20, 32);
@@ -212,7 +213,7 @@ TEST_F(Hook, AClusterOneBlockTooLargeIsReportedAndOneThatFitsIsNot) {
 }
 
 // A stream's own mask does not lift the limit of the ceiling.
-TEST_F(Hook, UnderACeilingClustersOfMaskedStreamsAreLookedAtToo) {
+TEST_F(Hook, under_a_ceiling_clusters_of_masked_streams_are_looked_at_too) {
   hook->set_largest_cluster(2);
   const auto of_stream = StreamMask::set(card, stream->handle(), {0, 3});
   LaunchShape shape = LaunchShape::line(12, 32);
@@ -224,13 +225,13 @@ TEST_F(Hook, UnderACeilingClustersOfMaskedStreamsAreLookedAtToo) {
   EXPECT_EQ(counters.unsafe_clusters, 1U);
 }
 
-TEST_F(Hook, WhatHopperTellsIsNotCountedAsUnknown) {
+TEST_F(Hook, what_hopper_tells_is_not_counted_as_unknown) {
   set_ceiling({2});
   launch_one();
   EXPECT_EQ(counters.launchers_unknown, 0U);
 }
 
-TEST_F(Hook, BlackwellDoesNotTellLaunchersAndThatIsCounted) {
+TEST_F(Hook, blackwell_does_not_tell_launchers_and_that_is_counted) {
   fake::FakeConfig blackwell = fake::small_gpu();
   blackwell.capability_major = 12;
   blackwell.descriptor_version = 0x50;
@@ -247,7 +248,7 @@ TEST_F(Hook, BlackwellDoesNotTellLaunchersAndThatIsCounted) {
   EXPECT_EQ(tpcs_used(), std::vector<std::uint32_t>{2});
 }
 
-TEST_F(Hook, ClustersOfABlackwellAreLookedAtToo) {
+TEST_F(Hook, clusters_of_a_blackwell_are_looked_at_too) {
   fake::FakeConfig blackwell = fake::small_gpu();
   blackwell.capability_major = 12;
   blackwell.descriptor_version = 0x50;
@@ -263,7 +264,7 @@ TEST_F(Hook, ClustersOfABlackwellAreLookedAtToo) {
   EXPECT_EQ(counters.unsafe_clusters, 1U);
 }
 
-TEST_F(Hook, LaunchesUnderACeilingAreCountedByTheNumberOfItsMask) {
+TEST_F(Hook, launches_under_a_ceiling_are_counted_by_the_number_of_its_mask) {
   MaskHistory history;
   const auto begin = [&](const gpu::TpcSet& tpcs) {
     history.begin(ceiling.published() + 1, to_string(tpcs));
@@ -283,7 +284,7 @@ TEST_F(Hook, LaunchesUnderACeilingAreCountedByTheNumberOfItsMask) {
   EXPECT_EQ(periods[1].launches, 2U);
 }
 
-TEST(MaskHistories, KeepTheLast16MasksAndTheSumOfTheLaunchesBefore) {
+TEST(MaskHistories, keep_the_last_16_masks_and_the_sum_of_the_launches_before) {
   MaskHistory history;
   for (std::uint32_t number = 1; number <= 18; ++number) {
     history.begin(number, std::to_string(number));
@@ -298,7 +299,7 @@ TEST(MaskHistories, KeepTheLast16MasksAndTheSumOfTheLaunchesBefore) {
   EXPECT_TRUE(MaskHistory().periods(0).empty());
 }
 
-TEST_F(Hook, AFunctionThatTheDriverExportsAndDoesNotTellOfIsRefusedByName) {
+TEST_F(Hook, a_function_that_the_driver_exports_and_does_not_tell_of_is_refused_by_name) {
   change([](fake::FakeConfig& now) { now.functions = 651; });
   const auto refused = hook->watch_calls([](const DriverCall&) {});
   ASSERT_FALSE(refused);
@@ -308,7 +309,7 @@ TEST_F(Hook, AFunctionThatTheDriverExportsAndDoesNotTellOfIsRefusedByName) {
   hook->use_ceiling(nullptr);
 }
 
-TEST_F(Hook, WordsOfAMaskThatIsNotSwitchedOnAreNotTheDrivers) {
+TEST_F(Hook, words_of_a_mask_that_is_not_switched_on_are_not_the_drivers) {
   change([](fake::FakeConfig& c) { c.stale_mask[0] = 0x8; });
   const auto process = ProcessMask::set(card, {2});
   EXPECT_EQ(tpcs_used(), std::vector<std::uint32_t>{2});
@@ -318,7 +319,7 @@ TEST_F(Hook, WordsOfAMaskThatIsNotSwitchedOnAreNotTheDrivers) {
 }
 
 // The driver builds descriptors in place: what the hook wrote for an earlier launch is in them.
-TEST_F(Hook, AMaskOfOursThatIsNoLongerWantedIsTakenOut) {
+TEST_F(Hook, a_mask_of_ours_that_is_no_longer_wanted_is_taken_out) {
   change([](fake::FakeConfig& c) {
     c.stale_mask[0] = 0x8;
     c.stale_mask[3] = 0x80000000U;
@@ -329,7 +330,7 @@ TEST_F(Hook, AMaskOfOursThatIsNoLongerWantedIsTakenOut) {
   EXPECT_EQ(tpcs_used(), std::vector<std::uint32_t>{2}) << "ours is not the driver's";
 }
 
-TEST_F(Hook, EveryCallIsShownAndMayBeAnsweredAtItsEntry) {
+TEST_F(Hook, every_call_is_shown_and_may_be_answered_at_its_entry) {
   static std::vector<std::string> shown;
   shown.clear();
   ASSERT_TRUE(hook->watch_calls([](const DriverCall& call) {
@@ -343,7 +344,7 @@ TEST_F(Hook, EveryCallIsShownAndMayBeAnsweredAtItsEntry) {
   EXPECT_EQ(reported, "");
 }
 
-TEST_F(Hook, ACallThatCannotBeShownIsReported) {
+TEST_F(Hook, a_call_that_cannot_be_shown_is_reported) {
   ASSERT_TRUE(hook->watch_calls([](const DriverCall&) { FAIL() << "nothing can be read"; }));
   for (const auto params : {fake::Params::absent, fake::Params::short_, fake::Params::hollow}) {
     reported.clear();

@@ -32,14 +32,14 @@ class ShownStreams : public testing::Test {
   LaunchStreams streams;
 };
 
-TEST_F(ShownStreams, AreFoundByADescriptorInTheirObject) {
+TEST_F(ShownStreams, are_found_by_a_descriptor_in_their_object) {
   EXPECT_EQ(learned(1), (StreamPlace{PlaceKind::in_object, 1}));
   EXPECT_EQ(learned(16383), (StreamPlace{PlaceKind::in_object, 16383}));
   EXPECT_EQ(learned(16384), StreamPlace{});
   EXPECT_EQ(learned(0), StreamPlace{});
 }
 
-TEST_F(ShownStreams, AreFoundInTheParametersThatThereAreButNotAsTheDescriptor) {
+TEST_F(ShownStreams, are_found_in_the_parameters_that_there_are_but_not_as_the_descriptor) {
   show_in(descriptor_index);
   EXPECT_EQ(learned(0), StreamPlace{});
   show_in(32);
@@ -52,7 +52,7 @@ TEST_F(ShownStreams, AreFoundInTheParametersThatThereAreButNotAsTheDescriptor) {
   EXPECT_EQ(learned(0), (StreamPlace{PlaceKind::element, 1}));
 }
 
-TEST_F(ShownStreams, AreLearnedOfOneLaunchWhileSomebodyAsks) {
+TEST_F(ShownStreams, are_learned_of_one_launch_while_somebody_asks) {
   streams.begin_learning(stream());
   streams.look(params.data(), memory.data() + 64);
   streams.look(params.data(), memory.data() + 128);
@@ -63,13 +63,13 @@ TEST_F(ShownStreams, AreLearnedOfOneLaunchWhileSomebodyAsks) {
   EXPECT_EQ(streams.end_learning(), StreamPlace{}) << "nobody asks any more";
 }
 
-TEST_F(ShownStreams, HaveNoKeyWhereThePlaceIsNotKnown) {
+TEST_F(ShownStreams, have_no_key_where_the_place_is_not_known) {
   const void* key = &pointer;
   EXPECT_TRUE(streams.key_of_launch(params.data(), memory.data(), key));
   EXPECT_EQ(key, nullptr);
 }
 
-TEST_F(ShownStreams, OfTheDefaultAreNotForgotten) {
+TEST_F(ShownStreams, of_the_default_are_not_forgotten) {
   static int gone = 0;
   gone = 0;
   ASSERT_TRUE(streams.use_place({PlaceKind::in_object, 64}));
@@ -108,7 +108,7 @@ Result<StreamMasks> open_masks(Ruin ruin, int failing) {
   return masks;
 }
 
-TEST(StreamMasksThatOpen, StopAtAnyCallThatFailsAndSayWhich) {
+TEST(StreamMasksThatOpen, stop_at_any_call_that_fails_and_say_which) {
   const std::pair<Ruin, const char*> kinds[] = {
       {[](DriverApi& api) {
          api.cuStreamQuery = [](CuStream stream) -> CuResult {

@@ -29,7 +29,7 @@ class MappedPiecesOfTwo : public testing::Test {
   }
 };
 
-TEST(MappedPieces, LieSideBySideAndGoWithTheObject) {
+TEST(MappedPieces, lie_side_by_side_and_go_with_the_object) {
   const GpuPointer gpu = test::fake_gpu();
   const std::int64_t before = live_objects();
   {
@@ -44,7 +44,7 @@ TEST(MappedPieces, LieSideBySideAndGoWithTheObject) {
   EXPECT_EQ(live_objects(), before);
 }
 
-TEST(MappedPieces, OfASizeThatTheDriverDoesNotMapAreRefused) {
+TEST(MappedPieces, of_a_size_that_the_driver_does_not_map_are_refused) {
   const GpuPointer gpu = test::fake_gpu();
   const auto small = MappedPieces::create(gpu, gpu, 65536, 8);
   ASSERT_FALSE(small);
@@ -59,7 +59,7 @@ TEST(MappedPieces, OfASizeThatTheDriverDoesNotMapAreRefused) {
   }
 }
 
-TEST_F(MappedPiecesOfTwo, OfBothLieUnderOneRangeThatBothReach) {
+TEST_F(MappedPiecesOfTwo, of_both_lie_under_one_range_that_both_reach) {
   test::configure(fake::small_gpu());
   const std::vector<GpuPointer> cards{card(0), card(1)};
   const std::vector<std::uint32_t> owners{1, 0, 1};
@@ -72,7 +72,7 @@ TEST_F(MappedPiecesOfTwo, OfBothLieUnderOneRangeThatBothReach) {
   EXPECT_EQ(third.error().message, "a piece of card 2 of 2: cards are numbered from 0");
 }
 
-TEST_F(MappedPiecesOfTwo, OfAPeerAreMappedWhereCardsReachEachOther) {
+TEST_F(MappedPiecesOfTwo, of_a_peer_are_mapped_where_cards_reach_each_other) {
   test::configure(fake::small_gpu());
   const GpuPointer own = card(0);
   const GpuPointer peer = card(1);
@@ -81,7 +81,7 @@ TEST_F(MappedPiecesOfTwo, OfAPeerAreMappedWhereCardsReachEachOther) {
   EXPECT_TRUE(MappedPieces::create(own, peer, 2 * one_mebibyte, 1));
 }
 
-TEST_F(MappedPiecesOfTwo, OfAPeerOutOfReachAreRefusedByName) {
+TEST_F(MappedPiecesOfTwo, of_a_peer_out_of_reach_are_refused_by_name) {
   fake::FakeConfig config = fake::small_gpu();
   config.peer_access = false;
   test::configure(config);
@@ -93,7 +93,7 @@ TEST_F(MappedPiecesOfTwo, OfAPeerOutOfReachAreRefusedByName) {
             "peer access");
 }
 
-TEST_F(MappedPiecesOfTwo, TakeAtomicsWhereTheLinkCarriesThem) {
+TEST_F(MappedPiecesOfTwo, take_atomics_where_the_link_carries_them) {
   test::configure(fake::small_gpu());
   EXPECT_TRUE(check_atomics(*card(0), *card(1)));
   fake::FakeConfig config = fake::small_gpu();
@@ -107,7 +107,7 @@ TEST_F(MappedPiecesOfTwo, TakeAtomicsWhereTheLinkCarriesThem) {
             "the link between Fake GPU (cuda:0) and Fake GPU (cuda:1) carries no atomics");
 }
 
-TEST_F(MappedPiecesOfTwo, OfAPeerNeedADriverThatTellsOfReach) {
+TEST_F(MappedPiecesOfTwo, of_a_peer_need_a_driver_that_tells_of_reach) {
   test::configure(fake::small_gpu());
   DriverApi api = test::fake_driver()->api();
   api.cuDeviceCanAccessPeer = nullptr;

@@ -14,11 +14,11 @@ HardwareMask leaving(std::uint32_t bits) {
   return {{~bits, ~0U, ~0U, ~0U}};
 }
 
-TEST(MaskChoice, WithoutAnyMaskNothingIsWritten) {
+TEST(MaskChoice, without_any_mask_nothing_is_written) {
   EXPECT_EQ(choose_mask({}).kind, Kind::none);
 }
 
-TEST(MaskChoice, TheDriversMaskOfAStreamIsFinerThanTheProcesssAndCoarserThanOurs) {
+TEST(MaskChoice, the_drivers_mask_of_a_stream_is_finer_than_the_processs_and_coarser_than_ours) {
   const HardwareMask own = leaving(3);
   const HardwareMask driver = {{4, 0, 0, 0}};
   EXPECT_EQ(choose_mask({&own, true, &driver, nullptr}).kind, Kind::keep);
@@ -28,7 +28,7 @@ TEST(MaskChoice, TheDriversMaskOfAStreamIsFinerThanTheProcesssAndCoarserThanOurs
   EXPECT_EQ(ours.mask, own);
 }
 
-TEST(MaskChoice, UnderACeilingALaunchGetsWhatItsMaskAndTheCeilingLeave) {
+TEST(MaskChoice, under_a_ceiling_a_launch_gets_what_its_mask_and_the_ceiling_leave) {
   const HardwareMask own = leaving(0b0110);
   const HardwareMask driver = {{0b0001, 0, 0, 0}};
   const HardwareMask ceiling = leaving(0b0011);
@@ -39,7 +39,7 @@ TEST(MaskChoice, UnderACeilingALaunchGetsWhatItsMaskAndTheCeilingLeave) {
   EXPECT_EQ(choose_mask({nullptr, false, nullptr, &ceiling}).mask, ceiling);
 }
 
-TEST(MaskChoice, AMaskThatLeavesNothingOfTheCeilingIsEmpty) {
+TEST(MaskChoice, a_mask_that_leaves_nothing_of_the_ceiling_is_empty) {
   const HardwareMask own = leaving(0b0100);
   const HardwareMask ceiling = leaving(0b0011);
   const MaskChoice choice = choose_mask({&own, false, nullptr, &ceiling});
@@ -47,7 +47,7 @@ TEST(MaskChoice, AMaskThatLeavesNothingOfTheCeilingIsEmpty) {
   EXPECT_EQ(choice.mask, ceiling) << "where the handler returns, the launch stays inside";
 }
 
-RC_GTEST_PROP(MaskChoice, NoMaskLeavesTheCeiling,
+RC_GTEST_PROP(MaskChoice, no_mask_leaves_the_ceiling,
               (std::uint64_t own_bits, std::uint64_t driver_bits, std::uint64_t ceiling_bits,
                bool of_process)) {
   const auto mask_of = [](std::uint64_t bits) {

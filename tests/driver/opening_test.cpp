@@ -25,7 +25,7 @@ Result<std::shared_ptr<Gpu>> opened_with(Change change,
   return Gpu::open(driver, 0);
 }
 
-TEST(Opening, WithoutANameOfTheDriverLooksAtTheUsualPlacesAndTellsOfTheFirst) {
+TEST(Opening, without_a_name_of_the_driver_looks_at_the_usual_places_and_tells_of_the_first) {
   for (const char* nothing : {static_cast<const char*>(nullptr), ""}) {
     nothing == nullptr ? ::unsetenv("DEMARC_LIBCUDA") : ::setenv("DEMARC_LIBCUDA", nothing, 1);
     const auto version = Driver::peek_version();  // a machine may have a driver
@@ -35,7 +35,7 @@ TEST(Opening, WithoutANameOfTheDriverLooksAtTheUsualPlacesAndTellsOfTheFirst) {
   }
 }
 
-TEST(Opening, ADriverThatDoesNotTellItsVersionIsRefused) {
+TEST(Opening, a_driver_that_does_not_tell_its_version_is_refused) {
   DriverApi api = test::fake_driver()->api();
   api.cuDriverGetVersion = [](int*) -> CuResult { return 3; };
   const auto driver = Driver::from_table(api, "planted");
@@ -43,14 +43,14 @@ TEST(Opening, ADriverThatDoesNotTellItsVersionIsRefused) {
   EXPECT_THAT(driver.error().message, StartsWith("cuDriverGetVersion: "));
 }
 
-TEST(Opening, VersionsOfCudaHaveTwoDigitsAfterTheThousands) {
+TEST(Opening, versions_of_cuda_have_two_digits_after_the_thousands) {
   EXPECT_EQ(cuda_version_text(13000), "13.0");
   EXPECT_EQ(cuda_version_text(12080), "12.8");
   EXPECT_EQ(cuda_version_text(15789), "15.78") << "the last digit counts patches";
 }
 
 // What was opened until then is closed again.
-TEST(Opening, ACardThatFailsAtAnyOfItsCallsIsRefused) {
+TEST(Opening, a_card_that_fails_at_any_of_its_calls_is_refused) {
   const std::int64_t before = test::fake_symbol<std::int64_t()>("fake_live_objects")();
   const auto refused = [&](const char* words, auto change) {
     const auto gpu = opened_with(change);
@@ -85,7 +85,7 @@ TEST(Opening, ACardThatFailsAtAnyOfItsCallsIsRefused) {
           [](DriverApi& api) { api.cuCtxSetCurrent = [](CuContext) -> CuResult { return 999; }; });
 }
 
-TEST(Opening, TheContextIsGivenBackUnlessTheCardIsStuck) {
+TEST(Opening, the_context_is_given_back_unless_the_card_is_stuck) {
   const auto alive = test::fake_symbol<std::int64_t()>("fake_live_objects");
   const std::int64_t before = alive();
   auto gpu = opened_with([](DriverApi&) {}).value();
@@ -97,7 +97,7 @@ TEST(Opening, TheContextIsGivenBackUnlessTheCardIsStuck) {
   EXPECT_EQ(alive(), before + 1) << "a call on it might never return";
 }
 
-TEST(Opening, ACardHasItsWholeNameAndItsIndex) {
+TEST(Opening, a_card_has_its_whole_name_and_its_index) {
   DriverApi api = test::fake_driver()->api();
   api.cuDeviceGetName = [](char* name, int size, CuDevice) -> CuResult {
     if (size > 256) return 1;  // there is no more room
@@ -118,7 +118,7 @@ TEST(Opening, ACardHasItsWholeNameAndItsIndex) {
   EXPECT_EQ((*gpu)->index(), 1U);
 }
 
-TEST(Opening, TheLastTpcOfACardWithAnOddNumberOfSmsHasOne) {
+TEST(Opening, the_last_tpc_of_a_card_with_an_odd_number_of_sms_has_one) {
   const auto gpu = opened_with([](DriverApi& api) {
     api.cuDeviceGetAttribute = [](int* value, int attribute, CuDevice device) {
       const CuResult code =
@@ -133,13 +133,13 @@ TEST(Opening, TheLastTpcOfACardWithAnOddNumberOfSmsHasOne) {
   EXPECT_EQ(topology.tpcs[11].sms, (std::vector<std::uint32_t>{22}));
 }
 
-TEST(Opening, FreeMemoryIsNotAllMemory) {
+TEST(Opening, free_memory_is_not_all_memory) {
   fake::FakeConfig config = fake::small_gpu();
   config.free_bytes = 12345;
   EXPECT_EQ(opened_with([](DriverApi&) {}, config).value()->free_bytes().value(), 12345U);
 }
 
-TEST(SyncDomains, OfTwoAreTwo) {
+TEST(SyncDomains, of_two_are_two) {
   fake::FakeConfig config = fake::small_gpu();
   config.sync_domains = 2;
   EXPECT_EQ(sync_domain_count(*test::fake_gpu(config)), 2U);
@@ -148,7 +148,7 @@ TEST(SyncDomains, OfTwoAreTwo) {
 }
 
 // The driver keeps two, for local and for remote traffic.
-TEST(SyncDomains, OfWhichTheDriverKeepsOneOfTwoAreNotBelieved) {
+TEST(SyncDomains, of_which_the_driver_keeps_one_of_two_are_not_believed) {
   static unsigned char domains_kept[2];
   const auto gpu = opened_with([](DriverApi& api) {
     api.cuStreamGetAttribute = [](CuStream, int, CuLaunchAttributeValue* value) {

@@ -70,7 +70,7 @@ class SplitLaunch : public testing::Test {
   SplitPlan plan;
 };
 
-TEST_F(SplitLaunch, BlocksOfAllCardsSeeTheirPlaceInTheWholeGrid) {
+TEST_F(SplitLaunch, blocks_of_all_cards_see_their_place_in_the_whole_grid) {
   plan.runs = 3;
   const auto done = run();
   ASSERT_TRUE(done) << done.error().message;
@@ -90,7 +90,7 @@ TEST_F(SplitLaunch, BlocksOfAllCardsSeeTheirPlaceInTheWholeGrid) {
   for (const double one : done->kernels[0][0].milliseconds) EXPECT_GT(one, 0);
 }
 
-TEST_F(SplitLaunch, ACardWithoutBlocksHasNoTime) {
+TEST_F(SplitLaunch, a_card_without_blocks_has_no_time) {
   launch.kernels[0].grid = {1, 1, 1};
   const auto done = run();
   ASSERT_TRUE(done) << done.error().message;
@@ -98,7 +98,7 @@ TEST_F(SplitLaunch, ACardWithoutBlocksHasNoTime) {
   EXPECT_EQ(done->kernels[0][0].milliseconds[1], 0);
 }
 
-TEST_F(SplitLaunch, EachRunBeginsWithTheBuffersAsTheyWere) {
+TEST_F(SplitLaunch, each_run_begins_with_the_buffers_as_they_were) {
   launch.buffers[0].fill.kind = gpu::FillKind::iota;
   launch.buffers[0].bytes += 4;  // no block writes the last word
   plan.runs = 2;
@@ -109,7 +109,7 @@ TEST_F(SplitLaunch, EachRunBeginsWithTheBuffersAsTheyWere) {
   EXPECT_EQ(last, 30U);
 }
 
-TEST_F(SplitLaunch, RefusesWhatHasNoPlaceOnTheCards) {
+TEST_F(SplitLaunch, refuses_what_has_no_place_on_the_cards) {
   const auto refused = [&] {
     const auto done = run();
     return done ? std::string("accepted") : done.error().message;
@@ -137,7 +137,7 @@ TEST_F(SplitLaunch, RefusesWhatHasNoPlaceOnTheCards) {
   EXPECT_THAT(refused(), HasSubstr("this maps nothing"));
 }
 
-TEST_F(SplitLaunch, RefusesCardsThatDoNotReachEachOther) {
+TEST_F(SplitLaunch, refuses_cards_that_do_not_reach_each_other) {
   auto apart = fake::small_gpu();
   apart.peer_access = false;
   test::configure(apart);

@@ -21,7 +21,7 @@ HardwareMask mask_number(std::uint32_t number) {
   return mask;
 }
 
-RC_GTEST_PROP(StreamTable, BehavesLikeAMap, ()) {
+RC_GTEST_PROP(StreamTable, behaves_like_a_map, ()) {
   const auto table = std::make_unique<StreamTable>();
   std::map<std::uintptr_t, std::uint32_t> model;
   const auto steps = *rc::gen::container<std::vector<std::pair<std::uint8_t, std::uint32_t>>>(
@@ -44,12 +44,12 @@ RC_GTEST_PROP(StreamTable, BehavesLikeAMap, ()) {
   }
 }
 
-TEST(StreamTable, RefusesOneStreamTooManyAndTakesItAfterAnotherWent) {
+TEST(StreamTable, refuses_one_stream_too_many_and_takes_it_after_another_went) {
   const auto table = std::make_unique<StreamTable>();
-  for (std::uintptr_t i = 0; i < StreamTable::most_streams; ++i) {
+  for (std::uintptr_t i = 0; i < StreamTable::max_streams; ++i) {
     ASSERT_TRUE(table->set(stream_number(i), mask_number(1)));
   }
-  const void* late = stream_number(StreamTable::most_streams);
+  const void* late = stream_number(StreamTable::max_streams);
   EXPECT_FALSE(table->set(late, mask_number(1)));
   EXPECT_TRUE(table->set(stream_number(0), mask_number(2)));
   table->erase(stream_number(77));
@@ -59,7 +59,7 @@ TEST(StreamTable, RefusesOneStreamTooManyAndTakesItAfterAnotherWent) {
   EXPECT_EQ(found, mask_number(3));
 }
 
-TEST(StreamTable, StreamsThatComeAndGoForEverFindRoom) {
+TEST(StreamTable, streams_that_come_and_go_for_ever_find_room) {
   const auto table = std::make_unique<StreamTable>();
   for (std::uintptr_t i = 0; i < 200000; ++i) {
     ASSERT_TRUE(table->set(stream_number(i), mask_number(1)));
@@ -68,7 +68,7 @@ TEST(StreamTable, StreamsThatComeAndGoForEverFindRoom) {
   EXPECT_EQ(table->size(), 0U);
 }
 
-TEST(StreamTable, AReaderNeverSeesHalfAMaskOrAnothersMask) {
+TEST(StreamTable, a_reader_never_sees_half_a_mask_or_anothers_mask) {
   const auto table = std::make_unique<StreamTable>();
   std::atomic<bool> stop{false};
   std::thread writer([&] {

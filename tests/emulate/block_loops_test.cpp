@@ -24,7 +24,7 @@ const MicroOp* look_at_memory(Warp& w, const MicroOp* op) {
   turn_log.blocks.push_back(block);
   ++w.warp_instructions;
   if (--turn_log.until_end[block] == 0) return control::exit_lanes(w, op);
-  w.polls = turn_log.in_vain ? most_polls : 0;
+  w.polls = turn_log.in_vain ? max_polls : 0;
   return nullptr;
 }
 

@@ -53,7 +53,7 @@ class LookingBlock : public StartedBlock {
     program.code.resize(9);
     for (MicroOp& op : program.code) {
       op.run = [](Warp& warp, const MicroOp* at) -> const MicroOp* {
-        warp.polls = at->imm != 0 ? most_polls : 0;
+        warp.polls = at->imm != 0 ? max_polls : 0;
         warp.resume = index_of(warp, at);
         return nullptr;
       };

@@ -17,7 +17,7 @@ struct Batch {
 struct Chosen {
   std::uint64_t from = 0;
   std::uint64_t to = 0;
-  int statements = RandomProgram::most_statements;
+  int statements = RandomProgram::max_statements;
 };
 
 // One warp, which runs the same whatever the number of its instructions; blocks in their order.
@@ -129,7 +129,7 @@ inline Result<void> check_programs(const Batch& batch, const Chosen& chosen) {
 inline std::string first_failure(const Batch& batch) {
   for (std::uint64_t i = 0; i < batch.programs; ++i) {
     if (check_programs(batch, {i, i + 1})) continue;
-    for (int statements = 0; statements <= RandomProgram::most_statements; ++statements) {
+    for (int statements = 0; statements <= RandomProgram::max_statements; ++statements) {
       const auto checked = check_programs(batch, {i, i + 1, statements});
       if (checked) continue;
       return fmt::format("seed {}, of the batch {}, colours {}, {} statements: {}\n{}",

@@ -96,7 +96,7 @@ TEST_F(Looks, sixteen_times_in_vain_end_the_turn) {
 TEST_F(Looks, end_the_turn_at_once_where_the_kernel_sleeps) {
   EXPECT_EQ(control::yield(warp, &op), &op + 1);
   EXPECT_EQ(warp.budget, 0);
-  EXPECT_GE(warp.polls, most_polls);
+  EXPECT_GE(warp.polls, max_polls);
 }
 
 // A block of two warps whose kernel calls one function.

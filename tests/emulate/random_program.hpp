@@ -15,10 +15,10 @@ class RandomProgram : private RandomText {
   static constexpr std::int64_t window_bytes = 16384;
   static constexpr std::uint32_t blocks = 2;
   static constexpr std::uint32_t threads = 32;  // of a block: one warp, whose order is fixed
-  static constexpr int most_statements = 24;
+  static constexpr int max_statements = 24;
 
   // Of fewer statements it is what these begin with.
-  explicit RandomProgram(std::uint64_t seed, int statements = most_statements)
+  explicit RandomProgram(std::uint64_t seed, int statements = max_statements)
       : RandomText(seed), name_(fmt::format("k{}", seed)) {
     begin();
     for (int i = 0; i < statements; ++i) statement(0);

@@ -18,7 +18,7 @@ namespace {
 using testing::EndsWith;
 using testing::HasSubstr;
 
-TEST_F(Assumptions, ASecondFileOfTheDriverEndsTheProcess) {
+TEST_F(Assumptions, a_second_file_of_the_driver_ends_the_process) {
   const auto second = test::fresh_folder("second_driver") / "libcuda.so.1";
   std::filesystem::copy_file(test::fake_libcuda(), second);
   EXPECT_EQ(ran({"context", "second-driver=" + second.string(), "launch"}, 3, false), 0) << said();
@@ -26,7 +26,7 @@ TEST_F(Assumptions, ASecondFileOfTheDriverEndsTheProcess) {
   EXPECT_THAT(program.log(), EndsWith("context 0\n"));
 }
 
-TEST_F(Assumptions, TheSameFileMayBeStartedTwice) {
+TEST_F(Assumptions, the_same_file_may_be_started_twice) {
   EXPECT_EQ(ran({"context", "second-driver=" + test::fake_libcuda().string(), "launch"}, 0, true),
             0)
       << said();
@@ -35,7 +35,7 @@ TEST_F(Assumptions, TheSameFileMayBeStartedTwice) {
 
 // It reports nothing, because it was told of no library that hooks. Its name lies in its memory,
 // whatever its file is called.
-TEST_F(Assumptions, ASecondDriverIsKnownByTheNameThatItWasLinkedUnder) {
+TEST_F(Assumptions, a_second_driver_is_known_by_the_name_that_it_was_linked_under) {
   const auto second = test::fresh_folder("renamed_driver") / "innocent.so";
   std::filesystem::copy_file(test::fake_libcuda(), second);
   EXPECT_EQ(
@@ -49,12 +49,12 @@ TEST_F(Assumptions, ASecondDriverIsKnownByTheNameThatItWasLinkedUnder) {
 }
 
 // What /proc shows of a process is that of its first thread, and gone with it.
-TEST_F(Assumptions, AProgramWhoseFirstThreadHasEndedIsConfined) {
+TEST_F(Assumptions, a_program_whose_first_thread_has_ended_is_confined) {
   EXPECT_EQ(ran({"end-main-thread", "context", "launch"}, 0, true), 0) << said();
   EXPECT_THAT(program.log(), EndsWith("context 0\nlaunch 0\n"));
 }
 
-TEST_F(Assumptions, AHoleInTheCallbacksOfTheDriverIsRefusedByTheNameOfTheFunction) {
+TEST_F(Assumptions, a_hole_in_the_callbacks_of_the_driver_is_refused_by_the_name_of_the_function) {
   ::setenv("DEMARC_FAKE_UNWATCHED", "18", 1);
   EXPECT_EQ(ran({"context"}, 2, false, [](ConfinePlan& plan) { plan.host_memory = false; }), 0)
       << said();
@@ -73,7 +73,7 @@ TEST_F(Assumptions, AHoleInTheCallbacksOfTheDriverIsRefusedByTheNameOfTheFunctio
   EXPECT_THAT(said(), HasSubstr("the driver refuses callback 598 of domain 6, that of"));
 }
 
-TEST_F(Assumptions, ALaunchThatNoCallAnnouncedEndsAProgramAllOfWhoseCallsAreWatched) {
+TEST_F(Assumptions, a_launch_that_no_call_announced_ends_a_program_all_of_whose_calls_are_watched) {
   const auto watched = [](ConfinePlan& plan) { plan.host_memory = false; };
   EXPECT_EQ(ran({"context", "launch", "launch-untold"}, 3, false, watched), 0) << said();
   EXPECT_THAT(program.log(), EndsWith("launch 0\n"));
@@ -81,7 +81,7 @@ TEST_F(Assumptions, ALaunchThatNoCallAnnouncedEndsAProgramAllOfWhoseCallsAreWatc
   EXPECT_EQ(ran({"context", "launch-untold"}, 0, true), 0) << said();
 }
 
-TEST_F(Assumptions, AHookThatIsSwitchedOffIsNoticedAtTheNextLaunch) {
+TEST_F(Assumptions, a_hook_that_is_switched_off_is_noticed_at_the_next_launch) {
   const auto watched = [](ConfinePlan& plan) { plan.host_memory = false; };
   EXPECT_EQ(
       ran({"take-table", "context", "launch", "switch-hook-off", "launch"}, 3, false, watched), 0)
@@ -90,7 +90,7 @@ TEST_F(Assumptions, AHookThatIsSwitchedOffIsNoticedAtTheNextLaunch) {
   EXPECT_THAT(program.log(), EndsWith("launch 0\noff 0\n"));
 }
 
-TEST_F(Assumptions, TheTableThatSwitchesTheHookOffIsRefusedWithWordsAboutProfilers) {
+TEST_F(Assumptions, the_table_that_switches_the_hook_off_is_refused_with_words_about_profilers) {
   EXPECT_EQ(ran({"context", "take-table", "launch"}, 0, true), 0) << said();
   EXPECT_THAT(program.log(), EndsWith("context 0\ntable 801\nlaunch 0\n"));
   EXPECT_THAT(said(), HasSubstr("cuGetExportTable was refused: a profiler (nsys, ncu, CUPTI, "
@@ -98,7 +98,7 @@ TEST_F(Assumptions, TheTableThatSwitchesTheHookOffIsRefusedWithWordsAboutProfile
 }
 
 // The stand-in's SMs hold one block each, and the partition has four.
-TEST_F(Assumptions, ACooperativeLaunchThatDoesNotFitIntoThePartitionIsRefused) {
+TEST_F(Assumptions, a_cooperative_launch_that_does_not_fit_into_the_partition_is_refused) {
   for (const std::string step : {"cooperative", "cooperative-by-attribute"}) {
     EXPECT_EQ(ran({"context", step + "=4", step + "=5", "launch"}, 0, true), 0) << said();
     EXPECT_THAT(program.log(), EndsWith("context 0\ncooperative 0\ncooperative 720\nlaunch 0\n"));
@@ -116,7 +116,7 @@ TEST_F(Assumptions, ACooperativeLaunchThatDoesNotFitIntoThePartitionIsRefused) {
   EXPECT_THAT(program.log(), EndsWith("context 0\ncooperative 0\n")) << "it has the whole card";
 }
 
-TEST_F(Assumptions, AProgramIsAClientOfMpsIfItsProofWas) {
+TEST_F(Assumptions, a_program_is_a_client_of_mps_if_its_proof_was) {
   program.control.block().needs_mps = 1;
   EXPECT_EQ(program.run({"context", "launch"}), 2);
   EXPECT_EQ(program.log(), "");
@@ -124,7 +124,7 @@ TEST_F(Assumptions, AProgramIsAClientOfMpsIfItsProofWas) {
   EXPECT_EQ(program.log(), "context 0\nlaunch 0\n");
 }
 
-TEST_F(Assumptions, AKernelThatMayLaunchKernelsIsEndedBeforeItRuns) {
+TEST_F(Assumptions, a_kernel_that_may_launch_kernels_is_ended_before_it_runs) {
   ::setenv("DEMARC_FAKE_LAUNCHERS", "1", 1);
   EXPECT_EQ(ran({"context", "launch"}, 3, false), 0) << said();
   EXPECT_THAT(program.log(), EndsWith("context 0\n"));
@@ -133,7 +133,7 @@ TEST_F(Assumptions, AKernelThatMayLaunchKernelsIsEndedBeforeItRuns) {
 }
 
 // The descriptors of an Ampere do not tell, so what it loads is looked at.
-TEST_F(Assumptions, OfCardsThatDoNotTellModulesWhoseKernelsLaunchKernelsAreNotLoaded) {
+TEST_F(Assumptions, of_cards_that_do_not_tell_modules_whose_kernels_launch_kernels_are_not_loaded) {
   fake::FakeConfig ampere = fake::small_gpu();
   ampere.capability_major = 8;
   ampere.descriptor_version = 0x30;
@@ -149,7 +149,7 @@ TEST_F(Assumptions, OfCardsThatDoNotTellModulesWhoseKernelsLaunchKernelsAreNotLo
   ::unsetenv("DEMARC_FAKE_AMPERE");
 }
 
-TEST_F(Assumptions, AProfilerInThePlaceOfTheHookIsNamed) {
+TEST_F(Assumptions, a_profiler_in_the_place_of_the_hook_is_named) {
   const auto other = test::fresh_folder("profiler") / "libprofiler.so";
   EXPECT_EQ(ran({"context"}, 0, false,
                 [&](ConfinePlan& plan) {
@@ -162,7 +162,7 @@ TEST_F(Assumptions, AProfilerInThePlaceOfTheHookIsNamed) {
                                 " in the place of libdemarc_preload.so: a profiler (nsys, ncu)"));
 }
 
-TEST_F(Assumptions, TheFolderOfProcessesIsThere) {
+TEST_F(Assumptions, the_folder_of_processes_is_there) {
   constexpr int no_namespaces = 77;
   const auto refusal = [&](const std::function<int()>& enter) {
     return Supervised::apart([&]() -> int {
@@ -198,7 +198,7 @@ TEST_F(Assumptions, TheFolderOfProcessesIsThere) {
   EXPECT_EQ(none, 12);
 }
 
-TEST_F(Assumptions, TheFirstHalfOfTheNameOfTheBlockDoesNotReportAHook) {
+TEST_F(Assumptions, the_first_half_of_the_name_of_the_block_does_not_report_a_hook) {
   EXPECT_EQ(program.run({"claim-hook", "context"}), 0);
   EXPECT_EQ(program.counts.kept_off, 1U);
   EXPECT_THAT(program.log(), HasSubstr("claim 13\n")) << "EACCES";

@@ -47,7 +47,7 @@ class BesideOthers : public Confine {
   std::filesystem::path folder_ = test::fresh_folder("beside_others");
 };
 
-TEST_F(BesideOthers, ServersAndProgramsThatTheyLeftAreNamed) {
+TEST_F(BesideOthers, servers_and_programs_that_they_left_are_named) {
   const std::string served = fmt::format(
       "{} is shared: demarc serve (N) divides it; this measurement uses all of it, so both disturb "
       "each other",
@@ -58,7 +58,7 @@ TEST_F(BesideOthers, ServersAndProgramsThatTheyLeftAreNamed) {
   EXPECT_EQ(said_beside(has_a_lease, ClaimRole::tenant), served);
 }
 
-TEST_F(BesideOthers, ProgramsWithTpcsOfTheirOwnAreNamedWithThem) {
+TEST_F(BesideOthers, programs_with_tpcs_of_their_own_are_named_with_them) {
   for (const PartOwner owner : {PartOwner::program, PartOwner::sharing}) {
     const auto has_tpcs = [&](CardClaim& claim) {
       EXPECT_TRUE(claim.hold(program.card, owner, {gpu::TpcSet{1, 3}.words(), 0}));
@@ -68,7 +68,7 @@ TEST_F(BesideOthers, ProgramsWithTpcsOfTheirOwnAreNamedWithThem) {
   }
 }
 
-TEST_F(BesideOthers, NothingIsSaidOfACardThatNobodyDivides) {
+TEST_F(BesideOthers, nothing_is_said_of_a_card_that_nobody_divides) {
   EXPECT_EQ(said_beside([](CardClaim&) {}, ClaimRole::program), "");
 }
 

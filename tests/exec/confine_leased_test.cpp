@@ -50,7 +50,7 @@ class LeasedPrograms : public Confine {
   std::function<std::string(const ConfineOutcome&)> also = [](const auto&) { return ""; };
 };
 
-TEST_F(LeasedPrograms, FindTheirTenantTheirMpsAndTheCompilersInTheirEnvironment) {
+TEST_F(LeasedPrograms, find_their_tenant_their_mps_and_the_compilers_in_their_environment) {
   const std::string compilers = test::build_dir() / "libdemarc_compilers.so";
   EXPECT_THAT(run("test \"$DEMARC_TENANT\" = a && test \"$CUPY_COMPILE_WITH_PTX\" = 1 && "
                   "test \"$LD_PRELOAD\" = '" +
@@ -65,7 +65,7 @@ TEST_F(LeasedPrograms, FindTheirTenantTheirMpsAndTheCompilersInTheirEnvironment)
   ::unsetenv("LD_PRELOAD");
 }
 
-TEST_F(LeasedPrograms, HaveTheDomainOfTheirLeaseOrNone) {
+TEST_F(LeasedPrograms, have_the_domain_of_their_lease_or_none) {
   const auto free = [](ConfinePlan& plan) { plan.sync_domain.kind = DomainChoice::Kind::free; };
   EXPECT_THAT(run("exit 5", free), StartsWith("5 demarc serve"));
   server->lease.sync_domain = 2;
@@ -75,7 +75,7 @@ TEST_F(LeasedPrograms, HaveTheDomainOfTheirLeaseOrNone) {
               StartsWith("2 there is no memory synchronisation domain 4; the card has 0 to 3"));
 }
 
-TEST_F(LeasedPrograms, RunInTheMpsOfTheirLeaseAlone) {
+TEST_F(LeasedPrograms, run_in_the_mps_of_their_lease_alone) {
   server->lease.mps = "/run/mps";
   EXPECT_THAT(run("true"), StartsWith("2 this process is not a client of the MPS whose folder is "
                                       "/run/mps"));
@@ -86,7 +86,7 @@ TEST_F(LeasedPrograms, RunInTheMpsOfTheirLeaseAlone) {
   EXPECT_EQ(run("test \"$CUDA_MPS_PIPE_DIRECTORY\" = /run/mps"), "0 ");
 }
 
-TEST_F(LeasedPrograms, DoNotRunWithoutAWholeMaskOfTheServer) {
+TEST_F(LeasedPrograms, do_not_run_without_a_whole_mask_of_the_server) {
   const auto words = server->lease.mask.disabled;
   const auto refused = [&](const std::vector<std::uint64_t>& disabled) {
     server->lease.mask.disabled = disabled;
@@ -114,7 +114,7 @@ TEST_F(LeasedPrograms, DoNotRunWithoutAWholeMaskOfTheServer) {
   EXPECT_EQ(run("true"), "3 demarc serve gave tenant 'a' a lease, but gave the program no mask");
 }
 
-TEST_F(LeasedPrograms, DoNotRunWhereTheLeaseOrTheDriverIsNotUnderstood) {
+TEST_F(LeasedPrograms, do_not_run_where_the_lease_or_the_driver_is_not_understood) {
   server->lease.tpcs = "0-200";
   EXPECT_THAT(run("true"), AllOf(StartsWith("1 "), HasSubstr("the TPCs of the lease")));
   server->lease.card = "GPU-of-another-machine";
@@ -136,7 +136,7 @@ TEST_F(LeasedPrograms, DoNotRunWhereTheLeaseOrTheDriverIsNotUnderstood) {
               StartsWith("2 the driver refuses callback 598"));
 }
 
-TEST_F(LeasedPrograms, DoNotRunWithATokenForWhichTheirBlockHasNoRoom) {
+TEST_F(LeasedPrograms, do_not_run_with_a_token_for_which_their_block_has_no_room) {
   constexpr std::size_t room = sizeof ControlBlock::lease_token;
   server->opened_token = std::string(room - 1, 'f');
   EXPECT_THAT(run("true"), StartsWith("0 "));
@@ -146,7 +146,7 @@ TEST_F(LeasedPrograms, DoNotRunWithATokenForWhichTheirBlockHasNoRoom) {
                                      room, room - 1));
 }
 
-TEST_F(LeasedPrograms, AskAtTheSocketThatIsGiven) {
+TEST_F(LeasedPrograms, ask_at_the_socket_that_is_given) {
   const auto at = [](const std::string& socket) {
     return [socket](ConfinePlan& plan) { plan.socket = socket; };
   };
@@ -159,7 +159,7 @@ TEST_F(LeasedPrograms, AskAtTheSocketThatIsGiven) {
   ::unsetenv("DEMARC_SOCKET");
 }
 
-TEST_F(LeasedPrograms, BringTheirOwnTpcsAndHaveOptionsOfTheirOwn) {
+TEST_F(LeasedPrograms, bring_their_own_tpcs_and_have_options_of_their_own) {
   for (const auto& [change, said] :
        {std::pair{+[](ConfinePlan& plan) { plan.choice.tpcs = "1"; }, "brings its own TPCs"},
         {+[](ConfinePlan& plan) { plan.observe = true; }, "brings its own TPCs"},
@@ -186,7 +186,7 @@ TEST_F(LeasedPrograms, BringTheirOwnTpcsAndHaveOptionsOfTheirOwn) {
               StartsWith("1 --observe chooses no TPCs"));
 }
 
-TEST_F(LeasedPrograms, HaveInTheirBlockWhatTheyMayAndWhereTheyAttach) {
+TEST_F(LeasedPrograms, have_in_their_block_what_they_may_and_where_they_attach) {
   const auto block_of = [this](void (*change)(ConfinePlan&)) {
     return run("true", [change](ConfinePlan& plan) {
       change(plan);
@@ -215,12 +215,12 @@ TEST_F(LeasedPrograms, HaveInTheirBlockWhatTheyMayAndWhereTheyAttach) {
               HasSubstr(" without host memory 1"));
 }
 
-TEST_F(LeasedPrograms, AreReportedWithTheirTenantAndWhatTheirProcessesDid) {
+TEST_F(LeasedPrograms, are_reported_with_their_tenant_and_what_their_processes_did) {
   also = [](const ConfineOutcome& outcome) {
     if (!outcome.report) return std::string("; no report");
     const ProgramReport& report = *outcome.report;
     return fmt::format("; {} launched {} {} times, at most {} bytes", report.tenant,
-                       report.names.at(0).name, report.names.at(0).count, report.most_bytes);
+                       report.names.at(0).name, report.names.at(0).count, report.max_bytes);
   };
   const auto note = [](ConfinePlan& plan) {
     plan.started = [](const std::string& value) {
@@ -238,7 +238,7 @@ TEST_F(LeasedPrograms, AreReportedWithTheirTenantAndWhatTheirProcessesDid) {
             "0 ; no report");
 }
 
-TEST_F(LeasedPrograms, AreMovedByTheirServerAlone) {
+TEST_F(LeasedPrograms, are_moved_by_their_server_alone) {
   program.control.block().lease_token[0] = 'a';
   const std::string control = std::string(control_variable) + "=" + program.control.value();
   const pid_t process = server->fork();

@@ -15,7 +15,7 @@
 namespace demarc::cuda {
 namespace {
 
-TEST_F(Confine, TheOutcomeCountsProcessesContextsAndLaunches) {
+TEST_F(Confine, the_outcome_counts_processes_contexts_and_launches) {
   EXPECT_EQ(
       Supervised::apart([this] {
         auto plan = plan_for(program, {"context", "launch", "launch", "exit=4"});
@@ -33,7 +33,7 @@ TEST_F(Confine, TheOutcomeCountsProcessesContextsAndLaunches) {
 }
 
 // Its destructors run behind those of the library that confines it.
-TEST_F(Confine, AProgramThatLaunchesAtItsEndIsConfinedThereToo) {
+TEST_F(Confine, a_program_that_launches_at_its_end_is_confined_there_too) {
   EXPECT_EQ(Supervised::apart([this] {
               auto plan = plan_for(program, {"at-exit", "context", "launch"});
               plan.audit = true;
@@ -46,7 +46,7 @@ TEST_F(Confine, AProgramThatLaunchesAtItsEndIsConfinedThereToo) {
             0);
 }
 
-TEST_F(Confine, TpcsBeyondThe64thAreNamedByTheirNumbers) {
+TEST_F(Confine, tpcs_beyond_the_6_4_th_are_named_by_their_numbers) {
   EXPECT_EQ(Supervised::apart([this] {
               fake::FakeConfig config = fake::small_gpu();
               config.tpcs = 70;
@@ -65,7 +65,7 @@ TEST_F(Confine, TpcsBeyondThe64thAreNamedByTheirNumbers) {
             0);
 }
 
-TEST_F(Confine, AProgramThatIsNotHookedDoesNotHold) {
+TEST_F(Confine, a_program_that_is_not_hooked_does_not_hold) {
   EXPECT_EQ(Supervised::apart([this] {
               auto plan = plan_for(program, {"context"});
               plan.command.insert(plan.command.begin(), {"env", "-i"});
@@ -81,7 +81,7 @@ TEST_F(Confine, AProgramThatIsNotHookedDoesNotHold) {
             0);
 }
 
-TEST_F(Confine, AProgramWhoseLaunchCannotBeConfinedIsEndedThereAndCounted) {
+TEST_F(Confine, a_program_whose_launch_cannot_be_confined_is_ended_there_and_counted) {
   EXPECT_EQ(Supervised::apart([this] {
               const auto outcome =
                   run_confined(plan_for(program, {"context", "describe-as=65", "launch"}));
@@ -93,7 +93,7 @@ TEST_F(Confine, AProgramWhoseLaunchCannotBeConfinedIsEndedThereAndCounted) {
             0);
 }
 
-TEST_F(Confine, ALaunchWhoseClustersWouldHangInThePartitionIsNotMade) {
+TEST_F(Confine, a_launch_whose_clusters_would_hang_in_the_partition_is_not_made) {
   EXPECT_EQ(Supervised::apart([this] {
               const auto fits = run_confined(plan_for(program, {"context", "cluster=2"}));
               REQUIRE_IN_CHILD(fits.has_value() && fits->holds());
@@ -106,7 +106,7 @@ TEST_F(Confine, ALaunchWhoseClustersWouldHangInThePartitionIsNotMade) {
             0);
 }
 
-TEST_F(Confine, WhoeverIsToldOfTheControlBlockReadsLiveCounters) {
+TEST_F(Confine, whoever_is_told_of_the_control_block_reads_live_counters) {
   EXPECT_EQ(
       Supervised::apart([this] {
         auto plan = plan_for(program, {"context", "launch"});
@@ -132,7 +132,7 @@ std::uint64_t left_by(const HardwareMask& mask) {
   return ~(std::uint64_t{mask.disabled[1]} << 32 | mask.disabled[0]);
 }
 
-TEST_F(Confine, ARunningProgramIsMovedOnTheCardThatItHas) {
+TEST_F(Confine, a_running_program_is_moved_on_the_card_that_it_has) {
   EXPECT_EQ(
       Supervised::apart([this] {
         ::setenv("DEMARC_FAKE_DEVICES", "2", 1);
@@ -188,7 +188,7 @@ TEST_F(Confine, ARunningProgramIsMovedOnTheCardThatItHas) {
       0);
 }
 
-TEST_F(Confine, AProgramOnACardThatIsNotSeenHereIsNotMoved) {
+TEST_F(Confine, a_program_on_a_card_that_is_not_seen_here_is_not_moved) {
   EXPECT_EQ(Supervised::apart([this] {
               ::setenv("DEMARC_FAKE_DEVICES", "2", 1);
               auto plan = plan_for(program, {"context"});
@@ -210,7 +210,7 @@ TEST_F(Confine, AProgramOnACardThatIsNotSeenHereIsNotMoved) {
 }
 
 // Whoever has the control block counts in it, as the library in the program does.
-TEST_F(Confine, TheOutcomeHasWhatTheBlockCountedOfEveryPath) {
+TEST_F(Confine, the_outcome_has_what_the_block_counted_of_every_path) {
   EXPECT_EQ(Supervised::apart([this] {
               auto plan = plan_for(program, {"context"});
               plan.started = [](const std::string& control) {
@@ -237,7 +237,7 @@ TEST_F(Confine, TheOutcomeHasWhatTheBlockCountedOfEveryPath) {
             0);
 }
 
-TEST(TpcChoices, AreOneOfFourWays) {
+TEST(TpcChoices, are_one_of_four_ways) {
   const gpu::Topology topology = gpu::regular_topology(2, 4, 2);
   EXPECT_EQ(partition::choose_tpcs(topology, {"1,3", "", 0, 0}).value(), (gpu::TpcSet{1, 3}));
   EXPECT_EQ(partition::choose_tpcs(topology, {"", "1", 0, 0}).value(), (gpu::TpcSet{4, 5, 6, 7}));
@@ -252,7 +252,7 @@ TEST(TpcChoices, AreOneOfFourWays) {
   }
 }
 
-TEST_F(Confine, AProgramSeesTheCardOfItsPartitionAlone) {
+TEST_F(Confine, a_program_sees_the_card_of_its_partition_alone) {
   EXPECT_EQ(Supervised::apart([this] {
               const auto shows = [&](const char* words) {
                 auto plan = plan_for(program, {});
@@ -282,7 +282,7 @@ TEST_F(Confine, AProgramSeesTheCardOfItsPartitionAlone) {
             0);
 }
 
-TEST_F(Confine, WhatCannotBeStartedAsAskedIsRefusedByName) {
+TEST_F(Confine, what_cannot_be_started_as_asked_is_refused_by_name) {
   const auto refused = [this](auto change, const char* words) {
     auto plan = plan_for(program, {"exit=0"});
     change(plan);
@@ -307,7 +307,7 @@ TEST_F(Confine, WhatCannotBeStartedAsAskedIsRefusedByName) {
   EXPECT_THAT(control_value_of(0).error().message, testing::HasSubstr("--pid 0: no such process"));
 }
 
-TEST_F(Confine, OnlyTheProcessesThatTheBlockCountsAreInIt) {
+TEST_F(Confine, only_the_processes_that_the_block_counts_are_in_it) {
   EXPECT_EQ(Supervised::apart([this] {
               auto plan = plan_for(program, {"context"});
               plan.command.insert(plan.command.begin(), {"env", "-i"});
@@ -326,7 +326,7 @@ TEST_F(Confine, OnlyTheProcessesThatTheBlockCountsAreInIt) {
             0);
 }
 
-TEST_F(Confine, LaunchesAreCountedWhereNothingIsAudited) {
+TEST_F(Confine, launches_are_counted_where_nothing_is_audited) {
   EXPECT_EQ(Supervised::apart([this] {
               const auto plan = plan_for(program, {"context", "launch"});
               const auto outcome = run_confined(plan);
@@ -338,7 +338,7 @@ TEST_F(Confine, LaunchesAreCountedWhereNothingIsAudited) {
             0);
 }
 
-TEST_F(Confine, TheBlockSaysOnWhichCardItsProgramIsAndWhetherThroughMps) {
+TEST_F(Confine, the_block_says_on_which_card_its_program_is_and_whether_through_mps) {
   for (const bool mps : {false, true}) {
     EXPECT_EQ(Supervised::apart([&] {
                 // In a client of MPS its SMs are told by what is remembered of a known card.
@@ -374,7 +374,7 @@ TEST_F(Confine, TheBlockSaysOnWhichCardItsProgramIsAndWhetherThroughMps) {
   }
 }
 
-TEST_F(Confine, ObservedProgramsRunOnTheWholeCardAndAreCounted) {
+TEST_F(Confine, observed_programs_run_on_the_whole_card_and_are_counted) {
   EXPECT_EQ(Supervised::apart([this] {
               auto plan = plan_for(program, {"context", "launch", "exit=6"});
               plan.observe = true;
@@ -397,7 +397,7 @@ TEST_F(Confine, ObservedProgramsRunOnTheWholeCardAndAreCounted) {
             0);
 }
 
-TEST_F(Confine, InsideAnotherExecIsRefused) {
+TEST_F(Confine, inside_another_exec_is_refused) {
   EXPECT_EQ(
       Supervised::apart([this] {
         // Of one that has ended: a living one would have to answer.
@@ -412,7 +412,7 @@ TEST_F(Confine, InsideAnotherExecIsRefused) {
       0);
 }
 
-TEST_F(Confine, AnotherInjectionLibraryIsPassedOn) {
+TEST_F(Confine, another_injection_library_is_passed_on) {
   EXPECT_EQ(Supervised::apart([this] {
               auto plan = plan_for(program, {});
               plan.command = {"sh", "-c",
@@ -427,7 +427,7 @@ TEST_F(Confine, AnotherInjectionLibraryIsPassedOn) {
             0);
 }
 
-TEST(ChildrenThatUseTheGpu, EndWithWhoeverWaitsForThem) {
+TEST(ChildrenThatUseTheGpu, end_with_whoever_waits_for_them) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   const int code = Supervised::apart([&ends]() -> int {

@@ -100,7 +100,7 @@ TEST_F(Doctor, A_whole_machine_confines_and_nothing_is_remembered_of_it) {
   EXPECT_TRUE(std::filesystem::is_empty(std::getenv("DEMARC_CACHE")));
 }
 
-TEST_F(Doctor, Without_a_driver_what_builds_on_it_is_unknown_and_the_driver_is_named) {
+TEST_F(Doctor, without_a_driver_what_builds_on_it_is_unknown_and_the_driver_is_named) {
   ::setenv("DEMARC_LIBCUDA", "/nowhere/libcuda.so.1", 1);
   const std::string said = look();
   EXPECT_THAT(said, HasSubstr("driver    does not   no NVIDIA driver on this machine"));
@@ -125,7 +125,7 @@ TEST_F(Doctor, A_card_that_is_not_there_and_a_part_of_one_are_no_cards) {
   EXPECT_THAT(said, HasSubstr("\nthis machine lacks: card (for exec, isolate, serve)\n"));
 }
 
-TEST_F(Doctor, Masks_of_an_unknown_driver_do_not_work_until_topo_has_found_them) {
+TEST_F(Doctor, masks_of_an_unknown_driver_do_not_work_until_topo_has_found_them) {
   config.cuda_version = 14020;
   config.stream_offset = 0x25c;
   std::string said = look();
@@ -145,7 +145,7 @@ TEST_F(Doctor, Masks_of_an_unknown_driver_do_not_work_until_topo_has_found_them)
   EXPECT_THAT(said, HasSubstr("\nconfines\n"));
 }
 
-TEST_F(Doctor, Masks_at_another_place_than_the_table_says_do_not_work) {
+TEST_F(Doctor, masks_at_another_place_than_the_table_says_do_not_work) {
   config.stream_field_works = false;
   const std::string said = look();
   EXPECT_THAT(said, HasSubstr("masks     does not   CUDA 13.0: offset 0x51c does not hold"));
@@ -174,7 +174,7 @@ TEST_F(Doctor, A_card_without_a_description_has_no_colours_unless_one_is_given) 
   EXPECT_THAT(look(), HasSubstr("colours   does not   "));
 }
 
-TEST_F(Doctor, What_is_remembered_of_the_card_is_told_and_is_not_needed) {
+TEST_F(Doctor, what_is_remembered_of_the_card_is_told_and_is_not_needed) {
   std::string said = look();
   EXPECT_THAT(said, HasSubstr("topology  does not   nothing is remembered of this card in "));
   EXPECT_THAT(said, HasSubstr("demarc topo --refresh, outside MPS"));
@@ -225,7 +225,7 @@ TEST_F(Doctor, A_library_that_is_not_there_or_cannot_be_loaded_does_not_work) {
   EXPECT_THAT(look(), HasSubstr("preload   does not   libdemarc_preload.so was not found beside "));
 }
 
-TEST_F(Doctor, Mps_works_where_a_daemon_runs_or_can_be_started) {
+TEST_F(Doctor, mps_works_where_a_daemon_runs_or_can_be_started) {
   ::setenv("PATH", folder.c_str(), 1);
   add_program("true");
   std::string said = look();
@@ -240,7 +240,7 @@ TEST_F(Doctor, Mps_works_where_a_daemon_runs_or_can_be_started) {
                                 folder.string() + "\n"));
 }
 
-TEST_F(Doctor, Compilers_of_cuda_sources_are_told_and_not_needed) {
+TEST_F(Doctor, compilers_of_cuda_sources_are_told_and_not_needed) {
   ::setenv("PATH", folder.c_str(), 1);
   add_program("true");
   std::string said = look();
@@ -253,7 +253,7 @@ TEST_F(Doctor, Compilers_of_cuda_sources_are_told_and_not_needed) {
   EXPECT_THAT(look(), HasSubstr("nvcc      works      nvcc: "));
 }
 
-TEST_F(Doctor, Inside_another_exec_no_processes_can_be_watched) {
+TEST_F(Doctor, inside_another_exec_no_processes_can_be_watched) {
   // Of one that has ended: a living one would have to answer.
   before = [] { ::close(install_filter()); };
   const std::string said = look();
@@ -271,7 +271,7 @@ TEST_F(Doctor, A_driver_that_ends_the_process_is_one_that_does_not_work) {
   EXPECT_THAT(said, HasSubstr("\nthis machine lacks: driver (for exec, isolate, serve)\n"));
 }
 
-TEST_F(Doctor, Json_has_a_field_for_whatever_the_text_says) {
+TEST_F(Doctor, json_has_a_field_for_whatever_the_text_says) {
   const std::vector<Check> checks{{"driver", CheckState::works, "found", "", "exec", true},
                                   {"MPS", CheckState::lacks, "nothing", "more", "serve", false},
                                   {"card", CheckState::unknown, "not looked at", "", "exec", true}};

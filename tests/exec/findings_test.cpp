@@ -23,13 +23,13 @@ ConfineOutcome outcome_of(const ProcessCounts& processes, const LaunchCounters& 
 
 constexpr ProcessCounts one_confined{1, 1, 0, 0};
 
-TEST(Findings, AllWellIsSilent) {
+TEST(Findings, all_well_is_silent) {
   const LaunchCounters launches;
   EXPECT_TRUE(outcome_of(one_confined, launches).holds());
   EXPECT_THAT(warnings(outcome_of(one_confined, launches)), IsEmpty());
 }
 
-TEST(Findings, NothingThatReachedTheGpuDoesNotHold) {
+TEST(Findings, nothing_that_reached_the_gpu_does_not_hold) {
   const LaunchCounters launches;
   const auto outcome = outcome_of({}, launches);
   EXPECT_FALSE(outcome.holds());
@@ -39,7 +39,7 @@ TEST(Findings, NothingThatReachedTheGpuDoesNotHold) {
   EXPECT_FALSE(outcome_of({}, launches, true).holds());
 }
 
-TEST(Findings, AProcessKeptOffOrStoppedDoesNotHoldWhateverElseWasConfined) {
+TEST(Findings, a_process_kept_off_or_stopped_does_not_hold_whatever_else_was_confined) {
   const LaunchCounters launches;
   for (const bool observed : {false, true}) {
     const auto kept_off = outcome_of({1, 1, 2, 0}, launches, observed);
@@ -57,7 +57,7 @@ TEST(Findings, AProcessKeptOffOrStoppedDoesNotHoldWhateverElseWasConfined) {
   }
 }
 
-TEST(Findings, LaunchesThatMayHaveRunOutsideDoNotHold) {
+TEST(Findings, launches_that_may_have_run_outside_do_not_hold) {
   struct Case {
     void (*happen)(LaunchCounters&);
     const char* said;
@@ -95,7 +95,7 @@ TEST(Findings, LaunchesThatMayHaveRunOutsideDoNotHold) {
 }
 
 // Of kernels whose modules were not looked at either.
-TEST(Findings, WhatACardDoesNotTellOfAKernelDoesNotHold) {
+TEST(Findings, what_a_card_does_not_tell_of_a_kernel_does_not_hold) {
   LaunchCounters launches;
   launches.launchers_unknown = 7;
   const auto outcome = outcome_of(one_confined, launches);
@@ -105,7 +105,7 @@ TEST(Findings, WhatACardDoesNotTellOfAKernelDoesNotHold) {
 }
 
 // The program was told: nothing got through.
-TEST(Findings, RefusedMemoryOfTheHostIsWarnedOf) {
+TEST(Findings, refused_memory_of_the_host_is_warned_of) {
   LaunchCounters launches;
   launches.host_memory_refused = 5;
   for (const bool observed : {false, true}) {
@@ -115,14 +115,14 @@ TEST(Findings, RefusedMemoryOfTheHostIsWarnedOf) {
   }
 }
 
-TEST(Findings, ObservedKernelsThatLaunchKernelsAreWarnedOf) {
+TEST(Findings, observed_kernels_that_launch_kernels_are_warned_of) {
   LaunchCounters launches;
   launches.launchers = 1;
   EXPECT_THAT(warnings(outcome_of(one_confined, launches, true)), HasSubstr("NOR COUNTED"));
 }
 
 // What each means for a partition and for a program that is observed only, with all others absent.
-TEST(Findings, HaveEachTheirNameTheirCountAndTheirWeight) {
+TEST(Findings, have_each_their_name_their_count_and_their_weight) {
   using Severity = Finding::Severity;
   constexpr auto none = Severity::none, warns = Severity::warns, fails = Severity::fails;
   struct Row {
@@ -168,7 +168,7 @@ TEST(Findings, HaveEachTheirNameTheirCountAndTheirWeight) {
   }
 }
 
-TEST(Audit, ListsThePathsThatWereTakenAndNoOther) {
+TEST(Audit, lists_the_paths_that_were_taken_and_no_other) {
   ConfineOutcome outcome;
   outcome.masked[0] = 3;
   outcome.masked_blocks[0] = 17;
@@ -198,7 +198,7 @@ TEST(Audit, ListsThePathsThatWereTakenAndNoOther) {
   EXPECT_EQ(json["holds"], true) << "nothing was found";
 }
 
-TEST(Audit, NamesTheDomainOrWhyThereIsNone) {
+TEST(Audit, names_the_domain_or_why_there_is_none) {
   const LaunchCounters launches;
   auto outcome = outcome_of(one_confined, launches);
   EXPECT_THAT(audit_to_text(outcome),
@@ -215,7 +215,7 @@ TEST(Audit, NamesTheDomainOrWhyThereIsNone) {
   EXPECT_THAT(audit_to_json(outcome), HasSubstr("\"sync_domain\": 2"));
 }
 
-TEST(Audit, ListsAPathWhateverItsNumbersAddUpTo) {
+TEST(Audit, lists_a_path_whatever_its_numbers_add_up_to) {
   ConfineOutcome outcome;
   outcome.masked[1] = outcome.unmasked[1] = 5;
   outcome.masked[2] = outcome.refused[2] = 6;
@@ -224,7 +224,7 @@ TEST(Audit, ListsAPathWhateverItsNumbersAddUpTo) {
   EXPECT_THAT(text, HasSubstr("\ngraph  "));
 }
 
-TEST(LaunchCounters, OfEveryPathAndKindAreSeen) {
+TEST(LaunchCounters, of_every_path_and_kind_are_seen) {
   LaunchCounters launches;
   launches.masked[0] = 1;
   launches.unmasked[1] = 10;
@@ -233,7 +233,7 @@ TEST(LaunchCounters, OfEveryPathAndKindAreSeen) {
   EXPECT_EQ(launches.seen(), 1111U);
 }
 
-TEST(Audit, SaysThatItCountsByMasksAndNotByWhereBlocksRan) {
+TEST(Audit, says_that_it_counts_by_masks_and_not_by_where_blocks_ran) {
   LaunchCounters launches;
   launches.unmasked[0] = 2;
   auto outcome = outcome_of(one_confined, launches);

@@ -36,7 +36,7 @@ class LoadedDrivers : public testing::Test {
   void* original = nullptr;
 };
 
-TEST_F(LoadedDrivers, ARenamedAndDeletedCopyIsOne) {
+TEST_F(LoadedDrivers, a_renamed_and_deleted_copy_is_one) {
   EXPECT_THAT(found(), Contains(test::fake_libcuda().string()));
   EXPECT_THAT(found(), Not(Contains(copy.string())));
   void* loaded = ::dlopen(copy.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -47,7 +47,7 @@ TEST_F(LoadedDrivers, ARenamedAndDeletedCopyIsOne) {
   ::dlclose(loaded);
 }
 
-TEST_F(LoadedDrivers, AFileThatIsReadIsNone) {
+TEST_F(LoadedDrivers, a_file_that_is_read_is_none) {
   const OwnedFile file(::open(copy.c_str(), O_RDONLY | O_CLOEXEC));
   const std::size_t bytes = std::filesystem::file_size(copy);
   void* read = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.get(), 0);
@@ -56,7 +56,7 @@ TEST_F(LoadedDrivers, AFileThatIsReadIsNone) {
   ::munmap(read, bytes);
 }
 
-TEST_F(LoadedDrivers, AProcessThatIsGoneTellsNothing) {
+TEST_F(LoadedDrivers, a_process_that_is_gone_tells_nothing) {
   EXPECT_EQ(drivers_of(0), std::nullopt);
 }
 

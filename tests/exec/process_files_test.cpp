@@ -55,7 +55,7 @@ class Living {
   int end_ = -1;
 };
 
-TEST(ProcessFiles, TellTheProcessOfAThreadItsNameAndItsMark) {
+TEST(ProcessFiles, tell_the_process_of_a_thread_its_name_and_its_mark) {
   EXPECT_EQ(process_of(::getpid()), ::getpid());
   pid_t thread = 0;
   std::optional<pid_t> process;
@@ -72,7 +72,7 @@ TEST(ProcessFiles, TellTheProcessOfAThreadItsNameAndItsMark) {
   EXPECT_TRUE(image_mark(named.process));
 }
 
-TEST(ProcessFiles, OfAProcessThatIsNotThereTellNothing) {
+TEST(ProcessFiles, of_a_process_that_is_not_there_tell_nothing) {
   const pid_t gone = ::fork();
   if (gone == 0) std::_Exit(0);
   ::waitpid(gone, nullptr, 0);
@@ -82,7 +82,7 @@ TEST(ProcessFiles, OfAProcessThatIsNotThereTellNothing) {
   EXPECT_EQ(name_of(gone), "of unknown name");
 }
 
-TEST(ProcessFiles, TellAVariableOfAProcessByItsWholeName) {
+TEST(ProcessFiles, tell_a_variable_of_a_process_by_its_whole_name) {
   const pid_t child = ::fork();
   if (child == 0) {
     const char* const environment[] = {"OTHER_NAME=1", "NAMES=2", "NAME=three=3", "NAME=4",
@@ -98,7 +98,7 @@ TEST(ProcessFiles, TellAVariableOfAProcessByItsWholeName) {
   EXPECT_EQ(variable_of(child, "NAME"), "");
 }
 
-TEST(ProcessFiles, MemoryIsReadWholeOrNotAtAll) {
+TEST(ProcessFiles, memory_is_read_whole_or_not_at_all) {
   const std::uint64_t here = 0x1234567890abcdef;
   std::uint64_t copy = 0;
   EXPECT_TRUE(read_memory(::getpid(), reinterpret_cast<std::uint64_t>(&here), &copy, sizeof copy));
@@ -106,7 +106,7 @@ TEST(ProcessFiles, MemoryIsReadWholeOrNotAtAll) {
   EXPECT_FALSE(read_memory(::getpid(), 8, &copy, sizeof copy));
 }
 
-TEST(ProcessFiles, AFileMayBeTheDeviceByItsNameOrItsKindOrWhereItCannotBeSeen) {
+TEST(ProcessFiles, a_file_may_be_the_device_by_its_name_or_its_kind_or_where_it_cannot_be_seen) {
   const auto folder = test::fresh_folder("device");
   const auto opened = [&](const char* name) {
     return ::open((folder / name).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -123,7 +123,7 @@ TEST(ProcessFiles, AFileMayBeTheDeviceByItsNameOrItsKindOrWhereItCannotBeSeen) {
   ::close(device);
 }
 
-TEST(ProcessFiles, AFamilyIsTheChildrenSinceThenAndAllBelowThem) {
+TEST(ProcessFiles, a_family_is_the_children_since_then_and_all_below_them) {
   const Living child([] {
     // A grandchild that ends with its parent.
     if (::fork() == 0) {
@@ -147,7 +147,7 @@ ChildAnswer good(std::string bytes) {
   return {true, 0, std::move(bytes)};
 }
 
-TEST(WorkInAChild, AnswersWholeHoweverLong) {
+TEST(WorkInAChild, answers_whole_however_long) {
   EXPECT_EQ(answer_of_child([] { return good("short"); }, child_limit).value(), "short");
   EXPECT_EQ(answer_of_child([] { return good(""); }, child_limit).value(), "");
   std::string longer(300000, 'a');  // more than a pipe holds
@@ -155,7 +155,7 @@ TEST(WorkInAChild, AnswersWholeHoweverLong) {
   EXPECT_EQ(answer_of_child([&] { return good(longer); }, child_limit).value(), longer);
 }
 
-TEST(WorkInAChild, BringsAnErrorBackAsItWas) {
+TEST(WorkInAChild, brings_an_error_back_as_it_was) {
   for (const ErrorKind kind :
        {ErrorKind::invalid_input, ErrorKind::missing_capability, ErrorKind::check_failed}) {
     const auto failed = in_child<int>([kind]() -> Result<int> {
@@ -168,7 +168,7 @@ TEST(WorkInAChild, BringsAnErrorBackAsItWas) {
   EXPECT_EQ(in_child<int>([]() -> Result<int> { return 4711; }).value(), 4711);
 }
 
-TEST(WorkInAChild, ThatEndsWithoutAnAnswerFailed) {
+TEST(WorkInAChild, that_ends_without_an_answer_failed) {
   const auto ended = answer_of_child([]() -> ChildAnswer { std::_Exit(5); }, child_limit);
   EXPECT_EQ(ended.error().kind, ErrorKind::check_failed);
   EXPECT_THAT(ended.error().message, HasSubstr("ended without an answer (exit code 5)"));
@@ -181,7 +181,7 @@ TEST(WorkInAChild, ThatEndsWithoutAnAnswerFailed) {
   EXPECT_THAT(killed.error().message, HasSubstr("ended without an answer (signal 9)"));
 }
 
-TEST(WorkInAChild, ThatHangsIsEndedAndFailed) {
+TEST(WorkInAChild, that_hangs_is_ended_and_failed) {
   const auto hung = answer_of_child(
       []() -> ChildAnswer {
         while (true) ::pause();
@@ -191,7 +191,7 @@ TEST(WorkInAChild, ThatHangsIsEndedAndFailed) {
   EXPECT_THAT(hung.error().message, HasSubstr("did not answer within 20 ms"));
 }
 
-TEST(WorkInAChild, LeavesNoOpenFileBehind) {
+TEST(WorkInAChild, leaves_no_open_file_behind) {
   const int next = ::dup(0);
   ::close(next);
   static_cast<void>(answer_of_child([] { return good("x"); }, child_limit));
@@ -201,7 +201,7 @@ TEST(WorkInAChild, LeavesNoOpenFileBehind) {
 }
 
 // Where the kernel gives no more files, or none of the size that is needed.
-TEST(WithoutFiles, NothingIsStartedAndTheReasonIsSaid) {
+TEST(WithoutFiles, nothing_is_started_and_the_reason_is_said) {
   EXPECT_EQ(
       Supervised::apart([] {
         const rlimit none{0, 0};
@@ -230,7 +230,7 @@ std::size_t open_files() {
   return count;
 }
 
-TEST(Supervision, LeavesNoOpenFileBehind) {
+TEST(Supervision, leaves_no_open_file_behind) {
   const std::size_t before = open_files();
   {
     Supervised program("files");

@@ -19,7 +19,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-TEST(Supervision, AConfinedProgramKeepsItsExitCodeAndIsCounted) {
+TEST(Supervision, a_confined_program_keeps_its_exit_code_and_is_counted) {
   Supervised program("confined");
   EXPECT_EQ(program.run({"context", "launch", "exit=7"}), 7);
   EXPECT_EQ(program.log(), "context 0\nlaunch 0\n");
@@ -32,14 +32,14 @@ TEST(Supervision, AConfinedProgramKeepsItsExitCodeAndIsCounted) {
   EXPECT_EQ(program.control.block().counters.masked[3], 1U) << "launches carry the mask";
 }
 
-TEST(Supervision, AProgramThatReachesNoCardIsNotCounted) {
+TEST(Supervision, a_program_that_reaches_no_card_is_not_counted) {
   Supervised program("nothing");
   EXPECT_EQ(program.run({"init", "exit=0"}), 0);
   EXPECT_EQ(program.log(), "init 0\n");
   EXPECT_EQ(program.counts.confined + program.counts.contexts + program.counts.kept_off, 0U);
 }
 
-TEST(Supervision, HeedsTheEndOfWhatItWatchesOnceAndServesTheProgramOn) {
+TEST(Supervision, heeds_the_end_of_what_it_watches_once_and_serves_the_program_on) {
   Supervised program("watched");
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
@@ -56,7 +56,7 @@ TEST(Supervision, HeedsTheEndOfWhatItWatchesOnceAndServesTheProgramOn) {
   ::close(ends[0]);
 }
 
-TEST(Supervision, ALauncherThatDropsTheEnvironmentIsKeptOff) {
+TEST(Supervision, a_launcher_that_drops_the_environment_is_kept_off) {
   Supervised program("dropped");
   auto command = program.subject({"context", "context", "exit=0"});
   command.insert(command.begin(), {"env", "-i"});
@@ -70,7 +70,7 @@ TEST(Supervision, ALauncherThatDropsTheEnvironmentIsKeptOff) {
                                     "fafafafa-.*: its launches cannot be confined.*"));
 }
 
-TEST(Supervision, AnEndWithoutDestructorsOrByASignalLosesNothing) {
+TEST(Supervision, an_end_without_destructors_or_by_a_signal_loses_nothing) {
   Supervised ended("ended");
   EXPECT_EQ(ended.run({"context", "launch", "_exit=5"}), 5);
   EXPECT_EQ(ended.counts.confined, 1U);
@@ -81,7 +81,7 @@ TEST(Supervision, AnEndWithoutDestructorsOrByASignalLosesNothing) {
   EXPECT_EQ(killed.launches(), 1U);
 }
 
-TEST(Supervision, AProcessThatBecomesAnotherProgramIsConfinedAnewOrKeptOff) {
+TEST(Supervision, a_process_that_becomes_another_program_is_confined_anew_or_kept_off) {
   Supervised hooked("becomes");
   EXPECT_EQ(hooked.run({"context", "launch", "exec", "context", "launch"}), 0);
   EXPECT_EQ(hooked.log(), "context 0\nlaunch 0\ncontext 0\nlaunch 0\n");
@@ -94,7 +94,7 @@ TEST(Supervision, AProcessThatBecomesAnotherProgramIsConfinedAnewOrKeptOff) {
   EXPECT_EQ(dropped.counts.kept_off, 1U) << "the process was hooked, but not this program of it";
 }
 
-TEST(Supervision, AnotherCardIsKeptOff) {
+TEST(Supervision, another_card_is_kept_off) {
   Supervised program("other_card");
   EXPECT_EQ(program.run({"set=DEMARC_FAKE_CARD=fb", "context"}), 0);
   EXPECT_EQ(program.log(), "context 800\n");
@@ -106,7 +106,7 @@ TEST(Supervision, AnotherCardIsKeptOff) {
 }
 
 // Which card is chosen stands in the process's memory.
-TEST(Supervision, ACallWhoseCardCannotBeReadIsKeptOff) {
+TEST(Supervision, a_call_whose_card_cannot_be_read_is_kept_off) {
   Supervised program("unreadable");
   EXPECT_EQ(program.run({"init", "ask=/dev/null"}), 0);
   EXPECT_EQ(program.log(), "init 0\nask /dev/null " + std::to_string(EPERM) + "\n");
@@ -117,7 +117,7 @@ TEST(Supervision, ACallWhoseCardCannotBeReadIsKeptOff) {
               HasSubstr("KEPT OFF GPU of unknown name: its memory cannot be read"));
 }
 
-TEST(Supervision, TheSameCallOnAnOrdinaryFileIsNoneOfItsConcern) {
+TEST(Supervision, the_same_call_on_an_ordinary_file_is_none_of_its_concern) {
   Supervised program("ordinary");
   EXPECT_EQ(program.run({"ask=/proc/self/exe"}), 0);
   EXPECT_EQ(program.log(), "ask /proc/self/exe " + std::to_string(ENOTTY) + "\n");
@@ -125,14 +125,14 @@ TEST(Supervision, TheSameCallOnAnOrdinaryFileIsNoneOfItsConcern) {
   EXPECT_THAT(program.told, IsEmpty());
 }
 
-TEST(Supervision, WhoeverAsksIsToldThatThereIsASupervisor) {
+TEST(Supervision, whoever_asks_is_told_that_there_is_a_supervisor) {
   Supervised program("asked");
   EXPECT_EQ(program.run({"present=0x44656d00", "present=0x44656d03"}), 0);
   EXPECT_EQ(program.log(), "present 0\npresent 0\n");
   EXPECT_EQ(program.counts.stopped + program.counts.confined + program.counts.kept_off, 0U);
 }
 
-TEST(Supervision, ThreadsSpawnedProcessesClosedFilesAndDaemonsAreConfinedAlike) {
+TEST(Supervision, threads_spawned_processes_closed_files_and_daemons_are_confined_alike) {
   Supervised program("ways");
   EXPECT_EQ(program.run({"close-files", "context-in-thread", "launch", "spawn", "context", "daemon",
                          "context", "release", "context", "launch"}),
@@ -142,7 +142,7 @@ TEST(Supervision, ThreadsSpawnedProcessesClosedFilesAndDaemonsAreConfinedAlike) 
   EXPECT_THAT(program.told, IsEmpty());
 }
 
-TEST(Supervision, ADaemonIsWaitedFor) {
+TEST(Supervision, a_daemon_is_waited_for) {
   Supervised program("daemon");
   // Its parents are gone when it begins; the supervisor's end would end its contexts too.
   EXPECT_EQ(program.run({"daemon", "context", "launch", "exit=9"}), 0) << "the program's own";
@@ -150,7 +150,7 @@ TEST(Supervision, ADaemonIsWaitedFor) {
   EXPECT_EQ(program.counts.confined, 1U);
 }
 
-TEST(Supervision, SignalsReachTheProgramAndWhatItStarted) {
+TEST(Supervision, signals_reach_the_program_and_what_it_started) {
   for (const int signal : {SIGTERM, SIGHUP, SIGINT, SIGQUIT}) {
     Supervised program("signals");
     EXPECT_EQ(program.run({"signal=" + std::to_string(signal)}), 0);
@@ -160,7 +160,7 @@ TEST(Supervision, SignalsReachTheProgramAndWhatItStarted) {
   }
 }
 
-TEST(Supervision, AnInterruptOfTheTerminalIsNotDoubled) {
+TEST(Supervision, an_interrupt_of_the_terminal_is_not_doubled) {
   Supervised program("terminal");
   int terminal = -1;
   const pid_t child = ::forkpty(&terminal, nullptr, nullptr, nullptr);
@@ -175,7 +175,7 @@ TEST(Supervision, AnInterruptOfTheTerminalIsNotDoubled) {
   EXPECT_EQ(program.log(), "init 0\nprogram got 2\nprogram got 15\n");
 }
 
-TEST(Supervision, ChildrenThatWereThereBeforeAreLeftAlone) {
+TEST(Supervision, children_that_were_there_before_are_left_alone) {
   Supervised program("before");
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
@@ -197,7 +197,7 @@ TEST(Supervision, ChildrenThatWereThereBeforeAreLeftAlone) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 42) << "nor ended";
 }
 
-TEST(Supervision, AfterTheSupervisorIsKilledNoContextIsMade) {
+TEST(Supervision, after_the_supervisor_is_killed_no_context_is_made) {
   Supervised program("orphans");
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
@@ -214,7 +214,7 @@ TEST(Supervision, AfterTheSupervisorIsKilledNoContextIsMade) {
 }
 
 // A second driver has a library of its own, which reports as well.
-TEST(Supervision, AProcessInWhichTwoLibrariesReportReachesNoCard) {
+TEST(Supervision, a_process_in_which_two_libraries_report_reaches_no_card) {
   Supervised program("twice");
   const std::string token = std::to_string(program.control.block().report_token);
   EXPECT_EQ(program.run({"init", "claim-hook=" + token, "context", "exit=0"}), 0);
@@ -224,7 +224,7 @@ TEST(Supervision, AProcessInWhichTwoLibrariesReportReachesNoCard) {
   EXPECT_THAT(program.told[0], HasSubstr("it has loaded several drivers of CUDA"));
 }
 
-TEST(Supervision, TheBlockOfAnotherExecIsNoticed) {
+TEST(Supervision, the_block_of_another_exec_is_noticed) {
   Supervised program("mine");
   const Control foreign = Control::create().value();
   EXPECT_EQ(program.run({"set=DEMARC_CONTROL=" + foreign.value(), "init", "exit=0"}), 3);
@@ -236,7 +236,7 @@ TEST(Supervision, TheBlockOfAnotherExecIsNoticed) {
 }
 
 // What the library says before it ends a process.
-TEST(Supervision, AProcessThatIsStoppedIsToldWhy) {
+TEST(Supervision, a_process_that_is_stopped_is_told_why) {
   const auto said = [](const std::string& name, const std::string& step, int code = 2) {
     Supervised program(name);
     std::vector<std::string> command{"sh", "-c", "exec \"$@\" 2>\"$0\"",
@@ -262,7 +262,7 @@ TEST(Supervision, AProcessThatIsStoppedIsToldWhy) {
               HasSubstr("expected /proc/PID/fd/N#TOKEN"));
 }
 
-TEST(Supervision, AProcessWithoutAControlBlockRunsOnAndIsKeptOff) {
+TEST(Supervision, a_process_without_a_control_block_runs_on_and_is_kept_off) {
   Supervised program("unaddressed");
   EXPECT_EQ(program.run({"set=DEMARC_CONTROL", "context", "exit=6"}), 6);
   EXPECT_EQ(program.log(), "context 800\n");
@@ -270,7 +270,7 @@ TEST(Supervision, AProcessWithoutAControlBlockRunsOnAndIsKeptOff) {
   EXPECT_EQ(program.counts.stopped, 0U);
 }
 
-TEST(Supervision, AnotherToolIsInjectedToo) {
+TEST(Supervision, another_tool_is_injected_too) {
   Supervised program("chained");
   EXPECT_EQ(program.run({"set=DEMARC_CHAINED_INJECTION=" + test::fake_libcuda().string(), "context",
                          "show=DEMARC_FAKE_INJECTED"}),
@@ -287,7 +287,7 @@ TEST(Supervision, AnotherToolIsInjectedToo) {
   EXPECT_EQ(alone.run({"set=DEMARC_CHAINED_INJECTION=" + own, "context"}), 0) << "it is in already";
 }
 
-TEST(Supervision, TwoBesideEachOtherDoNotMix) {
+TEST(Supervision, two_beside_each_other_do_not_mix) {
   Supervised first("first");
   Supervised second("second");
   auto running = first.start(first.subject({"context", "launch"}));
@@ -305,7 +305,7 @@ TEST(Supervision, TwoBesideEachOtherDoNotMix) {
   EXPECT_EQ(first.launches(), 1U);
 }
 
-TEST(Supervision, WithoutASupervisorThereIsNobodyToTell) {
+TEST(Supervision, without_a_supervisor_there_is_nobody_to_tell) {
   EXPECT_EQ(tell_supervisor(OwnCommand::present, 0), EBADF);
   // A program that a server of another time starts with the environment of a confined one.
   Supervised program("strays");
@@ -323,14 +323,14 @@ TEST(Supervision, WithoutASupervisorThereIsNobodyToTell) {
   EXPECT_EQ(program.log(), "");
 }
 
-TEST(Supervision, WhatCannotBeStartedIsRefusedByName) {
+TEST(Supervision, what_cannot_be_started_is_refused_by_name) {
   Supervised program("missing");
   EXPECT_EQ(program.run_command({"/no/such/program"}), -1);
   EXPECT_THAT(program.told,
               ElementsAre("/no/such/program: cannot be started: No such file or directory"));
 }
 
-TEST(Supervision, AKernelThatDoesNotShowCallsIsRefused) {
+TEST(Supervision, a_kernel_that_does_not_show_calls_is_refused) {
   // Below a supervisor the kernel refuses a second one.
   Supervised inner("inner");
   const int code = Supervised::apart([&] {
@@ -346,7 +346,7 @@ TEST(Supervision, AKernelThatDoesNotShowCallsIsRefused) {
 }
 
 // Without the rights of root the kernel wants a promise first.
-TEST(Supervision, ProgramsLoseTheRightsOfSetuidOnlyWhereTheKernelAsksForIt) {
+TEST(Supervision, programs_lose_the_rights_of_setuid_only_where_the_kernel_asks_for_it) {
   Supervised program("promise");
   const auto promises = [&program](const char* wanted) {
     return program.run_command(
@@ -364,7 +364,7 @@ TEST(Supervision, ProgramsLoseTheRightsOfSetuidOnlyWhereTheKernelAsksForIt) {
   }
 }
 
-TEST(Supervision, SignalsThatCameTooLateDoNotEndThisProcess) {
+TEST(Supervision, signals_that_came_too_late_do_not_end_this_process) {
   EXPECT_EQ(Supervised::apart([] {
               const auto signals = SignalFile::open();
               ::raise(SIGTERM);
@@ -383,7 +383,7 @@ TEST(Supervision, SignalsThatCameTooLateDoNotEndThisProcess) {
             0);
 }
 
-TEST(Supervision, EndsWithThisProcessAsItWas) {
+TEST(Supervision, ends_with_this_process_as_it_was) {
   sigset_t before;
   ::sigprocmask(SIG_BLOCK, nullptr, &before);
   Supervised program("restored");

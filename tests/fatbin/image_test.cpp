@@ -126,7 +126,7 @@ TEST(ImageInMemory, wrappers_that_lead_elsewhere_are_refused) {
 
 TEST(ImageInMemory, a_list_of_linked_binaries_without_end_is_refused) {
   const std::string fat_binary = kept_file("lz4.fatbin");
-  std::vector<const char*> list(most_prelinked + 1, fat_binary.data());
+  std::vector<const char*> list(max_prelinked + 1, fat_binary.data());
   EXPECT_EQ(refusal_at(bytes_of({0x466243b1, 2, fat_binary.data(), list.data()})),
             "module: a wrapper with more than 16384 fat binaries");
   list.back() = nullptr;
@@ -135,11 +135,11 @@ TEST(ImageInMemory, a_list_of_linked_binaries_without_end_is_refused) {
 
 TEST(ImageInMemory, a_fat_binary_larger_than_any_is_refused) {
   const std::string bytes = kept_file("lz4.fatbin");
-  EXPECT_NE(refusal_at(with(bytes, 8, most_image_bytes - 15)), "");
+  EXPECT_NE(refusal_at(with(bytes, 8, max_image_bytes - 15)), "");
   EXPECT_NE(refusal_at(with(bytes, 8, ~std::uint64_t{0})), "");
-  EXPECT_EQ(refusal_at(with(bytes, 8, most_image_bytes - 16)),
+  EXPECT_EQ(refusal_at(with(bytes, 8, max_image_bytes - 16)),
             "module: has no end within 2147483648 bytes");
-  EXPECT_EQ(refusal_at(with(bytes, 8, most_image_bytes - 17)), "");
+  EXPECT_EQ(refusal_at(with(bytes, 8, max_image_bytes - 17)), "");
 }
 
 TEST(ImageInFile, each_kind_is_told_by_its_first_bytes) {

@@ -38,7 +38,7 @@ void expect_refused(const ColoredPool& pool, const std::string& reason,
   EXPECT_EQ(objects_alive(), before);
 }
 
-TEST(BorrowedShare, OfAnotherCardOrOtherPagesIsRefused) {
+TEST(BorrowedShare, of_another_card_or_other_pages_is_refused) {
   const auto pool = lent_parities({0, 0});
   const std::string own = pool->arena().gpu()->uuid();
   expect_refused(*pool,
@@ -52,7 +52,7 @@ TEST(BorrowedShare, OfAnotherCardOrOtherPagesIsRefused) {
                  [](LentShare& lent) { lent.pages = 513; });
 }
 
-TEST(BorrowedShare, OfMoreBytesThanItsPagesHaveRoomForIsRefused) {
+TEST(BorrowedShare, of_more_bytes_than_its_pages_have_room_for_is_refused) {
   for (const auto& pool : {lent_parities({0, 0}), lent_remainders()}) {
     const LentShare lent = pool->lend(1).value();
     std::uint64_t room = lent.pages * page_of_share / 2;
@@ -68,7 +68,7 @@ TEST(BorrowedShare, OfMoreBytesThanItsPagesHaveRoomForIsRefused) {
   }
 }
 
-TEST(BorrowedShare, OfParitiesThatAreNoneOrHaveATableIsRefused) {
+TEST(BorrowedShare, of_parities_that_are_none_or_have_a_table_is_refused) {
   const auto pool = lent_parities({0, 0});
   for (const auto& [masks, why] :
        {std::pair{std::vector<std::uint64_t>{0x200000},
@@ -84,7 +84,7 @@ TEST(BorrowedShare, OfParitiesThatAreNoneOrHaveATableIsRefused) {
       [](std::vector<std::byte>& table) { table.resize(4); });
 }
 
-TEST(BorrowedShare, OfRemaindersWhoseNumbersDoNotFitIsRefused) {
+TEST(BorrowedShare, of_remainders_whose_numbers_do_not_fit_is_refused) {
   const auto pool = lent_remainders();
   using Change = void (*)(color::RemainderSteps&);
   for (const Change change : {Change{[](auto& steps) { steps.chunk_shift = 13; }},
@@ -102,7 +102,7 @@ TEST(BorrowedShare, OfRemaindersWhoseNumbersDoNotFitIsRefused) {
   }
 }
 
-TEST(BorrowedShare, OfATableThatIsNotAsLongAsItsPagesNeedIsRefused) {
+TEST(BorrowedShare, of_a_table_that_is_not_as_long_as_its_pages_need_is_refused) {
   const auto pool = lent_remainders();
   const auto nothing = [](LentShare&) {};
   const std::size_t size = pool->table().size();
@@ -132,7 +132,7 @@ TEST(BorrowedShare, OfATableThatIsNotAsLongAsItsPagesNeedIsRefused) {
 
 // Where chunks that are none of the share's lead: as many pages in front as its colour needs (a
 // pool keeps those that any needs), and one behind.
-TEST(BorrowedShare, OfRemaindersKeepsTheAddressesBesideItsArenaFree) {
+TEST(BorrowedShare, of_remainders_keeps_the_addresses_beside_its_arena_free) {
   const auto pool = lent_remainders();
   const GpuPointer gpu = pool->arena().gpu();
   EXPECT_EQ(pool->arena().guards().in_front, 47U);
@@ -154,7 +154,7 @@ color::RemainderConstants constants_of(const BorrowedShare& share) {
 }
 
 // In a page that nobody can write through the share.
-TEST(BorrowedShare, ReadsTheTablesThatItsLenderPutIntoItsColours) {
+TEST(BorrowedShare, reads_the_tables_that_its_lender_put_into_its_colours) {
   const auto pool = lent_remainders();
   const auto table = pool->table();
   for (const std::size_t i : {0U, 1U}) {
@@ -177,7 +177,7 @@ TEST(BorrowedShare, ReadsTheTablesThatItsLenderPutIntoItsColours) {
   }
 }
 
-TEST(BorrowedShare, WhoseTablesOnTheCardAreNotThatOneIsRefused) {
+TEST(BorrowedShare, whose_tables_on_the_card_are_not_that_one_is_refused) {
   const auto pool = lent_remainders();
   const LentShare lent = pool->lend(1).value();
   const std::uint32_t page = 2U << 20U;
@@ -212,7 +212,7 @@ TEST(BorrowedShare, WhoseTablesOnTheCardAreNotThatOneIsRefused) {
 }
 
 // Too few remainders for patterns, or a page that is full.
-TEST(BorrowedShare, WithoutTablesOfItsOwnReadsOthers) {
+TEST(BorrowedShare, without_tables_of_its_own_reads_others) {
   const auto pool = lent_remainders();
   for (const bool has_patterns : {false, true}) {
     LentShare lent = pool->lend(1).value();
@@ -228,7 +228,7 @@ TEST(BorrowedShare, WithoutTablesOfItsOwnReadsOthers) {
   }
 }
 
-TEST(BorrowedShare, WhoseChunksLeadBesideItsPagesIsRefused) {
+TEST(BorrowedShare, whose_chunks_lead_beside_its_pages_is_refused) {
   const auto pool = lent_remainders();
   const std::string pages = "the chunks of a lent share lie on pages ";
   using Change = void (*)(color::RemainderSteps&);
@@ -245,7 +245,7 @@ TEST(BorrowedShare, WhoseChunksLeadBesideItsPagesIsRefused) {
   }
 }
 
-TEST(BorrowedShare, OfATableThatLeadsToOtherPagesIsRefused) {
+TEST(BorrowedShare, of_a_table_that_leads_to_other_pages_is_refused) {
   const auto pool = lent_remainders();
   const auto nothing = [](LentShare&) {};
   for (const std::size_t at : {std::size_t{0}, std::size_t{1022}}) {
@@ -273,7 +273,7 @@ class Borrowing : public testing::Test {
   LentShare lent = pool->lend(0).value();
 };
 
-TEST_F(Borrowing, TooFewTooManyOrOtherDescriptorsAreRefused) {
+TEST_F(Borrowing, too_few_too_many_or_other_descriptors_are_refused) {
   ASSERT_EQ(lent.pages, 6U);
   const std::int64_t before = objects_alive();
   EXPECT_EQ(refusal([](std::uint64_t, std::uint64_t) -> Batch { return std::vector<OwnedFile>(); }),
@@ -299,7 +299,7 @@ TEST_F(Borrowing, TooFewTooManyOrOtherDescriptorsAreRefused) {
   EXPECT_EQ(objects_alive(), before);
 }
 
-TEST_F(Borrowing, KeepsNoDescriptor) {
+TEST_F(Borrowing, keeps_no_descriptor) {
   std::vector<int> given;
   const auto all = pages_of_pool(*pool);
   auto share = open([&](std::uint64_t first, std::uint64_t most) -> Batch {
@@ -318,7 +318,7 @@ TEST_F(Borrowing, KeepsNoDescriptor) {
 // Which pages a borrower asks for.
 using AskedPages = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
 
-TEST_F(Borrowing, AsksForThePagesOfWhatItUsesOnce) {
+TEST_F(Borrowing, asks_for_the_pages_of_what_it_uses_once) {
   AskedPages asked;
   const auto all = pages_of_pool(*pool, 10);
   auto share = open([&](std::uint64_t first, std::uint64_t most) {
@@ -343,7 +343,7 @@ TEST_F(Borrowing, AsksForThePagesOfWhatItUsesOnce) {
 }
 
 // Else kernels would reach, later, pages without access.
-TEST_F(Borrowing, ABatchThatCannotBeMappedWholeIsAskedForAgain) {
+TEST_F(Borrowing, a_batch_that_cannot_be_mapped_whole_is_asked_for_again) {
   AskedPages asked;
   const auto all = pages_of_pool(*pool, 3);
   bool spoilt = true;
@@ -363,7 +363,7 @@ TEST_F(Borrowing, ABatchThatCannotBeMappedWholeIsAskedForAgain) {
             cu_success);
 }
 
-TEST_F(Borrowing, PagesWithoutAccessAreNotLeftMapped) {
+TEST_F(Borrowing, pages_without_access_are_not_left_mapped) {
   DriverApi api = test::fake_driver()->api();
   static bool refused = true;
   static CuResult (*set_access)(DevicePointer, std::size_t, const CuAccess*, std::size_t) = nullptr;
@@ -382,7 +382,7 @@ TEST_F(Borrowing, PagesWithoutAccessAreNotLeftMapped) {
 }
 
 // As rewritten code finds them: the pages of a remainder's bytes are those that the table leads to.
-TEST(BorrowedRemainders, AsksForThePagesThatItsTableLeadsTo) {
+TEST(BorrowedRemainders, asks_for_the_pages_that_its_table_leads_to) {
   const auto& pool = lent_remainders();
   for (const std::size_t color : {0U, 1U}) {
     const LentShare lent = pool->lend(color).value();
@@ -406,7 +406,7 @@ TEST(BorrowedRemainders, AsksForThePagesThatItsTableLeadsTo) {
   }
 }
 
-TEST(BorrowedShare, LeavesNoAddressOfItsWindowToAnybodyElse) {
+TEST(BorrowedShare, leaves_no_address_of_its_window_to_anybody_else) {
   for (const auto& pool : {lent_parities({0, 0, 0, 0, 0}), lent_remainders()}) {
     const GpuPointer gpu = pool->arena().gpu();
     const auto share = borrow(*pool, pool->lend(0).value());
@@ -440,7 +440,7 @@ GpuPointer card_with_wishes_unheard() {
   return Gpu::open(Driver::from_table(api, "deaf").value(), 0).value();
 }
 
-TEST(BorrowedShare, LiesElsewhereWhereTheDriverHasNoWindowForItsFirstPlace) {
+TEST(BorrowedShare, lies_elsewhere_where_the_driver_has_no_window_for_its_first_place) {
   const auto pool = lent_parities({0, 0});
   const GpuPointer gpu = card_with_wishes_unheard();
   const LentShare lent = pool->lend(0).value();

@@ -13,7 +13,7 @@ std::vector<std::uint8_t> bytes_from(std::size_t count, std::uint32_t seed) {
   return bytes;
 }
 
-TEST_F(CopyCallsOfPrograms, CopiesGoWhereverTheyBeginAndHoweverLongTheyAre) {
+TEST_F(CopyCallsOfPrograms, copies_go_wherever_they_begin_and_however_long_they_are) {
   const DevicePointer a = allocated(70000);
   const DevicePointer b = allocated(70000);
   write(a, bytes_from(70000, 1));
@@ -39,7 +39,7 @@ TEST_F(CopyCallsOfPrograms, CopiesGoWhereverTheyBeginAndHoweverLongTheyAre) {
   EXPECT_EQ(read<std::uint8_t>(a, 1)[0], expected[1]);
 }
 
-TEST_F(CopyCallsOfPrograms, CopiesOfUnifiedAddressesFindWhichSideIsTheShares) {
+TEST_F(CopyCallsOfPrograms, copies_of_unified_addresses_find_which_side_is_the_shares) {
   const DevicePointer a = allocated(4096);
   auto host = bytes_from(4096, 5);
   const auto at_host = reinterpret_cast<DevicePointer>(host.data());
@@ -54,7 +54,7 @@ TEST_F(CopyCallsOfPrograms, CopiesOfUnifiedAddressesFindWhichSideIsTheShares) {
 }
 
 // The driver copies from and to ordinary memory of the host only what is called so.
-TEST_F(CopyCallsOfPrograms, UnifiedAddressesThatTheDriverDoesNotKnowAreTheHosts) {
+TEST_F(CopyCallsOfPrograms, unified_addresses_that_the_driver_does_not_know_are_the_hosts) {
   static DriverApi real_driver;
   static std::vector<std::pair<unsigned, unsigned>> copied;  // types of target and source
   static std::vector<DevicePointer> looked_at;
@@ -88,7 +88,7 @@ TEST_F(CopyCallsOfPrograms, UnifiedAddressesThatTheDriverDoesNotKnowAreTheHosts)
   EXPECT_EQ(own.cuMemFreeHost(pinned), cu_success);
 }
 
-TEST_F(CopyCallsOfPrograms, RectanglesAndBoxesAreCopiedRowByRow) {
+TEST_F(CopyCallsOfPrograms, rectangles_and_boxes_are_copied_row_by_row) {
   const DevicePointer a = allocated(64 * 40 * 3);
   write(a, std::vector<std::uint8_t>(64 * 40 * 3, 9));
   auto host = bytes_from(50 * 30 * 3, 1);
@@ -158,7 +158,7 @@ TEST_F(CopyCallsOfPrograms, RectanglesAndBoxesAreCopiedRowByRow) {
   EXPECT_EQ(ask("cuMemcpy3D_v2", &box), cu_error_invalid_value);
 }
 
-TEST_F(CopyCallsOfPrograms, FillsWriteElementsOfEveryWidth) {
+TEST_F(CopyCallsOfPrograms, fills_write_elements_of_every_width) {
   const DevicePointer a = allocated(4096);
   write(a, std::vector<std::uint8_t>(4096, 1));
   ASSERT_EQ(api.cuMemsetD8_v2(a + 3, 0xab, 10), cu_success);
@@ -196,7 +196,7 @@ TEST_F(CopyCallsOfPrograms, FillsWriteElementsOfEveryWidth) {
             std::nullopt);
 }
 
-TEST_F(CopyCallsOfPrograms, WhatIsKeptFromTheProgramTheDriverDoesNotCopyEither) {
+TEST_F(CopyCallsOfPrograms, what_is_kept_from_the_program_the_driver_does_not_copy_either) {
   const auto begin = reinterpret_cast<DevicePointer>(kept.data()) + 16;
   const auto result = [&](DevicePointer at, std::size_t bytes) {
     std::vector<std::uint8_t> host(64);
@@ -215,7 +215,7 @@ TEST_F(CopyCallsOfPrograms, WhatIsKeptFromTheProgramTheDriverDoesNotCopyEither) 
   EXPECT_EQ(ask("cuMemcpy", allocated(8), begin, std::size_t{8}), cu_error_invalid_value);
 }
 
-TEST_F(CopyCallsOfPrograms, NoBytesAreCopiedToAndFromAnywhere) {
+TEST_F(CopyCallsOfPrograms, no_bytes_are_copied_to_and_from_anywhere) {
   const DevicePointer end = allocated(512) + 512;
   std::uint8_t host = 0;
   EXPECT_EQ(api.cuMemcpyHtoD_v2(end, &host, 0), cu_success);
@@ -224,7 +224,7 @@ TEST_F(CopyCallsOfPrograms, NoBytesAreCopiedToAndFromAnywhere) {
   EXPECT_EQ(api.cuMemsetD8_v2(end, 1, 0), cu_success);
 }
 
-TEST_F(CopyCallsOfPrograms, FillsBeginAtWholeElements) {
+TEST_F(CopyCallsOfPrograms, fills_begin_at_whole_elements) {
   const DevicePointer a = allocated(512);
   EXPECT_EQ(ask("cuMemsetD16_v2", a + 1, std::uint16_t{7}, std::size_t{1}), cu_error_invalid_value);
   EXPECT_EQ(ask("cuMemsetD32_v2", a + 2, 7U, std::size_t{1}), cu_error_invalid_value);
@@ -236,7 +236,7 @@ TEST_F(CopyCallsOfPrograms, FillsBeginAtWholeElements) {
   EXPECT_EQ(fill_2d(a, 8), cu_success);
 }
 
-TEST_F(CopyCallsOfPrograms, NothingIsCopiedBeyondAnAllocation) {
+TEST_F(CopyCallsOfPrograms, nothing_is_copied_beyond_an_allocation) {
   const DevicePointer a = allocated(1000);
   allocated(1000);
   std::vector<std::uint8_t> host(3000);

@@ -32,7 +32,8 @@ constexpr CuResult launch_failed = 719;
 
 const std::string small_kernel = test::kernel_of("k", "mov.u32 %r1, 1;");
 
-TEST_F(CallFaults, MemoryThatAStreamFreedIsNotGivenWhileItCannotBeToldWhereTheStreamIs) {
+TEST_F(CallFaults,
+       memory_that_a_stream_freed_is_not_given_while_it_cannot_be_told_where_the_stream_is) {
   const DevicePointer a = allocated(window_bytes);
   ASSERT_EQ(api.cuMemFreeAsync(a, nullptr), cu_success);
   EXPECT_EQ(api.cuMemFreeAsync(a, nullptr), cu_error_invalid_value) << "twice";
@@ -61,7 +62,7 @@ TEST_F(CallFaults, MemoryThatAStreamFreedIsNotGivenWhileItCannotBeToldWhereTheSt
       << "the event is destroyed";
 }
 
-TEST_F(CallFaults, WhatIsFreeIsToldWithoutWaiting) {
+TEST_F(CallFaults, what_is_free_is_told_without_waiting) {
   const DevicePointer a = allocated(4096);
   ASSERT_EQ(api.cuMemFreeAsync(a, nullptr), cu_success);
   own.cuEventSynchronize = [](CuEvent) { return launch_failed; };
@@ -74,7 +75,7 @@ TEST_F(CallFaults, WhatIsFreeIsToldWithoutWaiting) {
   EXPECT_EQ(allocated(4096), b) << "and used again before more of the share is";
 }
 
-TEST_F(CallFaults, MemoryStaysAllocatedWhereTheDriverDoesNotLetItBeFreed) {
+TEST_F(CallFaults, memory_stays_allocated_where_the_driver_does_not_let_it_be_freed) {
   const DevicePointer a = allocated(4096);
   own.cuCtxSynchronize = [] { return launch_failed; };
   EXPECT_EQ(api.cuMemFree_v2(a), launch_failed);
@@ -96,7 +97,7 @@ TEST_F(CallFaults, MemoryStaysAllocatedWhereTheDriverDoesNotLetItBeFreed) {
   EXPECT_EQ(api.cuMemFreeAsync(a, nullptr), cu_success) << "a driver that captures nothing";
 }
 
-TEST_F(CallFaults, CopiesEndWithTheFirstErrorOfTheDriver) {
+TEST_F(CallFaults, copies_end_with_the_first_error_of_the_driver) {
   const DevicePointer a = allocated(4096);
   write(a, std::vector<std::uint8_t>(4096, 3));
   std::vector<std::uint8_t> host(4096, 1);
@@ -134,7 +135,7 @@ TEST_F(CallFaults, CopiesEndWithTheFirstErrorOfTheDriver) {
   EXPECT_EQ(api.cuMemcpyHtoD_v2(a, host.data(), 64), CuResult{400});
 }
 
-TEST_F(CallFaults, CodeThatTheDriverDoesNotTakeIsNotKept) {
+TEST_F(CallFaults, code_that_the_driver_does_not_take_is_not_kept) {
   const std::string text = test::module_head +
                            std::string(".visible .global .align 4 .u32 seen[4] = {1};\n") +
                            small_kernel;
@@ -180,7 +181,7 @@ TEST_F(CallFaults, CodeThatTheDriverDoesNotTakeIsNotKept) {
   EXPECT_EQ(ask_to_launch(function_of(module, "k")), std::nullopt);
 }
 
-TEST_F(CallFaults, WhatLoadingCopiesGoesBesideTheStreamsOfTheProgram) {
+TEST_F(CallFaults, what_loading_copies_goes_beside_the_streams_of_the_program) {
   static std::vector<std::uintptr_t> streams;
   streams.clear();
   own.cuStreamSynchronize = [](CuStream stream) {
@@ -192,7 +193,7 @@ TEST_F(CallFaults, WhatLoadingCopiesGoesBesideTheStreamsOfTheProgram) {
 }
 
 // A context that was destroyed takes its modules along, and nobody tells of them.
-TEST_F(CallFaults, HandlesThatTheDriverHandsOutAgainAreThoseOfTheNewCode) {
+TEST_F(CallFaults, handles_that_the_driver_hands_out_again_are_those_of_the_new_code) {
   own.cuModuleLoadDataEx = [](CuModule* module, const void*, unsigned, int*, void**) {
     *module = reinterpret_cast<CuModule>(std::uintptr_t{64});  // NOLINT: a handle
     return cu_success;
@@ -228,7 +229,7 @@ TEST_F(CallFaults, HandlesThatTheDriverHandsOutAgainAreThoseOfTheNewCode) {
   EXPECT_TRUE(in_window(seen));
 }
 
-TEST_F(CallFaults, FunctionsOfALibrarysKernelsAreKnownAndOthersAreNot) {
+TEST_F(CallFaults, functions_of_a_librarys_kernels_are_known_and_others_are_not) {
   const std::string text = test::module_head + small_kernel;
   const CuModule module = loaded(text);
   CuLibrary library = nullptr;
@@ -263,7 +264,7 @@ TEST_F(CallFaults, FunctionsOfALibrarysKernelsAreKnownAndOthersAreNot) {
 }
 
 // A second context of the program has constants of its own, which nobody has written.
-TEST_F(CallFaults, KernelsOfALibraryAreRefusedInAnotherContext) {
+TEST_F(CallFaults, kernels_of_a_library_are_refused_in_another_context) {
   const std::string text = test::module_head + small_kernel;
   const CuFunction of_module = function_of(loaded(text), "k");
   CuLibrary library = nullptr;

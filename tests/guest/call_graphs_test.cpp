@@ -82,7 +82,7 @@ class CallGraphs : public test::ProgramCalls<test::ColorKind::remainders> {
   DevicePointer out = allocated(4 * 64 * 16);
 };
 
-TEST_F(CallGraphs, KernelsWithLocalVariablesAreReplayed) {
+TEST_F(CallGraphs, kernels_with_local_variables_are_replayed) {
   const CuModule module = loaded(two_kernels);
   const CuFunction k = function_of(module, "k");
   write(out, std::vector<std::uint32_t>(256, 0xffff));
@@ -99,7 +99,7 @@ TEST_F(CallGraphs, KernelsWithLocalVariablesAreReplayed) {
   EXPECT_THAT(told, IsEmpty());
 }
 
-TEST_F(CallGraphs, RunsOfAModuleFollowEachOtherInsideOneGraph) {
+TEST_F(CallGraphs, runs_of_a_module_follow_each_other_inside_one_graph) {
   const CuModule module = loaded(two_kernels);
   const CuModule other = loaded(plain_kernel);
   const auto fill_two_streams = [&](CuFunction function) {
@@ -124,7 +124,7 @@ TEST_F(CallGraphs, RunsOfAModuleFollowEachOtherInsideOneGraph) {
   EXPECT_EQ(unordered(), 4U) << "it has no local variables";
 }
 
-TEST_F(CallGraphs, GraphsAndOtherLaunchesFollowEachOther) {
+TEST_F(CallGraphs, graphs_and_other_launches_follow_each_other) {
   const CuModule module = loaded(two_kernels);
   const CuFunction k = function_of(module, "k");
   ASSERT_EQ(launch(k, streams[2]), cu_success);
@@ -146,7 +146,7 @@ TEST_F(CallGraphs, GraphsAndOtherLaunchesFollowEachOther) {
   EXPECT_EQ(unordered(), 1U) << "others do not wait";
 }
 
-TEST_F(CallGraphs, ModulesThatNoGraphHasDoNotWaitForGraphs) {
+TEST_F(CallGraphs, modules_that_no_graph_has_do_not_wait_for_graphs) {
   const CuModule module = loaded(two_kernels);
   const CuModule other = loaded(two_kernels);
   const CuGraphExec graph = captured(function_of(module, "k"), streams[0]);
@@ -169,7 +169,7 @@ TEST_F(CallGraphs, ModulesThatNoGraphHasDoNotWaitForGraphs) {
   EXPECT_EQ(unordered(), 0U);
 }
 
-TEST_F(CallGraphs, GraphsThatAreLaunchedIntoACaptureHaveTheirPlaceInIt) {
+TEST_F(CallGraphs, graphs_that_are_launched_into_a_capture_have_their_place_in_it) {
   const CuModule module = loaded(two_kernels);
   const CuFunction k = function_of(module, "k");
   const CuGraphExec inner = captured(k, streams[0]);
@@ -186,7 +186,7 @@ TEST_F(CallGraphs, GraphsThatAreLaunchedIntoACaptureHaveTheirPlaceInIt) {
   EXPECT_EQ(unordered(), 0U);
 }
 
-TEST_F(CallGraphs, CapturesThatRunAtTheSameTimeAreKeptApart) {
+TEST_F(CallGraphs, captures_that_run_at_the_same_time_are_kept_apart) {
   const CuFunction k = function_of(loaded(two_kernels), "k");
   begin(streams[0]);
   begin(streams[1]);
@@ -202,7 +202,7 @@ TEST_F(CallGraphs, CapturesThatRunAtTheSameTimeAreKeptApart) {
   EXPECT_EQ(unordered(), 0U);
 }
 
-TEST_F(CallGraphs, EventsOfCapturesGoWithThem) {
+TEST_F(CallGraphs, events_of_captures_go_with_them) {
   const CuFunction k = function_of(loaded(two_kernels), "k");
   ASSERT_EQ(api.cuGraphLaunch(captured(k, streams[0]), streams[0]), cu_success);
   const std::int64_t before = alive();
@@ -229,7 +229,7 @@ TEST_F(CallGraphs, EventsOfCapturesGoWithThem) {
   EXPECT_EQ(unordered(), 0U);
 }
 
-TEST_F(CallGraphs, NothingIsAddedToACaptureThatIsBroken) {
+TEST_F(CallGraphs, nothing_is_added_to_a_capture_that_is_broken) {
   const CuFunction k = function_of(loaded(two_kernels), "k");
   const CuGraphExec graph = captured(k, streams[0]);
   begin(streams[0]);
@@ -247,7 +247,7 @@ TEST_F(CallGraphs, NothingIsAddedToACaptureThatIsBroken) {
 }
 
 // What the driver forbids while a stream is captured is not asked of it.
-TEST_F(CallGraphs, BlocksGrowInCaptures) {
+TEST_F(CallGraphs, blocks_grow_in_captures) {
   const CuModule module = loaded(two_kernels);
   const CuFunction k = function_of(module, "k");
   ASSERT_EQ(launch(k, streams[0], 1), cu_success);
@@ -272,7 +272,7 @@ TEST_F(CallGraphs, BlocksGrowInCaptures) {
   EXPECT_TRUE(wrote(8));
 }
 
-TEST_F(CallGraphs, WhatDemarcCopiesForItselfIsNoNode) {
+TEST_F(CallGraphs, what_demarc_copies_for_itself_is_no_node) {
   const CuStream of_the_thread = reinterpret_cast<CuStream>(std::uintptr_t{2});  // NOLINT: a handle
   begin(of_the_thread);
   const std::int64_t before = alive();
@@ -295,7 +295,7 @@ TEST_F(CallGraphs, WhatDemarcCopiesForItselfIsNoNode) {
   EXPECT_EQ(read<std::uint32_t>(out, 1)[0], 9U);
 }
 
-TEST_F(CallGraphs, WhatWouldTakeNodesTheirOrderIsRefusedOnceTheyHaveOne) {
+TEST_F(CallGraphs, what_would_take_nodes_their_order_is_refused_once_they_have_one) {
   const auto ask_all = [&] {
     std::vector<std::optional<CuResult>> answers;
     for (const char* name :
@@ -319,7 +319,7 @@ TEST_F(CallGraphs, WhatWouldTakeNodesTheirOrderIsRefusedOnceTheyHaveOne) {
               HasSubstr("cuGraphDestroyNode was refused, because kernels with local variables"));
 }
 
-TEST_F(CallGraphs, CapturesIntoAGraphThatThereIsTakeNoKernelsWithLocalVariables) {
+TEST_F(CallGraphs, captures_into_a_graph_that_there_is_take_no_kernels_with_local_variables) {
   const CuFunction k = function_of(loaded(two_kernels), "k");
   const CuFunction plain = function_of(loaded(plain_kernel), "plain");
   const CuGraphExec graph = captured(k, streams[0]);
@@ -336,7 +336,7 @@ TEST_F(CallGraphs, CapturesIntoAGraphThatThereIsTakeNoKernelsWithLocalVariables)
   end(streams[0]);
 }
 
-TEST_F(CallGraphs, GraphsThatKernelsLaunchAreRefused) {
+TEST_F(CallGraphs, graphs_that_kernels_launch_are_refused) {
   constexpr unsigned long long device = 4;
   unsigned long long params[4] = {device | 1};
   EXPECT_EQ(ask("cuGraphInstantiateWithFlags", nullptr, nullptr, device | 2),
@@ -350,7 +350,7 @@ TEST_F(CallGraphs, GraphsThatKernelsLaunchAreRefused) {
   EXPECT_THAT(told, ElementsAre(HasSubstr("kernels launch"), HasSubstr("kernels launch")));
 }
 
-TEST_F(CallGraphs, AModuleStaysAsLongAsAGraphMayHaveItsKernels) {
+TEST_F(CallGraphs, a_module_stays_as_long_as_a_graph_may_have_its_kernels) {
   const CuModule first = loaded(plain_kernel);
   ASSERT_EQ(launch(function_of(first, "plain"), streams[0]), cu_success);
   EXPECT_EQ(ask("cuModuleUnload", first), std::nullopt) << "nothing was captured";
@@ -383,7 +383,7 @@ TEST_F(CallGraphs, AModuleStaysAsLongAsAGraphMayHaveItsKernels) {
   EXPECT_EQ(alive(), with_it - 1);
 }
 
-TEST_F(CallGraphs, WhatLeftNoEventIsNeverFollowed) {
+TEST_F(CallGraphs, what_left_no_event_is_never_followed) {
   const CuFunction k = function_of(loaded(two_kernels), "k");
   const CuGraphExec graph = captured(k, streams[0]);
   ASSERT_EQ(launch(k, streams[0]), cu_success);
@@ -409,7 +409,7 @@ TEST_F(CallGraphs, WhatLeftNoEventIsNeverFollowed) {
 }
 
 // A module whose own order is lost takes that along into the order of graphs.
-TEST_F(CallGraphs, WhatLeftNoEventIsNotForgottenByACapture) {
+TEST_F(CallGraphs, what_left_no_event_is_not_forgotten_by_a_capture) {
   const CuFunction k = function_of(loaded(two_kernels), "k");
   own.cuEventRecord = [](CuEvent, CuStream) { return CuResult{400}; };
   EXPECT_EQ(launch(k, streams[1]), CuResult{400});
@@ -419,7 +419,7 @@ TEST_F(CallGraphs, WhatLeftNoEventIsNotForgottenByACapture) {
   EXPECT_EQ(runs(), 1U);
 }
 
-TEST_F(CallGraphs, AContextTakesTheOrderOfGraphsAlong) {
+TEST_F(CallGraphs, a_context_takes_the_order_of_graphs_along) {
   const CuFunction k = function_of(loaded(two_kernels), "k");
   static int waits = 0;
   waits = 0;
@@ -441,7 +441,7 @@ TEST_F(CallGraphs, AContextTakesTheOrderOfGraphsAlong) {
   ASSERT_EQ(api.cuGraphLaunch(graph, streams[0]), cu_success);
 }
 
-TEST_F(CallGraphs, GraphsKeepToTheStreamThatWasMeant) {
+TEST_F(CallGraphs, graphs_keep_to_the_stream_that_was_meant) {
   captured(function_of(loaded(two_kernels), "k"), streams[0]);
   static std::vector<std::pair<std::uintptr_t, std::uintptr_t>> launches;
   launches.clear();
@@ -467,7 +467,7 @@ TEST_F(CallGraphs, GraphsKeepToTheStreamThatWasMeant) {
   EXPECT_EQ(ended, 2U);
 }
 
-TEST_F(CallGraphs, AGraphThatWasLaunchedInTheDriversPlaceIsCountedOnce) {
+TEST_F(CallGraphs, a_graph_that_was_launched_in_the_drivers_place_is_counted_once) {
   const CuGraphExec graph = captured(function_of(loaded(two_kernels), "k"), streams[0]);
   const auto& counted = hook->counters().graphs;
   const std::uint64_t before = counted.load();

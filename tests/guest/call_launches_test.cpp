@@ -61,7 +61,7 @@ class CallLaunches : public test::ProgramCalls<test::ColorKind::remainders> {
   static inline DriverApi real;
 };
 
-TEST_F(CallLaunches, OverlapAndComputeTheSame) {
+TEST_F(CallLaunches, overlap_and_compute_the_same) {
   const CuFunction seven = writes_seven();
   const DevicePointer a = allocated(64);
   ASSERT_EQ(launch_line(seven, 1, 1, a), cu_success);
@@ -75,7 +75,7 @@ TEST_F(CallLaunches, OverlapAndComputeTheSame) {
   EXPECT_THAT(told, IsEmpty());
 }
 
-TEST_F(CallLaunches, ThoseThatNeedAllBlocksAtOnceOrShareLocalVariablesDoNot) {
+TEST_F(CallLaunches, those_that_need_all_blocks_at_once_or_share_local_variables_do_not) {
   const DevicePointer a = allocated(64);
   const CuFunction seven = writes_seven();
   ASSERT_EQ(launch_with(seven, {CuLaunchAttribute::cooperative}, a), cu_success);
@@ -88,7 +88,7 @@ TEST_F(CallLaunches, ThoseThatNeedAllBlocksAtOnceOrShareLocalVariablesDoNot) {
   EXPECT_THAT(read<std::uint32_t>(a, 4), ElementsAre(0, 1, 2, 3));
 }
 
-TEST_F(CallLaunches, WithoutTheFunctionTheDriverMakesThem) {
+TEST_F(CallLaunches, without_the_function_the_driver_makes_them) {
   const CuFunction seven = writes_seven();
   const DevicePointer a = allocated(64);
   own.cuLaunchKernelEx = nullptr;
@@ -101,7 +101,7 @@ class CallLaunchesApart : public CallLaunches {
   CallLaunchesApart() : CallLaunches(false) {}
 };
 
-TEST_F(CallLaunchesApart, AreTheDriversOwn) {
+TEST_F(CallLaunchesApart, are_the_drivers_own) {
   const CuFunction seven = writes_seven();
   const DevicePointer a = allocated(64);
   ASSERT_EQ(launch_line(seven, 1, 1, a), cu_success);

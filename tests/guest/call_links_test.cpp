@@ -37,7 +37,7 @@ class CallLinks : public test::ProgramCalls<test::ColorKind::remainders> {
   std::size_t bytes = 0;
 };
 
-TEST_F(CallLinks, OneTextIsLoadedAsItIs) {
+TEST_F(CallLinks, one_text_is_loaded_as_it_is) {
   const void* link = created();
   ASSERT_EQ(add(link, ptx, text + std::string("\0behind", 7)), cu_success);
   ASSERT_EQ(complete(link), cu_success);
@@ -53,7 +53,7 @@ TEST_F(CallLinks, OneTextIsLoadedAsItIs) {
   EXPECT_THAT(told, IsEmpty());
 }
 
-TEST_F(CallLinks, FilesAreInputsToo) {
+TEST_F(CallLinks, files_are_inputs_too) {
   const std::string folder = test::fresh_folder("call_links").string();
   ASSERT_TRUE(write_file(folder + "/k.ptx", text));
   const void* link = created();
@@ -73,7 +73,7 @@ TEST_F(CallLinks, FilesAreInputsToo) {
             cu_error_not_supported);
 }
 
-TEST_F(CallLinks, WhatIsMachineCodeOrPutTogetherOfPartsIsRefused) {
+TEST_F(CallLinks, what_is_machine_code_or_put_together_of_parts_is_refused) {
   for (const int type : {0, 2, 3, 4, 5}) {
     const void* link = created();
     EXPECT_EQ(add(link, ptx, text), cu_success);
@@ -95,7 +95,7 @@ TEST_F(CallLinks, WhatIsMachineCodeOrPutTogetherOfPartsIsRefused) {
   EXPECT_EQ(image, nullptr);
 }
 
-TEST_F(CallLinks, LinksThatAreNoneAreToldApart) {
+TEST_F(CallLinks, links_that_are_none_are_told_apart) {
   const void* link = created();
   EXPECT_EQ(ask("cuLinkCreate", 0U, nullptr, nullptr, nullptr), cu_error_invalid_value);
   EXPECT_EQ(ask("cuLinkDestroy", link), cu_success);
@@ -105,7 +105,7 @@ TEST_F(CallLinks, LinksThatAreNoneAreToldApart) {
   EXPECT_EQ(complete(link), no_such_link);
 }
 
-TEST_F(CallLinks, LogsWithoutRoomAreNotWritten) {
+TEST_F(CallLinks, logs_without_room_are_not_written) {
   std::string said = "info";
   for (const int log : {3, 5}) {
     int options[] = {log, log + 1};
@@ -118,7 +118,7 @@ TEST_F(CallLinks, LogsWithoutRoomAreNotWritten) {
   }
 }
 
-TEST_F(CallLinks, LogsAreEmpty) {
+TEST_F(CallLinks, logs_are_empty) {
   std::string said = "info";
   std::string errors = "errors";
   int options[] = {3, 4, 9, 5, 6};

@@ -58,7 +58,7 @@ class MappingsOfPrograms : public testing::Test, LargerPool, public test::Progra
   }
 };
 
-TEST_F(MappingsOfPrograms, HoldWhatKernelsWrite) {
+TEST_F(MappingsOfPrograms, hold_what_kernels_write) {
   const DevicePointer a = reserved(2 * granule);
   const Handle first = created(granule);
   const Handle second = created(granule);
@@ -86,7 +86,7 @@ TEST_F(MappingsOfPrograms, HoldWhatKernelsWrite) {
   EXPECT_THAT(told, IsEmpty());
 }
 
-TEST_F(MappingsOfPrograms, TakeTheirBytesWithTheRange) {
+TEST_F(MappingsOfPrograms, take_their_bytes_with_the_range) {
   DevicePointer address = 0;
   const std::size_t all = window_bytes / granule * granule;
   EXPECT_EQ(reserve(&address, all + granule), cu_error_out_of_memory);
@@ -110,7 +110,7 @@ TEST_F(MappingsOfPrograms, TakeTheirBytesWithTheRange) {
   EXPECT_EQ(taken, 0U);
 }
 
-TEST_F(MappingsOfPrograms, HaveOnePlace) {
+TEST_F(MappingsOfPrograms, have_one_place) {
   const DevicePointer a = reserved(granule);
   const DevicePointer b = reserved(2 * granule);
   const Handle handle = created(granule);
@@ -132,7 +132,7 @@ TEST_F(MappingsOfPrograms, HaveOnePlace) {
   EXPECT_EQ(map(again, granule, handle), cu_error_invalid_value);
 }
 
-TEST_F(MappingsOfPrograms, ThatCannotBeAreErrors) {
+TEST_F(MappingsOfPrograms, that_cannot_be_are_errors) {
   DevicePointer address = 0;
   Handle handle = 0;
   EXPECT_EQ(reserve(nullptr, granule), cu_error_invalid_value);
@@ -191,7 +191,7 @@ TEST_F(MappingsOfPrograms, ThatCannotBeAreErrors) {
   EXPECT_EQ(ask("cuMemRelease", Handle{99}), cu_error_invalid_value);
 }
 
-TEST_F(MappingsOfPrograms, AreUnmappedOnlyWhereTheyLieAndNotBehindTheLastAddress) {
+TEST_F(MappingsOfPrograms, are_unmapped_only_where_they_lie_and_not_behind_the_last_address) {
   const DevicePointer a = reserved(2 * granule);
   for (const DevicePointer place : {a, a + granule}) {
     EXPECT_EQ(map(place, granule, created(granule)), cu_success);

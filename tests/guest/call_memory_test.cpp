@@ -6,7 +6,7 @@ namespace {
 
 class MemoryCallsOfPrograms : public test::ProgramCalls<test::ColorKind::remainders> {};
 
-TEST_F(MemoryCallsOfPrograms, WhatIsAskedOfAnAddressIsToldOfItsAllocation) {
+TEST_F(MemoryCallsOfPrograms, what_is_asked_of_an_address_is_told_of_its_allocation) {
   std::size_t free = 0;
   std::size_t total = 0;
   ASSERT_EQ(api.cuMemGetInfo_v2(&free, &total), cu_success);
@@ -77,7 +77,7 @@ TEST_F(MemoryCallsOfPrograms, WhatIsAskedOfAnAddressIsToldOfItsAllocation) {
   EXPECT_EQ(ask("cuPointerSetAttribute", &value, 6, DevicePointer{4096}), std::nullopt);
 }
 
-TEST_F(MemoryCallsOfPrograms, AllocationsThatCannotBeMadeAreRefused) {
+TEST_F(MemoryCallsOfPrograms, allocations_that_cannot_be_made_are_refused) {
   DevicePointer address = 7;
   EXPECT_EQ(api.cuMemAlloc_v2(&address, 0), cu_error_invalid_value);
   EXPECT_EQ(api.cuMemAlloc_v2(&address, window_bytes + 1), cu_error_out_of_memory);
@@ -118,7 +118,7 @@ TEST_F(MemoryCallsOfPrograms, AllocationsThatCannotBeMadeAreRefused) {
   EXPECT_EQ(api.cuMemFree_v2(allocated(1)), cu_success);
 }
 
-TEST_F(MemoryCallsOfPrograms, AResetLeavesWhatKernelsFindTheirMemoryBy) {
+TEST_F(MemoryCallsOfPrograms, a_reset_leaves_what_kernels_find_their_memory_by) {
   const DevicePointer a = allocated(8);
   write(a, std::vector<std::uint32_t>{4, 5});
   CuContext context = nullptr;
@@ -133,7 +133,7 @@ TEST_F(MemoryCallsOfPrograms, AResetLeavesWhatKernelsFindTheirMemoryBy) {
   EXPECT_EQ(ask("cuDevicePrimaryCtxReset_v2", CuDevice{0}), 700) << "what is broken stays so";
 }
 
-TEST_F(MemoryCallsOfPrograms, MemoryThatAStreamFreesIsUsedAgainOnceItHasComeThere) {
+TEST_F(MemoryCallsOfPrograms, memory_that_a_stream_frees_is_used_again_once_it_has_come_there) {
   DevicePointer a = 0;
   ASSERT_EQ(api.cuMemAllocAsync(&a, window_bytes - 4096, nullptr), cu_success);
   EXPECT_TRUE(in_window(a));
@@ -158,7 +158,7 @@ TEST_F(MemoryCallsOfPrograms, MemoryThatAStreamFreesIsUsedAgainOnceItHasComeTher
 }
 
 // Nobody can wait for the card while a stream is captured, of whichever thread.
-TEST_F(MemoryCallsOfPrograms, MemoryIsFreedWhileAnotherStreamIsCaptured) {
+TEST_F(MemoryCallsOfPrograms, memory_is_freed_while_another_stream_is_captured) {
   const DevicePointer a = allocated(window_bytes - 4096);
   CuStream stream = nullptr;
   ASSERT_EQ(api.cuStreamCreateWithPriority(&stream, cu_stream_non_blocking, 0), cu_success);
@@ -179,7 +179,7 @@ TEST_F(MemoryCallsOfPrograms, MemoryIsFreedWhileAnotherStreamIsCaptured) {
   EXPECT_EQ(taken, 0U);
 }
 
-TEST_F(MemoryCallsOfPrograms, NoProgramSetsTheL2AsideForItself) {
+TEST_F(MemoryCallsOfPrograms, no_program_sets_the_l2_aside_for_itself) {
   EXPECT_EQ(ask("cuCtxSetLimit", 6, std::size_t{1} << 20U), cu_error_unsupported_limit);
   EXPECT_EQ(ask("cuCtxSetLimit", 2, std::size_t{1} << 20U), std::nullopt) << "the heap of malloc";
   EXPECT_EQ(ask("cuCtxResetPersistingL2Cache"), cu_error_not_supported);

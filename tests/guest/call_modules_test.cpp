@@ -29,7 +29,7 @@ class ModuleCallsOfPrograms : public test::ProgramCalls<test::ColorKind::remaind
   }
 };
 
-TEST_F(ModuleCallsOfPrograms, VariablesOfModulesLieInTheShare) {
+TEST_F(ModuleCallsOfPrograms, variables_of_modules_lie_in_the_share) {
   const CuModule module =
       loaded(test::module_head +
              std::string(".visible .global .align 4 .u32 table[2] = {7, 9};\n"
@@ -60,7 +60,7 @@ TEST_F(ModuleCallsOfPrograms, VariablesOfModulesLieInTheShare) {
   EXPECT_EQ(taken, 0U);
 }
 
-TEST_F(ModuleCallsOfPrograms, VariablesLieWhereTheirAlignmentWantsThem) {
+TEST_F(ModuleCallsOfPrograms, variables_lie_where_their_alignment_wants_them) {
   const DevicePointer before = allocated(512);
   const CuModule module =
       loaded(test::module_head + std::string(".visible .global .align 1024 .b8 wide[2048];\n") +
@@ -80,7 +80,7 @@ TEST_F(ModuleCallsOfPrograms, VariablesLieWhereTheirAlignmentWantsThem) {
   EXPECT_EQ(window_bytes - free, 512U);
 }
 
-TEST_F(ModuleCallsOfPrograms, LibrariesAreLoadedLikeModules) {
+TEST_F(ModuleCallsOfPrograms, libraries_are_loaded_like_modules) {
   const std::string text = test::module_head +
                            std::string(".visible .global .align 4 .u32 seen[4];\n") +
                            test::kernel_of("k", "mov.u32 %r1, %tid.x;\nst.global.u32 [seen], 5;");
@@ -98,7 +98,7 @@ TEST_F(ModuleCallsOfPrograms, LibrariesAreLoadedLikeModules) {
   EXPECT_EQ(taken, 0U);
 }
 
-TEST_F(ModuleCallsOfPrograms, TheDriverCopiesRewrittenTextWhateverIsPromisedOfTheCode) {
+TEST_F(ModuleCallsOfPrograms, the_driver_copies_rewritten_text_whatever_is_promised_of_the_code) {
   const std::string text = test::module_head + test::kernel_of("k", "mov.u32 %r1, %tid.x;");
   int options[] = {1, 0, 1};  // the code is preserved; tables of the host
   void* values[3] = {};
@@ -112,7 +112,7 @@ TEST_F(ModuleCallsOfPrograms, TheDriverCopiesRewrittenTextWhateverIsPromisedOfTh
   }
 }
 
-TEST_F(ModuleCallsOfPrograms, NobodyElseFindsWhereTheColoursAreWritten) {
+TEST_F(ModuleCallsOfPrograms, nobody_else_finds_where_the_colours_are_written) {
   const CuModule module =
       loaded(test::module_head +
              test::kernel_of("k", "ld.param.u64 %rd1, [p];\nst.global.u32 [%rd1], 7;"));
@@ -124,7 +124,7 @@ TEST_F(ModuleCallsOfPrograms, NobodyElseFindsWhereTheColoursAreWritten) {
 }
 
 // What is waited for may be a function of the host that waits for another thread's launch.
-TEST_F(ModuleCallsOfPrograms, OtherThreadsLaunchWhileAModuleWaitsToBeUnloaded) {
+TEST_F(ModuleCallsOfPrograms, other_threads_launch_while_a_module_waits_to_be_unloaded) {
   const std::string text =
       test::module_head + std::string(".visible .global .align 4 .u32 seen[4];\n") +
       test::kernel_of("k", "ld.param.u64 %rd1, [p];\nst.global.u32 [%rd1], 7;");
@@ -152,7 +152,7 @@ TEST_F(ModuleCallsOfPrograms, OtherThreadsLaunchWhileAModuleWaitsToBeUnloaded) {
   api.cuModuleUnload(module);
 }
 
-TEST_F(ModuleCallsOfPrograms, CodeWithoutPtxAndFilesThatAreNoneAreRefusedByName) {
+TEST_F(ModuleCallsOfPrograms, code_without_ptx_and_files_that_are_none_are_refused_by_name) {
   CuModule module = nullptr;
   const std::vector<char> elf = [] {
     std::vector<char> bytes(64, 0);
@@ -174,7 +174,7 @@ TEST_F(ModuleCallsOfPrograms, CodeWithoutPtxAndFilesThatAreNoneAreRefusedByName)
               UnorderedElementsAre("a module of the program 2", "/nowhere/k.cubin 1"));
 }
 
-TEST_F(ModuleCallsOfPrograms, KernelsOfMachineCodeAreRefusedByName) {
+TEST_F(ModuleCallsOfPrograms, kernels_of_machine_code_are_refused_by_name) {
   CuModule module = nullptr;
   const std::string code =
       read_file(test::source_dir() / "tests/fatbin/files/counted_90.cubin").value();
@@ -186,7 +186,7 @@ TEST_F(ModuleCallsOfPrograms, KernelsOfMachineCodeAreRefusedByName) {
   EXPECT_EQ(counters.left_out, 2U);
 }
 
-TEST_F(ModuleCallsOfPrograms, LaunchesAreCountedByKernel) {
+TEST_F(ModuleCallsOfPrograms, launches_are_counted_by_kernel) {
   const CuModule module = loaded(test::module_head + test::kernel_of("often", "mov.u32 %r1, 1;") +
                                  test::kernel_of("never", "mov.u32 %r1, 1;") +
                                  test::kernel_of("kept", test::with_locals));
@@ -198,7 +198,7 @@ TEST_F(ModuleCallsOfPrograms, LaunchesAreCountedByKernel) {
   EXPECT_THAT(recorded(Recorded::kernel), ElementsAre("often 3", "kept 1"));
 }
 
-TEST_F(ModuleCallsOfPrograms, KernelsThatCannotBeColouredAreLeftOutAndTold) {
+TEST_F(ModuleCallsOfPrograms, kernels_that_cannot_be_coloured_are_left_out_and_told) {
   const CuModule module = loaded(
       test::module_head +
       test::kernel_of("printed",
@@ -223,7 +223,7 @@ TEST_F(ModuleCallsOfPrograms, KernelsThatCannotBeColouredAreLeftOutAndTold) {
 }
 
 // Only the colours tell how many bytes lie together: here sixteen.
-TEST(ColoredImages, LeaveOutKernelsWhoseAccessesAreWiderThanWhatLiesTogether) {
+TEST(ColoredImages, leave_out_kernels_whose_accesses_are_wider_than_what_lies_together) {
   const std::string text =
       ".version 8.8\n.target sm_100\n.address_size 64\n" +
       test::kernel_of("narrow", "ld.global.v2.u64 {%rd2, %rd3}, [%rd1];") +
@@ -242,7 +242,7 @@ TEST(ColoredImages, LeaveOutKernelsWhoseAccessesAreWiderThanWhatLiesTogether) {
 }
 
 // A kernel that waits for the one in front of it has no parameter more than before.
-TEST(ColoredImages, KeepTheParametersOfKernelsThatWaitThemselves) {
+TEST(ColoredImages, keep_the_parameters_of_kernels_that_wait_themselves) {
   const std::string text = test::module_head + test::kernel_of("k", "mov.u32 %r1, 1;");
   const auto image = fatbin::image_at(text.c_str(), "text").value();
   const auto waiting = ColoredImage::read(image, 90, "text", true).value();
@@ -250,7 +250,7 @@ TEST(ColoredImages, KeepTheParametersOfKernelsThatWaitThemselves) {
   EXPECT_THAT(waiting.parameters("none"), IsEmpty());
 }
 
-TEST_F(ModuleCallsOfPrograms, AddressesOfTheHostAreNoArgumentsOfKernels) {
+TEST_F(ModuleCallsOfPrograms, addresses_of_the_host_are_no_arguments_of_kernels) {
   const CuModule module =
       loaded(std::string(test::module_head) +
              ".visible .entry two(.param .u64 p, .param .align 8 .b8 q[16])\n{\nret;\n}\n");
@@ -312,7 +312,7 @@ TEST_F(ModuleCallsOfPrograms, AddressesOfTheHostAreNoArgumentsOfKernels) {
   EXPECT_EQ(own.cuMemFreeHost(pinned), cu_success);
 }
 
-TEST_F(ModuleCallsOfPrograms, AModuleOfWhichNoKernelIsLeftIsEmpty) {
+TEST_F(ModuleCallsOfPrograms, a_module_of_which_no_kernel_is_left_is_empty) {
   const auto alive = test::fake_symbol<std::int64_t()>("fake_live_objects");
   const std::int64_t before = alive();
   const CuModule module =
@@ -326,7 +326,7 @@ TEST_F(ModuleCallsOfPrograms, AModuleOfWhichNoKernelIsLeftIsEmpty) {
   EXPECT_EQ(api.cuModuleUnload(module), cu_success);
 }
 
-TEST_F(ModuleCallsOfPrograms, LocalVariablesLieInTheShareHoweverManyThreadsThereAre) {
+TEST_F(ModuleCallsOfPrograms, local_variables_lie_in_the_share_however_many_threads_there_are) {
   const CuModule module = loaded(test::module_head + test::kernel_of("k", test::with_locals));
   const CuFunction k = function_of(module, "k");
   const DevicePointer out = allocated(4 * 512);
@@ -368,7 +368,7 @@ TEST_F(ModuleCallsOfPrograms, LocalVariablesLieInTheShareHoweverManyThreadsThere
   EXPECT_EQ(taken, 0U);
 }
 
-TEST_F(ModuleCallsOfPrograms, CapturedKernelsKeepToTheShare) {
+TEST_F(ModuleCallsOfPrograms, captured_kernels_keep_to_the_share) {
   const CuModule module =
       loaded(test::module_head +
              test::kernel_of("k", "ld.param.u64 %rd1, [p];\nst.global.u32 [%rd1], 7;"));
@@ -394,7 +394,7 @@ TEST_F(ModuleCallsOfPrograms, CapturedKernelsKeepToTheShare) {
   api.cuStreamDestroy_v2(stream);
 }
 
-TEST_F(ModuleCallsOfPrograms, KernelsThatCameAnotherWayAreRefused) {
+TEST_F(ModuleCallsOfPrograms, kernels_that_came_another_way_are_refused) {
   serve(false);
   const CuModule plain = loaded(test::module_head + test::kernel_of("k", "mov.u32 %r1, 1;"));
   const CuFunction k = function_of(plain, "k");

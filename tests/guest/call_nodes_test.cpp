@@ -88,7 +88,7 @@ class CallNodes : public test::ProgramCalls<test::ColorKind::remainders> {
   DevicePointer b = allocated(4096);
 };
 
-TEST_F(CallNodes, CopiesAndFillsAreCarriedOutInTheirPlace) {
+TEST_F(CallNodes, copies_and_fills_are_carried_out_in_their_place) {
   write(a, bytes_from(1, 64));
   write(b, Bytes(4096, 0));
   ASSERT_EQ(add(CuFillNode{a + 8, 0, 0x0909, 2, 4, 1}), cu_success);
@@ -107,7 +107,7 @@ TEST_F(CallNodes, CopiesAndFillsAreCarriedOutInTheirPlace) {
   EXPECT_THAT(told, IsEmpty());
 }
 
-TEST_F(CallNodes, BoxesWhoseRowsLieEvenlyAreOneKernel) {
+TEST_F(CallNodes, boxes_whose_rows_lie_evenly_are_one_kernel) {
   write(a, bytes_from(0, 240));
   write(b, Bytes(4096, 0));
   CuCopy3d box = line(b, a, 3);
@@ -137,7 +137,7 @@ TEST_F(CallNodes, BoxesWhoseRowsLieEvenlyAreOneKernel) {
   EXPECT_EQ(read<std::uint8_t>(b + 1035, 3), bytes_from(51, 3));
 }
 
-TEST_F(CallNodes, MemoryOfTheHostIsReachedWhereItIsPinned) {
+TEST_F(CallNodes, memory_of_the_host_is_reached_where_it_is_pinned) {
   know_what_is_pinned();
   std::fill_n(pinned, pinned_bytes, std::uint8_t{0});
   std::copy_n(bytes_from(7, 32).begin(), 32, pinned);
@@ -168,7 +168,7 @@ TEST_F(CallNodes, MemoryOfTheHostIsReachedWhereItIsPinned) {
   EXPECT_EQ(api.cuMemFreeHost(pinned), cu_success);
 }
 
-TEST_F(CallNodes, WhatDoesNotTouchTheShareIsTheDrivers) {
+TEST_F(CallNodes, what_does_not_touch_the_share_is_the_drivers) {
   Bytes host(64);
   EXPECT_EQ(add(to_host(host.data(), 4096, 32)), std::nullopt);
   EXPECT_EQ(add(CuFillNode{4096, 0, 1, 1, 16, 1}), std::nullopt);
@@ -184,7 +184,7 @@ TEST_F(CallNodes, WhatDoesNotTouchTheShareIsTheDrivers) {
   EXPECT_EQ(add(array), cu_error_not_supported);
 }
 
-TEST_F(CallNodes, BytesThatAreNobodysAreNotTouched) {
+TEST_F(CallNodes, bytes_that_are_nobodys_are_not_touched) {
   EXPECT_EQ(add(line(a, b, 4096)), cu_success);
   EXPECT_EQ(add(line(a + 1, b, 4096)), cu_error_invalid_value);
   EXPECT_EQ(add(line(a, b + 1, 4096)), cu_error_invalid_value);
@@ -200,7 +200,7 @@ TEST_F(CallNodes, BytesThatAreNobodysAreNotTouched) {
   EXPECT_EQ(add(CuFillNode{secret, 0, 1, 1, 16, 1}), cu_error_invalid_value);
 }
 
-TEST_F(CallNodes, NodesAreChangedAndToldOfAsTheProgramKnowsThem) {
+TEST_F(CallNodes, nodes_are_changed_and_told_of_as_the_program_knows_them) {
   write(a, bytes_from(1, 64));
   write(b, Bytes(4096, 0));
   ASSERT_EQ(add(line(b, a, 16)), cu_success);
@@ -252,7 +252,7 @@ TEST_F(CallNodes, NodesAreChangedAndToldOfAsTheProgramKnowsThem) {
   EXPECT_EQ(ask("cuGraphMemsetNodeGetParams", copy, &seen_fill), std::nullopt);
 }
 
-TEST_F(CallNodes, NodesDoNotChangeBetweenTheShareAndOtherMemory) {
+TEST_F(CallNodes, nodes_do_not_change_between_the_share_and_other_memory) {
   Bytes host(64);
   ASSERT_EQ(add(line(b, a, 16)), cu_success);
   const CuCopy3d inside = line(b, a, 16);
@@ -280,7 +280,7 @@ TEST_F(CallNodes, NodesDoNotChangeBetweenTheShareAndOtherMemory) {
   EXPECT_EQ(ask("cuGraphExecMemcpyNodeSetParams", nullptr, node, nullptr, nullptr), std::nullopt);
 }
 
-TEST_F(CallNodes, HandlesOfNodesThatAreGoneAreNobodys) {
+TEST_F(CallNodes, handles_of_nodes_that_are_gone_are_nobodys) {
   int type = -1;
   ASSERT_EQ(add(line(b, a, 16)), cu_success);
   const CuGraphNode first = node;
@@ -293,7 +293,7 @@ TEST_F(CallNodes, HandlesOfNodesThatAreGoneAreNobodys) {
   EXPECT_EQ(ask("cuGraphNodeGetType", node, &type), std::nullopt);
 }
 
-TEST_F(CallNodes, ErrorsOfTheDriverAreHandedOn) {
+TEST_F(CallNodes, errors_of_the_driver_are_handed_on) {
   const CuCopy3d copy = line(b, a, 16);
   own.cuGraphAddKernelNode_v2 = [](CuGraphNode*, CuGraph, const CuGraphNode*, std::size_t,
                                    const CuKernelNode*) { return CuResult{2}; };
@@ -329,7 +329,7 @@ struct AnyNode {
   }
 };
 
-TEST_F(CallNodes, NodesOfAnyTypeAreJudgedAsThoseOfTheirOwn) {
+TEST_F(CallNodes, nodes_of_any_type_are_judged_as_those_of_their_own) {
   write(a, bytes_from(1, 64));
   write(b, Bytes(4096, 0));
   static std::vector<CuContext> contexts;

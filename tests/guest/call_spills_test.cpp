@@ -17,7 +17,7 @@ class SpillingKernels : public test::ProgramCalls<test::ColorKind::remainders> {
 
 // The stand-in's compiler keeps values of %busy in local memory where it optimises, of %stack
 // always.
-TEST_F(SpillingKernels, AreCompiledWithLessOptimisationWhereThatHelps) {
+TEST_F(SpillingKernels, are_compiled_with_less_optimisation_where_that_helps) {
   const std::string busy = ".visible .entry busy(.param .u64 p)\n{\n.reg .b64 %busy;\nret;\n}\n";
   const std::string stack = ".visible .entry stack(.param .u64 p)\n{\n.reg .b64 %stack;\nret;\n}\n";
   const std::string head = test::module_head;
@@ -51,7 +51,7 @@ TEST_F(SpillingKernels, AreCompiledWithLessOptimisationWhereThatHelps) {
   EXPECT_THAT(options, ElementsAre(0, 1, 0)) << "less of it helped nothing";
 }
 
-TEST_F(SpillingKernels, KeepTheProgramsOptionsOfItsCompiler) {
+TEST_F(SpillingKernels, keep_the_programs_options_of_its_compiler) {
   const std::string text = std::string(test::module_head) +
                            ".visible .entry busy(.param .u64 p)\n{\n.reg .b64 %busy;\nret;\n}\n";
   static std::vector<std::pair<int, std::uintptr_t>> asked;
@@ -89,7 +89,7 @@ class ModuleCallsThatAllowSpills : public test::ProgramCalls<test::ColorKind::re
   }
 };
 
-TEST_F(ModuleCallsThatAllowSpills, KernelsWithUpToThatManyBytesRunAndAreCounted) {
+TEST_F(ModuleCallsThatAllowSpills, kernels_with_up_to_that_many_bytes_run_and_are_counted) {
   const CuModule module =
       loaded(test::module_head + keeping("spilling", ".reg .b64 %stack;") +
              keeping("wide", ".reg .b64 %stack16;") + keeping("none", ".reg .b64 %rd<2>;"));
@@ -107,7 +107,7 @@ TEST_F(ModuleCallsThatAllowSpills, KernelsWithUpToThatManyBytesRunAndAreCounted)
   EXPECT_THAT(counted, ElementsAre("spilling: 8 bytes per thread"));
 }
 
-TEST_F(ModuleCallsThatAllowSpills, MoreRegistersAreTriedBefore) {
+TEST_F(ModuleCallsThatAllowSpills, more_registers_are_tried_before) {
   const CuModule module = loaded(std::string(test::module_head) +
                                  ".visible .entry limited(.param .u64 p)\n.maxntid 64\n"
                                  ".minnctapersm 8\n{\n.reg .b64 %spills;\nret;\n}\n");

@@ -76,7 +76,7 @@ class CallStreams : public test::ProgramCalls<test::ColorKind::remainders> {
   }
 };
 
-TEST_F(CallStreams, CopiesKeepToTheStreamThatWasMeant) {
+TEST_F(CallStreams, copies_keep_to_the_stream_that_was_meant) {
   const DevicePointer a = allocated(4096);
   const DevicePointer b = a + 1024;
   std::vector<char> host(4096);
@@ -115,7 +115,7 @@ TEST_F(CallStreams, CopiesKeepToTheStreamThatWasMeant) {
   in_its_stream("cuMemcpy3DAsync_v2", false, &box);
 }
 
-TEST_F(CallStreams, FillsKeepToTheStreamThatWasMeant) {
+TEST_F(CallStreams, fills_keep_to_the_stream_that_was_meant) {
   const DevicePointer a = allocated(4096);
   constexpr std::size_t count = 16;
   constexpr std::size_t pitch = 128;
@@ -134,7 +134,7 @@ TEST_F(CallStreams, FillsKeepToTheStreamThatWasMeant) {
   in_its_stream("cuMemsetD2D32Async", false, a, pitch, 1U, count, rows);
 }
 
-TEST_F(CallStreams, TheDriverIsToldWhatMemoryTheOtherSideIs) {
+TEST_F(CallStreams, the_driver_is_told_what_memory_the_other_side_is) {
   const DevicePointer a = allocated(4096);
   std::vector<char> host(64);
   const auto at_host = reinterpret_cast<DevicePointer>(host.data());
@@ -164,7 +164,7 @@ TEST_F(CallStreams, TheDriverIsToldWhatMemoryTheOtherSideIs) {
   EXPECT_EQ(api.cuMemFreeHost(pinned), cu_success);
 }
 
-TEST_F(CallStreams, CopiesGetAsManyBlocksAsTheirRowsNeedUpToALimit) {
+TEST_F(CallStreams, copies_get_as_many_blocks_as_their_rows_need_up_to_a_limit) {
   const DevicePointer a = allocated(3000 * 64);
   static std::array<unsigned, 7> sizes;
   own.cuLaunchKernel = [](CuFunction, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
@@ -184,7 +184,7 @@ TEST_F(CallStreams, CopiesGetAsManyBlocksAsTheirRowsNeedUpToALimit) {
   }
 }
 
-TEST_F(CallStreams, WhatIsEmptyIsNotCopied) {
+TEST_F(CallStreams, what_is_empty_is_not_copied) {
   const DevicePointer a = allocated(4096);
   CuCopy2d flat{};
   flat.source_type = flat.target_type = cu_memory_device;
@@ -210,7 +210,7 @@ TEST_F(CallStreams, WhatIsEmptyIsNotCopied) {
 }
 
 // Sizes whose product or sum is small again once it has no room in 64 bits.
-TEST_F(CallStreams, NothingIsCopiedWhoseLengthNoNumberHolds) {
+TEST_F(CallStreams, nothing_is_copied_whose_length_no_number_holds) {
   const DevicePointer a = allocated(4096);
   constexpr std::size_t half = std::size_t{1} << 63U;
   CuCopy2d flat{};
@@ -238,7 +238,7 @@ TEST_F(CallStreams, NothingIsCopiedWhoseLengthNoNumberHolds) {
   EXPECT_THAT(launched, IsEmpty());
 }
 
-TEST_F(CallStreams, CopiesMayFillAnAllocationToItsEndAndNoFurther) {
+TEST_F(CallStreams, copies_may_fill_an_allocation_to_its_end_and_no_further) {
   const DevicePointer a = allocated(4096);
   allocated(4096);
   CuCopy2d flat{};
@@ -276,7 +276,7 @@ TEST_F(CallStreams, CopiesMayFillAnAllocationToItsEndAndNoFurther) {
   EXPECT_EQ(api.cuMemcpyDtoD_v2(a, a + 4000, 97), cu_error_invalid_value);
 }
 
-TEST_F(CallStreams, LaunchesOfKernelsWithLocalVariablesAreTheProgramsOwn) {
+TEST_F(CallStreams, launches_of_kernels_with_local_variables_are_the_programs_own) {
   own = api;
   const CuModule module = loaded(test::module_head + test::kernel_of("k", test::with_locals));
   const CuFunction k = function_of(module, "k");
@@ -387,7 +387,7 @@ TEST_F(CallStreams, LaunchesOfKernelsWithLocalVariablesAreTheProgramsOwn) {
       << "the module and its event";
 }
 
-TEST_F(CallStreams, OptionsOfCodeAreHandedOn) {
+TEST_F(CallStreams, options_of_code_are_handed_on) {
   own = api;
   const std::string text = test::module_head + test::kernel_of("k", "mov.u32 %r1, 1;");
   static struct {

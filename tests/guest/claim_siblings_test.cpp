@@ -90,7 +90,7 @@ class Siblings : public Confine {
   std::vector<pid_t> processes_;
 };
 
-TEST_F(Siblings, OfOneProgramAreNoStrangersToEachOther) {
+TEST_F(Siblings, of_one_program_are_no_strangers_to_each_other) {
   start_processes();
   end_exec();
   move_to({1, 5});
@@ -101,7 +101,7 @@ TEST_F(Siblings, OfOneProgramAreNoStrangersToEachOther) {
   EXPECT_EQ(seen(), TpcSet({1, 5})) << "the second one has it, too";
 }
 
-TEST_F(Siblings, VouchForEachOtherOnceTheFirstHasEnded) {
+TEST_F(Siblings, vouch_for_each_other_once_the_first_has_ended) {
   start_processes();
   end_exec();
   move_to({1, 5});
@@ -111,7 +111,7 @@ TEST_F(Siblings, VouchForEachOtherOnceTheFirstHasEnded) {
   EXPECT_TRUE(follows(2)) << "the second one has TPC 5, too";
 }
 
-TEST_F(Siblings, DoNotVouchForTpcsThatTheyHaveNoMore) {
+TEST_F(Siblings, do_not_vouch_for_tpcs_that_they_have_no_more) {
   start_processes();
   end_exec();
   move_to({1, 5});
@@ -121,7 +121,7 @@ TEST_F(Siblings, DoNotVouchForTpcsThatTheyHaveNoMore) {
   EXPECT_FALSE(follows(1));
 }
 
-TEST_F(Siblings, DoNotVouchForTpcsThatNoneOfThemTook) {
+TEST_F(Siblings, do_not_vouch_for_tpcs_that_none_of_them_took) {
   start_processes();
   end_exec();
   move_to({1, 5});
@@ -131,7 +131,7 @@ TEST_F(Siblings, DoNotVouchForTpcsThatNoneOfThemTook) {
   EXPECT_FALSE(follows(1));
 }
 
-TEST_F(Siblings, DoNotVouchForTpcsThatAnotherOneTookLater) {
+TEST_F(Siblings, do_not_vouch_for_tpcs_that_another_one_took_later) {
   start_processes();
   end_exec();
   move_to({1, 5});
@@ -144,7 +144,7 @@ TEST_F(Siblings, DoNotVouchForTpcsThatAnotherOneTookLater) {
 }
 
 // There is room for sixteen that have taken them.
-TEST_F(Siblings, VouchForEachOtherHoweverManyTookTheTpcsBefore) {
+TEST_F(Siblings, vouch_for_each_other_however_many_took_the_tpcs_before) {
   start_processes();
   end_exec();
   move_to({1, 5});
@@ -161,7 +161,7 @@ TEST_F(Siblings, VouchForEachOtherHoweverManyTookTheTpcsBefore) {
   EXPECT_TRUE(follows(2)) << "the second one was noted in the place of one that has ended";
 }
 
-TEST_F(Siblings, TakeNothingThatATenantOrAProgramThatDoesNotShareHas) {
+TEST_F(Siblings, take_nothing_that_a_tenant_or_a_program_that_does_not_share_has) {
   start_processes();
   end_exec();
   move_to({1, 5});
@@ -181,7 +181,7 @@ TEST_F(Siblings, TakeNothingThatATenantOrAProgramThatDoesNotShareHas) {
 }
 
 // It has had them since it was asked to move the program.
-TEST_F(Siblings, HaveWhatTheirDemarcExecHasClaimedAsLongAsThatLives) {
+TEST_F(Siblings, have_what_their_demarc_exec_has_claimed_as_long_as_that_lives) {
   end_exec();  // this process stands for another one
   ControlBlock& block = program.control.block();
   auto claim = ProgramClaim::open(false).value();
@@ -196,7 +196,7 @@ TEST_F(Siblings, HaveWhatTheirDemarcExecHasClaimedAsLongAsThatLives) {
   }));
 }
 
-TEST_F(Siblings, ThatAreRefusedHaveTakenNothing) {
+TEST_F(Siblings, that_are_refused_have_taken_nothing) {
   start_processes();
   end_exec();
   move_to({1, 5, 6});
@@ -207,7 +207,7 @@ TEST_F(Siblings, ThatAreRefusedHaveTakenNothing) {
   EXPECT_EQ(seen(), TpcSet({1}));
 }
 
-TEST_F(Siblings, HaveNoClaimOnOtherFilesThanTheirDemarcExecHad) {
+TEST_F(Siblings, have_no_claim_on_other_files_than_their_demarc_exec_had) {
   for (const bool refused : {false, true}) {
     for (const int word : {0, 1}) {
       EXPECT_TRUE(test::passes_in_a_process([&] {

@@ -33,15 +33,15 @@ void scale_works(test::ProgramOnShare& program) {
   EXPECT_THAT(program.told, IsEmpty());
 }
 
-TEST_F(ProgramsInRemainders, KernelsWorkAsTheyDoWithoutColours) {
+TEST_F(ProgramsInRemainders, kernels_work_as_they_do_without_colours) {
   scale_works(*this);
 }
 
-TEST_F(ProgramsInParities, KernelsWorkAsTheyDoWithoutColours) {
+TEST_F(ProgramsInParities, kernels_work_as_they_do_without_colours) {
   scale_works(*this);
 }
 
-TEST(ProgramsBeyondTheirShare, EndWithAnIllegalAddress) {
+TEST(ProgramsBeyondTheirShare, end_with_an_illegal_address) {
   const test::ForeignHalf half(test::ColorKind::remainders);
   test::ProgramOnShare program(*half.pool());
   const DevicePointer a = program.allocated(4096);
@@ -57,7 +57,7 @@ TEST(ProgramsBeyondTheirShare, EndWithAnIllegalAddress) {
   test::configure(fake::small_gpu());  // the context is broken
 }
 
-TEST_F(ProgramsInRemainders, FunctionsThatCannotKeepToTheShareAreRefusedByName) {
+TEST_F(ProgramsInRemainders, functions_that_cannot_keep_to_the_share_are_refused_by_name) {
   for (const auto& [name, why] : {std::pair{"cuMemAllocManaged", "managed memory"},
                                   std::pair{"cuArrayCreate_v2", "textures and arrays"},
                                   std::pair{"cuIpcGetMemHandle", "of one process"},

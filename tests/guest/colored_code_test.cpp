@@ -24,7 +24,7 @@ Result<std::shared_ptr<ColoredPool>> pool_with(PoolPages pages,
                              pages);
 }
 
-TEST(OneRegion, KeepsThePagesOfTheMostFrequentConstantAlone) {
+TEST(OneRegion, keeps_the_pages_of_the_most_frequent_constant_alone) {
   const auto all = pool_with(PoolPages::all).value();
   const std::set<std::uint32_t> constants(all->constants().begin(), all->constants().end());
   ASSERT_EQ(constants.size(), 2U);
@@ -44,7 +44,7 @@ TEST(OneRegion, KeepsThePagesOfTheMostFrequentConstantAlone) {
   }
 }
 
-TEST(ColoredCode, IsRefusedWhereOneKernelWouldNeedSeveralConstants) {
+TEST(ColoredCode, is_refused_where_one_kernel_would_need_several_constants) {
   const auto pool = pool_with(PoolPages::all).value();
   EXPECT_THAT(code_of_pool(*pool, 0).error().message, HasSubstr("2 regions"));
   const auto one = pool_with(PoolPages::one_region).value();
@@ -52,7 +52,7 @@ TEST(ColoredCode, IsRefusedWhereOneKernelWouldNeedSeveralConstants) {
 }
 
 // Shares differ in the colour that the code inserts, and in nothing else.
-TEST(ColoredCode, AddressesTheShareThatItIsOf) {
+TEST(ColoredCode, addresses_the_share_that_it_is_of) {
   const auto module = ptx::parse_whole(
       ".version 8.0\n.target sm_90\n.address_size 64\n"
       ".visible .entry k(.param .u64 p) {\n.reg .b64 %rd<3>;\n.reg .b32 %r<2>;\n"
@@ -71,7 +71,7 @@ TEST(ColoredCode, AddressesTheShareThatItIsOf) {
 }
 
 // Policies of the L2 are of newer targets than the module's.
-TEST(ColoredCode, IsForTheCardOfItsPool) {
+TEST(ColoredCode, is_for_the_card_of_its_pool) {
   const auto module = ptx::parse_whole(
       ".version 8.0\n.target sm_75\n.address_size 64\n"
       ".visible .entry k(.param .u64 p) {\n.reg .b64 %rd<2>;\n.reg .b32 %r<2>;\n"
@@ -90,7 +90,7 @@ TEST(ColoredCode, IsForTheCardOfItsPool) {
   }
 }
 
-TEST(PageConstants, AreMeasuredThreeTimesWhereTheCardIsDisturbed) {
+TEST(PageConstants, are_measured_three_times_where_the_card_is_disturbed) {
   fake::FakeConfig busy = fake::small_gpu();
   busy.upset_from = 4;  // the first page has been measured, by three launches
   busy.upset_until = 4 + 3 * 3;

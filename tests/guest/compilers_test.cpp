@@ -32,7 +32,7 @@ constexpr const char* as_ptx =
     "one that is not taken: machine code\none that gives no PTX: machine code\n"
     "without the option: machine code\n0 links are left\n";
 
-TEST(Compilers, GivePtxWhereMachineCodeIsAsked) {
+TEST(Compilers, give_ptx_where_machine_code_is_asked) {
   const std::string opened =
       "opened=" + (test::build_dir() / "libdemarc_fake_compilers.so").string();
   EXPECT_EQ(ran({"linked"}, false), as_they_are);
@@ -43,7 +43,7 @@ TEST(Compilers, GivePtxWhereMachineCodeIsAsked) {
 }
 
 // Two compilers in one program, each asked after the other was found.
-TEST(Compilers, OfSeveralVersionsKeepApart) {
+TEST(Compilers, of_several_versions_keep_apart) {
   const auto first = test::build_dir() / "libdemarc_fake_compilers.so";
   const auto second = test::fresh_folder("compilers") / "libother.so";
   std::filesystem::copy_file(first, second);
@@ -52,7 +52,7 @@ TEST(Compilers, OfSeveralVersionsKeepApart) {
 }
 
 #ifdef DEMARC_NVRTC
-TEST(Compilers, OfNvidiaGivePtx) {
+TEST(Compilers, of_nvidia_give_ptx) {
   const std::vector<std::string> steps{
       std::string("compile=") + DEMARC_NVRTC, std::string("link=") + DEMARC_NVJITLINK,
       std::string("optimise=") + DEMARC_NVRTC + "=" + DEMARC_NVJITLINK};

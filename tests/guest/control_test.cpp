@@ -33,7 +33,7 @@ std::string refusal(const std::string& value) {
   return opened ? "opened" : opened.error().message;
 }
 
-TEST(ControlBlocks, AreSharedWithWhoeverKnowsTheirName) {
+TEST(ControlBlocks, are_shared_with_whoever_knows_their_name) {
   const Control made = Control::create().value();
   const auto opened = Control::open(made.value());
   ASSERT_TRUE(opened) << opened.error().message;
@@ -49,7 +49,7 @@ TEST(ControlBlocks, AreSharedWithWhoeverKnowsTheirName) {
   EXPECT_EQ(made.value().find(fmt::format("{:016x}", report)), std::string::npos);
 }
 
-TEST(ControlBlocks, AreRefusedWithAnotherTokenMagicOrSize) {
+TEST(ControlBlocks, are_refused_with_another_token_magic_or_size) {
   const Control made = Control::create().value();
   const std::string zeros(32, '0');
   EXPECT_THAT(refusal(file_of(made) + "#" + zeros), HasSubstr("not the control block"));
@@ -66,7 +66,7 @@ TEST(ControlBlocks, AreRefusedWithAnotherTokenMagicOrSize) {
 }
 
 // As a file whose number the block's had before.
-TEST(ControlBlocks, FilesThatOthersCouldShortenOrThatHaveAnotherSizeAreRefused) {
+TEST(ControlBlocks, files_that_others_could_shorten_or_that_have_another_size_are_refused) {
   const Control made = Control::create().value();
   const std::string token = made.value().substr(made.value().find('#'));
   for (const bool sealed : {false, true}) {
@@ -89,7 +89,7 @@ TEST(ControlBlocks, FilesThatOthersCouldShortenOrThatHaveAnotherSizeAreRefused) 
   ::close(own);
 }
 
-TEST(ControlBlocks, ThatCannotBeMadeSayWhatIsInTheWay) {
+TEST(ControlBlocks, that_cannot_be_made_say_what_is_in_the_way) {
   const auto refused_with = [](int resource, const std::string& why) {
     return Supervised::apart([&] {
       const rlimit none{0, 0};
@@ -109,7 +109,7 @@ TEST(ControlBlocks, ThatCannotBeMadeSayWhatIsInTheWay) {
 }
 
 // Its number is soon that of another file.
-TEST(ControlBlocks, CloseTheirFileOnceAndThatOfAnotherNever) {
+TEST(ControlBlocks, close_their_file_once_and_that_of_another_never) {
   struct stat facts {};
   std::string file;
   {
@@ -123,7 +123,7 @@ TEST(ControlBlocks, CloseTheirFileOnceAndThatOfAnotherNever) {
   EXPECT_NE(::stat(file.c_str(), &facts), 0) << "it stays open";
 }
 
-TEST(ControlBlocks, TakeAMaskWhateverErrorAnEarlierCallHad) {
+TEST(ControlBlocks, take_a_mask_whatever_error_an_earlier_call_had) {
   const Control made = Control::create().value();
   HardwareMask mask;
   mask.disabled[1] = 6;
@@ -136,7 +136,7 @@ TEST(ControlBlocks, TakeAMaskWhateverErrorAnEarlierCallHad) {
   EXPECT_EQ(found.disabled[1], 6U);
 }
 
-TEST(ControlBlocks, AreGoneWithTheirOwnerHoweverItEnds) {
+TEST(ControlBlocks, are_gone_with_their_owner_however_it_ends) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   EXPECT_EQ(Supervised::apart([&] {
@@ -158,7 +158,7 @@ HardwareMask words(std::uint32_t value) {
   return HardwareMask{{value, value, value, value}};
 }
 
-TEST(ControlBlocks, WritersOfSeveralProcessesTakeTurnsAndADeadOneLosesItsTurn) {
+TEST(ControlBlocks, writers_of_several_processes_take_turns_and_a_dead_one_loses_its_turn) {
   const Control made = Control::create().value();
   const int file = ::open(file_of(made).c_str(), O_RDWR | O_CLOEXEC);
   ASSERT_EQ(::flock(file, LOCK_EX), 0);
@@ -204,7 +204,8 @@ TEST(ControlBlocks, WritersOfSeveralProcessesTakeTurnsAndADeadOneLosesItsTurn) {
 
 // The writer is stopped at each of its instructions. What lies in memory then is what it would
 // leave behind if it died there.
-TEST(SharedMasks, AWriterThatDiesAnywhereLeavesTheOldOrTheNewMaskAndRoomForTheNext) {
+TEST(SharedMasks,
+     a_writer_that_dies_anywhere_leaves_the_old_or_the_new_mask_and_room_for_the_next) {
   void* memory = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);
   auto* shared = new (memory) SharedMask;
@@ -246,7 +247,7 @@ TEST(SharedMasks, AWriterThatDiesAnywhereLeavesTheOldOrTheNewMaskAndRoomForTheNe
   ::munmap(memory, 4096);
 }
 
-TEST(SharedMasks, ReadersSeeWholeMasksWhileWritersTakeTurns) {
+TEST(SharedMasks, readers_see_whole_masks_while_writers_take_turns) {
   SharedMask shared;
   shared.store(words(0), true);
   const auto write = [&shared](std::uint32_t first) {
@@ -264,7 +265,7 @@ TEST(SharedMasks, ReadersSeeWholeMasksWhileWritersTakeTurns) {
 }
 
 // Opening and closing a file may wait for its file system, so none is opened that has a name.
-TEST(ControlBlock, IsNoFileWithANameAndSuchAFileIsNotOpened) {
+TEST(ControlBlock, is_no_file_with_a_name_and_such_a_file_is_not_opened) {
   const std::string path = test::fresh_folder("control") / "file";
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   const int events = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
@@ -277,7 +278,7 @@ TEST(ControlBlock, IsNoFileWithANameAndSuchAFileIsNotOpened) {
   ::close(file);
 }
 
-TEST(ControlBlock, IsNotStoredWhileAnotherProcessHoldsItsLock) {
+TEST(ControlBlock, is_not_stored_while_another_process_holds_its_lock) {
   const auto control = Control::create().value();
   const int file = ::open(file_of(control).c_str(), O_RDWR | O_CLOEXEC);
   ASSERT_EQ(::flock(file, LOCK_EX), 0);
@@ -292,7 +293,7 @@ TEST(ControlBlock, IsNotStoredWhileAnotherProcessHoldsItsLock) {
   EXPECT_TRUE(control.block().mask.load(mask));
 }
 
-TEST(ControlBlock, GivesOneProcessAtATimeItsTurnToMoveAProgramThatHasTpcs) {
+TEST(ControlBlock, gives_one_process_at_a_time_its_turn_to_move_a_program_that_has_tpcs) {
   const auto control = Control::create().value();
   ASSERT_TRUE(control.store_mask({}, false));
   EXPECT_THAT(control.turn_to_move().error().message, HasSubstr("is only observed"));

@@ -87,7 +87,7 @@ CuLaunchAttribute launched_with(int id, int flag) {
   return attribute;
 }
 
-TEST_F(CooperativeLaunchRules, HaveRoomForAsManyBlocksAsTheSmsOfTheMaskHold) {
+TEST_F(CooperativeLaunchRules, have_room_for_as_many_blocks_as_the_sms_of_the_mask_hold) {
   const std::vector<CuLaunchAttribute> cooperative{launched_with(2, 1)};
   const auto both = [&](const Size& grid, const Size& block, unsigned shared_bytes) {
     const auto called = launch(grid, block, shared_bytes);
@@ -108,7 +108,7 @@ TEST_F(CooperativeLaunchRules, HaveRoomForAsManyBlocksAsTheSmsOfTheMaskHold) {
   EXPECT_THAT(both({1, 1, 1}, {1, 1, 1}, 228 << 10U), Optional(HasSubstr("hold 0 of them")));
 }
 
-TEST_F(CooperativeLaunchRules, LookAtTheAttributesThatALaunchHas) {
+TEST_F(CooperativeLaunchRules, look_at_the_attributes_that_a_launch_has) {
   const Size large{5, 1, 1};
   const auto cooperative = launched_with(2, 1);
   const auto not_cooperative = launched_with(2, 0);
@@ -121,7 +121,7 @@ TEST_F(CooperativeLaunchRules, LookAtTheAttributesThatALaunchHas) {
   EXPECT_EQ(launch_with({other, cooperative}, 2, large), five_of_four);
 }
 
-TEST_F(CooperativeLaunchRules, RefuseWhatTheDriverDoesNotTell) {
+TEST_F(CooperativeLaunchRules, refuse_what_the_driver_does_not_tell) {
   function = nullptr;
   EXPECT_THAT(launch({1, 1, 1}), Optional(HasSubstr(not_told)));
   function = reinterpret_cast<CuFunction>(this);
@@ -135,12 +135,12 @@ TEST_F(CooperativeLaunchRules, RefuseWhatTheDriverDoesNotTell) {
   EXPECT_THAT(launch({1, 1, 1}), Optional(HasSubstr(not_told)));
 }
 
-TEST_F(CooperativeLaunchRules, RefuseLaunchesOnSeveralCards) {
+TEST_F(CooperativeLaunchRules, refuse_launches_on_several_cards) {
   EXPECT_THAT(asked("cuLaunchCooperativeKernelMultiDevice", nullptr, 1U, 0U),
               Optional(HasSubstr("on several cards")));
 }
 
-TEST_F(CooperativeLaunchRules, RefuseNodesThatAreMadeCooperativeByHand) {
+TEST_F(CooperativeLaunchRules, refuse_nodes_that_are_made_cooperative_by_hand) {
   const int yes = 1;
   const int no = 0;
   const auto set = [&](int attribute, const int* value) {
@@ -152,7 +152,7 @@ TEST_F(CooperativeLaunchRules, RefuseNodesThatAreMadeCooperativeByHand) {
   EXPECT_EQ(set(1, &yes), std::nullopt);
 }
 
-TEST_F(CooperativeLaunchRules, HoldForNodesOnceTheProgramLaunchesSo) {
+TEST_F(CooperativeLaunchRules, hold_for_nodes_once_the_program_launches_so) {
   EXPECT_EQ(asked("cuGraphKernelNodeCopyAttributes", node_, node_), std::nullopt);
   ASSERT_EQ(launch({1, 1, 1}), std::nullopt);
   EXPECT_THAT(asked("cuGraphKernelNodeCopyAttributes", node_, node_),
@@ -175,7 +175,8 @@ TEST_F(CooperativeLaunchRules, HoldForNodesOnceTheProgramLaunchesSo) {
 }
 
 // The first version of their parameters ends in front of the kernel of a library.
-TEST_F(CooperativeLaunchRules, HoldForNodesOfTheFirstVersionWithoutReadingBehindTheirParameters) {
+TEST_F(CooperativeLaunchRules,
+       hold_for_nodes_of_the_first_version_without_reading_behind_their_parameters) {
   ASSERT_EQ(launch({1, 1, 1}), std::nullopt);
   const KernelNode large{function, {5, 1, 1}};
   const KernelNode of_library{nullptr, {4, 1, 1}, {1, 1, 1}, 0, nullptr, nullptr, function};
@@ -188,12 +189,12 @@ TEST_F(CooperativeLaunchRules, HoldForNodesOfTheFirstVersionWithoutReadingBehind
   EXPECT_THAT(both(of_library), Optional(HasSubstr(not_told)));
 }
 
-TEST_F(CooperativeLaunchRules, HoldForNodesOnceALaunchHadTheAttribute) {
+TEST_F(CooperativeLaunchRules, hold_for_nodes_once_a_launch_had_the_attribute) {
   ASSERT_EQ(launch_with({launched_with(2, 1)}, 1, {1, 1, 1}), std::nullopt);
   EXPECT_EQ(node({function, {5, 1, 1}}), std::vector(4, std::optional<std::string>(five_of_four)));
 }
 
-TEST_F(CooperativeLaunchRules, LeaveNodesOfOtherKindsAndCallsThatTheDriverRefusesToIt) {
+TEST_F(CooperativeLaunchRules, leave_nodes_of_other_kinds_and_calls_that_the_driver_refuses_to_it) {
   ASSERT_EQ(launch({1, 1, 1}), std::nullopt);
   const NodeOfAnyKind copy{1, {}, {function, {5, 1, 1}}};
   const void* none = nullptr;
@@ -207,7 +208,7 @@ TEST_F(CooperativeLaunchRules, LeaveNodesOfOtherKindsAndCallsThatTheDriverRefuse
             std::nullopt);
 }
 
-TEST_F(CooperativeLaunchRules, HoldUnderAMaskAlone) {
+TEST_F(CooperativeLaunchRules, hold_under_a_mask_alone) {
   mask.store({}, false);
   const int yes = 1;
   EXPECT_EQ(launch({5, 1, 1}), std::nullopt);

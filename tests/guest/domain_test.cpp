@@ -36,7 +36,7 @@ DomainSeen run_in_domain(Supervised& program, const DomainChoice& choice, bool o
           outcome->no_domain_because};
 }
 
-TEST_F(ProgramDomains, AProgramHasTheDomainThatIsGivenOrAFreeOneOrItsOwn) {
+TEST_F(ProgramDomains, a_program_has_the_domain_that_is_given_or_a_free_one_or_its_own) {
   for (const bool observe : {false, true}) {
     EXPECT_EQ(Supervised::apart([&] {
                 const auto given = run_in_domain(program, {DomainChoice::Kind::given, 3}, observe);
@@ -54,7 +54,7 @@ TEST_F(ProgramDomains, AProgramHasTheDomainThatIsGivenOrAFreeOneOrItsOwn) {
   }
 }
 
-TEST_F(ProgramDomains, AProgramThatIsLeftItsOwnHasTheOneThatItChooses) {
+TEST_F(ProgramDomains, a_program_that_is_left_its_own_has_the_one_that_it_chooses) {
   EXPECT_EQ(Supervised::apart([&] {
               auto plan = plan_for(program, {"context", "own-domain=2", "launch", "domain"});
               plan.sync_domain = {DomainChoice::Kind::none, 0};
@@ -71,7 +71,7 @@ std::optional<ProgramClaim> claim_of_a_domain(const std::string& card, std::uint
   return std::move(*claim);
 }
 
-TEST_F(ProgramDomains, DomainsThatOtherProgramsHaveAreNotFree) {
+TEST_F(ProgramDomains, domains_that_other_programs_have_are_not_free) {
   EXPECT_EQ(Supervised::apart([&] {
               const std::string card = program.card;
               std::optional<ProgramClaim> first = claim_of_a_domain(card, 1);
@@ -95,7 +95,7 @@ TEST_F(ProgramDomains, DomainsThatOtherProgramsHaveAreNotFree) {
             0);
 }
 
-TEST_F(ProgramDomains, ADomainThatIsGivenIsClaimedAndSharedOnlyWithAWord) {
+TEST_F(ProgramDomains, a_domain_that_is_given_is_claimed_and_shared_only_with_a_word) {
   EXPECT_EQ(Supervised::apart([&] {
               auto plan = plan_for(program, {"context", "launch", "domain"});
               plan.sync_domain = {DomainChoice::Kind::given, 1};
@@ -127,7 +127,7 @@ TEST_F(ProgramDomains, ADomainThatIsGivenIsClaimedAndSharedOnlyWithAWord) {
             0);
 }
 
-TEST_F(ProgramDomains, WithoutAFileNothingIsClaimed) {
+TEST_F(ProgramDomains, without_a_file_nothing_is_claimed) {
   EXPECT_EQ(Supervised::apart([&] {
               auto files = Driver::files();
               REQUIRE_IN_CHILD(files && files->front() == test::fake_libcuda());
@@ -144,7 +144,8 @@ TEST_F(ProgramDomains, WithoutAFileNothingIsClaimed) {
             0);
 }
 
-TEST_F(ProgramDomains, ADomainThatTheCardLacksIsRefusedByNumberAndDoneWithoutOtherwise) {
+TEST_F(ProgramDomains,
+       a_domain_that_the_card_lacks_is_refused_by_number_and_done_without_otherwise) {
   EXPECT_EQ(
       Supervised::apart([&] {
         const auto refused = [&](std::uint32_t domain, const char* words) {
@@ -177,7 +178,7 @@ TEST_F(ProgramDomains, ADomainThatTheCardLacksIsRefusedByNumberAndDoneWithoutOth
       0);
 }
 
-TEST(DomainChoices, AreFreeNoneOrANumber) {
+TEST(DomainChoices, are_free_none_or_a_number) {
   EXPECT_EQ(parse_domain_choice("free")->kind, DomainChoice::Kind::free);
   EXPECT_EQ(parse_domain_choice("none")->kind, DomainChoice::Kind::none);
   const auto two = parse_domain_choice("2");

@@ -32,7 +32,7 @@ struct PlantedDriverCall {
   [[nodiscard]] std::optional<DriverCall> read() const { return DriverCall::read(params.data()); }
 };
 
-TEST(DriverCalls, ShowNameSiteAndArguments) {
+TEST(DriverCalls, show_name_site_and_arguments) {
   PlantedDriverCall planted("cuMemHostAlloc");
   planted.arguments[1] = 4096;
   planted.arguments[2] = std::uint64_t{7} << 32 | 5;
@@ -64,14 +64,14 @@ TEST(DriverCalls, ShowNameSiteAndArguments) {
   EXPECT_FALSE(far.read()->leaving());
 }
 
-TEST(DriverCalls, AnAnswerIsTheDriversResultAndKeepsItFromTheCall) {
+TEST(DriverCalls, an_answer_is_the_drivers_result_and_keeps_it_from_the_call) {
   const PlantedDriverCall planted("cuMemHostAlloc");
   planted.read()->answer(801);
   EXPECT_EQ(planted.result, 801);
   EXPECT_EQ(planted.answered, 1);
 }
 
-TEST(DriverCalls, ParametersOfAnotherLayoutAreNotRead) {
+TEST(DriverCalls, parameters_of_another_layout_are_not_read) {
   EXPECT_FALSE(DriverCall::read(nullptr));
   for (const std::size_t element : {5U, 6U, 7U, 11U}) {
     PlantedDriverCall planted("cuInit");
@@ -86,7 +86,7 @@ TEST(DriverCalls, ParametersOfAnotherLayoutAreNotRead) {
 }
 
 // Found on an H200, driver 580.159: programs were stopped at them.
-TEST(DriverCalls, OnlyFunctionsWithoutArgumentsShowNone) {
+TEST(DriverCalls, only_functions_without_arguments_show_none) {
   for (const auto& [name, read] : {std::pair{"cuCtxSynchronize", true},
                                    {"cuProfilerStart", true},
                                    {"cuProfilerStop", true},
@@ -104,7 +104,7 @@ bool gives(const char* name) {
   return gives_host_memory(*PlantedDriverCall(name).read());
 }
 
-TEST(HostMemory, ComesFromFunctionsOfEveryVersion) {
+TEST(HostMemory, comes_from_functions_of_every_version) {
   for (const char* name :
        {"cuMemAllocHost", "cuMemAllocHost_v2", "cuMemHostAlloc", "cuMemHostRegister",
         "cuMemHostRegister_v2", "cuMemAllocManaged", "cuMemImportFromShareableHandle",
@@ -136,7 +136,7 @@ bool gives(const char* name, std::size_t argument, const void* what, std::uint64
   return gives_host_memory(*planted.read());
 }
 
-TEST(HostMemory, IsWhatAllocationsAndPoolsOffTheCardAre) {
+TEST(HostMemory, is_what_allocations_and_pools_off_the_card_are) {
   for (const auto& [name, argument] :
        {std::pair{"cuMemCreate", 2U}, std::pair{"cuMemPoolCreate", 1U},
         std::pair{"cuGraphAddMemAllocNode", 4U}}) {
@@ -147,7 +147,7 @@ TEST(HostMemory, IsWhatAllocationsAndPoolsOffTheCardAre) {
   }
 }
 
-TEST(HostMemory, IsWhatPoolsOfAnotherPlaceGive) {
+TEST(HostMemory, is_what_pools_of_another_place_give) {
   for (const char* name : {"cuMemGetDefaultMemPool", "cuMemGetMemPool"}) {
     constexpr std::uint32_t card[] = {1, 0};
     constexpr std::uint32_t host[] = {2, 0};
@@ -158,7 +158,7 @@ TEST(HostMemory, IsWhatPoolsOfAnotherPlaceGive) {
 }
 
 // The driver refuses such a call itself.
-TEST(HostMemory, IsNotWhatCallsWithoutAPlaceAskFor) {
+TEST(HostMemory, is_not_what_calls_without_a_place_ask_for) {
   for (const auto& [name, argument] :
        {std::pair{"cuMemCreate", 2U}, std::pair{"cuMemPoolCreate", 1U},
         std::pair{"cuMemGetDefaultMemPool", 1U}, std::pair{"cuMemGetMemPool", 1U},
@@ -168,7 +168,7 @@ TEST(HostMemory, IsNotWhatCallsWithoutAPlaceAskFor) {
   }
 }
 
-TEST(HostMemory, IsWhatNodesOfGraphsAllocateOffTheCard) {
+TEST(HostMemory, is_what_nodes_of_graphs_allocate_off_the_card) {
   const auto node = [](std::uint32_t type, const Properties& properties) {
     CuAnyNode any{};
     any.type = static_cast<int>(type);
@@ -203,7 +203,7 @@ std::optional<std::string> refused(const char* name, const void* what) {
   return refused_module(*planted.read());
 }
 
-TEST(ManagedModules, AreRefusedByNameWhateverLoadsThem) {
+TEST(ManagedModules, are_refused_by_name_whatever_loads_them) {
   for (const char* name :
        {"cuModuleLoadData", "cuModuleLoadDataEx", "cuModuleLoadFatBinary", "cuLibraryLoadData"}) {
     EXPECT_EQ(refused(name, managed_module.c_str()), why_managed) << name;
@@ -215,7 +215,7 @@ TEST(ManagedModules, AreRefusedByNameWhateverLoadsThem) {
   EXPECT_EQ(refused("cuModuleGetGlobal_v2", managed_module.c_str()), std::nullopt);
 }
 
-TEST(ManagedModules, AreRefusedByNameInFilesToo) {
+TEST(ManagedModules, are_refused_by_name_in_files_too) {
   const auto folder = test::fresh_folder("managed_modules");
   const auto path = [&](const char* name, const std::string& text) {
     const std::string file = (folder / name).string();
@@ -234,7 +234,7 @@ TEST(ManagedModules, AreRefusedByNameInFilesToo) {
 }
 
 // Under a mask of TPCs, where descriptors do not tell which kernels launch others.
-TEST(LaunchingModules, AreRefusedByNameWhateverLoadsThem) {
+TEST(LaunchingModules, are_refused_by_name_whatever_loads_them) {
   const std::string launching =
       std::string(plain_module) +
       ".extern .func (.param .b32 r) __cudaCDP2LaunchDeviceV2(.param .b64 a, .param .b64 b);\n";

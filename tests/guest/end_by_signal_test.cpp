@@ -111,7 +111,7 @@ std::string work_is_ended() {
 constexpr int ending_signals[] = {1,  2,  3,  4,  5,  6,  7,  8,  10, 11, 12,
                                   13, 14, 15, 16, 24, 25, 26, 27, 29, 30, 31};
 
-TEST(SignalsThatEndAProcess, LetItLiveUntilItsWorkIsEndedAndThenEndIt) {
+TEST(SignalsThatEndAProcess, let_it_live_until_its_work_is_ended_and_then_end_it) {
   for (const int signal : ending_signals) {
     EndingProcess process([signal] { ::raise(signal); });
     ASSERT_EQ(process.question(), end_work_question()) << signal;
@@ -123,7 +123,7 @@ TEST(SignalsThatEndAProcess, LetItLiveUntilItsWorkIsEndedAndThenEndIt) {
   }
 }
 
-TEST(SignalsThatEndAProcess, AreSaidWhereTheServerEndsNothing) {
+TEST(SignalsThatEndAProcess, are_said_where_the_server_ends_nothing) {
   const std::string warning =
       "demarc exec: a signal ends this process, and demarc serve could not end its work on the "
       "card: the work of its neighbours may fail\n";
@@ -152,7 +152,7 @@ TEST(SignalsThatEndAProcess, AreSaidWhereTheServerEndsNothing) {
 }
 
 // A server that is gone when the signal comes.
-TEST(SignalsThatEndAProcess, AreSaidWhereThereIsNoServerAnyMore) {
+TEST(SignalsThatEndAProcess, are_said_where_there_is_no_server_any_more) {
   int gone[2];
   ASSERT_EQ(::pipe(gone), 0);
   EndingProcess process([&gone] {
@@ -168,7 +168,7 @@ TEST(SignalsThatEndAProcess, AreSaidWhereThereIsNoServerAnyMore) {
   EXPECT_THAT(process.said(), HasSubstr("could not end its work"));
 }
 
-TEST(SignalsThatEndAProcess, AskOnceAndTheFirstOneEndsIt) {
+TEST(SignalsThatEndAProcess, ask_once_and_the_first_one_ends_it) {
   for (const auto& [first, second] :
        {std::pair{SIGTERM, SIGINT}, std::pair{SIGTERM, SIGABRT}, std::pair{SIGHUP, SIGTERM}}) {
     EndingProcess process([first = first, second = second] {
@@ -183,7 +183,7 @@ TEST(SignalsThatEndAProcess, AskOnceAndTheFirstOneEndsIt) {
   }
 }
 
-TEST(SignalsThatEndAProcess, LetNoCallReturnAnyMore) {
+TEST(SignalsThatEndAProcess, let_no_call_return_any_more) {
   EndingProcess process([] {
     end_by_signal::hold();  // before one has come it returns
     ::raise(SIGTERM);
@@ -196,7 +196,7 @@ TEST(SignalsThatEndAProcess, LetNoCallReturnAnyMore) {
   EXPECT_EQ(process.end(), SIGTERM);
 }
 
-TEST(SignalsThatEndAProcess, AskNothingInAChildThatWasForkedOff) {
+TEST(SignalsThatEndAProcess, ask_nothing_in_a_child_that_was_forked_off) {
   for (const int signal : {SIGTERM, SIGABRT}) {
     EndingProcess process([signal] {
       const pid_t child = ::fork();
@@ -215,7 +215,7 @@ TEST(SignalsThatEndAProcess, AskNothingInAChildThatWasForkedOff) {
   }
 }
 
-TEST(SignalsThatEndAProcess, AreTakenWhereTheyAreAtTheirDefaultAlone) {
+TEST(SignalsThatEndAProcess, are_taken_where_they_are_at_their_default_alone) {
   static const auto own = [](int) {};
   static const auto own_with_more = [](int, siginfo_t*, void*) {};
   const auto handler_of = [](int signal) {
@@ -251,7 +251,7 @@ TEST(SignalsThatEndAProcess, AreTakenWhereTheyAreAtTheirDefaultAlone) {
 }
 
 // No thread of Demarc's takes a signal that the program's own have blocked.
-TEST(SignalsThatEndAProcess, ComeToTheThreadsOfTheProgram) {
+TEST(SignalsThatEndAProcess, come_to_the_threads_of_the_program) {
   EndingProcess process(
       [] {
         sigset_t now;
@@ -274,12 +274,12 @@ TEST(SignalsThatEndAProcess, ComeToTheThreadsOfTheProgram) {
   EXPECT_EQ(process.end(), SIGTERM);
 }
 
-TEST(SignalsThatEndAProcess, AreNotTakenWithoutAServer) {
+TEST(SignalsThatEndAProcess, are_not_taken_without_a_server) {
   const std::string nowhere = (test::fresh_folder("nowhere") / "socket").string();
   EXPECT_THAT(take_signals(nowhere).error().message, HasSubstr("demarc serve does not run there"));
 }
 
-TEST(SignalsThatEndAProcess, AreNotTakenWithoutRoomForAThread) {
+TEST(SignalsThatEndAProcess, are_not_taken_without_room_for_a_thread) {
   const std::string path = (test::fresh_folder("threadless") / "socket").string();
   const auto listener = lease::PacketListener::listen(path, std::nullopt).value();
   const pid_t child = ::fork();

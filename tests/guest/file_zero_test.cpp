@@ -20,7 +20,7 @@ bool is_open(int file) {
   return ::fcntl(file, F_GETFD) >= 0;
 }
 
-TEST(FilesOfNumberZero, AreFilesLikeOthersAndAreClosed) {
+TEST(FilesOfNumberZero, are_files_like_others_and_are_closed) {
   const auto apart = [](bool (*holds)()) {
     return Supervised::apart([holds] {
       ::close(STDIN_FILENO);
@@ -59,7 +59,7 @@ TEST(FilesOfNumberZero, AreFilesLikeOthersAndAreClosed) {
             0);
 }
 
-TEST(FilesOfNumberZero, AreLeftAloneByWhatHasNone) {
+TEST(FilesOfNumberZero, are_left_alone_by_what_has_none) {
   EXPECT_EQ(Supervised::apart([] {
               if (!is_open(STDIN_FILENO)) ::open("/dev/null", O_RDONLY);
               {
@@ -78,14 +78,14 @@ TEST(FilesOfNumberZero, AreLeftAloneByWhatHasNone) {
             0);
 }
 
-TEST(FilterListeners, OfNoFilterHearAndAnswerNothing) {
+TEST(FilterListeners, of_no_filter_hear_and_answer_nothing) {
   FilterListener listener(-1);
   EXPECT_FALSE(listener.receive());
   EXPECT_FALSE(listener.let_pass({}));
   EXPECT_FALSE(listener.answer({}, 0));
 }
 
-TEST(Supervision, AnErrorOfAnEarlierCallIsNoneOfItsOwn) {
+TEST(Supervision, an_error_of_an_earlier_call_is_none_of_its_own) {
   Supervised program("earlier");
   EXPECT_EQ(Supervised::apart([&] {
               for (const int earlier : {EINTR, EINVAL, EACCES}) {
@@ -100,7 +100,7 @@ TEST(Supervision, AnErrorOfAnEarlierCallIsNoneOfItsOwn) {
             0);
 }
 
-TEST(Supervision, AProgramWhoseEndAnotherTookHasFailed) {
+TEST(Supervision, a_program_whose_end_another_took_has_failed) {
   Supervised program("taken");
   EXPECT_EQ(Supervised::apart([&] {
               ::alarm(30);  // a program that asks once more would wait for ever
@@ -115,7 +115,7 @@ TEST(Supervision, AProgramWhoseEndAnotherTookHasFailed) {
             1);
 }
 
-TEST(Supervision, AProcessThatKeptOrphansBeforeKeepsThemAfter) {
+TEST(Supervision, a_process_that_kept_orphans_before_keeps_them_after) {
   Supervised program("keeper");
   EXPECT_EQ(Supervised::apart([&] {
               ::prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -127,7 +127,7 @@ TEST(Supervision, AProcessThatKeptOrphansBeforeKeepsThemAfter) {
             0);
 }
 
-TEST(Supervision, WhoeverSaysThatItIsHookedMustKnowTheToken) {
+TEST(Supervision, whoever_says_that_it_is_hooked_must_know_the_token) {
   Supervised program("claims");
   auto command = program.subject({"present=0x44656d01", "context"});
   command.insert(command.begin(), {"env", "-i"});
@@ -136,14 +136,14 @@ TEST(Supervision, WhoeverSaysThatItIsHookedMustKnowTheToken) {
   EXPECT_EQ(program.counts.kept_off, 1U);
 }
 
-TEST(Supervision, WhoeverSaysThatItIsStoppedIsHeard) {
+TEST(Supervision, whoever_says_that_it_is_stopped_is_heard) {
   Supervised program("stops");
   EXPECT_EQ(program.run({"present=0x44656d02"}), 0);
   EXPECT_EQ(program.log(), "present 0\n");
   EXPECT_EQ(program.counts.stopped, 1U);
 }
 
-TEST(Supervision, WithoutRoomForAProcessNothingIsStarted) {
+TEST(Supervision, without_room_for_a_process_nothing_is_started) {
   EXPECT_EQ(Supervised::apart([] {
               const rlimit none{0, 0};
               if (::setrlimit(RLIMIT_NPROC, &none) != 0) return 1;

@@ -39,7 +39,7 @@ const char* why(std::string_view name) {
   return why_refused(facts_of(name).rule);
 }
 
-TEST(FunctionTable, HasOneRowPerFunctionOrVersion) {
+TEST(FunctionTable, has_one_row_per_function_or_version) {
   const auto rows = function_rows();
   const auto known = function_names();
   ASSERT_FALSE(rows.empty());
@@ -58,7 +58,7 @@ TEST(FunctionTable, HasOneRowPerFunctionOrVersion) {
 
 // What no row lists is refused, and so are versions that no row lists: what their parameters mean
 // was not looked at.
-TEST(FunctionTable, RefusesWhatItDoesNotList) {
+TEST(FunctionTable, refuses_what_it_does_not_list) {
   for (const char* name :
        {"", "cu", "cuSomethingNew", "cuZ", "cuMemAlloc", "cuMemAlloc_v3", "cuMemcpy_v2",
         "cuCtxCreate_v5", "cuEventRecord_v2", "cuStreamGetCaptureInfo_v4", "cuInit_v2",
@@ -73,13 +73,13 @@ TEST(FunctionTable, RefusesWhatItDoesNotList) {
   EXPECT_EQ(facts_of("cuGLMapBufferObject_v9").rule, Rule::graphics) << "refused in any version";
 }
 
-TEST(FunctionTable, SaysOfAnUnknownVersionWhatTheOthersDo) {
+TEST(FunctionTable, says_of_an_unknown_version_what_the_others_do) {
   EXPECT_EQ(facts_of("cuMemHostAlloc_v9").does, does::pins_host_memory);
   EXPECT_EQ(facts_of("cuModuleLoadData_v9").does, does::loads_image);
   EXPECT_TRUE(facts_of("cuCtxSynchronize_v9").shows_parameters);
 }
 
-TEST(FunctionTable, IsTheSameForBothDefaultStreams) {
+TEST(FunctionTable, is_the_same_for_both_default_streams) {
   for (const char* name : {"cuLaunchKernel", "cuMemcpyHtoD_v2", "cuStreamQuery", "cuMemcpy"}) {
     for (const char* ending : {"_ptds", "_ptsz"}) {
       const CallFacts facts = facts_of(std::string(name) + ending);
@@ -90,7 +90,7 @@ TEST(FunctionTable, IsTheSameForBothDefaultStreams) {
 }
 
 // The driver of another version may number others than are known.
-TEST(FunctionTable, IsReadByNumberWhereTheNameIsThatOfTheNumber) {
+TEST(FunctionTable, is_read_by_number_where_the_name_is_that_of_the_number) {
   const auto names = function_names();
   ASSERT_EQ(names.size(), 807U);
   EXPECT_EQ(names[0], "");
@@ -114,7 +114,7 @@ std::set<std::string> names_of(const std::vector<int>& numbers) {
   return names;
 }
 
-TEST(FunctionTable, NumbersTheFunctionsThatDoOneOfTheseThings) {
+TEST(FunctionTable, numbers_the_functions_that_do_one_of_these_things) {
   using Names = std::set<std::string>;
   EXPECT_EQ(names_of(numbers_of_functions(does::launches)),
             (Names{"cuLaunchKernel", "cuLaunchCooperativeKernel", "cuLaunchKernelEx"}));
@@ -154,7 +154,7 @@ std::multiset<DriverFunction> answered_by() {
   return functions;
 }
 
-TEST(FunctionTable, NamesWhatIsAnsweredAndOneRoomAnswersIt) {
+TEST(FunctionTable, names_what_is_answered_and_one_room_answers_it) {
   const auto answered = answered_by<MemoryCalls, CopyCalls, ModuleCalls, GraphCalls, NodeCalls,
                                     LinkCalls, MappingCalls>();
   std::size_t rows = 0;
@@ -169,7 +169,7 @@ TEST(FunctionTable, NamesWhatIsAnsweredAndOneRoomAnswersIt) {
   EXPECT_EQ(answered.size(), rows);
 }
 
-TEST(FunctionTable, RefusesWhatGivesMemoryOrCodeThatHasNoColour) {
+TEST(FunctionTable, refuses_what_gives_memory_or_code_that_has_no_colour) {
   for (const auto& [name, reason] :
        {std::pair{"cuArrayCreate", "textures and arrays"},
         std::pair{"cuTexRefSetAddress", "textures and arrays"},
@@ -223,7 +223,7 @@ ListedRefusals listed_in(const std::string& text, const std::string& why) {
   return listed;
 }
 
-TEST(FunctionTable, IsListedInThePageOfTheServerAsItIs) {
+TEST(FunctionTable, is_listed_in_the_page_of_the_server_as_it_is) {
   const std::string text = read_file(test::source_dir() / "docs" / "serve.md").value();
   std::map<Rule, ListedRefusals> listed;
   for (const FunctionRow& row : function_rows()) {

@@ -6,7 +6,7 @@ namespace {
 
 class ProgramsWithoutHostMemory : public Confine {};
 
-TEST_F(ProgramsWithoutHostMemory, AreToldSoAndRunOn) {
+TEST_F(ProgramsWithoutHostMemory, are_told_so_and_run_on) {
   for (const bool observe : {false, true}) {
     EXPECT_EQ(Supervised::apart([&] {
                 auto plan = plan_for(program, {"context", "host-memory", "host-memory", "launch"});
@@ -28,7 +28,7 @@ TEST_F(ProgramsWithoutHostMemory, AreToldSoAndRunOn) {
   }
 }
 
-TEST_F(ProgramsWithoutHostMemory, LoadNoModulesWithManagedVariables) {
+TEST_F(ProgramsWithoutHostMemory, load_no_modules_with_managed_variables) {
   EXPECT_EQ(
       Supervised::apart([&] {
         auto plan = plan_for(program, {"context", "managed", "launch"});
@@ -44,7 +44,7 @@ TEST_F(ProgramsWithoutHostMemory, LoadNoModulesWithManagedVariables) {
       0);
 }
 
-TEST_F(ProgramsWithoutHostMemory, AreRefusedWhereRefusingWouldNotHelp) {
+TEST_F(ProgramsWithoutHostMemory, are_refused_where_refusing_would_not_help) {
   EXPECT_EQ(
       Supervised::apart([&] {
         auto plan = plan_for(program, {"context"});

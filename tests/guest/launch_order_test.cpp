@@ -53,7 +53,7 @@ class LaunchOrders : public testing::Test {
   LaunchOrder order;
 };
 
-TEST_F(LaunchOrders, EachPieceWaitsForTheOneBefore) {
+TEST_F(LaunchOrders, each_piece_waits_for_the_one_before) {
   EXPECT_EQ(run(order), cu_success);
   EXPECT_THAT(since(), ElementsAre("create 1", "work", "record 1"));
   EXPECT_EQ(run(order), cu_success);
@@ -68,7 +68,7 @@ TEST_F(LaunchOrders, EachPieceWaitsForTheOneBefore) {
   EXPECT_THAT(since(), ElementsAre("create 2", "work", "record 2"));
 }
 
-TEST_F(LaunchOrders, WorkThatDidNotBeginIsFollowedByNone) {
+TEST_F(LaunchOrders, work_that_did_not_begin_is_followed_by_none) {
   EXPECT_EQ(run(order, ordered_failure), ordered_failure);
   EXPECT_THAT(since(), ElementsAre("create 1", "work", "destroy 1"));
   EXPECT_EQ(run(order), cu_success);
@@ -79,7 +79,7 @@ TEST_F(LaunchOrders, WorkThatDidNotBeginIsFollowedByNone) {
   EXPECT_THAT(since(), ElementsAre("wait 2", "work", "record 2"));
 }
 
-TEST_F(LaunchOrders, NothingRunsThatCannotWaitOrBeWaitedFor) {
+TEST_F(LaunchOrders, nothing_runs_that_cannot_wait_or_be_waited_for) {
   failing = "create";
   EXPECT_EQ(run(order), ordered_failure);
   EXPECT_THAT(since(), ElementsAre("create 1"));
@@ -93,7 +93,7 @@ TEST_F(LaunchOrders, NothingRunsThatCannotWaitOrBeWaitedFor) {
   EXPECT_EQ(order.wait(api), ordered_failure);
 }
 
-TEST_F(LaunchOrders, WhatLeftNoEventIsFollowedByNothing) {
+TEST_F(LaunchOrders, what_left_no_event_is_followed_by_nothing) {
   failing = "record";
   EXPECT_EQ(run(order), ordered_failure);
   failing.clear();
@@ -109,7 +109,7 @@ TEST_F(LaunchOrders, WhatLeftNoEventIsFollowedByNothing) {
   EXPECT_EQ(joined.wait(api), ordered_failure);
 }
 
-TEST_F(LaunchOrders, JoinedOnesAreWaitedForAllAndThenHaveOneEvent) {
+TEST_F(LaunchOrders, joined_ones_are_waited_for_all_and_then_have_one_event) {
   LaunchOrder other;
   EXPECT_EQ(run(order), cu_success);
   EXPECT_EQ(run(other), cu_success);
@@ -125,7 +125,7 @@ TEST_F(LaunchOrders, JoinedOnesAreWaitedForAllAndThenHaveOneEvent) {
   EXPECT_THAT(since(), ElementsAre("wait 1", "work", "record 1"));
 }
 
-TEST_F(LaunchOrders, AreForgottenWithAllOfTheirEvents) {
+TEST_F(LaunchOrders, are_forgotten_with_all_of_their_events) {
   LaunchOrder other;
   EXPECT_EQ(run(order), cu_success);
   EXPECT_EQ(run(other), cu_success);
@@ -163,7 +163,7 @@ class LocalUsersOfModules : public LaunchOrders {
   LocalUsers users{api, [](const std::string& line) { ADD_FAILURE() << line; }};
 };
 
-TEST_F(LocalUsersOfModules, HoldTheLockOfTheirModuleUntilItsKernelsAreInGraphs) {
+TEST_F(LocalUsersOfModules, hold_the_lock_of_their_module_until_its_kernels_are_in_graphs) {
   LocalUsers::Module module;
   EXPECT_FALSE(is_free_while_launched(module)) << "its launches follow each other";
   capturing = 1;

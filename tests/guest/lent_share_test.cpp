@@ -157,7 +157,7 @@ void expect_shares_apart(const std::shared_ptr<ColoredPool>& pool,
   EXPECT_NE(colors[0], colors[1]);
 }
 
-TEST(LentShare, OfParitiesIsChangedByAnotherProcessInItsColourAlone) {
+TEST(LentShare, of_parities_is_changed_by_another_process_in_its_colour_alone) {
   const auto pool = ColoredPool::create(test::fake_gpu(), lent_mask, 6 * page_of_share, lent_halves,
                                         PoolPages::one_region, Lending::by_descriptor)
                         .value();
@@ -166,7 +166,7 @@ TEST(LentShare, OfParitiesIsChangedByAnotherProcessInItsColourAlone) {
   expect_shares_apart(pool, [=](std::uint64_t address) { return true_module(address) >> 3U & 1U; });
 }
 
-TEST(LentShare, OfRemaindersIsChangedByAnotherProcessInItsColourAlone) {
+TEST(LentShare, of_remainders_is_changed_by_another_process_in_its_colour_alone) {
   const auto pool = lent_remainders();
   auto* true_side = test::fake_symbol<std::uint64_t(std::uint64_t)>("fake_side_of");
   expect_shares_apart(pool, [=](std::uint64_t address) { return true_side(address); });
@@ -186,7 +186,7 @@ void count_where_nothing_is(const ColoredPool& pool, const LentShare& lent, bool
   EXPECT_THAT(done.error().message, HasSubstr("ILLEGAL_ADDRESS"));
 }
 
-TEST(LentShare, OfALawThatWasAddedIsChangedInItsBytesAlone) {
+TEST(LentShare, of_a_law_that_was_added_is_changed_in_its_bytes_alone) {
   const auto pool = lent_parities({1, 1});
   LentShare lent = pool->lend(0).value();
   for (const bool at_load : {false, true}) {
@@ -202,7 +202,7 @@ TEST(LentShare, OfALawThatWasAddedIsChangedInItsBytesAlone) {
   EXPECT_EQ(borrow(*pool, lent).error().message, "there is no stripe 2");
 }
 
-TEST(LentShare, HasAWindowThatOnlyRewrittenKernelsReachMemoryThrough) {
+TEST(LentShare, has_a_window_that_only_rewritten_kernels_reach_memory_through) {
   for (const auto& pool : {lent_parities({0, 0}), lent_remainders()}) {
     const LentShare lent = pool->lend(0).value();
     for (const std::int64_t offset : {std::int64_t{0}, static_cast<std::int64_t>(lent.bytes) - 4}) {
@@ -217,7 +217,7 @@ TEST(LentShare, HasAWindowThatOnlyRewrittenKernelsReachMemoryThrough) {
   }
 }
 
-TEST(LentShare, OfACapIsNoLongerThanIt) {
+TEST(LentShare, of_a_cap_is_no_longer_than_it) {
   constexpr ShareRequest capped[] = {{0x1, 5000}, {0x2, 0}};
   const auto pool = lent_parities({1, 1}, capped);
   const LentShare lent = pool->lend(0).value();
@@ -225,7 +225,7 @@ TEST(LentShare, OfACapIsNoLongerThanIt) {
   EXPECT_EQ(borrow(*pool, lent)->bytes(), 5000U);
 }
 
-TEST(LentShare, IsRefusedByAPoolThatCannotLendIt) {
+TEST(LentShare, is_refused_by_a_pool_that_cannot_lend_it) {
   const auto pool = lent_parities({1, 1});
   EXPECT_THAT(pool->lend(2).error().message, HasSubstr("share 2: the pool has 2"));
   {

@@ -32,7 +32,7 @@ std::optional<std::string> machine_code_found_in(const std::string& path, int ri
   return found;
 }
 
-TEST(MachineCode, IsFoundInFilesThatAreMappedAsCodeAlone) {
+TEST(MachineCode, is_found_in_files_that_are_mapped_as_code_alone) {
   const std::string library = test::build_dir() / "libdemarc_machine_code.so";
   EXPECT_EQ(machine_code_in_process(hopper_sm), std::nullopt);
   EXPECT_EQ(machine_code_found_in(library, PROT_READ), std::nullopt);
@@ -45,7 +45,7 @@ TEST(MachineCode, IsFoundInFilesThatAreMappedAsCodeAlone) {
   ::dlclose(loaded);
 }
 
-TEST(MachineCode, MayBeInWhatCannotBeReadAndIsNotLookedForInTheDriversOwnFiles) {
+TEST(MachineCode, may_be_in_what_cannot_be_read_and_is_not_looked_for_in_the_drivers_own_files) {
   const auto folder = test::fresh_folder("machine_code_of_files");
   const std::string library = test::build_dir() / "libdemarc_machine_code.so";
   for (const char* name : {"libcuda.so.1", "libnvidia-gpucomp.so.580"}) {

@@ -18,7 +18,7 @@ Result<void> client_where_the_driver_says(std::int32_t attribute) {
   return check_mps_client(gpu->api(), gpu->handle(), "/run/mps");
 }
 
-TEST(MpsClients, AreThoseOfWhichTheDriverSaysSo) {
+TEST(MpsClients, are_those_of_which_the_driver_says_so) {
   EXPECT_TRUE(client_where_the_driver_says(1));
   const auto other = client_where_the_driver_says(0);
   ASSERT_FALSE(other);
@@ -27,7 +27,7 @@ TEST(MpsClients, AreThoseOfWhichTheDriverSaysSo) {
               HasSubstr("this process is not a client of the MPS whose folder is /run/mps"));
 }
 
-TEST(MpsClients, AreRefusedWhereTheDriverDoesNotTell) {
+TEST(MpsClients, are_refused_where_the_driver_does_not_tell) {
   const auto unknown = client_where_the_driver_says(2);
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().kind, ErrorKind::missing_capability);

@@ -38,7 +38,7 @@ class PlainPrograms : public testing::Test {
   PlainCalls calls{*record};
 };
 
-TEST_F(PlainPrograms, HaveEveryByteCountedThatTheyAskFor) {
+TEST_F(PlainPrograms, have_every_byte_counted_that_they_ask_for) {
   DevicePointer address = 0;
   std::size_t pitch = 0;
   std::uint64_t bytes = 0;
@@ -61,7 +61,7 @@ TEST_F(PlainPrograms, HaveEveryByteCountedThatTheyAskFor) {
   EXPECT_TRUE(launched().empty());
 }
 
-TEST_F(PlainPrograms, HaveTheirLaunchesCountedByKernel) {
+TEST_F(PlainPrograms, have_their_launches_counted_by_kernel) {
   const auto gpu = test::fake_gpu();
   const DriverApi& api = gpu->api();
   const std::string text =

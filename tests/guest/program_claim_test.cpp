@@ -67,7 +67,7 @@ class ProgramClaims : public Confine {
   }
 };
 
-TEST_F(ProgramClaims, TPCsOfATenantAreRefusedByTheNameOfTheServer) {
+TEST_F(ProgramClaims, t_p_cs_of_a_tenant_are_refused_by_the_name_of_the_server) {
   const auto server = held(PartOwner::tenants, part_of({3, 4}, 0x2), ClaimRole::server);
   for (const bool overlap : {false, true}) {
     const std::string said = outcome_of([&](ConfinePlan& plan) { plan.allow_overlap = overlap; });
@@ -84,13 +84,14 @@ TEST_F(ProgramClaims, TPCsOfATenantAreRefusedByTheNameOfTheServer) {
                                   " belongs to a tenant of demarc serve (process"));
 }
 
-TEST_F(ProgramClaims, TPCsOfATenantWhoseServerWasKilledAreRefusedByTheNameOfItsProgram) {
+TEST_F(ProgramClaims,
+       t_p_cs_of_a_tenant_whose_server_was_killed_are_refused_by_the_name_of_its_program) {
   const auto left = held(PartOwner::tenants, part_of({3}), ClaimRole::tenant);
   EXPECT_THAT(outcome_of(), names_this_process("2 the TPCs 3 of " + program.card +
                                                " belong to tenants of demarc serve (process"));
 }
 
-TEST_F(ProgramClaims, TPCsOfAnotherProgramAreSharedOnlyIfBothAllowIt) {
+TEST_F(ProgramClaims, t_p_cs_of_another_program_are_shared_only_if_both_allow_it) {
   const auto allows = [](ConfinePlan& plan) { plan.allow_overlap = true; };
   {
     const auto other = held(PartOwner::program, part_of({1, 2}), ClaimRole::program);
@@ -106,7 +107,7 @@ TEST_F(ProgramClaims, TPCsOfAnotherProgramAreSharedOnlyIfBothAllowIt) {
   EXPECT_EQ(outcome_of(), "0 ");
 }
 
-TEST_F(ProgramClaims, AProgramHasItsTPCsAndItsDomainWhileItRunsAndNoLonger) {
+TEST_F(ProgramClaims, a_program_has_its_t_p_cs_and_its_domain_while_it_runs_and_no_longer) {
   for (const bool overlap : {false, true}) {
     const PartOwner owner = overlap ? PartOwner::sharing : PartOwner::program;
     EXPECT_EQ(Supervised::apart([&] {
@@ -124,7 +125,7 @@ TEST_F(ProgramClaims, AProgramHasItsTPCsAndItsDomainWhileItRunsAndNoLonger) {
 }
 
 // Its descriptors are closed, and demarc exec is killed.
-TEST_F(ProgramClaims, AProgramThatOutlivesItsDemarcExecKeepsWhatItHas) {
+TEST_F(ProgramClaims, a_program_that_outlives_its_demarc_exec_keeps_what_it_has) {
   const std::string go = test::fresh_folder("go") / "on";
   const pid_t exec = ::fork();
   if (exec == 0) {
@@ -174,7 +175,7 @@ class MovedPrograms : public ProgramClaims {
   }
 };
 
-TEST_F(MovedPrograms, HaveTheirNewTPCsToo) {
+TEST_F(MovedPrograms, have_their_new_t_p_cs_too) {
   beside(false, [&](pid_t) {
     {
       const auto other = held(PartOwner::program, part_of({6}), ClaimRole::program);
@@ -187,7 +188,7 @@ TEST_F(MovedPrograms, HaveTheirNewTPCsToo) {
 }
 
 // Others look at the new file alone where they do not see this user's processes.
-TEST_F(MovedPrograms, ClaimWhatTheyHaveAnewWhereTheDriverIsInstalledAnew) {
+TEST_F(MovedPrograms, claim_what_they_have_anew_where_the_driver_is_installed_anew) {
   const std::string driver = test::fake_libcuda();
   std::filesystem::copy_file(driver, driver + ".new");
   const auto exchange = [&] {
@@ -245,7 +246,7 @@ class OrphanedPrograms : public MovedPrograms {
   std::filesystem::path folder_ = test::fresh_folder("go");
 };
 
-TEST_F(OrphanedPrograms, HaveTheirNewTPCsAtEachMoment) {
+TEST_F(OrphanedPrograms, have_their_new_t_p_cs_at_each_moment) {
   start(true);
   EXPECT_EQ(seen(PartOwner::program), part_of({1, 3, 5}, 0x2)) << "before they use them";
   EXPECT_TRUE(goes_on());
@@ -253,7 +254,7 @@ TEST_F(OrphanedPrograms, HaveTheirNewTPCsAtEachMoment) {
   end();
 }
 
-TEST_F(OrphanedPrograms, HaveThemFromTheirNextLaunchOnWhereTheyShareNoLocks) {
+TEST_F(OrphanedPrograms, have_them_from_their_next_launch_on_where_they_share_no_locks) {
   start(false);
   EXPECT_EQ(seen(PartOwner::program), part_of({1, 3}, 0x2));
   EXPECT_TRUE(goes_on());
@@ -261,7 +262,7 @@ TEST_F(OrphanedPrograms, HaveThemFromTheirNextLaunchOnWhereTheyShareNoLocks) {
   end();
 }
 
-TEST_F(OrphanedPrograms, LaunchNothingOnTPCsThatOthersGotMeanwhile) {
+TEST_F(OrphanedPrograms, launch_nothing_on_t_p_cs_that_others_got_meanwhile) {
   start(false);
   {
     const auto other = held(PartOwner::sharing, part_of({5}), ClaimRole::program);
@@ -270,7 +271,7 @@ TEST_F(OrphanedPrograms, LaunchNothingOnTPCsThatOthersGotMeanwhile) {
   EXPECT_EQ(seen(PartOwner::program), ClaimedPart{}) << "it has ended";
 }
 
-TEST_F(MovedPrograms, StayWhereTheyAreIfTheirDemarcExecStandsStill) {
+TEST_F(MovedPrograms, stay_where_they_are_if_their_demarc_exec_stands_still) {
   beside(false, [&](pid_t exec) {
     ::kill(exec, SIGSTOP);
     EXPECT_EQ(move("5"),
@@ -281,7 +282,7 @@ TEST_F(MovedPrograms, StayWhereTheyAreIfTheirDemarcExecStandsStill) {
   });
 }
 
-TEST_F(MovedPrograms, AreMovedByOneProcessAtATime) {
+TEST_F(MovedPrograms, are_moved_by_one_process_at_a_time) {
   beside(false, [&](pid_t) {
     const pid_t other = ::fork();
     if (other == 0) std::_Exit(move("4") == "moved" ? 0 : 1);
@@ -293,13 +294,13 @@ TEST_F(MovedPrograms, AreMovedByOneProcessAtATime) {
   });
 }
 
-TEST_F(MovedPrograms, ThatAreOnlyObservedHaveNothingToChange) {
+TEST_F(MovedPrograms, that_are_only_observed_have_nothing_to_change) {
   beside(true, [&](pid_t) {
     EXPECT_THAT(move("5"), testing::HasSubstr("this program is only observed"));
   });
 }
 
-TEST_F(ProgramClaims, AProgramWithoutAPartIsToldOfTheServer) {
+TEST_F(ProgramClaims, a_program_without_a_part_is_told_of_the_server) {
   const auto observes = [](ConfinePlan& plan) {
     plan.observe = true;
     plan.choice = {};
@@ -311,7 +312,7 @@ TEST_F(ProgramClaims, AProgramWithoutAPartIsToldOfTheServer) {
   EXPECT_THAT(outcome_of(observes), testing::HasSubstr("this program has none of its parts"));
 }
 
-TEST_F(ProgramClaims, OverlapIsAllowedOnlyOfTPCsThatAreChosen) {
+TEST_F(ProgramClaims, overlap_is_allowed_only_of_t_p_cs_that_are_chosen) {
   EXPECT_THAT(outcome_of([](ConfinePlan& plan) {
                 plan.observe = true;
                 plan.choice = {};
@@ -320,7 +321,7 @@ TEST_F(ProgramClaims, OverlapIsAllowedOnlyOfTPCsThatAreChosen) {
               testing::StartsWith("1 --allow-overlap is for programs with TPCs of their own"));
 }
 
-TEST_F(ProgramClaims, TpcsBeyondThe64thAreRefusedAndClaimedLikeOthers) {
+TEST_F(ProgramClaims, tpcs_beyond_the_6_4_th_are_refused_and_claimed_like_others) {
   const auto server = held(PartOwner::tenants, part_of({63, 64}), ClaimRole::server);
   auto claim = ProgramClaim::open(false).value();
   EXPECT_THAT(claim.take_tpcs(program.card, {64, 65}).error().message,
@@ -329,7 +330,7 @@ TEST_F(ProgramClaims, TpcsBeyondThe64thAreRefusedAndClaimedLikeOthers) {
   EXPECT_EQ(seen(PartOwner::program), part_of({65, 127}));
 }
 
-TEST_F(ProgramClaims, AFreeDomainIsTheFirstOneThatNoOwnerHas) {
+TEST_F(ProgramClaims, a_free_domain_is_the_first_one_that_no_owner_has) {
   const auto free_of = [this](std::uint32_t count) {
     auto claim = ProgramClaim::open(false).value();
     const auto domain = claim.take_free_domain(program.card, count);
@@ -348,7 +349,7 @@ TEST_F(ProgramClaims, AFreeDomainIsTheFirstOneThatNoOwnerHas) {
 }
 
 // A claim has room for 64 of them.
-TEST_F(ProgramClaims, ADomainBeyondThe63rdIsNeitherClaimedNorComparedWithOthers) {
+TEST_F(ProgramClaims, a_domain_beyond_the_6_3_rd_is_neither_claimed_nor_compared_with_others) {
   std::string told;
   const ProgramClaim::Tell tell = [&told](const std::string& line) { told += line; };
   auto first = ProgramClaim::open(false).value();
@@ -374,7 +375,7 @@ TEST_F(ProgramClaims, ADomainBeyondThe63rdIsNeitherClaimedNorComparedWithOthers)
       << "of a program that shares its TPCs, too";
 }
 
-TEST_F(ProgramClaims, ADomainThatAClaimCannotSayIsNotThatOfATenant) {
+TEST_F(ProgramClaims, a_domain_that_a_claim_cannot_say_is_not_that_of_a_tenant) {
   const auto tenants = held(PartOwner::tenants, part_of({}, ~std::uint64_t{0}), ClaimRole::server);
   auto claim = ProgramClaim::open(false).value();
   EXPECT_FALSE(claim.take_domain(program.card, 63, {}));
@@ -382,7 +383,7 @@ TEST_F(ProgramClaims, ADomainThatAClaimCannotSayIsNotThatOfATenant) {
 }
 
 // Others name the process that has a part; TPCs are taken in a child, which ends.
-TEST_F(ProgramClaims, ThatWereTakenOrPassedOnAreFoundByTheirProcess) {
+TEST_F(ProgramClaims, that_were_taken_or_passed_on_are_found_by_their_process) {
   ControlBlock& block = program.control.block();
   {
     auto taken = ProgramClaim::open(false).value();
@@ -401,7 +402,7 @@ TEST_F(ProgramClaims, ThatWereTakenOrPassedOnAreFoundByTheirProcess) {
   EXPECT_EQ(block.claim, part_of({2}));
 }
 
-TEST_F(ProgramClaims, AreFoundOnNewFilesOfTheDriverTooAndPassedOnWithAtMostEight) {
+TEST_F(ProgramClaims, are_found_on_new_files_of_the_driver_too_and_passed_on_with_at_most_eight) {
   const std::string driver = test::fresh_folder("anew") / "libcuda.so.1";
   std::filesystem::copy_file(test::fake_libcuda(), driver);
   EXPECT_TRUE(test::passes_in_a_process([&] {
@@ -423,7 +424,7 @@ TEST_F(ProgramClaims, AreFoundOnNewFilesOfTheDriverTooAndPassedOnWithAtMostEight
   }));
 }
 
-TEST_F(ProgramClaims, AMoveIsClaimedOnceTheProgramsOwnDemarcExecHasTheNewTpcs) {
+TEST_F(ProgramClaims, a_move_is_claimed_once_the_programs_own_demarc_exec_has_the_new_tpcs) {
   ControlBlock& block = program.control.block();
   program.card.copy(block.uuid, sizeof block.uuid - 1);
   auto claim = ProgramClaim::open(false).value();

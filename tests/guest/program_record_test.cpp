@@ -59,7 +59,7 @@ TEST(ProgramRecords, keep_long_names_apart) {
 
 TEST(ProgramRecords, count_what_has_no_room_for_its_name) {
   const auto record = std::make_unique<ProgramRecord>();
-  const std::uint32_t most = ProgramRecord::most_names[1];
+  const std::uint32_t most = ProgramRecord::max_names[1];
   for (std::uint32_t i = 0; i < most; ++i) {
     record->counter(Recorded::kernel, fmt::format("k{}", i)).fetch_add(1);
   }
@@ -74,13 +74,13 @@ TEST(ProgramRecords, count_what_has_no_room_for_its_name) {
 
 TEST(ProgramRecords, keep_room_for_each_kind_whatever_the_others_have) {
   const auto record = std::make_unique<ProgramRecord>();
-  for (std::uint32_t kind = 1; kind < ProgramRecord::most_names.size(); ++kind) {
-    for (std::uint32_t i = 0; i < ProgramRecord::most_names[kind]; ++i) {
+  for (std::uint32_t kind = 1; kind < ProgramRecord::max_names.size(); ++kind) {
+    for (std::uint32_t i = 0; i < ProgramRecord::max_names[kind]; ++i) {
       record->counter(Recorded{kind}, fmt::format("n{}", i)).fetch_add(1);
     }
     record->counter(Recorded{kind}, "without room").fetch_add(10 * kind);
   }
-  for (std::uint32_t kind = 1; kind < ProgramRecord::most_names.size(); ++kind) {
+  for (std::uint32_t kind = 1; kind < ProgramRecord::max_names.size(); ++kind) {
     EXPECT_EQ(record->unnamed(Recorded{kind}), 10 * kind);
   }
   EXPECT_EQ(record->names().size(), 2048U + 1024 + 512 + 1024 + 128 + 512 + 16);
@@ -123,7 +123,7 @@ TEST(ProgramRecords, hold_what_killed_processes_counted) {
   const auto names = shared->names();
   EXPECT_EQ(names.size(), times) << "a name is there once, whoever added it";
   for (const auto& one : names) EXPECT_EQ(one.count, 4U) << one.name;
-  EXPECT_EQ(shared->most_bytes(), 400U);
+  EXPECT_EQ(shared->max_bytes(), 400U);
   ::munmap(shared, sizeof(ProgramRecord));
 }
 
@@ -133,7 +133,7 @@ TEST(ProgramRecords, know_the_most_bytes_of_a_process) {
   record->note_bytes(10);
   record->note_refused_bytes(5);
   record->note_refused_bytes(6);
-  EXPECT_EQ(record->most_bytes(), 30U);
+  EXPECT_EQ(record->max_bytes(), 30U);
   EXPECT_EQ(record->refused_bytes(), 11U);
 }
 

@@ -45,7 +45,7 @@ std::uint32_t carry_out(std::uint32_t set, int call, std::uint64_t command) {
   return 0;
 }
 
-TEST(SeccompFilter, ShowsIoctlWithItsCommandsHoweverItIsCalledAndNothingElse) {
+TEST(SeccompFilter, shows_ioctl_with_its_commands_however_it_is_called_and_nothing_else) {
   struct Way {
     std::uint32_t set;
     int ioctl;
@@ -69,7 +69,7 @@ TEST(SeccompFilter, ShowsIoctlWithItsCommandsHoweverItIsCalledAndNothingElse) {
   }
 }
 
-TEST(SeccompFilter, ShowsNoOtherCallWhateverItsNumber) {
+TEST(SeccompFilter, shows_no_other_call_whatever_its_number) {
   struct Shown {
     std::uint32_t set;
     std::vector<int> ioctls;
@@ -90,7 +90,7 @@ TEST(SeccompFilter, ShowsNoOtherCallWhateverItsNumber) {
 }
 
 // An error of an earlier call is none of this one, and an error of this one is not tried again.
-TEST(SeccompFilter, IsInstalledOnceAndASecondOneIsRefused) {
+TEST(SeccompFilter, is_installed_once_and_a_second_one_is_refused) {
   for (const int earlier : {EACCES, EINVAL}) {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -107,7 +107,7 @@ TEST(SeccompFilter, IsInstalledOnceAndASecondOneIsRefused) {
   }
 }
 
-TEST(SeccompFilter, AnErrorThatRightsDoNotMendLeavesTheProcessItsRights) {
+TEST(SeccompFilter, an_error_that_rights_do_not_mend_leaves_the_process_its_rights) {
   if (::geteuid() != 0) DEMARC_NOT_RUN("no root");
   const pid_t child = ::fork();
   if (child == 0) {
@@ -119,7 +119,7 @@ TEST(SeccompFilter, AnErrorThatRightsDoNotMendLeavesTheProcessItsRights) {
   EXPECT_EQ(status, 0);
 }
 
-TEST(SeccompFilter, EndsProcessesOfAnInstructionSetItDoesNotKnow) {
+TEST(SeccompFilter, ends_processes_of_an_instruction_set_it_does_not_know) {
   EXPECT_EQ(carry_out(AUDIT_ARCH_RISCV64, 29, 25), SECCOMP_RET_KILL_PROCESS);
   EXPECT_EQ(carry_out(AUDIT_ARCH_RISCV64, 1, 0), SECCOMP_RET_KILL_PROCESS);
 }

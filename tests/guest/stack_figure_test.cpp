@@ -25,7 +25,7 @@ std::string stack_figure_of(const std::function<void(DriverApi&)>& change) {
   return checked.error().message;
 }
 
-TEST(StackFigures, AreToldByADriverThatSaysBytesOfAKernelThatTakesSome) {
+TEST(StackFigures, are_told_by_a_driver_that_says_bytes_of_a_kernel_that_takes_some) {
   EXPECT_EQ(stack_figure_of([](DriverApi&) {}), "told");
   EXPECT_THAT(stack_figure_of([](DriverApi& api) {
                 api.cuFuncGetAttribute = [](int* value, int, CuFunction) -> CuResult {
@@ -37,7 +37,7 @@ TEST(StackFigures, AreToldByADriverThatSaysBytesOfAKernelThatTakesSome) {
                     HasSubstr("it says 0 bytes of one that takes a kilobyte (error 0)")));
 }
 
-TEST(StackFigures, AreNotToldWhereTheKernelCannotBeLoadedFoundOrAsked) {
+TEST(StackFigures, are_not_told_where_the_kernel_cannot_be_loaded_found_or_asked) {
   EXPECT_THAT(stack_figure_of([](DriverApi& api) {
                 api.cuModuleLoadData = [](CuModule*, const void*) -> CuResult { return 218; };
               }),

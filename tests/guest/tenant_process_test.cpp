@@ -76,22 +76,22 @@ class ProcessesOfTenants : public Confine {
   std::vector<std::string> told;
 };
 
-TEST_F(ProcessesOfTenants, OpenTheirShareAtTheFirstCallThatNeedsIt) {
+TEST_F(ProcessesOfTenants, open_their_share_at_the_first_call_that_needs_it) {
   attach();
   EXPECT_EQ(call("cuDeviceGetCount", nullptr), std::nullopt);
   EXPECT_EQ(call("cuCtxDestroy_v2", nullptr), std::nullopt) << "it would be answered otherwise";
   EXPECT_THAT(server->asked(), IsEmpty());
   EXPECT_NE(allocated(one_extent), 0U);
   EXPECT_THAT(server->asked(), one_allocation());
-  EXPECT_EQ(block.record.most_bytes(), one_extent);
+  EXPECT_EQ(block.record.max_bytes(), one_extent);
   EXPECT_NE(allocated(one_extent), 0U);
   EXPECT_THAT(server->asked(), one_allocation());
-  EXPECT_EQ(block.record.most_bytes(), 2 * one_extent);
+  EXPECT_EQ(block.record.max_bytes(), 2 * one_extent);
   EXPECT_THAT(told, IsEmpty());
   EXPECT_EQ(block.counters.colored.plain, 0U);
 }
 
-TEST_F(ProcessesOfTenants, KeepTheContextThatTheProgramHasCurrent) {
+TEST_F(ProcessesOfTenants, keep_the_context_that_the_program_has_current) {
   attach();
   const auto driver = Driver::load().value();
   ASSERT_EQ(driver->api().cuCtxSetCurrent(nullptr), cu_success);
@@ -103,16 +103,16 @@ TEST_F(ProcessesOfTenants, KeepTheContextThatTheProgramHasCurrent) {
   EXPECT_EQ(now, nullptr);
 }
 
-TEST_F(ProcessesOfTenants, GiveBackWhatIsEmptyAndHaveItNoMore) {
+TEST_F(ProcessesOfTenants, give_back_what_is_empty_and_have_it_no_more) {
   attach();
   const DevicePointer first = allocated(one_extent);
   EXPECT_THAT(call("cuMemFree_v2", first), Optional(cu_success));
   EXPECT_THAT(server->asked(), Contains(Request(GiveRequest{0})));
   EXPECT_NE(allocated(one_extent), 0U);
-  EXPECT_EQ(block.record.most_bytes(), one_extent) << "never two at a time";
+  EXPECT_EQ(block.record.max_bytes(), one_extent) << "never two at a time";
 }
 
-TEST_F(ProcessesOfTenants, AreRefusedMemoryBeyondTheirsAsOnACardThatIsFull) {
+TEST_F(ProcessesOfTenants, are_refused_memory_beyond_theirs_as_on_a_card_that_is_full) {
   attach();
   DevicePointer address = 0;
   for (std::uint64_t bytes = 0; bytes < server->lease.bytes; bytes += one_extent) {
@@ -123,7 +123,7 @@ TEST_F(ProcessesOfTenants, AreRefusedMemoryBeyondTheirsAsOnACardThatIsFull) {
   EXPECT_THAT(told, IsEmpty()) << "the program sees why";
 }
 
-TEST_F(ProcessesOfTenants, SayWhyThereIsNoMemoryOnceTheirServerIsGone) {
+TEST_F(ProcessesOfTenants, say_why_there_is_no_memory_once_their_server_is_gone) {
   attach();
   EXPECT_NE(allocated(one_extent), 0U);
   server->hangs_up = true;
@@ -133,7 +133,7 @@ TEST_F(ProcessesOfTenants, SayWhyThereIsNoMemoryOnceTheirServerIsGone) {
   EXPECT_THAT(told, Contains(HasSubstr("demarc serve has ended")));
 }
 
-TEST_F(ProcessesOfTenants, SayThatNothingCouldBeGivenBack) {
+TEST_F(ProcessesOfTenants, say_that_nothing_could_be_given_back) {
   attach();
   const DevicePointer first = allocated(one_extent);
   server->hangs_up = true;
@@ -141,7 +141,7 @@ TEST_F(ProcessesOfTenants, SayThatNothingCouldBeGivenBack) {
   EXPECT_THAT(told, ElementsAre(HasSubstr("demarc serve has ended")));
 }
 
-TEST_F(ProcessesOfTenants, GiveBackWhatCannotBeMapped) {
+TEST_F(ProcessesOfTenants, give_back_what_cannot_be_mapped) {
   attach();
   EXPECT_NE(allocated(one_extent), 0U);
   static_cast<void>(server->asked());
@@ -150,10 +150,10 @@ TEST_F(ProcessesOfTenants, GiveBackWhatCannotBeMapped) {
   EXPECT_THAT(call("cuMemAlloc_v2", &address, std::size_t{one_extent}),
               Optional(tenant_out_of_memory));
   EXPECT_THAT(server->asked(), Contains(Request(GiveRequest{one_extent})));
-  EXPECT_EQ(block.record.most_bytes(), one_extent) << "it never had it";
+  EXPECT_EQ(block.record.max_bytes(), one_extent) << "it never had it";
 }
 
-TEST_F(ProcessesOfTenants, RunNothingWhereTheirShareCannotBeOpened) {
+TEST_F(ProcessesOfTenants, run_nothing_where_their_share_cannot_be_opened) {
   server->lease.card = "GPU-of-another-machine";
   attach();
   DevicePointer address = 0;
@@ -161,7 +161,7 @@ TEST_F(ProcessesOfTenants, RunNothingWhereTheirShareCannotBeOpened) {
               HasSubstr("is not visible here"));
 }
 
-TEST_F(ProcessesOfTenants, RunNothingWhereTheFirstBytesOfTheirShareCannotBeMapped) {
+TEST_F(ProcessesOfTenants, run_nothing_where_the_first_bytes_of_their_share_cannot_be_mapped) {
   attach();
   server->lends_no_page = true;
   DevicePointer address = 0;
@@ -169,7 +169,7 @@ TEST_F(ProcessesOfTenants, RunNothingWhereTheFirstBytesOfTheirShareCannotBeMappe
               HasSubstr("with 0 descriptors"));
 }
 
-TEST_F(ProcessesOfTenants, AreNoneWithAnotherToken) {
+TEST_F(ProcessesOfTenants, are_none_with_another_token) {
   const std::string socket = server->socket();
   std::copy(socket.begin(), socket.end(), block.lease_socket);
   const auto refused = TenantProcess::attach(block, {});
@@ -178,7 +178,7 @@ TEST_F(ProcessesOfTenants, AreNoneWithAnotherToken) {
 }
 
 // Which colours cannot hold: it is told only where the program has pinned some.
-TEST_F(ProcessesOfTenants, GiveKernelsNoAddressOfMemoryThatTheyPinned) {
+TEST_F(ProcessesOfTenants, give_kernels_no_address_of_memory_that_they_pinned) {
   attach();
   EXPECT_NE(allocated(one_extent), 0U);
   const auto driver = Driver::load().value();
@@ -204,7 +204,7 @@ TEST_F(ProcessesOfTenants, GiveKernelsNoAddressOfMemoryThatTheyPinned) {
   api.cuMemFreeHost(pinned);
 }
 
-TEST_F(ProcessesOfTenants, AreClientsOfTheMpsOfTheirLease) {
+TEST_F(ProcessesOfTenants, are_clients_of_the_mps_of_their_lease) {
   server->lease.mps = "/run/mps";
   attach();
   DevicePointer address = 0;
@@ -225,7 +225,7 @@ TEST_F(ProcessesOfTenants, AreClientsOfTheMpsOfTheirLease) {
   EXPECT_NE(allocated(one_extent), 0U);
 }
 
-TEST_F(ProcessesOfTenants, AreAnsweredNothingButThatOfTheirParentInAChild) {
+TEST_F(ProcessesOfTenants, are_answered_nothing_but_that_of_their_parent_in_a_child) {
   attach();
   EXPECT_NE(allocated(one_extent), 0U);
   static_cast<void>(server->asked());
@@ -241,7 +241,7 @@ TEST_F(ProcessesOfTenants, AreAnsweredNothingButThatOfTheirParentInAChild) {
   EXPECT_THAT(server->asked(), IsEmpty()) << "the connection is the parent's";
 }
 
-TEST_F(ProcessesOfTenants, AreLeftAloneInCallsThatAreDemarcsOwn) {
+TEST_F(ProcessesOfTenants, are_left_alone_in_calls_that_are_demarcs_own) {
   attach();
   const OwnCalls own;
   DevicePointer address = 0;
@@ -249,7 +249,7 @@ TEST_F(ProcessesOfTenants, AreLeftAloneInCallsThatAreDemarcsOwn) {
   EXPECT_THAT(server->asked(), IsEmpty());
 }
 
-TEST_F(ProcessesOfTenants, HavePlainMemoryWhereTheyHoldMachineCodeAloneAndMayDoSo) {
+TEST_F(ProcessesOfTenants, have_plain_memory_where_they_hold_machine_code_alone_and_may_do_so) {
   DevicePointer address = 0;
   block.allow_plain = 1;
   attach();
@@ -271,7 +271,7 @@ TEST_F(ProcessesOfTenants, HavePlainMemoryWhereTheyHoldMachineCodeAloneAndMayDoS
 }
 
 // A fault is seen by the next call that waits for the card, whatever that does.
-TEST_F(ProcessesOfTenants, TellOnceAndCountWhichErrorHasEndedAContext) {
+TEST_F(ProcessesOfTenants, tell_once_and_count_which_error_has_ended_a_context) {
   attach();
   const auto left = [&](const char* name, CuResult result) {
     test::PlantedCall planted(name);

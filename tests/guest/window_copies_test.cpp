@@ -24,7 +24,7 @@ class WindowCopiesInPieces : public testing::Test {
   DriverApi api = gpu->api();
 };
 
-TEST_F(WindowCopiesInPieces, LoseNoByteAndKeepToTheMemoryBetween) {
+TEST_F(WindowCopiesInPieces, lose_no_byte_and_keep_to_the_memory_between) {
   static std::vector<std::size_t> between;
   between.clear();
   static auto* const real = api.cuMemAllocAsync;
@@ -73,7 +73,7 @@ TEST_F(WindowCopiesInPieces, LoseNoByteAndKeepToTheMemoryBetween) {
   EXPECT_TRUE(half->untouched());
 }
 
-TEST_F(WindowCopiesInPieces, AreRefusedWhereTheDriverLacksWhatTheyNeed) {
+TEST_F(WindowCopiesInPieces, are_refused_where_the_driver_lacks_what_they_need) {
   const auto refusal = [&](gpu::ComputeCapability capability) {
     const auto made = WindowCopies::create(api, code, capability);
     api = gpu->api();

@@ -41,7 +41,7 @@ struct StretchOwner {
   }
 };
 
-TEST(WindowMemories, TellWhatLiesInThem) {
+TEST(WindowMemories, tell_what_lies_in_them) {
   StretchOwner owner{64 * mib, {}, {}};
   const WindowMemory memory(window, owner.bytes, owner.owner());
   EXPECT_FALSE(memory.contains(window - 1));
@@ -55,7 +55,7 @@ TEST(WindowMemories, TellWhatLiesInThem) {
   EXPECT_FALSE(memory.touches(window + 64 * mib, 1));
 }
 
-TEST(WindowMemories, KnowTheAllocationThatAnAddressLiesIn) {
+TEST(WindowMemories, know_the_allocation_that_an_address_lies_in) {
   StretchOwner owner{64 * mib, {}, {}};
   WindowMemory memory(window, owner.bytes, owner.owner());
   const DevicePointer first = memory.allocate(100).value();
@@ -76,7 +76,7 @@ TEST(WindowMemories, KnowTheAllocationThatAnAddressLiesIn) {
   EXPECT_EQ(memory.allocate(512).value(), first);
 }
 
-TEST(WindowMemories, ShareAStretchAndGiveItBackOnceItIsEmpty) {
+TEST(WindowMemories, share_a_stretch_and_give_it_back_once_it_is_empty) {
   StretchOwner owner{64 * mib, {}, {}};
   WindowMemory memory(window, owner.bytes, owner.owner());
   const DevicePointer small = memory.allocate(1).value();
@@ -91,7 +91,7 @@ TEST(WindowMemories, ShareAStretchAndGiveItBackOnceItIsEmpty) {
 }
 
 // Each goes back by itself, so that what is free in the other one stays.
-TEST(WindowMemories, JoinNothingAcrossTheEdgeOfAStretch) {
+TEST(WindowMemories, join_nothing_across_the_edge_of_a_stretch) {
   StretchOwner owner{128 * mib, {}, {}};
   WindowMemory memory(window, owner.bytes, owner.owner());
   const DevicePointer first = memory.allocate(15 * mib).value();
@@ -113,7 +113,7 @@ TEST(WindowMemories, JoinNothingAcrossTheEdgeOfAStretch) {
   EXPECT_EQ(memory.allocate(15 * mib).value(), above) << "it is free in the first one";
 }
 
-TEST(WindowMemories, TakeWhatIsLeftWhereItIsLessThanAStretch) {
+TEST(WindowMemories, take_what_is_left_where_it_is_less_than_a_stretch) {
   StretchOwner owner{34 * mib, {}, {}};
   WindowMemory memory(window, owner.bytes, owner.owner());
   EXPECT_TRUE(memory.allocate(32 * mib));
@@ -125,7 +125,7 @@ TEST(WindowMemories, TakeWhatIsLeftWhereItIsLessThanAStretch) {
 }
 
 // A stencil reads a row or a plane below its first buffer.
-TEST(WindowMemories, KeepAPageFreeBelowTheFirstAllocation) {
+TEST(WindowMemories, keep_a_page_free_below_the_first_allocation) {
   for (const std::uint64_t bytes : {std::uint64_t{1}, 30 * mib, 40 * mib}) {
     StretchOwner owner{64 * mib, {}, {}};
     WindowMemory memory(window, owner.bytes, owner.owner());
@@ -140,7 +140,7 @@ TEST(WindowMemories, KeepAPageFreeBelowTheFirstAllocation) {
   }
 }
 
-TEST(WindowMemories, GiveThePageBelowTooWhereAProgramAsksForAll) {
+TEST(WindowMemories, give_the_page_below_too_where_a_program_asks_for_all) {
   for (const std::uint64_t bytes : {63 * mib, 64 * mib}) {
     StretchOwner owner{64 * mib, {}, {}};
     WindowMemory memory(window, owner.bytes, owner.owner());
@@ -148,7 +148,7 @@ TEST(WindowMemories, GiveThePageBelowTooWhereAProgramAsksForAll) {
   }
 }
 
-TEST(WindowMemories, UseAgainWhatTheFirstAllocationLeft) {
+TEST(WindowMemories, use_again_what_the_first_allocation_left) {
   StretchOwner owner{64 * mib, {}, {}};
   WindowMemory memory(window, owner.bytes, owner.owner());
   const DevicePointer first = memory.allocate(20 * mib).value();
@@ -158,7 +158,7 @@ TEST(WindowMemories, UseAgainWhatTheFirstAllocationLeft) {
   EXPECT_EQ(owner.asked.size(), 1U);
 }
 
-TEST(WindowMemories, AskForAPageMoreOnlyForTheirFirstStretch) {
+TEST(WindowMemories, ask_for_a_page_more_only_for_their_first_stretch) {
   StretchOwner owner{256 * mib, {{0, 8 * mib}}, {}};  // another process has the window's beginning
   WindowMemory memory(window, owner.bytes, owner.owner());
   EXPECT_EQ(memory.allocate(64 * mib).value(), window + 8 * mib);
@@ -166,7 +166,7 @@ TEST(WindowMemories, AskForAPageMoreOnlyForTheirFirstStretch) {
   EXPECT_THAT(owner.asked, testing::ElementsAre(66 * mib, 64 * mib));
 }
 
-TEST(WindowMemories, RefuseWhatNoShareHas) {
+TEST(WindowMemories, refuse_what_no_share_has) {
   StretchOwner owner{64 * mib, {}, {}};
   WindowMemory memory(window, owner.bytes, owner.owner());
   EXPECT_FALSE(memory.allocate(0));
@@ -176,7 +176,7 @@ TEST(WindowMemories, RefuseWhatNoShareHas) {
   EXPECT_TRUE(memory.allocate(64 * mib));
 }
 
-TEST(WindowMemories, RefuseStretchesThatDoNotFit) {
+TEST(WindowMemories, refuse_stretches_that_do_not_fit) {
   for (const WindowMemory::Stretch wrong :
        {WindowMemory::Stretch{0, 32 * mib - 1}, WindowMemory::Stretch{33 * mib, 32 * mib},
         WindowMemory::Stretch{65 * mib, 32 * mib}}) {

@@ -78,7 +78,7 @@ class CardClaims : public testing::Test {
   std::string other_file = made("libnvidia-ml.so.1");
 };
 
-TEST_F(CardClaims, LieWhereAllProgramsLookForThem) {
+TEST_F(CardClaims, lie_where_all_programs_look_for_them) {
   const CardClaim own = claim();
   const ClaimedPart ends{{0x1, 0x8000000000000000}, 0x8000000000000001};
   ASSERT_TRUE(own.hold("GPU-1", PartOwner::sharing, ends));
@@ -108,7 +108,7 @@ TEST_F(CardClaims, LieWhereAllProgramsLookForThem) {
   EXPECT_EQ(claim_address("GPU-2", ClaimRole::program), (off_t{3} << 40) + page_of_2);
 }
 
-TEST_F(CardClaims, AreSeenByOthersOfThatCardAndNotByTheirOwner) {
+TEST_F(CardClaims, are_seen_by_others_of_that_card_and_not_by_their_owner) {
   const CardClaim own = claim();
   const ClaimedPart part{{0x5, 0x8000000000000000}, 0x8000000000000002};
   ASSERT_TRUE(own.hold("GPU-1", PartOwner::sharing, part));
@@ -129,7 +129,7 @@ TEST_F(CardClaims, AreSeenByOthersOfThatCardAndNotByTheirOwner) {
   EXPECT_TRUE(seen().lent && !seen("GPU-2").lent && !seen("GPU-2").server);
 }
 
-TEST_F(CardClaims, OfOneKindAreSeenAsNoOthers) {
+TEST_F(CardClaims, of_one_kind_are_seen_as_no_others) {
   const CardClaim own = claim();
   const ClaimedPart all{{~std::uint64_t{0}, ~std::uint64_t{0}}, ~std::uint64_t{0}};
   for (const PartOwner owner : {PartOwner::sharing, PartOwner::program, PartOwner::tenants}) {
@@ -157,7 +157,7 @@ TEST_F(CardClaims, OfOneKindAreSeenAsNoOthers) {
   EXPECT_TRUE(seen("GPU-2").server && !seen("GPU-2").serving && !seen("GPU-2").lent);
 }
 
-TEST_F(CardClaims, SayOneThingPerByte) {
+TEST_F(CardClaims, say_one_thing_per_byte) {
   for (off_t byte = 0; byte < 4; ++byte) {
     const OwnedFile writer = locked_by_another(byte);
     const ClaimedCard card = seen();
@@ -173,7 +173,7 @@ TEST_F(CardClaims, SayOneThingPerByte) {
   }
 }
 
-TEST_F(CardClaims, AreRefusedWhereTheirBytesCannotBeLocked) {
+TEST_F(CardClaims, are_refused_where_their_bytes_cannot_be_locked) {
   const CardClaim own = claim();
   const std::string cannot =
       "libnvidia-ml.so.1': Resource temporarily unavailable: the card cannot be claimed";
@@ -196,7 +196,7 @@ TEST_F(CardClaims, AreRefusedWhereTheirBytesCannotBeLocked) {
   EXPECT_TRUE(own.hold("GPU-1", PartOwner::program, {{1, 1}, 0x7fffffffffffffff}));
 }
 
-TEST_F(CardClaims, OfFilesThatAreNoneAnyMoreAreRefused) {
+TEST_F(CardClaims, of_files_that_are_none_any_more_are_refused) {
   const CardClaim own = claim();
   spoil(own);
   const std::string cannot = "libnvidia-ml.so.1': Bad file descriptor: the card cannot be claimed";
@@ -211,7 +211,7 @@ TEST_F(CardClaims, OfFilesThatAreNoneAnyMoreAreRefused) {
               HasSubstr("a file cannot be kept open: Bad file descriptor"));
 }
 
-TEST_F(CardClaims, GoWithTheObjectThatKeepsThem) {
+TEST_F(CardClaims, go_with_the_object_that_keeps_them) {
   for (const bool keeps : {false, true}) {
     auto own = std::make_unique<CardClaim>(claim());
     ASSERT_TRUE(own->hold_lent("GPU-1"));
@@ -222,7 +222,7 @@ TEST_F(CardClaims, GoWithTheObjectThatKeepsThem) {
   }
 }
 
-TEST_F(CardClaims, HaveFilesThatNoOtherProgramInheritsAndThatNoneWaitsFor) {
+TEST_F(CardClaims, have_files_that_no_other_program_inherits_and_that_none_waits_for) {
   const std::string pipe = folder / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   const CardClaim own = claim();
@@ -234,7 +234,7 @@ TEST_F(CardClaims, HaveFilesThatNoOtherProgramInheritsAndThatNoneWaitsFor) {
   EXPECT_TRUE(passes_in_a_process([&] { EXPECT_TRUE(CardClaim::open({pipe})); }));
 }
 
-TEST_F(CardClaims, AreTakenWithDescriptor0AsWithAnyOther) {
+TEST_F(CardClaims, are_taken_with_descriptor_0_as_with_any_other) {
   EXPECT_TRUE(passes_in_a_process([&] {
     ::close(0);
     const CardClaim own = claim();
@@ -244,7 +244,7 @@ TEST_F(CardClaims, AreTakenWithDescriptor0AsWithAnyOther) {
   }));
 }
 
-TEST_F(CardClaims, AreSeenByAnyFileOfTheirs) {
+TEST_F(CardClaims, are_seen_by_any_file_of_theirs) {
   const CardClaim own = claim();
   ASSERT_TRUE(own.hold_lent("GPU-1"));
   for (const std::string& one : {file, other_file}) {
@@ -257,7 +257,7 @@ TEST_F(CardClaims, AreSeenByAnyFileOfTheirs) {
   }
 }
 
-TEST_F(CardClaims, StayWithAProcessThatClosesAllDescriptorsAndGoWithIt) {
+TEST_F(CardClaims, stay_with_a_process_that_closes_all_descriptors_and_go_with_it) {
   for (const bool keeps : {true, false}) {
     const pid_t process = staying_process([&] {
       static CardClaim own = claim();
@@ -271,7 +271,7 @@ TEST_F(CardClaims, StayWithAProcessThatClosesAllDescriptorsAndGoWithIt) {
   }
 }
 
-TEST_F(CardClaims, StayWithAnyProcessThatHasTheirFiles) {
+TEST_F(CardClaims, stay_with_any_process_that_has_their_files) {
   auto own = std::make_unique<CardClaim>(claim());
   ASSERT_TRUE(own->hold_lent("GPU-1"));
   const pid_t process = staying_process([] {});
@@ -281,7 +281,7 @@ TEST_F(CardClaims, StayWithAnyProcessThatHasTheirFiles) {
   EXPECT_FALSE(seen().lent);
 }
 
-TEST_F(CardClaims, AreKeptByProcessesThatAreFoundByTheirRole) {
+TEST_F(CardClaims, are_kept_by_processes_that_are_found_by_their_role) {
   const pid_t process = staying_process([&] {
     // What /proc/PID/cmdline says from now on; the path of a test program is longer.
     constexpr char words[] = "/x/py\0y/t.py\0z";
@@ -308,7 +308,7 @@ TEST_F(CardClaims, AreKeptByProcessesThatAreFoundByTheirRole) {
 }
 
 // The server's lock and its claims all lie at one address of their files.
-TEST_F(CardClaims, AreFoundByEachFileThatAProcessKeeps) {
+TEST_F(CardClaims, are_found_by_each_file_that_a_process_keeps) {
   const std::string third_file = made("third");
   const pid_t process = staying_process([&] {
     static CardClaim as_tenant = CardClaim::open({third_file}).value();
@@ -330,7 +330,7 @@ TEST_F(CardClaims, AreFoundByEachFileThatAProcessKeeps) {
   end_process(process);
 }
 
-TEST_F(CardClaims, WaitForTheirTurnAsLongAsTheyAreTold) {
+TEST_F(CardClaims, wait_for_their_turn_as_long_as_they_are_told) {
   const CardClaim first = claim();
   const auto turn = first.turn();
   ASSERT_TRUE(turn);
@@ -347,7 +347,7 @@ TEST_F(CardClaims, WaitForTheirTurnAsLongAsTheyAreTold) {
   }));
 }
 
-TEST_F(CardClaims, ChangeInTurn) {
+TEST_F(CardClaims, change_in_turn) {
   const CardClaim first = claim();
   const CardClaim second = claim();
   {
@@ -366,7 +366,7 @@ TEST_F(CardClaims, ChangeInTurn) {
   EXPECT_TRUE(first.turn(0)) << "with the process, too";
 }
 
-TEST_F(CardClaims, WhoGetsNoTurnHasNoHalfOfIt) {
+TEST_F(CardClaims, who_gets_no_turn_has_no_half_of_it) {
   const CardClaim all = claim();
   const CardClaim half = CardClaim::open({other_file}).value();
   const auto turn = half.turn(0);
@@ -375,7 +375,7 @@ TEST_F(CardClaims, WhoGetsNoTurnHasNoHalfOfIt) {
   EXPECT_TRUE(CardClaim::open({file})->turn(0));
 }
 
-TEST_F(CardClaims, NeedTheirFiles) {
+TEST_F(CardClaims, need_their_files) {
   const auto none = CardClaim::open({file, folder / "none"});
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().kind, ErrorKind::missing_capability);

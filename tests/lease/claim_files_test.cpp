@@ -57,7 +57,7 @@ class ClaimFiles : public testing::Test {
   std::string file = folder / "libcuda.so.1";
 };
 
-TEST_F(ClaimFiles, AreSeenHoweverOthersWereInstalledInTheirPlace) {
+TEST_F(ClaimFiles, are_seen_however_others_were_installed_in_their_place) {
   const std::function<void()> ways[] = {
       [&] { install(); },
       [&] {
@@ -87,7 +87,7 @@ TEST_F(ClaimFiles, AreSeenHoweverOthersWereInstalledInTheirPlace) {
   }
 }
 
-TEST_F(ClaimFiles, OfAnotherFolderAreNotTheirs) {
+TEST_F(ClaimFiles, of_another_folder_are_not_theirs) {
   const pid_t process = program();
   const std::string other = test::fresh_folder("claim_files_beside") / "libcuda.so.1";
   ASSERT_TRUE(write_file(other, "a library\n"));
@@ -100,7 +100,7 @@ TEST_F(ClaimFiles, OfAnotherFolderAreNotTheirs) {
 }
 
 // Each of two programs has claims on another file: those of later ones are on all of them.
-TEST_F(ClaimFiles, AreAllThoseThatAnyProgramHas) {
+TEST_F(ClaimFiles, are_all_those_that_any_program_has) {
   const pid_t first = program();
   install();
   const pid_t second = program();
@@ -112,7 +112,7 @@ TEST_F(ClaimFiles, AreAllThoseThatAnyProgramHas) {
   end_process(second);
 }
 
-TEST_F(ClaimFiles, ThatCannotBeOpenedAnyMoreAreRefusedByTheNameOfTheProcess) {
+TEST_F(ClaimFiles, that_cannot_be_opened_any_more_are_refused_by_the_name_of_the_process) {
   if (::geteuid() != 0) DEMARC_NOT_RUN("only root can be another user");
   std::filesystem::permissions(folder, std::filesystem::perms::all);
   const pid_t process = staying_process([&] {
@@ -135,7 +135,7 @@ TEST_F(ClaimFiles, ThatCannotBeOpenedAnyMoreAreRefusedByTheNameOfTheProcess) {
 }
 
 // A process of the same user that still has the descriptor.
-TEST_F(ClaimFiles, AreOpenedByTheDescriptorsOfOnesOwnProcesses) {
+TEST_F(ClaimFiles, are_opened_by_the_descriptors_of_ones_own_processes) {
   if (::geteuid() != 0) DEMARC_NOT_RUN("only root can be another user");
   std::filesystem::permissions(folder, std::filesystem::perms::all);
   const pid_t process = staying_process([&] {
@@ -151,7 +151,7 @@ TEST_F(ClaimFiles, AreOpenedByTheDescriptorsOfOnesOwnProcesses) {
   end_process(process);
 }
 
-TEST_F(ClaimFiles, ThatAreNewAreClaimedByWhoFollows) {
+TEST_F(ClaimFiles, that_are_new_are_claimed_by_who_follows) {
   CardClaim claim = CardClaim::open({file}).value();
   EXPECT_FALSE(claim.on_new_files().value());
   std::filesystem::remove(file);
@@ -166,7 +166,7 @@ TEST_F(ClaimFiles, ThatAreNewAreClaimedByWhoFollows) {
   EXPECT_EQ(tpcs_seen(), 0x8U);
 }
 
-TEST_F(ClaimFiles, AreOneForEachInstallationThatWasFollowed) {
+TEST_F(ClaimFiles, are_one_for_each_installation_that_was_followed) {
   const std::string other = folder / "libcuda.so.999";
   std::filesystem::create_symlink(file, other);
   CardClaim claim = CardClaim::open({file}).value();
@@ -185,7 +185,7 @@ TEST_F(ClaimFiles, AreOneForEachInstallationThatWasFollowed) {
   EXPECT_EQ(by_two_names.on_new_files().value()->files().size(), 1U);
 }
 
-TEST_F(ClaimFiles, ThatAreNewAndCannotBeOpenedAreRefusedByName) {
+TEST_F(ClaimFiles, that_are_new_and_cannot_be_opened_are_refused_by_name) {
   CardClaim claim = CardClaim::open({file}).value();
   std::filesystem::remove(file);
   std::filesystem::create_symlink(file, file);
@@ -195,7 +195,7 @@ TEST_F(ClaimFiles, ThatAreNewAndCannotBeOpenedAreRefusedByName) {
 }
 
 // Between a look at all processes and the opening of a file its process may end.
-TEST_F(ClaimFiles, OfAProcessThatHasEndedAreLookedForAgain) {
+TEST_F(ClaimFiles, of_a_process_that_has_ended_are_looked_for_again) {
   const pid_t process = program();
   install();
   auto pages = kept_pages();
@@ -225,7 +225,7 @@ class ForeignLocks : public ClaimFiles {
   static constexpr std::int64_t page = 0x54726ef000;  // "GPU-1"
 };
 
-TEST_F(ForeignLocks, AreRefusedByTheNameOfTheirProcessAndItsUser) {
+TEST_F(ForeignLocks, are_refused_by_the_name_of_their_process_and_its_user) {
   const CardClaim claim = CardClaim::open_all({file}).value();
   const auto names = [&] { return claim.names("GPU-1", ClaimRole::server); };
   const std::pair<std::int64_t, std::int64_t> ranges[] = {
@@ -248,7 +248,7 @@ TEST_F(ForeignLocks, AreRefusedByTheNameOfTheirProcessAndItsUser) {
   }
 }
 
-TEST_F(ForeignLocks, AreNamedForTheRoleWhoseBytesTheyHold) {
+TEST_F(ForeignLocks, are_named_for_the_role_whose_bytes_they_hold) {
   const CardClaim claim = CardClaim::open_all({file}).value();
   const auto roles = [&](std::int64_t first, std::int64_t bytes) {
     const pid_t process = locker(page + first, bytes);
@@ -274,7 +274,7 @@ TEST_F(ForeignLocks, AreNamedForTheRoleWhoseBytesTheyHold) {
 }
 
 // A server of another user is not seen, but programs of Demarc that hold other bytes are.
-TEST_F(ForeignLocks, AreNotThoseOfAProgramOfDemarcInAnotherRole) {
+TEST_F(ForeignLocks, are_not_those_of_a_program_of_demarc_in_another_role) {
   const CardClaim hidden = CardClaim::open({file}).value();
   ASSERT_TRUE(hidden.hold_server("GPU-1", true));
   ASSERT_TRUE(hidden.hold_lent("GPU-1"));
@@ -290,7 +290,7 @@ TEST_F(ForeignLocks, AreNotThoseOfAProgramOfDemarcInAnotherRole) {
   end_process(with_all_bytes);
 }
 
-TEST_F(ForeignLocks, AreNotNamedWhereAProgramOfDemarcHasTheClaim) {
+TEST_F(ForeignLocks, are_not_named_where_a_program_of_demarc_has_the_claim) {
   const pid_t other = locker(page, 1);
   const pid_t process = program(ClaimRole::server);
   const CardClaim claim = CardClaim::open_all({file}).value();
@@ -301,7 +301,7 @@ TEST_F(ForeignLocks, AreNotNamedWhereAProgramOfDemarcHasTheClaim) {
   end_process(process);
 }
 
-TEST_F(ForeignLocks, OfTheWholeFileKeepAllFromTheirTurnAndAreNamed) {
+TEST_F(ForeignLocks, of_the_whole_file_keep_all_from_their_turn_and_are_named) {
   const pid_t process = staying_process([&] {
     static const OwnedFile own(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
     EXPECT_EQ(::flock(own.get(), LOCK_SH), 0);

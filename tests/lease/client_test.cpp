@@ -212,7 +212,7 @@ TEST_F(Client, refuses_locks_that_it_cannot_keep) {
 }
 
 // A listener that dies has its lock taken back by the kernel, but for the copies of its clients.
-TEST(ClientOfAListenerThatDied, KeepsOthersFromListeningThere) {
+TEST(ClientOfAListenerThatDied, keeps_others_from_listening_there) {
   const std::string path = test::fresh_folder("dead_listener") / "socket";
   for (const bool attaches : {false, true}) {
     std::optional<PacketListener> listener(PacketListener::listen(path, std::nullopt).value());

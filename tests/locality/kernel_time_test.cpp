@@ -166,8 +166,8 @@ TEST(KernelTime, a_beginning_stands_for_all_blocks_of_its_launch) {
   const Sensitivity complete = predict_repeated(whole, device);
   EXPECT_NEAR(part.time_s, complete.time_s, 0.01 * complete.time_s);
   EXPECT_EQ(part.whole.dram_bytes, complete.whole.dram_bytes);
-  // So does what most_requests leaves of it.
-  const Sensitivity cut = predict_repeated(whole, device, {.most_requests = 4000});
+  // So does what max_requests leaves of it.
+  const Sensitivity cut = predict_repeated(whole, device, {.max_requests = 4000});
   EXPECT_NEAR(cut.time_s, complete.time_s, 0.01 * complete.time_s);
 }
 
@@ -176,7 +176,7 @@ TEST(KernelTime, blocks_under_way_count_by_their_requests) {
   AccessRuns runs = reading(1, 0, 1);
   runs.runs[0].loop = loop_index(runs, {.trips = 1000, .steps = 1, .stride = 128});
   const std::vector<RepeatedKernel> kernels{{&runs, 0, 1}};
-  const Sensitivity cut = predict_repeated(kernels, small_device(), {.most_requests = 250});
+  const Sensitivity cut = predict_repeated(kernels, small_device(), {.max_requests = 250});
   EXPECT_NEAR(static_cast<double>(cut.whole.l1_sectors), 4000, 20);
 }
 

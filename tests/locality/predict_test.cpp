@@ -34,13 +34,13 @@ TEST(Predict, the_interval_is_that_of_parts_of_the_requests) {
     if (run.step < 10) run.address += 128 * run.step;
     if (run.step == 10) run.access = 1;
   }
-  const CachePrediction cut = predict_caches(runs, small_device(), {.most_requests = 40});
+  const CachePrediction cut = predict_caches(runs, small_device(), {.max_requests = 40});
   EXPECT_FALSE(cut.complete);
   EXPECT_EQ(cut.l1_interval, (RateInterval{0, 1}));
   EXPECT_EQ(cut.l2_interval, (RateInterval{0, 1})) << "where the store alone comes to it";
   EXPECT_EQ(cut.requests, 40U);
   for (const PredictOptions& half :
-       {PredictOptions{.most_requests = 20}, PredictOptions{.most_lines = 20}}) {
+       {PredictOptions{.max_requests = 20}, PredictOptions{.max_lines = 20}}) {
     const CachePrediction first = predict_caches(runs, small_device(), half);
     EXPECT_EQ(first.requests, 20U);
     EXPECT_FALSE(first.complete);
@@ -159,7 +159,7 @@ TEST(Predict, kernels_weigh_as_often_as_they_are_launched) {
 TEST(Predict, of_a_run_that_is_too_long_the_beginning_counts_from_empty_caches) {
   const AccessRuns runs = reading(2048, 128, 1);
   const std::vector<RepeatedKernel> kernels{{&runs, 0, 1}};
-  const Sensitivity cut = predict_repeated(kernels, small_device(), {.most_requests = 512});
+  const Sensitivity cut = predict_repeated(kernels, small_device(), {.max_requests = 512});
   EXPECT_FALSE(cut.whole.complete);
   EXPECT_EQ(cut.whole.l2_hit_rate, 0);
   const Sensitivity beginning = predict_repeated(kernels, small_device(), {.beginning = true});
@@ -394,7 +394,7 @@ TEST(Predict, the_most_requests_are_those_of_all_kernels_together) {
   const AccessRuns runs = reading(64, 128, 1);
   const std::vector<RepeatedKernel> kernels{{&runs, 0, 1}, {&runs, 0, 1}};
   const auto complete = [&](std::uint64_t most) {
-    return predict_repeated(kernels, small_device(), {.most_requests = most}).whole;
+    return predict_repeated(kernels, small_device(), {.max_requests = most}).whole;
   };
   EXPECT_TRUE(complete(129).complete);
   EXPECT_FALSE(complete(64).complete);

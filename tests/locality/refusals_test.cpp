@@ -26,7 +26,7 @@ std::string repeated(const std::string& line, std::size_t times) {
 }
 const std::string one_load = "ld.global.u8 %r1, [%rd1];\n";
 const std::string read_p0 = "ld.param.u64 %rd1, [p0];\n";
-constexpr std::size_t most_accesses = 65534;
+constexpr std::size_t max_accesses = 65534;
 
 TEST(Refusals, name_what_would_be_right) {
   const std::string open = read_p0 +
@@ -49,9 +49,9 @@ TEST(Refusals, name_what_would_be_right) {
        "does not cover: ldx.global.u32 %r1, [%rd1];"},
       {open + "trap;\n", Force::automatic, ErrorKind::check_failed,
        "the kernel does not run to its end: "},
-      {read_p0 + repeated(one_load, most_accesses), Force::automatic, ErrorKind::invalid_input,
+      {read_p0 + repeated(one_load, max_accesses), Force::automatic, ErrorKind::invalid_input,
        "analysed"},
-      {read_p0 + repeated(one_load, most_accesses + 1), Force::automatic, ErrorKind::invalid_input,
+      {read_p0 + repeated(one_load, max_accesses + 1), Force::automatic, ErrorKind::invalid_input,
        "kernel 'k' has 65535 memory instructions, more than 65534"},
   };
   for (const auto& one : cases) {
@@ -77,8 +77,8 @@ Verdict verdict_with_calls(std::size_t own, std::size_t called, Force force = Fo
 }
 
 TEST(Refusals, count_the_accesses_of_called_functions_too) {
-  EXPECT_EQ(verdict_with_calls(most_accesses - 1, 1).message, "analysed");
-  const Verdict verdict = verdict_with_calls(most_accesses - 1, 2);
+  EXPECT_EQ(verdict_with_calls(max_accesses - 1, 1).message, "analysed");
+  const Verdict verdict = verdict_with_calls(max_accesses - 1, 2);
   EXPECT_EQ(verdict.message, "the kernel has more than 65534 memory instructions");
   EXPECT_EQ(verdict.kind, ErrorKind::invalid_input);
 }

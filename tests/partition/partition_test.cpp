@@ -59,7 +59,7 @@ std::vector<gpu::TpcSet> sets_of(const Result<std::vector<Partition>>& parts) {
   return sets;
 }
 
-RC_GTEST_PROP(Split, PartsAreDisjointCoverTheGpuAndAreEvenlySized, ()) {
+RC_GTEST_PROP(Split, parts_are_disjoint_cover_the_gpu_and_are_evenly_sized, ()) {
   const gpu::Topology topology = any_topology();
   const auto strategy = *rc::gen::element(SplitStrategy::packed, SplitStrategy::distributed,
                                           SplitStrategy::gpc_aligned, SplitStrategy::side_aware);
@@ -84,7 +84,7 @@ RC_GTEST_PROP(Split, PartsAreDisjointCoverTheGpuAndAreEvenlySized, ()) {
   RC_ASSERT(largest - least <= 1U);
 }
 
-RC_GTEST_PROP(Split, SideAwarePartsCrossTheMiddleAtMostOnce, ()) {
+RC_GTEST_PROP(Split, side_aware_parts_cross_the_middle_at_most_once, ()) {
   const gpu::Topology topology = any_topology();
   const auto parts = *rc::gen::inRange<std::uint32_t>(1, topology.tpc_count() + 1);
   std::uint32_t on_both = 0;
@@ -97,7 +97,7 @@ RC_GTEST_PROP(Split, SideAwarePartsCrossTheMiddleAtMostOnce, ()) {
   RC_ASSERT(on_both <= 1U);
 }
 
-RC_GTEST_PROP(Split, SideAlignedPartsLieOnOneSideAndShareNoGpcOfIt, ()) {
+RC_GTEST_PROP(Split, side_aligned_parts_lie_on_one_side_and_share_no_gpc_of_it, ()) {
   const gpu::Topology topology = any_topology();
   const auto parts = *rc::gen::inRange<std::uint32_t>(1, topology.tpc_count() + 1);
   const auto result = split(topology, parts, SplitStrategy::side_aligned);
@@ -122,7 +122,7 @@ RC_GTEST_PROP(Split, SideAlignedPartsLieOnOneSideAndShareNoGpcOfIt, ()) {
   RC_ASSERT(covered == topology.tpc_count());
 }
 
-TEST(Split, HalvesOfTheH100Have33TpcsEach) {
+TEST(Split, halves_of_the_h100_have_33_tpcs_each) {
   const auto parts = split(h100(), 2, SplitStrategy::packed, 2).value();
   EXPECT_EQ(parts[0].tpcs.size(), 33U);
   EXPECT_EQ(parts[1].tpcs.size(), 33U);
@@ -131,7 +131,7 @@ TEST(Split, HalvesOfTheH100Have33TpcsEach) {
   EXPECT_EQ(parts[1].name, "2/2");
 }
 
-TEST(Split, EachStrategyDealsOutItsOwnTpcs) {
+TEST(Split, each_strategy_deals_out_its_own_tpcs) {
   // GPC 0 holds the TPCs 0, 4 and 8; its side is that of GPC 2: 2, 6.
   const auto topology = interleaved(9, 4);
   EXPECT_THAT(sets_of(split(topology, 2, SplitStrategy::packed)),
@@ -147,7 +147,7 @@ TEST(Split, EachStrategyDealsOutItsOwnTpcs) {
       ElementsAre(gpu::TpcSet{0, 4, 8}, gpu::TpcSet{2, 6}, gpu::TpcSet{1, 5}, gpu::TpcSet{3, 7}));
 }
 
-TEST(Split, ColoursAreDealtOutInRunsUpToAllOf64) {
+TEST(Split, colours_are_dealt_out_in_runs_up_to_all_of_64) {
   const auto quarters = split(h100(), 4, SplitStrategy::packed, 16).value();
   EXPECT_EQ(quarters[0].colors, 0xfU);
   EXPECT_EQ(quarters[3].colors, 0xf000U);
@@ -156,7 +156,7 @@ TEST(Split, ColoursAreDealtOutInRunsUpToAllOf64) {
   EXPECT_EQ(split(h100(), 2, SplitStrategy::packed).value()[1].colors, 0U);
 }
 
-TEST(Split, AStrategyIsReadBackFromItsNameAndNoOtherIs) {
+TEST(Split, a_strategy_is_read_back_from_its_name_and_no_other_is) {
   for (const auto strategy :
        {SplitStrategy::packed, SplitStrategy::distributed, SplitStrategy::gpc_aligned,
         SplitStrategy::side_aware, SplitStrategy::side_aligned}) {
@@ -165,7 +165,7 @@ TEST(Split, AStrategyIsReadBackFromItsNameAndNoOtherIs) {
   EXPECT_THAT(parse_split_strategy("").error().message, HasSubstr("--split : the strategies are"));
 }
 
-TEST(Split, DistributedPartsTouchEveryLargeGpc) {
+TEST(Split, distributed_parts_touch_every_large_gpc) {
   const auto parts = split(h100(), 2, SplitStrategy::distributed);
   for (const Partition& part : *parts) {
     for (std::uint32_t gpc = 0; gpc < 8; ++gpc) {
@@ -174,7 +174,7 @@ TEST(Split, DistributedPartsTouchEveryLargeGpc) {
   }
 }
 
-TEST(Split, WhatCannotBeSplitSaysWhy) {
+TEST(Split, what_cannot_be_split_says_why) {
   EXPECT_THAT(split(h100(), 67, SplitStrategy::packed).error().message, HasSubstr("give 1 to 66"));
   EXPECT_THAT(split(h100(), 13, SplitStrategy::gpc_aligned).error().message, HasSubstr("12 GPCs"));
   EXPECT_THAT(split(h100(), 3, SplitStrategy::packed, 16).error().message, HasSubstr("16 colours"));
@@ -196,7 +196,7 @@ TEST(Split, WhatCannotBeSplitSaysWhy) {
   EXPECT_FALSE(split(sideless, 2, SplitStrategy::side_aligned));
 }
 
-TEST(Split, OverlapsAndEmptyPartsAreReportedByName) {
+TEST(Split, overlaps_and_empty_parts_are_reported_by_name) {
   const auto topology = gpu::regular_topology(2, 2, 2);
   const SplitReport report = check_split(
       topology, {{"a", {0, 1}, 1, 0}, {"b", {1, 2}, 3, 0}, {"c", {}, 0, 0}, {"d", {9}, 0, 0}});
@@ -208,7 +208,7 @@ TEST(Split, OverlapsAndEmptyPartsAreReportedByName) {
   EXPECT_EQ(report.unused, gpu::TpcSet{3});
 }
 
-TEST(Take, SharesAreRoundedUpToWholeTpcs) {
+TEST(Take, shares_are_rounded_up_to_whole_tpcs) {
   EXPECT_EQ(take_sms(h100(), 3)->size(), 2U);
   EXPECT_EQ(take_share(h100(), 50)->size(), 33U);
   EXPECT_EQ(take_share(h100(), 0.1)->size(), 1U);
@@ -217,7 +217,7 @@ TEST(Take, SharesAreRoundedUpToWholeTpcs) {
   EXPECT_EQ(*take_sms(interleaved(6, 3), 4), (gpu::TpcSet{0, 3}));  // one GPC before the next
 }
 
-TEST(Take, SharesThatDoNotExistAreRefusedInTheWordsAsked) {
+TEST(Take, shares_that_do_not_exist_are_refused_in_the_words_asked) {
   for (const double percent : {0.0, -1.0, 100.5, std::nan("")}) {
     EXPECT_THAT(take_share(h100(), percent).error().message, HasSubstr("a share of ")) << percent;
   }
@@ -225,7 +225,7 @@ TEST(Take, SharesThatDoNotExistAreRefusedInTheWordsAsked) {
   EXPECT_FALSE(take_sms(h100(), 0));
 }
 
-TEST(Cluster, MustFitIntoOneGpcOfTheSet) {
+TEST(Cluster, must_fit_into_one_gpc_of_the_set) {
   const auto topology = h100();
   EXPECT_EQ(largest_cluster(topology, all_tpcs(topology), 1), 18U);
   // Two TPCs of one GPC and two of another: four SMs at most in one.
@@ -240,7 +240,7 @@ TEST(Cluster, MustFitIntoOneGpcOfTheSet) {
                                                  "0-1,4-5: the largest GPC of the set holds 4"));
 }
 
-TEST(Cluster, TpcsThatTheGpuDoesNotHaveHoldNothing) {
+TEST(Cluster, tpcs_that_the_gpu_does_not_have_hold_nothing) {
   const auto topology = interleaved(4, 2);
   EXPECT_EQ(largest_cluster(topology, {4}, 1), 0U);
   EXPECT_EQ(sm_count(topology, {3, 4, 127}), 2U);

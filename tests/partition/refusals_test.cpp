@@ -42,30 +42,30 @@ std::vector<gpu::TpcSet> sets_of(const gpu::Topology& topology, std::uint32_t pa
 // TPCs whose order is not that of their GPCs, as on a card whose GPCs are unequal.
 const std::vector<std::uint32_t> dealt_gpcs = {0, 1, 2, 0, 1, 2, 0};
 
-TEST(Split, PackedFollowsTheGpcsAndNotTheOrderOfTpcs) {
+TEST(Split, packed_follows_the_gpcs_and_not_the_order_of_tpcs) {
   EXPECT_THAT(sets_of(topology_of(dealt_gpcs), 2, SplitStrategy::packed),
               ElementsAre(gpu::TpcSet{0, 3, 6, 1}, gpu::TpcSet{2, 4, 5}));
 }
 
-TEST(Split, DistributedDealsEveryGpcOutInTurn) {
+TEST(Split, distributed_deals_every_gpc_out_in_turn) {
   EXPECT_THAT(sets_of(topology_of({0, 0, 0, 0, 1, 1, 1, 1}), 2, SplitStrategy::distributed),
               ElementsAre(gpu::TpcSet{0, 2, 4, 6}, gpu::TpcSet{1, 3, 5, 7}));
 }
 
-TEST(Split, GpcAlignedPartsAreAsEqualAsWholeGpcsAllow) {
+TEST(Split, gpc_aligned_parts_are_as_equal_as_whole_gpcs_allow) {
   // GPCs of 2, 2 and 4 TPCs: the large one makes a half.
   EXPECT_THAT(sets_of(topology_of({0, 0, 1, 1, 2, 2, 2, 2}), 2, SplitStrategy::gpc_aligned),
               ElementsAre(gpu::TpcSet{4, 5, 6, 7}, gpu::TpcSet{0, 1, 2, 3}));
 }
 
-TEST(Split, SideAwareFollowsTheSideAndThenTheGpc) {
+TEST(Split, side_aware_follows_the_side_and_then_the_gpc) {
   EXPECT_THAT(
       sets_of(topology_of({0, 1, 0, 1, 2, 3, 2, 3}, {1, 0, 1, 0, 1, 0, 1, 0}), 4,
               SplitStrategy::side_aware),
       ElementsAre(gpu::TpcSet{1, 3}, gpu::TpcSet{5, 7}, gpu::TpcSet{0, 2}, gpu::TpcSet{4, 6}));
 }
 
-TEST(Split, SideAlignedTakesTwiceTheGpcsOfTheSmallerSideAndNoMore) {
+TEST(Split, side_aligned_takes_twice_the_gpcs_of_the_smaller_side_and_no_more) {
   // Side 0 has the GPCs 0 and 1, side 1 the GPCs 2, 3 and 4.
   const auto topology = topology_of({0, 1, 2, 3, 4}, {0, 0, 1, 1, 1});
   EXPECT_THAT(sets_of(topology, 4, SplitStrategy::side_aligned),
@@ -78,7 +78,7 @@ TEST(Split, SideAlignedTakesTwiceTheGpcsOfTheSmallerSideAndNoMore) {
               HasSubstr("3 parts cannot be side-aligned: their number must be even"));
 }
 
-TEST(Split, OneTpcWithoutASideIsEnoughToRefuseSides) {
+TEST(Split, one_tpc_without_a_side_is_enough_to_refuse_sides) {
   auto topology = topology_of({0, 1, 2, 3}, {0, 0, 1, 1});
   topology.tpcs[2].side.reset();
   for (const auto strategy : {SplitStrategy::side_aware, SplitStrategy::side_aligned}) {
@@ -89,7 +89,7 @@ TEST(Split, OneTpcWithoutASideIsEnoughToRefuseSides) {
   }
 }
 
-TEST(Split, TakesAsManyPartsAsTpcsAndAtLeastOne) {
+TEST(Split, takes_as_many_parts_as_tpcs_and_at_least_one) {
   const auto topology = gpu::regular_topology(2, 2, 2);
   EXPECT_EQ(sets_of(topology, 4, SplitStrategy::packed).size(), 4U);
   EXPECT_THAT(split(topology, 5, SplitStrategy::packed).error().message, HasSubstr("give 1 to 4"));
@@ -98,13 +98,13 @@ TEST(Split, TakesAsManyPartsAsTpcsAndAtLeastOne) {
   EXPECT_THAT(split(topology, 3, SplitStrategy::gpc_aligned).error().message, HasSubstr("2 GPCs"));
 }
 
-TEST(Split, AGpuWithMoreTpcsThanAMaskHoldsIsRefused) {
+TEST(Split, a_gpu_with_more_tpcs_than_a_mask_holds_is_refused) {
   EXPECT_TRUE(split(gpu::regular_topology(1, 128, 1), 2, SplitStrategy::packed));
   EXPECT_EQ(split(gpu::regular_topology(1, 129, 1), 2, SplitStrategy::packed).error().message,
             "the GPU has 129 TPCs, but masks have room for 128");
 }
 
-TEST(Split, ColoursAreSharedOutInEqualRunsThatDoNotMeet) {
+TEST(Split, colours_are_shared_out_in_equal_runs_that_do_not_meet) {
   const auto topology = gpu::regular_topology(2, 4, 2);
   const auto colors_of = [&](std::uint32_t parts, std::uint32_t colors) {
     std::vector<std::uint64_t> masks;
@@ -124,7 +124,7 @@ TEST(Split, ColoursAreSharedOutInEqualRunsThatDoNotMeet) {
   }
 }
 
-TEST(Split, EveryStrategyIsReadBackFromItsNameAndNoOtherNameIs) {
+TEST(Split, every_strategy_is_read_back_from_its_name_and_no_other_name_is) {
   for (const auto strategy :
        {SplitStrategy::packed, SplitStrategy::distributed, SplitStrategy::gpc_aligned,
         SplitStrategy::side_aware, SplitStrategy::side_aligned}) {
@@ -134,7 +134,7 @@ TEST(Split, EveryStrategyIsReadBackFromItsNameAndNoOtherNameIs) {
   EXPECT_FALSE(parse_split_strategy(""));
 }
 
-TEST(Check, PartsThatAreNotNeighboursInTheListAreComparedToo) {
+TEST(Check, parts_that_are_not_neighbours_in_the_list_are_compared_too) {
   const SplitReport report = check_split(gpu::regular_topology(3, 1, 2),
                                          {{"a", {0}, 1, 0}, {"b", {1}, 2, 0}, {"c", {0, 2}, 5, 0}});
   EXPECT_FALSE(report.sound());
@@ -142,14 +142,14 @@ TEST(Check, PartsThatAreNotNeighboursInTheListAreComparedToo) {
                                          "partitions 'a' and 'c' share memory colours (0x1)"));
 }
 
-TEST(Check, OneColourInCommonIsAFaultAlsoWhereTheTpcsAreApart) {
+TEST(Check, one_colour_in_common_is_a_fault_also_where_the_tpcs_are_apart) {
   const auto topology = gpu::regular_topology(2, 1, 2);
   const std::uint64_t last = std::uint64_t{1} << 63U;
   EXPECT_FALSE(check_split(topology, {{"a", {0}, last | 1, 0}, {"b", {1}, last | 2, 0}}).sound());
   EXPECT_TRUE(check_split(topology, {{"a", {0}, last, 0}, {"b", {1}, last - 1, 0}}).sound());
 }
 
-TEST(Check, ATpcJustBehindTheLastIsAFault) {
+TEST(Check, a_tpc_just_behind_the_last_is_a_fault) {
   const auto topology = gpu::regular_topology(2, 2, 2);
   EXPECT_TRUE(check_split(topology, {{"a", {3}, 0, 0}}).sound());
   const SplitReport report = check_split(topology, {{"a", {3, 4}, 0, 0}});
@@ -157,7 +157,7 @@ TEST(Check, ATpcJustBehindTheLastIsAFault) {
   EXPECT_EQ(report.unused, (gpu::TpcSet{0, 1, 2}));
 }
 
-TEST(Check, AGpcOfOnePartIsNotShared) {
+TEST(Check, a_gpc_of_one_part_is_not_shared) {
   const auto topology = gpu::regular_topology(3, 2, 2);
   const SplitReport report =
       check_split(topology, {{"a", {0, 1, 2}, 0, 0}, {"b", {3, 4, 5}, 0, 0}});
@@ -165,7 +165,7 @@ TEST(Check, AGpcOfOnePartIsNotShared) {
   EXPECT_TRUE(report.unused.empty());
 }
 
-TEST(Take, AShareIsAtLeastWhatWasAskedForAndLessThanATpcMore) {
+TEST(Take, a_share_is_at_least_what_was_asked_for_and_less_than_a_tpc_more) {
   for (const auto& topology : {gpu::find_device("h100-sxm").value().topology,
                                gpu::regular_topology(3, 3, 1), gpu::regular_topology(7, 1, 2)}) {
     const double total = topology.sm_count();
@@ -180,13 +180,13 @@ TEST(Take, AShareIsAtLeastWhatWasAskedForAndLessThanATpcMore) {
 }
 
 // 100 x 9 / 108 is no binary fraction: its product with 108 / 100 lies a little above 9.
-TEST(Take, AShareThatIsAWholeNumberOfSmsIsNotRoundedUp) {
+TEST(Take, a_share_that_is_a_whole_number_of_sms_is_not_rounded_up) {
   const auto topology = gpu::regular_topology(1, 54, 2);
   for (std::uint32_t sms = 1; sms <= 108; ++sms)
     EXPECT_EQ(*take_share(topology, 100.0 * sms / 108), *take_sms(topology, sms)) << sms;
 }
 
-TEST(Take, AShareThatIsNoShareIsRefused) {
+TEST(Take, a_share_that_is_no_share_is_refused) {
   const auto topology = gpu::regular_topology(2, 2, 2);
   for (const double percent : {0.0, -1.0, 100.001, std::numeric_limits<double>::quiet_NaN(),
                                std::numeric_limits<double>::infinity()}) {
@@ -196,7 +196,7 @@ TEST(Take, AShareThatIsNoShareIsRefused) {
   }
 }
 
-TEST(Take, SmsAreTakenFromTheFirstGpcOnAndNoneOrTooManyAreRefused) {
+TEST(Take, sms_are_taken_from_the_first_gpc_on_and_none_or_too_many_are_refused) {
   const auto topology = topology_of(dealt_gpcs);
   EXPECT_EQ(*take_sms(topology, 1), gpu::TpcSet{0});
   EXPECT_EQ(*take_sms(topology, 2), gpu::TpcSet{0});
@@ -207,7 +207,7 @@ TEST(Take, SmsAreTakenFromTheFirstGpcOnAndNoneOrTooManyAreRefused) {
   EXPECT_EQ(take_sms(topology, 15).error().message, "15 SMs were asked for; this GPU has 14");
 }
 
-TEST(Cluster, OneBlockMoreThanTheGpcHoldsIsRefused) {
+TEST(Cluster, one_block_more_than_the_gpc_holds_is_refused) {
   const auto topology = gpu::regular_topology(2, 2, 2);
   const gpu::TpcSet all = all_tpcs(topology);
   EXPECT_TRUE(check_cluster(topology, all, 4, 1));
@@ -219,7 +219,7 @@ TEST(Cluster, OneBlockMoreThanTheGpcHoldsIsRefused) {
   EXPECT_FALSE(check_cluster(topology, {}, 1, 1));
 }
 
-TEST(Gpcs, AGpcBehindTheLastAndAnEmptyListAreRefusedByTheOption) {
+TEST(Gpcs, a_gpc_behind_the_last_and_an_empty_list_are_refused_by_the_option) {
   const auto topology = gpu::regular_topology(3, 2, 2);
   EXPECT_EQ(*gpu::tpcs_of_gpcs(topology, "0,2", "--gpcs"), (gpu::TpcSet{0, 1, 4, 5}));
   EXPECT_THAT(gpu::tpcs_of_gpcs(topology, "3", "--gpcs").error().message, HasSubstr("--gpcs"));

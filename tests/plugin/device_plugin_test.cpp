@@ -110,7 +110,7 @@ colors = "2/2"
   std::filesystem::path kubelet_folder = folder / "kubelet";
 };
 
-TEST_F(DevicePlugin, RegistersEachTenantAndGivesItsContainersWhatTheyNeed) {
+TEST_F(DevicePlugin, registers_each_tenant_and_gives_its_containers_what_they_need) {
   const auto server = serving(two_tenants());
   FakeKubelet kubelet(kubelet_folder);
   auto process = plugin({"--cdi", "nvidia.com/gpu=0", "--cdi", "x.y/z=1"});
@@ -145,7 +145,7 @@ TEST_F(DevicePlugin, RegistersEachTenantAndGivesItsContainersWhatTheyNeed) {
   }
 }
 
-TEST_F(DevicePlugin, AnswersTheCallsThatAKubeletMayLeaveOut) {
+TEST_F(DevicePlugin, answers_the_calls_that_a_kubelet_may_leave_out) {
   const auto server = serving(two_tenants());
   FakeKubelet kubelet(kubelet_folder);
   auto process = plugin();
@@ -180,7 +180,7 @@ TEST_F(DevicePlugin, AnswersTheCallsThatAKubeletMayLeaveOut) {
             grpc::StatusCode::INVALID_ARGUMENT);
 }
 
-TEST_F(DevicePlugin, RegistersAgainWithEveryKubeletThatComes) {
+TEST_F(DevicePlugin, registers_again_with_every_kubelet_that_comes) {
   const auto server = serving(two_tenants());
   auto process = plugin();
   ASSERT_TRUE(said(process, "demarc.dev/a is healthy")) << process.kept();
@@ -215,7 +215,7 @@ TEST_F(DevicePlugin, RegistersAgainWithEveryKubeletThatComes) {
   EXPECT_FALSE(std::filesystem::exists(kubelet_folder / "demarc-b.sock"));
 }
 
-TEST_F(DevicePlugin, TenantsThatGoAreUnhealthyAndThoseThatComeAreRegistered) {
+TEST_F(DevicePlugin, tenants_that_go_are_unhealthy_and_those_that_come_are_registered) {
   auto server = serving(two_tenants());
   FakeKubelet kubelet(kubelet_folder);
   auto process = plugin();
@@ -241,7 +241,7 @@ TEST_F(DevicePlugin, TenantsThatGoAreUnhealthyAndThoseThatComeAreRegistered) {
   EXPECT_TRUE(allocate(kubelet, b, {{"b"}}).status.ok());
 }
 
-TEST_F(DevicePlugin, AllAreUnhealthyWhileThereIsNoServer) {
+TEST_F(DevicePlugin, all_are_unhealthy_while_there_is_no_server) {
   auto server = serving(two_tenants());
   FakeKubelet kubelet(kubelet_folder);
   auto process = plugin();
@@ -259,7 +259,7 @@ TEST_F(DevicePlugin, AllAreUnhealthyWhileThereIsNoServer) {
   EXPECT_TRUE(allocate(kubelet, a, {{"a"}}).status.ok());
 }
 
-TEST_F(DevicePlugin, WaitsForAKubeletThatDoesNotAnswer) {
+TEST_F(DevicePlugin, waits_for_a_kubelet_that_does_not_answer) {
   auto server = serving(two_tenants());
   make_dead_kubelet();
   auto process = plugin();
@@ -279,7 +279,7 @@ TEST_F(DevicePlugin, WaitsForAKubeletThatDoesNotAnswer) {
   EXPECT_TRUE(kubelet.wait_for("demarc.dev/c")) << process.kept();
 }
 
-TEST_F(DevicePlugin, ListensOnlyWhereThereIsAKubelet) {
+TEST_F(DevicePlugin, listens_only_where_there_is_a_kubelet) {
   auto server = serving(two_tenants());
   auto process = plugin();
   ASSERT_TRUE(said(process, "demarc.dev/a is healthy")) << process.kept();
@@ -289,7 +289,7 @@ TEST_F(DevicePlugin, ListensOnlyWhereThereIsAKubelet) {
   EXPECT_EQ(count(process, "waits"), 0);
 }
 
-TEST_F(DevicePlugin, LooksAsOftenAsItIsTold) {
+TEST_F(DevicePlugin, looks_as_often_as_it_is_told) {
   auto server = serving(two_tenants());
   const auto begin = std::chrono::steady_clock::now();
   auto seldom = plugin({"--every", "3599.5"});
@@ -310,7 +310,7 @@ TEST_F(DevicePlugin, LooksAsOftenAsItIsTold) {
 }
 
 // A server of the test's own: one that really revokes is done with it at once.
-TEST_F(DevicePlugin, TenantsWhoseProgramsAreBeingEndedAreUnhealthy) {
+TEST_F(DevicePlugin, tenants_whose_programs_are_being_ended_are_unhealthy) {
   const auto listener = lease::PacketListener::listen(socket, std::nullopt).value();
   std::atomic<bool> revoked = false;
   std::atomic<bool> done = false;
@@ -349,7 +349,7 @@ TEST_F(DevicePlugin, TenantsWhoseProgramsAreBeingEndedAreUnhealthy) {
   answering.join();
 }
 
-TEST_F(DevicePlugin, EndsWhereAKubeletRefusesIt) {
+TEST_F(DevicePlugin, ends_where_a_kubelet_refuses_it) {
   const auto server = serving(two_tenants());
   const FakeKubelet kubelet(kubelet_folder,
                             {grpc::StatusCode::INVALID_ARGUMENT, "no such version"});
@@ -360,7 +360,7 @@ TEST_F(DevicePlugin, EndsWhereAKubeletRefusesIt) {
   EXPECT_THAT(process.kept(), HasSubstr("kubelet.sock' refuses demarc.dev/a: no such version"));
 }
 
-TEST_F(DevicePlugin, EndsWhereItCannotListen) {
+TEST_F(DevicePlugin, ends_where_it_cannot_listen) {
   const auto server = serving(two_tenants());
   FakeKubelet kubelet(kubelet_folder);
   std::filesystem::create_directories(kubelet_folder / "demarc-a.sock" / "full");
@@ -372,7 +372,7 @@ TEST_F(DevicePlugin, EndsWhereItCannotListen) {
   std::filesystem::remove_all(kubelet_folder / "demarc-a.sock");
 }
 
-TEST_F(DevicePlugin, RefusesWhatItCannotHandOn) {
+TEST_F(DevicePlugin, refuses_what_it_cannot_hand_on) {
   const auto refused = [&](const std::vector<std::string>& more, const std::string& words) {
     auto process = plugin(more);
     const auto end = process.wait(20);
@@ -397,7 +397,7 @@ TEST_F(DevicePlugin, RefusesWhatItCannotHandOn) {
 }
 
 // What the examples name is what there is.
-TEST(KubernetesExamples, NameOptionsPathsAndResourcesThatThereAre) {
+TEST(KubernetesExamples, name_options_paths_and_resources_that_there_are) {
   const auto folder = test::source_dir() / "packaging" / "kubernetes";
   const std::string set = read_file(folder / "device-plugin.yaml").value();
   const std::string pod = read_file(folder / "pod.yaml").value();

@@ -35,7 +35,7 @@ class ToldPages final : public TimedPages {
   }
 };
 
-TEST(WalkRate, IsThatOfTheReadsThatMissForSure) {
+TEST(WalkRate, is_that_of_the_reads_that_miss_for_sure) {
   ToldPages memory;
   memory.rate = [](const Traffic& traffic) { return traffic.pages < 2000 ? 8e9 : 2e9; };
   const WalkFinding found = find_walk_rate(memory, 4, 4096, {}).value();
@@ -48,7 +48,7 @@ TEST(WalkRate, IsThatOfTheReadsThatMissForSure) {
   EXPECT_EQ(memory.asked.back().sms, 4U);
 }
 
-TEST(WalkRate, IsNotKnownWhereTheRateDoesNotFallOrOnlyAtTheEnd) {
+TEST(WalkRate, is_not_known_where_the_rate_does_not_fall_or_only_at_the_end) {
   ToldPages memory;
   const WalkFinding flat = find_walk_rate(memory, 4, 4096, {}).value();
   EXPECT_EQ(flat.walks_per_second, std::nullopt);
@@ -60,14 +60,14 @@ TEST(WalkRate, IsNotKnownWhereTheRateDoesNotFallOrOnlyAtTheEnd) {
   EXPECT_THAT(late.reason, HasSubstr("only at the largest footprint"));
 }
 
-TEST(WalkRate, IsNotOfASlowFootprintBeforeAFastOne) {
+TEST(WalkRate, is_not_of_a_slow_footprint_before_a_fast_one) {
   ToldPages memory;
   memory.rate = [](const Traffic& traffic) { return traffic.pages == 128 ? 2e9 : 8e9; };
   EXPECT_EQ(find_walk_rate(memory, 4, 1000, {})->walks_per_second, std::nullopt);
   EXPECT_EQ(memory.asked.back().pages, 1000U) << "no more lines than caches hold";
 }
 
-TEST(RateTables, HaveEverySizeAndEveryNumberOfSms) {
+TEST(RateTables, have_every_size_and_every_number_of_sms) {
   ToldPages memory;
   const RateTable table = measure_rates(memory, 12, {}).value();
   ASSERT_EQ(table.by_size.size(), 12U);
@@ -84,7 +84,7 @@ TEST(RateTables, HaveEverySizeAndEveryNumberOfSms) {
   for (const Traffic& traffic : memory.asked) EXPECT_EQ(traffic.pages, 128U) << "256 MiB";
 }
 
-TEST(RateTables, HaveNoAtomicsWhereTheLinkCarriesNone) {
+TEST(RateTables, have_no_atomics_where_the_link_carries_none) {
   ToldPages memory;
   memory.without = "the link carries none";
   const RateTable table = measure_rates(memory, 12, {}).value();
@@ -95,7 +95,7 @@ TEST(RateTables, HaveNoAtomicsWhereTheLinkCarriesNone) {
   EXPECT_EQ(find_caching(memory, 270, random)->atomic_cycles, std::nullopt);
 }
 
-TEST(Caching, IsToldBySecondAccessesThatAreNearToAHitOfTheOwnL2) {
+TEST(Caching, is_told_by_second_accesses_that_are_near_to_a_hit_of_the_own_l2) {
   ToldPages memory;
   Random random(1);
   const auto kept = [&](double first, double again, double own) {

@@ -29,7 +29,7 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> digits_of(const ChunkMoves&
   return digits;
 }
 
-TEST(ChunkMoves, OfARemainderAreTheDigitsOfItsNumber) {
+TEST(ChunkMoves, of_a_remainder_are_the_digits_of_its_number) {
   for (const std::uint32_t modulus : {3U, 5U, 7U}) {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> bits;
     for (std::uint32_t bit = 1; bit < 1U << 9U; bit *= 2) bits.emplace_back(bit, bit);
@@ -37,7 +37,7 @@ TEST(ChunkMoves, OfARemainderAreTheDigitsOfItsNumber) {
   }
 }
 
-TEST(ChunkMoves, OfAConstantAreItsFlipAndNoDigit) {
+TEST(ChunkMoves, of_a_constant_are_its_flip_and_no_digit) {
   // Bit 5 counts 32, which is 2 modulo 5, and tells the half.
   const std::uint32_t constants[] = {0x20};
   const ChunkMoves moves = find_moves(counted_slices(9, 5, 0x20), constants);
@@ -49,7 +49,7 @@ TEST(ChunkMoves, OfAConstantAreItsFlipAndNoDigit) {
 
 // Two digits of one weight, both of which pattern 1 flips: half of the chunks stay, a quarter goes
 // each way, and that is no digit.
-TEST(ChunkMoves, ToThreePlacesAreNoDigit) {
+TEST(ChunkMoves, to_three_places_are_no_digit) {
   Labels labels;
   for (std::uint32_t i = 0; i < 1024; ++i) labels.push_back((parity(i, 3) + (i & 1U) + i / 4) % 5);
   EXPECT_THAT(
@@ -68,7 +68,7 @@ Labels known_part(std::uint32_t chunks, std::uint32_t modulus) {
   return labels;
 }
 
-TEST(ChunkMoves, OfAQuarterOfAPageAreNotThoseOfThePage) {
+TEST(ChunkMoves, of_a_quarter_of_a_page_are_not_those_of_the_page) {
   EXPECT_THAT(find_moves(known_part(256, 5), {}).digits, IsEmpty());
   const std::uint32_t constants[] = {0x80};
   Labels labels = known_part(256, 5);
@@ -78,12 +78,12 @@ TEST(ChunkMoves, OfAQuarterOfAPageAreNotThoseOfThePage) {
   EXPECT_THAT(find_moves(labels, constants).half_flips, ElementsAre(0U));
 }
 
-TEST(ChunkMoves, OfHalfAPageAreThoseOfThePage) {
+TEST(ChunkMoves, of_half_a_page_are_those_of_the_page) {
   EXPECT_EQ(find_moves(known_part(512, 5), {}).digits.size(), 9U);
   EXPECT_THAT(find_moves(known_part(511, 5), {}).digits, IsEmpty());
 }
 
-TEST(ChunkMoves, OfNoChunksAndOfNoiseAreNone) {
+TEST(ChunkMoves, of_no_chunks_and_of_noise_are_none) {
   EXPECT_THAT(find_moves({}, {}).digits, IsEmpty());
   EXPECT_EQ(label_count({}), 0U);
   EXPECT_EQ(label_count({0, 4, 2}), 5U);
@@ -94,7 +94,7 @@ TEST(ChunkMoves, OfNoChunksAndOfNoiseAreNone) {
 }
 
 // Slice 5 of 7 looks like another one: together they are one label of twice the usual size.
-TEST(SplitTwins, TellsTwoSlicesApartByWhereTheirChunksMove) {
+TEST(SplitTwins, tells_two_slices_apart_by_where_their_chunks_move) {
   const Labels truth = counted_slices(11, 7);
   const ChunkMoves moves = find_moves(truth, {});
   EXPECT_EQ(split_twins(truth, moves.digits), truth) << "nobody is twice as large";

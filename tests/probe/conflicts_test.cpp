@@ -88,7 +88,7 @@ Result<ConflictFinding> measured(ToldMemory& memory,
   return measure_conflicts(memory, slices, pages, options, {});
 }
 
-TEST(Conflicts, AMaskIsolatesWhereNothingIsFeltAndNotWhereAnythingIs) {
+TEST(Conflicts, a_mask_isolates_where_nothing_is_felt_and_not_where_anything_is) {
   ToldMemory quiet(enough_pages);
   const ConflictFinding all = measured(quiet).value();
   ASSERT_THAT(all.masks, SizeIs(1));
@@ -99,7 +99,7 @@ TEST(Conflicts, AMaskIsolatesWhereNothingIsFeltAndNotWhereAnythingIs) {
   for (const Felt felt : {Felt::dram_read, Felt::dram_write, Felt::l2_read, Felt::l2_write}) {
     for (const bool too_much : {false, true}) {
       ToldMemory memory(enough_pages);
-      memory.other_colour[felt] = color::most_isolated + (too_much ? 0.001 : 0);
+      memory.other_colour[felt] = color::max_isolated + (too_much ? 0.001 : 0);
       const ConflictFinding found = measured(memory).value();
       EXPECT_EQ(found.masks[0].isolates, !too_much) << static_cast<int>(felt);
       EXPECT_EQ(found.masks[0].isolates_dram, !too_much || felt != Felt::dram_read);
@@ -112,7 +112,7 @@ TEST(Conflicts, AMaskIsolatesWhereNothingIsFeltAndNotWhereAnythingIs) {
   }
 }
 
-TEST(Conflicts, StreamsOfTwoDoNotShareAPageAndHaveTheirWholeLength) {
+TEST(Conflicts, streams_of_two_do_not_share_a_page_and_have_their_whole_length) {
   ToldMemory memory(enough_pages);
   ASSERT_TRUE(measured(memory));
   bool cached = false;
@@ -130,7 +130,7 @@ TEST(Conflicts, StreamsOfTwoDoNotShareAPageAndHaveTheirWholeLength) {
 }
 
 // Without pages behind the victim's there is no aggressor, whom nobody would feel.
-TEST(Conflicts, TooFewPagesAreRefusedAndIsolateNothing) {
+TEST(Conflicts, too_few_pages_are_refused_and_isolate_nothing) {
   for (const std::uint64_t pages : {std::uint64_t{3}, std::uint64_t{12}, enough_pages - 1}) {
     ToldMemory memory(pages);
     const auto found = measured(memory);
@@ -143,7 +143,7 @@ TEST(Conflicts, TooFewPagesAreRefusedAndIsolateNothing) {
               HasSubstr("from page 16 on they hold 224 of the 256 KiB of one colour"));
 }
 
-TEST(Conflicts, OfMasksThatCutRunsTooShortForStreamsNothingIsMeasured) {
+TEST(Conflicts, of_masks_that_cut_runs_too_short_for_streams_nothing_is_measured) {
   ToldMemory memory(enough_pages);
   const ConflictFinding found = measured(memory, {0x100 | told_mask}).value();
   EXPECT_THAT(found.masks, IsEmpty());
@@ -151,7 +151,7 @@ TEST(Conflicts, OfMasksThatCutRunsTooShortForStreamsNothingIsMeasured) {
   EXPECT_THAT(memory.asked, IsEmpty());
 }
 
-TEST(Conflicts, EveryPairOfModulesIsMeasured) {
+TEST(Conflicts, every_pair_of_modules_is_measured) {
   ToldMemory memory(enough_pages);
   memory.other_colour[Felt::dram_read] = 1.25;
   const ConflictFinding found = measured(memory).value();

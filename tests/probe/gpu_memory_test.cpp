@@ -26,7 +26,7 @@ fake::FakeConfig with_free_pages(std::uint64_t pages) {
   return config;
 }
 
-TEST(GpuMemory, TakesThePagesAskedForButLeavesAGibibyteFree) {
+TEST(GpuMemory, takes_the_pages_asked_for_but_leaves_a_gibibyte_free) {
   const cuda::GpuPointer gpu = test::fake_gpu(with_free_pages(66));
   const auto pages_of = [&](std::uint64_t bytes) {
     return GpuMemory::open(gpu, bytes).value()->facts().pages;
@@ -36,7 +36,7 @@ TEST(GpuMemory, TakesThePagesAskedForButLeavesAGibibyteFree) {
   EXPECT_EQ(pages_of(64 * page_bytes), 64U);
 }
 
-TEST(GpuMemory, OfTooFewPagesIsRefusedWithWhatIsFree) {
+TEST(GpuMemory, of_too_few_pages_is_refused_with_what_is_free) {
   const auto refused = [](std::uint64_t free_pages, std::uint64_t asked) {
     const auto memory = GpuMemory::open(test::fake_gpu(with_free_pages(free_pages)), asked);
     EXPECT_FALSE(memory);
@@ -49,7 +49,7 @@ TEST(GpuMemory, OfTooFewPagesIsRefusedWithWhatIsFree) {
   EXPECT_THAT(refused(std::uint64_t{0} - 100, gibibyte), HasSubstr("824 MiB of device memory"));
 }
 
-TEST(GpuMemory, IsDescribedByWhatTheDriverTells) {
+TEST(GpuMemory, is_described_by_what_the_driver_tells) {
   const auto memory = GpuMemory::open(test::fake_gpu(with_free_pages(64)), gibibyte).value();
   const MemoryFacts& facts = memory->facts();
   EXPECT_EQ(facts.name, "Fake GPU");
@@ -63,7 +63,7 @@ TEST(GpuMemory, IsDescribedByWhatTheDriverTells) {
   EXPECT_EQ(memory->crowded_read(0, one).error().kind, ErrorKind::missing_capability);
 }
 
-TEST(GpuMemory, TimesItsOwnPages) {
+TEST(GpuMemory, times_its_own_pages) {
   fake::FakeConfig config = with_free_pages(64);
   config.latency_noise = 0;
   const auto memory = GpuMemory::open(test::fake_gpu(config), gibibyte).value();
@@ -77,7 +77,7 @@ TEST(GpuMemory, TimesItsOwnPages) {
   }
 }
 
-TEST(GpuMemory, AVictimsStreamIsTimedBesideTheOther) {
+TEST(GpuMemory, a_victims_stream_is_timed_beside_the_other) {
   const auto memory = GpuMemory::open(test::fake_gpu(with_free_pages(64)), gibibyte).value();
   Stream victim;
   victim.chunk_shift = 14;
@@ -90,7 +90,7 @@ TEST(GpuMemory, AVictimsStreamIsTimedBesideTheOther) {
 }
 
 // A mask keeps the launch off one TPC: only where that is a victim's is anything missing.
-TEST(GpuMemory, TheVictimHasEveryOtherTpc) {
+TEST(GpuMemory, the_victim_has_every_other_tpc) {
   const cuda::CardPointer card = test::fake_card(with_free_pages(64)).value();
   const auto memory = GpuMemory::open(card->gpu(), gibibyte).value();
   Stream victim;
@@ -109,7 +109,7 @@ TEST(GpuMemory, TheVictimHasEveryOtherTpc) {
   }
 }
 
-TEST(OpenMemory, ACardIsOpenedWithItsDescription) {
+TEST(OpenMemory, a_card_is_opened_with_its_description) {
   test::configure(with_free_pages(64));
   ::setenv("DEMARC_LIBCUDA", test::fake_libcuda().c_str(), 1);
   ::setenv("DEMARC_CACHE", test::fresh_folder("cache").c_str(), 1);

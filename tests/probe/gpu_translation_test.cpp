@@ -33,7 +33,7 @@ std::unique_ptr<GpuTranslation> opened(const fake::FakeConfig& config = fake::sm
   return GpuTranslation::open(test::fake_gpu(config), nullptr, limits).value();
 }
 
-TEST(GpuTranslation, IsDescribedByWhatTheDriverTells) {
+TEST(GpuTranslation, is_described_by_what_the_driver_tells) {
   const auto card = opened();
   EXPECT_EQ(card->facts().name, "Fake GPU");
   EXPECT_EQ(card->facts().peer, "");
@@ -42,7 +42,7 @@ TEST(GpuTranslation, IsDescribedByWhatTheDriverTells) {
   EXPECT_DOUBLE_EQ(card->facts().sm_clock_hz, 1e6);
 }
 
-TEST(GpuTranslation, MapsTheMemoryAskedForButLeavesATenthOfWhatIsFree) {
+TEST(GpuTranslation, maps_the_memory_asked_for_but_leaves_a_tenth_of_what_is_free) {
   const auto pages = [](std::uint64_t free_bytes) {
     fake::FakeConfig config = fake::small_gpu();
     config.free_bytes = free_bytes;
@@ -53,14 +53,14 @@ TEST(GpuTranslation, MapsTheMemoryAskedForButLeavesATenthOfWhatIsFree) {
   EXPECT_EQ(pages(160 * one_mebibyte), 72U);
 }
 
-TEST(GpuTranslation, PiecesMayBeLargerThanPages) {
+TEST(GpuTranslation, pieces_may_be_larger_than_pages) {
   const auto card = opened();
   const auto memory = card->map({MemoryPlace::local, 32 * one_mebibyte, two_mebibytes}).value();
   EXPECT_EQ(memory->pages(), 80U);
   EXPECT_EQ(memory->page_bytes(), two_mebibytes);
 }
 
-TEST(GpuTranslation, WhatCannotBeMappedIsRefusedByName) {
+TEST(GpuTranslation, what_cannot_be_mapped_is_refused_by_name) {
   const auto refused = [](const TranslationLimits& limits, const Mapping& mapping) {
     const auto card = opened(fake::small_gpu(), limits);
     const auto memory = card->map(mapping);
@@ -81,7 +81,7 @@ TEST(GpuTranslation, WhatCannotBeMappedIsRefusedByName) {
             "3 MiB of host memory can be taken; the probe needs 4 MiB");
 }
 
-TEST(GpuTranslation, WalksAndTrafficRunOnEveryPlace) {
+TEST(GpuTranslation, walks_and_traffic_run_on_every_place) {
   const auto card = opened(two_tpcs());
   for (const Mapping& mapping : {Mapping{MemoryPlace::local, two_mebibytes, two_mebibytes},
                                  Mapping{MemoryPlace::host, 0, 65536}}) {
@@ -107,7 +107,7 @@ TEST(GpuTranslation, WalksAndTrafficRunOnEveryPlace) {
   }
 }
 
-TEST(GpuTranslation, IsProbedFromEndToEnd) {
+TEST(GpuTranslation, is_probed_from_end_to_end) {
   const auto card = opened(two_tpcs());
   TranslationOptions options;
   options.levels.least_visits = 16;
@@ -142,7 +142,7 @@ class OpenTranslation : public testing::Test {
   }
 };
 
-TEST_F(OpenTranslation, OpensCardsAndWhatIsPlanted) {
+TEST_F(OpenTranslation, opens_cards_and_what_is_planted) {
   const auto planted = open_translation({.device = "planted:h200"});
   ASSERT_TRUE(planted) << planted.error().message;
   EXPECT_EQ((*planted)->facts().name, "planted:h200");
@@ -154,7 +154,7 @@ TEST_F(OpenTranslation, OpensCardsAndWhatIsPlanted) {
   EXPECT_EQ((*memory)->pages(), 128U);
 }
 
-TEST_F(OpenTranslation, ALinkThatCarriesNoAtomicsIsToldOfItsMemory) {
+TEST_F(OpenTranslation, a_link_that_carries_no_atomics_is_told_of_its_memory) {
   fake::FakeConfig config = fake::small_gpu();
   config.peer_atomics = false;
   config.host_atomics = false;
@@ -172,7 +172,7 @@ TEST_F(OpenTranslation, ALinkThatCarriesNoAtomicsIsToldOfItsMemory) {
             "the bus between Fake GPU (cuda:0) and the host carries no atomics");
 }
 
-TEST_F(OpenTranslation, RefusesWhatHasNoTlbsToFindByName) {
+TEST_F(OpenTranslation, refuses_what_has_no_tlbs_to_find_by_name) {
   const Error simulated = refused({.device = "sim:gtx1080"});
   EXPECT_EQ(simulated.kind, ErrorKind::invalid_input);
   EXPECT_THAT(simulated.message, HasSubstr("--device sim:gtx1080: simulated cards have no TLBs"));
@@ -184,7 +184,7 @@ TEST_F(OpenTranslation, RefusesWhatHasNoTlbsToFindByName) {
   EXPECT_THAT(refused({.device = "gpu0"}).message, HasSubstr("gpu0"));
 }
 
-TEST_F(OpenTranslation, RefusesAPeerThatIsTheCardOrIsNotThereOrOutOfReach) {
+TEST_F(OpenTranslation, refuses_a_peer_that_is_the_card_or_is_not_there_or_out_of_reach) {
   const Error same = refused({.device = "cuda:1", .peer = "cuda:1"});
   EXPECT_EQ(same.kind, ErrorKind::invalid_input);
   EXPECT_EQ(same.message, "--peer cuda:1 is the probed card itself; name another card");
@@ -197,7 +197,7 @@ TEST_F(OpenTranslation, RefusesAPeerThatIsTheCardOrIsNotThereOrOutOfReach) {
   EXPECT_THAT(far.message, HasSubstr("the driver gives no peer access"));
 }
 
-TEST_F(OpenTranslation, RefusesAMigInstance) {
+TEST_F(OpenTranslation, refuses_a_mig_instance) {
   fake::FakeConfig config = fake::small_gpu();
   config.instance_uuid = 7;
   test::configure(config);

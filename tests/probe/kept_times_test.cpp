@@ -66,7 +66,7 @@ class Times {
 constexpr std::uint64_t mebibyte = 1U << 20U;
 
 // Lines of the first line's bank and set among them, and enough to evict it.
-TEST(KeptTimes, OfAPlantedCardWithPhysicalAddresses) {
+TEST(KeptTimes, of_a_planted_card_with_physical_addresses) {
   auto truth = planted_truth("gtx1080").value();
   truth.ways = 4;
   PlantedMemory memory(truth, 3);
@@ -90,7 +90,7 @@ TEST(KeptTimes, OfAPlantedCardWithPhysicalAddresses) {
   times.expect_kept("planted_physical_times");
 }
 
-TEST(KeptTimes, OfAPlantedCardThatHidesThem) {
+TEST(KeptTimes, of_a_planted_card_that_hides_them) {
   for (const char* card : {"h100", "h200"}) {
     PlantedMemory memory(planted_truth(card).value(), 3);
     Times times(memory);
@@ -102,7 +102,7 @@ TEST(KeptTimes, OfAPlantedCardThatHidesThem) {
   }
 }
 
-TEST(KeptTimes, OfASimulatedCard) {
+TEST(KeptTimes, of_a_simulated_card) {
   const gpu::Device device = gpu::find_device("gtx1080").value();
   const gpu::AddressMap& map = *device.address_map;
   auto memory = SimulatedMemory::open(device, 1).value();
@@ -130,7 +130,7 @@ TEST(KeptTimes, OfASimulatedCard) {
 }
 
 // Noise is what is told and nothing else.
-TEST(KeptTimes, WithoutNoiseAreThoseOfTheMemoryAlone) {
+TEST(KeptTimes, without_noise_are_those_of_the_memory_alone) {
   const ClockNoise none{.jitter_cycles = 0, .spikes = 0, .spike_cycles = 0, .hit_jitter = 0};
   auto memory = SimulatedMemory::open(gpu::find_device("gtx1080").value(), 1, none).value();
   const std::uint64_t others[] = {0x23480, 0x46900};

@@ -29,7 +29,7 @@ double sharp(double pages, double reach, double cost) {
   return pages > reach ? cost : 0;
 }
 
-TEST(LatencySteps, OfACurveThatStandsStillThereAreNone) {
+TEST(LatencySteps, of_a_curve_that_stands_still_there_are_none) {
   EXPECT_TRUE(find_steps({}, 3).steps.empty());
   const std::vector<CurvePoint> one = {{4, 100, 0}};
   EXPECT_TRUE(find_steps(one, 3).steps.empty());
@@ -40,7 +40,7 @@ TEST(LatencySteps, OfACurveThatStandsStillThereAreNone) {
   }
 }
 
-TEST(LatencySteps, ASharpStepIsFoundBetweenItsPoints) {
+TEST(LatencySteps, a_sharp_step_is_found_between_its_points) {
   const auto curve = curve_of(10, [](double pages) { return 270 + sharp(pages, 100, 40); });
   const LatencySteps found = find_steps(curve, 3);
   ASSERT_EQ(found.steps.size(), 1U);
@@ -55,7 +55,7 @@ TEST(LatencySteps, ASharpStepIsFoundBetweenItsPoints) {
   EXPECT_DOUBLE_EQ(found.noise_cycles, 0);
 }
 
-TEST(LatencySteps, StepsAnOctaveApartAreTwo) {
+TEST(LatencySteps, steps_an_octave_apart_are_two) {
   const auto curve =
       curve_of(10, [](double pages) { return 270 + sharp(pages, 60, 40) + sharp(pages, 120, 30); });
   const LatencySteps found = find_steps(curve, 3);
@@ -65,7 +65,7 @@ TEST(LatencySteps, StepsAnOctaveApartAreTwo) {
 }
 
 // As a level rises that replaces any page; its tail ends in another level.
-TEST(LatencySteps, ARiseOverTwoOctavesIsOneStepAndItsTailNone) {
+TEST(LatencySteps, a_rise_over_two_octaves_is_one_step_and_its_tail_none) {
   const auto rise = [](double pages, double reach, double cost) {
     return pages <= reach ? 0 : cost * (1 - std::exp(-3 * std::log2(pages / reach)));
   };
@@ -81,7 +81,7 @@ TEST(LatencySteps, ARiseOverTwoOctavesIsOneStepAndItsTailNone) {
   }
 }
 
-TEST(LatencySteps, ARiseThatTheCurveEndsInIsSaidNotToHaveEnded) {
+TEST(LatencySteps, a_rise_that_the_curve_ends_in_is_said_not_to_have_ended) {
   const auto curve = curve_of(
       8, [](double pages) { return 270 + (pages <= 128 ? 0 : 60 * std::log2(pages / 128)); });
   const LatencySteps found = find_steps(curve, 3);
@@ -90,7 +90,7 @@ TEST(LatencySteps, ARiseThatTheCurveEndsInIsSaidNotToHaveEnded) {
 }
 
 // A jump, 23 cycles an octave, then 65: as the first figures of an H200 rise behind 512 pages.
-TEST(LatencySteps, ASteeperRiseBeginsAnotherStepWhereTheOneBeforeHasNotEnded) {
+TEST(LatencySteps, a_steeper_rise_begins_another_step_where_the_one_before_has_not_ended) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     const auto curve = curve_of(
         15,
@@ -112,7 +112,7 @@ TEST(LatencySteps, ASteeperRiseBeginsAnotherStepWhereTheOneBeforeHasNotEnded) {
   }
 }
 
-TEST(LatencySteps, ARiseBelowTheNoiseOrTheLeastCostIsNone) {
+TEST(LatencySteps, a_rise_below_the_noise_or_the_least_cost_is_none) {
   const auto small = [](double pages) { return 270 + sharp(pages, 100, 4); };
   EXPECT_EQ(find_steps(curve_of(10, small), 3).steps.size(), 1U);
   EXPECT_TRUE(find_steps(curve_of(10, small), 5).steps.empty());

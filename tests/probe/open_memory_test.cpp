@@ -17,7 +17,7 @@ std::string opened(std::string_view device) {
   return found->memory->facts().name + " of " + found->device.name;
 }
 
-TEST(OpenMemory, ANameOpensWhatItSays) {
+TEST(OpenMemory, a_name_opens_what_it_says) {
   EXPECT_EQ(opened("planted:h100"), "planted:h100 of " + gpu::find_device("h100-sxm")->name);
   EXPECT_EQ(opened("planted:h200"), "planted:h200 of " + gpu::find_device("h200")->name);
   const std::string gtx1080 = gpu::find_device("gtx1080")->name;
@@ -25,14 +25,14 @@ TEST(OpenMemory, ANameOpensWhatItSays) {
   EXPECT_EQ(opened("sim:gtx1080"), gtx1080 + " (simulated) of " + gtx1080);
 }
 
-TEST(OpenMemory, WhatDoesNotExistIsNamed) {
+TEST(OpenMemory, what_does_not_exist_is_named) {
   EXPECT_THAT(opened("planted:nothing"), HasSubstr("'nothing' is not known; there are gtx1080"));
   EXPECT_THAT(opened("sim:nothing"), HasSubstr("nothing"));
   EXPECT_THAT(opened("sim:h100-80gb-hbm3"), HasSubstr("memory_system"));
   EXPECT_THAT(opened("nothing"), HasSubstr("nothing"));
 }
 
-TEST(PlantedTruth, OfADescriptionIsWhatItSays) {
+TEST(PlantedTruth, of_a_description_is_what_it_says) {
   const gpu::Device device = gpu::find_device("gtx1080").value();
   const PlantedTruth truth = planted_truth(device).value();
   EXPECT_EQ(truth.facts.address_bits, device.address_map->address_bits);
@@ -45,7 +45,7 @@ TEST(PlantedTruth, OfADescriptionIsWhatItSays) {
   EXPECT_EQ(truth.cache_module.rows, device.address_map->module.rows);
 }
 
-TEST(PlantedTruth, TheSizeOfTheCacheTellsTheWaysThatTheDescriptionDoesNot) {
+TEST(PlantedTruth, the_size_of_the_cache_tells_the_ways_that_the_description_does_not) {
   gpu::Device device = gpu::find_device("gtx1080").value();
   device.address_map->cache_ways = 0;
   device.address_map->miss_registers = 0;
@@ -58,7 +58,7 @@ TEST(PlantedTruth, TheSizeOfTheCacheTellsTheWaysThatTheDescriptionDoesNot) {
   EXPECT_EQ(planted_truth(device)->miss_registers, 9U);
 }
 
-TEST(PlantedTruth, NeedsFunctionsOfPhysicalAddresses) {
+TEST(PlantedTruth, needs_functions_of_physical_addresses) {
   const gpu::Device whole = gpu::find_device("gtx1080").value();
   std::vector<gpu::Device> lacking(4, whole);
   lacking[0].address_map.reset();
@@ -73,7 +73,7 @@ TEST(PlantedTruth, NeedsFunctionsOfPhysicalAddresses) {
   }
 }
 
-TEST(PlantedTruth, OfTheHoppersIsNotLinear) {
+TEST(PlantedTruth, of_the_hoppers_is_not_linear) {
   EXPECT_EQ(planted_truth("h100")->stack.modulus, 5U);
   EXPECT_EQ(planted_truth("h100")->module.count(), 16U);
   EXPECT_EQ(planted_truth("h100")->facts.pages, 4096U);

@@ -29,7 +29,7 @@ MemoryReport probed(std::uint32_t paths, const Progress& progress = {}) {
   return probe_memory(memory, options, progress).value();
 }
 
-TEST(PlantedH200, ItsSlicesAreRemaindersModulo47AndItsPathsRunsOfThem) {
+TEST(PlantedH200, its_slices_are_remainders_modulo_47_and_its_paths_runs_of_them) {
   ProgressSeen progress;
   const MemoryReport report = probed(6, progress.note());
   EXPECT_TRUE(report.decided) << report_to_text(report);
@@ -44,7 +44,7 @@ TEST(PlantedH200, ItsSlicesAreRemaindersModulo47AndItsPathsRunsOfThem) {
   EXPECT_EQ(found.uncertain, 0U);
   EXPECT_EQ(found.groups, 6U);
   EXPECT_GT(found.least_same, 2);
-  EXPECT_LT(found.most_other, 1.1);
+  EXPECT_LT(found.max_other, 1.1);
   ASSERT_EQ(found.group_of.size(), 47U);
   std::size_t changes = 0;
   for (std::size_t r = 0; r < 47; ++r) {
@@ -74,7 +74,7 @@ TEST(PlantedH200, ItsSlicesAreRemaindersModulo47AndItsPathsRunsOfThem) {
 }
 
 // One module, whose slices are remainders: no mask tells halves apart.
-TEST(PlantedH200, RemaindersWithoutHalvesAreAModelToo) {
+TEST(PlantedH200, remainders_without_halves_are_a_model_too) {
   PlantedTruth truth = planted_truth("h200").value();
   truth.module.rows.clear();
   truth.cache_module.rows.clear();
@@ -92,7 +92,7 @@ TEST(PlantedH200, RemaindersWithoutHalvesAreAModelToo) {
   EXPECT_FALSE(found.decided) << "colours need masks";
 }
 
-TEST(PlantedH200, RemaindersThatAllShareOnePathMakeNoColours) {
+TEST(PlantedH200, remainders_that_all_share_one_path_make_no_colours) {
   const MemoryReport report = probed(1);
   ASSERT_TRUE(report.remainder_conflicts);
   EXPECT_EQ(report.remainder_conflicts->groups, 1U);

@@ -71,7 +71,7 @@ HashFinding set_found(ToldCache& memory) {
   return find_set_hash(memory, {}, random, {}).value();
 }
 
-TEST(SetHash, OfACacheWithoutSetsIsNotDecided) {
+TEST(SetHash, of_a_cache_without_sets_is_not_decided) {
   ToldCache memory;
   const HashFinding found = set_found(memory);
   EXPECT_FALSE(found.decided);
@@ -81,7 +81,7 @@ TEST(SetHash, OfACacheWithoutSetsIsNotDecided) {
             "0 lines that seemed to evict the start do not evict it together");
 }
 
-TEST(SetHash, NeedsMissesThatTakeASeventhLongerThanHits) {
+TEST(SetHash, needs_misses_that_take_a_seventh_longer_than_hits) {
   ToldCache memory;
   memory.miss = 114;
   EXPECT_EQ(set_found(memory).reason, "a cache hit (100 cycles) cannot be told from a miss (114)");
@@ -112,7 +112,7 @@ HashFinding solved_from(std::uint32_t pairs) {
   return finding;
 }
 
-TEST(CollectAndSolve, aFunctionIsConfirmedByADozenPairsMoreThanItTakes) {
+TEST(CollectAndSolve, a_function_is_confirmed_by_a_dozen_pairs_more_than_it_takes) {
   const HashFinding few = solved_from(20);
   EXPECT_GE(few.pairs, 20U);
   EXPECT_LT(few.pairs, 23U);
@@ -187,7 +187,7 @@ PlantedTruth four_modules() {
   return truth;
 }
 
-TEST(ProbeMemory, OnePageInAHundredMayBeUncertainAndNoMore) {
+TEST(ProbeMemory, one_page_in_a_hundred_may_be_uncertain_and_no_more) {
   ProbeOptions options;
   options.slices.sms = 12;
   options.conflicts.dram_bytes = 2U << 20U;
@@ -207,7 +207,7 @@ TEST(ProbeMemory, OnePageInAHundredMayBeUncertainAndNoMore) {
   }
 }
 
-TEST(ProbeMemory, RemaindersWhoseGroupsAreNoRunsMakeNoColours) {
+TEST(ProbeMemory, remainders_whose_groups_are_no_runs_make_no_colours) {
   PlantedTruth truth = planted_truth("h200").value();
   truth.facts.pages = 100;
   truth.facts.l2_bytes = 4U << 20U;

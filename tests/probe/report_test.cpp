@@ -39,7 +39,7 @@ HashFinding bank() {
   return finding;
 }
 
-TEST(ReportText, AnUndecidedMemoryIsSaidFirst) {
+TEST(ReportText, an_undecided_memory_is_said_first) {
   MemoryReport report = written();
   EXPECT_THAT(report_to_text(report),
               testing::StartsWith("memory of card: structure found in 1.2 s\n- first\n- second\n"));
@@ -47,7 +47,7 @@ TEST(ReportText, AnUndecidedMemoryIsSaidFirst) {
   EXPECT_THAT(report_to_text(report), testing::StartsWith("memory of card: NOT decided in"));
 }
 
-TEST(ReportText, AHashIsItsBitsItsPairsAndItsHistogram) {
+TEST(ReportText, a_hash_is_its_bits_its_pairs_and_its_histogram) {
   MemoryReport report = written();
   report.bank = bank();
   const std::string text = report_to_text(report);
@@ -65,7 +65,7 @@ TEST(ReportText, AHashIsItsBitsItsPairsAndItsHistogram) {
   EXPECT_THAT(report_to_text(report), Not(HasSubstr(" #")));
 }
 
-TEST(ReportText, CurvesAreShownEveryFourThreads) {
+TEST(ReportText, curves_are_shown_every_four_threads) {
   MemoryReport report = written();
   report.module.emplace();
   report.module->curves = {{"SCSB", {1, 2, 3, 4, 5, 6}}, {"DM", {7, 7, 7, 7, 8, 9}}};
@@ -76,7 +76,7 @@ TEST(ReportText, CurvesAreShownEveryFourThreads) {
   EXPECT_THAT(report_to_text(report), HasSubstr("  threads\n"));
 }
 
-TEST(ReportText, SlicesAreSortedAndTwentyVotesAreShown) {
+TEST(ReportText, slices_are_sorted_and_twenty_votes_are_shown) {
   MemoryReport report = written();
   report.slices.emplace();
   auto& model = report.slices->model;
@@ -106,7 +106,7 @@ ConflictFinding conflicts() {
   return finding;
 }
 
-TEST(ReportText, EachMaskIsSaidToIsolateWhatItDoes) {
+TEST(ReportText, each_mask_is_said_to_isolate_what_it_does) {
   MemoryReport report = written();
   report.conflicts = conflicts();
   const std::string text = report_to_text(report);
@@ -120,13 +120,13 @@ TEST(ReportText, EachMaskIsSaidToIsolateWhatItDoes) {
   EXPECT_THAT(report_to_text(report), Not(HasSubstr("in another")));
 }
 
-TEST(ReportText, RemaindersAreShownWithTheirGroups) {
+TEST(ReportText, remainders_are_shown_with_their_groups) {
   MemoryReport report = written();
   report.remainder_conflicts = {{0, 0, 1}, 2, 1.9, 1.1, 64, 3};
   EXPECT_THAT(report_to_text(report), HasSubstr("(64 pages, 3 uncertain):\n  0 0 1\n"));
 }
 
-TEST(ReportJson, HoldsWhatWasFoundAndNothingElse) {
+TEST(ReportJson, holds_what_was_found_and_nothing_else) {
   const Json json = Json::parse(report_to_json(written()));
   EXPECT_EQ(json["schema"], report_schema);
   EXPECT_EQ(json["memory"], "card");
@@ -143,7 +143,7 @@ TEST(ReportJson, HoldsWhatWasFoundAndNothingElse) {
   }
 }
 
-TEST(ReportJson, ANumberThatWasNotFoundIsNull) {
+TEST(ReportJson, a_number_that_was_not_found_is_null) {
   MemoryReport report = written();
   report.map.slices = 8;
   EXPECT_EQ(Json::parse(report_to_json(report))["slice_count"], 8);
@@ -156,7 +156,7 @@ TEST(ReportJson, ANumberThatWasNotFoundIsNull) {
   EXPECT_TRUE(json["modules"].is_null());
 }
 
-TEST(ReportJson, EvidenceIsGivenInFull) {
+TEST(ReportJson, evidence_is_given_in_full) {
   MemoryReport report = written();
   report.bank = bank();
   report.set = bank();

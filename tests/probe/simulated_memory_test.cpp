@@ -10,7 +10,7 @@ namespace {
 // wait for each load hold one for `held` of `total` cycles, so theirs lies at registers x total /
 // held; and once all registers are taken, each further thread adds held / registers cycles,
 // whatever the threads do in between.
-TEST(SimulatedMemory, WithOneLoadAThreadKneeAndSlopeStillGiveTheRegistersOfAModule) {
+TEST(SimulatedMemory, with_one_load_a_thread_knee_and_slope_still_give_the_registers_of_a_module) {
   using sim::Cycles;
   constexpr Cycles settle(20'000);
   const gpu::Device device = gpu::find_device("gtx1080").value();
@@ -60,14 +60,14 @@ TEST(SimulatedMemory, WithOneLoadAThreadKneeAndSlopeStillGiveTheRegistersOfAModu
   EXPECT_GT(knee, 20);
 }
 
-TEST(SimulatedMemory, ADescriptionWithoutMemorySystemIsRefusedByName) {
+TEST(SimulatedMemory, a_description_without_memory_system_is_refused_by_name) {
   const auto memory = SimulatedMemory::open(gpu::find_device("h100-80gb-hbm3").value(), 1);
   ASSERT_FALSE(memory);
   EXPECT_EQ(memory.error().kind, ErrorKind::missing_capability);
   EXPECT_NE(memory.error().message.find("memory_system"), std::string::npos);
 }
 
-TEST(SimulatedMemory, StreamsInOneModuleOfAnH100DisturbEachOtherAndInTwoDoNot) {
+TEST(SimulatedMemory, streams_in_one_module_of_an_h100_disturb_each_other_and_in_two_do_not) {
   const gpu::Device device = gpu::find_device("h100-sxm").value();
   auto memory = SimulatedMemory::open(device, 1).value();
   const sim::memory::AddressDecoder decoder(sim::memory::make_spec(device, 1).value().address);
@@ -100,7 +100,8 @@ Stream stream_of_chunks(std::uint32_t first, std::uint32_t count) {
 }
 
 // What the simulation says today of half of the SMs: 512 KiB again and again, and 64 MiB.
-TEST(SimulatedMemory, AStreamThatStaysInTheL2IsTimedByItsLaunchesAndALongerOneByItsSectors) {
+TEST(SimulatedMemory,
+     a_stream_that_stays_in_the_l2_is_timed_by_its_launches_and_a_longer_one_by_its_sectors) {
   auto memory = SimulatedMemory::open(gpu::find_device("gtx1080").value(), 1).value();
   const Stream small = stream_of_chunks(0, 256);
   const Stream large = stream_of_chunks(0, 32'768);

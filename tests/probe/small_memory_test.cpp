@@ -48,7 +48,7 @@ MemoryReport probed(const PlantedTruth& truth, const ProbeOptions& options = sma
   return probe_memory(memory, options, progress).value();
 }
 
-TEST(SmallHiddenMemory, EveryPartOfItIsFoundAndSaid) {
+TEST(SmallHiddenMemory, every_part_of_it_is_found_and_said) {
   const PlantedTruth truth = hidden();
   ProgressSeen progress;
   const MemoryReport report = probed(truth, small_streams(), progress.note());
@@ -69,7 +69,7 @@ TEST(SmallHiddenMemory, EveryPartOfItIsFoundAndSaid) {
   expect_kept_report("small_hidden", report, progress);
 }
 
-TEST(SmallHiddenMemory, AMaskThatIsolatesReadsAloneIsNotSaidToIsolate) {
+TEST(SmallHiddenMemory, a_mask_that_isolates_reads_alone_is_not_said_to_isolate) {
   const PlantedTruth truth = hidden();
   const ConflictFinding found = *probed(truth).conflicts;
   ASSERT_THAT(found.masks, SizeIs(3));
@@ -93,7 +93,7 @@ TEST(SmallHiddenMemory, AMaskThatIsolatesReadsAloneIsNotSaidToIsolate) {
   }
 }
 
-TEST(SmallHiddenMemory, ColoursAreCountedByWhatTheyKeepApart) {
+TEST(SmallHiddenMemory, colours_are_counted_by_what_they_keep_apart) {
   const MemoryReport report = probed(hidden());
   ASSERT_FALSE(report.colors.empty());
   EXPECT_EQ(report.colors.front().granularity, 1024U);
@@ -106,7 +106,7 @@ TEST(SmallHiddenMemory, ColoursAreCountedByWhatTheyKeepApart) {
   EXPECT_THAT(report.verdict, Contains(HasSubstr("apart: 0xec00 (and their sums)")));
 }
 
-TEST(SmallHiddenMemory, NoMaskIsSaidToIsolateWhereEveryWriteIsFelt) {
+TEST(SmallHiddenMemory, no_mask_is_said_to_isolate_where_every_write_is_felt) {
   PlantedTruth truth = hidden();
   truth.cache_module.rows.clear();  // all share it
   const MemoryReport report = probed(truth);
@@ -117,7 +117,7 @@ TEST(SmallHiddenMemory, NoMaskIsSaidToIsolateWhereEveryWriteIsFelt) {
   EXPECT_EQ(report.colors.front().all, 1U);
 }
 
-TEST(SmallHiddenMemory, OnlyThePagesAskedForAreMeasured) {
+TEST(SmallHiddenMemory, only_the_pages_asked_for_are_measured) {
   ProbeOptions options = small_streams();
   options.pages = 100;
   EXPECT_EQ(probed(hidden(), options).pages->constants.size(), 100U);
@@ -125,7 +125,7 @@ TEST(SmallHiddenMemory, OnlyThePagesAskedForAreMeasured) {
   EXPECT_EQ(probed(hidden(), options).pages->constants.size(), 112U);
 }
 
-TEST(SmallHiddenMemory, PagesThatCannotBeToldApartAreCountedAndNothingIsDecided) {
+TEST(SmallHiddenMemory, pages_that_cannot_be_told_apart_are_counted_and_nothing_is_decided) {
   PlantedTruth truth = hidden();
   const PlantedTruth clear = truth;
   PlantedMemory memory(clear, 7);
@@ -136,7 +136,7 @@ TEST(SmallHiddenMemory, PagesThatCannotBeToldApartAreCountedAndNothingIsDecided)
   EXPECT_GT(pages.uncertain, 10U);
 }
 
-TEST(SmallHiddenMemory, QuestionsOfPhysicalAddressesAreRefused) {
+TEST(SmallHiddenMemory, questions_of_physical_addresses_are_refused) {
   PlantedMemory memory(hidden(), 1);
   const std::uint64_t one[] = {4096};
   EXPECT_EQ(memory.uncached_pairs(0, one).error().kind, ErrorKind::missing_capability);
@@ -161,7 +161,7 @@ PlantedTruth physical() {
   return truth;
 }
 
-TEST(SmallPhysicalMemory, BanksSetsModulesAndRegistersAreFoundAndSaid) {
+TEST(SmallPhysicalMemory, banks_sets_modules_and_registers_are_found_and_said) {
   const PlantedTruth truth = physical();
   ProgressSeen progress;
   const MemoryReport report = probed(truth, small_streams(), progress.note());
@@ -183,7 +183,7 @@ TEST(SmallPhysicalMemory, BanksSetsModulesAndRegistersAreFoundAndSaid) {
   expect_kept_report("small_physical", report, progress);
 }
 
-TEST(SmallPhysicalMemory, WhereThereIsOneModuleNothingIsSaidOfAnother) {
+TEST(SmallPhysicalMemory, where_there_is_one_module_nothing_is_said_of_another) {
   PlantedTruth truth = physical();
   truth.bank.rows[0] ^= 0x080000;
   truth.module.rows.clear();
@@ -196,7 +196,7 @@ TEST(SmallPhysicalMemory, WhereThereIsOneModuleNothingIsSaidOfAnother) {
   EXPECT_THAT(report.verdict, Contains("colours by masks: none"));
 }
 
-TEST(SmallPhysicalMemory, AHashThatCannotBeDecidedIsSaidWithItsName) {
+TEST(SmallPhysicalMemory, a_hash_that_cannot_be_decided_is_said_with_its_name) {
   PlantedTruth truth = physical();
   truth.noise.false_pairs = 0.6;
   const MemoryReport report = probed(truth);
@@ -206,7 +206,7 @@ TEST(SmallPhysicalMemory, AHashThatCannotBeDecidedIsSaidWithItsName) {
   expect_kept_report("small_physical_not_decided", report);
 }
 
-TEST(SmallPhysicalMemory, ACacheWhoseHitsLookLikeMissesHasNoSetHash) {
+TEST(SmallPhysicalMemory, a_cache_whose_hits_look_like_misses_has_no_set_hash) {
   PlantedTruth truth = physical();
   truth.ways = 100'000;  // nothing is ever evicted
   PlantedMemory memory(truth, 3);

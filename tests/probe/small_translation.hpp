@@ -26,7 +26,7 @@ inline probe::PlantedHierarchy small_hierarchy(std::vector<probe::PlantedTlb> tl
 }
 
 inline probe::LevelOptions quick_levels() {
-  return {.most_lines = 1U << 20U,
+  return {.max_lines = 1U << 20U,
           .least_visits = 1024,
           .repeats = 3,
           .least_cost = 3,

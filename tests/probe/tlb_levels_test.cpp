@@ -46,7 +46,7 @@ std::vector<PlantedTlb> random_tlbs(Random& random) {
   return tlbs;
 }
 
-TEST(TlbLevels, OfRandomHierarchiesWithNoiseAreFoundAgain) {
+TEST(TlbLevels, of_random_hierarchies_with_noise_are_found_again) {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     Random random(seed);
     const std::vector<PlantedTlb> tlbs = random_tlbs(random);
@@ -68,7 +68,7 @@ TEST(TlbLevels, OfRandomHierarchiesWithNoiseAreFoundAgain) {
   }
 }
 
-TEST(TlbLevels, OfMemoryWithoutTlbsThereAreNone) {
+TEST(TlbLevels, of_memory_without_tlbs_there_are_none) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     PlantedHierarchy truth = small_hierarchy({}, 2048);
     truth.noise_cycles = 0.1 * static_cast<double>(seed);
@@ -76,7 +76,7 @@ TEST(TlbLevels, OfMemoryWithoutTlbsThereAreNone) {
   }
 }
 
-TEST(TlbLevels, AReachIsClosedInToAPageWhereItIsSharp) {
+TEST(TlbLevels, a_reach_is_closed_in_to_a_page_where_it_is_sharp) {
   for (const std::uint64_t entries : {16U, 17U, 23U, 37U, 61U}) {
     PlantedHierarchy truth = small_hierarchy({{entries, 1, 0, false, false, 40}}, 1024);
     const LevelFinding found = levels_of(truth, entries);
@@ -87,7 +87,7 @@ TEST(TlbLevels, AReachIsClosedInToAPageWhereItIsSharp) {
   }
 }
 
-TEST(TlbLevels, TheCostOfALevelThatTheMemoryHardlyExceedsIsALeastOne) {
+TEST(TlbLevels, the_cost_of_a_level_that_the_memory_hardly_exceeds_is_a_least_one) {
   const PlantedHierarchy truth = small_hierarchy({{1024, 1, 0, false, true, 100}}, 1400);
   const LevelFinding found = levels_of(truth, 1);
   ASSERT_EQ(found.levels.size(), 1U);
@@ -95,9 +95,9 @@ TEST(TlbLevels, TheCostOfALevelThatTheMemoryHardlyExceedsIsALeastOne) {
   EXPECT_LT(found.levels[0].miss_cycles, 80);
 }
 
-TEST(TlbLevels, AWalkHasNoMoreLinesThanCachesHold) {
+TEST(TlbLevels, a_walk_has_no_more_lines_than_caches_hold) {
   LevelOptions options = quick_levels();
-  options.most_lines = 100;
+  options.max_lines = 100;
   const LevelFinding found =
       levels_of(small_hierarchy({{128, 1, 0, false, false, 50}}, 4096), 1, options);
   EXPECT_TRUE(found.levels.empty());
@@ -109,7 +109,7 @@ struct EntryCase {
   std::optional<std::uint64_t> ways;
 };
 
-TEST(TlbEntries, PagesOfAnEntryAndWaysAreFoundAgain) {
+TEST(TlbEntries, pages_of_an_entry_and_ways_are_found_again) {
   const EntryCase cases[] = {{{256, 1, 8, false, false, 60}, 8},
                              {{256, 4, 8, false, false, 60}, 8},
                              {{128, 16, 4, false, false, 60}, 4},
@@ -132,7 +132,7 @@ TEST(TlbEntries, PagesOfAnEntryAndWaysAreFoundAgain) {
   }
 }
 
-TEST(TlbEntries, OfRandomHierarchiesAreRightWhereTheyAreTold) {
+TEST(TlbEntries, of_random_hierarchies_are_right_where_they_are_told) {
   LevelOptions options = quick_levels();
   options.entries = true;
   std::size_t told = 0;
@@ -157,7 +157,7 @@ TEST(TlbEntries, OfRandomHierarchiesAreRightWhereTheyAreTold) {
   EXPECT_GE(told, 4U);
 }
 
-TEST(TlbEntries, OfAFewPagesAreNotGuessed) {
+TEST(TlbEntries, of_a_few_pages_are_not_guessed) {
   LevelOptions options = quick_levels();
   options.entries = true;
   const auto entries_of = [&](std::uint64_t entries) {
@@ -169,7 +169,7 @@ TEST(TlbEntries, OfAFewPagesAreNotGuessed) {
   EXPECT_THAT(entries_of(11).entry_reason, HasSubstr("11 pages are too few"));
 }
 
-TEST(TlbEntries, WaysOfSetsThatAreNoPowerOfTwoAreNotGuessed) {
+TEST(TlbEntries, ways_of_sets_that_are_no_power_of_two_are_not_guessed) {
   LevelOptions options = quick_levels();
   options.entries = true;
   const LevelFinding found =
@@ -180,7 +180,7 @@ TEST(TlbEntries, WaysOfSetsThatAreNoPowerOfTwoAreNotGuessed) {
   EXPECT_THAT(found.levels[0].way_reason, HasSubstr("the number of sets is not a power of two"));
 }
 
-TEST(TlbEntries, ThatTheMemoryIsTooSmallForAreNotGuessed) {
+TEST(TlbEntries, that_the_memory_is_too_small_for_are_not_guessed) {
   LevelOptions options = quick_levels();
   options.entries = true;
   const LevelFinding found =
@@ -195,7 +195,7 @@ TEST(TlbEntries, ThatTheMemoryIsTooSmallForAreNotGuessed) {
   EXPECT_THAT(less.levels[0].way_reason, HasSubstr("not known"));
 }
 
-TEST(TlbEntries, ThatTheLevelInFrontHidesAreNotGuessed) {
+TEST(TlbEntries, that_the_level_in_front_hides_are_not_guessed) {
   LevelOptions options = quick_levels();
   options.entries = true;
   const std::vector<PlantedTlb> tlbs = {{64, 1, 0, false, false, 30},

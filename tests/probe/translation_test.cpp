@@ -45,7 +45,7 @@ TranslationOptions quick() {
   return options;
 }
 
-TEST(Translation, OfThreePlacesIsMeasuredAndSaid) {
+TEST(Translation, of_three_places_is_measured_and_said) {
   PlantedTranslation card(three_places(), 1);
   ProgressSeen progress;
   TranslationReport report = probe_translation(card, quick(), progress.note()).value();
@@ -70,7 +70,7 @@ TEST(Translation, OfThreePlacesIsMeasuredAndSaid) {
   test::expect_kept("probe/golden/translation.txt", translation_to_text(report));
 }
 
-TEST(Translation, OfACardWithoutAPeerSaysSo) {
+TEST(Translation, of_a_card_without_a_peer_says_so) {
   PlantedTranslation card(small_hierarchy({{16, 1, 0, false, false, 20}}, 512), 1);
   const TranslationReport report = probe_translation(card, quick(), {}).value();
   ASSERT_EQ(report.places.size(), 5U) << "a peer is asked for once, the host too";
@@ -83,7 +83,7 @@ TEST(Translation, OfACardWithoutAPeerSaysSo) {
   EXPECT_THAT(translation_to_text(report), Not(HasSubstr(", peer ")));
 }
 
-TEST(Translation, ThatIsMissedNowhereIsSaidNotToBeFelt) {
+TEST(Translation, that_is_missed_nowhere_is_said_not_to_be_felt) {
   PlantedTranslation card(small_hierarchy({{1024, 1, 0, false, false, 20}}, 256), 1);
   const TranslationReport report = probe_translation(card, quick(), {}).value();
   EXPECT_TRUE(report.places[0].levels.levels.empty());
@@ -106,7 +106,7 @@ class LargerPages final : public TimedTranslation {
   PlantedTranslation small_, large_;
 };
 
-TEST(Translation, OfLargerPiecesThatReachFurtherIsSaidToDiffer) {
+TEST(Translation, of_larger_pieces_that_reach_further_is_said_to_differ) {
   LargerPages card;
   const TranslationReport report = probe_translation(card, quick(), {}).value();
   EXPECT_THAT(report.verdict,
@@ -157,7 +157,7 @@ class Failing final : public TimedTranslation {
   PlantedTranslation planted_;
 };
 
-TEST(Translation, ACardThatFailsLeavesWhatWasMeasuredBefore) {
+TEST(Translation, a_card_that_fails_leaves_what_was_measured_before) {
   for (const std::string where : {"map", "read"}) {
     Failing card(where);
     const auto report = probe_translation(card, quick(), {});
@@ -174,7 +174,7 @@ TEST(Translation, ACardThatFailsLeavesWhatWasMeasuredBefore) {
   }
 }
 
-TEST(Translation, OfNothingIsRefused) {
+TEST(Translation, of_nothing_is_refused) {
   Refusing card(ErrorKind::missing_capability);
   const auto report = probe_translation(card, {}, {});
   ASSERT_FALSE(report);

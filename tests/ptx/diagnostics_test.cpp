@@ -212,7 +212,7 @@ TEST(Diagnostics, names_declared_twice_in_a_scope_are_errors) {
 TEST(Diagnostics, only_so_many_are_listed_but_all_are_counted) {
   std::string lines;
   for (int i = 0; i < 100; ++i) lines += "add.s32 %r1, %r2;\n";
-  const ParseResult result = parse(test::kernel(lines), "t.ptx", {.most_diagnostics = 7});
+  const ParseResult result = parse(test::kernel(lines), "t.ptx", {.max_diagnostics = 7});
   EXPECT_EQ(result.diagnostics.list.size(), 7U);
   EXPECT_EQ(result.diagnostics.malformed, 100U);
 }

@@ -22,7 +22,7 @@ std::string said_of(const std::string& line, const std::string& preamble_text = 
 void expect_taken_as_kept(const std::vector<MatrixForm>& forms, const std::string& file,
                           std::string_view target = "sm_90") {
   ParseOptions options;
-  options.most_diagnostics = forms.size();
+  options.max_diagnostics = forms.size();
   const auto result = parse(matrix_module(forms, target), "t.ptx", options);
   std::vector<bool> refused(forms.size(), false);
   for (const Diagnostic& diagnostic : result.diagnostics.list) {

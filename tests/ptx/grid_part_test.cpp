@@ -25,7 +25,7 @@ std::string part_refusal(const std::string& text) {
   return part ? "accepted" : part.error().message;
 }
 
-TEST(GridPart, TakesFourParametersBehindTheKernelsOwnAndNoBlockIndexOfTheCard) {
+TEST(GridPart, takes_four_parameters_behind_the_kernels_own_and_no_block_index_of_the_card) {
   const auto part = rewrite_grid_part(part_module(R"(
 .visible .entry k(.param .u64 k_0) {
   .reg .pred %p<1>;
@@ -48,7 +48,7 @@ TEST(GridPart, TakesFourParametersBehindTheKernelsOwnAndNoBlockIndexOfTheCard) {
   EXPECT_EQ(text.find("%ctaid.y"), std::string::npos);
 }
 
-TEST(GridPart, RefusesWhatAPartCannotKeep) {
+TEST(GridPart, refuses_what_a_part_cannot_keep) {
   EXPECT_EQ(part_refusal(".visible .entry k() .reqnctapercluster 2 { ret; }"),
             "k.ptx:4: kernel 'k' uses clusters (.reqnctapercluster), which a part of a grid cannot "
             "keep");
@@ -61,7 +61,7 @@ TEST(GridPart, RefusesWhatAPartCannotKeep) {
             "blocks; inline the function");
 }
 
-TEST(GridPart, IsNotMadeTwiceNorOfAPersistentGrid) {
+TEST(GridPart, is_not_made_twice_nor_of_a_persistent_grid) {
   const Module plain = part_module(".visible .entry k() { ret; }");
   const auto part = rewrite_grid_part(plain);
   ASSERT_TRUE(part);

@@ -228,7 +228,7 @@ TEST(AddressTree, a_tree_that_doubles_at_every_step_is_cut_and_says_so) {
             std::to_string(i - 1) + ";";
   }
   const Analysed a("mov.u64 %rd1, 1;" + body + "ld.global.u8 %r1, [%rd19];");
-  const AddressTree tree = trace_address(a.function, a.def_use, 19, {.most_nodes = 1000});
+  const AddressTree tree = trace_address(a.function, a.def_use, 19, {.max_nodes = 1000});
   EXPECT_TRUE(tree.truncated);
   EXPECT_LT(tree.nodes.size(), 1010U);
 }

@@ -20,8 +20,8 @@ TEST(Vocabulary, every_opcode_row_is_found_by_its_name_and_has_a_section) {
     const OpcodeInfo& row = info(opcode);
     EXPECT_EQ(find_opcode(row.name).opcode, opcode) << row.name;
     EXPECT_EQ(row.section.substr(0, 4), "9.7.") << row.name;
-    EXPECT_LE(row.fewest_operands, row.most_operands) << row.name;
-    EXPECT_LE(row.written, row.most_operands) << row.name;
+    EXPECT_LE(row.fewest_operands, row.max_operands) << row.name;
+    EXPECT_LE(row.written, row.max_operands) << row.name;
   }
 }
 

@@ -31,7 +31,7 @@ std::vector<LocalityStudy> three_kernels() {
   return studies;
 }
 
-TEST(Demo, PageAndSummaryShowEveryNumberOfItsStudies) {
+TEST(Demo, page_and_summary_show_every_number_of_its_studies) {
   DemoOptions options;
   options.command = "the command";
   const Demo demo = demo_of(options, made_up_study(), three_kernels());
@@ -42,7 +42,7 @@ TEST(Demo, PageAndSummaryShowEveryNumberOfItsStudies) {
   expect_golden("demo_tables.txt", demo.summary.substr(tables));
 }
 
-TEST(Demo, ItsJsonHoldsTheDocumentsOfBothStudies) {
+TEST(Demo, its_json_holds_the_documents_of_both_studies) {
   DemoOptions options;
   options.command = "the command";
   const std::vector<LocalityStudy> studies = three_kernels();
@@ -59,7 +59,7 @@ TEST(Demo, ItsJsonHoldsTheDocumentsOfBothStudies) {
   }
 }
 
-TEST(Demo, EveryKernelIsLaunchedWithTheGridOfThePaper) {
+TEST(Demo, every_kernel_is_launched_with_the_grid_of_the_paper) {
   for (const PaperRow& row : paper_rows()) {
     const gpu::Launch launch = workload::instance(row.workload).value();
     LocalityStudy study;
@@ -73,7 +73,7 @@ TEST(Demo, EveryKernelIsLaunchedWithTheGridOfThePaper) {
   }
 }
 
-TEST(Demo, AKernelOfAnotherGridOrBlockIsAnErrorThatNamesBoth) {
+TEST(Demo, a_kernel_of_another_grid_or_block_is_an_error_that_names_both) {
   const PaperRow& row = paper_rows()[1];
   LocalityStudy right;
   right.name = "convsep";
@@ -92,7 +92,7 @@ TEST(Demo, AKernelOfAnotherGridOrBlockIsAnErrorThatNamesBoth) {
   }
 }
 
-TEST(Demo, StudiesOfTheKernelsAreNamedAndSplitOverFourGpus) {
+TEST(Demo, studies_of_the_kernels_are_named_and_split_over_four_gpus) {
   const auto studies = study_rows(paper_rows().last(1), "sim:h100-sxm", {});
   ASSERT_TRUE(studies) << studies.error().message;
   ASSERT_EQ(studies->size(), 1U);
@@ -106,7 +106,7 @@ TEST(Demo, StudiesOfTheKernelsAreNamedAndSplitOverFourGpus) {
   EXPECT_FALSE(study_rows(std::span(&other, 1), "sim:h100-sxm", {}));
 }
 
-TEST(Demo, RunsThreeModesOnceWithThreeSamplesEach) {
+TEST(Demo, runs_three_modes_once_with_three_samples_each) {
   DemoOptions options;
   options.victims = "fwt,va";
   options.aggressors = "mm";
@@ -122,7 +122,7 @@ TEST(Demo, RunsThreeModesOnceWithThreeSamplesEach) {
   EXPECT_EQ(plan.rule.most, 3U);
 }
 
-TEST(Demo, RefusesWhatCannotBePredictedBeforeItRunsAnything) {
+TEST(Demo, refuses_what_cannot_be_predicted_before_it_runs_anything) {
   const auto error_of = [](const DemoOptions& options) {
     const auto demo =
         run_demo(options, [](double, std::string_view) { FAIL() << "something ran"; });

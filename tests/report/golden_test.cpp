@@ -7,7 +7,7 @@
 namespace demarc::report {
 namespace {
 
-TEST(GoldenPage, EveryKindOfBlockCarriesAllItWasGiven) {
+TEST(GoldenPage, every_kind_of_block_carries_all_it_was_given) {
   Page page("title", "subtitle");
   page.heading("two");
   page.heading("three", 3);
@@ -87,7 +87,7 @@ TEST(GoldenPage, EveryKindOfBlockCarriesAllItWasGiven) {
   expect_golden("blocks.json", blocks_of(page.html()));
 }
 
-TEST(GoldenPage, TitlesAreEscapedInTheMarkup) {
+TEST(GoldenPage, titles_are_escaped_in_the_markup) {
   EXPECT_NE(Page("a<b>&\"c").html().find("<title>a&lt;b&gt;&amp;&quot;c</title>"),
             std::string::npos);
 }
@@ -134,13 +134,13 @@ sim::TbStudy made_up(std::span<const sim::TbLine> lines, std::initializer_list<s
   return study;
 }
 
-TEST(GoldenPage, TheStudyOfThePublishedPoliciesShowsEveryCell) {
+TEST(GoldenPage, the_study_of_the_published_policies_shows_every_cell) {
   const auto study =
       made_up(sim::paper_lines, {sim::TbMix::uniform, sim::TbMix::extreme}, {80, 120}, {16});
   expect_golden("schedule_study.json", blocks_of(schedule_study_page(study, "command")));
 }
 
-TEST(GoldenPage, TheComparisonOfPoliciesShowsEveryCell) {
+TEST(GoldenPage, the_comparison_of_policies_shows_every_cell) {
   std::vector<sim::TbLine> lines;
   for (const char* policy : {"rr", "bfa", "dfa", "rr-skip"}) {
     lines.push_back({sim::TbModel::corrected, sim::TbModel::corrected, policy, {}});
@@ -149,7 +149,7 @@ TEST(GoldenPage, TheComparisonOfPoliciesShowsEveryCell) {
   expect_golden("schedule_compare.json", blocks_of(schedule_compare_page(study, "command")));
 }
 
-TEST(GoldenPage, ATimelineIsDrawnToThePoint) {
+TEST(GoldenPage, a_timeline_is_drawn_to_the_point) {
   sim::DispatchTimeline timeline;
   timeline.title = "two kernels";
   timeline.unit = "tick";

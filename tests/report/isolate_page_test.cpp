@@ -12,11 +12,11 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-TEST(IsolatePage, OfAStudyShowsEveryNumber) {
+TEST(IsolatePage, of_a_study_shows_every_number) {
   expect_golden("isolate.json", blocks_of(isolate_page(made_up_study(), "the command")));
 }
 
-TEST(IsolatePage, OfAModelIsSaidToBeOne) {
+TEST(IsolatePage, of_a_model_is_said_to_be_one) {
   study::StudyResult result = made_up_study();
   EXPECT_THAT(isolate_page(result, ""), HasSubstr("card in 3 parts\""));
   result.device.measured = false;
@@ -24,7 +24,7 @@ TEST(IsolatePage, OfAModelIsSaidToBeOne) {
 }
 
 // Nothing was run: no variation, no seed, and no word of what the figures mean.
-TEST(IsolatePage, OfAForecastAloneSaysThatNothingWasRun) {
+TEST(IsolatePage, of_a_forecast_alone_says_that_nothing_was_run) {
   study::StudyResult result = made_up_study();
   result.cells.clear();
   result.modes.clear();
@@ -32,7 +32,7 @@ TEST(IsolatePage, OfAForecastAloneSaysThatNothingWasRun) {
   expect_golden("isolate_forecast.json", blocks_of(isolate_page(result, "the command")));
 }
 
-TEST(IsolatePage, WithoutAForecastSaysWhy) {
+TEST(IsolatePage, without_a_forecast_says_why) {
   study::StudyResult result = made_up_study();
   result.forecast = {};
   result.forecast.missing = "no description";

@@ -12,11 +12,11 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-TEST(LocalityPage, ShowsEveryNumber) {
+TEST(LocalityPage, shows_every_number) {
   expect_golden("locality.json", blocks_of(locality_page(made_up_locality(), "the command")));
 }
 
-TEST(LocalityPage, OfOneGpuHasNoPagesAndWithoutNotesNoHeadingOfThem) {
+TEST(LocalityPage, of_one_gpu_has_no_pages_and_without_notes_no_heading_of_them) {
   LocalityStudy study = made_up_locality();
   study.pages.clear();
   study.analysis.notes.clear();
@@ -26,7 +26,7 @@ TEST(LocalityPage, OfOneGpuHasNoPagesAndWithoutNotesNoHeadingOfThem) {
   EXPECT_THAT(blocks_of(locality_page(made_up_locality(), "")), HasSubstr("\"Notes\""));
 }
 
-TEST(LocalityPage, SaysWhatWouldHelpAndWhatWasFound) {
+TEST(LocalityPage, says_what_would_help_and_what_was_found) {
   LocalityStudy study = made_up_locality();
   study.analysis.advice = {"the advice"};
   study.analysis.findings = {"the finding"};
@@ -38,15 +38,15 @@ TEST(LocalityPage, SaysWhatWouldHelpAndWhatWasFound) {
 }
 
 // One cell more than a page shows.
-TEST(LocalityPage, AMapThatIsTooLargeIsDrawnCoarseAndSaysSo) {
+TEST(LocalityPage, a_map_that_is_too_large_is_drawn_coarse_and_says_so) {
   LocalityStudy study = made_up_locality();
   locality::LocalityMap& map = study.analysis.inter.map;
   map.size = 1025;
   map.cells.clear();
-  for (std::uint32_t i = 0; map.cells.size() <= most_map_cells; ++i) {
+  for (std::uint32_t i = 0; map.cells.size() <= max_map_cells; ++i) {
     for (std::uint32_t j = i + 1; j <= 1024; ++j) map.cells.push_back({i, j, 1});
   }
-  map.cells.resize(most_map_cells + 1);
+  map.cells.resize(max_map_cells + 1);
   const auto html = [&study] {
     Page page("t");
     add_locality_maps(page, study);
@@ -72,7 +72,7 @@ std::string tree_of(std::size_t nodes) {
   return Json{{"loads", {{{"instruction", "ld"}, {"line", 7}, {"tree", tree}}}}}.dump();
 }
 
-TEST(LocalityPage, ATreeOfMoreThanFourHundredNodesIsNamedAndNotDrawn) {
+TEST(LocalityPage, a_tree_of_more_than_four_hundred_nodes_is_named_and_not_drawn) {
   LocalityStudy study = made_up_locality();
   study.analysis.trees_json = tree_of(400);
   Page drawn("t");
@@ -88,11 +88,11 @@ TEST(LocalityPage, ATreeOfMoreThanFourHundredNodesIsNamedAndNotDrawn) {
   EXPECT_EQ(blocks_of(none.html()).find("kind"), std::string::npos);
 }
 
-TEST(LocalityText, ShowsEveryNumber) {
+TEST(LocalityText, shows_every_number) {
   expect_golden("locality.txt", locality_text(made_up_locality()));
 }
 
-TEST(LocalityJson, HasThePredictionAndThePages) {
+TEST(LocalityJson, has_the_prediction_and_the_pages) {
   Json json = Json::parse(locality_json(made_up_locality(), true));
   Json ours = {{"prediction", json["prediction"]}, {"pages", json["pages"]}};
   expect_golden("locality_prediction.json", json_text(rounded(ours), 1) + "\n");
@@ -106,7 +106,7 @@ TEST(LocalityJson, HasThePredictionAndThePages) {
             Json::array({0.25, 1.0}));
 }
 
-TEST(LocalityStudies, WhatIsNotPredictedIsSaidEverywhereAndNoRateIsShown) {
+TEST(LocalityStudies, what_is_not_predicted_is_said_everywhere_and_no_rate_is_shown) {
   LocalityStudy study = made_up_locality();
   study.no_prediction = "no rates";
   EXPECT_THAT(locality_text(study), HasSubstr("note: no rates\n"));
@@ -118,7 +118,7 @@ TEST(LocalityStudies, WhatIsNotPredictedIsSaidEverywhereAndNoRateIsShown) {
   EXPECT_THAT(blocks, Not(HasSubstr("hit rate, predicted")));
 }
 
-TEST(LocalityStudies, RatesOfABeginningAreSaidToBeThat) {
+TEST(LocalityStudies, rates_of_a_beginning_are_said_to_be_that) {
   LocalityStudy study = made_up_locality();
   EXPECT_EQ(incomplete_prediction(study), "");
   study.sensitivity.half.complete = false;
@@ -136,7 +136,7 @@ TEST(LocalityStudies, RatesOfABeginningAreSaidToBeThat) {
   EXPECT_EQ(incomplete_prediction(study), "");
 }
 
-TEST(LocalityStudies, WhatADescriptionLacksForAPredictionIsNamed) {
+TEST(LocalityStudies, what_a_description_lacks_for_a_prediction_is_named) {
   gpu::Device device;
   device.name = "card";
   EXPECT_EQ(missing_for_prediction(device),
@@ -163,7 +163,7 @@ Result<LocalityStudy> studied(const std::string& device, std::uint32_t gpus = 1,
   return study_locality(ptx, "twice.ptx", launch, {}, device, gpus);
 }
 
-TEST(LocalityStudies, OfALaunchHaveItsAccessesItsRatesAndItsPages) {
+TEST(LocalityStudies, of_a_launch_have_its_accesses_its_rates_and_its_pages) {
   const auto one = studied("sim:gtx1080");
   ASSERT_TRUE(one) << one.error().message;
   EXPECT_EQ(one->name, "twice.ptx");
@@ -179,7 +179,7 @@ TEST(LocalityStudies, OfALaunchHaveItsAccessesItsRatesAndItsPages) {
   EXPECT_EQ(four->pages[2].gpus, 4U);
 }
 
-TEST(LocalityStudies, AreRefusedForACardThatIsNotDescribedAndForPtxThatIsNone) {
+TEST(LocalityStudies, are_refused_for_a_card_that_is_not_described_and_for_ptx_that_is_none) {
   const auto real = studied("cuda:0");
   ASSERT_FALSE(real);
   EXPECT_EQ(real.error().kind, ErrorKind::invalid_input);

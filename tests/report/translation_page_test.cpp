@@ -45,7 +45,7 @@ Comparison compared(std::initializer_list<const char*> apps, std::size_t archite
   return comparison;
 }
 
-TEST(TranslationPage, ShowsEveryNumberOfEveryVariant) {
+TEST(TranslationPage, shows_every_number_of_every_variant) {
   const auto apps = {"RL", "KM", "FIR", "ST", "MT", "AES"};
   sim::translation::Study study;
   study.runs.push_back({{"defaults", "as they are", {}, false}, compared(apps, 3, 1)});
@@ -55,25 +55,25 @@ TEST(TranslationPage, ShowsEveryNumberOfEveryVariant) {
   expect_golden("translation.json", blocks_of(translation_study_page(study, "the command")));
 }
 
-TEST(TranslationPage, OfAComparisonShowsEveryNumber) {
+TEST(TranslationPage, of_a_comparison_shows_every_number) {
   expect_golden("translate.json",
                 blocks_of(translation_page(compared({"KM", "mine"}, 3, 1), "the command")));
 }
 
-TEST(TranslationPage, OfOneArchitectureShowsCyclesAndNoSpeedUp) {
+TEST(TranslationPage, of_one_architecture_shows_cycles_and_no_speed_up) {
   const std::string blocks = blocks_of(translation_page(compared({"KM"}, 1, 1), ""));
   EXPECT_NE(blocks.find("\"value\":\"103 000\""), std::string::npos) << blocks;
   EXPECT_EQ(blocks.find("Speed-up"), std::string::npos);
   EXPECT_EQ(blocks.find("\"chart\""), std::string::npos);
 }
 
-TEST(TranslationPage, OfSplitsShowsEachBesideTheOthersAndThePublishedFigures) {
+TEST(TranslationPage, of_splits_shows_each_beside_the_others_and_the_published_figures) {
   std::vector<Comparison> splits{compared({"KM", "RL"}, 2, 1), compared({"KM", "RL"}, 2, 2)};
   splits[1].settings.split = sim::translation::Split::native;
   expect_golden("translate_splits.json", blocks_of(translation_splits_page(splits, "command")));
 }
 
-TEST(TranslationPage, WithoutABypassHasNoPartOnIt) {
+TEST(TranslationPage, without_a_bypass_has_no_part_on_it) {
   sim::translation::Study study;
   study.runs.push_back({{"defaults", "", {}, false}, compared({"PR"}, 2, 1)});
   const std::string blocks = blocks_of(translation_study_page(study, ""));
@@ -84,7 +84,7 @@ TEST(TranslationPage, WithoutABypassHasNoPartOnIt) {
 }
 
 // Nothing to divide by is no share, not a wrong one.
-TEST(TranslationPage, AnApplicationWithoutRequestsHasSharesOfZero) {
+TEST(TranslationPage, an_application_without_requests_has_shares_of_zero) {
   sim::translation::Study study;
   study.runs.push_back({{"defaults", "", {}, false}, compared({"PR"}, 2, 1)});
   for (auto& summary : study.runs[0].comparison.apps[0].summaries) {
@@ -96,7 +96,7 @@ TEST(TranslationPage, AnApplicationWithoutRequestsHasSharesOfZero) {
   EXPECT_EQ(blocks.find(",null]"), std::string::npos) << "no point is without a value";
 }
 
-TEST(TranslationTrace, HasRatesOfEveryBinAndWhatIsInsideTheIommu) {
+TEST(TranslationTrace, has_rates_of_every_bin_and_what_is_inside_the_iommu) {
   sim::translation::Timeline timeline;
   timeline.bin_cycles = sim::Cycles(32);
   timeline.bins = {{1, 2, 30, 4, 5, 6}, {7, 8, 9, 10, 11, 12}};

@@ -13,7 +13,7 @@ using cuda::complain;
 using test::Supervised;
 
 // CUDA without a daemon in the folder makes a context that takes turns with the other tenants'.
-TEST_F(TenantPrograms, OfALeaseWithMpsAreItsClientsInTheProofAndInEachProcess) {
+TEST_F(TenantPrograms, of_a_lease_with_mps_are_its_clients_in_the_proof_and_in_each_process) {
   ServingProcess server(socket, false, "/the/servers/mps");
   ASSERT_TRUE(server.ready());
   const auto outcome_of = [&](int proof, const char* program_is, std::vector<std::string> steps) {
@@ -42,7 +42,7 @@ TEST_F(TenantPrograms, OfALeaseWithMpsAreItsClientsInTheProofAndInEachProcess) {
   EXPECT_EQ(server.end(), 0);
 }
 
-TEST_F(TenantPrograms, AreToldThatTheyTakeTurnsWhereTheServerHasNoMps) {
+TEST_F(TenantPrograms, are_told_that_they_take_turns_where_the_server_has_no_mps) {
   ServingProcess server(socket, false);
   ASSERT_TRUE(server.ready());
   EXPECT_EQ(
@@ -60,7 +60,7 @@ TEST_F(TenantPrograms, AreToldThatTheyTakeTurnsWhereTheServerHasNoMps) {
   EXPECT_EQ(server.end(), 0);
 }
 
-TEST_F(TenantPrograms, OfADriverThatDoesNotTellOfLocalMemoryAreStopped) {
+TEST_F(TenantPrograms, of_a_driver_that_does_not_tell_of_local_memory_are_stopped) {
   ServingProcess server(socket, false);
   ASSERT_TRUE(server.ready());
   EXPECT_EQ(Supervised::apart([&] {
@@ -76,7 +76,7 @@ TEST_F(TenantPrograms, OfADriverThatDoesNotTellOfLocalMemoryAreStopped) {
   EXPECT_EQ(server.end(), 0);
 }
 
-TEST_F(TenantPrograms, OfADriverWhoseFunctionsAreNotKnownAreRefused) {
+TEST_F(TenantPrograms, of_a_driver_whose_functions_are_not_known_are_refused) {
   ServingProcess server(socket, false);
   ASSERT_TRUE(server.ready());
   EXPECT_EQ(Supervised::apart([&] {

@@ -17,7 +17,7 @@ std::string checked(const std::string& a, const std::string& b, const std::strin
   return sound ? "taken" : sound.error().message;
 }
 
-TEST(WithoutACard, TwoTenantsHaveNothingInCommon) {
+TEST(WithoutACard, two_tenants_have_nothing_in_common) {
   EXPECT_EQ(checked("tpcs = \"0-3\"\ncolors = [0]", "tpcs = \"4-5\"\ncolors = [1]"), "taken");
   EXPECT_EQ(checked("tpcs = \"0-3\"\ncolors = [0]", "tpcs = \"2-5\"\ncolors = [1]"),
             "f.toml:5:8: tenant 'b': the TPCs 2-3 also belong to tenant 'a'");
@@ -49,7 +49,7 @@ TEST(WithoutACard, TwoTenantsHaveNothingInCommon) {
             "taken");
 }
 
-TEST(WithoutACard, AllThatTwoTenantsHaveInCommonIsSaidAtOnce) {
+TEST(WithoutACard, all_that_two_tenants_have_in_common_is_said_at_once) {
   EXPECT_EQ(checked("gpcs = \"0-3\"\ncolors = [0]\nsync_domain = 1",
                     "gpcs = \"0-3\"\ncolors = [0]\nsync_domain = 1"),
             "f.toml:7:10: tenant 'b': the colours 0x1 also belong to tenant 'a'\n"
@@ -58,7 +58,7 @@ TEST(WithoutACard, AllThatTwoTenantsHaveInCommonIsSaidAtOnce) {
             "'a'");
 }
 
-TEST(WithoutACard, EachTenantIsComparedWithAllBeforeIt) {
+TEST(WithoutACard, each_tenant_is_compared_with_all_before_it) {
   const std::string parts[] = {"tpcs = \"0-1\"\ncolors = [0]\nsync_domain = 1",
                                "tpcs = \"2-3\"\ncolors = [1]\nsync_domain = 2"};
   const auto third = [&](const std::string& lines) {
@@ -74,7 +74,7 @@ TEST(WithoutACard, EachTenantIsComparedWithAllBeforeIt) {
             "'b'");
 }
 
-TEST(WithoutACard, WhatDoesNotFitIsRefused) {
+TEST(WithoutACard, what_does_not_fit_is_refused) {
   EXPECT_EQ(
       checked("tpcs = \"1/2\"\ncolors = [0]", "share = \"80 %\"\ncolors = [1]"),
       "f.toml:5:9: tenant 'b': the shares of the tenants up to this one are 130 % of the SMs");
@@ -104,7 +104,7 @@ TEST(WithoutACard, WhatDoesNotFitIsRefused) {
               HasSubstr("f.toml:5:8: "));
 }
 
-TEST(WithoutACard, WhatIsTooSmallOrTooLongIsRefused) {
+TEST(WithoutACard, what_is_too_small_or_too_long_is_refused) {
   const auto said = [](const std::string& head, const std::string& bytes) {
     const auto config =
         parse_config(head + "[tenants.a]\nsms = 1\ncolors = [0]\n" + bytes + "\n", "f.toml");
@@ -122,7 +122,7 @@ TEST(WithoutACard, WhatIsTooSmallOrTooLongIsRefused) {
   EXPECT_EQ(said("socket = \"/" + std::string(106, 's') + "\"\n", ""), "taken");
 }
 
-TEST(WithoutACard, ATableSaysWhoIsToHaveWhat) {
+TEST(WithoutACard, a_table_says_who_is_to_have_what) {
   const auto config = parse_config(R"(memory = "64 MiB"
 [tenants.a]
 tpcs = "0-3,8"

@@ -208,8 +208,8 @@ TEST(LogOfAServer, has_a_limited_number_of_lines) {
   std::size_t lines = 0;
   const int nothing = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   Log log([&](const std::string&) { ++lines; }, nothing);
-  for (std::size_t i = 0; i < 2 * Log::most_lines; ++i) log.say("again");
-  EXPECT_EQ(lines, Log::most_lines);
+  for (std::size_t i = 0; i < 2 * Log::max_lines; ++i) log.say("again");
+  EXPECT_EQ(lines, Log::max_lines);
   ::close(nothing);
 }
 

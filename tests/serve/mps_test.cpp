@@ -261,20 +261,20 @@ std::vector<MpsProcess> seen_of(const std::function<void()>& begin) {
   return seen;
 }
 
-TEST(MpsProcesses, WithoutAFolderOfTheirOwnAreInTheOneOfNvidia) {
+TEST(MpsProcesses, without_a_folder_of_their_own_are_in_the_one_of_nvidia) {
   const auto seen = seen_of([] {});
   ASSERT_EQ(seen.size(), 1U);
   EXPECT_EQ(seen[0].folder, "/tmp/nvidia-mps");
   EXPECT_EQ(seen[0].parent, ::getpid());
 }
 
-TEST(MpsProcesses, OfOtherUsersAreNotLookedAt) {
+TEST(MpsProcesses, of_other_users_are_not_looked_at) {
   if (::geteuid() != 0) DEMARC_NOT_RUN("only root can be another user");
   EXPECT_THAT(seen_of([] { ASSERT_EQ(::setuid(65534), 0); }), IsEmpty());
 }
 
 // Numbers of processes begin anew, so that a server of a daemon may have a lower one than it.
-TEST(MpsProcesses, OfAFolderBeginWithTheDaemonWhateverItsNumber) {
+TEST(MpsProcesses, of_a_folder_begin_with_the_daemon_whatever_its_number) {
   EXPECT_THAT(
       mps_processes_of(
           "/own",

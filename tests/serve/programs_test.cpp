@@ -14,7 +14,7 @@ namespace {
 using cuda::complain;
 using test::Supervised;
 
-TEST_F(TenantPrograms, RunUnchangedInTheColoursOfTheirTenants) {
+TEST_F(TenantPrograms, run_unchanged_in_the_colours_of_their_tenants) {
   for (const bool remainders : {false, true}) {
     ServingProcess server(socket, remainders);
     ASSERT_TRUE(server.ready());
@@ -37,7 +37,7 @@ TEST_F(TenantPrograms, RunUnchangedInTheColoursOfTheirTenants) {
             REQUIRE_IN_CHILD(report->names[0].what == cuda::Recorded::kernel);
             REQUIRE_IN_CHILD(report->names[0].name == "count" && report->names[0].count == 2);
             REQUIRE_IN_CHILD(report->names[1].name == "keep" && report->names[1].count == 1);
-            REQUIRE_IN_CHILD(report->most_bytes != 0 && report->refused_bytes == 0);
+            REQUIRE_IN_CHILD(report->max_bytes != 0 && report->refused_bytes == 0);
           }
           return 0;
         }),
@@ -47,7 +47,7 @@ TEST_F(TenantPrograms, RunUnchangedInTheColoursOfTheirTenants) {
   }
 }
 
-TEST_F(TenantPrograms, AskWhatTheyDidUntilNow) {
+TEST_F(TenantPrograms, ask_what_they_did_until_now) {
   EXPECT_EQ(Supervised::apart([&] {
               auto plan = cuda::plan_for(program, {"context", "tenant-report"});
               const auto outcome = run_confined(plan);
@@ -77,7 +77,7 @@ TEST_F(TenantPrograms, AskWhatTheyDidUntilNow) {
 }
 
 // The program of this test looks at no error, so it ends with 0.
-TEST_F(TenantPrograms, SayWhichErrorHasEndedAContext) {
+TEST_F(TenantPrograms, say_which_error_has_ended_a_context) {
   ServingProcess server(socket, false);
   ASSERT_TRUE(server.ready());
   EXPECT_EQ(Supervised::apart([&] {
@@ -100,7 +100,7 @@ TEST_F(TenantPrograms, SayWhichErrorHasEndedAContext) {
 }
 
 // With --allow-plain a process is looked at when it first calls the driver.
-TEST_F(TenantPrograms, RunOnPlainMemoryWhereTheyHoldMachineCodeAloneAndMayDoSo) {
+TEST_F(TenantPrograms, run_on_plain_memory_where_they_hold_machine_code_alone_and_may_do_so) {
   ServingProcess server(socket, false);
   ASSERT_TRUE(server.ready());
   const auto folder = test::fresh_folder("machine_code");
@@ -120,7 +120,7 @@ TEST_F(TenantPrograms, RunOnPlainMemoryWhereTheyHoldMachineCodeAloneAndMayDoSo) 
       const bool plain = kernel.what == cuda::Recorded::plain_kernel;
       REQUIRE_IN_CHILD(plain || kernel.what == cuda::Recorded::kernel);
       REQUIRE_IN_CHILD(outcome->report->plain_bytes == (plain ? 65536U : 0U));
-      REQUIRE_IN_CHILD((outcome->report->most_bytes == 0) == plain);
+      REQUIRE_IN_CHILD((outcome->report->max_bytes == 0) == plain);
       const bool told =
           warnings(*outcome).find("1 process(es) ran on PLAIN memory") != std::string::npos;
       REQUIRE_IN_CHILD(told == plain);
@@ -144,7 +144,7 @@ TEST_F(TenantPrograms, RunOnPlainMemoryWhereTheyHoldMachineCodeAloneAndMayDoSo) 
   EXPECT_EQ(server.end(), 0);
 }
 
-TEST_F(TenantPrograms, AreToldWhatWasRefused) {
+TEST_F(TenantPrograms, are_told_what_was_refused) {
   ServingProcess server(socket, false);
   ASSERT_TRUE(server.ready());
   EXPECT_EQ(Supervised::apart([&] {
@@ -160,7 +160,7 @@ TEST_F(TenantPrograms, AreToldWhatWasRefused) {
   EXPECT_EQ(server.end(), 0);
 }
 
-TEST_F(TenantPrograms, CompileToPtxWhereTheyAskForMachineCode) {
+TEST_F(TenantPrograms, compile_to_ptx_where_they_ask_for_machine_code) {
   ServingProcess server(socket, false);
   ASSERT_TRUE(server.ready());
   const std::string compilers = (test::build_dir() / "libdemarc_fake_compilers.so").string();
@@ -180,7 +180,7 @@ TEST_F(TenantPrograms, CompileToPtxWhereTheyAskForMachineCode) {
   EXPECT_EQ(server.end(), 0);
 }
 
-TEST_F(TenantPrograms, GetNoAddressesOfTheHostIntoTheirKernels) {
+TEST_F(TenantPrograms, get_no_addresses_of_the_host_into_their_kernels) {
   ServingProcess server(socket, false);
   ASSERT_TRUE(server.ready());
   EXPECT_EQ(Supervised::apart([&] {
@@ -194,7 +194,7 @@ TEST_F(TenantPrograms, GetNoAddressesOfTheHostIntoTheirKernels) {
   EXPECT_EQ(server.end(), 0);
 }
 
-TEST_F(TenantPrograms, SpillAndOverlapWhereTheyMay) {
+TEST_F(TenantPrograms, spill_and_overlap_where_they_may) {
   ServingProcess server(socket, false);
   ASSERT_TRUE(server.ready());
   const auto said = [&](std::uint32_t spills, bool overlap) {
@@ -214,7 +214,7 @@ TEST_F(TenantPrograms, SpillAndOverlapWhereTheyMay) {
   EXPECT_EQ(server.end(), 0);
 }
 
-TEST_F(TenantPrograms, FindTheServersMps) {
+TEST_F(TenantPrograms, find_the_servers_mps) {
   ServingProcess server(socket, false, "/the/servers/mps");
   ASSERT_TRUE(server.ready());
   fake::FakeConfig client = fake::small_gpu();
@@ -235,7 +235,7 @@ TEST_F(TenantPrograms, FindTheServersMps) {
 }
 
 // Beside a neighbour latencies tell nothing, and in a client of MPS numbers of SMs do not either.
-TEST_F(TenantPrograms, StartBesideBusyNeighboursInClientsOfMps) {
+TEST_F(TenantPrograms, start_beside_busy_neighbours_in_clients_of_mps) {
   ServingProcess server(socket, false);
   ASSERT_TRUE(server.ready());
   fake::FakeConfig config = fake::small_gpu();
@@ -295,7 +295,7 @@ class AskedOnce {
 };
 
 // What a server says is looked at before a program relies on it.
-TEST_F(TenantPrograms, AreNotStartedUnderAMaskThatIsNone) {
+TEST_F(TenantPrograms, are_not_started_under_a_mask_that_is_none) {
   constexpr std::uint64_t ours = 1ULL << 31;
   constexpr std::uint64_t all = 0xffffffff;
   for (const std::vector<std::uint64_t>& disabled : {std::vector<std::uint64_t>{},
@@ -319,7 +319,7 @@ TEST_F(TenantPrograms, AreNotStartedUnderAMaskThatIsNone) {
   }
 }
 
-TEST_F(TenantPrograms, AreNotStartedWhereTheServerWroteThemNoMask) {
+TEST_F(TenantPrograms, are_not_started_where_the_server_wrote_them_no_mask) {
   const AskedOnce server(socket, [] {
     const auto card = test::fake_card(fake::small_gpu()).value();
     const auto mask = card->hardware_mask({0, 1}).value();
@@ -337,7 +337,7 @@ TEST_F(TenantPrograms, AreNotStartedWhereTheServerWroteThemNoMask) {
       0);
 }
 
-TEST_F(TenantPrograms, LoseTheirMemoryHoweverTheyEnd) {
+TEST_F(TenantPrograms, lose_their_memory_however_they_end) {
   ServingProcess server(socket, false);
   ASSERT_TRUE(server.ready());
   for (const std::string end : {"exit=0", "_exit=3", "die=9"}) {
@@ -353,7 +353,7 @@ TEST_F(TenantPrograms, LoseTheirMemoryHoweverTheyEnd) {
   EXPECT_EQ(server.end(), 0) << "what they left is filled with zeros";
 }
 
-TEST_F(TenantPrograms, ReachNeitherTheArenaByTheDriverNorTheLeaseFromForks) {
+TEST_F(TenantPrograms, reach_neither_the_arena_by_the_driver_nor_the_lease_from_forks) {
   ServingProcess server(socket, false);
   ASSERT_TRUE(server.ready());
   EXPECT_EQ(Supervised::apart([&] {
@@ -368,7 +368,7 @@ TEST_F(TenantPrograms, ReachNeitherTheArenaByTheDriverNorTheLeaseFromForks) {
   EXPECT_EQ(server.end(), 0);
 }
 
-TEST_F(TenantPrograms, AreMovedByTheirServerAlone) {
+TEST_F(TenantPrograms, are_moved_by_their_server_alone) {
   ServingProcess server(socket, false);
   ASSERT_TRUE(server.ready());
   EXPECT_EQ(Supervised::apart([&] {
@@ -390,7 +390,7 @@ TEST_F(TenantPrograms, AreMovedByTheirServerAlone) {
 }
 
 // The server goes between two processes of a program: the second one finds nobody to attach to.
-TEST_F(TenantPrograms, AreEndedWhereNobodyLendsThemMemory) {
+TEST_F(TenantPrograms, are_ended_where_nobody_lends_them_memory) {
   auto server = std::make_unique<ServingProcess>(socket, false);
   ASSERT_TRUE(server->ready());
   EXPECT_EQ(Supervised::apart([&] {
@@ -411,7 +411,7 @@ TEST_F(TenantPrograms, AreEndedWhereNobodyLendsThemMemory) {
 }
 
 // Of a server that is killed programs run on: until they have ended nobody else divides the card.
-TEST_F(TenantPrograms, AreWaitedForByTheServerThatComesAfterTheirs) {
+TEST_F(TenantPrograms, are_waited_for_by_the_server_that_comes_after_theirs) {
   const std::string may_end = socket + ".end";
   auto server = std::make_unique<ServingProcess>(socket, false);
   ASSERT_TRUE(server->ready());
@@ -432,7 +432,7 @@ TEST_F(TenantPrograms, AreWaitedForByTheServerThatComesAfterTheirs) {
   EXPECT_TRUE(lease::PacketListener::listen(socket, std::nullopt));
 }
 
-TEST_F(TenantPrograms, AreNotStartedWithoutALease) {
+TEST_F(TenantPrograms, are_not_started_without_a_lease) {
   const auto refusal = [&](cuda::ConfinePlan plan) {
     return Supervised::apart([&] {
       const auto outcome = run_confined(plan);

@@ -25,7 +25,7 @@ std::string refusal_of(const Config& now, const Config& next) {
   return read ? "taken" : read.error().message;
 }
 
-TEST(ReadAgain, KeysThatCannotChangeAreRefusedByName) {
+TEST(ReadAgain, keys_that_cannot_change_are_refused_by_name) {
   Config now = config_of("");
   now.socket = "/run/a";
   Config other = now;
@@ -53,7 +53,7 @@ TEST(ReadAgain, KeysThatCannotChangeAreRefusedByName) {
   });
 }
 
-TEST(ReadAgain, ColoursAreThoseOfTheDivisionThatIsThere) {
+TEST(ReadAgain, colours_are_those_of_the_division_that_is_there) {
   const Config quarters = config_of("", R"([tenants.a]
 tpcs = "0-1"
 colors = "1/4"
@@ -91,7 +91,7 @@ colors = [2, 3]
       "started, of which this is no whole number: start the server again");
 }
 
-TEST(ReadAgain, WishesAreTheSameWhereverTheyStandInTheFile) {
+TEST(ReadAgain, wishes_are_the_same_wherever_they_stand_in_the_file) {
   const auto wish = [](const std::string& lines) {
     return config_of("", "[tenants.a]\n" + lines + "\ncolors = [0]\n").tenants[0];
   };

@@ -56,7 +56,7 @@ class RevokedPrograms : public TenantPrograms {
   }
 };
 
-TEST_F(RevokedPrograms, HoldNothingThatKeepsANextServerFromStarting) {
+TEST_F(RevokedPrograms, hold_nothing_that_keeps_a_next_server_from_starting) {
   ServingProcess server(socket, false);
   ASSERT_TRUE(server.ready());
   EXPECT_EQ(
@@ -67,7 +67,7 @@ TEST_F(RevokedPrograms, HoldNothingThatKeepsANextServerFromStarting) {
       "gets anything of it\n");
 }
 
-TEST_F(RevokedPrograms, OfAServerThatWasKilledDoNotHoldItEither) {
+TEST_F(RevokedPrograms, of_a_server_that_was_killed_do_not_hold_it_either) {
   ServingProcess server(socket, false);
   ASSERT_TRUE(server.ready());
   EXPECT_THAT(said_after(server, [&] { server.kill(); }),

@@ -60,7 +60,7 @@ class ServerClaims : public ServerTest {
   ClaimPlan plan{{test::fresh_folder("server_claim") / "libcuda.so.1"}, "GPU-1"};
 };
 
-TEST_F(ServerClaims, ASecondServerOfACardIsRefusedByTheNameOfTheFirst) {
+TEST_F(ServerClaims, a_second_server_of_a_card_is_refused_by_the_name_of_the_first) {
   const pid_t first = test::staying_process([&] {
     static auto claim = ServerClaim::take(plan).value().value();
     EXPECT_TRUE(claim.serve());
@@ -75,7 +75,7 @@ TEST_F(ServerClaims, ASecondServerOfACardIsRefusedByTheNameOfTheFirst) {
   EXPECT_EQ(refusal(), "taken");
 }
 
-TEST_F(ServerClaims, ACardIsClaimedBeforeItsServerServes) {
+TEST_F(ServerClaims, a_card_is_claimed_before_its_server_serves) {
   auto claim = ServerClaim::take(plan).value().value();
   const auto seen = [&] { return CardClaim::open(plan.files)->others(plan.card).value(); };
   EXPECT_TRUE(seen().server);
@@ -85,7 +85,7 @@ TEST_F(ServerClaims, ACardIsClaimedBeforeItsServerServes) {
   EXPECT_TRUE(seen().serving);
 }
 
-TEST_F(ServerClaims, AServerThatEndsIsWaitedFor) {
+TEST_F(ServerClaims, a_server_that_ends_is_waited_for) {
   const pid_t first = test::staying_process([&] {
     static auto claim = ServerClaim::take(plan).value().value();
     EXPECT_TRUE(claim.serve());
@@ -108,7 +108,7 @@ TEST_F(ServerClaims, AServerThatEndsIsWaitedFor) {
   EXPECT_THAT(told[0], HasSubstr("starts or ends on GPU-1: waiting for it"));
 }
 
-TEST_F(ServerClaims, ProgramsThatAServerLeftAreRefusedByName) {
+TEST_F(ServerClaims, programs_that_a_server_left_are_refused_by_name) {
   const pid_t left = survivor();
   EXPECT_THAT(refusal(),
               HasSubstr(fmt::format("still have its parts of GPU-1: process {} (", left)));
@@ -118,7 +118,7 @@ TEST_F(ServerClaims, ProgramsThatAServerLeftAreRefusedByName) {
 }
 
 // The child of a process that attached has nothing of it but what no process closes.
-TEST_F(ServerClaims, WhatIsLeftOfATenantIsEndedAndNothingOfAnother) {
+TEST_F(ServerClaims, what_is_left_of_a_tenant_is_ended_and_nothing_of_another) {
   auto claim = ServerClaim::take(plan).value().value();
   const auto user_of = [&](const std::string& of_card, const std::string& tenant) {
     return test::staying_process([&] {
@@ -151,7 +151,7 @@ TEST_F(ServerClaims, WhatIsLeftOfATenantIsEndedAndNothingOfAnother) {
   }
 }
 
-TEST_F(ServerClaims, ProgramsThatAServerLeftAreFoundWithoutTheirLocks) {
+TEST_F(ServerClaims, programs_that_a_server_left_are_found_without_their_locks) {
   const pid_t left = test::staying_process([&] {
     static CardClaim without = CardClaim::open(plan.files).value();
     EXPECT_TRUE(without.keep(plan.card, ClaimRole::tenant));
@@ -160,7 +160,7 @@ TEST_F(ServerClaims, ProgramsThatAServerLeftAreFoundWithoutTheirLocks) {
   test::end_process(left);
 }
 
-TEST_F(ServerClaims, ProgramsThatAreNotSeenAreRefusedToo) {
+TEST_F(ServerClaims, programs_that_are_not_seen_are_refused_too) {
   CardClaim hidden = CardClaim::open(plan.files).value();
   ASSERT_TRUE(hidden.hold_lent(plan.card));
   for (const auto survivors : {Survivors::refuse, Survivors::end}) {
@@ -169,7 +169,7 @@ TEST_F(ServerClaims, ProgramsThatAreNotSeenAreRefusedToo) {
   }
 }
 
-TEST_F(ServerClaims, ProgramsThatAServerLeftAreWaitedForOnDemand) {
+TEST_F(ServerClaims, programs_that_a_server_left_are_waited_for_on_demand) {
   const pid_t left = survivor();
   plan.survivors = Survivors::wait;
   plan.told_to_end = [] { return true; };
@@ -186,7 +186,7 @@ TEST_F(ServerClaims, ProgramsThatAServerLeftAreWaitedForOnDemand) {
   EXPECT_THAT(told[0], testing::EndsWith(": waiting for them"));
 }
 
-TEST_F(ServerClaims, ProgramsThatAServerLeftAreEndedOnDemand) {
+TEST_F(ServerClaims, programs_that_a_server_left_are_ended_on_demand) {
   plan.survivors = Survivors::end;
   for (const bool ignores : {false, true}) {
     plan.end_patience_ms = ignores ? 10 : 100'000;
@@ -200,7 +200,7 @@ TEST_F(ServerClaims, ProgramsThatAServerLeftAreEndedOnDemand) {
   }
 }
 
-TEST_F(ServerClaims, PartsOfProgramsBesideTheServerAreRefusedByNameAndNothingChanges) {
+TEST_F(ServerClaims, parts_of_programs_beside_the_server_are_refused_by_name_and_nothing_changes) {
   auto claim = ServerClaim::take(plan).value().value();
   ASSERT_TRUE(claim.divide(book_of({0, 1}, 1)));
   for (const PartOwner owner : {PartOwner::program, PartOwner::sharing}) {
@@ -218,7 +218,7 @@ TEST_F(ServerClaims, PartsOfProgramsBesideTheServerAreRefusedByNameAndNothingCha
   EXPECT_EQ(seen.of(PartOwner::tenants), (ClaimedPart{{0x4, 0}, 0}));
 }
 
-TEST_F(ServerClaims, TpcsAndDomainsOfLargeNumbersAreClaimedToo) {
+TEST_F(ServerClaims, tpcs_and_domains_of_large_numbers_are_claimed_too) {
   auto claim = ServerClaim::take(plan).value().value();
   for (const PartOwner owner : {PartOwner::program, PartOwner::sharing}) {
     const auto beside = program(owner, {{0x1, 0x40}, std::uint64_t{1} << 63U});
@@ -232,7 +232,7 @@ TEST_F(ServerClaims, TpcsAndDomainsOfLargeNumbersAreClaimedToo) {
   EXPECT_EQ(seen.of(PartOwner::tenants), (ClaimedPart{{0, 0x40}, 0}));
 }
 
-TEST_F(ServerClaims, ItsPartsStayWithWhoeverHasItsFiles) {
+TEST_F(ServerClaims, its_parts_stay_with_whoever_has_its_files) {
   std::optional<ServerClaim> claim = ServerClaim::take(plan).value().value();
   ASSERT_TRUE(claim->divide(book_of({0}, 1)));
   std::vector<OwnedFile> copies;
@@ -244,7 +244,7 @@ TEST_F(ServerClaims, ItsPartsStayWithWhoeverHasItsFiles) {
 }
 
 // A server that ends others is told to end while these do not.
-TEST_F(ServerClaims, WhatIsLeftIsNotSaidToHaveEndedWhereItCannotBeLookedFor) {
+TEST_F(ServerClaims, what_is_left_is_not_said_to_have_ended_where_it_cannot_be_looked_for) {
   const ServerClaim claim = ServerClaim::take(plan).value().value();
   EXPECT_TRUE(claim.end_left("a"));
   rlimit files{};
@@ -257,7 +257,7 @@ TEST_F(ServerClaims, WhatIsLeftIsNotSaidToHaveEndedWhereItCannotBeLookedFor) {
   EXPECT_THAT(looked.error().message, HasSubstr("cannot be looked for: "));
 }
 
-TEST_F(ServerClaims, AServerThatIsToldToEndWaitsNoLongerForTheEndOfPrograms) {
+TEST_F(ServerClaims, a_server_that_is_told_to_end_waits_no_longer_for_the_end_of_programs) {
   const pid_t left = survivor(true);
   plan.survivors = Survivors::end;
   plan.end_patience_ms = 1'000'000;
@@ -270,7 +270,7 @@ TEST_F(ServerClaims, AServerThatIsToldToEndWaitsNoLongerForTheEndOfPrograms) {
   test::end_process(left);
 }
 
-TEST_F(ServerClaims, AServerThatIsToldToEndWaitsNoLongerForItsTurn) {
+TEST_F(ServerClaims, a_server_that_is_told_to_end_waits_no_longer_for_its_turn) {
   const CardClaim other = CardClaim::open(plan.files).value();
   const auto turn = other.turn();
   plan.turn_patience_ms = 1'000'000;
@@ -296,7 +296,7 @@ class InstalledAnew : public ServerClaims {
   }
 };
 
-TEST_F(InstalledAnew, ItsClaimsAreOnTheNewFileTooOnceItHasLooked) {
+TEST_F(InstalledAnew, its_claims_are_on_the_new_file_too_once_it_has_looked) {
   ServerClaim claim = ServerClaim::take(plan).value().value();
   ASSERT_TRUE(claim.divide(book_of({1, 2}, 1)));
   ASSERT_TRUE(claim.serve());
@@ -323,7 +323,7 @@ TEST_F(InstalledAnew, ItsClaimsAreOnTheNewFileTooOnceItHasLooked) {
   EXPECT_FALSE(seen().serving) << "it has ended to serve";
 }
 
-TEST_F(InstalledAnew, PartsThatAProgramTookMeanwhileAreTold) {
+TEST_F(InstalledAnew, parts_that_a_program_took_meanwhile_are_told) {
   ServerClaim claim = ServerClaim::take(plan).value().value();
   ASSERT_TRUE(claim.divide(book_of({1, 2}, 1)));
   install();
@@ -335,7 +335,7 @@ TEST_F(InstalledAnew, PartsThatAProgramTookMeanwhileAreTold) {
   EXPECT_THAT(claim.divide(book_of({2}, {})).error().message, HasSubstr("the TPCs 2 of GPU-1"));
 }
 
-TEST_F(InstalledAnew, ItsClaimsAreOnEveryFileHoweverOftenThatHappens) {
+TEST_F(InstalledAnew, its_claims_are_on_every_file_however_often_that_happens) {
   ServerClaim claim = ServerClaim::take(plan).value().value();
   ASSERT_TRUE(claim.divide(book_of({1}, 1)));
   for (std::size_t files = 2; files < 5; ++files) {
@@ -347,7 +347,7 @@ TEST_F(InstalledAnew, ItsClaimsAreOnEveryFileHoweverOftenThatHappens) {
   }
 }
 
-TEST_F(InstalledAnew, TheNewFileIsClaimedWhenItsTurnHasCome) {
+TEST_F(InstalledAnew, the_new_file_is_claimed_when_its_turn_has_come) {
   ServerClaim claim = ServerClaim::take(plan).value().value();
   ASSERT_TRUE(claim.divide(book_of({1}, 1)));
   install();
@@ -364,7 +364,7 @@ TEST_F(InstalledAnew, TheNewFileIsClaimedWhenItsTurnHasCome) {
 }
 
 // The thread that ends work looks at processes while the one that serves follows.
-TEST_F(InstalledAnew, WhatIsLeftOfATenantIsLookedForMeanwhile) {
+TEST_F(InstalledAnew, what_is_left_of_a_tenant_is_looked_for_meanwhile) {
   ServerClaim claim = ServerClaim::take(plan).value().value();
   std::atomic<bool> ends{false};
   std::thread other([&] {
@@ -379,7 +379,7 @@ TEST_F(InstalledAnew, WhatIsLeftOfATenantIsLookedForMeanwhile) {
   EXPECT_EQ(claim.files().size(), 41U);
 }
 
-TEST_F(InstalledAnew, ASecondServerFindsTheFirstByTheFileBefore) {
+TEST_F(InstalledAnew, a_second_server_finds_the_first_by_the_file_before) {
   const pid_t first = test::staying_process([&] {
     static auto claim = ServerClaim::take(plan).value();
     EXPECT_TRUE(claim->serve());
@@ -390,7 +390,7 @@ TEST_F(InstalledAnew, ASecondServerFindsTheFirstByTheFileBefore) {
   EXPECT_EQ(refusal(), "taken");
 }
 
-TEST(SurvivorChoices, AreThree) {
+TEST(SurvivorChoices, are_three) {
   EXPECT_EQ(parse_survivors("refuse"), Survivors::refuse);
   EXPECT_EQ(parse_survivors("wait"), Survivors::wait);
   EXPECT_EQ(parse_survivors("end"), Survivors::end);

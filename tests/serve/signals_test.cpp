@@ -33,7 +33,7 @@ class SignalsOfTenants : public TenantPrograms {
   std::string hold = socket + ".hold";  // while it is there the server does not answer
 };
 
-TEST_F(SignalsOfTenants, EndTheirWorkOnTheCardFirst) {
+TEST_F(SignalsOfTenants, end_their_work_on_the_card_first) {
   ServingProcess server(socket, false);
   ASSERT_TRUE(server.ready());
   for (const int signal :
@@ -51,7 +51,7 @@ TEST_F(SignalsOfTenants, EndTheirWorkOnTheCardFirst) {
   EXPECT_EQ(server.end(), 0);
 }
 
-TEST_F(SignalsOfTenants, DoNotWhereTheProgramTakesThemOrAChildDies) {
+TEST_F(SignalsOfTenants, do_not_where_the_program_takes_them_or_a_child_dies) {
   ServingProcess server(socket, false);
   ASSERT_TRUE(server.ready());
   EXPECT_EQ(run({"ignore=15", "take-own=2", "context", "die=15", "die=2", "die-in-child=1",
@@ -62,7 +62,7 @@ TEST_F(SignalsOfTenants, DoNotWhereTheProgramTakesThemOrAChildDies) {
   EXPECT_EQ(server.end(), 0);
 }
 
-TEST_F(SignalsOfTenants, LetNoCallBeginAnyMore) {
+TEST_F(SignalsOfTenants, let_no_call_begin_any_more) {
   ServingProcess server(socket, false);
   ASSERT_TRUE(server.ready());
   ASSERT_TRUE(write_file(hold, ""));
@@ -72,7 +72,7 @@ TEST_F(SignalsOfTenants, LetNoCallBeginAnyMore) {
 }
 
 // The driver ends nothing of a client whose thread is stopped inside of it.
-TEST_F(SignalsOfTenants, LetACallGoOnThatTheyInterruptAndNotReturn) {
+TEST_F(SignalsOfTenants, let_a_call_go_on_that_they_interrupt_and_not_return) {
   ServingProcess server(socket, false);
   ASSERT_TRUE(server.ready());
   ASSERT_TRUE(write_file(hold, ""));
@@ -81,7 +81,7 @@ TEST_F(SignalsOfTenants, LetACallGoOnThatTheyInterruptAndNotReturn) {
   EXPECT_EQ(server.end(), 0);
 }
 
-TEST_F(SignalsOfTenants, AskOnceAndTheFirstOfThemEndsTheProcess) {
+TEST_F(SignalsOfTenants, ask_once_and_the_first_of_them_ends_the_process) {
   ServingProcess server(socket, false);
   ASSERT_TRUE(server.ready());
   for (const int first : {SIGTERM, SIGABRT}) {
@@ -97,7 +97,7 @@ TEST_F(SignalsOfTenants, AskOnceAndTheFirstOfThemEndsTheProcess) {
   EXPECT_EQ(server.end(), 0);
 }
 
-TEST_F(SignalsOfTenants, SayWhereTheServerEndsNothing) {
+TEST_F(SignalsOfTenants, say_where_the_server_ends_nothing) {
   ServingProcess server(socket, false);
   ASSERT_TRUE(server.ready());
   ASSERT_TRUE(write_file(socket + ".fails", ""));
@@ -110,7 +110,7 @@ TEST_F(SignalsOfTenants, SayWhereTheServerEndsNothing) {
   EXPECT_EQ(server.end(), 0);
 }
 
-TEST_F(SignalsOfTenants, SayWhereThereIsNoServerAnyMore) {
+TEST_F(SignalsOfTenants, say_where_there_is_no_server_any_more) {
   auto server = std::make_unique<ServingProcess>(socket, false);
   ASSERT_TRUE(server->ready());
   const std::string gone = socket + ".gone";
@@ -122,7 +122,7 @@ TEST_F(SignalsOfTenants, SayWhereThereIsNoServerAnyMore) {
   ::waitpid(watcher, nullptr, 0);
 }
 
-TEST_F(SignalsOfTenants, SendNothingToFilesThatTookTheNumberOfTheirs) {
+TEST_F(SignalsOfTenants, send_nothing_to_files_that_took_the_number_of_theirs) {
   ServingProcess server(socket, false);
   ASSERT_TRUE(server.ready());
   testing::internal::CaptureStderr();

@@ -16,7 +16,7 @@ namespace {
 using testing::EndsWith;
 using testing::HasSubstr;
 
-TEST_F(WholeServers, HaveTheirCardAndTheirSocketAlone) {
+TEST_F(WholeServers, have_their_card_and_their_socket_alone) {
   write_config(file_head + tenant_of_file("a", "0-3", "1/2"));
   WholeServer server(plan(), good_card);
   ASSERT_TRUE(server.says(serving_line)) << server.said();
@@ -31,7 +31,7 @@ TEST_F(WholeServers, HaveTheirCardAndTheirSocketAlone) {
               HasSubstr(fmt::format("another demarc serve (process {} (", server.process())));
 }
 
-TEST_F(WholeServers, ThatWouldEndAreWaitedForAndThoseThatAreUsedAreNot) {
+TEST_F(WholeServers, that_would_end_are_waited_for_and_those_that_are_used_are_not) {
   write_config(file_head + tenant_of_file("a", "0-3", "1/2"));
   ServePlan idle = plan();
   idle.end_when_idle = 1000;
@@ -60,7 +60,7 @@ TEST_F(WholeServers, ThatWouldEndAreWaitedForAndThoseThatAreUsedAreNot) {
 }
 
 // The next one waits for it, and is not refused.
-TEST_F(WholeServers, SayThatTheyEndBeforeTheyHaveEnded) {
+TEST_F(WholeServers, say_that_they_end_before_they_have_ended) {
   write_config(file_head + tenant_of_file("a", "0-3", "1/2"));
   fake::FakeConfig slow = good_card;
   slow.release_us = 100'000;
@@ -75,7 +75,7 @@ TEST_F(WholeServers, SayThatTheyEndBeforeTheyHaveEnded) {
   EXPECT_EQ(server.end_by(0), 0);
 }
 
-TEST_F(WholeServers, ThatWereKilledLeaveTheirPartsToTheirPrograms) {
+TEST_F(WholeServers, that_were_killed_leave_their_parts_to_their_programs) {
   write_config(file_head + tenant_of_file("a", "0-3", "1/2"));
   WholeServer killed(plan(), good_card);
   ASSERT_TRUE(killed.says(serving_line)) << killed.said();
@@ -101,7 +101,7 @@ TEST_F(WholeServers, ThatWereKilledLeaveTheirPartsToTheirPrograms) {
   EXPECT_TRUE(waits.says(serving_line)) << waits.said();
 }
 
-TEST_F(WholeServers, ClaimADriverThatIsInstalledAnewForThemAndForTheirPrograms) {
+TEST_F(WholeServers, claim_a_driver_that_is_installed_anew_for_them_and_for_their_programs) {
   const std::string driver = folder / "libcuda.so.1";
   std::filesystem::copy_file(test::fake_libcuda(), driver);
   ::setenv("DEMARC_LIBCUDA", driver.c_str(), 1);
@@ -127,7 +127,7 @@ TEST_F(WholeServers, ClaimADriverThatIsInstalledAnewForThemAndForTheirPrograms) 
 }
 
 // A child of a process with a lease has closed all files, and the lease's owner stays.
-TEST_F(WholeServers, LeaveNothingOfATenantBehind) {
+TEST_F(WholeServers, leave_nothing_of_a_tenant_behind) {
   write_config(file_head + tenant_of_file("a", "0-3", "1/2"));
   const auto child_of_a_program = [&] {
     const std::string number = test::fresh_folder("child") / "number";
@@ -161,7 +161,7 @@ TEST_F(WholeServers, LeaveNothingOfATenantBehind) {
 }
 
 // A script stands in for the daemon of MPS.
-TEST_F(WholeServers, EndWithTheDaemonOfMpsThatTheyStarted) {
+TEST_F(WholeServers, end_with_the_daemon_of_mps_that_they_started) {
   const auto control = folder / "nvidia-cuda-mps-control";
   ASSERT_TRUE(write_file(control, R"(#!/bin/sh
 d=$CUDA_MPS_PIPE_DIRECTORY

@@ -19,7 +19,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-TEST_F(WholeServers, TakeOverAtSighupWhatTenantsThatAreNotUsedAreToHave) {
+TEST_F(WholeServers, take_over_at_sighup_what_tenants_that_are_not_used_are_to_have) {
   write_config(file_head + tenant_of_file("a", "0-3", "1/2") + tenant_of_file("b", "6-11", "2/2"));
   WholeServer server(plan(), good_card);
   ASSERT_TRUE(server.says(serving_line)) << server.said();
@@ -55,7 +55,7 @@ TEST_F(WholeServers, TakeOverAtSighupWhatTenantsThatAreNotUsedAreToHave) {
   EXPECT_EQ(server.end_by(), 0) << server.said();
 }
 
-TEST_F(WholeServers, StayAsTheyAreWhereTheNextConfigurationIsWrong) {
+TEST_F(WholeServers, stay_as_they_are_where_the_next_configuration_is_wrong) {
   write_config(file_head + tenant_of_file("a", "0-3", "1/2"));
   WholeServer server(plan(), good_card);
   ASSERT_TRUE(server.says(serving_line)) << server.said();
@@ -78,7 +78,7 @@ TEST_F(WholeServers, StayAsTheyAreWhereTheNextConfigurationIsWrong) {
   EXPECT_EQ(server.end_by(SIGINT), 0);
 }
 
-TEST_F(WholeServers, SayWhatTheyServe) {
+TEST_F(WholeServers, say_what_they_serve) {
   const bool root = ::geteuid() == 0;
   write_config((root ? "group = \"root\"\n" : "") + std::string(file_head) +
                tenant_of_file("a", "0-3", "1/2", "sync_domain = \"none\"\n") +
@@ -127,7 +127,7 @@ TEST_F(WholeServers, SayWhatTheyServe) {
   EXPECT_FALSE(std::filesystem::exists(socket));
 }
 
-TEST_F(WholeServers, SayNothingOfDomainsOnACardThatHasOne) {
+TEST_F(WholeServers, say_nothing_of_domains_on_a_card_that_has_one) {
   fake::FakeConfig old = good_card;
   old.sync_domains = 1;
   write_config(file_head + tenant_of_file("a", "0-3", "1/2"));
@@ -137,7 +137,7 @@ TEST_F(WholeServers, SayNothingOfDomainsOnACardThatHasOne) {
   EXPECT_THAT(server.said(), Not(HasSubstr("synchronisation domain")));
 }
 
-TEST_F(WholeServers, TakeNoMoreMemoryThanIsFreeAndLeaveWhatTheyAreToLeave) {
+TEST_F(WholeServers, take_no_more_memory_than_is_free_and_leave_what_they_are_to_leave) {
   fake::FakeConfig small = good_card;
   small.free_bytes = 16 << 20;
   const auto refusal = [&](const char* line) {
@@ -156,7 +156,7 @@ TEST_F(WholeServers, TakeNoMoreMemoryThanIsFreeAndLeaveWhatTheyAreToLeave) {
   EXPECT_EQ(refusal("reserve = \"4 MiB\"\n"), "serves");
 }
 
-TEST_F(WholeServers, ThatTheCardCannotHaveAreRefusedBeforeItsMemoryIsLookedAt) {
+TEST_F(WholeServers, that_the_card_cannot_have_are_refused_before_its_memory_is_looked_at) {
   const auto refusal = [&](const std::string& tenants) {
     write_config("description = \"h100-sxm\"\nmps = \"off\"\nmemory = \"1024 GiB\"\n" + tenants);
     WholeServer server(plan(), good_card);
@@ -178,7 +178,8 @@ TEST_F(WholeServers, ThatTheCardCannotHaveAreRefusedBeforeItsMemoryIsLookedAt) {
       << "then it is";
 }
 
-TEST_F(WholeServers, OfTenantsThatHaveSomethingInCommonAreRefusedBeforeTheCardIsLookedFor) {
+TEST_F(WholeServers,
+       of_tenants_that_have_something_in_common_are_refused_before_the_card_is_looked_for) {
   write_config(file_head + tenant_of_file("a", "0-3", "1/2") + tenant_of_file("b", "3", "2/2"));
   ::setenv("DEMARC_LIBCUDA", "/no/such/library", 1);
   WholeServer server(plan(), good_card);
@@ -186,7 +187,7 @@ TEST_F(WholeServers, OfTenantsThatHaveSomethingInCommonAreRefusedBeforeTheCardIs
   EXPECT_THAT(server.said(), HasSubstr("the TPCs 3 also belong to tenant 'a'"));
 }
 
-TEST_F(WholeServers, LeaveToProgramsBesideThemWhatTheseHave) {
+TEST_F(WholeServers, leave_to_programs_beside_them_what_these_have) {
   const auto beside = program_with(0x20, 0x2);
   write_config(file_head + tenant_of_file("a", "0-3", "1/2"));
   WholeServer server(plan(), good_card);

@@ -139,7 +139,7 @@ TEST(Figure12, one_slot_more_and_the_partition_is_undisturbed) {
   const Played p = play("fig12_one_more_slot");
   EXPECT_EQ(p.run.kernels[p.index("K33")].evictions, 0U);
   EXPECT_EQ(p.end_us("K33"), 400);
-  EXPECT_EQ(p.run.most_slots_used, 33U);
+  EXPECT_EQ(p.run.max_slots_used, 33U);
 }
 
 TEST(Figure13, a_further_tpc_never_slows_a_partition_and_its_gpc_does_not_matter) {

@@ -179,7 +179,7 @@ TEST(Plan, more_than_can_be_tried_out_is_refused) {
   ASSERT_FALSE(far);
   EXPECT_EQ(far.error().message.substr(0, 76),
             "task 'often': to try the plan out, 2000000000001 jobs of 1 blocks would be s");
-  set.tasks.assign(most_tasks + 1, task("t", 100_ns, 1, 1_ns));
+  set.tasks.assign(max_tasks + 1, task("t", 100_ns, 1, 1_ns));
   const auto many = plan_schedule(set);
   ASSERT_FALSE(many);
   EXPECT_EQ(many.error().message, "4097 tasks; a plan is made for at most 4096");

@@ -38,16 +38,16 @@ TEST(Generate, published_ranges_leave_their_lower_bound_out) {
                                         TbGeneration::published_2021, 1)
                           .value();
   ASSERT_GT(config.kernels.size(), 500U);
-  std::uint32_t most_blocks = 0;
+  std::uint32_t max_blocks = 0;
   TbTicks longest;
   for (const KernelIndex k : config.kernels.keys()) {
-    most_blocks = std::max(most_blocks, config.kernels[k].n_tb);
+    max_blocks = std::max(max_blocks, config.kernels[k].n_tb);
     longest = std::max(longest, config.kernels[k].duration);
     EXPECT_TRUE(config.kernel_fields(k)[0] == 1 || config.kernel_fields(k)[0] == 8);
     EXPECT_GE(config.kernel_fields(k)[1], 21U);
     EXPECT_LE(config.kernel_fields(k)[1], 30U);
   }
-  EXPECT_LE(most_blocks, 115U);
+  EXPECT_LE(max_blocks, 115U);
   EXPECT_EQ(longest, 14_ticks);
 }
 

@@ -35,7 +35,7 @@ constexpr const char* note_sm_ptx = R"(.version 8.0
 }
 )";
 
-TEST(AffineKernel, RunsEveryBlockOnceAndOnItsSmsAlone) {
+TEST(AffineKernel, runs_every_block_once_and_on_its_sms_alone) {
   const auto gpu = test::fake_gpu();
   const auto affine = ptx::rewrite_affine(ptx::parse_whole(note_sm_ptx, "note").value()).value();
   const auto module = cuda::Module::load(gpu, ptx::print(affine), "note").value();

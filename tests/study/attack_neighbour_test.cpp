@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 NeighbourMeans generous() {
   NeighbourMeans means;
   means.bytes = ~std::uint64_t{0};
-  means.shared_bytes = gpu::most_shared_bytes;
+  means.shared_bytes = gpu::max_shared_bytes;
   means.slice_lines = {0, 256, 640, 4096};
   return means;
 }

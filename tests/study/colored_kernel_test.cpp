@@ -70,7 +70,7 @@ void expect_contained(const std::shared_ptr<ColoredPool>& pool, std::uint32_t co
   EXPECT_TRUE(other.untouched());
 }
 
-TEST(ColouredKernel, OfParitiesIsRightAndWritesNothingButItsResult) {
+TEST(ColouredKernel, of_parities_is_right_and_writes_nothing_but_its_result) {
   constexpr std::uint64_t masks[] = {0xc4000};
   constexpr cuda::ShareRequest halves[] = {{0x1, 0}, {0x2, 0}};
   const auto pool = ColoredPool::create(test::fake_gpu(), masks, 4 * two_mebibytes, halves,
@@ -79,7 +79,7 @@ TEST(ColouredKernel, OfParitiesIsRightAndWritesNothingButItsResult) {
   for (const std::uint32_t color : {0U, 1U}) expect_contained(pool, color);
 }
 
-TEST(ColouredKernel, OfRemaindersIsRightAndWritesNothingButItsResult) {
+TEST(ColouredKernel, of_remainders_is_right_and_writes_nothing_but_its_result) {
   fake::FakeConfig config = fake::small_gpu();
   config.remainders = true;
   const auto card = test::fake_card(config).value();

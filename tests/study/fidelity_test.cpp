@@ -43,7 +43,7 @@ StudyResult simulated() {
   return result;
 }
 
-TEST(Fidelity, ErrorsAreDifferencesOfSlowdownsInPoints) {
+TEST(Fidelity, errors_are_differences_of_slowdowns_in_points) {
   const auto measured = parse_measured(table, "t.csv").value();
   const auto fidelity = compare(measured, simulated());
   ASSERT_TRUE(fidelity) << fidelity.error().message;
@@ -62,13 +62,13 @@ TEST(Fidelity, ErrorsAreDifferencesOfSlowdownsInPoints) {
                         "correlation 1.00\n"));
 }
 
-TEST(Fidelity, OrderThatIsTurnedRoundIsACorrelationOfMinusOne) {
+TEST(Fidelity, order_that_is_turned_round_is_a_correlation_of_minus_one) {
   StudyResult turned = simulated();
   turned.cells[1].times.mean = 60;
   EXPECT_NEAR(compare(parse_measured(table, "t.csv").value(), turned)->rank_correlation, -1, 1e-9);
 }
 
-TEST(Fidelity, AStudySaysTheErrorToExpect) {
+TEST(Fidelity, a_study_says_the_error_to_expect) {
   EXPECT_THAT(expected_error("h100-sxm"), HasSubstr("by 9 points on average"));
   EXPECT_THAT(expected_error("h100-sxm"), HasSubstr("are off by 18 points on average"));
   EXPECT_THAT(expected_error("h200"), Not(HasSubstr("forecast")));
@@ -81,7 +81,7 @@ TEST(Fidelity, AStudySaysTheErrorToExpect) {
 }
 
 // va is forecast to take 1.2 and takes 1.5 times as long, nn 1.6 and 1.5, mm 2 and 1.8.
-TEST(Fidelity, AForecastIsComparedWithWhatColoursCost) {
+TEST(Fidelity, a_forecast_is_compared_with_what_colours_cost) {
   const auto measured = parse_measured(
       "mode,victim,aggressor,runs,kernels_mean_us\nmask,va,-,9,200\nmask+color,va,-,9,300\n"
       "mask,nn,-,9,100\nmask+color,nn,-,9,150\nmask,mm,-,9,10\nmask+color,mm,-,9,18\n",
@@ -118,11 +118,11 @@ TEST(Fidelity, AForecastIsComparedWithWhatColoursCost) {
   EXPECT_THAT(compare(measured.value(), forecast).error().message, HasSubstr("no GPU is"));
 }
 
-TEST(Fidelity, EqualsShareTheMeanOfTheirPlaces) {
+TEST(Fidelity, equals_share_the_mean_of_their_places) {
   EXPECT_THAT(ranks_of({7, 3, 7, 1}), ElementsAre(3.5, 2, 3.5, 1));
 }
 
-TEST(Fidelity, WhatIsMissingOrWrongIsNamed) {
+TEST(Fidelity, what_is_missing_or_wrong_is_named) {
   StudyResult result = simulated();
   const auto measured = parse_measured(table, "t.csv").value();
   result.plan.aggressors[1].name = "sp";

@@ -8,7 +8,7 @@ using testing::HasSubstr;
 
 class GpuNeighbours : public GpuExecutorTest {};
 
-TEST_F(GpuNeighbours, MemoryOfTheHostIsUsedAsItIsByLanesWithAndWithoutColours) {
+TEST_F(GpuNeighbours, memory_of_the_host_is_used_as_it_is_by_lanes_with_and_without_colours) {
   const auto executor = open();
   for (const char* name : {"none", "mask+color"}) {
     SCOPED_TRACE(name);
@@ -24,7 +24,7 @@ TEST_F(GpuNeighbours, MemoryOfTheHostIsUsedAsItIsByLanesWithAndWithoutColours) {
   }
 }
 
-TEST_F(GpuNeighbours, CopiesAreNeighboursInEitherDirectionAndNeverVictims) {
+TEST_F(GpuNeighbours, copies_are_neighbours_in_either_direction_and_never_victims) {
   const auto executor = open();
   const auto stage = executor->divide(parse_modes("mask")->at(0), 2).value();
   const auto copies = test::fake_symbol<std::uint64_t(int)>("fake_async_copies");
@@ -56,7 +56,7 @@ TEST_F(GpuNeighbours, CopiesAreNeighboursInEitherDirectionAndNeverVictims) {
   EXPECT_EQ(executor->code_of({"copy_in", "copy_in"}).error().kind, ErrorKind::missing_capability);
 }
 
-TEST_F(GpuNeighbours, ANeighbourTakesNoMemoryForOutputsThatNobodyAsksFor) {
+TEST_F(GpuNeighbours, a_neighbour_takes_no_memory_for_outputs_that_nobody_asks_for) {
   const auto alive = test::fake_symbol<std::uint64_t()>("fake_allocated_bytes");
   const auto executor = open();
   const auto stage = executor->divide(parse_modes("none")->at(0), 2).value();
@@ -72,7 +72,7 @@ TEST_F(GpuNeighbours, ANeighbourTakesNoMemoryForOutputsThatNobodyAsksFor) {
   EXPECT_EQ(stage->lane(1).outputs()->digest, reference_digest()) << "made ready when asked for";
 }
 
-TEST_F(GpuNeighbours, NeighboursGetHostMemoryCopiesAndMostOfWhatTheirPartHas) {
+TEST_F(GpuNeighbours, neighbours_get_host_memory_copies_and_most_of_what_their_part_has) {
   const auto executor = open();
   const auto means = [&](std::string_view mode, std::uint32_t parts) {
     return executor->neighbour_means(parse_modes(mode)->at(0), parts).value();
@@ -117,7 +117,7 @@ Workload counting(const std::string& name, const std::string& ptx, const std::st
   return {name, "launch:" + (folder / "count.json").string()};
 }
 
-TEST_F(GpuNeighbours, WhatANeighbourLeftInItsBuffersIsGoneWhenItsOutputsAreAskedFor) {
+TEST_F(GpuNeighbours, what_a_neighbour_left_in_its_buffers_is_gone_when_its_outputs_are_asked_for) {
   const auto executor = open();
   const auto stage = executor->divide(parse_modes("mask+color")->at(0), 2).value();
   Lane& lane = stage->lane(1);
@@ -130,7 +130,7 @@ TEST_F(GpuNeighbours, WhatANeighbourLeftInItsBuffersIsGoneWhenItsOutputsAreAsked
             hash_of(std::uint64_t{0}, digest_of(std::vector<std::uint32_t>(64, 1), 0)));
 }
 
-TEST_F(GpuNeighbours, UnderColoursKernelsOnMemoryOfTheHostUseNoOtherMemoryOfTheCard) {
+TEST_F(GpuNeighbours, under_colours_kernels_on_memory_of_the_host_use_no_other_memory_of_the_card) {
   const auto executor = open();
   const auto refusal = [&](std::string_view mode, const Workload& workload) {
     const auto stage = executor->divide(parse_modes(mode)->at(0), 2).value();
@@ -153,7 +153,7 @@ TEST_F(GpuNeighbours, UnderColoursKernelsOnMemoryOfTheHostUseNoOtherMemoryOfTheC
   EXPECT_EQ(refusal("mask", local), "");
 }
 
-TEST_F(GpuNeighbours, AnAggressorLoopsFromStartToStopWhileTheVictimIsTimed) {
+TEST_F(GpuNeighbours, an_aggressor_loops_from_start_to_stop_while_the_victim_is_timed) {
   const auto executor = open();
   const auto stage = executor->divide(parse_modes("mask")->at(0), 2).value();
   Lane& victim = stage->lane(0);
@@ -179,7 +179,7 @@ TEST_F(GpuNeighbours, AnAggressorLoopsFromStartToStopWhileTheVictimIsTimed) {
   EXPECT_EQ(aggressor.stop().value(), 0.0) << "nothing to stop";
 }
 
-TEST_F(GpuNeighbours, ALaunchThatCannotBeStartedEndsALoopWithItsError) {
+TEST_F(GpuNeighbours, a_launch_that_cannot_be_started_ends_a_loop_with_its_error) {
   const auto executor = open();
   const auto stage = executor->divide(parse_modes("none")->at(0), 2).value();
   Lane& lane = stage->lane(1);

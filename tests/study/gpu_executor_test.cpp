@@ -13,7 +13,7 @@ using testing::SizeIs;
 // all together, the masks may come first.
 class GpuExecutorGreen : public GpuExecutorTest {};
 
-TEST_F(GpuExecutorGreen, EveryFormOfLaunchComputesTheSame) {
+TEST_F(GpuExecutorGreen, every_form_of_launch_computes_the_same) {
   const auto executor = open();
   if (const auto stage = executor->divide(parse_modes("green")->at(0), 2); !stage) {
     EXPECT_THAT(stage.error().message, HasSubstr("because masks were used"));
@@ -25,7 +25,7 @@ TEST_F(GpuExecutorGreen, EveryFormOfLaunchComputesTheSame) {
 
 class GpuExecutor : public GpuExecutorTest {};
 
-TEST_F(GpuExecutor, TheWholeCardComputesTheReferenceAndTimesBothLaunches) {
+TEST_F(GpuExecutor, the_whole_card_computes_the_reference_and_times_both_launches) {
   const auto executor = open();
   EXPECT_EQ(executor->context().sms, 24U);
   const auto stage = executor->whole().value();
@@ -34,24 +34,24 @@ TEST_F(GpuExecutor, TheWholeCardComputesTheReferenceAndTimesBothLaunches) {
   EXPECT_THAT(stage->lane(0).last_runs(), SizeIs(3));
 }
 
-TEST_F(GpuExecutor, EveryModeOfOneProcessComputesTheReference) {
+TEST_F(GpuExecutor, every_mode_of_one_process_computes_the_reference) {
   const auto executor = open();
   expect_right_in(*executor, "none,mask,affinity");
 }
 
-TEST_F(GpuExecutor, EveryFormOfLaunchComputesTheSameUnderAMask) {
+TEST_F(GpuExecutor, every_form_of_launch_computes_the_same_under_a_mask) {
   const auto executor = open();
   expect_right_in(*executor, "mask+graph,mask+overlapped,mask+graph+overlapped,mask+fused");
 }
 
-TEST_F(GpuExecutor, ColoursThatAreParitiesComputeTheReferenceInEveryForm) {
+TEST_F(GpuExecutor, colours_that_are_parities_compute_the_reference_in_every_form) {
   const auto executor = open();
   expect_right_in(*executor,
                   "mask+color,mask+color+graph,mask+color+overlapped,mask+color+fused,"
                   "affinity+color,none+color");
 }
 
-TEST_F(GpuExecutor, ColoursThatAreRemaindersComputeTheReferenceInEveryForm) {
+TEST_F(GpuExecutor, colours_that_are_remainders_compute_the_reference_in_every_form) {
   take_remainders();
   const auto executor = open();
   expect_right_in(*executor,
@@ -59,7 +59,7 @@ TEST_F(GpuExecutor, ColoursThatAreRemaindersComputeTheReferenceInEveryForm) {
                   "mask+color+fused");
 }
 
-TEST_F(GpuExecutor, AColouredVictimLaunchesWhereTheOthersAreNotFelt) {
+TEST_F(GpuExecutor, a_coloured_victim_launches_where_the_others_are_not_felt) {
   take_remainders();
   fake::FakeConfig config = fake::small_gpu();
   config.remainders = true;
@@ -90,7 +90,8 @@ TEST_F(GpuExecutor, AColouredVictimLaunchesWhereTheOthersAreNotFelt) {
   EXPECT_THAT(account("mask"), Not(HasSubstr("an empty launch")));
 }
 
-TEST_F(GpuExecutor, ColoursChangePlacesWhereTheOptionsSaySoAndOnesThatDoNotExistAreRefused) {
+TEST_F(GpuExecutor,
+       colours_change_places_where_the_options_say_so_and_ones_that_do_not_exist_are_refused) {
   options.colors = {1, 0};
   const auto executor = open();
   expect_right_in(*executor, "mask+color");
@@ -99,7 +100,7 @@ TEST_F(GpuExecutor, ColoursChangePlacesWhereTheOptionsSaySoAndOnesThatDoNotExist
   EXPECT_EQ(refused.error().kind, ErrorKind::invalid_input);
 }
 
-TEST_F(GpuExecutor, ColouredPartsHaveTheMemoryThatIsAskedFor) {
+TEST_F(GpuExecutor, coloured_parts_have_the_memory_that_is_asked_for) {
   const auto pages = [&](std::uint64_t wanted) {
     options.arena_pages = wanted;
     const auto stage = open()->divide(parse_modes("mask+color")->at(0), 2);
@@ -116,7 +117,7 @@ TEST_F(GpuExecutor, ColouredPartsHaveTheMemoryThatIsAskedFor) {
 }
 
 // Under remainders a copy of no bytes is an error of the driver's.
-TEST_F(GpuExecutor, AVariableOfTheModuleWithoutFirstContentBeginsAsZeros) {
+TEST_F(GpuExecutor, a_variable_of_the_module_without_first_content_begins_as_zeros) {
   take_remainders();
   const auto folder = test::fresh_folder("gpu_executor_variable");
   ASSERT_TRUE(write_file((folder / "variable.ptx").string(), R"(.version 8.0
@@ -156,7 +157,8 @@ TEST_F(GpuExecutor, AVariableOfTheModuleWithoutFirstContentBeginsAsZeros) {
   }
 }
 
-TEST_F(GpuExecutor, PartsHaveDomainsOfTheirOwnUnlessTheModeSaysOtherwiseOrTheCardHasNone) {
+TEST_F(GpuExecutor,
+       parts_have_domains_of_their_own_unless_the_mode_says_otherwise_or_the_card_has_none) {
   const auto account = [&](std::string_view mode) {
     return open()->divide(parse_modes(mode)->at(0), 2).value()->account();
   };
@@ -171,7 +173,7 @@ TEST_F(GpuExecutor, PartsHaveDomainsOfTheirOwnUnlessTheModeSaysOtherwiseOrTheCar
   EXPECT_EQ(open()->whole().error().kind, ErrorKind::missing_capability);
 }
 
-TEST_F(GpuExecutor, AKernelThatWritesBehindItsBufferIsAnErrorOfItsWorkload) {
+TEST_F(GpuExecutor, a_kernel_that_writes_behind_its_buffer_is_an_error_of_its_workload) {
   const auto executor = open();
   const auto stage = executor->divide(parse_modes("none")->at(0), 2).value();
   testing::internal::CaptureStderr();

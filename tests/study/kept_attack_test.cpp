@@ -17,12 +17,12 @@ std::string digest_of_text(std::string_view text) {
   return fmt::format("{:016x}", hash_of(std::as_bytes(std::span(text))));
 }
 
-TEST(KeptNeighbours, TheirTablesAreAsKept) {
+TEST(KeptNeighbours, their_tables_are_as_kept) {
   std::string text;
   for (const OperationRow& row : operations()) {
     text += fmt::format("{}: {}; need {}, {} bytes, answers {}, target {}, {} to {} bytes, as",
                         row.name, row.words, static_cast<int>(row.need), row.bytes, row.answers,
-                        row.target, row.least_bytes, row.most_bytes);
+                        row.target, row.least_bytes, row.max_bytes);
     for (const Pattern pattern : row.patterns) text += fmt::format(" {}", row_of(pattern).name);
     text += "\n";
   }
@@ -55,7 +55,7 @@ NeighbourMeans narrow_means() {
 }
 
 // Strangers, their children, and what a lane makes of them: in words, as a launch, as PTX.
-TEST(KeptNeighbours, BredFromASeedAreAsKept) {
+TEST(KeptNeighbours, bred_from_a_seed_are_as_kept) {
   const NeighbourMeans means = narrow_means();
   Random random(11);
   std::string text;
@@ -78,7 +78,7 @@ TEST(KeptNeighbours, BredFromASeedAreAsKept) {
 }
 
 // Of every operation and pattern one kernel in each of its forms: `digest name`.
-TEST(KeptNeighbours, KernelsAreAsKept) {
+TEST(KeptNeighbours, kernels_are_as_kept) {
   std::string text;
   for (const OperationRow& row : operations()) {
     if (row.need == Need::copy_engines) continue;
@@ -114,7 +114,7 @@ double told_time(const Workload& victim, const Workload* neighbour) {
   return time;
 }
 
-TEST(KeptHunt, IsAsKept) {
+TEST(KeptHunt, is_as_kept) {
   Script script;
   script.means = narrow_means();
   script.means.lacking[Need::host_memory] = "no host memory here";
@@ -156,7 +156,7 @@ AttackPlan seeded() {
 }
 
 // A quarter are strangers, the others have the worst as parents.
-TEST(KeptHunt, BreedsFromWhatHurtsMost) {
+TEST(KeptHunt, breeds_from_what_hurts_most) {
   Breeder breeder(seeded(), narrow_means());
   Refusals refusals;
   std::vector<Screened> screened;
@@ -174,7 +174,7 @@ TEST(KeptHunt, BreedsFromWhatHurtsMost) {
 }
 
 // A slice needs more than these means have, and whoever asks for one is told so at once.
-TEST(Breeding, OfAPatternThatIsNotPossibleIsGivenUp) {
+TEST(Breeding, of_a_pattern_that_is_not_possible_is_given_up) {
   NeighbourMeans means = narrow_means();
   means.bytes = 1U << 20U;  // half a page
   Breeder breeder(seeded(), means);

@@ -41,7 +41,7 @@ Plan kept_plan(std::string_view modes, std::string_view victims, std::string_vie
   return plan;
 }
 
-TEST(KeptStudy, OfAPlantedCard) {
+TEST(KeptStudy, of_a_planted_card) {
   PlantedModel model = planted_model("h100").value();
   model.workloads["sn"].wrong_under_load = true;
   model.unavailable[partition::Mode::green] = "no green contexts here";
@@ -55,7 +55,7 @@ TEST(KeptStudy, OfAPlantedCard) {
 
 // What is said before anything runs, of kernels that are written here: those of bundled workloads
 // differ from compiler to compiler.
-TEST(KeptForecast, OfOneThatStreamsAndOneThatStaysInTheCache) {
+TEST(KeptForecast, of_one_that_streams_and_one_that_stays_in_the_cache) {
   const auto executor = make_sim_executor({}).value();
   const auto folder = test::fresh_folder("kernels");
   NeighbourMeans means;
@@ -86,7 +86,7 @@ TEST(KeptForecast, OfOneThatStreamsAndOneThatStaysInTheCache) {
   test::expect_kept("study/golden/forecast.txt", text);
 }
 
-TEST(PlantedModels, AreAsKept) {
+TEST(PlantedModels, are_as_kept) {
   const PlantedModel model = planted_model("h100").value();
   std::string text;
   for (const auto& [name, demand] : model.workloads) {
@@ -148,14 +148,14 @@ class KeptSimStudy : public testing::Test {
   std::string reads_, writes_;
 };
 
-TEST_F(KeptSimStudy, OfAccessStreamsUnderEveryMode) {
+TEST_F(KeptSimStudy, of_access_streams_under_every_mode) {
   SimExecutorOptions options;
   options.threads = 1;
   options.seed = 4;
   expect_kept_study("gtx1080_study", options, "none,timeslice,mps,mask,mask+color");
 }
 
-TEST_F(KeptSimStudy, OfAccessStreamsWithAskedMasksColoursAndDispatch) {
+TEST_F(KeptSimStudy, of_access_streams_with_asked_masks_colours_and_dispatch) {
   SimExecutorOptions options;
   options.device = "h100-sxm";
   options.threads = 1;

@@ -15,7 +15,7 @@ inline bool named(const Workload* neighbour, std::string_view part) {
 inline NeighbourMeans planted_means() {
   NeighbourMeans means;
   means.bytes = std::uint64_t{1} << 30U;
-  means.shared_bytes = gpu::most_shared_bytes;
+  means.shared_bytes = gpu::max_shared_bytes;
   means.slice_lines = {0, 128};
   means.lacking[Need::host_memory] = "no host memory here";
   means.lacking[Need::copy_engines] = "no copy engines here";

@@ -25,7 +25,7 @@ StudyResult invented(const std::vector<std::pair<std::string, double>>& modes) {
     summary.victims = {stream, mm};
     summary.mean = {2, modes[i].second, modes[i].second};
     summary.tail.worst = {2, modes[i].second, modes[i].second + 1};
-    summary.tail.least_runs = summary.tail.most_runs = 40;
+    summary.tail.least_runs = summary.tail.max_runs = 40;
     result.modes.push_back(summary);
   }
   return result;

@@ -35,7 +35,7 @@ StudyResult run(const Plan& plan, unsigned threads) {
   return std::move(*result);
 }
 
-TEST(SimExecutor, ColoursHoldAMemoryBoundVictimThatDividedSmsDoNot) {
+TEST(SimExecutor, colours_hold_a_memory_bound_victim_that_divided_sms_do_not) {
   const StudyResult result = run(small_plan("mask,mask+color", "va"), 2);
   ASSERT_EQ(result.modes.size(), 2U);
   EXPECT_GT(result.modes[0].mean.maximum, 50);
@@ -44,7 +44,7 @@ TEST(SimExecutor, ColoursHoldAMemoryBoundVictimThatDividedSmsDoNot) {
   EXPECT_FALSE(result.device.measured);
 }
 
-TEST(SimExecutor, ProgressOfAStudyGrowsFromThePreparationToItsEnd) {
+TEST(SimExecutor, progress_of_a_study_grows_from_the_preparation_to_its_end) {
   const auto executor = make_sim_executor({}).value();
   std::vector<double> seen;
   const auto result = run_study(small_plan("mask", "va"), *executor,
@@ -54,7 +54,7 @@ TEST(SimExecutor, ProgressOfAStudyGrowsFromThePreparationToItsEnd) {
   EXPECT_DOUBLE_EQ(seen.back(), 1);
 }
 
-TEST(SimExecutor, SideBySideGivesTheSameSamplesAsOneAfterTheOther) {
+TEST(SimExecutor, side_by_side_gives_the_same_samples_as_one_after_the_other) {
   const Plan plan = small_plan("mps,mask", "mm");
   const StudyResult serial = run(plan, 1);
   const StudyResult parallel = run(plan, 2);
@@ -66,7 +66,7 @@ TEST(SimExecutor, SideBySideGivesTheSameSamplesAsOneAfterTheOther) {
 }
 
 // `va` runs for a few us, its neighbour for hundreds.
-TEST(SimExecutor, AShortVictimSeesAllOfItsNeighboursRun) {
+TEST(SimExecutor, a_short_victim_sees_all_of_its_neighbours_run) {
   Plan plan = small_plan("mask", "va@n=4096");
   plan.aggressors = parse_workloads("chase@chains=64+steps=512", "aggressors").value();
   plan.rule.warm_up = 0;
@@ -78,7 +78,7 @@ TEST(SimExecutor, AShortVictimSeesAllOfItsNeighboursRun) {
   EXPECT_GT(beside.aggressor_rate, 0) << "no run of the neighbour has ended";
 }
 
-TEST(SimExecutor, WhatItCannotModelIsSaid) {
+TEST(SimExecutor, what_it_cannot_model_is_said) {
   const auto executor = make_sim_executor({}).value();
   const auto stage = executor->divide(Mode{partition::Mode::timeslice, false}, 2);
   ASSERT_FALSE(stage);
@@ -91,7 +91,7 @@ TEST(SimExecutor, WhatItCannotModelIsSaid) {
   EXPECT_FALSE(make_sim_executor(unknown));
 }
 
-TEST(SimExecutor, TheScaleOfACardIsKnownOfTheKernelsOfTheStudyOnly) {
+TEST(SimExecutor, the_scale_of_a_card_is_known_of_the_kernels_of_the_study_only) {
   const auto loaded = load_sim_workload("hotspot@card", 90);
   ASSERT_FALSE(loaded);
   EXPECT_EQ(loaded.error().kind, ErrorKind::missing_capability);
@@ -99,7 +99,7 @@ TEST(SimExecutor, TheScaleOfACardIsKnownOfTheKernelsOfTheStudyOnly) {
               HasSubstr("'hotspot@card': only the kernels of the study have the scale 'card'"));
 }
 
-TEST(SimExecutor, ParametersStandBehindTheSignAndChangeThoseOfTheDefaultSize) {
+TEST(SimExecutor, parameters_stand_behind_the_sign_and_change_those_of_the_default_size) {
   const auto code = sim_workload_code("va@n=1000", 90);
   ASSERT_TRUE(code) << code.error().message;
   EXPECT_EQ(code->launch.parameters.at("n"), 1000);
@@ -116,7 +116,7 @@ TEST(SimExecutor, ParametersStandBehindTheSignAndChangeThoseOfTheDefaultSize) {
   EXPECT_THAT(sim_workload_code("va@words=1", 90).error().message, HasSubstr("words"));
 }
 
-TEST(SimExecutor, AScaleIsNamedBehindItsSign) {
+TEST(SimExecutor, a_scale_is_named_behind_its_sign) {
   EXPECT_EQ(load_sim_workload("va@", 90).error(),
             (Error{ErrorKind::invalid_input,
                    "'va@': name one of its scales after the '@', or leave the '@' out"}));

@@ -25,7 +25,7 @@ Where where(const sim::memory::Spec& spec, const sim::memory::Translation& trans
   return found;
 }
 
-TEST(SimMemory, ColoursLieInSlicesOfTheirOwnOnEveryCardAndPlainMemoryInAll) {
+TEST(SimMemory, colours_lie_in_slices_of_their_own_on_every_card_and_plain_memory_in_all) {
   constexpr std::uint64_t bytes = std::uint64_t{24} << 20U;
   for (const char* name : {"gtx1080", "v100", "titan-v", "a30", "h100-sxm"}) {
     const gpu::Device device = gpu::find_device(name).value();
@@ -56,7 +56,7 @@ TEST(SimMemory, ColoursLieInSlicesOfTheirOwnOnEveryCardAndPlainMemoryInAll) {
   }
 }
 
-TEST(SimMemory, ChunksOfAColourAreInOrderAndKeepTheirPlaceWithinALine) {
+TEST(SimMemory, chunks_of_a_colour_are_in_order_and_keep_their_place_within_a_line) {
   const gpu::Device device = gpu::find_device("h100-sxm").value();
   const sim::memory::Spec spec = sim::memory::make_spec(device, 5).value();
   const auto coloring = choose_coloring(device, 2, {0xc4000}).value();

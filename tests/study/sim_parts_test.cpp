@@ -26,7 +26,7 @@ std::string places_of_memory(const sim::memory::Translation& memory) {
                      hash_of(std::as_bytes(std::span(memory.chunks))));
 }
 
-TEST(SimParts, ColouringsAndPlacesAreAsKept) {
+TEST(SimParts, colourings_and_places_are_as_kept) {
   std::string text;
   for (const char* name : {"gtx1080", "v100", "titan-v", "a30", "h100-sxm"}) {
     const gpu::Device device = gpu::find_device(name).value();
@@ -51,7 +51,7 @@ TEST(SimParts, ColouringsAndPlacesAreAsKept) {
   test::expect_kept("study/golden/sim_colourings.txt", text);
 }
 
-TEST(SimParts, MemoryHasPagesForAllItsBytesAndNoneForNothing) {
+TEST(SimParts, memory_has_pages_for_all_its_bytes_and_none_for_nothing) {
   const gpu::Device device = gpu::find_device("gtx1080").value();
   SimMemory memory(device, sim::memory::make_spec(device, 1).value(), 1);
   EXPECT_EQ(memory.plain(sim::Address(), 0).chunks.size(), 0U);
@@ -59,7 +59,7 @@ TEST(SimParts, MemoryHasPagesForAllItsBytesAndNoneForNothing) {
   EXPECT_EQ(memory.plain(sim::Address(), two_mib + 1).chunks.size(), 2U);
 }
 
-TEST(SimParts, AskedMasksOfWhichNoColouringCanBeMadeAreRefused) {
+TEST(SimParts, asked_masks_of_which_no_colouring_can_be_made_are_refused) {
   const gpu::Device hidden = gpu::find_device("h100-sxm").value();
   const auto refused = [&](const std::vector<std::uint64_t>& masks) {
     const auto coloring = choose_coloring(hidden, 2, masks);
@@ -77,7 +77,7 @@ TEST(SimParts, AskedMasksOfWhichNoColouringCanBeMadeAreRefused) {
               HasSubstr("0x200000 adds no colour within a page"));
 }
 
-TEST(SimParts, MeasuredMasksAreTakenFromTheOneThatIsolatesBest) {
+TEST(SimParts, measured_masks_are_taken_from_the_one_that_isolates_best) {
   gpu::Device device = gpu::find_device("h100-sxm").value();
   device.address_map->isolation = {{0xc4000, 1.0, 1.0, 1.0, 1.3},
                                    {0x18a000, 1.2, 1.0, 1.0, 1.0},
@@ -92,7 +92,7 @@ TEST(SimParts, MeasuredMasksAreTakenFromTheOneThatIsolatesBest) {
 }
 
 // The sizes at which bundled workloads are simulated.
-TEST(SimParts, WorkloadsHaveTheirSizes) {
+TEST(SimParts, workloads_have_their_sizes) {
   std::string text;
   for (const char* spec :
        {"va", "sp", "fwt", "mm", "cfd", "nn", "sn", "gaussian", "dram_read", "dram_write",
@@ -111,7 +111,7 @@ TEST(SimParts, WorkloadsHaveTheirSizes) {
   test::expect_kept("study/golden/sim_workloads.txt", text);
 }
 
-TEST(SimParts, ALaunchThatSetsVariablesOfItsModuleIsRefusedByName) {
+TEST(SimParts, a_launch_that_sets_variables_of_its_module_is_refused_by_name) {
   const auto file = test::fresh_folder("study_variables") / "l.json";
   ASSERT_TRUE(write_file(file, R"({"schema": "demarc.launch/1", "ptx": "bundled:vecadd",
     "buffers": [], "variables": [{"name": "taps"}],
@@ -120,7 +120,7 @@ TEST(SimParts, ALaunchThatSetsVariablesOfItsModuleIsRefusedByName) {
               HasSubstr("l.json: it sets the variable 'taps' of its module; only"));
 }
 
-TEST(SimParts, ALaunchWhoseMemoryHasToLieSomewhereIsRefusedByName) {
+TEST(SimParts, a_launch_whose_memory_has_to_lie_somewhere_is_refused_by_name) {
   const auto file = test::fresh_folder("study_addresses") / "l.json";
   ASSERT_TRUE(write_file(file, R"({"schema": "demarc.launch/1", "ptx": "bundled:vecadd",
     "buffers": [{"name": "words", "bytes": 4, "address": 4096}],
@@ -129,7 +129,7 @@ TEST(SimParts, ALaunchWhoseMemoryHasToLieSomewhereIsRefusedByName) {
               HasSubstr("buffer 'words' must lie at 0x1000, which no GPU can promise"));
 }
 
-TEST(SimParts, ALaunchThatSizesItsClustersIsRefusedByName) {
+TEST(SimParts, a_launch_that_sizes_its_clusters_is_refused_by_name) {
   const auto file = test::fresh_folder("study_clusters") / "l.json";
   ASSERT_TRUE(
       write_file(file, R"({"schema": "demarc.launch/1", "ptx": "bundled:vecadd", "buffers": [],
@@ -138,7 +138,7 @@ TEST(SimParts, ALaunchThatSizesItsClustersIsRefusedByName) {
               HasSubstr("kernel 'k': the launch gives the size of its clusters, which a study"));
 }
 
-TEST(SimParts, ALaunchWithATensorMapIsRefusedByName) {
+TEST(SimParts, a_launch_with_a_tensor_map_is_refused_by_name) {
   const auto file = test::fresh_folder("study_tensors") / "l.json";
   ASSERT_TRUE(write_file(file, R"({"schema": "demarc.launch/1", "ptx": "bundled:vecadd",
     "buffers": [{"name": "in", "bytes": 64}], "launches": [{"kernel": "k", "grid": 1, "block": 1, "args":
@@ -148,7 +148,7 @@ TEST(SimParts, ALaunchWithATensorMapIsRefusedByName) {
       HasSubstr("kernel 'k': the launch gives it a tensor map, which a study does not support"));
 }
 
-TEST(SimParts, ALaunchWithATextureIsRefusedByName) {
+TEST(SimParts, a_launch_with_a_texture_is_refused_by_name) {
   const auto file = test::fresh_folder("study_textures") / "l.json";
   ASSERT_TRUE(write_file(file, R"({"schema": "demarc.launch/1", "ptx": "bundled:vecadd",
     "buffers": [{"name": "in", "bytes": 64}], "launches": [{"kernel": "k", "grid": 1, "block": 1, "args":
@@ -159,7 +159,7 @@ TEST(SimParts, ALaunchWithATextureIsRefusedByName) {
                 "not take"));
 }
 
-TEST(SimParts, AWorkloadIsEmulatedOnceAndItsOutputsAreChecked) {
+TEST(SimParts, a_workload_is_emulated_once_and_its_outputs_are_checked) {
   const auto loaded = load_sim_workload("va@small", 90);
   ASSERT_TRUE(loaded) << loaded.error().message;
   const auto code = sim_workload_code("va@small", 90).value();
@@ -183,7 +183,7 @@ class SimStreams : public testing::Test {
   }
 };
 
-TEST_F(SimStreams, SpanThePagesFromTheirFirstAddressToTheEndOfTheirLastLine) {
+TEST_F(SimStreams, span_the_pages_from_their_first_address_to_the_end_of_their_last_line) {
   const auto one = loaded(
       "kernel threads=64\nblock\nwarp\nload 0x700080/1 0x500100/1\nbarrier\nwarp\nstore "
       "0x600000\n");
@@ -194,12 +194,12 @@ TEST_F(SimStreams, SpanThePagesFromTheirFirstAddressToTheEndOfTheirLastLine) {
   EXPECT_TRUE(one->source() != nullptr);
 }
 
-TEST_F(SimStreams, WithoutAccessesAreRefused) {
+TEST_F(SimStreams, without_accesses_are_refused) {
   EXPECT_THAT(loaded("kernel threads=32\nblock\nwarp\nwork +5\n").error().message,
               HasSubstr("the stream does not access memory"));
 }
 
-TEST(SimParts, OnAnH100NeighboursHaveWhatItsDescriptionSays) {
+TEST(SimParts, on_an_h100_neighbours_have_what_its_description_says) {
   SimExecutorOptions options;
   options.device = "h100-sxm";
   const auto executor = make_sim_executor(options).value();
@@ -210,7 +210,7 @@ TEST(SimParts, OnAnH100NeighboursHaveWhatItsDescriptionSays) {
   EXPECT_GT(means.shared_bytes, 48U << 10U);
 }
 
-TEST(SimParts, AModeWithoutItsLikeInTheSimulationIsRefusedByName) {
+TEST(SimParts, a_mode_without_its_like_in_the_simulation_is_refused_by_name) {
   const auto executor = make_sim_executor({}).value();
   const auto refused = [&](const Mode& mode) {
     const auto stage = executor->divide(mode, 2);
@@ -223,7 +223,7 @@ TEST(SimParts, AModeWithoutItsLikeInTheSimulationIsRefusedByName) {
               HasSubstr("mask+common-domain: the simulated GPU has no memory synchronisation"));
 }
 
-TEST(SimParts, OptionsThatDoNotExistAreRefused) {
+TEST(SimParts, options_that_do_not_exist_are_refused) {
   const auto refused = [](auto change) {
     SimExecutorOptions options;
     change(options);
@@ -242,7 +242,7 @@ TEST(SimParts, OptionsThatDoNotExistAreRefused) {
 }
 
 // A lane that never started has no rate, and one that did has that of all neighbours, once.
-TEST_F(SimStreams, LanesTellTheRateOfTheirNeighboursOnce) {
+TEST_F(SimStreams, lanes_tell_the_rate_of_their_neighbours_once) {
   const auto file = test::fresh_folder("rates") / "s.txt";
   ASSERT_TRUE(write_file(file, "kernel threads=32\nblock\nwarp\nload 0x1000/15\nwait work +9\n"));
   const Workload stream{"s", "stream:" + file.string()};

@@ -108,7 +108,7 @@ TEST(Tail, victims_with_a_p99_and_without_are_summed_up_apart) {
   EXPECT_DOUBLE_EQ(summary.worst.average, 4);
   EXPECT_DOUBLE_EQ(summary.worst.maximum, 8);
   EXPECT_EQ(summary.least_runs, 25U);
-  EXPECT_EQ(summary.most_runs, 310U);
+  EXPECT_EQ(summary.max_runs, 310U);
 }
 
 TEST(Tail, numbers_go_by_their_true_names) {

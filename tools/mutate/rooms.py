@@ -48,7 +48,7 @@ ROOMS = {
     "plugin": Room(95),
     "serve": Room(95, verbs="*ServeProgram*"),
     "probe": Room(90, programs=(("demarc_probe_slow_tests", "tests/probe/demarc_probe_slow_tests", ()),),
-                  leave_out="SimulatedMemory.TheRegistersOfAV100*:SimulatedMemory.TheProbeRecovers*",
+                  leave_out="SimulatedMemory.the_registers_of_a_v100*:SimulatedMemory.the_probe_recovers*",
                   verbs="*Probe*"),
     "study": Room(90, verbs="*Isolate*:*Blocks*"),
     "sweep": Room(90),

@@ -27,9 +27,9 @@ struct NpyHeader {
 };
 
 // A file whose data begins later is refused.
-inline constexpr std::uint64_t most_npy_header_bytes = std::uint64_t{1} << 20U;
+inline constexpr std::uint64_t max_npy_header_bytes = std::uint64_t{1} << 20U;
 
-// `begin` is the file, or at least its first most_npy_header_bytes. Errors begin with `where`.
+// `begin` is the file, or at least its first max_npy_header_bytes. Errors begin with `where`.
 [[nodiscard]] Result<NpyHeader> parse_npy_header(std::string_view begin, std::string_view where);
 
 // The head in front of the data in a file of version 1.0.

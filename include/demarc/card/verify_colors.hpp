@@ -18,7 +18,7 @@ struct VerifyColorsPlan {
   std::uint32_t color_count = 2;           // number of colours of the description's colouring
   std::uint64_t colors = 1;                // bit c: colour c is the victim's
   std::uint64_t pool_bytes = 1ULL << 31U;  // taken from the card for the time of the proof
-  double most_slowdown = 1.15;             // the largest factor that a neighbour in other colours
+  double max_slowdown = 1.15;              // the largest factor that a neighbour in other colours
                                            // may cause
 };
 
@@ -34,7 +34,7 @@ struct VerifyColorsReport {
   std::uint64_t expected = 0;  // colours, as in the plan
   ColorAudit audit;
   std::vector<NeighbourEffect> effects;
-  double most_slowdown = 0;
+  double max_slowdown = 0;
   bool felt = false;  // a neighbour in the victim's own colours slows it by more than that
   bool holds = false;
 };

@@ -16,7 +16,7 @@
 namespace demarc::color {
 
 // The greatest slowdown by a stream of the other colour that still counts as isolated.
-inline constexpr double most_isolated = 1.2;
+inline constexpr double max_isolated = 1.2;
 
 enum class Traffic { dram_reads, all };  // all: writes and L2 hits too
 
@@ -26,7 +26,7 @@ enum class Traffic { dram_reads, all };  // all: writes and L2 hits too
 // The largest space of masks whose sums all keep that traffic apart, as a low-pivot basis. Better
 // masks are taken first.
 [[nodiscard]] std::vector<std::uint64_t> isolating_masks(
-    std::span<const gpu::MaskIsolation> measured, Traffic traffic, double most = most_isolated);
+    std::span<const gpu::MaskIsolation> measured, Traffic traffic, double most = max_isolated);
 
 struct ColorScheme {
   std::uint32_t colors = 0;

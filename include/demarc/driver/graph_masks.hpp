@@ -10,7 +10,7 @@ namespace demarc::cuda {
 class GraphMasks {
  public:
   // The mask that the launch of `graph` now under way is built with: the one remembered, or, at its
-  // first launch, `wanted`, which is remembered. There is room for StreamTable::most_streams graphs
+  // first launch, `wanted`, which is remembered. There is room for StreamTable::max_streams graphs
   // at a time. The mask of one more graph is unknown once masks have changed: then `known` is
   // false.
   struct Kept {

@@ -15,9 +15,9 @@ namespace demarc::cuda {
 // nobody; writers take turns.
 class StreamTable {
  public:
-  static constexpr std::size_t most_streams = 4096;
+  static constexpr std::size_t max_streams = 4096;
 
-  // False when most_streams streams have a mask already.
+  // False when max_streams streams have a mask already.
   bool set(const void* stream, const HardwareMask& mask);
   // As if no mask had ever been set.
   void erase(const void* stream);
@@ -37,7 +37,7 @@ class StreamTable {
   Slot* slot_of(const void* stream);
   void forget_streams();
 
-  std::array<Slot, 2 * most_streams> slots_;
+  std::array<Slot, 2 * max_streams> slots_;
   std::atomic<std::size_t> used_{0};  // slots with a mask
   std::size_t known_ = 0;             // slots with a stream
   std::mutex writing_;

@@ -41,7 +41,7 @@ struct Entry {
 };
 
 // Contents above this are refused, before anything is decompressed.
-inline constexpr std::uint64_t most_content_bytes = std::uint64_t{512} << 20U;
+inline constexpr std::uint64_t max_content_bytes = std::uint64_t{512} << 20U;
 
 // `fat_binary` begins with its header. `name` stands in the messages. Unknown kinds and flags are
 // listed. Sizes that contradict each other are errors.

@@ -33,8 +33,8 @@ struct Image {
 };
 
 // Larger images are refused. The largest fat binary of CUDA 13's libraries has 134 MB.
-inline constexpr std::uint64_t most_image_bytes = std::uint64_t{2} << 30U;
-inline constexpr std::size_t most_prelinked = 1U << 14U;
+inline constexpr std::uint64_t max_image_bytes = std::uint64_t{2} << 30U;
+inline constexpr std::size_t max_prelinked = 1U << 14U;
 
 // The image at an address that a program gives to cuModuleLoadData, cuModuleLoadFatBinary or
 // cuLibraryLoadData. `name` stands in the messages.

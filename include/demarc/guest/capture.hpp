@@ -16,11 +16,11 @@ struct CapturePlan {
   std::filesystem::path folder;      // made; must be new or empty
   // As in the PTX or as C++ writes them; empty: all.
   std::vector<std::string> kernels;
-  std::uint64_t skip = 0;                              // number of launches of each kernel to skip
-                                                       // first
-  std::uint64_t launches = 1;                          // number of launches of each kernel that are
-                                                       // then taken
-  std::uint64_t most_bytes = std::uint64_t{1} << 30U;  // of the buffers of one launch
+  std::uint64_t skip = 0;                             // number of launches of each kernel to skip
+                                                      // first
+  std::uint64_t launches = 1;                         // number of launches of each kernel that are
+                                                      // then taken
+  std::uint64_t max_bytes = std::uint64_t{1} << 30U;  // of the buffers of one launch
   std::string library;  // the library that is loaded into the program; empty: the one beside this
                         // program
 };

@@ -31,13 +31,13 @@ struct RecordedName {
 };
 
 // How many names of each kind there is room for, by Recorded: no kind takes another's room.
-inline constexpr std::array<std::uint32_t, 8> most_recorded_names{0,    2048, 1024, 512,
-                                                                  1024, 128,  512,  16};
+inline constexpr std::array<std::uint32_t, 8> max_recorded_names{0,    2048, 1024, 512,
+                                                                 1024, 128,  512,  16};
 // The rows of a kind begin there, behind those of the kinds before it.
 constexpr std::uint32_t first_row_of(Recorded what) {
   std::uint32_t row = 0;
   for (std::size_t kind = 0; kind < static_cast<std::size_t>(what); ++kind) {
-    row += most_recorded_names[kind];
+    row += max_recorded_names[kind];
   }
   return row;
 }
@@ -45,7 +45,7 @@ constexpr std::uint32_t first_row_of(Recorded what) {
 // Plain data. Several processes add names at the same time, and no name is ever removed.
 class ProgramRecord {
  public:
-  static constexpr auto most_names = most_recorded_names;
+  static constexpr auto max_names = max_recorded_names;
 
   // The counter of a name. A new name is added. If there is no room for it, this is the counter of
   // all names of its kind without room. Long names are cut and end with a number that tells them
@@ -64,7 +64,7 @@ class ProgramRecord {
   [[nodiscard]] std::vector<RecordedName> names() const;
   // The counter of names of a kind for which there was no room.
   [[nodiscard]] std::uint64_t unnamed(Recorded what) const { return table_of(what).unnamed; }
-  [[nodiscard]] std::uint64_t most_bytes() const { return most_bytes_; }  // of one process
+  [[nodiscard]] std::uint64_t max_bytes() const { return max_bytes_; }  // of one process
   [[nodiscard]] std::uint64_t refused_bytes() const { return refused_bytes_; }
   [[nodiscard]] std::uint64_t plain_bytes() const { return plain_bytes_; }
   [[nodiscard]] std::uint64_t staging_bytes() const { return staging_bytes_; }
@@ -85,12 +85,12 @@ class ProgramRecord {
   }
   [[nodiscard]] std::uint32_t rows_of(Recorded what) const;
 
-  std::array<Table, most_names.size()> tables_{};
-  std::atomic<std::uint64_t> most_bytes_{0};
+  std::array<Table, max_names.size()> tables_{};
+  std::atomic<std::uint64_t> max_bytes_{0};
   std::atomic<std::uint64_t> refused_bytes_{0};
   std::atomic<std::uint64_t> plain_bytes_{0};
   std::atomic<std::uint64_t> staging_bytes_{0};
-  std::array<Row, first_row_of(Recorded{most_recorded_names.size()})>
+  std::array<Row, first_row_of(Recorded{max_recorded_names.size()})>
       rows_{};  // one kind behind the other
 };
 
@@ -99,8 +99,8 @@ struct ProgramReport {
   std::string tenant;
   std::vector<RecordedName> names;
   // By kind, Recorded: what was counted of names for which there was no room.
-  std::array<std::uint64_t, ProgramRecord::most_names.size()> unnamed{};
-  std::uint64_t most_bytes = 0;
+  std::array<std::uint64_t, ProgramRecord::max_names.size()> unnamed{};
+  std::uint64_t max_bytes = 0;
   std::uint64_t refused_bytes = 0;
   std::uint64_t plain_bytes = 0;
   std::uint64_t staging_bytes = 0;

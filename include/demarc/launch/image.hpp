@@ -28,7 +28,7 @@ enum class OutsideMode { wrap, clamp, mirror, border };
 [[nodiscard]] std::string_view name_of(OutsideMode mode);
 [[nodiscard]] Result<OutsideMode> parse_outside_mode(std::string_view text, std::string_view where);
 
-inline constexpr std::size_t most_channels = 4;
+inline constexpr std::size_t max_channels = 4;
 
 // How a texture is read.
 struct Sampling {
@@ -36,7 +36,7 @@ struct Sampling {
   bool filters = false;                 // a read is the weighted mean of the texels around a place
   bool normalized_coordinates = false;  // 0 .. 1 along a dimension
   bool normalized_values = false;       // integers are read as fractions of their largest one
-  std::array<float, most_channels> border{};
+  std::array<float, max_channels> border{};
   friend bool operator==(const Sampling&, const Sampling&) = default;
 };
 

@@ -191,8 +191,8 @@ struct LaunchFileOptions {
 
 // --- Running one
 
-inline constexpr std::uint32_t most_shared_bytes = 227 * 1024;  // of a block: the H100's and B200's
-inline constexpr std::uint32_t most_cluster_blocks = 16;
+inline constexpr std::uint32_t max_shared_bytes = 227 * 1024;  // of a block: the H100's and B200's
+inline constexpr std::uint32_t max_cluster_blocks = 16;
 
 // invalid_input if a buffer has a fixed address, because such a launch runs only where memory can
 // be had at any address. The error names the buffer.

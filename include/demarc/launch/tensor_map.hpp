@@ -22,7 +22,7 @@ enum class TensorType { u8, u16, u32, i32, u64, i64, f16, bf16, f32, f64 };
 [[nodiscard]] std::string_view name_of(TensorType type);
 [[nodiscard]] Result<TensorType> parse_tensor_type(std::string_view text, std::string_view where);
 
-inline constexpr std::size_t most_tensor_dimensions = 5;
+inline constexpr std::size_t max_tensor_dimensions = 5;
 
 // Elements follow each other along dimension 0.
 struct TensorMap {

@@ -38,7 +38,7 @@ struct Options {
   // from the emulator.
   Force force = Force::automatic;
   // The most cells of the map between blocks; see inter_map.
-  std::uint64_t most_cells = all_cells;
+  std::uint64_t max_cells = all_cells;
   unsigned threads = 0;  // of the emulator; 0: all cores
   Progress progress;
 };

@@ -89,12 +89,12 @@ struct IntraResult {
 inline constexpr std::uint64_t all_cells = std::numeric_limits<std::uint64_t>::max();
 
 // Every access of `runs` counts as one of the n_ld instructions. The map is exact if it has at most
-// `most_cells` cells, else as coarse as necessary. 0: the result has the indices and a map without
+// `max_cells` cells, else as coarse as necessary. 0: the result has the indices and a map without
 // cells.
 [[nodiscard]] InterResult inter_map(const AccessRuns& runs, Granularity granularity, Count count,
-                                    std::uint64_t most_cells = all_cells);
-// The map as it is if it has at most `most_cells` cells, else a coarse one.
-[[nodiscard]] LocalityMap coarsened(const LocalityMap& map, std::uint64_t most_cells);
+                                    std::uint64_t max_cells = all_cells);
+// The map as it is if it has at most `max_cells` cells, else a coarse one.
+[[nodiscard]] LocalityMap coarsened(const LocalityMap& map, std::uint64_t max_cells);
 [[nodiscard]] IntraResult intra_map(const AccessRuns& runs, Granularity granularity, Count count);
 
 }  // namespace demarc::locality

@@ -24,14 +24,14 @@ struct PageSplit {
   std::uint64_t returns = 0;
   std::uint64_t local_returns = 0;  // to pages that lie on the GPU (where they are touched most)
   std::vector<std::uint64_t> first_pages;            // addresses of the map's pages, ascending
-  std::vector<std::vector<std::uint64_t>> accesses;  // [gpu][page]; at most most_pages pages
+  std::vector<std::vector<std::uint64_t>> accesses;  // [gpu][page]; at most max_pages pages
 };
 
 // Entries that an L2 TLB of a GPU is taken to have (32 sets of 16).
 inline constexpr std::uint64_t tlb_entries = 512;
 
 [[nodiscard]] PageSplit split_pages(const AccessRuns& runs, std::uint32_t gpus,
-                                    std::uint64_t page_bytes, std::size_t most_pages = 2000);
+                                    std::uint64_t page_bytes, std::size_t max_pages = 2000);
 
 // centralised: every miss of the TLBs goes to the one IOMMU. distributed: it first goes to the
 // GPU's own GMMU, which knows pages that lie on the GPU once they have been walked.

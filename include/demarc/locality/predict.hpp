@@ -22,8 +22,8 @@ namespace demarc::locality {
 
 struct PredictOptions {
   std::uint32_t shared_bytes_per_block = 0;  // static and dynamic
-  std::uint64_t most_requests = 10'000'000;  // further warp requests are left out
-  std::uint64_t most_lines = 40'000'000;     // the largest number of lines that requests touch,
+  std::uint64_t max_requests = 10'000'000;   // further warp requests are left out
+  std::uint64_t max_lines = 40'000'000;      // the largest number of lines that requests touch,
                                              // summed over requests
   double l2_share = 1;                       // of the L2 that the kernel may use
   // Of predict_repeated. The runs are a beginning only (Collected::cut) ...
@@ -58,7 +58,7 @@ struct CachePrediction {
   double load_line_cycles = 0;   // all lines asked of the L2, each for its latency
   double store_line_cycles = 0;  // all lines written, each for the L2's latency
   std::uint64_t requests = 0;    // of warps, that were followed
-  bool complete = true;          // false: most_requests or most_lines was reached
+  bool complete = true;          // false: max_requests or max_lines was reached
   // Where it was, of one launch.
   RateInterval l1_interval;
   RateInterval l2_interval;
@@ -95,7 +95,7 @@ struct RepeatedKernel {
 
 // The same for such a workload. Its kernels run one after the other, each with empty L1s and the L2
 // as the one before left it. The second pass counts. Rates are over all launches together. If a
-// pass takes more than most_requests, or `beginning` says that there is more, only the beginning
+// pass takes more than max_requests, or `beginning` says that there is more, only the beginning
 // counts, from empty caches, with what it leaves to be written back.
 [[nodiscard]] Sensitivity predict_repeated(std::span<const RepeatedKernel> kernels,
                                            const gpu::Device& device,

@@ -33,8 +33,7 @@ struct WalkFinding {
 
 // All of these return the errors of the memory.
 [[nodiscard]] Result<WalkFinding> find_walk_rate(TimedPages& memory, std::uint32_t sms,
-                                                 std::uint64_t most_lines,
-                                                 const Progress& progress);
+                                                 std::uint64_t max_lines, const Progress& progress);
 
 struct RateTable {
   std::vector<AccessRate> by_size;  // reads, then writes, of all SMs

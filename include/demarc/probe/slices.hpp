@@ -72,7 +72,7 @@ struct ConflictFinding {
 struct ConflictOptions {
   std::uint64_t dram_bytes = std::uint64_t{256} << 20U;  // of a stream that misses the L2
   // The greatest slowdown by the other colour that still counts as isolated.
-  double most_isolated = color::most_isolated;
+  double max_isolated = color::max_isolated;
 };
 
 [[nodiscard]] Result<ConflictFinding> measure_conflicts(TimedMemory& memory,
@@ -86,7 +86,7 @@ struct RemainderConflicts {
   std::vector<std::uint32_t> group_of;  // of each remainder, as seen from the first page
   std::uint32_t groups = 0;
   double least_same = 0;  // slowdown inside a group, between groups; 1 is none
-  double most_other = 0;
+  double max_other = 0;
   std::uint32_t pages = 0;      // pages whose remainder was measured
   std::uint32_t uncertain = 0;  // of these, pages whose samples agreed less than 9 in 10
 };

@@ -14,7 +14,7 @@ namespace demarc::probe {
 
 struct TranslationOptions {
   std::uint64_t seed = 1;
-  LevelOptions levels;  // most_lines and entries are chosen by the probe
+  LevelOptions levels;  // max_lines and entries are chosen by the probe
 };
 
 // What was found at one place with pieces of one size.

@@ -46,7 +46,7 @@ struct AddressTree {
 };
 
 struct TreeOptions {
-  std::uint32_t most_nodes = 100'000;
+  std::uint32_t max_nodes = 100'000;
 };
 
 // The tree of the value in `reg` just before `instruction`.

@@ -27,7 +27,7 @@ struct Diagnostic {
 [[nodiscard]] std::string format(const Diagnostic& diagnostic, std::string_view source_name);
 
 struct Diagnostics {
-  std::vector<Diagnostic> list;  // in order of the text; at most ParseOptions::most_diagnostics
+  std::vector<Diagnostic> list;  // in order of the text; at most ParseOptions::max_diagnostics
   std::uint64_t malformed = 0;   // how many there were, listed or not
   std::uint64_t unsupported = 0;
   std::uint64_t approximated = 0;

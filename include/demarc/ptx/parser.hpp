@@ -14,8 +14,8 @@
 namespace demarc::ptx {
 
 struct ParseOptions {
-  std::size_t most_diagnostics = 10'000;  // listed; all are counted
-  std::size_t deepest_scope = 1'000;      // nested { }; more is an error
+  std::size_t max_diagnostics = 10'000;  // listed; all are counted
+  std::size_t deepest_scope = 1'000;     // nested { }; more is an error
 };
 
 struct ParseResult {

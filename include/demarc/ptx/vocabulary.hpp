@@ -110,7 +110,7 @@ struct OpcodeInfo {
   std::string_view name;
   std::string_view section;
   std::uint8_t fewest_operands;
-  std::uint8_t most_operands;
+  std::uint8_t max_operands;
   std::uint8_t written;  // leading operands the instruction writes
   OpcodeGroup group;
 };

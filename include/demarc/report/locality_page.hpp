@@ -20,7 +20,7 @@ inline constexpr const char* degree_of_sharing_words =
     "is all.";
 
 // The most cells of a map that a page shows. A larger map has several blocks per row.
-inline constexpr std::uint64_t most_map_cells = 1U << 18U;
+inline constexpr std::uint64_t max_map_cells = 1U << 18U;
 
 struct LocalityStudy {
   std::string name;  // of the launch or the file

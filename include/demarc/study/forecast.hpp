@@ -45,7 +45,7 @@ struct Forecast {
   std::vector<WorkloadForecast> aggressors;  // as in the plan
   // The largest number of warp requests that are looked up. The bound is a count, so it is the same
   // on every machine.
-  static constexpr std::uint64_t most_requests = 4'000'000;
+  static constexpr std::uint64_t max_requests = 4'000'000;
 };
 
 // `missing` says what cannot be forecast. A workload that does not exist, and PTX that cannot be

@@ -55,7 +55,7 @@ struct TailSummary {
   OverVictims p99;             // of the victims whose runs carry a p99
   OverVictims worst;           // of the others
   std::size_t least_runs = 0;  // the worst of how many, over those others
-  std::size_t most_runs = 0;
+  std::size_t max_runs = 0;
 };
 [[nodiscard]] TailSummary summarize_tails(const std::vector<Tail>& tails);
 

@@ -12,7 +12,7 @@ namespace demarc::cuda {
 namespace {
 
 constexpr std::uint64_t group_spin_cycles = 5000;
-constexpr unsigned most_groups = 256;
+constexpr unsigned max_groups = 256;
 
 // A green context with one stream.
 class GreenStream {
@@ -87,9 +87,9 @@ class GreenBackend : public Backend {
     DEMARC_CHECK(gpu->check(
         gpu->api().cuDeviceGetDevResource(gpu->handle(), &all, CuDeviceResource::sm_type),
         "cannot read the SM resource"));
-    std::vector<CuDeviceResource> groups(most_groups);
+    std::vector<CuDeviceResource> groups(max_groups);
     CuDeviceResource rest{};
-    unsigned count = most_groups;
+    unsigned count = max_groups;
     const CuResult split = gpu->api().cuDevSmResourceSplitByCount(
         groups.data(), &count, &all, &rest, cu_split_ignore_coscheduling, 2);
     if (split == cu_error_invalid_value) {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t audit_samples = 16;  // of a chunk, where it is large enough
 constexpr std::uint64_t audit_batch = 1024;  // chunks measured in one go
-constexpr std::uint64_t most_looks = 4;      // at a chunk that stays unclear
+constexpr std::uint64_t max_looks = 4;       // at a chunk that stays unclear
 // Before the second look; each is twice the last.
 constexpr std::chrono::milliseconds first_look_pause{50};
 constexpr std::uint64_t sample_bytes = 256;  // a chunk of the slices
@@ -67,7 +67,7 @@ Result<ColorAudit> audit_chunks(const Audited& of, std::uint64_t first, std::uin
   std::vector<std::uint64_t> chunks((first + bytes + of.chunk - 1) / of.chunk - begin);
   std::iota(chunks.begin(), chunks.end(), begin);
   const std::uint64_t between = of.chunk / of.samples;
-  for (std::uint64_t look = 0; look < most_looks && !chunks.empty(); ++look) {
+  for (std::uint64_t look = 0; look < max_looks && !chunks.empty(); ++look) {
     // What disturbs the card has time to end: the driver fills with zeros what a program left.
     if (look != 0) std::this_thread::sleep_for(first_look_pause * (1U << (look - 1)));
     std::vector<std::uint64_t> unclear;

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t staged_bytes = std::uint64_t{32} << 20U;
 constexpr std::uint64_t vector_bytes = 16;
 constexpr std::uint32_t copy_threads = 256;
-constexpr std::uint64_t most_copy_blocks = 1024;
+constexpr std::uint64_t max_copy_blocks = 1024;
 
 }  // namespace
 
@@ -34,7 +34,7 @@ Result<void> ColoredCopier::run(const colored_layout<remainders>& place, DeviceP
                                 std::uint64_t bytes, bool to_colored) const {
   const std::uint64_t threads = bytes / vector_bytes + 2;
   const auto blocks =
-      static_cast<std::uint32_t>(std::min(threads / copy_threads + 1, most_copy_blocks));
+      static_cast<std::uint32_t>(std::min(threads / copy_threads + 1, max_copy_blocks));
   DEMARC_CHECK(launch(stream_, copy_, LaunchShape::line(blocks, copy_threads), place, plain, bytes,
                       std::uint32_t{to_colored}));
   return stream_.wait();

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t slice_chunk_bytes = 256;
 // Latencies jump while the card changes its clocks; then measuring again helps.
-constexpr int most_attempts = 3;
+constexpr int max_attempts = 3;
 
 }  // namespace
 
@@ -32,7 +32,7 @@ Result<std::vector<std::optional<std::uint32_t>>> measure_page_constants(
   };
   std::vector<std::optional<std::uint32_t>> constants;
   std::size_t doubtful = arena.pages();
-  for (int attempt = 0; attempt < most_attempts && doubtful * 10 > arena.pages(); ++attempt) {
+  for (int attempt = 0; attempt < max_attempts && doubtful * 10 > arena.pages(); ++attempt) {
     DEMARC_TRY(const auto found, gpu::find_page_constants(model, arena.pages(), samples, read));
     constants.clear();
     for (const gpu::PageConstant& page : found) {

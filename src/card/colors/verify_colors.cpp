@@ -99,13 +99,13 @@ Result<VerifyColorsReport> verify_colors(const VerifyColorsPlan& plan) {
   VerifyColorsReport report;
   report.card = gpu->name();
   report.expected = plan.colors;
-  report.most_slowdown = plan.most_slowdown;
+  report.max_slowdown = plan.max_slowdown;
   DEMARC_TRY(report.audit, own.audit());
   DEMARC_CHECK(measure_effects(*pool, own, report));
   report.holds = report.audit.holds();
   for (const NeighbourEffect& effect : report.effects) {
-    if (effect.counts) report.holds &= effect.slowdown <= plan.most_slowdown;
-    report.felt |= !effect.counts && effect.slowdown > plan.most_slowdown;
+    if (effect.counts) report.holds &= effect.slowdown <= plan.max_slowdown;
+    report.felt |= !effect.counts && effect.slowdown > plan.max_slowdown;
   }
   report.holds &= report.felt;
   return report;
@@ -127,7 +127,7 @@ std::string report_to_text(const VerifyColorsReport& report) {
     text += fmt::format(
         "neighbours in the same colours slow it by no more than {} times, so neighbours in other "
         "colours prove nothing\n",
-        report.most_slowdown);
+        report.max_slowdown);
   }
   return text + (report.holds ? "the colours HOLD\n" : "the colours DO NOT HOLD\n");
 }
@@ -145,7 +145,7 @@ std::string report_to_json(const VerifyColorsReport& report) {
                   {"chunks_of_color", report.audit.chunks_of_color},
                   {"outside", report.audit.outside},
                   {"unclear", report.audit.unclear},
-                  {"most_slowdown", report.most_slowdown},
+                  {"most_slowdown", report.max_slowdown},
                   {"felt", report.felt},
                   {"holds", report.holds},
                   {"neighbours", effects}};

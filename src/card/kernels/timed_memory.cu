@@ -12,8 +12,8 @@ __device__ __forceinline__ u32 cycles() {
   return time;
 }
 
-__device__ __forceinline__ void doze(u32 most_nanoseconds) {
-  asm volatile("nanosleep.u32 %0;" ::"r"(most_nanoseconds));
+__device__ __forceinline__ void doze(u32 max_nanoseconds) {
+  asm volatile("nanosleep.u32 %0;" ::"r"(max_nanoseconds));
 }
 
 __device__ __forceinline__ void store_zeros(u64 address) {

@@ -12,7 +12,7 @@ namespace demarc::cuda {
 namespace {
 
 constexpr std::uint32_t calibration_limit = 0x800;  // bytes; the farthest field known is at 0x5fc
-constexpr std::size_t most_crashes = 16;
+constexpr std::size_t max_crashes = 16;
 
 struct Found {
   std::uint32_t offset;
@@ -62,7 +62,7 @@ Result<StreamField> calibrate_isolated(std::uint32_t index) {
     // An answer in words is final; a death, or silence, at a new place costs that place.
     const bool died = found.error().kind == ErrorKind::check_failed && last != 0 &&
                       std::find(skip.begin(), skip.end(), last) == skip.end();
-    if (!died || skip.size() == most_crashes) return tl::unexpected(found.error());
+    if (!died || skip.size() == max_crashes) return tl::unexpected(found.error());
     skip.push_back(last);
   }
 }

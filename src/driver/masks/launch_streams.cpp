@@ -25,7 +25,7 @@ const void* object_of(CuStream stream) {
 StreamPlace find_stream(const void* params, const char* descriptor, CuStream stream) {
   using Kind = StreamPlace::Kind;
   const auto* words = static_cast<const void* const*>(params);
-  const std::size_t count = std::min(params_bytes(params), most_params_bytes) / sizeof(void*);
+  const std::size_t count = std::min(params_bytes(params), max_params_bytes) / sizeof(void*);
   for (std::size_t i = 1; i < count; ++i) {
     if (i != descriptor_index && words[i] == stream) {
       return {Kind::element, static_cast<std::uint32_t>(i)};
@@ -117,7 +117,7 @@ void LaunchStreams::remember_shows(CuStream stream, bool shows) {
 
 Result<void> LaunchStreams::set_mask(CuStream stream, const HardwareMask& mask) {
   if (masks_.set(key_of(stream), mask)) return {};
-  return missing_capability("{} streams have a mask already", StreamTable::most_streams);
+  return missing_capability("{} streams have a mask already", StreamTable::max_streams);
 }
 
 void LaunchStreams::clear_mask(CuStream stream) {

@@ -11,7 +11,7 @@ constexpr std::size_t many_streams = 64;  // worth forgetting when none has a ma
 }  // namespace
 
 std::size_t StreamTable::first_slot(const void* stream) {
-  return hash_of(reinterpret_cast<std::uintptr_t>(stream)) % (2 * most_streams);
+  return hash_of(reinterpret_cast<std::uintptr_t>(stream)) % (2 * max_streams);
 }
 
 bool StreamTable::search(const void* stream, HardwareMask& mask) const {
@@ -42,7 +42,7 @@ bool StreamTable::set(const void* stream, const HardwareMask& mask) {
   HardwareMask ignored;
   Slot* slot = slot_of(stream);
   const bool had = slot != nullptr && slot->mask.load(ignored);
-  if (!had && used_.load(std::memory_order_relaxed) == most_streams) return false;
+  if (!had && used_.load(std::memory_order_relaxed) == max_streams) return false;
   // The first slot on the way without a mask: empty, or left by a stream that lost its own.
   for (std::size_t step = 0; slot == nullptr && step < slots_.size(); ++step) {
     Slot& candidate = slots_[(first_slot(stream) + step) % slots_.size()];

@@ -147,13 +147,13 @@ struct F16Results {
   DEMARC_INLINE static Word word(f64 value) {
     constexpr u64 infinity = 0x7c00;
     constexpr u64 least_exponent = 1023 - 14;
-    constexpr u64 most_exponent = 1023 + 16;
+    constexpr u64 max_exponent = 1023 + 16;
     const u64 bits = __builtin_bit_cast(u64, value);
     const u64 magnitude = bits & ~(u64{1} << 63);
     u64 exponent = magnitude >> 52;
     exponent = exponent < least_exponent ? least_exponent : exponent;
-    const bool large = exponent >= most_exponent;
-    exponent = large ? most_exponent : exponent;
+    const bool large = exponent >= max_exponent;
+    exponent = large ? max_exponent : exponent;
     const f64 unit = __builtin_bit_cast(f64, (exponent + 42) << 52);
     const f64 sum = __builtin_bit_cast(f64, large ? 0 : magnitude) + unit;
     const u64 places = __builtin_bit_cast(u64, sum) & ((u64{1} << 52) - 1);

@@ -94,12 +94,12 @@ DEMARC_INLINE Sums cut_to_f16(const Sums& sums) {
 }
 
 // The most products that are summed at once.
-constexpr unsigned most_in_block = 32;
+constexpr unsigned max_in_block = 32;
 
 // A row of a with the powers of its numbers.
 struct BlockRow {
   const f64* numbers;
-  f64 powers[most_in_block];
+  f64 powers[max_in_block];
 };
 
 // c += a * b of finite numbers, for some rows of a side by side; b and its powers are `count`
@@ -170,8 +170,8 @@ void add_finite_block(const ProductSize& size, const SumRule& rule, const KBlock
       rows[i] = block_row(rule, block, a + std::size_t{row + i} * size.k);
     }
     for (unsigned column = 0; column < size.n; column += row_columns) {
-      Row factors[most_in_block];
-      Row powers[most_in_block];
+      Row factors[max_in_block];
+      Row powers[max_in_block];
       for (unsigned k = 0; k < block.count; ++k) {
         std::memcpy(&factors[k], b + std::size_t{block.first + k} * size.n + column, sizeof(Row));
         powers[k] = power_of(factors[k], rule.least_b);
@@ -195,8 +195,8 @@ void add_any_block(const ProductSize& size, const SumRule& rule, const KBlock& b
   for (unsigned row = 0; row < size.m; ++row) {
     const BlockRow numbers = block_row(rule, block, a + std::size_t{row} * size.k);
     for (unsigned column = 0; column < size.n; ++column) {
-      f64 factors[most_in_block];
-      f64 powers[most_in_block];
+      f64 factors[max_in_block];
+      f64 powers[max_in_block];
       f64& c = sums[std::size_t{row} * size.n + column];
       f64 plain = c;
       bool finite = is_finite(c);
@@ -231,10 +231,10 @@ void add_aligned(const ProductSize& size, const SumRule& rule, const f64* a, con
 // with nothing; c is added in the end.
 void add_halves(const ProductSize& size, const SumRule& rule, const f64* a, const f64* b,
                 f64* sums) {
-  constexpr unsigned most_rows = 16;
-  f64 half_of_a[most_rows * most_in_block];
-  f64 half_of_b[most_in_block * tile_columns];
-  f64 made[most_rows * tile_columns] = {};
+  constexpr unsigned max_rows = 16;
+  f64 half_of_a[max_rows * max_in_block];
+  f64 half_of_b[max_in_block * tile_columns];
+  f64 made[max_rows * tile_columns] = {};
   const ProductSize half{size.m, size.n, size.k / 2};
   for (unsigned first = 0; first < 4; first += 2) {
     for (unsigned k = 0; k < half.k; ++k) {

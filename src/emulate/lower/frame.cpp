@@ -48,7 +48,7 @@ void Frame::place_local(const ptx::Variable& variable, Refusals& refusals) {
   const std::uint64_t bytes = variable.byte_size();
   if (local_offset(variable) ||
       !refusals.fits(variable,
-                     {.bytes = local_bytes_ + bytes, .most = most_local_bytes, .memory = "local"}))
+                     {.bytes = local_bytes_ + bytes, .most = max_local_bytes, .memory = "local"}))
     return;
   local_bytes_ = round_up(local_bytes_, std::max(variable.alignment(), 1U));
   local_offset_[&variable] = local_bytes_;
@@ -69,7 +69,7 @@ void Frame::place_variables(Refusals& refusals) {
       place_local(variable, refusals);
     } else if (variable.space == ptx::StateSpace::param) {
       if (!refusals.fits(variable,
-                         {.bytes = bytes, .most = most_parameter_bytes, .memory = "parameter"}))
+                         {.bytes = bytes, .most = max_parameter_bytes, .memory = "parameter"}))
         continue;
       const std::uint32_t of_lane =
           round_up(static_cast<std::uint32_t>(std::max<std::uint64_t>(bytes, 1)), call_pitch);
@@ -119,7 +119,7 @@ Source Frame::constant(ptx::Type type, std::uint64_t bits) {
 }
 
 Slot Frame::take(std::uint32_t bytes, std::uint32_t alignment) {
-  if (used_ > most_frame_bytes || bytes > most_frame_bytes) {
+  if (used_ > max_frame_bytes || bytes > max_frame_bytes) {
     full_ = true;
     return {};
   }
@@ -136,7 +136,7 @@ void Frame::finish(CodeFunction& code, Refusals& refusals) const {
   for (const auto& [value, slot] : constants_) code.constants.push_back({slot.offset, value});
   if (!full_) return;
   refusals.add(function_, fmt::format("registers and parameters of more than {} bytes per warp",
-                                      most_frame_bytes));
+                                      max_frame_bytes));
 }
 
 }  // namespace demarc::emulate

@@ -29,7 +29,7 @@ CodeFunction FunctionList::begin(const ptx::Function& function) {
   const auto place = [&](const ptx::Variable& variable) {
     const std::uint64_t before = code.frame_bytes / warp_size;
     const bool fits = refusals_.fits(variable, {.bytes = before + variable.byte_size(),
-                                                .most = most_parameter_bytes,
+                                                .most = max_parameter_bytes,
                                                 .memory = "parameter"});
     const auto bytes = static_cast<std::uint32_t>(fits ? variable.byte_size() : 0);
     const FrameVariable placed{code.frame_bytes, round_up(bytes, call_pitch), bytes,

@@ -50,7 +50,7 @@ Result<ClusterShape> cluster_shape(const LowerRequest& request) {
   }
   std::uint64_t size = 1;
   for (const std::uint32_t blocks : shape.blocks) size = std::min<std::uint64_t>(size * blocks, 64);
-  std::uint64_t most = gpu::most_cluster_blocks;
+  std::uint64_t most = gpu::max_cluster_blocks;
   const auto* const limit = kernel.directive("maxclusterrank");
   if (limit != nullptr && !limit->values.empty())
     most = std::min<std::uint64_t>(most, static_cast<std::uint64_t>(limit->values[0]));

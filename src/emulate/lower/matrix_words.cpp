@@ -116,7 +116,7 @@ std::optional<FragmentSources> fragment_sources(FunctionContext& f,
                                                 const ptx::Operand& operand,
                                                 const FragmentRegisters& wanted) {
   const auto parts = instruction.elements(operand);
-  if (parts.size() != wanted.count || wanted.count > Fragment::most_registers) return std::nullopt;
+  if (parts.size() != wanted.count || wanted.count > Fragment::max_registers) return std::nullopt;
   FragmentSources out;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     out[i] = f.operands.source(parts[i], register_type(wanted.type));

@@ -34,7 +34,7 @@ struct FragmentRegisters {
   unsigned count = 0;
   MatrixType type = MatrixType::f16;
 };
-using FragmentSources = std::array<Source, Fragment::most_registers>;
+using FragmentSources = std::array<Source, Fragment::max_registers>;
 
 // Empty: not so many registers. A uniform one stays uniform.
 [[nodiscard]] std::optional<FragmentSources> fragment_sources(FunctionContext& f,

@@ -7,7 +7,7 @@ namespace demarc::emulate {
 
 namespace {
 
-constexpr std::size_t most_message_bytes = 2000;  // beyond it "…" stands for the rest
+constexpr std::size_t max_message_bytes = 2000;  // beyond it "…" stands for the rest
 
 }  // namespace
 
@@ -31,7 +31,7 @@ bool Refusals::fits(const ptx::Variable& variable, const MemoryUse& use) {
 Result<void> Refusals::verdict(std::string_view source) const {
   std::string message;
   for (const Entry& entry : entries_) {
-    if (message.size() > most_message_bytes) {
+    if (message.size() > max_message_bytes) {
       message += "\n…";
       break;
     }

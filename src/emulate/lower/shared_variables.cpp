@@ -11,7 +11,7 @@ namespace demarc::emulate {
 namespace {
 
 constexpr std::uint32_t dynamic_alignment = 16;
-constexpr std::uint64_t most_static_bytes = 48 * 1024;  // beyond them, memory is dynamic
+constexpr std::uint64_t max_static_bytes = 48 * 1024;  // beyond them, memory is dynamic
 
 }  // namespace
 
@@ -46,8 +46,7 @@ void SharedVariables::place(const ptx::Variable& variable, Refusals& refusals) {
   }
   const std::uint64_t start = round_up(bytes_, std::max(variable.alignment(), 1U));
   const std::uint64_t end = start + variable.byte_size();
-  if (!refusals.fits(variable,
-                     {.bytes = end, .most = most_static_bytes, .memory = "static shared"}))
+  if (!refusals.fits(variable, {.bytes = end, .most = max_static_bytes, .memory = "static shared"}))
     return;
   offset_[&variable] = static_cast<std::uint32_t>(start);
   bytes_ = static_cast<std::uint32_t>(end);

@@ -21,7 +21,7 @@ struct BarrierWord {
 constexpr unsigned count_bits = 20;
 constexpr std::uint64_t count_mask = (1U << count_bits) - 1;
 constexpr unsigned byte_bits = 22;
-constexpr std::int64_t most_bytes = (1 << 20) - 1;  // to come, or too many
+constexpr std::int64_t max_bytes = (1 << 20) - 1;  // to come, or too many
 
 BarrierWord unpack_barrier(std::uint64_t word) {
   BarrierWord out;
@@ -97,11 +97,11 @@ std::uint64_t* barrier_host(Warp& w, const MicroOp* op, const Access& x, unsigne
 // The phase waits for so many bytes more, or less.
 void add_bytes(Warp& w, const MicroOp* op, unsigned lane, BarrierWord& word, std::int64_t more) {
   const std::int64_t bytes = word.bytes + more;
-  const std::int64_t kept = std::clamp(bytes, -most_bytes, most_bytes);
+  const std::int64_t kept = std::clamp(bytes, -max_bytes, max_bytes);
   if (kept != bytes) {
     w.block->report(w, op, lane, FindingKind::limit,
                     fmt::format("{} bytes are to come to a phase; the limits are {} and {}", bytes,
-                                -most_bytes, most_bytes));
+                                -max_bytes, max_bytes));
   }
   word.bytes = static_cast<std::int32_t>(kept);
 }

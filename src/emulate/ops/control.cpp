@@ -155,11 +155,11 @@ const MicroOp* enter(Warp& w, const MicroOp* op, const CallDetails& details, std
   const CodeFunction& caller = w.program->functions[w.function];
   const std::uint32_t depth = w.meeting != nullptr ? w.meeting->depth : 0;
   const std::uint32_t local_base = w.local_base + (caller.local_bytes + 15) / 16 * 16;
-  if (depth >= deepest || local_base + callee.local_bytes > most_local_bytes) {
+  if (depth >= deepest || local_base + callee.local_bytes > max_local_bytes) {
     return w.block->stop_with(
         w, op, static_cast<unsigned>(std::countr_zero(w.mask)), FindingKind::limit,
         fmt::format("calls nested {} deep with {} bytes of local memory; the limits are {} and {}",
-                    depth, local_base + callee.local_bytes, deepest, most_local_bytes));
+                    depth, local_base + callee.local_bytes, deepest, max_local_bytes));
   }
   w.block->grow_local(local_base + callee.local_bytes);
   std::byte* frame = w.block->pool->take(callee);

@@ -208,12 +208,12 @@ bool print_conversion(std::string& out, const Conversion& conversion, PrintedArg
 
 Printed format_print(const std::string& format, const PrintedValue& value,
                      const std::function<std::string(std::uint64_t)>& text) {
-  constexpr std::int32_t most_arguments = 32;  // what is behind them is printed as it stands
+  constexpr std::int32_t max_arguments = 32;  // what is behind them is printed as it stands
   Printed out;
   PrintedArguments arguments(value);
   for (std::size_t i = 0; i < format.size(); ++i) {
     const std::size_t start = i;
-    const bool converts = format[i] == '%' && arguments.count() < most_arguments;
+    const bool converts = format[i] == '%' && arguments.count() < max_arguments;
     if (converts &&
         print_conversion(out.text, read_conversion(format, ++i, arguments), arguments, text))
       continue;

@@ -10,7 +10,7 @@
 
 namespace demarc::emulate {
 
-inline constexpr unsigned most_image_coordinates = 3;
+inline constexpr unsigned max_image_coordinates = 3;
 
 // Slots of a frame that lanes read.
 struct LaneSlot {
@@ -26,7 +26,7 @@ struct ImageOperands {
   bool layered = false;
   bool any_shape = false;  // neither is asked for
   LaneSlot layer;
-  LaneSlot coordinates[most_image_coordinates];
+  LaneSlot coordinates[max_image_coordinates];
   MicroOp part;               // an access to global memory
   std::uint32_t scratch = 0;  // slot of 32 addresses
 };

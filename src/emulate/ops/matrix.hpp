@@ -44,11 +44,11 @@ struct ProductSteps {
 
 // Registers that hold a matrix.
 struct Fragment {
-  static constexpr unsigned most_registers = 8;
+  static constexpr unsigned max_registers = 8;
   unsigned registers = 0;
   unsigned lane_bytes = sizeof(std::uint32_t);  // of a register in one lane
-  std::uint32_t slots[most_registers] = {};
-  bool uniform[most_registers] = {};
+  std::uint32_t slots[max_registers] = {};
+  bool uniform[max_registers] = {};
 };
 
 struct MatrixDetails {

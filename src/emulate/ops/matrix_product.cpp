@@ -9,12 +9,12 @@ namespace demarc::emulate {
 
 namespace {
 
-constexpr unsigned most_m = 32;
-constexpr unsigned most_n = 32;
-constexpr unsigned most_k = 64;
-constexpr unsigned most_sums = 16 * 16;
-constexpr unsigned most_register_bytes = warp_size * sizeof(double);
-constexpr unsigned fragment_bytes = Fragment::most_registers * most_register_bytes;
+constexpr unsigned max_m = 32;
+constexpr unsigned max_n = 32;
+constexpr unsigned max_k = 64;
+constexpr unsigned max_sums = 16 * 16;
+constexpr unsigned max_register_bytes = warp_size * sizeof(double);
+constexpr unsigned fragment_bytes = Fragment::max_registers * max_register_bytes;
 
 // Where the registers of a fragment stand; those that are the same in all lanes are spread in
 // `copies`.
@@ -26,7 +26,7 @@ class SourceRegisters {
       const std::byte* const at = w.frame + fragment.slots[i];
       registers_[i] = at;
       if (!fragment.uniform[i]) continue;
-      std::byte* const copy = copies_ + std::size_t{i} * most_register_bytes;
+      std::byte* const copy = copies_ + std::size_t{i} * max_register_bytes;
       for (unsigned byte = 0; byte < bytes; ++byte) copy[byte] = at[byte % fragment.lane_bytes];
       registers_[i] = copy;
     }
@@ -34,7 +34,7 @@ class SourceRegisters {
   [[nodiscard]] const std::byte* const* get() const { return registers_; }
 
  private:
-  const std::byte* registers_[Fragment::most_registers];
+  const std::byte* registers_[Fragment::max_registers];
   alignas(64) std::byte copies_[fragment_bytes];
 };
 
@@ -44,7 +44,7 @@ class ResultRegisters {
   ResultRegisters(const Warp& w, const Fragment& fragment) : warp_(w), fragment_(fragment) {
     for (unsigned i = 0; i < fragment.registers; ++i) {
       registers_[i] = w.mask == full_mask ? w.frame + fragment.slots[i]
-                                          : copies_ + std::size_t{i} * most_register_bytes;
+                                          : copies_ + std::size_t{i} * max_register_bytes;
     }
   }
   [[nodiscard]] std::byte* const* get() const { return registers_; }
@@ -62,7 +62,7 @@ class ResultRegisters {
  private:
   const Warp& warp_;
   const Fragment& fragment_;
-  std::byte* registers_[Fragment::most_registers];
+  std::byte* registers_[Fragment::max_registers];
   alignas(64) std::byte copies_[fragment_bytes];
 };
 
@@ -247,8 +247,8 @@ namespace matrix_ops {
 
 const MicroOp* multiply(Warp& w, const MicroOp* op) {
   const auto& s = *static_cast<const MatrixDetails*>(op->aux);
-  alignas(64) double a[16 * most_k];
-  alignas(64) double b[most_k * tile_columns];
+  alignas(64) double a[16 * max_k];
+  alignas(64) double b[max_k * tile_columns];
   alignas(64) double sums[16 * tile_columns];
   read_a(w, s.size, s.steps.a_rows, s.a, a);
   read_b(w, s, b);
@@ -307,9 +307,9 @@ const MicroOp* multiply_quads(Warp& w, const MicroOp* op) {
 const MicroOp* multiply_fragments(Warp& w, const MicroOp* op) {
   const auto& s = *static_cast<const MatrixDetails*>(op->aux);
   const ProductSize& size = s.size;
-  alignas(64) double a[most_m * 16];
-  alignas(64) double b[16 * most_n];
-  alignas(64) double sums[most_sums];
+  alignas(64) double a[max_m * 16];
+  alignas(64) double b[16 * max_n];
+  alignas(64) double sums[max_sums];
   read_fragment(w, s.a, s.types.a, size.m * size.k, s.steps.widen_a, a);
   read_fragment(w, s.b, s.types.b, size.k * size.n, s.steps.widen_b, b);
   read_fragment(w, s.c, s.types.c, size.m * size.n, s.steps.widen_c, sums);

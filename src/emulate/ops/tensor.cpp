@@ -108,7 +108,7 @@ class BoxCopy {
   const MicroOp* op_;
   const TensorDetails& details_;
   unsigned lane_;
-  std::array<std::int64_t, gpu::most_tensor_dimensions> corner_{};
+  std::array<std::int64_t, gpu::max_tensor_dimensions> corner_{};
   gpu::PlacedTensorMap placed_;
   BulkReduction reduction_;
   std::optional<BulkTarget> target_;
@@ -184,7 +184,7 @@ bool BoxCopy::run() {
   const auto bytes_of_row = static_cast<std::int64_t>(map.dims[0] * element);
   std::array<BoxPiece, warp_size> pieces;
   std::size_t count = 0;
-  std::array<std::uint32_t, gpu::most_tensor_dimensions> step{};  // along dimension 1 and on
+  std::array<std::uint32_t, gpu::max_tensor_dimensions> step{};  // along dimension 1 and on
   std::uint32_t rows = 0;
   for (bool more = true; more; ++rows) {
     bool inside = true;

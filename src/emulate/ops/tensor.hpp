@@ -16,8 +16,8 @@ struct TensorDetails {
   bool reduces = false;
   AtomicKind kind = AtomicKind::add;
   unsigned dimensions = 1;
-  std::uint32_t coordinates[gpu::most_tensor_dimensions] = {};  // slots; along dimension 0 first
-  bool coordinate_uniform[gpu::most_tensor_dimensions] = {};
+  std::uint32_t coordinates[gpu::max_tensor_dimensions] = {};  // slots; along dimension 0 first
+  bool coordinate_uniform[gpu::max_tensor_dimensions] = {};
 };
 
 namespace tensor_ops {

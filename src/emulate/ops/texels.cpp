@@ -122,14 +122,14 @@ AxisTexels texels_at(const Image& image, unsigned axis, float coordinate, bool p
 
 // A plane's weight is divided along x, and what is right and left along y. Each part is rounded,
 // and the rest is the other part, so that all together are one.
-std::array<std::uint32_t, most_texels> weights_of(const std::array<AxisTexels, 3>& axes) {
+std::array<std::uint32_t, max_texels> weights_of(const std::array<AxisTexels, 3>& axes) {
   const auto part = [](std::uint32_t weight, std::uint32_t steps) {
     return (weight * steps + weight_steps / 2) / weight_steps;
   };
   const std::uint32_t x = axes[0].second;
   const std::uint32_t y = axes[1].second;
   const std::uint32_t z = axes[2].second;
-  std::array<std::uint32_t, most_texels> weights{};
+  std::array<std::uint32_t, max_texels> weights{};
   for (unsigned plane = 0; plane < 2; ++plane) {
     const std::uint32_t whole = plane == 0 ? weight_steps - z : z;
     const std::uint32_t right = part(whole, x);

@@ -10,8 +10,8 @@
 
 namespace demarc::emulate {
 
-inline constexpr unsigned most_texels = 8;  // of one fetch
-inline constexpr std::size_t most_texel_bytes = 16;
+inline constexpr unsigned max_texels = 8;  // of one fetch
+inline constexpr std::size_t max_texel_bytes = 16;
 inline constexpr std::uint32_t weight_steps = 256;  // all of a weight
 
 // One texel along one dimension.
@@ -31,7 +31,7 @@ struct AxisTexels {
 [[nodiscard]] AxisTexels texels_at(const gpu::Image& image, unsigned axis, float coordinate,
                                    bool pairs);
 // Weights of the texels around a place, in steps, by their places along z, y and x.
-[[nodiscard]] std::array<std::uint32_t, most_texels> weights_of(
+[[nodiscard]] std::array<std::uint32_t, max_texels> weights_of(
     const std::array<AxisTexels, 3>& axes);
 // By its index, whatever the texture says of coordinates and of what is outside: zero there.
 [[nodiscard]] AxisTexels texel_at(const gpu::Image& image, unsigned axis, std::int32_t index);
@@ -42,7 +42,7 @@ struct Texel {
   std::uint64_t offset = 0;  // bytes from the image's first
   std::uint32_t weight = weight_steps;
   bool zero = false;  // outside it is zero, and not the border
-  std::array<std::byte, most_texel_bytes> bytes{};
+  std::array<std::byte, max_texel_bytes> bytes{};
 };
 
 // The 32 bits that a register gets for a channel: of the sum of floating-point values, weighted, or

@@ -13,7 +13,7 @@ namespace {
 // The texels that one lane's fetch reads.
 struct LaneFetch {
   const PlacedImage* placed = nullptr;
-  std::array<Texel, most_texels> texels;
+  std::array<Texel, max_texels> texels;
   unsigned count = 0;
 };
 
@@ -135,8 +135,8 @@ void Fetch::read_texel(unsigned number, std::uint32_t part) {
 }
 
 void Fetch::read_texels() {
-  for (unsigned number = 0; number < most_texels; ++number) {
-    for (std::uint32_t part = 0; part * details_.operands.part.bytes < most_texel_bytes; ++part)
+  for (unsigned number = 0; number < max_texels; ++number) {
+    for (std::uint32_t part = 0; part * details_.operands.part.bytes < max_texel_bytes; ++part)
       read_texel(number, part);
   }
 }
@@ -145,7 +145,7 @@ void Fetch::give_results(unsigned lane) {
   const LaneFetch& fetch = lanes_[lane];
   const gpu::Image& image = fetch.placed->image;
   const std::span<const Texel> texels{fetch.texels.data(), fetch.count};
-  for (unsigned i = 0; i < gpu::most_channels; ++i) {
+  for (unsigned i = 0; i < gpu::max_channels; ++i) {
     if (details_.results[i] == FetchDetails::sink) continue;
     w_.at<std::uint32_t>(details_.results[i])[lane] =
         details_.gathers ? value_of_texels(image, texels.subspan(i, 1), details_.channel)

@@ -13,7 +13,7 @@ struct FetchDetails {
   unsigned channel = 0;  // which, then
   bool gives_floats = true;
   static constexpr std::uint32_t sink = ~std::uint32_t{0};
-  std::uint32_t results[gpu::most_channels] = {sink, sink, sink, sink};  // slots of 32 bits
+  std::uint32_t results[gpu::max_channels] = {sink, sink, sink, sink};  // slots of 32 bits
 };
 
 enum class ImageQuestion : std::uint8_t { width, height, depth, layers };

@@ -17,20 +17,20 @@ namespace {
 constexpr unsigned group_warps = 4;
 constexpr unsigned piece_bytes = 16;
 constexpr unsigned piece_rows = 8;  // of 16 bits
-constexpr unsigned most_columns = 256;
-constexpr unsigned most_depth = 32;        // numbers along k
-constexpr unsigned most_depth_bytes = 32;  // and their bytes, as many for every type
+constexpr unsigned max_columns = 256;
+constexpr unsigned max_depth = 32;        // numbers along k
+constexpr unsigned max_depth_bytes = 32;  // and their bytes, as many for every type
 
 // Numbers of the operands, and the sums.
 struct Numbers {
-  alignas(64) double a[WarpgroupDetails::warp_rows * most_depth];
-  alignas(64) double b[most_depth * most_columns];
-  alignas(64) double sums[WarpgroupDetails::warp_rows * most_columns];
+  alignas(64) double a[WarpgroupDetails::warp_rows * max_depth];
+  alignas(64) double b[max_depth * max_columns];
+  alignas(64) double sums[WarpgroupDetails::warp_rows * max_columns];
 };
 
 // Sixteen bytes of each of eight rows, or of eight k.
-using Addresses = std::array<std::uint64_t, most_columns * most_depth_bytes / piece_bytes>;
-using Pieces = std::array<std::byte, most_columns * most_depth_bytes>;
+using Addresses = std::array<std::uint64_t, max_columns * max_depth_bytes / piece_bytes>;
+using Pieces = std::array<std::byte, max_columns * max_depth_bytes>;
 
 MatrixDescriptor descriptor_of(Warp& w, const WarpgroupOperand& operand) {
   return MatrixDescriptor::read(w.at<std::uint64_t>(operand.descriptor)[0]);
@@ -74,7 +74,7 @@ void read_memory(Warp& w, const WarpgroupDetails& details, const MemoryPart& par
                  bool k_is_column) {
   const MatrixDescriptor where = descriptor_of(w, part.operand);
   const unsigned depth = details.size.k;
-  const unsigned in_piece = depth * piece_bytes / most_depth_bytes;
+  const unsigned in_piece = depth * piece_bytes / max_depth_bytes;
   const unsigned pitch = k_is_column ? depth : part.rows;
   Addresses addresses;
   std::size_t count = 0;
@@ -106,8 +106,8 @@ void read_memory(Warp& w, const WarpgroupDetails& details, const MemoryPart& par
   read_pieces(w, details, {addresses.data(), count}, bytes.data());
   for (unsigned row = 0; row < part.rows; row += piece_rows) {
     for (unsigned k = 0; k < depth; k += in_piece) {
-      along_k(&bytes[std::size_t{row} * most_depth_bytes + k / in_piece * piece_bytes],
-              most_depth_bytes, out + place(row, k), pitch);
+      along_k(&bytes[std::size_t{row} * max_depth_bytes + k / in_piece * piece_bytes],
+              max_depth_bytes, out + place(row, k), pitch);
     }
   }
 }
@@ -181,7 +181,7 @@ std::uint64_t MatrixDescriptor::along_rows(unsigned row, unsigned k) const {
 }
 
 bool is_warpgroup_shape(MatrixType a_type, unsigned n, unsigned k) {
-  if (n == 0 || n > most_columns || n % 8 != 0) return false;
+  if (n == 0 || n > max_columns || n % 8 != 0) return false;
   switch (a_type) {
     case MatrixType::f16:
     case MatrixType::bf16:
@@ -219,7 +219,7 @@ const MicroOp* multiply_warpgroup(Warp& w, const MicroOp* op) {
               false);
   if (s.a.negated) negate(numbers.a, size.m * size.k);
   if (s.b.negated) negate(numbers.b, size.k * size.n);
-  std::byte* registers[WarpgroupDetails::most_registers];
+  std::byte* registers[WarpgroupDetails::max_registers];
   for (unsigned i = 0; i < s.registers; ++i) registers[i] = w.frame + s.d[i];
   if (((w.at<Mask>(s.scale)[0] & 1U) != 0) != s.scale_negated) {
     read_sums(size, s.steps.read_sums, registers, s.registers, numbers.sums);

@@ -36,7 +36,7 @@ struct WarpgroupOperand {
 
 struct WarpgroupDetails {
   static constexpr unsigned warp_rows = 16;
-  static constexpr unsigned most_registers = 128;
+  static constexpr unsigned max_registers = 128;
   ProductSize size;  // of a warp
   ProductTypes types;
   ProductSteps steps;
@@ -47,7 +47,7 @@ struct WarpgroupDetails {
   MicroOp part;               // an access to 16 bytes of shared memory by each lane
   std::uint32_t scratch = 0;  // slot of 32 addresses
   unsigned registers = 0;
-  std::uint32_t d[most_registers] = {};
+  std::uint32_t d[max_registers] = {};
 };
 
 namespace matrix_ops {

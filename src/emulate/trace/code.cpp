@@ -93,7 +93,7 @@ void TraceCoder::encode(std::span<const std::uint64_t> words, std::string& out) 
 }
 
 Result<void> TraceCoder::decode(std::string_view bytes, std::vector<std::uint64_t>& words) {
-  constexpr auto most_space = static_cast<std::uint64_t>(MemorySpace::param);
+  constexpr auto max_space = static_cast<std::uint64_t>(MemorySpace::param);
   ByteReader in{bytes};
   while (in.at < bytes.size() && !in.failed) {
     const std::uint64_t code = in.integer();
@@ -123,14 +123,14 @@ Result<void> TraceCoder::decode(std::string_view bytes, std::vector<std::uint64_
         last += in.signed_integer();
         words.push_back(last);
         const std::uint64_t space = in.integer();
-        if (space > most_space) return invalid_input("byte {}: state space {}", in.at, space);
+        if (space > max_space) return invalid_input("byte {}: state space {}", in.at, space);
         words.push_back((in.signed_integer() & 0x00ffffffffffffffU) | (space << 56));
         if (kind == trace_detail::kind_halves) words.push_back(last + in.signed_integer());
         break;
       }
       case trace_detail::kind_scattered: {
         const std::uint64_t space = in.integer();
-        if (space > most_space) return invalid_input("byte {}: state space {}", in.at, space);
+        if (space > max_space) return invalid_input("byte {}: state space {}", in.at, space);
         words.push_back(space);
         std::uint64_t before = last;
         const auto lanes = static_cast<unsigned>(std::popcount(mask));

@@ -69,7 +69,7 @@ std::vector<std::uint64_t> ColoredImage::parameters(const std::string& kernel) c
 }
 
 // As the text limits the threads of a block.
-std::optional<std::uint32_t> ColoredImage::most_threads(const std::string& kernel) const {
+std::optional<std::uint32_t> ColoredImage::max_threads(const std::string& kernel) const {
   const ptx::Function* function = module_.find_function(kernel);
   if (function == nullptr) return std::nullopt;
   for (const char* name : {"reqntid", "maxntid"}) {
@@ -83,7 +83,7 @@ std::optional<std::uint32_t> ColoredImage::most_threads(const std::string& kerne
 }
 
 bool ColoredImage::give_registers(const std::string& kernel) {
-  const auto threads = most_threads(kernel);
+  const auto threads = max_threads(kernel);
   return threads && with_most_registers_.emplace(kernel, *threads).second;
 }
 

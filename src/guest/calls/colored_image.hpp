@@ -45,7 +45,7 @@ class ColoredImage {
 
  private:
   explicit ColoredImage(ptx::Module module) : module_(std::move(module)) {}
-  [[nodiscard]] std::optional<std::uint32_t> most_threads(const std::string& kernel) const;
+  [[nodiscard]] std::optional<std::uint32_t> max_threads(const std::string& kernel) const;
   void refuse(const std::vector<ptx::ColoredKernel>& kernels);
 
   ptx::Module module_;

@@ -16,13 +16,13 @@ using Size = WindowCopies::Size;
 
 constexpr std::uint64_t unit_bytes = 16;
 constexpr unsigned copying_threads = 256;
-constexpr std::uint64_t most_copying_blocks = 1024;
+constexpr std::uint64_t max_copying_blocks = 1024;
 
 WindowCopies::Grid grid_for(std::uint64_t row_bytes, std::uint64_t height) {
   const std::uint64_t wanted = row_bytes / unit_bytes / copying_threads + 1;
-  const std::uint64_t along = std::min(wanted, most_copying_blocks);
+  const std::uint64_t along = std::min(wanted, max_copying_blocks);
   const std::uint64_t rows =
-      std::clamp(height, std::uint64_t{1}, std::max(most_copying_blocks / along, std::uint64_t{1}));
+      std::clamp(height, std::uint64_t{1}, std::max(max_copying_blocks / along, std::uint64_t{1}));
   return {static_cast<unsigned>(along), static_cast<unsigned>(rows)};
 }
 

@@ -16,7 +16,7 @@ std::string order_text(const CapturePlan& plan) {
               {"kernels", plan.kernels},
               {"skip", plan.skip},
               {"launches", plan.launches},
-              {"most_bytes", plan.most_bytes}}
+              {"most_bytes", plan.max_bytes}}
       .dump();
 }
 
@@ -30,7 +30,7 @@ Result<CapturePlan> read_order(const std::string& text) {
   plan.kernels = order["kernels"].get<std::vector<std::string>>();
   plan.skip = order["skip"].get<std::uint64_t>();
   plan.launches = order["launches"].get<std::uint64_t>();
-  plan.most_bytes = order["most_bytes"].get<std::uint64_t>();
+  plan.max_bytes = order["most_bytes"].get<std::uint64_t>();
   return plan;
 }
 

@@ -32,10 +32,10 @@ constexpr std::uint32_t type_of_host = 1;
 constexpr int attribute_range_start = 11;
 constexpr int attribute_range_size = 12;
 // Addresses in memory are followed where it has at most so many bytes: one question a word.
-constexpr std::uint64_t most_followed_bytes = 1 << 20;
+constexpr std::uint64_t max_followed_bytes = 1 << 20;
 // Where the driver puts memory of cards: above the first page, below 2^49.
 constexpr std::uint64_t least_card_address = 1 << 16;
-constexpr std::uint64_t most_card_address = std::uint64_t{1} << 49U;
+constexpr std::uint64_t max_card_address = std::uint64_t{1} << 49U;
 
 // The launch that this thread is inside of.
 thread_local std::optional<CapturedLaunch> under_way;
@@ -360,7 +360,7 @@ Result<void> LaunchCapture::take_arguments(const ptx::Function& function, const 
 
 std::optional<LaunchCapture::Allocation> LaunchCapture::allocation_at(std::uint64_t address) const {
   const DriverApi& api = driver_->api();
-  if (address < least_card_address || address >= most_card_address) return std::nullopt;
+  if (address < least_card_address || address >= max_card_address) return std::nullopt;
   if (api.cuPointerGetAttribute == nullptr) return std::nullopt;
   std::uint32_t type = 0;
   Allocation found;
@@ -398,13 +398,13 @@ Result<void> LaunchCapture::take_memory(CapturedLaunch& captured) const {
     open.pop_back();
     if (!found || taken.contains(found->address)) continue;
     bytes_taken += found->bytes;
-    if (bytes_taken > plan_.most_bytes) {
+    if (bytes_taken > plan_.max_bytes) {
       return missing_capability(
           "its memory has {} bytes or more, but at most {} are taken; give --most", bytes_taken,
-          plan_.most_bytes);
+          plan_.max_bytes);
     }
     DEMARC_TRY(auto content, content_of(*found));
-    if (content.size() <= most_followed_bytes) for_each_word(content, note);
+    if (content.size() <= max_followed_bytes) for_each_word(content, note);
     taken.emplace(found->address,
                   CapturedMemory{found->address, found->host, std::move(content), {}});
   }

@@ -92,8 +92,8 @@ struct Library {
   const void* base = nullptr;
   void* real[functions] = {};
 };
-constexpr unsigned most_libraries = 8;
-Library libraries[most_libraries];
+constexpr unsigned max_libraries = 8;
+Library libraries[max_libraries];
 std::mutex libraries_mutex;
 
 void* find(void* handle, Function function) {
@@ -304,7 +304,7 @@ struct Played {
   }
 };
 using FunctionOf = void*(unsigned number);
-constexpr FunctionOf* function_of[most_libraries] = {
+constexpr FunctionOf* function_of[max_libraries] = {
     &Played<0>::function, &Played<1>::function, &Played<2>::function, &Played<3>::function,
     &Played<4>::function, &Played<5>::function, &Played<6>::function, &Played<7>::function};
 
@@ -365,13 +365,13 @@ DEMARC_LINKER_VERSIONS(nvJitLinkDestroy, Linker*)
 
 namespace {
 
-// Where a library's functions are kept; most_libraries: there is no room.
+// Where a library's functions are kept; max_libraries: there is no room.
 unsigned slot_of(const void* base) {
-  for (unsigned slot = 1; slot < most_libraries; ++slot) {
+  for (unsigned slot = 1; slot < max_libraries; ++slot) {
     if (libraries[slot].base == nullptr) libraries[slot].base = base;
     if (libraries[slot].base == base) return slot;
   }
-  return most_libraries;
+  return max_libraries;
 }
 
 // Of the library that has the function `found`, by name, of dlsym(handle, name).
@@ -384,7 +384,7 @@ void* played_by(unsigned function, void* handle, void* found) {
   }
   const std::lock_guard lock(libraries_mutex);
   const unsigned slot = slot_of(of_that.dli_fbase);
-  if (slot == most_libraries) return found;
+  if (slot == max_libraries) return found;
   libraries[slot].real[function] = found;
   for (const auto& [played, other] : needs) {
     if (played == function) libraries[slot].real[other] = find(handle, other);

@@ -37,9 +37,9 @@ std::atomic<std::uint64_t>& ProgramRecord::counter(Recorded what, std::string_vi
     if (row.there.load(std::memory_order_acquire) && wanted == row.name.data()) return row.count;
   }
   // Two processes may add the same name at once: it is one name where it is read.
-  if (there == most_names[kind]) return tables_[kind].unnamed;
+  if (there == max_names[kind]) return tables_[kind].unnamed;
   const std::uint32_t own = tables_[kind].taken.fetch_add(1, std::memory_order_acq_rel);
-  if (own >= most_names[kind]) return tables_[kind].unnamed;
+  if (own >= max_names[kind]) return tables_[kind].unnamed;
   Row& row = rows_[first + own];
   keep_text(wanted, row.name);
   keep_text(why, row.why);
@@ -49,18 +49,18 @@ std::atomic<std::uint64_t>& ProgramRecord::counter(Recorded what, std::string_vi
 
 std::uint32_t ProgramRecord::rows_of(Recorded what) const {
   return std::min(table_of(what).taken.load(std::memory_order_acquire),
-                  most_names[static_cast<std::size_t>(what)]);
+                  max_names[static_cast<std::size_t>(what)]);
 }
 
 void ProgramRecord::note_bytes(std::uint64_t bytes) {
-  std::uint64_t most = most_bytes_.load();
-  while (bytes > most && !most_bytes_.compare_exchange_weak(most, bytes)) {
+  std::uint64_t most = max_bytes_.load();
+  while (bytes > most && !max_bytes_.compare_exchange_weak(most, bytes)) {
   }
 }
 
 std::vector<RecordedName> ProgramRecord::names() const {
   std::map<std::pair<Recorded, std::string>, RecordedName> found;
-  for (std::uint32_t kind = 1; kind < most_names.size(); ++kind) {
+  for (std::uint32_t kind = 1; kind < max_names.size(); ++kind) {
     const Recorded what{kind};
     for (std::uint32_t i = first_row_of(what); i < first_row_of(what) + rows_of(what); ++i) {
       const Row& row = rows_[i];

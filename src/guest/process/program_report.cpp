@@ -45,7 +45,7 @@ std::vector<const RecordedName*> of_kind(const ProgramReport& report, Recorded w
 
 ProgramReport report_of(std::string tenant, const ProgramRecord& record) {
   ProgramReport report{std::move(tenant),     record.names(),         {},
-                       record.most_bytes(),   record.refused_bytes(), record.plain_bytes(),
+                       record.max_bytes(),    record.refused_bytes(), record.plain_bytes(),
                        record.staging_bytes()};
   for (const RecordedKind& kind : recorded_kinds) {
     report.unnamed[static_cast<std::size_t>(kind.what)] = record.unnamed(kind.what);
@@ -70,7 +70,7 @@ std::string report_to_text(const ProgramReport& report) {
          "memory in the tenant's colours: at most {} bytes in one process; {} bytes were refused\n"
          "plain memory: {} bytes were asked for; {} bytes of copies went through memory without a "
          "colour\n",
-         report.most_bytes, report.refused_bytes, report.plain_bytes, report.staging_bytes);
+         report.max_bytes, report.refused_bytes, report.plain_bytes, report.staging_bytes);
   return text;
 }
 
@@ -94,7 +94,7 @@ Json json_of(const ProgramReport& report) {
   }
   json["unnamed"] = unnamed;
   json["unnamed_by_kind"] = std::move(by_kind);
-  json["most_bytes"] = report.most_bytes;
+  json["most_bytes"] = report.max_bytes;
   json["refused_bytes"] = report.refused_bytes;
   json["plain_bytes"] = report.plain_bytes;
   json["staging_bytes"] = report.staging_bytes;

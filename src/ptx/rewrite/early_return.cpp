@@ -44,11 +44,11 @@ class WholeWarps {
                  one.selector != Selector::x;
         });
     return !rows && branch.opcode != Opcode::brx_idx && branch.predicate != no_index &&
-           is_same(branch.predicate, most_steps);
+           is_same(branch.predicate, max_steps);
   }
 
  private:
-  static constexpr int most_steps = 16;
+  static constexpr int max_steps = 16;
 
   static bool is_thread_index(const Operand& operand) {
     return operand.kind == OperandKind::special &&

@@ -72,12 +72,12 @@ class Grouping {
   // The group behind `group`, not joined yet, that shares most with it; the lowest among equals.
   GroupIndex partner_of(GroupIndex group, const PerIndex<GroupIndex, GroupIndex>& becomes) {
     // Of a set that very many hold, those far behind are not looked at.
-    constexpr std::ptrdiff_t most_looked_at = 256;
+    constexpr std::ptrdiff_t max_looked_at = 256;
     touched_.clear();
     for (const SetIndex set : sets_of_[group]) {
       const auto& holders = holders_[set];
       const auto first = std::upper_bound(holders.begin(), holders.end(), group);
-      const auto last = first + std::min(most_looked_at, holders.end() - first);
+      const auto last = first + std::min(max_looked_at, holders.end() - first);
       for (auto other = first; other != last; ++other) {
         if (becomes[*other] != no_group) continue;
         if (shared_[*other] == 0) touched_.push_back(*other);
@@ -137,7 +137,7 @@ BlockSharing::BlockSharing(std::uint32_t blocks, std::vector<SharedPlaces> sets)
 }
 
 Result<BlockSharing> parse_block_sharing(std::string_view text, std::string_view source) {
-  constexpr std::int64_t most_blocks = 1 << 24;
+  constexpr std::int64_t max_blocks = 1 << 24;
   DEMARC_TRY(const Json json, parse_json(text, source));
   DEMARC_TRY(JsonObject root, JsonObject::of(json, std::string(source)));
   DEMARC_TRY(const std::string schema, root.string("schema"));
@@ -151,7 +151,7 @@ Result<BlockSharing> parse_block_sharing(std::string_view text, std::string_view
                          source, part);
   }
   DEMARC_TRY(JsonObject map, inter.object("map"));
-  DEMARC_TRY(const std::int64_t size, map.integer("size", 1, most_blocks));
+  DEMARC_TRY(const std::int64_t size, map.integer("size", 1, max_blocks));
   DEMARC_TRY(const Json* sets, inter.array("sets"));
   std::vector<SharedPlaces> found;
   for (const Json& set : *sets) {

@@ -121,7 +121,7 @@ __attribute__((target("avx512f"))) std::size_t Residents::subtract_avx512(const 
 }
 #endif
 
-std::uint32_t Residents::most_levels() {
+std::uint32_t Residents::max_levels() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f") != 0) return 64;
 #endif

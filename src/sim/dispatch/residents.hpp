@@ -34,7 +34,7 @@ class Residents {
   // What one tick takes off the work of every block on an SM: 1 / (1 + (cost + memory_cost)) in
   // single precision, with the cost of each SM in sm_cost (padded to whole tiles), or, where
   // `level_cost` is given, level_cost[used[sm] - 1]; it has 16 or 64 entries, of which the first
-  // most_levels() are read at most.
+  // max_levels() are read at most.
   struct Steps {
     const float* sm_cost = nullptr;
     float memory_cost = 0;
@@ -43,7 +43,7 @@ class Residents {
     bool changed = true;  // any of them since the last tick
   };
   // Levels of use that this machine looks up faster than it works out the step of each SM.
-  [[nodiscard]] static std::uint32_t most_levels();
+  [[nodiscard]] static std::uint32_t max_levels();
 
   // Takes the steps off. drain() must follow.
   void advance(const Steps& steps);

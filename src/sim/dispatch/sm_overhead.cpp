@@ -20,9 +20,9 @@ CostCurve::CostCurve(const OverheadTable& table, std::size_t column) {
 
 OverheadModel::OverheadModel(const TbConfig& config)
     : config_(&config), known_(config.resources()) {
-  constexpr std::uint32_t most_known = 2048;
+  constexpr std::uint32_t max_known = 2048;
   for (std::size_t r = 0; r < known_.size(); ++r) {
-    known_[r].resize(std::min(config.sm.max[r], most_known) + std::size_t{1});
+    known_[r].resize(std::min(config.sm.max[r], max_known) + std::size_t{1});
     for (std::uint32_t used = 1; used < known_[r].size(); ++used) {
       known_[r][used] = compute(r, used);
     }

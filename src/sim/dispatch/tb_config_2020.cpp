@@ -61,8 +61,8 @@ class ReaderOf2020 final : public ConfigReader {
     if (data_lines_ > 1) return fail("*sm holds one line");
     const auto numbers = leading_numbers(fields);
     if (numbers.size() != 2) return fail("expected the number of SMs and the units of one");
-    if (numbers[0] == 0 || numbers[0] > most_sms) {
-      return fail("{} SMs: 1 to {} are possible", numbers[0], most_sms);
+    if (numbers[0] == 0 || numbers[0] > max_sms) {
+      return fail("{} SMs: 1 to {} are possible", numbers[0], max_sms);
     }
     DEMARC_CHECK(check_capacity(numbers[1]));
     config_.sm = {numbers[0], 1, 1, {numbers[1]}};
@@ -79,9 +79,9 @@ class ReaderOf2020 final : public ConfigReader {
   }
 
   Result<void> check_capacity(std::uint32_t units) {
-    if (units >= least_row && units < most_units_of_2020) return {};
+    if (units >= least_row && units < max_units_of_2020) return {};
     return fail("a capacity of {} units: {} to {} are possible", units, least_row,
-                most_units_of_2020 - 1);
+                max_units_of_2020 - 1);
   }
 
   Result<void> take_row(const ConfigFields& fields, std::vector<Row>& rows) {

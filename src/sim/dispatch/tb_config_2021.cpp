@@ -5,8 +5,8 @@
 namespace demarc::sim {
 namespace {
 
-constexpr std::size_t most_resources = 12;
-constexpr std::size_t most_memories = 2;
+constexpr std::size_t max_resources = 12;
+constexpr std::size_t max_memories = 2;
 
 using Section = ConfigSection;
 
@@ -61,8 +61,8 @@ class ReaderOf2021 final : public ConfigReader {
         DEMARC_TRY(auto of_resource, choices(fields[i]));
         workload.requests.push_back(std::move(of_resource));
       }
-      if (workload.requests.size() > most_resources) {
-        return fail("at most {} SM resources", most_resources);
+      if (workload.requests.size() > max_resources) {
+        return fail("at most {} SM resources", max_resources);
       }
       return {};
     }
@@ -72,7 +72,7 @@ class ReaderOf2021 final : public ConfigReader {
       if (!parse_range(field, range)) break;
       workload.memory.push_back(range);
     }
-    if (workload.memory.empty() || workload.memory.size() > most_memories) {
+    if (workload.memory.empty() || workload.memory.size() > max_memories) {
       return fail("expected one or two memory ranges a-b");
     }
     return {};
@@ -81,13 +81,13 @@ class ReaderOf2021 final : public ConfigReader {
   Result<void> take_sm(const ConfigFields& fields) override {
     if (data_lines_ > 1) return fail("*sm holds one line");
     const auto numbers = leading_numbers(fields);
-    if (numbers.size() < 4 || numbers.size() > 3 + most_resources) {
+    if (numbers.size() < 4 || numbers.size() > 3 + max_resources) {
       return fail("expected: n_sms n_sched n_boundary max_1 .. max_n with n = 1..{}",
-                  most_resources);
+                  max_resources);
     }
     SmSpec sm{numbers[0], numbers[1], numbers[2], {numbers.begin() + 3, numbers.end()}};
     if (sm.n_sms == 0 || sm.n_sched == 0) return fail("n_sms and n_sched must be above 0");
-    if (sm.n_sms > most_sms) return fail("n_sms is {}: at most {}", sm.n_sms, most_sms);
+    if (sm.n_sms > max_sms) return fail("n_sms is {}: at most {}", sm.n_sms, max_sms);
     if (sm.n_sched > sm.max.size() || sm.n_boundary > sm.max.size()) {
       return fail("n_sched and n_boundary may be at most the number of resources, {}",
                   sm.max.size());
@@ -107,7 +107,7 @@ class ReaderOf2021 final : public ConfigReader {
   Result<void> take_mem(const ConfigFields& fields) override {
     if (data_lines_ > 1) return fail("*mem holds one line");
     config_.memory = leading_numbers(fields);
-    if (config_.memory.empty() || config_.memory.size() > most_memories) {
+    if (config_.memory.empty() || config_.memory.size() > max_memories) {
       return fail("expected the capacity of one or two memories");
     }
     for (const std::uint32_t max : config_.memory) {

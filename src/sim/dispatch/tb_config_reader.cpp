@@ -9,7 +9,7 @@ namespace demarc::sim {
 namespace {
 
 constexpr std::size_t longest_line = 1023;
-constexpr std::size_t most_choices = 1024;  // the published program overruns a buffer above this
+constexpr std::size_t max_choices = 1024;  // the published program overruns a buffer above this
 
 bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\r';
@@ -109,9 +109,9 @@ std::vector<float> leading_singles(const ConfigFields& fields) {
 
 Result<TbConfig> ConfigReader::read(std::string_view text) {
   constexpr std::string_view shortest_kernel = "1 1 1 1 1\n";
-  const std::size_t most_kernels = text.size() / shortest_kernel.size();
-  config_.kernels.reserve(most_kernels);
-  config_.fields.reserve(2 * most_kernels);
+  const std::size_t max_kernels = text.size() / shortest_kernel.size();
+  config_.kernels.reserve(max_kernels);
+  config_.fields.reserve(2 * max_kernels);
   while (!text.empty()) {
     const std::string_view line = next_line(text);
     ++line_;
@@ -221,9 +221,9 @@ Result<std::vector<std::uint32_t>> ConfigReader::choices(std::string_view field)
   std::vector<std::uint32_t> all;
   IntRange range;
   if (parse_range(field, range)) {
-    if (range.low > range.high || range.high - range.low >= most_choices) {
+    if (range.low > range.high || range.high - range.low >= max_choices) {
       return fail("request range '{}': expected a-b with a <= b and at most {} values", field,
-                  most_choices);
+                  max_choices);
     }
     for (std::uint32_t v = range.low; v != range.high; ++v) all.push_back(v);
     all.push_back(range.high);

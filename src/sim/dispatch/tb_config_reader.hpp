@@ -63,8 +63,8 @@ class ConfigReader {
     return (negative_ >> first & ((std::uint64_t{1} << count) - 1)) != 0;
   }
 
-  static constexpr std::uint32_t most_sms =
-      1U << 20;  // keeps a mistyped number from taking all memory
+  static constexpr std::uint32_t max_sms = 1U
+                                           << 20;  // keeps a mistyped number from taking all memory
 
   TbConfig config_;
   ConfigSection section_ = ConfigSection::none;

@@ -14,7 +14,7 @@
 namespace demarc::sim {
 namespace {
 
-constexpr std::size_t most_choices_of_kernels = 32;
+constexpr std::size_t max_choices_of_kernels = 32;
 
 class WorkloadGenerator {
  public:
@@ -121,7 +121,7 @@ class WorkloadGenerator {
   void draw() {
     const TbWorkload& workload = config_.workload;
     if (workload.from_kernels) {
-      const KernelIndex k(below(std::min(pool_.size(), most_choices_of_kernels)));
+      const KernelIndex k(below(std::min(pool_.size(), max_choices_of_kernels)));
       candidate_ = pool_[k];
       const auto first =
           pool_fields_.begin() + static_cast<std::ptrdiff_t>(k.raw() * config_.fields_per_kernel());

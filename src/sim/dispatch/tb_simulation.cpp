@@ -122,7 +122,7 @@ class TbSimulation {
         may_stand_still_ = may_stand_still_ || cost < 0;
       }
     }
-    by_level_ = one && !in_order && !wraps_ && config_.sm.max[0] <= Residents::most_levels();
+    by_level_ = one && !in_order && !wraps_ && config_.sm.max[0] <= Residents::max_levels();
     if (by_level_) level_cost_.resize(config_.sm.max[0] <= 16 ? 16 : 64);
     for (std::uint32_t use = 1; by_level_ && use <= config_.sm.max[0]; ++use) {
       level_cost_[use - 1] = overhead_.sm_cost(&use);

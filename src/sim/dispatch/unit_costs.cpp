@@ -23,9 +23,9 @@ Result<std::vector<UnitCosts::Row>> UnitCosts::rows_of(const TbConfig& config,
                                                        const OverheadTable& table,
                                                        std::uint32_t capacity,
                                                        std::string_view name) {
-  if (capacity >= most_units_of_2020) {
+  if (capacity >= max_units_of_2020) {
     return invalid_input("{}: a capacity of {} units: simtbs-2020 takes fewer than {}",
-                         config.source, capacity, most_units_of_2020);
+                         config.source, capacity, max_units_of_2020);
   }
   std::vector<Row> rows;
   for (const OverheadTable::Row& row : table.rows) {

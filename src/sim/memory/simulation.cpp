@@ -15,8 +15,8 @@ void Engine::inject(RequestIndex index) {
     --state.injected_pending;
     return;
   }
-  constexpr std::uint32_t most_under_way = 2;
-  if (request.interval != Cycles() && injected.under_way == most_under_way) {
+  constexpr std::uint32_t max_under_way = 2;
+  if (request.interval != Cycles() && injected.under_way == max_under_way) {
     --state.injected_pending;
     injected.late = true;
     return;
@@ -129,7 +129,7 @@ Result<std::vector<Completion>> Simulation::timed(std::span<const Request> reque
     }
     if (!find_line(request.address)) {
       return invalid_input("an access to {:#x}: a simulated card has no memory beyond {:#x}",
-                           request.address, most_bytes);
+                           request.address, max_bytes);
     }
     state.injected_open += request.repeats != 0 ? 1 : 0;
     state.injected.push_back({request, {}, 0, false});

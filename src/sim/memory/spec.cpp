@@ -107,9 +107,9 @@ std::vector<std::uint8_t> plane_distances(const Spec& spec, double spread, std::
 
 Result<void> fill_address(const gpu::Device& device, std::uint64_t seed, Spec& spec) {
   const gpu::AddressMap& map = *device.address_map;
-  if (device.dram.size_bytes > most_bytes) {
+  if (device.dram.size_bytes > max_bytes) {
     return invalid_input("{}: dram.size_bytes: {} are more than the {} that can be simulated",
-                         device.name, device.dram.size_bytes, most_bytes);
+                         device.name, device.dram.size_bytes, max_bytes);
   }
   AddressSpec& address = spec.address;
   address.module = map.module;
@@ -302,8 +302,8 @@ Result<void> check_spec(const Spec& spec) {
       spec.address.bank.rows.size() > 8 || spec.address.stack.number.rows.size() > 24) {
     return wrong("more than 16 module or set bits, 8 bank bits or 24 bits of the modulo stage");
   }
-  if (std::max(spec.l1.ways, spec.l2.ways) > most_ways) {
-    return wrong(fmt::format("a cache has more than {} ways", most_ways));
+  if (std::max(spec.l1.ways, spec.l2.ways) > max_ways) {
+    return wrong(fmt::format("a cache has more than {} ways", max_ways));
   }
   if (spec.threads > 65536 || std::uint64_t{spec.threads} * spec.sms() > Event::indices) {
     return wrong(

@@ -73,7 +73,7 @@ struct WarpBuilder {
 using step_detail::WarpBuilder;
 
 // A step's at which it ends; one access has 1024 at most.
-constexpr std::uint32_t most_shared_rows = 60000;
+constexpr std::uint32_t max_shared_rows = 60000;
 
 struct StepSink::State {
   OnKernel on_kernel;
@@ -155,7 +155,7 @@ struct StepSink::State {
     const emulate::TraceInstruction& instruction = header.instructions[i];
     if (event.space == emulate::MemorySpace::shared) {
       builder.shared_rows += shared_rows(event, instruction.bytes);
-      if (builder.shared_rows >= most_shared_rows) emit_work(builder, StepKind::work);
+      if (builder.shared_rows >= max_shared_rows) emit_work(builder, StepKind::work);
     }
     if (event.space != emulate::MemorySpace::global) return;
     step.count = coalesce(event.addresses, event.mask, instruction.bytes, step.lines);
@@ -199,11 +199,11 @@ Result<void> StepSink::begin_kernel(const emulate::TraceHeader& header) {
     for (const std::uint32_t size : sizes) all = all > most ? all : all * size;
     return all;
   };
-  constexpr std::uint64_t most_blocks = 0xffffffffU;
-  constexpr std::uint64_t most_threads = 1024;
-  const std::uint64_t blocks = product(header.grid, most_blocks);
-  const std::uint64_t threads = product(header.block, most_threads);
-  if (blocks == 0 || blocks > most_blocks || threads == 0 || threads > most_threads)
+  constexpr std::uint64_t max_blocks = 0xffffffffU;
+  constexpr std::uint64_t max_threads = 1024;
+  const std::uint64_t blocks = product(header.grid, max_blocks);
+  const std::uint64_t threads = product(header.block, max_threads);
+  if (blocks == 0 || blocks > max_blocks || threads == 0 || threads > max_threads)
     return invalid_input(
         "kernel '{}': its grid is empty or too large, or its blocks do not have 1 to 1024 threads",
         header.kernel);

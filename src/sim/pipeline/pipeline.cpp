@@ -77,8 +77,8 @@ class Pipeline {
     if (spec_.task_slots == 0 || spec_.hardware_queues == 0) {
       return invalid_input("task_slots and hardware_queues must be above 0");
     }
-    if (room_.tpcs() > most_tpcs) {
-      return invalid_input("{} TPCs: at most {}", room_.tpcs(), most_tpcs);
+    if (room_.tpcs() > max_tpcs) {
+      return invalid_input("{} TPCs: at most {}", room_.tpcs(), max_tpcs);
     }
     std::map<std::uint32_t, Nanoseconds> last_arrival;
     for (const KernelIndex k : kernels_.keys()) {
@@ -167,8 +167,8 @@ class Pipeline {
       tasks_[k].place = Place::wdu;
       tasks_[k].sequence = next_sequence_++;
       slots_.push_back(k);
-      run_.most_slots_used =
-          std::max(run_.most_slots_used, static_cast<std::uint32_t>(slots_.size()));
+      run_.max_slots_used =
+          std::max(run_.max_slots_used, static_cast<std::uint32_t>(slots_.size()));
       if (tasks_[k].to_launch == 0) continue;
       table_.insert(std::upper_bound(table_.begin(), table_.end(), k, TableOrder{this}), k);
       fresh_ |= kernels_[k].tpcs & all_;
@@ -209,7 +209,7 @@ class Pipeline {
   void launch_blocks(KernelIndex k, const TpcMask& where) {
     Task& task = tasks_[k];
     candidates_.clear();
-    for (std::size_t t = where._Find_first(); t < most_tpcs; t = where._Find_next(t)) {
+    for (std::size_t t = where._Find_first(); t < max_tpcs; t = where._Find_next(t)) {
       const TpcIndex tpc(static_cast<std::uint32_t>(t));
       const SmIndex sm = room_.best_sm(tpc, task.need);
       if (sm != no_sm) candidates_.push_back({room_.tpc_threads(tpc), tpc, sm});

@@ -159,7 +159,7 @@ std::string report_scenario(const PipelineScenario& scenario, const PipelineRun&
               {"hardware_queues", scenario.spec.hardware_queues},
               {"end_us", microseconds(run.end)},
               {"blocks", run.launched_blocks},
-              {"most_slots_used", run.most_slots_used},
+              {"most_slots_used", run.max_slots_used},
               {"kernels", Json::array()}};
     for (const KernelIndex k : run.kernels.keys()) {
       const PipelineOutcome& outcome = run.kernels[k];

@@ -11,7 +11,7 @@ namespace {
 
 // Up to this many tasks every way to share is tried: 3^12 pairs of a set and a part of it, for each
 // number of partitions.
-constexpr std::size_t most_tried = 12;
+constexpr std::size_t max_tried = 12;
 constexpr std::uint64_t never = std::numeric_limits<std::uint32_t>::max();
 
 TaskGroup group_of(const Share& share) {
@@ -20,8 +20,8 @@ TaskGroup group_of(const Share& share) {
 
 class EveryWay {
  public:
-  EveryWay(std::vector<Share> shares, std::size_t most_partitions)
-      : shares_(std::move(shares)), most_(std::min(most_partitions, shares_.size())) {}
+  EveryWay(std::vector<Share> shares, std::size_t max_partitions)
+      : shares_(std::move(shares)), most_(std::min(max_partitions, shares_.size())) {}
 
   std::optional<LeastTpcs> find() {
     const std::size_t sets = std::size_t{1} << shares_.size();
@@ -105,8 +105,8 @@ std::optional<LeastTpcs> least_tpcs(const TaskSet& set) {
     alone.push_back(std::move(*share));
   }
   if (alone.empty()) return {};
-  const std::size_t most = most_partitions(set);
-  if (alone.size() <= most_tried) return EveryWay(std::move(alone), most).find();
+  const std::size_t most = max_partitions(set);
+  if (alone.size() <= max_tried) return EveryWay(std::move(alone), most).find();
   Shares groups(std::move(alone));
   while (groups.merge_best(1)) {
   }

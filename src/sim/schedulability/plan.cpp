@@ -36,14 +36,14 @@ void spend_spare(std::vector<Share>& shares, std::uint64_t spare) {
 // What the simulation would have to run, in blocks times SMs that take them: refused when that is
 // more than some seconds' worth.
 Result<void> check_work(const TaskSet& set, const SchedulePlan& plan, Nanoseconds horizon) {
-  constexpr double most_work = 2e7;
+  constexpr double max_work = 2e7;
   double work = 0;
   for (const TaskPartition& partition : plan.partitions) {
     for (const std::size_t t : partition.tasks) {
       const RealTimeTask& task = set.tasks[t];
       const std::uint64_t jobs = horizon / task.period + 1;
       work += static_cast<double>(jobs) * (1 + static_cast<double>(task.blocks));
-      if (work <= most_work) continue;
+      if (work <= max_work) continue;
       return invalid_input(
           "task '{}': to try the plan out, {} jobs of {} blocks would be simulated until {:.0f} "
           "us, which are too many; bring the periods closer together or make the kernels smaller",
@@ -55,7 +55,7 @@ Result<void> check_work(const TaskSet& set, const SchedulePlan& plan, Nanosecond
 
 // Releases all tasks together at 0 and runs about a thousand jobs, or the hyperperiod.
 Result<void> check_by_simulation(const TaskSet& set, SchedulePlan& plan) {
-  constexpr std::uint64_t most_jobs = 1000;
+  constexpr std::uint64_t max_jobs = 1000;
   double jobs_per_ns = 0;
   Nanoseconds hyperperiod = 1_ns;
   Nanoseconds longest_period = 1_ns;
@@ -67,7 +67,7 @@ Result<void> check_by_simulation(const TaskSet& set, SchedulePlan& plan) {
       hyperperiod = Nanoseconds(std::lcm(hyperperiod.raw(), task.period.raw()));
     }
   }
-  const Nanoseconds enough(static_cast<std::uint64_t>(double{most_jobs} / jobs_per_ns));
+  const Nanoseconds enough(static_cast<std::uint64_t>(double{max_jobs} / jobs_per_ns));
   const Nanoseconds horizon = std::max(std::min(hyperperiod, enough), 2 * longest_period);
   DEMARC_CHECK(check_work(set, plan, horizon));
 
@@ -141,13 +141,13 @@ Nanoseconds job_time(const TaskSet& set, std::size_t task, std::uint32_t tpcs) {
   return (t.blocks + wave - 1) / wave * block_time(t, tpcs);
 }
 
-std::size_t most_partitions(const TaskSet& set) {
+std::size_t max_partitions(const TaskSet& set) {
   return std::min(set.spec.task_slots, set.spec.hardware_queues);
 }
 
 Result<SchedulePlan> plan_schedule(const TaskSet& set) {
-  if (set.tasks.size() > most_tasks) {
-    return invalid_input("{} tasks; a plan is made for at most {}", set.tasks.size(), most_tasks);
+  if (set.tasks.size() > max_tasks) {
+    return invalid_input("{} tasks; a plan is made for at most {}", set.tasks.size(), max_tasks);
   }
   SchedulePlan plan;
   plan.least = least_tpcs(set);
@@ -160,7 +160,7 @@ Result<SchedulePlan> plan_schedule(const TaskSet& set) {
     }
   }
   const std::uint64_t all = set.spec.topology.tpc_count();
-  const std::size_t most = most_partitions(set);
+  const std::size_t most = max_partitions(set);
   Shares groups(std::move(alone));
   while (groups.tpcs() > all && groups.merge_best(1)) {
   }

@@ -40,7 +40,7 @@ Result<RealTimeTask> parse_task(const Json& json, const std::string& where) {
     for (const auto& [tpcs, us] : durations->items()) {
       const std::string key = fmt::format("{}.block_us.{}", where, tpcs);
       DEMARC_TRY(const std::uint64_t count, parse_u64(tpcs, key));
-      if (!us.is_number() || count == 0 || count > most_tpcs) {
+      if (!us.is_number() || count == 0 || count > max_tpcs) {
         return invalid_input("{}: expected a number of TPCs and a time", key);
       }
       DEMARC_TRY(task.block_times[static_cast<std::uint32_t>(count)],

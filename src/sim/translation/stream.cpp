@@ -286,9 +286,9 @@ Result<void> StreamBuilder::add_block(const memory::PackedBlock& block) {
       made.waves.push_back(made.instructions.size());
     }
   }
-  if (made.lines.size() > made.options.most_lines) {
+  if (made.lines.size() > made.options.max_lines) {
     return invalid_input("{}: more than {} line accesses; take a smaller launch", made.options.name,
-                         made.options.most_lines);
+                         made.options.max_lines);
   }
   return {};
 }

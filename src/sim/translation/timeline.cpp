@@ -17,7 +17,7 @@ TimelineBin sum_of(const TimelineBin& a, const TimelineBin& b) {
 
 // The bin of a cycle; when there are too many, two become one.
 TimelineBin& bin_of(Timeline& timeline, Cycles now) {
-  while (now / timeline.bin_cycles >= Timeline::most_bins) {
+  while (now / timeline.bin_cycles >= Timeline::max_bins) {
     auto& bins = timeline.bins;
     for (std::size_t i = 0; i < bins.size(); i += 2)
       bins[i / 2] = i + 1 < bins.size() ? sum_of(bins[i], bins[i + 1]) : bins[i];

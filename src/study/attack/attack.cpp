@@ -62,7 +62,7 @@ class Hunt {
     covered_ = true;
     std::size_t refused = 0;  // generations, one after the other
     while (result_.screened.size() < plan_.candidates && !time_is_up() &&
-           refused < most_refused_generations) {
+           refused < max_refused_generations) {
       const std::size_t before = result_.screened.size();
       const std::size_t left = plan_.candidates - result_.screened.size();
       const auto children =
@@ -219,7 +219,7 @@ class Hunt {
   // A victim that computes something else is worse than any that is slow.
   static constexpr double wrong_percent = 1e9;
   // Lanes that took nothing in so many generations will take nothing.
-  static constexpr std::size_t most_refused_generations = 8;
+  static constexpr std::size_t max_refused_generations = 8;
   static constexpr std::uint64_t proof_seed = std::uint64_t{1} << 32U;
 
   const AttackPlan& plan_;

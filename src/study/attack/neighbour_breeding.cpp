@@ -85,7 +85,7 @@ Neighbour settled(Neighbour neighbour) {
   if (neighbour.operation == Operation::bulk_copy) neighbour.apart = 0;
   neighbour.footprint =
       std::max({neighbour.footprint, row.least_bytes, row_of(neighbour.pattern).least_bytes});
-  if (row.most_bytes != 0) neighbour.footprint = std::min(neighbour.footprint, row.most_bytes);
+  if (row.max_bytes != 0) neighbour.footprint = std::min(neighbour.footprint, row.max_bytes);
   if (neighbour.pattern == Pattern::slice) neighbour.footprint = slice_page;
   if (is_copy(neighbour.operation)) {
     for (const auto value : {&Neighbour::blocks, &Neighbour::threads, &Neighbour::shared,

@@ -60,7 +60,7 @@ class GpuLane : public Lane {
   Result<void> start() override {
     DEMARC_CHECK(check_loaded());
     std::vector<cuda::Event> marks;
-    for (int i = 0; i < most_ahead; ++i) {
+    for (int i = 0; i < max_ahead; ++i) {
       DEMARC_TRY(auto event, cuda::Event::create(set_->gpu()));
       marks.push_back(std::move(event));
     }
@@ -78,7 +78,7 @@ class GpuLane : public Lane {
   }
 
  private:
-  static constexpr int most_ahead = 8;  // runs that wait for the GPU
+  static constexpr int max_ahead = 8;  // runs that wait for the GPU
 
   [[nodiscard]] Result<void> check_loaded() const {
     if (work_ != nullptr) return {};
@@ -158,7 +158,7 @@ Result<Resident> ResidentSet::get(const Workload& workload, const cuda::Stream& 
   auto found = resident_.find(workload.spec);
   if (found == resident_.end()) {
     DEMARC_TRY(const auto loaded, reader_(workload));
-    if (resident_.size() >= most_resident) resident_.clear();
+    if (resident_.size() >= max_resident) resident_.clear();
     auto made = make(loaded, stream);
     if (!made && made.error().kind == ErrorKind::missing_capability && !resident_.empty()) {
       resident_.clear();  // perhaps the memory is full of workloads used earlier

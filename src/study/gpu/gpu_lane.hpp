@@ -37,7 +37,7 @@ class ResidentSet {
 
  private:
   // Memory of the host does not say when there is too little of it.
-  static constexpr std::size_t most_resident = 64;
+  static constexpr std::size_t max_resident = 64;
 
   // A memory, and the kernels that work on it once they are needed.
   struct Place {

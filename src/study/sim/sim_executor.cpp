@@ -17,9 +17,9 @@ namespace {
 
 constexpr std::uint32_t ptx_target = 90;
 constexpr std::uint32_t least_samples = 3;
-constexpr std::uint64_t most_parts = 4;  // each with as much memory
-constexpr std::uint64_t most_neighbour_bytes = std::uint64_t{32} << 20U;
-constexpr std::uint64_t most_neighbour_accesses = std::uint64_t{1} << 17U;
+constexpr std::uint64_t max_parts = 4;  // each with as much memory
+constexpr std::uint64_t max_neighbour_bytes = std::uint64_t{32} << 20U;
+constexpr std::uint64_t max_neighbour_accesses = std::uint64_t{1} << 17U;
 
 // One run of T(A, B), or of A alone on the whole GPU (parts = 1).
 struct CellKey {
@@ -48,9 +48,9 @@ class SimStudy {
   Result<const SimWorkload*> workload(const std::string& spec) {
     if (const auto known = workloads_.find(spec); known != workloads_.end()) return &known->second;
     DEMARC_TRY(SimWorkload loaded, load_sim_workload(spec, ptx_target));
-    if (loaded.bytes > device_.dram.size_bytes / most_parts) {
+    if (loaded.bytes > device_.dram.size_bytes / max_parts) {
       return invalid_input("{}: its addresses span {} bytes; a workload on {} may span at most {}",
-                           spec, loaded.bytes, device_.name, device_.dram.size_bytes / most_parts);
+                           spec, loaded.bytes, device_.name, device_.dram.size_bytes / max_parts);
     }
     return &workloads_.emplace(spec, std::move(loaded)).first->second;
   }
@@ -311,8 +311,8 @@ class SimExecutor final : public Executor {
   // Each neighbour's kernel is emulated, and what it did is kept.
   Result<NeighbourMeans> neighbour_means(const Mode& mode, std::uint32_t parts) const override {
     DEMARC_TRY(NeighbourMeans means, Executor::neighbour_means(mode, parts));
-    means.bytes = most_neighbour_bytes;
-    means.accesses = most_neighbour_accesses;
+    means.bytes = max_neighbour_bytes;
+    means.accesses = max_neighbour_accesses;
     means.lacking[Need::module_variables] =
         fmt::format("variables of a module have no place on sim:{}", name_);
     return means;

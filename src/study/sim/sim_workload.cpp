@@ -17,7 +17,7 @@ namespace demarc::study {
 namespace {
 
 // Steps of a launch kept in memory at most; above, each run is emulated again.
-constexpr std::uint64_t most_recorded_bytes = std::uint64_t{192} << 20U;
+constexpr std::uint64_t max_recorded_bytes = std::uint64_t{192} << 20U;
 
 using Parameters = std::map<std::string, std::int64_t>;
 
@@ -185,7 +185,7 @@ Result<SimWorkload> load_sim_workload(const std::string& spec, std::uint32_t tar
         workload::check(launch, recorded.outcome.addresses, recorded.outcome.buffers);
     if (!checked) loaded.outputs.mismatch = checked.error().message;
   }
-  if (!whole || recorded.launch->bytes() <= most_recorded_bytes) {
+  if (!whole || recorded.launch->bytes() <= max_recorded_bytes) {
     loaded.source = [steps = recorded.launch] { return sim::memory::replay_launch(steps); };
   } else {
     loaded.source = [module, launch] { return sim::memory::emulate_on_the_fly(module, launch); };

@@ -61,13 +61,13 @@ class Contract : public testing::Test {
 class MaskContract : public Contract {};
 class MpsContract : public Contract {};
 
-TEST_F(Contract, IsKept) {
+TEST_F(Contract, is_kept) {
   const auto backend = cuda::make_backend(card, settings().mode);
   ASSERT_TRUE(backend) << backend.error().message;
   conforms(card, **backend, 60);
 }
 
-TEST_F(MpsContract, AClientStaysWithinItsShare) {
+TEST_F(MpsContract, a_client_stays_within_its_share) {
   const char* share = std::getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
   ASSERT_NE(share, nullptr) << "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE is not set";
   const auto used = sms_used(card->stream().handle()).size();
@@ -76,7 +76,7 @@ TEST_F(MpsContract, AClientStaysWithinItsShare) {
   EXPECT_LE(100.0 * (static_cast<double>(used) - 2), std::atof(share) * settings().card_sms);
 }
 
-TEST_F(MaskContract, RandomMasksNeverLeak) {
+TEST_F(MaskContract, random_masks_never_leak) {
   random_masks_never_leak(card, settings().launches, 11);
   if (!HasFailure()) {
     std::printf("| %llu launches under random masks, 0 of %llu blocks outside\n",
@@ -85,7 +85,7 @@ TEST_F(MaskContract, RandomMasksNeverLeak) {
   }
 }
 
-TEST_F(MaskContract, StreamsOfLibrariesAndTheDefaultStreamObeyTheProcessMask) {
+TEST_F(MaskContract, streams_of_libraries_and_the_default_stream_obey_the_process_mask) {
   const TpcSet set{1, 3};
   const auto wanted = gpu::sms_of(card->topology(), set);
   const auto mask = cuda::ProcessMask::set(card, set);
@@ -97,7 +97,7 @@ TEST_F(MaskContract, StreamsOfLibrariesAndTheDefaultStreamObeyTheProcessMask) {
   EXPECT_EQ(card->gpu()->api().cuStreamDestroy_v2(library), 0);
 }
 
-TEST_F(MaskContract, ADestroyedStreamsMaskIsNotALaterStreams) {
+TEST_F(MaskContract, a_destroyed_streams_mask_is_not_a_later_streams) {
   const auto& api = card->gpu()->api();
   const auto* masks = card->stream_masks().value();
   std::printf("| masks of streams are kept by %s\n",
@@ -116,7 +116,7 @@ TEST_F(MaskContract, ADestroyedStreamsMaskIsNotALaterStreams) {
   }
 }
 
-TEST_F(MaskContract, AFailedLaunchAndAnErrorLeaveNoMask) {
+TEST_F(MaskContract, a_failed_launch_and_an_error_leave_no_mask) {
   const auto& gpu = card->gpu();
   {
     const auto next = cuda::NextMask::set(card, {0});
@@ -128,7 +128,7 @@ TEST_F(MaskContract, AFailedLaunchAndAnErrorLeaveNoMask) {
   EXPECT_EQ(sms_used(card->stream().handle()).size(), gpu->sm_count());
 }
 
-TEST_F(MaskContract, WhatIsUnknownIsRefused) {
+TEST_F(MaskContract, what_is_unknown_is_refused) {
   const auto* masks = card->stream_masks().value();
   EXPECT_FALSE(masks->set(card->stream().handle(), {}));
   EXPECT_FALSE(masks->set(card->stream().handle(), TpcSet{card->topology().tpc_count()}));

@@ -6,7 +6,7 @@
 namespace demarc::cuda {
 namespace {
 
-TEST(Conformance, AMillionRandomMasksLeakNoBlock) {
+TEST(Conformance, a_million_random_masks_leak_no_block) {
   const auto card = test::fake_card();
   ASSERT_TRUE(card) << card.error().message;
   test::random_masks_never_leak(*card, 1000000, 11);

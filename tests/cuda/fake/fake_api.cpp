@@ -174,7 +174,7 @@ FAKE CuResult cuDeviceGetAttribute(int* value, int attribute, CuDevice) {
       *value = 233472;
       break;
     case attribute_shared_bytes_per_block_optin:
-      *value = most_shared_bytes;
+      *value = max_shared_bytes;
       break;
     default:
       *value = 1000;

@@ -279,7 +279,7 @@ FAKE CuResult cuFuncSetAttribute(CuFunction handle, int attribute, int value) {
     auto& function = *reinterpret_cast<FakeFunction*>(handle);
     if (attribute != function_max_dynamic_shared_bytes) return cu_success;
     const int own = attribute_of(function, function_shared_bytes);
-    if (value < 0 || value > most_shared_bytes - own) return error_invalid;
+    if (value < 0 || value > max_shared_bytes - own) return error_invalid;
     function.dynamic_shared = value;
     return cu_success;
   });

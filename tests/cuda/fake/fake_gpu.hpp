@@ -15,7 +15,7 @@
 
 namespace demarc::fake {
 
-inline constexpr std::uint32_t most_tpcs = 128;
+inline constexpr std::uint32_t max_tpcs = 128;
 
 // How the launch callback shows the stream of a launch.
 enum class Shows : std::uint32_t {
@@ -41,9 +41,9 @@ struct FakeConfig {
   int capability_minor = 0;
   std::uint32_t tpcs = 12;
   std::uint32_t sms_per_tpc = 2;
-  std::uint32_t bit[most_tpcs] = {};   // hardware bit of each logical TPC
-  std::uint32_t gpc[most_tpcs] = {};   // GPC that clusters see
-  std::uint32_t side[most_tpcs] = {};  // L2 side
+  std::uint32_t bit[max_tpcs] = {};   // hardware bit of each logical TPC
+  std::uint32_t gpc[max_tpcs] = {};   // GPC that clusters see
+  std::uint32_t side[max_tpcs] = {};  // L2 side
   std::uint32_t stream_offset = 0x51c;
   bool stream_field_works = true;  // false: the field is ignored, as on a driver that moved it
   // Whoever writes to these bytes of a stream's object ends with the next launch; 0, 0: none.

@@ -32,8 +32,8 @@ using MaskWords = std::array<std::uint32_t, 4>;  // a set bit disables
 
 inline constexpr std::uint64_t fake_page = 2 << 20;
 
-inline constexpr int most_shared_bytes = 232448;  // of a block
-inline constexpr int own_shared_bytes = 64;       // of a probe kernel
+inline constexpr int max_shared_bytes = 232448;  // of a block
+inline constexpr int own_shared_bytes = 64;      // of a probe kernel
 
 inline constexpr CuResult error_invalid = 1;
 inline constexpr CuResult error_no_context = 201;

@@ -12,7 +12,7 @@ using testing::HasSubstr;
 // There another copy of the library that hooks reports.
 class DriverNamespaces : public Assumptions {};
 
-TEST_F(DriverNamespaces, TheSameFileInAnotherNamespaceOfTheLinkersEndsTheProcess) {
+TEST_F(DriverNamespaces, the_same_file_in_another_namespace_of_the_linkers_ends_the_process) {
   EXPECT_EQ(ran({"context", "driver-in-namespace", "launch"}, 3, false), 0) << said();
   EXPECT_THAT(said(),
               HasSubstr("stopped: it starts a second driver of CUDA (in another namespace"));
@@ -20,7 +20,7 @@ TEST_F(DriverNamespaces, TheSameFileInAnotherNamespaceOfTheLinkersEndsTheProcess
 }
 
 // Without the library that hooks: the drivers that a process has loaded are counted from outside.
-TEST_F(DriverNamespaces, ASecondDriverThatReportsNothingGetsNoContext) {
+TEST_F(DriverNamespaces, a_second_driver_that_reports_nothing_gets_no_context) {
   EXPECT_EQ(
       ran({"context", "set=CUDA_INJECTION64_PATH=", "driver-in-namespace", "launch"}, 0, false), 0)
       << said();

@@ -11,7 +11,7 @@
 namespace demarc::probe {
 namespace {
 
-TEST(SimulatedMemory, TheProbeRecoversThePublishedFunctionsOfAGtx1080FromTimesAlone) {
+TEST(SimulatedMemory, the_probe_recovers_the_published_functions_of_a_gtx_1080_from_times_alone) {
   const gpu::Device device = gpu::find_device("gtx1080").value();
   auto memory = SimulatedMemory::open(device, 1);
   ASSERT_TRUE(memory) << memory.error().message;
@@ -37,7 +37,7 @@ TEST(SimulatedMemory, TheProbeRecoversThePublishedFunctionsOfAGtx1080FromTimesAl
 }
 
 // The banks of a V100's channel are busy with 52 threads, before its 64 registers are taken.
-TEST(SimulatedMemory, TheRegistersOfAV100AreNotStatedSinceItsBanksHideThem) {
+TEST(SimulatedMemory, the_registers_of_a_v100_are_not_stated_since_its_banks_hide_them) {
   const gpu::Device device = gpu::find_device("v100").value();
   EXPECT_EQ(sim::memory::make_spec(device, 1).value().miss_registers, 64U);
   const auto basis = [](const gpu::LinearHash& hash) {
@@ -54,7 +54,7 @@ TEST(SimulatedMemory, TheRegistersOfAV100AreNotStatedSinceItsBanksHideThem) {
 }
 
 // What is not seen is said in text, JSON and description alike.
-TEST(ProbeMemory, ANumberThatIsNotSeenIsNullAndSaidAndNotWritten) {
+TEST(ProbeMemory, a_number_that_is_not_seen_is_null_and_said_and_not_written) {
   auto truth = planted_truth("gtx1080").value();
   truth.miss_registers = 80;
   PlantedMemory memory(truth, 1);
@@ -73,7 +73,7 @@ TEST(ProbeMemory, ANumberThatIsNotSeenIsNullAndSaidAndNotWritten) {
 }
 
 // The slice of a GTX 1060 is a remainder modulo 3 of an address: no linear function names it.
-TEST(ProbeMemory, OfAnAddressMapThatIsNotLinearNothingIsStated) {
+TEST(ProbeMemory, of_an_address_map_that_is_not_linear_nothing_is_stated) {
   auto memory = SimulatedMemory::open(gpu::find_device("gtx1060-3gb").value(), 1).value();
   const auto report = probe_memory(*memory, {}, {});
   ASSERT_TRUE(report) << report.error().message;
@@ -88,7 +88,7 @@ TEST(ProbeMemory, OfAnAddressMapThatIsNotLinearNothingIsStated) {
 }
 
 // Some of its 80 slices look alike from 24 SMs, and no remainder is found to tell them apart.
-TEST(SimulatedMemory, TheSlicesOfAnH100ThatLookAlikeAreNotCountedAsOne) {
+TEST(SimulatedMemory, the_slices_of_an_h100_that_look_alike_are_not_counted_as_one) {
   const gpu::Device device = gpu::find_device("h100-sxm").value();
   auto memory = SimulatedMemory::open(device, 1).value();
   const auto found = find_slices(*memory, {}, {});

@@ -17,28 +17,28 @@
 namespace {
 
 void run_passes(const demarc::ptx::Module& module) {
-  constexpr std::uint32_t most_registers = 100'000;
+  constexpr std::uint32_t max_registers = 100'000;
   for (const auto& function : module.functions) {
-    if (!function.has_body || function.body.register_count > most_registers) continue;
+    if (!function.has_body || function.body.register_count > max_registers) continue;
     const demarc::ptx::Cfg cfg(function.body);
     const demarc::ptx::DefUse def_use(function.body, cfg);
     (void)find_induction(module, function.body, cfg, def_use);
     (void)find_divergence(module, function.body, cfg, def_use);
     for (const std::uint32_t load : global_loads(module, function, true)) {
-      (void)trace_address(function, def_use, load, {.most_nodes = 1'000});
+      (void)trace_address(function, def_use, load, {.max_nodes = 1'000});
     }
     (void)cfg_report(module, function, false);
   }
   for (const auto& variable : module.variables) {
-    constexpr std::uint64_t most_bytes = 1U << 20U;
-    if (variable.byte_size() < most_bytes) (void)initial_image(module, variable);
+    constexpr std::uint64_t max_bytes = 1U << 20U;
+    if (variable.byte_size() < max_bytes) (void)initial_image(module, variable);
   }
 }
 
 void color(const demarc::ptx::Module& module) {
-  constexpr std::uint64_t most_bytes = 1U << 20U;
+  constexpr std::uint64_t max_bytes = 1U << 20U;
   for (const auto& variable : module.variables) {
-    if (variable.byte_size() > most_bytes) return;
+    if (variable.byte_size() > max_bytes) return;
   }
   (void)demarc::ptx::find_colored_needs(module);
   (void)demarc::color::rewrite_parities(

@@ -249,15 +249,15 @@ MachineCodeFigures machine_code_figures(const std::string& ptx) {
       bytes += content.size();
       copies += uniform_copies_in(content);
     }
-    std::uint64_t most_registers = 0;
+    std::uint64_t max_registers = 0;
     for (const std::uint64_t one : numbers_behind(made.messages, "Used ")) {
-      most_registers = std::max(most_registers, one);
+      max_registers = std::max(max_registers, one);
     }
     std::uint64_t spilled = 0;
     for (const std::uint64_t one : numbers_behind(made.messages, "bytes stack frame, ")) {
       spilled += one;
     }
-    return fmt::format("{} {} {} {}", bytes / instruction_bytes, copies, most_registers, spilled);
+    return fmt::format("{} {} {} {}", bytes / instruction_bytes, copies, max_registers, spilled);
   });
   MachineCodeFigures figures;
   std::istringstream(text) >> figures.instructions >> figures.uniform_copies >> figures.registers >>

@@ -25,11 +25,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // Six decimals may make two rows of a table equal; the rest must come back.
   if (again && again->fields != config->fields) std::abort();
 
-  constexpr std::uint64_t most_work = 100'000;
+  constexpr std::uint64_t max_work = 100'000;
   std::uint64_t work = config->max_simtime.raw();
   for (const auto& kernel : config->kernels)
     work += std::uint64_t{kernel.n_tb} * kernel.duration.raw();
-  if (config->max_simtime == demarc::sim::TbTicks() || config->sm.n_sms > 64 || work > most_work)
+  if (config->max_simtime == demarc::sim::TbTicks() || config->sm.n_sms > 64 || work > max_work)
     return 0;
   (void)demarc::sim::run_classic(text, "fuzz", "bfa", demarc::sim::TbModel::simtbs, false);
   return 0;

@@ -159,7 +159,7 @@ ClientStatistics simulated(const std::shared_ptr<const PackedLaunch>& launch) {
   return gpu.statistics(client);
 }
 
-TEST(AccelsimStreams, WhatTheEmulatorTracedAndTheSameInAccelSimsFormAreOneStream) {
+TEST(AccelsimStreams, what_the_emulator_traced_and_the_same_in_accel_sims_form_are_one_stream) {
   const Recorded files = record_mixed();
   const auto ours = read_access_stream(files.ours);
   const auto theirs = read_access_stream(files.accelsim);
@@ -180,7 +180,7 @@ TEST(AccelsimStreams, WhatTheEmulatorTracedAndTheSameInAccelSimsFormAreOneStream
   EXPECT_EQ(a.l2_miss_sectors, b.l2_miss_sectors);
 }
 
-TEST(AccelsimStreams, AListOfKernelsIsOneLaunchOfAllOfThem) {
+TEST(AccelsimStreams, a_list_of_kernels_is_one_launch_of_all_of_them) {
   const auto one = read_access_stream(record_mixed().accelsim);
   const Recorded files = record_mixed();
   const auto list = files.accelsim.parent_path() / "kernelslist.g";
@@ -190,7 +190,7 @@ TEST(AccelsimStreams, AListOfKernelsIsOneLaunchOfAllOfThem) {
   EXPECT_EQ(access_text(**both), access_text(**one) + access_text(**one));
 }
 
-TEST(AccelsimStreams, ATraceWithoutSomeOfItsBlocksIsRefused) {
+TEST(AccelsimStreams, a_trace_without_some_of_its_blocks_is_refused) {
   const auto path = demarc::test::fresh_folder("accelsim_part") / "part.trace";
   emulate::TraceFileWriter writer(path);
   emulate::TraceHeader header;
@@ -206,7 +206,7 @@ TEST(AccelsimStreams, ATraceWithoutSomeOfItsBlocksIsRefused) {
             path.string() + ": kernel 'part': the trace has 1 of its 2 blocks");
 }
 
-TEST(AccelsimStreams, AWarpThatItsBlockDoesNotHaveIsRefused) {
+TEST(AccelsimStreams, a_warp_that_its_block_does_not_have_is_refused) {
   const auto path = demarc::test::fresh_folder("accelsim_warp") / "warp.trace";
   emulate::TraceFileWriter writer(path);
   emulate::TraceHeader header;
@@ -225,7 +225,7 @@ TEST(AccelsimStreams, AWarpThatItsBlockDoesNotHaveIsRefused) {
   EXPECT_THAT(read.error().message, HasSubstr("kernel 'k', block 0: warp 7 of 1"));
 }
 
-TEST(AccelsimStreams, ErrorsNameFileAndLine) {
+TEST(AccelsimStreams, errors_name_file_and_line) {
   const auto path = demarc::test::fresh_folder("accelsim_error") / "kernel-1.traceg";
   ASSERT_TRUE(write_file(path, "-kernel name = k\n-grid dim = (1,1)\n"));
   const auto read = read_access_stream(path);

@@ -27,7 +27,7 @@ warp
 work +10
 )";
 
-TEST(AccessStream, TextSaysWhatEachWarpDoes) {
+TEST(AccessStream, text_says_what_each_warp_does) {
   const auto launch = parse_access_text(example, "x.txt");
   ASSERT_TRUE(launch) << launch.error().message;
   ASSERT_EQ((*launch)->kernels.size(), 2U);
@@ -53,7 +53,7 @@ TEST(AccessStream, TextSaysWhatEachWarpDoes) {
   EXPECT_EQ(step.instructions, 2U);
 }
 
-TEST(AccessStream, TextAndBinaryComeBackAsTheyWere) {
+TEST(AccessStream, text_and_binary_come_back_as_they_were) {
   const auto launch = parse_access_text(example, "x.txt").value();
   const std::string text = access_text(*launch);
   EXPECT_EQ(access_text(*parse_access_text(text, "y.txt").value()), text);
@@ -61,7 +61,7 @@ TEST(AccessStream, TextAndBinaryComeBackAsTheyWere) {
   EXPECT_EQ(access_text(*parse_access_binary(binary, "y.bin").value()), text);
 }
 
-TEST(AccessStream, AStreamRunsOnASimulation) {
+TEST(AccessStream, a_stream_runs_on_a_simulation) {
   Simulation gpu(small_memory());
   const auto client = gpu.add_client(
       {"mine", sms({0, 1}), replay_launch(parse_access_text(example, "x").value()), {}});
@@ -70,7 +70,7 @@ TEST(AccessStream, AStreamRunsOnASimulation) {
   EXPECT_EQ(gpu.statistics(client).store_sectors, 2U);
 }
 
-TEST(AccessStream, ErrorsNameTheLine) {
+TEST(AccessStream, errors_name_the_line) {
   const auto error = [](std::string_view text) {
     const auto launch = parse_access_text(text, "x.txt");
     return launch ? std::string() : launch.error().message;
@@ -92,7 +92,7 @@ TEST(AccessStream, ErrorsNameTheLine) {
   EXPECT_THAT(error(""), HasSubstr("no kernel"));
 }
 
-TEST(AccessStream, BinaryOfALoadThatWritesInPartIsRefused) {
+TEST(AccessStream, binary_of_a_load_that_writes_in_part_is_refused) {
   const auto launch = parse_access_text("kernel threads=32\nblock\nwarp\nload 0x80\n", "x.txt");
   std::string binary = access_binary(**launch);
   const std::size_t head = binary.size() - 16;
@@ -102,7 +102,7 @@ TEST(AccessStream, BinaryOfALoadThatWritesInPartIsRefused) {
               HasSubstr("do not make a step"));
 }
 
-RC_GTEST_PROP(AccessStream, DamagedBinaryIsAnErrorOrAnotherStreamButNeverMore,
+RC_GTEST_PROP(AccessStream, damaged_binary_is_an_error_or_another_stream_but_never_more,
               (std::vector<std::uint8_t> noise)) {
   std::string binary = access_binary(*parse_access_text(example, "x.txt").value());
   for (std::size_t i = 0; i + 1 < noise.size(); i += 2) {

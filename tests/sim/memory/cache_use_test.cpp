@@ -17,24 +17,24 @@ ClientStatistics after(const Spec& spec, const std::string& steps, std::uint32_t
 
 using Runs = std::vector<Cycles>;
 
-TEST(KernelCaches, AKernelFindsNothingInTheL1AndAllThatIsLeftInTheL2) {
+TEST(KernelCaches, a_kernel_finds_nothing_in_the_l1_and_all_that_is_left_in_the_l2) {
   EXPECT_EQ(after(small_memory(), "load 0x0/1\n", 3).run_cycles,
             (Runs{Cycles(miss), Cycles(hit), Cycles(hit)}));
 }
 
-TEST(KernelCaches, EachKernelOfALaunchFindsTheL1Empty) {
+TEST(KernelCaches, each_kernel_of_a_launch_finds_the_l1_empty) {
   const std::string twice = "load 0x0/1\nwait load 0x0/1\n";
   EXPECT_EQ(after(small_memory(), twice + one_warp(twice)).l1_hit_sectors, 2U);
 }
 
-TEST(CacheUse, ALoadPastTheL1TakesAnL2HitAndLeavesNothingInTheL1) {
+TEST(CacheUse, a_load_past_the_l1_takes_an_l2_hit_and_leaves_nothing_in_the_l1) {
   const Spec spec = small_memory();
   EXPECT_EQ(after(spec, "load 0x0/1\nwait load 0x0/1\n").run_cycles[0], Cycles(miss + 6));
   EXPECT_EQ(after(spec, "load 0x0/1\nwait load.cg 0x0/1\n").run_cycles[0], Cycles(miss + hit));
   EXPECT_EQ(after(spec, "load.cg 0x0/1\nwait load 0x0/1\n").run_cycles[0], Cycles(miss + hit));
 }
 
-TEST(CacheUse, ALineThatStreamsIsTheFirstThatTheL1GivesUp) {
+TEST(CacheUse, a_line_that_streams_is_the_first_that_the_l1_gives_up) {
   Spec spec = small_memory();
   spec.l1 = {1, 2};
   spec.l2 = {2, 8};
@@ -43,7 +43,7 @@ TEST(CacheUse, ALineThatStreamsIsTheFirstThatTheL1GivesUp) {
   EXPECT_EQ(after(spec, "load 0x0/1\nwait load.cs 0x1000/1\n" + last).l1_hit_sectors, 1U);
 }
 
-TEST(CacheUse, ALineThatStreamsIsTheFirstThatTheL2GivesUp) {
+TEST(CacheUse, a_line_that_streams_is_the_first_that_the_l2_gives_up) {
   const std::string last = "wait load.cg 0x200/1\nwait load.cg 0x0/1\n";
   const Spec spec = small_memory();
   EXPECT_EQ(after(spec, "load.cg 0x0/1\nwait load.cg 0x100/1\n" + last).l2_hit_sectors, 0U);
@@ -52,7 +52,7 @@ TEST(CacheUse, ALineThatStreamsIsTheFirstThatTheL2GivesUp) {
 }
 
 // The DRAM gives no less than a burst, and the L2 keeps all of it.
-TEST(CacheUse, AMissBringsInTheSectorsOfItsBurst) {
+TEST(CacheUse, a_miss_brings_in_the_sectors_of_its_burst) {
   Spec spec = small_memory();
   const auto hits = [&](std::uint32_t burst_sectors, const char* then) {
     spec.burst_sectors = burst_sectors;
@@ -67,7 +67,7 @@ TEST(CacheUse, AMissBringsInTheSectorsOfItsBurst) {
   EXPECT_EQ(hits(4, "8"), 1U);
 }
 
-TEST(CacheUse, WhatIsThereOrOnItsWayIsAHitAsHardwareCountersHaveIt) {
+TEST(CacheUse, what_is_there_or_on_its_way_is_a_hit_as_hardware_counters_have_it) {
   const Spec spec = small_memory();
   const auto of_l1 = [&](const char* steps) { return after(spec, steps).l1_hit_sectors; };
   EXPECT_EQ(of_l1("load 0x0/1\nload 0x0/1\n"), 1U);

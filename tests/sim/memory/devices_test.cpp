@@ -26,13 +26,13 @@ class SimulatedDevice : public ::testing::TestWithParam<std::string> {
   }
 };
 
-TEST_P(SimulatedDevice, SaysWhereItsNumbersAreFrom) {
+TEST_P(SimulatedDevice, says_where_its_numbers_are_from) {
   EXPECT_FALSE(device.source.empty());
   EXPECT_THAT(device.memory_system->source, ::testing::HasSubstr("assumed"));
   EXPECT_THAT(device.memory_system->source, ::testing::HasSubstr("atency"));
 }
 
-TEST_P(SimulatedDevice, HasTheLatenciesOfItsDescription) {
+TEST_P(SimulatedDevice, has_the_latencies_of_its_description) {
   Spec unrefreshed = spec;  // a load that comes during a refresh waits for its end
   unrefreshed.refresh_interval_cycles = 0_cycles;
   Simulation gpu(unrefreshed);
@@ -55,7 +55,7 @@ TEST_P(SimulatedDevice, HasTheLatenciesOfItsDescription) {
   EXPECT_NEAR(misses, device.dram.latency_cycles, 1 + spread / 4);
 }
 
-TEST_P(SimulatedDevice, StreamsAsMuchAsItsRegistersAllowAndNeverMoreThanItsBus) {
+TEST_P(SimulatedDevice, streams_as_much_as_its_registers_allow_and_never_more_than_its_bus) {
   const auto every = spec.gpc_of_sm.keys();
   const std::vector<SmIndex> sms(every.begin(), every.end());
   Walk walk;
@@ -83,7 +83,7 @@ TEST_P(SimulatedDevice, StreamsAsMuchAsItsRegistersAllowAndNeverMoreThanItsBus) 
   EXPECT_EQ(gpu.statistics(client).l1_hit_sectors, 0U);
 }
 
-TEST_P(SimulatedDevice, SpreadsItsMemoryEvenlyOverSlicesSetsAndBanks) {
+TEST_P(SimulatedDevice, spreads_its_memory_evenly_over_slices_sets_and_banks) {
   const AddressDecoder decoder(spec.address);
   std::vector<std::uint32_t> slices(spec.slices);
   std::vector<std::uint32_t> banks(spec.banks);
@@ -111,7 +111,7 @@ INSTANTIATE_TEST_SUITE_P(All, SimulatedDevice,
                            return name;
                          });
 
-TEST(PageConstants, AreAddedToTheModulesOfTheirPageAndChangeWithTheSeed) {
+TEST(PageConstants, are_added_to_the_modules_of_their_page_and_change_with_the_seed) {
   const gpu::Device device = gpu::find_device("h100-sxm").value();
   const Spec first = make_spec(device, 1).value();
   const Spec second = make_spec(device, 2).value();

@@ -8,7 +8,7 @@
 namespace demarc::sim::memory::test {
 namespace {
 
-TEST(DramTiming, ActivationsOfTwoBanksAreAGapApart) {
+TEST(DramTiming, activations_of_two_banks_are_a_gap_apart) {
   Spec spec = small_memory();
   const std::vector<Asked> two{{.sm = 0, .address = 0},
                                {.sm = 1, .address = other_bank | other_set}};
@@ -17,7 +17,7 @@ TEST(DramTiming, ActivationsOfTwoBanksAreAGapApart) {
   EXPECT_EQ(arrivals(spec, two), (Times{miss, miss + 30}));
 }
 
-TEST(DramTiming, AFifthActivationWaitsUntilTheWindowOfTheFirstEnds) {
+TEST(DramTiming, a_fifth_activation_waits_until_the_window_of_the_first_ends) {
   Spec spec = small_memory();
   spec.address.bank.rows = {0x1000, 0x2000, 0x4000};
   spec.banks = 8;
@@ -31,7 +31,7 @@ TEST(DramTiming, AFifthActivationWaitsUntilTheWindowOfTheFirstEnds) {
   EXPECT_EQ(times[4], miss + 100);
 }
 
-TEST(DramTiming, ARefreshThatIsDueHoldsTheChannel) {
+TEST(DramTiming, a_refresh_that_is_due_holds_the_channel) {
   Spec spec = small_memory();
   spec.refresh_interval_cycles = 1000_cycles;
   spec.refresh_cycles = 50_cycles;
@@ -40,7 +40,7 @@ TEST(DramTiming, ARefreshThatIsDueHoldsTheChannel) {
             (Times{500 + miss, 1050 + miss - 12}));
 }
 
-TEST(DramTiming, ARefreshClosesTheRows) {
+TEST(DramTiming, a_refresh_closes_the_rows) {
   Spec spec = small_memory();
   const std::vector<Asked> one_row{{.at = 500, .address = 0}, {.at = 1200, .address = 0x200}};
   EXPECT_EQ(arrivals(spec, one_row)[1], 1200 + miss - 9);
@@ -82,14 +82,14 @@ std::uint64_t beside_writers(const Spec& spec, const std::vector<std::uint64_t>&
 }
 
 // A write of a line takes eight cycles of the bus; the loads go on while the last ones end.
-TEST(DramTiming, ALoadAmongWritesWaitsForAsManyAsATurnHas) {
+TEST(DramTiming, a_load_among_writes_waits_for_as_many_as_a_turn_has) {
   const std::uint64_t longer =
       beside_writers(with_turns_of(100)) - beside_writers(with_turns_of(20));
   EXPECT_GE(longer, 16U * 80U * 7U);
   EXPECT_LE(longer, 2U * 16U * 80U * 8U);
 }
 
-TEST(DramTiming, ABankOpensOneRowInATurn) {
+TEST(DramTiming, a_bank_opens_one_row_in_a_turn) {
   const Spec spec = with_turns_of(100);
   const std::uint64_t alone = beside_writers(spec);
   EXPECT_LE(beside_writers(spec, {other_bank}), alone + 16U * 100U);
@@ -100,7 +100,7 @@ TEST(DramTiming, ABankOpensOneRowInATurn) {
             alone + 16U * 100U * 5U);
 }
 
-TEST(DramTiming, ATurnWhoseLastRowARefreshClosesEnds) {
+TEST(DramTiming, a_turn_whose_last_row_a_refresh_closes_ends) {
   Spec spec = with_turns_of(100);
   spec.refresh_interval_cycles = 90_cycles;
   spec.refresh_cycles = 1_cycles;
@@ -109,7 +109,7 @@ TEST(DramTiming, ATurnWhoseLastRowARefreshClosesEnds) {
 
 // Three writes wait, a bank has opened a row for a load, and the fourth comes with a second load
 // that needs another row: its turn begins with the fourth.
-TEST(DramTiming, ATurnBeginsWhenTheOtherDirectionWaits) {
+TEST(DramTiming, a_turn_begins_when_the_other_direction_waits) {
   std::vector<Asked> asked;
   for (std::uint64_t i = 0; i < 6; ++i) {
     asked.push_back(
@@ -135,7 +135,7 @@ std::uint64_t written_after(std::uint64_t lines) {
   return gpu.dram().write_sectors;
 }
 
-TEST(DramTiming, WritesGatherUntilSoManyWaitAndAreDrainedTogether) {
+TEST(DramTiming, writes_gather_until_so_many_wait_and_are_drained_together) {
   EXPECT_EQ(written_after(2 + 3), 0);
   EXPECT_EQ(written_after(2 + 4), 4);
 }
@@ -143,7 +143,7 @@ TEST(DramTiming, WritesGatherUntilSoManyWaitAndAreDrainedTogether) {
 // Acknowledged without the port and the link of the SM on the way back.
 constexpr std::uint64_t stored = hit - 2;
 
-TEST(SliceQueues, AStoreDoesNotWaitForALoadThatHasNoMissRegister) {
+TEST(SliceQueues, a_store_does_not_wait_for_a_load_that_has_no_miss_register) {
   Spec spec = small_memory();
   spec.miss_registers = 1;
   EXPECT_EQ(arrivals(spec, {{.at = 0, .sm = 0, .address = 0},
@@ -154,7 +154,7 @@ TEST(SliceQueues, AStoreDoesNotWaitForALoadThatHasNoMissRegister) {
 
 // Programs that load lines and write them leave dirty lines only: each load and each store of a new
 // line then needs room for a write.
-TEST(SliceQueues, StoresFindRoomForWritesBesideLoadsThatNeedIt) {
+TEST(SliceQueues, stores_find_room_for_writes_beside_loads_that_need_it) {
   Simulation gpu(small_memory());
   std::vector<Step> stores;
   for (std::uint64_t i = 0; i < 64; ++i)
@@ -176,7 +176,7 @@ TEST(SliceQueues, StoresFindRoomForWritesBesideLoadsThatNeedIt) {
   EXPECT_LE(gpu.statistics(writer).run_cycles.at(3), 20'000_cycles);
 }
 
-TEST(Ports, StoresAndAtomicsTakeTheirOwnTimeOnTheWayIn) {
+TEST(Ports, stores_and_atomics_take_their_own_time_on_the_way_in) {
   Spec spec = small_memory();
   const std::vector<Asked> all{{.at = 0, .sm = 0, .address = 0},
                                {.at = 500, .sm = 0, .address = 0},
@@ -189,7 +189,7 @@ TEST(Ports, StoresAndAtomicsTakeTheirOwnTimeOnTheWayIn) {
 }
 
 // Data of the load is at the port at cycle 54, the store from 41 to 61.
-TEST(Ports, WhatComesFromDramWaitsForStores) {
+TEST(Ports, what_comes_from_dram_waits_for_stores) {
   Spec spec = small_memory();
   spec.port_write_ticks = Ticks(20 * 256);
   const std::uint64_t alone = arrivals(spec, {{.address = 0}}).at(0);
@@ -202,7 +202,7 @@ TEST(Ports, WhatComesFromDramWaitsForStores) {
 
 // SM 0 sends six stores, the first of which is at the port from cycle 11 to 111; SM 2, of another
 // GPC, sends one a little later.
-TEST(Ports, GpcsTakeTurns) {
+TEST(Ports, gpcs_take_turns) {
   Spec spec = small_memory();
   spec.port_write_ticks = Ticks(100 * 256);
   std::vector<Asked> asked(6, {.at = 0, .sm = 0, .address = 0, .kind = StepKind::store});
@@ -216,7 +216,7 @@ TEST(Ports, GpcsTakeTurns) {
 
 // An atomic is at the port from cycle 41 to 81. Data of three loads comes at 54, 56 and 58: the
 // first passes until 101, an atomic until 141, and then two loads make up for it until 181.
-TEST(Ports, WhileBothWaitDataFromDramPassesForAsLongAsThatOfSms) {
+TEST(Ports, while_both_wait_data_from_dram_passes_for_as_long_as_that_of_sms) {
   Spec spec = small_memory();
   spec.l2 = {2, 8};
   spec.port_write_ticks = Ticks(20 * 256);
@@ -235,7 +235,7 @@ TEST(Ports, WhileBothWaitDataFromDramPassesForAsLongAsThatOfSms) {
   EXPECT_EQ(times[5], 30 + hit + 39 + 140);
 }
 
-TEST(Ports, TheAddressOfALoadDoesNotWaitForTheDataOfStores) {
+TEST(Ports, the_address_of_a_load_does_not_wait_for_the_data_of_stores) {
   Spec spec = small_memory();
   spec.port_write_ticks = Ticks(20 * 256);
   Simulation gpu(spec);
@@ -246,7 +246,7 @@ TEST(Ports, TheAddressOfALoadDoesNotWaitForTheDataOfStores) {
             hit);
 }
 
-TEST(Links, WhatCarriesDataOutTakesItsOwnTime) {
+TEST(Links, what_carries_data_out_takes_its_own_time) {
   const std::vector<Asked> all{{.at = 0, .sm = 0, .address = 0},
                                {.at = 500, .sm = 0, .address = 0},
                                {.at = 1000, .sm = 0, .address = 0, .kind = StepKind::store},

@@ -58,7 +58,7 @@ wait store +2 {3:#x}/15
 work +1
 )";
 
-TEST(EmulatedSteps, AWarpWaitsWhereALoadedRegisterIsFirstUsed) {
+TEST(EmulatedSteps, a_warp_waits_where_a_loaded_register_is_first_used) {
   const auto parsed = ptx::parse(add_one, "add_one.ptx");
   ASSERT_TRUE(parsed.diagnostics.ok());
   const auto recorded = record_launch(parsed.module, add_one_launch(), 1);
@@ -104,7 +104,7 @@ std::string steps_of(const std::string& body) {
   return steps.substr(steps.find("warp\n"));
 }
 
-TEST(MovedLoads, WhatABlockLoadsIsAskedForBeforeItsFirstUse) {
+TEST(MovedLoads, what_a_block_loads_is_asked_for_before_its_first_use) {
   EXPECT_EQ(steps_of(R"(
   ld.global.u32 %r1, [%rd1];
   add.u32 %r2, %r1, 1;
@@ -115,7 +115,7 @@ TEST(MovedLoads, WhatABlockLoadsIsAskedForBeforeItsFirstUse) {
             "warp\nload +4\nload +2\nwait store.part +2\nwork +1\n");
 }
 
-TEST(MovedLoads, ALoadStaysBehindWhatItsAddressComesFrom) {
+TEST(MovedLoads, a_load_stays_behind_what_its_address_comes_from) {
   EXPECT_EQ(steps_of(R"(
   ld.global.u32 %r1, [%rd1];
   and.b32 %r2, %r1, 0;
@@ -128,7 +128,7 @@ TEST(MovedLoads, ALoadStaysBehindWhatItsAddressComesFrom) {
             "warp\nload +4\nwait load +4\nwait store.part +2\nwork +1\n");
 }
 
-TEST(MovedLoads, ALoadStaysBehindAStoreAndABarrier) {
+TEST(MovedLoads, a_load_stays_behind_a_store_and_a_barrier) {
   for (const char* between : {"st.global.u32 [%rd3], %r2;", "bar.sync 0;", "membar.gl;"}) {
     const std::string steps = steps_of(std::string(R"(
   ld.global.u32 %r1, [%rd1];
@@ -142,7 +142,7 @@ TEST(MovedLoads, ALoadStaysBehindAStoreAndABarrier) {
   }
 }
 
-TEST(MovedLoads, ALoadOfAnotherBasicBlockStaysThere) {
+TEST(MovedLoads, a_load_of_another_basic_block_stays_there) {
   EXPECT_EQ(steps_of(R"(
   ld.global.u32 %r1, [%rd1];
   setp.eq.u32 %p1, %r1, 7;
@@ -183,7 +183,7 @@ constexpr const char* operators = R"(.version 7.8
 }
 )";
 
-TEST(EmulatedSteps, CacheOperatorsAndRowsOfSharedMemoryAreKept) {
+TEST(EmulatedSteps, cache_operators_and_rows_of_shared_memory_are_kept) {
   const auto parsed = ptx::parse(operators, "operators.ptx");
   ASSERT_TRUE(parsed.diagnostics.ok());
   gpu::LaunchText text;
@@ -202,7 +202,7 @@ TEST(EmulatedSteps, CacheOperatorsAndRowsOfSharedMemoryAreKept) {
   EXPECT_EQ(access_text(*parse_access_text(steps, "x.txt").value()), steps);
 }
 
-TEST(EmulatedSteps, AWindowKeepsItsKernelsWithTheirRegistersAndEmulatesNoneBehindIt) {
+TEST(EmulatedSteps, a_window_keeps_its_kernels_with_their_registers_and_emulates_none_behind_it) {
   const auto parsed = ptx::parse(add_one, "add_one.ptx");
   gpu::Launch launch = add_one_launch();
   launch.kernels.resize(4, launch.kernels[0]);
@@ -223,7 +223,7 @@ TEST(EmulatedSteps, AWindowKeepsItsKernelsWithTheirRegistersAndEmulatesNoneBehin
             std::string::npos);
 }
 
-TEST(EmulatedSteps, EmulatedOnTheFlyTakesAsLongAsRecorded) {
+TEST(EmulatedSteps, emulated_on_the_fly_takes_as_long_as_recorded) {
   const auto parsed = ptx::parse(add_one, "add_one.ptx");
   const auto module = std::make_shared<const ptx::Module>(parsed.module);
   const auto recorded = record_launch(*module, add_one_launch(), 2);

@@ -18,7 +18,7 @@ void expect_takes(const Spec& spec, std::shared_ptr<Source> source, std::uint64_
   EXPECT_EQ(gpu.statistics(client).run_cycles[0], cycles);
 }
 
-TEST(ExactCycles, AnL2HitTakesTheSumOfItsWay) {
+TEST(ExactCycles, an_l2_hit_takes_the_sum_of_its_way) {
   const Spec spec = small_memory();
   EXPECT_EQ(spec.l2_hit_latency(), Cycles(hit));
   Simulation gpu(spec);
@@ -26,18 +26,18 @@ TEST(ExactCycles, AnL2HitTakesTheSumOfItsWay) {
   EXPECT_EQ(arrivals(gpu, {{.at = 0, .sm = 0, .address = 0}}), Times{hit});
 }
 
-TEST(ExactCycles, AnL2MissAddsControllerRowColumnAndBurst) {
+TEST(ExactCycles, an_l2_miss_adds_controller_row_column_and_burst) {
   const Spec spec = small_memory();
   EXPECT_EQ(spec.dram_latency(), Cycles(miss));
   Simulation gpu(spec);
   EXPECT_EQ(arrivals(gpu, {{.at = 0, .sm = 0, .address = 0}}), Times{miss});
 }
 
-TEST(ExactCycles, TheCycleBeforeALoadIsNotReady) {
+TEST(ExactCycles, the_cycle_before_a_load_is_not_ready) {
   expect_takes(small_memory(), launch_of({{{access(StepKind::load, {0x1})}}}), miss);
 }
 
-TEST(ExactCycles, AnotherSectorOfALineUnderWayUsesTheSameRegisterAndItsRow) {
+TEST(ExactCycles, another_sector_of_a_line_under_way_uses_the_same_register_and_its_row) {
   Spec spec = small_memory();
   spec.miss_registers = 1;
   Simulation gpu(spec);
@@ -46,7 +46,7 @@ TEST(ExactCycles, AnotherSectorOfALineUnderWayUsesTheSameRegisterAndItsRow) {
             (Times{miss, miss + 2}));
 }
 
-TEST(ExactCycles, AMissUnderAMissWaitsForTheSameData) {
+TEST(ExactCycles, a_miss_under_a_miss_waits_for_the_same_data) {
   Simulation gpu(small_memory());
   // Both are answered by one fill; the port sends one sector a cycle.
   EXPECT_EQ(arrivals(gpu, {{.at = 0, .sm = 0, .address = 0}, {.at = 5, .sm = 1, .address = 4}}),
@@ -54,7 +54,7 @@ TEST(ExactCycles, AMissUnderAMissWaitsForTheSameData) {
   EXPECT_EQ(gpu.dram().read_sectors, 1U);
 }
 
-TEST(ExactCycles, AHitPassesAMissThatIsUnderWay) {
+TEST(ExactCycles, a_hit_passes_a_miss_that_is_under_way) {
   Simulation gpu(small_memory());
   gpu.touch(PhysicalAddress(other_set));
   EXPECT_EQ(
@@ -62,7 +62,7 @@ TEST(ExactCycles, AHitPassesAMissThatIsUnderWay) {
       (Times{miss, 5 + hit}));
 }
 
-TEST(ExactCycles, WithAllRegistersTakenAMissStartsWhenOneIsFree) {
+TEST(ExactCycles, with_all_registers_taken_a_miss_starts_when_one_is_free) {
   for (const std::uint32_t registers : {1U, 2U}) {
     Spec spec = small_memory();
     spec.miss_registers = registers;
@@ -76,7 +76,7 @@ TEST(ExactCycles, WithAllRegistersTakenAMissStartsWhenOneIsFree) {
   }
 }
 
-TEST(ExactCycles, WithAllRegistersTakenAHitIsNotHeldUp) {
+TEST(ExactCycles, with_all_registers_taken_a_hit_is_not_held_up) {
   Spec spec = small_memory();
   spec.miss_registers = 1;
   Simulation gpu(spec);
@@ -87,7 +87,7 @@ TEST(ExactCycles, WithAllRegistersTakenAHitIsNotHeldUp) {
             9 + hit);
 }
 
-TEST(ExactCycles, AnOpenRowSavesTheActivation) {
+TEST(ExactCycles, an_open_row_saves_the_activation) {
   Simulation gpu(small_memory());
   EXPECT_EQ(
       arrivals(gpu, {{.at = 0, .sm = 0, .address = 0}, {.at = 200, .sm = 0, .address = 0x200}}),
@@ -95,14 +95,14 @@ TEST(ExactCycles, AnOpenRowSavesTheActivation) {
   EXPECT_EQ(gpu.dram().activations, 1U);
 }
 
-TEST(ExactCycles, AnotherRowOfTheBankAddsThePrecharge) {
+TEST(ExactCycles, another_row_of_the_bank_adds_the_precharge) {
   Simulation gpu(small_memory());
   EXPECT_EQ(
       arrivals(gpu, {{.at = 0, .sm = 0, .address = 0}, {.at = 200, .sm = 0, .address = other_row}}),
       (Times{miss, 200 + miss + 7}));
 }
 
-TEST(ExactCycles, TwoRowsOfABankAreARowCycleApart) {
+TEST(ExactCycles, two_rows_of_a_bank_are_a_row_cycle_apart) {
   Simulation gpu(small_memory());
   // Activations at 12 and 12 + 40.
   EXPECT_EQ(arrivals(gpu, {{.at = 0, .sm = 0, .address = 0},
@@ -110,7 +110,7 @@ TEST(ExactCycles, TwoRowsOfABankAreARowCycleApart) {
             (Times{miss, miss + 40}));
 }
 
-TEST(ExactCycles, ARowLeftAloneIsClosed) {
+TEST(ExactCycles, a_row_left_alone_is_closed) {
   Spec spec = small_memory();
   spec.row_idle_cycles = 100_cycles;
   Simulation gpu(spec);
@@ -119,21 +119,21 @@ TEST(ExactCycles, ARowLeftAloneIsClosed) {
       (Times{miss, 500 + miss}));
 }
 
-TEST(ExactCycles, OneSmSendsOneRequestACycle) {
+TEST(ExactCycles, one_sm_sends_one_request_a_cycle) {
   Simulation gpu(small_memory());
   gpu.touch(PhysicalAddress(0));
   EXPECT_EQ(arrivals(gpu, {{.at = 0, .sm = 0, .address = 0}, {.at = 0, .sm = 0, .address = 0}}),
             (Times{hit, hit + 1}));
 }
 
-TEST(ExactCycles, APortServesOneSmAfterTheOther) {
+TEST(ExactCycles, a_port_serves_one_sm_after_the_other) {
   Simulation gpu(small_memory());
   gpu.touch(PhysicalAddress(0));
   EXPECT_EQ(arrivals(gpu, {{.at = 0, .sm = 0, .address = 0}, {.at = 0, .sm = 2, .address = 0}}),
             (Times{hit, hit + 1}));
 }
 
-TEST(ExactCycles, PortsOfTwoSlicesServeAtTheSameTimeUnlessTheyAreOne) {
+TEST(ExactCycles, ports_of_two_slices_serve_at_the_same_time_unless_they_are_one) {
   for (const bool shared : {false, true}) {
     Spec spec = small_memory();
     spec.address.module.rows = {0x4000};
@@ -149,7 +149,7 @@ TEST(ExactCycles, PortsOfTwoSlicesServeAtTheSameTimeUnlessTheyAreOne) {
   }
 }
 
-TEST(ExactCycles, SmsOfOneGpcShareItsLink) {
+TEST(ExactCycles, sms_of_one_gpc_share_its_link) {
   Spec spec = small_memory();
   spec.gpc_ticks = Ticks(512);  // two cycles a sector
   spec.address.module.rows = {0x4000};
@@ -166,7 +166,7 @@ TEST(ExactCycles, SmsOfOneGpcShareItsLink) {
   }
 }
 
-TEST(ExactCycles, DistanceIsAddedOnTheWay) {
+TEST(ExactCycles, distance_is_added_on_the_way) {
   Spec spec = small_memory();
   spec.distances = {0, 13, 0, 0};
   Simulation gpu(spec);
@@ -174,27 +174,27 @@ TEST(ExactCycles, DistanceIsAddedOnTheWay) {
   EXPECT_EQ(arrivals(gpu, {{.at = 0, .sm = 1, .address = 0}}), Times{hit + 13});
 }
 
-TEST(ExactCycles, AnL1HitTakesItsOwnTime) {
+TEST(ExactCycles, an_l1_hit_takes_its_own_time) {
   // The second load waits for the first, starts one cycle after nothing, and hits.
   expect_takes(small_memory(),
                launch_of({{{access(StepKind::load, {0x1}), access(StepKind::load, {0x1}, true)}}}),
                miss + 6);
 }
 
-TEST(ExactCycles, ALoadOfTwoLinesTakesTwoCyclesOfTheUnit) {
+TEST(ExactCycles, a_load_of_two_lines_takes_two_cycles_of_the_unit) {
   // Lines of two banks: the second leaves a cycle later and its burst follows the first.
   expect_takes(small_memory(), launch_of({{{access(StepKind::load, {0x1, other_bank | 1})}}}),
                miss + 2);
 }
 
-TEST(ExactCycles, InstructionsOfAWarpAreDependent) {
+TEST(ExactCycles, instructions_of_a_warp_are_dependent) {
   Step work;
   work.kind = StepKind::work;
   work.instructions = 5;
   expect_takes(small_memory(), launch_of({{{work}}}), 20);
 }
 
-TEST(ExactCycles, WarpsOfAnSmShareItsIssueSlots) {
+TEST(ExactCycles, warps_of_an_sm_share_its_issue_slots) {
   Step work;
   work.kind = StepKind::work;
   work.instructions = 100;
@@ -203,7 +203,7 @@ TEST(ExactCycles, WarpsOfAnSmShareItsIssueSlots) {
   expect_takes(small_memory(), launch_of({{{work}, {work}}}), 400);
 }
 
-TEST(ExactCycles, ABarrierHoldsUntilTheLastWarp) {
+TEST(ExactCycles, a_barrier_holds_until_the_last_warp) {
   Step work;
   work.kind = StepKind::work;
   work.instructions = 10;
@@ -212,7 +212,7 @@ TEST(ExactCycles, ABarrierHoldsUntilTheLastWarp) {
   expect_takes(small_memory(), launch_of({{{barrier, work}, {work, barrier}}}), 41 + 40);
 }
 
-TEST(ExactCycles, AFullL1HoldsTheNextLoadUntilDataIsThere) {
+TEST(ExactCycles, a_full_l1_holds_the_next_load_until_data_is_there) {
   Spec spec = small_memory();
   spec.l1_miss_registers = 1;
   // The second line leaves when the first has arrived, at 71, finds its bank closed and its
@@ -220,7 +220,7 @@ TEST(ExactCycles, AFullL1HoldsTheNextLoadUntilDataIsThere) {
   expect_takes(spec, launch_of({{{access(StepKind::load, {0x1, other_bank | 1})}}}), 2 * miss);
 }
 
-TEST(ExactCycles, WritesWaitingAreDrainedAfterOneTurnOfTheBus) {
+TEST(ExactCycles, writes_waiting_are_drained_after_one_turn_of_the_bus) {
   Spec spec = small_memory();
   spec.write_high = 2;
   spec.write_low = 0;

@@ -6,7 +6,7 @@
 namespace demarc::sim::memory::test {
 namespace {
 
-TEST(KernelStart, BlocksBeginWhenTheyHaveTheirRegisters) {
+TEST(KernelStart, blocks_begin_when_they_have_their_registers) {
   Spec spec = small_memory();
   const std::string two = "block\nwarp\nwork +10\nblock\nwarp\nwork +10\n";
   // 33 registers of 32 threads are five units of 256.
@@ -19,14 +19,14 @@ TEST(KernelStart, BlocksBeginWhenTheyHaveTheirRegisters) {
   EXPECT_EQ(statistics_of(spec, "kernel threads=32\n" + two).run_cycles[0], 40_cycles);  // not said
 }
 
-TEST(KernelStart, ABlockBeginsAfterItsTime) {
+TEST(KernelStart, a_block_begins_after_its_time) {
   Spec spec = small_memory();
   spec.block_start_cycles = 17_cycles;
   EXPECT_EQ(statistics_of(spec, "kernel threads=32\nblock\nwarp\nwork +5\n").run_cycles[0],
             37_cycles);
 }
 
-TEST(KernelStart, ReadsOfALaunchComeOneAfterTheOtherAndFillNoCache) {
+TEST(KernelStart, reads_of_a_launch_come_one_after_the_other_and_fill_no_cache) {
   Spec spec = small_memory();
   spec.launch_misses = 2;
   // The second finds its row open. The load of the kernel misses, with the row open.
@@ -37,7 +37,7 @@ TEST(KernelStart, ReadsOfALaunchComeOneAfterTheOtherAndFillNoCache) {
   EXPECT_EQ(statistics.l2_miss_sectors, 1U);
 }
 
-TEST(KernelStart, TimesOfKernelsLeaveThePausesOut) {
+TEST(KernelStart, times_of_kernels_leave_the_pauses_out) {
   const std::string kernel = "kernel threads=32\nblock\nwarp\nwork +5\n";
   const auto statistics = statistics_of(small_memory(), kernel + kernel, 2);
   const std::vector<Cycles> whole{43_cycles, 43_cycles};
@@ -46,13 +46,13 @@ TEST(KernelStart, TimesOfKernelsLeaveThePausesOut) {
   EXPECT_EQ(statistics.kernel_cycles, kernels);
 }
 
-TEST(KernelStart, AKernelEndsWhenItsLastStoreIsAcknowledged) {
+TEST(KernelStart, a_kernel_ends_when_its_last_store_is_acknowledged) {
   const std::string store = "kernel threads=32\nblock\nwarp\nstore 0x0/1\n";
   const auto statistics = statistics_of(small_memory(), store, 2);
   EXPECT_EQ(statistics.run_cycles, (std::vector<Cycles>{Cycles(hit - 2), Cycles(hit - 2)}));
 }
 
-TEST(SharedMemory, RowsOfAllWarpsOfAnSmComeOneAfterTheOther) {
+TEST(SharedMemory, rows_of_all_warps_of_an_sm_come_one_after_the_other) {
   Spec spec = small_memory();
   const std::string two =
       "kernel threads=64\nblock\nwarp\nwork +1 shared=10\nwarp\nwork +1 shared=10\n";

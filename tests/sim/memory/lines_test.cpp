@@ -69,9 +69,9 @@ TEST(MemoryLines, an_index_in_fewer_bits_comes_back_or_is_refused) {
 TEST(MemoryLines, an_address_has_its_line_up_to_the_last_one) {
   EXPECT_EQ(line_of(PhysicalAddress(3 * 128 + 127)), LineNumber(3));
   EXPECT_EQ(address_of(LineNumber(3)), PhysicalAddress(3 * 128));
-  EXPECT_EQ(find_line(PhysicalAddress(most_bytes - 1)), LineNumber(0xffffffff));
-  EXPECT_EQ(find_line(PhysicalAddress(most_bytes)), std::nullopt);
-  EXPECT_THROW((void)line_of(PhysicalAddress(most_bytes)), std::logic_error);
+  EXPECT_EQ(find_line(PhysicalAddress(max_bytes - 1)), LineNumber(0xffffffff));
+  EXPECT_EQ(find_line(PhysicalAddress(max_bytes)), std::nullopt);
+  EXPECT_THROW((void)line_of(PhysicalAddress(max_bytes)), std::logic_error);
 }
 
 TEST(MemoryLines, an_entry_is_the_address_of_a_line_and_its_sectors) {

@@ -39,7 +39,7 @@ std::vector<std::vector<std::vector<Step>>> random_steps() {
   return steps;
 }
 
-RC_GTEST_PROP(MemorySimulation, EveryLaunchEndsAndItsSectorsAddUp, ()) {
+RC_GTEST_PROP(MemorySimulation, every_launch_ends_and_its_sectors_add_up, ()) {
   const auto steps = random_steps();
   Spec spec = small_memory();
   spec.miss_registers = static_cast<std::uint32_t>(*rc::gen::inRange(1, 4));
@@ -83,7 +83,7 @@ RC_GTEST_PROP(MemorySimulation, EveryLaunchEndsAndItsSectorsAddUp, ()) {
   }
 }
 
-TEST(MemorySimulation, AReaderBesideWritersWithoutEndGetsItsTurns) {
+TEST(MemorySimulation, a_reader_beside_writers_without_end_gets_its_turns) {
   const Spec spec = small_memory();
   Simulation gpu(spec);
   std::vector<Step> loads;
@@ -105,7 +105,7 @@ TEST(MemorySimulation, AReaderBesideWritersWithoutEndGetsItsTurns) {
   EXPECT_GT(gpu.dram().write_sectors, 16U * (spec.write_high - spec.write_low));
 }
 
-TEST(MemorySimulation, ABlockThatFitsNoSmIsSaidToBeStuckWithWhatWaits) {
+TEST(MemorySimulation, a_block_that_fits_no_sm_is_said_to_be_stuck_with_what_waits) {
   Spec spec = small_memory();
   Simulation gpu(spec);
   const std::vector<std::vector<Step>> wide(8, {access(StepKind::load, {1})});
@@ -117,7 +117,7 @@ TEST(MemorySimulation, ABlockThatFitsNoSmIsSaidToBeStuckWithWhatWaits) {
   EXPECT_THAT(ran.error().message, HasSubstr("client victim: kernel of 1 blocks of 256 threads"));
 }
 
-TEST(MemorySimulation, WhatTakesTooLongIsShownWithEveryQueue) {
+TEST(MemorySimulation, what_takes_too_long_is_shown_with_every_queue) {
   Spec spec = small_memory();
   spec.miss_registers = 1;
   Simulation gpu(spec);
@@ -134,7 +134,7 @@ TEST(MemorySimulation, WhatTakesTooLongIsShownWithEveryQueue) {
   EXPECT_THAT(ran.error().message, HasSubstr("on the way to: 1 "));
 }
 
-TEST(MemorySimulation, AnAddressOutsideTheClientsMemoryIsAnError) {
+TEST(MemorySimulation, an_address_outside_the_clients_memory_is_an_error) {
   Simulation gpu(small_memory());
   const Translation translation{Address(0x1000), 12, {PhysicalAddress(0)}};
   const auto client = gpu.add_client(
@@ -144,7 +144,7 @@ TEST(MemorySimulation, AnAddressOutsideTheClientsMemoryIsAnError) {
   EXPECT_THAT(ran.error().message, HasSubstr("victim: address 0x2000 lies outside"));
 }
 
-TEST(MemorySimulation, AnAddressBeyondTheLastLineOfACardIsAnError) {
+TEST(MemorySimulation, an_address_beyond_the_last_line_of_a_card_is_an_error) {
   const auto message = [](std::uint64_t word, const Translation& translation) {
     Simulation gpu(small_memory());
     const auto client = gpu.add_client(
@@ -152,12 +152,12 @@ TEST(MemorySimulation, AnAddressBeyondTheLastLineOfACardIsAnError) {
     const auto ran = gpu.run_launches(client, 1);
     return ran ? std::string("ran") : ran.error().message;
   };
-  EXPECT_EQ(message(most_bytes - line_bytes + 1, {}), "ran");
-  EXPECT_THAT(message(most_bytes + 1, {}), HasSubstr("victim: address 0x8000000000 lies outside"));
-  const Translation high{Address(0), 12, {PhysicalAddress(most_bytes)}};
+  EXPECT_EQ(message(max_bytes - line_bytes + 1, {}), "ran");
+  EXPECT_THAT(message(max_bytes + 1, {}), HasSubstr("victim: address 0x8000000000 lies outside"));
+  const Translation high{Address(0), 12, {PhysicalAddress(max_bytes)}};
   EXPECT_THAT(message(1, high), HasSubstr("victim: address 0x0 lies outside"));
   Simulation gpu(small_memory());
-  const std::array<Request, 1> beyond{Request{.address = PhysicalAddress(most_bytes)}};
+  const std::array<Request, 1> beyond{Request{.address = PhysicalAddress(max_bytes)}};
   const auto timed = gpu.timed(beyond);
   ASSERT_FALSE(timed);
   EXPECT_THAT(timed.error().message, HasSubstr("an access to 0x8000000000"));
@@ -197,7 +197,7 @@ class GivesUp final : public Source {
   }();
 };
 
-TEST(MemorySimulation, ASourcesErrorIsTheRuns) {
+TEST(MemorySimulation, a_sources_error_is_the_runs) {
   for (const auto what : {GivesUp::What::restart, GivesUp::What::kernel, GivesUp::What::block}) {
     Simulation gpu(small_memory());
     const auto client = gpu.add_client({"victim", sms({0}), std::make_unique<GivesUp>(what), {}});
@@ -208,7 +208,7 @@ TEST(MemorySimulation, ASourcesErrorIsTheRuns) {
   }
 }
 
-TEST(MemorySimulation, ClientsStayOnTheirSms) {
+TEST(MemorySimulation, clients_stay_on_their_sms) {
   Simulation gpu(small_memory());
   Step work;
   work.kind = StepKind::work;
@@ -224,7 +224,7 @@ TEST(MemorySimulation, ClientsStayOnTheirSms) {
   EXPECT_EQ(gpu.statistics(other).run_cycles[0], 1600_cycles);
 }
 
-TEST(MemorySimulation, TwoClientsOnOneSmShareIt) {
+TEST(MemorySimulation, two_clients_on_one_sm_share_it) {
   Simulation gpu(small_memory());
   Step work;
   work.kind = StepKind::work;
@@ -237,7 +237,7 @@ TEST(MemorySimulation, TwoClientsOnOneSmShareIt) {
   EXPECT_EQ(gpu.statistics(b).run_cycles[0], 6400_cycles);
 }
 
-TEST(MemorySimulation, CoalescingGivesEachLineOnce) {
+TEST(MemorySimulation, coalescing_gives_each_line_once) {
   std::array<std::uint64_t, 32> addresses{};
   std::array<LineEntry, 32> lines{};
   for (std::uint64_t lane = 0; lane < 32; ++lane) addresses[lane] = 0x1040 + 4 * lane;
@@ -248,7 +248,7 @@ TEST(MemorySimulation, CoalescingGivesEachLineOnce) {
   EXPECT_EQ(lines[0].word(), 0x1000U | 0x4U);
 }
 
-TEST(MemorySimulation, ASpecWhoseHashesDoNotFitItsSizesIsRefused) {
+TEST(MemorySimulation, a_spec_whose_hashes_do_not_fit_its_sizes_is_refused) {
   Spec spec = small_memory();
   spec.banks = 4;
   const auto checked = check_spec(spec);

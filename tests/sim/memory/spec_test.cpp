@@ -183,8 +183,8 @@ TEST(SpecOfADevice, a_time_that_no_simulation_can_hold_is_refused_with_its_place
   EXPECT_THAT(message([](gpu::Device& d) { d.l2.latency_cycles = -1; }),
               HasSubstr(": l2.latency_cycles: such a time"));
   EXPECT_EQ(message([](gpu::Device& d) { d.memory_system->row_idle_ns = 2e9; }), "accepted");
-  EXPECT_EQ(message([](gpu::Device& d) { d.dram.size_bytes = most_bytes; }), "accepted");
-  EXPECT_THAT(message([](gpu::Device& d) { d.dram.size_bytes = most_bytes + 1; }),
+  EXPECT_EQ(message([](gpu::Device& d) { d.dram.size_bytes = max_bytes; }), "accepted");
+  EXPECT_THAT(message([](gpu::Device& d) { d.dram.size_bytes = max_bytes + 1; }),
               HasSubstr(": dram.size_bytes: 549755813889 are more than"));
 }
 

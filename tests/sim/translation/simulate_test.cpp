@@ -124,7 +124,7 @@ TEST(Translation, a_timeline_is_bounded_and_counts_what_the_summary_counts) {
   Timeline timeline;
   const auto summary = simulate(settings, Architecture::distributed, **application, {}, &timeline);
   ASSERT_TRUE(summary);
-  EXPECT_LE(timeline.bins.size(), Timeline::most_bins);
+  EXPECT_LE(timeline.bins.size(), Timeline::max_bins);
   EXPECT_LT((timeline.bins.size() - 1) * timeline.bin_cycles, summary->cycles);
   TimelineBin sum;
   for (const TimelineBin& bin : timeline.bins) {

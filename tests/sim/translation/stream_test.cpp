@@ -103,7 +103,7 @@ TEST(TranslationStream, what_cannot_be_run_is_refused_with_the_name_of_the_strea
   const auto silent = from_text("kernel threads=32\nblock\nwarp\nwork +3\n", options);
   ASSERT_FALSE(silent);
   EXPECT_EQ(silent.error().message, "mine: no kernel touches global memory");
-  options.most_lines = 1;
+  options.max_lines = 1;
   const auto large =
       from_text("kernel threads=32\nblock\nwarp\nload 0x0 0x1000\nload 0x2000\n", options);
   ASSERT_FALSE(large);

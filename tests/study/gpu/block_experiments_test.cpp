@@ -86,7 +86,7 @@ std::string text_of(const BlockRun& run) {
   return out;
 }
 
-TEST_F(BlockExperiments, AreAsKeptOnACardWhoseBlocksHoldForAsLongAsTheyAreTold) {
+TEST_F(BlockExperiments, are_as_kept_on_a_card_whose_blocks_hold_for_as_long_as_they_are_told) {
   std::string text;
   for (const BlockRun& each : run({"figure-3", "figure-4", "figure-10", "figure-11"})) {
     text += text_of(each);
@@ -94,7 +94,7 @@ TEST_F(BlockExperiments, AreAsKeptOnACardWhoseBlocksHoldForAsLongAsTheyAreTold) 
   test::expect_kept("study/golden/block_experiments.txt", text);
 }
 
-TEST_F(BlockExperiments, AMaskKeepsTheSecondKernelOutOfTheWayOfTheFirst) {
+TEST_F(BlockExperiments, a_mask_keeps_the_second_kernel_out_of_the_way_of_the_first) {
   const auto runs = run({"figure-3"});
   ASSERT_THAT(runs, SizeIs(2));
   // 48 blocks at a time: K1 has three times as many; with half the card each, K2 waits for nobody
@@ -104,7 +104,8 @@ TEST_F(BlockExperiments, AMaskKeepsTheSecondKernelOutOfTheWayOfTheFirst) {
   EXPECT_TRUE(runs[0].holds && runs[1].holds);
 }
 
-TEST_F(BlockExperiments, AsManyKernelsRunAtATimeAsHaveRoomAndPriorityIsNoHarmToTheOtherHalf) {
+TEST_F(BlockExperiments,
+       as_many_kernels_run_at_a_time_as_have_room_and_priority_is_no_harm_to_the_other_half) {
   const auto runs = run({"figure-12"});
   ASSERT_THAT(runs, SizeIs(2));
   EXPECT_EQ(runs[0].finding, "200 kernels of one block in as many streams: at most 48 at a time");
@@ -113,7 +114,7 @@ TEST_F(BlockExperiments, AsManyKernelsRunAtATimeAsHaveRoomAndPriorityIsNoHarmToT
   test::expect_kept("study/golden/block_priorities.txt", text_of(runs[0]) + text_of(runs[1]));
 }
 
-TEST_F(BlockExperiments, ThatNobodyAskedForDoNotRunAndUnknownOnesAreRefusedByName) {
+TEST_F(BlockExperiments, that_nobody_asked_for_do_not_run_and_unknown_ones_are_refused_by_name) {
   EXPECT_THAT(block_experiments(), ElementsAre("figure-3", "figure-4", "figure-10", "figure-11",
                                                "figure-12", "figure-13"));
   const auto runs = run({"figure-4"});
@@ -126,7 +127,7 @@ TEST_F(BlockExperiments, ThatNobodyAskedForDoNotRunAndUnknownOnesAreRefusedByNam
               HasSubstr("'figure-5' is not an experiment; the experiments are figure-3"));
 }
 
-TEST_F(BlockExperiments, OpenMoreChannelsThanADriverDoesUnlessTheUserSaysHowMany) {
+TEST_F(BlockExperiments, open_more_channels_than_a_driver_does_unless_the_user_says_how_many) {
   run({});
   EXPECT_STREQ(::getenv("CUDA_DEVICE_MAX_CONNECTIONS"), "32");
   ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "8", 1);
@@ -134,7 +135,7 @@ TEST_F(BlockExperiments, OpenMoreChannelsThanADriverDoesUnlessTheUserSaysHowMany
   EXPECT_STREQ(::getenv("CUDA_DEVICE_MAX_CONNECTIONS"), "8");
 }
 
-TEST_F(BlockExperiments, AreRefusedOnACardWithoutMasks) {
+TEST_F(BlockExperiments, are_refused_on_a_card_without_masks) {
   fake::FakeConfig config = fake::small_gpu();
   config.descriptor_version = 0x99;  // of which nobody knows where a mask is
   test::configure(config);
@@ -143,7 +144,7 @@ TEST_F(BlockExperiments, AreRefusedOnACardWithoutMasks) {
   EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
 }
 
-TEST_F(BlockExperiments, BlocksOutsideTheirPartitionsAreTold) {
+TEST_F(BlockExperiments, blocks_outside_their_partitions_are_told) {
   fake::FakeConfig config = fake::small_gpu();
   config.holds_stray = true;
   test::configure(config);
@@ -190,7 +191,7 @@ next:
   return {name, "launch:" + file};
 }
 
-TEST_F(BlockExperiments, APartitionThatGrowsIsTimedWithEverySizePackedAndDistributed) {
+TEST_F(BlockExperiments, a_partition_that_grows_is_timed_with_every_size_packed_and_distributed) {
   std::string text;
   for (const BlockRun& each : run({"figure-13"}, {pacing("one"), pacing("two")})) {
     text += text_of(each);
@@ -198,14 +199,14 @@ TEST_F(BlockExperiments, APartitionThatGrowsIsTimedWithEverySizePackedAndDistrib
   test::expect_kept("study/golden/block_growth.txt", text);
 }
 
-TEST(Growth, HasTheSizesOfAnH100AndEndsWithAllTpcs) {
+TEST(Growth, has_the_sizes_of_an_h100_and_ends_with_all_tpcs) {
   EXPECT_THAT(growth_steps(12), ElementsAre(1, 2, 4, 6, 8, 9, 10, 12));
   EXPECT_THAT(growth_steps(9), ElementsAre(1, 2, 4, 6, 8, 9));
   EXPECT_THAT(growth_steps(66),
               ElementsAre(1, 2, 4, 6, 8, 9, 10, 12, 16, 18, 20, 24, 32, 40, 48, 56, 66));
 }
 
-TEST(Growth, GoesGpcByGpcOrRoundThemWithTheLargestFirst) {
+TEST(Growth, goes_gpc_by_gpc_or_round_them_with_the_largest_first) {
   gpu::Topology topology;
   // GPC 0 has one TPC, GPC 1 three, GPC 2 two.
   const std::uint32_t gpc_of[] = {1, 0, 2, 1, 2, 1};
@@ -218,7 +219,8 @@ TEST(Growth, GoesGpcByGpcOrRoundThemWithTheLargestFirst) {
 }
 
 // All launches are enqueued before the first block begins, however long that takes the host.
-TEST(BlockTimer, KernelsOfDifferentStreamsBeginTogetherAndThoseOfOneStreamInTheirOrder) {
+TEST(BlockTimer,
+     kernels_of_different_streams_begin_together_and_those_of_one_stream_in_their_order) {
   const auto card = test::fake_card();
   ASSERT_TRUE(card) << card.error().message;
   const auto timer = BlockTimer::make(*card);
@@ -246,7 +248,7 @@ TEST(BlockTimer, KernelsOfDifferentStreamsBeginTogetherAndThoseOfOneStreamInThei
   EXPECT_THAT(run->kernels[0].sms, testing::IsEmpty());
 }
 
-TEST(BlockTimer, ARunWithAnErrorIsNone) {
+TEST(BlockTimer, a_run_with_an_error_is_none) {
   const auto card = test::fake_card();
   const auto timer = BlockTimer::make(*card).value();
   test::fake_symbol<void(int)>("fake_fail_next_launch")(719);

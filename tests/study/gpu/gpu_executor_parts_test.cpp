@@ -51,7 +51,7 @@ class ExecutorParts : public testing::Test {
   GpuExecutorOptions options;
 };
 
-TEST_F(ExecutorParts, TheCardIsNamedWithItsDriverAndItsSms) {
+TEST_F(ExecutorParts, the_card_is_named_with_its_driver_and_its_sms) {
   const auto executor = open();
   const DeviceContext context = executor->context();
   EXPECT_EQ(context.device, "cuda:0");
@@ -67,7 +67,7 @@ TEST_F(ExecutorParts, TheCardIsNamedWithItsDriverAndItsSms) {
   EXPECT_FALSE(make_gpu_executor(other));
 }
 
-TEST_F(ExecutorParts, AccountsNameTheSmsOfEachPartAndTheirDomains) {
+TEST_F(ExecutorParts, accounts_name_the_sms_of_each_part_and_their_domains) {
   const auto executor = open();
   EXPECT_EQ(divided(*executor, "none", 3)->account(),
             "3 streams of one process; each part has a memory synchronisation domain");
@@ -77,14 +77,14 @@ TEST_F(ExecutorParts, AccountsNameTheSmsOfEachPartAndTheirDomains) {
 }
 
 // Where any set of TPCs will do the options say how they are chosen; else parts are packed.
-TEST_F(ExecutorParts, TheSplitDecidesWhereTpcsCanBeChosen) {
+TEST_F(ExecutorParts, the_split_decides_where_tpcs_can_be_chosen) {
   options.split = partition::SplitStrategy::packed;
   EXPECT_EQ(divided(*open(), "mask")->account(),
             "part 1/2: SMs 0-3, 6-9, 12-13, 18-19; part 2/2: SMs 4-5, 10-11, 14-17, 20-23; each "
             "part has a memory synchronisation domain");
 }
 
-TEST_F(ExecutorParts, OnlyTheVictimsStreamHasThePriorityOfTheOptions) {
+TEST_F(ExecutorParts, only_the_victims_stream_has_the_priority_of_the_options) {
   const auto priority = test::fake_symbol<int()>("fake_launch_priority");
   options.victim_priority = -3;
   const auto executor = open();
@@ -101,7 +101,7 @@ TEST_F(ExecutorParts, OnlyTheVictimsStreamHasThePriorityOfTheOptions) {
 }
 
 // What is found out with masks is remembered, so that nothing is where they were not used.
-TEST_F(ExecutorParts, MasksAreLeftAloneInModesThatDoNotNeedThem) {
+TEST_F(ExecutorParts, masks_are_left_alone_in_modes_that_do_not_need_them) {
   const auto executor = open();
   ASSERT_NE(divided(*executor, "none"), nullptr);
   EXPECT_FALSE(std::filesystem::exists(folder / "cache"));
@@ -109,7 +109,7 @@ TEST_F(ExecutorParts, MasksAreLeftAloneInModesThatDoNotNeedThem) {
   EXPECT_TRUE(std::filesystem::exists(folder / "cache"));
 }
 
-TEST_F(ExecutorParts, OnePoolOfColouredMemoryServesAllModes) {
+TEST_F(ExecutorParts, one_pool_of_coloured_memory_serves_all_modes) {
   const auto alive = test::fake_symbol<std::int64_t()>("fake_live_objects");
   const auto executor = open();
   const auto first = divided(*executor, "mask+color");
@@ -165,7 +165,7 @@ std::uint64_t sms_in(const std::string& account, const std::string& part) {
   return bits;
 }
 
-TEST_F(ExecutorParts, KernelsStayOnTheSmsThatTheAccountNames) {
+TEST_F(ExecutorParts, kernels_stay_on_the_sms_that_the_account_names) {
   fake::FakeConfig config = fake::small_gpu();
   config.tpcs = 20;  // 40 SMs, in 5 GPCs
   for (std::uint32_t t = 0; t < config.tpcs; ++t) {
@@ -197,7 +197,7 @@ TEST_F(ExecutorParts, KernelsStayOnTheSmsThatTheAccountNames) {
   }
 }
 
-TEST_F(ExecutorParts, CodeIsForTheHighestTargetThatTheCardRuns) {
+TEST_F(ExecutorParts, code_is_for_the_highest_target_that_the_card_runs) {
   const auto target = [&](int major, int minor) {
     fake::FakeConfig config = fake::small_gpu();
     config.capability_major = major;
@@ -217,14 +217,14 @@ TEST_F(ExecutorParts, CodeIsForTheHighestTargetThatTheCardRuns) {
   EXPECT_EQ(target(7, 9), highest(79));
 }
 
-TEST_F(ExecutorParts, ModesThatNeedTheHookComeLast) {
+TEST_F(ExecutorParts, modes_that_need_the_hook_come_last) {
   const auto executor = open();
   const auto rank = [&](std::string_view mode) { return executor->rank(parse_modes(mode)->at(0)); };
   EXPECT_LT(rank("green"), rank("mask"));
   EXPECT_LE(rank("green"), rank("none"));
 }
 
-TEST_F(ExecutorParts, WithoutMasksTheDescriptionSaysWhichColoursThereAre) {
+TEST_F(ExecutorParts, without_masks_the_description_says_which_colours_there_are) {
   options.masks.clear();
   EXPECT_FALSE(open()->divide(parse_modes("mask+color")->at(0), 2)) << "nothing is known of it";
   options.description = "h100-sxm";
@@ -234,7 +234,7 @@ TEST_F(ExecutorParts, WithoutMasksTheDescriptionSaysWhichColoursThereAre) {
   EXPECT_TRUE(stage) << stage.error().message;
 }
 
-TEST(Clocks, HaveTwoNames) {
+TEST(Clocks, have_two_names) {
   for (const Clock clock : {Clock::gpu, Clock::events}) {
     EXPECT_EQ(parse_clock(clock_name(clock)).value(), clock);
   }

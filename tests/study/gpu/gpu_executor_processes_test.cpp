@@ -107,7 +107,7 @@ done)sh",
   GpuExecutorOptions options;
 };
 
-TEST_F(ExecutorProcesses, TimeSlicesAreWorkersOfTheStudyOnOneCardWithoutADaemon) {
+TEST_F(ExecutorProcesses, time_slices_are_workers_of_the_study_on_one_card_without_a_daemon) {
   options.clock = Clock::events;
   const auto executor = prepared({});
   EXPECT_EQ(folders(), 0U) << "nothing is needed yet";
@@ -131,7 +131,8 @@ TEST_F(ExecutorProcesses, TimeSlicesAreWorkersOfTheStudyOnOneCardWithoutADaemon)
   EXPECT_FALSE(fs::exists(folder / "mps"));
 }
 
-TEST_F(ExecutorProcesses, UnderMpsWorkersAreClientsWithTheirShareOfADaemonThatEndsWithThem) {
+TEST_F(ExecutorProcesses,
+       under_mps_workers_are_clients_with_their_share_of_a_daemon_that_ends_with_them) {
   const auto executor = prepared({});
   {
     const auto stage = divide(*executor, "mps");
@@ -149,7 +150,7 @@ TEST_F(ExecutorProcesses, UnderMpsWorkersAreClientsWithTheirShareOfADaemonThatEn
   EXPECT_EQ(read_file((folder / "mps").string()).value(), "start\nquit\n");
 }
 
-TEST_F(ExecutorProcesses, PartsWithoutDomainsOfTheirOwnGetNone) {
+TEST_F(ExecutorProcesses, parts_without_domains_of_their_own_get_none) {
   fake::FakeConfig old = fake::small_gpu();
   old.sync_domains = 1;
   test::configure(old);
@@ -161,7 +162,7 @@ TEST_F(ExecutorProcesses, PartsWithoutDomainsOfTheirOwnGetNone) {
   EXPECT_THAT(said(), testing::Each(Not(HasSubstr("--sync-domain"))));
 }
 
-TEST_F(ExecutorProcesses, AcrossProcessesThereAreNeitherColoursNorChangedLaunches) {
+TEST_F(ExecutorProcesses, across_processes_there_are_neither_colours_nor_changed_launches) {
   const auto executor = prepared({{"busy", "cmd:sleep 1000"}});
   for (const Mode& mode : {Mode{partition::Mode::mps, true, Launches::separate},
                            Mode{partition::Mode::mps, false, Launches::graph},
@@ -175,7 +176,7 @@ TEST_F(ExecutorProcesses, AcrossProcessesThereAreNeitherColoursNorChangedLaunche
   EXPECT_THAT(said(), IsEmpty());
 }
 
-TEST_F(ExecutorProcesses, BesideCommandsMasksConfineWorkersAndCommandsOfEachPart) {
+TEST_F(ExecutorProcesses, beside_commands_masks_confine_workers_and_commands_of_each_part) {
   const auto executor = prepared({{"mm", "mm"}, {"busy", "cmd:sleep 1000"}});
   EXPECT_EQ(folders(), 1U) << "commands carry the study's mark in every mode";
   auto control = cuda::Control::create().value();
@@ -210,7 +211,7 @@ TEST_F(ExecutorProcesses, BesideCommandsMasksConfineWorkersAndCommandsOfEachPart
   EXPECT_THAT(read_file((folder / "mps").string()).value(), HasSubstr("start\nget_server_list\n"));
 }
 
-TEST_F(ExecutorProcesses, CommandsOfModesThatConfineNothingAreObserved) {
+TEST_F(ExecutorProcesses, commands_of_modes_that_confine_nothing_are_observed) {
   const auto executor = prepared({{"busy", "cmd:sleep 1000"}});
   auto control = cuda::Control::create().value();
   ASSERT_TRUE(write_file((folder / "control").string(), control.value()));
@@ -235,7 +236,7 @@ TEST_F(ExecutorProcesses, CommandsOfModesThatConfineNothingAreObserved) {
 }
 
 // A command that has to be killed cannot say whether it stayed where it belongs.
-TEST_F(ExecutorProcesses, ACommandThatIsConfinedMustEndWhenItIsTold) {
+TEST_F(ExecutorProcesses, a_command_that_is_confined_must_end_when_it_is_told) {
   options.command_leave_seconds = 0.05;
   const std::string program = read_file((folder / "program").string()).value();
   write_program(folder / "program", "trap '' TERM\n" + program);
@@ -254,7 +255,7 @@ TEST_F(ExecutorProcesses, ACommandThatIsConfinedMustEndWhenItIsTold) {
   }
 }
 
-TEST_F(ExecutorProcesses, AWorkerThatDoesNotStartAndADaemonThatDoesNotAreErrors) {
+TEST_F(ExecutorProcesses, a_worker_that_does_not_start_and_a_daemon_that_does_not_are_errors) {
   const auto executor = prepared({});
   options.program = "/no/such/program";
   const auto wrong = prepared({});

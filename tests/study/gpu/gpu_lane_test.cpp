@@ -43,7 +43,7 @@ class ResidentSetTest : public LaneFixture {
   std::vector<std::string> asked;
 };
 
-TEST_F(ResidentSetTest, GoingBackToAWorkloadCostsNothing) {
+TEST_F(ResidentSetTest, going_back_to_a_workload_costs_nothing) {
   const auto kept = set(neighbour());
   const Resident first = get(*kept, "one").value();
   ASSERT_TRUE(get(*kept, "two"));
@@ -54,7 +54,7 @@ TEST_F(ResidentSetTest, GoingBackToAWorkloadCostsNothing) {
   EXPECT_EQ(*memory->used, 2 * (64 + 256U));
 }
 
-TEST_F(ResidentSetTest, SixtyFourWorkloadsStayAndTheNextOneTakesThePlaceOfAll) {
+TEST_F(ResidentSetTest, sixty_four_workloads_stay_and_the_next_one_takes_the_place_of_all) {
   const auto kept = set(neighbour());
   for (int i = 0; i < 64; ++i) ASSERT_TRUE(get(*kept, fmt::format("{}", i)));
   EXPECT_EQ(*memory->used, 64 * (64 + 256U));
@@ -66,7 +66,7 @@ TEST_F(ResidentSetTest, SixtyFourWorkloadsStayAndTheNextOneTakesThePlaceOfAll) {
   EXPECT_THAT(asked, SizeIs(66));
 }
 
-TEST_F(ResidentSetTest, WithoutRoomWhatWasUsedEarlierGoesAndOnceAloneItIsAnError) {
+TEST_F(ResidentSetTest, without_room_what_was_used_earlier_goes_and_once_alone_it_is_an_error) {
   const auto kept = set(neighbour());
   memory->room = 2000;
   made_bytes = 1000;
@@ -82,7 +82,7 @@ TEST_F(ResidentSetTest, WithoutRoomWhatWasUsedEarlierGoesAndOnceAloneItIsAnError
   EXPECT_FALSE(get(*kept, "three"));
 }
 
-TEST_F(ResidentSetTest, AWorkloadThatIsWrongTakesNoPlaceOfOthers) {
+TEST_F(ResidentSetTest, a_workload_that_is_wrong_takes_no_place_of_others) {
   known["wrong"] = counting_launch("wrong", 64);
   known["wrong"].launch.kernels[0].kernel = "recount";
   const auto kept = set(neighbour());
@@ -93,7 +93,7 @@ TEST_F(ResidentSetTest, AWorkloadThatIsWrongTakesNoPlaceOfOthers) {
   EXPECT_EQ(*memory->used, 64 + 256U) << "the first is still there";
 }
 
-TEST_F(ResidentSetTest, BuffersLieOnTheCardOrInTheHostAndNotHereAndThere) {
+TEST_F(ResidentSetTest, buffers_lie_on_the_card_or_in_the_host_and_not_here_and_there) {
   LoadedLaunch& mixed = known["mixed"] = two_step_launch();
   mixed.launch.buffers[0].host = true;
   LoadedLaunch& host = known["host"] = two_step_launch();
@@ -112,7 +112,7 @@ TEST_F(ResidentSetTest, BuffersLieOnTheCardOrInTheHostAndNotHereAndThere) {
   EXPECT_EQ(on_card.launch->checked_run(*stream)->digest, two_step_digest());
 }
 
-TEST_F(ResidentSetTest, TheKernelsOfEachMemoryAreLoadedOnce) {
+TEST_F(ResidentSetTest, the_kernels_of_each_memory_are_loaded_once) {
   const auto modules = [] { return test::fake_symbol<std::int64_t()>("fake_live_objects")(); };
   const auto kept = set(neighbour());
   const std::int64_t none = modules();
@@ -155,7 +155,7 @@ class GpuLaneTest : public ResidentSetTest {
 };
 
 // In batches of 25, with one run in front of each that is not counted.
-TEST_F(GpuLaneTest, EveryRunIsTimedButTheOneInFrontOfEachBatch) {
+TEST_F(GpuLaneTest, every_run_is_timed_but_the_one_in_front_of_each_batch) {
   for (const Clock clock : {Clock::gpu, Clock::events}) {
     SCOPED_TRACE(clock_name(clock));
     const auto timed = lane(clock);
@@ -175,7 +175,7 @@ TEST_F(GpuLaneTest, EveryRunIsTimedButTheOneInFrontOfEachBatch) {
   }
 }
 
-TEST_F(GpuLaneTest, WhenItsTimeIsOverASampleEndsWithItsBatch) {
+TEST_F(GpuLaneTest, when_its_time_is_over_a_sample_ends_with_its_batch) {
   const auto timed = lane(Clock::gpu);
   ASSERT_TRUE(timed->load({"slowing", "slowing"}));
   EXPECT_THAT(timed->sample(60, 0).value(), SizeIs(25));
@@ -183,7 +183,7 @@ TEST_F(GpuLaneTest, WhenItsTimeIsOverASampleEndsWithItsBatch) {
   EXPECT_THAT(timed->sample(0, 1).value(), IsEmpty());
 }
 
-TEST_F(GpuLaneTest, TheWholeRunStandsBesideTheKernelsOfTheLastSampleAlone) {
+TEST_F(GpuLaneTest, the_whole_run_stands_beside_the_kernels_of_the_last_sample_alone) {
   const auto timed = lane(Clock::gpu);
   ASSERT_TRUE(timed->load({"two", "two"}));
   const auto times = timed->sample(30, 1000).value();
@@ -199,7 +199,7 @@ TEST_F(GpuLaneTest, TheWholeRunStandsBesideTheKernelsOfTheLastSampleAlone) {
 
 // Two events hold what lies between launches; a graph's arguments stay, so that it is timed by them
 // whatever the clock.
-TEST_F(GpuLaneTest, EventsAreTheClockWhereTheOptionsSaySoAndOfGraphs) {
+TEST_F(GpuLaneTest, events_are_the_clock_where_the_options_say_so_and_of_graphs) {
   const auto times = [&](Clock clock, Launches launches) {
     LaunchForm form;
     form.launches = launches;
@@ -220,7 +220,7 @@ TEST_F(GpuLaneTest, EventsAreTheClockWhereTheOptionsSaySoAndOfGraphs) {
   EXPECT_EQ(times(Clock::gpu, Launches::graph), times(Clock::events, Launches::graph));
 }
 
-TEST_F(GpuLaneTest, NothingIsLoadedBeforeALoadAndAfterOneThatFailed) {
+TEST_F(GpuLaneTest, nothing_is_loaded_before_a_load_and_after_one_that_failed) {
   const auto idle = lane(Clock::gpu);
   const auto refuses = [&] {
     const std::string words = "a lane without a loaded workload cannot run";
@@ -238,7 +238,7 @@ TEST_F(GpuLaneTest, NothingIsLoadedBeforeALoadAndAfterOneThatFailed) {
   EXPECT_EQ(idle->stop().value(), 0.0);
 }
 
-TEST_F(GpuLaneTest, ALoopThatDidNotStartIsNoneAndTheNextOneMayStart) {
+TEST_F(GpuLaneTest, a_loop_that_did_not_start_is_none_and_the_next_one_may_start) {
   const auto neighbour_lane = lane(Clock::events, neighbour());
   ASSERT_TRUE(neighbour_lane->load({"two", "two"}));
   test::fake_symbol<void(int)>("fake_fail_next_launch")(719);
@@ -253,7 +253,7 @@ TEST_F(GpuLaneTest, ALoopThatDidNotStartIsNoneAndTheNextOneMayStart) {
 
 // --- Copies
 
-TEST_F(GpuLaneTest, CopiesNeedABufferAndAreNoLaunch) {
+TEST_F(GpuLaneTest, copies_need_a_buffer_and_are_no_launch) {
   known["copies"].copies = CopyDirection::to_card;
   known["copies"].launch.name = "copies";
   const auto copying = lane(Clock::gpu);
@@ -267,7 +267,7 @@ TEST_F(GpuLaneTest, CopiesNeedABufferAndAreNoLaunch) {
 
 class CopyWorkTest : public ResidentSetTest {};
 
-TEST_F(CopyWorkTest, ARunCopiesAsOftenAsItHasLaunchesAllOfTheBufferInItsDirection) {
+TEST_F(CopyWorkTest, a_run_copies_as_often_as_it_has_launches_all_of_the_buffer_in_its_direction) {
   static std::vector<std::string> copied;
   copied.clear();
   open(fake::small_gpu(), [](cuda::DriverApi& api) {
@@ -299,7 +299,7 @@ TEST_F(CopyWorkTest, ARunCopiesAsOftenAsItHasLaunchesAllOfTheBufferInItsDirectio
 
 // --- Memory
 
-TEST_F(LaneFixture, MemoryOfTheHostHoldsWhatIsPutThereAndPlainMemoryToo) {
+TEST_F(LaneFixture, memory_of_the_host_holds_what_is_put_there_and_plain_memory_too) {
   for (const auto& source : {make_host_memory(gpu, false), make_plain_memory(gpu)}) {
     SCOPED_TRACE(source->account());
     auto placed = source->place(64).value();
@@ -320,7 +320,8 @@ TEST_F(LaneFixture, MemoryOfTheHostHoldsWhatIsPutThereAndPlainMemoryToo) {
 
 // What a compiler keeps in local memory without a word in the PTX: 8 bytes of kernels that name
 // %stack, on this card.
-TEST_F(LaneFixture, LocalMemoryThatOnlyTheDriverKnowsOfIsRefusedWhereItWouldHaveNoColour) {
+TEST_F(LaneFixture,
+       local_memory_that_only_the_driver_knows_of_is_refused_where_it_would_have_no_colour) {
   const auto parsed = ptx::parse_whole(test::small_module(R"(
 .visible .entry tidy() { ret; }
 .visible .entry stacked()

@@ -80,7 +80,7 @@ void until(const Condition& condition) {
   EXPECT_TRUE(condition());
 }
 
-TEST(RunsAhead, AreTwoMillisecondsOfRunsTwoAtLeastAndAsManyAsMayWaitAtMost) {
+TEST(RunsAhead, are_two_milliseconds_of_runs_two_at_least_and_as_many_as_may_wait_at_most) {
   EXPECT_EQ(runs_ahead(0.0005, 8), 4U);
   EXPECT_EQ(runs_ahead(0.0004, 8), 5U);
   EXPECT_EQ(runs_ahead(0.0009, 8), 2U);
@@ -92,7 +92,7 @@ TEST(RunsAhead, AreTwoMillisecondsOfRunsTwoAtLeastAndAsManyAsMayWaitAtMost) {
   EXPECT_EQ(runs_ahead(0, 10'000'000), 2'000'000U) << "no division by zero";
 }
 
-TEST_F(LaunchLoopTest, BeginsWithTwoRunsAheadAndNeverCallsARunEndedThatIsNot) {
+TEST_F(LaunchLoopTest, begins_with_two_runs_ahead_and_never_calls_a_run_ended_that_is_not) {
   ends.yes = 0;
   const CountedWork work([](int) { return Result<void>{}; });
   LaunchLoop loop(*gpu, *stream, work, marks(8));
@@ -104,7 +104,7 @@ TEST_F(LaunchLoopTest, BeginsWithTwoRunsAheadAndNeverCallsARunEndedThatIsNot) {
 }
 
 // The clock goes on by 0.39 ms with every look: five runs in 2 ms.
-TEST_F(LaunchLoopTest, IsAheadByAsManyRunsAsItsPaceAllows) {
+TEST_F(LaunchLoopTest, is_ahead_by_as_many_runs_as_its_pace_allows) {
   ends.yes = 6;
   std::atomic<int> looks{0};
   const CountedWork work([](int) { return Result<void>{}; });
@@ -115,7 +115,7 @@ TEST_F(LaunchLoopTest, IsAheadByAsManyRunsAsItsPaceAllows) {
 }
 
 // Six runs of 0.39 ms, then runs of a second: those that wait already end, and no more come.
-TEST_F(LaunchLoopTest, IsAheadByFewerRunsWhenTheyTakeLonger) {
+TEST_F(LaunchLoopTest, is_ahead_by_fewer_runs_when_they_take_longer) {
   ends.yes = 20;
   std::atomic<int> looks{0};
   const CountedWork work([](int) { return Result<void>{}; });
@@ -130,7 +130,7 @@ TEST_F(LaunchLoopTest, IsAheadByFewerRunsWhenTheyTakeLonger) {
 
 // A look at the clock is a second: one when the loop begins, one for each run that ends, and one at
 // the end.
-TEST_F(LaunchLoopTest, TellsHowManyRunsEndedInASecond) {
+TEST_F(LaunchLoopTest, tells_how_many_runs_ended_in_a_second) {
   ends.yes = 10;
   std::atomic<int> looks{0};
   const CountedWork work([](int) { return Result<void>{}; });
@@ -142,7 +142,7 @@ TEST_F(LaunchLoopTest, TellsHowManyRunsEndedInASecond) {
   EXPECT_DOUBLE_EQ(*rate, 10.0 / 11);
 }
 
-TEST_F(LaunchLoopTest, AsksForTheEventOfTheRunThatEndsNext) {
+TEST_F(LaunchLoopTest, asks_for_the_event_of_the_run_that_ends_next) {
   ends.yes = 20;
   const CountedWork work([](int) { return Result<void>{}; });
   LaunchLoop loop(*gpu, *stream, work, marks(3));
@@ -151,7 +151,7 @@ TEST_F(LaunchLoopTest, AsksForTheEventOfTheRunThatEndsNext) {
   EXPECT_EQ(ends.astray, 0);
 }
 
-TEST_F(LaunchLoopTest, HasBegunOnceItsFirstRunHasEnded) {
+TEST_F(LaunchLoopTest, has_begun_once_its_first_run_has_ended) {
   ends.yes = 0;
   const CountedWork work([](int) { return Result<void>{}; });
   LaunchLoop loop(*gpu, *stream, work, marks(8));
@@ -168,7 +168,7 @@ TEST_F(LaunchLoopTest, HasBegunOnceItsFirstRunHasEnded) {
 }
 
 // A second for each look at the clock.
-TEST_F(LaunchLoopTest, WhoseFirstRunDoesNotEndIsNotWaitedForLongerThanAMinute) {
+TEST_F(LaunchLoopTest, whose_first_run_does_not_end_is_not_waited_for_longer_than_a_minute) {
   ends.yes = 0;
   std::atomic<int> looks{0};
   const CountedWork work([](int) { return Result<void>{}; });
@@ -184,7 +184,7 @@ TEST_F(LaunchLoopTest, WhoseFirstRunDoesNotEndIsNotWaitedForLongerThanAMinute) {
 }
 
 // A launch that no TPC may run: its stream never comes to its end.
-TEST_F(LaunchLoopTest, WhoseRunsNeverEndIsAnErrorWhenItIsStoppedAndKeepsNobody) {
+TEST_F(LaunchLoopTest, whose_runs_never_end_is_an_error_when_it_is_stopped_and_keeps_nobody) {
   const auto module = cuda::Module::load(gpu,
                                          ".version 8.0\n.target sm_90\n.address_size 64\n"
                                          ".visible .entry idle() { ret; }\n",
@@ -207,7 +207,7 @@ TEST_F(LaunchLoopTest, WhoseRunsNeverEndIsAnErrorWhenItIsStoppedAndKeepsNobody) 
   EXPECT_TRUE(gpu->stuck());
 }
 
-TEST_F(LaunchLoopTest, EndsWithTheErrorOfItsWorkOrOfItsEvents) {
+TEST_F(LaunchLoopTest, ends_with_the_error_of_its_work_or_of_its_events) {
   const CountedWork broken([](int run) -> Result<void> {
     if (run == 5) return invalid_input("run 5");
     return {};

@@ -49,7 +49,7 @@ class NotingLane : public Lane {
   bool fails_;
 };
 
-TEST(ChoosingLane, HandsCommandsToOneLaneAndAllElseToTheOther) {
+TEST(ChoosingLane, hands_commands_to_one_lane_and_all_else_to_the_other) {
   std::vector<std::string> asked;
   const auto lane = make_choosing_lane(std::make_unique<NotingLane>("device", asked),
                                        std::make_unique<NotingLane>("command", asked));
@@ -72,7 +72,7 @@ TEST(ChoosingLane, HandsCommandsToOneLaneAndAllElseToTheOther) {
   }
 }
 
-TEST(ChoosingLane, EndsBothAndTellsWhichOfThemWasOutside) {
+TEST(ChoosingLane, ends_both_and_tells_which_of_them_was_outside) {
   std::vector<std::string> asked;
   const auto end = [&](bool device_fails, bool command_fails) {
     const auto ended =

@@ -9,7 +9,7 @@ using testing::Field;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-TEST_F(ResidentLaunchTest, OverlappedLaunchesAndTheEdgesOfTheirGraphsAreProgrammatic) {
+TEST_F(ResidentLaunchTest, overlapped_launches_and_the_edges_of_their_graphs_are_programmatic) {
   for (const Launches launches : {Launches::overlapped, Launches::overlapped_graph}) {
     const auto made = make(two_step_launch(), form_of(launches));
     ASSERT_TRUE(made) << made.error().message;
@@ -25,7 +25,7 @@ TEST_F(ResidentLaunchTest, OverlappedLaunchesAndTheEdgesOfTheirGraphsAreProgramm
   }
 }
 
-TEST_F(ResidentLaunchTest, OverlappedLaunchesNeedComputeCapabilityNine) {
+TEST_F(ResidentLaunchTest, overlapped_launches_need_compute_capability_nine) {
   fake::FakeConfig config = fake::small_gpu();
   config.capability_major = 8;
   open(config, [](cuda::DriverApi&) {});
@@ -38,7 +38,7 @@ TEST_F(ResidentLaunchTest, OverlappedLaunchesNeedComputeCapabilityNine) {
   EXPECT_EQ(refusal(two_step_launch()), "none");
 }
 
-TEST_F(ResidentLaunchTest, GraphsAreMissingWhereTheDriverLacksEitherHalfOfThem) {
+TEST_F(ResidentLaunchTest, graphs_are_missing_where_the_driver_lacks_either_half_of_them) {
   const auto no_capture = [](cuda::DriverApi& api) { api.cuStreamBeginCapture_v2 = nullptr; };
   const auto no_graphs = [](cuda::DriverApi& api) { api.cuGraphInstantiateWithFlags = nullptr; };
   open(fake::small_gpu(), no_capture);
@@ -51,7 +51,7 @@ TEST_F(ResidentLaunchTest, GraphsAreMissingWhereTheDriverLacksEitherHalfOfThem) 
   EXPECT_EQ(refusal(two_step_launch()), "none");
 }
 
-TEST_F(ResidentLaunchTest, AGraphThatCannotBeMadeIsAnErrorAndLeavesNothing) {
+TEST_F(ResidentLaunchTest, a_graph_that_cannot_be_made_is_an_error_and_leaves_nothing) {
   const auto alive = test::fake_symbol<std::int64_t()>("fake_live_objects");
   const std::int64_t before = alive();
   ASSERT_TRUE(make(two_step_launch(), form_of(Launches::graph)));
@@ -90,7 +90,7 @@ TEST_F(ResidentLaunchTest, AGraphThatCannotBeMadeIsAnErrorAndLeavesNothing) {
 }
 
 // A launch into the capture fails: that is the error, and the capture is at its end.
-TEST_F(ResidentLaunchTest, ALaunchThatFailsInACaptureIsTheErrorOfTheGraph) {
+TEST_F(ResidentLaunchTest, a_launch_that_fails_in_a_capture_is_the_error_of_the_graph) {
   const auto made = make(two_step_launch(), form_of(Launches::graph));
   LaunchForm neighbour = form_of(Launches::graph);
   neighbour.neighbour = true;

@@ -11,7 +11,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-TEST_F(ResidentLaunchTest, OutputsAndWhatItsKernelsWriteIsKeptAsItWasAndNothingElse) {
+TEST_F(ResidentLaunchTest, outputs_and_what_its_kernels_write_is_kept_as_it_was_and_nothing_else) {
   // Inputs and outputs, 256 bytes for digests; copies of b, which is written, and c, an output.
   ASSERT_TRUE(make(two_step_launch()));
   EXPECT_THAT(memory->placed, ElementsAre(4000, 4000, 4000, 256, 4000, 4000));
@@ -32,7 +32,8 @@ TEST_F(ResidentLaunchTest, OutputsAndWhatItsKernelsWriteIsKeptAsItWasAndNothingE
   EXPECT_THAT(own_launches(), IsEmpty());
 }
 
-TEST_F(ResidentLaunchTest, FirstContentsThatWereMadeAlreadyAreTakenAndGivenUpOnceTheyAreKnown) {
+TEST_F(ResidentLaunchTest,
+       first_contents_that_were_made_already_are_taken_and_given_up_once_they_are_known) {
   for (const bool neighbour : {false, true}) {
     LoadedLaunch loaded = two_step_launch();
     auto contents = std::make_shared<gpu::Memory>(3);
@@ -54,14 +55,14 @@ TEST_F(ResidentLaunchTest, FirstContentsThatWereMadeAlreadyAreTakenAndGivenUpOnc
   }
 }
 
-TEST_F(ResidentLaunchTest, ABufferThatDoesNotReadBackIsAnError) {
+TEST_F(ResidentLaunchTest, a_buffer_that_does_not_read_back_is_an_error) {
   memory->wrong_upload = 1;  // of a
   EXPECT_EQ(refusal(two_step_launch()),
             "buffer 'a' of 'two steps' does not read back as it was written");
   EXPECT_EQ(kind, ErrorKind::check_failed);
 }
 
-TEST_F(ResidentLaunchTest, AnErrorOfTheCardWhileALaunchIsMadeReadyIsItsError) {
+TEST_F(ResidentLaunchTest, an_error_of_the_card_while_a_launch_is_made_ready_is_its_error) {
   // The zeros of b are written to an address that nobody has; the driver tells when it is waited
   // for.
   LaunchForm neighbour;
@@ -72,7 +73,7 @@ TEST_F(ResidentLaunchTest, AnErrorOfTheCardWhileALaunchIsMadeReadyIsItsError) {
   testing::internal::GetCapturedStderr();
 }
 
-TEST_F(ResidentLaunchTest, EachCheckedRunBeginsWithFreshInputs) {
+TEST_F(ResidentLaunchTest, each_checked_run_begins_with_fresh_inputs) {
   const auto made = make(counting_launch("count", 256));
   ASSERT_TRUE(made) << made.error().message;
   std::vector<std::uint32_t> one(64);
@@ -115,7 +116,8 @@ LoadedLaunch drifting_launch(double absolute, double relative, const std::string
   return loaded;
 }
 
-TEST_F(ResidentLaunchTest, OutputsThatDoNotRepeatAreComparedWithTheirFirstWithinTheCheck) {
+TEST_F(ResidentLaunchTest,
+       outputs_that_do_not_repeat_are_compared_with_their_first_within_the_check) {
   const auto mismatch = [&](double absolute, double relative, const std::string& last = "") {
     const auto made = make(drifting_launch(absolute, relative, last));
     EXPECT_TRUE(made) << made.error().message;
@@ -153,7 +155,7 @@ TEST_F(ResidentLaunchTest, OutputsThatDoNotRepeatAreComparedWithTheirFirstWithin
   EXPECT_EQ(mismatch(0, 0, both), "");
 }
 
-TEST_F(ResidentLaunchTest, OutputsThatDoNotRepeatAreNoticedInTheFirstBufferToo) {
+TEST_F(ResidentLaunchTest, outputs_that_do_not_repeat_are_noticed_in_the_first_buffer_too) {
   LoadedLaunch first = drifting_launch(0, 0, "");
   std::swap(first.launch.buffers[0], first.launch.buffers[1]);
   first.launch.kernels = {made_kernel("drift", {1}, {1}, {gpu::BufferUse{1}, gpu::BufferUse{0}})};
@@ -164,7 +166,7 @@ TEST_F(ResidentLaunchTest, OutputsThatDoNotRepeatAreNoticedInTheFirstBufferToo) 
 }
 
 // One run's kernels and the gap between them, 1000 ns on this card, in places of their own.
-TEST_F(ResidentLaunchTest, StampsTellTheKernelsOfEachRunAndTheWholeRun) {
+TEST_F(ResidentLaunchTest, stamps_tell_the_kernels_of_each_run_and_the_whole_run) {
   LaunchForm form;
   form.stamps = true;
   EXPECT_EQ(ResidentLaunch::stamped_runs, 26U);
@@ -191,7 +193,7 @@ TEST_F(ResidentLaunchTest, StampsTellTheKernelsOfEachRunAndTheWholeRun) {
   EXPECT_THAT(memory->placed, testing::Contains(26 * 2 * 512U));
 }
 
-TEST_F(ResidentLaunchTest, ARunWithoutStampsOrInAGraphTellsNoTimes) {
+TEST_F(ResidentLaunchTest, a_run_without_stamps_or_in_a_graph_tells_no_times) {
   LaunchForm form;
   for (const Launches launches : {Launches::graph, Launches::overlapped_graph}) {
     form = form_of(launches);
@@ -210,7 +212,7 @@ TEST_F(ResidentLaunchTest, ARunWithoutStampsOrInAGraphTellsNoTimes) {
   EXPECT_EQ((*both)->checked_run(*stream)->digest, two_step_digest());
 }
 
-TEST_F(ResidentLaunchTest, WithoutRoomForAnyOfItsPiecesItIsMissing) {
+TEST_F(ResidentLaunchTest, without_room_for_any_of_its_pieces_it_is_missing) {
   const auto placed = [&](LaunchForm form) {
     form.stamps = form.launches == Launches::separate;
     memory->placed.clear();

@@ -81,7 +81,7 @@ LoadedLaunch noting_launch(const gpu::Dim3& second = noted_deep) {
   return loaded;
 }
 
-TEST_F(ResidentLaunchTest, GridsAndBlocksOfThreeDimensionsComputeTheSameInEveryForm) {
+TEST_F(ResidentLaunchTest, grids_and_blocks_of_three_dimensions_compute_the_same_in_every_form) {
   const std::uint64_t expected = digest_of_outputs({{0, noted_indices(noted_grid, noted_block, 3)},
                                                     {1, noted_indices(noted_grid, noted_deep, 5)}});
   for (const LaunchForm& form : {LaunchForm{}, form_of(Launches::graph),
@@ -97,7 +97,8 @@ TEST_F(ResidentLaunchTest, GridsAndBlocksOfThreeDimensionsComputeTheSameInEveryF
   }
 }
 
-TEST_F(ResidentLaunchTest, LaunchesHaveTheShapesOfTheirKernelsAndTheSharedMemoryTheyAskFor) {
+TEST_F(ResidentLaunchTest,
+       launches_have_the_shapes_of_their_kernels_and_the_shared_memory_they_ask_for) {
   LoadedLaunch loaded = noting_launch();
   loaded.launch.kernels[1].dynamic_shared_bytes = 48 * 1024;
   ASSERT_TRUE(make(loaded));
@@ -111,7 +112,7 @@ TEST_F(ResidentLaunchTest, LaunchesHaveTheShapesOfTheirKernelsAndTheSharedMemory
   EXPECT_THAT(refusal(loaded), HasSubstr("cannot set an attribute of kernel 'note'"));
 }
 
-TEST_F(ResidentLaunchTest, WhatItsKernelsUseIsTheMostOfTheirLaunches) {
+TEST_F(ResidentLaunchTest, what_its_kernels_use_is_the_most_of_their_launches) {
   LoadedLaunch loaded = noting_launch({32, 4, 2});
   loaded.launch.kernels.push_back(loaded.launch.kernels.front());
   const auto used = [&] {
@@ -132,7 +133,7 @@ TEST_F(ResidentLaunchTest, WhatItsKernelsUseIsTheMostOfTheirLaunches) {
   EXPECT_THAT(used(), ElementsAre("scale 49152 128", "fold 49152 256"));
 }
 
-TEST_F(ResidentLaunchTest, AnAffineKernelHasAGridThatFillsTheCardAndTheBlockItHad) {
+TEST_F(ResidentLaunchTest, an_affine_kernel_has_a_grid_that_fills_the_card_and_the_block_it_had) {
   for (const int resident : {3, 0}) {  // 0: a kernel that hides how it fits
     seen_driver.resident_blocks = resident;
     const auto made = make(noting_launch(), affine_on_six_to_nine());
@@ -146,7 +147,7 @@ TEST_F(ResidentLaunchTest, AnAffineKernelHasAGridThatFillsTheCardAndTheBlockItHa
   }
 }
 
-TEST_F(ResidentLaunchTest, AFusedLaunchFillsTheSmsOfItsPartWithTheLargestBlock) {
+TEST_F(ResidentLaunchTest, a_fused_launch_fills_the_sms_of_its_part_with_the_largest_block) {
   LoadedLaunch loaded = noting_launch({32, 2, 2});
   loaded.launch.kernels[0].dynamic_shared_bytes = 512;
   loaded.launch.kernels[1].dynamic_shared_bytes = 64;
@@ -160,7 +161,7 @@ TEST_F(ResidentLaunchTest, AFusedLaunchFillsTheSmsOfItsPartWithTheLargestBlock) 
   }
 }
 
-TEST_F(ResidentLaunchTest, OneLaunchAloneOrAnAffineOneIsNeverFused) {
+TEST_F(ResidentLaunchTest, one_launch_alone_or_an_affine_one_is_never_fused) {
   LoadedLaunch one = noting_launch();
   one.launch.kernels.pop_back();
   ASSERT_TRUE(make(one, form_of(Launches::fused)));
@@ -171,7 +172,7 @@ TEST_F(ResidentLaunchTest, OneLaunchAloneOrAnAffineOneIsNeverFused) {
   EXPECT_THAT(own_launches(), AllOf(SizeIs(4), Each(Field(&SeenLaunch::kernel, "note"))));
 }
 
-TEST_F(ResidentLaunchTest, WhatCannotBeFusedIsRefusedByName) {
+TEST_F(ResidentLaunchTest, what_cannot_be_fused_is_refused_by_name) {
   const LaunchForm fused = form_of(Launches::fused, 24);
   EXPECT_EQ(refusal(two_step_launch(), form_of(Launches::fused)),
             "fused launches wait for each other's blocks and need a part with SMs of its own");

@@ -29,7 +29,7 @@ std::string launch_file(const std::filesystem::path& folder, const std::string& 
   return file;
 }
 
-TEST(WorkloadReader, BundledWorkloadsHaveTheSizeOfACardUnlessTheNameSaysAnother) {
+TEST(WorkloadReader, bundled_workloads_have_the_size_of_a_card_unless_the_name_says_another) {
   const auto bytes = [](const std::string& spec) {
     const auto code = gpu_workload_code(spec, reader_target);
     EXPECT_TRUE(code) << code.error().message;
@@ -51,7 +51,7 @@ TEST(WorkloadReader, BundledWorkloadsHaveTheSizeOfACardUnlessTheNameSaysAnother)
   EXPECT_THAT(gpu_workload_code("va", reader_target)->ptx, HasSubstr(".entry"));
 }
 
-TEST(WorkloadReader, ALaunchFileHasTheScaleBehindItsExtension) {
+TEST(WorkloadReader, a_launch_file_has_the_scale_behind_its_extension) {
   const auto folder = test::fresh_folder("reader@home.json");
   ASSERT_TRUE(write_file((folder / "fold.ptx").string(), test::small_module(test::fold_entry)));
   const std::string file = (folder / "fold.json").string();
@@ -74,7 +74,7 @@ TEST(WorkloadReader, ALaunchFileHasTheScaleBehindItsExtension) {
               HasSubstr("name one of its scales"));
 }
 
-TEST(WorkloadReader, WhatHasNoPtxSaysWhy) {
+TEST(WorkloadReader, what_has_no_ptx_says_why) {
   const auto why = [](const std::string& spec) {
     const auto code = gpu_workload_code(spec, reader_target);
     EXPECT_EQ(code.error().kind, ErrorKind::missing_capability);
@@ -85,7 +85,7 @@ TEST(WorkloadReader, WhatHasNoPtxSaysWhy) {
   EXPECT_EQ(why("copy_out"), "copies by the copy engines have no PTX");
 }
 
-TEST(WorkloadReader, CopiesAre256MiBOrTheFirstBufferOfAFile) {
+TEST(WorkloadReader, copies_are_256_mi_b_or_the_first_buffer_of_a_file) {
   const WorkloadReader reader = make_workload_reader(reader_target);
   for (const bool in : {true, false}) {
     const std::string name = in ? "copy_in" : "copy_out";
@@ -108,7 +108,7 @@ TEST(WorkloadReader, CopiesAre256MiBOrTheFirstBufferOfAFile) {
   }
 }
 
-TEST(WorkloadReader, ACommandIsNoVictimAndALaunchFileIsReadOnce) {
+TEST(WorkloadReader, a_command_is_no_victim_and_a_launch_file_is_read_once) {
   const WorkloadReader reader = make_workload_reader(reader_target);
   EXPECT_EQ(reader({"x", "cmd:make all"}).error().message,
             "'make all' is a command: it can be an aggressor, but not a victim");
@@ -124,7 +124,7 @@ TEST(WorkloadReader, ACommandIsNoVictimAndALaunchFileIsReadOnce) {
   EXPECT_FALSE(make_workload_reader(reader_target)({"x", "launch:" + file}));
 }
 
-TEST(WorkloadReader, ContentsAreMadeOnceUnlessTheyDependOnAddresses) {
+TEST(WorkloadReader, contents_are_made_once_unless_they_depend_on_addresses) {
   const auto folder = test::fresh_folder("workload_reader_contents");
   const auto read = [&](const std::string& fill) {
     return make_workload_reader(reader_target)({"x", "launch:" + launch_file(folder, fill)})

@@ -11,7 +11,7 @@
 namespace demarc::study {
 namespace {
 
-TEST(FidelityToTheCard, HoldsOnTheSimulatedH100) {
+TEST(FidelityToTheCard, holds_on_the_simulated_h100) {
   const auto path = test::source_dir() / "docs" / "measurements" / "isolate-h100-halves.csv";
   const auto measured = parse_measured(read_file(path).value(), path.string());
   ASSERT_TRUE(measured) << measured.error().message;
@@ -39,7 +39,7 @@ TEST(FidelityToTheCard, HoldsOnTheSimulatedH100) {
 
 // All workloads of the table at the size that was measured, from their PTX: nothing of the table
 // was used for a number of the forecast.
-TEST(FidelityToTheCard, AForecastKnowsWhatHalfTheMemoryCosts) {
+TEST(FidelityToTheCard, a_forecast_knows_what_half_the_memory_costs) {
   const CardFidelity& h100 = compared_cards()[0];
   const auto path = test::source_dir() / "docs" / "measurements" / h100.table;
   const auto measured = parse_measured(read_file(path).value(), path.string());

@@ -109,7 +109,7 @@ struct TbConfig {
 [[nodiscard]] Result<TbConfig> parse_tb_config(std::string_view text, std::string source);
 
 // Below this capacity the units of a row can be computed back from its single-precision ratio.
-inline constexpr std::uint32_t most_units_of_2020 = 1U << 22;
+inline constexpr std::uint32_t max_units_of_2020 = 1U << 22;
 // Row `row` of a table in units of `capacity`, as 2020's grammar has it.
 [[nodiscard]] std::uint32_t row_units(const OverheadTable::Row& row, std::uint32_t capacity);
 

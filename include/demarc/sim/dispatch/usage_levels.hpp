@@ -18,9 +18,9 @@ class UsageLevels {
   // Whether levels are worth it, and (use + request) / capacity still tells any two of them apart
   // in single precision.
   [[nodiscard]] static bool apply_to(const SmSpec& spec) {
-    constexpr std::uint64_t most_bits = std::uint64_t{1} << 22;
+    constexpr std::uint64_t max_bits = std::uint64_t{1} << 22;
     return spec.n_sched == 1 && spec.max[0] <= 4096 &&
-           (std::uint64_t{spec.max[0]} + 1) * spec.n_sms <= most_bits;
+           (std::uint64_t{spec.max[0]} + 1) * spec.n_sms <= max_bits;
   }
 
   // Nothing in use.

@@ -19,7 +19,7 @@ using PhysicalAddress = Location<struct PhysicalAddressTag>;
 // A line of the card's memory, below 512 GiB, where line numbers end.
 using LineNumber = Index<struct LineNumberTag>;
 
-inline constexpr std::uint64_t most_bytes = std::uint64_t{1} << (32U + line_shift);
+inline constexpr std::uint64_t max_bytes = std::uint64_t{1} << (32U + line_shift);
 
 // Beyond the last line line_of() throws std::logic_error. find_line(), for addresses from outside,
 // returns std::nullopt.
@@ -27,7 +27,7 @@ inline constexpr std::uint64_t most_bytes = std::uint64_t{1} << (32U + line_shif
   return LineNumber(address.raw() >> line_shift);
 }
 [[nodiscard]] constexpr std::optional<LineNumber> find_line(PhysicalAddress address) {
-  if (address.raw() >= most_bytes) return std::nullopt;
+  if (address.raw() >= max_bytes) return std::nullopt;
   return line_of(address);
 }
 [[nodiscard, gnu::always_inline]] constexpr PhysicalAddress address_of(LineNumber line) {

@@ -22,9 +22,9 @@
 
 namespace demarc::sim {
 
-inline constexpr std::size_t most_tpcs = 512;
+inline constexpr std::size_t max_tpcs = 512;
 // Bit t set: TPC t is enabled.
-using TpcMask = std::bitset<most_tpcs>;
+using TpcMask = std::bitset<max_tpcs>;
 
 struct PipelineSpec {
   gpu::Topology topology;
@@ -70,7 +70,7 @@ struct PipelineRun {
   std::vector<BlockRun> runs;  // by completion; empty unless asked for
   std::uint64_t launched_blocks = 0;
   Nanoseconds end;
-  std::uint32_t most_slots_used = 0;
+  std::uint32_t max_slots_used = 0;
 };
 
 // Errors name the kernel: a block larger than an SM, a mask without a TPC of the device, arrivals

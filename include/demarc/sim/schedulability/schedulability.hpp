@@ -74,11 +74,11 @@ struct SchedulePlan {
   }
 };
 
-inline constexpr std::size_t most_tasks = 4096;
+inline constexpr std::size_t max_tasks = 4096;
 
 // Each partition has one stream, which has a hardware queue of its own and always a slot for its
 // kernel.
-[[nodiscard]] std::size_t most_partitions(const TaskSet& set);
+[[nodiscard]] std::size_t max_partitions(const TaskSet& set);
 
 // The fewest TPCs that hold every deadline by the rule of shared partitions below; exact up to
 // twelve tasks. Nothing if a task misses its deadline even alone on the whole GPU, or if there are

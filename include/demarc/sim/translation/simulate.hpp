@@ -60,7 +60,7 @@ struct TimelineBin {
   std::uint64_t pages_moved = 0;
 };
 struct Timeline {
-  static constexpr std::size_t most_bins = 1024;
+  static constexpr std::size_t max_bins = 1024;
   Cycles bin_cycles{16};  // doubles whenever there would be more bins
   std::vector<TimelineBin> bins;
 };

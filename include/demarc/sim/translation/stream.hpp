@@ -25,7 +25,7 @@ struct StreamOptions {
   std::uint32_t coalesced_lanes = 64;  // also of the settings: 32, or 64 with lines of both warps
   std::uint32_t vgprs = 32;            // per lane, and
   std::uint32_t sgprs = 32;            // per wave: they bound the waves of a CU
-  std::uint64_t most_lines = 500'000'000;  // line accesses kept in memory (4 bytes each)
+  std::uint64_t max_lines = 500'000'000;  // line accesses kept in memory (4 bytes each)
   // Accesses to addresses [first, second) are left out. An example is coefficients that a GPU with
   // scalar loads reads through its scalar cache, not by vector accesses.
   std::vector<std::pair<Address, Address>> left_out = {};

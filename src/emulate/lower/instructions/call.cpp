@@ -59,7 +59,7 @@ DeclaredPlaces declared_by(const std::vector<ptx::Variable>& parameters,
     std::vector<FrameVariable> out;
     for (const ptx::Variable& variable : variables) {
       const auto bytes = static_cast<std::uint32_t>(
-          std::min<std::uint64_t>(variable.byte_size(), most_parameter_bytes));
+          std::min<std::uint64_t>(variable.byte_size(), max_parameter_bytes));
       out.push_back({0, round_up(bytes, call_pitch), bytes, variable.alignment()});
     }
     return out;

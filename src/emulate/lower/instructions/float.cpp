@@ -90,7 +90,7 @@ std::optional<Alu> vector_loop(const FloatRow& row, const InstructionView& instr
 }
 
 // min and max take a third operand.
-std::size_t most_sources(const FloatRow& row) {
+std::size_t max_sources(const FloatRow& row) {
   return row.opcode == Opcode::min || row.opcode == Opcode::max ? 3 : row.sources;
 }
 
@@ -108,7 +108,7 @@ bool lower_float_lanes(FunctionContext& f, const InstructionView& instruction,
                        const FloatRow& row) {
   const Type type = instruction.type();
   const auto sources = instruction.operands().subspan(1);
-  if (sources.size() < row.sources || sources.size() > most_sources(row)) return false;
+  if (sources.size() < row.sources || sources.size() > max_sources(row)) return false;
   const Register d =
       f.operands.destination(instruction[0], row.opcode == Opcode::testp ? Type::pred : type);
   LaneDetails& made = f.code.lanes(row.lane, d, f.operands.sources(sources, type));

@@ -49,7 +49,7 @@ bool set_fragment(const InstructionView& instruction, FragmentDetails& made) {
   made.by_column = instruction.has("col");
   const unsigned elements = made.rows * made.columns / warp_size;
   const bool doubled = role != FragmentRole::sum && *type == MatrixType::f16;
-  made.fragment.registers = doubled ? Fragment::most_registers : registers_for(elements, *type);
+  made.fragment.registers = doubled ? Fragment::max_registers : registers_for(elements, *type);
   return true;
 }
 

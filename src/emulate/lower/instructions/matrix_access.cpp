@@ -11,13 +11,13 @@ using ptx::Type;
 namespace {
 
 constexpr std::uint8_t row_bytes = 16;
-constexpr std::size_t most_matrices = 4;
+constexpr std::size_t max_matrices = 4;
 
 bool lower_matrix_rows(FunctionContext& f, const InstructionView& instruction) {
   const bool loads = instruction.opcode() == Opcode::ldmatrix;
   if (instruction.type() != Type::b16 || !instruction.has("m8n8")) return false;
   const auto parts = instruction.elements(instruction[loads ? 0 : 1]);
-  if (parts.size() > most_matrices) return false;
+  if (parts.size() > max_matrices) return false;
   auto& made = f.code.details<MatrixAccessDetails>();
   made.transposed = instruction.has("trans");
   made.matrices = static_cast<unsigned>(parts.size());

@@ -84,7 +84,7 @@ ProductRegisters product_registers(ProductLayout layout, const MatrixDetails& ma
                        .c = registers_for(made.size.m * made.size.n / warp_size, made.types.c)};
   // Every element of a fragment of f16 is in two lanes.
   if (layout == ProductLayout::fragments && made.types.a == MatrixType::f16)
-    out.a = out.b = Fragment::most_registers;
+    out.a = out.b = Fragment::max_registers;
   return out;
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 // What all texels of the launch's textures consist of: the trace has accesses of one size.
 std::uint32_t texel_part(const FunctionContext& f) {
-  std::uint32_t least = most_texel_bytes;
+  std::uint32_t least = max_texel_bytes;
   for (const PlacedImage& placed : f.kernel.request.images) {
     if (placed.image.sampling) least = std::min(least, placed.image.texel_bytes());
   }
@@ -25,7 +25,7 @@ std::uint32_t texel_part(const FunctionContext& f) {
 bool place_results(FunctionContext& f, const InstructionView& instruction, Type type,
                    FetchDetails& made) {
   const auto results = instruction.elements(instruction[0]);
-  if (results.size() != gpu::most_channels) return false;
+  if (results.size() != gpu::max_channels) return false;
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i].kind == OperandKind::sink) continue;
     const Register d = f.operands.destination(results[i], type);

@@ -7,17 +7,17 @@
 namespace demarc::ptx {
 namespace {
 
-constexpr std::size_t most_reasons = 8;  // of a kernel, in words
+constexpr std::size_t max_reasons = 8;  // of a kernel, in words
 
 }  // namespace
 
 std::string describe_refusals(const ColoredKernel& kernel, std::string_view source_name) {
   std::string out;
-  std::size_t left = most_reasons;
+  std::size_t left = max_reasons;
   for (const ColoredRefusal& refusal : kernel.refusals) {
     if (left-- == 0) {
       out += fmt::format("\n{}: kernel '{}': {} more", source_name, kernel.name,
-                         kernel.refusals.size() - most_reasons);
+                         kernel.refusals.size() - max_reasons);
       break;
     }
     out += fmt::format("{}{}:{}: kernel '{}': {}", out.empty() ? "" : "\n", source_name,
