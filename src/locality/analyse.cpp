@@ -6,16 +6,16 @@
 #include <map>
 #include <optional>
 
-#include "advice.hpp"
 #include "demarc/emulate/placement.hpp"
 #include "demarc/ptx/address_tree.hpp"
 #include "demarc/ptx/def_use.hpp"
 #include "demarc/ptx/ir.hpp"
-#include "emulated.hpp"
-#include "expression.hpp"
-#include "places.hpp"
-#include "row_executor.hpp"
-#include "slice.hpp"
+#include "follow/emulated.hpp"
+#include "follow/expression.hpp"
+#include "follow/row_executor.hpp"
+#include "follow/slice.hpp"
+#include "maps/places.hpp"
+#include "predict/advice.hpp"
 
 namespace demarc::locality {
 namespace {

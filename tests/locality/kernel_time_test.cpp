@@ -1,5 +1,5 @@
 // How long a kernel takes by its traffic, with all of a device and with parts of it.
-#include "kernel_time.hpp"
+#include "predict/kernel_time.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "demarc/locality/pages.hpp"
-#include "l2_model.hpp"
+#include "predict/l2_model.hpp"
 #include "small_device.hpp"
 
 namespace demarc::locality {

@@ -1,5 +1,5 @@
 // Every operation on every kind of value is what it is thread by thread.
-#include "row_value.hpp"
+#include "follow/row_value.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

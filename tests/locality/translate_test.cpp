@@ -1,5 +1,5 @@
 // What of an instruction is followed, and what is not.
-#include "translate.hpp"
+#include "follow/translate.hpp"
 
 #include <gtest/gtest.h>
 

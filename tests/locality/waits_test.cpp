@@ -1,5 +1,5 @@
 // Tests where a warp is found to wait for its loads, in kernels written for it.
-#include "waits.hpp"
+#include "predict/waits.hpp"
 
 #include <gtest/gtest.h>
 

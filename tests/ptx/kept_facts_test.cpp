@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <map>
 
+#include "analysis/divergence.hpp"
+#include "analysis/induction.hpp"
 #include "demarc/base/files.hpp"
 #include "demarc/base/hash.hpp"
 #include "demarc/ptx/address_tree.hpp"
@@ -18,8 +20,6 @@
 #include "demarc/ptx/printer.hpp"
 #include "demarc/ptx/report.hpp"
 #include "demarc/ptx/timed.hpp"
-#include "divergence.hpp"
-#include "induction.hpp"
 #include "paths.hpp"
 #include "remainders.hpp"
 #include "rewritten_by_colors.hpp"

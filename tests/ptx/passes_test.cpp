@@ -2,10 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/divergence.hpp"
+#include "analysis/induction.hpp"
 #include "demarc/ptx/address_tree.hpp"
 #include "demarc/ptx/initialiser.hpp"
-#include "divergence.hpp"
-#include "induction.hpp"
 #include "text.hpp"
 
 namespace demarc::ptx {

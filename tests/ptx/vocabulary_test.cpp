@@ -7,7 +7,7 @@
 #include <set>
 
 #include "demarc/base/files.hpp"
-#include "mnemonic_table.hpp"
+#include "parse/mnemonic_table.hpp"
 #include "paths.hpp"
 #include "text.hpp"
 

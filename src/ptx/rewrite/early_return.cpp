@@ -6,9 +6,9 @@
 #include <functional>
 #include <vector>
 
+#include "analysis/divergence.hpp"
 #include "demarc/ptx/cfg.hpp"
 #include "demarc/ptx/def_use.hpp"
-#include "divergence.hpp"
 
 namespace demarc::ptx {
 namespace {

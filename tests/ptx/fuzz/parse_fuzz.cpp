@@ -4,14 +4,14 @@
 #include <cstdlib>
 #include <string>
 
+#include "analysis/divergence.hpp"
+#include "analysis/induction.hpp"
 #include "demarc/ptx/address_tree.hpp"
 #include "demarc/ptx/colored.hpp"
 #include "demarc/ptx/initialiser.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "demarc/ptx/printer.hpp"
 #include "demarc/ptx/report.hpp"
-#include "divergence.hpp"
-#include "induction.hpp"
 #include "rewritten_by_colors.hpp"
 
 namespace {

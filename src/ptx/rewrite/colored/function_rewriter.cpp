@@ -6,7 +6,7 @@
 #include <set>
 #include <span>
 
-#include "reporter.hpp"
+#include "parse/reporter.hpp"
 #include "rewrite/colored/access.hpp"
 #include "rewrite/colored/access_text.hpp"
 #include "rewrite/colored/cache_policies.hpp"

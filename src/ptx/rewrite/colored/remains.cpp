@@ -1,10 +1,10 @@
 // Removes refused kernels, functions that nothing runs, and variables that have moved.
 #include "rewrite/colored/remains.hpp"
 
-#include "cursor.hpp"
 #include "demarc/ptx/initialiser.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "demarc/ptx/printer.hpp"
+#include "parse/cursor.hpp"
 #include "rewrite/colored/system_calls.hpp"
 #include "rewrite/kernel_text.hpp"
 

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "demarc/ptx/def_use.hpp"
-#include "reporter.hpp"
+#include "parse/reporter.hpp"
 
 namespace demarc::ptx {
 namespace {

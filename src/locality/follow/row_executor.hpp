@@ -1,0 +1,32 @@
+// Follows the slice of a kernel for every row of threads of every block.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "demarc/base/progress.hpp"
+#include "demarc/locality/runs.hpp"
+#include "follow/slice.hpp"
+
+namespace demarc::locality {
+
+struct ClosedForm {
+  AccessRuns runs;           // of the accesses that could be closed; all accesses are listed
+  std::vector<bool> closed;  // by access
+  bool cut = false;          // the work allowed ended before the kernel did
+};
+
+// In operations. Where `a_row` is given, each row is followed so far, the first blocks that `all`
+// is enough for; otherwise more than `all` means that nothing is closed.
+struct RowLimits {
+  std::uint64_t all = 0;
+  std::optional<std::uint64_t> a_row;
+};
+
+// A form that was cut has the blocks it got to as its grid, in one dimension.
+[[nodiscard]] ClosedForm follow_rows(const Slice& slice, const gpu::Dim3& grid,
+                                     const gpu::Dim3& block, const RowLimits& limits,
+                                     const Progress& progress);
+
+}  // namespace demarc::locality
