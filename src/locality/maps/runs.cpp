@@ -8,7 +8,7 @@
 namespace demarc::locality {
 namespace {
 
-constexpr std::uint64_t sector_bytes = 32;
+constexpr std::uint64_t run_sector_bytes = 32;
 
 // Sectors that the lanes of one warp instruction touch; lanes arrive as parts of runs.
 class RequestSectors {
@@ -19,16 +19,16 @@ class RequestSectors {
       address += step * (count - 1);
       step = static_cast<std::uint64_t>(-stride);
     }
-    const std::uint64_t first = address / sector_bytes;
-    const std::uint64_t last = (address + step * (count - 1) + bytes - 1) / sector_bytes;
+    const std::uint64_t first = address / run_sector_bytes;
+    const std::uint64_t last = (address + step * (count - 1) + bytes - 1) / run_sector_bytes;
     // Without gaps of a sector or more, all sectors between the ends are touched.
-    if (step <= std::max<std::uint64_t>(sector_bytes, bytes)) {
+    if (step <= std::max<std::uint64_t>(run_sector_bytes, bytes)) {
       push(first, last);
       return;
     }
     for (std::uint32_t k = 0; k < count; ++k) {
       const std::uint64_t lane = address + step * k;
-      push(lane / sector_bytes, (lane + bytes - 1) / sector_bytes);
+      push(lane / run_sector_bytes, (lane + bytes - 1) / run_sector_bytes);
     }
   }
   // The number of distinct sectors; starts anew.
@@ -160,9 +160,9 @@ class WarpRequests {
       return runs_.loop_of(*part->run).stride == stride;
     });
     // Moved by whole sectors, lanes touch as many.
-    const std::uint64_t offset = static_cast<std::uint64_t>(stride) % sector_bytes;
-    const std::uint64_t period =
-        together ? sector_bytes / std::gcd(sector_bytes, offset) : std::uint64_t{end} - begin;
+    const std::uint64_t offset = static_cast<std::uint64_t>(stride) % run_sector_bytes;
+    const std::uint64_t period = together ? run_sector_bytes / std::gcd(run_sector_bytes, offset)
+                                          : std::uint64_t{end} - begin;
     for (std::uint64_t phase = 0; phase < period && begin + phase < end; ++phase)
       sectors += sectors_in(begin + phase) * ((end - begin - phase + period - 1) / period);
   }

@@ -62,10 +62,10 @@ class EventListing final : public TraceSink {
 TEST(AccelsimTraces, an_application_becomes_the_events_that_are_kept_beside_it) {
   EventListing listing;
   const auto imported =
-      read_accelsim_trace(test::source_dir() / "examples/accelsim/kernelslist.g", listing);
+      read_accelsim_trace(demarc::test::source_dir() / "examples/accelsim/kernelslist.g", listing);
   ASSERT_TRUE(imported) << imported.error().message;
   EXPECT_EQ(listing.text,
-            read_file(test::source_dir() / "tests/emulate/accelsim/events.txt").value());
+            read_file(demarc::test::source_dir() / "tests/emulate/accelsim/events.txt").value());
   ASSERT_EQ(imported->size(), 2U);
   EXPECT_EQ((*imported)[0].kernel, "_Z4axpyPfS_");
   EXPECT_EQ((*imported)[0].blocks, 2U);
@@ -75,8 +75,8 @@ TEST(AccelsimTraces, an_application_becomes_the_events_that_are_kept_beside_it) 
 }
 
 TEST(AccelsimTraces, an_imported_trace_comes_back_from_our_own_file) {
-  const auto source = test::source_dir() / "examples" / "accelsim" / "kernelslist.g";
-  const auto path = test::fresh_folder("accelsim_import") / "ours.trace";
+  const auto source = demarc::test::source_dir() / "examples" / "accelsim" / "kernelslist.g";
+  const auto path = demarc::test::fresh_folder("accelsim_import") / "ours.trace";
   EventListing direct;
   EventListing back;
   ASSERT_TRUE(read_accelsim_trace(source, direct));
@@ -92,7 +92,7 @@ constexpr const char* whole_kernel =
     "#BEGIN_TB\nthread block = 1,0,0\nwarp = 0\ninsts = 0\n#END_TB\n";
 
 std::string listing_of(const std::string& text) {
-  const auto path = test::fresh_folder("accelsim_listing") / "k";
+  const auto path = demarc::test::fresh_folder("accelsim_listing") / "k";
   EXPECT_TRUE(write_file(path, text));
   EventListing listing;
   const auto done = read_accelsim_trace(path, listing);
@@ -119,7 +119,7 @@ std::string refused_with(const std::string& part, const std::string& replacement
   const auto at = text.find(part);
   EXPECT_NE(at, std::string::npos) << part;
   text.replace(at, part.size(), replacement);
-  const auto path = test::fresh_folder("accelsim_wrong") / "k";
+  const auto path = demarc::test::fresh_folder("accelsim_wrong") / "k";
   EXPECT_TRUE(write_file(path, text));
   TraceRecorder sink;
   const auto done = read_accelsim_trace(path, sink);
@@ -128,7 +128,7 @@ std::string refused_with(const std::string& part, const std::string& replacement
 }
 
 TEST(AccelsimTraces, what_is_malformed_is_refused_with_file_and_line) {
-  const auto path = test::fresh_folder("accelsim_right") / "k";
+  const auto path = demarc::test::fresh_folder("accelsim_right") / "k";
   ASSERT_TRUE(write_file(path, whole_kernel));
   TraceRecorder sink;
   ASSERT_TRUE(read_accelsim_trace(path, sink));
@@ -177,7 +177,7 @@ TEST(AccelsimTraces, what_is_malformed_is_refused_with_file_and_line) {
 
 TEST(AccelsimTraces, a_folder_and_a_file_that_is_not_there_are_refused) {
   TraceRecorder sink;
-  const auto folder = test::fresh_folder("accelsim_folder");
+  const auto folder = demarc::test::fresh_folder("accelsim_folder");
   const auto no_file = read_accelsim_trace(folder, sink);
   ASSERT_FALSE(no_file);
   EXPECT_THAT(no_file.error().message, HasSubstr("must be a file"));

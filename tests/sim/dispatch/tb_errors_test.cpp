@@ -6,7 +6,8 @@
 namespace demarc::sim {
 namespace {
 
-const std::string machine = "*sm\n2 1 1 4\n*mem\n100\n*overhead_sm\n1 0.2\n*overhead_mem\n1 0.5\n";
+const std::string machine_text =
+    "*sm\n2 1 1 4\n*mem\n100\n*overhead_sm\n1 0.2\n*overhead_mem\n1 0.5\n";
 
 void expect_classic_error(const std::string& text, int status, const std::string& message) {
   const auto output = run_classic(text, "c", "rr", TbModel::simtbs, false);
@@ -16,15 +17,17 @@ void expect_classic_error(const std::string& text, int status, const std::string
 }
 
 TEST(ClassicErrors, kernels_out_of_order_name_the_later_line) {
-  expect_classic_error(machine + "*kernel\n1 5 1 1 1 1\n1 4 1 1 1 1\n", 1, "c:11: this kernel");
+  expect_classic_error(machine_text + "*kernel\n1 5 1 1 1 1\n1 4 1 1 1 1\n", 1,
+                       "c:11: this kernel");
 }
 
 TEST(ClassicErrors, a_kernel_larger_than_an_sm_does_not_hang) {
-  expect_classic_error(machine + "*kernel\n1 1 1 1 5 1\n", 1, "c:10: a block of this kernel never");
+  expect_classic_error(machine_text + "*kernel\n1 1 1 1 5 1\n", 1,
+                       "c:10: a block of this kernel never");
 }
 
 TEST(ClassicErrors, request_zero_of_a_scheduling_resource_is_told_at_the_report) {
-  expect_classic_error(machine + "*kernel\n1 1 1 1 0 1\n", 1, "c:10: request 0");
+  expect_classic_error(machine_text + "*kernel\n1 1 1 1 0 1\n", 1, "c:10: request 0");
 }
 
 TEST(ClassicErrors, a_memory_row_at_ratio_zero_with_unused_memory_divides_by_zero) {
@@ -37,7 +40,7 @@ TEST(ClassicErrors, one_resource_with_two_memories_is_undefined) {
 }
 
 TEST(ClassicErrors, work_too_large_for_single_precision_does_not_hang) {
-  expect_classic_error(machine + "*kernel\n1 1 1 200000000 1 1\n", 1, "c:10: a block of this");
+  expect_classic_error(machine_text + "*kernel\n1 1 1 200000000 1 1\n", 1, "c:10: a block of this");
 }
 
 TEST(ClassicErrors, refused_configurations_have_status_2_and_the_line) {
@@ -48,7 +51,7 @@ TEST(ClassicErrors, refused_configurations_have_status_2_and_the_line) {
   expect_classic_error("*sm\n2 1 1 4\n*kernel\n", 2, "c:3: *mem must");
   expect_classic_error("*sm\n2 1 1 4\n*overhead_sm\n0.5 0.2\n0.4 0.3\n", 2,
                        "c:5: the first column and");
-  expect_classic_error(machine + "*kernel\n1 1 1 1 1\n", 2, "c:10: expected 6 numbers");
+  expect_classic_error(machine_text + "*kernel\n1 1 1 1 1\n", 2, "c:10: expected 6 numbers");
   expect_classic_error("*sm\r\n2 1 1 4\r\n\r\n", 2, "c:3: blanks only");
 }
 
@@ -175,11 +178,11 @@ TEST(Grammar, a_workload_arrives_whole) {
 }
 
 TEST(ClassicErrors, an_unknown_policy_has_status_1) {
-  EXPECT_EQ(run_classic(machine, "c", "nope", TbModel::simtbs, false).exit_status, 1);
+  EXPECT_EQ(run_classic(machine_text, "c", "nope", TbModel::simtbs, false).exit_status, 1);
 }
 
 TEST(Classic, no_kernels_print_what_zero_by_zero_gives) {
-  const auto output = run_classic(machine, "c", "rr", TbModel::simtbs, true);
+  const auto output = run_classic(machine_text, "c", "rr", TbModel::simtbs, true);
   EXPECT_EQ(output.exit_status, 0);
   EXPECT_EQ(output.out,
             "policy: rr\nsimulation end: 0\nSM utilization:  -nan%\nkernel statistics:\n"
@@ -193,7 +196,7 @@ TEST(Classic, sections_match_by_prefix_and_carriage_returns_are_harmless) {
 }
 
 TEST(Grammar, a_number_with_a_sign_wraps_around_in_32_bits) {
-  const auto config = parse_tb_config(machine + "*kernel\n-1 +1 1 1 -5 -0\n", "c");
+  const auto config = parse_tb_config(machine_text + "*kernel\n-1 +1 1 1 -5 -0\n", "c");
   ASSERT_TRUE(config) << config.error().message;
   const KernelIndex only;
   EXPECT_EQ(config->kernels[only].type, 4294967295U);
@@ -207,23 +210,25 @@ TEST(Grammar, what_the_published_program_takes_or_refuses) {
     return run_classic(text, "c", "rr", TbModel::simtbs, false).exit_status;
   };
   const std::string kernel = "*kernel\n1 1 1 1 1 1\n";
-  EXPECT_EQ(status(machine + "# between\n\n# again\n" + kernel + "# inside\n2 2 1 1 1 1\n"), 0);
-  EXPECT_EQ(status(machine + kernel + "\n*kernel\n2 2 1 1 1 1\n"), 0);  // may come again
-  EXPECT_EQ(status("*general\n7\n*general\n9 ticks\n" + machine + kernel), 0);
-  EXPECT_EQ(status(machine + "*sm\n2 1 1 4\n" + kernel), 2);    // exactly one
-  EXPECT_EQ(status(machine + "*overhead\n1 1\n" + kernel), 2);  // the README's name
-  EXPECT_EQ(status(machine + " *kernel\n1 1 1 1 1 1\n"), 2);    // not in column 0
-  EXPECT_EQ(status(machine + "\t#\n" + kernel), 2);
-  EXPECT_EQ(status(machine + "*kernel\n1\t1  1 1\t1 1\n"), 0);  // TABs and blanks
-  EXPECT_EQ(status(machine + "*kernel\n1 0 1 1 1 1\n"), 2);     // start above 0
-  EXPECT_EQ(status(machine + "*kernel\n1 1 1 1 1 1 1\n"), 2);   // exact count
-  EXPECT_EQ(status(machine + "*kernel\n1 1 1 1 1 x\n"), 2);
-  EXPECT_EQ(status(machine + kernel + "#" + std::string(1022, 'x') + "\n"), 0);
-  EXPECT_EQ(status(machine + kernel + "#" + std::string(1023, 'x') + "\n"), 2);  // 1023 at most
+  EXPECT_EQ(status(machine_text + "# between\n\n# again\n" + kernel + "# inside\n2 2 1 1 1 1\n"),
+            0);
+  EXPECT_EQ(status(machine_text + kernel + "\n*kernel\n2 2 1 1 1 1\n"), 0);  // may come again
+  EXPECT_EQ(status("*general\n7\n*general\n9 ticks\n" + machine_text + kernel), 0);
+  EXPECT_EQ(status(machine_text + "*sm\n2 1 1 4\n" + kernel), 2);    // exactly one
+  EXPECT_EQ(status(machine_text + "*overhead\n1 1\n" + kernel), 2);  // the README's name
+  EXPECT_EQ(status(machine_text + " *kernel\n1 1 1 1 1 1\n"), 2);    // not in column 0
+  EXPECT_EQ(status(machine_text + "\t#\n" + kernel), 2);
+  EXPECT_EQ(status(machine_text + "*kernel\n1\t1  1 1\t1 1\n"), 0);  // TABs and blanks
+  EXPECT_EQ(status(machine_text + "*kernel\n1 0 1 1 1 1\n"), 2);     // start above 0
+  EXPECT_EQ(status(machine_text + "*kernel\n1 1 1 1 1 1 1\n"), 2);   // exact count
+  EXPECT_EQ(status(machine_text + "*kernel\n1 1 1 1 1 x\n"), 2);
+  EXPECT_EQ(status(machine_text + kernel + "#" + std::string(1022, 'x') + "\n"), 0);
+  EXPECT_EQ(status(machine_text + kernel + "#" + std::string(1023, 'x') + "\n"),
+            2);  // 1023 at most
 }
 
 TEST(Corrected, kernels_in_any_order_and_waiting_for_memory) {
-  const auto config = parse_tb_config(machine + "*kernel\n1 5 1 3 1 60\n1 1 2 3 1 60\n", "c");
+  const auto config = parse_tb_config(machine_text + "*kernel\n1 5 1 3 1 60\n1 1 2 3 1 60\n", "c");
   ASSERT_TRUE(config) << config.error().message;
   TbOptions options;
   EXPECT_FALSE(simulate(*config, options));
@@ -238,12 +243,12 @@ TEST(Corrected, kernels_in_any_order_and_waiting_for_memory) {
 TEST(ClassicErrors, a_memory_request_below_zero_is_told_with_its_line) {
   const std::string message =
       "c:10: a memory request of this kernel is below 0; it must be 0 or more";
-  expect_classic_error(machine + "*kernel\n1 1 1 1 1 -5\n", 1, message);
-  const auto config = parse_tb_config(machine + "*kernel\n1 1 1 1 1 -05\n", "c");
+  expect_classic_error(machine_text + "*kernel\n1 1 1 1 1 -5\n", 1, message);
+  const auto config = parse_tb_config(machine_text + "*kernel\n1 1 1 1 1 -05\n", "c");
   ASSERT_TRUE(config);
   EXPECT_NE(simulate(*config, {.model = TbModel::corrected}).error().message.find(message),
             std::string::npos);
-  EXPECT_TRUE(simulate(*parse_tb_config(machine + "*kernel\n1 1 1 1 1 -0\n", "c"), {}));
+  EXPECT_TRUE(simulate(*parse_tb_config(machine_text + "*kernel\n1 1 1 1 1 -0\n", "c"), {}));
   // The second memory's too, and that of 2020's grammar.
   const auto two = parse_tb_config("*sm\n1 2 2 4 4\n*mem\n9 9\n*kernel\n1 1 1 1 1 1 2 -3\n", "c");
   ASSERT_TRUE(two) << two.error().message;
