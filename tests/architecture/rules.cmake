@@ -56,6 +56,7 @@ elseif(RULE STREQUAL library_that_needs_more)
     execute_process(COMMAND ${CMAKE_COMMAND} "-DLIBRARY=${library}" "-DREADELF=${READELF}"
                             -P "${SOURCE}/cmake/DemarcNeedsTheCLibraryAlone.cmake"
                     RESULT_VARIABLE code OUTPUT_VARIABLE text ERROR_VARIABLE text)
+    string(REGEX REPLACE "[\n ]+" " " text "${text}")
   endmacro()
   try_library("${BINARY}/libdemarc_compilers.so")
   expect_success("a library that needs the C library alone")
