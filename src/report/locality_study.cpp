@@ -132,13 +132,13 @@ std::string locality_text(const LocalityStudy& study) {
                   {"from"}},
                  {}};
   for (const locality::Access& access : a.all.accesses)
-    accesses.rows.push_back({count_cell(access.line), locality::to_string(access.kind),
-                             access.expression, locality::to_string(access.access_class),
+    accesses.rows.push_back({count_cell(access.line), to_string(access.kind), access.expression,
+                             locality::to_string(access.access_class),
                              count_cell(static_cast<std::int64_t>(access.executed)),
                              number_cell(access.sectors_per_request, 2),
                              locality::to_string(access.source)});
   out += plain_text(accesses) + "\n";
-  Table indices{fmt::format("Indices ({}s)", locality::to_string(a.kind)),
+  Table indices{fmt::format("Indices ({}s)", to_string(a.kind)),
                 {{"index"}, {"between blocks", Align::right}, {"between threads", Align::right}},
                 {}};
   indices.rows.push_back({"degree of sharing", number_cell(a.inter.degree_of_sharing, 6),

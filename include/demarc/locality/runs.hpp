@@ -8,9 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "demarc/emulate/trace.hpp"
+
 namespace demarc::locality {
 
-enum class AccessKind : std::uint8_t { load, store, atomic };
+using emulate::AccessKind;
 
 // How much is known of an address without running the kernel.
 enum class AccessClass : std::uint8_t {
@@ -22,7 +24,6 @@ enum class AccessClass : std::uint8_t {
 
 enum class Source : std::uint8_t { symbolic, emulated };
 
-[[nodiscard]] const char* to_string(AccessKind kind);
 [[nodiscard]] const char* to_string(AccessClass access_class);  // "affine under a guard" ...
 [[nodiscard]] const char* to_string(Source source);
 

@@ -13,12 +13,6 @@ namespace {
 
 constexpr std::uint16_t no_access = 0xffff;
 
-AccessKind kind_of(emulate::AccessKind kind) {
-  return kind == emulate::AccessKind::store    ? AccessKind::store
-         : kind == emulate::AccessKind::atomic ? AccessKind::atomic
-                                               : AccessKind::load;
-}
-
 // Instructions whose places are texels, where the launch has textures or surfaces that a card keeps
 // in an order of its own: line and text.
 using TexelAccesses = std::set<std::pair<std::uint32_t, std::string>>;
@@ -146,7 +140,7 @@ class RunCollector final : public emulate::TraceSink {
     std::uint16_t& number = access_of_[instruction];
     if (number != no_access) return number;
     const emulate::TraceInstruction& traced = header_instructions_[instruction];
-    if (traced.kind == emulate::AccessKind::none) return no_access;
+    if (traced.kind == AccessKind::none) return no_access;
     if (current_.runs.accesses.size() >= no_access - 1) {
       too_many_ = true;
       return no_access;
@@ -155,7 +149,7 @@ class RunCollector final : public emulate::TraceSink {
     access.instruction = traced.text;
     access.line = traced.line;
     access.space = traced.space == emulate::MemorySpace::global ? "global" : "generic";
-    access.kind = kind_of(traced.kind);
+    access.kind = traced.kind;
     access.bytes = traced.bytes;
     access.texels = texels_.contains({traced.line, traced.text});
     access.access_class = AccessClass::data_dependent;

@@ -57,18 +57,6 @@ class RequestSectors {
 
 }  // namespace
 
-const char* to_string(AccessKind kind) {
-  switch (kind) {
-    case AccessKind::load:
-      return "load";
-    case AccessKind::store:
-      return "store";
-    case AccessKind::atomic:
-      return "atomic";
-  }
-  return "load";
-}
-
 const char* to_string(AccessClass access_class) {
   switch (access_class) {
     case AccessClass::affine:

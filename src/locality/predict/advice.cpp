@@ -78,6 +78,7 @@ std::string max_shared(const Analysis& analysis) {
       fmt::format("{} is shared most: on average {:.2f} blocks touch each of its places. ",
                   place_of(*access), *most);
   switch (analysis.kind) {
+    case AccessKind::none:
     case AccessKind::load:
       return text +
              "Larger tiles, or more work for each block, fetch them less often; blocks that share "

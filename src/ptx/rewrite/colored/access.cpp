@@ -23,7 +23,7 @@ constexpr std::string_view stack =
 constexpr std::uint32_t line_bytes = 128;
 
 Access refused(std::string_view why) {
-  return {AccessKind::refused, 0, 0, why};
+  return {MemoryReach::refused, 0, 0, why};
 }
 
 bool stays_on_chip(StateSpace space) {
@@ -34,11 +34,11 @@ bool stays_on_chip(StateSpace space) {
 Access plain(const Mnemonic& mnemonic, std::uint32_t bytes) {
   switch (mnemonic.space) {
     case StateSpace::none:
-      return {AccessKind::generic, 0, bytes, {}};
+      return {MemoryReach::generic, 0, bytes, {}};
     case StateSpace::global:
-      return {AccessKind::global, 0, bytes, {}};
+      return {MemoryReach::global, 0, bytes, {}};
     case StateSpace::local:
-      return {AccessKind::local, 0, bytes, {}};
+      return {MemoryReach::local, 0, bytes, {}};
     default:
       return stays_on_chip(mnemonic.space) ? Access{} : refused(other_way);
   }
@@ -105,12 +105,12 @@ Access access_of(const Module& module, const Body& body, const Instruction& inst
     case Opcode::applypriority:
       return plain(mnemonic, line_bytes);
     case Opcode::cp_async:
-      return {AccessKind::global, 1, 16, {}};  // [shared], [global]
+      return {MemoryReach::global, 1, 16, {}};  // [shared], [global]
     case Opcode::createpolicy:
       return has_address(body, instruction) ? refused(no_range) : Access{};
     case Opcode::wmma_load:
     case Opcode::wmma_store:
-      if (mnemonic.space == StateSpace::none) return {AccessKind::tile, 0, 0, other_way};
+      if (mnemonic.space == StateSpace::none) return {MemoryReach::tile, 0, 0, other_way};
       return stays_on_chip(mnemonic.space) ? Access{} : refused(other_way);
     case Opcode::alloca:
     case Opcode::stacksave:

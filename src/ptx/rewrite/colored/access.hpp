@@ -9,7 +9,7 @@
 
 namespace demarc::ptx {
 
-enum class AccessKind : std::uint8_t {
+enum class MemoryReach : std::uint8_t {
   none,     // registers, shared or constant memory, parameters
   global,   // names the global space
   generic,  // names no space
@@ -19,7 +19,7 @@ enum class AccessKind : std::uint8_t {
 };
 
 struct Access {
-  AccessKind kind = AccessKind::none;
+  MemoryReach reach = MemoryReach::none;
   std::uint8_t bracket = 0;   // which bracketed operand is the address: 0 the first
   std::uint32_t bytes = 0;    // it touches, from the address on, where that matters
   std::string_view why = {};  // of refused: continues "'ld.x …' "

@@ -352,8 +352,8 @@ class FunctionRewriter {
   }
 
   void rewrite_access(const Access& access) {
-    if (access.kind == AccessKind::none) return;
-    if (access.kind == AccessKind::refused) {
+    if (access.reach == MemoryReach::none) return;
+    if (access.reach == MemoryReach::refused) {
       refuse(access.why);
       return;
     }
@@ -380,7 +380,7 @@ class FunctionRewriter {
       translate(*address, in_colored(text_of(access, from_frame(*address)), context_.translation));
     } else if (is_short(*address)) {
       refuse("has an address of 32 bits, which cannot be coloured");
-    } else if (access.kind == AccessKind::generic || access.kind == AccessKind::tile) {
+    } else if (access.reach == MemoryReach::generic || access.reach == MemoryReach::tile) {
       access_anywhere(access, *address);
     } else {
       translate_register(access, *address);
@@ -396,7 +396,7 @@ class FunctionRewriter {
   }
 
   void access_variable(const Access& access, const Operand& address) {
-    if (!in_memory(address) || access.kind == AccessKind::tile) {
+    if (!in_memory(address) || access.reach == MemoryReach::tile) {
       refuse("accesses a variable in a way that cannot be followed");
     } else if (has_place(address)) {
       translate(address, in_colored(text_of(access, moving("", "%demarc_a", address)),
@@ -409,7 +409,7 @@ class FunctionRewriter {
     const std::uint8_t origin = origins_[address.index];
     if (origin == from_shared && can_name_shared(mnemonic())) {
       replace(in_shared(to));
-    } else if (access.kind == AccessKind::tile) {
+    } else if (access.reach == MemoryReach::tile) {
       refuse(access.why);
     } else if (origin == from_colored || windows_ == 0) {
       // Arguments of kernels come from the host, which has no other addresses.
