@@ -10,8 +10,8 @@ namespace demarc {
 namespace {
 
 constexpr std::string_view npy_magic("\x93NUMPY", 6);
-constexpr std::size_t npy_alignment = 64;                         // of the data within the file
-constexpr std::uint64_t max_npy_bytes = std::uint64_t{1} << 62U;  // of the data
+constexpr std::size_t npy_alignment = 64;  // the data lie at a multiple of it
+constexpr std::uint64_t max_npy_bytes = std::uint64_t{1} << 62U;  // the data alone
 
 class NpyDictionary {
  public:

@@ -14,7 +14,7 @@ namespace {
 
 // Of the right constant the latencies of a slice differ by noise, of a wrong one by the size of the
 // chip: 0.4 and 11 cycles on an H100.
-constexpr double max_spread = 0.25;  // of the spread of all chunks together
+constexpr double max_spread = 0.25;  // as a part of the spread of all chunks together
 constexpr std::size_t judging_sms = 8;
 // Two TPCs are at least 0.45 cycles apart on an H100; the noise of a launch is 0.05 to 0.25.
 constexpr double max_distance = 0.8;

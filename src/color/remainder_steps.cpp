@@ -7,8 +7,8 @@
 namespace demarc::color {
 namespace {
 
-constexpr std::uint64_t max_chunks = std::uint64_t{1} << 30U;  // of an arena
-constexpr std::uint32_t entries = 256;                         // of a table of patterns
+constexpr std::uint64_t max_chunks = std::uint64_t{1} << 30U;  // per arena
+constexpr std::uint32_t entries = 256;                         // per table of patterns
 
 template <class T>
 void append(std::vector<std::byte>& bytes, T value) {

@@ -9,8 +9,8 @@ inline constexpr std::int64_t turn_among_blocks = 1 << 12;  // a block that wait
 
 // What the trace sink of a kernel is to be told.
 struct Tracing {
-  bool on = false;            // of accesses
-  bool instructions = false;  // and of instructions
+  bool on = false;            // accesses are traced
+  bool instructions = false;  // and instructions, too
 };
 
 // The blocks of a kernel, which workers share.

@@ -5,7 +5,7 @@ namespace demarc::emulate {
 
 namespace {
 
-constexpr std::size_t max_words = 1 << 19;  // that a worker keeps before it waits for its turn
+constexpr std::size_t max_words = 1 << 19;  // a worker keeps so many before it waits for its turn
 
 void add_statistics(KernelStatistics& sum, const Block& block) {
   for (const Warp& warp : block.warps) {

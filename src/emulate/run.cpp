@@ -20,7 +20,7 @@ constexpr std::uint64_t max_cooperative_blocks = 8192;  // no card holds more
 // How many blocks of the kernel an H100 holds.
 std::uint32_t fitting_blocks(const Program& program) {
   constexpr std::uint32_t sms = 132;
-  constexpr std::uint32_t max_blocks = 32;  // of an SM
+  constexpr std::uint32_t max_blocks = 32;  // per SM
   constexpr std::uint32_t max_warps = 64;
   constexpr std::uint32_t shared_bytes = 228 << 10;
   constexpr std::uint32_t reserved_bytes = 1 << 10;  // of a block

@@ -13,7 +13,7 @@ namespace demarc::gpu {
 namespace {
 
 constexpr std::uint64_t buffer_alignment = 256;    // bytes
-constexpr std::size_t max_argument_bytes = 32764;  // of one kernel, CUDA 12.1 and later
+constexpr std::size_t max_argument_bytes = 32764;  // per kernel, CUDA 12.1 and later
 constexpr std::uint32_t max_block_threads = 1024;
 constexpr std::uint32_t max_block_z = 64;
 constexpr std::uint32_t max_grid_yz = 65535;

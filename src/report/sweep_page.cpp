@@ -17,7 +17,7 @@ using sweep::ResultTable;
 using sweep::Value;
 
 constexpr std::size_t max_lines = 8;    // in a chart
-constexpr std::size_t max_rows = 2000;  // of a table
+constexpr std::size_t max_rows = 2000;  // per table
 constexpr std::size_t max_commands = 500;
 
 std::optional<double> number_of(const std::optional<Value>& value) {

@@ -15,7 +15,7 @@
 namespace demarc::sweep {
 namespace {
 
-constexpr std::size_t max_values = 1'000'000;  // of one axis
+constexpr std::size_t max_values = 1'000'000;  // per axis
 
 Result<Value> value_of(const Json& json, const std::string& where) {
   if (json.is_string()) return Value(json.get<std::string>());

@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 // A point that is shorter than this waits behind another one, so that nobody waits for a message.
 constexpr double short_point_s = 0.2;
 constexpr std::size_t short_points_in_line = 4;
-constexpr int max_losses = 3;  // of processes by one point, before it has failed
+constexpr int max_losses = 3;  // a point that has ended so many processes has failed
 
 unsigned cores() {
   cpu_set_t all{};

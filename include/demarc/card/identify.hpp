@@ -13,7 +13,7 @@ namespace demarc::cuda {
 struct Identification {
   // One list per launch: in an MPS client the next launch may get other SMs under the same numbers.
   std::vector<std::vector<SmIdentity>> launches;
-  gpu::TpcSet tpcs;               // of all launches, the certain ones
+  gpu::TpcSet tpcs;               // the certain ones among all launches
   std::uint32_t sms = 0;          // of all launches
   std::uint32_t in_doubt = 0;     // of those
   std::uint32_t misnumbered = 0;  // certain ones whose number names an SM of another TPC

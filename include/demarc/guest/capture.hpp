@@ -20,7 +20,7 @@ struct CapturePlan {
                                                       // first
   std::uint64_t launches = 1;                         // number of launches of each kernel that are
                                                       // then taken
-  std::uint64_t max_bytes = std::uint64_t{1} << 30U;  // of the buffers of one launch
+  std::uint64_t max_bytes = std::uint64_t{1} << 30U;  // the buffers of one launch together
   std::string library;  // the library that is loaded into the program; empty: the one beside this
                         // program
 };

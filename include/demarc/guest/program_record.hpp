@@ -64,7 +64,7 @@ class ProgramRecord {
   [[nodiscard]] std::vector<RecordedName> names() const;
   // The counter of names of a kind for which there was no room.
   [[nodiscard]] std::uint64_t unnamed(Recorded what) const { return table_of(what).unnamed; }
-  [[nodiscard]] std::uint64_t max_bytes() const { return max_bytes_; }  // of one process
+  [[nodiscard]] std::uint64_t max_bytes() const { return max_bytes_; }  // per process
   [[nodiscard]] std::uint64_t refused_bytes() const { return refused_bytes_; }
   [[nodiscard]] std::uint64_t plain_bytes() const { return plain_bytes_; }
   [[nodiscard]] std::uint64_t staging_bytes() const { return staging_bytes_; }

@@ -191,7 +191,7 @@ struct LaunchFileOptions {
 
 // --- Running one
 
-inline constexpr std::uint32_t max_shared_bytes = 227 * 1024;  // of a block: the H100's and B200's
+inline constexpr std::uint32_t max_shared_bytes = 227 * 1024;  // per block, on an H100 and a B200
 inline constexpr std::uint32_t max_cluster_blocks = 16;
 
 // invalid_input if a buffer has a fixed address, because such a launch runs only where memory can

@@ -76,7 +76,7 @@ struct OperationRow {
   bool answers;                       // it gets a value, on which an address can depend
   std::uint32_t target;               // lowest compute capability, 90 for 9.0
   std::uint64_t least_bytes;          // of the footprint
-  std::uint64_t max_bytes;            // of the footprint; 0: any
+  std::uint64_t max_bytes;            // the footprint; 0: any
   std::span<const Pattern> patterns;  // patterns that it can have
 };
 [[nodiscard]] std::span<const OperationRow> operations();

@@ -10,7 +10,7 @@
 
 namespace demarc::emulate {
 
-inline constexpr unsigned max_texels = 8;  // of one fetch
+inline constexpr unsigned max_texels = 8;  // texels per fetch
 inline constexpr std::size_t max_texel_bytes = 16;
 inline constexpr std::uint32_t weight_steps = 256;  // all of a weight
 

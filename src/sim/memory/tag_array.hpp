@@ -11,7 +11,7 @@
 
 namespace demarc::sim::memory {
 
-inline constexpr std::uint32_t max_ways = 1U << 15U;  // of a set
+inline constexpr std::uint32_t max_ways = 1U << 15U;  // per set
 
 template <class Cache>
 struct SetsOf;

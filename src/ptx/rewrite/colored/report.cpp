@@ -7,7 +7,7 @@
 namespace demarc::ptx {
 namespace {
 
-constexpr std::size_t max_reasons = 8;  // of a kernel, in words
+constexpr std::size_t max_reasons = 8;  // per kernel, in words
 
 }  // namespace
 
