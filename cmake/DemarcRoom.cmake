@@ -4,6 +4,9 @@
 set(DEMARC_ROOMS base ptx fatbin device launch color workload emulate locality sim partition driver lease guest card exec capi
     serve probe study sweep report cli plugin)
 
+# What runs inside programs of others may use these and nothing else, wherever it stands in the list.
+set(DEMARC_GUEST_USES base ptx fatbin device launch color driver lease)
+
 function(demarc_check_use room used)
   list(FIND DEMARC_ROOMS ${room} room_index)
   list(FIND DEMARC_ROOMS ${used} used_index)
@@ -12,6 +15,10 @@ function(demarc_check_use room used)
   endif()
   if(NOT used_index LESS room_index)
     message(FATAL_ERROR "demarc: room '${room}' may not use room '${used}': only rooms above it in the house")
+  endif()
+  if(room STREQUAL "guest" AND NOT used IN_LIST DEMARC_GUEST_USES)
+    message(FATAL_ERROR "demarc: room 'guest' may not use room '${used}': it runs inside programs of others and may use "
+                        "${DEMARC_GUEST_USES}")
   endif()
 endfunction()
 
@@ -94,9 +101,12 @@ function(demarc_add_room room)
 endfunction()
 
 # demarc_add_shared(NAME [ALONE] SOURCES source... USES room...): a library that is loaded into other programs. It brings its
-# rooms along, but only what of them is used, and exports nothing of them. ALONE: it needs nothing but the C library.
+# rooms along, but only what of them is used, and exports nothing of them. It is of the room in whose folder it is made, and
+# may use this and what this may use. ALONE: it needs nothing but the C library.
 function(demarc_add_shared name)
   cmake_parse_arguments(ARG "ALONE" "" "SOURCES;USES" ${ARGN})
+  get_filename_component(room "${CMAKE_CURRENT_SOURCE_DIR}" NAME)
+  demarc_check_shared(${room} ${ARG_USES})
   add_library(${name} SHARED ${ARG_SOURCES} $<$<NOT:$<BOOL:${DEMARC_STATIC}>>:$<TARGET_OBJECTS:demarc_shared_formatting>>)
   demarc_compile_options(${name})
   target_include_directories(${name} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
@@ -115,6 +125,14 @@ function(demarc_add_shared name)
     target_link_libraries(${name} PRIVATE demarc::fatbin "${DEMARC_ZSTD_ARCHIVE}" "${DEMARC_LZ4_ARCHIVE}")
     demarc_needs_the_c_library_alone(${name})
   endif()
+endfunction()
+
+function(demarc_check_shared room)
+  foreach(used IN LISTS ARGN)
+    if(NOT used STREQUAL room)
+      demarc_check_use(${room} ${used})
+    endif()
+  endforeach()
 endfunction()
 
 # A library that needs more is refused when it is linked. A sanitizer's runtime would be one thing more.

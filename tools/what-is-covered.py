@@ -62,7 +62,10 @@ def main():
     options = parser.parse_args()
     text = page(rooms_of(Path(__file__).resolve().parents[1] / "tests"))
     if options.o:
-        Path(options.o).write_text(text)
+        try:
+            Path(options.o).write_text(text)
+        except OSError as error:
+            sys.exit(f"what-is-covered: {options.o}: {error.strerror}")
     else:
         sys.stdout.write(text)
 
