@@ -51,8 +51,9 @@ Result<std::string> ColoredImage::text(const ColoredCode& code) {
                        module_.version.minor, module_.targets.at(0));
   }
   DEMARC_TRY(auto made, code.rewrite(module_, options));
-  // Rewriting knows the colours, so it may refuse more: its text is without those kernels.
+  // Rewriting knows the colours, so it may refuse more. Then what is left is placed without them.
   refuse(made.kernels);
+  if (kernels().size() < options.kernels.size()) return text(code);
   DEMARC_TRY(needs_, ptx::find_colored_needs(module_, options));
   for (const auto& [kernel, threads] : with_most_registers_) {
     DEMARC_TRY(made.module, ptx::with_most_registers(std::move(made.module), kernel, threads));
