@@ -16,8 +16,9 @@ function(demarc_check_use room used)
   if(NOT used_index LESS room_index)
     message(FATAL_ERROR "demarc: room '${room}' may not use room '${used}': only rooms above it in the house")
   endif()
-  if(room STREQUAL "guest" AND NOT used IN_LIST DEMARC_GUEST_USES)
-    message(FATAL_ERROR "demarc: room 'guest' may not use room '${used}': it runs inside programs of others and may use "
+  # What it uses brings along what that uses.
+  if((room STREQUAL "guest" OR room IN_LIST DEMARC_GUEST_USES) AND NOT used IN_LIST DEMARC_GUEST_USES)
+    message(FATAL_ERROR "demarc: room '${room}' may not use room '${used}': it runs inside programs of others and may use "
                         "${DEMARC_GUEST_USES}")
   endif()
 endfunction()
@@ -55,7 +56,8 @@ function(demarc_add_room room)
 
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
   if(ARG_LIBRARIES)
-    list(FILTER sources EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/${ARG_LIBRARIES}/")
+    file(GLOB_RECURSE libraries CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${ARG_LIBRARIES}/*.cpp")
+    list(REMOVE_ITEM sources ${libraries})
   endif()
   list(TRANSFORM ARG_HOT PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
   list(TRANSFORM ARG_WARM PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
@@ -111,7 +113,7 @@ function(demarc_add_shared name)
   demarc_compile_options(${name})
   target_include_directories(${name} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
   list(TRANSFORM ARG_USES PREPEND demarc::)
-  target_link_libraries(${name} PRIVATE ${ARG_USES} ${CMAKE_DL_LIBS})
+  target_link_libraries(${name} PRIVATE ${ARG_USES})
   # A sanitizer must see every allocation and release: its runtime goes with the shared C++ library.
   if(NOT DEMARC_SANITIZE)
     target_link_options(${name} PRIVATE -static-libgcc -static-libstdc++)
@@ -121,7 +123,8 @@ function(demarc_add_shared name)
   set_target_properties(${name} PROPERTIES CXX_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
   add_dependencies(demarc_installed ${name})
   if(ARG_ALONE)
-    # The decompressors of room fatbin as archives, behind it.
+    # The decompressors of room fatbin as archives. The linker takes them before their shared libraries only if they
+    # stand right behind the room.
     target_link_libraries(${name} PRIVATE demarc::fatbin "${DEMARC_ZSTD_ARCHIVE}" "${DEMARC_LZ4_ARCHIVE}")
     demarc_needs_the_c_library_alone(${name})
   endif()
@@ -138,6 +141,9 @@ endfunction()
 # A library that needs more is refused when it is linked. A sanitizer's runtime would be one thing more.
 function(demarc_needs_the_c_library_alone target)
   if(NOT DEMARC_SANITIZE)
+    if(NOT CMAKE_READELF)
+      message(FATAL_ERROR "demarc: no readelf, which looks at what ${target} needs: install binutils")
+    endif()
     add_custom_command(TARGET ${target} POST_BUILD VERBATIM
       COMMAND ${CMAKE_COMMAND} "-DLIBRARY=$<TARGET_FILE:${target}>" "-DREADELF=${CMAKE_READELF}"
               -P "${PROJECT_SOURCE_DIR}/cmake/DemarcNeedsTheCLibraryAlone.cmake")

@@ -37,7 +37,8 @@ function(demarc_add_room_tests room)
   endif()
   foreach(program IN LISTS programs)
     target_include_directories(${program} PRIVATE "${PROJECT_SOURCE_DIR}/src/${room}" "${folder}")
-    if(TARGET demarc::${room})
+    # That of the C interface has shared libraries alone.
+    if(NOT room STREQUAL "capi")
       target_link_libraries(${program} PRIVATE demarc::${room})
     endif()
     target_link_libraries(${program} PRIVATE ${ARG_LINK})
@@ -55,16 +56,21 @@ function(demarc_add_room_tests room)
   demarc_register_suites(demarc_${room}_tests "${room}." ${label} "*")
 endfunction()
 
-# demarc_add_card_tests(ROOM [LINK target...]): tests of a room that works on a card, on the stand-in for libcuda. What they
-# share lies in tests/cuda: the stand-in, programs that are started, and fixtures, which use all rooms up to `exec`.
+# demarc_add_card_tests(ROOM [STARTS_PROGRAMS] [SEES room...] [LINK target...]): tests of a room that works on a card, on the
+# stand-in for libcuda. What they share lies in tests/cuda: the stand-in, programs that are started, and fixtures. SEES:
+# rooms whose private headers the fixtures need; STARTS_PROGRAMS: under `demarc exec`, with its libraries.
 function(demarc_add_card_tests room)
-  demarc_add_room_tests(${room} LINK ${ARGN} ${CMAKE_DL_LIBS})
+  cmake_parse_arguments(ARG "STARTS_PROGRAMS" "" "SEES;LINK" ${ARGN})
+  demarc_add_room_tests(${room} LINK ${ARG_LINK} ${CMAKE_DL_LIBS})
+  list(TRANSFORM ARG_SEES PREPEND "${PROJECT_SOURCE_DIR}/src/")
   foreach(program demarc_${room}_tests demarc_${room}_slow_tests)
     if(TARGET ${program})
       target_sources(${program} PRIVATE "${PROJECT_SOURCE_DIR}/tests/cuda/fake/fake_config.cpp")
-      target_include_directories(${program} PRIVATE "${PROJECT_SOURCE_DIR}/tests/cuda" "${PROJECT_SOURCE_DIR}/src/exec"
-                                 "${PROJECT_SOURCE_DIR}/src/driver" "${PROJECT_SOURCE_DIR}/src/guest")
-      add_dependencies(${program} demarc_fake_libcuda demarc_preload demarc_exec_subject)
+      target_include_directories(${program} PRIVATE "${PROJECT_SOURCE_DIR}/tests/cuda" ${ARG_SEES})
+      add_dependencies(${program} demarc_fake_libcuda)
+      if(ARG_STARTS_PROGRAMS)
+        add_dependencies(${program} demarc_preload demarc_exec_subject)
+      endif()
     endif()
   endforeach()
 endfunction()
