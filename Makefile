@@ -140,13 +140,13 @@ gpu-test: bench-packages
 	mkdir -p build/release; tools/gpu-test.sh build/release
 
 # Would the tests notice? One-line faults, one at a time, in a copy of the tree (build/mutate/ROOM): who notices which, and
-# the share. Exit code 3 below the room's bar (tools/mutate/rooms.py). make mutate ROOM=cuda [COUNT=40] [SEED=1]
+# the share. Exit code 3 below the room's bar (tools/mutate/rooms.py). make mutate ROOM=card [COUNT=40] [SEED=1]
 # [FILES=verify,masks] [JOBS=1] [OPTIONS=--with-cli]
 COUNT ?= 40
 SEED ?= 1
 JOBS ?= 1
 mutate: test-packages
-	@[ -n "$(ROOM)" ] || { echo "make mutate ROOM=cuda: a room is needed" >&2; exit 1; }
+	@[ -n "$(ROOM)" ] || { echo "make mutate ROOM=card: a room is needed" >&2; exit 1; }
 	@python3 tools/mutate --room $(ROOM) --count $(COUNT) --seed $(SEED) --files "$(FILES)" --jobs $(JOBS) $(OPTIONS)
 
 # The pages of docs/ are plain Markdown; this checks that their links and file references hold.

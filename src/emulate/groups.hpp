@@ -29,6 +29,7 @@ void for_each_frame(const Lanes& lanes, Visit&& visit) {
   }
   visit(frame, function);
 }
+
 // A meeting of the lanes that run, which will go on at `pc`.
 Meeting& open_meeting(Warp& w, std::uint32_t pc);
 // The lanes that run have come to their meeting.

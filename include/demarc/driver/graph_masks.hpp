@@ -1,4 +1,5 @@
-// Which mask each executable graph was built with: graphs keep it for good (see launch_hook.hpp).
+// The mask that each executable graph was built with: graphs keep it for good (see
+// launch_hook.hpp).
 #pragma once
 
 #include <mutex>

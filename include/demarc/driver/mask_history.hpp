@@ -1,4 +1,4 @@
-// Which TPCs a program had, one after the other, and how many launches under each mask.
+// The TPCs that a program had, one after the other, and how many launches under each mask.
 #pragma once
 
 #include <array>

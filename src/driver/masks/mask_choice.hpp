@@ -1,4 +1,4 @@
-// Which mask a launch gets, of those that are wanted for it: the rules, without a GPU.
+// The mask that a launch gets, of those that are wanted for it: the rules, without a GPU.
 #pragma once
 
 #include "demarc/driver/descriptor.hpp"

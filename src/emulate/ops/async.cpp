@@ -76,7 +76,7 @@ void barrier_result(Warp& w, const BarrierDetails& details, unsigned lane, std::
               details.result_width);
 }
 
-// Null: there is none, which is a finding.
+// The word of the mbarrier. Null, with a finding: there is none.
 std::uint64_t* barrier_host(Warp& w, const MicroOp* op, const Access& x, unsigned lane,
                             bool makes) {
   if (x.space != MemorySpace::shared) {

@@ -1,5 +1,5 @@
-// Which parts of the window a process has allocated, and where there is room (lent_share.hpp). The
-// window's owner is asked for stretches of it as they are needed and gets back those that are
+// The parts of the window that a process has allocated, and where there is room (lent_share.hpp).
+// The window's owner is asked for stretches of it as they are needed and gets back those that are
 // empty.
 #pragma once
 

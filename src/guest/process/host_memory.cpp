@@ -1,4 +1,4 @@
-// Which calls give host memory: what the table of functions leaves open, their parameters
+// Tells calls that give host memory: what the table of functions leaves open, their parameters
 // say.
 #include "demarc/guest/host_memory.hpp"
 
