@@ -19,6 +19,7 @@ from bench import Bench  # noqa: E402
 from patterns import sites_of_line  # noqa: E402
 from sample import Fault, choose, faults_by_line  # noqa: E402
 from source import code_lines  # noqa: E402
+from switches import VARIABLE, switched, with_switches  # noqa: E402
 from trial import Kill, Program, Run, Suite, failed_test, groups, killer, run_clean  # noqa: E402
 
 
@@ -146,6 +147,63 @@ class Files(unittest.TestCase):
             (Path(folder) / "src" / "room").mkdir(parents=True)
             (Path(folder) / "src" / "room" / "a.cpp").write_text("#include <fmt/format-inl.h>\n#include <map>\n")
             self.assertEqual(Bench(Path(folder), "b", "room", [], [])._begins(), ["<map>"])
+
+
+class Switches(unittest.TestCase):
+    def test_keep_the_line_and_the_fault(self):
+        for before, after, line in (
+                ("  n += 1;", "  {}", "if (demarc_fault == 7) { {} } else { n += 1; }"),
+                ("  return a < b;", "  return a <= b;", "if (demarc_fault == 7) { return a <= b; } else { return a < b; }"),
+                ("  if (a < b) {", "  if (a <= b) {",
+                 "  if (demarc_fault == 7 ? static_cast<bool>(a <= b) : static_cast<bool>(a < b)) {"),
+                ("  for (int i = 0; i < n; ++i) {", "  for (int i = 0; i <= n; ++i) {",
+                 "  for (int i = 0; demarc_fault == 7 ? static_cast<bool>(i <= n) : static_cast<bool>(i < n); ++i) {"),
+                ("  const auto x = a + b;", "  const auto x = a - b;", "  const auto x = demarc_fault == 7 ? (a - b) : (a + b);"),
+                ("constexpr int limit = 5;  // of them", "constexpr int limit = 4;  // of them",
+                 "const int limit = demarc_fault == 7 ? (4) : (5);")):
+            self.assertEqual(switched(before, after, 7), line)
+
+    def test_are_not_where_they_would_change_what_the_line_means(self):
+        for before, after, following in (
+                ("  const Lock lock(a + b);", "  const Lock lock(a - b);", ""),  # it would end at once
+                ("  if (a) b = 1;", "  if (a) {}", "else {"),
+                ("  case 1: return 2;", "  case 1: return 3;", ""),
+                ("  DEMARC_TRY(x, f(1));", "  DEMARC_TRY(x, f(2));", ""),
+                ("  if (int n = f(); n < 1) {", "  if (int n = f(); n <= 1) {", ""),
+                ("      a && b);", "      a || b);", ""),
+                ("  for (int i = 0; i < 3; ++i) {", "  for (int i = 1; i < 3; ++i) {", "")):
+            self.assertIsNone(switched(before, after, 7, following), before)
+
+    def test_are_one_for_a_line_and_none_within_a_statement_of_several_lines(self):
+        text = "int f(int a) {\n  a += 1;\n  return a +\n         1;\n}\n"
+        fault = lambda line, before, after: Fault("a.cpp", line, "kind", before, after)
+        made, placed = with_switches(text, {1: fault(2, "  a += 1;", "  a -= 1;"), 2: fault(2, "  a += 1;", "  {}"),
+                                            3: fault(4, "         1;", "         2;")})
+        self.assertEqual(placed, {1})
+        self.assertIn("if (demarc_fault == 1) { a -= 1; } else { a += 1; }\n  return a +\n         1;", made)
+
+    def test_that_do_not_compile_are_left_out_and_the_others_tell_what_is_on(self):
+        with tempfile.TemporaryDirectory() as folder:
+            tree = Path(folder)
+            (tree / "src" / "room").mkdir(parents=True)
+            text = "int two() {\n  int n = 1;\n  n += 1;\n  n += 0;\n  return n;\n}\n"
+            (tree / "src" / "room" / "a.cpp").write_text(text)
+            (tree / "main.cpp").write_text("int two();\nint main() { return two(); }\n")
+            (tree / "CMakeLists.txt").write_text(
+                "cmake_minimum_required(VERSION 3.16)\nproject(p CXX)\nset(CMAKE_EXPORT_COMPILE_COMMANDS ON)\n"
+                "add_library(a STATIC src/room/a.cpp)\nadd_executable(m main.cpp)\ntarget_link_libraries(m a)\n")
+            bench = Bench(tree, "b", "room", ["m"], [])
+            self.assertIsNone(bench.prepare())
+            fault = lambda line, before, after: Fault("src/room/a.cpp", line, "kind", before, after)
+            placed = bench.put_together({1: fault(3, "  n += 1;", "  n += 7;"), 2: fault(4, "  n += 0;", "  n += nothing;"),
+                                         3: fault(5, "  return n;", "  return 5;")})
+            self.assertEqual(placed, {1, 3})
+            run = lambda number: subprocess.run([str(tree / "build" / "b" / "m")],
+                                                env={**os.environ, VARIABLE: number}).returncode
+            self.assertEqual([run(number) for number in ("0", "1", "2", "3")], [2, 8, 2, 5])
+            bench.restore()
+            subprocess.run(bench._ninja(), check=True, capture_output=True)
+            self.assertEqual(run("1"), 2)
 
 
 class Trials(unittest.TestCase):

@@ -11,6 +11,7 @@ import re
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 sys.dont_write_bytecode = True  # the tree stays as it is
@@ -18,6 +19,7 @@ sys.dont_write_bytecode = True  # the tree stays as it is
 from bench import Bench, copy_tree
 from rooms import ROOMS
 from sample import choose
+from switches import VARIABLE
 from trial import Program, killer, run_clean
 
 NOT_COMPILED, KILLED, SURVIVED = "did not compile", "killed", "survived"
@@ -32,6 +34,9 @@ def words():
     parser.add_argument("--files", default="", help="only files whose path holds one of these texts, comma between")
     parser.add_argument("--without", default="", help="no files whose path holds one of these texts, comma between")
     parser.add_argument("--jobs", type=int, default=1, help="builds side by side (1)")
+    parser.add_argument("--together", action="store_true",
+                        help="all faults in one build, each behind a switch; those that cannot have one are left out")
+    parser.add_argument("--part", default="1/1", metavar="K/N", help="of --together: judge the K-th of N parts (1/1)")
     parser.add_argument("--with-cli", action="store_true", help="the tests of the program that run the room's verbs too")
     parser.add_argument("--list", action="store_true", help="print the faults, build nothing")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="more for CMake, as after -D")
@@ -134,6 +139,21 @@ class Judge:
             return SURVIVED, None
         return KILLED if kill.asserted else BROKE, kill.test
 
+    def work_together(self, bench, programs, part):
+        """All faults from one build; only tests run for each."""
+        numbered = {}
+        while not self.pending.empty():
+            numbered[len(numbered) + 1] = self.pending.get()
+        placed = sorted(bench.put_together(numbered))
+        for number in placed[part[0] - 1::part[1]]:
+            begin = time.monotonic()
+            fault = numbered[number]
+            on = [replace(one, environment={**one.environment, VARIABLE: str(number)}) for one in programs]
+            kill = killer(on, likely(fault.file, self.named, self.killers))
+            state = SURVIVED if not kill else KILLED if kill.asserted else BROKE
+            self.note(fault, state, kill.test if kill else None, time.monotonic() - begin)
+        return len(numbered) - len(placed)
+
     def note(self, fault, state, test, seconds):
         with self.lock:
             self.results.append((fault, state, test))
@@ -196,6 +216,13 @@ def main():
             print(f"{fault.file}:{fault.line}: {fault.kind}\n  - {fault.before.strip()}\n  + {fault.after.strip()}")
         return 0
     judge = Judge(faults, suites_named_like(tree, tests_of(options.room)))
+    if options.together:
+        part = [int(number) for number in options.part.split("/")]
+        (bench, programs), = prepare(benches_of(tree, options), options)
+        left_out = judge.work_together(bench, programs, part)
+        lines, reached = summary(judge.results, options.room)
+        print("\n".join(lines + [f"{left_out} faults of {len(faults)} have lines without room for a switch"]))
+        return 0 if reached else 3
     workers = [threading.Thread(target=judge.work, args=pair) for pair in prepare(benches_of(tree, options), options)]
     for worker in workers:
         worker.start()

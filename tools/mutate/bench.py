@@ -9,6 +9,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from switches import PROLOGUE, with_switches
+
 CLANG = "clang++-14"
 
 
@@ -31,7 +33,7 @@ def copy_tree(source, target):
 
 
 class Bench:
-    """One build of the copy. Only one fault is in it at a time; several benches go side by side."""
+    """One build of the copy, with one fault in it at a time, or with many behind switches; several go side by side."""
 
     def __init__(self, tree, name, room, targets, settings):
         self.tree = tree
@@ -39,7 +41,7 @@ class Bench:
         self.room = room
         self.targets = targets
         self.settings = settings
-        self.dirty = None
+        self.dirty = set()  # files with faults in them
         self.compilers = {}
         self.headers = {}
 
@@ -67,11 +69,8 @@ class Bench:
     def put(self, fault):
         """Builds the tests with a fault in them; False: it does not compile."""
         self.restore()
-        source = self.build / "mutant" / Path(fault.file).name
-        source.parent.mkdir(exist_ok=True)
-        text = fault.apply((self.tree / fault.file).read_text())
-        source.write_text(f'#line 1 "{self.tree / fault.file}"\n' + text)
-        self.dirty = fault.file
+        source = self._write(fault.file, fault.apply((self.tree / fault.file).read_text()))
+        self.dirty = {fault.file}
         for words in self.commands.get(fault.file, []):
             if not self._compile(fault.file, words, source):
                 self.restore()
@@ -80,6 +79,56 @@ class Bench:
         if done.returncode != 0:
             raise RuntimeError(f"{fault.file}:{fault.line}: the tests do not link\n{done.stdout[-3000:]}")
         return True
+
+    def put_together(self, faults):
+        """Builds the tests with all faults of {number: fault} behind switches. Gives the numbers that are in the build."""
+        self.restore()
+        files = {}
+        for number, fault in faults.items():
+            files.setdefault(fault.file, {})[number] = fault
+        placed = set()
+        for file, wanted in sorted(files.items()):
+            self.dirty.add(file)
+            placed |= self._put_switches(file, wanted)
+        done = subprocess.run(self._ninja(os.cpu_count()), capture_output=True, text=True)
+        if done.returncode != 0:
+            raise RuntimeError(f"the tests do not link\n{done.stdout[-3000:]}")
+        return placed
+
+    def _put_switches(self, file, wanted):
+        """A line with a switch that does not compile loses it: it is named by the compiler, or else halves are tried."""
+        clean = (self.tree / file).read_text()
+        while wanted:
+            text, placed = with_switches(clean, wanted)
+            source = self._write(file, text, PROLOGUE)
+            if all(self._compile(file, words, source) for words in self.commands.get(file, [])):
+                return placed
+            wrong = self._lines_with_errors(file, source) & {wanted[number].line for number in placed}
+            if not wrong:
+                return self._put_halves(file, wanted)
+            wanted = {number: wanted[number] for number in placed if wanted[number].line not in wrong}
+        return set()
+
+    def _put_halves(self, file, wanted):
+        numbers = sorted(wanted)
+        good = {}
+        for half in (numbers[:len(numbers) // 2], numbers[len(numbers) // 2:]):
+            if half and half != numbers:
+                part = self._put_switches(file, {number: wanted[number] for number in half})
+                good.update({number: wanted[number] for number in part})
+        return self._put_switches(file, good) if good and len(good) < len(numbers) else set()
+
+    def _lines_with_errors(self, file, source):
+        words = self.commands[file][0]
+        command = self._compilers(file, words)[0] + ["-iquote", str((self.tree / file).parent), "-fsyntax-only", str(source)]
+        told = subprocess.run(command, cwd=self.build, capture_output=True, text=True).stderr
+        return {int(line) for line in re.findall(re.escape(str(self.tree / file)) + r":(\d+):\d+: (?:fatal )?error", told)}
+
+    def _write(self, file, text, before=""):
+        source = self.build / "mutant" / Path(file).name
+        source.parent.mkdir(exist_ok=True)
+        source.write_text(f'{before}#line 1 "{self.tree / file}"\n' + text)
+        return source
 
     def _compile(self, file, words, source):
         target = self.build / words[words.index("-o") + 1]
@@ -95,7 +144,10 @@ class Bench:
         """The object has the time of the clean one, so that ninja takes it as it is; what is made of it is gone."""
         kept = Path(f"{target}.clean")
         times = target.stat()
-        os.replace(target, kept)
+        if kept.exists():
+            target.unlink()
+        else:
+            os.replace(target, kept)
         os.replace(made, target)
         os.utime(target, ns=(times.st_atime_ns, times.st_mtime_ns))
         self._forget(target)
@@ -109,13 +161,13 @@ class Bench:
                 (self.build / output).unlink()
 
     def restore(self):
-        for words in self.commands.get(self.dirty, []):
+        for words in [words for file in self.dirty for words in self.commands.get(file, [])]:
             target = self.build / words[words.index("-o") + 1]
             kept = Path(f"{target}.clean")
             if kept.exists():
                 os.replace(kept, target)
                 self._forget(target)
-        self.dirty = None
+        self.dirty = set()
 
     def _compilers(self, file, words):
         """The commands that compile this file as it is: clang with what most files begin with read before, four times

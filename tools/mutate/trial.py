@@ -129,8 +129,8 @@ class Kill:
 
 def killer(programs, likely):
     """The test that fails; where none does, the first that hangs or crashes; None where all pass. The limit is one of
-    processor time, five times what the tests take without a fault; that by the clock is for those that wait, and far off,
-    since others may have the processors."""
+    processor time, five times what these tests take without a fault; that by the clock is for those that wait, and far
+    off, since others may have the processors."""
     broken = None
     for program in programs:
         for group in groups(program, likely):
@@ -146,12 +146,15 @@ def _runs(program, group):
     """Failing runs of a group. A test that hangs or crashes hides those behind it, so the group is run again without
     it, and after another one of its suite without that. Hangs take long, so after three of them nothing more is tried."""
     hidden, hangs = [], 0
+    every = sum(suite.seconds for suite in program.suites)
+    taken = sum(suite.seconds for suite in program.suites if group is None or suite.name in group)
+    part = taken / every if every else 1.0
     while len(hidden) < 8 and hangs < 3:
         arguments = ["--gtest_fail_fast"] if program.suites else []
         if group is not None:
             names = ":".join(name + ".*" for name in group)
             arguments.append(f"--gtest_filter={names}-" + ":".join(filter(None, [program.leave_out, *hidden])))
-        result = run(program, arguments, 5 * program.processor_s + 5, 30 * program.clock_s + 60)
+        result = run(program, arguments, 5 * program.processor_s * part + 20, 30 * program.clock_s * part + 60)
         if result.code == 0 and not result.too_long:
             return
         yield result
