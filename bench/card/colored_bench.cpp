@@ -234,7 +234,7 @@ Result<void> run(const CardPointer& card, const Kernels& kernels, const color::C
   const GpuPointer& gpu = card->gpu();
   std::vector<ShareRequest> shares;
   for (std::uint32_t color = 0; color < scheme.colors; ++color) {
-    shares.push_back({std::uint64_t{1} << color, 0});
+    shares.push_back({color::ColorSet::run(color, 1, scheme.colors), 0});
   }
   DEMARC_TRY(const auto pool,
              ColoredPool::create(card, scheme, 2048 * mebi * scheme.colors, shares));

@@ -57,7 +57,7 @@ Result<Halves> make_halves() {
   const GpuPointer& gpu = halves.card->gpu();
   DEMARC_TRY(const auto device, gpu::describe_card(gpu->name(), ""));
   DEMARC_TRY(const auto scheme, color::color_scheme(device, 2));
-  const ShareRequest shares[] = {{1, 0}, {2, 0}};
+  const ShareRequest shares[] = {{{1, 2}, 0}, {{2, 2}, 0}};
   DEMARC_TRY(halves.pool, ColoredPool::create(halves.card, scheme, pool_bytes, shares));
   std::printf("%s, driver %s; %s\n", gpu->name().c_str(), gpu->driver().driver_version().c_str(),
               halves.pool->account().c_str());

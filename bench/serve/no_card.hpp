@@ -28,7 +28,7 @@ class NoCard : public serve::CardSide {
   [[nodiscard]] const std::string& uuid() const override { return uuid_; }
   [[nodiscard]] std::uint64_t pages() const override { return 0; }
   [[nodiscard]] std::uint64_t page_bytes() const override { return lease::extent_step; }
-  [[nodiscard]] Result<lease::Share> share(std::uint64_t) const override {
+  [[nodiscard]] Result<lease::Share> share(const color::ColorSet&) const override {
     return lease::Share{page_bytes(), 0, share_bytes,
                         color::make_law(color::Parities{{0xc4000}, 0})};
   }
@@ -36,7 +36,7 @@ class NoCard : public serve::CardSide {
   [[nodiscard]] Result<std::vector<OwnedFile>> lend(std::uint64_t, std::uint64_t) const override {
     return std::vector<OwnedFile>{};
   }
-  [[nodiscard]] Result<void> scrub(std::uint64_t, std::uint64_t, std::uint64_t) override {
+  [[nodiscard]] Result<void> scrub(const color::ColorSet&, std::uint64_t, std::uint64_t) override {
     return {};
   }
   [[nodiscard]] Result<void> check_alive() const override { return {}; }
@@ -57,7 +57,8 @@ inline void serve_forever(serve::ServerOptions options) {
   options.user = ::geteuid();
   constexpr std::uint64_t bytes = NoCard::share_bytes;
   const auto server =
-      serve::Server::start(std::move(options), card, {{"a", {0}, 1, {}, bytes, bytes}}).value();
+      serve::Server::start(std::move(options), card, {{"a", {0}, {1, 2}, {}, bytes, bytes}})
+          .value();
   while (server->turn(-1)) {
   }
 }

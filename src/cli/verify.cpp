@@ -42,9 +42,7 @@ Result<void> run_verify_colors(const VerifyOptions& options, std::uint32_t devic
   plan.description = options.description;
   plan.color_count = options.color_count;
   constexpr std::uint32_t last_color = 63;
-  DEMARC_TRY(const auto colors, parse_index_list(options.colors, last_color, "--colors"));
-  plan.colors = 0;
-  for (const std::uint32_t color : colors) plan.colors |= std::uint64_t{1} << color;
+  DEMARC_TRY(plan.colors, parse_index_list(options.colors, last_color, "--colors"));
   DEMARC_TRY(const auto report, cuda::verify_colors(plan));
   DEMARC_CHECK(emit_result(
       options.json, "-", [&] { return report_to_json(report); },

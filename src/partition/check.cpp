@@ -13,9 +13,9 @@ void check_pair(const Partition& a, const Partition& b, std::vector<std::string>
     faults.push_back(
         fmt::format("partitions '{}' and '{}' share the TPCs {}", a.name, b.name, to_string(both)));
   }
-  if ((a.colors & b.colors) != 0) {
-    faults.push_back(fmt::format("partitions '{}' and '{}' share memory colours ({:#x})", a.name,
-                                 b.name, a.colors & b.colors));
+  if (const color::ColorSet both = a.colors.common(b.colors); !both.empty()) {
+    faults.push_back(fmt::format("partitions '{}' and '{}' share the memory colours {}", a.name,
+                                 b.name, to_string(both)));
   }
 }
 

@@ -91,11 +91,6 @@ Result<std::vector<gpu::TpcSet>> one_side_each(const gpu::Topology& topology, st
   return sets;
 }
 
-std::uint64_t color_run(std::uint32_t first, std::uint32_t count) {
-  const std::uint64_t run = count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
-  return run << first;
-}
-
 }  // namespace
 
 std::string_view to_string(SplitStrategy strategy) {
@@ -137,7 +132,7 @@ Result<std::vector<Partition>> split(const gpu::Topology& topology, std::uint32_
     return invalid_input("a GPU of {} TPCs cannot be split into {} parts; give 1 to {}", tpcs,
                          parts, tpcs);
   }
-  if (colors % parts != 0 || colors > 64) {
+  if (colors % parts != 0 || colors > color::ColorSet::max_colors) {
     return invalid_input("{} colours cannot be divided equally among {} parts", colors, parts);
   }
   std::vector<gpu::TpcSet> sets;
@@ -176,7 +171,7 @@ Result<std::vector<Partition>> split(const gpu::Topology& topology, std::uint32_
     Partition part;
     part.name = fmt::format("{}/{}", p + 1, parts);
     part.tpcs = sets[p];
-    part.colors = run == 0 ? 0 : color_run(p * run, run);
+    part.colors = color::ColorSet::run(p * run, run, colors);
     part.sync_domain = p;
     partitions.push_back(std::move(part));
   }

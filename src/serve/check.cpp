@@ -59,9 +59,8 @@ Result<void> find_common_tpcs(const Pair& pair, std::vector<std::string>& wrong)
 }
 
 Result<void> find_common(const Pair& pair, std::vector<std::string>& wrong) {
-  if (const std::uint64_t both = pair.tenant.colors & pair.before.colors; both != 0) {
-    wrong.push_back(
-        both_have(pair, pair.tenant.colors_place, fmt::format("the colours {:#x}", both)));
+  if (const auto both = pair.tenant.colors.common(pair.before.colors); !both.empty()) {
+    wrong.push_back(both_have(pair, pair.tenant.colors_place, "the colours " + to_string(both)));
   }
   DEMARC_CHECK(find_common_tpcs(pair, wrong));
   const auto& domain = pair.tenant.sync_domain;
@@ -79,7 +78,7 @@ double percent_of(const TenantConfig& tenant) {
 // Nearly: the card's memory has more than its colours.
 std::optional<std::uint64_t> max_bytes(const Config& config, const TenantConfig& tenant) {
   if (!config.memory) return std::nullopt;
-  return *config.memory / config.colors * static_cast<std::uint64_t>(std::popcount(tenant.colors));
+  return *config.memory / config.colors * tenant.colors.size();
 }
 
 std::string wished_tpcs(const TenantConfig& tenant) {
@@ -94,10 +93,6 @@ std::string wished_tpcs(const TenantConfig& tenant) {
   }
   const auto set = gpu::parse_tpc_set(choice.tpcs, TpcSet::capacity, "tpcs");
   return fmt::format("{} ({})", choice.tpcs, set ? set->size() : 0);
-}
-
-std::string wished_colors(const Config& config, const TenantConfig& tenant) {
-  return fmt::format("{} of {}", color_list(tenant.colors), config.colors);
 }
 
 std::string wished_bytes(const Config& config, const TenantConfig& tenant) {
@@ -156,7 +151,7 @@ Result<void> check_without_card(const Config& config) {
 std::string config_to_text(const Config& config) {
   std::vector<std::vector<std::string>> lines{{"tenant", "TPCs", "colours", "bytes", "domain"}};
   for (const TenantConfig& tenant : config.tenants) {
-    lines.push_back({tenant.name, wished_tpcs(tenant), wished_colors(config, tenant),
+    lines.push_back({tenant.name, wished_tpcs(tenant), to_string(tenant.colors),
                      wished_bytes(config, tenant), wished_domain(tenant)});
   }
   return fmt::format("{}: {} tenant{}\n", config.source, config.tenants.size(),

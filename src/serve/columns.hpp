@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,13 +9,6 @@
 #include "demarc/base/text.hpp"
 
 namespace demarc::serve {
-
-// "0,2,3"
-inline std::string color_list(std::uint64_t colors) {
-  std::vector<int> list;
-  for (; colors != 0; colors &= colors - 1) list.push_back(std::countr_zero(colors));
-  return joined(list, ",");
-}
 
 // All lines have as many cells as the first one.
 inline std::string in_columns(const std::vector<std::vector<std::string>>& lines) {

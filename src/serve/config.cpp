@@ -122,19 +122,16 @@ Result<std::uint32_t> parts_of(const toml::table& tenants, const std::string& so
   return parts;
 }
 
-Result<std::uint64_t> read_colors(const toml::node_view<const toml::node> node, std::uint32_t count,
-                                  const Place& place) {
-  std::uint64_t colors = 0;
+Result<color::ColorSet> read_colors(const toml::node_view<const toml::node> node,
+                                    std::uint32_t count, const Place& place) {
+  color::ColorSet colors(0, count);
   if (const auto* text = node.as_string()) {
     DEMARC_TRY(const Part part, read_part(text->get(), "colors", place));
     if (count % part.of != 0) {
       return invalid_input("{}: colors: {} colours cannot be divided into {} parts", place, count,
                            part.of);
     }
-    for (std::uint32_t c = part.first(count); c < part.end(count); ++c) {
-      colors |= std::uint64_t{1} << c;
-    }
-    return colors;
+    return color::ColorSet::run(part.first(count), count / part.of, count);
   }
   const auto* list = node.as_array();
   if (list == nullptr || list->empty()) return not_colors(place);
@@ -143,7 +140,7 @@ Result<std::uint64_t> read_colors(const toml::node_view<const toml::node> node, 
     if (number == nullptr || number->get() < 0 || number->get() >= std::int64_t{count}) {
       return invalid_input("{}: colors: numbers from 0 to {} were expected", place, count - 1);
     }
-    colors |= std::uint64_t{1} << static_cast<std::uint32_t>(number->get());
+    colors.insert(static_cast<std::uint32_t>(number->get()));
   }
   return colors;
 }

@@ -33,7 +33,7 @@ std::uint64_t end_of_holdings(const Book::Tenant& tenant) {
 
 Result<void> check_terms(const Terms& terms) {
   if (terms.tpcs.empty()) return invalid_input("tenant '{}' has no TPCs", terms.name);
-  if (terms.colors == 0) {
+  if (terms.colors.empty()) {
     return invalid_input("tenant '{}' has no colours: its memory would belong to everybody",
                          terms.name);
   }

@@ -16,14 +16,14 @@ constexpr std::uint64_t audited_bytes = std::uint64_t{8} << 20U;  // of each sha
 constexpr std::uint64_t zero_bytes = std::uint64_t{16} << 20U;    // that are written at a time
 
 // Colours are what timing says, before anybody relies on them.
-Result<void> audit(cuda::ColoredPool& pool, std::size_t share, std::uint64_t colors) {
+Result<void> audit(cuda::ColoredPool& pool, std::size_t share, const color::ColorSet& colors) {
   const std::uint64_t bytes = std::min(audited_bytes, pool.usage(share).largest_free_bytes);
   DEMARC_TRY(const cuda::ColoredBuffer buffer, pool.allocate(share, bytes));
   DEMARC_TRY(const cuda::ColorAudit found, buffer.audit());
   if (found.holds()) return {};
   return check_failed(
-      "colours {:#x}: by timing {} of {} chunks belong to other colours, and {} are in doubt",
-      colors, found.outside, found.chunks(), found.unclear);
+      "colours {}: by timing {} of {} chunks belong to other colours, and {} are in doubt",
+      to_string(colors), found.outside, found.chunks(), found.unclear);
 }
 
 // How much of the card's memory the arena gets.
@@ -51,22 +51,6 @@ Result<std::uint32_t> domains_of(const cuda::GpuPointer& gpu) {
 
 }  // namespace
 
-Result<std::uint64_t> scaled_colors(std::uint64_t colors, std::uint32_t wanted,
-                                    std::uint32_t there) {
-  if (there % wanted != 0 || there > 64) {
-    return invalid_input(
-        "colors: the card's memory is divided into {} colours, which {} do not "
-        "divide: give a power of two",
-        there, wanted);
-  }
-  const std::uint32_t run = there / wanted;
-  std::uint64_t scaled = 0;
-  for (std::uint32_t color = 0; color < there; ++color) {
-    if (((colors >> (color / run)) & 1U) != 0) scaled |= std::uint64_t{1} << color;
-  }
-  return scaled;
-}
-
 Result<std::unique_ptr<PoolCard>> PoolCard::create(const Config& config) {
   DEMARC_TRY(const auto driver, cuda::Driver::load());
   DEMARC_TRY(const cuda::GpuPointer gpu, cuda::Gpu::open(driver, config.card));
@@ -75,18 +59,24 @@ Result<std::unique_ptr<PoolCard>> PoolCard::create(const Config& config) {
   DEMARC_TRY(const cuda::CardPointer card, cuda::Card::open(gpu));
   // Before memory is taken and measured, which takes a while: how much each has is told then.
   DEMARC_TRY(const std::uint32_t domains, domains_of(gpu));
-  const CardNumbers numbers{card->topology(), domains, [](std::uint64_t) -> Result<std::uint64_t> {
-                              return ~std::uint64_t{};
-                            }};
+  const CardNumbers numbers{
+      card->topology(), domains,
+      [](const color::ColorSet&) -> Result<std::uint64_t> { return ~std::uint64_t{}; }};
   DEMARC_CHECK(terms_of(config, numbers));
   DEMARC_TRY(const std::uint64_t bytes, arena_bytes(config, *gpu));
   std::vector<cuda::ShareRequest> requests;
-  std::vector<std::uint64_t> colors;
+  std::vector<color::ColorSet> colors;
   for (const TenantConfig& tenant : config.tenants) {
     if (std::find(colors.begin(), colors.end(), tenant.colors) != colors.end()) continue;
-    DEMARC_TRY(const std::uint64_t scaled,
-               scaled_colors(tenant.colors, config.colors, scheme.colors));
-    requests.push_back({scaled, 0});
+    // A card may have more colours than were asked for.
+    const auto counted = tenant.colors.counted_in(scheme.colors);
+    if (!counted) {
+      return invalid_input(
+          "colors: the card's memory is divided into {} colours, which {} do not divide: give a "
+          "power of two",
+          scheme.colors, config.colors);
+    }
+    requests.push_back({*counted, 0});
     colors.push_back(tenant.colors);
   }
   DEMARC_TRY(const auto pool,
@@ -98,7 +88,7 @@ Result<std::unique_ptr<PoolCard>> PoolCard::create(const Config& config) {
 
 Result<std::unique_ptr<PoolCard>> PoolCard::adopt(cuda::CardPointer card,
                                                   const std::shared_ptr<cuda::ColoredPool>& pool,
-                                                  const std::vector<std::uint64_t>& colors,
+                                                  const std::vector<color::ColorSet>& colors,
                                                   std::optional<std::uint32_t> domains) {
   std::unique_ptr<PoolCard> side(new PoolCard(std::move(card), pool));
   side->zeros_.resize(zero_bytes);
@@ -108,9 +98,9 @@ Result<std::unique_ptr<PoolCard>> PoolCard::adopt(cuda::CardPointer card,
     const std::uint64_t bytes = lent.bytes / lease::extent_step * lease::extent_step;
     if (bytes == 0) {
       return missing_capability(
-          "colours {:#x} hold {} bytes of the arena, fewer than one step "
+          "colours {} hold {} bytes of the arena, fewer than one step "
           "of {}",
-          colors[i], lent.bytes, lease::extent_step);
+          to_string(colors[i]), lent.bytes, lease::extent_step);
     }
     DEMARC_TRY(cuda::ColoredBuffer all, pool->allocate(i, bytes));
     lease::Share share = lent;
@@ -125,7 +115,8 @@ Result<std::unique_ptr<PoolCard>> PoolCard::adopt(cuda::CardPointer card,
 }
 
 CardNumbers PoolCard::numbers() const {
-  return {card_->topology(), sync_domains_, [this](std::uint64_t colors) -> Result<std::uint64_t> {
+  return {card_->topology(), sync_domains_,
+          [this](const color::ColorSet& colors) -> Result<std::uint64_t> {
             DEMARC_TRY(const lease::Share found, share(colors));
             return found.bytes;
           }};
@@ -143,13 +134,13 @@ std::uint64_t PoolCard::page_bytes() const {
   return pool_->arena().page_bytes();
 }
 
-Result<lease::Share> PoolCard::share(std::uint64_t colors) const {
+Result<lease::Share> PoolCard::share(const color::ColorSet& colors) const {
   const auto found = shares_.find(colors);
   if (found != shares_.end()) return found->second.share;
   return invalid_input(
-      "colours {:#x}: the memory was not divided in this way when the server started: restart the "
+      "colours {}: the memory was not divided in this way when the server started: restart the "
       "server",
-      colors);
+      to_string(colors));
 }
 
 std::vector<std::byte> PoolCard::table() const {
@@ -165,9 +156,10 @@ Result<std::vector<OwnedFile>> PoolCard::lend(std::uint64_t first, std::uint64_t
   return files;
 }
 
-Result<void> PoolCard::scrub(std::uint64_t colors, std::uint64_t first, std::uint64_t bytes) {
+Result<void> PoolCard::scrub(const color::ColorSet& colors, std::uint64_t first,
+                             std::uint64_t bytes) {
   const auto found = shares_.find(colors);
-  if (found == shares_.end()) return invalid_input("colours {:#x} are no share", colors);
+  if (found == shares_.end()) return invalid_input("colours {} are no share", to_string(colors));
   for (std::uint64_t done = 0; done < bytes; done += zero_bytes) {
     DEMARC_CHECK(
         found->second.all.upload(zeros_.data(), std::min(zero_bytes, bytes - done), first + done));

@@ -23,7 +23,7 @@ class PoolCard : public CardSide {
   // was proved; without it they are proved here.
   [[nodiscard]] static Result<std::unique_ptr<PoolCard>> adopt(
       cuda::CardPointer card, const std::shared_ptr<cuda::ColoredPool>& pool,
-      const std::vector<std::uint64_t>& colors, std::optional<std::uint32_t> domains = {});
+      const std::vector<color::ColorSet>& colors, std::optional<std::uint32_t> domains = {});
 
   // For terms_of().
   [[nodiscard]] CardNumbers numbers() const;
@@ -31,11 +31,11 @@ class PoolCard : public CardSide {
   [[nodiscard]] const std::string& uuid() const override;
   [[nodiscard]] std::uint64_t pages() const override;
   [[nodiscard]] std::uint64_t page_bytes() const override;
-  [[nodiscard]] Result<lease::Share> share(std::uint64_t colors) const override;
+  [[nodiscard]] Result<lease::Share> share(const color::ColorSet& colors) const override;
   [[nodiscard]] std::vector<std::byte> table() const override;
   [[nodiscard]] Result<std::vector<OwnedFile>> lend(std::uint64_t first,
                                                     std::uint64_t count) const override;
-  [[nodiscard]] Result<void> scrub(std::uint64_t colors, std::uint64_t first,
+  [[nodiscard]] Result<void> scrub(const color::ColorSet& colors, std::uint64_t first,
                                    std::uint64_t bytes) override;
   [[nodiscard]] Result<void> check_alive() const override;
   [[nodiscard]] Result<void> prove(const gpu::TpcSet& tpcs) override;
@@ -53,13 +53,8 @@ class PoolCard : public CardSide {
   cuda::CardPointer card_;
   std::shared_ptr<cuda::ColoredPool> pool_;
   std::uint32_t sync_domains_ = 1;
-  std::map<std::uint64_t, Lent> shares_;  // by their colours
+  std::map<color::ColorSet, Lent> shares_;  // by their colours
   std::vector<std::byte> zeros_;
 };
-
-// The colours of a division into `wanted` as those of one into `there`, a multiple of it; an error
-// names what `wanted` could be.
-[[nodiscard]] Result<std::uint64_t> scaled_colors(std::uint64_t colors, std::uint32_t wanted,
-                                                  std::uint32_t there);
 
 }  // namespace demarc::serve

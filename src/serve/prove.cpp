@@ -8,9 +8,9 @@ Result<void> prove_apart(const Terms& a, const Terms& b) {
   if (const auto both = a.tpcs & b.tpcs; !both.empty()) {
     return check_failed("tenants '{}' and '{}' share the TPCs {}", a.name, b.name, to_string(both));
   }
-  if ((a.colors & b.colors) != 0) {
-    return check_failed("tenants '{}' and '{}' share the colours {:#x}", a.name, b.name,
-                        a.colors & b.colors);
+  if (const auto both = a.colors.common(b.colors); !both.empty()) {
+    return check_failed("tenants '{}' and '{}' share the colours {}", a.name, b.name,
+                        to_string(both));
   }
   if (a.sync_domain && a.sync_domain == b.sync_domain) {
     return check_failed("tenants '{}' and '{}' share the memory synchronisation domain {}", a.name,

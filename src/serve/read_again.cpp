@@ -1,27 +1,8 @@
 // What a running server can take over of a configuration that it reads again.
 #include "demarc/base/text.hpp"
 #include "demarc/serve/config.hpp"
-#include "pool_card.hpp"
 
 namespace demarc::serve {
-namespace {
-
-// The same colours in a division into `wanted`, if they are whole ones there.
-std::optional<std::uint64_t> colors_in(std::uint64_t colors, std::uint32_t from,
-                                       std::uint32_t wanted) {
-  if (wanted % from == 0) return scaled_colors(colors, from, wanted).value();
-  if (from % wanted != 0) return std::nullopt;
-  std::uint64_t coarse = 0;
-  for (std::uint32_t color = 0; color < wanted; ++color) {
-    const std::uint64_t one = scaled_colors(std::uint64_t{1} << color, wanted, from).value();
-    if ((colors & one) != 0 && (colors & one) != one) return std::nullopt;
-    if ((colors & one) != 0) coarse |= std::uint64_t{1} << color;
-  }
-  return coarse;
-}
-
-}  // namespace
-
 Result<Config> read_again(const Config& now, Config next) {
   const std::pair<const char*, bool> keys[] = {{"card", now.card != next.card},
                                                {"description", now.description != next.description},
@@ -42,7 +23,7 @@ Result<Config> read_again(const Config& now, Config next) {
         next.source, joined(changed, ", "));
   }
   for (TenantConfig& tenant : next.tenants) {
-    const auto colors = colors_in(tenant.colors, next.colors, now.colors);
+    const auto colors = tenant.colors.counted_in(now.colors);
     if (!colors) {
       return invalid_input(
           "{}: tenant '{}': colours: the memory was divided into {} colours when the server "

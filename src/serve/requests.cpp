@@ -444,7 +444,7 @@ std::vector<lease::TenantStatus> Server::status() const {
     lease::TenantStatus status;
     status.name = name;
     status.tpcs = to_string(tenant.terms.tpcs);
-    status.colors = color_list(tenant.terms.colors);
+    status.colors = list_of(tenant.terms.colors);
     status.sync_domain = tenant.terms.sync_domain;
     status.bytes = tenant.terms.bytes;
     for (const auto& [first, holding] : tenant.holdings) {

@@ -340,7 +340,7 @@ void Server::forget_ended_leases() {
 }
 
 void Server::scrub(const Unclean& piece) {
-  const std::uint64_t colors = ledger_.tenant(piece.tenant)->terms.colors;
+  const color::ColorSet colors = ledger_.tenant(piece.tenant)->terms.colors;
   if (const auto done = card_.scrub(colors, piece.first, piece.bytes); !done) {
     ledger_.lose(piece);
     looked_at_ = {};  // the reason may be the card's

@@ -329,7 +329,7 @@ TEST_F(CardOwner, is_said_by_a_check_without_a_card) {
        config(
            "[tenants.a]\ngpcs = \"0\"\ncolors = [0]\n[tenants.b]\ngpcs = \"0\"\ncolors = [0]\n")});
   EXPECT_EQ(refused.exit_code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("f.toml:6:10: tenant 'b': the colours 0x1 also belong to"));
+  EXPECT_THAT(refused.err, HasSubstr("f.toml:6:10: tenant 'b': the colours 0 of 2 also belong to"));
   const auto good = run_demarc({"serve", "--check", "--config", two_tenants()});
   EXPECT_EQ(good.exit_code, 0);
   EXPECT_THAT(good.out, HasSubstr("f.toml: 2 tenants\ntenant  TPCs"));

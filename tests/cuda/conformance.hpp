@@ -20,7 +20,7 @@ using cuda::LaunchShape;
 using gpu::TpcSet;
 
 inline partition::Partition part_of(const TpcSet& tpcs) {
-  return {"part", tpcs, 0, 0};
+  return {"part", tpcs, {}, 0};
 }
 
 inline TpcSet random_set(Random& random, std::uint32_t tpcs) {

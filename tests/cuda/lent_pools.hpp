@@ -14,7 +14,7 @@ namespace demarc::test {
 using PageSource = std::function<Result<std::vector<OwnedFile>>()>;
 
 inline constexpr std::uint64_t page_of_share = 2 << 20;
-inline constexpr cuda::ShareRequest lent_halves[] = {{0x1, 0}, {0x2, 0}};
+inline constexpr cuda::ShareRequest lent_halves[] = {{{0x1, 2}, 0}, {{0x2, 2}, 0}};
 inline constexpr std::uint64_t lent_mask[] = {0xc4000};
 
 inline std::int64_t objects_alive() {

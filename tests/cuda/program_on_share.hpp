@@ -34,7 +34,7 @@ enum class ColorKind { parities, remainders };
 class ForeignHalf {
  public:
   explicit ForeignHalf(ColorKind kind) {
-    constexpr cuda::ShareRequest halves[] = {{0x1, 0}, {0x2, 0}};
+    constexpr cuda::ShareRequest halves[] = {{{0x1, 2}, 0}, {{0x2, 2}, 0}};
     constexpr std::uint64_t bytes = std::uint64_t{8} << 20U;
     fake::FakeConfig config = fake::small_gpu();
     config.remainders = kind == ColorKind::remainders;

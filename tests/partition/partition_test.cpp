@@ -126,8 +126,8 @@ TEST(Split, halves_of_the_h100_have_33_tpcs_each) {
   const auto parts = split(h100(), 2, SplitStrategy::packed, 2).value();
   EXPECT_EQ(parts[0].tpcs.size(), 33U);
   EXPECT_EQ(parts[1].tpcs.size(), 33U);
-  EXPECT_EQ(parts[0].colors, 1U);
-  EXPECT_EQ(parts[1].colors, 2U);
+  EXPECT_EQ(parts[0].colors, color::ColorSet(1, 2));
+  EXPECT_EQ(parts[1].colors, color::ColorSet(2, 2));
   EXPECT_EQ(parts[1].name, "2/2");
 }
 
@@ -149,11 +149,12 @@ TEST(Split, each_strategy_deals_out_its_own_tpcs) {
 
 TEST(Split, colours_are_dealt_out_in_runs_up_to_all_of_64) {
   const auto quarters = split(h100(), 4, SplitStrategy::packed, 16).value();
-  EXPECT_EQ(quarters[0].colors, 0xfU);
-  EXPECT_EQ(quarters[3].colors, 0xf000U);
-  EXPECT_EQ(split(h100(), 1, SplitStrategy::packed, 64).value()[0].colors, ~std::uint64_t{0});
-  EXPECT_EQ(split(h100(), 2, SplitStrategy::packed, 64).value()[1].colors, ~0ULL << 32U);
-  EXPECT_EQ(split(h100(), 2, SplitStrategy::packed).value()[1].colors, 0U);
+  EXPECT_EQ(quarters[0].colors, color::ColorSet(0xf, 16));
+  EXPECT_EQ(quarters[3].colors, color::ColorSet(0xf000, 16));
+  EXPECT_EQ(split(h100(), 1, SplitStrategy::packed, 64).value()[0].colors.members(),
+            ~std::uint64_t{0});
+  EXPECT_EQ(split(h100(), 2, SplitStrategy::packed, 64).value()[1].colors.members(), ~0ULL << 32U);
+  EXPECT_EQ(split(h100(), 2, SplitStrategy::packed).value()[1].colors, color::ColorSet());
 }
 
 TEST(Split, a_strategy_is_read_back_from_its_name_and_no_other_is) {
@@ -199,9 +200,10 @@ TEST(Split, what_cannot_be_split_says_why) {
 TEST(Split, overlaps_and_empty_parts_are_reported_by_name) {
   const auto topology = gpu::regular_topology(2, 2, 2);
   const SplitReport report = check_split(
-      topology, {{"a", {0, 1}, 1, 0}, {"b", {1, 2}, 3, 0}, {"c", {}, 0, 0}, {"d", {9}, 0, 0}});
+      topology,
+      {{"a", {0, 1}, {1, 2}, 0}, {"b", {1, 2}, {3, 2}, 0}, {"c", {}, {}, 0}, {"d", {9}, {}, 0}});
   EXPECT_THAT(report.faults, ElementsAre(HasSubstr("'a' and 'b' share the TPCs 1"),
-                                         HasSubstr("'a' and 'b' share memory colours (0x1)"),
+                                         HasSubstr("'a' and 'b' share the memory colours 0 of 2"),
                                          HasSubstr("'c' has no TPC"),
                                          HasSubstr("'d' names the TPCs 9; the GPU has 0-3")));
   EXPECT_THAT(report.shared_gpcs, ElementsAre(0U));

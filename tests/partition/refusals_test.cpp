@@ -110,7 +110,7 @@ TEST(Split, colours_are_shared_out_in_equal_runs_that_do_not_meet) {
     std::vector<std::uint64_t> masks;
     const auto result = split(topology, parts, SplitStrategy::packed, colors);
     EXPECT_TRUE(result) << parts << " " << colors;
-    for (const Partition& part : *result) masks.push_back(part.colors);
+    for (const Partition& part : *result) masks.push_back(part.colors.members());
     return masks;
   };
   EXPECT_THAT(colors_of(2, 8), ElementsAre(0x0fU, 0xf0U));
@@ -135,24 +135,27 @@ TEST(Split, every_strategy_is_read_back_from_its_name_and_no_other_name_is) {
 }
 
 TEST(Check, parts_that_are_not_neighbours_in_the_list_are_compared_too) {
-  const SplitReport report = check_split(gpu::regular_topology(3, 1, 2),
-                                         {{"a", {0}, 1, 0}, {"b", {1}, 2, 0}, {"c", {0, 2}, 5, 0}});
+  const SplitReport report =
+      check_split(gpu::regular_topology(3, 1, 2),
+                  {{"a", {0}, {1, 4}, 0}, {"b", {1}, {2, 4}, 0}, {"c", {0, 2}, {5, 4}, 0}});
   EXPECT_FALSE(report.sound());
   EXPECT_THAT(report.faults, ElementsAre("partitions 'a' and 'c' share the TPCs 0",
-                                         "partitions 'a' and 'c' share memory colours (0x1)"));
+                                         "partitions 'a' and 'c' share the memory colours 0 of 4"));
 }
 
 TEST(Check, one_colour_in_common_is_a_fault_also_where_the_tpcs_are_apart) {
   const auto topology = gpu::regular_topology(2, 1, 2);
   const std::uint64_t last = std::uint64_t{1} << 63U;
-  EXPECT_FALSE(check_split(topology, {{"a", {0}, last | 1, 0}, {"b", {1}, last | 2, 0}}).sound());
-  EXPECT_TRUE(check_split(topology, {{"a", {0}, last, 0}, {"b", {1}, last - 1, 0}}).sound());
+  EXPECT_FALSE(check_split(topology, {{"a", {0}, {last | 1, 64}, 0}, {"b", {1}, {last | 2, 64}, 0}})
+                   .sound());
+  EXPECT_TRUE(
+      check_split(topology, {{"a", {0}, {last, 64}, 0}, {"b", {1}, {last - 1, 64}, 0}}).sound());
 }
 
 TEST(Check, a_tpc_just_behind_the_last_is_a_fault) {
   const auto topology = gpu::regular_topology(2, 2, 2);
-  EXPECT_TRUE(check_split(topology, {{"a", {3}, 0, 0}}).sound());
-  const SplitReport report = check_split(topology, {{"a", {3, 4}, 0, 0}});
+  EXPECT_TRUE(check_split(topology, {{"a", {3}, {}, 0}}).sound());
+  const SplitReport report = check_split(topology, {{"a", {3, 4}, {}, 0}});
   EXPECT_THAT(report.faults, ElementsAre("partition 'a' names the TPCs 4; the GPU has 0-3"));
   EXPECT_EQ(report.unused, (gpu::TpcSet{0, 1, 2}));
 }
@@ -160,7 +163,7 @@ TEST(Check, a_tpc_just_behind_the_last_is_a_fault) {
 TEST(Check, a_gpc_of_one_part_is_not_shared) {
   const auto topology = gpu::regular_topology(3, 2, 2);
   const SplitReport report =
-      check_split(topology, {{"a", {0, 1, 2}, 0, 0}, {"b", {3, 4, 5}, 0, 0}});
+      check_split(topology, {{"a", {0, 1, 2}, {}, 0}, {"b", {3, 4, 5}, {}, 0}});
   EXPECT_THAT(report.shared_gpcs, ElementsAre(1U));
   EXPECT_TRUE(report.unused.empty());
 }

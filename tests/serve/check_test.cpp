@@ -40,7 +40,7 @@ TEST(WithoutACard, two_tenants_have_nothing_in_common) {
   EXPECT_EQ(checked("tpcs = \"2/4\"\ncolors = [0]", "tpcs = \"1/2\"\ncolors = [1]"),
             "f.toml:5:8: tenant 'b': TPCs of part 1/2 also belong to tenant 'a'");
   EXPECT_EQ(checked("sms = 1\ncolors = \"1/2\"", "sms = 1\ncolors = [0, 1]"),
-            "f.toml:6:10: tenant 'b': the colours 0x1 also belong to tenant 'a'");
+            "f.toml:6:10: tenant 'b': the colours 0 of 2 also belong to tenant 'a'");
   EXPECT_EQ(
       checked("sms = 1\ncolors = [0]\nsync_domain = 2", "sms = 1\ncolors = [1]\nsync_domain = 2"),
       "f.toml:8:15: tenant 'b': the memory synchronisation domain 2 also belongs to tenant 'a'");
@@ -52,7 +52,7 @@ TEST(WithoutACard, two_tenants_have_nothing_in_common) {
 TEST(WithoutACard, all_that_two_tenants_have_in_common_is_said_at_once) {
   EXPECT_EQ(checked("gpcs = \"0-3\"\ncolors = [0]\nsync_domain = 1",
                     "gpcs = \"0-3\"\ncolors = [0]\nsync_domain = 1"),
-            "f.toml:7:10: tenant 'b': the colours 0x1 also belong to tenant 'a'\n"
+            "f.toml:7:10: tenant 'b': the colours 0 of 2 also belong to tenant 'a'\n"
             "f.toml:6:8: tenant 'b': the GPCs 0-3 also belong to tenant 'a'\n"
             "f.toml:8:15: tenant 'b': the memory synchronisation domain 1 also belongs to tenant "
             "'a'");
@@ -66,9 +66,9 @@ TEST(WithoutACard, each_tenant_is_compared_with_all_before_it) {
   };
   EXPECT_EQ(third("tpcs = \"4\"\ncolors = [2]\nsync_domain = 3"), "taken");
   EXPECT_EQ(third("tpcs = \"1-2\"\ncolors = [0, 1]\nsync_domain = 2"),
-            "f.toml:12:10: tenant 'c': the colours 0x1 also belong to tenant 'a'\n"
+            "f.toml:12:10: tenant 'c': the colours 0 of 4 also belong to tenant 'a'\n"
             "f.toml:11:8: tenant 'c': the TPCs 1 also belong to tenant 'a'\n"
-            "f.toml:12:10: tenant 'c': the colours 0x2 also belong to tenant 'b'\n"
+            "f.toml:12:10: tenant 'c': the colours 1 of 4 also belong to tenant 'b'\n"
             "f.toml:11:8: tenant 'c': the TPCs 2 also belong to tenant 'b'\n"
             "f.toml:13:15: tenant 'c': the memory synchronisation domain 2 also belongs to tenant "
             "'b'");

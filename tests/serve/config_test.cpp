@@ -35,9 +35,10 @@ std::string tenant_refusal(const std::string& lines) {
 
 // Two GPCs of four TPCs of two SMs, three domains, 64 MiB a colour.
 CardNumbers small_card() {
-  return {gpu::regular_topology(2, 4, 2), 4, [](std::uint64_t colors) -> Result<std::uint64_t> {
-            if (colors == 0x80) return invalid_input("no such share");
-            return static_cast<std::uint64_t>(__builtin_popcountll(colors)) << 26U;
+  return {gpu::regular_topology(2, 4, 2), 4,
+          [](const color::ColorSet& colors) -> Result<std::uint64_t> {
+            if (colors == color::ColorSet(0x80, 8)) return invalid_input("no such share");
+            return std::uint64_t{colors.size()} << 26U;
           }};
 }
 
@@ -64,8 +65,8 @@ TEST(ServeConfig, has_defaults_for_all_but_the_tenants) {
   ASSERT_EQ(config.tenants.size(), 2U);
   EXPECT_EQ(config.tenants[0].name, "a");
   EXPECT_EQ(config.tenants[0].choice.share_percent, 50);
-  EXPECT_EQ(config.tenants[0].colors, 1U);
-  EXPECT_EQ(config.tenants[1].colors, 2U);
+  EXPECT_EQ(config.tenants[0].colors, color::ColorSet(1, 2));
+  EXPECT_EQ(config.tenants[1].colors, color::ColorSet(2, 2));
   EXPECT_EQ(config.tenants[1].choice_place, "f.toml:6:8");
   EXPECT_FALSE(config.tenants[1].bytes);
   EXPECT_FALSE(config.tenants[1].sync_domain);
@@ -105,13 +106,13 @@ sync_domain = "free"
   EXPECT_EQ(config.mps, MpsUse::off);
   const TenantConfig& c = config.tenants[0];
   EXPECT_EQ(c.choice.sms, 5U);
-  EXPECT_EQ(c.colors, 8U);
+  EXPECT_EQ(c.colors, color::ColorSet(8, 8));
   EXPECT_EQ(c.bytes, 8U << 20U);
   EXPECT_FALSE(c.sync_domain);
   const TenantConfig& first = config.tenants[1];
   EXPECT_EQ(first.name, "with blanks");
   EXPECT_EQ(first.choice.gpcs, "0-2");
-  EXPECT_EQ(first.colors, 0x89U);
+  EXPECT_EQ(first.colors, color::ColorSet(0x89, 8));
   EXPECT_EQ(first.bytes, 4194304U);
   EXPECT_EQ(first.sync_domain, 2U);
   EXPECT_EQ(
@@ -130,8 +131,8 @@ colors = "2/4"
                                    "f")
                           .value();
   EXPECT_EQ(config.colors, 4U);
-  EXPECT_EQ(config.tenants[0].colors, 0b1100U);
-  EXPECT_EQ(config.tenants[1].colors, 0b0010U);
+  EXPECT_EQ(config.tenants[0].colors, color::ColorSet(0b1100, 4));
+  EXPECT_EQ(config.tenants[1].colors, color::ColorSet(0b0010, 4));
 }
 
 TEST(ServeConfig, is_refused_with_the_place_of_what_is_wrong) {
@@ -240,8 +241,8 @@ TEST(ServeConfig, of_a_tenant_is_refused_with_the_place_of_what_is_wrong) {
 TEST(ServeTerms, give_every_tenant_TPCs_colours_bytes_and_a_domain) {
   const auto terms = terms_from(two_halves).value();
   ASSERT_EQ(terms.size(), 2U);
-  EXPECT_EQ(terms[0], (Terms{"a", TpcSet{2, 3, 4, 5}, 1, 1, 1 << 26, 1 << 26}));
-  EXPECT_EQ(terms[1], (Terms{"b", TpcSet{0, 1}, 2, 2, 1 << 26, 1 << 26}));
+  EXPECT_EQ(terms[0], (Terms{"a", TpcSet{2, 3, 4, 5}, {1, 2}, 1, 1 << 26, 1 << 26}));
+  EXPECT_EQ(terms[1], (Terms{"b", TpcSet{0, 1}, {2, 2}, 2, 1 << 26, 1 << 26}));
 }
 
 // The parser of TOML would abort, or follow the dots until its stack is full.
@@ -287,7 +288,7 @@ sms = 1
 colors = "1/2"
 )");
   EXPECT_EQ(terms.error().message,
-            "f.toml:9:10: tenant 'c': the colours 0x1 also belong to tenant 'b'");
+            "f.toml:9:10: tenant 'c': the colours 0 of 2 also belong to tenant 'b'");
   const auto halves = terms_from(
                           "[tenants.a]\ntpcs = \"2/2\"\ncolors = \"2/2\"\n"
                           "[tenants.b]\ntpcs = \"1/2\"\ncolors = \"1/2\"\n")
@@ -341,7 +342,7 @@ TEST(ServeTerms, of_tenants_without_a_domain_have_none_and_take_none) {
 
 // A tenant that was moved and grew, and a configuration in which another one comes before it.
 TEST(ServeTerms, that_are_kept_stay_whatever_comes_beside_them) {
-  const Terms moved{"b", TpcSet{0, 7}, 2, 1, 1 << 26, 1 << 20};
+  const Terms moved{"b", TpcSet{0, 7}, {2, 2}, 1, 1 << 26, 1 << 20};
   const auto config = parse_config(
       "[tenants.a]\nsms = 4\ncolors = [0]\n[tenants.b]\nshare = \"50 %\"\ncolors = [1]\n",
       "f.toml");
@@ -362,7 +363,7 @@ TEST(ServeTerms, that_two_tenants_would_share_are_refused_with_the_place) {
   EXPECT_EQ(two("tpcs = \"0-1\"\ncolors = [0]", "gpcs = \"0\"\ncolors = [1]"),
             "f.toml:5:8: tenant 'b': the TPCs 0-1 also belong to tenant 'a'");
   EXPECT_EQ(two("sms = 1\ncolors = [0]", "sms = 1\ncolors = [0, 1]"),
-            "f.toml:6:10: tenant 'b': the colours 0x1 also belong to tenant 'a'");
+            "f.toml:6:10: tenant 'b': the colours 0 of 2 also belong to tenant 'a'");
   EXPECT_EQ(two("sms = 12\ncolors = [0]", "sms = 5\ncolors = [1]"),
             "f.toml:5:7: tenant 'b': 5 SMs were asked for, but 4 of 16 are free");
   EXPECT_EQ(

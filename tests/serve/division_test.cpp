@@ -37,7 +37,7 @@ Result<std::vector<Terms>> terms_of_division(std::uint32_t parts, std::uint32_t 
   const auto config = parse_config(division_config({0, {0, parts}, "", "", "", {}}), "d").value();
   const CardNumbers card{
       gpu::regular_topology(4, 4, 2), domains,
-      [](std::uint64_t) -> Result<std::uint64_t> { return std::uint64_t{1} << 26U; }};
+      [](const color::ColorSet&) -> Result<std::uint64_t> { return std::uint64_t{1} << 26U; }};
   return terms_of(config, card);
 }
 
@@ -47,15 +47,15 @@ TEST(Divisions, have_equal_parts_of_TPCs_and_colours_each_in_a_domain_of_its_own
   EXPECT_EQ(halves[0].name, "part-1-of-2");
   EXPECT_EQ(halves[0].tpcs | halves[1].tpcs,
             TpcSet({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}));
-  EXPECT_EQ(halves[0].colors, 1U);
-  EXPECT_EQ(halves[1].colors, 2U);
+  EXPECT_EQ(halves[0].colors, color::ColorSet(1, 2));
+  EXPECT_EQ(halves[1].colors, color::ColorSet(2, 2));
   EXPECT_EQ(halves[0].sync_domain, 1U);
   EXPECT_EQ(halves[1].sync_domain, 2U);
   const auto quarters = terms_of_division(4, 5).value();
   ASSERT_EQ(quarters.size(), 4U);
   for (std::uint32_t i = 0; i < 4; ++i) {
     EXPECT_EQ(quarters[i].tpcs.size(), 4U);
-    EXPECT_EQ(quarters[i].colors, 1U << i);
+    EXPECT_EQ(quarters[i].colors, color::ColorSet::run(i, 1, 4));
     EXPECT_EQ(quarters[i].sync_domain, i + 1);
   }
 }

@@ -22,14 +22,15 @@ class PlantedCard : public CardSide {
   [[nodiscard]] const std::string& uuid() const override { return uuid_; }
   [[nodiscard]] std::uint64_t pages() const override { return pages_; }
   [[nodiscard]] std::uint64_t page_bytes() const override { return 4096; }
-  [[nodiscard]] Result<lease::Share> share(std::uint64_t colors) const override {
-    if (colors == 0 || colors > 0xff) return invalid_input("no such share");
+  [[nodiscard]] Result<lease::Share> share(const color::ColorSet& colors) const override {
+    if (!colors.is_well_formed()) return invalid_input("no such share");
     lease::Share share{page_bytes(), pages_, share_bytes, {}};
     if (has_table) {
-      share.law =
-          color::make_law(color::RemainderSteps{.pages_at = static_cast<std::uint32_t>(colors)});
+      share.law = color::make_law(
+          color::RemainderSteps{.pages_at = static_cast<std::uint32_t>(colors.members())});
     } else {
-      share.law = color::make_law(color::Parities{{0xc4000}, static_cast<std::uint32_t>(colors)});
+      share.law =
+          color::make_law(color::Parities{{0xc4000}, static_cast<std::uint32_t>(colors.members())});
     }
     return share;
   }
@@ -49,11 +50,11 @@ class PlantedCard : public CardSide {
     }
     return files;
   }
-  [[nodiscard]] Result<void> scrub(std::uint64_t colors, std::uint64_t first,
+  [[nodiscard]] Result<void> scrub(const color::ColorSet& colors, std::uint64_t first,
                                    std::uint64_t bytes) override {
     scrubs.push_back({first, bytes});
     if (!scrub_error.empty()) return missing_capability("{}", scrub_error);
-    std::memset(memory(colors) + first, 0, bytes);
+    std::memset(memory(colors.members()) + first, 0, bytes);
     return {};
   }
   [[nodiscard]] Result<void> check_alive() const override {

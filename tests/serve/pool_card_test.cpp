@@ -29,7 +29,7 @@ class OnAPool : public testing::Test {
           color::Coloring::make(test::lent_mask, page_of_share).value(),
           std::vector<std::uint32_t>{0, 0, 0, 0}, test::lent_halves)
           .value();
-  std::unique_ptr<PoolCard> side = PoolCard::adopt(card, pool, {1, 2}).value();
+  std::unique_ptr<PoolCard> side = PoolCard::adopt(card, pool, {{1, 2}, {2, 2}}).value();
 
   [[nodiscard]] std::vector<char> arena() const {
     std::vector<char> bytes(4 * page_of_share);
@@ -44,14 +44,15 @@ TEST_F(OnAPool, lends_shares_in_the_numbers_of_the_pool) {
   EXPECT_EQ(side->pages(), 4U);
   EXPECT_EQ(side->page_bytes(), page_of_share);
   EXPECT_TRUE(side->table().empty());
-  const auto first = side->share(1).value();
+  const auto first = side->share({1, 2}).value();
   EXPECT_EQ(first, (lease::Share{page_of_share, 4, 2 * step,
                                  color::make_law(color::Parities{{0xc4000}, 0})}));
-  EXPECT_EQ(to_text(*side->share(2).value().law),
+  EXPECT_EQ(to_text(*side->share({2, 2}).value().law),
             to_text(*color::make_law(color::Parities{{0xc4000}, 1})));
   EXPECT_THAT(
-      side->share(3).error().message,
-      HasSubstr("colours 0x3: the memory was not divided in this way when the server started"));
+      side->share({3, 2}).error().message,
+      HasSubstr(
+          "colours 0,1 of 2: the memory was not divided in this way when the server started"));
   const auto files = side->lend(1, 3).value();
   ASSERT_EQ(files.size(), 3U);
   for (const OwnedFile& file : files) {
@@ -64,13 +65,13 @@ TEST_F(OnAPool, knows_what_terms_need_of_the_card) {
   const auto numbers = side->numbers();
   EXPECT_EQ(numbers.topology, card->topology());
   EXPECT_EQ(numbers.sync_domains, 4U);
-  EXPECT_EQ(numbers.share_bytes(1).value(), 2 * step);
-  EXPECT_FALSE(numbers.share_bytes(4));
+  EXPECT_EQ(numbers.share_bytes({1, 2}).value(), 2 * step);
+  EXPECT_FALSE(numbers.share_bytes({4, 2}));
 }
 
 TEST_F(OnAPool, fills_the_bytes_of_a_share_with_zeros_and_no_other) {
   ASSERT_EQ(card->gpu()->api().cuMemsetD8_v2(pool->arena().address(), 7, 4 * page_of_share), 0);
-  ASSERT_TRUE(side->scrub(2, step, step));
+  ASSERT_TRUE(side->scrub({2, 2}, step, step));
   const color::Coloring coloring = color::Coloring::make(test::lent_mask, page_of_share).value();
   std::uint64_t zeros = 0;
   const auto bytes = arena();
@@ -81,28 +82,28 @@ TEST_F(OnAPool, fills_the_bytes_of_a_share_with_zeros_and_no_other) {
     ASSERT_GE(at, 2 * page_of_share) << "the first step of the share";
   }
   EXPECT_EQ(zeros, step);
-  EXPECT_FALSE(side->scrub(2, 2 * step, step)) << "beyond the share";
-  EXPECT_FALSE(side->scrub(4, 0, step));
+  EXPECT_FALSE(side->scrub({2, 2}, 2 * step, step)) << "beyond the share";
+  EXPECT_FALSE(side->scrub({4, 2}, 0, step));
 }
 
 TEST_F(OnAPool, fills_more_bytes_than_are_written_at_a_time) {
   constexpr std::uint64_t pages = 18;  // 9 steps a half; 8 are written at a time
   const auto large = test::lent_parities(std::vector<std::uint32_t>(pages, 0));
-  const auto other = PoolCard::adopt(card, large, {1, 2}).value();
+  const auto other = PoolCard::adopt(card, large, {{1, 2}, {2, 2}}).value();
   const auto& api = card->gpu()->api();
   ASSERT_EQ(api.cuMemsetD8_v2(large->arena().address(), 7, pages * page_of_share), 0);
-  ASSERT_TRUE(other->scrub(1, 0, 9 * step));
+  ASSERT_TRUE(other->scrub({1, 2}, 0, 9 * step));
   std::vector<char> bytes(pages * page_of_share);
   ASSERT_EQ(api.cuMemcpyDtoH_v2(bytes.data(), large->arena().address(), bytes.size()), 0);
   EXPECT_EQ(std::count(bytes.begin(), bytes.end(), '\0'), 9 * step);
 }
 
 TEST_F(OnAPool, refuses_colours_that_hold_less_than_one_step) {
-  const auto refused = PoolCard::adopt(card, test::lent_parities({0}), {4, 8});
+  const auto refused = PoolCard::adopt(card, test::lent_parities({0}), {{4, 8}, {8, 8}});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
   EXPECT_EQ(refused.error().message,
-            fmt::format("colours 0x4 hold {} bytes of the arena, fewer than one step of {}",
+            fmt::format("colours 2 of 8 hold {} bytes of the arena, fewer than one step of {}",
                         page_of_share / 2, step));
 }
 
@@ -128,12 +129,12 @@ TEST(PoolCards, tell_of_remainders_what_their_clients_need) {
   const auto card = cuda::Card::open(pool->arena().gpu(), options).value();
   const auto lent = pool->lend(1).value();
   {
-    const auto side = PoolCard::adopt(card, pool, {1, 2}).value();
-    const auto share = side->share(2).value();
+    const auto side = PoolCard::adopt(card, pool, {{1, 2}, {2, 2}}).value();
+    const auto share = side->share({2, 2}).value();
     EXPECT_EQ(to_text(*share.law), to_text(*lent.law));
     EXPECT_EQ(share.bytes, lent.bytes / step * step);
     EXPECT_EQ(side->table(), pool->table());
-    EXPECT_TRUE(side->scrub(1, 0, step));
+    EXPECT_TRUE(side->scrub({1, 2}, 0, step));
   }
 }
 
@@ -160,7 +161,7 @@ colors = "2/2"
     const auto card = cuda::Card::open(test::fake_gpu()).value();
     const auto scheme =
         color::color_scheme(gpu::describe_card(card->gpu()->name(), "h100-sxm").value(), 2);
-    constexpr cuda::ShareRequest halves[] = {{1, 0}, {2, 0}};
+    constexpr cuda::ShareRequest halves[] = {{{1, 2}, 0}, {{2, 2}, 0}};
     ASSERT_TRUE(cuda::ColoredPool::create(card, scheme.value(), *config.memory, halves,
                                           cuda::PoolPages::one_region,
                                           cuda::Lending::by_descriptor));
@@ -190,7 +191,7 @@ colors = "2/2"
 TEST_F(OnACardThatChanges, colours_that_timing_leaves_in_doubt_are_refused) {
   changed.upset_noise = 60;
   EXPECT_THAT(refusal(), testing::ContainsRegex(
-                             "colours 0x[12]: by timing [0-9]+ of 512 chunks belong to other "
+                             "colours [01] of 2: by timing [0-9]+ of 512 chunks belong to other "
                              "colours, and [1-9][0-9]+ are in doubt"));
 }
 
@@ -198,15 +199,6 @@ TEST_F(OnACardThatChanges, colours_that_are_those_of_others_are_refused) {
   changed.upset_seed = 1;
   EXPECT_THAT(refusal(), testing::ContainsRegex(
                              "by timing [1-9][0-9]* of 512 chunks belong to other colours"));
-}
-
-TEST(PoolCards, scale_colours_to_those_that_the_card_has) {
-  EXPECT_EQ(scaled_colors(0b01, 2, 2).value(), 0b01U);
-  EXPECT_EQ(scaled_colors(0b10, 2, 8).value(), 0b11110000U);
-  EXPECT_EQ(scaled_colors(0b101, 4, 8).value(), 0b00110011U);
-  EXPECT_THAT(scaled_colors(1, 3, 4).error().message,
-              HasSubstr("divided into 4 colours, which 3 do not divide"));
-  EXPECT_FALSE(scaled_colors(1, 64, 128));
 }
 
 }  // namespace

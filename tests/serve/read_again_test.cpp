@@ -67,7 +67,7 @@ tpcs = "2-3"
 colors = "2/2"
 )"));
   EXPECT_EQ(without->colors, 4U);
-  EXPECT_EQ(without->tenants[0].colors, 0xcU) << "as it was beside a quarter";
+  EXPECT_EQ(without->tenants[0].colors, color::ColorSet(0xc, 4)) << "as it was beside a quarter";
   const Config halves = config_of("");
   const auto finer = read_again(halves, config_of("", R"([tenants.a]
 tpcs = "0-1"
@@ -84,7 +84,7 @@ colors = "2/4"
 tpcs = "0-1"
 colors = [2, 3]
 )"));
-  EXPECT_EQ(whole->tenants[0].colors, 2U);
+  EXPECT_EQ(whole->tenants[0].colors, color::ColorSet(2, 2));
   EXPECT_EQ(
       refusal_of(halves, config_of("colors = 3\n", "[tenants.a]\nsms = 1\ncolors = [0]\n")),
       "f.toml:4:10: tenant 'a': colours: the memory was divided into 2 colours when the server "
@@ -109,7 +109,7 @@ TEST(ReadAgain, wishes_are_the_same_wherever_they_stand_in_the_file) {
   EXPECT_FALSE(same("sms = 1\nsync_domain = 1", "sms = 1"));
   EXPECT_FALSE(same("sms = 1\nsync_domain = \"none\"", "sms = 1"));
   TenantConfig other = wish("sms = 1");
-  other.colors = 2;
+  other.colors = {2, 2};
   EXPECT_FALSE(same_wishes(other, wish("sms = 1")));
 }
 

@@ -49,7 +49,7 @@ TEST_F(Serving, opens_a_lease_in_the_numbers_of_its_tenant) {
                                         {{2, 0, 0, 1U << 31}, 4},
                                         1,
                                         PlantedCard::share_bytes,
-                                        card.share(1).value(),
+                                        card.share({1, 8}).value(),
                                         "/run/mps"}));
   EXPECT_EQ(opened.token.size(), 32U);
   EXPECT_NE(opened.token.substr(0, 16), opened.token.substr(16));
@@ -70,7 +70,7 @@ TEST_F(Serving, lends_the_pages_that_a_process_asks_for) {
   const auto attached =
       ask<lease::Attached>(process, lease::AttachRequest{open(owner, "b").token}).value();
   EXPECT_EQ(attached.lease.tenant, "b");
-  EXPECT_EQ(attached.lease.share, card.share(2).value());
+  EXPECT_EQ(attached.lease.share, card.share({2, 8}).value());
   const std::uint64_t pages = card.pages();
   ASSERT_GT(pages, lease::packet_files);
   for (const auto& [first, count] : std::vector<std::pair<std::uint64_t, std::uint64_t>>{

@@ -66,7 +66,7 @@ class ServingProcess {
   int serve(bool remainders) {
     const auto pool = remainders ? test::lent_remainders() : test::lent_parities({0, 0, 0, 0});
     const auto card = test::fake_card(config(remainders)).value();
-    const auto side = PoolCard::adopt(card, pool, {1, 2}).value();
+    const auto side = PoolCard::adopt(card, pool, {{1, 2}, {2, 2}}).value();
     ServerOptions options;
     options.socket = socket_;
     options.user = ::getuid();
@@ -77,10 +77,10 @@ class ServingProcess {
     options.end_work = [this](const std::vector<WorkTarget>& targets) { return end_work(targets); };
     std::vector<Terms> tenants;
     for (std::uint32_t i = 0; i < 2; ++i) {
-      const std::uint64_t bytes = side->share(std::uint64_t{1} << i).value().bytes;
+      const std::uint64_t bytes = side->share(color::ColorSet::run(i, 1, 2)).value().bytes;
       tenants.push_back({i == 0 ? "a" : "b", i == 0 ? gpu::TpcSet{0, 1} : gpu::TpcSet{5},
-                         std::uint64_t{1} << i, i == 0 ? std::nullopt : std::optional(2U), bytes,
-                         bytes});
+                         color::ColorSet::run(i, 1, 2), i == 0 ? std::nullopt : std::optional(2U),
+                         bytes, bytes});
     }
     auto server = Server::start(options, *side, tenants);
     if (!server) return cuda::complain(server.error().message);

@@ -72,7 +72,7 @@ void expect_contained(const std::shared_ptr<ColoredPool>& pool, std::uint32_t co
 
 TEST(ColouredKernel, of_parities_is_right_and_writes_nothing_but_its_result) {
   constexpr std::uint64_t masks[] = {0xc4000};
-  constexpr cuda::ShareRequest halves[] = {{0x1, 0}, {0x2, 0}};
+  constexpr cuda::ShareRequest halves[] = {{{0x1, 2}, 0}, {{0x2, 2}, 0}};
   const auto pool = ColoredPool::create(test::fake_gpu(), masks, 4 * two_mebibytes, halves,
                                         cuda::PoolPages::one_region)
                         .value();
@@ -84,7 +84,7 @@ TEST(ColouredKernel, of_remainders_is_right_and_writes_nothing_but_its_result) {
   config.remainders = true;
   const auto card = test::fake_card(config).value();
   const auto scheme = color::color_scheme(gpu::find_device("h200").value(), 2).value();
-  constexpr cuda::ShareRequest sides[] = {{0x1, 0}, {0x2, 0}};
+  constexpr cuda::ShareRequest sides[] = {{{0x1, 2}, 0}, {{0x2, 2}, 0}};
   const auto pool = ColoredPool::create(card, scheme, 4 * two_mebibytes, sides).value();
   for (const std::uint32_t color : {0U, 1U}) expect_contained(pool, color);
   test::configure(fake::small_gpu());

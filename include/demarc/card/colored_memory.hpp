@@ -16,6 +16,7 @@
 #include "demarc/card/memory_timer.hpp"
 #include "demarc/card/page_arena.hpp"
 #include "demarc/card/remainder_colors.hpp"
+#include "demarc/color/color_set.hpp"
 #include "demarc/color/coloring.hpp"
 #include "demarc/color/law.hpp"
 #include "demarc/device/slice_model.hpp"
@@ -41,11 +42,11 @@ struct ColorShare {
   std::uint32_t color = 0;
 };
 
-// `colors` is a set of colours of `coloring` (bit c: colour c). It must be a power of two of them
-// that differ by a linear space, as halves, quarters and single colours do; other sets have no
-// closed form and are refused with the sets that would be right.
+// `colors` is counted in the colours of `coloring`. It must be a power of two of them that differ
+// by a linear space, as halves, quarters and single colours do; other sets have no closed form and
+// are refused with the sets that would be right.
 [[nodiscard]] Result<ColorShare> share_of_colors(const color::Coloring& coloring,
-                                                 std::uint64_t colors);
+                                                 const color::ColorSet& colors);
 
 // The colours of a share in one region of a pool.
 struct ShareColors {
@@ -56,7 +57,7 @@ struct ShareColors {
 
 // What a part of a pool asks for.
 struct ShareRequest {
-  std::uint64_t colors = 0;  // bit c: colour c
+  color::ColorSet colors = {};  // counted in the colours of the pool
   std::uint64_t byte_cap =
       0;  // the most bytes that may be in use at a time, rounding included; 0: no cap
 };
@@ -231,7 +232,7 @@ class ColoredPool : public std::enable_shared_from_this<ColoredPool> {
   struct Share {
     std::vector<ShareColors> colors;  // by region
     std::uint64_t byte_cap = 0;
-    std::uint64_t color_set = 0;           // as asked for
+    color::ColorSet color_set;             // as asked for
     std::vector<std::vector<Range>> free;  // [region], linear positions, ascending
     ColoredUsage usage;
     [[nodiscard]] std::uint64_t largest_free() const;

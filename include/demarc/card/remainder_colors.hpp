@@ -11,6 +11,7 @@
 #include "demarc/card/memory_timer.hpp"
 #include "demarc/card/page_arena.hpp"
 #include "demarc/color/color_scheme.hpp"
+#include "demarc/color/color_set.hpp"
 #include "demarc/color/law.hpp"
 #include "demarc/color/remainder_model.hpp"
 #include "demarc/device/topology.hpp"
@@ -39,7 +40,7 @@ struct RemainderColors {
 // The remainders of a set of colours that follow each other (bit c: colour c), with what lies
 // between two of them.
 [[nodiscard]] Result<color::RemainderColoring::Window> window_of_colors(
-    const color::RemainderColoring& coloring, std::uint64_t colors);
+    const color::RemainderColoring& coloring, const color::ColorSet& colors);
 
 // Bytes of the page that an arena keeps aside at which tables of one colour lie.
 struct PlacedTables {

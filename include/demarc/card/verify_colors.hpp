@@ -12,14 +12,14 @@ namespace demarc::cuda {
 
 struct VerifyColorsPlan {
   std::uint32_t device = 0;
-  std::vector<std::uint64_t> masks;        // masks of the colouring; none: as the card's
-                                           // description says
-  std::string description;                 // gpu::describe_card()
-  std::uint32_t color_count = 2;           // number of colours of the description's colouring
-  std::uint64_t colors = 1;                // bit c: colour c is the victim's
-  std::uint64_t pool_bytes = 1ULL << 31U;  // taken from the card for the time of the proof
-  double max_slowdown = 1.15;              // the largest factor that a neighbour in other colours
-                                           // may cause
+  std::vector<std::uint64_t> masks;         // masks of the colouring; none: as the card's
+                                            // description says
+  std::string description;                  // gpu::describe_card()
+  std::uint32_t color_count = 2;            // number of colours of the description's colouring
+  std::vector<std::uint32_t> colors = {0};  // those of the victim
+  std::uint64_t pool_bytes = 1ULL << 31U;   // taken from the card for the time of the proof
+  double max_slowdown = 1.15;               // the largest factor that a neighbour in other colours
+                                            // may cause
 };
 
 // The time of the victim next to a neighbour, divided by its time alone.
@@ -31,7 +31,7 @@ struct NeighbourEffect {
 
 struct VerifyColorsReport {
   std::string card;
-  std::uint64_t expected = 0;  // colours, as in the plan
+  color::ColorSet expected;  // as in the plan
   ColorAudit audit;
   std::vector<NeighbourEffect> effects;
   double max_slowdown = 0;

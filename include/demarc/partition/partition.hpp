@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "demarc/base/result.hpp"
+#include "demarc/color/color_set.hpp"
 #include "demarc/device/topology.hpp"
 #include "demarc/device/tpc_set.hpp"
 
@@ -17,7 +18,7 @@ namespace demarc::partition {
 struct Partition {
   std::string name;
   gpu::TpcSet tpcs;
-  std::uint64_t colors = 0;    // bit c: data may lie in colour c; 0: memory is not divided
+  color::ColorSet colors;      // where data may lie; none: memory is not divided
   std::uint64_t byte_cap = 0;  // the most device memory, in bytes; 0: no cap
   // The memory synchronisation domain of its launches, if the card has several; none: the domain
   // that all share.

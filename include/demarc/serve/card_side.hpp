@@ -8,12 +8,13 @@
 
 #include "demarc/base/owned_file.hpp"
 #include "demarc/base/result.hpp"
+#include "demarc/color/color_set.hpp"
 #include "demarc/device/tpc_set.hpp"
 #include "demarc/lease/share.hpp"
 
 namespace demarc::serve {
 
-// Only one thread uses it. A set of colours names a share (bit c: colour c).
+// Only one thread uses it. A set of colours names a share.
 class CardSide {
  public:
   CardSide() = default;
@@ -25,7 +26,7 @@ class CardSide {
   [[nodiscard]] virtual std::uint64_t pages() const = 0;  // of the arena, in order
   [[nodiscard]] virtual std::uint64_t page_bytes() const = 0;
   // invalid_input for colours that the arena was not divided into.
-  [[nodiscard]] virtual Result<lease::Share> share(std::uint64_t colors) const = 0;
+  [[nodiscard]] virtual Result<lease::Share> share(const color::ColorSet& colors) const = 0;
   // What clients need to find the bytes of their colours; empty for parities.
   [[nodiscard]] virtual std::vector<std::byte> table() const = 0;
   // Descriptors of `count` pages of the arena, from page `first` on, in order. Page pages() is the
@@ -33,7 +34,7 @@ class CardSide {
   [[nodiscard]] virtual Result<std::vector<OwnedFile>> lend(std::uint64_t first,
                                                             std::uint64_t count) const = 0;
   // Fills linear bytes of a share with zeros and waits until this is done.
-  [[nodiscard]] virtual Result<void> scrub(std::uint64_t colors, std::uint64_t first,
+  [[nodiscard]] virtual Result<void> scrub(const color::ColorSet& colors, std::uint64_t first,
                                            std::uint64_t bytes) = 0;
   // The card's words if it was reset, or if the context on it died: nothing can be relied on then.
   [[nodiscard]] virtual Result<void> check_alive() const = 0;

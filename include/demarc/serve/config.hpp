@@ -34,7 +34,7 @@ struct TenantConfig {
   partition::TpcChoice choice;              // empty if `tpc_part` says it
   std::optional<partition::Part> tpc_part;  // no GPC is in two parts
   Place choice_place;
-  std::uint64_t colors = 0;  // bit c: colour c
+  color::ColorSet colors;  // counted in Config::colors
   Place colors_place;
   std::optional<std::uint64_t> bytes;  // the most bytes that it may have; none: what its colours
                                        // hold
@@ -70,7 +70,7 @@ struct CardNumbers {
   gpu::Topology topology;
   std::uint32_t sync_domains = 1;
   // The number of linear bytes that a set of colours holds.
-  std::function<Result<std::uint64_t>(std::uint64_t colors)> share_bytes;
+  std::function<Result<std::uint64_t>(const color::ColorSet& colors)> share_bytes;
   std::uint64_t domains_beside = 0;  // bit d: a program beside the server has domain d
 };
 // Refuses TPCs, colours and domains that two tenants have, bytes beyond the share, and what the

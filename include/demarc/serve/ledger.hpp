@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "demarc/base/result.hpp"
+#include "demarc/color/color_set.hpp"
 #include "demarc/device/tpc_set.hpp"
 #include "demarc/lease/messages.hpp"
 
@@ -22,7 +23,7 @@ using ProcessId = std::uint64_t;  // a number of the ledger, not of the system; 
 struct Terms {
   std::string name;
   gpu::TpcSet tpcs;
-  std::uint64_t colors = 0;                    // bit c: colour c
+  color::ColorSet colors;
   std::optional<std::uint32_t> sync_domain{};  // from 1 on; no two tenants have the same one
   std::uint64_t share_bytes = 0;               // linear bytes that the colours hold
   std::uint64_t bytes = 0;                     // number of those, from the first on, that may be
@@ -61,7 +62,7 @@ struct Book {
   std::map<LeaseId, Lease> leases;
   std::map<ProcessId, Process> processes;
   // What was lost of shares that no tenant has now, by their colours.
-  std::map<std::uint64_t, std::map<std::uint64_t, Holding>> lost = {};
+  std::map<color::ColorSet, std::map<std::uint64_t, Holding>> lost = {};
 };
 
 // Checks that no two tenants share a TPC, a colour or a synchronisation domain, that no two

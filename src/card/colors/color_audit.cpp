@@ -111,7 +111,7 @@ Result<ColorAudit> ColoredBuffer::audit() const {
 Result<ColorAudit> ColoredBuffer::audit_masks() const {
   const gpu::SliceModel& model = *pool_->model_;
   const color::Coloring& coloring = pool_->coloring();
-  const std::uint64_t wanted = pool_->shares_[share_index_].color_set;
+  const color::ColorSet& wanted = pool_->shares_[share_index_].color_set;
   const std::uint64_t region = share_.place.arena - pool_->arena().address();
   const std::uint64_t chunk = run_bytes();
   const auto place = [&](std::uint64_t at) {
@@ -126,7 +126,7 @@ Result<ColorAudit> ColoredBuffer::audit_masks() const {
                coloring.constant_from_rows(model.masks, found.constant));
     const std::uint32_t color = coloring.color(measured.in_page.front(), constant);
     ++audit.chunks_of_color[color];
-    if (((wanted >> color) & 1U) == 0) ++audit.outside;
+    if (!wanted.contains(color)) ++audit.outside;
     return true;
   };
   const std::uint64_t samples =

@@ -6,13 +6,12 @@
 
 namespace demarc::cuda {
 
-Result<ColorShare> share_of_colors(const color::Coloring& coloring, std::uint64_t colors) {
-  const std::uint64_t all =
-      coloring.colors() >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << coloring.colors()) - 1;
-  if (colors == 0 || (colors & ~all) != 0) {
-    return invalid_input("colours {:#x}: give bits of the {} colours, at least one", colors,
+Result<ColorShare> share_of_colors(const color::Coloring& coloring, const color::ColorSet& set) {
+  if (!set.is_well_formed() || set.of() != coloring.colors()) {
+    return invalid_input("colours {}: give some of the {} colours, at least one", to_string(set),
                          coloring.colors());
   }
+  const std::uint64_t colors = set.members();
   const auto lowest = static_cast<std::uint64_t>(std::countr_zero(colors));
   std::vector<std::uint64_t> differences;
   for (std::uint64_t rest = colors; rest != 0; rest &= rest - 1) {
@@ -20,12 +19,12 @@ Result<ColorShare> share_of_colors(const color::Coloring& coloring, std::uint64_
     if (difference != 0) differences.push_back(difference);
   }
   const auto space = gf2_row_basis(differences);
-  if (std::uint64_t{1} << space.size() != static_cast<std::uint64_t>(std::popcount(colors))) {
+  if (std::uint64_t{1} << space.size() != set.size()) {
     return invalid_input(
-        "colours {:#x}: {} colours that differ by a linear space were expected (1, 2, 4 ... of "
-        "them, "
-        "such as 0x3 or 0x5 of four)",
-        colors, std::popcount(colors));
+        "colours {}: colours that differ by a linear space were expected (1, 2, 4 ... of them, "
+        "such "
+        "as 0,1 or 0,2 of 4)",
+        to_string(set));
   }
   // Every functional on colours that is constant on the set becomes a mask of its own.
   const auto functionals = gf2_null_space(space, coloring.colors() - 1);

@@ -17,12 +17,11 @@ std::uint64_t rounded(std::uint64_t bytes) {
 }
 
 Result<void> check_disjoint(std::span<const ShareRequest> shares) {
-  std::uint64_t taken = 0;
-  for (const auto& share : shares) {
-    if ((taken & share.colors) != 0) {
-      return invalid_input("colours {:#x} are in two shares", taken & share.colors);
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    for (std::size_t before = 0; before < i; ++before) {
+      const color::ColorSet both = shares[i].colors.common(shares[before].colors);
+      if (!both.empty()) return invalid_input("colours {} are in two shares", to_string(both));
     }
-    taken |= share.colors;
   }
   return {};
 }
@@ -49,7 +48,7 @@ std::uint64_t pages_of(std::uint64_t bytes, std::uint64_t page_bytes) {
 }  // namespace
 
 Result<ShareRequest> share_request(const partition::Partition& partition) {
-  if (partition.colors == 0) {
+  if (partition.colors.empty()) {
     return invalid_input("partition '{}' has no colours: its memory is not divided",
                          partition.name);
   }

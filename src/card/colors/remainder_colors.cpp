@@ -186,13 +186,14 @@ Result<PlacedTables> place_tables(RemainderColors& colors, const PageArena& aren
 }
 
 Result<color::RemainderColoring::Window> window_of_colors(const color::RemainderColoring& coloring,
-                                                          std::uint64_t colors) {
-  const auto first = static_cast<std::uint32_t>(std::countr_zero(colors));
-  const auto count = static_cast<std::uint32_t>(std::popcount(colors));
-  if (colors == 0 || first + count > coloring.colors() || colors >> first != (1ULL << count) - 1) {
+                                                          const color::ColorSet& colors) {
+  const auto first = static_cast<std::uint32_t>(std::countr_zero(colors.members()));
+  const std::uint32_t count = colors.size();
+  if (!colors.is_well_formed() || colors.of() != coloring.colors() ||
+      colors != color::ColorSet::run(first, count, colors.of())) {
     return invalid_input(
-        "colours {:#x}: some of the {} colours that follow each other were expected, such as 0x3",
-        colors, coloring.colors());
+        "colours {}: some of the {} colours that follow each other were expected, such as 0,1",
+        to_string(colors), coloring.colors());
   }
   const std::uint32_t modulus = coloring.hash().modulus;
   const auto begin = coloring.window(first);

@@ -1,8 +1,6 @@
 // Proves that colours hold: times their chunks, and a victim beside neighbours.
 #include "demarc/card/verify_colors.hpp"
 
-#include <bit>
-
 #include "colors/measuring.hpp"
 #include "demarc/base/json.hpp"
 
@@ -44,16 +42,15 @@ Result<std::shared_ptr<ColoredPool>> pool_of(const GpuPointer& gpu,
 }
 
 // The colours moved by the least difference that leaves none in place: as many others.
-Result<std::uint64_t> other_colors(std::uint64_t colors, std::uint32_t count) {
-  for (std::uint32_t difference = 1; difference < count; ++difference) {
-    std::uint64_t moved = 0;
-    for (std::uint64_t rest = colors; rest != 0; rest &= rest - 1) {
-      moved |=
-          std::uint64_t{1} << (static_cast<std::uint32_t>(std::countr_zero(rest)) ^ difference);
+Result<color::ColorSet> other_colors(const color::ColorSet& colors) {
+  for (std::uint32_t difference = 1; difference < colors.of(); ++difference) {
+    color::ColorSet moved(0, colors.of());
+    for (std::uint32_t color = 0; color < colors.of(); ++color) {
+      if (colors.contains(color)) moved.insert(color ^ difference);
     }
-    if ((moved & colors) == 0) return moved;
+    if (colors.common(moved).empty()) return moved;
   }
-  return invalid_input("give some, but not all, of the colours 0 to {}", count - 1);
+  return invalid_input("give some, but not all, of the colours 0 to {}", colors.of() - 1);
 }
 
 Result<void> measure_effects(ColoredPool& pool, const ColoredBuffer& own,
@@ -88,17 +85,18 @@ Result<VerifyColorsReport> verify_colors(const VerifyColorsPlan& plan) {
   DEMARC_TRY(const auto driver, Driver::load());
   DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, plan.device));
   DEMARC_TRY(const color::ColorScheme scheme, scheme_of(plan, gpu->name()));
-  if (scheme.colors > 64 || plan.colors == 0 ||
-      (scheme.colors < 64 && plan.colors >> scheme.colors != 0)) {
+  color::ColorSet wanted(0, scheme.colors);
+  for (const std::uint32_t color : plan.colors) wanted.insert(color);
+  if (!wanted.is_well_formed()) {
     return invalid_input("give some, but not all, of the colours 0 to {}", scheme.colors - 1);
   }
-  DEMARC_TRY(const std::uint64_t others, other_colors(plan.colors, scheme.colors));
-  const ShareRequest shares[] = {{plan.colors, 0}, {others, 0}};
+  DEMARC_TRY(const color::ColorSet others, other_colors(wanted));
+  const ShareRequest shares[] = {{wanted, 0}, {others, 0}};
   DEMARC_TRY(const auto pool, pool_of(gpu, scheme, plan.pool_bytes, shares));
   DEMARC_TRY(const ColoredBuffer own, whole_chunks(*pool, 0, stream_bytes));
   VerifyColorsReport report;
   report.card = gpu->name();
-  report.expected = plan.colors;
+  report.expected = wanted;
   report.max_slowdown = plan.max_slowdown;
   DEMARC_TRY(report.audit, own.audit());
   DEMARC_CHECK(measure_effects(*pool, own, report));
@@ -115,8 +113,9 @@ std::string report_to_text(const VerifyColorsReport& report) {
   std::string text =
       fmt::format("{}: chunks of {} bytes, by timing\n", report.card, report.audit.chunk_bytes);
   for (std::size_t color = 0; color < report.audit.chunks_of_color.size(); ++color) {
-    text += fmt::format("colour {:<3}{:>10} chunks{}\n", color, report.audit.chunks_of_color[color],
-                        ((report.expected >> color) & 1U) != 0 ? ", expected here" : "");
+    text += fmt::format(
+        "colour {:<3}{:>10} chunks{}\n", color, report.audit.chunks_of_color[color],
+        report.expected.contains(static_cast<std::uint32_t>(color)) ? ", expected here" : "");
   }
   text += fmt::format("{} outside, {} unclear\n", report.audit.outside, report.audit.unclear);
   for (const NeighbourEffect& effect : report.effects) {
@@ -141,7 +140,7 @@ std::string report_to_json(const VerifyColorsReport& report) {
   const Json json{{"schema", "demarc.verify.colors/1"},
                   {"card", report.card},
                   {"chunk_bytes", report.audit.chunk_bytes},
-                  {"expected_colors", report.expected},
+                  {"expected_colors", report.expected.members()},
                   {"chunks_of_color", report.audit.chunks_of_color},
                   {"outside", report.audit.outside},
                   {"unclear", report.audit.unclear},

@@ -41,7 +41,9 @@ Result<std::uint64_t> ColoredParts::bytes_of_part(const cuda::Gpu& gpu, std::uin
 Result<void> ColoredParts::fill(const cuda::CardPointer& card, std::uint32_t parts) {
   DEMARC_TRY(const color::ColorScheme scheme, scheme_for(*card->gpu(), parts));
   std::vector<cuda::ShareRequest> shares;
-  for (std::uint32_t c = 0; c < scheme.colors; ++c) shares.push_back({std::uint64_t{1} << c, 0});
+  for (std::uint32_t c = 0; c < scheme.colors; ++c) {
+    shares.push_back({color::ColorSet::run(c, 1, scheme.colors), 0});
+  }
   const std::uint64_t pages = pages_to_take(scheme, parts);
   DEMARC_TRY(pool_, cuda::ColoredPool::create(card, scheme, pages * arena_page_bytes, shares,
                                               cuda::PoolPages::one_region));

@@ -53,23 +53,26 @@ TEST(ColoredMemory, sixteen_bytes_stay_together) {
 
 TEST(ColoredMemory, half_of_four_colours_is_a_share_of_its_own) {
   const auto coloring = quarters();
-  for (const std::uint64_t colors : {0x3U, 0x5U, 0x9U, 0xcU, 0x6U, 0x1U, 0xfU}) {
+  for (const std::uint64_t members : {0x3U, 0x5U, 0x9U, 0xcU, 0x6U, 0x1U, 0xfU}) {
+    const color::ColorSet colors(members, 4);
     const auto share = share_of_colors(coloring, colors);
     ASSERT_TRUE(share.has_value()) << share.error().message;
-    EXPECT_EQ(share->coloring.colors() * static_cast<std::uint32_t>(std::popcount(colors)), 4U);
+    EXPECT_EQ(share->coloring.colors() * colors.size(), 4U);
     for (std::uint64_t at = 0; at < page / 4; at += 1024) {
       const auto position = share->coloring.position(at, share->color);
-      EXPECT_TRUE(((colors >> coloring.color(position)) & 1U) != 0) << colors << " at " << at;
+      EXPECT_TRUE(colors.contains(coloring.color(position))) << members << " at " << at;
     }
   }
 }
 
 TEST(ColoredMemory, three_of_four_colours_are_refused_with_what_would_be_right) {
-  const auto share = share_of_colors(quarters(), 0x7);
+  const auto share = share_of_colors(quarters(), {0x7, 4});
   ASSERT_FALSE(share.has_value());
   EXPECT_NE(share.error().message.find("1, 2, 4"), std::string::npos);
-  EXPECT_FALSE(share_of_colors(quarters(), 0x10).has_value());
-  EXPECT_FALSE(share_of_colors(quarters(), 0).has_value());
+  EXPECT_FALSE(share_of_colors(quarters(), {0x10, 4}).has_value());
+  EXPECT_FALSE(share_of_colors(quarters(), {0, 4}).has_value());
+  EXPECT_EQ(share_of_colors(quarters(), {0x1, 2}).error().message,
+            "colours 0 of 2: give some of the 4 colours, at least one");
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 constexpr std::uint64_t two_mebibytes = 2 << 20;
 constexpr std::uint64_t half_mask[] = {0xc4000};
-constexpr ShareRequest halves[] = {{0x1, 0}, {0x2, 0}};
+constexpr ShareRequest halves[] = {{{0x1, 2}, 0}, {{0x2, 2}, 0}};
 
 std::shared_ptr<ColoredPool> pool_of(std::uint64_t pages,
                                      std::span<const ShareRequest> shares = halves,
@@ -28,7 +28,7 @@ std::shared_ptr<ColoredPool> pool_of(std::uint64_t pages,
 // The truth of the stand-in agrees with what the pool believes when every chunk is where it should.
 TEST(ColoredPool, every_chunk_of_a_buffer_has_its_colour_by_timing) {
   const std::uint64_t quarters[] = {0xc4000, 0x18a000};
-  constexpr ShareRequest shares[] = {{0x3, 0}, {0x4, 0}, {0x8, 0}};
+  constexpr ShareRequest shares[] = {{{0x3, 4}, 0}, {{0x4, 4}, 0}, {{0x8, 4}, 0}};
   const auto pool = pool_of(24, shares, quarters);
   for (std::size_t share = 0; share < 3; ++share) {
     const auto before = pool->allocate(share, 300000).value();
@@ -40,8 +40,8 @@ TEST(ColoredPool, every_chunk_of_a_buffer_has_its_colour_by_timing) {
     const std::uint64_t last = buffer.first() + 1200000 - 1;
     EXPECT_EQ(audit->chunks(), last / audit->chunk_bytes - buffer.first() / audit->chunk_bytes + 1);
     EXPECT_EQ(audit->unclear, 0U);
-    for (std::size_t color = 0; color < 4; ++color) {
-      EXPECT_EQ(audit->chunks_of_color[color] != 0, ((shares[share].colors >> color) & 1U) != 0)
+    for (std::uint32_t color = 0; color < 4; ++color) {
+      EXPECT_EQ(audit->chunks_of_color[color] != 0, shares[share].colors.contains(color))
           << "share " << share << " colour " << color;
     }
   }
@@ -191,7 +191,7 @@ TEST(ColoredPool, bytes_that_are_given_back_join_their_free_neighbours) {
 }
 
 TEST(ColoredPool, a_cap_is_kept_and_freed_bytes_count_again) {
-  constexpr ShareRequest capped[] = {{0x1, 1 << 20}, {0x2, 0}};
+  constexpr ShareRequest capped[] = {{{0x1, 2}, 1 << 20}, {{0x2, 2}, 0}};
   const auto pool = pool_of(8, capped);
   EXPECT_EQ(pool->usage(0).capacity_bytes, 1U << 20U);
   {
@@ -233,7 +233,7 @@ TEST(ColoredPool, buffers_take_whole_multiples_of_256_bytes_and_at_least_one) {
 }
 
 TEST(ColoredPool, a_share_of_all_colours_is_the_arena_as_it_lies) {
-  constexpr ShareRequest whole[] = {{0x3, 0}};
+  constexpr ShareRequest whole[] = {{{0x3, 2}, 0}};
   const auto pool = pool_of(2, whole);
   static_cast<void>(pool->allocate(0, 512).value());
   const auto buffer = pool->allocate(0, 4096).value();
@@ -260,14 +260,14 @@ TEST(ColoredPool, runs_are_contiguous_and_as_long_as_said) {
 }
 
 TEST(ColoredPool, shares_that_overlap_and_partitions_without_colours_are_refused) {
-  constexpr ShareRequest overlapping[] = {{0x1, 0}, {0x3, 0}};
+  constexpr ShareRequest overlapping[] = {{{0x1, 2}, 0}, {{0x3, 2}, 0}};
   const auto pool =
       ColoredPool::create(test::fake_gpu(), half_mask, 4 * two_mebibytes, overlapping);
   ASSERT_FALSE(pool);
-  EXPECT_THAT(pool.error().message, HasSubstr("colours 0x1 are in two shares"));
-  EXPECT_FALSE(share_request({"plain", {0}, 0, 0}));
-  const auto request = share_request({"half", {0}, 2, 777}).value();
-  EXPECT_EQ(request.colors, 2U);
+  EXPECT_THAT(pool.error().message, HasSubstr("colours 0 of 2 are in two shares"));
+  EXPECT_FALSE(share_request({"plain", {0}, {}, 0}));
+  const auto request = share_request({"half", {0}, {2, 2}, 777}).value();
+  EXPECT_EQ(request.colors, color::ColorSet(2, 2));
   EXPECT_EQ(request.byte_cap, 777U);
 }
 

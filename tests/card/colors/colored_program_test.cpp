@@ -20,7 +20,7 @@ using testing::HasSubstr;
 
 std::shared_ptr<ColoredPool> small_pool() {
   constexpr std::uint64_t parity_masks[] = {0xc4000};
-  constexpr ShareRequest two_shares[] = {{0x1, 0}, {0x2, 0}};
+  constexpr ShareRequest two_shares[] = {{{0x1, 2}, 0}, {{0x2, 2}, 0}};
   return ColoredPool::create(test::fake_gpu(fake::small_gpu()), parity_masks,
                              std::uint64_t{32} << 20U, two_shares, PoolPages::one_region)
       .value();
@@ -129,7 +129,7 @@ RemainderHalf remainder_half() {
   fake::FakeConfig config = fake::small_gpu();
   config.remainders = true;
   const auto scheme = color::color_scheme(gpu::find_device("h200").value(), 2).value();
-  constexpr ShareRequest each_side[] = {{0x1, 0}, {0x2, 0}};
+  constexpr ShareRequest each_side[] = {{{0x1, 2}, 0}, {{0x2, 2}, 0}};
   auto pool =
       ColoredPool::create(test::fake_card(config).value(), scheme, 8 << 20U, each_side).value();
   ColoredBuffer before = pool->allocate(1, 3000).value();

@@ -25,7 +25,8 @@ class LaunchPlaces : public testing::Test {
     config.streams_feel_sides = by_side;
     card = test::fake_card(config).value();
     std::vector<ShareRequest> shares;
-    for (std::uint32_t c = 0; c < colors; ++c) shares.push_back({std::uint64_t{1} << c, 0});
+    for (std::uint32_t c = 0; c < colors; ++c)
+      shares.push_back({color::ColorSet::run(c, 1, colors), 0});
     const auto scheme = color::color_scheme(gpu::find_device("h200").value(), colors).value();
     pool = ColoredPool::create(card, scheme, std::uint64_t{24} << 20U, shares).value();
     for (int i = 0; i < 2; ++i) streams.push_back(Stream::create(card->gpu()).value());

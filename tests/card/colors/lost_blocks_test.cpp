@@ -185,7 +185,7 @@ TEST(LostBlocks, remainders_of_other_pages_are_refused) {
   const auto card = test::fake_card().value();
   color::ColorScheme scheme = color::color_scheme(gpu::find_device("h200").value(), 2).value();
   scheme.remainders->page_bytes = 1 << 20;
-  constexpr ShareRequest by_side[] = {{0x1, 0}, {0x2, 0}};
+  constexpr ShareRequest by_side[] = {{{0x1, 2}, 0}, {{0x2, 2}, 0}};
   const auto pool = ColoredPool::create(card, scheme, 4 << 20, by_side);
   ASSERT_FALSE(pool);
   EXPECT_EQ(pool.error().message, "remainders of pages of 1048576 bytes on pages of 2097152");

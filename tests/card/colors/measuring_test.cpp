@@ -26,7 +26,7 @@ TEST(Measuring, takes_twenty_four_sms_spread_over_the_card_or_all_that_it_has) {
 
 TEST(Measuring, streams_go_over_whole_chunks_of_half_of_what_is_free) {
   constexpr std::uint64_t masks[] = {0xc4000};
-  constexpr ShareRequest shares[] = {{0x1, 0}, {0x2, 5 << 14}};
+  constexpr ShareRequest shares[] = {{{0x1, 2}, 0}, {{0x2, 2}, 5 << 14}};
   const std::vector<std::uint32_t> constants(2, 0);
   const auto pool =
       ColoredPool::adopt(PageArena::create(test::fake_gpu(), 2).value(),

@@ -28,7 +28,7 @@ TEST(Objects, of_a_card_a_pool_and_a_buffer_are_all_given_back) {
   {
     const auto card = test::fake_card().value();
     constexpr std::uint64_t masks[] = {0xc4000};
-    constexpr ShareRequest shares[] = {{0x1, 0}, {0x2, 0}};
+    constexpr ShareRequest shares[] = {{{0x1, 2}, 0}, {{0x2, 2}, 0}};
     const auto pool = ColoredPool::create(card->gpu(), masks, 8 * page_of_two_mib, shares).value();
     const auto buffer = pool->allocate(0, 1000).value();
     const Event event = Event::create(card->gpu()).value();

@@ -221,7 +221,7 @@ TEST(ProbeArguments, of_fingerprints_are_those_of_the_documentation) {
 
 TEST(ProbeArguments, of_hits_are_eight_sms_at_a_time) {
   constexpr std::uint64_t masks_of_half[] = {0xc4000};
-  constexpr ShareRequest shares_of_half[] = {{0x1, 0}, {0x2, 0}};
+  constexpr ShareRequest shares_of_half[] = {{{0x1, 2}, 0}, {{0x2, 2}, 0}};
   const auto pool =
       ColoredPool::create(heard_gpu(), masks_of_half, 4 << 20, shares_of_half).value();
   ASSERT_THAT(heard["demarc_hit_latency"], Not(IsEmpty()));
@@ -247,7 +247,7 @@ TEST(ProbeArguments, of_remainders_are_32_chunks_of_a_page_and_four_of_a_number)
   options.cache_folder = test::fresh_folder("heard").string();
   const auto card = Card::open(heard_gpu(config), options).value();
   heard.clear();
-  constexpr ShareRequest shares_by_side[] = {{0x1, 0}, {0x2, 0}};
+  constexpr ShareRequest shares_by_side[] = {{{0x1, 2}, 0}, {{0x2, 2}, 0}};
   const auto scheme = color::color_scheme(gpu::find_device("h200").value(), 2).value();
   const auto pool = ColoredPool::create(card, scheme, 8 << 20, shares_by_side).value();
   ASSERT_EQ(heard["demarc_hit_latency"].size(), 6U);
@@ -276,7 +276,7 @@ TEST(ProbeArguments, of_large_copies_are_1024_blocks_for_each_32_mebibytes) {
   CardOptions options;
   options.cache_folder = test::fresh_folder("heard").string();
   const auto card = Card::open(heard_gpu(config), options).value();
-  constexpr ShareRequest everything[] = {{0x3, 0}};
+  constexpr ShareRequest everything[] = {{{0x3, 2}, 0}};
   const auto scheme = color::color_scheme(gpu::find_device("h200").value(), 2).value();
   const auto pool = ColoredPool::create(card, scheme, 40 << 20, everything).value();
   const auto before = pool->allocate(0, 256).value();
@@ -298,7 +298,7 @@ TEST(ProbeArguments, of_traffic_beside_launches_are_the_sms_of_others) {
   const CardPointer card = heard_card(false);
   const auto coloring = color::Coloring::make(std::vector<std::uint64_t>{0xc4000}, 2 << 20).value();
   const std::vector<std::uint32_t> constants(2, 0);
-  constexpr ShareRequest shares_of_half[] = {{0x1, 0}, {0x2, 0}};
+  constexpr ShareRequest shares_of_half[] = {{{0x1, 2}, 0}, {{0x2, 2}, 0}};
   const auto pool = ColoredPool::adopt(PageArena::create(card->gpu(), 2).value(), coloring,
                                        constants, shares_of_half)
                         .value();

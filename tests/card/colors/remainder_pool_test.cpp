@@ -16,7 +16,7 @@ using testing::HasSubstr;
 using Pool = std::shared_ptr<ColoredPool>;
 
 constexpr std::uint64_t page_bytes = 2 << 20;
-constexpr ShareRequest sides[] = {{0x1, 0}, {0x2, 0}};
+constexpr ShareRequest sides[] = {{{0x1, 2}, 0}, {{0x2, 2}, 0}};
 
 fake::FakeConfig h200() {
   fake::FakeConfig config = fake::small_gpu();
@@ -168,15 +168,15 @@ TEST(RemainderPool, without_the_l2_sides_nothing_is_coloured) {
 
 TEST(RemainderWindows, are_of_colours_that_follow_each_other_and_exist) {
   const color::RemainderColoring& coloring = pool_of_sides()->remainders()->coloring;
-  const auto first = window_of_colors(coloring, 0x1).value();
-  const auto second = window_of_colors(coloring, 0x2).value();
+  const auto first = window_of_colors(coloring, {0x1, 2}).value();
+  const auto second = window_of_colors(coloring, {0x2, 2}).value();
   EXPECT_EQ(first.count + second.count, 47U);
   EXPECT_EQ(second.first, (first.first + first.count) % 47);
-  const auto both = window_of_colors(coloring, 0x3).value();
+  const auto both = window_of_colors(coloring, {0x3, 2}).value();
   EXPECT_EQ(both.first, first.first);
   EXPECT_EQ(both.count, 47U);
   for (const std::uint64_t wrong : {0x0U, 0x4U, 0x5U, 0x6U, 0x7U}) {
-    EXPECT_FALSE(window_of_colors(coloring, wrong)) << wrong;
+    EXPECT_FALSE(window_of_colors(coloring, {wrong, 2})) << wrong;
   }
 }
 
@@ -211,7 +211,7 @@ TEST(RemainderPool, copies_of_parts_keep_every_byte_and_nothing_else) {
 }
 
 TEST(RemainderPool, usage_counts_what_was_asked_for_and_what_rounding_lost) {
-  constexpr ShareRequest shares[] = {{0x1, 1 << 20}, {0x2, 0}};
+  constexpr ShareRequest shares[] = {{{0x1, 2}, 1 << 20}, {{0x2, 2}, 0}};
   const Pool pool = make_pool(4, 2, shares).value();
   EXPECT_EQ(pool->usage(0).capacity_bytes, 1U << 20U) << "its cap";
   // The numbers of whole rounds of 47: 24 of the one side, 23 of the other. A page is kept aside.
@@ -224,7 +224,7 @@ TEST(RemainderPool, usage_counts_what_was_asked_for_and_what_rounding_lost) {
 }
 
 TEST(RemainderPool, quarters_are_memory_stacks_and_two_of_a_side_make_the_side) {
-  constexpr ShareRequest shares[] = {{0x3, 0}, {0x4, 0}, {0x8, 0}};
+  constexpr ShareRequest shares[] = {{{0x3, 4}, 0}, {{0x4, 4}, 0}, {{0x8, 4}, 0}};
   const Pool pool = make_pool(8, 4, shares).value();
   const std::uint64_t round = pool->usage(1).capacity_bytes / 7;
   EXPECT_EQ(pool->usage(0).capacity_bytes, 24 * round) << "with the stack between them";
@@ -232,15 +232,16 @@ TEST(RemainderPool, quarters_are_memory_stacks_and_two_of_a_side_make_the_side) 
   const auto audit = buffer.audit().value();
   EXPECT_TRUE(audit.holds());
   EXPECT_GT(audit.chunks_of_color[2], 45U);
-  constexpr ShareRequest apart[] = {{0x5, 0}};
+  constexpr ShareRequest apart[] = {{{0x5, 4}, 0}};
   EXPECT_THAT(make_pool(8, 4, apart).error().message, HasSubstr("follow each other"));
 }
 
 // Tables of a half lie in its own colours: all of the patterns, and places from the first on. Those
 // of fewer remainders find no room for the patterns, whose chunks are eight remainders apart.
 TEST(RemainderPool, tables_lie_in_the_colours_of_their_share) {
-  constexpr ShareRequest two_halves[] = {{0x3, 0}, {0xc, 0}};
-  constexpr ShareRequest four_quarters[] = {{0x1, 0}, {0x2, 0}, {0x4, 0}, {0x8, 0}};
+  constexpr ShareRequest two_halves[] = {{{0x3, 4}, 0}, {{0xc, 4}, 0}};
+  constexpr ShareRequest four_quarters[] = {
+      {{0x1, 4}, 0}, {{0x2, 4}, 0}, {{0x4, 4}, 0}, {{0x8, 4}, 0}};
   for (const auto shares :
        {std::span<const ShareRequest>(two_halves), std::span<const ShareRequest>(four_quarters)}) {
     const Pool pool = make_pool(8, 4, shares).value();
@@ -290,9 +291,9 @@ TEST(RemainderPool, tables_are_left_out_where_the_page_is_full) {
 }
 
 TEST(RemainderPool, shares_that_overlap_are_refused) {
-  constexpr ShareRequest overlapping[] = {{0x3, 0}, {0x2, 0}};
+  constexpr ShareRequest overlapping[] = {{{0x3, 2}, 0}, {{0x2, 2}, 0}};
   EXPECT_THAT(make_pool(4, 2, overlapping).error().message,
-              HasSubstr("colours 0x2 are in two shares"));
+              HasSubstr("colours 1 of 2 are in two shares"));
 }
 
 TEST(RemainderPool, a_card_that_chooses_its_slices_in_another_way_is_refused) {

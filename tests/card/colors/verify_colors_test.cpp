@@ -35,7 +35,7 @@ TEST_F(VerifyColors, a_half_is_proved_by_its_chunks_and_by_neighbours_that_are_n
   EXPECT_NEAR(report->effects[1].slowdown, 1.0, 0.01);
   EXPECT_NEAR(report->effects[2].slowdown, 1.8, 0.05) << "reads in the same colours are felt";
   EXPECT_NEAR(report->effects[3].slowdown, 3.4, 0.1) << "writes in the same colours more";
-  EXPECT_EQ(report->expected, 0x1U);
+  EXPECT_EQ(report->expected, color::ColorSet(0x1, 2));
   EXPECT_EQ(report->audit.outside + report->audit.unclear, 0U);
   const std::uint64_t chunks = report->audit.chunks_of_color[0];
   EXPECT_EQ(chunks, report->audit.chunks());
@@ -64,7 +64,7 @@ TEST_F(VerifyColors, a_half_is_proved_by_its_chunks_and_by_neighbours_that_are_n
 
 TEST_F(VerifyColors, a_quarter_is_compared_with_another_quarter) {
   plan.masks = {0x18a000, 0xc4000};
-  plan.colors = 0x4;
+  plan.colors = {2};
   const auto report = verify_colors(plan);
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_TRUE(report->holds);
@@ -75,7 +75,7 @@ TEST_F(VerifyColors, a_quarter_is_compared_with_another_quarter) {
 // Launches that making the pool takes; what comes after them is the proof.
 std::uint64_t launches_of_pool(std::uint64_t bytes) {
   constexpr std::uint64_t masks[] = {0xc4000};
-  constexpr ShareRequest shares[] = {{0x1, 0}, {0x2, 0}};
+  constexpr ShareRequest shares[] = {{{0x1, 2}, 0}, {{0x2, 2}, 0}};
   EXPECT_TRUE(ColoredPool::create(test::fake_gpu(), masks, bytes, shares));
   return test::fake_symbol<std::uint64_t()>("fake_launch_count")();
 }
@@ -95,11 +95,11 @@ TEST_F(VerifyColors, chunks_in_doubt_break_the_proof) {
 }
 
 TEST_F(VerifyColors, all_colours_or_none_are_refused) {
-  plan.colors = 0x3;
+  plan.colors = {0, 1};
   EXPECT_EQ(verify_colors(plan).error().kind, ErrorKind::invalid_input);
-  plan.colors = 0;
+  plan.colors = {};
   EXPECT_FALSE(verify_colors(plan));
-  plan.colors = 0x10;
+  plan.colors = {4};
   EXPECT_FALSE(verify_colors(plan));
 }
 

@@ -16,7 +16,7 @@ using testing::HasSubstr;
 
 constexpr std::uint64_t arena_page_bytes = 2 << 20;
 constexpr std::uint64_t one_mask[] = {0xc4000};
-constexpr ShareRequest both_colors[] = {{0x1, 0}, {0x2, 0}};
+constexpr ShareRequest both_colors[] = {{{0x1, 2}, 0}, {{0x2, 2}, 0}};
 
 Result<std::shared_ptr<ColoredPool>> pool_with(PoolPages pages,
                                                const fake::FakeConfig& config = fake::small_gpu()) {

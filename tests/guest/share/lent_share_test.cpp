@@ -218,7 +218,7 @@ TEST(LentShare, has_a_window_that_only_rewritten_kernels_reach_memory_through) {
 }
 
 TEST(LentShare, of_a_cap_is_no_longer_than_it) {
-  constexpr ShareRequest capped[] = {{0x1, 5000}, {0x2, 0}};
+  constexpr ShareRequest capped[] = {{{0x1, 2}, 5000}, {{0x2, 2}, 0}};
   const auto pool = lent_parities({1, 1}, capped);
   const LentShare lent = pool->lend(0).value();
   EXPECT_EQ(lent.bytes, 5000U);
