@@ -1,5 +1,6 @@
 // Concludes which TPCs form a GPC, and on which L2 side each lies, from what was measured.
 #include "topology_probe.hpp"
+#include "demarc/base/rounding.hpp"
 
 #include <algorithm>
 #include <map>
@@ -133,7 +134,7 @@ void apply_sides(const TopologyEvidence& evidence, TopologyFinding& finding) {
 
 Result<TopologyFinding> conclude_topology(const TopologyEvidence& evidence) {
   if (evidence.sms == 0 || evidence.sms_per_tpc == 0) return invalid_input("a GPU without SMs");
-  const std::uint32_t tpcs = (evidence.sms + evidence.sms_per_tpc - 1) / evidence.sms_per_tpc;
+  const std::uint32_t tpcs = ceil_div(evidence.sms, evidence.sms_per_tpc);
   if (!evidence.bits.empty() && evidence.bits.size() != tpcs) {
     return invalid_input("{} hardware bits were given for {} TPCs", evidence.bits.size(), tpcs);
   }

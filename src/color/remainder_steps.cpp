@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "demarc/base/rounding.hpp"
 #include "demarc/color/remainder_coloring.hpp"
 
 namespace demarc::color {
@@ -40,7 +41,7 @@ std::uint64_t numbers_of(RemainderColoring::Window window, std::uint32_t modulus
 void set_reciprocal(RemainderSteps& steps, std::uint32_t divisor) {
   for (;; ++steps.reciprocal_shift) {
     const std::uint64_t one = std::uint64_t{1} << (32U + steps.reciprocal_shift);
-    const std::uint64_t reciprocal = (one + divisor - 1) / divisor;
+    const std::uint64_t reciprocal = ceil_div(one, divisor);
     steps.reciprocal = static_cast<std::uint32_t>(reciprocal);
     if (steps.end * (reciprocal * divisor - one) < one) return;
   }

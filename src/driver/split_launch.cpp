@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "demarc/base/rounding.hpp"
 #include "demarc/driver/mapped_pieces.hpp"
 #include "demarc/ptx/grid_part.hpp"
 #include "demarc/ptx/parser.hpp"
@@ -37,7 +38,7 @@ struct BlockRun {
   std::uint64_t end = 0;
 };
 BlockRun share_of(std::uint64_t blocks, std::size_t part, std::size_t parts) {
-  return {(part * blocks + parts - 1) / parts, ((part + 1) * blocks + parts - 1) / parts};
+  return {ceil_div(part * blocks, parts), ceil_div((part + 1) * blocks, parts)};
 }
 
 Result<void> refuse_host_buffers(const gpu::Launch& launch) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "demarc/base/rounding.hpp"
 #include "groups.hpp"
 #include "unwritten.hpp"
 
@@ -27,7 +28,7 @@ std::byte* FramePool::take(const CodeFunction& function) {
   constexpr std::size_t alignment = 64;
   owned_.push_back(std::make_unique<std::byte[]>(function.frame_bytes + alignment));
   auto address = reinterpret_cast<std::uintptr_t>(owned_.back().get());
-  address = (address + alignment - 1) / alignment * alignment;
+  address = round_up(address, alignment);
   auto* frame = reinterpret_cast<std::byte*>(address);
   for (const Constant& constant : function.constants) {
     std::memcpy(frame + constant.offset, &constant.value, sizeof constant.value);

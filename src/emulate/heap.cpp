@@ -1,5 +1,6 @@
 // Gives out the device heap block by block, with margins between them.
 #include "heap.hpp"
+#include "demarc/base/rounding.hpp"
 
 #include <fmt/format.h>
 
@@ -14,7 +15,7 @@ constexpr std::uint64_t narrow_margin = 16;
 constexpr std::uint64_t no_gap = ~std::uint64_t{0};
 
 std::uint64_t heap_round(std::uint64_t size) {
-  return (size + heap_alignment - 1) / heap_alignment * heap_alignment;
+  return round_up(size, heap_alignment);
 }
 
 }  // namespace

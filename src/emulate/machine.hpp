@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cluster.hpp"
+#include "demarc/base/rounding.hpp"
 #include "demarc/emulate/emulate.hpp"
 #include "demarc/launch/launch.hpp"
 #include "heap.hpp"
@@ -189,7 +190,7 @@ struct Program {
   }
   [[nodiscard]] const Region* find_region(std::uint64_t low, std::uint64_t high) const;
   [[nodiscard]] std::uint32_t warps() const {
-    return (block[0] * block[1] * block[2] + warp_size - 1) / warp_size;
+    return ceil_div(block[0] * block[1] * block[2], warp_size);
   }
 };
 

@@ -6,16 +6,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "demarc/base/rounding.hpp"
 #include "demarc/emulate/placement.hpp"
 #include "demarc/ptx/initialiser.hpp"
 
 namespace demarc::emulate {
 
 namespace {
-
-std::uint64_t align_to(std::uint64_t value, std::uint64_t alignment) {
-  return (value + alignment - 1) / alignment * alignment;
-}
 
 constexpr std::uint64_t variable_alignment = 256;
 constexpr std::uint64_t function_pitch = 16;  // between the addresses of two functions
@@ -53,7 +50,7 @@ Result<void> check_sizes(const ptx::Module& module, const std::string& source) {
 }
 
 std::uint64_t behind_variable(std::uint64_t address, const ptx::Variable& variable) {
-  return align_to(address + std::max<std::uint64_t>(variable.byte_size(), 1) + variable_alignment,
+  return round_up(address + std::max<std::uint64_t>(variable.byte_size(), 1) + variable_alignment,
                   variable_alignment);
 }
 
@@ -102,7 +99,7 @@ Result<ModuleMemory> place_module_memory(const ptx::Module& module, const std::s
     if (variable.space == ptx::StateSpace::global) {
       const std::uint64_t bytes = std::max<std::uint64_t>(variable.byte_size(), 1);
       memory.storage.emplace_back(bytes + variable_alignment);
-      const std::uint64_t host = align_to(
+      const std::uint64_t host = round_up(
           reinterpret_cast<std::uint64_t>(memory.storage.back().data()), variable_alignment);
       Region region;
       region.low = places == VariablePlaces::own ? next : host;
@@ -113,7 +110,7 @@ Result<ModuleMemory> place_module_memory(const ptx::Module& module, const std::s
       memory.regions.push_back(region);
       memory.global_content[&variable] = reinterpret_cast<std::byte*>(host);
     } else {
-      constant_bytes = align_to(constant_bytes, std::max(variable.alignment(), 1U));
+      constant_bytes = round_up(constant_bytes, std::max(variable.alignment(), 1U));
       memory.constant_offset[&variable] = constant_bytes;
       constant_bytes += variable.byte_size();
     }

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "block_loops.hpp"
+#include "demarc/base/rounding.hpp"
 #include "demarc/ptx/ir.hpp"
 #include "lower/lower.hpp"
 #include "lower/vector_registers.hpp"
@@ -27,10 +28,6 @@ std::uint32_t fitting_blocks(const Program& program) {
   const std::uint32_t of_an_sm = std::min({max_blocks, max_warps / std::max(program.warps(), 1U),
                                            shared_bytes / (program.shared_bytes + reserved_bytes)});
   return sms * std::max(of_an_sm, 1U);
-}
-
-std::uint64_t run_align(std::uint64_t value, std::uint64_t alignment) {
-  return (value + alignment - 1) / alignment * alignment;
 }
 
 double thread_cpu_seconds() {
@@ -55,7 +52,7 @@ Result<std::vector<std::byte>> pack_parameters(const ptx::Function& kernel,
       return invalid_input("argument {} of kernel '{}' has {} bytes, but the parameter '{}' has {}",
                            i + 1, kernel.name, bytes.size(), parameter.name, parameter.byte_size());
     }
-    packed.resize(run_align(packed.size(), std::max(parameter.alignment(), 1U)));
+    packed.resize(round_up(packed.size(), std::max(parameter.alignment(), 1U)));
     offsets.push_back(static_cast<std::uint32_t>(packed.size()));
     packed.insert(packed.end(), bytes.begin(), bytes.end());
   }

@@ -1,5 +1,6 @@
 // Carries unwritten bits along with the micro-ops of a warp.
 #include "unwritten.hpp"
+#include "demarc/base/rounding.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -58,7 +59,7 @@ void Unwritten::renew(Shadow& shadow, std::uint32_t function) const {
   const std::uint32_t bytes = program_.functions[function].frame_bytes;
   shadow.storage.assign(bytes + tracked_alignment, std::byte{0});
   auto address = reinterpret_cast<std::uintptr_t>(shadow.storage.data());
-  address = (address + tracked_alignment - 1) / tracked_alignment * tracked_alignment;
+  address = round_up(address, tracked_alignment);
   shadow.bits = reinterpret_cast<std::byte*>(address);
   shadow.bytes = bytes;
   shadow.origins.clear();

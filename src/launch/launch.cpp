@@ -1,5 +1,6 @@
 // Checks launches, places their buffers, and makes the initial content.
 #include "demarc/launch/launch.hpp"
+#include "demarc/base/rounding.hpp"
 
 #include <unistd.h>
 
@@ -112,8 +113,7 @@ std::map<std::uint64_t, const Buffer*> fixed_buffers(const Launch& launch) {
 
 // Bytes that a buffer takes. One more unit keeps a short overrun from landing in the next buffer.
 std::uint64_t taken_by(const Buffer& buffer) {
-  return (buffer.bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment +
-         buffer_alignment;
+  return round_up(buffer.bytes, buffer_alignment) + buffer_alignment;
 }
 
 Result<void> validate_addresses(const Launch& launch) {
@@ -232,7 +232,7 @@ Result<void> validate(const Launch& launch) {
 std::vector<std::uint64_t> default_addresses(const Launch& launch, std::uint64_t base) {
   const auto fixed = fixed_buffers(launch);
   std::vector<std::uint64_t> addresses;
-  std::uint64_t next = (base + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
+  std::uint64_t next = round_up(base, buffer_alignment);
   for (const Buffer& buffer : launch.buffers) {
     if (buffer.address != 0) {
       addresses.push_back(buffer.address);

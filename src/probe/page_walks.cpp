@@ -1,6 +1,7 @@
 // Chooses the lines that a walk over pages visits, and searches for the number of pages that a
 // level holds.
 #include "page_walks.hpp"
+#include "demarc/base/rounding.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -40,7 +41,7 @@ std::uint64_t PageWalks::most(std::uint64_t apart) const {
 // of any, groups always in the same order, and pages in the order of their numbers with the bits
 // turned round: whatever part of a group an entry covers, it comes back as late as it can.
 std::vector<std::uint64_t> PageWalks::order(std::uint64_t pages) const {
-  std::vector<std::uint64_t> groups((pages + group_pages - 1) / group_pages);
+  std::vector<std::uint64_t> groups(ceil_div(pages, group_pages));
   std::iota(groups.begin(), groups.end(), std::uint64_t{0});
   shuffle(groups, random_);
   std::vector<std::uint64_t> ordered;
@@ -69,7 +70,7 @@ std::vector<Visit> PageWalks::visits(std::uint64_t pages, std::uint64_t apart,
   const std::uint64_t window = window_bytes / line_bytes;
   const std::uint64_t windows = std::max<std::uint64_t>(memory_.page_bytes() / window_bytes, 1);
   const std::uint64_t rounds =
-      std::clamp<std::uint64_t>((options_.least_visits + pages - 1) / pages, 1, window);
+      std::clamp<std::uint64_t>(ceil_div(options_.least_visits, pages), 1, window);
   // Odd: all lines of a window come before one comes again.
   const std::uint64_t stride = random_.below(window) | 1U;
   struct Start {

@@ -1,5 +1,6 @@
 // Takes memory of a module from the system in large blocks and frees it all at once.
 #include "demarc/ptx/pool.hpp"
+#include "demarc/base/rounding.hpp"
 
 #include <sys/mman.h>
 
@@ -15,10 +16,6 @@ constexpr std::size_t unit = 16;
 // enough to stay in the cache until it is written. (Huge pages are no faster: their zeros go out to
 // memory and come back.)
 constexpr std::size_t step = std::size_t{64} << 10U;
-
-constexpr std::size_t round_up(std::size_t bytes, std::size_t multiple) {
-  return (bytes + multiple - 1) / multiple * multiple;
-}
 
 }  // namespace
 

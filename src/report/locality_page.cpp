@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "demarc/base/json.hpp"
+#include "demarc/base/rounding.hpp"
 
 namespace demarc::report {
 namespace {
@@ -12,7 +13,7 @@ HeatMap heat_map_of(const locality::LocalityMap& whole, const std::string& what)
   const locality::LocalityMap map = locality::coarsened(whole, max_map_cells);
   HeatMap result;
   result.empty = fmt::format("no two {}s touch the same place.", what);
-  result.rows = result.columns = (map.size + map.bin - 1) / map.bin;
+  result.rows = result.columns = ceil_div(map.size, map.bin);
   result.symmetric = true;
   const std::string unit = map.bin == 1 ? "" : fmt::format(" / {}", map.bin);
   result.row_name = what + " i" + unit;

@@ -7,6 +7,7 @@
 
 #include "demarc/base/near_names.hpp"
 #include "demarc/base/random.hpp"
+#include "demarc/base/rounding.hpp"
 #include "demarc/base/split.hpp"
 #include "demarc/base/text.hpp"
 #include "demarc/study/statistics.hpp"
@@ -225,7 +226,7 @@ Result<void> check_plan(const Plan& plan) {
 
 void carry_p99(Plan& plan) {
   const auto runs = static_cast<std::uint32_t>(p99_least_runs);
-  const std::uint32_t a_visit = (runs + plan.rounds - 1) / plan.rounds;
+  const std::uint32_t a_visit = ceil_div(runs, plan.rounds);
   plan.rule.least = std::max(plan.rule.least, a_visit);
   plan.rule.most = std::max(plan.rule.most, plan.rule.least);
 }

@@ -6,6 +6,8 @@
 #include <new>
 #include <vector>
 
+#include "demarc/base/rounding.hpp"
+
 namespace demarc {
 
 // Tells the system that the bytes from `start` on may lie on large pages. It has no effect if there
@@ -26,7 +28,7 @@ struct LargeAllocator {
   }
   T* allocate(std::size_t count) {
     std::size_t bytes = count * sizeof(T);
-    if (bytes >= page) bytes = (bytes + page - 1) / page * page;
+    if (bytes >= page) bytes = round_up(bytes, page);
     void* const start = ::operator new(bytes, alignment(bytes));
     if (bytes >= page) ask_large_pages(start, bytes);
     return static_cast<T*>(start);

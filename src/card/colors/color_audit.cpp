@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "colors/measuring.hpp"
+#include "demarc/base/rounding.hpp"
 #include "demarc/card/colored_memory.hpp"
 
 namespace demarc::cuda {
@@ -64,7 +65,7 @@ Result<ColorAudit> audit_chunks(const Audited& of, std::uint64_t first, std::uin
   audit.chunk_bytes = of.chunk;
   audit.chunks_of_color.resize(colors);
   const std::uint64_t begin = first / of.chunk;
-  std::vector<std::uint64_t> chunks((first + bytes + of.chunk - 1) / of.chunk - begin);
+  std::vector<std::uint64_t> chunks(ceil_div(first + bytes, of.chunk) - begin);
   std::iota(chunks.begin(), chunks.end(), begin);
   const std::uint64_t between = of.chunk / of.samples;
   for (std::uint64_t look = 0; look < max_looks && !chunks.empty(); ++look) {

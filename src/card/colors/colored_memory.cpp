@@ -1,5 +1,6 @@
 // Makes pools of coloured memory, divides them into shares and allocates in these.
 #include "demarc/card/colored_memory.hpp"
+#include "demarc/base/rounding.hpp"
 
 #include <algorithm>
 #include <map>
@@ -12,8 +13,7 @@ namespace {
 constexpr std::uint64_t buffer_alignment = 256;
 
 std::uint64_t rounded(std::uint64_t bytes) {
-  return std::max(buffer_alignment,
-                  (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment);
+  return std::max(buffer_alignment, round_up(bytes, buffer_alignment));
 }
 
 Result<void> check_disjoint(std::span<const ShareRequest> shares) {

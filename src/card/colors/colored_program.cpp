@@ -1,5 +1,6 @@
 // Places a module's variables and local memory in a share of a pool, rewrites it and loads it.
 #include "demarc/card/colored_program.hpp"
+#include "demarc/base/rounding.hpp"
 #include "demarc/card/code_of_pool.hpp"
 
 #include <algorithm>
@@ -8,10 +9,6 @@
 
 namespace demarc::cuda {
 namespace {
-
-std::uint64_t align_to(std::uint64_t value, std::uint64_t alignment) {
-  return (value + alignment - 1) / alignment * alignment;
-}
 
 // Coloured memory whose linear address is a multiple of an alignment.
 struct Placed {
@@ -30,7 +27,7 @@ Result<Placed> place(ColoredPool& pool, std::size_t share, const ColoredCode& co
   Placed placed;
   placed.buffer = std::make_unique<ColoredBuffer>(std::move(*buffer));
   const std::uint64_t first = code.pointer(placed.buffer->first());
-  placed.address = align_to(first, alignment);
+  placed.address = round_up(first, alignment);
   placed.skipped = placed.address - first;
   return placed;
 }

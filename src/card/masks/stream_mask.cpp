@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "demarc/base/rounding.hpp"
 #include "demarc/driver/driver_version.hpp"
 #include "demarc/driver/memory.hpp"
 
@@ -130,7 +131,7 @@ std::uint32_t bit_count(const HardwareMask& mask) {
 std::uint32_t tpcs_of(const Gpu& gpu) {
   const auto capability = gpu.compute_capability();
   const std::uint32_t per_tpc = gpu::sms_per_tpc(capability.major, capability.minor);
-  return (gpu.sm_count() + per_tpc - 1) / per_tpc;
+  return ceil_div(gpu.sm_count(), per_tpc);
 }
 
 }  // namespace

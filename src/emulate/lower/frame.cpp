@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "lower/rounding.hpp"
+#include "demarc/base/rounding.hpp"
 #include "lower/uniform.hpp"
 
 namespace demarc::emulate {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "lower/rounding.hpp"
+#include "demarc/base/rounding.hpp"
 #include "lower/slots.hpp"
 
 namespace demarc::emulate {

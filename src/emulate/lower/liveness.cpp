@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "demarc/base/rounding.hpp"
 #include "demarc/ptx/def_use.hpp"
 
 namespace demarc::emulate {
@@ -15,7 +16,7 @@ constexpr std::size_t word_bits = 64;
 class BlockSets {
  public:
   BlockSets(std::size_t blocks, std::size_t registers)
-      : words_((registers + word_bits - 1) / word_bits), bits_(blocks * words_) {}
+      : words_(ceil_div(registers, word_bits)), bits_(blocks * words_) {}
 
   [[nodiscard]] std::size_t words() const { return words_; }
   [[nodiscard]] std::uint64_t& word(std::uint32_t block, std::size_t i) {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "demarc/base/rounding.hpp"
 #include "lower/function_list.hpp"
-#include "lower/rounding.hpp"
 
 namespace demarc::emulate {
 

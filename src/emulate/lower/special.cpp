@@ -4,7 +4,7 @@
 #include <charconv>
 #include <string_view>
 
-#include "lower/rounding.hpp"
+#include "demarc/base/rounding.hpp"
 #include "ops/cluster.hpp"
 #include "ops/control.hpp"
 
@@ -44,7 +44,7 @@ std::uint64_t allocated_shared_bytes(const KernelContext& kernel) {
     std::from_chars(target.data() + prefix.size(), target.data() + target.size(), generation);
   }
   return round_up(kernel.shared.bytes() + kernel.request.dynamic_shared_bytes,
-                  generation >= 80 ? 128 : 256);
+                  generation >= 80 ? 128U : 256U);
 }
 
 std::optional<std::uint64_t> known_before_launch(const KernelContext& kernel, SpecialRegister which,

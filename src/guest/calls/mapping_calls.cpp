@@ -1,5 +1,6 @@
 // Answers the functions of the driver that reserve addresses, create memory and map it there.
 #include "calls/mapping_calls.hpp"
+#include "demarc/base/rounding.hpp"
 
 #include <fmt/format.h>
 
@@ -17,10 +18,6 @@ constexpr DevicePointer nowhere = 1;
 
 bool is_whole(std::uint64_t bytes) {
   return bytes != 0 && bytes % granule == 0;
-}
-
-DevicePointer aligned_up(DevicePointer address, std::uint64_t alignment) {
-  return (address + alignment - 1) / alignment * alignment;
 }
 
 }  // namespace
@@ -60,7 +57,7 @@ CallAnswer MappingCalls::reserve(const DriverCall& call) {
                     call.name(), bytes));
     return cu_error_out_of_memory;
   }
-  *address = aligned_up(*block, alignment);
+  *address = round_up(*block, alignment);
   const std::lock_guard lock(mutex_);
   ranges_.emplace(*address, Range{bytes, *block});
   return cu_success;

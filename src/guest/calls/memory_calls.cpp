@@ -1,5 +1,6 @@
 // Answers the functions of the driver that allocate, free and describe memory.
 #include "calls/memory_calls.hpp"
+#include "demarc/base/rounding.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -107,7 +108,7 @@ CallAnswer MemoryCalls::alloc(const DriverCall& call) {
 CallAnswer MemoryCalls::alloc_pitch(const DriverCall& call) {
   const auto [address, pitch, width, height] = call.parameters<AllocatePitch>();
   if (pitch == nullptr || width == 0 || width > memory_.bytes()) return cu_error_invalid_value;
-  const std::uint64_t whole = (width + pitch_step - 1) / pitch_step * pitch_step;
+  const std::uint64_t whole = round_up(width, pitch_step);
   if (height > memory_.bytes() / whole) return cu_error_out_of_memory;
   const CuResult code = give(address, whole * height);
   if (code == cu_success) *pitch = whole;

@@ -7,6 +7,7 @@
 #include "calls/own_calls.hpp"
 #include "calls/own_stream.hpp"
 #include "calls/relaxed_capture.hpp"
+#include "demarc/base/rounding.hpp"
 #include "demarc/base/text.hpp"
 #include "demarc/fatbin/files.hpp"
 #include "demarc/fatbin/kernels.hpp"
@@ -76,10 +77,6 @@ class JitOptions {
   std::vector<void*> values_;
   std::vector<unsigned> places_;  // of these in the program's
 };
-
-std::uint64_t aligned(std::uint64_t address, std::uint64_t alignment) {
-  return (address + alignment - 1) / alignment * alignment;
-}
 
 // "a, b and 3 more"
 std::string some_of(const std::vector<std::string>& names) {
@@ -343,7 +340,7 @@ CuResult ModuleCalls::place(Handle handle, Loaded& loaded, const Kind& kind) {
       return cu_error_out_of_memory;
     }
     loaded.variables = *made;
-    loaded.places.variables = aligned(*made, block.alignment);
+    loaded.places.variables = round_up(*made, block.alignment);
     auto content = block.content(loaded.places.variables);
     content.resize(block.bytes);  // what is named without a value is zero
     const Place to{Place::Kind::window, loaded.places.variables, block.bytes};
@@ -386,7 +383,7 @@ CuResult ModuleCalls::make_room(Loaded& loaded, std::uint64_t threads,
     return cu_error_out_of_memory;
   }
   loaded.local = *made;
-  loaded.places.local = aligned(*made, needs.local_alignment);
+  loaded.places.local = round_up(*made, needs.local_alignment);
   loaded.places.local_threads = threads;
   return write_constants(loaded);
 }

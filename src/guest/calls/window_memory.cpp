@@ -1,5 +1,6 @@
 // Allocates by first fit in stretches that are taken from the window's owner.
 #include "calls/window_memory.hpp"
+#include "demarc/base/rounding.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -15,7 +16,7 @@ constexpr std::uint64_t least_stretch = std::uint64_t{32} << 20U;
 constexpr std::uint64_t edge = std::uint64_t{2} << 20U;
 
 std::uint64_t rounded_up(std::uint64_t bytes) {
-  return (bytes + allocation_step - 1) / allocation_step * allocation_step;
+  return round_up(bytes, allocation_step);
 }
 
 }  // namespace

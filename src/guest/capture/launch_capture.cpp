@@ -13,6 +13,7 @@
 #include "calls/call_answer.hpp"
 #include "calls/own_calls.hpp"
 #include "calls/relaxed_capture.hpp"
+#include "demarc/base/rounding.hpp"
 #include "demarc/base/symbols.hpp"
 #include "demarc/fatbin/best_ptx.hpp"
 #include "demarc/fatbin/files.hpp"
@@ -60,7 +61,7 @@ Result<std::vector<std::vector<std::byte>>> out_of_buffer(const ptx::Function& f
   std::size_t at = 0;
   for (const ptx::Variable& parameter : function.parameters) {
     const std::size_t alignment = parameter.alignment();
-    at = (at + alignment - 1) / alignment * alignment;
+    at = round_up(at, alignment);
     if (at + parameter.byte_size() > bytes) {
       return check_failed("its arguments have only {} bytes, fewer than its parameters", bytes);
     }

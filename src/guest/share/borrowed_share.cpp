@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "demarc/base/rounding.hpp"
 #include "demarc/guest/lent_share.hpp"
 
 namespace demarc::cuda {
@@ -16,10 +17,6 @@ struct Places {
 // Where an arena may lie if the driver's choice, 0, leaves no room for the window: seldom used, as
 // are halves, quarters and eighths of them.
 constexpr DevicePointer arena_places[] = {0, 0x4800'0000'0000, 0x6000'0000'0000, 0x6800'0000'0000};
-
-std::uint64_t whole_pages(std::uint64_t bytes, std::uint64_t page_bytes) {
-  return (bytes + page_bytes - 1) / page_bytes * page_bytes;
-}
 
 Result<void> check_pages(const Gpu& gpu, const LentShare& lent) {
   if (lent.card != gpu.uuid()) {
@@ -63,7 +60,7 @@ Result<Places> reserve(const GpuPointer& gpu, const LentShare& lent) {
     DEMARC_TRY(AddressRange arena, AddressRange::reserve(gpu, bytes, room.alignment, place));
     const auto wanted = lent.law->window(arena.address() + in_front);
     DEMARC_TRY(AddressRange window,
-               AddressRange::reserve(gpu, whole_pages(lent.bytes, lent.page_bytes), lent.page_bytes,
+               AddressRange::reserve(gpu, round_up(lent.bytes, lent.page_bytes), lent.page_bytes,
                                      wanted.value_or(0)));
     if (!wanted || window.address() == *wanted) {
       return Places{std::move(arena), std::move(window), in_front};

@@ -1,5 +1,6 @@
 // Turns runs and the loops around them into boxes of a grid of places.
 #include "maps/boxes.hpp"
+#include "demarc/base/rounding.hpp"
 
 #include <algorithm>
 #include <map>
@@ -95,8 +96,8 @@ void BoxMaker::progressions_of(const Run& run, Loop loop) {
   for (std::uint64_t phase = 0; phase < std::min<std::uint64_t>(period, loop.trips); ++phase) {
     Run part = lowest;
     part.address += stride * phase;
-    progressions_of_lanes(
-        part, {stride * period / unit, (loop.trips - phase + period - 1) / period, false}, 1);
+    progressions_of_lanes(part,
+                          {stride * period / unit, ceil_div(loop.trips - phase, period), false}, 1);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "demarc/base/rounding.hpp"
 #include "demarc/locality/maps.hpp"
 #include "maps/block_sets.hpp"
 #include "maps/places.hpp"
@@ -16,7 +17,7 @@ namespace {
 // for `bin` blocks.
 class Cells {
  public:
-  Cells(std::uint32_t blocks, std::uint32_t bin) : bin_(bin), rows_((blocks + bin - 1) / bin) {
+  Cells(std::uint32_t blocks, std::uint32_t bin) : bin_(bin), rows_(ceil_div(blocks, bin)) {
     if (bin_ > 1) sums_.resize(std::size_t{rows_} * rows_, 0);
   }
 

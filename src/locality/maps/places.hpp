@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "demarc/base/rounding.hpp"
 #include "demarc/locality/maps.hpp"
 
 namespace demarc::locality {
@@ -57,7 +58,7 @@ void for_each_interval(const Run& run, const Places& places, F&& f) {
     const auto per_place = static_cast<std::uint32_t>(unit / stride);
     const std::uint64_t offset = address % unit;
     // Accesses left in the first place.
-    auto head = static_cast<std::uint32_t>((unit - offset + stride - 1) / stride);
+    auto head = static_cast<std::uint32_t>(ceil_div(unit - offset, stride));
     head = head < run.count ? head : run.count;
     std::uint32_t done = 0;
     if (head != per_place) {

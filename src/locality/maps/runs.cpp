@@ -1,5 +1,6 @@
 // Counts the requests and sectors of runs, and writes out the loops of runs.
 #include "demarc/locality/runs.hpp"
+#include "demarc/base/rounding.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -152,7 +153,7 @@ class WarpRequests {
     const std::uint64_t period = together ? run_sector_bytes / std::gcd(run_sector_bytes, offset)
                                           : std::uint64_t{end} - begin;
     for (std::uint64_t phase = 0; phase < period && begin + phase < end; ++phase)
-      sectors += sectors_in(begin + phase) * ((end - begin - phase + period - 1) / period);
+      sectors += sectors_in(begin + phase) * (ceil_div(end - begin - phase, period));
   }
   std::uint64_t sectors_in(std::uint64_t trip) {
     for (const Part* part : active_) {

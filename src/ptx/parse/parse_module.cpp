@@ -4,6 +4,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "demarc/base/rounding.hpp"
 #include "parse/parse_state.hpp"
 
 namespace demarc::ptx {
@@ -26,7 +27,7 @@ std::uint64_t bytes_in_order(const std::vector<Variable>& variables, Counts coun
   for (const Variable& variable : variables) {
     if (!counts(variable) || bytes > max_u32) continue;
     const std::uint64_t align = variable.alignment();
-    bytes = (bytes + align - 1) / align * align + variable.byte_size();
+    bytes = round_up(bytes, align) + variable.byte_size();
   }
   return bytes;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "demarc/base/rounding.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "rewrite/kernel_text.hpp"
 #include "rewrite/marks.hpp"
@@ -233,7 +234,7 @@ Result<std::vector<std::uint32_t>> fused_offsets(const Function& kernel) {
   std::uint64_t at = 0;
   for (const Variable& parameter : kernel.parameters) {
     const std::uint64_t alignment = parameter.alignment();
-    at = (at + alignment - 1) / alignment * alignment;
+    at = round_up(at, alignment);
     offsets.push_back(static_cast<std::uint32_t>(at));
     at += parameter.byte_size();
   }

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "demarc/base/rounding.hpp"
 #include "demarc/sim/units.hpp"
 
 namespace demarc::sim {
@@ -60,7 +61,7 @@ class Residents {
   }
 
   [[nodiscard]] static std::size_t padded(std::uint32_t n_sms) {
-    return (std::size_t{n_sms} + tile - 1) / tile * tile;
+    return round_up(std::size_t{n_sms}, tile);
   }
 
  private:

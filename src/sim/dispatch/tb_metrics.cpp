@@ -3,6 +3,7 @@
 #include <cmath>
 #include <optional>
 
+#include "demarc/base/rounding.hpp"
 #include "demarc/sim/dispatch/tb_report.hpp"
 #include "dispatch/sm_overhead.hpp"
 #include "dispatch/unit_costs.hpp"
@@ -72,8 +73,7 @@ class StandAlone {
   [[nodiscard]] float overhead(KernelIndex k, std::uint64_t blocks) {
     if (unit_costs_) return overhead_of_2020(k, blocks);
     const auto fields = config_.kernel_fields(k);
-    const auto per_sm =
-        static_cast<std::uint32_t>((blocks + config_.sm.n_sms - 1) / config_.sm.n_sms);
+    const auto per_sm = static_cast<std::uint32_t>(ceil_div(blocks, config_.sm.n_sms));
     for (std::size_t r = 0; r < used_.size(); ++r) used_[r] = per_sm * fields[r];
     for (std::size_t m = 0; m < memory_.size(); ++m) {
       memory_[m] = static_cast<std::uint32_t>(blocks) * fields[memory_map_[m]];

@@ -6,6 +6,7 @@
 // (docs/measurements/loaded.md).
 #include <algorithm>
 
+#include "demarc/base/rounding.hpp"
 #include "engine.hpp"
 #include "fifo.hpp"
 
@@ -130,8 +131,7 @@ void Engine::column_access(BankState& bank, BankIndex index, FetchIndex number, 
   remove_after(queue, state.fetches, before);
   bank.streak = before == none ? 0 : bank.streak + 1;
   const std::uint64_t sectors = sector_count(fetch.sectors);
-  const std::uint64_t bursts =
-      (sectors + spec.burst_sectors - 1) / spec.burst_sectors * spec.burst_sectors;
+  const std::uint64_t bursts = round_up(sectors, spec.burst_sectors);
   const Ticks ticks = bursts * spec.burst_ticks;
   const Cycles end = channel.bus.take(now() + spec.column_cycles, ticks);
   const Cycles begin((channel.bus.free_at - ticks).raw() / ticks_per_cycle);

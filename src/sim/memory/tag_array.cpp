@@ -1,5 +1,6 @@
 // Chooses victims among the tags, and keeps their times of use.
 #include "tag_array.hpp"
+#include "demarc/base/rounding.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -14,7 +15,7 @@ void TagArray<Cache>::resize(std::uint32_t caches, std::uint32_t sets, std::uint
   sets_ = sets;
   sets_all_ = caches * sets;
   constexpr std::uint32_t step = 8;  // half a line of the host's cache
-  stride_ = (padded_ways_ + ways + step - 1) / step * step;
+  stride_ = round_up(padded_ways_ + ways, step);
   words_.assign(std::size_t{sets_all_} * stride_, None::raw);
   clocks_.assign(caches, 0);
 }

@@ -1,11 +1,12 @@
 // Computes what a block takes of an SM, and sets up the room that SMs have.
 #include "pipeline/sm_room.hpp"
+#include "demarc/base/rounding.hpp"
 
 namespace demarc::sim {
 
 BlockNeed block_need(const PipelineKernel& kernel, const gpu::SmLimits& limits) {
   constexpr std::uint32_t warp = 32;
-  const std::uint32_t threads = (std::max(kernel.threads, 1U) + warp - 1) / warp * warp;
+  const std::uint32_t threads = round_up(std::max(kernel.threads, 1U), warp);
   return {threads, threads * kernel.registers_per_thread,
           kernel.shared_bytes + (kernel.shared_bytes > 0 ? limits.shared_reserved_bytes : 0)};
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "demarc/base/rounding.hpp"
 #include "demarc/sim/schedulability/schedulability.hpp"
 #include "pipeline/sm_room.hpp"
 #include "schedulability/shares.hpp"
@@ -138,7 +139,7 @@ Nanoseconds job_time(const TaskSet& set, std::size_t task, std::uint32_t tpcs) {
     sms = std::min<std::uint64_t>(sms, tpc.sms.size());
   }
   const std::uint64_t wave = std::max<std::uint64_t>(per_sm * sms * tpcs, 1);
-  return (t.blocks + wave - 1) / wave * block_time(t, tpcs);
+  return ceil_div(t.blocks, wave) * block_time(t, tpcs);
 }
 
 std::size_t max_partitions(const TaskSet& set) {

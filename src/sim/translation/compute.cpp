@@ -1,13 +1,14 @@
 // Gives work-groups to compute units, and takes waves through their instructions.
 #include <algorithm>
 
+#include "demarc/base/rounding.hpp"
 #include "system.hpp"
 
 namespace demarc::sim::translation {
 
 Occupancy occupancy_of(const Settings& settings, const KernelShape& shape) {
   const auto granules = [](std::uint32_t value, std::uint32_t granule) {
-    return (std::max(value, 1U) + granule - 1) / granule * granule;
+    return round_up(std::max(value, 1U), granule);
   };
   const std::uint32_t by_vgprs = settings.vgprs / granules(shape.vgprs, 4) * simds;
   const std::uint32_t by_sgprs = settings.sgprs / granules(shape.sgprs, 16);

@@ -1,5 +1,6 @@
 // Times messages over the links and switches between GPUs and the IOMMU.
 #include "network.hpp"
+#include "demarc/base/rounding.hpp"
 
 #include <algorithm>
 
@@ -86,7 +87,7 @@ double Network::busiest_share(Cycles cycles) const {
 
 std::uint32_t Network::flits(std::uint32_t bytes) const {
   const std::uint32_t encoded = bytes + (bytes * encoding_ + 99) / 100;
-  return (encoded + flit_bytes_ - 1) / flit_bytes_;
+  return ceil_div(encoded, flit_bytes_);
 }
 
 }  // namespace demarc::sim::translation

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "demarc/base/rounding.hpp"
 #include "demarc/sim/translation/places.hpp"
 
 namespace demarc::sim::translation {
@@ -18,8 +19,7 @@ class PageMap {
 
   // Pages that nobody has written hold `otherwise`.
   explicit PageMap(std::size_t pages, T otherwise = T{})
-      : otherwise_(run_pages, otherwise),
-        runs_((pages + run_pages - 1) / run_pages, otherwise_.data()) {}
+      : otherwise_(run_pages, otherwise), runs_(ceil_div(pages, run_pages), otherwise_.data()) {}
 
   [[nodiscard, gnu::always_inline]] const T& operator[](PageNumber page) const {
     return runs_[page.raw() / run_pages][page.raw() % run_pages];

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "demarc/base/rounding.hpp"
 #include "demarc/emulate/emulate.hpp"
 #include "demarc/ptx/ir.hpp"
 #include "demarc/sim/memory/emulated.hpp"
@@ -262,7 +263,7 @@ void StreamBuilder::begin_kernel(const memory::KernelShape& shape, std::uint32_t
   StoredKernel kernel;
   kernel.shape.groups_x = blocks_x;
   kernel.shape.groups_y = shape.blocks / std::max(blocks_x, 1U);
-  kernel.shape.waves_per_group = (shape.warps() + warps_per_wave - 1) / warps_per_wave;
+  kernel.shape.waves_per_group = ceil_div(shape.warps(), warps_per_wave);
   kernel.shape.vgprs = made.options.vgprs;
   kernel.shape.sgprs = made.options.sgprs;
   kernel.shape.lds_bytes = shape.shared_bytes;

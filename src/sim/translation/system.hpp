@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bypass.hpp"
+#include "demarc/base/rounding.hpp"
 #include "demarc/sim/event_queue.hpp"
 #include "demarc/sim/translation/simulate.hpp"
 #include "events.hpp"
@@ -65,7 +66,7 @@ struct Occupancy {
 // The first of `count` things in order that belong to share `share` of so many equal ones.
 [[nodiscard]] constexpr std::uint64_t first_of_share(std::uint64_t share, std::uint64_t count,
                                                      std::uint64_t shares) {
-  return (share * count + shares - 1) / shares;
+  return ceil_div(share * count, shares);
 }
 // The first work-group from `from` on that this GPU runs; as many as there are when none is left.
 [[nodiscard]] std::uint32_t next_group_of(const Settings& settings, Split split,

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "demarc/base/result.hpp"
+#include "demarc/base/rounding.hpp"
 #include "demarc/device/device.hpp"
 #include "demarc/sim/memory/lines.hpp"
 #include "demarc/sim/units.hpp"
@@ -27,7 +28,7 @@ inline constexpr std::uint64_t ticks_per_cycle = 256;
 }
 // The cycles within which so many ticks have passed.
 [[nodiscard, gnu::always_inline]] constexpr Cycles cycles_of(Ticks ticks) {
-  return Cycles((ticks.raw() + ticks_per_cycle - 1) / ticks_per_cycle);
+  return Cycles(ceil_div(ticks.raw(), ticks_per_cycle));
 }
 
 using SliceIndex = Index<struct SliceIndexTag>;

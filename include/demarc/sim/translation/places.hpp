@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "demarc/base/rounding.hpp"
 #include "demarc/sim/units.hpp"
 
 namespace demarc::sim::translation {
@@ -45,7 +46,7 @@ class PageSize {
   // The number of pages that so many bytes take.
   [[nodiscard]] std::uint64_t pages_of(std::uint64_t bytes) const {
     const std::uint64_t page_bytes = std::uint64_t{lines()} * line_bytes;
-    return (bytes + page_bytes - 1) / page_bytes;
+    return ceil_div(bytes, page_bytes);
   }
 
  private:

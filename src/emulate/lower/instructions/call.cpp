@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "demarc/base/rounding.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "lower/instructions.hpp"
 #include "lower/register_parameters.hpp"
-#include "lower/rounding.hpp"
 #include "ops/control.hpp"
 #include "ops/device_calls.hpp"
 

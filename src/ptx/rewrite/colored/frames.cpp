@@ -1,14 +1,11 @@
 // Lays out the local variables of a module's functions.
 #include "rewrite/colored/frames.hpp"
+#include "demarc/base/rounding.hpp"
 
 #include <algorithm>
 
 namespace demarc::ptx {
 namespace {
-
-std::uint64_t align_frame(std::uint64_t value, std::uint64_t alignment) {
-  return (value + alignment - 1) / alignment * alignment;
-}
 
 // The number of the thread in its grid.
 constexpr std::string_view thread_number = R"(
@@ -50,7 +47,7 @@ Frames::Frames(const Module& module, const Reach& reach) : frames_(module.functi
     Frame& frame = frames_[i];
     for (const Variable& variable : module.functions[i].body.variables) {
       const bool local = variable.space == StateSpace::local;
-      if (local) frame.bytes = align_frame(frame.bytes, variable.alignment());
+      if (local) frame.bytes = round_up(frame.bytes, variable.alignment());
       frame.variables.push_back(frame.bytes);
       if (!local) continue;
       frame.bytes += variable.byte_size();
@@ -62,7 +59,7 @@ Frames::Frames(const Module& module, const Reach& reach) : frames_(module.functi
     }
   }
   for (Frame& frame : frames_)
-    frame.bytes = frame.recursive ? 0 : align_frame(frame.bytes, alignment_);
+    frame.bytes = frame.recursive ? 0 : round_up(frame.bytes, alignment_);
   // Ends: a function that may be running twice adds nothing.
   for (bool changed = true; changed;) {
     changed = false;

@@ -1,15 +1,12 @@
 // Lays out a module's variables, with their initial contents and the addresses in these.
 #include "rewrite/colored/variables.hpp"
+#include "demarc/base/rounding.hpp"
 
 #include <algorithm>
 #include <set>
 
 namespace demarc::ptx {
 namespace {
-
-std::uint64_t align_to(std::uint64_t value, std::uint64_t alignment) {
-  return (value + alignment - 1) / alignment * alignment;
-}
 
 bool is_handle(Type type) {
   return info(type).kind == TypeKind::opaque;
@@ -64,7 +61,7 @@ void BlockLayout::place() {
         continue;
       }
       const std::uint64_t alignment = std::max<std::uint64_t>(variable.alignment(), 16);
-      block_.bytes = align_to(block_.bytes, alignment);
+      block_.bytes = round_up(block_.bytes, alignment);
       block_.alignment = std::max(block_.alignment, alignment);
       placed.offset = block_.bytes;
       block_.variables.push_back({std::string(variable.name), block_.bytes, placed.bytes});

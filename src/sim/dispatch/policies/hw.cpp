@@ -4,6 +4,7 @@
 // TPCs per GPC.
 #include <algorithm>
 
+#include "demarc/base/rounding.hpp"
 #include "dispatch/policies/fullest_share.hpp"
 
 namespace demarc::sim {
@@ -16,7 +17,7 @@ class Hardware final : public DispatchPolicy {
         sms_per_gpc_(sms_per_tpc_ * std::max(tpcs_per_gpc, 1U)) {}
 
   SmIndex choose(const Machine& machine, const BlockRequest& block) override {
-    const std::uint32_t gpcs = (machine.sms() + sms_per_gpc_ - 1) / sms_per_gpc_;
+    const std::uint32_t gpcs = ceil_div(machine.sms(), sms_per_gpc_);
     for (std::uint32_t tried = 0; tried < gpcs; ++tried) {
       const std::uint32_t gpc = (next_gpc_ + tried) % gpcs;
       const SmIndex sm = emptiest(machine, block, SmIndex(gpc * sms_per_gpc_));

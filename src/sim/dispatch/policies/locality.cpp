@@ -6,6 +6,7 @@
 // does not fit, the group moves to the emptiest SM.
 #include <algorithm>
 
+#include "demarc/base/rounding.hpp"
 #include "dispatch/policies/fullest_share.hpp"
 #include "dispatch/policies/scored.hpp"
 
@@ -87,7 +88,7 @@ class Locality final : public ScoredPolicy {
     for (BlockNumber more(sharing.blocks()); more < end; ++more) order_.push_back(more);
     stretch_.assign(machine.sms(), {});
     taken_ = 0;
-    const std::uint32_t each = (block.blocks + machine.sms() - 1) / machine.sms();
+    const std::uint32_t each = ceil_div(block.blocks, machine.sms());
     length_ = std::min(each, group_size(machine, block));
   }
 

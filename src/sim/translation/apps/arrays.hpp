@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "demarc/base/rounding.hpp"
 #include "demarc/sim/translation/application.hpp"
 
 namespace demarc::sim::translation {
@@ -14,7 +15,7 @@ class ArrayLayout {
   // Where an array of `bytes` begins.
   Address add(std::uint64_t bytes) {
     const Address start = next_;
-    next_ = next_ + (bytes + page_ - 1) / page_ * page_;
+    next_ = next_ + round_up(bytes, page_);
     return start;
   }
   [[nodiscard]] std::uint64_t bytes() const { return next_ - Address(); }

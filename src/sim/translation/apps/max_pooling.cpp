@@ -1,5 +1,6 @@
 // Makes the accesses of 3 x 3 max pooling over a square image.
 #include "arrays.hpp"
+#include "demarc/base/rounding.hpp"
 
 namespace demarc::sim::translation {
 namespace {
@@ -16,8 +17,7 @@ class MaxPooling final : public Application {
     in_ = layout_.add(side_ * side_ * 4);
     top_ = layout_.add(out_side_ * out_side_ * 4);
     mask_ = layout_.add(out_side_ * out_side_ * 4);
-    kernel_.groups_x =
-        static_cast<std::uint32_t>((out_side_ * out_side_ + wave_lanes - 1) / wave_lanes);
+    kernel_.groups_x = static_cast<std::uint32_t>(ceil_div(out_side_ * out_side_, wave_lanes));
     kernel_.vgprs = 17;
     kernel_.sgprs = 38;
   }

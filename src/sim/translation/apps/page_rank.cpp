@@ -3,6 +3,7 @@
 
 #include "arrays.hpp"
 #include "demarc/base/hash.hpp"
+#include "demarc/base/rounding.hpp"
 
 namespace demarc::sim::translation {
 namespace {
@@ -38,7 +39,7 @@ class PageRank final : public Application {
     const std::uint64_t row = at.group;
     const Address x = ranks_[at.kernel % 2];
     const Address y = ranks_[1 - at.kernel % 2];
-    const auto chunks = static_cast<std::uint32_t>((degree_ + wave_lanes - 1) / wave_lanes);
+    const auto chunks = static_cast<std::uint32_t>(ceil_div(degree_, wave_lanes));
     const std::uint32_t last = 2 + 3 * chunks;
     if (at.index > last) return false;
     out.clear();
