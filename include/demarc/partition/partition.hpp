@@ -18,8 +18,8 @@ namespace demarc::partition {
 struct Partition {
   std::string name;
   gpu::TpcSet tpcs;
-  color::ColorSet colors;      // where data may lie; none: memory is not divided
-  std::uint64_t byte_cap = 0;  // the most device memory, in bytes; 0: no cap
+  color::ColorSet colors = {};  // where data may lie; none: memory is not divided
+  std::uint64_t byte_cap = 0;   // the most device memory, in bytes; 0: no cap
   // The memory synchronisation domain of its launches, if the card has several; none: the domain
   // that all share.
   std::optional<std::uint32_t> sync_domain = {};
