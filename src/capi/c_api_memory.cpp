@@ -21,9 +21,12 @@ using demarc::c_api::guarded;
 
 constexpr unsigned max_masks = std::extent_v<decltype(demarc_layout::mask)>;
 
-std::vector<demarc::cuda::ShareRequest> requests_of(const demarc_share* shares, uint32_t count) {
+std::vector<demarc::cuda::ShareRequest> requests_of(const demarc_share* shares, uint32_t count,
+                                                    uint32_t colors) {
   std::vector<demarc::cuda::ShareRequest> requests;
-  for (uint32_t s = 0; s < count; ++s) requests.push_back({shares[s].colors, shares[s].byte_cap});
+  for (uint32_t s = 0; s < count; ++s) {
+    requests.push_back({{shares[s].colors, colors}, shares[s].byte_cap});
+  }
   return requests;
 }
 
@@ -41,7 +44,8 @@ DEMARC_EXPORT int demarc_pool_create_described(demarc_card* card, const char* de
                                               description == nullptr ? "" : description));
         DEMARC_TRY(const auto scheme, demarc::color::color_scheme(device, colors));
         DEMARC_TRY(auto made, demarc::cuda::ColoredPool::create(card->card, scheme, bytes,
-                                                                requests_of(shares, share_count)));
+                                                                requests_of(shares, share_count,
+                                                                            scheme.colors)));
         *pool = new demarc_pool{std::move(made)};
         return {};
       });
@@ -61,8 +65,11 @@ DEMARC_EXPORT int demarc_pool_create(demarc_card* card, const uint64_t* masks, u
                    if (const auto device = demarc::gpu::describe_card(gpu->name())) {
                      DEMARC_CHECK(demarc::color::check_masks(*device, given));
                    }
-                   DEMARC_TRY(auto made, demarc::cuda::ColoredPool::create(
-                                             gpu, given, bytes, requests_of(shares, share_count)));
+                   DEMARC_TRY(const auto coloring, demarc::color::Coloring::make(given, 0));
+                   DEMARC_TRY(auto made,
+                              demarc::cuda::ColoredPool::create(
+                                  gpu, given, bytes,
+                                  requests_of(shares, share_count, coloring.colors())));
                    *pool = new demarc_pool{std::move(made)};
                    return {};
                  });
