@@ -82,7 +82,7 @@ class SimStudy {
     if (mode.traits().confines && parts > 1) {
       DEMARC_TRY(division.parts, partition::split(device_.topology, parts, options_.split));
     } else {
-      division.parts.assign(parts, {"all", gpu::all_tpcs(device_.topology), 0, 0});
+      division.parts.assign(parts, {"all", gpu::all_tpcs(device_.topology)});
     }
     for (const auto& part : division.parts) {
       division.sms.push_back(gpu::sms_of(device_.topology, part.tpcs));
