@@ -1,4 +1,4 @@
-// Forks. The child filters itself, gives away the serving end and becomes the program.
+// Forks. The child filters itself, gives the serving end away and becomes the program.
 #include "start_program.hpp"
 
 #include <sys/socket.h>
@@ -14,18 +14,13 @@
 namespace demarc::cuda {
 namespace {
 
-// What the child says: that it has the filter (with the serving end), or what failed.
-struct Word {
-  enum class Step : int { filtered, no_filter, no_program } step;
-  int error;
-};
-
 struct FileSpace {
   alignas(cmsghdr) char bytes[CMSG_SPACE(sizeof(int))] = {};
 };
 
-void say(int socket, Word word, std::optional<int> file) {
-  iovec data[] = {{&word, sizeof word}};
+// The child says an error, or gives the serving end of its filter.
+void say(int socket, int error, std::optional<int> file) {
+  iovec data[] = {{&error, sizeof error}};
   FileSpace space;
   msghdr message{};
   message.msg_iov = data;
@@ -42,9 +37,9 @@ void say(int socket, Word word, std::optional<int> file) {
   ::sendmsg(socket, &message, MSG_NOSIGNAL);
 }
 
-// False when the child closed its end without a word. `file` is left alone when none came.
-bool hear(int socket, Word& word, int& file) {
-  iovec data[] = {{&word, sizeof word}};
+// False when the child closed its end without a word. `listener` is left alone when none came.
+bool hear(int socket, int& error, std::optional<FilterListener>& listener) {
+  iovec data[] = {{&error, sizeof error}};
   FileSpace space;
   msghdr message{};
   message.msg_iov = data;
@@ -55,9 +50,11 @@ bool hear(int socket, Word& word, int& file) {
   do {
     got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
   } while (got < 0 && errno == EINTR);
-  if (got != sizeof word) return false;
+  if (got != sizeof error) return false;
   if (const cmsghdr* header = CMSG_FIRSTHDR(&message)) {
+    int file{};
     std::memcpy(&file, CMSG_DATA(header), sizeof file);
+    listener.emplace(file);
   }
   return true;
 }
@@ -72,14 +69,13 @@ bool hear(int socket, Word& word, int& file) {
   ::sigprocmask(SIG_SETMASK, &signals, nullptr);
   const int listener = install_filter();
   if (listener < 0) {
-    say(socket, {Word::Step::no_filter, errno}, {});
+    say(socket, errno, {});
     ::_exit(EXIT_FAILURE);
   }
-  say(socket, {Word::Step::filtered, {}}, listener);
-  ::close(listener);
-  // The socket closes as the program begins.
+  say(socket, EMFILE, listener);  // which is the error where the file does not arrive
+  // The socket and the serving end close as the program begins.
   ::execvp(arguments[0], arguments.data());
-  say(socket, {Word::Step::no_program, errno}, {});
+  say(socket, errno, {});
   ::_exit(EXIT_FAILURE);
 }
 
@@ -117,19 +113,19 @@ Result<StartedProgram> start_program(const ProgramPlan& plan, const sigset_t& si
     ::close(ends[0]);
     return missing_capability("cannot start a process: {}", std::strerror(fork_error));
   }
-  Word word{Word::Step::no_filter, ECHILD};
-  int file = -1;
-  const bool filtered = hear(ends[0], word, file) && word.step == Word::Step::filtered;
-  const bool exec_failed = filtered && hear(ends[0], word, file);
+  int error = ECHILD;  // unless it says another
+  std::optional<FilterListener> listener;
+  hear(ends[0], error, listener);
+  const bool exec_failed = listener && hear(ends[0], error, listener);
   ::close(ends[0]);
-  FilterListener listener(file);
-  if (filtered && !exec_failed && file >= 0) return StartedProgram{child, std::move(listener)};
+  if (listener && !exec_failed) return StartedProgram{child, *std::move(listener)};
+  ::kill(child, SIGKILL);  // one whose calls would not be seen
   while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
   if (exec_failed) {
-    return invalid_input("{}: cannot be started: {}", plan.command[0], std::strerror(word.error));
+    return invalid_input("{}: cannot be started: {}", plan.command[0], std::strerror(error));
   }
-  return filter_refused(word.error);
+  return filter_refused(error);
 }
 
 }  // namespace demarc::cuda

@@ -130,14 +130,11 @@ void Supervisor::serve_call() {
 }
 
 void Supervisor::judge_context(const FilteredCall& call, Image& image) {
-  if (!may_be_device(call.thread, call.file, device_file)) {
-    program_.listener.let_pass(call);
-    return;
-  }
-  const std::string objected = objection(call, image);
+  const bool device = may_be_device(call.thread, call.file, device_file);
+  const std::string objected = device ? objection(call, image) : "";
   if (!objected.empty()) {
     keep_off(call, image, objected);
-  } else if (program_.listener.let_pass(call)) {
+  } else if (program_.listener.let_pass(call) && device) {
     ++image.contexts;
   }
 }

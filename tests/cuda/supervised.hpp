@@ -53,10 +53,13 @@ class Supervised {
             {"CUDA_INJECTION64_PATH", (build_dir() / "libdemarc_preload.so").string()},
             {cuda::control_variable, control.value()}};
   }
-  // In a process of its own: what the kernel does to it stays there. Returns its exit code.
+  // In a process of its own: what the kernel does to it stays there. Returns its exit code; one
+  // that would wait for ever is ended.
   static int apart(const std::function<int()>& work) {
+    constexpr unsigned patience_s = 40;
     const pid_t child = ::fork();
     if (child == 0) {
+      ::alarm(patience_s);
       std::_Exit(work());
     }
     int status = 0;

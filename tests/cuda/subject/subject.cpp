@@ -312,7 +312,9 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
 }
 
 int main(int count, char** arguments) {
+  constexpr unsigned patience_s = 40;
   if (count < 3) return 64;
+  ::alarm(patience_s);  // where what it waits for never comes
   driver_path = arguments[1];
   log_path = arguments[2];
   first_parent = ::getppid();
