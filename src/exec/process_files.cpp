@@ -117,11 +117,10 @@ bool read_memory(pid_t process, std::uint64_t address, void* target, std::size_t
 
 bool may_be_device(pid_t thread, int file, const std::string& name) {
   const std::string path = fmt::format("/proc/{}/fd/{}", thread, file);
-  std::error_code unreadable;
-  const std::filesystem::path target = std::filesystem::read_symlink(path, unreadable);
-  if (unreadable || target.filename() == name) return true;
+  std::error_code ignored;
   struct stat status {};
-  return ::stat(path.c_str(), &status) != 0 || S_ISCHR(status.st_mode);
+  return std::filesystem::read_symlink(path, ignored).filename() == name ||
+         ::stat(path.c_str(), &status) != 0 || S_ISCHR(status.st_mode);
 }
 
 std::optional<std::uint64_t> start_time_of(pid_t process) {
@@ -141,7 +140,7 @@ std::vector<pid_t> family_since(std::uint64_t start_time) {
   for (std::size_t i = 0; i < family.size(); ++i) {
     for (const Stat& process : all) {
       const bool known = std::find(family.begin(), family.end(), process.process) != family.end();
-      if (process.parent == family[i] && !known) family.push_back(process.process);
+      if (process.parent == family.at(i) && !known) family.push_back(process.process);
     }
   }
   return family;

@@ -6,9 +6,11 @@
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
+#include <ctime>
 #include <filesystem>
 #include <thread>
 
@@ -142,6 +144,21 @@ TEST(ProcessFiles, a_family_is_the_children_since_then_and_all_below_them) {
   EXPECT_TRUE(grandchild);
   const auto later = family_since(since + 1);
   EXPECT_EQ(std::count(later.begin(), later.end(), child.process), 0) << "it was there before";
+}
+
+TEST(ProcessFiles, a_process_has_begun_when_it_was_started) {
+  const auto ticks = [] {
+    timespec now{};
+    ::clock_gettime(CLOCK_BOOTTIME, &now);
+    const auto of_a_second = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+    return static_cast<std::uint64_t>(now.tv_sec) * of_a_second +
+           static_cast<std::uint64_t>(now.tv_nsec) * of_a_second / 1'000'000'000;
+  };
+  const std::uint64_t before = ticks();
+  const Living child;
+  const std::uint64_t begun = start_time_of(child.process).value();
+  EXPECT_GE(begun, before);
+  EXPECT_LE(begun, ticks());
 }
 
 ChildAnswer good(std::string bytes) {
