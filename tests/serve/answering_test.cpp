@@ -274,6 +274,32 @@ TEST_F(Answering, keeps_the_connection_of_one_who_takes_its_answers_late) {
   EXPECT_TRUE(told.empty());
 }
 
+TEST_F(Answering, ends_no_connection_for_answers_that_were_taken_in_time) {
+  const lease::Request question = lease::TakeRequest{1};
+  for (int patience_ms = 50;; patience_ms *= 2) {
+    server.reset();
+    options.reading_seconds = patience_ms / 1000.0;
+    start();
+    const auto reader = connect();
+    ASSERT_EQ(::fcntl(reader.file(), F_SETFL, O_NONBLOCK), 0);
+    int asked = 0;
+    for (; reader.send(to_text(question)).value_or(false); ++asked) ASSERT_TRUE(server->turn(0));
+    bool all = true;
+    for (; all && asked > 0; --asked) {
+      turn_until([&] { return readable(reader.file()); });
+      all = reader.receive()->packet.has_value();
+    }
+    if (!all) continue;  // this machine took longer
+    const OwnedFile timer = timer_of({patience_ms / 1000, patience_ms % 1000 * 1'000'000 + 1});
+    while (!server->turn(-1, timer.get()).value()) {
+    }
+    ASSERT_TRUE(server->turn(0));
+    EXPECT_EQ(server->connections(), 1U);
+    EXPECT_EQ(open(reader).lease.tenant, "a");
+    return;
+  }
+}
+
 TEST_F(Answering, lets_sixteen_in_a_turn_so_that_those_who_are_there_are_answered) {
   const auto first = connect();
   ASSERT_TRUE(server->turn(10));

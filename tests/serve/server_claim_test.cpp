@@ -323,6 +323,18 @@ TEST_F(InstalledAnew, its_claims_are_on_the_new_file_too_once_it_has_looked) {
   EXPECT_FALSE(seen().serving) << "it has ended to serve";
 }
 
+TEST_F(InstalledAnew, its_process_is_found_by_the_new_file_alone) {
+  const pid_t server = test::staying_process([&] {
+    static auto claim = ServerClaim::take(plan).value().value();
+    install();
+    EXPECT_TRUE(claim.follow([](const std::string&) {}));
+  });
+  const auto found = CardClaim::open(plan.files)->claimers(plan.card, ClaimRole::server);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].process, server);
+  test::end_process(server);
+}
+
 TEST_F(InstalledAnew, parts_that_a_program_took_meanwhile_are_told) {
   ServerClaim claim = ServerClaim::take(plan).value().value();
   ASSERT_TRUE(claim.divide(book_of({1, 2}, 1)));
