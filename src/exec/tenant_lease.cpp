@@ -1,7 +1,6 @@
 // Opens a lease, notes it in a control block, and lets go of it when the server ends it.
 #include "tenant_lease.hpp"
 
-#include <cstring>
 #include <filesystem>
 
 namespace demarc::cuda {
@@ -21,8 +20,9 @@ Result<TenantLease> TenantLease::open(const ConfinePlan& plan, const Control& co
     return check_failed("the token of the lease has {} characters; at most {} were expected",
                         opened.token.size(), sizeof block.lease_token - 1);
   }
-  std::memcpy(block.lease_socket, socket.c_str(), socket.size() + 1);
-  std::memcpy(block.lease_token, opened.token.c_str(), opened.token.size() + 1);
+  // A new block is full of zeros.
+  socket.copy(block.lease_socket, sizeof block.lease_socket);
+  opened.token.copy(block.lease_token, sizeof block.lease_token);
   return TenantLease(std::move(client), std::move(opened));
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <filesystem>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -55,6 +56,8 @@ class LeaseStandIn {
   LeaseStandIn& operator=(const LeaseStandIn&) = delete;
 
   [[nodiscard]] const std::string& socket() const { return socket_; }
+  // Once this file is there the lease of the client that is connected is ended.
+  [[nodiscard]] std::string end_file() const { return socket_ + ".end"; }
   // ::fork() while the thread does nothing: the child has no copy of a lock that the thread has
   // taken, as of the heap.
   [[nodiscard]] pid_t fork() {
@@ -87,8 +90,15 @@ class LeaseStandIn {
     has_begun_ = true;
     while (!ends_) {
       pollfd coming{client ? client->file() : listener_.file(), POLLIN, 0};
-      if (::poll(&coming, 1, turn_ms) <= 0) continue;
+      const bool asks = ::poll(&coming, 1, turn_ms) > 0;
       const std::lock_guard working(works_);
+      if (client && std::filesystem::exists(end_file())) {
+        static_cast<void>(client->send(lease::to_text(
+            Error{ErrorKind::missing_capability, "tenant 'a' was revoked: this lease has ended"})));
+        client.reset();
+        continue;
+      }
+      if (!asks) continue;
       if (!client) {
         client = listener_.accept();
       } else {
