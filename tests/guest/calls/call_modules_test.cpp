@@ -186,6 +186,28 @@ TEST_F(ModuleCallsOfPrograms, kernels_of_machine_code_are_refused_by_name) {
   EXPECT_EQ(counters.left_out, 2U);
 }
 
+// Beside machine code for a card, whose kernels are not what is wrong.
+TEST_F(ModuleCallsOfPrograms, code_whose_ptx_is_malformed_is_refused_as_a_whole) {
+  CuModule module = nullptr;
+  const auto of_file = [](const char* name) {
+    return read_file(test::source_dir() / "tests/fatbin/files" / name).value();
+  };
+  // The entries of both, behind one header, which ends with how many bytes they have.
+  std::string code = of_file("none.fatbin") + of_file("elf_only.fatbin").substr(16);
+  const std::uint64_t bytes = code.size() - 16;
+  std::memcpy(&code[8], &bytes, sizeof bytes);
+  EXPECT_EQ(api.cuModuleLoadData(&module, code.data()), cu_success);
+  EXPECT_EQ(api.cuModuleUnload(module), cu_success);
+  EXPECT_THAT(told, IsEmpty());
+  const std::string right = ".visible .entry";
+  code.replace(code.find(right), right.size(), ".visible .enter");
+  EXPECT_EQ(api.cuModuleLoadData(&module, code.data()), cu_error_no_binary);
+  EXPECT_THAT(recorded(Recorded::refused_code), ElementsAre("a module of the program 1"));
+  EXPECT_THAT(recorded(Recorded::refused_kernel), IsEmpty());
+  EXPECT_EQ(counters.left_out, 0U);
+  EXPECT_THAT(told, ElementsAre(Not(HasSubstr("; kernels: "))));
+}
+
 TEST_F(ModuleCallsOfPrograms, launches_are_counted_by_kernel) {
   const CuModule module = loaded(test::module_head + test::kernel_of("often", "mov.u32 %r1, 1;") +
                                  test::kernel_of("never", "mov.u32 %r1, 1;") +
