@@ -324,15 +324,15 @@ TEST_F(InstalledAnew, its_claims_are_on_the_new_file_too_once_it_has_looked) {
 }
 
 TEST_F(InstalledAnew, its_process_is_found_by_the_new_file_alone) {
-  const pid_t server = test::staying_process([&] {
+  const pid_t first = test::staying_process([&] {
     static auto claim = ServerClaim::take(plan).value().value();
     install();
     EXPECT_TRUE(claim.follow([](const std::string&) {}));
   });
   const auto found = CardClaim::open(plan.files)->claimers(plan.card, ClaimRole::server);
   ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(found[0].process, server);
-  test::end_process(server);
+  EXPECT_EQ(found[0].process, first);
+  test::end_process(first);
 }
 
 TEST_F(InstalledAnew, parts_that_a_program_took_meanwhile_are_told) {
