@@ -75,8 +75,8 @@ Result<HardwareMask> mask_of(const lease::ProvedMask& proved) {
   HardwareMask mask;
   bool whole = proved.disabled.size() == mask.disabled.size();
   for (std::size_t i = 0; whole && i < mask.disabled.size(); ++i) {
-    mask.disabled[i] = static_cast<std::uint32_t>(proved.disabled[i]);
-    whole = mask.disabled[i] == proved.disabled[i];
+    mask.disabled.at(i) = static_cast<std::uint32_t>(proved.disabled.at(i));
+    whole = mask.disabled.at(i) == proved.disabled.at(i);
   }
   if (whole && mask.ours() && !mask.everything()) return mask;
   return check_failed(

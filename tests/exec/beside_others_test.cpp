@@ -72,5 +72,12 @@ TEST_F(BesideOthers, nothing_is_said_of_a_card_that_nobody_divides) {
   EXPECT_EQ(said_beside([](CardClaim&) {}, ClaimRole::program), "");
 }
 
+TEST_F(BesideOthers, nothing_is_said_within_a_program_that_has_its_own_part) {
+  ::setenv(control_variable, "/proc/1/fd/3#00", 1);
+  const auto serves = [&](CardClaim& claim) { EXPECT_TRUE(claim.hold_server(program.card, true)); };
+  EXPECT_EQ(said_beside(serves, ClaimRole::server), "");
+  ::unsetenv(control_variable);
+}
+
 }  // namespace
 }  // namespace demarc::cuda

@@ -422,6 +422,9 @@ TEST_F(Confine, another_injection_library_is_passed_on) {
               ::setenv("CUDA_INJECTION64_PATH", "/other.so", 1);
               const auto outcome = run_confined(plan);
               REQUIRE_IN_CHILD(outcome.has_value() && outcome->program_exit_code == 0);
+              plan.command = {"sh", "-c", "test -z \"$DEMARC_CHAINED_INJECTION\""};
+              ::setenv("CUDA_INJECTION64_PATH", plan.preload.c_str(), 1);  // this one itself
+              REQUIRE_IN_CHILD(run_confined(plan)->program_exit_code == 0);
               return 0;
             }),
             0);

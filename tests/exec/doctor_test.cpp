@@ -50,7 +50,8 @@ class Doctor : public Confine {
                 const auto checks = look_at_machine(plan);
                 const auto confines = check_confines(checks);
                 const std::string last = confines ? "confines\n" : confines.error().message + "\n";
-                return write_file(file, checks_to_text(checks) + last) ? 0 : 1;
+                if (!write_file(file, checks_to_text(checks) + last)) return 1;
+                return ::waitpid(-1, nullptr, WNOHANG) == -1 ? 0 : 2;  // nothing that it started
               }),
               0);
     return read_file(file).value_or("");
@@ -98,6 +99,12 @@ TEST_F(Doctor, A_whole_machine_confines_and_nothing_is_remembered_of_it) {
   EXPECT_THAT(said, HasSubstr("compilers works      "));
   EXPECT_THAT(said, HasSubstr("\nconfines\n"));
   EXPECT_TRUE(std::filesystem::is_empty(std::getenv("DEMARC_CACHE")));
+}
+
+TEST_F(Doctor, the_larger_half_of_an_odd_number_of_tpcs_is_proved) {
+  config.tpcs = 11;
+  EXPECT_THAT(look(), HasSubstr("partition works      launches of this process stay on TPCs 0-5 of "
+                                "11, seen from inside\n"));
 }
 
 TEST_F(Doctor, without_a_driver_what_builds_on_it_is_unknown_and_the_driver_is_named) {
