@@ -17,7 +17,7 @@ using State = Holding::State;
 
 Terms terms(const std::string& name, TpcSet tpcs, std::uint64_t colors, std::uint64_t steps,
             std::optional<std::uint32_t> domain = {}) {
-  return {name, tpcs, {colors, 4}, domain, steps * extent_step, steps * extent_step};
+  return {name, tpcs, {colors, 8}, domain, steps * extent_step, steps * extent_step};
 }
 
 class Tenants : public testing::Test {
@@ -49,7 +49,7 @@ class Tenants : public testing::Test {
 TEST_F(Tenants, that_would_share_something_are_refused_and_nothing_changes) {
   const auto refused = [&](const Terms& wanted) { return refusal(ledger.set(wanted)); };
   EXPECT_EQ(refused(terms("c", {1, 5}, 4, 8)), "tenants 'a' and 'c' share the TPCs 1");
-  EXPECT_EQ(refused(terms("c", {5}, 6, 8)), "tenants 'b' and 'c' share the colours 1 of 4");
+  EXPECT_EQ(refused(terms("c", {5}, 6, 8)), "tenants 'b' and 'c' share the colours 1 of 8");
   EXPECT_EQ(refused(terms("c", {5}, 4, 8, 2)),
             "tenants 'b' and 'c' share the memory synchronisation domain 2");
   EXPECT_EQ(refused(terms("c", {}, 4, 8)), "tenant 'c' has no TPCs");
@@ -278,7 +278,7 @@ TEST_F(Proof, sees_what_two_tenants_share) {
   EXPECT_EQ(fault(), "tenants 'a' and 'b' share the TPCs 0");
   book.tenants["b"].terms.tpcs = {2};
   book.tenants["b"].terms.colors = {3, 4};
-  EXPECT_EQ(fault(), "tenants 'a' and 'b' share the colours 0 of 4");
+  EXPECT_EQ(fault(), "tenants 'a' and 'b' share the colours 0 of 8");
   book.tenants["b"].terms.colors = {2, 4};
   book.tenants["b"].terms.sync_domain = 1;
   EXPECT_EQ(fault(), "tenants 'a' and 'b' share the memory synchronisation domain 1");
