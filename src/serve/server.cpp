@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <set>
+#include <utility>
 
 namespace demarc::serve {
 namespace {
@@ -48,14 +49,10 @@ OwnedFile copy_of(const OwnedFile& file) {
 Result<OwnedFile> sealed_file(const std::vector<std::byte>& bytes) {
   if (bytes.empty()) return OwnedFile();
   OwnedFile file(::memfd_create("demarc-table", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  std::size_t written = 0;
-  while (file.get() >= 0 && written < bytes.size()) {
-    const ssize_t count = ::write(file.get(), bytes.data() + written, bytes.size() - written);
-    if (count <= 0 && errno != EINTR) break;
-    written += static_cast<std::size_t>(std::max<ssize_t>(count, 0));
-  }
   constexpr int all_seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
-  if (written < bytes.size() || ::fcntl(file.get(), F_ADD_SEALS, all_seals) != 0) {
+  if (file.get() < 0 ||
+      std::cmp_not_equal(::write(file.get(), bytes.data(), bytes.size()), bytes.size()) ||
+      ::fcntl(file.get(), F_ADD_SEALS, all_seals) != 0) {
     return missing_capability("the table of the colours cannot be kept: {}", std::strerror(errno));
   }
   return file;
@@ -401,7 +398,7 @@ void Server::end_tenant(const std::string& tenant, Connection* asker) {
     WorkTarget target{connection.peer.process, copy_of(connection.process_file)};
     if (target.lives()) targets.push_back(std::move(target));
   }
-  begin_ending(std::move(targets), {0, tenant}, asker,
+  begin_ending(std::move(targets), {.tenant = tenant}, asker,
                [this, tenant] { return options_.end_left(tenant); });
 }
 

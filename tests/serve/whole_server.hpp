@@ -34,7 +34,8 @@ inline std::string tenant_of_file(const char* name, const char* tpcs, const char
 // lines of a file.
 class WholeServer {
  public:
-  WholeServer(ServePlan plan, const fake::FakeConfig& config)
+  WholeServer(ServePlan plan, const fake::FakeConfig& config,
+              rlim_t max_files = RLIM_INFINITY)  // that it can have open
       : said_(test::fresh_folder("whole_server") / "said") {
     process_ = ::fork();
     if (process_ != 0) return;
@@ -42,7 +43,8 @@ class WholeServer {
     ::syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);  // what the test has is not the server's
     rlimit most{};
     ::getrlimit(RLIMIT_NOFILE, &most);
-    most.rlim_cur = std::min<rlim_t>(most.rlim_cur, 512);
+    most.rlim_max = std::min(most.rlim_max, max_files);
+    most.rlim_cur = std::min<rlim_t>(most.rlim_max, 512);
     ::setrlimit(RLIMIT_NOFILE, &most);
     test::configure(config);
     const auto say = [this](const std::string& line) {

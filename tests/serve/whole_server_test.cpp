@@ -127,6 +127,25 @@ TEST_F(WholeServers, say_what_they_serve) {
   EXPECT_FALSE(std::filesystem::exists(socket));
 }
 
+TEST_F(WholeServers, give_no_more_leases_than_they_can_have_files_open) {
+  write_config(file_head + tenant_of_file("a", "0-3", "1/2"));
+  const auto limits = SeatLimits::for_files(448).value();
+  WholeServer server(plan(), good_card, 448);
+  ASSERT_TRUE(server.says(serving_line)) << server.said();
+  std::vector<lease::LeaseClient> owners;
+  for (std::size_t i = 0; i < limits.holders(); ++i) {
+    owners.push_back(client());
+    ASSERT_TRUE(owners.back().open("a", "")) << i;
+  }
+  EXPECT_THAT(client().open("a", "").error().message,
+              HasSubstr(fmt::format("this server already has {} leases", limits.holders())));
+  EXPECT_EQ(server.end_by(), 0) << server.said();
+  WholeServer none(plan(), good_card, 447);
+  EXPECT_EQ(none.end_by(0), 2);
+  EXPECT_THAT(none.said(), HasSubstr("this process may have 447 files open, and a server needs "
+                                     "448 at least"));
+}
+
 TEST_F(WholeServers, say_nothing_of_domains_on_a_card_that_has_one) {
   fake::FakeConfig old = good_card;
   old.sync_domains = 1;

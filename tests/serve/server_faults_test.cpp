@@ -1,0 +1,62 @@
+// What a server does where the system gives it no files, or interrupts it.
+#include <sys/resource.h>
+#include <sys/time.h>
+
+#include "server_fixture.hpp"
+
+namespace demarc::serve {
+namespace {
+
+class ServersInNeed : public ServerTest {
+ protected:
+  void SetUp() override { start(); }
+};
+
+// Runs `work` where this process can open no more files.
+template <class Work>
+auto without_files(Work work) {
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  const rlimit none{0, files.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &none);
+  auto result = work();
+  ::setrlimit(RLIMIT_NOFILE, &files);
+  return result;
+}
+
+TEST_F(ServersInNeed, does_not_start_where_its_table_cannot_be_kept) {
+  card.has_table = true;
+  server.reset();
+  const auto refused =
+      without_files([&] { return Server::start(options, card, {terms_of("a", {0}, 1)}); });
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
+  EXPECT_EQ(refused.error().message,
+            "the table of the colours cannot be kept: Too many open files");
+}
+
+TEST_F(ServersInNeed, says_why_it_cannot_wait) {
+  const auto turned = without_files([&] { return server->turn(0); });
+  ASSERT_FALSE(turned);
+  EXPECT_EQ(turned.error().kind, ErrorKind::missing_capability);
+  EXPECT_EQ(turned.error().message, "poll: Invalid argument");
+  EXPECT_TRUE(server->turn(0));
+}
+
+TEST_F(ServersInNeed, goes_on_after_a_signal_that_came_while_it_waited) {
+  static std::atomic<int> signals{0};
+  struct sigaction counts {};
+  struct sigaction before {};
+  counts.sa_handler = [](int) { ++signals; };
+  ::sigaction(SIGALRM, &counts, &before);
+  const itimerval often{{0, 1000}, {0, 1000}};
+  const itimerval never{};
+  ::setitimer(ITIMER_REAL, &often, nullptr);
+  for (const int seen = signals; signals < seen + 3;) EXPECT_TRUE(server->turn(10'000));
+  ::setitimer(ITIMER_REAL, &never, nullptr);
+  ::sigaction(SIGALRM, &before, nullptr);
+  EXPECT_EQ(open(connect()).lease.tenant, "a");
+}
+
+}  // namespace
+}  // namespace demarc::serve
