@@ -157,7 +157,8 @@ CallAnswer MappingCalls::map(const DriverCall& call) {
   if (offset != 0 || bytes != allocation.bytes) {
     return refuse(call, "a part of an allocation cannot be mapped");
   }
-  if (allocation.mapped || (allocation.place != 0 && allocation.place != address)) {
+  // Where it is mapped now that place was refused before.
+  if (allocation.place != 0 && allocation.place != address) {
     return refuse(call, "coloured memory has one address and cannot be mapped at a second one");
   }
   allocation.place = address;

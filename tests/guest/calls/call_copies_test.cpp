@@ -158,6 +158,120 @@ TEST_F(CopyCallsOfPrograms, rectangles_and_boxes_are_copied_row_by_row) {
   EXPECT_EQ(ask("cuMemcpy3D_v2", &box), cu_error_invalid_value);
 }
 
+// A side of a box: its rows and planes, and where the copy begins in it.
+struct BoxSide {
+  std::size_t pitch, height, x, y, z;
+  [[nodiscard]] std::size_t at(std::size_t column, std::size_t row, std::size_t plane) const {
+    return ((z + plane) * height + y + row) * pitch + x + column;
+  }
+  [[nodiscard]] CuCopy3d::Side of(unsigned type, void* host, DevicePointer device) const {
+    CuCopy3d::Side side{};
+    side.type = type;
+    side.host = host;
+    side.device = device;
+    side.pitch = pitch;
+    side.height = height;
+    side.x_bytes = x;
+    side.y = y;
+    side.z = z;
+    return side;
+  }
+};
+
+TEST_F(CopyCallsOfPrograms, boxes_begin_where_they_are_to_begin_on_both_sides) {
+  constexpr std::size_t all = 16 * 10 * 4;
+  const DevicePointer a = allocated(all);
+  const BoxSide first{16, 10, 3, 2, 1};
+  const BoxSide second{14, 9, 5, 4, 2};
+  for (const auto& [on_card, on_host] : {std::pair{first, second}, std::pair{second, first}}) {
+    for (const bool to_card : {true, false}) {
+      auto host = bytes_from(all, 1);
+      const auto card = bytes_from(all, 2);
+      write(a, card);
+      const BoxSide& to = to_card ? on_card : on_host;
+      const BoxSide& from = to_card ? on_host : on_card;
+      CuCopy3d box{};
+      const auto card_side = on_card.of(cu_memory_device, nullptr, a);
+      const auto host_side = on_host.of(cu_memory_host, host.data(), 0);
+      box.target = to_card ? card_side : host_side;
+      box.source = to_card ? host_side : card_side;
+      box.width_bytes = 7;
+      box.height = 5;
+      box.depth = 2;
+      auto expected = to_card ? card : host;
+      const auto& source = to_card ? host : card;
+      for (std::size_t z = 0; z < box.depth; ++z) {
+        for (std::size_t y = 0; y < box.height; ++y) {
+          for (std::size_t x = 0; x < box.width_bytes; ++x) {
+            expected[to.at(x, y, z)] = source[from.at(x, y, z)];
+          }
+        }
+      }
+      EXPECT_EQ(ask("cuMemcpy3D_v2", &box), cu_success);
+      EXPECT_EQ(to_card ? read<std::uint8_t>(a, all) : host, expected);
+    }
+  }
+}
+
+TEST_F(CopyCallsOfPrograms, rectangles_of_the_card_begin_where_they_are_to_begin_in_the_hosts) {
+  const DevicePointer a = allocated(64 * 10);
+  write(a, bytes_from(64 * 10, 1));
+  std::vector<std::uint8_t> host(50 * 10, 9);
+  CuCopy2d flat{};
+  flat.source_type = cu_memory_device;
+  flat.source_device = a;
+  flat.source_pitch = 64;
+  flat.source_x_bytes = 3;
+  flat.source_y = 2;
+  flat.target_type = cu_memory_host;
+  flat.target_host = host.data();
+  flat.target_pitch = 50;
+  flat.target_x_bytes = 5;
+  flat.target_y = 1;
+  flat.width_bytes = 40;
+  flat.height = 6;
+  auto expected = host;
+  const auto source = bytes_from(64 * 10, 1);
+  for (std::size_t y = 0; y < 6; ++y) {
+    std::copy_n(source.begin() + static_cast<std::ptrdiff_t>((y + 2) * 64 + 3), 40,
+                expected.begin() + static_cast<std::ptrdiff_t>((y + 1) * 50 + 5));
+  }
+  EXPECT_EQ(ask("cuMemcpy2D_v2", &flat), cu_success);
+  EXPECT_EQ(host, expected);
+}
+
+// The pitch of one row, and the plane of one, say nothing; rows and planes may touch each other.
+TEST_F(CopyCallsOfPrograms, rows_and_planes_may_touch_and_not_overlap) {
+  const DevicePointer a = allocated(4096);
+  const DevicePointer b = allocated(4096);
+  write(a, bytes_from(4096, 1));
+  const auto copied = [&](std::size_t pitch, std::size_t rows_of_a_plane, std::size_t height,
+                          std::size_t depth) {
+    CuCopy3d box{};
+    box.source.type = box.target.type = cu_memory_device;
+    box.source.device = a;
+    box.target.device = b;
+    box.source.pitch = box.target.pitch = pitch;
+    box.source.height = box.target.height = rows_of_a_plane;
+    box.width_bytes = 16;
+    box.height = height;
+    box.depth = depth;
+    return ask("cuMemcpy3D_v2", &box);
+  };
+  EXPECT_EQ(copied(0, 0, 1, 1), cu_success);
+  EXPECT_EQ(copied(16, 0, 2, 1), cu_success);
+  EXPECT_EQ(copied(15, 2, 2, 1), cu_error_invalid_value);
+  EXPECT_EQ(copied(16, 2, 2, 2), cu_success);
+  EXPECT_EQ(read<std::uint8_t>(b, 64), read<std::uint8_t>(a, 64)) << "all four rows";
+  EXPECT_EQ(copied(16, 1, 2, 2), cu_error_invalid_value) << "planes overlap";
+  EXPECT_EQ(copied(15, 1, 1, 2), cu_error_invalid_value) << "planes of one row overlap";
+  EXPECT_EQ(copied(16, 1, 1, 2), cu_success);
+  EXPECT_EQ(copied(0, 0, 0, 2), cu_success) << "no bytes";
+  EXPECT_EQ(copied(0, 0, 2, 0), cu_success) << "no bytes";
+  EXPECT_EQ(copied(4096, 2, 2, 1), cu_error_invalid_value) << "behind the allocation";
+  EXPECT_EQ(copied(4080, 1, 2, 1), cu_success) << "up to its last byte";
+}
+
 TEST_F(CopyCallsOfPrograms, fills_write_elements_of_every_width) {
   const DevicePointer a = allocated(4096);
   write(a, std::vector<std::uint8_t>(4096, 1));

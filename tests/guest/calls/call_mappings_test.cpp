@@ -206,5 +206,38 @@ TEST_F(MappingsOfPrograms, are_unmapped_only_where_they_lie_and_not_behind_the_l
   EXPECT_EQ(allow(a, 2 * granule), cu_success) << "all of it is still mapped";
 }
 
+TEST_F(MappingsOfPrograms, lie_beside_each_other_and_not_on_each_other) {
+  const DevicePointer a = reserved(4 * granule);
+  EXPECT_EQ(map(a + 2 * granule, granule, created(granule)), cu_success);
+  const Handle two = created(2 * granule);
+  EXPECT_EQ(map(a + granule, 2 * granule, two), cu_error_invalid_value) << "its end is taken";
+  EXPECT_EQ(map(a + 2 * granule, 2 * granule, two), cu_error_invalid_value) << "its begin is taken";
+  EXPECT_EQ(map(a, 4 * granule, created(4 * granule)), cu_error_invalid_value) << "it lies within";
+  EXPECT_EQ(map(a, 2 * granule, two), cu_success) << "before it";
+  EXPECT_EQ(map(a + granule, granule, created(granule)), cu_error_invalid_value);
+  EXPECT_EQ(map(a + 3 * granule, granule, created(granule)), cu_success) << "behind it";
+  EXPECT_EQ(map(a + 3 * granule, 2 * granule, created(2 * granule)), cu_error_invalid_value)
+      << "its end is not reserved";
+  EXPECT_EQ(give_back(a, 4 * granule), cu_error_invalid_value);
+  EXPECT_EQ(unmap(a, 4 * granule), cu_success);
+  EXPECT_EQ(give_back(a, 4 * granule), cu_success);
+  EXPECT_EQ(taken, 0U);
+}
+
+TEST_F(MappingsOfPrograms, keep_their_place_when_another_range_is_given_back) {
+  const DevicePointer a = reserved(granule);
+  const DevicePointer b = reserved(granule);
+  const DevicePointer c = reserved(granule);
+  const Handle of_a = created(granule);
+  const Handle of_c = created(granule);
+  for (const auto& [place, handle] : {std::pair{a, of_a}, std::pair{c, of_c}}) {
+    EXPECT_EQ(map(place, granule, handle), cu_success);
+    EXPECT_EQ(unmap(place, granule), cu_success);
+  }
+  EXPECT_EQ(give_back(b, granule), cu_success);
+  EXPECT_EQ(map(a, granule, of_a), cu_success);
+  EXPECT_EQ(map(c, granule, of_c), cu_success);
+}
+
 }  // namespace
 }  // namespace demarc::cuda
