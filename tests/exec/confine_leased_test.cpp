@@ -149,10 +149,7 @@ TEST_F(LeasedPrograms, do_not_run_with_a_token_for_which_their_block_has_no_room
 // Its server can start again then, although the program still runs.
 TEST_F(LeasedPrograms, run_on_when_their_lease_ends_and_let_go_of_the_claim_of_the_server) {
   const std::string heard = server->socket() + ".heard";
-  const auto says_end = [&](ConfinePlan& plan) {
-    plan.started = [this](const std::string&) {
-      static_cast<void>(write_file(server->end_file(), ""));
-    };
+  const auto notes_end = [&](ConfinePlan& plan) {
     plan.tell = [heard, tell = plan.tell](const std::string& line) {
       tell(line);
       if (line.find("revoked") != std::string::npos) static_cast<void>(write_file(heard, ""));
@@ -161,10 +158,10 @@ TEST_F(LeasedPrograms, run_on_when_their_lease_ends_and_let_go_of_the_claim_of_t
   // This process has one of the locks, too.
   const std::string words =
       "n() { readlink /proc/$PPID/fd/* | grep -c 'socket.lock$'; }; test $(n) = 2 || exit 9; "
-      "until test -e " +
-      heard + " && test $(n) = 1; do sleep 0.01; done; exit 4";
-  server->lease.mps = "";
-  EXPECT_THAT(run(words, says_end),
+      "touch " +
+      server->end_file() + "; until test -e " + heard +
+      " && test $(n) = 1; do sleep 0.01; done; exit 4";
+  EXPECT_THAT(run(words, notes_end),
               testing::MatchesRegex("4 .*tenant 'a' was revoked: this lease has ended; no other "
                                     "process of the program gets anything of it"));
 }
