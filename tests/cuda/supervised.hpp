@@ -56,7 +56,7 @@ class Supervised {
   // In a process of its own: what the kernel does to it stays there. Returns its exit code; one
   // that would wait for ever is ended.
   static int apart(const std::function<int()>& work) {
-    constexpr unsigned patience_s = 40;
+    constexpr unsigned patience_s = 25;
     const pid_t child = ::fork();
     if (child == 0) {
       ::alarm(patience_s);

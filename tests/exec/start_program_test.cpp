@@ -121,7 +121,7 @@ TEST(SupervisedApart, a_program_is_waited_for_to_the_end_of_its_last_process) {
 TEST(SupervisedApart, signals_for_the_program_reach_it_and_do_not_end_this_process) {
   for (const int signal : {SIGTERM, SIGHUP, SIGINT, SIGQUIT}) {
     Supervised program("signalled");
-    EXPECT_EQ(Supervised::apart([&] { return program.run({"signal=" + std::to_string(signal)}); }),
+    ASSERT_EQ(Supervised::apart([&] { return program.run({"signal=" + std::to_string(signal)}); }),
               0);
     EXPECT_THAT(program.log(), HasSubstr("program got " + std::to_string(signal) + "\n"));
   }

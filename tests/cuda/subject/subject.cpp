@@ -312,7 +312,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
 }
 
 int main(int count, char** arguments) {
-  constexpr unsigned patience_s = 40;
+  constexpr unsigned patience_s = 25;
   if (count < 3) return 64;
   ::alarm(patience_s);  // where what it waits for never comes
   driver_path = arguments[1];
