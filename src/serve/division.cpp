@@ -74,11 +74,10 @@ Result<OwnedFile> lock_start(const DivisionPlan& plan) {
   return lock;
 }
 
+// Where nothing listens for the parts that are wanted.
 Result<void> refuse_other_divisions(const DivisionPlan& plan) {
   for (std::uint32_t parts = 2; parts <= partition::max_parts; ++parts) {
-    if (parts == plan.part.of || !lease::PacketSocket::connect(division_socket(plan.card, parts))) {
-      continue;
-    }
+    if (!lease::PacketSocket::connect(division_socket(plan.card, parts))) continue;
     return invalid_input(
         "cuda:{} is divided into {} parts by programs that run: give --share K/{}, or wait until "
         "they have ended",

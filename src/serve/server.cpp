@@ -319,15 +319,11 @@ void Server::end_connection(Connection& connection) {
 
 void Server::forget(Connection& connection) {
   connection.forgotten = true;
-  if (connection.process) {
-    attached_[ledger_.tenant_of(*connection.process)] += Clock::now() - connection.attached_at;
-    ledger_.detach(*connection.process);
-    connection.process.reset();
+  if (const auto process = std::exchange(connection.process, std::nullopt)) {
+    attached_[ledger_.tenant_of(*process)] += Clock::now() - connection.attached_at;
+    ledger_.detach(*process);
   }
-  if (connection.lease) {
-    ledger_.close(*connection.lease);
-    connection.lease.reset();
-  }
+  if (const auto lease = std::exchange(connection.lease, std::nullopt)) ledger_.close(*lease);
   forget_ended_leases();
 }
 
@@ -457,7 +453,6 @@ void Server::finish_endings() {
 // At the server's end MPS is not waited for any longer than this.
 void Server::kill_in_time() {
   if (!kill_at_ || Clock::now() < *kill_at_) return;
-  kill_at_.reset();
   for (const Connection& connection : connections_) {
     if (connection.process) {
       WorkTarget{connection.peer.process, copy_of(connection.process_file)}.kill();

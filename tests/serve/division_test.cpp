@@ -159,18 +159,22 @@ TEST_F(JoiningADivision, waits_no_longer_for_another_starter_than_it_is_told) {
             fmt::format("'{}': another demarc exec --share has started a server for 0.04 s and "
                         "holds this file: does it stand still?",
                         path));
+  EXPECT_THAT(all_told, testing::IsEmpty()) << "one that starts at once is not spoken of";
   starting_seconds = 10;
   ASSERT_EQ(::flock(starter.get(), LOCK_UN), 0);
   EXPECT_THAT(join("exit 0").error().message, HasSubstr("it said nothing")) << "it had its turn";
 }
 
 TEST_F(JoiningADivision, gives_the_server_none_of_the_callers_files) {
-  const int own = ::open("/dev/null", O_RDONLY);
+  const int own = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
   ASSERT_EQ(::dup2(own, 77), 77);
   const int lowest = ::fcntl(own, F_DUPFD, 3);  // from here on there is a file 3
+  const OwnedFile input(::dup(STDIN_FILENO));
+  ::dup2(own, STDIN_FILENO);
   const auto joined = join(
       "for n in 3 77; do [ ! -e /proc/$$/fd/$n ] || echo it has $n; done >&2\n"
       "links=$(readlink /proc/$$/fd/0 /proc/$$/fd/1); echo \"$links\" >&2; exit 2");
+  ::dup2(input.get(), STDIN_FILENO);
   for (const int file : {lowest, 77, own}) ::close(file);
   EXPECT_THAT(joined.error().message, testing::EndsWith("ended: /dev/null\n/dev/null\n"));
 }

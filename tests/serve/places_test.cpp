@@ -48,6 +48,41 @@ TEST_F(Places, takes_the_place_of_the_one_that_has_asked_nothing_for_the_longest
   EXPECT_EQ(ask<lease::ListHead>(first, lease::ListRequest{})->tenants, 2U);
 }
 
+// One that has just come has not been idle for longer than one that asked before.
+TEST_F(Places, takes_the_place_of_one_that_asked_before_others_came) {
+  server.reset();
+  options.limits = {4, 4, 0};
+  start();
+  const auto first = connect();
+  EXPECT_EQ(refusal(first, lease::TakeRequest{1}), "attach to a lease before memory is taken");
+  std::vector<lease::PacketSocket> later;
+  for (int i = 0; i < 3; ++i) {
+    later.push_back(connect());
+    ASSERT_TRUE(server->turn(0));
+  }
+  EXPECT_EQ(refusal(connect(), lease::RevokeRequest{"b"}), "done");
+  EXPECT_THAT(words(next(first)), HasSubstr("another one needed its place"));
+  for (const auto& one : later) EXPECT_FALSE(readable(one.file()));
+}
+
+TEST_F(Places, has_room_for_another_one_beside_one_that_is_told_why_its_lease_has_ended) {
+  server.reset();
+  options.farewell_seconds = 1000;
+  options.limits = {4, 4, 0};
+  start();
+  const auto owner = connect();
+  static_cast<void>(open(owner, "b"));
+  const auto rule = connect();
+  EXPECT_EQ(refusal(rule, lease::RevokeRequest{"b"}), "done");
+  const auto third = connect();
+  const auto fourth = connect();
+  ASSERT_TRUE(server->turn(0));
+  EXPECT_EQ(refusal(connect(), lease::TakeRequest{1}), "attach to a lease before memory is taken");
+  for (const auto* other : {&rule, &third, &fourth}) EXPECT_FALSE(readable(other->file()));
+  EXPECT_THAT(words(next(owner)), HasSubstr("tenant 'b' was revoked"));
+  EXPECT_FALSE(readable(owner.file())) << "it is not ended before it has asked again";
+}
+
 TEST_F(Places, takes_no_place_of_one_that_waits_for_its_answer) {
   server.reset();
   options.limits = {6, 6, 0};

@@ -201,7 +201,7 @@ class Server {
   bool ends_ = false;                             // end_all() was called
   std::set<std::string> former_tenants_;          // their programs may have left children
   std::map<std::string, std::string> not_ended_;  // what of a tenant has not ended, in words
-  std::optional<Clock::time_point> kill_at_;      // all processes are killed then
+  std::optional<Clock::time_point> kill_at_;      // all processes are killed from then on
   std::map<WorkEnder::Job, Ending> endings_;
   std::unique_ptr<WorkEnder> ender_;
 };
