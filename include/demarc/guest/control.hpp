@@ -89,8 +89,8 @@ class Control {
                                         std::string_view tpcs = {}, int turns = 1000) const;
   // Processes that give the program other TPCs take turns: this one has its turn until the value
   // goes. invalid_input if the program is only observed; missing_capability if another process has
-  // not ended its turn within 10 s.
-  [[nodiscard]] Result<OwnedFile> turn_to_move() const;
+  // not ended its turn within so many looks, which are 10 ms apart.
+  [[nodiscard]] Result<OwnedFile> turn_to_move(int looks = 1000) const;
 
  private:
   Control(std::string value, OwnedFile file, ControlBlock* block)

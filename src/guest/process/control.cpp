@@ -142,11 +142,10 @@ Result<void> Control::store_mask(const HardwareMask& mask, bool active, std::str
   return {};
 }
 
-Result<OwnedFile> Control::turn_to_move() const {
+Result<OwnedFile> Control::turn_to_move(int looks) const {
   if (HardwareMask ignored; !block_->mask.load(ignored)) {
     return invalid_input("this program is only observed, so it has no TPCs of its own to change");
   }
-  constexpr int looks = 1000;
   DEMARC_TRY(OwnedFile file, open_file(value_));
   struct flock all_bytes {};
   all_bytes.l_type = F_WRLCK;

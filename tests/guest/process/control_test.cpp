@@ -309,8 +309,13 @@ TEST(ControlBlock, gives_one_process_at_a_time_its_turn_to_move_a_program_that_h
     const auto turn = control.turn_to_move();
     ASSERT_TRUE(turn);
     EXPECT_EQ(lock_of_another(), F_WRLCK);
+    const auto refused = control.turn_to_move(2);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
+    EXPECT_EQ(refused.error().message, "another process is still moving this program");
   }
   EXPECT_EQ(lock_of_another(), F_UNLCK);
+  EXPECT_TRUE(control.turn_to_move(0)) << "it need not wait";
   ::close(file);
 }
 
