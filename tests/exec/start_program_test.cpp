@@ -127,6 +127,13 @@ TEST(SupervisedApart, signals_for_the_program_reach_it_and_do_not_end_this_proce
   }
 }
 
+TEST(SupervisedApart, signals_reach_processes_whose_parents_are_gone) {
+  Supervised program("orphans_signalled");
+  EXPECT_EQ(Supervised::apart([&] { return program.run({"daemon", "signal=15"}); }), 0);
+  EXPECT_THAT(program.log(), HasSubstr("program got 15\n"));
+  EXPECT_THAT(program.log(), HasSubstr("grandchild got 15\n"));
+}
+
 // Where what demarc exec writes to has gone.
 TEST(SupervisedApart, a_broken_pipe_of_this_process_ends_neither_it_nor_the_program) {
   Supervised program("pipe");

@@ -91,6 +91,7 @@ void leave_parents() {
   if (::fork() != 0) std::exit(0);
   ::setsid();
   if (::fork() != 0) std::_Exit(0);
+  wait_no_longer();
 }
 
 void kill_parent() {
@@ -312,9 +313,8 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
 }
 
 int main(int count, char** arguments) {
-  constexpr unsigned patience_s = 25;
   if (count < 3) return 64;
-  ::alarm(patience_s);  // where what it waits for never comes
+  wait_no_longer();
   driver_path = arguments[1];
   log_path = arguments[2];
   first_parent = ::getppid();

@@ -31,6 +31,11 @@ void wait_for_file(const std::string& path) {
 
 }  // namespace
 
+void wait_no_longer() {
+  constexpr unsigned patience_s = 25;
+  ::alarm(patience_s);
+}
+
 void block_signals() {
   const sigset_t set = passed_on();
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
@@ -47,6 +52,7 @@ void send_to_parent_and_take(pid_t parent, int signal) {
   block_signals();
   const pid_t child = ::fork();
   if (child == 0) {
+    wait_no_longer();
     ::setsid();
     take_signal("grandchild");
     std::_Exit(0);

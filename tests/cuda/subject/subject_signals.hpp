@@ -7,6 +7,8 @@
 
 namespace subject {
 
+// Ends this process where what it waits for does not come.
+void wait_no_longer();
 void block_signals();
 void take_signal(const std::string& who);
 // A child of a session of its own takes a signal as well; both know it before it is sent.
