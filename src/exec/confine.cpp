@@ -251,9 +251,7 @@ Result<Supervisor> start_supervised(const ConfinePlan& plan, const Control& cont
                                     const ProgramPlan& program) {
   ControlBlock& block = control.block();
   std::function<void()> look;
-  if (claim && !plan.observe) {
-    look = [&block, &claim] { claim->follow(block); };
-  }
+  if (claim) look = [&block, &claim] { claim->follow(block); };
   return Supervisor::start({block.uuid, block.report_token, plan.tell,
                             [&block](const ProcessCounts& counts) {
                               block.confined = counts.confined;
