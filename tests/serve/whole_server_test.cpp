@@ -3,6 +3,7 @@
 #include "whole_server.hpp"
 
 #include <gmock/gmock.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -144,6 +145,23 @@ TEST_F(WholeServers, give_no_more_leases_than_they_can_have_files_open) {
   EXPECT_EQ(none.end_by(0), 2);
   EXPECT_THAT(none.said(), HasSubstr("this process may have 447 files open, and a server needs "
                                      "448 at least"));
+}
+
+TEST_F(WholeServers, do_not_start_where_the_port_of_their_pages_is_taken) {
+  const OwnedFile other(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  ASSERT_EQ(::bind(other.get(), reinterpret_cast<sockaddr*>(&address), length), 0);
+  ASSERT_EQ(::listen(other.get(), 1), 0);
+  ASSERT_EQ(::getsockname(other.get(), reinterpret_cast<sockaddr*>(&address), &length), 0);
+  const int port = ntohs(address.sin_port);
+  write_config(fmt::format("metrics = {}\n{}", port, file_head) +
+               tenant_of_file("a", "0-3", "1/2"));
+  WholeServer server(plan(), good_card);
+  EXPECT_EQ(server.end_by(0), 2);
+  EXPECT_THAT(server.said(), HasSubstr(fmt::format("metrics: cannot listen at port {}", port)));
 }
 
 TEST_F(WholeServers, say_nothing_of_domains_on_a_card_that_has_one) {
