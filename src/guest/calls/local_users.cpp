@@ -29,8 +29,7 @@ CuResult LocalUsers::find_capture(CuStream stream, StreamCapture& capture) {
 
 void LocalUsers::join(Module& module) {
   const std::scoped_lock both(module.mutex, mutex_);
-  if (module.captured.load()) return;
-  order_.join(module.order);
+  order_.join(module.order);  // which is empty from then on
   module.captured.store(true);
   in_graphs_.store(true);
 }
@@ -90,14 +89,12 @@ CuResult LocalUsers::end_capture(CuStream stream, const Work& work) {
   const std::lock_guard lock(mutex_);
   const bool known = StreamCapture::find(api_, stream, before) == cu_success;
   const CuResult code = work();
-  const auto order = captures_.find(before.id);
-  if (!known || order == captures_.end()) return code;
-  if (StreamCapture::find(api_, stream, after) != cu_success ||
+  if (!known || !captures_.contains(before.id) ||
+      StreamCapture::find(api_, stream, after) != cu_success ||
       after.state != StreamCapture::State::none) {
     return code;
   }
-  order->second.forget(api_);
-  captures_.erase(order);
+  if (auto order = captures_.extract(before.id)) order.mapped().forget(api_);
   return code;
 }
 

@@ -208,7 +208,7 @@ CuResult ModuleCalls::load(Handle* handle, const fatbin::Image& image, const Kin
   code = place(made, *loaded, kind);
   if (code != cu_success) {
     kind.unload(made);
-    if (loaded->variables != 0) means_.memory.release(loaded->variables);
+    means_.memory.release(loaded->variables);
     return code;
   }
   loaded->library = kind.library;
@@ -319,7 +319,6 @@ void ModuleCalls::note_calm(const Loaded& loaded, const Spilling& before) const 
 
 CuResult ModuleCalls::find_kernels(Handle handle, Loaded& loaded, const Kind& kind) const {
   loaded.kernels.clear();
-  loaded.facts.clear();
   for (const std::string& name : loaded.image.kernels()) {
     CuFunction function = nullptr;
     const CuResult code = kind.function(&function, handle, name.c_str());
@@ -374,7 +373,7 @@ CuResult ModuleCalls::make_room(Loaded& loaded, std::uint64_t threads,
   if (threads <= loaded.places.local_threads) return cu_success;
   const ptx::ColoredNeeds& needs = loaded.image.needs();
   if (const CuResult code = wait(); code != cu_success) return code;
-  if (loaded.local != 0) means_.memory.release(std::exchange(loaded.local, 0));
+  means_.memory.release(std::exchange(loaded.local, 0));
   loaded.places.local_threads = 0;
   const auto made = means_.memory.allocate(needs.local_bytes * threads + needs.local_alignment);
   if (!made) {
@@ -412,7 +411,7 @@ bool ModuleCalls::forget(Handle handle) {
   const RelaxedCapture relaxed(means_.api);
   if (means_.api.cuCtxSynchronize() == cu_success) {
     for (const DevicePointer address : {gone->variables, gone->local}) {
-      if (address != 0) means_.memory.release(address);
+      means_.memory.release(address);
     }
   }
   means_.locals.forget(gone->users);

@@ -372,7 +372,7 @@ TEST_F(CallGraphs, a_module_stays_as_long_as_a_graph_may_have_its_kernels) {
   for (const CuModule one : {module, plain, added}) {
     EXPECT_EQ(api.cuModuleUnload(one), cu_success);
   }
-  EXPECT_EQ(alive(), before);
+  ASSERT_EQ(alive(), before);
   const DevicePointer mine = allocated(4096);
   write(mine, std::vector<std::uint8_t>(4096, 3));
   ASSERT_EQ(api.cuGraphLaunch(graph, streams[0]), cu_success);

@@ -1,7 +1,6 @@
 // Code that a program loads, and what it launches of it.
 #include <thread>
 
-#include "calls/colored_image.hpp"
 #include "demarc/base/files.hpp"
 #include "paths.hpp"
 #include "program_on_share.hpp"
@@ -244,56 +243,6 @@ TEST_F(ModuleCallsOfPrograms, kernels_that_cannot_be_coloured_are_left_out_and_t
   EXPECT_THAT(recorded(Recorded::refused_kernel), UnorderedElementsAre("printed 1", "spilling 1"));
 }
 
-// Only the colours tell how many bytes lie together: here sixteen.
-TEST(ColoredImages, leave_out_kernels_whose_accesses_are_wider_than_what_lies_together) {
-  const std::string text =
-      ".version 8.8\n.target sm_100\n.address_size 64\n" +
-      test::kernel_of("narrow", "ld.global.v2.u64 {%rd2, %rd3}, [%rd1];") +
-      test::kernel_of("wide", "ld.global.v4.u64 {%rd0, %rd1, %rd2, %rd3}, [%rd1];");
-  const auto image = fatbin::image_at(text.c_str(), "text").value();
-  auto read = ColoredImage::read(image, 100, "text", false).value();
-  EXPECT_THAT(read.kernels(), ElementsAre("narrow", "wide"));
-  const ColoredCode code({}, color::make_law(color::Parities{{0x10}, 1}), {10, 0});
-  const std::string made = read.text(code).value();
-  EXPECT_THAT(made, HasSubstr("narrow"));
-  EXPECT_THAT(made, Not(HasSubstr("wide")));
-  EXPECT_THAT(read.kernels(), ElementsAre("narrow"));
-  ASSERT_EQ(read.refused().size(), 1U);
-  EXPECT_THAT(read.refused().at("wide"),
-              HasSubstr("accesses 32 consecutive bytes; these colours keep only 16 together"));
-}
-
-TEST(ColoredImages, need_no_memory_for_kernels_that_are_left_out) {
-  const std::string wide = "ld.global.v4.u64 {%rd0, %rd1, %rd2, %rd3}, [%rd1];";
-  const std::string text = ".version 8.8\n.target sm_100\n.address_size 64\n" +
-                           test::kernel_of("narrow", "ld.global.v2.u64 {%rd2, %rd3}, [%rd1];") +
-                           test::kernel_of("wide",
-                                           ".local .align 8 .b8 own[1024];\nmov.u64 %rd2, own;\n"
-                                           "st.local.u64 [%rd2], %rd1;\n" +
-                                               wide);
-  const auto image = fatbin::image_at(text.c_str(), "text").value();
-  auto read = ColoredImage::read(image, 100, "text", false).value();
-  const ColoredCode narrow({}, color::make_law(color::Parities{{0x10}, 1}), {10, 0});
-  EXPECT_THAT(read.text(narrow).value(), HasSubstr("narrow"));
-  EXPECT_EQ(read.needs().local_bytes, 0U);
-
-  const std::string alone =
-      ".version 8.8\n.target sm_100\n.address_size 64\n" + test::kernel_of("wide", wide);
-  const auto other = fatbin::image_at(alone.c_str(), "text").value();
-  auto none = ColoredImage::read(other, 100, "text", false).value();
-  EXPECT_THAT(none.text(narrow).value(), Not(HasSubstr("entry")));
-  EXPECT_THAT(none.kernels(), IsEmpty());
-}
-
-// A kernel that waits for the one in front of it has no parameter more than before.
-TEST(ColoredImages, keep_the_parameters_of_kernels_that_wait_themselves) {
-  const std::string text = test::module_head + test::kernel_of("k", "mov.u32 %r1, 1;");
-  const auto image = fatbin::image_at(text.c_str(), "text").value();
-  const auto waiting = ColoredImage::read(image, 90, "text", true).value();
-  EXPECT_THAT(waiting.parameters("k"), ElementsAre(8U));
-  EXPECT_THAT(waiting.parameters("none"), IsEmpty());
-}
-
 TEST_F(ModuleCallsOfPrograms, addresses_of_the_host_are_no_arguments_of_kernels) {
   const CuModule module =
       loaded(std::string(test::module_head) +
@@ -309,8 +258,18 @@ TEST_F(ModuleCallsOfPrograms, addresses_of_the_host_are_no_arguments_of_kernels)
   const auto launch = [&](DevicePointer p, Pair q) { return launch_line(function, 1, 1, p, q); };
   EXPECT_EQ(launch(host, {}), cu_success) << "nobody looks before memory of the host is pinned";
   host_memory = true;
+  static std::vector<DevicePointer> looked_at;
+  looked_at.clear();
+  own.cuPointerGetAttribute = [](void* value, int attribute, DevicePointer address) {
+    looked_at.push_back(address);
+    return test::fake_symbol<CuResult(void*, int, DevicePointer)>("cuPointerGetAttribute")(
+        value, attribute, address);
+  };
   const Pair numbers{~std::uint64_t{0}, (std::uint64_t{3} << 32U) | 7U};
   EXPECT_EQ(launch(a, numbers), cu_success);
+  EXPECT_EQ(launch(7, {0xffffffff, 0}), cu_success);
+  EXPECT_THAT(looked_at, UnorderedElementsAre(numbers.first, numbers.second))
+      << "what is in the window, and what no address is, needs no look";
   EXPECT_EQ(launch(a + 8, {a, 64}), cu_success);
   EXPECT_THAT(told, IsEmpty());
   for (const auto& [p, q] :
