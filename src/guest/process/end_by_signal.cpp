@@ -136,8 +136,8 @@ Result<void> start_waiting() {
 
 void take(int signal, void (*handler)(int)) {
   struct sigaction now {};
-  if (::sigaction(signal, nullptr, &now) != 0) return;
-  if ((now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL) return;
+  // A handler of either kind lies in the same place.
+  if (::sigaction(signal, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) return;
   struct sigaction ours {};
   ours.sa_handler = handler;
   ours.sa_flags = SA_RESTART | SA_ONSTACK;

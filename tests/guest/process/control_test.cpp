@@ -123,6 +123,12 @@ TEST(ControlBlocks, close_their_file_once_and_that_of_another_never) {
   EXPECT_NE(::stat(file.c_str(), &facts), 0) << "it stays open";
 }
 
+TEST(ControlBlocks, are_no_files_of_programs_that_are_started) {
+  const Control made = Control::create().value();
+  const std::string file = file_of(made);
+  EXPECT_EQ(::fcntl(std::stoi(file.substr(file.rfind('/') + 1)), F_GETFD), FD_CLOEXEC);
+}
+
 TEST(ControlBlocks, take_a_mask_whatever_error_an_earlier_call_had) {
   const Control made = Control::create().value();
   HardwareMask mask;

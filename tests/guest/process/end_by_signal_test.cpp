@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -148,6 +149,26 @@ TEST(SignalsThatEndAProcess, are_said_where_the_server_ends_nothing) {
     ASSERT_EQ(closed.end(), signal);
     EXPECT_EQ(closed.said(), warning);
     EXPECT_EQ(closed.question(), "the end");
+  }
+}
+
+TEST(SignalsThatEndAProcess, ask_nothing_at_a_number_that_is_another_sockets_now) {
+  for (const int signal : {SIGTERM, SIGSEGV}) {
+    int ends[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+    EndingProcess process([signal, &ends] {
+      ::dup2(ends[1], STDIN_FILENO);
+      ::close_range(3, ~0U, 0);
+      while (::dup(STDIN_FILENO) < 64) {
+      }
+      ::raise(signal);
+    });
+    ::close(ends[1]);
+    EXPECT_EQ(process.end(), signal);
+    char byte = 0;
+    EXPECT_EQ(::recv(ends[0], &byte, 1, 0), 0) << "the end of the last one, and nothing before";
+    ::close(ends[0]);
+    EXPECT_THAT(process.said(), HasSubstr("could not end its work"));
   }
 }
 
