@@ -3,7 +3,9 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include <csignal>
 #include <cstring>
@@ -56,6 +58,16 @@ class ProgramClaims : public Confine {
       return static_cast<int>(outcome.error().kind);
     });
     return fmt::format("{} {}", code, read_file(said).value_or(""));
+  }
+  // Whether the program has launched something before its demarc exec has ended.
+  [[nodiscard]] bool has_counted(pid_t exec) const {
+    siginfo_t ended{};
+    while (program.log().find("count") == std::string::npos) {
+      ::waitid(P_PID, static_cast<id_t>(exec), &ended, WEXITED | WNOHANG | WNOWAIT);
+      if (ended.si_pid == exec) return false;
+      ::usleep(1000);
+    }
+    return true;
   }
   // The run's own process has the claims of this one mapped too.
   static auto names_this_process(const std::string& begin) {
@@ -133,7 +145,7 @@ TEST_F(ProgramClaims, a_program_that_outlives_its_demarc_exec_keeps_what_it_has)
         plan_for(program, {"context", "close-files", "count", "wait-for=" + go, "count"});
     std::_Exit(run_confined(plan) ? 0 : 1);
   }
-  while (program.log().find("count") == std::string::npos) ::usleep(1000);
+  ASSERT_TRUE(has_counted(exec));
   ::kill(exec, SIGKILL);
   ::waitpid(exec, nullptr, 0);
   EXPECT_EQ(seen(PartOwner::program), part_of({1, 3}, 0x2));
@@ -155,7 +167,7 @@ class MovedPrograms : public ProgramClaims {
       if (observed) plan.choice = {};
       std::_Exit(run_confined(plan) ? 0 : 1);
     }
-    while (program.log().find("count") == std::string::npos) ::usleep(1000);
+    ASSERT_TRUE(has_counted(exec));
     work(exec);
     std::ofstream{go};
     int status = 0;
@@ -224,7 +236,7 @@ class OrphanedPrograms : public MovedPrograms {
                     "count", "wait-for=" + (folder_ / "on").string()});
       std::_Exit(run_confined(plan) ? 0 : 1);
     }
-    while (program.log().find("count") == std::string::npos) ::usleep(1000);
+    ASSERT_TRUE(has_counted(exec));
     EXPECT_EQ(move("5"), "moved");
     ::kill(exec, SIGKILL);
     ::waitpid(exec, nullptr, 0);
@@ -403,6 +415,27 @@ TEST_F(ProgramClaims, that_were_taken_or_passed_on_are_found_by_their_process) {
   EXPECT_TRUE(is_found(Driver::files().value()));
   EXPECT_EQ(block.claim_owner, PartOwner::sharing);
   EXPECT_EQ(block.claim, part_of({2}));
+}
+
+TEST_F(ProgramClaims, that_are_passed_on_say_which_files_they_are_on) {
+  auto claim = ProgramClaim::open(false).value();
+  ControlBlock& block = program.control.block();
+  ASSERT_TRUE(claim.take_tpcs(program.card, {1}));
+  ASSERT_TRUE(claim.pass_on(program.card, block));
+  struct stat facts {};
+  ASSERT_EQ(::fstat(block.claim_files[0], &facts), 0);
+  EXPECT_EQ(block.claim_file_ids[0][0], facts.st_dev);
+  EXPECT_EQ(block.claim_file_ids[0][1], facts.st_ino);
+  const auto kept = [&] {
+    return Supervised::apart([&] { return keep_claim(program.control.value(), block) ? 0 : 1; });
+  };
+  EXPECT_EQ(kept(), 0);
+  for (std::uint64_t& number : block.claim_file_ids[0]) {
+    ++number;
+    EXPECT_EQ(kept(), 1) << "another file has the number";
+    --number;
+  }
+  EXPECT_EQ(kept(), 0);
 }
 
 TEST_F(ProgramClaims, are_found_on_new_files_of_the_driver_too_and_passed_on_with_at_most_eight) {

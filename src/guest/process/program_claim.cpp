@@ -217,7 +217,6 @@ Result<void> keep_claim(const std::string& control, const ControlBlock& block) {
     names.push_back(folder + std::to_string(file));
     same.emplace_back(static_cast<int>(::syscall(SYS_pidfd_getfd, exec.get(), file, 0)));
   }
-  if (names.empty()) return {};
   const bool shares =
       std::equal(same.begin(), same.end(), ids,
                  [](const auto& file, const auto& id) { return is_file(file.get(), id); });
