@@ -108,7 +108,9 @@ Result<void> StudyOptions::parse(const std::vector<study::Mode>& modes,
   if (settle_seconds > 3600) {
     return invalid_input("--settle {}: give 0 to 3600 seconds", settle_seconds);
   }
-  DEMARC_TRY(strategy_, partition::parse_split_strategy(split_));
+  const auto strategy = partition::parse_split_strategy(split_);
+  if (!strategy) return invalid_input("--split: {}", strategy.error().message);
+  strategy_ = *strategy;
   for (const std::string& mask : masks_) {
     DEMARC_TRY(const auto value, parse_u64(mask, "--masks"));
     mask_values_.push_back(value);
@@ -142,7 +144,10 @@ Result<void> StudyOptions::parse(const std::vector<study::Mode>& modes,
                                             : "--memory-gib",
                          mode_option);
   }
-  const auto takes_tpcs = [](const partition::ModeTraits& traits) { return traits.exact; };
+  const auto takes_tpcs =
+      simulated()
+          ? +[](const partition::ModeTraits& traits) { return traits.exact && traits.simulated; }
+          : +[](const partition::ModeTraits& traits) { return traits.exact; };
   if (given("--split") && std::none_of(modes.begin(), modes.end(), [&](const study::Mode& mode) {
         return takes_tpcs(mode.traits());
       })) {

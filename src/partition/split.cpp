@@ -116,9 +116,7 @@ Result<SplitStrategy> parse_split_strategy(std::string_view text) {
     if (text == to_string(strategy)) return strategy;
   }
   return invalid_input(
-      "--split {}: the strategies are packed, distributed, gpc-aligned, side-aware and "
-      "side-aligned",
-      text);
+      "'{}': packed, distributed, gpc-aligned, side-aware or side-aligned was expected", text);
 }
 
 Result<std::vector<Partition>> split(const gpu::Topology& topology, std::uint32_t parts,

@@ -50,8 +50,12 @@ Result<void> find_common_tpcs(const Pair& pair, std::vector<std::string>& wrong)
   if (!gpcs.empty()) wrong.push_back(both_have(pair, place, "the GPCs " + to_string(gpcs)));
   const auto& first = pair.before.tpc_part;
   const auto& second = pair.tenant.tpc_part;
-  if (first && second && overlap(*first, *second)) {
-    const bool same = first->of == second->of;
+  if (!first || !second || pair.before.split != pair.tenant.split) return {};
+  const bool same = first->of == second->of;
+  // TPCs that are dealt out in turn are no run of them, so the card says whether half and quarter
+  // overlap.
+  if (!same && pair.tenant.split == partition::SplitStrategy::distributed) return {};
+  if (overlap(*first, *second)) {
     const std::string what = fmt::format("{}part {}", same ? "" : "TPCs of ", to_string(*second));
     wrong.push_back(both_have(pair, place, what));
   }
@@ -84,7 +88,7 @@ std::optional<std::uint64_t> max_bytes(const Config& config, const TenantConfig&
 std::string wished_tpcs(const TenantConfig& tenant) {
   const partition::TpcChoice& choice = tenant.choice;
   if (tenant.tpc_part) {
-    return "part " + to_string(*tenant.tpc_part);
+    return fmt::format("part {}, {}", to_string(*tenant.tpc_part), to_string(tenant.split));
   }
   if (!choice.gpcs.empty()) return "GPCs " + choice.gpcs;
   if (choice.sms != 0) return fmt::format("{} SMs of the rest", choice.sms);

@@ -153,7 +153,7 @@ Result<double> parse_percent(std::string_view text, const Place& place) {
                        place);
 }
 
-// Which TPCs: exactly one of four keys.
+// Which TPCs: exactly one of four keys, and how they are dealt out if it says which part.
 Result<void> read_choice(Table& table, TenantConfig& tenant) {
   constexpr std::array keys{"tpcs", "gpcs", "sms", "share"};
   tenant.choice_place = tenant.place;
@@ -171,9 +171,24 @@ Result<void> read_choice(Table& table, TenantConfig& tenant) {
   DEMARC_TRY(const auto gpcs, table.string("gpcs"));
   DEMARC_TRY(const auto sms, table.number("sms", 1, 1024));
   DEMARC_TRY(const auto share, table.string("share"));
+  DEMARC_TRY(const auto split, table.string("split"));
+  tenant.split_place = split ? table.place("split") : tenant.choice_place;
+  if (split) {
+    const auto strategy = partition::parse_split_strategy(*split);
+    if (!strategy) {
+      return invalid_input("{}: split: {}", tenant.split_place, strategy.error().message);
+    }
+    tenant.split = *strategy;
+  }
   if (tpcs && tpcs->find('/') != std::string::npos) {
     DEMARC_TRY(tenant.tpc_part, read_part(*tpcs, "tpcs", tenant.choice_place));
     return {};
+  }
+  if (split) {
+    return invalid_input(
+        "{}: split: only parts are dealt out: write tpcs = \"1/2\" for the first half, or leave "
+        "split out",
+        tenant.split_place);
   }
   tenant.choice.tpcs = tpcs.value_or("");
   tenant.choice.gpcs = gpcs.value_or("");

@@ -47,10 +47,10 @@ bool by_number(const TenantConfig& tenant) {
 Result<TpcSet> tpcs_of(const TenantConfig& tenant, const gpu::Topology& topology,
                        const TpcSet& taken) {
   if (tenant.tpc_part) {
-    const auto parts =
-        partition::split(topology, tenant.tpc_part->of, partition::SplitStrategy::gpc_aligned);
+    const auto parts = partition::split(topology, tenant.tpc_part->of, tenant.split);
     if (parts) return (*parts)[tenant.tpc_part->index].tpcs;
-    return invalid_input("{}: {}", tenant.choice_place, parts.error().message);
+    return failure(parts.error().kind, "{}: {}",
+                   fmt::make_format_args(tenant.split_place, parts.error().message));
   }
   if (!by_number(tenant)) {
     auto tpcs = partition::choose_tpcs(topology, tenant.choice);

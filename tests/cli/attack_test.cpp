@@ -143,6 +143,7 @@ TEST(AttackVerb, wrong_options_end_with_1_and_name_the_option) {
                                                 {"--keep", "0"},
                                                 {"--without", "storm"},
                                                 {"--split", "fair"},
+                                                {"--split", "packed", "--mode", "mps"},
                                                 {"--colors", "0,1,0"}}) {
     auto arguments = command(folder, {});
     const auto at = std::find(arguments.begin(), arguments.end(), wrong[0]);

@@ -212,7 +212,7 @@ TEST(IsolateVerb, limits_of_options_are_their_own_last_good_values) {
     EXPECT_THAT(outcome.err, testing::HasSubstr(what));
   };
   told({"--settle", "3601"}, "--settle 3601: give 0 to 3600 seconds");
-  told({"--settle", "3600", "--split", "fair"}, "--split fair");
+  told({"--settle", "3600", "--split", "fair"}, "--split: 'fair'");
   told({"--memory-gib", "0.2"}, "--memory-gib 0.2: give 0.25 to 4096");
   told({"--memory-gib", "4097"}, "--memory-gib 4097: give 0.25 to 4096");
   for (const char* last : {"0.25", "4096"}) {
@@ -225,9 +225,13 @@ TEST(IsolateVerb, limits_of_options_are_their_own_last_good_values) {
        "affinity, or leave --split out");
   told({"--modes", "none,mask", "--split", "packed", "--colors", "1"},
        "--colors: no mode of --modes has colours");
+  EXPECT_THAT(run_demarc({"isolate", "--device", "sim:gtx1080", "--modes", "none,mps,affinity",
+                          "--split", "packed"})
+                  .err,
+              testing::HasSubstr("nothing is dealt out; add green or mask, or leave --split out"));
   // Where a command is an aggressor the modes are those that can keep it.
   told({"--aggressor-cmd", "true", "--colors", "1"}, "--colors: no mode of --modes has colours");
-  told({"--worker", "--split", "fair"}, "--split fair");
+  told({"--worker", "--split", "fair"}, "--split: 'fair'");
 }
 
 TEST(IsolateVerb, the_blocks_of_a_simulation_follow_a_policy_and_a_map_of_sharing) {

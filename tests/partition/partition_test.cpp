@@ -163,7 +163,7 @@ TEST(Split, a_strategy_is_read_back_from_its_name_and_no_other_is) {
         SplitStrategy::side_aware, SplitStrategy::side_aligned}) {
     EXPECT_EQ(parse_split_strategy(to_string(strategy)).value(), strategy);
   }
-  EXPECT_THAT(parse_split_strategy("").error().message, HasSubstr("--split : the strategies are"));
+  EXPECT_THAT(parse_split_strategy("").error().message, HasSubstr("'': packed, "));
 }
 
 TEST(Split, distributed_parts_touch_every_large_gpc) {

@@ -39,6 +39,13 @@ TEST(WithoutACard, two_tenants_have_nothing_in_common) {
   EXPECT_EQ(checked("tpcs = \"3/4\"\ncolors = [0]", "tpcs = \"1/2\"\ncolors = [1]"), "taken");
   EXPECT_EQ(checked("tpcs = \"2/4\"\ncolors = [0]", "tpcs = \"1/2\"\ncolors = [1]"),
             "f.toml:5:8: tenant 'b': TPCs of part 1/2 also belong to tenant 'a'");
+  // Parts of one split; of two, the card says it.
+  const std::string dealt = "tpcs = \"1/2\"\nsplit = \"distributed\"\ncolors = ";
+  EXPECT_EQ(checked(dealt + "[0]", dealt + "[1]"),
+            "f.toml:6:8: tenant 'b': part 1/2 also belongs to tenant 'a'");
+  EXPECT_EQ(checked(dealt + "[0]", "tpcs = \"1/2\"\ncolors = [1]"), "taken");
+  EXPECT_EQ(checked(dealt + "[0]", "tpcs = \"2/4\"\nsplit = \"distributed\"\ncolors = [1]"),
+            "taken");
   EXPECT_EQ(checked("sms = 1\ncolors = \"1/2\"", "sms = 1\ncolors = [0, 1]"),
             "f.toml:6:10: tenant 'b': the colours 0 of 2 also belong to tenant 'a'");
   EXPECT_EQ(
@@ -146,12 +153,12 @@ colors = [3]
                                    "f.toml");
   EXPECT_EQ(config_to_text(*config),
             "f.toml: 5 tenants\n"
-            "tenant  TPCs               colours  bytes         domain\n"
-            "a       0-3,8 (5)          0 of 4   about 16 MiB  2\n"
-            "b       50 % of the SMs    1 of 4   8 MiB         free\n"
-            "c       GPCs 3             2 of 4   about 16 MiB  none\n"
-            "d       part 2/2           3 of 4   about 16 MiB  free\n"
-            "e       6 SMs of the rest  3 of 4   about 16 MiB  free\n");
+            "tenant  TPCs                   colours  bytes         domain\n"
+            "a       0-3,8 (5)              0 of 4   about 16 MiB  2\n"
+            "b       50 % of the SMs        1 of 4   8 MiB         free\n"
+            "c       GPCs 3                 2 of 4   about 16 MiB  none\n"
+            "d       part 2/2, gpc-aligned  3 of 4   about 16 MiB  free\n"
+            "e       6 SMs of the rest      3 of 4   about 16 MiB  free\n");
   const auto one = parse_config("[tenants.a]\nsms = 1\ncolors = [0]\n", "f.toml");
   EXPECT_EQ(config_to_text(*one),
             "f.toml: 1 tenant\n"

@@ -234,8 +234,20 @@ TEST(ServeConfig, of_a_tenant_is_refused_with_the_place_of_what_is_wrong) {
         "expected; domain 0 is that of all programs without one");
   }
   EXPECT_EQ(tenant_refusal("sms = 1\ncolors = \"1/2\"\ncolours = 1"),
-            "f.toml:4:1: unknown key 'colours'; the keys here are: tpcs, gpcs, sms, share, colors, "
-            "bytes, sync_domain");
+            "f.toml:4:1: unknown key 'colours'; the keys here are: tpcs, gpcs, sms, share, split, "
+            "colors, bytes, sync_domain");
+  EXPECT_EQ(tenant_refusal("tpcs = \"1/2\"\nsplit = \"fair\"\ncolors = \"1/2\""),
+            "f.toml:3:9: split: 'fair': packed, distributed, gpc-aligned, side-aware or "
+            "side-aligned was expected");
+  EXPECT_EQ(tenant_refusal("tpcs = \"1/2\"\nsplit = 1\ncolors = \"1/2\""),
+            "f.toml:3:9: split: text in quotes was expected");
+  for (const char* choice : {"tpcs = \"0-1\"", "gpcs = \"0\"", "sms = 1", "share = \"50 %\""}) {
+    EXPECT_EQ(
+        tenant_refusal(fmt::format("split = \"packed\"\n{}\ncolors = \"1/2\"", choice)),
+        "f.toml:2:9: split: only parts are dealt out: write tpcs = \"1/2\" for the first half, "
+        "or leave split out")
+        << choice;
+  }
 }
 
 TEST(ServeTerms, give_every_tenant_TPCs_colours_bytes_and_a_domain) {
@@ -300,6 +312,45 @@ colors = "1/2"
   EXPECT_EQ(terms_refusal("[tenants.a]\ntpcs = \"1/2\"\ncolors = [0]\n[tenants.b]\ntpcs = \"3\"\n"
                           "colors = [1]\n"),
             "f.toml:5:8: tenant 'b': the TPCs 3 also belong to tenant 'a'");
+}
+
+TEST(ServeTerms, of_equal_parts_have_the_TPCs_that_their_split_deals_out) {
+  const auto halves = [](const std::string& a, const std::string& b) {
+    return fmt::format(
+        "[tenants.a]\ntpcs = \"1/2\"\n{}\ncolors = [0]\n"
+        "[tenants.b]\ntpcs = \"2/2\"\n{}\ncolors = [1]\n",
+        a, b);
+  };
+  const std::string dealt = "split = \"distributed\"";
+  const auto terms = terms_from(halves(dealt, dealt)).value();
+  EXPECT_EQ(terms[0].tpcs, (TpcSet{0, 2, 4, 6}));
+  EXPECT_EQ(terms[1].tpcs, (TpcSet{1, 3, 5, 7}));
+  EXPECT_EQ(terms_from(halves("split = \"gpc-aligned\"", "")).value()[1].tpcs,
+            (TpcSet{4, 5, 6, 7}));
+  EXPECT_EQ(terms_refusal(halves(dealt, "")),
+            "f.toml:6:8: tenant 'b': the TPCs 4,6 also belong to tenant 'a'");
+  // Of four parts that are dealt out in turn, the second has none of the first half's TPCs, and the
+  // third has.
+  const auto quarter = [&](const char* part) {
+    return terms_refusal(
+        fmt::format("[tenants.a]\ntpcs = \"1/2\"\n{}\ncolors = [0]\n"
+                    "[tenants.b]\ntpcs = \"{}\"\n{}\ncolors = [1]\n",
+                    dealt, part, dealt));
+  };
+  EXPECT_EQ(quarter("2/4"), "taken");
+  EXPECT_EQ(quarter("3/4"), "f.toml:6:8: tenant 'b': the TPCs 2,6 also belong to tenant 'a'");
+}
+
+TEST(ServeTerms, of_a_split_say_whether_the_card_or_the_number_of_parts_is_at_fault) {
+  const auto refused = [](const std::string& split) {
+    return terms_from(fmt::format("[tenants.a]\ntpcs = \"1/3\"\n{}colors = [0]\n", split)).error();
+  };
+  EXPECT_EQ(refused("").kind, ErrorKind::invalid_input);
+  EXPECT_THAT(refused("").message,
+              testing::StartsWith("f.toml:2:8: 3 parts cannot be gpc-aligned"));
+  const Error sides = refused("split = \"side-aware\"\n");
+  EXPECT_EQ(sides.kind, ErrorKind::missing_capability);
+  EXPECT_THAT(sides.message, testing::StartsWith("f.toml:3:9: side-aware split: the L2 side"));
 }
 
 TEST(ServeTerms, take_domains_that_are_named_first) {

@@ -105,6 +105,8 @@ TEST(ReadAgain, wishes_are_the_same_wherever_they_stand_in_the_file) {
   EXPECT_FALSE(same("share = \"50 %\"", "share = \"40 %\""));
   EXPECT_FALSE(same("tpcs = \"1/2\"", "tpcs = \"2/2\""));
   EXPECT_FALSE(same("tpcs = \"1/2\"", "tpcs = \"1/3\""));
+  EXPECT_FALSE(same("tpcs = \"1/2\"\nsplit = \"packed\"", "tpcs = \"1/2\""));
+  EXPECT_TRUE(same("tpcs = \"1/2\"\nsplit = \"gpc-aligned\"", "tpcs = \"1/2\""));
   EXPECT_FALSE(same("sms = 1\nbytes = 4194304", "sms = 1"));
   EXPECT_FALSE(same("sms = 1\nsync_domain = 1", "sms = 1"));
   EXPECT_FALSE(same("sms = 1\nsync_domain = \"none\"", "sms = 1"));

@@ -18,6 +18,7 @@
 
 #include "demarc/exec/confine.hpp"
 #include "demarc/partition/part.hpp"
+#include "demarc/partition/partition.hpp"
 #include "demarc/serve/ledger.hpp"
 
 namespace demarc::serve {
@@ -31,9 +32,11 @@ enum class MpsUse { on, off, automatic };
 struct TenantConfig {
   std::string name;
   Place place;
-  partition::TpcChoice choice;              // empty if `tpc_part` says it
-  std::optional<partition::Part> tpc_part;  // no GPC is in two parts
+  partition::TpcChoice choice;  // empty if `tpc_part` says it
+  std::optional<partition::Part> tpc_part;
+  partition::SplitStrategy split = partition::SplitStrategy::gpc_aligned;  // that has `tpc_part`
   Place choice_place;
+  Place split_place;
   color::ColorSet colors;  // counted in Config::colors
   Place colors_place;
   std::optional<std::uint64_t> bytes;  // the most bytes that it may have; none: what its colours
