@@ -70,7 +70,7 @@ Result<study::AttackPlan> attack_plan(AttackOptions& options) {
 
 Result<void> attack(AttackOptions& options) {
   const StudyOptions& common = options.common;
-  if (!common.real() && !common.simulated()) {
+  if (common.planted() != nullptr) {
     return invalid_input("--device {}: write cuda:N or sim:NAME", common.device);
   }
   DEMARC_CHECK(common.check_device());
@@ -136,8 +136,8 @@ const RegisterVerb attack_verb{
                       "--generation", "--keep"});
        group_options(app, "Measurement", {"--screen", "--samples", "--rounds", "--longest"});
        group_options(app, "Verdict", {"--limit", "--limit-p99"});
-       return [=, &app] {
-         options->common.note_given(app);
+       return [=, &app]() -> Result<void> {
+         DEMARC_CHECK(options->common.note_given(app));
          suit_device(*options, app);
          return attack(*options);
        };

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "demarc/base/files.hpp"
-#include "demarc/device/device.hpp"
+#include "demarc/device/device_ref.hpp"
 #include "demarc/report/perfetto.hpp"
 #include "demarc/study/block_runs.hpp"
 #include "verb.hpp"
@@ -38,13 +38,10 @@ std::filesystem::path blocks_trace(const std::string& folder) {
 }
 
 Result<void> blocks(const BlocksOptions& options) {
-  DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(options.device));
-  if (ref.kind != gpu::DeviceRef::Kind::cuda) {
-    return invalid_input("--device {}: write cuda:N", options.device);
-  }
+  DEMARC_TRY(const auto card, gpu::parse_ref_as<gpu::CardRef>(options.device, "write cuda:N"));
   DEMARC_CHECK(study::prepare_block_experiments(options.experiments));
   DEMARC_CHECK(tell_of_others("blocks", options.device));
-  DEMARC_TRY(const auto runs, study::run_block_experiments(ref.index, options.experiments));
+  DEMARC_TRY(const auto runs, study::run_block_experiments(card.index, options.experiments));
   std::string text;
   std::size_t faults = 0;
   for (const study::BlockRun& run : runs) {

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "demarc/base/files.hpp"
+#include "demarc/device/device_ref.hpp"
 #include "demarc/study/calibrate.hpp"
 #include "demarc/study/gpu_executor.hpp"
 #include "verb.hpp"
@@ -103,10 +104,11 @@ Result<Ground> from_card(const CalibrateOptions& options, std::uint32_t index) {
 
 Result<Ground> ground_of(const CalibrateOptions& options) {
   if (!options.figures.empty()) return from_file(options);
-  DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(options.device));
-  DEMARC_TRY(Ground ground, ref.kind == gpu::DeviceRef::Kind::cuda
-                                ? from_card(options, ref.index)
-                                : from_simulation(options, ref.name));
+  DEMARC_TRY(const gpu::GpuRef ref, gpu::parse_gpu_ref(options.device));
+  const auto* card = std::get_if<gpu::CardRef>(&ref);
+  DEMARC_TRY(Ground ground, card != nullptr
+                                ? from_card(options, card->index)
+                                : from_simulation(options, std::get<gpu::SimulatedRef>(ref).name));
   ground.figures.date = today();
   return ground;
 }

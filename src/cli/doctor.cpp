@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "demarc/device/device.hpp"
+#include "demarc/device/device_ref.hpp"
 #include "verb.hpp"
 
 namespace demarc::cli {
@@ -16,12 +16,10 @@ struct DoctorOptions {
 };
 
 Result<void> run_doctor(DoctorOptions& options) {
-  DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(options.device));
-  if (ref.kind != gpu::DeviceRef::Kind::cuda) {
-    return invalid_input("--device {}: a simulated GPU needs nothing to work; give cuda:N",
-                         options.device);
-  }
-  options.plan.device = ref.index;
+  DEMARC_TRY(const auto card,
+             gpu::parse_ref_as<gpu::CardRef>(options.device,
+                                             "a simulated GPU needs nothing to work; give cuda:N"));
+  options.plan.device = card.index;
   const auto checks = cuda::look_at_machine(options.plan);
   DEMARC_CHECK(emit_result(
       options.json, {}, [&] { return checks_to_json(checks, options.device); },

@@ -13,7 +13,7 @@
 
 #include "demarc/base/numbers.hpp"
 #include "demarc/base/standard_error.hpp"
-#include "demarc/device/device.hpp"
+#include "demarc/device/device_ref.hpp"
 #include "demarc/exec/confine.hpp"
 #include "demarc/serve/division.hpp"
 #include "help.hpp"
@@ -139,15 +139,12 @@ Result<void> run_exec(ExecOptions& options) {
     }
     return emit("", text);
   }
-  DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(options.device));
-  if (ref.kind != gpu::DeviceRef::Kind::cuda) {
-    return invalid_input("--device {}: programs run on real GPUs only; give cuda:N",
-                         options.device);
-  }
+  DEMARC_TRY(const auto card, gpu::parse_ref_as<gpu::CardRef>(
+                                  options.device, "programs run on real GPUs only; give cuda:N"));
   if (!options.json.empty() && !options.plan.audit && !options.plan.report) {
     return invalid_input("--json gives what --audit and --report say: add one of them");
   }
-  options.plan.device = ref.index;
+  options.plan.device = card.index;
   DEMARC_TRY(options.plan.sync_domain, cuda::parse_domain_choice(options.sync_domain));
   if (options.announce) DEMARC_CHECK(prepare_announcement(options, *options.announce));
   options.plan.allow_plain = !options.strict;

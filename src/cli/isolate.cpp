@@ -51,7 +51,7 @@ Result<study::Plan> plan_of(const IsolateOptions& options) {
   DEMARC_TRY(plan.victims, study::parse_workloads(options.victims, "--victims"));
   DEMARC_TRY(plan.aggressors, study::parse_workloads(options.aggressors, "--aggressors"));
   for (const std::string& command : options.aggressor_commands) {
-    plan.aggressors.push_back({command, "cmd:" + command});
+    plan.aggressors.push_back(study::command_workload(command));
   }
   DEMARC_CHECK(study::check_plan(plan));
   if (options.p99) study::carry_p99(plan);
@@ -72,15 +72,6 @@ Result<study::Plan> parse_options(IsolateOptions& options) {
   return plan;
 }
 
-Result<void> check_device(const IsolateOptions& options) {
-  const StudyOptions& common = options.common;
-  if (!common.real() && !common.simulated() && !common.device.starts_with("planted:")) {
-    return invalid_input("--device {}: write cuda:N, sim:NAME, or planted:h100 for a model",
-                         common.device);
-  }
-  return common.check_device();
-}
-
 Result<void> check_forecast(const IsolateOptions& options) {
   if (!options.forecast) return {};
   for (const std::string_view option : run_options) {
@@ -93,8 +84,8 @@ Result<void> check_forecast(const IsolateOptions& options) {
 }
 
 Result<std::unique_ptr<study::Executor>> open_device(const StudyOptions& options) {
-  if (!options.device.starts_with("planted:")) return options.open();
-  DEMARC_TRY(auto model, study::planted_model(options.device.substr(8)));
+  if (options.planted() == nullptr) return options.open();
+  DEMARC_TRY(auto model, study::planted_model(options.planted()->name));
   return study::make_planted_executor(std::move(model), options.seed);
 }
 
@@ -133,7 +124,7 @@ study::TextDetail detail_of(const IsolateOptions& options) {
 }
 
 Result<void> isolate(IsolateOptions& options) {
-  DEMARC_CHECK(check_device(options));
+  DEMARC_CHECK(options.common.check_device());
   if (options.worker) return serve(options);
   DEMARC_CHECK(check_forecast(options));
   DEMARC_TRY(const auto plan, parse_options(options));
@@ -217,8 +208,8 @@ const RegisterVerb isolate_verb{
        group_options(app, "Measurement",
                      {"--warm-up", "--samples", "--most-samples", "--p99", "--precision",
                       "--longest", "--rounds"});
-       return [=, &app] {
-         options->common.note_given(app);
+       return [=, &app]() -> Result<void> {
+         DEMARC_CHECK(options->common.note_given(app));
          for (const std::string_view option : run_options) {
            if (app.count(std::string(option)) > 0) options->run_given.emplace_back(option);
          }

@@ -64,8 +64,7 @@ void LaunchOptions::group(CLI::App& app) {
 }
 
 std::string LaunchOptions::chosen_kernel() const {
-  const bool own_launch =
-      !request_.launch_file.empty() || request_.text.ptx.starts_with("bundled:");
+  const bool own_launch = !request_.launch_file.empty() || gpu::bundled_name(request_.text.ptx);
   const bool others = std::any_of(text_options_.begin() + 1, text_options_.end(),
                                   [](const CLI::Option* option) { return option->count() > 0; });
   return kernel_chooses_ && own_launch && !others ? request_.text.kernel : std::string();

@@ -10,6 +10,7 @@
 #include "demarc/color/color_scheme.hpp"
 #include "demarc/color/translation.hpp"
 #include "demarc/device/device.hpp"
+#include "demarc/device/device_ref.hpp"
 #include "demarc/driver/gpu.hpp"
 #include "demarc/partition/part.hpp"
 #include "demarc/ptx/affine.hpp"
@@ -79,13 +80,13 @@ Result<void> judge(const std::vector<ptx::ColoredKernel>& kernels, const Rewrite
 // The card of --device, else of --description.
 Result<gpu::Device> device_of(const RewriteOptions& options) {
   if (options.device.empty()) return gpu::find_device(options.description);
-  DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(options.device));
-  if (ref.kind == gpu::DeviceRef::Kind::simulated) {
-    if (options.description.empty()) return gpu::find_device(ref.name);
+  DEMARC_TRY(const gpu::GpuRef ref, gpu::parse_gpu_ref(options.device));
+  if (const auto* simulated = std::get_if<gpu::SimulatedRef>(&ref)) {
+    if (options.description.empty()) return gpu::find_device(simulated->name);
     return invalid_input("--description: {} has a description of its own", options.device);
   }
   DEMARC_TRY(const auto driver, cuda::Driver::load());
-  DEMARC_TRY(const auto gpu, cuda::Gpu::open(driver, ref.index));
+  DEMARC_TRY(const auto gpu, cuda::Gpu::open(driver, std::get<gpu::CardRef>(ref).index));
   return gpu::describe_card(gpu->name(), options.description);
 }
 

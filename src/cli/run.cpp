@@ -5,6 +5,7 @@
 
 #include "buffer_options.hpp"
 #include "demarc/base/json.hpp"
+#include "demarc/device/device_ref.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "demarc/workload/workload.hpp"
 #include "launch_options.hpp"
@@ -43,16 +44,14 @@ Json run_json(const cuda::LaunchRun& run, const std::string& device, const std::
 }
 
 Result<void> run_on_card(const RunOptions& options) {
-  DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(options.device));
-  if (ref.kind != gpu::DeviceRef::Kind::cuda)
-    return invalid_input(
-        "--device {}: run needs a real GPU, cuda:N; demarc emulate runs on the CPU",
-        options.device);
+  DEMARC_TRY(const auto card,
+             gpu::parse_ref_as<gpu::CardRef>(
+                 options.device, "run needs a real GPU, cuda:N; demarc emulate runs on the CPU"));
   DEMARC_TRY(const workload::LoadedLaunch loaded, options.launch.load());
   DEMARC_TRY(const std::vector<ShownBuffer> shown, options.buffers.choose(loaded.launch));
   DEMARC_CHECK(tell_of_others("run", options.device));
   DEMARC_TRY(const auto driver, cuda::Driver::load());
-  DEMARC_TRY(const auto gpu, cuda::Gpu::open(driver, ref.index));
+  DEMARC_TRY(const auto gpu, cuda::Gpu::open(driver, card.index));
   const std::chrono::milliseconds limit{static_cast<std::int64_t>(options.limit_s * 1000)};
   DEMARC_TRY(const cuda::LaunchRun run,
              cuda::run_launch(gpu, loaded.launch, loaded.ptx, loaded.ptx_name, limit));

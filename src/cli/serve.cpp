@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <memory>
 
-#include "demarc/device/device.hpp"
+#include "demarc/device/device_ref.hpp"
 #include "verb.hpp"
 
 namespace demarc::cli {
@@ -20,11 +20,9 @@ struct ServeOptions {
 
 Result<void> run_serve(ServeOptions& options) {
   if (!options.device.empty()) {
-    DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(options.device));
-    if (ref.kind != gpu::DeviceRef::Kind::cuda) {
-      return invalid_input("--device {}: only a real GPU is served; give cuda:N", options.device);
-    }
-    options.plan.card = ref.index;
+    DEMARC_TRY(const auto card, gpu::parse_ref_as<gpu::CardRef>(
+                                    options.device, "only a real GPU is served; give cuda:N"));
+    options.plan.card = card.index;
   }
   if (!options.mps.empty()) {
     const auto use = serve::parse_mps_use(options.mps);

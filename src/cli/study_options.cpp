@@ -5,7 +5,7 @@
 
 #include "demarc/base/files.hpp"
 #include "demarc/base/numbers.hpp"
-#include "demarc/device/device.hpp"
+#include "demarc/device/device_ref.hpp"
 #include "demarc/partition/mode.hpp"
 #include "help.hpp"
 
@@ -82,11 +82,13 @@ void StudyOptions::group(CLI::App& app) {
   group_options(app, "Measurement", {"--clock", "--victim-priority", "--seed"});
 }
 
-void StudyOptions::note_given(const CLI::App& app) {
+Result<void> StudyOptions::note_given(const CLI::App& app) {
+  DEMARC_TRY(ref_, gpu::parse_device_ref(device));
   for (const DeviceOption& option : device_options) {
     const CLI::Option* declared = app.get_option_no_throw(std::string(option.name));
     if (declared != nullptr && declared->count() > 0) given_.emplace_back(option.name);
   }
+  return {};
 }
 
 bool StudyOptions::given(std::string_view option) const {
@@ -159,9 +161,9 @@ Result<void> StudyOptions::parse(const std::vector<study::Mode>& modes,
 }
 
 Result<std::unique_ptr<study::Executor>> StudyOptions::open() const {
-  if (simulated()) {
+  if (const auto* simulated = std::get_if<gpu::SimulatedRef>(&ref_)) {
     study::SimExecutorOptions sim;
-    sim.device = device.substr(4);
+    sim.device = simulated->name;
     sim.seed = seed;
     sim.threads = threads_;
     sim.split = strategy_;
@@ -171,9 +173,8 @@ Result<std::unique_ptr<study::Executor>> StudyOptions::open() const {
     sim.sharing = sharing_;
     return study::make_sim_executor(sim);
   }
-  DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(device));
   study::GpuExecutorOptions gpu;
-  gpu.device = ref.index;
+  gpu.device = std::get<gpu::CardRef>(ref_).index;
   gpu.program = "/proc/self/exe";
   study::take_away_on_signals();
   gpu.split = strategy_;

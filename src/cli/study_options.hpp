@@ -3,7 +3,7 @@
 //   auto options = std::make_shared<StudyOptions>();
 //   options->declare(app);
 //   return [options, &app] {
-//     options->note_given(app);
+//     DEMARC_CHECK(options->note_given(app));
 //     DEMARC_CHECK(options->check_device());   // what the device cannot follow is refused
 //     DEMARC_CHECK(options->parse(modes));
 //     DEMARC_TRY(const auto executor, options->open());
@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "demarc/device/device_ref.hpp"
 #include "demarc/study/gpu_executor.hpp"
 #include "demarc/study/sim_executor.hpp"
 
@@ -25,13 +26,16 @@ class StudyOptions {
  public:
   // `devices`: what --device takes, for its help.
   void declare(CLI::App& app, const std::string& devices);
-  // Which options of this class, and which of the verb's own that devices differ in, stood on the
-  // command line.
-  void note_given(const CLI::App& app);
+  // Which device, which options of this class, and which of the verb's own that devices differ in,
+  // stood on the command line.
+  [[nodiscard]] Result<void> note_given(const CLI::App& app);
   [[nodiscard]] bool given(std::string_view option) const;
 
-  [[nodiscard]] bool real() const { return device.starts_with("cuda:"); }
-  [[nodiscard]] bool simulated() const { return device.starts_with("sim:"); }
+  [[nodiscard]] bool real() const { return std::holds_alternative<gpu::CardRef>(ref_); }
+  [[nodiscard]] bool simulated() const { return std::holds_alternative<gpu::SimulatedRef>(ref_); }
+  [[nodiscard]] const gpu::PlantedRef* planted() const {
+    return std::get_if<gpu::PlantedRef>(&ref_);
+  }
   // An option that stood on the command line and that the device cannot follow.
   [[nodiscard]] Result<void> check_device() const;
   // What the options mean apart from any device. `mode_option` names in errors where modes are
@@ -64,6 +68,7 @@ class StudyOptions {
   std::vector<std::string> locality_;
   unsigned threads_ = 0;
   std::vector<std::string> given_;
+  gpu::DeviceRef ref_;
   // Parsed.
   partition::SplitStrategy strategy_{};
   std::vector<std::uint64_t> mask_values_;

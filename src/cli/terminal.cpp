@@ -13,6 +13,7 @@
 #include "demarc/base/files.hpp"
 #include "demarc/base/standard_error.hpp"
 #include "demarc/device/device.hpp"
+#include "demarc/device/device_ref.hpp"
 #include "demarc/exec/beside_others.hpp"
 #include "verb.hpp"
 
@@ -81,8 +82,9 @@ std::function<void(const std::string& line)> tell_of(std::string verb) {
 
 Result<void> tell_of_others(std::string verb, std::string_view device) {
   const auto ref = gpu::parse_device_ref(device);
-  if (!ref || ref->kind != gpu::DeviceRef::Kind::cuda) return {};
-  DEMARC_TRY(const std::string others, cuda::what_others_have(ref->index));
+  const auto* card = ref ? std::get_if<gpu::CardRef>(&*ref) : nullptr;
+  if (card == nullptr) return {};
+  DEMARC_TRY(const std::string others, cuda::what_others_have(card->index));
   if (!others.empty()) tell_of(std::move(verb))(others);
   return {};
 }

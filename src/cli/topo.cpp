@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "demarc/card/identify.hpp"
+#include "demarc/device/device_ref.hpp"
 #include "demarc/device/tree.hpp"
 #include "verb.hpp"
 
@@ -50,13 +51,13 @@ bool only_writes(const TopoOptions& options) {
 }
 
 Result<void> show_topology(const TopoOptions& options) {
-  DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(options.device));
-  if (ref.kind == gpu::DeviceRef::Kind::simulated) {
+  DEMARC_TRY(const gpu::GpuRef ref, gpu::parse_gpu_ref(options.device));
+  if (const auto* simulated = std::get_if<gpu::SimulatedRef>(&ref)) {
     if (options.identify) {
       return invalid_input("--identify: {} has no latencies to measure; use cuda:N",
                            options.device);
     }
-    DEMARC_TRY(const gpu::Device device, gpu::find_device(ref.name));
+    DEMARC_TRY(const gpu::Device device, gpu::find_device(simulated->name));
     if (!options.output.empty()) DEMARC_CHECK(gpu::write_device(options.output, device));
     if (only_writes(options)) return {};
     return emit_result(
@@ -65,7 +66,7 @@ Result<void> show_topology(const TopoOptions& options) {
   }
   cuda::CardOptions card_options;
   card_options.refresh = options.refresh;
-  DEMARC_TRY(const auto card, cuda::open_card(ref.index, card_options));
+  DEMARC_TRY(const auto card, cuda::open_card(std::get<gpu::CardRef>(ref).index, card_options));
   if (options.refresh) DEMARC_CHECK(tell_of_others("topo", options.device));
   // Inside MPS the tree would not say where this process runs.
   if (options.identify || card->virtual_sms()) return show_identity(options, *card);

@@ -5,6 +5,7 @@
 #include "demarc/base/numbers.hpp"
 #include "demarc/base/text.hpp"
 #include "demarc/device/device.hpp"
+#include "demarc/device/device_ref.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "demarc/report/translation_page.hpp"
 #include "demarc/sim/memory/access_stream.hpp"
@@ -165,14 +166,13 @@ Result<std::vector<std::uint32_t>> cards_of(const TranslateOptions& options) {
   if (options.runs == 0) return invalid_input("--runs 0: at least one run was expected");
   std::vector<std::uint32_t> cards;
   for (const std::string& name : options.measure) {
-    DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(name));
-    if (ref.kind != gpu::DeviceRef::Kind::cuda) {
-      return invalid_input("--measure {}: real GPUs were expected, such as cuda:0,cuda:1", given);
+    DEMARC_TRY(const auto card,
+               gpu::parse_ref_as<gpu::CardRef>(
+                   name, "real GPUs were expected, such as cuda:0,cuda:1", "--measure"));
+    if (std::find(cards.begin(), cards.end(), card.index) != cards.end()) {
+      return invalid_input("--measure {}: cuda:{} is named twice", given, card.index);
     }
-    if (std::find(cards.begin(), cards.end(), ref.index) != cards.end()) {
-      return invalid_input("--measure {}: cuda:{} is named twice", given, ref.index);
-    }
-    cards.push_back(ref.index);
+    cards.push_back(card.index);
   }
   return cards;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "demarc/base/text.hpp"
+#include "demarc/device/device_ref.hpp"
 #include "demarc/sim/translation/application.hpp"
 #include "help.hpp"
 #include "translate_commands.hpp"
@@ -47,11 +48,10 @@ bool MachineOptions::names(std::string_view setting) const {
 Result<translation::Settings> MachineOptions::settings() const {
   translation::Settings settings;
   if (!device_.empty()) {
-    if (!device_.starts_with("sim:")) {
-      return invalid_input("--device {}: a machine was expected: sim:NAME or sim:FILE.json",
-                           device_);
-    }
-    DEMARC_TRY(settings, translation::find_machine(device_.substr(4)));
+    DEMARC_TRY(const auto machine,
+               gpu::parse_ref_as<gpu::SimulatedRef>(
+                   device_, "a machine was expected: sim:NAME or sim:FILE.json"));
+    DEMARC_TRY(settings, translation::find_machine(machine.name));
   }
   for (const auto& [name, value] : named_) {
     if (value.empty()) continue;

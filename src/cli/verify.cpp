@@ -5,7 +5,7 @@
 
 #include "demarc/base/numbers.hpp"
 #include "demarc/card/verify_colors.hpp"
-#include "demarc/device/device.hpp"
+#include "demarc/device/device_ref.hpp"
 #include "help.hpp"
 #include "verb.hpp"
 
@@ -52,14 +52,11 @@ Result<void> run_verify_colors(const VerifyOptions& options, std::uint32_t devic
 }
 
 Result<void> run_verify(VerifyOptions& options) {
-  DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(options.device));
-  if (ref.kind != gpu::DeviceRef::Kind::cuda) {
-    return invalid_input("--device {}: only a real GPU can be verified; give cuda:N",
-                         options.device);
-  }
+  DEMARC_TRY(const auto card, gpu::parse_ref_as<gpu::CardRef>(
+                                  options.device, "only a real GPU can be verified; give cuda:N"));
   DEMARC_CHECK(tell_of_others("verify", options.device));
-  if (!options.colors.empty()) return run_verify_colors(options, ref.index);
-  options.plan.device = ref.index;
+  if (!options.colors.empty()) return run_verify_colors(options, card.index);
+  options.plan.device = card.index;
   if (!options.mode.empty()) {
     DEMARC_TRY(options.plan.mode, partition::parse_mode(options.mode));
   }

@@ -1,7 +1,6 @@
-// Finds device descriptions by name, by file or by card, and reads --device.
+// Finds device descriptions by name, by file or by card.
 #include "builtin.hpp"
 #include "demarc/base/near_names.hpp"
-#include "demarc/base/numbers.hpp"
 #include "demarc/base/text.hpp"
 #include "demarc/device/device.hpp"
 
@@ -35,30 +34,6 @@ Result<Device> describe_card(std::string_view card, std::string_view description
       "no description of '{}' is built in, so its colours are unknown; demarc probe memory -o FILE "
       "writes a description",
       card);
-}
-
-Result<DeviceRef> parse_device_ref(std::string_view text) {
-  const auto colon = text.find(':');
-  const std::string_view kind = text.substr(0, colon);
-  const std::string_view rest =
-      colon == std::string_view::npos ? std::string_view{} : text.substr(colon + 1);
-  DeviceRef ref;
-  if (kind == "cuda") {
-    ref.kind = DeviceRef::Kind::cuda;
-    if (colon == std::string_view::npos) return ref;
-    DEMARC_TRY(const std::uint64_t index, parse_u64(rest, "--device cuda:N"));
-    if (index > 1023) return invalid_input("--device {}: no machine has that many GPUs", text);
-    ref.index = static_cast<std::uint32_t>(index);
-    return ref;
-  }
-  if (kind == "sim" && !rest.empty()) {
-    ref.kind = DeviceRef::Kind::simulated;
-    ref.name = std::string(rest);
-    return ref;
-  }
-  return invalid_input(
-      "--device {}: write cuda:N for a real GPU or sim:NAME for a simulated one ({})", text,
-      joined(builtin_device_names(), ", "));
 }
 
 }  // namespace demarc::gpu

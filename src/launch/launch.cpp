@@ -144,6 +144,12 @@ Result<void> validate_addresses(const Launch& launch) {
 
 }  // namespace
 
+std::optional<std::string_view> bundled_name(std::string_view text) {
+  constexpr std::string_view prefix = "bundled:";
+  if (!text.starts_with(prefix)) return std::nullopt;
+  return text.substr(prefix.size());
+}
+
 Result<void> refuse_fixed_addresses(const Launch& launch) {
   for (const Buffer& buffer : launch.buffers) {
     if (buffer.address == 0) continue;

@@ -77,7 +77,7 @@ class LaunchReader {
     DEMARC_TRY(launch_.summary, file.string_or("summary", ""));
     DEMARC_TRY(launch_.source, file.string_or("source", ""));
     DEMARC_TRY(launch_.ptx, file.string("ptx"));
-    if (!launch_.ptx.starts_with("bundled:")) launch_.ptx = (folder_ / launch_.ptx).string();
+    if (!bundled_name(launch_.ptx)) launch_.ptx = (folder_ / launch_.ptx).string();
     DEMARC_TRY(const std::int64_t seed, file.integer_or("seed", 0, INT64_MAX, 1));
     launch_.seed = static_cast<std::uint64_t>(seed);
     if (!file.has("groups")) return {};

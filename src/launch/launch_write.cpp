@@ -13,7 +13,7 @@ namespace demarc::gpu {
 namespace {
 
 std::string file_name(const std::string& path) {
-  return path.starts_with("bundled:") ? path : std::filesystem::path(path).filename().string();
+  return bundled_name(path) ? path : std::filesystem::path(path).filename().string();
 }
 
 Json dim_json(const Dim3& dim) {

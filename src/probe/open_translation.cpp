@@ -2,6 +2,7 @@
 #include "demarc/probe/open_translation.hpp"
 
 #include "demarc/device/device.hpp"
+#include "demarc/device/device_ref.hpp"
 #include "demarc/driver/mapped_pieces.hpp"
 #include "gpu_translation.hpp"
 #include "planted_translation.hpp"
@@ -9,14 +10,9 @@
 namespace demarc::probe {
 namespace {
 
-Result<std::uint32_t> card_index(std::string_view name, std::string_view option) {
-  DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(name));
-  if (ref.kind != gpu::DeviceRef::Kind::simulated) return ref.index;
-  return invalid_input(
-      "{} {}: simulated cards have no TLBs to find: the memory that they simulate is not "
-      "translated (demarc translate simulates translation); name a card, cuda:N, or planted:h200",
-      option, name);
-}
+constexpr std::string_view no_translation =
+    "simulated cards have no TLBs to find: the memory that they simulate is not translated (demarc "
+    "translate simulates translation); name a card, cuda:N, or planted:h200";
 
 std::uint64_t bytes_of(double gib) {
   return static_cast<std::uint64_t>(gib * static_cast<double>(std::uint64_t{1} << 30U));
@@ -25,26 +21,27 @@ std::uint64_t bytes_of(double gib) {
 }  // namespace
 
 Result<std::unique_ptr<TimedTranslation>> open_translation(const TranslationNames& names) {
-  constexpr std::string_view planted = "planted:";
-  if (names.device.starts_with(planted)) {
+  DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(names.device));
+  if (const auto* planted = std::get_if<gpu::PlantedRef>(&ref)) {
     if (!names.peer.empty()) {
       return invalid_input("--peer {}: a planted translation has its own peer; leave out --peer",
                            names.peer);
     }
-    DEMARC_TRY(PlantedHierarchy truth, planted_hierarchy(names.device.substr(planted.size())));
+    DEMARC_TRY(PlantedHierarchy truth, planted_hierarchy(planted->name));
     return std::unique_ptr<TimedTranslation>(new PlantedTranslation(std::move(truth), names.seed));
   }
-  DEMARC_TRY(const std::uint32_t index, card_index(names.device, "--device"));
-  std::uint32_t peer_index = index;
+  const auto* card = std::get_if<gpu::CardRef>(&ref);
+  if (card == nullptr) return invalid_input("--device {}: {}", names.device, no_translation);
+  gpu::CardRef other = *card;
   if (!names.peer.empty()) {
-    DEMARC_TRY(peer_index, card_index(names.peer, "--peer"));
+    DEMARC_TRY(other, gpu::parse_ref_as<gpu::CardRef>(names.peer, no_translation, "--peer"));
   }
   DEMARC_TRY(const auto driver, cuda::Driver::load());
-  DEMARC_TRY(const cuda::GpuPointer gpu, cuda::Gpu::open(driver, index));
+  DEMARC_TRY(const cuda::GpuPointer gpu, cuda::Gpu::open(driver, card->index));
   DEMARC_CHECK(gpu->check_whole());
   cuda::GpuPointer peer;
   if (!names.peer.empty()) {
-    DEMARC_TRY(peer, cuda::Gpu::open(driver, peer_index));
+    DEMARC_TRY(peer, cuda::Gpu::open(driver, other.index));
     DEMARC_CHECK(cuda::check_reach(*gpu, *peer));
   }
   DEMARC_TRY(auto opened,

@@ -37,8 +37,7 @@ Result<Demo> run_demo(const DemoOptions& options, const Progress& progress) {
   };
   // What was given is looked at before half a minute's work.
   DEMARC_TRY(const study::Plan plan, isolate_demo_plan(options));
-  DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(options.device));
-  DEMARC_TRY(const gpu::Device described, gpu::find_device(ref.name));
+  DEMARC_TRY(const gpu::Device described, described_device(options.device));
   const std::string missing = missing_for_prediction(described);
   if (!missing.empty()) return invalid_input("--device {}: {}", options.device, missing);
   DEMARC_TRY(const study::StudyResult isolate, run_isolate_demo(plan, first));

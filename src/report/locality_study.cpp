@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "demarc/base/json.hpp"
+#include "demarc/device/device_ref.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "demarc/report/locality_page.hpp"
 
@@ -55,14 +56,17 @@ std::string incomplete_prediction(const LocalityStudy& study) {
       100 * whole.l1_interval.high, 100 * whole.l2_interval.low, 100 * whole.l2_interval.high);
 }
 
+Result<gpu::Device> described_device(std::string_view device) {
+  DEMARC_TRY(const auto simulated,
+             gpu::parse_ref_as<gpu::SimulatedRef>(
+                 device, "predictions are made for a description of a device; use sim:NAME"));
+  return gpu::find_device(simulated.name);
+}
+
 Result<LocalityStudy> study_locality(const std::string& ptx, const std::string& ptx_name,
                                      const gpu::Launch& launch, const locality::Options& options,
                                      const std::string& device, std::uint32_t gpus) {
-  DEMARC_TRY(const gpu::DeviceRef ref, gpu::parse_device_ref(device));
-  if (ref.kind != gpu::DeviceRef::Kind::simulated)
-    return invalid_input(
-        "--device {}: predictions are made for a description of a device; use sim:NAME", device);
-  DEMARC_TRY(const gpu::Device described, gpu::find_device(ref.name));
+  DEMARC_TRY(const gpu::Device described, described_device(device));
   DEMARC_TRY(const ptx::Module module, ptx::parse_whole(ptx, ptx_name));
   LocalityStudy study;
   study.name = launch.name.empty() ? ptx_name : launch.name;

@@ -7,6 +7,7 @@
 
 #include "command_run.hpp"
 #include "work_watch.hpp"
+#include "workload_spec.hpp"
 
 namespace demarc::study {
 namespace {
@@ -20,10 +21,12 @@ class CommandLane : public Lane {
   ~CommandLane() override { stop_keeper(); }
 
   Result<void> load(const Workload& workload) override {
-    if (!is_command(workload) || workload.spec.size() == 4) {
+    const auto spec = parse_workload_spec(workload.spec);
+    const auto* command = spec ? std::get_if<CommandSpec>(&*spec) : nullptr;
+    if (command == nullptr || command->line.empty()) {
       return invalid_input("'{}' is not a command; write cmd:COMMAND LINE", workload.spec);
     }
-    command_ = workload.spec.substr(4);
+    command_ = command->line;
     return {};
   }
   Result<std::vector<double>> sample(std::uint32_t, double) override { return not_a_victim(); }

@@ -2,6 +2,7 @@
 #include "demarc/study/plan.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <numeric>
 #include <set>
 
@@ -12,6 +13,7 @@
 #include "demarc/base/text.hpp"
 #include "demarc/study/statistics.hpp"
 #include "demarc/workload/workload.hpp"
+#include "workload_spec.hpp"
 
 namespace demarc::study {
 namespace {
@@ -117,28 +119,32 @@ Result<Mode> parse_one_mode(std::string_view item, std::string_view option) {
   return mode;
 }
 
+// "dir/mm.json" -> "mm", "dir/x.txt" -> "x.txt"
+std::string name_of_file(const std::string& path) {
+  const std::filesystem::path file = std::filesystem::path(path).filename();
+  return file.extension() == ".json" ? file.stem() : file;
+}
+
 // "launch:dir/mm.json" -> "mm", "launch:dir/mm.json@large" -> "mm@large", "stream:dir/x.txt" ->
 // "x.txt", "cmd:python3 train.py" -> "python3 train.py".
-std::string display_name(std::string_view spec) {
-  if (spec.starts_with("cmd:")) return std::string(spec.substr(4));
-  if (!spec.starts_with("launch:") && !spec.starts_with("stream:")) return std::string(spec);
-  spec.remove_prefix(7);
-  if (const auto slash = spec.rfind('/'); slash != std::string_view::npos) {
-    spec.remove_prefix(slash + 1);
-  }
-  if (const auto dot = spec.rfind(".json"); dot != std::string_view::npos) {
-    const std::string_view behind = spec.substr(dot + 5);
-    if (behind.empty() || behind.front() == '@') {
-      return std::string(spec.substr(0, dot)) + std::string(behind);
-    }
-  }
-  return std::string(spec);
+Result<std::string> display_name(std::string_view text) {
+  DEMARC_TRY(const WorkloadSpec spec, parse_workload_spec(text));
+  if (const auto* command = std::get_if<CommandSpec>(&spec)) return command->line;
+  if (const auto* stream = std::get_if<StreamSpec>(&spec)) return name_of_file(stream->path);
+  const auto* launch = std::get_if<LaunchSpec>(&spec);
+  if (launch == nullptr) return std::string(text);
+  return name_of_file(launch->path) + (launch->scale.empty() ? "" : "@" + launch->scale);
 }
 
 }  // namespace
 
+Workload command_workload(const std::string& line) {
+  return {line, std::string(command_prefix) + line};
+}
+
 bool is_command(const Workload& workload) {
-  return workload.spec.starts_with("cmd:");
+  const auto spec = parse_workload_spec(workload.spec);
+  return spec && std::holds_alternative<CommandSpec>(*spec);
 }
 
 std::string modes_for_commands() {
@@ -169,17 +175,24 @@ Result<std::vector<Mode>> parse_modes(std::string_view text, std::string_view op
 }
 
 std::string meaning_of(const Workload& workload) {
-  if (workload.spec == "copy_in") return "copies to the card by its copy engine";
-  if (workload.spec == "copy_out") return "copies from the card by its copy engine";
-  const auto found =
-      workload::find(std::string_view(workload.spec).substr(0, workload.spec.find('@')));
+  const auto spec = parse_workload_spec(workload.spec);
+  if (!spec) return {};
+  if (const auto* copy = std::get_if<CopySpec>(&*spec)) {
+    return copy->to_card ? "copies to the card by its copy engine"
+                         : "copies from the card by its copy engine";
+  }
+  const auto* bundled = std::get_if<BundledSpec>(&*spec);
+  if (bundled == nullptr) return {};
+  const auto found = workload::find(bundled->name);
   return found ? (*found)->summary : std::string();
 }
 
 Result<std::vector<Workload>> parse_workloads(std::string_view text, std::string_view option) {
   std::vector<Workload> workloads;
   for (const std::string_view item : split_at(text, ',')) {
-    const std::string name = display_name(item);
+    const auto named = display_name(item);
+    if (!named) return invalid_input("{}: {}", option, named.error().message);
+    const std::string& name = *named;
     if (name.empty()) {
       return invalid_input("{}: an entry of '{}' is empty; separate names by commas", option, text);
     }

@@ -6,6 +6,7 @@
 #include "demarc/base/hash.hpp"
 #include "demarc/base/random.hpp"
 #include "demarc/base/text.hpp"
+#include "demarc/device/device_ref.hpp"
 
 namespace demarc::study {
 namespace {
@@ -91,7 +92,7 @@ class PlantedExecutor : public Executor {
 
   DeviceContext context() const override {
     DeviceContext out;
-    out.device = "planted:" + model_.name;
+    out.device = to_string(gpu::PlantedRef{model_.name});
     out.name = "planted model " + model_.name;
     out.sms = model_.sms;
     out.measured = false;

@@ -15,8 +15,6 @@
 namespace demarc::workload {
 namespace {
 
-constexpr std::string_view bundled_mark = "bundled:";
-
 bool is_name_character(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
          c == '$' || c == '%';
@@ -33,15 +31,10 @@ Result<gpu::Launch> launch_of(const LaunchRequest& request) {
   if (!has_file && request.text.ptx.empty()) {
     return invalid_input("a PTX file, bundled:NAME or --launch FILE.json was expected");
   }
-  const bool own_launch =
-      !has_file && !request.text_given && request.text.ptx.starts_with(bundled_mark);
   const std::string& source = has_file ? request.launch_file : request.text.ptx;
-  if (has_file || own_launch) {
-    const std::string_view name = source;
-    if (name.starts_with(bundled_mark))
-      return instance(name.substr(bundled_mark.size()), request.options);
-    return gpu::read_launch(source, request.options);
-  }
+  const auto bundled = gpu::bundled_name(source);
+  if (bundled && (has_file || !request.text_given)) return instance(*bundled, request.options);
+  if (has_file) return gpu::read_launch(source, request.options);
   if (!request.options.scale.empty() || !request.options.parameters.empty()) {
     return invalid_input("--scale and --param belong to launch files; {} is a PTX module", source);
   }
@@ -224,7 +217,7 @@ Result<LoadedLaunch> load_launch(const LaunchRequest& request) {
   DEMARC_TRY(loaded.launch, launch_of(request));
   if (request.seed_given) loaded.launch.seed = request.text.seed;
   loaded.ptx_name = loaded.launch.ptx;
-  if (request.target_given && !loaded.ptx_name.starts_with(bundled_mark)) {
+  if (request.target_given && !gpu::bundled_name(loaded.ptx_name)) {
     return invalid_input(
         "--sm {} chooses among bundled modules, but {} is a PTX file with its own .target",
         request.target, loaded.ptx_name);

@@ -14,8 +14,6 @@
 namespace demarc::workload {
 namespace {
 
-constexpr std::string_view bundled_prefix = "bundled:";
-
 // Only what lists of workloads show: the launch file is read in full, with all its checks, by
 // instance().
 Workload describe(const BundledLaunch& bundled) {
@@ -77,15 +75,15 @@ Result<gpu::Launch> instance(std::string_view name, const gpu::LaunchFileOptions
 }
 
 Result<std::string> ptx_text(const gpu::Launch& launch, std::uint32_t target) {
-  const std::string_view ptx = launch.ptx;
-  if (!ptx.starts_with(bundled_prefix)) return read_file(launch.ptx);
-  const std::string_view name = ptx.substr(bundled_prefix.size());
-  const auto* module = gpu::find_ptx(embedded::workload_kernels(), name, target);
+  const auto name = gpu::bundled_name(launch.ptx);
+  if (!name) return read_file(launch.ptx);
+  const auto* module = gpu::find_ptx(embedded::workload_kernels(), *name, target);
   if (module != nullptr) return std::string(module->text);
-  const auto targets = targets_of(name);
-  if (targets.empty()) return invalid_input("{}: there is no bundled module of that name", ptx);
-  return invalid_input("{}: there is no PTX for sm_{} or below; the lowest is sm_{}", ptx, target,
-                       targets.front());
+  const auto targets = targets_of(*name);
+  if (targets.empty())
+    return invalid_input("{}: there is no bundled module of that name", launch.ptx);
+  return invalid_input("{}: there is no PTX for sm_{} or below; the lowest is sm_{}", launch.ptx,
+                       target, targets.front());
 }
 
 std::vector<std::uint32_t> targets_of(std::string_view module) {

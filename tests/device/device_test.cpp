@@ -102,34 +102,6 @@ TEST(Device, an_unknown_name_lists_the_known_ones) {
   EXPECT_THAT(device.error().message, HasSubstr("h100-sxm"));
 }
 
-TEST(Device, a_reference_is_cuda_or_simulated_and_nothing_else) {
-  EXPECT_EQ(parse_device_ref("cuda:3")->index, 3U);
-  EXPECT_EQ(parse_device_ref("cuda")->index, 0U);
-  EXPECT_EQ(parse_device_ref("sim:h100-sxm")->name, "h100-sxm");
-  EXPECT_FALSE(parse_device_ref("cuda:"));
-  EXPECT_FALSE(parse_device_ref("cuda:x"));
-  EXPECT_FALSE(parse_device_ref("sim:"));
-  EXPECT_FALSE(parse_device_ref("gpu:0"));
-  EXPECT_FALSE(parse_device_ref(""));
-}
-
-TEST(DeviceRef, a_number_that_is_no_cards_is_refused_and_not_cut_down) {
-  EXPECT_EQ(parse_device_ref("cuda:1023")->index, 1023U);
-  for (const char* text : {"cuda:1024", "cuda:4294967296", "cuda:4294967297"}) {
-    const auto refused = parse_device_ref(text);
-    ASSERT_FALSE(refused) << text;
-    EXPECT_EQ(refused.error().kind, ErrorKind::invalid_input);
-    EXPECT_THAT(refused.error().message, HasSubstr("no machine has that many GPUs"));
-  }
-  for (const char* text : {"cuda:18446744073709551616", "cuda:-1", "cuda:0 ", "cuda: 0", "cuda:1,2",
-                           "CUDA:0", "cuda:+1"}) {
-    const auto refused = parse_device_ref(text);
-    ASSERT_FALSE(refused) << text;
-    EXPECT_EQ(refused.error().kind, ErrorKind::invalid_input);
-    EXPECT_FALSE(refused.error().message.empty());
-  }
-}
-
 TEST(Topology, a_gpc_without_a_tpc_is_found) {
   Topology topology = regular_topology(3, 2, 2);
   ASSERT_TRUE(topology.check());

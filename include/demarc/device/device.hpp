@@ -95,13 +95,4 @@ struct Device {
 [[nodiscard]] Result<Device> describe_card(std::string_view card,
                                            std::string_view description = {});
 
-// What --device takes: "sim:h100-sxm", "sim:my.json", "cuda:0".
-struct DeviceRef {
-  enum class Kind { simulated, cuda };
-  Kind kind = Kind::cuda;
-  std::string name;         // simulated: for find_device()
-  std::uint32_t index = 0;  // cuda: ordinal of the card
-};
-[[nodiscard]] Result<DeviceRef> parse_device_ref(std::string_view text);
-
 }  // namespace demarc::gpu

@@ -156,6 +156,9 @@ struct Launch {
 // The place in a buffer to which an argument of the launch leads.
 [[nodiscard]] std::optional<BufferUse> used_buffer(const Launch& launch, const Argument& argument);
 
+// "vecadd" of "bundled:vecadd", a module or a launch that comes with Demarc; none of a file's path.
+[[nodiscard]] std::optional<std::string_view> bundled_name(std::string_view text);
+
 // --- The command line: kernel.ptx --kernel NAME --grid X[,Y[,Z]] --block X[,Y[,Z]] --args SPEC
 
 struct LaunchText {

@@ -37,6 +37,8 @@ struct LocalityStudy {
     const std::string& ptx, const std::string& ptx_name, const gpu::Launch& launch,
     const locality::Options& options, const std::string& device, std::uint32_t gpus = 1);
 
+// The simulated device that --device names.
+[[nodiscard]] Result<gpu::Device> described_device(std::string_view device);
 // What is missing in a device's description for a prediction of its caches; empty if nothing is.
 [[nodiscard]] std::string missing_for_prediction(const gpu::Device& device);
 // A remark on predicted rates that do not cover the whole launch; empty if they do.

@@ -33,6 +33,7 @@ struct Workload {
 [[nodiscard]] std::string meaning_of(const Workload& workload);
 
 // A command line, run as an aggressor.
+[[nodiscard]] Workload command_workload(const std::string& line);
 [[nodiscard]] bool is_command(const Workload& workload);
 
 // T(A, B): victim A runs in part 0, and aggressor B in a loop in each of the other parts. Without B

@@ -5,6 +5,7 @@
 
 #include "demarc/base/text.hpp"
 #include "demarc/card/backend.hpp"
+#include "demarc/device/device_ref.hpp"
 #include "demarc/driver/sync_domain.hpp"
 #include "demarc/guest/control.hpp"
 #include "gpu/colored_parts.hpp"
@@ -70,7 +71,7 @@ class GpuExecutor : public Executor {
 
   DeviceContext context() const override {
     DeviceContext out;
-    out.device = fmt::format("cuda:{}", options_.device);
+    out.device = to_string(gpu::CardRef{options_.device});
     out.name = gpu_->name();
     out.driver = gpu_->driver().driver_version();
     out.sms = gpu_->sm_count();

@@ -5,49 +5,29 @@
 #include <map>
 
 #include "demarc/workload/workload.hpp"
-#include "launch_spec.hpp"
+#include "workload_spec.hpp"
 
 namespace demarc::study {
 namespace {
 
 constexpr std::uint64_t copied_bytes = std::uint64_t{256} << 20U;  // by "copy_in" and "copy_out"
 
-struct CopyName {
-  std::string_view name;
-  CopyDirection direction;
-};
-constexpr CopyName copy_names[] = {{"copy_in", CopyDirection::to_card},
-                                   {"copy_out", CopyDirection::to_host}};
-
-// "copy_in" and "copy_out" copy some memory; with ":FILE.json" the first buffer of a launch file.
-Result<std::optional<LoadedLaunch>> copies_of(std::string_view spec) {
-  for (const CopyName& known : copy_names) {
-    if (!spec.starts_with(known.name)) continue;
-    const std::string_view rest = spec.substr(known.name.size());
-    LoadedLaunch loaded;
-    loaded.copies = known.direction;
-    if (rest.starts_with(":")) {
-      DEMARC_TRY(loaded.launch, gpu::read_launch(std::string(rest.substr(1))));
-      return loaded;
-    }
-    if (!rest.empty()) continue;
-    loaded.launch.name = spec;
-    loaded.launch.buffers.resize(1);
-    loaded.launch.buffers.front().name = "data";
-    loaded.launch.buffers.front().bytes = copied_bytes;
-    loaded.launch.kernels.resize(1);
+Result<LoadedLaunch> copies_of(const CopySpec& copy) {
+  LoadedLaunch loaded;
+  loaded.copies = copy.to_card ? CopyDirection::to_card : CopyDirection::to_host;
+  if (!copy.launch_file.empty()) {
+    DEMARC_TRY(loaded.launch, gpu::read_launch(copy.launch_file));
     return loaded;
   }
-  return std::nullopt;
+  loaded.launch.name = copy.to_card ? "copy_in" : "copy_out";
+  loaded.launch.buffers.resize(1);
+  loaded.launch.buffers.front().name = "data";
+  loaded.launch.buffers.front().bytes = copied_bytes;
+  loaded.launch.kernels.resize(1);
+  return loaded;
 }
 
-Result<gpu::Launch> launch_of(const std::string& spec) {
-  if (is_launch_file(spec)) return read_launch_file(spec);
-  if (spec.starts_with("cmd:")) {
-    return invalid_input("'{}' is a command: it can be an aggressor, but not a victim",
-                         spec.substr(4));
-  }
-  DEMARC_TRY(const BundledSpec wanted, read_bundled_spec(spec));
+Result<gpu::Launch> bundled_launch(const BundledSpec& wanted) {
   DEMARC_TRY(const workload::Workload* bundled, workload::find(wanted.name));
   gpu::LaunchFileOptions options;
   options.parameters = wanted.parameters;
@@ -62,9 +42,28 @@ Result<gpu::Launch> launch_of(const std::string& spec) {
   return workload::instance(wanted.name, options);
 }
 
-Result<LoadedLaunch> read_workload(const std::string& spec, std::uint32_t target) {
-  DEMARC_TRY(auto copies, copies_of(spec));
-  if (copies) return std::move(*copies);
+// Of a spec that has kernels.
+Result<gpu::Launch> launch_of(const WorkloadSpec& spec) {
+  if (std::holds_alternative<CommandSpec>(spec)) {
+    return missing_capability("a command brings compiled code, no PTX");
+  }
+  if (std::holds_alternative<StreamSpec>(spec)) {
+    return missing_capability("an access stream has no PTX");
+  }
+  if (std::holds_alternative<CopySpec>(spec)) {
+    return missing_capability("copies by the copy engines have no PTX");
+  }
+  const auto* file = std::get_if<LaunchSpec>(&spec);
+  return file != nullptr ? read_launch_file(*file) : bundled_launch(std::get<BundledSpec>(spec));
+}
+
+Result<LoadedLaunch> read_workload(const std::string& text, std::uint32_t target) {
+  DEMARC_TRY(const WorkloadSpec spec, parse_workload_spec(text));
+  if (const auto* copy = std::get_if<CopySpec>(&spec)) return copies_of(*copy);
+  if (const auto* command = std::get_if<CommandSpec>(&spec)) {
+    return invalid_input("'{}' is a command: it can be an aggressor, but not a victim",
+                         command->line);
+  }
   LoadedLaunch loaded;
   DEMARC_TRY(loaded.launch, launch_of(spec));
   DEMARC_TRY(loaded.ptx, workload::ptx_text(loaded.launch, target));
@@ -82,12 +81,9 @@ Result<LoadedLaunch> read_workload(const std::string& spec, std::uint32_t target
 }  // namespace
 
 Result<WorkloadCode> gpu_workload_code(const std::string& spec, std::uint32_t target) {
-  if (spec.starts_with("cmd:")) return missing_capability("a command brings compiled code, no PTX");
-  if (spec.starts_with("stream:")) return missing_capability("an access stream has no PTX");
-  DEMARC_TRY(const auto copies, copies_of(spec));
-  if (copies) return missing_capability("copies by the copy engines have no PTX");
+  DEMARC_TRY(const WorkloadSpec wanted, parse_workload_spec(spec));
   WorkloadCode code;
-  DEMARC_TRY(code.launch, launch_of(spec));
+  DEMARC_TRY(code.launch, launch_of(wanted));
   DEMARC_TRY(code.ptx, workload::ptx_text(code.launch, target));
   return code;
 }

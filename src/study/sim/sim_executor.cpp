@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "demarc/base/parallel.hpp"
+#include "demarc/device/device_ref.hpp"
 #include "fidelity.hpp"
 #include "part_colors.hpp"
 #include "sim/sim_memory.hpp"
@@ -296,7 +297,7 @@ class SimExecutor final : public Executor {
 
   DeviceContext context() const override {
     DeviceContext context;
-    context.device = "sim:" + name_;
+    context.device = to_string(gpu::SimulatedRef{name_});
     context.name = study_.device().name + " (simulated)";
     context.sms = study_.spec().sms();
     context.measured = false;

@@ -11,7 +11,7 @@
 #include "demarc/sim/memory/emulated.hpp"
 #include "demarc/sim/memory/spec.hpp"
 #include "demarc/workload/workload.hpp"
-#include "launch_spec.hpp"
+#include "workload_spec.hpp"
 
 namespace demarc::study {
 namespace {
@@ -69,16 +69,7 @@ const std::map<std::string, CardSize, std::less<>>& card_sizes() {
   return sizes;
 }
 
-Result<gpu::Launch> sim_launch_of(const std::string& spec) {
-  if (is_launch_file(spec)) return read_launch_file(spec);
-  if (spec.starts_with("copy_in") || spec.starts_with("copy_out")) {
-    return missing_capability("'{}': a simulated device has no copy engines; use cuda:N", spec);
-  }
-  if (spec.starts_with("cmd:")) {
-    return missing_capability("'{}': a simulated device runs kernels, not commands",
-                              spec.substr(4));
-  }
-  DEMARC_TRY(const BundledSpec wanted, read_bundled_spec(spec));
+Result<gpu::Launch> sized_launch(const BundledSpec& wanted, std::string_view spec) {
   DEMARC_TRY(const workload::Workload* bundled, workload::find(wanted.name));
   gpu::LaunchFileOptions options;
   if (!wanted.parameters.empty()) {
@@ -100,12 +91,33 @@ Result<gpu::Launch> sim_launch_of(const std::string& spec) {
   return workload::instance(wanted.name, options);
 }
 
-sim::memory::KernelWindow window_of(const std::string& spec) {
-  if (is_launch_file(spec)) return {};
-  const auto wanted = read_bundled_spec(spec);
-  if (!wanted || wanted->scale != card_scale) return {};
+Result<gpu::Launch> sim_launch_of(const WorkloadSpec& spec, std::string_view text) {
+  if (const auto* file = std::get_if<LaunchSpec>(&spec)) return read_launch_file(*file);
+  if (std::holds_alternative<StreamSpec>(spec)) {
+    return missing_capability("an access stream has no PTX");
+  }
+  if (std::holds_alternative<CopySpec>(spec)) {
+    return missing_capability("'{}': a simulated device has no copy engines; use cuda:N", text);
+  }
+  if (const auto* command = std::get_if<CommandSpec>(&spec)) {
+    return missing_capability("'{}': a simulated device runs kernels, not commands", command->line);
+  }
+  return sized_launch(std::get<BundledSpec>(spec), text);
+}
+
+sim::memory::KernelWindow window_of(const WorkloadSpec& spec) {
+  const auto* wanted = std::get_if<BundledSpec>(&spec);
+  if (wanted == nullptr || wanted->scale != card_scale) return {};
   const auto known = card_sizes().find(wanted->name);
   return known == card_sizes().end() ? sim::memory::KernelWindow{} : known->second.window;
+}
+
+Result<WorkloadCode> sim_code_of(const WorkloadSpec& spec, std::string_view text,
+                                 std::uint32_t target) {
+  WorkloadCode code;
+  DEMARC_TRY(code.launch, sim_launch_of(spec, text));
+  DEMARC_TRY(code.ptx, workload::ptx_text(code.launch, target));
+  return code;
 }
 
 std::uint64_t sim_digest(const gpu::Launch& launch, const gpu::Memory& memory) {
@@ -148,22 +160,20 @@ Result<SimWorkload> load_access_stream(const std::string& path) {
 }  // namespace
 
 Result<WorkloadCode> sim_workload_code(const std::string& spec, std::uint32_t target) {
-  if (spec.starts_with("stream:")) return missing_capability("an access stream has no PTX");
-  WorkloadCode code;
-  DEMARC_TRY(code.launch, sim_launch_of(spec));
-  DEMARC_TRY(code.ptx, workload::ptx_text(code.launch, target));
-  return code;
+  DEMARC_TRY(const WorkloadSpec parsed, parse_workload_spec(spec));
+  return sim_code_of(parsed, spec, target);
 }
 
-Result<SimWorkload> load_sim_workload(const std::string& spec, std::uint32_t target) {
-  if (spec.starts_with("stream:")) return load_access_stream(spec.substr(7));
-  DEMARC_TRY(auto code, sim_workload_code(spec, target));
+Result<SimWorkload> load_sim_workload(const std::string& text, std::uint32_t target) {
+  DEMARC_TRY(const WorkloadSpec spec, parse_workload_spec(text));
+  if (const auto* stream = std::get_if<StreamSpec>(&spec)) return load_access_stream(stream->path);
+  DEMARC_TRY(auto code, sim_code_of(spec, text, target));
   const gpu::Launch launch = std::move(code.launch);
   for (const gpu::Buffer& buffer : launch.buffers) {
     if (!buffer.host) continue;
     return missing_capability(
         "workload '{}': its buffer '{}' lies in memory of the host, which simulated GPUs lack",
-        spec, buffer.name);
+        text, buffer.name);
   }
   const std::string& ptx = code.ptx;
   DEMARC_TRY(ptx::Module parsed, ptx::parse_whole(ptx, launch.ptx));

@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "demarc/study/study.hpp"
-#include "launch_spec.hpp"
 #include "sim/sim_workload.hpp"
+#include "workload_spec.hpp"
 
 namespace demarc::study {
 namespace {
@@ -122,10 +122,10 @@ TEST(SimExecutor, a_scale_is_named_behind_its_sign) {
                    "'va@': name one of its scales after the '@', or leave the '@' out"}));
   EXPECT_THAT(load_sim_workload("launch:k.json@", 90).error().message,
               HasSubstr("'launch:k.json@': name one of its scales"));
-  const BundledSpec named = read_bundled_spec("va@large").value();
+  const BundledSpec named = std::get<BundledSpec>(parse_workload_spec("va@large").value());
   EXPECT_EQ(named.name, "vecadd");
   EXPECT_EQ(named.scale, "large");
-  EXPECT_EQ(read_bundled_spec("nn").value().scale, std::nullopt);
+  EXPECT_EQ(std::get<BundledSpec>(parse_workload_spec("nn").value()).scale, std::nullopt);
 }
 
 }  // namespace
