@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "demarc/base/free_ranges.hpp"
+#include "demarc/base/rounding.hpp"
 #include "demarc/base/text.hpp"
 
 namespace demarc::serve {
@@ -64,27 +66,17 @@ Result<void> check_kept(const Book::Tenant& now, const Terms& terms) {
   return {};
 }
 
-// The first run of free bytes that is long enough, and the longest.
-struct FreeRun {
-  std::optional<std::uint64_t> first;
-  std::uint64_t longest = 0;
-};
-FreeRun find_run(const Book::Tenant& tenant, std::uint64_t bytes) {
-  FreeRun run;
+// What no holding has.
+FreeRanges free_of(const Book::Tenant& tenant) {
+  FreeRanges free;
   std::uint64_t begin = 0;
   const std::uint64_t most = whole_steps(tenant.terms.bytes);
-  const auto look = [&](std::uint64_t end) {
-    end = std::min(end, most);
-    if (end <= begin) return;
-    if (end - begin >= bytes && !run.first) run.first = begin;
-    run.longest = std::max(run.longest, end - begin);
-  };
   for (const auto& [first, holding] : tenant.holdings) {
-    look(first);
+    free.put(begin, std::min(first, most));
     begin = first + holding.bytes;
   }
-  look(most);
-  return run;
+  free.put(begin, most);
+  return free;
 }
 
 std::string names_of(const Book& book) {
@@ -226,15 +218,16 @@ Result<lease::Extent> Ledger::take(ProcessId process, std::uint64_t bytes) {
     return missing_capability("tenant '{}' was revoked", terms.name);
   }
   if (bytes == 0) return invalid_input("0 bytes were asked for");
-  const bool may_fit = bytes <= terms.bytes;  // and rounding does not overflow
-  const std::uint64_t whole = may_fit ? whole_steps(bytes + extent_step - 1) : 0;
-  const FreeRun run = find_run(tenant, whole);
-  if (!may_fit || !run.first) {
+  FreeRanges free = free_of(tenant);
+  const std::uint64_t longest = free.longest();
+  const std::uint64_t whole = round_up(std::min(bytes, longest), extent_step);
+  const auto first = bytes <= longest ? free.take(whole) : std::nullopt;
+  if (!first) {
     return missing_capability("{} bytes for tenant '{}': the longest free run has {} of {}", bytes,
-                              terms.name, run.longest, terms.bytes);
+                              terms.name, longest, terms.bytes);
   }
-  tenant.holdings[*run.first] = {whole, process, Holding::State::given};
-  return lease::Extent{*run.first, whole};
+  tenant.holdings[*first] = {whole, process, Holding::State::given};
+  return lease::Extent{*first, whole};
 }
 
 void Ledger::count_refusal(ProcessId process) {

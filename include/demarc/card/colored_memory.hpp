@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "demarc/base/free_ranges.hpp"
 #include "demarc/card/card.hpp"
 #include "demarc/card/colored.cuh"
 #include "demarc/card/colored_copy.hpp"
@@ -221,9 +222,6 @@ class ColoredPool : public std::enable_shared_from_this<ColoredPool> {
 
  private:
   friend class ColoredBuffer;
-  struct Range {
-    std::uint64_t begin, end;
-  };
   struct Region {  // pages of one constant; where colours are remainders, all of them
     std::uint32_t constant;
     std::uint64_t offset;  // in the arena
@@ -232,8 +230,8 @@ class ColoredPool : public std::enable_shared_from_this<ColoredPool> {
   struct Share {
     std::vector<ShareColors> colors;  // by region
     std::uint64_t byte_cap = 0;
-    color::ColorSet color_set;             // as asked for
-    std::vector<std::vector<Range>> free;  // [region], linear positions, ascending
+    color::ColorSet color_set;     // as asked for
+    std::vector<FreeRanges> free;  // [region], linear positions
     ColoredUsage usage;
     [[nodiscard]] std::uint64_t largest_free() const;
   };

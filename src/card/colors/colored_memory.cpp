@@ -175,7 +175,7 @@ void ColoredPool::add_share(const ShareRequest& request, std::vector<ShareColors
   share.byte_cap = request.byte_cap;
   share.color_set = request.colors;
   for (const std::uint64_t bytes : linear) {
-    share.free.push_back({Range{0, bytes}});
+    share.free.emplace_back(0, bytes);
     share.usage.capacity_bytes += bytes;
   }
   if (share.byte_cap != 0) {
@@ -220,14 +220,11 @@ Result<ColoredBuffer> ColoredPool::allocate(std::size_t share_index, std::uint64
         share.byte_cap, in_use);
   }
   for (std::uint32_t r = 0; r < regions_.size(); ++r) {
-    for (auto range = share.free[r].begin(); range != share.free[r].end(); ++range) {
-      if (range->end - range->begin < wanted) continue;
-      const std::uint64_t first = range->begin;
-      range->begin += wanted;
-      share.usage.used_bytes += bytes;
-      share.usage.wasted_bytes += wanted - bytes;
-      return ColoredBuffer(shared_from_this(), share_index, share.colors[r], first, bytes, r);
-    }
+    const auto first = share.free[r].take(wanted);
+    if (!first) continue;
+    share.usage.used_bytes += bytes;
+    share.usage.wasted_bytes += wanted - bytes;
+    return ColoredBuffer(shared_from_this(), share_index, share.colors[r], *first, bytes, r);
   }
   return missing_capability("{} bytes of coloured memory: the largest free run of this share is {}",
                             bytes, share.largest_free());
@@ -235,9 +232,7 @@ Result<ColoredBuffer> ColoredPool::allocate(std::size_t share_index, std::uint64
 
 std::uint64_t ColoredPool::Share::largest_free() const {
   std::uint64_t largest = 0;
-  for (const auto& ranges : free) {
-    for (const Range& range : ranges) largest = std::max(largest, range.end - range.begin);
-  }
+  for (const FreeRanges& ranges : free) largest = std::max(largest, ranges.longest());
   if (byte_cap == 0) return largest;
   return std::min(largest, byte_cap - usage.used_bytes - usage.wasted_bytes);
 }
@@ -254,18 +249,7 @@ void ColoredPool::release(std::size_t share_index, std::uint32_t region, std::ui
   const std::uint64_t size = rounded(bytes);
   share.usage.used_bytes -= bytes;
   share.usage.wasted_bytes -= size - bytes;
-  auto& free = share.free[region];
-  auto next = std::find_if(free.begin(), free.end(),
-                           [&](const Range& range) { return range.begin > first; });
-  next = free.insert(next, Range{first, first + size});
-  if (next + 1 != free.end() && next->end == (next + 1)->begin) {
-    next->end = (next + 1)->end;
-    free.erase(next + 1);
-  }
-  if (next != free.begin() && (next - 1)->end == next->begin) {
-    (next - 1)->end = next->end;
-    free.erase(next);
-  }
+  share.free[region].put(first, first + size);
 }
 
 }  // namespace demarc::cuda

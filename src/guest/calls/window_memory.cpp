@@ -26,16 +26,10 @@ bool WindowMemory::touches(DevicePointer address, std::uint64_t bytes) const {
 }
 
 std::optional<std::uint64_t> WindowMemory::take_free(std::uint64_t bytes, std::uint64_t from) {
-  const auto room = std::find_if(free_.begin(), free_.end(), [&](const auto& range) {
-    return range.first + range.second >= std::max(range.first, from) + bytes;
-  });
-  if (room == free_.end()) return std::nullopt;
-  const auto [begin, length] = *room;
-  const std::uint64_t first = std::max(begin, from);
-  free_.erase(room);
-  if (first > begin) free_.emplace(begin, first - begin);
-  if (begin + length > first + bytes) free_.emplace(first + bytes, begin + length - first - bytes);
-  return first;
+  for (auto& [first, stretch] : stretches_) {
+    if (const auto taken = stretch.free.take(bytes, from)) return taken;
+  }
+  return std::nullopt;
 }
 
 Result<DevicePointer> WindowMemory::allocate(std::uint64_t bytes) {
@@ -68,9 +62,9 @@ Result<void> WindowMemory::take_stretch(std::uint64_t whole) {
     return check_failed("a stretch of {} bytes from {} on was lent for {}; the share has {}",
                         stretch->bytes, stretch->first, whole, bytes_);
   }
-  stretches_.emplace(stretch->first, stretch->bytes);
+  stretches_.emplace(stretch->first,
+                     Taken{stretch->bytes, {stretch->first, stretch->first + stretch->bytes}});
   usage_.taken_bytes += stretch->bytes;
-  free_.emplace(stretch->first, stretch->bytes);
   return {};
 }
 
@@ -85,31 +79,15 @@ bool WindowMemory::free(DevicePointer address) {
   return true;
 }
 
-// Together with what is free beside it, but not beyond its stretch.
+// An empty stretch goes back to the owner.
 void WindowMemory::put_free(std::uint64_t first, std::uint64_t bytes) {
   const auto stretch = std::prev(stretches_.upper_bound(first));
-  const std::uint64_t end = stretch->first + stretch->second;
-  if (const auto next = free_.find(first + bytes); next != free_.end() && next->first < end) {
-    bytes += next->second;
-    free_.erase(next);
-  }
-  const auto above = free_.lower_bound(first);
-  if (above != free_.begin()) {
-    const auto below = std::prev(above);
-    if (below->first >= stretch->first && below->first + below->second == first) {
-      first = below->first;
-      bytes += below->second;
-      free_.erase(below);
-    }
-  }
-  if (bytes < stretch->second) {
-    free_.emplace(first, bytes);
-    return;
-  }
-  const Stretch empty{stretch->first, stretch->second};
+  stretch->second.free.put(first, first + bytes);
+  const Stretch whole{stretch->first, stretch->second.bytes};
+  if (stretch->second.free.longest() < whole.bytes) return;
   stretches_.erase(stretch);
-  usage_.taken_bytes -= empty.bytes;
-  owner_.give(empty);
+  usage_.taken_bytes -= whole.bytes;
+  owner_.give(whole);
 }
 
 std::optional<WindowMemory::Allocation> WindowMemory::find(DevicePointer address) const {

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 
+#include "demarc/base/free_ranges.hpp"
 #include "demarc/base/result.hpp"
 #include "demarc/driver/driver_types.hpp"
 
@@ -63,8 +64,11 @@ class WindowMemory {
   DevicePointer window_;
   std::uint64_t bytes_;
   Owner owner_;
-  std::map<std::uint64_t, std::uint64_t> stretches_;  // first byte -> bytes
-  std::map<std::uint64_t, std::uint64_t> free_;       // within a stretch
+  struct Taken {
+    std::uint64_t bytes = 0;
+    FreeRanges free;
+  };
+  std::map<std::uint64_t, Taken> stretches_;          // by their first byte
   std::map<std::uint64_t, std::uint64_t> allocated_;  // first byte -> bytes asked for
   Usage usage_;
 };
