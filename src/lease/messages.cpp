@@ -1,10 +1,7 @@
 // Turns messages into JSON and back, by a list of members for each.
 #include "demarc/lease/messages.hpp"
 
-#include <array>
-#include <utility>
-
-#include "demarc/base/text.hpp"
+#include "demarc/base/json_messages.hpp"
 
 // Found by the reader and the writer through the types' namespace, so not in one without a name.
 namespace demarc::lease {
@@ -144,56 +141,19 @@ namespace {
 constexpr const char* answer_place = "answer of demarc serve";
 
 // The words that ask, in the order of Request.
-constexpr std::array<const char*, std::variant_size_v<Request>> words{
-    "open", "attach", "pages", "take", "give", "list", "grow", "move", "revoke", "end-work"};
-
-template <class Message>
-Json json_of(Message message) {
-  FieldWriter writer;
-  fields(writer, message);
-  return std::move(writer.json());
-}
-
-template <class Message>
-Result<Message> message_of(JsonObject object) {
-  FieldReader reader(std::move(object));
-  Message message;
-  fields(reader, message);
-  DEMARC_CHECK(reader.finish());
-  return message;
-}
-
-template <std::size_t Kind = 0>
-Result<Request> request_of(const std::string& wanted, JsonObject object) {
-  if constexpr (Kind == std::variant_size_v<Request>) {
-    return invalid_input("request.do: '{}': one of {} was expected", wanted, joined(words, ", "));
-  } else {
-    using Message = std::variant_alternative_t<Kind, Request>;
-    if (wanted != words[Kind]) return request_of<Kind + 1>(wanted, std::move(object));
-    DEMARC_TRY(Message message, message_of<Message>(std::move(object)));
-    return Request(std::move(message));
-  }
-}
+constexpr RequestWords<Request> words{"open", "attach", "pages", "take",   "give",
+                                      "list", "grow",   "move",  "revoke", "end-work"};
 
 template <class Answer>
 Result<Answer> answer_of(std::string_view text) {
-  DEMARC_TRY(const Json json, parse_json(text, answer_place));
-  DEMARC_TRY(JsonObject object, JsonObject::of(json, answer_place));
-  if (object.has("error")) {
-    DEMARC_TRY(const std::string message, object.string("error"));
-    DEMARC_TRY(const std::int64_t code, object.integer("code", 1, 3));
-    DEMARC_CHECK(object.finish());
-    return tl::unexpected(Error{static_cast<ErrorKind>(code), message});
-  }
-  return message_of<Answer>(std::move(object));
+  DEMARC_TRY(auto answer, answer_in<Answer>(text, answer_place));
+  return answer;
 }
 
 }  // namespace
 
 std::string to_text(const Request& request) {
-  Json json{{"do", words.at(request.index())}};
-  json.update(std::visit([](const auto& message) { return json_of(message); }, request));
-  return json_text(json);
+  return request_text(request, words);
 }
 
 Result<Request> parse_request(std::string_view text) {
@@ -201,35 +161,32 @@ Result<Request> parse_request(std::string_view text) {
     return invalid_input("request: a question of {} bytes came, but it has at most {}", text.size(),
                          question_bytes);
   }
-  DEMARC_TRY(const Json json, parse_json(text, "request"));
-  DEMARC_TRY(JsonObject object, JsonObject::of(json, "request"));
-  DEMARC_TRY(const std::string wanted, object.string("do"));
-  return request_of(wanted, std::move(object));
+  return request_in<Request>(text, words);
 }
 
 std::string to_text(const Error& error) {
-  return json_text(Json{{"error", error.message}, {"code", static_cast<int>(error.kind)}});
+  return answer_text(error);
 }
 std::string to_text(const Opened& answer) {
-  return json_text(json_of(answer));
+  return answer_text(answer);
 }
 std::string to_text(const Attached& answer) {
-  return json_text(json_of(answer));
+  return answer_text(answer);
 }
 std::string to_text(const PageBatch& answer) {
-  return json_text(json_of(answer));
+  return answer_text(answer);
 }
 std::string to_text(const Extent& answer) {
-  return json_text(json_of(answer));
+  return answer_text(answer);
 }
 std::string to_text(const Done& answer) {
-  return json_text(json_of(answer));
+  return answer_text(answer);
 }
 std::string to_text(const ListHead& answer) {
-  return json_text(json_of(answer));
+  return answer_text(answer);
 }
 std::string to_text(const TenantStatus& answer) {
-  return json_text(json_of(answer));
+  return answer_text(answer);
 }
 
 template <>

@@ -6,34 +6,80 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <csignal>
 #include <cstring>
 #include <mutex>
-#include <optional>
+#include <variant>
 
+#include "demarc/base/json_messages.hpp"
 #include "demarc/base/numbers.hpp"
 #include "last_lines.hpp"
+
+// Messages, a line each. Their members are found through the types' namespace.
+namespace demarc::study::lane_messages {
+
+struct Load {
+  std::string name;
+  std::string spec;
+};
+struct Sample {
+  std::uint32_t count = 0;
+  double longest_seconds = 0;
+};
+struct ReadOutputs {};
+struct Start {};
+struct Stop {};
+using Request = std::variant<Load, Sample, ReadOutputs, Start, Stop>;
+
+struct Done {};
+struct Sampled {
+  std::vector<double> times;
+  std::vector<double> runs;
+};
+struct Seen {
+  std::string digest;  // a number of 64 bits, of which JSON holds 63
+  bool exact = false;
+  std::string mismatch;
+};
+struct Stopped {
+  double rate = 0;
+};
+
+template <class Fields>
+void fields(Fields& to, Load& value) {
+  to.member("name", value.name);
+  to.member("spec", value.spec);
+}
+template <class Fields>
+void fields(Fields& to, Sample& value) {
+  to.member("count", value.count);
+  to.member("longest_seconds", value.longest_seconds);
+}
+template <class Fields, class Empty>
+requires(std::is_empty_v<Empty>) void fields(Fields&, Empty&) {}
+template <class Fields>
+void fields(Fields& to, Sampled& value) {
+  to.member("times", value.times);
+  to.member("runs", value.runs);
+}
+template <class Fields>
+void fields(Fields& to, Seen& value) {
+  to.member("digest", value.digest);
+  to.member("exact", value.exact);
+  to.member("mismatch", value.mismatch);
+}
+template <class Fields>
+void fields(Fields& to, Stopped& value) {
+  to.member("rate", value.rate);
+}
+
+}  // namespace demarc::study::lane_messages
 
 namespace demarc::study {
 namespace {
 
-// One request or answer a line; fields are divided by tabs.
-std::vector<std::string> split_tabs(std::string_view line) {
-  std::vector<std::string> fields;
-  while (true) {
-    const std::size_t tab = line.find('\t');
-    fields.emplace_back(line.substr(0, tab));
-    if (tab == std::string_view::npos) return fields;
-    line.remove_prefix(tab + 1);
-  }
-}
-
-std::string one_line(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
-  return text;
-}
+constexpr RequestWords<lane_messages::Request> lane_words{"load", "sample", "outputs", "start",
+                                                          "stop"};
 
 bool write_all(int fd, std::string_view text) {
   while (!text.empty()) {
@@ -80,38 +126,36 @@ class LineReader {
   std::string buffer_;
 };
 
-std::string answer_error(const Error& error) {
-  return fmt::format("error\t{}\t{}\n", static_cast<int>(error.kind), one_line(error.message));
+Result<lane_messages::Done> carry_out(Lane& lane, const lane_messages::Load& load) {
+  DEMARC_CHECK(lane.load({load.name, load.spec}));
+  return lane_messages::Done();
+}
+Result<lane_messages::Sampled> carry_out(Lane& lane, const lane_messages::Sample& sample) {
+  DEMARC_TRY(auto times, lane.sample(sample.count, sample.longest_seconds));
+  return lane_messages::Sampled{std::move(times), lane.last_runs()};
+}
+Result<lane_messages::Seen> carry_out(Lane& lane, const lane_messages::ReadOutputs&) {
+  DEMARC_TRY(Outputs seen, lane.outputs());
+  return lane_messages::Seen{std::to_string(seen.digest), seen.exact, std::move(seen.mismatch)};
+}
+Result<lane_messages::Done> carry_out(Lane& lane, const lane_messages::Start&) {
+  DEMARC_CHECK(lane.start());
+  return lane_messages::Done();
+}
+Result<lane_messages::Stopped> carry_out(Lane& lane, const lane_messages::Stop&) {
+  DEMARC_TRY(const double rate, lane.stop());
+  return lane_messages::Stopped{rate};
 }
 
-Result<std::string> answer_to(Lane& lane, const std::vector<std::string>& request) {
-  if (request[0] == "load" && request.size() == 3) {
-    DEMARC_CHECK(lane.load({request[1], request[2]}));
-    return "ok\n";
-  }
-  if (request[0] == "sample" && request.size() == 3) {
-    DEMARC_TRY(const auto count, parse_u64(request[1], "sample count"));
-    DEMARC_TRY(const double seconds, parse_double(request[2], "sample seconds"));
-    DEMARC_TRY(const auto times, lane.sample(static_cast<std::uint32_t>(count), seconds));
-    std::string out = "ok";
-    for (const double ns : times) out += fmt::format("\t{:.3f}", ns);
-    for (const double ns : lane.last_runs()) out += fmt::format("\tr{:.3f}", ns);
-    return out + "\n";
-  }
-  if (request[0] == "outputs") {
-    DEMARC_TRY(const Outputs seen, lane.outputs());
-    return fmt::format("ok\t{}\t{}\t{}\n", seen.digest, seen.exact ? 1 : 0,
-                       one_line(seen.mismatch));
-  }
-  if (request[0] == "start") {
-    DEMARC_CHECK(lane.start());
-    return "ok\n";
-  }
-  if (request[0] == "stop") {
-    DEMARC_TRY(const double rate, lane.stop());
-    return fmt::format("ok\t{:.6f}\n", rate);
-  }
-  return invalid_input("a worker does not know the request '{}'", request[0]);
+std::string answer_to(Lane& lane, const std::string& line) {
+  const auto request = request_in<lane_messages::Request>(line, lane_words);
+  if (!request) return answer_text(request.error());
+  return std::visit(
+      [&](const auto& asked) {
+        const auto answer = carry_out(lane, asked);
+        return answer ? answer_text(*answer) : answer_text(answer.error());
+      },
+      *request);
 }
 
 class RemoteLane : public Lane {
@@ -124,45 +168,39 @@ class RemoteLane : public Lane {
   ~RemoteLane() override { child_.end(grace_seconds); }
 
   Result<void> load(const Workload& workload) override {
-    DEMARC_CHECK(ask(fmt::format("load\t{}\t{}\n", workload.name, workload.spec), 0));
+    DEMARC_CHECK(ask<lane_messages::Done>(lane_messages::Load{workload.name, workload.spec}, 0));
     return {};
   }
 
   Result<std::vector<double>> sample(std::uint32_t count, double longest_seconds) override {
-    DEMARC_TRY(const auto fields,
-               ask(fmt::format("sample\t{}\t{}\n", count, longest_seconds), longest_seconds));
-    std::vector<double> times;
-    runs_.clear();
-    for (std::size_t i = 1; i < fields.size(); ++i) {
-      const bool run = fields[i].starts_with('r');
-      const auto ns = parse_double(std::string_view(fields[i]).substr(run ? 1 : 0), "a sample");
-      if (!ns || !std::isfinite(*ns) || *ns < 0) return not_understood(fields);
-      (run ? runs_ : times).push_back(*ns);
+    DEMARC_TRY(auto sampled, ask<lane_messages::Sampled>(
+                                 lane_messages::Sample{count, longest_seconds}, longest_seconds));
+    runs_ = std::move(sampled.runs);
+    for (const auto* times : {&sampled.times, &runs_}) {
+      if (std::any_of(times->begin(), times->end(), [](double ns) { return ns < 0; })) {
+        return not_understood("a time below 0");
+      }
     }
-    if (times.empty()) return not_understood(fields);
-    return times;
+    if (sampled.times.empty()) return not_understood("no times");
+    return std::move(sampled.times);
   }
   std::vector<double> last_runs() const override { return runs_; }
 
   Result<Outputs> outputs() override {
-    DEMARC_TRY(const auto fields, ask("outputs\n", 0));
-    if (fields.size() != 4) return not_understood(fields);
-    const auto digest = parse_u64(fields[1], "a worker's digest");
-    if (!digest) return not_understood(fields);
-    return Outputs{*digest, fields[2] == "1", fields[3]};
+    DEMARC_TRY(auto seen, ask<lane_messages::Seen>(lane_messages::ReadOutputs(), 0));
+    const auto digest = parse_u64(seen.digest, "digest");
+    if (!digest) return not_understood(digest.error().message);
+    return Outputs{*digest, seen.exact, std::move(seen.mismatch)};
   }
 
   Result<void> start() override {
-    DEMARC_CHECK(ask("start\n", 0));
+    DEMARC_CHECK(ask<lane_messages::Done>(lane_messages::Start(), 0));
     return {};
   }
 
   Result<double> stop() override {
-    DEMARC_TRY(const auto fields, ask("stop\n", 0));
-    if (fields.size() != 2) return not_understood(fields);
-    const auto rate = parse_double(fields[1], "a worker's rate");
-    if (!rate) return not_understood(fields);
-    return *rate;
+    DEMARC_TRY(const auto stopped, ask<lane_messages::Stopped>(lane_messages::Stop(), 0));
+    return stopped.rate;
   }
 
   Result<void> finish() override {
@@ -173,9 +211,10 @@ class RemoteLane : public Lane {
   }
 
  private:
-  Result<std::vector<std::string>> ask(const std::string& request, double work_seconds) {
+  template <class Answer>
+  Result<Answer> ask(const lane_messages::Request& request, double work_seconds) {
     std::string line;
-    if (!write_all(child_.input(), request)) return has_ended();
+    if (!write_all(child_.input(), request_text(request, lane_words) + "\n")) return has_ended();
     switch (reader_.read(line, work_seconds + patience_)) {
       case LineReader::Outcome::end:
         return has_ended();
@@ -186,13 +225,9 @@ class RemoteLane : public Lane {
       case LineReader::Outcome::line:
         break;
     }
-    auto fields = split_tabs(line);
-    if (fields[0] == "ok") return fields;
-    if (fields[0] != "error" || fields.size() != 3 || fields[1].size() != 1 || fields[1][0] < '1' ||
-        fields[1][0] > '3') {
-      return not_understood(fields);
-    }
-    return tl::unexpected(Error{static_cast<ErrorKind>(fields[1][0] - '0'), fields[2]});
+    auto answer = answer_in<Answer>(line, "answer");
+    if (!answer) return not_understood(answer.error().message);
+    return *std::move(answer);
   }
 
   // Its exit code and last words: what it was started through may have refused it.
@@ -206,9 +241,8 @@ class RemoteLane : public Lane {
                                 ended.words(), last_lines(child_.kept()))});
   }
 
-  tl::unexpected<Error> not_understood(const std::vector<std::string>& fields) {
-    return check_failed("worker '{}' gave an answer that cannot be understood: {}", name_,
-                        fields[0].substr(0, 60));
+  tl::unexpected<Error> not_understood(std::string_view why) {
+    return check_failed("worker '{}' gave an answer that cannot be understood: {}", name_, why);
   }
 
   static constexpr double grace_seconds = 10;
@@ -226,8 +260,7 @@ Result<void> serve_lane(Lane& lane, int input, int output) {
   LineReader reader(input);
   std::string line;
   while (reader.read(line, -1) == LineReader::Outcome::line) {
-    const auto answer = answer_to(lane, split_tabs(line));
-    if (!write_all(output, answer ? *answer : answer_error(answer.error()))) break;
+    if (!write_all(output, answer_to(lane, line) + "\n")) break;
   }
   return {};
 }

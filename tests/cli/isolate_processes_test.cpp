@@ -70,8 +70,8 @@ class IsolateProcesses : public testing::Test {
   // A command that launches kernels without end.
   [[nodiscard]] std::string busy() const {
     return fmt::format(
-        "(printf 'load\\ttick\\t{}\\nstart\\n'; exec sleep 1000) | {} isolate --clock events "
-        "--worker",
+        R"((printf '{{"do":"load","name":"tick","spec":"{}"}}\n{{"do":"start"}}\n'; exec sleep 1000) )"
+        "| {} isolate --clock events --worker",
         tick(), (build_dir() / "demarc").string());
   }
   [[nodiscard]] std::vector<std::string> left_behind() const {

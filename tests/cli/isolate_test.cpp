@@ -68,10 +68,11 @@ TEST(IsolateVerb, p99_is_given_where_it_was_asked_for_and_else_the_worst_of_how_
 TEST(IsolateVerb, started_as_a_worker_it_serves_a_lane_to_another_process) {
   const Outcome outcome = run_program(
       {"sh", "-c",
-       "printf 'load\\tmm\\tmm\\nsample\\t2\\t1\\nload\\tquicksort\\tquicksort\\n' | " +
+       R"(printf '{"do":"load","name":"mm","spec":"mm"}\n{"do":"sample","count":2,"longest_seconds":1}\n)"
+       R"({"do":"load","name":"quicksort","spec":"quicksort"}\n' | )" +
            (build_dir() / "demarc").string() + " isolate --device planted:h100 --worker"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_TRUE(outcome.out.starts_with("ok\nok\t")) << outcome.out;
+  EXPECT_TRUE(outcome.out.starts_with("{}\n{\"times\":[")) << outcome.out;
   EXPECT_NE(outcome.out.find("quicksort"), std::string::npos) << outcome.out;
 }
 

@@ -43,6 +43,7 @@ TEST(RemoteLane, an_error_keeps_its_kind_and_words_on_the_way) {
   ASSERT_FALSE(loaded);
   EXPECT_EQ(loaded.error().kind, ErrorKind::invalid_input);
   EXPECT_TRUE(loaded.error().message.starts_with("'quicksort' is not a workload"));
+  EXPECT_TRUE((*there)->load({"x", "a\tb\nc"}).error().message.starts_with("'a\tb\nc' is not"));
 }
 
 // What comes of a worker that does as this shell line says.
@@ -66,7 +67,7 @@ TEST(RemoteLane, a_worker_that_dies_is_a_failed_check_with_its_last_words) {
   EXPECT_EQ(fault_of("echo bad news >&2; exit 4"),
             (Error{ErrorKind::check_failed,
                    "worker '/bin/sh' ended with exit code 4; the last of its output: bad news"}));
-  EXPECT_EQ(fault_of("read x; echo ok; read x; kill -SEGV $$").message,
+  EXPECT_EQ(fault_of("read x; echo {}; read x; kill -SEGV $$").message,
             "worker '/bin/sh' ended with signal 11 (Segmentation fault); the last of its output: "
             "nothing");
 }
@@ -77,34 +78,46 @@ TEST(RemoteLane, what_the_machine_lacks_for_a_worker_is_no_failed_check) {
                    "worker '/bin/sh' ended with exit code 2; the last of its output: no driver"}));
 }
 
+// A shell line that reads a request and gives these answers.
+std::string answering(const std::vector<std::string>& answers) {
+  std::string line;
+  for (const std::string& answer : answers) line += fmt::format("read x; echo '{}'; ", answer);
+  return line;
+}
+
+const std::string done_answer = "{}";
+const std::string sampled_answer = R"({"times":[5],"runs":[]})";
+const std::string seen_answer = R"({"digest":"5","exact":true,"mismatch":""})";
+
 TEST(RemoteLane, an_answer_that_cannot_be_understood_is_a_failed_check) {
-  const std::string ok = "read x; echo ok; ";
-  for (const std::string line :
-       {"read x; echo maybe; read x", "read x; echo; read x",
-        "read x; printf 'error\\t9\\tx\\n'; read x", "read x; printf 'error\\t0\\tx\\n'; read x",
-        "read x; printf 'error\\t1\\n'; read x"}) {
-    EXPECT_EQ(fault_of(line).kind, ErrorKind::check_failed) << line;
-    EXPECT_NE(fault_of(line).message.find("cannot be understood"), std::string::npos) << line;
-  }
-  const std::string samples = ok + "read x; printf 'ok\\t5\\n'; ";
-  const std::string outputs = samples + "read x; printf 'ok\\t5\\t1\\t\\n'; ";
-  for (const std::string& line :
-       {ok + "read x; echo ok", ok + "read x; printf 'ok\\tfast\\n'",
-        ok + "read x; printf 'ok\\tnan\\n'", ok + "read x; printf 'ok\\t-1\\n'",
-        ok + "read x; printf 'ok\\tr7\\n'", samples + "read x; printf 'ok\\t5\\n'",
-        samples + "read x; printf 'ok\\tx\\t1\\t\\n'", outputs + "read x; echo ok; read x; echo ok",
-        outputs + "read x; echo ok; read x; printf 'ok\\tmany\\n'"}) {
-    EXPECT_EQ(fault_of(line + "; read x").kind, ErrorKind::check_failed) << line;
-    EXPECT_NE(fault_of(line + "; read x").message.find("cannot be understood"), std::string::npos)
-        << line << ": " << fault_of(line + "; read x").message;
+  for (const std::vector<std::string>& answers : std::vector<std::vector<std::string>>{
+           {"maybe"},
+           {""},
+           {R"({"ok":1})"},
+           {R"({"error":"x","code":9})"},
+           {R"({"error":"x","code":0})"},
+           {R"({"error":"x"})"},
+           {done_answer, done_answer},
+           {done_answer, R"({"times":["fast"],"runs":[]})"},
+           {done_answer, R"({"times":[NaN],"runs":[]})"},
+           {done_answer, R"({"times":[-1],"runs":[]})"},
+           {done_answer, R"({"times":[1],"runs":[-1]})"},
+           {done_answer, R"({"times":[],"runs":[7]})"},
+           {done_answer, sampled_answer, R"({"digest":"5"})"},
+           {done_answer, sampled_answer, R"({"digest":"x","exact":true,"mismatch":""})"},
+           {done_answer, sampled_answer, seen_answer, done_answer, done_answer},
+           {done_answer, sampled_answer, seen_answer, done_answer, R"({"rate":"many"})"}}) {
+    const Error error = fault_of(answering(answers) + "read x");
+    EXPECT_EQ(error.kind, ErrorKind::check_failed) << answers.back();
+    EXPECT_NE(error.message.find("cannot be understood"), std::string::npos)
+        << answers.back() << ": " << error.message;
   }
 }
 
 TEST(RemoteLane, how_a_worker_ends_after_its_work_counts) {
   const std::string good =
-      "read x; echo ok; read x; printf 'ok\\t5\\n'; read x; printf 'ok\\t5\\t1\\t\\n'; read x; "
-      "echo "
-      "ok; read x; printf 'ok\\t1\\n'; read x; ";
+      answering({done_answer, sampled_answer, seen_answer, done_answer, R"({"rate":1})"}) +
+      "read x; ";
   EXPECT_EQ(fault_of(good + "exit 0").message, "");
   EXPECT_EQ(fault_of(good + "echo 3 blocks outside >&2; exit 3").message,
             "worker '/bin/sh' ended with exit code 3; the last of its output: 3 blocks outside");

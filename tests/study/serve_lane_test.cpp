@@ -35,11 +35,22 @@ std::string answers(Script& script, const std::string& requests) {
   return all;
 }
 
+constexpr const char* all_requests = R"({"do":"load","name":"mm","spec":"launch:mm.json"}
+{"do":"sample","count":3,"longest_seconds":2.5}
+{"do":"outputs"}
+{"do":"start"}
+{"do":"stop"}
+)";
+
 TEST(ServeLane, every_request_is_done_and_answered_in_order) {
   Script script;
-  script.outputs["lane"] = {42, false, "c[3]\tis 4,\nnot 5"};
-  EXPECT_EQ(answers(script, "load\tmm\tlaunch:mm.json\nsample\t3\t2.5\noutputs\nstart\nstop\n"),
-            "ok\nok\t100.000\t100.000\t100.000\nok\t42\t0\tc[3] is 4, not 5\nok\nok\t2.000000\n");
+  script.outputs["lane"] = {~std::uint64_t{0}, false, "c[3]\tis 4,\nnot 5"};
+  EXPECT_EQ(answers(script, all_requests), R"({}
+{"times":[100.0,100.0,100.0],"runs":[]}
+{"digest":"18446744073709551615","exact":false,"mismatch":"c[3]\tis 4,\nnot 5"}
+{}
+{"rate":2.0}
+)");
   EXPECT_EQ(script.log,
             (std::vector<std::string>{"lane load mm", "lane sample mm", "lane outputs mm",
                                       "lane start mm", "lane stop mm"}));
@@ -47,22 +58,27 @@ TEST(ServeLane, every_request_is_done_and_answered_in_order) {
 
 TEST(ServeLane, what_a_worker_does_not_understand_is_refused_and_the_next_request_served) {
   Script script;
-  EXPECT_EQ(answers(script, "load\tmm\nsample\t3\nsample\tx\t1\nsample\t1\tx\nfly\n\nstart\n"),
-            "error\t1\ta worker does not know the request 'load'\n"
-            "error\t1\ta worker does not know the request 'sample'\n"
-            "error\t1\tsample count: 'x' is not a whole number\n"
-            "error\t1\tsample seconds: 'x' is not a finite number\n"
-            "error\t1\ta worker does not know the request 'fly'\n"
-            "error\t1\ta worker does not know the request ''\n"
-            "ok\n");
+  const auto refused = [&](const std::string& request, const std::string& why) {
+    const std::string all = answers(script, request + "\n{\"do\":\"start\"}\n");
+    EXPECT_NE(all.find(why), std::string::npos) << request << ": " << all;
+    EXPECT_TRUE(all.ends_with(",\"code\":1}\n{}\n")) << all;
+  };
+  refused(R"({"do":"load","name":"mm"})", "request: the key 'spec' is missing");
+  refused(R"({"do":"sample","count":-1,"longest_seconds":1})", "request.count");
+  refused(R"({"do":"sample","count":4294967296,"longest_seconds":1})", "request.count");
+  refused(R"({"do":"sample","count":1,"longest_seconds":"x"})", "request.longest_seconds");
+  refused(R"({"do":"start","now":true})", "now");
+  refused(R"({"do":"fly"})",
+          "request.do: 'fly': one of load, sample, outputs, start, stop was expected");
+  refused("", "request");
 }
 
 TEST(ServeLane, an_error_of_the_lane_goes_on_one_line_with_its_kind) {
   for (const char* what : {"load", "sample", "outputs", "start", "stop"}) {
     Script script;
     script.faults[std::string("lane ") + what + " mm"] = {ErrorKind::check_failed, "a\nb\tc"};
-    const std::string all = answers(script, "load\tmm\tmm\nsample\t1\t1\noutputs\nstart\nstop\n");
-    EXPECT_NE(all.find("error\t3\ta b c\n"), std::string::npos) << what;
+    const std::string all = answers(script, all_requests);
+    EXPECT_NE(all.find(R"({"error":"a\nb\tc","code":3})"), std::string::npos) << what;
     EXPECT_EQ(std::count(all.begin(), all.end(), '\n'), 5) << what;
   }
 }

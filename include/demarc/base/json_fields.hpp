@@ -24,6 +24,7 @@ class FieldReader {
            !std::is_same_v<Number, bool>) void member(const char* name, Number& value) {
     take(object_.integer(name, 0, largest<Number>()), value);
   }
+  void member(const char* name, double& value) { take(object_.number(name), value); }
   void member(const char* name, std::optional<std::uint32_t>& value);
   template <class Number>
   void member(const char* name, std::vector<Number>& values);
@@ -80,6 +81,15 @@ void FieldReader::member(const char* name, std::vector<Number>& values) {
   if (!array) return fail(array.error());
   values.clear();
   for (const Json& item : **array) {
+    if constexpr (std::is_floating_point_v<Number>) {
+      if (!item.is_number()) {
+        return fail(invalid_input("{}.{}: numbers were expected, found {}", object_.where(), name,
+                                  json_text(item))
+                        .value());
+      }
+      values.push_back(item.get<Number>());
+      continue;
+    }
     if (!item.is_number_integer() ||
         (item.is_number_unsigned() &&
          item.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX)) ||
