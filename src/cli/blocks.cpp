@@ -5,6 +5,7 @@
 #include "demarc/base/files.hpp"
 #include "demarc/device/device_ref.hpp"
 #include "demarc/report/perfetto.hpp"
+#include "demarc/report/schedule_page.hpp"
 #include "demarc/study/block_runs.hpp"
 #include "verb.hpp"
 
@@ -51,7 +52,7 @@ Result<void> blocks(const BlocksOptions& options) {
     faults += study::faults_of(run).size();
     if (options.folder.empty() || run.blocks.empty() || run.blocks.size() > max_drawn) continue;
     DEMARC_CHECK(write_file(std::filesystem::path(options.folder) / (run.name + ".svg"),
-                            study::block_run_svg(run)));
+                            report::schedule_svg(study::block_timeline(run))));
   }
   if (!options.folder.empty()) {
     DEMARC_CHECK(write_file(blocks_trace(options.folder), trace_of(runs)));

@@ -1,6 +1,6 @@
-// Writes where and when blocks ran as JSON and as a picture.
+// Writes where and when blocks ran as JSON and as a timeline.
 #include <algorithm>
-#include <array>
+#include <tuple>
 
 #include "demarc/base/json.hpp"
 #include "demarc/base/version.hpp"
@@ -8,13 +8,6 @@
 
 namespace demarc::study {
 namespace {
-
-constexpr std::array<const char*, 8> kernel_colors = {"#4878a8", "#e08a3c", "#6aa84f", "#b85450",
-                                                      "#8e6bb0", "#c9a227", "#5fa8a8", "#999999"};
-constexpr double plot_width = 640;
-constexpr double sm_height = 2.5;
-constexpr double plot_left = 60;
-constexpr double plot_top = 40;
 
 Json run_json(const BlockRun& run) {
   Json kernels = Json::array();
@@ -50,39 +43,17 @@ std::string block_runs_json(const std::vector<BlockRun>& runs, const std::string
   return json_text(out) + "\n";
 }
 
-std::string block_run_svg(const BlockRun& run) {
-  double last = 1e-9;
-  std::uint32_t sms = 1;
+sim::DispatchTimeline block_timeline(const BlockRun& run) {
+  sim::DispatchTimeline timeline{run.name, "us", 1, {}, {}};
+  for (const RunKernel& kernel : run.kernels) timeline.kernels.push_back(kernel.name);
   for (const BlockTime& b : run.blocks) {
-    last = std::max(last, b.end_us);
-    sms = std::max(sms, b.sm + 1);
+    timeline.sms = std::max(timeline.sms, b.sm + 1);
+    timeline.spans.push_back({b.sm, b.kernel, b.begin_us, b.end_us, 1});
   }
-  const double height = plot_top + sms * sm_height + 40;
-  std::string out = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" font-family=\"sans-serif\" font-size=\"12\" "
-      "width=\"{:.0f}\" height=\"{:.0f}\">\n<rect width=\"100%\" height=\"100%\" "
-      "fill=\"white\"/>\n<text x=\"8\" y=\"18\" font-size=\"14\">{}</text>\n",
-      plot_left + plot_width + 20, height, run.name);
-  for (std::size_t k = 0; k < std::min<std::size_t>(run.kernels.size(), 8); ++k) {
-    out +=
-        fmt::format("<text x=\"{:.0f}\" y=\"34\" fill=\"{}\">{}</text>\n",
-                    plot_left + static_cast<double>(k) * 80, kernel_colors[k], run.kernels[k].name);
-  }
-  for (const BlockTime& b : run.blocks) {
-    out += fmt::format(
-        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\" "
-        "fill-opacity=\"0.6\"/>\n",
-        plot_left + b.begin_us / last * plot_width, plot_top + b.sm * sm_height,
-        std::max((b.end_us - b.begin_us) / last * plot_width, 0.5), sm_height,
-        kernel_colors[b.kernel % kernel_colors.size()]);
-  }
-  out += fmt::format(
-      "<text x=\"8\" y=\"{:.0f}\">SM 0</text>\n<text x=\"8\" y=\"{:.0f}\">SM {}</text>\n<text "
-      "x=\"{:.0f}\" y=\"{:.0f}\">0</text>\n<text x=\"{:.0f}\" y=\"{:.0f}\" "
-      "text-anchor=\"end\">{:.0f} us</text>\n</svg>\n",
-      plot_top + 10, plot_top + sms * sm_height, sms - 1, plot_left, height - 15,
-      plot_left + plot_width, height - 15, last);
-  return out;
+  std::sort(timeline.spans.begin(), timeline.spans.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.start, a.sm) < std::tie(b.start, b.sm);
+  });
+  return timeline;
 }
 
 }  // namespace demarc::study

@@ -1,4 +1,4 @@
-// Tests which block times are faults, and the picture and JSON that are made of them.
+// Tests which block times are faults, and the timeline and JSON that are made of them.
 #include "demarc/study/block_runs.hpp"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ TEST(BlockRuns, a_kernel_of_which_no_block_was_seen_is_before_nobody) {
   EXPECT_TRUE(faults_of(run).empty());
 }
 
-TEST(BlockRuns, picture_and_json_are_as_kept) {
+TEST(BlockRuns, json_is_as_kept) {
   BlockRun run = two_in_a_stream();
   run.finding = "found";
   run.x_name = "SMs";
@@ -50,22 +50,24 @@ TEST(BlockRuns, picture_and_json_are_as_kept) {
   run.points = {{"a", 1, 2.5}};
   Json json = Json::parse(block_runs_json({run}, "demarc blocks"));
   for (const char* left_out : {"program", "revision"}) json["context"].erase(left_out);
-  test::expect_kept("study/golden/block_run.txt", block_run_svg(run) + json_text(json) + "\n");
+  test::expect_kept("study/golden/block_run.txt", json_text(json) + "\n");
 }
 
-TEST(BlockRuns, the_picture_has_a_bar_for_each_block_and_the_json_a_row) {
-  const BlockRun run = two_in_a_stream();
-  const std::string svg = block_run_svg(run);
-  std::size_t bars = 0;
-  for (std::size_t at = svg.find("fill-opacity"); at != std::string::npos;
-       at = svg.find("fill-opacity", at + 1)) {
-    ++bars;
-  }
-  EXPECT_EQ(bars, 3U);
-  const Json json = Json::parse(block_runs_json({run}, "demarc blocks"));
-  EXPECT_EQ(json["schema"], "demarc.blocks/2");
-  EXPECT_EQ(json["runs"][0]["blocks"].size(), 3U);
-  EXPECT_EQ(json["runs"][0]["blocks"][2][2], 9);
+TEST(BlockRuns, the_timeline_has_a_span_for_each_block_by_start_and_sm) {
+  BlockRun run = two_in_a_stream();
+  run.blocks = {{1, 0, 9, 110, 160}, {0, 1, 1, 5, 105}, {0, 0, 0, 5, 100}};
+  const sim::DispatchTimeline timeline = block_timeline(run);
+  EXPECT_EQ(timeline.title, "two");
+  EXPECT_EQ(timeline.unit, "us");
+  EXPECT_EQ(timeline.sms, 10U);
+  EXPECT_EQ(timeline.kernels, (std::vector<std::string>{"K1", "K2"}));
+  ASSERT_EQ(timeline.spans.size(), 3U);
+  EXPECT_EQ(timeline.spans[0].sm, 0U);
+  EXPECT_EQ(timeline.spans[1].sm, 1U);
+  EXPECT_EQ(timeline.spans[2].kernel, 1U);
+  EXPECT_EQ(timeline.spans[2].start, 110);
+  EXPECT_EQ(timeline.spans[2].end, 160);
+  EXPECT_EQ(timeline.spans[2].blocks, 1U);
 }
 
 }  // namespace

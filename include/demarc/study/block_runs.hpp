@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "demarc/base/result.hpp"
+#include "demarc/sim/dispatch/timeline.hpp"
 #include "demarc/study/plan.hpp"
 
 namespace demarc::study {
@@ -71,7 +72,7 @@ struct BlockRun {
 [[nodiscard]] std::string block_runs_json(const std::vector<BlockRun>& runs,
                                           const std::string& command);
 
-// SMs downwards, time to the right, a colour for each kernel: for a page of text.
-[[nodiscard]] std::string block_run_svg(const BlockRun& run);
+// What a picture shows: a span per block.
+[[nodiscard]] sim::DispatchTimeline block_timeline(const BlockRun& run);
 
 }  // namespace demarc::study
