@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Every relative link in the Markdown files, the heading that it names, and every path in backticks that looks like one of ours must exist; every
+# Every relative link in the Markdown files, the heading that it names, and every path in backticks that looks like one of ours must exist, also one
+# that begins with a room (`driver/gpu.hpp`); every
 # C++ example must stand, but for its indentation, in a file that is compiled. Every command (in backticks, in a block or
 # indented) must name a verb, a program, a target of make and files that there are; and every section of
 # docs/measurements that has a table must have a command in docs/measurements/README.md. Pictures are what their scripts draw.
@@ -12,6 +13,7 @@ complain() { echo "$1" >&2; status=1; }
 joined() { sed -E 's/^[ \t]+//; s/[ \t]+$//; /^$/d' "$@" | tr '\n' '\037'; }
 compiled=$(git ls-files 'tests/*.cpp' 'tests/*.hpp' 'examples/*.cpp' 'src/*.cpp' 'include/*.hpp' | while IFS= read -r file; do joined "$file"; done)
 
+tracked=$(git ls-files)
 # "PAGE#ANCHOR" of each heading, as GitHub names them.
 anchors=$(git ls-files '*.md' | xargs awk '
   FNR == 1 { inside = 0; split("", seen) }
@@ -35,6 +37,10 @@ while IFS= read -r page; do
     checked=$((checked + 1))
     compgen -G "$target" >/dev/null || { echo "$page: '$target' does not exist" >&2; status=1; }
   done < <(grep -oE '`(include|src|tests|bench|kernels|devices|docs|examples|tools|cmake)/[A-Za-z0-9_./*-]+`' "$page" | tr -d '`' || true)
+  while IFS= read -r target; do
+    checked=$((checked + 1))
+    grep -qE "(^|/)${target//./\\.}\$" <<<"$tracked" || complain "$page: no file ends in '$target'"
+  done < <(grep -oE '`[a-z_]+/[a-z_0-9/]+\.(hpp|cpp|cuh|cu|def)`' "$page" | tr -d '`' | sort -u || true)
   while IFS= read -r example; do
     checked=$((checked + 1))
     [[ $compiled == *"$example"* ]] || { echo "$page: this example is compiled nowhere:" >&2; tr '\037' '\n' <<<"$example" >&2; status=1; }
