@@ -16,90 +16,68 @@ constexpr auto shift_of = static_cast<std::uint32_t>(std::countr_zero(sizeof(T))
 
 }  // namespace
 
-Engine::Engine(const Spec& given) : spec(given), decoder(given.address) {
+Engine::Engine(const Spec& given) : common(given), sms(common) {
   ahead_.fill({&nothing_ahead, 0, 0});
-  state.sms.resize(spec.sms());
-  state.gpc_request.resize(spec.gpcs);
-  state.gpc_reply.resize(spec.gpcs);
-  state.port_request.resize(spec.ports);
-  state.write_ports.resize(spec.ports);
-  for (WritePort& port : state.write_ports) port.of_gpc.resize(spec.gpcs);
-  state.port_reply.resize(spec.ports);
-  if (spec.l1.sets != 0) {
-    l1_set_bits_ = static_cast<std::uint32_t>(std::countr_zero(spec.l1.sets));
-    state.l1.resize(spec.sms(), spec.l1.sets, spec.l1.ways);
-    state.l1_lists.assign(state.l1.indices(), none);
-  }
-  state.l2.resize(spec.slices, spec.l2.sets, spec.l2.ways);
-  state.slices.resize(spec.slices);
-  state.registers.resize(std::size_t{spec.slices} * spec.miss_registers);
-  for (const SliceIndex slice : state.slices.keys()) {
-    const std::uint32_t first = slice.raw() * spec.miss_registers;
-    for (std::uint32_t k = first + spec.miss_registers; k-- > first;) {
-      state.registers[RegisterIndex(k)].chain = state.slices[slice].free_register;
-      state.slices[slice].free_register = RegisterIndex(k);
-    }
-  }
-  state.channels.resize(spec.slices);
-  state.banks.resize(std::size_t{spec.slices} * spec.banks);
 }
 
-ClientIndex Engine::add_client(ClientSpec client) {
-  const ClientIndex index = clients.next_key();
-  ClientState added;
-  added.allowed.assign(spec.sms(), 0);
-  added.threads.assign(spec.sms(), 0);
-  for (const SmIndex sm : client.sms) added.allowed.at(sm) = 1;
-  std::unique_ptr<BlockDispatch> policy;
-  if (client.dispatch != nullptr) {
-    policy = std::make_unique<BlockDispatch>(spec, client);
-    for (const BlockSlot& block : state.blocks) {  // what others have running already
-      if (block.work) policy->placed(block.sm, state.clients[block.client].shape, false);
-    }
+// One access of a request leaves. An access counts as pending from its event until its arrival.
+void Engine::inject(RequestIndex index) {
+  InjectedState& injected = state.injected[index];
+  const Request& request = injected.request;
+  if (request.repeats == 0 && state.injected_closing) {
+    --state.injected_pending;
+    return;
   }
-  dispatch.push_back(std::move(policy));
-  clients.push_back(std::move(client));
-  state.clients.push_back(std::move(added));
-  if (auto begun = clients.back().source->restart(); !begun) {
-    fail(begun.error().kind, begun.error().message);
+  constexpr std::uint32_t max_under_way = 2;
+  if (request.interval != Cycles() && injected.under_way == max_under_way) {
+    --state.injected_pending;
+    injected.late = true;
+    return;
   }
-  state.clients.back().run_start = now();
-  schedule<EventKind::kernel_start>(now(), index);
-  return index;
+  ++injected.under_way;
+  if (request.interval != Cycles()) schedule_inject(now() + request.interval, index);
+  Packet packet;
+  packet.line = line_of(request.address);
+  packet.sectors = static_cast<std::uint8_t>(sector_of(request.address));
+  packet.owner = index;
+  packet.sm = request.sm;
+  packet.kind = request.kind;
+  packet.injected = true;
+  packet.cached = request.cached || request.kind != StepKind::load;
+  l2.send(packet, now());
 }
 
-void Engine::fail(ErrorKind kind, std::string message) {
-  if (!state.error) state.error = Error{kind, std::move(message)};
-  state.interrupted = true;
-}
-
-[[gnu::noinline]] PacketIndex Engine::add_packet(const Packet& packet) {
-  if (state.packets.size() == Event::indices) {
-    fail(ErrorKind::check_failed,
-         fmt::format("more than {} accesses are under way", Event::indices));
-    return {};
+void Engine::injected_done(RequestIndex index) {
+  InjectedState& injected = state.injected[index];
+  --state.injected_pending;
+  --injected.under_way;
+  if (injected.completion.count++ == 0) injected.completion.first = now();
+  injected.completion.last = now();
+  if (injected.completion.count == injected.request.repeats) {
+    --state.injected_open;
+  } else if (injected.request.interval == Cycles() || injected.late) {
+    injected.late = false;
+    schedule_inject(now(), index);
   }
-  state.packets.push_back(packet);
-  return PacketIndex(state.packets.size() - 1);
 }
 
 // The state is larger than a core's caches, and events touch it all over. Packets on their way ask
-// for what they will touch next (engine_l2.cpp); what the other events touch is asked for here, in
+// for what they will touch next (l2.cpp); what the other events touch is asked for here, in
 // two steps, as the second place stands in the first. Both steps take some events at a time and
 // avoid branches on the kind of each, which the host cannot foretell.
 [[gnu::noinline]] void Engine::look_ahead() {
   const auto set_pool = [&](EventKind kind, const void* start, std::uint32_t shift) {
     ahead_[static_cast<std::size_t>(kind)] = {static_cast<const char*>(start), shift, None::raw};
   };
-  set_pool(EventKind::warp, state.warps.data(), shift_of<WarpSlot>);
-  set_pool(EventKind::from_dram, state.fetches.data(), shift_of<Fetch>);
-  set_pool(EventKind::fill, state.fetches.data(), shift_of<Fetch>);
-  set_pool(EventKind::bank, state.banks.data(), shift_of<BankState>);
-  for (const Event& coming : state.events.ahead(2 * look_at_once, look_at_once)) {
+  set_pool(EventKind::warp, sms.state.warps.data(), shift_of<WarpSlot>);
+  set_pool(EventKind::from_dram, dram.state.fetches.data(), shift_of<Fetch>);
+  set_pool(EventKind::fill, dram.state.fetches.data(), shift_of<Fetch>);
+  set_pool(EventKind::bank, dram.state.banks.data(), shift_of<BankState>);
+  for (const Event& coming : common.events.ahead(2 * look_at_once, look_at_once)) {
     const Ahead& pool = ahead_[coming.head & 15U];
     prefetch(pool.start + (std::size_t{(coming.head >> 7U) & pool.mask} << pool.shift));
   }
-  const auto events = state.events.ahead(look_at_once, look_at_once);
+  const auto events = common.events.ahead(look_at_once, look_at_once);
   std::array<std::uint32_t, 16> kinds{};
   for (std::size_t i = 0; i < events.size(); ++i) kinds[events[i].head & 15U] |= 1U << i;
   const auto each = [&]<EventKind kind>(std::integral_constant<EventKind, kind>, auto&& look) {
@@ -108,99 +86,107 @@ void Engine::fail(ErrorKind kind, std::string message) {
     }
   };
   each(of_kind<EventKind::done>, [&](PacketIndex index) {
-    const Packet& packet = state.packets[index];
-    if (!packet.injected) prefetch(&state.warps[packet.owner.as<WarpIndex>()]);
+    const Packet& packet = l2.state.packets[index];
+    if (!packet.injected) prefetch(&sms.state.warps[packet.owner.as<WarpIndex>()]);
   });
   each(of_kind<EventKind::fill>, [&](FetchIndex index) {
-    const Fetch& fetch = state.fetches[index];
+    const Fetch& fetch = dram.state.fetches[index];
     if (fetch.l2_line == none) return;
-    state.l2.prefetch_state(fetch.l2_line);
+    l2.state.tags.prefetch_state(fetch.l2_line);
     const PacketIndex waiter =
-        state.registers[fetch.owner.as<RegisterIndex>()].chain.as<PacketIndex>();
-    if (waiter != none) prefetch(&state.packets[waiter]);
+        l2.state.registers[fetch.owner.as<RegisterIndex>()].chain.as<PacketIndex>();
+    if (waiter != none) prefetch(&l2.state.packets[waiter]);
   });
   each(of_kind<EventKind::bank>, [&](BankIndex index) {
-    const FetchIndex head = state.banks[index].queue[0].head;
-    if (head != none) prefetch(&state.fetches[head]);
+    const FetchIndex head = dram.state.banks[index].queue[0].head;
+    if (head != none) prefetch(&dram.state.fetches[head]);
   });
   each(of_kind<EventKind::warp>, [&](WarpIndex index) {
-    const WarpSlot& warp = state.warps[index];
-    const BlockSlot& block = state.blocks[warp.block];
+    const WarpSlot& warp = sms.state.warps[index];
+    const BlockSlot& block = sms.state.blocks[warp.block];
     if (!warp.has_step) {
       const BlockWork* const work = block.work.get();
       prefetch(work);
       prefetch(reinterpret_cast<const char*>(work) + host_line);
     } else if (warp.instructions == 0) {
-      prefetch_l1(block, warp.line);
+      sms.prefetch_l1(block, warp.line);
     }
   });
+}
+
+[[gnu::always_inline]] inline void Engine::packet_done(const Packet& packet) {
+  if (packet.injected) {
+    injected_done(packet.owner.as<RequestIndex>());
+  } else {
+    sms.packet_done(packet);
+  }
 }
 
 [[gnu::always_inline]] inline void Engine::handle(Event event) {
   switch (event.kind()) {
     case EventKind::kernel_start:
-      kernel_start(event.subject<EventKind::kernel_start>());
+      sms.kernel_start(event.subject<EventKind::kernel_start>());
       break;
     case EventKind::warp:
-      advance(event.subject<EventKind::warp>());
+      sms.advance(event.subject<EventKind::warp>());
       break;
     case EventKind::lsu:
-      state.sms[event.subject<EventKind::lsu>()].lsu_scheduled = false;
-      run_lsu(event.subject<EventKind::lsu>());
+      sms.state.sms[event.subject<EventKind::lsu>()].lsu_scheduled = false;
+      sms.run_lsu(event.subject<EventKind::lsu>());
       break;
     case EventKind::l1_hit:
-      load_done(event.subject<EventKind::l1_hit>());
+      sms.load_done(event.subject<EventKind::l1_hit>());
       break;
     case EventKind::inject:
       inject(event.subject<EventKind::inject>());
       break;
     case EventKind::gpc_request:
-      gpc_request(event);
+      l2.gpc_request(event);
       break;
     case EventKind::arrive:
-      arrive(event);
+      l2.arrive(event);
       break;
     case EventKind::lookup:
-      lookup(event.subject<EventKind::lookup>());
+      l2.lookup(event.subject<EventKind::lookup>());
       break;
     case EventKind::bank:
-      state.banks[event.subject<EventKind::bank>()].scheduled = false;
-      serve_bank(event.subject<EventKind::bank>());
+      dram.state.banks[event.subject<EventKind::bank>()].scheduled = false;
+      dram.serve_bank(event.subject<EventKind::bank>());
       break;
     case EventKind::from_dram:
-      from_dram(event.subject<EventKind::from_dram>());
+      l2.from_dram(event.subject<EventKind::from_dram>());
       break;
     case EventKind::fill:
-      fill(event.subject<EventKind::fill>());
+      l2.fill(event.subject<EventKind::fill>());
       break;
     case EventKind::retry:
-      state.slices[event.subject<EventKind::retry>()].retry_scheduled = false;
-      retry(event.subject<EventKind::retry>());
+      l2.state.slices[event.subject<EventKind::retry>()].retry_scheduled = false;
+      l2.retry(event.subject<EventKind::retry>());
       break;
     case EventKind::gpc_reply:
-      gpc_reply(event);
+      l2.gpc_reply(event);
       break;
     case EventKind::done:
-      packet_done(event.subject<EventKind::done>());
+      packet_done(l2.take_out(event.subject<EventKind::done>()));
       break;
   }
 }
 
 void Engine::step() {
-  const Event event = state.events.pop();
+  const Event event = common.events.pop();
   if (++steps_ % look_at_once == 0) look_ahead();
   handle(event);
 }
 
 void Engine::run_until(Cycles end) {
-  state.interrupted = false;
+  common.interrupted = false;
   do {
     step();
-  } while (!state.interrupted && !state.events.empty() && now() <= end);
+  } while (!common.interrupted && !common.events.empty() && now() <= end);
 }
 
 void Engine::run_through(Cycles end) {
-  while (!state.error && state.events.next_time() <= end) step();
+  while (!common.error && common.events.next_time() <= end) step();
 }
 
 }  // namespace demarc::sim::memory

@@ -3,9 +3,16 @@
 
 #include <type_traits>
 
-#include "engine.hpp"
+#include "slots.hpp"
 
 namespace demarc::sim::memory {
+
+template <class Key>
+struct Fifo {
+  Key head = none;
+  Key tail = none;
+  std::uint32_t size = 0;
+};
 
 template <class Key, class Pool>
 void push_back(Fifo<Key>& fifo, Pool& pool, Key index) {

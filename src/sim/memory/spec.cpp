@@ -7,7 +7,8 @@
 
 #include "demarc/base/gf2.hpp"
 #include "demarc/base/random.hpp"
-#include "engine.hpp"
+#include "events.hpp"
+#include "tag_array.hpp"
 
 namespace demarc::sim::memory {
 namespace {

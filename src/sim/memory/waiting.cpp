@@ -4,10 +4,11 @@
 namespace demarc::sim::memory {
 namespace {
 
-std::string client_line(const ClientSpec& spec, const ClientState& client) {
+std::string client_line(const ClientSpec& spec, const ClientState& client,
+                        const ClientStatistics& statistics) {
   if (!client.active) {
     return fmt::format("client {}: no kernel runs, {} launches finished\n", spec.name,
-                       client.statistics.run_cycles.size());
+                       statistics.run_cycles.size());
   }
   return fmt::format(
       "client {}: kernel of {} blocks of {} threads, {} bytes of shared memory: {} "
@@ -42,19 +43,22 @@ struct WarpCount {
 }  // namespace
 
 std::string Engine::waiting() const {
+  const Spec& spec = common.spec;
   std::string text;
-  for (const ClientIndex i : clients.keys()) text += client_line(clients[i], state.clients[i]);
+  for (const ClientIndex i : sms.clients.keys()) {
+    text += client_line(sms.clients[i], sms.state.clients[i], common.statistics[i]);
+  }
   PerIndex<SmIndex, WarpCount> counts(spec.sms());
-  for (const WarpSlot& warp : state.warps) {
+  for (const WarpSlot& warp : sms.state.warps) {
     if (warp.state == WarpState::free) continue;
-    WarpCount& count = counts[state.blocks[warp.block].sm];
+    WarpCount& count = counts[sms.state.blocks[warp.block].sm];
     count.loads += warp.state == WarpState::loads ? 1 : 0;
     count.barrier += warp.state == WarpState::barrier ? 1 : 0;
     count.lsu += warp.state == WarpState::lsu ? 1 : 0;
     count.ready += warp.state == WarpState::ready ? 1 : 0;
   }
-  for (const SmIndex i : state.sms.keys()) {
-    const SmState& sm = state.sms[i];
+  for (const SmIndex i : sms.state.sms.keys()) {
+    const SmState& sm = sms.state.sms[i];
     if (sm.blocks == 0 && sm.misses == 0 && sm.stores == 0) continue;
     const WarpCount& count = counts[i];
     text += fmt::format(
@@ -67,10 +71,10 @@ std::string Engine::waiting() const {
   if (state.injected_pending > 0) {
     text += fmt::format("timed accesses: {} under way\n", state.injected_pending);
   }
-  text += events_line(state.events);
-  for (const SliceIndex i : state.slices.keys()) {
-    const SliceState& slice = state.slices[i];
-    const ChannelState& channel = state.channels[i];
+  text += events_line(common.events);
+  for (const SliceIndex i : l2.state.slices.keys()) {
+    const SliceState& slice = l2.state.slices[i];
+    const ChannelState& channel = dram.state.channels[i];
     if (slice.misses == 0 && slice.waiting.size + slice.stores.size == 0 &&
         channel.reads + channel.writes == 0) {
       continue;
@@ -81,7 +85,7 @@ std::string Engine::waiting() const {
         i, slice.misses, spec.miss_registers, slice.waiting.size + slice.stores.size, channel.reads,
         channel.writes, channel.writing ? "writing" : "reading");
     for (const BankInSlice b : indices<BankInSlice>(spec.banks)) {
-      const BankState& bank = state.banks[bank_of(i, b)];
+      const BankState& bank = dram.state.banks[dram.bank_of(i, b)];
       if (bank.queue[0].size + bank.queue[1].size == 0) continue;
       text += fmt::format(
           "  bank {}: {} reads, {} writes, row {}\n", b, bank.queue[0].size, bank.queue[1].size,

@@ -1,9 +1,34 @@
 // Kernels and thread blocks: which block runs where.
-#include "engine.hpp"
+#include "sms.hpp"
 
 namespace demarc::sim::memory {
 
-void Engine::kernel_start(ClientIndex number) {
+ClientIndex Sms::add_client(ClientSpec client) {
+  const ClientIndex index = clients.next_key();
+  ClientState added;
+  added.allowed.assign(spec.sms(), 0);
+  added.threads.assign(spec.sms(), 0);
+  for (const SmIndex sm : client.sms) added.allowed.at(sm) = 1;
+  std::unique_ptr<BlockDispatch> policy;
+  if (client.dispatch != nullptr) {
+    policy = std::make_unique<BlockDispatch>(spec, client);
+    for (const BlockSlot& block : state.blocks) {  // what others have running already
+      if (block.work) policy->placed(block.sm, state.clients[block.client].shape, false);
+    }
+  }
+  dispatch.push_back(std::move(policy));
+  clients.push_back(std::move(client));
+  state.clients.push_back(std::move(added));
+  common_.statistics.emplace_back();
+  if (auto begun = clients.back().source->restart(); !begun) {
+    fail(begun.error().kind, begun.error().message);
+  }
+  state.clients.back().run_start = now();
+  schedule<EventKind::kernel_start>(now(), index);
+  return index;
+}
+
+void Sms::kernel_start(ClientIndex number) {
   ClientState& client = state.clients[number];
   if (!client.known) {
     const auto more = clients[number].source->next_kernel(client.shape);
@@ -25,7 +50,7 @@ void Engine::kernel_start(ClientIndex number) {
 
 // What a kernel needs before its first block and no cache has, one read after the other, from the
 // client's own memory.
-void Engine::read_for_launch(ClientIndex number) {
+void Sms::read_for_launch(ClientIndex number) {
   ClientState& client = state.clients[number];
   if (client.launch_misses == 0) return begin_blocks(number);
   --client.launch_misses;
@@ -39,17 +64,17 @@ void Engine::read_for_launch(ClientIndex number) {
   packet.client = number;
   packet.cached = false;
   packet.launch = true;
-  send(packet, now());
+  l2.send(packet, now());
 }
 
-void Engine::begin_blocks(ClientIndex number) {
+void Sms::begin_blocks(ClientIndex number) {
   for (const SmIndex sm : clients[number].sms) forget_l1(sm);
   place_all(number);
   if (state.clients[number].shape.blocks == 0) kernel_end(number);
 }
 
 // A card's L1s are empty when a kernel begins.
-void Engine::forget_l1(SmIndex number) {
+void Sms::forget_l1(SmIndex number) {
   SmState& sm = state.sms[number];
   if (!sm.l1_used) return;
   sm.l1_used = false;
@@ -57,7 +82,7 @@ void Engine::forget_l1(SmIndex number) {
 }
 
 // The next kernel of a launch starts after a pause, and so does the next launch.
-void Engine::kernel_end(ClientIndex number) {
+void Sms::kernel_end(ClientIndex number) {
   ClientState& client = state.clients[number];
   client.active = false;
   client.kernel_cycles += now() - client.kernel_start;
@@ -66,17 +91,17 @@ void Engine::kernel_end(ClientIndex number) {
   client.known = *more;
   schedule<EventKind::kernel_start>(now() + spec.launch_cycles, number);
   if (*more) return;
-  client.statistics.run_cycles.push_back(now() - client.run_start);
-  client.statistics.kernel_cycles.push_back(client.kernel_cycles);
+  common_.statistics[number].run_cycles.push_back(now() - client.run_start);
+  common_.statistics[number].kernel_cycles.push_back(client.kernel_cycles);
   client.kernel_cycles = Cycles();
-  state.interrupted = true;
+  common_.interrupted = true;
   client.run_start = now() + spec.launch_cycles;
   if (auto begun = clients[number].source->restart(); !begun) {
     fail(begun.error().kind, begun.error().message);
   }
 }
 
-bool Engine::fits(ClientIndex client, SmIndex number) const {
+bool Sms::fits(ClientIndex client, SmIndex number) const {
   const SmState& sm = state.sms[number];
   const KernelShape& shape = state.clients[client].shape;
   const std::uint32_t most = clients[client].threads_per_sm;
@@ -87,11 +112,11 @@ bool Engine::fits(ClientIndex client, SmIndex number) const {
 }
 
 // Without a policy: breadth first, each block goes to the SM with the fewest threads.
-void Engine::place_all(ClientIndex number) {
+void Sms::place_all(ClientIndex number) {
   const ClientState& client = state.clients[number];
   BlockDispatch* const policy = dispatch[number].get();
   if (policy != nullptr) policy->begin();
-  while (client.blocks_left > 0 && !state.error) {
+  while (client.blocks_left > 0 && !common_.error) {
     if (policy != nullptr) {
       const auto [sm, block] =
           policy->choose(client.shape, client.shape.blocks - client.blocks_left);
@@ -108,7 +133,7 @@ void Engine::place_all(ClientIndex number) {
 }
 
 // Takes a block of the kernel out of the source, which gives them in index order.
-Result<std::unique_ptr<BlockWork>> Engine::take_block(ClientIndex number, std::uint32_t index) {
+Result<std::unique_ptr<BlockWork>> Sms::take_block(ClientIndex number, std::uint32_t index) {
   ClientState& client = state.clients[number];
   if (const auto skipped = client.skipped.find(index); skipped != client.skipped.end()) {
     auto work = std::move(skipped->second);
@@ -125,12 +150,12 @@ Result<std::unique_ptr<BlockWork>> Engine::take_block(ClientIndex number, std::u
   }
 }
 
-bool Engine::place_next(ClientIndex number, SmIndex sm) {
+bool Sms::place_next(ClientIndex number, SmIndex sm) {
   const ClientState& client = state.clients[number];
   return place(number, sm, client.shape.blocks - client.blocks_left);
 }
 
-bool Engine::place(ClientIndex number, SmIndex sm_number, std::uint32_t index) {
+bool Sms::place(ClientIndex number, SmIndex sm_number, std::uint32_t index) {
   auto work = take_block(number, index);
   if (!work) {
     fail(work.error().kind, work.error().message);
@@ -139,7 +164,7 @@ bool Engine::place(ClientIndex number, SmIndex sm_number, std::uint32_t index) {
   ClientState& client = state.clients[number];
   --client.blocks_left;
   ++client.blocks_running;
-  ++client.statistics.blocks;
+  ++common_.statistics[number].blocks;
   const KernelShape& shape = client.shape;
   SmState& sm = state.sms[sm_number];
   ++sm.blocks;
@@ -187,7 +212,7 @@ bool Engine::place(ClientIndex number, SmIndex sm_number, std::uint32_t index) {
   return true;
 }
 
-void Engine::end_block(BlockIndex slot) {
+void Sms::end_block(BlockIndex slot) {
   BlockSlot& block = state.blocks[slot];
   const ClientIndex number = block.client;
   const SmIndex sm_number = block.sm;
@@ -211,7 +236,7 @@ void Engine::end_block(BlockIndex slot) {
 }
 
 // A kernel ends when the L2 has acknowledged its last store.
-void Engine::end_kernel_if_done(ClientIndex number) {
+void Sms::end_kernel_if_done(ClientIndex number) {
   const ClientState& client = state.clients[number];
   if (client.blocks_left == 0 && client.blocks_running == 0 && client.stores == 0)
     kernel_end(number);
@@ -219,7 +244,7 @@ void Engine::end_kernel_if_done(ClientIndex number) {
 
 // Room on one SM: kernels that have waited longest come first. One that does not fit now will not
 // fit when more has been placed, so each is asked once.
-void Engine::refill(SmIndex sm) {
+void Sms::refill(SmIndex sm) {
   for (std::uint64_t asked = 0;;) {
     ClientIndex chosen = none;
     for (const ClientIndex i : state.clients.keys()) {
@@ -237,7 +262,7 @@ void Engine::refill(SmIndex sm) {
       while (client.blocks_left > 0 && fits(chosen, sm) && place_next(chosen, sm)) {
       }
     }
-    if (state.error) return;
+    if (common_.error) return;
   }
 }
 

@@ -1,6 +1,5 @@
-// Crossbar and L2: links, tags, miss registers, and the accesses that wait for them.
-#include "engine.hpp"
-#include "fifo.hpp"
+// What packets do in the crossbar and in the slices of the L2.
+#include "l2.hpp"
 
 namespace demarc::sim::memory {
 namespace {
@@ -32,13 +31,44 @@ void drop_first(Fifo<PacketIndex>& queue, PacketIndex next) {
 
 }  // namespace
 
+L2::L2(Common& common, const L1Tags& l1)
+    : Part(common), decoder(spec.address), dram(common, state.slices), l1_(l1) {
+  state.sms.resize(spec.sms());
+  state.gpc_request.resize(spec.gpcs);
+  state.gpc_reply.resize(spec.gpcs);
+  state.port_request.resize(spec.ports);
+  state.write_ports.resize(spec.ports);
+  for (WritePort& port : state.write_ports) port.of_gpc.resize(spec.gpcs);
+  state.port_reply.resize(spec.ports);
+  state.tags.resize(spec.slices, spec.l2.sets, spec.l2.ways);
+  state.slices.resize(spec.slices);
+  state.registers.resize(std::size_t{spec.slices} * spec.miss_registers);
+  for (const SliceIndex slice : state.slices.keys()) {
+    const std::uint32_t first = slice.raw() * spec.miss_registers;
+    for (std::uint32_t k = first + spec.miss_registers; k-- > first;) {
+      state.registers[RegisterIndex(k)].chain = state.slices[slice].free_register;
+      state.slices[slice].free_register = RegisterIndex(k);
+    }
+  }
+}
+
+[[gnu::noinline]] PacketIndex L2::add_packet(const Packet& packet) {
+  if (state.packets.size() == Event::indices) {
+    fail(ErrorKind::check_failed,
+         fmt::format("more than {} accesses are under way", Event::indices));
+    return {};
+  }
+  state.packets.push_back(packet);
+  return PacketIndex(state.packets.size() - 1);
+}
+
 // A sector's time on the link of a GPC, on the way to the L2.
-Ticks Engine::gpc_ticks(StepKind kind) const {
+Ticks L2::gpc_ticks(StepKind kind) const {
   if (kind == StepKind::load) return spec.gpc_ticks;
   return kind == StepKind::store ? spec.gpc_store_ticks : spec.gpc_atomic_ticks;
 }
 
-void Engine::send(Packet& packet, Cycles at) {
+void L2::send(Packet& packet, Cycles at) {
   const Place place = decoder(packet.line);
   packet.slice = place.slice;
   packet.set = place.set;
@@ -50,29 +80,29 @@ void Engine::send(Packet& packet, Cycles at) {
       state.sms[packet.sm].request.take(at, load ? spec.sm_ticks : sectors * spec.sm_store_ticks);
   leaves += spec.request_cycles + spec.distance(packet.slice, packet.sm);
   const auto kind = gpc_ticks(packet.kind) == Ticks() ? EventKind::arrive : EventKind::gpc_request;
-  state.events.schedule(leaves, {head_of(kind, take_packet(packet), sectors), packet.sm,
-                                 static_cast<std::uint16_t>(spec.port_of_slice[packet.slice])});
+  common_.events.schedule(leaves, {head_of(kind, put_in(packet), sectors), packet.sm,
+                                   static_cast<std::uint16_t>(spec.port_of_slice[packet.slice])});
 }
 
-void Engine::gpc_request(Event event) {
+void L2::gpc_request(Event event) {
   const StepKind kind = state.packets[event.packet()].kind;
   const std::uint64_t sectors = kind == StepKind::load ? 1 : event.sectors();
   Server& link = state.gpc_request[spec.gpc_of_sm[event.sm]];
-  state.events.schedule(link.take(now(), sectors * gpc_ticks(kind)), event.as(EventKind::arrive));
+  common_.events.schedule(link.take(now(), sectors * gpc_ticks(kind)), event.as(EventKind::arrive));
 }
 
-void Engine::arrive(Event event) {
+void L2::arrive(Event event) {
   const Packet& packet = state.packets[event.packet()];
-  state.l2.prefetch_set(l2_set(packet.slice, packet.set));
+  state.tags.prefetch_set(l2_set(packet.slice, packet.set));
   if (packet.kind == StepKind::load) {  // an address does not wait for the data of stores
     Server& port = state.port_request[event.port];
-    state.events.schedule(port.take(now(), spec.port_ticks), event.as(EventKind::lookup));
+    common_.events.schedule(port.take(now(), spec.port_ticks), event.as(EventKind::lookup));
     return;
   }
   wait_at_port(event.packet());
 }
 
-void Engine::lookup(PacketIndex index) {
+void L2::lookup(PacketIndex index) {
   const Packet& packet = state.packets[index];
   if (packet.kind != StepKind::load) serve(port_of(packet.slice));
   SliceState& slice = state.slices[packet.slice];
@@ -81,7 +111,7 @@ void Engine::lookup(PacketIndex index) {
 }
 
 // Data, or the acknowledgement of a write, on its way back.
-void Engine::reply(PacketIndex index) {
+void L2::reply(PacketIndex index) {
   const Packet& packet = state.packets[index];
   if (!carries_reply(packet)) {
     schedule<EventKind::done>(now() + spec.l2_cycles + spec.reply_cycles, index);
@@ -91,15 +121,15 @@ void Engine::reply(PacketIndex index) {
   Server& port = state.port_reply[spec.port_of_slice[packet.slice]];
   const Cycles leaves = port.take(now(), sectors * spec.port_ticks);
   // The L1 set, as far as it fits: see gpc_reply().
-  const auto set = static_cast<std::uint16_t>(state.l1.set_of(packet.l1_line).raw());
-  state.events.schedule(leaves + spec.l2_cycles + spec.reply_cycles,
-                        {head_of(EventKind::gpc_reply, index, sectors), packet.sm, set});
+  const auto set = static_cast<std::uint16_t>(l1_.set_of(packet.l1_line).raw());
+  common_.events.schedule(leaves + spec.l2_cycles + spec.reply_cycles,
+                          {head_of(EventKind::gpc_reply, index, sectors), packet.sm, set});
 }
 
-void Engine::gpc_reply(Event event) {
+void L2::gpc_reply(Event event) {
   prefetch(&state.packets[event.packet()]);
   if (spec.l1.sets != 0) {
-    state.l1.prefetch_set(l1_set(event.sm, event.port));
+    l1_.prefetch_set(l1_set(spec, event.sm, event.port));
   }
   const std::uint64_t sectors = event.sectors();
   Cycles at = now();
@@ -107,28 +137,28 @@ void Engine::gpc_reply(Event event) {
     Server& link = state.gpc_reply[spec.gpc_of_sm[event.sm]];
     at = link.take(at, sectors * spec.gpc_ticks);
   }
-  state.events.schedule(state.sms[event.sm].reply.take(at, sectors * spec.sm_ticks),
-                        event.as(EventKind::done));
+  common_.events.schedule(state.sms[event.sm].reply.take(at, sectors * spec.sm_ticks),
+                          event.as(EventKind::done));
 }
 
 // A way of the set for a new line, its old content on the way to DRAM; none: nothing can go now.
-L2Tags::Way Engine::make_room(L2Tags::Set set, SliceIndex slice) {
-  L2Tags& l2 = state.l2;
+L2Tags::Way L2::make_room(L2Tags::Set set, SliceIndex slice) {
+  L2Tags& l2 = state.tags;
   const L2Tags::Way way = l2.victim(set);
   if (way == none || l2.line(way) == L2Tags::no_line || l2.dirty(way) == 0) return way;
-  if (state.channels[slice].writes >= 2 * spec.write_high) return none;
+  if (dram.state.channels[slice].writes >= 2 * spec.write_high) return none;
   const Place place = decoder(l2.line(way));
   Fetch write;
   write.write = true;
   write.slice = slice;
   write.sectors = static_cast<std::uint8_t>(l2.dirty(way));
   write.row = place.row;
-  write.bank = bank_of(slice, place.bank);
-  start_fetch(write);
+  write.bank = dram.bank_of(slice, place.bank);
+  dram.start(write);
   return way;
 }
 
-RegisterIndex Engine::open_register(SliceIndex slice, L2Tags::Way l2_line) {
+RegisterIndex L2::open_register(SliceIndex slice, L2Tags::Way l2_line) {
   const RegisterIndex number = state.slices[slice].free_register;
   MissRegister& opened = state.registers[number];
   state.slices[slice].free_register = opened.chain.as<RegisterIndex>();
@@ -137,13 +167,13 @@ RegisterIndex Engine::open_register(SliceIndex slice, L2Tags::Way l2_line) {
   return number;
 }
 
-RegisterIndex Engine::find_register(SliceIndex slice, L2Tags::Way l2_line) const {
+RegisterIndex L2::find_register(SliceIndex slice, L2Tags::Way l2_line) const {
   RegisterIndex number(slice.raw() * spec.miss_registers);
   while (state.registers[number].l2_line != l2_line) ++number;
   return number;
 }
 
-void Engine::close_register(SliceIndex slice, RegisterIndex number) {
+void L2::close_register(SliceIndex slice, RegisterIndex number) {
   state.registers[number] = {.l2_line = none, .chain = state.slices[slice].free_register};
   state.slices[slice].free_register = number;
   --state.slices[slice].misses;
@@ -151,10 +181,10 @@ void Engine::close_register(SliceIndex slice, RegisterIndex number) {
 
 // Handles the packet, or returns false when it must wait. Without `may_allocate` only what needs
 // neither a way nor a miss register is handled.
-bool Engine::attempt(PacketIndex index, bool may_allocate) {
+bool L2::attempt(PacketIndex index, bool may_allocate) {
   Packet& packet = state.packets[index];
   if (!packet.cached) return attempt_past_tags(index, may_allocate);
-  L2Tags& l2 = state.l2;
+  L2Tags& l2 = state.tags;
   SliceState& slice = state.slices[packet.slice];
   const bool store = packet.kind == StepKind::store;
   if (may_allocate && !store) slice.first_absent = false;
@@ -167,7 +197,7 @@ bool Engine::attempt(PacketIndex index, bool may_allocate) {
       l2.state(way) |= wanted | (wanted << L2Tags::dirty_shift);
     }
     if (!store && !packet.injected && !packet.launch) {
-      state.clients[packet.client].statistics.l2_hit_sectors += sectors_of(packet);
+      common_.statistics[packet.client].l2_hit_sectors += sectors_of(packet);
     }
     reply(index);
     return true;
@@ -192,7 +222,7 @@ bool Engine::attempt(PacketIndex index, bool may_allocate) {
 }
 
 // A load or an atomic that finds its line not there (`way` none), or without its sectors.
-bool Engine::start_miss(PacketIndex index, L2Tags::Way way) {
+bool L2::start_miss(PacketIndex index, L2Tags::Way way) {
   const Packet& packet = state.packets[index];
   if (state.slices[packet.slice].misses >= spec.miss_registers) return false;
   if (way == none) {
@@ -207,7 +237,7 @@ bool Engine::start_miss(PacketIndex index, L2Tags::Way way) {
 }
 
 // The sectors of the bursts that have some of `missing`: the DRAM gives no less.
-std::uint32_t Engine::whole_bursts(std::uint32_t missing) const {
+std::uint32_t L2::whole_bursts(std::uint32_t missing) const {
   std::uint32_t all = 0;
   for (std::uint32_t first = 0; first < line_bytes / sector_bytes; first += spec.burst_sectors) {
     const std::uint32_t burst = ((1U << spec.burst_sectors) - 1) << first & 15U;
@@ -217,13 +247,13 @@ std::uint32_t Engine::whole_bursts(std::uint32_t missing) const {
 }
 
 // The packet joins those that miss register `number` answers; what has not been asked for is.
-void Engine::wait_for(PacketIndex index, L2Tags::Way way, RegisterIndex number) {
+void L2::wait_for(PacketIndex index, L2Tags::Way way, RegisterIndex number) {
   Packet& packet = state.packets[index];
-  std::uint32_t& of_line = state.l2.state(way);
+  std::uint32_t& of_line = state.tags.state(way);
   const std::uint32_t known = (of_line | (of_line >> L2Tags::pending_shift)) & 15U;
   const std::uint32_t missing = packet.sectors & ~known;
   if (!packet.injected && !packet.launch) {
-    ClientStatistics& statistics = state.clients[packet.client].statistics;
+    ClientStatistics& statistics = common_.statistics[packet.client];
     statistics.l2_miss_sectors += sector_count(static_cast<std::uint8_t>(missing));
     statistics.l2_hit_sectors += sector_count(static_cast<std::uint8_t>(packet.sectors & known));
   }
@@ -238,11 +268,11 @@ void Engine::wait_for(PacketIndex index, L2Tags::Way way, RegisterIndex number) 
   read.slice = packet.slice;
   read.sectors = static_cast<std::uint8_t>(fetched);
   read.row = packet.row;
-  read.bank = bank_of(packet.slice, packet.bank);
-  start_fetch(read);
+  read.bank = dram.bank_of(packet.slice, packet.bank);
+  dram.start(read);
 }
 
-bool Engine::attempt_past_tags(PacketIndex index, bool may_allocate) {
+bool L2::attempt_past_tags(PacketIndex index, bool may_allocate) {
   const Packet& packet = state.packets[index];
   SliceState& slice = state.slices[packet.slice];
   if (may_allocate) slice.first_absent = false;
@@ -253,31 +283,31 @@ bool Engine::attempt_past_tags(PacketIndex index, bool may_allocate) {
   read.slice = packet.slice;
   read.sectors = packet.sectors;
   read.row = packet.row;
-  read.bank = bank_of(packet.slice, packet.bank);
-  start_fetch(read);
+  read.bank = dram.bank_of(packet.slice, packet.bank);
+  dram.start(read);
   return true;
 }
 
 // Asks for what the packet behind the first one that waits will touch, and for the one behind it:
 // both came long ago.
-void Engine::look_behind(PacketIndex first) const {
+void L2::look_behind(PacketIndex first) const {
   if (first == none) return;
   const PacketIndex second = state.packets[first].next;
   if (second == none) return;
   const Packet& packet = state.packets[second];  // asked for when its turn was one later
-  state.l2.prefetch_set(l2_set(packet.slice, packet.set));
-  prefetch(&state.banks[bank_of(packet.slice, packet.bank)]);
+  state.tags.prefetch_set(l2_set(packet.slice, packet.set));
+  prefetch(&dram.state.banks[dram.bank_of(packet.slice, packet.bank)]);
   if (packet.next != none) prefetch(&state.packets[packet.next]);
 }
 
 // Something became free in the slice: those that wait go on, in order. Loads and stores do not wait
 // for each other.
-void Engine::retry(SliceIndex number) {
+void L2::retry(SliceIndex number) {
   retry_loads(number);
   retry_stores(number);
 }
 
-void Engine::retry_loads(SliceIndex number) {
+void L2::retry_loads(SliceIndex number) {
   SliceState& slice = state.slices[number];
   while (slice.waiting.head != none) {
     const PacketIndex index = slice.waiting.head;
@@ -289,7 +319,7 @@ void Engine::retry_loads(SliceIndex number) {
   }
 }
 
-void Engine::retry_stores(SliceIndex number) {
+void L2::retry_stores(SliceIndex number) {
   SliceState& slice = state.slices[number];
   while (slice.stores.head != none) {
     const PacketIndex index = slice.stores.head;
@@ -300,11 +330,10 @@ void Engine::retry_stores(SliceIndex number) {
   }
 }
 
-void Engine::fill(FetchIndex index) {
-  const Fetch fetch = state.fetches[index];
+void L2::fill(FetchIndex index) {
+  const Fetch fetch = dram.state.fetches[index];
   serve(port_of(fetch.slice));
-  state.fetches[index].next = state.free_fetch;
-  state.free_fetch = index;
+  dram.drop(index);
   SliceState& slice = state.slices[fetch.slice];
   if (fetch.l2_line == none) {
     --slice.misses;
@@ -312,7 +341,7 @@ void Engine::fill(FetchIndex index) {
     retry(fetch.slice);
     return;
   }
-  L2Tags& l2 = state.l2;
+  L2Tags& l2 = state.tags;
   const RegisterIndex number = fetch.owner.as<RegisterIndex>();
   std::uint32_t& of_line = l2.state(fetch.l2_line);
   of_line |= fetch.sectors;
@@ -349,11 +378,11 @@ void Engine::fill(FetchIndex index) {
   retry(fetch.slice);
 }
 
-void Engine::touch(LineNumber line, bool written) {
+void L2::touch(LineNumber line, bool written) {
   const Place place = decoder(line);
   const SliceIndex slice = place.slice;
   const L2Tags::Set set = l2_set(slice, place.set);
-  L2Tags& l2 = state.l2;
+  L2Tags& l2 = state.tags;
   L2Tags::Way way = l2.find(set, line);
   if (way == none) {
     way = l2.victim(set);

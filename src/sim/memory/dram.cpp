@@ -1,14 +1,13 @@
-// DRAM: there is a channel behind each slice, with banks of one open row. First ready, first come,
-// first served: the oldest access to the open row goes before older ones to other rows, up to a
-// limit. Writes gather until many wait and are then drained together. Reads and writes take turns:
-// while the other direction waits, each bank opens one row, and the number of accesses per turn is
-// limited. The bus pays for each change of direction. This is what an H100 and an H200 do
-// (docs/measurements/loaded.md).
+// First ready, first come, first served: the oldest access to the open row goes before older ones
+// to other rows, up to a limit. Writes gather until many wait and are then drained together. Reads
+// and writes take turns: while the other direction waits, each bank opens one row, and the number
+// of accesses per turn is limited. The bus pays for each change of direction. This is what an H100
+// and an H200 do (docs/measurements/loaded.md).
+#include "dram.hpp"
+
 #include <algorithm>
 
 #include "demarc/base/rounding.hpp"
-#include "engine.hpp"
-#include "fifo.hpp"
 
 namespace demarc::sim::memory {
 namespace {
@@ -17,7 +16,13 @@ constexpr std::uint32_t row_window = 12;  // accesses of a bank that are looked 
 
 }  // namespace
 
-void Engine::start_fetch(const Fetch& fetch) {
+Dram::Dram(Common& common, PerIndex<SliceIndex, SliceState>& slices)
+    : Part(common), slices_(slices) {
+  state.channels.resize(spec.slices);
+  state.banks.resize(std::size_t{spec.slices} * spec.banks);
+}
+
+void Dram::start(const Fetch& fetch) {
   FetchIndex index = state.free_fetch;
   if (index == none) {
     index = state.fetches.next_key();
@@ -33,13 +38,13 @@ void Engine::start_fetch(const Fetch& fetch) {
   serve_bank(fetch.bank);
 }
 
-bool Engine::other_waits(const ChannelState& channel) const {
+bool Dram::other_waits(const ChannelState& channel) const {
   return channel.writing ? channel.reads > 0 : channel.writes >= spec.write_high;
 }
 
 // The access that a bank serves next: the oldest to its open row, unless older ones have waited
 // for long.
-Engine::Choice Engine::choose(const BankState& bank, bool writing) const {
+Dram::Choice Dram::choose(const BankState& bank, bool writing) const {
   const Fifo<FetchIndex>& queue = bank.queue[writing ? 1 : 0];
   Choice oldest{queue.head, none, false};
   if (queue.head == none) return oldest;
@@ -56,7 +61,7 @@ Engine::Choice Engine::choose(const BankState& bank, bool writing) const {
 }
 
 // Whether a bank may serve something in this turn, in which each opens one row.
-bool Engine::turn_lasts(SliceIndex slice) const {
+bool Dram::turn_lasts(SliceIndex slice) const {
   const ChannelState& channel = state.channels[slice];
   if (channel.turn == 0) return false;
   for (const BankInSlice in_slice : indices<BankInSlice>(spec.banks)) {
@@ -67,7 +72,7 @@ bool Engine::turn_lasts(SliceIndex slice) const {
   return false;
 }
 
-void Engine::choose_direction(SliceIndex slice) {
+void Dram::choose_direction(SliceIndex slice) {
   ChannelState& channel = state.channels[slice];
   if (!other_waits(channel)) {
     channel.turn = spec.turn;
@@ -80,7 +85,7 @@ void Engine::choose_direction(SliceIndex slice) {
   channel.writing = !channel.writing;
   channel.turn = spec.turn;
   ++channel.turns;
-  ++state.dram.turnarounds;
+  ++state.statistics.turnarounds;
   channel.bus.free_at =
       std::max(channel.bus.free_at, ticks_of(now())) + ticks_of(spec.turnaround_cycles);
   for (const BankInSlice bank : indices<BankInSlice>(spec.banks)) serve_bank(bank_of(slice, bank));
@@ -88,7 +93,7 @@ void Engine::choose_direction(SliceIndex slice) {
 
 // A refresh that is due closes all rows of the channel and keeps it for a while. Channels have
 // theirs one after the other.
-void Engine::refresh(SliceIndex slice) {
+void Dram::refresh(SliceIndex slice) {
   if (spec.refresh_interval_cycles == Cycles()) return;
   const std::uint64_t interval = spec.refresh_interval_cycles.raw();
   const std::uint64_t ahead = interval * slice.raw() / spec.slices;
@@ -105,7 +110,7 @@ void Engine::refresh(SliceIndex slice) {
   }
 }
 
-void Engine::activate(BankState& bank, BankIndex index, RowNumber row) {
+void Dram::activate(BankState& bank, BankIndex index, RowNumber row) {
   Cycles start = now() + (bank.row == no_row ? Cycles() : spec.precharge_cycles);
   start = std::max(start, bank.activate_from);
   // Its turn among those of the channel; a bank that is not ready then holds no other one.
@@ -120,11 +125,11 @@ void Engine::activate(BankState& bank, BankIndex index, RowNumber row) {
   bank.streak = 0;
   bank.free_at = start + spec.activate_cycles;
   bank.scheduled = true;
-  ++state.dram.activations;
+  ++state.statistics.activations;
   schedule<EventKind::bank>(bank.free_at, index);
 }
 
-void Engine::column_access(BankState& bank, BankIndex index, FetchIndex number, FetchIndex before) {
+void Dram::column_access(BankState& bank, BankIndex index, FetchIndex number, FetchIndex before) {
   const Fetch fetch = state.fetches[number];
   ChannelState& channel = state.channels[fetch.slice];
   Fifo<FetchIndex>& queue = bank.queue[fetch.write ? 1 : 0];
@@ -137,15 +142,14 @@ void Engine::column_access(BankState& bank, BankIndex index, FetchIndex number, 
   const Cycles begin((channel.bus.free_at - ticks).raw() / ticks_per_cycle);
   // The next column access of the bank leaves so that its data follows on the bus.
   bank.free_at = std::max(begin - spec.column_cycles + cycles_of(ticks), now() + 1_cycles);
-  ++state.dram.row_hits;
+  ++state.statistics.row_hits;
   if (channel.turn > 0) --channel.turn;
   if (fetch.write) {
-    state.dram.write_sectors += sectors;
+    state.statistics.write_sectors += sectors;
     --channel.writes;
-    state.fetches[number].next = state.free_fetch;
-    state.free_fetch = number;
+    drop(number);
   } else {
-    state.dram.read_sectors += sectors;
+    state.statistics.read_sectors += sectors;
     --channel.reads;
     schedule<EventKind::from_dram>(end + spec.dram_cycles, number);
   }
@@ -154,14 +158,14 @@ void Engine::column_access(BankState& bank, BankIndex index, FetchIndex number, 
     schedule<EventKind::bank>(bank.free_at, index);
   }
   choose_direction(fetch.slice);
-  SliceState& slice = state.slices[fetch.slice];
+  SliceState& slice = slices_[fetch.slice];
   if (fetch.write && slice.waiting.size + slice.stores.size > 0 && !slice.retry_scheduled) {
     slice.retry_scheduled = true;  // not now: a lookup may be under way
     schedule<EventKind::retry>(now(), fetch.slice);
   }
 }
 
-void Engine::serve_bank(BankIndex index) {
+void Dram::serve_bank(BankIndex index) {
   BankState& bank = state.banks[index];
   if (bank.scheduled) return;
   const SliceIndex slice(index.raw() / spec.banks);

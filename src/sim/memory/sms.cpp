@@ -1,8 +1,8 @@
 // Warps, load-store units and L1 caches.
-#include <algorithm>
+#include "sms.hpp"
 
-#include "engine.hpp"
-#include "fifo.hpp"
+#include <algorithm>
+#include <bit>
 
 namespace demarc::sim::memory {
 namespace {
@@ -16,7 +16,15 @@ bool answers(StepKind kind) {
 
 }  // namespace
 
-void Engine::take_step(WarpIndex index, BlockSlot& block) {
+Sms::Sms(Common& common) : Part(common), l2(common, state.l1) {
+  state.sms.resize(spec.sms());
+  if (spec.l1.sets == 0) return;
+  l1_set_bits_ = static_cast<std::uint32_t>(std::countr_zero(spec.l1.sets));
+  state.l1.resize(spec.sms(), spec.l1.sets, spec.l1.ways);
+  state.l1_lists.assign(state.l1.indices(), none);
+}
+
+void Sms::take_step(WarpIndex index, BlockSlot& block) {
   WarpSlot& warp = state.warps[index];
   Step& step = state.step;
   block.work->next(warp.index, step);
@@ -29,7 +37,7 @@ void Engine::take_step(WarpIndex index, BlockSlot& block) {
   warp.lines = step.count;
   warp.lines_done = 0;
   warp.has_step = true;
-  state.clients[block.client].statistics.instructions += step.instructions;
+  common_.statistics[block.client].instructions += step.instructions;
   if (step.count == 0) return;
   warp.line = step.lines[0];
   if (step.count > 1) {
@@ -37,7 +45,7 @@ void Engine::take_step(WarpIndex index, BlockSlot& block) {
   }
 }
 
-void Engine::advance(WarpIndex index) {
+void Sms::advance(WarpIndex index) {
   WarpSlot& warp = state.warps[index];
   warp.state = WarpState::ready;
   BlockSlot& block = state.blocks[warp.block];
@@ -77,7 +85,7 @@ void Engine::advance(WarpIndex index) {
   }
 }
 
-void Engine::barrier(WarpIndex index) {
+void Sms::barrier(WarpIndex index) {
   WarpSlot& warp = state.warps[index];
   BlockSlot& block = state.blocks[warp.block];
   warp.state = WarpState::barrier;
@@ -90,7 +98,7 @@ void Engine::barrier(WarpIndex index) {
   }
 }
 
-void Engine::end_warp(WarpIndex index) {
+void Sms::end_warp(WarpIndex index) {
   WarpSlot& warp = state.warps[index];
   const BlockIndex number = warp.block;
   BlockSlot& block = state.blocks[number];
@@ -108,12 +116,12 @@ void Engine::end_warp(WarpIndex index) {
   }
 }
 
-void Engine::load_done(WarpIndex index) {
+void Sms::load_done(WarpIndex index) {
   WarpSlot& warp = state.warps[index];
   if (--warp.outstanding == 0 && warp.state == WarpState::loads) advance(index);
 }
 
-void Engine::queue_access(WarpIndex index) {
+void Sms::queue_access(WarpIndex index) {
   WarpSlot& warp = state.warps[index];
   const SmIndex number = state.blocks[warp.block].sm;
   SmState& sm = state.sms[number];
@@ -128,7 +136,7 @@ void Engine::queue_access(WarpIndex index) {
   }
 }
 
-void Engine::resume_lsu(SmIndex number) {
+void Sms::resume_lsu(SmIndex number) {
   SmState& sm = state.sms[number];
   if (!sm.lsu_stalled || sm.lsu_scheduled) return;
   sm.lsu_stalled = false;
@@ -136,7 +144,7 @@ void Engine::resume_lsu(SmIndex number) {
   schedule<EventKind::lsu>(std::max(now(), sm.lsu_free), number);
 }
 
-[[gnu::noinline]] void Engine::outside(ClientIndex client, Address address) {
+[[gnu::noinline]] void Sms::outside(ClientIndex client, Address address) {
   const Translation& translation = clients[client].translation;
   fail(ErrorKind::invalid_input,
        fmt::format("{}: address {:#x} lies outside its memory, [{:#x}, {:#x})",
@@ -145,8 +153,8 @@ void Engine::resume_lsu(SmIndex number) {
 }
 
 // False: a register is missing and the line must wait.
-inline bool Engine::issue_line(SmIndex number, WarpIndex index, LineEntry entry, Cycles at,
-                               bool& l1_hit) {
+inline bool Sms::issue_line(SmIndex number, WarpIndex index, LineEntry entry, Cycles at,
+                            bool& l1_hit) {
   SmState& sm = state.sms[number];
   WarpSlot& warp = state.warps[index];
   const StepKind kind = warp.kind;
@@ -160,7 +168,7 @@ inline bool Engine::issue_line(SmIndex number, WarpIndex index, LineEntry entry,
     outside(client, address);
     return true;  // the run ends with the error
   }
-  ClientStatistics& statistics = state.clients[client].statistics;
+  ClientStatistics& statistics = common_.statistics[client];
   Packet packet;
   packet.line = *line;
   packet.owner = index;
@@ -190,19 +198,19 @@ inline bool Engine::issue_line(SmIndex number, WarpIndex index, LineEntry entry,
       ++state.clients[client].stores;
     }
   }
-  send(packet, at);
+  l2.send(packet, at);
   return true;
 }
 
 // What the L1 lacks of a load stays in the packet; false: nothing. The warp waits unless all was
 // there.
-inline bool Engine::passes_l1(Packet& packet, bool& l1_hit) {
+inline bool Sms::passes_l1(Packet& packet, bool& l1_hit) {
   L1Tags& l1 = state.l1;
-  const L1Tags::Set set = l1_set(packet.sm, packet.line);
+  const L1Tags::Set set = l1_set_of(packet.sm, packet.line);
   L1Tags::Way found = l1.find(set, packet.line);
   if (found != none) {
     const std::uint32_t known = packet.sectors & (l1.valid(found) | l1.pending(found));
-    state.clients[packet.client].statistics.l1_hit_sectors +=
+    common_.statistics[packet.client].l1_hit_sectors +=
         sector_count(static_cast<std::uint8_t>(known));
   }
   if (found != none && (l1.valid(found) & packet.sectors) == packet.sectors) {
@@ -236,7 +244,7 @@ inline bool Engine::passes_l1(Packet& packet, bool& l1_hit) {
 }
 
 // Takes the instruction at the head of the queue, one line a cycle, until registers run out.
-void Engine::run_lsu(SmIndex number) {
+void Sms::run_lsu(SmIndex number) {
   SmState& sm = state.sms[number];
   sm.lsu_stalled = false;
   if (sm.lsu.head == none) return;
@@ -273,7 +281,7 @@ void Engine::run_lsu(SmIndex number) {
   }
 }
 
-void Engine::wait_in_list(WarpIndex warp, L1Tags::Way l1_line, std::uint8_t needed) {
+void Sms::wait_in_list(WarpIndex warp, L1Tags::Way l1_line, std::uint8_t needed) {
   WaiterIndex waiter = state.free_waiter;
   if (waiter == none) {
     waiter = state.l1_waiters.next_key();
@@ -287,7 +295,7 @@ void Engine::wait_in_list(WarpIndex warp, L1Tags::Way l1_line, std::uint8_t need
 }
 
 // Those in the list of a line whose sectors have all arrived, oldest first.
-WaiterIndex Engine::ready_waiters(L1Tags::Way l1_line) {
+WaiterIndex Sms::ready_waiters(L1Tags::Way l1_line) {
   const std::uint32_t valid = state.l1.valid(l1_line);
   WaiterIndex still = none;
   WaiterIndex ready = none;
@@ -310,13 +318,7 @@ WaiterIndex Engine::ready_waiters(L1Tags::Way l1_line) {
   return ready;
 }
 
-void Engine::packet_done(PacketIndex index) {
-  const Packet packet = state.packets[index];
-  drop_packet(index);
-  if (packet.injected) {
-    injected_done(packet.owner.as<RequestIndex>());
-    return;
-  }
+void Sms::packet_done(const Packet& packet) {
   if (packet.launch) {
     read_for_launch(packet.owner.as<ClientIndex>());
     return;
