@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <span>
 
-#include "parse/operand_rules.hpp"
-#include "parse/parse_state.hpp"
+#include "parse/operand_check.hpp"
 
 namespace demarc::ptx {
 namespace {
@@ -145,14 +144,14 @@ StateSpace space_of_address(const Mnemonic& mnemonic, std::size_t number) {
 }  // namespace
 
 // One rule per mnemonic, read once.
-const std::vector<OperandRule>& Parser::operand_rules_of(std::uint32_t mnemonic) {
+const std::vector<OperandRule>& OperandCheck::operand_rules_of(std::uint32_t mnemonic) {
   while (operand_rules_.size() <= mnemonic) {
     operand_rules_.push_back(operand_rules(module_.mnemonics[operand_rules_.size()]));
   }
   return operand_rules_[mnemonic];
 }
 
-bool Parser::check_operand_rules(const Instruction& instruction, const Mnemonic& mnemonic) {
+bool OperandCheck::check_rules(const Instruction& instruction, const Mnemonic& mnemonic) {
   const std::vector<OperandRule>& rules = operand_rules_of(instruction.mnemonic);
   if (rules.empty()) return true;
   static const OperandRule policy = {.what = What::typed, .type = Type::b64, .is_exact = true};
@@ -181,8 +180,8 @@ bool Parser::check_operand_rules(const Instruction& instruction, const Mnemonic&
   return true;
 }
 
-std::string Parser::why_no_operand(const OperandRule& rule, const Mnemonic& mnemonic,
-                                   const Operand& operand) const {
+std::string OperandCheck::why_no_operand(const OperandRule& rule, const Mnemonic& mnemonic,
+                                         const Operand& operand) const {
   if (rule.what == What::unchecked) return {};
   if (rule.needs_pair && operand.kind != OperandKind::pair) {
     return "is none of a register and a predicate, as in 'r|p'";
@@ -231,8 +230,8 @@ std::string Parser::why_no_operand(const OperandRule& rule, const Mnemonic& mnem
   return fmt::format("is a constant, but {} is wanted", wanted_by(rule));
 }
 
-std::string Parser::why_no_register(const OperandRule& rule, const Mnemonic& mnemonic,
-                                    const Operand& operand) const {
+std::string OperandCheck::why_no_register(const OperandRule& rule, const Mnemonic& mnemonic,
+                                          const Operand& operand) const {
   const RegisterRange& range = body_.range_of(operand.index);
   const bool is_vector = range.vector_width > 1 && operand.selector == Selector::none;
   const bool is_video = info(mnemonic.opcode).group == OpcodeGroup::video;
@@ -259,8 +258,8 @@ std::string Parser::why_no_register(const OperandRule& rule, const Mnemonic& mne
 }
 
 // A function's name and name+offset are numbers to ptxas; labels that are not known yet are none.
-std::string Parser::why_no_symbol(const OperandRule& rule, const Mnemonic& mnemonic,
-                                  const Operand& operand) const {
+std::string OperandCheck::why_no_symbol(const OperandRule& rule, const Mnemonic& mnemonic,
+                                        const Operand& operand) const {
   if (rule.what == What::targets) {
     const bool is_list = operand.base == Base::targets && !operand.has_offset &&
                          body_.targets[operand.index].kind == TargetSet::Kind::branch_targets;
@@ -298,7 +297,7 @@ std::string Parser::why_no_symbol(const OperandRule& rule, const Mnemonic& mnemo
 }
 
 // Where a named variable or parameter lies; none for functions, labels and textures.
-StateSpace Parser::space_of(const Operand& operand) const {
+StateSpace OperandCheck::space_of(const Operand& operand) const {
   switch (operand.base) {
     case Base::parameter:
     case Base::result:
@@ -312,8 +311,8 @@ StateSpace Parser::space_of(const Operand& operand) const {
   }
 }
 
-std::string Parser::why_no_address(const Mnemonic& mnemonic, const Operand& operand,
-                                   std::size_t number) const {
+std::string OperandCheck::why_no_address(const Mnemonic& mnemonic, const Operand& operand,
+                                         std::size_t number) const {
   if (operand.base == Base::unresolved) return {};
   if (operand.base == Base::none) {
     return mnemonic.space == StateSpace::local
@@ -345,7 +344,7 @@ std::string Parser::why_no_address(const Mnemonic& mnemonic, const Operand& oper
 
 // What an element is, among the others: an integer, a floating-point or packed number, or bits,
 // which go with each.
-TypeKind Parser::kind_of_element(const Operand& element) const {
+TypeKind OperandCheck::kind_of_element(const Operand& element) const {
   if (element.kind == OperandKind::immediate) {
     const bool is_float =
         element.immediate == ImmediateKind::f32 || element.immediate == ImmediateKind::f64;
@@ -356,8 +355,8 @@ TypeKind Parser::kind_of_element(const Operand& element) const {
   return kind == TypeKind::signed_ ? TypeKind::unsigned_ : kind;
 }
 
-std::string Parser::why_no_vector(const OperandRule& rule, const Mnemonic& mnemonic,
-                                  const Operand& operand) const {
+std::string OperandCheck::why_no_vector(const OperandRule& rule, const Mnemonic& mnemonic,
+                                        const Operand& operand) const {
   if (mnemonic.has(Modifier::rs)) return {};  // four numbers into one
   const auto children = body_.children(operand);
   OperandRule each = rule;
@@ -383,8 +382,8 @@ std::string Parser::why_no_vector(const OperandRule& rule, const Mnemonic& mnemo
 // Special registers among elements that are read are untyped registers of their width. With an
 // untyped register beside them the others may have any type; integers, floating-point and
 // packed numbers do not stand side by side.
-std::string Parser::why_no_elements(OperandRule rule, const Mnemonic& mnemonic,
-                                    std::span<const Operand> elements) const {
+std::string OperandCheck::why_no_elements(OperandRule rule, const Mnemonic& mnemonic,
+                                          std::span<const Operand> elements) const {
   bool has_untyped = false;
   bool has_constant = false;
   for (const Operand& element : elements) {

@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "demarc/base/files.hpp"
-#include "parse/parse_state.hpp"
+#include "parse/module_reader.hpp"
 
 namespace demarc::ptx {
 namespace {
@@ -93,9 +93,9 @@ ParseResult parse(std::string text, std::string source_name, const ParseOptions&
     result.diagnostics.malformed = 1;
     return result;
   }
-  Parser parser(module, *module.text, options);
-  parser.parse_module();
-  result.diagnostics = parser.take_diagnostics();
+  Reading reading(module, *module.text, options);
+  ModuleReader(reading).parse_module();
+  result.diagnostics = reading.reporter.take();
   return result;
 }
 

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "parse/parse_state.hpp"
+#include "parse/function_reader.hpp"
 
 namespace demarc::ptx {
 namespace {
@@ -14,7 +14,7 @@ constexpr std::uint64_t max_targets_of_range = 65'536;
 }  // namespace
 
 // False at the end of the body: a directive that can only stand at module scope.
-bool Parser::parse_statement() {
+bool FunctionReader::parse_statement() {
   const char c = cursor_.peek();
   if (c == '.') {
     const char* start = cursor_.at;
@@ -40,43 +40,52 @@ bool Parser::parse_statement() {
   return true;
 }
 
-bool Parser::parse_body_directive() {
+bool FunctionReader::parse_body_directive() {
   const char* start = cursor_.at;
   Declarator declarator;
   declarator.start = start;
   std::string_view word = word_after_dot();
   if (word == "reg") {
     const std::size_t before = body_.registers.size();
-    const bool good = parse_registers(body_.registers, true);
+    const bool good = declarations_.parse_registers(body_.registers, true);
     for (std::size_t i = before; i < body_.registers.size(); ++i) {
       body_.statements.push_back({StatementKind::registers, static_cast<std::uint32_t>(i)});
     }
     return good;
   }
-  if (word == "loc") return parse_location();
-  if (word == "pragma") return parse_verbatim(start);
+  if (word == "loc") return debug_.parse_location();
+  if (word == "pragma") return keep_directive(start);
   if (word == "extern" || word == "weak" || word == "common") {
     declarator.linkage =
         word == "extern" ? Linkage::external : (word == "weak" ? Linkage::weak : Linkage::common);
     cursor_.skip();
     word = word_after_dot();
   }
-  if (word == "align" && !parse_leading_alignment(declarator, word)) return false;
+  if (word == "align" && !declarations_.parse_leading_alignment(declarator, word)) return false;
   const StateSpace space = find_state_space(word);
-  if (space != StateSpace::none) return parse_variables(space, declarator, true);
+  if (space != StateSpace::none) return declarations_.parse_variables(space, declarator, true);
   if (word.empty() || find_type(word) != Type::none) {
     return fail_at(cursor_.offset_of(start), "a statement was expected, found '.'");
   }
   if (word == "branchtargets" || word == "calltargets" || word == "callprototype") {
     return fail_at(cursor_.offset_of(start), fmt::format("'.{}' needs a label before it", word));
   }
-  if (!parse_verbatim(start)) return false;
+  if (!keep_directive(start)) return false;
   unsupported(cursor_.offset_of(start),
               fmt::format("directive '.{}' is not known; kept as it was", excerpt(word, 40)));
   return true;
 }
 
-bool Parser::parse_label(std::string_view name, std::uint32_t line) {
+bool FunctionReader::keep_directive(const char* start) {
+  std::string_view text;
+  if (!read_verbatim(start, text)) return false;
+  body_.statements.push_back(
+      {StatementKind::verbatim, static_cast<std::uint32_t>(body_.verbatim.size())});
+  body_.verbatim.push_back(text);
+  return true;
+}
+
+bool FunctionReader::parse_label(std::string_view name, std::uint32_t line) {
   ++cursor_.at;  // the colon
   const char* behind = cursor_.at;
   const std::uint32_t line_behind = cursor_.line;
@@ -97,15 +106,15 @@ bool Parser::parse_label(std::string_view name, std::uint32_t line) {
   const auto index = static_cast<std::uint32_t>(body_.labels.size());
   body_.statements.push_back({StatementKind::label, index});
   body_.labels.push_back({name, static_cast<std::uint32_t>(body_.instructions.size()), line});
-  declare(name, Base::label, index);
+  declarations_.declare(name, Base::label, index);
   return true;
 }
 
-bool Parser::parse_targets(TargetSet::Kind kind, std::string_view name, const char* start) {
+bool FunctionReader::parse_targets(TargetSet::Kind kind, std::string_view name, const char* start) {
   const auto index = static_cast<std::uint32_t>(body_.targets.size());
   body_.statements.push_back({StatementKind::targets, index});
   body_.targets.push_back({kind, name, {}, {}});
-  declare(name, Base::targets, index);
+  declarations_.declare(name, Base::targets, index);
   if (kind == TargetSet::Kind::call_prototype) {
     while (!cursor_.done() && cursor_.peek() != ';' && cursor_.peek() != '{' &&
            cursor_.peek() != '}') {
@@ -127,7 +136,7 @@ bool Parser::parse_targets(TargetSet::Kind kind, std::string_view name, const ch
       continue;
     }
     std::uint64_t count = 0;  // A<2>: A0, A1
-    if (!parse_range_count(count)) return false;
+    if (!declarations_.parse_range_count(count)) return false;
     if (count > max_targets_of_range) return fail("too many targets in one range");
     for (std::uint64_t i = 0; i < count; ++i)
       add_target(index, module_.keep(fmt::format("{}{}", target, i)), offset);
@@ -135,7 +144,7 @@ bool Parser::parse_targets(TargetSet::Kind kind, std::string_view name, const ch
   return expect(';', "a list of targets");
 }
 
-void Parser::add_target(std::uint32_t set, std::string_view target, std::uint32_t offset) {
+void FunctionReader::add_target(std::uint32_t set, std::string_view target, std::uint32_t offset) {
   const std::uint32_t number = names_.intern(target);
   const Binding binding = names_.binding(number);
   const bool branches = body_.targets[set].kind == TargetSet::Kind::branch_targets;
@@ -149,12 +158,12 @@ void Parser::add_target(std::uint32_t set, std::string_view target, std::uint32_
   names_.pending(number) = static_cast<std::uint32_t>(pending_.size() - 1);
 }
 
-bool Parser::parse_instruction() {
+bool FunctionReader::parse_instruction() {
   Instruction instruction;
   instruction.text_offset = cursor_.offset();
   instruction.line = cursor_.line;
   if (cursor_.is_next('@')) {
-    if (!parse_plain_guard(instruction) && !parse_guard(instruction)) return false;
+    if (!operands_.read_guard(instruction)) return false;
     cursor_.skip();
   }
   const std::uint32_t line = cursor_.line;
@@ -174,8 +183,8 @@ bool Parser::parse_instruction() {
   const bool is_joined = cursor_.is_next('.');
   if (is_joined) {
     text = join_mnemonic(text);
-  } else if (known != nullptr && parse_plain_operands(instruction, *known)) {
-    if (!check_typed_operands(instruction, module_.mnemonics[known->number])) return true;
+  } else if (known != nullptr && operands_.parse_plain_operands(instruction, *known)) {
+    if (!check_.check(instruction, module_.mnemonics[known->number])) return true;
     add_instruction(instruction);
     return true;
   }
@@ -191,47 +200,26 @@ bool Parser::parse_instruction() {
     return keep_verbatim(instruction, cursor_.at);  // the rest is passed over, braces and all
   }
   if (!parse_operands(instruction, mnemonic)) return false;
-  if (mnemonic.understood && !check_typed_operands(instruction, mnemonic)) return true;
+  if (mnemonic.understood && !check_.check(instruction, mnemonic)) return true;
   add_instruction(instruction);
   return true;
 }
 
 // Looked up once for all instructions that share the mnemonic.
-const std::string& Parser::why_no_form_of(std::uint32_t mnemonic) {
+const std::string& FunctionReader::why_no_form_of(std::uint32_t mnemonic) {
   while (no_form_.size() <= mnemonic) {
     no_form_.push_back(why_no_form(module_.mnemonics[no_form_.size()], form_limits_));
   }
   return no_form_[mnemonic];
 }
 
-void Parser::add_instruction(const Instruction& instruction) {
+void FunctionReader::add_instruction(const Instruction& instruction) {
   body_.statements.push_back(
       {StatementKind::instruction, static_cast<std::uint32_t>(body_.instructions.size())});
   body_.instructions.push_back(instruction);
 }
 
-bool Parser::parse_guard(Instruction& instruction) {
-  ++cursor_.at;
-  instruction.predicate_negated = cursor_.take('!');
-  cursor_.skip();
-  const std::uint32_t offset = cursor_.offset();
-  const std::string_view name = cursor_.name();
-  Operand operand;
-  if (!name.empty() && !find_numbered_register(name, operand.index)) resolve_name(name, operand);
-  if (!name.empty() && operand.kind == OperandKind::sink) operand.kind = OperandKind::reg;
-  if (name.empty() || operand.kind != OperandKind::reg) {
-    return fail_at(offset, fmt::format("a predicate register was expected after '@', found '{}'",
-                                       excerpt(name, 60)));
-  }
-  if (body_.register_type(operand.index) != Type::pred) {
-    return fail_at(offset, fmt::format("'{}' guards an instruction, but is not a .pred register",
-                                       excerpt(name, 60)));
-  }
-  instruction.predicate = operand.index;
-  return true;
-}
-
-bool Parser::read_mnemonic(std::string_view& text) {
+bool FunctionReader::read_mnemonic(std::string_view& text) {
   const char* first = cursor_.at;
   if (!Cursor::is(*first, char_start)) {
     return fail("an instruction, a label or a directive was expected, " + found());
@@ -257,7 +245,7 @@ bool Parser::read_mnemonic(std::string_view& text) {
 }
 
 // White space may stand before a modifier: `add .s32`.
-std::string_view Parser::join_mnemonic(std::string_view text) {
+std::string_view FunctionReader::join_mnemonic(std::string_view text) {
   std::string joined(text);
   while (cursor_.is_next('.') && Cursor::is(cursor_.at[1], char_name)) {
     const char* first = cursor_.at++;
@@ -271,7 +259,7 @@ std::string_view Parser::join_mnemonic(std::string_view text) {
   return module_.keep(std::move(joined));
 }
 
-bool Parser::parse_operands(Instruction& instruction, const Mnemonic& mnemonic) {
+bool FunctionReader::parse_operands(Instruction& instruction, const Mnemonic& mnemonic) {
   const char* first = cursor_.at;
   const std::uint32_t line = cursor_.line;
   if (mnemonic.opcode == Opcode::unknown) {
@@ -282,10 +270,7 @@ bool Parser::parse_operands(Instruction& instruction, const Mnemonic& mnemonic) 
     return true;
   }
   const std::size_t pending_before = pending_.size();
-  scratch_.clear();
   if (!mnemonic.understood) reporter_.mute(true);
-  in_call_ = mnemonic.opcode == Opcode::call;
-  takes_label_ = mnemonic.opcode == Opcode::bra || !mnemonic.understood;
   const bool good = parse_operand_list(instruction, mnemonic);
   if (!mnemonic.understood) reporter_.mute(false);
   if (!good) {
@@ -307,23 +292,14 @@ bool Parser::parse_operands(Instruction& instruction, const Mnemonic& mnemonic) 
   return true;
 }
 
-bool Parser::parse_operand_list(Instruction& instruction, const Mnemonic& mnemonic) {
-  if (!cursor_.is_next(';')) {
-    do {
-      Operand operand;
-      if (!parse_operand(operand, 0)) return false;
-      scratch_.push_back(operand);
-    } while (cursor_.take(','));
-  }
-  if (scratch_.size() > std::numeric_limits<std::uint16_t>::max()) {
+bool FunctionReader::parse_operand_list(Instruction& instruction, const Mnemonic& mnemonic) {
+  if (!operands_.read_list(mnemonic)) return false;
+  if (operands_.held() > std::numeric_limits<std::uint16_t>::max()) {
     return fail("an instruction has too many operands");
   }
-  instruction.operand_count = static_cast<std::uint16_t>(scratch_.size());
-  if (mnemonic.understood && !check_operands(instruction, mnemonic)) {
-    scratch_.clear();
-    return false;
-  }
-  instruction.first_operand = flush(0);
+  instruction.operand_count = static_cast<std::uint16_t>(operands_.held());
+  if (mnemonic.understood && !check_count(instruction, mnemonic)) return false;
+  instruction.first_operand = operands_.keep();
   if (cursor_.is_next(';')) {
     ++cursor_.at;
     return true;
@@ -335,7 +311,7 @@ bool Parser::parse_operand_list(Instruction& instruction, const Mnemonic& mnemon
   return last > cursor_.begin && last[-1] == '\n';
 }
 
-bool Parser::check_operands(const Instruction& instruction, const Mnemonic& mnemonic) {
+bool FunctionReader::check_count(const Instruction& instruction, const Mnemonic& mnemonic) {
   const OpcodeInfo& row = info(mnemonic.opcode);
   const std::uint32_t count = instruction.operand_count;
   if (count >= row.fewest_operands && count <= row.max_operands) return true;
@@ -348,7 +324,7 @@ bool Parser::check_operands(const Instruction& instruction, const Mnemonic& mnem
                   wanted, row.max_operands == 1 ? "" : "s", count, row.section));
 }
 
-bool Parser::keep_verbatim(Instruction& instruction, const char* first) {
+bool FunctionReader::keep_verbatim(Instruction& instruction, const char* first) {
   int depth = 0;
   while (true) {
     cursor_.skip();

@@ -1,10 +1,11 @@
 // Parses declarations of registers and variables, with their initialisers.
+#include "parse/declaration_reader.hpp"
+
 #include <fmt/format.h>
 
 #include <limits>
 
 #include "parse/initialiser_check.hpp"
-#include "parse/parse_state.hpp"
 
 namespace demarc::ptx {
 namespace {
@@ -23,20 +24,20 @@ std::uint64_t number_of(std::string_view digits) {
 
 }  // namespace
 
-bool Parser::declare(std::string_view name, Base base, std::uint32_t index) {
+bool DeclarationReader::declare(std::string_view name, Base base, std::uint32_t index) {
   if (names_.bind(names_.intern(name), base, index)) return true;
   return fail_at(cursor_.offset_of(name.data()),
                  fmt::format("'{}' is declared twice in this scope", excerpt(name, 60)));
 }
 
-bool Parser::parse_range_count(std::uint64_t& count) {
+bool DeclarationReader::parse_range_count(std::uint64_t& count) {
   ++cursor_.at;
   if (!read_uint(max_registers, "a count of names", count)) return false;
   return expect('>', "a count of names");
 }
 
 // .reg [.v2|.v4] .type name, name<count> ... ;
-bool Parser::parse_registers(std::vector<RegisterRange>& ranges, bool in_body) {
+bool DeclarationReader::parse_registers(std::vector<RegisterRange>& ranges, bool in_body) {
   RegisterRange range;
   cursor_.skip();
   while (cursor_.is_next('.')) {
@@ -75,8 +76,8 @@ bool Parser::parse_registers(std::vector<RegisterRange>& ranges, bool in_body) {
   return expect(';', "a register declaration");
 }
 
-bool Parser::declare_register(RegisterRange range, std::vector<RegisterRange>& ranges,
-                              std::uint32_t& total) {
+bool DeclarationReader::declare_register(RegisterRange range, std::vector<RegisterRange>& ranges,
+                                         std::uint32_t& total) {
   if (total + static_cast<std::uint64_t>(range.count) > max_registers) {
     return fail(fmt::format("a function has at most {} registers", max_registers));
   }
@@ -90,7 +91,8 @@ bool Parser::declare_register(RegisterRange range, std::vector<RegisterRange>& r
   return true;
 }
 
-void Parser::bind_registers(const std::vector<RegisterRange>& ranges, std::uint32_t index) {
+void DeclarationReader::bind_registers(const std::vector<RegisterRange>& ranges,
+                                       std::uint32_t index) {
   const RegisterRange& range = ranges[index];
   const std::uint32_t name = names_.intern(range.name);
   bool fresh = true;
@@ -120,7 +122,7 @@ void Parser::bind_registers(const std::vector<RegisterRange>& ranges, std::uint3
 }
 
 // .space qualifiers name [dimensions] [= initialiser], ... ;
-bool Parser::parse_variables(StateSpace space, Declarator declarator, bool in_body) {
+bool DeclarationReader::parse_variables(StateSpace space, Declarator declarator, bool in_body) {
   Variable prototype;
   prototype.space = space;
   prototype.linkage = declarator.linkage;
@@ -151,13 +153,13 @@ bool Parser::parse_variables(StateSpace space, Declarator declarator, bool in_bo
 }
 
 // What is refused is declared all the same, so that its uses cause no further errors.
-void Parser::check_variable(const Variable& variable, DeclaredIn place) {
+void DeclarationReader::check_variable(const Variable& variable, DeclaredIn place) {
   const std::string why = why_no_variable(variable, place);
   if (why.empty()) return;
   fail_at(variable.text_offset, fmt::format("'{}': {}", excerpt(variable.name, 60), why));
 }
 
-bool Parser::add_variable(const Variable& variable, bool in_body) {
+bool DeclarationReader::add_variable(const Variable& variable, bool in_body) {
   std::vector<Variable>& variables = in_body ? body_.variables : module_.variables;
   const auto index = static_cast<std::uint32_t>(variables.size());
   variables.push_back(variable);
@@ -190,7 +192,7 @@ bool Parser::add_variable(const Variable& variable, bool in_body) {
   return true;
 }
 
-bool Parser::parse_variable_type(Variable& variable) {
+bool DeclarationReader::parse_variable_type(Variable& variable) {
   cursor_.skip();
   while (cursor_.is_next('.')) {
     const char* dot = cursor_.at;
@@ -227,7 +229,7 @@ bool Parser::parse_variable_type(Variable& variable) {
   return true;
 }
 
-bool Parser::read_alignment(std::uint32_t& align) {
+bool DeclarationReader::read_alignment(std::uint32_t& align) {
   const std::uint32_t offset = cursor_.offset();
   std::uint64_t value = 0;
   if (!read_uint(1U << 30U, "an alignment", value)) return false;
@@ -238,7 +240,7 @@ bool Parser::read_alignment(std::uint32_t& align) {
 }
 
 // .align 8 .global .b32 x; where `word` becomes that of the state space.
-bool Parser::parse_leading_alignment(Declarator& declarator, std::string_view& word) {
+bool DeclarationReader::parse_leading_alignment(Declarator& declarator, std::string_view& word) {
   if (!read_alignment(declarator.align)) return false;
   cursor_.skip();
   word = word_after_dot();
@@ -247,7 +249,7 @@ bool Parser::parse_leading_alignment(Declarator& declarator, std::string_view& w
          fail("a state space with addresses was expected behind the alignment, " + found());
 }
 
-bool Parser::parse_declarator(Variable& variable) {
+bool DeclarationReader::parse_declarator(Variable& variable) {
   cursor_.skip();
   variable.text_offset = cursor_.offset();
   variable.name = cursor_.name();
@@ -266,7 +268,7 @@ bool Parser::parse_declarator(Variable& variable) {
   return check_size(variable);
 }
 
-bool Parser::check_size(const Variable& variable) {
+bool DeclarationReader::check_size(const Variable& variable) {
   if (variable.byte_size() <= max_variable_bytes) return true;
   return fail_at(variable.text_offset,
                  fmt::format("'{}' has more than {} bytes, the limit of a variable",
@@ -274,7 +276,7 @@ bool Parser::check_size(const Variable& variable) {
 }
 
 // What an initialiser names stands in front of it.
-ConstantError Parser::check_symbol(const InitialAddress& address) {
+ConstantError DeclarationReader::check_symbol(const InitialAddress& address) {
   const Binding& binding = names_.binding(names_.intern(address.symbol));
   if (binding.base == Base::function) {
     return address.is_generic || address.addend != 0 ? "a function's address stands alone"
@@ -287,7 +289,7 @@ ConstantError Parser::check_symbol(const InitialAddress& address) {
              : "only variables in .global and .const memory have addresses that are known";
 }
 
-bool Parser::parse_initialiser(Variable& variable) {
+bool DeclarationReader::parse_initialiser(Variable& variable) {
   cursor_.skip();
   const char* first = cursor_.at;
   if (variable.space != StateSpace::global && variable.space != StateSpace::constant) {

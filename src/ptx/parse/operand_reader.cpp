@@ -1,7 +1,9 @@
 // Parses operands of every form and resolves the names in them.
+#include "parse/operand_reader.hpp"
+
 #include <fmt/format.h>
 
-#include "parse/parse_state.hpp"
+#include "parse/constant_expression.hpp"
 
 namespace demarc::ptx {
 namespace {
@@ -45,7 +47,7 @@ bool ends_operand(char c) {
 }  // namespace
 
 // `%r12` where `%r<20>` is declared, unless a register of that very name hides it.
-bool Parser::find_numbered_register(std::string_view name, std::uint32_t& reg) {
+bool OperandReader::find_numbered_register(std::string_view name, std::uint32_t& reg) {
   std::size_t stem_length = name.size();
   while (stem_length > 0 && Cursor::is(name[stem_length - 1], char_digit)) --stem_length;
   const std::size_t digits = name.size() - stem_length;
@@ -69,7 +71,7 @@ bool Parser::find_numbered_register(std::string_view name, std::uint32_t& reg) {
 
 // A name that is no numbered register: what it is bound to, a special register, or something that
 // may be defined further down. operand.kind stays `sink` only for a register (index is set).
-void Parser::resolve_name(std::string_view name, Operand& operand) {
+void OperandReader::resolve_name(std::string_view name, Operand& operand) {
   const std::uint32_t number = names_.intern(name);
   const Binding& binding = names_.binding(number);
   operand.base = Base::none;
@@ -94,12 +96,46 @@ void Parser::resolve_name(std::string_view name, Operand& operand) {
   operand.index = number;
 }
 
+bool OperandReader::parse_guard(Instruction& instruction) {
+  ++cursor_.at;
+  instruction.predicate_negated = cursor_.take('!');
+  cursor_.skip();
+  const std::uint32_t offset = cursor_.offset();
+  const std::string_view name = cursor_.name();
+  Operand operand;
+  if (!name.empty() && !find_numbered_register(name, operand.index)) resolve_name(name, operand);
+  if (!name.empty() && operand.kind == OperandKind::sink) operand.kind = OperandKind::reg;
+  if (name.empty() || operand.kind != OperandKind::reg) {
+    return fail_at(offset, fmt::format("a predicate register was expected after '@', found '{}'",
+                                       excerpt(name, 60)));
+  }
+  if (body_.register_type(operand.index) != Type::pred) {
+    return fail_at(offset, fmt::format("'{}' guards an instruction, but is not a .pred register",
+                                       excerpt(name, 60)));
+  }
+  instruction.predicate = operand.index;
+  return true;
+}
+
+bool OperandReader::read_list(const Mnemonic& mnemonic) {
+  scratch_.clear();
+  in_call_ = mnemonic.opcode == Opcode::call;
+  takes_label_ = mnemonic.opcode == Opcode::bra || !mnemonic.understood;
+  if (cursor_.is_next(';')) return true;
+  do {
+    Operand operand;
+    if (!parse_operand(operand, 0)) return false;
+    scratch_.push_back(operand);
+  } while (cursor_.take(','));
+  return true;
+}
+
 // WARP_SZ is a number.
-bool Parser::begins_name() const {
+bool OperandReader::begins_name() const {
   return Cursor::is(cursor_.peek(), char_start) && !is_warp_size(cursor_);
 }
 
-bool Parser::parse_operand(Operand& operand, int depth) {
+bool OperandReader::parse_operand(Operand& operand, int depth) {
   if (depth > deepest_operand) return fail("operands are nested too deeply");
   cursor_.skip();
   const char c = cursor_.peek();
@@ -140,7 +176,7 @@ bool Parser::parse_operand(Operand& operand, int depth) {
   return parse_immediate(operand);
 }
 
-bool Parser::parse_immediate(Operand& operand) {
+bool OperandReader::parse_immediate(Operand& operand) {
   const char* first = cursor_.at;
   const std::uint32_t line = cursor_.line;
   Constant constant;
@@ -163,7 +199,7 @@ bool Parser::parse_immediate(Operand& operand) {
   return true;
 }
 
-bool Parser::parse_named(Operand& operand, int depth) {
+bool OperandReader::parse_named(Operand& operand, int depth) {
   const char* first = cursor_.at;
   const std::string_view name = cursor_.name();
   if (find_numbered_register(name, operand.index)) {
@@ -185,7 +221,7 @@ bool Parser::parse_named(Operand& operand, int depth) {
   return parse_offset(operand);
 }
 
-bool Parser::parse_selector(Operand& operand) {
+bool OperandReader::parse_selector(Operand& operand) {
   const char* dot = cursor_.at;
   const std::string_view text = word_after_dot();
   const Selector selector = selector_of(text);
@@ -210,7 +246,7 @@ bool Parser::parse_selector(Operand& operand) {
   return true;
 }
 
-bool Parser::parse_pair(Operand& operand) {
+bool OperandReader::parse_pair(Operand& operand) {
   ++cursor_.at;
   cursor_.skip();
   Operand second;
@@ -239,7 +275,7 @@ bool Parser::parse_pair(Operand& operand) {
 }
 
 // name[i]
-bool Parser::parse_element(Operand& operand, int depth) {
+bool OperandReader::parse_element(Operand& operand, int depth) {
   ++cursor_.at;
   const std::size_t start = scratch_.size();
   scratch_.push_back(operand);
@@ -256,7 +292,7 @@ bool Parser::parse_element(Operand& operand, int depth) {
 }
 
 // {a, b} and (a, b)
-bool Parser::parse_group(Operand& operand, OperandKind kind, char close, int depth) {
+bool OperandReader::parse_group(Operand& operand, OperandKind kind, char close, int depth) {
   ++cursor_.at;
   const std::size_t start = scratch_.size();
   if (!cursor_.take(close)) {
@@ -277,7 +313,7 @@ bool Parser::parse_group(Operand& operand, OperandKind kind, char close, int dep
 }
 
 // [base+offset], or [base+offset, more...]
-bool Parser::parse_bracket(Operand& operand, int depth) {
+bool OperandReader::parse_bracket(Operand& operand, int depth) {
   ++cursor_.at;
   cursor_.skip();
   if (!parse_address(operand)) return false;
@@ -309,7 +345,7 @@ bool Parser::parse_bracket(Operand& operand, int depth) {
   return true;
 }
 
-bool Parser::parse_address(Operand& operand) {
+bool OperandReader::parse_address(Operand& operand) {
   const char* first = cursor_.at;
   if (!begins_name()) {
     if (!parse_immediate(operand)) return false;
@@ -337,7 +373,7 @@ bool Parser::parse_address(Operand& operand) {
 }
 
 // +expression behind a name; nothing is subtracted but by a sign in the expression.
-bool Parser::parse_offset(Operand& operand) {
+bool OperandReader::parse_offset(Operand& operand) {
   if (cursor_.is_next('-')) return fail("an offset is added, as in [p+-4], not subtracted");
   if (!cursor_.is_next('+')) return true;
   ++cursor_.at;
@@ -354,14 +390,14 @@ bool Parser::parse_offset(Operand& operand) {
 }
 
 // The operand just added names something that is not known yet.
-void Parser::refer_later(std::uint32_t name) {
+void OperandReader::refer_later(std::uint32_t name) {
   pending_.push_back({PendingReference::Kind::operand,
                       static_cast<std::uint32_t>(body_.operands.size()) - 1, 0, name,
                       unresolved_at_, names_.pending(name), false, takes_label_});
   names_.pending(name) = static_cast<std::uint32_t>(pending_.size() - 1);
 }
 
-std::uint32_t Parser::flush(std::size_t first) {
+std::uint32_t OperandReader::flush(std::size_t first) {
   const auto start = static_cast<std::uint32_t>(body_.operands.size());
   for (std::size_t i = first; i < scratch_.size(); ++i) {
     const Operand& operand = scratch_[i];

@@ -1,35 +1,29 @@
-// Gives the parser its basic steps: errors, expected words, recovery at the next statement.
-#include "parse/parse_state.hpp"
+// Basic steps of readers: errors, expected words, recovery at the next statement.
+#include "parse/reading.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
 
+#include "parse/constant_expression.hpp"
+
 namespace demarc::ptx {
 
-Parser::Parser(Module& module, std::string_view text, const ParseOptions& options)
-    : module_(module),
-      cursor_(text),
-      options_(options),
-      reporter_(text, options.max_diagnostics),
-      mnemonics_(module.mnemonics),
-      pool_(std::make_shared<Pool>(std::max<std::size_t>(4096, 2 * text.size()))) {}
-
-bool Parser::fail_at(std::uint32_t offset, std::string message) {
+bool TextReader::fail_at(std::uint32_t offset, std::string message) {
   reporter_.report(Severity::malformed, offset, std::move(message));
   return false;
 }
 
-bool Parser::fail(std::string message) {
+bool TextReader::fail(std::string message) {
   return fail_at(cursor_.offset(), std::move(message));
 }
 
-void Parser::unsupported(std::uint32_t offset, std::string message) {
+void TextReader::unsupported(std::uint32_t offset, std::string message) {
   reporter_.report(Severity::unsupported, offset, std::move(message));
 }
 
-std::string Parser::found() const {
+std::string TextReader::found() const {
   if (cursor_.done()) return "found the end of the text";
   const char* last = cursor_.at;
   while (Cursor::is(*last, char_name | char_start)) ++last;
@@ -38,13 +32,13 @@ std::string Parser::found() const {
                      excerpt({cursor_.at, static_cast<std::size_t>(last - cursor_.at)}, 40));
 }
 
-bool Parser::expect(char c, std::string_view after) {
+bool TextReader::expect(char c, std::string_view after) {
   if (cursor_.take(c)) return true;
   return fail(fmt::format("'{}' was expected after {}, {}", c, after, found()));
 }
 
 // Without white space at either end: what was read may have looked ahead over some.
-std::string_view Parser::text_since(const char* first) const {
+std::string_view TextReader::text_since(const char* first) const {
   const char* last = cursor_.at;
   const auto is_space = [](char c) { return c == '\n' || Cursor::is(c, char_blank); };
   while (last > first && is_space(last[-1])) --last;
@@ -52,7 +46,7 @@ std::string_view Parser::text_since(const char* first) const {
   return {first, static_cast<std::size_t>(last - first)};
 }
 
-std::string_view Parser::word_after_dot() {
+std::string_view TextReader::word_after_dot() {
   if (!cursor_.is_next('.')) return {};
   const char* first = cursor_.at + 1;
   const char* last = first;
@@ -62,7 +56,7 @@ std::string_view Parser::word_after_dot() {
   return {first, static_cast<std::size_t>(last - first)};
 }
 
-bool Parser::read_uint(std::uint64_t most, std::string_view what, std::uint64_t& value) {
+bool TextReader::read_uint(std::uint64_t most, std::string_view what, std::uint64_t& value) {
   cursor_.skip();
   const std::uint32_t offset = cursor_.offset();
   Constant constant;
@@ -76,7 +70,7 @@ bool Parser::read_uint(std::uint64_t most, std::string_view what, std::uint64_t&
   return true;
 }
 
-bool Parser::read_string(std::string_view& text) {
+bool TextReader::read_string(std::string_view& text) {
   cursor_.skip();
   if (!cursor_.is_next('"')) return fail("a string in quotes was expected, " + found());
   const char* first = cursor_.at + 1;
@@ -88,9 +82,27 @@ bool Parser::read_string(std::string_view& text) {
   return true;
 }
 
+bool TextReader::read_verbatim(const char* start, std::string_view& text) {
+  while (true) {
+    cursor_.skip();
+    if (cursor_.done()) return fail("';' was expected at the end of a directive");
+    const char c = cursor_.peek();
+    if (c == '{' || c == '}') return fail("';' was expected at the end of a directive, " + found());
+    if (c == '"') {
+      std::string_view ignored;
+      if (!read_string(ignored)) return false;
+      continue;
+    }
+    ++cursor_.at;
+    if (c == ';') break;
+  }
+  text = text_since(start);
+  return true;
+}
+
 // Moves to where the next statement may begin: behind a semicolon, or before a brace, a line that
 // begins with a directive, or the end. Braces of operands, `, {a, b};`, are passed over.
-void Parser::recover() {
+void TextReader::recover() {
   for (char before = ' '; true;) {
     cursor_.skip();
     if (cursor_.done()) return;
@@ -124,7 +136,7 @@ void Parser::recover() {
   }
 }
 
-void Parser::skip_block() {
+void TextReader::skip_block() {
   for (std::size_t depth = 1; depth > 0;) {
     cursor_.skip();
     if (cursor_.done()) return;

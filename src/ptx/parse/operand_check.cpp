@@ -1,9 +1,9 @@
 // Finds more or fewer operands than the modifiers ask for, and vectors of another width.
+#include "parse/operand_check.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-
-#include "parse/parse_state.hpp"
 
 namespace demarc::ptx {
 namespace {
@@ -40,7 +40,7 @@ std::size_t wanted_operands(const Mnemonic& mnemonic, const FormLimits& limits) 
 
 }  // namespace
 
-bool Parser::check_typed_operands(const Instruction& instruction, const Mnemonic& mnemonic) {
+bool OperandCheck::check(const Instruction& instruction, const Mnemonic& mnemonic) {
   const auto operands = body_.operands_of(instruction);
   const std::size_t wanted = wanted_operands(mnemonic, form_limits_);
   if (wanted != 0 && operands.size() != wanted) {
@@ -48,7 +48,7 @@ bool Parser::check_typed_operands(const Instruction& instruction, const Mnemonic
                    fmt::format("'{}' takes {} operands with these modifiers, found {}",
                                excerpt(mnemonic.text, 60), wanted, operands.size()));
   }
-  if (!check_operand_rules(instruction, mnemonic)) return false;
+  if (!check_rules(instruction, mnemonic)) return false;
   const bool stores = mnemonic.opcode == Opcode::st;
   const bool moves = mnemonic.opcode == Opcode::mov;
   if (!stores && !moves && mnemonic.opcode != Opcode::ld && mnemonic.opcode != Opcode::ldu) {
@@ -68,7 +68,7 @@ bool Parser::check_typed_operands(const Instruction& instruction, const Mnemonic
                   mnemonic.vector_width, mnemonic.vector_width == 1 ? "" : "s", width));
 }
 
-std::size_t Parser::elements_of(const Operand& operand) const {
+std::size_t OperandCheck::elements_of(const Operand& operand) const {
   if (operand.kind == OperandKind::vector) return operand.index;
   if (operand.kind != OperandKind::reg || operand.selector != Selector::none) return 1;
   return body_.range_of(operand.index).vector_width;

@@ -3,7 +3,8 @@
 // is left to the general reader, which starts again at the first operand.
 #include <bit>
 
-#include "parse/parse_state.hpp"
+#include "parse/constant_expression.hpp"
+#include "parse/operand_reader.hpp"
 
 namespace demarc::ptx {
 namespace {
@@ -28,7 +29,7 @@ static_assert(eight_digits(0x0807060504030201ULL) == 12345678);
 
 }  // namespace
 
-bool Parser::parse_plain_guard(Instruction& instruction) {
+bool OperandReader::parse_plain_guard(Instruction& instruction) {
   const char* at = cursor_.at + 1;
   const bool negated = *at == '!';
   if (negated) ++at;
@@ -41,7 +42,7 @@ bool Parser::parse_plain_guard(Instruction& instruction) {
   return true;
 }
 
-bool Parser::parse_plain_operands(Instruction& instruction, const KnownMnemonic& mnemonic) {
+bool OperandReader::parse_plain_operands(Instruction& instruction, const KnownMnemonic& mnemonic) {
   if (!mnemonic.is_plain) return false;
   const std::size_t first_operand = body_.operands.size();
   const char* at = cursor_.at;
@@ -64,7 +65,7 @@ bool Parser::parse_plain_operands(Instruction& instruction, const KnownMnemonic&
   return false;
 }
 
-bool Parser::read_plain_operand(const char*& at, Operand& operand) {
+bool OperandReader::read_plain_operand(const char*& at, Operand& operand) {
   if (*at == '%') {
     operand.kind = OperandKind::reg;
     return read_plain_register(at, operand.index) != nullptr;
@@ -72,7 +73,7 @@ bool Parser::read_plain_operand(const char*& at, Operand& operand) {
   return *at == '[' ? read_plain_address(at, operand) : read_plain_literal(at, operand);
 }
 
-bool Parser::read_plain_address(const char*& at, Operand& operand) {
+bool OperandReader::read_plain_address(const char*& at, Operand& operand) {
   ++at;
   if (*at != '%' || read_plain_register(at, operand.index) == nullptr) return false;
   operand.kind = OperandKind::address;
@@ -89,7 +90,7 @@ bool Parser::read_plain_address(const char*& at, Operand& operand) {
   return true;
 }
 
-bool Parser::read_plain_literal(const char*& at, Operand& operand) {
+bool OperandReader::read_plain_literal(const char*& at, Operand& operand) {
   const bool negative = *at == '-';
   const char* first = negative ? at + 1 : at;
   if (!is_digit(*first)) return false;
@@ -112,7 +113,7 @@ bool Parser::read_plain_literal(const char*& at, Operand& operand) {
 
 // `at` stands on the '%', and behind the number afterwards. nullptr when it is no register with a
 // stem of one or two letters and a number of at most six digits, or when something unusual follows.
-const PlainStem* Parser::read_plain_register(const char*& at, std::uint32_t& reg) {
+const PlainStem* OperandReader::read_plain_register(const char*& at, std::uint32_t& reg) {
   if (cursor_.end - at <= 9) return nullptr;
   std::uint32_t key = letter_number(at[1]);
   const std::uint32_t second = letter_number(at[2]);
@@ -137,7 +138,7 @@ const PlainStem* Parser::read_plain_register(const char*& at, std::uint32_t& reg
   return &stem;
 }
 
-void Parser::renew(PlainStem& stem, std::string_view name) {
+void OperandReader::renew(PlainStem& stem, std::string_view name) {
   stem = {names_.stem_version(), 0, 0, Type::none};
   const std::uint32_t number = names_.intern(name);
   const Binding& binding = names_.stem(number);

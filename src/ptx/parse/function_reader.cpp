@@ -1,9 +1,10 @@
 // Parses functions: parameters, performance directives, scopes and bodies.
+#include "parse/function_reader.hpp"
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
-
-#include "parse/parse_state.hpp"
 
 namespace demarc::ptx {
 namespace {
@@ -19,7 +20,19 @@ bool begins_an_item(std::string_view word) {
 
 }  // namespace
 
-bool Parser::parse_function(bool is_entry, Declarator declarator) {
+FunctionReader::FunctionReader(Reading& reading, DeclarationReader& declarations,
+                               DebugReader& debug)
+    : TextReader(reading),
+      reading_(reading),
+      declarations_(declarations),
+      debug_(debug),
+      operands_(reading),
+      check_(reading),
+      mnemonics_(reading.module.mnemonics),
+      pool_(std::make_shared<Pool>(std::max<std::size_t>(
+          4096, 2 * static_cast<std::size_t>(cursor_.end - cursor_.begin)))) {}
+
+bool FunctionReader::parse_function(bool is_entry, Declarator declarator) {
   Function function;
   function.is_entry = is_entry;
   function.linkage = declarator.linkage;
@@ -27,7 +40,7 @@ bool Parser::parse_function(bool is_entry, Declarator declarator) {
   pending_.clear();
   pending_marks_.assign(1, 0);
   body_.registers.assign(module_.registers.begin(), module_.registers.end());
-  body_.register_count = module_register_count_;
+  body_.register_count = reading_.module_register_count;
 
   const auto parse_header = [&] {
     cursor_.skip();
@@ -82,18 +95,14 @@ bool Parser::parse_function(bool is_entry, Declarator declarator) {
   names_.bind_outermost(names_.intern(function.name), Base::function, index);
   module_.items.push_back({ItemKind::function, index});
   module_.functions.push_back(std::move(function));
-  if (begins_body) {
-    in_function_ = true;
-    parse_body();
-    in_function_ = false;
-  }
+  if (begins_body) parse_body();
   names_.close_scope(
       [this](std::uint32_t name, const Binding& binding) { resolve_pending(name, binding); });
   if (begins_body) finish_body(module_.functions[index]);
   return true;
 }
 
-bool Parser::parse_parameters(std::vector<Variable>& parameters, Base base, bool is_entry) {
+bool FunctionReader::parse_parameters(std::vector<Variable>& parameters, Base base, bool is_entry) {
   ++cursor_.at;
   if (cursor_.take(')')) return true;
   do {
@@ -102,7 +111,7 @@ bool Parser::parse_parameters(std::vector<Variable>& parameters, Base base, bool
   return expect(')', "a parameter list");
 }
 
-bool Parser::parse_parameter(std::vector<Variable>& parameters, Base base, bool is_entry) {
+bool FunctionReader::parse_parameter(std::vector<Variable>& parameters, Base base, bool is_entry) {
   cursor_.skip();
   const std::string_view word = word_after_dot();
   const StateSpace space = find_state_space(word);
@@ -112,21 +121,23 @@ bool Parser::parse_parameter(std::vector<Variable>& parameters, Base base, bool 
   Variable variable;
   variable.space = space;
   variable.line = cursor_.line;
-  if (!parse_variable_type(variable) || !parse_declarator(variable)) return false;
-  check_variable(variable,
-                 is_entry ? DeclaredIn::kernel_parameters : DeclaredIn::function_parameters);
+  if (!declarations_.parse_variable_type(variable) || !declarations_.parse_declarator(variable))
+    return false;
+  declarations_.check_variable(
+      variable, is_entry ? DeclaredIn::kernel_parameters : DeclaredIn::function_parameters);
   if (space == StateSpace::reg) {
     const RegisterRange range{variable.name, 0, 1, variable.type, variable.vector_width, false};
-    if (!declare_register(range, body_.registers, body_.register_count)) return false;
-    bind_registers(body_.registers, static_cast<std::uint32_t>(body_.registers.size()) - 1);
+    if (!declarations_.declare_register(range, body_.registers, body_.register_count)) return false;
+    declarations_.bind_registers(body_.registers,
+                                 static_cast<std::uint32_t>(body_.registers.size()) - 1);
   } else if (variable.name != "_") {
-    declare(variable.name, base, static_cast<std::uint32_t>(parameters.size()));
+    declarations_.declare(variable.name, base, static_cast<std::uint32_t>(parameters.size()));
   }
   parameters.push_back(std::move(variable));
   return true;
 }
 
-bool Parser::parse_performance_directives(Function& function) {
+bool FunctionReader::parse_performance_directives(Function& function) {
   while (true) {
     cursor_.skip();
     if (!cursor_.is_next('.')) return true;
@@ -163,7 +174,7 @@ bool Parser::parse_performance_directives(Function& function) {
   }
 }
 
-void Parser::parse_body() {
+void FunctionReader::parse_body() {
   nested_ = 0;
   while (true) {
     cursor_.skip();
@@ -188,9 +199,9 @@ void Parser::parse_body() {
   while (nested_ > 0) close_scope();
 }
 
-void Parser::open_scope() {
-  if (nested_ >= options_.deepest_scope) {
-    fail(fmt::format("more than {} nested scopes", options_.deepest_scope));
+void FunctionReader::open_scope() {
+  if (nested_ >= reading_.options.deepest_scope) {
+    fail(fmt::format("more than {} nested scopes", reading_.options.deepest_scope));
     ++cursor_.at;
     skip_block();
     return;
@@ -202,7 +213,7 @@ void Parser::open_scope() {
   body_.statements.push_back({StatementKind::scope_begin, 0});
 }
 
-void Parser::close_scope() {
+void FunctionReader::close_scope() {
   --nested_;
   names_.close_scope(
       [this](std::uint32_t name, const Binding& binding) { resolve_pending(name, binding); });
@@ -212,7 +223,7 @@ void Parser::close_scope() {
 
 // Forward references made since the scope was opened mean what the scope defines. Each is looked at
 // once: those of a name form a chain, newest first.
-void Parser::resolve_pending(std::uint32_t name, const Binding& binding) {
+void FunctionReader::resolve_pending(std::uint32_t name, const Binding& binding) {
   if (binding.base != Base::label && binding.base != Base::targets) return;
   const std::uint32_t mark = pending_marks_.back();
   std::uint32_t& newest = names_.pending(name);
@@ -238,7 +249,7 @@ void Parser::resolve_pending(std::uint32_t name, const Binding& binding) {
   }
 }
 
-void Parser::report_unresolved() {
+void FunctionReader::report_unresolved() {
   for (const PendingReference& reference : pending_) {
     names_.pending(reference.name) = no_index;
     if (reference.settled) continue;
@@ -254,7 +265,7 @@ void Parser::report_unresolved() {
 
 // Moves what was read into the module's pool, in vectors of just the size needed; body_ keeps its
 // storage.
-void Parser::finish_body(Function& function) {
+void FunctionReader::finish_body(Function& function) {
   report_unresolved();
   function.has_body = true;
   Body& kept = function.body;

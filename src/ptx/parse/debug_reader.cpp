@@ -1,10 +1,12 @@
 // Parses what debuggers and profilers read: source files, lines with inlining, DWARF sections.
+#include "parse/debug_reader.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
 
-#include "parse/parse_state.hpp"
+#include "parse/constant_expression.hpp"
 
 namespace demarc::ptx {
 namespace {
@@ -66,7 +68,7 @@ Type type_of_data(std::string_view word) {
 }  // namespace
 
 // PTX is ASCII throughout, in strings and comments too.
-void Parser::check_characters() {
+void DebugReader::check_characters() {
   const char* found = std::find_if(cursor_.begin, cursor_.end,
                                    [](char c) { return static_cast<unsigned char>(c) > 0x7F; });
   if (found != cursor_.end) {
@@ -76,7 +78,7 @@ void Parser::check_characters() {
 }
 
 // .file number "name" [, time [, size]]
-bool Parser::parse_file() {
+bool DebugReader::parse_file() {
   SourceFile file;
   std::uint64_t number = 0;
   cursor_.skip();
@@ -96,7 +98,7 @@ bool Parser::parse_file() {
     cursor_.at = behind;
     cursor_.line = line_behind;
   }
-  if (!debug_.file_numbers.insert(file.number).second) {
+  if (!file_numbers_.insert(file.number).second) {
     return fail_at(offset, fmt::format("'.file' {} stands twice", file.number));
   }
   module_.items.push_back({ItemKind::file, static_cast<std::uint32_t>(module_.files.size())});
@@ -105,7 +107,7 @@ bool Parser::parse_file() {
 }
 
 // .loc file line column [, function_name label [+offset], inlined_at file line column]
-bool Parser::parse_location() {
+bool DebugReader::parse_location() {
   Location location;
   for (std::uint32_t* field : {&location.file, &location.line, &location.column}) {
     std::uint64_t value = 0;
@@ -127,14 +129,14 @@ bool Parser::parse_location() {
     cursor_.at = behind;
     cursor_.line = line_behind;
   }
-  debug_.recent_places.push_back({location.file, location.line, location.column});
+  recent_places_.push_back({location.file, location.line, location.column});
   body_.statements.push_back(
       {StatementKind::location, static_cast<std::uint32_t>(body_.locations.size())});
   body_.locations.push_back(location);
   return true;
 }
 
-bool Parser::parse_inlining(const char* start) {
+bool DebugReader::parse_inlining(const char* start) {
   cursor_.skip();
   if (cursor_.name() != "function_name") return fail("'function_name' was expected in '.loc'");
   cursor_.skip();
@@ -147,38 +149,38 @@ bool Parser::parse_inlining(const char* start) {
     }
   } else {
     if (!read_debug_name(label)) return false;
-    debug_.inlined_names.push_back({label, offset});
+    inlined_names_.push_back({label, offset});
   }
   std::uint64_t value = 0;
   if (cursor_.take('+') && !read_uint(max_number_of_file, "an offset", value)) return false;
   if (!expect(',', "the function name")) return false;
   cursor_.skip();
   if (cursor_.name() != "inlined_at") return fail("'inlined_at' was expected in '.loc'");
-  DebugData::Place place;
+  Place place;
   for (std::uint32_t* field : {&place.file, &place.line, &place.column}) {
     if (!read_uint(max_number_of_line, "a number of '.loc'", value)) return false;
     *field = static_cast<std::uint32_t>(value);
   }
-  debug_.places.insert(debug_.recent_places.begin(), debug_.recent_places.end());
-  debug_.recent_places.clear();
+  places_.insert(recent_places_.begin(), recent_places_.end());
+  recent_places_.clear();
   if (form_limits_.version < 70) {
     return fail_at(cursor_.offset_of(start), "'.loc' has 'inlined_at' from PTX 7.0 on");
   }
-  if (debug_.places.contains(place)) return true;
+  if (places_.contains(place)) return true;
   return fail_at(cursor_.offset_of(start),
                  fmt::format("'inlined_at {} {} {}' needs a '.loc' of that place before it",
                              place.file, place.line, place.column));
 }
 
-void Parser::check_inlined_names() {
-  for (const DebugData::InlinedName& name : debug_.inlined_names) {
-    if (debug_.labels.contains(name.label)) continue;
+void DebugReader::check_inlined_names() {
+  for (const InlinedName& name : inlined_names_) {
+    if (labels_.contains(name.label)) continue;
     fail_at(name.offset, fmt::format("'{}' is not a label of a section", excerpt(name.label, 60)));
   }
 }
 
 // `.section .debug_info { .b8 1,2  .b32 label ... }`, kept as it is.
-bool Parser::parse_section(const char* start) {
+bool DebugReader::parse_section(const char* start) {
   cursor_.skip();
   std::string_view name;
   if (!read_section_name(name)) return false;
@@ -196,7 +198,7 @@ bool Parser::parse_section(const char* start) {
 
 // `label:`, or data of one type: `.b8 1, -2`, `.b32 label+4`, `.b64 label-label`, `.b32
 // .section+4`.
-bool Parser::parse_section_line() {
+bool DebugReader::parse_section_line() {
   if (cursor_.done()) return fail("'}' was expected at the end of a section, " + found());
   std::string_view name;
   if (!cursor_.is_next('.')) {
@@ -215,9 +217,9 @@ bool Parser::parse_section_line() {
   return is_number ? parse_section_numbers(type) : parse_section_address(type);
 }
 
-bool Parser::parse_section_label(std::string_view name) {
+bool DebugReader::parse_section_label(std::string_view name) {
   if (!expect(':', "a label of a section")) return false;
-  if (!debug_.labels.insert(name).second) {
+  if (!labels_.insert(name).second) {
     return fail_at(cursor_.offset_of(name.data()),
                    fmt::format("label '{}' stands twice in sections", excerpt(name, 60)));
   }
@@ -226,7 +228,7 @@ bool Parser::parse_section_label(std::string_view name) {
 
 // As `ptxas` has it: a number below 0 is checked against its type, others only for .b8 and .b16;
 // a -0 may stand in a list, or as .b64.
-bool Parser::parse_section_numbers(Type type) {
+bool DebugReader::parse_section_numbers(Type type) {
   const std::uint32_t bits = info(type).bits;
   const std::uint32_t first = cursor_.offset();
   std::size_t count = 0;
@@ -253,7 +255,7 @@ bool Parser::parse_section_numbers(Type type) {
   return is_lone_zero ? fail_at(first, "-0 does not stand alone in debug data") : true;
 }
 
-bool Parser::parse_section_address(Type type) {
+bool DebugReader::parse_section_address(Type type) {
   const std::uint32_t offset = cursor_.offset();
   std::string_view name;
   const bool is_section = cursor_.is_next('.');
@@ -273,7 +275,7 @@ bool Parser::parse_section_address(Type type) {
 }
 
 // A name without the words that `ptxas` keeps to itself.
-bool Parser::read_debug_name(std::string_view& name) {
+bool DebugReader::read_debug_name(std::string_view& name) {
   const Cursor before = cursor_;
   name = cursor_.name();
   if (name.size() == 1 && (name == "%" || name == "$" || name == "_")) name = {};
@@ -284,7 +286,7 @@ bool Parser::read_debug_name(std::string_view& name) {
 }
 
 // `.debug_info`: letters, digits, _ and $ behind a dot and a letter.
-bool Parser::read_section_name(std::string_view& name) {
+bool DebugReader::read_section_name(std::string_view& name) {
   const Cursor before = cursor_;
   name = word_after_dot();
   const char first = name.empty() ? '0' : name.front();

@@ -1,11 +1,12 @@
 // Parses everything at module scope: version, target, files, sections, declarations.
+#include "parse/module_reader.hpp"
+
 #include <fmt/format.h>
 
 #include <limits>
 #include <unordered_map>
 
 #include "demarc/base/rounding.hpp"
-#include "parse/parse_state.hpp"
 
 namespace demarc::ptx {
 namespace {
@@ -34,18 +35,18 @@ std::uint64_t bytes_in_order(const std::vector<Variable>& variables, Counts coun
 
 }  // namespace
 
-void Parser::parse_module() {
-  check_characters();
+void ModuleReader::parse_module() {
+  debug_.check_characters();
   while (true) {
     cursor_.skip();
     if (cursor_.done()) break;
     parse_item();
   }
   finish_module();
-  pool_->seal();
+  functions_.seal();
 }
 
-void Parser::parse_item() {
+void ModuleReader::parse_item() {
   const char* start = cursor_.at;
   if (cursor_.is_next('@') && start[1] == '@') {
     fail("'@@DWARF' is not part of PTX since version 2.0: debug data stand in '.section'");
@@ -70,7 +71,7 @@ void Parser::parse_item() {
 }
 
 // The first directives of a module are .version and .target.
-void Parser::check_preamble(std::string_view word, const char* start) {
+void ModuleReader::check_preamble(std::string_view word, const char* start) {
   const bool is_early = word == "version" || (word == "target" && saw_version_) ||
                         (word == "address_size" && saw_version_ && saw_target_);
   if (is_early || reported_preamble_ || (saw_version_ && saw_target_)) {
@@ -82,12 +83,12 @@ void Parser::check_preamble(std::string_view word, const char* start) {
                        : "'.version' is missing: a module begins with it, as in '.version 8.0'");
 }
 
-bool Parser::parse_directive(std::string_view word, const char* start) {
+bool ModuleReader::parse_directive(std::string_view word, const char* start) {
   if (word == "version") return parse_version();
   if (word == "target") return parse_target();
   if (word == "address_size") return parse_address_size();
-  if (word == "file") return parse_file();
-  if (word == "section") return parse_section(start);
+  if (word == "file") return debug_.parse_file();
+  if (word == "section") return debug_.parse_section(start);
   Declarator declarator;
   declarator.start = start;
   while (linkage_of(word) != Linkage::none) {
@@ -100,34 +101,35 @@ bool Parser::parse_directive(std::string_view word, const char* start) {
   return parse_declaration(word, declarator);
 }
 
-bool Parser::parse_declaration(std::string_view word, Declarator declarator) {
-  if (word == "entry" || word == "func") return parse_function(word == "entry", declarator);
+bool ModuleReader::parse_declaration(std::string_view word, Declarator declarator) {
+  if (word == "entry" || word == "func")
+    return functions_.parse_function(word == "entry", declarator);
   if (word == "reg") {
     const std::size_t before = module_.registers.size();
-    if (!parse_registers(module_.registers, false)) return false;
+    if (!declarations_.parse_registers(module_.registers, false)) return false;
     for (std::size_t i = before; i < module_.registers.size(); ++i) {
       module_.items.push_back({ItemKind::registers, static_cast<std::uint32_t>(i)});
     }
     return true;
   }
-  if (word == "align" && !parse_leading_alignment(declarator, word)) return false;
+  if (word == "align" && !declarations_.parse_leading_alignment(declarator, word)) return false;
   const StateSpace space = find_state_space(word);
-  if (space != StateSpace::none) return parse_variables(space, declarator, false);
+  if (space != StateSpace::none) return declarations_.parse_variables(space, declarator, false);
   if (declarator.linkage != Linkage::none) {
     return fail(fmt::format("'.{}' cannot follow a linkage directive", excerpt(word, 40)));
   }
-  if (word == "pragma" || word == "alias") return parse_verbatim(declarator.start);
+  if (word == "pragma" || word == "alias") return keep_directive(declarator.start);
   if (find_type(word) != Type::none) {
     return fail_at(cursor_.offset_of(declarator.start),
                    "a declaration begins with its state space, as in '.global .b32 x;'");
   }
-  if (!parse_verbatim(declarator.start)) return false;
+  if (!keep_directive(declarator.start)) return false;
   unsupported(cursor_.offset_of(declarator.start),
               fmt::format("directive '.{}' is not known; kept as it was", excerpt(word, 40)));
   return true;
 }
 
-bool Parser::parse_version() {
+bool ModuleReader::parse_version() {
   cursor_.skip();
   std::uint32_t numbers[2] = {0, 0};
   for (int i = 0; i < 2; ++i) {
@@ -146,7 +148,7 @@ bool Parser::parse_version() {
   return why.empty() || fail(why);
 }
 
-bool Parser::parse_target() {
+bool ModuleReader::parse_target() {
   if (saw_target_ && !module_.items.empty()) return fail("a module has one '.target'");
   saw_target_ = true;
   do {
@@ -164,7 +166,7 @@ bool Parser::parse_target() {
   return true;
 }
 
-bool Parser::parse_address_size() {
+bool ModuleReader::parse_address_size() {
   if (module_.states_address_size) return fail("a module has one '.address_size'");
   std::uint64_t size = 0;
   if (!read_uint(64, "'.address_size'", size)) return false;
@@ -175,33 +177,16 @@ bool Parser::parse_address_size() {
 }
 
 // A directive that ends in a semicolon, kept as it is.
-bool Parser::parse_verbatim(const char* start) {
-  while (true) {
-    cursor_.skip();
-    if (cursor_.done()) return fail("';' was expected at the end of a directive");
-    const char c = cursor_.peek();
-    if (c == '{' || c == '}') return fail("';' was expected at the end of a directive, " + found());
-    if (c == '"') {
-      std::string_view ignored;
-      if (!read_string(ignored)) return false;
-      continue;
-    }
-    ++cursor_.at;
-    if (c == ';') break;
-  }
-  const auto index =
-      static_cast<std::uint32_t>(in_function_ ? body_.verbatim.size() : module_.verbatim.size());
-  if (in_function_) {
-    body_.statements.push_back({StatementKind::verbatim, index});
-    body_.verbatim.push_back(text_since(start));
-  } else {
-    module_.items.push_back({ItemKind::verbatim, index});
-    module_.verbatim.push_back(text_since(start));
-  }
+bool ModuleReader::keep_directive(const char* start) {
+  std::string_view text;
+  if (!read_verbatim(start, text)) return false;
+  module_.items.push_back(
+      {ItemKind::verbatim, static_cast<std::uint32_t>(module_.verbatim.size())});
+  module_.verbatim.push_back(text);
   return true;
 }
 
-void Parser::finish_module() {
+void ModuleReader::finish_module() {
   if (!reported_preamble_ && !(saw_version_ && saw_target_)) {
     fail_at(0, saw_version_
                    ? "'.target' is missing, as in '.target sm_80'"
@@ -222,11 +207,11 @@ void Parser::finish_module() {
   }
   name_what_stands();
   check_constant_memory();
-  check_inlined_names();
+  debug_.check_inlined_names();
 }
 
 // Operands that were read before the definition of their variable name that definition, too.
-void Parser::name_what_stands() {
+void ModuleReader::name_what_stands() {
   std::unordered_map<std::uint32_t, std::uint32_t> standing;
   for (std::uint32_t i = 0; i < module_.variables.size(); ++i) {
     if (module_.variables[i].is_repeated)
@@ -242,7 +227,7 @@ void Parser::name_what_stands() {
 }
 
 // From PTX 8.1 and sm_70 on a kernel may have more parameters.
-void Parser::check_parameter_space(const Function& kernel) {
+void ModuleReader::check_parameter_space(const Function& kernel) {
   const bool has_large =
       module_.version.major * 10 + module_.version.minor >= 81 && !module_.has_target_below(70);
   const std::uint64_t most = has_large ? 32'764 : 4'352;
@@ -255,7 +240,7 @@ void Parser::check_parameter_space(const Function& kernel) {
                       most));
 }
 
-void Parser::check_constant_memory() {
+void ModuleReader::check_constant_memory() {
   constexpr std::uint64_t most = 65'536;
   const Variable* last = nullptr;
   const std::uint64_t bytes = bytes_in_order(module_.variables, [&](const Variable& variable) {
