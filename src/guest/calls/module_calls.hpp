@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "calls/call_answer.hpp"
+#include "calls/code_kind.hpp"
+#include "calls/code_notes.hpp"
 #include "calls/colored_image.hpp"
 #include "calls/kernel_arguments.hpp"
 #include "calls/local_users.hpp"
@@ -44,7 +46,10 @@ class ModuleCalls {
     // Whether the program has pinned memory of the host; null: never.
     const std::atomic<bool>* host_memory = nullptr;
   };
-  explicit ModuleCalls(Means means) : means_(std::move(means)) {}
+  explicit ModuleCalls(Means means)
+      : means_(std::move(means)), notes_(means_.counters, means_.record, means_.tell) {}
+  ModuleCalls(const ModuleCalls&) = delete;
+  ModuleCalls& operator=(const ModuleCalls&) = delete;
 
   static std::span<const CallRow<ModuleCalls>> rows();
 
@@ -52,8 +57,6 @@ class ModuleCalls {
   CallAnswer judge_node(CuFunction function, CuKernel kernel, const KernelArguments& arguments);
 
  private:
-  // A module or a library.
-  using Handle = const void*;
   // Of a kernel.
   struct Facts {
     std::vector<std::uint64_t> parameters;                       // bytes, of each
@@ -72,17 +75,6 @@ class ModuleCalls {
     DevicePointer constants = 0;         // where the driver put `demarc_colors`
     LocalUsers::Module users;            // of `local`
     std::atomic<bool> in_graphs{false};  // a graph may have kernels of it
-  };
-  using Spilling = std::map<std::string, std::uint32_t>;  // kernels, with bytes per thread
-  // How one kind of code is handed to the driver.
-  struct Kind {
-    // `calm`: with less optimisation, which takes fewer registers.
-    std::function<CuResult(Handle* handle, const char* text, bool calm)> load;
-    std::function<CuResult(Handle handle)> unload;
-    std::function<CuResult(CuFunction* function, Handle handle, const char* name)> function;
-    std::function<CuResult(DevicePointer* address, Handle handle, const char* name)> variable;
-    std::function<CuResult(int* bytes, CuFunction function)> local_bytes;  // per thread
-    bool library = false;
   };
   // A function that can be launched.
   struct Known {
@@ -112,29 +104,22 @@ class ModuleCalls {
   template <class Parameters>
   CallAnswer node(const DriverCall& call);
 
-  [[nodiscard]] Kind module_kind(unsigned count, int* options, void** values) const;
-  [[nodiscard]] Kind library_kind(const LoadLibrary& given) const;
-  CuResult load_from(Handle* handle, const void* image, const Kind& kind);
-  CuResult load_file(Handle* handle, const char* path, const Kind& kind);
-  CuResult load(Handle* handle, const fatbin::Image& image, const Kind& kind);
-  // Code of which nothing is loaded.
-  CuResult refuse_code(const std::string& name, const std::string& why) const;
-  CuResult refuse_image(const fatbin::Image& image, const Error& error) const;
-  void note_refused(const ColoredImage& image) const;
-  void note_spilling(const ColoredImage& image) const;
-  void note_calm(const Loaded& loaded, const Spilling& before) const;
+  CuResult load_from(CodeHandle* handle, const void* image, const CodeKind& kind);
+  CuResult load_file(CodeHandle* handle, const char* path, const CodeKind& kind);
+  CuResult load(CodeHandle* handle, const fatbin::Image& image, const CodeKind& kind);
   // Until the driver keeps nothing of a kernel in local memory of its own.
-  CuResult load_contained(Handle* handle, Loaded& loaded, const Kind& kind);
-  [[nodiscard]] static CuResult find_spilling(const Loaded& loaded, const Kind& kind,
+  CuResult load_contained(CodeHandle* handle, Loaded& loaded, const CodeKind& kind);
+  [[nodiscard]] static CuResult find_spilling(const Loaded& loaded, const CodeKind& kind,
                                               Spilling& found);
-  [[nodiscard]] CuResult find_kernels(Handle handle, Loaded& loaded, const Kind& kind) const;
-  [[nodiscard]] CuResult place(Handle handle, Loaded& loaded, const Kind& kind);
+  [[nodiscard]] CuResult find_kernels(CodeHandle handle, Loaded& loaded,
+                                      const CodeKind& kind) const;
+  [[nodiscard]] CuResult place(CodeHandle handle, Loaded& loaded, const CodeKind& kind);
   [[nodiscard]] CuResult write_constants(const Loaded& loaded) const;
   // `wait` waits until nobody uses the room that there is.
   [[nodiscard]] CuResult make_room(Loaded& loaded, std::uint64_t threads,
                                    const LocalUsers::Work& wait);
   void note_capture(Loaded& loaded, CuStream stream) const;
-  bool forget(Handle handle);
+  bool forget(CodeHandle handle);
   [[nodiscard]] Known find(CuFunction function);
   [[nodiscard]] CallAnswer refused_arguments(const Known& kernel,
                                              const KernelArguments& arguments) const;
@@ -148,8 +133,9 @@ class ModuleCalls {
   [[nodiscard]] bool may_overlap(const Launch& launch) const;
 
   Means means_;
+  CodeNotes notes_;
   std::shared_mutex mutex_;  // of the tables
-  std::unordered_map<Handle, std::shared_ptr<Loaded>> loaded_;
+  std::unordered_map<CodeHandle, std::shared_ptr<Loaded>> loaded_;
   std::unordered_map<CuFunction, Known> functions_;
 };
 
