@@ -236,9 +236,9 @@ Result<void> run(const CardPointer& card, const Kernels& kernels, const color::C
   for (std::uint32_t color = 0; color < scheme.colors; ++color) {
     shares.push_back({color::ColorSet::run(color, 1, scheme.colors), 0});
   }
-  DEMARC_TRY(const auto pool,
-             ColoredPool::create(card, scheme, 2048 * mebi * scheme.colors, shares));
-  if (pool->remainders() != nullptr) std::printf("%s\n", pool->remainders()->account.c_str());
+  const std::uint64_t bytes = 2048 * mebi * scheme.colors * scheme.pages_per_kept_page();
+  DEMARC_TRY(const auto pool, ColoredPool::create(card, scheme, bytes, shares));
+  std::printf("%s\n", pool->colors().account().c_str());
   DEMARC_TRY(const ColoredBuffer large, pool->allocate(0, 512 * mebi));
   // Well inside the colours' share of the L2 (50 MB, of which either side keeps what its SMs read).
   const std::uint64_t small_bytes = 16 * mebi / scheme.colors;

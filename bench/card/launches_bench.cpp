@@ -5,6 +5,7 @@
 
 #include "demarc/card/backend.hpp"
 #include "demarc/card/launch_place.hpp"
+#include "demarc/card/remainder_colors.hpp"
 #include "demarc/driver/sync_domain.hpp"
 #include "demarc/partition/partition.hpp"
 
@@ -60,12 +61,12 @@ Result<Halves> make_halves() {
   const ShareRequest shares[] = {{{1, 2}, 0}, {{2, 2}, 0}};
   DEMARC_TRY(halves.pool, ColoredPool::create(halves.card, scheme, pool_bytes, shares));
   std::printf("%s, driver %s; %s\n", gpu->name().c_str(), gpu->driver().driver_version().c_str(),
-              halves.pool->account().c_str());
+              halves.pool->colors().account().c_str());
   return halves;
 }
 
 Result<void> beside_remainders(const Halves& halves, const LaunchTimer& launches) {
-  const RemainderColors* colors = halves.pool->remainders();
+  const RemainderColors* colors = halves.pool->colors().remainders();
   if (colors == nullptr) return {};
   DEMARC_TRY(const auto lane, halves.back_end->open(halves.parts[0]));
   std::vector<std::uint8_t> roles(halves.card->gpu()->sm_count(), 1);

@@ -104,10 +104,12 @@ typedef struct demarc_audit {
   uint64_t unclear; /* that timing could not decide */
 } demarc_audit;
 
-/* Takes `bytes` of device memory and finds the colours of its pages by timing; share s of the pool
- * takes shares[s]. `colors` colours (2, 4 ...) of the kind that the card's description says keep
- * its memory apart: parities or remainders. `description`: a file of demarc probe memory -o or the
- * name of a built-in description; NULL: the built-in one of the card's name; 2 if there is none.
+/* Takes `bytes` of device memory, finds the colours of its pages by timing and keeps those that one
+ * layout serves: nearly all where colours are remainders, about half where they are parities. Share
+ * s of the pool takes shares[s]. `colors` colours (2, 4 ...) of the kind that the card's
+ * description says keep its memory apart: parities or remainders. `description`: a file of demarc
+ * probe memory -o or the name of a built-in description; NULL: the built-in one of the card's name;
+ * 2 if there is none.
  */
 int demarc_pool_create_described(demarc_card* card, const char* description, uint32_t colors,
                                  uint64_t bytes, const demarc_share* shares, uint32_t share_count,

@@ -21,13 +21,15 @@ using demarc::c_api::guarded;
 
 constexpr unsigned max_masks = std::extent_v<decltype(demarc_layout::mask)>;
 
-std::vector<demarc::cuda::ShareRequest> requests_of(const demarc_share* shares, uint32_t count,
-                                                    uint32_t colors) {
+Result<void> make_pool(const demarc_card* card, const demarc::color::ColorScheme& scheme,
+                       uint64_t bytes, std::span<const demarc_share> shares, demarc_pool** pool) {
   std::vector<demarc::cuda::ShareRequest> requests;
-  for (uint32_t s = 0; s < count; ++s) {
-    requests.push_back({{shares[s].colors, colors}, shares[s].byte_cap});
+  for (const demarc_share& share : shares) {
+    requests.push_back({{share.colors, scheme.colors}, share.byte_cap});
   }
-  return requests;
+  DEMARC_TRY(auto made, demarc::cuda::ColoredPool::create(card->card, scheme, bytes, requests));
+  *pool = new demarc_pool{std::move(made)};
+  return {};
 }
 
 }  // namespace
@@ -43,11 +45,7 @@ DEMARC_EXPORT int demarc_pool_create_described(demarc_card* card, const char* de
                    demarc::gpu::describe_card(card->card->gpu()->name(),
                                               description == nullptr ? "" : description));
         DEMARC_TRY(const auto scheme, demarc::color::color_scheme(device, colors));
-        DEMARC_TRY(auto made, demarc::cuda::ColoredPool::create(card->card, scheme, bytes,
-                                                                requests_of(shares, share_count,
-                                                                            scheme.colors)));
-        *pool = new demarc_pool{std::move(made)};
-        return {};
+        return make_pool(card, scheme, bytes, {shares, share_count}, pool);
       });
 }
 
@@ -65,13 +63,8 @@ DEMARC_EXPORT int demarc_pool_create(demarc_card* card, const uint64_t* masks, u
                    if (const auto device = demarc::gpu::describe_card(gpu->name())) {
                      DEMARC_CHECK(demarc::color::check_masks(*device, given));
                    }
-                   DEMARC_TRY(const auto coloring, demarc::color::Coloring::make(given, 0));
-                   DEMARC_TRY(auto made,
-                              demarc::cuda::ColoredPool::create(
-                                  gpu, given, bytes,
-                                  requests_of(shares, share_count, coloring.colors())));
-                   *pool = new demarc_pool{std::move(made)};
-                   return {};
+                   DEMARC_TRY(const auto scheme, demarc::color::scheme_of_masks(given));
+                   return make_pool(card, scheme, bytes, {shares, share_count}, pool);
                  });
 }
 

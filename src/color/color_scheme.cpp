@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "demarc/base/gf2.hpp"
+#include "demarc/color/coloring.hpp"
 
 namespace demarc::color {
 namespace {
@@ -108,6 +109,11 @@ Result<ColorScheme> color_scheme(const gpu::Device& device, std::uint32_t colors
       "L2 hits apart, and remainders {}",
       device.name, colors, isolating.size(),
       map.remainder_runs.empty() ? "were not found to" : "are not used beside masks");
+}
+
+Result<ColorScheme> scheme_of_masks(std::span<const std::uint64_t> masks) {
+  DEMARC_TRY(const Coloring coloring, Coloring::make(masks, 0));
+  return ColorScheme{coloring.colors(), {masks.begin(), masks.end()}, {}, 0};
 }
 
 Result<void> check_masks(const gpu::Device& device, std::span<const std::uint64_t> masks) {

@@ -79,9 +79,8 @@ Result<std::unique_ptr<PoolCard>> PoolCard::create(const Config& config) {
     requests.push_back({*counted, 0});
     colors.push_back(tenant.colors);
   }
-  DEMARC_TRY(const auto pool,
-             cuda::ColoredPool::create(card, scheme, bytes, requests, cuda::PoolPages::one_region,
-                                       cuda::Lending::by_descriptor));
+  DEMARC_TRY(const auto pool, cuda::ColoredPool::create(card, scheme, bytes, requests,
+                                                        cuda::Lending::by_descriptor));
   for (std::size_t i = 0; i < colors.size(); ++i) DEMARC_CHECK(audit(*pool, i, colors[i]));
   return adopt(card, pool, colors, domains);
 }
@@ -144,7 +143,8 @@ Result<lease::Share> PoolCard::share(const color::ColorSet& colors) const {
 }
 
 std::vector<std::byte> PoolCard::table() const {
-  return pool_->table();
+  const auto table = pool_->colors().table();
+  return {table.begin(), table.end()};
 }
 
 Result<std::vector<OwnedFile>> PoolCard::lend(std::uint64_t first, std::uint64_t count) const {

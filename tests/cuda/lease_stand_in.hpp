@@ -30,10 +30,8 @@ class LeaseStandIn {
 
   explicit LeaseStandIn(const fake::FakeConfig& config = fake::small_gpu())
       : card_(fake_card(config).value()),
-        pool_(cuda::ColoredPool::adopt(
-                  cuda::PageArena::create(card_->gpu(), 4, cuda::Lending::by_descriptor).value(),
-                  color::Coloring::make(lent_mask, page_of_share).value(), page_constants,
-                  lent_halves)
+        pool_(pool_of_constants(card_->gpu(), page_constants, both_halves,
+                                cuda::Lending::by_descriptor)
                   .value()) {
     given = card_->hardware_mask(gpu::TpcSet{0, 1}).value();
     lease.tpcs = "0-1";
@@ -150,7 +148,7 @@ class LeaseStandIn {
   }
 
   static constexpr int turn_ms = 5;
-  static constexpr std::uint32_t page_constants[] = {0, 0, 0, 0};
+  static inline const std::vector<std::uint32_t> page_constants{0, 0, 0, 0};
   cuda::CardPointer card_;
   std::shared_ptr<cuda::ColoredPool> pool_;
   std::vector<OwnedFile> pages_;

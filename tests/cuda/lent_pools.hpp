@@ -5,31 +5,24 @@
 #include <memory>
 #include <vector>
 
-#include "demarc/card/colored_memory.hpp"
 #include "demarc/guest/lent_share.hpp"
-#include "fake_card.hpp"
+#include "pools.hpp"
 
 namespace demarc::test {
 
 using PageSource = std::function<Result<std::vector<OwnedFile>>()>;
 
 inline constexpr std::uint64_t page_of_share = 2 << 20;
-inline constexpr cuda::ShareRequest lent_halves[] = {{{0x1, 2}, 0}, {{0x2, 2}, 0}};
-inline constexpr std::uint64_t lent_mask[] = {0xc4000};
 
 inline std::int64_t objects_alive() {
   return fake_symbol<std::int64_t()>("fake_live_objects")();
 }
 
-// With what is said of its pages in the place of what measuring finds.
 inline std::shared_ptr<cuda::ColoredPool> lent_parities(
     const std::vector<std::uint32_t>& constants,
-    std::span<const cuda::ShareRequest> shares = lent_halves,
+    std::span<const cuda::ShareRequest> shares = both_halves,
     cuda::Lending lending = cuda::Lending::by_descriptor) {
-  return cuda::ColoredPool::adopt(
-             cuda::PageArena::create(fake_gpu(), constants.size(), lending).value(),
-             color::Coloring::make(lent_mask, page_of_share).value(), constants, shares)
-      .value();
+  return pool_of_constants(fake_gpu(), constants, shares, lending).value();
 }
 
 // Whether the driver would give the page of addresses that begins there.
@@ -45,8 +38,7 @@ inline const std::shared_ptr<cuda::ColoredPool>& lent_remainders() {
   static const auto pool =
       cuda::ColoredPool::create(fake_card(config).value(),
                                 color::color_scheme(gpu::find_device("h200").value(), 2).value(),
-                                4 * page_of_share, lent_halves, cuda::PoolPages::one_region,
-                                cuda::Lending::by_descriptor)
+                                4 * page_of_share, both_halves, cuda::Lending::by_descriptor)
           .value();
   configure(config);
   return pool;
@@ -70,7 +62,7 @@ inline cuda::BorrowedShare::Lender pages_of_pool(const cuda::ColoredPool& pool,
 // All of its bytes can be used.
 inline Result<cuda::BorrowedShare> borrow(const cuda::ColoredPool& pool,
                                           const cuda::LentShare& lent) {
-  DEMARC_TRY(auto share, cuda::BorrowedShare::open(pool.arena().gpu(), lent, pool.table(),
+  DEMARC_TRY(auto share, cuda::BorrowedShare::open(pool.arena().gpu(), lent, pool.colors().table(),
                                                    pages_of_pool(pool)));
   DEMARC_CHECK(share.map(0, share.bytes()));
   return share;

@@ -9,8 +9,8 @@
 #include "demarc/card/code_of_pool.hpp"
 #include "demarc/card/colored_memory.hpp"
 #include "demarc/driver/launch_hook.hpp"
-#include "fake_card.hpp"
 #include "planted_call.hpp"
+#include "pools.hpp"
 
 namespace demarc::test {
 
@@ -34,18 +34,15 @@ enum class ColorKind { parities, remainders };
 class ForeignHalf {
  public:
   explicit ForeignHalf(ColorKind kind) {
-    constexpr cuda::ShareRequest halves[] = {{{0x1, 2}, 0}, {{0x2, 2}, 0}};
     constexpr std::uint64_t bytes = std::uint64_t{8} << 20U;
     fake::FakeConfig config = fake::small_gpu();
     config.remainders = kind == ColorKind::remainders;
     if (config.remainders) {
       const auto scheme = color::color_scheme(gpu::find_device("h200").value(), 2).value();
-      pool_ = cuda::ColoredPool::create(fake_card(config).value(), scheme, bytes, halves).value();
+      pool_ =
+          cuda::ColoredPool::create(fake_card(config).value(), scheme, bytes, both_halves).value();
     } else {
-      constexpr std::uint64_t masks[] = {0xc4000};
-      pool_ = cuda::ColoredPool::create(fake_gpu(config), masks, bytes, halves,
-                                        cuda::PoolPages::one_region)
-                  .value();
+      pool_ = parity_pool(bytes).value();
     }
     foreign_.emplace(pool_->allocate(0, pool_->usage(0).largest_free_bytes).value());
     pattern_.resize(foreign_->bytes());

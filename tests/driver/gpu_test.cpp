@@ -57,9 +57,6 @@ TEST(MigInstance, is_refused_by_name_for_masks_colours_topology_and_proof) {
     EXPECT_THAT(result.error().message, HasSubstr("name a whole card"));
   };
   refused(Card::open(gpu));
-  constexpr std::uint64_t masks[] = {0xc4000};
-  constexpr ShareRequest shares[] = {{{0x1, 2}, 0}};
-  refused(ColoredPool::create(gpu, masks, 8 << 20, shares));
   ::setenv("DEMARC_LIBCUDA", test::fake_driver()->origin().c_str(), 1);
   VerifyPlan plan;
   plan.choice.tpcs = "0";

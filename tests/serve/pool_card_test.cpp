@@ -24,10 +24,8 @@ class OnAPool : public testing::Test {
  protected:
   cuda::CardPointer card = test::fake_card().value();
   std::shared_ptr<cuda::ColoredPool> pool =
-      cuda::ColoredPool::adopt(
-          cuda::PageArena::create(card->gpu(), 4, cuda::Lending::by_descriptor).value(),
-          color::Coloring::make(test::lent_mask, page_of_share).value(),
-          std::vector<std::uint32_t>{0, 0, 0, 0}, test::lent_halves)
+      test::pool_of_constants(card->gpu(), {0, 0, 0, 0}, test::both_halves,
+                              cuda::Lending::by_descriptor)
           .value();
   std::unique_ptr<PoolCard> side = PoolCard::adopt(card, pool, {{1, 2}, {2, 2}}).value();
 
@@ -72,13 +70,13 @@ TEST_F(OnAPool, knows_what_terms_need_of_the_card) {
 TEST_F(OnAPool, fills_the_bytes_of_a_share_with_zeros_and_no_other) {
   ASSERT_EQ(card->gpu()->api().cuMemsetD8_v2(pool->arena().address(), 7, 4 * page_of_share), 0);
   ASSERT_TRUE(side->scrub({2, 2}, step, step));
-  const color::Coloring coloring = color::Coloring::make(test::lent_mask, page_of_share).value();
+  const color::Coloring coloring = color::Coloring::make(test::half_mask, page_of_share).value();
   std::uint64_t zeros = 0;
   const auto bytes = arena();
   for (std::uint64_t at = 0; at < bytes.size(); at += 64) {
     if (bytes[at] != 0) continue;
     zeros += 64;
-    ASSERT_EQ(__builtin_parityll(at & test::lent_mask[0]), 1) << "at " << at;
+    ASSERT_EQ(__builtin_parityll(at & test::half_mask[0]), 1) << "at " << at;
     ASSERT_GE(at, 2 * page_of_share) << "the first step of the share";
   }
   EXPECT_EQ(zeros, step);
@@ -133,7 +131,8 @@ TEST(PoolCards, tell_of_remainders_what_their_clients_need) {
     const auto share = side->share({2, 2}).value();
     EXPECT_EQ(to_text(*share.law), to_text(*lent.law));
     EXPECT_EQ(share.bytes, lent.bytes / step * step);
-    EXPECT_EQ(side->table(), pool->table());
+    const auto table = pool->colors().table();
+    EXPECT_EQ(side->table(), std::vector<std::byte>(table.begin(), table.end()));
     EXPECT_TRUE(side->scrub({1, 2}, 0, step));
   }
 }
@@ -163,7 +162,6 @@ colors = "2/2"
         color::color_scheme(gpu::describe_card(card->gpu()->name(), "h100-sxm").value(), 2);
     constexpr cuda::ShareRequest halves[] = {{{1, 2}, 0}, {{2, 2}, 0}};
     ASSERT_TRUE(cuda::ColoredPool::create(card, scheme.value(), *config.memory, halves,
-                                          cuda::PoolPages::one_region,
                                           cuda::Lending::by_descriptor));
     const auto launches = test::fake_symbol<std::uint64_t()>("fake_launch_count");
     const std::uint64_t before = launches();

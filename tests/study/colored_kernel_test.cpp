@@ -9,7 +9,7 @@
 #include "demarc/driver/launch.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "demarc/ptx/printer.hpp"
-#include "fake_card.hpp"
+#include "pools.hpp"
 #include "small_kernels.hpp"
 
 namespace demarc::study {
@@ -71,11 +71,7 @@ void expect_contained(const std::shared_ptr<ColoredPool>& pool, std::uint32_t co
 }
 
 TEST(ColouredKernel, of_parities_is_right_and_writes_nothing_but_its_result) {
-  constexpr std::uint64_t masks[] = {0xc4000};
-  constexpr cuda::ShareRequest halves[] = {{{0x1, 2}, 0}, {{0x2, 2}, 0}};
-  const auto pool = ColoredPool::create(test::fake_gpu(), masks, 4 * two_mebibytes, halves,
-                                        cuda::PoolPages::one_region)
-                        .value();
+  const auto pool = test::parity_pool(4 * two_mebibytes).value();
   for (const std::uint32_t color : {0U, 1U}) expect_contained(pool, color);
 }
 

@@ -9,8 +9,6 @@
 
 namespace demarc::cuda {
 
-// The pool must have one region (PoolPages::one_region), because then positions alone decide
-// colours.
 [[nodiscard]] Result<ColoredCode> code_of_pool(const ColoredPool& pool, std::size_t share);
 
 }  // namespace demarc::cuda

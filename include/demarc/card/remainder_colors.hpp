@@ -10,6 +10,7 @@
 #include "demarc/card/colored.cuh"
 #include "demarc/card/memory_timer.hpp"
 #include "demarc/card/page_arena.hpp"
+#include "demarc/card/pool_colors.hpp"
 #include "demarc/color/color_scheme.hpp"
 #include "demarc/color/color_set.hpp"
 #include "demarc/color/law.hpp"
@@ -42,13 +43,9 @@ struct RemainderColors {
 [[nodiscard]] Result<color::RemainderColoring::Window> window_of_colors(
     const color::RemainderColoring& coloring, const color::ColorSet& colors);
 
-// Bytes of the page that an arena keeps aside at which tables of one colour lie.
-struct PlacedTables {
-  std::optional<std::uint32_t> patterns;  // all of its colour; nothing: too few remainders for that
-  std::optional<std::uint32_t> places;    // of the arena's first page; nothing: the page is full
-};
-// Puts them there: patterns where all of their chunks are of the colour of `window`, places where
-// those of as many pages as can be are, from the arena's first on.
+// Puts the tables of a colour into the page that the arena keeps aside: patterns where all of their
+// chunks are of the colour of `window`, places where those of as many pages as can be are, from the
+// arena's first on.
 [[nodiscard]] Result<PlacedTables> place_tables(RemainderColors& colors, const PageArena& arena,
                                                 color::RemainderColoring::Window window);
 

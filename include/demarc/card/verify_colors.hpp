@@ -17,7 +17,7 @@ struct VerifyColorsPlan {
   std::string description;                  // gpu::describe_card()
   std::uint32_t color_count = 2;            // number of colours of the description's colouring
   std::vector<std::uint32_t> colors = {0};  // those of the victim
-  std::uint64_t pool_bytes = 1ULL << 31U;   // taken from the card for the time of the proof
+  std::uint64_t pool_bytes = 1ULL << 31U;   // of the card, for the time of the proof
   double max_slowdown = 1.15;               // the largest factor that a neighbour in other colours
                                             // may cause
 };

@@ -34,8 +34,6 @@ struct ColorScheme {
   std::optional<RemainderHash> remainders;  // runs of its remainders,
   std::uint32_t paths = 0;                  // which lie on so many paths to memory
 
-  // Whether colours lie on L2 sides, so that finding them needs the topology of the card.
-  [[nodiscard]] bool needs_sides() const { return remainders.has_value(); }
   // A pool keeps about one in so many of the pages that it takes: those of one constant, or all.
   [[nodiscard]] std::uint32_t pages_per_kept_page() const { return remainders ? 1 : 2; }
   // For code in colour `color` of any arena. Which remainders a colour has is found on the card, so
@@ -47,6 +45,10 @@ struct ColorScheme {
 // A scheme with at least `colors` colours (two or more; a power of two), in the longest possible
 // runs of addresses. missing_capability says what the description lacks.
 [[nodiscard]] Result<ColorScheme> color_scheme(const gpu::Device& device, std::uint32_t colors);
+
+// Colours by masks of the caller's choice, whether they keep traffic apart or not; invalid_input as
+// from Coloring::make().
+[[nodiscard]] Result<ColorScheme> scheme_of_masks(std::span<const std::uint64_t> masks);
 
 // check_failed in two cases: a sum of the masks was measured and does not keep all traffic apart,
 // or the description has measurements but none of that sum.

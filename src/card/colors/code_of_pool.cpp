@@ -7,7 +7,7 @@ Result<ColoredCode> code_of_pool(const ColoredPool& pool, std::size_t share) {
   if (share >= pool.shares()) {
     return invalid_input("share {}: the pool has {}", share, pool.shares());
   }
-  DEMARC_TRY(const ShareColors colors, pool.only_region(share));
+  const ShareColors& colors = pool.colors(share);
   return ColoredCode(colors.place, colors.law, pool.arena().gpu()->compute_capability());
 }
 

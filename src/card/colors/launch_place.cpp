@@ -98,9 +98,9 @@ Result<LaunchTimes> time_launches(const CardPointer& card, ColoredPool& pool,
     DEMARC_TRY(const ColoredBuffer buffer, whole_chunks(pool, share, dram_bytes));
     for (const Traffic& kind : kinds) {
       const auto chunks = chunks_of(buffer, arena, kind.bytes);
-      const TimedStream traffic{chunks,
-                                static_cast<std::uint32_t>(std::countr_zero(pool.run_bytes())),
-                                kind.writes, false};
+      const TimedStream traffic{
+          chunks, static_cast<std::uint32_t>(std::countr_zero(pool.colors().run_bytes())),
+          kind.writes, false};
       for (std::size_t s = 0; s < streams.size(); ++s) {
         DEMARC_TRY(const double taken, timer.beside(arena, traffic, roles, [&] {
           return launches.microseconds(*streams[s]);

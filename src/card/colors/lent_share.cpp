@@ -11,7 +11,7 @@ Result<LentShare> ColoredPool::lend(std::size_t share) const {
   if (arena_.lending() == Lending::none) {
     return invalid_input("share {}: the pages of the pool were not made to be lent", share);
   }
-  DEMARC_TRY(const ShareColors colors, only_region(share));
+  const ShareColors& colors = shares_[share].colors;
   const ColoredUsage& usage = shares_[share].usage;
   if (usage.used_bytes + usage.wasted_bytes != 0) {
     return invalid_input("share {} cannot be lent: buffers of this process use {} bytes of it",

@@ -19,7 +19,7 @@ std::vector<std::uint32_t> measuring_sms(const Gpu& gpu) {
 }
 
 Result<ColoredBuffer> whole_chunks(ColoredPool& pool, std::size_t share, std::uint64_t bytes) {
-  const std::uint64_t chunk = pool.run_bytes();
+  const std::uint64_t chunk = pool.colors().run_bytes();
   const std::uint64_t free = pool.usage(share).largest_free_bytes / 2 / chunk * chunk;
   return pool.allocate(share, std::min(bytes, std::max(free, chunk)));
 }

@@ -24,21 +24,16 @@ Result<color::ColorScheme> scheme_of(const VerifyColorsPlan& plan, const std::st
     return color::color_scheme(device, plan.color_count);
   }
   // Whatever the masks are: whether they keep traffic apart is what is to be found out.
-  color::ColorScheme scheme;
-  scheme.masks = plan.masks;
-  DEMARC_TRY(const auto coloring, color::Coloring::make(plan.masks, 0));
-  scheme.colors = coloring.colors();
-  return scheme;
+  return color::scheme_of_masks(plan.masks);
 }
 
 Result<std::shared_ptr<ColoredPool>> pool_of(const GpuPointer& gpu,
                                              const color::ColorScheme& scheme, std::uint64_t bytes,
                                              std::span<const ShareRequest> shares) {
-  if (!scheme.needs_sides()) return ColoredPool::create(gpu, scheme.masks, bytes, shares);
   CardOptions options;
   options.use_masks = false;
   DEMARC_TRY(const CardPointer card, Card::open(gpu, options));
-  return ColoredPool::create(card, scheme, bytes, shares);
+  return ColoredPool::create(card, scheme, bytes * scheme.pages_per_kept_page(), shares);
 }
 
 // The colours moved by the least difference that leaves none in place: as many others.

@@ -50,7 +50,8 @@ class ColoredMemory : public MemorySource {
   }
   bool colored() const override { return true; }
   std::string account() const override {
-    return fmt::format("colour {} of {}; {}", share_, pool_->colors(), pool_->account());
+    return fmt::format("colour {} of {}; {}", share_, pool_->colors().count(),
+                       pool_->colors().account());
   }
 
  private:

@@ -18,9 +18,7 @@ constexpr std::size_t victim_streams = 8;
 // Masks that were given are taken as they are; else what the card's description says.
 Result<color::ColorScheme> ColoredParts::scheme_for(const cuda::Gpu& gpu,
                                                     std::uint32_t parts) const {
-  if (!options_.masks.empty()) {
-    return color::ColorScheme{1U << options_.masks.size(), options_.masks, {}, 0};
-  }
+  if (!options_.masks.empty()) return color::scheme_of_masks(options_.masks);
   DEMARC_TRY(const auto device, gpu::describe_card(gpu.name(), options_.description));
   return color::color_scheme(device, parts);
 }
@@ -45,8 +43,7 @@ Result<void> ColoredParts::fill(const cuda::CardPointer& card, std::uint32_t par
     shares.push_back({color::ColorSet::run(c, 1, scheme.colors), 0});
   }
   const std::uint64_t pages = pages_to_take(scheme, parts);
-  DEMARC_TRY(pool_, cuda::ColoredPool::create(card, scheme, pages * arena_page_bytes, shares,
-                                              cuda::PoolPages::one_region));
+  DEMARC_TRY(pool_, cuda::ColoredPool::create(card, scheme, pages * arena_page_bytes, shares));
   return {};
 }
 
@@ -55,11 +52,11 @@ Result<std::vector<std::uint32_t>> ColoredParts::colors_of(std::uint32_t parts) 
   std::vector<std::uint32_t> chosen = options_.colors;
   if (chosen.empty() && quiet_color_) {
     chosen.push_back(*quiet_color_);
-    for (std::uint32_t color = 0; color < pool_->colors(); ++color) {
+    for (std::uint32_t color = 0; color < pool_->colors().count(); ++color) {
       if (color != *quiet_color_) chosen.push_back(color);
     }
   }
-  return colors_of_parts(pool_->colors(), parts, chosen);
+  return colors_of_parts(pool_->colors().count(), parts, chosen);
 }
 
 Result<ColoredParts::Victim> ColoredParts::open_victim(

@@ -40,7 +40,7 @@ class ColoredParts {
                                            const std::vector<partition::Partition>& partitions);
   [[nodiscard]] Result<std::shared_ptr<MemorySource>> memory_of(std::uint32_t part,
                                                                 std::uint32_t parts) const;
-  [[nodiscard]] std::string account() const { return pool_->account(); }
+  [[nodiscard]] std::string account() const { return pool_->colors().account(); }
 
  private:
   [[nodiscard]] Result<color::ColorScheme> scheme_for(const cuda::Gpu& gpu,

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "demarc/card/colored_memory.hpp"
-#include "fake_card.hpp"
+#include "pools.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -14,13 +14,11 @@ namespace {
 using testing::HasSubstr;
 
 constexpr std::uint64_t two_mebibytes = 2 << 20;
-constexpr std::uint64_t half_mask[] = {0xc4000};
-constexpr ShareRequest halves[] = {{{0x1, 2}, 0}, {{0x2, 2}, 0}};
 
 std::shared_ptr<ColoredPool> pool_of(std::uint64_t pages,
-                                     std::span<const ShareRequest> shares = halves,
-                                     std::span<const std::uint64_t> masks = half_mask) {
-  const auto pool = ColoredPool::create(test::fake_gpu(), masks, pages * two_mebibytes, shares);
+                                     std::span<const ShareRequest> shares = test::both_halves,
+                                     std::span<const std::uint64_t> masks = test::half_mask) {
+  const auto pool = test::parity_pool(pages * two_mebibytes, shares, masks);
   EXPECT_TRUE(pool) << pool.error().message;
   return *pool;
 }
@@ -90,8 +88,7 @@ TEST(ColoredPool, pages_whose_constants_are_not_certain_are_refused) {
   busy.upset_from = 4;  // the first page has been measured, by three launches
   busy.upset_until = 1000;
   busy.upset_noise = 60;
-  const auto pool =
-      ColoredPool::create(test::fake_gpu(busy), half_mask, 16 * two_mebibytes, halves);
+  const auto pool = test::parity_pool(16 * two_mebibytes, test::both_halves, test::half_mask, busy);
   ASSERT_FALSE(pool);
   EXPECT_EQ(pool.error().kind, ErrorKind::check_failed);
   EXPECT_THAT(pool.error().message, HasSubstr("of 16 pages are not certain"));
@@ -99,15 +96,12 @@ TEST(ColoredPool, pages_whose_constants_are_not_certain_are_refused) {
 
 TEST(ColoredPool, a_pool_of_given_constants_is_not_audited_and_one_of_too_few_is_refused) {
   const GpuPointer gpu = test::fake_gpu();
-  const auto coloring = color::Coloring::make(half_mask, two_mebibytes).value();
-  const std::vector<std::uint32_t> constants(4, 0);
-  const auto adopt = [&](std::uint64_t pages) {
-    return ColoredPool::adopt(PageArena::create(gpu, pages).value(), coloring, constants, halves);
-  };
-  EXPECT_THAT(adopt(3).error().message,
+  const auto coloring = color::Coloring::make(test::half_mask, two_mebibytes).value();
+  auto arena = PageArena::create(gpu, 3).value();
+  EXPECT_THAT(given_parities(arena, coloring, std::vector<std::uint32_t>(4, 0)).error().message,
               HasSubstr("4 page constants were given for an arena of 3 pages"));
-  const auto pool = adopt(4).value();
-  EXPECT_EQ(pool->account(), "4 pages measured, 4 kept, of 1 constant");
+  const auto pool = test::pool_of_constants(gpu, {0, 0, 0, 0}).value();
+  EXPECT_EQ(pool->colors().account(), "4 pages measured, 4 kept, of one constant");
   EXPECT_EQ(pool->allocate(0, 1000)->audit().error().kind, ErrorKind::missing_capability);
   EXPECT_THAT(pool->allocate(2, 1000).error().message, HasSubstr("share 2: the pool has 2"));
   const auto whole = pool->allocate(0, 5 * two_mebibytes);
@@ -165,9 +159,7 @@ TEST(ColoredPool, copies_of_parts_keep_every_byte_and_go_in_few_pieces) {
 
 // Neighbours before, behind, on both sides and on none.
 TEST(ColoredPool, bytes_that_are_given_back_join_their_free_neighbours) {
-  const auto pool = ColoredPool::create(test::fake_gpu(), half_mask, 4 * two_mebibytes, halves,
-                                        PoolPages::one_region)
-                        .value();
+  const auto pool = pool_of(4);
   const std::uint64_t whole = pool->usage(0).largest_free_bytes;
   for (const std::vector<std::size_t>& order :
        {std::vector<std::size_t>{0, 1, 2}, {2, 1, 0}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}}) {
@@ -214,7 +206,8 @@ TEST(ColoredPool, usage_counts_what_was_asked_for_and_what_rounding_lost) {
   const auto b = pool->allocate(0, 4096).value();
   EXPECT_EQ(pool->usage(0).used_bytes, 5096U);
   EXPECT_EQ(pool->usage(0).wasted_bytes, 24U);
-  EXPECT_EQ(pool->usage(0).capacity_bytes + pool->usage(1).capacity_bytes, 4 * two_mebibytes);
+  EXPECT_EQ(pool->usage(0).capacity_bytes + pool->usage(1).capacity_bytes,
+            pool->arena().pages() * two_mebibytes);
 }
 
 TEST(ColoredPool, buffers_take_whole_multiples_of_256_bytes_and_at_least_one) {
@@ -244,7 +237,7 @@ TEST(ColoredPool, a_share_of_all_colours_is_the_arena_as_it_lies) {
 }
 
 TEST(ColoredPool, of_fewer_bytes_than_a_page_has_one_page) {
-  const auto pool = ColoredPool::create(test::fake_gpu(), half_mask, 1000, halves);
+  const auto pool = test::parity_pool(1000);
   ASSERT_TRUE(pool) << pool.error().message;
   EXPECT_EQ((*pool)->arena().pages(), 1U);
   EXPECT_EQ((*pool)->usage(0).capacity_bytes, two_mebibytes / 2);
@@ -261,8 +254,7 @@ TEST(ColoredPool, runs_are_contiguous_and_as_long_as_said) {
 
 TEST(ColoredPool, shares_that_overlap_and_partitions_without_colours_are_refused) {
   constexpr ShareRequest overlapping[] = {{{0x1, 2}, 0}, {{0x3, 2}, 0}};
-  const auto pool =
-      ColoredPool::create(test::fake_gpu(), half_mask, 4 * two_mebibytes, overlapping);
+  const auto pool = test::parity_pool(4 * two_mebibytes, overlapping);
   ASSERT_FALSE(pool);
   EXPECT_THAT(pool.error().message, HasSubstr("colours 0 of 2 are in two shares"));
   EXPECT_FALSE(share_request({"plain", {0}, {}, 0}));
@@ -273,7 +265,7 @@ TEST(ColoredPool, shares_that_overlap_and_partitions_without_colours_are_refused
 
 TEST(ColoredPool, a_mask_the_card_does_not_show_is_refused) {
   const std::uint64_t wrong[] = {0x10000};
-  const auto pool = ColoredPool::create(test::fake_gpu(), wrong, 4 * two_mebibytes, halves);
+  const auto pool = test::parity_pool(4 * two_mebibytes, test::both_halves, wrong);
   ASSERT_FALSE(pool);
   EXPECT_THAT(pool.error().message, HasSubstr("is not a sum of"));
 }

@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "demarc/ptx/parser.hpp"
-#include "fake_card.hpp"
+#include "pools.hpp"
 #include "rewritten_by_colors.hpp"
 
 namespace demarc::cuda {
@@ -19,11 +19,7 @@ namespace {
 using testing::HasSubstr;
 
 std::shared_ptr<ColoredPool> small_pool() {
-  constexpr std::uint64_t parity_masks[] = {0xc4000};
-  constexpr ShareRequest two_shares[] = {{{0x1, 2}, 0}, {{0x2, 2}, 0}};
-  return ColoredPool::create(test::fake_gpu(fake::small_gpu()), parity_masks,
-                             std::uint64_t{32} << 20U, two_shares, PoolPages::one_region)
-      .value();
+  return test::parity_pool(std::uint64_t{32} << 20U).value();
 }
 
 ptx::Module module_of(const std::string& text) {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "fake_card.hpp"
+#include "pools.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -25,15 +25,10 @@ TEST(Measuring, takes_twenty_four_sms_spread_over_the_card_or_all_that_it_has) {
 }
 
 TEST(Measuring, streams_go_over_whole_chunks_of_half_of_what_is_free) {
-  constexpr std::uint64_t masks[] = {0xc4000};
   constexpr ShareRequest shares[] = {{{0x1, 2}, 0}, {{0x2, 2}, 5 << 14}};
-  const std::vector<std::uint32_t> constants(2, 0);
-  const auto pool =
-      ColoredPool::adopt(PageArena::create(test::fake_gpu(), 2).value(),
-                         color::Coloring::make(masks, 2 << 20).value(), constants, shares)
-          .value();
+  const auto pool = test::pool_of_constants(test::fake_gpu(), {0, 0}, shares).value();
   constexpr std::uint64_t chunk = 16384;
-  ASSERT_EQ(pool->run_bytes(), chunk);
+  ASSERT_EQ(pool->colors().run_bytes(), chunk);
   EXPECT_EQ(whole_chunks(*pool, 1, 1 << 20)->bytes(), 2 * chunk) << "five are free";
   EXPECT_EQ(whole_chunks(*pool, 1, 100)->bytes(), 100U);
   const auto most = pool->allocate(1, 4 * chunk).value();

@@ -8,7 +8,7 @@
 #include "demarc/card/page_arena.hpp"
 #include "demarc/driver/launch.hpp"
 #include "demarc/driver/memory.hpp"
-#include "fake_card.hpp"
+#include "pools.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -27,9 +27,9 @@ TEST(Objects, of_a_card_a_pool_and_a_buffer_are_all_given_back) {
   const std::int64_t before = alive();
   {
     const auto card = test::fake_card().value();
-    constexpr std::uint64_t masks[] = {0xc4000};
-    constexpr ShareRequest shares[] = {{{0x1, 2}, 0}, {{0x2, 2}, 0}};
-    const auto pool = ColoredPool::create(card->gpu(), masks, 8 * page_of_two_mib, shares).value();
+    const auto scheme = color::scheme_of_masks(test::half_mask).value();
+    const auto pool =
+        ColoredPool::create(card, scheme, 8 * page_of_two_mib, test::both_halves).value();
     const auto buffer = pool->allocate(0, 1000).value();
     const Event event = Event::create(card->gpu()).value();
     EXPECT_GT(alive(), before);

@@ -15,7 +15,7 @@
 #include "demarc/card/page_arena.hpp"
 #include "demarc/card/proof.hpp"
 #include "demarc/card/verify.hpp"
-#include "fake_card.hpp"
+#include "pools.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -220,10 +220,11 @@ TEST(ProbeArguments, of_fingerprints_are_those_of_the_documentation) {
 }
 
 TEST(ProbeArguments, of_hits_are_eight_sms_at_a_time) {
-  constexpr std::uint64_t masks_of_half[] = {0xc4000};
-  constexpr ShareRequest shares_of_half[] = {{{0x1, 2}, 0}, {{0x2, 2}, 0}};
-  const auto pool =
-      ColoredPool::create(heard_gpu(), masks_of_half, 4 << 20, shares_of_half).value();
+  const CardPointer card = heard_card(false);
+  heard.clear();
+  const auto pool = ColoredPool::create(card, color::scheme_of_masks(test::half_mask).value(),
+                                        4 << 20, test::both_halves)
+                        .value();
   ASSERT_THAT(heard["demarc_hit_latency"], Not(IsEmpty()));
   for (const Heard& one : heard["demarc_hit_latency"]) {
     EXPECT_EQ(one.blocks, 24U);
@@ -296,12 +297,7 @@ TEST(ProbeArguments, of_large_copies_are_1024_blocks_for_each_32_mebibytes) {
 
 TEST(ProbeArguments, of_traffic_beside_launches_are_the_sms_of_others) {
   const CardPointer card = heard_card(false);
-  const auto coloring = color::Coloring::make(std::vector<std::uint64_t>{0xc4000}, 2 << 20).value();
-  const std::vector<std::uint32_t> constants(2, 0);
-  constexpr ShareRequest shares_of_half[] = {{{0x1, 2}, 0}, {{0x2, 2}, 0}};
-  const auto pool = ColoredPool::adopt(PageArena::create(card->gpu(), 2).value(), coloring,
-                                       constants, shares_of_half)
-                        .value();
+  const auto pool = test::pool_of_constants(card->gpu(), {0, 0}).value();
   const Stream stream = Stream::create(card->gpu()).value();
   const std::vector<const Stream*> streams{&stream};
   const auto times = time_launches(card, *pool, streams, {0, 1, 2});

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "demarc/card/colored_memory.hpp"
+#include "demarc/card/remainder_colors.hpp"
 #include "demarc/card/verify_colors.hpp"
 #include "fake_card.hpp"
 
@@ -57,15 +58,15 @@ RC_GTEST_PROP(RemainderPool,
   const std::uint64_t linear = buffer.first() + at;
   const auto color = static_cast<std::uint32_t>(share);
   RC_ASSERT(address - pool->arena().address() ==
-            pool->remainders()->coloring.position(linear, color));
+            pool->colors().remainders()->coloring.position(linear, color));
   RC_ASSERT(linear < pool->usage(share).capacity_bytes);
 }
 
 // The stand-in's truth, seen through latencies only.
 TEST(RemainderPool, every_chunk_of_a_buffer_has_its_colour_by_timing) {
   const Pool& pool = pool_of_sides();
-  EXPECT_EQ(pool->colors(), 2U);
-  EXPECT_EQ(pool->run_bytes(), 256U);
+  EXPECT_EQ(pool->colors().count(), 2U);
+  EXPECT_EQ(pool->colors().run_bytes(), 256U);
   for (const std::size_t share : {0U, 1U}) {
     const auto before = pool->allocate(share, 1 << 20).value();
     const auto buffer = pool->allocate(share, (2 << 20) + 200000).value();
@@ -167,7 +168,7 @@ TEST(RemainderPool, without_the_l2_sides_nothing_is_coloured) {
 }
 
 TEST(RemainderWindows, are_of_colours_that_follow_each_other_and_exist) {
-  const color::RemainderColoring& coloring = pool_of_sides()->remainders()->coloring;
+  const color::RemainderColoring& coloring = pool_of_sides()->colors().remainders()->coloring;
   const auto first = window_of_colors(coloring, {0x1, 2}).value();
   const auto second = window_of_colors(coloring, {0x2, 2}).value();
   EXPECT_EQ(first.count + second.count, 47U);
@@ -245,10 +246,10 @@ TEST(RemainderPool, tables_lie_in_the_colours_of_their_share) {
   for (const auto shares :
        {std::span<const ShareRequest>(two_halves), std::span<const ShareRequest>(four_quarters)}) {
     const Pool pool = make_pool(8, 4, shares).value();
-    const RemainderColors& colors = *pool->remainders();
+    const RemainderColors& colors = *pool->colors().remainders();
     std::set<std::uint32_t> used;
     for (std::size_t i = 0; i < shares.size(); ++i) {
-      const auto share = pool->only_region(i).value();
+      const auto share = pool->colors(i);
       const auto window = window_of_colors(colors.coloring, shares[i].colors).value();
       const auto own = color::own_chunks(colors.coloring.hash(), window, pool->arena().pages(),
                                          colors.aside_constant);
@@ -274,7 +275,7 @@ TEST(RemainderPool, tables_lie_in_the_colours_of_their_share) {
 
 TEST(RemainderPool, tables_are_left_out_where_the_page_is_full) {
   const Pool& pool = pool_of_sides();
-  RemainderColors colors = *pool->remainders();
+  RemainderColors colors = *pool->colors().remainders();
   const auto window = colors.coloring.window(0);
   const auto own = color::own_chunks(colors.coloring.hash(), window, pool->arena().pages(),
                                      colors.aside_constant);

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "demarc/base/json.hpp"
-#include "fake_card.hpp"
+#include "pools.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -74,9 +74,13 @@ TEST_F(VerifyColors, a_quarter_is_compared_with_another_quarter) {
 
 // Launches that making the pool takes; what comes after them is the proof.
 std::uint64_t launches_of_pool(std::uint64_t bytes) {
-  constexpr std::uint64_t masks[] = {0xc4000};
-  constexpr ShareRequest shares[] = {{{0x1, 2}, 0}, {{0x2, 2}, 0}};
-  EXPECT_TRUE(ColoredPool::create(test::fake_gpu(), masks, bytes, shares));
+  const GpuPointer gpu = test::fake_gpu();
+  CardOptions options;
+  options.use_masks = false;
+  const CardPointer card = Card::open(gpu, options).value();
+  const auto scheme = color::scheme_of_masks(test::half_mask).value();
+  const std::uint64_t taken = bytes * scheme.pages_per_kept_page();
+  EXPECT_TRUE(ColoredPool::create(card, scheme, taken, test::both_halves));
   return test::fake_symbol<std::uint64_t()>("fake_launch_count")();
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "demarc/card/remainder_colors.hpp"
 #include "lent_pools.hpp"
 
 namespace demarc::cuda {
@@ -27,7 +28,8 @@ void expect_refused(const ColoredPool& pool, const std::string& reason,
                     const std::function<void(LentShare&)>& change,
                     const std::function<void(std::vector<std::byte>&)>& change_table = {}) {
   LentShare lent = pool.lend(1).value();
-  std::vector<std::byte> table = pool.table();
+  const auto shared = pool.colors().table();
+  std::vector<std::byte> table(shared.begin(), shared.end());
   change(lent);
   if (change_table) change_table(table);
   const std::int64_t before = objects_alive();
@@ -105,7 +107,7 @@ TEST(BorrowedShare, of_remainders_whose_numbers_do_not_fit_is_refused) {
 TEST(BorrowedShare, of_a_table_that_is_not_as_long_as_its_pages_need_is_refused) {
   const auto pool = lent_remainders();
   const auto nothing = [](LentShare&) {};
-  const std::size_t size = pool->table().size();
+  const std::size_t size = pool->colors().table().size();
   const std::string length = "the table of a lent share has ";
   for (const std::size_t wrong : {std::size_t{0}, size - 1, size + 1}) {
     expect_refused(*pool, length + std::to_string(wrong), nothing,
@@ -156,7 +158,7 @@ color::RemainderConstants constants_of(const BorrowedShare& share) {
 // In a page that nobody can write through the share.
 TEST(BorrowedShare, reads_the_tables_that_its_lender_put_into_its_colours) {
   const auto pool = lent_remainders();
-  const auto table = pool->table();
+  const auto table = pool->colors().table();
   for (const std::size_t i : {0U, 1U}) {
     const LentShare lent = pool->lend(i).value();
     ASSERT_TRUE(lent.patterns_at && lent.places_at);
@@ -202,7 +204,7 @@ TEST(BorrowedShare, whose_tables_on_the_card_are_not_that_one_is_refused) {
   expect_refused(*pool, of_pages, nothing,
                  [](std::vector<std::byte>& table) { table[table.size() - 2] ^= std::byte{1}; });
   const auto none =
-      BorrowedShare::open(pool->arena().gpu(), lent, pool->table(),
+      BorrowedShare::open(pool->arena().gpu(), lent, pool->colors().table(),
                           [](std::uint64_t, std::uint64_t) { return std::vector<OwnedFile>(); });
   EXPECT_THAT(none.error().message, HasSubstr("there came 0 descriptors"));
   const auto parities = lent_parities({0, 0});
@@ -261,7 +263,8 @@ class Borrowing : public testing::Test {
  protected:
   using Batch = Result<std::vector<OwnedFile>>;
   [[nodiscard]] Result<BorrowedShare> open(BorrowedShare::Lender lender) const {
-    return BorrowedShare::open(pool->arena().gpu(), lent, pool->table(), std::move(lender));
+    return BorrowedShare::open(pool->arena().gpu(), lent, pool->colors().table(),
+                               std::move(lender));
   }
   [[nodiscard]] Error refusal(BorrowedShare::Lender lender) const {
     auto share = open(std::move(lender)).value();
@@ -386,11 +389,11 @@ TEST(BorrowedRemainders, asks_for_the_pages_that_its_table_leads_to) {
   const auto& pool = lent_remainders();
   for (const std::size_t color : {0U, 1U}) {
     const LentShare lent = pool->lend(color).value();
-    const auto& coloring = pool->remainders()->coloring;
+    const auto& coloring = pool->colors().remainders()->coloring;
     for (std::uint64_t at = 0; at < lent.bytes; at += lent.bytes / 23) {
       AskedPages asked;
       const auto all = pages_of_pool(*pool, 10);
-      auto share = BorrowedShare::open(pool->arena().gpu(), lent, pool->table(),
+      auto share = BorrowedShare::open(pool->arena().gpu(), lent, pool->colors().table(),
                                        [&](std::uint64_t first, std::uint64_t most) {
                                          asked.emplace_back(first, most);
                                          return all(first, most);

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "demarc/ptx/parser.hpp"
-#include "fake_card.hpp"
+#include "pools.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -15,28 +15,20 @@ namespace {
 using testing::HasSubstr;
 
 constexpr std::uint64_t arena_page_bytes = 2 << 20;
-constexpr std::uint64_t one_mask[] = {0xc4000};
-constexpr ShareRequest both_colors[] = {{{0x1, 2}, 0}, {{0x2, 2}, 0}};
 
-Result<std::shared_ptr<ColoredPool>> pool_with(PoolPages pages,
-                                               const fake::FakeConfig& config = fake::small_gpu()) {
-  return ColoredPool::create(test::fake_gpu(config), one_mask, 16 * arena_page_bytes, both_colors,
-                             pages);
+Result<std::shared_ptr<ColoredPool>> pool_on(const fake::FakeConfig& config = fake::small_gpu()) {
+  return test::parity_pool(16 * arena_page_bytes, test::both_halves, test::half_mask, config);
 }
 
-TEST(OneRegion, keeps_the_pages_of_the_most_frequent_constant_alone) {
-  const auto all = pool_with(PoolPages::all).value();
-  const std::set<std::uint32_t> constants(all->constants().begin(), all->constants().end());
-  ASSERT_EQ(constants.size(), 2U);
-  EXPECT_THAT(all->account(), HasSubstr("16 pages measured, 16 kept, of 2 constants"));
-  const auto pool = pool_with(PoolPages::one_region).value();
-  const auto kept = pool->constants();
-  EXPECT_EQ(std::set<std::uint32_t>(kept.begin(), kept.end()).size(), 1U);
-  EXPECT_GE(2 * kept.size(), 16U) << "the most frequent of two";
-  EXPECT_EQ(kept.size(), pool->arena().pages());
-  EXPECT_EQ(pool->account(), fmt::format("16 pages measured, {} kept, of 1 constant", kept.size()));
+TEST(OneConstant, is_that_of_most_pages_and_the_others_go_back_to_the_driver) {
+  const auto pool = pool_on().value();
+  const std::uint64_t kept = pool->arena().pages();
+  EXPECT_GE(2 * kept, 16U) << "the most frequent of two";
+  EXPECT_LT(kept, 16U);
+  EXPECT_EQ(pool->colors().account(),
+            fmt::format("16 pages measured, {} kept, of one constant", kept));
   for (std::size_t share = 0; share < 2; ++share) {
-    EXPECT_EQ(pool->usage(share).largest_free_bytes, kept.size() * arena_page_bytes / 2);
+    EXPECT_EQ(pool->usage(share).largest_free_bytes, kept * arena_page_bytes / 2);
     const auto audit = pool->allocate(share, 1 << 20)->audit();
     ASSERT_TRUE(audit) << audit.error().message;
     EXPECT_TRUE(audit->holds());
@@ -44,11 +36,9 @@ TEST(OneRegion, keeps_the_pages_of_the_most_frequent_constant_alone) {
   }
 }
 
-TEST(ColoredCode, is_refused_where_one_kernel_would_need_several_constants) {
-  const auto pool = pool_with(PoolPages::all).value();
-  EXPECT_THAT(code_of_pool(*pool, 0).error().message, HasSubstr("2 regions"));
-  const auto one = pool_with(PoolPages::one_region).value();
-  EXPECT_THAT(code_of_pool(*one, 2).error().message, HasSubstr("share 2: the pool has 2"));
+TEST(ColoredCode, of_a_share_that_the_pool_lacks_is_refused) {
+  const auto pool = pool_on().value();
+  EXPECT_THAT(code_of_pool(*pool, 2).error().message, HasSubstr("share 2: the pool has 2"));
 }
 
 // Shares differ in the colour that the code inserts, and in nothing else.
@@ -60,7 +50,7 @@ TEST(ColoredCode, addresses_the_share_that_it_is_of) {
       "st.global.u32 [%rd2], %r1;\nret;\n}\n",
       "k.ptx");
   ASSERT_TRUE(module) << module.error().message;
-  const auto pool = pool_with(PoolPages::one_region).value();
+  const auto pool = pool_on().value();
   const auto first = code_of_pool(*pool, 0).value();
   const auto second = code_of_pool(*pool, 1).value();
   const auto text = [&](const ColoredCode& code) { return *code.rewrite(*module)->module.text; };
@@ -82,7 +72,7 @@ TEST(ColoredCode, is_for_the_card_of_its_pool) {
   for (const int major : {9, 7}) {
     card.capability_major = major;
     card.capability_minor = 5;
-    const auto pool = pool_with(PoolPages::one_region, card).value();
+    const auto pool = pool_on(card).value();
     const auto made = code_of_pool(*pool, 0)->rewrite(*module);
     ASSERT_TRUE(made) << made.error().message;
     EXPECT_EQ(made->module.text->find("createpolicy") != std::string::npos, major == 9);
@@ -95,9 +85,9 @@ TEST(PageConstants, are_measured_three_times_where_the_card_is_disturbed) {
   busy.upset_from = 4;  // the first page has been measured, by three launches
   busy.upset_until = 4 + 3 * 3;
   busy.upset_noise = 60;
-  EXPECT_THAT(pool_with(PoolPages::all, busy).error().message, HasSubstr("are not certain"));
+  EXPECT_THAT(pool_on(busy).error().message, HasSubstr("are not certain"));
   busy.upset_until = 4 + 2 * 3;
-  const auto pool = pool_with(PoolPages::all, busy);
+  const auto pool = pool_on(busy);
   ASSERT_TRUE(pool) << pool.error().message;
   const auto audit = (*pool)->allocate(0, 1 << 20)->audit();
   ASSERT_TRUE(audit) << audit.error().message;

@@ -17,8 +17,8 @@ namespace demarc::cuda {
 namespace {
 
 using test::borrow;
-using test::lent_halves;
-using test::lent_mask;
+using test::both_halves;
+using test::half_mask;
 using test::lent_parities;
 using test::lent_remainders;
 using test::objects_alive;
@@ -158,8 +158,8 @@ void expect_shares_apart(const std::shared_ptr<ColoredPool>& pool,
 }
 
 TEST(LentShare, of_parities_is_changed_by_another_process_in_its_colour_alone) {
-  const auto pool = ColoredPool::create(test::fake_gpu(), lent_mask, 6 * page_of_share, lent_halves,
-                                        PoolPages::one_region, Lending::by_descriptor)
+  const auto pool = test::parity_pool(6 * page_of_share, test::both_halves, test::half_mask,
+                                      fake::small_gpu(), Lending::by_descriptor)
                         .value();
   auto* true_module = test::fake_symbol<std::uint64_t(std::uint64_t)>("fake_module_of");
   // Of the planted masks the last one is that of the pool.
@@ -235,7 +235,7 @@ TEST(LentShare, is_refused_by_a_pool_that_cannot_lend_it) {
     EXPECT_TRUE(pool->lend(0)) << "the other share has none";
   }
   EXPECT_TRUE(pool->lend(1));
-  EXPECT_THAT(lent_parities({1, 1}, lent_halves, Lending::none)->lend(0).error().message,
+  EXPECT_THAT(lent_parities({1, 1}, both_halves, Lending::none)->lend(0).error().message,
               HasSubstr("share 0: the pages of the pool were not made to be lent"));
   EXPECT_THAT(lent_parities({1, 0})->lend(0).error().message, HasSubstr("2 regions"));
 }
