@@ -66,7 +66,7 @@ Result<std::shared_ptr<ColoredPool>> ColoredPool::adopt(PageArena arena,
   std::shared_ptr<ColoredPool> pool(new ColoredPool(std::move(arena), std::move(colors)));
   for (const ShareRequest& request : shares) {
     DEMARC_TRY(ShareColors own, pool->colors_->share(pool->arena_, request.colors));
-    const std::uint64_t bytes = own.law->bytes({pool->arena_.page_bytes(), pool->arena_.pages()});
+    const std::uint64_t bytes = own.bytes;
     ColoredUsage usage;
     usage.capacity_bytes = request.byte_cap != 0 ? std::min(bytes, request.byte_cap) : bytes;
     pool->shares_.push_back({std::move(own), request.colors, request.byte_cap, {0, bytes}, usage});

@@ -90,7 +90,9 @@ class ParityPool final : public PoolColors {
     // As seen from the start of the arena: its pages' constant is in the parities.
     const auto law =
         color::make_law(color::Parities{{masks.begin(), masks.end()}, share.color ^ constant});
-    return ShareColors{law, {.arena = arena.address(), .window = *law->window(arena.address())}};
+    return ShareColors{law,
+                       {.arena = arena.address(), .window = *law->window(arena.address())},
+                       law->bytes({arena.page_bytes(), arena.pages()})};
   }
 
   [[nodiscard]] Result<void> upload(const SharePiece& to, const void* source) const override {

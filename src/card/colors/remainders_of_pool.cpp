@@ -64,7 +64,7 @@ class RemainderPool final : public PoolColors {
                              .patterns = placed.patterns ? arena.aside() + *placed.patterns : table,
                              .places = placed.places ? arena.aside() + *placed.places
                                                      : table + law->table_parts()->places_at};
-    return ShareColors{law, place, placed};
+    return ShareColors{law, place, coloring.color_bytes(0), placed};
   }
 
   [[nodiscard]] Result<void> upload(const SharePiece& to, const void* source) const override {
