@@ -146,6 +146,8 @@ void Block::slow_access(Warp& warp, const MicroOp* op, Access& access, AddressKi
   };
   Mask good = 0;
   LaneShadows shadows{};
+  LaneSpaces spaces;
+  spaces.fill(access.space);
   std::array<std::uint64_t, warp_size> hosts;
   for (Mask rest = access.mask; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
@@ -156,16 +158,20 @@ void Block::slow_access(Warp& warp, const MicroOp* op, Access& access, AddressKi
       // The lanes of a generic access may lead to different spaces.
       if (address - shared_window < window_bytes) {
         place = AddressKind::shared;
+        spaces[lane] = MemorySpace::shared;
         address -= shared_window;
       } else if (address - local_window < window_bytes) {
         place = AddressKind::local;
+        spaces[lane] = MemorySpace::local;
         address -= local_window;
         local_area = local_region(warp);
       } else if (address - constant_window < window_bytes) {
         place = AddressKind::constant;
+        spaces[lane] = MemorySpace::constant;
         address -= constant_window;
       } else if (address - param_window < window_bytes) {
         place = AddressKind::param;
+        spaces[lane] = MemorySpace::param;
         address -= param_window;
       }
     }
@@ -216,7 +222,7 @@ void Block::slow_access(Warp& warp, const MicroOp* op, Access& access, AddressKi
     good |= Mask{1} << lane;
   }
   access.mask = good;
-  if (mode != AccessMode::store) read_unwritten(warp, op, access, bytes, shadows);
+  if (mode != AccessMode::store) read_unwritten(warp, op, access, bytes, shadows, spaces);
   for (Mask rest = good; rest != 0 && mode != AccessMode::load; rest &= rest - 1) {
     std::uint8_t* const shadow = shadows[static_cast<unsigned>(std::countr_zero(rest))];
     if (shadow != nullptr) std::fill(shadow, shadow + bytes, wholly_written);
@@ -234,7 +240,7 @@ void Block::slow_access(Warp& warp, const MicroOp* op, Access& access, AddressKi
 }
 
 void Block::read_unwritten(Warp& warp, const MicroOp* op, const Access& access, std::uint32_t bytes,
-                           const LaneShadows& shadows) {
+                           const LaneShadows& shadows, const LaneSpaces& spaces) {
   const auto some_missing = [&](unsigned lane) {
     const std::uint8_t* const at = shadows[lane];
     return at != nullptr &&
@@ -248,7 +254,7 @@ void Block::read_unwritten(Warp& warp, const MicroOp* op, const Access& access, 
   if (missing == 0) return;
   if ((op->flags & memory_tracked) != 0) {
     if (unwritten == nullptr) unwritten = std::make_unique<Unwritten>(*this);
-    unwritten->load(warp, op, access, shadows);
+    unwritten->load(warp, op, access, shadows, spaces);
     warp.begins = !warp.tracked;
     return;
   }
@@ -256,7 +262,7 @@ void Block::read_unwritten(Warp& warp, const MicroOp* op, const Access& access, 
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     report(warp, op, lane, FindingKind::uninitialised_read,
            fmt::format("{} bytes at 0x{:x} in {} memory were not written before", bytes,
-                       access.addresses[lane], to_string(access.space)));
+                       access.addresses[lane], to_string(spaces[lane])));
   }
 }
 

@@ -200,7 +200,6 @@ void Block::report_stuck() {
   const std::uint32_t pc = group->pc;
   std::string others;
   for (const Warp& other : warps) {
-    if (other.index == first->index) continue;
     if (!other.groups.empty() && other.groups.front().pc == pc) continue;
     if (others.size() > 160) {
       others += ", …";

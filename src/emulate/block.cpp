@@ -130,7 +130,7 @@ void Block::grow_local(std::uint32_t bytes) {
   local_end = std::max(local_end, bytes);
   if (bytes <= local_bytes) return;
   const std::uint32_t old_bytes = local_bytes;
-  local_bytes = (bytes + 63) / 64 * 64;
+  local_bytes = round_up(bytes, 64U);
   const std::size_t threads = warps.size() * warp_size;
   std::vector<std::byte> grown(threads * local_bytes + 64);
   std::vector<std::uint8_t> shadow(program->check_uninitialised ? grown.size() : 0);
@@ -207,10 +207,9 @@ void Block::end_turn(Warp& warp, bool apart) {
   stalled = stalled && polls;
   warp.polls = 0;
   warp.idle_turns = polls ? warp.idle_turns + 1 : 0;
-  if (!goes_on) return;
   if (polls) {
     take_turns(warp, apart || warp.idle_turns > max_idle_turns);
-  } else if (warp.warp_instructions - warp.turned > patience) {
+  } else if (goes_on && warp.warp_instructions - warp.turned > patience) {
     take_turns(warp, true);
   }
 }

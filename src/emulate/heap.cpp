@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::uint64_t heap_alignment = 16;
 constexpr std::uint64_t narrow_margin = 16;
-constexpr std::uint64_t no_gap = ~std::uint64_t{0};
 
 std::uint64_t heap_round(std::uint64_t size) {
   return round_up(size, heap_alignment);
@@ -21,7 +20,8 @@ std::uint64_t heap_round(std::uint64_t size) {
 }  // namespace
 
 // The first offset from `from` on that has `size` free bytes, and a margin on both sides.
-std::uint64_t DeviceHeap::gap(std::uint64_t from, std::uint64_t size, std::uint64_t margin) const {
+std::optional<std::uint64_t> DeviceHeap::gap(std::uint64_t from, std::uint64_t size,
+                                             std::uint64_t margin) const {
   std::uint64_t at = from;
   auto above = used_.upper_bound(from);
   if (above != used_.begin()) {
@@ -30,22 +30,24 @@ std::uint64_t DeviceHeap::gap(std::uint64_t from, std::uint64_t size, std::uint6
   }
   for (; above != used_.end() && above->first < at + size + margin; ++above)
     at = above->first + heap_round(above->second.size) + margin;
-  return at + size <= wide_margin + bytes ? at : no_gap;
+  if (at + size > wide_margin + bytes) return std::nullopt;
+  return at;
 }
 
 std::uint64_t DeviceHeap::allocate(std::uint64_t size, std::uint32_t line) {
   if (size == 0 || size > bytes) return 0;
   const std::uint64_t rounded = heap_round(size);
   if (rounded >= too_large_) return 0;
-  std::uint64_t at = gap(next_, rounded, margin_);
-  if (at == no_gap) {
+  auto found = gap(next_, rounded, margin_);
+  if (!found) {
     margin_ = narrow_margin;
-    at = gap(wide_margin, rounded, margin_);
+    found = gap(wide_margin, rounded, margin_);
   }
-  if (at == no_gap) {
+  if (!found) {
     too_large_ = rounded;
     return 0;
   }
+  const std::uint64_t at = *found;
   next_ = at + rounded;
   auto old = freed_.lower_bound(at);
   if (old != freed_.begin() && std::prev(old)->first + std::prev(old)->second.size > at) --old;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -46,8 +47,8 @@ class DeviceHeap {
     std::uint32_t line = 0;  // of the free
   };
 
-  [[nodiscard]] std::uint64_t gap(std::uint64_t from, std::uint64_t size,
-                                  std::uint64_t margin) const;
+  [[nodiscard]] std::optional<std::uint64_t> gap(std::uint64_t from, std::uint64_t size,
+                                                 std::uint64_t margin) const;
 
   bool tracks_writes_;
   std::vector<std::byte> memory_ = std::vector<std::byte>(wide_margin + bytes);

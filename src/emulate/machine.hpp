@@ -132,6 +132,7 @@ struct TrackedInstruction {
 
 // Where the shadow bytes of each lane's bytes are; null: nothing to track.
 using LaneShadows = std::array<std::uint8_t*, warp_size>;
+using LaneSpaces = std::array<MemorySpace, warp_size>;
 
 // A variable of shared memory.
 struct SharedPlace {
@@ -335,7 +336,7 @@ class Block {
                   AccessMode mode);
   // A load or an atomic finds bytes that were not written before.
   void read_unwritten(Warp& warp, const MicroOp* op, const Access& access, std::uint32_t bytes,
-                      const LaneShadows& shadows);
+                      const LaneShadows& shadows, const LaneSpaces& spaces);
   // A store by a warp that is tracked.
   void store_tracked(Warp& warp, const MicroOp* op, const Access& access,
                      const LaneShadows& shadows);

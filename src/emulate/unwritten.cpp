@@ -284,7 +284,8 @@ void for_each_element(const MicroOp* op, bool loads, Take take) {
 
 }  // namespace
 
-void Unwritten::load(Warp& w, const MicroOp* op, const Access& x, const LaneShadows& shadows) {
+void Unwritten::load(Warp& w, const MicroOp* op, const Access& x, const LaneShadows& shadows,
+                     const LaneSpaces& spaces) {
   if (!w.tracked) begin(w);
   Shadow& shadow = shadow_of(w);
   const TrackedInstruction& in = program_.tracked[op->instruction];
@@ -300,7 +301,7 @@ void Unwritten::load(Warp& w, const MicroOp* op, const Access& x, const LaneShad
     const Origin origin{.op = op,
                         .address = x.addresses[lane],
                         .bytes = bytes,
-                        .space = x.space,
+                        .space = spaces[lane],
                         .is_padding = std::any_of(at - before, at + bytes,
                                                   [](std::uint8_t byte) { return byte != 0; })};
     for_each_element(op, true, [&](TrackedOperand operand, std::uint32_t offset) {

@@ -22,7 +22,8 @@ class Unwritten {
   // goes on there.
   const MicroOp* run(Warp& w, const MicroOp* op);
   // What a load gets, and what a store leaves. `shadows` are those of the lanes of the access.
-  void load(Warp& w, const MicroOp* op, const Access& access, const LaneShadows& shadows);
+  void load(Warp& w, const MicroOp* op, const Access& access, const LaneShadows& shadows,
+            const LaneSpaces& spaces);
   void store(Warp& w, const MicroOp* op, const Access& access, const LaneShadows& shadows);
 
  private:

@@ -25,15 +25,19 @@ constexpr const char* access_places =
     "%rd4;\ncvta.const.u64 %rd8, %rd5;\nmov.b64 %rd9, out;\ncvta.param.u64 %rd10, %rd9;\n"
     "mov.u32 %r9, tile;\n";
 
-std::string access_detail(const std::string& instruction, FindingKind kind) {
-  const auto outcome =
-      run_text(kernel_of(access_declarations, access_places + instruction), launch_of(1, 1, 256));
+std::string access_detail_of(const std::string& body,
+                             FindingKind kind = FindingKind::out_of_bounds) {
+  const auto outcome = run_text(kernel_of(access_declarations, body), launch_of(1, 1, 256));
   EXPECT_TRUE(outcome) << outcome.error().message;
   if (!outcome) return {};
-  EXPECT_EQ(outcome->findings.size(), 1U) << instruction;
+  EXPECT_EQ(outcome->findings.size(), 1U) << body;
   if (outcome->findings.empty()) return {};
-  EXPECT_EQ(outcome->findings[0].kind, kind) << instruction;
+  EXPECT_EQ(outcome->findings[0].kind, kind) << body;
   return outcome->findings[0].detail;
+}
+
+std::string access_detail(const std::string& instruction, FindingKind kind) {
+  return access_detail_of(access_places + instruction, kind);
 }
 
 TEST(Accesses, beyond_a_space_say_what_they_are_where_and_how_large_it_is) {
@@ -212,6 +216,11 @@ TEST(Accesses, of_one_instruction_may_lead_to_several_buffers) {
   }
 }
 
+TEST(Accesses, to_local_memory_of_a_kernel_that_has_none_are_beyond_its_end) {
+  EXPECT_EQ(access_detail_of("mov.u64 %rd5, 0;\nld.local.u8 %r4, [%rd5];"),
+            "read of 1 bytes at 0x0 in local memory: it has 0 bytes");
+}
+
 // Each kind of mistake at an instruction is a finding of its own, which counts the threads.
 TEST(Accesses, of_one_instruction_that_go_wrong_in_two_ways_are_two_findings) {
   const auto outcome = run_text(
@@ -327,7 +336,7 @@ class LaneByLane : public StartedBlock {
  protected:
   // Lanes 1 to 5 are at `first`, and 4 bytes behind each other.
   Access access_from(Block& block, std::uint64_t first, AddressKind kind, AccessMode mode) {
-    program.instructions.resize(1);
+    program.instructions.resize(2);
     Access x{};
     x.mask = 0x3e;
     for (unsigned lane = 1; lane < 6; ++lane) x.addresses[lane] = first + 4 * (lane - 1);
@@ -338,6 +347,7 @@ class LaneByLane : public StartedBlock {
     std::uint8_t shadow = 0;
     x.shadow = &shadow;
     MicroOp op;
+    op.instruction = 1;
     op.bytes = 4;
     op.kind = static_cast<std::uint8_t>(kind);
     block.slow_access(block.warps[1], &op, x, kind, 4, mode);

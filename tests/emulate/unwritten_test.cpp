@@ -265,7 +265,7 @@ class FollowedWarp : public testing::Test {
     std::uint8_t bytes[4] = {};
     LaneShadows shadows{};
     shadows[3] = bytes;
-    unwritten.load(warp, program.code.data(), access, shadows);
+    unwritten.load(warp, program.code.data(), access, shadows, LaneSpaces{});
   }
 
   alignas(64) std::byte frames[2][128] = {};
@@ -332,7 +332,7 @@ TEST_F(FollowedWarp, begins_with_no_unwritten_bits_in_any_of_its_frames) {
   // nothing unwritten.
   park(warp, 200, 1, Wait::step).frame = frames[1];
   Access access{};
-  unwritten.load(warp, program.code.data(), access, {});
+  unwritten.load(warp, program.code.data(), access, {}, LaneSpaces{});
   warp.tracked = true;
   const MicroOp* const first = program.code.data() + 1;
   EXPECT_EQ(unwritten.run(warp, first), first + 2048);

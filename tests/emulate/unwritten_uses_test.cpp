@@ -123,6 +123,24 @@ std::vector<Use> uses() {
            "%r3;\nld.shared.u32 %r4, [%r20];\n" +
            decide,
        "4 bytes at 0x0 in shared memory", branch},
+      {"half_of_what_went_through_shared_memory",
+       wide +
+           "mad.lo.u32 %r21, %r1, 8, %r19;\nst.shared.u64 [%r21], %rd7;\nld.shared.u32 %r4, "
+           "[%r21+4];\n" +
+           decide,
+       "4 bytes at 0x4 in shared memory", branch},
+      {"a_branch_for_what_was_loaded_through_a_generic_address",
+       "cvta.local.u64 %rd9, %rd5;\nld.u32 %r4, [%rd9+4];\n" + std::string(decide), local_4,
+       branch},
+      {"a_branch_for_what_was_loaded_from_several_spaces",
+       "cvt.u64.u32 %rd9, %r19;\ncvta.shared.u64 %rd9, %rd9;\ncvta.local.u64 %rd11, %rd5;\n"
+       "setp.eq.u32 %p2, %r1, 9;\nselp.u64 %rd9, %rd9, %rd11, %p2;\nld.u32 %r4, [%rd9+4];\n" +
+           std::string(decide),
+       local_4, branch},
+      {"the_address_of_a_barrier_object",
+       load + "and.b32 %r4, %r3, 8;\nadd.u32 %r4, %r4, %r19;\nmbarrier.init.shared.b64 "
+              "[%r4], 4;",
+       local_4, "mbarrier.init.shared.b64 [%r4], 4;"},
       {"what_a_call_gives_back", wide + call_of("same") + decide_wide, local_8, branch},
       {"what_a_call_in_a_call_gives_back", wide + call_of("twice") + decide_wide, local_8, branch},
       {"what_a_call_gives_back_to_those_that_stay_in_it",
@@ -193,6 +211,10 @@ TEST(UsesOfUnwrittenBytes, are_none_where_the_value_is_of_written_ones) {
             "{ .param .align 8 .b8 a[16]; .param .align 8 .b8 r[16];\nst.param.v2.b64 [a], "
             "{%rd7, %rd6};\ncall (r), swapped, (a);\nld.param.b64 %rd8, [r]; }\n" +
             decide_wide,
+        wide +
+            "mad.lo.u32 %r21, %r1, 8, %r19;\nst.shared.u64 [%r21], %rd7;\nld.shared.u8 %r4, "
+            "[%r21];\n" +
+            decide,
         // The register gets another value, by an instruction, a load, a call.
         "ld.local.u32 %r4, [%rd5+4];\nmov.u32 %r4, 3;\n" + std::string(decide),
         "ld.local.u32 %r4, [%rd5+4];\nld.local.u32 %r4, [%rd5+8];\n" + std::string(decide),

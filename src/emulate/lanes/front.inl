@@ -283,7 +283,7 @@ template <AddressKind kind>
   }
   if (x.shadow != nullptr) {
     if (mode != AccessMode::store && !shadow_is_set(x, bytes))
-      block.read_unwritten(w, op, x, bytes, lane_shadows(x));
+      block.read_unwritten(w, op, x, bytes, lane_shadows(x), lane_spaces(x));
     if (mode != AccessMode::load) set_shadow(x, bytes);
   }
   if (w.tracked && mode == AccessMode::store) [[unlikely]]

@@ -26,6 +26,12 @@ DEMARC_INLINE u8* shadow_at(const Access& x, unsigned lane) {
   return out;
 }
 
+[[gnu::noinline]] LaneSpaces lane_spaces(const Access& x) {
+  LaneSpaces out;
+  out.fill(x.space);
+  return out;
+}
+
 // Shadow bytes of the access: all set (load), or to be set (store).
 DEMARC_INLINE bool shadow_is_set(const Access& x, u32 bytes) {
   const s64 stride = x.stride + static_cast<s64>(x.pitch);

@@ -315,9 +315,5 @@ const MicroOp* pred_xor(Warp& w, const MicroOp* op) {
   set_predicate(w, op, first_predicate(w, op) ^ second_predicate(w, op));
   return op + 1;
 }
-const MicroOp* pred_set(Warp& w, const MicroOp* op) {
-  set_predicate(w, op, op->imm != 0 ? full_mask : 0);
-  return op + 1;
-}
 
 }  // namespace demarc::emulate::control

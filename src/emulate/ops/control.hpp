@@ -46,6 +46,5 @@ const MicroOp* local_address(Warp& w, const MicroOp* op);  // d (uniform slot) =
 const MicroOp* pred_and(Warp& w, const MicroOp* op);
 const MicroOp* pred_or(Warp& w, const MicroOp* op);
 const MicroOp* pred_xor(Warp& w, const MicroOp* op);
-const MicroOp* pred_set(Warp& w, const MicroOp* op);  // d = imm
 
 }  // namespace demarc::emulate::control
