@@ -105,15 +105,8 @@ CallAnswer MappingCalls::release(const DriverCall& call) {
   const auto found = allocations_.find(handle);
   if (found == allocations_.end() || found->second.released) return cu_error_invalid_value;
   found->second.released = true;
-  forget_released(handle);
+  if (!found->second.mapped) allocations_.erase(found);
   return cu_success;
-}
-
-void MappingCalls::forget_released(Handle handle) {
-  const auto found = allocations_.find(handle);
-  if (found != allocations_.end() && found->second.released && !found->second.mapped) {
-    allocations_.erase(found);
-  }
 }
 
 bool MappingCalls::is_reserved(DevicePointer address, std::uint64_t bytes) const {
@@ -134,15 +127,12 @@ bool MappingCalls::touches_mapped(DevicePointer address, std::uint64_t bytes) co
 bool MappingCalls::is_mapped(DevicePointer address, std::uint64_t bytes) const {
   if (bytes > ~address) return false;  // beyond the last address
   const DevicePointer end = address + bytes;
-  while (address < end) {
-    auto found = mapped_.upper_bound(address);
-    if (found == mapped_.begin()) return false;
-    --found;
-    const DevicePointer behind = found->first + allocations_.at(found->second).bytes;
-    if (behind <= address) return false;
-    address = behind;
+  auto entry = mapped_.upper_bound(address);
+  if (entry != mapped_.begin()) --entry;
+  for (; entry != mapped_.end() && entry->first <= address; ++entry) {
+    address = std::max(address, entry->first + allocations_.at(entry->second).bytes);
   }
-  return true;
+  return address >= end;
 }
 
 CallAnswer MappingCalls::map(const DriverCall& call) {
@@ -177,8 +167,9 @@ CallAnswer MappingCalls::unmap(const DriverCall& call) {
   for (auto one = first; one != end; ++one) whole += allocations_.at(one->second).bytes;
   if (whole != bytes || first->first != address) return cu_error_invalid_value;
   for (auto one = first; one != end; one = mapped_.erase(one)) {
-    allocations_.at(one->second).mapped = false;
-    forget_released(one->second);
+    const auto allocation = allocations_.find(one->second);
+    allocation->second.mapped = false;
+    if (allocation->second.released) allocations_.erase(allocation);
   }
   return cu_success;
 }

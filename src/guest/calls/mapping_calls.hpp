@@ -51,7 +51,6 @@ class MappingCalls {
   // Whether every byte is mapped.
   [[nodiscard]] bool is_mapped(DevicePointer address, std::uint64_t bytes) const;
   [[nodiscard]] bool touches_mapped(DevicePointer address, std::uint64_t bytes) const;
-  void forget_released(Handle handle);
 
   const DriverApi& api_;
   MemoryCalls& memory_;
