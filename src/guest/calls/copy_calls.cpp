@@ -105,7 +105,6 @@ bool CopyCalls::Copy::flatten() {
     return false;
   }
   height *= depth;
-  depth = 1;
   return true;
 }
 

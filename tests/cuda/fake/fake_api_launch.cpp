@@ -122,6 +122,7 @@ FAKE CuResult cuModuleLoadDataEx(CuModule* module, const void* image, unsigned c
       20, "cuModuleLoadDataEx",
       [&] {
         return on_card([&](FakeGpu& gpu) {
+          if (count != 0 && options == nullptr) return error_invalid;
           return make_module(gpu, *module, image, is_calm(count, options, values));
         });
       },
@@ -295,6 +296,7 @@ namespace {
 CuResult launch_kernel(CuFunction function, const unsigned (&grid)[3], const unsigned (&block)[3],
                        unsigned shared, CuStream stream, void** arguments, void** extra, int id) {
   const auto lock = locked();
+  if (function == nullptr) return error_handle;
   if (block[0] * block[1] * block[2] > 1024) return error_invalid;
   FakeLaunch launch;
   launch.function = launched(function);

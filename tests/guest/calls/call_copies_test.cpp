@@ -236,8 +236,10 @@ TEST_F(CopyCallsOfPrograms, rectangles_of_the_card_begin_where_they_are_to_begin
     std::copy_n(source.begin() + static_cast<std::ptrdiff_t>((y + 2) * 64 + 3), 40,
                 expected.begin() + static_cast<std::ptrdiff_t>((y + 1) * 50 + 5));
   }
+  const std::uint64_t before = record->staging_bytes();
   EXPECT_EQ(ask("cuMemcpy2D_v2", &flat), cu_success);
   EXPECT_EQ(host, expected);
+  EXPECT_EQ(record->staging_bytes() - before, 40U * 6);
 }
 
 // The pitch of one row, and the plane of one, say nothing; rows and planes may touch each other.

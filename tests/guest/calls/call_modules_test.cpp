@@ -42,7 +42,7 @@ TEST_F(ModuleCallsOfPrograms, variables_of_modules_lie_in_the_share) {
   DevicePointer fixed = 0;
   std::size_t bytes = 0;
   ASSERT_EQ(api.cuModuleGetGlobal_v2(&table, &bytes, module, "table"), cu_success);
-  EXPECT_EQ(bytes, 8U);
+  ASSERT_EQ(bytes, 8U);
   ASSERT_EQ(api.cuModuleGetGlobal_v2(&zeros, nullptr, module, "zeros"), cu_success);
   ASSERT_EQ(api.cuModuleGetGlobal_v2(&fixed, nullptr, module, "fixed"), cu_success);
   EXPECT_TRUE(in_window(table) && in_window(zeros));
@@ -363,6 +363,7 @@ TEST_F(ModuleCallsOfPrograms, local_variables_lie_in_the_share_however_many_thre
   }
   rest.pop_back();
   EXPECT_EQ(launch_line(k, 1, 64, out), cu_error_out_of_memory);
+  EXPECT_EQ(launch_line(k, 1, 1, out), cu_error_out_of_memory);
   for (const DevicePointer one : rest) EXPECT_EQ(api.cuMemFree_v2(one), cu_success);
   EXPECT_EQ(launch_line(k, 1, 64, out), cu_success);
   EXPECT_EQ(api.cuStreamDestroy_v2(stream), cu_success);

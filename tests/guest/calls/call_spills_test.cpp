@@ -102,9 +102,11 @@ TEST_F(ModuleCallsThatAllowSpills, kernels_with_up_to_that_many_bytes_run_and_ar
                                   "memory, which has no colour (--allow-spills)")));
   std::vector<std::string> counted;
   for (const RecordedName& one : record->names()) {
-    if (one.what == Recorded::spilling_kernel) counted.push_back(one.name + ": " + one.why);
+    if (one.what == Recorded::spilling_kernel) {
+      counted.push_back(fmt::format("{} {}: {}", one.count, one.name, one.why));
+    }
   }
-  EXPECT_THAT(counted, ElementsAre("spilling: 8 bytes per thread"));
+  EXPECT_THAT(counted, ElementsAre("1 spilling: 8 bytes per thread"));
 }
 
 TEST_F(ModuleCallsThatAllowSpills, more_registers_are_tried_before) {
