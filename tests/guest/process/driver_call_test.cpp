@@ -11,6 +11,7 @@
 #include "demarc/guest/host_memory.hpp"
 #include "paths.hpp"
 #include "process/refused_modules.hpp"
+#include "supervised.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -203,6 +204,11 @@ std::optional<std::string> refused(const char* name, const void* what) {
   return refused_module(*planted.read());
 }
 
+// The driver refuses it itself. Another process asks, as whoever reads it ends.
+bool passes_null(const char* name) {
+  return test::Supervised::apart([&] { return refused(name, nullptr) ? 1 : 0; }) == 0;
+}
+
 TEST(ManagedModules, are_refused_by_name_whatever_loads_them) {
   for (const char* name :
        {"cuModuleLoadData", "cuModuleLoadDataEx", "cuModuleLoadFatBinary", "cuLibraryLoadData"}) {
@@ -210,7 +216,7 @@ TEST(ManagedModules, are_refused_by_name_whatever_loads_them) {
     EXPECT_EQ(refused(name, plain_module), std::nullopt) << name;
     EXPECT_THAT(refused(name, "what is this"), testing::Optional(testing::HasSubstr("the module")))
         << name;
-    EXPECT_EQ(refused(name, nullptr), std::nullopt) << name << ", which the driver refuses";
+    EXPECT_TRUE(passes_null(name)) << name;
   }
   EXPECT_EQ(refused("cuModuleGetGlobal_v2", managed_module.c_str()), std::nullopt);
 }
@@ -229,7 +235,7 @@ TEST(ManagedModules, are_refused_by_name_in_files_too) {
     EXPECT_EQ(refused(name, plain.c_str()), std::nullopt) << name;
     EXPECT_THAT(refused(name, "/nowhere/to.be"), testing::Optional(testing::HasSubstr("nowhere")))
         << name;
-    EXPECT_EQ(refused(name, nullptr), std::nullopt) << name;
+    EXPECT_TRUE(passes_null(name)) << name;
   }
 }
 

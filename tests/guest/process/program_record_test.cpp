@@ -89,8 +89,8 @@ TEST(ProgramRecords, keep_room_for_each_kind_whatever_the_others_have) {
               HasSubstr("\n          70  with names for which there was no room\n"
                         "memory in"));
   const Json json = parse_json(report_to_json(report), "report").value();
-  EXPECT_EQ(json["unnamed"], 10 + 20 + 30 + 40 + 50 + 60 + 70);
-  EXPECT_EQ(json["unnamed_by_kind"]["refused_calls"], 60);
+  EXPECT_EQ(json.at("unnamed"), 10 + 20 + 30 + 40 + 50 + 60 + 70);
+  EXPECT_EQ(json.at("unnamed_by_kind").at("refused_calls"), 60);
 }
 
 TEST(ProgramReports, never_say_that_there_was_none_of_a_kind_whose_names_had_no_room) {
@@ -178,20 +178,20 @@ TEST(ProgramReports, say_in_words_what_was_coloured_and_what_was_refused) {
 
 TEST(ProgramReports, are_json_that_programs_read) {
   const Json json = parse_json(report_to_json(example()), "report").value();
-  EXPECT_EQ(json["schema"], "demarc.exec.tenant/1");
-  EXPECT_EQ(json["tenant"], "a");
-  EXPECT_EQ(json["kernels"][1],
+  EXPECT_EQ(json.at("schema"), "demarc.exec.tenant/1");
+  EXPECT_EQ(json.at("tenant"), "a");
+  EXPECT_EQ(json.at("kernels").at(1),
             (Json{{"name", "_Z3addPi"}, {"as_written", "add(int*)"}, {"count", 12}}));
-  EXPECT_EQ(json["refused_kernels"][0]["why"], "no PTX");
-  EXPECT_EQ(json["spilling_kernels"][0]["why"], "8 bytes per thread");
-  EXPECT_EQ(json["refused_code"], Json::array());
-  EXPECT_EQ(json["refused_calls"][0]["name"], "cuMemCreate");
-  EXPECT_EQ(json["most_bytes"], 33554432);
-  EXPECT_EQ(json["refused_bytes"], 7);
-  EXPECT_EQ(json["plain_bytes"], 11);
-  EXPECT_EQ(json["plain_kernels"][0]["name"], "gemm");
-  EXPECT_EQ(json["unnamed"], 0);
-  EXPECT_EQ(json["staging_bytes"], 5);
+  EXPECT_EQ(json.at("refused_kernels").at(0).at("why"), "no PTX");
+  EXPECT_EQ(json.at("spilling_kernels").at(0).at("why"), "8 bytes per thread");
+  EXPECT_EQ(json.at("refused_code"), Json::array());
+  EXPECT_EQ(json.at("refused_calls").at(0).at("name"), "cuMemCreate");
+  EXPECT_EQ(json.at("most_bytes"), 33554432);
+  EXPECT_EQ(json.at("refused_bytes"), 7);
+  EXPECT_EQ(json.at("plain_bytes"), 11);
+  EXPECT_EQ(json.at("plain_kernels").at(0).at("name"), "gemm");
+  EXPECT_EQ(json.at("unnamed"), 0);
+  EXPECT_EQ(json.at("staging_bytes"), 5);
   EXPECT_THAT(report_to_json(example()), EndsWith("}\n"));
 }
 

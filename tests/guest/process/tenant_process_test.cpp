@@ -223,6 +223,9 @@ TEST_F(ProcessesOfTenants, are_clients_of_the_mps_of_their_lease) {
   attach();
   EXPECT_EQ(call("cuDevicePrimaryCtxRetain", nullptr), std::nullopt);
   EXPECT_NE(allocated(one_extent), 0U);
+  config.mps_attribute = 0;
+  test::configure(config);
+  EXPECT_EQ(call("cuDevicePrimaryCtxRetain", nullptr), std::nullopt) << "the driver is asked once";
 }
 
 TEST_F(ProcessesOfTenants, are_answered_nothing_but_that_of_their_parent_in_a_child) {
