@@ -25,7 +25,7 @@ namespace {
 // file's header.
 struct LoadedLibrary {
   std::string path;
-  std::uint64_t base = 0;
+  std::uint64_t base{};
   bool has_code = false;  // else a process that reads the file has mapped it
 };
 

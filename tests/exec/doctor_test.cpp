@@ -283,15 +283,15 @@ TEST_F(Doctor, json_has_a_field_for_whatever_the_text_says) {
                                   {"MPS", CheckState::lacks, "nothing", "more", "serve", false},
                                   {"card", CheckState::unknown, "not looked at", "", "exec", true}};
   const Json json = Json::parse(checks_to_json(checks, "cuda:1"));
-  EXPECT_EQ(json["schema"], "demarc.doctor/1");
-  EXPECT_EQ(json["device"], "cuda:1");
-  EXPECT_EQ(json["confines"], true);
-  ASSERT_EQ(json["checks"].size(), 3U);
-  EXPECT_EQ(json["checks"][0]["state"], "works");
+  EXPECT_EQ(json.at("schema"), "demarc.doctor/1");
+  EXPECT_EQ(json.at("device"), "cuda:1");
+  EXPECT_EQ(json.at("confines"), true);
+  ASSERT_EQ(json.at("checks").size(), 3U);
+  EXPECT_EQ(json.at("checks").at(0).at("state"), "works");
   const Json second{{"name", "MPS"},  {"state", "does not"}, {"found", "nothing"},
                     {"cure", "more"}, {"used_by", "serve"},  {"needed", false}};
-  EXPECT_EQ(json["checks"][1], second);
-  EXPECT_EQ(json["checks"][2]["state"], "unknown");
+  EXPECT_EQ(json.at("checks").at(1), second);
+  EXPECT_EQ(json.at("checks").at(2).at("state"), "unknown");
 }
 
 }  // namespace

@@ -186,16 +186,16 @@ TEST(Audit, lists_the_paths_that_were_taken_and_no_other) {
                         "6 launches of CUDA graphs\n"));
   EXPECT_THAT(text, Not(HasSubstr("unknown")));
   const Json json = Json::parse(audit_to_json(outcome));
-  ASSERT_EQ(json["paths"].size(), 5U);
-  EXPECT_EQ(json["paths"][0]["path"], "default stream");
-  EXPECT_EQ(json["paths"][0]["masked"], 3);
-  EXPECT_EQ(json["paths"][0]["masked_blocks"], 17);
-  EXPECT_EQ(json["paths"][1]["unmasked"], 4);
-  EXPECT_EQ(json["paths"][2]["refused"], 5);
-  EXPECT_EQ(json["paths"][3]["path"], "unknown");
-  EXPECT_EQ(json["paths"][4]["path"], "copy or fill");
-  EXPECT_EQ(json["graphs"], 6);
-  EXPECT_EQ(json["holds"], true) << "nothing was found";
+  ASSERT_EQ(json.at("paths").size(), 5U);
+  EXPECT_EQ(json.at("paths").at(0).at("path"), "default stream");
+  EXPECT_EQ(json.at("paths").at(0).at("masked"), 3);
+  EXPECT_EQ(json.at("paths").at(0).at("masked_blocks"), 17);
+  EXPECT_EQ(json.at("paths").at(1).at("unmasked"), 4);
+  EXPECT_EQ(json.at("paths").at(2).at("refused"), 5);
+  EXPECT_EQ(json.at("paths").at(3).at("path"), "unknown");
+  EXPECT_EQ(json.at("paths").at(4).at("path"), "copy or fill");
+  EXPECT_EQ(json.at("graphs"), 6);
+  EXPECT_EQ(json.at("holds"), true) << "nothing was found";
 }
 
 TEST(Audit, names_the_domain_or_why_there_is_none) {

@@ -134,6 +134,16 @@ TEST(SupervisedApart, signals_reach_processes_whose_parents_are_gone) {
   EXPECT_THAT(program.log(), HasSubstr("grandchild got 15\n"));
 }
 
+TEST(SupervisedApart, ended_processes_whose_parents_are_gone_leave_the_table) {
+  Supervised program("orphans_ended");
+  const std::string orphan = program.log_path() + ".orphan";
+  const std::string script = "( (sh -c 'echo $$ > " + orphan + "') & ); i=0; " +
+                             "while [ $i -lt 300 ]; do n=$(cat " + orphan +
+                             " 2>/dev/null); [ -n \"$n\" ] && [ ! -e /proc/$n ] && exit 0; "
+                             "sleep 0.01; i=$((i+1)); done; exit 1";
+  EXPECT_EQ(Supervised::apart([&] { return program.run_command({"sh", "-c", script}); }), 0);
+}
+
 // Where what demarc exec writes to has gone.
 TEST(SupervisedApart, a_broken_pipe_of_this_process_ends_neither_it_nor_the_program) {
   Supervised program("pipe");

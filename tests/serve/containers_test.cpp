@@ -38,22 +38,22 @@ std::string refusal_of(const std::vector<std::string>& names) {
 TEST(Containers, are_described_by_a_file_that_keeps_the_rules) {
   const Json file = file_of({"detector", "a.b-c_1"});
   EXPECT_THAT(test::CdiRules::faults_of(file), IsEmpty());
-  EXPECT_EQ(file["cdiVersion"], "0.6.0");
-  EXPECT_EQ(file["kind"], "demarc.dev/tenant");
-  ASSERT_EQ(file["devices"].size(), 2U);
-  EXPECT_EQ(file["devices"][1]["name"], "a.b-c_1");
-  const Json& edits = file["devices"][0]["containerEdits"];
-  EXPECT_EQ(edits["env"],
+  EXPECT_EQ(file.at("cdiVersion"), "0.6.0");
+  EXPECT_EQ(file.at("kind"), "demarc.dev/tenant");
+  ASSERT_EQ(file.at("devices").size(), 2U);
+  EXPECT_EQ(file.at("devices").at(1).at("name"), "a.b-c_1");
+  const Json& edits = file.at("devices").at(0).at("containerEdits");
+  EXPECT_EQ(edits.at("env"),
             (Json{"DEMARC_TENANT=detector", "DEMARC_SOCKET=/run/d.sock.d/detector.sock"}));
-  ASSERT_EQ(edits["mounts"].size(), 4U);
-  EXPECT_EQ(edits["mounts"][0]["hostPath"], "/usr/bin/demarc");
-  EXPECT_EQ(edits["mounts"][0]["containerPath"], "/opt/demarc/bin/demarc");
-  EXPECT_EQ(edits["mounts"][1]["containerPath"], "/opt/demarc/lib/libdemarc_preload.so");
-  EXPECT_EQ(edits["mounts"][2]["hostPath"], "/run/d.sock.d/detector.sock");
-  EXPECT_EQ(edits["mounts"][2]["containerPath"], "/run/d.sock.d/detector.sock");
-  EXPECT_EQ(edits["mounts"][3]["hostPath"], "/usr/lib/libdemarc_compilers.so");
-  EXPECT_EQ(edits["mounts"][3]["containerPath"], "/opt/demarc/lib/libdemarc_compilers.so");
-  for (const Json& mount : edits["mounts"]) EXPECT_EQ(mount["options"][0], "ro");
+  ASSERT_EQ(edits.at("mounts").size(), 4U);
+  EXPECT_EQ(edits.at("mounts").at(0).at("hostPath"), "/usr/bin/demarc");
+  EXPECT_EQ(edits.at("mounts").at(0).at("containerPath"), "/opt/demarc/bin/demarc");
+  EXPECT_EQ(edits.at("mounts").at(1).at("containerPath"), "/opt/demarc/lib/libdemarc_preload.so");
+  EXPECT_EQ(edits.at("mounts").at(2).at("hostPath"), "/run/d.sock.d/detector.sock");
+  EXPECT_EQ(edits.at("mounts").at(2).at("containerPath"), "/run/d.sock.d/detector.sock");
+  EXPECT_EQ(edits.at("mounts").at(3).at("hostPath"), "/usr/lib/libdemarc_compilers.so");
+  EXPECT_EQ(edits.at("mounts").at(3).at("containerPath"), "/opt/demarc/lib/libdemarc_compilers.so");
+  for (const Json& mount : edits.at("mounts")) EXPECT_EQ(mount.at("options").at(0), "ro");
 }
 
 TEST(Containers, rules_find_what_is_wrong_with_a_file) {
