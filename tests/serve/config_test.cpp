@@ -4,9 +4,11 @@
 #include <gmock/gmock.h>
 #include <grp.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "demarc/device/tpc_set.hpp"
+#include "fork_at_rest.hpp"
 
 namespace demarc::serve {
 namespace {
@@ -257,16 +259,24 @@ TEST(ServeTerms, give_every_tenant_TPCs_colours_bytes_and_a_domain) {
   EXPECT_EQ(terms[1], (Terms{"b", TpcSet{0, 1}, {2, 2}, 2, 1 << 26, 1 << 26}));
 }
 
-// The parser of TOML would abort, or follow the dots until its stack is full.
+// The parser of TOML would abort, or follow the dots until its stack is full: another process asks.
+bool is_refused_apart(const std::string& text, const std::string& beginning) {
+  const pid_t process = test::fork_at_rest();
+  if (process == 0) ::_exit(config_refusal(text).starts_with(beginning) ? 0 : 1);
+  int status = -1;
+  ::waitpid(process, &status, 0);
+  return status == 0;
+}
+
 TEST(ServeConfig, headers_without_a_key_and_keys_of_many_parts_are_refused) {
   for (const char* header : {"[", "[[", "[ ", "[.a]", "[[.a]]", "[]", "[[]]", "  [\t", "[\r"}) {
-    EXPECT_THAT(config_refusal(std::string("card = 0\n") + header + "\n"),
-                testing::StartsWith("f.toml:2: a table's name was expected"))
+    EXPECT_TRUE(is_refused_apart(std::string("card = 0\n") + header + "\n",
+                                 "f.toml:2: a table's name was expected"))
         << header;
   }
   std::string key = "a";
   for (int i = 0; i < 100'000; ++i) key += ".a";
-  EXPECT_EQ(config_refusal(key + " = 1\n"), "f.toml:1: a line has at most 1000 dots");
+  EXPECT_TRUE(is_refused_apart(key + " = 1\n", "f.toml:1: a line has at most 1000 dots"));
 }
 
 TEST(ServeConfig, names_of_tenants_can_be_printed) {

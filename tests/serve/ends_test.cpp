@@ -14,6 +14,8 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <map>
 
 #include "demarc/base/files.hpp"
@@ -129,6 +131,23 @@ TEST(SignalsOfAServer, are_as_they_were_when_it_is_gone) {
               for (int i = 0; i < 1000; ++i) ::usleep(10'000);
             }),
             128 + SIGTERM);
+}
+
+TEST(SignalsOfAServer, leave_no_thread_behind) {
+  EXPECT_EQ(exit_code_of([] {
+              const auto threads = [] {
+                const std::filesystem::directory_iterator all("/proc/self/task");
+                return std::distance(begin(all), end(all));
+              };
+              const auto before = threads();
+              {
+                const Signals signals(60);
+                if (threads() <= before) ::_exit(1);
+              }
+              for (int i = 0; i < 1000 && threads() > before; ++i) ::usleep(10'000);
+              if (threads() > before) ::_exit(2);
+            }),
+            0);
 }
 
 TEST(SignalsOfAServer, end_a_process_where_force_stands_still_too) {

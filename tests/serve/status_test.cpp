@@ -77,12 +77,12 @@ TEST(Status, says_whether_somebody_uses_a_tenant) {
 
 TEST(Status, is_JSON_with_every_number) {
   const Json json = parse_json(status_to_json(two_tenants()), "x").value();
-  EXPECT_EQ(json["schema"], "demarc.lease/1");
-  EXPECT_EQ(json["arena_bytes"], std::uint64_t{3} << 30U);
-  EXPECT_EQ(json["launch_paths"].size(), cuda::launch_paths);
-  EXPECT_EQ(json["card"], "GPU-1");
-  EXPECT_EQ(json["mps"], "on");
-  EXPECT_EQ(json["tenants"][0], parse_json(R"({"name": "a<b>", "tpcs": "0-3,8", "colors": "0,1",
+  EXPECT_EQ(json.at("schema"), "demarc.lease/1");
+  EXPECT_EQ(json.at("arena_bytes"), std::uint64_t{3} << 30U);
+  EXPECT_EQ(json.at("launch_paths").size(), cuda::launch_paths);
+  EXPECT_EQ(json.at("card"), "GPU-1");
+  EXPECT_EQ(json.at("mps"), "on");
+  EXPECT_EQ(json.at("tenants").at(0), parse_json(R"({"name": "a<b>", "tpcs": "0-3,8", "colors": "0,1",
 "sync_domain": 2, "bytes": 67108864, "given_bytes": 6291456, "unclean_bytes": 2097152,
 "lost_bytes": 4194304, "extents": 3, "leases": 1, "processes": [10, 11], "attached_ms": 2500,
 "refused_takes": 4, "refused_bytes": 4096, "refused_calls": 8, "refused_kernels": 9,
@@ -90,8 +90,8 @@ TEST(Status, is_JSON_with_every_number) {
 "revoked": true})",
                                            "x")
                                     .value());
-  EXPECT_TRUE(json["tenants"][1]["sync_domain"].is_null());
-  EXPECT_EQ(json["tenants"][1]["revoked"], false);
+  EXPECT_TRUE(json.at("tenants").at(1).at("sync_domain").is_null());
+  EXPECT_EQ(json.at("tenants").at(1).at("revoked"), false);
 }
 
 TEST(Status, says_how_programs_share_the_card_in_time) {
