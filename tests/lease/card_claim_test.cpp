@@ -281,6 +281,17 @@ TEST_F(CardClaims, stay_with_any_process_that_has_their_files) {
   EXPECT_FALSE(seen().lent);
 }
 
+TEST_F(CardClaims, are_made_of_files_that_are_open) {
+  std::vector<OwnedFile> files;
+  for (const std::string& name : {file, other_file}) {
+    files.emplace_back(::open(name.c_str(), O_RDWR | O_CLOEXEC));
+  }
+  const CardClaim own = CardClaim::of(std::move(files));
+  EXPECT_EQ(own.files().size(), 2U);
+  ASSERT_TRUE(own.hold_lent("GPU-1"));
+  EXPECT_TRUE(seen().lent);
+}
+
 TEST_F(CardClaims, are_kept_by_processes_that_are_found_by_their_role) {
   const pid_t process = staying_process([&] {
     // What /proc/PID/cmdline says from now on; the path of a test program is longer.
