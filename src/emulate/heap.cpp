@@ -37,7 +37,7 @@ std::optional<std::uint64_t> DeviceHeap::gap(std::uint64_t from, std::uint64_t s
 std::uint64_t DeviceHeap::allocate(std::uint64_t size, std::uint32_t line) {
   if (size == 0 || size > bytes) return 0;
   const std::uint64_t rounded = heap_round(size);
-  if (rounded >= too_large_) return 0;
+  if (too_large_ && rounded >= *too_large_) return 0;
   auto found = gap(next_, rounded, margin_);
   if (!found) {
     margin_ = narrow_margin;
@@ -74,7 +74,7 @@ std::string DeviceHeap::release(std::uint64_t address, std::uint32_t line) {
     spare_.insert(block->second.region);
     used_.erase(block);
     margin_ = wide_margin;
-    too_large_ = no_gap;
+    too_large_.reset();
     return {};
   }
   std::string what = fmt::format("free of 0x{:x}, which malloc did not return", address);
