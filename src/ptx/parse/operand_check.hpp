@@ -1,5 +1,5 @@
-// Checks operands against their mnemonic: how many there are, how wide, and of which kind (operands
-// and types of operands.def).
+// Checks operands against their mnemonic: how many there are, how wide, and of which kind
+// (operands.def).
 #pragma once
 
 #include <deque>
