@@ -104,8 +104,11 @@ CallAnswer MappingCalls::release(const DriverCall& call) {
   const std::lock_guard lock(mutex_);
   const auto found = allocations_.find(handle);
   if (found == allocations_.end() || found->second.released) return cu_error_invalid_value;
-  found->second.released = true;
-  if (!found->second.mapped) allocations_.erase(found);
+  if (found->second.mapped) {
+    found->second.released = true;
+  } else {
+    allocations_.erase(found);
+  }
   return cu_success;
 }
 

@@ -224,6 +224,26 @@ TEST_F(MappingsOfPrograms, lie_beside_each_other_and_not_on_each_other) {
   EXPECT_EQ(taken, 0U);
 }
 
+TEST_F(MappingsOfPrograms, with_a_hole_between_them_are_not_one) {
+  const DevicePointer a = reserved(3 * granule);
+  EXPECT_EQ(map(a, granule, created(granule)), cu_success);
+  EXPECT_EQ(map(a + 2 * granule, granule, created(granule)), cu_success);
+  EXPECT_EQ(allow(a, 3 * granule), cu_error_invalid_value);
+  EXPECT_EQ(allow(a + granule, 2 * granule), cu_error_invalid_value);
+  EXPECT_EQ(allow(a, granule), cu_success);
+  EXPECT_EQ(allow(a + 2 * granule, granule), cu_success);
+}
+
+TEST_F(MappingsOfPrograms, are_released_once) {
+  const DevicePointer a = reserved(granule);
+  for (const bool is_mapped : {false, true}) {
+    const Handle one = created(granule);
+    EXPECT_TRUE(!is_mapped || map(a, granule, one) == cu_success);
+    EXPECT_EQ(ask("cuMemRelease", one), cu_success);
+    EXPECT_EQ(ask("cuMemRelease", one), cu_error_invalid_value);
+  }
+}
+
 TEST_F(MappingsOfPrograms, keep_their_place_when_another_range_is_given_back) {
   const DevicePointer a = reserved(granule);
   const DevicePointer b = reserved(granule);
