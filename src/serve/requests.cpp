@@ -63,9 +63,9 @@ bool in_container(pid_t process) {
   while (std::getline(file, line)) {
     if (!line.starts_with("NSpid:")) continue;
     std::istringstream words(line.substr(line.find(':') + 1));
-    int numbers = 0;
-    for (pid_t number = 0; words >> number;) ++numbers;
-    return numbers != 1;
+    int fields = 0;
+    for (pid_t number = 0; words >> number;) ++fields;
+    return fields != 1;
   }
   return true;
 }
