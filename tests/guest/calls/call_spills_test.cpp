@@ -5,6 +5,7 @@ namespace demarc::cuda {
 namespace {
 
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
@@ -49,6 +50,20 @@ TEST_F(SpillingKernels, are_compiled_with_less_optimisation_where_that_helps) {
   EXPECT_EQ(finds(other, "stack"), 500);
   EXPECT_THAT(told, ElementsAre(HasSubstr("kernel 'stack': ptxas keeps 8 bytes")));
   EXPECT_THAT(options, ElementsAre(0, 1, 0)) << "less of it helped nothing";
+}
+
+TEST_F(SpillingKernels, of_a_module_are_named_up_to_eight) {
+  for (const int count : {8, 9}) {
+    std::string text = test::module_head;
+    for (int k = 0; k < count; ++k) {
+      text +=
+          fmt::format(".visible .entry k{}(.param .u64 p)\n{{\n.reg .b64 %busy;\nret;\n}}\n", k);
+    }
+    told.clear();
+    loaded(text);
+    const std::string eight = "no colour: k0, k1, k2, k3, k4, k5, k6, k7";
+    EXPECT_THAT(told, ElementsAre(EndsWith(eight + (count == 9 ? " and 1 more" : ""))));
+  }
 }
 
 TEST_F(SpillingKernels, keep_the_programs_options_of_its_compiler) {

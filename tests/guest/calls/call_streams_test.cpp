@@ -444,6 +444,12 @@ TEST_F(CallStreams, options_of_code_are_handed_on) {
                 &values[0], 1U, &library_options[0], &library_values[0], 2U),
             cu_success);
   EXPECT_EQ(seen.library_option, 7);
+  library_values[1] = &seen;
+  EXPECT_EQ(ask("cuLibraryLoadData", &library, text.c_str(), &options[0], &values[0], 1U,
+                &library_options[0], &library_values[0], 2U),
+            cu_error_invalid_value)
+      << "the stand-in knows no such value";
+  EXPECT_EQ(seen.library_value, &seen);
   ASSERT_TRUE(write_file(folder + "/none", ""));
   told.clear();
   EXPECT_EQ(ask("cuModuleLoad", &module, (folder + "/none").c_str()), cu_error_no_binary);
