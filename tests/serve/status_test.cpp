@@ -82,14 +82,15 @@ TEST(Status, is_JSON_with_every_number) {
   EXPECT_EQ(json.at("launch_paths").size(), cuda::launch_paths);
   EXPECT_EQ(json.at("card"), "GPU-1");
   EXPECT_EQ(json.at("mps"), "on");
-  EXPECT_EQ(json.at("tenants").at(0), parse_json(R"({"name": "a<b>", "tpcs": "0-3,8", "colors": "0,1",
+  EXPECT_EQ(json.at("tenants").at(0),
+            parse_json(R"({"name": "a<b>", "tpcs": "0-3,8", "colors": "0,1",
 "sync_domain": 2, "bytes": 67108864, "given_bytes": 6291456, "unclean_bytes": 2097152,
 "lost_bytes": 4194304, "extents": 3, "leases": 1, "processes": [10, 11], "attached_ms": 2500,
 "refused_takes": 4, "refused_bytes": 4096, "refused_calls": 8, "refused_kernels": 9,
 "launches": [1, 20, 300, 0], "unconfined_launches": [5, 0, 0, 0], "refused_launches": [0, 0, 0, 7],
 "revoked": true})",
-                                           "x")
-                                    .value());
+                       "x")
+                .value());
   EXPECT_TRUE(json.at("tenants").at(1).at("sync_domain").is_null());
   EXPECT_EQ(json.at("tenants").at(1).at("revoked"), false);
 }
