@@ -59,7 +59,7 @@ class DeviceHeap {
   std::deque<Region> regions_;
   std::set<Region*> spare_;  // blocks that were freed had these
   std::uint64_t next_ = wide_margin;
-  std::uint64_t margin_ = wide_margin;           // that blocks get until something is freed
+  std::uint64_t margin_ = wide_margin;      // that blocks get until something is freed
   std::optional<std::uint64_t> too_large_;  // there is no room for so much until then
 };
 
