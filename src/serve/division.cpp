@@ -122,7 +122,7 @@ class Subreaper {
   Subreaper& operator=(const Subreaper&) = delete;
 
  private:
-  int before_ = 0;
+  int before_{};
 };
 
 // A process in a session of its own, which outlives this one; what it says goes into a file. Gives

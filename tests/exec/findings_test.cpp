@@ -175,6 +175,7 @@ TEST(Audit, lists_the_paths_that_were_taken_and_no_other) {
   outcome.unmasked[1] = 4;
   outcome.refused[2] = 5;
   outcome.graphs = 6;
+  outcome.periods = {{"0-3", 7}, {"4,5", 8}};
   const std::string text = audit_to_text(outcome);
   EXPECT_THAT(text,
               HasSubstr("\n"
@@ -194,6 +195,8 @@ TEST(Audit, lists_the_paths_that_were_taken_and_no_other) {
   EXPECT_EQ(json.at("paths").at(2).at("refused"), 5);
   EXPECT_EQ(json.at("paths").at(3).at("path"), "unknown");
   EXPECT_EQ(json.at("paths").at(4).at("path"), "copy or fill");
+  EXPECT_EQ(json.at("masks"),
+            Json::parse(R"([{"tpcs": "0-3", "launches": 7}, {"tpcs": "4,5", "launches": 8}])"));
   EXPECT_EQ(json.at("graphs"), 6);
   EXPECT_EQ(json.at("holds"), true) << "nothing was found";
 }

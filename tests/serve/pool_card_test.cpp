@@ -193,6 +193,19 @@ TEST_F(OnACardThatChanges, colours_that_timing_leaves_in_doubt_are_refused) {
                              "colours, and [1-9][0-9]+ are in doubt"));
 }
 
+TEST_F(OnACardThatChanges, colours_that_do_not_divide_those_of_the_card_are_refused) {
+  config.colors = 3;
+  config.tenants[0].colors = {1, 3};
+  config.tenants[1].colors = {2, 3};
+  test::configure(fake::small_gpu());
+  const auto side = PoolCard::create(config);
+  ASSERT_FALSE(side);
+  EXPECT_EQ(side.error().kind, ErrorKind::invalid_input);
+  EXPECT_EQ(side.error().message,
+            "colors: the card's memory is divided into 4 colours, which 3 do not divide: give a "
+            "power of two");
+}
+
 TEST_F(OnACardThatChanges, colours_that_are_those_of_others_are_refused) {
   changed.upset_seed = 1;
   EXPECT_THAT(refusal(), testing::ContainsRegex(

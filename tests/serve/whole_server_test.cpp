@@ -130,16 +130,16 @@ TEST_F(WholeServers, say_what_they_serve) {
 
 TEST_F(WholeServers, give_no_more_leases_than_they_can_have_files_open) {
   write_config(file_head + tenant_of_file("a", "0-3", "1/2"));
-  const auto limits = SeatLimits::for_files(448).value();
+  const auto for_files = SeatLimits::for_files(448).value();
   WholeServer server(plan(), good_card, 448);
   ASSERT_TRUE(server.says(serving_line)) << server.said();
   std::vector<lease::LeaseClient> owners;
-  for (std::size_t i = 0; i < limits.holders(); ++i) {
+  for (std::size_t i = 0; i < for_files.holders(); ++i) {
     owners.push_back(client());
     ASSERT_TRUE(owners.back().open("a", "")) << i;
   }
   EXPECT_THAT(client().open("a", "").error().message,
-              HasSubstr(fmt::format("this server already has {} leases", limits.holders())));
+              HasSubstr(fmt::format("this server already has {} leases", for_files.holders())));
   EXPECT_EQ(server.end_by(), 0) << server.said();
   WholeServer none(plan(), good_card, 447);
   EXPECT_EQ(none.end_by(0), 2);

@@ -252,6 +252,13 @@ TEST_F(CallNodes, nodes_are_changed_and_told_of_as_the_program_knows_them) {
   EXPECT_EQ(ask("cuGraphMemsetNodeGetParams", copy, &seen_fill), std::nullopt);
 }
 
+// The first row is inside of the share, the last is not.
+TEST_F(CallNodes, fills_of_rows_that_leave_their_memory_are_refused) {
+  const std::size_t pitch = std::size_t{1} << 30U;
+  EXPECT_EQ(add(CuFillNode{a, pitch, 1, 1, 4, 2000}), cu_error_invalid_value);
+  EXPECT_EQ(add(CuFillNode{a, 64, 1, 1, 4, 2}), cu_success);
+}
+
 TEST_F(CallNodes, nodes_do_not_change_between_the_share_and_other_memory) {
   Bytes host(64);
   ASSERT_EQ(add(line(b, a, 16)), cu_success);
