@@ -86,12 +86,20 @@ void spawn() {
   std::exit(WEXITSTATUS(status));
 }
 
-// The rest is done by a process that has left its parents behind.
+// The rest is done by a process that has left its parents behind, once they have ended: then the
+// pipe is at its end.
 void leave_parents() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) std::abort();
   if (::fork() != 0) std::exit(0);
   ::setsid();
   if (::fork() != 0) std::_Exit(0);
   wait_no_longer();
+  ::close(ends[1]);
+  char nothing = 0;
+  while (::read(ends[0], &nothing, 1) < 0 && errno == EINTR) {
+  }
+  ::close(ends[0]);
 }
 
 void kill_parent() {
