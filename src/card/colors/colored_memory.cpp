@@ -79,7 +79,8 @@ Result<ColoredBuffer> ColoredPool::allocate(std::size_t share_index, std::uint64
     return invalid_input("share {}: the pool has {}", share_index, shares_.size());
   }
   Share& share = shares_[share_index];
-  const std::uint64_t wanted = rounded(bytes);
+  // Rounding must not make little of what is more than the share has.
+  const std::uint64_t wanted = bytes <= share.usage.capacity_bytes ? rounded(bytes) : bytes;
   const std::uint64_t in_use = share.usage.used_bytes + share.usage.wasted_bytes;
   if (share.byte_cap != 0 && wanted > share.byte_cap - in_use) {
     return missing_capability(

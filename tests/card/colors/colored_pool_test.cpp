@@ -225,6 +225,23 @@ TEST(ColoredPool, buffers_take_whole_multiples_of_256_bytes_and_at_least_one) {
   EXPECT_EQ(none.layout<remainders>().table, 0U) << "its colours are parities";
 }
 
+// The last numbers are no multiples of 256, and rounded up they would be 0.
+TEST(ColoredPool, more_bytes_than_any_share_has_are_refused_up_to_the_last_number) {
+  constexpr ShareRequest capped[] = {{{0x1, 2}, 1 << 20}, {{0x2, 2}, 0}};
+  const auto pool = pool_of(4, capped);
+  for (const std::size_t share : {0U, 1U}) {
+    const std::uint64_t whole = pool->usage(share).capacity_bytes;
+    for (const std::uint64_t bytes : {whole + 1, ~std::uint64_t{0} - 255, ~std::uint64_t{0}}) {
+      const auto refused = pool->allocate(share, bytes);
+      ASSERT_FALSE(refused) << bytes;
+      EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
+      EXPECT_THAT(refused.error().message, HasSubstr(fmt::format("{} bytes of", bytes)));
+    }
+    EXPECT_EQ(pool->usage(share).used_bytes + pool->usage(share).wasted_bytes, 0U);
+    EXPECT_TRUE(pool->allocate(share, whole));
+  }
+}
+
 TEST(ColoredPool, a_share_of_all_colours_is_the_arena_as_it_lies) {
   constexpr ShareRequest whole[] = {{{0x3, 2}, 0}};
   const auto pool = pool_of(2, whole);
