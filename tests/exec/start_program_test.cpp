@@ -69,7 +69,7 @@ TEST(Supervision, a_process_that_kept_orphans_before_keeps_them_after) {
             0);
 }
 
-TEST(Supervision, whoever_says_that_it_is_hooked_must_know_the_token) {
+TEST(Supervision, a_process_that_says_it_is_hooked_must_know_the_token) {
   Supervised program("claims");
   auto command = program.subject({"present=0x44656d01", "context"});
   command.insert(command.begin(), {"env", "-i"});
@@ -78,7 +78,7 @@ TEST(Supervision, whoever_says_that_it_is_hooked_must_know_the_token) {
   EXPECT_EQ(program.counts.kept_off, 1U);
 }
 
-TEST(Supervision, whoever_says_that_it_is_stopped_is_heard) {
+TEST(Supervision, a_process_that_says_it_is_stopped_is_heard) {
   Supervised program("stops");
   EXPECT_EQ(program.run({"present=0x44656d02"}), 0);
   EXPECT_EQ(program.log(), "present 0\n");

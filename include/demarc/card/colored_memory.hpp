@@ -132,8 +132,8 @@ class ColoredPool : public std::enable_shared_from_this<ColoredPool> {
     return shares_.at(share).colors;
   }
   // What another process needs to use all of a share, besides table() and the arena's pages
-  // (lent_share.hpp). The pool must be made to be lent and have no buffer in the share: it counts
-  // nothing that borrowers use, so whoever lends a share allocates nothing in it.
+  // (lent_share.hpp). The pool must be made to be lent and have no buffer in the share: it does
+  // not count what borrowers use, so a lender allocates nothing in that share.
   [[nodiscard]] Result<LentShare> lend(std::size_t share) const;
   [[nodiscard]] const PageArena& arena() const { return arena_; }
 

@@ -23,8 +23,10 @@ struct RemainderColors;  // remainder_colors.hpp
 
 // Bytes of the page that an arena keeps aside at which tables of one colour lie.
 struct PlacedTables {
-  std::optional<std::uint32_t> patterns;  // all of its colour; nothing: too few remainders for that
-  std::optional<std::uint32_t> places;    // of the arena's first page; nothing: the page is full
+  // All patterns have its colour; nothing: it has too few remainders for that.
+  std::optional<std::uint32_t> patterns;
+  // The place of the arena's first page; nothing: the page that is kept aside is full.
+  std::optional<std::uint32_t> places;
 };
 
 struct ShareColors {
@@ -36,9 +38,9 @@ struct ShareColors {
 
 // What timing says about the chunks of a buffer.
 struct ColorAudit {
-  std::uint64_t chunk_bytes = 0;               // of what one colour was found for
-  std::vector<std::uint64_t> chunks_of_color;  // by colour of the pool's colouring
-  std::uint64_t outside = 0;                   // chunks whose colour is not of the buffer's share
+  std::uint64_t chunk_bytes = 0;               // timing gives each chunk one colour
+  std::vector<std::uint64_t> chunks_of_color;  // by colour of the pool
+  std::uint64_t outside = 0;                   // chunks with a colour that the share does not have
   std::uint64_t unclear = 0;  // chunks whose samples contradict each other each time
   [[nodiscard]] std::uint64_t chunks() const;
   // No chunk outside, at most one in a hundred unclear.

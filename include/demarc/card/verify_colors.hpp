@@ -17,9 +17,10 @@ struct VerifyColorsPlan {
   std::string description;                  // gpu::describe_card()
   std::uint32_t color_count = 2;            // number of colours of the description's colouring
   std::vector<std::uint32_t> colors = {0};  // those of the victim
-  std::uint64_t pool_bytes = 1ULL << 31U;   // of the card, for the time of the proof
-  double max_slowdown = 1.15;               // the largest factor that a neighbour in other colours
-                                            // may cause
+  // The proof keeps about so many; on a card of parities it takes twice as many first.
+  std::uint64_t pool_bytes = 1ULL << 31U;
+  double max_slowdown = 1.15;  // the largest factor that a neighbour in other colours
+                               // may cause
 };
 
 // The time of the victim next to a neighbour, divided by its time alone.

@@ -16,8 +16,8 @@ class ColorSet {
   static constexpr std::uint32_t max_colors = 64;
 
   constexpr ColorSet() = default;  // no colours of no division: the memory is not divided
-  // Bit c of `members` is colour c of `of` colours. Whoever divides memory refuses a set that is
-  // not well formed.
+  // Bit c of `members` is colour c of `of` colours. A division refuses a set that is not
+  // well formed.
   constexpr ColorSet(std::uint64_t members, std::uint32_t of) : members_(members), of_(of) {}
   // `count` colours from `first` on.
   static constexpr ColorSet run(std::uint32_t first, std::uint32_t count, std::uint32_t of) {

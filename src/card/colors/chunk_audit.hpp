@@ -22,7 +22,7 @@ struct ChunkAudit {
   const MemoryTimer& timer;
   std::span<const std::uint32_t> sms;
   std::uint64_t chunk = 0;    // bytes
-  std::uint64_t samples = 0;  // of a chunk
+  std::uint64_t samples = 0;  // per chunk
   std::uint32_t colors = 0;
   // The offset in the arena of a linear position.
   std::function<std::uint64_t(std::uint64_t)> place;

@@ -11,10 +11,10 @@ namespace demarc::cuda {
 namespace {
 
 constexpr std::uint64_t slice_chunk_bytes = 256;
-constexpr std::uint32_t constant_samples = 24;  // of a page
+constexpr std::uint32_t samples_per_page = 24;
 // Latencies jump while the card changes its clocks; then measuring again helps.
 constexpr int max_attempts = 3;
-constexpr std::uint64_t parity_samples = 16;  // of a chunk, where it is large enough
+constexpr std::uint64_t max_samples_per_chunk = 16;  // fewer where a chunk has no room for so many
 
 // Latencies of the first page of an arena and the hash bits they show. They are measured once per
 // process, because SM numbers and floorsweeping differ between cards.
@@ -40,7 +40,7 @@ Result<std::vector<std::optional<std::uint32_t>>> measure_page_constants(
   std::size_t doubtful = arena.pages();
   for (int attempt = 0; attempt < max_attempts && doubtful * 10 > arena.pages(); ++attempt) {
     DEMARC_TRY(const auto found,
-               gpu::find_page_constants(model, arena.pages(), constant_samples, read));
+               gpu::find_page_constants(model, arena.pages(), samples_per_page, read));
     constants.clear();
     for (const gpu::PageConstant& page : found) {
       constants.push_back(page.certain() ? std::optional(page.constant) : std::nullopt);
@@ -141,7 +141,7 @@ class ParityPool final : public PoolColors {
       return true;
     };
     const std::uint64_t samples =
-        std::min(parity_samples, std::max<std::uint64_t>(chunk / slice_chunk_bytes, 1));
+        std::min(max_samples_per_chunk, std::max<std::uint64_t>(chunk / slice_chunk_bytes, 1));
     return ChunkAudit{measured_->timer, model.sms, chunk, samples, count(), place, judge}.of(piece);
   }
 
@@ -182,12 +182,12 @@ class ParityPool final : public PoolColors {
   }
 
   color::Coloring coloring_;
-  std::uint32_t constant_;  // of the arena's pages, of the colouring
+  std::uint32_t constant_;  // what the arena's pages add to the colours of their chunks
   std::string account_;
   std::optional<Measurement> measured_;
 };
 
-// Keeps the pages of the most frequent constant.
+// Keeps the pages of the most frequent constant. At least one page has one.
 Result<std::unique_ptr<PoolColors>> keep_one_constant(
     PageArena& arena, color::Coloring coloring,
     std::span<const std::optional<std::uint32_t>> constants, std::optional<Measurement> measured) {
@@ -198,7 +198,6 @@ Result<std::unique_ptr<PoolColors>> keep_one_constant(
   const auto most = std::max_element(pages.begin(), pages.end(), [](const auto& a, const auto& b) {
     return a.second.size() < b.second.size();
   });
-  if (most == pages.end()) return invalid_input("no page of the arena has a constant");
   const auto& [constant, kept] = *most;
   DEMARC_CHECK(arena.arrange(kept));
   std::string account =

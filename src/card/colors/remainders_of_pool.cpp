@@ -9,7 +9,7 @@
 namespace demarc::cuda {
 namespace {
 
-constexpr std::uint64_t number_samples = 4;  // of the chunks of one number
+constexpr std::uint64_t max_samples_per_number = 4;
 
 // How far a remainder lies behind the first of a run.
 std::uint32_t behind(std::uint32_t remainder, std::uint32_t modulus,
@@ -94,7 +94,7 @@ class RemainderPool final : public PoolColors {
       if (!all) ++audit.outside;
       return true;
     };
-    const std::uint64_t samples = std::min(number_samples, unit / run_bytes());
+    const std::uint64_t samples = std::min(max_samples_per_number, unit / run_bytes());
     return ChunkAudit{timer_, found_.sms, unit, samples, count(), place, judge}.of(piece);
   }
 

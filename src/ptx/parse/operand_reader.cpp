@@ -264,30 +264,29 @@ bool OperandReader::parse_pair(Operand& operand) {
     if (second.kind == OperandKind::sink) second.kind = OperandKind::reg;
   }
   cursor_.skip();
-  const std::size_t start = scratch_.size();
-  scratch_.push_back(operand);
-  scratch_.push_back(second);
-  operand = Operand{};
-  operand.kind = OperandKind::pair;
-  operand.index = 2;
-  operand.value = flush(start);
+  operand = both(operand, second, OperandKind::pair);
   return true;
+}
+
+Operand OperandReader::both(const Operand& first, const Operand& second, OperandKind kind) {
+  const std::size_t start = scratch_.size();
+  scratch_.push_back(first);
+  scratch_.push_back(second);
+  Operand group{};
+  group.kind = kind;
+  group.index = 2;
+  group.value = flush(start);
+  return group;
 }
 
 // name[i]
 bool OperandReader::parse_element(Operand& operand, int depth) {
   ++cursor_.at;
-  const std::size_t start = scratch_.size();
-  scratch_.push_back(operand);
   Operand index;
   if (!parse_operand(index, depth + 1)) return false;
   if (!expect(']', "an array index")) return false;
   cursor_.skip();
-  scratch_.push_back(index);
-  operand = Operand{};
-  operand.kind = OperandKind::element;
-  operand.index = 2;
-  operand.value = flush(start);
+  operand = both(operand, index, OperandKind::element);
   return true;
 }
 

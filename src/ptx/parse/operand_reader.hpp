@@ -55,6 +55,7 @@ class OperandReader : public TextReader {
   bool parse_selector(Operand& operand);
   bool parse_element(Operand& operand, int depth);
   bool parse_pair(Operand& operand);
+  Operand both(const Operand& first, const Operand& second, OperandKind kind);
   bool find_numbered_register(std::string_view name, std::uint32_t& reg);
   void resolve_name(std::string_view name, Operand& operand);
   void refer_later(std::uint32_t name);

@@ -62,7 +62,7 @@ struct Event {
   }
   [[nodiscard]] EventKind kind() const { return static_cast<EventKind>(head & 15U); }
   [[nodiscard]] std::uint32_t sectors() const { return (head >> 4U) & 7U; }
-  // For whoever has looked at the kind.
+  // The caller has looked at the kind.
   template <EventKind kind>
   [[nodiscard, gnu::always_inline]] SubjectOf<kind> subject() const {
     return SubjectOf<kind>(head >> 7U);

@@ -89,7 +89,10 @@ void Sms::barrier(WarpIndex index) {
   WarpSlot& warp = state.warps[index];
   BlockSlot& block = state.blocks[warp.block];
   warp.state = WarpState::barrier;
-  if (++block.arrived < block.live) return;
+  if (++block.arrived == block.live) complete_barrier(block);
+}
+
+void Sms::complete_barrier(BlockSlot& block) {
   block.arrived = 0;
   for (const WarpIndex other : block.warps) {
     if (state.warps[other].state != WarpState::barrier) continue;
@@ -106,13 +109,8 @@ void Sms::end_warp(WarpIndex index) {
   --block.live;
   if (block.live == 0) {
     end_block(number);
-  } else if (block.arrived == block.live) {  // the others wait at a barrier for nobody else
-    block.arrived = 0;
-    for (const WarpIndex other : block.warps) {
-      if (state.warps[other].state != WarpState::barrier) continue;
-      state.warps[other].state = WarpState::ready;
-      schedule<EventKind::warp>(now() + 1_cycles, other);
-    }
+  } else if (block.arrived == block.live) {
+    complete_barrier(block);
   }
 }
 

@@ -130,6 +130,7 @@ class Sms : public Part {
   // Warps and L1s (sms.cpp)
   void take_step(WarpIndex warp, BlockSlot& block);
   void barrier(WarpIndex warp);
+  void complete_barrier(BlockSlot& block);
   void end_warp(WarpIndex warp);
   void queue_access(WarpIndex warp);
   bool issue_line(SmIndex sm, WarpIndex warp, LineEntry entry, Cycles at, bool& l1_hit);
