@@ -166,12 +166,10 @@ void Block::slow_access(Warp& warp, const MicroOp* op, Access& access, AddressKi
         address -= local_window;
         local_area = local_region(warp);
       } else if (address - constant_window < window_bytes) {
-        place = AddressKind::constant;
-        spaces[lane] = MemorySpace::constant;
+        place = AddressKind::constant;  // always written, as parameters are
         address -= constant_window;
       } else if (address - param_window < window_bytes) {
         place = AddressKind::param;
-        spaces[lane] = MemorySpace::param;
         address -= param_window;
       }
     }

@@ -110,15 +110,15 @@ void Block::complete(std::uint32_t id) {
       give_reduction(barrier, warp, program->code.data() + warp.resume);
       ++warp.resume;
       warp.state = WarpState::ready;
-      continue;
+    } else {
+      for (Group& group : warp.groups) {
+        if (group.wait != Wait::barrier || group.barrier != id) continue;
+        give_reduction(barrier, group, program->code.data() + group.pc);
+        group.stop_waiting();
+      }
+      unite(warp);
+      if (warp.state == WarpState::waiting) warp.state = WarpState::ready;
     }
-    for (Group& group : warp.groups) {
-      if (group.wait != Wait::barrier || group.barrier != id) continue;
-      give_reduction(barrier, group, program->code.data() + group.pc);
-      group.stop_waiting();
-    }
-    unite(warp);
-    if (warp.state == WarpState::waiting) warp.state = WarpState::ready;
   }
   barrier.in_use = false;
   barrier.arrived = 0;

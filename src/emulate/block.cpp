@@ -134,10 +134,10 @@ void Block::grow_local(std::uint32_t bytes) {
   const std::size_t threads = warps.size() * warp_size;
   std::vector<std::byte> grown(threads * local_bytes + 64);
   std::vector<std::uint8_t> shadow(program->check_uninitialised ? grown.size() : 0);
-  for (std::size_t t = 0; t < threads && old_bytes > 0; ++t) {
-    std::memcpy(grown.data() + t * local_bytes, local.data() + t * old_bytes, old_bytes);
+  for (std::size_t t = 0; t < threads; ++t) {
+    std::copy_n(local.data() + t * old_bytes, old_bytes, grown.data() + t * local_bytes);
     if (!shadow.empty()) {
-      std::memcpy(shadow.data() + t * local_bytes, local_shadow.data() + t * old_bytes, old_bytes);
+      std::copy_n(local_shadow.data() + t * old_bytes, old_bytes, shadow.data() + t * local_bytes);
     }
   }
   local.swap(grown);

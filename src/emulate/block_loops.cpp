@@ -81,9 +81,8 @@ void run_in_turns(const Program& program, Collector& collector, std::uint32_t bl
   // Instructions since something changed last, of the blocks that are there.
   std::uint64_t vain = 0;
   const auto start_next = [&] {
-    if (spare.empty()) spare.push_back(std::make_unique<Running>(program, pool));
-    std::unique_ptr<Running> one = std::move(spare.back());
-    spare.pop_back();
+    auto one = spare.empty() ? std::make_unique<Running>(program, pool) : std::move(spare.back());
+    if (!spare.empty()) spare.pop_back();
     one->number = next++;
     one->ended = false;
     one->block.flush = [&collector, &none, number = one->number](Block& running) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "ops/control.hpp"
 #include "ops/warp.hpp"
@@ -50,7 +52,8 @@ void note_whole(Warp& w) {
 
 void close_meeting(Warp& w, Meeting& meeting) {
   if (meeting.callee_frame != nullptr)
-    w.block->pool->give_back(w.program->functions[meeting.callee], meeting.callee_frame);
+    w.block->pool->give_back(w.program->functions[meeting.callee],
+                             std::exchange(meeting.callee_frame, nullptr));
   meeting.uniforms.reset();
   meeting.outer = w.spare_meeting;
   w.spare_meeting = &meeting;
@@ -153,6 +156,15 @@ Party party_of(const Warp& w, std::size_t first) {
   return party;
 }
 
+std::optional<Party> complete_party(const Warp& w) {
+  for (std::size_t i = 0; i < w.groups.size(); ++i) {
+    const Wait wait = w.groups[i].wait;
+    if (wait != Wait::members && wait != Wait::step) continue;
+    if (Party party = party_of(w, i); party.complete) return party;
+  }
+  return {};
+}
+
 void let_go(Warp& w, const Party& party) {
   const Group& first = w.groups[party.groups.front()];
   const MicroOp* const op = w.program->code.data() + first.pc;
@@ -187,7 +199,6 @@ Meeting& open_meeting(Warp& w, std::uint32_t pc) {
   meeting.frame = w.frame;
   meeting.function = w.function;
   meeting.local_base = w.local_base;
-  meeting.callee_frame = nullptr;
   meeting.depth = w.meeting != nullptr ? w.meeting->depth : 0;
   w.meeting = &meeting;
   return meeting;
@@ -270,20 +281,7 @@ void settle(Warp& w) {
   const Lanes running = w;
   std::unique_ptr<Uniforms> uniforms;
   if (w.torn) uniforms = saved_uniforms(w, w);
-  for (std::size_t i = 0; i < w.groups.size();) {
-    const Wait wait = w.groups[i].wait;
-    if (wait != Wait::members && wait != Wait::step) {
-      ++i;
-      continue;
-    }
-    const Party party = party_of(w, i);
-    if (!party.complete) {
-      ++i;
-      continue;
-    }
-    let_go(w, party);
-    i = 0;
-  }
+  while (const auto party = complete_party(w)) let_go(w, *party);
   static_cast<Lanes&>(w) = running;
   restore_uniforms(w, w, uniforms.get());
 }

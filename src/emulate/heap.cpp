@@ -59,8 +59,8 @@ std::uint64_t DeviceHeap::allocate(std::uint64_t size, std::uint32_t line) {
   region.high = base + at + size;
   region.delta = reinterpret_cast<std::uint64_t>(memory_.data()) - base;
   if (tracks_writes_) {
+    std::fill_n(shadow_.data() + at, size, std::uint8_t{0});
     region.shadow = shadow_.data() + at;
-    std::fill_n(region.shadow, size, std::uint8_t{0});
   }
   used_.emplace(at, Block{.size = size, .line = line, .region = &region});
   return base + at;

@@ -3,6 +3,7 @@
 // the same bytes are no race: whichever comes first, memory holds these.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "machine.hpp"
 #include "races.hpp"
@@ -115,7 +116,7 @@ void Block::check_race(Warp& warp, const MicroOp* op, const Access& access, std:
 void Block::order_access(const Warp& warp, const MicroOp* op, const Access& access,
                          AccessMode mode) {
   const bool releases = (op->flags & memory_releases) != 0;
-  std::uint64_t last = 0;
+  std::optional<std::uint64_t> last;
   for (Mask rest = access.mask; rest != 0; rest &= rest - 1) {
     const std::uint64_t place =
         RaceClocks::place_of(static_cast<std::uint8_t>(access.space),

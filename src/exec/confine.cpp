@@ -336,7 +336,7 @@ Result<std::string> find_compilers(const std::string& preload) {
 }
 
 Result<void> refuse_inside() {
-  if (tell_supervisor(OwnCommand::present, 0) == EBADF) return {};
+  if (tell_supervisor(OwnCommand::present) == EBADF) return {};
   return invalid_input(
       "this runs inside another demarc exec, which confines it already: start it outside of that "
       "one");

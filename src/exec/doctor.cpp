@@ -172,18 +172,15 @@ std::vector<Check> look_at_card(const DoctorPlan& plan) {
   const Check topology = topology_check(*card_gpu);
   CardOptions options;
   options.remember = false;
-  if (const auto card = Card::open(card_gpu, options); !card) {
-    rows.push_back(
-        check_lacks(masks_row, card.error().message,
-                    "end all other programs on the card, then run demarc topo --refresh"));
-    skip({partition_row}, masks_row);
+  const auto card = Card::open(card_gpu, options);
+  rows.push_back(
+      card ? masks_check(**card)
+           : check_lacks(masks_row, card.error().message,
+                         "end all other programs on the card, then run demarc topo --refresh"));
+  if (rows.back().state == CheckState::works) {
+    rows.push_back(partition_check(*card));
   } else {
-    rows.push_back(masks_check(**card));
-    if (rows.back().state == CheckState::works) {
-      rows.push_back(partition_check(*card));
-    } else {
-      skip({partition_row}, masks_row);
-    }
+    skip({partition_row}, masks_row);
   }
   rows.push_back(colors_check(*card_gpu, plan.description));
   rows.push_back(topology);

@@ -6,8 +6,7 @@
 
 namespace demarc::serve {
 
-void Log::say(const std::string& line) {
-  const auto now = Clock::now();
+void Log::say(const std::string& line, Clock::time_point now) {
   if (now - since_ > std::chrono::seconds(10)) {
     since_ = now;
     said_ = 0;

@@ -13,16 +13,16 @@ namespace demarc::serve {
 
 class Log {
  public:
+  using Clock = std::chrono::steady_clock;
   using Tell = std::function<void(const std::string& line)>;
   static constexpr std::size_t max_lines = 200;  // in ten seconds
 
   // `file`: where `tell` writes.
   explicit Log(Tell tell, int file = STDERR_FILENO) : tell_(std::move(tell)), file_(file) {}
   // A line that is left out is counted, and the number is said as soon as that is possible.
-  void say(const std::string& line);
+  void say(const std::string& line, Clock::time_point now = Clock::now());
 
  private:
-  using Clock = std::chrono::steady_clock;
   Tell tell_;
   int file_;
   Clock::time_point since_{};

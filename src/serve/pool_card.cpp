@@ -42,10 +42,11 @@ Result<std::uint64_t> arena_bytes(const Config& config, const cuda::Gpu& gpu) {
 // How many memory synchronisation domains there are to choose from; 1: that of all programs.
 Result<std::uint32_t> domains_of(const cuda::GpuPointer& gpu) {
   const std::uint32_t count = cuda::sync_domain_count(*gpu);
-  if (count < 2) return 1U;
-  const auto proved = cuda::prove_sync_domains(gpu);
-  if (proved) return count;
-  if (proved.error().kind != ErrorKind::missing_capability) return tl::unexpected(proved.error());
+  if (count >= 2) {
+    const auto proved = cuda::prove_sync_domains(gpu);
+    if (proved) return count;
+    if (proved.error().kind != ErrorKind::missing_capability) return tl::unexpected(proved.error());
+  }
   return 1U;
 }
 

@@ -308,12 +308,11 @@ Result<void> run(const ServePlan& plan) {
                             },
                             tell, plan.end_when_idle,
                             {[&] { wishes.take_over(*server); },
-                             [&, serves = !plan.end_when_idle](bool used) mutable {
+                             [&](bool used) {
                                // A server that is about to end for want of programs is waited for.
                                const bool stays = used || !plan.end_when_idle;
-                               if (stays == serves) return;
-                               serves = stays;
-                               serves ? static_cast<void>(claim.serve()) : claim.end();
+                               if (stays == claim.serves()) return;
+                               stays ? static_cast<void>(claim.serve()) : claim.end();
                              },
                              [&, last = std::string()]() mutable {
                                const auto followed = claim.follow(tell);

@@ -44,6 +44,7 @@ class ServerClaim {
   // From now on another server that starts is refused at once; before, and after end(), it waits.
   [[nodiscard]] Result<void> serve();
   void end();
+  [[nodiscard]] bool serves() const { return serves_; }
   // If the driver's libraries were installed anew, claims the same on the new files, where programs
   // look that start from now on. `tell` names parts that a program has claimed there meanwhile.
   // missing_capability while another process has its turn on the new files: call it again later.

@@ -18,6 +18,7 @@ struct TurnLog {
   bool in_vain = false;
 };
 TurnLog turn_log;
+Collector* failing = nullptr;
 
 const MicroOp* look_at_memory(Warp& w, const MicroOp* op) {
   const std::uint32_t block = w.block->linear;
@@ -86,6 +87,24 @@ TEST_F(BlocksInTurns, take_turns_where_several_are_there_at_once) {
 TEST_F(BlocksInTurns, are_collected_in_the_order_of_their_numbers) {
   turns({9, 2, 1, 2}, {2, 2}, false);
   EXPECT_THAT(shares, ElementsAre(0.25, 0.5, 0.75, 1.0));
+}
+
+// One worker takes eight together. While it runs the second of them, another one fails.
+TEST_F(BlocksInTurns, are_not_started_once_a_worker_has_failed) {
+  turn_log = {};
+  outcome.kernels.emplace_back();
+  Collector collector(nullptr, outcome, 10, 2);
+  failing = &collector;
+  program.code[0].run = [](Warp& w, const MicroOp* op) {
+    turn_log.blocks.push_back(w.block->linear);
+    if (w.block->linear == 1) failing->abandon(nullptr);
+    return control::exit_lanes(w, op);
+  };
+  const Progress progress;
+  BlockWork work{
+      .program = program, .collector = collector, .blocks = 8, .at_once = 8, .progress = progress};
+  run_blocks(work);
+  EXPECT_THAT(turn_log.blocks, ElementsAre(0, 1));
 }
 
 // The second round in vain brings others, twice as many as there are: first 1, then 2.

@@ -218,6 +218,21 @@ TEST(UnwrittenBytes, padding_goes_to_global_memory_and_stays_unwritten_there) {
   EXPECT_EQ(found->findings[0].instruction, "ld.global.u8 %r8, [%rd1+1];");
 }
 
+// All lanes but one have written their sixteen bytes.
+TEST(UnwrittenBytes, sixteen_bytes_are_followed_lane_by_lane) {
+  const auto outcome =
+      run_text(unwritten_kernel("setp.ne.u32 %p1, %r1, 5;\n@%p1 st.local.u64 [%rd5], %rd6;\n"
+                                "mov.u32 %r9, area;\nmad.lo.u32 %r9, %r1, 16, %r9;\n"
+                                "ld.local.b128 %q1, [%rd5];\nst.shared.b128 [%r9], %q1;\n"
+                                "ld.shared.u32 %r3, [%r9+4];\nadd.u32 %r3, %r3, 1;\n"
+                                "st.global.u32 [%rd2], %r3;\n"),
+               launch_of(1, 32, 256));
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  ASSERT_EQ(outcome->findings.size(), 1U);
+  EXPECT_EQ(outcome->findings[0].thread[0], 5U);
+  EXPECT_EQ(outcome->findings[0].count, 1U);
+}
+
 // Values are the same, whether the warp is followed or not.
 TEST(UnwrittenBytes, a_warp_that_is_followed_computes_what_it_would) {
   const std::string body =

@@ -61,6 +61,28 @@ TEST_F(LoadedDrivers, a_file_that_is_read_is_none) {
   ::munmap(read, bytes);
 }
 
+// As dlmopen() does: the header is mapped once more, and then the code.
+TEST_F(LoadedDrivers, a_file_that_was_loaded_twice_is_two) {
+  constexpr std::size_t page_bytes = 4096;
+  const auto named = copy.parent_path() / "libcuda.so.1";
+  std::filesystem::copy_file(copy, named);
+  const OwnedFile file(::open(named.c_str(), O_RDONLY | O_CLOEXEC));
+  std::vector<void*> places;
+  for (std::size_t copies = 1; copies <= 2; ++copies) {
+    void* const place =
+        ::mmap(nullptr, 2 * page_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    places.push_back(place);
+    for (const std::size_t at : {std::size_t{0}, page_bytes}) {
+      ASSERT_NE(::mmap(static_cast<char*>(place) + at, page_bytes,
+                       at == 0 ? PROT_READ : PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED,
+                       file.get(), static_cast<off_t>(at)),
+                MAP_FAILED);
+    }
+    EXPECT_THAT(found(), Contains(named.string()).Times(copies));
+  }
+  for (void* const place : places) ::munmap(place, 2 * page_bytes);
+}
+
 TEST_F(LoadedDrivers, a_process_that_is_gone_tells_nothing) {
   EXPECT_EQ(drivers_of(0), std::nullopt);
 }

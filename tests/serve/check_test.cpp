@@ -135,6 +135,9 @@ TEST(WithoutACard, a_table_says_who_is_to_have_what) {
 tpcs = "0-3,8"
 colors = "1/4"
 sync_domain = 2
+[tenants.ab]
+sms = 4
+colors = [2, 3]
 [tenants.b]
 share = "50 %"
 colors = [1]
@@ -152,13 +155,14 @@ colors = [3]
 )",
                                    "f.toml");
   EXPECT_EQ(config_to_text(*config),
-            "f.toml: 5 tenants\n"
-            "tenant  TPCs                   colours  bytes         domain\n"
-            "a       0-3,8 (5)              0 of 4   about 16 MiB  2\n"
-            "b       50 % of the SMs        1 of 4   8 MiB         free\n"
-            "c       GPCs 3                 2 of 4   about 16 MiB  none\n"
-            "d       part 2/2, gpc-aligned  3 of 4   about 16 MiB  free\n"
-            "e       6 SMs of the rest      3 of 4   about 16 MiB  free\n");
+            "f.toml: 6 tenants\n"
+            "tenant  TPCs                   colours   bytes         domain\n"
+            "a       0-3,8 (5)              0 of 4    about 16 MiB  2\n"
+            "ab      4 SMs of the rest      2,3 of 4  about 32 MiB  free\n"
+            "b       50 % of the SMs        1 of 4    8 MiB         free\n"
+            "c       GPCs 3                 2 of 4    about 16 MiB  none\n"
+            "d       part 2/2, gpc-aligned  3 of 4    about 16 MiB  free\n"
+            "e       6 SMs of the rest      3 of 4    about 16 MiB  free\n");
   const auto one = parse_config("[tenants.a]\nsms = 1\ncolors = [0]\n", "f.toml");
   EXPECT_EQ(config_to_text(*one),
             "f.toml: 1 tenant\n"

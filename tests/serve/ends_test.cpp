@@ -229,6 +229,9 @@ TEST(LogOfAServer, has_a_limited_number_of_lines) {
   Log log([&](const std::string&) { ++lines; }, nothing);
   for (std::size_t i = 0; i < 2 * Log::max_lines; ++i) log.say("again");
   EXPECT_EQ(lines, Log::max_lines);
+  const auto later = Log::Clock::now() + std::chrono::seconds(11);
+  for (std::size_t i = 0; i < 2 * Log::max_lines; ++i) log.say("again", later);
+  EXPECT_EQ(lines, 2 * Log::max_lines + 1) << "with how many were left out";
   ::close(nothing);
 }
 
@@ -259,6 +262,7 @@ TEST(WorkOfProcesses, that_wait_is_ended_together_and_answered_apart) {
   while (words.size() < 3) {
     for (const auto& done : ender.take_done()) {
       words[done.job] = done.result ? "ended" : done.result.error().message;
+      EXPECT_EQ(done.targets.size(), done.job == second ? 3U : 1U) << "they are kept, each once";
     }
   }
   EXPECT_EQ(words[first], "ended");

@@ -186,6 +186,15 @@ colors = "2/2"
   fake::FakeConfig changed = fake::small_gpu();
 };
 
+TEST_F(OnACardThatChanges, has_the_domain_of_all_programs_where_it_has_no_others) {
+  changed = fake::small_gpu();
+  changed.sync_domains = 1;
+  test::configure(changed);
+  const auto side = PoolCard::create(config);
+  ASSERT_TRUE(side) << side.error().message;
+  EXPECT_EQ((*side)->numbers().sync_domains, 1U);
+}
+
 TEST_F(OnACardThatChanges, colours_that_timing_leaves_in_doubt_are_refused) {
   changed.upset_noise = 60;
   EXPECT_THAT(refusal(), testing::ContainsRegex(

@@ -67,6 +67,12 @@ TEST_F(Changing, TPCs_move_with_all_programs_of_the_tenant) {
   EXPECT_THAT(card.moves, ElementsAre(control.value() + " 4-5"));
   EXPECT_EQ(status("a").tpcs, "4-5");
   EXPECT_EQ(refusal(connect(), lease::MoveRequest{"b", "0-1"}), "done") << "they are free now";
+  const auto last = cuda::Control::create().value();
+  const auto second = connect();
+  static_cast<void>(open(second, "a", last.value()));
+  card.moves.clear();
+  EXPECT_EQ(refusal(connect(), lease::MoveRequest{"a", "6"}), "done");
+  EXPECT_THAT(card.moves, ElementsAre(control.value() + " 6", last.value() + " 6"));
 }
 
 TEST_F(Changing, programs_that_do_not_get_their_TPCs_get_no_lease) {

@@ -26,7 +26,7 @@ enum class OwnCommand : std::uint32_t {
   stopped,               // this process ends, because it cannot be confined
 };
 // 0 when the supervisor agrees; EBADF when there is none, ENOSYS when it is gone, else its refusal.
-[[nodiscard]] int tell_supervisor(OwnCommand command, std::uint64_t token);
+[[nodiscard]] int tell_supervisor(OwnCommand command, std::uint64_t token = 0);
 
 // What the kernel carries out at each call of the filtered processes.
 [[nodiscard]] std::vector<sock_filter> filter_instructions();

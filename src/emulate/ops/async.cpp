@@ -70,10 +70,10 @@ void barrier_result(Warp& w, const BarrierDetails& details, unsigned lane, std::
   if (details.result_width == 0) {
     Mask& p = *w.at<Mask>(details.result);
     p = (p & ~(Mask{1} << lane)) | (static_cast<Mask>(value & 1U) << lane);
-    return;
+  } else {
+    std::memcpy(w.frame + details.result + std::size_t{lane} * details.result_width, &value,
+                details.result_width);
   }
-  std::memcpy(w.frame + details.result + std::size_t{lane} * details.result_width, &value,
-              details.result_width);
 }
 
 // The word of the mbarrier. Null, with a finding: there is none.

@@ -290,9 +290,10 @@ const MicroOp* local_address(Warp& w, const MicroOp* op) {
 
 namespace {
 
-void set_predicate(Warp& w, const MicroOp* op, Mask value) {
+const MicroOp* set_predicate(Warp& w, const MicroOp* op, Mask value) {
   Mask& d = *w.at<Mask>(op->d);
   d = (d & ~w.mask) | (value & w.mask);
+  return op + 1;
 }
 Mask first_predicate(Warp& w, const MicroOp* op) {
   return *w.at<Mask>(op->a) ^ ((op->flags & 1U) != 0 ? full_mask : 0);
@@ -304,16 +305,13 @@ Mask second_predicate(Warp& w, const MicroOp* op) {
 }  // namespace
 
 const MicroOp* pred_and(Warp& w, const MicroOp* op) {
-  set_predicate(w, op, first_predicate(w, op) & second_predicate(w, op));
-  return op + 1;
+  return set_predicate(w, op, first_predicate(w, op) & second_predicate(w, op));
 }
 const MicroOp* pred_or(Warp& w, const MicroOp* op) {
-  set_predicate(w, op, first_predicate(w, op) | second_predicate(w, op));
-  return op + 1;
+  return set_predicate(w, op, first_predicate(w, op) | second_predicate(w, op));
 }
 const MicroOp* pred_xor(Warp& w, const MicroOp* op) {
-  set_predicate(w, op, first_predicate(w, op) ^ second_predicate(w, op));
-  return op + 1;
+  return set_predicate(w, op, first_predicate(w, op) ^ second_predicate(w, op));
 }
 
 }  // namespace demarc::emulate::control

@@ -47,7 +47,7 @@ void read_pieces(Warp& w, const WarpgroupDetails& details, std::span<const std::
     }
     Access x;
     const MicroOp& part = details.part;
-    if (!w.program->tables.fronts[part.kind](w, &part, x, AccessMode::load)) x.mask = 0;
+    w.program->tables.fronts[part.kind](w, &part, x, AccessMode::load);
     for (unsigned lane = 0; lane < count; ++lane) {
       std::byte* const to = bytes + (first + lane) * piece_bytes;
       if ((x.mask >> lane & 1U) == 0) {

@@ -49,7 +49,7 @@ Dl_info library_at(const void* address) {
 [[noreturn]] void stop(const char* message, int code) {
   std::fprintf(stderr, "demarc exec: process %d stopped: %s\n", static_cast<int>(::getpid()),
                message);
-  static_cast<void>(tell_supervisor(OwnCommand::stopped, 0));
+  static_cast<void>(tell_supervisor(OwnCommand::stopped));
   ::_exit(code);
 }
 

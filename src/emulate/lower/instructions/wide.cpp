@@ -84,6 +84,7 @@ bool lower_wide_access(FunctionContext& f, const InstructionView& instruction) {
   op->d = slot.offset;
   op->b = slot.offset;
   op->bytes = wide_width;
+  op->width = wide_width;
   if (instruction.has_any({"volatile", "relaxed", "acquire", "release"}))
     op->flags |= memory_strong;
   note_order(f, instruction, *op);
