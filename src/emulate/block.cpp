@@ -1,6 +1,7 @@
 // Runs the warps of a block in turn.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "demarc/base/rounding.hpp"
 #include "groups.hpp"
@@ -256,8 +257,7 @@ void Block::run_ops(Warp& warp, const MicroOp* op) {
       op = unwritten->run(warp, op);
     } else {
       while (op != nullptr) op = op->run(warp, op);
-      if (warp.begins) {
-        warp.begins = false;
+      if (std::exchange(warp.begins, false)) {
         warp.tracked = true;
         op = program->code.data() + warp.resume;
       }

@@ -64,7 +64,7 @@ std::string text_at(pid_t process, std::uint64_t address) {
   std::array<char, 64> text{};
   const std::uint64_t first = std::min(text.size(), page_bytes - address % page_bytes);
   if (!read_memory(process, address, text.data(), first)) return {};
-  if (::strnlen(text.data(), first) == first && first < text.size()) {
+  if (::strnlen(text.data(), first) == first) {
     static_cast<void>(
         read_memory(process, address + first, text.data() + first, text.size() - first));
   }
@@ -88,7 +88,7 @@ std::string linked_name(pid_t process, std::uint64_t base) {
     if (segment.p_type == PT_DYNAMIC) dynamic = segment;
   }
   const std::uint64_t shift = base - first_address;
-  std::uint64_t names = 0;
+  std::optional<std::uint64_t> names;
   std::optional<std::uint64_t> name;
   for (std::uint64_t at = 0; at + sizeof(Elf64_Dyn) <= dynamic.p_memsz; at += sizeof(Elf64_Dyn)) {
     Elf64_Dyn entry{};
@@ -96,10 +96,9 @@ std::string linked_name(pid_t process, std::uint64_t base) {
     if (entry.d_tag == DT_STRTAB) names = entry.d_un.d_ptr;
     if (entry.d_tag == DT_SONAME) name = entry.d_un.d_val;
   }
-  if (!name) return {};
+  if (!names || !name) return {};
   // Some linkers write the address where the names are loaded, others leave that of the file.
-  if (names < base) names += shift;
-  return text_at(process, names + *name);
+  return text_at(process, *names + (*names < base ? shift : 0) + *name);
 }
 
 // "libcuda.so.580.159.04", and what this process was told to take in its place.

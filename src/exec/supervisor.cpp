@@ -102,7 +102,6 @@ int Supervisor::wait() {
       status_ = status;
     }
   }
-  reap();
   return WIFSIGNALED(*status_) ? 128 + WTERMSIG(*status_) : WEXITSTATUS(*status_);
 }
 

@@ -44,10 +44,11 @@ std::string folder_in(const std::string& environment) {
 
 // "PID (NAME) STATE PARENT ...", of which the name may hold anything.
 pid_t parent_in(const std::string& facts) {
-  pid_t parent = 0;
   const std::size_t name = facts.rfind(')');
-  if (name == std::string::npos || facts.size() < name + 5) return 0;
-  std::from_chars(facts.data() + name + 4, facts.data() + facts.size(), parent);
+  if (name == std::string::npos) return 0;
+  char state{};
+  pid_t parent = 0;
+  std::istringstream(facts.substr(name + 1)) >> state >> parent;
   return parent;
 }
 

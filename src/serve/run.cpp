@@ -293,8 +293,16 @@ Result<void> run(const ServePlan& plan) {
   options.locks = [&claim] { return claim.files(); };
   options.claim = [&claim](const Book& book) { return claim.divide(book); };
   DEMARC_TRY(server, Server::start(options, *card, tenants, std::move(lock)));
+  // A server that is about to end for want of programs is waited for.
+  const auto set_serving = [&](bool used) -> Result<void> {
+    const bool stays = used || !plan.end_when_idle;
+    if (stays == claim.serves()) return {};
+    if (stays) return claim.serve();
+    claim.end();
+    return {};
+  };
   auto done = [&]() -> Result<void> {
-    if (!plan.end_when_idle) DEMARC_CHECK(claim.serve());
+    DEMARC_CHECK(set_serving(false));
     tell_of_domains(tenants, card->numbers().sync_domains, tell);
     tell(fmt::format("{}: {} bytes in the colours of {} tenant{}, at {}{}", card->uuid(),
                      card->pages() * card->page_bytes(), tenants.size(),
@@ -308,12 +316,7 @@ Result<void> run(const ServePlan& plan) {
                             },
                             tell, plan.end_when_idle,
                             {[&] { wishes.take_over(*server); },
-                             [&](bool used) {
-                               // A server that is about to end for want of programs is waited for.
-                               const bool stays = used || !plan.end_when_idle;
-                               if (stays == claim.serves()) return;
-                               stays ? static_cast<void>(claim.serve()) : claim.end();
-                             },
+                             [&](bool used) { static_cast<void>(set_serving(used)); },
                              [&, last = std::string()]() mutable {
                                const auto followed = claim.follow(tell);
                                const std::string why = followed ? "" : followed.error().message;

@@ -312,6 +312,30 @@ TEST(Accesses, to_several_spaces_at_once_find_the_bytes_that_were_not_written) {
   EXPECT_EQ(outcome->findings[0].instruction, "ld.u32 %r4, [%rd11+8];");
   EXPECT_EQ(outcome->findings[0].count, 16U);
   EXPECT_EQ(outcome->findings[0].thread[0], 0U);
+  EXPECT_THAT(outcome->findings[0].detail, HasSubstr("4 bytes at 0x8 in shared memory"));
+}
+
+// Odd threads look at constant memory, of which no bytes are unwritten.
+TEST(Accesses, to_constants_and_another_space_at_once_find_what_was_not_written_there) {
+  const auto outcome = run_text(
+      kernel_of(access_declarations,
+                std::string(access_places) +
+                    "and.b32 %r3, %r1, 1;\nsetp.eq.u32 %p1, %r3, 0;\nselp.u64 %rd11, %rd7, %rd8, "
+                    "%p1;\nld.u32 %r4, [%rd11+8];\nst.global.u32 [%rd2], %r4;"),
+      launch_of(1, 32, 256));
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  ASSERT_EQ(outcome->findings.size(), 1U);
+  EXPECT_EQ(outcome->findings[0].count, 16U);
+  EXPECT_THAT(outcome->findings[0].detail, HasSubstr("4 bytes at 0x8 in local memory"));
+}
+
+TEST(Accesses, that_begin_with_a_buffer_and_are_longer_say_by_how_much) {
+  const auto outcome = run_text(kernel_of("", "ld.global.u64 %rd11, [%rd1];"), launch_of(1, 1, 4));
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  ASSERT_EQ(outcome->findings.size(), 1U);
+  EXPECT_EQ(outcome->findings[0].detail,
+            "read of 8 bytes at 0x700000000000 in global memory: it reaches 4 bytes behind the end "
+            "of the 4 bytes at 0x700000000000");
 }
 
 // The window of each space ends where the next thing is global memory.

@@ -113,6 +113,18 @@ TEST_F(BlocksInTurns, are_joined_by_others_where_all_look_in_vain_twice) {
   EXPECT_THAT(turns({5, 9, 9, 9}, {1, 2}, true).size(), 32U);
 }
 
+// It looks in vain in its first turn alone, and works on in those behind.
+TEST_F(BlocksInTurns, are_not_joined_by_others_where_one_looked_in_vain_once) {
+  program.code[0].run = [](Warp& w, const MicroOp* op) -> const MicroOp* {
+    const std::uint32_t block = w.block->linear;
+    turn_log.blocks.push_back(block);
+    ++w.warp_instructions;
+    if (turn_log.until_end[block]-- == 4) w.polls = max_polls;
+    return turn_log.until_end[block] == 0 ? control::exit_lanes(w, op) : nullptr;
+  };
+  EXPECT_THAT(turns({4, 1}, {1, 8}, false), ElementsAre(0, 0, 0, 0, 1));
+}
+
 TEST_F(BlocksInTurns, are_not_joined_by_others_in_a_round_in_which_one_has_ended) {
   // In the fourth round block 0 ends: block 2 begins once block 1 has looked in vain twice since.
   EXPECT_THAT(turns({3, 4, 2, 2}, {1, 8}, true), ElementsAre(0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3));

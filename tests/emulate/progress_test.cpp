@@ -1,5 +1,7 @@
 // Lanes that part make progress on their own: those that others wait for come, whatever way they
 // took, and what PTX leaves undefined is a finding with the threads.
+#include <fmt/format.h>
+
 #include <bit>
 
 #include "progress_kernels.hpp"
@@ -201,6 +203,23 @@ TEST(Progress, lanes_that_exit_in_a_function_are_waited_for_no_more) {
       "{ .param .b32 a;\nst.param.b32 [a], %r1;\ncall some, (a); }\nredux.sync.add.u32 %r9, 1, "
       "-1;");
   for (unsigned lane = 0; lane < 32; ++lane) EXPECT_EQ(found[lane], lane < 5 ? 0U : 27U);
+}
+
+// Half of the lanes wait in a function, and the others exit in the kernel; either half comes first.
+TEST(Progress, an_exit_lets_those_go_on_that_wait_in_a_function) {
+  const std::string function =
+      ".func (.param .b32 r) some(.param .b32 a)\n{ .reg .b32 %s<3>;\nld.param.b32 %s1, [a];\n"
+      "shfl.sync.bfly.b32 %s2, %s1, 1, 31, -1;\nst.param.b32 [r], %s2;\nret; }\n";
+  for (const bool first : {true, false}) {
+    const auto found = progress_words(
+        function, fmt::format("mov.u32 %r9, 0;\nsetp.{}.u32 %p1, %r1, 16;\n@%p1 bra CALL;\nexit;\n"
+                              "CALL:\nmul.lo.u32 %r3, %r1, 10;\n{{ .param .b32 a; .param .b32 r;\n"
+                              "st.param.b32 [a], %r3;\ncall (r), some, (a);\n"
+                              "ld.param.b32 %r9, [r]; }}",
+                              first ? "lt" : "ge"));
+    for (unsigned lane = 0; lane < 32; ++lane)
+      EXPECT_EQ(found[lane], (lane < 16) == first ? 10 * (lane ^ 1U) : 0U) << lane;
+  }
 }
 
 TEST(Progress, the_two_halves_of_a_guarded_collective_are_one) {

@@ -44,6 +44,11 @@ const UnwrittenCase unwritten_cases[] = {
      "%r3, 0;\n@%p1 bra OUT;\nOUT:",
      "ld.local.u32 %r3, [%rd5];\nshl.b32 %r3, %r3, 24;\nshr.s32 %r3, %r3, 27;\nsetp.eq.u32 %p1, "
      "%r3, 0;\n@%p1 bra OUT;\nOUT:"},
+    {"a_word_that_is_shifted_into_the_register_of_the_distance",
+     "ld.local.u32 %r4, [%rd5];\nmov.u32 %r3, 4;\nshl.b32 %r3, %r4, %r3;\nsetp.eq.u32 %p1, %r3, "
+     "0;\n@%p1 bra OUT;\nOUT:",
+     "ld.local.u32 %r4, [%rd5+8];\nmov.u32 %r3, 4;\nshl.b32 %r3, %r4, %r3;\nsetp.eq.u32 %p1, %r3, "
+     "0;\n@%p1 bra OUT;\nOUT:"},
     {"bytes_that_prmt_takes",
      "ld.local.u32 %r3, [%rd5];\nprmt.b32 %r3, %r3, 0, 0x4441;\nsetp.eq.u32 %p1, %r3, 0;\n@%p1 bra "
      "OUT;\nOUT:",
@@ -159,6 +164,17 @@ const UnwrittenCase unwritten_cases[] = {
      "-1;\n@%p1 bra OUT;\nOUT:",
      "ld.local.u32 %r3, [%rd5+8];\nsetp.lt.s32 %p1, %r3, 0;\nvote.sync.any.pred %p1, %p1, "
      "-1;\n@%p1 bra OUT;\nOUT:"},
+    {"a_vote_of_what_was_written_beside_what_was_not",
+     "ld.local.u32 %r4, [%rd5+4];\nsetp.lt.s32 %p1, %r4, 0;\nvote.sync.any.pred %p1, %p1, "
+     "-1;\n@%p1 bra OUT;\nOUT:",
+     "ld.local.u32 %r4, [%rd5+4];\nand.b32 %r4, %r4, 0;\nld.local.u32 %r3, [%rd5+8];\nsetp.lt.s32 "
+     "%p1, %r3, "
+     "0;\nvote.sync.any.pred %p1, %p1, -1;\n@%p1 bra OUT;\nOUT:"},
+    {"the_address_of_an_atomic",
+     "ld.local.u64 %rd7, [%rd5];\nand.b64 %rd7, %rd7, 0x100;\nadd.u64 %rd7, %rd7, "
+     "%rd2;\natom.global.add.u32 %r3, [%rd7], 1;",
+     "ld.local.u64 %rd7, [%rd5];\nand.b64 %rd7, %rd7, 0xf0;\nadd.u64 %rd7, %rd7, "
+     "%rd2;\natom.global.add.u32 %r3, [%rd7], 1;"},
     {"a_number_of_floating_point",
      "ld.local.f32 %f1, [%rd5+4];\nadd.f32 %f1, %f1, %f1;\nst.global.f32 [%rd2], %f1;",
      "ld.local.f32 %f1, [%rd5+4];\nadd.f32 %f1, %f1, %f1;\nmov.f32 %f1, 0f00000000;\nst.global.f32 "

@@ -61,10 +61,10 @@ TEST_F(BesideOthers, servers_and_programs_that_they_left_are_named) {
 TEST_F(BesideOthers, programs_with_tpcs_of_their_own_are_named_with_them) {
   for (const PartOwner owner : {PartOwner::program, PartOwner::sharing}) {
     const auto has_tpcs = [&](CardClaim& claim) {
-      EXPECT_TRUE(claim.hold(program.card, owner, {gpu::TpcSet{1, 3}.words(), 0}));
+      EXPECT_TRUE(claim.hold(program.card, owner, {gpu::TpcSet{1, 70}.words(), 0}));
     };
     EXPECT_THAT(said_beside(has_tpcs, ClaimRole::program),
-                HasSubstr("is shared: demarc exec (N) has its TPCs 1,3; this measurement"));
+                HasSubstr("is shared: demarc exec (N) has its TPCs 1,70; this measurement"));
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "demarc/base/json.hpp"
 #include "demarc/exec/confine.hpp"
+#include "demarc/guest/program_report.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -199,6 +200,14 @@ TEST(Audit, lists_the_paths_that_were_taken_and_no_other) {
             Json::parse(R"([{"tpcs": "0-3", "launches": 7}, {"tpcs": "4,5", "launches": 8}])"));
   EXPECT_EQ(json.at("graphs"), 6);
   EXPECT_EQ(json.at("holds"), true) << "nothing was found";
+}
+
+TEST(Audit, has_the_report_of_a_tenant_and_of_no_other_program) {
+  const LaunchCounters launches;
+  auto outcome = outcome_of(one_confined, launches);
+  EXPECT_FALSE(Json::parse(audit_to_json(outcome)).contains("tenant"));
+  outcome.report = ProgramReport{};
+  EXPECT_EQ(Json::parse(audit_to_json(outcome)).at("tenant"), json_of(*outcome.report));
 }
 
 TEST(Audit, names_the_domain_or_why_there_is_none) {

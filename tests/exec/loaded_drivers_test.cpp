@@ -137,7 +137,8 @@ struct PlantedLibrary {
     put(bytes, 0, header);
     Elf64_Phdr parts[3] = {};
     parts[0].p_type = PT_LOAD;
-    parts[0].p_vaddr = first_address;
+    parts[0].p_offset = page_bytes / 2;
+    parts[0].p_vaddr = first_address + page_bytes / 2;
     // Another one lies elsewhere than in the file.
     parts[1].p_type = PT_LOAD;
     parts[1].p_offset = page_bytes;

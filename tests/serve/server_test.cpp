@@ -423,6 +423,24 @@ TEST_F(Serving, grants_nothing_that_the_proof_refuses) {
   EXPECT_EQ(status("a").processes.size(), 1U);
 }
 
+TEST_F(Serving, counts_no_process_that_the_proof_refuses) {
+  server.reset();
+  bool sound = true;
+  options.proof = [&](const Book&) -> Result<void> {
+    if (sound) return {};
+    return check_failed("two have one byte");
+  };
+  start();
+  {
+    const auto owner = connect();
+    const std::string token = open(owner).token;
+    sound = false;
+    EXPECT_EQ(refusal(connect(), lease::AttachRequest{token}), "two have one byte");
+  }
+  turn_until([&] { return server->connections() == 0; });
+  EXPECT_EQ(status("a").leases, 0U);
+}
+
 // Who may ask is told by the kernel.
 class Peers : public ServerTest {};
 
