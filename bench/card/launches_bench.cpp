@@ -69,8 +69,8 @@ Result<void> beside_remainders(const Halves& halves, const LaunchTimer& launches
   const RemainderColors* colors = halves.pool->colors().remainders();
   if (colors == nullptr) return {};
   DEMARC_TRY(const auto lane, halves.back_end->open(halves.parts[0]));
-  std::vector<std::uint8_t> roles(halves.card->gpu()->sm_count(), 1);
-  for (const std::uint32_t sm : gpu::sms_of(halves.card->topology(), lane->tpcs())) {
+  SmRoles roles(halves.card->gpu()->sm_count(), 1);
+  for (const gpu::SmIndex sm : gpu::sms_of(halves.card->topology(), lane->tpcs())) {
     roles[sm] = 0;
   }
   const std::uint32_t shift = colors->coloring.hash().chunk_shift;

@@ -45,7 +45,7 @@ Result<demarc::gpu::Tpc> tpc_of(const demarc_card* card, std::uint32_t tpc) {
   if (tpc >= tpcs.size()) {
     return demarc::invalid_input("there is no TPC {}; the card has {}", tpc, tpcs.size());
   }
-  return tpcs[tpc];
+  return tpcs[demarc::gpu::TpcIndex(tpc)];
 }
 
 // 0, and an error, without a card.
@@ -138,7 +138,7 @@ DEMARC_EXPORT uint32_t demarc_gpc_count(const demarc_card* card) {
 DEMARC_EXPORT int demarc_gpc_of_tpc(const demarc_card* card, uint32_t tpc, uint32_t* gpc) {
   return guarded({{"card", card}, {"gpc", gpc}}, [&]() -> Result<void> {
     DEMARC_TRY(const demarc::gpu::Tpc found, tpc_of(card, tpc));
-    *gpc = found.gpc;
+    *gpc = found.gpc.raw();
     return {};
   });
 }
@@ -156,7 +156,8 @@ DEMARC_EXPORT int demarc_sms_of_tpc(const demarc_card* card, uint32_t tpc, uint3
   return guarded({{"card", card}, {"sms", sms, capacity}, {"count", count}}, [&]() -> Result<void> {
     DEMARC_TRY(const demarc::gpu::Tpc found, tpc_of(card, tpc));
     *count = static_cast<std::uint32_t>(found.sms.size());
-    std::copy_n(found.sms.begin(), std::min(*count, capacity), sms);
+    std::transform(found.sms.begin(), found.sms.begin() + std::min(*count, capacity), sms,
+                   [](demarc::gpu::SmIndex sm) { return sm.raw(); });
     return {};
   });
 }

@@ -82,8 +82,8 @@ SMCTRL_EXPORT int libsmctrl_get_gpc_info(std::uint32_t* num_enabled_gpcs,
   const auto& topology = smctrl_card("libsmctrl_get_gpc_info")->topology();
   static std::vector<std::uint64_t> words;
   words.assign(topology.gpc_count(), 0);
-  for (std::uint32_t t = 0; t < topology.tpc_count() && t < 64; ++t) {
-    words[topology.tpcs[t].gpc] |= std::uint64_t{1} << t;
+  for (const auto tpc : TpcSet::first(64) & all_tpcs(topology)) {
+    words[topology.tpcs[tpc].gpc.raw()] |= std::uint64_t{1} << tpc.raw();
   }
   *num_enabled_gpcs = topology.gpc_count();
   *tpcs_for_gpc = words.data();

@@ -90,7 +90,7 @@ Result<void> Card::look_for_renumbering() {
   if (!placement) return tl::unexpected(placement.error());
   const auto used = placement->used_sms();
   const auto capability = gpu_->compute_capability();
-  virtual_sms_ |= used.back() + 1 == used.size() &&
+  virtual_sms_ |= used.back().raw() + 1 == used.size() &&
                   used.size() <= gpu::sms_per_tpc(capability.major, capability.minor);
   return {};
 }
@@ -117,7 +117,7 @@ Result<void> Card::find_facts() {
   evidence.sms_per_tpc = gpu::sms_per_tpc(capability.major, capability.minor);
   evidence.bits_per_gpc = bits_per_gpc(capability);
   if (stream_masks_) {
-    for (std::uint32_t tpc = 0; tpc < stream_masks_->tpc_count(); ++tpc) {
+    for (const auto tpc : indices<gpu::TpcIndex>(stream_masks_->tpc_count())) {
       DEMARC_TRY(const std::uint32_t bit,
                  hardware_bit_of(*stream_, stream_masks_->field(), *hook_, kernels_->idle(), tpc));
       evidence.bits.push_back(bit);

@@ -60,7 +60,7 @@ Result<Fingerprints> fingerprints_from_json(JsonObject object) {
           "modulus {}",
           object.where(), found.latency.size(), values.size(), found.modulus);
     }
-    found.sms.push_back(static_cast<std::uint32_t>(found.latency.size()));
+    found.sms.emplace_back(found.latency.size());
     found.latency.push_back(std::move(values));
   }
   DEMARC_CHECK(object.finish());
@@ -123,7 +123,7 @@ Result<CardFacts> parse_facts(std::string_view text, std::string_view source) {
       return invalid_input("{}.unconfirmed: {} is not the number of a TPC", object.where(),
                            json_text(tpc));
     }
-    facts.unconfirmed.push_back(tpc.get<std::uint32_t>());
+    facts.unconfirmed.emplace_back(tpc.get<std::uint32_t>());
   }
   DEMARC_TRY(const Json* notes, object.array("notes"));
   for (const Json& note : *notes) {

@@ -55,15 +55,15 @@ double spread_within(const gpu::LatencyMatrix& latencies, std::span<const std::u
   const std::size_t step = std::max<std::size_t>(latencies.dimensions / judging_sms, 1);
   double squares = 0;
   double values = 0;
-  for (std::size_t sm = 0; sm < latencies.dimensions; sm += step) {
+  for (std::size_t column = 0; column < latencies.dimensions; column += step) {
     std::vector<double> sum(slices, 0);
     std::vector<double> count(slices, 0);
     for (std::size_t i = 0; i < names.size(); ++i) {
-      sum[names[i]] += latencies.row(i)[sm];
+      sum[names[i]] += latencies.row(i)[column];
       count[names[i]] += 1;
     }
     for (std::size_t i = 0; i < names.size(); ++i) {
-      const double away = latencies.row(i)[sm] - sum[names[i]] / count[names[i]];
+      const double away = latencies.row(i)[column] - sum[names[i]] / count[names[i]];
       squares += away * away;
       values += 1;
     }
@@ -146,12 +146,12 @@ SmIdentity nearest_tpc(const gpu::Topology& topology, const Fingerprints& refere
                        const std::vector<float>& row, double noise) {
   constexpr double far = std::numeric_limits<double>::max();
   SmIdentity found;
-  std::vector<double> distances;
+  PerIndex<gpu::TpcIndex, double> distances;
   found.distance = found.other_distance = far;
-  for (std::uint32_t tpc = 0; tpc < topology.tpc_count(); ++tpc) {
+  for (const gpu::TpcIndex tpc : topology.tpcs.keys()) {
     double nearest = far;
-    for (const std::uint32_t sm : topology.tpcs[tpc].sms) {
-      nearest = std::min(nearest, distance_between(row, reference.latency[sm]));
+    for (const gpu::SmIndex sm : topology.tpcs[tpc].sms) {
+      nearest = std::min(nearest, distance_between(row, reference.latency[sm.raw()]));
     }
     distances.push_back(nearest);
     if (nearest < found.distance) {
@@ -166,7 +166,7 @@ SmIdentity nearest_tpc(const gpu::Topology& topology, const Fingerprints& refere
   }
   if (found.distance > max_distance) return found;
   found.candidates.insert(found.tpc);
-  for (std::uint32_t tpc = 0; tpc < topology.tpc_count(); ++tpc) {
+  for (const gpu::TpcIndex tpc : distances.keys()) {
     const bool apart =
         found.distance <= max_ratio * distances[tpc] && distances[tpc] >= least_errors * noise;
     if (!apart) found.candidates.insert(tpc);
@@ -187,7 +187,7 @@ Result<gpu::AddressMap> known_address_map(const std::string& card_name) {
 Result<Fingerprints> make_fingerprints(const gpu::AddressMap& map,
                                        std::span<const std::uint64_t> offsets,
                                        const gpu::LatencyMatrix& latencies,
-                                       std::vector<std::uint32_t> sms) {
+                                       std::vector<gpu::SmIndex> sms) {
   Fingerprints made;
   made.modulus = map.stack ? map.stack->modulus : 1;
   const std::uint32_t slices = map.module.count() * made.modulus;
@@ -244,7 +244,7 @@ Result<std::vector<SmIdentity>> match_fingerprints(const gpu::Topology& topology
         topology.sm_count(), observed.latency.front().size());
   }
   const AlignmentChoice alignment = align(reference, observed);
-  std::map<std::uint32_t, std::size_t> sms_seen;
+  std::map<gpu::TpcIndex, std::size_t> sms_seen;
   for (std::size_t i = 0; i < observed.latency.size(); ++i) {
     found.push_back(nearest_tpc(topology, reference,
                                 aligned(observed.latency[i], observed.modulus, alignment.best),

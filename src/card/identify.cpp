@@ -16,8 +16,8 @@ constexpr std::uint32_t max_disturbed = 3;  // launches that are measured again
 
 // Ascending GPC numbers of the TPCs.
 std::string gpcs_of(const gpu::Topology& topology, const gpu::TpcSet& tpcs) {
-  std::set<std::uint32_t> gpcs;
-  for (const std::uint32_t tpc : tpcs.members()) gpcs.insert(topology.tpcs[tpc].gpc);
+  std::set<gpu::GpcIndex> gpcs;
+  for (const gpu::TpcIndex tpc : tpcs) gpcs.insert(topology.tpcs[tpc].gpc);
   return joined(gpcs, ",");
 }
 
@@ -49,8 +49,8 @@ std::string doubts(const std::vector<SmIdentity>& launch) {
 // One line per TPC: its place, its SMs, and what the launch called them.
 std::string each_tpc(const gpu::Topology& topology, const std::vector<SmIdentity>& launch) {
   std::string text;
-  for (const std::uint32_t tpc : certain_tpcs(launch).members()) {
-    std::vector<std::uint32_t> numbers;
+  for (const gpu::TpcIndex tpc : certain_tpcs(launch)) {
+    std::vector<gpu::SmIndex> numbers;
     for (const SmIdentity& sm : launch) {
       if (sm.certain && sm.tpc == tpc) numbers.push_back(sm.sm);
     }

@@ -39,17 +39,17 @@ std::uint64_t Placement::total() const {
   return std::accumulate(blocks.begin(), blocks.end(), std::uint64_t{0});
 }
 
-std::vector<std::uint32_t> Placement::used_sms() const {
-  std::vector<std::uint32_t> used;
-  for (std::uint32_t sm = 0; sm < blocks.size(); ++sm) {
+std::vector<gpu::SmIndex> Placement::used_sms() const {
+  std::vector<gpu::SmIndex> used;
+  for (const gpu::SmIndex sm : blocks.keys()) {
     if (blocks[sm] != 0) used.push_back(sm);
   }
   return used;
 }
 
-std::uint64_t Placement::outside(const std::vector<std::uint32_t>& allowed) const {
+std::uint64_t Placement::outside(const std::vector<gpu::SmIndex>& allowed) const {
   std::uint64_t count = 0;
-  for (std::uint32_t sm = 0; sm < blocks.size(); ++sm) {
+  for (const gpu::SmIndex sm : blocks.keys()) {
     if (!std::binary_search(allowed.begin(), allowed.end(), sm)) count += blocks[sm];
   }
   return count;
@@ -80,9 +80,9 @@ Result<std::uint32_t> whole_sm_shared_bytes(const Function& function) {
   return static_cast<std::uint32_t>(bytes);
 }
 
-Result<std::vector<std::vector<std::uint32_t>>> probe_clusters(const Stream& stream,
-                                                               const ProbeKernels& kernels) {
-  std::vector<std::vector<std::uint32_t>> groups;
+Result<std::vector<std::vector<gpu::SmIndex>>> probe_clusters(const Stream& stream,
+                                                              const ProbeKernels& kernels) {
+  std::vector<std::vector<gpu::SmIndex>> groups;
   const GpuPointer& gpu = stream.gpu();
   const auto supported = gpu->attribute(attribute_cluster_launch);
   if (!supported || *supported == 0 || gpu->api().cuLaunchKernelEx == nullptr) return groups;
@@ -104,7 +104,7 @@ Result<std::vector<std::vector<std::uint32_t>>> probe_clusters(const Stream& str
       return tl::unexpected(launched.error());
     }
     DEMARC_CHECK(stream.wait());
-    DEMARC_TRY(const auto sm_of_block, places.read<std::uint32_t>(blocks));
+    DEMARC_TRY(const auto sm_of_block, places.read<gpu::SmIndex>(blocks));
     for (std::uint32_t first = 0; first < blocks; first += size) {
       groups.emplace_back(sm_of_block.begin() + first, sm_of_block.begin() + first + size);
     }
@@ -112,11 +112,9 @@ Result<std::vector<std::vector<std::uint32_t>>> probe_clusters(const Stream& str
   return groups;
 }
 
-Result<std::vector<std::vector<double>>> probe_latencies(const Stream& stream,
-                                                         const ProbeKernels& kernels,
-                                                         const DeviceBuffer& buffer,
-                                                         std::uint64_t stride, std::uint32_t lines,
-                                                         std::uint32_t repeats) {
+Result<SmLatencies> probe_latencies(const Stream& stream, const ProbeKernels& kernels,
+                                    const DeviceBuffer& buffer, std::uint64_t stride,
+                                    std::uint32_t lines, std::uint32_t repeats) {
   if (buffer.bytes() < stride * lines) {
     return invalid_input("{} lines every {} bytes do not fit into a buffer of {} bytes", lines,
                          stride, buffer.bytes());
@@ -140,11 +138,11 @@ Result<std::vector<std::vector<double>>> probe_latencies(const Stream& stream,
   DEMARC_CHECK(stream.wait());
   DEMARC_TRY(const auto reached, taken.read<std::uint32_t>(sms));
   DEMARC_TRY(const auto raw, cycles.read<std::uint32_t>(std::size_t{sms} * lines));
-  std::vector<std::vector<double>> latency(sms);
+  SmLatencies latency(sms);
   for (std::uint32_t sm = 0; sm < sms; ++sm) {
     if (reached[sm] == 0) continue;  // no block landed there: the row stays empty
     for (std::uint32_t line = 0; line < lines; ++line) {
-      latency[sm].push_back(raw[std::size_t{sm} * lines + line] / hops);
+      latency[gpu::SmIndex(sm)].push_back(raw[std::size_t{sm} * lines + line] / hops);
     }
   }
   return latency;

@@ -4,50 +4,50 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <utility>
 
 namespace demarc::cuda {
 namespace {
 
+using gpu::TpcIndex;
+
 // Sets of TPCs that clusters have shown to share a GPC.
 class TpcUnion {
  public:
-  explicit TpcUnion(std::uint32_t count) : parent_(count) {
-    std::iota(parent_.begin(), parent_.end(), 0U);
+  explicit TpcUnion(std::uint32_t count) {
+    for (const TpcIndex t : indices<TpcIndex>(count)) parent_.push_back(t);
   }
-  std::uint32_t find(std::uint32_t t) {
+  TpcIndex find(TpcIndex t) {
     while (parent_[t] != t) t = parent_[t] = parent_[parent_[t]];
     return t;
   }
-  void join(std::uint32_t a, std::uint32_t b) { parent_[find(b)] = find(a); }
+  void join(TpcIndex a, TpcIndex b) { parent_[find(b)] = find(a); }
 
  private:
-  std::vector<std::uint32_t> parent_;
+  PerIndex<TpcIndex, TpcIndex> parent_;
 };
 
 struct Groups {
-  std::vector<std::uint32_t> root;  // of each TPC
-  std::vector<std::uint32_t> size;  // TPCs in the set of each TPC
+  PerIndex<TpcIndex, TpcIndex> root;
+  PerIndex<TpcIndex, std::uint32_t> size;  // TPCs in the set of each TPC
 };
 
 Result<Groups> group_by_cluster(const TopologyEvidence& evidence, std::uint32_t tpcs) {
   TpcUnion sets(tpcs);
+  const auto tpc_of = [&](gpu::SmIndex sm) { return TpcIndex(sm.raw() / evidence.sms_per_tpc); };
   for (const auto& cluster : evidence.clusters) {
-    for (const std::uint32_t sm : cluster) {
-      if (sm >= evidence.sms) {
+    for (const gpu::SmIndex sm : cluster) {
+      if (sm.raw() >= evidence.sms) {
         return check_failed("a cluster ran on SM {}, but the GPU has {} SMs", sm, evidence.sms);
       }
-      sets.join(cluster.front() / evidence.sms_per_tpc, sm / evidence.sms_per_tpc);
+      sets.join(tpc_of(cluster.front()), tpc_of(sm));
     }
   }
   Groups groups;
-  groups.root.resize(tpcs);
-  groups.size.resize(tpcs);
-  for (std::uint32_t t = 0; t < tpcs; ++t) groups.root[t] = sets.find(t);
-  for (std::uint32_t t = 0; t < tpcs; ++t) {
-    groups.size[t] = static_cast<std::uint32_t>(
-        std::count(groups.root.begin(), groups.root.end(), groups.root[t]));
+  for (const TpcIndex t : indices<TpcIndex>(tpcs)) groups.root.push_back(sets.find(t));
+  for (const TpcIndex root : groups.root) {
+    groups.size.push_back(
+        static_cast<std::uint32_t>(std::count(groups.root.begin(), groups.root.end(), root)));
   }
   return groups;
 }
@@ -55,14 +55,14 @@ Result<Groups> group_by_cluster(const TopologyEvidence& evidence, std::uint32_t 
 // The pair of TPCs that speaks against `stride` bits per GPC: one cluster set in two GPCs, or two
 // sets in one.
 struct Contradiction {
-  std::uint32_t a, b;
+  TpcIndex a, b;
   bool same_cluster;
 };
 
-std::optional<Contradiction> contradiction(const std::vector<std::uint32_t>& bits,
+std::optional<Contradiction> contradiction(const PerIndex<TpcIndex, std::uint32_t>& bits,
                                            const Groups& groups, std::uint32_t stride) {
-  for (std::uint32_t a = 0; a < bits.size(); ++a) {
-    for (std::uint32_t b = a; b < bits.size(); ++b) {
+  for (const TpcIndex a : bits.keys()) {
+    for (TpcIndex b = a; b < bits.next_key(); ++b) {
       const bool same_cluster = groups.root[a] == groups.root[b];
       const bool same_gpc = bits[a] / stride == bits[b] / stride;
       if (same_cluster && !same_gpc) return Contradiction{a, b, true};
@@ -94,14 +94,14 @@ Result<std::uint32_t> find_stride(const TopologyEvidence& evidence, const Groups
 // Of the GPC of a TPC; equal keys are one GPC, keys ascend with GPC numbers.
 using GpcKey = std::pair<std::uint32_t, std::uint32_t>;
 
-std::vector<GpcKey> keys_by_descriptor(const TopologyEvidence& evidence, const Groups& groups,
-                                       std::uint32_t stride) {
+PerIndex<TpcIndex, GpcKey> keys_by_descriptor(const TopologyEvidence& evidence,
+                                              const Groups& groups, std::uint32_t stride) {
   std::map<std::uint32_t, bool> has_cluster;
-  for (std::size_t t = 0; t < evidence.bits.size(); ++t) {
+  for (const TpcIndex t : evidence.bits.keys()) {
     has_cluster[evidence.bits[t] / stride] |= groups.size[t] > 1;
   }
-  std::vector<GpcKey> keys;
-  for (std::size_t t = 0; t < evidence.bits.size(); ++t) {
+  PerIndex<TpcIndex, GpcKey> keys;
+  for (const TpcIndex t : evidence.bits.keys()) {
     const std::uint32_t group = evidence.bits[t] / stride;
     const bool alone = !evidence.clusters.empty() && !has_cluster[group];
     keys.emplace_back(group, alone ? evidence.bits[t] : 0);
@@ -121,7 +121,7 @@ void apply_sides(const TopologyEvidence& evidence, TopologyFinding& finding) {
   for (gpu::Tpc& tpc : finding.topology.tpcs) {
     const std::uint32_t side = sides->side[tpc.sms.front()];
     const bool whole = std::all_of(tpc.sms.begin(), tpc.sms.end(),
-                                   [&](std::uint32_t sm) { return sides->side[sm] == side; });
+                                   [&](gpu::SmIndex sm) { return sides->side[sm] == side; });
     if (whole) tpc.side = side;
   }
   if (!finding.topology.sides_known()) {
@@ -142,13 +142,13 @@ Result<TopologyFinding> conclude_topology(const TopologyEvidence& evidence) {
   TopologyFinding finding;
   finding.by_cluster = !evidence.clusters.empty();
   finding.by_descriptor = !evidence.bits.empty();
-  std::vector<GpcKey> keys(tpcs);
+  PerIndex<TpcIndex, GpcKey> keys(tpcs);
   if (finding.by_descriptor && (finding.by_cluster || evidence.bits_per_gpc != 0)) {
     DEMARC_TRY(const std::uint32_t stride, find_stride(evidence, groups));
     keys = keys_by_descriptor(evidence, groups, stride);
   } else if (finding.by_cluster) {
     // Sets in the order of their first TPC.
-    for (std::uint32_t t = 0; t < tpcs; ++t) {
+    for (const TpcIndex t : keys.keys()) {
       const auto first = std::find(groups.root.begin(), groups.root.end(), groups.root[t]);
       keys[t].first = static_cast<std::uint32_t>(first - groups.root.begin());
     }
@@ -157,15 +157,15 @@ Result<TopologyFinding> conclude_topology(const TopologyEvidence& evidence) {
         "GPCs: neither descriptors nor clusters show them on this GPU; all TPCs are listed as one "
         "GPC");
   }
-  std::vector<GpcKey> distinct = keys;
+  std::vector<GpcKey> distinct(keys.begin(), keys.end());
   std::sort(distinct.begin(), distinct.end());
   distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
-  for (std::uint32_t t = 0; t < tpcs; ++t) {
+  gpu::SmIndex sm;
+  for (const TpcIndex t : keys.keys()) {
     gpu::Tpc tpc;
-    tpc.gpc = static_cast<std::uint32_t>(
-        std::lower_bound(distinct.begin(), distinct.end(), keys[t]) - distinct.begin());
-    for (std::uint32_t sm = t * evidence.sms_per_tpc;
-         sm < std::min((t + 1) * evidence.sms_per_tpc, evidence.sms); ++sm) {
+    tpc.gpc = gpu::GpcIndex(std::lower_bound(distinct.begin(), distinct.end(), keys[t]) -
+                            distinct.begin());
+    for (; tpc.sms.size() < evidence.sms_per_tpc && sm.raw() < evidence.sms; ++sm) {
       tpc.sms.push_back(sm);
     }
     if (finding.by_descriptor) tpc.bit = evidence.bits[t];

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "demarc/base/result.hpp"
+#include "demarc/card/probe_kernels.hpp"
 #include "demarc/device/topology.hpp"
 
 namespace demarc::cuda {
@@ -15,12 +16,11 @@ namespace demarc::cuda {
 struct TopologyEvidence {
   std::uint32_t sms = 0;
   std::uint32_t sms_per_tpc = 2;
-  // First way: hardware bit of each logical TPC; empty when descriptors cannot be seen.
-  std::vector<std::uint32_t> bits;
+  // First way: each TPC's hardware bit; empty when descriptors cannot be seen.
+  PerIndex<gpu::TpcIndex, std::uint32_t> bits;
   // Second way: SMs whose blocks belonged to one cluster, so that they share a GPC.
-  std::vector<std::vector<std::uint32_t>> clusters;
-  // latency[sm][line] of L2 hits, cycles; empty rows for SMs that were not reached.
-  std::vector<std::vector<double>> latency;
+  std::vector<std::vector<gpu::SmIndex>> clusters;
+  SmLatencies latency;
   // Hardware bits per GPC, where the architecture is known to have a fixed number; 0: find it.
   std::uint32_t bits_per_gpc = 0;
 };
@@ -30,7 +30,7 @@ struct TopologyFinding {
   bool by_descriptor = false;
   bool by_cluster = false;
   // TPCs whose GPC only one of the two ways could tell.
-  std::vector<std::uint32_t> unconfirmed;
+  std::vector<gpu::TpcIndex> unconfirmed;
   std::vector<std::string> notes;  // sentences for a person
 };
 
@@ -40,12 +40,12 @@ struct TopologyFinding {
 [[nodiscard]] Result<TopologyFinding> conclude_topology(const TopologyEvidence& evidence);
 
 struct Sides {
-  std::vector<std::uint32_t> side;  // of each row: 0 or 1; the first row has 0
-  double separation = 0;            // distance of the two groups' middles over their spread
+  PerIndex<gpu::SmIndex, std::uint32_t> side;  // 0 or 1; the first SM has 0
+  double separation = 0;  // distance of the two groups' middles over their spread
 };
-// The two sides of the L2. Rows of `latency` are SMs and columns are lines, in cycles. SMs of one
-// side see the same lines near. So rows that are centred by line and by SM fall into two groups
-// along one axis. Nothing is returned when the separation of the groups is below 4.
-[[nodiscard]] std::optional<Sides> find_sides(const std::vector<std::vector<double>>& latency);
+// The two sides of the L2. SMs of one side see the same lines near. So latencies that are centred
+// by line and by SM fall into two groups along one axis. Nothing is returned when the separation of
+// the groups is below 4.
+[[nodiscard]] std::optional<Sides> find_sides(const SmLatencies& latency);
 
 }  // namespace demarc::cuda

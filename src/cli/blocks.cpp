@@ -27,7 +27,7 @@ std::string trace_of(const std::vector<study::BlockRun>& runs) {
   for (std::uint32_t i = 0; i < runs.size(); ++i) {
     trace.process(i, runs[i].name);
     for (const study::BlockTime& block : runs[i].blocks) {
-      trace.slice(i, block.sm, runs[i].kernels[block.kernel].name, block.begin_us,
+      trace.slice(i, block.sm.raw(), runs[i].kernels[block.kernel].name, block.begin_us,
                   block.end_us - block.begin_us);
     }
   }

@@ -89,13 +89,13 @@ Result<Tpc> read_tpc(const Json& value, const std::string& where) {
   DEMARC_TRY(JsonObject object, JsonObject::of(value, where));
   Tpc tpc;
   DEMARC_TRY(const std::int64_t gpc, object.integer("gpc", 0, 1023));
-  tpc.gpc = static_cast<std::uint32_t>(gpc);
+  tpc.gpc = GpcIndex(gpc);
   DEMARC_TRY(const Json* sms, object.array("sms"));
   for (const Json& sm : *sms) {
     if (!sm.is_number_unsigned() || sm.get<std::uint64_t>() > 65535) {
       return invalid_input("{}.sms: {} is not the number of an SM", where, json_text(sm));
     }
-    tpc.sms.push_back(sm.get<std::uint32_t>());
+    tpc.sms.emplace_back(sm.get<std::uint32_t>());
   }
   if (object.has("bit")) {
     DEMARC_TRY(const std::int64_t bit, object.integer("bit", 0, 1023));

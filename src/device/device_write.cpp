@@ -38,12 +38,12 @@ Json dram_to_json(const Dram& dram) {
 // it over hundreds.
 std::string topology_to_text(const Topology& topology) {
   std::string text = "{\"tpcs\": [\n";
-  for (std::size_t t = 0; t < topology.tpcs.size(); ++t) {
+  for (const TpcIndex t : topology.tpcs.keys()) {
     const Tpc& tpc = topology.tpcs[t];
     Json line{{"gpc", tpc.gpc}, {"sms", tpc.sms}};
     if (tpc.bit) line["bit"] = *tpc.bit;
     if (tpc.side) line["side"] = *tpc.side;
-    text += "    " + json_text(line) + (t + 1 < topology.tpcs.size() ? ",\n" : "\n");
+    text += "    " + json_text(line) + (t + 1 < topology.tpcs.next_key() ? ",\n" : "\n");
   }
   return text + "  ]}";
 }

@@ -36,7 +36,7 @@ Constancy constancy(std::span<const std::uint32_t> members, std::uint64_t mask) 
 }  // namespace
 
 SliceModel make_slice_model(const LatencyMatrix& latencies, std::uint64_t page_bytes,
-                            std::vector<std::uint32_t> sms) {
+                            std::vector<SmIndex> sms) {
   SliceModel model;
   model.sms = std::move(sms);
   model.page_bytes = page_bytes;

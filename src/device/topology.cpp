@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace demarc::gpu {
 
@@ -14,20 +15,20 @@ std::uint32_t Topology::sm_count() const {
 
 std::uint32_t Topology::gpc_count() const {
   std::uint32_t count = 0;
-  for (const Tpc& tpc : tpcs) count = std::max(count, tpc.gpc + 1);
+  for (const Tpc& tpc : tpcs) count = std::max(count, tpc.gpc.raw() + 1);
   return count;
 }
 
-std::vector<std::uint32_t> Topology::tpcs_of_gpc(std::uint32_t gpc) const {
-  std::vector<std::uint32_t> found;
-  for (std::uint32_t t = 0; t < tpc_count(); ++t) {
+std::vector<TpcIndex> Topology::tpcs_of_gpc(GpcIndex gpc) const {
+  std::vector<TpcIndex> found;
+  for (const TpcIndex t : tpcs.keys()) {
     if (tpcs[t].gpc == gpc) found.push_back(t);
   }
   return found;
 }
 
-std::optional<std::uint32_t> Topology::tpc_of_sm(std::uint32_t sm) const {
-  for (std::uint32_t t = 0; t < tpc_count(); ++t) {
+std::optional<TpcIndex> Topology::tpc_of_sm(SmIndex sm) const {
+  for (const TpcIndex t : tpcs.keys()) {
     const auto& sms = tpcs[t].sms;
     if (std::find(sms.begin(), sms.end(), sm) != sms.end()) return t;
   }
@@ -42,17 +43,18 @@ bool Topology::sides_known() const {
 Result<void> Topology::check() const {
   if (tpcs.empty()) return invalid_input("the topology has no TPC");
   const std::uint32_t sms = sm_count();
-  std::vector<bool> owned(sms, false);
-  std::map<std::uint32_t, std::uint32_t> bit_owner;
-  for (std::uint32_t t = 0; t < tpc_count(); ++t) {
+  std::set<SmIndex> owned;
+  std::map<std::uint32_t, TpcIndex> bit_owner;
+  for (const TpcIndex t : tpcs.keys()) {
     if (tpcs[t].sms.empty()) return invalid_input("tpcs[{}].sms: a TPC has at least one SM", t);
-    for (const std::uint32_t sm : tpcs[t].sms) {
-      if (sm >= sms) {
+    for (const SmIndex sm : tpcs[t].sms) {
+      if (sm.raw() >= sms) {
         return invalid_input("tpcs[{}].sms: SM {} is out of range: {} SMs are listed in all", t, sm,
                              sms);
       }
-      if (owned[sm]) return invalid_input("tpcs[{}].sms: SM {} is listed twice", t, sm);
-      owned[sm] = true;
+      if (!owned.insert(sm).second) {
+        return invalid_input("tpcs[{}].sms: SM {} is listed twice", t, sm);
+      }
     }
     if (const auto bit = tpcs[t].bit) {
       const auto [other, fresh] = bit_owner.emplace(*bit, t);
@@ -62,7 +64,7 @@ Result<void> Topology::check() const {
       }
     }
   }
-  for (std::uint32_t gpc = 0; gpc < gpc_count(); ++gpc) {
+  for (const GpcIndex gpc : gpcs()) {
     if (tpcs_of_gpc(gpc).empty()) {
       return invalid_input("tpcs: no TPC belongs to GPC {}, although there is a GPC {}", gpc,
                            gpc_count() - 1);
@@ -77,12 +79,12 @@ std::uint32_t sms_per_tpc(std::uint32_t major, std::uint32_t minor) {
 
 Topology regular_topology(std::uint32_t gpcs, std::uint32_t tpcs_per_gpc, std::uint32_t sms) {
   Topology topology;
-  std::uint32_t next_sm = 0;
+  SmIndex next_sm;
   for (std::uint32_t t = 0; t < gpcs * tpcs_per_gpc; ++t) {
     Tpc tpc;
-    tpc.gpc = t / tpcs_per_gpc;
+    tpc.gpc = GpcIndex(t / tpcs_per_gpc);
     tpc.bit = t;
-    for (std::uint32_t i = 0; i < sms; ++i) tpc.sms.push_back(next_sm++);
+    for (std::uint32_t i = 0; i < sms; ++i, ++next_sm) tpc.sms.push_back(next_sm);
     topology.tpcs.push_back(std::move(tpc));
   }
   return topology;

@@ -7,27 +7,18 @@
 
 namespace demarc::gpu {
 
-TpcSet TpcSet::of(const std::vector<std::uint32_t>& members) {
+TpcSet TpcSet::of(const std::vector<TpcIndex>& members) {
   TpcSet set;
-  for (const std::uint32_t tpc : members) set.insert(tpc);
+  for (const TpcIndex tpc : members) set.insert(tpc);
   return set;
-}
-
-std::vector<std::uint32_t> TpcSet::members() const {
-  std::vector<std::uint32_t> found;
-  found.reserve(size());
-  for (std::uint32_t tpc = 0; tpc < capacity; ++tpc) {
-    if (contains(tpc)) found.push_back(tpc);
-  }
-  return found;
 }
 
 std::string to_string(const TpcSet& set) {
   if (set.empty()) return "none";
   std::string text;
-  for (std::uint32_t tpc = 0; tpc < TpcSet::capacity; ++tpc) {
+  for (TpcIndex tpc; tpc.raw() < TpcSet::capacity; ++tpc) {
     if (!set.contains(tpc)) continue;
-    const std::uint32_t begin = tpc;
+    const TpcIndex begin = tpc;
     while (set.contains(tpc + 1)) ++tpc;
     if (!text.empty()) text += ',';
     text += begin == tpc ? fmt::format("{}", begin) : fmt::format("{}-{}", begin, tpc);
@@ -39,7 +30,9 @@ Result<TpcSet> parse_tpc_set(std::string_view text, std::uint32_t count, std::st
   if (count == 0) return invalid_input("{}: the GPU has no TPC", what);
   const std::uint32_t limit = std::min(count, TpcSet::capacity) - 1;
   DEMARC_TRY(const auto members, parse_index_list(text, limit, what));
-  return TpcSet::of(members);
+  TpcSet set;
+  for (const std::uint32_t member : members) set.insert(TpcIndex(member));
+  return set;
 }
 
 TpcSet all_tpcs(const gpu::Topology& topology) {
@@ -50,11 +43,10 @@ std::uint32_t sm_count(const gpu::Topology& topology, const TpcSet& tpcs) {
   return static_cast<std::uint32_t>(sms_of(topology, tpcs).size());
 }
 
-std::vector<std::uint32_t> sms_of(const gpu::Topology& topology, const TpcSet& tpcs) {
-  std::vector<std::uint32_t> sms;
-  for (std::uint32_t t = 0; t < topology.tpc_count(); ++t) {
-    if (!tpcs.contains(t)) continue;
-    sms.insert(sms.end(), topology.tpcs[t].sms.begin(), topology.tpcs[t].sms.end());
+std::vector<SmIndex> sms_of(const gpu::Topology& topology, const TpcSet& tpcs) {
+  std::vector<SmIndex> sms;
+  for (const TpcIndex tpc : all_tpcs(topology) & tpcs) {
+    sms.insert(sms.end(), topology.tpcs[tpc].sms.begin(), topology.tpcs[tpc].sms.end());
   }
   std::sort(sms.begin(), sms.end());
   return sms;
@@ -66,7 +58,7 @@ Result<TpcSet> tpcs_of_gpcs(const gpu::Topology& topology, std::string_view list
   DEMARC_TRY(const auto gpcs, parse_index_list(list, topology.gpc_count() - 1, what));
   TpcSet set;
   for (const std::uint32_t gpc : gpcs) {
-    for (const std::uint32_t tpc : topology.tpcs_of_gpc(gpc)) set.insert(tpc);
+    set = set | TpcSet::of(topology.tpcs_of_gpc(GpcIndex(gpc)));
   }
   return set;
 }

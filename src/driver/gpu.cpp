@@ -161,9 +161,10 @@ Result<gpu::Device> describe(const Gpu& gpu) {
   device.dram.bandwidth_bytes_per_s = 2e3 * memory_khz * bus_bits / 8;
   const auto capability = gpu.compute_capability();
   const std::uint32_t per_tpc = gpu::sms_per_tpc(capability.major, capability.minor);
-  for (std::uint32_t sm = 0; sm < gpu.sm_count(); sm += per_tpc) {
+  const gpu::SmIndex end(gpu.sm_count());
+  for (gpu::SmIndex sm; sm < end;) {
     gpu::Tpc tpc;
-    for (std::uint32_t i = sm; i < sm + per_tpc && i < gpu.sm_count(); ++i) tpc.sms.push_back(i);
+    for (; tpc.sms.size() < per_tpc && sm < end; ++sm) tpc.sms.push_back(sm);
     device.topology.tpcs.push_back(std::move(tpc));
   }
   return device;

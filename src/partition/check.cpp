@@ -25,7 +25,7 @@ SplitReport check_split(const gpu::Topology& topology, const std::vector<Partiti
   SplitReport report;
   const gpu::TpcSet existing = all_tpcs(topology);
   gpu::TpcSet used;
-  std::map<std::uint32_t, std::set<std::size_t>> users_of_gpc;
+  std::map<gpu::GpcIndex, std::set<std::size_t>> users_of_gpc;
   for (std::size_t p = 0; p < parts.size(); ++p) {
     const Partition& part = parts[p];
     if (part.tpcs.empty()) {
@@ -36,7 +36,7 @@ SplitReport check_split(const gpu::Topology& topology, const std::vector<Partiti
                                           part.name, to_string(unknown), topology.tpc_count() - 1));
     }
     for (std::size_t q = p + 1; q < parts.size(); ++q) check_pair(part, parts[q], report.faults);
-    for (const std::uint32_t tpc : (part.tpcs & existing).members()) {
+    for (const gpu::TpcIndex tpc : part.tpcs& existing) {
       users_of_gpc[topology.tpcs[tpc].gpc].insert(p);
     }
     used = used | part.tpcs;
@@ -50,12 +50,12 @@ SplitReport check_split(const gpu::Topology& topology, const std::vector<Partiti
 
 std::uint32_t largest_cluster(const gpu::Topology& topology, const gpu::TpcSet& tpcs,
                               std::uint32_t blocks_per_sm) {
-  std::map<std::uint32_t, std::size_t> sms_of_gpc;
-  for (std::uint32_t t = 0; t < topology.tpc_count(); ++t) {
-    if (tpcs.contains(t)) sms_of_gpc[topology.tpcs[t].gpc] += topology.tpcs[t].sms.size();
-  }
+  PerIndex<gpu::GpcIndex, std::size_t> sms_of_gpc(topology.gpc_count());
   std::size_t most = 0;
-  for (const auto& [gpc, sms] : sms_of_gpc) most = std::max(most, sms);
+  for (const gpu::TpcIndex tpc : all_tpcs(topology) & tpcs) {
+    const auto& [gpc, sms, bit, side] = topology.tpcs[tpc];
+    most = std::max(most, sms_of_gpc[gpc] += sms.size());
+  }
   return static_cast<std::uint32_t>(most) * std::max(blocks_per_sm, 1U);
 }
 

@@ -1,7 +1,6 @@
 // Deals the TPCs and colours of a GPU out to parts, and takes a share of them.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <tuple>
 
 #include "demarc/partition/partition.hpp"
@@ -9,12 +8,13 @@
 namespace demarc::partition {
 namespace {
 
-using Order = std::vector<std::uint32_t>;
+using gpu::TpcIndex;
+using Order = std::vector<TpcIndex>;
 
 Order packed_order(const gpu::Topology& topology) {
-  Order order(topology.tpc_count());
-  std::iota(order.begin(), order.end(), 0U);
-  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+  const auto all = topology.tpcs.keys();
+  Order order(all.begin(), all.end());
+  std::stable_sort(order.begin(), order.end(), [&](TpcIndex a, TpcIndex b) {
     return topology.tpcs[a].gpc < topology.tpcs[b].gpc;
   });
   return order;
@@ -22,7 +22,7 @@ Order packed_order(const gpu::Topology& topology) {
 
 Order side_order(const gpu::Topology& topology) {
   Order order = packed_order(topology);
-  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+  std::stable_sort(order.begin(), order.end(), [&](TpcIndex a, TpcIndex b) {
     return topology.tpcs[a].side < topology.tpcs[b].side;
   });
   return order;
@@ -49,9 +49,7 @@ std::vector<gpu::TpcSet> deal(const Order& order, std::uint32_t parts) {
 
 std::vector<Order> gpcs_of(const gpu::Topology& topology) {
   std::vector<Order> gpcs;
-  for (std::uint32_t gpc = 0; gpc < topology.gpc_count(); ++gpc) {
-    gpcs.push_back(topology.tpcs_of_gpc(gpc));
-  }
+  for (const gpu::GpcIndex gpc : topology.gpcs()) gpcs.push_back(topology.tpcs_of_gpc(gpc));
   return gpcs;
 }
 
@@ -64,7 +62,7 @@ std::vector<gpu::TpcSet> whole_gpcs(std::vector<Order> gpcs, std::uint32_t parts
     const auto smallest = std::min_element(
         sets.begin(), sets.end(),
         [](const gpu::TpcSet& a, const gpu::TpcSet& b) { return a.size() < b.size(); });
-    for (const std::uint32_t tpc : gpc) smallest->insert(tpc);
+    for (const TpcIndex tpc : gpc) smallest->insert(tpc);
   }
   return sets;
 }
@@ -78,7 +76,7 @@ Result<std::vector<gpu::TpcSet>> one_side_each(const gpu::Topology& topology, st
   for (std::uint32_t side = 0; side < 2; ++side) {
     std::vector<Order> gpcs = gpcs_of(topology);
     for (Order& gpc : gpcs) {
-      std::erase_if(gpc, [&](std::uint32_t tpc) { return topology.tpcs[tpc].side != side; });
+      std::erase_if(gpc, [&](TpcIndex tpc) { return topology.tpcs[tpc].side != side; });
     }
     std::erase_if(gpcs, [](const Order& gpc) { return gpc.empty(); });
     if (gpcs.size() < parts / 2) {
@@ -182,7 +180,7 @@ Result<gpu::TpcSet> take_sms(const gpu::Topology& topology, std::uint32_t sms) {
   }
   gpu::TpcSet set;
   std::uint32_t have = 0;
-  for (const std::uint32_t tpc : packed_order(topology)) {
+  for (const TpcIndex tpc : packed_order(topology)) {
     if (have >= sms) break;
     set.insert(tpc);
     have += static_cast<std::uint32_t>(topology.tpcs[tpc].sms.size());

@@ -33,11 +33,7 @@ Result<std::unique_ptr<GpuMemory>> GpuMemory::open(cuda::GpuPointer gpu, std::ui
   memory->facts_.pages = pages;
   memory->facts_.sms = gpu->sm_count();
   memory->facts_.l2_bytes = static_cast<std::uint64_t>(l2_bytes);
-  const std::uint32_t per_tpc =
-      gpu::sms_per_tpc(gpu->compute_capability().major, gpu->compute_capability().minor);
-  for (std::uint32_t sm = 0; sm < gpu->sm_count(); ++sm) {
-    memory->roles_.push_back((sm / per_tpc) % 2 == 0 ? 1 : 2);
-  }
+  memory->roles_ = cuda::alternating_roles(*gpu);
   return memory;
 }
 
@@ -56,7 +52,7 @@ Result<float> GpuMemory::crowded_read(std::uint64_t, std::span<const std::uint64
 }
 
 Result<gpu::LatencyMatrix> GpuMemory::hit_latencies(std::span<const std::uint64_t> addresses,
-                                                    std::span<const std::uint32_t> sms,
+                                                    std::span<const gpu::SmIndex> sms,
                                                     std::uint32_t together, std::uint32_t repeats) {
   return timer_.hit_latencies(arena_.address(), addresses, sms, together, repeats);
 }

@@ -22,7 +22,7 @@ class GpuMemory final : public TimedMemory {
   Result<float> crowded_read(std::uint64_t primary,
                              std::span<const std::uint64_t> secondaries) override;
   Result<gpu::LatencyMatrix> hit_latencies(std::span<const std::uint64_t> addresses,
-                                           std::span<const std::uint32_t> sms,
+                                           std::span<const gpu::SmIndex> sms,
                                            std::uint32_t together, std::uint32_t repeats) override;
   Result<double> stream_seconds(const Stream& victim, const Stream& aggressor) override;
 
@@ -32,7 +32,7 @@ class GpuMemory final : public TimedMemory {
   cuda::MemoryTimer timer_;
   cuda::PageArena arena_;
   MemoryFacts facts_;
-  std::vector<std::uint8_t> roles_;  // every other TPC is the victim's
+  cuda::SmRoles roles_;
 };
 
 }  // namespace demarc::probe

@@ -165,7 +165,7 @@ Result<float> PlantedMemory::crowded_read(std::uint64_t primary,
 }
 
 Result<gpu::LatencyMatrix> PlantedMemory::hit_latencies(std::span<const std::uint64_t> addresses,
-                                                        std::span<const std::uint32_t> sms,
+                                                        std::span<const gpu::SmIndex> sms,
                                                         std::uint32_t together,
                                                         std::uint32_t repeats) {
   gpu::LatencyMatrix matrix;
@@ -181,7 +181,7 @@ Result<gpu::LatencyMatrix> PlantedMemory::hit_latencies(std::span<const std::uin
       }
       if (random_.uniform() < truth_.noise.spikes / 10) least += 40 * random_.uniform();
       matrix.values.push_back(static_cast<float>(
-          static_cast<double>(distances_[slice * truth_.facts.sms + sm]) + least));
+          static_cast<double>(distances_[slice * truth_.facts.sms + sm.raw()]) + least));
     }
   }
   return matrix;

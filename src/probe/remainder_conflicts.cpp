@@ -21,7 +21,7 @@ struct ChunksByRemainder {
 
 Result<std::vector<color::PageRemainder>> measure_pages(TimedMemory& memory,
                                                         const color::RemainderModel& model,
-                                                        const std::vector<std::uint32_t>& sms,
+                                                        const std::vector<gpu::SmIndex>& sms,
                                                         std::uint32_t together,
                                                         std::uint64_t pages) {
   const std::uint64_t page_bytes = memory.facts().page_bytes;

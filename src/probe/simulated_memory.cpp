@@ -120,9 +120,9 @@ Result<std::unique_ptr<SimulatedMemory>> SimulatedMemory::open(const gpu::Device
   facts.l2_bytes = device.l2.size_bytes;
   facts.line_bytes = sim::memory::line_bytes;
   const auto& tpcs = device.topology.tpcs;
-  for (std::size_t t = 0; t < tpcs.size(); ++t) {
-    auto& side = t % 2 == 0 ? memory->victim_sms_ : memory->aggressor_sms_;
-    for (const std::uint32_t sm : tpcs[t].sms) side.emplace_back(sm);
+  for (const gpu::TpcIndex t : tpcs.keys()) {
+    auto& side = t.raw() % 2 == 0 ? memory->victim_sms_ : memory->aggressor_sms_;
+    side.insert(side.end(), tpcs[t].sms.begin(), tpcs[t].sms.end());
   }
   return memory;
 }
@@ -185,7 +185,7 @@ Result<float> SimulatedMemory::crowded_read(std::uint64_t primary,
 }
 
 Result<gpu::LatencyMatrix> SimulatedMemory::hit_latencies(std::span<const std::uint64_t> addresses,
-                                                          std::span<const std::uint32_t> sms,
+                                                          std::span<const gpu::SmIndex> sms,
                                                           std::uint32_t together,
                                                           std::uint32_t repeats) {
   gpu::LatencyMatrix matrix;
@@ -194,9 +194,8 @@ Result<gpu::LatencyMatrix> SimulatedMemory::hit_latencies(std::span<const std::u
   const double noise = noise_.hit_jitter * (together > 16 ? 4 : 1);
   for (const std::uint64_t address : addresses) {
     gpu_.touch(PhysicalAddress(address));
-    for (const std::uint32_t sm : sms) {
-      const std::array<Request, 1> read{
-          Request{.sm = SmIndex(sm), .address = PhysicalAddress(address)}};
+    for (const SmIndex sm : sms) {
+      const std::array<Request, 1> read{Request{.sm = sm, .address = PhysicalAddress(address)}};
       DEMARC_TRY(const auto done, gpu_.timed(read));
       double least = noise * random_.normal();
       for (std::uint32_t r = 1; r < repeats; ++r) least = std::min(least, noise * random_.normal());

@@ -35,7 +35,7 @@ class SimulatedMemory final : public TimedMemory {
   Result<float> crowded_read(std::uint64_t primary,
                              std::span<const std::uint64_t> secondaries) override;
   Result<gpu::LatencyMatrix> hit_latencies(std::span<const std::uint64_t> addresses,
-                                           std::span<const std::uint32_t> sms,
+                                           std::span<const gpu::SmIndex> sms,
                                            std::uint32_t together, std::uint32_t repeats) override;
   // A stream is simulated for some thousand cycles in its steady state, and its time scaled to the
   // whole.

@@ -15,10 +15,10 @@ namespace {
 constexpr std::uint32_t hit_repeats = 4;
 
 // Evenly spread over the numbering, which follows the GPCs, alternating the two SMs of a TPC.
-std::vector<std::uint32_t> spread_sms(std::uint32_t available, std::uint32_t wanted) {
+std::vector<gpu::SmIndex> spread_sms(std::uint32_t available, std::uint32_t wanted) {
   wanted = std::min(wanted, available);
-  std::vector<std::uint32_t> sms;
-  for (std::uint32_t i = 0; i < wanted; ++i) sms.push_back(i * available / wanted);
+  std::vector<gpu::SmIndex> sms;
+  for (std::uint32_t i = 0; i < wanted; ++i) sms.emplace_back(i * available / wanted);
   return sms;
 }
 

@@ -12,13 +12,13 @@ namespace {
 using gpu::TpcSet;
 
 // TPCs in the order in which numbers of SMs are taken.
-std::vector<std::uint32_t> packed_order(const gpu::Topology& topology) {
-  std::vector<std::uint32_t> order;
+std::vector<gpu::TpcIndex> packed_order(const gpu::Topology& topology) {
+  std::vector<gpu::TpcIndex> order;
   TpcSet seen;
   for (std::uint32_t sms = 1; sms <= topology.sm_count(); ++sms) {
     const auto taken = partition::take_sms(topology, sms);
     if (!taken) break;
-    for (const std::uint32_t tpc : (*taken - seen).members()) order.push_back(tpc);
+    for (const gpu::TpcIndex tpc : *taken - seen) order.push_back(tpc);
     seen = *taken;
   }
   return order;
@@ -29,7 +29,7 @@ Result<TpcSet> take_free(const gpu::Topology& topology, const TpcSet& taken, std
                          const TenantConfig& tenant) {
   TpcSet set;
   std::uint32_t have = 0;
-  for (const std::uint32_t tpc : packed_order(topology)) {
+  for (const gpu::TpcIndex tpc : packed_order(topology)) {
     if (have >= sms) break;
     if (taken.contains(tpc)) continue;
     set.insert(tpc);

@@ -47,8 +47,8 @@ sim::DispatchTimeline block_timeline(const BlockRun& run) {
   sim::DispatchTimeline timeline{run.name, "us", 1, {}, {}};
   for (const RunKernel& kernel : run.kernels) timeline.kernels.push_back(kernel.name);
   for (const BlockTime& b : run.blocks) {
-    timeline.sms = std::max(timeline.sms, b.sm + 1);
-    timeline.spans.push_back({b.sm, b.kernel, b.begin_us, b.end_us, 1});
+    timeline.sms = std::max(timeline.sms, b.sm.raw() + 1);
+    timeline.spans.push_back({b.sm.raw(), b.kernel, b.begin_us, b.end_us, 1});
   }
   std::sort(timeline.spans.begin(), timeline.spans.end(), [](const auto& a, const auto& b) {
     return std::tie(a.start, a.sm) < std::tie(b.start, b.sm);

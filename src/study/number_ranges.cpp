@@ -5,7 +5,7 @@
 
 namespace demarc::study {
 
-std::string number_ranges(std::span<const std::uint32_t> ascending) {
+std::string number_ranges(std::span<const gpu::SmIndex> ascending) {
   std::string out;
   for (std::size_t i = 0; i < ascending.size();) {
     std::size_t last = i;

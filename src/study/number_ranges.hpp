@@ -1,13 +1,14 @@
 // Numbers of SMs as people write them.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
+
+#include "demarc/device/units.hpp"
 
 namespace demarc::study {
 
 // {0, 1, 2, 5} -> "0-2, 5"
-[[nodiscard]] std::string number_ranges(std::span<const std::uint32_t> ascending);
+[[nodiscard]] std::string number_ranges(std::span<const gpu::SmIndex> ascending);
 
 }  // namespace demarc::study

@@ -14,6 +14,7 @@
 #include "demarc/demarc.h"
 #include "fake_card.hpp"
 #include "shared_library.hpp"
+#include "sms.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -284,9 +285,7 @@ gpu::TpcSet tpcs_of_launch(const GpuPointer& gpu, CuStream stream, std::uint32_t
   DEMAND(gpu->api().cuStreamSynchronize(stream) == 0);
   Placement placement;
   placement.blocks = counts.read<std::uint32_t>(sms).value();
-  gpu::TpcSet set;
-  for (const auto sm : placement.used_sms()) set.insert(sm / 2);
-  return set;
+  return test::tpcs_of(placement.used_sms());
 }
 
 void masks_through_libsmctrl() {

@@ -6,6 +6,7 @@
 
 #include "conformance.hpp"
 #include "fake_card.hpp"
+#include "sms.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -245,10 +246,10 @@ TEST(LaneProofs, of_renumbered_sms_count_them) {
   ASSERT_TRUE(card->virtual_sms());
   const auto lane = make_backend(card, Mode::mask).value()->open(part_of({4, 5}));
   ASSERT_TRUE(lane) << lane.error().message;
-  EXPECT_EQ((*lane)->proof()->sms, (std::vector<std::uint32_t>{0, 1, 2, 3}));
+  EXPECT_EQ((*lane)->proof()->sms, test::sm_list({0, 1, 2, 3}));
   EXPECT_EQ((*lane)->proof()->outside, 0U);
-  EXPECT_FALSE((LaneProof{96, 0, {0, 1, 2}, 2}.holds()));
-  EXPECT_FALSE((LaneProof{96, 1, {0, 1}, 2}.holds()));
+  EXPECT_FALSE((LaneProof{96, 0, test::sm_list({0, 1, 2}), 2}.holds()));
+  EXPECT_FALSE((LaneProof{96, 1, test::sm_list({0, 1}), 2}.holds()));
 }
 
 TEST(AffinityRefusal, where_kernels_cannot_know_their_sm_there_are_no_affine_lanes) {
@@ -305,8 +306,7 @@ TEST(AffineLanes, reach_sms_beyond_the_6_4_th) {
       config);
   const auto lane = make_backend(card, Mode::affinity).value()->open(part_of({31, 32, 63, 64}));
   ASSERT_TRUE(lane) << lane.error().message;
-  EXPECT_EQ((*lane)->proof()->sms,
-            (std::vector<std::uint32_t>{62, 63, 64, 65, 126, 127, 128, 129}));
+  EXPECT_EQ((*lane)->proof()->sms, test::sm_list({62, 63, 64, 65, 126, 127, 128, 129}));
   EXPECT_EQ((*lane)->proof()->outside, 0U);
   EXPECT_EQ(threads_of_block, 64);
 }

@@ -10,6 +10,7 @@
 
 #include "demarc/base/files.hpp"
 #include "fake_card.hpp"
+#include "sms.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -28,11 +29,11 @@ TEST(Card, the_topology_of_the_planted_gpu_is_found_by_both_ways) {
   EXPECT_EQ(facts.stream_field->offset, config.stream_offset);
   EXPECT_FALSE((*card)->virtual_sms());
   for (std::uint32_t t = 0; t < config.tpcs; ++t) {
-    const gpu::Tpc& tpc = (*card)->topology().tpcs[t];
-    EXPECT_EQ(tpc.gpc, config.gpc[t]) << t;
+    const gpu::Tpc& tpc = (*card)->topology().tpcs[gpu::TpcIndex(t)];
+    EXPECT_EQ(tpc.gpc, gpu::GpcIndex(config.gpc[t])) << t;
     EXPECT_EQ(tpc.bit, config.bit[t]) << t;
     EXPECT_EQ(tpc.side, config.side[t] ^ config.side[0]) << t;
-    EXPECT_EQ(tpc.sms, (std::vector<std::uint32_t>{2 * t, 2 * t + 1}));
+    EXPECT_EQ(tpc.sms, test::sm_list({2 * t, 2 * t + 1}));
   }
 }
 
@@ -42,7 +43,7 @@ TEST(Card, without_masks_clusters_alone_tell_the_gpcs) {
   EXPECT_FALSE((*card)->facts().by_descriptor);
   EXPECT_TRUE((*card)->facts().by_cluster);
   EXPECT_EQ((*card)->topology().gpc_count(), 4U);
-  EXPECT_FALSE((*card)->topology().tpcs[0].bit);
+  EXPECT_FALSE((*card)->topology().tpcs.front().bit);
 }
 
 TEST(Card, disagreeing_ways_are_an_error_that_names_the_tpcs) {
@@ -76,7 +77,7 @@ TEST(Card, tpcs_that_the_descriptor_cannot_name_get_no_mask) {
   CardFacts facts = Card::open(gpu, options).value()->facts();
   EXPECT_FALSE(facts.by_cluster);
   EXPECT_EQ(facts.device.topology.gpc_count(), 1U) << "nobody knows how many bits a GPC has there";
-  facts.device.topology.tpcs[5].bit = 64;
+  facts.device.topology.tpcs[gpu::TpcIndex(5)].bit = 64;
   ASSERT_TRUE(write_file(facts_path(*gpu, options.cache_folder), facts_to_json(facts)));
   const auto card = Card::open(gpu, options);
   ASSERT_TRUE(card) << card.error().message;
@@ -118,7 +119,7 @@ TEST(Card, a_damaged_facts_file_is_an_error_that_names_it) {
 
 TEST(CardFacts, are_read_as_they_were_written_and_refused_by_name_where_they_are_wrong) {
   CardFacts facts = fake_card().value()->facts();
-  facts.unconfirmed = {3, 5};
+  facts.unconfirmed = {gpu::TpcIndex(3), gpu::TpcIndex(5)};
   facts.notes = {"one", "two"};
   facts.stream_field = StreamField{0x25c, false};
   const std::string text = facts_to_json(facts);

@@ -7,6 +7,7 @@
 #include "demarc/base/random.hpp"
 #include "demarc/card/fingerprints.hpp"
 #include "demarc/device/slice_model.hpp"
+#include "sms.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -21,10 +22,10 @@ std::vector<float> row_about(float cycles) {
 SmIdentity identity_of_sm(float apart, float away, double noise = 0) {
   Fingerprints reference;
   reference.modulus = 1;
-  reference.sms = {0, 1};
+  reference.sms = test::sm_list({0, 1});
   reference.latency = {row_about(250), row_about(250 + apart)};
   Fingerprints observed = reference;
-  observed.sms = {7};
+  observed.sms = test::sm_list({7});
   observed.latency = {row_about(250 + away)};
   observed.noise = noise;
   const auto found = match_fingerprints(gpu::regular_topology(1, 2, 1), reference, observed);
@@ -35,10 +36,10 @@ SmIdentity identity_of_sm(float apart, float away, double noise = 0) {
 TEST(FingerprintChoice, the_next_tpc_is_two_standard_errors_away_at_least) {
   const SmIdentity sure = identity_of_sm(3, 0, 1.5);
   EXPECT_TRUE(sure.certain);
-  EXPECT_EQ(sure.sm, 7U);
-  EXPECT_EQ(sure.tpc, 0U);
+  EXPECT_EQ(sure.sm, gpu::SmIndex(7));
+  EXPECT_EQ(sure.tpc, gpu::TpcIndex(0));
   EXPECT_EQ(sure.distance, 0);
-  EXPECT_EQ(sure.other_tpc, 1U);
+  EXPECT_EQ(sure.other_tpc, gpu::TpcIndex(1));
   EXPECT_EQ(sure.other_distance, 3);
   EXPECT_FALSE(identity_of_sm(3, 0, 1.51).certain);
 }
@@ -61,7 +62,7 @@ TEST(FingerprintChoice, candidates_are_the_tpcs_that_it_may_be) {
 TEST(FingerprintChoice, of_a_tpc_with_more_sms_than_it_has_none_is_known) {
   Fingerprints reference;
   reference.modulus = 1;
-  reference.sms = {0, 1};
+  reference.sms = test::sm_list({0, 1});
   reference.latency = {row_about(250), row_about(260)};
   Fingerprints observed = reference;
   observed.latency[1] = row_about(250);
@@ -79,7 +80,7 @@ TEST(FingerprintChoice, where_two_alignments_fit_nothing_is_certain) {
     };
     Fingerprints reference;
     reference.modulus = 2;
-    reference.sms = {0, 1};
+    reference.sms = test::sm_list({0, 1});
     for (const float tpc : {250.F, 260.F}) {
       reference.latency.push_back({nearly(tpc), nearly(tpc + 40), nearly(tpc), nearly(tpc + 40)});
     }
@@ -97,7 +98,7 @@ TEST(FingerprintChoice, where_two_alignments_fit_nothing_is_certain) {
 TEST(FingerprintChoice, every_sm_helps_to_align) {
   Fingerprints reference;
   reference.modulus = 1;
-  reference.sms = {0, 1};
+  reference.sms = test::sm_list({0, 1});
   reference.latency = {{250, 250, 250, 250}, row_about(300)};
   Fingerprints observed = reference;
   std::swap(observed.latency[1][0], observed.latency[1][1]);  // the page flips the lowest parity
@@ -106,14 +107,14 @@ TEST(FingerprintChoice, every_sm_helps_to_align) {
       match_fingerprints(gpu::regular_topology(1, 2, 1), reference, observed).value();
   EXPECT_TRUE(found[0].certain);
   EXPECT_TRUE(found[1].certain);
-  EXPECT_EQ(found[1].tpc, 1U);
+  EXPECT_EQ(found[1].tpc, gpu::TpcIndex(1));
   EXPECT_EQ(found[1].distance, 0);
 }
 
 TEST(FingerprintChoice, the_first_sm_helps_to_align_as_well) {
   Fingerprints reference;
   reference.modulus = 1;
-  reference.sms = {0, 1};
+  reference.sms = test::sm_list({0, 1});
   reference.latency = {row_about(300), {250, 250, 250, 250}};
   const auto found =
       match_fingerprints(gpu::regular_topology(1, 2, 1), reference, reference).value();
@@ -124,7 +125,7 @@ TEST(FingerprintChoice, the_first_sm_helps_to_align_as_well) {
 TEST(FingerprintChoice, a_cycle_in_one_slice_is_enough_to_align) {
   Fingerprints reference;
   reference.modulus = 1;
-  reference.sms = {0, 1};
+  reference.sms = test::sm_list({0, 1});
   reference.latency = {{250, 250, 250, 251}, {260, 260, 260, 261}};
   const auto found =
       match_fingerprints(gpu::regular_topology(1, 2, 1), reference, reference).value();
@@ -158,10 +159,11 @@ gpu::LatencyMatrix readings_of(const gpu::AddressMap& map, std::span<const std::
 TEST(FingerprintChoice, a_fingerprint_has_the_median_of_every_slice) {
   const gpu::AddressMap map = hash_without_a_stack();
   const auto offsets = gpu::sample_offsets(map.page_bytes, map.interleave_bytes, 256);
-  const auto made = make_fingerprints(map, offsets, readings_of(map, offsets, 2), {4, 9});
+  const auto made =
+      make_fingerprints(map, offsets, readings_of(map, offsets, 2), test::sm_list({4, 9}));
   ASSERT_TRUE(made) << made.error().message;
   EXPECT_EQ(made->modulus, 1U);
-  EXPECT_EQ(made->sms, (std::vector<std::uint32_t>{4, 9}));
+  EXPECT_EQ(made->sms, test::sm_list({4, 9}));
   ASSERT_EQ(made->latency.size(), 2U);
   std::vector<std::uint32_t> readings(4, 0);
   for (const std::uint64_t offset : offsets) ++readings[map.module(offset)];
@@ -189,7 +191,7 @@ TEST(FingerprintChoice, the_noise_is_that_of_a_median_of_the_readings_of_a_slice
                             20 * static_cast<float>(slice));
   }
   ASSERT_EQ(offsets.size(), 4U * 64U);
-  EXPECT_DOUBLE_EQ(make_fingerprints(map, offsets, matrix, {0})->noise, 1.25 / 8);
+  EXPECT_DOUBLE_EQ(make_fingerprints(map, offsets, matrix, test::sm_list({0}))->noise, 1.25 / 8);
 }
 
 // One SM that follows the hash does not vouch for the rest.
@@ -199,8 +201,8 @@ TEST(FingerprintChoice, sms_are_judged_together_however_many_there_are) {
   Random random(12);
   for (const std::uint32_t sms : {2U, 7U, 16U, 24U}) {
     gpu::LatencyMatrix matrix = readings_of(map, offsets, sms);
-    std::vector<std::uint32_t> numbers;
-    for (std::uint32_t sm = 0; sm < sms; ++sm) numbers.push_back(sm);
+    const auto all = indices<gpu::SmIndex>(sms);
+    const std::vector<gpu::SmIndex> numbers(all.begin(), all.end());
     EXPECT_TRUE(make_fingerprints(map, offsets, matrix, numbers)) << sms;
     for (std::size_t i = 0; i < matrix.values.size(); ++i) {
       if (i % sms != 0) matrix.values[i] = static_cast<float>(200 + 60 * random.uniform());
@@ -215,7 +217,8 @@ TEST(FingerprintChoice, chunks_that_leave_a_slice_out_are_too_few) {
   offsets.erase(std::remove_if(offsets.begin(), offsets.end(),
                                [&map](std::uint64_t offset) { return map.module(offset) == 3; }),
                 offsets.end());
-  const auto made = make_fingerprints(map, offsets, readings_of(map, offsets, 1), {0});
+  const auto made =
+      make_fingerprints(map, offsets, readings_of(map, offsets, 1), test::sm_list({0}));
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().message,
             fmt::format("fingerprints: {} chunks are too few", offsets.size()));

@@ -11,6 +11,7 @@
 
 #include "demarc/base/random.hpp"
 #include "demarc/device/slice_model.hpp"
+#include "sms.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -27,18 +28,18 @@ struct PlantedPage {
 struct PlantedCard {
   gpu::AddressMap map;
   gpu::Topology topology = gpu::regular_topology(3, 3, 2);
-  std::vector<std::vector<double>> latency;  // [tpc][slice]
+  PerIndex<gpu::TpcIndex, std::vector<double>> latency;  // [tpc][slice]
   std::vector<std::uint64_t> offsets;
 
   PlantedCard(gpu::AddressMap hash, std::uint32_t chunks, Random& random) : map(std::move(hash)) {
     const std::uint32_t slices = map.module.count() * map.stack->modulus;
-    std::vector<std::vector<double>> of_gpc(topology.gpc_count());
+    PerIndex<gpu::GpcIndex, std::vector<double>> of_gpc(topology.gpc_count());
     for (auto& row : of_gpc) {
       for (std::uint32_t s = 0; s < slices; ++s) row.push_back(250 + 60 * random.uniform());
     }
-    for (std::uint32_t t = 0; t < topology.tpc_count(); ++t) {
+    for (const gpu::TpcIndex t : topology.tpcs.keys()) {
       latency.push_back(of_gpc[topology.tpcs[t].gpc]);
-      for (double& value : latency.back()) value += 0.5 * t;
+      for (double& value : latency.back()) value += 0.5 * t.raw();
     }
     offsets = gpu::sample_offsets(map.page_bytes, map.interleave_bytes, chunks);
   }
@@ -58,7 +59,7 @@ struct PlantedCard {
 
   // Each chunk with noise, each SM with an offset of its own, as launches have them.
   [[nodiscard]] gpu::LatencyMatrix measure(const PlantedPage& page,
-                                           const std::vector<std::uint32_t>& sms, double noise,
+                                           const std::vector<gpu::SmIndex>& sms, double noise,
                                            double offset, Random& random) const {
     std::vector<double> own;
     for (std::size_t i = 0; i < sms.size(); ++i) own.push_back(offset * (2 * random.uniform() - 1));
@@ -77,19 +78,18 @@ struct PlantedCard {
   }
 };
 
-std::vector<std::uint32_t> first_sms(std::uint32_t count) {
-  std::vector<std::uint32_t> sms(count);
-  for (std::uint32_t sm = 0; sm < count; ++sm) sms[sm] = sm;
-  return sms;
+std::vector<gpu::SmIndex> first_sms(std::size_t count) {
+  const auto all = indices<gpu::SmIndex>(count);
+  return {all.begin(), all.end()};
 }
 
 // Some TPCs, both SMs of each, in any order.
-std::vector<std::uint32_t> some_sms(const PlantedCard& card, Random& random) {
-  std::vector<std::uint32_t> sms;
+std::vector<gpu::SmIndex> some_sms(const PlantedCard& card, Random& random) {
+  std::vector<gpu::SmIndex> sms;
   for (const gpu::Tpc& tpc : card.topology.tpcs) {
     if (random.below(3) == 0) sms.insert(sms.end(), tpc.sms.begin(), tpc.sms.end());
   }
-  if (sms.empty()) sms = card.topology.tpcs[4].sms;
+  if (sms.empty()) sms = card.topology.tpcs[gpu::TpcIndex(4)].sms;
   for (std::size_t i = sms.size(); i > 1; --i) std::swap(sms[i - 1], sms[random.below(i)]);
   return sms;
 }
@@ -116,13 +116,13 @@ bool tells_all(const PlantedCard& card, Random& random) {
   const auto truth = some_sms(card, random);
   const auto seen = make_fingerprints(card.map, card.offsets,
                                       card.measure(card.page(random), truth, 0.15, 0.08, random),
-                                      first_sms(static_cast<std::uint32_t>(truth.size())));
+                                      first_sms(truth.size()));
   if (!seen) return false;
   const auto found = match_fingerprints(card.topology, reference_of(card, random), *seen);
   bool all = found && found->size() == truth.size();
   for (std::size_t i = 0; all && i < truth.size(); ++i) {
     const SmIdentity& sm = (*found)[i];
-    all = sm.certain && sm.sm == i && sm.tpc == card.topology.tpc_of_sm(truth[i]);
+    all = sm.certain && sm.sm == gpu::SmIndex(i) && sm.tpc == card.topology.tpc_of_sm(truth[i]);
   }
   return all;
 }
@@ -188,36 +188,39 @@ TEST(FingerprintMatch, a_tpc_that_the_noise_may_have_taken_for_another_is_in_dou
 TEST(FingerprintMatch, tpcs_that_look_alike_are_in_doubt_and_both_are_named) {
   Random random(3);
   PlantedCard card = small_card(random);
-  card.latency[5] = card.latency[3];
+  const gpu::TpcIndex three(3), five(5);
+  card.latency[five] = card.latency[three];
   const auto reference = reference_of(card, random);
   const auto seen = make_fingerprints(
-      card.map, card.offsets, card.measure(card.page(random), {6, 0}, 0.3, 0, random), {0, 1});
+      card.map, card.offsets,
+      card.measure(card.page(random), test::sm_list({6, 0}), 0.3, 0, random), first_sms(2));
   ASSERT_TRUE(seen) << seen.error().message;
   const auto found = match_fingerprints(card.topology, reference, *seen).value();
   EXPECT_FALSE(found[0].certain);
-  EXPECT_EQ(std::min(found[0].tpc, found[0].other_tpc), 3U);
-  EXPECT_EQ(std::max(found[0].tpc, found[0].other_tpc), 5U);
+  EXPECT_EQ(std::min(found[0].tpc, found[0].other_tpc), three);
+  EXPECT_EQ(std::max(found[0].tpc, found[0].other_tpc), five);
   // Whichever of the two is nearer: noise decides, so both orders come up.
-  std::set<std::uint32_t> nearest;
+  std::set<gpu::TpcIndex> nearest;
   for (int i = 0; i < 20; ++i) {
-    const auto again = make_fingerprints(card.map, card.offsets,
-                                         card.measure(card.page(random), {6}, 0.3, 0, random), {0});
+    const auto again = make_fingerprints(
+        card.map, card.offsets, card.measure(card.page(random), test::sm_list({6}), 0.3, 0, random),
+        first_sms(1));
     const SmIdentity sm = match_fingerprints(card.topology, reference, again.value())->at(0);
     nearest.insert(sm.tpc);
-    EXPECT_EQ(sm.tpc + sm.other_tpc, 8U);
+    EXPECT_EQ(sm.other_tpc, sm.tpc == three ? five : three);
   }
-  EXPECT_EQ(nearest, (std::set<std::uint32_t>{3, 5}));
+  EXPECT_EQ(nearest, (std::set<gpu::TpcIndex>{three, five}));
   EXPECT_TRUE(found[1].certain);
-  EXPECT_EQ(found[1].tpc, 0U);
+  EXPECT_EQ(found[1].tpc, gpu::TpcIndex(0));
 }
 
 TEST(FingerprintMatch, three_sms_on_one_tpc_are_in_doubt) {
   Random random(4);
   const PlantedCard card = small_card(random);
   const auto reference = reference_of(card, random);
-  const auto seen = make_fingerprints(card.map, card.offsets,
-                                      card.measure(card.page(random), {2, 3, 2, 8}, 0.3, 0, random),
-                                      {0, 1, 2, 3});
+  const auto seen = make_fingerprints(
+      card.map, card.offsets,
+      card.measure(card.page(random), test::sm_list({2, 3, 2, 8}), 0.3, 0, random), first_sms(4));
   const auto found = match_fingerprints(card.topology, reference, seen.value()).value();
   EXPECT_FALSE(found[0].certain || found[1].certain || found[2].certain);
   EXPECT_TRUE(found[3].certain);
@@ -230,8 +233,9 @@ TEST(FingerprintMatch, an_sm_that_is_none_of_the_cards_is_in_doubt) {
   for (auto& row : card.latency) {
     for (double& value : row) value *= 1.05;  // as at another clock
   }
-  const auto seen = make_fingerprints(
-      card.map, card.offsets, card.measure(card.page(random), {2, 8}, 0.3, 0, random), {2, 8});
+  const auto sms = test::sm_list({2, 8});
+  const auto seen = make_fingerprints(card.map, card.offsets,
+                                      card.measure(card.page(random), sms, 0.3, 0, random), sms);
   const auto found = match_fingerprints(card.topology, reference, seen.value()).value();
   for (const SmIdentity& sm : found) {
     EXPECT_FALSE(sm.certain);
@@ -241,18 +245,19 @@ TEST(FingerprintMatch, an_sm_that_is_none_of_the_cards_is_in_doubt) {
 TEST(FingerprintMatch, an_sm_farther_than_noise_is_in_doubt_though_no_other_tpc_is_near) {
   Random random(9);
   PlantedCard card = small_card(random);
-  for (std::uint32_t t = 0; t < card.topology.tpc_count(); ++t) {
-    for (double& value : card.latency[t]) value += 20.0 * t;
+  for (const gpu::TpcIndex t : card.latency.keys()) {
+    for (double& value : card.latency[t]) value += 20.0 * t.raw();
   }
   const auto reference = reference_of(card, random);
+  const gpu::TpcIndex four(4);
+  const auto sms = test::sm_list({8, 0});
   const auto certain_with = [&](double away) {
     PlantedCard moved = card;
-    for (double& value : moved.latency[4]) value += away;
-    const auto seen =
-        make_fingerprints(moved.map, moved.offsets,
-                          moved.measure(moved.page(random), {8, 0}, 0.1, 0, random), {8, 0});
+    for (double& value : moved.latency[four]) value += away;
+    const auto seen = make_fingerprints(
+        moved.map, moved.offsets, moved.measure(moved.page(random), sms, 0.1, 0, random), sms);
     const auto found = match_fingerprints(card.topology, reference, seen.value()).value();
-    EXPECT_EQ(found[0].tpc, 4U);
+    EXPECT_EQ(found[0].tpc, four);
     EXPECT_TRUE(found[1].certain);
     return found[0].certain;
   };
@@ -295,7 +300,7 @@ TEST(FingerprintTable, latencies_that_do_not_follow_the_hash_are_refused) {
   for (std::size_t i = 0; i < 2 * card.offsets.size(); ++i) {
     matrix.values.push_back(static_cast<float>(250 + 60 * random.uniform()));
   }
-  const auto made = make_fingerprints(card.map, card.offsets, matrix, {0, 1});
+  const auto made = make_fingerprints(card.map, card.offsets, matrix, first_sms(2));
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().kind, ErrorKind::check_failed);
 }

@@ -9,6 +9,7 @@
 #include "demarc/base/json.hpp"
 #include "demarc/card/verify.hpp"
 #include "fake_card.hpp"
+#include "sms.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -65,12 +66,12 @@ TEST(Identify, a_busy_card_is_not_guessed_at) {
 
 TEST(Identify, a_doubtful_sm_is_counted_and_names_no_tpc) {
   SmIdentity sure;
-  sure.sm = 2;
-  sure.tpc = 1;
+  sure.sm = gpu::SmIndex(2);
+  sure.tpc = gpu::TpcIndex(1);
   sure.certain = true;
   SmIdentity guess;
-  guess.sm = 0;
-  guess.tpc = 3;
+  guess.sm = gpu::SmIndex(0);
+  guess.tpc = gpu::TpcIndex(3);
   const auto found = identification_of(gpu::regular_topology(2, 2, 2), {{sure, guess}});
   EXPECT_EQ(found.tpcs, gpu::TpcSet{1});
   EXPECT_EQ(found.sms, 2U);
@@ -122,10 +123,10 @@ TEST(Identify, without_remembered_fingerprints_it_says_how_to_take_them) {
 
 SmIdentity doubtful(std::uint32_t number) {
   SmIdentity sm;
-  sm.sm = number;
-  sm.tpc = 1;
+  sm.sm = gpu::SmIndex(number);
+  sm.tpc = gpu::TpcIndex(1);
   sm.distance = 1.5;
-  sm.other_tpc = 2;
+  sm.other_tpc = gpu::TpcIndex(2);
   sm.other_distance = 1.75;
   return sm;
 }
@@ -410,7 +411,7 @@ TEST(Verify, proves_a_mode_by_a_lane_of_it) {
   EXPECT_EQ(masked->paths[0].name, "mask");
   EXPECT_EQ(masked->subject(), "a partition of mode mask, made for this check");
   EXPECT_FALSE(masked->unconfined());
-  EXPECT_EQ(masked->paths[0].placement.used_sms(), (std::vector<std::uint32_t>{4, 5, 6, 7}));
+  EXPECT_EQ(masked->paths[0].placement.used_sms(), test::sm_list({4, 5, 6, 7}));
   EXPECT_TRUE(!inverted || !inverted->holds);
 }
 

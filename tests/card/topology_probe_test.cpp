@@ -6,6 +6,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "demarc/base/random.hpp"
+#include "sms.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -24,10 +25,10 @@ struct Planted {
 void add_clusters(Planted& planted, Random& random, std::uint32_t count) {
   for (std::uint32_t c = 0; c < count; ++c) {
     const auto tpc = static_cast<std::uint32_t>(random.below(planted.gpc.size()));
-    std::vector<std::uint32_t> cluster = {2 * tpc, 2 * tpc + 1};
+    std::vector<gpu::SmIndex> cluster = test::sm_list({2 * tpc, 2 * tpc + 1});
     for (std::uint32_t t = 0; t < planted.gpc.size(); ++t) {
       if (t != tpc && planted.gpc[t] == planted.gpc[tpc] && random.below(2) == 0) {
-        cluster.push_back(2 * t);
+        cluster.emplace_back(2 * t);
       }
     }
     planted.evidence.clusters.push_back(std::move(cluster));
@@ -58,7 +59,8 @@ Planted planted_gpu(std::uint64_t seed) {
 bool same_groups(const gpu::Topology& topology, const std::vector<std::uint32_t>& gpc) {
   for (std::uint32_t a = 0; a < gpc.size(); ++a) {
     for (std::uint32_t b = 0; b < gpc.size(); ++b) {
-      if ((topology.tpcs[a].gpc == topology.tpcs[b].gpc) != (gpc[a] == gpc[b])) return false;
+      const bool same = topology.tpcs[gpu::TpcIndex(a)].gpc == topology.tpcs[gpu::TpcIndex(b)].gpc;
+      if (same != (gpc[a] == gpc[b])) return false;
     }
   }
   return true;
@@ -82,7 +84,7 @@ RC_GTEST_PROP(Topology, a_cluster_across_two_gpcs_is_a_contradiction, (std::uint
   Planted planted = planted_gpu(seed);
   std::uint32_t other = 1;
   while (planted.gpc[other] == planted.gpc[0]) ++other;
-  planted.evidence.clusters.push_back({0, 2 * other});
+  planted.evidence.clusters.push_back(test::sm_list({0, 2 * other}));
   const auto finding = conclude_topology(planted.evidence);
   RC_ASSERT(!finding.has_value());
   RC_ASSERT(finding.error().kind == ErrorKind::check_failed);
@@ -119,11 +121,11 @@ TEST(Topology, a_tpc_that_never_joined_a_large_cluster_keeps_its_descriptors_gpc
   evidence.sms = 12;
   evidence.bits = {0, 1, 2, 9, 10, 11};
   evidence.bits_per_gpc = 9;
-  evidence.clusters = {{0, 2}, {6, 8, 10}};  // TPC 2 in none
+  evidence.clusters = {test::sm_list({0, 2}), test::sm_list({6, 8, 10})};  // TPC 2 in none
   const auto finding = conclude_topology(evidence);
   ASSERT_TRUE(finding) << finding.error().message;
-  EXPECT_EQ(finding->topology.tpcs[2].gpc, 0U);
-  EXPECT_THAT(finding->unconfirmed, ElementsAre(2U));
+  EXPECT_EQ(finding->topology.tpcs[gpu::TpcIndex(2)].gpc, gpu::GpcIndex(0));
+  EXPECT_THAT(finding->unconfirmed, ElementsAre(gpu::TpcIndex(2)));
 }
 
 TEST(Topology, a_cluster_makes_a_gpc_of_two_tpcs_and_without_one_they_stand_alone) {
@@ -131,12 +133,12 @@ TEST(Topology, a_cluster_makes_a_gpc_of_two_tpcs_and_without_one_they_stand_alon
   evidence.sms = 12;
   evidence.bits = {0, 1, 9, 10, 18, 19};
   evidence.bits_per_gpc = 9;
-  evidence.clusters = {{0, 2}, {4, 6}};
+  evidence.clusters = {test::sm_list({0, 2}), test::sm_list({4, 6})};
   const auto finding = conclude_topology(evidence);
   ASSERT_TRUE(finding) << finding.error().message;
   EXPECT_TRUE(same_groups(finding->topology, {0, 0, 1, 1, 2, 3}));
   EXPECT_THAT(finding->unconfirmed, testing::IsEmpty());
-  EXPECT_EQ(finding->topology.tpcs[3].bit, 10U);
+  EXPECT_EQ(finding->topology.tpcs[gpu::TpcIndex(3)].bit, 10U);
 }
 
 TEST(Topology, what_cannot_be_is_refused) {
@@ -150,10 +152,10 @@ TEST(Topology, what_cannot_be_is_refused) {
   EXPECT_THAT(conclude_topology(evidence).error().message,
               HasSubstr("3 hardware bits were given for 4 TPCs"));
   evidence.bits.clear();
-  evidence.clusters = {{0, 8}};
+  evidence.clusters = {test::sm_list({0, 8})};
   EXPECT_THAT(conclude_topology(evidence).error().message,
               HasSubstr("a cluster ran on SM 8, but the GPU has 8 SMs"));
-  evidence.clusters = {{0, 7}};
+  evidence.clusters = {test::sm_list({0, 7})};
   EXPECT_TRUE(conclude_topology(evidence));
 }
 
@@ -162,13 +164,13 @@ TEST(Topology, the_contradiction_names_the_tpcs_and_their_bits) {
   evidence.sms = 8;
   evidence.bits = {0, 1, 9, 10};
   evidence.bits_per_gpc = 9;
-  evidence.clusters = {{0, 2}, {2, 4}};
+  evidence.clusters = {test::sm_list({0, 2}), test::sm_list({2, 4})};
   EXPECT_THAT(
       conclude_topology(evidence).error().message,
       HasSubstr("TPCs 0 and 2 did run in one cluster, but their descriptor bits 0 and 9 lie "
                 "in different groups of 9 bits"));
   evidence.bits = {0, 1, 2, 3};
-  evidence.clusters = {{0, 2}, {4, 6}};
+  evidence.clusters = {test::sm_list({0, 2}), test::sm_list({4, 6})};
   EXPECT_THAT(conclude_topology(evidence).error().message,
               HasSubstr("TPCs 0 and 2 never run in one cluster, but their descriptor bits 0 and 2 "
                         "lie in one group of 9 bits"));
@@ -179,11 +181,12 @@ TEST(Topology, the_bits_of_a_gpc_are_found_by_its_clusters) {
   TopologyEvidence evidence;
   evidence.sms = 16;
   evidence.bits = {0, 1, 2, 5, 6, 7, 10, 11};
-  evidence.clusters = {{0, 2, 4}, {6, 8, 10}, {12, 14}};
+  evidence.clusters = {test::sm_list({0, 2, 4}), test::sm_list({6, 8, 10}),
+                       test::sm_list({12, 14})};
   const auto finding = conclude_topology(evidence);
   ASSERT_TRUE(finding) << finding.error().message;
   EXPECT_TRUE(same_groups(finding->topology, {0, 0, 0, 1, 1, 1, 2, 2}));
-  evidence.bits[1] = 40;
+  evidence.bits[gpu::TpcIndex(1)] = 40;
   EXPECT_THAT(conclude_topology(evidence).error().message, HasSubstr("different groups of 8 bits"));
 }
 
@@ -191,7 +194,7 @@ TEST(Topology, a_gpc_has_32_bits_at_most) {
   TopologyEvidence evidence;
   evidence.sms = 8;
   evidence.bits = {0, 31, 32, 33};
-  evidence.clusters = {{0, 2}, {4, 6}};
+  evidence.clusters = {test::sm_list({0, 2}), test::sm_list({4, 6})};
   const auto finding = conclude_topology(evidence);
   ASSERT_TRUE(finding) << finding.error().message;
   EXPECT_TRUE(same_groups(finding->topology, {0, 0, 1, 1}));
@@ -215,11 +218,11 @@ TEST(Topology, a_single_tpc_is_no_contradiction_wherever_it_stands) {
   evidence.sms = 6;
   evidence.bits = {0, 1, 2};
   evidence.bits_per_gpc = 9;
-  evidence.clusters = {{2, 4}};  // TPC 0 in none
+  evidence.clusters = {test::sm_list({2, 4})};  // TPC 0 in none
   const auto finding = conclude_topology(evidence);
   ASSERT_TRUE(finding) << finding.error().message;
   EXPECT_TRUE(same_groups(finding->topology, {0, 0, 0}));
-  EXPECT_THAT(finding->unconfirmed, ElementsAre(0U));
+  EXPECT_THAT(finding->unconfirmed, ElementsAre(gpu::TpcIndex(0)));
   evidence.bits = {0, 9, 18};
   EXPECT_THAT(conclude_topology(evidence).error().message, HasSubstr("TPCs 1 and 2 did run"))
       << "neighbours are compared too";
@@ -230,13 +233,13 @@ TEST(Topology, the_last_tpc_of_an_odd_number_of_sms_has_one) {
   evidence.sms = 9;
   const auto finding = conclude_topology(evidence).value();
   ASSERT_EQ(finding.topology.tpc_count(), 5U);
-  EXPECT_THAT(finding.topology.tpcs[3].sms, ElementsAre(6U, 7U));
-  EXPECT_THAT(finding.topology.tpcs[4].sms, ElementsAre(8U));
+  EXPECT_EQ(finding.topology.tpcs[gpu::TpcIndex(3)].sms, test::sm_list({6, 7}));
+  EXPECT_EQ(finding.topology.tpcs[gpu::TpcIndex(4)].sms, test::sm_list({8}));
 }
 
 // Two sides, 12 cycles apart, for 8 SMs over 8 lines.
-std::vector<std::vector<double>> two_sides(const std::vector<std::uint32_t>& side_of_sm) {
-  std::vector<std::vector<double>> latency;
+SmLatencies two_sides(const std::vector<std::uint32_t>& side_of_sm) {
+  SmLatencies latency;
   for (std::size_t sm = 0; sm < side_of_sm.size(); ++sm) {
     std::vector<double> row;
     for (std::uint32_t line = 0; line < 8; ++line) {
@@ -253,19 +256,19 @@ TEST(Topology, sides_are_those_of_whole_tpcs_and_open_elsewhere) {
   evidence.sms = 8;
   evidence.latency = two_sides({0, 0, 1, 1, 1, 1, 0, 0});
   const auto whole = conclude_topology(evidence).value();
-  EXPECT_EQ(whole.topology.tpcs[0].side, 0U);
-  EXPECT_EQ(whole.topology.tpcs[1].side, 1U);
-  EXPECT_EQ(whole.topology.tpcs[2].side, 1U);
-  EXPECT_EQ(whole.topology.tpcs[3].side, 0U);
+  EXPECT_EQ(whole.topology.tpcs[gpu::TpcIndex(0)].side, 0U);
+  EXPECT_EQ(whole.topology.tpcs[gpu::TpcIndex(1)].side, 1U);
+  EXPECT_EQ(whole.topology.tpcs[gpu::TpcIndex(2)].side, 1U);
+  EXPECT_EQ(whole.topology.tpcs[gpu::TpcIndex(3)].side, 0U);
   EXPECT_EQ(whole.notes.size(), 1U) << "of the GPCs alone";
   evidence.latency = two_sides({0, 0, 1, 1, 1, 0, 0, 0});
   const auto torn = conclude_topology(evidence).value();
-  EXPECT_EQ(torn.topology.tpcs[1].side, 1U);
-  EXPECT_FALSE(torn.topology.tpcs[2].side);
+  EXPECT_EQ(torn.topology.tpcs[gpu::TpcIndex(1)].side, 1U);
+  EXPECT_FALSE(torn.topology.tpcs[gpu::TpcIndex(2)].side);
   EXPECT_THAT(torn.notes.back(), HasSubstr("the SMs of some TPCs disagree"));
-  evidence.latency[3].clear();  // nothing was measured there
+  evidence.latency[gpu::SmIndex(3)].clear();  // nothing was measured there
   const auto lacking = conclude_topology(evidence).value();
-  EXPECT_FALSE(lacking.topology.tpcs[0].side);
+  EXPECT_FALSE(lacking.topology.tpcs[gpu::TpcIndex(0)].side);
   EXPECT_THAT(lacking.notes.back(), HasSubstr("the latencies do not fall into two groups"));
   evidence.latency.clear();
   EXPECT_EQ(conclude_topology(evidence)->notes.size(), 1U) << "nobody looked";
@@ -277,7 +280,7 @@ TEST(Sides, of_too_few_or_ragged_rows_are_not_guessed) {
   EXPECT_FALSE(find_sides(two_sides({0, 1, 1})));
   EXPECT_FALSE(find_sides(two_sides({0, 0, 0, 1}))) << "one SM is no side";
   auto ragged = two_sides({0, 0, 1, 1});
-  ragged[2].pop_back();
+  ragged[gpu::SmIndex(2)].pop_back();
   EXPECT_FALSE(find_sides(ragged));
   auto narrow = two_sides({0, 0, 1, 1});
   for (auto& row : narrow) row.resize(4);
@@ -297,12 +300,11 @@ TEST(Topology, without_any_evidence_it_says_so) {
 }
 
 // Latencies of `sms` SMs, sides at random, with noise of 0.5 cycles.
-std::vector<std::vector<double>> planted_latency(Random& random,
-                                                 const std::vector<std::uint32_t>& side) {
+SmLatencies planted_latency(Random& random, const PerIndex<gpu::SmIndex, std::uint32_t>& side) {
   constexpr std::size_t lines = 48;
   std::vector<double> near(lines);
   for (double& value : near) value = random.below(2) == 0 ? -12 : 12;
-  std::vector<std::vector<double>> latency;
+  SmLatencies latency;
   for (const std::uint32_t s : side) {
     const double own = 3 * random.normal();
     std::vector<double> row;
@@ -316,11 +318,8 @@ std::vector<std::vector<double>> planted_latency(Random& random,
 
 RC_GTEST_PROP(Sides, planted_sides_are_found, (std::uint64_t seed)) {
   Random random(seed);
-  std::vector<std::uint32_t> side(40);
-  for (std::size_t i = 0; i < side.size(); ++i) side[i] = random.below(3) == 0 ? 1 : 0;
-  side[0] = 0;
-  side[1] = side[2] = 1;
-  side[3] = 0;
+  PerIndex<gpu::SmIndex, std::uint32_t> side{0, 1, 1, 0};
+  while (side.size() < 40) side.push_back(random.below(3) == 0 ? 1 : 0);
   const auto found = find_sides(planted_latency(random, side));
   RC_ASSERT(found.has_value());
   RC_ASSERT(found->side == side);
@@ -329,7 +328,7 @@ RC_GTEST_PROP(Sides, planted_sides_are_found, (std::uint64_t seed)) {
 // SMs along one axis: two each `from_middle` to either side, one unit about that place.
 TEST(Sides, stand_four_of_their_own_widths_apart_at_least) {
   const auto at = [](double from_middle) {
-    std::vector<std::vector<double>> latency;
+    SmLatencies latency;
     for (const double place :
          {-from_middle - 1, -from_middle + 1, from_middle - 1, from_middle + 1}) {
       latency.push_back({280 + place, 280 - place, 280 + place, 280 - place});
@@ -345,21 +344,21 @@ TEST(Sides, stand_four_of_their_own_widths_apart_at_least) {
 
 TEST(Sides, are_found_among_sms_and_lines_that_are_slow_everywhere) {
   auto latency = two_sides({0, 1, 1, 0, 0, 1, 0, 1});
-  for (std::size_t sm = 0; sm < latency.size(); ++sm) {
+  for (const gpu::SmIndex sm : latency.keys()) {
     for (std::size_t line = 0; line < latency[sm].size(); ++line) {
-      latency[sm][line] += static_cast<double>(40 * sm + 30 * line);
+      latency[sm][line] += static_cast<double>(40 * sm.raw() + 30 * line);
     }
   }
   const auto found = find_sides(latency);
   ASSERT_TRUE(found);
   EXPECT_THAT(found->side, ElementsAre(0, 1, 1, 0, 0, 1, 0, 1));
-  const std::vector<std::vector<double>> alike(8, std::vector<double>(8, 280));
+  const SmLatencies alike(8, std::vector<double>(8, 280));
   EXPECT_FALSE(find_sides(alike));
 }
 
 TEST(Sides, noise_alone_is_not_two_sides) {
   Random random(3);
-  std::vector<std::vector<double>> latency(60, std::vector<double>(40));
+  SmLatencies latency(60, std::vector<double>(40));
   for (auto& row : latency) {
     for (double& value : row) value = 280 + 5 * random.normal();
   }

@@ -109,7 +109,7 @@ inline void unsafe_clusters_are_refused(const CardPointer& card, Backend& backen
   if (!backend.traits().confines) return;
   const auto lane = backend.open(part_of({0}));
   ASSERT_TRUE(lane) << lane.error().message;
-  const auto sms = static_cast<std::uint32_t>(card->topology().tpcs[0].sms.size());
+  const auto sms = static_cast<std::uint32_t>(card->topology().tpcs.front().sms.size());
   EXPECT_TRUE((*lane)->check_cluster(sms));
   const auto refused = (*lane)->check_cluster(sms + 1);
   ASSERT_FALSE(refused);
@@ -173,7 +173,7 @@ inline void random_masks_never_leak(const CardPointer& card, std::uint64_t count
   const auto counts = cuda::DeviceBuffer::allocate(gpu, 4ULL * sms).value();
   const auto masks = card->stream_masks().value();
   auto* hook = card->hook().value();
-  std::vector<std::uint32_t> seen(sms);
+  PerIndex<gpu::SmIndex, std::uint32_t> seen(sms);
   std::uint64_t blocks = 0;
   std::uint64_t outside = 0;
   for (std::uint64_t launch = 0; launch < count; ++launch) {
@@ -195,8 +195,8 @@ inline void random_masks_never_leak(const CardPointer& card, std::uint64_t count
     if (level == 1) {
       ASSERT_TRUE(masks->clear(stream.handle()));
     }
-    for (std::uint32_t t = 0; t < card->topology().tpc_count(); ++t) {
-      for (const std::uint32_t sm : card->topology().tpcs[t].sms) {
+    for (const gpu::TpcIndex t : card->topology().tpcs.keys()) {
+      for (const gpu::SmIndex sm : card->topology().tpcs[t].sms) {
         blocks += seen[sm];
         if (!set.contains(t)) outside += seen[sm];
       }

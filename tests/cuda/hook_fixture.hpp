@@ -8,6 +8,7 @@
 #include "demarc/card/masks.hpp"
 #include "demarc/driver/launch_hook.hpp"
 #include "fake_card.hpp"
+#include "sms.hpp"
 
 namespace demarc::cuda {
 
@@ -50,12 +51,10 @@ class Hook : public testing::Test {
     test::configure(config);
   }
   // The streams of the stand-in outlive a configuration; their masks are those of before.
-  [[nodiscard]] std::vector<std::uint32_t> tpcs_used() const {
-    gpu::TpcSet set;
+  [[nodiscard]] gpu::TpcSet tpcs_used() const {
     const auto placement =
         probe_placement(*stream, card->kernels(), LaunchShape::line(96, 32), 0).value();
-    for (const std::uint32_t sm : placement.used_sms()) set.insert(sm / 2);
-    return set.members();
+    return test::tpcs_of(placement.used_sms());
   }
   void launch_one() const {
     ASSERT_TRUE(launch(*stream, card->kernels().idle(), LaunchShape::line(1, 1)));

@@ -41,7 +41,7 @@ TEST(Device, every_bundled_description_is_read_and_has_a_name) {
 TEST(Device, written_and_read_again_is_the_same) {
   for (const std::string& name : builtin_device_names()) {
     Device device = find_device(name).value();
-    device.topology.tpcs[0].side = 1;
+    device.topology.tpcs.front().side = 1;
     const auto again = parse_device(device_to_json(device), "again.json");
     ASSERT_TRUE(again) << again.error().message;
     EXPECT_EQ(*again, device);
@@ -68,9 +68,9 @@ TEST(Device, the_h100_has_132_sms_in_66_tpcs_over_eight_gpcs_and_four_singles) {
   EXPECT_EQ(device.topology.sm_count(), 132U);
   EXPECT_EQ(device.topology.tpc_count(), 66U);
   EXPECT_EQ(device.topology.gpc_count(), 12U);
-  EXPECT_EQ(device.topology.tpcs_of_gpc(0).size(), 4U);
-  EXPECT_EQ(device.topology.tpcs_of_gpc(7).size(), 9U);
-  EXPECT_EQ(device.topology.tpcs_of_gpc(11).size(), 1U);
+  EXPECT_EQ(device.topology.tpcs_of_gpc(GpcIndex(0)).size(), 4U);
+  EXPECT_EQ(device.topology.tpcs_of_gpc(GpcIndex(7)).size(), 9U);
+  EXPECT_EQ(device.topology.tpcs_of_gpc(GpcIndex(11)).size(), 1U);
   EXPECT_EQ(device.dram.channels, 80U);
 }
 
@@ -106,7 +106,7 @@ TEST(Topology, a_gpc_without_a_tpc_is_found) {
   Topology topology = regular_topology(3, 2, 2);
   ASSERT_TRUE(topology.check());
   for (Tpc& tpc : topology.tpcs) {
-    if (tpc.gpc == 1) tpc.gpc = 0;
+    if (tpc.gpc == GpcIndex(1)) tpc.gpc = GpcIndex(0);
   }
   const auto sound = topology.check();
   ASSERT_FALSE(sound);
@@ -115,8 +115,8 @@ TEST(Topology, a_gpc_without_a_tpc_is_found) {
 
 TEST(Topology, sms_are_found_in_their_tpc) {
   const Topology topology = regular_topology(2, 3, 2);
-  EXPECT_EQ(topology.tpc_of_sm(7), 3U);
-  EXPECT_FALSE(topology.tpc_of_sm(12));
+  EXPECT_EQ(topology.tpc_of_sm(SmIndex(7)), TpcIndex(3));
+  EXPECT_FALSE(topology.tpc_of_sm(SmIndex(12)));
   EXPECT_EQ(sms_per_tpc(6, 0), 2U);
   EXPECT_EQ(sms_per_tpc(6, 1), 1U);
   EXPECT_EQ(sms_per_tpc(9, 0), 2U);

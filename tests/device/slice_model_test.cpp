@@ -7,6 +7,7 @@
 
 #include "demarc/base/random.hpp"
 #include "latency_split.hpp"
+#include "sms.hpp"
 
 namespace demarc::gpu {
 namespace {
@@ -61,8 +62,9 @@ std::uint32_t label_of(const SliceModel& model, std::uint64_t offset) {
 
 TEST(SliceModel, finds_the_planted_masks_and_the_label_of_every_slice) {
   PlantedSlices card(false);
-  const SliceModel model = make_slice_model(card.at(all_chunks(), 0), planted_page, {3, 5, 7, 9});
-  EXPECT_EQ(model.sms, (std::vector<std::uint32_t>{3, 5, 7, 9}));
+  const SliceModel model =
+      make_slice_model(card.at(all_chunks(), 0), planted_page, test::sm_list({3, 5, 7, 9}));
+  EXPECT_EQ(model.sms, test::sm_list({3, 5, 7, 9}));
   EXPECT_EQ(model.page_bytes, planted_page);
   EXPECT_EQ(model.chunk_bytes, 256U);
   EXPECT_EQ(model.clusters.sizes, std::vector<std::uint32_t>(8, 64));
@@ -166,7 +168,7 @@ TEST(SliceModel, constants_of_pages_come_in_their_order_and_an_error_of_the_read
 }
 
 TEST(SliceModel, of_nothing_is_empty) {
-  const SliceModel model = make_slice_model({}, planted_page, {1});
+  const SliceModel model = make_slice_model({}, planted_page, test::sm_list({1}));
   EXPECT_EQ(model.page_bytes, planted_page);
   EXPECT_TRUE(model.masks.empty());
 }

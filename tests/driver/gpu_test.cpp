@@ -16,6 +16,7 @@
 #include "demarc/driver/driver_errors.hpp"
 #include "demarc/driver/driver_version.hpp"
 #include "fake_card.hpp"
+#include "sms.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -274,7 +275,7 @@ TEST(Gpu, is_described_by_what_the_driver_tells) {
   EXPECT_EQ(device.l2.size_bytes, 50U << 20U);
   EXPECT_EQ(device.dram.size_bytes, 1U << 30U);
   ASSERT_EQ(device.topology.tpc_count(), 12U);
-  EXPECT_EQ(device.topology.tpcs[11].sms, (std::vector<std::uint32_t>{22, 23}));
+  EXPECT_EQ(device.topology.tpcs.back().sms, test::sm_list({22, 23}));
 }
 
 // Each attribute has a number of its own, none of them usual.
@@ -375,8 +376,8 @@ TEST(MemoryTimers, say_which_sm_no_block_reached) {
   const MemoryTimer timer = MemoryTimer::create(gpu).value();
   const PageArena arena = PageArena::create(gpu, 1).value();
   const std::vector<std::uint64_t> offsets{0, 4096};
-  const std::vector<std::uint32_t> sms{1, 2, 5};
-  const std::vector<std::uint8_t> roles{1, 1, 1, 1, 2, 2};
+  const auto sms = test::sm_list({1, 2, 5});
+  const SmRoles roles{1, 1, 1, 1, 2, 2};
   const std::vector<std::uint32_t> chunks{0, 1, 2};
   const TimedStream victim{chunks, 14, false, false};
   const auto latencies = [&] { return timer.hit_latencies(arena.address(), offsets, sms, 2, 3); };
@@ -394,7 +395,7 @@ TEST(MemoryTimers, say_which_sm_no_block_reached) {
   EXPECT_THAT(
       timer.stream_seconds(arena.address(), {{}, 14, false, false}, {}, roles).error().message,
       HasSubstr("a stream without chunks"));
-  const std::vector<std::uint8_t> nobody{0, 2};
+  const SmRoles nobody{0, 2};
   EXPECT_THAT(timer.stream_seconds(arena.address(), victim, {}, nobody).error().message,
               HasSubstr("no SM has the role of the victim"));
 }

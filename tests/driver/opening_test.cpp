@@ -8,6 +8,7 @@
 #include "demarc/driver/gpu.hpp"
 #include "demarc/driver/sync_domain.hpp"
 #include "fake_card.hpp"
+#include "sms.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -129,8 +130,8 @@ TEST(Opening, the_last_tpc_of_a_card_with_an_odd_number_of_sms_has_one) {
   });
   const auto topology = describe(**gpu)->topology;
   ASSERT_EQ(topology.tpc_count(), 12U);
-  EXPECT_EQ(topology.tpcs[10].sms, (std::vector<std::uint32_t>{20, 21}));
-  EXPECT_EQ(topology.tpcs[11].sms, (std::vector<std::uint32_t>{22}));
+  EXPECT_EQ(topology.tpcs[gpu::TpcIndex(10)].sms, test::sm_list({20, 21}));
+  EXPECT_EQ(topology.tpcs[gpu::TpcIndex(11)].sms, test::sm_list({22}));
 }
 
 TEST(Opening, free_memory_is_not_all_memory) {

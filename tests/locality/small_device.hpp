@@ -13,7 +13,7 @@ inline gpu::Device small_device() {
   device.sm.shared_bytes = 0;
   for (std::uint32_t t = 0; t < 2; ++t) {
     gpu::Tpc tpc;
-    tpc.sms = {t};
+    tpc.sms = {gpu::SmIndex(t)};
     device.topology.tpcs.push_back(tpc);
   }
   device.l1.size_bytes = 32768;

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "demarc/device/device.hpp"
+#include "sms.hpp"
 
 namespace demarc::partition {
 namespace {
@@ -23,16 +24,16 @@ gpu::Topology h100() {
 gpu::Topology any_topology() {
   gpu::Topology topology;
   const auto gpcs = *rc::gen::inRange<std::uint32_t>(1, 24);
-  std::uint32_t sm = 0;
+  gpu::SmIndex sm;
   for (std::uint32_t gpc = 0; gpc < gpcs; ++gpc) {
     const auto tpcs = *rc::gen::inRange<std::uint32_t>(1, 6);
     const auto side = *rc::gen::inRange<std::uint32_t>(0, 2);
     for (std::uint32_t t = 0; t < tpcs; ++t) {
       gpu::Tpc tpc;
-      tpc.gpc = gpc;
+      tpc.gpc = gpu::GpcIndex(gpc);
       tpc.side = side;
       tpc.sms = {sm, sm + 1};
-      sm += 2;
+      sm = sm + 2;
       topology.tpcs.push_back(tpc);
     }
   }
@@ -45,9 +46,9 @@ gpu::Topology interleaved(std::uint32_t tpcs, std::uint32_t gpcs) {
   gpu::Topology topology;
   for (std::uint32_t t = 0; t < tpcs; ++t) {
     gpu::Tpc tpc;
-    tpc.gpc = t % gpcs;
+    tpc.gpc = gpu::GpcIndex(t % gpcs);
     tpc.side = t % gpcs % 2;
-    tpc.sms = {2 * (tpcs - t) - 2, 2 * (tpcs - t) - 1};
+    tpc.sms = test::sm_list({2 * (tpcs - t) - 2, 2 * (tpcs - t) - 1});
     topology.tpcs.push_back(tpc);
   }
   return topology;
@@ -91,7 +92,7 @@ RC_GTEST_PROP(Split, side_aware_parts_cross_the_middle_at_most_once, ()) {
   const auto result = split(topology, parts, SplitStrategy::side_aware);
   for (const Partition& part : *result) {
     bool side[2] = {false, false};
-    for (const std::uint32_t tpc : part.tpcs.members()) side[*topology.tpcs[tpc].side] = true;
+    for (const gpu::TpcIndex tpc : part.tpcs) side[*topology.tpcs[tpc].side] = true;
     on_both += side[0] && side[1] ? 1U : 0U;
   }
   RC_ASSERT(on_both <= 1U);
@@ -110,7 +111,7 @@ RC_GTEST_PROP(Split, side_aligned_parts_lie_on_one_side_and_share_no_gpc_of_it, 
   for (std::uint32_t p = 0; p < parts; ++p) {
     const gpu::TpcSet& tpcs = (*result)[p].tpcs;
     covered += tpcs.size();
-    for (const std::uint32_t tpc : tpcs.members()) {
+    for (const gpu::TpcIndex tpc : tpcs) {
       RC_ASSERT(*topology.tpcs[tpc].side == (p < parts / 2 ? 0U : 1U));
       for (std::uint32_t other = 0; other < parts; ++other) {
         if (other == p || (other < parts / 2) != (p < parts / 2)) continue;
@@ -169,7 +170,7 @@ TEST(Split, a_strategy_is_read_back_from_its_name_and_no_other_is) {
 TEST(Split, distributed_parts_touch_every_large_gpc) {
   const auto parts = split(h100(), 2, SplitStrategy::distributed);
   for (const Partition& part : *parts) {
-    for (std::uint32_t gpc = 0; gpc < 8; ++gpc) {
+    for (const gpu::GpcIndex gpc : indices<gpu::GpcIndex>(8)) {
       EXPECT_FALSE((part.tpcs & gpu::TpcSet::of(h100().tpcs_of_gpc(gpc))).empty()) << gpc;
     }
   }
@@ -206,7 +207,7 @@ TEST(Split, overlaps_and_empty_parts_are_reported_by_name) {
                                          HasSubstr("'a' and 'b' share the memory colours 0 of 2"),
                                          HasSubstr("'c' has no TPC"),
                                          HasSubstr("'d' names the TPCs 9; the GPU has 0-3")));
-  EXPECT_THAT(report.shared_gpcs, ElementsAre(0U));
+  EXPECT_THAT(report.shared_gpcs, ElementsAre(gpu::GpcIndex(0)));
   EXPECT_EQ(report.unused, gpu::TpcSet{3});
 }
 

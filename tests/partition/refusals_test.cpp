@@ -7,6 +7,7 @@
 
 #include "demarc/device/device.hpp"
 #include "demarc/partition/partition.hpp"
+#include "sms.hpp"
 
 namespace demarc::partition {
 namespace {
@@ -21,9 +22,9 @@ gpu::Topology topology_of(const std::vector<std::uint32_t>& gpcs,
   gpu::Topology topology;
   for (std::uint32_t t = 0; t < gpcs.size(); ++t) {
     gpu::Tpc tpc;
-    tpc.gpc = gpcs[t];
+    tpc.gpc = gpu::GpcIndex(gpcs[t]);
     if (!sides.empty()) tpc.side = sides[t];
-    tpc.sms = {2 * t, 2 * t + 1};
+    tpc.sms = test::sm_list({2 * t, 2 * t + 1});
     topology.tpcs.push_back(tpc);
   }
   return topology;
@@ -80,7 +81,7 @@ TEST(Split, side_aligned_takes_twice_the_gpcs_of_the_smaller_side_and_no_more) {
 
 TEST(Split, one_tpc_without_a_side_is_enough_to_refuse_sides) {
   auto topology = topology_of({0, 1, 2, 3}, {0, 0, 1, 1});
-  topology.tpcs[2].side.reset();
+  topology.tpcs[gpu::TpcIndex(2)].side.reset();
   for (const auto strategy : {SplitStrategy::side_aware, SplitStrategy::side_aligned}) {
     const auto refused = split(topology, 2, strategy);
     ASSERT_FALSE(refused) << to_string(strategy);
@@ -164,7 +165,7 @@ TEST(Check, a_gpc_of_one_part_is_not_shared) {
   const auto topology = gpu::regular_topology(3, 2, 2);
   const SplitReport report =
       check_split(topology, {{"a", {0, 1, 2}, {}, 0}, {"b", {3, 4, 5}, {}, 0}});
-  EXPECT_THAT(report.shared_gpcs, ElementsAre(1U));
+  EXPECT_THAT(report.shared_gpcs, ElementsAre(gpu::GpcIndex(1)));
   EXPECT_TRUE(report.unused.empty());
 }
 

@@ -65,7 +65,7 @@ class ToldMemory final : public TimedMemory {
     return missing_capability("not asked for");
   }
   Result<gpu::LatencyMatrix> hit_latencies(std::span<const std::uint64_t>,
-                                           std::span<const std::uint32_t>, std::uint32_t,
+                                           std::span<const gpu::SmIndex>, std::uint32_t,
                                            std::uint32_t) override {
     return missing_capability("not asked for");
   }

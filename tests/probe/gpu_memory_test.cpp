@@ -9,6 +9,7 @@
 #include "demarc/card/masks.hpp"
 #include "demarc/probe/open_memory.hpp"
 #include "fake_card.hpp"
+#include "sms.hpp"
 
 namespace demarc::probe {
 namespace {
@@ -68,7 +69,7 @@ TEST(GpuMemory, times_its_own_pages) {
   config.latency_noise = 0;
   const auto memory = GpuMemory::open(test::fake_gpu(config), gibibyte).value();
   const std::vector<std::uint64_t> addresses{0, 5 * page_bytes + 256, 63 * page_bytes, 0};
-  const std::vector<std::uint32_t> sms{0, 9, 23};
+  const auto sms = test::sm_list({0, 9, 23});
   const auto latencies = memory->hit_latencies(addresses, sms, 2, 1).value();
   ASSERT_EQ(latencies.count(), 4U);
   EXPECT_THAT(latencies.values, Each(FloatNear(282, 33))) << "of pages, whose chunks have slices";
@@ -96,10 +97,7 @@ TEST(GpuMemory, the_victim_has_every_other_tpc) {
   Stream victim;
   victim.chunks = {0, 1};
   for (std::uint32_t without = 0; without < 12; ++without) {
-    gpu::TpcSet tpcs;
-    for (std::uint32_t tpc = 0; tpc < 12; ++tpc) {
-      if (tpc != without) tpcs.insert(tpc);
-    }
+    const gpu::TpcSet tpcs = gpu::TpcSet::first(12) - gpu::TpcSet{gpu::TpcIndex(without)};
     const auto mask = cuda::ProcessMask::set(card, tpcs);
     ASSERT_TRUE(mask) << mask.error().message;
     const auto seconds = memory->stream_seconds(victim, victim);

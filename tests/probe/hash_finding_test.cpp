@@ -91,7 +91,7 @@ class OneCrowdDisturbed final : public TimedMemory {
     return cycles;
   }
   Result<gpu::LatencyMatrix> hit_latencies(std::span<const std::uint64_t> addresses,
-                                           std::span<const std::uint32_t> sms,
+                                           std::span<const gpu::SmIndex> sms,
                                            std::uint32_t together, std::uint32_t repeats) override {
     return memory_.hit_latencies(addresses, sms, together, repeats);
   }

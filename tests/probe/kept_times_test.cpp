@@ -8,6 +8,7 @@
 #include "kept.hpp"
 #include "planted_memory.hpp"
 #include "simulated_memory.hpp"
+#include "sms.hpp"
 
 namespace demarc::probe {
 namespace {
@@ -31,7 +32,7 @@ class Times {
     add("crowd of none", {memory_.crowded_read(0, {}).value()});
     add("crowd", {memory_.crowded_read(0, others).value()});
   }
-  void hits(std::span<const std::uint64_t> addresses, std::span<const std::uint32_t> sms) {
+  void hits(std::span<const std::uint64_t> addresses, std::span<const gpu::SmIndex> sms) {
     add("hits, alone", memory_.hit_latencies(addresses, sms, 1, 4).value().values);
     add("hits, all together", memory_.hit_latencies(addresses, sms, 24, 1).value().values);
   }
@@ -85,7 +86,7 @@ TEST(KeptTimes, of_a_planted_card_with_physical_addresses) {
   others.push_back(0);
   Times times(memory);
   times.pairs_and_rereads(others, evictors);
-  times.hits(others, std::vector<std::uint32_t>{0, 7, 19});
+  times.hits(others, test::sm_list({0, 7, 19}));
   times.streams(chunks_from(0, 64), chunks_from(10'000, 64));
   times.expect_kept("planted_physical_times");
 }
@@ -95,7 +96,7 @@ TEST(KeptTimes, of_a_planted_card_that_hides_them) {
     PlantedMemory memory(planted_truth(card).value(), 3);
     Times times(memory);
     times.hits(std::vector<std::uint64_t>{0, 256, 4096, mebibyte, 5 * mebibyte, 8000 * mebibyte},
-               std::vector<std::uint32_t>{0, 1, 131});
+               test::sm_list({0, 1, 131}));
     times.streams(chunks_from(0, 1024), chunks_from(1'000'000, 4096));
     times.streams(chunks_from(0, 32'768, 3), chunks_from(1'000'000, 4096));
     times.expect_kept(std::string("planted_") + card + "_times");
@@ -123,7 +124,7 @@ TEST(KeptTimes, of_a_simulated_card) {
   evictors.pop_back();
   Times times(*memory);
   times.pairs_and_rereads(others, evictors);
-  times.hits(std::span(others).first(4), std::vector<std::uint32_t>{0, 7, 19});
+  times.hits(std::span(others).first(4), test::sm_list({0, 7, 19}));
   times.streams(chunks_from(0, 256), chunks_from(100'000, 256));
   times.streams(chunks_from(0, 1024, 3), chunks_from(100'000, 1024));
   times.expect_kept("simulated_times");
@@ -134,7 +135,7 @@ TEST(KeptTimes, without_noise_are_those_of_the_memory_alone) {
   const ClockNoise none{.jitter_cycles = 0, .spikes = 0, .spike_cycles = 0, .hit_jitter = 0};
   auto memory = SimulatedMemory::open(gpu::find_device("gtx1080").value(), 1, none).value();
   const std::uint64_t others[] = {0x23480, 0x46900};
-  const std::uint32_t sms[] = {0, 19};
+  const auto sms = test::sm_list({0, 19});
   const auto first = memory->uncached_pairs(0, others).value();
   EXPECT_EQ(first, memory->uncached_pairs(0, others).value());
   for (const float cycles : first) EXPECT_EQ(cycles, std::floor(cycles));

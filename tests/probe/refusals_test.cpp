@@ -54,7 +54,7 @@ class ToldCache final : public TimedMemory {
     return missing_capability("not asked for");
   }
   Result<gpu::LatencyMatrix> hit_latencies(std::span<const std::uint64_t>,
-                                           std::span<const std::uint32_t>, std::uint32_t,
+                                           std::span<const gpu::SmIndex>, std::uint32_t,
                                            std::uint32_t) override {
     return missing_capability("not asked for");
   }
@@ -132,7 +132,7 @@ class Disturbed final : public TimedMemory {
   Disturbed(const PlantedTruth& truth, std::uint64_t seed) : memory_(truth, seed) {}
   [[nodiscard]] const MemoryFacts& facts() const override { return memory_.facts(); }
   Result<gpu::LatencyMatrix> hit_latencies(std::span<const std::uint64_t> addresses,
-                                           std::span<const std::uint32_t> sms,
+                                           std::span<const gpu::SmIndex> sms,
                                            std::uint32_t together, std::uint32_t repeats) override {
     by_remainders_ = interleaved && addresses.size() == facts().pages * 32;
     auto matrix = memory_.hit_latencies(addresses, sms, together, repeats);

@@ -331,7 +331,8 @@ class Crowd {
 
   Crowd() {
     for (std::uint32_t t = 0; t < 4; ++t) {
-      EXPECT_TRUE(ledger_.set(terms(name(t), {t}, std::uint64_t{1} << t, steps)).has_value());
+      EXPECT_TRUE(ledger_.set(terms(name(t), {gpu::TpcIndex(t)}, std::uint64_t{1} << t, steps))
+                      .has_value());
       owners_[name(t)].assign(steps, 0);
     }
   }

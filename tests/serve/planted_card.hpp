@@ -95,7 +95,7 @@ class PlantedCard : public CardSide {
   bool has_table = false;
   std::string lend_error, scrub_error, dead;
   mutable int looks = 0;  // whether it is alive
-  std::uint32_t unproved_tpc = 127;
+  gpu::TpcIndex unproved_tpc{127};
   std::string immovable;
   std::vector<std::string> proved, moves;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> scrubs;

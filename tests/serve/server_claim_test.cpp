@@ -354,7 +354,7 @@ TEST_F(InstalledAnew, its_claims_are_on_every_file_however_often_that_happens) {
     install();
     ASSERT_TRUE(claim.follow(plan.tell));
     EXPECT_EQ(claim.files().size(), files);
-    ASSERT_TRUE(claim.divide(book_of({static_cast<std::uint32_t>(files)}, {})));
+    ASSERT_TRUE(claim.divide(book_of({gpu::TpcIndex(files)}, {})));
     EXPECT_EQ(seen().of(PartOwner::tenants).tpcs[0], std::uint64_t{1} << files);
   }
 }

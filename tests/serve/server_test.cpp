@@ -31,7 +31,7 @@ class Serving : public ServerTest {
 TEST_F(Serving, proves_the_TPCs_of_every_tenant_before_it_listens) {
   EXPECT_THAT(card.proved, ElementsAre("0-1", "2"));
   options.socket += "2";
-  card.unproved_tpc = 2;
+  card.unproved_tpc = gpu::TpcIndex(2);
   const auto refused =
       Server::start(options, card, {terms_of("a", {0, 1}, 1), terms_of("b", {2}, 2)});
   ASSERT_FALSE(refused);

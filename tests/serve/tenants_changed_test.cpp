@@ -89,7 +89,7 @@ TEST_F(Changing, TPCs_that_are_anothers_or_do_not_hold_are_refused) {
   const auto owner = connect();
   static_cast<void>(open(owner, "a", control.value()));
   card.moves.clear();
-  card.unproved_tpc = 7;
+  card.unproved_tpc = gpu::TpcIndex(7);
   const auto rule = connect();
   EXPECT_EQ(refusal(rule, lease::MoveRequest{"a", "2"}), "tenants 'a' and 'b' share the TPCs 2");
   EXPECT_EQ(refusal(rule, lease::MoveRequest{"a", "7"}), "TPC 7 is not kept");
@@ -168,7 +168,7 @@ TEST_F(Claiming, what_another_has_is_refused_and_not_tried) {
 }
 
 TEST_F(Claiming, what_was_claimed_and_does_not_hold_is_given_back) {
-  card.unproved_tpc = 5;
+  card.unproved_tpc = gpu::TpcIndex(5);
   EXPECT_EQ(refusal(connect(), lease::MoveRequest{"b", "5"}), "TPC 5 is not kept");
   EXPECT_EQ(server->reload({terms_of("b", {5}, 2, 2)}).error().message, "TPC 5 is not kept");
   EXPECT_THAT(claims, ElementsAre("2", "5", "2", "5", "2"));
@@ -206,7 +206,7 @@ TEST_F(Changing, a_configuration_that_cannot_be_changes_nothing) {
   const auto taken = server->reload({terms_of("a", {5}, 1, 1), terms_of("b", {0}, 2, 2)});
   ASSERT_FALSE(taken) << "'a' stays on TPC 0";
   EXPECT_EQ(taken.error().message, "tenants 'a' and 'b' share the TPCs 0");
-  card.unproved_tpc = 9;
+  card.unproved_tpc = gpu::TpcIndex(9);
   EXPECT_EQ(server->reload({terms_of("b", {9}, 2, 2)}).error().message, "TPC 9 is not kept");
   EXPECT_EQ(status("b").tpcs, "2");
 }

@@ -5,6 +5,7 @@
 
 #include "demarc/base/json.hpp"
 #include "kept.hpp"
+#include "sms.hpp"
 
 namespace demarc::study {
 namespace {
@@ -12,8 +13,10 @@ namespace {
 BlockRun two_in_a_stream() {
   BlockRun run;
   run.name = "two";
-  run.kernels = {{"K1", 0, 0, {0, 1}, 2, 100}, {"K2", 0, 0, {}, 1, 50}};
-  run.blocks = {{0, 0, 0, 0, 100}, {0, 1, 1, 5, 105}, {1, 0, 9, 110, 160}};
+  run.kernels = {{"K1", 0, 0, test::sm_list({0, 1}), 2, 100}, {"K2", 0, 0, {}, 1, 50}};
+  run.blocks = {{0, 0, gpu::SmIndex(0), 0, 100},
+                {0, 1, gpu::SmIndex(1), 5, 105},
+                {1, 0, gpu::SmIndex(9), 110, 160}};
   return run;
 }
 
@@ -23,7 +26,7 @@ TEST(BlockRuns, a_run_that_keeps_to_its_sms_and_its_order_has_no_fault) {
 
 TEST(BlockRuns, a_block_outside_its_sms_is_a_fault) {
   BlockRun run = two_in_a_stream();
-  run.blocks[1].sm = 2;
+  run.blocks[1].sm = gpu::SmIndex(2);
   EXPECT_EQ(faults_of(run), std::vector<std::string>{"1 of 2 blocks of K1 ran outside its SMs"});
 }
 
@@ -38,7 +41,7 @@ TEST(BlockRuns, a_kernel_that_begins_before_the_one_in_front_of_it_has_ended_is_
 
 TEST(BlockRuns, a_kernel_of_which_no_block_was_seen_is_before_nobody) {
   BlockRun run = two_in_a_stream();
-  run.blocks = {{1, 0, 9, 0.5, 50}};
+  run.blocks = {{1, 0, gpu::SmIndex(9), 0.5, 50}};
   EXPECT_TRUE(faults_of(run).empty());
 }
 
@@ -55,7 +58,9 @@ TEST(BlockRuns, json_is_as_kept) {
 
 TEST(BlockRuns, the_timeline_has_a_span_for_each_block_by_start_and_sm) {
   BlockRun run = two_in_a_stream();
-  run.blocks = {{1, 0, 9, 110, 160}, {0, 1, 1, 5, 105}, {0, 0, 0, 5, 100}};
+  run.blocks = {{1, 0, gpu::SmIndex(9), 110, 160},
+                {0, 1, gpu::SmIndex(1), 5, 105},
+                {0, 0, gpu::SmIndex(0), 5, 100}};
   const sim::DispatchTimeline timeline = block_timeline(run);
   EXPECT_EQ(timeline.title, "two");
   EXPECT_EQ(timeline.unit, "us");

@@ -3,6 +3,7 @@
 
 #include "number_ranges.hpp"
 #include "part_colors.hpp"
+#include "sms.hpp"
 
 namespace demarc::study {
 namespace {
@@ -18,9 +19,9 @@ TEST(PartColors, are_the_chosen_ones_then_the_parts_own_numbers) {
 }
 
 TEST(NumberRanges, join_what_follows_each_other) {
-  EXPECT_EQ(number_ranges(Numbers{0, 1, 2, 5}), "0-2, 5");
-  EXPECT_EQ(number_ranges(Numbers{7}), "7");
-  EXPECT_EQ(number_ranges(Numbers{}), "");
+  EXPECT_EQ(number_ranges(test::sm_list({0, 1, 2, 5})), "0-2, 5");
+  EXPECT_EQ(number_ranges(test::sm_list({7})), "7");
+  EXPECT_EQ(number_ranges({}), "");
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "demarc/base/result.hpp"
+#include "demarc/base/strong.hpp"
 
 namespace demarc {
 
@@ -28,6 +29,12 @@ using Json = nlohmann::ordered_json;
 // print through these functions, so that nlohmann's parser and printer are instantiated in base
 // alone.
 [[nodiscard]] std::string json_text(const Json& value, int indent = -1);
+
+// Lets a Json hold numbers that do not mix: the bare number.
+template <class Tag, class Raw, Arithmetic arithmetic>
+void to_json(Json& to, Strong<Tag, Raw, arithmetic> number) {
+  to = number.raw();
+}
 
 // A view of one object that remembers where it stands. Unknown keys are refused by finish().
 class JsonObject {

@@ -65,6 +65,8 @@ class PerIndex : private std::vector<T, Allocator> {
   using Base::emplace_back;
   using Base::empty;
   using Base::end;
+  using Base::front;
+  using Base::operator=;
   using Base::push_back;
   using Base::reserve;
   using Base::resize;
@@ -81,6 +83,10 @@ class PerIndex : private std::vector<T, Allocator> {
   [[nodiscard]] Indices<Key> keys() const { return Indices<Key>(size()); }
   // The key that the next push_back() fills.
   [[nodiscard]] Key next_key() const { return Key(size()); }
+
+  friend bool operator==(const PerIndex& a, const PerIndex& b) {
+    return static_cast<const Base&>(a) == static_cast<const Base&>(b);
+  }
 };
 
 }  // namespace demarc

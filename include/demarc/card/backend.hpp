@@ -22,8 +22,8 @@ using partition::Mode;
 // What the probe of a lane showed.
 struct LaneProof {
   std::uint64_t blocks = 0;
-  std::uint64_t outside = 0;       // of them, where SM numbers name SMs
-  std::vector<std::uint32_t> sms;  // that were used, ascending
+  std::uint64_t outside = 0;      // of them, where SM numbers name SMs
+  std::vector<gpu::SmIndex> sms;  // that were used, ascending
   std::uint32_t sms_allowed = 0;
   [[nodiscard]] bool holds() const { return outside == 0 && sms.size() <= sms_allowed; }
 };

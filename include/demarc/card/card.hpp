@@ -21,7 +21,7 @@ struct CardFacts {
   gpu::Device device;
   bool by_descriptor = false;              // GPCs found from task descriptors
   bool by_cluster = false;                 // and from cluster co-location; with both, they agreed
-  std::vector<std::uint32_t> unconfirmed;  // TPCs whose GPC only one way could tell
+  std::vector<gpu::TpcIndex> unconfirmed;  // whose GPC only one way could tell
   std::vector<std::string> notes;
   std::optional<StreamField> stream_field;  // where the driver keeps a stream's mask
   // Latencies of every SM, in order, if the card's address hash is known.

@@ -23,7 +23,7 @@ namespace demarc::cuda {
 
 struct Fingerprints {
   std::uint32_t modulus = 1;                // slice = parities * modulus + remainder
-  std::vector<std::uint32_t> sms;           // number that the launch gave the SM of each row
+  std::vector<gpu::SmIndex> sms;            // number that the launch gave the SM of each row
   std::vector<std::vector<float>> latency;  // [row][slice], cycles of an L2 hit
   double noise = 0;  // cycles, standard error of a latency; of those just measured only
 
@@ -42,7 +42,7 @@ struct Fingerprints {
 [[nodiscard]] Result<Fingerprints> make_fingerprints(const gpu::AddressMap& map,
                                                      std::span<const std::uint64_t> offsets,
                                                      const gpu::LatencyMatrix& latencies,
-                                                     std::vector<std::uint32_t> sms);
+                                                     std::vector<gpu::SmIndex> sms);
 
 // Measures all SMs that one launch gets. `rounds` launches are averaged by their SM numbers; more
 // than one only if those numbers are real.
@@ -52,9 +52,9 @@ struct Fingerprints {
 
 // The TPC that an SM looks most like, and the next one; distances are root-mean-square cycles.
 struct SmIdentity {
-  std::uint32_t sm = 0;  // as the launch called it
-  std::uint32_t tpc = 0;
-  std::uint32_t other_tpc = 0;
+  gpu::SmIndex sm;  // as the launch called it
+  gpu::TpcIndex tpc;
+  gpu::TpcIndex other_tpc;
   double distance = 0;
   double other_distance = 0;
   // True if the TPC is at most half as far as the next one, which noise cannot explain, if it is

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "demarc/device/latency_clusters.hpp"
+#include "demarc/device/units.hpp"
 #include "demarc/driver/launch.hpp"
 #include "demarc/driver/memory.hpp"
 
@@ -24,9 +25,14 @@ struct TimedStream {
 
 // Latencies from all SMs that one launch got.
 struct LaunchLatencies {
-  std::vector<std::uint32_t> sms;  // number of each column's SM in that launch
-  gpu::LatencyMatrix latencies;    // one row per offset
+  std::vector<gpu::SmIndex> sms;  // number of each column's SM in that launch
+  gpu::LatencyMatrix latencies;   // one row per offset
 };
+
+// What each SM does: 0 nothing, 1 the victim's work, 2 the aggressor's.
+using SmRoles = PerIndex<gpu::SmIndex, std::uint8_t>;
+// Every other TPC is the victim's, the others are the aggressor's.
+[[nodiscard]] SmRoles alternating_roles(const Gpu& gpu);
 
 class MemoryTimer {
  public:
@@ -38,7 +44,7 @@ class MemoryTimer {
   // not disturb each other, a hundred do.
   [[nodiscard]] Result<gpu::LatencyMatrix> hit_latencies(DevicePointer base,
                                                          std::span<const std::uint64_t> offsets,
-                                                         std::span<const std::uint32_t> sms,
+                                                         std::span<const gpu::SmIndex> sms,
                                                          std::uint32_t together,
                                                          std::uint32_t repeats) const;
 
@@ -50,25 +56,25 @@ class MemoryTimer {
                                                          std::uint32_t repeats) const;
 
   // Seconds that the SMs of role 1 take for one round of `victim` (for one load, when it is a
-  // latency stream), while those of role 2 run `aggressor` without end. roles[%smid] is 0, 1 or 2.
+  // latency stream), while those of role 2 run `aggressor` without end.
   // One round warms up. An aggressor without chunks is no aggressor.
   [[nodiscard]] Result<double> stream_seconds(DevicePointer base, const TimedStream& victim,
                                               const TimedStream& aggressor,
-                                              std::span<const std::uint8_t> roles) const;
+                                              const SmRoles& roles) const;
 
   // Returns what `work` returns, while the SMs of role 1 run `traffic`. If the card has several
   // memory synchronisation domains, the traffic is in domain 1, and `work` must not launch in it.
   // If `work` outlasts the traffic, it runs again beside more traffic; check_failed if it always
   // does.
   [[nodiscard]] Result<double> beside(DevicePointer base, const TimedStream& traffic,
-                                      std::span<const std::uint8_t> roles,
+                                      const SmRoles& roles,
                                       const std::function<Result<double>()>& work) const;
 
  private:
   // Who runs what on which SM, and where the kernel finds it.
   struct Field {
-    std::vector<std::uint8_t> roles;   // by SM: 0 idle, 1 victim, 2 aggressor
-    std::vector<std::uint16_t> ranks;  // among those of its role
+    SmRoles roles;
+    PerIndex<gpu::SmIndex, std::uint16_t> ranks;  // among those of its role
     std::array<std::uint32_t, 3> workers{};
     std::optional<DeviceBuffer> state;
     LaunchShape shape;
@@ -79,7 +85,7 @@ class MemoryTimer {
     const DeviceBuffer* list;
     std::uint32_t rounds;  // 0: without end
   };
-  [[nodiscard]] Result<Field> make_field(std::span<const std::uint8_t> roles) const;
+  [[nodiscard]] Result<Field> make_field(const SmRoles& roles) const;
   [[nodiscard]] Result<void> start(const Stream& stream, const Field& field, DevicePointer base,
                                    const PlacedStream& victim, const PlacedStream& aggressor) const;
   [[nodiscard]] static Result<std::uint64_t> nanoseconds_of(const Field& field);

@@ -26,13 +26,14 @@ class ProbeKernels {
   std::vector<Function> functions_;
 };
 
-// Where the blocks of one launch ran: blocks[%smid]. %smid may be virtual inside MPS partitions.
+// Where the blocks of one launch ran: how many on which SM. Inside MPS partitions SMs may be
+// virtual.
 struct Placement {
-  std::vector<std::uint32_t> blocks;
+  PerIndex<gpu::SmIndex, std::uint32_t> blocks;
   [[nodiscard]] std::uint64_t total() const;
-  [[nodiscard]] std::vector<std::uint32_t> used_sms() const;
+  [[nodiscard]] std::vector<gpu::SmIndex> used_sms() const;
   // Blocks that ran on SMs not in `allowed` (ascending).
-  [[nodiscard]] std::uint64_t outside(const std::vector<std::uint32_t>& allowed) const;
+  [[nodiscard]] std::uint64_t outside(const std::vector<gpu::SmIndex>& allowed) const;
 };
 
 // Launches the placement probe and waits. Each block holds its SM for `spin_cycles`.
@@ -43,15 +44,17 @@ struct Placement {
 // Dynamic shared memory that lets only one block onto an SM, after raising the kernel's limit.
 [[nodiscard]] Result<std::uint32_t> whole_sm_shared_bytes(const Function& function);
 
-// %smid of each cluster's blocks, one block per SM, from launches of clusters of several sizes.
+// The SMs of each cluster's blocks, one block per SM, from launches of clusters of several sizes.
 // Empty when the card has no clusters.
-[[nodiscard]] Result<std::vector<std::vector<std::uint32_t>>> probe_clusters(
+[[nodiscard]] Result<std::vector<std::vector<gpu::SmIndex>>> probe_clusters(
     const Stream& stream, const ProbeKernels& kernels);
 
-// cycles[sm][line]: L2-hit latency of one load in cycles from each SM to each of `lines` lines that
-// lie `stride` bytes apart in `buffer`. One SM measures at a time.
-[[nodiscard]] Result<std::vector<std::vector<double>>> probe_latencies(
-    const Stream& stream, const ProbeKernels& kernels, const DeviceBuffer& buffer,
-    std::uint64_t stride, std::uint32_t lines, std::uint32_t repeats);
+// [sm][line]: cycles of one load that hits the L2. No lines: the SM was not reached.
+using SmLatencies = PerIndex<gpu::SmIndex, std::vector<double>>;
+// From each SM to each of `lines` lines that lie `stride` bytes apart in `buffer`. One SM measures
+// at a time.
+[[nodiscard]] Result<SmLatencies> probe_latencies(const Stream& stream, const ProbeKernels& kernels,
+                                                  const DeviceBuffer& buffer, std::uint64_t stride,
+                                                  std::uint32_t lines, std::uint32_t repeats);
 
 }  // namespace demarc::cuda

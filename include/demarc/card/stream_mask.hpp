@@ -77,11 +77,11 @@ class StreamMasks {
   gpu::Topology topology_;
 };
 
-// The descriptor mask that a stream mask with only logical TPC `tpc` disabled turns into; an error
-// when the launch carried no mask or more than one bit.
+// The descriptor mask that a stream mask with only `tpc` disabled turns into; an error when the
+// launch carried no mask or more than one bit.
 [[nodiscard]] Result<std::uint32_t> hardware_bit_of(const Stream& stream, const StreamField& field,
                                                     LaunchHook& hook, const Function& idle,
-                                                    std::uint32_t tpc);
+                                                    gpu::TpcIndex tpc);
 
 // Sets the mask at `field` of a stream nobody else uses, launches, and demands that exactly one bit
 // shows up for each of two TPCs, at different places, and none once cleared. A field that does not

@@ -10,6 +10,7 @@
 #include "demarc/base/progress.hpp"
 #include "demarc/base/result.hpp"
 #include "demarc/device/latency_clusters.hpp"
+#include "demarc/device/units.hpp"
 
 namespace demarc::gpu {
 
@@ -26,7 +27,7 @@ struct PageConstant {
 };
 
 struct SliceModel {
-  std::vector<std::uint32_t> sms;  // where latencies are measured from: the columns
+  std::vector<SmIndex> sms;  // where latencies are measured from: the columns
   std::uint64_t page_bytes = 0;
   std::uint64_t chunk_bytes = 0;  // of the reference measurement
   LatencyClusters clusters;
@@ -45,7 +46,7 @@ struct SliceModel {
 // `latencies` has one row for each chunk of the reference page, in order. There are at most 2^16
 // chunks.
 [[nodiscard]] SliceModel make_slice_model(const LatencyMatrix& latencies, std::uint64_t page_bytes,
-                                          std::vector<std::uint32_t> sms);
+                                          std::vector<SmIndex> sms);
 
 // Offsets of `count` chunks spread evenly but irregularly over a page, for page_constant().
 [[nodiscard]] std::vector<std::uint64_t> sample_offsets(std::uint64_t page_bytes,

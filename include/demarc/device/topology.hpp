@@ -6,31 +6,32 @@
 #include <vector>
 
 #include "demarc/base/result.hpp"
+#include "demarc/device/units.hpp"
 
 namespace demarc::gpu {
 
 // One texture processing cluster: the unit that hardware masks switch.
 struct Tpc {
-  std::uint32_t gpc = 0;              // index of its graphics processing cluster
-  std::vector<std::uint32_t> sms;     // %smid of its multiprocessors, ascending
+  GpcIndex gpc;
+  std::vector<SmIndex> sms;           // ascending
   std::optional<std::uint32_t> bit;   // its bit in the hardware's task descriptor, when known
   std::optional<std::uint32_t> side;  // which half of the L2 it is near to, when known
 
   friend bool operator==(const Tpc&, const Tpc&) = default;
 };
 
-// TPCs in logical order: index t is bit t of a stream mask and, with two SMs per TPC, owns %smid 2t
-// and 2t + 1.
+// With two SMs per TPC, TPC t owns %smid 2t and 2t + 1.
 struct Topology {
-  std::vector<Tpc> tpcs;
+  PerIndex<TpcIndex, Tpc> tpcs;
 
   [[nodiscard]] std::uint32_t tpc_count() const { return static_cast<std::uint32_t>(tpcs.size()); }
   [[nodiscard]] std::uint32_t sm_count() const;
   [[nodiscard]] std::uint32_t gpc_count() const;
-  // The TPCs of GPC `gpc`, ascending.
-  [[nodiscard]] std::vector<std::uint32_t> tpcs_of_gpc(std::uint32_t gpc) const;
-  // The TPC that owns %smid `sm`, or nothing when there is no such SM.
-  [[nodiscard]] std::optional<std::uint32_t> tpc_of_sm(std::uint32_t sm) const;
+  [[nodiscard]] Indices<GpcIndex> gpcs() const { return indices<GpcIndex>(gpc_count()); }
+  // The TPCs of a GPC, ascending.
+  [[nodiscard]] std::vector<TpcIndex> tpcs_of_gpc(GpcIndex gpc) const;
+  // The TPC that owns an SM, or nothing when there is no such SM.
+  [[nodiscard]] std::optional<TpcIndex> tpc_of_sm(SmIndex sm) const;
   [[nodiscard]] bool sides_known() const;
 
   // An error names the TPC at fault: an SM owned twice or missing, a hardware bit used twice, a

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -19,9 +20,45 @@ class TpcSet {
  public:
   static constexpr std::uint32_t capacity = 128;  // the width of the hardware's mask
 
+  // What a list in braces holds: a TPC, or the number of one as source code spells it.
+  struct Listed {
+    constexpr Listed(TpcIndex listed) : tpc(listed) {}
+    consteval Listed(std::uint32_t number) : tpc(number) {}
+    TpcIndex tpc;
+  };
+  // Walks over the members, ascending.
+  class Iterator {
+   public:
+    using value_type = TpcIndex;
+    using difference_type = std::ptrdiff_t;
+
+    constexpr Iterator() = default;
+    constexpr explicit Iterator(const std::array<std::uint64_t, 2>& words) : left_(words) {}
+    constexpr TpcIndex operator*() const {
+      const int skipped = std::countr_zero(left_[0]);
+      return TpcIndex(skipped < 64 ? skipped : 64 + std::countr_zero(left_[1]));
+    }
+    constexpr Iterator& operator++() {
+      std::uint64_t& word = left_[left_[0] == 0 ? 1 : 0];
+      word &= word - 1;
+      return *this;
+    }
+    constexpr Iterator operator++(int) {
+      const Iterator before = *this;
+      ++*this;
+      return before;
+    }
+    friend constexpr bool operator==(const Iterator&, const Iterator&) = default;
+
+   private:
+    std::array<std::uint64_t, 2> left_{};
+  };
+  using const_iterator = Iterator;
+  using value_type = TpcIndex;
+
   constexpr TpcSet() = default;
-  constexpr TpcSet(std::initializer_list<std::uint32_t> members) {
-    for (const std::uint32_t tpc : members) insert(tpc);
+  constexpr TpcSet(std::initializer_list<Listed> members) {
+    for (const Listed member : members) insert(member.tpc);
   }
   // Bit i of words[i / 64] is TPC i.
   static constexpr TpcSet from_words(std::uint64_t low, std::uint64_t high) {
@@ -32,27 +69,28 @@ class TpcSet {
   // {0, ..., count - 1}
   static constexpr TpcSet first(std::uint32_t count) {
     TpcSet set;
-    for (std::uint32_t tpc = 0; tpc < count; ++tpc) set.insert(tpc);
+    for (TpcIndex tpc; tpc < TpcIndex(count); ++tpc) set.insert(tpc);
     return set;
   }
-  static TpcSet of(const std::vector<std::uint32_t>& members);
+  static TpcSet of(const std::vector<TpcIndex>& members);
 
   // TPCs from `capacity` on are not members and cannot become members.
-  constexpr void insert(std::uint32_t tpc) {
-    if (tpc < capacity) words_[tpc / 64] |= std::uint64_t{1} << (tpc % 64);
+  constexpr void insert(TpcIndex tpc) {
+    if (tpc.raw() < capacity) words_[tpc.raw() / 64] |= bit(tpc);
   }
-  constexpr void erase(std::uint32_t tpc) {
-    if (tpc < capacity) words_[tpc / 64] &= ~(std::uint64_t{1} << (tpc % 64));
+  constexpr void erase(TpcIndex tpc) {
+    if (tpc.raw() < capacity) words_[tpc.raw() / 64] &= ~bit(tpc);
   }
-  [[nodiscard]] constexpr bool contains(std::uint32_t tpc) const {
-    return tpc < capacity && ((words_[tpc / 64] >> (tpc % 64)) & 1U) != 0;
+  [[nodiscard]] constexpr bool contains(TpcIndex tpc) const {
+    return tpc.raw() < capacity && (words_[tpc.raw() / 64] & bit(tpc)) != 0;
   }
   [[nodiscard]] constexpr std::uint32_t size() const {
     return static_cast<std::uint32_t>(std::popcount(words_[0]) + std::popcount(words_[1]));
   }
   [[nodiscard]] constexpr bool empty() const { return (words_[0] | words_[1]) == 0; }
   [[nodiscard]] constexpr const std::array<std::uint64_t, 2>& words() const { return words_; }
-  [[nodiscard]] std::vector<std::uint32_t> members() const;  // ascending
+  [[nodiscard]] constexpr Iterator begin() const { return Iterator(words_); }
+  [[nodiscard]] constexpr Iterator end() const { return {}; }
 
   [[nodiscard]] constexpr bool is_subset_of(const TpcSet& other) const {
     return (*this - other).empty();
@@ -69,6 +107,8 @@ class TpcSet {
   friend constexpr bool operator==(const TpcSet&, const TpcSet&) = default;
 
  private:
+  static constexpr std::uint64_t bit(TpcIndex tpc) { return std::uint64_t{1} << (tpc.raw() % 64); }
+
   std::array<std::uint64_t, 2> words_{};
 };
 
@@ -82,8 +122,8 @@ class TpcSet {
 
 [[nodiscard]] TpcSet all_tpcs(const gpu::Topology& topology);
 [[nodiscard]] std::uint32_t sm_count(const gpu::Topology& topology, const TpcSet& tpcs);
-// The %smid of the set's SMs, ascending.
-[[nodiscard]] std::vector<std::uint32_t> sms_of(const gpu::Topology& topology, const TpcSet& tpcs);
+// Ascending.
+[[nodiscard]] std::vector<SmIndex> sms_of(const gpu::Topology& topology, const TpcSet& tpcs);
 // All TPCs of the listed GPCs ("--gpcs 0-2"). An unknown GPC is an error.
 [[nodiscard]] Result<TpcSet> tpcs_of_gpcs(const gpu::Topology& topology, std::string_view list,
                                           std::string_view what);

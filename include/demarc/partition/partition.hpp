@@ -59,7 +59,7 @@ enum class SplitStrategy {
 // Faults of partitions that are to run side by side, and facts worth knowing about them.
 struct SplitReport {
   std::vector<std::string> faults;  // TPCs or colours in two parts, empty parts, unknown TPCs
-  std::vector<std::uint32_t> shared_gpcs;  // GPCs with TPCs of two or more parts
+  std::vector<gpu::GpcIndex> shared_gpcs;  // GPCs with TPCs of two or more parts
   gpu::TpcSet unused;                      // TPCs in no part
   [[nodiscard]] bool sound() const { return faults.empty(); }
 };

@@ -14,6 +14,7 @@
 
 #include "demarc/base/result.hpp"
 #include "demarc/device/latency_clusters.hpp"
+#include "demarc/device/units.hpp"
 
 namespace demarc::probe {
 
@@ -64,7 +65,7 @@ class TimedMemory {
   // Cycles of an L2 hit on each address (row) from each of `sms` (column). At most `together` SMs
   // measure at the same time; the least of `repeats` is taken.
   virtual Result<gpu::LatencyMatrix> hit_latencies(std::span<const std::uint64_t> addresses,
-                                                   std::span<const std::uint32_t> sms,
+                                                   std::span<const gpu::SmIndex> sms,
                                                    std::uint32_t together,
                                                    std::uint32_t repeats) = 0;
 

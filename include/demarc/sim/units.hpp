@@ -4,6 +4,7 @@
 
 #include "demarc/base/per_index.hpp"
 #include "demarc/base/strong.hpp"
+#include "demarc/device/units.hpp"
 
 namespace demarc::sim {
 
@@ -28,9 +29,8 @@ constexpr TbTicks operator""_ticks(unsigned long long count) {
   return TbTicks(count);
 }
 
-// One of the SMs, or of the TPCs, of a GPU; neighbours are 1 apart.
-using SmIndex = Location<struct SmIndexTag, std::uint32_t>;
-using TpcIndex = Location<struct TpcIndexTag, std::uint32_t>;
+using gpu::SmIndex;
+using gpu::TpcIndex;
 inline constexpr SmIndex no_sm{~std::uint32_t{0}};
 
 // A kernel, by its place in the workload.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "demarc/base/result.hpp"
+#include "demarc/device/units.hpp"
 #include "demarc/sim/dispatch/timeline.hpp"
 #include "demarc/study/plan.hpp"
 
@@ -17,7 +18,7 @@ namespace demarc::study {
 struct BlockTime {
   std::uint32_t kernel = 0;  // index into BlockRun::kernels
   std::uint32_t block = 0;
-  std::uint32_t sm = 0;
+  gpu::SmIndex sm;
   double begin_us = 0;  // since the first block of the run began
   double end_us = 0;
 };
@@ -26,10 +27,10 @@ struct BlockTime {
 struct RunKernel {
   std::string name;
   std::uint32_t stream = 0;
-  int priority = 0;                // of its stream; lower comes first
-  std::vector<std::uint32_t> sms;  // SMs that it may use, ascending; empty: all
-  std::uint32_t blocks = 1;        // of 1024 threads
-  double hold_us = 100;            // of one block
+  int priority = 0;               // of its stream; lower comes first
+  std::vector<gpu::SmIndex> sms;  // SMs that it may use, ascending; empty: all
+  std::uint32_t blocks = 1;       // of 1024 threads
+  double hold_us = 100;           // of one block
 };
 
 // A point of an experiment whose answer is a curve.

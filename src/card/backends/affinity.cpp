@@ -30,11 +30,11 @@ class AffinityLane : public Lane {
                         LaunchShape::line(per_sm * gpu->sm_count(), affine_threads),
                         allowed_.address(), next.address(), blocks, places.address(), spin_cycles));
     DEMARC_CHECK(stream_.wait());
-    DEMARC_TRY(const auto sm_of_block, places.read<std::uint32_t>(blocks));
+    DEMARC_TRY(const auto sm_of_block, places.read<gpu::SmIndex>(blocks));
     Placement placement;
     placement.blocks.assign(gpu->sm_count(), 0);
-    for (const std::uint32_t sm : sm_of_block) {
-      if (sm >= gpu->sm_count()) {
+    for (const gpu::SmIndex sm : sm_of_block) {
+      if (sm >= placement.blocks.next_key()) {
         return check_failed("a block of the persistent kernel never ran");
       }
       ++placement.blocks[sm];
@@ -61,8 +61,8 @@ class AffinityBackend : public Backend {
     if (tpcs.empty())
       return invalid_input("partition '{}' has no TPC on this card", partition.name);
     std::uint64_t words[allowed_words] = {};
-    for (const std::uint32_t sm : gpu::sms_of(card_->topology(), tpcs)) {
-      words[sm / 64] |= std::uint64_t{1} << (sm % 64);
+    for (const gpu::SmIndex sm : gpu::sms_of(card_->topology(), tpcs)) {
+      words[sm.raw() / 64] |= std::uint64_t{1} << (sm.raw() % 64);
     }
     DEMARC_TRY(DeviceBuffer allowed, DeviceBuffer::allocate(card_->gpu(), sizeof words));
     DEMARC_CHECK(allowed.upload(words, sizeof words));

@@ -104,7 +104,7 @@ class GreenBackend : public Backend {
       DEMARC_TRY(const Placement placement,
                  probe_placement(one.stream(), card_->kernels(), LaunchShape::line(64, 64),
                                  group_spin_cycles));
-      for (const std::uint32_t sm : placement.used_sms()) {
+      for (const gpu::SmIndex sm : placement.used_sms()) {
         if (const auto tpc = card_->topology().tpc_of_sm(sm)) group_of_tpc_[*tpc] = group;
       }
     }
@@ -117,7 +117,7 @@ class GreenBackend : public Backend {
                                           int stream_priority) override {
     std::vector<CuDeviceResource> wanted;
     const gpu::TpcSet tpcs = partition.tpcs & gpu::all_tpcs(card_->topology());
-    for (const std::uint32_t tpc : tpcs.members()) {
+    for (const gpu::TpcIndex tpc : tpcs) {
       if (!group_of_tpc_[tpc]) {
         return missing_capability("the driver gives no group of SMs for TPC {}", tpc);
       }
@@ -130,7 +130,7 @@ class GreenBackend : public Backend {
 
  private:
   CardPointer card_;
-  std::vector<std::optional<CuDeviceResource>> group_of_tpc_;
+  PerIndex<gpu::TpcIndex, std::optional<CuDeviceResource>> group_of_tpc_;
 };
 
 }  // namespace

@@ -20,7 +20,7 @@ struct MeasuredChunk {
 
 struct ChunkAudit {
   const MemoryTimer& timer;
-  std::span<const std::uint32_t> sms;
+  std::span<const gpu::SmIndex> sms;
   std::uint64_t chunk = 0;    // bytes
   std::uint64_t samples = 0;  // per chunk
   std::uint32_t colors = 0;

@@ -25,11 +25,11 @@ struct Traffic {
 constexpr Traffic kinds[] = {{dram_bytes, false}, {dram_bytes, true}, {l2_bytes, true}};
 
 // Traffic runs outside of `own`; everywhere where nothing is: it leaves room for small blocks.
-std::vector<std::uint8_t> roles_beside(const Card& card, const gpu::TpcSet& own) {
-  std::vector<std::uint8_t> roles(card.gpu()->sm_count(), 1);
+SmRoles roles_beside(const Card& card, const gpu::TpcSet& own) {
+  SmRoles roles(card.gpu()->sm_count(), 1);
   if ((gpu::all_tpcs(card.topology()) - own).empty()) return roles;
-  for (const std::uint32_t sm : gpu::sms_of(card.topology(), own)) {
-    if (sm < roles.size()) roles[sm] = 0;
+  for (const gpu::SmIndex sm : gpu::sms_of(card.topology(), own)) {
+    if (sm < roles.next_key()) roles[sm] = 0;
   }
   return roles;
 }

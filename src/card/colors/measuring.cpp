@@ -10,11 +10,11 @@ constexpr std::uint32_t measured_sms = 24;
 
 }  // namespace
 
-std::vector<std::uint32_t> measuring_sms(const Gpu& gpu) {
+std::vector<gpu::SmIndex> measuring_sms(const Gpu& gpu) {
   const std::uint32_t available = gpu.sm_count();
   const std::uint32_t wanted = std::min(measured_sms, available);
-  std::vector<std::uint32_t> sms;
-  for (std::uint32_t i = 0; i < wanted; ++i) sms.push_back(i * available / wanted);
+  std::vector<gpu::SmIndex> sms;
+  for (std::uint32_t i = 0; i < wanted; ++i) sms.emplace_back(i * available / wanted);
   return sms;
 }
 

@@ -12,7 +12,7 @@ inline constexpr std::uint32_t sms_measuring_together = 8;  // they do not distu
 inline constexpr std::uint32_t hit_repeats = 4;
 
 // 24 SMs spread over the card, or all it has.
-[[nodiscard]] std::vector<std::uint32_t> measuring_sms(const Gpu& gpu);
+[[nodiscard]] std::vector<gpu::SmIndex> measuring_sms(const Gpu& gpu);
 
 // A buffer of at most `bytes` and half of what the share has free, in whole chunks, so that the
 // next one begins with a chunk too.

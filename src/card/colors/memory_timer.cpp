@@ -56,6 +56,14 @@ std::uint32_t rounds_of(const TimedStream& stream) {
 
 }  // namespace
 
+SmRoles alternating_roles(const Gpu& gpu) {
+  const auto capability = gpu.compute_capability();
+  const std::uint32_t per_tpc = gpu::sms_per_tpc(capability.major, capability.minor);
+  SmRoles roles(gpu.sm_count());
+  for (const gpu::SmIndex sm : roles.keys()) roles[sm] = sm.raw() / per_tpc % 2 == 0 ? 1 : 2;
+  return roles;
+}
+
 Result<MemoryTimer> MemoryTimer::create(GpuPointer gpu) {
   const auto capability = gpu->compute_capability();
   const gpu::EmbeddedPtx* image =
@@ -75,7 +83,7 @@ Result<MemoryTimer> MemoryTimer::create(GpuPointer gpu) {
 
 Result<gpu::LatencyMatrix> MemoryTimer::hit_latencies(DevicePointer base,
                                                       std::span<const std::uint64_t> offsets,
-                                                      std::span<const std::uint32_t> sms,
+                                                      std::span<const gpu::SmIndex> sms,
                                                       std::uint32_t together,
                                                       std::uint32_t repeats) const {
   const GpuPointer& gpu = stream_.gpu();
@@ -94,7 +102,7 @@ Result<gpu::LatencyMatrix> MemoryTimer::hit_latencies(DevicePointer base,
   matrix.values.resize(offsets.size() * sms.size());
   for (std::size_t first = 0; first < sms.size(); first += together) {
     const auto group = sms.subspan(first, std::min<std::size_t>(together, sms.size() - first));
-    std::vector<std::int32_t> slot_of_sm(gpu->sm_count(), -1);
+    PerIndex<gpu::SmIndex, std::int32_t> slot_of_sm(gpu->sm_count(), -1);
     for (std::size_t k = 0; k < group.size(); ++k) {
       slot_of_sm.at(group[k]) = static_cast<std::int32_t>(k);
     }
@@ -148,7 +156,7 @@ Result<LaunchLatencies> MemoryTimer::launch_latencies(DevicePointer base,
     return check_failed("{} of {} SMs measured their latencies in time", counted[4], joined);
   }
   LaunchLatencies found;
-  DEMARC_TRY(found.sms, numbers.read<std::uint32_t>(joined));
+  DEMARC_TRY(found.sms, numbers.read<gpu::SmIndex>(joined));
   DEMARC_TRY(const auto raw, sums.read<std::uint32_t>(std::size_t{joined} * count));
   found.latencies.dimensions = joined;
   found.latencies.values.resize(raw.size());
@@ -161,15 +169,14 @@ Result<LaunchLatencies> MemoryTimer::launch_latencies(DevicePointer base,
   return found;
 }
 
-Result<MemoryTimer::Field> MemoryTimer::make_field(std::span<const std::uint8_t> roles) const {
+Result<MemoryTimer::Field> MemoryTimer::make_field(const SmRoles& roles) const {
   const GpuPointer& gpu = stream_.gpu();
   const std::uint32_t sms = gpu->sm_count();
   Field field;
-  field.roles.assign(roles.begin(), roles.end());
+  field.roles = roles;
   field.roles.resize(sms);
-  field.ranks.resize(sms);
-  for (std::uint32_t sm = 0; sm < sms; ++sm) {
-    field.ranks[sm] = static_cast<std::uint16_t>(field.workers.at(field.roles[sm])++);
+  for (const std::uint8_t role : field.roles) {
+    field.ranks.push_back(static_cast<std::uint16_t>(field.workers.at(role)++));
   }
   if (field.workers[1] == 0) return invalid_input("no SM has the role of the victim");
   DEMARC_TRY(auto state, DeviceBuffer::allocate(gpu, 16 + sms * 11ULL));
@@ -206,10 +213,10 @@ Result<void> MemoryTimer::start(const Stream& stream, const Field& field, Device
 
 Result<double> MemoryTimer::stream_seconds(DevicePointer base, const TimedStream& victim,
                                            const TimedStream& aggressor,
-                                           std::span<const std::uint8_t> roles) const {
+                                           const SmRoles& roles) const {
   const GpuPointer& gpu = stream_.gpu();
   if (victim.chunks.empty()) return invalid_input("a stream without chunks cannot be timed");
-  std::vector<std::uint8_t> used(roles.begin(), roles.end());
+  SmRoles used = roles;
   if (aggressor.chunks.empty())
     std::replace(used.begin(), used.end(), std::uint8_t{2}, std::uint8_t{0});
   DEMARC_TRY(const Field field, make_field(used));
@@ -229,9 +236,10 @@ Result<double> MemoryTimer::stream_seconds(DevicePointer base, const TimedStream
 
 // Of the slowest SM of the victim.
 Result<std::uint64_t> MemoryTimer::nanoseconds_of(const Field& field) {
-  DEMARC_TRY(const auto taken, field.state->read<std::uint64_t>(field.roles.size(), 16));
+  PerIndex<gpu::SmIndex, std::uint64_t> taken;
+  DEMARC_TRY(taken, field.state->read<std::uint64_t>(field.roles.size(), 16));
   std::uint64_t slowest = 0;
-  for (std::size_t sm = 0; sm < taken.size(); ++sm) {
+  for (const gpu::SmIndex sm : taken.keys()) {
     if (field.roles[sm] != 1) continue;
     if (taken[sm] == 0) {
       return missing_capability(
@@ -243,7 +251,7 @@ Result<std::uint64_t> MemoryTimer::nanoseconds_of(const Field& field) {
 }
 
 Result<double> MemoryTimer::beside(DevicePointer base, const TimedStream& traffic,
-                                   std::span<const std::uint8_t> roles,
+                                   const SmRoles& roles,
                                    const std::function<Result<double>()>& work) const {
   if (traffic.chunks.empty()) return invalid_input("a stream without chunks is no traffic");
   DEMARC_TRY(const Field field, make_field(roles));

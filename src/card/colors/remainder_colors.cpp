@@ -18,22 +18,22 @@ constexpr std::uint64_t remainder_batch = 1024;  // pages measured in one go
 constexpr int model_tries = 4;                   // before the model is given up
 
 Result<std::vector<std::uint32_t>> sides_of(const gpu::Topology& topology,
-                                            const std::vector<std::uint32_t>& sms) {
+                                            const std::vector<gpu::SmIndex>& sms) {
   if (!topology.sides_known()) {
     return missing_capability("colours by L2 side: the side of each TPC is not known; demarc topo");
   }
-  std::map<std::uint32_t, std::uint32_t> side_of_sm;
+  std::map<gpu::SmIndex, std::uint32_t> side_of_sm;
   for (const gpu::Tpc& tpc : topology.tpcs) {
-    for (const std::uint32_t sm : tpc.sms) side_of_sm[sm] = tpc.side.value_or(0);
+    for (const gpu::SmIndex sm : tpc.sms) side_of_sm[sm] = tpc.side.value_or(0);
   }
   std::vector<std::uint32_t> sides;
   sides.reserve(sms.size());
-  for (const std::uint32_t sm : sms) sides.push_back(side_of_sm[sm]);
+  for (const gpu::SmIndex sm : sms) sides.push_back(side_of_sm[sm]);
   return sides;
 }
 
 Result<color::RemainderModel> measure_model(const MemoryTimer& timer, const PageArena& arena,
-                                            const std::vector<std::uint32_t>& sms,
+                                            const std::vector<gpu::SmIndex>& sms,
                                             const color::RemainderHash& hash) {
   if (hash.page_bytes != arena.page_bytes()) {
     return invalid_input("remainders of pages of {} bytes on pages of {}", hash.page_bytes,
@@ -54,7 +54,7 @@ Result<color::RemainderModel> measure_model(const MemoryTimer& timer, const Page
 
 Result<std::vector<color::PageRemainder>> measure_pages(const MemoryTimer& timer,
                                                         const PageArena& arena,
-                                                        const std::vector<std::uint32_t>& sms,
+                                                        const std::vector<gpu::SmIndex>& sms,
                                                         const color::RemainderModel& model) {
   const auto samples = gpu::sample_offsets(
       model.hash.page_bytes, std::uint64_t{1} << model.hash.chunk_shift, remainder_samples);
@@ -118,7 +118,7 @@ Result<RemainderColors> measure_remainders(const MemoryTimer& timer, PageArena& 
                                            const gpu::Topology& topology,
                                            const color::ColorScheme& scheme) {
   if (!scheme.remainders) return invalid_input("the colours of this card are no remainders");
-  std::vector<std::uint32_t> sms = measuring_sms(*arena.gpu());
+  std::vector<gpu::SmIndex> sms = measuring_sms(*arena.gpu());
   DEMARC_TRY(const auto sides, sides_of(topology, sms));
   DEMARC_TRY(auto model, measure_model(timer, arena, sms, *scheme.remainders));
   DEMARC_TRY(const auto found, measure_pages(timer, arena, sms, model));

@@ -12,12 +12,12 @@ namespace {
 constexpr double least_separation = 4;
 
 // Less the mean of each line and of each SM: what is left is who is near to what.
-Eigen::MatrixXd centred(const std::vector<std::vector<double>>& latency) {
+Eigen::MatrixXd centred(const SmLatencies& latency) {
   Eigen::MatrixXd matrix(static_cast<Eigen::Index>(latency.size()),
                          static_cast<Eigen::Index>(latency.front().size()));
   for (Eigen::Index r = 0; r < matrix.rows(); ++r) {
-    matrix.row(r) = Eigen::Map<const Eigen::RowVectorXd>(
-        latency[static_cast<std::size_t>(r)].data(), matrix.cols());
+    matrix.row(r) =
+        Eigen::Map<const Eigen::RowVectorXd>(latency[gpu::SmIndex(r)].data(), matrix.cols());
   }
   const Eigen::RowVectorXd mean_of_column = matrix.colwise().mean();
   matrix.rowwise() -= mean_of_column;
@@ -34,7 +34,7 @@ Eigen::VectorXd first_component(const Eigen::MatrixXd& matrix) {
 
 }  // namespace
 
-std::optional<Sides> find_sides(const std::vector<std::vector<double>>& latency) {
+std::optional<Sides> find_sides(const SmLatencies& latency) {
   if (latency.empty() || latency.front().size() < 4) return std::nullopt;
   for (const auto& row : latency) {
     if (row.size() != latency.front().size()) return std::nullopt;

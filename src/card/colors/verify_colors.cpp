@@ -9,15 +9,6 @@ namespace {
 
 constexpr std::uint64_t stream_bytes = std::uint64_t{256} << 20U;  // beyond any L2
 
-// Every other TPC is the victim's, the others are the neighbour's.
-std::vector<std::uint8_t> roles_of(const Gpu& gpu) {
-  const auto capability = gpu.compute_capability();
-  const std::uint32_t per_tpc = gpu::sms_per_tpc(capability.major, capability.minor);
-  std::vector<std::uint8_t> roles(gpu.sm_count());
-  for (std::uint32_t sm = 0; sm < roles.size(); ++sm) roles[sm] = sm / per_tpc % 2 == 0 ? 1 : 2;
-  return roles;
-}
-
 Result<color::ColorScheme> scheme_of(const VerifyColorsPlan& plan, const std::string& card) {
   if (plan.masks.empty()) {
     DEMARC_TRY(const auto device, gpu::describe_card(card, plan.description));
@@ -58,7 +49,7 @@ Result<void> measure_effects(ColoredPool& pool, const ColoredBuffer& own,
   const auto other_chunks = chunks_of(other, base, stream_bytes);
   const auto same_chunks = chunks_of(same, base, stream_bytes);
   const auto shift = static_cast<std::uint32_t>(std::countr_zero(own.run_bytes()));
-  const auto roles = roles_of(*pool.arena().gpu());
+  const auto roles = alternating_roles(*pool.arena().gpu());
   const TimedStream victim{own_chunks, shift, false, false};
   DEMARC_TRY(const double alone, timer.stream_seconds(base, victim, {}, roles));
   const auto next_to = [&](const char* name, std::span<const std::uint32_t> chunks, bool writes,

@@ -146,9 +146,9 @@ std::optional<StreamField> known_stream_field(int cuda_version) {
 }
 
 Result<std::uint32_t> hardware_bit_of(const Stream& stream, const StreamField& field,
-                                      LaunchHook& hook, const Function& idle, std::uint32_t tpc) {
+                                      LaunchHook& hook, const Function& idle, gpu::TpcIndex tpc) {
   LogicalMask one{};
-  one[tpc / 32] = std::uint32_t{1} << (tpc % 32);
+  one[tpc.raw() / 32] = std::uint32_t{1} << (tpc.raw() % 32);
   write_field(stream.handle(), field, true, one);
   const auto seen = mask_of_launch(stream, hook, idle);
   write_field(stream.handle(), field, false, LogicalMask{});
@@ -167,9 +167,11 @@ Result<std::uint32_t> hardware_bit_of(const Stream& stream, const StreamField& f
 Result<EdgeBits> verify_offset(const GpuPointer& gpu, LaunchHook& hook, const Function& idle,
                                const StreamField& field) {
   DEMARC_TRY(const Stream stream, Stream::create(gpu));
-  const std::uint32_t last = tpcs_of(*gpu) - 1;
-  if (last == 0) return missing_capability("{} has a single TPC: nothing to divide", gpu->name());
-  DEMARC_TRY(const std::uint32_t first_bit, hardware_bit_of(stream, field, hook, idle, 0));
+  const gpu::TpcIndex first(0);
+  const gpu::TpcIndex last(tpcs_of(*gpu) - 1);
+  if (last == first)
+    return missing_capability("{} has a single TPC: nothing to divide", gpu->name());
+  DEMARC_TRY(const std::uint32_t first_bit, hardware_bit_of(stream, field, hook, idle, first));
   DEMARC_TRY(const std::uint32_t last_bit, hardware_bit_of(stream, field, hook, idle, last));
   if (first_bit == last_bit) {
     return missing_capability("TPC 0 and TPC {} turned into the same descriptor bit {}", last,
@@ -275,8 +277,8 @@ std::optional<gpu::TpcSet> StreamMasks::get(CuStream stream) const {
     if (mask == LogicalMask{}) return std::nullopt;
   }
   gpu::TpcSet enabled;
-  for (std::uint32_t t = 0; t < tpcs_; ++t) {
-    if (((mask[t / 32] >> (t % 32)) & 1U) == 0) enabled.insert(t);
+  for (const auto tpc : indices<gpu::TpcIndex>(tpcs_)) {
+    if (((mask[tpc.raw() / 32] >> (tpc.raw() % 32)) & 1U) == 0) enabled.insert(tpc);
   }
   return enabled;
 }
@@ -295,7 +297,7 @@ Result<StreamField> calibrate(const GpuPointer& gpu, LaunchHook& hook, const Fun
     }
     trying(offset);
     const StreamField field{offset, true};
-    const auto bit = hardware_bit_of(stream, field, hook, idle, 0);
+    const auto bit = hardware_bit_of(stream, field, hook, idle, gpu::TpcIndex(0));
     if (bit && verify_offset(gpu, hook, idle, field)) return field;
     if (gpu->stuck()) {
       return check_failed("the mask tried at {:#x} of the stream object hangs the GPU", offset);

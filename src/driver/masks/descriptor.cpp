@@ -149,7 +149,7 @@ Result<HardwareMask> to_hardware(const gpu::Topology& topology, const gpu::TpcSe
   // TPCs than a launch can reach (seen on an H100), and bits that stand for nothing do no harm.
   HardwareMask mask;
   mask.disabled.fill(~std::uint32_t{0});
-  for (std::uint32_t t = 0; t < topology.tpc_count(); ++t) {
+  for (const gpu::TpcIndex t : topology.tpcs.keys()) {
     const auto bit = topology.tpcs[t].bit;
     if (!bit || *bit >= 128) {
       return missing_capability("the hardware bit of TPC {} is not known; run demarc topo", t);
@@ -161,7 +161,7 @@ Result<HardwareMask> to_hardware(const gpu::Topology& topology, const gpu::TpcSe
 
 gpu::TpcSet enabled_tpcs(const gpu::Topology& topology, const HardwareMask& mask) {
   gpu::TpcSet set;
-  for (std::uint32_t t = 0; t < topology.tpc_count(); ++t) {
+  for (const gpu::TpcIndex t : topology.tpcs.keys()) {
     const auto bit = topology.tpcs[t].bit;
     if (bit && !mask.disables(*bit)) set.insert(t);
   }

@@ -49,7 +49,7 @@ double l2_cycles(const CachePrediction& p, const gpu::Device& device,
 
 // Bytes per cycle that `used` SMs, spread over all GPCs, move over links of these widths.
 double link_bytes(const gpu::Device& device, double sm_bytes, double gpc_bytes, double used) {
-  std::vector<double> sms(device.topology.gpc_count());
+  PerIndex<gpu::GpcIndex, double> sms(device.topology.gpc_count());
   for (const gpu::Tpc& tpc : device.topology.tpcs) {
     sms[tpc.gpc] += static_cast<double>(tpc.sms.size());
   }

@@ -84,9 +84,9 @@ class CacheModel {
             ? std::uint64_t{result_.blocks_per_sm} * options.shared_bytes_per_block
             : 0;
     const std::uint64_t l1_bytes = l1_size > taken ? l1_size - taken : 0;
-    std::uint32_t tpcs = 0;
+    std::size_t tpcs = 0;
     for (const SmPlace& place : order) {
-      tpcs = std::max(tpcs, place.tpc + 1);
+      tpcs = std::max<std::size_t>(tpcs, place.tpc.raw() + 1);
       sms_.push_back({SectorCache(l1_bytes, device.l1.line_bytes), place, {}});
     }
     windows_.resize(tpcs);
@@ -254,7 +254,7 @@ class CacheModel {
   RequestMaker maker_;
   L2Model& l2_;
   std::vector<Sm> sms_;
-  std::vector<MergeWindow> windows_;
+  PerIndex<gpu::TpcIndex, MergeWindow> windows_;
   std::uint32_t next_block_ = 0;
   std::uint64_t turn_ = 0;
   std::uint64_t requests_ = 0;

@@ -12,10 +12,10 @@ std::uint32_t l2_halves(const gpu::Device& device) {
 std::vector<SmPlace> sm_order(const gpu::Device& device) {
   const gpu::Topology& topology = device.topology;
   std::vector<SmPlace> order;
-  for (std::uint32_t g = 0; g < topology.gpc_count(); ++g) {
-    for (const std::uint32_t t : topology.tpcs_of_gpc(g)) {
+  for (const gpu::GpcIndex g : topology.gpcs()) {
+    for (const gpu::TpcIndex t : topology.tpcs_of_gpc(g)) {
       const gpu::Tpc& tpc = topology.tpcs[t];
-      order.insert(order.end(), tpc.sms.size(), {tpc.side.value_or(g / 2 % 2), t});
+      order.insert(order.end(), tpc.sms.size(), {tpc.side.value_or(g.raw() / 2 % 2), t});
     }
   }
   if (order.empty()) order.push_back({});

@@ -10,7 +10,7 @@ namespace demarc::locality {
 
 struct SmPlace {
   std::uint32_t side = 0;  // half of the L2 it is near to
-  std::uint32_t tpc = 0;   // whose SMs' requests for the same sectors are merged
+  gpu::TpcIndex tpc;       // whose SMs' requests for the same sectors are merged
 };
 
 // All SMs in the order in which a kernel's first blocks come to them: one GPC after the other, the

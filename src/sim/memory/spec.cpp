@@ -258,7 +258,7 @@ Result<Spec> make_spec(const gpu::Device& device, std::uint64_t seed) {
   spec.clock_hz = device.sm_clock_hz;
   spec.gpc_of_sm.assign(device.topology.sm_count(), 0);
   for (const gpu::Tpc& tpc : device.topology.tpcs) {
-    for (const std::uint32_t sm : tpc.sms) spec.gpc_of_sm[SmIndex(sm)] = tpc.gpc;
+    for (const SmIndex sm : tpc.sms) spec.gpc_of_sm[sm] = tpc.gpc.raw();
   }
   spec.gpcs = device.topology.gpc_count();
   spec.threads = device.sm.threads;

@@ -70,7 +70,7 @@ class ScenarioParser {
                  parse_index_list(text, topology.gpc_count() - 1, object.where() + ".gpcs"));
       mask.reset();
       for (const std::uint32_t g : gpcs) {
-        for (const std::uint32_t t : topology.tpcs_of_gpc(g)) mask.set(t);
+        for (const TpcIndex t : topology.tpcs_of_gpc(gpu::GpcIndex(g))) mask.set(t.raw());
       }
       return true;
     }

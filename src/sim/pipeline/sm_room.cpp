@@ -18,8 +18,8 @@ SmRoom::SmRoom(const PipelineSpec& spec)
       tpc_of_(spec.topology.sm_count()),
       use_(spec.topology.sm_count()) {
   for (const gpu::Tpc& tpc : spec.topology.tpcs) {
-    for (const std::uint32_t sm : tpc.sms) tpc_of_[SmIndex(sm)] = tpcs_.next_key();
-    tpcs_.emplace_back(tpc.sms.begin(), tpc.sms.end());
+    for (const SmIndex sm : tpc.sms) tpc_of_[sm] = tpcs_.next_key();
+    tpcs_.push_back(tpc.sms);
   }
 }
 

@@ -175,8 +175,8 @@ Result<SchedulePlan> plan_schedule(const TaskSet& set) {
   if (plan.feasible()) spend_spare(shares, all - groups.tpcs());
   // GPC by GPC, so that partitions share as few GPCs as possible.
   std::vector<TpcIndex> order;
-  for (std::uint32_t g = 0; g < set.spec.topology.gpc_count(); ++g) {
-    for (const std::uint32_t tpc : set.spec.topology.tpcs_of_gpc(g)) order.emplace_back(tpc);
+  for (const gpu::GpcIndex gpc : set.spec.topology.gpcs()) {
+    for (const TpcIndex tpc : set.spec.topology.tpcs_of_gpc(gpc)) order.push_back(tpc);
   }
   auto next = order.begin();
   for (const Share& share : shares) {

@@ -22,8 +22,7 @@ Result<std::vector<sim::SmIndex>> sms_of(const FigureRow& row, const gpu::Device
                partition::split(device.topology, 2, partition::SplitStrategy::gpc_aligned));
     tpcs = parts.front().tpcs;
   }
-  const auto sms = gpu::sms_of(device.topology, tpcs);
-  return std::vector<sim::SmIndex>(sms.begin(), sms.end());
+  return gpu::sms_of(device.topology, tpcs);
 }
 
 // Puts the lines of `bytes` of that memory into the L2, so many of them dirty_share.

@@ -23,9 +23,7 @@ constexpr std::uint32_t blocks_of_an_sm = 2;  // of 1024 threads
 constexpr int highest_priority = -5;
 
 TpcSet tpc_range(std::uint32_t first, std::uint32_t end) {
-  TpcSet set;
-  for (std::uint32_t tpc = first; tpc < end; ++tpc) set.insert(tpc);
-  return set;
+  return TpcSet::first(end) - TpcSet::first(first);
 }
 
 // When a kernel's blocks ran, in us since the first block of the run began.
@@ -70,7 +68,7 @@ Result<Runs> two_kernels(const BlockTimer& timer, const std::vector<Workload>& /
       second = tpc_range(tpcs / 2, tpcs);
     }
     // K2 comes 50 us after K1.
-    const auto delay = kernel_on("delay", 1, 1, 50, TpcSet{tpcs - 1});
+    const auto delay = kernel_on("delay", 1, 1, 50, tpc_range(tpcs - 1, tpcs));
     DEMARC_TRY(auto run, timer.run(divided ? "figure-3-partitioned" : "figure-3-unpartitioned",
                                    {kernel_on("K1", 0, 3 * slots, 200, first), delay,
                                     kernel_on("K2", 1, slots / 2, 100, second)}));
@@ -84,10 +82,10 @@ Result<Runs> two_kernels(const BlockTimer& timer, const std::vector<Workload>& /
 Result<Runs> alternating_mask(const BlockTimer& timer, const std::vector<Workload>& /*growing*/) {
   const std::uint32_t tpcs = timer.card()->topology().tpc_count();
   TpcSet even;
-  for (std::uint32_t tpc = 0; tpc < tpcs; tpc += 2) even.insert(tpc);
+  for (std::uint32_t tpc = 0; tpc < tpcs; tpc += 2) even.insert(gpu::TpcIndex(tpc));
   const std::uint32_t slots = blocks_of_an_sm * timer.card()->gpu()->sm_count();
   DEMARC_TRY(auto run, timer.run("figure-4", {kernel_on("K1", 0, slots, 100, even)}));
-  std::vector<std::uint32_t> used;
+  std::vector<gpu::SmIndex> used;
   for (const BlockTime& b : run.blocks) used.push_back(b.sm);
   std::sort(used.begin(), used.end());
   used.erase(std::unique(used.begin(), used.end()), used.end());
@@ -104,7 +102,7 @@ Result<Runs> many_partitions(const BlockTimer& timer, const std::vector<Workload
   std::vector<TpcSet> sets;
   while (sets.size() < partitions) {
     TpcSet set;
-    for (std::uint32_t tpc = 0; tpc < tpcs; ++tpc) {
+    for (const auto tpc : indices<gpu::TpcIndex>(tpcs)) {
       if (random.below(4) == 0) set.insert(tpc);
     }
     if (!set.empty()) sets.push_back(set);
@@ -133,7 +131,7 @@ Result<Runs> overlapping(const BlockTimer& timer, const std::vector<Workload>& /
   const std::uint32_t blocks = 4 * blocks_of_an_sm * low.size();  // two rounds on two SMs per TPC
   Runs runs;
   for (const bool second_first : {false, true}) {
-    const auto delay = kernel_on("delay", second_first ? 0 : 1, 1, 40, TpcSet{tpcs - 1});
+    const auto delay = kernel_on("delay", second_first ? 0 : 1, 1, 40, tpc_range(tpcs - 1, tpcs));
     DEMARC_TRY(auto run, timer.run(second_first ? "figure-11-K2-first" : "figure-11-K1-first",
                                    {delay, kernel_on("K1", 0, blocks, 100, low),
                                     kernel_on("K2", 1, blocks, 100, high)}));

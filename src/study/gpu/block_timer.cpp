@@ -62,7 +62,7 @@ void read_records(const std::vector<std::uint64_t>& records, BlockRun& run) {
   at = 0;
   for (std::uint32_t k = 0; k < run.kernels.size(); ++k) {
     for (std::uint32_t block = 0; block < run.kernels[k].blocks; ++block, at += record_words) {
-      run.blocks.push_back({k, block, static_cast<std::uint32_t>(records[at]),
+      run.blocks.push_back({k, block, gpu::SmIndex(records[at]),
                             static_cast<double>(records[at + 1] - first) / 1e3,
                             static_cast<double>(records[at + 2] - first) / 1e3});
     }

@@ -36,8 +36,8 @@ class LaneStage : public Stage {
 // Bit s of word s / 32: the SM belongs to one of the TPCs.
 std::array<std::uint32_t, 8> sm_bits(const gpu::Topology& topology, const gpu::TpcSet& tpcs) {
   std::array<std::uint32_t, 8> bits{};
-  for (const std::uint32_t sm : gpu::sms_of(topology, tpcs)) {
-    bits.at(sm / 32) |= 1U << (sm % 32);
+  for (const gpu::SmIndex sm : gpu::sms_of(topology, tpcs)) {
+    bits.at(sm.raw() / 32) |= 1U << (sm.raw() % 32);
   }
   return bits;
 }

@@ -12,12 +12,12 @@ std::vector<std::uint32_t> growth_steps(std::uint32_t tpcs) {
   return steps;
 }
 
-std::vector<std::uint32_t> growth_order(const gpu::Topology& topology, bool packed) {
-  std::vector<std::vector<std::uint32_t>> gpcs;
-  for (std::uint32_t g = 0; g < topology.gpc_count(); ++g) gpcs.push_back(topology.tpcs_of_gpc(g));
+std::vector<gpu::TpcIndex> growth_order(const gpu::Topology& topology, bool packed) {
+  std::vector<std::vector<gpu::TpcIndex>> gpcs;
+  for (const gpu::GpcIndex g : topology.gpcs()) gpcs.push_back(topology.tpcs_of_gpc(g));
   std::stable_sort(gpcs.begin(), gpcs.end(),
                    [](const auto& a, const auto& b) { return a.size() > b.size(); });
-  std::vector<std::uint32_t> order;
+  std::vector<gpu::TpcIndex> order;
   if (packed) {
     for (const auto& gpc : gpcs) order.insert(order.end(), gpc.begin(), gpc.end());
     return order;

@@ -13,6 +13,6 @@ namespace demarc::study {
 
 // TPCs in the order in which a growing partition takes them, the largest GPCs first: GPC by GPC
 // (`packed`), or one of each GPC in turn.
-[[nodiscard]] std::vector<std::uint32_t> growth_order(const gpu::Topology& topology, bool packed);
+[[nodiscard]] std::vector<gpu::TpcIndex> growth_order(const gpu::Topology& topology, bool packed);
 
 }  // namespace demarc::study

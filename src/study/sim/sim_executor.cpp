@@ -59,7 +59,7 @@ class SimStudy {
   // The SMs of each part and, with colours, the colouring.
   struct Division {
     std::vector<partition::Partition> parts;
-    std::vector<std::vector<std::uint32_t>> sms;
+    std::vector<std::vector<gpu::SmIndex>> sms;
     std::optional<color::Coloring> coloring;
     std::vector<std::uint32_t> colors;  // of each part
     std::uint32_t threads_per_sm = 0;
@@ -108,10 +108,8 @@ class SimStudy {
                                               division.colors[part])
                              : memory.plain(workload.base, workload.bytes);
       const auto sharing = sharing_of(name);
-      const auto& of_part = division.sms[part];
-      const std::vector<sim::SmIndex> sms(of_part.begin(), of_part.end());
-      return gpu.add_client({std::move(name), sms, workload.source(), std::move(translation),
-                             division.threads_per_sm, policy_, sharing});
+      return gpu.add_client({std::move(name), division.sms[part], workload.source(),
+                             std::move(translation), division.threads_per_sm, policy_, sharing});
     };
     const sim::memory::ClientIndex victim = join(0, workloads_.at(key.victim), key.victim);
     std::vector<sim::memory::ClientIndex> others;

@@ -14,6 +14,7 @@
 #include "demarc/card/stream_mask.hpp"
 #include "demarc/driver/sync_domain.hpp"
 #include "fake_card.hpp"
+#include "sms.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -80,8 +81,8 @@ TEST(LostBlocks, sms_that_no_block_reaches_have_no_latencies_and_the_others_thos
   const DeviceBuffer buffer = DeviceBuffer::allocate(gpu, 4 * 4352).value();
   const auto latency = probe_latencies(stream, kernels, buffer, 4352, 4, 1).value();
   ASSERT_EQ(latency.size(), 24U);
-  for (std::size_t sm = 0; sm < 24; ++sm) {
-    ASSERT_EQ(latency[sm].size(), sm < 4 ? 4U : 0U) << sm;
+  for (const gpu::SmIndex sm : latency.keys()) {
+    ASSERT_EQ(latency[sm].size(), sm.raw() < 4 ? 4U : 0U) << sm;
     for (const double cycles : latency[sm]) EXPECT_NEAR(cycles, 290, 21.5);
   }
 }
@@ -354,7 +355,7 @@ TEST(LostBlocks, a_stream_that_may_be_capturing_is_masked_in_the_drivers_object)
     EXPECT_EQ(masks->get(stream.handle()), (gpu::TpcSet{2, 3}));
     const auto placement =
         probe_placement(stream, card->kernels(), LaunchShape::line(96, 32), 0).value();
-    EXPECT_EQ(placement.used_sms(), (std::vector<std::uint32_t>{4, 5, 6, 7}));
+    EXPECT_EQ(placement.used_sms(), test::sm_list({4, 5, 6, 7}));
   }
 }
 

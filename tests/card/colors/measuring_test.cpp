@@ -1,27 +1,23 @@
 // Which SMs measure, and what streams go over.
 #include "colors/measuring.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "pools.hpp"
+#include "sms.hpp"
 
 namespace demarc::cuda {
 namespace {
-
-using testing::ElementsAre;
 
 TEST(Measuring, takes_twenty_four_sms_spread_over_the_card_or_all_that_it_has) {
   fake::FakeConfig config = fake::small_gpu();
   config.tpcs = 30;
   const auto sms = measuring_sms(*test::fake_gpu(config));
   ASSERT_EQ(sms.size(), 24U);
-  EXPECT_EQ(sms[0], 0U);
-  EXPECT_EQ(sms[1], 2U);
-  EXPECT_EQ(sms[2], 5U);
-  EXPECT_EQ(sms[23], 57U);
+  EXPECT_EQ(std::vector(sms.begin(), sms.begin() + 3), test::sm_list({0, 2, 5}));
+  EXPECT_EQ(sms.back(), gpu::SmIndex(57));
   config.tpcs = 2;
-  EXPECT_THAT(measuring_sms(*test::fake_gpu(config)), ElementsAre(0, 1, 2, 3));
+  EXPECT_EQ(measuring_sms(*test::fake_gpu(config)), test::sm_list({0, 1, 2, 3}));
 }
 
 TEST(Measuring, streams_go_over_whole_chunks_of_half_of_what_is_free) {

@@ -16,6 +16,7 @@
 #include "demarc/card/proof.hpp"
 #include "demarc/card/verify.hpp"
 #include "pools.hpp"
+#include "sms.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -311,8 +312,8 @@ TEST(ProbeArguments, of_streams_are_rounds_of_about_two_gigabytes) {
   const GpuPointer gpu = heard_gpu();
   const MemoryTimer timer = MemoryTimer::create(gpu).value();
   const PageArena arena = PageArena::create(gpu, 1).value();
-  std::vector<std::uint8_t> roles(24, 2);
-  roles[0] = roles[5] = roles[7] = 1;
+  SmRoles roles(24, 2);
+  for (const gpu::SmIndex sm : test::sm_list({0, 5, 7})) roles[sm] = 1;
   const auto rounds = [&](std::size_t count, unsigned shift, bool latency) {
     heard.clear();
     const std::vector<std::uint32_t> chunks(count, 0);

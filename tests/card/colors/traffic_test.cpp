@@ -13,7 +13,7 @@ namespace {
 using testing::HasSubstr;
 
 const std::vector<std::uint32_t> two_chunks{0, 1};
-const std::vector<std::uint8_t> traffic_sms{1, 1};
+const SmRoles traffic_sms{1, 1};
 
 TEST(Traffic, is_in_the_second_domain_where_the_card_has_several) {
   fake::FakeConfig config = fake::small_gpu();

@@ -39,7 +39,7 @@ class Contract : public testing::Test {
     ASSERT_TRUE(opened) << opened.error().message;
     card = *opened;
   }
-  std::vector<std::uint32_t> sms_used(cuda::CuStream stream) const {
+  std::vector<gpu::SmIndex> sms_used(cuda::CuStream stream) const {
     const auto& gpu = card->gpu();
     const auto counts = cuda::DeviceBuffer::allocate(gpu, 4ULL * gpu->sm_count()).value();
     EXPECT_TRUE(counts.fill(0));
@@ -131,7 +131,7 @@ TEST_F(MaskContract, a_failed_launch_and_an_error_leave_no_mask) {
 TEST_F(MaskContract, what_is_unknown_is_refused) {
   const auto* masks = card->stream_masks().value();
   EXPECT_FALSE(masks->set(card->stream().handle(), {}));
-  EXPECT_FALSE(masks->set(card->stream().handle(), TpcSet{card->topology().tpc_count()}));
+  EXPECT_FALSE(masks->set(card->stream().handle(), TpcSet{card->topology().tpcs.next_key()}));
   EXPECT_FALSE(masks->set(nullptr, {0}));
   EXPECT_FALSE(cuda::ProcessMask::set(card, {}));
 }

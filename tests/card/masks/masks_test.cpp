@@ -7,6 +7,7 @@
 #include "conformance.hpp"
 #include "demarc/exec/confine.hpp"
 #include "fake_card.hpp"
+#include "sms.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -15,12 +16,10 @@ using gpu::TpcSet;
 using test::fake_card;
 using testing::HasSubstr;
 
-std::vector<std::uint32_t> tpcs_used(const CardPointer& card, const Stream& stream) {
+TpcSet tpcs_used(const CardPointer& card, const Stream& stream) {
   const auto placement =
       probe_placement(stream, card->kernels(), LaunchShape::line(96, 32), 0).value();
-  TpcSet set;
-  for (const std::uint32_t sm : placement.used_sms()) set.insert(sm / 2);
-  return set.members();
+  return test::tpcs_of(placement.used_sms());
 }
 
 class Masks : public testing::Test {
@@ -38,17 +37,17 @@ TEST_F(Masks, the_finer_level_overrides_the_coarser) {
   const Stream stream = Stream::create(card->gpu()).value();
   const auto process = ProcessMask::set(card, {1});
   ASSERT_TRUE(process) << process.error().message;
-  EXPECT_EQ(tpcs_used(card, stream), std::vector<std::uint32_t>{1});
+  EXPECT_EQ(tpcs_used(card, stream), TpcSet{1});
   {
     const auto of_stream = StreamMask::set(card, stream.handle(), {2, 3});
     ASSERT_TRUE(of_stream);
-    EXPECT_EQ(tpcs_used(card, stream), (std::vector<std::uint32_t>{2, 3}));
+    EXPECT_EQ(tpcs_used(card, stream), (TpcSet{2, 3}));
     const auto next = NextMask::set(card, {4});
     ASSERT_TRUE(next);
-    EXPECT_EQ(tpcs_used(card, stream), std::vector<std::uint32_t>{4});
-    EXPECT_EQ(tpcs_used(card, stream), (std::vector<std::uint32_t>{2, 3}));
+    EXPECT_EQ(tpcs_used(card, stream), TpcSet{4});
+    EXPECT_EQ(tpcs_used(card, stream), (TpcSet{2, 3}));
   }
-  EXPECT_EQ(tpcs_used(card, stream), std::vector<std::uint32_t>{1});
+  EXPECT_EQ(tpcs_used(card, stream), TpcSet{1});
 }
 
 TEST_F(Masks, a_mask_goes_with_its_object_also_by_an_exception) {
@@ -60,7 +59,7 @@ TEST_F(Masks, a_mask_goes_with_its_object_also_by_an_exception) {
     throw std::runtime_error("in the middle");
   } catch (const std::runtime_error&) {
   }
-  EXPECT_EQ(tpcs_used(card, stream), all.members());
+  EXPECT_EQ(tpcs_used(card, stream), all);
 }
 
 TEST_F(Masks, nested_process_masks_come_back_in_order) {
@@ -68,9 +67,9 @@ TEST_F(Masks, nested_process_masks_come_back_in_order) {
   const auto outer = ProcessMask::set(card, {1, 2});
   {
     const auto inner = ProcessMask::set(card, {3});
-    EXPECT_EQ(tpcs_used(card, stream), std::vector<std::uint32_t>{3});
+    EXPECT_EQ(tpcs_used(card, stream), TpcSet{3});
   }
-  EXPECT_EQ(tpcs_used(card, stream), (std::vector<std::uint32_t>{1, 2}));
+  EXPECT_EQ(tpcs_used(card, stream), (TpcSet{1, 2}));
 }
 
 TEST_F(Masks, nested_stream_masks_come_back_in_order) {
@@ -78,9 +77,9 @@ TEST_F(Masks, nested_stream_masks_come_back_in_order) {
   const auto outer = StreamMask::set(card, stream.handle(), {1, 2});
   {
     const auto inner = StreamMask::set(card, stream.handle(), {3});
-    EXPECT_EQ(tpcs_used(card, stream), std::vector<std::uint32_t>{3});
+    EXPECT_EQ(tpcs_used(card, stream), TpcSet{3});
   }
-  EXPECT_EQ(tpcs_used(card, stream), (std::vector<std::uint32_t>{1, 2}));
+  EXPECT_EQ(tpcs_used(card, stream), (TpcSet{1, 2}));
 }
 
 TEST(LaunchStreams, refuse_a_mask_to_one_stream_too_many) {
@@ -106,7 +105,7 @@ TEST_F(Masks, a_mask_without_any_tpc_is_refused_at_every_level) {
                 HasSubstr("would hang"));
     EXPECT_THAT(NextMask::set(card, none).error().message, HasSubstr("would hang"));
   }
-  EXPECT_EQ(tpcs_used(card, stream), all.members());
+  EXPECT_EQ(tpcs_used(card, stream), all);
 }
 
 TEST_F(Masks, the_default_streams_are_refused_a_stream_mask) {
@@ -123,8 +122,8 @@ TEST_F(Masks, a_mask_that_waits_for_the_next_launch_is_not_used_up_by_a_streams_
   const Stream stream = Stream::create(card->gpu()).value();
   const auto next = NextMask::set(card, {4});
   const auto of_stream = StreamMask::set(card, stream.handle(), {2, 3});
-  EXPECT_EQ(tpcs_used(card, stream), std::vector<std::uint32_t>{4});
-  EXPECT_EQ(tpcs_used(card, stream), (std::vector<std::uint32_t>{2, 3}));
+  EXPECT_EQ(tpcs_used(card, stream), TpcSet{4});
+  EXPECT_EQ(tpcs_used(card, stream), (TpcSet{2, 3}));
 }
 
 TEST_F(Masks, a_stream_that_is_being_captured_gets_no_node_by_its_mask) {
@@ -158,7 +157,7 @@ void a_later_stream_is_free(const CardPointer& card) {
   const Stream later = Stream::create(card->gpu()).value();
   ASSERT_EQ(later.handle(), library) << "the stand-in did not reuse the object";
   EXPECT_FALSE(masks->get(later.handle()));
-  EXPECT_EQ(tpcs_used(card, later), TpcSet::first(12).members());
+  EXPECT_EQ(tpcs_used(card, later), TpcSet::first(12));
 }
 
 TEST_F(Masks, a_destroyed_streams_mask_is_not_the_next_streams) {
@@ -176,7 +175,7 @@ TEST(MasksInTheDriversObjects, confine_and_go_with_their_stream_too) {
   {
     const auto mask = StreamMask::set(*card, stream.handle(), {2, 7});
     ASSERT_TRUE(mask);
-    EXPECT_EQ(tpcs_used(*card, stream), (std::vector<std::uint32_t>{2, 7}));
+    EXPECT_EQ(tpcs_used(*card, stream), (TpcSet{2, 7}));
   }
   EXPECT_EQ(tpcs_used(*card, stream).size(), 12U);
   a_later_stream_is_free(*card);
@@ -195,10 +194,10 @@ TEST(MasksOfStrayStreams, confine_too) {
   for (std::uint32_t i = 0; i < 20; ++i) {
     streams.push_back(Stream::create((*card)->gpu()).value());
     const CuStream handle = streams.back().handle();
-    const auto mask = StreamMask::set(*card, handle, {i % 12});
+    const auto mask = StreamMask::set(*card, handle, {gpu::TpcIndex(i % 12)});
     ASSERT_TRUE(mask);
-    EXPECT_EQ((*(*card)->stream_masks())->get(handle), TpcSet{i % 12});
-    EXPECT_EQ(tpcs_used(*card, streams.back()), std::vector<std::uint32_t>{i % 12});
+    EXPECT_EQ((*(*card)->stream_masks())->get(handle), TpcSet{gpu::TpcIndex(i % 12)});
+    EXPECT_EQ(tpcs_used(*card, streams.back()), TpcSet{gpu::TpcIndex(i % 12)});
     strays += hook->streams().shows(handle) == false ? 1U : 0U;
   }
   EXPECT_GT(strays, 0U);
@@ -214,7 +213,7 @@ TEST(MasksByName, confine_where_the_callback_names_the_stream) {
   ASSERT_TRUE((*(*card)->stream_masks())->uses_hook());
   const Stream stream = Stream::create((*card)->gpu()).value();
   const auto mask = StreamMask::set(*card, stream.handle(), {2, 7});
-  EXPECT_EQ(tpcs_used(*card, stream), (std::vector<std::uint32_t>{2, 7}));
+  EXPECT_EQ(tpcs_used(*card, stream), (TpcSet{2, 7}));
   a_later_stream_is_free(*card);
 }
 
@@ -236,7 +235,7 @@ TEST_F(Masks, the_stream_a_graph_is_launched_into_decides) {
   ASSERT_TRUE(launched.wait());
   Placement placement;
   placement.blocks = counts.read<std::uint32_t>(24).value();
-  EXPECT_EQ(placement.used_sms(), (std::vector<std::uint32_t>{12, 13}));
+  EXPECT_EQ(placement.used_sms(), test::sm_list({12, 13}));
   api.cuGraphExecDestroy(executable);
   api.cuGraphDestroy(graph);
 }
@@ -273,11 +272,11 @@ TEST_F(Masks, a_graph_keeps_the_mask_of_its_first_launch_and_stale_ones_are_coun
   const std::uint64_t before = outside();
   const std::uint64_t graphs_before = hook->counters().graphs;
   const std::uint64_t stale_before = hook->counters().stale_graphs;
-  EXPECT_EQ(run(), (std::vector<std::uint32_t>{6, 7}));
-  EXPECT_EQ(run(), (std::vector<std::uint32_t>{6, 7}));
+  EXPECT_EQ(run(), test::sm_list({6, 7}));
+  EXPECT_EQ(run(), test::sm_list({6, 7}));
   EXPECT_EQ(outside(), before) << "nodes inside the partition were counted as outside";
   ASSERT_TRUE(process->change({4}));
-  EXPECT_EQ(run(), (std::vector<std::uint32_t>{6, 7}));
+  EXPECT_EQ(run(), test::sm_list({6, 7}));
   EXPECT_EQ(outside(), before + 2) << "stale nodes went unnoticed";
   EXPECT_EQ(hook->counters().graphs, graphs_before + 3);
   EXPECT_EQ(hook->counters().stale_graphs, stale_before + 1);
@@ -389,9 +388,7 @@ TEST(StreamFields, of_old_drivers_are_narrow_and_confine_too) {
   ASSERT_TRUE(masks->set(stream.handle(), some));
   EXPECT_EQ(masks->get(stream.handle()), some);
   const auto placement = probe_placement(stream, kernels, LaunchShape::line(160, 32), 0).value();
-  TpcSet used;
-  for (const std::uint32_t sm : placement.used_sms()) used.insert(sm / 2);
-  EXPECT_EQ(used, some);
+  EXPECT_EQ(test::tpcs_of(placement.used_sms()), some);
   ASSERT_TRUE(masks->set(stream.handle(), TpcSet::first(32)));
   EXPECT_EQ(masks->get(stream.handle()), TpcSet::first(32)) << "one of the words is empty";
   ASSERT_TRUE(masks->clear(stream.handle()));
@@ -409,11 +406,11 @@ TEST(StreamMasksOfTheHook, need_the_bit_of_every_tpc) {
   whole.use_hook(*hook, card->topology());
   EXPECT_TRUE(whole.uses_hook());
   gpu::Topology torn = card->topology();
-  torn.tpcs[3].bit.reset();
+  torn.tpcs[gpu::TpcIndex(3)].bit.reset();
   auto without = fresh();
   without.use_hook(*hook, torn);
   EXPECT_FALSE(without.uses_hook());
-  torn.tpcs[3].bit = 128;
+  torn.tpcs[gpu::TpcIndex(3)].bit = 128;
   without.use_hook(*hook, torn);
   EXPECT_FALSE(without.uses_hook()) << "a mask has 128 bits";
 }
@@ -434,9 +431,7 @@ TEST(StreamFields, of_new_drivers_are_read_back_as_they_were_set) {
   EXPECT_EQ(masks->get(stream.handle()), some);
   EXPECT_FALSE(masks->set(stream.handle(), TpcSet{127})) << "there is no such TPC";
   const auto placement = probe_placement(stream, kernels, LaunchShape::line(508, 32), 0).value();
-  TpcSet used;
-  for (const std::uint32_t sm : placement.used_sms()) used.insert(sm / 2);
-  EXPECT_EQ(used, some);
+  EXPECT_EQ(test::tpcs_of(placement.used_sms()), some);
   ASSERT_TRUE(masks->clear(stream.handle()));
   EXPECT_FALSE(masks->get(stream.handle()));
 }

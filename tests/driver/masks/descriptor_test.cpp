@@ -108,9 +108,9 @@ TEST(Descriptor, older_masks_are_two_words_at_84) {
   EXPECT_FALSE(fits(*layout, gpu::regular_topology(9, 8, 2)));
   EXPECT_TRUE(fits(*layout, gpu::regular_topology(8, 8, 2)));
   gpu::Topology small = gpu::regular_topology(2, 2, 2);
-  small.tpcs[1].bit = 63;
+  small.tpcs[gpu::TpcIndex(1)].bit = 63;
   EXPECT_TRUE(fits(*layout, small));
-  small.tpcs[1].bit = 64;
+  small.tpcs[gpu::TpcIndex(1)].bit = 64;
   EXPECT_FALSE(fits(*layout, small));
 }
 
@@ -191,7 +191,7 @@ TEST(Descriptor, a_mask_without_an_existing_tpc_is_refused) {
 
 TEST(Descriptor, an_unknown_hardware_bit_is_refused) {
   gpu::Topology topology = gpu::regular_topology(2, 2, 2);
-  topology.tpcs[3].bit.reset();
+  topology.tpcs[gpu::TpcIndex(3)].bit.reset();
   const auto mask = to_hardware(topology, {0});
   ASSERT_FALSE(mask);
   EXPECT_THAT(mask.error().message, HasSubstr("bit of TPC 3 is not known"));
@@ -199,9 +199,9 @@ TEST(Descriptor, an_unknown_hardware_bit_is_refused) {
 
 TEST(Descriptor, a_hardware_bit_beyond_the_mask_is_refused) {
   gpu::Topology topology = gpu::regular_topology(2, 2, 2);
-  topology.tpcs[3].bit = 128;
+  topology.tpcs[gpu::TpcIndex(3)].bit = 128;
   EXPECT_FALSE(to_hardware(topology, {0}));
-  topology.tpcs[3].bit = 127;
+  topology.tpcs[gpu::TpcIndex(3)].bit = 127;
   EXPECT_TRUE(to_hardware(topology, {0}));
 }
 

@@ -14,14 +14,14 @@ using testing::HasSubstr;
 
 TEST_F(Hook, under_a_ceiling_masks_of_every_level_are_cut_down_to_it) {
   set_ceiling({2, 3, 4});
-  EXPECT_EQ(tpcs_used(), (std::vector<std::uint32_t>{2, 3, 4}));
+  EXPECT_EQ(tpcs_used(), (gpu::TpcSet{2, 3, 4}));
   const auto process = ProcessMask::set(card, {0, 1, 2, 3});
-  EXPECT_EQ(tpcs_used(), (std::vector<std::uint32_t>{2, 3}));
+  EXPECT_EQ(tpcs_used(), (gpu::TpcSet{2, 3}));
   const auto of_stream = StreamMask::set(card, stream->handle(), {3, 4, 5});
-  EXPECT_EQ(tpcs_used(), (std::vector<std::uint32_t>{3, 4}));
+  EXPECT_EQ(tpcs_used(), (gpu::TpcSet{3, 4}));
   const auto next = NextMask::set(card, {4, 11});
-  EXPECT_EQ(tpcs_used(), std::vector<std::uint32_t>{4});
-  EXPECT_EQ(tpcs_used(), (std::vector<std::uint32_t>{3, 4}));
+  EXPECT_EQ(tpcs_used(), gpu::TpcSet{4});
+  EXPECT_EQ(tpcs_used(), (gpu::TpcSet{3, 4}));
   EXPECT_EQ(reported, "");
   EXPECT_EQ(counters.empty_masks, 0U);
 }
@@ -33,9 +33,9 @@ TEST_F(Hook, under_a_ceiling_the_drivers_mask_of_a_stream_is_cut_down_too) {
   open(shy);
   ASSERT_FALSE((*card->stream_masks())->uses_hook());
   const auto of_stream = StreamMask::set(card, stream->handle(), {3, 4, 5});
-  EXPECT_EQ(tpcs_used(), (std::vector<std::uint32_t>{3, 4, 5}));
+  EXPECT_EQ(tpcs_used(), (gpu::TpcSet{3, 4, 5}));
   set_ceiling({2, 3, 4});
-  EXPECT_EQ(tpcs_used(), (std::vector<std::uint32_t>{3, 4}));
+  EXPECT_EQ(tpcs_used(), (gpu::TpcSet{3, 4}));
   EXPECT_EQ(reported, "");
 }
 
@@ -45,7 +45,7 @@ TEST_F(Hook, the_drivers_mask_of_a_stream_overrides_the_processs) {
   open(shy);
   const auto process = ProcessMask::set(card, {1});
   const auto of_stream = StreamMask::set(card, stream->handle(), {3, 4});
-  EXPECT_EQ(tpcs_used(), (std::vector<std::uint32_t>{3, 4}));
+  EXPECT_EQ(tpcs_used(), (gpu::TpcSet{3, 4}));
 }
 
 TEST_F(Hook, a_mask_that_leaves_nothing_of_the_ceiling_is_reported_and_stays_inside) {
@@ -54,7 +54,7 @@ TEST_F(Hook, a_mask_that_leaves_nothing_of_the_ceiling_is_reported_and_stays_ins
   ASSERT_TRUE(of_stream) << of_stream.error().message;
   reported.clear();
   counters.empty_masks = 0;
-  EXPECT_EQ(tpcs_used(), std::vector<std::uint32_t>{2});
+  EXPECT_EQ(tpcs_used(), gpu::TpcSet{2});
   EXPECT_EQ(counters.empty_masks, 1U);
   EXPECT_THAT(reported, HasSubstr("without any TPC of the partition"));
 }
@@ -149,7 +149,7 @@ TEST_F(Hook, a_probe_that_no_launch_answered_is_over) {
   hook->begin_probe({8, 0});
   EXPECT_FALSE(hook->end_probe());
   set_ceiling({2});
-  EXPECT_EQ(tpcs_used(), std::vector<std::uint32_t>{2});
+  EXPECT_EQ(tpcs_used(), gpu::TpcSet{2});
   EXPECT_EQ(reported, "");
 }
 
@@ -191,7 +191,7 @@ TEST_F(Hook, while_streams_have_masks_they_are_found_where_they_were) {
     EXPECT_THAT(refused.error().message, HasSubstr("in another way"));
     EXPECT_EQ(hook->streams().place(), learned);
     EXPECT_TRUE(hook->streams().use_place(learned));
-    EXPECT_EQ(tpcs_used(), std::vector<std::uint32_t>{3});
+    EXPECT_EQ(tpcs_used(), gpu::TpcSet{3});
   }
   EXPECT_TRUE(hook->streams().use_place({}));
   EXPECT_TRUE(hook->streams().use_place(learned));
@@ -245,7 +245,7 @@ TEST_F(Hook, blackwell_does_not_tell_launchers_and_that_is_counted) {
   launch_one();
   EXPECT_EQ(counters.launchers_unknown, 1U) << "the modules were looked at";
   hook->know_launchers(false);
-  EXPECT_EQ(tpcs_used(), std::vector<std::uint32_t>{2});
+  EXPECT_EQ(tpcs_used(), gpu::TpcSet{2});
 }
 
 TEST_F(Hook, clusters_of_a_blackwell_are_looked_at_too) {
@@ -312,7 +312,7 @@ TEST_F(Hook, a_function_that_the_driver_exports_and_does_not_tell_of_is_refused_
 TEST_F(Hook, words_of_a_mask_that_is_not_switched_on_are_not_the_drivers) {
   change([](fake::FakeConfig& c) { c.stale_mask[0] = 0x8; });
   const auto process = ProcessMask::set(card, {2});
-  EXPECT_EQ(tpcs_used(), std::vector<std::uint32_t>{2});
+  EXPECT_EQ(tpcs_used(), gpu::TpcSet{2});
   ASSERT_TRUE(hook->last());
   EXPECT_EQ(hook->last()->mask.disabled[0], 0x8U);
   EXPECT_FALSE(hook->last()->enabled);
@@ -327,7 +327,7 @@ TEST_F(Hook, a_mask_of_ours_that_is_no_longer_wanted_is_taken_out) {
   });
   EXPECT_EQ(tpcs_used().size(), 12U);
   const auto process = ProcessMask::set(card, {2});
-  EXPECT_EQ(tpcs_used(), std::vector<std::uint32_t>{2}) << "ours is not the driver's";
+  EXPECT_EQ(tpcs_used(), gpu::TpcSet{2}) << "ours is not the driver's";
 }
 
 TEST_F(Hook, every_call_is_shown_and_may_be_answered_at_its_entry) {

@@ -9,6 +9,7 @@
 #include "demarc/locality/pages.hpp"
 #include "predict/l2_model.hpp"
 #include "small_device.hpp"
+#include "sms.hpp"
 
 namespace demarc::locality {
 namespace {
@@ -106,7 +107,7 @@ TEST(Predict, half_the_l2_hurts_what_fits_only_into_the_whole) {
 
 TEST(Predict, the_two_sms_of_a_tpc_ask_the_l2_once_for_what_both_want) {
   gpu::Device device = small_device();
-  device.topology.tpcs = {{.gpc = 0, .sms = {0, 1}, .bit = {}, .side = {}}};
+  device.topology.tpcs = {{.gpc = {}, .sms = demarc::test::sm_list({0, 1}), .bit = {}, .side = {}}};
   EXPECT_EQ(predict_caches(reading(2, 0, 1), device).l2_sectors, 4U);
   EXPECT_EQ(predict_caches(reading(2, 0, 1), small_device()).l2_sectors, 8U);
 }

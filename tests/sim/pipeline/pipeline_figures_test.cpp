@@ -9,10 +9,12 @@
 #include "demarc/base/files.hpp"
 #include "demarc/sim/pipeline/scenario.hpp"
 #include "paths.hpp"
-#include "sm_list.hpp"
+#include "sms.hpp"
 
 namespace demarc::sim {
 namespace {
+
+using test::sm_list;
 
 struct Played {
   PipelineScenario scenario;

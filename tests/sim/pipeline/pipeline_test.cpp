@@ -7,10 +7,12 @@
 #include <map>
 
 #include "demarc/sim/pipeline/scenario.hpp"
-#include "sm_list.hpp"
+#include "sms.hpp"
 
 namespace demarc::sim {
 namespace {
+
+using test::sm_list;
 
 PipelineSpec small_card() {
   PipelineSpec spec;

@@ -138,7 +138,8 @@ TEST(Scenario, arrives_whole_with_its_defaults) {
       "x");
   ASSERT_TRUE(own) << own.error().message;
   EXPECT_EQ(own->kernels[KernelIndex(0)].priority, -3);
-  EXPECT_EQ(own->kernels[KernelIndex(0)].tpcs.count(), own->spec.topology.tpcs_of_gpc(1).size());
+  EXPECT_EQ(own->kernels[KernelIndex(0)].tpcs.count(),
+            own->spec.topology.tpcs_of_gpc(gpu::GpcIndex(1)).size());
   const auto repeated =
       parse_scenario(changed(whole_scenario, "/kernels/0/repeat", "3"), "x").value();
   EXPECT_EQ(repeated.kernels.size(), 3U);

@@ -22,8 +22,8 @@ inline gpu::Device tiny_card(std::uint32_t sms = 2) {
   card.topology.tpcs.clear();
   for (std::uint32_t sm = 0; sm < sms; ++sm) {
     gpu::Tpc tpc;
-    tpc.gpc = sms == 2 ? sm : sm / 2;
-    tpc.sms = {sm};
+    tpc.gpc = gpu::GpcIndex(sms == 2 ? sm : sm / 2);
+    tpc.sms = {gpu::SmIndex(sm)};
     card.topology.tpcs.push_back(tpc);
   }
   return card;

@@ -6,12 +6,14 @@
 #include <cstdlib>
 
 #include "demarc/base/files.hpp"
+#include "demarc/base/text.hpp"
 #include "demarc/study/block_runs.hpp"
 #include "fake_card.hpp"
 #include "gpu/block_timer.hpp"
 #include "gpu/growth.hpp"
 #include "kept.hpp"
 #include "number_ranges.hpp"
+#include "sms.hpp"
 
 namespace demarc::study {
 namespace {
@@ -55,7 +57,7 @@ std::string kernel_text(const BlockRun& run, std::uint32_t k) {
   if (run.kernels.size() > 40) return planned;
   double begin = 1e9;
   double end = 0;
-  std::vector<std::uint32_t> used;
+  std::vector<gpu::SmIndex> used;
   for (const BlockTime& block : run.blocks) {
     if (block.kernel != k) continue;
     begin = std::min(begin, block.begin_us);
@@ -212,10 +214,10 @@ TEST(Growth, goes_gpc_by_gpc_or_round_them_with_the_largest_first) {
   const std::uint32_t gpc_of[] = {1, 0, 2, 1, 2, 1};
   for (std::uint32_t t = 0; t < 6; ++t) {
     topology.tpcs.emplace_back();
-    topology.tpcs.back().gpc = gpc_of[t];
+    topology.tpcs.back().gpc = gpu::GpcIndex(gpc_of[t]);
   }
-  EXPECT_THAT(growth_order(topology, true), ElementsAre(0, 3, 5, 2, 4, 1));
-  EXPECT_THAT(growth_order(topology, false), ElementsAre(0, 2, 1, 3, 4, 5));
+  EXPECT_EQ(joined(growth_order(topology, true), " "), "0 3 5 2 4 1");
+  EXPECT_EQ(joined(growth_order(topology, false), " "), "0 2 1 3 4 5");
 }
 
 // All launches are enqueued before the first block begins, however long that takes the host.
@@ -244,7 +246,7 @@ TEST(BlockTimer,
   }
   EXPECT_THAT(seen, ElementsAre("0.0 on 0: 0 10", "1.0 on 0: 10 25", "1.1 on 0: 10 25",
                                 "2.0 on 6: 0 20", "2.1 on 6: 0 20", "2.2 on 7: 0 20"));
-  EXPECT_THAT(run->kernels[2].sms, ElementsAre(6, 7));
+  EXPECT_EQ(run->kernels[2].sms, test::sm_list({6, 7}));
   EXPECT_THAT(run->kernels[0].sms, testing::IsEmpty());
 }
 
