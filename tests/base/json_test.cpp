@@ -80,6 +80,12 @@ TEST(Json, text_keeps_the_order_of_keys_and_indents_on_demand) {
   EXPECT_EQ(own_json(json_text(value, 2)), value);
 }
 
+TEST(Json, a_number_of_a_kind_is_written_as_the_bare_number) {
+  using Sm = Index<struct JsonTestSmTag>;
+  EXPECT_EQ(json_text(Json{{"sm", Sm(7)}, {"sms", std::vector{Sm(0), Sm(131)}}}),
+            R"({"sm":7,"sms":[0,131]})");
+}
+
 TEST(Json, bytes_that_are_not_utf8_are_replaced) {
   EXPECT_EQ(json_text(Json("a\xff")), "\"a\xef\xbf\xbd\"");
 }

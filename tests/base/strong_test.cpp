@@ -73,6 +73,7 @@ static_assert(Divides<Ticks, Ticks> && Divides<Ticks, std::uint64_t> && !Divides
 // Arrays: their own index alone.
 static_assert(LooksUp<PerIndex<Page, int>, Page> && !LooksUp<PerIndex<Page, int>, Sm>);
 static_assert(!LooksUp<PerIndex<Page, int>, std::size_t>);
+static_assert(!passes_for<PerIndex<Sm, int>, PerIndex<Page, int>>);
 // The host sees the number alone.
 static_assert(std::is_trivially_copyable_v<Ticks> && sizeof(Ticks) == 8 && sizeof(Page) == 4);
 
@@ -122,6 +123,14 @@ TEST(Strong, an_array_gives_each_index_its_own_element) {
   int sum = 0;
   for (const Page page : squares.keys()) sum += squares[page];
   EXPECT_EQ(sum, 0 + 1 + 4 + 10);
+}
+
+TEST(Strong, an_array_takes_a_vector_over_and_equals_one_of_the_same_elements) {
+  PerIndex<Page, int> taken{7};
+  taken = std::vector<int>{1, 2};
+  EXPECT_EQ(taken, (PerIndex<Page, int>{1, 2}));
+  EXPECT_EQ(taken.front(), 1);
+  EXPECT_FALSE(taken == (PerIndex<Page, int>{1, 3}));
 }
 
 std::string refusal(const std::function<void()>& make) {
