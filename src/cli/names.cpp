@@ -5,7 +5,7 @@
 
 #include "demarc/device/device.hpp"
 #include "demarc/partition/mode.hpp"
-#include "demarc/sim/dispatch/policy.hpp"
+#include "demarc/sim/dispatch/policies.hpp"
 #include "demarc/sim/translation/settings.hpp"
 #include "demarc/workload/short_names.hpp"
 #include "demarc/workload/workload.hpp"

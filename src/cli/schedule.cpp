@@ -7,6 +7,7 @@
 #include "demarc/base/files.hpp"
 #include "demarc/base/numbers.hpp"
 #include "demarc/report/schedule_page.hpp"
+#include "demarc/sim/dispatch/policies.hpp"
 #include "demarc/sim/dispatch/tb_report.hpp"
 #include "schedule_commands.hpp"
 

@@ -6,7 +6,7 @@ namespace {
 // The highest-numbered SM with room.
 class LastFit final : public DispatchPolicy {
  public:
-  SmIndex choose(const Machine& machine, const BlockRequest& block) override {
+  SmIndex choose(const Occupancy& machine, const BlockRequest& block) override {
     for (SmIndex end(machine.sms()); end != SmIndex(); end = end - 1) {
       if (machine.fits(end - 1, block)) return end - 1;
     }

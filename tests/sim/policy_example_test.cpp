@@ -6,6 +6,8 @@
 #include <sstream>
 
 #include "demarc/base/files.hpp"
+#include "demarc/sim/dispatch/machine.hpp"
+#include "demarc/sim/dispatch/policies.hpp"
 #include "paths.hpp"
 
 namespace demarc::sim {
@@ -13,12 +15,12 @@ namespace {
 
 // A policy speaks of SMs, not of numbers.
 template <class T>
-concept AsksMachine = requires(const Machine machine, T sm, BlockRequest block) {
+concept AsksMachine = requires(const Occupancy& machine, T sm, BlockRequest block) {
   machine.fits(sm, block);
 };
 static_assert(AsksMachine<SmIndex> && !AsksMachine<std::uint32_t> && !AsksMachine<Cycles>);
 template <class T>
-concept PlacesOn = requires(Machine machine, T sm, BlockRequest block) {
+concept PlacesOn = requires(Machine& machine, T sm, BlockRequest block) {
   machine.place(sm, block);
 };
 static_assert(PlacesOn<SmIndex> && !PlacesOn<std::uint32_t> && !PlacesOn<std::size_t>);

@@ -1,5 +1,5 @@
 // Keeps the occupancy: places and releases many blocks at a time.
-#include "demarc/sim/dispatch/policy.hpp"
+#include "demarc/sim/dispatch/machine.hpp"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 
 namespace demarc::sim {
 
-Machine::Machine(SmSpec spec)
+Occupancy::Occupancy(SmSpec spec)
     : spec_(std::move(spec)),
       resources_(spec_.max.size()),
       // Room for the engine to read whole tiles of SMs.
@@ -90,19 +90,6 @@ std::size_t Machine::place_depth_first(const BlockRequest& block, std::span<SmIn
     levels_->move(sm, level, level + blocks * request);
   }
   total_[0] += count * request;
-  return count;
-}
-
-std::size_t DispatchPolicy::choose_many(Machine& machine, BlockRequest block,
-                                        std::span<SmIndex> out) {
-  std::size_t count = 0;
-  while (count < out.size()) {
-    const SmIndex sm = choose(machine, block);
-    if (sm == no_sm) break;
-    machine.place(sm, block);
-    out[count++] = sm;
-    ++block.block;
-  }
   return count;
 }
 

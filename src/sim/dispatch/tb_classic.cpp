@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "demarc/base/text.hpp"
+#include "demarc/sim/dispatch/policies.hpp"
 #include "demarc/sim/dispatch/tb_report.hpp"
 
 namespace demarc::sim {
@@ -12,7 +13,7 @@ class TickPrinter final : public TbObserver {
  public:
   explicit TickPrinter(std::string& out) : out_(out) {}
 
-  void ended(TbTicks tick, TbTicks ticks, const Machine& machine) override {
+  void ended(TbTicks tick, TbTicks ticks, const Occupancy& machine) override {
     line_.clear();
     for (std::size_t r = 0; r < machine.resources(); ++r) {
       append(
@@ -45,7 +46,7 @@ class BlockCounter final : public TbObserver {
     staying_ -= blocks;
     ending_ += blocks;
   }
-  void ended(TbTicks tick, TbTicks ticks, const Machine& machine) override {
+  void ended(TbTicks tick, TbTicks ticks, const Occupancy& machine) override {
     ran_ += staying_ * ticks.raw() + ending_;
     ending_ = 0;
     if (printer_ != nullptr) printer_->ended(tick, ticks, machine);

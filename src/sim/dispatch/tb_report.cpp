@@ -8,6 +8,7 @@
 #include "demarc/base/json.hpp"
 #include "demarc/base/text.hpp"
 #include "demarc/base/version.hpp"
+#include "demarc/sim/dispatch/policies.hpp"
 #include "dispatch/metrics_json.hpp"
 
 namespace demarc::sim {

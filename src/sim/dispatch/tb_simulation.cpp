@@ -9,6 +9,8 @@
 #include <numeric>
 #include <type_traits>
 
+#include "demarc/sim/dispatch/machine.hpp"
+#include "demarc/sim/dispatch/policies.hpp"
 #include "dispatch/block_residents.hpp"
 #include "dispatch/residents.hpp"
 #include "dispatch/row_residents.hpp"
@@ -40,7 +42,6 @@ class TbSimulation {
     PolicySettings settings;
     settings.wrap_ends_tick =
         options_.policy_rules.value_or(options_.model) == TbModel::simtbs_2020;
-    settings.spec = config_.sm;
     settings.blocks_per_group = options_.blocks_per_group;
     settings.sharing = sharing_by_kernel();
     policy_ = info->make(settings);

@@ -12,6 +12,7 @@
 #include "demarc/base/parallel.hpp"
 #include "demarc/base/text.hpp"
 #include "demarc/base/version.hpp"
+#include "demarc/sim/dispatch/policies.hpp"
 #include "demarc/sim/dispatch/tb_compare.hpp"
 
 namespace demarc::sim {

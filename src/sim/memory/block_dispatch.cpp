@@ -25,7 +25,6 @@ BlockDispatch::BlockDispatch(const Spec& spec, const ClientSpec& client)
       request_(4) {
   for (const SmIndex own : sms_.keys()) position_.at(sms_[own]) = own;
   PolicySettings settings;
-  settings.spec = machine_.spec();
   if (sharing_) settings.sharing = {sharing_.get()};
   policy_ = client.dispatch->make(settings);
 }

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "demarc/sim/dispatch/policy.hpp"
+#include "demarc/sim/dispatch/machine.hpp"
 #include "demarc/sim/memory/simulation.hpp"
 #include "slots.hpp"
 

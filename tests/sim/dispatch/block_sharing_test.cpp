@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "demarc/sim/dispatch/machine.hpp"
+#include "demarc/sim/dispatch/policies.hpp"
 #include "demarc/sim/dispatch/tb_report.hpp"
 
 namespace demarc::sim {

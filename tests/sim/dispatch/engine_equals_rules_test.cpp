@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "demarc/sim/dispatch/policies.hpp"
 #include "demarc/sim/dispatch/tb_report.hpp"
 #include "plain_report.hpp"
 
@@ -10,7 +11,7 @@ namespace {
 
 class UseRecorder final : public TbObserver {
  public:
-  void ended(TbTicks tick, TbTicks ticks, const Machine& machine) override {
+  void ended(TbTicks tick, TbTicks ticks, const Occupancy& machine) override {
     EXPECT_EQ(tick, TbTicks(use.size()));
     std::vector<std::uint64_t> now;
     for (std::size_t r = 0; r < machine.resources(); ++r) now.push_back(machine.total(r));

@@ -6,6 +6,8 @@
 
 #include "demarc/sim/dispatch/tb_compare.hpp"
 
+#include "demarc/sim/dispatch/policies.hpp"
+
 namespace demarc::sim {
 namespace {
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "demarc/sim/dispatch/policies.hpp"
 #include "demarc/sim/dispatch/tb_study.hpp"
 #include "demarc/sim/dispatch/timeline.hpp"
 

@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "demarc/base/result.hpp"
-#include "demarc/sim/dispatch/policy.hpp"
+#include "demarc/sim/dispatch/block_sharing.hpp"
+#include "demarc/sim/dispatch/occupancy.hpp"
 #include "demarc/sim/dispatch/tb_config.hpp"
 
 namespace demarc::sim {
@@ -27,7 +28,7 @@ class TbObserver {
   virtual void finished(TbTicks /*tick*/, SmIndex /*sm*/, KernelIndex /*kernel*/,
                         TbTicks /*placed_tick*/, std::uint32_t /*blocks*/) {}
   // The `ticks` ticks from `tick` on ended with this occupancy.
-  virtual void ended(TbTicks /*tick*/, TbTicks /*ticks*/, const Machine& /*machine*/) {}
+  virtual void ended(TbTicks /*tick*/, TbTicks /*ticks*/, const Occupancy& /*machine*/) {}
 };
 
 struct TbOptions {

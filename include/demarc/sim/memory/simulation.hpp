@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "demarc/sim/dispatch/policy.hpp"
+#include "demarc/sim/dispatch/policies.hpp"
 #include "demarc/sim/memory/address.hpp"
 #include "demarc/sim/memory/spec.hpp"
 #include "demarc/sim/memory/work.hpp"

@@ -9,7 +9,7 @@ namespace {
 
 class BestFit final : public ScoredPolicy {
  protected:
-  float score(const Machine& machine, SmIndex sm, const BlockRequest& block) const override {
+  float score(const Occupancy& machine, SmIndex sm, const BlockRequest& block) const override {
     float sum = 0;
     for (std::size_t r = 0; r < machine.resources(); ++r) {
       const auto max = static_cast<float>(machine.max(r));

@@ -8,7 +8,7 @@ namespace demarc::sim {
 template <class Condition>
 class BoundedRoundRobin final : public DispatchPolicy {
  public:
-  SmIndex choose(const Machine& machine, const BlockRequest& block) override {
+  SmIndex choose(const Occupancy& machine, const BlockRequest& block) override {
     if (!machine.fits(next_, block) || !Condition::holds(machine, next_, block)) return no_sm;
     const SmIndex sm = next_;
     if (++next_ == SmIndex(machine.sms())) next_ = SmIndex();

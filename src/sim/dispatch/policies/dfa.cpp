@@ -1,4 +1,5 @@
 // Depth-first allocation: takes the SM whose fullest scheduling resource becomes fullest.
+#include "demarc/sim/dispatch/machine.hpp"
 #include "dispatch/policies/fullest_share.hpp"
 #include "dispatch/policies/scored.hpp"
 
@@ -13,7 +14,7 @@ class DepthFirst final : public ScoredPolicy {
   }
 
  protected:
-  float score(const Machine& machine, SmIndex sm, const BlockRequest& block) const override {
+  float score(const Occupancy& machine, SmIndex sm, const BlockRequest& block) const override {
     return -fullest_share(machine, sm, block);
   }
 };

@@ -5,7 +5,7 @@ namespace demarc::sim {
 namespace {
 
 struct EveryUnitBounded {
-  static bool holds(const Machine& machine, SmIndex sm, const BlockRequest& block) {
+  static bool holds(const Occupancy& machine, SmIndex sm, const BlockRequest& block) {
     for (std::size_t r = 0; r < machine.resources(); ++r) {
       const float share = static_cast<float>(machine.used(sm, r) + block.sm[r]) /
                           static_cast<float>(machine.max(r));

@@ -6,7 +6,7 @@
 namespace demarc::sim {
 
 // max over scheduling resources of (used + request) / capacity, in single precision.
-[[nodiscard]] inline float fullest_share(const Machine& machine, SmIndex sm,
+[[nodiscard]] inline float fullest_share(const Occupancy& machine, SmIndex sm,
                                          const BlockRequest& block) {
   float worst = 0;
   for (std::size_t r = 0; r < machine.spec().n_sched; ++r) {

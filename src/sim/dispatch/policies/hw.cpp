@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "demarc/base/rounding.hpp"
+#include "demarc/sim/dispatch/policies.hpp"
 #include "dispatch/policies/fullest_share.hpp"
 
 namespace demarc::sim {
@@ -16,7 +17,7 @@ class Hardware final : public DispatchPolicy {
       : sms_per_tpc_(std::max(sms_per_tpc, 1U)),
         sms_per_gpc_(sms_per_tpc_ * std::max(tpcs_per_gpc, 1U)) {}
 
-  SmIndex choose(const Machine& machine, const BlockRequest& block) override {
+  SmIndex choose(const Occupancy& machine, const BlockRequest& block) override {
     const std::uint32_t gpcs = ceil_div(machine.sms(), sms_per_gpc_);
     for (std::uint32_t tried = 0; tried < gpcs; ++tried) {
       const std::uint32_t gpc = (next_gpc_ + tried) % gpcs;
@@ -29,7 +30,7 @@ class Hardware final : public DispatchPolicy {
   }
 
  private:
-  [[nodiscard]] SmIndex emptiest(const Machine& machine, const BlockRequest& block,
+  [[nodiscard]] SmIndex emptiest(const Occupancy& machine, const BlockRequest& block,
                                  SmIndex first) const {
     SmIndex best = no_sm;
     float best_tpc = 0;

@@ -7,7 +7,7 @@ namespace {
 
 class LeastLoaded final : public ScoredPolicy {
  protected:
-  float score(const Machine& machine, SmIndex sm, const BlockRequest& /*block*/) const override {
+  float score(const Occupancy& machine, SmIndex sm, const BlockRequest& /*block*/) const override {
     float sum = 0;
     for (std::size_t r = 0; r < machine.resources(); ++r) {
       sum += static_cast<float>(machine.used(sm, r)) / static_cast<float>(machine.max(r));

@@ -7,6 +7,8 @@
 #include <algorithm>
 
 #include "demarc/base/rounding.hpp"
+#include "demarc/sim/dispatch/machine.hpp"
+#include "demarc/sim/dispatch/policies.hpp"
 #include "dispatch/policies/fullest_share.hpp"
 #include "dispatch/policies/scored.hpp"
 
@@ -18,7 +20,7 @@ class Locality final : public ScoredPolicy {
   explicit Locality(const PolicySettings& settings)
       : blocks_per_group_(settings.blocks_per_group), sharing_(settings.sharing) {}
 
-  SmIndex choose(const Machine& machine, const BlockRequest& block) override {
+  SmIndex choose(const Occupancy& machine, const BlockRequest& block) override {
     if (const BlockSharing* sharing = sharing_of(block.kernel)) {
       const SmIndex sm = ScoredPolicy::choose(machine, block);
       give_blocks(machine, block, *sharing, std::span(&sm, sm == no_sm ? 0 : 1));
@@ -50,7 +52,7 @@ class Locality final : public ScoredPolicy {
   [[nodiscard]] std::span<const BlockNumber> given() const override { return given_; }
 
  protected:
-  float score(const Machine& machine, SmIndex sm, const BlockRequest& block) const override {
+  float score(const Occupancy& machine, SmIndex sm, const BlockRequest& block) const override {
     return fullest_share(machine, sm, block);
   }
 
@@ -67,7 +69,7 @@ class Locality final : public ScoredPolicy {
   }
 
   // A block of the kernel for each of `sms`.
-  void give_blocks(const Machine& machine, const BlockRequest& block, const BlockSharing& sharing,
+  void give_blocks(const Occupancy& machine, const BlockRequest& block, const BlockSharing& sharing,
                    std::span<const SmIndex> sms) {
     given_.clear();
     if (!sms.empty() && block.block == BlockNumber()) begin(machine, block, sharing);
@@ -79,7 +81,7 @@ class Locality final : public ScoredPolicy {
   }
 
   // A kernel begins. Blocks that the map does not know come last.
-  void begin(const Machine& machine, const BlockRequest& block, const BlockSharing& sharing) {
+  void begin(const Occupancy& machine, const BlockRequest& block, const BlockSharing& sharing) {
     const BlockNumber end(block.blocks);
     order_.clear();
     for (const BlockNumber known : sharing.order()) {
@@ -106,7 +108,8 @@ class Locality final : public ScoredPolicy {
     return {longest.end, end};
   }
 
-  [[nodiscard]] std::uint32_t group_size(const Machine& machine, const BlockRequest& block) const {
+  [[nodiscard]] std::uint32_t group_size(const Occupancy& machine,
+                                         const BlockRequest& block) const {
     if (blocks_per_group_ != 0) return blocks_per_group_;
     std::uint32_t fit = ~std::uint32_t{0};
     for (std::size_t r = 0; r < machine.spec().n_sched; ++r) {

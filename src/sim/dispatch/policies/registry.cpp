@@ -2,7 +2,7 @@
 // and add a line below.
 #include "demarc/base/near_names.hpp"
 #include "demarc/base/text.hpp"
-#include "demarc/sim/dispatch/policy.hpp"
+#include "demarc/sim/dispatch/policies.hpp"
 
 #define DEMARC_POLICIES(X)                                                                    \
   X(rr, "rr", "round robin as published: takes only the next SM, and waits while it is full") \

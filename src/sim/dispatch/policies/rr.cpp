@@ -2,7 +2,8 @@
 // on success only, so a full SM stops dispatch although others are free. By the rules of 2020,
 // passing the last SM also ended the tick, and the pointer began anew only if the machine as a
 // whole had room.
-#include "demarc/sim/dispatch/policy.hpp"
+#include "demarc/sim/dispatch/machine.hpp"
+#include "demarc/sim/dispatch/policies.hpp"
 
 namespace demarc::sim {
 namespace {
@@ -11,7 +12,7 @@ class RoundRobin final : public DispatchPolicy {
  public:
   explicit RoundRobin(bool wrap_ends_tick) : wrap_ends_tick_(wrap_ends_tick) {}
 
-  SmIndex choose(const Machine& machine, const BlockRequest& block) override {
+  SmIndex choose(const Occupancy& machine, const BlockRequest& block) override {
     if (!may_go_on(machine, block) || !machine.fits(next_, block)) return no_sm;
     const SmIndex sm = next_;
     ++next_;
@@ -32,7 +33,7 @@ class RoundRobin final : public DispatchPolicy {
   void begin_tick() override { wrapped_ = false; }
 
  private:
-  bool may_go_on(const Machine& machine, const BlockRequest& block) {
+  bool may_go_on(const Occupancy& machine, const BlockRequest& block) {
     if (wrapped_ || next_ < SmIndex(machine.sms())) return !wrapped_;
     wrapped_ = wrap_ends_tick_;
     if (!wrapped_ || machine.total(0) + block.sm[0] <= machine.capacity(0)) next_ = SmIndex();

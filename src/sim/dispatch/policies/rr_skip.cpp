@@ -1,4 +1,6 @@
 // Round robin that skips SMs without room. The literature calls this round robin.
+#include "demarc/sim/dispatch/machine.hpp"
+
 #include "demarc/sim/dispatch/policy.hpp"
 
 namespace demarc::sim {
@@ -6,7 +8,7 @@ namespace {
 
 class SkippingRoundRobin final : public DispatchPolicy {
  public:
-  SmIndex choose(const Machine& machine, const BlockRequest& block) override {
+  SmIndex choose(const Occupancy& machine, const BlockRequest& block) override {
     const SmIndex end(machine.sms());
     for (std::uint32_t tried = 0; tried < machine.sms(); ++tried) {
       SmIndex sm = next_ + tried;

@@ -1,6 +1,6 @@
 // Fills one SM, then the next, cyclically; the pointer keeps its place. By the rules of 2020,
 // passing the last SM ended the tick.
-#include "demarc/sim/dispatch/policy.hpp"
+#include "demarc/sim/dispatch/policies.hpp"
 
 namespace demarc::sim {
 namespace {
@@ -9,7 +9,7 @@ class FillingRoundRobin final : public DispatchPolicy {
  public:
   explicit FillingRoundRobin(bool wrap_ends_tick) : wrap_ends_tick_(wrap_ends_tick) {}
 
-  SmIndex choose(const Machine& machine, const BlockRequest& block) override {
+  SmIndex choose(const Occupancy& machine, const BlockRequest& block) override {
     if (wrapped_) return no_sm;
     for (std::uint32_t tried = 0; tried < machine.sms(); ++tried) {
       if (machine.fits(current_, block)) return current_;

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 
+#include "demarc/sim/dispatch/machine.hpp"
+
 namespace demarc::sim {
 
-SmIndex ScoredPolicy::choose(const Machine& machine, const BlockRequest& block) {
+SmIndex ScoredPolicy::choose(const Occupancy& machine, const BlockRequest& block) {
   Candidate best{0, no_sm};
   for (const SmIndex sm : indices<SmIndex>(machine.sms())) {
     if (!machine.fits(sm, block)) continue;

@@ -8,14 +8,14 @@ namespace demarc::sim {
 
 class ScoredPolicy : public DispatchPolicy {
  public:
-  SmIndex choose(const Machine& machine, const BlockRequest& block) override;
+  SmIndex choose(const Occupancy& machine, const BlockRequest& block) override;
   // Scores every SM once, then only the one just placed on: score() may depend on the state of its
   // own SM alone.
   std::size_t choose_many(Machine& machine, BlockRequest block, std::span<SmIndex> out) override;
 
  protected:
   // Called only for an SM that the block fits.
-  [[nodiscard]] virtual float score(const Machine& machine, SmIndex sm,
+  [[nodiscard]] virtual float score(const Occupancy& machine, SmIndex sm,
                                     const BlockRequest& block) const = 0;
 
  private:

@@ -8,12 +8,12 @@ namespace demarc::sim {
 namespace {
 
 struct MaximaTogether {
-  static bool holds(const Machine& machine, SmIndex sm, const BlockRequest& block) {
+  static bool holds(const Occupancy& machine, SmIndex sm, const BlockRequest& block) {
     const std::size_t boundary = machine.spec().n_boundary;
     return within(machine, sm, block, 0, boundary) &&
            within(machine, sm, block, boundary, machine.resources());
   }
-  static bool within(const Machine& machine, SmIndex sm, const BlockRequest& block,
+  static bool within(const Occupancy& machine, SmIndex sm, const BlockRequest& block,
                      std::size_t from, std::size_t to) {
     float used = 0;
     float asked = 0;
