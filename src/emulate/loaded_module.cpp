@@ -87,9 +87,13 @@ Result<Outcome> LoadedModule::run(const gpu::KernelLaunch& kernel, const Card& c
   own.source = state_->source;
   Outcome outcome;
   DEMARC_TRY(outcome.instruction_set, chosen_instruction_set(own));
-  DEMARC_TRY([[maybe_unused]] const bool ended,
-             run_kernel(state_->module, launch, kernel, state_->memory, regions, card, own, nullptr,
-                        outcome));
+  DEMARC_TRY([[maybe_unused]] const bool ended, run_kernel({.module = state_->module,
+                                                            .launch = launch,
+                                                            .memory = state_->memory,
+                                                            .buffers = regions,
+                                                            .card = card,
+                                                            .options = own},
+                                                           kernel, outcome));
   return outcome;
 }
 
