@@ -13,10 +13,8 @@ inline bool is_comparison(Operation operation) {
   return operation >= Operation::equal && operation <= Operation::greater_equal;
 }
 
-inline Value affine_value(std::uint64_t base, std::uint64_t stride, unsigned bits) {
-  const std::int64_t step = sign_extended(stride, bits);
-  if (step == 0) return uniform_value(truncated(base, bits));
-  return {Value::Kind::affine, false, truncated(base, bits), step, 0};
+inline Linear linear_value(std::uint64_t base, std::uint64_t stride, unsigned bits) {
+  return {truncated(base, bits), sign_extended(stride, bits)};
 }
 
 // base + stride * x without wrapping around, as the type reads the bits.
@@ -25,16 +23,12 @@ struct Exact {
   std::int64_t stride = 0;
 };
 
-[[nodiscard]] inline std::optional<Exact> exact(const Value& value, unsigned bits, bool is_signed,
+[[nodiscard]] inline std::optional<Exact> exact(const Linear& value, unsigned bits, bool is_signed,
                                                 Row row) {
   const auto read = [&](std::uint64_t bits_of) {
     return is_signed ? sign_extended(bits_of, bits)
                      : static_cast<std::int64_t>(truncated(bits_of, bits));
   };
-  if (value.kind == Value::Kind::uniform) {
-    if (!is_signed && bits == 64 && value.base >> 63U != 0) return std::nullopt;
-    return Exact{read(value.base), 0};
-  }
   const std::int64_t first =
       read(value.base + static_cast<std::uint64_t>(value.stride) * row.begin);
   if (!is_signed && bits == 64 && first < 0) return std::nullopt;

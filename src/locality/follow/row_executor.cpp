@@ -150,10 +150,10 @@ bool RowExecutor::decide(std::uint32_t slot, bool negated, Path& path) {
   const Value& value = path.values[slot];
   const bool first = arithmetic_.at(value, path.row.begin, 1) != 0;
   std::uint32_t end = path.row.end;
-  if (value.kind == Value::Kind::window) {
-    for (const std::uint64_t edge : {value.base, std::uint64_t{value.window_end()}})
-      if (edge > path.row.begin && edge < end) end = static_cast<std::uint32_t>(edge);
-  } else if (value.kind != Value::Kind::uniform) {
+  if (const auto* window = std::get_if<Window>(&value)) {
+    for (const std::uint32_t edge : {window->begin, window->end})
+      if (edge > path.row.begin && edge < end) end = edge;
+  } else if (uniform(value) == nullptr) {
     end = path.row.begin + 1;
     while (end < path.row.end && (arithmetic_.at(value, end, 1) != 0) == first) ++end;
   }
@@ -172,9 +172,9 @@ bool RowExecutor::decide(std::uint32_t slot, bool negated, Path& path) {
 }
 
 void RowExecutor::branch(const SliceBlock& block, Path& path) {
-  if (block.predicate == no_slot || path.values[block.predicate].kind == Value::Kind::unknown) {
+  if (block.predicate == no_slot || is<Unknown>(path.values[block.predicate])) {
     for (const std::uint32_t access : block.region_accesses) closed_[access] = false;
-    for (const std::uint32_t slot : block.region_slots) path.values[slot] = unknown_value();
+    for (const std::uint32_t slot : block.region_slots) path.values[slot] = Unknown{};
     path.block = block.meeting;
     return;
   }
@@ -196,11 +196,11 @@ bool RowExecutor::gives_up(const Value& value) {
 
 void RowExecutor::perform(const SliceOperation& operation, Path& path) {
   if (operation.predicate != no_slot) {
-    if (path.values[operation.predicate].kind == Value::Kind::unknown) {
+    if (is<Unknown>(path.values[operation.predicate])) {
       if (operation.access != ptx::no_index)
         closed_[operation.access] = false;
       else if (operation.target != no_slot)
-        path.values[operation.target] = unknown_value();
+        path.values[operation.target] = Unknown{};
       return;
     }
     if (gives_up(path.values[operation.predicate])) return;
@@ -213,9 +213,8 @@ void RowExecutor::perform(const SliceOperation& operation, Path& path) {
     return;
   }
   if (operation.target == no_slot) return;
-  const Value nothing = uniform_value(0);
   const auto source = [&](std::size_t i) {
-    return operation.sources[i].kind == Source3::Kind::none ? nothing
+    return operation.sources[i].kind == Source3::Kind::none ? Linear{}
                                                             : value_of(operation.sources[i], path);
   };
   path.values[operation.target] =
@@ -227,13 +226,13 @@ Value RowExecutor::value_of(const Source3& source, const Path& path) {
     case Source3::Kind::slot:
       return path.values[source.slot];
     case Source3::Kind::constant:
-      return uniform_value(source.value);
+      return Linear{source.value};
     case Source3::Kind::special:
       return special(source, path.row);
     case Source3::Kind::none:
       break;
   }
-  return unknown_value();
+  return Unknown{};
 }
 
 Value RowExecutor::special(const Source3& source, Row row) {
@@ -245,33 +244,36 @@ Value RowExecutor::special(const Source3& source, Row row) {
   const bool selected = source.selector == ptx::Selector::x ||
                         source.selector == ptx::Selector::y || source.selector == ptx::Selector::z;
   const std::uint32_t first = row_thread_;
+  const auto of_the_row = [&](const gpu::Dim3& dim) {
+    return selected ? Value(Linear{part(dim)}) : Unknown{};
+  };
   switch (source.special) {
     case ptx::SpecialRegister::tid:
-      if (source.selector == ptx::Selector::x) return {Value::Kind::affine, false, 0, 1, 0};
-      return selected ? uniform_value(part(tid_)) : unknown_value();
+      if (source.selector == ptx::Selector::x) return Linear{.base = 0, .stride = 1};
+      return of_the_row(tid_);
     case ptx::SpecialRegister::ctaid:
-      return selected ? uniform_value(part(ctaid_)) : unknown_value();
+      return of_the_row(ctaid_);
     case ptx::SpecialRegister::ntid:
-      return selected ? uniform_value(part(block_)) : unknown_value();
+      return of_the_row(block_);
     case ptx::SpecialRegister::nctaid:
-      return selected ? uniform_value(part(grid_)) : unknown_value();
+      return of_the_row(grid_);
     case ptx::SpecialRegister::laneid:
       return arithmetic_.from_lanes(
           row, 32, [first](std::uint32_t x) { return std::uint64_t{(first + x) % 32}; });
     default:
-      return unknown_value();
+      return Unknown{};
   }
 }
 
 void RowExecutor::touch(const SliceOperation& operation, Path& path) {
   const std::uint32_t access = operation.access;
-  Value address = value_of(operation.sources[0], path);
-  if (address.kind == Value::Kind::unknown) {
+  const Value address = value_of(operation.sources[0], path);
+  if (is<Unknown>(address)) {
     closed_[access] = false;
     return;
   }
   if (!closed_[access]) return;
-  if (address.kind == Value::Kind::varying) {
+  if (is<Varying>(address)) {
     gives_up(address);
     return;
   }
@@ -296,9 +298,9 @@ void RowExecutor::add_runs(Run run, const Value& address, std::uint64_t offset, 
     run.address = arithmetic_.at(address, x, 64) + offset;
     run.stride = 0;
     std::uint32_t end = path.row.end;
-    if (address.kind == Value::Kind::affine) {
-      run.stride = address.stride;
-    } else if (address.kind == Value::Kind::lanes) {
+    if (const auto* linear = std::get_if<Linear>(&address)) {
+      run.stride = linear->stride;
+    } else if (is<Lanes>(address)) {
       end = x + 1;
       if (end < path.row.end) {
         const auto lane = [&](std::uint32_t at) { return arithmetic_.at(address, at, 64); };

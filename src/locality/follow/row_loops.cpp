@@ -17,12 +17,18 @@ constexpr int max_guesses = 8;
 constexpr std::uint64_t max_steps = std::uint64_t{1} << 31U;
 
 // The first trip in which the predicate has that value, if there is one.
-std::optional<std::uint64_t> first_trip(const Value& predicate, bool wanted) {
-  const auto end = static_cast<std::uint64_t>(predicate.stride);
-  const bool inside = predicate.inverted != wanted;  // is it that value within base .. end - 1?
-  if (predicate.base >= end) return inside ? std::nullopt : std::optional<std::uint64_t>(0);
-  if (inside) return predicate.base;
-  return predicate.base > 0 ? 0 : end;
+std::optional<std::uint64_t> first_trip(const Trips& predicate, bool wanted) {
+  const bool inside = predicate.inverted != wanted;  // is it that value within begin .. end - 1?
+  if (predicate.begin >= predicate.end)
+    return inside ? std::nullopt : std::optional<std::uint64_t>(0);
+  if (inside) return predicate.begin;
+  return predicate.begin > 0 ? 0 : predicate.end;
+}
+
+// What each trip adds to the value.
+std::int64_t trip_of(const Value& value) {
+  const auto* linear = std::get_if<Linear>(&value);
+  return linear != nullptr ? linear->trip : 0;
 }
 
 }  // namespace
@@ -60,10 +66,10 @@ bool RowExecutor::find_linear_values(Path& path) {
   std::vector<Value> guess = path.values;
   std::vector<Value>& known = known_trips_[closing_->loop];
   for (std::size_t slot = 0; slot < known.size(); ++slot) {
-    if (known[slot].kind == Value::Kind::varying)
-      guess[slot] = varying_value();
-    else if (is_linear(guess[slot]))
-      guess[slot].trip = known[slot].trip;
+    if (is<Varying>(known[slot]))
+      guess[slot] = Varying{};
+    else if (auto* linear = std::get_if<Linear>(&guess[slot]))
+      linear->trip = trip_of(known[slot]);
   }
   bool first = known.empty();
   for (int round = 0; round < max_guesses; ++round) {
@@ -79,18 +85,19 @@ bool RowExecutor::find_linear_values(Path& path) {
     if (!symbolic_trip(trip)) return false;
     bool changed = false;
     for (std::size_t slot = 0; slot < guess.size(); ++slot) {
-      if (guess[slot].kind == Value::Kind::varying) continue;
+      if (is<Varying>(guess[slot])) continue;
       Value next = guess[slot];
-      if (is_linear(next)) next.base += static_cast<std::uint64_t>(next.trip);
-      const Value& found = trip.values[slot];
-      if (found == next) continue;
+      auto* const expected = std::get_if<Linear>(&next);
+      if (expected != nullptr) expected->base += static_cast<std::uint64_t>(expected->trip);
+      if (trip.values[slot] == next) continue;
       changed = true;
-      const bool may_be_linear =
-          first && is_linear(found) && is_linear(next) && found.stride == next.stride;
-      if (may_be_linear)
-        guess[slot].trip = static_cast<std::int64_t>(found.base - path.values[slot].base);
-      else
-        guess[slot] = varying_value();
+      const auto* const found = std::get_if<Linear>(&trip.values[slot]);
+      if (first && found != nullptr && expected != nullptr && found->stride == expected->stride) {
+        const std::uint64_t before = std::get<Linear>(path.values[slot]).base;
+        std::get<Linear>(guess[slot]).trip = static_cast<std::int64_t>(found->base - before);
+      } else {
+        guess[slot] = Varying{};
+      }
     }
     first = false;
     if (changed) continue;
@@ -116,10 +123,11 @@ bool RowExecutor::symbolic_trip(Path& path) {
     }
     if (!may_go_on() || block.end == SliceBlock::End::exit) return false;
     const std::uint32_t from = path.block;
-    const bool over_trips = block.end == SliceBlock::End::branch && block.predicate != no_slot &&
-                            path.values[block.predicate].kind == Value::Kind::trips;
-    if (over_trips) {
-      if (!branch_over_trips(block, path.values[block.predicate], path)) return false;
+    const Trips* over = nullptr;
+    if (block.end == SliceBlock::End::branch && block.predicate != no_slot)
+      over = std::get_if<Trips>(&path.values[block.predicate]);
+    if (over != nullptr) {
+      if (!branch_over_trips(block, *over, path)) return false;
     } else if (block.end == SliceBlock::End::jump) {
       path.block = block.next;
     } else {
@@ -136,7 +144,7 @@ bool RowExecutor::symbolic_trip(Path& path) {
 }
 
 // The one branch that leaves the loop; the path stays in it.
-bool RowExecutor::branch_over_trips(const SliceBlock& block, const Value& predicate, Path& path) {
+bool RowExecutor::branch_over_trips(const SliceBlock& block, const Trips& predicate, Path& path) {
   const bool taken_stays = within(block.taken, closing_->loop);
   if (closing_->has_exit || taken_stays == within(block.next, closing_->loop)) return false;
   const bool leaves_when = taken_stays == block.predicate_negated;
@@ -160,7 +168,7 @@ void RowExecutor::commit(Closing& closing, Path& path) {
     run.access = static_cast<std::uint16_t>(touch.access);
     run.request = path.requests[touch.access];
     run.step = path.step + touch.step;
-    run.loop = loop_index(runs_, {count, closing.steps, count > 1 ? touch.address.trip : 0});
+    run.loop = loop_index(runs_, {count, closing.steps, count > 1 ? trip_of(touch.address) : 0});
     add_runs(run, touch.address, touch.offset, path);
     path.requests[touch.access] += count;
   }

@@ -139,20 +139,11 @@ std::size_t RowArithmetic::new_vector() {
 }
 
 std::uint64_t RowArithmetic::at(const Value& value, std::uint32_t x, unsigned bits) const {
-  switch (value.kind) {
-    case Value::Kind::uniform:
-      return truncated(value.base, bits);
-    case Value::Kind::affine:
-      return truncated(value.base + static_cast<std::uint64_t>(value.stride) * x, bits);
-    case Value::Kind::window:
-      return (x >= value.base && x < value.window_end()) != value.inverted ? 1 : 0;
-    case Value::Kind::lanes:
-      return vectors_[value.base][x];
-    case Value::Kind::trips:
-    case Value::Kind::varying:
-    case Value::Kind::unknown:
-      break;
-  }
+  if (const auto* linear = std::get_if<Linear>(&value))
+    return truncated(linear->base + static_cast<std::uint64_t>(linear->stride) * x, bits);
+  if (const auto* window = std::get_if<Window>(&value))
+    return (x >= window->begin && x < window->end) != window->inverted ? 1 : 0;
+  if (const auto* lanes = std::get_if<Lanes>(&value)) return vectors_[lanes->vector][x];
   return 0;
 }
 
@@ -166,62 +157,57 @@ Value RowArithmetic::simplified(std::size_t index, Row row, unsigned bits) {
     for (std::uint32_t x = row.begin + 1; x < row.end && changes < 3; ++x)
       if (lanes[x] != lanes[x - 1]) where[changes++] = x;
     const bool first = lanes[row.begin] != 0;
-    if (changes < 3) {
-      release();
-      if (changes == 0) return uniform_value(first ? 1 : 0);
-      if (changes == 1)
-        return first ? Value{Value::Kind::window, false, row.begin, where[0]}
-                     : Value{Value::Kind::window, false, where[0], row.end};
-      return {Value::Kind::window, first, where[0], where[1]};
-    }
-    return {Value::Kind::lanes, false, index, 0};
+    if (changes == 3) return Lanes{index};
+    release();
+    if (changes == 0) return Linear{first ? 1U : 0U};
+    if (changes == 2) return Window{where[0], where[1], first};
+    return first ? Window{row.begin, where[0]} : Window{where[0], row.end};
   }
   const std::uint64_t first = lanes[row.begin];
   if (row.end - row.begin == 1) {
     release();
-    return uniform_value(first);
+    return Linear{first};
   }
   const std::int64_t stride = sign_extended(lanes[row.begin + 1] - first, bits);
   for (std::uint32_t x = row.begin + 1; x < row.end; ++x)
     if (truncated(lanes[x] - lanes[x - 1], bits) !=
         truncated(static_cast<std::uint64_t>(stride), bits))
-      return {Value::Kind::lanes, false, index, 0};
+      return Lanes{index};
   release();
-  return affine_value(first - static_cast<std::uint64_t>(stride) * row.begin,
+  return linear_value(first - static_cast<std::uint64_t>(stride) * row.begin,
                       static_cast<std::uint64_t>(stride), bits);
 }
 
-Value RowArithmetic::linear(const OperationShape& shape, const Value& a, const Value& b,
-                            const Value& c, Row row, bool& done) {
-  done = true;
+std::optional<Value> RowArithmetic::linear(const OperationShape& shape, const Linear& a,
+                                           const Linear& b, const Linear& c, Row row) {
   const unsigned bits = shape.bits;
-  const auto stride_of = [](const Value& value) {
+  const auto stride_of = [](const Linear& value) {
     return static_cast<std::uint64_t>(value.stride);
   };
   switch (shape.operation) {
     case Operation::copy:
       return a;
     case Operation::add:
-      return affine_value(a.base + b.base, stride_of(a) + stride_of(b), bits);
+      return linear_value(a.base + b.base, stride_of(a) + stride_of(b), bits);
     case Operation::subtract:
-      return affine_value(a.base - b.base, stride_of(a) - stride_of(b), bits);
+      return linear_value(a.base - b.base, stride_of(a) - stride_of(b), bits);
     case Operation::negate:
-      return affine_value(0 - a.base, 0 - stride_of(a), bits);
+      return linear_value(0 - a.base, 0 - stride_of(a), bits);
     case Operation::bit_not:
-      return affine_value(~a.base, 0 - stride_of(a), bits);
+      return linear_value(~a.base, 0 - stride_of(a), bits);
     case Operation::multiply:
     case Operation::multiply_add: {
-      const Value& factor = a.kind == Value::Kind::uniform ? a : b;
-      const Value& other = a.kind == Value::Kind::uniform ? b : a;
-      if (factor.kind != Value::Kind::uniform) break;
+      const Linear& factor = a.stride == 0 ? a : b;
+      const Linear& other = a.stride == 0 ? b : a;
+      if (factor.stride != 0) break;
       const bool adds = shape.operation == Operation::multiply_add;
-      return affine_value(factor.base * other.base + (adds ? c.base : 0),
+      return linear_value(factor.base * other.base + (adds ? c.base : 0),
                           factor.base * stride_of(other) + (adds ? stride_of(c) : 0), bits);
     }
     case Operation::shift_left: {
       const std::uint64_t by = truncated(b.base, 32);
-      if (b.kind != Value::Kind::uniform || by >= bits) break;
-      return affine_value(a.base << by, stride_of(a) << by, bits);
+      if (b.stride != 0 || by >= bits) break;
+      return linear_value(a.base << by, stride_of(a) << by, bits);
     }
     case Operation::multiply_wide:
     case Operation::multiply_add_wide: {
@@ -232,81 +218,70 @@ Value RowArithmetic::linear(const OperationShape& shape, const Value& a, const V
       const Exact& other = x->stride == 0 ? *y : *x;
       const bool adds = shape.operation == Operation::multiply_add_wide;
       const auto f = static_cast<std::uint64_t>(factor.base);
-      return affine_value(f * static_cast<std::uint64_t>(other.base) + (adds ? c.base : 0),
+      return linear_value(f * static_cast<std::uint64_t>(other.base) + (adds ? c.base : 0),
                           f * static_cast<std::uint64_t>(other.stride) + (adds ? stride_of(c) : 0),
                           shape.result_bits);
     }
     case Operation::convert: {
-      if (shape.result_bits <= bits) return affine_value(a.base, stride_of(a), shape.result_bits);
+      if (shape.result_bits <= bits) return linear_value(a.base, stride_of(a), shape.result_bits);
       const auto x = exact(a, bits, shape.is_signed, row);
       if (!x) break;
-      return affine_value(static_cast<std::uint64_t>(x->base),
+      return linear_value(static_cast<std::uint64_t>(x->base),
                           static_cast<std::uint64_t>(x->stride), shape.result_bits);
     }
     default:
       break;
   }
-  done = false;
-  return {};
+  return std::nullopt;
 }
 
-Value RowArithmetic::compare(const OperationShape& shape, const Value& a, const Value& b, Row row,
-                             bool& done) {
-  done = false;
+std::optional<Value> RowArithmetic::compare(const OperationShape& shape, const Linear& a,
+                                            const Linear& b, Row row) {
   const auto x = exact(a, shape.bits, shape.is_signed, row);
   const auto y = exact(b, shape.bits, shape.is_signed, row);
-  if (!x || !y) return {};
+  if (!x || !y) return std::nullopt;
   // The difference d(x) = base + stride x.
   std::int64_t base = 0;
   std::int64_t stride = 0;
   if (__builtin_sub_overflow(x->base, y->base, &base) ||
       __builtin_sub_overflow(x->stride, y->stride, &stride) || stride == 0 || is_far(base) ||
       is_far(stride))
-    return {};
-  done = true;
+    return std::nullopt;
   const Solution solution = solve(shape.operation, base, stride, row.begin, row.end);
-  if (solution.low >= solution.high) return uniform_value(solution.inverted ? 1 : 0);
+  if (solution.low >= solution.high) return Linear{solution.inverted ? 1U : 0U};
   if (solution.low == row.begin && solution.high == row.end)
-    return uniform_value(solution.inverted ? 0 : 1);
-  return {Value::Kind::window, solution.inverted, static_cast<std::uint64_t>(solution.low),
-          solution.high};
+    return Linear{solution.inverted ? 0U : 1U};
+  return Window{static_cast<std::uint32_t>(solution.low), static_cast<std::uint32_t>(solution.high),
+                solution.inverted};
 }
 
-Value RowArithmetic::combine_windows(Operation operation, const Value& a, const Value& b,
-                                     bool& done) {
-  done = true;
-  // Windows and constants only.
-  const auto simple = [](const Value& value) {
-    return value.kind == Value::Kind::window || value.kind == Value::Kind::uniform;
+std::optional<Value> RowArithmetic::combine_windows(Operation operation, const Value& a,
+                                                    const Value& b) {
+  const auto turned = [](Window window) {
+    window.inverted = !window.inverted;
+    return window;
   };
-  if (operation == Operation::bit_not && a.kind == Value::Kind::window) {
-    Value result = a;
-    result.inverted = !result.inverted;
-    return result;
+  const auto* one = std::get_if<Window>(&a);
+  const auto* other = std::get_if<Window>(&b);
+  if (operation == Operation::bit_not && one != nullptr) return turned(*one);
+  const bool absorbing = operation == Operation::bit_or;
+  if (!absorbing && operation != Operation::bit_and) return std::nullopt;
+  const Linear* const a_constant = uniform(a);
+  const Linear* const b_constant = uniform(b);
+  if ((one == nullptr && a_constant == nullptr) || (other == nullptr && b_constant == nullptr))
+    return std::nullopt;
+  for (const auto& [constant, rest] : {std::pair{a_constant, &b}, std::pair{b_constant, &a}}) {
+    if (constant == nullptr) continue;
+    return ((constant->base & 1U) != 0) == absorbing ? Linear{absorbing ? 1U : 0U} : *rest;
   }
-  if (simple(a) && simple(b) &&
-      (operation == Operation::bit_and || operation == Operation::bit_or)) {
-    const bool absorbing = operation == Operation::bit_or;
-    for (const auto& [one, other] : {std::pair{&a, &b}, std::pair{&b, &a}}) {
-      if (one->kind != Value::Kind::uniform) continue;
-      return ((one->base & 1U) != 0) == absorbing ? uniform_value(absorbing ? 1 : 0) : *other;
-    }
-    // Both windows. a or b = not (not a and not b).
-    Value x = a;
-    Value y = b;
-    if (absorbing) {
-      x.inverted = !x.inverted;
-      y.inverted = !y.inverted;
-    }
-    if (!x.inverted && !y.inverted) {
-      const std::uint64_t low = std::max(x.base, y.base);
-      const std::uint32_t high = std::min(x.window_end(), y.window_end());
-      if (low >= high) return uniform_value(absorbing ? 1 : 0);
-      return {Value::Kind::window, absorbing, low, high};
-    }
-  }
-  done = false;
-  return {};
+  // Both windows. a or b = not (not a and not b).
+  const Window x = absorbing ? turned(*one) : *one;
+  const Window y = absorbing ? turned(*other) : *other;
+  if (x.inverted || y.inverted) return std::nullopt;
+  const std::uint32_t low = std::max(x.begin, y.begin);
+  const std::uint32_t high = std::min(x.end, y.end);
+  if (low >= high) return Linear{absorbing ? 1U : 0U};
+  return Window{low, high, absorbing};
 }
 
 Value RowArithmetic::lane_by_lane(const OperationShape& shape, const Value& a, const Value& b,
@@ -323,9 +298,8 @@ Value RowArithmetic::lane_by_lane(const OperationShape& shape, const Value& a, c
 
 Value RowArithmetic::evaluate(const OperationShape& shape, const Value& a, const Value& b,
                               const Value& c, Row row) {
-  if (shape.operation == Operation::poison || a.kind == Value::Kind::unknown ||
-      b.kind == Value::Kind::unknown || c.kind == Value::Kind::unknown)
-    return {};
+  if (shape.operation == Operation::poison || is<Unknown>(a) || is<Unknown>(b) || is<Unknown>(c))
+    return Unknown{};
   if (changes_with_trips(a) || changes_with_trips(b) || changes_with_trips(c))
     return evaluate_over_trips(shape, a, b, c, row);
   return evaluate_once(shape, a, b, c, row);
@@ -334,23 +308,20 @@ Value RowArithmetic::evaluate(const OperationShape& shape, const Value& a, const
 Value RowArithmetic::evaluate_once(const OperationShape& shape, const Value& a, const Value& b,
                                    const Value& c, Row row) {
   const bool comparison = is_comparison(shape.operation);
-  if (a.kind == Value::Kind::uniform && b.kind == Value::Kind::uniform &&
-      c.kind == Value::Kind::uniform)
-    return uniform_value(truncated(
-        scalar(shape, truncated(a.base, shape.bits), truncated(b.base, shape.bits), c.base),
-        comparison ? 1 : shape.result_bits));
-  if (shape.operation == Operation::select && c.kind == Value::Kind::uniform)
-    return c.base != 0 ? a : b;
-  bool done = false;
-  Value result;
-  if (shape.bits == 1) {
-    result = combine_windows(shape.operation, a, b, done);
-    if (done) return result;
-  }
-  if (is_linear(a) && is_linear(b) && is_linear(c)) {
-    result = comparison ? compare(shape, a, b, row, done) : linear(shape, a, b, c, row, done);
-    if (done) return result;
-  }
+  const auto* const x = std::get_if<Linear>(&a);
+  const auto* const y = std::get_if<Linear>(&b);
+  const auto* const z = std::get_if<Linear>(&c);
+  const bool all_linear = x != nullptr && y != nullptr && z != nullptr;
+  if (all_linear && x->stride == 0 && y->stride == 0 && z->stride == 0)
+    return Linear{truncated(
+        scalar(shape, truncated(x->base, shape.bits), truncated(y->base, shape.bits), z->base),
+        comparison ? 1 : shape.result_bits)};
+  if (shape.operation == Operation::select && uniform(c) != nullptr) return z->base != 0 ? a : b;
+  if (shape.bits == 1)
+    if (auto result = combine_windows(shape.operation, a, b)) return *result;
+  if (all_linear)
+    if (auto result = comparison ? compare(shape, *x, *y, row) : linear(shape, *x, *y, *z, row))
+      return *result;
   return lane_by_lane(shape, a, b, c, row);
 }
 

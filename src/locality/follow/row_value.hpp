@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <variant>
 #include <vector>
 
 namespace demarc::locality {
@@ -12,38 +14,50 @@ struct Row {
   std::uint32_t end = 0;
 };
 
-struct Value {
-  enum class Kind : std::uint8_t {
-    unknown,  // depends on loaded data, or was not followed
-    uniform,  // base
-    affine,   // base + stride * x, modulo 2^bits of the register
-    window,   // a predicate: true for base <= x < end, the other way round when `inverted`
-    lanes,    // vectors[base][x]
-    trips,    // a predicate: true in the trips base <= t < stride, or the other way round
-    varying   // changes with the trip, and not as one of the others
-  };
-  Kind kind = Kind::unknown;
-  bool inverted = false;
-  std::uint64_t base = 0;
-  std::int64_t stride = 0;
-  // Of uniform and affine values: what each trip of the loop that is being closed adds.
-  std::int64_t trip = 0;
-  friend bool operator==(const Value&, const Value&) = default;
-  [[nodiscard]] std::uint32_t window_end() const { return static_cast<std::uint32_t>(stride); }
+// It depends on loaded data, or was not followed.
+struct Unknown {
+  friend bool operator==(const Unknown&, const Unknown&) = default;
 };
+// base + stride * x, modulo 2^bits of the register.
+struct Linear {
+  std::uint64_t base = 0;
+  std::int64_t stride = 0;  // 0: the same for all threads
+  std::int64_t trip = 0;    // what each trip of the loop that is being closed adds
+  friend bool operator==(const Linear&, const Linear&) = default;
+};
+// A predicate: true for begin <= x < end, the other way round when `inverted`.
+struct Window {
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+  bool inverted = false;
+  friend bool operator==(const Window&, const Window&) = default;
+};
+// Each thread's own, in a vector of RowArithmetic.
+struct Lanes {
+  std::size_t vector = 0;
+  friend bool operator==(const Lanes&, const Lanes&) = default;
+};
+// A predicate: true in the trips begin <= t < end, the other way round when `inverted`.
+struct Trips {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  bool inverted = false;
+  friend bool operator==(const Trips&, const Trips&) = default;
+};
+// It changes with the trip, and not as one of the others.
+struct Varying {
+  friend bool operator==(const Varying&, const Varying&) = default;
+};
+using Value = std::variant<Unknown, Linear, Window, Lanes, Trips, Varying>;
 
-[[nodiscard]] inline Value unknown_value() {
-  return {};
+template <class Alternative>
+[[nodiscard]] bool is(const Value& value) {
+  return std::holds_alternative<Alternative>(value);
 }
-[[nodiscard]] inline Value uniform_value(std::uint64_t value) {
-  return {Value::Kind::uniform, false, value, 0, 0};
-}
-
-[[nodiscard]] inline Value varying_value() {
-  return {Value::Kind::varying, false, 0, 0, 0};
-}
-[[nodiscard]] inline bool is_linear(const Value& value) {
-  return value.kind == Value::Kind::uniform || value.kind == Value::Kind::affine;
+// Null unless the value is the same for all threads.
+[[nodiscard]] inline const Linear* uniform(const Value& value) {
+  const auto* linear = std::get_if<Linear>(&value);
+  return linear != nullptr && linear->stride == 0 ? linear : nullptr;
 }
 
 [[nodiscard]] inline std::uint64_t truncated(std::uint64_t value, unsigned bits) {
@@ -105,7 +119,7 @@ struct OperationShape {
 
 // A value that must not wrap around as its type reads it, in any trip.
 struct NoWrap {
-  Value value;
+  Linear value;
   unsigned bits = 0;
   bool is_signed = false;
   Row row;
@@ -138,15 +152,17 @@ class RowArithmetic {
   Value simplified(std::size_t index, Row row, unsigned bits);
   Value lane_by_lane(const OperationShape& shape, const Value& a, const Value& b, const Value& c,
                      Row row);
-  Value linear(const OperationShape& shape, const Value& a, const Value& b, const Value& c, Row row,
-               bool& done);
-  Value compare(const OperationShape& shape, const Value& a, const Value& b, Row row, bool& done);
+  // Nothing where the result is no single value of these kinds.
+  static std::optional<Value> linear(const OperationShape& shape, const Linear& a, const Linear& b,
+                                     const Linear& c, Row row);
+  static std::optional<Value> compare(const OperationShape& shape, const Linear& a, const Linear& b,
+                                      Row row);
+  static std::optional<Value> combine_windows(Operation operation, const Value& a, const Value& b);
   Value evaluate_once(const OperationShape& shape, const Value& a, const Value& b, const Value& c,
                       Row row);
   Value evaluate_over_trips(const OperationShape& shape, const Value& a, const Value& b,
                             const Value& c, Row row);
-  Value compare_over_trips(const OperationShape& shape, const Value& a, const Value& b, Row row);
-  Value combine_windows(Operation operation, const Value& a, const Value& b, bool& done);
+  Value compare_over_trips(const OperationShape& shape, const Linear& a, const Linear& b, Row row);
 
   std::uint32_t width_;
   std::vector<std::vector<std::uint64_t>> vectors_;

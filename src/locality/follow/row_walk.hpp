@@ -80,7 +80,7 @@ class RowExecutor {
   bool within(std::uint32_t block, std::uint32_t loop) const;
   // One trip with these values at the header; false: it ends elsewhere than at the header.
   bool symbolic_trip(Path& path);
-  bool branch_over_trips(const SliceBlock& block, const Value& predicate, Path& path);
+  bool branch_over_trips(const SliceBlock& block, const Trips& predicate, Path& path);
   bool find_linear_values(Path& path);
   void commit(Closing& closing, Path& path);
 

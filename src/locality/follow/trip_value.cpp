@@ -11,14 +11,12 @@ namespace {
 // More trips than a kernel makes in a lifetime.
 constexpr std::int64_t max_trips = std::int64_t{1} << 40U;
 
-Value in_trip(Value value, std::uint64_t trip) {
-  if (is_linear(value)) value.base += static_cast<std::uint64_t>(value.trip) * trip;
-  value.trip = 0;
-  return value;
+Linear in_trip(const Linear& value, std::uint64_t trip) {
+  return {value.base + static_cast<std::uint64_t>(value.trip) * trip, value.stride};
 }
 
 // Linear in the trip wherever its operands are, modulo 2^bits.
-bool keeps_linear(const OperationShape& shape, const Value& a, const Value& b) {
+bool keeps_linear(const OperationShape& shape, const Linear& a, const Linear& b) {
   switch (shape.operation) {
     case Operation::copy:
     case Operation::add:
@@ -42,13 +40,15 @@ bool keeps_linear(const OperationShape& shape, const Value& a, const Value& b) {
 }  // namespace
 
 bool changes_with_trips(const Value& value) {
-  return value.trip != 0 || value.kind == Value::Kind::trips || value.kind == Value::Kind::varying;
+  const auto* linear = std::get_if<Linear>(&value);
+  return linear != nullptr ? linear->trip != 0 : is<Trips>(value) || is<Varying>(value);
 }
 
 Value settled(const Value& value, std::uint64_t trip) {
-  if (value.kind != Value::Kind::trips) return in_trip(value, trip);
-  const bool inside = trip >= value.base && trip < static_cast<std::uint64_t>(value.stride);
-  return uniform_value(inside != value.inverted ? 1 : 0);
+  if (const auto* linear = std::get_if<Linear>(&value)) return in_trip(*linear, trip);
+  const auto* trips = std::get_if<Trips>(&value);
+  if (trips == nullptr) return value;
+  return Linear{(trip >= trips->begin && trip < trips->end) != trips->inverted ? 1U : 0U};
 }
 
 bool holds_until(const NoWrap& condition, std::uint64_t last_trip) {
@@ -67,51 +67,53 @@ bool holds_until(const NoWrap& condition, std::uint64_t last_trip) {
   return true;
 }
 
-Value RowArithmetic::compare_over_trips(const OperationShape& shape, const Value& a, const Value& b,
-                                        Row row) {
+Value RowArithmetic::compare_over_trips(const OperationShape& shape, const Linear& a,
+                                        const Linear& b, Row row) {
   const auto x = exact(in_trip(a, 0), shape.bits, shape.is_signed, row);
   const auto y = exact(in_trip(b, 0), shape.bits, shape.is_signed, row);
   std::int64_t base = 0;
   std::int64_t trip = 0;
   if (!x || !y || x->stride != y->stride || __builtin_sub_overflow(x->base, y->base, &base) ||
       __builtin_sub_overflow(a.trip, b.trip, &trip) || is_far(base) || is_far(trip))
-    return varying_value();
-  for (const Value* side : {&a, &b})
+    return Varying{};
+  for (const Linear* side : {&a, &b})
     if (side->trip != 0) conditions.push_back({*side, shape.bits, shape.is_signed, row});
   if (trip == 0) {
     const OperationShape wide{shape.operation, 64, 1, true};
-    return evaluate_once(wide, uniform_value(static_cast<std::uint64_t>(base)), uniform_value(0),
-                         uniform_value(0), row);
+    return evaluate_once(wide, Linear{static_cast<std::uint64_t>(base)}, Linear{}, Linear{}, row);
   }
   const Solution solution = solve(shape.operation, base, trip, 0, max_trips);
-  return {Value::Kind::trips, solution.inverted, static_cast<std::uint64_t>(solution.low),
-          solution.high, 0};
+  return Trips{static_cast<std::uint64_t>(solution.low), static_cast<std::uint64_t>(solution.high),
+               solution.inverted};
 }
 
 Value RowArithmetic::evaluate_over_trips(const OperationShape& shape, const Value& a,
                                          const Value& b, const Value& c, Row row) {
-  if (shape.operation == Operation::bit_not && shape.bits == 1 && a.kind == Value::Kind::trips) {
-    Value result = a;
-    result.inverted = !result.inverted;
-    return result;
-  }
-  if (shape.operation == Operation::select && c.kind == Value::Kind::uniform && c.trip == 0)
-    return c.base != 0 ? a : b;
-  if (!is_linear(a) || !is_linear(b) || !is_linear(c)) return varying_value();
-  if (is_comparison(shape.operation)) return compare_over_trips(shape, a, b, row);
+  if (const auto* trips = std::get_if<Trips>(&a);
+      trips != nullptr && shape.operation == Operation::bit_not && shape.bits == 1)
+    return Trips{trips->begin, trips->end, !trips->inverted};
+  const auto* const x = std::get_if<Linear>(&a);
+  const auto* const y = std::get_if<Linear>(&b);
+  const auto* const z = std::get_if<Linear>(&c);
+  if (shape.operation == Operation::select && uniform(c) != nullptr && z->trip == 0)
+    return z->base != 0 ? a : b;
+  if (x == nullptr || y == nullptr || z == nullptr) return Varying{};
+  if (is_comparison(shape.operation)) return compare_over_trips(shape, *x, *y, row);
   // A predicate that each trip turns is linear modulo 2, and no number.
-  if (shape.result_bits == 1 || !keeps_linear(shape, a, b)) return varying_value();
+  if (shape.result_bits == 1 || !keeps_linear(shape, *x, *y)) return Varying{};
   // The difference between any two neighbouring trips is the same.
-  const Value first = evaluate_once(shape, in_trip(a, 0), in_trip(b, 0), in_trip(c, 0), row);
-  const Value second = evaluate_once(shape, in_trip(a, 1), in_trip(b, 1), in_trip(c, 1), row);
-  if (!is_linear(first) || !is_linear(second) || first.stride != second.stride)
-    return varying_value();
+  const auto result_in = [&](std::uint64_t trip) {
+    return evaluate_once(shape, in_trip(*x, trip), in_trip(*y, trip), in_trip(*z, trip), row);
+  };
+  const Value first = result_in(0);
+  const Value second = result_in(1);
+  const auto* const from = std::get_if<Linear>(&first);
+  const auto* const to = std::get_if<Linear>(&second);
+  if (from == nullptr || to == nullptr || from->stride != to->stride) return Varying{};
   if (shape.result_bits > shape.bits)
-    for (const Value* widened : {&a, &b})
+    for (const Linear* widened : {x, y})
       if (widened->trip != 0) conditions.push_back({*widened, shape.bits, shape.is_signed, row});
-  Value result = first;
-  result.trip = sign_extended(second.base - first.base, shape.result_bits);
-  return result;
+  return Linear{from->base, from->stride, sign_extended(to->base - from->base, shape.result_bits)};
 }
 
 }  // namespace demarc::locality

@@ -119,15 +119,15 @@ std::uint64_t any_number(unsigned bits) {
 Value any_value(RowArithmetic& arithmetic, Row row, unsigned bits) {
   switch (*rc::gen::inRange(0, 3)) {
     case 0:
-      return uniform_value(any_number(bits));
+      return Linear{any_number(bits)};
     case 1:
       if (bits == 1) {
         const auto low = *rc::gen::inRange(row.begin, row.end);
         const auto high = *rc::gen::inRange(low + 1, row.end + 1);
-        return {Value::Kind::window, *rc::gen::arbitrary<bool>(), low, std::int64_t{high}};
+        return Window{low, high, *rc::gen::arbitrary<bool>()};
       }
-      return {Value::Kind::affine, false, any_number(bits),
-              *rc::gen::element<std::int64_t>(1, -1, 2, 4, -7, 100, 1 << 28)};
+      return Linear{any_number(bits),
+                    *rc::gen::element<std::int64_t>(1, -1, 2, 4, -7, 100, 1 << 28)};
     default: {
       std::vector<std::uint64_t> lanes;
       for (std::uint32_t x = 0; x < width; ++x) lanes.push_back(any_number(bits));
@@ -162,9 +162,9 @@ void equals_thread_by_thread(Operation operation) {
   const bool third = operation == Operation::multiply_add ||
                      operation == Operation::multiply_add_wide || operation == Operation::extract ||
                      funnel || operation == Operation::select;
-  const Value c = third ? any_value(arithmetic, row, c_bits) : uniform_value(0);
+  const Value c = third ? any_value(arithmetic, row, c_bits) : Linear{};
   const Value result = arithmetic.evaluate(shape, a, b, c, row);
-  RC_ASSERT(result.kind != Value::Kind::unknown);
+  RC_ASSERT(!is<Unknown>(result));
   for (std::uint32_t x = row.begin; x < row.end; ++x) {
     const std::uint64_t expected =
         truncated(plainly(shape, arithmetic.at(a, x, bits), arithmetic.at(b, x, bits),
@@ -184,11 +184,11 @@ RC_GTEST_PROP(RowValue, an_operation_on_a_row_is_that_of_its_threads, ()) {
 // Of the shape's values, with trips where they are linear, or a predicate of the trips.
 Value any_value_over_trips(RowArithmetic& arithmetic, Row row, unsigned bits) {
   if (bits == 1 && *rc::gen::arbitrary<bool>())
-    return {Value::Kind::trips, *rc::gen::arbitrary<bool>(), *rc::gen::inRange<std::uint64_t>(0, 4),
-            *rc::gen::inRange<std::int64_t>(0, 7), 0};
+    return Trips{*rc::gen::inRange<std::uint64_t>(0, 4), *rc::gen::inRange<std::uint64_t>(0, 7),
+                 *rc::gen::arbitrary<bool>()};
   Value value = any_value(arithmetic, row, bits);
-  if (is_linear(value))
-    value.trip = *rc::gen::element<std::int64_t>(0, 0, 1, -1, 4, 100, -(1 << 28));
+  if (auto* linear = std::get_if<Linear>(&value))
+    linear->trip = *rc::gen::element<std::int64_t>(0, 0, 1, -1, 4, 100, -(1 << 28));
   return value;
 }
 
@@ -214,9 +214,9 @@ void equals_trip_by_trip(Operation operation) {
                      operation == Operation::multiply_add_wide || operation == Operation::select;
   const Value a = any_value_over_trips(arithmetic, row, bits);
   const Value b = any_value_over_trips(arithmetic, row, bits);
-  const Value c = third ? any_value_over_trips(arithmetic, row, c_bits) : uniform_value(0);
+  const Value c = third ? any_value_over_trips(arithmetic, row, c_bits) : Linear{};
   const Value result = arithmetic.evaluate(shape, a, b, c, row);
-  if (result.kind == Value::Kind::varying) return;
+  if (is<Varying>(result)) return;
   for (std::uint64_t trip = 0; trip < 7; ++trip) {
     const bool holds =
         std::all_of(arithmetic.conditions.begin(), arithmetic.conditions.end(),
@@ -247,40 +247,35 @@ RC_GTEST_PROP(RowValue, what_is_linear_in_the_trip_is_what_each_trip_gives, ()) 
 }
 
 TEST(RowValue, a_number_that_wraps_around_in_a_late_trip_does_not_hold_until_then) {
-  const Value counter{Value::Kind::uniform, false, 0, 0, 1};
+  const Linear counter{.trip = 1};
   EXPECT_TRUE(holds_until({counter, 32, true, {0, 1}}, 0x7fffffffU));
   EXPECT_FALSE(holds_until({counter, 32, true, {0, 1}}, 0x80000000U));
   EXPECT_TRUE(holds_until({counter, 32, false, {0, 1}}, 0xffffffffU));
   EXPECT_FALSE(holds_until({counter, 32, false, {0, 1}}, std::uint64_t{1} << 32U));
-  const Value down{Value::Kind::affine, false, 10, 1, -1};
+  const Linear down{.base = 10, .stride = 1, .trip = -1};
   EXPECT_TRUE(holds_until({down, 32, false, {2, 5}}, 12));
   EXPECT_FALSE(holds_until({down, 32, false, {2, 5}}, 13));
 }
 
-Value of(Operation operation, const Value& a, const Value& b = uniform_value(0)) {
+Value of(Operation operation, const Value& a, const Value& b = Linear{}) {
   RowArithmetic arithmetic(32);
-  return arithmetic.evaluate({operation, 32, 32, true}, a, b, uniform_value(0), {0, 32});
+  return arithmetic.evaluate({operation, 32, 32, true}, a, b, Linear{}, {0, 32});
 }
 
 TEST(RowValue, what_is_linear_stays_so_and_its_comparisons_are_windows) {
-  const Value x{Value::Kind::affine, false, 3, 4};
-  const Value sum = of(Operation::add, x, x);
-  EXPECT_EQ(sum.kind, Value::Kind::affine);
-  EXPECT_EQ(sum.stride, 8);
-  EXPECT_EQ(of(Operation::subtract, x, x).kind, Value::Kind::uniform);
-  EXPECT_EQ(of(Operation::multiply, x, uniform_value(3)).stride, 12);
-  EXPECT_EQ(of(Operation::shift_left, x, uniform_value(3)).stride, 32);
-  const Value less = of(Operation::less, x, uniform_value(43));
-  EXPECT_EQ(less.kind, Value::Kind::window);
-  EXPECT_EQ(less.base, 0U);
-  EXPECT_EQ(less.window_end(), 10U);
-  EXPECT_EQ(of(Operation::less, x, uniform_value(1000)).kind, Value::Kind::uniform);
+  const Linear x{.base = 3, .stride = 4};
+  EXPECT_EQ(of(Operation::add, x, x), Value(Linear{6, 8}));
+  EXPECT_EQ(of(Operation::subtract, x, x), Value(Linear{0}));
+  EXPECT_EQ(of(Operation::multiply, x, Linear{3}), Value(Linear{9, 12}));
+  EXPECT_EQ(of(Operation::shift_left, x, Linear{3}), Value(Linear{24, 32}));
+  EXPECT_EQ(of(Operation::less, x, Linear{43}), Value(Window{0, 10}));
+  EXPECT_EQ(of(Operation::less, x, Linear{1000}), Value(Linear{1}));
 }
 
 TEST(RowValue, what_is_not_known_stays_so) {
-  EXPECT_EQ(of(Operation::add, unknown_value()).kind, Value::Kind::unknown);
-  EXPECT_EQ(of(Operation::add, uniform_value(1), unknown_value()).kind, Value::Kind::unknown);
-  EXPECT_EQ(of(Operation::poison, uniform_value(1)).kind, Value::Kind::unknown);
+  EXPECT_EQ(of(Operation::add, Unknown{}), Value(Unknown{}));
+  EXPECT_EQ(of(Operation::add, Linear{1}, Unknown{}), Value(Unknown{}));
+  EXPECT_EQ(of(Operation::poison, Linear{1}), Value(Unknown{}));
 }
 
 }  // namespace
