@@ -1,60 +1,18 @@
 // The table of settings: it parses, documents and prints them.
 #include "demarc/sim/translation/settings.hpp"
 
-#include <array>
 #include <bit>
 
 #include "demarc/base/numbers.hpp"
-#include "demarc/sim/translation/places.hpp"
+#include "demarc/sim/translation/application.hpp"
+#include "translation/setting_rows.hpp"
 
 namespace demarc::sim::translation {
 namespace {
 
-SettingInfo number(std::string_view name, std::string_view meaning, std::string_view range,
-                   std::uint32_t Settings::*field) {
-  const auto dots = range.find("..");
-  const std::uint64_t low = *parse_u64(range.substr(0, dots), name);
-  const std::uint64_t high = *parse_u64(range.substr(dots + 2), name);
-  return {name, meaning, range, [field](const Settings& s) { return std::to_string(s.*field); },
-          [=](Settings& s, std::string_view text) -> Result<void> {
-            DEMARC_TRY(const std::uint64_t value, parse_u64(text, name));
-            if (value < low || value > high) {
-              return invalid_input("{}: {} is not within {}", name, value, range);
-            }
-            s.*field = static_cast<std::uint32_t>(value);
-            return {};
-          }};
-}
-
-template <class Enum>
-SettingInfo choice(std::string_view name, std::string_view meaning, std::string_view range,
-                   Enum Settings::*field, Enum first = Enum{}) {
-  // The names in `range` stand in the order of the enumerators from `first` on.
-  const auto nth = [range](int wanted) {
-    std::string_view rest = range;
-    for (int i = 0; i < wanted; ++i) rest.remove_prefix(rest.find('|') + 1);
-    return rest.substr(0, rest.find('|'));
-  };
-  return {name, meaning, range,
-          [=](const Settings& s) {
-            return std::string(nth(static_cast<int>(s.*field) - static_cast<int>(first)));
-          },
-          [=](Settings& s, std::string_view text) -> Result<void> {
-            int count = 1;
-            for (const char c : range) count += c == '|' ? 1 : 0;
-            for (int i = 0; i < count; ++i) {
-              if (nth(i) == text) {
-                s.*field = static_cast<Enum>(i + static_cast<int>(first));
-                return {};
-              }
-            }
-            return invalid_input("{}: '{}' is not one of {}", name, text, range);
-          }};
-}
-
 std::vector<SettingInfo> make_setting_table() {
   using S = Settings;
-  return {
+  std::vector<SettingInfo> table{
       number("gpus", "GPUs in the system", "1..64", &S::gpus),
       number("cus", "compute units per GPU", "1..256", &S::cus),
       number("waves_per_cu", "wavefront slots per CU", "4..64", &S::waves_per_cu),
@@ -70,20 +28,22 @@ std::vector<SettingInfo> make_setting_table() {
       number("memory_pipeline", "cycles from issue to the first line", "0..1000",
              &S::memory_pipeline),
       number("cu_lines", "line accesses that a CU begins per cycle", "1..64", &S::cu_lines),
-      number("coalesced_lanes",
-             "lanes of a wave whose accesses to a line become one, a power of two", "32..64",
-             &S::coalesced_lanes),
+      power_of_two("coalesced_lanes",
+                   "lanes of a wave whose accesses to a line become one, a power of two", "32..64",
+                   &S::coalesced_lanes),
       number("least_lines",
              "least number of line accesses that a CU counts for a memory instruction", "1..64",
              &S::least_lines),
       number("outstanding_lines", "line transactions in flight per CU", "64..65536",
              &S::outstanding_lines),
-      number("page_bytes", "page size, a power of two", "4096..2097152", &S::page_bytes),
-      number("l1_tlb_sets", "sets of the TLB of a CU, a power of two", "1..1024", &S::l1_tlb_sets),
+      power_of_two("page_bytes", "page size, a power of two", "4096..2097152", &S::page_bytes),
+      power_of_two("l1_tlb_sets", "sets of the TLB of a CU, a power of two", "1..1024",
+                   &S::l1_tlb_sets),
       number("l1_tlb_ways", "ways of the TLB of a CU", "1..1024", &S::l1_tlb_ways),
       number("l1_tlb_mshrs", "pages that a CU's TLB may wait for", "1..64", &S::l1_tlb_mshrs),
       number("l1_tlb_ports", "look-ups per cycle in a CU's TLB", "1..64", &S::l1_tlb_ports),
-      number("l2_tlb_sets", "sets of the TLB of a GPU, a power of two", "1..4096", &S::l2_tlb_sets),
+      power_of_two("l2_tlb_sets", "sets of the TLB of a GPU, a power of two", "1..4096",
+                   &S::l2_tlb_sets),
       number("l2_tlb_ways", "ways of the TLB of a GPU", "1..4096", &S::l2_tlb_ways),
       number("l2_tlb_mshrs", "pages that a GPU's TLB may wait for", "1..4096", &S::l2_tlb_mshrs),
       number("l2_tlb_ports", "look-ups per cycle in a GPU's TLB", "1..64", &S::l2_tlb_ports),
@@ -130,16 +90,16 @@ std::vector<SettingInfo> make_setting_table() {
              &S::line_sectors),
       number("wide_lines", "lines that share a tag of an L1 and the header of a message", "1..2",
              &S::wide_lines),
-      number("l1_bytes", "L1 data cache of a CU, bytes", "4096..1048576", &S::l1_bytes),
-      number("l1_ways", "ways of the L1 data cache, a power of two", "1..256", &S::l1_ways),
+      power_of_two("l1_bytes", "L1 data cache of a CU, bytes", "4096..1048576", &S::l1_bytes),
+      power_of_two("l1_ways", "ways of the L1 data cache, a power of two", "1..256", &S::l1_ways),
       number("l1_latency", "cycles of an L1 hit", "1..1000", &S::l1_latency),
       number("l1_mshrs", "misses that an L1 may wait for", "1..1024", &S::l1_mshrs),
       number("l1_fill_latency", "cycles from a line's arrival at an L1 to the wave that missed it",
              "0..1000", &S::l1_fill_latency),
       number("remote_in_l1", "1: lines of other GPUs are kept in the L1", "0..1", &S::remote_in_l1),
-      number("l2_banks", "L2 banks (and DRAM channels) of a GPU, a power of two", "1..256",
-             &S::l2_banks),
-      number("l2_bank_bytes", "bytes of an L2 bank", "16384..16777216", &S::l2_bank_bytes),
+      power_of_two("l2_banks", "L2 banks (and DRAM channels) of a GPU, a power of two", "1..256",
+                   &S::l2_banks),
+      power_of_two("l2_bank_bytes", "bytes of an L2 bank", "16384..16777216", &S::l2_bank_bytes),
       number("l2_bank_hash", "1: stripes of 4 KiB go to banks by a hash, 0: in turn", "0..1",
              &S::l2_bank_hash),
       number("l2_latency", "cycles of an L2 bank", "1..1000", &S::l2_latency),
@@ -147,8 +107,8 @@ std::vector<SettingInfo> make_setting_table() {
       number("dram_latency", "cycles of a DRAM access", "1..10000", &S::dram_latency),
       number("dram_line_cycles", "cycles that a line keeps a DRAM channel busy", "1..1000",
              &S::dram_line_cycles),
-      number("dram_fetch_lines", "lines that a miss of the L2 brings, a power of two", "1..64",
-             &S::dram_fetch_lines),
+      power_of_two("dram_fetch_lines", "lines that a miss of the L2 brings, a power of two",
+                   "1..64", &S::dram_fetch_lines),
       number("dram_turn_cycles", "cycles more for a read after a write or a write after a read",
              "0..1000", &S::dram_turn_cycles),
       number("dram_write_queue",
@@ -164,44 +124,10 @@ std::vector<SettingInfo> make_setting_table() {
       number("iterations",
              "iterations of every iterative application; 0: each has its own, given below",
              "0..1000", &S::iterations),
-      number("rl_alu", "RL: vector instructions before a memory instruction", "0..10000",
-             &S::rl_alu),
-      number("fir_alu", "FIR: vector instructions before a memory instruction", "0..10000",
-             &S::fir_alu),
-      number("mp_alu", "MP: vector instructions before a memory instruction", "0..10000",
-             &S::mp_alu),
-      number("mp_multiple", "MP: the image's side is a multiple of this, a power of two", "1..256",
-             &S::mp_multiple),
-      choice("mp_split", "MP: what split=native means", "roundrobin|contiguous|dim0", &S::mp_split,
-             Split::roundrobin),
-      number("pr_alu", "PR: vector instructions before a memory instruction", "0..10000",
-             &S::pr_alu),
-      number("pr_iterations", "PR: iterations", "1..1000", &S::pr_iterations),
-      number("pr_density", "PR: non-zeros of a row, per mille of its length", "1..1000",
-             &S::pr_density),
-      number("mt_alu", "MT: vector instructions before a memory instruction", "0..10000",
-             &S::mt_alu),
-      number("mt_multiple", "MT: the matrix's side is a multiple of this, a power of two",
-             "64..256", &S::mt_multiple),
-      number("km_transpose_alu", "KM: vector instructions before a memory instruction, transposing",
-             "0..10000", &S::km_transpose_alu),
-      number("km_alu", "KM: vector instructions before a memory instruction, assigning", "0..10000",
-             &S::km_alu),
-      number("km_iterations", "KM: iterations", "1..1000", &S::km_iterations),
-      number("fft_alu", "FFT: vector instructions before a memory instruction", "0..10000",
-             &S::fft_alu),
-      number("fft_transform_alu", "FFT: vector instructions of a transform", "0..10000",
-             &S::fft_transform_alu),
-      number("fft_iterations", "FFT: passes over the data", "1..1000", &S::fft_iterations),
-      number("st_alu", "ST: vector instructions before a load", "0..10000", &S::st_alu),
-      number("st_store_alu", "ST: vector instructions before a store", "0..10000",
-             &S::st_store_alu),
-      number("st_iterations", "ST: iterations", "1..1000", &S::st_iterations),
-      number("st_multiple", "ST: the grid's side is a multiple of this, a power of two", "64..256",
-             &S::st_multiple),
-      number("aes_alu", "AES: vector instructions before a memory instruction", "0..10000",
-             &S::aes_alu),
   };
+  for (const ApplicationInfo& application : application_table())
+    table.insert(table.end(), application.settings.begin(), application.settings.end());
+  return table;
 }
 
 }  // namespace
@@ -241,26 +167,12 @@ std::string settings_text(const Settings& settings) {
 }
 
 Result<void> validate(const Settings& settings) {
-  const std::array<std::pair<std::string_view, std::uint32_t>, 12> powers{
-      {{"page_bytes", settings.page_bytes},
-       {"coalesced_lanes", settings.coalesced_lanes},
-       {"l1_bytes", settings.l1_bytes},
-       {"l1_ways", settings.l1_ways},
-       {"l2_bank_bytes", settings.l2_bank_bytes},
-       {"l1_tlb_sets", settings.l1_tlb_sets},
-       {"l2_tlb_sets", settings.l2_tlb_sets},
-       {"l2_banks", settings.l2_banks},
-       {"dram_fetch_lines", settings.dram_fetch_lines},
-       {"mp_multiple", settings.mp_multiple},
-       {"mt_multiple", settings.mt_multiple},
-       {"st_multiple", settings.st_multiple}}};
-  for (const auto& [name, value] : powers) {
-    if (!std::has_single_bit(value))
-      return invalid_input("{}: {} is not a power of two", name, value);
+  for (const SettingInfo& info : setting_table()) {
+    if (!info.power_of_two) continue;
+    const std::string value = info.get(settings);
+    if (!std::has_single_bit(*parse_u64(value, info.name)))
+      return invalid_input("{}: {} is not a power of two", info.name, value);
   }
-  if (settings.mp_split == Split::native)
-    return invalid_input(
-        "mp_split: 'native' is what this setting defines; give roundrobin, contiguous or dim0");
   const std::uint32_t l1_line = line_bytes * settings.wide_lines;
   if (std::uint64_t{settings.l1_ways} * l1_line > settings.l1_bytes) {
     return invalid_input("l1_ways: {} lines of {} bytes are more than l1_bytes={}",

@@ -91,7 +91,7 @@ TEST(TranslationSettings, iterations_hold_for_every_iterative_application) {
   EXPECT_EQ(kernels("FFT"), 3U);
   EXPECT_EQ(kernels("ST"), 3U);
   settings.iterations = 0;
-  settings.pr_iterations = 16;
+  ASSERT_TRUE(apply_setting(settings, "pr_iterations=16"));
   EXPECT_EQ(kernels("PR"), 16U);
   EXPECT_EQ(kernels("ST"), 5U);
 }
@@ -103,17 +103,14 @@ TEST(TranslationSettings, the_split_of_mp_counts_under_native_alone) {
     return run_application(settings, Architecture::centralised, "MP").pages_owned;
   };
   const auto contiguous = placed();
-  settings.mp_split = Split::roundrobin;
+  ASSERT_TRUE(apply_setting(settings, "mp_split=roundrobin"));
   const auto dealt = placed();
   EXPECT_NE(dealt, contiguous);
   settings.split = Split::contiguous;
   EXPECT_EQ(placed(), contiguous);
   settings.split = Split::roundrobin;
-  settings.mp_split = Split::contiguous;
+  ASSERT_TRUE(apply_setting(settings, "mp_split=contiguous"));
   EXPECT_EQ(placed(), dealt);
-  settings.mp_split = Split::native;
-  EXPECT_THAT(validate(settings).error().message,
-              HasSubstr("mp_split: 'native' is what this setting defines"));
 }
 
 TEST(TranslationSettings, are_refused_without_a_value_or_with_the_start_of_one) {
@@ -131,10 +128,19 @@ TEST(TranslationSettings, of_applications_are_refused_outside_of_their_range) {
             "mt_multiple: 32 is not within 64..256");
   EXPECT_EQ(apply_setting(settings, "mp_split=native").error().message,
             "mp_split: 'native' is not one of roundrobin|contiguous|dim0");
-  for (const std::string_view name : {"mp_multiple", "mt_multiple", "st_multiple"}) {
+}
+
+TEST(TranslationSettings, that_index_by_bits_are_refused_unless_they_are_powers_of_two) {
+  for (const std::string_view assignment :
+       {"page_bytes=5000", "coalesced_lanes=48", "l1_tlb_sets=3", "l2_tlb_sets=3", "l1_bytes=5000",
+        "l1_ways=3", "l2_banks=3", "l2_bank_bytes=20000", "dram_fetch_lines=3", "mp_multiple=100",
+        "mt_multiple=100", "st_multiple=100"}) {
     Settings odd;
-    ASSERT_TRUE(apply_setting(odd, fmt::format("{}=100", name)));
-    EXPECT_EQ(validate(odd).error().message, fmt::format("{}: 100 is not a power of two", name));
+    ASSERT_TRUE(apply_setting(odd, assignment)) << assignment;
+    const auto equals = assignment.find('=');
+    EXPECT_EQ(validate(odd).error().message,
+              fmt::format("{}: {} is not a power of two", assignment.substr(0, equals),
+                          assignment.substr(equals + 1)));
   }
 }
 
@@ -159,7 +165,7 @@ TEST(TranslationSettings, no_value_within_its_range_leaves_an_application_withou
 TEST(TranslationSettings, all_are_echoed_in_text_and_json_of_a_run_and_of_the_study) {
   Settings settings = one_megabyte();
   settings.cus = 2;
-  settings.rl_alu = 9;
+  ASSERT_TRUE(apply_setting(settings, "rl_alu=9"));
   const auto run = compare(settings, {"RL"}, {Architecture::centralised});
   ASSERT_TRUE(run);
   Study study;

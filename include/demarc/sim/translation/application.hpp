@@ -1,7 +1,7 @@
 // An application as access streams. It has kernels of work-groups of waves. Each wave is a list of
 // memory instructions. An instruction is a pure function of (kernel, work-group, wave, index), so
-// nothing is stored. To add an application, write src/sim/translation/apps/<name>.cpp with a class
-// and a function that makes it, and name that function in the table of apps/registry.cpp.
+// nothing is stored. To add an application, write src/sim/translation/apps/<name>.cpp with a class,
+// its settings and a function that tells of both, and name that function in apps/registry.cpp.
 #pragma once
 
 #include <array>
@@ -96,6 +96,7 @@ struct ApplicationInfo {
   std::string_view name;     // "KM"
   std::string_view meaning;  // "KMeans (Hetero-Mark)"
   std::unique_ptr<Application> (*make)(const Settings& settings);
+  std::vector<SettingInfo> settings;  // its own
 };
 [[nodiscard]] std::span<const ApplicationInfo> application_table();
 [[nodiscard]] Result<std::unique_ptr<Application>> make_application(std::string_view name,

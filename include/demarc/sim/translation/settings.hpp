@@ -3,12 +3,15 @@
 // of the 1 GHz GPU clock.
 #pragma once
 
+#include <any>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <typeindex>
 #include <vector>
 
 #include "demarc/base/result.hpp"
@@ -66,6 +69,26 @@ enum class BypassPolicy {
   epoch,   // per GPU: skip while the share of GMMU hits of the last epoch was low, sampling now and
            // then
   oracle,  // exact knowledge of the table: the upper bound
+};
+
+// What the written-out applications do where neither the paper nor the benchmark's source says it.
+// Each has a struct of its own beside its accesses (src/sim/translation/apps); the type finds it.
+class ApplicationSettings {
+ public:
+  // The defaults where nothing was set.
+  template <class Own>
+  [[nodiscard]] const Own& of() const {
+    static const Own defaults;
+    const auto found = by_type_.find(typeid(Own));
+    return found == by_type_.end() ? defaults : *std::any_cast<Own>(&found->second);
+  }
+  template <class Own>
+  [[nodiscard]] Own& of() {
+    return *std::any_cast<Own>(&by_type_.try_emplace(typeid(Own), Own{}).first->second);
+  }
+
+ private:
+  std::map<std::type_index, std::any> by_type_;
 };
 
 struct Settings {
@@ -152,32 +175,9 @@ struct Settings {
   std::uint32_t dispatch_groups = 1;  // work-groups that are dispatched in those cycles
   Split split = Split::roundrobin;
   std::uint32_t megabytes = 64;  // size of the application's data
-  std::uint32_t iterations = 0;  // of every iterative application; 0: each has its own, see below
+  std::uint32_t iterations = 0;  // of every iterative application; 0: each has its own
 
-  // What the written-out applications do where neither the paper nor the benchmark's source says
-  // it. `*_alu`: vector instructions before each memory instruction. `*_multiple`: the side of the
-  // data is rounded down to a multiple of it.
-  std::uint32_t rl_alu = 4;
-  std::uint32_t fir_alu = 6;
-  std::uint32_t mp_alu = 6;
-  std::uint32_t mp_multiple = 64;
-  Split mp_split = Split::contiguous;  // what `native` means for MP; not `native`
-  std::uint32_t pr_alu = 6;
-  std::uint32_t pr_iterations = 1;
-  std::uint32_t pr_density = 1;  // non-zeros of a row, per mille of its length
-  std::uint32_t mt_alu = 8;
-  std::uint32_t mt_multiple = 256;
-  std::uint32_t km_transpose_alu = 3;
-  std::uint32_t km_alu = 5;
-  std::uint32_t km_iterations = 5;
-  std::uint32_t fft_alu = 2;
-  std::uint32_t fft_transform_alu = 400;  // between the loads and the stores of a transform
-  std::uint32_t fft_iterations = 2;
-  std::uint32_t st_alu = 4;
-  std::uint32_t st_store_alu = 12;
-  std::uint32_t st_iterations = 5;
-  std::uint32_t st_multiple = 256;
-  std::uint32_t aes_alu = 10;
+  ApplicationSettings applications;
 };
 
 // One row of the table that parses, documents and prints the settings.
@@ -187,7 +187,9 @@ struct SettingInfo {
   std::string_view range;  // "1..64" or "star|chain"
   std::function<std::string(const Settings&)> get;
   std::function<Result<void>(Settings&, std::string_view)> set;
+  bool power_of_two = false;  // validate() looks at it
 };
+// The machine's, and behind them those of the applications, in the order of their table.
 [[nodiscard]] std::span<const SettingInfo> setting_table();
 
 // "name=value"; an unknown name or a value out of range is an error that says what would be right.

@@ -1,8 +1,13 @@
 // Makes the accesses of AES-256: blocks in place, gathers from the S-box, round keys.
 #include "arrays.hpp"
+#include "translation/setting_rows.hpp"
 
 namespace demarc::sim::translation {
 namespace {
+
+struct AesSettings {
+  std::uint32_t alu = 10;
+};
 
 std::uint64_t mix_round(std::uint64_t z) {
   z = (z ^ (z >> 33)) * 0xff51afd7ed558ccdULL;
@@ -15,8 +20,8 @@ std::uint64_t mix_round(std::uint64_t z) {
 // multi-GPU mode.
 class Aes final : public Application {
  public:
-  explicit Aes(const Settings& settings)
-      : layout_(settings), gpus_(settings.gpus), alu_(settings.aes_alu) {
+  Aes(const Settings& settings, const AesSettings& own)
+      : layout_(settings), gpus_(settings.gpus), alu_(own.alu) {
     data_ = layout_.add(data_bytes(settings));
     for (std::uint32_t gpu = 0; gpu < gpus_; ++gpu) tables_.push_back(layout_.add(512));
     kernel_.groups_x = static_cast<std::uint32_t>(data_bytes(settings) / (wave_lanes * 16));
@@ -67,8 +72,12 @@ class Aes final : public Application {
 
 }  // namespace
 
-std::unique_ptr<Application> make_aes(const Settings& settings) {
-  return std::make_unique<Aes>(settings);
+ApplicationInfo aes() {
+  return {"AES",
+          "AES-256 in place (Hetero-Mark)",
+          make<Aes, AesSettings>,
+          {number("aes_alu", "AES: vector instructions before a memory instruction", "0..10000",
+                  &AesSettings::alu)}};
 }
 
 }  // namespace demarc::sim::translation

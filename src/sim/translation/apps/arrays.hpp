@@ -45,14 +45,19 @@ inline std::uint64_t data_bytes(const Settings& settings) {
   return std::uint64_t{settings.megabytes} << 20;
 }
 
-std::unique_ptr<Application> make_relu(const Settings& settings);
-std::unique_ptr<Application> make_fir(const Settings& settings);
-std::unique_ptr<Application> make_max_pooling(const Settings& settings);
-std::unique_ptr<Application> make_page_rank(const Settings& settings);
-std::unique_ptr<Application> make_matrix_transpose(const Settings& settings);
-std::unique_ptr<Application> make_kmeans(const Settings& settings);
-std::unique_ptr<Application> make_fft(const Settings& settings);
-std::unique_ptr<Application> make_stencil(const Settings& settings);
-std::unique_ptr<Application> make_aes(const Settings& settings);
+template <class Class, class Own>
+std::unique_ptr<Application> make(const Settings& settings) {
+  return std::make_unique<Class>(settings, settings.applications.of<Own>());
+}
+
+ApplicationInfo relu();
+ApplicationInfo fir();
+ApplicationInfo max_pooling();
+ApplicationInfo page_rank();
+ApplicationInfo matrix_transpose();
+ApplicationInfo kmeans();
+ApplicationInfo fft();
+ApplicationInfo stencil();
+ApplicationInfo aes();
 
 }  // namespace demarc::sim::translation

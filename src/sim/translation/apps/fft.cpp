@@ -1,21 +1,28 @@
 // Makes the accesses of 512-point transforms in place, pass by pass.
 #include "arrays.hpp"
+#include "translation/setting_rows.hpp"
 
 namespace demarc::sim::translation {
 namespace {
 
+struct FftSettings {
+  std::uint32_t alu = 2;
+  std::uint32_t transform_alu = 400;
+  std::uint32_t iterations = 2;
+};
+
 // A work-group transforms 512 complex numbers, 4096 bytes, in place; every pass does so once.
 class Fft final : public Application {
  public:
-  explicit Fft(const Settings& settings)
-      : layout_(settings), alu_(settings.fft_alu), transform_alu_(settings.fft_transform_alu) {
+  Fft(const Settings& settings, const FftSettings& own)
+      : layout_(settings), alu_(own.alu), transform_alu_(own.transform_alu) {
     data_ = layout_.add(data_bytes(settings));
     KernelShape shape;
     shape.groups_x = static_cast<std::uint32_t>(data_bytes(settings) / block_bytes);
     shape.vgprs = 87;
     shape.sgprs = 35;
     shape.lds_bytes = 4608;
-    kernels_.assign(iterations_of(settings, settings.fft_iterations), shape);
+    kernels_.assign(iterations_of(settings, own.iterations), shape);
   }
   [[nodiscard]] std::string_view name() const override { return "FFT"; }
   [[nodiscard]] std::uint64_t bytes() const override { return layout_.bytes(); }
@@ -43,8 +50,16 @@ class Fft final : public Application {
 
 }  // namespace
 
-std::unique_ptr<Application> make_fft(const Settings& settings) {
-  return std::make_unique<Fft>(settings);
+ApplicationInfo fft() {
+  return {
+      "FFT",
+      "512-point transforms in place (SHOC)",
+      make<Fft, FftSettings>,
+      {number("fft_alu", "FFT: vector instructions before a memory instruction", "0..10000",
+              &FftSettings::alu),
+       number("fft_transform_alu", "FFT: vector instructions of a transform", "0..10000",
+              &FftSettings::transform_alu),
+       number("fft_iterations", "FFT: passes over the data", "1..1000", &FftSettings::iterations)}};
 }
 
 }  // namespace demarc::sim::translation

@@ -1,12 +1,17 @@
 // Makes the accesses of an FIR filter of 16 taps.
 #include "arrays.hpp"
+#include "translation/setting_rows.hpp"
 
 namespace demarc::sim::translation {
 namespace {
 
+struct FirSettings {
+  std::uint32_t alu = 6;
+};
+
 class Fir final : public Application {
  public:
-  explicit Fir(const Settings& settings) : layout_(settings), alu_(settings.fir_alu) {
+  Fir(const Settings& settings, const FirSettings& own) : layout_(settings), alu_(own.alu) {
     const std::uint64_t elements = data_bytes(settings) / 8;
     in_ = layout_.add(elements * 4 + history_bytes);
     out_ = layout_.add(elements * 4);
@@ -49,8 +54,12 @@ class Fir final : public Application {
 
 }  // namespace
 
-std::unique_ptr<Application> make_fir(const Settings& settings) {
-  return std::make_unique<Fir>(settings);
+ApplicationInfo fir() {
+  return {"FIR",
+          "FIR filter of 16 taps (Hetero-Mark)",
+          make<Fir, FirSettings>,
+          {number("fir_alu", "FIR: vector instructions before a memory instruction", "0..10000",
+                  &FirSettings::alu)}};
 }
 
 }  // namespace demarc::sim::translation

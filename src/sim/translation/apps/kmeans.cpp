@@ -1,14 +1,21 @@
 // Makes the accesses of k-means: a transposition, then one kernel for each iteration.
 #include "arrays.hpp"
+#include "translation/setting_rows.hpp"
 
 namespace demarc::sim::translation {
 namespace {
 
+struct KMeansSettings {
+  std::uint32_t transpose_alu = 3;
+  std::uint32_t alu = 5;
+  std::uint32_t iterations = 5;
+};
+
 // Kernel 0 transposes feature[P][F] to swap[F][P]; each further kernel assigns points to clusters.
 class KMeans final : public Application {
  public:
-  explicit KMeans(const Settings& settings)
-      : layout_(settings), transpose_alu_(settings.km_transpose_alu), alu_(settings.km_alu) {
+  KMeans(const Settings& settings, const KMeansSettings& own)
+      : layout_(settings), transpose_alu_(own.transpose_alu), alu_(own.alu) {
     points_ = data_bytes(settings) / (2 * features * 4);
     feature_ = layout_.add(points_ * features * 4);
     swap_ = layout_.add(points_ * features * 4);
@@ -20,7 +27,7 @@ class KMeans final : public Application {
     kernels_.push_back(shape);
     shape.vgprs = 15;
     shape.sgprs = 18;
-    kernels_.insert(kernels_.end(), iterations_of(settings, settings.km_iterations), shape);
+    kernels_.insert(kernels_.end(), iterations_of(settings, own.iterations), shape);
   }
   [[nodiscard]] std::string_view name() const override { return "KM"; }
   [[nodiscard]] std::uint64_t bytes() const override { return layout_.bytes(); }
@@ -73,8 +80,16 @@ class KMeans final : public Application {
 
 }  // namespace
 
-std::unique_ptr<Application> make_kmeans(const Settings& settings) {
-  return std::make_unique<KMeans>(settings);
+ApplicationInfo kmeans() {
+  return {"KM",
+          "k-means, 32 features, 5 clusters (Hetero-Mark)",
+          make<KMeans, KMeansSettings>,
+          {number("km_transpose_alu",
+                  "KM: vector instructions before a memory instruction, transposing", "0..10000",
+                  &KMeansSettings::transpose_alu),
+           number("km_alu", "KM: vector instructions before a memory instruction, assigning",
+                  "0..10000", &KMeansSettings::alu),
+           number("km_iterations", "KM: iterations", "1..1000", &KMeansSettings::iterations)}};
 }
 
 }  // namespace demarc::sim::translation

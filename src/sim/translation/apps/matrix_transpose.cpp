@@ -1,15 +1,22 @@
 // Makes the accesses of a matrix transposition in tiles of 64 x 64 elements.
 #include "arrays.hpp"
+#include "translation/setting_rows.hpp"
 
 namespace demarc::sim::translation {
 namespace {
+
+struct MatrixTransposeSettings {
+  std::uint32_t alu = 8;
+  std::uint32_t multiple = 256;
+};
 
 // Each work-item moves 4x4 elements; a work-group of 16x16 items a 64x64 tile. Group (gx, gy) reads
 // block row gx, block column (gx + gy) mod n, and writes it transposed.
 class MatrixTranspose final : public Application {
  public:
-  explicit MatrixTranspose(const Settings& settings) : layout_(settings), alu_(settings.mt_alu) {
-    width_ = square_side(data_bytes(settings), 8, settings.mt_multiple);
+  MatrixTranspose(const Settings& settings, const MatrixTransposeSettings& own)
+      : layout_(settings), alu_(own.alu) {
+    width_ = square_side(data_bytes(settings), 8, own.multiple);
     in_ = layout_.add(width_ * width_ * 4);
     out_ = layout_.add(width_ * width_ * 4);
     kernel_.groups_x = kernel_.groups_y = static_cast<std::uint32_t>(width_ / 64);
@@ -55,8 +62,15 @@ class MatrixTranspose final : public Application {
 
 }  // namespace
 
-std::unique_ptr<Application> make_matrix_transpose(const Settings& settings) {
-  return std::make_unique<MatrixTranspose>(settings);
+ApplicationInfo matrix_transpose() {
+  return {
+      "MT",
+      "matrix transpose, 64x64 tiles (AMD APP SDK)",
+      make<MatrixTranspose, MatrixTransposeSettings>,
+      {number("mt_alu", "MT: vector instructions before a memory instruction", "0..10000",
+              &MatrixTransposeSettings::alu),
+       power_of_two("mt_multiple", "MT: the matrix's side is a multiple of this, a power of two",
+                    "64..256", &MatrixTransposeSettings::multiple)}};
 }
 
 }  // namespace demarc::sim::translation

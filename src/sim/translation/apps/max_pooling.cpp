@@ -1,18 +1,25 @@
 // Makes the accesses of 3 x 3 max pooling over a square image.
 #include "arrays.hpp"
 #include "demarc/base/rounding.hpp"
+#include "translation/setting_rows.hpp"
 
 namespace demarc::sim::translation {
 namespace {
+
+struct MaxPoolingSettings {
+  std::uint32_t alu = 6;
+  std::uint32_t multiple = 64;
+  Split split = Split::contiguous;
+};
 
 // Forward pass on one square image: output (y, x) is the maximum of a 3x3 window, its position goes
 // to a mask.
 class MaxPooling final : public Application {
  public:
-  explicit MaxPooling(const Settings& settings)
-      : layout_(settings), alu_(settings.mp_alu), native_split_(settings.mp_split) {
+  MaxPooling(const Settings& settings, const MaxPoolingSettings& own)
+      : layout_(settings), alu_(own.alu), native_split_(own.split) {
     // Input, output and mask of side s and s - 2 fill the data size.
-    side_ = square_side(data_bytes(settings), 12, settings.mp_multiple);
+    side_ = square_side(data_bytes(settings), 12, own.multiple);
     out_side_ = side_ - 2;
     in_ = layout_.add(side_ * side_ * 4);
     top_ = layout_.add(out_side_ * out_side_ * 4);
@@ -64,8 +71,16 @@ class MaxPooling final : public Application {
 
 }  // namespace
 
-std::unique_ptr<Application> make_max_pooling(const Settings& settings) {
-  return std::make_unique<MaxPooling>(settings);
+ApplicationInfo max_pooling() {
+  return {"MP",
+          "3x3 max pooling, stride 1 (DNNMark)",
+          make<MaxPooling, MaxPoolingSettings>,
+          {number("mp_alu", "MP: vector instructions before a memory instruction", "0..10000",
+                  &MaxPoolingSettings::alu),
+           power_of_two("mp_multiple", "MP: the image's side is a multiple of this, a power of two",
+                        "1..256", &MaxPoolingSettings::multiple),
+           choice("mp_split", "MP: what split=native means", "roundrobin|contiguous|dim0",
+                  &MaxPoolingSettings::split, Split::roundrobin)}};
 }
 
 }  // namespace demarc::sim::translation

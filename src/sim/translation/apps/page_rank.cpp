@@ -4,20 +4,28 @@
 #include "arrays.hpp"
 #include "demarc/base/hash.hpp"
 #include "demarc/base/rounding.hpp"
+#include "translation/setting_rows.hpp"
 
 namespace demarc::sim::translation {
 namespace {
+
+struct PageRankSettings {
+  std::uint32_t alu = 6;
+  std::uint32_t iterations = 1;
+  std::uint32_t density = 1;
+};
 
 // CSR with a fixed number of non-zeros per row; the columns of a row are
 // ascending and spread uniformly at random, one in each of as many equal stretches of the row, so
 // that nothing needs to be stored.
 class PageRank final : public Application {
  public:
-  explicit PageRank(const Settings& settings) : layout_(settings), alu_(settings.pr_alu) {
+  PageRank(const Settings& settings, const PageRankSettings& own)
+      : layout_(settings), alu_(own.alu) {
     // n * (n * density) non-zeros of 8 bytes fill the data size.
     nodes_ = static_cast<std::uint64_t>(
-        std::sqrt(static_cast<double>(data_bytes(settings)) / 8.0 * 1000.0 / settings.pr_density));
-    degree_ = std::max<std::uint64_t>(1, nodes_ * settings.pr_density / 1000);
+        std::sqrt(static_cast<double>(data_bytes(settings)) / 8.0 * 1000.0 / own.density));
+    degree_ = std::max<std::uint64_t>(1, nodes_ * own.density / 1000);
     offsets_ = layout_.add((nodes_ + 1) * 4);
     columns_ = layout_.add(nodes_ * degree_ * 4);
     values_ = layout_.add(nodes_ * degree_ * 4);
@@ -28,7 +36,7 @@ class PageRank final : public Application {
     kernel.vgprs = 15;
     kernel.sgprs = 18;
     kernel.lds_bytes = 256;
-    kernels_.assign(iterations_of(settings, settings.pr_iterations), kernel);
+    kernels_.assign(iterations_of(settings, own.iterations), kernel);
   }
   [[nodiscard]] std::string_view name() const override { return "PR"; }
   [[nodiscard]] std::uint64_t bytes() const override { return layout_.bytes(); }
@@ -89,8 +97,15 @@ class PageRank final : public Application {
 
 }  // namespace
 
-std::unique_ptr<Application> make_page_rank(const Settings& settings) {
-  return std::make_unique<PageRank>(settings);
+ApplicationInfo page_rank() {
+  return {"PR",
+          "PageRank on a random graph, one wave per row (Hetero-Mark)",
+          make<PageRank, PageRankSettings>,
+          {number("pr_alu", "PR: vector instructions before a memory instruction", "0..10000",
+                  &PageRankSettings::alu),
+           number("pr_iterations", "PR: iterations", "1..1000", &PageRankSettings::iterations),
+           number("pr_density", "PR: non-zeros of a row, per mille of its length", "1..1000",
+                  &PageRankSettings::density)}};
 }
 
 }  // namespace demarc::sim::translation

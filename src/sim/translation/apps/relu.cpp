@@ -1,12 +1,17 @@
 // Makes the accesses of ReLU: one load and one store of each element.
 #include "arrays.hpp"
+#include "translation/setting_rows.hpp"
 
 namespace demarc::sim::translation {
 namespace {
 
+struct ReluSettings {
+  std::uint32_t alu = 4;
+};
+
 class Relu final : public Application {
  public:
-  explicit Relu(const Settings& settings) : layout_(settings), alu_(settings.rl_alu) {
+  Relu(const Settings& settings, const ReluSettings& own) : layout_(settings), alu_(own.alu) {
     const std::uint64_t elements = data_bytes(settings) / 8;
     in_ = layout_.add(elements * 4);
     out_ = layout_.add(elements * 4);
@@ -39,8 +44,12 @@ class Relu final : public Application {
 
 }  // namespace
 
-std::unique_ptr<Application> make_relu(const Settings& settings) {
-  return std::make_unique<Relu>(settings);
+ApplicationInfo relu() {
+  return {"RL",
+          "ReLU (DNNMark): one load and one store per element, no reuse",
+          make<Relu, ReluSettings>,
+          {number("rl_alu", "RL: vector instructions before a memory instruction", "0..10000",
+                  &ReluSettings::alu)}};
 }
 
 }  // namespace demarc::sim::translation

@@ -1,15 +1,23 @@
 // Makes the accesses of a 9-point stencil in tiles of 16 x 64 elements.
 #include "arrays.hpp"
+#include "translation/setting_rows.hpp"
 
 namespace demarc::sim::translation {
 namespace {
 
+struct StencilSettings {
+  std::uint32_t alu = 4;
+  std::uint32_t store_alu = 12;
+  std::uint32_t iterations = 5;
+  std::uint32_t multiple = 256;
+};
+
 // A work-group of one wave covers 16 rows x 64 columns; dimension 0 of the grid runs down the rows.
 class Stencil final : public Application {
  public:
-  explicit Stencil(const Settings& settings)
-      : layout_(settings), alu_(settings.st_alu), store_alu_(settings.st_store_alu) {
-    side_ = square_side(data_bytes(settings), 8, settings.st_multiple);
+  Stencil(const Settings& settings, const StencilSettings& own)
+      : layout_(settings), alu_(own.alu), store_alu_(own.store_alu) {
+    side_ = square_side(data_bytes(settings), 8, own.multiple);
     pitch_ = (side_ + 2 + 15) / 16 * 16;
     for (auto& array : arrays_) array = layout_.add((side_ + 2) * pitch_ * 4);
     KernelShape shape;
@@ -18,7 +26,7 @@ class Stencil final : public Application {
     shape.vgprs = 79;
     shape.sgprs = 22;
     shape.lds_bytes = 4864;
-    kernels_.assign(iterations_of(settings, settings.st_iterations), shape);
+    kernels_.assign(iterations_of(settings, own.iterations), shape);
   }
   [[nodiscard]] std::string_view name() const override { return "ST"; }
   [[nodiscard]] std::uint64_t bytes() const override { return layout_.bytes(); }
@@ -62,8 +70,17 @@ class Stencil final : public Application {
 
 }  // namespace
 
-std::unique_ptr<Application> make_stencil(const Settings& settings) {
-  return std::make_unique<Stencil>(settings);
+ApplicationInfo stencil() {
+  return {
+      "ST",
+      "9-point stencil, 16x64 tiles (SHOC)",
+      make<Stencil, StencilSettings>,
+      {number("st_alu", "ST: vector instructions before a load", "0..10000", &StencilSettings::alu),
+       number("st_store_alu", "ST: vector instructions before a store", "0..10000",
+              &StencilSettings::store_alu),
+       number("st_iterations", "ST: iterations", "1..1000", &StencilSettings::iterations),
+       power_of_two("st_multiple", "ST: the grid's side is a multiple of this, a power of two",
+                    "64..256", &StencilSettings::multiple)}};
 }
 
 }  // namespace demarc::sim::translation
