@@ -1,8 +1,8 @@
 // Gives work-groups to compute units, and takes waves through their instructions.
 #include <algorithm>
 
+#include "compute.hpp"
 #include "demarc/base/rounding.hpp"
-#include "system.hpp"
 
 namespace demarc::sim::translation {
 
@@ -20,14 +20,28 @@ Occupancy occupancy_of(const Settings& settings, const KernelShape& shape) {
   return most;
 }
 
-void System::start_kernel(KernelNumber kernel) {
-  kernel_ = kernel;
-  const KernelShape& shape = application_.kernels()[kernel.raw()];
-  groups_left_ = shape.groups();
-  most_ = occupancy_of(settings_, shape);
-  for (Cu& cu : cus_) cu.l1.clear();
-  for (const GpuIndex gpu : gpus_.keys()) {
-    gpus_[gpu].next_group = 0;
+Compute::Compute(Common& common, const Application& application, Split split, DataPath& data,
+                 TranslationPath& translation)
+    : Part(common),
+      application_(application),
+      split_(split),
+      data_(data),
+      translation_(translation),
+      line_ports_(settings_.cu_lines),
+      shared_ports_(settings_.shared_rows) {
+  state.dispatchers.resize(settings_.gpus);
+  for (const GpuIndex gpu : state.dispatchers.keys()) {
+    for (std::uint32_t cu = 0; cu < settings_.cus; ++cu) state.cus.emplace_back().gpu = gpu;
+  }
+}
+
+void Compute::start_kernel(KernelNumber kernel) {
+  state.kernel = kernel;
+  state.groups_left = shape().groups();
+  most_ = occupancy_of(settings_, shape());
+  data_.forget_l1s();
+  for (const GpuIndex gpu : state.dispatchers.keys()) {
+    state.dispatchers[gpu].next_group = 0;
     at<EventKind::dispatch>(now(), gpu);
   }
 }
@@ -77,14 +91,13 @@ std::uint32_t next_group_of(const Settings& settings, Split split, const KernelS
   return static_cast<std::uint32_t>(std::min(next, groups));
 }
 
-void System::dispatch(GpuIndex gpu) {
-  const KernelShape& shape = application_.kernels()[kernel_.raw()];
-  Gpu& g = gpus_[gpu];
-  g.dispatch_stalled = false;
-  g.next_group = next_group_of(settings_, split_, shape, gpu, g.next_group);
-  if (g.next_group == shape.groups()) return;
+void Compute::dispatch(GpuIndex gpu) {
+  Dispatcher& g = state.dispatchers[gpu];
+  g.stalled = false;
+  g.next_group = next_group_of(settings_, split_, shape(), gpu, g.next_group);
+  if (g.next_group == shape().groups()) return;
   if (!place_group(gpu, g.next_group)) {
-    g.dispatch_stalled = true;
+    g.stalled = true;
     return;
   }
   ++g.next_group;
@@ -93,40 +106,42 @@ void System::dispatch(GpuIndex gpu) {
     return;
   }
   g.dispatched = 0;
-  const std::uint32_t further = shape.waves_per_group > 4 ? shape.waves_per_group - 4 : 0;
+  const std::uint32_t waves = shape().waves_per_group;
+  const std::uint32_t further = waves > 4 ? waves - 4 : 0;
   at<EventKind::dispatch>(now() + Cycles(settings_.dispatch_cycles + further), gpu);
 }
 
-bool System::place_group(GpuIndex gpu, std::uint32_t group) {
-  const KernelShape& shape = application_.kernels()[kernel_.raw()];
-  Gpu& g = gpus_[gpu];
+bool Compute::place_group(GpuIndex gpu, std::uint32_t group) {
+  const std::uint32_t waves = shape().waves_per_group;
+  Dispatcher& g = state.dispatchers[gpu];
   for (std::uint32_t tried = 0; tried < settings_.cus; ++tried) {
-    const CuIndex index = cu_of(gpu, g.next_cu);
+    const CuIndex index(gpu.raw() * settings_.cus + g.next_cu);
     g.next_cu = (g.next_cu + 1) % settings_.cus;
-    Cu& cu = cus_[index];
-    if (cu.waves + shape.waves_per_group > most_.waves || cu.groups >= most_.groups) continue;
-    cu.waves += shape.waves_per_group;
+    Cu& cu = state.cus[index];
+    if (cu.waves + waves > most_.waves || cu.groups >= most_.groups) continue;
+    cu.waves += waves;
     ++cu.groups;
-    const GroupSlot slot = groups_.take();
-    groups_[slot].waves = groups_[slot].waves_left = shape.waves_per_group;
-    for (std::uint32_t w = 0; w < shape.waves_per_group; ++w) {
-      const WaveSlot wave = waves_.take();
-      waves_[wave] = Wave{};
-      waves_[wave].cu = index;
+    const GroupSlot slot = state.groups.take();
+    state.groups[slot].waves = state.groups[slot].waves_left = waves;
+    for (std::uint32_t w = 0; w < waves; ++w) {
       const auto idlest = std::min_element(cu.simd_waves.begin(), cu.simd_waves.end());
       ++*idlest;
-      waves_[wave].simd = static_cast<std::uint32_t>(idlest - cu.simd_waves.begin());
-      waves_[wave].group = slot;
-      waves_[wave].at = {.kernel = kernel_.raw(), .group = group, .wave = w, .index = 0};
-      at<EventKind::wave_next>(then(), wave);
+      const WaveSlot slot_of_wave = state.waves.take();
+      Wave& wave = state.waves[slot_of_wave];
+      wave = Wave{};
+      wave.cu = index;
+      wave.simd = static_cast<std::uint32_t>(idlest - cu.simd_waves.begin());
+      wave.group = slot;
+      wave.at = {.kernel = state.kernel.raw(), .group = group, .wave = w, .index = 0};
+      at<EventKind::wave_next>(then(), slot_of_wave);
     }
     return true;
   }
   return false;
 }
 
-void System::wave_next(WaveSlot index) {
-  Wave& wave = waves_[index];
+void Compute::wave_next(WaveSlot index) {
+  Wave& wave = state.waves[index];
   if (!wave.fetched) {
     if (!application_.instruction(wave.at, wave.next)) {
       wave.ended = true;
@@ -142,7 +157,7 @@ void System::wave_next(WaveSlot index) {
     return;
   }
   if (wave.next.barrier && !wave.past_barrier) {
-    Group& group = groups_[wave.group];
+    Group& group = state.groups[wave.group];
     wave.past_barrier = true;
     group.at_barrier.push_back(index);
     if (group.at_barrier.size() < group.waves) return;
@@ -151,7 +166,7 @@ void System::wave_next(WaveSlot index) {
     }
     group.at_barrier.clear();
   }
-  Cu& cu = cus_[wave.cu];
+  Cu& cu = state.cus[wave.cu];
   Cycles& simd = cu.simd_free[wave.simd];
   simd = std::max(simd, now()) + Cycles(settings_.wave_cycles) * wave.next.alu;
   at<EventKind::wave_issue>(std::max(simd, shared_memory_done(cu, wave.next.shared_rows)), index);
@@ -159,27 +174,28 @@ void System::wave_next(WaveSlot index) {
 
 // All SIMDs of a CU share one pipe to its shared memory. It serves the rows of a wave's
 // instructions in order of the calls, while the SIMD issues them.
-Cycles System::shared_memory_done(Cu& cu, std::uint32_t rows) {
+Cycles Compute::shared_memory_done(Cu& cu, std::uint32_t rows) {
   if (rows == 0 || settings_.shared_rows == 0) return now();
   cu.shared_turn = std::max(cu.shared_turn, shared_ports_.first_of(now())) + Turns(rows);
   return shared_ports_.cycle_of(cu.shared_turn + Turns(settings_.shared_rows - 1));
 }
 
-void System::wave_issue(WaveSlot index) {
-  Wave& wave = waves_[index];
+void Compute::wave_issue(WaveSlot index) {
+  Wave& wave = state.waves[index];
   if (wave.next.lines == 0) {  // a barrier or work alone
     wave.fetched = false;
     at<EventKind::wave_next>(then(), index);
     return;
   }
-  Cu& cu = cus_[wave.cu];
+  Cu& cu = state.cus[wave.cu];
   if (cu.lines_in_flight + wave.next.lines > settings_.outstanding_lines) {
     cu.waiting_waves.push_back(index);
     return;
   }
-  const AccessSlot slot = accesses_.take();
-  Access& access = accesses_[slot];
+  const AccessSlot slot = data_.state.accesses.take();
+  Access& access = data_.state.accesses[slot];
   access.wave = index;
+  access.cu = wave.cu;
   access.next = 0;
   access.sent.reset();
   access.instruction = wave.next;
@@ -189,37 +205,33 @@ void System::wave_issue(WaveSlot index) {
   const std::uint32_t slots = std::max(access.pending, settings_.least_lines);
   cu.port_free = access.start + line_ports_.after(slots + settings_.cu_lines - 1);
   cu.lines_in_flight += access.pending;
-  lines_ += access.pending;
+  state.lines += access.pending;
   ++wave.accesses;
   if (!access.instruction.store) ++wave.loads;
   wave.fetched = false;
-  cu.queue.push_back(slot);
-  if (!cu.tlb_blocked && !cu.tlb_scheduled) {
-    cu.tlb_scheduled = true;
-    at<EventKind::l1_run>(access.start, wave.cu);
-  }
+  translation_.look_up(slot);
   at<EventKind::wave_next>(then(), index);
 }
 
-void System::access_done(AccessSlot slot) {
-  Access& access = accesses_[slot];
+void Compute::access_done(AccessSlot slot) {
+  Access& access = data_.state.accesses[slot];
   const WaveSlot index = access.wave;
-  Wave& wave = waves_[index];
-  Cu& cu = cus_[wave.cu];
+  Wave& wave = state.waves[index];
+  Cu& cu = state.cus[wave.cu];
   cu.lines_in_flight -= access.instruction.lines;
   --wave.accesses;
   if (!access.instruction.store) --wave.loads;
-  accesses_.give_back(slot);
-  if (watch_)
-    watch_({.moment = Moment::access_ended, .cycle = now(), .gpu = cu.gpu, .wave = index});
+  data_.state.accesses.give_back(slot);
+  if (common_.watch)
+    common_.watch({.moment = Moment::access_ended, .cycle = now(), .gpu = cu.gpu, .wave = index});
   while (!cu.waiting_waves.empty() &&
-         cu.lines_in_flight + waves_[cu.waiting_waves.front()].next.lines <=
+         cu.lines_in_flight + state.waves[cu.waiting_waves.front()].next.lines <=
              settings_.outstanding_lines) {
     const WaveSlot waiting = cu.waiting_waves.front();
     cu.waiting_waves.pop_front();
     wave_issue(waiting);
   }
-  Wave& same = waves_[index];
+  Wave& same = state.waves[index];
   if (same.waits_for_loads && same.loads == 0) {
     same.waits_for_loads = false;
     at<EventKind::wave_next>(now(), index);
@@ -228,28 +240,28 @@ void System::access_done(AccessSlot slot) {
   }
 }
 
-void System::end_wave(WaveSlot index) {
-  const Wave& wave = waves_[index];
+void Compute::end_wave(WaveSlot index) {
+  const Wave& wave = state.waves[index];
   const CuIndex cu_index = wave.cu;
   const GroupSlot slot = wave.group;
-  --cus_[cu_index].simd_waves[wave.simd];
-  waves_.give_back(index);
-  Group& group = groups_[slot];
+  --state.cus[cu_index].simd_waves[wave.simd];
+  state.waves.give_back(index);
+  Group& group = state.groups[slot];
   if (--group.waves_left > 0) return;
-  Cu& cu = cus_[cu_index];
+  Cu& cu = state.cus[cu_index];
   cu.waves -= group.waves;
   --cu.groups;
-  groups_.give_back(slot);
-  if (gpus_[cu.gpu].dispatch_stalled) {
-    gpus_[cu.gpu].dispatch_stalled = false;
+  state.groups.give_back(slot);
+  if (Dispatcher& dispatcher = state.dispatchers[cu.gpu]; dispatcher.stalled) {
+    dispatcher.stalled = false;
     at<EventKind::dispatch>(now(), cu.gpu);
   }
-  if (--groups_left_ > 0) return;
-  KernelNumber next = kernel_;
+  if (--state.groups_left > 0) return;
+  KernelNumber next = state.kernel;
   if ((++next).raw() < application_.kernels().size()) {
     at<EventKind::kernel_start>(now() + Cycles(settings_.kernel_overhead), next);
   } else {
-    finished_ = true;
+    state.finished = true;
   }
 }
 

@@ -4,9 +4,9 @@
 // stands still, is flushed and loses its translations of the page (TLBs, and the GMMU's entry). The
 // page table changes. The new owner fetches the page in pieces of 256 bytes. The former owner and
 // the links go on. The request is answered.
-#include <algorithm>
+#include "migration.hpp"
 
-#include "system.hpp"
+#include <utility>
 
 namespace demarc::sim::translation {
 namespace {
@@ -16,198 +16,151 @@ constexpr std::uint32_t header_bytes = 12;
 
 }  // namespace
 
-bool System::moves(PageNumber page) const {
+Migration::Migration(Common& common, Links& links, PageTable& table, DataPath& data,
+                     TranslationPath& translation)
+    : Part(common), links_(links), table_(table), data_(data), translation_(translation) {
+  state.gpus.resize(settings_.gpus);
+}
+
+bool Migration::moves(PageNumber page) const {
   return settings_.remote == Remote::migration &&
-         (settings_.migration_limit == 0 || states_[page].moves < settings_.migration_limit);
+         (settings_.migration_limit == 0 || table_.states[page].moves < settings_.migration_limit);
 }
 
-// An answer under way that a move has overtaken.
-bool System::stale(GpuIndex gpu, PageNumber page) const {
-  return settings_.remote == Remote::migration && places_[page].owner != gpu && moves(page);
+bool Migration::stale(GpuIndex gpu, PageNumber page) const {
+  return settings_.remote == Remote::migration && table_.owner_of(page) != gpu && moves(page);
 }
 
-GpuIndex System::gpu_of(const Event& event) const {
-  const auto of_cu = [&](CuIndex cu) { return cus_[cu].gpu; };
-  const auto of_wave = [&](WaveSlot wave) { return of_cu(waves_[wave].cu); };
-  switch (event.kind()) {
-    case EventKind::wave_next:
-      return of_wave(event.subject<EventKind::wave_next>());
-    case EventKind::wave_issue:
-      return of_wave(event.subject<EventKind::wave_issue>());
-    case EventKind::l1_run:
-      return of_cu(event.subject<EventKind::l1_run>());
-    case EventKind::l1_fill:
-      return of_cu(event.subject<EventKind::l1_fill>());
-    case EventKind::l1_free:
-      return of_cu(event.subject<EventKind::l1_free>());
-    case EventKind::l2_arrive:
-      return of_cu(event.subject<EventKind::l2_arrive>());
-    case EventKind::dispatch:
-      return event.subject<EventKind::dispatch>();
-    case EventKind::l2_run:
-      return event.subject<EventKind::l2_run>();
-    case EventKind::gmmu_arrive:
-      return event.subject<EventKind::gmmu_arrive>();
-    case EventKind::gmmu_done:
-      return event.subject<EventKind::gmmu_done>();
-    case EventKind::entered:
-      return event.subject<EventKind::entered>();
-    case EventKind::access_done:
-      return of_wave(accesses_[event.subject<EventKind::access_done>()].wave);
-    default:
-      return no_gpu;
-  }
+void Migration::ask(GpuIndex gpu, PageNumber page) {
+  state.queue.push_back({gpu, page});
+  start_next();
 }
 
-// What happens inside a GPU that stands still happens when it goes on.
-bool System::defer(const Event& event) {
-  const GpuIndex gpu = gpu_of(event);
-  if (gpu == no_gpu || !gpus_[gpu].paused) return false;
-  gpus_[gpu].deferred.push_back(event);
+bool Migration::defer(GpuIndex gpu, const Event& event) {
+  if (gpu == no_gpu || !state.gpus[gpu].paused) return false;
+  state.gpus[gpu].deferred.push_back(event);
   return true;
 }
 
-void System::start_next_move() {
-  if (move_.active || move_queue_.empty()) return;
-  const WalkRequest next = move_queue_.front();
-  move_queue_.pop_front();
-  move_.active = true;
-  move_.page = next.page;
-  move_.from = places_[next.page].owner;
-  move_.to = next.gpu;
-  move_.undrained = settings_.gpus;
-  move_.phase = "draining";
-  tell(Moment::move_began, move_.to, move_.page);
-  for (const GpuIndex gpu : gpus_.keys())
-    send({.kind = MessageKind::drain,
-          .from = network_.cpu(),
-          .to = Network::node_of(gpu),
-          .page = move_.page},
-         now());
+// `bytes`: of the page. A message without is one flit.
+void Migration::send(MessageKind kind, Node from, Node to, Cycles when, std::uint32_t bytes) {
+  links_.send({.kind = kind,
+               .from = from,
+               .to = to,
+               .flits = bytes == 0 ? 1U : links_.network.flits(bytes),
+               .page = state.move.page},
+              when);
 }
 
-void System::receive_move(const Message& message) {
-  const Node cpu = network_.cpu();
-  const Node from = Network::node_of(move_.from);
-  const Node to = Network::node_of(move_.to);
-  const PageNumber page = move_.page;
+void Migration::send_to_all(MessageKind kind) {
+  for (const GpuIndex gpu : state.gpus.keys())
+    send(kind, links_.network.cpu(), Network::node_of(gpu), now());
+}
+
+void Migration::start_next() {
+  Move& move = state.move;
+  if (move.active || state.queue.empty()) return;
+  const WalkRequest next = state.queue.front();
+  state.queue.pop_front();
+  move = {.active = true,
+          .page = next.page,
+          .from = table_.owner_of(next.page),
+          .to = next.gpu,
+          .undrained = settings_.gpus,
+          .phase = "draining"};
+  tell(Moment::move_began, move.to, move.page);
+  send_to_all(MessageKind::drain);
+}
+
+void Migration::receive(const Message& message) {
+  Move& move = state.move;
+  const Node cpu = links_.network.cpu();
+  const Node from = Network::node_of(move.from);
+  const Node to = Network::node_of(move.to);
   switch (message.kind) {
-    case MessageKind::drain: {
-      Gpu& gpu = gpus_[Network::gpu_of(message.to)];
-      gpu.rdma_held = true;
-      gpu.drain_asked = gpu.remote_in_flight > 0;
-      if (!gpu.drain_asked)
-        send({.kind = MessageKind::drained, .from = message.to, .to = cpu, .page = page}, now());
+    case MessageKind::drain:
+      if (data_.hold_lines(Network::gpu_of(message.to)))
+        send(MessageKind::drained, message.to, cpu, now());
       return;
-    }
     case MessageKind::drained:
-      if (--move_.undrained > 0) return;
-      move_.phase = "shooting down";
-      tell(Moment::drained, move_.to, page);
-      send({.kind = MessageKind::shoot_down, .from = cpu, .to = from, .page = page}, now());
+      if (--move.undrained > 0) return;
+      move.phase = "shooting down";
+      tell(Moment::drained, move.to, move.page);
+      send(MessageKind::shoot_down, cpu, from, now());
       return;
     case MessageKind::shoot_down:
       shoot_down(Network::gpu_of(message.to));
       return;
     case MessageKind::shot_down:
-      move_.phase = "copying";
-      lay(page, move_.to);
-      tell(Moment::shot_down, move_.to, page);
-      send({.kind = MessageKind::fetch_page, .from = cpu, .to = to, .page = page}, now());
+      move.phase = "copying";
+      table_.lay(move.page, move.to);
+      tell(Moment::shot_down, move.to, move.page);
+      send(MessageKind::fetch_page, cpu, to, now());
       return;
     case MessageKind::fetch_page:
-      move_.pieces = settings_.page_bytes / piece_bytes;
-      for (std::uint32_t i = 0; i < move_.pieces; ++i) {
-        send({.kind = MessageKind::fetch_piece,
-              .from = to,
-              .to = from,
-              .flits = network_.flits(header_bytes),
-              .page = page},
-             now());
-      }
+      move.pieces = settings_.page_bytes / piece_bytes;
+      for (std::uint32_t i = 0; i < move.pieces; ++i)
+        send(MessageKind::fetch_piece, to, from, now(), header_bytes);
       return;
     case MessageKind::fetch_piece:
-      send({.kind = MessageKind::piece,
-            .from = from,
-            .to = to,
-            .flits = network_.flits(piece_bytes + header_bytes),
-            .page = page},
-           gpus_[move_.from].memory.bypass_l2(now()));
+      send(MessageKind::piece, from, to, data_.state.gpus[move.from].memory.bypass_l2(now()),
+           piece_bytes + header_bytes);
       return;
     case MessageKind::piece:
-      if (--move_.pieces > 0) return;
-      send({.kind = MessageKind::page_fetched, .from = to, .to = cpu, .page = page},
-           gpus_[move_.to].memory.bypass_l2(now()));
+      if (--move.pieces > 0) return;
+      send(MessageKind::page_fetched, to, cpu, data_.state.gpus[move.to].memory.bypass_l2(now()));
       return;
     case MessageKind::page_fetched:
-      move_.phase = "resuming";
-      tell(Moment::page_copied, move_.to, page);
-      send({.kind = MessageKind::resume, .from = cpu, .to = from, .page = page}, now());
+      move.phase = "resuming";
+      tell(Moment::page_copied, move.to, move.page);
+      send(MessageKind::resume, cpu, from, now());
       return;
     case MessageKind::resume:
       resume(Network::gpu_of(message.to));
-      send({.kind = MessageKind::resumed, .from = message.to, .to = cpu, .page = page}, now());
+      send(MessageKind::resumed, message.to, cpu, now());
       return;
     case MessageKind::resumed:
       end_move();
       return;
-    case MessageKind::release_lines: {
-      Gpu& gpu = gpus_[Network::gpu_of(message.to)];
-      gpu.rdma_held = false;
-      gpu.remote_in_flight += static_cast<std::uint32_t>(gpu.held.size());
-      for (const MessageSlot slot : gpu.held) at<EventKind::hop>(now(), slot);
-      gpu.held.clear();
+    case MessageKind::release_lines:
+      data_.release_lines(Network::gpu_of(message.to));
       return;
-    }
     default:
       return;
   }
 }
 
-void System::shoot_down(GpuIndex index) {
-  Gpu& gpu = gpus_[index];
-  gpu.paused = true;
-  gpu.memory.flush();
-  gpu.tlb.invalidate(move_.page);
-  for (std::uint32_t number = 0; number < settings_.cus; ++number) {
-    Cu& cu = cus_[cu_of(index, number)];
-    cu.l1.clear();
-    cu.tlb.invalidate(move_.page);
-  }
+void Migration::shoot_down(GpuIndex gpu) {
+  state.gpus[gpu].paused = true;
+  data_.flush(gpu);
+  translation_.shoot_down(gpu, state.move.page);
   Cycles done = now() + Cycles(settings_.flush_cycles);
-  if (architecture_ != Architecture::centralised) done += Cycles(settings_.gmmu_latency);
-  if (knows(index, move_.page)) {
-    states_.at(move_.page).known_by &= ~(std::uint64_t{1} << index.raw());
-    if (gpu.bypass) gpu.bypass->on_table_remove(move_.page);
-  }
-  at<EventKind::flushed>(done, index);
+  if (common_.architecture != Architecture::centralised) done += Cycles(settings_.gmmu_latency);
+  at<EventKind::flushed>(done, gpu);
 }
 
-void System::resume(GpuIndex index) {
-  Gpu& gpu = gpus_[index];
+void Migration::flushed(GpuIndex gpu) {
+  send(MessageKind::shot_down, Network::node_of(gpu), links_.network.cpu(), now());
+}
+
+void Migration::resume(GpuIndex index) {
+  Gpu& gpu = state.gpus[index];
   gpu.paused = false;
-  std::vector<Event> deferred;
-  deferred.swap(gpu.deferred);
-  for (const Event& event : deferred) schedule(now(), event);
+  for (const Event& event : std::exchange(gpu.deferred, {})) common_.events.schedule(now(), event);
 }
 
-void System::end_move() {
-  const PageNumber page = move_.page;
-  tell(Moment::owner_resumed, move_.from, page);
-  for (const GpuIndex gpu : gpus_.keys())
-    send({.kind = MessageKind::release_lines,
-          .from = network_.cpu(),
-          .to = Network::node_of(gpu),
-          .page = page},
-         now());
-  Message answer = translated(move_.to, page);
+void Migration::end_move() {
+  const PageNumber page = state.move.page;
+  tell(Moment::owner_resumed, state.move.from, page);
+  send_to_all(MessageKind::release_lines);
+  Message answer = translation_.translated(state.move.to, page);
   answer.moved_here = true;
-  send(answer, now());
-  move_.active = false;
-  ++migrations_;
-  ++states_.at(page).moves;
-  page_arrived(page);
-  start_next_move();
+  links_.send(answer, now());
+  state.move.active = false;
+  ++state.migrations;
+  ++table_.states.at(page).moves;
+  translation_.page_arrived(page);
+  start_next();
 }
 
 }  // namespace demarc::sim::translation

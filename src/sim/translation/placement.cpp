@@ -3,7 +3,7 @@
 // This is first touch without a race. In a race, a GPU that happens to be ahead by a few cycles
 // would get every page that several GPUs use, run ahead on local memory, and so decide the result.
 // Which GPU that is depends on the architecture, so comparisons would compare that.
-#include "system.hpp"
+#include "compute.hpp"
 
 namespace demarc::sim::translation {
 namespace {

@@ -5,175 +5,155 @@
 
 namespace demarc::sim::translation {
 
-System::Cu::Cu(const Settings& settings, GpuIndex gpu_index)
-    : gpu(gpu_index),
-      tlb(settings.l1_tlb_sets, settings.l1_tlb_ways, settings.l1_tlb_mshrs),
-      l1(settings.l1_bytes / line_bytes / settings.wide_lines / settings.l1_ways, settings.l1_ways),
-      l1_lines(l1.size()),
-      l1_misses(settings.l1_mshrs) {}
-
-System::Gpu::Gpu(const Settings& settings)
-    : tlb(settings.l2_tlb_sets, settings.l2_tlb_ways, settings.l2_tlb_mshrs),
-      gmmu(settings.gmmu_walkers, Cycles(settings.gmmu_latency)),
-      memory(settings) {}
-
 System::System(const Settings& settings, Architecture architecture, const Application& application,
                Watch watch)
-    : settings_(settings),
-      architecture_(architecture),
-      application_(application),
-      split_(split_under(settings, application)),
-      network_(settings),
-      iommu_(settings.iommu_walkers, Cycles(settings.iommu_latency)),
-      pages_(settings.page_bytes),
-      line_ports_(settings.cu_lines),
-      shared_ports_(settings.shared_rows),
-      l1_ports_(settings.l1_tlb_ports),
-      l2_ports_(settings.l2_tlb_ports),
-      page_count_(pages_.pages_of(application.bytes())),
-      places_(page_count_),
-      states_(page_count_),
-      next_frame_(settings.gpus),
-      homes_(homes_under(settings, split_, application)),
-      watch_(std::move(watch)) {
-  for (const GpuIndex gpu : indices<GpuIndex>(settings.gpus)) {
-    gpus_.emplace_back(settings);
-    if (architecture == Architecture::bypass) gpus_.back().bypass = make_bypass_decision(settings);
-    for (std::uint32_t cu = 0; cu < settings.cus; ++cu) cus_.emplace_back(settings, gpu);
-  }
-  place_pages();
-}
+    : application_(application),
+      common_{settings, architecture, std::move(watch)},
+      links_(common_),
+      table_(settings, split_under(settings, application), application),
+      data_(common_, links_, table_),
+      translation_(common_, links_, table_, data_, migration_),
+      migration_(common_, links_, table_, data_, translation_),
+      compute_(common_, application, split_under(settings, application), data_, translation_) {}
 
-// Pages lie somewhere before the first kernel; none comes from CPU memory.
-bool System::lies_from_the_start() const {
-  return settings_.placement == Placement::interleaved ||
-         settings_.placement == Placement::contiguous || settings_.gmmu_fill == GmmuFill::all;
-}
-
-// The frames of pages that lie somewhere from the start are taken.
-void System::place_pages() {
-  if (settings_.placement != Placement::interleaved &&
-      settings_.placement != Placement::contiguous) {
-    return;
+GpuIndex System::gpu_of(const Event& event) const {
+  const auto of_cu = [&](CuIndex cu) { return compute_.state.cus[cu].gpu; };
+  const auto of_wave = [&](WaveSlot wave) { return of_cu(compute_.state.waves[wave].cu); };
+  switch (event.kind()) {
+    case EventKind::wave_next:
+      return of_wave(event.subject<EventKind::wave_next>());
+    case EventKind::wave_issue:
+      return of_wave(event.subject<EventKind::wave_issue>());
+    case EventKind::l1_run:
+      return of_cu(event.subject<EventKind::l1_run>());
+    case EventKind::l1_fill:
+      return of_cu(event.subject<EventKind::l1_fill>());
+    case EventKind::l1_free:
+      return of_cu(event.subject<EventKind::l1_free>());
+    case EventKind::l2_arrive:
+      return of_cu(event.subject<EventKind::l2_arrive>());
+    case EventKind::dispatch:
+      return event.subject<EventKind::dispatch>();
+    case EventKind::l2_run:
+      return event.subject<EventKind::l2_run>();
+    case EventKind::gmmu_arrive:
+      return event.subject<EventKind::gmmu_arrive>();
+    case EventKind::gmmu_done:
+      return event.subject<EventKind::gmmu_done>();
+    case EventKind::entered:
+      return event.subject<EventKind::entered>();
+    case EventKind::access_done:
+      return of_cu(data_.state.accesses[event.subject<EventKind::access_done>()].cu);
+    case EventKind::hop: {
+      const Message& message = links_.messages[event.subject<EventKind::hop>()];
+      const bool waits = message.kind == MessageKind::translated ||
+                         message.kind == MessageKind::page_data ||
+                         message.kind == MessageKind::line_data;
+      return waits && links_.is_there(message) ? Network::gpu_of(message.to) : no_gpu;
+    }
+    default:
+      return no_gpu;
   }
-  for (const GpuIndex gpu : gpus_.keys()) {
-    const std::uint64_t frames =
-        settings_.placement == Placement::interleaved
-            ? (page_count_ + settings_.gpus - 1 - gpu.raw()) / settings_.gpus
-            : first_of_share(gpu.raw() + 1, page_count_, settings_.gpus) -
-                  first_of_share(gpu.raw(), page_count_, settings_.gpus);
-    next_frame_[gpu] = FrameNumber(frames);
-  }
-}
-
-// Writes down where such a page lies, when it is asked for: memory is for pages that are touched.
-void System::lay_where_it_lies(PageNumber page) {
-  const std::uint64_t number = page.raw();
-  Place& place = places_.at(page);
-  if (has_homes(settings_)) {
-    lay(page, homes_[page]);
-  } else if (settings_.placement == Placement::interleaved) {
-    place = {GpuIndex(number % settings_.gpus), FrameNumber(number / settings_.gpus)};
-  } else {
-    const std::uint64_t gpu = number * settings_.gpus / page_count_;
-    place = {GpuIndex(gpu), FrameNumber(number - first_of_share(gpu, page_count_, settings_.gpus))};
-  }
-  if (settings_.gmmu_fill == GmmuFill::eager) learn(place.owner, page);
-  if (settings_.gmmu_fill == GmmuFill::all) {
-    for (const GpuIndex gpu : gpus_.keys()) learn(gpu, page);
-  }
-}
-
-void System::lay(PageNumber page, GpuIndex gpu) {
-  places_.at(page) = {gpu, next_frame_[gpu]};
-  ++next_frame_[gpu];
 }
 
 void System::handle(const Event& event) {
-  if (move_.active && defer(event)) return;
+  if (migration_.state.move.active && migration_.defer(gpu_of(event), event)) return;
   switch (event.kind()) {
     case EventKind::kernel_start:
-      start_kernel(event.subject<EventKind::kernel_start>());
+      compute_.start_kernel(event.subject<EventKind::kernel_start>());
       return;
     case EventKind::dispatch:
-      dispatch(event.subject<EventKind::dispatch>());
+      compute_.dispatch(event.subject<EventKind::dispatch>());
       return;
     case EventKind::wave_next:
-      wave_next(event.subject<EventKind::wave_next>());
+      compute_.wave_next(event.subject<EventKind::wave_next>());
       return;
     case EventKind::wave_issue:
-      wave_issue(event.subject<EventKind::wave_issue>());
+      compute_.wave_issue(event.subject<EventKind::wave_issue>());
       return;
     case EventKind::l1_run:
-      run_l1_tlb(event.subject<EventKind::l1_run>());
+      translation_.run_l1_tlb(event.subject<EventKind::l1_run>());
       return;
     case EventKind::l1_fill:
-      fill_l1_tlb(event.subject<EventKind::l1_fill>(), event.page<EventKind::l1_fill>());
+      translation_.fill_l1_tlb(event.subject<EventKind::l1_fill>(),
+                               event.page<EventKind::l1_fill>());
       return;
-    case EventKind::l2_arrive: {
-      const CuIndex cu = event.subject<EventKind::l2_arrive>();
-      Gpu& gpu = gpus_[cus_[cu].gpu];
-      gpu.queue.push_back({cu, event.page<EventKind::l2_arrive>()});
-      if (!gpu.tlb_blocked && !gpu.tlb_scheduled) run_l2_tlb(cus_[cu].gpu);
+    case EventKind::l2_arrive:
+      translation_.arrive_at_l2(event.subject<EventKind::l2_arrive>(),
+                                event.page<EventKind::l2_arrive>());
       return;
-    }
     case EventKind::l2_run:
-      run_l2_tlb(event.subject<EventKind::l2_run>());
+      translation_.run_l2_tlb(event.subject<EventKind::l2_run>());
       return;
-    case EventKind::gmmu_arrive: {
-      const GpuIndex gpu = event.subject<EventKind::gmmu_arrive>();
-      gpus_[gpu].gmmu.arrive({gpu, event.page<EventKind::gmmu_arrive>()}, now());
-      run_gmmu(gpu);
+    case EventKind::gmmu_arrive:
+      translation_.arrive_at_gmmu(event.subject<EventKind::gmmu_arrive>(),
+                                  event.page<EventKind::gmmu_arrive>());
       return;
-    }
     case EventKind::gmmu_done:
-      gmmu_done(event.subject<EventKind::gmmu_done>(), event.page<EventKind::gmmu_done>());
+      translation_.gmmu_done(event.subject<EventKind::gmmu_done>(),
+                             event.page<EventKind::gmmu_done>());
       return;
     case EventKind::iommu_done:
-      iommu_done(event.subject<EventKind::iommu_done>(), event.page<EventKind::iommu_done>());
+      translation_.iommu_done(event.subject<EventKind::iommu_done>(),
+                              event.page<EventKind::iommu_done>());
       return;
     case EventKind::page_arrived:
-      page_arrived(event.page<EventKind::page_arrived>());
+      translation_.page_arrived(event.page<EventKind::page_arrived>());
       return;
     case EventKind::flushed:
-      send({.kind = MessageKind::shot_down,
-            .from = Network::node_of(event.subject<EventKind::flushed>()),
-            .to = network_.cpu(),
-            .page = move_.page},
-           now());
+      migration_.flushed(event.subject<EventKind::flushed>());
       return;
     case EventKind::entered:
-      learn(event.subject<EventKind::entered>(), event.page<EventKind::entered>());
-      fill_l2_tlb(event.subject<EventKind::entered>(), event.page<EventKind::entered>());
+      translation_.entered(event.subject<EventKind::entered>(), event.page<EventKind::entered>());
       return;
     case EventKind::hop:
-      hop(event.subject<EventKind::hop>());
+      if (const auto message = links_.hop(event.subject<EventKind::hop>())) receive(*message);
       return;
     case EventKind::l1_free:
-      run_l1_misses(event.subject<EventKind::l1_free>());
+      data_.run_l1_misses(event.subject<EventKind::l1_free>());
       return;
     case EventKind::access_done:
-      access_done(event.subject<EventKind::access_done>());
+      compute_.access_done(event.subject<EventKind::access_done>());
+      return;
+  }
+}
+
+void System::receive(const Message& message) {
+  switch (message.kind) {
+    case MessageKind::translate:
+    case MessageKind::translated:
+    case MessageKind::page_data:
+      translation_.receive(message);
+      return;
+    case MessageKind::read_line:
+    case MessageKind::write_line:
+    case MessageKind::line_data:
+    case MessageKind::write_done:
+      data_.receive(message);
+      return;
+    default:
+      migration_.receive(message);
       return;
   }
 }
 
 Result<Summary> System::run(const Progress& progress) {
-  at<EventKind::kernel_start>(Cycles(), KernelNumber());
+  common_.events.schedule(Cycles(), Event::of<EventKind::kernel_start>(KernelNumber()));
+  const Compute::State& work = compute_.state;
   std::uint64_t handled = 0;
   const auto kernels = static_cast<double>(application_.kernels().size());
-  while (!events_.empty() && !finished_) {
-    handle(events_.pop());
+  while (!common_.events.empty() && !work.finished) {
+    handle(common_.events.pop());
     if ((++handled & 0xfffff) == 0) {
-      const double groups = application_.kernels()[kernel_.raw()].groups();
-      report_progress(progress, (kernel_.raw() + 1 - groups_left_ / groups) / kernels,
+      const double groups = compute_.shape().groups();
+      report_progress(progress, (work.kernel.raw() + 1 - work.groups_left / groups) / kernels,
                       application_.name());
     }
   }
-  if (!finished_) {
+  if (!work.finished) {
     return check_failed("{} ({}): the simulation is stuck at cycle {} in kernel {}:\n{}",
-                        application_.name(), to_string(architecture_), now(), kernel_,
-                        describe_queues());
+                        application_.name(), to_string(common_.architecture), common_.events.now(),
+                        work.kernel, describe_queues());
   }
   return summarise();
 }
@@ -185,27 +165,30 @@ Summary System::summarise() const {
     sum.joined += counts.joined;
     sum.misses += counts.misses;
   };
-  summary.cycles = now();
-  summary.lines = lines_;
-  for (const Cu& cu : cus_) add(summary.l1_tlb, cu.tlb.counts());
-  for (const Gpu& gpu : gpus_) {
+  const Cycles end = common_.events.now();
+  const TranslationPath::State& translation = translation_.state;
+  summary.cycles = end;
+  summary.lines = compute_.state.lines;
+  for (const TranslationPath::Cu& cu : translation.cus) add(summary.l1_tlb, cu.tlb.counts());
+  for (const TranslationPath::Gpu& gpu : translation.gpus) {
     add(summary.l2_tlb, gpu.tlb.counts());
     summary.gmmu_walks += gpu.gmmu.walks();
     summary.gmmu_queue_wait += gpu.gmmu.queue_wait();
-    summary.gmmu_utilisation += gpu.gmmu.utilisation(now()) / static_cast<double>(gpus_.size());
+    summary.gmmu_utilisation +=
+        gpu.gmmu.utilisation(end) / static_cast<double>(translation.gpus.size());
   }
-  summary.gmmu_hits = gmmu_hits_;
-  summary.gmmu_bypassed = gmmu_bypassed_;
-  summary.iommu_accesses = iommu_accesses_;
-  summary.first_touches = first_touches_;
-  summary.remote_owned = remote_owned_;
-  summary.remote_lines = remote_lines_;
-  summary.migrations = migrations_;
-  for (const FrameNumber frames : next_frame_) summary.pages_owned.push_back(frames.raw());
-  summary.link_bytes = network_.link_bytes();
-  summary.busiest_link = network_.busiest_share(now());
-  summary.iommu_queue_wait = iommu_.queue_wait();
-  summary.iommu_utilisation = iommu_.utilisation(now());
+  summary.gmmu_hits = translation.gmmu_hits;
+  summary.gmmu_bypassed = translation.gmmu_bypassed;
+  summary.iommu_accesses = translation.iommu_accesses;
+  summary.first_touches = translation.first_touches;
+  summary.remote_owned = translation.remote_owned;
+  summary.remote_lines = data_.state.remote_lines;
+  summary.migrations = migration_.state.migrations;
+  for (const FrameNumber frames : table_.frames()) summary.pages_owned.push_back(frames.raw());
+  summary.link_bytes = links_.network.link_bytes();
+  summary.busiest_link = links_.network.busiest_share(end);
+  summary.iommu_queue_wait = translation.iommu.queue_wait();
+  summary.iommu_utilisation = translation.iommu.utilisation(end);
   return summary;
 }
 

@@ -1,7 +1,7 @@
 // Fills a Timeline from what a simulation tells its watcher.
 #pragma once
 
-#include "system.hpp"
+#include "part.hpp"
 
 namespace demarc::sim::translation {
 
