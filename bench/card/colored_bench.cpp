@@ -93,7 +93,8 @@ Result<void> compare(const Kernels& kernels, const Stream& stream, const Case& w
   DEMARC_CHECK(plain.fill(1));
   const std::uint64_t run = colored.run_bytes();
   std::vector<DevicePointer> addresses;
-  for (std::uint64_t at = 0; at < what.bytes; at += run) addresses.push_back(colored.address(at));
+  for (std::uint64_t at = 0; at < what.bytes; at += run)
+    addresses.push_back(colored.address(at).raw());
   DEMARC_TRY(const DeviceBuffer list, DeviceBuffer::allocate(gpu, 8 * addresses.size()));
   DEMARC_CHECK(list.upload(addresses.data(), 8 * addresses.size()));
   const std::uint64_t vectors = what.bytes / 16;

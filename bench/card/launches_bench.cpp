@@ -84,7 +84,8 @@ Result<void> beside_remainders(const Halves& halves, const LaunchTimer& launches
       std::vector<std::uint32_t> chunks;
       const std::uint64_t bytes = std::min(kind.bytes, remainders.color_bytes(r));
       for (std::uint64_t at = 0; at < bytes; at += std::uint64_t{1} << shift) {
-        chunks.push_back(static_cast<std::uint32_t>(remainders.position(at, r) >> shift));
+        chunks.push_back(static_cast<std::uint32_t>(
+            remainders.position(color::LinearByte(at), r).raw() >> shift));
       }
       DEMARC_TRY(const double us,
                  timer.beside(halves.pool->arena().address(), {chunks, shift, kind.writes, false},

@@ -59,11 +59,11 @@ void lock_control_blocks(const Target& target) {
 void take_in_pieces(const Target& target) {
   const auto client = attached(target);
   for (;;) {
-    std::vector<std::uint64_t> taken;
+    std::vector<color::LinearByte> taken;
     for (int i = 0; i < 2000; ++i) {
       if (const auto extent = client.take(1)) taken.push_back(extent->first);
     }
-    for (const std::uint64_t first : taken) static_cast<void>(client.give(first));
+    for (const color::LinearByte first : taken) static_cast<void>(client.give(first));
   }
 }
 

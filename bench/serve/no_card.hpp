@@ -36,7 +36,7 @@ class NoCard : public serve::CardSide {
   [[nodiscard]] Result<std::vector<OwnedFile>> lend(std::uint64_t, std::uint64_t) const override {
     return std::vector<OwnedFile>{};
   }
-  [[nodiscard]] Result<void> scrub(const color::ColorSet&, std::uint64_t, std::uint64_t) override {
+  [[nodiscard]] Result<void> scrub(const color::ColorSet&, const color::Extent&) override {
     return {};
   }
   [[nodiscard]] Result<void> check_alive() const override { return {}; }

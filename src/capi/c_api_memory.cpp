@@ -115,7 +115,7 @@ DEMARC_EXPORT int demarc_buffer_address(const demarc_buffer* buffer, uint64_t by
     if (byte >= buffer->buffer.bytes()) {
       return demarc::invalid_input("byte {} of a buffer of {}", byte, buffer->buffer.bytes());
     }
-    *address = buffer->buffer.address(byte);
+    *address = buffer->buffer.address(byte).raw();
     if (run_bytes != nullptr) *run_bytes = buffer->buffer.run_left(byte);
     return {};
   });

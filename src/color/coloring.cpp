@@ -45,28 +45,27 @@ std::uint64_t Coloring::chunk_bytes() const {
   return std::uint64_t{1} << std::countr_zero(masks_.front());
 }
 
-std::uint32_t Coloring::color(std::uint64_t offset, std::uint32_t page_constant) const {
+std::uint32_t Coloring::color(ArenaByte position, std::uint32_t page_constant) const {
   std::uint32_t value = 0;
-  for (std::size_t i = 0; i < masks_.size(); ++i) value |= parity(offset, masks_[i]) << i;
+  for (std::size_t i = 0; i < masks_.size(); ++i) value |= parity(position.raw(), masks_[i]) << i;
   return value ^ page_constant;
 }
 
-std::uint64_t Coloring::position(std::uint64_t linear, std::uint32_t color,
-                                 std::uint32_t page_constant) const {
+ArenaByte Coloring::position(LinearByte linear, std::uint32_t color,
+                             std::uint32_t page_constant) const {
   return position_under(masks_, linear, color ^ page_constant);
 }
 
-std::uint64_t Coloring::linear(std::uint64_t position) const {
-  std::uint64_t value = position;
+LinearByte Coloring::linear(ArenaByte position) const {
+  std::uint64_t value = position.raw();
   for (auto mask = masks_.rbegin(); mask != masks_.rend(); ++mask) {
     value = remove_bit(value, std::countr_zero(*mask));
   }
-  return value;
+  return LinearByte(value);
 }
 
-std::uint64_t Coloring::chunk(std::uint64_t k, std::uint32_t color,
-                              std::uint32_t page_constant) const {
-  return position(k * chunk_bytes(), color, page_constant);
+ArenaByte Coloring::chunk(std::uint64_t k, std::uint32_t color, std::uint32_t page_constant) const {
+  return position(LinearByte(k * chunk_bytes()), color, page_constant);
 }
 
 Result<std::uint32_t> Coloring::constant_from_rows(std::span<const std::uint64_t> rows,

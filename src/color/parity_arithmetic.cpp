@@ -121,9 +121,9 @@ std::string parity_arithmetic(const Parities& addressing) {
          keep_below(pivot + 1, "%demarc_x") + "\tmov.b64 \t%demarc_a, {%demarc_o, %demarc_u};\n";
 }
 
-std::uint64_t position_under(std::span<const std::uint64_t> masks, std::uint64_t linear,
-                             std::uint32_t wanted) {
-  std::uint64_t v = linear;
+ArenaByte position_under(std::span<const std::uint64_t> masks, LinearByte linear,
+                         std::uint32_t wanted) {
+  std::uint64_t v = linear.raw();
   for (const auto mask : masks) v = insert_zero(v, std::countr_zero(mask));
   // A pivot occurs in its own mask only, so every bit can be settled by itself.
   std::uint64_t pivots = 0;
@@ -131,7 +131,7 @@ std::uint64_t position_under(std::span<const std::uint64_t> masks, std::uint64_t
     const std::uint64_t bit = parity(v, masks[i]) ^ ((wanted >> i) & 1U);
     pivots |= bit << std::countr_zero(masks[i]);
   }
-  return v | pivots;
+  return ArenaByte(v | pivots);
 }
 
 }  // namespace demarc::color

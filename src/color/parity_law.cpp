@@ -24,10 +24,10 @@ class ParityLaw : public Law {
   std::uint64_t bytes(const Arena& arena) const override {
     return arena.pages * arena.page_bytes >> parities_.masks.size();
   }
-  std::uint64_t page_of(std::uint64_t linear, std::uint64_t page_bytes) const override {
-    return (linear << parities_.masks.size()) / page_bytes;
+  std::uint64_t page_of(LinearByte linear, std::uint64_t page_bytes) const override {
+    return (linear.raw() << parities_.masks.size()) / page_bytes;
   }
-  std::uint64_t position(std::uint64_t linear, std::span<const std::byte>) const override {
+  ArenaByte position(LinearByte linear, std::span<const std::byte>) const override {
     return position_under(parities_.masks, linear, parities_.color);
   }
 
@@ -50,8 +50,8 @@ class ParityLaw : public Law {
     return {.alignment = arena.page_bytes << parities_.masks.size()};
   }
   // The text of a rewritten kernel makes the arena's address out of that of its window.
-  std::optional<std::uint64_t> window(std::uint64_t arena) const override {
-    return colored_pointer(arena, 0, parities_);
+  std::optional<DeviceAddress> window(DeviceAddress arena) const override {
+    return colored_pointer(arena, {}, parities_);
   }
 
   Result<ptx::Translation> translation(const ptx::Module&, const Place&) const override {

@@ -147,7 +147,8 @@ std::uint64_t RemainderColoring::color_bytes(std::uint32_t color) const {
   return rounds == 0 ? 0 : (rounds - 1) * windows_.at(color).count * hash_.unit_bytes();
 }
 
-std::uint64_t RemainderColoring::position(std::uint64_t linear, std::uint32_t color) const {
+ArenaByte RemainderColoring::position(LinearByte byte, std::uint32_t color) const {
+  const std::uint64_t linear = byte.raw();
   const Window window = windows_.at(color);
   std::uint64_t n = linear / hash_.unit_bytes();
   n += n / window.count * (hash_.modulus - window.count) + window.first;
@@ -160,7 +161,8 @@ std::uint64_t RemainderColoring::position(std::uint64_t linear, std::uint32_t co
     if (((linear >> (hash_.chunk_shift + i)) & 1U) != 0) low ^= patterns_.of_free_bit[i];
   }
   const std::uint64_t chunk = (std::uint64_t{1} << hash_.chunk_shift) - 1;
-  return block << hash_.block_shift | std::uint64_t{low} << hash_.chunk_shift | (linear & chunk);
+  return ArenaByte(block << hash_.block_shift | std::uint64_t{low} << hash_.chunk_shift |
+                   (linear & chunk));
 }
 
 std::vector<bool> own_chunks(const RemainderHash& hash, RemainderColoring::Window window,

@@ -30,13 +30,13 @@ class RemainderLaw : public Law {
   std::uint64_t bytes(const Arena&) const override {
     return std::uint64_t{steps_.end - steps_.begin} << steps_.chunk_shift;
   }
-  std::uint64_t page_of(std::uint64_t linear, std::uint64_t) const override {
-    return (chunk_of((linear >> steps_.chunk_shift) + steps_.begin) >> steps_.page_shift) -
+  std::uint64_t page_of(LinearByte linear, std::uint64_t) const override {
+    return (chunk_of((linear.raw() >> steps_.chunk_shift) + steps_.begin) >> steps_.page_shift) -
            steps_.first_page;
   }
-  std::uint64_t position(std::uint64_t linear, std::span<const std::byte> table) const override {
+  ArenaByte position(LinearByte linear, std::span<const std::byte> table) const override {
     const std::uint64_t chunk = chunk_of(
-        std::min<std::uint64_t>((linear >> steps_.chunk_shift) + steps_.begin, steps_.end));
+        std::min<std::uint64_t>((linear.raw() >> steps_.chunk_shift) + steps_.begin, steps_.end));
     const auto entry = [&](std::uint64_t at, std::size_t bytes) {
       std::uint16_t pattern = 0;
       std::memcpy(&pattern, table.subspan(at, bytes).data(), bytes);
@@ -46,7 +46,8 @@ class RemainderLaw : public Law {
                               entry(remainder_table_of_pages / 2 + chunk / 256 % 256 * 2, 2) ^
                               entry(steps_.pages_at + (chunk >> steps_.page_shift), 1);
     const std::uint64_t kept = chunk >> steps_.pattern_bits << steps_.pattern_bits;
-    return ((kept ^ low) << steps_.chunk_shift) + linear % granule() - in_front_bytes();
+    return ArenaByte(((kept ^ low) << steps_.chunk_shift) + linear.raw() % granule()) -
+           in_front_bytes();
   }
 
   Result<void> check(const Arena& arena, std::span<const std::byte> table) const override {
@@ -103,15 +104,15 @@ class RemainderLaw : public Law {
             .shifts_quotients = steps_.reciprocal_shift != 0};
   }
   [[nodiscard]] RemainderConstants numbers(const Place& place) const {
-    return {
-        .arena = place.arena - in_front_bytes(),
-        .table = place.patterns,
-        .pages = place.places - steps_.first_page,
-        .before = static_cast<std::uint32_t>((place.window >> steps_.chunk_shift) - steps_.begin),
-        .end = steps_.end,
-        .reciprocal = steps_.reciprocal,
-        .reciprocal_shift = steps_.reciprocal_shift,
-        .skipped = steps_.skipped};
+    return {.arena = (place.arena - in_front_bytes()).raw(),
+            .table = place.patterns.raw(),
+            .pages = (place.places - steps_.first_page).raw(),
+            .before = static_cast<std::uint32_t>((place.window.raw() >> steps_.chunk_shift) -
+                                                 steps_.begin),
+            .end = steps_.end,
+            .reciprocal = steps_.reciprocal,
+            .reciprocal_shift = steps_.reciprocal_shift,
+            .skipped = steps_.skipped};
   }
   // Whatever a kernel computes leads into the arena, in front of it or into the page behind it:
   // chunks do so by their numbers, and the tables leave those of the pages as they are.

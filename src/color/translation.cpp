@@ -161,9 +161,8 @@ Result<ptx::Translation> translation_of(RemainderShape shape, const ptx::Module&
                           .constant_bytes = sizeof(Constants)};
 }
 
-std::uint64_t colored_pointer(std::uint64_t arena_address, std::uint64_t linear,
-                              const Parities& parities) {
-  return (arena_address >> parities.masks.size()) + linear;
+DeviceAddress colored_pointer(DeviceAddress arena, LinearByte linear, const Parities& parities) {
+  return DeviceAddress((arena.raw() >> parities.masks.size()) + linear.raw());
 }
 
 }  // namespace demarc::color

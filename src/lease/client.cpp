@@ -150,13 +150,14 @@ Result<std::vector<OwnedFile>> LeaseClient::pages(std::uint64_t first, std::uint
 
 Result<Extent> LeaseClient::take(std::uint64_t bytes) const {
   DEMARC_TRY(const Extent extent, answer<Extent>(TakeRequest{bytes}, long_turns));
-  if (extent.bytes < bytes || extent.bytes % extent_step != 0 || extent.first % extent_step != 0) {
+  if (extent.bytes < bytes || extent.bytes % extent_step != 0 ||
+      extent.first.raw() % extent_step != 0) {
     return no_answer(fmt::format("{} bytes at {} for {} bytes", extent.bytes, extent.first, bytes));
   }
   return extent;
 }
 
-Result<void> LeaseClient::give(std::uint64_t first) const {
+Result<void> LeaseClient::give(color::LinearByte first) const {
   DEMARC_CHECK(answer<Done>(GiveRequest{first}));
   return {};
 }

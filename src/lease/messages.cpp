@@ -4,6 +4,16 @@
 #include "demarc/base/json_messages.hpp"
 
 // Found by the reader and the writer through the types' namespace, so not in one without a name.
+namespace demarc::color {
+
+template <class Fields>
+void fields(Fields& to, Extent& value) {
+  to.member("first", value.first);
+  to.member("bytes", value.bytes);
+}
+
+}  // namespace demarc::color
+
 namespace demarc::lease {
 
 void law_fields(FieldWriter& to, color::LawPtr& law) {
@@ -97,11 +107,6 @@ template <class Fields>
 void fields(Fields& to, PageBatch& value) {
   to.member("first_page", value.first);
   to.member("pages", value.count);
-}
-template <class Fields>
-void fields(Fields& to, Extent& value) {
-  to.member("first", value.first);
-  to.member("bytes", value.bytes);
 }
 template <class Fields>
 void fields(Fields&, Done&) {}

@@ -29,7 +29,7 @@ class ChunkChooser {
       const auto constant =
           coloring.constant_from_rows(slices_->model.masks, pages_->constants[page]).value();
       for (std::uint64_t chunk = 0; chunk < per_page && chunks.size() < wanted; ++chunk) {
-        if (coloring.color(chunk << shift, constant) == color) {
+        if (coloring.color(color::ArenaByte(chunk << shift), constant) == color) {
           chunks.push_back(static_cast<std::uint32_t>(page * per_page + chunk));
         }
       }

@@ -67,7 +67,7 @@ std::uint32_t PlantedMemory::module_of(std::uint64_t address, const gpu::LinearH
     // The masks of `hash` are sums of those of `module`.
     const auto coloring = color::Coloring::make(hash.rows, truth_.facts.page_bytes);
     constant = coloring->constant_from_rows(truth_.module.rows, constant).value();
-    return coloring->color(address % truth_.facts.page_bytes, constant);
+    return coloring->color(color::ArenaByte(address % truth_.facts.page_bytes), constant);
   }
   return hash(address % truth_.facts.page_bytes) ^ constant;
 }

@@ -10,6 +10,7 @@
 namespace demarc::serve {
 namespace {
 
+using color::LinearByte;
 using lease::extent_step;
 
 // So that what is told of a tenant fits a packet.
@@ -19,14 +20,14 @@ constexpr std::uint64_t whole_steps(std::uint64_t bytes) {
   return bytes / extent_step * extent_step;
 }
 
-std::map<std::uint64_t, Holding> lost_of(const Book::Tenant& tenant) {
-  std::map<std::uint64_t, Holding> lost = tenant.holdings;
+Holdings lost_of(const Book::Tenant& tenant) {
+  Holdings lost = tenant.holdings;
   std::erase_if(lost, [](const auto& entry) { return entry.second.state != Holding::State::lost; });
   return lost;
 }
 
-std::uint64_t end_of_holdings(const Book::Tenant& tenant) {
-  std::uint64_t end = 0;
+LinearByte end_of_holdings(const Book::Tenant& tenant) {
+  LinearByte end;
   for (const auto& [first, holding] : tenant.holdings) {
     if (holding.state != Holding::State::lost) end = first + holding.bytes;
   }
@@ -59,7 +60,7 @@ Result<void> check_kept(const Book::Tenant& now, const Terms& terms) {
     return invalid_input("tenant '{}' is in use: its memory synchronisation domain stays",
                          terms.name);
   }
-  if (end_of_holdings(now) > terms.bytes) {
+  if (end_of_holdings(now) > LinearByte(terms.bytes)) {
     return invalid_input("tenant '{}' uses its memory up to byte {}: {} bytes are too few",
                          terms.name, end_of_holdings(now), terms.bytes);
   }
@@ -67,10 +68,10 @@ Result<void> check_kept(const Book::Tenant& now, const Terms& terms) {
 }
 
 // What no holding has.
-FreeRanges free_of(const Book::Tenant& tenant) {
-  FreeRanges free;
-  std::uint64_t begin = 0;
-  const std::uint64_t most = whole_steps(tenant.terms.bytes);
+FreeRanges<LinearByte> free_of(const Book::Tenant& tenant) {
+  FreeRanges<LinearByte> free;
+  LinearByte begin;
+  const LinearByte most(whole_steps(tenant.terms.bytes));
   for (const auto& [first, holding] : tenant.holdings) {
     free.put(begin, std::min(first, most));
     begin = first + holding.bytes;
@@ -99,7 +100,7 @@ Result<const Book::Tenant*> Ledger::known_tenant(const std::string& name) const 
 
 bool Ledger::busy(const std::string& name) const {
   const Book::Tenant* found = tenant(name);
-  return (found != nullptr && end_of_holdings(*found) != 0) ||
+  return (found != nullptr && end_of_holdings(*found) != LinearByte()) ||
          std::any_of(book_.leases.begin(), book_.leases.end(),
                      [&](const auto& entry) { return entry.second.tenant == name; });
 }
@@ -218,7 +219,7 @@ Result<lease::Extent> Ledger::take(ProcessId process, std::uint64_t bytes) {
     return missing_capability("tenant '{}' was revoked", terms.name);
   }
   if (bytes == 0) return invalid_input("0 bytes were asked for");
-  FreeRanges free = free_of(tenant);
+  auto free = free_of(tenant);
   const std::uint64_t longest = free.longest();
   const std::uint64_t whole = round_up(std::min(bytes, longest), extent_step);
   const auto first = bytes <= longest ? free.take(whole) : std::nullopt;
@@ -234,7 +235,7 @@ void Ledger::count_refusal(ProcessId process) {
   ++tenant_with(process).refused_takes;
 }
 
-Result<void> Ledger::give(ProcessId process, std::uint64_t first) {
+Result<void> Ledger::give(ProcessId process, LinearByte first) {
   auto& holdings = tenant_with(process).holdings;
   const auto found = holdings.find(first);
   if (found == holdings.end() || found->second.process != process) {
@@ -257,8 +258,8 @@ std::optional<Unclean> Ledger::next_unclean(std::uint64_t most, const std::strin
     if (!wanted.empty() && name != wanted) continue;
     for (const auto& [first, holding] : tenant.holdings) {
       if (holding.state != Holding::State::unclean) continue;
-      return Unclean{name, first,
-                     std::min(holding.bytes, std::max(whole_steps(most), extent_step))};
+      return Unclean{name,
+                     {first, std::min(holding.bytes, std::max(whole_steps(most), extent_step))}};
     }
   }
   return std::nullopt;
@@ -266,15 +267,14 @@ std::optional<Unclean> Ledger::next_unclean(std::uint64_t most, const std::strin
 
 void Ledger::cleaned(const Unclean& piece) {
   auto& holdings = book_.tenants.at(piece.tenant).holdings;
-  const std::uint64_t rest = holdings.at(piece.first).bytes - piece.bytes;
-  holdings.erase(piece.first);
-  if (rest != 0) {
-    holdings[piece.first + piece.bytes] = {rest, 0, Holding::State::unclean};
-  }
+  const auto& [first, bytes] = piece.extent;
+  const std::uint64_t rest = holdings.at(first).bytes - bytes;
+  holdings.erase(first);
+  if (rest != 0) holdings[first + bytes] = {rest, 0, Holding::State::unclean};
 }
 
 void Ledger::lose(const Unclean& piece) {
-  book_.tenants.at(piece.tenant).holdings.at(piece.first).state = Holding::State::lost;
+  book_.tenants.at(piece.tenant).holdings.at(piece.extent.first).state = Holding::State::lost;
 }
 
 }  // namespace demarc::serve

@@ -157,13 +157,13 @@ Result<std::vector<OwnedFile>> PoolCard::lend(std::uint64_t first, std::uint64_t
   return files;
 }
 
-Result<void> PoolCard::scrub(const color::ColorSet& colors, std::uint64_t first,
-                             std::uint64_t bytes) {
+Result<void> PoolCard::scrub(const color::ColorSet& colors, const color::Extent& extent) {
   const auto found = shares_.find(colors);
   if (found == shares_.end()) return invalid_input("colours {} are no share", to_string(colors));
-  for (std::uint64_t done = 0; done < bytes; done += zero_bytes) {
-    DEMARC_CHECK(
-        found->second.all.upload(zeros_.data(), std::min(zero_bytes, bytes - done), first + done));
+  const cuda::ColoredBuffer& all = found->second.all;
+  for (std::uint64_t done = 0; done < extent.bytes; done += zero_bytes) {
+    DEMARC_CHECK(all.upload(zeros_.data(), std::min(zero_bytes, extent.bytes - done),
+                            extent.first - all.first() + done));
   }
   return {};
 }

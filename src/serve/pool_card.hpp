@@ -35,8 +35,8 @@ class PoolCard : public CardSide {
   [[nodiscard]] std::vector<std::byte> table() const override;
   [[nodiscard]] Result<std::vector<OwnedFile>> lend(std::uint64_t first,
                                                     std::uint64_t count) const override;
-  [[nodiscard]] Result<void> scrub(const color::ColorSet& colors, std::uint64_t first,
-                                   std::uint64_t bytes) override;
+  [[nodiscard]] Result<void> scrub(const color::ColorSet& colors,
+                                   const color::Extent& extent) override;
   [[nodiscard]] Result<void> check_alive() const override;
   [[nodiscard]] Result<void> prove(const gpu::TpcSet& tpcs) override;
   [[nodiscard]] Result<lease::ProvedMask> mask(const gpu::TpcSet& tpcs) const override;

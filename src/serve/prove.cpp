@@ -19,7 +19,7 @@ Result<void> prove_apart(const Terms& a, const Terms& b) {
   return {};
 }
 
-Result<void> prove_owner(const Book& book, const std::string& tenant, std::uint64_t first,
+Result<void> prove_owner(const Book& book, const std::string& tenant, color::LinearByte first,
                          const Holding& holding) {
   if (holding.state != Holding::State::given) {
     if (holding.process == 0) return {};
@@ -41,7 +41,7 @@ Result<void> prove_owner(const Book& book, const std::string& tenant, std::uint6
 
 Result<void> prove_holdings(const Book& book, const Book::Tenant& tenant) {
   const std::string& name = tenant.terms.name;
-  std::uint64_t end = 0;  // of the holdings so far
+  color::LinearByte end;  // of the holdings so far
   for (const auto& [first, holding] : tenant.holdings) {
     if (first < end) {
       return check_failed("tenant '{}': the bytes at {} are given twice", name, first);
@@ -49,7 +49,7 @@ Result<void> prove_holdings(const Book& book, const Book::Tenant& tenant) {
     // What is lost is the tenant's no more, and lies anywhere in its share.
     const bool lost = holding.state == Holding::State::lost;
     const std::uint64_t most = lost ? tenant.terms.share_bytes : tenant.terms.bytes;
-    if (holding.bytes == 0 || holding.bytes > most || first > most - holding.bytes) {
+    if (holding.bytes == 0 || holding.bytes > most || first.raw() > most - holding.bytes) {
       return check_failed("tenant '{}': {} bytes at {}, of {} that it may have", name,
                           holding.bytes, first, most);
     }

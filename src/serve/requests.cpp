@@ -256,7 +256,7 @@ Result<void> Server::take(Connection& connection) {
   }
   // What was written down is a process's, and is not told to it: nobody uses it.
   DEMARC_CHECK(proved());
-  connection.answers.push_back({to_text(*extent), {}});
+  connection.answers.push_back({lease::to_text(*extent), {}});
   return {};
 }
 

@@ -334,13 +334,13 @@ void Server::forget_ended_leases() {
 
 void Server::scrub(const Unclean& piece) {
   const color::ColorSet colors = ledger_.tenant(piece.tenant)->terms.colors;
-  if (const auto done = card_.scrub(colors, piece.first, piece.bytes); !done) {
+  if (const auto done = card_.scrub(colors, piece.extent); !done) {
     ledger_.lose(piece);
     looked_at_ = {};  // the reason may be the card's
     return options_.tell(
         fmt::format("tenant '{}': memory at {} could not be filled with zeros and "
                     "is not given any more: {}",
-                    piece.tenant, piece.first, done.error().message));
+                    piece.tenant, piece.extent.first, done.error().message));
   }
   ledger_.cleaned(piece);
 }

@@ -9,8 +9,10 @@
 namespace demarc {
 namespace {
 
+using Ranges = FreeRanges<std::uint64_t>;
+
 TEST(FreeRanges, the_first_range_with_room_is_cut_from_its_front) {
-  FreeRanges free(10, 14);
+  Ranges free(10, 14);
   free.put(20, 30);
   EXPECT_EQ(free.take(5), 20U);
   EXPECT_EQ(free.take(4), 10U);
@@ -22,7 +24,7 @@ TEST(FreeRanges, the_first_range_with_room_is_cut_from_its_front) {
 }
 
 TEST(FreeRanges, room_may_be_asked_for_from_a_number_on) {
-  FreeRanges free(0, 10);
+  Ranges free(0, 10);
   EXPECT_EQ(free.take(3, 4), 4U);
   EXPECT_EQ(free.longest(), 4U) << "what lies below stays free";
   EXPECT_EQ(free.take(3, 8), std::nullopt);
@@ -32,7 +34,7 @@ TEST(FreeRanges, room_may_be_asked_for_from_a_number_on) {
 }
 
 TEST(FreeRanges, what_meets_is_joined_on_both_sides) {
-  FreeRanges free(0, 3);
+  Ranges free(0, 3);
   free.put(5, 8);
   EXPECT_EQ(free.longest(), 3U);
   free.put(3, 5);
@@ -46,7 +48,7 @@ TEST(FreeRanges, what_meets_is_joined_on_both_sides) {
 
 TEST(FreeRanges, the_last_number_of_all_can_be_free) {
   constexpr std::uint64_t last = ~std::uint64_t{0};
-  FreeRanges free(last - 4, last);
+  Ranges free(last - 4, last);
   EXPECT_EQ(free.take(5), std::nullopt);
   EXPECT_EQ(free.take(last, 1), std::nullopt);
   EXPECT_EQ(free.take(4), last - 4);
@@ -56,7 +58,7 @@ TEST(FreeRanges, the_last_number_of_all_can_be_free) {
 RC_GTEST_PROP(FreeRanges, are_those_that_a_set_of_numbers_has, ()) {
   constexpr std::uint64_t count = 24;
   std::set<std::uint64_t> model;
-  FreeRanges free;
+  Ranges free;
   for (int step = 0; step < 60; ++step) {
     const auto begin = *rc::gen::inRange<std::uint64_t>(0, count);
     const auto length = *rc::gen::inRange<std::uint64_t>(1, 6);

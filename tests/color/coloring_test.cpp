@@ -30,7 +30,7 @@ RC_GTEST_PROP(Coloring, position_and_linear_are_inverse_on_every_colour, ()) {
   const auto coloring = Coloring::make(masks, 1U << 16U).value();
   const auto color = *rc::gen::inRange<std::uint32_t>(0, coloring.colors());
   const auto constant = *rc::gen::inRange<std::uint32_t>(0, coloring.colors());
-  const auto linear = *rc::gen::inRange<std::uint64_t>(0, std::uint64_t{1} << 40U);
+  const LinearByte linear(*rc::gen::inRange<std::uint64_t>(0, std::uint64_t{1} << 40U));
   const auto position = coloring.position(linear, color, constant);
   RC_ASSERT(coloring.linear(position) == linear);
   RC_ASSERT(coloring.color(position, constant) == color);
@@ -45,7 +45,7 @@ RC_GTEST_PROP(Coloring, colours_partition_a_page_exactly, ()) {
   std::vector<int> seen(small_page / step, 0);
   for (std::uint32_t color = 0; color < coloring.colors(); ++color) {
     for (std::uint64_t at = 0; at < small_page / coloring.colors(); at += step) {
-      ++seen.at(coloring.position(at, color, constant) / step);
+      ++seen.at(coloring.position(LinearByte(at), color, constant).raw() / step);
     }
   }
   RC_ASSERT(std::all_of(seen.begin(), seen.end(), [](int n) { return n == 1; }));
@@ -57,8 +57,9 @@ RC_GTEST_PROP(Coloring, a_chunk_of_a_colour_is_contiguous, ()) {
   const auto k = *rc::gen::inRange<std::uint64_t>(0, 1000);
   const auto inside = *rc::gen::inRange<std::uint64_t>(0, coloring.chunk_bytes());
   const auto start = coloring.chunk(k, color);
-  RC_ASSERT(start % coloring.chunk_bytes() == 0U);
-  RC_ASSERT(coloring.position(k * coloring.chunk_bytes() + inside, color) == start + inside);
+  RC_ASSERT(start.raw() % coloring.chunk_bytes() == 0U);
+  const LinearByte linear(k * coloring.chunk_bytes() + inside);
+  RC_ASSERT(coloring.position(linear, color) == start + inside);
 }
 
 TEST(Coloring, one_mask_gives_the_chunk_formula_of_its_lowest_bit) {
@@ -70,7 +71,7 @@ TEST(Coloring, one_mask_gives_the_chunk_formula_of_its_lowest_bit) {
     const std::uint64_t v = ((k >> 0U) << 15U) | low;
     for (const std::uint32_t constant : {0U, 1U}) {
       for (const std::uint32_t w : {0U, 1U}) {
-        const std::uint64_t expected = v + ((parity(v, mask) ^ constant ^ w) << 14U);
+        const ArenaByte expected(v + ((parity(v, mask) ^ constant ^ w) << 14U));
         EXPECT_EQ(coloring.chunk(k, w, constant), expected);
       }
     }
@@ -93,10 +94,10 @@ RC_GTEST_PROP(Coloring, constants_shift_the_colour_of_every_address, ()) {
   const auto coloring = Coloring::make(masks, 1U << 16U).value();
   const gpu::LinearHash rows{masks};
   const auto constant = *rc::gen::inRange<std::uint32_t>(0, coloring.colors());
-  const auto offset = *rc::gen::inRange<std::uint64_t>(0, std::uint64_t{1} << 30U);
+  const ArenaByte at(*rc::gen::inRange<std::uint64_t>(0, std::uint64_t{1} << 30U));
   // The page behaves as if an address bit above it were set that belongs to the rows of `constant`.
   const auto shifted = coloring.constant_from_rows(rows.rows, constant).value();
-  RC_ASSERT(coloring.color(offset, shifted) == (coloring.color(offset) ^ shifted));
+  RC_ASSERT(coloring.color(at, shifted) == (coloring.color(at) ^ shifted));
 }
 
 TEST(Coloring, dependent_masks_and_masks_beyond_a_page_are_refused) {

@@ -62,9 +62,11 @@ TEST(Law, finds_each_byte_where_the_colouring_says) {
   const LawPtr remainders = make_law(run.steps(0).value());
   const std::vector<std::byte> table = run.table();
   EXPECT_GE(remainders->bytes({law_page, 2}), run.color_bytes(0));
-  for (std::uint64_t linear = 5; linear < run.color_bytes(0); linear += 3001) {
-    EXPECT_EQ(remainders->position(linear, table), run.position(linear, 0)) << linear;
-    EXPECT_EQ(remainders->page_of(linear, law_page), run.position(linear, 0) / law_page) << linear;
+  for (std::uint64_t at = 5; at < run.color_bytes(0); at += 3001) {
+    const LinearByte linear(at);
+    const ArenaByte position = run.position(linear, 0);
+    EXPECT_EQ(remainders->position(linear, table), position) << linear;
+    EXPECT_EQ(remainders->page_of(linear, law_page), position.raw() / law_page) << linear;
     for (const std::uint32_t color : {0U, 3U}) {
       const LawPtr parities = make_law(Parities{{masks.begin(), masks.end()}, color});
       EXPECT_EQ(parities->position(linear, {}), coloring.position(linear, color)) << linear;
@@ -78,7 +80,7 @@ TEST(Law, that_is_added_needs_its_class_alone) {
   EXPECT_EQ(to_text(*law), R"({"stripes":{"color":1}})");
   const auto read = read_back(to_text(*law), with_stripes());
   ASSERT_TRUE(read) << read.error().message;
-  EXPECT_EQ((*read)->position(5000, {}), 3 * 4096 + 904U);
+  EXPECT_EQ((*read)->position(LinearByte(5000), {}), ArenaByte(3 * 4096 + 904));
   EXPECT_THAT(read_back("{}", with_stripes()).error().message, HasSubstr("'stripes'"));
 }
 

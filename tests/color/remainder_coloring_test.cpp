@@ -58,7 +58,7 @@ RC_GTEST_PROP(RemainderColoring, every_byte_of_a_colour_has_a_remainder_of_its_w
           .value();
   const auto color = *rc::gen::inRange(0U, 2U);
   const auto linear = *rc::gen::inRange<std::uint64_t>(0, coloring.color_bytes(color));
-  const std::uint64_t at = coloring.position(linear, color);
+  const std::uint64_t at = coloring.position(LinearByte(linear), color).raw();
   RC_ASSERT(at < 24 * coloring.hash().page_bytes);
   const std::uint64_t place = at / coloring.hash().page_bytes;
   const std::uint64_t number = place * 1024 + coloring.hash().number(at, constants[place]);
@@ -73,7 +73,7 @@ TEST(RemainderColoring, no_chunk_is_given_out_twice) {
   std::set<std::uint64_t> seen;
   for (std::uint32_t color = 0; color < 2; ++color) {
     for (std::uint64_t linear = 0; linear < coloring.color_bytes(color); linear += 256) {
-      EXPECT_TRUE(seen.insert(coloring.position(linear, color)).second);
+      EXPECT_TRUE(seen.insert(coloring.position(LinearByte(linear), color).raw()).second);
     }
   }
   // All but what lies in the rounds of 47 numbers at the ends.
@@ -110,7 +110,8 @@ TEST(RemainderSteps, find_every_chunk_of_64_pages) {
     const RemainderSteps steps = coloring.steps(0).value();
     const std::vector<std::byte> table = coloring.table();
     for (std::uint64_t linear = 0; linear < coloring.color_bytes(0); linear += 256) {
-      ASSERT_EQ(stepped(steps, table, linear + 77), coloring.position(linear + 77, 0)) << linear;
+      const ArenaByte at = coloring.position(LinearByte(linear + 77), 0);
+      ASSERT_EQ(stepped(steps, table, linear + 77), at.raw()) << linear;
     }
   }
 }
@@ -125,7 +126,7 @@ RC_GTEST_PROP(RemainderSteps, find_chunks_whatever_the_pages_and_lead_outside_be
   const std::uint64_t arena = 64 * coloring.hash().page_bytes;
   for (int i = 0; i < 20; ++i) {
     const auto linear = *rc::gen::inRange<std::uint64_t>(0, coloring.color_bytes(0));
-    RC_ASSERT(stepped(steps, table, linear) == coloring.position(linear, 0));
+    RC_ASSERT(stepped(steps, table, linear) == coloring.position(LinearByte(linear), 0).raw());
   }
   const std::uint64_t last = steps.end - steps.begin - 1;
   RC_ASSERT(stepped(steps, table, last * 256) < arena);
@@ -194,7 +195,7 @@ TEST(RemainderChunks, of_a_window_are_those_that_its_colour_has) {
   const auto arena = RemainderColoring::make(h200_remainders(), {{30, 11}}, constants).value();
   std::set<std::uint64_t> chunks;
   for (std::uint64_t linear = 0; linear < arena.color_bytes(0); linear += 256) {
-    chunks.insert(arena.position(linear, 0) / 256);
+    chunks.insert(arena.position(LinearByte(linear), 0).raw() / 256);
   }
   for (const std::uint64_t place : {1U, 2U}) {  // the first and the last lack rounds
     const auto own = own_chunks(h200_remainders(), {30, 11}, place, constants[place]);

@@ -138,11 +138,11 @@ class LeaseStandIn {
     }
     if (const auto* take = std::get_if<lease::TakeRequest>(&request)) {
       const lease::Extent extent{taken_, take->bytes};
-      if (taken_ + take->bytes > lease.bytes) {
+      if (extent.end() > color::LinearByte(lease.bytes)) {
         return lease::to_text(Error{ErrorKind::missing_capability, "the tenant has no such run"});
       }
-      taken_ += take->bytes;
-      return to_text(extent);
+      taken_ = extent.end();
+      return lease::to_text(extent);
     }
     return to_text(lease::Done{});
   }
@@ -154,7 +154,7 @@ class LeaseStandIn {
   std::vector<OwnedFile> pages_;
   std::string socket_ = (fresh_folder("lease_stand_in") / "socket").string();
   lease::PacketListener listener_ = lease::PacketListener::listen(socket_, std::nullopt).value();
-  std::uint64_t taken_ = 0;
+  color::LinearByte taken_;
   std::mutex mutex_;
   std::vector<lease::Request> asked_;
   std::mutex works_;  // held while the thread does anything but wait

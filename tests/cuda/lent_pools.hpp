@@ -64,7 +64,7 @@ inline Result<cuda::BorrowedShare> borrow(const cuda::ColoredPool& pool,
                                           const cuda::LentShare& lent) {
   DEMARC_TRY(auto share, cuda::BorrowedShare::open(pool.arena().gpu(), lent, pool.colors().table(),
                                                    pages_of_pool(pool)));
-  DEMARC_CHECK(share.map(0, share.bytes()));
+  DEMARC_CHECK(share.map({{}, share.bytes()}));
   return share;
 }
 

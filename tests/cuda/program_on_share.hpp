@@ -69,17 +69,16 @@ class ProgramOnShare {
   explicit ProgramOnShare(const cuda::ColoredPool& pool, std::uint32_t allowed_spills = 0,
                           bool overlap = false) {
     const cuda::ColoredCode code = cuda::code_of_pool(pool, 1).value();
-    window = code.pointer(0);
+    window = code.pointer({}).raw();
     window_bytes = pool.usage(1).capacity_bytes / 4096 * 4096;
     const auto gpu = pool.arena().gpu();
     api = gpu->api();
     own = gpu->api();
     calls = cuda::ColoredCalls::create({own,
                                         code,
-                                        window,
                                         window_bytes,
                                         {[this](std::uint64_t wanted) { return take(wanted); },
-                                         [this](const cuda::WindowMemory::Stretch&) { taken = 0; }},
+                                         [this](const color::Extent&) { taken = 0; }},
                                         gpu->compute_capability(),
                                         counters,
                                         *record,
@@ -161,9 +160,9 @@ class ProgramOnShare {
 
  private:
   // All that is left, in one stretch.
-  Result<cuda::WindowMemory::Stretch> take(std::uint64_t wanted) {
+  Result<color::Extent> take(std::uint64_t wanted) {
     if (window_bytes - taken < wanted) return missing_capability("the share is full");
-    const cuda::WindowMemory::Stretch stretch{taken, window_bytes - taken};
+    const color::Extent stretch{color::LinearByte(taken), window_bytes - taken};
     taken = window_bytes;
     return stretch;
   }

@@ -65,10 +65,12 @@ class MaskColors : public Colors {
         coloring_(color::Coloring::make(masks, page).value()),
         addressing_{masks, color} {}
   std::uint64_t position(std::uint64_t linear) const override {
-    return coloring_.position(linear, addressing_.color);
+    return coloring_.position(color::LinearByte(linear), addressing_.color).raw();
   }
   std::uint64_t pointer(std::uint64_t arena, std::uint64_t linear) const override {
-    return color::colored_pointer(arena, linear, addressing_);
+    return color::colored_pointer(color::DeviceAddress(arena), color::LinearByte(linear),
+                                  addressing_)
+        .raw();
   }
   Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t, std::uint64_t,
                                      const ptx::ColoredPlaces& given) const override {
@@ -110,7 +112,7 @@ class RemainderColors : public Colors {
                            const color::RemainderColoring& coloring = halves_of({0x15}))
       : Colors(coloring.pages()), coloring_(coloring), color_(color) {}
   std::uint64_t position(std::uint64_t linear) const override {
-    return coloring_.position(linear, color_);
+    return coloring_.position(color::LinearByte(linear), color_).raw();
   }
   std::uint64_t pointer(std::uint64_t arena, std::uint64_t linear) const override {
     return arena + linear;
@@ -169,13 +171,17 @@ class LawColors : public Colors {
  public:
   LawColors(color::LawPtr law, std::uint64_t pages, bool at_load)
       : Colors(pages), law_(std::move(law)), at_load_(at_load) {}
-  std::uint64_t position(std::uint64_t linear) const override { return law_->position(linear, {}); }
+  std::uint64_t position(std::uint64_t linear) const override {
+    return law_->position(color::LinearByte(linear), {}).raw();
+  }
   std::uint64_t pointer(std::uint64_t arena, std::uint64_t linear) const override {
-    return law_->window(arena).value_or(arena) + linear;
+    const color::DeviceAddress begin(arena);
+    return (law_->window(begin).value_or(begin) + linear).raw();
   }
   Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t arena, std::uint64_t,
                                      const ptx::ColoredPlaces& given) const override {
-    const color::Place place{.arena = arena, .window = pointer(arena, 0)};
+    const color::Place place{.arena = color::DeviceAddress(arena),
+                             .window = color::DeviceAddress(pointer(arena, 0))};
     if (!at_load_) {
       DEMARC_TRY(const auto translation, law_->translation(module, place));
       return ptx::rewrite_colored(module, translation, {.places = given});

@@ -36,12 +36,17 @@ class Side {
   }
   [[nodiscard]] gpu::Argument pointer(std::uint64_t linear) const {
     const std::uint64_t address =
-        colored_ ? color::colored_pointer(arena_, linear, addressing()) : arena_ + linear;
+        colored_ ? color::colored_pointer(color::DeviceAddress(arena_), color::LinearByte(linear),
+                                          addressing())
+                       .raw()
+                 : arena_ + linear;
     return gpu::make_scalar(gpu::ScalarType::u64, static_cast<std::int64_t>(address));
   }
   // In its buffer.
   [[nodiscard]] std::size_t position(std::uint64_t linear) const {
-    return shift_ + (colored_ ? coloring_.position(linear, addressing().color) : linear);
+    return shift_ + (colored_
+                         ? coloring_.position(color::LinearByte(linear), addressing().color).raw()
+                         : linear);
   }
   static color::Parities addressing() { return {{0x600}, 1}; }
 

@@ -19,6 +19,7 @@
 namespace demarc::lease {
 namespace {
 
+using color::LinearByte;
 using test::why;
 using testing::HasSubstr;
 using testing::Not;
@@ -55,15 +56,15 @@ TEST_F(Client, asks_and_hands_out_what_is_answered) {
   answer(to_text(Opened{lease(2), "00ff", 2}), {listener.lock(), listener.lock()});
   EXPECT_EQ(client.open("a", "#1").value(), (Opened{lease(2), "00ff", 2}));
   EXPECT_EQ(asked(), Request(OpenRequest{"a", "#1"}));
-  answer(to_text(Extent{4 << 20, 2 << 20}));
-  EXPECT_EQ(client.take(5).value(), (Extent{4 << 20, 2 << 20}));
+  answer(to_text(Extent{LinearByte(4 << 20), 2 << 20}));
+  EXPECT_EQ(client.take(5).value(), (Extent{LinearByte(4 << 20), 2 << 20}));
   EXPECT_EQ(asked(), Request(TakeRequest{5}));
-  answer(to_text(Extent{0, 2 << 20}));
-  EXPECT_EQ(client.take(2 << 20).value(), (Extent{0, 2 << 20})) << "not one byte more";
+  answer(to_text(Extent{{}, 2 << 20}));
+  EXPECT_EQ(client.take(2 << 20).value(), (Extent{{}, 2 << 20})) << "not one byte more";
   EXPECT_EQ(asked(), Request(TakeRequest{2 << 20}));
   answer(to_text(Done{}));
-  EXPECT_TRUE(client.give(4 << 20));
-  EXPECT_EQ(asked(), Request(GiveRequest{4 << 20}));
+  EXPECT_TRUE(client.give(LinearByte(4 << 20)));
+  EXPECT_EQ(asked(), Request(GiveRequest{LinearByte(4 << 20)}));
   for (int i = 0; i < 3; ++i) answer(to_text(Done{}));
   EXPECT_TRUE(client.grow("a", 9));
   EXPECT_EQ(asked(), Request(GrowRequest{"a", 9}));
@@ -107,7 +108,7 @@ TEST_F(Client, gets_the_errors_of_the_server_as_they_are) {
   EXPECT_EQ(client.open("a", "").error(), error);
   EXPECT_EQ(client.attach("0").error(), error);
   EXPECT_EQ(client.take(1).error(), error);
-  EXPECT_EQ(client.give(1).error(), error);
+  EXPECT_EQ(client.give(LinearByte(1)).error(), error);
   EXPECT_EQ(client.list().error(), error);
   EXPECT_EQ(client.grow("a", 1).error(), error);
   EXPECT_EQ(client.move("a", "0").error(), error);
@@ -235,7 +236,8 @@ TEST(ClientOfAListenerThatDied, keeps_others_from_listening_there) {
 }
 
 TEST_F(Client, refuses_extents_that_are_not_what_was_asked_for) {
-  for (const Extent& wrong : {Extent{0, 2 << 20}, Extent{1, 4 << 20}, Extent{0, (4 << 20) + 1}}) {
+  for (const Extent& wrong :
+       {Extent{{}, 2 << 20}, Extent{LinearByte(1), 4 << 20}, Extent{{}, (4 << 20) + 1}}) {
     answer(to_text(wrong));
     const auto extent = client.take((2 << 20) + 1);
     ASSERT_FALSE(extent);
@@ -244,7 +246,7 @@ TEST_F(Client, refuses_extents_that_are_not_what_was_asked_for) {
                 HasSubstr("the answer of demarc serve cannot be understood"));
   }
   answer(to_text(Done{}), {listener.file()});
-  EXPECT_THAT(why(client.give(0)), HasSubstr("1 descriptors came, but 0 were expected"));
+  EXPECT_THAT(why(client.give({})), HasSubstr("1 descriptors came, but 0 were expected"));
 }
 
 TEST_F(Client, is_told_when_the_server_has_ended) {
@@ -271,7 +273,7 @@ TEST_F(Client, gives_up_a_server_that_says_nothing) {
     EXPECT_TRUE(impatient.lost());
     EXPECT_FALSE(client.lost());
     // What comes late is the answer of no other question, and no other one is asked.
-    ASSERT_TRUE(silent->send(to_text(Extent{0, extent_step})).value());
+    ASSERT_TRUE(silent->send(to_text(Extent{{}, extent_step})).value());
     EXPECT_THAT(why(impatient.take(1)), HasSubstr("demarc serve does not answer"));
     EXPECT_TRUE(silent->receive()->packet);
     EXPECT_FALSE(silent->receive()->packet);
@@ -294,7 +296,7 @@ TEST_F(Client, gives_up_a_server_that_takes_no_question) {
     const timeval soon{0, 1000};  // in the place of the 10 s
     ASSERT_EQ(::setsockopt(impatient.file(), SOL_SOCKET, SO_SNDTIMEO, &soon, sizeof soon), 0);
     ASSERT_TRUE(standing->send(to_text(Done{})).value());
-    const auto refused = impatient.give(0);
+    const auto refused = impatient.give({});
     ASSERT_FALSE(refused) << "that was an answer to another question";
     EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
     EXPECT_THAT(refused.error().message, HasSubstr("demarc serve does not answer"));
@@ -315,7 +317,7 @@ TEST_F(Client, waits_longer_for_what_takes_the_server_longer) {
     EXPECT_GE(waited_s([](const LeaseClient& one) { return one.take(1); }), 0.06);
     EXPECT_GE(waited_s([](const LeaseClient& one) { return one.move("a", "0"); }), 0.06);
     EXPECT_GE(waited_s([](const LeaseClient& one) { return one.revoke("a"); }), 0.06);
-    EXPECT_GE(waited_s([](const LeaseClient& one) { return one.give(0); }), 0.01);
+    EXPECT_GE(waited_s([](const LeaseClient& one) { return one.give({}); }), 0.01);
     EXPECT_GE(waited_s([](const LeaseClient& one) { return one.grow("a", 1); }), 0.01);
     EXPECT_GE(waited_s([](const LeaseClient& one) { return one.list(); }), 0.01);
     EXPECT_GE(waited_s([](const LeaseClient& one) { return one.pages(0, 1); }), 0.01);

@@ -7,6 +7,7 @@
 namespace demarc::lease {
 namespace {
 
+using color::LinearByte;
 using testing::HasSubstr;
 
 Lease lease_by_parities() {
@@ -76,7 +77,7 @@ TEST(Messages, of_every_kind_come_back_as_they_were) {
   for (const Request& request :
        {Request(OpenRequest{"a \"name\"", "/proc/1/fd/2#3"}), Request(AttachRequest{"0f"}),
         Request(PagesRequest{5, 9}), Request(TakeRequest{std::uint64_t{1} << 40}),
-        Request(GiveRequest{7}), Request(ListRequest{}), Request(GrowRequest{"a", 9}),
+        Request(GiveRequest{LinearByte(7)}), Request(ListRequest{}), Request(GrowRequest{"a", 9}),
         Request(MoveRequest{"a", "0-3"}), Request(RevokeRequest{"a"}), Request(EndWorkRequest{})}) {
     const auto read = parse_request(to_text(request));
     ASSERT_TRUE(read) << read.error().message;
@@ -86,7 +87,7 @@ TEST(Messages, of_every_kind_come_back_as_they_were) {
   expect_kept(Opened{lease_by_remainders(), "0123", 3});
   expect_kept(Attached{lease_by_remainders(), 2});
   expect_kept(PageBatch{5, 200});
-  expect_kept(Extent{2 << 20, 4 << 20});
+  expect_kept(Extent{LinearByte(2 << 20), 4 << 20});
   expect_kept(Done{});
   expect_kept(ListHead{"GPU-1", std::uint64_t{1} << 37, 2, "ended"});
   expect_kept(full_status());
@@ -99,7 +100,7 @@ TEST(Messages, are_written_as_other_versions_read_them) {
   EXPECT_EQ(to_text(Request(AttachRequest{"0f"})), R"({"do":"attach","token":"0f"})");
   EXPECT_EQ(to_text(Request(PagesRequest{5, 9})), R"({"do":"pages","first_page":5,"pages":9})");
   EXPECT_EQ(to_text(Request(TakeRequest{6})), R"({"do":"take","bytes":6})");
-  EXPECT_EQ(to_text(Request(GiveRequest{7})), R"({"do":"give","first":7})");
+  EXPECT_EQ(to_text(Request(GiveRequest{LinearByte(7)})), R"({"do":"give","first":7})");
   EXPECT_EQ(to_text(Request(ListRequest{})), R"({"do":"list"})");
   EXPECT_EQ(to_text(Request(GrowRequest{"a", 9})), R"({"do":"grow","tenant":"a","bytes":9})");
   EXPECT_EQ(to_text(Request(MoveRequest{"a", "0-3"})),
@@ -122,7 +123,7 @@ TEST(Messages, are_written_as_other_versions_read_them) {
       R"("reciprocal":3,"reciprocal_shift":4,"skipped":5,"first_page":6,"pages_at":1030},)"
       R"("patterns_at":512,"places_at":1024},"mps":"/run/mps"},"token":"0123","locks":3})");
   EXPECT_EQ(to_text(PageBatch{5, 9}), R"({"first_page":5,"pages":9})");
-  EXPECT_EQ(to_text(Extent{2, 4}), R"({"first":2,"bytes":4})");
+  EXPECT_EQ(to_text(Extent{LinearByte(2), 4}), R"({"first":2,"bytes":4})");
   EXPECT_EQ(to_text(Done{}), "{}");
   EXPECT_EQ(to_text(ListHead{"GPU-1", 7, 2, "on"}),
             R"({"card":"GPU-1","arena_bytes":7,"tenants":2,"mps":"on"})");

@@ -10,6 +10,7 @@
 namespace demarc::serve {
 namespace {
 
+using color::LinearByte;
 using lease::LeaseClient;
 using testing::HasSubstr;
 
@@ -91,7 +92,7 @@ TEST_F(Answering, lets_wait_for_zeros_only_what_they_can_help) {
     static_cast<void>(attach(users.back(), open(owners.back(), tenant).token));
     static_cast<void>(take(users.back(), 8 * step));
   }
-  ASSERT_EQ(refusal(users[1], lease::GiveRequest{0}), "done");
+  ASSERT_EQ(refusal(users[1], lease::GiveRequest{}), "done");
   EXPECT_THAT(refusal(users[0], lease::TakeRequest{step}), HasSubstr("the longest free run"))
       << "bytes of another tenant";
   EXPECT_EQ(refusal(users[1], lease::TakeRequest{0}), "0 bytes were asked for");
@@ -107,7 +108,7 @@ TEST_F(Answering, gives_nothing_to_a_connection_that_ended_while_it_waited) {
   auto process = std::make_optional(connect());
   static_cast<void>(attach(*process, open(owner).token));
   static_cast<void>(take(*process, 8 * step));
-  ASSERT_EQ(refusal(*process, lease::GiveRequest{0}), "done");
+  ASSERT_EQ(refusal(*process, lease::GiveRequest{}), "done");
   ASSERT_TRUE(process->send(to_text(lease::Request(lease::TakeRequest{8 * step}))).value());
   ASSERT_TRUE(server->turn(10));
   ASSERT_NE(status("a").unclean_bytes, 0U) << "it waits for zeros";
@@ -253,7 +254,7 @@ TEST_F(Answering, waits_in_its_turns_though_a_process_took_no_answers) {
   const auto sleeper = connect();
   static_cast<void>(attach(sleeper, open(owner).token));
   ASSERT_EQ(::fcntl(sleeper.file(), F_SETFL, O_NONBLOCK), 0);
-  const lease::Request question = lease::GiveRequest{1};
+  const lease::Request question = lease::GiveRequest{LinearByte(1)};
   while (sleeper.send(to_text(question)).value_or(false)) ASSERT_TRUE(server->turn(0));
   turn_until([&] { return !told.empty(); });
   const OwnedFile timer = timer_of({0, 1'000'000});
@@ -322,7 +323,7 @@ TEST_F(Answering, does_what_is_due_though_nobody_asks_anything) {
   const auto process = connect();
   static_cast<void>(attach(process, open(owner).token));
   static_cast<void>(take(process, 8 * step));
-  ASSERT_EQ(refusal(process, lease::GiveRequest{0}), "done");
+  ASSERT_EQ(refusal(process, lease::GiveRequest{}), "done");
   while (status("a").unclean_bytes != 0) {
     const bool timed_out = server->turn(-1, timer.get()).value();
     ASSERT_FALSE(timed_out) << "bytes wait for zeros";
@@ -398,7 +399,7 @@ class HostileClients : public Answering {
         case 4:
           return to_text(lease::Request(lease::PagesRequest{any(450), any(202)}));
         case 5:
-          return to_text(lease::Request(lease::GiveRequest{any(9) * step}));
+          return to_text(lease::Request(lease::GiveRequest{LinearByte(any(9) * step)}));
         default:
           return fmt::format(R"({{"do":"{}","tenant":{},"bytes":{},"first":{}}})", words[any(10)],
                              numbers[any(13)], numbers[any(13)], numbers[any(13)]);

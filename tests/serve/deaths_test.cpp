@@ -32,7 +32,7 @@ class Deaths : public ServerTest {
     auto client = LeaseClient::connect(options.socket).value();
     static_cast<void>(client.attach(token).value());
     const auto extent = client.take(bytes).value();
-    std::memset(card.memory(1) + extent.first, 'x', extent.bytes);
+    std::memset(card.memory(1) + extent.first.raw(), 'x', extent.bytes);
     return client;
   }
   void expect_zeros() {
@@ -366,7 +366,7 @@ TEST_F(Deaths, of_64_processes_leave_nothing_behind) {
       auto client = LeaseClient::connect(options.socket).value();
       static_cast<void>(client.attach(tokens[i % 2]).value());
       std::mt19937 random(i);
-      std::vector<std::uint64_t> firsts;
+      std::vector<color::LinearByte> firsts;
       for (int change = 0; change < 16; ++change) {
         if (random() % 3 != 0 || firsts.empty()) {
           const auto extent = client.take(1 + random() % (3 * step));

@@ -10,6 +10,7 @@
 namespace demarc::serve {
 namespace {
 
+using color::LinearByte;
 using gpu::TpcSet;
 using lease::extent_step;
 using testing::HasSubstr;
@@ -18,6 +19,17 @@ using State = Holding::State;
 Terms terms(const std::string& name, TpcSet tpcs, std::uint64_t colors, std::uint64_t steps,
             std::optional<std::uint32_t> domain = {}) {
   return {name, tpcs, {colors, 8}, domain, steps * extent_step, steps * extent_step};
+}
+
+template <class At>
+concept CanBeGiven = requires(Ledger& ledger, At first) {
+  ledger.give(ProcessId{1}, first);
+};
+static_assert(CanBeGiven<LinearByte> && !CanBeGiven<color::ArenaByte>);
+static_assert(!CanBeGiven<std::uint64_t> && !CanBeGiven<color::DeviceAddress>);
+
+LinearByte at_step(std::uint64_t steps) {
+  return LinearByte(steps * extent_step);
 }
 
 class Tenants : public testing::Test {
@@ -82,7 +94,7 @@ TEST_F(Tenants, exchange_what_they_have_and_go_when_they_are_not_used) {
 
 TEST_F(Tenants, that_are_used_keep_what_their_processes_have) {
   const auto process = process_of("a");
-  ASSERT_EQ(ledger.take(process, 3 * extent_step).value().first, 0U);
+  ASSERT_EQ(ledger.take(process, 3 * extent_step).value().first, LinearByte());
   EXPECT_EQ(refusal(ledger.set(terms("a", {0}, 4, 8, 1))),
             "tenant 'a' is in use: its colours stay");
   EXPECT_EQ(refusal(ledger.set(terms("a", {0}, 1, 9, 1))),
@@ -104,23 +116,23 @@ TEST_F(Tenants, that_are_used_keep_what_their_processes_have) {
 
 TEST_F(Tenants, get_the_first_run_that_is_long_enough) {
   const auto process = process_of("a");
-  EXPECT_EQ(ledger.take(process, 1).value(), (lease::Extent{0, extent_step}));
+  EXPECT_EQ(ledger.take(process, 1).value(), (lease::Extent{{}, extent_step}));
   EXPECT_EQ(ledger.take(process, extent_step + 1).value(),
-            (lease::Extent{extent_step, 2 * extent_step}));
-  EXPECT_EQ(ledger.take(process, extent_step).value().first, 3 * extent_step);
-  EXPECT_EQ(ledger.take(process, 4 * extent_step).value().first, 4 * extent_step);
+            (lease::Extent{at_step(1), 2 * extent_step}));
+  EXPECT_EQ(ledger.take(process, extent_step).value().first, at_step(3));
+  EXPECT_EQ(ledger.take(process, 4 * extent_step).value().first, at_step(4));
   EXPECT_EQ(ledger.take(process, 1).error().message,
             "1 bytes for tenant 'a': the longest free run has 0 of 16777216");
-  ASSERT_TRUE(ledger.give(process, extent_step));
+  ASSERT_TRUE(ledger.give(process, at_step(1)));
   clean_all();
   EXPECT_EQ(ledger.take(process, 3 * extent_step).error().message,
             "6291456 bytes for tenant 'a': the longest free run has 4194304 of 16777216");
   ledger.count_refusal(process);
   EXPECT_EQ(ledger.tenant("a")->refused_takes, 1U);
   EXPECT_EQ(ledger.tenant("b")->refused_takes, 0U);
-  ASSERT_TRUE(ledger.give(process, 3 * extent_step));
+  ASSERT_TRUE(ledger.give(process, at_step(3)));
   clean_all();
-  EXPECT_EQ(ledger.take(process, 3 * extent_step).value().first, extent_step)
+  EXPECT_EQ(ledger.take(process, 3 * extent_step).value().first, at_step(1))
       << "two free neighbours are one run";
   EXPECT_EQ(ledger.take(process, UINT64_MAX).error().kind, ErrorKind::missing_capability);
   EXPECT_EQ(ledger.take(process, 0).error().kind, ErrorKind::invalid_input);
@@ -140,37 +152,35 @@ TEST_F(Tenants, cannot_give_what_they_do_not_have) {
   const auto process = process_of("a");
   const auto other = process_of("a");
   ASSERT_TRUE(ledger.take(process, 2 * extent_step));
-  EXPECT_EQ(refusal(ledger.give(other, 0)), "no bytes of this process begin at 0");
-  EXPECT_EQ(refusal(ledger.give(process, extent_step)),
-            "no bytes of this process begin at 2097152");
-  EXPECT_TRUE(ledger.give(process, 0));
-  EXPECT_EQ(refusal(ledger.give(process, 0)), "no bytes of this process begin at 0");
+  EXPECT_EQ(refusal(ledger.give(other, {})), "no bytes of this process begin at 0");
+  EXPECT_EQ(refusal(ledger.give(process, at_step(1))), "no bytes of this process begin at 2097152");
+  EXPECT_TRUE(ledger.give(process, {}));
+  EXPECT_EQ(refusal(ledger.give(process, {})), "no bytes of this process begin at 0");
 }
 
 TEST_F(Tenants, get_bytes_back_only_once_they_are_clean) {
   const auto process = process_of("a");
   ASSERT_TRUE(ledger.take(process, 8 * extent_step));
-  ASSERT_TRUE(ledger.give(process, 0));
+  ASSERT_TRUE(ledger.give(process, {}));
   EXPECT_FALSE(ledger.take(process, 1));
-  EXPECT_EQ(ledger.next_unclean(1)->bytes, extent_step);
+  EXPECT_EQ(ledger.next_unclean(1)->extent.bytes, extent_step);
   EXPECT_TRUE(ledger.next_unclean(1, "a"));
   EXPECT_FALSE(ledger.next_unclean(1, "b"));
   const auto piece = ledger.next_unclean(4 * extent_step - 1);
   ASSERT_TRUE(piece);
   EXPECT_EQ(piece->tenant, "a");
-  EXPECT_EQ(piece->first, 0U);
-  EXPECT_EQ(piece->bytes, 3 * extent_step);
+  EXPECT_EQ(piece->extent, (lease::Extent{{}, 3 * extent_step}));
   ledger.cleaned(*piece);
-  EXPECT_EQ(ledger.next_unclean(UINT64_MAX)->first, 3 * extent_step);
-  EXPECT_EQ(ledger.next_unclean(UINT64_MAX)->bytes, 5 * extent_step);
-  EXPECT_EQ(ledger.take(process, 3 * extent_step).value().first, 0U);
+  EXPECT_EQ(ledger.next_unclean(UINT64_MAX)->extent.first, at_step(3));
+  EXPECT_EQ(ledger.next_unclean(UINT64_MAX)->extent.bytes, 5 * extent_step);
+  EXPECT_EQ(ledger.take(process, 3 * extent_step).value().first, LinearByte());
   EXPECT_FALSE(ledger.take(process, 1));
   ledger.lose(*ledger.next_unclean(extent_step));
   EXPECT_FALSE(ledger.next_unclean(UINT64_MAX));
   EXPECT_FALSE(ledger.take(process, 1));
   ledger.detach(process);
   clean_all();
-  EXPECT_EQ(ledger.tenant("a")->holdings.at(3 * extent_step).state, State::lost);
+  EXPECT_EQ(ledger.tenant("a")->holdings.at(at_step(3)).state, State::lost);
 }
 
 TEST_F(Tenants, that_get_a_share_of_which_bytes_were_lost_do_not_get_these_bytes) {
@@ -178,13 +188,13 @@ TEST_F(Tenants, that_get_a_share_of_which_bytes_were_lost_do_not_get_these_bytes
   const auto process = ledger.attach(lease).value();
   ASSERT_TRUE(ledger.take(process, step_bytes(2)));
   ASSERT_TRUE(ledger.take(process, step_bytes(4)));
-  ASSERT_TRUE(ledger.give(process, step_bytes(2)));
+  ASSERT_TRUE(ledger.give(process, at_step(2)));
   ledger.lose(*ledger.next_unclean(UINT64_MAX));
   // What is lost lies beyond the bytes that are left, and keeps nobody from that.
   Terms fewer = terms("a", {0, 1}, 1, 8, 1);
   fewer.bytes = step_bytes(2);
   EXPECT_EQ(refusal(ledger.set(fewer)), "taken");
-  ASSERT_TRUE(ledger.give(process, 0));
+  ASSERT_TRUE(ledger.give(process, {}));
   ledger.detach(process);
   ledger.close(lease);
   clean_all();
@@ -195,8 +205,8 @@ TEST_F(Tenants, that_get_a_share_of_which_bytes_were_lost_do_not_get_these_bytes
   const auto other = process_of("b");
   EXPECT_EQ(ledger.take(other, step_bytes(3)).error().message,
             "6291456 bytes for tenant 'b': the longest free run has 4194304 of 16777216");
-  EXPECT_EQ(ledger.take(other, step_bytes(2)).value().first, 0U);
-  EXPECT_EQ(ledger.take(other, step_bytes(2)).value().first, step_bytes(6));
+  EXPECT_EQ(ledger.take(other, step_bytes(2)).value().first, LinearByte());
+  EXPECT_EQ(ledger.take(other, step_bytes(2)).value().first, at_step(6));
 }
 
 TEST_F(Tenants, have_a_lease_as_long_as_its_owner_or_one_of_its_processes_lives) {
@@ -210,8 +220,8 @@ TEST_F(Tenants, have_a_lease_as_long_as_its_owner_or_one_of_its_processes_lives)
   ledger.close(lease);
   ledger.detach(first);
   EXPECT_TRUE(ledger.book().leases.contains(lease));
-  EXPECT_EQ(ledger.tenant("a")->holdings.at(0).state, State::unclean);
-  EXPECT_EQ(ledger.tenant("a")->holdings.at(extent_step).state, State::given);
+  EXPECT_EQ(ledger.tenant("a")->holdings.at({}).state, State::unclean);
+  EXPECT_EQ(ledger.tenant("a")->holdings.at(at_step(1)).state, State::given);
   ledger.detach(second);
   EXPECT_TRUE(ledger.book().leases.empty());
   EXPECT_TRUE(ledger.busy("a")) << "its memory is not clean";
@@ -266,7 +276,7 @@ class Proof : public testing::Test {
     const auto proved = prove(book);
     return proved ? "none" : proved.error().message;
   }
-  Book book{{{"a", {terms("a", {0}, 1, 8, 1), {{0, {extent_step, 2, State::given}}}}},
+  Book book{{{"a", {terms("a", {0}, 1, 8, 1), {{{}, {extent_step, 2, State::given}}}}},
              {"b", {terms("b", {2}, 2, 8, 2), {}}}},
             {{1, {"a"}}, {3, {"b"}}},
             {{2, {1}}}};
@@ -290,23 +300,23 @@ TEST_F(Proof, sees_what_two_tenants_share) {
 
 TEST_F(Proof, sees_bytes_that_two_have_or_that_nobody_may_have) {
   auto& holdings = book.tenants["a"].holdings;
-  holdings[extent_step - 1] = {extent_step, 2, State::given};
+  holdings[at_step(1) - 1] = {extent_step, 2, State::given};
   EXPECT_EQ(fault(), "tenant 'a': the bytes at 2097151 are given twice");
-  holdings.erase(extent_step - 1);
-  holdings[extent_step] = {8 * extent_step, 2, State::given};
+  holdings.erase(at_step(1) - 1);
+  holdings[at_step(1)] = {8 * extent_step, 2, State::given};
   EXPECT_EQ(fault(), "tenant 'a': 16777216 bytes at 2097152, of 16777216 that it may have");
-  holdings[extent_step] = {9 * extent_step, 2, State::given};
+  holdings[at_step(1)] = {9 * extent_step, 2, State::given};
   EXPECT_THAT(fault(), HasSubstr("18874368 bytes at 2097152"));
-  holdings[extent_step] = {0, 2, State::given};
+  holdings[at_step(1)] = {0, 2, State::given};
   EXPECT_THAT(fault(), HasSubstr("0 bytes at 2097152"));
-  holdings[extent_step] = {7 * extent_step, 2, State::given};
+  holdings[at_step(1)] = {7 * extent_step, 2, State::given};
   EXPECT_EQ(fault(), "none");
   book.tenants["a"].terms.bytes += 1;
   EXPECT_EQ(fault(), "tenant 'a': 16777217 bytes of a share of 16777216");
 }
 
 TEST_F(Proof, sees_what_belongs_to_nobody_that_is_there) {
-  auto& holding = book.tenants["a"].holdings[0];
+  auto& holding = book.tenants["a"].holdings[{}];
   holding.process = 9;
   EXPECT_EQ(fault(), "tenant 'a': the bytes at 0 are of a process that is gone");
   book.processes[9] = {3};
@@ -384,7 +394,7 @@ class Crowd {
   void replace_owner(const std::string& tenant, const lease::Extent& extent, ProcessId from,
                      ProcessId to) {
     for (std::uint64_t i = 0; i < extent.bytes / extent_step; ++i) {
-      ProcessId& owner = owners_.at(tenant).at(extent.first / extent_step + i);
+      ProcessId& owner = owners_.at(tenant).at(extent.first.raw() / extent_step + i);
       EXPECT_EQ(owner, from);
       owner = to;
     }
@@ -421,7 +431,7 @@ class Crowd {
   }
   void clean(const Unclean& piece) {
     ledger_.cleaned(piece);
-    replace_owner(piece.tenant, {piece.first, piece.bytes}, nobody, 0);
+    replace_owner(piece.tenant, piece.extent, nobody, 0);
   }
 
   Ledger ledger_;

@@ -50,11 +50,11 @@ class PlantedCard : public CardSide {
     }
     return files;
   }
-  [[nodiscard]] Result<void> scrub(const color::ColorSet& colors, std::uint64_t first,
-                                   std::uint64_t bytes) override {
-    scrubs.push_back({first, bytes});
+  [[nodiscard]] Result<void> scrub(const color::ColorSet& colors,
+                                   const color::Extent& extent) override {
+    scrubs.push_back(extent);
     if (!scrub_error.empty()) return missing_capability("{}", scrub_error);
-    std::memset(memory(colors.members()) + first, 0, bytes);
+    std::memset(memory(colors.members()) + extent.first.raw(), 0, extent.bytes);
     return {};
   }
   [[nodiscard]] Result<void> check_alive() const override {
@@ -98,7 +98,7 @@ class PlantedCard : public CardSide {
   gpu::TpcIndex unproved_tpc{127};
   std::string immovable;
   std::vector<std::string> proved, moves;
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> scrubs;
+  std::vector<color::Extent> scrubs;
 
  private:
   std::string uuid_ = "GPU-planted";

@@ -14,6 +14,7 @@
 namespace demarc::serve {
 namespace {
 
+using color::LinearByte;
 using test::page_of_share;
 using testing::HasSubstr;
 
@@ -69,7 +70,7 @@ TEST_F(OnAPool, knows_what_terms_need_of_the_card) {
 
 TEST_F(OnAPool, fills_the_bytes_of_a_share_with_zeros_and_no_other) {
   ASSERT_EQ(card->gpu()->api().cuMemsetD8_v2(pool->arena().address(), 7, 4 * page_of_share), 0);
-  ASSERT_TRUE(side->scrub({2, 2}, step, step));
+  ASSERT_TRUE(side->scrub({2, 2}, {LinearByte(step), step}));
   const color::Coloring coloring = color::Coloring::make(test::half_mask, page_of_share).value();
   std::uint64_t zeros = 0;
   const auto bytes = arena();
@@ -80,8 +81,8 @@ TEST_F(OnAPool, fills_the_bytes_of_a_share_with_zeros_and_no_other) {
     ASSERT_GE(at, 2 * page_of_share) << "the first step of the share";
   }
   EXPECT_EQ(zeros, step);
-  EXPECT_FALSE(side->scrub({2, 2}, 2 * step, step)) << "beyond the share";
-  EXPECT_FALSE(side->scrub({4, 2}, 0, step));
+  EXPECT_FALSE(side->scrub({2, 2}, {LinearByte(2 * step), step})) << "beyond the share";
+  EXPECT_FALSE(side->scrub({4, 2}, {{}, step}));
 }
 
 TEST_F(OnAPool, fills_more_bytes_than_are_written_at_a_time) {
@@ -90,7 +91,7 @@ TEST_F(OnAPool, fills_more_bytes_than_are_written_at_a_time) {
   const auto other = PoolCard::adopt(card, large, {{1, 2}, {2, 2}}).value();
   const auto& api = card->gpu()->api();
   ASSERT_EQ(api.cuMemsetD8_v2(large->arena().address(), 7, pages * page_of_share), 0);
-  ASSERT_TRUE(other->scrub({1, 2}, 0, 9 * step));
+  ASSERT_TRUE(other->scrub({1, 2}, {{}, 9 * step}));
   std::vector<char> bytes(pages * page_of_share);
   ASSERT_EQ(api.cuMemcpyDtoH_v2(bytes.data(), large->arena().address(), bytes.size()), 0);
   EXPECT_EQ(std::count(bytes.begin(), bytes.end(), '\0'), 9 * step);
@@ -133,7 +134,7 @@ TEST(PoolCards, tell_of_remainders_what_their_clients_need) {
     EXPECT_EQ(share.bytes, lent.bytes / step * step);
     const auto table = pool->colors().table();
     EXPECT_EQ(side->table(), std::vector<std::byte>(table.begin(), table.end()));
-    EXPECT_TRUE(side->scrub({1, 2}, 0, step));
+    EXPECT_TRUE(side->scrub({1, 2}, {{}, step}));
   }
 }
 

@@ -7,6 +7,7 @@
 namespace demarc::serve {
 namespace {
 
+using color::LinearByte;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -91,7 +92,7 @@ TEST_F(Serving, lends_the_pages_that_a_process_asks_for) {
               fmt::format("{} pages from {} on: 1 to {} of the arena's {} were expected", count,
                           first, lease::packet_files, pages));
   }
-  EXPECT_EQ(take(process, 1).first, 0U) << "the connection answers on";
+  EXPECT_EQ(take(process, 1).first, LinearByte()) << "the connection answers on";
 }
 
 TEST_F(Serving, hands_out_the_table_in_a_file_that_nobody_can_change) {
@@ -152,24 +153,24 @@ TEST_F(Serving, gives_memory_and_takes_it_back) {
   const auto owner = connect();
   const auto process = connect();
   static_cast<void>(attach(process, open(owner).token));
-  EXPECT_EQ(take(process, step + 1), (lease::Extent{0, 2 * step}));
-  EXPECT_EQ(take(process, 1), (lease::Extent{2 * step, step}));
+  EXPECT_EQ(take(process, step + 1), (lease::Extent{{}, 2 * step}));
+  EXPECT_EQ(take(process, 1), (lease::Extent{LinearByte(2 * step), step}));
   EXPECT_EQ(status("a").given_bytes, 3 * step);
   EXPECT_EQ(status("a").extents, 2U);
   EXPECT_THAT(status("a").processes, ElementsAre(::getpid()));
   EXPECT_EQ(status("b").given_bytes, 0U);
-  EXPECT_EQ(refusal(process, lease::GiveRequest{0}), "done");
-  EXPECT_EQ(refusal(process, lease::GiveRequest{0}), "no bytes of this process begin at 0");
+  EXPECT_EQ(refusal(process, lease::GiveRequest{}), "done");
+  EXPECT_EQ(refusal(process, lease::GiveRequest{}), "no bytes of this process begin at 0");
 }
 
 TEST_F(Serving, fills_what_comes_back_with_zeros_before_it_is_given_again) {
   const auto owner = connect();
   const auto process = connect();
   static_cast<void>(attach(process, open(owner).token));
-  ASSERT_EQ(take(process, 8 * step).first, 0U);
+  ASSERT_EQ(take(process, 8 * step).first, LinearByte());
   std::memset(card.memory(1), 'x', 8 * step);
   // Both questions lie there before the server looks: the second waits for the zeros.
-  ASSERT_TRUE(*process.send(to_text(lease::Request(lease::GiveRequest{0}))));
+  ASSERT_TRUE(*process.send(to_text(lease::Request(lease::GiveRequest{}))));
   ASSERT_TRUE(*process.send(to_text(lease::Request(lease::TakeRequest{8 * step}))));
   EXPECT_EQ(lease::parse_answer<lease::Done>(next(process).text), lease::Done{});
   EXPECT_EQ(lease::parse_answer<lease::Extent>(next(process).text).value().bytes, 8 * step);
@@ -180,7 +181,7 @@ TEST_F(Serving, fills_what_comes_back_with_zeros_before_it_is_given_again) {
 
 TEST_F(Serving, fills_bytes_of_a_tenant_that_waits_before_those_of_others) {
   const auto [owners, users] = two_with_all_bytes();
-  const lease::Request give = lease::GiveRequest{0};
+  const lease::Request give = lease::GiveRequest{};
   const lease::Request all = lease::TakeRequest{8 * step};
   for (const auto& user : users) ASSERT_TRUE(*user.send(to_text(give)));
   ASSERT_TRUE(*users[1].send(to_text(all)));
@@ -195,7 +196,7 @@ TEST_F(Serving, fills_bytes_of_those_who_wait_in_turn) {
   options.scrub_bytes = step;
   start();
   const auto [owners, users] = two_with_all_bytes();
-  const lease::Request give = lease::GiveRequest{0};
+  const lease::Request give = lease::GiveRequest{};
   const lease::Request all = lease::TakeRequest{8 * step};
   for (const auto& user : users) {
     ASSERT_TRUE(*user.send(to_text(give)));
@@ -218,7 +219,7 @@ TEST_F(Serving, looks_at_the_card_at_once_when_zeros_cannot_be_written) {
   const auto process = connect();
   static_cast<void>(attach(process, open(owner).token));
   static_cast<void>(take(process, step));
-  ASSERT_TRUE(*process.send(to_text(lease::Request(lease::GiveRequest{0}))));
+  ASSERT_TRUE(*process.send(to_text(lease::Request(lease::GiveRequest{}))));
   card.scrub_error = card.dead = "the card is lost";
   for (int i = 0; i < 2000 && told.empty(); ++i) {
     const auto turned = server->turn(10);
@@ -233,12 +234,12 @@ TEST_F(Serving, gives_nobody_what_could_not_be_filled_with_zeros) {
   static_cast<void>(attach(process, open(owner).token));
   static_cast<void>(take(process, 6 * step));
   card.scrub_error = "the card is lost";
-  ASSERT_EQ(refusal(process, lease::GiveRequest{0}), "done");
+  ASSERT_EQ(refusal(process, lease::GiveRequest{}), "done");
   turn_until([&] { return !told.empty(); });
   EXPECT_EQ(told[0],
             "tenant 'a': memory at 0 could not be filled with zeros and is not given any more: "
             "the card is lost");
-  EXPECT_EQ(take(process, 2 * step).first, 6 * step);
+  EXPECT_EQ(take(process, 2 * step).first, LinearByte(6 * step));
   EXPECT_THAT(refusal(process, lease::TakeRequest{1}), HasSubstr("the longest free run"));
   EXPECT_EQ(status("a").unclean_bytes, 0U) << "nothing waits for zeros";
   EXPECT_EQ(status("a").lost_bytes, 6 * step);
@@ -275,7 +276,7 @@ TEST_F(Serving, ends_when_the_card_was_reset_or_its_context_died) {
 TEST_F(Serving, refuses_questions_of_those_who_have_not_asked_for_a_lease) {
   const auto client = connect();
   EXPECT_EQ(refusal(client, lease::TakeRequest{1}), "attach to a lease before memory is taken");
-  EXPECT_EQ(refusal(client, lease::GiveRequest{1}),
+  EXPECT_EQ(refusal(client, lease::GiveRequest{LinearByte(1)}),
             "attach to a lease before memory is given back");
   EXPECT_EQ(refusal(client, lease::AttachRequest{""}),
             "no lease has this token: the lease has ended, or never existed");

@@ -20,10 +20,10 @@ TEST_F(Changing, bytes_grow_up_to_the_share_and_shrink_down_to_what_is_used) {
   const auto owner = connect();
   const auto process = connect();
   static_cast<void>(attach(process, open(owner).token));
-  EXPECT_EQ(take(process, 2 * step).first, 0U);
+  EXPECT_EQ(take(process, 2 * step).first, color::LinearByte());
   EXPECT_THAT(refusal(process, lease::TakeRequest{1}), HasSubstr("the longest free run"));
   EXPECT_EQ(refusal(rule, lease::GrowRequest{"a", 3 * step}), "done");
-  EXPECT_EQ(take(process, 1).first, 2 * step);
+  EXPECT_EQ(take(process, 1).first, color::LinearByte(2 * step));
   EXPECT_THAT(refusal(rule, lease::GrowRequest{"a", 2 * step}),
               HasSubstr("uses its memory up to byte"));
   EXPECT_THAT(refusal(rule, lease::GrowRequest{"a", 9 * step}), HasSubstr("its colours hold"));
@@ -231,7 +231,7 @@ TEST_F(Changing, what_was_lost_keeps_no_tenant_and_is_given_to_none) {
   const auto owner = connect();
   const auto process = connect();
   static_cast<void>(attach(process, open(owner, "c").token));
-  EXPECT_EQ(take(process, step).first, 2 * step);
+  EXPECT_EQ(take(process, step).first, color::LinearByte(2 * step));
   EXPECT_EQ(refusal(connect(), lease::GrowRequest{"c", 3 * step}), "done");
   EXPECT_THAT(refusal(process, lease::TakeRequest{1}), HasSubstr("longest free run has 0 of"));
 }

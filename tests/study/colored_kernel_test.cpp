@@ -60,7 +60,8 @@ void expect_contained(const std::shared_ptr<ColoredPool>& pool, std::uint32_t co
   const auto stream = cuda::Stream::create(gpu).value();
   ASSERT_TRUE(cuda::launch(stream, module.function("scale").value(),
                            cuda::LaunchShape::line((scaled_elements + 255) / 256, 256),
-                           code.pointer(from.first()), code.pointer(to.first()), scaled_elements));
+                           code.pointer(from.first()).raw(), code.pointer(to.first()).raw(),
+                           scaled_elements));
   const auto done = stream.wait();
   ASSERT_TRUE(done) << done.error().message;
   std::vector<std::uint32_t> results(scaled_elements);

@@ -54,7 +54,11 @@ TEST(RewriteRemainders, instructions_compute_what_the_colouring_does) {
     EXPECT_TRUE(outcome->findings.empty());
     for (std::uint32_t i = 0; i < words; ++i) {
       std::uint32_t found = 0;
-      std::memcpy(&found, &outcome->buffers[0][coloring.position(4 * i, color)], 4);
+      std::memcpy(
+          &found,
+          &outcome->buffers[0][coloring.position(color::LinearByte(std::uint64_t{4} * i), color)
+                                   .raw()],
+          4);
       ASSERT_EQ(found, i) << "colour " << color;
     }
   }
@@ -66,8 +70,8 @@ TEST(CopyRemainders, device_code_puts_every_byte_where_the_colouring_says) {
   const auto coloring =
       color::RemainderColoring::make(color::h200_remainders(), {{40, 24}}, constants).value();
   constexpr std::uint64_t bytes = 50003;
-  constexpr std::uint64_t first = 777 * 256 + 5;
-  constexpr std::uint64_t ahead = first % 16;
+  constexpr color::LinearByte first(777 * 256 + 5);
+  constexpr std::uint64_t ahead = first.raw() % 16;
   gpu::Launch launch;
   launch.buffers.resize(3);
   launch.buffers[0].bytes = 4U << 20U;  // the arena
@@ -75,9 +79,10 @@ TEST(CopyRemainders, device_code_puts_every_byte_where_the_colouring_says) {
   launch.buffers[2].bytes = coloring.table().size();
   const auto addresses = gpu::default_addresses(launch);
   const color::RemainderSteps steps = coloring.steps(0).value();
-  const color::Place at{.arena = addresses[0],
-                        .patterns = addresses[2],
-                        .places = addresses[2] + steps.pages_at + steps.first_page};
+  const color::DeviceAddress table(addresses[2]);
+  const color::Place at{.arena = color::DeviceAddress(addresses[0]),
+                        .patterns = table,
+                        .places = table + steps.pages_at + steps.first_page};
   const auto layout = cuda::layout_of_remainders(steps, at, first);
   gpu::ByteArgument place;
   place.bytes.resize(sizeof layout);
@@ -104,7 +109,7 @@ TEST(CopyRemainders, device_code_puts_every_byte_where_the_colouring_says) {
   EXPECT_TRUE(outcome->findings.empty());
   auto arena = outcome->buffers[0];
   for (std::uint64_t i = 0; i < bytes; ++i) {
-    std::byte& found = arena[coloring.position(first + i, 0)];
+    std::byte& found = arena[coloring.position(first + i, 0).raw()];
     ASSERT_EQ(found, static_cast<std::byte>(1 + (ahead + i) % 251)) << i;
     found = std::byte{0};
   }

@@ -30,11 +30,11 @@ class StripedLaw : public Law {
   std::uint64_t bytes(const Arena& arena) const override {
     return arena.pages * arena.page_bytes / 2;
   }
-  std::uint64_t page_of(std::uint64_t linear, std::uint64_t page_bytes) const override {
-    return linear * 2 / page_bytes;
+  std::uint64_t page_of(LinearByte linear, std::uint64_t page_bytes) const override {
+    return linear.raw() * 2 / page_bytes;
   }
-  std::uint64_t position(std::uint64_t linear, std::span<const std::byte>) const override {
-    return (linear / chunk * 2 + stripes_.color) * chunk + linear % chunk;
+  ArenaByte position(LinearByte linear, std::span<const std::byte>) const override {
+    return ArenaByte((linear.raw() / chunk * 2 + stripes_.color) * chunk + linear.raw() % chunk);
   }
   Result<void> check(const Arena&, std::span<const std::byte>) const override {
     if (stripes_.color < 2) return {};
@@ -62,7 +62,7 @@ class StripedLaw : public Law {
     std::uint64_t first = 0;  // address of the colour's first chunk
   };
   [[nodiscard]] Numbers numbers(const Place& place) const {
-    return {place.window, place.arena + stripes_.color * chunk};
+    return {place.window.raw(), (place.arena + stripes_.color * chunk).raw()};
   }
   static ptx::Translation text(const ptx::ConstantOperands<Numbers>& numbers) {
     return {.prologue = numbers.loads(&Numbers::window, &Numbers::first),

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "demarc/base/json.hpp"
+#include "demarc/base/strong.hpp"
 
 namespace demarc {
 
@@ -23,6 +24,12 @@ class FieldReader {
   requires(std::is_unsigned_v<Number> &&
            !std::is_same_v<Number, bool>) void member(const char* name, Number& value) {
     take(object_.integer(name, 0, largest<Number>()), value);
+  }
+  template <class Tag, class Raw, Arithmetic arithmetic>
+  void member(const char* name, Strong<Tag, Raw, arithmetic>& value) {
+    Raw number = value.raw();
+    member(name, number);
+    value = Strong<Tag, Raw, arithmetic>(number);
   }
   void member(const char* name, double& value) { take(object_.number(name), value); }
   void member(const char* name, std::optional<std::uint32_t>& value);
@@ -108,6 +115,8 @@ class FieldWriter {
   void member(const char* name, const Value& value) {
     if constexpr (requires { value.has_value(); }) {
       json_[name] = value ? Json(*value) : Json(nullptr);
+    } else if constexpr (requires { value.raw(); }) {
+      json_[name] = value.raw();
     } else if constexpr (std::is_class_v<Value> && !requires { value.size(); }) {
       FieldWriter inner;
       fields(inner, const_cast<Value&>(value));

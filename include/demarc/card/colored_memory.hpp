@@ -49,7 +49,7 @@ class ColoredBuffer {
   ColoredBuffer(ColoredBuffer&& other) noexcept;
   ColoredBuffer& operator=(ColoredBuffer&&) = delete;
 
-  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+  [[nodiscard]] std::uint64_t bytes() const { return extent_.bytes; }
   // Bytes that follow each other at consecutive addresses: 16 KiB for the mask 0xc4000, 256 where
   // colours are remainders.
   [[nodiscard]] std::uint64_t run_bytes() const;
@@ -58,13 +58,15 @@ class ColoredBuffer {
     const color::DeviceNumbers numbers = share_.law->device_numbers();
     return numbers.steps != nullptr ? remainders : static_cast<std::uint32_t>(numbers.masks.size());
   }
-  // Place of byte 0 among the bytes of the share.
-  [[nodiscard]] std::uint64_t first() const { return first_; }
-  // Address of a byte.
-  [[nodiscard]] DevicePointer address(std::uint64_t byte) const;
+  // Byte 0 of the buffer. A `byte` below counts from there.
+  [[nodiscard]] color::LinearByte first() const { return extent_.first; }
+  [[nodiscard]] color::ArenaByte position(std::uint64_t byte) const;
+  [[nodiscard]] color::DeviceAddress address(std::uint64_t byte) const {
+    return share_.place.address(position(byte));
+  }
   // Bytes of the buffer from `byte` on that follow each other at consecutive addresses.
   [[nodiscard]] std::uint64_t run_left(std::uint64_t byte) const {
-    return std::min(run_bytes() - (first_ + byte) % run_bytes(), bytes_ - byte);
+    return std::min(run_bytes() - (first() + byte).raw() % run_bytes(), bytes() - byte);
   }
   // For device code. Masks must be mask_count(); a layout with more only carries the numbers, its
   // address() is wrong, and one of the other kind is empty.
@@ -72,7 +74,7 @@ class ColoredBuffer {
   [[nodiscard]] colored_layout<Masks> layout() const;
   template <class T, unsigned Masks>
   [[nodiscard]] colored_span<T, Masks> span() const {
-    return {layout<Masks>(), bytes_ / sizeof(T)};
+    return {layout<Masks>(), bytes() / sizeof(T)};
   }
 
   // Copies that wait until they are done; [offset, offset + bytes) must lie in the buffer.
@@ -89,12 +91,11 @@ class ColoredBuffer {
   [[nodiscard]] Result<SharePiece> piece(std::uint64_t bytes, std::uint64_t offset) const;
   [[nodiscard]] colored_layout<remainders> remainder_layout() const;
   ColoredBuffer(std::shared_ptr<ColoredPool> pool, std::size_t share_index,
-                const ShareColors& share, std::uint64_t first, std::uint64_t bytes);
+                const ShareColors& share, const color::Extent& extent);
   std::shared_ptr<ColoredPool> pool_;
   std::size_t share_index_;
   ShareColors share_;
-  std::uint64_t first_;  // linear position in the share
-  std::uint64_t bytes_;
+  color::Extent extent_;
 };
 
 // All colours of a piece of device memory, dealt out to shares. A position in the arena alone
@@ -143,13 +144,13 @@ class ColoredPool : public std::enable_shared_from_this<ColoredPool> {
     ShareColors colors;
     color::ColorSet color_set;  // as asked for
     std::uint64_t byte_cap = 0;
-    FreeRanges free;  // linear positions
+    FreeRanges<color::LinearByte> free;
     ColoredUsage usage;
     [[nodiscard]] std::uint64_t largest_free() const;
   };
   ColoredPool(PageArena arena, std::unique_ptr<PoolColors> colors)
       : arena_(std::move(arena)), colors_(std::move(colors)) {}
-  void release(std::size_t share, std::uint64_t first, std::uint64_t bytes);
+  void release(std::size_t share, const color::Extent& extent);
 
   PageArena arena_;
   std::unique_ptr<PoolColors> colors_;
@@ -163,8 +164,8 @@ colored_layout<Masks> ColoredBuffer::layout() const {
     layout = remainder_layout();
   } else if (const color::DeviceNumbers numbers = share_.law->device_numbers();
              numbers.steps == nullptr) {
-    layout.base = share_.place.arena;
-    layout.first = first_;
+    layout.base = share_.place.arena.raw();
+    layout.first = first().raw();
     for (unsigned i = 0; i < Masks && i < numbers.masks.size(); ++i) {
       const auto mask = static_cast<unsigned>(numbers.masks[i]);
       layout.mask[i] = mask;

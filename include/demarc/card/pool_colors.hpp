@@ -47,12 +47,10 @@ struct ColorAudit {
   [[nodiscard]] bool holds() const { return outside == 0 && unclear * 100 <= chunks(); }
 };
 
-// Bytes of one share that follow each other in linear order.
 struct SharePiece {
   const PageArena& arena;
   const ShareColors& share;
-  std::uint64_t first = 0;  // linear position in the share
-  std::uint64_t bytes = 0;
+  color::Extent extent;
 };
 
 class PoolColors {

@@ -49,9 +49,9 @@ struct RemainderColors {
 [[nodiscard]] Result<PlacedTables> place_tables(RemainderColors& colors, const PageArena& arena,
                                                 color::RemainderColoring::Window window);
 
-// For device code: byte 0 is byte `first` of the share.
+// For device code: its byte 0 is `first`.
 [[nodiscard]] colored_layout<remainders> layout_of_remainders(const color::RemainderSteps& steps,
                                                               const color::Place& place,
-                                                              std::uint64_t first);
+                                                              color::LinearByte first);
 
 }  // namespace demarc::cuda

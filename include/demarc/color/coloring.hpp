@@ -6,15 +6,16 @@
 #include <vector>
 
 #include "demarc/base/result.hpp"
+#include "demarc/color/place.hpp"
 
 namespace demarc::color {
 
-// The place of byte `linear` of the memory whose parity under masks[i] is bit i of `wanted`.
-[[nodiscard]] std::uint64_t position_under(std::span<const std::uint64_t> masks,
-                                           std::uint64_t linear, std::uint32_t wanted);
+// Where a byte of the memory lies whose parity under masks[i] is bit i of `wanted`.
+[[nodiscard]] ArenaByte position_under(std::span<const std::uint64_t> masks, LinearByte linear,
+                                       std::uint32_t wanted);
 
-// Colours of a run of memory. Offsets count from the start of an arena: pages of equal constant,
-// one after the other in virtual addresses. Memory of one colour is a sequence of chunks.
+// Colours of an arena: pages of equal constant, one after the other in virtual addresses. Memory
+// of one colour is a sequence of chunks.
 //
 // Example: one mask 0xc4000, lowest bit 14: two colours in chunks of 16 KiB; chunk k of colour w
 // starts at v + (parity(v & mask) ^ constant ^ w) << 14, where v is k << 14 with a 0 inserted at
@@ -29,19 +30,19 @@ class Coloring {
   [[nodiscard]] std::uint64_t chunk_bytes() const;
   [[nodiscard]] std::uint64_t page_bytes() const { return page_bytes_; }
 
-  // Bit i is parity(offset & masks()[i]) ^ bit i of the constant.
-  [[nodiscard]] std::uint32_t color(std::uint64_t offset, std::uint32_t page_constant = 0) const;
+  // Bit i is parity(position & masks()[i]) ^ bit i of the constant.
+  [[nodiscard]] std::uint32_t color(ArenaByte position, std::uint32_t page_constant = 0) const;
 
-  // Position in the arena of byte `linear` of the memory of one colour, and back. Bijective between
-  // [0, n) and the bytes of that colour in [0, n * colors()) if n * colors() is a multiple of twice
-  // the highest mask's lowest bit.
-  [[nodiscard]] std::uint64_t position(std::uint64_t linear, std::uint32_t color,
-                                       std::uint32_t page_constant = 0) const;
-  [[nodiscard]] std::uint64_t linear(std::uint64_t position) const;
+  // Where a byte of the memory of one colour lies, and back. Bijective between [0, n) and the bytes
+  // of that colour in [0, n * colors()) if n * colors() is a multiple of twice the highest mask's
+  // lowest bit.
+  [[nodiscard]] ArenaByte position(LinearByte linear, std::uint32_t color,
+                                   std::uint32_t page_constant = 0) const;
+  [[nodiscard]] LinearByte linear(ArenaByte position) const;
 
   // Start of the k-th chunk of a colour.
-  [[nodiscard]] std::uint64_t chunk(std::uint64_t k, std::uint32_t color,
-                                    std::uint32_t page_constant = 0) const;
+  [[nodiscard]] ArenaByte chunk(std::uint64_t k, std::uint32_t color,
+                                std::uint32_t page_constant = 0) const;
 
   // Computes the constant of these masks from the constant of the rows that span them: bit i is the
   // parity of the row constants that make up masks()[i]. A mask outside the span is an error.

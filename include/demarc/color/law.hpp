@@ -13,6 +13,7 @@
 
 #include "demarc/base/json_fields.hpp"
 #include "demarc/base/result.hpp"
+#include "demarc/color/place.hpp"
 #include "demarc/color/remainder_coloring.hpp"
 #include "demarc/color/translation.hpp"
 
@@ -38,14 +39,6 @@ struct TableParts {
   std::uint64_t places_in_front = 0;  // bytes in front of it that code may read
 };
 
-// Where a share is used, in addresses of the GPU.
-struct Place {
-  std::uint64_t arena = 0;     // the arena's first page
-  std::uint64_t window = 0;    // linear byte 0, as a kernel gets it
-  std::uint64_t patterns = 0;  // the table's first part, if the law has a table
-  std::uint64_t places = 0;    // in its second part the place of the arena's first page
-};
-
 // What device code computes with (cuda/colored.cuh): masks, or the steps of remainders.
 struct DeviceNumbers {
   std::span<const std::uint64_t> masks = {};
@@ -61,12 +54,12 @@ class Law {
   [[nodiscard]] virtual std::uint64_t granule() const = 0;
   // Linear bytes that such an arena has room for. The law and the arena must fit (check()).
   [[nodiscard]] virtual std::uint64_t bytes(const Arena& arena) const = 0;
-  // The page of the arena on which byte `linear` lies. It needs no table.
-  [[nodiscard]] virtual std::uint64_t page_of(std::uint64_t linear,
+  // The page of the arena that a byte lies on. It needs no table.
+  [[nodiscard]] virtual std::uint64_t page_of(LinearByte linear,
                                               std::uint64_t page_bytes) const = 0;
-  // The place of byte `linear` in the arena. `table` is the one that the law was made with.
-  [[nodiscard]] virtual std::uint64_t position(std::uint64_t linear,
-                                               std::span<const std::byte> table) const = 0;
+  // `table` is the one that the law was made with.
+  [[nodiscard]] virtual ArenaByte position(LinearByte linear,
+                                           std::span<const std::byte> table) const = 0;
 
   // invalid_input if what another process says of its share does not fit together, so that code
   // could reach what is not of the share. The table is empty if the law has none.
@@ -74,7 +67,7 @@ class Law {
                                            std::span<const std::byte> table) const = 0;
   [[nodiscard]] virtual ArenaRoom room(const Arena& arena) const = 0;
   // The one window that fits an arena at this address; nothing: any does.
-  [[nodiscard]] virtual std::optional<std::uint64_t> window(std::uint64_t /*arena*/) const {
+  [[nodiscard]] virtual std::optional<DeviceAddress> window(DeviceAddress /*arena*/) const {
     return std::nullopt;
   }
   // Nothing: the law has no table.

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "demarc/base/result.hpp"
+#include "demarc/color/place.hpp"
 #include "demarc/device/address_map.hpp"
 
 namespace demarc::color {
@@ -126,7 +127,7 @@ class RemainderColoring {
 
   // Bytes of one colour.
   [[nodiscard]] std::uint64_t color_bytes(std::uint32_t color) const;
-  [[nodiscard]] std::uint64_t position(std::uint64_t linear, std::uint32_t color) const;
+  [[nodiscard]] ArenaByte position(LinearByte linear, std::uint32_t color) const;
 
   // missing_capability for an arena beyond 2^30 chunks (256 GiB on an H200), for an even modulus,
   // and for digits that change more than 8 bits of a chunk's place.

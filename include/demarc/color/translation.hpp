@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "demarc/base/result.hpp"
+#include "demarc/color/place.hpp"
 #include "demarc/ptx/colored.hpp"
 
 namespace demarc::color {
@@ -69,8 +70,8 @@ struct RemainderAddressing {
 [[nodiscard]] Result<ptx::Translation> translation_of(RemainderShape shape,
                                                       const ptx::Module& module);
 
-// The address that a kernel gets for byte `linear` of the coloured memory.
-[[nodiscard]] std::uint64_t colored_pointer(std::uint64_t arena_address, std::uint64_t linear,
+// The address that a kernel gets for a byte of the coloured memory.
+[[nodiscard]] DeviceAddress colored_pointer(DeviceAddress arena, LinearByte linear,
                                             const Parities& parities);
 
 }  // namespace demarc::color

@@ -26,8 +26,10 @@ class ColoredCode {
   // The content of the variable `demarc_colors` of a module that was rewritten with
   // ptx::PlacesAtLoad.
   [[nodiscard]] std::vector<std::byte> constants(const ptx::ColoredPlaces& places) const;
-  // The address that a kernel gets for byte `linear` of the share, such as ColoredBuffer::first().
-  [[nodiscard]] std::uint64_t pointer(std::uint64_t linear) const { return place_.window + linear; }
+  // The address that a kernel gets for a byte of the share, such as ColoredBuffer::first().
+  [[nodiscard]] color::DeviceAddress pointer(color::LinearByte linear) const {
+    return place_.pointer(linear);
+  }
 
  private:
   color::Place place_;

@@ -43,18 +43,21 @@ class BorrowedShare {
   static Result<BorrowedShare> open(GpuPointer gpu, const LentShare& lent,
                                     std::span<const std::byte> table, Lender lender);
 
-  // Linear bytes [first, first + bytes), at least one, can be used from then on: those of their
-  // pages that are not mapped are asked for. invalid_input if the share has no such bytes, or if
-  // descriptors are missing, too many or no memory. Errors of the lender and of the driver are also
-  // returned. Pages of earlier calls of the lender stay mapped. One thread at a time may call it;
-  // kernels may run.
-  [[nodiscard]] Result<void> map(std::uint64_t first, std::uint64_t bytes);
+  // The extent, of at least one byte, can be used from then on: those of its pages that are not
+  // mapped are asked for. invalid_input if the share has no such bytes, or if descriptors are
+  // missing, too many or no memory. Errors of the lender and of the driver are also returned. Pages
+  // of earlier calls of the lender stay mapped. One thread at a time may call it; kernels may run.
+  [[nodiscard]] Result<void> map(const color::Extent& extent);
 
   // The address that a kernel gets for linear byte 0; bytes() bytes may be used.
-  [[nodiscard]] DevicePointer window() const { return window_.address(); }
+  [[nodiscard]] color::DeviceAddress window() const {
+    return color::DeviceAddress(window_.address());
+  }
   [[nodiscard]] std::uint64_t bytes() const { return lent_.bytes; }
   // Where the pages are mapped; only for rewritten code.
-  [[nodiscard]] DevicePointer arena() const { return arena_.address() + in_front_; }
+  [[nodiscard]] color::DeviceAddress arena() const {
+    return color::DeviceAddress(arena_.address()) + in_front_;
+  }
   [[nodiscard]] std::uint64_t arena_bytes() const { return lent_.pages * lent_.page_bytes; }
   // What else is mapped, as address and bytes: tables of remainders.
   [[nodiscard]] std::vector<std::pair<DevicePointer, std::uint64_t>> tables() const;
@@ -71,7 +74,7 @@ class BorrowedShare {
         window_(std::move(window)),
         in_front_(in_front),
         mapped_(lent_.pages) {}
-  [[nodiscard]] std::uint64_t page_of(std::uint64_t linear) const {
+  [[nodiscard]] std::uint64_t page_of(color::LinearByte linear) const {
     return lent_.law->page_of(linear, lent_.page_bytes);
   }
   // Of a page in the arena's range.

@@ -62,7 +62,7 @@ class LeaseClient {
   // what is left, if the tenant has no such run.
   [[nodiscard]] Result<Extent> take(std::uint64_t bytes) const;
   // Gives back what take() gave at `first`. No kernel may use it any more.
-  [[nodiscard]] Result<void> give(std::uint64_t first) const;
+  [[nodiscard]] Result<void> give(color::LinearByte first) const;
 
   [[nodiscard]] Result<ServerStatus> list() const;
   [[nodiscard]] Result<void> grow(const std::string& tenant, std::uint64_t bytes) const;

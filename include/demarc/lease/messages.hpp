@@ -41,7 +41,7 @@ struct TakeRequest {
   friend bool operator==(const TakeRequest&, const TakeRequest&) = default;
 };
 struct GiveRequest {
-  std::uint64_t first = 0;
+  color::LinearByte first = {};
   friend bool operator==(const GiveRequest&, const GiveRequest&) = default;
 };
 struct ListRequest {
@@ -97,12 +97,8 @@ struct PageBatch {
   std::uint64_t count = 0;
   friend bool operator==(const PageBatch&, const PageBatch&) = default;
 };
-// Linear bytes [first, first + bytes) of the tenant's share; multiples of extent_step.
-struct Extent {
-  std::uint64_t first = 0;
-  std::uint64_t bytes = 0;
-  friend bool operator==(const Extent&, const Extent&) = default;
-};
+// In the tenant's share; begin and size are multiples of extent_step.
+using color::Extent;
 struct Done {
   friend bool operator==(const Done&, const Done&) = default;
 };

@@ -33,9 +33,9 @@ class CardSide {
   // one with lease::Share::patterns_at.
   [[nodiscard]] virtual Result<std::vector<OwnedFile>> lend(std::uint64_t first,
                                                             std::uint64_t count) const = 0;
-  // Fills linear bytes of a share with zeros and waits until this is done.
-  [[nodiscard]] virtual Result<void> scrub(const color::ColorSet& colors, std::uint64_t first,
-                                           std::uint64_t bytes) = 0;
+  // Fills bytes of a share with zeros and waits until this is done.
+  [[nodiscard]] virtual Result<void> scrub(const color::ColorSet& colors,
+                                           const color::Extent& extent) = 0;
   // The card's words if it was reset, or if the context on it died: nothing can be relied on then.
   [[nodiscard]] virtual Result<void> check_alive() const = 0;
   // Proves with a probe kernel that a mask of these TPCs confines launches to them.

@@ -31,7 +31,7 @@ struct Terms {
   friend bool operator==(const Terms&, const Terms&) = default;
 };
 
-// Linear bytes of a tenant, from the key of its map on.
+// Bytes of a tenant, from the key of its map on.
 struct Holding {
   enum class State {
     given,    // to `process`
@@ -42,12 +42,13 @@ struct Holding {
   ProcessId process = 0;  // 0: none, unless given
   State state = State::given;
 };
+using Holdings = std::map<color::LinearByte, Holding>;
 
 // Everything that the ledger knows, as plain data. prove() checks it.
 struct Book {
   struct Tenant {
     Terms terms;
-    std::map<std::uint64_t, Holding> holdings;
+    Holdings holdings;
     bool revoked = false;
     std::uint64_t refused_takes = 0;
   };
@@ -62,7 +63,7 @@ struct Book {
   std::map<LeaseId, Lease> leases;
   std::map<ProcessId, Process> processes;
   // What was lost of shares that no tenant has now, by their colours.
-  std::map<color::ColorSet, std::map<std::uint64_t, Holding>> lost = {};
+  std::map<color::ColorSet, Holdings> lost = {};
 };
 
 // Checks that no two tenants share a TPC, a colour or a synchronisation domain, that no two
@@ -70,11 +71,10 @@ struct Book {
 // names the first two that break this.
 [[nodiscard]] Result<void> prove(const Book& book);
 
-// Linear bytes that wait to be filled with zeros.
+// Bytes that wait to be filled with zeros.
 struct Unclean {
   std::string tenant;
-  std::uint64_t first = 0;
-  std::uint64_t bytes = 0;
+  color::Extent extent;
 };
 
 class Ledger {
@@ -109,7 +109,7 @@ class Ledger {
   [[nodiscard]] Result<lease::Extent> take(ProcessId process, std::uint64_t bytes);
   // Counts a take() that was finally refused.
   void count_refusal(ProcessId process);
-  [[nodiscard]] Result<void> give(ProcessId process, std::uint64_t first);
+  [[nodiscard]] Result<void> give(ProcessId process, color::LinearByte first);
   // From now on nothing is given to the tenant, until its last lease has ended.
   [[nodiscard]] Result<void> revoke(const std::string& tenant);
 

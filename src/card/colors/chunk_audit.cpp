@@ -28,8 +28,8 @@ Result<ColorAudit> ChunkAudit::of(const SharePiece& piece) const {
   ColorAudit audit;
   audit.chunk_bytes = chunk;
   audit.chunks_of_color.resize(colors);
-  const std::uint64_t begin = piece.first / chunk;
-  std::vector<std::uint64_t> chunks(ceil_div(piece.first + piece.bytes, chunk) - begin);
+  const std::uint64_t begin = piece.extent.first.raw() / chunk;
+  std::vector<std::uint64_t> chunks(ceil_div(piece.extent.end().raw(), chunk) - begin);
   std::iota(chunks.begin(), chunks.end(), begin);
   const std::uint64_t between = chunk / samples;
   for (std::uint64_t look = 0; look < max_looks && !chunks.empty(); ++look) {
@@ -41,7 +41,7 @@ Result<ColorAudit> ChunkAudit::of(const SharePiece& piece) const {
       std::vector<std::uint64_t> offsets;
       for (std::size_t i = batch; i < batch + count; ++i) {
         for (std::uint64_t s = 0; s < samples; ++s) {
-          offsets.push_back(place(chunks[i] * chunk + between * s));
+          offsets.push_back(place(color::LinearByte(chunks[i] * chunk + between * s)).raw());
         }
       }
       DEMARC_TRY(const auto latencies, timer.hit_latencies(piece.arena.address(), offsets, sms,

@@ -24,8 +24,7 @@ struct ChunkAudit {
   std::uint64_t chunk = 0;    // bytes
   std::uint64_t samples = 0;  // per chunk
   std::uint32_t colors = 0;
-  // The offset in the arena of a linear position.
-  std::function<std::uint64_t(std::uint64_t)> place;
+  std::function<color::ArenaByte(color::LinearByte)> place;
   // Counts a chunk, or says false of one that is unclear.
   std::function<Result<bool>(const MeasuredChunk&, ColorAudit&)> judge;
 

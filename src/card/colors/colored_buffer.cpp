@@ -5,15 +5,11 @@
 namespace demarc::cuda {
 
 ColoredBuffer::ColoredBuffer(std::shared_ptr<ColoredPool> pool, std::size_t share_index,
-                             const ShareColors& share, std::uint64_t first, std::uint64_t bytes)
-    : pool_(std::move(pool)),
-      share_index_(share_index),
-      share_(share),
-      first_(first),
-      bytes_(bytes) {}
+                             const ShareColors& share, const color::Extent& extent)
+    : pool_(std::move(pool)), share_index_(share_index), share_(share), extent_(extent) {}
 
 ColoredBuffer::~ColoredBuffer() {
-  if (pool_) pool_->release(share_index_, first_, bytes_);
+  if (pool_) pool_->release(share_index_, extent_);
 }
 
 ColoredBuffer::ColoredBuffer(ColoredBuffer&& other) noexcept = default;
@@ -22,22 +18,22 @@ std::uint64_t ColoredBuffer::run_bytes() const {
   return pool_->colors().run_bytes();
 }
 
-DevicePointer ColoredBuffer::address(std::uint64_t byte) const {
-  return share_.place.arena + share_.law->position(first_ + byte, pool_->colors().table());
+color::ArenaByte ColoredBuffer::position(std::uint64_t byte) const {
+  return share_.law->position(first() + byte, pool_->colors().table());
 }
 
 colored_layout<remainders> ColoredBuffer::remainder_layout() const {
   const color::RemainderSteps* steps = share_.law->device_numbers().steps;
   if (steps == nullptr) return {};
-  return layout_of_remainders(*steps, share_.place, first_);
+  return layout_of_remainders(*steps, share_.place, first());
 }
 
 Result<SharePiece> ColoredBuffer::piece(std::uint64_t bytes, std::uint64_t offset) const {
-  if (offset <= bytes_ && bytes <= bytes_ - offset) {
-    return SharePiece{pool_->arena(), share_, first_ + offset, bytes};
+  if (offset <= extent_.bytes && bytes <= extent_.bytes - offset) {
+    return SharePiece{pool_->arena(), share_, {first() + offset, bytes}};
   }
   return invalid_input("{} bytes at {} do not lie in a coloured buffer of {}", bytes, offset,
-                       bytes_);
+                       extent_.bytes);
 }
 
 Result<void> ColoredBuffer::upload(const void* source, std::uint64_t bytes,
@@ -53,7 +49,7 @@ Result<void> ColoredBuffer::download(void* target, std::uint64_t bytes,
 }
 
 Result<ColorAudit> ColoredBuffer::audit() const {
-  DEMARC_TRY(const SharePiece all, piece(bytes_, 0));
+  DEMARC_TRY(const SharePiece all, piece(bytes(), 0));
   return pool_->colors().audit(all, pool_->shares_[share_index_].color_set);
 }
 

@@ -69,7 +69,11 @@ Result<std::shared_ptr<ColoredPool>> ColoredPool::adopt(PageArena arena,
     const std::uint64_t bytes = own.bytes;
     ColoredUsage usage;
     usage.capacity_bytes = request.byte_cap != 0 ? std::min(bytes, request.byte_cap) : bytes;
-    pool->shares_.push_back({std::move(own), request.colors, request.byte_cap, {0, bytes}, usage});
+    pool->shares_.push_back({std::move(own),
+                             request.colors,
+                             request.byte_cap,
+                             {color::LinearByte(), color::LinearByte(bytes)},
+                             usage});
   }
   return pool;
 }
@@ -90,7 +94,8 @@ Result<ColoredBuffer> ColoredPool::allocate(std::size_t share_index, std::uint64
   if (const auto first = share.free.take(wanted)) {
     share.usage.used_bytes += bytes;
     share.usage.wasted_bytes += wanted - bytes;
-    return ColoredBuffer(shared_from_this(), share_index, share.colors, *first, bytes);
+    return ColoredBuffer(shared_from_this(), share_index, share.colors,
+                         color::Extent{*first, bytes});
   }
   return missing_capability("{} bytes of coloured memory: the largest free run of this share is {}",
                             bytes, share.largest_free());
@@ -108,12 +113,12 @@ ColoredUsage ColoredPool::usage(std::size_t share) const {
   return usage;
 }
 
-void ColoredPool::release(std::size_t share_index, std::uint64_t first, std::uint64_t bytes) {
+void ColoredPool::release(std::size_t share_index, const color::Extent& extent) {
   Share& share = shares_[share_index];
-  const std::uint64_t size = rounded(bytes);
-  share.usage.used_bytes -= bytes;
-  share.usage.wasted_bytes -= size - bytes;
-  share.free.put(first, first + size);
+  const std::uint64_t size = rounded(extent.bytes);
+  share.usage.used_bytes -= extent.bytes;
+  share.usage.wasted_bytes -= size - extent.bytes;
+  share.free.put(extent.first, extent.first + size);
 }
 
 }  // namespace demarc::cuda

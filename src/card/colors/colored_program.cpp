@@ -26,7 +26,7 @@ Result<Placed> place(ColoredPool& pool, std::size_t share, const ColoredCode& co
   }
   Placed placed;
   placed.buffer = std::make_unique<ColoredBuffer>(std::move(*buffer));
-  const std::uint64_t first = code.pointer(placed.buffer->first());
+  const std::uint64_t first = code.pointer(placed.buffer->first()).raw();
   placed.address = round_up(first, alignment);
   placed.skipped = placed.address - first;
   return placed;

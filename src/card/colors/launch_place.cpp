@@ -97,7 +97,7 @@ Result<LaunchTimes> time_launches(const CardPointer& card, ColoredPool& pool,
   for (std::uint32_t share = 0; share < pool.shares(); ++share) {
     DEMARC_TRY(const ColoredBuffer buffer, whole_chunks(pool, share, dram_bytes));
     for (const Traffic& kind : kinds) {
-      const auto chunks = chunks_of(buffer, arena, kind.bytes);
+      const auto chunks = chunks_of(buffer, kind.bytes);
       const TimedStream traffic{
           chunks, static_cast<std::uint32_t>(std::countr_zero(pool.colors().run_bytes())),
           kind.writes, false};

@@ -24,12 +24,11 @@ Result<ColoredBuffer> whole_chunks(ColoredPool& pool, std::size_t share, std::ui
   return pool.allocate(share, std::min(bytes, std::max(free, chunk)));
 }
 
-std::vector<std::uint32_t> chunks_of(const ColoredBuffer& buffer, DevicePointer arena,
-                                     std::uint64_t bytes) {
+std::vector<std::uint32_t> chunks_of(const ColoredBuffer& buffer, std::uint64_t bytes) {
   std::vector<std::uint32_t> chunks;
   const std::uint64_t run = buffer.run_bytes();
   for (std::uint64_t at = 0; at < std::min(bytes, buffer.bytes()); at += run) {
-    chunks.push_back(static_cast<std::uint32_t>((buffer.address(at) - arena) / run));
+    chunks.push_back(static_cast<std::uint32_t>(buffer.position(at).raw() / run));
   }
   return chunks;
 }

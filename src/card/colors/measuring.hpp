@@ -19,7 +19,7 @@ inline constexpr std::uint32_t hit_repeats = 4;
 [[nodiscard]] Result<ColoredBuffer> whole_chunks(ColoredPool& pool, std::size_t share,
                                                  std::uint64_t bytes);
 // The chunks of its first `bytes`, as numbers from the start of the arena.
-[[nodiscard]] std::vector<std::uint32_t> chunks_of(const ColoredBuffer& buffer, DevicePointer arena,
+[[nodiscard]] std::vector<std::uint32_t> chunks_of(const ColoredBuffer& buffer,
                                                    std::uint64_t bytes);
 
 }  // namespace demarc::cuda

@@ -58,7 +58,7 @@ Result<std::vector<std::optional<std::uint32_t>>> measure_page_constants(
 
 // Runs of equal length at equal distances.
 struct Rows {
-  DevicePointer address;
+  color::DeviceAddress address;
   std::uint64_t pitch, width, count, done;  // `done`: bytes copied before these
 };
 
@@ -90,8 +90,9 @@ class ParityPool final : public PoolColors {
     // As seen from the start of the arena: its pages' constant is in the parities.
     const auto law =
         color::make_law(color::Parities{{masks.begin(), masks.end()}, share.color ^ constant});
+    const color::DeviceAddress begin(arena.address());
     return ShareColors{law,
-                       {.arena = arena.address(), .window = *law->window(arena.address())},
+                       {.arena = begin, .window = *law->window(begin)},
                        law->bytes({arena.page_bytes(), arena.pages()})};
   }
 
@@ -101,7 +102,7 @@ class ParityPool final : public PoolColors {
       copy.source_host = static_cast<const char*>(source) + rows.done;
       copy.source_pitch = rows.width;
       copy.target_type = cu_memory_device;
-      copy.target_device = rows.address;
+      copy.target_device = rows.address.raw();
       copy.target_pitch = rows.pitch;
       return "cannot copy to coloured memory";
     });
@@ -110,7 +111,7 @@ class ParityPool final : public PoolColors {
   [[nodiscard]] Result<void> download(const SharePiece& from, void* target) const override {
     return copy(from, [target](CuCopy2d& copy, const Rows& rows) {
       copy.source_type = cu_memory_device;
-      copy.source_device = rows.address;
+      copy.source_device = rows.address.raw();
       copy.source_pitch = rows.pitch;
       copy.target_type = cu_memory_host;
       copy.target_host = static_cast<char*>(target) + rows.done;
@@ -126,8 +127,9 @@ class ParityPool final : public PoolColors {
     }
     const gpu::SliceModel& model = measured_->model;
     const std::uint64_t chunk = run_bytes();
-    const auto place = [&](std::uint64_t at) {
-      return piece.share.law->position(at, {}) / slice_chunk_bytes * slice_chunk_bytes;
+    const auto place = [&](color::LinearByte at) {
+      const color::ArenaByte position = piece.share.law->position(at, {});
+      return position - position.raw() % slice_chunk_bytes;
     };
     const auto judge = [&](const MeasuredChunk& chunk_seen, ColorAudit& audit) -> Result<bool> {
       const auto found =
@@ -135,7 +137,8 @@ class ParityPool final : public PoolColors {
       if (found.agreement < least_audit_agreement) return false;
       DEMARC_TRY(const std::uint32_t constant,
                  coloring_.constant_from_rows(model.masks, found.constant));
-      const std::uint32_t color = coloring_.color(chunk_seen.in_page.front(), constant);
+      const std::uint32_t color =
+          coloring_.color(color::ArenaByte(chunk_seen.in_page.front()), constant);
       ++audit.chunks_of_color[color];
       if (!wanted.contains(color)) ++audit.outside;
       return true;
@@ -148,10 +151,11 @@ class ParityPool final : public PoolColors {
  private:
   [[nodiscard]] std::vector<Rows> rows(const SharePiece& piece) const {
     std::vector<Rows> all;
-    for (std::uint64_t done = 0; done < piece.bytes;) {
-      const std::uint64_t at = piece.first + done;
-      const std::uint64_t run = std::min(piece.bytes - done, run_bytes() - at % run_bytes());
-      const DevicePointer where = piece.share.place.arena + piece.share.law->position(at, {});
+    for (std::uint64_t done = 0; done < piece.extent.bytes;) {
+      const color::LinearByte at = piece.extent.first + done;
+      const std::uint64_t run =
+          std::min(piece.extent.bytes - done, run_bytes() - at.raw() % run_bytes());
+      const auto where = piece.share.place.address(piece.share.law->position(at, {}));
       Rows* last = all.empty() ? nullptr : &all.back();
       if (last != nullptr && last->width == run &&
           (last->count == 1 || where - last->address == last->count * last->pitch)) {

@@ -203,13 +203,14 @@ Result<color::RemainderColoring::Window> window_of_colors(const color::Remainder
 }
 
 colored_layout<remainders> layout_of_remainders(const color::RemainderSteps& steps,
-                                                const color::Place& place, std::uint64_t first) {
+                                                const color::Place& place,
+                                                color::LinearByte first) {
   colored_layout<remainders> layout;
-  layout.base =
-      place.arena - (std::uint64_t{steps.first_page} << (steps.chunk_shift + steps.page_shift));
-  layout.first = (std::uint64_t{steps.begin} << steps.chunk_shift) + first;
-  layout.table = place.patterns;
-  layout.pages = place.places - steps.first_page;
+  layout.base = place.arena.raw() -
+                (std::uint64_t{steps.first_page} << (steps.chunk_shift + steps.page_shift));
+  layout.first = (std::uint64_t{steps.begin} << steps.chunk_shift) + first.raw();
+  layout.table = place.patterns.raw();
+  layout.pages = place.places.raw() - steps.first_page;
   layout.chunk_shift = steps.chunk_shift;
   layout.page_shift = steps.page_shift;
   layout.pattern_bits = steps.pattern_bits;

@@ -31,7 +31,7 @@ std::uint32_t color_of(std::uint32_t remainder, const color::RemainderColoring& 
 
 colored_layout<remainders> layout_of(const SharePiece& piece) {
   return layout_of_remainders(*piece.share.law->device_numbers().steps, piece.share.place,
-                              piece.first);
+                              piece.extent.first);
 }
 
 class RemainderPool final : public PoolColors {
@@ -57,21 +57,22 @@ class RemainderPool final : public PoolColors {
     DEMARC_TRY(const color::RemainderSteps steps, coloring.steps(0));
     const auto law = color::make_law(steps);
     DEMARC_TRY(const PlacedTables placed, place_tables(found_, arena, window));
-    const DevicePointer begin = arena.address();
-    const DevicePointer table = found_.table->address();
-    const color::Place place{.arena = begin,
-                             .window = begin,
-                             .patterns = placed.patterns ? arena.aside() + *placed.patterns : table,
-                             .places = placed.places ? arena.aside() + *placed.places
-                                                     : table + law->table_parts()->places_at};
+    const color::DeviceAddress begin(arena.address());
+    const color::DeviceAddress aside(arena.aside());
+    const color::DeviceAddress table(found_.table->address());
+    const color::Place place{
+        .arena = begin,
+        .window = begin,
+        .patterns = placed.patterns ? aside + *placed.patterns : table,
+        .places = placed.places ? aside + *placed.places : table + law->table_parts()->places_at};
     return ShareColors{law, place, coloring.color_bytes(0), placed};
   }
 
   [[nodiscard]] Result<void> upload(const SharePiece& to, const void* source) const override {
-    return copier_.upload(layout_of(to), source, to.bytes);
+    return copier_.upload(layout_of(to), source, to.extent.bytes);
   }
   [[nodiscard]] Result<void> download(const SharePiece& from, void* target) const override {
-    return copier_.download(layout_of(from), target, from.bytes);
+    return copier_.download(layout_of(from), target, from.extent.bytes);
   }
 
   // A chunk here is what has one number, 2 KiB on an H200.
@@ -80,7 +81,7 @@ class RemainderPool final : public PoolColors {
     const color::RemainderHash& hash = found_.coloring.hash();
     DEMARC_TRY(const auto window, window_of_colors(found_.coloring, wanted));
     const std::uint64_t unit = hash.unit_bytes();
-    const auto place = [&](std::uint64_t at) { return piece.share.law->position(at, table_); };
+    const auto place = [&](color::LinearByte at) { return piece.share.law->position(at, table_); };
     const auto judge = [&](const MeasuredChunk& chunk, ColorAudit& audit) -> Result<bool> {
       const auto seen =
           color::find_number_remainders(found_.model, chunk.in_page, chunk.latencies, chunk.row);

@@ -45,9 +45,9 @@ Result<void> measure_effects(ColoredPool& pool, const ColoredBuffer& own,
   DEMARC_TRY(const ColoredBuffer other, whole_chunks(pool, 1, stream_bytes));
   DEMARC_TRY(const ColoredBuffer same, whole_chunks(pool, 0, stream_bytes));
   const DevicePointer base = pool.arena().address();
-  const auto own_chunks = chunks_of(own, base, stream_bytes);
-  const auto other_chunks = chunks_of(other, base, stream_bytes);
-  const auto same_chunks = chunks_of(same, base, stream_bytes);
+  const auto own_chunks = chunks_of(own, stream_bytes);
+  const auto other_chunks = chunks_of(other, stream_bytes);
+  const auto same_chunks = chunks_of(same, stream_bytes);
   const auto shift = static_cast<std::uint32_t>(std::countr_zero(own.run_bytes()));
   const auto roles = alternating_roles(*pool.arena().gpu());
   const TimedStream victim{own_chunks, shift, false, false};

@@ -14,7 +14,7 @@ Result<std::unique_ptr<ColoredCalls>> ColoredCalls::create(Means means) {
 ColoredCalls::ColoredCalls(Means means, WindowCopies copies)
     : means_(std::move(means)),
       copies_(copies),
-      memory_(means_.window, means_.bytes, means_.owner),
+      memory_(means_.code.pointer({}).raw(), means_.bytes, means_.owner),
       memory_calls_(means_.api, memory_, means_.record),
       mapping_calls_(means_.api, memory_calls_, means_.tell),
       copy_calls_(means_.api, memory_, copies_, means_.kept),

@@ -29,7 +29,6 @@ class ColoredCalls {
   struct Means {
     const DriverApi& api;  // outlives the object
     ColoredCode code;
-    DevicePointer window = 0;
     std::uint64_t bytes = 0;  // of the window
     WindowMemory::Owner owner;
     gpu::ComputeCapability capability;

@@ -13,7 +13,7 @@ constexpr std::uint64_t allocation_step = 512;
 constexpr std::uint64_t least_stretch = std::uint64_t{32} << 20U;
 // What lies at the window's beginning is given last. Stencils read a little below their first
 // buffer, where the driver's allocator has memory too; below the window nothing is mapped.
-constexpr std::uint64_t edge = std::uint64_t{2} << 20U;
+constexpr color::LinearByte edge(std::uint64_t{2} << 20U);
 
 std::uint64_t rounded_up(std::uint64_t bytes) {
   return round_up(bytes, allocation_step);
@@ -25,7 +25,8 @@ bool WindowMemory::touches(DevicePointer address, std::uint64_t bytes) const {
   return contains(address) || (bytes != 0 && window_ - address < bytes);
 }
 
-std::optional<std::uint64_t> WindowMemory::take_free(std::uint64_t bytes, std::uint64_t from) {
+std::optional<color::LinearByte> WindowMemory::take_free(std::uint64_t bytes,
+                                                         color::LinearByte from) {
   for (auto& [first, stretch] : stretches_) {
     if (const auto taken = stretch.free.take(bytes, from)) return taken;
   }
@@ -43,47 +44,48 @@ Result<DevicePointer> WindowMemory::allocate(std::uint64_t bytes) {
   if (!first) {
     const Result<void> more = take_stretch(whole);
     if (more) first = take_free(whole, edge);
-    if (!first) first = take_free(whole, 0);
+    if (!first) first = take_free(whole, {});
     if (!first) return tl::unexpected(more.error());
   }
   allocated_.emplace(*first, bytes);
   usage_.used_bytes += whole;
-  return window_ + *first;
+  return window_ + first->raw();
 }
 
 Result<void> WindowMemory::take_stretch(std::uint64_t whole) {
-  const std::uint64_t wanted = std::max(whole + (stretches_.empty() ? edge : 0), least_stretch);
+  const std::uint64_t wanted =
+      std::max(whole + (stretches_.empty() ? edge.raw() : 0), least_stretch);
   auto stretch = owner_.take(wanted);
   // What is left may be less than small allocations would share.
   if (!stretch && whole < wanted) stretch = owner_.take(whole);
   if (!stretch) return tl::unexpected(stretch.error());
-  if (stretch->bytes < whole || stretch->first > bytes_ ||
-      stretch->bytes > bytes_ - stretch->first) {
+  const color::LinearByte behind(bytes_);
+  if (stretch->bytes < whole || stretch->first > behind ||
+      stretch->bytes > behind - stretch->first) {
     return check_failed("a stretch of {} bytes from {} on was lent for {}; the share has {}",
                         stretch->bytes, stretch->first, whole, bytes_);
   }
-  stretches_.emplace(stretch->first,
-                     Taken{stretch->bytes, {stretch->first, stretch->first + stretch->bytes}});
+  stretches_.emplace(stretch->first, Taken{stretch->bytes, {stretch->first, stretch->end()}});
   usage_.taken_bytes += stretch->bytes;
   return {};
 }
 
 bool WindowMemory::free(DevicePointer address) {
   const std::lock_guard lock(mutex_);
-  const auto found = allocated_.find(address - window_);
+  const auto found = allocated_.find(linear(address));
   if (found == allocated_.end()) return false;
   const auto [first, bytes] = *found;
   allocated_.erase(found);
   usage_.used_bytes -= rounded_up(bytes);
-  put_free(first, rounded_up(bytes));
+  put_free({first, rounded_up(bytes)});
   return true;
 }
 
 // An empty stretch goes back to the owner.
-void WindowMemory::put_free(std::uint64_t first, std::uint64_t bytes) {
-  const auto stretch = std::prev(stretches_.upper_bound(first));
-  stretch->second.free.put(first, first + bytes);
-  const Stretch whole{stretch->first, stretch->second.bytes};
+void WindowMemory::put_free(const color::Extent& freed) {
+  const auto stretch = std::prev(stretches_.upper_bound(freed.first));
+  stretch->second.free.put(freed.first, freed.end());
+  const color::Extent whole{stretch->first, stretch->second.bytes};
   if (stretch->second.free.longest() < whole.bytes) return;
   stretches_.erase(stretch);
   usage_.taken_bytes -= whole.bytes;
@@ -93,11 +95,11 @@ void WindowMemory::put_free(std::uint64_t first, std::uint64_t bytes) {
 std::optional<WindowMemory::Allocation> WindowMemory::find(DevicePointer address) const {
   if (!contains(address)) return std::nullopt;
   const std::lock_guard lock(mutex_);
-  const auto above = allocated_.upper_bound(address - window_);
+  const auto above = allocated_.upper_bound(linear(address));
   if (above == allocated_.begin()) return std::nullopt;
   const auto [first, bytes] = *std::prev(above);
-  if (address - window_ - first >= bytes) return std::nullopt;
-  return Allocation{window_ + first, bytes};
+  if (linear(address) - first >= bytes) return std::nullopt;
+  return Allocation{window_ + first.raw(), bytes};
 }
 
 WindowMemory::Usage WindowMemory::usage() const {

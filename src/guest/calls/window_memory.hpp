@@ -11,6 +11,7 @@
 
 #include "demarc/base/free_ranges.hpp"
 #include "demarc/base/result.hpp"
+#include "demarc/color/place.hpp"
 #include "demarc/driver/driver_types.hpp"
 
 namespace demarc::cuda {
@@ -18,15 +19,10 @@ namespace demarc::cuda {
 // May be used by several threads at a time; the owner is asked by one of them.
 class WindowMemory {
  public:
-  // Bytes of the window, counted from its beginning.
-  struct Stretch {
-    std::uint64_t first = 0;
-    std::uint64_t bytes = 0;
-  };
   struct Owner {
     // A stretch of at least so many bytes that nobody else has.
-    std::function<Result<Stretch>(std::uint64_t bytes)> take;
-    std::function<void(const Stretch& stretch)> give;
+    std::function<Result<color::Extent>(std::uint64_t bytes)> take;
+    std::function<void(const color::Extent& stretch)> give;
   };
   struct Allocation {
     DevicePointer address = 0;
@@ -54,11 +50,15 @@ class WindowMemory {
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
  private:
+  [[nodiscard]] color::LinearByte linear(DevicePointer address) const {
+    return color::LinearByte(address - window_);
+  }
   // The first room from there on.
-  [[nodiscard]] std::optional<std::uint64_t> take_free(std::uint64_t bytes, std::uint64_t from);
+  [[nodiscard]] std::optional<color::LinearByte> take_free(std::uint64_t bytes,
+                                                           color::LinearByte from);
   // Room for at least so many bytes.
   [[nodiscard]] Result<void> take_stretch(std::uint64_t whole);
-  void put_free(std::uint64_t first, std::uint64_t bytes);
+  void put_free(const color::Extent& freed);
 
   mutable std::mutex mutex_;
   DevicePointer window_;
@@ -66,10 +66,10 @@ class WindowMemory {
   Owner owner_;
   struct Taken {
     std::uint64_t bytes = 0;
-    FreeRanges free;
+    FreeRanges<color::LinearByte> free;
   };
-  std::map<std::uint64_t, Taken> stretches_;          // by their first byte
-  std::map<std::uint64_t, std::uint64_t> allocated_;  // first byte -> bytes asked for
+  std::map<color::LinearByte, Taken> stretches_;          // by their first byte
+  std::map<color::LinearByte, std::uint64_t> allocated_;  // first byte -> bytes asked for
   Usage usage_;
 };
 

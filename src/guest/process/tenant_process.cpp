@@ -58,30 +58,29 @@ void TenantProcess::allow_plain() {
   plain_.emplace(block_.record);
 }
 
-Result<WindowMemory::Stretch> TenantProcess::take(std::uint64_t bytes) {
-  const auto taken = client_.take(bytes);
+Result<lease::Extent> TenantProcess::take(std::uint64_t bytes) {
+  auto taken = client_.take(bytes);
   if (!taken) {
     // The program sees what it sees where memory is used up, and would not know why.
     if (client_.lost()) tell_(taken.error().message);
-    return tl::unexpected(taken.error());
+    return taken;
   }
-  const lease::Extent extent = *taken;
   const OwnCalls own;
   const RelaxedCapture relaxed(gpu_->api());
-  if (auto mapped = share_->map(extent.first, extent.bytes); !mapped) {
-    give_back(extent.first);
+  if (auto mapped = share_->map(*taken); !mapped) {
+    give_back(taken->first);
     return tl::unexpected(mapped.error());
   }
-  block_.record.note_bytes(bytes_.fetch_add(extent.bytes) + extent.bytes);
-  return WindowMemory::Stretch{extent.first, extent.bytes};
+  block_.record.note_bytes(bytes_.fetch_add(taken->bytes) + taken->bytes);
+  return taken;
 }
 
-void TenantProcess::give(const WindowMemory::Stretch& stretch) {
+void TenantProcess::give(const lease::Extent& stretch) {
   bytes_.fetch_sub(stretch.bytes);
   give_back(stretch.first);
 }
 
-void TenantProcess::give_back(std::uint64_t first) {
+void TenantProcess::give_back(color::LinearByte first) {
   if (auto given = client_.give(first); !given) tell_(given.error().message);
 }
 
@@ -112,26 +111,25 @@ Result<void> TenantProcess::open() {
                                                return client_.pages(first, most);
                                              }));
   DEMARC_CHECK(check_stack_figure(gpu->api()));
-  DEMARC_CHECK(share.map(0, 1));  // before anything of the program relies on it
+  DEMARC_CHECK(share.map({{}, 1}));  // before anything of the program relies on it
   share_.emplace(std::move(share));
   gpu_ = gpu;
-  std::vector<AddressSpan> not_theirs{{share_->arena(), share_->arena_bytes()}};
+  std::vector<AddressSpan> not_theirs{{share_->arena().raw(), share_->arena_bytes()}};
   for (const auto& [address, bytes] : share_->tables()) not_theirs.push_back({address, bytes});
-  DEMARC_TRY(calls_, ColoredCalls::create(
-                         {gpu->api(),
-                          share_->code(),
-                          share_->window(),
-                          share_->bytes(),
-                          {[this](std::uint64_t bytes) { return take(bytes); },
-                           [this](const WindowMemory::Stretch& stretch) { give(stretch); }},
-                          gpu->compute_capability(),
-                          block_.counters.colored,
-                          block_.record,
-                          tell_,
-                          block_.allow_spills,
-                          block_.overlap != 0,
-                          &host_memory_,
-                          std::move(not_theirs)}));
+  DEMARC_TRY(calls_,
+             ColoredCalls::create({gpu->api(),
+                                   share_->code(),
+                                   share_->bytes(),
+                                   {[this](std::uint64_t bytes) { return take(bytes); },
+                                    [this](const lease::Extent& stretch) { give(stretch); }},
+                                   gpu->compute_capability(),
+                                   block_.counters.colored,
+                                   block_.record,
+                                   tell_,
+                                   block_.allow_spills,
+                                   block_.overlap != 0,
+                                   &host_memory_,
+                                   std::move(not_theirs)}));
   opened_.store(calls_.get());
   return {};
 }

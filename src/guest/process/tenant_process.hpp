@@ -43,9 +43,9 @@ class TenantProcess {
   void allow_plain();
   [[nodiscard]] Result<void> check_mps();
   [[nodiscard]] Result<void> open();
-  [[nodiscard]] Result<WindowMemory::Stretch> take(std::uint64_t bytes);
-  void give(const WindowMemory::Stretch& stretch);
-  void give_back(std::uint64_t first);
+  [[nodiscard]] Result<lease::Extent> take(std::uint64_t bytes);
+  void give(const lease::Extent& stretch);
+  void give_back(color::LinearByte first);
 
   lease::LeaseClient client_;
   lease::Attachment attachment_;

@@ -58,11 +58,11 @@ Result<Places> reserve(const GpuPointer& gpu, const LentShare& lent) {
   const std::uint64_t in_front = room.in_front * lent.page_bytes;
   for (const DevicePointer place : arena_places) {
     DEMARC_TRY(AddressRange arena, AddressRange::reserve(gpu, bytes, room.alignment, place));
-    const auto wanted = lent.law->window(arena.address() + in_front);
+    const auto wanted = lent.law->window(color::DeviceAddress(arena.address()) + in_front);
     DEMARC_TRY(AddressRange window,
                AddressRange::reserve(gpu, round_up(lent.bytes, lent.page_bytes), lent.page_bytes,
-                                     wanted.value_or(0)));
-    if (!wanted || window.address() == *wanted) {
+                                     wanted.value_or(color::DeviceAddress()).raw()));
+    if (!wanted || color::DeviceAddress(window.address()) == *wanted) {
       return Places{std::move(arena), std::move(window), in_front};
     }
   }
@@ -144,12 +144,15 @@ std::vector<std::pair<DevicePointer, std::uint64_t>> BorrowedShare::tables() con
   return all;
 }
 
-Result<void> BorrowedShare::map(std::uint64_t first, std::uint64_t bytes) {
-  if (bytes == 0 || first >= lent_.bytes || bytes > lent_.bytes - first) {
-    return invalid_input("{} bytes from {} on of a lent share of {}", bytes, first, lent_.bytes);
+Result<void> BorrowedShare::map(const color::Extent& extent) {
+  const color::LinearByte behind_share(lent_.bytes);
+  if (extent.bytes == 0 || extent.first >= behind_share ||
+      extent.bytes > behind_share - extent.first) {
+    return invalid_input("{} bytes from {} on of a lent share of {}", extent.bytes, extent.first,
+                         lent_.bytes);
   }
-  const std::uint64_t end = page_of(first + bytes - 1) + 1;
-  for (std::uint64_t page = page_of(first); page < end;) {
+  const std::uint64_t end = page_of(extent.end() - 1) + 1;
+  for (std::uint64_t page = page_of(extent.first); page < end;) {
     std::uint64_t behind = page;
     while (behind < end && !mapped_[behind]) ++behind;
     if (behind > page) DEMARC_CHECK(map_pages(page, behind));
@@ -195,7 +198,8 @@ ColoredCode BorrowedShare::code() const {
   color::Place place{.arena = arena(), .window = window()};
   if (const auto parts = lent_.law->table_parts()) {
     const auto address = [&](std::optional<std::uint32_t> in_lent_page, std::uint64_t in_table) {
-      return in_lent_page ? lent_tables_->address() + *in_lent_page : table_->address() + in_table;
+      return color::DeviceAddress(in_lent_page ? lent_tables_->address() + *in_lent_page
+                                               : table_->address() + in_table);
     };
     place.patterns = address(lent_.patterns_at, 0);
     place.places = address(lent_.places_at, parts->places_at);

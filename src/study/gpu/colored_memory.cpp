@@ -40,7 +40,7 @@ class ColoredMemory : public MemorySource {
 
   Result<std::unique_ptr<PlacedBuffer>> place(std::size_t bytes) override {
     DEMARC_TRY(auto buffer, pool_->allocate(share_, bytes));
-    const std::uint64_t address = code_.pointer(buffer.first());
+    const std::uint64_t address = code_.pointer(buffer.first()).raw();
     return std::make_unique<ColoredPlace>(std::move(buffer), address);
   }
   Result<std::unique_ptr<LoadedProgram>> load(

@@ -149,7 +149,8 @@ sim::memory::Translation SimMemory::colored(sim::Address base, std::uint64_t byt
       }
     }
     for (std::uint64_t k = 0; k < chunks_a_page; ++k) {
-      translation.chunks.emplace_back((page << sim_page_shift) + inside.chunk(k, color, constant));
+      translation.chunks.emplace_back((page << sim_page_shift) +
+                                      inside.chunk(k, color, constant).raw());
     }
   }
   return translation;

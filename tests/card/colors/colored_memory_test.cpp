@@ -31,7 +31,8 @@ TEST(ColoredMemory, device_addresses_are_those_of_the_colouring) {
   for (std::uint32_t color = 0; color < 4; ++color) {
     const auto layout = layout_of<2>(coloring, color);
     for (std::uint64_t at = 0; at < 3 * page; at += 4099) {
-      ASSERT_EQ(layout.address(at), coloring.position(at, color)) << at << " of colour " << color;
+      ASSERT_EQ(layout.address(at), coloring.position(color::LinearByte(at), color).raw())
+          << at << " of colour " << color;
     }
   }
 }
@@ -59,7 +60,7 @@ TEST(ColoredMemory, half_of_four_colours_is_a_share_of_its_own) {
     ASSERT_TRUE(share.has_value()) << share.error().message;
     EXPECT_EQ(share->coloring.colors() * colors.size(), 4U);
     for (std::uint64_t at = 0; at < page / 4; at += 1024) {
-      const auto position = share->coloring.position(at, share->color);
+      const auto position = share->coloring.position(color::LinearByte(at), share->color);
       EXPECT_TRUE(colors.contains(coloring.color(position))) << members << " at " << at;
     }
   }

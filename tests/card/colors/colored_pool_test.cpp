@@ -31,12 +31,13 @@ TEST(ColoredPool, every_chunk_of_a_buffer_has_its_colour_by_timing) {
   for (std::size_t share = 0; share < 3; ++share) {
     const auto before = pool->allocate(share, 300000).value();
     const auto buffer = pool->allocate(share, 1200000).value();
-    ASSERT_NE(buffer.first(), 0U);
+    ASSERT_NE(buffer.first(), color::LinearByte());
     const auto audit = buffer.audit();
     ASSERT_TRUE(audit) << audit.error().message;
     EXPECT_TRUE(audit->holds());
-    const std::uint64_t last = buffer.first() + 1200000 - 1;
-    EXPECT_EQ(audit->chunks(), last / audit->chunk_bytes - buffer.first() / audit->chunk_bytes + 1);
+    const std::uint64_t first = buffer.first().raw();
+    const std::uint64_t last = first + 1200000 - 1;
+    EXPECT_EQ(audit->chunks(), last / audit->chunk_bytes - first / audit->chunk_bytes + 1);
     EXPECT_EQ(audit->unclear, 0U);
     for (std::uint32_t color = 0; color < 4; ++color) {
       EXPECT_EQ(audit->chunks_of_color[color] != 0, shares[share].colors.contains(color))
@@ -118,7 +119,8 @@ TEST(ColoredPool, buffers_of_all_shares_are_disjoint_and_keep_what_is_written) {
     buffers.push_back(pool->allocate(static_cast<std::size_t>(i % 2), 700001).value());
     const ColoredBuffer& buffer = buffers.back();
     for (std::uint64_t at = 0; at < buffer.bytes(); at += 256) {
-      EXPECT_TRUE(lines.insert(buffer.address(at)).second) << "byte " << at << " is taken twice";
+      EXPECT_TRUE(lines.insert(buffer.address(at).raw()).second)
+          << "byte " << at << " is taken twice";
     }
     const std::vector<unsigned char> pattern(buffer.bytes(), static_cast<unsigned char>(i + 1));
     ASSERT_TRUE(buffer.upload(pattern.data(), pattern.size()));
@@ -165,7 +167,7 @@ TEST(ColoredPool, bytes_that_are_given_back_join_their_free_neighbours) {
        {std::vector<std::size_t>{0, 1, 2}, {2, 1, 0}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}}) {
     std::vector<std::optional<ColoredBuffer>> buffers;
     for (int i = 0; i < 3; ++i) buffers.emplace_back(pool->allocate(0, 100000).value());
-    const std::uint64_t first = buffers[0]->first();
+    const color::LinearByte first = buffers[0]->first();
     EXPECT_EQ(buffers[1]->first(), first + 100096) << "rounded up to 256 bytes";
     for (const std::size_t buffer : order) buffers[buffer].reset();
     EXPECT_EQ(pool->usage(0).largest_free_bytes, whole);
@@ -176,7 +178,7 @@ TEST(ColoredPool, bytes_that_are_given_back_join_their_free_neighbours) {
   std::optional<ColoredBuffer> gap(pool->allocate(0, 256).value());
   const auto behind = pool->allocate(0, 256).value();
   const std::uint64_t left = pool->usage(0).largest_free_bytes;
-  const std::uint64_t place = gap->first();
+  const color::LinearByte place = gap->first();
   gap.reset();
   EXPECT_EQ(pool->usage(0).largest_free_bytes, left) << "a gap between others";
   EXPECT_EQ(pool->allocate(0, 256)->first(), place) << "which is used again";
@@ -217,7 +219,7 @@ TEST(ColoredPool, buffers_take_whole_multiples_of_256_bytes_and_at_least_one) {
   EXPECT_EQ(pool->usage(0).largest_free_bytes, whole - 256);
   const auto more = pool->allocate(0, 257).value();
   EXPECT_EQ(pool->usage(0).largest_free_bytes, whole - 768);
-  EXPECT_EQ(more.first(), 256U);
+  EXPECT_EQ(more.first(), color::LinearByte(256));
   EXPECT_EQ(pool->usage(0).wasted_bytes, 256U + 255U);
   const auto rest = pool->allocate(0, whole - 768).value();
   EXPECT_EQ(pool->usage(0).largest_free_bytes, 0U);
@@ -249,8 +251,8 @@ TEST(ColoredPool, a_share_of_all_colours_is_the_arena_as_it_lies) {
   const auto buffer = pool->allocate(0, 4096).value();
   const auto layout = buffer.layout<0>();
   EXPECT_EQ(layout.base, pool->arena().address());
-  EXPECT_EQ(layout.first, buffer.first());
-  EXPECT_EQ(buffer.first() % 256, 0U);
+  EXPECT_EQ(layout.first, buffer.first().raw());
+  EXPECT_EQ(layout.first % 256, 0U);
 }
 
 TEST(ColoredPool, of_fewer_bytes_than_a_page_has_one_page) {

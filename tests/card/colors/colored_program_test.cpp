@@ -73,7 +73,7 @@ TEST(ColoredProgram, variables_lie_in_the_share_with_their_first_content) {
   ASSERT_TRUE(stream.wait());
   EXPECT_EQ(read(*zeros, std::array<std::uint32_t, 1024>{})[2], 9U) << "read by way of second";
   EXPECT_EQ(table->address - table->offset,
-            code_of_pool(*pool, 1)->pointer(program->variables()->first()));
+            code_of_pool(*pool, 1)->pointer(program->variables()->first()).raw());
 }
 
 TEST(ColoredProgram, variables_lie_at_multiples_of_their_alignment_wherever_the_share_begins) {
@@ -145,8 +145,8 @@ void expect_counted(const RemainderHalf& half, const Module& module) {
   std::vector<std::uint32_t> words(std::size_t{1} << 18U);
   for (std::size_t i = 0; i < words.size(); ++i) words[i] = static_cast<std::uint32_t>(i * 77);
   ASSERT_TRUE(half.buffer.upload(words.data(), 4 * words.size()));
-  const auto pointer = code_of_pool(*half.pool, 1)->pointer(half.buffer.first());
-  EXPECT_EQ(pointer, half.pool->arena().address() + half.buffer.first());
+  const auto pointer = code_of_pool(*half.pool, 1)->pointer(half.buffer.first()).raw();
+  EXPECT_EQ(pointer, half.pool->arena().address() + half.buffer.first().raw());
   const auto stream = Stream::create(half.pool->arena().gpu()).value();
   ASSERT_TRUE(launch(stream, module.function("k").value(), LaunchShape::line(16, 64), pointer));
   ASSERT_TRUE(stream.wait());
@@ -189,8 +189,8 @@ void expect_placed_at_load(const std::shared_ptr<ColoredPool>& pool) {
   for (int round = 0; round < 2; ++round) {
     ColoredBuffer block = pool->allocate(1, needs.variables.bytes).value();
     ColoredBuffer local = pool->allocate(1, threads * needs.local_bytes).value();
-    const ptx::ColoredPlaces places{code.pointer(block.first()), code.pointer(local.first()),
-                                    threads};
+    const ptx::ColoredPlaces places{code.pointer(block.first()).raw(),
+                                    code.pointer(local.first()).raw(), threads};
     auto content = needs.variables.content(places.variables);
     content.resize(needs.variables.bytes);
     ASSERT_TRUE(block.upload(content.data(), content.size()));

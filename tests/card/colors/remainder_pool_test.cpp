@@ -50,16 +50,16 @@ RC_GTEST_PROP(RemainderPool,
   const auto pad = pool->allocate(share, *rc::gen::inRange<std::uint64_t>(1, 5000)).value();
   const auto buffer = pool->allocate(share, bytes).value();
   const auto at = *rc::gen::inRange<std::uint64_t>(0, bytes);
-  const DevicePointer address = buffer.address(at);
+  const color::DeviceAddress address = buffer.address(at);
   const auto layout = buffer.layout<remainders>();
-  RC_ASSERT(layout.address(at) == address);
+  RC_ASSERT(layout.address(at) == address.raw());
   RC_ASSERT(buffer.address(at + buffer.run_left(at) - 1) == address + buffer.run_left(at) - 1);
   // Bytes of the share are those of its colour in order (gpu: each has a remainder of its window).
-  const std::uint64_t linear = buffer.first() + at;
+  const color::LinearByte linear = buffer.first() + at;
   const auto color = static_cast<std::uint32_t>(share);
-  RC_ASSERT(address - pool->arena().address() ==
-            pool->colors().remainders()->coloring.position(linear, color));
-  RC_ASSERT(linear < pool->usage(share).capacity_bytes);
+  RC_ASSERT(buffer.position(at) == pool->colors().remainders()->coloring.position(linear, color));
+  RC_ASSERT(address.raw() - pool->arena().address() == buffer.position(at).raw());
+  RC_ASSERT(linear.raw() < pool->usage(share).capacity_bytes);
 }
 
 // The stand-in's truth, seen through latencies only.
@@ -70,7 +70,7 @@ TEST(RemainderPool, every_chunk_of_a_buffer_has_its_colour_by_timing) {
   for (const std::size_t share : {0U, 1U}) {
     const auto before = pool->allocate(share, 1 << 20).value();
     const auto buffer = pool->allocate(share, (2 << 20) + 200000).value();
-    ASSERT_NE(buffer.first(), 0U);
+    ASSERT_NE(buffer.first(), color::LinearByte());
     const auto audit = buffer.audit();
     ASSERT_TRUE(audit) << audit.error().message;
     EXPECT_TRUE(audit->holds());

@@ -52,7 +52,8 @@ TEST_F(WindowCopiesInPieces, lose_no_byte_and_keep_to_the_memory_between) {
       std::copy_n(source.begin() + static_cast<std::ptrdiff_t>(row * one.pitch), one.size.width,
                   expected.begin() + static_cast<std::ptrdiff_t>(row * (one.pitch + 1)));
     }
-    const Place window{Place::Kind::window, code.pointer(100), one.pitch + 3};
+    const Place window{Place::Kind::window, code.pointer(color::LinearByte(100)).raw(),
+                       one.pitch + 3};
     const std::uint64_t before = test::fake_symbol<std::uint64_t()>("fake_copy_count")();
     between.clear();
     ASSERT_EQ(

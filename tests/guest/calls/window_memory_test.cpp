@@ -11,30 +11,32 @@
 namespace demarc::cuda {
 namespace {
 
+using color::LinearByte;
+
 constexpr DevicePointer window = DevicePointer{1} << 40U;
 constexpr std::uint64_t mib = std::uint64_t{1} << 20U;
 
 // Lends stretches one behind the other, and again what came back, in the order of their places.
 struct StretchOwner {
   std::uint64_t bytes;
-  std::map<std::uint64_t, std::uint64_t> lent;
+  std::map<LinearByte, std::uint64_t> lent;
   std::vector<std::uint64_t> asked;
 
-  Result<WindowMemory::Stretch> take(std::uint64_t wanted) {
+  Result<color::Extent> take(std::uint64_t wanted) {
     asked.push_back(wanted);
     const std::uint64_t whole = (wanted + 2 * mib - 1) / (2 * mib) * (2 * mib);
-    std::uint64_t first = 0;
+    LinearByte first;
     for (const auto& [begin, length] : lent) {
       if (begin - first >= whole) break;
       first = begin + length;
     }
-    if (bytes - first < whole) return missing_capability("no room for {}", wanted);
+    if (LinearByte(bytes) - first < whole) return missing_capability("no room for {}", wanted);
     lent.emplace(first, whole);
-    return WindowMemory::Stretch{first, whole};
+    return color::Extent{first, whole};
   }
   WindowMemory::Owner owner() {
     return {[this](std::uint64_t wanted) { return take(wanted); },
-            [this](const WindowMemory::Stretch& stretch) {
+            [this](const color::Extent& stretch) {
               ASSERT_EQ(lent.at(stretch.first), stretch.bytes);
               lent.erase(stretch.first);
             }};
@@ -159,7 +161,8 @@ TEST(WindowMemories, use_again_what_the_first_allocation_left) {
 }
 
 TEST(WindowMemories, ask_for_a_page_more_only_for_their_first_stretch) {
-  StretchOwner owner{256 * mib, {{0, 8 * mib}}, {}};  // another process has the window's beginning
+  StretchOwner owner{
+      256 * mib, {{LinearByte(), 8 * mib}}, {}};  // another process has the window's beginning
   WindowMemory memory(window, owner.bytes, owner.owner());
   EXPECT_EQ(memory.allocate(64 * mib).value(), window + 8 * mib);
   EXPECT_TRUE(memory.allocate(64 * mib));
@@ -177,12 +180,12 @@ TEST(WindowMemories, refuse_what_no_share_has) {
 }
 
 TEST(WindowMemories, refuse_stretches_that_do_not_fit) {
-  for (const WindowMemory::Stretch wrong :
-       {WindowMemory::Stretch{0, 32 * mib - 1}, WindowMemory::Stretch{33 * mib, 32 * mib},
-        WindowMemory::Stretch{65 * mib, 32 * mib}}) {
-    WindowMemory memory(window, 64 * mib,
-                        {[&](std::uint64_t) { return Result<WindowMemory::Stretch>(wrong); },
-                         [](const WindowMemory::Stretch&) {}});
+  for (const color::Extent& wrong :
+       {color::Extent{{}, 32 * mib - 1}, color::Extent{LinearByte(33 * mib), 32 * mib},
+        color::Extent{LinearByte(65 * mib), 32 * mib}}) {
+    WindowMemory memory(
+        window, 64 * mib,
+        {[&](std::uint64_t) { return Result<color::Extent>(wrong); }, [](const color::Extent&) {}});
     const auto made = memory.allocate(32 * mib);
     ASSERT_FALSE(made) << wrong.first;
     EXPECT_EQ(made.error().kind, ErrorKind::check_failed);

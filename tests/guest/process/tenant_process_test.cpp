@@ -107,7 +107,7 @@ TEST_F(ProcessesOfTenants, give_back_what_is_empty_and_have_it_no_more) {
   attach();
   const DevicePointer first = allocated(one_extent);
   EXPECT_THAT(call("cuMemFree_v2", first), Optional(cu_success));
-  EXPECT_THAT(server->asked(), Contains(Request(GiveRequest{0})));
+  EXPECT_THAT(server->asked(), Contains(Request(GiveRequest{})));
   EXPECT_NE(allocated(one_extent), 0U);
   EXPECT_EQ(block.record.max_bytes(), one_extent) << "never two at a time";
 }
@@ -149,7 +149,7 @@ TEST_F(ProcessesOfTenants, give_back_what_cannot_be_mapped) {
   DevicePointer address = 0;
   EXPECT_THAT(call("cuMemAlloc_v2", &address, std::size_t{one_extent}),
               Optional(tenant_out_of_memory));
-  EXPECT_THAT(server->asked(), Contains(Request(GiveRequest{one_extent})));
+  EXPECT_THAT(server->asked(), Contains(Request(GiveRequest{color::LinearByte(one_extent)})));
   EXPECT_EQ(block.record.max_bytes(), one_extent) << "it never had it";
 }
 

@@ -15,6 +15,7 @@ const color::RemainderSteps& steps_of(const LentShare& lent) {
   return *lent.law->device_numbers().steps;
 }
 
+using color::LinearByte;
 using test::borrow;
 using test::lent_parities;
 using test::lent_remainders;
@@ -143,8 +144,8 @@ TEST(BorrowedShare, of_remainders_keeps_the_addresses_beside_its_arena_free) {
   const std::uint64_t in_front = steps_of(lent).first_page;
   ASSERT_GT(in_front, 0U);
   const auto share = borrow(*pool, lent).value();
-  EXPECT_FALSE(test::is_free(gpu, share.arena() - in_front * page_of_share));
-  EXPECT_FALSE(test::is_free(gpu, share.arena() + lent.pages * page_of_share));
+  EXPECT_FALSE(test::is_free(gpu, share.arena().raw() - in_front * page_of_share));
+  EXPECT_FALSE(test::is_free(gpu, share.arena().raw() + lent.pages * page_of_share));
 }
 
 // Where its kernels read them.
@@ -268,7 +269,7 @@ class Borrowing : public testing::Test {
   }
   [[nodiscard]] Error refusal(BorrowedShare::Lender lender) const {
     auto share = open(std::move(lender)).value();
-    const auto mapped = share.map(0, lent.bytes);
+    const auto mapped = share.map({{}, lent.bytes});
     EXPECT_FALSE(mapped);
     return mapped ? Error{} : mapped.error();
   }
@@ -314,7 +315,7 @@ TEST_F(Borrowing, keeps_no_descriptor) {
                  for (const OwnedFile& file : batch) given.push_back(file.get());
                  return batch;
                }).value();
-  ASSERT_TRUE(share.map(0, lent.bytes));
+  ASSERT_TRUE(share.map({{}, lent.bytes}));
   for (const int file : given) EXPECT_EQ(::fcntl(file, F_GETFD), -1);
 }
 
@@ -330,17 +331,20 @@ TEST_F(Borrowing, asks_for_the_pages_of_what_it_uses_once) {
                }).value();
   EXPECT_EQ(asked, AskedPages{});
   const std::uint64_t half = page_of_share / 2;  // of a page is the share's
-  EXPECT_TRUE(share.map(2 * half, 1));
-  EXPECT_TRUE(share.map(3 * half - 1, 1));
+  const auto map = [&](std::uint64_t first, std::uint64_t bytes) {
+    return share.map({LinearByte(first), bytes});
+  };
+  EXPECT_TRUE(map(2 * half, 1));
+  EXPECT_TRUE(map(3 * half - 1, 1));
   EXPECT_EQ(asked, (AskedPages{{2, 1}}));
-  EXPECT_TRUE(share.map(half - 1, 3 * half));
+  EXPECT_TRUE(map(half - 1, 3 * half));
   EXPECT_EQ(asked, (AskedPages{{2, 1}, {0, 2}, {3, 1}}));
-  EXPECT_TRUE(share.map(lent.bytes - 1, 1));
-  EXPECT_TRUE(share.map(0, lent.bytes));
+  EXPECT_TRUE(map(lent.bytes - 1, 1));
+  EXPECT_TRUE(share.map({{}, lent.bytes}));
   EXPECT_EQ(asked, (AskedPages{{2, 1}, {0, 2}, {3, 1}, {5, 1}, {4, 1}}));
   for (const auto& [first, bytes] : std::vector<std::pair<std::uint64_t, std::uint64_t>>{
            {0, 0}, {0, lent.bytes + 1}, {lent.bytes, 1}, {1, 0ULL - 1}}) {
-    EXPECT_EQ(share.map(first, bytes).error().message,
+    EXPECT_EQ(map(first, bytes).error().message,
               fmt::format("{} bytes from {} on of a lent share of {}", bytes, first, lent.bytes));
   }
 }
@@ -358,12 +362,13 @@ TEST_F(Borrowing, a_batch_that_cannot_be_mapped_whole_is_asked_for_again) {
                  }
                  return batch;
                }).value();
-  EXPECT_THAT(share.map(0, lent.bytes).error().message, HasSubstr("page 5 of a lent share"));
-  EXPECT_TRUE(share.map(0, lent.bytes));
+  EXPECT_THAT(share.map({{}, lent.bytes}).error().message, HasSubstr("page 5 of a lent share"));
+  EXPECT_TRUE(share.map({{}, lent.bytes}));
   EXPECT_EQ(asked, (AskedPages{{0, 6}, {3, 3}, {3, 3}}));
   std::vector<char> bytes(share.arena_bytes());
-  EXPECT_EQ(pool->arena().gpu()->api().cuMemcpyDtoH_v2(bytes.data(), share.arena(), bytes.size()),
-            cu_success);
+  EXPECT_EQ(
+      pool->arena().gpu()->api().cuMemcpyDtoH_v2(bytes.data(), share.arena().raw(), bytes.size()),
+      cu_success);
 }
 
 TEST_F(Borrowing, pages_without_access_are_not_left_mapped) {
@@ -377,11 +382,12 @@ TEST_F(Borrowing, pages_without_access_are_not_left_mapped) {
   };
   const auto gpu = Gpu::open(Driver::from_table(api, "shy").value(), 0).value();
   auto share = BorrowedShare::open(gpu, lent, {}, pages_of_pool(*pool, 10)).value();
-  EXPECT_FALSE(share.map(0, lent.bytes));
+  EXPECT_FALSE(share.map({{}, lent.bytes}));
   refused = false;
-  EXPECT_TRUE(share.map(0, lent.bytes));
+  EXPECT_TRUE(share.map({{}, lent.bytes}));
   std::vector<char> bytes(share.arena_bytes());
-  EXPECT_EQ(gpu->api().cuMemcpyDtoH_v2(bytes.data(), share.arena(), bytes.size()), cu_success);
+  EXPECT_EQ(gpu->api().cuMemcpyDtoH_v2(bytes.data(), share.arena().raw(), bytes.size()),
+            cu_success);
 }
 
 // As rewritten code finds them: the pages of a remainder's bytes are those that the table leads to.
@@ -390,7 +396,7 @@ TEST(BorrowedRemainders, asks_for_the_pages_that_its_table_leads_to) {
   for (const std::size_t color : {0U, 1U}) {
     const LentShare lent = pool->lend(color).value();
     const auto& coloring = pool->colors().remainders()->coloring;
-    for (std::uint64_t at = 0; at < lent.bytes; at += lent.bytes / 23) {
+    for (LinearByte at; at.raw() < lent.bytes; at = at + lent.bytes / 23) {
       AskedPages asked;
       const auto all = pages_of_pool(*pool, 10);
       auto share = BorrowedShare::open(pool->arena().gpu(), lent, pool->colors().table(),
@@ -400,10 +406,10 @@ TEST(BorrowedRemainders, asks_for_the_pages_that_its_table_leads_to) {
                                        })
                        .value();
       const std::uint64_t page =
-          coloring.position(at, static_cast<std::uint32_t>(color)) / page_of_share;
+          coloring.position(at, static_cast<std::uint32_t>(color)).raw() / page_of_share;
       EXPECT_EQ(asked, (AskedPages{{lent.pages, 1}})) << "the one with the patterns";
       asked.clear();
-      ASSERT_TRUE(share.map(at, 1));
+      ASSERT_TRUE(share.map({at, 1}));
       EXPECT_EQ(asked, (AskedPages{{page, 1}})) << at;
     }
   }
@@ -414,12 +420,12 @@ TEST(BorrowedShare, leaves_no_address_of_its_window_to_anybody_else) {
     const GpuPointer gpu = pool->arena().gpu();
     const auto share = borrow(*pool, pool->lend(0).value());
     ASSERT_TRUE(share) << share.error().message;
-    EXPECT_EQ(share->window() % page_of_share, 0U);
+    EXPECT_EQ(share->window().raw() % page_of_share, 0U);
     const std::uint64_t last = (share->bytes() - 1) / page_of_share * page_of_share;
     EXPECT_GT(last, 0U);
     for (const std::uint64_t at : {std::uint64_t{0}, last}) {
-      const auto other = AddressRange::reserve(gpu, page_of_share, 0, share->window() + at);
-      EXPECT_NE(other->address(), share->window() + at);
+      const DevicePointer taken = share->window().raw() + at;
+      EXPECT_NE(AddressRange::reserve(gpu, page_of_share, 0, taken)->address(), taken);
     }
   }
 }
@@ -452,15 +458,15 @@ TEST(BorrowedShare, lies_elsewhere_where_the_driver_has_no_window_for_its_first_
   {
     const auto share = open();
     ASSERT_TRUE(share) << share.error().message;
-    EXPECT_NE(share->arena(), 0x4800'0000'0000U) << "the driver's own choice does";
-    EXPECT_EQ(share->window(), share->arena() / 2);
+    EXPECT_NE(share->arena().raw(), 0x4800'0000'0000U) << "the driver's own choice does";
+    EXPECT_EQ(share->window().raw(), share->arena().raw() / 2);
   }
   wishes_unheard = 1;
   {
     const auto share = open();
     ASSERT_TRUE(share) << share.error().message;
-    EXPECT_EQ(share->arena(), 0x4800'0000'0000U);
-    EXPECT_EQ(share->window(), 0x2400'0000'0000U);
+    EXPECT_EQ(share->arena().raw(), 0x4800'0000'0000U);
+    EXPECT_EQ(share->window().raw(), 0x2400'0000'0000U);
   }
   // A wish for a window at the first place, then two at each of the others.
   wishes_unheard = 7;

@@ -36,6 +36,13 @@ TEST(OneConstant, is_that_of_most_pages_and_the_others_go_back_to_the_driver) {
   }
 }
 
+template <class At>
+concept HasPointerInShare = requires(const ColoredCode& code, At at) {
+  code.pointer(at);
+};
+static_assert(HasPointerInShare<color::LinearByte> && !HasPointerInShare<color::ArenaByte>);
+static_assert(!HasPointerInShare<std::uint64_t> && !HasPointerInShare<color::DeviceAddress>);
+
 TEST(ColoredCode, of_a_share_that_the_pool_lacks_is_refused) {
   const auto pool = pool_on().value();
   EXPECT_THAT(code_of_pool(*pool, 2).error().message, HasSubstr("share 2: the pool has 2"));
@@ -56,8 +63,8 @@ TEST(ColoredCode, addresses_the_share_that_it_is_of) {
   const auto text = [&](const ColoredCode& code) { return *code.rewrite(*module)->module.text; };
   EXPECT_NE(text(first), text(second));
   EXPECT_EQ(text(first), text(*code_of_pool(*pool, 0)));
-  EXPECT_EQ(first.pointer(0), pool->arena().address() / 2);
-  EXPECT_EQ(first.pointer(4096), first.pointer(0) + 4096);
+  EXPECT_EQ(first.pointer({}).raw(), pool->arena().address() / 2);
+  EXPECT_EQ(first.pointer(color::LinearByte(4096)), first.pointer({}) + 4096);
 }
 
 // Policies of the L2 are of newer targets than the module's.

@@ -94,16 +94,16 @@ void count_as_borrower(const ColoredPool& pool, const LentShare& lent, bool at_l
   {
     const auto share = borrow(pool, lent);
     ASSERT_TRUE(share) << share.error().message;
-    EXPECT_NE(share->arena(), pool.arena().address());
+    EXPECT_NE(share->arena().raw(), pool.arena().address());
     EXPECT_EQ(share->bytes(), lent.bytes);
     const ColoredCode code = share->code();
-    EXPECT_EQ(code.pointer(0), share->window());
-    EXPECT_EQ(code.pointer(4096), share->window() + 4096);
+    EXPECT_EQ(code.pointer({}), share->window());
+    EXPECT_EQ(code.pointer(color::LinearByte(4096)), share->window() + 4096);
     ptx::ColoredOptions options;
     if (at_load) options.places = ptx::PlacesAtLoad{};
     const auto rewritten = code.rewrite(counting_module(), options);
     ASSERT_TRUE(rewritten) << rewritten.error().message;
-    const auto done = run_count(pool.arena().gpu(), *rewritten->module.text, share->window(),
+    const auto done = run_count(pool.arena().gpu(), *rewritten->module.text, share->window().raw(),
                                 words_to_count(lent.bytes),
                                 at_load ? code.constants({}) : std::vector<std::byte>());
     EXPECT_TRUE(done) << done.error().message;
@@ -116,7 +116,7 @@ std::vector<std::uint32_t> share_words(const std::shared_ptr<ColoredPool>& pool,
                                        std::size_t share) {
   const std::uint64_t bytes = pool->usage(share).capacity_bytes;
   const auto buffer = pool->allocate(share, bytes).value();
-  EXPECT_EQ(buffer.first(), 0U);
+  EXPECT_EQ(buffer.first(), color::LinearByte());
   std::vector<std::uint32_t> words(bytes / 4);
   EXPECT_TRUE(buffer.download(words.data(), bytes));
   return words;
@@ -179,8 +179,8 @@ void count_where_nothing_is(const ColoredPool& pool, const LentShare& lent, bool
   const ptx::Module module = counting_module();
   const std::string text = rewritten ? *share->code().rewrite(module)->module.text : *module.text;
   testing::internal::CaptureStderr();
-  const auto done =
-      run_count(pool.arena().gpu(), text, share->window() + static_cast<std::uint64_t>(offset), 1);
+  const auto done = run_count(pool.arena().gpu(), text,
+                              share->window().raw() + static_cast<std::uint64_t>(offset), 1);
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("out-of-bounds"));
   ASSERT_FALSE(done);
   EXPECT_THAT(done.error().message, HasSubstr("ILLEGAL_ADDRESS"));
@@ -194,7 +194,7 @@ TEST(LentShare, of_a_law_that_was_added_is_changed_in_its_bytes_alone) {
     auto expected = arena_words(*pool);
     ASSERT_EQ(in_another_process([&] { count_as_borrower(*pool, lent, at_load); }), 0);
     for (std::uint32_t i = 0; i < words_to_count(lent.bytes); ++i) {
-      expected[lent.law->position(i * step_bytes, {}) / 4] += i + 1;
+      expected[lent.law->position(color::LinearByte(i * step_bytes), {}).raw() / 4] += i + 1;
     }
     EXPECT_EQ(arena_words(*pool), expected);
   }

@@ -106,10 +106,10 @@ TEST(RewriteColored, masks_that_do_not_fit_are_refused) {
 
 TEST(RewriteColored, pointers_are_divided_so_that_inserting_bits_restores_the_arena) {
   const color::Parities two{{0x38a000, 0xc4000}, 0};
-  const std::uint64_t arena = 0x7f00'0020'0000;
-  std::uint64_t a = color::colored_pointer(arena, 0x1fff, two);
+  const color::DeviceAddress arena(0x7f00'0020'0000);
+  std::uint64_t a = color::colored_pointer(arena, color::LinearByte(0x1fff), two).raw();
   for (const std::uint64_t mask : two.masks) a += a & ~((mask & -mask) - 1);
-  EXPECT_EQ(a, arena + 0x1fff);
+  EXPECT_EQ(a, (arena + 0x1fff).raw());
 }
 
 TEST(RewriteAffine, adds_parameters_and_takes_block_indices_from_the_queue) {
