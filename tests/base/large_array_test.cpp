@@ -3,6 +3,7 @@
 #include "demarc/base/large_array.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -59,9 +60,13 @@ TEST(LargeArray, the_system_is_asked_for_large_pages) {
 
 TEST(LargeArray, less_than_a_large_page_is_not_asked_for) {
   if (!has_large_pages()) DEMARC_NOT_RUN("no transparent huge pages");
-  std::vector<char> part(megabyte);
-  ask_large_pages(part.data(), part.size());
-  EXPECT_FALSE(asked_at(number(part.data()) + megabyte / 2));
+  // Memory of its own: what an allocator gives may have been asked for by one who had it before.
+  void* const part =
+      ::mmap(nullptr, megabyte, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(part, MAP_FAILED);
+  ask_large_pages(part, megabyte);
+  EXPECT_FALSE(asked_at(number(part) + megabyte / 2));
+  ::munmap(part, megabyte);
 }
 
 TEST(LargeArray, a_long_file_is_read_into_large_pages) {
