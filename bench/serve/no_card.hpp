@@ -33,7 +33,7 @@ class NoCard : public serve::CardSide {
                         color::make_law(color::Parities{{0xc4000}, 0})};
   }
   [[nodiscard]] std::vector<std::byte> table() const override { return {}; }
-  [[nodiscard]] Result<std::vector<OwnedFile>> lend(std::uint64_t, std::uint64_t) const override {
+  [[nodiscard]] Result<std::vector<OwnedFile>> lend(const color::PageRun&) const override {
     return std::vector<OwnedFile>{};
   }
   [[nodiscard]] Result<void> scrub(const color::ColorSet&, const color::Extent&) override {

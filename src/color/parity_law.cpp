@@ -24,8 +24,8 @@ class ParityLaw : public Law {
   std::uint64_t bytes(const Arena& arena) const override {
     return arena.pages * arena.page_bytes >> parities_.masks.size();
   }
-  std::uint64_t page_of(LinearByte linear, std::uint64_t page_bytes) const override {
-    return (linear.raw() << parities_.masks.size()) / page_bytes;
+  ArenaPage page_of(LinearByte linear, std::uint64_t page_bytes) const override {
+    return ArenaPage((linear.raw() << parities_.masks.size()) / page_bytes);
   }
   ArenaByte position(LinearByte linear, std::span<const std::byte>) const override {
     return position_under(parities_.masks, linear, parities_.color);

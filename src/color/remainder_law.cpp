@@ -30,9 +30,9 @@ class RemainderLaw : public Law {
   std::uint64_t bytes(const Arena&) const override {
     return std::uint64_t{steps_.end - steps_.begin} << steps_.chunk_shift;
   }
-  std::uint64_t page_of(LinearByte linear, std::uint64_t) const override {
-    return (chunk_of((linear.raw() >> steps_.chunk_shift) + steps_.begin) >> steps_.page_shift) -
-           steps_.first_page;
+  ArenaPage page_of(LinearByte linear, std::uint64_t) const override {
+    const std::uint64_t chunk = chunk_of((linear.raw() >> steps_.chunk_shift) + steps_.begin);
+    return ArenaPage(chunk >> steps_.page_shift) - steps_.first_page;
   }
   ArenaByte position(LinearByte linear, std::span<const std::byte> table) const override {
     const std::uint64_t chunk = chunk_of(

@@ -135,15 +135,15 @@ Result<Attachment> LeaseClient::attach(const std::string& token) {
   return attachment;
 }
 
-Result<std::vector<OwnedFile>> LeaseClient::pages(std::uint64_t first, std::uint64_t most) const {
-  const PagesRequest wanted{first, std::min<std::uint64_t>(most, packet_files)};
-  DEMARC_TRY(Packet packet, ask(wanted));
+Result<std::vector<OwnedFile>> LeaseClient::pages(color::PageRun run) const {
+  run.count = std::min<std::uint64_t>(run.count, packet_files);
+  DEMARC_TRY(Packet packet, ask(PagesRequest{run}));
   DEMARC_TRY(const PageBatch batch, parse_answer<PageBatch>(packet.text));
-  if (batch != PageBatch{wanted.first, wanted.count} || packet.files.size() != batch.count) {
+  if (batch.run != run || packet.files.size() != run.count) {
     return no_answer(
         fmt::format("an answer has pages from {} on, {} of them, with {} descriptors; {} from {} "
                     "on were expected",
-                    batch.first, batch.count, packet.files.size(), wanted.count, wanted.first));
+                    batch.run.first, batch.run.count, packet.files.size(), run.count, run.first));
   }
   return std::move(packet.files);
 }

@@ -61,8 +61,8 @@ void fields(Fields& to, AttachRequest& value) {
 }
 template <class Fields>
 void fields(Fields& to, PagesRequest& value) {
-  to.member("first_page", value.first);
-  to.member("pages", value.count);
+  to.member("first_page", value.run.first);
+  to.member("pages", value.run.count);
 }
 template <class Fields>
 void fields(Fields& to, TakeRequest& value) {
@@ -105,8 +105,8 @@ void fields(Fields& to, Attached& value) {
 }
 template <class Fields>
 void fields(Fields& to, PageBatch& value) {
-  to.member("first_page", value.first);
-  to.member("pages", value.count);
+  to.member("first_page", value.run.first);
+  to.member("pages", value.run.count);
 }
 template <class Fields>
 void fields(Fields&, Done&) {}

@@ -148,10 +148,10 @@ std::vector<std::byte> PoolCard::table() const {
   return {table.begin(), table.end()};
 }
 
-Result<std::vector<OwnedFile>> PoolCard::lend(std::uint64_t first, std::uint64_t count) const {
+Result<std::vector<OwnedFile>> PoolCard::lend(const color::PageRun& run) const {
   std::vector<OwnedFile> files;
-  for (std::uint64_t page = first; page < first + count; ++page) {
-    DEMARC_TRY(OwnedFile file, pool_->arena().lend_page(page));
+  for (std::uint64_t i = 0; i < run.count; ++i) {
+    DEMARC_TRY(OwnedFile file, pool_->arena().lend_page(run.first + i));
     files.push_back(std::move(file));
   }
   return files;

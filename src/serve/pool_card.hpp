@@ -33,8 +33,7 @@ class PoolCard : public CardSide {
   [[nodiscard]] std::uint64_t page_bytes() const override;
   [[nodiscard]] Result<lease::Share> share(const color::ColorSet& colors) const override;
   [[nodiscard]] std::vector<std::byte> table() const override;
-  [[nodiscard]] Result<std::vector<OwnedFile>> lend(std::uint64_t first,
-                                                    std::uint64_t count) const override;
+  [[nodiscard]] Result<std::vector<OwnedFile>> lend(const color::PageRun& run) const override;
   [[nodiscard]] Result<void> scrub(const color::ColorSet& colors,
                                    const color::Extent& extent) override;
   [[nodiscard]] Result<void> check_alive() const override;

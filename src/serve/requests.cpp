@@ -225,19 +225,18 @@ Result<void> Server::carry_out(Connection& connection, const lease::AttachReques
 Result<void> Server::carry_out(Connection& connection, const lease::PagesRequest& request) {
   if (!connection.process) return invalid_input("attach to a lease before pages are lent");
   // With the one that holds tables.
-  const std::uint64_t pages = card_.pages() + (table_.get() >= 0 ? 1 : 0);
-  if (request.count == 0 || request.count > lease::packet_files || request.first > pages ||
-      request.count > pages - request.first) {
-    return invalid_input("{} pages from {} on: 1 to {} of the arena's {} were expected",
-                         request.count, request.first, lease::packet_files, pages);
+  const color::ArenaPage behind(card_.pages() + (table_.get() >= 0 ? 1 : 0));
+  const auto& [first, count] = request.run;
+  if (count == 0 || count > lease::packet_files || first > behind || count > behind - first) {
+    return invalid_input("{} pages from {} on: 1 to {} of the arena's {} were expected", count,
+                         first, lease::packet_files, behind);
   }
   // Of descriptors on their way there is a number that all share.
   if (has_unread(connection.socket.file())) {
     return invalid_input("read the answer before, and its pages, before more are asked for");
   }
-  DEMARC_TRY(auto files, card_.lend(request.first, request.count));
-  connection.answers.push_back(
-      {to_text(lease::PageBatch{request.first, request.count}), std::move(files)});
+  DEMARC_TRY(auto files, card_.lend(request.run));
+  connection.answers.push_back({to_text(lease::PageBatch{request.run}), std::move(files)});
   return {};
 }
 

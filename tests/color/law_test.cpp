@@ -66,7 +66,8 @@ TEST(Law, finds_each_byte_where_the_colouring_says) {
     const LinearByte linear(at);
     const ArenaByte position = run.position(linear, 0);
     EXPECT_EQ(remainders->position(linear, table), position) << linear;
-    EXPECT_EQ(remainders->page_of(linear, law_page), position.raw() / law_page) << linear;
+    EXPECT_EQ(remainders->page_of(linear, law_page), ArenaPage(position.raw() / law_page))
+        << linear;
     for (const std::uint32_t color : {0U, 3U}) {
       const LawPtr parities = make_law(Parities{{masks.begin(), masks.end()}, color});
       EXPECT_EQ(parities->position(linear, {}), coloring.position(linear, color)) << linear;

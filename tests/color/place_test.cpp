@@ -33,7 +33,7 @@ concept PlacesSomewhere = requires(const Law& law, At at) {
 };
 static_assert(Places<LinearByte>);
 static_assert(!PlacesSomewhere<ArenaByte> && !PlacesSomewhere<DeviceAddress>);
-static_assert(!PlacesSomewhere<std::uint64_t>);
+static_assert(!PlacesSomewhere<ArenaPage> && !PlacesSomewhere<std::uint64_t>);
 
 template <class At>
 concept HasColor = requires(const Coloring& coloring, At at) {
@@ -57,6 +57,7 @@ constexpr bool mixes =
     std::is_constructible_v<A, B> || std::is_convertible_v<A, B> || std::is_assignable_v<A&, B>;
 static_assert(!mixes<LinearByte, ArenaByte> && !mixes<ArenaByte, LinearByte>);
 static_assert(!mixes<ArenaByte, DeviceAddress> && !mixes<DeviceAddress, ArenaByte>);
+static_assert(!mixes<ArenaPage, ArenaByte> && !mixes<ArenaByte, ArenaPage>);
 static_assert(!mixes<LinearByte, DeviceAddress> && !mixes<DeviceAddress, LinearByte>);
 
 // A size in the place of a position does not compile.

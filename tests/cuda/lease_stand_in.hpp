@@ -41,7 +41,7 @@ class LeaseStandIn {
     lease.share = pool_->lend(1).value();
     lease.bytes = lease.share.bytes;
     for (std::uint64_t page = 0; page < lease.share.pages; ++page) {
-      pages_.push_back(pool_->arena().lend_page(page).value());
+      pages_.push_back(pool_->arena().lend_page(color::ArenaPage(page)).value());
     }
     thread_ = std::thread([this] { serve(); });
     while (!has_begun_) std::this_thread::yield();
@@ -131,10 +131,10 @@ class LeaseStandIn {
       return to_text(lease::Attached{lease});
     }
     if (const auto* wanted = std::get_if<lease::PagesRequest>(&request)) {
-      for (std::uint64_t i = lends_no_page ? 1 : 0; i < wanted->count; ++i) {
-        files.push_back(pages_.at(wanted->first + i).get());
+      for (std::uint64_t i = lends_no_page ? 1 : 0; i < wanted->run.count; ++i) {
+        files.push_back(pages_.at((wanted->run.first + i).raw()).get());
       }
-      return to_text(lease::PageBatch{wanted->first, wanted->count});
+      return to_text(lease::PageBatch{wanted->run});
     }
     if (const auto* take = std::get_if<lease::TakeRequest>(&request)) {
       const lease::Extent extent{taken_, take->bytes};

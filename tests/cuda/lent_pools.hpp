@@ -47,11 +47,11 @@ inline const std::shared_ptr<cuda::ColoredPool>& lent_remainders() {
 // Lends pages of a pool, `most` a batch.
 inline cuda::BorrowedShare::Lender pages_of_pool(const cuda::ColoredPool& pool,
                                                  std::uint64_t most = 2) {
-  return [&pool, most](std::uint64_t first, std::uint64_t wanted) {
+  return [&pool, most](const color::PageRun& run) {
     return [&]() -> Result<std::vector<OwnedFile>> {
       std::vector<OwnedFile> batch;
-      while (batch.size() < std::min(most, wanted)) {
-        DEMARC_TRY(OwnedFile page, pool.arena().lend_page(first + batch.size()));
+      while (batch.size() < std::min(most, run.count)) {
+        DEMARC_TRY(OwnedFile page, pool.arena().lend_page(run.first + batch.size()));
         batch.push_back(std::move(page));
       }
       return batch;

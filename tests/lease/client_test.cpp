@@ -117,28 +117,31 @@ TEST_F(Client, gets_the_errors_of_the_server_as_they_are) {
 
 TEST_F(Client, asks_for_as_many_pages_as_come_at_a_time) {
   const int file = listener.file();
-  answer(to_text(PageBatch{7, 2}), {file, file});
-  EXPECT_EQ(client.pages(7, 2)->size(), 2U);
-  EXPECT_EQ(asked(), Request(PagesRequest{7, 2}));
-  answer(to_text(PageBatch{0, packet_files}), std::vector<int>(packet_files, file));
-  EXPECT_EQ(client.pages(0, packet_files + 5)->size(), packet_files);
-  EXPECT_EQ(asked(), Request(PagesRequest{0, packet_files}));
+  answer(to_text(PageBatch{{color::ArenaPage(7), 2}}), {file, file});
+  EXPECT_EQ(client.pages({color::ArenaPage(7), 2})->size(), 2U);
+  EXPECT_EQ(asked(), Request(PagesRequest{{color::ArenaPage(7), 2}}));
+  answer(to_text(PageBatch{{{}, packet_files}}), std::vector<int>(packet_files, file));
+  EXPECT_EQ(client.pages({{}, packet_files + 5})->size(), packet_files);
+  EXPECT_EQ(asked(), Request(PagesRequest{{{}, packet_files}}));
 }
 
 TEST_F(Client, refuses_pages_that_it_did_not_ask_for) {
   const int file = listener.file();
   const auto refused = [&](const PageBatch& batch, const std::vector<int>& files) {
     answer(to_text(batch), files);
-    const auto pages = client.pages(1, 2);
+    const auto pages = client.pages({color::ArenaPage(1), 2});
     static_cast<void>(question());
     return why(pages);
   };
-  EXPECT_THAT(refused({0, 2}, {file, file}),
+  EXPECT_THAT(refused({{{}, 2}}, {file, file}),
               HasSubstr("an answer has pages from 0 on, 2 of them, with 2 descriptors; 2 from 1 on "
                         "were expected"));
-  EXPECT_THAT(refused({1, 1}, {file}), HasSubstr("1 of them, with 1 descriptors; 2 from 1"));
-  EXPECT_THAT(refused({1, 2}, {file}), HasSubstr("2 of them, with 1 descriptors; 2 from 1"));
-  EXPECT_THAT(refused({1, 2}, {file, file, file}), HasSubstr("with 3 descriptors; 2 from 1"));
+  EXPECT_THAT(refused({{color::ArenaPage(1), 1}}, {file}),
+              HasSubstr("1 of them, with 1 descriptors; 2 from 1"));
+  EXPECT_THAT(refused({{color::ArenaPage(1), 2}}, {file}),
+              HasSubstr("2 of them, with 1 descriptors; 2 from 1"));
+  EXPECT_THAT(refused({{color::ArenaPage(1), 2}}, {file, file, file}),
+              HasSubstr("with 3 descriptors; 2 from 1"));
 }
 
 TEST_F(Client, reads_the_table_of_remainders_from_its_file) {
@@ -255,7 +258,7 @@ TEST_F(Client, is_told_when_the_server_has_ended) {
   EXPECT_FALSE(client.lost());
   EXPECT_FALSE(client.list());
   EXPECT_TRUE(client.lost());
-  EXPECT_FALSE(client.pages(0, 1));
+  EXPECT_FALSE(client.pages({{}, 1}));
   const auto refused = client.take(1);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
@@ -320,7 +323,7 @@ TEST_F(Client, waits_longer_for_what_takes_the_server_longer) {
     EXPECT_GE(waited_s([](const LeaseClient& one) { return one.give({}); }), 0.01);
     EXPECT_GE(waited_s([](const LeaseClient& one) { return one.grow("a", 1); }), 0.01);
     EXPECT_GE(waited_s([](const LeaseClient& one) { return one.list(); }), 0.01);
-    EXPECT_GE(waited_s([](const LeaseClient& one) { return one.pages(0, 1); }), 0.01);
+    EXPECT_GE(waited_s([](const LeaseClient& one) { return one.pages({{}, 1}); }), 0.01);
   }));
 }
 

@@ -76,9 +76,10 @@ std::string without(std::string text, const std::string& part, const std::string
 TEST(Messages, of_every_kind_come_back_as_they_were) {
   for (const Request& request :
        {Request(OpenRequest{"a \"name\"", "/proc/1/fd/2#3"}), Request(AttachRequest{"0f"}),
-        Request(PagesRequest{5, 9}), Request(TakeRequest{std::uint64_t{1} << 40}),
-        Request(GiveRequest{LinearByte(7)}), Request(ListRequest{}), Request(GrowRequest{"a", 9}),
-        Request(MoveRequest{"a", "0-3"}), Request(RevokeRequest{"a"}), Request(EndWorkRequest{})}) {
+        Request(PagesRequest{{color::ArenaPage(5), 9}}),
+        Request(TakeRequest{std::uint64_t{1} << 40}), Request(GiveRequest{LinearByte(7)}),
+        Request(ListRequest{}), Request(GrowRequest{"a", 9}), Request(MoveRequest{"a", "0-3"}),
+        Request(RevokeRequest{"a"}), Request(EndWorkRequest{})}) {
     const auto read = parse_request(to_text(request));
     ASSERT_TRUE(read) << read.error().message;
     EXPECT_EQ(*read, request) << to_text(request);
@@ -86,7 +87,7 @@ TEST(Messages, of_every_kind_come_back_as_they_were) {
   expect_kept(Opened{lease_by_parities(), "0123"});
   expect_kept(Opened{lease_by_remainders(), "0123", 3});
   expect_kept(Attached{lease_by_remainders(), 2});
-  expect_kept(PageBatch{5, 200});
+  expect_kept(PageBatch{{color::ArenaPage(5), 200}});
   expect_kept(Extent{LinearByte(2 << 20), 4 << 20});
   expect_kept(Done{});
   expect_kept(ListHead{"GPU-1", std::uint64_t{1} << 37, 2, "ended"});
@@ -98,7 +99,8 @@ TEST(Messages, are_written_as_other_versions_read_them) {
   EXPECT_EQ(to_text(Request(OpenRequest{"a", "/proc/1/fd/2#3"})),
             R"({"do":"open","tenant":"a","control":"/proc/1/fd/2#3"})");
   EXPECT_EQ(to_text(Request(AttachRequest{"0f"})), R"({"do":"attach","token":"0f"})");
-  EXPECT_EQ(to_text(Request(PagesRequest{5, 9})), R"({"do":"pages","first_page":5,"pages":9})");
+  EXPECT_EQ(to_text(Request(PagesRequest{{color::ArenaPage(5), 9}})),
+            R"({"do":"pages","first_page":5,"pages":9})");
   EXPECT_EQ(to_text(Request(TakeRequest{6})), R"({"do":"take","bytes":6})");
   EXPECT_EQ(to_text(Request(GiveRequest{LinearByte(7)})), R"({"do":"give","first":7})");
   EXPECT_EQ(to_text(Request(ListRequest{})), R"({"do":"list"})");
@@ -122,7 +124,7 @@ TEST(Messages, are_written_as_other_versions_read_them) {
       R"("remainders":{"chunk_shift":8,"page_shift":13,"pattern_bits":9,"begin":1,"end":4294967295,)"
       R"("reciprocal":3,"reciprocal_shift":4,"skipped":5,"first_page":6,"pages_at":1030},)"
       R"("patterns_at":512,"places_at":1024},"mps":"/run/mps"},"token":"0123","locks":3})");
-  EXPECT_EQ(to_text(PageBatch{5, 9}), R"({"first_page":5,"pages":9})");
+  EXPECT_EQ(to_text(PageBatch{{color::ArenaPage(5), 9}}), R"({"first_page":5,"pages":9})");
   EXPECT_EQ(to_text(Extent{LinearByte(2), 4}), R"({"first":2,"bytes":4})");
   EXPECT_EQ(to_text(Done{}), "{}");
   EXPECT_EQ(to_text(ListHead{"GPU-1", 7, 2, "on"}),

@@ -179,7 +179,7 @@ TEST_F(Answering, sends_pages_to_one_who_has_read_those_before) {
   const auto owner = connect();
   const auto process = connect();
   static_cast<void>(attach(process, open(owner).token));
-  const lease::Request all = lease::PagesRequest{0, lease::packet_files};
+  const lease::Request all = lease::PagesRequest{{{}, lease::packet_files}};
   ASSERT_TRUE(process.send(to_text(all)).value());
   ASSERT_TRUE(process.send(to_text(all)).value());
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(server->turn(1));
@@ -397,7 +397,8 @@ class HostileClients : public Answering {
         case 3:
           return to_text(lease::Request(lease::TakeRequest{any(9) * step}));
         case 4:
-          return to_text(lease::Request(lease::PagesRequest{any(450), any(202)}));
+          return to_text(
+              lease::Request(lease::PagesRequest{{color::ArenaPage(any(450)), any(202)}}));
         case 5:
           return to_text(lease::Request(lease::GiveRequest{LinearByte(any(9) * step)}));
         default:

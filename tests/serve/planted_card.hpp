@@ -38,11 +38,11 @@ class PlantedCard : public CardSide {
     return has_table ? std::vector<std::byte>(1000, std::byte{7}) : std::vector<std::byte>{};
   }
   // Page i is a file of i bytes.
-  [[nodiscard]] Result<std::vector<OwnedFile>> lend(std::uint64_t first,
-                                                    std::uint64_t count) const override {
+  [[nodiscard]] Result<std::vector<OwnedFile>> lend(const color::PageRun& run) const override {
     if (!lend_error.empty()) return missing_capability("{}", lend_error);
     std::vector<OwnedFile> files;
-    for (std::uint64_t i = first; i < first + count; ++i) {
+    const std::uint64_t first = run.first.raw();
+    for (std::uint64_t i = first; i < first + run.count; ++i) {
       files.emplace_back(::memfd_create("page", MFD_CLOEXEC));
       if (::ftruncate(files.back().get(), static_cast<off_t>(i)) != 0) {
         return missing_capability("page {}", i);

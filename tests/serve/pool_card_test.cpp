@@ -52,12 +52,12 @@ TEST_F(OnAPool, lends_shares_in_the_numbers_of_the_pool) {
       side->share({3, 2}).error().message,
       HasSubstr(
           "colours 0,1 of 2: the memory was not divided in this way when the server started"));
-  const auto files = side->lend(1, 3).value();
+  const auto files = side->lend({color::ArenaPage(1), 3}).value();
   ASSERT_EQ(files.size(), 3U);
   for (const OwnedFile& file : files) {
     EXPECT_TRUE(cuda::PhysicalMemory::borrow(card->gpu(), file, page_of_share));
   }
-  EXPECT_FALSE(side->lend(3, 2));
+  EXPECT_FALSE(side->lend({color::ArenaPage(3), 2}));
 }
 
 TEST_F(OnAPool, knows_what_terms_need_of_the_card) {

@@ -67,7 +67,8 @@ TEST_F(Serving, opens_a_lease_in_the_numbers_of_its_tenant) {
 TEST_F(Serving, lends_the_pages_that_a_process_asks_for) {
   const auto owner = connect();
   const auto process = connect();
-  EXPECT_EQ(refusal(process, lease::PagesRequest{0, 1}), "attach to a lease before pages are lent");
+  EXPECT_EQ(refusal(process, lease::PagesRequest{{{}, 1}}),
+            "attach to a lease before pages are lent");
   const auto attached =
       ask<lease::Attached>(process, lease::AttachRequest{open(owner, "b").token}).value();
   EXPECT_EQ(attached.lease.tenant, "b");
@@ -76,9 +77,10 @@ TEST_F(Serving, lends_the_pages_that_a_process_asks_for) {
   ASSERT_GT(pages, lease::packet_files);
   for (const auto& [first, count] : std::vector<std::pair<std::uint64_t, std::uint64_t>>{
            {0, lease::packet_files}, {pages - 1, 1}, {3, 2}, {3, 2}}) {
-    const auto packet = ask(process, to_text(lease::Request(lease::PagesRequest{first, count})));
+    const auto packet = ask(
+        process, to_text(lease::Request(lease::PagesRequest{{color::ArenaPage(first), count}})));
     EXPECT_EQ(lease::parse_answer<lease::PageBatch>(packet.text).value(),
-              (lease::PageBatch{first, count}));
+              (lease::PageBatch{{color::ArenaPage(first), count}}));
     ASSERT_EQ(packet.files.size(), count);
     for (std::uint64_t i = 0; i < count; ++i) {
       struct stat facts {};
@@ -88,7 +90,7 @@ TEST_F(Serving, lends_the_pages_that_a_process_asks_for) {
   }
   for (const auto& [first, count] : std::vector<std::pair<std::uint64_t, std::uint64_t>>{
            {0, 0}, {0, lease::packet_files + 1}, {pages, 1}, {pages - 1, 2}, {~0ULL >> 1U, 2}}) {
-    EXPECT_EQ(refusal(process, lease::PagesRequest{first, count}),
+    EXPECT_EQ(refusal(process, lease::PagesRequest{{color::ArenaPage(first), count}}),
               fmt::format("{} pages from {} on: 1 to {} of the arena's {} were expected", count,
                           first, lease::packet_files, pages));
   }
@@ -105,12 +107,13 @@ TEST_F(Serving, hands_out_the_table_in_a_file_that_nobody_can_change) {
   const auto packet = ask(process, to_text(lease::Request(lease::AttachRequest{token})));
   ASSERT_EQ(packet.files.size(), 2U) << "behind that of the lock";
   const std::uint64_t behind = card.pages();
-  const auto tables = ask(process, to_text(lease::Request(lease::PagesRequest{behind, 1})));
+  const auto tables =
+      ask(process, to_text(lease::Request(lease::PagesRequest{{color::ArenaPage(behind), 1}})));
   ASSERT_EQ(tables.files.size(), 1U) << "the page with what the share itself has of it";
   struct stat facts {};
   ASSERT_EQ(::fstat(tables.files[0].get(), &facts), 0);
   EXPECT_EQ(facts.st_size, static_cast<off_t>(behind));
-  EXPECT_EQ(refusal(process, lease::PagesRequest{behind + 1, 1}),
+  EXPECT_EQ(refusal(process, lease::PagesRequest{{color::ArenaPage(behind + 1), 1}}),
             fmt::format("1 pages from {} on: 1 to {} of the arena's {} were expected", behind + 1,
                         lease::packet_files, behind + 1));
   const int table = packet.files[1].get();
@@ -331,9 +334,9 @@ TEST_F(Serving, says_why_pages_cannot_be_lent) {
   const auto process = connect();
   static_cast<void>(attach(process, open(owner).token));
   card.lend_error = "no more files";
-  EXPECT_EQ(refusal(process, lease::PagesRequest{0, 1}), "no more files");
+  EXPECT_EQ(refusal(process, lease::PagesRequest{{{}, 1}}), "no more files");
   card.lend_error.clear();
-  EXPECT_EQ(ask(process, to_text(lease::Request(lease::PagesRequest{0, 1}))).files.size(), 1U);
+  EXPECT_EQ(ask(process, to_text(lease::Request(lease::PagesRequest{{{}, 1}}))).files.size(), 1U);
 }
 
 TEST_F(Serving, waits_for_nobody_who_does_not_read) {
@@ -343,7 +346,7 @@ TEST_F(Serving, waits_for_nobody_who_does_not_read) {
   static_cast<void>(attach(sleeper, token));
   // More descriptors than may be on their way.
   for (int i = 0; i < 100; ++i) {
-    const lease::Request all = lease::PagesRequest{0, lease::packet_files};
+    const lease::Request all = lease::PagesRequest{{{}, lease::packet_files}};
     static_cast<void>(sleeper.send(to_text(all)).value());
     static_cast<void>(server->turn(0).value());
   }

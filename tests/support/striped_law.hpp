@@ -30,8 +30,8 @@ class StripedLaw : public Law {
   std::uint64_t bytes(const Arena& arena) const override {
     return arena.pages * arena.page_bytes / 2;
   }
-  std::uint64_t page_of(LinearByte linear, std::uint64_t page_bytes) const override {
-    return linear.raw() * 2 / page_bytes;
+  ArenaPage page_of(LinearByte linear, std::uint64_t page_bytes) const override {
+    return ArenaPage(linear.raw() * 2 / page_bytes);
   }
   ArenaByte position(LinearByte linear, std::span<const std::byte>) const override {
     return ArenaByte((linear.raw() / chunk * 2 + stripes_.color) * chunk + linear.raw() % chunk);

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "demarc/color/place.hpp"
 #include "demarc/driver/memory.hpp"
 
 namespace demarc::cuda {
@@ -35,7 +36,7 @@ class PageArena {
 
   // A file descriptor with which another process maps page `page`, counted in their order now
   // (PhysicalMemory::lend()). Page pages() is the one that is kept aside.
-  [[nodiscard]] Result<OwnedFile> lend_page(std::uint64_t page) const;
+  [[nodiscard]] Result<OwnedFile> lend_page(color::ArenaPage page) const;
 
   // Page order[i] comes to place i; pages that `order` leaves out go back to the driver. Contents
   // stay with the pages. The address of the arena changes.

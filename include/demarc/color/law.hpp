@@ -54,9 +54,8 @@ class Law {
   [[nodiscard]] virtual std::uint64_t granule() const = 0;
   // Linear bytes that such an arena has room for. The law and the arena must fit (check()).
   [[nodiscard]] virtual std::uint64_t bytes(const Arena& arena) const = 0;
-  // The page of the arena that a byte lies on. It needs no table.
-  [[nodiscard]] virtual std::uint64_t page_of(LinearByte linear,
-                                              std::uint64_t page_bytes) const = 0;
+  // The page that a byte lies on. It needs no table.
+  [[nodiscard]] virtual ArenaPage page_of(LinearByte linear, std::uint64_t page_bytes) const = 0;
   // `table` is the one that the law was made with.
   [[nodiscard]] virtual ArenaByte position(LinearByte linear,
                                            std::span<const std::byte> table) const = 0;

@@ -1,4 +1,4 @@
-// The three numbers of a byte of coloured memory. Each counts from elsewhere, so they do not mix.
+// Numbers of bytes and pages of coloured memory. Each counts from elsewhere, so they do not mix.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,22 @@ using ArenaByte = Location<struct ArenaByteTag>;
 // A virtual address of the GPU (CUdeviceptr).
 using DeviceAddress = Location<struct DeviceAddressTag>;
 
+// A page of an arena, in its order.
+using ArenaPage = Location<struct ArenaPageTag>;
+
 // Linear bytes of one share that follow each other.
 struct Extent {
   LinearByte first = {};
   std::uint64_t bytes = 0;
   [[nodiscard]] constexpr LinearByte end() const { return first + bytes; }
   friend constexpr bool operator==(const Extent&, const Extent&) = default;
+};
+
+// Pages of one arena that follow each other.
+struct PageRun {
+  ArenaPage first = {};
+  std::uint64_t count = 0;
+  friend constexpr bool operator==(const PageRun&, const PageRun&) = default;
 };
 
 // Where a share is used.

@@ -31,11 +31,10 @@ struct LentShare : lease::Share {
 // the pages.
 class BorrowedShare {
  public:
-  // The descriptors of pages of the arena from `first` on, in their order, at least one and `most`
-  // at most. They are closed before the next call. The page behind the arena's last is the one
-  // with LentShare::patterns_at and places_at.
-  using Lender =
-      std::function<Result<std::vector<OwnedFile>>(std::uint64_t first, std::uint64_t most)>;
+  // The descriptors of pages of the run, in their order, at least that of the first. They are
+  // closed before the next call. The page behind the arena's last is the one with
+  // LentShare::patterns_at and places_at.
+  using Lender = std::function<Result<std::vector<OwnedFile>>(const color::PageRun& run)>;
 
   // Maps no page of the arena. `table` is ColoredPool::table(). invalid_input if what is lent is of
   // another card or does not fit together; missing_capability if the driver gives no addresses that
@@ -74,16 +73,16 @@ class BorrowedShare {
         window_(std::move(window)),
         in_front_(in_front),
         mapped_(lent_.pages) {}
-  [[nodiscard]] std::uint64_t page_of(color::LinearByte linear) const {
+  [[nodiscard]] color::ArenaPage page_of(color::LinearByte linear) const {
     return lent_.law->page_of(linear, lent_.page_bytes);
   }
   // Of a page in the arena's range.
-  [[nodiscard]] std::uint64_t offset_of(std::uint64_t page) const {
-    return in_front_ + page * lent_.page_bytes;
+  [[nodiscard]] std::uint64_t offset_of(color::ArenaPage page) const {
+    return in_front_ + page.raw() * lent_.page_bytes;
   }
-  [[nodiscard]] Result<void> map_pages(std::uint64_t first, std::uint64_t end);
+  [[nodiscard]] Result<void> map_pages(color::PageRun run);
   [[nodiscard]] Result<void> borrow_tables(std::span<const std::byte> table);
-  [[nodiscard]] Result<void> map_batch(std::uint64_t first, const std::vector<OwnedFile>& batch);
+  [[nodiscard]] Result<void> map_batch(color::ArenaPage first, const std::vector<OwnedFile>& batch);
 
   GpuPointer gpu_;
   LentShare lent_;

@@ -55,9 +55,9 @@ class LeaseClient {
   // From then on the process belongs to the lease. When the process ends, all its memory in the
   // lease is given back.
   [[nodiscard]] Result<Attachment> attach(const std::string& token);
-  // The descriptors of pages of the arena from `first` on, in order: `most` (1 or more), or as many
+  // The descriptors of pages of the arena, in order: of all of the run (1 or more), or of as many
   // as come at a time.
-  [[nodiscard]] Result<std::vector<OwnedFile>> pages(std::uint64_t first, std::uint64_t most) const;
+  [[nodiscard]] Result<std::vector<OwnedFile>> pages(color::PageRun run) const;
   // Gives at least `bytes`, a multiple of extent_step, filled with zeros. missing_capability, with
   // what is left, if the tenant has no such run.
   [[nodiscard]] Result<Extent> take(std::uint64_t bytes) const;

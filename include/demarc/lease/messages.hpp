@@ -32,8 +32,7 @@ struct AttachRequest {
 };
 // Asks for descriptors of pages of the arena, in order; at most as many as one packet carries.
 struct PagesRequest {
-  std::uint64_t first = 0;
-  std::uint64_t count = 0;
+  color::PageRun run;
   friend bool operator==(const PagesRequest&, const PagesRequest&) = default;
 };
 struct TakeRequest {
@@ -91,10 +90,9 @@ struct Attached {
   std::uint64_t locks = 1;
   friend bool operator==(const Attached&, const Attached&) = default;
 };
-// The answer to PagesRequest, with the same numbers. It carries a descriptor for each page.
+// The answer to PagesRequest, with the same run. It carries a descriptor for each page.
 struct PageBatch {
-  std::uint64_t first = 0;
-  std::uint64_t count = 0;
+  color::PageRun run;
   friend bool operator==(const PageBatch&, const PageBatch&) = default;
 };
 // In the tenant's share; begin and size are multiples of extent_step.

@@ -29,10 +29,9 @@ class CardSide {
   [[nodiscard]] virtual Result<lease::Share> share(const color::ColorSet& colors) const = 0;
   // What clients need to find the bytes of their colours; empty for parities.
   [[nodiscard]] virtual std::vector<std::byte> table() const = 0;
-  // Descriptors of `count` pages of the arena, from page `first` on, in order. Page pages() is the
-  // one with lease::Share::patterns_at.
-  [[nodiscard]] virtual Result<std::vector<OwnedFile>> lend(std::uint64_t first,
-                                                            std::uint64_t count) const = 0;
+  // Descriptors of pages of the arena, in order. Page pages() is the one with
+  // lease::Share::patterns_at.
+  [[nodiscard]] virtual Result<std::vector<OwnedFile>> lend(const color::PageRun& run) const = 0;
   // Fills bytes of a share with zeros and waits until this is done.
   [[nodiscard]] virtual Result<void> scrub(const color::ColorSet& colors,
                                            const color::Extent& extent) = 0;

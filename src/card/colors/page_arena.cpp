@@ -33,13 +33,14 @@ Result<PageArena> PageArena::create(GpuPointer gpu, std::uint64_t pages, Lending
   return PageArena(std::move(gpu), std::move(memory), std::move(range), page_bytes, lending);
 }
 
-Result<OwnedFile> PageArena::lend_page(std::uint64_t page) const {
+Result<OwnedFile> PageArena::lend_page(color::ArenaPage page) const {
   if (lending_ == Lending::none) return invalid_input("the pages of this arena cannot be lent");
-  if (aside_ && page == memory_.size()) return aside_->memory.lend();
-  if (page >= memory_.size()) {
+  const color::ArenaPage behind(memory_.size());
+  if (aside_ && page == behind) return aside_->memory.lend();
+  if (page >= behind) {
     return invalid_input("lending page {} of an arena: it has {}", page, memory_.size());
   }
-  return memory_[page].lend();
+  return memory_[page.raw()].lend();
 }
 
 Result<void> PageArena::fill_aside(std::uint64_t at, std::span<const std::byte> bytes) const {

@@ -106,10 +106,9 @@ Result<void> TenantProcess::open() {
   DEMARC_TRY(const std::uint32_t index, index_of_uuid(driver, attachment_.lease.card));
   DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, index));
   const LentShare lent{attachment_.lease.share, attachment_.lease.card};
-  DEMARC_TRY(auto share, BorrowedShare::open(gpu, lent, attachment_.table,
-                                             [this](std::uint64_t first, std::uint64_t most) {
-                                               return client_.pages(first, most);
-                                             }));
+  DEMARC_TRY(auto share,
+             BorrowedShare::open(gpu, lent, attachment_.table,
+                                 [this](const color::PageRun& run) { return client_.pages(run); }));
   DEMARC_CHECK(check_stack_figure(gpu->api()));
   DEMARC_CHECK(share.map({{}, 1}));  // before anything of the program relies on it
   share_.emplace(std::move(share));

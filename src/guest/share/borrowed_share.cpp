@@ -72,7 +72,7 @@ Result<Places> reserve(const GpuPointer& gpu, const LentShare& lent) {
       gpu->name(), lent.bytes, room.alignment / lent.page_bytes, std::size(arena_places));
 }
 
-Result<void> map_page(const GpuPointer& gpu, AddressRange& arena, std::uint64_t page,
+Result<void> map_page(const GpuPointer& gpu, AddressRange& arena, color::ArenaPage page,
                       std::uint64_t offset, std::uint64_t page_bytes, const OwnedFile& lent) {
   Result<void> mapped = [&]() -> Result<void> {
     DEMARC_TRY(const PhysicalMemory memory, PhysicalMemory::borrow(gpu, lent, page_bytes));
@@ -104,7 +104,7 @@ Result<BorrowedShare> BorrowedShare::open(GpuPointer gpu, const LentShare& lent,
 // What lies there has to be what the table holds, which was looked at.
 Result<void> BorrowedShare::borrow_tables(std::span<const std::byte> table) {
   const color::TableParts parts = *lent_.law->table_parts();
-  DEMARC_TRY(const std::vector<OwnedFile> lent, lender_(lent_.pages, 1));
+  DEMARC_TRY(const std::vector<OwnedFile> lent, lender_({color::ArenaPage(lent_.pages), 1}));
   if (lent.size() != 1) {
     return invalid_input("of the page with the tables of a share there came {} descriptors",
                          lent.size());
@@ -151,32 +151,32 @@ Result<void> BorrowedShare::map(const color::Extent& extent) {
     return invalid_input("{} bytes from {} on of a lent share of {}", extent.bytes, extent.first,
                          lent_.bytes);
   }
-  const std::uint64_t end = page_of(extent.end() - 1) + 1;
-  for (std::uint64_t page = page_of(extent.first); page < end;) {
-    std::uint64_t behind = page;
-    while (behind < end && !mapped_[behind]) ++behind;
-    if (behind > page) DEMARC_CHECK(map_pages(page, behind));
+  const color::ArenaPage end = page_of(extent.end() - 1) + 1;
+  for (color::ArenaPage page = page_of(extent.first); page < end;) {
+    color::ArenaPage behind = page;
+    while (behind < end && !mapped_[behind.raw()]) ++behind;
+    if (behind > page) DEMARC_CHECK(map_pages({page, behind - page}));
     page = behind + 1;
   }
   return {};
 }
 
-Result<void> BorrowedShare::map_pages(std::uint64_t first, std::uint64_t end) {
-  while (first < end) {
-    DEMARC_TRY(const std::vector<OwnedFile> batch, lender_(first, end - first));
-    if (batch.empty() || batch.size() > end - first) {
+Result<void> BorrowedShare::map_pages(color::PageRun run) {
+  while (run.count != 0) {
+    DEMARC_TRY(const std::vector<OwnedFile> batch, lender_(run));
+    if (batch.empty() || batch.size() > run.count) {
       return invalid_input("of {} pages of a lent share from page {} on there came {} descriptors",
-                           end - first, first, batch.size());
+                           run.count, run.first, batch.size());
     }
-    DEMARC_CHECK(map_batch(first, batch));
-    first += batch.size();
+    DEMARC_CHECK(map_batch(run.first, batch));
+    run = {run.first + batch.size(), run.count - batch.size()};
   }
   return {};
 }
 
 // All of them, or none.
-Result<void> BorrowedShare::map_batch(std::uint64_t first, const std::vector<OwnedFile>& batch) {
-  std::uint64_t page = first;
+Result<void> BorrowedShare::map_batch(color::ArenaPage first, const std::vector<OwnedFile>& batch) {
+  color::ArenaPage page = first;
   Result<void> mapped = [&]() -> Result<void> {
     for (const OwnedFile& descriptor : batch) {
       DEMARC_CHECK(map_page(gpu_, arena_, page, offset_of(page), lent_.page_bytes, descriptor));
@@ -185,12 +185,13 @@ Result<void> BorrowedShare::map_batch(std::uint64_t first, const std::vector<Own
     return arena_.allow(offset_of(first), batch.size() * lent_.page_bytes);
   }();
   if (!mapped) {
-    while (page-- > first) {
+    while (page > first) {
+      page = page - 1;
       static_cast<void>(arena_.unmap(offset_of(page), lent_.page_bytes));
     }
     return mapped;
   }
-  for (page = first; page < first + batch.size(); ++page) mapped_[page] = true;
+  for (page = first; page < first + batch.size(); ++page) mapped_[page.raw()] = true;
   return {};
 }
 

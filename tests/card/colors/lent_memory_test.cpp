@@ -86,11 +86,11 @@ TEST(LentMemory, is_refused_where_it_was_not_made_to_be_lent) {
   const GpuPointer gpu = test::fake_gpu();
   EXPECT_THAT(PhysicalMemory::create(gpu, lent_page_bytes)->lend().error().message,
               HasSubstr("cannot lend memory: CUDA_ERROR"));
-  EXPECT_THAT(PageArena::create(gpu, 2)->lend_page(0).error().message,
+  EXPECT_THAT(PageArena::create(gpu, 2)->lend_page(color::ArenaPage(0)).error().message,
               HasSubstr("the pages of this arena cannot be lent"));
   const PageArena arena = PageArena::create(gpu, 2, Lending::by_descriptor).value();
-  EXPECT_TRUE(arena.lend_page(1));
-  EXPECT_THAT(arena.lend_page(2).error().message,
+  EXPECT_TRUE(arena.lend_page(color::ArenaPage(1)));
+  EXPECT_THAT(arena.lend_page(color::ArenaPage(2)).error().message,
               HasSubstr("lending page 2 of an arena: it has 2"));
 }
 
@@ -99,10 +99,12 @@ TEST(LentMemory, of_an_arena_is_the_page_that_lies_at_the_place_now) {
   PageArena arena = PageArena::create(gpu, 3, Lending::by_descriptor).value();
   ASSERT_EQ(gpu->api().cuMemsetD8_v2(arena.address() + 2 * lent_page_bytes, 9, lent_page_bytes), 0);
   ASSERT_TRUE(arena.arrange(std::array<std::uint32_t, 2>{2, 0}, {}, 1));
-  EXPECT_TRUE(arena.lend_page(2)) << "the page that is kept aside";
-  EXPECT_FALSE(arena.lend_page(3));
+  EXPECT_TRUE(arena.lend_page(color::ArenaPage(2))) << "the page that is kept aside";
+  EXPECT_FALSE(arena.lend_page(color::ArenaPage(3)));
   const AddressRange range = mapped_at_any_place(
-      gpu, PhysicalMemory::borrow(gpu, arena.lend_page(0).value(), lent_page_bytes).value());
+      gpu,
+      PhysicalMemory::borrow(gpu, arena.lend_page(color::ArenaPage(0)).value(), lent_page_bytes)
+          .value());
   unsigned char first = 0;
   ASSERT_EQ(gpu->api().cuMemcpyDtoH_v2(&first, range.address(), 1), 0);
   EXPECT_EQ(first, 9U);

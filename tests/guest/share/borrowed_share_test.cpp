@@ -206,7 +206,7 @@ TEST(BorrowedShare, whose_tables_on_the_card_are_not_that_one_is_refused) {
                  [](std::vector<std::byte>& table) { table[table.size() - 2] ^= std::byte{1}; });
   const auto none =
       BorrowedShare::open(pool->arena().gpu(), lent, pool->colors().table(),
-                          [](std::uint64_t, std::uint64_t) { return std::vector<OwnedFile>(); });
+                          [](const color::PageRun&) { return std::vector<OwnedFile>(); });
   EXPECT_THAT(none.error().message, HasSubstr("there came 0 descriptors"));
   const auto parities = lent_parities({0, 0});
   const std::string not_theirs = "is lent with a table, but its law has none: {\"parities\"";
@@ -280,25 +280,26 @@ class Borrowing : public testing::Test {
 TEST_F(Borrowing, too_few_too_many_or_other_descriptors_are_refused) {
   ASSERT_EQ(lent.pages, 6U);
   const std::int64_t before = objects_alive();
-  EXPECT_EQ(refusal([](std::uint64_t, std::uint64_t) -> Batch { return std::vector<OwnedFile>(); }),
+  EXPECT_EQ(refusal([](const color::PageRun&) -> Batch { return std::vector<OwnedFile>(); }),
             (Error{ErrorKind::invalid_input,
                    "of 6 pages of a lent share from page 0 on there came 0 descriptors"}));
   const auto all = pages_of_pool(*pool, 10);
-  EXPECT_EQ(refusal([&](std::uint64_t first, std::uint64_t most) -> Batch {
-              auto batch = all(first, most).value();
-              batch.push_back(pool->arena().lend_page(0).value());
+  EXPECT_EQ(refusal([&](const color::PageRun& run) -> Batch {
+              auto batch = all(run).value();
+              batch.push_back(pool->arena().lend_page({}).value());
               return batch;
             }),
             (Error{ErrorKind::invalid_input,
                    "of 6 pages of a lent share from page 0 on there came 7 descriptors"}));
-  const Error other = refusal([&](std::uint64_t first, std::uint64_t) -> Batch {
-    DEMARC_TRY(auto batch, all(first, 2));
-    if (first != 0) batch[1] = OwnedFile(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const Error other = refusal([&](const color::PageRun& run) -> Batch {
+    DEMARC_TRY(auto batch, all({run.first, 2}));
+    if (run.first != color::ArenaPage())
+      batch[1] = OwnedFile(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     return batch;
   });
   EXPECT_EQ(other.kind, ErrorKind::invalid_input);
   EXPECT_THAT(other.message, HasSubstr("page 3 of a lent share: file descriptor "));
-  EXPECT_EQ(refusal([](std::uint64_t, std::uint64_t) -> Batch { return check_failed("gone"); }),
+  EXPECT_EQ(refusal([](const color::PageRun&) -> Batch { return check_failed("gone"); }),
             (Error{ErrorKind::check_failed, "gone"}));
   EXPECT_EQ(objects_alive(), before);
 }
@@ -306,12 +307,12 @@ TEST_F(Borrowing, too_few_too_many_or_other_descriptors_are_refused) {
 TEST_F(Borrowing, keeps_no_descriptor) {
   std::vector<int> given;
   const auto all = pages_of_pool(*pool);
-  auto share = open([&](std::uint64_t first, std::uint64_t most) -> Batch {
+  auto share = open([&](const color::PageRun& run) -> Batch {
                  for (const int file : given) {
                    EXPECT_EQ(::fcntl(file, F_GETFD), -1) << "a batch is closed";
                  }
                  given.clear();
-                 DEMARC_TRY(auto batch, all(first, most));
+                 DEMARC_TRY(auto batch, all(run));
                  for (const OwnedFile& file : batch) given.push_back(file.get());
                  return batch;
                }).value();
@@ -325,9 +326,9 @@ using AskedPages = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
 TEST_F(Borrowing, asks_for_the_pages_of_what_it_uses_once) {
   AskedPages asked;
   const auto all = pages_of_pool(*pool, 10);
-  auto share = open([&](std::uint64_t first, std::uint64_t most) {
-                 asked.emplace_back(first, most);
-                 return all(first, most);
+  auto share = open([&](const color::PageRun& run) {
+                 asked.emplace_back(run.first.raw(), run.count);
+                 return all(run);
                }).value();
   EXPECT_EQ(asked, AskedPages{});
   const std::uint64_t half = page_of_share / 2;  // of a page is the share's
@@ -354,10 +355,10 @@ TEST_F(Borrowing, a_batch_that_cannot_be_mapped_whole_is_asked_for_again) {
   AskedPages asked;
   const auto all = pages_of_pool(*pool, 3);
   bool spoilt = true;
-  auto share = open([&](std::uint64_t first, std::uint64_t most) -> Batch {
-                 asked.emplace_back(first, most);
-                 DEMARC_TRY(auto batch, all(first, most));
-                 if (first == 3 && std::exchange(spoilt, false)) {
+  auto share = open([&](const color::PageRun& run) -> Batch {
+                 asked.emplace_back(run.first.raw(), run.count);
+                 DEMARC_TRY(auto batch, all(run));
+                 if (run.first == color::ArenaPage(3) && std::exchange(spoilt, false)) {
                    batch[2] = OwnedFile(::open("/dev/null", O_RDONLY | O_CLOEXEC));
                  }
                  return batch;
@@ -400,9 +401,9 @@ TEST(BorrowedRemainders, asks_for_the_pages_that_its_table_leads_to) {
       AskedPages asked;
       const auto all = pages_of_pool(*pool, 10);
       auto share = BorrowedShare::open(pool->arena().gpu(), lent, pool->colors().table(),
-                                       [&](std::uint64_t first, std::uint64_t most) {
-                                         asked.emplace_back(first, most);
-                                         return all(first, most);
+                                       [&](const color::PageRun& run) {
+                                         asked.emplace_back(run.first.raw(), run.count);
+                                         return all(run);
                                        })
                        .value();
       const std::uint64_t page =
