@@ -171,7 +171,7 @@ Result<void> copies_and_audit(const GpuPointer& gpu, const ColoredBuffer& buffer
   return {};
 }
 
-// One span that streams on a lane of its own.
+// One span that streams on a stream of its own.
 template <unsigned Masks>
 struct Streamer {
   const Kernels* kernels;
@@ -257,16 +257,16 @@ Result<void> run(const CardPointer& card, const Kernels& kernels, const color::C
   DEMARC_TRY(const auto parts, partition::split(card->topology(), scheme.colors,
                                                 partition::SplitStrategy::gpc_aligned));
   DEMARC_TRY(const auto backend, make_backend(card, Mode::mask));
-  DEMARC_TRY(const auto lane, backend->open(parts[0]));
+  DEMARC_TRY(const auto stream, backend->open(parts[0]));
   DEMARC_TRY(const auto next, backend->open(parts[1]));
   const std::string name = std::string(share) + "+SMs";
   const std::uint32_t blocks[2] = {gpu::sm_count(card->topology(), parts[0].tpcs),
                                    gpu::sm_count(card->topology(), parts[1].tpcs)};
   for (const Case& what : cases) {
     const ColoredBuffer& buffer = what.bytes == small.bytes() ? small : large;
-    DEMARC_CHECK(compare<Masks>(kernels, lane->stream(), what, buffer, blocks[0], name.c_str()));
+    DEMARC_CHECK(compare<Masks>(kernels, stream->stream(), what, buffer, blocks[0], name.c_str()));
   }
-  const Stream* streams[2] = {&lane->stream(), &next->stream()};
+  const Stream* streams[2] = {&stream->stream(), &next->stream()};
   DEMARC_CHECK(neighbours<Masks>(kernels, *pool, large, streams, blocks, share));
   DEMARC_TRY(const ColoredBuffer audited, pool->allocate(1, 256 * mebi));
   return copies_and_audit(gpu, audited);

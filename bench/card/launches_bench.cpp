@@ -68,9 +68,9 @@ Result<Halves> make_halves() {
 Result<void> beside_remainders(const Halves& halves, const LaunchTimer& launches) {
   const RemainderColors* colors = halves.pool->colors().remainders();
   if (colors == nullptr) return {};
-  DEMARC_TRY(const auto lane, halves.back_end->open(halves.parts[0]));
+  DEMARC_TRY(const auto stream, halves.back_end->open(halves.parts[0]));
   SmRoles roles(halves.card->gpu()->sm_count(), 1);
-  for (const gpu::SmIndex sm : gpu::sms_of(halves.card->topology(), lane->tpcs())) {
+  for (const gpu::SmIndex sm : gpu::sms_of(halves.card->topology(), stream->tpcs())) {
     roles[sm] = 0;
   }
   const std::uint32_t shift = colors->coloring.hash().chunk_shift;
@@ -89,7 +89,7 @@ Result<void> beside_remainders(const Halves& halves, const LaunchTimer& launches
       }
       DEMARC_TRY(const double us,
                  timer.beside(halves.pool->arena().address(), {chunks, shift, kind.writes, false},
-                              roles, [&] { return launches.microseconds(lane->stream()); }));
+                              roles, [&] { return launches.microseconds(stream->stream()); }));
       std::printf(" %.2f", us);
     }
     std::printf("\n");
@@ -98,14 +98,14 @@ Result<void> beside_remainders(const Halves& halves, const LaunchTimer& launches
 }
 
 Result<void> in_streams(Halves& halves) {
-  std::vector<std::unique_ptr<Lane>> lanes(streams);
+  std::vector<std::unique_ptr<PartitionStream>> opened(streams);
   std::vector<const Stream*> each;
-  for (auto& lane : lanes) {
-    DEMARC_TRY(lane, halves.back_end->open(halves.parts[0]));
-    each.push_back(&lane->stream());
+  for (auto& stream : opened) {
+    DEMARC_TRY(stream, halves.back_end->open(halves.parts[0]));
+    each.push_back(&stream->stream());
   }
   DEMARC_TRY(const LaunchTimes times,
-             time_launches(halves.card, *halves.pool, each, lanes[0]->tpcs()));
+             time_launches(halves.card, *halves.pool, each, opened[0]->tpcs()));
   for (std::size_t s = 0; s < streams; ++s) {
     std::printf("stream %2zu: alone %.2f us, beside colour 0 %.2f, beside colour 1 %.2f\n", s,
                 times.alone[s], times.beside[s][0], times.beside[s][1]);

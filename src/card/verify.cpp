@@ -169,8 +169,8 @@ Result<VerifyReport> verify(const VerifyPlan& plan) {
     report.topology = card->topology();
     DEMARC_TRY(report.expected, partition::choose_tpcs(report.topology, plan.choice));
     DEMARC_TRY(const auto backend, make_backend(card, *plan.mode));
-    DEMARC_TRY(const auto lane, backend->open({"verified", report.expected}));
-    DEMARC_TRY(Placement placement, lane->probe(blocks, verify_spin));
+    DEMARC_TRY(const auto stream, backend->open({"verified", report.expected}));
+    DEMARC_TRY(Placement placement, stream->probe(blocks, verify_spin));
     report.paths.push_back({std::string(partition::to_string(*plan.mode)), std::move(placement)});
   }
   report.sms = report.topology.sm_count();

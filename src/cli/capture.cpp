@@ -12,21 +12,21 @@
 namespace demarc::cli {
 namespace {
 
-struct CaptureOptions {
-  cuda::CapturePlan plan;
+struct LaunchCaptureOptions {
+  cuda::LaunchCapturePlan plan;
   std::string folder = "capture";
   std::string most = "1 GiB";
   std::string json;
 };
 
-std::string capture_text(const cuda::CaptureOutcome& outcome) {
+std::string capture_text(const cuda::LaunchCaptureOutcome& outcome) {
   std::string text;
   for (const auto& file : outcome.captured) text += "demarc capture: " + file.string() + "\n";
   for (const std::string& line : outcome.left) text += "demarc capture: not taken: " + line + "\n";
   return text;
 }
 
-Json capture_json(const cuda::CaptureOutcome& outcome) {
+Json capture_json(const cuda::LaunchCaptureOutcome& outcome) {
   Json files = Json::array();
   for (const auto& file : outcome.captured) files.push_back(file.string());
   return {{"schema", "demarc.capture/1"},
@@ -36,7 +36,8 @@ Json capture_json(const cuda::CaptureOutcome& outcome) {
           {"kernels", outcome.launched}};
 }
 
-Result<void> nothing_taken(const CaptureOptions& options, const cuda::CaptureOutcome& outcome) {
+Result<void> nothing_taken(const LaunchCaptureOptions& options,
+                           const cuda::LaunchCaptureOutcome& outcome) {
   if (!outcome.left.empty()) return check_failed("no launch was taken");
   if (outcome.launched.empty()) {
     return check_failed("no launch was taken: the program launched no kernel");
@@ -47,10 +48,10 @@ Result<void> nothing_taken(const CaptureOptions& options, const cuda::CaptureOut
       symbol_list(outcome.launched));
 }
 
-Result<void> capture_program(CaptureOptions& options) {
+Result<void> capture_program(LaunchCaptureOptions& options) {
   options.plan.folder = options.folder;
   DEMARC_TRY(options.plan.max_bytes, parse_bytes(options.most, "--most"));
-  DEMARC_TRY(const cuda::CaptureOutcome outcome, cuda::run_capture(options.plan));
+  DEMARC_TRY(const cuda::LaunchCaptureOutcome outcome, cuda::run_launch_capture(options.plan));
   if (!options.json.empty() && options.json != "-") {
     DEMARC_CHECK(emit(options.json, json_text(capture_json(outcome), 2) + "\n"));
   }
@@ -70,7 +71,7 @@ const RegisterVerb capture_verb({
     .summary = "take launches out of a running program: PTX, launch file and buffers",
     .example = "demarc capture --kernel saxpy -o saxpy -- ./app",
     .declare = [](CLI::App& app) -> std::function<Result<void>()> {
-      auto options = std::make_shared<CaptureOptions>();
+      auto options = std::make_shared<LaunchCaptureOptions>();
       app.add_option("-o,--output", options->folder,
                      "folder that gets a folder for each launch; it must be new or empty")
           ->capture_default_str();

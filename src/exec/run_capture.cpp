@@ -38,7 +38,7 @@ Result<void> refuse_beside_another_tool() {
 }
 
 // What a program was writing as it ended.
-void remove_parts(const fs::path& folder, CaptureOutcome& outcome) {
+void remove_parts(const fs::path& folder, LaunchCaptureOutcome& outcome) {
   std::error_code ignored;
   std::vector<fs::path> parts;
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
@@ -60,13 +60,13 @@ Result<void> make_capture_folder(const fs::path& folder) {
 
 }  // namespace
 
-Result<CaptureOutcome> run_capture(const CapturePlan& plan) {
+Result<LaunchCaptureOutcome> run_launch_capture(const LaunchCapturePlan& plan) {
   if (plan.command.empty()) return invalid_input("no command was given: demarc capture ... -- CMD");
   if (plan.launches == 0) return invalid_input("--launches 0: give at least 1");
   DEMARC_CHECK(refuse_beside_another_tool());
   DEMARC_TRY(const std::string library, find_capture_library(plan.library));
   DEMARC_CHECK(make_capture_folder(plan.folder));
-  const CaptureLog log(plan.folder);
+  const LaunchCaptureLog log(plan.folder);
   ProcessOptions options;
   options.own_group = false;
   options.input = options.output = ChildStream::inherited;
@@ -79,10 +79,10 @@ Result<CaptureOutcome> run_capture(const CapturePlan& plan) {
     fs::remove(plan.folder, ignored);
     return tl::unexpected(ended.error());
   }
-  CaptureOutcome outcome;
+  LaunchCaptureOutcome outcome;
   outcome.exit_code = ended->exit_code;
-  for (const CaptureLog::Line& line : lines) {
-    using Kind = CaptureLog::Kind;
+  for (const LaunchCaptureLog::Line& line : lines) {
+    using Kind = LaunchCaptureLog::Kind;
     if (line.kind == Kind::failed) {
       return missing_capability("the calls of the program cannot be seen: {}", line.text);
     }

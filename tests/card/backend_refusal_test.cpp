@@ -1,4 +1,5 @@
-// Back ends whose driver or card does not do what it should: each lane is refused, with the reason.
+// Back ends whose driver or card does not do what it should: each stream is refused, with the
+// reason.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -122,27 +123,27 @@ TEST(GreenRefusal, a_tpc_that_the_driver_gives_no_group_of_is_refused) {
       return cu_success;
     };
   });
-  const auto lane = make_backend(card, Mode::green).value()->open(part_of({3}));
-  ASSERT_FALSE(lane);
-  EXPECT_EQ(lane.error().kind, ErrorKind::missing_capability);
-  EXPECT_THAT(lane.error().message, HasSubstr("no group of SMs for TPC 3"));
+  const auto stream = make_backend(card, Mode::green).value()->open(part_of({3}));
+  ASSERT_FALSE(stream);
+  EXPECT_EQ(stream.error().kind, ErrorKind::missing_capability);
+  EXPECT_THAT(stream.error().message, HasSubstr("no group of SMs for TPC 3"));
 }
 
 TEST(LaneRefusal, a_context_that_does_not_confine_is_found_out_and_given_back) {
   const auto card = card_behind(&give_plain_contexts);
   {
     const auto backend = make_backend(card, Mode::green).value();
-    const auto lane = backend->open(part_of({0, 1}));
-    ASSERT_FALSE(lane);
-    EXPECT_EQ(lane.error().kind, ErrorKind::check_failed);
-    EXPECT_EQ(lane.error().message,
+    const auto stream = backend->open(part_of({0, 1}));
+    ASSERT_FALSE(stream);
+    EXPECT_EQ(stream.error().kind, ErrorKind::check_failed);
+    EXPECT_EQ(stream.error().message,
               "partition 'part' does not hold: 80 of 96 probe blocks ran outside its TPCs 0-1 (24 "
               "SMs used, 4 allowed)");
   }
   EXPECT_EQ(green_alive, 0);
 }
 
-// Blocks, threads and cycles that a group is looked at with, and its lane is proved with.
+// Blocks, threads and cycles that a group is looked at with, and its stream is proved with.
 TEST(GreenContexts, are_looked_at_with_blocks_that_reach_both_sms) {
   struct Look {
     unsigned blocks, threads;
@@ -197,14 +198,14 @@ TEST(GreenContexts, are_made_once_per_group_and_go_after_their_streams_unless_th
   EXPECT_EQ(green_made, 12);
   EXPECT_EQ(green_alive, 0) << "each is looked at once";
   EXPECT_EQ(streams_gone_late, 0);
-  auto lane = backend->open(part_of(gpu::TpcSet::first(12))).value();
+  auto stream = backend->open(part_of(gpu::TpcSet::first(12))).value();
   EXPECT_EQ(green_alive, 1);
-  lane.reset();
+  stream.reset();
   EXPECT_EQ(green_alive, 0);
   EXPECT_EQ(streams_gone_late, 0);
-  lane = backend->open(part_of(gpu::TpcSet::first(12))).value();
+  stream = backend->open(part_of(gpu::TpcSet::first(12))).value();
   card->gpu()->set_stuck();
-  lane.reset();
+  stream.reset();
   EXPECT_EQ(green_alive, 1) << "a call on it might never return";
 }
 
@@ -215,10 +216,10 @@ TEST(LaneRefusal, a_stream_that_should_reach_every_sm_and_does_not_is_refused) {
   config.client = 0xc3;
   config.client_hidden = true;
   test::configure(config);
-  const auto lane = make_backend(card, Mode::none).value()->open(part_of({0}));
-  ASSERT_FALSE(lane);
-  EXPECT_EQ(lane.error().kind, ErrorKind::check_failed);
-  EXPECT_EQ(lane.error().message,
+  const auto stream = make_backend(card, Mode::none).value()->open(part_of({0}));
+  ASSERT_FALSE(stream);
+  EXPECT_EQ(stream.error().kind, ErrorKind::check_failed);
+  EXPECT_EQ(stream.error().message,
             "mode none: a stream that nothing confines ran on 8 of 24 SMs only");
 }
 
@@ -226,10 +227,10 @@ TEST(LaneRefusal, a_mask_that_the_card_ignores_is_found_out) {
   fake::FakeConfig config = fake::small_gpu();
   config.obey_masks = false;
   const auto card = test::fake_card(config).value();
-  const auto lane = make_backend(card, Mode::mask).value()->open(part_of({0, 1}));
-  ASSERT_FALSE(lane);
-  EXPECT_EQ(lane.error().kind, ErrorKind::check_failed);
-  EXPECT_THAT(lane.error().message, HasSubstr("does not hold"));
+  const auto stream = make_backend(card, Mode::mask).value()->open(part_of({0, 1}));
+  ASSERT_FALSE(stream);
+  EXPECT_EQ(stream.error().kind, ErrorKind::check_failed);
+  EXPECT_THAT(stream.error().message, HasSubstr("does not hold"));
 }
 
 TEST(LaneRefusal, a_card_whose_masks_are_refused_has_no_mask_lanes) {
@@ -244,12 +245,12 @@ TEST(LaneProofs, of_renumbered_sms_count_them) {
   config.virtual_sms = true;
   const auto card = test::fake_card(config).value();
   ASSERT_TRUE(card->virtual_sms());
-  const auto lane = make_backend(card, Mode::mask).value()->open(part_of({4, 5}));
-  ASSERT_TRUE(lane) << lane.error().message;
-  EXPECT_EQ((*lane)->proof()->sms, test::sm_list({0, 1, 2, 3}));
-  EXPECT_EQ((*lane)->proof()->outside, 0U);
-  EXPECT_FALSE((LaneProof{96, 0, test::sm_list({0, 1, 2}), 2}.holds()));
-  EXPECT_FALSE((LaneProof{96, 1, test::sm_list({0, 1}), 2}.holds()));
+  const auto stream = make_backend(card, Mode::mask).value()->open(part_of({4, 5}));
+  ASSERT_TRUE(stream) << stream.error().message;
+  EXPECT_EQ((*stream)->proof()->sms, test::sm_list({0, 1, 2, 3}));
+  EXPECT_EQ((*stream)->proof()->outside, 0U);
+  EXPECT_FALSE((StreamProof{96, 0, test::sm_list({0, 1, 2}), 2}.holds()));
+  EXPECT_FALSE((StreamProof{96, 1, test::sm_list({0, 1}), 2}.holds()));
 }
 
 TEST(AffinityRefusal, where_kernels_cannot_know_their_sm_there_are_no_affine_lanes) {
@@ -304,19 +305,19 @@ TEST(AffineLanes, reach_sms_beyond_the_6_4_th) {
         };
       },
       config);
-  const auto lane = make_backend(card, Mode::affinity).value()->open(part_of({31, 32, 63, 64}));
-  ASSERT_TRUE(lane) << lane.error().message;
-  EXPECT_EQ((*lane)->proof()->sms, test::sm_list({62, 63, 64, 65, 126, 127, 128, 129}));
-  EXPECT_EQ((*lane)->proof()->outside, 0U);
+  const auto stream = make_backend(card, Mode::affinity).value()->open(part_of({31, 32, 63, 64}));
+  ASSERT_TRUE(stream) << stream.error().message;
+  EXPECT_EQ((*stream)->proof()->sms, test::sm_list({62, 63, 64, 65, 126, 127, 128, 129}));
+  EXPECT_EQ((*stream)->proof()->outside, 0U);
   EXPECT_EQ(threads_of_block, 64);
 }
 
 TEST(AffinityRefusal, a_partition_of_tpcs_that_the_card_has_not_is_refused) {
   const auto card = test::fake_card(fake::small_gpu(), false).value();
-  const auto lane = make_backend(card, Mode::affinity).value()->open(part_of({100}));
-  ASSERT_FALSE(lane);
-  EXPECT_EQ(lane.error().kind, ErrorKind::invalid_input);
-  EXPECT_THAT(lane.error().message, HasSubstr("partition 'part' has no TPC on this card"));
+  const auto stream = make_backend(card, Mode::affinity).value()->open(part_of({100}));
+  ASSERT_FALSE(stream);
+  EXPECT_EQ(stream.error().kind, ErrorKind::invalid_input);
+  EXPECT_THAT(stream.error().message, HasSubstr("partition 'part' has no TPC on this card"));
 }
 
 // Memory that is handed out holds zeros, which name an SM.
@@ -345,10 +346,10 @@ TEST(AffinityRefusal, blocks_that_never_ran_are_noticed) {
   const auto backend = make_backend(card, Mode::affinity).value();
   EXPECT_TRUE(backend->open(part_of({0})));
   lost = true;
-  const auto lane = backend->open(part_of({0}));
-  ASSERT_FALSE(lane);
-  EXPECT_EQ(lane.error().kind, ErrorKind::check_failed);
-  EXPECT_THAT(lane.error().message, HasSubstr("a block of the persistent kernel never ran"));
+  const auto stream = backend->open(part_of({0}));
+  ASSERT_FALSE(stream);
+  EXPECT_EQ(stream.error().kind, ErrorKind::check_failed);
+  EXPECT_THAT(stream.error().message, HasSubstr("a block of the persistent kernel never ran"));
 }
 
 }  // namespace

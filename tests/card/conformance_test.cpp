@@ -60,9 +60,9 @@ TEST(SyncDomains, that_the_driver_does_not_keep_are_not_believed) {
   ASSERT_TRUE(card) << card.error().message;
   auto part = test::part_of({0});
   part.sync_domain = 2;
-  const auto lane = make_backend(*card, Mode::none).value()->open(part);
-  ASSERT_FALSE(lane);
-  EXPECT_EQ(lane.error().message,
+  const auto stream = make_backend(*card, Mode::none).value()->open(part);
+  ASSERT_FALSE(stream);
+  EXPECT_EQ(stream.error().message,
             "a stream was given the memory synchronisation domain 2, but has 0 and 1");
 }
 

@@ -32,9 +32,9 @@ class RunCapture : public testing::Test {
   }
   void TearDown() override { ::unsetenv(variable); }
   static std::string library() { return (test::build_dir() / "libdemarc_preload.so").string(); }
-  Result<CaptureOutcome> run(const std::string& words) {
+  Result<LaunchCaptureOutcome> run(const std::string& words) {
     plan.command = {"sh", "-c", words};
-    return run_capture(plan);
+    return run_launch_capture(plan);
   }
   // A command that logs this line.
   [[nodiscard]] std::string log(const std::string& line) const {
@@ -42,7 +42,7 @@ class RunCapture : public testing::Test {
   }
   void expect_refused(ErrorKind kind, const std::string& words) {
     plan.command = {"touch", started.string()};
-    const auto refused = run_capture(plan);
+    const auto refused = run_launch_capture(plan);
     ASSERT_FALSE(refused) << words;
     EXPECT_EQ(refused.error().kind, kind) << words;
     EXPECT_THAT(refused.error().message, StartsWith(words));
@@ -50,9 +50,9 @@ class RunCapture : public testing::Test {
   }
 
   static constexpr const char* variable = "CUDA_INJECTION64_PATH";
-  fs::path above = test::fresh_folder("run_capture");
+  fs::path above = test::fresh_folder("run_launch_capture");
   fs::path started = above / "started";
-  CapturePlan plan;
+  LaunchCapturePlan plan;
 };
 
 TEST_F(RunCapture, lists_what_was_logged_by_kinds_and_each_kernel_once) {
@@ -134,9 +134,10 @@ TEST_F(RunCapture, a_driver_that_does_not_show_its_calls_is_refused_whatever_els
 }
 
 TEST_F(RunCapture, what_cannot_be_started_as_asked_is_refused_before_anything_runs) {
-  CapturePlan none = plan;
-  EXPECT_EQ(run_capture(none).error().message, "no command was given: demarc capture ... -- CMD");
-  EXPECT_EQ(run_capture(none).error().kind, ErrorKind::invalid_input);
+  LaunchCapturePlan none = plan;
+  EXPECT_EQ(run_launch_capture(none).error().message,
+            "no command was given: demarc capture ... -- CMD");
+  EXPECT_EQ(run_launch_capture(none).error().kind, ErrorKind::invalid_input);
   plan.launches = 0;
   expect_refused(ErrorKind::invalid_input, "--launches 0: give at least 1");
   plan.launches = 1;
@@ -169,7 +170,7 @@ TEST_F(RunCapture, a_folder_that_is_not_empty_or_cannot_be_made_is_refused_as_it
 
 TEST_F(RunCapture, a_program_that_cannot_be_started_leaves_no_folder) {
   plan.command = {"/no/such/program"};
-  const auto missing = run_capture(plan);
+  const auto missing = run_launch_capture(plan);
   ASSERT_FALSE(missing);
   EXPECT_THAT(missing.error().message, HasSubstr("/no/such/program"));
   EXPECT_FALSE(fs::exists(plan.folder));

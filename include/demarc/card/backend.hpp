@@ -1,6 +1,6 @@
 // The ways to divide a card, behind one interface. Only this code divides a real card. A back end
-// opens lanes. Work that is launched into a lane runs in the lane's partition until the lane is
-// destroyed.
+// opens streams. Work that is launched into a stream runs in the stream's partition until the
+// stream is destroyed.
 //
 // To add one: see partition/mode.hpp. The conformance suite then runs against it.
 #pragma once
@@ -19,8 +19,8 @@ namespace demarc::cuda {
 
 using partition::Mode;
 
-// What the probe of a lane showed.
-struct LaneProof {
+// What the probe of a stream showed.
+struct StreamProof {
   std::uint64_t blocks = 0;
   std::uint64_t outside = 0;      // of them, where SM numbers name SMs
   std::vector<gpu::SmIndex> sms;  // that were used, ascending
@@ -29,38 +29,38 @@ struct LaneProof {
 };
 
 // Work of one partition.
-class Lane {
+class PartitionStream {
  public:
-  virtual ~Lane() = default;
-  Lane() = default;
-  Lane(const Lane&) = delete;
-  Lane& operator=(const Lane&) = delete;
+  virtual ~PartitionStream() = default;
+  PartitionStream() = default;
+  PartitionStream(const PartitionStream&) = delete;
+  PartitionStream& operator=(const PartitionStream&) = delete;
 
   [[nodiscard]] virtual const Stream& stream() const = 0;
   // The TPCs that blocks may use; all TPCs if the mode does not confine.
   [[nodiscard]] virtual gpu::TpcSet tpcs() const = 0;
   // Needs ModeTraits::changes; missing_capability otherwise.
   [[nodiscard]] virtual Result<void> change(const gpu::TpcSet& enabled);
-  // Runs `blocks` probe blocks as the lane's work would run, and tells where they ran.
+  // Runs `blocks` probe blocks as the stream's work would run, and tells where they ran.
   [[nodiscard]] virtual Result<Placement> probe(std::uint32_t blocks,
                                                 std::uint64_t spin_cycles) const = 0;
   // Checks that a kernel with clusters of that many blocks, one per SM, can start here. A refusal
-  // says how large a cluster the lane can host.
+  // says how large a cluster the stream can host.
   [[nodiscard]] Result<void> check_cluster(std::uint32_t cluster_blocks,
                                            std::uint32_t blocks_per_sm = 1) const;
-  // The memory synchronisation domain of the lane's launches; nothing if the card has one for all,
-  // or if the partition asks for none.
+  // The memory synchronisation domain of the stream's launches; nothing if the card has one for
+  // all, or if the partition asks for none.
   [[nodiscard]] std::optional<std::uint32_t> sync_domain() const { return sync_domain_; }
-  // What the probe showed when the lane was opened; nothing if each lane is a process.
-  [[nodiscard]] const std::optional<LaneProof>& proof() const { return proof_; }
+  // What the probe showed when the stream was opened; nothing if each part is a process.
+  [[nodiscard]] const std::optional<StreamProof>& proof() const { return proof_; }
 
  protected:
-  explicit Lane(CardPointer card) : card_(std::move(card)) {}
+  explicit PartitionStream(CardPointer card) : card_(std::move(card)) {}
   CardPointer card_;
 
  private:
   friend class Backend;
-  std::optional<LaneProof> proof_;
+  std::optional<StreamProof> proof_;
   std::optional<std::uint32_t> sync_domain_;
 };
 
@@ -69,15 +69,15 @@ class Backend {
   virtual ~Backend() = default;
   [[nodiscard]] virtual Mode mode() const = 0;
   [[nodiscard]] const partition::ModeTraits& traits() const { return partition::traits_of(mode()); }
-  // `stream_priority`: that of the lane's stream; lower numbers come first. A lane is returned only
+  // `stream_priority`: lower numbers come first. A stream is returned only
   // after its probe has shown that it holds, or, if nothing confines it, that it reaches every SM;
   // else check_failed. missing_capability if the card has memory synchronisation domains and the
   // partition's is none of them.
-  [[nodiscard]] Result<std::unique_ptr<Lane>> open(const partition::Partition& partition,
-                                                   int stream_priority = 0);
+  [[nodiscard]] Result<std::unique_ptr<PartitionStream>> open(const partition::Partition& partition,
+                                                              int stream_priority = 0);
 
  protected:
-  [[nodiscard]] virtual Result<std::unique_ptr<Lane>> make_lane(
+  [[nodiscard]] virtual Result<std::unique_ptr<PartitionStream>> make_stream(
       const partition::Partition& partition, int stream_priority) = 0;
   [[nodiscard]] virtual const Card& card() const = 0;
 };
@@ -85,9 +85,10 @@ class Backend {
 // missing_capability if the card, the driver or the process does not allow the mode.
 [[nodiscard]] Result<std::unique_ptr<Backend>> make_backend(const CardPointer& card, Mode mode);
 
-[[nodiscard]] Result<LaneProof> prove(const Card& card, const Lane& lane, std::uint32_t blocks);
+[[nodiscard]] Result<StreamProof> prove(const Card& card, const PartitionStream& stream,
+                                        std::uint32_t blocks);
 
-// Environment variables with which a process must be started to be this partition's lane. Under mps
+// Environment variables with which a process must be started to run in this partition. Under mps
 // this is its share of the threads, in whole per cent, rounded down so that shares never add up to
 // more than the card.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> process_environment(

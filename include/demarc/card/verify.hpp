@@ -42,8 +42,8 @@ struct VerifyReport {
   [[nodiscard]] bool unconfined() const;
 };
 
-// What is verified: a lane of `mode`, made for this purpose; the mode must confine. Without a mode,
-// the process as it is.
+// What is verified: a stream of `mode`, made for this purpose; the mode must confine. Without a
+// mode, the process as it is.
 struct VerifyPlan {
   std::uint32_t device = 0;
   partition::TpcChoice choice;

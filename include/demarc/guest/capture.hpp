@@ -11,7 +11,7 @@
 
 namespace demarc::cuda {
 
-struct CapturePlan {
+struct LaunchCapturePlan {
   std::vector<std::string> command;  // the program, looked up in PATH
   std::filesystem::path folder;      // made; must be new or empty
   // As in the PTX or as C++ writes them; empty: all.
@@ -25,7 +25,7 @@ struct CapturePlan {
                         // program
 };
 
-struct CaptureOutcome {
+struct LaunchCaptureOutcome {
   int exit_code = 0;                            // of the program, as shells have it
   std::vector<std::filesystem::path> captured;  // launch files, in the order of the launches
   std::vector<std::string> left;                // a line about each launch that was not taken
@@ -34,6 +34,6 @@ struct CaptureOutcome {
 
 // Runs the program to its end. These are errors: nothing to start, a folder that is not empty, no
 // library, and a driver that does not show its calls (missing_capability).
-[[nodiscard]] Result<CaptureOutcome> run_capture(const CapturePlan& plan);
+[[nodiscard]] Result<LaunchCaptureOutcome> run_launch_capture(const LaunchCapturePlan& plan);
 
 }  // namespace demarc::cuda

@@ -14,12 +14,12 @@ inline constexpr const char* capture_variable = "DEMARC_CAPTURE";
 inline constexpr const char* capture_part = ".part";
 
 // As the value of that variable, and back. The folder is absolute there.
-[[nodiscard]] std::string order_text(const CapturePlan& plan);
-[[nodiscard]] Result<CapturePlan> read_order(const std::string& text);
+[[nodiscard]] std::string order_text(const LaunchCapturePlan& plan);
+[[nodiscard]] Result<LaunchCapturePlan> read_order(const std::string& text);
 
 // The file in the folder that all processes of the program append to, until it has ended. Each line
 // has a kind, a blank and a text.
-class CaptureLog {
+class LaunchCaptureLog {
  public:
   enum class Kind : char { captured = 'c', left = 'l', launched = 'k', failed = 'f' };
   struct Line {
@@ -27,7 +27,7 @@ class CaptureLog {
     std::string text;
   };
 
-  explicit CaptureLog(const std::filesystem::path& folder);
+  explicit LaunchCaptureLog(const std::filesystem::path& folder);
   void add(Kind kind, const std::string& text) const;
   // In the order in which they were added; none where there is no file.
   [[nodiscard]] std::vector<Line> lines() const;

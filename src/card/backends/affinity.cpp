@@ -9,10 +9,11 @@ namespace {
 constexpr std::uint32_t affine_threads = 64;
 constexpr std::size_t allowed_words = 4;  // %smid up to 255
 
-class AffinityLane : public Lane {
+class AffinityPartitionStream : public PartitionStream {
  public:
-  AffinityLane(CardPointer card, Stream stream, DeviceBuffer allowed, const gpu::TpcSet& tpcs)
-      : Lane(std::move(card)),
+  AffinityPartitionStream(CardPointer card, Stream stream, DeviceBuffer allowed,
+                          const gpu::TpcSet& tpcs)
+      : PartitionStream(std::move(card)),
         stream_(std::move(stream)),
         allowed_(std::move(allowed)),
         tpcs_(tpcs) {}
@@ -55,8 +56,8 @@ class AffinityBackend : public Backend {
 
  protected:
   const Card& card() const override { return *card_; }
-  Result<std::unique_ptr<Lane>> make_lane(const partition::Partition& partition,
-                                          int stream_priority) override {
+  Result<std::unique_ptr<PartitionStream>> make_stream(const partition::Partition& partition,
+                                                       int stream_priority) override {
     const gpu::TpcSet tpcs = partition.tpcs & gpu::all_tpcs(card_->topology());
     if (tpcs.empty())
       return invalid_input("partition '{}' has no TPC on this card", partition.name);
@@ -67,8 +68,8 @@ class AffinityBackend : public Backend {
     DEMARC_TRY(DeviceBuffer allowed, DeviceBuffer::allocate(card_->gpu(), sizeof words));
     DEMARC_CHECK(allowed.upload(words, sizeof words));
     DEMARC_TRY(Stream stream, Stream::create(card_->gpu(), stream_priority));
-    return std::unique_ptr<Lane>(
-        std::make_unique<AffinityLane>(card_, std::move(stream), std::move(allowed), tpcs));
+    return std::unique_ptr<PartitionStream>(std::make_unique<AffinityPartitionStream>(
+        card_, std::move(stream), std::move(allowed), tpcs));
   }
 
  private:

@@ -1,4 +1,4 @@
-// Makes the back end of a mode, opens its lanes, and proves each lane before it is used.
+// Makes the back end of a mode, opens its streams, and proves each stream before it is used.
 #include "demarc/card/backend.hpp"
 
 #include <algorithm>
@@ -11,14 +11,14 @@ namespace {
 
 constexpr std::uint64_t proof_spin_cycles = 2000;
 
-Result<void> check_proof(const LaneProof& proof, const partition::Partition& partition, Mode mode,
-                         const Lane& lane) {
+Result<void> check_proof(const StreamProof& proof, const partition::Partition& partition, Mode mode,
+                         const PartitionStream& stream) {
   if (partition::traits_of(mode).confines) {
     if (proof.holds()) return {};
     return check_failed(
         "partition '{}' does not hold: {} of {} probe blocks ran outside its TPCs {} ({} SMs used, "
         "{} allowed)",
-        partition.name, proof.outside, proof.blocks, to_string(lane.tpcs()), proof.sms.size(),
+        partition.name, proof.outside, proof.blocks, to_string(stream.tpcs()), proof.sms.size(),
         proof.sms_allowed);
   }
   if (proof.sms.size() == proof.sms_allowed) return {};
@@ -28,38 +28,39 @@ Result<void> check_proof(const LaneProof& proof, const partition::Partition& par
 
 }  // namespace
 
-Result<void> Lane::change(const gpu::TpcSet&) {
+Result<void> PartitionStream::change(const gpu::TpcSet&) {
   return missing_capability(
-      "the TPCs of this lane are fixed; --mode {} can change them",
+      "the TPCs of this stream are fixed; --mode {} can change them",
       partition::mode_names([](const partition::ModeTraits& traits) { return traits.changes; },
                             " or "));
 }
 
-Result<void> Lane::check_cluster(std::uint32_t cluster_blocks, std::uint32_t blocks_per_sm) const {
+Result<void> PartitionStream::check_cluster(std::uint32_t cluster_blocks,
+                                            std::uint32_t blocks_per_sm) const {
   return partition::check_cluster(card_->topology(), tpcs(), cluster_blocks, blocks_per_sm);
 }
 
-Result<std::unique_ptr<Lane>> Backend::open(const partition::Partition& partition,
-                                            int stream_priority) {
+Result<std::unique_ptr<PartitionStream>> Backend::open(const partition::Partition& partition,
+                                                       int stream_priority) {
   if (partition.tpcs.empty()) {
     return invalid_input("partition '{}' has no TPC", partition.name);
   }
-  DEMARC_TRY(std::unique_ptr<Lane> lane, make_lane(partition, stream_priority));
+  DEMARC_TRY(std::unique_ptr<PartitionStream> stream, make_stream(partition, stream_priority));
   if (partition.sync_domain && sync_domain_count(*card().gpu()) > 1) {
-    DEMARC_CHECK(set_sync_domain(*card().gpu(), lane->stream().handle(), *partition.sync_domain));
-    lane->sync_domain_ = partition.sync_domain;
+    DEMARC_CHECK(set_sync_domain(*card().gpu(), stream->stream().handle(), *partition.sync_domain));
+    stream->sync_domain_ = partition.sync_domain;
   }
-  if (traits().across_processes) return lane;
-  DEMARC_TRY(LaneProof proof, prove(card(), *lane, 4 * card().gpu()->sm_count()));
-  DEMARC_CHECK(check_proof(proof, partition, mode(), *lane));
-  lane->proof_ = std::move(proof);
-  return lane;
+  if (traits().across_processes) return stream;
+  DEMARC_TRY(StreamProof proof, prove(card(), *stream, 4 * card().gpu()->sm_count()));
+  DEMARC_CHECK(check_proof(proof, partition, mode(), *stream));
+  stream->proof_ = std::move(proof);
+  return stream;
 }
 
-Result<LaneProof> prove(const Card& card, const Lane& lane, std::uint32_t blocks) {
-  DEMARC_TRY(const Placement placement, lane.probe(blocks, proof_spin_cycles));
-  const auto allowed = gpu::sms_of(card.topology(), lane.tpcs());
-  LaneProof proof;
+Result<StreamProof> prove(const Card& card, const PartitionStream& stream, std::uint32_t blocks) {
+  DEMARC_TRY(const Placement placement, stream.probe(blocks, proof_spin_cycles));
+  const auto allowed = gpu::sms_of(card.topology(), stream.tpcs());
+  StreamProof proof;
   proof.blocks = placement.total();
   proof.sms = placement.used_sms();
   proof.sms_allowed = static_cast<std::uint32_t>(allowed.size());

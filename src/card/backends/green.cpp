@@ -60,10 +60,10 @@ class GreenStream {
   std::optional<Stream> stream_;
 };
 
-class GreenLane : public Lane {
+class GreenPartitionStream : public PartitionStream {
  public:
-  GreenLane(CardPointer card, GreenStream green, const gpu::TpcSet& tpcs)
-      : Lane(std::move(card)), green_(std::move(green)), tpcs_(tpcs) {}
+  GreenPartitionStream(CardPointer card, GreenStream green, const gpu::TpcSet& tpcs)
+      : PartitionStream(std::move(card)), green_(std::move(green)), tpcs_(tpcs) {}
   const Stream& stream() const override { return green_.stream(); }
   gpu::TpcSet tpcs() const override { return tpcs_; }
   Result<Placement> probe(std::uint32_t blocks, std::uint64_t spin_cycles) const override {
@@ -113,8 +113,8 @@ class GreenBackend : public Backend {
 
  protected:
   const Card& card() const override { return *card_; }
-  Result<std::unique_ptr<Lane>> make_lane(const partition::Partition& partition,
-                                          int stream_priority) override {
+  Result<std::unique_ptr<PartitionStream>> make_stream(const partition::Partition& partition,
+                                                       int stream_priority) override {
     std::vector<CuDeviceResource> wanted;
     const gpu::TpcSet tpcs = partition.tpcs & gpu::all_tpcs(card_->topology());
     for (const gpu::TpcIndex tpc : tpcs) {
@@ -125,7 +125,8 @@ class GreenBackend : public Backend {
     }
     DEMARC_TRY(GreenStream green,
                GreenStream::create(card_->gpu(), std::move(wanted), stream_priority));
-    return std::unique_ptr<Lane>(std::make_unique<GreenLane>(card_, std::move(green), tpcs));
+    return std::unique_ptr<PartitionStream>(
+        std::make_unique<GreenPartitionStream>(card_, std::move(green), tpcs));
   }
 
  private:

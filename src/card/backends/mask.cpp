@@ -1,14 +1,17 @@
-// Confines lanes by stream masks: any set of TPCs, which may change at run time.
+// Confines streams by stream masks: any set of TPCs, which may change at run time.
 #include "backends/backends.hpp"
 #include "demarc/card/masks.hpp"
 
 namespace demarc::cuda {
 namespace {
 
-class MaskLane : public Lane {
+class MaskPartitionStream : public PartitionStream {
  public:
-  MaskLane(CardPointer card, Stream stream, StreamMask mask, const gpu::TpcSet& tpcs)
-      : Lane(std::move(card)), stream_(std::move(stream)), mask_(std::move(mask)), tpcs_(tpcs) {}
+  MaskPartitionStream(CardPointer card, Stream stream, StreamMask mask, const gpu::TpcSet& tpcs)
+      : PartitionStream(std::move(card)),
+        stream_(std::move(stream)),
+        mask_(std::move(mask)),
+        tpcs_(tpcs) {}
   const Stream& stream() const override { return stream_; }
   gpu::TpcSet tpcs() const override { return tpcs_; }
   Result<void> change(const gpu::TpcSet& enabled) override {
@@ -33,13 +36,13 @@ class MaskBackend : public Backend {
 
  protected:
   const Card& card() const override { return *card_; }
-  Result<std::unique_ptr<Lane>> make_lane(const partition::Partition& partition,
-                                          int stream_priority) override {
+  Result<std::unique_ptr<PartitionStream>> make_stream(const partition::Partition& partition,
+                                                       int stream_priority) override {
     const gpu::TpcSet tpcs = partition.tpcs & gpu::all_tpcs(card_->topology());
     DEMARC_TRY(Stream stream, Stream::create(card_->gpu(), stream_priority));
     DEMARC_TRY(StreamMask mask, StreamMask::set(card_, stream.handle(), tpcs));
-    return std::unique_ptr<Lane>(
-        std::make_unique<MaskLane>(card_, std::move(stream), std::move(mask), tpcs));
+    return std::unique_ptr<PartitionStream>(
+        std::make_unique<MaskPartitionStream>(card_, std::move(stream), std::move(mask), tpcs));
   }
 
  private:

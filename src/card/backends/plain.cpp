@@ -10,9 +10,10 @@ namespace {
 constexpr const char* mps_pipe_variable = "CUDA_MPS_PIPE_DIRECTORY";
 
 // A stream of its own, on whatever the process may use.
-class PlainLane : public Lane {
+class PlainPartitionStream : public PartitionStream {
  public:
-  PlainLane(CardPointer card, Stream stream) : Lane(std::move(card)), stream_(std::move(stream)) {}
+  PlainPartitionStream(CardPointer card, Stream stream)
+      : PartitionStream(std::move(card)), stream_(std::move(stream)) {}
   const Stream& stream() const override { return stream_; }
   gpu::TpcSet tpcs() const override { return gpu::all_tpcs(card_->topology()); }
   Result<Placement> probe(std::uint32_t blocks, std::uint64_t spin_cycles) const override {
@@ -30,10 +31,11 @@ class PlainBackend : public Backend {
 
  protected:
   const Card& card() const override { return *card_; }
-  Result<std::unique_ptr<Lane>> make_lane(const partition::Partition& /*partition*/,
-                                          int stream_priority) override {
+  Result<std::unique_ptr<PartitionStream>> make_stream(const partition::Partition& /*partition*/,
+                                                       int stream_priority) override {
     DEMARC_TRY(Stream stream, Stream::create(card_->gpu(), stream_priority));
-    return std::unique_ptr<Lane>(std::make_unique<PlainLane>(card_, std::move(stream)));
+    return std::unique_ptr<PartitionStream>(
+        std::make_unique<PlainPartitionStream>(card_, std::move(stream)));
   }
 
  private:

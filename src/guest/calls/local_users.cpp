@@ -44,7 +44,7 @@ std::unique_lock<std::mutex> LocalUsers::locked(Module& module) {
 
 CuResult LocalUsers::launch(Module& module, CuStream stream, const MakeRoom& make_room,
                             const Work& work) {
-  const RelaxedCapture relaxed(api_);
+  const RelaxedStreamCapture relaxed(api_);
   StreamCapture capture;
   CuResult code = find_capture(stream, capture);
   if (code != cu_success) return code;
@@ -58,7 +58,7 @@ CuResult LocalUsers::launch(Module& module, CuStream stream, const MakeRoom& mak
 }
 
 CuResult LocalUsers::launch_graph(CuStream stream, const Work& work) {
-  const RelaxedCapture relaxed(api_);
+  const RelaxedStreamCapture relaxed(api_);
   StreamCapture capture;
   const CuResult code = find_capture(stream, capture);
   if (code != cu_success) return code;

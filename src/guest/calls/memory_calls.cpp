@@ -60,7 +60,7 @@ std::span<const CallRow<MemoryCalls>> MemoryCalls::rows() {
 // stays.
 void MemoryCalls::reap(bool waiting) {
   const OwnCalls own;
-  const RelaxedCapture relaxed(api_);
+  const RelaxedStreamCapture relaxed(api_);
   const std::lock_guard lock(mutex_);
   std::erase_if(pending_, [&](const Pending& one) {
     if (has_come(one, waiting) != cu_success) return false;
@@ -125,7 +125,7 @@ CallAnswer MemoryCalls::free(const DriverCall& call) {
   }
   {
     const OwnCalls own;
-    const RelaxedCapture relaxed(api_);
+    const RelaxedStreamCapture relaxed(api_);
     const CuResult code = api_.cuCtxSynchronize();
     if (code == cu_error_capturing) return free_later(address);
     if (code != cu_success) return code;

@@ -61,7 +61,7 @@ CuResult ModuleCalls::load(CodeHandle* handle, const fatbin::Image& image, const
   auto read = ColoredImage::read(image, means_.target, "a module of the program", means_.overlap);
   if (!read) return notes_.refused(image, read.error());
   const OwnCalls own;
-  const RelaxedCapture relaxed(means_.api);
+  const RelaxedStreamCapture relaxed(means_.api);
   const auto loaded = std::make_shared<Loaded>(std::move(*read));
   CodeHandle made = nullptr;
   CuResult code = load_contained(&made, *loaded, kind);
@@ -224,7 +224,7 @@ bool ModuleCalls::forget(CodeHandle handle) {
   // Without the lock: what is waited for may itself wait for a launch of another thread. Memory
   // that may still be used stays taken.
   const OwnCalls own;
-  const RelaxedCapture relaxed(means_.api);
+  const RelaxedStreamCapture relaxed(means_.api);
   if (means_.api.cuCtxSynchronize() == cu_success) {
     for (const DevicePointer address : {gone->variables, gone->local}) {
       means_.memory.release(address);

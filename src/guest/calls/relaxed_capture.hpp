@@ -6,12 +6,12 @@
 
 namespace demarc::cuda {
 
-class RelaxedCapture {
+class RelaxedStreamCapture {
  public:
-  explicit RelaxedCapture(const DriverApi& api) : api_(api) { exchange(); }
-  ~RelaxedCapture() { exchange(); }
-  RelaxedCapture(const RelaxedCapture&) = delete;
-  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+  explicit RelaxedStreamCapture(const DriverApi& api) : api_(api) { exchange(); }
+  ~RelaxedStreamCapture() { exchange(); }
+  RelaxedStreamCapture(const RelaxedStreamCapture&) = delete;
+  RelaxedStreamCapture& operator=(const RelaxedStreamCapture&) = delete;
 
  private:
   void exchange() {

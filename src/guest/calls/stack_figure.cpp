@@ -34,7 +34,7 @@ constexpr const char* stack_kernel = R"(.version 7.0
 }  // namespace
 
 Result<void> check_stack_figure(const DriverApi& api) {
-  const RelaxedCapture relaxed(api);
+  const RelaxedStreamCapture relaxed(api);
   CuModule module = nullptr;
   CuFunction function = nullptr;
   int bytes = 0;

@@ -11,7 +11,7 @@
 
 namespace demarc::cuda {
 
-std::string order_text(const CapturePlan& plan) {
+std::string order_text(const LaunchCapturePlan& plan) {
   return Json{{"folder", std::filesystem::absolute(plan.folder).string()},
               {"kernels", plan.kernels},
               {"skip", plan.skip},
@@ -20,12 +20,12 @@ std::string order_text(const CapturePlan& plan) {
       .dump();
 }
 
-Result<CapturePlan> read_order(const std::string& text) {
+Result<LaunchCapturePlan> read_order(const std::string& text) {
   const Json order = Json::parse(text, nullptr, false);
   if (!order.is_object() || !order.contains("folder")) {
     return invalid_input("{}: this is not the value that demarc capture sets", capture_variable);
   }
-  CapturePlan plan;
+  LaunchCapturePlan plan;
   plan.folder = order["folder"].get<std::string>();
   plan.kernels = order["kernels"].get<std::vector<std::string>>();
   plan.skip = order["skip"].get<std::uint64_t>();
@@ -34,10 +34,11 @@ Result<CapturePlan> read_order(const std::string& text) {
   return plan;
 }
 
-CaptureLog::CaptureLog(const std::filesystem::path& folder) : path_(folder / ".demarc-capture") {}
+LaunchCaptureLog::LaunchCaptureLog(const std::filesystem::path& folder)
+    : path_(folder / ".demarc-capture") {}
 
 // One write each, so that lines of several processes do not mix.
-void CaptureLog::add(Kind kind, const std::string& text) const {
+void LaunchCaptureLog::add(Kind kind, const std::string& text) const {
   std::string line{static_cast<char>(kind), ' '};
   for (const char one : text) line += one == '\n' ? ' ' : one;
   line += '\n';
@@ -47,7 +48,7 @@ void CaptureLog::add(Kind kind, const std::string& text) const {
   ::close(file);
 }
 
-std::vector<CaptureLog::Line> CaptureLog::lines() const {
+std::vector<LaunchCaptureLog::Line> LaunchCaptureLog::lines() const {
   std::ifstream file(path_);
   std::vector<Line> lines;
   for (std::string line; std::getline(file, line);) {
@@ -56,7 +57,7 @@ std::vector<CaptureLog::Line> CaptureLog::lines() const {
   return lines;
 }
 
-void CaptureLog::remove() const {
+void LaunchCaptureLog::remove() const {
   std::error_code ignored;
   std::filesystem::remove(path_, ignored);
 }

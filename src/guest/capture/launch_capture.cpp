@@ -256,7 +256,7 @@ void LaunchCapture::around(const DriverCall& call, CuFunction function, const Sh
       passed_over(captured.kernel, "the driver refused the launch");
       return;
     }
-    const RelaxedCapture relaxed(driver_->api());
+    const RelaxedStreamCapture relaxed(driver_->api());
     auto done = after(captured);
     if (done) done = write(captured);
     if (!done) left(captured.kernel, done.error().message);
@@ -273,7 +273,7 @@ void LaunchCapture::around(const DriverCall& call, CuFunction function, const Sh
     return;
   }
   if (!wanted(*kernel)) return;
-  const RelaxedCapture relaxed(driver_->api());
+  const RelaxedStreamCapture relaxed(driver_->api());
   int becomes_node = 0;
   const DriverApi& api = driver_->api();
   if (api.cuStreamIsCapturing != nullptr &&
@@ -294,7 +294,7 @@ void LaunchCapture::around(const DriverCall& call, CuFunction function, const Sh
 bool LaunchCapture::wanted(const Kernel& kernel) {
   const std::lock_guard lock(mutex_);
   if (launched_.insert(kernel.name).second) {
-    log_.add(CaptureLog::Kind::launched, kernel.name);
+    log_.add(LaunchCaptureLog::Kind::launched, kernel.name);
   }
   if (!is_named(kernel.name)) return false;
   Count& count = counts_[kernel.name];
@@ -467,7 +467,7 @@ Result<void> LaunchCapture::write(const CapturedLaunch& captured) {
     std::filesystem::remove_all(part, failed);
     return written;
   }
-  log_.add(CaptureLog::Kind::captured, (folder / "launch.json").string());
+  log_.add(LaunchCaptureLog::Kind::captured, (folder / "launch.json").string());
   return {};
 }
 
@@ -480,7 +480,7 @@ void LaunchCapture::passed_over(const std::string& kernel, const std::string& wh
 void LaunchCapture::left(const std::string& kernel, const std::string& why) {
   const std::string line = demangled(kernel) + ": " + why;
   const std::lock_guard lock(mutex_);
-  if (told_.insert(line).second) log_.add(CaptureLog::Kind::left, line);
+  if (told_.insert(line).second) log_.add(LaunchCaptureLog::Kind::left, line);
 }
 
 }  // namespace demarc::cuda

@@ -23,12 +23,12 @@ namespace demarc::cuda {
 
 class LaunchCapture {
  public:
-  explicit LaunchCapture(CapturePlan plan) : plan_(std::move(plan)), log_(plan_.folder) {}
+  explicit LaunchCapture(LaunchCapturePlan plan) : plan_(std::move(plan)), log_(plan_.folder) {}
 
   // At the entry of a call, and as it leaves. Calls that Demarc makes itself pass.
   void watch(const DriverCall& call);
   // Launches may have been missed: then the whole capture counts for nothing.
-  void fail(const std::string& why) const { log_.add(CaptureLog::Kind::failed, why); }
+  void fail(const std::string& why) const { log_.add(LaunchCaptureLog::Kind::failed, why); }
 
  private:
   using Handle = const void*;
@@ -96,8 +96,8 @@ class LaunchCapture {
   // The next launch of the kernel is taken in its place.
   void passed_over(const std::string& kernel, const std::string& why);
 
-  CapturePlan plan_;
-  CaptureLog log_;
+  LaunchCapturePlan plan_;
+  LaunchCaptureLog log_;
   std::shared_ptr<const Driver> driver_;
   std::mutex mutex_;  // of what follows
   std::unordered_map<Handle, std::shared_ptr<const Code>> codes_;

@@ -66,7 +66,7 @@ Result<lease::Extent> TenantProcess::take(std::uint64_t bytes) {
     return taken;
   }
   const OwnCalls own;
-  const RelaxedCapture relaxed(gpu_->api());
+  const RelaxedStreamCapture relaxed(gpu_->api());
   if (auto mapped = share_->map(*taken); !mapped) {
     give_back(taken->first);
     return tl::unexpected(mapped.error());

@@ -62,7 +62,7 @@ Result<std::vector<std::uint32_t>> ColoredParts::colors_of(std::uint32_t parts) 
 Result<ColoredParts::Victim> ColoredParts::open_victim(
     const cuda::CardPointer& card, cuda::Backend& back_end,
     const std::vector<partition::Partition>& partitions) {
-  std::vector<std::unique_ptr<cuda::Lane>> lanes(victim_streams);
+  std::vector<std::unique_ptr<cuda::PartitionStream>> lanes(victim_streams);
   std::vector<const cuda::Stream*> streams;
   for (auto& lane : lanes) {
     DEMARC_TRY(lane, back_end.open(partitions.front(), options_.victim_priority));

@@ -31,7 +31,7 @@ class ColoredParts {
 
   // The rest is of a pool that is filled.
   struct Victim {
-    std::unique_ptr<cuda::Lane> lane;
+    std::unique_ptr<cuda::PartitionStream> lane;
     std::string account;  // what its launches feel
   };
   // Of several lanes of the first partition the one whose launches feel the others' memory least.

@@ -20,7 +20,7 @@ namespace {
 // Lanes of this process. The parts of the card that they run in live as long.
 class LaneStage : public Stage {
  public:
-  LaneStage(std::vector<std::unique_ptr<cuda::Lane>> parts,
+  LaneStage(std::vector<std::unique_ptr<cuda::PartitionStream>> parts,
             std::vector<std::unique_ptr<Lane>> lanes, std::string account)
       : parts_(std::move(parts)), lanes_(std::move(lanes)), account_(std::move(account)) {}
   std::uint32_t lanes() const override { return static_cast<std::uint32_t>(lanes_.size()); }
@@ -28,7 +28,8 @@ class LaneStage : public Stage {
   std::string account() const override { return account_; }
 
  private:
-  std::vector<std::unique_ptr<cuda::Lane>> parts_;  // go after the lanes that use their streams
+  std::vector<std::unique_ptr<cuda::PartitionStream>>
+      parts_;  // go after the lanes that use their streams
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::string account_;
 };
@@ -44,7 +45,7 @@ std::array<std::uint32_t, 8> sm_bits(const gpu::Topology& topology, const gpu::T
 
 // "part 1/2: SMs 0-65; part 2/2: SMs 66-131"
 std::string account_of(const std::vector<partition::Partition>& partitions,
-                       const std::vector<std::unique_ptr<cuda::Lane>>& parts) {
+                       const std::vector<std::unique_ptr<cuda::PartitionStream>>& parts) {
   std::string out;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     append(out, "{}part {}: SMs {}", i == 0 ? "" : "; ", partitions[i].name,
@@ -109,8 +110,8 @@ class GpuExecutor : public Executor {
     std::vector<std::unique_ptr<Lane>> lanes;
     lanes.push_back(make_gpu_lane(
         plain_set(0), std::make_shared<const cuda::Stream>(std::move(stream)), options_.clock));
-    return std::make_unique<LaneStage>(std::vector<std::unique_ptr<cuda::Lane>>{}, std::move(lanes),
-                                       "the whole GPU");
+    return std::make_unique<LaneStage>(std::vector<std::unique_ptr<cuda::PartitionStream>>{},
+                                       std::move(lanes), "the whole GPU");
   }
 
   Result<void> prepare(const Plan& plan, const Progress& /*progress*/) override {
@@ -137,7 +138,7 @@ class GpuExecutor : public Executor {
     DEMARC_TRY(const cuda::CardPointer card, card_for(traits.hook));
     DEMARC_TRY(const auto partitions, partitions_of(mode, card->topology(), parts));
     DEMARC_TRY(const auto back_end, cuda::make_backend(card, mode.division));
-    std::vector<std::unique_ptr<cuda::Lane>> divided;
+    std::vector<std::unique_ptr<cuda::PartitionStream>> divided;
     std::string of_colors;
     if (mode.color) {
       DEMARC_CHECK(fill_colors(parts));

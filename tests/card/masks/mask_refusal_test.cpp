@@ -121,10 +121,10 @@ TEST(MaskRefusal, hardware_that_ignores_masks_is_found_out) {
   ASSERT_TRUE(card) << card.error().message;
   const auto backend = make_backend(*card, Mode::mask);
   ASSERT_TRUE(backend) << backend.error().message;
-  const auto lane = (*backend)->open(test::part_of({3}));
-  ASSERT_FALSE(lane);
-  EXPECT_EQ(lane.error().kind, ErrorKind::check_failed);
-  EXPECT_THAT(lane.error().message, HasSubstr("does not hold"));
+  const auto stream = (*backend)->open(test::part_of({3}));
+  ASSERT_FALSE(stream);
+  EXPECT_EQ(stream.error().kind, ErrorKind::check_failed);
+  EXPECT_THAT(stream.error().message, HasSubstr("does not hold"));
 }
 
 }  // namespace
