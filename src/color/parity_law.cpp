@@ -54,7 +54,7 @@ class ParityLaw : public Law {
     return colored_pointer(arena, {}, parities_);
   }
 
-  Result<ptx::Translation> translation(const ptx::Module&, const Place&) const override {
+  Result<ptx::Translation> translation(const ptx::Module&, const SharePlace&) const override {
     return translation_of(parities_);
   }
   Result<ptx::Translation> translation(const ptx::Module&) const override {

@@ -73,14 +73,14 @@ class RemainderLaw : public Law {
   }
 
   Result<ptx::Translation> translation(const ptx::Module& module,
-                                       const Place& place) const override {
+                                       const SharePlace& place) const override {
     return translation_of(RemainderAddressing{shape(), numbers(place)}, module);
   }
   // If the share is so small that its quotients need no shift, the text serves only such shares.
   Result<ptx::Translation> translation(const ptx::Module& module) const override {
     return translation_of(shape(), module);
   }
-  std::vector<std::byte> constants(const Place& place) const override {
+  std::vector<std::byte> constants(const SharePlace& place) const override {
     const RemainderConstants all = numbers(place);
     const auto bytes = std::as_bytes(std::span(&all, 1));
     return {bytes.begin(), bytes.end()};
@@ -103,7 +103,7 @@ class RemainderLaw : public Law {
             .pattern_bits = steps_.pattern_bits,
             .shifts_quotients = steps_.reciprocal_shift != 0};
   }
-  [[nodiscard]] RemainderConstants numbers(const Place& place) const {
+  [[nodiscard]] RemainderConstants numbers(const SharePlace& place) const {
     return {.arena = (place.arena - in_front_bytes()).raw(),
             .table = place.patterns.raw(),
             .pages = (place.places - steps_.first_page).raw(),

@@ -21,7 +21,7 @@ struct Pair {
   const TenantConfig& tenant;
 };
 
-std::string both_have(const Pair& pair, const Place& place, const std::string& what) {
+std::string both_have(const Pair& pair, const FilePlace& place, const std::string& what) {
   return fmt::format("{}: tenant '{}': {} also belong{} to tenant '{}'", place, pair.tenant.name,
                      what, what.starts_with("the memory") || what.starts_with("part") ? "s" : "",
                      pair.before.name);
@@ -43,7 +43,7 @@ Result<TpcSet> in_both(const Pair& pair, const std::string& first, const std::st
 Result<void> find_common_tpcs(const Pair& pair, std::vector<std::string>& wrong) {
   const partition::TpcChoice& a = pair.before.choice;
   const partition::TpcChoice& b = pair.tenant.choice;
-  const Place& place = pair.tenant.choice_place;
+  const FilePlace& place = pair.tenant.choice_place;
   DEMARC_TRY(const TpcSet tpcs, in_both(pair, a.tpcs, b.tpcs));
   if (!tpcs.empty()) wrong.push_back(both_have(pair, place, "the TPCs " + to_string(tpcs)));
   DEMARC_TRY(const TpcSet gpcs, in_both(pair, a.gpcs, b.gpcs));

@@ -30,12 +30,12 @@ class Table {
   Table(const toml::table& table, std::string source)
       : table_(&table), source_(std::move(source)) {}
 
-  [[nodiscard]] Place place_of(const toml::node& node) const {
+  [[nodiscard]] FilePlace place_of(const toml::node& node) const {
     const toml::source_position at = node.source().begin;
     return fmt::format("{}:{}:{}", source_, at.line, at.column);
   }
   // Of the key, or of the table where there is no such key.
-  [[nodiscard]] Place place(std::string_view key) const {
+  [[nodiscard]] FilePlace place(std::string_view key) const {
     const toml::node* node = table_->get(key);
     return place_of(node == nullptr ? static_cast<const toml::node&>(*table_) : *node);
   }
@@ -90,14 +90,14 @@ class Table {
   std::vector<std::string> known_;
 };
 
-tl::unexpected<Error> not_colors(const Place& place) {
+tl::unexpected<Error> not_colors(const FilePlace& place) {
   return invalid_input(
       "{}: colors: a part such as \"1/2\", the first half, or a list of colours such as [0, 1] "
       "was expected",
       place);
 }
 
-Result<Part> read_part(const std::string& text, std::string_view key, const Place& place) {
+Result<Part> read_part(const std::string& text, std::string_view key, const FilePlace& place) {
   auto part = partition::parse_part(text);
   if (part) return part;
   return invalid_input("{}: {}: {}", place, key, part.error().message);
@@ -123,7 +123,7 @@ Result<std::uint32_t> parts_of(const toml::table& tenants, const std::string& so
 }
 
 Result<color::ColorSet> read_colors(const toml::node_view<const toml::node> node,
-                                    std::uint32_t count, const Place& place) {
+                                    std::uint32_t count, const FilePlace& place) {
   color::ColorSet colors(0, count);
   if (const auto* text = node.as_string()) {
     DEMARC_TRY(const Part part, read_part(text->get(), "colors", place));
@@ -145,7 +145,7 @@ Result<color::ColorSet> read_colors(const toml::node_view<const toml::node> node
   return colors;
 }
 
-Result<double> parse_percent(std::string_view text, const Place& place) {
+Result<double> parse_percent(std::string_view text, const FilePlace& place) {
   while (!text.empty() && (text.back() == '%' || text.back() == ' ')) text.remove_suffix(1);
   const auto percent = parse_double(text, "share");
   if (percent && *percent > 0 && *percent <= 100) return *percent;

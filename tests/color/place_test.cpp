@@ -42,11 +42,11 @@ concept HasColor = requires(const Coloring& coloring, At at) {
 static_assert(HasColor<ArenaByte> && !HasColor<LinearByte> && !HasColor<DeviceAddress>);
 
 template <class At>
-concept HasAddress = requires(const Place& place, At at) {
+concept HasAddress = requires(const SharePlace& place, At at) {
   place.address(at);
 };
 template <class At>
-concept HasPointer = requires(const Place& place, At at) {
+concept HasPointer = requires(const SharePlace& place, At at) {
   place.pointer(at);
 };
 static_assert(HasAddress<ArenaByte> && !HasAddress<LinearByte> && !HasAddress<std::uint64_t>);
@@ -68,8 +68,9 @@ concept MakesExtent = requires(First first, Bytes bytes) {
 static_assert(MakesExtent<LinearByte, std::uint64_t> && !MakesExtent<ArenaByte, std::uint64_t>);
 static_assert(!MakesExtent<std::uint64_t, LinearByte> && !MakesExtent<LinearByte, LinearByte>);
 
-TEST(Place, addresses_what_a_law_gives_from_the_arena_and_what_a_program_counts_from_the_window) {
-  const Place place{.arena = DeviceAddress(0x1000), .window = DeviceAddress(0x70)};
+TEST(SharePlace,
+     addresses_what_a_law_gives_from_the_arena_and_what_a_program_counts_from_the_window) {
+  const SharePlace place{.arena = DeviceAddress(0x1000), .window = DeviceAddress(0x70)};
   EXPECT_EQ(place.address(ArenaByte(0x24)), DeviceAddress(0x1024));
   EXPECT_EQ(place.pointer(LinearByte(4)), DeviceAddress(0x74));
   EXPECT_EQ((Extent{LinearByte(64), 32}.end()), LinearByte(96));

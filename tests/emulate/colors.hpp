@@ -180,8 +180,8 @@ class LawColors : public Colors {
   }
   Result<ptx::ColoredModule> rewrite(const ptx::Module& module, std::uint64_t arena, std::uint64_t,
                                      const ptx::ColoredPlaces& given) const override {
-    const color::Place place{.arena = color::DeviceAddress(arena),
-                             .window = color::DeviceAddress(pointer(arena, 0))};
+    const color::SharePlace place{.arena = color::DeviceAddress(arena),
+                                  .window = color::DeviceAddress(pointer(arena, 0))};
     if (!at_load_) {
       DEMARC_TRY(const auto translation, law_->translation(module, place));
       return ptx::rewrite_colored(module, translation, {.places = given});

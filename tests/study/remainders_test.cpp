@@ -80,9 +80,9 @@ TEST(CopyRemainders, device_code_puts_every_byte_where_the_colouring_says) {
   const auto addresses = gpu::default_addresses(launch);
   const color::RemainderSteps steps = coloring.steps(0).value();
   const color::DeviceAddress table(addresses[2]);
-  const color::Place at{.arena = color::DeviceAddress(addresses[0]),
-                        .patterns = table,
-                        .places = table + steps.pages_at + steps.first_page};
+  const color::SharePlace at{.arena = color::DeviceAddress(addresses[0]),
+                             .patterns = table,
+                             .places = table + steps.pages_at + steps.first_page};
   const auto layout = cuda::layout_of_remainders(steps, at, first);
   gpu::ByteArgument place;
   place.bytes.resize(sizeof layout);

@@ -31,7 +31,7 @@ struct PlacedTables {
 
 struct ShareColors {
   color::LawPtr law;
-  color::Place place;       // in this process; the arena is its own window where the law lets it
+  color::SharePlace place;  // in this process; the arena is its own window where the law lets it
   std::uint64_t bytes = 0;  // linear bytes that lie in the arena's pages
   PlacedTables placed = {};
 };

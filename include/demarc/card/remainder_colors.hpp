@@ -51,7 +51,7 @@ struct RemainderColors {
 
 // For device code: its byte 0 is `first`.
 [[nodiscard]] colored_layout<remainders> layout_of_remainders(const color::RemainderSteps& steps,
-                                                              const color::Place& place,
+                                                              const color::SharePlace& place,
                                                               color::LinearByte first);
 
 }  // namespace demarc::cuda

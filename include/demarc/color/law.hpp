@@ -74,11 +74,11 @@ class Law {
 
   // The translation for a text that is used at `place` alone.
   [[nodiscard]] virtual Result<ptx::Translation> translation(const ptx::Module& module,
-                                                             const Place& place) const = 0;
+                                                             const SharePlace& place) const = 0;
   // The translation for a text that is used at any place; it reads that place's constants().
   [[nodiscard]] virtual Result<ptx::Translation> translation(const ptx::Module& module) const = 0;
   // Translation::constant_bytes of them.
-  [[nodiscard]] virtual std::vector<std::byte> constants(const Place& /*place*/) const {
+  [[nodiscard]] virtual std::vector<std::byte> constants(const SharePlace& /*place*/) const {
     return {};
   }
   [[nodiscard]] virtual DeviceNumbers device_numbers() const = 0;

@@ -33,7 +33,7 @@ struct PageRun {
 };
 
 // Where a share is used.
-struct Place {
+struct SharePlace {
   DeviceAddress arena = {};     // its first page
   DeviceAddress window = {};    // linear byte 0, as a kernel gets it
   DeviceAddress patterns = {};  // the table's first part, if the law has a table

@@ -15,7 +15,7 @@ namespace demarc::cuda {
 class ColoredCode {
  public:
   // `place`: where the share is used. `card`: the card on which the code runs.
-  ColoredCode(const color::Place& place, color::LawPtr law, gpu::ComputeCapability card)
+  ColoredCode(const color::SharePlace& place, color::LawPtr law, gpu::ComputeCapability card)
       : place_(place), law_(std::move(law)), card_(card) {}
 
   // The module with all memory of its kernels in the share. With ptx::PlacesAtLoad the text serves
@@ -32,7 +32,7 @@ class ColoredCode {
   }
 
  private:
-  color::Place place_;
+  color::SharePlace place_;
   color::LawPtr law_;
   gpu::ComputeCapability card_;
 };

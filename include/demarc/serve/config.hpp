@@ -24,27 +24,27 @@
 namespace demarc::serve {
 
 // A place in the file: "serve.toml:12:3".
-using Place = std::string;
+using FilePlace = std::string;
 
 enum class MpsUse { on, off, automatic };
 [[nodiscard]] Result<MpsUse> parse_mps_use(std::string_view text);
 
 struct TenantConfig {
   std::string name;
-  Place place;
+  FilePlace place;
   partition::TpcChoice choice;  // empty if `tpc_part` says it
   std::optional<partition::Part> tpc_part;
   partition::SplitStrategy split = partition::SplitStrategy::gpc_aligned;  // that has `tpc_part`
-  Place choice_place;
-  Place split_place;
+  FilePlace choice_place;
+  FilePlace split_place;
   color::ColorSet colors;  // counted in Config::colors
-  Place colors_place;
+  FilePlace colors_place;
   std::optional<std::uint64_t> bytes;  // the most bytes that it may have; none: what its colours
                                        // hold
-  Place bytes_place;
+  FilePlace bytes_place;
   std::optional<std::uint32_t> sync_domain;  // from 1 on; none: one that is free, unless it
   bool no_domain = false;                    // wants none of its own
-  Place domain_place;
+  FilePlace domain_place;
 };
 
 struct Config {

@@ -203,7 +203,7 @@ Result<color::RemainderColoring::Window> window_of_colors(const color::Remainder
 }
 
 colored_layout<remainders> layout_of_remainders(const color::RemainderSteps& steps,
-                                                const color::Place& place,
+                                                const color::SharePlace& place,
                                                 color::LinearByte first) {
   colored_layout<remainders> layout;
   layout.base = place.arena.raw() -

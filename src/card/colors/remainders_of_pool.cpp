@@ -60,7 +60,7 @@ class RemainderPool final : public PoolColors {
     const color::DeviceAddress begin(arena.address());
     const color::DeviceAddress aside(arena.aside());
     const color::DeviceAddress table(found_.table->address());
-    const color::Place place{
+    const color::SharePlace place{
         .arena = begin,
         .window = begin,
         .patterns = placed.patterns ? aside + *placed.patterns : table,

@@ -7,8 +7,8 @@ namespace demarc::cuda {
 namespace {
 
 // Of memory of a kind that a rectangle's side names; nothing for arrays.
-std::optional<WindowCopies::Place::Kind> kind_of(unsigned type) {
-  using Memory = WindowCopies::Place::Kind;
+std::optional<WindowCopies::Side::Kind> kind_of(unsigned type) {
+  using Memory = WindowCopies::Side::Kind;
   if (type == cu_memory_host) return Memory::host;
   if (type == cu_memory_device) return Memory::device;
   if (type == cu_memory_unified) return Memory::unified;
@@ -76,7 +76,7 @@ std::span<const CallRow<CopyCalls>> CopyCalls::rows() {
   return table;
 }
 
-bool CopyCalls::settle(Place& place, const Copy& copy, std::uint64_t plane) const {
+bool CopyCalls::settle(Side& place, const Copy& copy, std::uint64_t plane) const {
   const auto bytes = reach(place.pitch, plane, copy.width, copy.height, copy.depth);
   if (!bytes) return false;
   for (const AddressSpan& span : kept_) {
@@ -108,7 +108,7 @@ bool CopyCalls::Copy::flatten() {
   return true;
 }
 
-std::uint64_t CopyCalls::Copy::reach(const Place& side) const {
+std::uint64_t CopyCalls::Copy::reach(const Side& side) const {
   return width == 0 || height == 0 ? 0 : side.pitch * (height - 1) + width;
 }
 
@@ -117,8 +117,8 @@ CallAnswer CopyCalls::carry_out(Copy copy, CuStream stream, Waits waits) const {
   if (copy.to.kind != Kind::window && copy.from.kind != Kind::window) return std::nullopt;
   if (copy.width == 0 || copy.height == 0) return cu_success;
   for (std::uint64_t plane = 0; plane < copy.depth; ++plane) {
-    Place to = copy.to;
-    Place from = copy.from;
+    Side to = copy.to;
+    Side from = copy.from;
     to.address += plane * copy.to_plane;
     from.address += plane * copy.from_plane;
     const CuResult code = copies_.copy(to, from, {copy.width, copy.height}, stream);
@@ -172,12 +172,12 @@ std::optional<CopyCalls::Copy> CopyCalls::read(const CuCopy2d& params) {
 }
 
 std::optional<CopyCalls::Copy> CopyCalls::read(const CuCopy3d& params) {
-  const auto place = [](const CuCopy3d::Side& side) -> std::optional<Place> {
+  const auto place = [](const CuCopy3d::Side& side) -> std::optional<Side> {
     const auto kind = kind_of(side.type);
     if (!kind) return std::nullopt;
     const DevicePointer base = *kind == Kind::host ? address_of(side.host) : side.device;
-    return Place{*kind, base + side.x_bytes + (side.z * side.height + side.y) * side.pitch,
-                 side.pitch};
+    return Side{*kind, base + side.x_bytes + (side.z * side.height + side.y) * side.pitch,
+                side.pitch};
   };
   const auto to = place(params.target);
   const auto from = place(params.source);

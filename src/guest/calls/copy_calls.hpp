@@ -29,10 +29,10 @@ class CopyCalls {
 
   static std::span<const CallRow<CopyCalls>> rows();
 
-  using Place = WindowCopies::Place;
+  using Side = WindowCopies::Side;
   struct Copy {
-    Place to;
-    Place from;
+    Side to;
+    Side from;
     std::uint64_t width = 0;
     std::uint64_t height = 1;
     std::uint64_t depth = 1;
@@ -42,7 +42,7 @@ class CopyCalls {
     // The planes become rows of one rectangle. False: they do not lie like that.
     [[nodiscard]] bool flatten();
     // Bytes of one of its sides, of a copy that was settled and is flat.
-    [[nodiscard]] std::uint64_t reach(const Place& side) const;
+    [[nodiscard]] std::uint64_t reach(const Side& side) const;
   };
   // Nothing: one side is an array.
   static std::optional<Copy> read(const CuCopy3d& params);
@@ -53,7 +53,7 @@ class CopyCalls {
   [[nodiscard]] bool settle_target(Copy& copy) const;
 
  private:
-  using Kind = Place::Kind;
+  using Kind = Side::Kind;
   enum class Waits { never, for_the_host };
 
   // The driver comes back from a copy that has no stream when the host's memory is done with.
@@ -72,7 +72,7 @@ class CopyCalls {
   CallAnswer fill(const DriverCall& call);
 
   CallAnswer carry_out(Copy copy, CuStream stream, Waits waits) const;
-  [[nodiscard]] bool settle(Place& place, const Copy& copy, std::uint64_t plane) const;
+  [[nodiscard]] bool settle(Side& place, const Copy& copy, std::uint64_t plane) const;
 
   const DriverApi& api_;
   const WindowMemory& memory_;

@@ -13,7 +13,7 @@
 namespace demarc::cuda {
 namespace {
 
-using Place = WindowCopies::Place;
+using Side = WindowCopies::Side;
 
 }  // namespace
 
@@ -158,9 +158,8 @@ CuResult ModuleCalls::place(CodeHandle handle, Loaded& loaded, const CodeKind& k
     loaded.places.variables = round_up(*made, block.alignment);
     auto content = block.content(loaded.places.variables);
     content.resize(block.bytes);  // what is named without a value is zero
-    const Place to{Place::Kind::window, loaded.places.variables, block.bytes};
-    const Place from{Place::Kind::host, reinterpret_cast<DevicePointer>(content.data()),
-                     block.bytes};
+    const Side to{Side::Kind::window, loaded.places.variables, block.bytes};
+    const Side from{Side::Kind::host, reinterpret_cast<DevicePointer>(content.data()), block.bytes};
     const OwnStream stream(means_.api);
     CuResult code = stream.error();
     if (code == cu_success) {

@@ -60,8 +60,8 @@ std::optional<NodeCalls::Node> NodeCalls::find(CuGraphNode node) const {
 }
 
 // Memory that is pinned has an address by which kernels reach it.
-bool NodeCalls::reach_host(WindowCopies::Place& place, std::uint64_t bytes) const {
-  if (place.kind == WindowCopies::Place::Kind::device) return false;
+bool NodeCalls::reach_host(WindowCopies::Side& place, std::uint64_t bytes) const {
+  if (place.kind == WindowCopies::Side::Kind::device) return false;
   if (bytes == 0) return true;
   const OwnCalls own;
   DevicePointer first = 0;
@@ -79,13 +79,13 @@ bool NodeCalls::reach_host(WindowCopies::Place& place, std::uint64_t bytes) cons
 }
 
 CallAnswer NodeCalls::make_copy(const CuCopy3d& params, const WindowCopies::Use& use) const {
-  using Kind = WindowCopies::Place::Kind;
+  using Kind = WindowCopies::Side::Kind;
   auto copy = CopyCalls::read(params);
   if (!copy) return cu_error_not_supported;
   if (!means_.copies.settle(*copy)) return cu_error_invalid_value;
   if (copy->to.kind != Kind::window && copy->from.kind != Kind::window) return std::nullopt;
   if (!copy->flatten()) return refuse("only streams can copy planes that do not lie as rows do");
-  for (WindowCopies::Place* side : {&copy->to, &copy->from}) {
+  for (WindowCopies::Side* side : {&copy->to, &copy->from}) {
     if (side->kind == Kind::window || reach_host(*side, copy->reach(*side))) continue;
     return refuse(
         "outside of coloured memory it reaches only pinned memory (cuMemHostAlloc, "
@@ -98,11 +98,11 @@ CallAnswer NodeCalls::make_fill(const CuFillNode& params, const WindowCopies::Us
   const std::uint64_t element = params.element_bytes;
   if (element != 1 && element != 2 && element != 4) return cu_error_invalid_value;
   CopyCalls::Copy fill;
-  fill.to = {WindowCopies::Place::Kind::device, params.target, params.pitch};
+  fill.to = {WindowCopies::Side::Kind::device, params.target, params.pitch};
   fill.height = params.height;
   if (__builtin_mul_overflow(params.width, element, &fill.width)) return cu_error_invalid_value;
   if (!means_.copies.settle_target(fill)) return cu_error_invalid_value;
-  if (fill.to.kind != WindowCopies::Place::Kind::window) return std::nullopt;
+  if (fill.to.kind != WindowCopies::Side::Kind::window) return std::nullopt;
   if (params.target % element != 0 || (params.height > 1 && params.pitch % element != 0)) {
     return cu_error_invalid_value;
   }
@@ -115,7 +115,7 @@ CallAnswer NodeCalls::make(const Work& work, const WindowCopies::Use& use) const
   return copy != nullptr ? make_copy(*copy, use) : make_fill(std::get<CuFillNode>(work), use);
 }
 
-CallAnswer NodeCalls::add(const Place& place, const Work& work) {
+CallAnswer NodeCalls::add(const NodePlace& place, const Work& work) {
   if (place.node == nullptr) return cu_error_invalid_value;
   if (means_.api.cuGraphAddKernelNode_v2 == nullptr) {
     return refuse("it needs a driver of CUDA 12.0 or newer");
@@ -147,7 +147,7 @@ CallAnswer NodeCalls::add_any(const DriverCall& call) {
   if (params == nullptr) return std::nullopt;
   const char* edges = nullptr;
   if constexpr (requires { given.edges; }) edges = given.edges;
-  Place place{given.node, given.graph, given.after, given.count, nullptr};
+  NodePlace place{given.node, given.graph, given.after, given.count, nullptr};
   switch (params->type) {
     case kernel_node:
       return means_.modules.judge_node(params->kernel.function, params->kernel.kernel,

@@ -41,7 +41,7 @@ class NodeCalls {
     Work work;
   };
   // The place of a node in its graph.
-  struct Place {
+  struct NodePlace {
     CuGraphNode* node;
     CuGraph graph;
     const CuGraphNode* after;
@@ -63,14 +63,14 @@ class NodeCalls {
   CallAnswer destroy_graph(const DriverCall& call);
   CallAnswer destroy_node(const DriverCall& call);
 
-  CallAnswer add(const Place& place, const Work& work);
+  CallAnswer add(const NodePlace& place, const Work& work);
   // `stands`: the node is a kernel of Demarc's already.
   CallAnswer change(const Work& work, bool stands, const WindowCopies::Use& use);
   // Gives `use` the kernel that does the work. Nothing: it does not touch the window.
   CallAnswer make(const Work& work, const WindowCopies::Use& use) const;
   CallAnswer make_copy(const CuCopy3d& params, const WindowCopies::Use& use) const;
   CallAnswer make_fill(const CuFillNode& params, const WindowCopies::Use& use) const;
-  [[nodiscard]] bool reach_host(WindowCopies::Place& place, std::uint64_t bytes) const;
+  [[nodiscard]] bool reach_host(WindowCopies::Side& place, std::uint64_t bytes) const;
   [[nodiscard]] CuResult refuse(const char* why) const;
   [[nodiscard]] std::optional<Node> find(CuGraphNode node) const;
 

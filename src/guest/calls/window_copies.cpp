@@ -11,7 +11,7 @@
 namespace demarc::cuda {
 namespace {
 
-using Place = WindowCopies::Place;
+using Side = WindowCopies::Side;
 using Size = WindowCopies::Size;
 
 constexpr std::uint64_t unit_bytes = 16;
@@ -39,17 +39,17 @@ CuKernelNode kernel_of(CuFunction kernel, WindowCopies::Grid grid, void** argume
   return made;
 }
 
-Place moved(Place place, std::uint64_t column, std::uint64_t row) {
+Side moved(Side place, std::uint64_t column, std::uint64_t row) {
   place.address += column + row * place.pitch;
   return place;
 }
 
-unsigned memory_type(Place::Kind kind) {
-  if (kind == Place::Kind::host) return cu_memory_host;
-  return kind == Place::Kind::device ? cu_memory_device : cu_memory_unified;
+unsigned memory_type(Side::Kind kind) {
+  if (kind == Side::Kind::host) return cu_memory_host;
+  return kind == Side::Kind::device ? cu_memory_device : cu_memory_unified;
 }
 
-CuCopy2d plain_copy(const Place& to, const Place& from, Size size) {
+CuCopy2d plain_copy(const Side& to, const Side& from, Size size) {
   CuCopy2d copy{};
   copy.source_type = memory_type(from.kind);
   copy.source_host = reinterpret_cast<const void*>(from.address);  // NOLINT: told by the type
@@ -124,10 +124,10 @@ WindowCopies::Use WindowCopies::launch_in(CuStream stream) const {
   };
 }
 
-CuResult WindowCopies::copy_by(const Use& use, Place to, Place from, Size size) const {
+CuResult WindowCopies::copy_by(const Use& use, Side to, Side from, Size size) const {
   const OwnCalls own;
-  const bool to_window = to.kind == Place::Kind::window;
-  const bool both = to_window && from.kind == Place::Kind::window;
+  const bool to_window = to.kind == Side::Kind::window;
+  const bool both = to_window && from.kind == Side::Kind::window;
   void* arguments[] = {&to.address, &to.pitch,   &from.address,
                        &from.pitch, &size.width, &size.height};
   return use(kernel_of(both        ? within_
@@ -136,17 +136,17 @@ CuResult WindowCopies::copy_by(const Use& use, Place to, Place from, Size size) 
                        grid_for(size.width, size.height), arguments));
 }
 
-CuResult WindowCopies::fill_by(const Use& use, Place to, std::uint32_t value,
+CuResult WindowCopies::fill_by(const Use& use, Side to, std::uint32_t value,
                                std::uint32_t element_bytes, Size size) const {
   const OwnCalls own;
   void* arguments[] = {&to.address, &to.pitch, &value, &element_bytes, &size.width, &size.height};
   return use(kernel_of(fill_, grid_for(size.width * element_bytes, size.height), arguments));
 }
 
-CuResult WindowCopies::copy_piece(DevicePointer staging, const Place& to, const Place& from,
+CuResult WindowCopies::copy_piece(DevicePointer staging, const Side& to, const Side& from,
                                   Size size, CuStream stream) const {
-  const Place between{Place::Kind::device, staging, size.width};
-  if (to.kind == Place::Kind::window) {
+  const Side between{Side::Kind::device, staging, size.width};
+  if (to.kind == Side::Kind::window) {
     const CuCopy2d plain = plain_copy(between, from, size);
     const CuResult code = api_->cuMemcpy2DAsync_v2(&plain, stream);
     return code == cu_success ? copy_by(launch_in(stream), to, between, size) : code;
@@ -157,7 +157,7 @@ CuResult WindowCopies::copy_piece(DevicePointer staging, const Place& to, const 
 }
 
 // In pieces that the staging memory holds: of many rows, or of a part of one.
-CuResult WindowCopies::copy_staged(const Place& to, const Place& from, Size size,
+CuResult WindowCopies::copy_staged(const Side& to, const Side& from, Size size,
                                    CuStream stream) const {
   const std::uint64_t piece_width = std::min(size.width, staged_bytes_);
   const std::uint64_t piece_height = std::min(size.height, staged_bytes_ / piece_width);
@@ -176,15 +176,15 @@ CuResult WindowCopies::copy_staged(const Place& to, const Place& from, Size size
   return code == cu_success ? freed : code;
 }
 
-CuResult WindowCopies::copy(const Place& to, const Place& from, Size size, CuStream stream) const {
+CuResult WindowCopies::copy(const Side& to, const Side& from, Size size, CuStream stream) const {
   const OwnCalls own;
-  if (to.kind == Place::Kind::window && from.kind == Place::Kind::window) {
+  if (to.kind == Side::Kind::window && from.kind == Side::Kind::window) {
     return copy_by(launch_in(stream), to, from, size);
   }
   return copy_staged(to, from, size, stream);
 }
 
-CuResult WindowCopies::fill(Place to, std::uint32_t value, std::uint32_t element_bytes, Size size,
+CuResult WindowCopies::fill(Side to, std::uint32_t value, std::uint32_t element_bytes, Size size,
                             CuStream stream) const {
   if (size.width == 0 || size.height == 0) return cu_success;
   return fill_by(launch_in(stream), to, value, element_bytes, size);

@@ -17,7 +17,7 @@ namespace demarc::cuda {
 class WindowCopies {
  public:
   // Where the first byte of a rectangle lies and how far its rows are apart.
-  struct Place {
+  struct Side {
     enum class Kind {
       window,
       host,
@@ -48,16 +48,16 @@ class WindowCopies {
   void note_staging_in(ProgramRecord& record) { record_ = &record; }
 
   // One side at least is the window's; the size is of something. Codes are the driver's.
-  [[nodiscard]] CuResult copy(const Place& to, const Place& from, Size size, CuStream stream) const;
+  [[nodiscard]] CuResult copy(const Side& to, const Side& from, Size size, CuStream stream) const;
   // Every element becomes the low bytes of `value`; the width counts elements of 1, 2 or 4 bytes.
-  [[nodiscard]] CuResult fill(Place to, std::uint32_t value, std::uint32_t element_bytes, Size size,
+  [[nodiscard]] CuResult fill(Side to, std::uint32_t value, std::uint32_t element_bytes, Size size,
                               CuStream stream) const;
 
   // The same by one kernel, which `use` launches or puts into a graph; what its arguments point to
   // lasts as long as that. Of a copy both sides are reached by kernels.
   using Use = std::function<CuResult(const CuKernelNode& kernel)>;
-  [[nodiscard]] CuResult copy_by(const Use& use, Place to, Place from, Size size) const;
-  [[nodiscard]] CuResult fill_by(const Use& use, Place to, std::uint32_t value,
+  [[nodiscard]] CuResult copy_by(const Use& use, Side to, Side from, Size size) const;
+  [[nodiscard]] CuResult fill_by(const Use& use, Side to, std::uint32_t value,
                                  std::uint32_t element_bytes, Size size) const;
 
   // Blocks of a kernel.
@@ -70,9 +70,9 @@ class WindowCopies {
   WindowCopies(const DriverApi& api, std::uint64_t staged_bytes)
       : api_(&api), staged_bytes_(staged_bytes) {}
   [[nodiscard]] Use launch_in(CuStream stream) const;
-  [[nodiscard]] CuResult copy_staged(const Place& to, const Place& from, Size size,
+  [[nodiscard]] CuResult copy_staged(const Side& to, const Side& from, Size size,
                                      CuStream stream) const;
-  [[nodiscard]] CuResult copy_piece(DevicePointer staging, const Place& to, const Place& from,
+  [[nodiscard]] CuResult copy_piece(DevicePointer staging, const Side& to, const Side& from,
                                     Size size, CuStream stream) const;
 
   const DriverApi* api_;

@@ -196,7 +196,7 @@ Result<void> BorrowedShare::map_batch(color::ArenaPage first, const std::vector<
 }
 
 ColoredCode BorrowedShare::code() const {
-  color::Place place{.arena = arena(), .window = window()};
+  color::SharePlace place{.arena = arena(), .window = window()};
   if (const auto parts = lent_.law->table_parts()) {
     const auto address = [&](std::optional<std::uint32_t> in_lent_page, std::uint64_t in_table) {
       return color::DeviceAddress(in_lent_page ? lent_tables_->address() + *in_lent_page

@@ -10,7 +10,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-using Place = WindowCopies::Place;
+using Side = WindowCopies::Side;
 
 class WindowCopiesInPieces : public testing::Test {
  protected:
@@ -52,19 +52,19 @@ TEST_F(WindowCopiesInPieces, lose_no_byte_and_keep_to_the_memory_between) {
       std::copy_n(source.begin() + static_cast<std::ptrdiff_t>(row * one.pitch), one.size.width,
                   expected.begin() + static_cast<std::ptrdiff_t>(row * (one.pitch + 1)));
     }
-    const Place window{Place::Kind::window, code.pointer(color::LinearByte(100)).raw(),
-                       one.pitch + 3};
+    const Side window{Side::Kind::window, code.pointer(color::LinearByte(100)).raw(),
+                      one.pitch + 3};
     const std::uint64_t before = test::fake_symbol<std::uint64_t()>("fake_copy_count")();
     between.clear();
     ASSERT_EQ(
         copies.copy(window,
-                    {Place::Kind::host, reinterpret_cast<DevicePointer>(source.data()), one.pitch},
+                    {Side::Kind::host, reinterpret_cast<DevicePointer>(source.data()), one.pitch},
                     one.size, nullptr),
         cu_success);
     EXPECT_EQ(test::fake_symbol<std::uint64_t()>("fake_copy_count")() - before, one.pieces);
-    ASSERT_EQ(copies.copy({Place::Kind::host, reinterpret_cast<DevicePointer>(target.data()),
-                           one.pitch + 1},
-                          window, one.size, nullptr),
+    ASSERT_EQ(copies.copy(
+                  {Side::Kind::host, reinterpret_cast<DevicePointer>(target.data()), one.pitch + 1},
+                  window, one.size, nullptr),
               cu_success);
     ASSERT_EQ(api.cuCtxSynchronize(), cu_success);
     EXPECT_EQ(test::fake_symbol<std::uint64_t()>("fake_copy_count")() - before, 2 * one.pieces);
