@@ -79,10 +79,10 @@ TEST(CopyRemainders, device_code_puts_every_byte_where_the_colouring_says) {
   launch.buffers[2].bytes = coloring.table().size();
   const auto addresses = gpu::default_addresses(launch);
   const color::RemainderSteps steps = coloring.steps(0).value();
-  const color::DeviceAddress table(addresses[2]);
+  const color::DeviceAddress table_at(addresses[2]);
   const color::SharePlace at{.arena = color::DeviceAddress(addresses[0]),
-                             .patterns = table,
-                             .places = table + steps.pages_at + steps.first_page};
+                             .patterns = table_at,
+                             .places = table_at + steps.pages_at + steps.first_page};
   const auto layout = cuda::layout_of_remainders(steps, at, first);
   gpu::ByteArgument place;
   place.bytes.resize(sizeof layout);

@@ -42,13 +42,13 @@ class StripedLaw : public Law {
   }
   ArenaRoom room(const Arena& arena) const override { return {.alignment = arena.page_bytes}; }
 
-  Result<ptx::Translation> translation(const ptx::Module&, const Place& place) const override {
+  Result<ptx::Translation> translation(const ptx::Module&, const SharePlace& place) const override {
     return text(ptx::ConstantOperands<Numbers>(numbers(place), 0));
   }
   Result<ptx::Translation> translation(const ptx::Module&) const override {
     return text(ptx::ConstantOperands<Numbers>(std::nullopt, sizeof(ptx::ColoredPlaces)));
   }
-  std::vector<std::byte> constants(const Place& place) const override {
+  std::vector<std::byte> constants(const SharePlace& place) const override {
     const Numbers all = numbers(place);
     const auto bytes = std::as_bytes(std::span(&all, 1));
     return {bytes.begin(), bytes.end()};
@@ -61,7 +61,7 @@ class StripedLaw : public Law {
     std::uint64_t window = 0;
     std::uint64_t first = 0;  // address of the colour's first chunk
   };
-  [[nodiscard]] Numbers numbers(const Place& place) const {
+  [[nodiscard]] Numbers numbers(const SharePlace& place) const {
     return {place.window.raw(), (place.arena + stripes_.color * chunk).raw()};
   }
   static ptx::Translation text(const ptx::ConstantOperands<Numbers>& numbers) {
