@@ -203,9 +203,6 @@ int Process::input() const {
 int Process::output() const {
   return state_->output;
 }
-void Process::close_input() {
-  close_descriptor(state_->input);
-}
 
 // Looks and leaves it a zombie, so that its number and its group's stay its own until end().
 std::optional<ProcessEnd> Process::wait(double seconds) {

@@ -53,11 +53,6 @@ void TraceWriter::slice(std::uint32_t process, std::uint32_t thread, std::string
   event("X", name, process, thread, start_us, rest);
 }
 
-void TraceWriter::instant(std::uint32_t process, std::uint32_t thread, std::string_view name,
-                          double time_us) {
-  event("i", name, process, thread, time_us, R"(,"s":"t")");
-}
-
 void TraceWriter::counter(std::uint32_t process, std::string_view name, double time_us,
                           double value) {
   event("C", name, process, 0, time_us, fmt::format(R"(,"args":{{"value":{}}})", value));

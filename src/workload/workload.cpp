@@ -58,16 +58,6 @@ Result<const Workload*> find(std::string_view name) {
                        joined(known, ", "), did_you_mean(name, typed));
 }
 
-std::vector<std::string> names_in_group(std::string_view group) {
-  std::vector<std::string> names;
-  for (const Workload& workload : all()) {
-    const auto& groups = workload.groups;
-    if (std::find(groups.begin(), groups.end(), group) != groups.end())
-      names.push_back(workload.name);
-  }
-  return names;
-}
-
 Result<gpu::Launch> instance(std::string_view name, const gpu::LaunchFileOptions& options) {
   DEMARC_TRY(const Workload* workload, find(name));
   return gpu::parse_launch_json(workload->launch_text, fmt::format("bundled:{}", name), {},

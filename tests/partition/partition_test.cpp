@@ -9,6 +9,7 @@
 
 #include "demarc/device/device.hpp"
 #include "sms.hpp"
+#include "split_check.hpp"
 
 namespace demarc::partition {
 namespace {
@@ -69,7 +70,7 @@ RC_GTEST_PROP(Split, parts_are_disjoint_cover_the_gpu_and_are_evenly_sized, ()) 
   const auto parts = *rc::gen::inRange<std::uint32_t>(1, most + 1);
   const auto result = split(topology, parts, strategy);
   RC_ASSERT(result.has_value());
-  const SplitReport report = check_split(topology, *result);
+  const test::SplitReport report = test::check_split(topology, *result);
   RC_ASSERT(report.sound());
   RC_ASSERT(report.unused.empty());
   if (strategy == SplitStrategy::gpc_aligned) {
@@ -200,7 +201,7 @@ TEST(Split, what_cannot_be_split_says_why) {
 
 TEST(Split, overlaps_and_empty_parts_are_reported_by_name) {
   const auto topology = gpu::regular_topology(2, 2, 2);
-  const SplitReport report = check_split(
+  const test::SplitReport report = test::check_split(
       topology,
       {{"a", {0, 1}, {1, 2}, 0}, {"b", {1, 2}, {3, 2}, 0}, {"c", {}, {}, 0}, {"d", {9}, {}, 0}});
   EXPECT_THAT(report.faults, ElementsAre(HasSubstr("'a' and 'b' share the TPCs 1"),

@@ -8,6 +8,7 @@
 #include "demarc/device/device.hpp"
 #include "demarc/partition/partition.hpp"
 #include "sms.hpp"
+#include "split_check.hpp"
 
 namespace demarc::partition {
 namespace {
@@ -136,9 +137,9 @@ TEST(Split, every_strategy_is_read_back_from_its_name_and_no_other_name_is) {
 }
 
 TEST(Check, parts_that_are_not_neighbours_in_the_list_are_compared_too) {
-  const SplitReport report =
-      check_split(gpu::regular_topology(3, 1, 2),
-                  {{"a", {0}, {1, 4}, 0}, {"b", {1}, {2, 4}, 0}, {"c", {0, 2}, {5, 4}, 0}});
+  const test::SplitReport report =
+      test::check_split(gpu::regular_topology(3, 1, 2),
+                        {{"a", {0}, {1, 4}, 0}, {"b", {1}, {2, 4}, 0}, {"c", {0, 2}, {5, 4}, 0}});
   EXPECT_FALSE(report.sound());
   EXPECT_THAT(report.faults, ElementsAre("partitions 'a' and 'c' share the TPCs 0",
                                          "partitions 'a' and 'c' share the memory colours 0 of 4"));
@@ -147,24 +148,26 @@ TEST(Check, parts_that_are_not_neighbours_in_the_list_are_compared_too) {
 TEST(Check, one_colour_in_common_is_a_fault_also_where_the_tpcs_are_apart) {
   const auto topology = gpu::regular_topology(2, 1, 2);
   const std::uint64_t last = std::uint64_t{1} << 63U;
-  EXPECT_FALSE(check_split(topology, {{"a", {0}, {last | 1, 64}, 0}, {"b", {1}, {last | 2, 64}, 0}})
-                   .sound());
+  EXPECT_FALSE(
+      test::check_split(topology, {{"a", {0}, {last | 1, 64}, 0}, {"b", {1}, {last | 2, 64}, 0}})
+          .sound());
   EXPECT_TRUE(
-      check_split(topology, {{"a", {0}, {last, 64}, 0}, {"b", {1}, {last - 1, 64}, 0}}).sound());
+      test::check_split(topology, {{"a", {0}, {last, 64}, 0}, {"b", {1}, {last - 1, 64}, 0}})
+          .sound());
 }
 
 TEST(Check, a_tpc_just_behind_the_last_is_a_fault) {
   const auto topology = gpu::regular_topology(2, 2, 2);
-  EXPECT_TRUE(check_split(topology, {{"a", {3}, {}, 0}}).sound());
-  const SplitReport report = check_split(topology, {{"a", {3, 4}, {}, 0}});
+  EXPECT_TRUE(test::check_split(topology, {{"a", {3}, {}, 0}}).sound());
+  const test::SplitReport report = test::check_split(topology, {{"a", {3, 4}, {}, 0}});
   EXPECT_THAT(report.faults, ElementsAre("partition 'a' names the TPCs 4; the GPU has 0-3"));
   EXPECT_EQ(report.unused, (gpu::TpcSet{0, 1, 2}));
 }
 
 TEST(Check, a_gpc_of_one_part_is_not_shared) {
   const auto topology = gpu::regular_topology(3, 2, 2);
-  const SplitReport report =
-      check_split(topology, {{"a", {0, 1, 2}, {}, 0}, {"b", {3, 4, 5}, {}, 0}});
+  const test::SplitReport report =
+      test::check_split(topology, {{"a", {0, 1, 2}, {}, 0}, {"b", {3, 4, 5}, {}, 0}});
   EXPECT_THAT(report.shared_gpcs, ElementsAre(gpu::GpcIndex(1)));
   EXPECT_TRUE(report.unused.empty());
 }

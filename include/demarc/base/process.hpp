@@ -61,7 +61,6 @@ class Process {
   [[nodiscard]] pid_t pid() const;
   [[nodiscard]] int input() const;  // our ends of the pipes; -1: none
   [[nodiscard]] int output() const;
-  void close_input();
   // Waits for the end and returns how it ended; nothing if it still runs after so many seconds.
   // Below 0: waits without limit.
   std::optional<ProcessEnd> wait(double seconds);

@@ -19,7 +19,6 @@
 #include "demarc/color/color_set.hpp"
 #include "demarc/color/coloring.hpp"
 #include "demarc/color/law.hpp"
-#include "demarc/partition/partition.hpp"
 
 namespace demarc::cuda {
 
@@ -29,8 +28,6 @@ struct ShareRequest {
   std::uint64_t byte_cap =
       0;  // the most bytes that may be in use at a time, rounding included; 0: no cap
 };
-// The colours and the cap of a partition, which must name colours.
-[[nodiscard]] Result<ShareRequest> share_request(const partition::Partition& partition);
 
 struct ColoredUsage {
   std::uint64_t capacity_bytes = 0;      // of the share: what its colours hold, or its cap

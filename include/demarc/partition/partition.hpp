@@ -56,16 +56,6 @@ enum class SplitStrategy {
 // The same with at least `percent` of the SMs (0 < percent <= 100); for --share P%.
 [[nodiscard]] Result<gpu::TpcSet> take_share(const gpu::Topology& topology, double percent);
 
-// Faults of partitions that are to run side by side, and facts worth knowing about them.
-struct SplitReport {
-  std::vector<std::string> faults;  // TPCs or colours in two parts, empty parts, unknown TPCs
-  std::vector<gpu::GpcIndex> shared_gpcs;  // GPCs with TPCs of two or more parts
-  gpu::TpcSet unused;                      // TPCs in no part
-  [[nodiscard]] bool sound() const { return faults.empty(); }
-};
-[[nodiscard]] SplitReport check_split(const gpu::Topology& topology,
-                                      const std::vector<Partition>& parts);
-
 // The largest number of blocks that a thread-block cluster can have if each SM holds
 // `blocks_per_sm` of them (at least 1). A cluster runs inside one GPC.
 [[nodiscard]] std::uint32_t largest_cluster(const gpu::Topology& topology, const gpu::TpcSet& tpcs,

@@ -49,11 +49,6 @@ struct TreeOptions {
   std::uint32_t max_nodes = 100'000;
 };
 
-// The tree of the value in `reg` just before `instruction`.
-[[nodiscard]] AddressTree trace_register(const Function& function, const DefUse& def_use,
-                                         std::uint32_t instruction, std::uint32_t reg,
-                                         const TreeOptions& options = {});
-
 // The tree of the address operand of a memory instruction (its first operand of kind address).
 [[nodiscard]] AddressTree trace_address(const Function& function, const DefUse& def_use,
                                         std::uint32_t instruction, const TreeOptions& options = {});

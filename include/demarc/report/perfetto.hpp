@@ -21,7 +21,6 @@ class TraceWriter {
   // Something that takes time. Slices of one thread nest or follow each other.
   void slice(std::uint32_t process, std::uint32_t thread, std::string_view name, double start_us,
              double duration_us, const TraceArguments& arguments = {});
-  void instant(std::uint32_t process, std::uint32_t thread, std::string_view name, double time_us);
   void counter(std::uint32_t process, std::string_view name, double time_us, double value);
   // An arrow from a slice to another, e.g. a request and its answer. `id` is unique per arrow.
   void flow(std::uint64_t id, std::string_view name, std::uint32_t from_process,

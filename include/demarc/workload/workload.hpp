@@ -34,8 +34,6 @@ struct Workload {
 // Finds a workload by its name or its short name, in capital or small letters. An error lists the
 // known names.
 [[nodiscard]] Result<const Workload*> find(std::string_view name);
-// Names of the workloads of a group, in the order of all().
-[[nodiscard]] std::vector<std::string> names_in_group(std::string_view group);
 
 // The launch of a bundled workload, at its default size unless `options` names a scale or
 // parameters.

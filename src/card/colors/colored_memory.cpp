@@ -32,14 +32,6 @@ std::uint64_t pages_of(std::uint64_t bytes, std::uint64_t page_bytes) {
 
 }  // namespace
 
-Result<ShareRequest> share_request(const partition::Partition& partition) {
-  if (partition.colors.empty()) {
-    return invalid_input("partition '{}' has no colours: its memory is not divided",
-                         partition.name);
-  }
-  return ShareRequest{partition.colors, partition.byte_cap};
-}
-
 Result<std::unique_ptr<PoolColors>> find_colors(const CardPointer& card,
                                                 const color::ColorScheme& scheme,
                                                 PageArena& arena) {

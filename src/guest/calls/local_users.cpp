@@ -27,14 +27,14 @@ CuResult LocalUsers::find_capture(CuStream stream, StreamCapture& capture) {
   return cu_success;
 }
 
-void LocalUsers::join(Module& module) {
+void LocalUsers::join(ModuleOrder& module) {
   const std::scoped_lock both(module.mutex, mutex_);
   order_.join(module.order);  // which is empty from then on
   module.captured.store(true);
   in_graphs_.store(true);
 }
 
-std::unique_lock<std::mutex> LocalUsers::locked(Module& module) {
+std::unique_lock<std::mutex> LocalUsers::locked(ModuleOrder& module) {
   {
     std::unique_lock lock(module.mutex);
     if (!module.captured.load()) return lock;
@@ -42,7 +42,7 @@ std::unique_lock<std::mutex> LocalUsers::locked(Module& module) {
   return std::unique_lock(mutex_);
 }
 
-CuResult LocalUsers::launch(Module& module, CuStream stream, const MakeRoom& make_room,
+CuResult LocalUsers::launch(ModuleOrder& module, CuStream stream, const MakeRoom& make_room,
                             const Work& work) {
   const RelaxedStreamCapture relaxed(api_);
   StreamCapture capture;

@@ -28,7 +28,7 @@ class LocalUsers {
   using MakeRoom = std::function<CuResult(const Work& wait)>;
   enum class Into { new_graph, graph_that_is };
 
-  struct Module {
+  struct ModuleOrder {
     std::mutex mutex;  // of its order
     LaunchOrder order;
     std::atomic<bool> captured{false};  // it has the order of all such modules
@@ -39,7 +39,8 @@ class LocalUsers {
       : api_(api), tell_(std::move(tell)) {}
 
   // `work` launches a kernel of the module.
-  CuResult launch(Module& module, CuStream stream, const MakeRoom& make_room, const Work& work);
+  CuResult launch(ModuleOrder& module, CuStream stream, const MakeRoom& make_room,
+                  const Work& work);
   // `work` launches a graph. Not needed before one was captured that may have such kernels.
   CuResult launch_graph(CuStream stream, const Work& work);
   [[nodiscard]] bool are_in_graphs() const { return in_graphs_.load(); }
@@ -53,14 +54,14 @@ class LocalUsers {
   CuResult end_capture(CuStream stream, const Work& work);
 
   // Of a module that goes, and never was captured.
-  void forget(Module& module) const { module.order.forget(api_); }
+  void forget(ModuleOrder& module) const { module.order.forget(api_); }
   // Before a context goes, with what it has of events.
   void forget_context();
 
  private:
   CuResult find_capture(CuStream stream, StreamCapture& capture);
-  void join(Module& module);
-  std::unique_lock<std::mutex> locked(Module& module);
+  void join(ModuleOrder& module);
+  std::unique_lock<std::mutex> locked(ModuleOrder& module);
 
   const DriverApi& api_;
   std::function<void(const std::string& line)> tell_;

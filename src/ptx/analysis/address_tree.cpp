@@ -38,13 +38,6 @@ class TreeBuilder {
   TreeBuilder(const Function& function, const DefUse& def_use, const TreeOptions& options)
       : body_(function.body), def_use_(def_use), options_(options) {}
 
-  AddressTree build(std::uint32_t instruction, std::uint32_t reg) {
-    tree_.instruction = instruction;
-    wait_for(no_index, reg, instruction);
-    run();
-    return std::move(tree_);
-  }
-
   AddressTree build(std::uint32_t instruction, const Operand& address) {
     tree_.instruction = instruction;
     if (address.base == Base::reg) {
@@ -246,12 +239,6 @@ Json node_to_json(const Module& module, const Function& function, const TreeNode
 }
 
 }  // namespace
-
-AddressTree trace_register(const Function& function, const DefUse& def_use,
-                           std::uint32_t instruction, std::uint32_t reg,
-                           const TreeOptions& options) {
-  return TreeBuilder(function, def_use, options).build(instruction, reg);
-}
 
 AddressTree trace_address(const Function& function, const DefUse& def_use,
                           std::uint32_t instruction, const TreeOptions& options) {

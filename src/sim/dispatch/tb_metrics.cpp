@@ -99,11 +99,6 @@ class StandAlone {
 
 }  // namespace
 
-Result<TbTicks> stand_alone_time(const TbConfig& config, TbModel model, KernelIndex k) {
-  DEMARC_TRY(StandAlone alone, StandAlone::make(config, model));
-  return alone.time(k);
-}
-
 Result<FiguresOfKernels> kernel_figures(const TbConfig& config, TbModel model, const TbRun& run) {
   DEMARC_TRY(StandAlone alone, StandAlone::make(config, model));
   FiguresOfKernels figures(run.kernels.size());

@@ -355,14 +355,6 @@ Result<PipelineRun> run_pipeline(const PipelineSpec& spec, const PipelineKernels
   return Pipeline(spec, kernels, record_runs).run();
 }
 
-std::vector<KernelIndex> kernels_on_sm(const PipelineRun& run, SmIndex sm) {
-  std::set<KernelIndex> found;
-  for (const BlockRun& r : run.runs) {
-    if (r.sm == sm) found.insert(r.kernel);
-  }
-  return {found.begin(), found.end()};
-}
-
 std::vector<SmIndex> sms_of_kernel(const PipelineRun& run, KernelIndex kernel) {
   std::set<SmIndex> found;
   for (const BlockRun& r : run.runs) {

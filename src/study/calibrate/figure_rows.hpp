@@ -9,7 +9,7 @@
 
 namespace demarc::study {
 
-enum class Share : std::uint8_t { whole, half };  // of the SMs that a launch may use
+enum class SmShare : std::uint8_t { whole, half };  // of the SMs that a launch may use
 
 // What a run's time is turned into.
 enum class FigureKind : std::uint8_t {
@@ -28,7 +28,7 @@ struct FigureRow {
   std::string_view name;
   std::string_view meaning;
   std::string_view launch;  // a bundled workload
-  Share share = Share::whole;
+  SmShare share = SmShare::whole;
   FigureKind kind = FigureKind::rate;
   std::string_view unit;
   L2Before l2;

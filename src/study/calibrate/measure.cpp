@@ -51,7 +51,7 @@ Result<FigureSet> measure_figures(const gpu::Device& description, Executor& exec
   const auto rows = figure_rows();
   set.figures.resize(rows.size());
   std::size_t done = 0;
-  for (const Share share : {Share::whole, Share::half}) {
+  for (const SmShare share : {SmShare::whole, SmShare::half}) {
     std::unique_ptr<Stage> stage;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const FigureRow& row = rows[i];
@@ -59,10 +59,10 @@ Result<FigureSet> measure_figures(const gpu::Device& description, Executor& exec
       report_progress(progress, static_cast<double>(done++) / static_cast<double>(rows.size()),
                       row.name);
       if (!stage) {
-        auto made = share == Share::whole ? executor.whole() : half_of(executor);
+        auto made = share == SmShare::whole ? executor.whole() : half_of(executor);
         if (!made) return not_measured(row, made.error());
         stage = std::move(*made);
-        if (share == Share::half) {
+        if (share == SmShare::half) {
           set.device.notes.push_back(fmt::format("halves: {}", stage->account()));
         }
       }

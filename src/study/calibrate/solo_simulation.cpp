@@ -17,7 +17,7 @@ LaunchParameters run_once(const FigureRow& row, LaunchParameters parameters) {
 
 Result<std::vector<sim::SmIndex>> sms_of(const FigureRow& row, const gpu::Device& device) {
   gpu::TpcSet tpcs = gpu::all_tpcs(device.topology);
-  if (row.share == Share::half) {
+  if (row.share == SmShare::half) {
     DEMARC_TRY(const auto parts,
                partition::split(device.topology, 2, partition::SplitStrategy::gpc_aligned));
     tpcs = parts.front().tpcs;

@@ -276,10 +276,6 @@ TEST(ColoredPool, shares_that_overlap_and_partitions_without_colours_are_refused
   const auto pool = test::parity_pool(4 * two_mebibytes, overlapping);
   ASSERT_FALSE(pool);
   EXPECT_THAT(pool.error().message, HasSubstr("colours 0 of 2 are in two shares"));
-  EXPECT_FALSE(share_request({"plain", {0}, {}, 0}));
-  const auto request = share_request({"half", {0}, {2, 2}, 777}).value();
-  EXPECT_EQ(request.colors, color::ColorSet(2, 2));
-  EXPECT_EQ(request.byte_cap, 777U);
 }
 
 TEST(ColoredPool, a_mask_the_card_does_not_show_is_refused) {

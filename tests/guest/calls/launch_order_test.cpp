@@ -146,7 +146,7 @@ class LocalUsersOfModules : public LaunchOrders {
     };
   }
   // Whether another thread could have the module's lock while a kernel of it is launched.
-  bool is_free_while_launched(LocalUsers::Module& module) {
+  bool is_free_while_launched(LocalUsers::ModuleOrder& module) {
     bool is_free = false;
     const auto launch = [&] {
       std::thread([&] {
@@ -164,13 +164,13 @@ class LocalUsersOfModules : public LaunchOrders {
 };
 
 TEST_F(LocalUsersOfModules, hold_the_lock_of_their_module_until_its_kernels_are_in_graphs) {
-  LocalUsers::Module module;
+  LocalUsers::ModuleOrder module;
   EXPECT_FALSE(is_free_while_launched(module)) << "its launches follow each other";
   capturing = 1;
   EXPECT_TRUE(is_free_while_launched(module)) << "all that are in graphs have one order";
   capturing = 0;
   EXPECT_TRUE(is_free_while_launched(module));
-  LocalUsers::Module other;
+  LocalUsers::ModuleOrder other;
   EXPECT_FALSE(is_free_while_launched(other)) << "it was not captured";
 }
 

@@ -1,9 +1,8 @@
-// Tests def-use, induction, divergence, address trees and initialisers on small kernels.
+// Tests def-use, divergence, address trees and initialisers on small kernels.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "analysis/divergence.hpp"
-#include "analysis/induction.hpp"
 #include "demarc/ptx/address_tree.hpp"
 #include "demarc/ptx/initialiser.hpp"
 #include "text.hpp"
@@ -62,50 +61,6 @@ TEST(GlobalLoads, without_a_space_count_only_where_asked) {
   const Function& function = *module.find_function("k");
   EXPECT_EQ(global_loads(module, function), (std::vector<std::uint32_t>{0, 4}));
   EXPECT_EQ(global_loads(module, function, true), (std::vector<std::uint32_t>{0, 2, 4}));
-}
-
-TEST(Induction, a_counting_loop_has_its_variable_step_start_and_test) {
-  const Analysed a(
-      "mov.u32 %r1, 3; L: mov.u32 %r5, %r1; add.s32 %r1, %r1, 2; setp.lt.s32 %p1, %r1, %r7; "
-      "@%p1 bra L; ret;");
-  const LoopFacts facts = find_induction(a.module, a.function.body, a.cfg, a.def_use);
-  ASSERT_EQ(facts.variables.size(), 1U);
-  EXPECT_EQ(facts.variables[0].reg, a.reg("%r1"));
-  EXPECT_EQ(facts.variables[0].step, 2);
-  EXPECT_EQ(facts.variables[0].initial, 0U);
-  EXPECT_EQ(facts.variables[0].update, 2U);
-  ASSERT_EQ(facts.tests.size(), 1U);
-  EXPECT_EQ(facts.tests[0].compare, 3U);
-  EXPECT_FALSE(facts.tests[0].leaves_when_true);
-  EXPECT_TRUE(facts.tests[0].tests_updated_value);
-}
-
-TEST(Induction, a_test_before_the_update_is_of_the_value_before_it) {
-  const Analysed a(
-      "mov.u32 %r1, 0; L: setp.ge.s32 %p1, %r1, %r7; @%p1 bra M; add.s32 %r1, %r1, 1; bra L; "
-      "M: ret;");
-  const LoopFacts facts = find_induction(a.module, a.function.body, a.cfg, a.def_use);
-  ASSERT_EQ(facts.tests.size(), 1U);
-  EXPECT_FALSE(facts.tests[0].tests_updated_value);
-  EXPECT_TRUE(facts.tests[0].leaves_when_true);
-}
-
-TEST(Induction, steps_through_copies_and_by_registers_are_followed) {
-  const Analysed a(
-      "mov.u64 %rd1, 0; L: add.s64 %rd2, %rd1, 8; sub.s64 %rd3, %rd2, %rd9; mov.u64 %rd1, %rd3; "
-      "setp.eq.s64 %p1, %rd3, %rd8; @!%p1 bra L; ret;");
-  const LoopFacts facts = find_induction(a.module, a.function.body, a.cfg, a.def_use);
-  ASSERT_EQ(facts.variables.size(), 1U);
-  EXPECT_EQ(facts.variables[0].step, 8);
-  EXPECT_EQ(facts.variables[0].step_register, a.reg("%rd9"));
-  EXPECT_TRUE(facts.variables[0].step_negated);
-  ASSERT_EQ(facts.tests.size(), 1U);
-  EXPECT_TRUE(facts.tests[0].leaves_when_true);
-}
-
-TEST(Induction, what_changes_on_some_trips_only_is_no_induction_variable) {
-  const Analysed a("mov.u32 %r1, 0; L: @%p2 add.s32 %r1, %r1, 1; @%p1 bra L; ret;");
-  EXPECT_TRUE(find_induction(a.module, a.function.body, a.cfg, a.def_use).variables.empty());
 }
 
 TEST(Divergence, values_are_as_uniform_as_what_they_depend_on) {

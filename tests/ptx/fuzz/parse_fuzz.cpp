@@ -5,7 +5,6 @@
 #include <string>
 
 #include "analysis/divergence.hpp"
-#include "analysis/induction.hpp"
 #include "demarc/ptx/address_tree.hpp"
 #include "demarc/ptx/colored.hpp"
 #include "demarc/ptx/initialiser.hpp"
@@ -22,7 +21,6 @@ void run_passes(const demarc::ptx::Module& module) {
     if (!function.has_body || function.body.register_count > max_registers) continue;
     const demarc::ptx::Cfg cfg(function.body);
     const demarc::ptx::DefUse def_use(function.body, cfg);
-    (void)find_induction(module, function.body, cfg, def_use);
     (void)find_divergence(module, function.body, cfg, def_use);
     for (const std::uint32_t load : global_loads(module, function, true)) {
       (void)trace_address(function, def_use, load, {.max_nodes = 1'000});

@@ -40,12 +40,9 @@ struct TbMetrics {
   std::vector<double> memory, memory_full;  // mean units in use
 };
 
-// Stand-alone time of kernel `k`. Nothing where it is undefined: a block larger than an SM; a
-// request of 0 of a scheduling resource, except under TbModel::corrected.
-[[nodiscard]] Result<TbTicks> stand_alone_time(const TbConfig& config, TbModel model,
-                                               KernelIndex k);
-
-// The figures of the finished kernels; the entries of the rest are empty.
+// The figures of the finished kernels; the entries of the rest are empty. Nothing where the
+// stand-alone time is undefined: a block larger than an SM; a request of 0 of a scheduling
+// resource, except under TbModel::corrected.
 using FiguresOfKernels = PerKernel<std::optional<KernelFigures>>;
 [[nodiscard]] Result<FiguresOfKernels> kernel_figures(const TbConfig& config, TbModel model,
                                                       const TbRun& run);

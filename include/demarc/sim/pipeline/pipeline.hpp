@@ -78,8 +78,6 @@ struct PipelineRun {
 [[nodiscard]] Result<PipelineRun> run_pipeline(const PipelineSpec& spec,
                                                const PipelineKernels& kernels, bool record_runs);
 
-// Kernels whose blocks ran on `sm`, ascending.
-[[nodiscard]] std::vector<KernelIndex> kernels_on_sm(const PipelineRun& run, SmIndex sm);
 // SMs that ran blocks of `kernel`, ascending.
 [[nodiscard]] std::vector<SmIndex> sms_of_kernel(const PipelineRun& run, KernelIndex kernel);
 

@@ -1,14 +1,25 @@
-// Finds faults of partitions side by side, and the clusters that a set can host.
-#include <algorithm>
+// Looks at partitions side by side, as an oracle of how sets of TPCs are split.
+#pragma once
+
 #include <map>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "demarc/partition/partition.hpp"
 
-namespace demarc::partition {
-namespace {
+namespace demarc::test {
 
-void check_pair(const Partition& a, const Partition& b, std::vector<std::string>& faults) {
+// Faults of partitions that are to run side by side, and facts worth knowing about them.
+struct SplitReport {
+  std::vector<std::string> faults;  // TPCs or colours in two parts, empty parts, unknown TPCs
+  std::vector<gpu::GpcIndex> shared_gpcs;  // GPCs with TPCs of two or more parts
+  gpu::TpcSet unused;                      // TPCs in no part
+  [[nodiscard]] bool sound() const { return faults.empty(); }
+};
+
+inline void check_pair(const partition::Partition& a, const partition::Partition& b,
+                       std::vector<std::string>& faults) {
   if (const gpu::TpcSet both = a.tpcs & b.tpcs; !both.empty()) {
     faults.push_back(
         fmt::format("partitions '{}' and '{}' share the TPCs {}", a.name, b.name, to_string(both)));
@@ -19,15 +30,14 @@ void check_pair(const Partition& a, const Partition& b, std::vector<std::string>
   }
 }
 
-}  // namespace
-
-SplitReport check_split(const gpu::Topology& topology, const std::vector<Partition>& parts) {
+inline SplitReport check_split(const gpu::Topology& topology,
+                               const std::vector<partition::Partition>& parts) {
   SplitReport report;
   const gpu::TpcSet existing = all_tpcs(topology);
   gpu::TpcSet used;
   std::map<gpu::GpcIndex, std::set<std::size_t>> users_of_gpc;
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    const Partition& part = parts[p];
+    const partition::Partition& part = parts[p];
     if (part.tpcs.empty()) {
       report.faults.push_back(fmt::format("partition '{}' has no TPC", part.name));
     }
@@ -48,25 +58,4 @@ SplitReport check_split(const gpu::Topology& topology, const std::vector<Partiti
   return report;
 }
 
-std::uint32_t largest_cluster(const gpu::Topology& topology, const gpu::TpcSet& tpcs,
-                              std::uint32_t blocks_per_sm) {
-  PerIndex<gpu::GpcIndex, std::size_t> sms_of_gpc(topology.gpc_count());
-  std::size_t most = 0;
-  for (const gpu::TpcIndex tpc : all_tpcs(topology) & tpcs) {
-    const auto& [gpc, sms, bit, side] = topology.tpcs[tpc];
-    most = std::max(most, sms_of_gpc[gpc] += sms.size());
-  }
-  return static_cast<std::uint32_t>(most) * std::max(blocks_per_sm, 1U);
-}
-
-Result<void> check_cluster(const gpu::Topology& topology, const gpu::TpcSet& tpcs,
-                           std::uint32_t cluster_blocks, std::uint32_t blocks_per_sm) {
-  const std::uint32_t most = largest_cluster(topology, tpcs, blocks_per_sm);
-  if (cluster_blocks <= most) return {};
-  return invalid_input(
-      "clusters of {} blocks cannot run on the TPCs {}: the largest GPC of the set holds {} blocks "
-      "at a time and a cluster must fit into one GPC; such a launch would hang",
-      cluster_blocks, to_string(tpcs), most);
-}
-
-}  // namespace demarc::partition
+}  // namespace demarc::test
