@@ -22,7 +22,7 @@ std::uint32_t fitting_blocks(const Program& program) {
   constexpr std::uint32_t max_blocks = 32;  // per SM
   constexpr std::uint32_t max_warps = 64;
   constexpr std::uint32_t shared_bytes = 228 << 10;
-  constexpr std::uint32_t reserved_bytes = 1 << 10;  // of a block
+  constexpr std::uint32_t reserved_bytes = 1 << 10;  // in each block
   const std::uint32_t of_an_sm = std::min({max_blocks, max_warps / std::max(program.warps(), 1U),
                                            shared_bytes / (program.shared_bytes + reserved_bytes)});
   return sms * std::max(of_an_sm, 1U);

@@ -41,7 +41,7 @@ Result<void> prove_owner(const Book& book, const std::string& tenant, color::Lin
 
 Result<void> prove_holdings(const Book& book, const Book::Tenant& tenant) {
   const std::string& name = tenant.terms.name;
-  color::LinearByte end;  // of the holdings so far
+  color::LinearByte end;  // the holdings so far end here
   for (const auto& [first, holding] : tenant.holdings) {
     if (first < end) {
       return check_failed("tenant '{}': the bytes at {} are given twice", name, first);

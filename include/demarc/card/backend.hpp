@@ -22,8 +22,8 @@ using partition::Mode;
 // What the probe of a stream showed.
 struct StreamProof {
   std::uint64_t blocks = 0;
-  std::uint64_t outside = 0;      // of them, where SM numbers name SMs
-  std::vector<gpu::SmIndex> sms;  // that were used, ascending
+  std::uint64_t outside = 0;  // blocks outside of the partition, counted where SM numbers name SMs
+  std::vector<gpu::SmIndex> sms;  // ascending, each SM that ran a block
   std::uint32_t sms_allowed = 0;
   [[nodiscard]] bool holds() const { return outside == 0 && sms.size() <= sms_allowed; }
 };

@@ -20,7 +20,7 @@
 namespace demarc::cuda {
 
 struct RemainderColors {
-  std::vector<gpu::SmIndex> sms;              // that latencies are measured from
+  std::vector<gpu::SmIndex> sms;              // SMs that measure latencies
   color::RemainderModel model;                // its remainders are those of the arena's numbers
   color::RemainderColoring coloring;          // the arena's; window c is colour c
   std::uint32_t aside_constant = 0;           // of the page that the arena keeps aside

@@ -27,10 +27,10 @@ struct BlockTime {
 struct RunKernel {
   std::string name;
   std::uint32_t stream = 0;
-  int priority = 0;               // of its stream; lower comes first
+  int priority = 0;               // the stream has it; lower comes first
   std::vector<gpu::SmIndex> sms;  // SMs that it may use, ascending; empty: all
-  std::uint32_t blocks = 1;       // of 1024 threads
-  double hold_us = 100;           // of one block
+  std::uint32_t blocks = 1;       // each has 1024 threads
+  double hold_us = 100;           // one block lasts so long
 };
 
 // A point of an experiment whose answer is a curve.

@@ -73,7 +73,7 @@ class ModuleCalls {
     DevicePointer variables = 0;  // allocations; 0: none
     DevicePointer local = 0;
     DevicePointer constants = 0;         // where the driver put `demarc_colors`
-    LocalUsers::ModuleOrder users;       // of `local`
+    LocalUsers::ModuleOrder users;       // `local` is theirs
     std::atomic<bool> in_graphs{false};  // a graph may have kernels of it
   };
   // A function that can be launched.

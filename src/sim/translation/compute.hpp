@@ -10,7 +10,7 @@
 
 namespace demarc::sim::translation {
 
-inline constexpr std::uint32_t simds = 4;  // of a CU
+inline constexpr std::uint32_t simds = 4;  // in each CU
 
 // What a CU holds at a time: waves by registers and slots, work-groups by LDS.
 struct Occupancy {
@@ -52,10 +52,10 @@ class Compute : public Part {
     std::uint32_t groups = 0;
     std::array<std::uint32_t, simds> simd_waves{};
     std::array<Cycles, simds> simd_free{};
-    Turns shared_turn;  // of the next row of shared memory
+    Turns shared_turn;  // the next row of shared memory goes then
     Cycles port_free;   // the line port behind the memory pipeline
     std::uint32_t lines_in_flight = 0;
-    std::deque<WaveSlot> waiting_waves;  // for room in flight
+    std::deque<WaveSlot> waiting_waves;  // they wait for room in flight
   };
   struct Dispatcher {
     std::uint32_t next_group = 0;  // first group not yet looked at

@@ -50,7 +50,7 @@ class DataPath : public Part {
     LruSets<WideLine> l1;
     PerIndex<LruSlot, L1Line> l1_lines;
     std::vector<Cycles> l1_misses;      // per miss register: when it is free; a heap, soonest first
-    std::deque<LineWaiter> l1_waiting;  // for one
+    std::deque<LineWaiter> l1_waiting;  // they wait for a free one
     std::unordered_map<LineNumber, RemoteLines> remote_waiting;  // under remote_in_l1
     bool l1_scheduled = false;
   };

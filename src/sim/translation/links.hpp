@@ -47,8 +47,8 @@ struct alignas(32) Message {
   std::uint32_t flits = 1;
   PageNumber page = {};
   bool moved_here = false;   // translated: the page has just come to the receiver
-  bool joins = false;        // of a line: the message before it has the header of both
-  std::uint8_t sectors = 0;  // of a line
+  bool joins = false;        // a line alone: the message before it has the header of both
+  std::uint8_t sectors = 0;  // how many a line brings
   RemoteLine line = {};
   std::uint8_t hop = 0;  // links that are behind it
 };

@@ -33,7 +33,7 @@ struct Happening {
   Cycles cycle;
   GpuIndex gpu;
   std::optional<PageNumber> page = {};
-  std::optional<WaveSlot> wave = {};  // of access_ended
+  std::optional<WaveSlot> wave = {};  // access_ended alone has it
 };
 using Watch = std::function<void(const Happening&)>;
 

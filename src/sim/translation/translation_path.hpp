@@ -24,7 +24,7 @@ class TranslationPath : public Part {
     GpuIndex gpu;
     std::deque<AccessSlot> queue;  // before the TLB
     Tlb<LineWaiter> tlb;
-    Turns tlb_turn;  // of the next look-up
+    Turns tlb_turn;  // the next look-up goes then
     bool tlb_blocked = false;
     bool tlb_scheduled = false;
   };

@@ -9,7 +9,7 @@
 
 namespace demarc::study {
 
-enum class SmShare : std::uint8_t { whole, half };  // of the SMs that a launch may use
+enum class SmShare : std::uint8_t { whole, half };  // how many SMs a launch may use
 
 // What a run's time is turned into.
 enum class FigureKind : std::uint8_t {

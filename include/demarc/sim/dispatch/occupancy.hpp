@@ -16,7 +16,7 @@ struct BlockRequest {
   std::span<const std::uint32_t> sm;  // request of each SM resource
   KernelIndex kernel;
   BlockNumber block;         // the first one asked for: how many were placed
-  std::uint32_t blocks = 0;  // of the kernel
+  std::uint32_t blocks = 0;  // how many the kernel has
 };
 
 // Arithmetic is unsigned 32-bit, as in the published program.

@@ -175,7 +175,7 @@ struct Settings {
   std::uint32_t dispatch_groups = 1;  // work-groups that are dispatched in those cycles
   Split split = Split::roundrobin;
   std::uint32_t megabytes = 64;  // size of the application's data
-  std::uint32_t iterations = 0;  // of every iterative application; 0: each has its own
+  std::uint32_t iterations = 0;  // each iterative application does so many; 0: its own number
 
   ApplicationSettings applications;
 };
