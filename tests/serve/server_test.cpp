@@ -407,14 +407,20 @@ TEST_F(Serving, opens_no_file_but_a_control_block_of_the_one_who_asks) {
   EXPECT_EQ(status("a").leases, 0U);
 }
 
-TEST_F(Serving, grants_nothing_that_the_proof_refuses) {
-  server.reset();
+// A server whose proof fails once it is not sound.
+class Proving : public Serving {
+ protected:
+  void SetUp() override {
+    options.proof = [this](const Book&) -> Result<void> {
+      if (sound) return {};
+      return check_failed("two have one byte");
+    };
+    Serving::SetUp();
+  }
   bool sound = true;
-  options.proof = [&](const Book&) -> Result<void> {
-    if (sound) return {};
-    return check_failed("two have one byte");
-  };
-  start();
+};
+
+TEST_F(Proving, grants_nothing_that_the_proof_refuses) {
   const auto owner = connect();
   const std::string token = open(owner).token;
   const auto process = connect();
@@ -427,14 +433,7 @@ TEST_F(Serving, grants_nothing_that_the_proof_refuses) {
   EXPECT_EQ(status("a").processes.size(), 1U);
 }
 
-TEST_F(Serving, counts_no_process_that_the_proof_refuses) {
-  server.reset();
-  bool sound = true;
-  options.proof = [&](const Book&) -> Result<void> {
-    if (sound) return {};
-    return check_failed("two have one byte");
-  };
-  start();
+TEST_F(Proving, counts_no_process_that_the_proof_refuses) {
   {
     const auto owner = connect();
     const std::string token = open(owner).token;
