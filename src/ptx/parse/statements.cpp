@@ -1,14 +1,11 @@
 // Parses the statements of a body: instructions, labels, locations, lists of targets.
 #include <fmt/format.h>
 
-#include <limits>
-
 #include "parse/function_reader.hpp"
 
 namespace demarc::ptx {
 namespace {
 
-constexpr std::uint64_t max_number = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint64_t max_targets_of_range = 65'536;
 
 }  // namespace
