@@ -27,6 +27,8 @@ class Lease:
     given_bytes: int
     unclean_bytes: int  # given back, and waiting to be filled with zeros
     lost_bytes: int  # could not be filled with zeros, and are never given again
+    window_bytes: int  # the most that the page table may show at a time; 0: none
+    shown_bytes: int  # and shows
     extents: int
     leases: int  # that live
     processes: tuple[int, ...]  # PIDs that are attached

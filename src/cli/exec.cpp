@@ -25,6 +25,7 @@ namespace {
 struct ExecOptions {
   std::string device = "cuda:0";
   std::string sync_domain = "free";
+  std::string windows = "auto";
   std::string share;  // per cent of the SMs, or K/N
   serve::DivisionPlan division;
   cuda::ConfinePlan plan;
@@ -146,6 +147,7 @@ Result<void> run_exec(ExecOptions& options) {
   }
   options.plan.device = card.index;
   DEMARC_TRY(options.plan.sync_domain, cuda::parse_domain_choice(options.sync_domain));
+  DEMARC_TRY(options.plan.windows, cuda::parse_window_use(options.windows));
   if (options.announce) DEMARC_CHECK(prepare_announcement(options, *options.announce));
   options.plan.allow_plain = !options.strict;
   options.plan.tell = tell_of("exec");
@@ -220,6 +222,10 @@ const RegisterVerb registered_exec({
       app.add_option(
           "--allow-spills", options->plan.allow_spills,
           "bytes per thread of uncoloured local memory that a kernel of a tenant may use");
+      app.add_option("--windows", options->windows,
+                     "whether code of a tenant runs as it is, at addresses that the page table "
+                     "colours: auto (default) where it has no PTX that can be rewritten, never, or "
+                     "always");
       app.add_flag("--overlap-launches", options->plan.overlap_launches,
                    "launch a tenant's kernel while the one before it in its stream still runs "
                    "(compute capability 9.0)");
@@ -259,7 +265,8 @@ const RegisterVerb registered_exec({
                      "--observe"});
       group_options(
           app, "Tenant",
-          {"--tenant", "--socket", "--allow-plain", "--allow-spills", "--overlap-launches"});
+          {"--tenant", "--socket", "--allow-plain", "--allow-spills", "--windows",
+           "--overlap-launches"});
       group_options(app, "Report", {"--audit", "--report", "--json", "--announce"});
       return [options, others, domain]() -> Result<void> {
         if (options->pid) DEMARC_CHECK(refuse_beside_pid(others));

@@ -23,9 +23,9 @@ namespace demarc::emulate {
 // Generic addresses: these windows lead to shared and local memory, everything else to global
 // memory.
 inline constexpr std::uint64_t shared_window = 0x0000'1000'0000'0000;
-inline constexpr std::uint64_t local_window = 0x0000'2000'0000'0000;
-inline constexpr std::uint64_t constant_window = 0x0000'3000'0000'0000;
-inline constexpr std::uint64_t param_window = 0x0000'4000'0000'0000;
+inline constexpr std::uint64_t local_window = 0x0000'1200'0000'0000;
+inline constexpr std::uint64_t constant_window = 0x0000'1400'0000'0000;
+inline constexpr std::uint64_t param_window = 0x0000'1600'0000'0000;
 inline constexpr std::uint64_t max_local_bytes = 512 << 10;    // per thread
 inline constexpr std::uint64_t max_parameter_bytes = 1 << 20;  // per variable of a function
 inline constexpr std::uint32_t max_frame_bytes = 1 << 27;      // per function and warp

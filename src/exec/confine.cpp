@@ -208,6 +208,7 @@ void note_block(const ConfinePlan& plan, const Prepared& prepared, ControlBlock&
   block.allow_plain = std::uint32_t{plan.allow_plain};
   block.allow_spills = plan.allow_spills;
   block.overlap = std::uint32_t{plan.overlap_launches};
+  block.windows = plan.windows;
   block.needs_mps = std::uint32_t{prepared.mps_client};
   const auto tpcs = static_cast<std::uint32_t>(prepared.tpcs.size());
   block.sms_per_tpc = tpcs == 0 ? 0 : prepared.sms / tpcs;
@@ -303,7 +304,8 @@ Result<void> check_plan(const ConfinePlan& plan) {
   const std::pair<const char*, bool> of_tenants[] = {{"--report", plan.report},
                                                      {"--allow-plain", plan.allow_plain},
                                                      {"--allow-spills", plan.allow_spills != 0},
-                                                     {"--overlap-launches", plan.overlap_launches}};
+                                                     {"--overlap-launches", plan.overlap_launches},
+                                                     {"--windows", plan.windows != WindowUse::automatic}};
   for (const auto& [option, given] : of_tenants) {
     if (!given || !plan.tenant.empty()) continue;
     return invalid_input("{} needs --tenant", option);
@@ -340,6 +342,13 @@ Result<void> refuse_inside() {
   return invalid_input(
       "this runs inside another demarc exec, which confines it already: start it outside of that "
       "one");
+}
+
+Result<WindowUse> parse_window_use(std::string_view text) {
+  if (text == "auto") return WindowUse::automatic;
+  if (text == "never") return WindowUse::never;
+  if (text == "always") return WindowUse::always;
+  return invalid_input("--windows {}: auto, never or always was expected", text);
 }
 
 Result<DomainChoice> parse_domain_choice(std::string_view text) {

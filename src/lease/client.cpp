@@ -162,6 +162,11 @@ Result<void> LeaseClient::give(color::LinearByte first) const {
   return {};
 }
 
+Result<void> LeaseClient::show(color::LinearByte first) const {
+  DEMARC_CHECK(answer<Done>(ShowRequest{first}));
+  return {};
+}
+
 Result<ServerStatus> LeaseClient::list() const {
   DEMARC_TRY(const ListHead head, answer<ListHead>(ListRequest{}));
   ServerStatus status{head.card, head.arena_bytes, {}, head.mps};

@@ -47,6 +47,7 @@ void fields(Fields& to, Lease& value) {
   to.member("bytes", value.bytes);
   to.member("share", value.share);
   to.member("mps", value.mps);
+  to.member("window_bytes", value.window_bytes);
 }
 
 // Requests.
@@ -70,6 +71,10 @@ void fields(Fields& to, TakeRequest& value) {
 }
 template <class Fields>
 void fields(Fields& to, GiveRequest& value) {
+  to.member("first", value.first);
+}
+template <class Fields>
+void fields(Fields& to, ShowRequest& value) {
   to.member("first", value.first);
 }
 template <class Fields>
@@ -127,6 +132,8 @@ void fields(Fields& to, TenantStatus& value) {
   to.member("given_bytes", value.given_bytes);
   to.member("unclean_bytes", value.unclean_bytes);
   to.member("lost_bytes", value.lost_bytes);
+  to.member("window_bytes", value.window_bytes);
+  to.member("shown_bytes", value.shown_bytes);
   to.member("extents", value.extents);
   to.member("leases", value.leases);
   to.member("processes", value.processes);
@@ -146,7 +153,7 @@ namespace {
 constexpr const char* answer_place = "answer of demarc serve";
 
 // The words that ask, in the order of Request.
-constexpr RequestWords<Request> words{"open", "attach", "pages", "take",   "give",
+constexpr RequestWords<Request> words{"open", "attach", "pages", "take",   "give",    "show",
                                       "list", "grow",   "move",  "revoke", "end-work"};
 
 template <class Answer>

@@ -221,6 +221,8 @@ Result<TenantConfig> read_tenant(const std::string& name, const toml::table& nod
   DEMARC_TRY(tenant.colors, read_colors(colors, config.colors, tenant.colors_place));
   tenant.bytes_place = table.place("bytes");
   DEMARC_TRY(tenant.bytes, table.bytes("bytes"));
+  tenant.windows_place = table.place("windows");
+  DEMARC_TRY(tenant.windows, table.bytes("windows"));
   tenant.domain_place = table.place("sync_domain");
   if (const toml::node* domain = table.take("sync_domain"); domain != nullptr) {
     const auto* number = domain->as_integer();

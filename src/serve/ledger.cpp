@@ -159,6 +159,14 @@ Result<void> Ledger::replace(const std::vector<Terms>& terms) {
   return {};
 }
 
+std::uint64_t shown_bytes(const Book::Tenant& tenant) {
+  std::uint64_t shown = 0;
+  for (const auto& [first, holding] : tenant.holdings) {
+    if (holding.shown) shown += holding.bytes;
+  }
+  return shown;
+}
+
 Result<LeaseId> Ledger::open(const std::string& name) {
   DEMARC_TRY(const Book::Tenant* found, known_tenant(name));
   if (found->revoked) {
@@ -242,6 +250,25 @@ Result<void> Ledger::give(ProcessId process, LinearByte first) {
     return invalid_input("no bytes of this process begin at {}", first);
   }
   found->second = {found->second.bytes, 0, Holding::State::unclean};
+  return {};
+}
+
+Result<void> Ledger::show(ProcessId process, LinearByte first) {
+  Book::Tenant& tenant = tenant_with(process);
+  const auto found = tenant.holdings.find(first);
+  if (found == tenant.holdings.end() || found->second.process != process) {
+    return invalid_input("no bytes of this process begin at {}", first);
+  }
+  if (found->second.shown) return {};
+  const std::uint64_t shown = shown_bytes(tenant);
+  const Terms& terms = tenant.terms;
+  if (terms.window_bytes < shown || found->second.bytes > terms.window_bytes - shown) {
+    return missing_capability(
+        "{} bytes of windows for tenant '{}': {} of {} are in use (windows = \"...\" in the "
+        "server's configuration gives more)",
+        found->second.bytes, terms.name, shown, terms.window_bytes);
+  }
+  found->second.shown = true;
   return {};
 }
 

@@ -66,6 +66,8 @@ constexpr Number numbers[] = {
     {"demarc_tenant_bytes", "bytes that the tenant may have", MetricType::Gauge, [](const auto& t) { return static_cast<double>(t.bytes); }},
     {"demarc_tenant_given_bytes", "bytes that processes of the tenant have", MetricType::Gauge, [](const auto& t) { return static_cast<double>(t.given_bytes); }},
     {"demarc_tenant_lost_bytes", "bytes that could not be filled with zeros and are never given again", MetricType::Gauge, [](const auto& t) { return static_cast<double>(t.lost_bytes); }},
+    {"demarc_tenant_window_bytes", "bytes that processes of the tenant may show by their page tables, together", MetricType::Gauge, [](const auto& t) { return static_cast<double>(t.window_bytes); }},
+    {"demarc_tenant_shown_bytes", "bytes that processes of the tenant show by their page tables", MetricType::Gauge, [](const auto& t) { return static_cast<double>(t.shown_bytes); }},
     {"demarc_tenant_unclean_bytes", "bytes that came back and wait to be filled with zeros", MetricType::Gauge, [](const auto& t) { return static_cast<double>(t.unclean_bytes); }},
     {"demarc_tenant_extents", "pieces of memory that processes of the tenant have", MetricType::Gauge, [](const auto& t) { return static_cast<double>(t.extents); }},
     {"demarc_tenant_leases", "leases of the tenant", MetricType::Gauge, [](const auto& t) { return static_cast<double>(t.leases); }},

@@ -5,6 +5,7 @@
 
 #include "demarc/card/proof.hpp"
 #include "demarc/color/color_scheme.hpp"
+#include "demarc/driver/page_mappings.hpp"
 #include "demarc/driver/sync_domain.hpp"
 #include "demarc/guest/lent_share.hpp"
 #include "demarc/partition/partition.hpp"
@@ -62,7 +63,9 @@ Result<std::unique_ptr<PoolCard>> PoolCard::create(const Config& config) {
   DEMARC_TRY(const std::uint32_t domains, domains_of(gpu));
   const CardNumbers numbers{
       card->topology(), domains,
-      [](const color::ColorSet&) -> Result<std::uint64_t> { return ~std::uint64_t{}; }};
+      [](const color::ColorSet&) -> Result<std::uint64_t> { return ~std::uint64_t{}; },
+      0,
+      ~std::uint64_t{}};
   DEMARC_CHECK(terms_of(config, numbers));
   DEMARC_TRY(const std::uint64_t bytes, arena_bytes(config, *gpu));
   std::vector<cuda::ShareRequest> requests;
@@ -119,7 +122,16 @@ CardNumbers PoolCard::numbers() const {
           [this](const color::ColorSet& colors) -> Result<std::uint64_t> {
             DEMARC_TRY(const lease::Share found, share(colors));
             return found.bytes;
-          }};
+          },
+          0,
+          window_bytes()};
+}
+
+// An eighth of the mappings is left to the other programs of the machine.
+std::uint64_t PoolCard::window_bytes() const {
+  const std::uint64_t granule = shares_.begin()->second.share.law->granule();
+  if (granule < cuda::mapped_page_bytes) return 0;
+  return cuda::max_mapped_pieces / 8 * 7 * granule;
 }
 
 const std::string& PoolCard::uuid() const {

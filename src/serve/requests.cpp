@@ -155,7 +155,7 @@ Result<lease::Lease> Server::lease_of(const std::string& tenant) const {
   DEMARC_TRY(lease::ProvedMask mask, card_.mask(terms.tpcs));
   return lease::Lease{tenant,           card_.uuid(),      to_string(terms.tpcs),
                       std::move(mask),  terms.sync_domain, terms.bytes,
-                      std::move(share), options_.mps};
+                      std::move(share), options_.mps,      terms.window_bytes};
 }
 
 std::vector<OwnedFile> Server::locks() const {
@@ -268,6 +268,13 @@ Result<void> Server::carry_out(Connection& connection, const lease::TakeRequest&
 Result<void> Server::carry_out(Connection& connection, const lease::GiveRequest& request) {
   if (!connection.process) return invalid_input("attach to a lease before memory is given back");
   DEMARC_CHECK(ledger_.give(*connection.process, request.first));
+  connection.answers.push_back({to_text(lease::Done{}), {}});
+  return {};
+}
+
+Result<void> Server::carry_out(Connection& connection, const lease::ShowRequest& request) {
+  if (!connection.process) return invalid_input("attach to a lease before memory is shown");
+  DEMARC_CHECK(ledger_.show(*connection.process, request.first));
   connection.answers.push_back({to_text(lease::Done{}), {}});
   return {};
 }
@@ -446,6 +453,8 @@ std::vector<lease::TenantStatus> Server::status() const {
     status.colors = list_of(tenant.terms.colors);
     status.sync_domain = tenant.terms.sync_domain;
     status.bytes = tenant.terms.bytes;
+    status.window_bytes = tenant.terms.window_bytes;
+    status.shown_bytes = shown_bytes(tenant);
     for (const auto& [first, holding] : tenant.holdings) {
       const bool given = holding.state == Holding::State::given;
       const bool lost = holding.state == Holding::State::lost;

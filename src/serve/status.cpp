@@ -22,9 +22,15 @@ std::string domain_of(const lease::TenantStatus& tenant) {
   return tenant.sync_domain ? fmt::format("{}", *tenant.sync_domain) : "-";
 }
 
+// What its processes show, of what they may.
+std::string windows_of(const lease::TenantStatus& tenant) {
+  if (tenant.window_bytes == 0) return "-";
+  return fmt::format("{} of {}", mebibytes(tenant.shown_bytes), mebibytes(tenant.window_bytes));
+}
+
 // The cells of a tenant's line, and their headings.
 constexpr const char* headings[] = {"tenant", "TPCs", "colours",   "domain",   "may have", "has",
-                                    "zeroed", "lost", "processes", "launches", "outside"};
+                                    "zeroed", "lost", "windows", "processes", "launches", "outside"};
 std::vector<std::string> cells_of(const lease::TenantStatus& tenant) {
   return {tenant.name + (tenant.revoked ? " (revoked)" : ""),
           tenant.tpcs,
@@ -34,6 +40,7 @@ std::vector<std::string> cells_of(const lease::TenantStatus& tenant) {
           mebibytes(tenant.given_bytes),
           mebibytes(tenant.unclean_bytes),
           mebibytes(tenant.lost_bytes),
+          windows_of(tenant),
           fmt::format("{}", tenant.processes.size()),
           fmt::format("{}", sum(tenant.launches)),
           fmt::format("{}", sum(tenant.unconfined) + sum(tenant.refused))};
@@ -69,6 +76,8 @@ Json json_of(const lease::TenantStatus& tenant) {
               {"given_bytes", tenant.given_bytes},
               {"unclean_bytes", tenant.unclean_bytes},
               {"lost_bytes", tenant.lost_bytes},
+              {"window_bytes", tenant.window_bytes},
+              {"shown_bytes", tenant.shown_bytes},
               {"extents", tenant.extents},
               {"leases", tenant.leases},
               {"processes", tenant.processes},

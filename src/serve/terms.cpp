@@ -139,6 +139,36 @@ Result<std::vector<std::optional<std::uint32_t>>> all_domains(const Config& conf
   return domains;
 }
 
+// Those that are kept and given first; what is left is divided evenly among the others.
+Result<std::vector<std::uint64_t>> all_windows(const Config& config, const CardNumbers& card,
+                                               const std::vector<Terms>& kept) {
+  std::vector<std::uint64_t> windows;
+  std::uint64_t left = card.window_bytes;
+  std::uint64_t others = 0;
+  for (const TenantConfig& tenant : config.tenants) {
+    const Terms* terms = kept_of(kept, tenant);
+    const std::uint64_t own = terms != nullptr ? terms->window_bytes : tenant.windows.value_or(0);
+    if (own > left) {
+      return invalid_input(
+          "{}: tenant '{}': {} bytes of windows were asked for, but {}", tenant.windows_place,
+          tenant.name, own,
+          card.window_bytes == 0
+              ? "colours of this card change within a page, so that no page table divides them"
+              : fmt::format("the kernel module has mappings for {} and {} are left",
+                            card.window_bytes, left));
+    }
+    left -= own;
+    windows.push_back(own);
+    if (terms == nullptr && !tenant.windows) ++others;
+  }
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    const TenantConfig& tenant = config.tenants[i];
+    if (tenant.windows || kept_of(kept, tenant) != nullptr) continue;
+    windows[i] = left / others / lease::extent_step * lease::extent_step;
+  }
+  return windows;
+}
+
 }  // namespace
 
 Result<std::vector<Terms>> terms_of(const Config& config, const CardNumbers& card,
@@ -146,6 +176,7 @@ Result<std::vector<Terms>> terms_of(const Config& config, const CardNumbers& car
   DEMARC_CHECK(check_without_card(config));
   DEMARC_TRY(const auto tpcs, all_tpcs(config, card.topology, kept));
   DEMARC_TRY(const auto domains, all_domains(config, card, kept));
+  DEMARC_TRY(const auto windows, all_windows(config, card, kept));
   std::vector<Terms> all;
   for (std::size_t i = 0; i < config.tenants.size(); ++i) {
     const TenantConfig& tenant = config.tenants[i];
@@ -163,7 +194,8 @@ Result<std::vector<Terms>> terms_of(const Config& config, const CardNumbers& car
       return invalid_input("{}: tenant '{}': {} bytes were asked for, but its colours hold {}",
                            tenant.bytes_place, tenant.name, bytes, *share);
     }
-    all.push_back({tenant.name, tpcs[i], tenant.colors, domains[i], *share, bytes});
+    all.push_back({tenant.name, tpcs[i], tenant.colors, domains[i], *share, bytes,
+                   std::min(windows[i], bytes)});
   }
   return all;
 }

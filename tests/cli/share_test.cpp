@@ -55,6 +55,24 @@ TEST_F(ShareOfACard, is_served_to_programs_that_know_nothing_of_each_other) {
   EXPECT_EQ(run_demarc(command("1/3", {"context"})).exit_code, 1);
 }
 
+// The kernel is launched as it is; what it writes is what the program reads.
+TEST_F(ShareOfACard, is_reached_by_the_page_table_where_this_is_asked_for) {
+  const auto always = run_demarc(command("1/2", {"context", "count"},
+                                         {"--memory", "64 MiB", "--description", "h100-sxm",
+                                          "--windows", "always", "--report"}));
+  EXPECT_EQ(always.exit_code, 0) << always.err;
+  EXPECT_THAT(log(), HasSubstr("context 0\ncount right\n"));
+  EXPECT_THAT(always.err, HasSubstr("kernels in the tenant's colours by the page table"));
+  EXPECT_THAT(always.err, HasSubstr("no kernel was launched\n"));
+  const auto list = run_demarc({"lease", "list", "--socket", server});
+  EXPECT_THAT(list.out, HasSubstr("0 MiB of 18 MiB")) << "the program has ended";
+  const auto by_arithmetic = run_demarc(command("1/2", {"context", "count"}, {"--report"}));
+  EXPECT_THAT(by_arithmetic.err, HasSubstr("no kernel reached memory by the page table"));
+  const auto wrong = run_demarc(command("1/2", {"context"}, {"--windows", "often"}));
+  EXPECT_EQ(wrong.exit_code, 1);
+  EXPECT_THAT(wrong.err, HasSubstr("--windows often: auto, never or always was expected"));
+}
+
 TEST_F(ShareOfACard, is_served_by_one_server_to_those_who_come_at_once) {
   std::vector<Process> running;
   for (const char* share : {"1/2", "2/2", "1/2"}) {

@@ -40,6 +40,7 @@ class LeaseStandIn {
     lease.card = pool_->arena().gpu()->uuid();
     lease.share = pool_->lend(1).value();
     lease.bytes = lease.share.bytes;
+    lease.window_bytes = lease.bytes;
     for (std::uint64_t page = 0; page < lease.share.pages; ++page) {
       pages_.push_back(pool_->arena().lend_page(color::ArenaPage(page)).value());
     }
@@ -81,6 +82,7 @@ class LeaseStandIn {
   std::string opened_token = token;        // of a lease that is opened; the same
   std::atomic<bool> lends_no_page{false};  // sends too few
   std::atomic<bool> hangs_up{false};       // at the next question
+  std::atomic<bool> shows_nothing{false};  // has no more mappings
 
  private:
   void serve() {
@@ -143,6 +145,9 @@ class LeaseStandIn {
       }
       taken_ = extent.end();
       return lease::to_text(extent);
+    }
+    if (std::holds_alternative<lease::ShowRequest>(request) && shows_nothing) {
+      return lease::to_text(Error{ErrorKind::missing_capability, "4 of 4 bytes are in use"});
     }
     return to_text(lease::Done{});
   }

@@ -65,6 +65,9 @@ TEST_F(Client, asks_and_hands_out_what_is_answered) {
   answer(to_text(Done{}));
   EXPECT_TRUE(client.give(LinearByte(4 << 20)));
   EXPECT_EQ(asked(), Request(GiveRequest{LinearByte(4 << 20)}));
+  answer(to_text(Done{}));
+  EXPECT_TRUE(client.show(LinearByte(6 << 20)));
+  EXPECT_EQ(asked(), Request(ShowRequest{LinearByte(6 << 20)}));
   for (int i = 0; i < 3; ++i) answer(to_text(Done{}));
   EXPECT_TRUE(client.grow("a", 9));
   EXPECT_EQ(asked(), Request(GrowRequest{"a", 9}));

@@ -18,7 +18,8 @@ Lease lease_by_parities() {
           3,
           4096,
           {2 << 20, 70, 1 << 30, color::make_law(color::Parities{{0xc4000}, 1})},
-          "/run/mps"};
+          "/run/mps",
+          8192};
 }
 
 Lease lease_by_remainders() {
@@ -51,7 +52,9 @@ TenantStatus full_status() {
           .unconfined = {24},
           .refused = {25},
           .revoked = true,
-          .lost_bytes = 26};
+          .lost_bytes = 26,
+          .window_bytes = 27,
+          .shown_bytes = 28};
 }
 
 template <class Answer>
@@ -77,7 +80,7 @@ TEST(Messages, of_every_kind_come_back_as_they_were) {
   for (const Request& request :
        {Request(OpenRequest{"a \"name\"", "/proc/1/fd/2#3"}), Request(AttachRequest{"0f"}),
         Request(PagesRequest{{color::ArenaPage(5), 9}}),
-        Request(TakeRequest{std::uint64_t{1} << 40}), Request(GiveRequest{LinearByte(7)}),
+        Request(TakeRequest{std::uint64_t{1} << 40}), Request(GiveRequest{LinearByte(7)}), Request(ShowRequest{LinearByte(9)}),
         Request(ListRequest{}), Request(GrowRequest{"a", 9}), Request(MoveRequest{"a", "0-3"}),
         Request(RevokeRequest{"a"}), Request(EndWorkRequest{})}) {
     const auto read = parse_request(to_text(request));
@@ -103,6 +106,7 @@ TEST(Messages, are_written_as_other_versions_read_them) {
             R"({"do":"pages","first_page":5,"pages":9})");
   EXPECT_EQ(to_text(Request(TakeRequest{6})), R"({"do":"take","bytes":6})");
   EXPECT_EQ(to_text(Request(GiveRequest{LinearByte(7)})), R"({"do":"give","first":7})");
+  EXPECT_EQ(to_text(Request(ShowRequest{LinearByte(8)})), R"({"do":"show","first":8})");
   EXPECT_EQ(to_text(Request(ListRequest{})), R"({"do":"list"})");
   EXPECT_EQ(to_text(Request(GrowRequest{"a", 9})), R"({"do":"grow","tenant":"a","bytes":9})");
   EXPECT_EQ(to_text(Request(MoveRequest{"a", "0-3"})),
@@ -115,7 +119,7 @@ TEST(Messages, are_written_as_other_versions_read_them) {
             R"("mask":{"disabled":[1,2,3,4],"sms":34},"sync_domain":3,"bytes":4096,)"
             R"("share":{"page_bytes":2097152,"pages":70,"bytes":1073741824,)"
             R"("parities":{"masks":[802816],"color":1},"patterns_at":null,"places_at":null},)"
-            R"("mps":"/run/mps"},"locks":2})");
+            R"("mps":"/run/mps","window_bytes":8192},"locks":2})");
   EXPECT_EQ(
       to_text(Opened{lease_by_remainders(), "0123", 3}),
       R"({"lease":{"tenant":"detector","card":"GPU-1","tpcs":"0-15,20",)"
@@ -123,7 +127,7 @@ TEST(Messages, are_written_as_other_versions_read_them) {
       R"("share":{"page_bytes":2097152,"pages":70,"bytes":1073741824,)"
       R"("remainders":{"chunk_shift":8,"page_shift":13,"pattern_bits":9,"begin":1,"end":4294967295,)"
       R"("reciprocal":3,"reciprocal_shift":4,"skipped":5,"first_page":6,"pages_at":1030},)"
-      R"("patterns_at":512,"places_at":1024},"mps":"/run/mps"},"token":"0123","locks":3})");
+      R"("patterns_at":512,"places_at":1024},"mps":"/run/mps","window_bytes":8192},"token":"0123","locks":3})");
   EXPECT_EQ(to_text(PageBatch{{color::ArenaPage(5), 9}}), R"({"first_page":5,"pages":9})");
   EXPECT_EQ(to_text(Extent{LinearByte(2), 4}), R"({"first":2,"bytes":4})");
   EXPECT_EQ(to_text(Done{}), "{}");
@@ -132,7 +136,8 @@ TEST(Messages, are_written_as_other_versions_read_them) {
   EXPECT_EQ(
       to_text(full_status()),
       R"({"name":"a","tpcs":"0-3","colors":"0","sync_domain":2,"bytes":10,"given_bytes":11,)"
-      R"("unclean_bytes":12,"lost_bytes":26,"extents":13,"leases":14,"processes":[15,16],)"
+      R"("unclean_bytes":12,"lost_bytes":26,"window_bytes":27,"shown_bytes":28,"extents":13,)"
+      R"("leases":14,"processes":[15,16],)"
       R"("attached_ms":17,"refused_takes":18,"refused_bytes":19,"refused_calls":20,)"
       R"("refused_kernels":21,"launches":[22,23],"unconfined":[24],"refused":[25],"revoked":true})");
 }
@@ -162,7 +167,7 @@ TEST(Messages, that_ask_for_nothing_known_are_refused_with_the_place) {
   EXPECT_EQ(refused("{}"), "request: the key 'do' is missing");
   EXPECT_EQ(
       refused(R"({"do":"steal"})"),
-      "request.do: 'steal': one of open, attach, pages, take, give, list, grow, move, revoke, "
+      "request.do: 'steal': one of open, attach, pages, take, give, show, list, grow, move, revoke, "
       "end-work was expected");
   EXPECT_EQ(refused(R"({"do":"take"})"), "request: the key 'bytes' is missing");
   EXPECT_EQ(refused(R"({"do":"take","bytes":"1"})"),

@@ -237,7 +237,7 @@ TEST(ServeConfig, of_a_tenant_is_refused_with_the_place_of_what_is_wrong) {
   }
   EXPECT_EQ(tenant_refusal("sms = 1\ncolors = \"1/2\"\ncolours = 1"),
             "f.toml:4:1: unknown key 'colours'; the keys here are: tpcs, gpcs, sms, share, split, "
-            "colors, bytes, sync_domain");
+            "colors, bytes, windows, sync_domain");
   EXPECT_EQ(tenant_refusal("tpcs = \"1/2\"\nsplit = \"fair\"\ncolors = \"1/2\""),
             "f.toml:3:9: split: 'fair': packed, distributed, gpc-aligned, side-aware or "
             "side-aligned was expected");
@@ -250,6 +250,36 @@ TEST(ServeConfig, of_a_tenant_is_refused_with_the_place_of_what_is_wrong) {
         "or leave split out")
         << choice;
   }
+}
+
+// Mappings are the machine's, so that what nobody asked for is divided among those who did not ask.
+TEST(ServeTerms, divide_the_windows_that_the_card_has_mappings_for) {
+  CardNumbers card = small_card();
+  const auto windows = [&](const std::string& of_a, const std::string& of_b) {
+    std::vector<std::uint64_t> bytes;
+    const auto terms =
+        terms_from("[tenants.a]\nsms = 1\ncolors = [0]\n" + of_a +
+                       "\n[tenants.b]\nsms = 1\ncolors = [1]\n" + of_b + "\n",
+                   card);
+    if (!terms) return terms.error().message;
+    return fmt::format("{} and {} MiB", (*terms)[0].window_bytes >> 20U,
+                       (*terms)[1].window_bytes >> 20U);
+  };
+  EXPECT_EQ(windows("", ""), "0 and 0 MiB");
+  EXPECT_EQ(windows("windows = \"2 MiB\"", ""),
+            "f.toml:4:11: tenant 'a': 2097152 bytes of windows were asked for, but colours of this "
+            "card change within a page, so that no page table divides them");
+  card.window_bytes = std::uint64_t{90} << 20U;
+  EXPECT_EQ(windows("", ""), "44 and 44 MiB") << "whole steps of 2 MiB";
+  EXPECT_EQ(windows("windows = \"16 MiB\"", ""), "16 and 64 MiB") << "no more than it has memory";
+  EXPECT_EQ(windows("windows = \"50 MiB\"", "windows = \"40 MiB\""), "50 and 40 MiB");
+  EXPECT_EQ(windows("windows = \"50 MiB\"", "windows = \"42 MiB\""),
+            "f.toml:8:11: tenant 'b': 44040192 bytes of windows were asked for, but the kernel "
+            "module has mappings for 94371840 and 41943040 are left");
+  EXPECT_EQ(windows("windows = \"0\"", ""), "0 and 64 MiB");
+  EXPECT_EQ(windows("windows = \"much\"", ""),
+            "f.toml:4:11: windows: 'much' is not a number of bytes; write it as 4096, 64K, 512 MiB "
+            "or 16GiB");
 }
 
 TEST(ServeTerms, give_every_tenant_TPCs_colours_bytes_and_a_domain) {

@@ -148,6 +148,45 @@ TEST_F(Tenants, that_are_capped_get_no_byte_beyond) {
   EXPECT_FALSE(ledger.take(process, 1));
 }
 
+// The kernel module's mappings are those of all processes of a tenant together.
+TEST_F(Tenants, show_no_more_than_they_may_at_a_time) {
+  Terms a = terms("a", {0, 1}, 1, 8, 1);
+  a.window_bytes = step_bytes(3);
+  ASSERT_TRUE(ledger.set(a));
+  const ProcessId first = process_of("a");
+  const ProcessId second = process_of("a");
+  const LinearByte of_first = ledger.take(first, step_bytes(2)).value().first;
+  const LinearByte of_second = ledger.take(second, step_bytes(2)).value().first;
+  const auto shown = [&] { return shown_bytes(*ledger.tenant("a")); };
+  EXPECT_EQ(shown(), 0U);
+  EXPECT_EQ(refusal(ledger.show(first, of_second)), "no bytes of this process begin at 4194304");
+  EXPECT_EQ(refusal(ledger.show(first, at_step(7))), "no bytes of this process begin at 14680064");
+  ASSERT_TRUE(ledger.show(first, of_first));
+  ASSERT_TRUE(ledger.show(first, of_first)) << "again";
+  EXPECT_EQ(shown(), step_bytes(2));
+  const auto refused = ledger.show(second, of_second);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
+  EXPECT_EQ(refused.error().message,
+            "4194304 bytes of windows for tenant 'a': 4194304 of 6291456 are in use (windows = "
+            "\"...\" in the server's configuration gives more)");
+  const LinearByte one = ledger.take(second, step_bytes(1)).value().first;
+  ASSERT_TRUE(ledger.show(second, one)) << "just all of them";
+  EXPECT_EQ(shown(), step_bytes(3));
+  ASSERT_TRUE(ledger.give(second, one));
+  EXPECT_EQ(shown(), step_bytes(2)) << "what is given back is shown no more";
+  ledger.detach(first);
+  EXPECT_EQ(shown(), 0U) << "nor is what a process had that has ended";
+  ASSERT_TRUE(ledger.show(second, of_second));
+  const ProcessId other = process_of("b");
+  const LinearByte of_other = ledger.take(other, 1).value().first;
+  EXPECT_THAT(refusal(ledger.show(other, of_other)), HasSubstr("0 of 0 are in use"));
+  a.window_bytes = step_bytes(1);
+  ASSERT_TRUE(ledger.set(a)) << "less than is in use";
+  const LinearByte more = ledger.take(second, 1).value().first;
+  EXPECT_THAT(refusal(ledger.show(second, more)), HasSubstr("4194304 of 2097152 are in use"));
+}
+
 TEST_F(Tenants, cannot_give_what_they_do_not_have) {
   const auto process = process_of("a");
   const auto other = process_of("a");

@@ -40,7 +40,9 @@ lease::ServerStatus two_tenants() {
             .unconfined = {5, 0, 0, 0},
             .refused = {0, 0, 0, 7},
             .revoked = true,
-            .lost_bytes = 4 << 20},
+            .lost_bytes = 4 << 20,
+            .window_bytes = 32 << 20,
+            .shown_bytes = 2 << 20},
            {.name = "second", .tpcs = "9", .colors = "2"}},
           "on"};
 }
@@ -48,12 +50,12 @@ lease::ServerStatus two_tenants() {
 TEST(Status, is_a_line_a_tenant) {
   EXPECT_EQ(status_to_text(two_tenants()),
             "GPU-1: 3072 MiB of coloured memory, with MPS\n"
-            "tenant          TPCs   colours  domain  may have  has    zeroed  lost   processes  "
-            "launches  outside\n"
-            "a<b> (revoked)  0-3,8  0,1      2       64 MiB    6 MiB  2 MiB   4 MiB  2          "
-            "321       12\n"
-            "second          9      2        -       0 MiB     0 MiB  0 MiB   0 MiB  0          "
-            "0         0\n");
+            "tenant          TPCs   colours  domain  may have  has    zeroed  lost   windows          "
+            "processes  launches  outside\n"
+            "a<b> (revoked)  0-3,8  0,1      2       64 MiB    6 MiB  2 MiB   4 MiB  2 MiB of 32 MiB  "
+            "2          321       12\n"
+            "second          9      2        -       0 MiB     0 MiB  0 MiB   0 MiB  -                "
+            "0          0         0\n");
 }
 
 TEST(Status, says_whether_somebody_uses_a_tenant) {
@@ -85,7 +87,7 @@ TEST(Status, is_JSON_with_every_number) {
   EXPECT_EQ(json.at("tenants").at(0),
             parse_json(R"({"name": "a<b>", "tpcs": "0-3,8", "colors": "0,1",
 "sync_domain": 2, "bytes": 67108864, "given_bytes": 6291456, "unclean_bytes": 2097152,
-"lost_bytes": 4194304, "extents": 3, "leases": 1, "processes": [10, 11], "attached_ms": 2500,
+"lost_bytes": 4194304, "window_bytes": 33554432, "shown_bytes": 2097152, "extents": 3, "leases": 1, "processes": [10, 11], "attached_ms": 2500,
 "refused_takes": 4, "refused_bytes": 4096, "refused_calls": 8, "refused_kernels": 9,
 "launches": [1, 20, 300, 0], "unconfined_launches": [5, 0, 0, 0], "refused_launches": [0, 0, 0, 7],
 "revoked": true})",
@@ -130,6 +132,8 @@ TEST(Status, is_numbers_for_Prometheus) {
         "demarc_tenant_given_bytes{tenant=\"a<b>\"} 6291456\n",
         "demarc_tenant_unclean_bytes{tenant=\"a<b>\"} 2097152\n",
         "demarc_tenant_lost_bytes{tenant=\"a<b>\"} 4194304\n",
+        "demarc_tenant_window_bytes{tenant=\"a<b>\"} 33554432\n",
+        "demarc_tenant_shown_bytes{tenant=\"a<b>\"} 2097152\n",
         "demarc_tenant_extents{tenant=\"a<b>\"} 3\n",
         "demarc_tenant_leases{tenant=\"a<b>\"} 1\n",
         "demarc_tenant_processes{tenant=\"a<b>\"} 2\n",

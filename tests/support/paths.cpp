@@ -49,9 +49,8 @@ std::filesystem::path fresh_folder(const std::string& name) {
 
 const std::filesystem::path& fake_libcuda() {
   static const std::filesystem::path copy = [] {
-    const char* name = "libdemarc_fake_libcuda.so";
-    auto path = fresh_folder("libcuda") / name;
-    std::filesystem::copy_file(build_dir() / name, path);
+    auto path = fresh_folder("libcuda") / "libcuda.so.580.159.04";
+    std::filesystem::copy_file(build_dir() / "libdemarc_fake_libcuda.so", path);
     return path;
   }();
   return copy;

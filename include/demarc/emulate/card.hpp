@@ -24,7 +24,7 @@ struct HostRange {
 // What a launch finds on the card.
 struct Card {
   // The memory that kernels may access besides the module's variables, in any order. Ranges must
-  // not overlap. They must not lie between 0x1000'0000'0000 and 0x4100'0000'0000, where generic
+  // not overlap. They must not lie between 0x1000'0000'0000 and 0x1700'0000'0000, where generic
   // addresses lead elsewhere.
   std::vector<HostRange> memory;
   std::vector<std::uint32_t> sm_of_block;  // %smid by linear block index; 0 behind its end

@@ -24,6 +24,8 @@ struct DomainChoice {
   Kind kind = Kind::free;
   std::uint32_t domain = 0;  // given
 };
+// "auto", "never" or "always".
+[[nodiscard]] Result<WindowUse> parse_window_use(std::string_view text);
 // "free", "none" or a number.
 [[nodiscard]] Result<DomainChoice> parse_domain_choice(std::string_view text);
 
@@ -42,6 +44,9 @@ struct ConfinePlan {
   // A tenant's kernel may be launched before the one in front of it in its stream has ended; it
   // then waits itself. Needs compute capability 9.0.
   bool overlap_launches = false;
+  // Whether a tenant's code runs as it is, at addresses that the page table leads to the tenant's
+  // bytes.
+  WindowUse windows = WindowUse::automatic;
   // Other programs that say the same may have the program's TPCs too.
   bool allow_overlap = false;
   bool report = false;      // the outcome's report is wanted, which needs a tenant

@@ -22,8 +22,15 @@ inline constexpr const char* control_variable = "DEMARC_CONTROL";
 inline constexpr const char* tenant_variable = "DEMARC_TENANT";
 inline constexpr const char* chained_injection_variable = "DEMARC_CHAINED_INJECTION";
 
+// Whether code runs at addresses that the page table leads to the tenant's bytes (calls/window_code.hpp).
+enum class WindowUse : std::uint32_t {
+  never,
+  automatic,  // where arithmetic does not serve: machine code, kernels that are not rewritten
+  always,     // all of it
+};
+
 struct ControlBlock {
-  static constexpr std::uint64_t expected_magic = 0x31316372616d6564;  // "demarc11"
+  static constexpr std::uint64_t expected_magic = 0x32316372616d6564;  // "demarc12"
   std::uint64_t magic = expected_magic;
   std::uint32_t bytes = sizeof(ControlBlock);  // of this struct: another build's is refused
   std::uint64_t token[2] = {};                 // random; whoever opens the block must know it
@@ -38,6 +45,7 @@ struct ControlBlock {
   std::uint32_t allow_plain = 0;     // memory for processes that hold machine code alone
   std::uint32_t allow_spills = 0;    // bytes per thread in local memory
   std::uint32_t overlap = 0;         // launches of kernels that are coloured
+  WindowUse windows = WindowUse::never;
   std::uint32_t sms_per_tpc = 0;     // the least; 0: not known
   std::uint32_t needs_mps = 0;       // the proof ran in a client of MPS, so the program must be one
   // What the program has claimed of the card (exec/program_claim.hpp), and descriptors of

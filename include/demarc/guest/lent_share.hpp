@@ -3,20 +3,23 @@
 // order and needs no measurement. Pages hold all colours. The borrower's code keeps to one share,
 // so a borrower may run only rewritten kernels.
 //
-// Pointers of kernels are addresses of a window. It is reserved, as long as the share, and never
-// mapped. Rewritten kernels translate them; a kernel or a copy that knows nothing of colours
-// faults. The driver gave the window, so no memory of the process lies there, nor do the windows
-// that the GPU has for shared and local memory.
+// Pointers of kernels are addresses of a window. It is reserved, as long as the share. Rewritten
+// kernels translate them. Nothing is mapped there, so that a kernel or a copy that knows nothing of
+// colours faults, unless show() has mapped just the share's own bytes there, each at its address.
+// The driver gave the window, so no memory of the process lies there, nor do the windows that the
+// GPU has for shared and local memory.
 #pragma once
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "demarc/driver/memory.hpp"
+#include "demarc/driver/page_mappings.hpp"
 #include "demarc/guest/colored_code.hpp"
 #include "demarc/lease/share.hpp"
 
@@ -47,6 +50,20 @@ class BorrowedShare {
   // missing, too many or no memory. Errors of the lender and of the driver are also returned. Pages
   // of earlier calls of the lender stay mapped. One thread at a time may call it; kernels may run.
   [[nodiscard]] Result<void> map(const color::Extent& extent);
+
+  // From now on map() notes what show() needs. Before the first map(). missing_capability where the
+  // colours change within a page or the driver's version is not known.
+  [[nodiscard]] Result<void> prepare_showing();
+  // The bytes of whole pages of the window lie at its addresses from then on, so that any code
+  // reaches them there. They were given to map(). Errors leave none of them there.
+  [[nodiscard]] Result<void> show(const color::Extent& extent);
+  // Pages of the arena with bytes of the extent are mapped no more, so that the process reaches
+  // these bytes by the window alone, and none of another share. map() maps them again.
+  void leave_arena(const color::Extent& extent);
+  // They are taken away there. No kernel uses them.
+  void hide(const color::Extent& extent);
+  // Mappings that the window's shown bytes take, of max_mapped_pieces.
+  [[nodiscard]] std::uint64_t pieces() const { return pieces_; }
 
   // The address that a kernel gets for linear byte 0; bytes() bytes may be used.
   [[nodiscard]] color::DeviceAddress window() const {
@@ -83,6 +100,8 @@ class BorrowedShare {
   [[nodiscard]] Result<void> map_pages(color::PageRun run);
   [[nodiscard]] Result<void> borrow_tables(std::span<const std::byte> table);
   [[nodiscard]] Result<void> map_batch(color::ArenaPage first, const std::vector<OwnedFile>& batch);
+  [[nodiscard]] Result<void> allow(color::ArenaPage first, std::uint64_t count);
+  [[nodiscard]] Result<void> show_page(std::uint64_t offset);
 
   GpuPointer gpu_;
   LentShare lent_;
@@ -91,6 +110,12 @@ class BorrowedShare {
   AddressRange window_;
   std::uint64_t in_front_ = 0;               // bytes of the arena's range that its pages leave free
   std::vector<bool> mapped_;                 // of the arena's pages
+  CuUuid card_ = {};
+  PageMappings* mappings_ = nullptr;         // null: nothing can be shown
+  std::vector<std::byte> law_table_;         // for show()
+  std::vector<MappedMemory> memory_;         // of the arena's mapped pages, for show()
+  std::map<std::uint64_t, std::uint64_t> shown_;  // offset of a page of the window -> its pieces
+  std::uint64_t pieces_ = 0;
   std::optional<AddressRange> lent_tables_;  // of remainders: the page with the share's own
   std::optional<DeviceBuffer> table_;        // where one of them is not in that page
 };

@@ -64,6 +64,10 @@ class LeaseClient {
   // Gives back what take() gave at `first`. No kernel may use it any more.
   [[nodiscard]] Result<void> give(color::LinearByte first) const;
 
+  // Gets the mappings that it takes to show what take() gave at `first`, until it is given back.
+  // missing_capability if the tenant has no more of them.
+  [[nodiscard]] Result<void> show(color::LinearByte first) const;
+
   [[nodiscard]] Result<ServerStatus> list() const;
   [[nodiscard]] Result<void> grow(const std::string& tenant, std::uint64_t bytes) const;
   [[nodiscard]] Result<void> move(const std::string& tenant, const std::string& tpcs) const;

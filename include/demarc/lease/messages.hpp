@@ -43,6 +43,11 @@ struct GiveRequest {
   color::LinearByte first = {};
   friend bool operator==(const GiveRequest&, const GiveRequest&) = default;
 };
+// Asks for mappings by which any code reaches what take() gave at `first` (cuda::BorrowedShare).
+struct ShowRequest {
+  color::LinearByte first = {};
+  friend bool operator==(const ShowRequest&, const ShowRequest&) = default;
+};
 struct ListRequest {
   friend bool operator==(const ListRequest&, const ListRequest&) = default;
 };
@@ -68,7 +73,8 @@ struct EndWorkRequest {
   friend bool operator==(const EndWorkRequest&, const EndWorkRequest&) = default;
 };
 using Request = std::variant<OpenRequest, AttachRequest, PagesRequest, TakeRequest, GiveRequest,
-                             ListRequest, GrowRequest, MoveRequest, RevokeRequest, EndWorkRequest>;
+                             ShowRequest, ListRequest, GrowRequest, MoveRequest, RevokeRequest,
+                             EndWorkRequest>;
 
 // The longest question. It bounds what a server reads for one: nested text takes long.
 inline constexpr std::size_t question_bytes = 4096;
@@ -131,6 +137,8 @@ struct TenantStatus {
   std::vector<std::uint64_t> refused = {};
   bool revoked = false;          // its processes are being ended
   std::uint64_t lost_bytes = 0;  // could not be filled with zeros, and are never given again
+  std::uint64_t window_bytes = 0;  // bytes that the page table may show at a time
+  std::uint64_t shown_bytes = 0;   // and does
   friend bool operator==(const TenantStatus&, const TenantStatus&) = default;
 };
 

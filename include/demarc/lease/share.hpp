@@ -46,6 +46,7 @@ struct Lease {
   std::uint64_t bytes = 0;  // linear bytes that may be taken; at most share.bytes
   Share share;
   std::string mps = {};  // CUDA_MPS_PIPE_DIRECTORY of its programs; empty: the card has no MPS
+  std::uint64_t window_bytes = 0;  // of `bytes`, that the page table may show at a time
   friend bool operator==(const Lease&, const Lease&) = default;
 };
 

@@ -42,6 +42,8 @@ struct TenantConfig {
   std::optional<std::uint64_t> bytes;  // the most bytes that it may have; none: what its colours
                                        // hold
   FilePlace bytes_place;
+  std::optional<std::uint64_t> windows;  // bytes that the page table may show; none: a fair part
+  FilePlace windows_place;
   std::optional<std::uint32_t> sync_domain;  // from 1 on; none: one that is free, unless it
   bool no_domain = false;                    // wants none of its own
   FilePlace domain_place;
@@ -75,6 +77,9 @@ struct CardNumbers {
   // The number of linear bytes that a set of colours holds.
   std::function<Result<std::uint64_t>(const color::ColorSet& colors)> share_bytes;
   std::uint64_t domains_beside = 0;  // bit d: a program beside the server has domain d
+  // Linear bytes that page tables can show at a time, of all tenants; 0: those of this card show
+  // none.
+  std::uint64_t window_bytes = 0;
 };
 // Refuses TPCs, colours and domains that two tenants have, bytes beyond the share, and what the
 // card does not have. Errors name the place in the file. Tenants with the names of `kept` have

@@ -28,6 +28,7 @@ struct Terms {
   std::uint64_t share_bytes = 0;               // linear bytes that the colours hold
   std::uint64_t bytes = 0;                     // number of those, from the first on, that may be
                                                // taken
+  std::uint64_t window_bytes = 0;  // bytes that processes may show at a time, all together
   friend bool operator==(const Terms&, const Terms&) = default;
 };
 
@@ -41,6 +42,7 @@ struct Holding {
   std::uint64_t bytes = 0;
   ProcessId process = 0;  // 0: none, unless given
   State state = State::given;
+  bool shown = false;  // the process reaches them by its page table
 };
 using Holdings = std::map<color::LinearByte, Holding>;
 
@@ -77,6 +79,9 @@ struct Unclean {
   color::Extent extent;
 };
 
+// What processes of the tenant show by their page tables.
+[[nodiscard]] std::uint64_t shown_bytes(const Book::Tenant& tenant);
+
 class Ledger {
  public:
   [[nodiscard]] const Book& book() const { return book_; }
@@ -110,6 +115,9 @@ class Ledger {
   // Counts a take() that was finally refused.
   void count_refusal(ProcessId process);
   [[nodiscard]] Result<void> give(ProcessId process, color::LinearByte first);
+  // The process shows what it holds from `first` on. missing_capability, with what is left, if the
+  // tenant's processes would show more than it may.
+  [[nodiscard]] Result<void> show(ProcessId process, color::LinearByte first);
   // From now on nothing is given to the tenant, until its last lease has ended.
   [[nodiscard]] Result<void> revoke(const std::string& tenant);
 

@@ -15,6 +15,7 @@
 #include "calls/memory_calls.hpp"
 #include "calls/module_calls.hpp"
 #include "calls/node_calls.hpp"
+#include "calls/window_code.hpp"
 #include "calls/window_copies.hpp"
 #include "calls/window_memory.hpp"
 #include "demarc/device/device.hpp"
@@ -43,6 +44,7 @@ class ColoredCalls {
     const std::atomic<bool>* host_memory = nullptr;
     // Where the pages of all shares lie, and the table of the colours.
     std::vector<AddressSpan> kept = {};
+    WindowCode::Means windows = {};
   };
   // A context is current.
   static Result<std::unique_ptr<ColoredCalls>> create(Means means);
@@ -65,6 +67,7 @@ class ColoredCalls {
   MappingCalls mapping_calls_;
   CopyCalls copy_calls_;
   LocalUsers locals_;
+  WindowCode window_code_;
   ModuleCalls module_calls_;
   GraphCalls graph_calls_;
   NodeCalls node_calls_;

@@ -83,7 +83,7 @@ bool CopyCalls::settle(Side& place, const Copy& copy, std::uint64_t plane) const
     if (span.overlaps(place.address, *bytes)) return false;
   }
   if (!memory_.touches(place.address, *bytes)) return true;
-  place.kind = Kind::window;
+  if (!shown_) place.kind = Kind::window;
   if (*bytes == 0) return true;
   const auto found = memory_.find(place.address);
   return found && *bytes <= found->bytes - (place.address - found->address);

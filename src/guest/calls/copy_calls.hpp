@@ -22,10 +22,11 @@ struct AddressSpan {
 class CopyCalls {
  public:
   // All outlive the object. What is `kept` no copy of the program's may touch, by the driver
-  // either.
+  // either. `shown`: the page table leads the window's addresses to its bytes, so that the driver
+  // copies and fills them.
   CopyCalls(const DriverApi& api, const WindowMemory& memory, const WindowCopies& copies,
-            std::vector<AddressSpan> kept)
-      : api_(api), memory_(memory), copies_(copies), kept_(std::move(kept)) {}
+            std::vector<AddressSpan> kept, bool shown)
+      : api_(api), memory_(memory), copies_(copies), kept_(std::move(kept)), shown_(shown) {}
 
   static std::span<const CallRow<CopyCalls>> rows();
 
@@ -78,6 +79,7 @@ class CopyCalls {
   const WindowMemory& memory_;
   const WindowCopies& copies_;
   std::vector<AddressSpan> kept_;
+  bool shown_;
 };
 
 }  // namespace demarc::cuda

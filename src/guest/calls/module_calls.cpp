@@ -43,29 +43,45 @@ CallAnswer ModuleCalls::load_library_file(const DriverCall& call) {
                    library_kind(means_.api, given));
 }
 
-CuResult ModuleCalls::load_from(CodeHandle* handle, const void* image, const CodeKind& kind) {
+CallAnswer ModuleCalls::load_from(CodeHandle* handle, const void* image, const CodeKind& kind) {
   if (handle == nullptr || image == nullptr) return cu_error_invalid_value;
   const auto found = fatbin::image_at(image, "a module of the program");
   if (found) return load(handle, *found, kind);
   return notes_.refused("a module of the program", found.error().message);
 }
 
-CuResult ModuleCalls::load_file(CodeHandle* handle, const char* path, const CodeKind& kind) {
+CallAnswer ModuleCalls::load_file(CodeHandle* handle, const char* path, const CodeKind& kind) {
   if (handle == nullptr || path == nullptr) return cu_error_invalid_value;
   const auto file = fatbin::read_loadable(path);
   if (!file) return notes_.refused(path, file.error().message);
   return load(handle, file->images.front().image, kind);
 }
 
-CuResult ModuleCalls::load(CodeHandle* handle, const fatbin::Image& image, const CodeKind& kind) {
+CallAnswer ModuleCalls::load(CodeHandle* handle, const fatbin::Image& image,
+                             const CodeKind& kind) {
+  if (means_.windows.always()) {
+    const auto admitted = means_.windows.admit("--windows always");
+    return admitted ? CallAnswer() : notes_.refused("a module of the program",
+                                                    admitted.error().message);
+  }
   auto read = ColoredImage::read(image, means_.target, "a module of the program", means_.overlap);
-  if (!read) return notes_.refused(image, read.error());
+  if (!read) {
+    const auto admitted = means_.windows.admit(read.error().message);
+    if (admitted) return std::nullopt;
+    return notes_.refused(image, Error{read.error().kind, admitted.error().message});
+  }
   const OwnCalls own;
   const RelaxedStreamCapture relaxed(means_.api);
   const auto loaded = std::make_shared<Loaded>(std::move(*read));
   CodeHandle made = nullptr;
   CuResult code = load_contained(&made, *loaded, kind);
   if (code != cu_success) return code;
+  // A module is loaded in one way, since its kernels may share variables.
+  if (!loaded->image.refused().empty() &&
+      means_.windows.admit(loaded->image.refused().begin()->second)) {
+    kind.unload(made);
+    return std::nullopt;
+  }
   notes_.left_out(loaded->image);
   notes_.spilling(loaded->image);
   code = place(made, *loaded, kind);

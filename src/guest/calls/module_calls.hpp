@@ -18,6 +18,7 @@
 #include "calls/kernel_arguments.hpp"
 #include "calls/local_users.hpp"
 #include "calls/memory_calls.hpp"
+#include "calls/window_code.hpp"
 #include "calls/window_copies.hpp"
 #include "demarc/driver/launch_counters.hpp"
 #include "demarc/fatbin/image.hpp"
@@ -35,6 +36,7 @@ class ModuleCalls {
     MemoryCalls& memory;
     const WindowCopies& copies;
     LocalUsers& locals;
+    WindowCode& windows;
     std::uint32_t target = 0;  // 90 for compute capability 9.0
     ColoredCounters& counters;
     ProgramRecord& record;
@@ -104,9 +106,10 @@ class ModuleCalls {
   template <class Parameters>
   CallAnswer node(const DriverCall& call);
 
-  CuResult load_from(CodeHandle* handle, const void* image, const CodeKind& kind);
-  CuResult load_file(CodeHandle* handle, const char* path, const CodeKind& kind);
-  CuResult load(CodeHandle* handle, const fatbin::Image& image, const CodeKind& kind);
+  // Nothing: the driver loads the code as it is.
+  CallAnswer load_from(CodeHandle* handle, const void* image, const CodeKind& kind);
+  CallAnswer load_file(CodeHandle* handle, const char* path, const CodeKind& kind);
+  CallAnswer load(CodeHandle* handle, const fatbin::Image& image, const CodeKind& kind);
   // Until the driver keeps nothing of a kernel in local memory of its own.
   CuResult load_contained(CodeHandle* handle, Loaded& loaded, const CodeKind& kind);
   [[nodiscard]] static CuResult find_spilling(const Loaded& loaded, const CodeKind& kind,

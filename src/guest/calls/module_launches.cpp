@@ -81,6 +81,7 @@ ModuleCalls::Known ModuleCalls::find(CuFunction function) {
 CallAnswer ModuleCalls::judge(const Launch& launch) {
   const Known found = find(launch.function);
   if (!found) {
+    if (means_.windows.launches(launch.function)) return std::nullopt;
     means_.tell("the program tried to launch a kernel that was not loaded through Demarc");
     return cu_error_not_supported;
   }
@@ -208,8 +209,10 @@ CallAnswer ModuleCalls::launch_ex(const DriverCall& call) {
 
 CallAnswer ModuleCalls::judge_node(CuFunction function, CuKernel kernel,
                                    const KernelArguments& arguments) {
-  const Known found = find(function != nullptr ? function : reinterpret_cast<CuFunction>(kernel));
+  const CuFunction one = function != nullptr ? function : reinterpret_cast<CuFunction>(kernel);
+  const Known found = find(one);
   if (!found) {
+    if (means_.windows.launches(one)) return std::nullopt;
     means_.tell("the program tried to add a kernel that was not loaded through Demarc to a graph");
     return cu_error_not_supported;
   }

@@ -2,12 +2,8 @@
 // leaves the tenant's colours is counted.
 #pragma once
 
-#include <mutex>
-#include <string>
-#include <unordered_map>
-
 #include "calls/call_answer.hpp"
-#include "demarc/driver/driver_api.hpp"
+#include "calls/launch_names.hpp"
 #include "demarc/guest/program_record.hpp"
 
 namespace demarc::cuda {
@@ -15,17 +11,14 @@ namespace demarc::cuda {
 class PlainCalls {
  public:
   // The record outlives the object.
-  explicit PlainCalls(ProgramRecord& record) : record_(record) {}
+  explicit PlainCalls(ProgramRecord& record)
+      : record_(record), launches_(record, Recorded::plain_kernel) {}
   // At the entry of a call, of whichever thread.
   void watch(const DriverCall& call);
 
  private:
-  void note_launch(CuFunction function);
-  [[nodiscard]] std::atomic<std::uint64_t>& launches_of(CuFunction function);
-
   ProgramRecord& record_;
-  std::mutex mutex_;
-  std::unordered_map<CuFunction, std::atomic<std::uint64_t>*> launches_;
+  LaunchNames launches_;
 };
 
 }  // namespace demarc::cuda

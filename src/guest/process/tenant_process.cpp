@@ -59,6 +59,7 @@ void TenantProcess::allow_plain() {
 }
 
 Result<lease::Extent> TenantProcess::take(std::uint64_t bytes) {
+  const std::lock_guard lock(lent_);
   auto taken = client_.take(bytes);
   if (!taken) {
     // The program sees what it sees where memory is used up, and would not know why.
@@ -67,7 +68,8 @@ Result<lease::Extent> TenantProcess::take(std::uint64_t bytes) {
   }
   const OwnCalls own;
   const RelaxedStreamCapture relaxed(gpu_->api());
-  if (auto mapped = share_->map(*taken); !mapped) {
+  if (auto mapped = map_taken(*taken); !mapped) {
+    tell_(mapped.error().message);
     give_back(taken->first);
     return tl::unexpected(mapped.error());
   }
@@ -77,7 +79,36 @@ Result<lease::Extent> TenantProcess::take(std::uint64_t bytes) {
 
 void TenantProcess::give(const lease::Extent& stretch) {
   bytes_.fetch_sub(stretch.bytes);
+  const std::lock_guard lock(lent_);
+  const OwnCalls own;
+  taken_.erase(stretch.first);
+  if (shown_) share_->hide(stretch);
   give_back(stretch.first);
+}
+
+Result<void> TenantProcess::map_taken(const lease::Extent& stretch) {
+  DEMARC_CHECK(share_->map(stretch));
+  if (shown_) DEMARC_CHECK(show(stretch));
+  taken_.emplace(stretch.first, stretch);
+  return {};
+}
+
+// The server keeps count of what the kernel module can map.
+Result<void> TenantProcess::show(const lease::Extent& stretch) {
+  DEMARC_CHECK(client_.show(stretch.first));
+  DEMARC_CHECK(share_->show(stretch));
+  if (block_.windows == WindowUse::always) share_->leave_arena(stretch);
+  return {};
+}
+
+Result<void> TenantProcess::show_window() {
+  const OwnCalls own;
+  const RelaxedStreamCapture relaxed(gpu_->api());
+  const std::lock_guard lock(lent_);
+  if (!why_not_shown_.empty()) return missing_capability("{}", why_not_shown_);
+  for (const auto& [first, stretch] : taken_) DEMARC_CHECK(show(stretch));
+  shown_ = true;
+  return {};
 }
 
 void TenantProcess::give_back(color::LinearByte first) {
@@ -110,7 +141,21 @@ Result<void> TenantProcess::open() {
              BorrowedShare::open(gpu, lent, attachment_.table,
                                  [this](const color::PageRun& run) { return client_.pages(run); }));
   DEMARC_CHECK(check_stack_figure(gpu->api()));
+  if (block_.windows != WindowUse::never) {
+    auto ready = share.prepare_showing();
+    if (ready && attachment_.lease.window_bytes == 0) {
+      ready = missing_capability(
+          "the server gives tenant '{}' no windows (windows = \"...\" in its configuration)",
+          attachment_.lease.tenant);
+    }
+    if (!ready) {
+      if (block_.windows == WindowUse::always) return ready;
+      why_not_shown_ = ready.error().message;
+    }
+  }
   DEMARC_CHECK(share.map({{}, 1}));  // before anything of the program relies on it
+  shown_ = block_.windows == WindowUse::always;
+  if (shown_) share.leave_arena({{}, 1});
   share_.emplace(std::move(share));
   gpu_ = gpu;
   std::vector<AddressSpan> not_theirs{{share_->arena().raw(), share_->arena_bytes()}};
@@ -128,7 +173,8 @@ Result<void> TenantProcess::open() {
                                    block_.allow_spills,
                                    block_.overlap != 0,
                                    &host_memory_,
-                                   std::move(not_theirs)}));
+                                   std::move(not_theirs),
+                                   {block_.windows, [this] { return show_window(); }}}));
   opened_.store(calls_.get());
   return {};
 }

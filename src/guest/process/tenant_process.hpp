@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -46,6 +47,10 @@ class TenantProcess {
   [[nodiscard]] Result<lease::Extent> take(std::uint64_t bytes);
   void give(const lease::Extent& stretch);
   void give_back(color::LinearByte first);
+  // Machine code reaches all that was taken and all that will be.
+  [[nodiscard]] Result<void> show_window();
+  [[nodiscard]] Result<void> show(const lease::Extent& stretch);
+  [[nodiscard]] Result<void> map_taken(const lease::Extent& stretch);
 
   lease::LeaseClient client_;
   lease::Attachment attachment_;
@@ -55,6 +60,10 @@ class TenantProcess {
   std::mutex opening_;
   GpuPointer gpu_;
   std::optional<BorrowedShare> share_;
+  std::mutex lent_;  // of the client's calls, the share and what is below
+  std::map<color::LinearByte, lease::Extent> taken_;
+  std::string why_not_shown_;  // empty: the window can be filled
+  bool shown_ = false;
   std::unique_ptr<ColoredCalls> calls_;
   std::optional<PlainCalls> plain_;
   std::atomic<bool> host_memory_{false};  // the program has pinned some

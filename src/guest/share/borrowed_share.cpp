@@ -92,6 +92,9 @@ Result<BorrowedShare> BorrowedShare::open(GpuPointer gpu, const LentShare& lent,
   DEMARC_TRY(Places places, reserve(gpu, lent));
   BorrowedShare share(gpu, lent, std::move(lender), std::move(places.arena),
                       std::move(places.window), places.in_front);
+  share.law_table_.assign(table.begin(), table.end());
+  DEMARC_TRY(share.card_, share.gpu_->ask("cannot read the card's UUID",
+                                         share.gpu_->api().cuDeviceGetUuid, share.gpu_->handle()));
   if (lent.patterns_at || lent.places_at) DEMARC_CHECK(share.borrow_tables(table));
   if (!table.empty() && (!lent.patterns_at || !lent.places_at)) {
     DEMARC_TRY(DeviceBuffer on_card, DeviceBuffer::allocate(gpu, table.size()));
@@ -182,7 +185,7 @@ Result<void> BorrowedShare::map_batch(color::ArenaPage first, const std::vector<
       DEMARC_CHECK(map_page(gpu_, arena_, page, offset_of(page), lent_.page_bytes, descriptor));
       ++page;
     }
-    return arena_.allow(offset_of(first), batch.size() * lent_.page_bytes);
+    return allow(first, batch.size());
   }();
   if (!mapped) {
     while (page > first) {

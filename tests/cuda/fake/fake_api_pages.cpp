@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "fake_told.hpp"
 
 using namespace demarc::fake;  // NOLINT: exported symbols are not in a namespace
@@ -55,6 +57,18 @@ DevicePointer free_range(std::size_t bytes, std::size_t alignment) {
   if (first != begin) ::munmap(room, first - begin);
   if (first != begin + 2 * step) ::munmap(at(first + bytes), begin + 2 * step - first);
   return first;
+}
+
+// Released memory stays as long as it is mapped.
+void drop_unless_mapped(FakeGpu& gpu, AllocationHandle handle) {
+  const auto memory = gpu.memory.find(handle);
+  const auto maps = [&](const auto& one) { return one.second == handle; };
+  if (!memory->second.released ||
+      std::any_of(gpu.by_kernel.begin(), gpu.by_kernel.end(), maps)) {
+    return;
+  }
+  if (memory->second.file >= 0) ::close(memory->second.file);
+  gpu.memory.erase(memory);
 }
 
 CuResult create(AllocationHandle* handle, std::size_t bytes,
@@ -124,10 +138,10 @@ FAKE CuResult cuMemRelease(AllocationHandle handle) {
   const auto lock = locked();
   FakeGpu& gpu = FakeGpu::get();
   const auto memory = gpu.memory.find(handle);
-  if (memory == gpu.memory.end()) return error_invalid;
+  if (memory == gpu.memory.end() || memory->second.released) return error_invalid;
   if (gpu.config.release_us != 0) ::usleep(gpu.config.release_us);
-  if (memory->second.file >= 0) ::close(memory->second.file);
-  gpu.memory.erase(memory);
+  memory->second.released = true;
+  drop_unless_mapped(gpu, handle);
   --gpu.others_alive;
   return cu_success;
 }
@@ -137,20 +151,20 @@ FAKE CuResult cuMemMap(DevicePointer address, std::size_t bytes, std::size_t off
   const auto lock = locked();
   FakeGpu& gpu = FakeGpu::get();
   const auto memory = gpu.memory.find(handle);
-  if (memory == gpu.memory.end() || bytes > memory->second.bytes) return error_invalid;
-  if (gpu.mapped.contains(address)) return error_invalid;
-  const int file = memory->second.file;
-  if (file >= 0 &&
-      ::mmap(at(address), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, file, 0) != at(address)) {
-    return 2;
+  if (memory == gpu.memory.end() || memory->second.released || bytes > memory->second.bytes) {
+    return error_invalid;
   }
+  if (gpu.mapped.contains(address)) return error_invalid;
   gpu.mapped[address] = memory->second.physical;
+  if (memory->second.file >= 0) gpu.by_kernel[address] = handle;
   return cu_success;
 }
 FAKE CuResult cuMemUnmap(DevicePointer address, std::size_t bytes) {
   const auto lock = locked();
   FakeGpu& gpu = FakeGpu::get();
   if (gpu.mapped.erase(address) == 0) return error_invalid;
+  if (const auto lent = gpu.by_kernel.extract(address)) drop_unless_mapped(gpu, lent.mapped());
+  unmap_pieces(gpu, address, bytes);
   for (auto* pages : {&gpu.accessible, &gpu.read_only}) {
     pages->erase(pages->lower_bound(address), pages->lower_bound(address + bytes));
   }
@@ -165,8 +179,16 @@ FAKE CuResult cuMemSetAccess(DevicePointer address, std::size_t bytes, const CuA
   if (!writes && access->flags != CuAccess::read) return error_invalid;
   return on_card([&](FakeGpu& gpu) {
     if (!gpu.mapped.contains(address)) return error_invalid;
-    if (::mprotect(at(address), bytes, PROT_READ | (writes ? PROT_WRITE : 0)) != 0) return 1;
     for (std::size_t done = 0; done < bytes; done += fake_page) {
+      const auto lent = gpu.by_kernel.find(address + done);
+      if (lent == gpu.by_kernel.end()) {
+        const int rights = PROT_READ | (writes ? PROT_WRITE : 0);
+        if (::mprotect(at(address + done), fake_page, rights) != 0) return 1;
+      } else if (const CuResult code =
+                     map_by_kernel(address + done, fake_page, lent->second, writes);
+                 code != cu_success) {
+        return code;
+      }
       gpu.accessible.insert(address + done);
       if (writes) {
         gpu.read_only.erase(address + done);

@@ -101,6 +101,8 @@ struct FakeConfig {
   bool peer_access = true;       // cards reach each other's memory
   bool peer_atomics = true;      // and the link carries atomics
   bool host_atomics = true;      // the bus carries them to memory of the host
+  std::uint32_t max_pieces = 524288;  // that the kernel module maps at a time
+  int map_calls = 1;             // of the kernel module for one mapping of the driver
   bool remainders = false;       // the memory is that of an H200, color::h200_remainders()
 };
 

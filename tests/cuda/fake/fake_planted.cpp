@@ -52,9 +52,13 @@ double planted_latency(FakeGpu& gpu, std::uint32_t sm, std::uint64_t line) {
 
 PlantedChunk planted_chunk(FakeGpu& gpu, std::uint64_t address) {
   constexpr std::uint64_t page_bytes = 2 << 20;
-  const std::uint64_t offset = address % page_bytes;
+  std::uint64_t offset = address % page_bytes;
   const auto page = gpu.mapped.find(address - offset);
-  const std::uint64_t physical = page == gpu.mapped.end() ? 0 : page->second;
+  std::uint64_t physical = page == gpu.mapped.end() ? 0 : page->second;
+  if (const auto piece = gpu.piece_at(address)) {
+    physical = piece->physical;
+    offset = piece->offset;
+  }
   const std::uint64_t seed = seed_of(gpu);
   if (gpu.config.remainders) return planted_remainder(seed, physical, offset);
   std::uint64_t module = scrambled(physical * 7919 + seed) % 16;

@@ -47,6 +47,17 @@ bool FakeGpu::fits(DevicePointer address, std::size_t bytes) const {
   return true;
 }
 
+std::optional<FakePiece> FakeGpu::piece_at(DevicePointer address) const {
+  auto next = pieces.upper_bound(address);
+  if (next == pieces.begin()) return std::nullopt;
+  --next;
+  const std::uint64_t into = address - next->first;
+  if (into >= next->second.bytes) return std::nullopt;
+  FakePiece found = next->second;
+  found.offset += into;
+  return found;
+}
+
 bool FakeGpu::is_written(DevicePointer address, std::size_t bytes, CuStream reader) const {
   for (auto next = unfinished.lower_bound(address);
        next != unfinished.end() && next->first < address + bytes; ++next) {

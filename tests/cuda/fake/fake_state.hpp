@@ -165,6 +165,15 @@ struct FakeMemory {
   std::size_t bytes = 0;
   int card = 0;
   int file = -1;  // with its contents, where it was made to be lent
+  bool released = false;  // and mapped still
+};
+
+// Bytes of physical memory that are mapped by the kernel module, which knows no pages of 2 MiB.
+struct FakePiece {
+  std::uint64_t bytes = 0;
+  std::uint64_t offset = 0;  // in the physical memory
+  std::uint64_t physical = 0;
+  std::uint64_t alignments = 0;  // address, bytes and offset together
 };
 
 // A launch of the kernel that holds its SM, not yet begun (fake_holds.cpp).
@@ -216,6 +225,8 @@ struct FakeGpu {
   std::uint64_t handles_made = 0;
   std::map<cuda::AllocationHandle, FakeMemory> memory;
   std::map<DevicePointer, std::uint64_t> mapped;     // page -> physical page
+  std::map<DevicePointer, cuda::AllocationHandle> by_kernel;  // pages that the kernel module maps
+  std::map<DevicePointer, FakePiece> pieces;         // what of them the kernel module has mapped
   std::map<DevicePointer, std::uint64_t> allocated;  // address -> bytes; host memory too
   std::set<DevicePointer> accessible;                // mapped pages that kernels may use
   std::set<DevicePointer> read_only;                 // of these, those that nobody may write
@@ -248,6 +259,8 @@ struct FakeGpu {
   void call_back(int domain, int id, const void* params);
   // False: begins in an allocation or in mapped pages, and goes beyond.
   [[nodiscard]] bool fits(DevicePointer address, std::size_t bytes) const;
+  // Where a byte lies that the kernel module has mapped: its memory, and how far in it.
+  [[nodiscard]] std::optional<FakePiece> piece_at(DevicePointer address) const;
   // Whether a launch in another stream than the reader's may still be writing there.
   [[nodiscard]] bool is_written(DevicePointer address, std::size_t bytes, CuStream reader) const;
   // Work of the stream is done: what it wrote can be read.
@@ -293,6 +306,10 @@ cuda::CuUuid card_uuid(int device);
 std::vector<int> visible_devices();
 // Asks the kernel for a context on the card, as the driver does. Not permitted where it refuses.
 CuResult register_context(const cuda::CuUuid& card);
+// Has the kernel module map memory that can be lent, as the driver does (fake_uvm.cpp).
+CuResult map_by_kernel(DevicePointer address, std::size_t bytes, cuda::AllocationHandle handle,
+                       bool writes);
+void unmap_pieces(FakeGpu& gpu, DevicePointer address, std::size_t bytes);
 // A call of one of the driver's functions, as its callback gets it: a tool may answer it.
 struct FakeCall {
   int id = 0;                       // as CUPTI numbers functions
