@@ -263,10 +263,9 @@ const RegisterVerb registered_exec({
       group_options(app, "Part of the card",
                     {"--tpcs", "--gpcs", "--sms", "--share", "--memory", "--description", "--pid",
                      "--observe"});
-      group_options(
-          app, "Tenant",
-          {"--tenant", "--socket", "--allow-plain", "--allow-spills", "--windows",
-           "--overlap-launches"});
+      group_options(app, "Tenant",
+                    {"--tenant", "--socket", "--allow-plain", "--allow-spills", "--windows",
+                     "--overlap-launches"});
       group_options(app, "Report", {"--audit", "--report", "--json", "--announce"});
       return [options, others, domain]() -> Result<void> {
         if (options->pid) DEMARC_CHECK(refuse_beside_pid(others));

@@ -83,12 +83,23 @@ const Tables& tables() {
 
 const char* why_refused(Rule rule) {
   switch (rule) {
-#define DEMARC_REFUSAL(name, why) \
-  case Rule::name:                \
+#define DEMARC_REFUSAL(name, windows, why) \
+  case Rule::name:                         \
     return why;
 #include "demarc/driver/functions.def"
     default:
       return "this function, or its version, is not known";
+  }
+}
+
+WindowRule window_rule(Rule rule) {
+  switch (rule) {
+#define DEMARC_REFUSAL(name, windows, why) \
+  case Rule::name:                         \
+    return WindowRule::windows;
+#include "demarc/driver/functions.def"
+    default:
+      return WindowRule::never;
   }
 }
 

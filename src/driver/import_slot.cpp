@@ -122,8 +122,7 @@ Result<void> ImportSlot::set(const void* function) const {
   const auto page = reinterpret_cast<std::uintptr_t>(slot_) / page_bytes * page_bytes;
   void* const first = reinterpret_cast<void*>(page);  // NOLINT
   if (read_only_ && ::mprotect(first, page_bytes, PROT_READ | PROT_WRITE) != 0) {
-    return missing_capability("an import of a library cannot be changed: {}",
-                              std::strerror(errno));
+    return missing_capability("an import of a library cannot be changed: {}", std::strerror(errno));
   }
   *slot_ = function;
   if (read_only_) ::mprotect(first, page_bytes, PROT_READ);

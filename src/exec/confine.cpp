@@ -301,11 +301,12 @@ Result<void> check_plan(const ConfinePlan& plan) {
         "--allow-overlap is for programs with TPCs of their own: give --tpcs, --gpcs, --sms or "
         "--share");
   }
-  const std::pair<const char*, bool> of_tenants[] = {{"--report", plan.report},
-                                                     {"--allow-plain", plan.allow_plain},
-                                                     {"--allow-spills", plan.allow_spills != 0},
-                                                     {"--overlap-launches", plan.overlap_launches},
-                                                     {"--windows", plan.windows != WindowUse::automatic}};
+  const std::pair<const char*, bool> of_tenants[] = {
+      {"--report", plan.report},
+      {"--allow-plain", plan.allow_plain},
+      {"--allow-spills", plan.allow_spills != 0},
+      {"--overlap-launches", plan.overlap_launches},
+      {"--windows", plan.windows != WindowUse::automatic}};
   for (const auto& [option, given] : of_tenants) {
     if (!given || !plan.tenant.empty()) continue;
     return invalid_input("{} needs --tenant", option);

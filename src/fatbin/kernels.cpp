@@ -56,4 +56,12 @@ Result<bool> is_machine_code_alone(const Image& image, std::uint32_t sm, std::st
   return !kernels.empty();
 }
 
+Result<bool> has_machine_code(const Image& image, std::uint32_t sm, std::string_view name) {
+  if (image.kind != ImageKind::fat_binary) return image.kind == ImageKind::cubin;
+  DEMARC_TRY(const std::vector<Entry> entries, read_entries(image.bytes, name));
+  return std::any_of(entries.begin(), entries.end(), [&](const Entry& entry) {
+    return entry.kind == EntryKind::cubin && runs_machine_code(sm, entry.target);
+  });
+}
+
 }  // namespace demarc::fatbin

@@ -52,4 +52,10 @@ bool runs_ptx(std::uint32_t sm, Target target) {
   });
 }
 
+bool runs_machine_code(std::uint32_t sm, Target target) {
+  constexpr std::uint32_t minors = 10;  // of a major version
+  if (target.scope != TargetScope::any) return target.sm == sm;
+  return target.sm / minors == sm / minors && target.sm <= sm;
+}
+
 }  // namespace demarc::fatbin

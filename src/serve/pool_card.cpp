@@ -63,8 +63,7 @@ Result<std::unique_ptr<PoolCard>> PoolCard::create(const Config& config) {
   DEMARC_TRY(const std::uint32_t domains, domains_of(gpu));
   const CardNumbers numbers{
       card->topology(), domains,
-      [](const color::ColorSet&) -> Result<std::uint64_t> { return ~std::uint64_t{}; },
-      0,
+      [](const color::ColorSet&) -> Result<std::uint64_t> { return ~std::uint64_t{}; }, 0,
       ~std::uint64_t{}};
   DEMARC_CHECK(terms_of(config, numbers));
   DEMARC_TRY(const std::uint64_t bytes, arena_bytes(config, *gpu));
@@ -123,8 +122,7 @@ CardNumbers PoolCard::numbers() const {
             DEMARC_TRY(const lease::Share found, share(colors));
             return found.bytes;
           },
-          0,
-          window_bytes()};
+          0, window_bytes()};
 }
 
 // An eighth of the mappings is left to the other programs of the machine.

@@ -41,7 +41,8 @@ bool same_wishes(const TenantConfig& a, const TenantConfig& b) {
   return a.choice.tpcs == b.choice.tpcs && a.choice.gpcs == b.choice.gpcs &&
          a.choice.sms == b.choice.sms && a.choice.share_percent == b.choice.share_percent &&
          a.tpc_part == b.tpc_part && a.split == b.split && a.colors == b.colors &&
-         a.bytes == b.bytes && a.windows == b.windows && a.sync_domain == b.sync_domain && a.no_domain == b.no_domain;
+         a.bytes == b.bytes && a.windows == b.windows && a.sync_domain == b.sync_domain &&
+         a.no_domain == b.no_domain;
 }
 
 }  // namespace demarc::serve

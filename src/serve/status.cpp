@@ -29,8 +29,9 @@ std::string windows_of(const lease::TenantStatus& tenant) {
 }
 
 // The cells of a tenant's line, and their headings.
-constexpr const char* headings[] = {"tenant", "TPCs", "colours",   "domain",   "may have", "has",
-                                    "zeroed", "lost", "windows", "processes", "launches", "outside"};
+constexpr const char* headings[] = {"tenant",   "TPCs",      "colours",  "domain",
+                                    "may have", "has",       "zeroed",   "lost",
+                                    "windows",  "processes", "launches", "outside"};
 std::vector<std::string> cells_of(const lease::TenantStatus& tenant) {
   return {tenant.name + (tenant.revoked ? " (revoked)" : ""),
           tenant.tpcs,

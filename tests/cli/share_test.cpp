@@ -57,9 +57,9 @@ TEST_F(ShareOfACard, is_served_to_programs_that_know_nothing_of_each_other) {
 
 // The kernel is launched as it is; what it writes is what the program reads.
 TEST_F(ShareOfACard, is_reached_by_the_page_table_where_this_is_asked_for) {
-  const auto always = run_demarc(command("1/2", {"context", "count"},
-                                         {"--memory", "64 MiB", "--description", "h100-sxm",
-                                          "--windows", "always", "--report"}));
+  const auto always = run_demarc(command(
+      "1/2", {"context", "count"},
+      {"--memory", "64 MiB", "--description", "h100-sxm", "--windows", "always", "--report"}));
   EXPECT_EQ(always.exit_code, 0) << always.err;
   EXPECT_THAT(log(), HasSubstr("context 0\ncount right\n"));
   EXPECT_THAT(always.err, HasSubstr("kernels in the tenant's colours by the page table"));

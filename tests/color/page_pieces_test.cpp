@@ -60,8 +60,8 @@ TEST(PagePieces, hold_every_byte_once_in_its_own_colour_and_within_a_page) {
       EXPECT_EQ(next, extent.end());
     }
   }
-  // Bits 18 and 19 turn the order of a pair of chunks round, so that in each of the two pages two of
-  // the 64 chunks touch the next one.
+  // Bits 18 and 19 turn the order of a pair of chunks round, so that in each of the two pages two
+  // of the 64 chunks touch the next one.
   const auto pieces = pieces_of({0xc4000}, 0, {LinearByte(0), page_of_arena});
   ASSERT_TRUE(pieces);
   EXPECT_EQ(pieces->size(), 124U);

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "demarc/base/rounding.hpp"
 #include "demarc/guest/control.hpp"
 #include "demarc/lease/messages.hpp"
 #include "demarc/lease/packet.hpp"
@@ -139,7 +140,7 @@ class LeaseStandIn {
       return to_text(lease::PageBatch{wanted->run});
     }
     if (const auto* take = std::get_if<lease::TakeRequest>(&request)) {
-      const lease::Extent extent{taken_, take->bytes};
+      const lease::Extent extent{taken_, round_up(take->bytes, lease::extent_step)};
       if (extent.end() > color::LinearByte(lease.bytes)) {
         return lease::to_text(Error{ErrorKind::missing_capability, "the tenant has no such run"});
       }

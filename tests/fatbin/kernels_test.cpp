@@ -69,6 +69,22 @@ TEST(MachineCodeKernels, of_a_linked_program_have_the_ptx_of_its_parts) {
   EXPECT_FALSE(is_machine_code_alone(image, 90, "f"));
 }
 
+TEST(MachineCode, is_there_if_the_card_runs_it_as_it_is) {
+  const auto has = [](const std::string& bytes, std::uint32_t sm) {
+    return has_machine_code(image_in(bytes, "f").value(), sm, "f").value();
+  };
+  // For sm_75, sm_90a and sm_100.
+  const std::string three = kept_file("elf_only.fatbin");
+  EXPECT_TRUE(has(three, 75));
+  EXPECT_FALSE(has(three, 80)) << "of another major version";
+  EXPECT_TRUE(has(three, 90));
+  EXPECT_TRUE(has(three, 103)) << "of a lower minor version";
+  EXPECT_FALSE(has(kept_file("ptx_only.fatbin"), 90));
+  EXPECT_FALSE(has(std::string(small_ptx), 90));
+  EXPECT_TRUE(has(kept_file("counted_90.cubin"), 90));
+  EXPECT_FALSE(has_machine_code(Image{ImageKind::fat_binary, "none", {}}, 90, "f"));
+}
+
 TEST(MachineCodeKernels, of_nothing_are_not_alone) {
   EXPECT_FALSE(alone(made_fat_binary({}), 90).value());
   EXPECT_FALSE(alone(made_fat_binary({{.kind = 2, .content = "no cubin"}}), 90));

@@ -169,5 +169,19 @@ TEST(BestPtx, what_was_linked_from_several_is_refused) {
   EXPECT_NE(best.error().message.find("was linked from 2 fat binaries"), std::string::npos);
 }
 
+TEST(Target, machine_code_runs_on_later_minor_versions_of_its_own_major_one) {
+  const auto runs = [](std::uint32_t sm, std::string_view target) {
+    return runs_machine_code(sm, parse_target(target).value());
+  };
+  EXPECT_TRUE(runs(80, "sm_80"));
+  EXPECT_TRUE(runs(86, "sm_80"));
+  EXPECT_FALSE(runs(80, "sm_86"));
+  EXPECT_FALSE(runs(90, "sm_80"));
+  EXPECT_FALSE(runs(75, "sm_80"));
+  EXPECT_TRUE(runs(90, "sm_90a"));
+  EXPECT_FALSE(runs(103, "sm_100a")) << "on its own architecture alone";
+  EXPECT_FALSE(runs(103, "sm_100f")) << "what a family's members are is not said for machine code";
+}
+
 }  // namespace
 }  // namespace demarc::fatbin::test

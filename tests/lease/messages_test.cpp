@@ -80,9 +80,9 @@ TEST(Messages, of_every_kind_come_back_as_they_were) {
   for (const Request& request :
        {Request(OpenRequest{"a \"name\"", "/proc/1/fd/2#3"}), Request(AttachRequest{"0f"}),
         Request(PagesRequest{{color::ArenaPage(5), 9}}),
-        Request(TakeRequest{std::uint64_t{1} << 40}), Request(GiveRequest{LinearByte(7)}), Request(ShowRequest{LinearByte(9)}),
-        Request(ListRequest{}), Request(GrowRequest{"a", 9}), Request(MoveRequest{"a", "0-3"}),
-        Request(RevokeRequest{"a"}), Request(EndWorkRequest{})}) {
+        Request(TakeRequest{std::uint64_t{1} << 40}), Request(GiveRequest{LinearByte(7)}),
+        Request(ShowRequest{LinearByte(9)}), Request(ListRequest{}), Request(GrowRequest{"a", 9}),
+        Request(MoveRequest{"a", "0-3"}), Request(RevokeRequest{"a"}), Request(EndWorkRequest{})}) {
     const auto read = parse_request(to_text(request));
     ASSERT_TRUE(read) << read.error().message;
     EXPECT_EQ(*read, request) << to_text(request);
@@ -165,10 +165,10 @@ TEST(Messages, that_ask_for_nothing_known_are_refused_with_the_place) {
   EXPECT_THAT(refused("{"), HasSubstr("request: not valid JSON"));
   EXPECT_EQ(refused("[]"), "request: an object was expected, found array");
   EXPECT_EQ(refused("{}"), "request: the key 'do' is missing");
-  EXPECT_EQ(
-      refused(R"({"do":"steal"})"),
-      "request.do: 'steal': one of open, attach, pages, take, give, show, list, grow, move, revoke, "
-      "end-work was expected");
+  EXPECT_EQ(refused(R"({"do":"steal"})"),
+            "request.do: 'steal': one of open, attach, pages, take, give, show, list, grow, move, "
+            "revoke, "
+            "end-work was expected");
   EXPECT_EQ(refused(R"({"do":"take"})"), "request: the key 'bytes' is missing");
   EXPECT_EQ(refused(R"({"do":"take","bytes":"1"})"),
             "request.bytes: a whole number was expected, found \"1\"");

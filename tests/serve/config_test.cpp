@@ -257,10 +257,9 @@ TEST(ServeTerms, divide_the_windows_that_the_card_has_mappings_for) {
   CardNumbers card = small_card();
   const auto windows = [&](const std::string& of_a, const std::string& of_b) {
     std::vector<std::uint64_t> bytes;
-    const auto terms =
-        terms_from("[tenants.a]\nsms = 1\ncolors = [0]\n" + of_a +
-                       "\n[tenants.b]\nsms = 1\ncolors = [1]\n" + of_b + "\n",
-                   card);
+    const auto terms = terms_from("[tenants.a]\nsms = 1\ncolors = [0]\n" + of_a +
+                                      "\n[tenants.b]\nsms = 1\ncolors = [1]\n" + of_b + "\n",
+                                  card);
     if (!terms) return terms.error().message;
     return fmt::format("{} and {} MiB", (*terms)[0].window_bytes >> 20U,
                        (*terms)[1].window_bytes >> 20U);

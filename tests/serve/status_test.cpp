@@ -48,14 +48,15 @@ lease::ServerStatus two_tenants() {
 }
 
 TEST(Status, is_a_line_a_tenant) {
-  EXPECT_EQ(status_to_text(two_tenants()),
-            "GPU-1: 3072 MiB of coloured memory, with MPS\n"
-            "tenant          TPCs   colours  domain  may have  has    zeroed  lost   windows          "
-            "processes  launches  outside\n"
-            "a<b> (revoked)  0-3,8  0,1      2       64 MiB    6 MiB  2 MiB   4 MiB  2 MiB of 32 MiB  "
-            "2          321       12\n"
-            "second          9      2        -       0 MiB     0 MiB  0 MiB   0 MiB  -                "
-            "0          0         0\n");
+  EXPECT_EQ(
+      status_to_text(two_tenants()),
+      "GPU-1: 3072 MiB of coloured memory, with MPS\n"
+      "tenant          TPCs   colours  domain  may have  has    zeroed  lost   windows          "
+      "processes  launches  outside\n"
+      "a<b> (revoked)  0-3,8  0,1      2       64 MiB    6 MiB  2 MiB   4 MiB  2 MiB of 32 MiB  "
+      "2          321       12\n"
+      "second          9      2        -       0 MiB     0 MiB  0 MiB   0 MiB  -                "
+      "0          0         0\n");
 }
 
 TEST(Status, says_whether_somebody_uses_a_tenant) {

@@ -24,11 +24,18 @@ enum class Rule : std::uint8_t {
   passes,    // the driver carries the call out as it is
   answered,  // Demarc does, or says that it may pass (calls/colored_calls.hpp)
   unknown,   // the function, or its version, may take parameters that no row knows
-#define DEMARC_REFUSAL(rule, why) rule,
+#define DEMARC_REFUSAL(rule, windows, why) rule,
 #include "demarc/driver/functions.def"
 };
 // In words, of a rule by which calls are refused.
 [[nodiscard]] const char* why_refused(Rule rule);
+// What becomes of such a call in a process whose window can be filled (calls/window_code.hpp).
+enum class WindowRule : std::uint8_t {
+  never,   // it is refused all the same
+  filled,  // it passes once the window is filled
+  fills,   // it passes, and the window is filled for it
+};
+[[nodiscard]] WindowRule window_rule(Rule rule);
 
 namespace does {
 inline constexpr std::uint32_t nothing = 0;

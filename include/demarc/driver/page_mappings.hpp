@@ -2,7 +2,8 @@
 // 2 MiB at least: made by ioctls of the kernel module nvidia-uvm, as libcuda makes them. What names
 // memory there is read off libcuda's own ioctl.
 //
-// Layouts: kernel-open/nvidia-uvm/uvm_ioctl.h of NVIDIA/open-gpu-kernel-modules, read at 515 to 595.
+// Layouts: kernel-open/nvidia-uvm/uvm_ioctl.h of NVIDIA/open-gpu-kernel-modules, read at 515 to
+// 595.
 #pragma once
 
 #include <cstddef>

@@ -22,4 +22,9 @@ namespace demarc::fatbin {
 [[nodiscard]] Result<bool> is_machine_code_alone(const Image& image, std::uint32_t sm,
                                                  std::string_view name);
 
+// Whether a fat binary has machine code that such a card runs as it is. Other images are what they
+// are: machine code for the card, or PTX.
+[[nodiscard]] Result<bool> has_machine_code(const Image& image, std::uint32_t sm,
+                                            std::string_view name);
+
 }  // namespace demarc::fatbin

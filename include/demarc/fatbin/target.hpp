@@ -30,4 +30,7 @@ struct Target {
 // family has one member.
 [[nodiscard]] bool runs_ptx(std::uint32_t sm, Target target);
 
+// Whether it runs machine code for that target as it is.
+[[nodiscard]] bool runs_machine_code(std::uint32_t sm, Target target);
+
 }  // namespace demarc::fatbin

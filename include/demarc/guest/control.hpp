@@ -22,7 +22,8 @@ inline constexpr const char* control_variable = "DEMARC_CONTROL";
 inline constexpr const char* tenant_variable = "DEMARC_TENANT";
 inline constexpr const char* chained_injection_variable = "DEMARC_CHAINED_INJECTION";
 
-// Whether code runs at addresses that the page table leads to the tenant's bytes (calls/window_code.hpp).
+// Whether code runs at addresses that the page table leads to the tenant's bytes
+// (calls/window_code.hpp).
 enum class WindowUse : std::uint32_t {
   never,
   automatic,  // where arithmetic does not serve: machine code, kernels that are not rewritten
@@ -46,8 +47,8 @@ struct ControlBlock {
   std::uint32_t allow_spills = 0;    // bytes per thread in local memory
   std::uint32_t overlap = 0;         // launches of kernels that are coloured
   WindowUse windows = WindowUse::never;
-  std::uint32_t sms_per_tpc = 0;     // the least; 0: not known
-  std::uint32_t needs_mps = 0;       // the proof ran in a client of MPS, so the program must be one
+  std::uint32_t sms_per_tpc = 0;  // the least; 0: not known
+  std::uint32_t needs_mps = 0;    // the proof ran in a client of MPS, so the program must be one
   // What the program has claimed of the card (exec/program_claim.hpp), and descriptors of
   // `demarc exec` on which; -1: none. A file is known by its device and its number there.
   std::int32_t claim_files[8] = {-1, -1, -1, -1, -1, -1, -1, -1};

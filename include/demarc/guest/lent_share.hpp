@@ -108,12 +108,12 @@ class BorrowedShare {
   Lender lender_;
   AddressRange arena_;
   AddressRange window_;
-  std::uint64_t in_front_ = 0;               // bytes of the arena's range that its pages leave free
-  std::vector<bool> mapped_;                 // of the arena's pages
+  std::uint64_t in_front_ = 0;  // bytes of the arena's range that its pages leave free
+  std::vector<bool> mapped_;    // of the arena's pages
   CuUuid card_ = {};
-  PageMappings* mappings_ = nullptr;         // null: nothing can be shown
-  std::vector<std::byte> law_table_;         // for show()
-  std::vector<MappedMemory> memory_;         // of the arena's mapped pages, for show()
+  PageMappings* mappings_ = nullptr;              // null: nothing can be shown
+  std::vector<std::byte> law_table_;              // for show()
+  std::vector<MappedMemory> memory_;              // of the arena's mapped pages, for show()
   std::map<std::uint64_t, std::uint64_t> shown_;  // offset of a page of the window -> its pieces
   std::uint64_t pieces_ = 0;
   std::optional<AddressRange> lent_tables_;  // of remainders: the page with the share's own

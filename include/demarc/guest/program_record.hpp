@@ -32,8 +32,8 @@ struct RecordedName {
 };
 
 // How many names of each kind there is room for, by Recorded: no kind takes another's room.
-inline constexpr std::array<std::uint32_t, 9> max_recorded_names{
-    0, 2048, 1024, 2048, 512, 1024, 128, 512, 16};
+inline constexpr std::array<std::uint32_t, 9> max_recorded_names{0,    2048, 1024, 2048, 512,
+                                                                 1024, 128,  512,  16};
 // The rows of a kind begin there, behind those of the kinds before it.
 constexpr std::uint32_t first_row_of(Recorded what) {
   std::uint32_t row = 0;

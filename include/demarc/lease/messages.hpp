@@ -72,9 +72,9 @@ struct RevokeRequest {
 struct EndWorkRequest {
   friend bool operator==(const EndWorkRequest&, const EndWorkRequest&) = default;
 };
-using Request = std::variant<OpenRequest, AttachRequest, PagesRequest, TakeRequest, GiveRequest,
-                             ShowRequest, ListRequest, GrowRequest, MoveRequest, RevokeRequest,
-                             EndWorkRequest>;
+using Request =
+    std::variant<OpenRequest, AttachRequest, PagesRequest, TakeRequest, GiveRequest, ShowRequest,
+                 ListRequest, GrowRequest, MoveRequest, RevokeRequest, EndWorkRequest>;
 
 // The longest question. It bounds what a server reads for one: nested text takes long.
 inline constexpr std::size_t question_bytes = 4096;
@@ -135,8 +135,8 @@ struct TenantStatus {
   std::vector<std::uint64_t> launches = {};
   std::vector<std::uint64_t> unconfined = {};
   std::vector<std::uint64_t> refused = {};
-  bool revoked = false;          // its processes are being ended
-  std::uint64_t lost_bytes = 0;  // could not be filled with zeros, and are never given again
+  bool revoked = false;            // its processes are being ended
+  std::uint64_t lost_bytes = 0;    // could not be filled with zeros, and are never given again
   std::uint64_t window_bytes = 0;  // bytes that the page table may show at a time
   std::uint64_t shown_bytes = 0;   // and does
   friend bool operator==(const TenantStatus&, const TenantStatus&) = default;

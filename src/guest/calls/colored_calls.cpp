@@ -58,8 +58,13 @@ void ColoredCalls::serve(const DriverCall& call) {
        answered_by(link_calls_, call))) {
     return;
   }
-  call.answer(cu_error_not_supported);
   const char* why = why_refused(call.rule());
+  const WindowRule windows = window_rule(call.rule());
+  if ((windows != WindowRule::never && window_code_.admitted()) ||
+      (windows == WindowRule::fills && window_code_.admit(why))) {
+    return;
+  }
+  call.answer(cu_error_not_supported);
   note_refusal(call, why);
   means_.tell(fmt::format("{} was refused: {}", call.name(), why));
 }

@@ -30,8 +30,8 @@ std::atomic<std::uint64_t>& LaunchNames::launches_of(CuFunction function) {
   if (known == nullptr) {
     const OwnCalls own;
     const auto driver = Driver::load();
-    known = &record_.counter(
-        what_, driver ? name_of((*driver)->api(), function) : driver.error().message);
+    known = &record_.counter(what_,
+                             driver ? name_of((*driver)->api(), function) : driver.error().message);
   }
   return *known;
 }

@@ -9,6 +9,7 @@
 #include "calls/relaxed_capture.hpp"
 #include "demarc/base/rounding.hpp"
 #include "demarc/fatbin/files.hpp"
+#include "demarc/fatbin/kernels.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -57,13 +58,19 @@ CallAnswer ModuleCalls::load_file(CodeHandle* handle, const char* path, const Co
   return load(handle, file->images.front().image, kind);
 }
 
-CallAnswer ModuleCalls::load(CodeHandle* handle, const fatbin::Image& image,
-                             const CodeKind& kind) {
+bool ModuleCalls::has_machine_code(const fatbin::Image& image) const {
+  const auto found = fatbin::has_machine_code(image, means_.target, "a module of the program");
+  return found && *found;
+}
+
+CallAnswer ModuleCalls::load(CodeHandle* handle, const fatbin::Image& image, const CodeKind& kind) {
   if (means_.windows.always()) {
     const auto admitted = means_.windows.admit("--windows always");
-    return admitted ? CallAnswer() : notes_.refused("a module of the program",
-                                                    admitted.error().message);
+    return admitted ? CallAnswer()
+                    : notes_.refused("a module of the program", admitted.error().message);
   }
+  // What is there need not be compiled, which takes a large library a minute.
+  if (means_.windows.admitted() && has_machine_code(image)) return std::nullopt;
   auto read = ColoredImage::read(image, means_.target, "a module of the program", means_.overlap);
   if (!read) {
     const auto admitted = means_.windows.admit(read.error().message);

@@ -110,6 +110,7 @@ class ModuleCalls {
   CallAnswer load_from(CodeHandle* handle, const void* image, const CodeKind& kind);
   CallAnswer load_file(CodeHandle* handle, const char* path, const CodeKind& kind);
   CallAnswer load(CodeHandle* handle, const fatbin::Image& image, const CodeKind& kind);
+  [[nodiscard]] bool has_machine_code(const fatbin::Image& image) const;
   // Until the driver keeps nothing of a kernel in local memory of its own.
   CuResult load_contained(CodeHandle* handle, Loaded& loaded, const CodeKind& kind);
   [[nodiscard]] static CuResult find_spilling(const Loaded& loaded, const CodeKind& kind,

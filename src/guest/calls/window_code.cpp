@@ -4,8 +4,9 @@
 namespace demarc::cuda {
 
 Result<void> WindowCode::admit(const std::string& why) {
-  if (admitted_.load(std::memory_order_acquire)) return {};
-  if (means_.use == WindowUse::never) return tl::unexpected(Error{ErrorKind::missing_capability, why});
+  if (admitted()) return {};
+  if (means_.use == WindowUse::never)
+    return tl::unexpected(Error{ErrorKind::missing_capability, why});
   if (auto shown = means_.show(); !shown) {
     return tl::unexpected(Error{shown.error().kind, fmt::format("{}; and as it is it cannot run in "
                                                                 "the tenant's colours: {}",
@@ -18,7 +19,7 @@ Result<void> WindowCode::admit(const std::string& why) {
 }
 
 bool WindowCode::launches(CuFunction function) {
-  if (!admitted_.load(std::memory_order_acquire)) return false;
+  if (!admitted()) return false;
   launches_.note(function);
   return true;
 }

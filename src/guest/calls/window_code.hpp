@@ -28,6 +28,8 @@ class WindowCode {
   // Whether code may be loaded as it is that arithmetic does not serve, for this reason. The first
   // time the window is filled. The error holds both reasons.
   [[nodiscard]] Result<void> admit(const std::string& why);
+  // Such code was admitted: the window is filled.
+  [[nodiscard]] bool admitted() const { return admitted_.load(std::memory_order_acquire); }
   // A function that Demarc has not rewritten: nothing, if such code was admitted.
   [[nodiscard]] bool launches(CuFunction function);
 

@@ -94,7 +94,7 @@ Result<BorrowedShare> BorrowedShare::open(GpuPointer gpu, const LentShare& lent,
                       std::move(places.window), places.in_front);
   share.law_table_.assign(table.begin(), table.end());
   DEMARC_TRY(share.card_, share.gpu_->ask("cannot read the card's UUID",
-                                         share.gpu_->api().cuDeviceGetUuid, share.gpu_->handle()));
+                                          share.gpu_->api().cuDeviceGetUuid, share.gpu_->handle()));
   if (lent.patterns_at || lent.places_at) DEMARC_CHECK(share.borrow_tables(table));
   if (!table.empty() && (!lent.patterns_at || !lent.places_at)) {
     DEMARC_TRY(DeviceBuffer on_card, DeviceBuffer::allocate(gpu, table.size()));

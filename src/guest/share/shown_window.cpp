@@ -51,8 +51,8 @@ Result<void> BorrowedShare::show(const color::Extent& extent) {
 Result<void> BorrowedShare::show_page(std::uint64_t offset) {
   const std::uint64_t page_bytes = lent_.page_bytes;
   const color::Extent whole{color::LinearByte(offset), page_bytes};
-  DEMARC_TRY(const auto pieces, color::page_pieces(*lent_.law, law_table_, whole, page_bytes,
-                                                   mapped_page_bytes));
+  DEMARC_TRY(const auto pieces,
+             color::page_pieces(*lent_.law, law_table_, whole, page_bytes, mapped_page_bytes));
   for (const color::PagePiece& piece : pieces) {
     if (mapped_[piece.at.raw() / page_bytes]) continue;
     return invalid_input("bytes of a lent share are to be shown that are not mapped, from {} on",
@@ -64,8 +64,7 @@ Result<void> BorrowedShare::show_page(std::uint64_t offset) {
     return invalid_input("no descriptor of page {} of a lent share came", first);
   }
   {
-    DEMARC_TRY(const PhysicalMemory memory,
-               PhysicalMemory::borrow(gpu_, lent.front(), page_bytes));
+    DEMARC_TRY(const PhysicalMemory memory, PhysicalMemory::borrow(gpu_, lent.front(), page_bytes));
     DEMARC_CHECK(window_.map(offset, memory));
   }
   shown_.emplace(offset, 0);
@@ -76,8 +75,7 @@ Result<void> BorrowedShare::show_page(std::uint64_t offset) {
   DEMARC_CHECK(mappings_->clear(address, page_bytes));
   for (const color::PagePiece& piece : pieces) {
     DEMARC_CHECK(mappings_->map(window_.address() + piece.linear.raw(), piece.bytes,
-                                piece.at.raw() % page_bytes,
-                                memory_[piece.at.raw() / page_bytes]));
+                                piece.at.raw() % page_bytes, memory_[piece.at.raw() / page_bytes]));
     ++shown_[offset];
     ++pieces_;
   }

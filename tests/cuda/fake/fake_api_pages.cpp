@@ -63,8 +63,7 @@ DevicePointer free_range(std::size_t bytes, std::size_t alignment) {
 void drop_unless_mapped(FakeGpu& gpu, AllocationHandle handle) {
   const auto memory = gpu.memory.find(handle);
   const auto maps = [&](const auto& one) { return one.second == handle; };
-  if (!memory->second.released ||
-      std::any_of(gpu.by_kernel.begin(), gpu.by_kernel.end(), maps)) {
+  if (!memory->second.released || std::any_of(gpu.by_kernel.begin(), gpu.by_kernel.end(), maps)) {
     return;
   }
   if (memory->second.file >= 0) ::close(memory->second.file);

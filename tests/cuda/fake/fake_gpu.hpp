@@ -94,16 +94,16 @@ struct FakeConfig {
   std::uint64_t upset_from = 0;
   std::uint64_t upset_until = 0;
   double upset_noise = 0;
-  std::uint64_t upset_seed = 0;  // added to page_seed
-  double latency_offset = 0;     // cycles, of every SM: as at another clock
-  std::uint64_t page_seed = 1;   // of what physical pages add to the hash of their chunks
-  bool holds_stray = false;      // who notes where it runs notes the SM after its own
-  bool peer_access = true;       // cards reach each other's memory
-  bool peer_atomics = true;      // and the link carries atomics
-  bool host_atomics = true;      // the bus carries them to memory of the host
+  std::uint64_t upset_seed = 0;       // added to page_seed
+  double latency_offset = 0;          // cycles, of every SM: as at another clock
+  std::uint64_t page_seed = 1;        // of what physical pages add to the hash of their chunks
+  bool holds_stray = false;           // who notes where it runs notes the SM after its own
+  bool peer_access = true;            // cards reach each other's memory
+  bool peer_atomics = true;           // and the link carries atomics
+  bool host_atomics = true;           // the bus carries them to memory of the host
   std::uint32_t max_pieces = 524288;  // that the kernel module maps at a time
-  int map_calls = 1;             // of the kernel module for one mapping of the driver
-  bool remainders = false;       // the memory is that of an H200, color::h200_remainders()
+  int map_calls = 1;                  // of the kernel module for one mapping of the driver
+  bool remainders = false;            // the memory is that of an H200, color::h200_remainders()
 };
 
 // Masks over the offset in a page whose parities, with a constant of the page, select the module of

@@ -164,7 +164,7 @@ struct FakeMemory {
   std::uint64_t physical = 0;  // number of its first page
   std::size_t bytes = 0;
   int card = 0;
-  int file = -1;  // with its contents, where it was made to be lent
+  int file = -1;          // with its contents, where it was made to be lent
   bool released = false;  // and mapped still
 };
 
@@ -224,7 +224,7 @@ struct FakeGpu {
   std::uint64_t pages_made = 0;  // physical pages are numbered from 1
   std::uint64_t handles_made = 0;
   std::map<cuda::AllocationHandle, FakeMemory> memory;
-  std::map<DevicePointer, std::uint64_t> mapped;     // page -> physical page
+  std::map<DevicePointer, std::uint64_t> mapped;              // page -> physical page
   std::map<DevicePointer, cuda::AllocationHandle> by_kernel;  // pages that the kernel module maps
   std::map<DevicePointer, FakePiece> pieces;         // what of them the kernel module has mapped
   std::map<DevicePointer, std::uint64_t> allocated;  // address -> bytes; host memory too

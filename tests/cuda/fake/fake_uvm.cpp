@@ -1,5 +1,5 @@
-// What the kernel sees of the driver: a device file that is asked for each context, and one that maps
-// memory.
+// What the kernel sees of the driver: a device file that is asked for each context, and one that
+// maps memory.
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -151,8 +151,7 @@ int kernel_of_the_stand_in(int file, unsigned long command, void* argument) {
 
 // The driver's calls reach the kernel by the word that holds the address of ioctl().
 [[maybe_unused]] const bool has_kernel = [] {
-  const auto slot =
-      cuda::ImportSlot::find(reinterpret_cast<const void*>(&mapping_file), "ioctl");
+  const auto slot = cuda::ImportSlot::find(reinterpret_cast<const void*>(&mapping_file), "ioctl");
   return slot && slot->set(reinterpret_cast<const void*>(&kernel_of_the_stand_in));
 }();
 

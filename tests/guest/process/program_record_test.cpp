@@ -162,7 +162,7 @@ TEST(ProgramReports, say_in_words_what_was_coloured_and_what_was_refused) {
       "          12  add(int*)\n"
       "kernels on PLAIN memory, by launches:\n"
       "           5  gemm\n"
-            "no kernel reached memory by the page table\n"
+      "no kernel reached memory by the page table\n"
       "kernels of these that keep registers in PLAIN local memory, by loads:\n"
       "           2  wide: 8 bytes per thread\n"
       "kernels refused, by loads:\n"

@@ -1,5 +1,5 @@
-// The window of a lent share with the share's own bytes at its addresses, for code that knows nothing
-// of colours.
+// The window of a lent share with the share's own bytes at its addresses, for code that knows
+// nothing of colours.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -91,7 +91,8 @@ TEST_F(ShownWindows, lie_in_the_share_s_colour_by_what_the_card_does) {
   const BorrowedShare share = shown();
   for (std::uint64_t byte = 0; byte < whole.bytes; byte += mapped_page_bytes) {
     const auto position = lent.law->position(LinearByte(byte), {});
-    EXPECT_EQ(module_of(share.window().raw() + byte), module_of(share.arena().raw() + position.raw()))
+    EXPECT_EQ(module_of(share.window().raw() + byte),
+              module_of(share.arena().raw() + position.raw()))
         << byte;
   }
 }
