@@ -13,12 +13,14 @@ constexpr std::size_t least_seats = 64;
 
 // The one that asked nothing for the longest time.
 std::optional<std::size_t> idlest(const std::vector<Seat>& seats, const std::string& party) {
-  std::optional<std::size_t> found;
-  for (std::size_t i = 0; i < seats.size(); ++i) {
-    if (seats[i].needed || seats[i].party != party) continue;
-    if (!found || seats[i].used < seats[*found].used) found = i;
+  std::map<std::chrono::steady_clock::time_point, std::size_t> idle;
+  std::size_t number = 0;
+  for (const Seat& seat : seats) {
+    if (!seat.needed && seat.party == party) idle.emplace(seat.used, number);
+    ++number;
   }
-  return found;
+  if (idle.empty()) return std::nullopt;
+  return idle.begin()->second;
 }
 
 }  // namespace

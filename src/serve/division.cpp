@@ -131,9 +131,11 @@ Result<OwnedFile> start_daemon(const std::vector<std::string>& command, const st
   OwnedFile said(::open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (said.get() < 0) return invalid_input("'{}': {}", log, std::strerror(errno));
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return missing_capability("pipe: {}", std::strerror(errno));
+  // It is read when the process that writes to it has ended, so nothing waits for its other end.
+  if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+    return missing_capability("pipe: {}", std::strerror(errno));
   const OwnedFile read_end(ends[0]);
-  OwnedFile write_end(ends[1]);
+  const OwnedFile write_end(ends[1]);
   std::vector<char*> words;
   words.reserve(command.size() + 1);
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
@@ -159,7 +161,6 @@ Result<OwnedFile> start_daemon(const std::vector<std::string>& command, const st
   }
   while (::waitpid(first, nullptr, 0) < 0 && errno == EINTR) {
   }
-  write_end = OwnedFile();
   pid_t daemon = -1;
   if (::read(read_end.get(), &daemon, sizeof daemon) != sizeof daemon || daemon < 0) {
     return missing_capability("{} cannot be started: there are too many processes", command[0]);

@@ -158,7 +158,7 @@ int handle(mg_connection* connection, void* data) {
             body ? "200 OK" : "503 Service Unavailable", body ? page.type : "text/plain",
             text.size());
   mg_write(connection, text.data(), text.size());
-  return body ? 200 : 503;
+  return 1;  // it is answered
 }
 
 }  // namespace

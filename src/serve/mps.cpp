@@ -64,25 +64,25 @@ Result<void> start_daemon(const std::string& folder, const std::string& card) {
 }
 
 void name_others(const MpsPlan& plan) {
+  const std::vector<MpsProcess> all = mps_processes();
   std::set<std::string> folders;
-  for (const MpsProcess& one : mps_processes()) folders.insert(one.folder);
+  for (const MpsProcess& one : all) folders.insert(one.folder);
   folders.erase(plan.folder);
   for (const std::string& folder : folders) {
-    const auto found = mps_processes_of(folder);
-    if (found.empty()) continue;
     plan.tell(
         fmt::format("mps: another daemon runs, process {} with {}: if it uses this card, its "
                     "programs and those "
                     "of the tenants take turns; end it (echo quit | CUDA_MPS_PIPE_DIRECTORY={} {})",
-                    found.front(), folder, folder, mps_control));
+                    mps_processes_of(folder, all).front(), folder, folder, mps_control));
   }
 }
 
 // pidfd of the daemon; -1 where /proc does not show it.
 OwnedFile watch(const std::string& folder) {
-  const auto found = mps_processes_of(folder);
-  if (found.empty()) return {};
-  return OwnedFile(static_cast<int>(::syscall(SYS_pidfd_open, found.front(), 0)));
+  for (const pid_t daemon : mps_processes_of(folder)) {  // it comes first
+    return OwnedFile(static_cast<int>(::syscall(SYS_pidfd_open, daemon, 0)));
+  }
+  return {};
 }
 
 }  // namespace
@@ -113,8 +113,7 @@ void Mps::hurry(double seconds) {
 }
 
 std::vector<Result<void>> Mps::end_work_of(const std::vector<WorkTarget>& targets) const {
-  std::vector<Result<void>> results(targets.size());
-  if (folder_.empty()) return results;
+  if (folder_.empty()) return std::vector<Result<void>>(targets.size());
   const cuda::MpsPatience patience{20, [this] { return Clock::now() >= until_.load(); }};
   const auto found = cuda::end_mps_clients(
       environment_of(folder_),
@@ -124,25 +123,24 @@ std::vector<Result<void>> Mps::end_work_of(const std::vector<WorkTarget>& target
         });
       },
       patience);
-  for (std::size_t i = 0; i < targets.size(); ++i) {
-    if (!found) {
-      results[i] = tl::unexpected(found.error());
-      continue;
-    }
-    results[i] = check_failed(
+  const auto result_of = [&](pid_t process) -> Result<void> {
+    if (!found) return tl::unexpected(found.error());
+    Result<void> result = check_failed(
         "MPS has no client with the number {}: the process has ended, has nothing on the card, or "
         "MPS knows it by another number, as that of a container",
-        targets[i].process);
+        process);
     for (const auto& client : *found) {
-      if (client.process == targets[i].process) results[i] = client.ended;
+      if (client.process == process) result = client.ended;
     }
-  }
+    return result;
+  };
+  std::vector<Result<void>> results;
+  for (const WorkTarget& target : targets) results.push_back(result_of(target.process));
   return results;
 }
 
 Mps::~Mps() {
   if (folder_.empty()) return;
-  process_ = OwnedFile();
   if (end_daemon(folder_, plan_.end_seconds)) {
     plan_.tell("mps: the daemon did not end when it was asked to, and was killed");
   }

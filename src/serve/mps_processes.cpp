@@ -5,13 +5,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string_view>
+
+#include "demarc/base/numbers.hpp"
+#include "demarc/base/split.hpp"
 
 namespace demarc::serve {
 namespace {
@@ -32,10 +34,7 @@ std::string text_of(const std::filesystem::path& path) {
 // Empty: the environment cannot be read, or the process has ended.
 std::string folder_in(const std::string& environment) {
   std::string folder;
-  std::string_view rest = environment;
-  while (!rest.empty()) {
-    const std::string_view entry = rest.substr(0, rest.find('\0'));
-    rest.remove_prefix(std::min(entry.size() + 1, rest.size()));
+  for (const std::string_view entry : split_at(environment, '\0')) {
     if (entry.starts_with(folder_variable)) folder = entry.substr(folder_variable.size());
   }
   if (folder.empty() && !environment.empty()) folder = default_folder;
@@ -44,11 +43,9 @@ std::string folder_in(const std::string& environment) {
 
 // "PID (NAME) STATE PARENT ...", of which the name may hold anything.
 pid_t parent_in(const std::string& facts) {
-  const std::size_t name = facts.rfind(')');
-  if (name == std::string::npos) return 0;
   char state{};
-  pid_t parent = 0;
-  std::istringstream(facts.substr(name + 1)) >> state >> parent;
+  pid_t parent{};  // stays 0 where nothing can be read any more
+  std::istringstream(facts.substr(facts.rfind(')') + 1)) >> state >> parent;
   return parent;
 }
 
@@ -59,10 +56,8 @@ std::vector<MpsProcess> mps_processes() {
   std::error_code ended;
   for (std::filesystem::directory_iterator entry("/proc", ended), none; !ended && entry != none;
        entry.increment(ended)) {
-    const std::string name = entry->path().filename().string();
-    pid_t process = 0;
-    const auto [end, code] = std::from_chars(name.data(), name.data() + name.size(), process);
-    if (code != std::errc() || end != name.data() + name.size()) continue;
+    const auto process = parse_u64(entry->path().filename().string(), "process");
+    if (!process) continue;
     // Of others nothing is read: where its environment lies is a process's own to say, and so
     // whether reading it returns.
     struct stat facts {};
@@ -70,7 +65,8 @@ std::vector<MpsProcess> mps_processes() {
     if (!text_of(entry->path() / "comm").starts_with(process_name)) continue;
     const std::string folder = folder_in(text_of(entry->path() / "environ"));
     if (folder.empty()) continue;
-    all.push_back({process, parent_in(text_of(entry->path() / "stat")), folder});
+    all.push_back(
+        {static_cast<pid_t>(*process), parent_in(text_of(entry->path() / "stat")), folder});
   }
   return all;
 }
@@ -93,15 +89,13 @@ std::vector<pid_t> mps_processes_of(const std::string& folder, std::vector<MpsPr
 bool kill_mps(const std::string& folder, double seconds) {
   using Clock = std::chrono::steady_clock;
   const auto until = Clock::now() + std::chrono::duration<double>(seconds);
-  auto left = mps_processes_of(folder);
-  const bool some = !left.empty();
-  while (!left.empty()) {
+  for (bool some = false;; some = true) {
+    const auto left = mps_processes_of(folder);
+    if (left.empty()) return some;
     for (const pid_t process : left) ::kill(process, SIGKILL);
-    if (Clock::now() >= until) break;
+    if (Clock::now() >= until) return true;
     ::usleep(10'000);
-    left = mps_processes_of(folder);
   }
-  return some;
 }
 
 }  // namespace demarc::serve

@@ -10,6 +10,7 @@
 #include <charconv>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include "columns.hpp"
@@ -63,9 +64,7 @@ bool in_container(pid_t process) {
   while (std::getline(file, line)) {
     if (!line.starts_with("NSpid:")) continue;
     std::istringstream words(line.substr(line.find(':') + 1));
-    int fields = 0;
-    for (pid_t number = 0; words >> number;) ++fields;
-    return fields != 1;
+    return std::distance(std::istream_iterator<pid_t>(words), {}) != 1;
   }
   return true;
 }
@@ -76,8 +75,9 @@ bool has_unread(int socket) {
   return ::ioctl(socket, SIOCOUTQ, &bytes) == 0 && bytes != 0;
 }
 
-void add(std::vector<std::uint64_t>& to,
-         const std::array<std::atomic<std::uint64_t>, cuda::launch_paths>& counts) {
+using PathCounts = std::array<std::uint64_t, cuda::launch_paths>;
+
+void add(PathCounts& to, const std::array<std::atomic<std::uint64_t>, cuda::launch_paths>& counts) {
   for (std::size_t path = 0; path < counts.size(); ++path) to[path] += counts[path];
 }
 
@@ -416,17 +416,18 @@ Result<std::vector<std::string>> Server::reload(const std::vector<Terms>& tenant
 }
 
 void Server::count_leases(lease::TenantStatus& status) const {
-  for (auto* counts : {&status.launches, &status.unconfined, &status.refused}) {
-    counts->resize(cuda::launch_paths);
-  }
+  PathCounts launches{}, unconfined{}, refused{};
   for (const cuda::ControlBlock* block : blocks(status.name)) {
-    add(status.launches, block->counters.masked);
-    add(status.unconfined, block->counters.unmasked);
-    add(status.refused, block->counters.refused);
+    add(launches, block->counters.masked);
+    add(unconfined, block->counters.unmasked);
+    add(refused, block->counters.refused);
     status.refused_bytes += block->record.refused_bytes();
     status.refused_calls += block->counters.colored.refused;
     status.refused_kernels += block->counters.colored.left_out;
   }
+  status.launches.assign(launches.begin(), launches.end());
+  status.unconfined.assign(unconfined.begin(), unconfined.end());
+  status.refused.assign(refused.begin(), refused.end());
 }
 
 Result<void> Server::all_ended() const {

@@ -32,8 +32,8 @@ int sooner(int milliseconds, int other) {
 }
 
 bool hung_up(int file) {
-  pollfd item{file, {}, {}};
-  return ::poll(&item, 1, 0) > 0 && (item.revents & POLLHUP) != 0;
+  pollfd item{file, {}, {}};  // without a wish the end alone is told
+  return ::poll(&item, 1, 0) > 0;
 }
 
 std::chrono::steady_clock::time_point in_seconds(double seconds) {
@@ -95,9 +95,7 @@ void Server::close() {
   ender_.reset();
   listener_.close();
   tenant_sockets_.close();
-  for (Connection& connection : connections_) {
-    if (!connection.ended) lease::close_apart(std::move(connection.socket));
-  }
+  for (Connection& connection : connections_) lease::close_apart(std::move(connection.socket));
   connections_.clear();
 }
 
@@ -154,9 +152,10 @@ Result<bool> Server::turn(int milliseconds, int wake) {
   for (const auto& [tenant, listener] : tenant_sockets_.all()) {
     if ((door++)->revents != 0) accept_all(listener, tenant);
   }
-  if (dead_) return items[1].revents != 0;
-  scrub_next();
-  DEMARC_CHECK(look_at_card());
+  if (!dead_) {
+    scrub_next();
+    DEMARC_CHECK(look_at_card());
+  }
   return items[1].revents != 0;
 }
 
@@ -248,7 +247,7 @@ Result<void> Server::seat(const Connection& connection) {
   }
   DEMARC_TRY(const auto leaves, make_room(seats, party_of(connection), own, limits));
   if (!leaves) return {};
-  Connection& idle = *seated[*leaves];
+  Connection& idle = *seated.at(leaves.value());
   const auto error = missing_capability(
       "this connection was idle, and another one needed its place: connect again");
   static_cast<void>(idle.socket.send(lease::to_text(error.value())));

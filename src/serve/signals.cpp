@@ -101,7 +101,7 @@ int Signals::file() const {
 }
 
 int Signals::next() const {
-  unsigned char signal = 0;
+  unsigned char signal{};
   return ::read(state_->taken.get(), &signal, 1) == 1 ? signal : 0;
 }
 

@@ -16,10 +16,9 @@ std::vector<gpu::TpcIndex> packed_order(const gpu::Topology& topology) {
   std::vector<gpu::TpcIndex> order;
   TpcSet seen;
   for (std::uint32_t sms = 1; sms <= topology.sm_count(); ++sms) {
-    const auto taken = partition::take_sms(topology, sms);
-    if (!taken) break;
-    for (const gpu::TpcIndex tpc : *taken - seen) order.push_back(tpc);
-    seen = *taken;
+    const TpcSet taken = partition::take_sms(topology, sms).value();
+    for (const gpu::TpcIndex tpc : taken - seen) order.push_back(tpc);
+    seen = taken;
   }
   return order;
 }

@@ -81,24 +81,24 @@ std::list<WorkEnder::Done> WorkEnder::take_done() {
 // All of them in one conversation: who comes last waits for one, not for as many as came first.
 void WorkEnder::end_together(std::list<Done>& jobs) const {
   std::vector<WorkTarget> all;
-  std::vector<Done*> whose;
+  for (Done& job : jobs) {
+    for (WorkTarget& target : job.targets) all.push_back(std::move(target));
+  }
+  if (all.empty()) return;
+  const auto results = end_(all);
+  std::size_t number = 0;
   for (Done& job : jobs) {
     for (WorkTarget& target : job.targets) {
-      all.push_back(std::move(target));
-      whose.push_back(&job);
+      if (!results[number] && job.result) job.result = results[number];
+      target = std::move(all[number]);
+      ++number;
     }
-    job.targets.clear();
-  }
-  const auto results = all.empty() ? std::vector<Result<void>>() : end_(all);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!results[i] && whose[i]->result) whose[i]->result = results[i];
-    whose[i]->targets.push_back(std::move(all[i]));
   }
 }
 
-void WorkEnder::deliver(std::list<Done>& jobs, std::list<Done>::iterator job) {
+void WorkEnder::deliver(Done job) {
   const std::lock_guard lock(mutex_);
-  done_.splice(done_.end(), jobs, job);
+  done_.push_back(std::move(job));
   ::eventfd_write(woken_.get(), 1);
 }
 
@@ -110,15 +110,18 @@ void WorkEnder::run() {
     std::list<Done> jobs = std::exchange(waiting_, {});
     lock.unlock();
     end_together(jobs);
-    for (auto job = jobs.begin(); job != jobs.end();) {
-      const auto next = std::next(job);
-      if (!job->then) deliver(jobs, job);
-      job = next;
+    std::list<Done> killed;
+    for (Done& job : jobs) {
+      if (job.then) {
+        killed.push_back(std::move(job));
+      } else {
+        deliver(std::move(job));
+      }
     }
-    kill_targets_of(jobs);
-    while (!jobs.empty()) {
-      jobs.front().after = jobs.front().then();
-      deliver(jobs, jobs.begin());
+    kill_targets_of(killed);
+    for (Done& job : killed) {
+      job.after = job.then();
+      deliver(std::move(job));
     }
     lock.lock();
   }

@@ -58,7 +58,7 @@ class WorkEnder {
  private:
   void run();
   void end_together(std::list<Done>& jobs) const;
-  void deliver(std::list<Done>& jobs, std::list<Done>::iterator job);
+  void deliver(Done job);
 
   End end_;
   OwnedFile woken_;
