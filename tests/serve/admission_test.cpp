@@ -66,6 +66,9 @@ TEST(Admission, where_all_places_are_taken_takes_one_of_the_party_that_has_the_m
   EXPECT_EQ(words_of(there, "user 0", true), "9");
   for (Seat& one : there) one.needed = true;
   EXPECT_THAT(words_of(there, "user 0", true), HasSubstr("already has 10 connections"));
+  auto later = seats(4, "user 0", false);
+  for (const Seat& one : seats(6, "user 5", false)) later.push_back(one);
+  EXPECT_EQ(words_of(later, "user 0", true), "9") << "whatever its name";
 }
 
 TEST(Admission, has_no_more_places_than_files) {

@@ -1,6 +1,7 @@
 // A server that answers, and what its tests ask of it.
 #pragma once
 
+#include <fcntl.h>
 #include <sys/timerfd.h>
 
 #include "server_fixture.hpp"
@@ -21,6 +22,17 @@ class Answering : public ServerTest {
     const itimerspec limit{{}, time};
     EXPECT_EQ(::timerfd_settime(timer.get(), 0, &limit, nullptr), 0);
     return timer;
+  }
+  // Asks until the server reads no more, because it cannot answer; how often.
+  [[nodiscard]] int ask_until_full(const lease::PacketSocket& client,
+                                   const lease::Request& question) const {
+    EXPECT_EQ(::fcntl(client.file(), F_SETFL, O_NONBLOCK), 0);
+    for (int asked = 0; asked < 100'000; ++asked) {
+      if (!client.send(to_text(question)).value_or(false)) return asked;
+      EXPECT_TRUE(server->turn(0));
+    }
+    ADD_FAILURE() << "it answers on though nobody reads";
+    return 0;
   }
   // A program with the lease of this token that stays until it is killed.
   [[nodiscard]] pid_t program_with(const std::string& token) {

@@ -37,6 +37,13 @@ TEST_F(AnsweringAtItsEnd, has_not_ended_before_the_owners_of_leases_have_heard_i
   turn_until([&] { return server->ended(); });
 }
 
+TEST_F(AnsweringAtItsEnd, tells_the_owners_of_leases_at_once) {
+  const auto owner = connect();
+  static_cast<void>(open(owner));
+  server->end_all();
+  EXPECT_TRUE(readable(owner.file())) << "not in its next turn";
+}
+
 TEST_F(AnsweringAtItsEnd, ends_the_work_of_all_tenants_in_one_conversation_at_its_end) {
   server.reset();
   int conversations = 0;
@@ -44,7 +51,18 @@ TEST_F(AnsweringAtItsEnd, ends_the_work_of_all_tenants_in_one_conversation_at_it
     ++conversations;
     return end(targets);
   };
-  start();
+  // Between the first and the last of them there are others without programs.
+  std::vector<Terms> tenants;
+  for (std::uint32_t i = 0; i < 60; ++i) {
+    const std::string name = i == 0 ? "a" : i == 1 ? "b" : fmt::format("a{:02}", i);
+    tenants.push_back({name,
+                       gpu::TpcSet{gpu::TpcIndex(i)},
+                       color::ColorSet::run(i, 1, 64),
+                       {},
+                       PlantedCard::share_bytes,
+                       PlantedCard::share_bytes});
+  }
+  server = Server::start(options, card, tenants).value();
   std::vector<lease::PacketSocket> owners;
   std::vector<pid_t> programs;
   for (const char* tenant : {"a", "b"}) {

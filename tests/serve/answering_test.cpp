@@ -1,5 +1,4 @@
 // The server answers, whatever clients, programs and MPS do meanwhile.
-#include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
@@ -234,10 +233,7 @@ TEST_F(Answering, ends_the_connection_of_one_who_does_not_take_its_answers) {
   options.reading_seconds = 0.01;
   start();
   const auto sleeper = connect();
-  ASSERT_EQ(::fcntl(sleeper.file(), F_SETFL, O_NONBLOCK), 0);
-  // Until the server reads no more, because it cannot answer.
-  const lease::Request question = lease::TakeRequest{1};
-  while (sleeper.send(to_text(question)).value_or(false)) ASSERT_TRUE(server->turn(0));
+  ASSERT_NE(ask_until_full(sleeper, lease::TakeRequest{1}), 0);
   turn_until([&] { return server->connections() == 0; });
   EXPECT_THAT(told,
               testing::ElementsAre(fmt::format(
@@ -253,9 +249,7 @@ TEST_F(Answering, waits_in_its_turns_though_a_process_took_no_answers) {
   const auto owner = connect();
   const auto sleeper = connect();
   static_cast<void>(attach(sleeper, open(owner).token));
-  ASSERT_EQ(::fcntl(sleeper.file(), F_SETFL, O_NONBLOCK), 0);
-  const lease::Request question = lease::GiveRequest{LinearByte(1)};
-  while (sleeper.send(to_text(question)).value_or(false)) ASSERT_TRUE(server->turn(0));
+  ASSERT_NE(ask_until_full(sleeper, lease::GiveRequest{LinearByte(1)}), 0);
   turn_until([&] { return !told.empty(); });
   const OwnedFile timer = timer_of({0, 1'000'000});
   EXPECT_TRUE(server->turn(-1, timer.get()).value()) << "it was not the timer that ended the turn";
@@ -263,28 +257,21 @@ TEST_F(Answering, waits_in_its_turns_though_a_process_took_no_answers) {
 
 TEST_F(Answering, keeps_the_connection_of_one_who_takes_its_answers_late) {
   const auto sleeper = connect();
-  ASSERT_EQ(::fcntl(sleeper.file(), F_SETFL, O_NONBLOCK), 0);
-  const lease::Request question = lease::TakeRequest{1};
-  int asked = 0;
-  while (*sleeper.send(to_text(question))) {
-    ++asked;
-    ASSERT_TRUE(server->turn(0));
-  }
+  const int asked = ask_until_full(sleeper, lease::TakeRequest{1});
+  ASSERT_NE(asked, 0);
   for (int i = 0; i < asked; ++i) EXPECT_THAT(words(next(sleeper)), HasSubstr("attach to a lease"));
   EXPECT_EQ(open(sleeper).lease.tenant, "a");
   EXPECT_TRUE(told.empty());
 }
 
 TEST_F(Answering, ends_no_connection_for_answers_that_were_taken_in_time) {
-  const lease::Request question = lease::TakeRequest{1};
   for (int patience_ms = 50;; patience_ms *= 2) {
     server.reset();
     options.reading_seconds = patience_ms / 1000.0;
     start();
     const auto reader = connect();
-    ASSERT_EQ(::fcntl(reader.file(), F_SETFL, O_NONBLOCK), 0);
-    int asked = 0;
-    for (; reader.send(to_text(question)).value_or(false); ++asked) ASSERT_TRUE(server->turn(0));
+    int asked = ask_until_full(reader, lease::TakeRequest{1});
+    ASSERT_NE(asked, 0);
     bool all = true;
     for (; all && asked > 0; --asked) {
       turn_until([&] { return readable(reader.file()); });
@@ -351,6 +338,13 @@ TEST_F(Refusing, ends_the_connection_of_one_who_was_told_why_and_says_nothing) {
   EXPECT_THAT(words(*client.receive()->packet), HasSubstr("may not have leases of this server"));
   EXPECT_THAT(told, testing::ElementsAre(HasSubstr("may not have leases of this server")))
       << "that it was refused is said, and not that it takes no answers";
+}
+
+TEST_F(Refusing, says_why_in_the_turn_in_which_one_has_come) {
+  start();
+  const auto client = connect();
+  ASSERT_TRUE(server->turn(10));
+  EXPECT_TRUE(readable(client.file()));
 }
 
 TEST_F(Refusing, waits_for_no_more_than_256_to_read_why) {

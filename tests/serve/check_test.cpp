@@ -90,6 +90,9 @@ TEST(WithoutACard, what_does_not_fit_is_refused) {
       checked("share = \"80 %\"\ncolors = [0]", "share = \"80 %\"\ncolors = [1]"),
       "f.toml:5:9: tenant 'b': the shares of the tenants up to this one are 160 % of the SMs");
   EXPECT_EQ(checked("share = \"80 %\"\ncolors = [0]", "share = \"20 %\"\ncolors = [1]"), "taken");
+  EXPECT_THAT(checked("share = \"50 %\"\ncolors = [0]", "share = \"50.000005 %\"\ncolors = [1]"),
+              HasSubstr("up to this one are 100 % of the SMs"))
+      << "that is more than is lost in rounding";
   EXPECT_EQ(
       checked("share = \"80 %\"\ncolors = [0]",
               "share = \"80 %\"\ncolors = [1]\n[tenants.c]\nsms = 1\ncolors = [2]", "colors = 4\n"),
@@ -168,6 +171,8 @@ colors = [3]
             "f.toml: 1 tenant\n"
             "tenant  TPCs               colours  bytes               domain\n"
             "a       1 SMs of the rest  0 of 2   all of its colours  free\n");
+  const auto wrong = parse_config("[tenants.a]\ntpcs = \"5-1\"\ncolors = [0]\n", "f.toml");
+  EXPECT_THAT(config_to_text(*wrong), HasSubstr("\na       5-1 (0)  0 of 2 "));
 }
 
 }  // namespace

@@ -54,6 +54,25 @@ std::string terms_refusal(std::string_view text) {
   return terms ? "taken" : terms.error().message;
 }
 
+// The parser of TOML would abort, or follow dots until its stack is full: another process asks.
+bool is_refused_apart(const std::string& text, const std::string& beginning) {
+  const pid_t process = test::fork_at_rest();
+  if (process == 0) ::_exit(config_refusal(text).starts_with(beginning) ? 0 : 1);
+  int status = -1;
+  ::waitpid(process, &status, 0);
+  return status == 0;
+}
+
+TEST(ServeConfigApart, ends_no_process_that_reads_it) {
+  EXPECT_TRUE(is_refused_apart(std::string(two_halves), "taken"));
+  EXPECT_TRUE(is_refused_apart("card = 0\ncolors = 2\n" + std::string(two_halves), "taken"));
+  EXPECT_TRUE(is_refused_apart("memory = \"64 MiB\"\n" + std::string(two_halves), "taken"));
+  EXPECT_TRUE(is_refused_apart("socket = 1\n" + std::string(two_halves),
+                               "f.toml:1:10: socket: text in quotes was expected"));
+  EXPECT_TRUE(is_refused_apart("tenants = 1", "f.toml:1:11: tenants: at least one table"));
+  EXPECT_TRUE(is_refused_apart("tenants.a = 1", "f.toml:1:13: tenants.a: a table was expected"));
+}
+
 TEST(ServeConfig, has_defaults_for_all_but_the_tenants) {
   const auto config = parse_config(two_halves, "f.toml").value();
   EXPECT_EQ(config.card, 0U);
@@ -288,15 +307,6 @@ TEST(ServeTerms, give_every_tenant_TPCs_colours_bytes_and_a_domain) {
   EXPECT_EQ(terms[1], (Terms{"b", TpcSet{0, 1}, {2, 2}, 2, 1 << 26, 1 << 26}));
 }
 
-// The parser of TOML would abort, or follow the dots until its stack is full: another process asks.
-bool is_refused_apart(const std::string& text, const std::string& beginning) {
-  const pid_t process = test::fork_at_rest();
-  if (process == 0) ::_exit(config_refusal(text).starts_with(beginning) ? 0 : 1);
-  int status = -1;
-  ::waitpid(process, &status, 0);
-  return status == 0;
-}
-
 TEST(ServeConfig, headers_without_a_key_and_keys_of_many_parts_are_refused) {
   for (const char* header : {"[", "[[", "[ ", "[.a]", "[[.a]]", "[]", "[[]]", "  [\t", "[\r"}) {
     EXPECT_TRUE(is_refused_apart(std::string("card = 0\n") + header + "\n",
@@ -306,6 +316,11 @@ TEST(ServeConfig, headers_without_a_key_and_keys_of_many_parts_are_refused) {
   std::string key = "a";
   for (int i = 0; i < 100'000; ++i) key += ".a";
   EXPECT_TRUE(is_refused_apart(key + " = 1\n", "f.toml:1: a line has at most 1000 dots"));
+  const auto with_dots = [](std::size_t count) {
+    return config_refusal("#" + std::string(count, '.') + "\n" + std::string(two_halves));
+  };
+  EXPECT_EQ(with_dots(1000), "taken");
+  EXPECT_EQ(with_dots(1001), "f.toml:1: a line has at most 1000 dots");
 }
 
 TEST(ServeConfig, names_of_tenants_can_be_printed) {
@@ -420,6 +435,11 @@ TEST(ServeTerms, take_domains_that_no_program_beside_the_server_has) {
   EXPECT_EQ(terms_from(two_halves, card).value()[1].sync_domain, 3U);
   card.domains_beside = 0x6;
   EXPECT_THAT(terms_from(two_halves, card).error().message, HasSubstr("'b': no domain is free"));
+  CardNumbers two = small_card();
+  two.sync_domains = 2;
+  EXPECT_EQ(terms_from("[tenants.a]\nsms = 1\ncolors = [0]\n", two).value()[0].sync_domain, 1U);
+  EXPECT_THAT(terms_from(two_halves, two).error().message,
+              HasSubstr("'b': no domain is free: the card has 1 that a tenant can have"));
 }
 
 TEST(ServeTerms, of_tenants_without_a_domain_have_none_and_take_none) {

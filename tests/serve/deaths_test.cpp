@@ -181,12 +181,14 @@ TEST_F(Deaths, are_what_revoking_brings) {
 
 TEST_F(Deaths, of_leases_without_a_process_come_with_revoking_and_their_owners_are_told) {
   const auto owner = connect();
-  static_cast<void>(open(owner));
+  const std::string token = open(owner).token;
   const auto other = connect();
   static_cast<void>(open(other, "b"));
   const auto asker = connect();
   static_cast<void>(open(asker));
   EXPECT_EQ(refusal(asker, lease::RevokeRequest{"a"}), "done") << "its own lease ends without more";
+  EXPECT_EQ(refusal(connect(), lease::AttachRequest{token}),
+            "no lease has this token: the lease has ended, or never existed");
   EXPECT_EQ(status("a").leases, 0U);
   EXPECT_EQ(lease::parse_answer<lease::Done>(next(owner).text).error().message,
             "tenant 'a' was revoked: this lease of it has ended");

@@ -6,9 +6,12 @@
 #include <gtest/gtest.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 
@@ -16,6 +19,8 @@
 #include "demarc/base/owned_file.hpp"
 #include "demarc/serve/config.hpp"
 #include "fork_at_rest.hpp"
+#include "not_run.hpp"
+#include "own_process.hpp"
 #include "paths.hpp"
 
 namespace demarc::serve {
@@ -111,6 +116,7 @@ class JoiningADivision : public testing::Test {
                           [&](const auto& line) {
                             told = line;
                             all_told.push_back(line);
+                            when_told();
                           },
                           ending_seconds,
                           starting_seconds});
@@ -120,7 +126,22 @@ class JoiningADivision : public testing::Test {
   double starting_seconds = 120;
   std::string told;
   std::vector<std::string> all_told;
+  std::function<void()> when_told = [] {};
 };
+
+TEST_F(JoiningADivision, says_at_once_that_a_server_has_ended) {
+  const std::string socket = division_socket(0, 2);
+  const pid_t later = test::fork_at_rest();
+  if (later == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::usleep(20'000'000);
+    const auto other = lease::PacketListener::listen(socket, {});
+    for (;;) ::pause();
+  }
+  EXPECT_FALSE(join("exit 2")) << "it waited for another one";
+  ::kill(later, SIGKILL);
+  ::waitpid(later, nullptr, 0);
+}
 
 TEST_F(JoiningADivision, says_why_a_server_did_not_start) {
   const auto joined = join("echo \"$@\" >&2; echo no card >&2; exit 2");
@@ -134,6 +155,41 @@ TEST_F(JoiningADivision, says_why_a_server_did_not_start) {
                   socket, socket));
   EXPECT_THAT(told, HasSubstr("a server is started (log: " + socket + ".log); it takes 1 GiB"));
   EXPECT_THAT(join("exit 0").error().message, HasSubstr("it said nothing"));
+}
+
+TEST_F(JoiningADivision, starts_a_server_of_its_configuration_which_may_write_what_it_likes) {
+  const auto joined = join("cat \"$3\" >&2; echo to nobody && echo written >&2; exit 2");
+  EXPECT_EQ(joined.error().message,
+            fmt::format("the server that divides the card has ended: {}written\n",
+                        division_config({0, {0, 2}, "1 GiB", "", "", {}})));
+}
+
+TEST_F(JoiningADivision, says_why_a_start_cannot_be_locked) {
+  starting_seconds = 0;
+  EXPECT_TRUE(test::passes_in_a_process([&] {
+    test::refuse_calls({SYS_flock}, ENOLCK);
+    const auto joined = join("exit 2");
+    EXPECT_EQ(joined.error().kind, ErrorKind::missing_capability);
+    EXPECT_EQ(joined.error().message,
+              fmt::format("'{}': No locks available", (folder / "demarc-cuda0.start").string()));
+  }));
+}
+
+TEST_F(JoiningADivision, says_that_there_are_too_many_processes) {
+  if (::geteuid() != 0) DEMARC_NOT_RUN("only root can be a user without processes");
+  ASSERT_EQ(::chmod(folder.c_str(), 0777), 0);
+  EXPECT_TRUE(test::passes_in_a_process([&] {
+    ASSERT_EQ(::chdir(folder.c_str()), 0);
+    folder = "/proc/self/cwd";  // whoever may go through the folders above it
+    ::setenv("XDG_RUNTIME_DIR", folder.c_str(), 1);
+    ASSERT_EQ(::setuid(54321), 0);
+    const rlimit two{2, 2};  // this one and one more, which cannot start the server
+    ASSERT_EQ(::setrlimit(RLIMIT_NPROC, &two), 0);
+    const auto joined = join("exit 2");
+    EXPECT_EQ(joined.error().kind, ErrorKind::missing_capability);
+    EXPECT_THAT(joined.error().message,
+                testing::EndsWith("server cannot be started: there are too many processes"));
+  }));
 }
 
 TEST_F(JoiningADivision, has_the_exit_code_of_a_server_that_did_not_start) {
@@ -153,6 +209,7 @@ TEST_F(JoiningADivision, waits_no_longer_for_another_starter_than_it_is_told) {
   const OwnedFile starter(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   ASSERT_EQ(::flock(starter.get(), LOCK_EX), 0);
   starting_seconds = 0.04;
+  when_told = [&] { ::flock(starter.get(), LOCK_UN); };
   const auto joined = join("exit 0");
   EXPECT_EQ(joined.error().kind, ErrorKind::missing_capability);
   EXPECT_EQ(joined.error().message,

@@ -259,7 +259,9 @@ TEST(WorkOfProcesses, that_wait_is_ended_together_and_answered_apart) {
   const auto third = ender.begin(targets({4}));
   holds = false;
   std::map<WorkEnder::Job, std::string> words;
-  while (words.size() < 3) {
+  for (int looks = 0; words.size() < 3; ++looks) {
+    ASSERT_LT(looks, 20'000) << "a job is not done";
+    ::usleep(1000);
     for (const auto& done : ender.take_done()) {
       words[done.job] = done.result ? "ended" : done.result.error().message;
       EXPECT_EQ(done.targets.size(), done.job == second ? 3U : 1U) << "they are kept, each once";
@@ -289,13 +291,15 @@ TEST(WorkOfProcesses, is_over_for_one_job_while_what_is_left_of_another_is_looke
   holds = false;
   std::vector<WorkEnder::Job> order;
   std::string words;
-  while (order.size() < 3) {
+  for (int tries = 0; order.size() < 3 && tries < 20'000; ++tries) {
+    ::usleep(1000);
     for (const auto& done : ender.take_done()) {
       order.push_back(done.job);
       if (done.job == second) looks = false;
       if (!done.after) words = done.after.error().message;
     }
   }
+  looks = false;
   EXPECT_THAT(order, ElementsAre(before, second, first));
   EXPECT_EQ(words, "a child is left");
 }
@@ -329,7 +333,12 @@ TEST(WorkOfProcesses, of_all_gathered_jobs_is_killed_before_what_is_left_of_one_
     EXPECT_TRUE(ender.take_done().empty()) << "it waits for the others";
   }
   ender.gather(false);
-  for (std::size_t found = 0; found < 2;) found += ender.take_done().size();
+  std::size_t found = 0;
+  for (int looks = 0; found < 2 && looks < 20'000; ++looks) {
+    ::usleep(1000);
+    found += ender.take_done().size();
+  }
+  EXPECT_EQ(found, 2U);
   EXPECT_EQ(alive, 0);
   for (const pid_t process : processes) ::waitpid(process, nullptr, 0);
 }

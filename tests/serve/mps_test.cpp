@@ -172,11 +172,13 @@ TEST_F(WithMps, a_daemon_that_hangs_is_waited_for_no_longer_once_the_server_is_i
 
 TEST_F(WithMps, off_means_that_nothing_is_started) {
   install_answers(0);
-  const auto mps = Mps::start(plan(MpsUse::off)).value();
-  EXPECT_EQ(mps->folder(), "");
-  EXPECT_EQ(mps->process_file(), -1);
-  EXPECT_TRUE(mps->end_work_of(living({5}))[0]);
-  EXPECT_FALSE(std::filesystem::exists(folder / "log"));
+  {
+    const auto mps = Mps::start(plan(MpsUse::off)).value();
+    EXPECT_EQ(mps->folder(), "");
+    EXPECT_EQ(mps->process_file(), -1);
+    EXPECT_TRUE(mps->end_work_of(living({5}))[0]);
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder / "log")) << "nor is a daemon told to quit";
   EXPECT_THAT(told, IsEmpty());
 }
 
@@ -191,6 +193,18 @@ TEST_F(WithMps, a_daemon_that_does_not_start_is_refused_in_its_own_words) {
               "of this name");
     EXPECT_FALSE(std::filesystem::exists(own));
   }
+}
+
+TEST_F(WithMps, a_folder_that_cannot_be_made_is_told) {
+  install_answers(0);
+  ASSERT_TRUE(write_file(own, ""));
+  auto inside = plan();
+  inside.folder = own + "/folder";
+  const auto refused = Mps::start(inside);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
+  EXPECT_EQ(refused.error().message,
+            fmt::format("mps: cannot make {}: Not a directory", inside.folder));
 }
 
 TEST_F(WithMps, a_machine_without_it_has_none_and_says_so_unless_it_must) {
@@ -222,13 +236,16 @@ TEST_F(WithMps, a_daemon_that_a_killed_server_left_and_that_does_not_quit_is_kil
   EXPECT_TRUE(readable(left->process_file()));
   EXPECT_THAT(told, ElementsAre("mps: the daemon of a server that was killed still ran, and was "
                                 "killed"));
-  EXPECT_EQ(mps_processes_of(own).front(), daemon_of(own));
+  const auto found = mps_processes_of(own);
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(found.front(), daemon_of(own));
 }
 
 TEST_F(WithMps, the_end_of_the_daemon_can_be_waited_for) {
   install_daemon(true);
   const auto mps = Mps::start(plan()).value();
   const auto all = mps_processes_of(own);
+  ASSERT_FALSE(all.empty());
   ASSERT_EQ(all.front(), daemon_of(own)) << "not one of its children";
   EXPECT_EQ(std::set(all.begin(), all.end()).size(), all.size()) << "each once";
   EXPECT_FALSE(readable(mps->process_file()));
@@ -292,6 +309,15 @@ TEST_F(WithMps, daemons_of_others_are_named) {
   const auto mps = Mps::start(plan()).value();
   EXPECT_THAT(told, ElementsAre(HasSubstr(
                         fmt::format("another daemon runs, process {} with {}", process, others))));
+}
+
+TEST_F(WithMps, a_daemon_whose_folder_was_taken_away_is_none_of_others) {
+  install_daemon(true);
+  const auto left = Mps::start(plan()).value();
+  std::filesystem::remove_all(own);
+  const auto mps = Mps::start(plan()).value();
+  EXPECT_FALSE(readable(left->process_file())) << "nobody could tell it to quit";
+  EXPECT_THAT(told, IsEmpty());
 }
 
 }  // namespace

@@ -82,7 +82,14 @@ TEST_F(OnAPool, fills_the_bytes_of_a_share_with_zeros_and_no_other) {
   }
   EXPECT_EQ(zeros, step);
   EXPECT_FALSE(side->scrub({2, 2}, {LinearByte(2 * step), step})) << "beyond the share";
-  EXPECT_FALSE(side->scrub({4, 2}, {{}, step}));
+  EXPECT_EQ(side->scrub({4, 2}, {{}, step}).error().message, "colours 2 of 2 are no share");
+}
+
+// Whatever context the thread that serves has had before.
+TEST_F(OnAPool, looks_at_the_card_by_its_own_context) {
+  ASSERT_EQ(card->gpu()->api().cuCtxSetCurrent(nullptr), 0);
+  EXPECT_TRUE(side->check_alive());
+  ASSERT_TRUE(card->gpu()->make_current());
 }
 
 TEST_F(OnAPool, fills_more_bytes_than_are_written_at_a_time) {
@@ -194,6 +201,13 @@ TEST_F(OnACardThatChanges, has_the_domain_of_all_programs_where_it_has_no_others
   const auto side = PoolCard::create(config);
   ASSERT_TRUE(side) << side.error().message;
   EXPECT_EQ((*side)->numbers().sync_domains, 1U);
+}
+
+// It would be taken for one without domains.
+TEST_F(OnACardThatChanges, streams_that_do_not_stay_in_their_domains_are_an_error) {
+  changed = fake::small_gpu();
+  changed.forgets_domains = true;
+  EXPECT_THAT(refusal(), HasSubstr("was given the memory synchronisation domain"));
 }
 
 TEST_F(OnACardThatChanges, colours_that_timing_leaves_in_doubt_are_refused) {

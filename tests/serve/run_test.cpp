@@ -56,8 +56,14 @@ class Running : public ServerTest {
   }
   [[nodiscard]] std::string line() const {
     std::string text;
-    for (char c = 0; ::read(lines_[0], &c, 1) == 1 && c != '\n';) text += c;
-    return text;
+    for (char c = 0;; text += c) {
+      pollfd item{lines_[0], POLLIN, 0};
+      if (::poll(&item, 1, 20'000) <= 0) {
+        ADD_FAILURE() << "it says nothing any more";
+        return text;
+      }
+      if (::read(lines_[0], &c, 1) != 1 || c == '\n') return text;
+    }
   }
 
   std::optional<double> end_when_idle_;
@@ -100,8 +106,8 @@ TEST_F(Running, reads_its_configuration_again_at_SIGHUP) {
   auto own = client();
   ASSERT_TRUE(own.open("a", ""));
   ::kill(process_, SIGHUP);
-  EXPECT_EQ(line(), "tenant 'a' is in use and stays as it is");
-  EXPECT_EQ(line(), "the configuration was read again");
+  ASSERT_EQ(line(), "tenant 'a' is in use and stays as it is");
+  ASSERT_EQ(line(), "the configuration was read again");
   EXPECT_EQ(own.list().value().tenants[1].tpcs, "3");
   ::kill(process_, SIGHUP);
   EXPECT_EQ(line(), "the configuration stays as it was: f.toml:1:1: wrong");
@@ -184,6 +190,29 @@ TEST_F(RunningAndLooking, looks_once_per_second_however_many_packets_come) {
   while (line() == "look") ++looks;
   EXPECT_GE(looks, 1);
   EXPECT_LE(looks, seconds + 5);
+}
+
+class RunningWithoutClients : public Running {
+ public:
+  RunningWithoutClients() {
+    events_.used = [this](bool) { ++turns_; };
+    events_.looks = [this] {
+      const std::string words = std::to_string(turns_) + "\n";
+      static_cast<void>(!::write(lines_[1], words.data(), words.size()));
+    };
+  }
+
+ protected:
+  int turns_ = 0;
+};
+
+TEST_F(RunningWithoutClients, waits_in_its_turns) {
+  int turns = 0;
+  for (int looks = 0; looks < 3; ++looks) turns = std::atoi(line().c_str());
+  EXPECT_GE(turns, 3);
+  EXPECT_LT(turns, 100) << "and does not go round and round";
+  ::kill(process_, SIGTERM);
+  EXPECT_EQ(end_of(process_), 0);
 }
 
 class RunningWithChildren : public Running {

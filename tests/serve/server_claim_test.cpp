@@ -17,6 +17,7 @@ using lease::CardClaim;
 using lease::ClaimedPart;
 using lease::ClaimRole;
 using lease::PartOwner;
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 class ServerClaims : public ServerTest {
@@ -96,7 +97,14 @@ TEST_F(ServerClaims, a_server_that_ends_is_waited_for) {
   plan.patience_seconds = 1000;
   plan.told_to_end = [] { return true; };
   EXPECT_EQ(refusal(), "given up");
-  EXPECT_EQ(told.back(), "told to end before the card was free");
+  EXPECT_THAT(told, ElementsAre("told to end before the card was free"));
+  told.clear();
+  int asked = 0;
+  plan.told_to_end = [&] { return ++asked == 3; };
+  EXPECT_EQ(refusal(), "given up");
+  EXPECT_THAT(told, ElementsAre(HasSubstr("starts or ends on GPU-1: waiting for it"),
+                                "told to end before the card was free"))
+      << "it is said at once, and once";
   plan.told_to_end = [] { return false; };
   told.clear();
   plan.tell = [&](const std::string& line) {
@@ -174,7 +182,15 @@ TEST_F(ServerClaims, programs_that_a_server_left_are_waited_for_on_demand) {
   plan.survivors = Survivors::wait;
   plan.told_to_end = [] { return true; };
   EXPECT_EQ(refusal(), "given up");
-  EXPECT_EQ(told.back(), "told to end before the card was free");
+  EXPECT_THAT(told, ElementsAre("told to end before the card was free"));
+  told.clear();
+  int asked = 0;
+  plan.told_to_end = [&] { return ++asked == 3; };
+  EXPECT_EQ(refusal(), "given up");
+  EXPECT_THAT(told, ElementsAre(testing::EndsWith(": waiting for them"),
+                                "told to end before the card was free"))
+      << "it is said at once, and once";
+  EXPECT_TRUE(is_alive(left));
   plan.told_to_end = [] { return false; };
   told.clear();
   plan.tell = [&](const std::string& line) {
@@ -196,6 +212,7 @@ TEST_F(ServerClaims, programs_that_a_server_left_are_ended_on_demand) {
     EXPECT_EQ(refusal(), "taken");
     status = end_of(left);
     EXPECT_EQ(*status, ignores ? SIGKILL : SIGTERM);
+    ASSERT_FALSE(told.empty());
     EXPECT_THAT(told.back(), testing::EndsWith(": ending them"));
   }
 }
@@ -221,11 +238,13 @@ TEST_F(ServerClaims, parts_of_programs_beside_the_server_are_refused_by_name_and
 TEST_F(ServerClaims, tpcs_and_domains_of_large_numbers_are_claimed_too) {
   auto claim = ServerClaim::take(plan).value().value();
   for (const PartOwner owner : {PartOwner::program, PartOwner::sharing}) {
-    const auto beside = program(owner, {{0x1, 0x40}, std::uint64_t{1} << 63U});
+    const auto beside = program(owner, {{0x1, 0x40}, std::uint64_t{1} << 63U | 1U});
     EXPECT_THAT(claim.divide(book_of({6, 70}, 1)).error().message,
                 HasSubstr("the TPCs 70 of GPU-1"));
     EXPECT_THAT(claim.divide(book_of({1}, 63)).error().message,
                 HasSubstr("the memory synchronisation domain 63 of GPU-1"));
+    EXPECT_THAT(claim.divide(book_of({1}, 0)).error().message,
+                HasSubstr("the memory synchronisation domain 0 of GPU-1"));
   }
   ASSERT_TRUE(claim.divide(book_of({70}, 64))) << "a number that a claim cannot say";
   const auto seen = CardClaim::open(plan.files)->others("GPU-1").value();
@@ -273,12 +292,15 @@ TEST_F(ServerClaims, a_server_that_is_told_to_end_waits_no_longer_for_the_end_of
 TEST_F(ServerClaims, a_server_that_is_told_to_end_waits_no_longer_for_its_turn) {
   const CardClaim other = CardClaim::open(plan.files).value();
   const auto turn = other.turn();
+  plan.turn_patience_ms = 0;
+  plan.told_to_end = [] { return true; };
+  ASSERT_EQ(refusal(), "given up");
   plan.turn_patience_ms = 1'000'000;
   int asked = 0;
   plan.told_to_end = [&] { return ++asked == 2; };
   EXPECT_EQ(refusal(), "given up");
   plan.turn_patience_ms = 0;
-  plan.told_to_end = [] { return false; };
+  plan.told_to_end = [&] { return ++asked == 20; };
   EXPECT_THAT(refusal(), HasSubstr("has locked this file (flock)"));
 }
 

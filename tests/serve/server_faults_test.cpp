@@ -1,7 +1,11 @@
 // What a server does where the system gives it no files, or interrupts it.
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 
+#include <cerrno>
+
+#include "own_process.hpp"
 #include "server_fixture.hpp"
 
 namespace demarc::serve {
@@ -41,6 +45,15 @@ TEST_F(ServersInNeed, says_why_it_cannot_wait) {
   EXPECT_EQ(turned.error().kind, ErrorKind::missing_capability);
   EXPECT_EQ(turned.error().message, "poll: Invalid argument");
   EXPECT_TRUE(server->turn(0));
+}
+
+TEST_F(ServersInNeed, gives_no_lease_where_its_token_could_be_guessed) {
+  EXPECT_TRUE(test::passes_in_a_process([&] {
+    test::refuse_calls({SYS_getrandom}, ENOSYS);
+    EXPECT_EQ(refusal(connect(), lease::OpenRequest{"a", ""}),
+              "no random numbers: Function not implemented");
+    EXPECT_EQ(status("a").leases, 0U);
+  }));
 }
 
 TEST_F(ServersInNeed, goes_on_after_a_signal_that_came_while_it_waited) {

@@ -274,6 +274,7 @@ TEST_F(Serving, ends_when_the_card_was_reset_or_its_context_died) {
   EXPECT_THAT(refusal(connect(), lease::OpenRequest{"a", ""}), HasSubstr("the card was reset"));
   EXPECT_THAT(refusal(process, lease::TakeRequest{1}), HasSubstr("the card was reset"));
   EXPECT_TRUE(card.scrubs.empty()) << "nothing is asked of the card any more";
+  EXPECT_FALSE(server->turn(0).value()) << "nothing is to wake it";
 }
 
 TEST_F(Serving, refuses_questions_of_those_who_have_not_asked_for_a_lease) {

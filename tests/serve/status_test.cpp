@@ -79,7 +79,10 @@ TEST(Status, says_whether_somebody_uses_a_tenant) {
 }
 
 TEST(Status, is_JSON_with_every_number) {
-  const Json json = parse_json(status_to_json(two_tenants()), "x").value();
+  const std::string text = status_to_json(two_tenants());
+  EXPECT_THAT(text, testing::StartsWith("{\n  \"schema\": \"demarc.lease/1\",\n"))
+      << "people read it";
+  const Json json = parse_json(text, "x").value();
   EXPECT_EQ(json.at("schema"), "demarc.lease/1");
   EXPECT_EQ(json.at("arena_bytes"), std::uint64_t{3} << 30U);
   EXPECT_EQ(json.at("launch_paths").size(), cuda::launch_paths);
@@ -151,6 +154,11 @@ TEST(Status, is_numbers_for_Prometheus) {
         "demarc_tenant_processes{tenant=\"second\"} 0\n"}) {
     EXPECT_THAT(text, HasSubstr(line));
   }
+  auto without = two_tenants();
+  without.tenants[0].tpcs = "-";
+  EXPECT_THAT(status_to_metrics(without).value(),
+              HasSubstr("demarc_tenant_tpcs{tenant=\"a<b>\"} 0\n"))
+      << "what is no list has none";
 }
 
 // A port of this machine that nobody listens at, just now.
@@ -211,7 +219,7 @@ class Pages : public ServerTest {
 // One test, for the port's threads take two seconds to end.
 TEST_F(Pages, show_what_the_server_says_then_and_say_where_there_is_none) {
   const std::uint16_t port = free_port();
-  const auto pages = StatusPages::start(port, options.socket).value();
+  auto pages = StatusPages::start(port, options.socket).value();
   const std::string none = fetch(port, "/metrics");
   EXPECT_THAT(none, HasSubstr("503"));
   EXPECT_THAT(none, HasSubstr("demarc serve does not run there"));
@@ -224,6 +232,8 @@ TEST_F(Pages, show_what_the_server_says_then_and_say_where_there_is_none) {
   EXPECT_THAT(metrics, HasSubstr("demarc_tenant_leases{tenant=\"a\"} 1\n"));
   EXPECT_THAT(fetch_from(port, "/"), HasSubstr("<td>a</td>"));
   EXPECT_THAT(fetch_from(port, "/other"), HasSubstr("404"));
+  pages.reset();
+  EXPECT_LT(connected_to(port).get(), 0) << "nobody listens there any more";
 }
 
 TEST_F(Pages, are_shown_beside_readers_that_ask_nothing) {

@@ -108,6 +108,12 @@ TEST(TenantSocketsOf, tenants_that_can_have_none_are_named) {
 
 TEST(TenantSocketsOf, tenants_lie_in_their_folder_and_stay_while_others_come) {
   const std::string socket = test::fresh_folder("doors") / "s";
+  {
+    TenantSockets before(socket, {}, [](const std::string&) {});
+    before.listen_for({"a"});
+    EXPECT_TRUE(std::filesystem::exists(socket + ".d"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(socket + ".d"));
   std::vector<std::string> told;
   TenantSockets doors(socket, ::getegid(), [&](const std::string& line) { told.push_back(line); });
   doors.listen_for({"a"});
