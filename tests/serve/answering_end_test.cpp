@@ -51,7 +51,7 @@ TEST_F(AnsweringAtItsEnd, ends_the_work_of_all_tenants_in_one_conversation_at_it
     ++conversations;
     return end(targets);
   };
-  // Between the first and the last of them there are others without programs.
+  // Between the first and the last of them there are others with leases alone.
   std::vector<Terms> tenants;
   for (std::uint32_t i = 0; i < 60; ++i) {
     const std::string name = i == 0 ? "a" : i == 1 ? "b" : fmt::format("a{:02}", i);
@@ -74,6 +74,10 @@ TEST_F(AnsweringAtItsEnd, ends_the_work_of_all_tenants_in_one_conversation_at_it
       return 0;
     }));
     turn_until([&] { return status(tenant).processes.size() == 1; });
+  }
+  for (std::size_t i = 2; i < tenants.size(); ++i) {
+    owners.push_back(connect());
+    static_cast<void>(open(owners.back(), tenants[i].name));
   }
   server->end_all();
   turn_until([&] { return status("a").processes.size() + status("b").processes.size() == 0; });

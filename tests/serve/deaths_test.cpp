@@ -197,6 +197,7 @@ TEST_F(Deaths, of_leases_without_a_process_come_with_revoking_and_their_owners_a
   // Who does not hear of it is not waited for any longer than of any other refusal.
   turn_until([&] { return server->connections() == 2; });
   turn_until([&] { return readable(owner.file()); });
+  ASSERT_TRUE(readable(owner.file()));
   EXPECT_TRUE(owner.receive().value().ended);
   EXPECT_FALSE(readable(other.file())) << "the other tenant's lease is as it was";
 }

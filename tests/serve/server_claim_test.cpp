@@ -98,13 +98,15 @@ TEST_F(ServerClaims, a_server_that_ends_is_waited_for) {
   plan.told_to_end = [] { return true; };
   EXPECT_EQ(refusal(), "given up");
   EXPECT_THAT(told, ElementsAre("told to end before the card was free"));
-  told.clear();
-  int asked = 0;
-  plan.told_to_end = [&] { return ++asked == 3; };
-  EXPECT_EQ(refusal(), "given up");
-  EXPECT_THAT(told, ElementsAre(HasSubstr("starts or ends on GPU-1: waiting for it"),
-                                "told to end before the card was free"))
-      << "it is said at once, and once";
+  for (const int looks : {2, 3}) {
+    told.clear();
+    int asked = 0;
+    plan.told_to_end = [&] { return ++asked == looks; };
+    EXPECT_EQ(refusal(), "given up");
+    EXPECT_THAT(told, ElementsAre(HasSubstr("starts or ends on GPU-1: waiting for it"),
+                                  "told to end before the card was free"))
+        << "it is said at once, and once";
+  }
   plan.told_to_end = [] { return false; };
   told.clear();
   plan.tell = [&](const std::string& line) {
@@ -183,13 +185,15 @@ TEST_F(ServerClaims, programs_that_a_server_left_are_waited_for_on_demand) {
   plan.told_to_end = [] { return true; };
   EXPECT_EQ(refusal(), "given up");
   EXPECT_THAT(told, ElementsAre("told to end before the card was free"));
-  told.clear();
-  int asked = 0;
-  plan.told_to_end = [&] { return ++asked == 3; };
-  EXPECT_EQ(refusal(), "given up");
-  EXPECT_THAT(told, ElementsAre(testing::EndsWith(": waiting for them"),
-                                "told to end before the card was free"))
-      << "it is said at once, and once";
+  for (const int looks : {2, 3}) {
+    told.clear();
+    int asked = 0;
+    plan.told_to_end = [&] { return ++asked == looks; };
+    EXPECT_EQ(refusal(), "given up");
+    EXPECT_THAT(told, ElementsAre(testing::EndsWith(": waiting for them"),
+                                  "told to end before the card was free"))
+        << "it is said at once, and once";
+  }
   EXPECT_TRUE(is_alive(left));
   plan.told_to_end = [] { return false; };
   told.clear();
