@@ -135,6 +135,7 @@ std::vector<Result<void>> Mps::end_work_of(const std::vector<WorkTarget>& target
     return result;
   };
   std::vector<Result<void>> results;
+  results.reserve(targets.size());
   for (const WorkTarget& target : targets) results.push_back(result_of(target.process));
   return results;
 }
