@@ -26,7 +26,7 @@ void Block::report(const Warp& warp, const MicroOp* op, unsigned lane, FindingKi
   finding.kind = kind;
   finding.kernel = program->kernel;
   finding.block = index;
-  for (unsigned d = 0; d < 3; ++d) finding.thread[d] = warp.tid[d][lane];
+  finding.thread = {warp.tid[0][lane], warp.tid[1][lane], warp.tid[2][lane]};
   finding.line = instruction.trace.line;
   finding.source = instruction.source;
   finding.instruction = instruction.trace.text;
@@ -76,8 +76,11 @@ std::string describe_global_neighbourhood(const Program& program, std::uint64_t 
   const Region* below = nullptr;
   const Region* above = nullptr;
   for (const Region& region : program.regions) {
-    if (region.low <= address) below = &region;
-    if (region.low > address && above == nullptr) above = &region;
+    if (region.low <= address) {
+      below = &region;
+    } else if (above == nullptr) {
+      above = &region;
+    }
   }
   if (address < 4096) return "it is a null pointer";
   if (program.heap != nullptr && DeviceHeap::contains(address))
@@ -146,7 +149,7 @@ void Block::slow_access(Warp& warp, const MicroOp* op, Access& access, AddressKi
   };
   Mask good = 0;
   LaneShadows shadows{};
-  LaneSpaces spaces;
+  LaneSpaces spaces{};
   spaces.fill(access.space);
   std::array<std::uint64_t, warp_size> hosts;
   for (Mask rest = access.mask; rest != 0; rest &= rest - 1) {

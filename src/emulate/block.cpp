@@ -196,9 +196,9 @@ void Block::run_warp(Warp& warp, bool apart) {
     pool->give_back(program->functions[0], warp.kernel_frame);
     warp.kernel_frame = nullptr;
     stalled = false;
-    return;
+  } else {
+    end_turn(warp, apart);
   }
-  end_turn(warp, apart);
 }
 
 void Block::end_turn(Warp& warp, bool apart) {

@@ -29,8 +29,7 @@ void run_blocks(BlockWork& work, const std::function<void()>& call_others, bool 
   FramePool pool;
   Block block(work.program, pool);
   Leavings left;
-  std::uint32_t number = 0;
-  block.flush = [&](Block& running) { work.collector.flush(running, number, left); };
+  block.flush = [&](Block& running) { work.collector.flush(running, running.linear, left); };
   for (Warp& warp : block.warps) warp.plain_atomics = work.plain_atomics;
   const auto start = std::chrono::steady_clock::now();
   bool alone = static_cast<bool>(call_others);
@@ -43,7 +42,7 @@ void run_blocks(BlockWork& work, const std::function<void()>& call_others, bool 
   while (!ended) {
     const std::uint64_t first = work.next.fetch_add(work.at_once);
     if (first >= work.blocks) break;
-    number = static_cast<std::uint32_t>(first);
+    auto number = static_cast<std::uint32_t>(first);
     const std::uint32_t end = std::min(work.blocks - number, work.at_once) + number;
     for (; number < end && !ended; ++number) {
       if (work.collector.over()) return;
@@ -66,7 +65,6 @@ void run_in_turns(const Program& program, Collector& collector, std::uint32_t bl
   struct Running {
     Running(const Program& code, FramePool& frames) : block(code, frames) {}
     Block block;
-    std::uint32_t number = 0;
     bool ended = false;
     std::shared_ptr<Cluster> cluster;
   };
@@ -83,12 +81,9 @@ void run_in_turns(const Program& program, Collector& collector, std::uint32_t bl
   const auto start_next = [&] {
     auto one = spare.empty() ? std::make_unique<Running>(program, pool) : std::move(spare.back());
     if (!spare.empty()) spare.pop_back();
-    one->number = next++;
     one->ended = false;
-    one->block.flush = [&collector, &none, number = one->number](Block& running) {
-      collector.flush(running, number, none);
-    };
-    one->block.start(one->number, tracing.on, tracing.instructions);
+    one->block.flush = [&](Block& running) { collector.flush(running, running.linear, none); };
+    one->block.start(next++, tracing.on, tracing.instructions);
     if (program.in_clusters) {
       std::shared_ptr<Cluster>& cluster =
           clusters[program.cluster.cluster(one->block.index, program.grid)];
@@ -139,8 +134,9 @@ void run_in_turns(const Program& program, Collector& collector, std::uint32_t bl
     const auto left =
         std::find_if(open.begin(), open.end(), [](const auto& one) { return !one->ended; });
     std::for_each(open.begin(), left, [&](auto& one) {
-      collector.finish(one->block, one->number, none);
-      report_progress(progress, static_cast<double>(one->number + 1) / blocks, program.kernel);
+      const std::uint32_t number = one->block.linear;
+      collector.finish(one->block, number, none);
+      report_progress(progress, static_cast<double>(number + 1) / blocks, program.kernel);
       spare.push_back(std::move(one));
     });
     open.erase(open.begin(), left);

@@ -131,25 +131,23 @@ bool at_one_place(const Group& a, const Group& b) {
          same_uniforms(a, b);
 }
 
-// The groups that wait for the same as `first`, and whether they are all that it waits for.
+// The groups that wait for the same as one of them, and whether they are all that it waits for.
 struct Party {
   std::vector<std::size_t> groups;
   Mask lanes = 0;
   bool complete = false;
 };
 
-Party party_of(const Warp& w, std::size_t first) {
+Party party_of(const Warp& w, const Group& one) {
   Party party;
-  const Group& one = w.groups[first];
   const MicroOp* const code = w.program->code.data();
   const Mask wanted = one.wait == Wait::members ? one.members & w.live : w.live;
-  for (std::size_t i = 0; i < w.groups.size(); ++i) {
-    const Group& other = w.groups[i];
+  for (const Group& other : w.groups) {
     if (other.wait != one.wait || other.members != one.members) continue;
     const bool same = one.wait == Wait::members ? warp_ops::is_same(code + one.pc, code + other.pc)
                                                 : one.pc == other.pc;
     if (!same) continue;
-    party.groups.push_back(i);
+    party.groups.push_back(static_cast<std::size_t>(&other - w.groups.data()));
     party.lanes |= other.mask;
   }
   party.complete = (wanted & ~party.lanes) == 0;
@@ -157,10 +155,9 @@ Party party_of(const Warp& w, std::size_t first) {
 }
 
 std::optional<Party> complete_party(const Warp& w) {
-  for (std::size_t i = 0; i < w.groups.size(); ++i) {
-    const Wait wait = w.groups[i].wait;
-    if (wait != Wait::members && wait != Wait::step) continue;
-    if (Party party = party_of(w, i); party.complete) return party;
+  for (const Group& one : w.groups) {
+    if (one.wait != Wait::members && one.wait != Wait::step) continue;
+    if (Party party = party_of(w, one); party.complete) return party;
   }
   return {};
 }

@@ -178,6 +178,22 @@ TEST(Accesses, in_shared_memory_name_the_variable_that_is_near) {
   }
 }
 
+// The mebibyte is counted from where the last variable begins, behind 64 bytes of others.
+TEST(Accesses, in_shared_memory_are_near_the_last_variable_wherever_that_begins) {
+  const auto behind_the_last = [](std::uint32_t bytes) {
+    return access_detail_of(fmt::format(
+        ".shared .align 16 .b8 one[32];\n.shared .align 16 .b8 two[32];\n.shared .align "
+        "16 .b8 three[32];\nmov.u32 %r3, one;\nmov.u32 %r4, two;\nmov.u32 %r5, three;\n"
+        "max.u32 %r3, %r3, %r4;\nmax.u32 %r3, %r3, %r5;\nadd.u32 %r3, %r3, {};\n"
+        "st.shared.u32 [%r3], 1;",
+        bytes));
+  };
+  EXPECT_THAT(
+      behind_the_last(1 << 20),
+      HasSubstr("it has 96 bytes; it lies 1048544 bytes after the end of the 32 bytes of '"));
+  EXPECT_THAT(behind_the_last((1 << 20) + 4), testing::EndsWith("it has 96 bytes"));
+}
+
 TEST(Accesses, name_the_last_variable_of_shared_memory_before_them) {
   const auto outcome = run_text(
       kernel_of("",
@@ -291,6 +307,7 @@ TEST(Accesses, that_are_no_plain_loads_name_the_bytes_that_were_not_written) {
   ASSERT_TRUE(outcome) << outcome.error().message;
   ASSERT_EQ(outcome->findings.size(), 1U) << "an atomic writes them";
   EXPECT_EQ(outcome->findings[0].kind, FindingKind::uninitialised_read);
+  EXPECT_EQ(outcome->findings[0].kernel, "k");
   EXPECT_EQ(outcome->findings[0].thread[0], 3U);
   EXPECT_EQ(outcome->findings[0].count, 1U);
   EXPECT_EQ(outcome->findings[0].detail, "4 bytes at 0xc in shared memory were not written before");
@@ -363,6 +380,7 @@ class LaneByLane : public StartedBlock {
     program.instructions.resize(2);
     Access x{};
     x.mask = 0x3e;
+    x.space = kind == AddressKind::shared ? MemorySpace::shared : MemorySpace::local;
     for (unsigned lane = 1; lane < 6; ++lane) x.addresses[lane] = first + 4 * (lane - 1);
     x.affine = true;
     x.halves = true;
@@ -419,6 +437,8 @@ TEST_F(LaneByLane, leave_what_they_only_read_as_it_is_and_do_nothing_at_odd_addr
   EXPECT_EQ(block.findings[0].finding.count, 5U);
   EXPECT_EQ(block.findings[1].finding.kind, FindingKind::uninitialised_read);
   EXPECT_EQ(block.findings[1].finding.count, 5U);
+  EXPECT_EQ(block.findings[1].finding.detail,
+            "4 bytes at 0x0 in shared memory were not written before");
   access_from(block, 0, AddressKind::shared, AccessMode::atomic);
   EXPECT_EQ(std::count(block.shared_shadow.begin(), block.shared_shadow.end(), wholly_written), 20);
 }

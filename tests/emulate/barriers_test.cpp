@@ -122,6 +122,22 @@ TEST(Barriers, a_reduction_by_both_sides_of_a_branch_gives_each_side_its_predica
   }
 }
 
+// Whatever the registers of these hold.
+TEST(Barriers,
+     a_reduction_is_of_the_threads_that_give_it_a_predicate_and_not_of_those_that_arrive) {
+  const auto reduced = [](const std::string& reduce) {
+    return progress_words("",
+                          "setp.ge.u32 %p1, %r1, 32;\nsetp.ge.u32 %p3, %r1, 40;\n@%p1 bra WAITS;\n"
+                          "barrier.arrive 3, 64;\nbra OVER;\nWAITS:\n" +
+                              reduce + "\nOVER:",
+                          64)[50];
+  };
+  const std::string result = "\nselp.u32 %r9, 1, 0, %p2;";
+  EXPECT_EQ(reduced("barrier.red.popc.u32 %r9, 3, 64, %p3;"), 24U);
+  EXPECT_EQ(reduced("barrier.red.and.pred %p2, 3, 64, %p1;" + result), 1U);
+  EXPECT_EQ(reduced("barrier.red.or.pred %p2, 3, 64, !%p1;" + result), 0U);
+}
+
 // A warp has arrived once all of its threads have, wherever they do.
 TEST(Barriers, threads_that_only_arrive_may_do_so_on_both_sides_of_a_branch) {
   const std::string write =
@@ -363,6 +379,56 @@ TEST_F(StuckWarps, that_go_on_for_ever_hang_where_their_first_lane_is) {
   ASSERT_EQ(block->findings.size(), 1U);
   EXPECT_EQ(block->findings[0].finding.thread[0], 36U);
   EXPECT_EQ(block->findings[0].finding.line, 110U);
+}
+
+// Some have arrived at the barrier and wait elsewhere.
+TEST_F(StuckWarps, lack_no_lanes_that_have_only_arrived) {
+  wait(0, 3, 0xff, 1);
+  wait(0, 5, 0xff00, 1);
+  block->warps[0].groups[1].barrier = 2;
+  wait(0, 6, 0xffff0000, 2);
+  EXPECT_EQ(stuck(),
+            "0 at 103: 16 threads of the warp do not arrive, among them thread (16,0,0): thread "
+            "(16,0,0) waits at line 106");
+}
+
+// Here they are not stuck.
+TEST_F(StuckWarps, stay_in_place_at_a_barrier_where_all_lanes_come_at_once_unless_they_were_apart) {
+  Warp& w = block->warps[0];
+  block->warps[1].state = WarpState::ready;
+  program.code[5].a = 8;
+  program.code[5].uniform = uniform_a;
+  *reinterpret_cast<std::uint32_t*>(frame + 8) = 3;
+  for (const bool torn : {false, true}) {
+    begin();
+    block->running = 2;
+    w.state = WarpState::ready;
+    w.mask = full_mask;
+    w.torn = torn;
+    EXPECT_EQ(control::barrier(w, &program.code[5]), nullptr);
+    EXPECT_EQ(w.state, WarpState::waiting);
+    ASSERT_TRUE(block->barriers[3].in_use);
+    EXPECT_EQ(block->barriers[3].arrived, 1U);
+    EXPECT_EQ(w.waits_whole(), !torn);
+    EXPECT_EQ(w.groups.size(), torn ? 1U : 0U);
+    if (!torn) {
+      EXPECT_EQ(w.resume, 5U);
+    }
+  }
+}
+
+TEST_F(StuckWarps, wait_on_at_another_barrier_and_for_other_things_when_one_is_completed) {
+  Warp& w = block->warps[0];
+  wait(0, 3, 0xff, 2, 32);
+  wait(0, 5, 0xff00, 2, 32);
+  wait(0, 6, 0xff0000, 2, 32);
+  w.groups[1].barrier = 4;
+  w.groups[2].wait = Wait::step;
+  wait(0, 3, 0xff000000, 2, 32);
+  std::vector<std::pair<std::uint32_t, Wait>> left;
+  for (const Group& group : w.groups) left.emplace_back(group.pc, group.wait);
+  EXPECT_EQ(left, (std::vector<std::pair<std::uint32_t, Wait>>{
+                      {4, Wait::nothing}, {5, Wait::barrier}, {6, Wait::step}}));
 }
 
 // Here they are not stuck.

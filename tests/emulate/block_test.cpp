@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "started_block.hpp"
+#include "unwritten.hpp"
 
 namespace demarc::emulate {
 namespace {
@@ -78,6 +79,7 @@ TEST_F(StartedBlock, has_the_threads_of_its_last_warp_and_no_more) {
 
 // A block that a trap or a hang stopped leaves all of this behind.
 TEST_F(StartedBlock, keeps_nothing_of_the_one_before) {
+  program.tables = baseline::tables();
   program.orders_warps = true;
   Block block(program, pool);
   block.start(3, true, true);
@@ -86,6 +88,7 @@ TEST_F(StartedBlock, keeps_nothing_of_the_one_before) {
   block.trace_warp = 1;
   block.findings.emplace_back();
   block.printed = "before";
+  block.unwritten = std::make_unique<Unwritten>(block);
   block.stopped = true;
   block.stalled = true;
   block.vain_rounds = 99;
@@ -136,6 +139,7 @@ TEST_F(StartedBlock, keeps_nothing_of_the_one_before) {
   EXPECT_EQ(block.trace_warp, ~0U);
   EXPECT_THAT(block.findings, IsEmpty());
   EXPECT_EQ(block.printed, "");
+  EXPECT_EQ(block.unwritten, nullptr);
   EXPECT_FALSE(block.stopped);
   EXPECT_FALSE(block.stalled);
   EXPECT_EQ(block.vain_rounds, 0U);
@@ -224,6 +228,23 @@ TEST_F(StartedBlock, has_records_of_races_for_each_warp_where_warps_are_ordered)
   EXPECT_THAT(unchecked.races.writes, IsEmpty());
 }
 
+TEST_F(StartedBlock, has_threads_in_three_dimensions) {
+  program.block = {5, 2, 5};
+  Block block(program, pool);
+  block.start(0, false, false);
+  ASSERT_EQ(block.warps.size(), 2U);
+  EXPECT_EQ(block.warps[0].live, full_mask);
+  EXPECT_EQ(block.warps[1].live, 0x3ffffU);
+}
+
+TEST_F(StartedBlock, has_no_local_memory_where_its_kernel_declares_none) {
+  program.functions[0].local_bytes = 0;
+  Block block(program, pool);
+  block.start(0, false, false);
+  EXPECT_EQ(block.local_end, 0U);
+  EXPECT_THAT(block.local, IsEmpty());
+}
+
 TEST_F(StartedBlock, traces_what_it_is_told_to) {
   Block block(program, pool);
   for (const bool tracing : {false, true}) {
@@ -265,6 +286,10 @@ TEST_F(StartedBlock, keeps_what_its_threads_have_in_local_memory_when_that_grows
   }
   block.grow_local(8);
   EXPECT_EQ(block.local_end, 300U) << "what other calls have declared stays";
+  const std::byte* const place = block.local.data();
+  block.grow_local(320);
+  EXPECT_EQ(block.local.data(), place) << "there are as many bytes already";
+  EXPECT_EQ(block.local_end, 320U);
 }
 
 TEST(Frames, lie_at_multiples_of_64_and_hold_the_constants_of_their_function) {

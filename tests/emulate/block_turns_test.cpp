@@ -176,6 +176,8 @@ TEST_F(LookingBlock, waits_for_its_cluster_where_any_lane_of_any_warp_does_and_e
     block->warps[1].state = WarpState::done;
     const bool goes_on = block->advance(false);
     EXPECT_EQ(block->idle, goes_on);
+    EXPECT_FALSE(block->stalled) << "no warp looked at memory";
+    EXPECT_EQ(block->vain_rounds, 0U);
     EXPECT_EQ(block->stopped, !goes_on);
     EXPECT_EQ(block->findings.size(), goes_on ? 0U : 1U);
     return goes_on;

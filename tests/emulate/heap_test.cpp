@@ -93,6 +93,17 @@ TEST(HeapBlocks, have_bounds_and_an_end_of_their_life) {
   }
 }
 
+TEST(HeapBlocks, are_not_what_an_access_behind_a_buffer_is_near) {
+  const auto outcome =
+      run_text(kernel_of(heap_functions, take("%rd5", 20) + "st.global.u32 [%rd1+256], %r1;"),
+               launch_of(1, 1, 256));
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  ASSERT_EQ(outcome->findings.size(), 1U);
+  EXPECT_EQ(outcome->findings[0].detail,
+            "write of 4 bytes at 0x700000000100 in global memory: it lies 0 bytes after the end of "
+            "the 256 bytes at 0x700000000000");
+}
+
 // The blocks of all threads lie beside each other.
 TEST(HeapBlocks, of_all_threads_have_margins_between_them) {
   const auto outcome =

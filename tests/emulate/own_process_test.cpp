@@ -88,6 +88,9 @@ std::vector<OwnKernel> blocks_and_barriers() {
        "the barrier is never completed: warp 1 waits at line", 64},
       {"lanes_that_never_come", "", in_both_sides("bar.warp.sync -1;", "barrier.sync 0;"),
        always(0), "16 threads of the warp do not arrive"},
+      {"lanes_at_different_collectives", "",
+       in_both_sides("redux.sync.add.u32 %r9, %r4, -1;", "bar.warp.sync -1;"), always(0),
+       "16 threads of the warp do not arrive"},
       {"a_trap_of_some", "", "setp.eq.u32 %p1, %r1, 9;\n@%p1 trap;\nbar.sync 0;", always(0),
        "the kernel executed a trap", 64},
   };
