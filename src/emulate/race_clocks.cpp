@@ -50,11 +50,8 @@ void RaceClocks::read(std::uint32_t warp, std::uint64_t place, bool acquires) {
 }
 
 void RaceClocks::move(std::uint64_t from, std::uint64_t to) {
-  const auto found = written_.find(from);
-  if (found == written_.end()) return;
-  Clock moved = std::move(found->second);
-  written_.erase(found);
-  written_[to] = std::move(moved);
+  auto moved = written_.extract(from);
+  if (!moved.empty()) written_[to] = std::move(moved.mapped());
 }
 
 }  // namespace demarc::emulate

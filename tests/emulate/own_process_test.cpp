@@ -157,6 +157,28 @@ std::vector<OwnKernel> lanes_that_part() {
            in_both_sides("setp.gt.u32 %p2, %r1, 17;\nvote.sync.ballot.b32 %r9, %p2, 0xfffff;",
                          "setp.le.u32 %p3, %r1, 17;\nvote.sync.ballot.b32 %r9, !%p3, 0xfffff;"),
        [](std::uint32_t i) { return i < 20 ? 0xc0000 : 0; }},
+      {"collectives_of_some", "",
+       "setp.ge.u32 %p4, %r1, 20;\n@%p4 exit;\nsetp.lt.u32 %p1, %r1, 3;\nand.b32 %r3, %r1, 1;\n"
+       "shfl.sync.up.b32 %r4, %r1, 1, 0, 0xfffff;\nvote.sync.ballot.b32 %r5, %p1, 0xfffff;\n"
+       "vote.sync.any.pred %p2, %p1, 0xfffff;\n@%p2 add.u32 %r5, %r5, 1000;\n"
+       "match.any.sync.b32 %r6, %r3, 0xfffff;\nmatch.all.sync.b32 %r7|%p3, %r2, 0xfffff;\n"
+       "redux.sync.max.u32 %r8, %r1, 0xfffff;\nelect.sync %r10|%p5, 0xfffff;\n"
+       "activemask.b32 %r11;\nadd.u32 %r9, %r4, %r5;\nadd.u32 %r9, %r9, %r6;\n"
+       "add.u32 %r9, %r9, %r7;\nadd.u32 %r9, %r9, %r8;\nadd.u32 %r9, %r9, %r10;\n"
+       "add.u32 %r9, %r9, %r11;",
+       [](std::uint32_t i) -> std::uint64_t {
+         if (i >= 20) return 0;
+         const std::uint64_t before = i == 0 ? 0 : i - 1;
+         return before + 1007 + (i % 2 == 0 ? 0x55555 : 0xaaaaa) + 0xfffff + 19 + 0xfffff;
+       }},
+      {"matches_by_both_sides", "",
+       in_both_sides("and.b32 %r4, %r1, 2;\nmatch.any.sync.b32 %r9, %r4, -1;",
+                     "and.b32 %r12, %r1, 2;\nmatch.any.sync.b32 %r9, %r12, -1;"),
+       [](std::uint32_t i) { return (i & 2U) == 0 ? 0x33333333 : 0xcccccccc; }},
+      {"masks_of_lanes", "",
+       "setp.gt.u32 %p1, %r1, 40;\n@%p1 mov.u32 %r9, 1;\nmov.u32 %r3, %lanemask_le;\n"
+       "mov.u32 %r4, %warpid;\nadd.u32 %r9, %r3, %r4;",
+       [](std::uint32_t i) { return (std::uint64_t{2} << i % 32) - 1 + i / 32; }, "", 63},
       {"a_lane_that_waits_for_a_later_one", "",
        "mov.u32 %r3, 0;\nsetp.ne.u32 %p1, %r1, 1;\n@%p1 bra OVER;\nLOOK:\n"
        "ld.volatile.global.u32 %r4, [%rd1+256];\nsetp.eq.u32 %p2, %r4, 0;\n@%p2 bra LOOK;\n"
@@ -258,6 +280,16 @@ std::vector<OwnKernel> memory_that_is_followed() {
            "ld.local.u32 %r3, [%rd5];\nshfl.sync.bfly.b32 %r4, %r3, 1, 31, -1;\nprmt.b32 %r4, %r4, "
            "0, 0x4440;\nst.local.u64 [%rd5+8], %rd1;\nadd.u32 %r9, %r4, 1;",
        always(8)},
+      {"unwritten_bytes_in_a_long_loop", "",
+       std::string(own_local) +
+           "ld.local.v4.u32 {%r3, %r4, %r5, %r6}, [%rd5];\nmov.u32 %r7, 0;\nLOOP:\n"
+           "add.u32 %r7, %r7, 1;\nand.b32 %r3, %r3, 0xff;\nsetp.lt.u32 %p1, %r7, 2000;\n"
+           "@%p1 bra LOOP;\nand.b32 %r4, %r4, 0;\nadd.u32 %r9, %r3, %r4;",
+       always(7)},
+      {"a_vote_on_unwritten_bytes", "",
+       std::string(own_local) + "ld.local.u32 %r3, [%rd5+4];\nsetp.lt.s32 %p1, %r3, 0;\n"
+                                "vote.sync.any.pred %p1, %p1, -1;\n@%p1 mov.u32 %r9, 1;",
+       always(99), "were not written before; line"},
       {"a_store_to_two_spaces", shared_area,
        std::string(own_local) +
            "mov.u64 %rd6, area;\ncvta.shared.u64 %rd6, %rd6;\ncvta.local.u64 %rd7, %rd5;\n"
@@ -272,6 +304,10 @@ std::vector<OwnKernel> memory_that_is_followed() {
        "bytes after the end of the 320 bytes"},
       {"memory_from_malloc", heap,
        take + "st.u32 [%rd5+20], %r1;\nld.u32 %r9, [%rd5+20];\n" + give + take + give, lanes},
+      {"much_memory_from_malloc", heap,
+       "mov.u32 %r3, 0;\nLOOP:\n" + take + take + give +
+           "add.u32 %r3, %r3, 1;\nsetp.lt.u32 %p1, %r3, 100;\n@%p1 bra LOOP;\nmov.u32 %r9, %r1;",
+       lanes},
       {"memory_that_was_freed", heap, take + give + "st.u32 [%rd5], %r1;\nmov.u32 %r9, %r1;", lanes,
        "that were freed at line"},
       {"words_of_another_warp_behind_a_barrier_of_both", shared_area,
@@ -285,6 +321,16 @@ std::vector<OwnKernel> memory_that_is_followed() {
            "ld.volatile.shared.u32 %r5, [%r4+500];\nsetp.eq.u32 %p3, %r5, 0;\n@%p3 bra LOOK;\n"
            "membar.cta;\nld.shared.u32 %r9, [%r4];\nOVER:",
        [](std::uint32_t i) { return i < 32 ? i : 0; }, "", 64},
+      {"words_of_another_warp_behind_an_mbarrier",
+       std::string(shared_area) + ".shared .align 8 .b64 bar;\n",
+       "mov.u32 %r4, bar;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 mbarrier.init.shared.b64 [%r4], 64;\n"
+       "bar.sync 0;\n" +
+           shared_word +
+           "mbarrier.arrive.shared.b64 %rd5, [%r4];\nWAIT:\n"
+           "mbarrier.try_wait.shared.b64 %p2, [%r4], %rd5;\n@!%p2 bra WAIT;\n"
+           "xor.b32 %r5, %r1, 32;\nmov.u32 %r6, area;\nmad.lo.u32 %r5, %r5, 4, %r6;\nld.shared.u32 "
+           "%r9, [%r5];",
+       [](std::uint32_t i) { return i ^ 32U; }, "", 64},
       {"words_of_another_warp_without_a_barrier", shared_area,
        "mov.u32 %r3, area;\nst.shared.u32 [%r3], %r1;\nmov.u32 %r9, %r1;", lanes,
        "touched it since the last barrier", 64},

@@ -125,6 +125,21 @@ const UnwrittenCase unwritten_cases[] = {
      "%r1, 3;\n@%p2 st.shared.u32 [area], %r4;\n@%p1 bra OUT;\nOUT:",
      "ld.local.u32 %r3, [%rd5+4];\nsetp.eq.u32 %p1, %r1, 31;\nselp.b32 %r3, %r3, %r1, "
      "%p1;\nshfl.sync.up.b32 %r4, %r3, 1, 0, -1;\nsetp.eq.u32 %p1, %r4, 3;\n@%p1 bra OUT;\nOUT:"},
+    {"a_distance",
+     "ld.local.u32 %r3, [%rd5];\nand.b32 %r3, %r3, 0x100;\nshl.b32 %r4, %r1, %r3;\nsetp.eq.u32 "
+     "%p1, %r4, 0;\n@%p1 bra OUT;\nOUT:",
+     "ld.local.u32 %r3, [%rd5];\nand.b32 %r3, %r3, 0x7f;\nshl.b32 %r4, %r1, %r3;\nsetp.eq.u32 "
+     "%p1, %r4, 0;\n@%p1 bra OUT;\nOUT:"},
+    {"a_selector_of_prmt",
+     "ld.local.u32 %r3, [%rd5];\nprmt.b32 %r4, %r1, 0, %r3;\nsetp.eq.u32 %p1, %r4, 0;\n@%p1 bra "
+     "OUT;\nOUT:",
+     "ld.local.u32 %r3, [%rd5];\nand.b32 %r3, %r3, 0xf;\nprmt.b32 %r4, %r1, 0, %r3;\nsetp.eq.u32 "
+     "%p1, %r4, 0;\n@%p1 bra OUT;\nOUT:"},
+    {"the_predicate_of_selp",
+     "ld.local.u32 %r3, [%rd5+4];\nsetp.lt.u32 %p2, %r3, 9;\nselp.b32 %r4, %r1, 5, %p2;\n"
+     "setp.eq.u32 %p1, %r4, 5;\n@%p1 bra OUT;\nOUT:",
+     "ld.local.u32 %r3, [%rd5+8];\nsetp.lt.u32 %p2, %r3, 9;\nselp.b32 %r4, %r1, 5, %p2;\n"
+     "setp.eq.u32 %p1, %r4, 5;\n@%p1 bra OUT;\nOUT:"},
     {"an_address",
      "ld.local.u32 %r3, [%rd5];\nand.b32 %r3, %r3, 0x100;\nadd.u32 %r3, %r3, 16;\nmov.u32 %r4, "
      "area;\nadd.u32 %r3, %r3, %r4;\nst.shared.u32 [%r3], 1;",
@@ -314,6 +329,33 @@ TEST_F(FollowedWarp, is_followed_no_more_once_no_register_of_the_block_has_unwri
     const MicroOp* const first = program.code.data() + 1;
     EXPECT_EQ(unwritten.run(warp, first), loads >= 0 ? nullptr : first + 2048) << loads;
     EXPECT_EQ(warp.tracked, loads >= 0) << loads;
+  }
+}
+
+// Eight bytes of the last lane are written, those behind them are not, and another register lies
+// behind the last lane's.
+TEST_F(FollowedWarp, is_not_followed_for_what_lies_behind_the_bytes_of_a_load) {
+  program.functions[0].frame_bytes = 16 * warp_size;
+  program.tracked_operands = {{.slot = 0, .width = 8}};
+  program.code[0].bytes = 8;
+  program.code[0].width = 8;
+  alignas(64) std::byte frame[16 * warp_size] = {};
+  Warp& warp = block->warps[0];
+  warp.frame = frame;
+  for (const std::uint8_t first : {wholly_written, std::uint8_t{0}}) {
+    Unwritten unwritten(*block);
+    Access access{};
+    access.mask = 1U << 31;
+    std::uint8_t bytes[16] = {};
+    std::fill_n(bytes, 8, wholly_written);
+    bytes[0] = first;
+    LaneShadows shadows{};
+    shadows[31] = bytes;
+    warp.tracked = false;
+    unwritten.load(warp, program.code.data(), access, shadows, LaneSpaces{});
+    warp.tracked = true;
+    const MicroOp* const next = unwritten.run(warp, program.code.data() + 1);
+    EXPECT_EQ(next != nullptr, first == wholly_written);
   }
 }
 

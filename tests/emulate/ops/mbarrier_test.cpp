@@ -56,6 +56,46 @@ st.global.u64 [%rd1+32], %rd15;)");
   EXPECT_EQ(pending_count(words[3]), 4U);
 }
 
+// Warp 0 of block 0 writes a word and arrives at block 1, which then arrives at block 0: there warp
+// 1 reads the word.
+TEST(BarrierBits, of_another_block_of_the_cluster_order_the_warps_of_this_one) {
+  std::string text = kernel_of(".shared .align 16 .b8 area[64];\n.shared .align 8 .b64 bar;\n", R"(
+mov.u32 %r3, area;
+mov.u32 %r4, bar;
+mov.u32 %r2, %cluster_ctarank;
+setp.eq.u32 %p1, %r1, 0;
+@%p1 mbarrier.init.shared::cta.b64 [%r4], 1;
+barrier.cluster.arrive;
+barrier.cluster.wait;
+xor.b32 %r5, %r2, 1;
+mapa.shared::cluster.u32 %r6, %r4, %r5;
+setp.eq.u32 %p2, %r2, 1;
+@%p2 bra SECOND;
+setp.ge.u32 %p3, %r1, 32;
+@%p3 bra READ;
+st.shared.u32 [%r3], 7;
+@%p1 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r6];
+bra END;
+READ:
+mbarrier.try_wait.parity.shared.b64 %p4, [%r4], 0;
+@!%p4 bra READ;
+ld.shared.u32 %r9, [%r3];
+bra END;
+SECOND:
+@!%p1 bra END;
+LOOK:
+mbarrier.try_wait.parity.shared.b64 %p4, [%r4], 0;
+@!%p4 bra LOOK;
+mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r6];
+END:
+barrier.cluster.arrive;
+barrier.cluster.wait;)");
+  text.insert(text.find("{\n"), ".explicitcluster\n.reqnctapercluster 2\n");
+  const auto outcome = run_text(text, launch_of(2, 64, 512));
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  for (const Finding& finding : outcome->findings) ADD_FAILURE() << describe(finding, "t.ptx");
+}
+
 // The only finding, which is a limit.
 std::string limit_of(const std::string& body) {
   const Outcome outcome = run_mbarrier(body);
