@@ -42,6 +42,10 @@ std::function<std::uint64_t(std::uint32_t)> always(std::uint64_t word) {
   return [word](std::uint32_t) { return word; };
 }
 
+std::uint64_t lane_numbers(std::uint32_t thread) {
+  return thread % 32;
+}
+
 void run_and_compare(const OwnKernel& one) {
   std::string text =
       kernel_of(one.declarations,
@@ -175,6 +179,32 @@ std::vector<OwnKernel> lanes_that_part() {
        in_both_sides("and.b32 %r4, %r1, 2;\nmatch.any.sync.b32 %r9, %r4, -1;",
                      "and.b32 %r12, %r1, 2;\nmatch.any.sync.b32 %r9, %r12, -1;"),
        [](std::uint32_t i) { return (i & 2U) == 0 ? 0x33333333 : 0xcccccccc; }},
+      {"a_transposed_matrix", "", "movmatrix.sync.aligned.m8n8.trans.b16 %r9, %r1;",
+       [](std::uint32_t i) {
+         const std::uint32_t low = i % 4 * 8 + i / 8;
+         return i / 4 % 2 == 0 ? low | (low + 4) << 16 : 0;
+       }},
+      {"logic_of_predicates", "",
+       "setp.lt.u32 %p1, %r1, 16;\nand.b32 %r3, %r1, 1;\nsetp.eq.u32 %p2, %r3, 0;\n"
+       "and.pred %p3, %p1, %p2;\nor.pred %p4, %p1, %p2;\nxor.pred %p5, %p1, %p2;\n"
+       "not.pred %p6, %p5;\nselp.u32 %r9, 1, 0, %p3;\n@%p4 add.u32 %r9, %r9, 10;\n"
+       "@%p5 add.u32 %r9, %r9, 100;\n@%p6 add.u32 %r9, %r9, 1000;",
+       [](std::uint32_t i) {
+         const bool low = i < 16;
+         const bool even = i % 2 == 0;
+         return (low && even ? 1 : 0) + (low || even ? 10 : 0) + (low != even ? 100 : 1000);
+       }},
+      {"lanes_that_sleep_and_look", "",
+       "setp.ge.u32 %p1, %r1, 16;\n@%p1 bra LATER;\nLOOK:\nnanosleep.u32 20;\n"
+       "ld.acquire.gpu.global.u32 %r9, [%rd1+256];\nsetp.eq.u32 %p2, %r9, 0;\n@%p2 bra LOOK;\n"
+       "bra OVER;\nLATER:\nmov.u32 %r9, 4;\nst.release.gpu.global.u32 [%rd1+256], %r9;\nOVER:",
+       always(4)},
+      {"a_matrix_that_all_load_behind_a_branch", shared_area,
+       "mov.u32 %r5, area;\nmad.lo.u32 %r6, %r1, 4, %r5;\nst.shared.u32 [%r6], %r1;\n"
+       "and.b32 %r7, %r1, 7;\nmad.lo.u32 %r7, %r7, 16, %r5;\nbar.warp.sync -1;\n"
+       "setp.lt.u32 %p1, %r1, 9;\n@%p1 bra NEXT;\nadd.u32 %r8, %r1, 1;\nNEXT:\n"
+       "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r9}, [%r7];",
+       lane_numbers},
       {"masks_of_lanes", "",
        "setp.gt.u32 %p1, %r1, 40;\n@%p1 mov.u32 %r9, 1;\nmov.u32 %r3, %lanemask_le;\n"
        "mov.u32 %r4, %warpid;\nadd.u32 %r9, %r3, %r4;",

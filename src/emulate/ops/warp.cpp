@@ -55,26 +55,12 @@ void shuffle(Warp& w, const MicroOp* op, const WarpDetails& details) {
     const unsigned segment = (c >> 8) & 31U;
     const unsigned highest = (lane & segment) | (clamp & ~segment & 31U);
     const unsigned lowest = lane & segment;
-    unsigned from = lane;
-    bool valid = false;
-    switch (details.operation) {
-      case WarpOperation::shuffle_up:
-        valid = lane >= highest + b;
-        from = (lane - b) % warp_size;
-        break;
-      case WarpOperation::shuffle_down:
-        valid = lane + b <= highest;
-        from = (lane + b) % warp_size;
-        break;
-      case WarpOperation::shuffle_butterfly:
-        from = lane ^ b;
-        valid = from <= highest;
-        break;
-      default:
-        from = lowest | (b & ~segment & 31U);
-        valid = from <= highest;
-        break;
-    }
+    unsigned from = lowest | (b & ~segment & 31U);
+    if (details.operation == WarpOperation::shuffle_up) from = lane - b;
+    if (details.operation == WarpOperation::shuffle_down) from = lane + b;
+    if (details.operation == WarpOperation::shuffle_butterfly) from = lane ^ b;
+    const bool valid =
+        details.operation == WarpOperation::shuffle_up ? lane >= highest + b : from <= highest;
     if (!valid) from = lane;
     in_range |= static_cast<Mask>(valid) << lane;
     result[lane] = data[from];
