@@ -20,8 +20,8 @@ constexpr std::size_t tracked_alignment = 64;
 
 // Those that move bits as their operands say, and touch nothing but the frame.
 std::unordered_set<Handler> lane_wise_handlers(const Program& program) {
-  std::unordered_set<Handler> handlers{run_lanes, memory_ops::copy_lanes, memory_ops::move_wide,
-                                       memory_ops::join_wide, memory_ops::split_wide};
+  std::unordered_set<Handler> handlers{run_lanes, memory_ops::move_wide, memory_ops::join_wide,
+                                       memory_ops::split_wide};
   for (std::size_t i = 0; i < static_cast<std::size_t>(Alu::count); ++i) {
     // Uniform slots have constants and parameters alone: they are written.
     handlers.insert(program.tables.alu[i].vector.begin(), program.tables.alu[i].vector.end());
@@ -133,6 +133,7 @@ const MicroOp* Unwritten::run(Warp& w, const MicroOp* op) {
 const MicroOp* Unwritten::step(Warp& w, const MicroOp* op) {
   if (is_flow(program_, op->run)) return op->run(w, op);
   Shadow& shadow = shadow_of(w);
+  if (op->run == memory_ops::copy_lanes) return hand_over(w, op, shadow);
   const bool leaves = op->run == control::exit_lanes || op->run == control::return_lanes;
   if (op->run == control::guard || op->run == control::branch ||
       (leaves && (op->flags & control::flag_conditional) != 0))
@@ -414,14 +415,24 @@ void copy_variable(const Shadow& from, const FrameVariable& source, Shadow& to,
 
 }  // namespace
 
-const MicroOp* Unwritten::call(Warp& w, const MicroOp* op, Shadow& shadow) {
-  if (op->run == memory_ops::copy_lanes) {
-    std::byte* const frame = w.frame;
-    w.frame = shadow.bits;
-    op->run(w, op);
-    w.frame = frame;
-    return op->run(w, op);
+// An argument, a parameter or a result in a register, before a call, in the function and behind it.
+const MicroOp* Unwritten::hand_over(Warp& w, const MicroOp* op, Shadow& shadow) {
+  std::byte* const frame = w.frame;
+  w.frame = shadow.bits;
+  op->run(w, op);
+  w.frame = frame;
+  const auto known = shadow.origins.find(op->a);
+  if (known != shadow.origins.end()) {
+    const Origins origins = known->second;
+    Origins& to = shadow.origins[op->d];
+    for (Mask rest = w.mask; rest != 0; rest &= rest - 1)
+      to[static_cast<std::size_t>(std::countr_zero(rest))] =
+          origins[static_cast<std::size_t>(std::countr_zero(rest))];
   }
+  return op->run(w, op);
+}
+
+const MicroOp* Unwritten::call(Warp& w, const MicroOp* op, Shadow& shadow) {
   if (op->run == control::call_indirect) {
     const TrackedOperand target{
         .slot = op->a, .width = 8, .uniform = (op->uniform & uniform_a) != 0};

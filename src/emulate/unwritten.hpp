@@ -61,6 +61,7 @@ class Unwritten {
   const MicroOp* access(Warp& w, const MicroOp* op, Shadow& shadow, const Operands& operands);
   void load_variable(Warp& w, const MicroOp* op, Shadow& shadow, const Operands& operands) const;
   void store_variable(Warp& w, const MicroOp* op, Shadow& shadow) const;
+  static const MicroOp* hand_over(Warp& w, const MicroOp* op, Shadow& shadow);
   const MicroOp* call(Warp& w, const MicroOp* op, Shadow& shadow);
   const MicroOp* come_back(Warp& w, const MicroOp* op, const Shadow& shadow);
   void forget(const Warp& w, const std::byte* frame);

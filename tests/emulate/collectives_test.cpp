@@ -95,6 +95,23 @@ TEST(CollectivesOfAPart, threads_of_several_member_masks_are_together_again_behi
   }
 }
 
+// Lane 1 waits at its side of a branch for what lane 0 stores behind the place where both meet.
+TEST(CollectivesOfAPart, of_lanes_that_come_one_after_the_other_are_carried_out_once) {
+  const auto found = progress_words("", R"(
+mov.u32 %r9, %r1;
+setp.ne.u32 %p1, %r1, 1;
+@%p1 bra OVER;
+LOOK:
+ld.volatile.global.u32 %r4, [%rd1+256];
+setp.eq.u32 %p2, %r4, 0;
+@%p2 bra LOOK;
+OVER:
+setp.eq.u32 %p3, %r1, 0;
+@%p3 st.volatile.global.u32 [%rd1+256], 1;
+redux.sync.add.u32 %r9, %r9, -1;)");
+  for (unsigned lane = 0; lane < 32; ++lane) EXPECT_EQ(found[lane], 496U);
+}
+
 TEST(CollectivesOfAPart, a_leader_may_be_elected_for_its_predicate_alone) {
   const auto found = of_the_first_20("elect.sync _|%p2, 0xfffff;\nselp.u32 %r9, 3, 4, %p2;");
   for (unsigned lane = 0; lane < 20; ++lane) EXPECT_EQ(found[lane], lane == 0 ? 3U : 4U);

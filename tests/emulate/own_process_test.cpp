@@ -361,6 +361,17 @@ std::vector<OwnKernel> memory_that_is_followed() {
            "xor.b32 %r5, %r1, 32;\nmov.u32 %r6, area;\nmad.lo.u32 %r5, %r5, 4, %r6;\nld.shared.u32 "
            "%r9, [%r5];",
        [](std::uint32_t i) { return i ^ 32U; }, "", 64},
+      {"a_word_that_an_odd_thread_wrote", shared_area,
+       "mov.u32 %r3, area;\nsetp.eq.u32 %p1, %r1, 3;\n@%p1 st.shared.u32 [%r3], 7;\n"
+       "setp.eq.u32 %p1, %r1, 40;\n@%p1 ld.shared.u32 %r9, [%r3];",
+       [](std::uint32_t i) { return i == 40 ? 7 : 99; },
+       "thread (3,0,0) touched it since the last barrier", 64},
+      {"a_word_that_an_odd_thread_hands_on_unordered", shared_area,
+       "mov.u32 %r3, area;\nsetp.eq.u32 %p1, %r1, 3;\n@%p1 st.shared.u32 [%r3], 7;\n"
+       "@%p1 st.volatile.shared.u32 [%r3+8], 1;\nbar.arrive 1, 96;\nsetp.eq.u32 %p1, %r1, 40;\n"
+       "@%p1 ld.shared.u32 %r9, [%r3];",
+       [](std::uint32_t i) { return i == 40 ? 7 : 99; },
+       "thread (3,0,0) touched it since the last barrier", 64},
       {"words_of_another_warp_without_a_barrier", shared_area,
        "mov.u32 %r3, area;\nst.shared.u32 [%r3], %r1;\nmov.u32 %r9, %r1;", lanes,
        "touched it since the last barrier", 64},

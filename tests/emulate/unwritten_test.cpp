@@ -169,6 +169,11 @@ const UnwrittenCase unwritten_cases[] = {
      "ld.local.u64 %rd7, [%rd5];\n{ .param .b64 a; .param .b64 r; st.param.b64 [a], %rd7; call "
      "(r), same, (a); ld.param.b64 %rd8, [r]; }\ncvt.u32.u64 %r3, %rd8;\nand.b32 %r3, %r3, "
      "255;\nsetp.ne.u32 %p1, %r3, 0;\n@%p1 bra OUT;\nOUT:"},
+    {"an_argument_and_a_result_in_registers",
+     "ld.local.u64 %rd7, [%rd5];\ncall (%rd8), direct, (%rd7);\ncvt.u32.u64 %r3, %rd8;\nand.b32 "
+     "%r3, %r3, 0x100;\nsetp.ne.u32 %p1, %r3, 0;\n@%p1 bra OUT;\nOUT:",
+     "ld.local.u64 %rd7, [%rd5];\ncall (%rd8), direct, (%rd7);\ncvt.u32.u64 %r3, %rd8;\nand.b32 "
+     "%r3, %r3, 255;\nsetp.ne.u32 %p1, %r3, 7;\n@%p1 st.global.u32 [%rd1+9999], 1;"},
     {"a_predicate",
      "ld.local.u32 %r3, [%rd5+4];\nsetp.lt.s32 %p1, %r3, 0;\nsetp.eq.u32 %p2, 1, 1;\nand.pred %p1, "
      "%p1, %p2;\n@%p1 st.shared.u32 [area], 1;",
@@ -201,7 +206,8 @@ class UnwrittenBits : public testing::TestWithParam<UnwrittenCase> {};
 std::string unwritten_kernel(const std::string& body) {
   std::string text = kernel_of(
       ".shared .align 16 .b8 area[512];\n.func (.param .b64 r) same(.param .b64 a)\n{\n.reg .b64 "
-      "%x<3>;\nld.param.b64 %x1, [a];\nmov.b64 %x2, %x1;\nst.param.b64 [r], %x2;\nret;\n}\n",
+      "%x<3>;\nld.param.b64 %x1, [a];\nmov.b64 %x2, %x1;\nst.param.b64 [r], %x2;\nret;\n}\n"
+      ".func (.reg .b64 r) direct(.reg .b64 a)\n{\nmov.b64 r, a;\nret;\n}\n",
       std::string(".reg .b128 %q<3>;\n") + half_written + body);
   return text;
 }
