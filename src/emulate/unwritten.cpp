@@ -277,7 +277,6 @@ void for_each_element(const MicroOp* op, bool loads, Take take) {
       operand.slot = details->slots[i];
       operand.uniform = details->uniform[i] != 0;
     }
-    if (operand.uniform) operand.width = 8;
     if (operand.slot != VectorDetails::sink) take(operand, i * op->bytes);
   }
 }

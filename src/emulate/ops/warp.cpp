@@ -131,16 +131,13 @@ void reduce(Warp& w, const MicroOp* op, const WarpDetails& details) {
   for (Mask rest = w.mask; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     const auto members = static_cast<Mask>(get(w, details, 1, 4, lane)) & w.mask;
-    bool first = true;
-    std::uint32_t sum = 0;
-    for (Mask others = members; others != 0; others &= others - 1) {
-      const auto value = static_cast<std::uint32_t>(
-          get(w, details, 0, 4, static_cast<unsigned>(std::countr_zero(others))));
-      if (first) {
-        sum = value;
-        first = false;
-        continue;
-      }
+    const auto value_of_first = [&](Mask some) {
+      return static_cast<std::uint32_t>(
+          get(w, details, 0, 4, static_cast<unsigned>(std::countr_zero(some))));
+    };
+    std::uint32_t sum = value_of_first(members);
+    for (Mask others = members & (members - 1); others != 0; others &= others - 1) {
+      const std::uint32_t value = value_of_first(others);
       switch (details.operation) {
         case WarpOperation::reduce_add:
           sum += value;
