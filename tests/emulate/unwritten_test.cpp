@@ -365,6 +365,33 @@ TEST_F(FollowedWarp, is_not_followed_for_what_lies_behind_the_bytes_of_a_load) {
   }
 }
 
+// A value of all lanes has eight bytes, and behind them begins a register with unwritten bits.
+TEST_F(FollowedWarp, stores_a_value_of_all_lanes_without_what_lies_behind_it) {
+  program.functions[0].frame_bytes = 8 * warp_size;
+  program.tracked_operands = {{.slot = 64, .width = 4}};
+  program.code[0].d = 64;
+  alignas(64) std::byte frame[8 * warp_size] = {};
+  Warp& warp = block->warps[0];
+  warp.frame = frame;
+  Unwritten unwritten(*block);
+  load(unwritten, warp);
+  MicroOp& store = program.code[1];
+  store.b = 56;  // with four bytes a lane, lane 5 has what lane 3 loaded
+  store.bytes = 4;
+  store.width = 4;
+  Access access{};
+  access.mask = 1U << 5;
+  access.space = MemorySpace::shared;
+  for (const std::uint8_t uniform : {uniform_b, std::uint8_t{0}}) {
+    store.uniform = uniform;
+    std::uint8_t bytes[4] = {0x55, 0x55, 0x55, 0x55};
+    LaneShadows shadows{};
+    shadows[5] = bytes;
+    unwritten.store(warp, &store, access, shadows);
+    for (const std::uint8_t byte : bytes) EXPECT_EQ(byte, uniform != 0 ? 0x55 : 0);
+  }
+}
+
 // Micro-op 1 calls a function at 4000, whose register gets unwritten bits; it returns at 4001.
 TEST_F(FollowedWarp, is_followed_for_a_function_s_registers_until_all_lanes_have_left_it) {
   CallDetails details;

@@ -105,6 +105,15 @@ std::string limit_of(const std::string& body) {
   return outcome.findings[0].detail;
 }
 
+TEST(BarrierBits, are_all_0_once_the_barrier_is_invalidated) {
+  const Outcome outcome = run_mbarrier(
+      "mbarrier.init.shared.b64 [%rd10], 7;\nmbarrier.inval.shared.b64 [%rd10];\n"
+      "ld.shared.u64 %rd11, [%rd10];\nst.global.u64 [%rd1], %rd11;\nst.global.u64 [%rd1+8], 3;");
+  for (const Finding& finding : outcome.findings) ADD_FAILURE() << describe(finding, "t.ptx");
+  EXPECT_EQ(words_of(outcome)[0], 0U);
+  EXPECT_EQ(words_of(outcome)[1], 3U);
+}
+
 TEST(BarrierBits, hold_as_many_arrivals_as_20_bits_do_and_at_least_one) {
   const auto init = [](const char* count) {
     return limit_of(fmt::format("mbarrier.init.shared.b64 [%rd10], {};", count));
