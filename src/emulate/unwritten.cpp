@@ -17,6 +17,7 @@ namespace demarc::emulate {
 namespace {
 
 constexpr std::size_t tracked_alignment = 64;
+static_assert(std::has_single_bit(tracked_alignment));
 
 // Those that move bits as their operands say, and touch nothing but the frame.
 std::unordered_set<Handler> lane_wise_handlers(const Program& program) {

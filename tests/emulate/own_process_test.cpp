@@ -152,6 +152,14 @@ std::vector<OwnKernel> lanes_that_part() {
        "setp.lt.u32 %p1, %r1, 12;\nselp.b32 %r4, 0xfff, 0xfffff000, %p1;\n"
        "redux.sync.add.u32 %r9, %r1, %r4;",
        [](std::uint32_t i) { return i < 12 ? 66 : 430; }},
+      {"leaders_of_member_masks", "",
+       "setp.lt.u32 %p1, %r1, 12;\nselp.b32 %r4, 0xfff, 0xfffff000, %p1;\nand.b32 %r5, %r1, 1;\n"
+       "elect.sync %r9|%p2, %r4;\n@%p2 add.u32 %r9, %r9, 500;\n"
+       "match.any.sync.b32 %r6, %r5, %r4;\nand.b32 %r6, %r6, 0x3003;\nadd.u32 %r9, %r9, %r6;",
+       [](std::uint32_t i) {
+         const std::uint32_t first = i < 12 ? 0 : 12;
+         return first + (i == first ? 500 : 0) + ((1U + i % 2) << first);
+       }},
       {"a_shuffle_by_both_sides", "",
        in_both_sides("shfl.sync.idx.b32 %r9, %r4, 3, 31, -1;",
                      "mov.u32 %r12, %r4;\nshfl.sync.idx.b32 %r9, %r12, 3, 31, -1;"),

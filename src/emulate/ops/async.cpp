@@ -12,10 +12,10 @@ namespace demarc::emulate {
 namespace {
 
 struct BarrierWord {
-  std::uint32_t pending = 0;
-  std::uint32_t expected = 0;
-  std::int32_t bytes = 0;
-  bool parity = false;
+  std::uint32_t pending;
+  std::uint32_t expected;
+  std::int32_t bytes;
+  bool parity;
 };
 
 constexpr unsigned count_bits = 20;
@@ -24,13 +24,11 @@ constexpr unsigned byte_bits = 22;
 constexpr std::int64_t max_bytes = (1 << 20) - 1;  // to come, or too many
 
 BarrierWord unpack_barrier(std::uint64_t word) {
-  BarrierWord out;
-  out.pending = static_cast<std::uint32_t>(word & count_mask);
-  out.expected = static_cast<std::uint32_t>((word >> count_bits) & count_mask);
   const auto bytes = static_cast<std::uint32_t>(word >> (2 * count_bits)) << (32 - byte_bits);
-  out.bytes = static_cast<std::int32_t>(bytes) >> (32 - byte_bits);
-  out.parity = ((word >> 62) & 1U) != 0;
-  return out;
+  return {.pending = static_cast<std::uint32_t>(word & count_mask),
+          .expected = static_cast<std::uint32_t>((word >> count_bits) & count_mask),
+          .bytes = static_cast<std::int32_t>(bytes) >> (32 - byte_bits),
+          .parity = ((word >> 62) & 1U) != 0};
 }
 
 std::uint64_t pack_barrier(const BarrierWord& in) {

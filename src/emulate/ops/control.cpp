@@ -234,46 +234,44 @@ const MicroOp* read_block_index(Warp& w, const MicroOp* op) {
   return op + 1;
 }
 
-const MicroOp* read_special(Warp& w, const MicroOp* op) {
+namespace {
+
+std::uint64_t special_value(const Warp& w, ptx::SpecialRegister which, unsigned lane) {
   using ptx::SpecialRegister;
-  const auto which = static_cast<SpecialRegister>(op->imm);
-  for (unsigned lane = 0; lane < warp_size; ++lane) {
-    if (((w.mask >> lane) & 1U) == 0) continue;
-    const Mask bit = Mask{1} << lane;
-    std::uint64_t value = 0;
-    switch (which) {
-      case SpecialRegister::laneid:
-        value = lane;
-        break;
-      case SpecialRegister::warpid:
-        value = w.index;
-        break;
-      case SpecialRegister::smid:
-        value = w.program->sm_of(w.block->linear);
-        break;
-      case SpecialRegister::lanemask_eq:
-        value = bit;
-        break;
-      case SpecialRegister::lanemask_lt:
-        value = bit - 1;
-        break;
-      case SpecialRegister::lanemask_le:
-        value = (bit - 1) | bit;
-        break;
-      case SpecialRegister::lanemask_gt:
-        value = ~((bit - 1) | bit);
-        break;
-      case SpecialRegister::lanemask_ge:
-        value = ~(bit - 1);
-        break;
-      case SpecialRegister::clock_hi:
-      case SpecialRegister::globaltimer_hi:
-        value = (w.program->time_ns + w.warp_instructions) >> 32;
-        break;
-      default:
-        value = w.program->time_ns + w.warp_instructions;
-        break;  // clock, clock64, globaltimer
-    }
+  const Mask bit = Mask{1} << lane;
+  const std::uint64_t clock = w.program->time_ns + w.warp_instructions;
+  switch (which) {
+    case SpecialRegister::laneid:
+      return lane;
+    case SpecialRegister::warpid:
+      return w.index;
+    case SpecialRegister::smid:
+      return w.program->sm_of(w.block->linear);
+    case SpecialRegister::lanemask_eq:
+      return bit;
+    case SpecialRegister::lanemask_lt:
+      return bit - 1;
+    case SpecialRegister::lanemask_le:
+      return (bit - 1) | bit;
+    case SpecialRegister::lanemask_gt:
+      return ~((bit - 1) | bit);
+    case SpecialRegister::lanemask_ge:
+      return ~(bit - 1);
+    case SpecialRegister::clock_hi:
+    case SpecialRegister::globaltimer_hi:
+      return clock >> 32;
+    default:
+      return clock;  // clock, clock64, globaltimer
+  }
+}
+
+}  // namespace
+
+const MicroOp* read_special(Warp& w, const MicroOp* op) {
+  const auto which = static_cast<ptx::SpecialRegister>(op->imm);
+  for (Mask rest = w.mask; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    const std::uint64_t value = special_value(w, which, lane);
     if (op->bytes == 8) {
       w.at<std::uint64_t>(op->d)[lane] = value;
     } else {
