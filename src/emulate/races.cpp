@@ -71,8 +71,11 @@ void Block::check_race(Warp& warp, const MicroOp* op, const Access& access, std:
   };
   std::vector<std::uint64_t>& kept = is_load ? (strong ? races.strong_reads : races.reads)
                                              : (strong ? races.strong_writes : races.writes);
-  std::uint64_t found = 0;
-  unsigned found_lane = 0;
+  struct Found {
+    std::uint64_t record;
+    unsigned lane;
+  };
+  std::optional<Found> found;
   const bool full = access.mask == full_mask && access.affine;
   const bool same_address = full && access.stride == 0;
   const Mask lanes = same_address ? 1 : access.mask;
@@ -90,24 +93,21 @@ void Block::check_race(Warp& warp, const MicroOp* op, const Access& access, std:
       if (other == 0 && !strong) other = conflicting(races.strong_writes, g);
       if (other == 0 && !is_load) other = conflicting(races.reads, g);
       if (other == 0 && !is_load && !strong) other = conflicting(races.strong_reads, g);
-      if (found == 0 && other != 0) {
-        found = other;
-        found_lane = lane;
-      }
+      if (!found && other != 0) found = {.record = other, .lane = lane};
       std::uint64_t& record = kept[g * of_granule + (clocks.used() ? warp.index : 0)];
       const bool several =
           record >= unordered && ((record ^ mine) & (race_warp_mask | race_several)) != 0;
       record = mine | (std::uint64_t{lane} << 24) | (several ? race_several : 0);
     }
   }
-  if (found == 0) return;
-  const RaceView other{found};
+  if (!found) return;
+  const RaceView other{found->record};
   std::string who = "several threads";
-  if ((found & race_several) == 0) who = thread_name(warps[other.warp()], other.lane());
+  if ((found->record & race_several) == 0) who = thread_name(warps[other.warp()], other.lane());
   report(
-      warp, op, found_lane, FindingKind::shared_race,
+      warp, op, found->lane, FindingKind::shared_race,
       fmt::format("shared memory at 0x{:x}: {} touched it since the last barrier at line {}: {}{}",
-                  access.addresses[found_lane], who,
+                  access.addresses[found->lane], who,
                   program->instructions[other.instruction()].trace.line,
                   program->instructions[other.instruction()].trace.text,
                   clocks.used() ? ", and no release, acquire or fence orders the two" : ""));

@@ -417,6 +417,23 @@ TEST_F(StuckWarps, stay_in_place_at_a_barrier_where_all_lanes_come_at_once_unles
   }
 }
 
+TEST_F(StuckWarps, go_on_at_once_where_they_only_arrive) {
+  Warp& w = block->warps[0];
+  MicroOp& arrive = program.code[5];
+  arrive.a = 8;
+  arrive.b = 12;
+  arrive.uniform = uniform_a | uniform_b;
+  arrive.flags = control::barrier_arrive_only | control::barrier_has_count;
+  *reinterpret_cast<std::uint32_t*>(frame + 8) = 3;
+  *reinterpret_cast<std::uint32_t*>(frame + 12) = 64;
+  w.state = WarpState::ready;
+  w.mask = full_mask;
+  EXPECT_EQ(control::barrier(w, &arrive), &program.code[6]);
+  EXPECT_EQ(w.state, WarpState::ready);
+  EXPECT_EQ(block->barriers[3].arrived, 1U);
+  EXPECT_EQ(block->barriers[3].expected, 64U);
+}
+
 TEST_F(StuckWarps, wait_on_at_another_barrier_and_for_other_things_when_one_is_completed) {
   Warp& w = block->warps[0];
   wait(0, 3, 0xff, 2, 32);

@@ -119,6 +119,8 @@ std::vector<OrderCase> order_cases() {
       {"a_named_barrier_of_two_others", true, w, "bar.sync 1, 64;\n" + r, "bar.sync 1, 64;\n"},
       {"a_named_barrier_of_two_others_that_comes_before", true, w + "bar.sync 1, 64;\n",
        "bar.sync 1, 64;\n" + set, relaxed() + r},
+      {"a_named_barrier_that_one_uses_again_alone", true, w + "bar.arrive 1, 64;\n",
+       "bar.sync 1, 64;\n" + set, relaxed() + "bar.sync 1, 32;\n" + r},
       {"a_write_behind_all_reads", false, acquire() + w, r + release, ""},
       {"a_write_behind_one_of_two_reads", true,
        "BOTH:\nld.acquire.cta.shared.u32 %r7, [%r20];\nsetp.lt.u32 %p2, %r7, 64;\n@%p2 bra "

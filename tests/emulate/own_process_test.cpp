@@ -32,6 +32,16 @@ struct OwnKernel {
   std::uint32_t threads = 32;
   std::uint32_t blocks = 1;
   const char* directives = "";
+  bool traced = false;
+};
+
+class EventCount final : public TraceSink {
+ public:
+  Result<void> consume(const TraceChunk& chunk) override {
+    words += chunk.words.size();
+    return {};
+  }
+  std::size_t words = 0;
 };
 
 void PrintTo(const OwnKernel& one, std::ostream* out) {
@@ -54,7 +64,10 @@ void run_and_compare(const OwnKernel& one) {
                     one.body + progress_store);
   text.insert(text.find("{\n", text.find(".entry")), one.directives);
   const std::uint32_t all = one.threads * one.blocks;
-  const auto outcome = run_text(text, launch_of(one.blocks, one.threads, 8 * (all + 8)));
+  EventCount events;
+  const auto outcome = run_text(text, launch_of(one.blocks, one.threads, 8 * (all + 8)), {},
+                                one.traced ? &events : nullptr);
+  EXPECT_EQ(events.words != 0, one.traced);
   ASSERT_TRUE(outcome) << outcome.error().message;
   if (std::string_view(one.finding).empty()) {
     for (const Finding& finding : outcome->findings) ADD_FAILURE() << describe(finding, "t.ptx");
@@ -73,6 +86,9 @@ std::vector<OwnKernel> blocks_and_barriers() {
   return {
       {"many_blocks_one_after_the_other", "", "mad.lo.u32 %r9, %r2, 1000, %r1;",
        [](std::uint32_t i) { return i / 64 * 1000 + i % 64; }, "", 64, 70},
+      {"blocks_that_are_traced", "",
+       "setp.lt.u32 %p1, %r1, 40;\n@%p1 add.u32 %r9, %r9, 1;\nbar.sync 0;",
+       [](std::uint32_t i) { return i % 64 < 40 ? 100 : 99; }, "", 64, 3, "", true},
       {"a_reduction_of_the_whole_block", "", below_20("bar.red.popc.u32 %r9, 3, %p2;\nbar.sync 0;"),
        always(20), "", 96},
       {"barriers_of_some_warps", "",
@@ -328,6 +344,11 @@ std::vector<OwnKernel> memory_that_is_followed() {
        std::string(own_local) + "ld.local.u32 %r3, [%rd5+4];\nsetp.lt.s32 %p1, %r3, 0;\n"
                                 "vote.sync.any.pred %p1, %p1, -1;\n@%p1 mov.u32 %r9, 1;",
        always(99), "were not written before; line"},
+      {"unwritten_bytes_around_written_ones", "",
+       std::string(own_local) +
+           "ld.local.u32 %r3, [%rd5+4];\nbfi.b32 %r3, %r1, %r3, 8, 8;\nshr.u32 %r3, %r3, 8;\n"
+           "and.b32 %r9, %r3, 0xff;",
+       lanes},
       {"a_store_to_two_spaces", shared_area,
        std::string(own_local) +
            "mov.u64 %rd6, area;\ncvta.shared.u64 %rd6, %rd6;\ncvta.local.u64 %rd7, %rd5;\n"
