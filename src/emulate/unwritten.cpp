@@ -387,9 +387,7 @@ void Unwritten::store_variable(Warp& w, const MicroOp* op, Shadow& shadow) const
       std::memcpy(shadow.bits + place + std::size_t{lane} * op->join, &bits,
                   std::min<std::size_t>(op->bytes, sizeof bits));
       if (bits == 0) continue;
-      const auto known = shadow.origins.find(operand.slot);
-      if (known == shadow.origins.end()) continue;
-      const Origin origin = known->second[lane];
+      const Origin origin = shadow.origins[operand.slot][lane];
       shadow.origins[place][lane] = origin;
     }
   });

@@ -290,8 +290,10 @@ TEST_F(Groups, take_turns_each_in_its_turn) {
   EXPECT_EQ(w.mask, 0xfffff00U);
   w.groups.clear();
   w.mask = w.live;
+  w.turned = 5;
   take_turns(w, true);
   EXPECT_EQ(w.resume, 4U) << "all lanes run";
+  EXPECT_EQ(w.turned, 5U) << "no others have had a turn";
   EXPECT_TRUE(w.groups.empty());
 }
 

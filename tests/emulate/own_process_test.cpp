@@ -287,6 +287,16 @@ std::vector<OwnKernel> blocks_of_a_cluster() {
        [](std::uint32_t i) { return (1 - i / 32) * 1000 + i % 32; }, "", 32, 2, pairs},
       {"a_copy_to_a_block_that_is_not_there", tile, own_bulk_copy("7"), always(99),
        "of block 7 of the cluster, which has no such block", 32, 2, pairs},
+      {"a_copy_for_an_mbarrier_that_is_none", tile,
+       "setp.eq.u32 %p1, %r1, 0;\nmov.u32 %r3, tile;\nmov.u32 %r4, bar;\nmov.u64 %rd5, 0;\n"
+       "@%p1 st.shared.u64 [%r4], %rd5;\n@%p1 st.global.u64 [%rd1], %rd5;\n"
+       "@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r3], [%rd1], 16, "
+       "[%r4];",
+       always(99), "there is no initialised mbarrier at 0x"},
+      {"an_arrival_at_an_mbarrier_that_is_none", tile,
+       "setp.eq.u32 %p1, %r1, 0;\nmov.u32 %r4, bar;\nmov.u64 %rd5, 0;\n"
+       "@%p1 st.shared.u64 [%r4], %rd5;\n@%p1 mbarrier.arrive.shared.b64 %rd6, [%r4];",
+       always(99), "there is no initialised mbarrier at 0x"},
       {"a_store_to_a_block_that_is_not_there", tile,
        "mov.u32 %r3, tile;\nmapa.shared::cluster.u32 %r7, %r3, 2;\n"
        "st.shared::cluster.u32 [%r7], 1;",
@@ -329,6 +339,15 @@ std::vector<OwnKernel> memory_that_is_followed() {
            "ld.local.u32 %r4, [%rd5];\n{ .param .b32 a; .param .b32 r;\nst.param.b32 [a], %r4;\n"
            "call (r), twice, (a);\nld.param.b32 %r9, [r]; }\nand.b32 %r9, %r9, 0xff;",
        always(14)},
+      {"unwritten_bytes_of_a_structure_that_a_function_gets",
+       ".func (.param .align 8 .b8 r[16]) swapped(.param .align 8 .b8 a[16])\n{ .reg .b64 %x<3>;\n"
+       "ld.param.v2.b64 {%x1, %x2}, [a];\nst.param.v2.b64 [r], {%x2, %x1}; ret; }\n",
+       std::string(own_local) +
+           "ld.local.u64 %rd6, [%rd5];\nmov.u64 %rd7, 60;\n{ .param .align 8 .b8 a[16]; .param "
+           ".align 8 .b8 r[16];\nst.param.v2.b64 [a], {%rd6, %rd7};\ncall (r), swapped, (a);\n"
+           "ld.param.v2.b64 {%rd8, %rd9}, [r]; }\ncvt.u32.u64 %r3, %rd8;\ncvt.u32.u64 %r4, %rd9;\n"
+           "and.b32 %r4, %r4, 0xff;\nadd.u32 %r9, %r3, %r4;",
+       always(67)},
       {"unwritten_bytes_of_another_lane", "",
        std::string(own_local) +
            "ld.local.u32 %r3, [%rd5];\nshfl.sync.bfly.b32 %r4, %r3, 1, 31, -1;\nprmt.b32 %r4, %r4, "
