@@ -13,11 +13,6 @@ void join_clocks(std::uint32_t* to, const std::uint32_t* from, std::uint32_t war
 
 }  // namespace
 
-void RaceClocks::use(std::uint32_t warps) {
-  warps_ = warps;
-  clear();
-}
-
 void RaceClocks::clear() {
   const std::size_t all = std::size_t{warps_} * warps_;
   now_.assign(all, 0);

@@ -12,7 +12,8 @@ namespace demarc::emulate {
 // order to be ordered: see the functions below.
 class RaceClocks {
  public:
-  void use(std::uint32_t warps);
+  // There are so many warps from the next clear() on.
+  void use(std::uint32_t warps) { warps_ = warps; }
   [[nodiscard]] bool used() const { return warps_ != 0; }
   void clear();
 

@@ -165,6 +165,7 @@ TEST_F(Meetings, keep_where_the_lanes_were_and_take_them_back_there) {
   EXPECT_EQ(inner.depth, 3U) << "of the calls around it";
 
   // All come to the inner one, and are where they were.
+  inner.uniforms = std::make_unique<Uniforms>();
   w.frame = frames[0];
   w.top_join = 1;
   w.function = 1;
@@ -184,6 +185,7 @@ TEST_F(Meetings, keep_where_the_lanes_were_and_take_them_back_there) {
   EXPECT_EQ(again.mask, 0xf00U);
   EXPECT_EQ(again.arrived, 0U);
   EXPECT_EQ(again.outer, &outer);
+  EXPECT_EQ(again.uniforms, nullptr);
 }
 
 TEST_F(Meetings, go_on_once_all_that_are_to_come_have) {

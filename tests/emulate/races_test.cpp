@@ -182,6 +182,7 @@ TEST(Clocks, order_what_a_warp_hands_on_and_nothing_else) {
   RaceClocks clocks;
   EXPECT_FALSE(clocks.used());
   clocks.use(3);
+  clocks.clear();
   EXPECT_TRUE(clocks.used());
   constexpr std::uint64_t place = 77;
   EXPECT_TRUE(clocks.ordered(1, 1, 9)) << "a warp's own";
@@ -213,6 +214,7 @@ TEST(Clocks, order_what_a_warp_hands_on_and_nothing_else) {
 TEST(Clocks, keep_what_atomics_add_to_forget_what_stores_replace_and_move_it_from_phase_to_phase) {
   RaceClocks clocks;
   clocks.use(3);
+  clocks.clear();
   constexpr std::uint64_t place = 77;
   clocks.write(0, place, 5, true, true);
   clocks.write(1, place, 6, true, true);
