@@ -81,7 +81,6 @@ void run_in_turns(const Program& program, Collector& collector, std::uint32_t bl
   const auto start_next = [&] {
     auto one = spare.empty() ? std::make_unique<Running>(program, pool) : std::move(spare.back());
     if (!spare.empty()) spare.pop_back();
-    one->ended = false;
     one->block.flush = [&](Block& running) { collector.flush(running, running.linear, none); };
     one->block.start(next++, tracing.on, tracing.instructions);
     if (program.in_clusters) {
@@ -137,6 +136,7 @@ void run_in_turns(const Program& program, Collector& collector, std::uint32_t bl
       const std::uint32_t number = one->block.linear;
       collector.finish(one->block, number, none);
       report_progress(progress, static_cast<double>(number + 1) / blocks, program.kernel);
+      one->ended = false;
       spare.push_back(std::move(one));
     });
     open.erase(open.begin(), left);
@@ -151,9 +151,6 @@ void run_in_turns(const Program& program, Collector& collector, std::uint32_t bl
       // All wait for each other, and no block that they may wait for is still to come.
       for (const auto& one : open) {
         if (!one->ended) one->block.report_stuck();
-      }
-      for (const auto& one : open) {
-        if (!one->ended) end(*one);
       }
     }
   }

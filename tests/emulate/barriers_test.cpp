@@ -417,6 +417,18 @@ TEST_F(StuckWarps, stay_in_place_at_a_barrier_where_all_lanes_come_at_once_unles
   }
 }
 
+TEST_F(StuckWarps, stay_where_they_are_when_the_barrier_of_others_is_completed) {
+  Warp& whole = block->warps[1];
+  whole.mask = full_mask;
+  whole.resume = 8;
+  whole.state = WarpState::waiting;
+  block->arrive(whole, &program.code[8], 4, 96);
+  wait(0, 3, full_mask, 2, 32);
+  EXPECT_EQ(block->warps[0].groups[0].pc, 4U);
+  EXPECT_EQ(whole.state, WarpState::waiting);
+  EXPECT_EQ(whole.resume, 8U);
+}
+
 TEST_F(StuckWarps, go_on_at_once_where_they_only_arrive) {
   Warp& w = block->warps[0];
   MicroOp& arrive = program.code[5];

@@ -148,7 +148,7 @@ TEST_F(BlocksInTurns, that_wait_for_their_cluster_in_vain_are_stuck_and_make_roo
 }
 
 TEST_F(BlocksInTurns, that_only_look_in_vain_hang_once_they_executed_more_than_a_block_may) {
-  program.instruction_limit = 20;
+  program.instruction_limit = 19;
   std::vector<unsigned> endless(5, 1000);
   const std::vector<std::uint32_t> found = turns(endless, {1, 3}, true);
   ASSERT_EQ(outcome.findings.size(), 1U);
@@ -157,7 +157,7 @@ TEST_F(BlocksInTurns, that_only_look_in_vain_hang_once_they_executed_more_than_a
   EXPECT_EQ(outcome.findings[0].detail,
             "3 blocks of 5 are there, and all of them look at memory that none of them changes; "
             "--resident gives how many are there at once");
-  // Rounds of 1, 1, 2 and, until they are more than 20, of 3 turns.
+  // Rounds of 1, 1, 2 and, until they are more than 19, of 3 turns.
   EXPECT_EQ(found.size(), 1U + 1 + 2 + 6 * 3);
 }
 

@@ -95,6 +95,43 @@ TEST(CollectivesOfAPart, threads_of_several_member_masks_are_together_again_behi
   }
 }
 
+// The others have another predicate, and keep it.
+TEST(CollectivesOfAPart, give_predicates_to_the_threads_that_take_part_and_to_no_others) {
+  for (const char* exchange :
+       {"shfl.sync.idx.b32 %r5|%p2, %r1, 0, 31, 0x55555555;", "elect.sync %r5|%p2, 0x55555555;",
+        "match.all.sync.b32 %r5|%p2, 7, 0x55555555;", "vote.sync.any.pred %p2, %p1, 0x55555555;"}) {
+    for (const char* before : {"setp.lt.u32 %p2, %r1, 0;\n", "setp.lt.u32 %p2, %r1, 32;\n"}) {
+      const auto found = progress_words(
+          "", std::string(before) +
+                  "and.b32 %r3, %r1, 1;\nsetp.eq.u32 %p1, %r3, 0;\n@!%p1 bra ODD;\n" + exchange +
+                  "\nODD:\nselp.u32 %r9, 1, 0, %p2;");
+      const bool was = std::string(before).find("32;") != std::string::npos;
+      for (unsigned lane = 1; lane < 32; lane += 2)
+        EXPECT_EQ(found[lane], was ? 1U : 0U) << exchange;
+      EXPECT_EQ(found[0], 1U) << exchange;
+    }
+  }
+}
+
+// Lane 0 has left, and its predicate counts no more.
+TEST(CollectivesOfAPart, of_lanes_that_come_one_after_the_other_are_of_no_lane_that_has_left) {
+  const auto found = progress_words("", R"(
+setp.lt.u32 %p4, %r1, 32;
+setp.eq.u32 %p1, %r1, 0;
+@%p1 exit;
+setp.ne.u32 %p1, %r1, 1;
+@%p1 bra OVER;
+LOOK:
+ld.volatile.global.u32 %r4, [%rd1+256];
+setp.eq.u32 %p2, %r4, 0;
+@%p2 bra LOOK;
+OVER:
+setp.eq.u32 %p3, %r1, 2;
+@%p3 st.volatile.global.u32 [%rd1+256], 1;
+vote.sync.ballot.b32 %r9, %p4, 0xfffffffe;)");
+  for (unsigned lane = 1; lane < 32; ++lane) EXPECT_EQ(found[lane], 0xfffffffeU);
+}
+
 // Lane 1 waits at its side of a branch for what lane 0 stores behind the place where both meet.
 TEST(CollectivesOfAPart, of_lanes_that_come_one_after_the_other_are_carried_out_once) {
   const auto found = progress_words("", R"(

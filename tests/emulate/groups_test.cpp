@@ -364,10 +364,33 @@ TEST_F(Groups, go_on_without_those_for_which_they_wait_at_the_innermost_meeting_
   inner.arrived = 0xf00;
   outer.arrived = 0xf000;
   w.groups.pop_back();
+  w.groups[0].uniforms = std::make_unique<Uniforms>(1, 5);
   ASSERT_TRUE(go_on_apart(w));
   EXPECT_EQ(w.groups.back().pc, 8U) << "the innermost first";
   EXPECT_EQ(w.groups.back().mask, 0xf00U);
   EXPECT_EQ(w.groups.back().meeting, &outer);
+  EXPECT_EQ(*w.groups[0].uniforms, Uniforms(1, 5)) << "as they were since they went apart";
+}
+
+TEST_F(Groups, go_on_without_others_at_once_where_all_wait_for_lanes_of_their_warp) {
+  for (const Wait wait : {Wait::step, Wait::members, Wait::barrier, Wait::cluster}) {
+    block->start(0, false, false);
+    w.frame = frames[0];
+    open_meeting(w, 9).arrived = 0xf;
+    park(w, 3, 0xf0, Wait::members);
+    park(w, 4, 0xf00, wait);
+    const bool within = wait == Wait::step || wait == Wait::members;
+    EXPECT_EQ(next_group(w), within ? at(9) : nullptr);
+    EXPECT_EQ(w.state, within ? WarpState::ready : WarpState::waiting);
+    EXPECT_EQ(w.torn, within);
+  }
+}
+
+TEST_F(Groups, are_apart_no_more_once_one_of_all_lanes_comes) {
+  w.torn = true;
+  park(w, 3, full_mask);
+  ASSERT_EQ(next_group(w), at(3));
+  EXPECT_FALSE(w.torn);
 }
 
 TEST_F(Groups, wait_at_a_step_unless_all_lanes_run) {

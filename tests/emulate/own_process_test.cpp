@@ -102,6 +102,9 @@ std::vector<OwnKernel> blocks_and_barriers() {
        always(20), "", 64},
       {"a_number_beyond_the_last", "", "mov.u32 %r3, 16;\nmov.u32 %r4, 32;\nbar.sync %r3, %r4;",
        always(0), "barrier 16 with 32 threads"},
+      {"a_barrier_of_those_that_have_not_left", "",
+       "setp.ge.u32 %p1, %r1, 70;\n@%p1 exit;\nbar.sync 0;\nmov.u32 %r9, 4;\nbar.sync 1;",
+       [](std::uint32_t i) { return i < 70 ? 4 : 0; }, "", 128},
       {"too_few_threads", "", "bar.sync 1, 64;", always(0), "too few threads take part"},
       {"warps_elsewhere", "",
        "setp.lt.u32 %p1, %r1, 32;\n@%p1 bar.sync 1, 64;\n@!%p1 bar.sync 2, 64;", always(0),
@@ -168,6 +171,8 @@ std::vector<OwnKernel> lanes_that_part() {
        "setp.lt.u32 %p1, %r1, 12;\nselp.b32 %r4, 0xfff, 0xfffff000, %p1;\n"
        "redux.sync.add.u32 %r9, %r1, %r4;",
        [](std::uint32_t i) { return i < 12 ? 66 : 430; }},
+      {"a_member_mask_in_a_register_of_each_lane", "",
+       "or.b32 %r4, %r1, -1;\nredux.sync.add.u32 %r9, %r1, %r4;", always(496)},
       {"leaders_of_member_masks", "",
        "setp.lt.u32 %p1, %r1, 12;\nselp.b32 %r4, 0xfff, 0xfffff000, %p1;\nand.b32 %r5, %r1, 1;\n"
        "elect.sync %r9|%p2, %r4;\n@%p2 add.u32 %r9, %r9, 500;\n"

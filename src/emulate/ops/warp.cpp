@@ -198,10 +198,16 @@ void exchange_here(Warp& w, const MicroOp* op, const WarpDetails& details) {
     case WarpOperation::elect:
       elect(w, op, details);
       break;
+    case WarpOperation::reduce_add:
+    case WarpOperation::reduce_min:
+    case WarpOperation::reduce_max:
+    case WarpOperation::reduce_and:
+    case WarpOperation::reduce_or:
+    case WarpOperation::reduce_xor:
+      reduce(w, op, details);
+      break;
     case WarpOperation::synchronize:
       break;
-    default:
-      reduce(w, op, details);
   }
 }
 

@@ -390,6 +390,19 @@ TEST(NestedCalls, share_512_kib_of_local_memory) {
               HasSubstr("calls nested 16 deep with 557056 bytes of local memory"));
 }
 
+TEST(NestedCalls, from_the_kernel_are_the_first) {
+  const auto outcome = run_text(
+      kernel_of(".func large() { .reg .b64 %t<2>; .local .align 16 .b8 own[400000];\nmov.u64 %t1, "
+                "own;\nst.local.u64 [%t1], %t1; ret; }\n",
+                ".local .align 16 .b8 mine[200000];\nmov.u64 %rd5, mine;\nst.local.u64 [%rd5], "
+                "%rd5;\ncall large;"),
+      launch_of(1, 1, 8));
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  ASSERT_EQ(outcome->findings.size(), 1U);
+  EXPECT_THAT(outcome->findings[0].detail,
+              HasSubstr("calls nested 0 deep with 600000 bytes of local memory"));
+}
+
 // The caller's four bytes lie before them.
 TEST(NestedCalls, have_locals_at_multiples_of_16_apart_from_those_of_the_caller) {
   const auto found = progress_words(
