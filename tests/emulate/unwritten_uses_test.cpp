@@ -306,10 +306,13 @@ TEST(UsesOfUnwrittenBytes, go_with_the_sign_through_the_whole_register_in_each_s
 }
 
 TEST(UsesOfUnwrittenBytes, are_told_once_for_a_register_that_is_used_again) {
-  const auto found = uses_of(
-      "ld.local.u32 %r4, [%rd5+4];\nst.global.u32 [%rd2], %r4;\nst.global.u32 [%rd2+4], %r4;");
-  ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(found[0].count, 32U);
+  for (const char* twice : {"st.global.u32 [%rd2], %r4;\nst.global.u32 [%rd2+4], %r4;",
+                            "red.shared.add.u32 [%r20], %r4;\nred.shared.add.u32 [%r20], %r4;"}) {
+    const auto found =
+        uses_of("st.shared.u32 [%r20], %r1;\nld.local.u32 %r4, [%rd5+4];\n" + std::string(twice));
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(found[0].count, 32U) << twice;
+  }
 }
 
 TEST(UsesOfUnwrittenBytes, are_found_however_late_they_come) {
