@@ -131,14 +131,14 @@ bool at_one_place(const Group& a, const Group& b) {
          same_uniforms(a, b);
 }
 
-// The groups that wait for the same as one of them, and whether they are all that it waits for.
+// The groups that wait for the same, and are all that they wait for.
 struct Party {
   std::vector<std::size_t> groups;
   Mask lanes = 0;
-  bool complete = false;
 };
 
-Party party_of(const Warp& w, const Group& one) {
+// None: some of those that `one` waits for lack.
+std::optional<Party> party_of(const Warp& w, const Group& one) {
   Party party;
   const MicroOp* const code = w.program->code.data();
   const Mask wanted = one.wait == Wait::members ? one.members & w.live : w.live;
@@ -150,14 +150,14 @@ Party party_of(const Warp& w, const Group& one) {
     party.groups.push_back(static_cast<std::size_t>(&other - w.groups.data()));
     party.lanes |= other.mask;
   }
-  party.complete = (wanted & ~party.lanes) == 0;
+  if ((wanted & ~party.lanes) != 0) return {};
   return party;
 }
 
 std::optional<Party> complete_party(const Warp& w) {
   for (const Group& one : w.groups) {
     if (one.wait != Wait::members && one.wait != Wait::step) continue;
-    if (Party party = party_of(w, one); party.complete) return party;
+    if (auto party = party_of(w, one)) return party;
   }
   return {};
 }

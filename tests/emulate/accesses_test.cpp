@@ -82,6 +82,10 @@ TEST(Accesses, at_odd_addresses_say_what_would_be_right) {
            {"ld.const.u32 %r3, [%rd5+2];",
             "read of 4 bytes at 0x2 in constant memory: the address "
             "must be a multiple of 4"},
+           {"ld.const.u32 %r3, [%rd5+1];",
+            "read of 4 bytes at 0x1 in constant memory: the address must be a multiple of 4"},
+           {"st.local.u16 [%rd4+1], %h1;",
+            "write of 2 bytes at 0x1 in local memory: the address must be a multiple of 2"},
            {"st.local.u64 [%rd4+12], %rd1;",
             "write of 8 bytes at 0xc in local memory: the address "
             "must be a multiple of 8"},

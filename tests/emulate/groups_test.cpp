@@ -188,6 +188,17 @@ TEST_F(Meetings, keep_where_the_lanes_were_and_take_them_back_there) {
   EXPECT_EQ(again.uniforms, nullptr);
 }
 
+TEST_F(Meetings, to_which_none_comes_any_more_are_spare) {
+  Warp& w = block->warps[0];
+  w.frame = frames[0];
+  Meeting& meeting = open_meeting(w, 7);
+  meeting.mask = 0;
+  w.mask = 0;
+  EXPECT_EQ(leave_meetings(w), nullptr);
+  EXPECT_EQ(w.meeting, nullptr);
+  EXPECT_EQ(w.spare_meeting, &meeting);
+}
+
 TEST_F(Meetings, go_on_once_all_that_are_to_come_have) {
   Warp& w = block->warps[0];
   w.frame = frames[0];

@@ -86,6 +86,13 @@ std::vector<OwnKernel> blocks_and_barriers() {
   return {
       {"many_blocks_one_after_the_other", "", "mad.lo.u32 %r9, %r2, 1000, %r1;",
        [](std::uint32_t i) { return i / 64 * 1000 + i % 64; }, "", 64, 70},
+      {"many_blocks_whose_lanes_part", "",
+       in_both_sides("mov.u32 %r9, %r4;", "add.u32 %r9, %r4, 1;"),
+       [](std::uint32_t i) { return i % 2 == 0 ? i % 64 * 2 : i % 64 * 3 + 1; }, "", 64, 9},
+      {"hints", "",
+       "prefetch.global.L1 [%rd1];\ncp.async.commit_group;\ncp.async.wait_all;\n"
+       "mov.u32 %r9, 6;",
+       always(6)},
       {"blocks_that_are_traced", "",
        "setp.lt.u32 %p1, %r1, 40;\n@%p1 add.u32 %r9, %r9, 1;\nbar.sync 0;",
        [](std::uint32_t i) { return i % 64 < 40 ? 100 : 99; }, "", 64, 3, "", true},
@@ -382,6 +389,18 @@ std::vector<OwnKernel> memory_that_is_followed() {
       {"an_atomic_on_unwritten_bytes", shared_area,
        "mov.u32 %r3, area;\nmad.lo.u32 %r3, %r1, 4, %r3;\natom.shared.add.u32 %r9, [%r3], 1;",
        always(0), "bytes at 0x0 in shared memory were not written before"},
+      {"a_store_before_all_buffers", "",
+       "setp.eq.u32 %p1, %r1, 5;\n@%p1 st.global.u32 [%rd1+-4096], 1;\nmov.u32 %r9, %r1;", lanes,
+       "bytes before the 320 bytes"},
+      {"an_mbarrier_beyond_shared_memory", shared_area,
+       "setp.eq.u32 %p1, %r1, 5;\nmov.u32 %r3, area;\n"
+       "@%p1 mbarrier.init.shared.b64 [%r3+4096], 1;\nmov.u32 %r9, %r1;",
+       lanes, "write of 8 bytes at 0x1000 in shared memory"},
+      {"a_copy_to_where_another_warp_wrote", shared_area,
+       "mov.u32 %r3, area;\nsetp.eq.u32 %p1, %r1, 5;\n@%p1 st.shared.u64 [%r3], 1;\n"
+       "setp.eq.u32 %p1, %r1, 35;\n@%p1 cp.async.ca.shared.global [%r3], [%rd1+512], 8;\n"
+       "cp.async.wait_all;\nmov.u32 %r9, %r1;",
+       lanes, "thread (5,0,0) touched it since the last barrier", 64},
       {"a_store_beyond_a_buffer", "",
        "setp.eq.u32 %p1, %r1, 5;\n@%p1 st.global.u32 [%rd1+1048576], 1;\nmov.u32 %r9, %r1;", lanes,
        "bytes after the end of the 320 bytes"},

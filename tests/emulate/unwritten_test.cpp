@@ -341,27 +341,29 @@ TEST_F(FollowedWarp, is_followed_no_more_once_no_register_of_the_block_has_unwri
 // Eight bytes of the last lane are written, those behind them are not, and another register lies
 // behind the last lane's.
 TEST_F(FollowedWarp, is_not_followed_for_what_lies_behind_the_bytes_of_a_load) {
-  program.functions[0].frame_bytes = 16 * warp_size;
-  program.tracked_operands = {{.slot = 0, .width = 8}};
-  program.code[0].bytes = 8;
-  program.code[0].width = 8;
-  alignas(64) std::byte frame[16 * warp_size] = {};
+  alignas(64) std::byte frame[32 * warp_size] = {};
+  program.functions[0].frame_bytes = sizeof frame;
   Warp& warp = block->warps[0];
   warp.frame = frame;
-  for (const std::uint8_t first : {wholly_written, std::uint8_t{0}}) {
-    Unwritten unwritten(*block);
-    Access access{};
-    access.mask = 1U << 31;
-    std::uint8_t bytes[16] = {};
-    std::fill_n(bytes, 8, wholly_written);
-    bytes[0] = first;
-    LaneShadows shadows{};
-    shadows[31] = bytes;
-    warp.tracked = false;
-    unwritten.load(warp, program.code.data(), access, shadows, LaneSpaces{});
-    warp.tracked = true;
-    const MicroOp* const next = unwritten.run(warp, program.code.data() + 1);
-    EXPECT_EQ(next != nullptr, first == wholly_written);
+  for (const std::uint8_t width : {std::uint8_t{8}, std::uint8_t{16}}) {
+    program.tracked_operands = {{.slot = 0, .width = width}};
+    program.code[0].bytes = width;
+    program.code[0].width = width;
+    for (const unsigned missing : {0U, width - 1U, unsigned{width}}) {
+      Unwritten unwritten(*block);
+      Access access{};
+      access.mask = 1U << 31;
+      std::uint8_t bytes[32] = {};
+      std::fill_n(bytes, width, wholly_written);
+      bytes[missing] = 0;
+      LaneShadows shadows{};
+      shadows[31] = bytes;
+      warp.tracked = false;
+      unwritten.load(warp, program.code.data(), access, shadows, LaneSpaces{});
+      warp.tracked = true;
+      const MicroOp* const next = unwritten.run(warp, program.code.data() + 1);
+      EXPECT_EQ(next != nullptr, missing == width) << unsigned{width} << " " << missing;
+    }
   }
 }
 
