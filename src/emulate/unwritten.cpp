@@ -171,7 +171,6 @@ const MicroOp* Unwritten::compute(Warp& w, const MicroOp* op, Shadow& shadow,
   std::array<std::uint64_t, warp_size> bits{};
   std::array<Origin, warp_size> origins{};
   const Mask mask = w.mask;
-  std::uint64_t of_any_lane = 0;
   for (Mask rest = mask; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
     const unsigned from = source_lane(w, in, operands.read, lane);
@@ -186,12 +185,13 @@ const MicroOp* Unwritten::compute(Warp& w, const MicroOp* op, Shadow& shadow,
     bits[lane] = result_bits(w, shadow.bits, in, operands.read, from);
     const bool moves = in.rule == TrackRule::bitwise || from != lane;
     origins[lane].is_padding = origins[lane].is_padding && moves;
-    of_any_lane |= bits[lane];
   }
   op = op->run(w, op);
+  const bool all_lanes =
+      in.rule == TrackRule::lanes &&
+      std::any_of(bits.begin(), bits.end(), [](std::uint64_t of_lane) { return of_lane != 0; });
   for (Mask rest = mask; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
-    const bool all_lanes = in.rule == TrackRule::lanes && of_any_lane != 0;
     if (all_lanes && bits[lane] == 0) {
       origins[lane] = *std::find_if(origins.begin(), origins.end(),
                                     [](const Origin& origin) { return origin.op != nullptr; });

@@ -98,6 +98,8 @@ std::vector<OwnKernel> blocks_and_barriers() {
        [](std::uint32_t i) { return i % 64 < 40 ? 100 : 99; }, "", 64, 3, "", true},
       {"a_reduction_of_the_whole_block", "", below_20("bar.red.popc.u32 %r9, 3, %p2;\nbar.sync 0;"),
        always(20), "", 96},
+      {"a_reduction_to_a_predicate", "",
+       below_20("bar.red.or.pred %p3, 3, %p2;\n@%p3 mov.u32 %r9, 20;"), always(20), "", 96},
       {"barriers_of_some_warps", "",
        "setp.ge.u32 %p1, %r1, 32;\n@%p1 bra WAITS;\nbarrier.arrive 5, 64;\nbra OVER;\nWAITS:\n"
        "barrier.sync 5, 64;\nOVER:\nmov.u32 %r9, 4;",
@@ -319,6 +321,9 @@ std::vector<OwnKernel> blocks_of_a_cluster() {
        "barrier.cluster.arrive;\nbarrier.cluster.wait;\nMEET:\n" +
            own_cluster_barrier + "ld.shared.u32 %r9, [%r3];",
        always(55), "", 32, 4, pairs},
+      {"threads_that_do_not_arrive", tile,
+       "setp.ge.u32 %p1, %r1, 32;\n@%p1 bar.sync 1, 64;\n" + own_cluster_barrier, always(0),
+       "the barrier is never completed", 64, 2, pairs},
       {"a_block_that_ends_first", tile,
        "setp.eq.u32 %p1, %r2, 0;\n@%p1 exit;\n" + own_cluster_barrier + "mov.u32 %r9, 6;",
        [](std::uint32_t i) { return i < 32 ? 0 : 6; }, "", 32, 2, pairs},
@@ -360,6 +365,13 @@ std::vector<OwnKernel> memory_that_is_followed() {
            "ld.param.v2.b64 {%rd8, %rd9}, [r]; }\ncvt.u32.u64 %r3, %rd8;\ncvt.u32.u64 %r4, %rd9;\n"
            "and.b32 %r4, %r4, 0xff;\nadd.u32 %r9, %r3, %r4;",
        always(67)},
+      {"unwritten_bytes_beside_a_call_through_a_register", own_functions,
+       std::string(own_local) +
+           "ld.local.u32 %r5, [%rd5];\nmov.u64 %rd6, twice;\n{ .param .b32 a; .param .b32 r;\n"
+           "st.param.b32 [a], %r1;\nP: .callprototype (.param .b32 _) _ (.param .b32 _);\n"
+           "call (r), %rd6, (a), P;\nld.param.b32 %r9, [r]; }\nand.b32 %r5, %r5, 0xff;\n"
+           "add.u32 %r9, %r9, %r5;",
+       [](std::uint32_t i) { return 2 * i + 7; }},
       {"unwritten_bytes_of_another_lane", "",
        std::string(own_local) +
            "ld.local.u32 %r3, [%rd5];\nshfl.sync.bfly.b32 %r4, %r3, 1, 31, -1;\nprmt.b32 %r4, %r4, "

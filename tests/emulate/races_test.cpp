@@ -178,6 +178,20 @@ TEST_F(Records, begin_anew_once_there_are_no_more_moments) {
   }
 }
 
+TEST_F(Records, are_ordered_by_no_clock_of_moments_that_are_over) {
+  program.orders_warps = true;
+  program.check_races = true;
+  Block block(program, pool);
+  block.start(0, false, false);
+  block.clocks.write(0, 5, 9, true, false);
+  block.clocks.read(1, 5, true);
+  ASSERT_TRUE(block.clocks.ordered(1, 0, 9));
+  block.epoch = (std::uint64_t{1} << 27) - 3;
+  block.next_moment();
+  EXPECT_EQ(block.epoch, 1U);
+  EXPECT_FALSE(block.clocks.ordered(1, 0, 9));
+}
+
 TEST(Clocks, order_what_a_warp_hands_on_and_nothing_else) {
   RaceClocks clocks;
   EXPECT_FALSE(clocks.used());
