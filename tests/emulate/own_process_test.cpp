@@ -176,6 +176,9 @@ std::vector<OwnKernel> lanes_that_part() {
        "and.b32 %r3, %r1, 1;\nT: .branchtargets L0, L1;\nbrx.idx %r3, T;\nL0:\nmov.u32 %r9, 3;\n"
        "bra OVER;\nL1:\nmov.u32 %r9, 5;\nOVER:",
        [](std::uint32_t i) { return i % 2 == 0 ? 3 : 5; }},
+      {"a_place_behind_a_table", "", "T: .branchtargets L0;\nbrx.idx %r1, T;\nL0:\nbar.sync 0;",
+       always(0), "branch index 1 of a list of 1 targets"},
+      {"sides_that_both_leave", "", in_both_sides("exit;", "exit;"), always(0)},
       {"member_masks", "",
        "setp.lt.u32 %p1, %r1, 12;\nselp.b32 %r4, 0xfff, 0xfffff000, %p1;\n"
        "redux.sync.add.u32 %r9, %r1, %r4;",
@@ -265,8 +268,9 @@ std::vector<OwnKernel> lanes_that_part() {
        "call take, (a); }\nmov.u32 %r9, %r6;",
        always(7)},
       {"blocks_that_wait_for_each_other", "",
-       "atom.global.add.u32 %r4, [%rd1+1024], 1;\nLOOK:\nld.volatile.global.u32 %r9, [%rd1+1024];\n"
-       "setp.lt.u32 %p2, %r9, 128;\n@%p2 bra LOOK;",
+       in_both_sides("", "") + "atom.global.add.u32 %r4, [%rd1+1024], "
+                               "1;\nLOOK:\nld.volatile.global.u32 %r9, [%rd1+1024];\n"
+                               "setp.lt.u32 %p2, %r9, 128;\n@%p2 bra LOOK;",
        always(128), "", 32, 4},
   };
 }
@@ -422,6 +426,11 @@ std::vector<OwnKernel> memory_that_is_followed() {
        "mov.u32 %r3, 0;\nLOOP:\n" + take + take + give +
            "add.u32 %r3, %r3, 1;\nsetp.lt.u32 %p1, %r3, 100;\n@%p1 bra LOOP;\nmov.u32 %r9, %r1;",
        lanes},
+      {"much_memory_at_once", heap,
+       "{ .param .b64 n; .param .b64 r;\nst.param.b64 [n], 8000000;\ncall (r), malloc, (n);\n"
+       "ld.param.b64 %rd5, [r]; }\nst.u32 [%rd5+7999996], 5;\nld.u32 %r9, [%rd5+7999996];\n" +
+           give + take + give,
+       always(5), "", 1},
       {"memory_that_was_freed", heap, take + give + "st.u32 [%rd5], %r1;\nmov.u32 %r9, %r1;", lanes,
        "that were freed at line"},
       {"words_of_another_warp_behind_a_barrier_of_both", shared_area,
