@@ -178,7 +178,10 @@ std::vector<OwnKernel> lanes_that_part() {
        [](std::uint32_t i) { return i % 2 == 0 ? 3 : 5; }},
       {"a_place_behind_a_table", "", "T: .branchtargets L0;\nbrx.idx %r1, T;\nL0:\nbar.sync 0;",
        always(0), "branch index 1 of a list of 1 targets"},
-      {"sides_that_both_leave", "", in_both_sides("exit;", "exit;"), always(0)},
+      {"sides_that_both_leave", "",
+       in_both_sides("setp.lt.u32 %p5, %r1, 32;\n@%p5 exit;",
+                     "setp.lt.u32 %p5, %r1, 40;\n@%p5 exit;"),
+       always(0)},
       {"member_masks", "",
        "setp.lt.u32 %p1, %r1, 12;\nselp.b32 %r4, 0xfff, 0xfffff000, %p1;\n"
        "redux.sync.add.u32 %r9, %r1, %r4;",
@@ -427,9 +430,10 @@ std::vector<OwnKernel> memory_that_is_followed() {
            "add.u32 %r3, %r3, 1;\nsetp.lt.u32 %p1, %r3, 100;\n@%p1 bra LOOP;\nmov.u32 %r9, %r1;",
        lanes},
       {"much_memory_at_once", heap,
-       "{ .param .b64 n; .param .b64 r;\nst.param.b64 [n], 8000000;\ncall (r), malloc, (n);\n"
-       "ld.param.b64 %rd5, [r]; }\nst.u32 [%rd5+7999996], 5;\nld.u32 %r9, [%rd5+7999996];\n" +
-           give + take + give,
+       "mov.u32 %r3, 0;\nLOOP:\n{ .param .b64 n; .param .b64 r;\nst.param.b64 [n], 8000000;\n"
+       "call (r), malloc, (n);\nld.param.b64 %rd5, [r]; }\nst.u32 [%rd5+7999996], 5;\n"
+       "ld.u32 %r9, [%rd5+7999996];\n" +
+           give + "add.u32 %r3, %r3, 1;\nsetp.lt.u32 %p1, %r3, 3;\n@%p1 bra LOOP;",
        always(5), "", 1},
       {"memory_that_was_freed", heap, take + give + "st.u32 [%rd5], %r1;\nmov.u32 %r9, %r1;", lanes,
        "that were freed at line"},
