@@ -20,7 +20,9 @@ class LateAnswers : public Answering {
     for (int i = 0; i < answers; ++i) {
       EXPECT_TRUE(client.send(to_text(question)).value());
       EXPECT_TRUE(server->turn(10));
-      if (i == 0) EXPECT_TRUE(server->turn(10));  // the first one let it in
+      if (i == 0) {
+        EXPECT_TRUE(server->turn(10));  // the first one let it in
+      }
     }
     return client;
   }
