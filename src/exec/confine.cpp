@@ -368,7 +368,8 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
   DEMARC_CHECK(check_process_folder());
   DEMARC_TRY(const std::string preload, find_preload(plan.preload));
   std::string compilers;
-  if (!plan.tenant.empty()) {
+  // Code that runs as it is is compiled as the program has it compiled.
+  if (!plan.tenant.empty() && plan.windows != WindowUse::always) {
     DEMARC_TRY(compilers, find_compilers(preload));
   }
   DEMARC_TRY(const Control control, Control::create());
