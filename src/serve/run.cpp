@@ -216,7 +216,6 @@ Result<void> serve_until_told(Server& server, const Signals& signals,
       events.looks();
     }
     if (idleness.is_over(used)) return end_all(server, events);
-    if (!*told) continue;
     const int signal = signals.next();
     if (signal == SIGTERM || signal == SIGINT) return end_all(server, events);
     if (signal != SIGHUP) continue;

@@ -143,5 +143,22 @@ TEST_F(AnsweringAtItsEnd, kills_at_its_end_though_the_thread_that_asks_MPS_stand
   EXPECT_EQ(end_of(process), SIGKILL);
 }
 
+TEST_F(AnsweringAtItsEnd, kills_nothing_before_MPS_has_had_its_time) {
+  server.reset();
+  options.hurry = [](double) {};
+  options.ending_seconds = 1000;
+  start();
+  const auto owner = connect();
+  const std::string token = open(owner).token;
+  const pid_t process = program_with(token);
+  mps_hangs = true;
+  server->end_all();
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(server->turn(1));
+  EXPECT_TRUE(is_alive(process));
+  mps_hangs = false;
+  turn_until([&] { return status("a").processes.empty(); });
+  EXPECT_EQ(end_of(process), SIGKILL);
+}
+
 }  // namespace
 }  // namespace demarc::serve

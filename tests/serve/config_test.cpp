@@ -334,8 +334,9 @@ TEST(ServeConfig, names_of_tenants_can_be_printed) {
 TEST(ServeTerms, of_a_share_in_per_cent_have_no_SM_less) {
   CardNumbers large = small_card();
   large.topology = gpu::regular_topology(16, 8, 1);
-  for (const auto& [share, tpcs] : {std::pair("100 %", 128U), std::pair("50 %", 64U),
-                                    std::pair("0.1 %", 1U), std::pair("50.1 %", 65U)}) {
+  for (const auto& [share, tpcs] :
+       {std::pair("100 %", 128U), std::pair("50 %", 64U), std::pair("0.1 %", 1U),
+        std::pair("50.1 %", 65U), std::pair("50.0000000004 %", 64U)}) {
     const auto terms =
         terms_from(fmt::format("[tenants.a]\nshare = \"{}\"\ncolors = [0]\n", share), large);
     EXPECT_EQ(terms.value()[0].tpcs.size(), tpcs) << share;

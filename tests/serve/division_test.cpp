@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <thread>
 
 #include "demarc/base/files.hpp"
 #include "demarc/base/owned_file.hpp"
@@ -220,6 +221,13 @@ TEST_F(JoiningADivision, waits_no_longer_for_another_starter_than_it_is_told) {
   starting_seconds = 10;
   ASSERT_EQ(::flock(starter.get(), LOCK_UN), 0);
   EXPECT_THAT(join("exit 0").error().message, HasSubstr("it said nothing")) << "it had its turn";
+  ASSERT_EQ(::flock(starter.get(), LOCK_EX), 0);
+  std::thread other([&] {
+    ::usleep(100'000);
+    ::flock(starter.get(), LOCK_UN);
+  });
+  EXPECT_THAT(join("exit 0").error().message, HasSubstr("it said nothing")) << "it waited for it";
+  other.join();
 }
 
 TEST_F(JoiningADivision, gives_the_server_none_of_the_callers_files) {

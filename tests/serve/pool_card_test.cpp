@@ -66,6 +66,8 @@ TEST_F(OnAPool, knows_what_terms_need_of_the_card) {
   EXPECT_EQ(numbers.sync_domains, 4U);
   EXPECT_EQ(numbers.share_bytes({1, 2}).value(), 2 * step);
   EXPECT_FALSE(numbers.share_bytes({4, 2}));
+  // Of 524 288 mappings an eighth is left to others; each reaches a granule of 16 KiB.
+  EXPECT_EQ(numbers.window_bytes, 7 * (std::uint64_t{524'288} / 8) * 16'384);
 }
 
 TEST_F(OnAPool, fills_the_bytes_of_a_share_with_zeros_and_no_other) {
@@ -142,6 +144,7 @@ TEST(PoolCards, tell_of_remainders_what_their_clients_need) {
     const auto table = pool->colors().table();
     EXPECT_EQ(side->table(), std::vector<std::byte>(table.begin(), table.end()));
     EXPECT_TRUE(side->scrub({1, 2}, {{}, step}));
+    EXPECT_EQ(side->numbers().window_bytes, 0U) << "colours change within a page";
   }
 }
 
@@ -193,6 +196,16 @@ colors = "2/2"
   Config config;
   fake::FakeConfig changed = fake::small_gpu();
 };
+
+TEST_F(OnACardThatChanges, leaves_the_memory_that_is_to_be_left) {
+  constexpr std::uint64_t taken = std::uint64_t{64} << 20U;
+  test::configure(fake::small_gpu());
+  config.memory.reset();
+  config.reserve = fake::small_gpu().free_bytes - taken;
+  const auto side = PoolCard::create(config);
+  ASSERT_TRUE(side) << side.error().message;
+  EXPECT_LE((*side)->pages() * (*side)->page_bytes(), taken);
+}
 
 TEST_F(OnACardThatChanges, has_the_domain_of_all_programs_where_it_has_no_others) {
   changed = fake::small_gpu();

@@ -21,7 +21,13 @@ namespace demarc::serve {
 
 inline Terms terms_of(const std::string& name, gpu::TpcSet tpcs, std::uint64_t colors,
                       std::optional<std::uint32_t> domain = {}) {
-  return {name, tpcs, {colors, 8}, domain, PlantedCard::share_bytes, PlantedCard::share_bytes};
+  return {name,
+          tpcs,
+          {colors, 8},
+          domain,
+          PlantedCard::share_bytes,
+          PlantedCard::share_bytes,
+          3 * lease::extent_step};
 }
 
 class ServerTest : public testing::Test {

@@ -282,6 +282,7 @@ TEST_F(Serving, refuses_questions_of_those_who_have_not_asked_for_a_lease) {
   EXPECT_EQ(refusal(client, lease::TakeRequest{1}), "attach to a lease before memory is taken");
   EXPECT_EQ(refusal(client, lease::GiveRequest{LinearByte(1)}),
             "attach to a lease before memory is given back");
+  EXPECT_EQ(refusal(client, lease::ShowRequest{}), "attach to a lease before memory is shown");
   EXPECT_EQ(refusal(client, lease::AttachRequest{""}),
             "no lease has this token: the lease has ended, or never existed");
   const std::string token = open(client).token;
