@@ -222,10 +222,10 @@ const RegisterVerb registered_exec({
       app.add_option(
           "--allow-spills", options->plan.allow_spills,
           "bytes per thread of uncoloured local memory that a kernel of a tenant may use");
-      app.add_option("--windows", options->windows,
-                     "whether code of a tenant runs as it is, at addresses that the page table "
-                     "colours: auto (default) where it has no PTX that can be rewritten, never, or "
-                     "always");
+      app.add_option(
+          "--windows", options->windows,
+          "code of a tenant as it is, its memory coloured by the page table: auto (without "
+          "usable PTX), never, always");
       app.add_flag("--overlap-launches", options->plan.overlap_launches,
                    "launch a tenant's kernel while the one before it in its stream still runs "
                    "(compute capability 9.0)");

@@ -59,7 +59,7 @@ class BorrowedShare {
   [[nodiscard]] Result<void> show(const color::Extent& extent);
   // Pages of the arena with bytes of the extent are mapped no more, so that the process reaches
   // these bytes by the window alone, and none of another share. map() maps them again.
-  void leave_arena(const color::Extent& extent);
+  [[nodiscard]] Result<void> leave_arena(const color::Extent& extent);
   // They are taken away there. No kernel uses them.
   void hide(const color::Extent& extent);
   // Mappings that the window's shown bytes take, of max_mapped_pieces.

@@ -271,12 +271,13 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   control_block = &block;
   cooperative = new demarc::cuda::CooperativeLaunches(block.mask, block.sms_per_tpc);
   host_memory_is_refused = block.no_host_memory != 0;
-  // Descriptors tell on Hopper alone; kernels in a tenant's colours cannot launch others anyway.
+  // Descriptors tell on Hopper alone; kernels that are rewritten cannot launch others anyway.
   demarc::cuda::HardwareMask mask;
   constexpr std::uint32_t hopper = 9;
   const bool has_lease = block.lease_token[0] != '\0';
-  looks_for_launchers = block.capability.major != hopper && block.mask.load(mask) &&
-                        (!has_lease || block.allow_plain != 0);
+  looks_for_launchers =
+      block.capability.major != hopper && block.mask.load(mask) &&
+      (!has_lease || block.allow_plain != 0 || block.windows != demarc::cuda::WindowUse::never);
   (*hook)->know_launchers(looks_for_launchers || has_lease);
   if (has_lease) attach(block);
   if (host_memory_is_refused || tenant != nullptr) {

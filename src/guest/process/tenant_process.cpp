@@ -97,8 +97,7 @@ Result<void> TenantProcess::map_taken(const lease::Extent& stretch) {
 Result<void> TenantProcess::show(const lease::Extent& stretch) {
   DEMARC_CHECK(client_.show(stretch.first));
   DEMARC_CHECK(share_->show(stretch));
-  if (block_.windows == WindowUse::always) share_->leave_arena(stretch);
-  return {};
+  return block_.windows == WindowUse::always ? share_->leave_arena(stretch) : Result<void>();
 }
 
 Result<void> TenantProcess::show_window() {
@@ -155,7 +154,7 @@ Result<void> TenantProcess::open() {
   }
   DEMARC_CHECK(share.map({{}, 1}));  // before anything of the program relies on it
   shown_ = block_.windows == WindowUse::always;
-  if (shown_) share.leave_arena({{}, 1});
+  if (shown_) DEMARC_CHECK(share.leave_arena({{}, 1}));
   share_.emplace(std::move(share));
   gpu_ = gpu;
   std::vector<AddressSpan> not_theirs{{share_->arena().raw(), share_->arena_bytes()}};

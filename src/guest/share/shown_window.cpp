@@ -82,13 +82,14 @@ Result<void> BorrowedShare::show_page(std::uint64_t offset) {
   return {};
 }
 
-void BorrowedShare::leave_arena(const color::Extent& extent) {
+Result<void> BorrowedShare::leave_arena(const color::Extent& extent) {
   const color::ArenaPage end = page_of(extent.end() - 1) + 1;
   for (color::ArenaPage page = page_of(extent.first); page < end; ++page) {
     if (!mapped_[page.raw()]) continue;
-    static_cast<void>(arena_.unmap(offset_of(page), lent_.page_bytes));
+    DEMARC_CHECK(arena_.unmap(offset_of(page), lent_.page_bytes));
     mapped_[page.raw()] = false;
   }
+  return {};
 }
 
 void BorrowedShare::hide(const color::Extent& extent) {

@@ -130,11 +130,11 @@ TEST_F(ShownWindows, stay_where_the_arena_s_pages_are_left) {
   BorrowedShare share = shown();
   std::memset(at(share.window().raw()), 0x77, whole.bytes);
   EXPECT_TRUE(is_mapped(share.arena().raw()));
-  share.leave_arena({{}, page_of_share});
+  ASSERT_TRUE(share.leave_arena({{}, page_of_share}));
   EXPECT_FALSE(is_mapped(share.arena().raw()));
   EXPECT_FALSE(is_mapped(share.arena().raw() + 2 * page_of_share - 1));
   EXPECT_TRUE(is_mapped(share.arena().raw() + 2 * page_of_share)) << "of the other linear page";
-  share.leave_arena(whole);
+  ASSERT_TRUE(share.leave_arena(whole));
   EXPECT_FALSE(is_mapped(share.arena().raw() + 2 * page_of_share));
   for (std::uint64_t byte = 0; byte < whole.bytes; byte += mapped_page_bytes) {
     EXPECT_EQ(*at(share.window().raw() + byte), 0x77);
