@@ -69,25 +69,6 @@ TEST_F(LeasedPrograms, find_their_tenant_their_mps_and_the_compilers_in_their_en
       << "what runs as it is is compiled as it was";
 }
 
-// Descriptors of an Ampere do not tell of kernels that launch kernels, so what would run as it is
-// is looked at.
-TEST_F(LeasedPrograms, load_nothing_that_launches_kernels_where_it_would_run_as_it_is) {
-  fake::FakeConfig ampere = fake::small_gpu();
-  ampere.capability_major = 8;
-  ampere.descriptor_version = 0x30;
-  ::setenv("DEMARC_FAKE_AMPERE", "1", 1);
-  server.emplace(ampere);
-  const std::string subject = fmt::format("{} {} {} context load-launching",
-                                          (test::build_dir() / "demarc_exec_subject").string(),
-                                          test::fake_libcuda().string(), program.log_path());
-  for (const WindowUse use : {WindowUse::automatic, WindowUse::always}) {
-    std::filesystem::remove(program.log_path());
-    run(subject, [&](ConfinePlan& plan) { plan.windows = use; });
-    EXPECT_EQ(program.log(), "context 0\nlaunching 801\n");
-  }
-  ::unsetenv("DEMARC_FAKE_AMPERE");
-}
-
 TEST_F(LeasedPrograms, have_the_domain_of_their_lease_or_none) {
   const auto free = [](ConfinePlan& plan) { plan.sync_domain.kind = DomainChoice::Kind::free; };
   EXPECT_THAT(run("exit 5", free), StartsWith("5 demarc serve"));

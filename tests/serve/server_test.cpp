@@ -51,7 +51,8 @@ TEST_F(Serving, opens_a_lease_in_the_numbers_of_its_tenant) {
                                         1,
                                         PlantedCard::share_bytes,
                                         card.share({1, 8}).value(),
-                                        "/run/mps"}));
+                                        "/run/mps",
+                                        3 * step}));
   EXPECT_EQ(opened.token.size(), 32U);
   EXPECT_NE(opened.token.substr(0, 16), opened.token.substr(16));
   const auto second = connect();
