@@ -2,7 +2,9 @@
 #include "demarc/driver/functions.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <type_traits>
+#include <utility>
 
 #include "demarc/driver/call_parameters.hpp"
 #include "demarc/driver/driver_call.hpp"
@@ -93,14 +95,12 @@ const char* why_refused(Rule rule) {
 }
 
 WindowRule window_rule(Rule rule) {
-  switch (rule) {
-#define DEMARC_REFUSAL(name, windows, why) \
-  case Rule::name:                         \
-    return WindowRule::windows;
+  static constexpr std::pair<Rule, WindowRule> rows[] = {
+#define DEMARC_REFUSAL(name, windows, why) {Rule::name, WindowRule::windows},
 #include "demarc/driver/functions.def"
-    default:
-      return WindowRule::never;
-  }
+  };
+  const auto found = std::ranges::find(rows, rule, &std::pair<Rule, WindowRule>::first);
+  return found == std::end(rows) ? WindowRule::never : found->second;
 }
 
 std::span<const FunctionRow> function_rows() {
