@@ -13,14 +13,13 @@ constexpr std::size_t least_seats = 64;
 
 // The one that asked nothing for the longest time.
 std::optional<std::size_t> idlest(const std::vector<Seat>& seats, const std::string& party) {
-  std::map<std::chrono::steady_clock::time_point, std::size_t> idle;
-  std::size_t number = 0;
+  const Seat* found = nullptr;
   for (const Seat& seat : seats) {
-    if (!seat.needed && seat.party == party) idle.emplace(seat.used, number);
-    ++number;
+    if (seat.needed || seat.party != party) continue;
+    if (found == nullptr || seat.used < found->used) found = &seat;
   }
-  if (idle.empty()) return std::nullopt;
-  return idle.begin()->second;
+  if (found == nullptr) return std::nullopt;
+  return static_cast<std::size_t>(found - seats.data());
 }
 
 }  // namespace

@@ -132,8 +132,9 @@ Result<OwnedFile> start_daemon(const std::vector<std::string>& command, const st
   if (said.get() < 0) return invalid_input("'{}': {}", log, std::strerror(errno));
   int ends[2];
   // It is read when the process that writes to it has ended, so nothing waits for its other end.
-  if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+  if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
     return missing_capability("pipe: {}", std::strerror(errno));
+  }
   const OwnedFile read_end(ends[0]);
   const OwnedFile write_end(ends[1]);
   std::vector<char*> words;

@@ -79,10 +79,9 @@ void name_others(const MpsPlan& plan) {
 
 // pidfd of the daemon; -1 where /proc does not show it.
 OwnedFile watch(const std::string& folder) {
-  for (const pid_t daemon : mps_processes_of(folder)) {  // it comes first
-    return OwnedFile(static_cast<int>(::syscall(SYS_pidfd_open, daemon, 0)));
-  }
-  return {};
+  const auto found = mps_processes_of(folder);
+  if (found.empty()) return {};
+  return OwnedFile(static_cast<int>(::syscall(SYS_pidfd_open, found.front(), 0)));
 }
 
 }  // namespace

@@ -141,29 +141,34 @@ Result<std::vector<std::optional<std::uint32_t>>> all_domains(const Config& conf
 // Those that are kept and given first; what is left is divided evenly among the others.
 Result<std::vector<std::uint64_t>> all_windows(const Config& config, const CardNumbers& card,
                                                const std::vector<Terms>& kept) {
-  std::vector<std::uint64_t> windows;
+  std::vector<std::uint64_t> windows(config.tenants.size());
   std::uint64_t left = card.window_bytes;
-  std::uint64_t others = 0;
-  for (const TenantConfig& tenant : config.tenants) {
-    const Terms* terms = kept_of(kept, tenant);
-    const std::uint64_t own = terms != nullptr ? terms->window_bytes : tenant.windows.value_or(0);
-    if (own > left) {
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    const Terms* terms = kept_of(kept, config.tenants[i]);
+    if (terms != nullptr) windows[i] = terms->window_bytes;
+    left -= windows[i];
+  }
+  std::vector<std::size_t> others;
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    const TenantConfig& tenant = config.tenants[i];
+    if (kept_of(kept, tenant) != nullptr) continue;
+    if (!tenant.windows) {
+      others.push_back(i);
+    } else if (*tenant.windows > left) {
       return invalid_input(
           "{}: tenant '{}': {} bytes of windows were asked for, but {}", tenant.windows_place,
-          tenant.name, own,
+          tenant.name, *tenant.windows,
           card.window_bytes == 0
               ? "colours of this card change within a page, so that no page table divides them"
               : fmt::format("the kernel module has mappings for {} and {} are left",
                             card.window_bytes, left));
+    } else {
+      windows[i] = *tenant.windows;
+      left -= windows[i];
     }
-    left -= own;
-    windows.push_back(own);
-    if (terms == nullptr && !tenant.windows) ++others;
   }
-  for (std::size_t i = 0; i < windows.size(); ++i) {
-    const TenantConfig& tenant = config.tenants[i];
-    if (tenant.windows || kept_of(kept, tenant) != nullptr) continue;
-    windows[i] = left / others / lease::extent_step * lease::extent_step;
+  for (const std::size_t other : others) {
+    windows[other] = left / others.size() / lease::extent_step * lease::extent_step;
   }
   return windows;
 }

@@ -62,7 +62,8 @@ class BorrowedShare {
   [[nodiscard]] Result<void> leave_arena(const color::Extent& extent);
   // They are taken away there. No kernel uses them.
   void hide(const color::Extent& extent);
-  // Mappings that the window's shown bytes take, of max_mapped_pieces.
+  [[nodiscard]] std::uint64_t shown_bytes() const { return shown_.size() * lent_.page_bytes; }
+  // Mappings that these take, of max_mapped_pieces.
   [[nodiscard]] std::uint64_t pieces() const { return pieces_; }
 
   // The address that a kernel gets for linear byte 0; bytes() bytes may be used.

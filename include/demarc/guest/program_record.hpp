@@ -56,6 +56,8 @@ class ProgramRecord {
   // A process has so many bytes of its tenant's memory.
   void note_bytes(std::uint64_t bytes);
   void note_refused_bytes(std::uint64_t bytes) { refused_bytes_.fetch_add(bytes); }
+  // So many bytes of a process lie at addresses of its window, by so many mappings.
+  void note_window(std::uint64_t bytes, std::uint64_t mappings);
   // A process on plain memory asked the driver for so many.
   void note_plain_bytes(std::uint64_t bytes) { plain_bytes_.fetch_add(bytes); }
   // So many bytes of a copy went through memory without a colour, which Demarc took for it alone.
@@ -65,7 +67,9 @@ class ProgramRecord {
   [[nodiscard]] std::vector<RecordedName> names() const;
   // The counter of names of a kind for which there was no room.
   [[nodiscard]] std::uint64_t unnamed(Recorded what) const { return table_of(what).unnamed; }
-  [[nodiscard]] std::uint64_t max_bytes() const { return max_bytes_; }  // per process
+  [[nodiscard]] std::uint64_t max_bytes() const { return max_bytes_; }                // per process
+  [[nodiscard]] std::uint64_t max_window_bytes() const { return max_window_bytes_; }  // likewise
+  [[nodiscard]] std::uint64_t max_window_mappings() const { return max_window_mappings_; }
   [[nodiscard]] std::uint64_t refused_bytes() const { return refused_bytes_; }
   [[nodiscard]] std::uint64_t plain_bytes() const { return plain_bytes_; }
   [[nodiscard]] std::uint64_t staging_bytes() const { return staging_bytes_; }
@@ -88,6 +92,8 @@ class ProgramRecord {
 
   std::array<Table, max_names.size()> tables_{};
   std::atomic<std::uint64_t> max_bytes_{0};
+  std::atomic<std::uint64_t> max_window_bytes_{0};
+  std::atomic<std::uint64_t> max_window_mappings_{0};
   std::atomic<std::uint64_t> refused_bytes_{0};
   std::atomic<std::uint64_t> plain_bytes_{0};
   std::atomic<std::uint64_t> staging_bytes_{0};
@@ -102,6 +108,8 @@ struct ProgramReport {
   // By kind, Recorded: what was counted of names for which there was no room.
   std::array<std::uint64_t, ProgramRecord::max_names.size()> unnamed{};
   std::uint64_t max_bytes = 0;
+  std::uint64_t max_window_bytes = 0;  // per process, as the next one
+  std::uint64_t max_window_mappings = 0;
   std::uint64_t refused_bytes = 0;
   std::uint64_t plain_bytes = 0;
   std::uint64_t staging_bytes = 0;

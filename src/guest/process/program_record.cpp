@@ -24,6 +24,12 @@ void keep_text(std::string_view text, std::array<char, Size>& to) {
   std::copy_n(text.begin(), std::min(text.size(), Size - 1), to.begin());
 }
 
+void raise_to(std::atomic<std::uint64_t>& most, std::uint64_t value) {
+  std::uint64_t now = most.load();
+  while (value > now && !most.compare_exchange_weak(now, value)) {
+  }
+}
+
 }  // namespace
 
 std::atomic<std::uint64_t>& ProgramRecord::counter(Recorded what, std::string_view name,
@@ -53,9 +59,12 @@ std::uint32_t ProgramRecord::rows_of(Recorded what) const {
 }
 
 void ProgramRecord::note_bytes(std::uint64_t bytes) {
-  std::uint64_t most = max_bytes_.load();
-  while (bytes > most && !max_bytes_.compare_exchange_weak(most, bytes)) {
-  }
+  raise_to(max_bytes_, bytes);
+}
+
+void ProgramRecord::note_window(std::uint64_t bytes, std::uint64_t mappings) {
+  raise_to(max_window_bytes_, bytes);
+  raise_to(max_window_mappings_, mappings);
 }
 
 std::vector<RecordedName> ProgramRecord::names() const {

@@ -5,6 +5,7 @@
 
 #include "demarc/base/symbols.hpp"
 #include "demarc/base/text.hpp"
+#include "demarc/driver/page_mappings.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -47,8 +48,14 @@ std::vector<const RecordedName*> of_kind(const ProgramReport& report, Recorded w
 }  // namespace
 
 ProgramReport report_of(std::string tenant, const ProgramRecord& record) {
-  ProgramReport report{std::move(tenant),     record.names(),         {},
-                       record.max_bytes(),    record.refused_bytes(), record.plain_bytes(),
+  ProgramReport report{std::move(tenant),
+                       record.names(),
+                       {},
+                       record.max_bytes(),
+                       record.max_window_bytes(),
+                       record.max_window_mappings(),
+                       record.refused_bytes(),
+                       record.plain_bytes(),
                        record.staging_bytes()};
   for (const RecordedKind& kind : recorded_kinds) {
     report.unnamed[static_cast<std::size_t>(kind.what)] = record.unnamed(kind.what);
@@ -74,6 +81,10 @@ std::string report_to_text(const ProgramReport& report) {
          "plain memory: {} bytes were asked for; {} bytes of copies went through memory without a "
          "colour\n",
          report.max_bytes, report.refused_bytes, report.plain_bytes, report.staging_bytes);
+  if (report.max_window_mappings != 0) {
+    append(text, "windows: at most {} bytes in one process, by {} of the machine's {} mappings\n",
+           report.max_window_bytes, report.max_window_mappings, max_mapped_pieces);
+  }
   return text;
 }
 
@@ -98,6 +109,8 @@ Json json_of(const ProgramReport& report) {
   json["unnamed"] = unnamed;
   json["unnamed_by_kind"] = std::move(by_kind);
   json["most_bytes"] = report.max_bytes;
+  json["most_window_bytes"] = report.max_window_bytes;
+  json["most_window_mappings"] = report.max_window_mappings;
   json["refused_bytes"] = report.refused_bytes;
   json["plain_bytes"] = report.plain_bytes;
   json["staging_bytes"] = report.staging_bytes;

@@ -70,6 +70,7 @@ Result<lease::Extent> TenantProcess::take(std::uint64_t bytes) {
   const RelaxedStreamCapture relaxed(gpu_->api());
   if (auto mapped = map_taken(*taken); !mapped) {
     tell_(mapped.error().message);
+    share_->hide(*taken);
     give_back(taken->first);
     return tl::unexpected(mapped.error());
   }
@@ -82,7 +83,7 @@ void TenantProcess::give(const lease::Extent& stretch) {
   const std::lock_guard lock(lent_);
   const OwnCalls own;
   taken_.erase(stretch.first);
-  if (shown_) share_->hide(stretch);
+  share_->hide(stretch);  // it may be shown though the rest was not
   give_back(stretch.first);
 }
 
@@ -97,6 +98,7 @@ Result<void> TenantProcess::map_taken(const lease::Extent& stretch) {
 Result<void> TenantProcess::show(const lease::Extent& stretch) {
   DEMARC_CHECK(client_.show(stretch.first));
   DEMARC_CHECK(share_->show(stretch));
+  block_.record.note_window(share_->shown_bytes(), share_->pieces());
   return block_.windows == WindowUse::always ? share_->leave_arena(stretch) : Result<void>();
 }
 

@@ -64,6 +64,14 @@ class WindowsOfTenants : public ProcessesOfTenants {
               cu_success);
     return words;
   }
+  // By what the kernel says of it: the stand-in's memory lies at addresses of this process.
+  static bool is_readable(DevicePointer address) {
+    int ends[2] = {-1, -1};
+    EXPECT_EQ(::pipe(ends), 0);
+    const bool read = ::write(ends[1], reinterpret_cast<const void*>(address), 1) == 1;  // NOLINT
+    for (const int end : ends) ::close(end);
+    return read;
+  }
   static const DriverApi& api() {
     static const auto driver = Driver::load().value();
     return driver->api();
@@ -107,6 +115,8 @@ TEST_F(WindowsOfTenants, let_machine_code_reach_what_was_allocated_before_and_af
   EXPECT_THAT(server->asked(), Contains(Request(ShowRequest{color::LinearByte(one_extent)})));
   EXPECT_EQ(launch(function, after), std::nullopt);
   EXPECT_EQ(words_at(after), counted);
+  EXPECT_EQ(block.record.max_window_bytes(), 2 * one_extent);
+  EXPECT_EQ(block.record.max_window_mappings(), 248U);
   const auto names = recorded(Recorded::window_kernel);
   ASSERT_EQ(names.size(), 1U);
   EXPECT_EQ(names[0].name, "fills");
@@ -141,13 +151,13 @@ TEST_F(WindowsOfTenants, once_filled_are_for_what_the_card_can_run_and_for_calls
   EXPECT_THAT(call("cuModuleLoadData", &module, both.data()), Optional(cu_success)) << "rewritten";
   EXPECT_THAT(call("cuMemHostGetDevicePointer_v2", nullptr, nullptr, 0U),
               Optional(cu_error_not_supported));
-  EXPECT_THAT(call("cuStreamWaitValue32_v2", nullptr, target, 0U, 0U),
-              Optional(cu_error_not_supported));
   EXPECT_THAT(server->asked(), testing::Not(Contains(Request(ShowRequest{}))));
   EXPECT_EQ(call("cuTensorMapEncodeTiled", nullptr), std::nullopt) << "it leads to the window";
   EXPECT_THAT(server->asked(), Contains(Request(ShowRequest{})));
   EXPECT_EQ(call("cuMemHostGetDevicePointer_v2", nullptr, nullptr, 0U), std::nullopt);
-  EXPECT_EQ(call("cuStreamWaitValue32_v2", nullptr, target, 0U, 0U), std::nullopt);
+  EXPECT_THAT(call("cuStreamWriteValue32_v2", nullptr, target, 0U, 0U),
+              Optional(cu_error_not_supported))
+      << "the driver would write wherever it leads";
   EXPECT_THAT(call("cuMemAdvise", nullptr), Optional(cu_error_not_supported)) << "it has no colour";
   EXPECT_EQ(call("cuModuleLoadData", &module, both.data()), std::nullopt) << "as it is";
   EXPECT_THAT(call("cuModuleLoadData", &module, text), Optional(cu_success)) << "it has PTX alone";
@@ -181,10 +191,7 @@ TEST_F(WindowsOfTenants, are_gone_with_what_was_allocated) {
   const DevicePointer target = allocated(one_extent);
   EXPECT_EQ(launch(loaded(text), target), std::nullopt);
   EXPECT_THAT(call("cuMemFree_v2", target), Optional(cu_success));
-  int ends[2] = {-1, -1};
-  ASSERT_EQ(::pipe(ends), 0);
-  EXPECT_EQ(::write(ends[1], reinterpret_cast<const void*>(target), 1), -1);  // NOLINT
-  for (const int end : ends) ::close(end);
+  EXPECT_FALSE(is_readable(target));
 }
 
 // Each by its reason, and nothing of the code is loaded.
@@ -204,7 +211,7 @@ TEST_F(WindowsOfTenants, that_there_cannot_be_leave_machine_code_refused) {
   };
   refused("no PTX", [](test::LeaseStandIn&) {});
   block.windows = WindowUse::automatic;
-  refused("4 of 4 bytes are in use", [](test::LeaseStandIn& one) { one.shows_nothing = true; });
+  refused("4 of 4 bytes are in use", [](test::LeaseStandIn& one) { one.shows = 0; });
   refused("the server gives tenant 'a' no windows",
           [](test::LeaseStandIn& one) { one.lease.window_bytes = 0; });
   EXPECT_EQ(recorded(Recorded::window_kernel).size(), 0U);
@@ -219,11 +226,26 @@ TEST_F(WindowsOfTenants, that_were_asked_for_and_cannot_be_end_the_process) {
               HasSubstr("the server gives tenant 'a' no windows"));
 }
 
+// The server has mappings for the first of two stretches alone.
+TEST_F(WindowsOfTenants, that_are_shown_in_part_are_taken_away_with_what_was_allocated) {
+  block.windows = WindowUse::automatic;
+  server->shows = 1;
+  attach();
+  const DevicePointer first = allocated(one_extent);
+  EXPECT_NE(allocated(one_extent), 0U);
+  CuModule module = nullptr;
+  const std::string code = machine_code();
+  EXPECT_THAT(call("cuModuleLoadData", &module, code.data()), Optional(cu_error_no_binary));
+  EXPECT_TRUE(is_readable(first));
+  EXPECT_THAT(call("cuMemFree_v2", first), Optional(cu_success));
+  EXPECT_FALSE(is_readable(first)) << "another process may have these bytes next";
+}
+
 TEST_F(WindowsOfTenants, that_are_used_up_leave_memory_refused) {
   block.windows = WindowUse::always;
   attach();
   EXPECT_EQ(launch(loaded(text), allocated(one_extent)), std::nullopt);
-  server->shows_nothing = true;
+  server->shows = 0;
   DevicePointer address = 0;
   EXPECT_THAT(call("cuMemAlloc_v2", &address, std::size_t{one_extent}),
               Optional(tenant_out_of_memory));
