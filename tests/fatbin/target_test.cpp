@@ -169,7 +169,7 @@ TEST(BestPtx, what_was_linked_from_several_is_refused) {
   EXPECT_NE(best.error().message.find("was linked from 2 fat binaries"), std::string::npos);
 }
 
-TEST(Target, machine_code_runs_on_later_minor_versions_of_its_own_major_one) {
+TEST(Targets, machine_code_runs_on_later_minor_versions_of_its_own_major_one) {
   const auto runs = [](std::uint32_t sm, std::string_view target) {
     return runs_machine_code(sm, parse_target(target).value());
   };

@@ -32,6 +32,16 @@ class ServerClaims : public ServerTest {
     EXPECT_EQ(claim.error().kind, ErrorKind::missing_capability);
     return claim.error().message;
   }
+  // A server that is told to end at its second or third look has said once what it waits for.
+  void expect_said_once(const std::string& what) {
+    for (const int looks : {2, 3}) {
+      told.clear();
+      int asked = 0;
+      plan.told_to_end = [&] { return ++asked == looks; };
+      EXPECT_EQ(refusal(), "given up");
+      EXPECT_THAT(told, ElementsAre(HasSubstr(what), "told to end before the card was free"));
+    }
+  }
   // A program of a server that was killed; it has closed all descriptors.
   [[nodiscard]] pid_t survivor(bool ignores_sigterm = false) const {
     return test::staying_process([&] {
@@ -98,15 +108,7 @@ TEST_F(ServerClaims, a_server_that_ends_is_waited_for) {
   plan.told_to_end = [] { return true; };
   EXPECT_EQ(refusal(), "given up");
   EXPECT_THAT(told, ElementsAre("told to end before the card was free"));
-  for (const int looks : {2, 3}) {
-    told.clear();
-    int asked = 0;
-    plan.told_to_end = [&] { return ++asked == looks; };
-    EXPECT_EQ(refusal(), "given up");
-    EXPECT_THAT(told, ElementsAre(HasSubstr("starts or ends on GPU-1: waiting for it"),
-                                  "told to end before the card was free"))
-        << "it is said at once, and once";
-  }
+  expect_said_once("starts or ends on GPU-1: waiting for it");
   plan.told_to_end = [] { return false; };
   told.clear();
   plan.tell = [&](const std::string& line) {
@@ -185,15 +187,7 @@ TEST_F(ServerClaims, programs_that_a_server_left_are_waited_for_on_demand) {
   plan.told_to_end = [] { return true; };
   EXPECT_EQ(refusal(), "given up");
   EXPECT_THAT(told, ElementsAre("told to end before the card was free"));
-  for (const int looks : {2, 3}) {
-    told.clear();
-    int asked = 0;
-    plan.told_to_end = [&] { return ++asked == looks; };
-    EXPECT_EQ(refusal(), "given up");
-    EXPECT_THAT(told, ElementsAre(testing::EndsWith(": waiting for them"),
-                                  "told to end before the card was free"))
-        << "it is said at once, and once";
-  }
+  expect_said_once(": waiting for them");
   EXPECT_TRUE(is_alive(left));
   plan.told_to_end = [] { return false; };
   told.clear();
