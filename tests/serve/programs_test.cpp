@@ -197,20 +197,24 @@ TEST_F(TenantPrograms, get_no_addresses_of_the_host_into_their_kernels) {
 TEST_F(TenantPrograms, spill_and_overlap_where_they_may) {
   ServingProcess server(socket, false);
   ASSERT_TRUE(server.ready());
-  const auto said = [&](std::uint32_t spills, bool overlap) {
+  const auto said = [&](std::uint32_t spills, bool overlap, cuda::WindowUse windows) {
     EXPECT_EQ(Supervised::apart([&] {
                 auto plan = plan_of("b", {"context", "spill", "count", "early-launches"});
                 plan.allow_spills = spills;
                 plan.overlap_launches = overlap;
+                plan.windows = windows;
                 return run_confined(plan).has_value() ? 0 : 1;
               }),
               0);
     const std::string log = program.log();
     return log.substr(log.rfind("spilling "));
   };
-  EXPECT_EQ(said(0, false), "spilling 500\ncount right\nearly 0\n");
-  EXPECT_EQ(said(7, true), "spilling 500\ncount right\nearly 1\n");
-  EXPECT_EQ(said(8, false), "spilling 0\ncount right\nearly 0\n");
+  using cuda::WindowUse;
+  EXPECT_EQ(said(0, false, WindowUse::never), "spilling 500\ncount right\nearly 0\n");
+  EXPECT_EQ(said(7, true, WindowUse::never), "spilling 500\ncount right\nearly 1\n");
+  EXPECT_EQ(said(8, false, WindowUse::never), "spilling 0\ncount right\nearly 0\n");
+  EXPECT_EQ(said(7, false, WindowUse::automatic), "spilling 0\ncount right\nearly 0\n")
+      << "as it is, in the tenant's window";
   EXPECT_EQ(server.end(), 0);
 }
 
@@ -340,15 +344,21 @@ TEST_F(TenantPrograms, are_not_started_where_the_server_wrote_them_no_mask) {
 TEST_F(TenantPrograms, lose_their_memory_however_they_end) {
   ServingProcess server(socket, false);
   ASSERT_TRUE(server.ready());
-  for (const std::string end : {"exit=0", "_exit=3", "die=9"}) {
-    EXPECT_EQ(Supervised::apart([&] {
-                const auto outcome = run_confined(plan_of("a", {"context", "count", end}));
-                REQUIRE_IN_CHILD(outcome.has_value() && outcome->holds());
-                REQUIRE_IN_CHILD(program.log().ends_with("count right\n"));
-                return 0;
-              }),
-              0)
-        << end;
+  for (const auto windows : {cuda::WindowUse::automatic, cuda::WindowUse::always}) {
+    for (const std::string end : {"exit=0", "_exit=3", "die=9"}) {
+      EXPECT_EQ(Supervised::apart([&] {
+                  auto plan = plan_of("a", {"context", "count", end});
+                  plan.windows = windows;
+                  const auto outcome = run_confined(plan);
+                  REQUIRE_IN_CHILD(outcome.has_value() && outcome->holds());
+                  REQUIRE_IN_CHILD(program.log().ends_with("count right\n"));
+                  const bool shown = outcome->report->max_window_bytes != 0;
+                  REQUIRE_IN_CHILD(shown == (windows == cuda::WindowUse::always));
+                  return 0;
+                }),
+                0)
+          << end;
+    }
   }
   EXPECT_EQ(server.end(), 0) << "what they left is filled with zeros";
 }

@@ -80,7 +80,7 @@ class ServingProcess {
       const std::uint64_t bytes = side->share(color::ColorSet::run(i, 1, 2)).value().bytes;
       tenants.push_back({i == 0 ? "a" : "b", i == 0 ? gpu::TpcSet{0, 1} : gpu::TpcSet{5},
                          color::ColorSet::run(i, 1, 2), i == 0 ? std::nullopt : std::optional(2U),
-                         bytes, bytes});
+                         bytes, bytes, bytes});
     }
     auto server = Server::start(options, *side, tenants);
     if (!server) return cuda::complain(server.error().message);

@@ -8,7 +8,8 @@
 // DEMARC_FAKE_MPS=1: FakeConfig::mps_attribute; =.mps: 1 where CUDA_MPS_PIPE_DIRECTORY ends so.
 // DEMARC_FAKE_LAUNCHERS: FakeConfig::kernels_launch.
 // DEMARC_FAKE_WITHOUT_STACKS: the driver says of every kernel that it takes no local memory.
-// DEMARC_FAKE_AMPERE: capability 8.0 and its descriptors.
+// DEMARC_FAKE_AMPERE: capability 8.0 and its descriptors. DEMARC_FAKE_MACHINE_CODE=FILE: machine
+// code runs as the PTX of that file.
 #pragma once
 
 #include <cstdint>
