@@ -14,6 +14,7 @@ Result<std::unique_ptr<ColoredCalls>> ColoredCalls::create(Means means) {
 ColoredCalls::ColoredCalls(Means means, WindowCopies copies)
     : means_(std::move(means)),
       copies_(copies),
+      proof_(means_.api, copies_),
       memory_(means_.code.pointer({}).raw(), means_.bytes, means_.owner),
       memory_calls_(means_.api, memory_, means_.record),
       mapping_calls_(means_.api, memory_calls_, means_.tell),

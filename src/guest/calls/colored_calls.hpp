@@ -18,6 +18,7 @@
 #include "calls/window_code.hpp"
 #include "calls/window_copies.hpp"
 #include "calls/window_memory.hpp"
+#include "calls/window_proof.hpp"
 #include "demarc/device/device.hpp"
 #include "demarc/driver/launch_counters.hpp"
 #include "demarc/guest/colored_code.hpp"
@@ -51,6 +52,9 @@ class ColoredCalls {
   ColoredCalls(const ColoredCalls&) = delete;
   ColoredCalls& operator=(const ColoredCalls&) = delete;
 
+  // Shows that the window's addresses lead code as it is to the tenant's bytes.
+  [[nodiscard]] const WindowProof& proof() const { return proof_; }
+
   // At the entry of a call. Calls that Demarc makes itself pass.
   void serve(const DriverCall& call);
 
@@ -62,6 +66,7 @@ class ColoredCalls {
 
   Means means_;
   WindowCopies copies_;
+  WindowProof proof_;
   WindowMemory memory_;
   MemoryCalls memory_calls_;
   MappingCalls mapping_calls_;

@@ -143,17 +143,21 @@ CuResult WindowCopies::fill_by(const Use& use, Side to, std::uint32_t value,
   return use(kernel_of(fill_, grid_for(size.width * element_bytes, size.height), arguments));
 }
 
+CuResult WindowCopies::copy_by_driver(const Side& to, const Side& from, Size size,
+                                      CuStream stream) const {
+  const CuCopy2d copy = plain_copy(to, from, size);
+  return api_->cuMemcpy2DAsync_v2(&copy, stream);
+}
+
 CuResult WindowCopies::copy_piece(DevicePointer staging, const Side& to, const Side& from,
                                   Size size, CuStream stream) const {
   const Side between{Side::Kind::device, staging, size.width};
   if (to.kind == Side::Kind::window) {
-    const CuCopy2d plain = plain_copy(between, from, size);
-    const CuResult code = api_->cuMemcpy2DAsync_v2(&plain, stream);
+    const CuResult code = copy_by_driver(between, from, size, stream);
     return code == cu_success ? copy_by(launch_in(stream), to, between, size) : code;
   }
-  const CuCopy2d plain = plain_copy(to, between, size);
   const CuResult code = copy_by(launch_in(stream), between, from, size);
-  return code == cu_success ? api_->cuMemcpy2DAsync_v2(&plain, stream) : code;
+  return code == cu_success ? copy_by_driver(to, between, size, stream) : code;
 }
 
 // In pieces that the staging memory holds: of many rows, or of a part of one.

@@ -49,6 +49,9 @@ class WindowCopies {
 
   // One side at least is the window's; the size is of something. Codes are the driver's.
   [[nodiscard]] CuResult copy(const Side& to, const Side& from, Size size, CuStream stream) const;
+  // By the driver, through the page table: the window's side has the kind `device`.
+  [[nodiscard]] CuResult copy_by_driver(const Side& to, const Side& from, Size size,
+                                        CuStream stream) const;
   // Every element becomes the low bytes of `value`; the width counts elements of 1, 2 or 4 bytes.
   [[nodiscard]] CuResult fill(Side to, std::uint32_t value, std::uint32_t element_bytes, Size size,
                               CuStream stream) const;

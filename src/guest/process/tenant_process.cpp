@@ -89,15 +89,19 @@ void TenantProcess::give(const lease::Extent& stretch) {
 
 Result<void> TenantProcess::map_taken(const lease::Extent& stretch) {
   DEMARC_CHECK(share_->map(stretch));
-  if (shown_) DEMARC_CHECK(show(stretch));
+  if (shown_) DEMARC_CHECK(show(stretch, Content::nothing));
   taken_.emplace(stretch.first, stretch);
   return {};
 }
 
 // The server keeps count of what the kernel module can map.
-Result<void> TenantProcess::show(const lease::Extent& stretch) {
+Result<void> TenantProcess::show(const lease::Extent& stretch, Content content) {
   DEMARC_CHECK(client_.show(stretch.first));
   DEMARC_CHECK(share_->show(stretch));
+  const DevicePointer first = (share_->window() + stretch.first.raw()).raw();
+  const WindowProof& proof = opened_.load()->proof();
+  DEMARC_CHECK(content == Content::nothing ? proof.number(first, stretch.bytes)
+                                           : proof.compare(first, stretch.bytes));
   block_.record.note_window(share_->shown_bytes(), share_->pieces());
   return block_.windows == WindowUse::always ? share_->leave_arena(stretch) : Result<void>();
 }
@@ -106,8 +110,9 @@ Result<void> TenantProcess::show_window() {
   const OwnCalls own;
   const RelaxedStreamCapture relaxed(gpu_->api());
   const std::lock_guard lock(lent_);
+  if (shown_) return {};
   if (!why_not_shown_.empty()) return missing_capability("{}", why_not_shown_);
-  for (const auto& [first, stretch] : taken_) DEMARC_CHECK(show(stretch));
+  for (const auto& [first, stretch] : taken_) DEMARC_CHECK(show(stretch, Content::program));
   shown_ = true;
   return {};
 }

@@ -49,7 +49,8 @@ class TenantProcess {
   void give_back(color::LinearByte first);
   // Machine code reaches all that was taken and all that will be.
   [[nodiscard]] Result<void> show_window();
-  [[nodiscard]] Result<void> show(const lease::Extent& stretch);
+  enum class Content { program, nothing };  // what a stretch has
+  [[nodiscard]] Result<void> show(const lease::Extent& stretch, Content content);
   [[nodiscard]] Result<void> map_taken(const lease::Extent& stretch);
 
   lease::LeaseClient client_;

@@ -104,6 +104,7 @@ struct FakeConfig {
   bool host_atomics = true;           // the bus carries them to memory of the host
   std::uint32_t max_pieces = 524288;  // that the kernel module maps at a time
   int map_calls = 1;                  // of the kernel module for one mapping of the driver
+  std::uint32_t misled_from = 0;      // pieces of less than a page, from this one on: see fake_uvm
   bool remainders = false;            // the memory is that of an H200, color::h200_remainders()
 };
 

@@ -164,6 +164,7 @@ FAKE void fake_configure(const FakeConfig* config) {
   gpu.copies = 0;
   // The same pages and the same noise for a test, whichever ran before it in the process.
   gpu.pages_made = 0;
+  gpu.small_pieces = 0;
   gpu.random.seed(1);
   gpu.hanging = 0;
   gpu.fail_next = cu_success;

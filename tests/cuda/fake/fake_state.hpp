@@ -227,6 +227,7 @@ struct FakeGpu {
   std::map<DevicePointer, std::uint64_t> mapped;              // page -> physical page
   std::map<DevicePointer, cuda::AllocationHandle> by_kernel;  // pages that the kernel module maps
   std::map<DevicePointer, FakePiece> pieces;         // what of them the kernel module has mapped
+  std::uint32_t small_pieces = 0;                    // that it was asked for, less than a page
   std::map<DevicePointer, std::uint64_t> allocated;  // address -> bytes; host memory too
   std::set<DevicePointer> accessible;                // mapped pages that kernels may use
   std::set<DevicePointer> read_only;                 // of these, those that nobody may write

@@ -109,15 +109,21 @@ std::uint32_t map(MapParameters& given) {
   }
   if (!divides(gpu, given.address) || !divides(gpu, last + 1)) return status_invalid_address;
   if (gpu.pieces.size() >= gpu.config.max_pieces) return status_no_more;
+  std::uint64_t leads_to = given.offset;
+  // What is misled leads to other bytes of its page.
+  const std::uint32_t misled_from = gpu.config.misled_from;
+  if (given.bytes < fake_page && ++gpu.small_pieces >= misled_from && misled_from != 0) {
+    leads_to = given.offset == 0 ? given.bytes : 0;
+  }
   void* const target = reinterpret_cast<void*>(given.address);  // NOLINT
   const int rights = given.attributes[0].mapping == read_only ? PROT_READ : PROT_READ | PROT_WRITE;
-  const auto offset = static_cast<off_t>(given.offset);
+  const auto offset = static_cast<off_t>(leads_to);
   if (::mmap(target, given.bytes, rights, MAP_SHARED | MAP_FIXED, memory->second.file, offset) !=
       target) {
     return status_no_more;
   }
   cut_out(gpu, given.address, given.bytes);
-  gpu.pieces[given.address] = {given.bytes, given.offset, memory->second.physical,
+  gpu.pieces[given.address] = {given.bytes, leads_to, memory->second.physical,
                                given.address | given.bytes | given.offset};
   return 0;
 }

@@ -241,6 +241,57 @@ TEST_F(WindowsOfTenants, that_are_shown_in_part_are_taken_away_with_what_was_all
   EXPECT_FALSE(is_readable(first)) << "another process may have these bytes next";
 }
 
+// The page table leads pages elsewhere: of the first stretch, or the last of the second.
+TEST_F(WindowsOfTenants, that_lead_elsewhere_than_arithmetic_are_taken_away_and_refused) {
+  const auto mislead_from = [&](std::uint32_t piece) {
+    process.reset();
+    fake::FakeConfig config = fake::small_gpu();
+    config.misled_from = piece;
+    server.emplace(config);
+    attach();
+    told.clear();
+  };
+  constexpr std::uint32_t pieces = 124;
+  block.windows = WindowUse::always;
+  for (const std::uint32_t piece : {1U, 60U, pieces}) {
+    mislead_from(piece);
+    DevicePointer address = 0;
+    EXPECT_THAT(call("cuMemAlloc_v2", &address, std::size_t{one_extent}),
+                Optional(tenant_out_of_memory));
+    EXPECT_THAT(told, testing::Each(HasSubstr("elsewhere than arithmetic does")));
+    EXPECT_THAT(told, testing::Not(IsEmpty()));
+    EXPECT_THAT(server->asked(), Contains(Request(GiveRequest{})));
+  }
+  block.windows = WindowUse::automatic;
+  CuModule module = nullptr;
+  const std::string code = machine_code();
+  for (const bool filled : {true, false}) {
+    mislead_from(2 * pieces);
+    EXPECT_NE(allocated(one_extent), 0U);
+    const DevicePointer second = allocated(one_extent);
+    // Each page has content of its own at one of the places that are compared alone.
+    std::vector<std::uint64_t> words(one_extent / sizeof(std::uint64_t));
+    for (std::size_t i = 448; filled && i < words.size(); i += 512) words[i] = i;
+    EXPECT_THAT(call("cuMemcpyHtoD_v2", second, static_cast<const void*>(words.data()),
+                     std::size_t{one_extent}),
+                Optional(cu_success));
+    const auto answer = call("cuModuleLoadData", &module, code.data());
+    EXPECT_EQ(answer, filled ? std::optional(cu_error_no_binary) : std::nullopt)
+        << "zeros are zeros everywhere";
+  }
+}
+
+TEST_F(WindowsOfTenants, are_zero_after_their_proof) {
+  block.windows = WindowUse::always;
+  attach();
+  const DevicePointer target = allocated(one_extent);
+  std::vector<std::uint64_t> words(one_extent / sizeof(std::uint64_t), 1);
+  EXPECT_EQ(made("cuMemcpyDtoH_v2", api().cuMemcpyDtoH_v2, static_cast<void*>(words.data()), target,
+                 std::size_t{one_extent}),
+            cu_success);
+  EXPECT_THAT(words, testing::Each(0U));
+}
+
 TEST_F(WindowsOfTenants, that_are_used_up_leave_memory_refused) {
   block.windows = WindowUse::always;
   attach();

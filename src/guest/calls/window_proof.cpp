@@ -1,0 +1,113 @@
+// Reads a word of each page of a window by arithmetic and through the page table.
+#include "calls/window_proof.hpp"
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "calls/own_calls.hpp"
+#include "calls/own_stream.hpp"
+#include "demarc/driver/page_mappings.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+using Side = WindowCopies::Side;
+using Kind = Side::Kind;
+
+constexpr std::uint64_t word_bytes = sizeof(std::uint64_t);
+// Places in a page at which content is compared, and looks at one that differs: kernels that write
+// between two reads change it.
+constexpr std::uint64_t places = 8;
+constexpr int looks = 4;
+
+Result<void> done(CuResult code, const char* what) {
+  if (code == cu_success) return {};
+  return missing_capability("{} (error {})", what, code);
+}
+
+Side of_window(Kind kind, DevicePointer first) {
+  return {kind, first, mapped_page_bytes};
+}
+
+Side of_words(std::span<std::uint64_t> words) {
+  return {Kind::host, reinterpret_cast<DevicePointer>(words.data()), word_bytes};
+}
+
+tl::unexpected<Error> leads_elsewhere(DevicePointer first, std::uint64_t page) {
+  return check_failed(
+      "the page table leads address {:#x} of the window elsewhere than arithmetic does: code as it "
+      "is would leave the tenant's colours",
+      first + page * mapped_page_bytes);
+}
+
+}  // namespace
+
+Result<std::vector<std::uint64_t>> WindowProof::read(Way way, DevicePointer first,
+                                                     std::uint64_t pages, CuStream stream) const {
+  std::vector<std::uint64_t> words(pages);
+  const WindowCopies::Size size{word_bytes, pages};
+  const CuResult code =
+      way == Way::arithmetic
+          ? copies_.copy(of_words(words), of_window(Kind::window, first), size, stream)
+          : copies_.copy_by_driver(of_words(words), of_window(Kind::device, first), size, stream);
+  DEMARC_CHECK(done(code, "the window could not be read"));
+  DEMARC_CHECK(done(api_.cuStreamSynchronize(stream), "the window could not be read"));
+  return words;
+}
+
+Result<WindowProof::BothWays> WindowProof::read_both(DevicePointer first, std::uint64_t pages,
+                                                     CuStream stream) const {
+  DEMARC_TRY(auto by_arithmetic, read(Way::arithmetic, first, pages, stream));
+  DEMARC_TRY(auto by_table, read(Way::page_table, first, pages, stream));
+  return BothWays{std::move(by_arithmetic), std::move(by_table)};
+}
+
+Result<void> WindowProof::number(DevicePointer first, std::uint64_t bytes) const {
+  const OwnCalls own;
+  const OwnStream stream(api_);
+  DEMARC_CHECK(done(stream.error(), "there is no stream to prove the window in"));
+  // No number of an earlier proof, nor of one in another process, is met again.
+  std::random_device device;
+  const std::uint64_t start = std::uint64_t{device()} << 32U | device();
+  std::vector<std::uint64_t> written(bytes / mapped_page_bytes);
+  for (std::size_t page = 0; page < written.size(); ++page) written[page] = start + page;
+  const WindowCopies::Size size{word_bytes, written.size()};
+  DEMARC_CHECK(
+      done(copies_.copy(of_window(Kind::window, first), of_words(written), size, stream.get()),
+           "the window could not be numbered"));
+  DEMARC_TRY(const auto found, read(Way::page_table, first, written.size(), stream.get()));
+  const WindowCopies::Size halves{2, written.size()};
+  DEMARC_CHECK(done(copies_.fill(of_window(Kind::window, first), 0, 4, halves, stream.get()),
+                    "the window could not be cleared"));
+  DEMARC_CHECK(done(api_.cuStreamSynchronize(stream.get()), "the window could not be cleared"));
+  const auto [wrong, right] = std::mismatch(found.begin(), found.end(), written.begin());
+  if (wrong == found.end()) return {};
+  return leads_elsewhere(first, static_cast<std::uint64_t>(wrong - found.begin()));
+}
+
+Result<void> WindowProof::compare(DevicePointer first, std::uint64_t bytes) const {
+  const OwnCalls own;
+  const OwnStream stream(api_);
+  DEMARC_CHECK(done(stream.error(), "there is no stream to prove the window in"));
+  const std::uint64_t pages = bytes / mapped_page_bytes;
+  for (std::uint64_t place = 0; place < places; ++place) {
+    const DevicePointer at = first + place * (mapped_page_bytes / places);
+    DEMARC_TRY(const BothWays before, read_both(at, pages, stream.get()));
+    std::vector<std::uint64_t> wrong;
+    for (std::uint64_t page = 0; page < pages; ++page) {
+      if (before.by_arithmetic[page] != before.by_table[page]) wrong.push_back(page);
+    }
+    for (int look = 1; look < looks && !wrong.empty(); ++look) {
+      DEMARC_TRY(const BothWays now, read_both(at, pages, stream.get()));
+      std::erase_if(wrong, [&](std::uint64_t page) {
+        return now.by_arithmetic[page] != before.by_arithmetic[page] ||
+               now.by_table[page] != before.by_table[page];
+      });
+    }
+    if (!wrong.empty()) return leads_elsewhere(first, wrong.front());
+  }
+  return {};
+}
+
+}  // namespace demarc::cuda
