@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "demarc/base/gf2.hpp"
+#include "demarc/color/translation.hpp"
 #include "demarc/device/address_map.hpp"
 
 namespace demarc::color {
@@ -42,7 +43,7 @@ Result<Coloring> Coloring::make(std::span<const std::uint64_t> masks, std::uint6
 
 std::uint64_t Coloring::chunk_bytes() const {
   if (masks_.empty()) return page_bytes_ == 0 ? 1 : page_bytes_;
-  return std::uint64_t{1} << std::countr_zero(masks_.front());
+  return granule_of(masks_);
 }
 
 std::uint32_t Coloring::color(ArenaByte position, std::uint32_t page_constant) const {
@@ -53,7 +54,7 @@ std::uint32_t Coloring::color(ArenaByte position, std::uint32_t page_constant) c
 
 ArenaByte Coloring::position(LinearByte linear, std::uint32_t color,
                              std::uint32_t page_constant) const {
-  return position_under(masks_, linear, color ^ page_constant);
+  return position_under({masks_, color ^ page_constant}, linear);
 }
 
 LinearByte Coloring::linear(ArenaByte position) const {

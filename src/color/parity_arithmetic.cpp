@@ -1,6 +1,6 @@
 // Writes the instructions that insert the bits of parities into a linear address.
 //
-// A position is the linear address with a bit inserted at each pivot, the lowest bit of its mask.
+// A position is the linear address with a bit inserted at each pivot, a bit of its mask alone.
 // All pivots are below bit 32, so the upper word is shifted bits of the address. The lower word is
 // chosen bit by bit: below the first pivot the address, above it the address shifted by one, and so
 // on; ptxas makes one instruction of each choice.
@@ -48,14 +48,18 @@ std::vector<Term> terms_of(std::uint32_t bits) {
   return terms;
 }
 
-std::uint64_t insert_zero(std::uint64_t value, int bit) {
-  return value + (value & ~((std::uint64_t{1} << bit) - 1));
+std::uint64_t with_zeros(const Parities& parities, LinearByte linear) {
+  std::uint64_t value = linear.raw();
+  for (std::size_t i = 0; i < parities.masks.size(); ++i) {
+    value += value & ~((std::uint64_t{1} << parities.pivot(i)) - 1);
+  }
+  return value;
 }
 
 // Bits of a linear address that become those of `position`, which has none at the pivots.
-std::uint32_t linear_bits(std::uint32_t position, const std::vector<std::uint64_t>& masks) {
-  for (auto mask = masks.rbegin(); mask != masks.rend(); ++mask) {
-    const std::uint32_t below = (1U << std::countr_zero(*mask)) - 1;
+std::uint32_t linear_bits(std::uint32_t position, const Parities& parities) {
+  for (std::size_t i = parities.masks.size(); i-- > 0;) {
+    const std::uint32_t below = (1U << parities.pivot(i)) - 1;
     position = (position & below) | (position >> 1U & ~below);
   }
   return position;
@@ -107,13 +111,13 @@ std::string parity_arithmetic(const Parities& addressing) {
   int pivot = 0;
   for (std::size_t i = 0; i < masks.size(); ++i) {
     const int last = pivot;
-    pivot = std::countr_zero(masks[i]);
+    pivot = static_cast<int>(addressing.pivot(i));
     if (i != 0 && pivot != last + 1) {
       out += fmt::format("\tshl.b32 \t%demarc_x, %demarc_l, {};\n", i) +
              keep_below(last + 1, "%demarc_x");
     }
-    const auto others = static_cast<std::uint32_t>(masks[i] & (masks[i] - 1));
-    out += parity_text(linear_bits(others, masks), pivot, addressing.color >> i & 1U) +
+    const auto others = static_cast<std::uint32_t>(masks[i]) & ~(1U << pivot);
+    out += parity_text(linear_bits(others, addressing), pivot, addressing.color >> i & 1U) +
            keep_below(pivot, "%demarc_x");
   }
   out += fmt::format("\tshl.b64 \t%demarc_h, %demarc_a, {};\n", masks.size());
@@ -121,17 +125,30 @@ std::string parity_arithmetic(const Parities& addressing) {
          keep_below(pivot + 1, "%demarc_x") + "\tmov.b64 \t%demarc_a, {%demarc_o, %demarc_u};\n";
 }
 
-ArenaByte position_under(std::span<const std::uint64_t> masks, LinearByte linear,
-                         std::uint32_t wanted) {
-  std::uint64_t v = linear.raw();
-  for (const auto mask : masks) v = insert_zero(v, std::countr_zero(mask));
+std::uint64_t granule_of(std::span<const std::uint64_t> masks) {
+  std::uint64_t any = 0;
+  for (const std::uint64_t mask : masks) any |= mask;
+  return any & -any;
+}
+
+ArenaByte position_under(const Parities& parities, LinearByte linear) {
+  std::uint64_t v = with_zeros(parities, linear);
   // A pivot occurs in its own mask only, so every bit can be settled by itself.
   std::uint64_t pivots = 0;
-  for (std::size_t i = 0; i < masks.size(); ++i) {
-    const std::uint64_t bit = parity(v, masks[i]) ^ ((wanted >> i) & 1U);
-    pivots |= bit << std::countr_zero(masks[i]);
+  for (std::size_t i = 0; i < parities.masks.size(); ++i) {
+    const std::uint64_t bit = parity(v, parities.masks[i]) ^ ((parities.color >> i) & 1U);
+    pivots |= bit << parities.pivot(i);
   }
   return ArenaByte(v | pivots);
+}
+
+std::pair<ArenaByte, ArenaByte> bounds_under(const Parities& parities, LinearByte linear) {
+  const std::uint64_t least = with_zeros(parities, linear);
+  std::uint64_t ones = 0;
+  for (std::size_t i = 0; i < parities.masks.size(); ++i) {
+    ones |= std::uint64_t{1} << parities.pivot(i);
+  }
+  return {ArenaByte(least), ArenaByte(least | ones)};
 }
 
 }  // namespace demarc::color

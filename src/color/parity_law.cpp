@@ -1,4 +1,7 @@
 // The law of colours that are parities of address bits.
+#include <algorithm>
+#include <bit>
+
 #include "demarc/color/coloring.hpp"
 #include "law_readers.hpp"
 
@@ -8,6 +11,7 @@ template <class Fields>
 void fields(Fields& to, Parities& value) {
   to.member("masks", value.masks);
   to.member("color", value.color);
+  to.member("pivots", value.pivots);
 }
 
 namespace {
@@ -16,38 +20,47 @@ constexpr std::size_t max_lent_masks = 8;  // 256 colours
 
 class ParityLaw : public Law {
  public:
-  explicit ParityLaw(Parities parities) : parities_(std::move(parities)) {}
-
-  std::uint64_t granule() const override {
-    return parities_.masks.front() & -parities_.masks.front();
+  explicit ParityLaw(Parities parities) : parities_(std::move(parities)) {
+    if (!parities_.pivots.empty() && parities_.pivots.size() != parities_.masks.size()) return;
+    for (std::size_t i = 0; i < parities_.masks.size(); ++i) pivots_.push_back(parities_.pivot(i));
   }
+
+  std::uint64_t granule() const override { return granule_of(parities_.masks); }
   std::uint64_t bytes(const Arena& arena) const override {
     return arena.pages * arena.page_bytes >> parities_.masks.size();
   }
-  ArenaPage page_of(LinearByte linear, std::uint64_t page_bytes) const override {
-    return ArenaPage((linear.raw() << parities_.masks.size()) / page_bytes);
+  PageRun pages_of(const Extent& extent, std::uint64_t page_bytes) const override {
+    const ArenaByte least = bounds_under(parities_, extent.first).first;
+    const ArenaByte most = bounds_under(parities_, extent.end() - 1).second;
+    const ArenaPage first(least.raw() / page_bytes);
+    return {first, most.raw() / page_bytes - first.raw() + 1};
   }
   ArenaByte position(LinearByte linear, std::span<const std::byte>) const override {
-    return position_under(parities_.masks, linear, parities_.color);
+    return position_under(parities_, linear);
   }
 
   Result<void> check(const Arena& arena, std::span<const std::byte>) const override {
-    // What else masks must be is looked at where code is rewritten for them.
-    for (const std::uint64_t mask : parities_.masks) {
-      if (mask >= arena.page_bytes) {
-        return invalid_input(
-            "a share is lent of mask {:#x}, which reaches beyond a page of {} bytes", mask,
-            arena.page_bytes);
-      }
+    if (parities_.masks.empty() || parities_.masks.size() > max_lent_masks ||
+        (!parities_.pivots.empty() && parities_.pivots.size() != parities_.masks.size())) {
+      return invalid_input(
+          "a share is lent of {} masks and {} inserted bits; 1 to {} were expected",
+          parities_.masks.size(), parities_.pivots.size(), max_lent_masks);
     }
-    if (parities_.masks.empty() || parities_.masks.size() > max_lent_masks) {
-      return invalid_input("a share is lent of {} masks; 1 to {} were expected",
-                           parities_.masks.size(), max_lent_masks);
+    // What else masks must be is looked at where code is rewritten for them. Pages are numbered in
+    // groups in which every combination of the bits above a page occurs.
+    const bool within = highest_bit() < arena.pages * arena.page_bytes;
+    if (!within || arena.pages % (group_bytes(arena.page_bytes) / arena.page_bytes) != 0) {
+      return invalid_input(
+          "a share is lent of {} pages of {} bytes with masks that reach up to {:#x}: the pages "
+          "are "
+          "no whole groups",
+          arena.pages, arena.page_bytes, highest_bit());
     }
     return {};
   }
   ArenaRoom room(const Arena& arena) const override {
-    return {.alignment = arena.page_bytes << parities_.masks.size()};
+    return {.alignment = std::max(arena.page_bytes << parities_.masks.size(),
+                                  group_bytes(arena.page_bytes))};
   }
   // The text of a rewritten kernel makes the arena's address out of that of its window.
   std::optional<DeviceAddress> window(DeviceAddress arena) const override {
@@ -61,12 +74,23 @@ class ParityLaw : public Law {
     return translation_of(parities_);
   }
   DeviceNumbers device_numbers() const override {
-    return {.masks = parities_.masks, .color = parities_.color};
+    return {.masks = parities_.masks, .pivots = pivots_, .color = parities_.color};
   }
   void write(FieldWriter& to) const override { to.member("parities", parities_); }
 
  private:
+  [[nodiscard]] std::uint64_t highest_bit() const {
+    std::uint64_t any = 0;
+    for (const std::uint64_t mask : parities_.masks) any |= mask;
+    return std::bit_floor(any);
+  }
+  // From a multiple of them on the bits of masks that lie above a page take every value.
+  [[nodiscard]] std::uint64_t group_bytes(std::uint64_t page_bytes) const {
+    return std::max(page_bytes, highest_bit() << 1U);
+  }
+
   Parities parities_;
+  std::vector<std::uint32_t> pivots_;
 };
 
 }  // namespace

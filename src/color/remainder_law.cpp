@@ -30,9 +30,9 @@ class RemainderLaw : public Law {
   std::uint64_t bytes(const Arena&) const override {
     return std::uint64_t{steps_.end - steps_.begin} << steps_.chunk_shift;
   }
-  ArenaPage page_of(LinearByte linear, std::uint64_t) const override {
-    const std::uint64_t chunk = chunk_of((linear.raw() >> steps_.chunk_shift) + steps_.begin);
-    return ArenaPage(chunk >> steps_.page_shift) - steps_.first_page;
+  PageRun pages_of(const Extent& extent, std::uint64_t) const override {
+    const ArenaPage first = page_of(extent.first);
+    return {first, page_of(extent.end() - 1) - first + 1};
   }
   ArenaByte position(LinearByte linear, std::span<const std::byte> table) const override {
     const std::uint64_t chunk = chunk_of(
@@ -93,6 +93,10 @@ class RemainderLaw : public Law {
     return std::uint64_t{1} << (steps_.chunk_shift + steps_.page_shift);
   }
   [[nodiscard]] std::uint64_t in_front_bytes() const { return steps_.first_page * page_bytes(); }
+  [[nodiscard]] ArenaPage page_of(LinearByte linear) const {
+    const std::uint64_t chunk = chunk_of((linear.raw() >> steps_.chunk_shift) + steps_.begin);
+    return ArenaPage(chunk >> steps_.page_shift) - steps_.first_page;
+  }
   // The chunk, counted from position 0 on, as device code computes it.
   [[nodiscard]] std::uint64_t chunk_of(std::uint64_t v) const {
     return v + (v * steps_.reciprocal >> 32U >> steps_.reciprocal_shift) * steps_.skipped;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "demarc/color/coloring.hpp"
 #include "demarc/ptx/constant_operands.hpp"
 #include "parity_arithmetic.hpp"
 
@@ -21,23 +22,25 @@ Result<void> check_addressing(const Parities& addressing) {
   if (addressing.masks.empty()) {
     return invalid_input("coloured addressing: at least one mask is needed");
   }
-  int last = -1;
-  for (const std::uint64_t mask : addressing.masks) {
-    const int pivot = std::countr_zero(mask);
-    if (mask == 0 || mask >> 32 != 0 || pivot <= last || pivot < 4) {
+  if (!addressing.pivots.empty() && addressing.pivots.size() != addressing.masks.size()) {
+    return invalid_input("coloured addressing: {} bits are inserted for {} masks",
+                         addressing.pivots.size(), addressing.masks.size());
+  }
+  for (std::size_t i = 0; i < addressing.masks.size(); ++i) {
+    const std::uint64_t mask = addressing.masks[i];
+    const std::uint32_t pivot = addressing.pivot(i);
+    if ((mask & 15) != 0 || mask >> 32 != 0 || pivot > 31 || (mask >> pivot & 1) == 0 ||
+        (i != 0 && pivot <= addressing.pivot(i - 1))) {
       return invalid_input(
-          "coloured addressing: mask {:#x} does not fit; masks use bits 4-31 and "
-          "come with their lowest bits ascending",
+          "coloured addressing: mask {:#x} does not fit; masks use bits 4-31 and come with the "
+          "bits that are inserted, their lowest ones if nothing else is said, ascending",
           mask);
     }
-    last = pivot;
-    for (const std::uint64_t other : addressing.masks) {
-      if (other != mask && (other >> pivot & 1) != 0) {
-        return invalid_input(
-            "coloured addressing: the lowest bit of mask {:#x} is also in mask "
-            "{:#x}",
-            mask, other);
-      }
+    for (std::size_t other = 0; other < addressing.masks.size(); ++other) {
+      if (other == i || (addressing.masks[other] >> pivot & 1) == 0) continue;
+      return invalid_input(
+          "coloured addressing: the inserted bit of mask {:#x} is also in mask {:#x}", mask,
+          addressing.masks[other]);
     }
   }
   const std::uint64_t colors = std::uint64_t{1} << addressing.masks.size();
@@ -134,7 +137,7 @@ Result<ptx::Translation> translation_of(const Parities& addressing) {
   DEMARC_CHECK(check_addressing(addressing));
   return ptx::Translation{.declarations = std::string(registers),
                           .arithmetic = parity_arithmetic(addressing),
-                          .granule = addressing.masks[0] & -addressing.masks[0]};
+                          .granule = granule_of(addressing.masks)};
 }
 
 Result<ptx::Translation> translation_of(const RemainderAddressing& addressing,

@@ -5,6 +5,7 @@
 
 #include "demarc/card/proof.hpp"
 #include "demarc/color/color_scheme.hpp"
+#include "demarc/color/page_pieces.hpp"
 #include "demarc/driver/page_mappings.hpp"
 #include "demarc/driver/sync_domain.hpp"
 #include "demarc/guest/lent_share.hpp"
@@ -125,11 +126,17 @@ CardNumbers PoolCard::numbers() const {
           0, window_bytes()};
 }
 
-// An eighth of the mappings is left to the other programs of the machine.
+// An eighth of the mappings is left to the other programs of the machine. Shares of one pool take
+// about as many for a page of their windows.
 std::uint64_t PoolCard::window_bytes() const {
-  const std::uint64_t granule = shares_.begin()->second.share.law->granule();
-  if (granule < cuda::mapped_page_bytes) return 0;
-  return cuda::max_mapped_pieces / 8 * 7 * granule;
+  std::size_t most = 0;
+  for (const auto& [colors, lent] : shares_) {
+    const auto pieces = color::page_pieces(*lent.share.law, table(), {{}, page_bytes()},
+                                           page_bytes(), cuda::mapped_page_bytes);
+    if (!pieces) return 0;
+    most = std::max(most, pieces->size());
+  }
+  return cuda::max_mapped_pieces / 8 * 7 / most * page_bytes();
 }
 
 const std::string& PoolCard::uuid() const {

@@ -1,5 +1,6 @@
-// Lends a card's pages to one tenant, as demarc serve does, but by masks of the caller's choice and
-// without a look at the card's colours: windows can be tried on any card. It isolates nothing.
+// Lends half of a card's pages to one tenant, as demarc serve does, but by a mask of the caller's
+// choice and as if every second page had the other constant, without a look at the card's colours:
+// windows can be tried on any card. It isolates nothing.
 //   demarc_lender SOCKET PAGES MASK     for demarc exec --socket SOCKET --tenant a
 #include <fmt/format.h>
 #include <poll.h>
@@ -12,8 +13,9 @@
 #include "demarc/base/free_ranges.hpp"
 #include "demarc/base/rounding.hpp"
 #include "demarc/card/card.hpp"
-#include "demarc/card/page_arena.hpp"
+#include "demarc/card/colored_memory.hpp"
 #include "demarc/guest/control.hpp"
+#include "demarc/guest/lent_share.hpp"
 #include "demarc/lease/messages.hpp"
 #include "demarc/lease/packet.hpp"
 
@@ -28,25 +30,36 @@ T taken(Result<T> result) {
   std::exit(2);
 }
 
+Result<std::shared_ptr<cuda::ColoredPool>> pool_of(const cuda::GpuPointer& gpu, std::uint64_t pages,
+                                                   std::uint64_t mask) {
+  DEMARC_TRY(auto arena, cuda::PageArena::create(gpu, pages, cuda::Lending::by_descriptor));
+  DEMARC_TRY(auto coloring, color::Coloring::make(std::span(&mask, 1), arena.page_bytes()));
+  std::vector<std::uint32_t> constants(pages);
+  for (std::uint32_t page = 0; page < pages; ++page) constants[page] = page % 2;
+  DEMARC_TRY(auto colors, cuda::given_parities(arena, std::move(coloring), constants));
+  constexpr cuda::ShareRequest halves[] = {{{1, 2}, 0}, {{2, 2}, 0}};
+  return cuda::ColoredPool::adopt(std::move(arena), std::move(colors), halves);
+}
+
 class Lender {
  public:
-  Lender(cuda::CardPointer card, cuda::PageArena arena, std::uint64_t mask)
-      : arena_(std::move(arena)) {
+  Lender(cuda::CardPointer card, std::shared_ptr<cuda::ColoredPool> pool) : pool_(std::move(pool)) {
+    const cuda::PageArena& arena = pool_->arena();
+    const cuda::LentShare lent = taken(pool_->lend(1));
     gpu::TpcSet all;
     for (std::uint32_t tpc = 0; tpc < card->topology().tpcs.size(); ++tpc) {
       all.insert(gpu::TpcIndex(tpc));
     }
     mask_ = taken(card->hardware_mask(all));
-    for (std::uint64_t page = 0; page < arena_.pages(); ++page) {
-      pages_.push_back(taken(arena_.lend_page(color::ArenaPage(page))));
+    for (std::uint64_t page = 0; page < arena.pages(); ++page) {
+      pages_.push_back(taken(arena.lend_page(color::ArenaPage(page))));
     }
     lease_.tenant = "a";
-    lease_.card = arena_.gpu()->uuid();
+    lease_.card = lent.card;
     lease_.tpcs = to_string(all);
     lease_.mask = {{mask_.disabled.begin(), mask_.disabled.end()}, card->topology().sm_count()};
-    lease_.bytes = lease_.window_bytes = arena_.pages() / 2 * arena_.page_bytes();
-    lease_.share = {arena_.page_bytes(), arena_.pages(), lease_.bytes,
-                    color::make_law(color::Parities{{mask}, 1})};
+    lease_.bytes = lease_.window_bytes = lent.bytes;
+    lease_.share = lent;
     free_.put({}, color::LinearByte(lease_.bytes));
   }
 
@@ -114,7 +127,7 @@ class Lender {
   }
 
   static constexpr const char* token = "00ff";
-  cuda::PageArena arena_;
+  std::shared_ptr<cuda::ColoredPool> pool_;
   cuda::HardwareMask mask_;
   std::vector<OwnedFile> pages_;
   lease::Lease lease_;
@@ -131,9 +144,8 @@ int main(int count, char** words) {
   const auto driver = taken(cuda::Driver::load());
   const auto gpu = taken(cuda::Gpu::open(driver, 0));
   Lender lender(taken(cuda::Card::open(gpu)),
-                taken(cuda::PageArena::create(gpu, std::strtoull(words[2], nullptr, 0),
-                                              cuda::Lending::by_descriptor)),
-                std::strtoull(words[3], nullptr, 0));
+                taken(pool_of(gpu, std::strtoull(words[2], nullptr, 0),
+                              std::strtoull(words[3], nullptr, 0))));
   const auto listener = taken(lease::PacketListener::listen(words[1], std::nullopt));
   fmt::print(stderr, "demarc_lender: listens\n");
   std::list<Lender::Client> clients;

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <map>
+
 #include "demarc/base/gf2.hpp"
 #include "demarc/color/law.hpp"
 
@@ -32,39 +34,68 @@ TEST(PagePieces, are_the_share_s_own_chunks_in_the_order_of_their_numbers) {
   EXPECT_EQ(*found, expected);
 }
 
-// Pieces that touch are one, but none goes on from one page to the next, since each page is memory
-// of its own.
-TEST(PagePieces, hold_every_byte_once_in_its_own_colour_and_within_a_page) {
-  for (const auto& [masks, colors] :
-       {std::pair{std::vector<std::uint64_t>{0xc4000}, 2U},
-        std::pair{std::vector<std::uint64_t>{0x18a000, 0xc4000}, 4U}}) {
-    for (std::uint32_t color = 0; color < colors; ++color) {
-      const Extent extent{LinearByte(page_of_arena), 2 * page_of_arena};
-      const auto law = make_law(Parities{masks, color});
-      const auto pieces = page_pieces(*law, {}, extent, page_of_arena, smallest_page);
-      ASSERT_TRUE(pieces) << pieces.error().message;
-      LinearByte next = extent.first;
-      for (const PagePiece& piece : *pieces) {
-        EXPECT_EQ(piece.linear, next);
-        EXPECT_EQ(piece.bytes % smallest_page, 0U);
-        EXPECT_EQ(piece.at.raw() / page_of_arena,
-                  (piece.at.raw() + piece.bytes - 1) / page_of_arena);
-        for (std::uint64_t into = 0; into < piece.bytes; into += smallest_page) {
-          EXPECT_EQ(law->position(piece.linear + into, {}), piece.at + into);
-          for (std::size_t i = 0; i < masks.size(); ++i) {
-            EXPECT_EQ(parity(piece.at.raw() + into, masks[i]), color >> i & 1U);
-          }
-        }
-        next = piece.linear + piece.bytes;
-      }
-      EXPECT_EQ(next, extent.end());
+// As the module maps them: later ones in the place of earlier ones, each by pages that are not cut.
+std::map<LinearByte, ArenaByte> mapped(const std::vector<PagePiece>& pieces) {
+  std::map<LinearByte, ArenaByte> pages;
+  std::map<LinearByte, std::uint64_t> page_bytes;  // by which a page is mapped
+  for (const PagePiece& piece : pieces) {
+    const std::uint64_t all = piece.linear.raw() | piece.at.raw() | piece.bytes;
+    EXPECT_EQ(all % smallest_page, 0U);
+    EXPECT_EQ(piece.at.raw() / page_of_arena, (piece.at.raw() + piece.bytes - 1) / page_of_arena);
+    const std::uint64_t by = all % page_of_arena == 0 ? page_of_arena
+                             : all % 65536 == 0       ? 65536
+                                                      : smallest_page;
+    for (const LinearByte end : {piece.linear, piece.linear + piece.bytes}) {
+      const auto cut = page_bytes.find(end);
+      EXPECT_TRUE(cut == page_bytes.end() || end.raw() % cut->second == 0) << end;
+    }
+    for (std::uint64_t into = 0; into < piece.bytes; into += smallest_page) {
+      pages[piece.linear + into] = piece.at + into;
+      page_bytes[piece.linear + into] = by;
     }
   }
-  // Bits 18 and 19 turn the order of a pair of chunks round, so that in each of the two pages two
-  // of the 64 chunks touch the next one.
-  const auto pieces = pieces_of({0xc4000}, 0, {LinearByte(0), page_of_arena});
-  ASSERT_TRUE(pieces);
-  EXPECT_EQ(pieces->size(), 124U);
+  return pages;
+}
+
+// None goes on from one page to the next, since each page is memory of its own.
+TEST(PagePieces, show_every_byte_in_its_own_colour) {
+  for (const Parities& masks : {Parities{{0xc4000}}, Parities{{0x18a000, 0xc4000}, 0, {13, 14}},
+                                Parities{{0x2c4000}, 0, {21}}, Parities{{0x4c4000}, 0, {22}},
+                                Parities{{0x38a000, 0x4c4000}, 0, {21, 22}}}) {
+    for (std::uint32_t color = 0; color < 1U << masks.masks.size(); ++color) {
+      Parities own = masks;
+      own.color = color;
+      const auto law = make_law(own);
+      for (const std::uint64_t number : {0U, 1U, 2U}) {
+        const Extent extent{LinearByte(number * page_of_arena), page_of_arena};
+        const auto pieces = page_pieces(*law, {}, extent, page_of_arena, smallest_page);
+        ASSERT_TRUE(pieces) << pieces.error().message;
+        const auto pages = mapped(*pieces);
+        EXPECT_EQ(pages.size(), page_of_arena / smallest_page);
+        for (const auto& [linear, at] : pages) {
+          EXPECT_EQ(law->position(linear, {}), at);
+          for (std::size_t i = 0; i < own.masks.size(); ++i) {
+            EXPECT_EQ(parity(at.raw(), own.masks[i]), color >> i & 1U);
+          }
+        }
+      }
+    }
+  }
+}
+
+// Bits 18 and 19 turn the order of a pair of chunks round, so that on each of two pages two of the
+// 64 chunks touch the next one. On pages of opposite constants one mapping is laid under the
+// chunks of the other page.
+TEST(PagePieces, are_half_as_many_on_pages_of_opposite_constants) {
+  for (const std::uint32_t color : {0U, 1U}) {
+    const auto count = [&](const Parities& law) {
+      return page_pieces(*make_law(law), {}, {{}, page_of_arena}, page_of_arena, smallest_page)
+          .value()
+          .size();
+    };
+    EXPECT_EQ(count({{0xc4000}, color}), 124U);
+    EXPECT_EQ(count({{0x2c4000}, color, {21}}), 63U);
+  }
 }
 
 TEST(PagePieces, are_refused_where_colours_change_within_a_page) {
@@ -80,12 +111,12 @@ TEST(PagePieces, are_refused_where_colours_change_within_a_page) {
 }
 
 TEST(PagePieces, consist_of_whole_granules) {
-  for (const Extent& extent :
-       {Extent{LinearByte(4096), page_of_arena}, Extent{LinearByte(0), page_of_arena + 4096}}) {
+  for (const Extent& extent : {Extent{LinearByte(4096), 16384}, Extent{LinearByte(0), 16384 + 4096},
+                               Extent{}, Extent{LinearByte(16384), page_of_arena}}) {
     const auto refused = pieces_of({0xc4000}, 0, extent);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().kind, ErrorKind::invalid_input);
-    EXPECT_THAT(refused.error().message, HasSubstr("whole granules of 16384 bytes"));
+    EXPECT_THAT(refused.error().message, HasSubstr("no whole granules of 16384 bytes of one page"));
   }
 }
 

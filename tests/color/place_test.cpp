@@ -14,7 +14,7 @@ template <class At>
 concept Places = requires(const Law& law, const Coloring& coloring, const RemainderColoring& run,
                           At at) {
   law.position(at, {});
-  law.page_of(at, 1);
+  law.pages_of({at, 1}, 1);
   coloring.position(at, 0);
   run.position(at, 0);
 };
@@ -23,7 +23,7 @@ concept PlacesSomewhere = requires(const Law& law, At at) {
   law.position(at, {});
 }
 || requires(const Law& law, At at) {
-  law.page_of(at, 1);
+  law.pages_of({at, 1}, 1);
 }
 || requires(const Coloring& coloring, At at) {
   coloring.position(at, 0);

@@ -154,7 +154,7 @@ class LeaseStandIn {
   }
 
   static constexpr int turn_ms = 5;
-  static inline const std::vector<std::uint32_t> page_constants{0, 0, 0, 0};
+  static inline const std::vector<std::uint32_t> page_constants{0, 1, 1, 0};
   cuda::CardPointer card_;
   std::shared_ptr<cuda::ColoredPool> pool_;
   std::vector<OwnedFile> pages_;

@@ -77,10 +77,10 @@ inline Result<ColoredRun> run_colored(const Colors& colors, const std::string& t
   const std::vector<std::byte> table = colors.table();
   gpu::Launch launch;
   launch.buffers.resize(2);
-  launch.buffers[0].bytes = (colors.pages() + 1) * page;  // room to begin at a whole page
+  launch.buffers[0].bytes = colors.pages() * page + colors.alignment();
   launch.buffers[1].bytes = table.size();
   const auto addresses = gpu::default_addresses(launch);
-  const std::uint64_t arena = (addresses[0] + page - 1) / page * page;
+  const std::uint64_t arena = colors.first_from(addresses[0]);
   const ptx::ColoredPlaces given{colors.pointer(arena, layout.variables_at),
                                  colors.pointer(arena, layout.local_at), threads};
   DEMARC_TRY(const auto made, colors.rewrite(parsed.module, arena, addresses[1], given));
@@ -134,6 +134,7 @@ inline void expect_contained(const std::string& text, const Shape& shape = {}) {
   for (const std::uint32_t color : {0U, 1U}) {
     expect_same(MaskColors({0xc4000}, color), text, shape, expected);
     expect_same(MaskColors({0x600, 0x1fa000}, 2 + color), text, shape, expected);
+    expect_same(MaskColors({0x2c4000}, color, 2, {21}), text, shape, expected);
     expect_same(RemainderColors(color), text, shape, expected);
   }
   for (const Layout& layout : {Layout{}, other_layout}) {

@@ -141,12 +141,12 @@ inline Result<void> check_same_in(const Colors& colors, const ptx::Module& modul
   if (places.bytes() > colors.bytes()) return check_failed("the colour has no room for it");
 
   gpu::Memory memory(2);
-  memory[0].resize((colors.pages() + 1) * page, untouched);  // room to begin at a whole page
+  memory[0].resize(colors.pages() * page + colors.alignment(), untouched);
   memory[1] = colors.table();
   gpu::Launch placed;
   for (const auto& content : memory) placed.buffers.emplace_back().bytes = content.size();
   const auto addresses = gpu::default_addresses(placed);
-  const std::uint64_t base = (addresses[0] + page - 1) / page * page;
+  const std::uint64_t base = colors.first_from(addresses[0]);
   const ptx::ColoredPlaces given{colors.pointer(base, places.variables()),
                                  colors.pointer(base, places.local()), places.threads()};
   DEMARC_TRY(const auto made, colors.rewrite(module, base, addresses[1], given));

@@ -86,6 +86,14 @@ inline std::unique_ptr<Colors> random_parities(std::uint64_t seed, std::uint64_t
     masks.push_back(mask | std::uint64_t{1} << pivot);
   }
   const auto color = static_cast<std::uint32_t>(random.below(std::uint64_t{1} << count));
+  if (seed % 3 == 0) {
+    // Bits above the page are inserted instead, so that the arena consists of groups of pages.
+    for (std::uint32_t i = 0; i < count; ++i) {
+      pivots[i] = bits + i;
+      masks[i] |= std::uint64_t{1} << pivots[i];
+    }
+    return std::make_unique<MaskColors>(masks, color, pages << count, pivots);
+  }
   if (seed % 2 == 0) return std::make_unique<MaskColors>(masks, color, pages << count);
   return std::make_unique<MaskColorsAtLoad>(masks, color, pages << count);
 }

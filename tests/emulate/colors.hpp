@@ -26,6 +26,11 @@ class Colors {
   explicit Colors(std::uint64_t pages) : pages_(pages) {}
   virtual ~Colors() = default;
   [[nodiscard]] std::uint64_t pages() const { return pages_; }  // of the arena
+  // Of the arena's address: a multiple of it, and never less than a page.
+  [[nodiscard]] virtual std::uint64_t alignment() const { return page; }
+  [[nodiscard]] std::uint64_t first_from(std::uint64_t address) const {
+    return (address + alignment() - 1) / alignment() * alignment();
+  }
   [[nodiscard]] virtual std::uint64_t position(std::uint64_t linear) const = 0;
   [[nodiscard]] virtual std::uint64_t pointer(std::uint64_t arena, std::uint64_t linear) const = 0;
   // What the code needs in memory beside the arena.
@@ -60,13 +65,13 @@ inline Result<ptx::ColoredModule> loaded_with(ptx::ColoredModule made,
 
 class MaskColors : public Colors {
  public:
-  MaskColors(std::vector<std::uint64_t> masks, std::uint32_t color, std::uint64_t pages = 1)
-      : Colors(pages),
-        coloring_(color::Coloring::make(masks, page).value()),
-        addressing_{masks, color} {}
+  MaskColors(std::vector<std::uint64_t> masks, std::uint32_t color, std::uint64_t pages = 1,
+             std::vector<std::uint32_t> pivots = {})
+      : Colors(pages), addressing_{std::move(masks), color, std::move(pivots)} {}
   std::uint64_t position(std::uint64_t linear) const override {
-    return coloring_.position(color::LinearByte(linear), addressing_.color).raw();
+    return color::position_under(addressing_, color::LinearByte(linear)).raw();
   }
+  std::uint64_t alignment() const override { return law()->room({page, pages()}).alignment; }
   std::uint64_t pointer(std::uint64_t arena, std::uint64_t linear) const override {
     return color::colored_pointer(color::DeviceAddress(arena), color::LinearByte(linear),
                                   addressing_)
@@ -76,14 +81,14 @@ class MaskColors : public Colors {
                                      const ptx::ColoredPlaces& given) const override {
     return color::rewrite_parities(module, addressing_, {.places = given});
   }
-  std::uint64_t granule() const override { return coloring_.chunk_bytes(); }
-  std::uint64_t bytes() const override { return pages() * page / coloring_.colors(); }
+  std::uint64_t granule() const override { return law()->granule(); }
+  std::uint64_t bytes() const override { return law()->bytes({page, pages()}); }
 
  protected:
   [[nodiscard]] const color::Parities& addressing() const { return addressing_; }
 
  private:
-  color::Coloring coloring_;
+  [[nodiscard]] color::LawPtr law() const { return color::make_law(addressing_); }
   color::Parities addressing_;
 };
 

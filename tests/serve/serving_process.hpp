@@ -64,7 +64,7 @@ class ServingProcess {
   };
 
   int serve(bool remainders) {
-    const auto pool = remainders ? test::lent_remainders() : test::lent_parities({0, 0, 0, 0});
+    const auto pool = remainders ? test::lent_remainders() : test::lent_parities({0, 1, 1, 0});
     const auto card = test::fake_card(config(remainders)).value();
     const auto side = PoolCard::adopt(card, pool, {{1, 2}, {2, 2}}).value();
     ServerOptions options;

@@ -30,8 +30,9 @@ class StripedLaw : public Law {
   std::uint64_t bytes(const Arena& arena) const override {
     return arena.pages * arena.page_bytes / 2;
   }
-  ArenaPage page_of(LinearByte linear, std::uint64_t page_bytes) const override {
-    return ArenaPage(linear.raw() * 2 / page_bytes);
+  PageRun pages_of(const Extent& extent, std::uint64_t page_bytes) const override {
+    const std::uint64_t first = extent.first.raw() * 2 / page_bytes;
+    return {ArenaPage(first), (extent.end() - 1).raw() * 2 / page_bytes - first + 1};
   }
   ArenaByte position(LinearByte linear, std::span<const std::byte>) const override {
     return ArenaByte((linear.raw() / chunk * 2 + stripes_.color) * chunk + linear.raw() % chunk);

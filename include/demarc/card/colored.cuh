@@ -24,7 +24,7 @@ namespace demarc {
 
 // Where byte `linear` of the colours lies: after zeros are inserted at the pivots, each pivot bit
 // is chosen so that the parity under its mask is that of the colour. Masks lie below bit 32; each
-// pivot, the lowest bit of its mask, occurs in no other mask (color::Coloring).
+// pivot, a bit of its mask, occurs in no other mask (color::Parities).
 template <unsigned Masks>
 struct colored_layout {
   unsigned long long base = 0;   // address of the arena

@@ -166,7 +166,7 @@ colored_layout<Masks> ColoredBuffer::layout() const {
     for (unsigned i = 0; i < Masks && i < numbers.masks.size(); ++i) {
       const auto mask = static_cast<unsigned>(numbers.masks[i]);
       layout.mask[i] = mask;
-      layout.pivot[i] = static_cast<unsigned>(__builtin_ctz(mask));
+      layout.pivot[i] = numbers.pivots[i];
       layout.wanted[i] = (numbers.color >> i) & 1U;
     }
   }

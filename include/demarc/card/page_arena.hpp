@@ -40,9 +40,11 @@ class PageArena {
 
   // Page order[i] comes to place i; pages that `order` leaves out go back to the driver. Contents
   // stay with the pages. The address of the arena changes.
-  // Page `aside`, which is not in the order, is kept beside the arena at an address of its own.
+  // Page `aside`, which is not in the order, is kept beside the arena at an address of its own. The
+  // pages in front of the arena, or its first one, begin at a multiple of `aligned_to` pages.
   [[nodiscard]] Result<void> arrange(std::span<const std::uint32_t> order, GuardPages guards = {},
-                                     std::optional<std::uint32_t> aside = {});
+                                     std::optional<std::uint32_t> aside = {},
+                                     std::uint64_t aligned_to = 1);
   // The address of the page that is kept aside; 0: there is none.
   [[nodiscard]] DevicePointer aside() const { return aside_ ? aside_->range.address() : 0; }
   // Writes bytes of that page from `at` on. Kernels can only read it.

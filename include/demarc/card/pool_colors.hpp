@@ -83,8 +83,8 @@ class PoolColors {
 [[nodiscard]] Result<std::unique_ptr<PoolColors>> find_colors(const CardPointer& card,
                                                               const color::ColorScheme& scheme,
                                                               PageArena& arena);
-// Parities on pages whose constants (of the colouring) are known: those of the most frequent one
-// are kept. They cannot be audited.
+// Parities on pages whose constants (of the colouring) are known: those are kept that find_colors()
+// would keep. They cannot be audited.
 [[nodiscard]] Result<std::unique_ptr<PoolColors>> given_parities(
     PageArena& arena, color::Coloring coloring, std::span<const std::uint32_t> constants);
 

@@ -10,9 +10,16 @@
 
 namespace demarc::color {
 
-// Where a byte of the memory lies whose parity under masks[i] is bit i of `wanted`.
-[[nodiscard]] ArenaByte position_under(std::span<const std::uint64_t> masks, LinearByte linear,
-                                       std::uint32_t wanted);
+struct Parities;
+
+// Bytes that follow each other and have one parity under each of the masks, from a multiple of them
+// on: the lowest bit of any mask.
+[[nodiscard]] std::uint64_t granule_of(std::span<const std::uint64_t> masks);
+// Where a byte of the memory lies whose parity under masks[i] is bit i of the colour.
+[[nodiscard]] ArenaByte position_under(const Parities& parities, LinearByte linear);
+// Where it lies at least, and at most, whatever the inserted bits are.
+[[nodiscard]] std::pair<ArenaByte, ArenaByte> bounds_under(const Parities& parities,
+                                                           LinearByte linear);
 
 // Colours of an arena: pages of equal constant, one after the other in virtual addresses. Memory
 // of one colour is a sequence of chunks.

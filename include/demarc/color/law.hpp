@@ -42,7 +42,8 @@ struct TableParts {
 // What device code computes with (cuda/colored.cuh): masks, or the steps of remainders.
 struct DeviceNumbers {
   std::span<const std::uint64_t> masks = {};
-  std::uint32_t color = 0;  // bit i is the parity under masks[i]
+  std::span<const std::uint32_t> pivots = {};  // the bit of each mask that is inserted
+  std::uint32_t color = 0;                     // bit i is the parity under masks[i]
   const RemainderSteps* steps = nullptr;
 };
 
@@ -54,8 +55,8 @@ class Law {
   [[nodiscard]] virtual std::uint64_t granule() const = 0;
   // Linear bytes that such an arena has room for. The law and the arena must fit (check()).
   [[nodiscard]] virtual std::uint64_t bytes(const Arena& arena) const = 0;
-  // The page that a byte lies on. It needs no table.
-  [[nodiscard]] virtual ArenaPage page_of(LinearByte linear, std::uint64_t page_bytes) const = 0;
+  // Pages among which those are that hold an extent of at least one byte. It needs no table.
+  [[nodiscard]] virtual PageRun pages_of(const Extent& extent, std::uint64_t page_bytes) const = 0;
   // `table` is the one that the law was made with.
   [[nodiscard]] virtual ArenaByte position(LinearByte linear,
                                            std::span<const std::byte> table) const = 0;

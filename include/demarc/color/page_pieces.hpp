@@ -1,5 +1,5 @@
-// How a page table reaches a share: stretches of its linear bytes that lie one after the other on a
-// page of the arena, so that each is one mapping.
+// How a page table reaches a share: mappings of bytes that lie one after the other on a page of the
+// arena.
 #pragma once
 
 #include <cstddef>
@@ -20,9 +20,12 @@ struct PagePiece {
   friend constexpr bool operator==(const PagePiece&, const PagePiece&) = default;
 };
 
-// The fewest that hold the extent, in its order; its ends are multiples of the law's granule.
-// missing_capability where colours change within `least` bytes, the smallest page of the card.
-// `table` is the law's.
+// The fewest that show an extent within a page of the window, whose ends are multiples of the law's
+// granule: 63 for 2 MiB of two colours in runs of 16 KiB, on two pages of opposite constants. Each
+// mapping adds two borders at most, so fewer cannot make the 125 that there are. They are mapped in
+// their order, and each replaces what earlier ones show at its addresses: the first may show bytes
+// of other shares, over which the others lie. missing_capability where colours change within
+// `least` bytes, the smallest page of the card. `table` is the law's.
 [[nodiscard]] Result<std::vector<PagePiece>> page_pieces(const Law& law,
                                                          std::span<const std::byte> table,
                                                          const Extent& extent,

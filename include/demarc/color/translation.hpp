@@ -2,6 +2,7 @@
 // ptx::rewrite_colored().
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -13,21 +14,28 @@ namespace demarc::color {
 
 // Colours that are parities. The linear address becomes the position of that byte in the arena:
 //
-//   a % 2^14 | a / 2^14 * 2^15               // a 0 inserted at bit 14, the mask's lowest bit
+//   a % 2^14 | a / 2^14 * 2^15               // a 0 inserted at bit 14, the mask's pivot
 //   (a >> 17 ^ a >> 18 ^ color) % 2 << 14    // that bit, for the mask 0xc4000
 //
 // Inserting a bit doubles what lies above it. So a pointer that the kernel gets is
 // colored_pointer(): the arena's address divided by the number of colours, plus the linear offset.
 // Then the insertion restores the arena's address, and nothing needs to be subtracted. The arena's
-// address must be a multiple of its page size times the number of colours.
+// address must be a multiple of its page size times the number of colours, and of twice the
+// greatest bit of a mask.
 struct Parities {
-  // At least one mask. The lowest bits of the masks differ and occur in no other mask; masks are
-  // sorted by them. All bits are below bit 32.
+  // At least one mask, all of whose bits are below bit 32.
   std::vector<std::uint64_t> masks;
   // Bit i says what parity(position & masks[i]) must be: the colour XOR the page constant of the
   // arena.
   std::uint32_t color = 0;
+  // The bit of each mask that is inserted, ascending. It occurs in no other mask. Empty: the lowest
+  // ones.
+  std::vector<std::uint32_t> pivots = {};
 
+  [[nodiscard]] std::uint32_t pivot(std::size_t mask) const {
+    return pivots.empty() ? static_cast<std::uint32_t>(std::countr_zero(masks[mask]))
+                          : pivots[mask];
+  }
   friend bool operator==(const Parities&, const Parities&) = default;
 };
 

@@ -91,8 +91,8 @@ class BorrowedShare {
         window_(std::move(window)),
         in_front_(in_front),
         mapped_(lent_.pages) {}
-  [[nodiscard]] color::ArenaPage page_of(color::LinearByte linear) const {
-    return lent_.law->page_of(linear, lent_.page_bytes);
+  [[nodiscard]] color::PageRun pages_of(const color::Extent& extent) const {
+    return lent_.law->pages_of(extent, lent_.page_bytes);
   }
   // Of a page in the arena's range.
   [[nodiscard]] std::uint64_t offset_of(color::ArenaPage page) const {

@@ -5,10 +5,12 @@ namespace demarc::cuda {
 namespace {
 
 Result<AddressRange> map_pages(const GpuPointer& gpu, const std::vector<PhysicalMemory>& memory,
-                               std::uint64_t page_bytes, GuardPages guards) {
+                               std::uint64_t page_bytes, GuardPages guards,
+                               std::uint64_t aligned_to = 1) {
   const std::uint64_t pages = guards.in_front + memory.size() + guards.behind;
   // Aligned to a page, so that offsets in the arena and in a page agree.
-  DEMARC_TRY(AddressRange range, AddressRange::reserve(gpu, pages * page_bytes, page_bytes));
+  DEMARC_TRY(AddressRange range,
+             AddressRange::reserve(gpu, pages * page_bytes, page_bytes * aligned_to));
   for (std::size_t i = 0; i < memory.size(); ++i) {
     DEMARC_CHECK(range.map((guards.in_front + i) * page_bytes, memory[i]));
   }
@@ -56,7 +58,7 @@ Result<void> PageArena::fill_aside(std::uint64_t at, std::span<const std::byte> 
 }
 
 Result<void> PageArena::arrange(std::span<const std::uint32_t> order, GuardPages guards,
-                                std::optional<std::uint32_t> aside) {
+                                std::optional<std::uint32_t> aside, std::uint64_t aligned_to) {
   std::vector<bool> taken(memory_.size(), false);
   const auto take = [&](std::uint32_t page) -> Result<void> {
     if (page >= memory_.size() || taken[page]) {
@@ -78,7 +80,7 @@ Result<void> PageArena::arrange(std::span<const std::uint32_t> order, GuardPages
   arranged.reserve(order.size());
   for (const auto page : order) arranged.push_back(std::move(memory_[page]));
   memory_ = std::move(arranged);
-  DEMARC_TRY(range_, map_pages(gpu_, memory_, page_bytes_, guards));
+  DEMARC_TRY(range_, map_pages(gpu_, memory_, page_bytes_, guards, aligned_to));
   guards_ = guards;
   return {};
 }

@@ -1,11 +1,13 @@
-// Colours of a pool that are parities: measures what pages add to the hash and keeps those of one
-// constant, so that a position in the arena alone decides the colour.
+// Colours of a pool that are parities: measures what pages add to the hash, and arranges the pages
+// so that a position in the arena alone decides the colour.
 #include <algorithm>
+#include <bit>
 #include <map>
 
 #include "colors/chunk_audit.hpp"
 #include "colors/measuring.hpp"
 #include "colors/pool_kinds.hpp"
+#include "demarc/base/gf2.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -59,7 +61,18 @@ Result<std::vector<std::optional<std::uint32_t>>> measure_page_constants(
 // Runs of equal length at equal distances.
 struct Rows {
   color::DeviceAddress address;
-  std::uint64_t pitch, width, count, done;  // `done`: bytes copied before these
+  std::uint64_t pitch, width;
+  std::uint64_t step;  // from row to row in the memory that is not coloured
+  std::uint64_t count;
+  std::uint64_t done;  // bytes of that memory before these
+
+  // Whether a run of so many bytes is the next row; the second one is within a page of the first.
+  [[nodiscard]] bool continues(color::DeviceAddress where, std::uint64_t behind, std::uint64_t run,
+                               std::uint64_t page_bytes) const {
+    if (run != width || where <= address) return false;
+    if (count == 1) return where - address < page_bytes;
+    return where - address == count * pitch && behind - done == count * step;
+  }
 };
 
 // What measured the pages, kept for audits.
@@ -68,12 +81,35 @@ struct Measurement {
   gpu::SliceModel model;
 };
 
+// What an arrangement of pages makes of a colouring within pages.
+struct Arranged {
+  color::Coloring coloring;    // of positions in the arena
+  std::uint32_t constant = 0;  // that is added to it
+  bool in_groups = false;      // the masks have bits above a page, which are inserted
+};
+
+// The same parities, each with a bit above the page that is in no other mask.
+color::Parities above_pages(std::span<const std::uint64_t> masks, std::uint32_t color) {
+  // Masks begin above bit 3; bit 0 keeps what the parity must be while masks are added up.
+  std::vector<std::uint64_t> rows;
+  for (std::size_t i = 0; i < masks.size(); ++i) rows.push_back(masks[i] | (color >> i & 1U));
+  rows = gf2_row_basis(rows);
+  std::sort(rows.begin(), rows.end());
+  color::Parities parities;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    parities.masks.push_back(rows[i] & ~std::uint64_t{1});
+    parities.color |= static_cast<std::uint32_t>(rows[i] & 1U) << i;
+    parities.pivots.push_back(static_cast<std::uint32_t>(std::bit_width(rows[i]) - 1));
+  }
+  return parities;
+}
+
 class ParityPool final : public PoolColors {
  public:
-  ParityPool(color::Coloring coloring, std::uint32_t constant, std::string account,
+  ParityPool(color::Coloring coloring, Arranged arranged, std::string account,
              std::optional<Measurement> measured)
       : coloring_(std::move(coloring)),
-        constant_(constant),
+        arranged_(std::move(arranged)),
         account_(std::move(account)),
         measured_(std::move(measured)) {}
 
@@ -83,13 +119,16 @@ class ParityPool final : public PoolColors {
 
   [[nodiscard]] Result<ShareColors> share(const PageArena& arena,
                                           const color::ColorSet& colors) override {
-    DEMARC_TRY(const ColorShare share, share_of_colors(coloring_, colors));
+    const color::Coloring& coloring = arranged_.coloring;
+    DEMARC_TRY(const ColorShare share, share_of_colors(coloring, colors));
     DEMARC_TRY(const std::uint32_t constant,
-               share.coloring.constant_from_rows(coloring_.masks(), constant_));
+               share.coloring.constant_from_rows(coloring.masks(), arranged_.constant));
     const auto masks = share.coloring.masks();
     // As seen from the start of the arena: its pages' constant is in the parities.
+    const std::uint32_t color = share.color ^ constant;
     const auto law =
-        color::make_law(color::Parities{{masks.begin(), masks.end()}, share.color ^ constant});
+        color::make_law(arranged_.in_groups ? above_pages(masks, color)
+                                            : color::Parities{{masks.begin(), masks.end()}, color});
     const color::DeviceAddress begin(arena.address());
     return ShareColors{law,
                        {.arena = begin, .window = *law->window(begin)},
@@ -100,7 +139,7 @@ class ParityPool final : public PoolColors {
     return copy(to, [source](CuCopy2d& copy, const Rows& rows) {
       copy.source_type = cu_memory_host;
       copy.source_host = static_cast<const char*>(source) + rows.done;
-      copy.source_pitch = rows.width;
+      copy.source_pitch = rows.step;
       copy.target_type = cu_memory_device;
       copy.target_device = rows.address.raw();
       copy.target_pitch = rows.pitch;
@@ -115,7 +154,7 @@ class ParityPool final : public PoolColors {
       copy.source_pitch = rows.pitch;
       copy.target_type = cu_memory_host;
       copy.target_host = static_cast<char*>(target) + rows.done;
-      copy.target_pitch = rows.width;
+      copy.target_pitch = rows.step;
       return "cannot copy from coloured memory";
     });
   }
@@ -156,13 +195,18 @@ class ParityPool final : public PoolColors {
       const std::uint64_t run =
           std::min(piece.extent.bytes - done, run_bytes() - at.raw() % run_bytes());
       const auto where = piece.share.place.address(piece.share.law->position(at, {}));
-      Rows* last = all.empty() ? nullptr : &all.back();
-      if (last != nullptr && last->width == run &&
-          (last->count == 1 || where - last->address == last->count * last->pitch)) {
-        last->pitch = (where - last->address) / last->count;
-        ++last->count;
+      // Runs on the pages of a group take turns.
+      const std::size_t open = std::min<std::size_t>(all.size(), count());
+      const auto goes_on = std::find_if(
+          all.end() - static_cast<std::ptrdiff_t>(open), all.end(), [&](const Rows& rows) {
+            return rows.continues(where, done, run, piece.arena.page_bytes());
+          });
+      if (goes_on != all.end()) {
+        goes_on->pitch = (where - goes_on->address) / goes_on->count;
+        goes_on->step = (done - goes_on->done) / goes_on->count;
+        ++goes_on->count;
       } else {
-        all.push_back({where, run, run, 1, done});
+        all.push_back({where, run, run, run, 1, done});
       }
       done += run;
     }
@@ -185,29 +229,59 @@ class ParityPool final : public PoolColors {
     return gpu->check(gpu->api().cuStreamSynchronize(nullptr), what);
   }
 
-  color::Coloring coloring_;
-  std::uint32_t constant_;  // what the arena's pages add to the colours of their chunks
+  color::Coloring coloring_;  // of positions in a page, without the page's constant
+  Arranged arranged_;
   std::string account_;
   std::optional<Measurement> measured_;
 };
 
-// Keeps the pages of the most frequent constant. At least one page has one.
-Result<std::unique_ptr<PoolColors>> keep_one_constant(
+// Pages by their constants; those in doubt are left out.
+using PagesOfConstants = std::map<std::uint32_t, std::vector<std::uint32_t>>;
+
+// As many pages of each constant: page i of a group has the constant i.
+std::vector<std::uint32_t> in_groups(const PagesOfConstants& pages, std::uint32_t constants) {
+  std::vector<std::uint32_t> order;
+  if (pages.size() != constants) return order;
+  const auto least = std::min_element(pages.begin(), pages.end(), [](const auto& a, const auto& b) {
+    return a.second.size() < b.second.size();
+  });
+  for (std::size_t group = 0; group < least->second.size(); ++group) {
+    for (const auto& [constant, own] : pages) order.push_back(own[group]);
+  }
+  return order;
+}
+
+// A pool that lends pages is a whole card's: it keeps pages of all constants, in groups, because
+// half of the memory and more would go back otherwise. Other pools have less than the card, and
+// keep the pages of the most frequent constant, which takes two instructions less an access.
+Result<std::unique_ptr<PoolColors>> keep_pages(
     PageArena& arena, color::Coloring coloring,
     std::span<const std::optional<std::uint32_t>> constants, std::optional<Measurement> measured) {
-  std::map<std::uint32_t, std::vector<std::uint32_t>> pages;
+  PagesOfConstants pages;
   for (std::uint32_t page = 0; page < constants.size(); ++page) {
     if (constants[page]) pages[*constants[page]].push_back(page);
   }
   const auto most = std::max_element(pages.begin(), pages.end(), [](const auto& a, const auto& b) {
     return a.second.size() < b.second.size();
   });
-  const auto& [constant, kept] = *most;
-  DEMARC_CHECK(arena.arrange(kept));
-  std::string account =
-      fmt::format("{} pages measured, {} kept, of one constant", constants.size(), kept.size());
-  return std::make_unique<ParityPool>(std::move(coloring), constant, std::move(account),
-                                      std::move(measured));
+  const auto grouped = in_groups(pages, coloring.colors());
+  if (arena.lending() == Lending::none || grouped.size() <= most->second.size()) {
+    const auto& [constant, kept] = *most;
+    DEMARC_CHECK(arena.arrange(kept));
+    std::string account =
+        fmt::format("{} pages measured, {} kept, of one constant", constants.size(), kept.size());
+    const Arranged arranged{coloring, constant};
+    return std::make_unique<ParityPool>(std::move(coloring), arranged, std::move(account),
+                                        std::move(measured));
+  }
+  DEMARC_CHECK(arena.arrange(grouped, {}, {}, coloring.colors()));
+  std::vector<std::uint64_t> masks(coloring.masks().begin(), coloring.masks().end());
+  for (std::size_t i = 0; i < masks.size(); ++i) masks[i] |= arena.page_bytes() << i;
+  DEMARC_TRY(const color::Coloring of_positions, color::Coloring::make(masks, 0));
+  std::string account = fmt::format("{} pages measured, {} kept, in groups of {} constants",
+                                    constants.size(), grouped.size(), coloring.colors());
+  return std::make_unique<ParityPool>(std::move(coloring), Arranged{of_positions, 0, true},
+                                      std::move(account), std::move(measured));
 }
 
 }  // namespace
@@ -223,8 +297,8 @@ Result<std::unique_ptr<PoolColors>> find_parities(const GpuPointer& gpu,
     if (!constant) continue;  // in doubt: the page goes back to the driver
     DEMARC_TRY(constant, coloring.constant_from_rows(model.masks, *constant));
   }
-  return keep_one_constant(arena, std::move(coloring), constants,
-                           Measurement{std::move(timer), std::move(model)});
+  return keep_pages(arena, std::move(coloring), constants,
+                    Measurement{std::move(timer), std::move(model)});
 }
 
 Result<std::unique_ptr<PoolColors>> given_parities(PageArena& arena, color::Coloring coloring,
@@ -233,9 +307,9 @@ Result<std::unique_ptr<PoolColors>> given_parities(PageArena& arena, color::Colo
     return invalid_input("{} page constants were given for an arena of {} pages", constants.size(),
                          arena.pages());
   }
-  return keep_one_constant(
-      arena, std::move(coloring),
-      std::vector<std::optional<std::uint32_t>>(constants.begin(), constants.end()), std::nullopt);
+  return keep_pages(arena, std::move(coloring),
+                    std::vector<std::optional<std::uint32_t>>(constants.begin(), constants.end()),
+                    std::nullopt);
 }
 
 }  // namespace demarc::cuda

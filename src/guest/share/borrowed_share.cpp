@@ -154,8 +154,9 @@ Result<void> BorrowedShare::map(const color::Extent& extent) {
     return invalid_input("{} bytes from {} on of a lent share of {}", extent.bytes, extent.first,
                          lent_.bytes);
   }
-  const color::ArenaPage end = page_of(extent.end() - 1) + 1;
-  for (color::ArenaPage page = page_of(extent.first); page < end;) {
+  const color::PageRun run = pages_of(extent);
+  const color::ArenaPage end = run.first + run.count;
+  for (color::ArenaPage page = run.first; page < end;) {
     color::ArenaPage behind = page;
     while (behind < end && !mapped_[behind.raw()]) ++behind;
     if (behind > page) DEMARC_CHECK(map_pages({page, behind - page}));

@@ -83,8 +83,8 @@ Result<void> BorrowedShare::show_page(std::uint64_t offset) {
 }
 
 Result<void> BorrowedShare::leave_arena(const color::Extent& extent) {
-  const color::ArenaPage end = page_of(extent.end() - 1) + 1;
-  for (color::ArenaPage page = page_of(extent.first); page < end; ++page) {
+  const color::PageRun run = pages_of(extent);
+  for (color::ArenaPage page = run.first; page < run.first + run.count; ++page) {
     if (!mapped_[page.raw()]) continue;
     DEMARC_CHECK(arena_.unmap(offset_of(page), lent_.page_bytes));
     mapped_[page.raw()] = false;

@@ -17,18 +17,48 @@ constexpr std::uint64_t two_mebibytes = 2 << 20;
 
 std::shared_ptr<ColoredPool> pool_of(std::uint64_t pages,
                                      std::span<const ShareRequest> shares = test::both_halves,
-                                     std::span<const std::uint64_t> masks = test::half_mask) {
-  const auto pool = test::parity_pool(pages * two_mebibytes, shares, masks);
+                                     std::span<const std::uint64_t> masks = test::half_mask,
+                                     Lending lending = Lending::none) {
+  const auto pool =
+      test::parity_pool(pages * two_mebibytes, shares, masks, fake::small_gpu(), lending);
   EXPECT_TRUE(pool) << pool.error().message;
   return *pool;
 }
 
 // The truth of the stand-in agrees with what the pool believes when every chunk is where it should.
-TEST(ColoredPool, every_chunk_of_a_buffer_has_its_colour_by_timing) {
+// So are the bytes that are copied there.
+class ColoredPools : public testing::TestWithParam<std::tuple<Lending, std::uint64_t>> {};
+
+TEST_P(ColoredPools, have_every_chunk_of_a_buffer_in_its_colour_by_timing) {
+  const auto [lending, two] = GetParam();
   const std::uint64_t quarters[] = {0xc4000, 0x18a000};
-  constexpr ShareRequest shares[] = {{{0x3, 4}, 0}, {{0x4, 4}, 0}, {{0x8, 4}, 0}};
-  const auto pool = pool_of(24, shares, quarters);
+  const std::uint64_t rest = 0xfU & ~two;
+  const ShareRequest shares[] = {
+      {{two, 4}, 0}, {{rest & (rest - 1), 4}, 0}, {{rest & ~(rest - 1), 4}, 0}};
+  const auto pool = pool_of(24, shares, quarters, lending);
+  if (lending == Lending::by_descriptor) {
+    EXPECT_EQ(pool->arena().pages() % 4, 0U);
+    EXPECT_THAT(pool->colors().account(), HasSubstr("in groups of 4 constants"));
+  }
   for (std::size_t share = 0; share < 3; ++share) {
+    {
+      const auto copied = pool->allocate(share, 300001).value();
+      std::vector<char> bytes(copied.bytes());
+      for (std::size_t i = 0; i < bytes.size(); ++i)
+        bytes[i] = static_cast<char>(i * 31 + i / 4099);
+      ASSERT_TRUE(copied.upload(bytes.data(), bytes.size()));
+      for (const std::uint64_t at : {0U, 16384U, 299999U}) {
+        char found = 0;
+        ASSERT_TRUE(copied.download(&found, 1, at));
+        EXPECT_EQ(found, bytes[at]) << at;
+        ASSERT_EQ(pool->arena().gpu()->api().cuMemcpyDtoH_v2(&found, copied.address(at).raw(), 1),
+                  0);
+        EXPECT_EQ(found, bytes[at]) << at;
+      }
+      std::vector<char> seen(bytes.size());
+      ASSERT_TRUE(copied.download(seen.data(), seen.size()));
+      EXPECT_TRUE(seen == bytes);
+    }
     const auto before = pool->allocate(share, 300000).value();
     const auto buffer = pool->allocate(share, 1200000).value();
     ASSERT_NE(buffer.first(), color::LinearByte());
@@ -45,6 +75,10 @@ TEST(ColoredPool, every_chunk_of_a_buffer_has_its_colour_by_timing) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(OfFourColours, ColoredPools,
+                         testing::Combine(testing::Values(Lending::none, Lending::by_descriptor),
+                                          testing::Values(0x3U, 0x5U, 0x6U)));
 
 TEST(ColoredPool, an_audit_notices_pages_of_another_colour) {
   const auto pool = pool_of(16);

@@ -174,6 +174,7 @@ struct FakePiece {
   std::uint64_t offset = 0;  // in the physical memory
   std::uint64_t physical = 0;
   std::uint64_t alignments = 0;  // address, bytes and offset together
+  std::uint64_t mapping = 0;     // which of the module's mappings it is a part of
 };
 
 // A launch of the kernel that holds its SM, not yet begun (fake_holds.cpp).
@@ -226,7 +227,8 @@ struct FakeGpu {
   std::map<cuda::AllocationHandle, FakeMemory> memory;
   std::map<DevicePointer, std::uint64_t> mapped;              // page -> physical page
   std::map<DevicePointer, cuda::AllocationHandle> by_kernel;  // pages that the kernel module maps
-  std::map<DevicePointer, FakePiece> pieces;         // what of them the kernel module has mapped
+  std::map<DevicePointer, FakePiece> pieces;  // what of them the kernel module has mapped
+  std::uint64_t mappings_made = 0;
   std::uint32_t small_pieces = 0;                    // that it was asked for, less than a page
   std::map<DevicePointer, std::uint64_t> allocated;  // address -> bytes; host memory too
   std::set<DevicePointer> accessible;                // mapped pages that kernels may use

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <string>
 
 #include "demarc/driver/import_slot.hpp"
@@ -93,6 +94,13 @@ void cut_out(FakeGpu& gpu, DevicePointer address, std::uint64_t bytes) {
   }
 }
 
+// Parts of a mapping that others were laid over are one.
+std::size_t mappings_of(const FakeGpu& gpu) {
+  std::set<std::uint64_t> all;
+  for (const auto& [address, piece] : gpu.pieces) all.insert(piece.mapping);
+  return all.size();
+}
+
 // Whatever else is mapped there: the range must be one that the driver has made.
 std::uint32_t map(MapParameters& given) {
   const auto lock = locked();
@@ -108,12 +116,12 @@ std::uint32_t map(MapParameters& given) {
     if (!gpu.by_kernel.contains(one / fake_page * fake_page)) return status_invalid;
   }
   if (!divides(gpu, given.address) || !divides(gpu, last + 1)) return status_invalid_address;
-  if (gpu.pieces.size() >= gpu.config.max_pieces) return status_no_more;
+  if (mappings_of(gpu) >= gpu.config.max_pieces) return status_no_more;
   std::uint64_t leads_to = given.offset;
   // What is misled leads to other bytes of its page.
   const std::uint32_t misled_from = gpu.config.misled_from;
   if (given.bytes < fake_page && ++gpu.small_pieces >= misled_from && misled_from != 0) {
-    leads_to = given.offset == 0 ? given.bytes : 0;
+    leads_to = given.offset == 0 ? smallest_page : 0;
   }
   void* const target = reinterpret_cast<void*>(given.address);  // NOLINT
   const int rights = given.attributes[0].mapping == read_only ? PROT_READ : PROT_READ | PROT_WRITE;
@@ -124,7 +132,7 @@ std::uint32_t map(MapParameters& given) {
   }
   cut_out(gpu, given.address, given.bytes);
   gpu.pieces[given.address] = {given.bytes, leads_to, memory->second.physical,
-                               given.address | given.bytes | given.offset};
+                               given.address | given.bytes | given.offset, ++gpu.mappings_made};
   return 0;
 }
 

@@ -39,11 +39,11 @@ ret;
 // The table that the code of a colour needs, and an arena behind which nothing lies.
 class MarkedArena {
  public:
-  explicit MarkedArena(const std::vector<std::byte>& table) : memory_{table, {}} {
+  explicit MarkedArena(const Colors& colors) : memory_{colors.table(), {}} {
     launch_.buffers.resize(2);
-    launch_.buffers[0].bytes = table.size();
+    launch_.buffers[0].bytes = memory_[0].size();
     addresses_ = gpu::default_addresses(launch_);
-    base_ = (addresses_[1] + page - 1) / page * page;
+    base_ = colors.first_from(addresses_[1]);
     memory_[1].resize(base_ - addresses_[1] + pages * page, untouched);
     launch_.buffers[1].bytes = memory_[1].size();
   }
@@ -109,7 +109,7 @@ using AllColors = std::vector<std::unique_ptr<Colors>>;
 
 // Each colour's code writes where its chunks lie, and nowhere else.
 void expect_mapping(const AllColors& colors) {
-  MarkedArena arena(colors[0]->table());
+  MarkedArena arena(*colors[0]);
   constexpr std::uint32_t apart = 1U << 24U;  // marks of two colours
   for (std::size_t i = 0; i < colors.size(); ++i) {
     const auto findings = arena.mark(*colors[i], 0, colors[i]->bytes() / colors[i]->granule(),
@@ -187,7 +187,7 @@ TEST_P(RemainderMapping, leads_outside_of_the_arena_behind_the_last_chunk) {
   const color::RemainderColoring coloring = random_coloring(GetParam());
   const AllColors known = all_of<RemainderColors>(coloring);
   const AllColors at_load = all_of<RemainderColorsAtLoad>(coloring);
-  MarkedArena arena(coloring.table());
+  MarkedArena arena(*known[0]);
   for (std::uint32_t i = 0; i < coloring.colors(); ++i) {
     const color::RemainderSteps steps = coloring.steps(i).value();
     const std::uint64_t behind = steps.end - steps.begin;
@@ -210,19 +210,24 @@ TEST_P(RemainderMapping, leads_outside_of_the_arena_behind_the_last_chunk) {
 INSTANTIATE_TEST_SUITE_P(Pages, RemainderMapping, testing::Range<std::uint64_t>(1, 6));
 
 TEST(ParityMapping, of_rewritten_code_is_that_of_the_colouring_for_all_chunks_of_64_pages) {
-  for (const std::vector<std::uint64_t>& masks :
-       std::vector<std::vector<std::uint64_t>>{{0xc4000},
-                                               {0x18a000, 0xc4000},
-                                               {0x600, 0x1fa000},
-                                               {0x110, 0x420, 0x1f5840},
-                                               {0x22000, 0x14000, 0x48000}}) {
+  for (const auto& [masks, pivots] :
+       std::vector<std::pair<std::vector<std::uint64_t>, std::vector<std::uint32_t>>>{
+           {{0xc4000}, {}},
+           {{0x18a000, 0xc4000}, {}},
+           {{0x600, 0x1fa000}, {}},
+           {{0x110, 0x420, 0x1f5840}, {}},
+           {{0x22000, 0x14000, 0x48000}, {}},
+           {{0x2c4000}, {21}},
+           {{0x6c4000}, {22}},
+           {{0x38a000, 0x4c4000}, {21, 22}},
+           {{0x200110, 0x400420, 0x9f5840}, {21, 22, 23}}}) {
     for (const bool at_load : {false, true}) {
       AllColors colors;
       for (std::uint32_t color = 0; color < 1U << masks.size(); ++color) {
         if (at_load) {
-          colors.push_back(std::make_unique<MaskColorsAtLoad>(masks, color, pages));
+          colors.push_back(std::make_unique<MaskColorsAtLoad>(masks, color, pages, pivots));
         } else {
-          colors.push_back(std::make_unique<MaskColors>(masks, color, pages));
+          colors.push_back(std::make_unique<MaskColors>(masks, color, pages, pivots));
         }
       }
       expect_mapping(colors);

@@ -114,7 +114,7 @@ TEST_F(ProcessesOfTenants, run_nothing_where_the_first_bytes_of_their_share_cann
   server->lends_no_page = true;
   DevicePointer address = 0;
   EXPECT_THAT(refusal("cuMemAlloc_v2", &address, std::size_t{one_extent}),
-              HasSubstr("with 0 descriptors"));
+              HasSubstr("with 1 descriptors"));
 }
 
 TEST_F(ProcessesOfTenants, are_none_with_another_token) {

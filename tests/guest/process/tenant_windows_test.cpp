@@ -116,7 +116,7 @@ TEST_F(WindowsOfTenants, let_machine_code_reach_what_was_allocated_before_and_af
   EXPECT_EQ(launch(function, after), std::nullopt);
   EXPECT_EQ(words_at(after), counted);
   EXPECT_EQ(block.record.max_window_bytes(), 2 * one_extent);
-  EXPECT_EQ(block.record.max_window_mappings(), 248U);
+  EXPECT_EQ(block.record.max_window_mappings(), 2 * 63U);
   const auto names = recorded(Recorded::window_kernel);
   ASSERT_EQ(names.size(), 1U);
   EXPECT_EQ(names[0].name, "fills");
@@ -251,7 +251,7 @@ TEST_F(WindowsOfTenants, that_lead_elsewhere_than_arithmetic_are_taken_away_and_
     attach();
     told.clear();
   };
-  constexpr std::uint32_t pieces = 124;
+  constexpr std::uint32_t pieces = 63;
   block.windows = WindowUse::always;
   for (const std::uint32_t piece : {1U, 60U, pieces}) {
     mislead_from(piece);

@@ -74,10 +74,12 @@ TEST(BorrowedShare, of_more_bytes_than_its_pages_have_room_for_is_refused) {
 TEST(BorrowedShare, of_parities_that_are_none_or_have_a_table_is_refused) {
   const auto pool = lent_parities({0, 0});
   for (const auto& [masks, why] :
-       {std::pair{std::vector<std::uint64_t>{0x200000},
-                  "mask 0x200000, which reaches beyond a page"},
-        std::pair{std::vector<std::uint64_t>{}, "of 0 masks; 1 to 8 were expected"},
-        std::pair{std::vector<std::uint64_t>(9, 0xc4000), "of 9 masks; 1 to 8 were expected"}}) {
+       {std::pair{std::vector<std::uint64_t>{0x400000},
+                  "with masks that reach up to 0x400000: the pages are no whole groups"},
+        std::pair{std::vector<std::uint64_t>{},
+                  "of 0 masks and 0 inserted bits; 1 to 8 were expected"},
+        std::pair{std::vector<std::uint64_t>(9, 0xc4000),
+                  "of 9 masks and 0 inserted bits; 1 to 8 were expected"}}) {
     expect_refused(*pool, why, [&masks = masks](LentShare& lent) {
       lent.law = color::make_law(color::Parities{masks, 0});
     });

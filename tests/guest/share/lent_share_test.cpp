@@ -237,7 +237,20 @@ TEST(LentShare, is_refused_by_a_pool_that_cannot_lend_it) {
   EXPECT_TRUE(pool->lend(1));
   EXPECT_THAT(lent_parities({1, 1}, both_halves, Lending::none)->lend(0).error().message,
               HasSubstr("share 0: the pages of the pool were not made to be lent"));
-  EXPECT_EQ(lent_parities({1, 0})->lend(0).value().pages, 1U) << "pages of one constant are kept";
+}
+
+// Which is whole groups where that is more than the pages of one constant.
+TEST(LentShare, has_as_many_pages_as_one_law_serves) {
+  const auto pages = [](const std::vector<std::uint32_t>& constants) {
+    return lent_parities(constants)->lend(0).value().pages;
+  };
+  EXPECT_EQ(pages({1, 0}), 2U);
+  EXPECT_EQ(pages({0, 0, 1, 0, 1, 0}), 4U) << "as many as have the most frequent constant";
+  EXPECT_EQ(pages({1, 0, 1, 0, 1, 0, 1}), 6U);
+  EXPECT_EQ(pages({1, 1, 0, 1}), 3U);
+  EXPECT_EQ(pages({1, 1}), 2U);
+  EXPECT_EQ(test::pool_of_constants(test::fake_gpu(), {1, 0, 1, 0}).value()->arena().pages(), 2U)
+      << "what is not lent has the shorter law";
 }
 
 }  // namespace

@@ -32,8 +32,14 @@ bool is_mapped(std::uint64_t address) {
   return read;
 }
 
+// Pages by their constants, and the mappings that a page of the window takes.
+struct PagesOfArena {
+  std::vector<std::uint32_t> constants;
+  std::uint64_t pieces;
+};
+
 // A share of four pages, two of its own linear bytes, beside another's of as many.
-class ShownWindows : public testing::Test {
+class ShownWindows : public testing::TestWithParam<PagesOfArena> {
  protected:
   Result<BorrowedShare> opened() {
     return BorrowedShare::open(pool->arena().gpu(), pool->lend(1).value(), {},
@@ -54,11 +60,12 @@ class ShownWindows : public testing::Test {
     test::configure(config);
   }
 
-  std::shared_ptr<ColoredPool> pool = test::lent_parities({0, 0, 0, 0});
+  std::shared_ptr<ColoredPool> pool = test::lent_parities(GetParam().constants);
+  std::uint64_t pieces = GetParam().pieces;
   Extent whole{{}, 2 * page_of_share};
 };
 
-TEST_F(ShownWindows, hold_the_share_s_bytes_each_at_its_own_number) {
+TEST_P(ShownWindows, hold_the_share_s_bytes_each_at_its_own_number) {
   std::vector<unsigned char> content(whole.bytes);
   for (std::size_t i = 0; i < content.size(); ++i) {
     content[i] = static_cast<unsigned char>(i * 31 + i / 4096);
@@ -71,7 +78,7 @@ TEST_F(ShownWindows, hold_the_share_s_bytes_each_at_its_own_number) {
   EXPECT_EQ(std::memcmp(at(share.window().raw()), content.data(), content.size()), 0);
 }
 
-TEST_F(ShownWindows, reach_no_byte_of_another_s_share) {
+TEST_P(ShownWindows, reach_no_byte_of_another_s_share) {
   const ColoredBuffer other = pool->allocate(0, whole.bytes).value();
   const std::vector<unsigned char> pattern(whole.bytes, 0x5a);
   ASSERT_TRUE(other.upload(pattern.data(), pattern.size()));
@@ -85,7 +92,7 @@ TEST_F(ShownWindows, reach_no_byte_of_another_s_share) {
   EXPECT_TRUE(seen == std::vector<unsigned char>(whole.bytes, 0xff));
 }
 
-TEST_F(ShownWindows, lie_in_the_share_s_colour_by_what_the_card_does) {
+TEST_P(ShownWindows, lie_in_the_share_s_colour_by_what_the_card_does) {
   const auto module_of = test::fake_symbol<std::uint64_t(std::uint64_t)>("fake_module_of");
   const LentShare lent = pool->lend(1).value();
   const BorrowedShare share = shown();
@@ -97,36 +104,36 @@ TEST_F(ShownWindows, lie_in_the_share_s_colour_by_what_the_card_does) {
   }
 }
 
-TEST_F(ShownWindows, end_where_what_was_shown_ends) {
+TEST_P(ShownWindows, end_where_what_was_shown_ends) {
   auto share = opened().value();
   ASSERT_TRUE(share.prepare_showing());
   ASSERT_TRUE(share.map(whole));
   ASSERT_TRUE(share.show({{}, page_of_share}));
   EXPECT_TRUE(is_mapped(share.window().raw() + page_of_share - 1));
   EXPECT_FALSE(is_mapped(share.window().raw() + page_of_share));
-  EXPECT_EQ(share.pieces(), 124U);
+  EXPECT_EQ(share.pieces(), pieces);
   ASSERT_TRUE(share.show(whole));
   EXPECT_TRUE(is_mapped(share.window().raw() + page_of_share));
-  EXPECT_EQ(share.pieces(), 248U) << "what is shown already is not shown anew";
+  EXPECT_EQ(share.pieces(), 2 * pieces) << "what is shown already is not shown anew";
   share.hide({LinearByte(page_of_share), page_of_share});
   EXPECT_FALSE(is_mapped(share.window().raw() + page_of_share));
   EXPECT_TRUE(is_mapped(share.window().raw()));
-  EXPECT_EQ(share.pieces(), 124U);
+  EXPECT_EQ(share.pieces(), pieces);
   share.hide(whole);
   EXPECT_FALSE(is_mapped(share.window().raw()));
   EXPECT_EQ(share.pieces(), 0U);
   ASSERT_TRUE(share.show(whole)) << "again";
-  EXPECT_EQ(share.pieces(), 248U);
+  EXPECT_EQ(share.pieces(), 2 * pieces);
 }
 
-TEST_F(ShownWindows, leave_nothing_behind) {
+TEST_P(ShownWindows, leave_nothing_behind) {
   const std::int64_t before = objects_alive();
   { const BorrowedShare share = shown(); }
   EXPECT_EQ(objects_alive(), before);
 }
 
 // Then the process reaches no byte of another's by whatever address.
-TEST_F(ShownWindows, stay_where_the_arena_s_pages_are_left) {
+TEST_P(ShownWindows, stay_where_the_arena_s_pages_are_left) {
   BorrowedShare share = shown();
   std::memset(at(share.window().raw()), 0x77, whole.bytes);
   EXPECT_TRUE(is_mapped(share.arena().raw()));
@@ -145,8 +152,10 @@ TEST_F(ShownWindows, stay_where_the_arena_s_pages_are_left) {
   EXPECT_EQ(*at(share.window().raw() + whole.bytes - 1), 0x77);
 }
 
-TEST_F(ShownWindows, are_refused_where_the_machine_has_no_more_mappings) {
-  plant([](fake::FakeConfig& config) { config.max_pieces = 150; });
+TEST_P(ShownWindows, are_refused_where_the_machine_has_no_more_mappings) {
+  plant([](fake::FakeConfig& config) {
+    config.max_pieces = static_cast<std::uint32_t>(GetParam().pieces + 20);
+  });
   auto share = opened().value();
   ASSERT_TRUE(share.prepare_showing());
   ASSERT_TRUE(share.map(whole));
@@ -158,7 +167,7 @@ TEST_F(ShownWindows, are_refused_where_the_machine_has_no_more_mappings) {
   EXPECT_EQ(share.pieces(), 0U);
 }
 
-TEST_F(ShownWindows, are_refused_where_the_driver_maps_otherwise_than_is_known) {
+TEST_P(ShownWindows, are_refused_where_the_driver_maps_otherwise_than_is_known) {
   plant([](fake::FakeConfig& config) { config.map_calls = 2; });
   auto share = opened().value();
   ASSERT_TRUE(share.prepare_showing());
@@ -168,7 +177,7 @@ TEST_F(ShownWindows, are_refused_where_the_driver_maps_otherwise_than_is_known) 
             "the driver mapped memory by 2 calls of the kernel module, not by one");
 }
 
-TEST_F(ShownWindows, are_prepared_before_pages_are_mapped) {
+TEST_P(ShownWindows, are_prepared_before_pages_are_mapped) {
   auto share = opened().value();
   EXPECT_FALSE(share.show(whole)) << "not prepared";
   ASSERT_TRUE(share.map({{}, 1}));
@@ -177,7 +186,7 @@ TEST_F(ShownWindows, are_prepared_before_pages_are_mapped) {
   EXPECT_THAT(late.error().message, HasSubstr("are mapped already"));
 }
 
-TEST_F(ShownWindows, show_whole_pages_that_are_mapped) {
+TEST_P(ShownWindows, show_whole_pages_that_are_mapped) {
   auto share = opened().value();
   ASSERT_TRUE(share.prepare_showing());
   ASSERT_TRUE(share.map({{}, 1}));
@@ -201,6 +210,10 @@ TEST(ShownWindowsOfRemainders, are_refused_with_the_reason) {
   EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
   EXPECT_THAT(refused.error().message, HasSubstr("colours change every 256 bytes"));
 }
+
+INSTANTIATE_TEST_SUITE_P(OfOneConstantAndOfBoth, ShownWindows,
+                         testing::Values(PagesOfArena{{0, 0, 0, 0}, 124},
+                                         PagesOfArena{{0, 1, 1, 0}, 63}));
 
 }  // namespace
 }  // namespace demarc::cuda
