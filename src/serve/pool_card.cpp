@@ -5,6 +5,8 @@
 
 #include "demarc/card/proof.hpp"
 #include "demarc/color/color_scheme.hpp"
+#include "demarc/color/page_colors.hpp"
+#include "demarc/color/page_pieces.hpp"
 #include "demarc/driver/page_mappings.hpp"
 #include "demarc/driver/sync_domain.hpp"
 #include "demarc/guest/lent_share.hpp"
@@ -61,10 +63,14 @@ Result<std::unique_ptr<PoolCard>> PoolCard::create(const Config& config) {
   DEMARC_TRY(const cuda::CardPointer card, cuda::Card::open(gpu));
   // Before memory is taken and measured, which takes a while: how much each has is told then.
   DEMARC_TRY(const std::uint32_t domains, domains_of(gpu));
-  const CardNumbers numbers{
+  CardNumbers numbers{
       card->topology(), domains,
       [](const color::ColorSet&) -> Result<std::uint64_t> { return ~std::uint64_t{}; }, 0,
       ~std::uint64_t{}};
+  if (const auto pages = color::page_colors(device); !pages) {
+    numbers.window_bytes = 0;
+    numbers.no_windows = pages.error().message;
+  }
   DEMARC_CHECK(terms_of(config, numbers));
   DEMARC_TRY(const std::uint64_t bytes, arena_bytes(config, *gpu));
   std::vector<cuda::ShareRequest> requests;
@@ -116,20 +122,20 @@ Result<std::unique_ptr<PoolCard>> PoolCard::adopt(cuda::CardPointer card,
   return side;
 }
 
-CardNumbers PoolCard::numbers() const {
-  return {card_->topology(), sync_domains_,
-          [this](const color::ColorSet& colors) -> Result<std::uint64_t> {
-            DEMARC_TRY(const lease::Share found, share(colors));
-            return found.bytes;
-          },
-          0, window_bytes()};
-}
-
 // An eighth of the mappings is left to the other programs of the machine.
-std::uint64_t PoolCard::window_bytes() const {
-  const std::uint64_t granule = shares_.begin()->second.share.law->granule();
-  if (granule < cuda::mapped_page_bytes) return 0;
-  return cuda::max_mapped_pieces / 8 * 7 * granule;
+CardNumbers PoolCard::numbers() const {
+  CardNumbers numbers{card_->topology(), sync_domains_,
+                      [this](const color::ColorSet& colors) -> Result<std::uint64_t> {
+                        DEMARC_TRY(const lease::Share found, share(colors));
+                        return found.bytes;
+                      }};
+  const color::Law& law = *shares_.begin()->second.share.law;
+  if (const auto survives = color::check_survives_pages(law); survives) {
+    numbers.window_bytes = cuda::max_mapped_pieces / 8 * 7 * law.granule();
+  } else {
+    numbers.no_windows = survives.error().message;
+  }
+  return numbers;
 }
 
 const std::string& PoolCard::uuid() const {
