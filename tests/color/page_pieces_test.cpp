@@ -3,18 +3,24 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <optional>
+#include <set>
+
 #include "demarc/base/gf2.hpp"
 #include "demarc/color/law.hpp"
+#include "demarc/device/device.hpp"
 
 namespace demarc::color {
 namespace {
 
 using testing::HasSubstr;
+using Masks = std::vector<std::uint64_t>;
 
 constexpr std::uint64_t page_of_arena = std::uint64_t{2} << 20U;
 
-Result<std::vector<PagePiece>> pieces_of(const std::vector<std::uint64_t>& masks,
-                                         std::uint32_t color, const Extent& extent) {
+Result<std::vector<PagePiece>> pieces_of(const Masks& masks, std::uint32_t color,
+                                         const Extent& extent) {
   return page_pieces(*make_law(Parities{masks, color}), {}, extent, page_of_arena,
                      smallest_page_bytes);
 }
@@ -36,8 +42,7 @@ TEST(PagePieces, are_the_share_s_own_chunks_in_the_order_of_their_numbers) {
 // of its own.
 TEST(PagePieces, hold_every_byte_once_in_its_own_colour_and_within_a_page) {
   for (const auto& [masks, colors] :
-       {std::pair{std::vector<std::uint64_t>{0xc4000}, 2U},
-        std::pair{std::vector<std::uint64_t>{0x18a000, 0xc4000}, 4U}}) {
+       {std::pair{Masks{0xc4000}, 2U}, std::pair{Masks{0x18a000, 0xc4000}, 4U}}) {
     for (std::uint32_t color = 0; color < colors; ++color) {
       const Extent extent{LinearByte(page_of_arena), 2 * page_of_arena};
       const auto law = make_law(Parities{masks, color});
@@ -65,6 +70,62 @@ TEST(PagePieces, hold_every_byte_once_in_its_own_colour_and_within_a_page) {
   const auto pieces = pieces_of({0xc4000}, 0, {LinearByte(0), page_of_arena});
   ASSERT_TRUE(pieces);
   EXPECT_EQ(pieces->size(), 124U);
+}
+
+// Pages of the card's memory in which bits beyond a page add nothing to these masks, as a pool
+// keeps them.
+std::vector<std::uint64_t> pages_of_one_constant(const Masks& masks, std::size_t count) {
+  std::vector<std::uint64_t> pages;
+  for (std::uint64_t page = 0; pages.size() < count; page += page_of_arena) {
+    if (std::none_of(masks.begin(), masks.end(),
+                     [page](std::uint64_t mask) { return parity(page, mask) != 0; })) {
+      pages.push_back(page);
+    }
+  }
+  return pages;
+}
+
+// By the tables of Fractional GPUs (RTAS 2019), which take physical addresses: bytes of a page have
+// one colour if they agree in every sum of module bits that is one throughout each page.
+TEST(PagePieces, of_a_gtx_1080_and_a_v100_divide_an_arena_by_the_maps_of_these_cards) {
+  for (const auto& [card, count] : {std::pair("gtx1080", 2U), std::pair("v100", 8U)}) {
+    const gpu::AddressMap map = *gpu::find_device(card).value().address_map;
+    const Masks physical = gpu::masks_at_granularity(map.module.rows, smallest_page_bytes);
+    ASSERT_EQ(std::uint32_t{1} << physical.size(), count) << card;
+    Masks masks = physical;
+    for (std::uint64_t& mask : masks) mask &= page_of_arena - 1;
+    const auto pages = pages_of_one_constant(physical, 8);
+    std::vector<std::optional<std::uint32_t>> owner(pages.size() * page_of_arena /
+                                                    smallest_page_bytes);
+    std::set<std::uint32_t> modules_of_color[8];
+    for (std::uint32_t color = 0; color < count; ++color) {
+      const auto law = make_law(Parities{masks, color});
+      const Extent all{{}, law->bytes({page_of_arena, pages.size()})};
+      const auto pieces = page_pieces(*law, {}, all, page_of_arena, smallest_page_bytes);
+      ASSERT_TRUE(pieces) << pieces.error().message;
+      LinearByte next = {};
+      for (const PagePiece& piece : *pieces) {
+        EXPECT_EQ(piece.linear, next);
+        next = next + piece.bytes;
+        for (std::uint64_t at = piece.at.raw(); at < piece.at.raw() + piece.bytes; at += 1024) {
+          const std::uint64_t address = pages[at / page_of_arena] + at % page_of_arena;
+          for (std::size_t i = 0; i < physical.size(); ++i) {
+            ASSERT_EQ(parity(address, physical[i]), color >> i & 1U) << card << " at " << at;
+          }
+          modules_of_color[color].insert(map.module(address));
+          if (at % smallest_page_bytes != 0) continue;
+          ASSERT_FALSE(owner[at / smallest_page_bytes]) << "two colours have page " << at;
+          owner[at / smallest_page_bytes] = color;
+        }
+      }
+      EXPECT_EQ(next, all.end());
+    }
+    EXPECT_EQ(std::count(owner.begin(), owner.end(), std::nullopt), 0) << "each page has a colour";
+    // No module serves two colours: each has its part of the L2's sets, the banks and the buses.
+    std::size_t served = 0;
+    for (const auto& modules : modules_of_color) served += modules.size();
+    EXPECT_EQ(served, map.module.count()) << card;
+  }
 }
 
 TEST(PagePieces, are_refused_where_colours_change_within_a_page) {
