@@ -56,7 +56,8 @@ TEST(PageColors, are_those_of_remainders_too_if_their_chunks_are_pages) {
     }
     const auto found = page_colors(device);
     EXPECT_EQ(found.has_value(), interleave == 4096);
-    if (found) EXPECT_EQ(*found, (PageColors{4, 4096})) << "of six runs";
+    if (!found) continue;
+    EXPECT_EQ(*found, (PageColors{4, 4096})) << "of six runs";
   }
 }
 

@@ -30,6 +30,23 @@ TEST(ProbedWindows, of_a_gtx_1080_have_two_colours_and_of_a_v100_eight_at_4_kib)
   EXPECT_EQ(windows_of(planted_truth("v100").value()).colors, (PageColors{8, 4096}));
 }
 
+// Two masks that are one within the pages of 2 MiB in which the driver gives memory.
+TEST(ProbedWindows, have_the_colours_within_a_page_of_the_driver) {
+  PlantedTruth truth;
+  truth.facts.name = "small physical";
+  truth.facts.physical_addresses = true;
+  truth.facts.address_bits = 22;
+  truth.facts.sms = 4;
+  truth.facts.l2_bytes = 16 * 4 * 128;
+  truth.bank.rows = {0x201000, 0x001000, 0x084800};
+  truth.set.rows = {0x201000, 0x001000, 0x000280, 0x010100};
+  truth.module.rows = {0x201000, 0x001000};
+  truth.cache_module = truth.module;
+  truth.ways = 4;
+  truth.miss_registers = 12;
+  EXPECT_EQ(windows_of(truth).colors, (PageColors{2, 4096}));
+}
+
 TEST(ProbedWindows, of_an_h100_have_four_colours_in_runs_of_8_kib) {
   const WindowFinding found = windows_of(planted_truth("h100").value());
   EXPECT_TRUE(found.known);
