@@ -58,7 +58,10 @@ SliceModel make_slice_model(const LatencyMatrix& latencies, std::uint64_t page_b
   for (std::uint64_t mask = 1; mask < chunks; ++mask) {
     std::size_t votes = 0;
     for (std::size_t c = 0; c < few.size(); ++c) {
-      if (constancy(few[c], mask).constant) votes += members[c].size();
+      // The first chunks of a large cluster lie low in the page, where high bits are always 0.
+      const bool constant =
+          constancy(few[c], mask).constant && constancy(members[c], mask).constant;
+      if (constant) votes += members[c].size();
     }
     share[mask] = static_cast<double>(votes) / static_cast<double>(chunks);
     if (share[mask] >= shown_votes) model.votes.push_back({mask * model.chunk_bytes, share[mask]});

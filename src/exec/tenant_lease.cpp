@@ -3,7 +3,21 @@
 
 #include <filesystem>
 
+#include "demarc/color/page_pieces.hpp"
+
 namespace demarc::cuda {
+namespace {
+
+// Each process of the program finds out, too, but the program has begun by then.
+Result<void> check_windows(const lease::Lease& lease) {
+  if (const auto survive = color::check_survives_pages(*lease.share.law); !survive) {
+    return missing_capability("--windows always is not possible in the memory of tenant '{}': {}",
+                              lease.tenant, survive.error().message);
+  }
+  return {};
+}
+
+}  // namespace
 
 Result<TenantLease> TenantLease::open(const ConfinePlan& plan, const Control& control) {
   // The program's processes may be in other folders.
@@ -16,6 +30,7 @@ Result<TenantLease> TenantLease::open(const ConfinePlan& plan, const Control& co
   }
   DEMARC_TRY(auto client, lease::LeaseClient::connect(socket));
   DEMARC_TRY(auto opened, client.open(plan.tenant, control.value()));
+  if (plan.windows == WindowUse::always) DEMARC_CHECK(check_windows(opened.lease));
   if (opened.token.size() >= sizeof block.lease_token) {
     return check_failed("the token of the lease has {} characters; at most {} were expected",
                         opened.token.size(), sizeof block.lease_token - 1);

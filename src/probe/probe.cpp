@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "demarc/base/text.hpp"
+#include "demarc/color/color_scheme.hpp"
 #include "progress_part.hpp"
 
 namespace demarc::probe {
@@ -190,6 +191,31 @@ Result<void> probe_hidden(TimedMemory& memory, const ProbeOptions& options,
   return {};
 }
 
+// By what was found, as `serve` will read it in the description; where physical addresses are
+// known, by the modules, if they isolate.
+WindowFinding judge_windows(const MemoryReport& report) {
+  constexpr std::uint64_t driver_page_bytes = std::uint64_t{2} << 20U;
+  if (!report.decided) {
+    return {false, {}, "the structure of the memory could not be decided"};
+  }
+  gpu::Device device;
+  device.name = report.facts.name;
+  device.address_map = report.map;
+  const bool physical = report.facts.physical_addresses;
+  const bool isolate = physical ? report.module->isolated.value_or(false)
+                                : color::color_scheme(device, 2).has_value();
+  if (!isolate) {
+    return {true,
+            {},
+            "no colours were found that isolate, so there is nothing that a page table could "
+            "divide"};
+  }
+  const auto found = physical ? color::page_colors(report.map.module.rows, driver_page_bytes)
+                              : color::page_colors(device);
+  if (!found) return {true, {}, found.error().message};
+  return {true, *found, {}};
+}
+
 }  // namespace
 
 Result<MemoryReport> probe_memory(TimedMemory& memory, const ProbeOptions& options,
@@ -203,6 +229,7 @@ Result<MemoryReport> probe_memory(TimedMemory& memory, const ProbeOptions& optio
   } else {
     DEMARC_CHECK(probe_hidden(memory, options, progress, report));
   }
+  report.windows = judge_windows(report);
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   report_progress(progress, 1, "done");
   return report;

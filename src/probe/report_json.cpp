@@ -106,6 +106,14 @@ Json remainder_conflicts_json(const RemainderConflicts& conflicts) {
           {"uncertain_pages", conflicts.uncertain}};
 }
 
+Json windows_json(const WindowFinding& finding) {
+  const auto& colors = finding.colors;
+  return {{"possible", finding.known ? Json(colors.has_value()) : Json()},
+          {"colours", colors ? Json(colors->colors) : Json()},
+          {"granule_bytes", colors ? Json(colors->granule) : Json()},
+          {"reason", colors ? Json() : Json(finding.reason)}};
+}
+
 }  // namespace
 
 std::string report_to_json(const MemoryReport& report) {
@@ -127,6 +135,7 @@ std::string report_to_json(const MemoryReport& report) {
                       {"colours_for_dram_reads", entry.dram}});
   }
   json["colours"] = std::move(colors);
+  json["windows"] = windows_json(report.windows);
   if (report.bank) json["bank"] = hash_json(*report.bank);
   if (report.set) json["set"] = hash_json(*report.set);
   if (report.module) json["module"] = module_json(*report.module);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "demarc/base/text.hpp"
+#include "demarc/color/page_pieces.hpp"
 #include "demarc/probe/probe.hpp"
 
 namespace demarc::probe {
@@ -109,6 +110,17 @@ void add_remainder_conflicts(std::string& out, const RemainderConflicts& conflic
   out += "\n";
 }
 
+void add_windows(std::string& out, const WindowFinding& finding) {
+  if (!finding.colors) {
+    append(out, "- windows: {}: {}\n", finding.known ? "no" : "not known", finding.reason);
+    return;
+  }
+  append(out,
+         "- windows: yes: {} colours change only every {} KiB, so the page table (pages of {} KiB) "
+         "can divide them, and code without PTX can run in a tenant\n",
+         finding.colors->colors, finding.colors->granule / 1024, color::smallest_page_bytes / 1024);
+}
+
 }  // namespace
 
 std::string report_to_text(const MemoryReport& report) {
@@ -116,6 +128,7 @@ std::string report_to_text(const MemoryReport& report) {
   append(out, "memory of {}: {} in {:.1f} s\n", report.facts.name,
          report.decided ? "structure found" : "NOT decided", report.seconds);
   for (const auto& sentence : report.verdict) append(out, "- {}\n", sentence);
+  add_windows(out, report.windows);
   if (report.bank) add_hash(out, *report.bank);
   if (report.set) add_hash(out, *report.set);
   if (report.module) add_module(out, *report.module);

@@ -5,6 +5,7 @@
 
 #include "demarc/card/proof.hpp"
 #include "demarc/color/color_scheme.hpp"
+#include "demarc/color/page_colors.hpp"
 #include "demarc/color/page_pieces.hpp"
 #include "demarc/driver/page_mappings.hpp"
 #include "demarc/driver/sync_domain.hpp"
@@ -62,10 +63,14 @@ Result<std::unique_ptr<PoolCard>> PoolCard::create(const Config& config) {
   DEMARC_TRY(const cuda::CardPointer card, cuda::Card::open(gpu));
   // Before memory is taken and measured, which takes a while: how much each has is told then.
   DEMARC_TRY(const std::uint32_t domains, domains_of(gpu));
-  const CardNumbers numbers{
+  CardNumbers numbers{
       card->topology(), domains,
       [](const color::ColorSet&) -> Result<std::uint64_t> { return ~std::uint64_t{}; }, 0,
       ~std::uint64_t{}};
+  if (const auto pages = color::page_colors(device); !pages) {
+    numbers.window_bytes = 0;
+    numbers.no_windows = pages.error().message;
+  }
   DEMARC_CHECK(terms_of(config, numbers));
   DEMARC_TRY(const std::uint64_t bytes, arena_bytes(config, *gpu));
   std::vector<cuda::ShareRequest> requests;
@@ -118,23 +123,27 @@ Result<std::unique_ptr<PoolCard>> PoolCard::adopt(cuda::CardPointer card,
 }
 
 CardNumbers PoolCard::numbers() const {
-  return {card_->topology(), sync_domains_,
-          [this](const color::ColorSet& colors) -> Result<std::uint64_t> {
-            DEMARC_TRY(const lease::Share found, share(colors));
-            return found.bytes;
-          },
-          0, window_bytes()};
+  CardNumbers numbers{card_->topology(), sync_domains_,
+                      [this](const color::ColorSet& colors) -> Result<std::uint64_t> {
+                        DEMARC_TRY(const lease::Share found, share(colors));
+                        return found.bytes;
+                      }};
+  if (const auto bytes = window_bytes(); bytes) {
+    numbers.window_bytes = *bytes;
+  } else {
+    numbers.no_windows = bytes.error().message;
+  }
+  return numbers;
 }
 
 // An eighth of the mappings is left to the other programs of the machine. Shares of one pool take
 // about as many for a page of their windows.
-std::uint64_t PoolCard::window_bytes() const {
+Result<std::uint64_t> PoolCard::window_bytes() const {
   std::size_t most = 0;
   for (const auto& [colors, lent] : shares_) {
-    const auto pieces = color::page_pieces(*lent.share.law, table(), {{}, page_bytes()},
-                                           page_bytes(), cuda::mapped_page_bytes);
-    if (!pieces) return 0;
-    most = std::max(most, pieces->size());
+    DEMARC_TRY(const auto pieces, color::page_pieces(*lent.share.law, table(), {{}, page_bytes()},
+                                                     page_bytes(), color::smallest_page_bytes));
+    most = std::max(most, pieces.size());
   }
   return cuda::max_mapped_pieces / 8 * 7 / most * page_bytes();
 }

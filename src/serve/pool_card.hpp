@@ -42,8 +42,8 @@ class PoolCard : public CardSide {
   [[nodiscard]] Result<void> move(const std::string& control, const gpu::TpcSet& tpcs) override;
 
  private:
-  // Linear bytes that page tables can show at a time, for all tenants together.
-  [[nodiscard]] std::uint64_t window_bytes() const;
+  // That all tenants together can have; missing_capability where the colours change within pages.
+  [[nodiscard]] Result<std::uint64_t> window_bytes() const;
   struct Lent {
     lease::Share share;
     cuda::ColoredBuffer all;  // all bytes of the share, for zeros

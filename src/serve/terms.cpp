@@ -154,14 +154,14 @@ Result<std::vector<std::uint64_t>> all_windows(const Config& config, const CardN
     if (kept_of(kept, tenant) != nullptr) continue;
     if (!tenant.windows) {
       others.push_back(i);
+    } else if (*tenant.windows > 0 && card.window_bytes == 0) {
+      return invalid_input("{}: tenant '{}': windows must be left out on this card: {}",
+                           tenant.windows_place, tenant.name, card.no_windows);
     } else if (*tenant.windows > left) {
       return invalid_input(
-          "{}: tenant '{}': {} bytes of windows were asked for, but {}", tenant.windows_place,
-          tenant.name, *tenant.windows,
-          card.window_bytes == 0
-              ? "colours of this card change within a page, so that no page table divides them"
-              : fmt::format("the kernel module has mappings for {} and {} are left",
-                            card.window_bytes, left));
+          "{}: tenant '{}': {} bytes of windows were asked for, but the kernel module has mappings "
+          "for {} and {} are left",
+          tenant.windows_place, tenant.name, *tenant.windows, card.window_bytes, left);
     } else {
       windows[i] = *tenant.windows;
       left -= windows[i];

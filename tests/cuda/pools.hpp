@@ -1,17 +1,41 @@
 // Pools of coloured memory on the stand-in.
 #pragma once
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "demarc/card/colored_memory.hpp"
+#include "demarc/color/page_pieces.hpp"
+#include "demarc/device/device.hpp"
 #include "fake_card.hpp"
 
 namespace demarc::test {
 
 inline constexpr std::uint64_t half_mask[] = {0xc4000};
 inline constexpr cuda::ShareRequest both_halves[] = {{{0x1, 2}, 0}, {{0x2, 2}, 0}};
+
+// The masks of a described card's modules, as far as they lie within a page of 2 MiB.
+inline std::vector<std::uint64_t> module_masks_in_page(const char* card) {
+  auto masks = gpu::find_device(card).value().address_map->module.rows;
+  for (std::uint64_t& mask : masks) mask &= (std::uint64_t{2} << 20U) - 1;
+  return masks;
+}
+// Those of them, and of their sums, that are constant over pages of 4 KiB.
+inline std::vector<std::uint64_t> page_masks(const char* card) {
+  return gpu::masks_at_granularity(module_masks_in_page(card), color::smallest_page_bytes);
+}
+// The small GPU of tests with such a memory.
+inline fake::FakeConfig with_memory_of(const char* card) {
+  fake::FakeConfig config = fake::small_gpu();
+  const auto masks = module_masks_in_page(card);
+  std::fill(std::begin(config.masks), std::end(config.masks), 0);
+  std::copy(masks.begin(), masks.end(), std::begin(config.masks));
+  config.slices_of_module = 1;
+  return config;
+}
 
 // Colours by masks, on a card whose TPCs were found before anything upset it.
 inline Result<std::shared_ptr<cuda::ColoredPool>> parity_pool(

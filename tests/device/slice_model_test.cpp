@@ -77,6 +77,24 @@ TEST(SliceModel, finds_the_planted_masks_and_the_label_of_every_slice) {
     EXPECT_EQ(model.label[model.clusters.cluster[i]], label_of(model, i * 256)) << i;
 }
 
+// Two slices of 256 chunks each. The first hundred chunks of one lie in the lower half of the page.
+TEST(SliceModel, masks_are_constant_on_the_whole_of_a_large_cluster) {
+  LatencyMatrix latencies;
+  latencies.dimensions = 4;
+  Random random(3);
+  for (const std::uint64_t offset : all_chunks()) {
+    const float center = std::popcount(offset & 0x1100U) % 2 == 0 ? 200 : 240;
+    for (int c = 0; c < 4; ++c) {
+      latencies.values.push_back(center + static_cast<float>(0.2 * random.normal()));
+    }
+  }
+  const SliceModel model = make_slice_model(latencies, planted_page, {});
+  ASSERT_EQ(model.clusters.sizes, std::vector<std::uint32_t>(2, 256));
+  EXPECT_EQ(model.masks, std::vector<std::uint64_t>{0x1100});
+  EXPECT_EQ(model.votes.size(), 1U) << "nothing is said of bits that are 0 at first";
+  EXPECT_EQ(model.known, std::vector<std::uint32_t>(2, 1));
+}
+
 TEST(SliceModel, bits_by_which_slices_differ_that_look_alike_are_not_known) {
   PlantedSlices card(true);
   const SliceModel model = make_slice_model(card.at(all_chunks(), 0), planted_page, {});

@@ -69,6 +69,15 @@ TEST_F(LeasedPrograms, find_their_tenant_their_mps_and_the_compilers_in_their_en
       << "what runs as it is is compiled as it was";
 }
 
+TEST_F(LeasedPrograms, are_not_started_to_run_as_they_are_where_colours_change_within_a_page) {
+  server->lease.share.law = color::make_law(color::RemainderSteps{.chunk_shift = 8});
+  EXPECT_EQ(run("true", [](ConfinePlan& plan) { plan.windows = WindowUse::always; }),
+            "2 --windows always is not possible in the memory of tenant 'a': slices change every "
+            "256 bytes: a page of 4 KiB has bytes of several colours, so no page table divides "
+            "them; give the program PTX, or a build of it that has PTX");
+  EXPECT_THAT(run("true"), StartsWith("0 ")) << "what has PTX runs";
+}
+
 TEST_F(LeasedPrograms, have_the_domain_of_their_lease_or_none) {
   const auto free = [](ConfinePlan& plan) { plan.sync_domain.kind = DomainChoice::Kind::free; };
   EXPECT_THAT(run("exit 5", free), StartsWith("5 demarc serve"));

@@ -62,6 +62,10 @@ TEST(PlantedH200, its_slices_are_remainders_modulo_47_and_its_paths_runs_of_them
   EXPECT_THAT(report.verdict, Contains("colours by masks: none"));
   EXPECT_THAT(report.verdict,
               Contains("colours by remainders: runs of them, each of whole groups"));
+  EXPECT_THAT(report_to_text(report),
+              HasSubstr("\n- windows: no: slices change every 256 bytes: a page of 4 KiB has bytes "
+                        "of several colours, so no page table divides them; give the program PTX, "
+                        "or a build of it that has PTX\n"));
   // The description that comes of it names colours, and no masks.
   gpu::Device device;
   device.address_map = report.map;
@@ -98,6 +102,8 @@ TEST(PlantedH200, remainders_that_all_share_one_path_make_no_colours) {
   EXPECT_EQ(report.remainder_conflicts->groups, 1U);
   EXPECT_TRUE(report.map.remainder_runs.empty());
   EXPECT_THAT(report.verdict, Contains("colours by remainders: none, all share one path"));
+  EXPECT_TRUE(report.windows.known);
+  EXPECT_THAT(report.windows.reason, HasSubstr("no colours were found that isolate"));
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ MemoryReport written() {
   report.verdict = {"first", "second"};
   report.map.module.rows = {0x400};
   report.colors = {{1024, 4, 2}};
+  report.windows = {true, color::PageColors{4, 8192}, {}};
   return report;
 }
 
@@ -42,9 +43,35 @@ HashFinding bank() {
 TEST(ReportText, an_undecided_memory_is_said_first) {
   MemoryReport report = written();
   EXPECT_THAT(report_to_text(report),
-              testing::StartsWith("memory of card: structure found in 1.2 s\n- first\n- second\n"));
+              testing::StartsWith("memory of card: structure found in 1.2 s\n- first\n- second\n"
+                                  "- windows: yes: "));
   report.decided = false;
   EXPECT_THAT(report_to_text(report), testing::StartsWith("memory of card: NOT decided in"));
+}
+
+TEST(ReportText, windows_are_possible_or_not_or_not_known) {
+  MemoryReport report = written();
+  EXPECT_THAT(report_to_text(report),
+              HasSubstr("\n- windows: yes: 4 colours change only every 8 KiB, so the page table "
+                        "(pages of 4 KiB) can divide them, and code without PTX can run in a "
+                        "tenant\n"));
+  report.windows = {true, {}, "because"};
+  EXPECT_THAT(report_to_text(report), HasSubstr("\n- windows: no: because\n"));
+  report.windows.known = false;
+  EXPECT_THAT(report_to_text(report), HasSubstr("\n- windows: not known: because\n"));
+}
+
+TEST(ReportJson, windows_are_true_or_false_or_null) {
+  MemoryReport report = written();
+  EXPECT_EQ(Json::parse(report_to_json(report))["windows"],
+            Json::parse(R"({"possible": true, "colours": 4, "granule_bytes": 8192,
+                            "reason": null})"));
+  report.windows = {true, {}, "because"};
+  EXPECT_EQ(Json::parse(report_to_json(report))["windows"],
+            Json::parse(R"({"possible": false, "colours": null, "granule_bytes": null,
+                            "reason": "because"})"));
+  report.windows.known = false;
+  EXPECT_TRUE(Json::parse(report_to_json(report))["windows"]["possible"].is_null());
 }
 
 TEST(ReportText, a_hash_is_its_bits_its_pairs_and_its_histogram) {

@@ -194,6 +194,8 @@ TEST(SmallPhysicalMemory, where_there_is_one_module_nothing_is_said_of_another) 
   EXPECT_EQ(report.map.interleave_bytes, 0U);
   EXPECT_THAT(report.verdict, Contains(HasSubstr("there is only one module, so")));
   EXPECT_THAT(report.verdict, Contains("colours by masks: none"));
+  EXPECT_TRUE(report.windows.known);
+  EXPECT_THAT(report.windows.reason, HasSubstr("no colours were found that isolate"));
 }
 
 TEST(SmallPhysicalMemory, a_hash_that_cannot_be_decided_is_said_with_its_name) {

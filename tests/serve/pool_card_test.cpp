@@ -70,6 +70,7 @@ TEST_F(OnAPool, knows_what_terms_need_of_the_card) {
   EXPECT_EQ(numbers.window_bytes, 458'752U / 124 * page_of_share);
   const auto groups = PoolCard::adopt(card, test::lent_parities({0, 1}), {{1, 2}, {2, 2}}).value();
   EXPECT_EQ(groups->numbers().window_bytes, 458'752U / 63 * page_of_share);
+  EXPECT_EQ(numbers.no_windows, "");
 }
 
 TEST_F(OnAPool, fills_the_bytes_of_a_share_with_zeros_and_no_other) {
@@ -146,7 +147,9 @@ TEST(PoolCards, tell_of_remainders_what_their_clients_need) {
     const auto table = pool->colors().table();
     EXPECT_EQ(side->table(), std::vector<std::byte>(table.begin(), table.end()));
     EXPECT_TRUE(side->scrub({1, 2}, {{}, step}));
-    EXPECT_EQ(side->numbers().window_bytes, 0U) << "colours change within a page";
+    EXPECT_EQ(side->numbers().window_bytes, 0U);
+    EXPECT_THAT(side->numbers().no_windows,
+                testing::StartsWith("slices change every 256 bytes: a page of 4 KiB"));
   }
 }
 
@@ -216,6 +219,29 @@ TEST_F(OnACardThatChanges, has_the_domain_of_all_programs_where_it_has_no_others
   const auto side = PoolCard::create(config);
   ASSERT_TRUE(side) << side.error().message;
   EXPECT_EQ((*side)->numbers().sync_domains, 1U);
+}
+
+TEST_F(OnACardThatChanges, has_windows_where_its_colours_survive_pages) {
+  config.tenants[0].windows = std::uint64_t{2} << 20U;
+  test::configure(fake::small_gpu());
+  const auto side = PoolCard::create(config);
+  ASSERT_TRUE(side) << side.error().message;
+  EXPECT_NE((*side)->numbers().window_bytes, 0U);
+}
+
+// Before its memory is taken, which is not that of an H200.
+TEST_F(OnACardThatChanges, has_no_windows_where_slices_change_within_a_page) {
+  config.description = "h200";
+  config.tenants[1].windows = std::uint64_t{2} << 20U;
+  config.tenants[1].windows_place = "demarc.toml:8:11";
+  test::configure(fake::small_gpu());
+  const auto side = PoolCard::create(config);
+  ASSERT_FALSE(side);
+  EXPECT_EQ(side.error().kind, ErrorKind::invalid_input);
+  EXPECT_EQ(side.error().message,
+            "demarc.toml:8:11: tenant 'b': windows must be left out on this card: slices change "
+            "every 256 bytes: a page of 4 KiB has bytes of several colours, so no page table "
+            "divides them; give the program PTX, or a build of it that has PTX");
 }
 
 // It would be taken for one without domains.

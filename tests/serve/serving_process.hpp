@@ -10,6 +10,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,14 +27,12 @@ namespace demarc::serve {
 class ServingProcess {
  public:
   ServingProcess(const std::string& socket, bool remainders, const std::string& mps = "")
-      : socket_(socket), mps_(mps) {
-    shared_ = static_cast<Shared*>(
-        ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-    new (shared_) Shared;
-    process_ = ::fork();
-    if (process_ == 0) std::_Exit(serve(remainders));
-    while (!shared_->ready && ::waitpid(process_, nullptr, WNOHANG) == 0) ::usleep(1000);
-  }
+      : ServingProcess(
+            socket, [=] { return halves(remainders); }, mps) {}
+  // Two of the colours of a described card that survive pages of 4 KiB.
+  ServingProcess(const std::string& socket, const char* card)
+      : ServingProcess(
+            socket, [=] { return page_colors_of(card); }, "") {}
   ~ServingProcess() {
     kill();
     ::munmap(shared_, sizeof(Shared));
@@ -62,11 +62,48 @@ class ServingProcess {
     std::atomic<bool> ready{false};
     std::atomic<bool> end{false};
   };
+  struct Memory {
+    fake::FakeConfig config;
+    std::shared_ptr<cuda::ColoredPool> pool;
+    std::uint32_t colors = 2;
+  };
 
-  int serve(bool remainders) {
-    const auto pool = remainders ? test::lent_remainders() : test::lent_parities({0, 1, 1, 0});
-    const auto card = test::fake_card(config(remainders)).value();
-    const auto side = PoolCard::adopt(card, pool, {{1, 2}, {2, 2}}).value();
+  ServingProcess(const std::string& socket, const std::function<Memory()>& memory,
+                 const std::string& mps)
+      : socket_(socket), mps_(mps) {
+    shared_ = static_cast<Shared*>(
+        ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    new (shared_) Shared;
+    process_ = ::fork();
+    if (process_ == 0) std::_Exit(serve(memory()));
+    while (!shared_->ready && ::waitpid(process_, nullptr, WNOHANG) == 0) ::usleep(1000);
+  }
+
+  static Memory halves(bool remainders) {
+    fake::FakeConfig config = fake::small_gpu();
+    config.remainders = remainders;
+    return {config, remainders ? test::lent_remainders() : test::lent_parities({0, 1, 1, 0})};
+  }
+  static Memory page_colors_of(const char* card) {
+    const auto masks = test::page_masks(card);
+    const std::uint32_t colors = 1U << masks.size();
+    const cuda::ShareRequest two[] = {{color::ColorSet::run(0, 1, colors), 0},
+                                      {color::ColorSet::run(1, 1, colors), 0}};
+    const auto config = test::with_memory_of(card);
+    return {config,
+            test::parity_pool(std::uint64_t{256} << 20U, two, masks, config,
+                              cuda::Lending::by_descriptor)
+                .value(),
+            colors};
+  }
+
+  int serve(const Memory& memory) {
+    const auto& pool = memory.pool;
+    const auto card = test::fake_card(memory.config).value();
+    const auto color_of = [&memory](std::uint32_t tenant) {
+      return color::ColorSet::run(tenant, 1, memory.colors);
+    };
+    const auto side = PoolCard::adopt(card, pool, {color_of(0), color_of(1)}).value();
     ServerOptions options;
     options.socket = socket_;
     options.user = ::getuid();
@@ -77,10 +114,10 @@ class ServingProcess {
     options.end_work = [this](const std::vector<WorkTarget>& targets) { return end_work(targets); };
     std::vector<Terms> tenants;
     for (std::uint32_t i = 0; i < 2; ++i) {
-      const std::uint64_t bytes = side->share(color::ColorSet::run(i, 1, 2)).value().bytes;
+      const std::uint64_t bytes = side->share(color_of(i)).value().bytes;
       tenants.push_back({i == 0 ? "a" : "b", i == 0 ? gpu::TpcSet{0, 1} : gpu::TpcSet{5},
-                         color::ColorSet::run(i, 1, 2), i == 0 ? std::nullopt : std::optional(2U),
-                         bytes, bytes, bytes});
+                         color_of(i), i == 0 ? std::nullopt : std::optional(2U), bytes, bytes,
+                         bytes});
     }
     auto server = Server::start(options, *side, tenants);
     if (!server) return cuda::complain(server.error().message);
@@ -106,11 +143,6 @@ class ServingProcess {
     if (::access((socket_ + ".fails").c_str(), F_OK) != 0) return results;
     for (auto& result : results) result = check_failed("it could not");
     return results;
-  }
-  static fake::FakeConfig config(bool remainders) {
-    fake::FakeConfig config = fake::small_gpu();
-    config.remainders = remainders;
-    return config;
   }
 
   std::string socket_;

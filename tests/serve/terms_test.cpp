@@ -34,6 +34,7 @@ std::string terms_refusal(std::string_view text) {
 // ask.
 TEST(ServeTerms, divide_the_windows_that_the_card_has_mappings_for) {
   CardNumbers card = small_card();
+  card.no_windows = "because";
   const auto windows = [&](const std::string& of_a, const std::string& of_b) {
     const auto terms = terms_from("[tenants.a]\nsms = 1\ncolors = [0]\n" + of_a +
                                       "\n[tenants.b]\nsms = 1\ncolors = [1]\n" + of_b + "\n",
@@ -44,8 +45,8 @@ TEST(ServeTerms, divide_the_windows_that_the_card_has_mappings_for) {
   };
   EXPECT_EQ(windows("", ""), "0 and 0 MiB");
   EXPECT_EQ(windows("windows = \"2 MiB\"", ""),
-            "f.toml:4:11: tenant 'a': 2097152 bytes of windows were asked for, but colours of this "
-            "card change within a page, so that no page table divides them");
+            "f.toml:4:11: tenant 'a': windows must be left out on this card: because");
+  EXPECT_EQ(windows("windows = \"0\"", ""), "0 and 0 MiB");
   card.window_bytes = std::uint64_t{90} << 20U;
   EXPECT_EQ(windows("", ""), "44 and 44 MiB") << "whole steps of 2 MiB";
   EXPECT_EQ(windows("windows = \"16 MiB\"", ""), "16 and 64 MiB") << "no more than it has memory";

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "demarc/color/page_colors.hpp"
 #include "demarc/probe/hash_finding.hpp"
 #include "demarc/probe/slices.hpp"
 
@@ -25,12 +26,20 @@ struct ColorCount {
   std::uint32_t all = 0;          // colours that keep writes and L2 hits apart too
 };
 
+// Whether code without PTX can run in colours of this memory, by its page table (docs/windows.md).
+struct WindowFinding {
+  bool known = false;
+  std::optional<color::PageColors> colors;  // nothing: none, or not known
+  std::string reason;  // why there are none, and what to do instead; or why it is not known
+};
+
 struct MemoryReport {
   MemoryFacts facts;
   bool decided = false;
   std::vector<std::string> verdict;  // sentences, the most important first
   gpu::AddressMap map;
   std::vector<ColorCount> colors;
+  WindowFinding windows;
   double seconds = 0;  // wall time of the whole probe
 
   // The evidence. The first three exist if physical addresses are known, the others if not.

@@ -80,6 +80,7 @@ struct CardNumbers {
   // Linear bytes that page tables can show at a time, of all tenants; 0: those of this card show
   // none.
   std::uint64_t window_bytes = 0;
+  std::string no_windows = {};  // why they show none, and what to do instead
 };
 // Refuses TPCs, colours and domains that two tenants have, bytes beyond the share, and what the
 // card does not have. Errors name the place in the file. Tenants with the names of `kept` have

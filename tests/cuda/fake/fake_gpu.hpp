@@ -106,12 +106,14 @@ struct FakeConfig {
   int map_calls = 1;                  // of the kernel module for one mapping of the driver
   std::uint32_t misled_from = 0;      // pieces of less than a page, from this one on: see fake_uvm
   bool remainders = false;            // the memory is that of an H200, color::h200_remainders()
+  // Masks over the offset in a page whose parities, with a constant of the page, select the module
+  // of a 256-byte chunk; 0: none. As on an H100.
+  std::uint64_t masks[5] = {0x1a8800, 0x139000, 0x18a000, 0xc4000, 0};
+  std::uint32_t slices_of_module = 5;
 };
 
-// Masks over the offset in a page whose parities, with a constant of the page, select the module of
-// a 256-byte chunk; each module has five slices, chosen by the remainder of a number of which the
-// page changes the three lowest digits. As on an H100.
-inline constexpr std::uint64_t planted_masks[] = {0x1a8800, 0x139000, 0x18a000, 0xc4000};
+// The number whose remainder is a chunk's slice in its module; the page changes the three lowest
+// digits. As on an H100.
 inline constexpr std::uint64_t planted_digits[] = {0x1a1100, 0x62400, 0x1a4800, 0x20000,
                                                    0x40000,  0x80000, 0x100000};
 

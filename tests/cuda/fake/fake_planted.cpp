@@ -61,16 +61,19 @@ PlantedChunk planted_chunk(FakeGpu& gpu, std::uint64_t address) {
   }
   const std::uint64_t seed = seed_of(gpu);
   if (gpu.config.remainders) return planted_remainder(seed, physical, offset);
-  std::uint64_t module = scrambled(physical * 7919 + seed) % 16;
-  for (std::size_t i = 0; i < 4; ++i) {
-    module ^= static_cast<std::uint64_t>(__builtin_parityll(offset & planted_masks[i])) << i;
+  const std::uint64_t added = scrambled(physical * 7919 + seed);
+  std::uint64_t module = 0;
+  for (std::size_t i = 0; i < std::size(gpu.config.masks); ++i) {
+    const std::uint64_t mask = gpu.config.masks[i];
+    if (mask != 0) module |= (parity(offset, mask) ^ (added >> i & 1U)) << i;
   }
   std::uint64_t number = 0;
   for (std::size_t i = 0; i < 7; ++i) {
     number |= static_cast<std::uint64_t>(__builtin_parityll(offset & planted_digits[i])) << i;
   }
   const std::uint64_t page_digits = scrambled(physical * 31 + seed) % 8;
-  return {module, module * 5 + ((number ^ page_digits) + physical) % 5, 0};
+  const std::uint64_t slices = gpu.config.slices_of_module;
+  return {module, module * slices + ((number ^ page_digits) + physical) % slices, 0};
 }
 
 // Cycles of one load of a mapped address: what its slice is to the SM.

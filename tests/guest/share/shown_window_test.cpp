@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <set>
 
 #include "lent_pools.hpp"
 #include "paths.hpp"
@@ -101,6 +102,45 @@ TEST_P(ShownWindows, lie_in_the_share_s_colour_by_what_the_card_does) {
     EXPECT_EQ(module_of(share.window().raw() + byte),
               module_of(share.arena().raw() + position.raw()))
         << byte;
+  }
+}
+
+// Memory of cards whose colours change every 4 KiB, by the tables of Fractional GPUs: a module that
+// one colour reaches serves no other.
+TEST(ShownWindowsOfOtherCards, lie_in_modules_that_no_other_colour_reaches) {
+  const auto module_of = test::fake_symbol<std::uint64_t(std::uint64_t)>("fake_module_of");
+  for (const char* card : {"gtx1080", "v100"}) {
+    const auto masks = test::page_masks(card);
+    const std::uint32_t colors = 1U << masks.size();
+    std::vector<ShareRequest> requests;
+    for (std::uint32_t color = 0; color < colors; ++color) {
+      requests.push_back({color::ColorSet::run(color, 1, colors), 0});
+    }
+    const auto pool = test::parity_pool(std::uint64_t{128} << 20U, requests, masks,
+                                        test::with_memory_of(card), Lending::by_descriptor);
+    ASSERT_TRUE(pool) << pool.error().message;
+    const Extent first_page{{}, page_of_share};
+    std::vector<std::set<std::uint64_t>> modules(colors);
+    for (std::uint32_t color = 0; color < colors; ++color) {
+      auto share = BorrowedShare::open((*pool)->arena().gpu(), (*pool)->lend(color).value(), {},
+                                       test::pages_of_pool(**pool))
+                       .value();
+      ASSERT_TRUE(share.prepare_showing());
+      ASSERT_TRUE(share.map(first_page));
+      const auto done = share.show(first_page);
+      ASSERT_TRUE(done) << done.error().message;
+      for (std::uint64_t byte = 0; byte < page_of_share; byte += 1024) {
+        modules[color].insert(module_of(share.window().raw() + byte));
+      }
+    }
+    std::set<std::uint64_t> all;
+    std::size_t reached = 0;
+    for (const auto& of_color : modules) {
+      all.insert(of_color.begin(), of_color.end());
+      reached += of_color.size();
+    }
+    EXPECT_EQ(reached, all.size()) << card;
+    EXPECT_EQ(all.size(), std::size_t{1} << test::module_masks_in_page(card).size()) << card;
   }
 }
 
@@ -208,7 +248,7 @@ TEST(ShownWindowsOfRemainders, are_refused_with_the_reason) {
   const auto refused = share->prepare_showing();
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
-  EXPECT_THAT(refused.error().message, HasSubstr("colours change every 256 bytes"));
+  EXPECT_THAT(refused.error().message, HasSubstr("slices change every 256 bytes"));
 }
 
 INSTANTIATE_TEST_SUITE_P(OfOneConstantAndOfBoth, ShownWindows,

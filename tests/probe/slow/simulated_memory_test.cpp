@@ -34,6 +34,17 @@ TEST(SimulatedMemory, the_probe_recovers_the_published_functions_of_a_gtx_1080_f
   EXPECT_LT(last(4), 1.05 * alone);
   EXPECT_EQ(report->module->isolated, true);
   EXPECT_EQ(report->map.miss_registers, 16U);
+  EXPECT_EQ(report->windows.colors, (color::PageColors{2, 4096}));
+}
+
+TEST(SimulatedMemory, the_probe_finds_eight_colours_of_a_v100_that_survive_pages) {
+  const gpu::Device device = gpu::find_device("v100").value();
+  auto memory = SimulatedMemory::open(device, 1).value();
+  const auto report = probe_memory(*memory, {}, {});
+  ASSERT_TRUE(report) << report.error().message;
+  ASSERT_TRUE(report->decided) << report_to_text(*report);
+  EXPECT_TRUE(gf2_same_space(report->map.module.rows, device.address_map->module.rows));
+  EXPECT_EQ(report->windows.colors, (color::PageColors{8, 4096}));
 }
 
 // The banks of a V100's channel are busy with 52 threads, before its 64 registers are taken.
