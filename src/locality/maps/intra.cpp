@@ -97,8 +97,7 @@ struct BlockSharing {
 class BlockMap {
  public:
   BlockMap(const AccessRuns& runs, Granularity granularity, Count count)
-      : runs_(runs),
-        places_(places_of(runs, granularity)),
+      : places_(places_of(runs, granularity)),
         maker_(runs, granularity),
         threads_(runs.threads()),
         words_((runs.threads() + 63) / 64),
@@ -258,7 +257,6 @@ class BlockMap {
     return sum;
   }
 
-  const AccessRuns& runs_;
   std::vector<Places> places_;
   BoxMaker maker_;
   std::uint32_t threads_;
