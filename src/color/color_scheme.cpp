@@ -136,4 +136,9 @@ Result<ptx::Translation> ColorScheme::translation(const ptx::Module& module,
                         module);
 }
 
+LawPtr ColorScheme::law_of_granules() const {
+  if (!remainders) return make_law(Parities{masks, 0});
+  return make_law(RemainderSteps{.chunk_shift = remainders->chunk_shift});
+}
+
 }  // namespace demarc::color

@@ -3,16 +3,20 @@
 
 namespace demarc::color {
 
+Result<void> check_survives_pages(const Law& law, std::uint64_t least) {
+  const std::uint64_t granule = law.granule();
+  if (granule >= least && granule % least == 0) return {};
+  return missing_capability(
+      "{} change every {} bytes: a page of {} KiB has bytes of several colours, so no page table "
+      "divides them; give the program PTX, or a build of it that has PTX",
+      law.what_changes(), granule, least / 1024);
+}
+
 Result<std::vector<PagePiece>> page_pieces(const Law& law, std::span<const std::byte> table,
                                            const Extent& extent, std::uint64_t page_bytes,
                                            std::uint64_t least) {
+  DEMARC_CHECK(check_survives_pages(law, least));
   const std::uint64_t granule = law.granule();
-  if (granule < least || granule % least != 0) {
-    return missing_capability(
-        "colours change every {} bytes, and the smallest page has {}: a page table cannot divide "
-        "them",
-        granule, least);
-  }
   if (extent.first.raw() % granule != 0 || extent.bytes % granule != 0) {
     return invalid_input("{} bytes from {} on do not consist of whole granules of {} bytes",
                          extent.bytes, extent.first, granule);

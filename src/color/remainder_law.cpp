@@ -27,6 +27,7 @@ class RemainderLaw : public Law {
   explicit RemainderLaw(const RemainderSteps& steps) : steps_(steps) {}
 
   std::uint64_t granule() const override { return std::uint64_t{1} << steps_.chunk_shift; }
+  const char* what_changes() const override { return "slices"; }
   std::uint64_t bytes(const Arena&) const override {
     return std::uint64_t{steps_.end - steps_.begin} << steps_.chunk_shift;
   }

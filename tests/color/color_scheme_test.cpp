@@ -34,6 +34,18 @@ TEST(ColorScheme, an_h200_has_remainders_and_not_its_one_mask) {
   EXPECT_FALSE(color_scheme(described("NVIDIA H200"), 8)) << "of six paths";
 }
 
+TEST(ColorScheme, knows_the_granule_of_its_shares_without_an_arena) {
+  const auto masks = color_scheme(described("NVIDIA H100 80GB HBM3"), 4).value();
+  EXPECT_EQ(masks.law_of_granules()->granule(), make_law(Parities{masks.masks, 3})->granule());
+  EXPECT_STREQ(masks.law_of_granules()->what_changes(), "colours");
+  const auto scheme = color_scheme(described("NVIDIA H200"), 2).value();
+  const std::vector<std::uint32_t> pages{1, 2};
+  const auto coloring = RemainderColoring::make(*scheme.remainders, {{0, 24}}, pages).value();
+  const LawPtr lent = make_law(coloring.steps(0).value());
+  EXPECT_EQ(scheme.law_of_granules()->granule(), lent->granule());
+  EXPECT_STREQ(lent->what_changes(), "slices");
+}
+
 TEST(ColorScheme, cards_of_which_nothing_is_known_that_isolates_are_refused) {
   const auto unknown = gpu::describe_card("NVIDIA A1000");
   ASSERT_FALSE(unknown);

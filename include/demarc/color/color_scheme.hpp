@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "demarc/color/law.hpp"
 #include "demarc/color/remainder_coloring.hpp"
 #include "demarc/color/translation.hpp"
 #include "demarc/device/device.hpp"
@@ -40,6 +41,9 @@ struct ColorScheme {
   // their translation reads them when the module is loaded.
   [[nodiscard]] Result<ptx::Translation> translation(const ptx::Module& module,
                                                      std::uint32_t color) const;
+  // The law that all shares have as far as it is known without an arena: its granule is theirs, but
+  // where bytes lie must not be asked of it.
+  [[nodiscard]] LawPtr law_of_granules() const;
 };
 
 // A scheme with at least `colors` colours (two or more; a power of two), in the longest possible

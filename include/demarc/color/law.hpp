@@ -52,6 +52,8 @@ class Law {
 
   // Bytes that follow each other at consecutive addresses, from a multiple of them on.
   [[nodiscard]] virtual std::uint64_t granule() const = 0;
+  // What is another one from granule to granule, in words.
+  [[nodiscard]] virtual const char* what_changes() const { return "colours"; }
   // Linear bytes that such an arena has room for. The law and the arena must fit (check()).
   [[nodiscard]] virtual std::uint64_t bytes(const Arena& arena) const = 0;
   // The page that a byte lies on. It needs no table.
