@@ -79,9 +79,9 @@ const RegisterVerb registered_doctor({
                          "path of libdemarc_preload.so (default: the one beside this program)");
       add_json(app, options->json, "the checks, or what was found of the program",
                {"demarc.doctor/1", "demarc.doctor.program/1"});
-      CLI::Option* pid = app.add_option(
-          "--pid", options->query.pid,
-          "look at a process that runs, and at the libraries that it has loaded");
+      CLI::Option* pid =
+          app.add_option("--pid", options->query.pid,
+                         "look at a process that runs, and at the libraries that it has loaded");
       CLI::Option* command = app.add_option("command", options->query.command,
                                             "program to look at, and its arguments; it is not run");
       app.positionals_at_end();

@@ -22,8 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// PTX of one program that it is tried to rewrite.
-constexpr std::uint64_t most_ptx_bytes = std::uint64_t{64} << 20U;
 // Files whose libraries the dynamic loader is asked for beside those of the executable.
 constexpr std::size_t most_asked_files = 64;
 constexpr double loader_seconds = 60;
@@ -33,9 +31,9 @@ struct KnownLibrary {
   std::string_view name;
 };
 constexpr KnownLibrary known_libraries[] = {
-    {"libcublasLt.", "cuBLASLt"},   {"libcublas.", "cuBLAS"},     {"libcudnn", "cuDNN"},
-    {"libcufft", "cuFFT"},          {"libcusparse.", "cuSPARSE"}, {"libcusparseLt.", "cuSPARSELt"},
-    {"libcusolver", "cuSOLVER"},    {"libnccl.", "NCCL"},         {"libcurand.", "cuRAND"},
+    {"libcublasLt.", "cuBLASLt"}, {"libcublas.", "cuBLAS"},     {"libcudnn", "cuDNN"},
+    {"libcufft", "cuFFT"},        {"libcusparse.", "cuSPARSE"}, {"libcusparseLt.", "cuSPARSELt"},
+    {"libcusolver", "cuSOLVER"},  {"libnccl.", "NCCL"},         {"libcurand.", "cuRAND"},
 };
 
 struct KnownCompiler {
@@ -88,7 +86,8 @@ std::uint64_t entries_in(std::string_view ptx) {
 // Looks at one file after the other.
 class CodeReader {
  public:
-  explicit CodeReader(const TenantCard& card) : card_(card) {}
+  CodeReader(const TenantCard& card, std::uint64_t most_ptx_bytes)
+      : card_(card), most_ptx_bytes_(most_ptx_bytes) {}
 
   FileCode read(const ProgramFile& file) {
     FileCode code;
@@ -113,7 +112,9 @@ class CodeReader {
   Result<void> look(FileCode& code) {
     const std::string& path = code.file.path;
     DEMARC_TRY(std::string content, read_file(path));
-    if (!content.starts_with("\x7f" "ELF") || path.ends_with(".cubin")) {
+    if (!content.starts_with("\x7f"
+                             "ELF") ||
+        path.ends_with(".cubin")) {
       DEMARC_TRY(const auto file, fatbin::images_of(std::move(content), path));
       return count(file.images, code);
     }
@@ -143,7 +144,7 @@ class CodeReader {
   // As a tenant's process reads it when the program loads it.
   Result<void> try_ptx(const std::string& text, FileCode& code) {
     tried_bytes_ += text.size();
-    if (tried_bytes_ > most_ptx_bytes) {
+    if (tried_bytes_ > most_ptx_bytes_) {
       code.untried_kernels += entries_in(text);
       return {};
     }
@@ -175,16 +176,21 @@ class CodeReader {
   }
 
   const TenantCard& card_;
+  std::uint64_t most_ptx_bytes_;
   std::uint64_t tried_bytes_ = 0;
   std::vector<std::pair<std::string, std::string>> needed_;
 };
 
 int rank(FileState state) {
   switch (state) {
-    case FileState::refused: return 0;
-    case FileState::not_checked: return 1;
-    case FileState::ok: return 2;
-    case FileState::no_code: return 3;
+    case FileState::refused:
+      return 0;
+    case FileState::not_checked:
+      return 1;
+    case FileState::ok:
+      return 2;
+    case FileState::no_code:
+      return 3;
   }
   return 3;
 }
@@ -192,8 +198,8 @@ int rank(FileState state) {
 void sort_files(std::vector<FileCode>& files) {
   std::stable_sort(files.begin(), files.end(), [](const FileCode& a, const FileCode& b) {
     const auto key = [](const FileCode& file) {
-      return std::make_tuple(rank(file.state),
-                             ~(file.machine_kernels + file.unfit_kernels), ~file.ptx_kernels);
+      return std::make_tuple(rank(file.state), ~(file.machine_kernels + file.unfit_kernels),
+                             ~file.ptx_kernels);
     };
     return key(a) < key(b);
   });
@@ -212,10 +218,8 @@ void add_needed(const CodeReader& reader, ProgramFiles& program) {
       there.insert(library);
       continue;
     }
-    for (std::string& found :
-         libraries_of(program.loader, by, loader_seconds, program.unchecked)) {
-      if (there.insert(name_of_file(found)).second)
-        program.files.push_back({std::move(found), {}});
+    for (std::string& found : libraries_of(program.loader, by, loader_seconds, program.unchecked)) {
+      if (there.insert(name_of_file(found)).second) program.files.push_back({std::move(found), {}});
     }
   }
 }
@@ -285,9 +289,9 @@ void judge(ProgramFindings& findings) {
         "before it runs.",
         card.why_no_windows);
     if (sums.ptx || sums.open) {
-      return say(Verdict::in_part,
-                 "Kernels with PTX run in the tenant's colours, but some code is machine code." +
-                     end);
+      return say(
+          Verdict::in_part,
+          "Kernels with PTX run in the tenant's colours, but some code is machine code." + end);
     }
     return say(Verdict::cannot, "All of its code is machine code." + end);
   }
@@ -336,28 +340,27 @@ TenantCard tenant_card(const gpu::Device& device) {
 }
 
 Result<TenantCard> tenant_card(std::uint32_t index, const std::string& description) {
-  DEMARC_TRY(const std::string told, answer_of_child(
-                                         [index]() -> ChildAnswer {
-                                           const auto failed = [](const Error& error) {
-                                             return ChildAnswer{false,
-                                                                static_cast<int>(error.kind),
-                                                                error.message};
-                                           };
-                                           const auto driver = Driver::load();
-                                           if (!driver) return failed(driver.error());
-                                           const auto gpu = Gpu::find(*driver, index);
-                                           if (!gpu) return failed(gpu.error());
-                                           if (const auto whole = (*gpu)->check_whole(); !whole)
-                                             return failed(whole.error());
-                                           const auto capability = (*gpu)->compute_capability();
-                                           return {true, 0,
-                                                   json_text(Json{{"name", (*gpu)->name()},
-                                                                  {"major", capability.major},
-                                                                  {"minor", capability.minor},
-                                                                  {"bytes", (*gpu)->total_bytes()},
-                                                                  {"sms", (*gpu)->sm_count()}})};
-                                         },
-                                         child_limit));
+  DEMARC_TRY(const std::string told,
+             answer_of_child(
+                 [index]() -> ChildAnswer {
+                   const auto failed = [](const Error& error) {
+                     return ChildAnswer{false, static_cast<int>(error.kind), error.message};
+                   };
+                   const auto driver = Driver::load();
+                   if (!driver) return failed(driver.error());
+                   const auto gpu = Gpu::find(*driver, index);
+                   if (!gpu) return failed(gpu.error());
+                   if (const auto whole = (*gpu)->check_whole(); !whole)
+                     return failed(whole.error());
+                   const auto capability = (*gpu)->compute_capability();
+                   return {true, 0,
+                           json_text(Json{{"name", (*gpu)->name()},
+                                          {"major", capability.major},
+                                          {"minor", capability.minor},
+                                          {"bytes", (*gpu)->total_bytes()},
+                                          {"sms", (*gpu)->sm_count()}})};
+                 },
+                 child_limit));
   const Json json = own_json(told);
   const std::string name = json["name"];
   TenantCard card;
@@ -379,11 +382,12 @@ Result<TenantCard> tenant_card(std::uint32_t index, const std::string& descripti
   return card;
 }
 
-ProgramFindings look_at_program(ProgramFiles program, TenantCard card, const Progress& progress) {
+ProgramFindings look_at_program(ProgramFiles program, TenantCard card, const Progress& progress,
+                                std::uint64_t most_ptx_bytes) {
   ProgramFindings findings;
   findings.card = std::move(card);
   findings.program = std::move(program);
-  CodeReader reader(findings.card);
+  CodeReader reader(findings.card, most_ptx_bytes);
   std::vector<ProgramFile>& files = findings.program.files;
   bool uses_driver = false;
   for (std::size_t i = 0; i < files.size(); ++i) {

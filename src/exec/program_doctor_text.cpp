@@ -12,20 +12,21 @@ namespace demarc::cuda {
 namespace {
 
 constexpr std::size_t width = 100;
-constexpr std::size_t most_rows = 7;       // of files
-constexpr std::size_t most_unchecked = 3;  // lines
+constexpr std::size_t most_rows = 7;  // of files and of what compiles at run time
+constexpr std::size_t least_file_rows = 2;
+constexpr std::size_t most_unchecked = 2;  // rows
 constexpr std::size_t file_width = 46;
 constexpr std::string_view in_front = "             ";  // of what has no word in the first column
 
-// Lines of at most `width` columns, broken at blanks; all but the first are indented.
-std::string wrapped(const std::string& text, std::string_view indent = {}) {
+// Lines of at most `width` columns, broken at blanks.
+std::string wrapped(const std::string& text) {
   std::string out;
   std::string line;
   std::istringstream words(text);
   for (std::string word; words >> word;) {
     if (!line.empty() && line.size() + 1 + word.size() > width) {
       out += line + "\n";
-      line = indent;
+      line.clear();
     } else if (!line.empty()) {
       line += " ";
     }
@@ -87,11 +88,13 @@ void append_row(std::string& text, std::string_view state, const std::string& la
 
 void append_files(std::string& text, const ProgramFindings& findings) {
   const std::vector<FileCode>& files = findings.files;
-  const auto with_code = static_cast<std::size_t>(
-      std::count_if(files.begin(), files.end(),
-                    [](const FileCode& code) { return code.state != FileState::no_code; }));
+  const auto with_code =
+      static_cast<std::size_t>(std::count_if(files.begin(), files.end(), [](const FileCode& code) {
+        return code.state != FileState::no_code;
+      }));
   if (with_code > 0) append_row(text, "state", "file", "kernels: PTX  unfit PTX  machine code");
-  const std::size_t shown = std::min(most_rows, with_code);
+  const std::size_t room = most_rows - std::min(most_rows, findings.compilers.size());
+  const std::size_t shown = std::min(std::max(room, least_file_rows), with_code);
   for (std::size_t i = 0; i < shown; ++i) {
     const FileCode& code = files[i];
     append_row(text, to_string(code.state), label_of(code),
@@ -132,8 +135,8 @@ void append_unfit(std::string& text, const ProgramFindings& findings) {
   const auto found = std::find_if(findings.files.begin(), findings.files.end(),
                                   [](const FileCode& code) { return code.unfit_kernels > 0; });
   if (found == findings.files.end()) return;
-  text += cut(fmt::format("{}unfit, such as {}", in_front, one_line(found->why_unfit)), width) +
-          "\n";
+  text +=
+      cut(fmt::format("{}unfit, such as {}", in_front, one_line(found->why_unfit)), width) + "\n";
 }
 
 void append_unchecked(std::string& text, const ProgramFiles& program) {
@@ -159,20 +162,28 @@ void append_unchecked(std::string& text, const ProgramFiles& program) {
 
 std::string_view to_string(Verdict verdict) {
   switch (verdict) {
-    case Verdict::isolated: return "can be isolated";
-    case Verdict::in_part: return "in part";
-    case Verdict::cannot: return "cannot be isolated";
-    case Verdict::not_known: return "not known";
+    case Verdict::isolated:
+      return "can be isolated";
+    case Verdict::in_part:
+      return "in part";
+    case Verdict::cannot:
+      return "cannot be isolated";
+    case Verdict::not_known:
+      return "not known";
   }
   return "";
 }
 
 std::string_view to_string(FileState state) {
   switch (state) {
-    case FileState::no_code: return "no code";
-    case FileState::ok: return "ok";
-    case FileState::refused: return "refused";
-    case FileState::not_checked: return "not checked";
+    case FileState::no_code:
+      return "no code";
+    case FileState::ok:
+      return "ok";
+    case FileState::refused:
+      return "refused";
+    case FileState::not_checked:
+      return "not checked";
   }
   return "";
 }
@@ -193,12 +204,11 @@ std::string command_to_type(const ProgramFindings& findings) {
 
 std::string findings_to_text(const ProgramFindings& findings) {
   const TenantCard& card = findings.card;
-  std::string text =
-      wrapped(fmt::format("{} in a tenant on {} ({}.{}, {:.1f} GiB): {}",
-                          cut(command_line_of(findings.program.command), width / 2), card.name,
-                          card.capability.major, card.capability.minor,
-                          static_cast<double>(card.memory_bytes) / (1U << 30U),
-                          upper(to_string(findings.verdict))));
+  std::string text = wrapped(fmt::format(
+      "{}: {} in a tenant on {} (compute capability {}.{}, {:.1f} GiB)",
+      upper(to_string(findings.verdict)), cut(command_line_of(findings.program.command), width / 2),
+      card.name, card.capability.major, card.capability.minor,
+      static_cast<double>(card.memory_bytes) / (1U << 30U)));
   text += wrapped(findings.because) + "\n";
   append_files(text, findings);
   append_unfit(text, findings);
@@ -211,30 +221,28 @@ std::string findings_to_text(const ProgramFindings& findings) {
   }
   append_others(text, findings);
   append_unchecked(text, findings.program);
-  text += wrapped(
-      fmt::format("{:<11}  libraries and code that the program loads by name while it runs",
-                  to_string(FileState::not_checked)),
-      in_front);
+  append(text, "{:<11}  libraries and code that the program loads by name while it runs\n",
+         to_string(FileState::not_checked));
   return text + "\n" + command_to_type(findings) + "\n";
 }
 
 std::string findings_to_json(const ProgramFindings& findings, const std::string& device) {
   const TenantCard& card = findings.card;
-  Json json{{"schema", "demarc.doctor.program/1"},
-            {"device", device},
-            {"card", card.name},
-            {"compute_capability",
-             fmt::format("{}.{}", card.capability.major, card.capability.minor)},
-            {"memory_bytes", card.memory_bytes},
-            {"colors", card.has_colors},
-            {"why_no_colors", card.why_no_colors},
-            {"windows", card.windows.has_value()},
-            {"window_colors", card.windows ? card.windows->colors : 0},
-            {"window_granule_bytes", card.windows ? card.windows->granule : 0},
-            {"why_no_windows", card.why_no_windows},
-            {"program", findings.program.command},
-            {"verdict", to_string(findings.verdict)},
-            {"because", findings.because}};
+  Json json{
+      {"schema", "demarc.doctor.program/1"},
+      {"device", device},
+      {"card", card.name},
+      {"compute_capability", fmt::format("{}.{}", card.capability.major, card.capability.minor)},
+      {"memory_bytes", card.memory_bytes},
+      {"colors", card.has_colors},
+      {"why_no_colors", card.why_no_colors},
+      {"windows", card.windows.has_value()},
+      {"window_colors", card.windows ? card.windows->colors : 0},
+      {"window_granule_bytes", card.windows ? card.windows->granule : 0},
+      {"why_no_windows", card.why_no_windows},
+      {"program", findings.program.command},
+      {"verdict", to_string(findings.verdict)},
+      {"because", findings.because}};
   json["files"] = Json::array();
   for (const FileCode& code : findings.files) {
     json["files"].push_back({{"path", code.file.path},

@@ -102,12 +102,16 @@ class Finder {
     DEMARC_TRY(const std::string begin, read_file(path, most_line_bytes));
     const std::vector<std::string> arguments(command.begin() + 1, command.end());
     if (is_python(path) && !is_set_user(path)) {
-      if (begin.starts_with("\x7f" "ELF")) DEMARC_CHECK(add_program(path));
+      if (begin.starts_with("\x7f"
+                            "ELF"))
+        DEMARC_CHECK(add_program(path));
       add_python_packages(path, arguments, limit_, found_);
       add_libraries_of_interpreter(path);
       return {};
     }
-    if (begin.starts_with("\x7f" "ELF")) return add_program(path);
+    if (begin.starts_with("\x7f"
+                          "ELF"))
+      return add_program(path);
     std::vector<std::string> words = interpreter_line(begin);
     if (words.empty() || words[0].empty()) {
       return invalid_input(

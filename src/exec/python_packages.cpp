@@ -54,7 +54,8 @@ PythonCommand read_command(const std::vector<std::string>& arguments) {
       const bool joined = at->size() > 2;
       if (!joined && !has_next) return command;
       const std::string value = joined ? at->substr(2) : *++at;
-      if (arguments[static_cast<std::size_t>(at - arguments.begin()) - (joined ? 0 : 1)][1] == 'm') {
+      if (arguments[static_cast<std::size_t>(at - arguments.begin()) - (joined ? 0 : 1)][1] ==
+          'm') {
         command.modules.push_back(value);
       } else {
         command.text = value;
@@ -151,9 +152,8 @@ bool is_python(const std::string& program) {
   const std::string name = fs::path(program).filename();
   constexpr std::string_view start = "python";
   return name.starts_with(start) &&
-         std::all_of(name.begin() + start.size(), name.end(), [](unsigned char c) {
-           return std::isdigit(c) != 0 || c == '.';
-         });
+         std::all_of(name.begin() + start.size(), name.end(),
+                     [](unsigned char c) { return std::isdigit(c) != 0 || c == '.'; });
 }
 
 void add_python_packages(const std::string& interpreter, const std::vector<std::string>& arguments,

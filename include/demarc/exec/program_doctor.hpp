@@ -45,8 +45,8 @@ struct FileCode {
   ProgramFile file;
   std::string library;  // "cuBLAS": a library of NVIDIA's that is known by its name
   FileState state = FileState::no_code;
-  std::string why;          // not_checked: a sentence's part
-  bool uses_cuda = false;   // it is linked with libcuda or libcudart, or loads libcuda itself
+  std::string why;         // not_checked: a sentence's part
+  bool uses_cuda = false;  // it is linked with libcuda or libcudart, or loads libcuda itself
   std::uint32_t images = 0;
   std::uint32_t other_images = 0;  // for other cards alone
   std::uint32_t unknown_images = 0;
@@ -76,9 +76,13 @@ struct ProgramFindings {
   std::string because;  // a sentence
 };
 
-// `progress` may be empty.
+// PTX of one program that it is tried to rewrite.
+inline constexpr std::uint64_t tried_ptx_bytes = std::uint64_t{64} << 20U;
+
+// `progress` may be empty. Kernels in PTX beyond `most_ptx_bytes` are counted as not tried.
 [[nodiscard]] ProgramFindings look_at_program(ProgramFiles program, TenantCard card,
-                                              const Progress& progress = {});
+                                              const Progress& progress = {},
+                                              std::uint64_t most_ptx_bytes = tried_ptx_bytes);
 
 // check_failed unless the program can be isolated.
 [[nodiscard]] Result<void> check_isolated(const ProgramFindings& findings);

@@ -43,8 +43,8 @@ struct ProgramFiles {
 // would run a script.
 [[nodiscard]] Result<ProgramFiles> find_program_files(const ProgramQuery& query);
 
-// The libraries that `loader` would load with `file`, by their paths. What it does not find is added
-// to `unchecked`.
+// The libraries that `loader` would load with `file`, by their paths. What it does not find is
+// added to `unchecked`.
 [[nodiscard]] std::vector<std::string> libraries_of(const std::string& loader,
                                                     const std::string& file, double limit_seconds,
                                                     std::vector<Unchecked>& unchecked);

@@ -28,9 +28,10 @@ struct CardCode {
 // decompressed. What cannot be read is an error and never "none".
 [[nodiscard]] Result<CardCode> card_code(const FileImage& image, std::uint32_t sm);
 
-// The same for all images of one executable or library, in their order. A program that nvcc -rdc=true
-// made has linked machine code, and beside it (section __nv_relfatbin) the images that it was linked
-// from, which are not loaded themselves. If it was linked from one, it has that one's PTX.
+// The same for all images of one executable or library, in their order. A program that nvcc
+// -rdc=true made has linked machine code, and beside it (section __nv_relfatbin) the images that it
+// was linked from, which are not loaded themselves. If it was linked from one, it has that one's
+// PTX.
 [[nodiscard]] Result<std::vector<CardCode>> card_codes(const std::vector<FileImage>& images,
                                                        std::uint32_t sm);
 

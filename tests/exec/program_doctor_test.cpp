@@ -1,0 +1,438 @@
+// What is said of a program before it runs: per file, as a verdict, and as the command to type.
+#include "demarc/exec/program_doctor.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "demarc/base/files.hpp"
+#include "demarc/base/json.hpp"
+#include "paths.hpp"
+#include "support.hpp"
+
+namespace demarc::cuda {
+namespace {
+
+namespace fs = std::filesystem;
+using fatbin::test::kept_file;
+using fatbin::test::made_elf;
+using fatbin::test::made_fat_binary;
+using fatbin::test::MadeEntry;
+using fatbin::test::small_ptx;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+
+TenantCard card_named(const std::string& name) {
+  return tenant_card(gpu::find_device(name).value());
+}
+
+class ProgramDoctor : public testing::Test {
+ protected:
+  // A file of the program with these fat binaries, and what else its text says.
+  void add(const std::string& name, const std::vector<std::string>& images,
+           const std::string& text = "code", const std::string& package = {}) {
+    std::string section;
+    for (const std::string& image : images) {
+      section += image;
+      section.resize((section.size() + 7) / 8 * 8);
+    }
+    std::vector<fatbin::test::MadeSection> sections{{".text", text}};
+    if (!images.empty()) sections.push_back({".nv_fatbin", section});
+    add_bytes(name, made_elf(EM_X86_64, sections), package);
+  }
+  void add_bytes(const std::string& name, const std::string& content,
+                 const std::string& package = {}) {
+    ASSERT_TRUE(write_file(folder / name, content));
+    program.files.push_back({folder / name, package});
+  }
+  ProgramFindings on(const std::string& card) const {
+    return look_at_program(program, card_named(card));
+  }
+  static const FileCode& file_of(const ProgramFindings& findings, const std::string& name) {
+    for (const FileCode& code : findings.files) {
+      if (fs::path(code.file.path).filename() == name) return code;
+    }
+    throw std::logic_error("no such file: " + name);
+  }
+
+  fs::path folder = test::fresh_folder("program doctor");
+  ProgramFiles program{.command = {"./app"},
+                       .files = {},
+                       .packages = {},
+                       .missing = {},
+                       .unchecked = {},
+                       .loader = {}};
+  const std::string ptx = kept_file("ptx_only.fatbin");
+  const std::string machine = kept_file("elf_only.fatbin");  // for sm_75, sm_90a and sm_100
+  const std::string unfit = kept_file("managed.fatbin");     // PTX for sm_90
+};
+
+TEST_F(ProgramDoctor, A_program_of_ptx_alone_can_be_isolated_by_arithmetic) {
+  add("app", {ptx});
+  for (const char* card : {"h200", "h100-sxm"}) {
+    const ProgramFindings found = on(card);
+    EXPECT_EQ(found.verdict, Verdict::isolated) << found.because;
+    EXPECT_THAT(found.because, StartsWith("All of its kernels have PTX that Demarc rewrites"));
+    EXPECT_TRUE(check_isolated(found));
+    const FileCode& code = found.files.at(0);
+    EXPECT_EQ(code.state, FileState::ok);
+    EXPECT_EQ(code.images, 1U);
+    EXPECT_EQ(code.ptx_kernels, 1U);
+    EXPECT_EQ(code.machine_kernels + code.unfit_kernels + code.untried_kernels, 0U);
+  }
+}
+
+TEST_F(ProgramDoctor, A_program_of_machine_code_alone_needs_a_card_with_windows) {
+  add("app", {machine});
+  const ProgramFindings without = on("h200");
+  EXPECT_EQ(without.verdict, Verdict::cannot);
+  EXPECT_THAT(without.because,
+              AllOf(StartsWith("All of its code is machine code."), HasSubstr("256 bytes"),
+                    HasSubstr("refused by name before it runs")));
+  EXPECT_EQ(without.files.at(0).state, FileState::refused);
+  EXPECT_EQ(without.files.at(0).machine_kernels, 1U);
+  const auto refused = check_isolated(without);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::check_failed);
+  EXPECT_THAT(refused.error().message, StartsWith("cannot be isolated: All of its code"));
+  const ProgramFindings with = on("h100-sxm");
+  EXPECT_EQ(with.verdict, Verdict::isolated);
+  EXPECT_THAT(with.because, AllOf(HasSubstr("runs in windows"), HasSubstr("colours that change")));
+  EXPECT_EQ(with.files.at(0).state, FileState::ok);
+}
+
+TEST_F(ProgramDoctor, A_program_with_both_is_isolated_in_part_without_windows) {
+  add("app", {ptx});
+  add("libcublas.so.12", {machine});
+  const ProgramFindings found = on("h200");
+  EXPECT_EQ(found.verdict, Verdict::in_part);
+  EXPECT_THAT(found.because, StartsWith("Kernels with PTX run in the tenant's colours, but some"));
+  EXPECT_FALSE(check_isolated(found));
+  EXPECT_EQ(file_of(found, "app").state, FileState::ok);
+  EXPECT_EQ(file_of(found, "libcublas.so.12").library, "cuBLAS");
+  EXPECT_THAT(found.files.at(0).file.path, HasSubstr("libcublas"))
+      << "what is refused stands first";
+  EXPECT_EQ(on("h100-sxm").verdict, Verdict::isolated);
+}
+
+TEST_F(ProgramDoctor, kernels_whose_ptx_demarc_does_not_rewrite_are_refused_without_windows) {
+  add("app", {unfit});
+  const ProgramFindings found = on("h200");
+  EXPECT_EQ(found.verdict, Verdict::cannot);
+  EXPECT_EQ(found.files.at(0).state, FileState::refused);
+  EXPECT_EQ(found.files.at(0).unfit_kernels, 1U);
+  EXPECT_THAT(found.files.at(0).why_unfit, HasSubstr("managed"));
+  EXPECT_THAT(findings_to_text(found), HasSubstr("unfit, such as its PTX:"));
+  EXPECT_EQ(on("h100-sxm").verdict, Verdict::isolated) << "it runs as it is";
+}
+
+TEST_F(ProgramDoctor, code_for_other_cards_alone_does_not_count) {
+  add("app", {machine});
+  gpu::Device device = gpu::find_device("h200").value();
+  device.compute_capability = {8, 0};
+  const ProgramFindings found = look_at_program(program, tenant_card(device));
+  EXPECT_EQ(found.files.at(0).state, FileState::no_code);
+  EXPECT_EQ(found.files.at(0).other_images, 1U);
+  EXPECT_EQ(found.files.at(0).images, 1U);
+  EXPECT_EQ(found.verdict, Verdict::not_known);
+  EXPECT_THAT(findings_to_text(found),
+              HasSubstr("1 file has no device code for this card: 0 use CUDA, 1 have code for "
+                        "other cards"));
+}
+
+TEST_F(ProgramDoctor, on_a_card_without_colours_only_sms_can_be_divided) {
+  add("app", {ptx});
+  const ProgramFindings found = on("gtx1080");
+  EXPECT_EQ(found.verdict, Verdict::cannot);
+  EXPECT_THAT(found.because, StartsWith("The memory of this card cannot be divided, so only its "
+                                        "SMs can: GTX 1080: "));
+  EXPECT_EQ(command_to_type(found), "demarc exec --sms 10 -- ./app");
+  EXPECT_EQ(command_to_type(on("h200")), "demarc exec --share 1/2 -- ./app");
+}
+
+TEST_F(ProgramDoctor, what_cannot_be_read_is_never_fine) {
+  add("app", {ptx});
+  const std::string broken = made_fat_binary({{.kind = 2, .sm = 90, .content = "no cubin"}});
+  const std::vector<std::pair<std::string, std::string>> all = {
+      {made_elf(EM_X86_64, {{".nv_fatbin", broken}}), "entry"},
+      {made_elf(EM_X86_64, {{".nv_fatbin", "no fat binary"}}),
+       ".nv_fatbin: image 0: no fat binary"},
+      {made_elf(EM_X86_64, {{".nv_fatbin", kept_file("lto.fatbin")}}),
+       "1 of 1 images are of a kind that is not known"},
+      {"no ELF file", ""},
+      {made_elf(EM_X86_64, {{".nv_fatbin", made_fat_binary({{.content = std::string(small_ptx) +
+                                                                        "no instruction\n"}})}}),
+       "its PTX"}};
+  for (const auto& [content, why] : all) {
+    program.files.resize(1);
+    add_bytes("liblast.so", content);
+    for (const char* card : {"h200", "h100-sxm"}) {
+      const ProgramFindings found = on(card);
+      EXPECT_EQ(found.verdict, Verdict::not_known) << why;
+      const FileCode& code = file_of(found, "liblast.so");
+      EXPECT_EQ(code.state, FileState::not_checked);
+      EXPECT_THAT(code.why, AllOf(HasSubstr(why), Not(StartsWith("/"))));
+      EXPECT_THAT(findings_to_text(found), HasSubstr("\nnot checked  liblast.so "));
+    }
+  }
+  program.files.back().path = folder / "gone.so";
+  EXPECT_EQ(on("h200").verdict, Verdict::not_known);
+  EXPECT_EQ(file_of(on("h200"), "gone.so").state, FileState::not_checked);
+}
+
+TEST_F(ProgramDoctor, something_that_was_not_looked_at_leaves_the_rest_unknown) {
+  add("app", {ptx});
+  program.unchecked = {{"run.sh", "it is a script"}, {"run.sh", "again"}};
+  const ProgramFindings found = on("h200");
+  EXPECT_EQ(found.verdict, Verdict::not_known);
+  EXPECT_THAT(found.because, StartsWith("Some of it could not be looked at"));
+  EXPECT_EQ(found.program.unchecked.size(), 1U) << "each is told once";
+  add("libm.so", {machine});
+  EXPECT_EQ(on("h200").verdict, Verdict::in_part) << "so much is certain";
+  program.files.erase(program.files.begin());
+  EXPECT_EQ(on("h200").verdict, Verdict::in_part) << "and not that all is machine code";
+}
+
+TEST_F(ProgramDoctor, ptx_beyond_what_is_tried_is_not_checked) {
+  const std::string text =
+      std::string(small_ptx) + ".visible .entry a() { ret; } .entry b() { ret; }";
+  add("app", {made_fat_binary({{.content = text}})});
+  add("liblast.so", {made_fat_binary({{.content = text}})});
+  const auto with_most = [&](std::uint64_t bytes) {
+    return look_at_program(program, card_named("h200"), {}, bytes);
+  };
+  const ProgramFindings found = with_most(2 * text.size() - 1);
+  EXPECT_EQ(file_of(found, "app").state, FileState::ok);
+  EXPECT_EQ(file_of(found, "liblast.so").untried_kernels, 2U);
+  EXPECT_EQ(file_of(found, "liblast.so").state, FileState::not_checked);
+  EXPECT_EQ(found.verdict, Verdict::not_known);
+  EXPECT_EQ(with_most(2 * text.size()).verdict, Verdict::isolated);
+}
+
+TEST_F(ProgramDoctor, A_program_without_device_code_is_not_known_and_says_whether_it_uses_cuda) {
+  add("app", {});
+  EXPECT_EQ(on("h200").verdict, Verdict::not_known);
+  EXPECT_THAT(on("h200").because, HasSubstr("none is linked with CUDA"));
+  EXPECT_FALSE(on("h200").files.at(0).uses_cuda);
+  add("liblast.so", {}, "dlopens libcuda.so.1");
+  const ProgramFindings found = on("h200");
+  EXPECT_THAT(found.because, StartsWith("It uses CUDA, but none of its files has device code"));
+  EXPECT_TRUE(file_of(found, "liblast.so").uses_cuda);
+  EXPECT_THAT(findings_to_text(found),
+              HasSubstr("2 files have no device code for this card: 1 use CUDA, 0 have"));
+}
+
+TEST_F(ProgramDoctor, the_drivers_own_libraries_do_not_count_but_say_that_cuda_is_used) {
+  add("app", {});
+  add("libcuda.so.1", {machine});
+  add("libnvidia-ptxjitcompiler.so.1", {machine});
+  const ProgramFindings found = on("h200");
+  EXPECT_EQ(found.files.size(), 1U);
+  EXPECT_THAT(found.because, StartsWith("It uses CUDA"));
+}
+
+TEST_F(ProgramDoctor, device_code_in_files_of_its_own_counts) {
+  add_bytes("kernel.cubin", kept_file("counted_90.cubin"), "one");
+  add_bytes("kernel.ptx", std::string(small_ptx) + ".visible .entry k() { ret; }\n", "one");
+  add_bytes("all.fatbin", ptx, "one");
+  const ProgramFindings found = on("h200");
+  EXPECT_EQ(file_of(found, "kernel.cubin").machine_kernels, 1U);
+  EXPECT_EQ(file_of(found, "kernel.ptx").ptx_kernels, 1U);
+  EXPECT_EQ(file_of(found, "all.fatbin").ptx_kernels, 1U);
+}
+
+TEST_F(ProgramDoctor, libraries_of_nvidias_are_known_by_name) {
+  for (const auto& [file, name] :
+       std::vector<std::pair<std::string, std::string>>{{"libcublasLt.so.12", "cuBLASLt"},
+                                                        {"libcudnn_ops.so.9", "cuDNN"},
+                                                        {"libcufft.so.11", "cuFFT"},
+                                                        {"libcusparse.so.12", "cuSPARSE"},
+                                                        {"libcusolver.so.11", "cuSOLVER"},
+                                                        {"libnccl.so.2", "NCCL"},
+                                                        {"libnccl-net.so", ""},
+                                                        {"libmine.so", ""}}) {
+    program.files.clear();
+    add(file, {machine});
+    EXPECT_EQ(on("h200").files.at(0).library, name) << file;
+  }
+}
+
+// A library that needs another one, as compilers write it.
+std::string needing(const std::string& needed) {
+  std::string bytes = read_file(test::build_dir() / "demarc_exec_subject").value();
+  const std::string one = std::string("\0libc.so.6", 10) + '\0';
+  EXPECT_LE(needed.size() + 2, one.size());
+  std::string other = '\0' + needed + '\0';
+  other.resize(one.size());
+  bytes.replace(bytes.find(one), one.size(), other);
+  return bytes;
+}
+
+TEST_F(ProgramDoctor, A_library_of_nvidias_that_is_needed_and_not_found_is_not_checked) {
+  add("app", {ptx});
+  add_bytes("one.so", needing("libnccl.s"), "one");
+  const ProgramFindings found = on("h200");
+  EXPECT_EQ(found.verdict, Verdict::not_known);
+  ASSERT_EQ(found.program.unchecked.size(), 1U);
+  EXPECT_EQ(found.program.unchecked.at(0).what, "libnccl.s");
+  EXPECT_EQ(found.program.unchecked.at(0).why, "one.so needs it");
+  add("libnccl.s", {machine}, "code", "nvidia");
+  EXPECT_THAT(on("h200").program.unchecked, IsEmpty()) << "it is among the files";
+}
+
+TEST_F(ProgramDoctor, A_library_of_nvidias_that_is_needed_is_looked_for_by_the_loader) {
+  add("app", {ptx});
+  add_bytes("one.so", needing("libnccl.s"), "one");
+  add("libnccl.s", {machine});
+  program.files.pop_back();
+  ASSERT_TRUE(write_file(
+      folder / "ld.so", "#!/bin/sh\necho '\t/x => " + (folder / "libnccl.s").string() + " (0)'\n"));
+  fs::permissions(folder / "ld.so", fs::perms::owner_all);
+  program.loader = folder / "ld.so";
+  const ProgramFindings found = on("h200");
+  EXPECT_EQ(file_of(found, "libnccl.s").machine_kernels, 1U);
+  EXPECT_EQ(found.verdict, Verdict::in_part);
+  EXPECT_THAT(found.program.unchecked, IsEmpty());
+}
+
+TEST_F(ProgramDoctor, what_compiles_while_it_runs_has_a_row_and_counts) {
+  add("app", {});
+  program.packages = {"cupy"};
+  ProgramFindings found = on("h200");
+  ASSERT_EQ(found.compilers.size(), 1U);
+  EXPECT_TRUE(found.compilers.at(0).gives_ptx);
+  EXPECT_EQ(found.verdict, Verdict::isolated);
+  EXPECT_THAT(findings_to_text(found), HasSubstr("\nok           cupy: compiles kernels"));
+  program.packages = {"torch", "triton"};
+  found = on("h200");
+  ASSERT_EQ(found.compilers.size(), 1U) << "a torch without CUDA is none";
+  EXPECT_EQ(found.compilers.at(0).name, "triton");
+  EXPECT_EQ(found.verdict, Verdict::cannot);
+  add("libtorch_cuda.so", {ptx}, "code", "torch");
+  found = on("h200");
+  EXPECT_EQ(found.compilers.size(), 2U);
+  EXPECT_EQ(found.verdict, Verdict::in_part);
+  EXPECT_THAT(findings_to_text(found), HasSubstr("\nrefused      torch: operators are machine"));
+  EXPECT_THAT(findings_to_text(on("h100-sxm")), HasSubstr("\nok           torch: operators"));
+}
+
+TEST_F(ProgramDoctor, compilers_that_a_process_has_loaded_are_known_by_their_libraries) {
+  add("libtriton.so", {});
+  add("libnvrtc.so.12", {});
+  add("libtorch_cuda.so", {}, "code", "torch");
+  const ProgramFindings found = on("h200");
+  ASSERT_EQ(found.compilers.size(), 2U) << "what a package brings may stay unused";
+  EXPECT_EQ(found.compilers.at(0).name, "libtriton");
+  EXPECT_FALSE(found.compilers.at(0).gives_ptx);
+  EXPECT_EQ(found.compilers.at(1).name, "libnvrtc");
+  EXPECT_TRUE(found.compilers.at(1).gives_ptx);
+}
+
+TEST_F(ProgramDoctor, files_stand_in_the_order_in_which_they_matter) {
+  add("a_none", {});
+  add("b_ptx", {ptx});
+  add("c_broken", {"no fat binary"});
+  add("d_machine", {machine});
+  add("e_more", {unfit, machine});
+  add("f_ptx", {ptx, ptx});
+  std::vector<std::string> names;
+  for (const FileCode& code : on("h200").files)
+    names.push_back(fs::path(code.file.path).filename());
+  EXPECT_THAT(names, ElementsAre("e_more", "d_machine", "c_broken", "f_ptx", "b_ptx", "a_none"));
+}
+
+TEST_F(ProgramDoctor, all_is_said_on_one_screen) {
+  for (unsigned i = 0; i < 30; ++i) {
+    add(fmt::format("libwith_a_long_name_that_goes_on_and_on_and_on_{}.so", i),
+        {i % 2 == 0 ? machine : unfit}, "code", "a_package_with_a_name");
+    add(fmt::format("libnone{}.so", i), {});
+    program.unchecked.push_back({fmt::format("what{} {}", i, std::string(90, 'x')), "w\nhy"});
+    program.missing.push_back(fmt::format("missing_module_{}", i));
+  }
+  add("libtorch_cuda.so", {machine}, "code", "torch");
+  program.packages = {"torch", "triton", "numba", "cupy"};
+  program.command = {"python3", "train.py", std::string(60, 'y')};
+  const std::string text = findings_to_text(on("h200"));
+  std::istringstream lines(text);
+  unsigned count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    if (!line.starts_with("demarc exec")) EXPECT_LE(line.size(), 100U) << line;
+  }
+  EXPECT_LE(count, 25U) << text;
+  EXPECT_THAT(text, HasSubstr("             28 more files with device code, 28 of their kernels"));
+  EXPECT_THAT(text, HasSubstr("             and 28 more: --json has all\n"));
+  EXPECT_THAT(text, HasSubstr("not installed: missing_module_0, missing_module_1"));
+  EXPECT_THAT(text, HasSubstr("             30 files have no device code for this card: 0 use "));
+}
+
+TEST_F(ProgramDoctor, the_text_names_card_verdict_files_and_what_cannot_be_seen) {
+  add("app", {ptx, ptx});
+  add("libcublas.so.12", {machine});
+  const ProgramFindings found = on("h200");
+  const std::string text = findings_to_text(found);
+  EXPECT_THAT(text, StartsWith("IN PART: ./app in a tenant on NVIDIA H200 (compute capability 9.0, "
+                               "139.8 GiB)\nKernels with PTX run in the tenant's colours, but "));
+  EXPECT_EQ(text.substr(text.find("\n\n")), R"(
+
+state        file                                            kernels: PTX  unfit PTX  machine code
+refused      libcublas.so.12 (cuBLAS)                                   0          0             1
+ok           app                                                        2          0             0
+not checked  libraries and code that the program loads by name while it runs
+
+demarc exec --share 1/2 -- ./app
+)");
+}
+
+TEST_F(ProgramDoctor, commands_are_quoted_for_a_shell) {
+  add("app", {ptx});
+  program.command = {"./a b", "", "it's", "-x=1:2,3@%+", "$HOME", "*"};
+  EXPECT_EQ(command_to_type(on("h200")),
+            R"(demarc exec --share 1/2 -- './a b' '' 'it'\''s' -x=1:2,3@%+ '$HOME' '*')");
+}
+
+TEST_F(ProgramDoctor, json_has_all_that_was_found) {
+  add("app", {ptx, machine, unfit}, "code", "one");
+  program.packages = {"one"};
+  program.missing = {"two"};
+  program.unchecked = {{"three", "why"}};
+  const Json json = Json::parse(findings_to_json(on("h200"), "h200"));
+  EXPECT_EQ(json.at("schema"), "demarc.doctor.program/1");
+  EXPECT_EQ(json.at("device"), "h200");
+  EXPECT_EQ(json.at("card"), "NVIDIA H200");
+  EXPECT_EQ(json.at("compute_capability"), "9.0");
+  EXPECT_EQ(json.at("memory_bytes"), gpu::find_device("h200")->dram.size_bytes);
+  EXPECT_EQ(json.at("colors"), true);
+  EXPECT_EQ(json.at("windows"), false);
+  EXPECT_EQ(json.at("window_granule_bytes"), 0);
+  EXPECT_THAT(json.at("why_no_windows").get<std::string>(), HasSubstr("256 bytes"));
+  EXPECT_EQ(json.at("verdict"), "in part");
+  EXPECT_EQ(json.at("program"), Json::array({"./app"}));
+  const Json& file = json.at("files").at(0);
+  EXPECT_EQ(file.at("path"), (folder / "app").string());
+  EXPECT_EQ(file.at("package"), "one");
+  EXPECT_EQ(file.at("state"), "refused");
+  EXPECT_EQ(file.at("images"), 3);
+  EXPECT_EQ(file.at("kernels_with_ptx"), 1);
+  EXPECT_EQ(file.at("kernels_with_unfit_ptx"), 1);
+  EXPECT_EQ(file.at("kernels_of_machine_code"), 1);
+  EXPECT_EQ(json.at("packages"), Json::array({"one"}));
+  EXPECT_EQ(json.at("missing"), Json::array({"two"}));
+  EXPECT_EQ(json.at("not_checked").at(0), (Json{{"what", "three"}, {"why", "why"}}));
+  EXPECT_EQ(json.at("command"), "demarc exec --share 1/2 -- ./app");
+  const Json other = Json::parse(findings_to_json(on("h100-sxm"), "h100-sxm"));
+  EXPECT_EQ(other.at("windows"), true);
+  EXPECT_EQ(other.at("window_colors"), 4);
+  EXPECT_EQ(other.at("window_granule_bytes"), 8192);
+  const Json none = Json::parse(findings_to_json(on("gtx1080"), "gtx1080"));
+  EXPECT_EQ(none.at("colors"), false);
+  EXPECT_THAT(none.at("why_no_colors").get<std::string>(), StartsWith("GTX 1080: "));
+}
+
+}  // namespace
+}  // namespace demarc::cuda
