@@ -124,7 +124,10 @@ class CodeReader {
       if (!known_library(library).empty()) needed_.emplace_back(library, path);
     }
     code.uses_cuda = code.uses_cuda || content.find("libcuda.so") != std::string::npos;
-    DEMARC_TRY(const auto images, fatbin::images_of_program(content, path));
+    DEMARC_TRY(auto images, fatbin::images_of_program(content, path));
+    DEMARC_TRY(auto others, fatbin::images_among_data(content, path, images));
+    images.insert(images.end(), std::make_move_iterator(others.begin()),
+                  std::make_move_iterator(others.end()));
     return count(images, code);
   }
 
@@ -134,6 +137,7 @@ class CodeReader {
       using Kind = fatbin::CardCodeKind;
       if (one.kind != Kind::none) ++code.images;
       if (one.kind == Kind::other_cards) ++code.other_images;
+      if (one.kind == Kind::for_linking) ++code.link_images;
       if (one.kind == Kind::unknown) ++code.unknown_images;
       code.machine_kernels += one.kernels.size();
       if (one.kind == Kind::ptx) DEMARC_CHECK(try_ptx(one.ptx, code));
@@ -161,18 +165,29 @@ class CodeReader {
   }
 
   FileState state_of(FileCode& code) const {
-    if (code.unknown_images > 0) {
-      code.why = fmt::format("{} of {} images are of a kind that is not known, or for linking",
-                             code.unknown_images, code.images);
-      return FileState::not_checked;
-    }
-    if (code.machine_kernels + code.unfit_kernels > 0 && !card_.windows) return FileState::refused;
-    if (code.untried_kernels > 0) {
-      code.why = "the program has too much PTX to try all of it";
-      return FileState::not_checked;
-    }
-    const bool any = code.ptx_kernels + code.machine_kernels + code.unfit_kernels > 0;
+    const bool windows = card_.windows.has_value();
+    if (code.machine_kernels + code.unfit_kernels > 0 && !windows) return FileState::refused;
+    code.why = why_not_checked(code, windows);
+    if (!code.why.empty()) return FileState::not_checked;
+    const bool any = code.ptx_kernels + code.untried_kernels + code.machine_kernels +
+                         code.unfit_kernels + code.link_images >
+                     0;
     return any ? FileState::ok : FileState::no_code;
+  }
+
+  // Empty: all of it is known.
+  static std::string why_not_checked(const FileCode& code, bool windows) {
+    if (code.unknown_images > 0) {
+      return fmt::format("{} of {} images are of a kind that is not known", code.unknown_images,
+                         code.images);
+    }
+    // In windows it does not matter what becomes of them.
+    if (windows) return {};
+    if (code.link_images > 0) {
+      return fmt::format("{} of {} images are linked while it runs", code.link_images, code.images);
+    }
+    if (code.untried_kernels > 0) return "the program has too much PTX to try all of it";
+    return {};
   }
 
   const TenantCard& card_;
@@ -261,9 +276,15 @@ Sums sums_of(const ProgramFindings& findings) {
   Sums sums;
   sums.open = !findings.program.unchecked.empty();
   for (const FileCode& file : findings.files) {
+    const bool refused = file.state == FileState::refused;
+    const bool linked = file.link_images > 0;
+    const bool untried = file.untried_kernels > 0;
     sums.ptx = sums.ptx || file.ptx_kernels > 0;
     sums.machine = sums.machine || file.machine_kernels + file.unfit_kernels > 0;
-    sums.open = sums.open || file.state == FileState::not_checked;
+    sums.open = sums.open || file.state == FileState::not_checked ||
+                (refused && (linked || untried || file.unknown_images > 0));
+    // As it is, whatever it would be without windows.
+    if (findings.card.windows && (linked || untried)) sums.machine = true;
     sums.uses_cuda = sums.uses_cuda || file.uses_cuda;
   }
   for (const RuntimeCompiler& compiler : findings.compilers)
@@ -293,7 +314,8 @@ void judge(ProgramFindings& findings) {
           Verdict::in_part,
           "Kernels with PTX run in the tenant's colours, but some code is machine code." + end);
     }
-    return say(Verdict::cannot, "All of its code is machine code." + end);
+    return say(Verdict::cannot,
+               "All of its code is machine code." + end + " Its SMs alone can be divided.");
   }
   if (sums.open) {
     return say(Verdict::not_known,
@@ -411,8 +433,17 @@ ProgramFindings look_at_program(ProgramFiles program, TenantCard card, const Pro
 }
 
 Result<void> check_isolated(const ProgramFindings& findings) {
-  if (findings.verdict == Verdict::isolated) return {};
-  return check_failed("{}: {}", to_string(findings.verdict), findings.because);
+  switch (findings.verdict) {
+    case Verdict::isolated:
+      return {};
+    case Verdict::in_part:
+      return check_failed("the program can be isolated in part only");
+    case Verdict::cannot:
+      return check_failed("the program cannot be isolated on this card");
+    case Verdict::not_known:
+      break;
+  }
+  return check_failed("it is not known whether the program can be isolated");
 }
 
 }  // namespace demarc::cuda

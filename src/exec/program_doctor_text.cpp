@@ -112,7 +112,7 @@ void append_files(std::string& text, const ProgramFindings& findings) {
   }
 }
 
-// "12 files have no device code for this card: 3 of them are linked with CUDA, ..."
+// "12 files have no device code for this card: 3 of them use CUDA"
 void append_others(std::string& text, const ProgramFindings& findings) {
   std::size_t none = 0;
   std::size_t cuda = 0;
@@ -127,8 +127,12 @@ void append_others(std::string& text, const ProgramFindings& findings) {
     }
   }
   if (none == 0) return;
-  append(text, "{}{} {} no device code for this card: {} use CUDA, {} have code for other cards\n",
-         in_front, none, none == 1 ? "file has" : "files have", cuda, others);
+  append(text, "{}{} {} no device code for this card", in_front, none,
+         none == 1 ? "file has" : "files have");
+  std::vector<std::string> parts;
+  if (cuda > 0) parts.push_back(fmt::format("{} of them use CUDA", cuda));
+  if (others > 0) parts.push_back(fmt::format("{} have code for other cards alone", others));
+  text += (parts.empty() ? "" : ": " + joined(parts, ", ")) + "\n";
 }
 
 void append_unfit(std::string& text, const ProgramFindings& findings) {
@@ -192,11 +196,14 @@ std::string command_to_type(const ProgramFindings& findings) {
   std::vector<std::string> words{"demarc", "exec"};
   const TenantCard& card = findings.card;
   words.insert(words.end(), card.options.begin(), card.options.end());
-  if (card.has_colors) {
-    words.insert(words.end(), {"--share", "1/2"});
-  } else {
+  if (findings.verdict == Verdict::cannot) {
     words.insert(words.end(), {"--sms", fmt::to_string((card.sms + 1) / 2)});
+  } else {
+    words.insert(words.end(), {"--share", "1/2"});
   }
+  // It says what was refused, and why.
+  if (findings.verdict == Verdict::in_part || findings.verdict == Verdict::not_known)
+    words.emplace_back("--report");
   words.emplace_back("--");
   words.insert(words.end(), findings.program.command.begin(), findings.program.command.end());
   return command_line_of(words);
@@ -253,6 +260,7 @@ std::string findings_to_json(const ProgramFindings& findings, const std::string&
                              {"uses_cuda", code.uses_cuda},
                              {"images", code.images},
                              {"images_for_other_cards", code.other_images},
+                             {"images_for_linking", code.link_images},
                              {"images_not_known", code.unknown_images},
                              {"kernels_with_ptx", code.ptx_kernels},
                              {"kernels_with_unfit_ptx", code.unfit_kernels},

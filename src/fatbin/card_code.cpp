@@ -20,10 +20,6 @@ bool is_machine_code_for(const Entry& entry, std::uint32_t sm) {
   return entry.kind == EntryKind::cubin && runs_machine_code(sm, entry.target);
 }
 
-bool is_known(const Entry& entry) {
-  return entry.kind == EntryKind::ptx || entry.kind == EntryKind::cubin;
-}
-
 // Names of the kernels of all machine code that the card runs.
 Result<CardCode> machine_code_of(const std::vector<Entry>& entries, std::uint32_t sm) {
   std::set<std::string> names;
@@ -55,8 +51,10 @@ Result<CardCode> card_code(const FileImage& image, std::uint32_t sm) {
   if (any([sm](const Entry& entry) { return is_machine_code_for(entry, sm); })) {
     return machine_code_of(entries, sm);
   }
-  if (any([](const Entry& entry) { return !is_known(entry); })) {
+  if (any([](const Entry& entry) { return entry.kind == EntryKind::unknown; })) {
     found.kind = CardCodeKind::unknown;
+  } else if (any([](const Entry& entry) { return entry.kind == EntryKind::lto; })) {
+    found.kind = CardCodeKind::for_linking;
   } else if (!entries.empty()) {
     found.kind = CardCodeKind::other_cards;
   }

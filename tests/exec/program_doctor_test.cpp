@@ -94,13 +94,14 @@ TEST_F(ProgramDoctor, A_program_of_machine_code_alone_needs_a_card_with_windows)
   EXPECT_EQ(without.verdict, Verdict::cannot);
   EXPECT_THAT(without.because,
               AllOf(StartsWith("All of its code is machine code."), HasSubstr("256 bytes"),
-                    HasSubstr("refused by name before it runs")));
+                    HasSubstr("refused by name before it runs. Its SMs alone can be divided.")));
+  EXPECT_EQ(command_to_type(without), "demarc exec --sms 66 -- ./app");
   EXPECT_EQ(without.files.at(0).state, FileState::refused);
   EXPECT_EQ(without.files.at(0).machine_kernels, 1U);
   const auto refused = check_isolated(without);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::check_failed);
-  EXPECT_THAT(refused.error().message, StartsWith("cannot be isolated: All of its code"));
+  EXPECT_EQ(refused.error().message, "the program cannot be isolated on this card");
   const ProgramFindings with = on("h100-sxm");
   EXPECT_EQ(with.verdict, Verdict::isolated);
   EXPECT_THAT(with.because, AllOf(HasSubstr("runs in windows"), HasSubstr("colours that change")));
@@ -113,7 +114,8 @@ TEST_F(ProgramDoctor, A_program_with_both_is_isolated_in_part_without_windows) {
   const ProgramFindings found = on("h200");
   EXPECT_EQ(found.verdict, Verdict::in_part);
   EXPECT_THAT(found.because, StartsWith("Kernels with PTX run in the tenant's colours, but some"));
-  EXPECT_FALSE(check_isolated(found));
+  EXPECT_EQ(check_isolated(found).error().message, "the program can be isolated in part only");
+  EXPECT_EQ(command_to_type(found), "demarc exec --share 1/2 --report -- ./app");
   EXPECT_EQ(file_of(found, "app").state, FileState::ok);
   EXPECT_EQ(file_of(found, "libcublas.so.12").library, "cuBLAS");
   EXPECT_THAT(found.files.at(0).file.path, HasSubstr("libcublas"))
@@ -142,8 +144,8 @@ TEST_F(ProgramDoctor, code_for_other_cards_alone_does_not_count) {
   EXPECT_EQ(found.files.at(0).images, 1U);
   EXPECT_EQ(found.verdict, Verdict::not_known);
   EXPECT_THAT(findings_to_text(found),
-              HasSubstr("1 file has no device code for this card: 0 use CUDA, 1 have code for "
-                        "other cards"));
+              HasSubstr("1 file has no device code for this card: 1 have code for other cards "
+                        "alone\n"));
 }
 
 TEST_F(ProgramDoctor, on_a_card_without_colours_only_sms_can_be_divided) {
@@ -163,7 +165,7 @@ TEST_F(ProgramDoctor, what_cannot_be_read_is_never_fine) {
       {made_elf(EM_X86_64, {{".nv_fatbin", broken}}), "entry"},
       {made_elf(EM_X86_64, {{".nv_fatbin", "no fat binary"}}),
        ".nv_fatbin: image 0: no fat binary"},
-      {made_elf(EM_X86_64, {{".nv_fatbin", kept_file("lto.fatbin")}}),
+      {made_elf(EM_X86_64, {{".nv_fatbin", made_fat_binary({{.kind = 16, .content = "?"}})}}),
        "1 of 1 images are of a kind that is not known"},
       {"no ELF file", ""},
       {made_elf(EM_X86_64, {{".nv_fatbin", made_fat_binary({{.content = std::string(small_ptx) +
@@ -191,6 +193,9 @@ TEST_F(ProgramDoctor, something_that_was_not_looked_at_leaves_the_rest_unknown) 
   program.unchecked = {{"run.sh", "it is a script"}, {"run.sh", "again"}};
   const ProgramFindings found = on("h200");
   EXPECT_EQ(found.verdict, Verdict::not_known);
+  EXPECT_EQ(check_isolated(found).error().message,
+            "it is not known whether the program can be isolated");
+  EXPECT_EQ(command_to_type(found), "demarc exec --share 1/2 --report -- ./app");
   EXPECT_THAT(found.because, StartsWith("Some of it could not be looked at"));
   EXPECT_EQ(found.program.unchecked.size(), 1U) << "each is told once";
   add("libm.so", {machine});
@@ -213,6 +218,31 @@ TEST_F(ProgramDoctor, ptx_beyond_what_is_tried_is_not_checked) {
   EXPECT_EQ(file_of(found, "liblast.so").state, FileState::not_checked);
   EXPECT_EQ(found.verdict, Verdict::not_known);
   EXPECT_EQ(with_most(2 * text.size()).verdict, Verdict::isolated);
+  const ProgramFindings windows = look_at_program(program, card_named("h100-sxm"), {}, 1);
+  EXPECT_EQ(windows.verdict, Verdict::isolated) << "it runs as it is, whatever it is";
+}
+
+TEST_F(ProgramDoctor, code_that_is_linked_while_the_program_runs_is_not_checked_without_windows) {
+  add("app", {ptx, kept_file("lto.fatbin")});
+  const ProgramFindings found = on("h200");
+  EXPECT_EQ(found.files.at(0).link_images, 1U);
+  EXPECT_EQ(found.files.at(0).state, FileState::not_checked);
+  EXPECT_EQ(found.files.at(0).why, "1 of 2 images are linked while it runs");
+  EXPECT_EQ(found.verdict, Verdict::not_known);
+  EXPECT_EQ(on("h100-sxm").files.at(0).state, FileState::ok);
+  EXPECT_THAT(on("h100-sxm").because, StartsWith("Machine code runs in windows"));
+  program.files.clear();
+  add("app", {machine, kept_file("lto.fatbin")});
+  EXPECT_EQ(on("h200").files.at(0).state, FileState::refused);
+  EXPECT_EQ(on("h200").verdict, Verdict::in_part) << "not all of it is known to be machine code";
+}
+
+TEST_F(ProgramDoctor, images_among_the_data_of_a_program_count) {
+  add("app", {}, "data" + machine + "data" + ptx);
+  const ProgramFindings found = on("h200");
+  EXPECT_EQ(found.files.at(0).machine_kernels, 1U);
+  EXPECT_EQ(found.files.at(0).ptx_kernels, 1U);
+  EXPECT_EQ(found.verdict, Verdict::in_part);
 }
 
 TEST_F(ProgramDoctor, A_program_without_device_code_is_not_known_and_says_whether_it_uses_cuda) {
@@ -225,7 +255,7 @@ TEST_F(ProgramDoctor, A_program_without_device_code_is_not_known_and_says_whethe
   EXPECT_THAT(found.because, StartsWith("It uses CUDA, but none of its files has device code"));
   EXPECT_TRUE(file_of(found, "liblast.so").uses_cuda);
   EXPECT_THAT(findings_to_text(found),
-              HasSubstr("2 files have no device code for this card: 1 use CUDA, 0 have"));
+              HasSubstr("2 files have no device code for this card: 1 of them use CUDA\n"));
 }
 
 TEST_F(ProgramDoctor, the_drivers_own_libraries_do_not_count_but_say_that_cuda_is_used) {
@@ -278,7 +308,7 @@ TEST_F(ProgramDoctor, A_library_of_nvidias_that_is_needed_and_not_found_is_not_c
   add("app", {ptx});
   add_bytes("one.so", needing("libnccl.s"), "one");
   const ProgramFindings found = on("h200");
-  EXPECT_EQ(found.verdict, Verdict::not_known);
+  EXPECT_NE(found.verdict, Verdict::isolated);
   ASSERT_EQ(found.program.unchecked.size(), 1U);
   EXPECT_EQ(found.program.unchecked.at(0).what, "libnccl.s");
   EXPECT_EQ(found.program.unchecked.at(0).why, "one.so needs it");
@@ -368,7 +398,7 @@ TEST_F(ProgramDoctor, all_is_said_on_one_screen) {
   EXPECT_THAT(text, HasSubstr("             28 more files with device code, 28 of their kernels"));
   EXPECT_THAT(text, HasSubstr("             and 28 more: --json has all\n"));
   EXPECT_THAT(text, HasSubstr("not installed: missing_module_0, missing_module_1"));
-  EXPECT_THAT(text, HasSubstr("             30 files have no device code for this card: 0 use "));
+  EXPECT_THAT(text, HasSubstr("             30 files have no device code for this card\n"));
 }
 
 TEST_F(ProgramDoctor, the_text_names_card_verdict_files_and_what_cannot_be_seen) {
@@ -385,7 +415,7 @@ refused      libcublas.so.12 (cuBLAS)                                   0       
 ok           app                                                        2          0             0
 not checked  libraries and code that the program loads by name while it runs
 
-demarc exec --share 1/2 -- ./app
+demarc exec --share 1/2 --report -- ./app
 )");
 }
 
@@ -424,7 +454,7 @@ TEST_F(ProgramDoctor, json_has_all_that_was_found) {
   EXPECT_EQ(json.at("packages"), Json::array({"one"}));
   EXPECT_EQ(json.at("missing"), Json::array({"two"}));
   EXPECT_EQ(json.at("not_checked").at(0), (Json{{"what", "three"}, {"why", "why"}}));
-  EXPECT_EQ(json.at("command"), "demarc exec --share 1/2 -- ./app");
+  EXPECT_EQ(json.at("command"), "demarc exec --share 1/2 --report -- ./app");
   const Json other = Json::parse(findings_to_json(on("h100-sxm"), "h100-sxm"));
   EXPECT_EQ(other.at("windows"), true);
   EXPECT_EQ(other.at("window_colors"), 4);

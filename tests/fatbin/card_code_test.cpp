@@ -59,7 +59,7 @@ TEST(CardCode, for_other_cards_alone_is_not_this_ones) {
 }
 
 TEST(CardCode, of_a_kind_that_is_not_known_is_told_unless_something_better_is_there) {
-  EXPECT_EQ(kind_of(kept_file("lto.fatbin"), 90), Kind::unknown);
+  EXPECT_EQ(kind_of(kept_file("lto.fatbin"), 90), Kind::for_linking);
   EXPECT_EQ(kind_of(made_fat_binary({{.kind = 16, .content = "?"}}), 90), Kind::unknown);
   const MadeEntry unknown{.kind = 16, .content = "?"};
   const MadeEntry other{.kind = 2, .sm = 75, .content = kept_file("counted_75.cubin")};

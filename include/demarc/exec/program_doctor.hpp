@@ -49,6 +49,7 @@ struct FileCode {
   bool uses_cuda = false;  // it is linked with libcuda or libcudart, or loads libcuda itself
   std::uint32_t images = 0;
   std::uint32_t other_images = 0;  // for other cards alone
+  std::uint32_t link_images = 0;   // to be linked while the program runs
   std::uint32_t unknown_images = 0;
   std::uint64_t ptx_kernels = 0;  // that arithmetic serves
   // With PTX that Demarc does not rewrite; the first one's reason.
@@ -77,7 +78,7 @@ struct ProgramFindings {
 };
 
 // PTX of one program that it is tried to rewrite.
-inline constexpr std::uint64_t tried_ptx_bytes = std::uint64_t{64} << 20U;
+inline constexpr std::uint64_t tried_ptx_bytes = std::uint64_t{32} << 20U;
 
 // `progress` may be empty. Kernels in PTX beyond `most_ptx_bytes` are counted as not tried.
 [[nodiscard]] ProgramFindings look_at_program(ProgramFiles program, TenantCard card,

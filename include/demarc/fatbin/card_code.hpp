@@ -15,7 +15,8 @@ enum class CardCodeKind : std::uint8_t {
   ptx,           // PTX that the card can compile
   machine_code,  // machine code that the card runs as it is, and no such PTX
   other_cards,   // code for other cards alone
-  unknown,       // code of a kind that is not known here, or of LTO, and none of the others
+  for_linking,   // code that is to be linked while the program runs (LTO), and none of these
+  unknown,       // code of a kind that is not known here, and no PTX or machine code for the card
 };
 
 struct CardCode {
