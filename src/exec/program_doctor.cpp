@@ -8,6 +8,7 @@
 
 #include "demarc/base/files.hpp"
 #include "demarc/base/json.hpp"
+#include "demarc/base/symbols.hpp"
 #include "demarc/color/color_scheme.hpp"
 #include "demarc/driver/gpu.hpp"
 #include "demarc/driver/in_child.hpp"
@@ -159,7 +160,9 @@ class CodeReader {
         ++code.ptx_kernels;
         continue;
       }
-      if (code.unfit_kernels++ == 0) code.why_unfit = ptx::describe_refusals(kernel, "its PTX");
+      if (code.unfit_kernels++ > 0) continue;
+      code.why_unfit =
+          fmt::format("{}, in {}", kernel.refusals.front().reason, demangled(kernel.name));
     }
     return {};
   }

@@ -16,6 +16,7 @@ constexpr std::size_t most_rows = 7;  // of files and of what compiles at run ti
 constexpr std::size_t least_file_rows = 2;
 constexpr std::size_t most_unchecked = 2;  // rows
 constexpr std::size_t file_width = 46;
+constexpr std::size_t command_width = 30;               // of the first line
 constexpr std::string_view in_front = "             ";  // of what has no word in the first column
 
 // Lines of at most `width` columns, broken at blanks.
@@ -139,8 +140,7 @@ void append_unfit(std::string& text, const ProgramFindings& findings) {
   const auto found = std::find_if(findings.files.begin(), findings.files.end(),
                                   [](const FileCode& code) { return code.unfit_kernels > 0; });
   if (found == findings.files.end()) return;
-  text +=
-      cut(fmt::format("{}unfit, such as {}", in_front, one_line(found->why_unfit)), width) + "\n";
+  text += cut(fmt::format("{}unfit PTX: {}", in_front, one_line(found->why_unfit)), width) + "\n";
 }
 
 void append_unchecked(std::string& text, const ProgramFiles& program) {
@@ -211,11 +211,12 @@ std::string command_to_type(const ProgramFindings& findings) {
 
 std::string findings_to_text(const ProgramFindings& findings) {
   const TenantCard& card = findings.card;
-  std::string text = wrapped(fmt::format(
-      "{}: {} in a tenant on {} (compute capability {}.{}, {:.1f} GiB)",
-      upper(to_string(findings.verdict)), cut(command_line_of(findings.program.command), width / 2),
-      card.name, card.capability.major, card.capability.minor,
-      static_cast<double>(card.memory_bytes) / (1U << 30U)));
+  std::string text =
+      wrapped(fmt::format("{}: {} in a tenant on {} (compute capability {}.{}, {:.1f} GiB)",
+                          upper(to_string(findings.verdict)),
+                          cut(command_line_of(findings.program.command), command_width), card.name,
+                          card.capability.major, card.capability.minor,
+                          static_cast<double>(card.memory_bytes) / (1U << 30U)));
   text += wrapped(findings.because) + "\n";
   append_files(text, findings);
   append_unfit(text, findings);

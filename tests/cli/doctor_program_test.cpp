@@ -9,6 +9,7 @@
 #include "demarc/base/json.hpp"
 #include "paths.hpp"
 #include "program.hpp"
+#include "support.hpp"
 
 namespace demarc::test {
 namespace {
@@ -31,9 +32,16 @@ class DoctorOfProgram : public testing::Test {
     arguments.insert(arguments.begin(), "doctor");
     return run_demarc(std::move(arguments));
   }
-  // An ELF file with machine code for sm_75, sm_90a and sm_100, and no PTX.
-  const std::string machine_code = build_dir() / "libdemarc_machine_code.so";
-  std::filesystem::path folder = fresh_folder("doctor of a program");
+  static std::string program_in(const std::filesystem::path& folder) {
+    const auto file = folder / "app";
+    const std::string code = fatbin::test::kept_file("elf_only.fatbin");
+    EXPECT_TRUE(write_file(file, fatbin::test::made_elf(EM_X86_64, {{".nv_fatbin", code}})));
+    std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+    return file;
+  }
+  std::filesystem::path folder = fresh_folder("doctor_of_program");
+  // With machine code for sm_75, sm_90a and sm_100, and no PTX.
+  const std::string machine_code = program_in(folder);
 };
 
 TEST_F(DoctorOfProgram, ends_with_0_if_it_can_be_isolated_and_with_3_if_not) {
@@ -43,12 +51,13 @@ TEST_F(DoctorOfProgram, ends_with_0_if_it_can_be_isolated_and_with_3_if_not) {
   EXPECT_THAT(
       with.out,
       AllOf(StartsWith("CAN BE ISOLATED: "), HasSubstr("\nMachine code runs in windows"),
-            HasSubstr("\nok           libdemarc_machine_code.so "),
+            HasSubstr("\nok           app "),
             EndsWith("\n\ndemarc exec --share 1/2 -- " + machine_code + " 'an argument'\n")));
   const Outcome without = doctor({"--device", "sim:h200", machine_code});
   EXPECT_EQ(without.exit_code, 3);
-  EXPECT_THAT(without.out, HasSubstr("\nrefused      libdemarc_machine_code.so "));
-  EXPECT_THAT(without.err, HasSubstr("demarc doctor: the program cannot be isolated on this card\n"));
+  EXPECT_THAT(without.out, HasSubstr("\nrefused      app "));
+  EXPECT_THAT(without.err,
+              HasSubstr("demarc doctor: the program cannot be isolated on this card\n"));
   EXPECT_EQ(doctor({"--device", "h200", "true"}).exit_code, 3) << "of which nothing is known";
 }
 

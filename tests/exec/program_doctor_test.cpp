@@ -23,6 +23,7 @@ using fatbin::test::MadeEntry;
 using fatbin::test::small_ptx;
 using testing::AllOf;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -129,8 +130,9 @@ TEST_F(ProgramDoctor, kernels_whose_ptx_demarc_does_not_rewrite_are_refused_with
   EXPECT_EQ(found.verdict, Verdict::cannot);
   EXPECT_EQ(found.files.at(0).state, FileState::refused);
   EXPECT_EQ(found.files.at(0).unfit_kernels, 1U);
-  EXPECT_THAT(found.files.at(0).why_unfit, HasSubstr("managed"));
-  EXPECT_THAT(findings_to_text(found), HasSubstr("unfit, such as its PTX:"));
+  EXPECT_THAT(found.files.at(0).why_unfit,
+              AllOf(HasSubstr("managed"), EndsWith(", in counted(int*)")));
+  EXPECT_THAT(findings_to_text(found), HasSubstr("\n             unfit PTX: "));
   EXPECT_EQ(on("h100-sxm").verdict, Verdict::isolated) << "it runs as it is";
 }
 
