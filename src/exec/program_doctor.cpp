@@ -23,8 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files whose libraries the dynamic loader is asked for beside those of the executable.
-constexpr std::size_t most_asked_files = 64;
 constexpr double loader_seconds = 60;
 
 struct KnownLibrary {
@@ -67,8 +65,10 @@ std::string_view known_library(const std::string& name) {
   return {};
 }
 
-bool is_cuda(const std::string& library) {
-  return library.starts_with("libcuda.so") || library.starts_with("libcudart.");
+// Libraries that it needs, and those that it loads by name itself, as a static libcudart does.
+bool names_cuda(std::string_view content) {
+  return content.find("libcuda.so") != std::string_view::npos ||
+         content.find("libcudart.so") != std::string_view::npos;
 }
 
 // What is said of a file stands beside its name.
@@ -121,10 +121,9 @@ class CodeReader {
     }
     DEMARC_TRY(const fatbin::Linked linked, fatbin::linked_of(content, path));
     for (const std::string& library : linked.needed) {
-      code.uses_cuda = code.uses_cuda || is_cuda(library);
       if (!known_library(library).empty()) needed_.emplace_back(library, path);
     }
-    code.uses_cuda = code.uses_cuda || content.find("libcuda.so") != std::string::npos;
+    code.uses_cuda = names_cuda(content);
     DEMARC_TRY(auto images, fatbin::images_of_program(content, path));
     DEMARC_TRY(auto others, fatbin::images_among_data(content, path, images));
     images.insert(images.end(), std::make_move_iterator(others.begin()),
@@ -231,7 +230,7 @@ void add_needed(const CodeReader& reader, ProgramFiles& program) {
   std::set<std::string> asked;
   for (const auto& [library, by] : reader.needed()) {
     if (there.contains(library) || !asked.insert(by).second) continue;
-    if (program.loader.empty() || asked.size() > most_asked_files) {
+    if (program.loader.empty()) {
       program.unchecked.push_back({library, fmt::format("{} needs it", name_of_file(by))});
       there.insert(library);
       continue;
@@ -322,7 +321,7 @@ void judge(ProgramFindings& findings) {
   }
   if (sums.open) {
     return say(Verdict::not_known,
-               "Some of it could not be looked at, and that may hold code which is refused.");
+               "Some of it could not be looked at, and may contain code that is refused.");
   }
   if (sums.machine) {
     return say(Verdict::isolated,

@@ -113,7 +113,7 @@ void append_files(std::string& text, const ProgramFindings& findings) {
   }
 }
 
-// "12 files have no device code for this card: 3 of them use CUDA"
+// "12 files have no device code for this card: 3 with calls of CUDA"
 void append_others(std::string& text, const ProgramFindings& findings) {
   std::size_t none = 0;
   std::size_t cuda = 0;
@@ -131,8 +131,8 @@ void append_others(std::string& text, const ProgramFindings& findings) {
   append(text, "{}{} {} no device code for this card", in_front, none,
          none == 1 ? "file has" : "files have");
   std::vector<std::string> parts;
-  if (cuda > 0) parts.push_back(fmt::format("{} of them use CUDA", cuda));
-  if (others > 0) parts.push_back(fmt::format("{} have code for other cards alone", others));
+  if (cuda > 0) parts.push_back(fmt::format("{} with calls of CUDA", cuda));
+  if (others > 0) parts.push_back(fmt::format("{} with code for other cards alone", others));
   text += (parts.empty() ? "" : ": " + joined(parts, ", ")) + "\n";
 }
 

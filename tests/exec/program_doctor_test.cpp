@@ -1,16 +1,10 @@
-// What is said of a program before it runs: per file, as a verdict, and as the command to type.
-#include "demarc/exec/program_doctor.hpp"
-
+// What is found in the files of a program, and the verdict that follows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <sstream>
 
-#include "demarc/base/files.hpp"
-#include "demarc/base/json.hpp"
-#include "paths.hpp"
-#include "support.hpp"
+#include "program_doctor_fixture.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -19,7 +13,6 @@ namespace fs = std::filesystem;
 using fatbin::test::kept_file;
 using fatbin::test::made_elf;
 using fatbin::test::made_fat_binary;
-using fatbin::test::MadeEntry;
 using fatbin::test::small_ptx;
 using testing::AllOf;
 using testing::ElementsAre;
@@ -28,51 +21,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
-
-TenantCard card_named(const std::string& name) {
-  return tenant_card(gpu::find_device(name).value());
-}
-
-class ProgramDoctor : public testing::Test {
- protected:
-  // A file of the program with these fat binaries, and what else its text says.
-  void add(const std::string& name, const std::vector<std::string>& images,
-           const std::string& text = "code", const std::string& package = {}) {
-    std::string section;
-    for (const std::string& image : images) {
-      section += image;
-      section.resize((section.size() + 7) / 8 * 8);
-    }
-    std::vector<fatbin::test::MadeSection> sections{{".text", text}};
-    if (!images.empty()) sections.push_back({".nv_fatbin", section});
-    add_bytes(name, made_elf(EM_X86_64, sections), package);
-  }
-  void add_bytes(const std::string& name, const std::string& content,
-                 const std::string& package = {}) {
-    ASSERT_TRUE(write_file(folder / name, content));
-    program.files.push_back({folder / name, package});
-  }
-  ProgramFindings on(const std::string& card) const {
-    return look_at_program(program, card_named(card));
-  }
-  static const FileCode& file_of(const ProgramFindings& findings, const std::string& name) {
-    for (const FileCode& code : findings.files) {
-      if (fs::path(code.file.path).filename() == name) return code;
-    }
-    throw std::logic_error("no such file: " + name);
-  }
-
-  fs::path folder = test::fresh_folder("program doctor");
-  ProgramFiles program{.command = {"./app"},
-                       .files = {},
-                       .packages = {},
-                       .missing = {},
-                       .unchecked = {},
-                       .loader = {}};
-  const std::string ptx = kept_file("ptx_only.fatbin");
-  const std::string machine = kept_file("elf_only.fatbin");  // for sm_75, sm_90a and sm_100
-  const std::string unfit = kept_file("managed.fatbin");     // PTX for sm_90
-};
 
 TEST_F(ProgramDoctor, A_program_of_ptx_alone_can_be_isolated_by_arithmetic) {
   add("app", {ptx});
@@ -146,7 +94,7 @@ TEST_F(ProgramDoctor, code_for_other_cards_alone_does_not_count) {
   EXPECT_EQ(found.files.at(0).images, 1U);
   EXPECT_EQ(found.verdict, Verdict::not_known);
   EXPECT_THAT(findings_to_text(found),
-              HasSubstr("1 file has no device code for this card: 1 have code for other cards "
+              HasSubstr("1 file has no device code for this card: 1 with code for other cards "
                         "alone\n"));
 }
 
@@ -257,7 +205,7 @@ TEST_F(ProgramDoctor, A_program_without_device_code_is_not_known_and_says_whethe
   EXPECT_THAT(found.because, StartsWith("It uses CUDA, but none of its files has device code"));
   EXPECT_TRUE(file_of(found, "liblast.so").uses_cuda);
   EXPECT_THAT(findings_to_text(found),
-              HasSubstr("2 files have no device code for this card: 1 of them use CUDA\n"));
+              HasSubstr("2 files have no device code for this card: 1 with calls of CUDA\n"));
 }
 
 TEST_F(ProgramDoctor, the_drivers_own_libraries_do_not_count_but_say_that_cuda_is_used) {
@@ -295,10 +243,10 @@ TEST_F(ProgramDoctor, libraries_of_nvidias_are_known_by_name) {
   }
 }
 
-// A library that needs another one, as compilers write it.
+// A library that needs this one, as compilers write it.
 std::string needing(const std::string& needed) {
-  std::string bytes = read_file(test::build_dir() / "demarc_exec_subject").value();
-  const std::string one = std::string("\0libc.so.6", 10) + '\0';
+  std::string bytes = read_file(test::build_dir() / "libdemarc_machine_code.so").value();
+  const std::string one = std::string("\0libstdc++.so.6", 15) + '\0';
   EXPECT_LE(needed.size() + 2, one.size());
   std::string other = '\0' + needed + '\0';
   other.resize(one.size());
@@ -306,29 +254,40 @@ std::string needing(const std::string& needed) {
   return bytes;
 }
 
+TEST_F(ProgramDoctor, A_library_that_needs_the_runtime_of_cuda_uses_cuda) {
+  for (const char* needed : {"libcudart.so.1", "libcuda.so.1"}) {
+    program.files.clear();
+    add_bytes("one.so", needing(needed));
+    EXPECT_TRUE(on("h200").files.at(0).uses_cuda) << needed;
+  }
+  program.files.clear();
+  add_bytes("one.so", needing("libother.so"));
+  EXPECT_FALSE(on("h200").files.at(0).uses_cuda);
+}
+
 TEST_F(ProgramDoctor, A_library_of_nvidias_that_is_needed_and_not_found_is_not_checked) {
   add("app", {ptx});
-  add_bytes("one.so", needing("libnccl.s"), "one");
+  add_bytes("one.so", needing("libnccl.so.2"), "one");
   const ProgramFindings found = on("h200");
   EXPECT_NE(found.verdict, Verdict::isolated);
   ASSERT_EQ(found.program.unchecked.size(), 1U);
-  EXPECT_EQ(found.program.unchecked.at(0).what, "libnccl.s");
+  EXPECT_EQ(found.program.unchecked.at(0).what, "libnccl.so.2");
   EXPECT_EQ(found.program.unchecked.at(0).why, "one.so needs it");
-  add("libnccl.s", {machine}, "code", "nvidia");
+  add("libnccl.so.2", {machine}, "code", "nvidia");
   EXPECT_THAT(on("h200").program.unchecked, IsEmpty()) << "it is among the files";
 }
 
 TEST_F(ProgramDoctor, A_library_of_nvidias_that_is_needed_is_looked_for_by_the_loader) {
   add("app", {ptx});
-  add_bytes("one.so", needing("libnccl.s"), "one");
-  add("libnccl.s", {machine});
+  add_bytes("one.so", needing("libnccl.so.2"), "one");
+  add("libnccl.so.2", {machine});
   program.files.pop_back();
-  ASSERT_TRUE(write_file(
-      folder / "ld.so", "#!/bin/sh\necho '\t/x => " + (folder / "libnccl.s").string() + " (0)'\n"));
+  ASSERT_TRUE(write_file(folder / "ld.so", "#!/bin/sh\necho '\t/x => " +
+                                               (folder / "libnccl.so.2").string() + " (0)'\n"));
   fs::permissions(folder / "ld.so", fs::perms::owner_all);
   program.loader = folder / "ld.so";
   const ProgramFindings found = on("h200");
-  EXPECT_EQ(file_of(found, "libnccl.s").machine_kernels, 1U);
+  EXPECT_EQ(file_of(found, "libnccl.so.2").machine_kernels, 1U);
   EXPECT_EQ(found.verdict, Verdict::in_part);
   EXPECT_THAT(found.program.unchecked, IsEmpty());
 }
@@ -354,6 +313,34 @@ TEST_F(ProgramDoctor, what_compiles_while_it_runs_has_a_row_and_counts) {
   EXPECT_THAT(findings_to_text(on("h100-sxm")), HasSubstr("\nok           torch: operators"));
 }
 
+TEST_F(ProgramDoctor, each_compiler_is_known_for_what_it_gives) {
+  add("xla_cuda_plugin.so", {}, "code", "jax_plugins");
+  for (const auto& [package, gives_ptx] :
+       std::vector<std::pair<std::string, bool>>{{"jax", false}, {"numba", true}, {"cupy", true}}) {
+    program.packages = {package};
+    const ProgramFindings found = on("h200");
+    ASSERT_EQ(found.compilers.size(), 1U) << package;
+    EXPECT_EQ(found.compilers.at(0).gives_ptx, gives_ptx) << package;
+    EXPECT_EQ(found.verdict, gives_ptx ? Verdict::isolated : Verdict::cannot) << package;
+  }
+  program.packages = {"numpy"};
+  EXPECT_THAT(on("h200").compilers, IsEmpty());
+}
+
+TEST_F(ProgramDoctor, progress_names_each_file_and_ends) {
+  add("app", {});
+  add("liblast.so", {});
+  std::vector<std::string> told;
+  double last = 0;
+  const Progress progress = [&](double share, std::string_view what) {
+    told.emplace_back(what);
+    last = share;
+  };
+  EXPECT_EQ(look_at_program(program, card_named("h200"), progress).files.size(), 2U);
+  EXPECT_THAT(told, ElementsAre("app", "liblast.so", ""));
+  EXPECT_EQ(last, 1);
+}
+
 TEST_F(ProgramDoctor, compilers_that_a_process_has_loaded_are_known_by_their_libraries) {
   add("libtriton.so", {});
   add("libnvrtc.so.12", {});
@@ -377,93 +364,6 @@ TEST_F(ProgramDoctor, files_stand_in_the_order_in_which_they_matter) {
   for (const FileCode& code : on("h200").files)
     names.push_back(fs::path(code.file.path).filename());
   EXPECT_THAT(names, ElementsAre("e_more", "d_machine", "c_broken", "f_ptx", "b_ptx", "a_none"));
-}
-
-TEST_F(ProgramDoctor, all_is_said_on_one_screen) {
-  for (unsigned i = 0; i < 30; ++i) {
-    add(fmt::format("libwith_a_long_name_that_goes_on_and_on_and_on_{}.so", i),
-        {i % 2 == 0 ? machine : unfit}, "code", "a_package_with_a_name");
-    add(fmt::format("libnone{}.so", i), {});
-    program.unchecked.push_back({fmt::format("what{} {}", i, std::string(90, 'x')), "w\nhy"});
-    program.missing.push_back(fmt::format("missing_module_{}", i));
-  }
-  add("libtorch_cuda.so", {machine}, "code", "torch");
-  program.packages = {"torch", "triton", "numba", "cupy"};
-  program.command = {"python3", "train.py", std::string(60, 'y')};
-  const std::string text = findings_to_text(on("h200"));
-  std::istringstream lines(text);
-  unsigned count = 0;
-  for (std::string line; std::getline(lines, line); ++count) {
-    if (!line.starts_with("demarc exec")) EXPECT_LE(line.size(), 100U) << line;
-  }
-  EXPECT_LE(count, 25U) << text;
-  EXPECT_THAT(text, HasSubstr("             28 more files with device code, 28 of their kernels"));
-  EXPECT_THAT(text, HasSubstr("             and 28 more: --json has all\n"));
-  EXPECT_THAT(text, HasSubstr("not installed: missing_module_0, missing_module_1"));
-  EXPECT_THAT(text, HasSubstr("             30 files have no device code for this card\n"));
-}
-
-TEST_F(ProgramDoctor, the_text_names_card_verdict_files_and_what_cannot_be_seen) {
-  add("app", {ptx, ptx});
-  add("libcublas.so.12", {machine});
-  const ProgramFindings found = on("h200");
-  const std::string text = findings_to_text(found);
-  EXPECT_THAT(text, StartsWith("IN PART: ./app in a tenant on NVIDIA H200 (compute capability 9.0, "
-                               "139.8 GiB)\nKernels with PTX run in the tenant's colours, but "));
-  EXPECT_EQ(text.substr(text.find("\n\n")), R"(
-
-state        file                                            kernels: PTX  unfit PTX  machine code
-refused      libcublas.so.12 (cuBLAS)                                   0          0             1
-ok           app                                                        2          0             0
-not checked  libraries and code that the program loads by name while it runs
-
-demarc exec --share 1/2 --report -- ./app
-)");
-}
-
-TEST_F(ProgramDoctor, commands_are_quoted_for_a_shell) {
-  add("app", {ptx});
-  program.command = {"./a b", "", "it's", "-x=1:2,3@%+", "$HOME", "*"};
-  EXPECT_EQ(command_to_type(on("h200")),
-            R"(demarc exec --share 1/2 -- './a b' '' 'it'\''s' -x=1:2,3@%+ '$HOME' '*')");
-}
-
-TEST_F(ProgramDoctor, json_has_all_that_was_found) {
-  add("app", {ptx, machine, unfit}, "code", "one");
-  program.packages = {"one"};
-  program.missing = {"two"};
-  program.unchecked = {{"three", "why"}};
-  const Json json = Json::parse(findings_to_json(on("h200"), "h200"));
-  EXPECT_EQ(json.at("schema"), "demarc.doctor.program/1");
-  EXPECT_EQ(json.at("device"), "h200");
-  EXPECT_EQ(json.at("card"), "NVIDIA H200");
-  EXPECT_EQ(json.at("compute_capability"), "9.0");
-  EXPECT_EQ(json.at("memory_bytes"), gpu::find_device("h200")->dram.size_bytes);
-  EXPECT_EQ(json.at("colors"), true);
-  EXPECT_EQ(json.at("windows"), false);
-  EXPECT_EQ(json.at("window_granule_bytes"), 0);
-  EXPECT_THAT(json.at("why_no_windows").get<std::string>(), HasSubstr("256 bytes"));
-  EXPECT_EQ(json.at("verdict"), "in part");
-  EXPECT_EQ(json.at("program"), Json::array({"./app"}));
-  const Json& file = json.at("files").at(0);
-  EXPECT_EQ(file.at("path"), (folder / "app").string());
-  EXPECT_EQ(file.at("package"), "one");
-  EXPECT_EQ(file.at("state"), "refused");
-  EXPECT_EQ(file.at("images"), 3);
-  EXPECT_EQ(file.at("kernels_with_ptx"), 1);
-  EXPECT_EQ(file.at("kernels_with_unfit_ptx"), 1);
-  EXPECT_EQ(file.at("kernels_of_machine_code"), 1);
-  EXPECT_EQ(json.at("packages"), Json::array({"one"}));
-  EXPECT_EQ(json.at("missing"), Json::array({"two"}));
-  EXPECT_EQ(json.at("not_checked").at(0), (Json{{"what", "three"}, {"why", "why"}}));
-  EXPECT_EQ(json.at("command"), "demarc exec --share 1/2 --report -- ./app");
-  const Json other = Json::parse(findings_to_json(on("h100-sxm"), "h100-sxm"));
-  EXPECT_EQ(other.at("windows"), true);
-  EXPECT_EQ(other.at("window_colors"), 4);
-  EXPECT_EQ(other.at("window_granule_bytes"), 8192);
-  const Json none = Json::parse(findings_to_json(on("gtx1080"), "gtx1080"));
-  EXPECT_EQ(none.at("colors"), false);
-  EXPECT_THAT(none.at("why_no_colors").get<std::string>(), StartsWith("GTX 1080: "));
 }
 
 }  // namespace

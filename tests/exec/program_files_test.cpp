@@ -58,7 +58,7 @@ class ProgramFilesTest : public testing::Test {
   static std::string refusal_of(const std::vector<std::string>& command) {
     const auto found = find_program_files({.command = command, .pid = {}});
     EXPECT_FALSE(found);
-    if (!found) EXPECT_EQ(found.error().kind, ErrorKind::invalid_input);
+    EXPECT_TRUE(found || found.error().kind == ErrorKind::invalid_input);
     return message_of(found);
   }
   // A copy of the test's subject, which has libraries, in which the loader's name is another one.
@@ -146,7 +146,8 @@ TEST_F(ProgramFilesTest, A_program_without_a_loader_has_no_libraries_that_it_cou
 
 TEST_F(ProgramFilesTest,
        A_loader_outside_of_the_usual_places_and_one_of_a_setuid_program_are_not_run) {
-  for (const char* loader : {"/opt64/ld-linux-x86-64.so.2", "/lib64/../tmp/ld-linux.so.2"}) {
+  for (const char* loader : {"/opt64/ld-linux-x86-64.so.2", "/lib64/../tmp/ld-linux.so.2",
+                             "/usr/opt/ld-linux-x86-64.so", "lib64//ld-linux-x86-64.so.2"}) {
     const ProgramFiles found = found_of({with_loader(loader)});
     EXPECT_THAT(found.files, ElementsAre(file_named("/with_loader")));
     EXPECT_THAT(found.unchecked,
@@ -164,6 +165,19 @@ TEST_F(ProgramFilesTest,
     EXPECT_THAT(found.files, ElementsAre(file_named("/with_loader")));
     EXPECT_THAT(found.unchecked, ElementsAre(unchecked("with_loader", "runs as another user")));
   }
+}
+
+TEST_F(ProgramFilesTest, A_setuid_interpreter_is_not_asked_for_packages) {
+  const std::string python = folder / "python3.9";
+  fs::rename(with_loader("/lib64/ld-linux-x86-64.so.2"), python);
+  ASSERT_EQ(::chmod(python.c_str(), S_ISUID | 0700), 0);
+  EXPECT_THAT(found_of({python, "-c", "import one"}).unchecked,
+              ElementsAre(unchecked("python3.9", "runs as another user")));
+}
+
+TEST_F(ProgramFilesTest, A_library_in_the_place_of_a_program_has_no_loader_to_ask) {
+  EXPECT_THAT(found_of({test::build_dir() / "libdemarc_machine_code.so"}).unchecked,
+              ElementsAre(unchecked("machine_code.so", "it names libraries, but no dynamic")));
 }
 
 TEST_F(ProgramFilesTest, A_script_is_followed_to_its_interpreter) {
