@@ -30,7 +30,7 @@ using testing::Not;
 auto file_of(const std::string& package, const std::string& end) {
   return AllOf(Field(&ProgramFile::path, EndsWith(end)), Field(&ProgramFile::package, package));
 }
-auto unchecked(const std::string& what, const std::string& why) {
+auto not_known_of(const std::string& what, const std::string& why) {
   return AllOf(Field(&Unchecked::what, HasSubstr(what)), Field(&Unchecked::why, HasSubstr(why)));
 }
 
@@ -188,18 +188,18 @@ TEST_F(PythonPackages, are_asked_of_the_command_line_as_the_interpreter_reads_it
   EXPECT_THAT(look({"-m", "tool", "--x", script}).packages, ElementsAre("one", "tool"))
       << "a launcher's script";
   EXPECT_THAT(look({"--", script, other}).packages, ElementsAre("one", "two"));
-  EXPECT_THAT(look({}).unchecked, ElementsAre(unchecked("python3", "no script was named")));
-  EXPECT_THAT(look({"-"}).unchecked, ElementsAre(unchecked("python3", "no script was named")));
-  EXPECT_THAT(look({"-m"}).unchecked, ElementsAre(unchecked("python3", "no script was named")));
+  EXPECT_THAT(look({}).unchecked, ElementsAre(not_known_of("python3", "no script was named")));
+  EXPECT_THAT(look({"-"}).unchecked, ElementsAre(not_known_of("python3", "no script was named")));
+  EXPECT_THAT(look({"-m"}).unchecked, ElementsAre(not_known_of("python3", "no script was named")));
 }
 
 TEST_F(PythonPackages, of_a_text_that_cannot_be_read_or_parsed_are_not_known) {
   const std::string script = add("train.py", "import (\n");
-  EXPECT_THAT(look({script}).unchecked, ElementsAre(unchecked("train.py", "cannot be parsed")));
+  EXPECT_THAT(look({script}).unchecked, ElementsAre(not_known_of("train.py", "cannot be parsed")));
   EXPECT_THAT(look({folder / "none.py"}).unchecked,
-              ElementsAre(unchecked("none.py", "it cannot be read (No such file")));
+              ElementsAre(not_known_of("none.py", "it cannot be read (No such file")));
   EXPECT_THAT(look({"-c", "import ("}).unchecked,
-              ElementsAre(unchecked("the text of -c", "cannot be parsed")));
+              ElementsAre(not_known_of("the text of -c", "cannot be parsed")));
 }
 
 TEST_F(PythonPackages, of_an_executable_script_are_found_by_the_interpreter_that_it_names) {
@@ -232,16 +232,16 @@ class OtherPython : public PythonPackages {
 
 TEST_F(OtherPython, that_does_not_answer_leaves_the_packages_unknown) {
   EXPECT_THAT(answer("exit 3").unchecked,
-              ElementsAre(unchecked("packages of Python",
-                                    "did not say which packages it has (exit "
-                                    "code 3)")));
+              ElementsAre(not_known_of("packages of Python",
+                                       "did not say which packages it has (exit "
+                                       "code 3)")));
   EXPECT_THAT(answer("exec sleep 100", 0.2).unchecked,
-              ElementsAre(unchecked("packages of Python", "within 0.2 s")));
+              ElementsAre(not_known_of("packages of Python", "within 0.2 s")));
   EXPECT_THAT(answer("echo nonsense").unchecked,
-              ElementsAre(unchecked("packages of Python", "cannot be read")));
-  EXPECT_THAT(answer("echo '{}'").unchecked, ElementsAre(unchecked("packages of Python", "")));
+              ElementsAre(not_known_of("packages of Python", "cannot be read")));
+  EXPECT_THAT(answer("echo '{}'").unchecked, ElementsAre(not_known_of("packages of Python", "")));
   EXPECT_THAT(answer("echo '[]'").unchecked,
-              ElementsAre(unchecked("packages of Python", "cannot be read")));
+              ElementsAre(not_known_of("packages of Python", "cannot be read")));
 }
 
 TEST_F(OtherPython, may_print_before_it_answers_and_names_the_executable_that_it_is) {
@@ -253,7 +253,7 @@ TEST_F(OtherPython, may_print_before_it_answers_and_names_the_executable_that_it
   EXPECT_THAT(found.files, Contains(Field(&ProgramFile::path, HasSubstr("/libc.so.6"))))
       << "with its libraries";
   EXPECT_THAT(found.missing, ElementsAre("m"));
-  EXPECT_THAT(found.unchecked, ElementsAre(unchecked("what", "why")));
+  EXPECT_THAT(found.unchecked, ElementsAre(not_known_of("what", "why")));
 }
 
 TEST(Python, is_told_by_the_name_of_its_interpreter) {

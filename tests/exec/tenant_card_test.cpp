@@ -3,16 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "confine_fixture.hpp"
-#include "demarc/exec/program_doctor.hpp"
+#include "program_doctor_fixture.hpp"
 
 namespace demarc::cuda {
 namespace {
 
 using testing::IsEmpty;
-
-TenantCard card_named(const std::string& name) {
-  return tenant_card(gpu::find_device(name).value());
-}
 
 TEST(TenantCard, of_a_description_has_what_it_says) {
   const TenantCard h200 = card_named("h200");
