@@ -140,7 +140,9 @@ class CodeReader {
       if (one.kind == Kind::for_linking) ++code.link_images;
       if (one.kind == Kind::unknown) ++code.unknown_images;
       code.machine_kernels += one.kernels.size();
-      if (one.kind == Kind::ptx) DEMARC_CHECK(try_ptx(one.ptx, code));
+      if (one.kind != Kind::ptx) continue;
+      const auto tried = try_ptx(one.ptx, code);
+      if (!tried && code.unknown_images++ == 0) code.why = tried.error().message;
     }
     return {};
   }
@@ -179,6 +181,7 @@ class CodeReader {
 
   // Empty: all of it is known.
   static std::string why_not_checked(const FileCode& code, bool windows) {
+    if (!code.why.empty()) return code.why;  // of PTX that cannot be parsed
     if (code.unknown_images > 0) {
       return fmt::format("{} of {} images are of a kind that is not known", code.unknown_images,
                          code.images);
@@ -401,8 +404,7 @@ Result<TenantCard> tenant_card(std::uint32_t index, const std::string& descripti
   card.memory_bytes = json["bytes"];
   card.sms = json["sms"];
   if (index != 0) card.options = {"--device", fmt::format("cuda:{}", index)};
-  if (!description.empty() && card.has_colors)
-    card.options.insert(card.options.end(), {"--description", description});
+  card.description = description;
   return card;
 }
 

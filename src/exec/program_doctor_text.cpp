@@ -87,6 +87,12 @@ void append_row(std::string& text, std::string_view state, const std::string& la
           "\n";
 }
 
+void append_unknown(std::string& text, const std::string& what, const std::string& why) {
+  text += cut(fmt::format("{:<11}  {}: {}", to_string(FileState::not_checked), what, one_line(why)),
+              width) +
+          "\n";
+}
+
 void append_files(std::string& text, const ProgramFindings& findings) {
   const std::vector<FileCode>& files = findings.files;
   const auto with_code =
@@ -98,11 +104,13 @@ void append_files(std::string& text, const ProgramFindings& findings) {
   const std::size_t shown = std::min(std::max(room, least_file_rows), with_code);
   for (std::size_t i = 0; i < shown; ++i) {
     const FileCode& code = files[i];
+    if (code.state == FileState::not_checked) {
+      append_unknown(text, label_of(code), code.why);
+      continue;
+    }
     append_row(text, to_string(code.state), label_of(code),
-               code.state == FileState::not_checked
-                   ? one_line(code.why)
-                   : fmt::format("{:>12}  {:>9}  {:>12}", code.ptx_kernels, code.unfit_kernels,
-                                 code.machine_kernels));
+               fmt::format("{:>12}  {:>9}  {:>12}", code.ptx_kernels, code.unfit_kernels,
+                           code.machine_kernels));
   }
   if (shown < with_code) {
     std::uint64_t machine = 0;
@@ -146,11 +154,7 @@ void append_unfit(std::string& text, const ProgramFindings& findings) {
 void append_unchecked(std::string& text, const ProgramFiles& program) {
   const std::size_t shown = std::min(most_unchecked, program.unchecked.size());
   for (std::size_t i = 0; i < shown; ++i) {
-    const Unchecked& one = program.unchecked[i];
-    text += cut(fmt::format("{:<11}  {}: {}", to_string(FileState::not_checked), one.what,
-                            one_line(one.why)),
-                width) +
-            "\n";
+    append_unknown(text, program.unchecked[i].what, program.unchecked[i].why);
   }
   if (shown < program.unchecked.size())
     append(text, "{}and {} more: --json has all\n", in_front, program.unchecked.size() - shown);
@@ -200,6 +204,7 @@ std::string command_to_type(const ProgramFindings& findings) {
     words.insert(words.end(), {"--sms", fmt::to_string((card.sms + 1) / 2)});
   } else {
     words.insert(words.end(), {"--share", "1/2"});
+    if (!card.description.empty()) words.insert(words.end(), {"--description", card.description});
   }
   // It says what was refused, and why.
   if (findings.verdict == Verdict::in_part || findings.verdict == Verdict::not_known)

@@ -12,12 +12,22 @@
 namespace demarc::fatbin {
 namespace {
 
-// A header of a fat binary, with its version and its size: host code has the magic number alone.
-constexpr std::string_view fat_binary_start{"\x50\xed\x55\xba\x01\x00\x10\x00", 8};
 constexpr std::string_view ptx_start = ".version ";
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
+}
+
+// Host code that looks for fat binaries has the magic number too, and no header behind it.
+bool is_fat_binary(std::string_view bytes) {
+  const auto header = field<FatBinaryHeader>(bytes, 0);
+  return header && header->version == 1 && header->header_bytes == sizeof(FatBinaryHeader) &&
+         fits(sizeof(FatBinaryHeader), header->entry_bytes, bytes.size());
+}
+
+bool is_cubin(std::string_view bytes) {
+  const auto header = field<Elf64_Ehdr>(bytes, 0);
+  return header && header->e_machine == EM_CUDA;
 }
 
 // ".version 8.0", blanks, ".target": not what a program would print with other numbers.
@@ -44,11 +54,8 @@ class DataSearch {
   }
 
   Result<std::vector<FileImage>> search() {
-    DEMARC_CHECK(each(fat_binary_start, [](std::string_view) { return true; }));
-    DEMARC_CHECK(each(elf_magic, [](std::string_view bytes) {
-      const auto header = field<Elf64_Ehdr>(bytes, 0);
-      return header && header->e_machine == EM_CUDA;
-    }));
+    DEMARC_CHECK(each(fat_binary_magic, is_fat_binary));
+    DEMARC_CHECK(each(elf_magic, is_cubin));
     DEMARC_CHECK(each(ptx_start, is_ptx));
     return std::move(images_);
   }

@@ -130,12 +130,26 @@ TEST_F(ProgramDoctor, what_cannot_be_read_is_never_fine) {
       const FileCode& code = file_of(found, "liblast.so");
       EXPECT_EQ(code.state, FileState::not_checked);
       EXPECT_THAT(code.why, AllOf(HasSubstr(why), Not(StartsWith("/"))));
-      EXPECT_THAT(findings_to_text(found), HasSubstr("\nnot checked  liblast.so "));
+      EXPECT_THAT(findings_to_text(found), HasSubstr("\nnot checked  liblast.so: "));
     }
   }
   program.files.back().path = folder / "gone.so";
   EXPECT_EQ(on("h200").verdict, Verdict::not_known);
   EXPECT_EQ(file_of(on("h200"), "gone.so").state, FileState::not_checked);
+}
+
+TEST_F(ProgramDoctor, ptx_that_cannot_be_parsed_hides_nothing_else) {
+  const std::string wrong = std::string(small_ptx) + "no instruction\n";
+  add("app", {made_fat_binary({{.content = wrong}}), made_fat_binary({{.content = wrong}}), ptx});
+  const ProgramFindings found = on("h200");
+  EXPECT_EQ(found.files.at(0).state, FileState::not_checked);
+  EXPECT_EQ(found.files.at(0).unknown_images, 2U);
+  EXPECT_EQ(found.files.at(0).ptx_kernels, 1U);
+  EXPECT_EQ(on("h100-sxm").verdict, Verdict::not_known) << "the driver may not take it either";
+  program.files.clear();
+  add("app", {made_fat_binary({{.content = wrong}}), machine});
+  EXPECT_EQ(on("h200").files.at(0).state, FileState::refused);
+  EXPECT_EQ(on("h200").verdict, Verdict::in_part);
 }
 
 TEST_F(ProgramDoctor, something_that_was_not_looked_at_leaves_the_rest_unknown) {

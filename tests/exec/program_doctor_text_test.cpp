@@ -64,6 +64,20 @@ TEST_F(ProgramDoctorText, commands_are_quoted_for_a_shell) {
             R"(demarc exec --share 1/2 -- './a b' '' 'it'\''s' -x=1:2,3@%+ '$HOME' '*')");
 }
 
+TEST_F(ProgramDoctorText, commands_name_the_card_that_was_asked_about) {
+  TenantCard card = card_named("h200");
+  card.options = {"--device", "cuda:1"};
+  card.description = "my card.json";
+  add("app", {ptx});
+  EXPECT_EQ(command_to_type(look_at_program(program, card)),
+            "demarc exec --device cuda:1 --share 1/2 --description 'my card.json' -- ./app");
+  program.files.clear();
+  add("app", {machine});
+  EXPECT_EQ(command_to_type(look_at_program(program, card)),
+            "demarc exec --device cuda:1 --sms 66 -- ./app")
+      << "a description belongs to a part with colours";
+}
+
 TEST_F(ProgramDoctorText, json_has_all_that_was_found) {
   add("app", {ptx, machine, unfit}, "code", "one");
   program.packages = {"one"};

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -214,7 +215,18 @@ TEST_F(ProgramFilesTest, A_process_has_the_files_that_it_has_mapped_as_code) {
   EXPECT_EQ(message_of(of(0)), "--pid 0: there is no such process");
   EXPECT_THAT(message_of(find_program_files({.command = {"true"}, .pid = 1})),
               HasSubstr("give no program with it"));
-  EXPECT_EQ(of(2).error().kind, ErrorKind::missing_capability) << "the kernel's own has no files";
+}
+
+TEST_F(ProgramFilesTest, A_process_whose_files_are_not_told_is_an_error_of_the_machine) {
+  const pid_t ended = ::fork();
+  if (ended == 0) std::_Exit(0);
+  siginfo_t info{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(ended), &info, WEXITED | WNOWAIT), 0);
+  const auto found = find_program_files({.command = {}, .pid = ended});
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().kind, ErrorKind::missing_capability);
+  EXPECT_THAT(found.error().message, HasSubstr("/maps cannot be read, or is empty: ask as the "));
+  ::waitpid(ended, nullptr, 0);
 }
 
 TEST_F(ProgramFilesTest, A_file_of_a_process_that_is_gone_is_not_checked) {

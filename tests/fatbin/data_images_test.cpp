@@ -67,8 +67,15 @@ TEST(ImagesAmongData, are_no_words_of_host_code_that_looks_for_them) {
   }
 }
 
-TEST(ImagesAmongData, that_do_not_end_in_the_file_are_an_error) {
-  const auto cut = found_in("data" + fat_binary.substr(0, fat_binary.size() - 1));
+TEST(ImagesAmongData, end_in_the_file) {
+  const std::string compressed = kept_file("zstd.fatbin");
+  ASSERT_EQ(found_in("data" + compressed).value().size(), 1U);
+  EXPECT_THAT(found_in("data" + compressed.substr(0, compressed.size() - 1)).value(), IsEmpty())
+      << "it begins like one, and is none";
+  EXPECT_THAT(found_in("data" + with(compressed, 4, std::uint16_t{2})).value(), IsEmpty());
+  EXPECT_THAT(found_in("data" + with(compressed, 6, std::uint16_t{32})).value(), IsEmpty());
+  const std::string cubin = kept_file("counted_90.cubin");
+  const auto cut = found_in("data" + cubin.substr(0, cubin.size() / 2));
   ASSERT_FALSE(cut);
   EXPECT_THAT(message_of(cut), HasSubstr("a.out: byte 4"));
   EXPECT_FALSE(found_in(".version 8.0\n.target sm_80\n\x01"));

@@ -26,7 +26,8 @@ struct TenantCard {
   std::string why_no_colors;
   std::optional<color::PageColors> windows;  // machine code runs in windows
   std::string why_no_windows;
-  std::vector<std::string> options;  // of demarc exec, that name this card
+  std::vector<std::string> options;  // of demarc exec, that name this card,
+  std::string description;           // and what --description gives it for a part with colours
 };
 // As its description says.
 [[nodiscard]] TenantCard tenant_card(const gpu::Device& device);
