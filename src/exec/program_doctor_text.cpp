@@ -12,8 +12,7 @@ namespace demarc::cuda {
 namespace {
 
 constexpr std::size_t width = 100;
-constexpr std::size_t most_rows = 7;  // of files and of what compiles at run time
-constexpr std::size_t least_file_rows = 2;
+constexpr std::size_t most_rows = 7;       // of files and of what compiles at run time
 constexpr std::size_t most_unchecked = 2;  // rows
 constexpr std::size_t file_width = 46;
 constexpr std::size_t command_width = 30;               // of the first line
@@ -100,8 +99,8 @@ void append_files(std::string& text, const ProgramFindings& findings) {
         return code.state != FileState::no_code;
       }));
   if (with_code > 0) append_row(text, "state", "file", "kernels: PTX  unfit PTX  machine code");
-  const std::size_t room = most_rows - std::min(most_rows, findings.compilers.size());
-  const std::size_t shown = std::min(std::max(room, least_file_rows), with_code);
+  const std::size_t others = std::min(most_rows - 1, findings.compilers.size());
+  const std::size_t shown = std::min(most_rows - others, with_code);
   for (std::size_t i = 0; i < shown; ++i) {
     const FileCode& code = files[i];
     if (code.state == FileState::not_checked) {

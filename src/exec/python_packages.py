@@ -19,7 +19,6 @@ frameworks = {
 }
 stdlib = set(getattr(sys, "stdlib_module_names", ())) | set(sys.builtin_module_names)
 stdlib_folder = os.path.dirname(os.path.realpath(os.__file__))
-most_files = 5000
 packages, missing, problems, scanned = {}, set(), [], set()
 waiting = [name.partition(".")[0] for name in question["modules"]]
 
@@ -49,10 +48,6 @@ def scan(path):
     if path in scanned:
         return
     scanned.add(path)
-    if len(scanned) > most_files:
-        if len(scanned) == most_files + 1:
-            problems.append([path, "the program has more than %d files of its own" % most_files])
-        return
     try:
         with open(path, "rb") as file:
             text = file.read()

@@ -182,6 +182,11 @@ TEST_F(ProgramDoctor, ptx_beyond_what_is_tried_is_not_checked) {
   EXPECT_EQ(file_of(found, "liblast.so").state, FileState::not_checked);
   EXPECT_EQ(found.verdict, Verdict::not_known);
   EXPECT_EQ(with_most(2 * text.size()).verdict, Verdict::isolated);
+  program.files.pop_back();
+  add("libmachine.so", {machine, made_fat_binary({{.content = text}})});
+  EXPECT_EQ(file_of(with_most(text.size()), "libmachine.so").state, FileState::refused);
+  program.files.erase(program.files.begin());
+  EXPECT_EQ(with_most(1).verdict, Verdict::in_part) << "not all of it is known to be machine code";
   const ProgramFindings windows = look_at_program(program, card_named("h100-sxm"), {}, 1);
   EXPECT_EQ(windows.verdict, Verdict::isolated) << "it runs as it is, whatever it is";
 }

@@ -189,6 +189,9 @@ TEST_F(ProgramFilesTest, A_script_is_followed_to_its_interpreter) {
               ElementsAre(unchecked("run.sh", "it is a script of sh, and what it starts is not")));
   const std::string second = add("second", "#!" + script + "\n");
   EXPECT_THAT(found_of({second}).unchecked, SizeIs(2));
+  const std::string fourth = add("fourth", "#!" + add("third", "#!" + second + "\n") + "\n");
+  EXPECT_THAT(found_of({fourth}).unchecked, SizeIs(4));
+  EXPECT_THAT(refusal_of({add("fifth", "#!" + fourth + "\n")}), HasSubstr("more than 4 scripts"));
   const std::string round = folder / "round";
   add("round", "#!" + round + "\n");
   EXPECT_THAT(refusal_of({round}), HasSubstr("more than 4 scripts name each other"));
