@@ -41,6 +41,10 @@ constexpr ColoredWord colored_words[] = {{"DOES NOT HOLD", bad_color},
                                          {"FAILED", bad_color},
                                          {"FAULT", bad_color},
                                          {"A MODEL ANSWERED", doubt_color},
+                                         {"CANNOT BE ISOLATED", bad_color},
+                                         {"IN PART", doubt_color},
+                                         {"NOT KNOWN", doubt_color},
+                                         {"CAN BE ISOLATED", good_color},
                                          {"HOLDS", good_color},
                                          {"HOLD", good_color}};
 

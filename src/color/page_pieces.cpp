@@ -68,7 +68,7 @@ std::vector<PagePiece> laid_over(std::vector<PagePiece> all, std::uint64_t page_
 
 Result<void> check_survives_pages(const Law& law, std::uint64_t least) {
   const std::uint64_t granule = law.granule();
-  if (granule % least == 0) return {};
+  if (granule >= least && granule % least == 0) return {};
   return missing_capability(
       "{} change every {} bytes: a page of {} KiB has bytes of several colours, so no page table "
       "divides them; give the program PTX, or a build of it that has PTX",

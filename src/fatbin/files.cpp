@@ -12,8 +12,7 @@
 namespace demarc::fatbin {
 namespace {
 
-// As CUDA's fatbinary_section.h names them.
-constexpr std::array<std::string_view, 2> fat_sections = {".nv_fatbin", "__nv_relfatbin"};
+constexpr std::array<std::string_view, 2> fat_sections = {fat_section, linked_section};
 
 // The fat binaries of a section: one after the other, with zeros between them where the linker has
 // aligned the next.

@@ -12,6 +12,9 @@ inline constexpr std::string_view elf_magic =
     "\x7f"
     "ELF";
 inline constexpr std::string_view fat_binary_magic = "\x50\xed\x55\xba";
+// Sections, as CUDA's fatbinary_section.h names them. The second one has what nvcc -rdc=true links.
+inline constexpr std::string_view fat_section = ".nv_fatbin";
+inline constexpr std::string_view linked_section = "__nv_relfatbin";
 inline constexpr std::string_view wrapper_magic = "\xb1\x43\x62\x46";
 
 struct FatBinaryHeader {

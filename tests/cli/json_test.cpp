@@ -1,5 +1,6 @@
 // Every verb with --json writes a document whose schema and members docs/json.md lists.
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -253,6 +254,9 @@ TEST_F(JsonOfVerbs, have_the_members_that_the_page_names) {
       {"demarc translate study", translate({"study", "--app", "RL", "--variants", "chain"}),
        "demarc.translate.study/1"},
       {"demarc doctor", {"doctor"}, "demarc.doctor/1"},
+      {"demarc doctor",
+       {"doctor", "--device", "h200", "--pid", std::to_string(::getpid())},
+       "demarc.doctor.program/1"},
       {"demarc verify", {"verify", "--gpcs", "3", "--mode", "mask"}, "demarc.verify/1"},
       {"demarc verify",
        {"verify", "--colors", "1", "--description", "h100-sxm"},

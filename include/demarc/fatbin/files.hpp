@@ -37,6 +37,13 @@ struct FileImages {
 [[nodiscard]] Result<std::vector<FileImage>> images_of_program(const std::string& content,
                                                                const std::string& path);
 
+// Images that lie elsewhere in such a file, among its data: fat binaries, cubins, and texts of PTX
+// that a program gives to the driver itself. cuFFT's and some of cuBLAS's are such. `found` are
+// those of images_of_program(), in whose bytes none is looked for.
+[[nodiscard]] Result<std::vector<FileImage>> images_among_data(const std::string& content,
+                                                               const std::string& path,
+                                                               const std::vector<FileImage>& found);
+
 // As read_images(), but from the file's content; `path` stands in the messages.
 [[nodiscard]] Result<FileImages> images_of(std::string content, std::string path);
 

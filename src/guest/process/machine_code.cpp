@@ -1,35 +1,13 @@
 // Looks into the files that are mapped as code.
 #include "process/machine_code.hpp"
 
-#include <filesystem>
-#include <fstream>
-#include <set>
-
 #include "demarc/base/files.hpp"
 #include "demarc/fatbin/files.hpp"
 #include "demarc/fatbin/kernels.hpp"
+#include "demarc/guest/code_files.hpp"
 
 namespace demarc::cuda {
 namespace {
-
-bool is_of_the_driver(const std::string& path) {
-  const std::string name = std::filesystem::path(path).filename();
-  return name.starts_with("libcuda.so") || name.starts_with("libnvidia-");
-}
-
-// Files with executable pages, by their paths.
-std::set<std::string> code_files() {
-  std::ifstream maps("/proc/thread-self/maps");
-  std::set<std::string> files;
-  for (std::string line; std::getline(maps, line);) {
-    const std::size_t path = line.find('/');
-    const std::size_t rights = line.find(' ');
-    if (path == std::string::npos || rights == std::string::npos || line[rights + 3] != 'x')
-      continue;
-    files.insert(line.substr(path));
-  }
-  return files;
-}
 
 Result<std::optional<std::string>> machine_code_in(const std::string& path, std::uint32_t sm) {
   DEMARC_TRY(const std::string content, read_file(path));
@@ -44,7 +22,9 @@ Result<std::optional<std::string>> machine_code_in(const std::string& path, std:
 }  // namespace
 
 std::optional<std::string> machine_code_in_process(std::uint32_t sm) {
-  for (const std::string& path : code_files()) {
+  const auto files = code_files_of("thread-self");
+  if (!files) return "/proc/thread-self/maps cannot be read, so the libraries are not known";
+  for (const std::string& path : *files) {
     if (is_of_the_driver(path)) continue;
     auto found = machine_code_in(path, sm);
     if (!found) return found.error().message;
