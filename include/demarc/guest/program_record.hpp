@@ -17,6 +17,7 @@ enum class Recorded : std::uint32_t {
   kernel,           // in the tenant's colours: its launches; a captured launch counts once
   plain_kernel,     // of a process on plain memory: its launches
   window_kernel,    // as it is, in the tenant's colours by the page table: its launches
+  window_code,      // a module of such kernels, named by the reason: how often it was loaded
   spilling_kernel,  // in the tenant's colours but for registers that the compiler spills: its loads
   refused_kernel,   // not loaded: how often it was to be
   refused_code,     // a module or library that could not be read: how often it was to be loaded
@@ -32,8 +33,8 @@ struct RecordedName {
 };
 
 // How many names of each kind there is room for, by Recorded: no kind takes another's room.
-inline constexpr std::array<std::uint32_t, 9> max_recorded_names{0,    2048, 1024, 2048, 512,
-                                                                 1024, 128,  512,  16};
+inline constexpr std::array<std::uint32_t, 10> max_recorded_names{0,   2048, 1024, 2048, 128,
+                                                                  512, 1024, 128,  512,  16};
 // The rows of a kind begin there, behind those of the kinds before it.
 constexpr std::uint32_t first_row_of(Recorded what) {
   std::uint32_t row = 0;

@@ -65,15 +65,18 @@ bool ModuleCalls::has_machine_code(const fatbin::Image& image) const {
 
 CallAnswer ModuleCalls::load(CodeHandle* handle, const fatbin::Image& image, const CodeKind& kind) {
   if (means_.windows.always()) {
-    const auto admitted = means_.windows.admit("--windows always");
+    const auto admitted = means_.windows.admit_code("--windows always");
     return admitted ? CallAnswer()
                     : notes_.refused("a module of the program", admitted.error().message);
   }
   // What is there need not be compiled, which takes a large library a minute.
-  if (means_.windows.admitted() && has_machine_code(image)) return std::nullopt;
+  if (means_.windows.admitted() && has_machine_code(image) &&
+      means_.windows.admit_code("the card runs its machine code, and the window is filled")) {
+    return std::nullopt;
+  }
   auto read = ColoredImage::read(image, means_.target, "a module of the program", means_.overlap);
   if (!read) {
-    const auto admitted = means_.windows.admit(read.error().message);
+    const auto admitted = means_.windows.admit_code(read.error().message);
     if (admitted) return std::nullopt;
     return notes_.refused(image, Error{read.error().kind, admitted.error().message});
   }
@@ -85,7 +88,7 @@ CallAnswer ModuleCalls::load(CodeHandle* handle, const fatbin::Image& image, con
   if (code != cu_success) return code;
   // A module is loaded in one way, since its kernels may share variables.
   if (!loaded->image.refused().empty() &&
-      means_.windows.admit(loaded->image.refused().begin()->second)) {
+      means_.windows.admit_code(loaded->image.refused().begin()->second)) {
     kind.unload(made);
     return std::nullopt;
   }

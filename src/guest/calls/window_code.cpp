@@ -18,6 +18,12 @@ Result<void> WindowCode::admit(const std::string& why) {
   return {};
 }
 
+Result<void> WindowCode::admit_code(const std::string& why) {
+  DEMARC_CHECK(admit(why));
+  record_.counter(Recorded::window_code, why).fetch_add(1);
+  return {};
+}
+
 bool WindowCode::launches(CuFunction function) {
   if (!admitted()) return false;
   launches_.note(function);

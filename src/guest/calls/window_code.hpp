@@ -21,13 +21,18 @@ class WindowCode {
   // All that is referred to outlives the object.
   WindowCode(Means means, ProgramRecord& record,
              const std::function<void(const std::string& line)>& tell)
-      : means_(std::move(means)), tell_(tell), launches_(record, Recorded::window_kernel) {}
+      : means_(std::move(means)),
+        record_(record),
+        tell_(tell),
+        launches_(record, Recorded::window_kernel) {}
 
   // All code of the program is to be loaded so, and the window is all that the process reaches.
   [[nodiscard]] bool always() const { return means_.use == WindowUse::always; }
   // Whether code may be loaded as it is that arithmetic does not serve, for this reason. The first
   // time the window is filled. The error holds both reasons.
   [[nodiscard]] Result<void> admit(const std::string& why);
+  // The same for a module that is then loaded as it is, which the program's record notes.
+  [[nodiscard]] Result<void> admit_code(const std::string& why);
   // Such code was admitted: the window is filled.
   [[nodiscard]] bool admitted() const { return admitted_.load(std::memory_order_acquire); }
   // A function that Demarc has not rewritten: nothing, if such code was admitted.
@@ -35,6 +40,7 @@ class WindowCode {
 
  private:
   Means means_;
+  ProgramRecord& record_;
   const std::function<void(const std::string& line)>& tell_;
   LaunchNames launches_;
   std::atomic<bool> admitted_{false};

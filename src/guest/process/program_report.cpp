@@ -25,6 +25,8 @@ constexpr RecordedKind recorded_kinds[] = {
     {Recorded::window_kernel, "window_kernels",
      "kernels in the tenant's colours by the page table, by launches",
      "no kernel reached memory by the page table"},
+    {Recorded::window_code, "window_code", "code that runs as it is, with the reason, by loads",
+     "no code runs as it is"},
     {Recorded::spilling_kernel, "spilling_kernels",
      "kernels of these that keep registers in PLAIN local memory, by loads",
      "no kernel kept registers in local memory"},

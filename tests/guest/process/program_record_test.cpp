@@ -37,7 +37,7 @@ TEST(ProgramRecords, have_a_counter_for_each_name_of_a_kind) {
   record->counter(Recorded::refused_kernel, "k", "why").fetch_add(1);
   record->counter(Recorded::kernel, "k", "too late").fetch_add(5);
   static_cast<void>(record->counter(Recorded::refused_call, "cuNone"));
-  EXPECT_THAT(lines_of(*record), ElementsAre("1 k 7", "1 l 3", "5 k 1 why", "7 cuNone 0"));
+  EXPECT_THAT(lines_of(*record), ElementsAre("1 k 7", "1 l 3", "6 k 1 why", "8 cuNone 0"));
 }
 
 TEST(ProgramRecords, keep_long_names_apart) {
@@ -83,14 +83,14 @@ TEST(ProgramRecords, keep_room_for_each_kind_whatever_the_others_have) {
   for (std::uint32_t kind = 1; kind < ProgramRecord::max_names.size(); ++kind) {
     EXPECT_EQ(record->unnamed(Recorded{kind}), 10 * kind);
   }
-  EXPECT_EQ(record->names().size(), 2048U + 1024 + 2048 + 512 + 1024 + 128 + 512 + 16);
+  EXPECT_EQ(record->names().size(), 2048U + 1024 + 2048 + 128 + 512 + 1024 + 128 + 512 + 16);
   const ProgramReport report = report_of("a", *record);
   EXPECT_THAT(report_to_text(report),
-              HasSubstr("\n          80  with names for which there was no room\n"
+              HasSubstr("\n          90  with names for which there was no room\n"
                         "memory in"));
   const Json json = parse_json(report_to_json(report), "report").value();
-  EXPECT_EQ(json.at("unnamed"), 10 + 20 + 30 + 40 + 50 + 60 + 70 + 80);
-  EXPECT_EQ(json.at("unnamed_by_kind").at("refused_calls"), 70);
+  EXPECT_EQ(json.at("unnamed"), 10 + 20 + 30 + 40 + 50 + 60 + 70 + 80 + 90);
+  EXPECT_EQ(json.at("unnamed_by_kind").at("refused_calls"), 80);
 }
 
 TEST(ProgramReports, never_say_that_there_was_none_of_a_kind_whose_names_had_no_room) {
@@ -144,6 +144,7 @@ ProgramReport example() {
   record->counter(Recorded::spilling_kernel, "wide", "8 bytes per thread").fetch_add(2);
   record->counter(Recorded::refused_kernel, "_Z3mulPf", "no PTX").fetch_add(1);
   record->counter(Recorded::refused_call, "cuMemCreate", "not known").fetch_add(3);
+  record->counter(Recorded::window_code, "it has no PTX").fetch_add(2);
   record->note_bytes(32 << 20);
   record->note_refused_bytes(7);
   record->counter(Recorded::plain_kernel, "gemm").fetch_add(5);
@@ -163,6 +164,8 @@ TEST(ProgramReports, say_in_words_what_was_coloured_and_what_was_refused) {
       "kernels on PLAIN memory, by launches:\n"
       "           5  gemm\n"
       "no kernel reached memory by the page table\n"
+      "code that runs as it is, with the reason, by loads:\n"
+      "           2  it has no PTX\n"
       "kernels of these that keep registers in PLAIN local memory, by loads:\n"
       "           2  wide: 8 bytes per thread\n"
       "kernels refused, by loads:\n"
@@ -186,6 +189,7 @@ TEST(ProgramReports, are_json_that_programs_read) {
   EXPECT_EQ(json.at("refused_kernels").at(0).at("why"), "no PTX");
   EXPECT_EQ(json.at("spilling_kernels").at(0).at("why"), "8 bytes per thread");
   EXPECT_EQ(json.at("refused_code"), Json::array());
+  EXPECT_EQ(json.at("window_code").at(0).at("name"), "it has no PTX");
   EXPECT_EQ(json.at("refused_calls").at(0).at("name"), "cuMemCreate");
   EXPECT_EQ(json.at("most_bytes"), 33554432);
   EXPECT_EQ(json.at("refused_bytes"), 7);

@@ -122,6 +122,10 @@ TEST_F(WindowsOfTenants, let_machine_code_reach_what_was_allocated_before_and_af
   EXPECT_EQ(names[0].name, "fills");
   EXPECT_EQ(names[0].count, 2U);
   EXPECT_THAT(told, ElementsAre(HasSubstr("it runs as it is, at addresses that the page table")));
+  const auto code = recorded(Recorded::window_code);
+  ASSERT_EQ(code.size(), 1U);
+  EXPECT_THAT(code[0].name, HasSubstr("no PTX"));
+  EXPECT_EQ(code[0].count, 1U);
 }
 
 TEST_F(WindowsOfTenants, are_for_what_has_no_ptx_and_arithmetic_is_for_the_rest) {
@@ -159,7 +163,11 @@ TEST_F(WindowsOfTenants, once_filled_are_for_what_the_card_can_run_and_for_calls
               Optional(cu_error_not_supported))
       << "the driver would write wherever it leads";
   EXPECT_THAT(call("cuMemAdvise", nullptr), Optional(cu_error_not_supported)) << "it has no colour";
+  EXPECT_THAT(recorded(Recorded::window_code), IsEmpty()) << "calls are no code";
   EXPECT_EQ(call("cuModuleLoadData", &module, both.data()), std::nullopt) << "as it is";
+  ASSERT_EQ(recorded(Recorded::window_code).size(), 1U);
+  EXPECT_EQ(recorded(Recorded::window_code)[0].name,
+            "the card runs its machine code, and the window is filled");
   EXPECT_THAT(call("cuModuleLoadData", &module, text), Optional(cu_success)) << "it has PTX alone";
 }
 
@@ -179,6 +187,8 @@ TEST_F(WindowsOfTenants, are_for_all_of_it_where_this_is_asked_for) {
   EXPECT_EQ(words_at(target), counted);
   EXPECT_EQ(recorded(Recorded::kernel).size(), 0U);
   EXPECT_EQ(recorded(Recorded::window_kernel).size(), 1U);
+  ASSERT_EQ(recorded(Recorded::window_code).size(), 1U);
+  EXPECT_EQ(recorded(Recorded::window_code)[0].name, "--windows always");
   EXPECT_EQ(call("cuMemsetD8_v2", target, 1, std::size_t{4}), std::nullopt) << "the driver fills";
   EXPECT_THAT(call("cuMemsetD8_v2", target, 1, std::size_t{one_extent + 1}),
               Optional(cu_error_invalid_value))
