@@ -235,7 +235,6 @@ void add_needed(const CodeReader& reader, ProgramFiles& program) {
     if (there.contains(library) || !asked.insert(by).second) continue;
     if (program.loader.empty()) {
       program.unchecked.push_back({library, fmt::format("{} needs it", name_of_file(by))});
-      there.insert(library);
       continue;
     }
     for (std::string& found : libraries_of(program.loader, by, loader_seconds, program.unchecked)) {

@@ -202,12 +202,13 @@ Result<ProgramFiles> Finder::of_process(std::int64_t pid) {
   };
   const std::string root = space("self") == space(fmt::to_string(pid)) ? "" : folder + "/root";
   const std::string program = fs::read_symlink(folder + "/exe", ignored).string();
-  if (files->contains(program)) add(root + program);
+  // Behind the root of another process, a link would be followed from that of this one.
+  if (files->contains(program)) found_.files.push_back({root + program, {}});
   for (const std::string& file : *files) {
     if (file.ends_with(" (deleted)")) {
       found_.unchecked.push_back({file, "the process has it, but the file is gone"});
-    } else {
-      add(root + file);
+    } else if (file != program) {
+      found_.files.push_back({root + file, {}});
     }
   }
   std::istringstream words(read_file(folder + "/cmdline").value_or(""));

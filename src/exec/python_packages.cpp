@@ -32,10 +32,9 @@ bool is_file(const std::string& path) {
   return fs::is_regular_file(path, ignored);
 }
 
-// "-Es": options without a value, which decide where packages are looked for.
+// "-Es": options without a value, some of which decide where packages are looked for.
 bool decides_places(const std::string& option) {
-  return option.size() > 1 && option[0] == '-' &&
-         option.find_first_not_of("EIPSsBuvqObd", 1) == std::string::npos;
+  return option.find_first_not_of("EIPSsBuvqObd", 1) == std::string::npos;
 }
 
 // A folder is a program if it has this file.

@@ -22,7 +22,7 @@ struct Program {
   }
   // The text that begins at that byte of the file.
   [[nodiscard]] Result<std::string> text_at(std::uint64_t offset) const {
-    const auto end = offset < bytes.size() ? bytes.find('\0', offset) : std::string_view::npos;
+    const auto end = bytes.find('\0', offset);
     if (end != std::string_view::npos) return std::string(bytes.substr(offset, end - offset));
     return invalid_input("{}: an ELF file with a name at byte {} that does not end in it", path,
                          offset);

@@ -379,10 +379,13 @@ TEST_F(ProgramDoctor, files_stand_in_the_order_in_which_they_matter) {
   add("d_machine", {machine});
   add("e_more", {unfit, machine});
   add("f_ptx", {ptx, ptx});
+  add("g_none", {});
+  add("h_none", {});
   std::vector<std::string> names;
   for (const FileCode& code : on("h200").files)
     names.push_back(fs::path(code.file.path).filename());
-  EXPECT_THAT(names, ElementsAre("e_more", "d_machine", "c_broken", "f_ptx", "b_ptx", "a_none"));
+  EXPECT_THAT(names, ElementsAre("e_more", "d_machine", "c_broken", "f_ptx", "b_ptx", "a_none",
+                                 "g_none", "h_none"));
 }
 
 }  // namespace

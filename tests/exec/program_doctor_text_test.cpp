@@ -78,6 +78,15 @@ TEST_F(ProgramDoctorText, commands_name_the_card_that_was_asked_about) {
       << "a description belongs to a part with colours";
 }
 
+TEST_F(ProgramDoctorText, lines_are_as_long_as_the_screen_is_wide) {
+  ProgramFindings findings = on("h200");
+  const std::string words = std::string(49, 'x') + " " + std::string(50, 'y');
+  findings.because = words;
+  EXPECT_THAT(findings_to_text(findings), HasSubstr("\n" + words + "\n"));
+  findings.because = "x" + words;
+  EXPECT_THAT(findings_to_text(findings), HasSubstr("x\nyyy"));
+}
+
 TEST_F(ProgramDoctorText, json_has_all_that_was_found) {
   add("app", {ptx, machine, unfit}, "code", "one");
   program.packages = {"one"};

@@ -1,12 +1,15 @@
 // The files of a program are found, and the program does not run.
 #include "demarc/exec/program_files.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 
@@ -187,6 +190,10 @@ TEST_F(ProgramFilesTest, A_script_is_followed_to_its_interpreter) {
   EXPECT_EQ(found.files.front().path, fs::canonical("/bin/sh"));
   EXPECT_THAT(found.unchecked,
               ElementsAre(unchecked("run.sh", "it is a script of sh, and what it starts is not")));
+  EXPECT_THAT(found_of({add("word", "#!/bin/sh sleep\n")}).unchecked,
+              ElementsAre(unchecked("word", "it is a script of sh")));
+  EXPECT_THAT(found_of({add("env", "#!/usr/bin/env\n")}).unchecked,
+              ElementsAre(unchecked("env", "it is a script of env")));
   const std::string second = add("second", "#!" + script + "\n");
   EXPECT_THAT(found_of({second}).unchecked, SizeIs(2));
   const std::string fourth = add("fourth", "#!" + add("third", "#!" + second + "\n") + "\n");
@@ -218,6 +225,30 @@ TEST_F(ProgramFilesTest, A_process_has_the_files_that_it_has_mapped_as_code) {
   EXPECT_EQ(message_of(of(0)), "--pid 0: there is no such process");
   EXPECT_THAT(message_of(find_program_files({.command = {"true"}, .pid = 1})),
               HasSubstr("give no program with it"));
+}
+
+TEST_F(ProgramFilesTest, A_process_with_mounts_of_its_own_has_its_files_behind_its_root) {
+  int ready[2];
+  ASSERT_EQ(::pipe2(ready, O_CLOEXEC), 0);
+  const pid_t other = ::fork();
+  if (other == 0) {
+    // Where this user may not, it stays in the mounts of all.
+    const char apart = ::unshare(CLONE_NEWNS) == 0 ? 'y' : 'n';
+    if (::write(ready[1], &apart, 1) == 1) ::pause();
+    std::_Exit(0);
+  }
+  char apart = 0;
+  ASSERT_EQ(::read(ready[0], &apart, 1), 1);
+  const auto found = find_program_files({.command = {}, .pid = other});
+  ::kill(other, SIGKILL);
+  ::waitpid(other, nullptr, 0);
+  ::close(ready[0]);
+  ::close(ready[1]);
+  ASSERT_TRUE(found) << message_of(found);
+  const std::string root = apart == 'y' ? fmt::format("/proc/{}/root", other) : "";
+  EXPECT_EQ(found->files.front().path, root + fs::read_symlink("/proc/self/exe").string());
+  EXPECT_THAT(found->files, Contains(AllOf(Field(&ProgramFile::path, HasSubstr("/libc.so.6")),
+                                           Field(&ProgramFile::path, testing::StartsWith(root)))));
 }
 
 TEST_F(ProgramFilesTest, A_process_whose_files_are_not_told_is_an_error_of_the_machine) {

@@ -178,6 +178,7 @@ TEST_F(PythonPackages, are_asked_of_the_command_line_as_the_interpreter_reads_it
   add("site-packages/tool/__init__.py", "");
   EXPECT_THAT(look({"-u", "-W", "ignore", "-X", "dev", "-c", "import one"}).packages,
               ElementsAre("one"));
+  EXPECT_THAT(look({"-c", "import one", "no script"}).unchecked, IsEmpty());
   EXPECT_THAT(look({"-cimport one"}).packages, ElementsAre("one"));
   EXPECT_THAT(look({"-m", "tool.run", "-c", "import one"}).packages, ElementsAre("tool"));
   EXPECT_THAT(look({"-mtool"}).packages, ElementsAre("tool"));
@@ -211,6 +212,10 @@ TEST_F(PythonPackages, of_an_executable_script_are_found_by_the_interpreter_that
   EXPECT_THAT(found->packages, ElementsAre("one"));
   EXPECT_THAT(found->command, ElementsAre(script, "x"));
   EXPECT_THAT(found->unchecked, IsEmpty());
+  add_package("two");
+  EXPECT_THAT(
+      find_program_files({.command = {script, add("two.py", "import two\n")}, .pid = {}})->packages,
+      ElementsAre("one", "two"));
   const std::string with_options = add("other", "#!/usr/bin/env -S python3 -E\nimport one\n");
   fs::permissions(with_options, fs::perms::owner_all);
   EXPECT_THAT(find_program_files({.command = {with_options}, .pid = {}})->missing,
@@ -254,6 +259,13 @@ TEST_F(OtherPython, may_print_before_it_answers_and_names_the_executable_that_it
       << "with its libraries";
   EXPECT_THAT(found.missing, ElementsAre("m"));
   EXPECT_THAT(found.unchecked, ElementsAre(not_known_of("what", "why")));
+}
+
+TEST_F(OtherPython, that_names_an_executable_which_is_none_leaves_its_libraries_unknown) {
+  const std::string text = add("text", "no ELF file");
+  const ProgramFiles found = answer("echo '{\"executable\": \"" + text +
+                                    "\", \"packages\": [], \"missing\": [], \"problems\": []}'");
+  EXPECT_THAT(found.unchecked, ElementsAre(not_known_of("text", "is not an ELF file")));
 }
 
 TEST(Python, is_told_by_the_name_of_its_interpreter) {

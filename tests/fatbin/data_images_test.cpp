@@ -61,8 +61,10 @@ TEST(ImagesAmongData, are_no_words_of_host_code_that_looks_for_them) {
                   .value(),
               IsEmpty());
   EXPECT_THAT(found_in(zero + made_elf(EM_X86_64, {})).value(), IsEmpty());
-  for (const char* text : {".version %d.%d\n.target sm_%d", ".version 8", ".version 8.",
-                           ".version 8.0.target sm_80", ".version 8.0 .address_size 64"}) {
+  for (const char* text :
+       {".version %d.%d\n.target sm_%d", ".version 8", ".version .5\n.target sm_80",
+        ".version 85\n.target sm_80", ".version 8.", ".version 8.0.target sm_80",
+        ".version 8.0 .address_size 64"}) {
     EXPECT_THAT(found_in(text).value(), IsEmpty()) << text;
   }
 }

@@ -94,11 +94,22 @@ TEST(Linked, programs_without_a_dynamic_table_need_nothing) {
   EXPECT_THAT(linked_of(made({.needed = {}, .has_texts = false}), "a.out")->needed, IsEmpty());
 }
 
+TEST(Linked, headers_behind_those_that_are_counted_are_none) {
+  const std::string two = with(made({}), offsetof(Elf64_Ehdr, e_phnum), std::uint16_t{2});
+  const auto linked = linked_of(two, "a.out");
+  ASSERT_TRUE(linked) << message_of(linked);
+  EXPECT_EQ(linked->interpreter, "/lib64/ld-linux-x86-64.so.2");
+  EXPECT_THAT(linked->needed, IsEmpty());
+}
+
 TEST(Linked, names_that_do_not_lie_in_the_file_are_an_error) {
   EXPECT_THAT(message_of(linked_of(made({.shift_of_names = 1U << 20U}), "a.out")),
               HasSubstr("a.out: an ELF file with a name at byte "));
+  const std::string whole = made({});
+  const std::uint64_t to_end = whole.size() - whole.find(std::string("\0libcudart", 10));
   for (const MadeProgram& program :
-       {MadeProgram{.shift_of_texts = 1U << 20U}, MadeProgram{.has_texts = false}}) {
+       {MadeProgram{.shift_of_texts = 1U << 20U}, MadeProgram{.shift_of_texts = to_end},
+        MadeProgram{.has_texts = false}}) {
     EXPECT_THAT(message_of(linked_of(made(program), "a.out")),
                 HasSubstr("a.out: an ELF file whose names of libraries are not in it"));
   }

@@ -18,7 +18,7 @@ struct ProgramQuery {
 };
 
 struct ProgramFile {
-  std::string path;     // canonical
+  std::string path;     // canonical; of another mount namespace behind /proc/PID/root
   std::string package;  // of Python, that brings it; empty: none
 };
 
