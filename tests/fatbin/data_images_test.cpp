@@ -27,31 +27,34 @@ Result<std::vector<std::string>> found_in(const std::string& content) {
   return all;
 }
 
-const std::string fat_binary = made_fat_binary({{.content = std::string(small_ptx)}});
+const std::string small_fat_binary = made_fat_binary({{.content = std::string(small_ptx)}});
 const std::string zero(1, '\0');
 
 TEST(ImagesAmongData, are_fat_binaries_cubins_and_texts_of_ptx) {
   const std::string cubin = kept_file("counted_90.cubin");
-  EXPECT_THAT(found_in("data" + fat_binary + "data").value(),
-              ElementsAre(fmt::format("a.out: byte 4: {}", fat_binary.size())));
+  EXPECT_THAT(found_in("data" + small_fat_binary + "data").value(),
+              ElementsAre(fmt::format("a.out: byte 4: {}", small_fat_binary.size())));
   EXPECT_THAT(found_in("more data" + cubin).value(),
               ElementsAre(fmt::format("a.out: byte 9: {}", cubin.size())));
   const std::string text = ".version 8.0\n\t.target sm_80\n.address_size 64\n";
   EXPECT_THAT(found_in(zero + text + zero + "x").value(),
               ElementsAre(fmt::format("a.out: byte 1: {}", text.size())));
-  EXPECT_THAT(found_in(fat_binary + fat_binary + zero + cubin + text).value().size(), 4U);
+  EXPECT_THAT(found_in(small_fat_binary + small_fat_binary + zero + cubin + text).value().size(),
+              4U);
   EXPECT_THAT(found_in("nothing").value(), IsEmpty());
   EXPECT_THAT(found_in("").value(), IsEmpty());
 }
 
 TEST(ImagesAmongData, are_not_looked_for_in_images_that_are_known) {
-  EXPECT_THAT(found_in(made_elf(EM_X86_64, {{".nv_fatbin", fat_binary}})).value(), IsEmpty())
+  EXPECT_THAT(found_in(made_elf(EM_X86_64, {{".nv_fatbin", small_fat_binary}})).value(), IsEmpty())
       << "its PTX is not compressed";
   const std::string program =
-      made_elf(EM_X86_64, {{".nv_fatbin", fat_binary}, {".data", "1234" + fat_binary}});
+      made_elf(EM_X86_64, {{".nv_fatbin", small_fat_binary}, {".data", "1234" + small_fat_binary}});
   ASSERT_EQ(found_in(program).value().size(), 1U);
-  EXPECT_THAT(found_in(program).value().front(), HasSubstr(fmt::format(": {}", fat_binary.size())));
-  EXPECT_EQ(found_in(fat_binary).value().size(), 1U) << "nor the PTX in one that was just found";
+  EXPECT_THAT(found_in(program).value().front(),
+              HasSubstr(fmt::format(": {}", small_fat_binary.size())));
+  EXPECT_EQ(found_in(small_fat_binary).value().size(), 1U)
+      << "nor the PTX in one that was just found";
 }
 
 TEST(ImagesAmongData, are_no_words_of_host_code_that_looks_for_them) {
