@@ -88,7 +88,8 @@ const RegisterVerb registered_doctor({
       app.footer(app.get_footer() +
                  "\n"
                  "\n"
-                 "Of a program the exit code is 0 if it can be isolated, 3 if not, in part, or if "
+                 "With a program the exit code is 0 if it can be isolated, and 3 if it cannot, if "
+                 "only a part can, or if "
                  "that is not known.");
       return [options, pid, command, preload]() -> Result<void> {
         if (pid->count() + command->count() == 0) return run_machine(*options);

@@ -35,7 +35,8 @@ struct ColorScheme {
   std::optional<RemainderHash> remainders;  // runs of its remainders,
   std::uint32_t paths = 0;                  // which lie on so many paths to memory
 
-  // A pool keeps about one in so many of the pages that it takes: those of one constant, or all.
+  // A pool that does not lend keeps about one in so many of the pages that it takes: those of one
+  // constant, or all.
   [[nodiscard]] std::uint32_t pages_per_kept_page() const { return remainders ? 1 : 2; }
   // For code in colour `color` of any arena. Which remainders a colour has is found on the card, so
   // their translation reads them when the module is loaded.
