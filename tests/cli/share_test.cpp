@@ -65,7 +65,7 @@ TEST_F(ShareOfACard, is_reached_by_the_page_table_where_this_is_asked_for) {
   EXPECT_THAT(always.err, HasSubstr("kernels in the tenant's colours by the page table"));
   EXPECT_THAT(always.err, HasSubstr("no kernel was launched\n"));
   const auto list = run_demarc({"lease", "list", "--socket", server});
-  EXPECT_THAT(list.out, HasSubstr("0 MiB of 18 MiB")) << "the program has ended";
+  EXPECT_THAT(list.out, HasSubstr("0 MiB of 28 MiB")) << "the program has ended";
   const auto by_arithmetic = run_demarc(command("1/2", {"context", "count"}, {"--report"}));
   EXPECT_THAT(by_arithmetic.err, HasSubstr("no kernel reached memory by the page table"));
   const auto wrong = run_demarc(command("1/2", {"context"}, {"--windows", "often"}));

@@ -18,7 +18,7 @@ using Kind = Side::Kind;
 constexpr std::uint64_t word_bytes = sizeof(std::uint64_t);
 // Places in a page at which content is compared, and looks at one that differs: kernels that write
 // between two reads change it.
-constexpr std::uint64_t places = 8;
+constexpr std::uint64_t compared_places = 8;
 constexpr int looks = 4;
 
 Result<void> done(CuResult code, const char* what) {
@@ -91,8 +91,8 @@ Result<void> WindowProof::compare(DevicePointer first, std::uint64_t bytes) cons
   const OwnStream stream(api_);
   DEMARC_CHECK(done(stream.error(), "there is no stream to prove the window in"));
   const std::uint64_t pages = bytes / mapped_page_bytes;
-  for (std::uint64_t place = 0; place < places; ++place) {
-    const DevicePointer at = first + place * (mapped_page_bytes / places);
+  for (std::uint64_t place = 0; place < compared_places; ++place) {
+    const DevicePointer at = first + place * (mapped_page_bytes / compared_places);
     DEMARC_TRY(const BothWays before, read_both(at, pages, stream.get()));
     std::vector<std::uint64_t> wrong;
     for (std::uint64_t page = 0; page < pages; ++page) {
