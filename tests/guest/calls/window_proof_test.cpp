@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::uint64_t pages = 16;
+constexpr std::uint64_t window_pages = 16;
 
 class ProofOfWindows : public testing::Test {
  protected:
@@ -27,7 +27,7 @@ class ProofOfWindows : public testing::Test {
     calls = 0;
     api.cuMemcpy2DAsync_v2 = [](const CuCopy2d* copy, CuStream stream) {
       const bool by_table = copy->source_type == cu_memory_device &&
-                            copy->source_device - start < pages * mapped_page_bytes;
+                            copy->source_device - start < window_pages * mapped_page_bytes;
       if (!by_table) return real(copy, stream);
       const std::uint64_t place = (copy->source_device - start) % mapped_page_bytes;
       auto* words = static_cast<std::uint64_t*>(copy->target_host);
@@ -37,12 +37,13 @@ class ProofOfWindows : public testing::Test {
     };
     copies.emplace(WindowCopies::create(api, code, gpu->compute_capability()).value());
     const WindowCopies::Side all{WindowCopies::Side::Kind::window, start, 0};
-    ASSERT_EQ(copies->fill(all, 0, 4, {pages * mapped_page_bytes / 4, 1}, nullptr), cu_success);
+    ASSERT_EQ(copies->fill(all, 0, 4, {window_pages * mapped_page_bytes / 4, 1}, nullptr),
+              cu_success);
     ASSERT_EQ(api.cuCtxSynchronize(), cu_success);
   }
   std::string compared() {
     const auto same =
-        WindowProof(api, *copies).compare(code.pointer({}).raw(), pages * mapped_page_bytes);
+        WindowProof(api, *copies).compare(code.pointer({}).raw(), window_pages * mapped_page_bytes);
     return same ? "same" : same.error().message;
   }
   // The word at a place in a page, as the page table leads there.
@@ -58,7 +59,7 @@ class ProofOfWindows : public testing::Test {
 TEST_F(ProofOfWindows, compares_eight_places_of_each_page_once_where_they_are_equal) {
   std::vector<std::uint64_t> places;
   shown = [&](std::uint64_t page, std::uint64_t place) {
-    if (page == pages - 1) places.push_back(place);
+    if (page == window_pages - 1) places.push_back(place);
     return 0;
   };
   EXPECT_EQ(compared(), "same");
@@ -66,7 +67,7 @@ TEST_F(ProofOfWindows, compares_eight_places_of_each_page_once_where_they_are_eq
 }
 
 TEST_F(ProofOfWindows, names_the_first_page_that_stays_different_at_any_place) {
-  for (const std::uint64_t wrong : {std::uint64_t{0}, std::uint64_t{9}, pages - 1}) {
+  for (const std::uint64_t wrong : {std::uint64_t{0}, std::uint64_t{9}, window_pages - 1}) {
     shown = [&](std::uint64_t page, std::uint64_t place) {
       return std::uint64_t{page >= wrong && place == 3584};
     };
@@ -94,7 +95,7 @@ TEST_F(ProofOfWindows, does_not_hold_where_the_window_cannot_be_read) {
   api.cuMemcpy2DAsync_v2 = [](const CuCopy2d*, CuStream) -> CuResult { return 1; };
   EXPECT_EQ(compared(), "the window could not be read (error 1)");
   const auto numbered =
-      WindowProof(api, *copies).number(code.pointer({}).raw(), pages * mapped_page_bytes);
+      WindowProof(api, *copies).number(code.pointer({}).raw(), window_pages * mapped_page_bytes);
   ASSERT_FALSE(numbered);
   EXPECT_EQ(numbered.error().message, "the window could not be numbered (error 1)");
 }
