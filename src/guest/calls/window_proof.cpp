@@ -19,7 +19,7 @@ constexpr std::uint64_t word_bytes = sizeof(std::uint64_t);
 // Places in a page at which content is compared, and looks at one that differs: kernels that write
 // between two reads change it.
 constexpr std::uint64_t compared_places = 8;
-constexpr int looks = 4;
+constexpr int max_looks = 4;
 
 Result<void> done(CuResult code, const char* what) {
   if (code == cu_success) return {};
@@ -98,7 +98,7 @@ Result<void> WindowProof::compare(DevicePointer first, std::uint64_t bytes) cons
     for (std::uint64_t page = 0; page < pages; ++page) {
       if (before.by_arithmetic[page] != before.by_table[page]) wrong.push_back(page);
     }
-    for (int look = 1; look < looks && !wrong.empty(); ++look) {
+    for (int look = 1; look < max_looks && !wrong.empty(); ++look) {
       DEMARC_TRY(const BothWays now, read_both(at, pages, stream.get()));
       std::erase_if(wrong, [&](std::uint64_t page) {
         return now.by_arithmetic[page] != before.by_arithmetic[page] ||
