@@ -118,7 +118,7 @@ TEST(Messages, are_written_as_other_versions_read_them) {
             R"({"lease":{"tenant":"detector","card":"GPU-1","tpcs":"0-15,20",)"
             R"("mask":{"disabled":[1,2,3,4],"sms":34},"sync_domain":3,"bytes":4096,)"
             R"("share":{"page_bytes":2097152,"pages":70,"bytes":1073741824,)"
-            R"("parities":{"masks":[802816],"color":1},"patterns_at":null,"places_at":null},)"
+            R"("parities":{"masks":[802816],"color":1,"pivots":[]},"patterns_at":null,"places_at":null},)"
             R"("mps":"/run/mps","window_bytes":8192},"locks":2})");
   EXPECT_EQ(
       to_text(Opened{lease_by_remainders(), "0123", 3}),

@@ -116,7 +116,8 @@ std::uint32_t map(MapParameters& given) {
     if (!gpu.by_kernel.contains(one / fake_page * fake_page)) return status_invalid;
   }
   if (!divides(gpu, given.address) || !divides(gpu, last + 1)) return status_invalid_address;
-  if (mappings_of(gpu) >= gpu.config.max_pieces) return status_no_more;
+  const std::size_t most = gpu.config.max_pieces;
+  if (gpu.pieces.size() >= most && mappings_of(gpu) >= most) return status_no_more;
   std::uint64_t leads_to = given.offset;
   // What is misled leads to other bytes of its page.
   const std::uint32_t misled_from = gpu.config.misled_from;
