@@ -114,12 +114,13 @@ TEST(Messages, are_written_as_other_versions_read_them) {
   EXPECT_EQ(to_text(Request(RevokeRequest{"a"})), R"({"do":"revoke","tenant":"a"})");
   EXPECT_EQ(to_text(Request(EndWorkRequest{})), R"({"do":"end-work"})");
   EXPECT_EQ(to_text(Error{ErrorKind::check_failed, "no"}), R"({"error":"no","code":3})");
-  EXPECT_EQ(to_text(Attached{lease_by_parities(), 2}),
-            R"({"lease":{"tenant":"detector","card":"GPU-1","tpcs":"0-15,20",)"
-            R"("mask":{"disabled":[1,2,3,4],"sms":34},"sync_domain":3,"bytes":4096,)"
-            R"("share":{"page_bytes":2097152,"pages":70,"bytes":1073741824,)"
-            R"("parities":{"masks":[802816],"color":1,"pivots":[]},"patterns_at":null,"places_at":null},)"
-            R"("mps":"/run/mps","window_bytes":8192},"locks":2})");
+  EXPECT_EQ(
+      to_text(Attached{lease_by_parities(), 2}),
+      R"({"lease":{"tenant":"detector","card":"GPU-1","tpcs":"0-15,20",)"
+      R"("mask":{"disabled":[1,2,3,4],"sms":34},"sync_domain":3,"bytes":4096,)"
+      R"("share":{"page_bytes":2097152,"pages":70,"bytes":1073741824,)"
+      R"("parities":{"masks":[802816],"color":1,"pivots":[]},"patterns_at":null,"places_at":null},)"
+      R"("mps":"/run/mps","window_bytes":8192},"locks":2})");
   EXPECT_EQ(
       to_text(Opened{lease_by_remainders(), "0123", 3}),
       R"({"lease":{"tenant":"detector","card":"GPU-1","tpcs":"0-15,20",)"
