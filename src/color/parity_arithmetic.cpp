@@ -105,6 +105,40 @@ std::string keep_below(int bit, const char* from) {
 
 }  // namespace
 
+Result<void> check_parities(const Parities& parities) {
+  if (parities.masks.empty()) {
+    return invalid_input("coloured addressing: at least one mask is needed");
+  }
+  if (!parities.pivots.empty() && parities.pivots.size() != parities.masks.size()) {
+    return invalid_input("coloured addressing: {} bits are inserted for {} masks",
+                         parities.pivots.size(), parities.masks.size());
+  }
+  for (std::size_t i = 0; i < parities.masks.size(); ++i) {
+    const std::uint64_t mask = parities.masks[i];
+    const std::uint32_t pivot = parities.pivot(i);
+    if ((mask & 15) != 0 || mask >> 32 != 0 || pivot > 31 || (mask >> pivot & 1) == 0 ||
+        (i != 0 && pivot <= parities.pivot(i - 1))) {
+      return invalid_input(
+          "coloured addressing: mask {:#x} does not fit; masks use bits 4-31 and come with the "
+          "bits that are inserted, their lowest ones if nothing else is said, ascending",
+          mask);
+    }
+    for (std::size_t other = 0; other < parities.masks.size(); ++other) {
+      if (other == i || (parities.masks[other] >> pivot & 1) == 0) continue;
+      return invalid_input(
+          "coloured addressing: the inserted bit of mask {:#x} is also in mask {:#x}", mask,
+          parities.masks[other]);
+    }
+  }
+  const std::uint64_t colors = std::uint64_t{1} << parities.masks.size();
+  if (parities.color >= colors) {
+    return invalid_input(
+        "coloured addressing: there is no colour {}; the colours of {} mask{} are 0 to {}",
+        parities.color, parities.masks.size(), parities.masks.size() == 1 ? "" : "s", colors - 1);
+  }
+  return {};
+}
+
 std::string parity_arithmetic(const Parities& addressing) {
   const auto& masks = addressing.masks;
   std::string out = "\tcvt.u32.u64 \t%demarc_l, %demarc_a;\n\tmov.b32 \t%demarc_o, %demarc_l;\n";

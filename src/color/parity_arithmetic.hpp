@@ -7,7 +7,10 @@
 
 namespace demarc::color {
 
-// They change %demarc_a. The masks fit together.
+// invalid_input if the masks, the bits that are inserted and the colour do not fit together.
+[[nodiscard]] Result<void> check_parities(const Parities& parities);
+
+// They change %demarc_a. The parities were checked.
 [[nodiscard]] std::string parity_arithmetic(const Parities& addressing);
 
 }  // namespace demarc::color

@@ -4,6 +4,7 @@
 
 #include "demarc/color/coloring.hpp"
 #include "law_readers.hpp"
+#include "parity_arithmetic.hpp"
 
 namespace demarc::color {
 
@@ -40,14 +41,12 @@ class ParityLaw : public Law {
   }
 
   Result<void> check(const Arena& arena, std::span<const std::byte>) const override {
-    if (parities_.masks.empty() || parities_.masks.size() > max_lent_masks ||
-        (!parities_.pivots.empty() && parities_.pivots.size() != parities_.masks.size())) {
-      return invalid_input(
-          "a share is lent of {} masks and {} inserted bits; 1 to {} were expected",
-          parities_.masks.size(), parities_.pivots.size(), max_lent_masks);
+    if (parities_.masks.empty() || parities_.masks.size() > max_lent_masks) {
+      return invalid_input("a share is lent of {} masks; 1 to {} were expected",
+                           parities_.masks.size(), max_lent_masks);
     }
-    // What else masks must be is looked at where code is rewritten for them. Pages are numbered in
-    // groups in which every combination of the bits above a page occurs.
+    DEMARC_CHECK(check_parities(parities_));
+    // Pages are numbered in groups in which every combination of the bits above a page occurs.
     const bool within = highest_bit() < arena.pages * arena.page_bytes;
     if (!within || arena.pages % (group_bytes(arena.page_bytes) / arena.page_bytes) != 0) {
       return invalid_input(

@@ -18,41 +18,6 @@ constexpr std::string_view registers =
 constexpr std::uint32_t table_of_high = 512;
 constexpr std::string_view table_registers = "\t.reg .b16 %demarc_t;\n";
 
-Result<void> check_addressing(const Parities& addressing) {
-  if (addressing.masks.empty()) {
-    return invalid_input("coloured addressing: at least one mask is needed");
-  }
-  if (!addressing.pivots.empty() && addressing.pivots.size() != addressing.masks.size()) {
-    return invalid_input("coloured addressing: {} bits are inserted for {} masks",
-                         addressing.pivots.size(), addressing.masks.size());
-  }
-  for (std::size_t i = 0; i < addressing.masks.size(); ++i) {
-    const std::uint64_t mask = addressing.masks[i];
-    const std::uint32_t pivot = addressing.pivot(i);
-    if ((mask & 15) != 0 || mask >> 32 != 0 || pivot > 31 || (mask >> pivot & 1) == 0 ||
-        (i != 0 && pivot <= addressing.pivot(i - 1))) {
-      return invalid_input(
-          "coloured addressing: mask {:#x} does not fit; masks use bits 4-31 and come with the "
-          "bits that are inserted, their lowest ones if nothing else is said, ascending",
-          mask);
-    }
-    for (std::size_t other = 0; other < addressing.masks.size(); ++other) {
-      if (other == i || (addressing.masks[other] >> pivot & 1) == 0) continue;
-      return invalid_input(
-          "coloured addressing: the inserted bit of mask {:#x} is also in mask {:#x}", mask,
-          addressing.masks[other]);
-    }
-  }
-  const std::uint64_t colors = std::uint64_t{1} << addressing.masks.size();
-  if (addressing.color >= colors) {
-    return invalid_input(
-        "coloured addressing: there is no colour {}; the colours of {} mask{} are 0 to {}",
-        addressing.color, addressing.masks.size(), addressing.masks.size() == 1 ? "" : "s",
-        colors - 1);
-  }
-  return {};
-}
-
 Result<void> check_shape(RemainderShape shape) {
   if (shape.chunk_shift >= 4 && shape.chunk_shift <= 12 && shape.page_shift > 0 &&
       shape.page_shift <= 16 && shape.pattern_bits <= shape.page_shift) {
@@ -134,7 +99,7 @@ std::string address_arithmetic(RemainderShape shape, const RemainderOperands& op
 }  // namespace
 
 Result<ptx::Translation> translation_of(const Parities& addressing) {
-  DEMARC_CHECK(check_addressing(addressing));
+  DEMARC_CHECK(check_parities(addressing));
   return ptx::Translation{.declarations = std::string(registers),
                           .arithmetic = parity_arithmetic(addressing),
                           .granule = granule_of(addressing.masks)};

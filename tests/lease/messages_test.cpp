@@ -187,6 +187,8 @@ TEST(Messages, with_a_lease_that_is_none_are_refused_with_the_place) {
             place + ".share.parities.masks: whole numbers from 0 on were expected, found 1.5");
   EXPECT_EQ(refusal<Opened>(without(good, "\"masks\":[802816]", "\"masks\":[-1]")),
             place + ".share.parities.masks: whole numbers from 0 on were expected, found -1");
+  EXPECT_EQ(refusal<Opened>(without(good, "\"pivots\":[]", "\"pivots\":[4294967317]")),
+            place + ".share.parities.pivots: 4294967317 is not within 0 .. 4294967295");
   EXPECT_THAT(refusal<Opened>(without(good, "[802816]", "[9223372036854775808]")),
               HasSubstr("found 9223372036854775808"));
   EXPECT_THAT(refusal<Opened>(without(good, "[802816]", "1")), HasSubstr("an array was expected"));

@@ -105,6 +105,11 @@ void FieldReader::member(const char* name, std::vector<Number>& values) {
                                 object_.where(), name, json_text(item))
                       .value());
     }
+    if (item.get<std::int64_t>() > largest<Number>()) {
+      return fail(invalid_input("{}.{}: {} is not within 0 .. {}", object_.where(), name,
+                                json_text(item), largest<Number>())
+                      .value());
+    }
     values.push_back(static_cast<Number>(item.get<std::int64_t>()));
   }
 }

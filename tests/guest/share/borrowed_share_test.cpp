@@ -76,13 +76,21 @@ TEST(BorrowedShare, of_parities_that_are_none_or_have_a_table_is_refused) {
   for (const auto& [masks, why] :
        {std::pair{std::vector<std::uint64_t>{0x400000},
                   "with masks that reach up to 0x400000: the pages are no whole groups"},
-        std::pair{std::vector<std::uint64_t>{},
-                  "of 0 masks and 0 inserted bits; 1 to 8 were expected"},
-        std::pair{std::vector<std::uint64_t>(9, 0xc4000),
-                  "of 9 masks and 0 inserted bits; 1 to 8 were expected"}}) {
+        std::pair{std::vector<std::uint64_t>{}, "of 0 masks; 1 to 8 were expected"},
+        std::pair{std::vector<std::uint64_t>(9, 0xc4000), "of 9 masks; 1 to 8 were expected"}}) {
     expect_refused(*pool, why, [&masks = masks](LentShare& lent) {
       lent.law = color::make_law(color::Parities{masks, 0});
     });
+  }
+  // Bits that are inserted at places that no address has, that no mask has, or that two have.
+  for (const auto& [law, why] :
+       {std::pair{color::Parities{{0xc4000}, 1, {200}}, "mask 0xc4000 does not fit"},
+        std::pair{color::Parities{{0xc4000}, 1, {15}}, "mask 0xc4000 does not fit"},
+        std::pair{color::Parities{{0xc4000}, 1, {14, 18}}, "2 bits are inserted for 1 masks"},
+        std::pair{color::Parities{{0xc4000, 0x88000}, 1, {18, 19}},
+                  "the inserted bit of mask 0x88000 is also in mask 0xc4000"},
+        std::pair{color::Parities{{0xc4000}, 2, {19}}, "there is no colour 2"}}) {
+    expect_refused(*pool, why, [&law = law](LentShare& lent) { lent.law = color::make_law(law); });
   }
   expect_refused(
       *pool, "is lent with a table, but its law has none: {\"parities\"", [](LentShare&) {},
