@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "demarc/device/pages.hpp"
+
 namespace demarc::color {
 namespace {
 
@@ -66,8 +68,9 @@ std::vector<PagePiece> laid_over(std::vector<PagePiece> all, std::uint64_t page_
 
 }  // namespace
 
-Result<void> check_survives_pages(const Law& law, std::uint64_t least) {
+Result<void> check_survives_pages(const Law& law) {
   const std::uint64_t granule = law.granule();
+  constexpr std::uint64_t least = gpu::smallest_page_bytes;
   if (granule >= least && granule % least == 0) return {};
   return missing_capability(
       "{} change every {} bytes: a page of {} KiB has bytes of several colours, so no page table "
@@ -76,9 +79,8 @@ Result<void> check_survives_pages(const Law& law, std::uint64_t least) {
 }
 
 Result<std::vector<PagePiece>> page_pieces(const Law& law, std::span<const std::byte> table,
-                                           const Extent& extent, std::uint64_t page_bytes,
-                                           std::uint64_t least) {
-  DEMARC_CHECK(check_survives_pages(law, least));
+                                           const Extent& extent, std::uint64_t page_bytes) {
+  DEMARC_CHECK(check_survives_pages(law));
   const std::uint64_t granule = law.granule();
   if (extent.first.raw() % granule != 0 || extent.bytes % granule != 0 || extent.bytes == 0 ||
       extent.first.raw() / page_bytes != (extent.end() - 1).raw() / page_bytes) {

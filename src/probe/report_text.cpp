@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "demarc/base/text.hpp"
-#include "demarc/color/page_pieces.hpp"
+#include "demarc/device/pages.hpp"
 #include "demarc/probe/probe.hpp"
 
 namespace demarc::probe {
@@ -118,7 +118,7 @@ void add_windows(std::string& out, const WindowFinding& finding) {
   append(out,
          "- windows: yes: {} colours change only every {} KiB, so the page table (pages of {} KiB) "
          "can divide them, and code without PTX can run in a tenant\n",
-         finding.colors->colors, finding.colors->granule / 1024, color::smallest_page_bytes / 1024);
+         finding.colors->colors, finding.colors->granule / 1024, gpu::smallest_page_bytes / 1024);
 }
 
 }  // namespace

@@ -139,10 +139,10 @@ CardNumbers PoolCard::numbers() const {
 // An eighth of the mappings is left to the other programs of the machine. Shares of one pool take
 // about as many for a page of their windows.
 Result<std::uint64_t> PoolCard::window_bytes() const {
-  std::size_t most = 0;
+  std::size_t most = 1;
   for (const auto& [colors, lent] : shares_) {
-    DEMARC_TRY(const auto pieces, color::page_pieces(*lent.share.law, table(), {{}, page_bytes()},
-                                                     page_bytes(), color::smallest_page_bytes));
+    DEMARC_TRY(const auto pieces,
+               color::page_pieces(*lent.share.law, table(), {{}, page_bytes()}, page_bytes()));
     most = std::max(most, pieces.size());
   }
   return cuda::max_mapped_pieces / 8 * 7 / most * page_bytes();

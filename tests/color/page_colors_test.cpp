@@ -10,6 +10,7 @@
 #include "demarc/base/gf2.hpp"
 #include "demarc/color/color_scheme.hpp"
 #include "demarc/color/page_pieces.hpp"
+#include "demarc/device/pages.hpp"
 
 namespace demarc::color {
 namespace {
@@ -102,7 +103,7 @@ TEST(PageColors, of_masks_are_at_most_64_and_lie_within_a_page_of_the_arena) {
 // By every sixteenth byte of 64 pages: the colours of the sums of masks that are one in each page
 // are as many as the different values that pages have.
 RC_GTEST_PROP(PageColors, are_as_many_as_the_bytes_of_pages_say, ()) {
-  constexpr std::uint64_t arena = std::uint64_t{64} * smallest_page_bytes;
+  constexpr std::uint64_t arena = std::uint64_t{64} * gpu::smallest_page_bytes;
   const auto bits_of_pages = rc::gen::resize(100, rc::gen::inRange<std::uint64_t>(0, 64));
   const auto bits_within = rc::gen::weightedOneOf<std::uint64_t>(
       {{2, rc::gen::just(std::uint64_t{0})},
@@ -116,12 +117,13 @@ RC_GTEST_PROP(PageColors, are_as_many_as_the_bytes_of_pages_say, ()) {
   for (const std::uint64_t sum : mask_sums(masks)) {
     bool same = true;
     for (std::uint64_t at = 0; at < arena && same; at += 16) {
-      same = parity(at, sum) == parity(at / smallest_page_bytes * smallest_page_bytes, sum);
+      same =
+          parity(at, sum) == parity(at / gpu::smallest_page_bytes * gpu::smallest_page_bytes, sum);
     }
     if (same) same_in_pages.push_back(sum);
   }
   std::set<std::vector<unsigned>> colors;
-  for (std::uint64_t first = 0; first < arena; first += smallest_page_bytes) {
+  for (std::uint64_t first = 0; first < arena; first += gpu::smallest_page_bytes) {
     std::vector<unsigned> color;
     for (const std::uint64_t sum : same_in_pages) color.push_back(parity(first, sum));
     colors.insert(std::move(color));
@@ -130,7 +132,7 @@ RC_GTEST_PROP(PageColors, are_as_many_as_the_bytes_of_pages_say, ()) {
   RC_ASSERT(found.has_value() == (colors.size() > 1));
   if (found) {
     RC_ASSERT(found->colors == colors.size());
-    RC_ASSERT(found->granule % smallest_page_bytes == 0);
+    RC_ASSERT(found->granule % gpu::smallest_page_bytes == 0);
   }
 }
 
@@ -139,7 +141,7 @@ TEST(PageColors, of_an_h200_would_share_each_page) {
   const RemainderHash hash = h200_remainders();
   for (const std::uint32_t constant : {0U, 5U, 63U}) {
     const auto own = own_chunks(hash, {0, 24}, 3, constant);
-    const std::size_t chunks = smallest_page_bytes / 256;
+    const std::size_t chunks = gpu::smallest_page_bytes / 256;
     for (std::size_t first = 0; first < own.size(); first += chunks) {
       const auto begin = own.begin() + static_cast<std::ptrdiff_t>(first);
       const auto count = std::count(begin, begin + static_cast<std::ptrdiff_t>(chunks), true);

@@ -11,6 +11,7 @@
 #include "demarc/base/gf2.hpp"
 #include "demarc/color/law.hpp"
 #include "demarc/device/device.hpp"
+#include "demarc/device/pages.hpp"
 
 namespace demarc::color {
 namespace {
@@ -22,8 +23,7 @@ constexpr std::uint64_t page_of_arena = std::uint64_t{2} << 20U;
 
 Result<std::vector<PagePiece>> pieces_of(const Masks& masks, std::uint32_t color,
                                          const Extent& extent) {
-  return page_pieces(*make_law(Parities{masks, color}), {}, extent, page_of_arena,
-                     smallest_page_bytes);
+  return page_pieces(*make_law(Parities{masks, color}), {}, extent, page_of_arena);
 }
 
 // Written out by hand for chunks of 1 MiB of which every second one is the share's: bit 20 of the
@@ -31,7 +31,7 @@ Result<std::vector<PagePiece>> pieces_of(const Masks& masks, std::uint32_t color
 TEST(PagePieces, are_the_share_s_own_chunks_in_the_order_of_their_numbers) {
   constexpr std::uint64_t mib = std::uint64_t{1} << 20U;
   const auto found = page_pieces(*make_law(Parities{{mib | 2 * mib | 4 * mib}, 1}), {},
-                                 {LinearByte(0), 4 * mib}, 8 * mib, smallest_page_bytes);
+                                 {LinearByte(0), 4 * mib}, 8 * mib);
   ASSERT_TRUE(found) << found.error().message;
   const std::vector<PagePiece> expected{{LinearByte(0), ArenaByte(mib), 2 * mib},
                                         {LinearByte(2 * mib), ArenaByte(4 * mib), mib},
@@ -45,16 +45,16 @@ std::map<LinearByte, ArenaByte> mapped(const std::vector<PagePiece>& pieces) {
   std::map<LinearByte, std::uint64_t> page_bytes;  // by which a page is mapped
   for (const PagePiece& piece : pieces) {
     const std::uint64_t all = piece.linear.raw() | piece.at.raw() | piece.bytes;
-    EXPECT_EQ(all % smallest_page_bytes, 0U);
+    EXPECT_EQ(all % gpu::smallest_page_bytes, 0U);
     EXPECT_EQ(piece.at.raw() / page_of_arena, (piece.at.raw() + piece.bytes - 1) / page_of_arena);
     const std::uint64_t by = all % page_of_arena == 0 ? page_of_arena
                              : all % 65536 == 0       ? 65536
-                                                      : smallest_page_bytes;
+                                                      : gpu::smallest_page_bytes;
     for (const LinearByte end : {piece.linear, piece.linear + piece.bytes}) {
       const auto cut = page_bytes.find(end);
       EXPECT_TRUE(cut == page_bytes.end() || end.raw() % cut->second == 0) << end;
     }
-    for (std::uint64_t into = 0; into < piece.bytes; into += smallest_page_bytes) {
+    for (std::uint64_t into = 0; into < piece.bytes; into += gpu::smallest_page_bytes) {
       pages[piece.linear + into] = piece.at + into;
       page_bytes[piece.linear + into] = by;
     }
@@ -73,10 +73,10 @@ TEST(PagePieces, show_every_byte_in_its_own_colour) {
       const auto law = make_law(own);
       for (const std::uint64_t number : {0U, 1U, 2U}) {
         const Extent extent{LinearByte(number * page_of_arena), page_of_arena};
-        const auto pieces = page_pieces(*law, {}, extent, page_of_arena, smallest_page_bytes);
+        const auto pieces = page_pieces(*law, {}, extent, page_of_arena);
         ASSERT_TRUE(pieces) << pieces.error().message;
         const auto pages = mapped(*pieces);
-        EXPECT_EQ(pages.size(), page_of_arena / smallest_page_bytes);
+        EXPECT_EQ(pages.size(), page_of_arena / gpu::smallest_page_bytes);
         for (const auto& [linear, at] : pages) {
           EXPECT_EQ(law->position(linear, {}), at);
           for (std::size_t i = 0; i < own.masks.size(); ++i) {
@@ -94,10 +94,7 @@ TEST(PagePieces, show_every_byte_in_its_own_colour) {
 TEST(PagePieces, are_half_as_many_on_pages_of_opposite_constants) {
   for (const std::uint32_t color : {0U, 1U}) {
     const auto count = [&](const Parities& law) {
-      return page_pieces(*make_law(law), {}, {{}, page_of_arena}, page_of_arena,
-                         smallest_page_bytes)
-          .value()
-          .size();
+      return page_pieces(*make_law(law), {}, {{}, page_of_arena}, page_of_arena).value().size();
     };
     EXPECT_EQ(count({{0xc4000}, color}), 124U);
     EXPECT_EQ(count({{0x2c4000}, color, {21}}), 63U);
@@ -122,13 +119,13 @@ std::vector<std::uint64_t> pages_of_one_constant(const Masks& masks, std::size_t
 TEST(PagePieces, of_a_gtx_1080_and_a_v100_divide_an_arena_by_the_maps_of_these_cards) {
   for (const auto& [card, count] : {std::pair("gtx1080", 2U), std::pair("v100", 8U)}) {
     const gpu::AddressMap map = *gpu::find_device(card).value().address_map;
-    const Masks physical = gpu::masks_at_granularity(map.module.rows, smallest_page_bytes);
+    const Masks physical = gpu::masks_at_granularity(map.module.rows, gpu::smallest_page_bytes);
     ASSERT_EQ(std::uint32_t{1} << physical.size(), count) << card;
     Masks masks = physical;
     for (std::uint64_t& mask : masks) mask &= page_of_arena - 1;
     const auto pages = pages_of_one_constant(physical, 8);
     std::vector<std::optional<std::uint32_t>> owner(pages.size() * page_of_arena /
-                                                    smallest_page_bytes);
+                                                    gpu::smallest_page_bytes);
     std::set<std::uint32_t> modules_of_color[8];
     for (std::uint32_t color = 0; color < count; ++color) {
       const auto law = make_law(Parities{masks, color});
@@ -137,7 +134,7 @@ TEST(PagePieces, of_a_gtx_1080_and_a_v100_divide_an_arena_by_the_maps_of_these_c
       std::vector<PagePiece> all;
       for (LinearByte first = {}; first < end; first = first + page_of_arena) {
         const Extent extent{first, std::min(page_of_arena, end - first)};
-        const auto pieces = page_pieces(*law, {}, extent, page_of_arena, smallest_page_bytes);
+        const auto pieces = page_pieces(*law, {}, extent, page_of_arena);
         ASSERT_TRUE(pieces) << pieces.error().message;
         all.insert(all.end(), pieces->begin(), pieces->end());
       }
@@ -150,9 +147,9 @@ TEST(PagePieces, of_a_gtx_1080_and_a_v100_divide_an_arena_by_the_maps_of_these_c
             ASSERT_EQ(parity(address, physical[i]), color >> i & 1U) << card << " at " << at;
           }
           modules_of_color[color].insert(map.module(address));
-          if (at % smallest_page_bytes != 0) continue;
-          ASSERT_FALSE(owner[at / smallest_page_bytes]) << "two colours have page " << at;
-          owner[at / smallest_page_bytes] = color;
+          if (at % gpu::smallest_page_bytes != 0) continue;
+          ASSERT_FALSE(owner[at / gpu::smallest_page_bytes]) << "two colours have page " << at;
+          owner[at / gpu::smallest_page_bytes] = color;
         }
       }
       EXPECT_EQ(next, end);
@@ -167,14 +164,16 @@ TEST(PagePieces, of_a_gtx_1080_and_a_v100_divide_an_arena_by_the_maps_of_these_c
 
 TEST(PagePieces, are_refused_where_colours_change_within_a_page) {
   const auto refused =
-      page_pieces(*make_law(Parities{{0xab000}, 0}), {}, {{}, page_of_arena}, page_of_arena, 8192);
+      page_pieces(*make_law(Parities{{0xab800}, 0}), {}, {{}, page_of_arena}, page_of_arena);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
   EXPECT_EQ(refused.error().message,
-            "colours change every 4096 bytes: a page of 8 KiB has bytes of several colours, so no "
+            "colours change every 2048 bytes: a page of 4 KiB has bytes of several colours, so no "
             "page table divides them; give the program PTX, or a build of it that has PTX");
   EXPECT_TRUE(
-      page_pieces(*make_law(Parities{{0xab000}, 0}), {}, {{}, page_of_arena}, page_of_arena, 4096));
+      page_pieces(*make_law(Parities{{0xab000}, 0}), {}, {{}, page_of_arena}, page_of_arena));
+  EXPECT_FALSE(page_pieces(*make_law(Parities{}), {}, {{}, page_of_arena}, page_of_arena))
+      << "a law without colours has no granule";
 }
 
 TEST(PagePieces, consist_of_whole_granules) {

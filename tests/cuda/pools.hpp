@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "demarc/card/colored_memory.hpp"
-#include "demarc/color/page_pieces.hpp"
 #include "demarc/device/device.hpp"
+#include "demarc/device/pages.hpp"
 #include "fake_card.hpp"
 #include "sanitized.hpp"
 
@@ -26,7 +26,7 @@ inline std::vector<std::uint64_t> module_masks_in_page(const char* card) {
 }
 // Those of them, and of their sums, that are constant over pages of 4 KiB.
 inline std::vector<std::uint64_t> page_masks(const char* card) {
-  auto masks = gpu::masks_at_granularity(module_masks_in_page(card), color::smallest_page_bytes);
+  auto masks = gpu::masks_at_granularity(module_masks_in_page(card), gpu::smallest_page_bytes);
   // A window lies at its arena's address divided by the number of colours. For eight of them that
   // is where a sanitizer keeps its shadow.
   if (sanitized) masks.resize(std::min<std::size_t>(masks.size(), 2));

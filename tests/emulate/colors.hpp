@@ -26,7 +26,7 @@ class Colors {
   explicit Colors(std::uint64_t pages) : pages_(pages) {}
   virtual ~Colors() = default;
   [[nodiscard]] std::uint64_t pages() const { return pages_; }  // of the arena
-  // Of the arena's address: a multiple of it, and never less than a page.
+  // The arena's address is a multiple of it. It is never less than a page.
   [[nodiscard]] virtual std::uint64_t alignment() const { return page; }
   [[nodiscard]] std::uint64_t first_from(std::uint64_t address) const {
     return (address + alignment() - 1) / alignment() * alignment();

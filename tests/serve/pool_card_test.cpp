@@ -66,7 +66,7 @@ TEST_F(OnAPool, knows_what_terms_need_of_the_card) {
   EXPECT_EQ(numbers.sync_domains, 4U);
   EXPECT_EQ(numbers.share_bytes({1, 2}).value(), 2 * step);
   EXPECT_FALSE(numbers.share_bytes({4, 2}));
-  // Of 524 288 mappings an eighth is left to others; a page of a window takes 124 of them.
+  // An eighth of 524 288 mappings is left to others; a page of a window takes 124 of them.
   EXPECT_EQ(numbers.window_bytes, 458'752U / 124 * page_of_share);
   const auto groups = PoolCard::adopt(card, test::lent_parities({0, 1}), {{1, 2}, {2, 2}}).value();
   EXPECT_EQ(groups->numbers().window_bytes, 458'752U / 63 * page_of_share);

@@ -1,5 +1,5 @@
 // Whole programs of tenants whose code runs as it is, on memory of cards other than an H100.
-#include "demarc/color/page_pieces.hpp"
+#include "demarc/device/pages.hpp"
 #include "tenant_programs.hpp"
 
 namespace demarc::serve {
@@ -25,7 +25,7 @@ TEST_F(TenantPrograms, run_as_they_are_in_windows_of_a_gtx_1080_and_of_a_v100) {
                   REQUIRE_IN_CHILD(report.names[0].what == cuda::Recorded::window_kernel);
                   REQUIRE_IN_CHILD(report.max_window_bytes != 0);
                   // Nearly each page of another constant than the one that lies under it.
-                  const auto most = report.max_window_bytes / color::smallest_page_bytes;
+                  const auto most = report.max_window_bytes / gpu::smallest_page_bytes;
                   REQUIRE_IN_CHILD(report.max_window_mappings <= most);
                   REQUIRE_IN_CHILD(report.max_window_mappings > most / 4);
                 }

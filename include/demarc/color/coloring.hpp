@@ -21,8 +21,9 @@ struct Parities;
 [[nodiscard]] std::pair<ArenaByte, ArenaByte> bounds_under(const Parities& parities,
                                                            LinearByte linear);
 
-// Colours of an arena: pages of equal constant, one after the other in virtual addresses, or groups
-// of pages, whose numbers are then bits of the masks. Memory of one colour is a sequence of chunks.
+// Colours of an arena: its pages have equal constants and follow each other in virtual addresses,
+// or they lie in groups, and their numbers there are bits of the masks. Memory of one colour is a
+// sequence of chunks.
 //
 // Example: one mask 0xc4000, lowest bit 14: two colours in chunks of 16 KiB; chunk k of colour w
 // starts at v + (parity(v & mask) ^ constant ^ w) << 14, where v is k << 14 with a 0 inserted at

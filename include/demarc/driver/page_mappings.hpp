@@ -15,12 +15,11 @@
 #include <vector>
 
 #include "demarc/base/result.hpp"
+#include "demarc/device/pages.hpp"
 #include "demarc/driver/driver_api.hpp"
 
 namespace demarc::cuda {
 
-// The least stretch, of which all others are multiples.
-inline constexpr std::uint64_t mapped_page_bytes = 4096;
 // Stretches that are mapped at a time, of all programs on the machine.
 inline constexpr std::uint64_t max_mapped_pieces = 524'288;
 
@@ -49,7 +48,8 @@ class PageMappings {
   // Takes away what record() saw mapped there; the driver still knows the addresses.
   [[nodiscard]] Result<void> clear(DevicePointer address, std::uint64_t bytes);
   // Maps bytes of the memory from `offset` on at addresses that were cleared. All three are
-  // multiples of mapped_page_bytes. missing_capability where the machine has no more mappings.
+  // multiples of gpu::smallest_page_bytes. missing_capability where the machine has no more
+  // mappings.
   [[nodiscard]] Result<void> map(DevicePointer address, std::uint64_t bytes, std::uint64_t offset,
                                  const MappedMemory& memory);
 

@@ -83,7 +83,7 @@ struct Measurement {
 
 // What an arrangement of pages makes of a colouring within pages.
 struct Arranged {
-  color::Coloring coloring;    // of positions in the arena
+  color::Coloring coloring;    // takes positions in the arena
   std::uint32_t constant = 0;  // that is added to it
   bool in_groups = false;      // the masks have bits above a page, which are inserted
 };
@@ -229,7 +229,7 @@ class ParityPool final : public PoolColors {
     return gpu->check(gpu->api().cuStreamSynchronize(nullptr), what);
   }
 
-  color::Coloring coloring_;  // of positions in a page, without the page's constant
+  color::Coloring coloring_;  // takes positions in a page, and leaves out the page's constant
   Arranged arranged_;
   std::string account_;
   std::optional<Measurement> measured_;

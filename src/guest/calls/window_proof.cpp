@@ -7,7 +7,7 @@
 
 #include "calls/own_calls.hpp"
 #include "calls/own_stream.hpp"
-#include "demarc/driver/page_mappings.hpp"
+#include "demarc/device/pages.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -27,7 +27,7 @@ Result<void> done(CuResult code, const char* what) {
 }
 
 Side of_window(Kind kind, DevicePointer first) {
-  return {kind, first, mapped_page_bytes};
+  return {kind, first, gpu::smallest_page_bytes};
 }
 
 Side of_words(std::span<std::uint64_t> words) {
@@ -38,7 +38,7 @@ tl::unexpected<Error> leads_elsewhere(DevicePointer first, std::uint64_t page) {
   return check_failed(
       "the page table leads address {:#x} of the window elsewhere than arithmetic does: code as it "
       "is would leave the tenant's colours",
-      first + page * mapped_page_bytes);
+      first + page * gpu::smallest_page_bytes);
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ Result<void> WindowProof::number(DevicePointer first, std::uint64_t bytes) const
   // No number of an earlier proof, nor of one in another process, is met again.
   std::random_device device;
   const std::uint64_t start = std::uint64_t{device()} << 32U | device();
-  std::vector<std::uint64_t> written(bytes / mapped_page_bytes);
+  std::vector<std::uint64_t> written(bytes / gpu::smallest_page_bytes);
   for (std::size_t page = 0; page < written.size(); ++page) written[page] = start + page;
   const WindowCopies::Size size{word_bytes, written.size()};
   DEMARC_CHECK(
@@ -90,9 +90,9 @@ Result<void> WindowProof::compare(DevicePointer first, std::uint64_t bytes) cons
   const OwnCalls own;
   const OwnStream stream(api_);
   DEMARC_CHECK(done(stream.error(), "there is no stream to prove the window in"));
-  const std::uint64_t pages = bytes / mapped_page_bytes;
+  const std::uint64_t pages = bytes / gpu::smallest_page_bytes;
   for (std::uint64_t place = 0; place < compared_places; ++place) {
-    const DevicePointer at = first + place * (mapped_page_bytes / compared_places);
+    const DevicePointer at = first + place * (gpu::smallest_page_bytes / compared_places);
     DEMARC_TRY(const BothWays before, read_both(at, pages, stream.get()));
     std::vector<std::uint64_t> wrong;
     for (std::uint64_t page = 0; page < pages; ++page) {

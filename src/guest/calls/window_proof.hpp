@@ -20,11 +20,11 @@ class WindowProof {
   // Both outlive the object. A context is current where it is used.
   WindowProof(const DriverApi& api, const WindowCopies& copies) : api_(api), copies_(copies) {}
 
-  // Of memory that the program does not have yet: each page gets a number of its own, and is zero
-  // in the end. `bytes` is a multiple of mapped_page_bytes. check_failed where a page leads
+  // For memory that the program does not have yet: each page gets a number of its own, and is zero
+  // in the end. `bytes` is a multiple of gpu::smallest_page_bytes. check_failed where a page leads
   // elsewhere.
   [[nodiscard]] Result<void> number(DevicePointer first, std::uint64_t bytes) const;
-  // Of memory that the program has: words of each page are read both ways. A page that differs is
+  // For memory that the program has: words of each page are read both ways. A page that differs is
   // looked at again, because kernels may be writing it, and leads elsewhere where both ways stay as
   // they are. Equal content is weaker evidence than numbers.
   [[nodiscard]] Result<void> compare(DevicePointer first, std::uint64_t bytes) const;

@@ -7,9 +7,8 @@ namespace demarc::cuda {
 
 Result<void> BorrowedShare::prepare_showing() {
   // Whether pages can divide the colours at all is known by one of them.
-  DEMARC_TRY(const auto pieces,
-             color::page_pieces(*lent_.law, law_table_, {{}, lent_.law->granule()},
-                                lent_.page_bytes, mapped_page_bytes));
+  DEMARC_TRY(const auto pieces, color::page_pieces(*lent_.law, law_table_,
+                                                   {{}, lent_.law->granule()}, lent_.page_bytes));
   if (std::find(mapped_.begin(), mapped_.end(), true) != mapped_.end()) {
     return check_failed("pages of a lent share are mapped already, unseen");
   }
@@ -51,8 +50,7 @@ Result<void> BorrowedShare::show(const color::Extent& extent) {
 Result<void> BorrowedShare::show_page(std::uint64_t offset) {
   const std::uint64_t page_bytes = lent_.page_bytes;
   const color::Extent whole{color::LinearByte(offset), page_bytes};
-  DEMARC_TRY(const auto pieces,
-             color::page_pieces(*lent_.law, law_table_, whole, page_bytes, mapped_page_bytes));
+  DEMARC_TRY(const auto pieces, color::page_pieces(*lent_.law, law_table_, whole, page_bytes));
   for (const color::PagePiece& piece : pieces) {
     if (mapped_[piece.at.raw() / page_bytes]) continue;
     return invalid_input("bytes of a lent share are to be shown that are not mapped, from {} on",

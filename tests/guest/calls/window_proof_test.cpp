@@ -2,7 +2,7 @@
 #include "calls/window_proof.hpp"
 
 #include "demarc/card/code_of_pool.hpp"
-#include "demarc/driver/page_mappings.hpp"
+#include "demarc/device/pages.hpp"
 #include "program_on_share.hpp"
 
 namespace demarc::cuda {
@@ -27,9 +27,9 @@ class ProofOfWindows : public testing::Test {
     calls = 0;
     api.cuMemcpy2DAsync_v2 = [](const CuCopy2d* copy, CuStream stream) {
       const bool by_table = copy->source_type == cu_memory_device &&
-                            copy->source_device - start < window_pages * mapped_page_bytes;
+                            copy->source_device - start < window_pages * gpu::smallest_page_bytes;
       if (!by_table) return real(copy, stream);
-      const std::uint64_t place = (copy->source_device - start) % mapped_page_bytes;
+      const std::uint64_t place = (copy->source_device - start) % gpu::smallest_page_bytes;
       auto* words = static_cast<std::uint64_t*>(copy->target_host);
       for (std::uint64_t page = 0; page < copy->height; ++page) words[page] = shown(page, place);
       ++calls;
@@ -37,13 +37,13 @@ class ProofOfWindows : public testing::Test {
     };
     copies.emplace(WindowCopies::create(api, code, gpu->compute_capability()).value());
     const WindowCopies::Side all{WindowCopies::Side::Kind::window, start, 0};
-    ASSERT_EQ(copies->fill(all, 0, 4, {window_pages * mapped_page_bytes / 4, 1}, nullptr),
+    ASSERT_EQ(copies->fill(all, 0, 4, {window_pages * gpu::smallest_page_bytes / 4, 1}, nullptr),
               cu_success);
     ASSERT_EQ(api.cuCtxSynchronize(), cu_success);
   }
   std::string compared() {
-    const auto same =
-        WindowProof(api, *copies).compare(code.pointer({}).raw(), window_pages * mapped_page_bytes);
+    const auto same = WindowProof(api, *copies)
+                          .compare(code.pointer({}).raw(), window_pages * gpu::smallest_page_bytes);
     return same ? "same" : same.error().message;
   }
   // The word at a place in a page, as the page table leads there.
@@ -73,7 +73,7 @@ TEST_F(ProofOfWindows, names_the_first_page_that_stays_different_at_any_place) {
     };
     EXPECT_THAT(compared(),
                 HasSubstr(fmt::format("leads address {:#x} of the window elsewhere",
-                                      code.pointer({}).raw() + wrong * mapped_page_bytes)));
+                                      code.pointer({}).raw() + wrong * gpu::smallest_page_bytes)));
   }
 }
 
@@ -95,7 +95,8 @@ TEST_F(ProofOfWindows, does_not_hold_where_the_window_cannot_be_read) {
   api.cuMemcpy2DAsync_v2 = [](const CuCopy2d*, CuStream) -> CuResult { return 1; };
   EXPECT_EQ(compared(), "the window could not be read (error 1)");
   const auto numbered =
-      WindowProof(api, *copies).number(code.pointer({}).raw(), window_pages * mapped_page_bytes);
+      WindowProof(api, *copies)
+          .number(code.pointer({}).raw(), window_pages * gpu::smallest_page_bytes);
   ASSERT_FALSE(numbered);
   EXPECT_EQ(numbered.error().message, "the window could not be numbered (error 1)");
 }

@@ -97,7 +97,7 @@ TEST_P(ShownWindows, lie_in_the_share_s_colour_by_what_the_card_does) {
   const auto module_of = test::fake_symbol<std::uint64_t(std::uint64_t)>("fake_module_of");
   const LentShare lent = pool->lend(1).value();
   const BorrowedShare share = shown();
-  for (std::uint64_t byte = 0; byte < whole.bytes; byte += mapped_page_bytes) {
+  for (std::uint64_t byte = 0; byte < whole.bytes; byte += gpu::smallest_page_bytes) {
     const auto position = lent.law->position(LinearByte(byte), {});
     EXPECT_EQ(module_of(share.window().raw() + byte),
               module_of(share.arena().raw() + position.raw()))
@@ -183,7 +183,7 @@ TEST_P(ShownWindows, stay_where_the_arena_s_pages_are_left) {
   EXPECT_TRUE(is_mapped(share.arena().raw() + 2 * page_of_share)) << "of the other linear page";
   ASSERT_TRUE(share.leave_arena(whole));
   EXPECT_FALSE(is_mapped(share.arena().raw() + 2 * page_of_share));
-  for (std::uint64_t byte = 0; byte < whole.bytes; byte += mapped_page_bytes) {
+  for (std::uint64_t byte = 0; byte < whole.bytes; byte += gpu::smallest_page_bytes) {
     EXPECT_EQ(*at(share.window().raw() + byte), 0x77);
   }
   share.hide(whole);
