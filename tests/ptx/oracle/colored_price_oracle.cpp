@@ -190,6 +190,20 @@ TEST(ColoredPrice, of_quarters_by_parities_is_seven_instructions) {
   }
 }
 
+// Pages of both constants lie in groups of two.
+TEST(ColoredPrice, of_pages_in_groups_is_two_instructions_more) {
+  const auto file = demarc::test::source_dir() / "kernels" / "ptx" / "cfd.ptx";
+  const std::string text = for_these_cards(read_file(file).value());
+  const auto module = parse_whole(text, "cfd.ptx").value();
+  const auto cost = [&](const color::Parities& parities, const char* what) {
+    const auto made = color::rewrite_parities(module, parities, with_places);
+    return cost_of(text, *made->module.text, what).instructions;
+  };
+  const double groups = cost({{0x2c4000}, 1, {21}}, "cfd in groups of two pages");
+  EXPECT_LE(groups, 7.0);
+  EXPECT_LE(groups - cost({{0xc4000}, 1}, "cfd on pages of one constant"), 2.1);
+}
+
 TEST(ColoredPrice, of_quotients_that_need_no_shift_is_less_by_an_instruction) {
   const auto file = demarc::test::source_dir() / "kernels" / "ptx" / "cfd.ptx";
   const auto module = parse_whole(for_these_cards(read_file(file).value()), "cfd.ptx").value();
