@@ -2,6 +2,7 @@
 #include "demarc/exec/program_doctor.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <set>
 #include <utility>
@@ -26,7 +27,7 @@ namespace fs = std::filesystem;
 constexpr double loader_seconds = 60;
 
 struct KnownLibrary {
-  std::string_view start;  // of the file's name
+  std::string_view start;  // how the file's name begins
   std::string_view name;
 };
 constexpr KnownLibrary known_libraries[] = {
@@ -36,7 +37,7 @@ constexpr KnownLibrary known_libraries[] = {
 };
 
 struct KnownCompiler {
-  std::string_view package;  // of Python,
+  std::string_view package;  // a Python package
   std::string_view needs;    // with a file whose name begins so; empty: with any files
   std::string_view library;  // or a library of the program that begins so
   bool gives_ptx;
@@ -53,6 +54,23 @@ constexpr KnownCompiler known_compilers[] = {
     {"cupy", "", "", true, "compiles kernels while it runs; in a tenant NVRTC gives it PTX"},
     {"", "", "libnvrtc.", true, "compiles kernels while the program runs; in a tenant to PTX"},
 };
+
+struct VerdictRow {
+  std::string_view words;
+  std::string_view refusal;  // what stands with exit code 3
+};
+// By Verdict.
+constexpr std::array<VerdictRow, 4> verdicts{{
+    {"can be isolated", ""},
+    {"in part", "the program can be isolated in part only"},
+    {"cannot be isolated", "the program cannot be isolated on this card"},
+    {"not known", "it is not known whether the program can be isolated"},
+}};
+const VerdictRow& row_of(Verdict verdict) {
+  return verdicts.at(static_cast<std::size_t>(verdict));
+}
+// By FileState.
+constexpr std::array<std::string_view, 4> state_words{"refused", "not checked", "ok", "no code"};
 
 std::string name_of_file(const std::string& path) {
   return fs::path(path).filename().string();
@@ -87,8 +105,8 @@ std::uint64_t entries_in(std::string_view ptx) {
 // Looks at one file after the other.
 class CodeReader {
  public:
-  CodeReader(const TenantCard& card, std::uint64_t most_ptx_bytes)
-      : card_(card), most_ptx_bytes_(most_ptx_bytes) {}
+  CodeReader(const TenantCard& card, std::uint64_t max_ptx_bytes)
+      : card_(card), max_ptx_bytes_(max_ptx_bytes) {}
 
   FileCode read(const ProgramFile& file) {
     FileCode code;
@@ -150,7 +168,7 @@ class CodeReader {
   // As a tenant's process reads it when the program loads it.
   Result<void> try_ptx(const std::string& text, FileCode& code) {
     tried_bytes_ += text.size();
-    if (tried_bytes_ > most_ptx_bytes_) {
+    if (tried_bytes_ > max_ptx_bytes_) {
       code.untried_kernels += entries_in(text);
       return {};
     }
@@ -181,7 +199,7 @@ class CodeReader {
 
   // Empty: all of it is known.
   static std::string why_not_checked(const FileCode& code, bool windows) {
-    if (!code.why.empty()) return code.why;  // of PTX that cannot be parsed
+    if (!code.why.empty()) return code.why;  // PTX cannot be parsed
     if (code.unknown_images > 0) {
       return fmt::format("{} of {} images are of a kind that is not known", code.unknown_images,
                          code.images);
@@ -196,29 +214,15 @@ class CodeReader {
   }
 
   const TenantCard& card_;
-  std::uint64_t most_ptx_bytes_;
+  std::uint64_t max_ptx_bytes_;
   std::uint64_t tried_bytes_ = 0;
   std::vector<std::pair<std::string, std::string>> needed_;
 };
 
-int rank(FileState state) {
-  switch (state) {
-    case FileState::refused:
-      return 0;
-    case FileState::not_checked:
-      return 1;
-    case FileState::ok:
-      return 2;
-    case FileState::no_code:
-      return 3;
-  }
-  return 3;
-}
-
 void sort_files(std::vector<FileCode>& files) {
   std::stable_sort(files.begin(), files.end(), [](const FileCode& a, const FileCode& b) {
     const auto key = [](const FileCode& file) {
-      return std::make_tuple(rank(file.state), ~(file.machine_kernels + file.unfit_kernels),
+      return std::make_tuple(file.state, ~(file.machine_kernels + file.unfit_kernels),
                              ~file.ptx_kernels);
     };
     return key(a) < key(b);
@@ -408,11 +412,11 @@ Result<TenantCard> tenant_card(std::uint32_t index, const std::string& descripti
 }
 
 ProgramFindings look_at_program(ProgramFiles program, TenantCard card, const Progress& progress,
-                                std::uint64_t most_ptx_bytes) {
+                                std::uint64_t max_ptx_bytes) {
   ProgramFindings findings;
   findings.card = std::move(card);
   findings.program = std::move(program);
-  CodeReader reader(findings.card, most_ptx_bytes);
+  CodeReader reader(findings.card, max_ptx_bytes);
   std::vector<ProgramFile>& files = findings.program.files;
   bool uses_driver = false;
   for (std::size_t i = 0; i < files.size(); ++i) {
@@ -436,17 +440,16 @@ ProgramFindings look_at_program(ProgramFiles program, TenantCard card, const Pro
 }
 
 Result<void> check_isolated(const ProgramFindings& findings) {
-  switch (findings.verdict) {
-    case Verdict::isolated:
-      return {};
-    case Verdict::in_part:
-      return check_failed("the program can be isolated in part only");
-    case Verdict::cannot:
-      return check_failed("the program cannot be isolated on this card");
-    case Verdict::not_known:
-      break;
-  }
-  return check_failed("it is not known whether the program can be isolated");
+  if (findings.verdict == Verdict::isolated) return {};
+  return check_failed("{}", row_of(findings.verdict).refusal);
+}
+
+std::string_view to_string(Verdict verdict) {
+  return row_of(verdict).words;
+}
+
+std::string_view to_string(FileState state) {
+  return state_words.at(static_cast<std::size_t>(state));
 }
 
 }  // namespace demarc::cuda

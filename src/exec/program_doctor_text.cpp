@@ -12,11 +12,11 @@ namespace demarc::cuda {
 namespace {
 
 constexpr std::size_t width = 100;
-constexpr std::size_t most_rows = 7;       // of files and of what compiles at run time
-constexpr std::size_t most_unchecked = 2;  // rows
+constexpr std::size_t max_rows = 7;       // for files and what compiles at run time
+constexpr std::size_t max_unchecked = 2;  // rows
 constexpr std::size_t file_width = 46;
-constexpr std::size_t command_width = 30;               // of the first line
-constexpr std::string_view in_front = "             ";  // of what has no word in the first column
+constexpr std::size_t command_width = 30;               // in the first line
+constexpr std::string_view in_front = "             ";  // where the first column has no word
 
 // Lines of at most `width` columns, broken at blanks.
 std::string wrapped(const std::string& text) {
@@ -99,8 +99,8 @@ void append_files(std::string& text, const ProgramFindings& findings) {
         return code.state != FileState::no_code;
       }));
   if (with_code > 0) append_row(text, "state", "file", "kernels: PTX  unfit PTX  machine code");
-  const std::size_t others = std::min(most_rows - 1, findings.compilers.size());
-  const std::size_t shown = std::min(most_rows - others, with_code);
+  const std::size_t others = std::min(max_rows - 1, findings.compilers.size());
+  const std::size_t shown = std::min(max_rows - others, with_code);
   for (std::size_t i = 0; i < shown; ++i) {
     const FileCode& code = files[i];
     if (code.state == FileState::not_checked) {
@@ -151,7 +151,7 @@ void append_unfit(std::string& text, const ProgramFindings& findings) {
 }
 
 void append_unchecked(std::string& text, const ProgramFiles& program) {
-  const std::size_t shown = std::min(most_unchecked, program.unchecked.size());
+  const std::size_t shown = std::min(max_unchecked, program.unchecked.size());
   for (std::size_t i = 0; i < shown; ++i) {
     append_unknown(text, program.unchecked[i].what, program.unchecked[i].why);
   }
@@ -166,34 +166,6 @@ void append_unchecked(std::string& text, const ProgramFiles& program) {
 }
 
 }  // namespace
-
-std::string_view to_string(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::isolated:
-      return "can be isolated";
-    case Verdict::in_part:
-      return "in part";
-    case Verdict::cannot:
-      return "cannot be isolated";
-    case Verdict::not_known:
-      return "not known";
-  }
-  return "";
-}
-
-std::string_view to_string(FileState state) {
-  switch (state) {
-    case FileState::no_code:
-      return "no code";
-    case FileState::ok:
-      return "ok";
-    case FileState::refused:
-      return "refused";
-    case FileState::not_checked:
-      return "not checked";
-  }
-  return "";
-}
 
 std::string command_to_type(const ProgramFindings& findings) {
   std::vector<std::string> words{"demarc", "exec"};

@@ -19,9 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int most_scripts = 4;  // that name each other as interpreters, as Linux has it
-constexpr std::size_t most_line_bytes = 256;
-constexpr std::size_t most_list_bytes = std::size_t{4} << 20U;
+constexpr int max_scripts = 4;  // that name each other as interpreters, as Linux has it
+constexpr std::size_t max_line_bytes = 256;
+constexpr std::size_t max_list_bytes = std::size_t{4} << 20U;
 
 bool is_set_user(const std::string& path) {
   struct stat status {};
@@ -99,7 +99,7 @@ class Finder {
   // `command` with its interpreter in front, as the kernel starts it.
   Result<void> follow(std::vector<std::string> command, int depth) {
     DEMARC_TRY(const std::string path, executable_of(command.front()));
-    DEMARC_TRY(const std::string begin, read_file(path, most_line_bytes));
+    DEMARC_TRY(const std::string begin, read_file(path, max_line_bytes));
     const std::vector<std::string> arguments(command.begin() + 1, command.end());
     if (is_python(path) && !is_set_user(path)) {
       if (begin.starts_with("\x7f"
@@ -118,9 +118,9 @@ class Finder {
           "{}: is neither an ELF executable nor a script whose first line names its interpreter",
           path);
     }
-    if (depth == most_scripts) {
+    if (depth == max_scripts) {
       return invalid_input("{}: more than {} scripts name each other as interpreters", path,
-                           most_scripts);
+                           max_scripts);
     }
     look_through_env(words);
     if (!is_python(words[0])) {
@@ -163,7 +163,7 @@ class Finder {
     return {};
   }
 
-  // Of one that a script of that name starts, as pyenv's are.
+  // A script of that name starts the interpreter, as pyenv's do.
   void add_libraries_of_interpreter(const std::string& path) {
     if (!found_.loader.empty()) return;
     if (found_.files.empty() || found_.files.front().path == path) return;
@@ -229,7 +229,7 @@ std::vector<std::string> libraries_of(const std::string& loader, const std::stri
   ProcessOptions options;
   options.output = ChildStream::kept;
   options.error = ChildStream::null;
-  options.kept_bytes = most_list_bytes;
+  options.kept_bytes = max_list_bytes;
   // A name that begins with "-" would be an option.
   std::error_code ignored;
   auto process =

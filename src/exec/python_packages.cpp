@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t most_answer_bytes = std::size_t{16} << 20U;
+constexpr std::size_t max_answer_bytes = std::size_t{16} << 20U;
 
 // What a command line of Python says.
 struct PythonCommand {
@@ -24,7 +24,7 @@ struct PythonCommand {
   std::vector<std::string> scripts;
   std::vector<std::string> modules;
   std::optional<std::string> text;
-  std::optional<std::string> folder;  // of the script
+  std::optional<std::string> folder;  // in which the script lies
 };
 
 bool is_file(const std::string& path) {
@@ -96,7 +96,7 @@ Result<Json> ask(const std::string& interpreter, const PythonCommand& command,
   options.set = {{"PYTHONDONTWRITEBYTECODE", "1"}};
   options.output = ChildStream::kept;
   options.error = ChildStream::null;
-  options.kept_bytes = most_answer_bytes;
+  options.kept_bytes = max_answer_bytes;
   DEMARC_TRY(Process process, Process::spawn(argv, options));
   const auto end = process.wait(limit_seconds);
   if (!end) {
@@ -114,7 +114,10 @@ Result<Json> ask(const std::string& interpreter, const PythonCommand& command,
   return answer;
 }
 
+// A pipe, a socket or a device of such a name is loaded by no program, and reading it may not end.
 bool may_hold_code(const fs::path& file) {
+  std::error_code ignored;
+  if (fs::is_directory(file, ignored) || fs::is_other(file, ignored)) return false;
   const std::string name = file.filename();
   return name.ends_with(".so") || name.find(".so.") != std::string::npos ||
          name.ends_with(".cubin") || name.ends_with(".fatbin") || name.ends_with(".ptx");
@@ -138,8 +141,7 @@ void add_place(const std::string& place, const std::string& package, ProgramFile
   for (auto at = fs::recursive_directory_iterator(place, fault); at != fs::end(at);
        at.increment(fault)) {
     if (fault) break;
-    std::error_code ignored;
-    if (may_hold_code(at->path()) && !at->is_directory(ignored)) files.insert(at->path());
+    if (may_hold_code(at->path())) files.insert(at->path());
   }
   if (fault) found.unchecked.push_back({place, "its files cannot be listed: " + fault.message()});
   for (const fs::path& file : files) add_file(file, package, found);

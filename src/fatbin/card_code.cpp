@@ -72,7 +72,7 @@ Result<std::vector<CardCode>> card_codes(const std::vector<FileImage>& images, s
   const auto is_linked = [](const CardCode& code) {
     return code.kind == CardCodeKind::machine_code;
   };
-  // Of several it is not known which one was linked.
+  // It is not known which one of several was linked.
   if (std::count_if(loaded.begin(), loaded.end(), is_linked) == 1) {
     *std::find_if(loaded.begin(), loaded.end(), is_linked) = linked_from.front();
   }

@@ -22,7 +22,7 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
 
-TEST_F(ProgramDoctor, A_program_of_ptx_alone_can_be_isolated_by_arithmetic) {
+TEST_F(ProgramDoctor, a_program_of_ptx_alone_can_be_isolated_by_arithmetic) {
   add("app", {ptx});
   for (const char* card : {"h200", "h100-sxm"}) {
     const ProgramFindings found = on(card);
@@ -37,7 +37,7 @@ TEST_F(ProgramDoctor, A_program_of_ptx_alone_can_be_isolated_by_arithmetic) {
   }
 }
 
-TEST_F(ProgramDoctor, A_program_of_machine_code_alone_needs_a_card_with_windows) {
+TEST_F(ProgramDoctor, a_program_of_machine_code_alone_needs_a_card_with_windows) {
   add("app", {machine});
   const ProgramFindings without = on("h200");
   EXPECT_EQ(without.verdict, Verdict::cannot);
@@ -57,7 +57,7 @@ TEST_F(ProgramDoctor, A_program_of_machine_code_alone_needs_a_card_with_windows)
   EXPECT_EQ(with.files.at(0).state, FileState::ok);
 }
 
-TEST_F(ProgramDoctor, A_program_with_both_is_isolated_in_part_without_windows) {
+TEST_F(ProgramDoctor, a_program_with_both_is_isolated_in_part_without_windows) {
   add("app", {ptx});
   add("libcublas.so.12", {machine});
   const ProgramFindings found = on("h200");
@@ -214,7 +214,7 @@ TEST_F(ProgramDoctor, images_among_the_data_of_a_program_count) {
   EXPECT_EQ(found.verdict, Verdict::in_part);
 }
 
-TEST_F(ProgramDoctor, A_program_without_device_code_is_not_known_and_says_whether_it_uses_cuda) {
+TEST_F(ProgramDoctor, a_program_without_device_code_is_not_known_and_says_whether_it_uses_cuda) {
   add("app", {});
   EXPECT_EQ(on("h200").verdict, Verdict::not_known);
   EXPECT_THAT(on("h200").because, HasSubstr("none is linked with CUDA"));
@@ -273,7 +273,7 @@ std::string needing(const std::string& needed) {
   return bytes;
 }
 
-TEST_F(ProgramDoctor, A_library_that_needs_the_runtime_of_cuda_uses_cuda) {
+TEST_F(ProgramDoctor, a_library_that_needs_the_runtime_of_cuda_uses_cuda) {
   for (const char* needed : {"libcudart.so.1", "libcuda.so.1"}) {
     program.files.clear();
     add_bytes("one.so", needing(needed));
@@ -284,7 +284,7 @@ TEST_F(ProgramDoctor, A_library_that_needs_the_runtime_of_cuda_uses_cuda) {
   EXPECT_FALSE(on("h200").files.at(0).uses_cuda);
 }
 
-TEST_F(ProgramDoctor, A_library_of_nvidias_that_is_needed_and_not_found_is_not_checked) {
+TEST_F(ProgramDoctor, a_library_of_nvidias_that_is_needed_and_not_found_is_not_checked) {
   add("app", {ptx});
   add_bytes("one.so", needing("libnccl.so.2"), "one");
   const ProgramFindings found = on("h200");
@@ -296,7 +296,7 @@ TEST_F(ProgramDoctor, A_library_of_nvidias_that_is_needed_and_not_found_is_not_c
   EXPECT_THAT(on("h200").program.unchecked, IsEmpty()) << "it is among the files";
 }
 
-TEST_F(ProgramDoctor, A_library_of_nvidias_that_is_needed_is_looked_for_by_the_loader) {
+TEST_F(ProgramDoctor, a_library_of_nvidias_that_is_needed_is_looked_for_by_the_loader) {
   add("app", {ptx});
   add_bytes("one.so", needing("libnccl.so.2"), "one");
   add("libnccl.so.2", {machine});

@@ -17,6 +17,7 @@
 #include "demarc/base/process.hpp"
 #include "paths.hpp"
 #include "support.hpp"
+#include "unchecked_matcher.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -37,11 +38,7 @@ using testing::SizeIs;
 auto file_named(const std::string& end) {
   return Field(&ProgramFile::path, EndsWith(end));
 }
-auto unchecked(const std::string& what, const std::string& why) {
-  return AllOf(Field(&Unchecked::what, HasSubstr(what)), Field(&Unchecked::why, HasSubstr(why)));
-}
-
-class ProgramFilesTest : public testing::Test {
+class FilesOfPrograms : public testing::Test {
  protected:
   void SetUp() override { path_ = std::getenv("PATH"); }
   void TearDown() override { ::setenv("PATH", path_.c_str(), 1); }
@@ -93,7 +90,7 @@ class ProgramFilesTest : public testing::Test {
   std::string path_;
 };
 
-TEST_F(ProgramFilesTest, A_program_has_its_executable_first_and_the_libraries_of_its_loader) {
+TEST_F(FilesOfPrograms, a_program_has_its_executable_first_and_the_libraries_of_its_loader) {
   const std::string subject = fs::canonical(test::build_dir() / "demarc_exec_subject");
   const ProgramFiles found = found_of({subject, "an argument"});
   EXPECT_THAT(found.command, ElementsAre(subject, "an argument"));
@@ -106,7 +103,7 @@ TEST_F(ProgramFilesTest, A_program_has_its_executable_first_and_the_libraries_of
   EXPECT_EQ(found.loader, "/lib64/ld-linux-x86-64.so.2");
 }
 
-TEST_F(ProgramFilesTest, A_program_does_not_run) {
+TEST_F(FilesOfPrograms, a_program_does_not_run) {
   const std::string never = folder / "never";
   found_of({"touch", never});
   const std::string script = add("script", "#!/bin/sh\ntouch " + never + "\n");
@@ -116,7 +113,7 @@ TEST_F(ProgramFilesTest, A_program_does_not_run) {
   EXPECT_FALSE(fs::exists(never));
 }
 
-TEST_F(ProgramFilesTest, names_are_looked_up_in_path_and_what_is_no_program_is_refused) {
+TEST_F(FilesOfPrograms, names_are_looked_up_in_path_and_what_is_no_program_is_refused) {
   const std::string program = add("app", made_elf(EM_X86_64, {}));
   ::setenv("PATH", folder.c_str(), 1);
   EXPECT_EQ(found_of({"app"}).files.front().path, program);
@@ -141,15 +138,15 @@ TEST_F(ProgramFilesTest, names_are_looked_up_in_path_and_what_is_no_program_is_r
   fs::current_path(here);
 }
 
-TEST_F(ProgramFilesTest, A_program_without_a_loader_has_no_libraries_that_it_could_be_asked_for) {
+TEST_F(FilesOfPrograms, a_program_without_a_loader_has_no_libraries_that_it_could_be_asked_for) {
   const ProgramFiles found = found_of({add("static", made_elf(EM_X86_64, {}))});
   EXPECT_THAT(found.files, ElementsAre(file_named("/static")));
   EXPECT_THAT(found.unchecked, IsEmpty());
   EXPECT_EQ(found.loader, "");
 }
 
-TEST_F(ProgramFilesTest,
-       A_loader_outside_of_the_usual_places_and_one_of_a_setuid_program_are_not_run) {
+TEST_F(FilesOfPrograms,
+       a_loader_outside_of_the_usual_places_and_one_of_a_setuid_program_are_not_run) {
   for (const char* loader : {"/opt64/ld-linux-x86-64.so.2", "/lib64/../tmp/ld-linux.so.2",
                              "/usr/opt/ld-linux-x86-64.so", "lib64//ld-linux-x86-64.so.2"}) {
     const ProgramFiles found = found_of({with_loader(loader)});
@@ -171,7 +168,7 @@ TEST_F(ProgramFilesTest,
   }
 }
 
-TEST_F(ProgramFilesTest, A_setuid_interpreter_is_not_asked_for_packages) {
+TEST_F(FilesOfPrograms, a_setuid_interpreter_is_not_asked_for_packages) {
   const std::string python = folder / "python3.9";
   fs::rename(with_loader("/lib64/ld-linux-x86-64.so.2"), python);
   ASSERT_EQ(::chmod(python.c_str(), S_ISUID | 0700), 0);
@@ -179,12 +176,12 @@ TEST_F(ProgramFilesTest, A_setuid_interpreter_is_not_asked_for_packages) {
               ElementsAre(unchecked("python3.9", "runs as another user")));
 }
 
-TEST_F(ProgramFilesTest, A_library_in_the_place_of_a_program_has_no_loader_to_ask) {
+TEST_F(FilesOfPrograms, a_library_in_the_place_of_a_program_has_no_loader_to_ask) {
   EXPECT_THAT(found_of({test::build_dir() / "libdemarc_machine_code.so"}).unchecked,
               ElementsAre(unchecked("machine_code.so", "it names libraries, but no dynamic")));
 }
 
-TEST_F(ProgramFilesTest, A_script_is_followed_to_its_interpreter) {
+TEST_F(FilesOfPrograms, a_script_is_followed_to_its_interpreter) {
   const std::string script = add("run.sh", "#!/bin/sh -e\necho\n");
   const ProgramFiles found = found_of({script});
   EXPECT_EQ(found.files.front().path, fs::canonical("/bin/sh"));
@@ -206,7 +203,7 @@ TEST_F(ProgramFilesTest, A_script_is_followed_to_its_interpreter) {
               testing::StrEq("/nowhere/sh: there is no such program"));
 }
 
-TEST_F(ProgramFilesTest, A_process_has_the_files_that_it_has_mapped_as_code) {
+TEST_F(FilesOfPrograms, a_process_has_the_files_that_it_has_mapped_as_code) {
   ProcessOptions options;
   auto child = Process::spawn({"sleep", "100"}, options);
   ASSERT_TRUE(child);
@@ -227,7 +224,7 @@ TEST_F(ProgramFilesTest, A_process_has_the_files_that_it_has_mapped_as_code) {
               HasSubstr("give no program with it"));
 }
 
-TEST_F(ProgramFilesTest, A_process_with_mounts_of_its_own_has_its_files_behind_its_root) {
+TEST_F(FilesOfPrograms, a_process_with_mounts_of_its_own_has_its_files_behind_its_root) {
   int ready[2];
   ASSERT_EQ(::pipe2(ready, O_CLOEXEC), 0);
   const pid_t other = ::fork();
@@ -251,7 +248,7 @@ TEST_F(ProgramFilesTest, A_process_with_mounts_of_its_own_has_its_files_behind_i
                                            Field(&ProgramFile::path, testing::StartsWith(root)))));
 }
 
-TEST_F(ProgramFilesTest, A_process_whose_files_are_not_told_is_an_error_of_the_machine) {
+TEST_F(FilesOfPrograms, a_process_whose_files_are_not_told_is_an_error_of_the_machine) {
   const pid_t ended = ::fork();
   if (ended == 0) std::_Exit(0);
   siginfo_t info{};
@@ -263,7 +260,7 @@ TEST_F(ProgramFilesTest, A_process_whose_files_are_not_told_is_an_error_of_the_m
   ::waitpid(ended, nullptr, 0);
 }
 
-TEST_F(ProgramFilesTest, A_file_of_a_process_that_is_gone_is_not_checked) {
+TEST_F(FilesOfPrograms, a_file_of_a_process_that_is_gone_is_not_checked) {
   const std::string copy = folder / "sleeper";
   fs::copy_file(find_program("sleep"), copy);
   auto child = Process::spawn({copy, "100"}, {});
@@ -276,7 +273,7 @@ TEST_F(ProgramFilesTest, A_file_of_a_process_that_is_gone_is_not_checked) {
   EXPECT_THAT(found->files, Not(Contains(file_named("sleeper"))));
 }
 
-TEST_F(ProgramFilesTest, what_a_loader_says_is_read_line_by_line) {
+TEST_F(FilesOfPrograms, what_a_loader_says_is_read_line_by_line) {
   const std::string loader = add("ld.so", R"sh(#!/bin/sh
 echo "	linux-vdso.so.1 (0x00007ffc)"
 echo "	libgone.so.1 => not found"
@@ -291,7 +288,7 @@ echo "	$1 $2 => /asked (0x0)"
   EXPECT_THAT(not_found, ElementsAre(unchecked("libgone.so.1", "the dynamic loader does not")));
 }
 
-TEST_F(ProgramFilesTest, A_loader_that_fails_or_does_not_end_leaves_the_libraries_unknown) {
+TEST_F(FilesOfPrograms, a_loader_that_fails_or_does_not_end_leaves_the_libraries_unknown) {
   std::vector<Unchecked> not_found;
   EXPECT_THAT(libraries_of(add("fails", "#!/bin/sh\nexit 7\n"), "/x", 60, not_found), IsEmpty());
   EXPECT_THAT(not_found, ElementsAre(unchecked("/x", "does not list them (exit code 7)")));

@@ -1,6 +1,7 @@
 // The packages of a Python program are found by its interpreter, and none is imported.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -12,6 +13,7 @@
 #include "program.hpp"
 #include "python_packages.hpp"
 #include "support.hpp"
+#include "unchecked_matcher.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -30,10 +32,6 @@ using testing::Not;
 auto file_of(const std::string& package, const std::string& end) {
   return AllOf(Field(&ProgramFile::path, EndsWith(end)), Field(&ProgramFile::package, package));
 }
-auto not_known_of(const std::string& what, const std::string& why) {
-  return AllOf(Field(&Unchecked::what, HasSubstr(what)), Field(&Unchecked::why, HasSubstr(why)));
-}
-
 class PythonPackages : public testing::Test {
  protected:
   void SetUp() override {
@@ -107,6 +105,16 @@ __import__("five")
   EXPECT_TRUE(is_python(fs::path(found.files.front().path).filename()))
       << "the executable is first";
   EXPECT_EQ(found.files.front().package, "");
+}
+
+TEST_F(PythonPackages, leave_out_what_no_program_could_load) {
+  add_package("one", {"a.so"});
+  ASSERT_EQ(::mkfifo((site / "one" / "pipe.so").c_str(), 0600), 0);
+  fs::create_directory(site / "one" / "folder.so");
+  const ProgramFiles found = look({"-c", "import one"});
+  EXPECT_THAT(found.files, Contains(file_of("one", "/one/a.so")));
+  EXPECT_THAT(found.files, Not(Contains(file_of("one", "/pipe.so")))) << "reading it has no end";
+  EXPECT_THAT(found.files, Not(Contains(file_of("one", "/folder.so"))));
 }
 
 TEST_F(PythonPackages, have_the_files_that_may_hold_code_at_any_depth) {
@@ -189,18 +197,18 @@ TEST_F(PythonPackages, are_asked_of_the_command_line_as_the_interpreter_reads_it
   EXPECT_THAT(look({"-m", "tool", "--x", script}).packages, ElementsAre("one", "tool"))
       << "a launcher's script";
   EXPECT_THAT(look({"--", script, other}).packages, ElementsAre("one", "two"));
-  EXPECT_THAT(look({}).unchecked, ElementsAre(not_known_of("python3", "no script was named")));
-  EXPECT_THAT(look({"-"}).unchecked, ElementsAre(not_known_of("python3", "no script was named")));
-  EXPECT_THAT(look({"-m"}).unchecked, ElementsAre(not_known_of("python3", "no script was named")));
+  EXPECT_THAT(look({}).unchecked, ElementsAre(unchecked("python3", "no script was named")));
+  EXPECT_THAT(look({"-"}).unchecked, ElementsAre(unchecked("python3", "no script was named")));
+  EXPECT_THAT(look({"-m"}).unchecked, ElementsAre(unchecked("python3", "no script was named")));
 }
 
 TEST_F(PythonPackages, of_a_text_that_cannot_be_read_or_parsed_are_not_known) {
   const std::string script = add("train.py", "import (\n");
-  EXPECT_THAT(look({script}).unchecked, ElementsAre(not_known_of("train.py", "cannot be parsed")));
+  EXPECT_THAT(look({script}).unchecked, ElementsAre(unchecked("train.py", "cannot be parsed")));
   EXPECT_THAT(look({folder / "none.py"}).unchecked,
-              ElementsAre(not_known_of("none.py", "it cannot be read (No such file")));
+              ElementsAre(unchecked("none.py", "it cannot be read (No such file")));
   EXPECT_THAT(look({"-c", "import ("}).unchecked,
-              ElementsAre(not_known_of("the text of -c", "cannot be parsed")));
+              ElementsAre(unchecked("the text of -c", "cannot be parsed")));
 }
 
 TEST_F(PythonPackages, of_an_executable_script_are_found_by_the_interpreter_that_it_names) {
@@ -237,16 +245,16 @@ class OtherPython : public PythonPackages {
 
 TEST_F(OtherPython, that_does_not_answer_leaves_the_packages_unknown) {
   EXPECT_THAT(answer("exit 3").unchecked,
-              ElementsAre(not_known_of("packages of Python",
-                                       "did not say which packages it has (exit "
-                                       "code 3)")));
+              ElementsAre(unchecked("packages of Python",
+                                    "did not say which packages it has (exit "
+                                    "code 3)")));
   EXPECT_THAT(answer("exec sleep 100", 0.2).unchecked,
-              ElementsAre(not_known_of("packages of Python", "within 0.2 s")));
+              ElementsAre(unchecked("packages of Python", "within 0.2 s")));
   EXPECT_THAT(answer("echo nonsense").unchecked,
-              ElementsAre(not_known_of("packages of Python", "cannot be read")));
-  EXPECT_THAT(answer("echo '{}'").unchecked, ElementsAre(not_known_of("packages of Python", "")));
+              ElementsAre(unchecked("packages of Python", "cannot be read")));
+  EXPECT_THAT(answer("echo '{}'").unchecked, ElementsAre(unchecked("packages of Python", "")));
   EXPECT_THAT(answer("echo '[]'").unchecked,
-              ElementsAre(not_known_of("packages of Python", "cannot be read")));
+              ElementsAre(unchecked("packages of Python", "cannot be read")));
 }
 
 TEST_F(OtherPython, may_print_before_it_answers_and_names_the_executable_that_it_is) {
@@ -258,14 +266,14 @@ TEST_F(OtherPython, may_print_before_it_answers_and_names_the_executable_that_it
   EXPECT_THAT(found.files, Contains(Field(&ProgramFile::path, HasSubstr("/libc.so.6"))))
       << "with its libraries";
   EXPECT_THAT(found.missing, ElementsAre("m"));
-  EXPECT_THAT(found.unchecked, ElementsAre(not_known_of("what", "why")));
+  EXPECT_THAT(found.unchecked, ElementsAre(unchecked("what", "why")));
 }
 
 TEST_F(OtherPython, that_names_an_executable_which_is_none_leaves_its_libraries_unknown) {
   const std::string text = add("text", "no ELF file");
   const ProgramFiles found = answer("echo '{\"executable\": \"" + text +
                                     "\", \"packages\": [], \"missing\": [], \"problems\": []}'");
-  EXPECT_THAT(found.unchecked, ElementsAre(not_known_of("text", "is not an ELF file")));
+  EXPECT_THAT(found.unchecked, ElementsAre(unchecked("text", "is not an ELF file")));
 }
 
 TEST(Python, is_told_by_the_name_of_its_interpreter) {

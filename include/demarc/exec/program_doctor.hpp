@@ -26,20 +26,21 @@ struct TenantCard {
   std::string why_no_colors;
   std::optional<color::PageColors> windows;  // machine code runs in windows
   std::string why_no_windows;
-  std::vector<std::string> options;  // of demarc exec, that name this card,
-  std::string description;           // and what --description gives it for a part with colours
+  std::vector<std::string> options;  // name this card to demarc exec
+  std::string description;           // is its --description for a part with colours
 };
 // As its description says.
 [[nodiscard]] TenantCard tenant_card(const gpu::Device& device);
-// Of card `index` of this machine, which the driver names in a process of its own. `description` as
-// gpu::describe_card() takes it; a card without one has no colours.
+// Card `index` of this machine, which the driver names in a process of its own. `description` is
+// given to gpu::describe_card(); a card without one has no colours.
 [[nodiscard]] Result<TenantCard> tenant_card(std::uint32_t index, const std::string& description);
 
+// What matters most comes first.
 enum class FileState {
-  no_code,  // holds no code for a card
-  ok,
   refused,      // some of it is refused in a tenant on this card
   not_checked,  // it cannot be read, or holds code of an unknown kind
+  ok,
+  no_code,  // holds no code for a card
 };
 
 struct FileCode {
@@ -52,7 +53,7 @@ struct FileCode {
   std::uint32_t other_images = 0;  // for other cards alone
   std::uint32_t link_images = 0;   // to be linked while the program runs
   std::uint32_t unknown_images = 0;
-  std::uint64_t ptx_kernels = 0;  // that arithmetic serves
+  std::uint64_t ptx_kernels = 0;  // Demarc rewrites them
   // With PTX that Demarc does not rewrite; the first one's reason.
   std::uint64_t unfit_kernels = 0;
   std::string why_unfit;
@@ -81,10 +82,10 @@ struct ProgramFindings {
 // PTX of one program that it is tried to rewrite.
 inline constexpr std::uint64_t tried_ptx_bytes = std::uint64_t{32} << 20U;
 
-// `progress` may be empty. Kernels in PTX beyond `most_ptx_bytes` are counted as not tried.
+// `progress` may be empty. Kernels in PTX beyond `max_ptx_bytes` are counted as not tried.
 [[nodiscard]] ProgramFindings look_at_program(ProgramFiles program, TenantCard card,
                                               const Progress& progress = {},
-                                              std::uint64_t most_ptx_bytes = tried_ptx_bytes);
+                                              std::uint64_t max_ptx_bytes = tried_ptx_bytes);
 
 // check_failed unless the program can be isolated.
 [[nodiscard]] Result<void> check_isolated(const ProgramFindings& findings);

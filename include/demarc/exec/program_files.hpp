@@ -1,5 +1,5 @@
 // Finds the files that a program would load, without running it: its executable, the libraries that
-// the dynamic loader would find, and of a Python program those of the packages that it imports.
+// the dynamic loader would find, and for a Python program those of the packages that it imports.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct ProgramQuery {
 
 struct ProgramFile {
   std::string path;     // canonical; of another mount namespace behind /proc/PID/root
-  std::string package;  // of Python, that brings it; empty: none
+  std::string package;  // the Python package that brings it; empty: none
 };
 
 // Something that could not be looked at, and that may hold code for the card.
@@ -29,15 +29,15 @@ struct Unchecked {
 };
 
 struct ProgramFiles {
-  std::vector<std::string> command;   // that starts the program
+  std::vector<std::string> command;   // starts the program
   std::vector<ProgramFile> files;     // each once, the executable first
-  std::vector<std::string> packages;  // of Python, that the program imports, and what these need
+  std::vector<std::string> packages;  // Python packages that it imports, and those that they need
   std::vector<std::string> missing;   // imports that the interpreter does not find
   std::vector<Unchecked> unchecked;
   std::string loader;  // the dynamic loader that was asked; empty: none was
 };
 
-// invalid_input where there is no such program or process, or it is of no known kind;
+// invalid_input where there is no such program or process, or its kind is not known;
 // missing_capability where this user may not look at the process. The program does not run. What
 // runs is its dynamic loader, if it lies where systems keep theirs, and the Python interpreter that
 // would run a script.

@@ -22,10 +22,10 @@ enum class CardCodeKind : std::uint8_t {
 struct CardCode {
   CardCodeKind kind = CardCodeKind::none;
   std::string ptx;                   // the text that best_ptx() chooses
-  std::vector<std::string> kernels;  // of machine code: names as machine_code_kernels() has them
+  std::vector<std::string> kernels;  // names of machine code's, as machine_code_kernels() has them
 };
 
-// Of one image, for a card of compute capability `sm` (90: 9.0). Only what the card can use is
+// What one image has for a card of compute capability `sm` (90: 9.0). Only what the card can use is
 // decompressed. What cannot be read is an error and never "none".
 [[nodiscard]] Result<CardCode> card_code(const FileImage& image, std::uint32_t sm);
 

@@ -12,7 +12,7 @@ namespace demarc::cuda {
 // cannot be read.
 [[nodiscard]] std::optional<std::set<std::string>> code_files_of(const std::string& process);
 
-// Whether a file is one of the driver's own libraries. What they hold is no program's.
+// Whether a file is one of the driver's own libraries. What they hold belongs to no program.
 [[nodiscard]] bool is_of_the_driver(const std::string& path);
 
 }  // namespace demarc::cuda
