@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Draws docs/pictures/programs.svg from the table of docs/measurements/programs.md: how long each victim takes beside each
-neighbour, over its time beside nobody, under each way to share a card. Writes to standard output."""
+"""Draws docs/pictures/programs.svg from the table of docs/measurements/programs.md: the slowdown of each victim next to each
+neighbour, under each way to share a card. Writes to standard output."""
 import math
 import pathlib
 import re
@@ -8,7 +8,7 @@ import re
 HEADING = "| victim | neighbour | MPS | green contexts | TPC masks | tenants |"
 WAYS = [("MPS", "#b0b7bf"), ("green contexts", "#7f8fa3"), ("TPC masks", "#4a5f7a"), ("Demarc: TPCs and memory colours", "#d9480f")]
 MOST, LEFT, WIDTH, TOP, BAR, GAP = 80, 190, 560, 58, 8, 10
-NAMES = {"flood": "floods the memory", "prefill": "reads prompts", "copies": "copies"}
+NAMES = {"flood": "memory stream", "prefill": "prompts", "copies": "host copies"}
 
 
 def rows():
@@ -34,7 +34,7 @@ def main():
            'font-family="sans-serif" font-size="11">',
            "<!-- Made by tools/programs-picture.py of the table in docs/measurements/programs.md. -->",
            '<rect width="100%" height="100%" fill="white"/>',
-           '<text x="4" y="16" font-size="13">Two programs share an H200: how many times as long the first takes as beside nobody</text>']
+           '<text x="4" y="16" font-size="13">Slowdown of a program next to a co-located one on an H200 (1 = no slowdown)</text>']
     x = LEFT
     for name, color in WAYS:
         out.append(f'<rect x="{x}" y="24" width="10" height="10" fill="{color}"/><text x="{x + 14}" y="33">{name}</text>')
@@ -46,7 +46,7 @@ def main():
         y = TOP + number * row
         if number == 0 or table[number - 1][0] != victim:
             out.append(f'<text x="4" y="{y + 12}" font-weight="bold">{victim}</text>')
-        out.append(f'<text x="{LEFT - 8}" y="{y + 26}" text-anchor="end">beside what {NAMES[neighbour]}</text>')
+        out.append(f'<text x="{LEFT - 8}" y="{y + 26}" text-anchor="end">next to: {NAMES[neighbour]}</text>')
         for (_, color), value in zip(WAYS, times):
             out.append(f'<rect x="{LEFT}" y="{y}" width="{max(at(value) - LEFT, 1):.1f}" height="{BAR - 1}" fill="{color}"/>'
                        f'<text x="{max(at(value), LEFT + 1) + 3:.1f}" y="{y + 7}" font-size="8">{value:.3g}</text>')

@@ -1,5 +1,5 @@
 """Measures programs that know nothing of each other on one card, each in a half of it, and prints Markdown: the tables of
-docs/measurements/programs.md, "Two programs, each behind its line".
+docs/measurements/programs.md, "Two programs, each in its half".
 
 Victims: the decoder (one token a step, as a CUDA graph), the detector, both compiled by Triton alone, a matrix product and an
 attention (kernels.py), and a CUDA program (examples/tenants/steps.cu). Neighbours: a compiled PyTorch program that floods the

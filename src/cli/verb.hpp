@@ -62,7 +62,7 @@ CLI::Option* add_output(CLI::App& app, const std::string& name, std::string& pat
 CLI::Option* add_output(CLI::App& app, std::string& path);
 
 // --json[=FILE]: `path` is "-", standard output, where no file is named. `what` the JSON holds;
-// `schemas` are its ids, each a row of docs/json.md.
+// `schemas` are its ids, each a row of docs/command-line.md.
 CLI::Option* add_json(CLI::App& app, std::string& path, const std::string& what,
                       std::initializer_list<std::string_view> schemas);
 

@@ -1,4 +1,4 @@
-// Every verb with --json writes a document whose schema and members docs/json.md lists.
+// Every verb with --json writes a document whose schema and members docs/command-line.md lists.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -19,11 +19,11 @@ namespace {
 
 using testing::HasSubstr;
 
-// The rows of docs/json.md by their schema.
+// The rows of docs/command-line.md by their schema.
 const std::map<std::string, std::string>& documented_rows() {
   static const std::map<std::string, std::string> rows = [] {
     std::map<std::string, std::string> found;
-    std::istringstream lines(read_file(source_dir() / "docs" / "json.md").value());
+    std::istringstream lines(read_file(source_dir() / "docs" / "command-line.md").value());
     for (std::string line; std::getline(lines, line);) {
       if (!line.starts_with("| `demarc.")) continue;
       const std::string schema = line.substr(3, line.find('`', 3) - 3);

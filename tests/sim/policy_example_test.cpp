@@ -1,4 +1,4 @@
-// The policy that docs/policies.md shows: it is policy_example.hpp word for word, and it works.
+// The policy that docs/first-change.md shows: it is policy_example.hpp word for word, and it works.
 #include "policy_example.hpp"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ static_assert(PlacesOn<SmIndex> && !PlacesOn<std::uint32_t> && !PlacesOn<std::si
 static_assert(std::is_same_v<decltype(no_sm), const SmIndex>);
 
 TEST(PolicyExample, is_the_one_in_the_page_on_policies) {
-  std::istringstream page(*read_file(test::source_dir() / "docs" / "policies.md"));
+  std::istringstream page(*read_file(test::source_dir() / "docs" / "first-change.md"));
   const std::string indent = "   ";
   std::string shown;
   bool inside = false;

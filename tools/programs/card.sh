@@ -1,5 +1,5 @@
 #!/bin/bash
-# On a machine with a card: two tenants of half of it each, and programs that nobody here wrote in them. Prints what held.
+# On a machine with a card: two tenants of half of it each, and programs by other authors in them. Prints what held.
 # usage: card.sh DEMARC PROGS_DIR OUT_DIR [STEP...]
 #   STEP: programs  each program of PROGS_DIR/list.tsv plainly, then in tenant a (run.sh)
 #         beside    the same in tenant a while NEIGHBOUR works in tenant b

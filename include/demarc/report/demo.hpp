@@ -21,7 +21,7 @@ struct DemoOptions {
 struct Demo {
   std::string page;
   std::string summary;  // plain-text tables
-  std::string json;     // both studies, demarc.demo/1 (docs/json.md)
+  std::string json;     // both studies, demarc.demo/1 (docs/command-line.md)
 };
 
 // Runs the interference study in two halves of the simulated card: with nothing divided, with SMs

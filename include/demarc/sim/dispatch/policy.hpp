@@ -1,6 +1,6 @@
 // A thread-block dispatch policy picks the SM for the next thread block. The same policies drive
-// the SimTBS model and any other machine that keeps its occupancy in a Machine. docs/policies.md
-// shows how to add one.
+// the SimTBS model and any other machine that keeps its occupancy in a Machine.
+// docs/first-change.md shows how to add one.
 #pragma once
 
 #include <memory>
