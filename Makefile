@@ -65,6 +65,7 @@ test-optimised test-sanitized:
 test-format:
 	tools/check-format.sh
 	tools/check-tree.sh
+	tools/check-words.py
 
 # GCC, optimised: the program as users run it, the pages in a browser, the oracles, the rules of the house.
 test-release:
@@ -152,6 +153,7 @@ mutate: test-packages
 # The pages of docs/ are plain Markdown; this checks that their links and file references hold.
 docs:
 	tools/check-docs.sh
+	tools/check-words.py
 
 format:
 	git ls-files '*.cpp' '*.hpp' '*.h' '*.cu' '*.cuh' | xargs clang-format-14 -i
