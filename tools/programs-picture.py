@@ -9,6 +9,7 @@ HEADING = "| victim | neighbour | MPS | green contexts | TPC masks | tenants |"
 WAYS = [("MPS", "#b0b7bf"), ("green contexts", "#7f8fa3"), ("TPC masks", "#4a5f7a"), ("Demarc: TPCs and memory colours", "#d9480f")]
 MOST, LEFT, WIDTH, TOP, BAR, GAP = 80, 190, 560, 58, 8, 10
 NAMES = {"flood": "memory stream", "prefill": "prompts", "copies": "host copies"}
+VICTIMS = {"steps": "stencils"}
 
 
 def rows():
@@ -45,7 +46,7 @@ def main():
     for number, (victim, neighbour, times) in enumerate(table):
         y = TOP + number * row
         if number == 0 or table[number - 1][0] != victim:
-            out.append(f'<text x="4" y="{y + 12}" font-weight="bold">{victim}</text>')
+            out.append(f'<text x="4" y="{y + 12}" font-weight="bold">{VICTIMS.get(victim, victim)}</text>')
         out.append(f'<text x="{LEFT - 8}" y="{y + 26}" text-anchor="end">next to: {NAMES[neighbour]}</text>')
         for (_, color), value in zip(WAYS, times):
             out.append(f'<rect x="{LEFT}" y="{y}" width="{max(at(value) - LEFT, 1):.1f}" height="{BAR - 1}" fill="{color}"/>'

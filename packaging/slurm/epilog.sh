@@ -2,7 +2,7 @@
 # Epilog of Slurm (slurm.conf: Epilog=), which slurmd runs as root after a job has ended on a node. What is left of the job in
 # the tenant that prolog.sh claimed for it is ended (`demarc lease revoke`), and the claim is given back once the tenant is free.
 # Where it does not become free, or the server does not answer, the claim stays and the epilog fails, so that Slurm drains the
-# node: programs may still run there that nobody keeps apart from those of the next job.
+# node: programs may still run there that are not kept apart from those of the next job.
 #
 # Set by slurmd: SLURM_JOB_ID. The rest as in prolog.sh; DEMARC_PATIENCE: seconds until a tenant that was revoked has to be free.
 set -euo pipefail
