@@ -94,6 +94,10 @@ def main():
     if not names:
         print("check-words: no files found", file=sys.stderr)
         return 1
+    gone = sorted(PAGES - set(names))
+    if gone:
+        print(f"check-words: not in the tree: {', '.join(gone)}; PAGES names the pages that newcomers read first", file=sys.stderr)
+        return 1
     cures = {rule: cure for rule, _, cure in RULES + PAGE_RULES}
     places = {rule: [] for rule, _, _ in RULES}
     bad = []
