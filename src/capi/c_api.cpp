@@ -73,9 +73,7 @@ Result<void> count_outside(demarc_card* card, void* stream, const demarc_tpcs* t
   using namespace demarc::cuda;  // NOLINT
   const CardPointer& opened = card->card;
   const GpuPointer& gpu = opened->gpu();
-  DEMARC_TRY(const DeviceBuffer counts,
-             DeviceBuffer::allocate<std::uint32_t>(gpu, gpu->sm_count()));
-  DEMARC_CHECK(counts.fill(0));
+  DEMARC_TRY(const DeviceBuffer counts, placement_counters(gpu, opened->kernels()));
   DevicePointer address = counts.address();
   DevicePointer none = 0;
   std::uint64_t spin = 2000;
@@ -86,8 +84,7 @@ Result<void> count_outside(demarc_card* card, void* stream, const demarc_tpcs* t
                                            1, 1, 64, 1, 1, 0, handle, arguments, nullptr),
                  "cannot launch the probe"));
   DEMARC_CHECK(gpu->check(gpu->api().cuStreamSynchronize(handle), "the probe failed"));
-  Placement placement;
-  DEMARC_TRY(placement.blocks, counts.read<std::uint32_t>(gpu->sm_count()));
+  DEMARC_TRY(const Placement placement, read_placement(counts, opened->kernels()));
   *outside = placement.outside(demarc::gpu::sms_of(opened->topology(), set_of(*tpcs)));
   return {};
 }

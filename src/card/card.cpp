@@ -4,7 +4,6 @@
 #include <filesystem>
 
 #include "demarc/base/files.hpp"
-#include "demarc/card/identify.hpp"
 #include "demarc/driver/driver_version.hpp"
 #include "topology_probe.hpp"
 
@@ -17,7 +16,6 @@ constexpr std::uint64_t latency_stride = 256 * 17;
 constexpr std::uint32_t latency_lines = 96;
 constexpr std::uint32_t latency_repeats = 6;
 constexpr std::uint64_t renumbering_spin = 20000;
-constexpr std::uint32_t reference_rounds = 4;
 
 // Bits a GPC takes in the descriptor: 9 on Hopper, measured on H100 and H200.
 std::uint32_t bits_per_gpc(gpu::ComputeCapability capability) {
@@ -67,6 +65,7 @@ Result<std::shared_ptr<Card>> Card::open(const GpuPointer& gpu, const CardOption
     DEMARC_CHECK(card->look_for_renumbering());
   }
   if (card->stream_masks_) card->stream_masks_->use_hook(*card->hook_, card->topology());
+  if (!card->stream_masks_ && card->virtual_sms_) card->nameless_ = card->mask_refusal_;
   return card;
 }
 
@@ -81,18 +80,44 @@ Result<void> Card::prepare_masks() {
   return {};
 }
 
-Result<void> Card::look_for_renumbering() {
-  // Only TPC 1 enabled: its SMs are not called 0 and 1 unless the names are relative.
+// Only TPC 1 is enabled: its SMs are not called 0 and 1 unless the numbers are those of a launch.
+Result<bool> Card::counts_sms_of_a_launch() const {
   DEMARC_CHECK(stream_masks_->set(stream_->handle(), gpu::TpcSet{1}));
   const auto placement =
-      probe_placement(*stream_, *kernels_, LaunchShape::line(32, 32), renumbering_spin);
+      probe_placement(*stream_, kernels(), LaunchShape::line(32, 32), renumbering_spin);
   DEMARC_CHECK(stream_masks_->clear(stream_->handle()));
   if (!placement) return tl::unexpected(placement.error());
   const auto used = placement->used_sms();
   const auto capability = gpu_->compute_capability();
-  virtual_sms_ |= used.back().raw() + 1 == used.size() &&
-                  used.size() <= gpu::sms_per_tpc(capability.major, capability.minor);
+  return used.back().raw() + 1 == used.size() &&
+         used.size() <= gpu::sms_per_tpc(capability.major, capability.minor);
+}
+
+Result<void> Card::look_for_renumbering() {
+  if (!virtual_sms_) {
+    DEMARC_TRY(virtual_sms_, counts_sms_of_a_launch());
+  }
+  if (!virtual_sms_) return {};
+  auto named = ProbeKernels::load(gpu_, SmNumbers::of_card);
+  if (!named) {
+    nameless_ = named.error();
+    return {};
+  }
+  naming_ = std::move(*named);
+  DEMARC_TRY(const bool of_launch, counts_sms_of_a_launch());
+  if (of_launch) {
+    nameless_ = {ErrorKind::missing_capability,
+                 "the register that names SMs on other cards counts those of a launch here"};
+  }
   return {};
+}
+
+Result<void> Card::names_sms() const {
+  if (!nameless_) return {};
+  return tl::unexpected(
+      Error{nameless_->kind,
+            fmt::format("{}: %smid does not name SMs here (MPS), and no other way does: {}",
+                        gpu_->name(), nameless_->message)});
 }
 
 Result<void> Card::compare_bits() const {
@@ -141,28 +166,12 @@ Result<void> Card::find_facts() {
   facts_.notes = std::move(finding.notes);
   if (virtual_sms_) {
     facts_.notes.emplace_back("MPS renumbers SMs here, so clusters and L2 sides were not measured");
-  } else if (stream_masks_) {  // without masks it is not known what the SM numbers mean
-    if (const auto taken = take_fingerprints(); !taken) {
-      facts_.notes.push_back("no fingerprints of the SMs: " + taken.error().message);
-    }
   }
   if (stream_masks_) {
     facts_.stream_field = stream_masks_->field();
   } else {
     facts_.notes.push_back("masks: " + mask_refusal_.message);
   }
-  return {};
-}
-
-Result<void> Card::take_fingerprints() {
-  DEMARC_TRY(const gpu::AddressMap map, known_address_map(gpu_->name()));
-  DEMARC_TRY(const MemoryTimer timer, MemoryTimer::create(gpu_));
-  DEMARC_TRY(Fingerprints taken, measure_fingerprints(timer, map, reference_rounds));
-  if (taken.sms.size() != gpu_->sm_count()) {
-    return check_failed("a launch got {} of {} SMs: is the card shared?", taken.sms.size(),
-                        gpu_->sm_count());
-  }
-  facts_.fingerprints = std::move(taken);
   return {};
 }
 

@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "demarc/base/files.hpp"
 #include "demarc/base/json.hpp"
 #include "demarc/base/text.hpp"
 #include "demarc/card/card.hpp"
@@ -9,7 +10,7 @@
 namespace demarc::cuda {
 namespace {
 
-constexpr std::string_view facts_schema = "demarc.topo/1";
+constexpr std::string_view facts_schema = "demarc.topo/2";
 
 Result<StreamField> field_from_json(JsonObject object) {
   StreamField field;
@@ -18,53 +19,6 @@ Result<StreamField> field_from_json(JsonObject object) {
   DEMARC_TRY(field.wide, object.boolean_or("wide", true));
   DEMARC_CHECK(object.finish());
   return field;
-}
-
-// One line per SM, in hundredths of a cycle.
-std::string fingerprints_to_json(const Fingerprints& fingerprints) {
-  std::string text =
-      fmt::format("{{\n    \"modulus\": {},\n    \"latency\": [", fingerprints.modulus);
-  const char* between = "\n";
-  for (const auto& row : fingerprints.latency) {
-    append(text, "{}      [", between);
-    between = ",\n";
-    const char* comma = "";
-    for (const float cycles : row) {
-      append(text, "{}{:.2f}", comma, cycles);
-      comma = ", ";
-    }
-    text += ']';
-  }
-  return text + "\n    ]\n  }";
-}
-
-Result<Fingerprints> fingerprints_from_json(JsonObject object) {
-  Fingerprints found;
-  constexpr std::int64_t max_modulus = 4096;
-  DEMARC_TRY(const std::int64_t modulus, object.integer("modulus", 1, max_modulus));
-  found.modulus = static_cast<std::uint32_t>(modulus);
-  DEMARC_TRY(const Json* rows, object.array("latency"));
-  for (const Json& row : *rows) {
-    std::vector<float> values;
-    for (const Json& value : row) {
-      if (!value.is_number()) {
-        return invalid_input("{}.latency[{}]: {} is not a number of cycles", object.where(),
-                             found.latency.size(), json_text(value));
-      }
-      values.push_back(value.get<float>());
-    }
-    if (values.empty() || values.size() % found.modulus != 0 ||
-        values.size() != (found.latency.empty() ? values : found.latency.front()).size()) {
-      return invalid_input(
-          "{}.latency[{}]: {} numbers; every SM must have the same number, a multiple of the "
-          "modulus {}",
-          object.where(), found.latency.size(), values.size(), found.modulus);
-    }
-    found.sms.emplace_back(found.latency.size());
-    found.latency.push_back(std::move(values));
-  }
-  DEMARC_CHECK(object.finish());
-  return found;
 }
 
 }  // namespace
@@ -95,12 +49,9 @@ std::string facts_to_json(const CardFacts& facts) {
     json["stream_field"] =
         Json{{"offset", facts.stream_field->offset}, {"wide", facts.stream_field->wide}};
   }
-  // What follows keeps its own layout: one line per SM and one per TPC.
+  // What follows keeps its own layout: one line per TPC.
   std::string text = json_text(json, 2);
   text.erase(text.size() - 2);  // "\n}"
-  if (facts.fingerprints) {
-    text += ",\n  \"fingerprints\": " + fingerprints_to_json(*facts.fingerprints);
-  }
   return text + ",\n  \"device\": " + gpu::device_to_json(facts.device) + "}\n";
 }
 
@@ -134,14 +85,25 @@ Result<CardFacts> parse_facts(std::string_view text, std::string_view source) {
     DEMARC_TRY(JsonObject field, object.object("stream_field"));
     DEMARC_TRY(facts.stream_field, field_from_json(std::move(field)));
   }
-  if (object.has("fingerprints")) {
-    DEMARC_TRY(JsonObject fingerprints, object.object("fingerprints"));
-    DEMARC_TRY(facts.fingerprints, fingerprints_from_json(std::move(fingerprints)));
-  }
   DEMARC_TRY(const Json* device, object.any("device"));
   DEMARC_TRY(facts.device, gpu::parse_device(device->dump(), source));
   DEMARC_CHECK(object.finish());
   return facts;
+}
+
+Result<std::optional<CardFacts>> remembered_facts(const Gpu& gpu, const std::string& cache_folder) {
+  const std::string path = facts_path(gpu, cache_folder);
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return std::optional<CardFacts>();
+  DEMARC_TRY(const std::string text, read_file(path));
+  auto facts = parse_facts(text, path);
+  if (!facts) {
+    return tl::unexpected(Error{facts.error().kind,
+                                facts.error().message + "; demarc topo --refresh writes it anew"});
+  }
+  DEMARC_CHECK(check_facts(*facts, gpu, path));
+  facts->from_cache = true;
+  return std::optional<CardFacts>(std::move(*facts));
 }
 
 Result<void> check_facts(const CardFacts& facts, const Gpu& gpu, std::string_view source) {

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "cuda_probes_ptx.hpp"
+#include "named_sms.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -18,7 +19,7 @@ constexpr double hops = 8;
 
 }  // namespace
 
-Result<ProbeKernels> ProbeKernels::load(const GpuPointer& gpu) {
+Result<ProbeKernels> ProbeKernels::load(const GpuPointer& gpu, SmNumbers numbers) {
   const auto capability = gpu->compute_capability();
   const gpu::EmbeddedPtx* image =
       gpu::find_ptx(embedded::cuda_probes(), "probes", capability.number());
@@ -26,13 +27,21 @@ Result<ProbeKernels> ProbeKernels::load(const GpuPointer& gpu) {
     return missing_capability("{}: no probe kernels for compute capability {}.{}", gpu->name(),
                               capability.major, capability.minor);
   }
-  DEMARC_TRY(Module module, Module::load(gpu, std::string(image->text), "probes.ptx"));
+  std::string code(image->text);
+  if (numbers == SmNumbers::of_card) {
+    DEMARC_TRY(code, code_that_names_sms(gpu, image->text, "probes.ptx"));
+  }
+  DEMARC_TRY(Module module, Module::load(gpu, code, "probes.ptx"));
   std::vector<Function> functions;
   for (const char* name : probe_names) {
     DEMARC_TRY(Function function, module.function(name));
     functions.push_back(std::move(function));
   }
-  return ProbeKernels(std::move(module), std::move(functions));
+  return ProbeKernels(std::move(module), std::move(functions), numbers);
+}
+
+std::uint32_t ProbeKernels::counters() const {
+  return numbers_ == SmNumbers::of_card ? max_named_sms : sms();
 }
 
 std::uint64_t Placement::total() const {
@@ -55,16 +64,29 @@ std::uint64_t Placement::outside(const std::vector<gpu::SmIndex>& allowed) const
   return count;
 }
 
+Result<DeviceBuffer> placement_counters(const GpuPointer& gpu, const ProbeKernels& kernels) {
+  DEMARC_TRY(DeviceBuffer counters, DeviceBuffer::allocate<std::uint32_t>(gpu, kernels.counters()));
+  DEMARC_CHECK(counters.fill(0));
+  return counters;
+}
+
+Result<Placement> read_placement(const DeviceBuffer& counters, const ProbeKernels& kernels) {
+  Placement placement;
+  DEMARC_TRY(placement.blocks, counters.read<std::uint32_t>(kernels.counters()));
+  // Few of the numbers that there may be belong to SMs.
+  const auto used = placement.used_sms();
+  const std::size_t numbers = used.empty() ? 0 : used.back().raw() + 1;
+  placement.blocks.resize(std::max<std::size_t>(kernels.sms(), numbers));
+  return placement;
+}
+
 Result<Placement> probe_placement(const Stream& stream, const ProbeKernels& kernels,
                                   const LaunchShape& shape, std::uint64_t spin_cycles) {
-  const std::uint32_t sms = stream.gpu()->sm_count();
-  DEMARC_TRY(const DeviceBuffer counts, DeviceBuffer::allocate<std::uint32_t>(stream.gpu(), sms));
-  DEMARC_CHECK(counts.fill(0));
+  DEMARC_TRY(const DeviceBuffer counts, placement_counters(stream.gpu(), kernels));
   DEMARC_CHECK(
       launch(stream, kernels.where(), shape, counts.address(), DevicePointer{0}, spin_cycles));
   DEMARC_CHECK(stream.wait());
-  Placement placement;
-  DEMARC_TRY(placement.blocks, counts.read<std::uint32_t>(sms));
+  DEMARC_TRY(Placement placement, read_placement(counts, kernels));
   const std::uint64_t launched = std::uint64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2];
   if (placement.total() != launched) {
     return check_failed("the placement probe counted {} of {} blocks", placement.total(), launched);
@@ -91,7 +113,7 @@ Result<std::vector<std::vector<gpu::SmIndex>>> probe_clusters(const Stream& stre
   const std::uint32_t sms = gpu->sm_count();
   for (const std::uint32_t size : cluster_sizes) {
     const std::uint32_t blocks = std::max(2 * sms / size, 1U) * size;
-    DEMARC_TRY(const DeviceBuffer counts, DeviceBuffer::allocate<std::uint32_t>(gpu, sms));
+    DEMARC_TRY(const DeviceBuffer counts, placement_counters(gpu, kernels));
     DEMARC_TRY(const DeviceBuffer places, DeviceBuffer::allocate<std::uint32_t>(gpu, blocks));
     LaunchShape shape = LaunchShape::line(blocks, 32);
     shape.shared_bytes = shared;

@@ -2,8 +2,7 @@
 #include "demarc/card/proof.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
+#include <set>
 
 #include "demarc/card/identify.hpp"
 #include "demarc/card/masks.hpp"
@@ -16,48 +15,54 @@ namespace {
 
 constexpr std::uint32_t blocks_per_sm = 4;  // of the whole card
 constexpr std::uint64_t spin_cycles = 20000;
-constexpr int max_doubtful = 5;  // launches with doubts, before the proof is given up
-// Before the second of them; each is twice the last.
-constexpr std::chrono::milliseconds first_doubt_pause{50};
-
 constexpr int max_crowded = 12;  // launches that other programs left too little room for
 
-// The most SMs that a launch ran on. SMs that others hold get none of its blocks, so it is repeated
-// with more blocks that stay longer, until one has `expected` SMs, or more.
+// SMs that other programs fill get no blocks, so each further launch has more of them, which stay
+// longer.
+Result<Placement> probe_once_more(const Stream& stream, const ProbeKernels& kernels, int launch) {
+  const std::uint32_t blocks = (blocks_per_sm << std::min(launch, 3)) * stream.gpu()->sm_count();
+  return probe_placement(stream, kernels, LaunchShape::line(blocks, 64),
+                         spin_cycles << std::min(launch, 8));
+}
+
+// The most SMs that a launch ran on; launches end when one has `expected` SMs, or more.
 Result<std::size_t> sms_that_probes_reach(const Stream& stream, const ProbeKernels& kernels,
-                                          std::uint32_t card_sms, std::size_t expected) {
+                                          std::size_t expected) {
   std::size_t most = 0;
   for (int launch = 0; launch < max_crowded && most < expected; ++launch) {
-    const std::uint32_t blocks = (blocks_per_sm << std::min(launch, 3)) * card_sms;
-    DEMARC_TRY(const Placement placement,
-               probe_placement(stream, kernels, LaunchShape::line(blocks, 64),
-                               spin_cycles << std::min(launch, 8)));
+    DEMARC_TRY(const Placement placement, probe_once_more(stream, kernels, launch));
     most = std::max(most, placement.used_sms().size());
   }
   return most;
 }
 
-Result<Placement> probe_under(const CardPointer& card, const gpu::TpcSet& tpcs) {
+Result<Placement> probe_under(const CardPointer& card, const gpu::TpcSet& tpcs, int launch = 0) {
   DEMARC_TRY(const ProcessMask mask, ProcessMask::set(card, tpcs));
-  return probe_placement(card->stream(), card->kernels(),
-                         LaunchShape::line(blocks_per_sm * card->gpu()->sm_count(), 64),
-                         spin_cycles);
+  return probe_once_more(card->stream(), card->kernels(), launch);
 }
 
-Result<void> prove_by_number(const CardPointer& card, const gpu::TpcSet& tpcs) {
+Result<void> prove_inside(const CardPointer& card, const gpu::TpcSet& tpcs) {
   const auto sms = gpu::sms_of(card->topology(), tpcs);
-  DEMARC_TRY(const Placement inside, probe_under(card, tpcs));
-  if (inside.outside(sms) != 0) {
-    return check_failed(
-        "the partition does not hold on this card: {} of {} probe blocks ran outside the TPCs {}",
-        inside.outside(sms), inside.total(), gpu::to_string(tpcs));
+  std::set<gpu::SmIndex> reached;
+  for (int launch = 0; launch < max_crowded; ++launch) {
+    DEMARC_TRY(const Placement inside, probe_under(card, tpcs, launch));
+    DEMARC_CHECK(tpcs_with(card->topology(), inside.used_sms()));
+    if (inside.outside(sms) != 0) {
+      return check_failed(
+          "the partition does not hold on this card: {} of {} probe blocks ran outside the TPCs {}",
+          inside.outside(sms), inside.total(), gpu::to_string(tpcs));
+    }
+    for (const gpu::SmIndex sm : inside.used_sms()) reached.insert(sm);
+    if (reached.size() == sms.size()) return {};
   }
-  if (inside.used_sms() != sms) {
-    return check_failed(
-        "the partition does not use all of its SMs: probe blocks ran on {} of the {} SMs of the "
-        "TPCs {}",
-        inside.used_sms().size(), sms.size(), gpu::to_string(tpcs));
-  }
+  return check_failed(
+      "the partition does not use all of its SMs: probe blocks ran on {} of the {} SMs of the TPCs "
+      "{}, in {} tries; is it full of other programs? Start this program when there is room",
+      reached.size(), sms.size(), gpu::to_string(tpcs), max_crowded);
+}
+
+Result<void> prove_outside(const CardPointer& card, const gpu::TpcSet& tpcs) {
+  const auto sms = gpu::sms_of(card->topology(), tpcs);
   const gpu::TpcSet others = gpu::all_tpcs(card->topology()) - tpcs;
   if (others.empty()) return {};
   DEMARC_TRY(const Placement outside, probe_under(card, others));
@@ -67,35 +72,6 @@ Result<void> prove_by_number(const CardPointer& card, const gpu::TpcSet& tpcs) {
       "the partition does not keep other work out: {} of {} probe blocks that must not use the "
       "TPCs {} ran there",
       strays, outside.total(), gpu::to_string(tpcs));
-}
-
-Result<void> prove_by_latency(const CardPointer& card, const gpu::TpcSet& tpcs) {
-  if (!card->facts().fingerprints) {
-    return missing_capability(
-        "{}: SM numbers are those of a launch here (MPS), and no fingerprints of the SMs are "
-        "remembered, so nobody can tell where a program runs; run demarc topo --refresh once, "
-        "outside MPS and with nothing else on the card",
-        card->gpu()->name());
-  }
-  DEMARC_TRY(const ProcessMask mask, ProcessMask::set(card, tpcs));
-  for (int launch = 1;; ++launch) {
-    DEMARC_TRY(const Identification found, identify_sms(card->gpu(), card->facts(), 1));
-    const Confinement seen = confinement_of(found, tpcs);
-    if (!seen.outside.empty()) {
-      return check_failed(
-          "the partition does not hold on this card: by latency, probe blocks ran on TPCs {}, "
-          "outside the TPCs {}",
-          gpu::to_string(seen.outside), gpu::to_string(tpcs));
-    }
-    if (seen.in_doubt == 0) return {};
-    if (launch == max_doubtful) {
-      return check_failed(
-          "the partition could not be proved: {} SMs are in doubt by their latencies; is the card "
-          "busy? Start the program when it is quiet",
-          seen.in_doubt);
-    }
-    std::this_thread::sleep_for(first_doubt_pause * (1 << (launch - 1)));
-  }
 }
 
 }  // namespace
@@ -130,7 +106,7 @@ Result<void> prove_mask(const GpuPointer& gpu, const HardwareMask& mask, std::ui
   DEMARC_CHECK(hook->end_probe());
   const auto before = hook->process_mask();
   hook->set_process_mask(mask);
-  const auto used = sms_that_probes_reach(stream, kernels, gpu->sm_count(), sms);
+  const auto used = sms_that_probes_reach(stream, kernels, sms);
   hook->set_process_mask(before);
   if (!used) return tl::unexpected(used.error());
   if (*used == sms) return {};
@@ -147,7 +123,12 @@ Result<void> prove_mask(const GpuPointer& gpu, const HardwareMask& mask, std::ui
 
 Result<void> prove_partition(const CardPointer& card, const gpu::TpcSet& tpcs) {
   const gpu::TpcSet wanted = tpcs & gpu::all_tpcs(card->topology());
-  return card->virtual_sms() ? prove_by_latency(card, wanted) : prove_by_number(card, wanted);
+  DEMARC_CHECK(card->names_sms());
+  DEMARC_CHECK(prove_inside(card, wanted));
+  // Inside MPS other programs may fill the other TPCs. Numbers of a launch, which would look right
+  // for the first TPCs, look wrong for the last one alone.
+  return card->virtual_sms() ? prove_inside(card, {*std::max_element(wanted.begin(), wanted.end())})
+                             : prove_outside(card, wanted);
 }
 
 }  // namespace demarc::cuda

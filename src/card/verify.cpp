@@ -1,10 +1,10 @@
-// Does what demarc verify does: launches over every path, counts where blocks ran, and identifies
-// the SMs.
+// Does what demarc verify does: launches over every path, and counts where blocks ran.
 #include "demarc/card/verify.hpp"
 
 #include <algorithm>
 
-#include "identification_json.hpp"
+#include "demarc/base/json.hpp"
+#include "demarc/card/identify.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -14,9 +14,7 @@ constexpr std::uint32_t verify_threads = 64;
 
 Result<Placement> through_default_stream(const GpuPointer& gpu, const ProbeKernels& kernels,
                                          std::uint32_t blocks) {
-  DEMARC_TRY(const DeviceBuffer counts,
-             DeviceBuffer::allocate<std::uint32_t>(gpu, gpu->sm_count()));
-  DEMARC_CHECK(counts.fill(0));
+  DEMARC_TRY(const DeviceBuffer counts, placement_counters(gpu, kernels));
   DevicePointer address = counts.address();
   DevicePointer none = 0;
   std::uint64_t spin = verify_spin;
@@ -26,9 +24,7 @@ Result<Placement> through_default_stream(const GpuPointer& gpu, const ProbeKerne
                                            1, 1, 0, nullptr, arguments, nullptr),
                  "cannot launch into the default stream"));
   DEMARC_CHECK(wait_for_default_stream(gpu));
-  Placement placement;
-  DEMARC_TRY(placement.blocks, counts.read<std::uint32_t>(gpu->sm_count()));
-  return placement;
+  return read_placement(counts, kernels);
 }
 
 class GraphHandles {
@@ -52,9 +48,7 @@ Result<Placement> through_graph(const Stream& stream, const ProbeKernels& kernel
                                 std::uint32_t blocks) {
   const GpuPointer& gpu = stream.gpu();
   const DriverApi& api = gpu->api();
-  DEMARC_TRY(const DeviceBuffer counts,
-             DeviceBuffer::allocate<std::uint32_t>(gpu, gpu->sm_count()));
-  DEMARC_CHECK(counts.fill(0));
+  DEMARC_TRY(const DeviceBuffer counts, placement_counters(gpu, kernels));
   GraphHandles handles(api);
   DEMARC_CHECK(gpu->check(api.cuStreamBeginCapture_v2(stream.handle(), cu_capture_thread_local),
                           "cannot begin a graph"));
@@ -71,26 +65,7 @@ Result<Placement> through_graph(const Stream& stream, const ProbeKernels& kernel
                             "cannot launch a graph"));
     DEMARC_CHECK(stream.wait());
   }
-  Placement placement;
-  DEMARC_TRY(placement.blocks, counts.read<std::uint32_t>(gpu->sm_count()));
-  return placement;
-}
-
-// The process as it is: what its numbers mean and which SMs it has. The topology is the remembered
-// one, else what the driver tells: a measurement inside a partition would show the partition.
-Result<void> identify(const GpuPointer& gpu, const std::optional<CardFacts>& known,
-                      std::uint32_t launches, VerifyReport& report) {
-  report.relative = gpu->under_mps();
-  if (launches == 0 || !known || !known->fingerprints) return {};
-  auto found = identify_sms(gpu, *known, launches);
-  if (!found) {
-    if (gpu->stuck()) return tl::unexpected(found.error());
-    report.notes.push_back(found.error().message);
-    return {};
-  }
-  report.relative |= found->misnumbered != 0;
-  report.identified = std::move(*found);
-  return {};
+  return read_placement(counts, kernels);
 }
 
 Result<void> judge(VerifyReport& report) {
@@ -98,29 +73,26 @@ Result<void> judge(VerifyReport& report) {
   report.expected_sms = static_cast<std::uint32_t>(allowed.size());
   report.holds = true;
   for (VerifyPath& path : report.paths) {
+    if (report.by_count) {
+      report.holds &= path.placement.used_sms().size() <= allowed.size();
+      continue;
+    }
     path.outside = path.placement.outside(allowed);
-    report.holds &=
-        report.relative ? path.placement.used_sms().size() <= allowed.size() : path.outside == 0;
+    report.holds &= path.outside == 0;
   }
-  if (!report.relative || !report.named) return {};
-  if (report.identified) {
-    const Confinement seen = confinement_of(*report.identified, report.expected);
-    report.holds &= seen.outside.empty();
-    report.proved = seen.in_doubt == 0 || !report.holds;
-  } else if (report.notes.empty()) {
-    return missing_capability(
-        "SM numbers are relative here (MPS) and name no SM. Run demarc topo --refresh once, "
-        "outside MPS and with nothing else on the card; then verify can identify SMs by their "
-        "latencies. Without this, --sms and --share count SMs");
-  } else {
-    report.proved = !report.holds;
-  }
-  report.holds &= report.proved;
   return {};
 }
 
+// Whether this is a client of MPS, not every driver tells. So a list of TPCs is proved by kernels
+// that name SMs in any case, if there are such kernels here.
+Result<ProbeKernels> load_kernels(const GpuPointer& gpu, const VerifyReport& report) {
+  auto naming = ProbeKernels::load(gpu, SmNumbers::of_card);
+  if (naming || (gpu->under_mps() && !report.by_count)) return naming;
+  return ProbeKernels::load(gpu);
+}
+
 Result<void> probe_as_it_is(const GpuPointer& gpu, std::uint32_t blocks, VerifyReport& report) {
-  DEMARC_TRY(const ProbeKernels kernels, ProbeKernels::load(gpu));
+  DEMARC_TRY(const ProbeKernels kernels, load_kernels(gpu, report));
   DEMARC_TRY(const Stream stream, Stream::create(gpu));
   DEMARC_TRY(
       Placement plain,
@@ -146,13 +118,13 @@ Result<VerifyReport> verify(const VerifyPlan& plan) {
   report.mode = plan.mode;
   const std::uint32_t blocks = plan.blocks_per_sm * gpu->sm_count();
   if (!plan.mode) {
-    report.named = !plan.choice.tpcs.empty() || !plan.choice.gpcs.empty();
+    const bool listed = !plan.choice.tpcs.empty() || !plan.choice.gpcs.empty();
+    report.by_count = gpu->under_mps() && !listed;
     DEMARC_TRY(const auto known, remembered_facts(*gpu, {}));
     DEMARC_TRY(const gpu::Device described, describe(*gpu));
     report.topology = known ? known->device.topology : described.topology;
     DEMARC_TRY(report.expected, partition::choose_tpcs(report.topology, plan.choice));
     DEMARC_CHECK(probe_as_it_is(gpu, blocks, report));
-    DEMARC_CHECK(identify(gpu, known, plan.identified_launches, report));
   } else {
     CardOptions options;
     const partition::ModeTraits& traits = partition::traits_of(*plan.mode);
@@ -197,23 +169,14 @@ std::string report_to_text(const VerifyReport& report) {
   for (const VerifyPath& path : report.paths) {
     text += fmt::format("{:<16}{:>10} blocks on {:>3} SMs", path.name, path.placement.total(),
                         path.placement.used_sms().size());
-    text += report.relative ? "\n" : fmt::format(", {} outside\n", path.outside);
+    text += report.by_count ? "\n" : fmt::format(", {} outside\n", path.outside);
   }
-  if (report.identified) {
-    text += identification_to_text(report.topology, *report.identified, false);
-    const gpu::TpcSet outside = report.identified->tpcs - report.expected;
-    if (report.named && report.relative && !outside.empty()) {
-      text += fmt::format("TPCs {} were used unexpectedly\n", to_string(outside));
-    }
-  }
-  for (const std::string& note : report.notes) text += "not identified by latency: " + note + "\n";
-  if (report.relative && !report.named) {
-    text += "SM numbers are relative here (MPS): their count was checked\n";
+  if (report.by_count) {
+    text += "MPS chooses the SMs of its clients, so their number was checked\n";
   }
   if (report.unconfined()) {
     return text + "this process is in no partition: its blocks ran on every SM of the card\n";
   }
-  if (!report.proved) return text + "the partition COULD NOT BE PROVED\n";
   return text + (report.holds ? "the partition HOLDS\n" : "the partition DOES NOT HOLD\n");
 }
 
@@ -221,25 +184,20 @@ std::string report_to_json(const VerifyReport& report) {
   Json paths = Json::array();
   for (const VerifyPath& path : report.paths) {
     Json json_path{{"path", path.name}, {"blocks", path.placement.total()}};
-    if (!report.relative) json_path["outside"] = path.outside;
+    if (!report.by_count) json_path["outside"] = path.outside;
     json_path["blocks_per_sm"] = path.placement.blocks;
     paths.push_back(std::move(json_path));
   }
-  Json json{{"schema", "demarc.verify/1"},
+  Json json{{"schema", "demarc.verify/2"},
             {"card", report.card},
             {"subject", report.subject()},
             {"unconfined", report.unconfined()},
             {"sms", report.sms},
             {"expected_tpcs", to_string(report.expected)},
             {"expected_sms", report.expected_sms},
-            {"relative_sm_numbers", report.relative},
-            {"proved", report.proved},
+            {"by_count", report.by_count},
             {"holds", report.holds},
-            {"notes", report.notes},
             {"paths", paths}};
-  if (report.identified) {
-    json["identified"] = identification_json(report.topology, *report.identified);
-  }
   return json_text(json, 2) + "\n";
 }
 

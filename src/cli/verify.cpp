@@ -12,8 +12,6 @@
 namespace demarc::cli {
 namespace {
 
-constexpr int max_identified = 1000;  // launches; ten minutes on a whole card
-
 struct VerifyOptions {
   std::string device = "cuda:0";
   std::string mode;
@@ -71,8 +69,6 @@ Result<void> run_verify(VerifyOptions& options) {
         "partition",
         report.subject());
   }
-  if (!report.proved)
-    return check_failed("latencies did not tell for certain on which SMs blocks ran");
   return check_failed("blocks ran outside the TPCs {}", to_string(report.expected));
 }
 
@@ -102,9 +98,6 @@ const RegisterVerb registered_verify({
                   [](const partition::ModeTraits& traits) { return traits.confines; }, ", ")));
       app.add_option("--blocks-per-sm", options->plan.blocks_per_sm,
                      "number of probe blocks per SM, for each way to launch");
-      app.add_option("--identify", options->plan.identified_launches,
-                     "number of launches whose SMs are found out by latencies; 0 means none")
-          ->check(CLI::Range(0, max_identified));
       CLI::Option* colors = app.add_option("--colors", options->colors,
                                            "memory colours that must be kept apart, such as 0 or "
                                            "0,3; verify these and not TPCs");
@@ -122,10 +115,9 @@ const RegisterVerb registered_verify({
           ->needs(colors);
       app.add_option("--most-slowdown", options->max_slowdown,
                      "largest slowdown, as a factor, that neighbours in other colours may cause");
-      add_json(app, options->json, "the proof", {"demarc.verify/1", "demarc.verify.colors/1"});
-      group_options(
-          app, "TPCs",
-          {"--tpcs", "--gpcs", "--sms", "--share", "--mode", "--blocks-per-sm", "--identify"});
+      add_json(app, options->json, "the proof", {"demarc.verify/2", "demarc.verify.colors/1"});
+      group_options(app, "TPCs",
+                    {"--tpcs", "--gpcs", "--sms", "--share", "--mode", "--blocks-per-sm"});
       group_options(
           app, "Colours",
           {"--colors", "--color-masks", "--color-count", "--description", "--most-slowdown"});

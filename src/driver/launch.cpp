@@ -12,6 +12,32 @@ Result<Module> Module::load(GpuPointer gpu, const std::string& image, std::strin
   return Module(std::move(gpu), handle, std::move(source));
 }
 
+Result<std::string> assemble(const GpuPointer& gpu, const std::string& ptx,
+                             const std::string& source) {
+  constexpr int type_of_ptx = 1;  // CU_JIT_INPUT_PTX
+  const DriverApi& api = gpu->api();
+  if (api.cuLinkCreate_v2 == nullptr || api.cuLinkAddData_v2 == nullptr ||
+      api.cuLinkComplete == nullptr || api.cuLinkDestroy == nullptr) {
+    return missing_capability(
+        "{}: the driver has no cuLinkCreate, so it makes no machine code of "
+        "PTX",
+        source);
+  }
+  CuLink link = nullptr;
+  DEMARC_CHECK(gpu->check(api.cuLinkCreate_v2(0, nullptr, nullptr, &link),
+                          fmt::format("{}: cannot begin a link", source)));
+  const std::unique_ptr<CUlinkState_st, CuResult (*)(CuLink)> ended(link, api.cuLinkDestroy);
+  std::string text = ptx;  // the driver takes it as not constant
+  DEMARC_CHECK(gpu->check(api.cuLinkAddData_v2(link, type_of_ptx, text.data(), text.size() + 1,
+                                               source.c_str(), 0, nullptr, nullptr),
+                          fmt::format("{}: the driver refuses the PTX", source)));
+  void* image = nullptr;
+  std::size_t bytes = 0;
+  DEMARC_CHECK(
+      gpu->check(api.cuLinkComplete(link, &image, &bytes), fmt::format("{}: cannot link", source)));
+  return std::string(static_cast<const char*>(image), bytes);
+}
+
 Module::~Module() {
   if (handle_ != nullptr && !gpu_->stuck()) gpu_->api().cuModuleUnload(handle_);
 }

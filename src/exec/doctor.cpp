@@ -126,15 +126,8 @@ Check topology_check(const Gpu& gpu) {
                                    file),
                        cure);
   }
-  if (!(*facts)->fingerprints) {
-    const auto map = known_address_map(gpu.name());
-    return check_lacks(topology_row,
-                       fmt::format("{} has a topology, but no fingerprints of the SMs{}{}", file,
-                                   map ? "" : ": ", map ? "" : map.error().message),
-                       cure);
-  }
-  return works(topology_row, fmt::format("{} has a topology and fingerprints of {} SMs", file,
-                                         (*facts)->fingerprints->latency.size()));
+  return works(topology_row, fmt::format("{} has a topology of {} SMs", file,
+                                         (*facts)->device.topology.sm_count()));
 }
 
 // Everything that needs the driver, in the process that calls.

@@ -240,17 +240,33 @@ TEST(LaneRefusal, a_card_whose_masks_are_refused_has_no_mask_lanes) {
 }
 
 // Where numbers name no SM only their count is compared.
-TEST(LaneProofs, of_renumbered_sms_count_them) {
+TEST(LaneProofs, of_renumbered_sms_count_them_where_no_register_names_them) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.virtual_sms = true;
+  for (const bool named : {true, false}) {
+    config.linker = named ? fake::Linker::works : fake::Linker::refuses;
+    const auto card = test::fake_card(config).value();
+    ASSERT_TRUE(card->virtual_sms());
+    const auto stream = make_backend(card, Mode::mask).value()->open(part_of({4, 5}));
+    ASSERT_TRUE(stream) << stream.error().message;
+    EXPECT_EQ((*stream)->proof()->sms,
+              named ? test::sm_list({8, 9, 10, 11}) : test::sm_list({0, 1, 2, 3}));
+    EXPECT_EQ((*stream)->proof()->outside, 0U);
+  }
+  EXPECT_FALSE((StreamProof{96, 0, test::sm_list({0, 1, 2}), 2}.holds()));
+  EXPECT_FALSE((StreamProof{96, 1, test::sm_list({0, 1}), 2}.holds()));
+}
+
+// A stream that runs elsewhere is not excused by the number of its SMs.
+TEST(LaneProofs, of_renumbered_sms_find_wrong_ones) {
   fake::FakeConfig config = fake::small_gpu();
   config.virtual_sms = true;
   const auto card = test::fake_card(config).value();
-  ASSERT_TRUE(card->virtual_sms());
+  config.shift_masks = 1;
+  test::configure(config);
   const auto stream = make_backend(card, Mode::mask).value()->open(part_of({4, 5}));
-  ASSERT_TRUE(stream) << stream.error().message;
-  EXPECT_EQ((*stream)->proof()->sms, test::sm_list({0, 1, 2, 3}));
-  EXPECT_EQ((*stream)->proof()->outside, 0U);
-  EXPECT_FALSE((StreamProof{96, 0, test::sm_list({0, 1, 2}), 2}.holds()));
-  EXPECT_FALSE((StreamProof{96, 1, test::sm_list({0, 1}), 2}.holds()));
+  ASSERT_FALSE(stream);
+  EXPECT_THAT(stream.error().message, HasSubstr("does not hold"));
 }
 
 TEST(AffinityRefusal, where_kernels_cannot_know_their_sm_there_are_no_affine_lanes) {

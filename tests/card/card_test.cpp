@@ -146,8 +146,8 @@ TEST(CardFacts, are_read_as_they_were_written_and_refused_by_name_where_they_are
     const auto result = parsed(from, to);
     return result ? "read all the same" : result.error().message;
   };
-  EXPECT_THAT(refused("demarc.topo/1", "demarc.topo/2"),
-              HasSubstr("facts: topo.schema: 'demarc.topo/2' is not understood"));
+  EXPECT_THAT(refused("demarc.topo/2", "demarc.topo/1"),
+              HasSubstr("facts: topo.schema: 'demarc.topo/1' is not understood"));
   EXPECT_THAT(refused("3,", "-3,"), HasSubstr("facts: topo.unconfirmed: -3 is not the number"));
   EXPECT_THAT(refused("\"one\"", "1"), HasSubstr("topo.notes: sentences are expected"));
   EXPECT_THAT(refused("\"offset\": 604", "\"offset\": 65537"), HasSubstr("offset"));

@@ -4,9 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
-
-#include "demarc/card/identify.hpp"
 #include "fake_card.hpp"
 
 namespace demarc::cuda {
@@ -15,23 +12,18 @@ namespace {
 using gpu::TpcSet;
 using testing::HasSubstr;
 
-// A card whose address hash is known, so that its SMs can be told by latency.
-fake::FakeConfig card_with_a_known_hash() {
-  fake::FakeConfig config = fake::small_gpu();
-  std::snprintf(config.name, sizeof config.name, "NVIDIA H100 80GB HBM3");
-  return config;
+// What topo remembers of the whole card; this process is a client of MPS.
+Result<CardPointer> client_of_mps(const fake::FakeConfig& client) {
+  CardOptions options;
+  options.cache_folder = test::fresh_folder("proof").string();
+  DEMARC_TRY(const CardPointer whole, Card::open(test::fake_gpu(fake::small_gpu()), options));
+  return Card::open(test::fake_gpu(client), options);
 }
 
-// What topo remembers of the whole card stands in `folder`; this process is a client of MPS.
-Result<CardPointer> client_of_mps(const std::string& folder,
-                                  const fake::FakeConfig& remembered = card_with_a_known_hash()) {
-  CardOptions options;
-  options.cache_folder = folder;
-  DEMARC_TRY(const CardPointer whole, Card::open(test::fake_gpu(remembered), options));
-  fake::FakeConfig config = remembered;
+fake::FakeConfig renumbered() {
+  fake::FakeConfig config = fake::small_gpu();
   config.virtual_sms = true;
-  config.page_seed = 2;  // another process has other pages
-  return Card::open(test::fake_gpu(config), options);
+  return config;
 }
 
 // Goes on as another card than the one that was opened.
@@ -161,53 +153,85 @@ TEST(ProofOfAMask, is_tried_with_more_blocks_where_others_hold_the_sms) {
   EXPECT_THAT(proof.error().message, HasSubstr("probe blocks ran on 2 at most, in 12 tries"));
 }
 
-TEST(ProofUnderMps, without_fingerprints_nothing_is_proved) {
-  fake::FakeConfig config = fake::small_gpu();  // its address hash is not known
-  const auto card = client_of_mps(test::fresh_folder("proof").string(), config).value();
+TEST(ProofUnderMps, a_partition_is_proved_by_the_register_that_names_sms) {
+  const auto card = client_of_mps(renumbered()).value();
   ASSERT_TRUE(card->virtual_sms());
-  for (const TpcSet& tpcs : {TpcSet{0, 1, 2, 3}, TpcSet{4, 7}}) {
-    refuses(card, tpcs, ErrorKind::missing_capability,
-            "run demarc topo --refresh once, outside MPS and with nothing else on the card");
-  }
-}
-
-TEST(ProofUnderMps, a_partition_is_proved_by_latency) {
-  const auto card = client_of_mps(test::fresh_folder("proof").string()).value();
-  for (const TpcSet& tpcs : {TpcSet{0, 1, 2, 3}, TpcSet{4, 7}}) {
+  ASSERT_TRUE(card->names_sms());
+  for (const TpcSet& tpcs :
+       {TpcSet{0, 1, 2, 3}, TpcSet{4, 7}, TpcSet{0}, TpcSet{11}, TpcSet::first(12)}) {
     const auto proof = prove_partition(card, tpcs);
-    EXPECT_TRUE(proof) << proof.error().message;
+    EXPECT_TRUE(proof) << gpu::to_string(tpcs) << ": " << proof.error().message;
   }
   EXPECT_FALSE((*card->hook())->process_mask());
 }
 
-TEST(ProofUnderMps, inverted_masks_and_wrong_halves_are_found) {
-  const auto card = client_of_mps(test::fresh_folder("proof").string()).value();
-  const auto lie = [](auto how) {
-    change(card_with_a_known_hash(), [&](fake::FakeConfig& c) {
-      c.virtual_sms = true;
-      how(c);
-    });
-  };
-  lie([](fake::FakeConfig& c) { c.invert_masks = true; });
-  refuses(card, TpcSet::first(6), ErrorKind::check_failed,
-          "by latency, probe blocks ran on TPCs 6-11");
-  lie([](fake::FakeConfig& c) { c.shift_masks = 1; });
-  refuses(card, {4, 5}, ErrorKind::check_failed, "ran on TPCs 3, outside the TPCs 4-5");
-  lie([](fake::FakeConfig& c) { c.obey_masks = false; });
-  refuses(card, {4, 5}, ErrorKind::check_failed, "outside the TPCs 4-5");
+// A card that was never measured, and neighbours that keep the memory busy.
+TEST(ProofUnderMps, needs_no_measurement) {
+  CardOptions options;
+  options.cache_folder = test::fresh_folder("proof").string();
+  fake::FakeConfig config = renumbered();
+  config.latency_noise = 1000;
+  const auto card = Card::open(test::fake_gpu(config), options).value();
+  EXPECT_TRUE(prove_partition(card, {4, 7}));
 }
 
-TEST(ProofUnderMps, doubts_are_no_proof) {
-  const auto card = client_of_mps(test::fresh_folder("proof").string()).value();
-  change(card_with_a_known_hash(), [](fake::FakeConfig& c) {
-    c.virtual_sms = true;
-    c.latency_offset = 30;  // as at another clock: no SM looks like any remembered one
-  });
+TEST(ProofUnderMps, wrong_masks_are_found) {
+  const auto card = client_of_mps(renumbered()).value();
+  const auto lie = [](auto how) { change(renumbered(), how); };
+  lie([](fake::FakeConfig& c) { c.invert_masks = true; });
+  refuses(card, TpcSet::first(6), ErrorKind::check_failed,
+          "96 of 96 probe blocks ran outside the TPCs 0-5");
+  lie([](fake::FakeConfig& c) { c.shift_masks = 1; });
+  refuses(card, {4, 5}, ErrorKind::check_failed, "ran outside the TPCs 4-5");
+  lie([](fake::FakeConfig& c) { c.obey_masks = false; });
+  refuses(card, {4, 5}, ErrorKind::check_failed, "80 of 96 probe blocks ran outside the TPCs 4-5");
+  lie([](fake::FakeConfig& c) { c.bit[3] = c.bit[4]; });
+  refuses(card, {2, 3}, ErrorKind::check_failed, "ran on 2 of the 4 SMs of the TPCs 2-3");
+}
+
+// Every wrong TPC, every set of two: numbers from 0 on look right for the first TPCs alone.
+TEST(ProofUnderMps, a_register_that_counts_the_sms_of_a_launch_proves_nothing) {
+  const auto card = client_of_mps(renumbered()).value();
+  change(renumbered(), [](fake::FakeConfig& c) { c.register_of_launch = true; });
+  for (std::uint32_t last = 1; last < 12; ++last) {
+    refuses(card, TpcSet::first(last + 1), ErrorKind::check_failed,
+            fmt::format("ran outside the TPCs {}", last).c_str());
+  }
+  fake::FakeConfig config = renumbered();
+  config.register_of_launch = true;
+  const auto opened = client_of_mps(config).value();
+  refuses(opened, {0}, ErrorKind::missing_capability,
+          "%smid does not name SMs here (MPS), and no other way does: the register that names SMs "
+          "on other cards counts those of a launch here");
+}
+
+TEST(ProofUnderMps, without_a_linker_that_is_known_nothing_is_proved) {
+  fake::FakeConfig config = renumbered();
+  config.linker = fake::Linker::refuses;
+  refuses(client_of_mps(config).value(), {1}, ErrorKind::missing_capability,
+          "no other way does: probes.ptx: cannot begin a link");
+  config.linker = fake::Linker::reads_otherwise;
+  refuses(client_of_mps(config).value(), {1}, ErrorKind::check_failed,
+          "its machine code does not read %smid in a way that is known here");
+}
+
+// Blocks find no room at first.
+TEST(ProofUnderMps, is_tried_with_more_blocks_where_others_fill_the_sms) {
+  const auto card = client_of_mps(renumbered()).value();
+  change(renumbered(), [](fake::FakeConfig& c) { c.crowded_blocks = 16 * 24; });
+  EXPECT_TRUE(prove_partition(card, {1, 4, 5}));
+  change(renumbered(), [](fake::FakeConfig& c) { c.crowded_blocks = 32 * 24; });
+  refuses(card, {1, 4, 5}, ErrorKind::check_failed,
+          "ran on 2 of the 6 SMs of the TPCs 1,4-5, in 12 tries");
+}
+
+// Other programs may fill them, and the proof would wait.
+TEST(ProofUnderMps, leaves_the_tpcs_of_others_alone) {
+  const auto card = client_of_mps(renumbered()).value();
   const auto launches = test::fake_symbol<std::uint64_t()>("fake_launch_count");
-  ASSERT_TRUE(identify_sms(card->gpu(), card->facts(), 1));
-  const std::uint64_t of_one = launches();
-  refuses(card, {4, 5}, ErrorKind::check_failed, "4 SMs are in doubt by their latencies");
-  EXPECT_EQ(launches(), 6 * of_one) << "after five of them it is given up";
+  const std::uint64_t before = launches();
+  ASSERT_TRUE(prove_partition(card, {4, 5}));
+  EXPECT_EQ(launches() - before, 2U) << "the partition, and its last TPC alone";
 }
 
 }  // namespace

@@ -228,13 +228,13 @@ TEST_F(CardOptions, topo_writes_the_description_of_a_card_and_says_what_it_lacks
   const std::string file = (folder / "card.json").string();
   const Outcome tree = run_demarc({"topo"});
   EXPECT_THAT(tree.out, HasSubstr("\nGPCs found from task descriptors and from cluster "
-                                  "co-location, which agree\nnote: no fingerprints of the SMs"));
+                                  "co-location, which agree\n"));
   EXPECT_EQ(tree.out.back(), '\n');
   const Outcome written = run_demarc({"topo", "-o", file});
   EXPECT_EQ(written.exit_code, 0) << written.err;
   EXPECT_EQ(written.out, "");
   EXPECT_EQ(Json::parse(read_file(file).value())["name"], "Fake GPU");
-  EXPECT_EQ(Json::parse(run_demarc({"topo", "--json"}).out)["schema"], "demarc.topo/1");
+  EXPECT_EQ(Json::parse(run_demarc({"topo", "--json"}).out)["schema"], "demarc.topo/2");
   EXPECT_EQ(run_demarc({"topo", "--device", "sim:h100-sxm", "-o", file}).out, "");
   EXPECT_EQ(Json::parse(read_file(file).value())["name"], "H100 SXM 80GB");
   EXPECT_EQ(Json::parse(run_demarc({"topo", "--device", "sim:h100-sxm", "--json"}).out)["schema"],
@@ -242,14 +242,14 @@ TEST_F(CardOptions, topo_writes_the_description_of_a_card_and_says_what_it_lacks
   EXPECT_THAT(run_demarc({"topo", "--device", "sim:h100-sxm"}).out, HasSubstr("|- GPC 0"));
 }
 
-TEST_F(CardOptions, sms_that_are_told_by_latency_stand_beside_the_tree_as_json_and_as_a_file) {
+TEST_F(CardOptions, sms_of_the_process_stand_beside_the_tree_as_json_and_as_a_file) {
   ::setenv("DEMARC_FAKE_GPU", "version=13000,offset=1308,client=0", 1);
   const std::string file = (folder / "told.json").string();
   EXPECT_EQ(run_demarc({"topo", "--refresh"}).exit_code, 0);
   const Outcome told = run_demarc({"topo", "--identify", "-o", file});
   EXPECT_EQ(told.exit_code, 0) << told.err;
   EXPECT_THAT(told.out, HasSubstr("|- GPC 0"));
-  EXPECT_THAT(told.out, HasSubstr("24 of 24 SMs identified"));
+  EXPECT_THAT(told.out, HasSubstr("launch 1: 24 SMs, TPCs 0-11"));
   EXPECT_EQ(Json::parse(read_file(file).value())["schema"], "demarc.device/1");
   const Json json = Json::parse(run_demarc({"topo", "--identify", "--json"}).out);
   EXPECT_TRUE(json.is_object());

@@ -73,7 +73,6 @@ TEST(Help, options_name_the_defaults_that_they_have) {
 
 TEST(Help, a_number_outside_an_options_range_is_refused_with_the_range) {
   const std::pair<std::vector<std::string>, const char*> wrong[] = {
-      {{"verify", "--identify", "1001"}, "--identify: Value 1001 not in range 0 to 1000"},
       {{"probe", "memory", "--memory-gib", "0.2"},
        "--memory-gib: Value 0.2 not in range 0.250000 to 4096.000000"},
       {{"run", "--limit", "0"}, "--limit: Value 0 not in range 0.001000 to 86400.000000"},

@@ -10,6 +10,7 @@
 #include "demarc/fatbin/files.hpp"
 #include "demarc/fatbin/kernels.hpp"
 #include "demarc/fatbin/managed.hpp"
+#include "demarc/fatbin/special_registers.hpp"
 
 namespace demarc::fatbin::test {
 
@@ -23,6 +24,9 @@ inline void do_everything(std::string_view bytes) {
     (void)machine_code_kernels(*image, "bytes");
     (void)is_machine_code_alone(*image, 100, "bytes");
   }
+  std::string code(bytes);
+  (void)replace_special_register(code, SpecialRegister::launch_sm, SpecialRegister::virtual_id,
+                                 "bytes");
   (void)images_of_program(std::string(bytes), "file");
   const auto file = images_of(std::string(bytes), "file");
   if (file) (void)images_report(*file, true);

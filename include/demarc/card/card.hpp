@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "demarc/card/fingerprints.hpp"
 #include "demarc/card/probe_kernels.hpp"
 #include "demarc/card/stream_mask.hpp"
 #include "demarc/device/device.hpp"
@@ -24,8 +23,6 @@ struct CardFacts {
   std::vector<gpu::TpcIndex> unconfirmed;  // whose GPC only one way could tell
   std::vector<std::string> notes;
   std::optional<StreamField> stream_field;  // where the driver keeps a stream's mask
-  // Latencies of every SM, in order, if the card's address hash is known.
-  std::optional<Fingerprints> fingerprints;
   bool from_cache = false;
 };
 
@@ -50,7 +47,7 @@ class Card {
   [[nodiscard]] const CardFacts& facts() const { return facts_; }
   [[nodiscard]] const gpu::Device& device() const { return facts_.device; }
   [[nodiscard]] const gpu::Topology& topology() const { return facts_.device.topology; }
-  [[nodiscard]] const ProbeKernels& kernels() const { return *kernels_; }
+  [[nodiscard]] const ProbeKernels& kernels() const { return naming_ ? *naming_ : *kernels_; }
   // A stream of the card's own, without a mask, for probes.
   [[nodiscard]] const Stream& stream() const { return *stream_; }
 
@@ -61,23 +58,27 @@ class Card {
   // True when the SMs that kernels see are renumbered, as inside MPS: %smid then counts the SMs a
   // launch may use and does not name them.
   [[nodiscard]] bool virtual_sms() const { return virtual_sms_; }
+  // Whether kernels() name SMs, although %smid may not. An error says why they cannot here.
+  [[nodiscard]] Result<void> names_sms() const;
 
  private:
   Card() = default;
   Result<void> prepare_masks();
   Result<void> find_facts();
-  Result<void> take_fingerprints();
   Result<void> look_for_renumbering();
+  [[nodiscard]] Result<bool> counts_sms_of_a_launch() const;
   [[nodiscard]] Result<void> compare_bits() const;
 
   GpuPointer gpu_;
   CardFacts facts_;
   std::optional<ProbeKernels> kernels_;
+  std::optional<ProbeKernels> naming_;  // where kernels_ count the SMs of a launch
   std::optional<Stream> stream_;
   LaunchHook* hook_ = nullptr;
   std::optional<StreamMasks> stream_masks_;
   Error mask_refusal_;
   bool virtual_sms_ = false;
+  std::optional<Error> nameless_;  // why kernels() do not name SMs
 };
 
 using CardPointer = std::shared_ptr<Card>;
@@ -93,6 +94,10 @@ using CardPointer = std::shared_ptr<Card>;
 [[nodiscard]] std::string facts_path(const Gpu& gpu, const std::string& cache_folder);
 [[nodiscard]] std::string facts_to_json(const CardFacts& facts);
 [[nodiscard]] Result<CardFacts> parse_facts(std::string_view text, std::string_view source);
+// The card's facts as they were remembered; nothing when there is no file. An error when they are
+// not this card's, see check_facts().
+[[nodiscard]] Result<std::optional<CardFacts>> remembered_facts(const Gpu& gpu,
+                                                                const std::string& cache_folder);
 // Checks that facts read from `source` can be of this card and driver: name, UUID, compute
 // capability, SMs and memory. check_failed names what differs.
 [[nodiscard]] Result<void> check_facts(const CardFacts& facts, const Gpu& gpu,

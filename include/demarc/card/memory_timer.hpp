@@ -23,12 +23,6 @@ struct TimedStream {
   bool latency = false;  // dependent loads, one at a time, on every SM
 };
 
-// Latencies from all SMs that one launch got.
-struct LaunchLatencies {
-  std::vector<gpu::SmIndex> sms;  // number of each column's SM in that launch
-  gpu::LatencyMatrix latencies;   // one row per offset
-};
-
 // What each SM does: 0 nothing, 1 the victim's work, 2 the aggressor's.
 using SmRoles = PerIndex<gpu::SmIndex, std::uint8_t>;
 // Every other TPC is the victim's, the others are the aggressor's.
@@ -45,13 +39,6 @@ class MemoryTimer {
   [[nodiscard]] Result<gpu::LatencyMatrix> hit_latencies(DevicePointer base,
                                                          std::span<const std::uint64_t> offsets,
                                                          std::span<const gpu::SmIndex> sms,
-                                                         std::uint32_t together,
-                                                         std::uint32_t repeats) const;
-
-  // The same, as the mean of `repeats`, from every SM that one launch gets. It needs no SM numbers,
-  // so it also works if numbers are those of a launch.
-  [[nodiscard]] Result<LaunchLatencies> launch_latencies(DevicePointer base,
-                                                         std::span<const std::uint64_t> offsets,
                                                          std::uint32_t together,
                                                          std::uint32_t repeats) const;
 
@@ -90,17 +77,14 @@ class MemoryTimer {
                                    const PlacedStream& victim, const PlacedStream& aggressor) const;
   [[nodiscard]] static Result<std::uint64_t> nanoseconds_of(const Field& field);
 
-  MemoryTimer(Module module, Function latency, Function fingerprint, Function streams,
-              Stream stream)
+  MemoryTimer(Module module, Function latency, Function streams, Stream stream)
       : module_(std::move(module)),
         latency_(std::move(latency)),
-        fingerprint_(std::move(fingerprint)),
         streams_(std::move(streams)),
         stream_(std::move(stream)) {}
 
   Module module_;
   Function latency_;
-  Function fingerprint_;
   Function streams_;
   Stream stream_;
 };

@@ -10,24 +10,34 @@
 
 namespace demarc::cuda {
 
+// What a probe kernel calls the SM that it runs on.
+enum class SmNumbers : std::uint8_t {
+  of_launch,  // by %smid, which in a client of MPS counts the SMs that a launch may use
+  of_card,    // by the register that names the SM in such a client too (src/card/named_sms.hpp)
+};
+
 class ProbeKernels {
  public:
-  static Result<ProbeKernels> load(const GpuPointer& gpu);
+  static Result<ProbeKernels> load(const GpuPointer& gpu, SmNumbers numbers = SmNumbers::of_launch);
   [[nodiscard]] const Function& idle() const { return functions_[0]; }
   [[nodiscard]] const Function& where() const { return functions_[1]; }
   [[nodiscard]] const Function& latency() const { return functions_[2]; }
   [[nodiscard]] const Function& self_lines() const { return functions_[3]; }
   [[nodiscard]] const Function& affine() const { return functions_[4]; }
+  // Counters that a launch of where() needs: one for each number that an SM may have.
+  [[nodiscard]] std::uint32_t counters() const;
+  // SMs that the driver tells of.
+  [[nodiscard]] std::uint32_t sms() const { return idle().gpu()->sm_count(); }
 
  private:
-  ProbeKernels(Module module, std::vector<Function> functions)
-      : module_(std::move(module)), functions_(std::move(functions)) {}
+  ProbeKernels(Module module, std::vector<Function> functions, SmNumbers numbers)
+      : module_(std::move(module)), functions_(std::move(functions)), numbers_(numbers) {}
   Module module_;
   std::vector<Function> functions_;
+  SmNumbers numbers_;
 };
 
-// Where the blocks of one launch ran: how many on which SM. Inside MPS partitions SMs may be
-// virtual.
+// Where the blocks of one launch ran: how many on which SM, by the numbers of its kernel.
 struct Placement {
   PerIndex<gpu::SmIndex, std::uint32_t> blocks;
   [[nodiscard]] std::uint64_t total() const;
@@ -35,6 +45,12 @@ struct Placement {
   // Blocks that ran on SMs not in `allowed` (ascending).
   [[nodiscard]] std::uint64_t outside(const std::vector<gpu::SmIndex>& allowed) const;
 };
+
+// Counters of zeros for where(), and what a launch that has ended left in them.
+[[nodiscard]] Result<DeviceBuffer> placement_counters(const GpuPointer& gpu,
+                                                      const ProbeKernels& kernels);
+[[nodiscard]] Result<Placement> read_placement(const DeviceBuffer& counters,
+                                               const ProbeKernels& kernels);
 
 // Launches the placement probe and waits. Each block holds its SM for `spin_cycles`.
 [[nodiscard]] Result<Placement> probe_placement(const Stream& stream, const ProbeKernels& kernels,

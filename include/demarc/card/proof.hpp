@@ -8,13 +8,12 @@ namespace demarc::cuda {
 
 // Launches probes under the process mask `tpcs` and tells which TPCs they ran on.
 //
-// If SM numbers name SMs, the probe must use all SMs of the TPCs and no other, and a second one
-// under the mask of all other TPCs must stay outside of them. If numbers are those of a launch, as
-// in a client of MPS, latencies tell (identify.hpp): every SM that was used must certainly be of
-// these TPCs.
+// The probe must use all SMs of the TPCs and no other, by the numbers that the card's kernels give
+// them. A second probe must stay outside, under the mask of all other TPCs; in a client of MPS,
+// where programs may fill these, it must use the last TPC of the partition alone.
 //
-// check_failed if the partition does not hold or doubts remain. missing_capability if masks are
-// refused here, or if latencies are needed and none are kept.
+// check_failed if the partition does not hold. missing_capability if masks are refused here, or if
+// no number names an SM.
 [[nodiscard]] Result<void> prove_partition(const CardPointer& card, const gpu::TpcSet& tpcs);
 
 // For a process that cannot tell where its launches run, and a mask that another process has

@@ -1,6 +1,6 @@
 // Proves from inside the GPU that the partition in which this process runs holds, whoever set it
 // up: demarc exec, MPS, or nobody. Blocks are launched over every path, and it is counted where
-// they ran. If fingerprints of the card are kept, launches are also identified by latency.
+// they ran.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "demarc/card/backend.hpp"
-#include "demarc/card/identify.hpp"
 #include "demarc/partition/tpc_choice.hpp"
 
 namespace demarc::cuda {
@@ -16,7 +15,7 @@ namespace demarc::cuda {
 struct VerifyPath {
   std::string name;  // "stream", "default stream", "graph"
   Placement placement;
-  std::uint64_t outside = 0;  // says nothing if numbers are relative
+  std::uint64_t outside = 0;  // 0 where only SMs are counted
 };
 
 struct VerifyReport {
@@ -26,14 +25,9 @@ struct VerifyReport {
   gpu::TpcSet expected;
   std::uint32_t expected_sms = 0;
   std::vector<VerifyPath> paths;
-  // Numbers of SMs are those of a launch, as inside MPS. Then `identified` decides if TPCs were
-  // named, and the count if only their number was.
-  bool relative = false;
-  bool named = false;  // TPCs or GPCs of the process as it is were listed
+  // Only the number of SMs is checked: no TPCs were listed, and MPS chooses the SMs of its clients.
+  bool by_count = false;
   gpu::Topology topology;
-  std::optional<Identification> identified;
-  std::vector<std::string> notes;
-  bool proved = true;  // false: numbers are relative and latencies left doubts
   bool holds = false;
 
   // "this process as it is", "a partition of mode green, made for this"
@@ -49,15 +43,13 @@ struct VerifyPlan {
   partition::TpcChoice choice;
   std::optional<Mode> mode;
   std::uint32_t blocks_per_sm = 64;
-  std::uint32_t identified_launches = 3;  // by latency; 0: none
 };
 
 // It is an error only if the probe could not run. If a partition does not hold, the report says so.
-// Inside MPS, listed TPCs can be proved only with kept fingerprints; without them,
-// missing_capability.
+// missing_capability if TPCs are listed and no number names an SM.
 [[nodiscard]] Result<VerifyReport> verify(const VerifyPlan& plan);
 
 [[nodiscard]] std::string report_to_text(const VerifyReport& report);
-[[nodiscard]] std::string report_to_json(const VerifyReport& report);  // schema demarc.verify/1
+[[nodiscard]] std::string report_to_json(const VerifyReport& report);  // schema demarc.verify/2
 
 }  // namespace demarc::cuda

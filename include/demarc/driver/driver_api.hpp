@@ -75,6 +75,10 @@
   X(0, cuMemFreeAsync, (DevicePointer address, CuStream stream))                                     \
   X(0, cuPointerGetAttribute, (void* value, int attribute, DevicePointer address))                   \
   X(0, cuModuleLoadDataEx, (CuModule* module, const void* image, unsigned count, int* options, void** values)) \
+  X(0, cuLinkCreate_v2, (unsigned count, int* options, void** values, CuLink* link))                 \
+  X(0, cuLinkAddData_v2, (CuLink link, int type, void* data, std::size_t bytes, const char* name, unsigned count, int* options, void** values)) \
+  X(0, cuLinkComplete, (CuLink link, void** image, std::size_t* bytes))                              \
+  X(0, cuLinkDestroy, (CuLink link))                                                                 \
   X(0, cuLibraryLoadData, (CuLibrary* library, const void* image, int* options, void** values, unsigned count, int* library_options, void** library_values, unsigned library_count)) \
   X(0, cuLibraryUnload, (CuLibrary library))                                                         \
   X(0, cuLibraryGetKernel, (CuKernel* kernel, CuLibrary library, const char* name))                  \

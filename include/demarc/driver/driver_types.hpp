@@ -17,6 +17,7 @@ struct CUgreenCtx_st;
 struct CUdevResourceDesc_st;
 struct CUlib_st;
 struct CUkern_st;
+struct CUlinkState_st;
 struct CUmemPoolHandle_st;
 
 namespace demarc::cuda {
@@ -35,6 +36,7 @@ using CuGreenContext = CUgreenCtx_st*;
 using CuResourceDesc = CUdevResourceDesc_st*;
 using CuLibrary = CUlib_st*;
 using CuKernel = CUkern_st*;
+using CuLink = CUlinkState_st*;
 using DevicePointer = unsigned long long;  // CUdeviceptr
 using AllocationHandle = unsigned long long;
 

@@ -32,6 +32,11 @@ class Module {
   std::string source_;
 };
 
+// The machine code that the driver makes of PTX text for this GPU; `source` names it in errors.
+// missing_capability if the driver has no linker.
+[[nodiscard]] Result<std::string> assemble(const GpuPointer& gpu, const std::string& ptx,
+                                           const std::string& source);
+
 // Valid as long as its Module.
 class Function {
  public:

@@ -64,8 +64,8 @@ Result<StreamProof> prove(const Card& card, const PartitionStream& stream, std::
   proof.blocks = placement.total();
   proof.sms = placement.used_sms();
   proof.sms_allowed = static_cast<std::uint32_t>(allowed.size());
-  // Renumbered SMs only tell how many there are.
-  proof.outside = card.virtual_sms() ? 0 : placement.outside(allowed);
+  // Numbers that name no SM only tell how many there are.
+  proof.outside = card.names_sms() ? placement.outside(allowed) : 0;
   return proof;
 }
 

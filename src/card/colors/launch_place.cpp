@@ -37,8 +37,7 @@ SmRoles roles_beside(const Card& card, const gpu::TpcSet& own) {
 }  // namespace
 
 Result<LaunchTimer> LaunchTimer::create(CardPointer card) {
-  DEMARC_TRY(auto counts,
-             DeviceBuffer::allocate<std::uint32_t>(card->gpu(), card->gpu()->sm_count()));
+  DEMARC_TRY(auto counts, placement_counters(card->gpu(), card->kernels()));
   DEMARC_TRY(auto begin, Event::create(card->gpu()));
   DEMARC_TRY(auto end, Event::create(card->gpu()));
   return LaunchTimer(std::move(card), std::move(counts), std::move(begin), std::move(end));

@@ -74,11 +74,9 @@ Result<MemoryTimer> MemoryTimer::create(GpuPointer gpu) {
   }
   DEMARC_TRY(Module module, Module::load(gpu, std::string(image->text), "timed_memory.ptx"));
   DEMARC_TRY(Function latency, module.function("demarc_hit_latency"));
-  DEMARC_TRY(Function fingerprint, module.function("demarc_fingerprint"));
   DEMARC_TRY(Function streams, module.function("demarc_streams"));
   DEMARC_TRY(Stream stream, Stream::create(gpu));
-  return MemoryTimer(std::move(module), std::move(latency), std::move(fingerprint),
-                     std::move(streams), std::move(stream));
+  return MemoryTimer(std::move(module), std::move(latency), std::move(streams), std::move(stream));
 }
 
 Result<gpu::LatencyMatrix> MemoryTimer::hit_latencies(DevicePointer base,
@@ -126,47 +124,6 @@ Result<gpu::LatencyMatrix> MemoryTimer::hit_latencies(DevicePointer base,
     }
   }
   return matrix;
-}
-
-Result<LaunchLatencies> MemoryTimer::launch_latencies(DevicePointer base,
-                                                      std::span<const std::uint64_t> offsets,
-                                                      std::uint32_t together,
-                                                      std::uint32_t repeats) const {
-  const GpuPointer& gpu = stream_.gpu();
-  const auto lines = in_lines(offsets);
-  const auto count = static_cast<std::uint32_t>(lines.size());
-  // What a client of MPS is shown may be less than its launches get.
-  const std::uint32_t blocks = 2 * gpu->sm_count();
-  DEMARC_TRY(const DeviceBuffer list, upload_words(gpu, lines));
-  DEMARC_TRY(const DeviceBuffer counters, DeviceBuffer::allocate<std::uint32_t>(gpu, 5));
-  DEMARC_TRY(const DeviceBuffer numbers, DeviceBuffer::allocate<std::uint32_t>(gpu, blocks));
-  DEMARC_TRY(const DeviceBuffer sums,
-             DeviceBuffer::allocate<std::uint32_t>(gpu, std::size_t{blocks} * count));
-  DEMARC_CHECK(counters.fill(0));
-  DEMARC_TRY(const std::uint32_t shared, whole_sm_shared_bytes(fingerprint_));
-  LaunchShape shape = LaunchShape::line(blocks, 32);
-  shape.shared_bytes = shared;
-  DEMARC_CHECK(launch(stream_, fingerprint_, shape, base, list.address(), count, together, repeats,
-                      gather_ns, launch_limit_ns, counters.address(), numbers.address(),
-                      sums.address(), std::uint32_t{0}));
-  DEMARC_CHECK(stream_.wait());
-  DEMARC_TRY(const auto counted, counters.read<std::uint32_t>(5));
-  const std::uint32_t joined = (counted[3] & 0xffffU) + (counted[3] >> 16U);
-  if (joined == 0 || counted[4] != joined) {
-    return check_failed("{} of {} SMs measured their latencies in time", counted[4], joined);
-  }
-  LaunchLatencies found;
-  DEMARC_TRY(found.sms, numbers.read<gpu::SmIndex>(joined));
-  DEMARC_TRY(const auto raw, sums.read<std::uint32_t>(std::size_t{joined} * count));
-  found.latencies.dimensions = joined;
-  found.latencies.values.resize(raw.size());
-  for (std::size_t row = 0; row < joined; ++row) {
-    for (std::size_t i = 0; i < count; ++i) {
-      found.latencies.values[i * joined + row] =
-          static_cast<float>(raw[row * count + i]) / (chained_loads * static_cast<float>(repeats));
-    }
-  }
-  return found;
 }
 
 Result<MemoryTimer::Field> MemoryTimer::make_field(const SmRoles& roles) const {

@@ -12,10 +12,6 @@ __device__ __forceinline__ u32 cycles() {
   return time;
 }
 
-__device__ __forceinline__ void doze(u32 max_nanoseconds) {
-  asm volatile("nanosleep.u32 %0;" ::"r"(max_nanoseconds));
-}
-
 __device__ __forceinline__ void store_zeros(u64 address) {
   asm volatile("st.global.cg.v4.u32 [%0], {%1,%1,%1,%1};" ::"l"(address), "r"(0) : "memory");
 }
@@ -65,64 +61,6 @@ extern "C" __global__ void demarc_hit_latency(u64 base, const u32* offsets, u32 
     }
     out[i] = static_cast<unsigned short>(best);
   }
-}
-
-// The same from every SM that one launch gets, whatever its number: where %smid counts the SMs of a
-// launch, only what one launch measures belongs together. One block an SM. After `gather_ns` no
-// more blocks join; `together` of them measure at a time while the others hold their SMs, SMs of
-// even numbers first: the two of a TPC share its way out and would shift each other by 0.1 to 0.3
-// cycles. counters (0 at launch): even ones arrived, odd ones, all, joined (even | odd << 16),
-// done. sums[row * count + i]: cycles of 8 * repeats loads of offsets[i]; sm_of_row[row]: %smid.
-// The sum, not the least: the least of a few readings depends on how the clocks of SM and L2 happen
-// to meet in a launch. Gives up after `limit_ns`.
-extern "C" __global__ void demarc_fingerprint(u64 base, const u32* offsets, u32 count, u32 together,
-                                              u32 repeats, u64 gather_ns, u64 limit_ns,
-                                              u32* counters, u32* sm_of_row, u32* sums, u32 never) {
-  if (threadIdx.x != 0) return;
-  volatile u32* watched = counters;
-  const u64 begin = nanoseconds();
-  const u32 odd = own_sm() & 1U;
-  const u32 rank = atomicAdd(&counters[odd], 1U);
-  if (atomicAdd(&counters[2], 1U) == 0) {
-    while (nanoseconds() - begin < gather_ns) {
-    }
-    const u32 evens = atomicAdd(&counters[0], 0U);
-    atomicExch(&counters[3], evens | atomicAdd(&counters[1], 0U) << 16);
-  }
-  u32 joined = watched[3];
-  for (; joined == 0; joined = watched[3]) {
-    if (nanoseconds() - begin > limit_ns) return;
-    doze(1000);
-  }
-  if (rank >= (odd != 0 ? joined >> 16 : joined & 0xffffU)) return;
-  const u32 first = odd != 0 ? joined & 0xffffU : 0;
-  const u32 before = first + rank / together * together;
-  while (watched[4] < before) {
-    if (nanoseconds() - begin > limit_ns) return;
-    doze(20000);
-  }
-  u32* out = sums + static_cast<u64>(first + rank) * count;
-  const u32 shift = static_cast<u32>(static_cast<u64>(count) * (rank % together) / together);
-  for (u32 step = 0; step < count; ++step) {
-    const u32 i = step + shift < count ? step + shift : step + shift - count;
-    u64 address = base + static_cast<u64>(offsets[i]) * 128;
-    u32 zero = load_word(address) & never;
-    u32 sum = 0;
-#pragma unroll 1
-    for (u32 repeat = 0; repeat < repeats; ++repeat) {
-      const u32 start = cycles();
-      address += start & zero;
-#pragma unroll
-      for (int k = 0; k < 8; ++k) {
-        zero = load_word(address) & never;
-        address += zero;
-      }
-      if (zero == 0) sum += cycles() - start;
-    }
-    out[i] = sum;
-  }
-  sm_of_row[first + rank] = own_sm();
-  atomicAdd(&counters[4], 1U);
 }
 
 // Goes `rounds` times (0: until every victim is done) over `count` chunks of 1 << chunk_shift

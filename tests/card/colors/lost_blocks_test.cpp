@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "demarc/card/colored_memory.hpp"
-#include "demarc/card/fingerprints.hpp"
 #include "demarc/card/memory_timer.hpp"
 #include "demarc/card/page_arena.hpp"
 #include "demarc/card/proof.hpp"
@@ -20,8 +19,6 @@ namespace demarc::cuda {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr const char* known_hash = "NVIDIA H100 80GB HBM3";
 
 // The stand-in behind a table some of whose functions are the test's.
 template <class Change>
@@ -107,71 +104,6 @@ TEST(LostBlocks, lines_that_do_not_fit_into_their_buffer_are_refused) {
   EXPECT_TRUE(probe_latencies(stream, kernels, buffer, 4352, 4, 1));
   EXPECT_EQ(probe_latencies(stream, kernels, buffer, 4352, 5, 1).error().message,
             "5 lines every 4352 bytes do not fit into a buffer of 17408 bytes");
-}
-
-TEST(LostBlocks, sms_that_did_not_measure_in_time_are_no_fingerprint) {
-  static bool tampered = false;
-  tampered = false;
-  const GpuPointer gpu = gpu_behind([](DriverApi& api) {
-    api.cuLaunchKernel = &launch_or_lose;
-    api.cuMemcpyDtoH_v2 = [](void* target, DevicePointer source, std::size_t bytes) {
-      const CuResult code = test::fake_driver()->api().cuMemcpyDtoH_v2(target, source, bytes);
-      // Five counters, of which the last is how many SMs were done.
-      if (tampered && bytes == 20) --static_cast<std::uint32_t*>(target)[4];
-      return code;
-    };
-  });
-  const MemoryTimer timer = MemoryTimer::create(gpu).value();
-  const PageArena arena = PageArena::create(gpu, 1).value();
-  const std::vector<std::uint64_t> offsets{0, 4096};
-  const auto measure = [&] { return timer.launch_latencies(arena.address(), offsets, 2, 3); };
-  before_launch = nullptr;
-  launches_left = 2;
-  EXPECT_EQ(measure()->sms.size(), 24U);
-  tampered = true;
-  EXPECT_EQ(measure().error().message, "23 of 24 SMs measured their latencies in time");
-  tampered = false;
-  const auto lost = measure();
-  ASSERT_FALSE(lost);
-  EXPECT_EQ(lost.error().kind, ErrorKind::check_failed);
-  EXPECT_EQ(lost.error().message, "0 of 0 SMs measured their latencies in time");
-}
-
-fake::FakeConfig card_of_known_hash(std::uint64_t client = 0) {
-  fake::FakeConfig config = fake::small_gpu();
-  std::snprintf(config.name, sizeof config.name, "%s", known_hash);
-  config.client = client;
-  config.client_hidden = true;
-  return config;
-}
-
-TEST(LostBlocks, fingerprints_of_launches_that_get_other_sms_are_refused) {
-  const GpuPointer gpu = gpu_behind([](DriverApi& api) { api.cuLaunchKernel = &launch_or_lose; },
-                                    card_of_known_hash());
-  const MemoryTimer timer = MemoryTimer::create(gpu).value();
-  const gpu::AddressMap map = known_address_map(known_hash).value();
-  before_launch = [] { test::configure(card_of_known_hash(0x3)); };
-  launches_left = 1;
-  const auto mixed = measure_fingerprints(timer, map, 2);
-  ASSERT_FALSE(mixed);
-  EXPECT_EQ(mixed.error().kind, ErrorKind::check_failed);
-  EXPECT_EQ(mixed.error().message, "fingerprints: launches got 24 and 4 SMs: is the card shared?");
-  launches_left = -1;
-  gpu::AddressMap small_pages = map;
-  small_pages.page_bytes = 1 << 20;
-  const auto refused = measure_fingerprints(timer, small_pages, 2);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
-  EXPECT_THAT(refused.error().message, HasSubstr("pages have 2097152 bytes here"));
-}
-
-// All 24 SMs in the table, or none: as beside another program.
-TEST(LostBlocks, of_some_sms_no_fingerprints_are_remembered) {
-  const auto card = test::fake_card(card_of_known_hash(0xfff & ~0x800U)).value();
-  EXPECT_FALSE(card->facts().fingerprints);
-  EXPECT_THAT(card->facts().notes,
-              testing::Contains("no fingerprints of the SMs: a launch got 22 of 24 SMs: is the "
-                                "card shared?"));
 }
 
 TEST(LostBlocks, facts_that_cannot_be_written_are_told_as_not_remembered) {

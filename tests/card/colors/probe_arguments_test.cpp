@@ -1,4 +1,4 @@
-// What probes ask the card for: on a real card proofs and fingerprints stand on it, the stand-in
+// What probes ask the card for: on a real card proofs stand on it, the stand-in
 // answers whatever is asked.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,6 @@
 
 #include "conformance.hpp"
 #include "demarc/card/colored_memory.hpp"
-#include "demarc/card/fingerprints.hpp"
 #include "demarc/card/launch_place.hpp"
 #include "demarc/card/memory_timer.hpp"
 #include "demarc/card/page_arena.hpp"
@@ -32,7 +31,6 @@ const std::map<std::string, std::vector<std::size_t>> argument_sizes{
     {"demarc_self_lines", {8, 8, 4}},
     {"demarc_latency", {8, 8, 4, 4, 4, 4, 8, 8}},
     {"demarc_hit_latency", {8, 8, 4, 8, 4, 4, 8, 4}},
-    {"demarc_fingerprint", {8, 8, 4, 4, 4, 8, 8, 8, 8, 8, 4}},
     {"demarc_streams", {40, 40, 8, 8, 8, 8, 8, 8}},
     {"demarc_copy_colored", {}},
 };
@@ -149,15 +147,6 @@ TEST(ProbeArguments, of_masked_and_affine_lanes_are_blocks_of_64_threads) {
   }
 }
 
-// As many fingerprints of each SM as are remembered together.
-TEST(ProbeArguments, of_a_card_with_a_known_hash_are_four_rounds_of_fingerprints) {
-  fake::FakeConfig config = fake::small_gpu();
-  std::snprintf(config.name, sizeof config.name, "NVIDIA H100 80GB HBM3");
-  const auto card = heard_card(true, config);
-  ASSERT_TRUE(card->facts().fingerprints);
-  EXPECT_EQ(heard["demarc_fingerprint"].size(), 4U);
-}
-
 TEST(ProbeArguments, of_clusters_on_a_small_card_are_one_of_each_size_at_least) {
   fake::FakeConfig config = fake::small_gpu();
   config.tpcs = 2;
@@ -201,23 +190,6 @@ TEST(ProbeArguments, of_a_topology_are_clusters_of_every_size_and_odd_strides) {
     EXPECT_EQ(one.arguments[4], sm);
     EXPECT_EQ(one.shared, whole_sm);
   }
-}
-
-TEST(ProbeArguments, of_fingerprints_are_those_of_the_documentation) {
-  const GpuPointer gpu = heard_gpu();
-  const MemoryTimer timer = MemoryTimer::create(gpu).value();
-  const auto map = known_address_map("NVIDIA H100 80GB HBM3").value();
-  ASSERT_TRUE(measure_fingerprints(timer, map));
-  ASSERT_EQ(heard["demarc_fingerprint"].size(), 1U);
-  const Heard& one = heard["demarc_fingerprint"][0];
-  EXPECT_EQ(one.blocks, 48U) << "what a client is shown may be less than it gets";
-  EXPECT_EQ(one.threads, 32U);
-  EXPECT_EQ(one.shared, whole_sm);
-  EXPECT_EQ(one.arguments[2], 2048U) << "chunks";
-  EXPECT_EQ(one.arguments[3], 8U) << "SMs at a time";
-  EXPECT_EQ(one.arguments[4], 16U) << "readings of a chunk";
-  EXPECT_EQ(one.arguments[5], 300'000U) << "ns until all SMs have joined";
-  EXPECT_EQ(one.arguments[6], 10'000'000'000U) << "ns until it is given up";
 }
 
 TEST(ProbeArguments, of_hits_are_eight_sms_at_a_time) {

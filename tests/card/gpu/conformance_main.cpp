@@ -14,11 +14,15 @@
 #include <sstream>
 
 #include "conformance.hpp"
+#include "demarc/base/files.hpp"
 #include "demarc/base/process.hpp"
+#include "demarc/card/proof.hpp"
 #include "demarc/driver/in_child.hpp"
 
 namespace demarc::test {
 namespace {
+
+constexpr std::uint64_t max_wrong_masks = 1000;
 
 struct Settings {
   cuda::Mode mode = cuda::Mode::none;
@@ -41,8 +45,7 @@ class Contract : public testing::Test {
   }
   std::vector<gpu::SmIndex> sms_used(cuda::CuStream stream) const {
     const auto& gpu = card->gpu();
-    const auto counts = cuda::DeviceBuffer::allocate(gpu, 4ULL * gpu->sm_count()).value();
-    EXPECT_TRUE(counts.fill(0));
+    const auto counts = cuda::placement_counters(gpu, card->kernels()).value();
     auto address = counts.address();
     cuda::DevicePointer none = 0;
     std::uint64_t spin = 3000;
@@ -51,9 +54,7 @@ class Contract : public testing::Test {
                                         64, 1, 1, 0, stream, arguments, nullptr),
               0);
     EXPECT_EQ(gpu->api().cuStreamSynchronize(stream), 0);
-    cuda::Placement placement;
-    placement.blocks = counts.read<std::uint32_t>(gpu->sm_count()).value();
-    return placement.used_sms();
+    return cuda::read_placement(counts, card->kernels())->used_sms();
   }
   cuda::CardPointer card;
 };
@@ -83,6 +84,40 @@ TEST_F(MaskContract, random_masks_never_leak) {
                 static_cast<unsigned long long>(settings().launches),
                 static_cast<unsigned long long>(settings().launches * card->gpu()->sm_count()));
   }
+}
+
+// As if the driver had mixed up two TPCs: one of the set gets the other's bit.
+TEST_F(MaskContract, wrong_masks_are_refused) {
+  std::string folder = (std::filesystem::temp_directory_path() / "demarc-masks-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  cuda::CardOptions options;
+  options.cache_folder = folder;
+  const std::string path = cuda::facts_path(*card->gpu(), options.cache_folder);
+  const auto tpcs = card->topology().tpc_count();
+  const std::uint64_t rounds = std::min<std::uint64_t>(settings().launches, max_wrong_masks);
+  Random random(12);
+  std::uint64_t refused = 0;
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    // The bits of the first TPC and of the last one are compared when a card is opened.
+    const gpu::TpcIndex inside(1 + random.below(tpcs - 2));
+    gpu::TpcIndex outside(1 + random.below(tpcs - 3));
+    if (outside >= inside) ++outside;
+    TpcSet set = random_set(random, tpcs);
+    set.insert(inside);
+    set.erase(outside);
+    cuda::CardFacts facts = card->facts();
+    auto& known = facts.device.topology.tpcs;
+    std::swap(known[inside].bit, known[outside].bit);
+    ASSERT_TRUE(write_file(path, facts_to_json(facts)));
+    const auto wrong = cuda::Card::open(card->gpu(), options);
+    ASSERT_TRUE(wrong) << wrong.error().message;
+    const auto proof = prove_partition(*wrong, set);
+    refused += !proof && proof.error().kind == ErrorKind::check_failed ? 1U : 0U;
+  }
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(refused, rounds);
+  std::printf("| %llu wrong masks, %llu refused\n", static_cast<unsigned long long>(rounds),
+              static_cast<unsigned long long>(refused));
 }
 
 TEST_F(MaskContract, streams_of_libraries_and_the_default_stream_obey_the_process_mask) {
@@ -177,7 +212,8 @@ bool run_mps() {
     environment.emplace_back("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", percentage);
     return start_self("mps", environment);
   };
-  bool good = show("mps", client("30"));
+  bool good = show("mask in mps", start_self("mask", options.set));
+  good &= show("mps", client("30"));
   auto first = client("50");
   auto second = client("50");
   good &= show("mps, 1 of 2", std::move(first));

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "fake_link.hpp"
 #include "fake_told.hpp"
 
 using namespace demarc::fake;  // NOLINT: exported symbols are not in a namespace
@@ -24,7 +25,12 @@ std::string file_content(const char* path) {
 // %stack16 16, and %busy 32 unless the driver is told to optimise little.
 CuResult make_module(FakeGpu& gpu, CuModule& module, const void* image, bool calm = false) {
   auto made = std::make_unique<FakeModule>();
-  made->text = static_cast<const char*>(image);
+  if (auto code = code_in(static_cast<const char*>(image))) {
+    made->text = std::move(code->ptx);
+    made->reading = code->reading;
+  } else {
+    made->text = static_cast<const char*>(image);
+  }
   // What is no text runs as the text of this file.
   const char* of_machine_code = std::getenv("DEMARC_FAKE_MACHINE_CODE");
   if (of_machine_code != nullptr && made->text.find(".version") == std::string::npos) {

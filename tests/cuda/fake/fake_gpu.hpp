@@ -35,6 +35,13 @@ enum class Params : std::uint32_t {
 };
 
 // Plain data: crosses a library boundary.
+// What the driver's linker makes of PTX.
+enum class Linker : std::uint32_t {
+  works,
+  refuses,
+  reads_otherwise,  // machine code without an S2R for %smid
+};
+
 struct FakeConfig {
   char name[32] = "Fake GPU";
   int cuda_version = 13000;
@@ -53,7 +60,9 @@ struct FakeConfig {
   bool callback = true;          // the export table exists
   bool descriptors_pass = true;  // launches reach the callback
   std::uint8_t descriptor_version = 0x40;
-  bool virtual_sms = false;  // %smid counts the SMs of a launch, as under MPS
+  bool virtual_sms = false;         // %smid counts the SMs of a launch, as under MPS
+  bool register_of_launch = false;  // and so does the register that else names SMs
+  Linker linker = Linker::works;
   std::uint64_t client =
       0;  // bit t: launches without a mask get TPC t, as in an MPS client; 0: all
   bool client_hidden = false;  // and the driver shows the whole card all the same
@@ -96,7 +105,6 @@ struct FakeConfig {
   std::uint64_t upset_until = 0;
   double upset_noise = 0;
   std::uint64_t upset_seed = 0;       // added to page_seed
-  double latency_offset = 0;          // cycles, of every SM: as at another clock
   std::uint64_t page_seed = 1;        // of what physical pages add to the hash of their chunks
   bool holds_stray = false;           // who notes where it runs notes the SM after its own
   bool peer_access = true;            // cards reach each other's memory

@@ -73,7 +73,8 @@ CuResult finish(FakeGpu& gpu, FakeStream* stream, const FakeLaunch& launch,
   const std::uint64_t blocks = std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
   if (probe && tpcs.size() > 1 && blocks <= gpu.config.crowded_blocks)
     tpcs.erase(tpcs.begin() + 1, tpcs.end());
-  const Placed placed = place(gpu, launch, tpcs);
+  Placed placed = place(gpu, launch, tpcs);
+  read_numbers(gpu.config, launch.function->module->reading, placed);
   if (placed.sm.empty()) {
     stream->hangs = true;
     ++gpu.hanging;

@@ -19,12 +19,14 @@ void chain_nodes(const FakeConfig& config, std::vector<Descriptor>& nodes);
 
 // Where the blocks of a launch run; empty when it can never start.
 struct Placed {
-  std::vector<std::uint32_t> number;  // %smid of each block
+  std::vector<std::uint32_t> number;  // what the code of each block takes for the number of its SM
   std::vector<std::uint32_t> sm;      // the SM that it is
 };
 
 [[nodiscard]] Placed place(FakeGpu& gpu, const FakeLaunch& launch,
                            const std::vector<std::uint32_t>& tpcs);
+// Numbers as the module reads them.
+void read_numbers(const FakeConfig& config, const FakeSmReading& reading, Placed& placed);
 // Its SMs: what a cluster can have at most.
 [[nodiscard]] std::uint32_t largest_gpc(const FakeConfig& config);
 

@@ -51,6 +51,17 @@ Placed place(FakeGpu& gpu, const FakeLaunch& launch, const std::vector<std::uint
   return placed;
 }
 
+void read_numbers(const FakeConfig& config, const FakeSmReading& reading, Placed& placed) {
+  constexpr std::uint32_t other_bits = 0x200002a5;  // the number of the warp, and more
+  for (std::size_t b = 0; b < placed.sm.size(); ++b) {
+    std::uint32_t& number = placed.number[b];
+    if (reading.of_card) {
+      number = (config.register_of_launch ? number : placed.sm[b]) << 20U | other_bits;
+    }
+    if (reading.cut) number = number >> 20U & 0x1ffU;
+  }
+}
+
 std::uint32_t largest_gpc(const FakeConfig& config) {
   std::map<std::uint32_t, std::uint32_t> sms;
   std::uint32_t most = 0;

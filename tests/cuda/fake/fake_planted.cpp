@@ -82,8 +82,8 @@ double slice_latency(FakeGpu& gpu, std::uint32_t sm, std::uint64_t address) {
   const bool far =
       gpu.config.remainders && gpu.config.side[sm / gpu.config.sms_per_tpc] != chunk.side;
   std::normal_distribution<double> noise(0, noise_of(gpu));
-  return 250 + gpu.config.latency_offset + (far ? 100 : 0) +
-         static_cast<double>(scrambled(chunk.slice * 1024 + sm) % 64) + noise(gpu.random);
+  return 250 + (far ? 100 : 0) + static_cast<double>(scrambled(chunk.slice * 1024 + sm) % 64) +
+         noise(gpu.random);
 }
 
 }  // namespace demarc::fake

@@ -66,30 +66,6 @@ void run_streams(FakeGpu& gpu, FakeStream* stream, const std::vector<std::uint64
   }
 }
 
-// A block an SM; the blocks that find no SM left come too late.
-void run_fingerprint(FakeGpu& gpu, const std::vector<std::uint64_t>& a, const Placed& placed) {
-  const auto* offsets = reinterpret_cast<const std::uint32_t*>(a[1]);
-  const auto count = static_cast<std::size_t>(a[2]);
-  const double loads = 8.0 * static_cast<double>(a[4]);
-  auto* counters = reinterpret_cast<std::uint32_t*>(a[7]);
-  auto* numbers = reinterpret_cast<std::uint32_t*>(a[8]);
-  auto* sums = reinterpret_cast<std::uint32_t*>(a[9]);
-  std::set<std::uint32_t> taken;
-  for (std::size_t b = 0; b < placed.sm.size(); ++b) {
-    if (!taken.insert(placed.sm[b]).second) continue;
-    const std::size_t rank = taken.size() - 1;
-    numbers[rank] = placed.number[b];
-    for (std::size_t i = 0; i < count; ++i) {
-      sums[rank * count + i] = static_cast<std::uint32_t>(
-          loads * slice_latency(gpu, placed.sm[b], a[0] + std::uint64_t{offsets[i]} * 128) + 0.5);
-    }
-  }
-  // Of the SMs with even and with odd numbers.
-  const auto odd = static_cast<std::uint32_t>(taken.size() / 2);
-  counters[4] = static_cast<std::uint32_t>(taken.size());
-  counters[3] = (counters[4] - odd) | odd << 16U;
-}
-
 void run_hit_latency(FakeGpu& gpu, const std::vector<std::uint64_t>& a, const Placed& placed) {
   const auto* offsets = reinterpret_cast<const std::uint32_t*>(a[1]);
   const auto* slot_of_sm = reinterpret_cast<const std::int32_t*>(a[3]);
@@ -156,8 +132,6 @@ std::vector<Output> outputs_of(const FakeGpu& gpu, const FakeLaunch& launch) {
   if (name == "demarc_self_lines") return {{a[0], a[1] * (a[2] - 1) + 8}};
   if (name == "demarc_latency") return {{a[6], 4}, {a[7], 4 * a[2]}};
   if (name == "demarc_hit_latency") return {{a[6], 2 * a[2] * a[4]}};
-  if (name == "demarc_fingerprint")
-    return {{a[7], 20}, {a[8], 4 * blocks}, {a[9], 4 * a[2] * blocks}};
   if (name == "demarc_streams") return {{a[14], 8 * sms}};
   if (name == "demarc_hold") return {{a[0], 24 * blocks}};
   if (name == "demarc_affine") return {{a[1], 4}, {a[3], 4 * a[2]}};
@@ -169,7 +143,7 @@ std::vector<Output> outputs_of(const FakeGpu& gpu, const FakeLaunch& launch) {
 
 // Kernels that measure time count on the threads that they were written for.
 std::uint32_t wanted_threads(const std::string& name) {
-  if (name == "demarc_latency" || name == "demarc_hit_latency" || name == "demarc_fingerprint") {
+  if (name == "demarc_latency" || name == "demarc_hit_latency") {
     return 32;
   }
   return name == "demarc_streams" ? 1024 : 0;
@@ -219,7 +193,6 @@ const std::vector<std::size_t>* probe_arguments(const std::string& name) {
       {"demarc_affine", {8, 8, 4, 8, 8}},
       {"demarc_hold", {8, 8}},
       {"demarc_hit_latency", {8, 8, 4, 8, 4, 4, 8, 4}},
-      {"demarc_fingerprint", {8, 8, 4, 4, 4, 8, 8, 8, 8, 8, 4}},
       {"demarc_streams", {40, 40, 8, 8, 8, 8, 8, 8}},
       {"demarc_copy_colored", {sizeof(colored_layout<remainders>), 8, 8, 4}}};
   const auto found = sizes.find(name);
@@ -237,15 +210,11 @@ CuResult wrong_with_probe(const FakeGpu& gpu, const FakeLaunch& launch) {
   for (const Output& output : outputs_of(gpu, launch)) {
     if (!gpu.fits(output.address, output.bytes)) return error_illegal_address;
   }
-  const bool agree =
-      name == "demarc_streams"        ? streams_agree(gpu, a)
-      : name == "demarc_latency"      ? lines_lead_to_themselves(a)
-      : name == "demarc_copy_colored" ? vectors_agree(gpu, a)
-      : name == "demarc_hit_latency"  ? a[7] == 0  // what is loaded changes nothing
-      : name == "demarc_fingerprint"
-          ? a[10] == 0 && std::all_of(at<std::uint32_t>(a[7]), at<std::uint32_t>(a[7]) + 5,
-                                      [](auto count) { return count == 0; })
-          : true;
+  const bool agree = name == "demarc_streams"        ? streams_agree(gpu, a)
+                     : name == "demarc_latency"      ? lines_lead_to_themselves(a)
+                     : name == "demarc_copy_colored" ? vectors_agree(gpu, a)
+                     : name == "demarc_hit_latency"  ? a[7] == 0  // what is loaded changes nothing
+                                                     : true;
   return agree ? cuda::cu_success : error_timeout;
 }
 
@@ -260,6 +229,10 @@ void run_probe(FakeGpu& gpu, FakeStream* stream, const FakeLaunch& launch, const
   const std::string& name = launch.function->name;
   if (name == "demarc_where") {
     for (std::size_t b = 0; b < where.size(); ++b) {
+      if (!gpu.fits(a[0], 4 * (where[b] + std::size_t{1}))) {
+        gpu.broken = error_illegal_address;
+        return;
+      }
       at<std::uint32_t>(a[0])[where[b]] += 1;
       if (a[1] != 0) at<std::uint32_t>(a[1])[b] = where[b];
     }
@@ -277,8 +250,6 @@ void run_probe(FakeGpu& gpu, FakeStream* stream, const FakeLaunch& launch, const
     }
   } else if (name == "demarc_hit_latency") {
     run_hit_latency(gpu, a, placed);
-  } else if (name == "demarc_fingerprint") {
-    run_fingerprint(gpu, a, placed);
   } else if (name == "demarc_streams") {
     run_streams(gpu, stream, a, placed);
   } else if (name == "demarc_copy_colored") {

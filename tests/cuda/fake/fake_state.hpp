@@ -99,8 +99,15 @@ struct FakeFunction {
   int dynamic_shared = 48 << 10;            // bytes that a launch may ask for
 };
 
+// How the code of a module learns on which SM it runs.
+struct FakeSmReading {
+  bool of_card = false;  // from the register that names the SM; else %smid
+  bool cut = false;      // its bits 20 to 28 alone
+};
+
 struct FakeModule {
   std::string text;
+  FakeSmReading reading;
   std::map<std::string, std::unique_ptr<FakeFunction>> functions;
   std::optional<emulate::LoadedModule> loaded;  // once it is needed
 };

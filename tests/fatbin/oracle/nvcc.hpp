@@ -27,8 +27,9 @@ int main() { return 0; }
 // nvcc in a folder of its own, with the intermediate files kept there.
 class Nvcc {
  public:
-  explicit Nvcc(const std::string& name) : folder_(demarc::test::fresh_folder(name)) {
-    EXPECT_TRUE(write_file(folder_ / "program.cu", program_source));
+  explicit Nvcc(const std::string& name, const std::string& source = program_source)
+      : folder_(demarc::test::fresh_folder(name)) {
+    EXPECT_TRUE(write_file(folder_ / "program.cu", source));
   }
 
   // Runs nvcc and reads what it wrote.

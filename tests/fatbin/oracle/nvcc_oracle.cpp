@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "demarc/fatbin/managed.hpp"
+#include "demarc/fatbin/special_registers.hpp"
 #include "nvcc.hpp"
 
 namespace demarc::fatbin::test {
@@ -57,6 +58,31 @@ TEST(NvccPrograms, machine_code_says_what_is_managed_on_every_target) {
     const FileImages file =
         nvcc.images({"-cubin", std::string("-arch=") + target}, "program.cubin");
     EXPECT_EQ(managed_in_all(file), std::vector<std::string>{"total"}) << target;
+  }
+}
+
+// The numbers of registers are those that ptxas gives to what PTX names.
+TEST(NvccPrograms, special_registers_are_where_they_are_looked_for) {
+  const Nvcc nvcc("fatbin_oracle_registers", R"(
+extern "C" __global__ void numbers(unsigned* a) {
+  unsigned sm, lane, warp;
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+  asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+  asm volatile("mov.u32 %0, %%warpid;" : "=r"(warp));
+  a[0] = sm; a[1] = lane; a[2] = warp;
+}
+)");
+  for (const char* target : {"sm_75", "sm_80", "sm_90", "sm_90a"}) {
+    nvcc.images({"-cubin", std::string("-arch=") + target}, "program.cubin");
+    const std::string cubin = read_file(nvcc.folder() / "program.cubin").value();
+    for (const auto which :
+         {SpecialRegister::launch_sm, SpecialRegister::lane_id, SpecialRegister::virtual_id}) {
+      std::string changed = cubin;
+      EXPECT_EQ(
+          replace_special_register(changed, which, SpecialRegister::virtual_id, "cubin").value(),
+          1U)
+          << target << ", register " << static_cast<int>(which);
+    }
   }
 }
 
