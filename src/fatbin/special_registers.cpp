@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint32_t first_sm = 70;
 constexpr std::size_t instruction_bytes = 16;
-constexpr std::size_t register_byte = 9;  // of an instruction
+constexpr std::size_t register_byte = 9;  // in an instruction
 constexpr std::uint16_t opcode_mask = 0xfff;
 constexpr std::uint16_t s2r = 0x919;
 constexpr std::uint16_t s2ur = 0x9c3;

@@ -164,7 +164,7 @@ void add_distributions(Page& page, const StudyResult& result, const ModeSummary&
     plot.value.name = "kernel time";
     plot.value.unit = "us";
     for (const study::Cell& cell : result.cells) {
-      if (cell.mode != mode.mode || cell.victim != victim || !cell.error.empty()) continue;
+      if (cell.mode != mode.mode || cell.victim != victim || !counts(cell)) continue;
       Sample sample{.name = neighbour_name(result, cell), .values = {}};
       for (const double ns : cell.samples_ns) sample.values.push_back(ns / 1e3);
       plot.samples.push_back(std::move(sample));

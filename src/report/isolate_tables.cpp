@@ -154,6 +154,7 @@ Table runs_table(const StudyResult& result, const ModeSummary& mode) {
   for (const study::Cell& cell : result.cells) {
     if (cell.mode != mode.mode) continue;
     const auto& t = cell.times;
+    if (!cell.not_run.empty()) continue;
     table.rows.push_back({report::Cell(result.plan.victims[cell.victim].name),
                           report::Cell(neighbour_name(result, cell)),
                           count_cell(static_cast<std::int64_t>(t.count)), digits_cell(t.mean / 1e3),

@@ -143,6 +143,7 @@ Result<Fidelity> compare(const std::vector<MeasuredTime>& measured, const StudyR
     if (cell.mode != 0) continue;
     const std::string& victim = plan.victims[cell.victim].name;
     if (!cell.error.empty()) return check_failed("{}: {}", victim, cell.error);
+    if (!cell.not_run.empty()) return missing_capability("{}: {}", victim, cell.not_run);
     DEMARC_TRY(const double alone, table.at(mode, victim, ""));
     if (!cell.aggressor) {  // the first of its victim
       idle = cell.times.mean;

@@ -135,6 +135,11 @@ Result<gpu::Device> Executor::description() const {
   return missing_capability("{} has no description of a GPU", context().device);
 }
 
+Result<std::uint64_t> Executor::bytes_of_part(const Mode& /*mode*/, std::uint32_t /*parts*/) const {
+  return missing_capability("{}: the memory of a part is not known before it is used",
+                            context().device);
+}
+
 Result<WorkloadCode> Executor::code_of(const Workload& workload) const {
   return missing_capability("{}: {} has no code for it", workload.name, context().device);
 }

@@ -52,6 +52,7 @@ Json plan_json(const Plan& plan) {
 Json cell_json(const Plan& plan, const Cell& cell) {
   Json out{{"mode", plan.modes[cell.mode].name()}, {"victim", plan.victims[cell.victim].name}};
   out["aggressor"] = cell.aggressor ? Json(plan.aggressors[*cell.aggressor].name) : Json(nullptr);
+  if (!cell.not_run.empty()) out["not_run"] = cell.not_run;
   if (!cell.error.empty()) out["error"] = cell.error;
   if (!cell.remarks.empty()) out["remarks"] = cell.remarks;
   out["discarded"] = cell.discarded;
@@ -91,6 +92,12 @@ Json tail_json(const TailSummary& tail) {
   return {{"p99", over_json(tail.p99)}, {"worst", std::move(worst)}};
 }
 
+Json names_at(const std::vector<Workload>& workloads, const std::vector<std::size_t>& indices) {
+  Json names = Json::array();
+  for (const std::size_t index : indices) names.push_back(workloads[index].name);
+  return names;
+}
+
 Json mode_json(const Plan& plan, const ModeSummary& mode) {
   Json out{{"mode", plan.modes[mode.mode].name()}};
   if (!mode.unavailable.empty()) {
@@ -99,7 +106,7 @@ Json mode_json(const Plan& plan, const ModeSummary& mode) {
   }
   if (!mode.failure.empty()) {
     out["failure"] = mode.failure;
-    return out;
+    if (mode.victims.empty()) return out;
   }
   Json rows = Json::array();
   for (const Variation& row : mode.victims) {
@@ -114,6 +121,7 @@ Json mode_json(const Plan& plan, const ModeSummary& mode) {
                     {"run_worst", worst_json(plan, row.run_tail.worst)},
                     {"normalized_idle", row.normalized_idle},
                     {"normalized_worst", row.normalized_worst}});
+    if (!row.missing.empty()) rows.back()["missing"] = names_at(plan.aggressors, row.missing);
   }
   out["account"] = mode.account;
   out["mean"] = over_json(mode.mean);

@@ -63,8 +63,14 @@ bool prefer_undivided_memory(const StudyResult& result, std::vector<const ModeSu
   return true;
 }
 
+bool is_complete(const StudyResult& result, const ModeSummary& mode) {
+  return mode.failure.empty() && mode.victims.size() == result.plan.victims.size() &&
+         std::all_of(mode.victims.begin(), mode.victims.end(),
+                     [](const Variation& row) { return row.missing.empty(); });
+}
+
 struct Judged {
-  std::vector<const ModeSummary*> modes;  // those that ran every victim, the best first
+  std::vector<const ModeSummary*> modes;  // those that ran all of their cells, the best first
   bool better_whole = false;              // see colors_buy_nothing()
 };
 
@@ -72,7 +78,7 @@ Judged judge(const StudyResult& result) {
   Judged judged;
   auto& modes = judged.modes;
   for (const ModeSummary& mode : result.modes) {
-    if (mode.victims.size() == result.plan.victims.size()) modes.push_back(&mode);
+    if (is_complete(result, mode)) modes.push_back(&mode);
   }
   std::stable_sort(modes.begin(), modes.end(), [](const ModeSummary* a, const ModeSummary* b) {
     return a->mean.maximum < b->mean.maximum;

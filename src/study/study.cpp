@@ -49,6 +49,10 @@ class StudyProgress {
   std::size_t total_;
 };
 
+double in_gib(std::uint64_t bytes) {
+  return static_cast<double>(bytes) / (1ULL << 30U);
+}
+
 struct SoloRun {
   Baseline baseline;
   Outputs outputs;
@@ -78,6 +82,7 @@ Result<void> run_mode(const Plan& plan, Stage& stage, std::size_t mode,
   for (std::uint32_t round = 0; round < plan.rounds; ++round) {
     for (const Visit& visit : visit_order(plan, mode, round)) {
       Cell& cell = cells[cell_index(plan, mode, visit)];
+      if (!counts(cell)) continue;
       const std::string pair =
           fmt::format("{} beside {}", plan.victims[visit.victim].name,
                       visit.aggressor ? plan.aggressors[*visit.aggressor].name : "-");
@@ -88,20 +93,75 @@ Result<void> run_mode(const Plan& plan, Stage& stage, std::size_t mode,
                                  &solo[visit.victim].outputs},
                                 cell);
       if (!visited) {
+        cell.samples_ns.clear();  // those of this visit are in doubt
         return tl::unexpected(
             Error{visited.error().kind, fmt::format("{}: {}", pair, visited.error().message)});
       }
     }
   }
-  return finish_lanes(stage);
+  return {};
 }
 
-// A mode that is unavailable or failed has no figures, though some of its cells were run.
+// Leaves out the cells whose workloads need more memory than a part has, before anything runs.
+// What is not known of a workload or a mode is found out when it runs.
+void check_memory(const Plan& plan, const Executor& executor, std::vector<Cell>& cells) {
+  const auto bytes_of = [&executor](const Workload& workload) -> std::uint64_t {
+    const auto code = executor.code_of(workload);
+    std::uint64_t bytes = 0;
+    if (!code) return bytes;
+    for (const gpu::Buffer& buffer : code->launch.buffers) bytes += buffer.bytes;
+    return bytes;
+  };
+  const auto needs_of = [&](const std::vector<Workload>& workloads) {
+    std::vector<std::uint64_t> needs;
+    for (const Workload& workload : workloads) needs.push_back(bytes_of(workload));
+    return needs;
+  };
+  const auto victims = needs_of(plan.victims);
+  const auto aggressors = needs_of(plan.aggressors);
+  for (std::size_t mode = 0; mode < plan.modes.size(); ++mode) {
+    const auto room = executor.bytes_of_part(plan.modes[mode], plan.parts);
+    if (!room) continue;
+    const auto check = [&](Cell& cell, const Workload& workload, std::uint64_t bytes) {
+      if (bytes <= *room || !cell.not_run.empty()) return;
+      cell.not_run = fmt::format("{} needs {:.1f} GiB, and a part has {:.1f} GiB", workload.name,
+                                 in_gib(bytes), in_gib(*room));
+    };
+    for (Cell& cell : cells) {
+      if (cell.mode != mode) continue;
+      check(cell, plan.victims[cell.victim], victims[cell.victim]);
+      if (!cell.aggressor) continue;
+      check(cell, plan.aggressors[*cell.aggressor], aggressors[*cell.aggressor]);
+    }
+  }
+}
+
+// Why a mode ran none of its cells; nothing if it ran one.
+std::string nothing_ran(const std::vector<Cell>& cells, std::size_t mode) {
+  std::string why;
+  for (const Cell& cell : cells) {
+    if (cell.mode != mode) continue;
+    if (cell.not_run.empty()) return "";
+    if (why.empty()) why = cell.not_run;
+  }
+  return why;
+}
+
+// A mode that is unavailable has no figures, though some of its cells may have run. One that failed
+// keeps those that had run by then.
 void drop_cells(StudyResult& result) {
   std::erase_if(result.cells, [&](const Cell& cell) {
     const ModeSummary& mode = result.modes[cell.mode];
-    return !mode.unavailable.empty() || !mode.failure.empty();
+    return !mode.unavailable.empty() ||
+           (!mode.failure.empty() && counts(cell) && cell.samples_ns.empty());
   });
+}
+
+// What lanes answered that end with an error counts no more.
+void forget_mode(std::vector<Cell>& cells, std::size_t mode) {
+  for (Cell& cell : cells) {
+    if (cell.mode == mode) cell.samples_ns.clear();
+  }
 }
 
 std::string name_of(const Plan& plan, const Cell& cell) {
@@ -142,6 +202,7 @@ Result<StudyResult> run_study(const Plan& plan, Executor& executor, const Progre
     prepared = 0.95;
     report_progress(progress, prepared * share, what);
   };
+  check_memory(plan, executor, result.cells);
   DEMARC_CHECK(executor.prepare(plan, preparing));
   const Progress running = [&](double share, std::string_view what) {
     report_progress(progress, prepared + (1 - prepared) * share, what);
@@ -164,8 +225,17 @@ Result<StudyResult> run_study(const Plan& plan, Executor& executor, const Progre
     if (stage) {
       summary.account = (*stage)->account();
       ran = run_mode(plan, **stage, mode, solo, result.cells, steps);
+      if (auto finished = finish_lanes(**stage); !finished) {
+        forget_mode(result.cells, mode);
+        if (ran) ran = finished;
+      }
     } else {
       ran = tl::unexpected(stage.error());
+    }
+    if (ran) {
+      if (auto why = nothing_ran(result.cells, mode); !why.empty()) {
+        ran = missing_capability("{}", why);
+      }
     }
     if (ran) continue;
     if (ran.error().kind == ErrorKind::invalid_input) return tl::unexpected(ran.error());
@@ -192,6 +262,9 @@ Result<StudyResult> run_study(const Plan& plan, Executor& executor, const Progre
 std::vector<std::string> remarks_of(const StudyResult& result) {
   std::vector<std::string> out;
   for (const Cell& cell : result.cells) {
+    if (!cell.not_run.empty()) {
+      out.push_back(fmt::format("{}: not run: {}", name_of(result.plan, cell), cell.not_run));
+    }
     for (const std::string& remark : cell.remarks) {
       out.push_back(fmt::format("{}: {}", name_of(result.plan, cell), remark));
     }

@@ -19,7 +19,8 @@ std::span<const double> whole_runs(const Cell& cell) {
   return cell.runs_ns.empty() ? cell.samples_ns : cell.runs_ns;
 }
 
-// The row of one victim, or nothing when one of its runs is missing or computed a wrong result.
+// The row of one victim, or nothing if it has no figures beside an idle neighbour or beside any
+// aggressor.
 std::optional<Variation> variation_of(const StudyResult& result, std::size_t mode,
                                       const Baseline& baseline) {
   const Cell* idle = find_cell(result, mode, baseline.victim, std::nullopt);
@@ -29,23 +30,29 @@ std::optional<Variation> variation_of(const StudyResult& result, std::size_t mod
   const double norm = static_cast<double>(result.plan.parts) * baseline.times.mean;
   row.normalized_idle = idle->times.mean / norm;
   row.normalized_worst = row.normalized_idle;
+  bool first = true;
   for (std::size_t b = 0; b < result.plan.aggressors.size(); ++b) {
     const Cell* loaded = find_cell(result, mode, baseline.victim, b);
-    if (loaded == nullptr || loaded->times.count == 0) return std::nullopt;
+    if (loaded == nullptr || loaded->times.count == 0) {
+      row.missing.push_back(b);
+      continue;
+    }
     const Estimate mean = variation_percent(loaded->times, idle->times);
-    if (b == 0 || mean.value > row.mean_percent.value) {
+    if (first || mean.value > row.mean_percent.value) {
       row.mean_percent = mean;
       row.worst_for_mean = b;
     }
     add_neighbour(row.tail, b, loaded->samples_ns, idle->samples_ns);
     const Estimate run = variation_percent(loaded->runs, idle->runs);
-    if (b == 0 || run.value > row.run_percent.value) {
+    if (first || run.value > row.run_percent.value) {
       row.run_percent = run;
       row.worst_for_run = b;
     }
+    first = false;
     add_neighbour(row.run_tail, b, whole_runs(*loaded), whole_runs(*idle));
     row.normalized_worst = std::max(row.normalized_worst, loaded->times.mean / norm);
   }
+  if (first) return std::nullopt;
   return row;
 }
 

@@ -1,6 +1,7 @@
 // Writes a study as text for a terminal.
 #include <optional>
 
+#include "demarc/base/text.hpp"
 #include "demarc/study/study.hpp"
 
 namespace demarc::study {
@@ -76,14 +77,30 @@ std::string row_text(const StudyResult& result, const ModeSummary& mode, const C
   return out + fmt::format("{:>6.2f} {:>6.2f}\n", row.normalized_idle, row.normalized_worst);
 }
 
+// The notes and errors at the end say why.
+std::string missing_text(const Plan& plan, const Variation& row) {
+  if (row.missing.empty()) return "";
+  std::string names;
+  for (const std::size_t aggressor : row.missing) {
+    append(names, "{}{}", names.empty() ? "" : ", ", plan.aggressors[aggressor].name);
+  }
+  return fmt::format("    without figures beside {}\n", names);
+}
+
 std::string table_of_mode(const StudyResult& result, const ModeSummary& mode) {
   std::string out = fmt::format("\n{}", result.plan.modes[mode.mode].name());
   if (!mode.unavailable.empty()) return out + fmt::format(": not run: {}\n", mode.unavailable);
-  if (!mode.failure.empty()) return out + fmt::format(": FAILED: {}\n", mode.failure);
+  if (!mode.failure.empty()) {
+    out += fmt::format(": FAILED: {}\n", mode.failure);
+    if (mode.victims.empty()) return out;
+    out += "  Figures of the cells that had run before:";
+  }
   out += mode.account.empty() ? "\n" : fmt::format(" ({})\n", mode.account);
   const Columns columns = columns_of(mode);
   out += heading_of(columns);
-  for (const Variation& row : mode.victims) out += row_text(result, mode, columns, row);
+  for (const Variation& row : mode.victims) {
+    out += row_text(result, mode, columns, row) + missing_text(result.plan, row);
+  }
   if (mode.victims.size() > 1) {  // of one victim the row says it
     out += fmt::format("  variation over {} victims: {}\n", mode.victims.size(),
                        averages(mode.mean, mode.tail));
@@ -166,7 +183,7 @@ std::string study_csv(const StudyResult& result) {
       "mode,victim,aggressor,runs,kernels_mean_us,kernels_p50_us,kernels_p99_us,kernels_worst_us,"
       "run_mean_us,run_p99_us,run_worst_us\n";
   for (const Cell& cell : result.cells) {
-    if (!cell.error.empty()) continue;
+    if (!counts(cell)) continue;
     out += fmt::format(
         "{},{},{},{}", plan.modes[cell.mode].name(), csv_field(plan.victims[cell.victim].name),
         cell.aggressor ? csv_field(plan.aggressors[*cell.aggressor].name) : "-", cell.times.count);

@@ -23,14 +23,11 @@ std::string output_fault(const Outputs& seen, const Outputs& solo) {
   return {};
 }
 
-// The aggressor at work in lanes 1 ... n-1.
+// The loaded aggressor at work in lanes 1 ... n-1.
 class AggressorsRunning {
  public:
-  static Result<AggressorsRunning> begin(Stage& stage, const Workload& aggressor) {
+  static Result<AggressorsRunning> begin(Stage& stage) {
     AggressorsRunning running(stage);
-    for (std::uint32_t i = 1; i < stage.lanes(); ++i) {
-      DEMARC_CHECK(stage.lane(i).load(aggressor));
-    }
     for (std::uint32_t i = 1; i < stage.lanes(); ++i) {
       DEMARC_CHECK(stage.lane(i).start());
       running.started_ = i;
@@ -84,6 +81,15 @@ Result<void> aggressor_error(const Workload& aggressor, Result<void> outcome, Ce
   return {};
 }
 
+// A workload that a lane does not take leaves the lane as it was, so other cells can run. A failed
+// check, such as a worker that died, ends the mode.
+Result<void> load_error(const Result<void>& loaded, Cell& cell) {
+  if (loaded.error().kind == ErrorKind::check_failed) return loaded;
+  const bool lacking = loaded.error().kind == ErrorKind::missing_capability;
+  (lacking ? cell.not_run : cell.error) = loaded.error().message;
+  return {};
+}
+
 Result<void> time_victim(const StoppingRule& rule, Lane& victim, const Outputs& solo, Cell& cell) {
   DEMARC_TRY(const std::uint32_t discarded,
              take_samples(victim, rule, cell.samples_ns, cell.runs_ns));
@@ -134,10 +140,13 @@ Result<Outputs> solo_outputs(Lane& lane, const Workload& victim) {
 
 Result<void> visit_cell(const StoppingRule& rule, Stage& stage, const VisitPair& pair, Cell& cell) {
   Lane& victim = stage.lane(0);
-  DEMARC_CHECK(victim.load(*pair.victim));
+  if (auto loaded = victim.load(*pair.victim); !loaded) return load_error(loaded, cell);
   if (pair.aggressor == nullptr) return time_victim(rule, victim, *pair.solo, cell);
   const Workload& aggressor = *pair.aggressor;
-  auto running = AggressorsRunning::begin(stage, aggressor);
+  for (std::uint32_t i = 1; i < stage.lanes(); ++i) {
+    if (auto loaded = stage.lane(i).load(aggressor); !loaded) return load_error(loaded, cell);
+  }
+  auto running = AggressorsRunning::begin(stage);
   if (!running) return aggressor_error(aggressor, tl::unexpected(running.error()), cell);
   // Its outputs too, beside the aggressor.
   DEMARC_CHECK(time_victim(rule, victim, *pair.solo, cell));

@@ -19,9 +19,11 @@ struct Script {
   std::vector<double> sample{100};
   // Where it is set: one time of the victim beside what runs in the other parts, null for nothing.
   std::function<double(const Workload& victim, const Workload* neighbour)> time;
-  const Workload* running = nullptr;  // in the other parts
-  NeighbourMeans means;               // of neighbours
-  std::uint32_t sms = 0;              // of the device
+  const Workload* running = nullptr;           // in the other parts
+  NeighbourMeans means;                        // of neighbours
+  std::uint32_t sms = 0;                       // of the device
+  std::map<std::string, std::uint64_t> bytes;  // of a workload's buffers
+  std::map<std::string, std::uint64_t> room;   // of a part, by the mode's name
   // Why lanes do not take a workload; empty: they do.
   std::function<std::string(const Workload& workload)> refuses;
 
@@ -111,6 +113,19 @@ class ScriptedExecutor : public Executor {
   }
   Result<NeighbourMeans> neighbour_means(const Mode&, std::uint32_t) const override {
     return script_.means;
+  }
+  Result<WorkloadCode> code_of(const Workload& workload) const override {
+    const auto known = script_.bytes.find(workload.name);
+    if (known == script_.bytes.end()) return Executor::code_of(workload);
+    WorkloadCode code;
+    code.launch.buffers.resize(2);
+    for (gpu::Buffer& buffer : code.launch.buffers) buffer.bytes = known->second / 2;
+    return code;
+  }
+  Result<std::uint64_t> bytes_of_part(const Mode& mode, std::uint32_t parts) const override {
+    const auto known = script_.room.find(mode.name());
+    if (known == script_.room.end()) return Executor::bytes_of_part(mode, parts);
+    return known->second;
   }
   Result<std::unique_ptr<Stage>> whole() override {
     return std::make_unique<ScriptedStage>(script_, "whole", 1);

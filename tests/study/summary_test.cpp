@@ -115,7 +115,7 @@ TEST(Summary, averages_and_maxima_are_over_the_victims_of_the_mode) {
   EXPECT_EQ(result.modes[0].mean.victims, 0U);
 }
 
-TEST(Summary, a_victim_with_one_cell_missing_or_wrong_has_no_row) {
+TEST(Summary, a_victim_has_a_row_of_the_cells_that_count_and_none_without_an_idle_neighbour) {
   for (std::size_t which = 0; which < 4; ++which) {  // idle and each aggressor of the first victim
     StudyResult missing = with_times();
     missing.cells.erase(missing.cells.begin() + static_cast<std::ptrdiff_t>(which));
@@ -124,10 +124,26 @@ TEST(Summary, a_victim_with_one_cell_missing_or_wrong_has_no_row) {
     wrong.cells[which].times = {};
     summarize(wrong);
     for (const StudyResult* result : {&missing, &wrong}) {
-      ASSERT_EQ(result->modes[1].victims.size(), 1U) << which;
-      EXPECT_EQ(result->modes[1].victims[0].victim, 1U);
+      const auto& rows = result->modes[1].victims;
+      EXPECT_EQ(rows.back().victim, 1U);
+      EXPECT_TRUE(rows.back().missing.empty());
+      ASSERT_EQ(rows.size(), which == 0 ? 1U : 2U) << which;
+      if (which == 0) continue;
+      EXPECT_EQ(rows[0].missing, std::vector<std::size_t>{which - 1});
+      EXPECT_NE(rows[0].worst_for_mean, which - 1);
+      EXPECT_NE(rows[0].worst_for_run, which - 1);
     }
   }
+}
+
+TEST(Summary, a_victim_without_a_cell_beside_an_aggressor_has_no_row) {
+  StudyResult result = with_times();
+  for (Cell& cell : result.cells) {
+    if (cell.victim == 0 && cell.aggressor) cell.times = {};
+  }
+  summarize(result);
+  ASSERT_EQ(result.modes[1].victims.size(), 1U);
+  EXPECT_EQ(result.modes[1].victims[0].victim, 1U);
 }
 
 TEST(Summary, text_and_json_give_the_worst_its_own_name_and_no_p99) {

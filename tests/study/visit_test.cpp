@@ -121,7 +121,9 @@ TEST(Visit, a_check_that_fails_in_a_mode_is_an_error_of_the_mode_and_the_others_
     EXPECT_EQ(result->modes[1].victims.size(), 1U) << when;
     ASSERT_EQ(result->errors.size(), 1U) << when;
     EXPECT_TRUE(result->errors[0].starts_with("mask: ")) << result->errors[0];
-    for (const Cell& cell : result->cells) EXPECT_EQ(cell.mode, 1U) << when;
+    for (const Cell& cell : result->cells) {
+      EXPECT_TRUE(cell.mode == 1 || cell.aggressor == std::nullopt) << when << ": the idle one ran";
+    }
     EXPECT_THAT(study_text(*result), HasSubstr("mask: FAILED: "));
     EXPECT_THAT(study_text(*result), HasSubstr("ERROR: mask: "));
     const Json json = Json::parse(study_json(*result, "x"));
@@ -130,13 +132,114 @@ TEST(Visit, a_check_that_fails_in_a_mode_is_an_error_of_the_mode_and_the_others_
   }
 }
 
-TEST(Visit, a_capability_that_is_missed_in_a_visit_leaves_the_mode_out_and_is_no_error) {
+TEST(Visit, a_mode_that_takes_no_cell_is_left_out_and_is_no_error) {
   Script script;
   script.faults["mask/0 load v"] = {ErrorKind::missing_capability, "too little memory"};
   const auto result = study(script, plan_of("mask,none"));
   ASSERT_TRUE(result);
-  EXPECT_THAT(result->modes[0].unavailable, HasSubstr("too little memory"));
+  EXPECT_EQ(result->modes[0].unavailable, "too little memory");
   EXPECT_THAT(result->errors, IsEmpty());
+  for (const Cell& cell : result->cells) EXPECT_EQ(cell.mode, 1U);
+}
+
+// Two aggressors, of which the second is refused.
+Plan plan_of_two(const std::string& modes) {
+  Plan plan = plan_of(modes);
+  plan.aggressors.push_back({"b", "b"});
+  plan.rounds = 2;
+  return plan;
+}
+
+TEST(Visit, a_workload_that_a_part_does_not_take_leaves_out_its_cells_alone) {
+  Script script;
+  script.faults["mask/1 load b"] = {ErrorKind::missing_capability, "b is too large"};
+  const auto result = study(script, plan_of_two("mask,none"));
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_THAT(result->errors, IsEmpty());
+  ASSERT_EQ(result->cells.size(), 6U);
+  for (const Cell& cell : result->cells) {
+    const bool refused = cell.mode == 0 && cell.aggressor == 1U;
+    EXPECT_EQ(cell.times.count == 0, refused);
+    EXPECT_EQ(cell.not_run, refused ? "b is too large" : "");
+  }
+  ASSERT_EQ(result->modes[0].victims.size(), 1U);
+  EXPECT_THAT(result->modes[0].victims[0].missing, ElementsAre(1U));
+  EXPECT_EQ(result->modes[0].victims[0].worst_for_mean, 0U);
+  EXPECT_THAT(result->modes[1].victims[0].missing, IsEmpty());
+  EXPECT_EQ(std::count(script.log.begin(), script.log.end(), "mask/1 load b"), 1)
+      << "the second round does not try again";
+  EXPECT_EQ(recommended_mode(*result), &result->modes[1]) << "the other one did not run everything";
+  const std::string text = study_text(*result);
+  EXPECT_THAT(text, HasSubstr("\n    without figures beside b\n"));
+  EXPECT_THAT(text, HasSubstr("note: mask: v beside b: not run: b is too large\n"));
+  const Json json = Json::parse(study_json(*result, "x"));
+  EXPECT_EQ(json["modes"][0]["victims"][0]["missing"], Json::array({"b"}));
+  EXPECT_EQ(json["cells"][2]["not_run"], "b is too large");
+  EXPECT_THAT(study_csv(*result), Not(HasSubstr("mask,v,b,")));
+}
+
+// Nothing of it is loaded, wherever it would run.
+TEST(Visit, what_needs_more_memory_than_a_part_has_is_left_out_before_anything_runs) {
+  Script script;
+  script.bytes = {{"v", 1ULL << 30U}, {"a", 4ULL << 30U}, {"b", (4ULL << 30U) + 2}};
+  script.room = {{"mask", 4ULL << 30U}};
+  const auto result = study(script, plan_of_two("mask,none"));
+  ASSERT_TRUE(result) << result.error().message;
+  for (const Cell& cell : result->cells) {
+    EXPECT_EQ(cell.not_run, cell.mode == 0 && cell.aggressor == 1U
+                                ? "b needs 4.0 GiB, and a part has 4.0 GiB"
+                                : "");
+  }
+  EXPECT_THAT(script.log, Not(Contains("mask/1 load b")));
+  EXPECT_THAT(script.log, Contains("none/1 load b")) << "there it is not known beforehand";
+  Script small;
+  small.bytes = script.bytes;
+  small.room = {{"mask", 1ULL << 29U}};
+  const auto victim = study(small, plan_of_two("mask,none"));
+  ASSERT_TRUE(victim);
+  EXPECT_EQ(victim->modes[0].unavailable, "v needs 1.0 GiB, and a part has 0.5 GiB");
+  EXPECT_THAT(small.log, Not(Contains("mask/0 load v")));
+}
+
+TEST(Visit, wrong_input_that_a_visit_finds_is_an_error_of_the_cell) {
+  Script script;
+  script.faults["mask/1 load b"] = {ErrorKind::invalid_input, "b has no kernel"};
+  const auto result = study(script, plan_of_two("mask"));
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_THAT(result->errors, ElementsAre("mask: v beside b: b has no kernel"));
+  EXPECT_THAT(result->modes[0].victims[0].missing, ElementsAre(1U));
+  EXPECT_EQ(recommended_mode(*result), nullptr);
+}
+
+TEST(Visit, a_mode_that_fails_keeps_what_had_run_and_is_not_recommended) {
+  Script script;
+  script.faults["mask/1 start b"] = broken;
+  Plan plan = plan_of_two("mask");
+  for (plan.seed = 0; plan.seed < 8; ++plan.seed) {
+    script.log.clear();
+    const auto result = study(script, plan);
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_THAT(result->modes[0].failure, HasSubstr("v beside b: broken"));
+    EXPECT_EQ(recommended_mode(*result), nullptr);
+    std::size_t ran = 0;
+    for (const char* pair : {"mask/1 stop a", "mask/0 outputs v"}) {
+      ran += std::count(script.log.begin(), script.log.end(), pair) != 0 ? 1U : 0U;
+    }
+    for (const Cell& cell : result->cells) EXPECT_GT(cell.times.count, 0U);
+    EXPECT_LE(ran, 2U);
+    EXPECT_EQ(result->modes[0].victims.empty(), result->cells.size() < 2);
+    if (result->modes[0].victims.empty()) continue;
+    EXPECT_THAT(study_text(*result), HasSubstr("Figures of the cells that had run before:"));
+    EXPECT_EQ(Json::parse(study_json(*result, "x"))["modes"][0]["victims"].size(), 1U);
+  }
+}
+
+TEST(Visit, an_end_that_casts_doubt_on_a_mode_takes_its_figures_away) {
+  Script script;
+  script.faults["mask/1 finish"] = broken;
+  const auto result = study(script, plan_of("mask,none"));
+  ASSERT_TRUE(result);
+  for (const Cell& cell : result->cells) EXPECT_EQ(cell.mode, 1U);
 }
 
 TEST(Visit, wrong_input_that_a_mode_finds_ends_the_study) {

@@ -103,6 +103,10 @@ class Executor {
   // engines; what the description says of the card goes in.
   [[nodiscard]] virtual Result<NeighbourMeans> neighbour_means(const Mode& mode,
                                                                std::uint32_t parts) const;
+  // Bytes that a workload may have in one of `parts` under the mode; missing_capability, with the
+  // reason, if that is not known before it is tried.
+  [[nodiscard]] virtual Result<std::uint64_t> bytes_of_part(const Mode& mode,
+                                                            std::uint32_t parts) const;
   // Called before a plan is run, so that work for all of it can be done at once.
   [[nodiscard]] virtual Result<void> prepare(const Plan& /*plan*/, const Progress& /*progress*/) {
     return {};

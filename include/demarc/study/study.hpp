@@ -31,6 +31,7 @@ struct Cell {
   std::uint32_t discarded = 0;     // warm-up launches
   double aggressor_rate = 0;       // finished aggressor runs per second, all lanes; 0 for commands
   std::vector<double> runs_ns;     // the same runs with their gaps (Lane::last_runs), or empty
+  std::string not_run;             // why a workload cannot run in its part; empty: both can
   // If not empty, the outputs were wrong or the aggressor was not at work, and the times do not
   // count.
   std::string error;
@@ -38,6 +39,11 @@ struct Cell {
   Distribution times;                // of samples_ns; all zeros if error is set
   Distribution runs;                 // of runs_ns, or of samples_ns if there are none
 };
+
+// Whether the cell ran and its times count.
+[[nodiscard]] inline bool counts(const Cell& cell) {
+  return cell.not_run.empty() && cell.error.empty();
+}
 
 struct Baseline {  // victim alone on the whole GPU
   std::size_t victim = 0;
@@ -56,14 +62,15 @@ struct Variation {
   Tail run_tail;
   double normalized_idle = 0;   // T(A,-) / (parts x T_baseline): what the partition itself costs
   double normalized_worst = 0;  // max T(A,B) / (parts x T_baseline)
+  std::vector<std::size_t> missing;  // aggressors whose cells have no figures
 };
 
 struct ModeSummary {
   std::size_t mode = 0;
   std::string account;             // what the stage said of itself
   std::string unavailable;         // not empty: why the machine cannot do this mode
-  std::string failure;             // not empty: the mode ended with this error; it has no cells
-  std::vector<Variation> victims;  // those with all their runs valid, in plan order
+  std::string failure;             // not empty: the mode ended with this error
+  std::vector<Variation> victims;  // those with figures beside an aggressor, in plan order
   OverVictims mean;                // of mean_percent
   TailSummary tail;
   OverVictims run;  // of run_percent
@@ -82,9 +89,11 @@ struct StudyResult {
 };
 
 // Runs the plan. A mode that the machine lacks is noted and left out; it is an error if it lacks
-// all of them. A wrong output, or a command that is not at work, fails its cell. If a check fails
-// in a mode (a worker died, an illegal address), this is an error of that mode, which then has no
-// cells. The study goes on after either.
+// all of them. A cell whose workloads its parts do not take is left out, too, before anything runs
+// if they need more memory than a part has. A wrong output, or a command that is not at work, fails
+// its cell. If a check fails in a mode (a worker died, an illegal address), this is an error of
+// that mode, which keeps the cells that had run, unless the check casts doubt on them. The study
+// goes on after each of these.
 [[nodiscard]] Result<StudyResult> run_study(const Plan& plan, Executor& executor,
                                             const Progress& progress);
 
@@ -105,13 +114,13 @@ void summarize(StudyResult& result);
 // colouring reaches about a tenth (V100: 8.7 % on average, 18.3 % at most).
 inline constexpr double holds_below = 10;
 
-// The mode that recommend() names first, of those that ran every victim; null if none did. It need
-// not hold them (holds_below).
+// The mode that recommend() names first, of those that ran all of their cells; null if none did. It
+// need not hold them (holds_below).
 [[nodiscard]] const ModeSummary* recommended_mode(const StudyResult& result);
 // Whether recommend() passes over a mode with colours that holds the victims better.
 [[nodiscard]] bool colors_buy_nothing(const StudyResult& result);
 
-// All Cell::remarks, each with its cell: "none: va beside CMD: ...".
+// All Cell::not_run and Cell::remarks, each with its cell: "none: va beside CMD: ...".
 [[nodiscard]] std::vector<std::string> remarks_of(const StudyResult& result);
 
 enum class TextDetail {

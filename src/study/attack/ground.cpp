@@ -81,9 +81,10 @@ Result<void> Ground::visit(std::size_t victim, const Workload* neighbour, const 
                            Cell& cell) {
   auto visited =
       visit_cell(rule, *stage_, {&plan_->victims[victim], neighbour, &solo_[victim]}, cell);
-  if (visited) return {};
+  if (visited && cell.not_run.empty()) return {};
   return check_failed("{} beside {}: {}", plan_->victims[victim].name,
-                      neighbour == nullptr ? "-" : neighbour->name, visited.error().message);
+                      neighbour == nullptr ? "-" : neighbour->name,
+                      visited ? cell.not_run : visited.error().message);
 }
 
 Result<Measured> Ground::measure(const std::vector<Candidate>& candidates, const StoppingRule& rule,

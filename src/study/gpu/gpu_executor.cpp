@@ -86,18 +86,18 @@ class GpuExecutor : public Executor {
     return gpu_workload_code(workload.spec, target_);
   }
 
-  // Of the memory that a part will have, three quarters: victims and the driver want some too.
+  Result<std::uint64_t> bytes_of_part(const Mode& mode, std::uint32_t parts) const override {
+    if (mode.color) return colors_.bytes_of_part(*gpu_, parts);
+    DEMARC_TRY(const std::uint64_t free, gpu_->free_bytes());
+    return free / (std::max(parts, 2U) - 1);
+  }
+
+  // Three quarters of what a part will have: victims and the driver want some too.
   Result<NeighbourMeans> neighbour_means(const Mode& mode, std::uint32_t parts) const override {
     DEMARC_TRY(NeighbourMeans means, Executor::neighbour_means(mode, parts));
     means.lacking.erase(Need::host_memory);
     means.lacking.erase(Need::copy_engines);
-    std::uint64_t memory = 0;
-    if (mode.color) {
-      DEMARC_TRY(memory, colors_.bytes_of_part(*gpu_, parts));
-    } else {
-      DEMARC_TRY(memory, gpu_->free_bytes());
-      memory /= std::max(parts, 2U) - 1;
-    }
+    DEMARC_TRY(const std::uint64_t memory, bytes_of_part(mode, parts));
     means.bytes = memory / 4 * 3;
     return means;
   }
