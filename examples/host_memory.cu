@@ -1,7 +1,7 @@
 // Ways in which a program gets memory of the host that its kernels reach, and what the driver says
 // to each. Under `demarc exec --no-host-memory` all of them are refused; kernels, copies and memory
 // of the card work as before. Build: nvcc -o host_memory examples/host_memory.cu      with a
-// managed variable: -DMANAGED Run:   demarc exec --share 50 --no-host-memory -- ./host_memory
+// managed variable: -DMANAGED Run:   demarc exec --sms 50% --no-host-memory -- ./host_memory
 #include <cuda_runtime.h>
 
 #include <cstdio>

@@ -48,7 +48,7 @@ class Program:
         if tpcs is not None:
             command = [bench.demarc, "exec", "--tpcs", tpcs, "--", *command]
         if share is not None:
-            command = [bench.demarc, "exec", "--share", str(share), "--", *command]
+            command = [bench.demarc, "exec", "--sms", f"{share}%", "--", *command]
         self.errors = tempfile.NamedTemporaryFile(prefix="demarc-pytorch-", suffix=".txt")
         self.said = tempfile.NamedTemporaryFile(prefix="demarc-pytorch-", suffix=".txt")
         self.reader = open(self.said.name, encoding="utf-8")

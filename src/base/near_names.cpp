@@ -1,6 +1,8 @@
 // Finds the names that are nearest to a mistyped one.
 #include "demarc/base/near_names.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <numeric>
@@ -64,6 +66,12 @@ std::vector<std::string> near_names(std::string_view name, std::span<const std::
 std::string did_you_mean(std::string_view name, std::span<const std::string> names) {
   const auto near = near_names(name, names);
   return near.empty() ? std::string() : "; did you mean " + joined(near, " or ") + "?";
+}
+
+std::string did_you_mean(std::string_view name, std::span<const std::string> names,
+                         std::string_view command) {
+  const std::string near = did_you_mean(name, names);
+  return fmt::format("{} {} shows all", near.empty() ? ";" : near, command);
 }
 
 }  // namespace demarc

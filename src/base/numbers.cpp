@@ -46,6 +46,17 @@ Result<double> parse_double(std::string_view text, std::string_view what) {
   return value;
 }
 
+Result<double> parse_percent(std::string_view text, std::string_view what) {
+  std::string_view number = text;
+  if (number.ends_with('%')) {
+    number.remove_suffix(1);
+    if (number.ends_with(' ')) number.remove_suffix(1);
+  }
+  const auto percent = parse_double(number, what);
+  if (percent && *percent >= 0) return *percent;
+  return invalid_input("{}: '{}' is not a percentage; write it as 50% or 2.5%", what, text);
+}
+
 Result<std::uint64_t> parse_bytes(std::string_view text, std::string_view what) {
   constexpr std::string_view prefixes = "KMGT";
   std::string_view number = text;

@@ -1,4 +1,4 @@
-// demarc attack: hunts for the worst neighbour of a partition.
+// demarc attack: searches for the worst neighbour of a partition.
 #include <algorithm>
 #include <chrono>
 #include <limits>
@@ -46,7 +46,8 @@ Result<study::AttackPlan> attack_plan(AttackOptions& options) {
   study::AttackPlan plan = options.plan;
   DEMARC_TRY(const auto modes, study::parse_modes(options.mode, "--mode"));
   if (modes.size() != 1) {
-    return invalid_input("--mode {}: demarc attack hunts under one mode; give one", options.mode);
+    return invalid_input("--mode {}: demarc attack searches under one mode; give one",
+                         options.mode);
   }
   plan.mode = modes.front();
   plan.parts = options.common.parts;
@@ -75,6 +76,7 @@ Result<void> attack(AttackOptions& options) {
   }
   DEMARC_CHECK(common.check_device());
   DEMARC_TRY(const study::AttackPlan plan, attack_plan(options));
+  DEMARC_CHECK(check_driver(common.device));
   if (!options.output.empty()) DEMARC_CHECK(study::open_folder(options.output));
   DEMARC_CHECK(tell_of_others("attack", common.device));
   DEMARC_TRY(const auto executor, common.open());
@@ -89,8 +91,8 @@ Result<void> attack(AttackOptions& options) {
 }
 
 const RegisterVerb attack_verb{
-    {12, "attack",
-     "hunt for the worst neighbour of a partition, and say whether the partition holds",
+    {101, "attack",
+     "search for the neighbour that slows a partition most, and judge whether that is too much",
      "demarc attack --device cuda:0 --mode mask+color --candidates 1000 -o worst",
      [](CLI::App& app) -> std::function<Result<void>()> {
        auto options = std::make_shared<AttackOptions>();
@@ -110,28 +112,30 @@ const RegisterVerb attack_verb{
        app.add_option("--seconds", plan.seconds,
                       "begin no new generation after this many seconds (default: no limit)")
            ->default_str("");
-       app.add_option("--generation", plan.generation, "neighbours bred at a time");
+       app.add_option("--generation", plan.generation, "neighbours that are made at a time");
        app.add_option("--keep", plan.keep,
                       "number of the worst neighbours that are measured again and ranked");
        app.add_option("--screen", options->screen,
-                      "launches of a victim timed beside each neighbour (on sim:NAME 3)");
+                      "launches of a victim timed next to each neighbour (on sim:NAME 3)");
        app.add_option("--samples", options->samples,
-                      "launches timed beside each of the worst, per round; 1000 in all give a p99 "
+                      "launches timed next to each of the worst, per round; 1000 in all give a p99 "
                       "(on sim:NAME 3)");
        app.add_option("--rounds", plan.rounds,
                       "visits to each pair of a victim and one of the worst (on sim:NAME 1)");
        app.add_option("--longest", options->longest, "seconds that a visit may take");
        app.add_option("--limit", plan.limit_percent,
-                      "per cent by which the mean of a victim may grow");
-       app.add_option(
-           "--limit-p99", plan.limit_tail_percent,
-           "per cent by which the p99 of a victim may grow, or its worst run if there is no p99");
+                      "percentage by which the mean of a victim may grow")
+           ->type_name(percent_type);
+       app.add_option("--limit-p99", plan.limit_tail_percent,
+                      "percentage by which the p99 of a victim may grow, or its worst run if there "
+                      "is no p99")
+           ->type_name(percent_type);
        app.add_option("-o,--output", options->output,
                       "write the launch files of the worst neighbours to this folder")
            ->option_text("FOLDER");
-       add_json(app, options->json, "the hunt", {"demarc.attack/1"});
+       add_json(app, options->json, "the search", {"demarc.attack/1"});
        group_options(app, "Partition", {"--mode"});
-       group_options(app, "Hunt",
+       group_options(app, "Search",
                      {"--victims", "--without", "--kernels-alone", "--candidates", "--seconds",
                       "--generation", "--keep"});
        group_options(app, "Measurement", {"--screen", "--samples", "--rounds", "--longest"});

@@ -67,7 +67,7 @@ Result<void> blocks(const BlocksOptions& options) {
 }
 
 const RegisterVerb blocks_verb{
-    {11, "blocks", "show where and when blocks run under masks, as traces and pictures",
+    {104, "blocks", "show where and when blocks run under masks, as traces and pictures",
      "demarc blocks --experiments figure-3,figure-12 -o figures",
      [](CLI::App& app) -> std::function<Result<void>()> {
        auto options = std::make_shared<BlocksOptions>();

@@ -89,11 +89,13 @@ Result<Ground> from_simulation(const CalibrateOptions& options, const std::strin
 
 Result<Ground> from_card(const CalibrateOptions& options, std::uint32_t index) {
   Ground ground;
+  if (!options.description.empty()) DEMARC_CHECK(gpu::find_device(options.description));
   study::GpuExecutorOptions gpu;
   gpu.device = index;
   gpu.program = "/proc/self/exe";
   gpu.description = options.description;
   study::take_away_on_signals();
+  DEMARC_CHECK(check_driver(options.device));
   DEMARC_CHECK(tell_of_others("calibrate", options.device));
   DEMARC_TRY(const auto executor, study::make_gpu_executor(gpu));
   DEMARC_TRY(ground.description, executor->description());
@@ -137,7 +139,7 @@ Result<void> run_calibrate(const CalibrateOptions& options) {
 }
 
 const RegisterVerb registered_calibrate({
-    31,
+    103,
     "calibrate",
     "measure how fast kernels run alone on a card, and fit a simulated device to the figures",
     "demarc calibrate --device cuda:0 -o twin.json && demarc isolate --device sim:twin.json",
@@ -158,7 +160,8 @@ const RegisterVerb registered_calibrate({
                  "write the measured figures to this file, for --figures");
       app.add_flag("--measure-only", options->measure_only, "measure, and fit nothing");
       app.add_option("--tolerance", options->tolerance_percent,
-                     "per cent by which the fitted device may miss a figure that it explains")
+                     "percentage by which the fitted device may miss a figure that it explains")
+          ->type_name(percent_type)
           ->check(CLI::Range(0.1, 50.0));
       app.add_option("--samples", options->samples,
                      "least number of runs per figure on a card; the most is five times as many")

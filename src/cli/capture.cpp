@@ -66,7 +66,7 @@ Result<void> capture_program(LaunchCaptureOptions& options) {
 }
 
 const RegisterVerb capture_verb({
-    .order = 86,
+    .order = 205,
     .name = "capture",
     .summary = "take launches out of a running program: PTX, launch file and buffers",
     .example = "demarc capture --kernel saxpy -o saxpy -- ./app",
@@ -89,7 +89,7 @@ const RegisterVerb capture_verb({
                      "largest number of bytes that the buffers of a launch may have")
           ->capture_default_str();
       app.add_option("--library", options->plan.library,
-                     "path of libdemarc_capture.so (default: the one beside this program)");
+                     "path of libdemarc_capture.so (default: the one next to this program)");
       add_json(app, options->json, "what was taken", {"demarc.capture/1"});
       app.add_option("command", options->plan.command, "the program and its arguments, after --")
           ->required();

@@ -4,7 +4,9 @@
 #include <memory>
 
 #include "demarc/base/near_names.hpp"
+#include "demarc/base/split.hpp"
 #include "demarc/base/text.hpp"
+#include "help.hpp"
 #include "names.hpp"
 #include "program.hpp"
 #include "verb.hpp"
@@ -57,9 +59,48 @@ constexpr NamedValues named_values[] = {
     {"--mode", "modes", ""},
     {"--policy", "policies", ""},
     {"--policies", "policies", ""},
+    {"--dispatch", "policies", ""},
     {"--device", "devices", "sim:"},
     {"--description", "devices", ""},
 };
+
+// Options that take one of a few words; without a verb the row is that of all other verbs.
+struct FixedValues {
+  std::string_view verb;
+  std::string_view option;
+  std::string_view words;
+};
+constexpr FixedValues fixed_values[] = {
+    {"exec", "--part", "1/2 2/2 1/3 2/3 3/3 1/4 2/4 3/4 4/4"},
+    {"exec", "--windows", "auto never always"},
+    {"exec", "--sync-domain", "free none"},
+    {"exec", "--device", "cuda:0"},
+    {"serve", "--mps", "auto on off"},
+    {"serve", "--survivors", "refuse wait end"},
+    {"serve", "--device", "cuda:0"},
+    {"verify", "--device", "cuda:0"},
+    {"rewrite", "--color", ""},
+    {"rewrite", "--colors", "1/2 2/2"},
+    {"translate", "--arch", "centralised distributed bypass both all"},
+    {"translate", "--app", "RL FIR MP PR MT KM FFT ST AES all"},
+    {"translate", "--split", "roundrobin contiguous dim0 native"},
+    {"translate", "--placement", "first-touch first-walk interleaved contiguous far"},
+    {"translate", "--remote", "lines migration"},
+    {"schedule", "--model", "simtbs simtbs-2020 corrected"},
+    {"schedule", "--mix", "uniform extreme multi"},
+    {"schedule", "--generation", "2021 2020 corrected"},
+    {"", "--clock", "gpu events"},
+    {"", "--split", "packed distributed gpc-aligned side-aware side-aligned"},
+    {"", "--color", "auto always never"},
+};
+
+// nullptr: the option takes other values.
+const FixedValues* fixed_values_of(std::string_view verb, std::string_view option) {
+  for (const FixedValues& row : fixed_values) {
+    if (row.option == option && (row.verb == verb || row.verb.empty())) return &row;
+  }
+  return nullptr;
+}
 
 std::vector<KnownName> names_of(std::string_view kind) {
   for (const NameKind& one : name_kinds()) {
@@ -70,6 +111,12 @@ std::vector<KnownName> names_of(std::string_view kind) {
 
 std::vector<std::string> values_of(std::string_view verb, std::string_view option) {
   std::vector<std::string> values;
+  if (const FixedValues* fixed = fixed_values_of(verb, option)) {
+    for (const std::string_view word : split_at(fixed->words, ' ')) {
+      if (!word.empty()) values.emplace_back(word);
+    }
+    return values;
+  }
   for (const NamedValues& row : named_values) {
     if (row.option != option) continue;
     const bool several = verb == "translate" && row.kind == "devices";
@@ -84,7 +131,8 @@ std::vector<std::string> values_of(std::string_view verb, std::string_view optio
 void add_words_of(const CLI::App& app, std::vector<std::string>& words) {
   for (const CLI::App* sub : app.get_subcommands({})) words.push_back(sub->get_name());
   for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
+    if (option->get_group().empty()) continue;  // hidden
+    for (std::string& name : shown_names(*option)) words.push_back(std::move(name));
     for (const std::string& name : option->get_snames()) words.push_back("-" + name);
   }
 }
@@ -106,16 +154,24 @@ std::vector<std::string> candidates(const std::vector<std::string>& line) {
     for (const NameKind& one : name_kinds()) words.emplace_back(one.kind);
     return words;
   }
-  if (line.size() > 2) words = values_of(verb, line[line.size() - 2]);
-  // Behind a comma stands the next of a list.
-  const std::string before = line.back().substr(0, line.back().rfind(',') + 1);
+  const std::string& last = line.back();
+  const auto equals = last.starts_with("--") ? last.find('=') : std::string::npos;
+  if (equals != std::string::npos) {
+    words = values_of(verb, last.substr(0, equals));
+  } else if (line.size() > 2) {
+    words = values_of(verb, line[line.size() - 2]);
+  }
+  // Behind an equals sign stands the value, and behind a comma the next one of a list.
+  const auto comma = last.rfind(',');
+  const std::size_t begin = comma != std::string::npos ? comma : equals;
+  const std::string before = begin == std::string::npos ? "" : last.substr(0, begin + 1);
   for (std::string& word : words) word.insert(0, before);
   if (!words.empty()) return words;
   for (const Verb& one : registered_verbs()) {
     if (one.name != verb) continue;
     CLI::App app{one.summary, one.name};
     const auto action = one.declare(app);
-    add_quiet(app);
+    add_messages(app);
     const CLI::App* named = &app;
     for (std::size_t i = 1; i + 1 < line.size(); ++i) {
       for (const CLI::App* sub : app.get_subcommands({})) {
@@ -151,7 +207,7 @@ Result<void> complete(const CompletionOptions& options) {
 }
 
 const RegisterVerb completion_verb({
-    .order = 190,
+    .order = 302,
     .name = "completion",
     .summary = "print a script that lets bash, zsh or fish complete command lines of demarc",
     .example = "source <(demarc completion bash)",

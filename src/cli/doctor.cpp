@@ -62,9 +62,9 @@ Result<void> run_program(DoctorOptions& options) {
 }
 
 const RegisterVerb registered_doctor({
-    15,
+    3,
     "doctor",
-    "say what this machine has for confining programs, or what becomes of a program in a tenant",
+    "say what works on this machine, or what becomes of a program in a part of the card",
     "demarc doctor --device cuda:0\n  demarc doctor --device h100-sxm python3 train.py",
     [](CLI::App& app) -> std::function<Result<void>()> {
       auto options = std::make_shared<DoctorOptions>();
@@ -76,7 +76,7 @@ const RegisterVerb registered_doctor({
                      "name (default: the built-in one of the card)");
       CLI::Option* preload =
           app.add_option("--preload", options->plan.preload,
-                         "path of libdemarc_preload.so (default: the one beside this program)");
+                         "path of libdemarc_preload.so (default: the one next to this program)");
       add_json(app, options->json, "the checks, or what was found of the program",
                {"demarc.doctor/1", "demarc.doctor.program/1"});
       CLI::Option* pid =

@@ -179,7 +179,7 @@ void declare_import(CLI::App& app, EmulateOptions& options) {
 }
 
 const RegisterVerb emulate_verb({
-    .order = 80,
+    .order = 200,
     .name = "emulate",
     .summary = "run PTX kernels on the CPU, check their memory accesses, write traces",
     .example = "demarc emulate bundled:vecadd --trace vecadd.trace",

@@ -13,6 +13,7 @@
 
 #include "demarc/base/numbers.hpp"
 #include "demarc/base/standard_error.hpp"
+#include "demarc/device/device.hpp"
 #include "demarc/device/device_ref.hpp"
 #include "demarc/exec/confine.hpp"
 #include "demarc/serve/division.hpp"
@@ -26,7 +27,8 @@ struct ExecOptions {
   std::string device = "cuda:0";
   std::string sync_domain = "free";
   std::string windows = "auto";
-  std::string share;  // per cent of the SMs, or K/N
+  std::string part;  // K/N
+  std::string sms;   // a number, or a percentage of the card's SMs
   serve::DivisionPlan division;
   cuda::ConfinePlan plan;
   std::optional<std::int64_t> pid;
@@ -35,7 +37,7 @@ struct ExecOptions {
   std::optional<int> announce;
 };
 
-// Tells whoever started this program where its counters are.
+// Tells the program that started this one where its counters are.
 Result<void> prepare_announcement(ExecOptions& options, int file) {
   const int flags = ::fcntl(file, F_GETFD);
   if (flags < 0) {
@@ -65,10 +67,8 @@ Result<void> refuse_beside_pid(const std::vector<const CLI::Option*>& others) {
   return {};
 }
 
-// "50" is a part of the SMs, "1/2" one of the SMs and of the memory's colours.
-bool is_card_part(const std::string& share) {
-  return share.find('/') != std::string::npos;
-}
+// Spills of so many bytes per thread changed no result of docs/measurements/programs.md.
+constexpr std::uint32_t harmless_spills = 256;
 
 Result<void> refuse_beside_part(const ExecOptions& options) {
   const cuda::ConfinePlan& plan = options.plan;
@@ -77,16 +77,13 @@ Result<void> refuse_beside_part(const ExecOptions& options) {
     return {};
   }
   return invalid_input(
-      "--share {} gives the program a part of the TPCs, colours and domains: leave out --tenant, "
+      "--part {} gives the program a part of the TPCs, colours and domains: leave out --tenant, "
       "{}, --observe, --tpcs, --gpcs, --sms, --pid and --sync-domain",
-      options.share, cuda::tenant_variable);
+      options.part, cuda::tenant_variable);
 }
 
 // The connection keeps the server while the program runs.
 Result<serve::JoinedDivision> join(ExecOptions& options) {
-  const auto part = partition::parse_part(options.share);
-  if (!part) return invalid_input("--share: {}", part.error().message);
-  options.division.part = *part;
   options.division.card = options.plan.device;
   options.division.tell = options.plan.tell;
   std::error_code ignored;
@@ -97,21 +94,24 @@ Result<serve::JoinedDivision> join(ExecOptions& options) {
   return joined;
 }
 
-Result<void> read_share(ExecOptions& options) {
-  const bool part = is_card_part(options.share);
-  if (part) {
-    DEMARC_CHECK(refuse_beside_part(options));
-    if (options.plan.command.empty()) {
-      return invalid_input("no command was given: demarc exec --share {} -- CMD", options.share);
-    }
-    return {};
+// What can be wrong with a part before a card or a server is asked.
+Result<void> read_part(ExecOptions& options) {
+  if (!options.sms.empty()) {
+    DEMARC_CHECK(partition::read_sms(options.sms, "--sms", options.plan.choice));
   }
-  if (!options.division.memory.empty() || !options.division.description.empty()) {
-    return invalid_input("--memory and --description belong to --share K/N: give it too");
+  if (options.part.empty()) {
+    if (options.division.memory.empty() && options.division.description.empty()) return {};
+    return invalid_input("--memory and --description belong to --part K/N: give it too");
   }
-  if (options.share.empty()) return {};
-  DEMARC_TRY(options.plan.choice.share_percent, parse_double(options.share, "--share"));
-  return {};
+  const auto part = partition::parse_part(options.part);
+  if (!part) return invalid_input("--part: {}", part.error().message);
+  options.division.part = *part;
+  if (const std::string& description = options.division.description; !description.empty()) {
+    DEMARC_CHECK(gpu::find_device(description));
+  }
+  DEMARC_CHECK(refuse_beside_part(options));
+  if (!options.plan.command.empty()) return {};
+  return invalid_input("no command was given: demarc exec --part {} -- CMD", options.part);
 }
 
 // Standard output is the program's.
@@ -123,7 +123,7 @@ std::string said_at_exit(const ExecOptions& options, const cuda::ConfineOutcome&
 }
 
 Result<void> run_exec(ExecOptions& options) {
-  DEMARC_CHECK(read_share(options));
+  DEMARC_CHECK(read_part(options));
   if (options.pid) {
     if (*options.pid < 1) {
       return invalid_input("--pid {}: give the id of a process", *options.pid);
@@ -152,7 +152,7 @@ Result<void> run_exec(ExecOptions& options) {
   options.plan.allow_plain = !options.strict;
   options.plan.tell = tell_of("exec");
   std::optional<serve::JoinedDivision> joined;
-  if (is_card_part(options.share)) {
+  if (!options.part.empty()) {
     DEMARC_TRY(joined, join(options));
   }
   DEMARC_TRY(const auto outcome, cuda::run_confined(options.plan));
@@ -176,26 +176,28 @@ Result<void> run_exec(ExecOptions& options) {
 }
 
 const RegisterVerb registered_exec({
-    40,
+    0,
     "exec",
-    "run an unmodified program inside a partition",
-    "demarc exec --tpcs 0-15 --audit -- python3 infer.py",
+    "run an unmodified program in a part of a card",
+    "demarc exec --part 1/2 -- python3 infer.py",
     [](CLI::App& app) -> std::function<Result<void>()> {
       auto options = std::make_shared<ExecOptions>();
       auto& choice = options->plan.choice;
       CLI::Option* device = app.add_option("--device", options->device, "GPU: cuda:N");
-      app.add_option("--tpcs", choice.tpcs, "TPCs of the program, such as 0-15,20");
-      app.add_option("--gpcs", choice.gpcs, "all TPCs of these GPCs, such as 0-2");
-      app.add_option("--sms", choice.sms, "at least this many SMs")->default_str("");
-      app.add_option("--share", options->share,
-                     "at least this per cent of the SMs; or K/N: part K of N of the TPCs and of "
-                     "the memory's colours");
+      app.add_option("--part", options->part,
+                     "part K of N of the whole card: SMs, L2 and memory; 1/2 is the first half")
+          ->option_text("K/N");
       app.add_option("--memory", options->division.memory,
-                     "bytes of the card for all parts of --share K/N, such as 64GiB (default: all "
+                     "bytes of the card for all parts of --part K/N, such as 64GiB (default: all "
                      "free memory but 6 GiB)");
       app.add_option("--description", options->division.description,
-                     "description of the card's memory for --share K/N (default: the built-in one "
-                     "of the card)");
+                     "description of the card's memory for --part K/N: a file or a name (default: "
+                     "the built-in one of the card)");
+      app.add_option("--tpcs", choice.tpcs, "TPCs of the program, such as 0-15,20");
+      app.add_option("--gpcs", choice.gpcs, "all TPCs of these GPCs, such as 0-2");
+      app.add_option("--sms", options->sms,
+                     "at least this many SMs, such as 66, or this percentage of them, such as 50%")
+          ->option_text("NUMBER|PERCENT%");
       app.add_flag("--allow-overlap", options->plan.allow_overlap,
                    "other programs that are given this option may have the same TPCs");
       CLI::Option* domain =
@@ -211,17 +213,20 @@ const RegisterVerb registered_exec({
       tenant->excludes(device)->excludes(domain);
       app.add_flag(
           "!--no-host-memory", options->plan.host_memory,
-          "refuse pinned, registered and managed memory of the host, which no partition isolates");
+          "refuse pinned, registered and managed host memory, which no partition isolates");
       app.add_option("--pid", options->pid, "process id of a running program that gets other TPCs");
       app.add_flag(
           "--audit", options->plan.audit,
           "count the launches by path and by the masks in their descriptors, and report at exit");
       app.add_flag("--strict,!--allow-plain", options->strict,
-                   "refuse code without PTX (default), or run it with plain memory on the tenant's "
-                   "TPCs and count it");
-      app.add_option(
+                   "refuse code without PTX (default), or run it with uncoloured memory on the "
+                   "tenant's TPCs and count it");
+      CLI::Option* spills = app.add_option(
           "--allow-spills", options->plan.allow_spills,
-          "bytes per thread of uncoloured local memory that a kernel of a tenant may use");
+          fmt::format("bytes per thread of uncoloured local memory that a kernel of a tenant may "
+                      "use (default: {} with --part, else 0)",
+                      harmless_spills));
+      spills->default_str("");
       app.add_option(
           "--windows", options->windows,
           "code of a tenant as it is, its memory coloured by the page table: auto (without "
@@ -241,7 +246,7 @@ const RegisterVerb registered_exec({
                      "program has started")
           ->check(CLI::Range(0, std::numeric_limits<int>::max()));
       app.add_option("--preload", options->plan.preload,
-                     "path of libdemarc_preload.so (default: the one beside this program)");
+                     "path of libdemarc_preload.so (default: the one next to this program)");
       app.add_option("command", options->plan.command, "program and its arguments, after --");
       app.positionals_at_end();
       app.footer(app.get_footer() +
@@ -250,26 +255,31 @@ const RegisterVerb registered_exec({
                  "The exit code is that of the program, or 3 if something was not confined.\n"
                  "--sync-domain free takes a domain that no other demarc exec has. --sync-domain "
                  "none does not\n"
-                 "change the domains of launches; it is the default of --observe. If no server "
-                 "runs, --share K/N\n"
-                 "starts one; --memory says how much of the card it takes.");
+                 "change the domains of launches; it is the default of --observe.\n"
+                 "\n"
+                 "--part divides SMs, L2 and memory; --tpcs, --gpcs and --sms divide the SMs "
+                 "alone. If no server runs,\n"
+                 "--part starts one; --memory says how much of the card it takes.");
       std::vector<const CLI::Option*> others;  // that say nothing of a running program
       for (const CLI::Option* option : app.get_options()) {
         if (option->check_name("--pid") || option->check_name("command")) continue;
         if (option->check_name("--tpcs") || option->check_name("--gpcs")) continue;
-        if (option->check_name("--sms") || option->check_name("--share")) continue;
+        if (option->check_name("--sms") || option->check_name("--part")) continue;
         others.push_back(option);
       }
       group_options(app, "Part of the card",
-                    {"--tpcs", "--gpcs", "--sms", "--share", "--memory", "--description", "--pid",
+                    {"--part", "--memory", "--description", "--tpcs", "--gpcs", "--sms", "--pid",
                      "--observe"});
       group_options(app, "Tenant",
                     {"--tenant", "--socket", "--allow-plain", "--allow-spills", "--windows",
                      "--overlap-launches"});
       group_options(app, "Report", {"--audit", "--report", "--json", "--announce"});
-      return [options, others, domain]() -> Result<void> {
+      return [options, others, domain, spills]() -> Result<void> {
         if (options->pid) DEMARC_CHECK(refuse_beside_pid(others));
         if (options->plan.observe && domain->count() == 0) options->sync_domain = "none";
+        if (!options->part.empty() && spills->count() == 0) {
+          options->plan.allow_spills = harmless_spills;
+        }
         return run_exec(*options);
       };
     },

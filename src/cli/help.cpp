@@ -21,6 +21,9 @@ class HelpFormatter : public CLI::Formatter {
   // CLI11 adds to a flag's name the value that it stands for: "--no-checks{false}".
   std::string make_option_name(const CLI::Option* option, bool positional) const override {
     std::string name = Formatter::make_option_name(option, positional);
+    // Both spellings are read, but one is shown.
+    for (auto at = name.find(",--colour"); at != std::string::npos; at = name.find(",--colour"))
+      name.erase(at, name.find(',', at + 1) - at);
     while (name.find('{') != std::string::npos) {
       const auto begin = name.find('{');
       name.erase(begin, name.find('}', begin) + 1 - begin);
@@ -50,6 +53,20 @@ class HelpFormatter : public CLI::Formatter {
 
 std::shared_ptr<CLI::FormatterBase> help_formatter() {
   return std::make_shared<HelpFormatter>();
+}
+
+std::vector<std::string> shown_names(const CLI::Option& option) {
+  std::vector<std::string> names;
+  for (const std::string& name : option.get_lnames()) {
+    if (!name.starts_with("colour")) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::string usage_of(const CLI::App& app, const std::string& name) {
+  std::string usage = HelpFormatter().make_usage(&app, name);
+  while (usage.ends_with('\n')) usage.pop_back();
+  return usage;
 }
 
 void group_options(CLI::App& app, const std::string& heading,

@@ -65,8 +65,8 @@ Result<study::Plan> parse_options(IsolateOptions& options) {
   if (options.common.victim_priority != 0 &&
       std::any_of(aggressors.begin(), aggressors.end(), study::is_command)) {
     return invalid_input(
-        "--aggressor-cmd does not support --victim-priority: beside a command the victim has a "
-        "process of its own, and its streams have no priority");
+        "--aggressor-cmd does not support --victim-priority: next to a command the victim has a "
+        "process of its own, whose streams have no priority");
   }
   DEMARC_CHECK(options.common.parse(plan.modes, "--modes"));
   return plan;
@@ -128,6 +128,7 @@ Result<void> isolate(IsolateOptions& options) {
   if (options.worker) return serve(options);
   DEMARC_CHECK(check_forecast(options));
   DEMARC_TRY(const auto plan, parse_options(options));
+  DEMARC_CHECK(check_driver(options.common.device));
   if (!options.forecast) DEMARC_CHECK(tell_of_others("isolate", options.common.device));
   DEMARC_TRY(const auto executor, open_device(options.common));
   DEMARC_TRY(const auto result, options.forecast
@@ -148,8 +149,8 @@ Result<void> isolate(IsolateOptions& options) {
 }
 
 const RegisterVerb isolate_verb{
-    {10, "isolate",
-     "measure who slows whom under each partitioning mode, and which partition stops it",
+    {100, "isolate",
+     "measure how much co-located programs slow each other, and which partition stops it",
      "demarc isolate --device cuda:0 --parts 2 --modes none,mps,mask,mask+color --html out.html",
      [](CLI::App& app) -> std::function<Result<void>()> {
        auto options = std::make_shared<IsolateOptions>();

@@ -12,7 +12,8 @@ namespace {
 
 std::string unset_detail(const workload::UnsetConstant& one) {
   return fmt::format(
-      "kernel '{}' reads the __constant__ variable '{}', which nobody set: it holds zeros; set it "
+      "kernel '{}' reads the __constant__ variable '{}', which has not been set: it contains "
+      "zeros; set it "
       "by --variable {}=SPEC or by \"variables\" of a launch file",
       one.kernel, one.variable, one.variable);
 }

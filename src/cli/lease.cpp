@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "demarc/base/numbers.hpp"
+#include "demarc/device/tpc_set.hpp"
 #include "demarc/serve/containers.hpp"
 #include "demarc/serve/status.hpp"
 #include "verb.hpp"
@@ -14,7 +15,18 @@ namespace {
 struct LeaseOptions {
   std::string socket = lease::default_socket();
   std::string tenant, bytes, tpcs, page, program, preload, output, json;
+  std::uint64_t byte_count = 0;
 };
+
+// What can be wrong before a server is asked.
+Result<void> read_values(LeaseOptions& options) {
+  if (!options.bytes.empty()) {
+    DEMARC_TRY(options.byte_count, parse_bytes(options.bytes, "--bytes"));
+  }
+  if (options.tpcs.empty()) return {};
+  DEMARC_CHECK(gpu::parse_tpc_set(options.tpcs, gpu::TpcSet::capacity, "--tpcs"));
+  return {};
+}
 
 Result<void> list_leases(const LeaseOptions& options) {
   DEMARC_TRY(const auto client, lease::LeaseClient::connect(options.socket));
@@ -54,8 +66,9 @@ Result<void> move_tenant(const lease::LeaseClient& client, const LeaseOptions& o
 }
 
 // What is so after a change.
-Result<void> change_lease(const LeaseOptions& options,
+Result<void> change_lease(LeaseOptions& options,
                           const std::function<Result<void>(const lease::LeaseClient&)>& change) {
+  DEMARC_CHECK(read_values(options));
   DEMARC_TRY(const auto client, lease::LeaseClient::connect(options.socket));
   DEMARC_CHECK(change(client));
   return list_leases(options);
@@ -76,7 +89,7 @@ CLI::App* add_change(CLI::App& app, const std::string& name, const std::string& 
 }
 
 const RegisterVerb registered_lease({
-    42,
+    2,
     "lease",
     "show what the tenants of demarc serve have, and change their terms",
     "demarc lease list --json",
@@ -104,15 +117,14 @@ const RegisterVerb registered_lease({
       cdi->footer("Example: demarc lease cdi -o /etc/cdi/demarc.json");
       add_output(*cdi, "-o,--output", options->output, "write to this file");
       cdi->add_option("--program", options->program,
-                      "path of demarc (default: the one beside this program)");
+                      "path of demarc (default: the one next to this program)");
       cdi->add_option("--preload", options->preload,
-                      "path of libdemarc_preload.so (default: the one beside this program)");
+                      "path of libdemarc_preload.so (default: the one next to this program)");
       cdi->callback([options, chosen] { *chosen = [options] { return write_cdi(*options); }; });
       CLI::App* grow =
           add_change(app, "grow", "change the bytes that a tenant may have", options, chosen,
                      [options](const lease::LeaseClient& client) -> Result<void> {
-                       DEMARC_TRY(const auto bytes, parse_bytes(options->bytes, "--bytes"));
-                       return client.grow(options->tenant, bytes);
+                       return client.grow(options->tenant, options->byte_count);
                      });
       grow->footer("Example: demarc lease grow detector --bytes 24GiB");
       grow->add_option("--bytes", options->bytes, "bytes that the tenant may have, such as 16GiB")

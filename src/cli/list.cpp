@@ -52,8 +52,9 @@ Result<void> list_names(const ListOptions& options) {
         options.json, options.output, [&] { return list_json(one.kind, names); },
         [&] { return list_text(names); });
   }
-  return invalid_input("there is no list of '{}'; the lists are {}{}", options.kind,
-                       joined(kinds, ", "), did_you_mean(options.kind, kinds));
+  const std::string near = did_you_mean(options.kind, kinds);
+  return invalid_input("there is no list of '{}'{} lists are {}", options.kind,
+                       near.empty() ? "; the" : near + " The", joined(kinds, ", "));
 }
 
 std::string kinds_help() {
@@ -63,7 +64,7 @@ std::string kinds_help() {
 }
 
 const RegisterVerb list_verb({
-    .order = 16,
+    .order = 300,
     .name = "list",
     .summary = "list the names that options take: workloads, devices, machines, modes, policies",
     .example = "demarc list workloads",

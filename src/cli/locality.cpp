@@ -66,7 +66,7 @@ Result<void> run_locality(LocalityOptions& options) {
 }
 
 const RegisterVerb registered_locality({
-    70,
+    201,
     "locality",
     "compute locality maps, indices and predicted hit rates of a PTX kernel",
     "demarc locality k.ptx --kernel halo --grid 8 --block 64 --args buf:65536,buf:65536 --json",

@@ -9,13 +9,12 @@
 #include <new>
 #include <vector>
 
-#include "demarc/base/near_names.hpp"
 #include "demarc/base/standard_error.hpp"
-#include "demarc/base/text.hpp"
 #include "demarc/base/version.hpp"
 #include "help.hpp"
 #include "limits.hpp"
 #include "program.hpp"
+#include "refusal.hpp"
 #include "verb.hpp"
 
 namespace demarc::cli {
@@ -31,76 +30,81 @@ RegisterVerb::RegisterVerb(Verb verb) {
 
 namespace {
 
-// Of the words of the command line the first names a verb.
-const char* unknown_verb(int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-') return nullptr;
+// The groups of --help. A verb is in the last one whose first order is not above its own.
+struct VerbGroup {
+  int first;
+  const char* heading;
+};
+constexpr VerbGroup verb_groups[] = {
+    {0, "Share a card"}, {100, "Measure"}, {200, "Laboratory"}, {300, "Help"}};
+
+const char* heading_of(const Verb& verb) {
+  const char* heading = "";
+  for (const VerbGroup& group : verb_groups) {
+    if (verb.order >= group.first) heading = group.heading;
+  }
+  return heading;
+}
+
+constexpr const char* product =
+    "Demarc: let several workloads share one GPU without sharing each other's slowdowns.\n"
+    "\n"
+    "  demarc exec --part 1/2 -- ./detector &\n"
+    "  demarc exec --part 2/2 -- ./trainer\n";
+
+// The first word that is not an option of the program names a verb; nullptr: there is none.
+const char* verb_named(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (!word.starts_with('-')) return argv[i];
+    if (word == "--color" || word == "--colour") ++i;
+  }
+  return nullptr;
+}
+
+bool is_verb(std::string_view name) {
   const auto& verbs = registered_verbs();
-  const bool known = std::any_of(verbs.begin(), verbs.end(),
-                                 [&](const Verb& verb) { return verb.name == argv[1]; });
-  return known ? nullptr : argv[1];
+  return std::any_of(verbs.begin(), verbs.end(),
+                     [&](const Verb& verb) { return verb.name == name; });
 }
 
-// Of the words that no option takes: the options of the verb that one may be a slip of.
-std::string slip_of_extra(const CLI::App& app) {
-  const auto verbs = app.get_subcommands();
-  if (verbs.empty()) return "";
-  std::vector<std::string> names;
-  const auto add_options = [&](const CLI::App& one) {
-    for (const CLI::Option* option : one.get_options()) {
-      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-    }
-  };
-  add_options(*verbs.front());
-  for (const CLI::App* sub : verbs.front()->get_subcommands()) add_options(*sub);
-  for (const std::string& extra : app.remaining(true)) {
-    const std::string word = extra.substr(0, extra.find('='));
-    if (!word.starts_with("--")) continue;
-    if (std::string slip = did_you_mean(word, names); !slip.empty()) return slip;
-  }
-  return "";
-}
-
-// The file of --json stands behind an equals sign: verbs take words that no option takes.
-std::string cure_of_extra(int argc, char** argv) {
-  for (int i = 1; i + 1 < argc; ++i) {
-    if (std::string_view(argv[i]) != "--json" || argv[i + 1][0] == '-') continue;
-    return fmt::format("; to name a file for the JSON write --json={}", argv[i + 1]);
-  }
-  return "";
-}
-
-int run_program(int argc, char** argv) {
-  CLI::App app{
-      "Demarc: let several workloads share one GPU without sharing each other's slowdowns.",
-      "demarc"};
+void declare_program(CLI::App& app) {
   app.formatter(help_formatter());
   app.option_defaults()->always_capture_default();  // --help shows every default
   app.set_version_flag("-V,--version", std::string("demarc ") + version(),
                        "print the version and exit");
-  app.require_subcommand(1);
+  add_messages(app);
   app.footer(
-      "Example: demarc topo\nExit codes: 0 done, 1 wrong input, 2 the machine lacks what is asked, "
-      "3 a check did not hold.");
-
+      "demarc VERB --help shows the options of a verb.\n"
+      "Exit codes: 0 done, 1 wrong input, 2 the machine lacks what is asked, 3 a check did not "
+      "hold.");
   auto& verbs = registered_verbs();
   std::sort(verbs.begin(), verbs.end(),
             [](const Verb& a, const Verb& b) { return a.order < b.order; });
-  if (const char* unknown = unknown_verb(argc, argv)) {
-    std::vector<std::string> known;
-    known.reserve(verbs.size());
-    for (const Verb& verb : verbs) known.push_back(verb.name);
-    say_to_standard_error(fmt::format("demarc: there is no verb '{}'; the verbs are: {}{}\n",
-                                      unknown, joined(known, ", "), did_you_mean(unknown, known)));
+}
+
+CLI::App* add_verb(CLI::App& app, const Verb& verb) {
+  CLI::App* command = app.add_subcommand(verb.name, verb.summary);
+  command->group(heading_of(verb));
+  command->footer("Example: " + verb.example);
+  return command;
+}
+
+int run_program(int argc, char** argv) {
+  CLI::App app{product, "demarc"};
+  declare_program(app);
+  const char* const named = verb_named(argc, argv);
+  if (named != nullptr && !is_verb(named)) {
+    say_to_standard_error(fmt::format("demarc: {}\n", unknown_verb_text(named)));
     return 1;
   }
   int exit_code = 0;
-  const bool one = argc > 1 && argv[1][0] != '-';
-  for (const Verb& verb : verbs) {
-    if (one && verb.name != argv[1]) continue;  // the others would be declared for nothing
-    CLI::App* command = app.add_subcommand(verb.name, verb.summary);
-    command->footer("Example: " + verb.example);
+  const bool one = argc > 1 && named == argv[1];
+  for (const Verb& verb : registered_verbs()) {
+    if (one && verb.name != named) continue;  // the others would be declared for nothing
+    CLI::App* command = add_verb(app, verb);
     auto action = verb.declare(*command);
-    add_quiet(*command);
+    add_messages(*command);
     check_values(*command);
     command->final_callback([action = std::move(action), name = verb.name, &exit_code] {
       Result<void> result = meet_limits();
@@ -114,18 +118,14 @@ int run_program(int argc, char** argv) {
   }
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ConversionError& error) {
-    // That it is a number was found out before.
-    say_to_standard_error(fmt::format("demarc {}: {}: this value is out of the option's range\n",
-                                      argv[1], error.what()));
-    return 1;
-  } catch (const CLI::ExtrasError& error) {
-    say_to_standard_error(fmt::format("demarc {}: {}{}{}\n", argv[1], error.what(),
-                                      cure_of_extra(argc, argv), slip_of_extra(app)));
-    return 1;
+    if (named == nullptr) throw CLI::CallForHelp();
   } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error) == 0 ? 0 : 1;
-    if (std::cout.flush()) return code;
+    if (error.get_exit_code() != 0) {
+      say_to_standard_error(refusal_of(app, error));
+      return 1;
+    }
+    app.exit(error);  // prints help or the version
+    if (std::cout.flush()) return 0;
     say_to_standard_error("demarc: standard output: cannot be written\n");
     return 1;
   }
@@ -147,6 +147,13 @@ int run_guarded(int argc, char** argv) {
 }
 
 }  // namespace
+
+std::string program_help() {
+  CLI::App app{product, "demarc"};
+  declare_program(app);
+  for (const Verb& verb : registered_verbs()) add_verb(app, verb);
+  return app.help();
+}
 
 int run_arguments(const std::vector<std::string>& arguments) {
   std::vector<std::string> all{"demarc"};

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "demarc/device/device_ref.hpp"
 #include "demarc/probe/open_memory.hpp"
 #include "demarc/probe/open_translation.hpp"
 #include "demarc/probe/translation.hpp"
@@ -48,6 +49,9 @@ struct ProbeTranslationOptions {
 };
 
 Result<void> run_probe_translation(const ProbeTranslationOptions& options) {
+  if (!options.peer.empty()) {
+    DEMARC_CHECK(gpu::parse_device_ref(options.peer, "--peer", "give cuda:N"));
+  }
   for (const std::string& device : {options.device, options.peer}) {
     DEMARC_CHECK(tell_of_others("probe", device));
   }
@@ -78,7 +82,7 @@ void declare_translation(CLI::App& app, ProbeTranslationOptions& options) {
 }
 
 const RegisterVerb registered_probe({
-    30,
+    102,
     "probe",
     "find out how a GPU's memory is built: slices, sets, banks, hash functions, colours, TLBs, "
     "links",

@@ -14,6 +14,9 @@ int run_arguments(const std::vector<std::string>& arguments);
 
 [[nodiscard]] std::vector<Verb>& registered_verbs();
 
+// What demarc --help says.
+[[nodiscard]] std::string program_help();
+
 // Answers demarc completion --words, as the scripts of demarc completion ask; false: it was not
 // asked.
 [[nodiscard]] bool answers_completion(int argc, char** argv);

@@ -72,7 +72,7 @@ Result<void> run_ptx(const PtxOptions& options) {
 }
 
 const RegisterVerb ptx_verb({
-    .order = 60,
+    .order = 202,
     .name = "ptx",
     .summary = "parse, check and print PTX; show graphs, address trees and opcode counts; extract "
                "PTX from programs",

@@ -191,16 +191,17 @@ Result<void> rewrite(const RewriteOptions& options) {
 }
 
 void add_colored_options(CLI::App& app, RewriteOptions& options) {
-  CLI::Option* const colors = app.add_option(
-      "--colors", options.colors, "K/N: the K-th of the N colours of a card, such as 1/2");
+  CLI::Option* const colors =
+      app.add_option("--colors,--colours", options.colors,
+                     "K/N: the K-th of the N colours of a card, such as 1/2");
   app.add_option("--device", options.device, "card of --colors: cuda:N or sim:NAME")->needs(colors);
   app.add_option("--description", options.description,
                  "description of the card of --colors: a built-in name or a file")
       ->needs(colors);
   CLI::Option* const masks = app.add_option(
-      "--color-mask", options.masks,
+      "--color-mask,--colour-mask", options.masks,
       "address bits whose parity is one bit of the colour, lowest bit first; may be repeated");
-  app.add_option("--color", options.color,
+  app.add_option("--color,--colour", options.color,
                  "colour under --color-mask: bit i is the parity of mask i; n masks make the "
                  "colours 0 to 2^n - 1")
       ->needs(masks);
@@ -237,7 +238,7 @@ void add_colored_options(CLI::App& app, RewriteOptions& options) {
 }
 
 const RegisterVerb rewrite_verb{
-    {90, "rewrite", "add coloured addressing and SM affinity to PTX",
+    {203, "rewrite", "add coloured addressing and SM affinity to PTX",
      "demarc rewrite kernel.ptx --color-mask 0xc4000 --color 1 -o colored.ptx",
      [](CLI::App& app) -> std::function<Result<void>()> {
        auto options = std::make_shared<RewriteOptions>();

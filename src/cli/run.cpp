@@ -75,7 +75,7 @@ Result<void> run_on_card(const RunOptions& options) {
 }
 
 const RegisterVerb run_verb({
-    .order = 85,
+    .order = 204,
     .name = "run",
     .summary = "run a launch on a real GPU and check its outputs",
     .example = "demarc run bundled:hotspot",

@@ -151,7 +151,7 @@ Result<void> run_schedule(const ScheduleOptions& options) {
 }
 
 const RegisterVerb schedule_verb({
-    .order = 100,
+    .order = 206,
     .name = "schedule",
     .summary = "simulate thread-block scheduling (SimTBS model, hardware pipeline model)",
     .example = "demarc schedule examples/dispatch/fig12_slots_full.json --svg fig12.svg",

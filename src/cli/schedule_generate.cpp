@@ -42,9 +42,10 @@ ScheduleCommand declare_schedule_generate(CLI::App& verb) {
       ->type_name("NAME");
   const auto number = [&](const char* name, std::uint32_t& value, const char* help,
                           std::uint32_t most) {
-    app->add_option(name, value, help)->check(CLI::Range(1U, most).description(""));
+    return app->add_option(name, value, help)->check(CLI::Range(1U, most).description(""));
   };
-  number("--level", options->level, "nominal load in per cent, without --config", 100000);
+  number("--level", options->level, "nominal load, without --config", 100000)
+      ->type_name(percent_type);
   number("--sms", options->sms, "number of SMs, without --config", 4096);
   number("--units", options->units, "units per SM, without --config", 4096);
   number("--ticks", options->ticks, "length of the workload, without --config", 1000000000);

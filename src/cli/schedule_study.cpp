@@ -92,8 +92,8 @@ ScheduleCommand declare_schedule_compare(CLI::App& verb) {
   app->add_option("--sms", options->study.sizes, "machine sizes (default: 16,32,66,132,264,528)")
       ->delimiter(',')
       ->check(CLI::Range(1U, 4096U).description(""));
-  app->add_option("--levels", options->study.levels,
-                  "nominal loads in per cent (default: 40,80,100)")
+  app->add_option("--levels", options->study.levels, "nominal loads (default: 40%,80%,100%)")
+      ->type_name(percent_type)
       ->delimiter(',')
       ->check(CLI::Range(1U, 100000U).description(""));
   std::string known;

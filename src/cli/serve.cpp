@@ -44,7 +44,7 @@ Result<void> run_serve(ServeOptions& options) {
 }
 
 const RegisterVerb registered_serve({
-    41,
+    1,
     "serve",
     "divide a card among the programs of tenants, until SIGTERM",
     "demarc serve --config demarc.toml",
@@ -67,7 +67,7 @@ const RegisterVerb registered_serve({
                      "refuse, wait or end: what to do about programs of a server that was killed "
                      "(default: refuse to start)");
       app.add_flag("--check", options->check,
-                   "check the configuration, without a card, and show who is to have what");
+                   "check the configuration, without a card, and show what each tenant is to have");
       return [options] { return run_serve(*options); };
     },
 });

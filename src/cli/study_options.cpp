@@ -5,6 +5,7 @@
 
 #include "demarc/base/files.hpp"
 #include "demarc/base/numbers.hpp"
+#include "demarc/device/device.hpp"
 #include "demarc/device/device_ref.hpp"
 #include "demarc/partition/mode.hpp"
 #include "help.hpp"
@@ -24,7 +25,7 @@ constexpr DeviceOption device_options[] = {
     {"--colors", true, true, "it has no memory to colour; use cuda:N or sim:NAME"},
     {"--memory-gib", true, false, "it has no memory to take; use cuda:N"},
     {"--description", true, false, "its description is NAME already; use cuda:N"},
-    {"--split", true, true, "it has no TPCs to deal out; use cuda:N or sim:NAME"},
+    {"--split", true, true, "it has no TPCs to divide; use cuda:N or sim:NAME"},
     {"--clock", true, false, "it has only one way to measure a time; leave it out or use cuda:N"},
     {"--victim-priority", true, false, "its streams have no priorities; use cuda:N"},
     {"--aggressor-cmd", true, false, "it runs kernels, not commands; use cuda:N"},
@@ -42,7 +43,7 @@ void StudyOptions::declare(CLI::App& app, const std::string& devices) {
   app.add_option("--parts", parts, "number of equal parts: 2, 3 or 4");
   app.add_option(
       "--split", split_,
-      "how TPCs are dealt out: packed, distributed, gpc-aligned, side-aware or side-aligned");
+      "how TPCs are divided: packed, distributed, gpc-aligned, side-aware or side-aligned");
   app.add_option("--masks", masks_,
                  "colour masks as offsets in 2 MiB pages: 0xc4000,0x18a000 (default: those of the "
                  "card's description)")
@@ -53,9 +54,9 @@ void StudyOptions::declare(CLI::App& app, const std::string& devices) {
   app.add_option(
       "--description", description_,
       "description of the card's memory: a file or a name (default: the built-in one of the card)");
-  app.add_option("--colors", colors_,
+  app.add_option("--colors,--colours", colors_,
                  "colour of each part: 1,0 (default: 0,1,...; on cuda:N the victim gets the colour "
-                 "that is disturbed least)")
+                 "that neighbours slow least)")
       ->delimiter(',');
   app.add_option("--dispatch", dispatch_,
                  "policy that picks the SM of each block on sim:NAME (default: the SM with the "
@@ -120,6 +121,7 @@ Result<void> StudyOptions::parse(const std::vector<study::Mode>& modes,
   if (memory_gib_ && !(*memory_gib_ >= 0.25 && *memory_gib_ <= 4096)) {
     return invalid_input("--memory-gib {}: give 0.25 to 4096", *memory_gib_);
   }
+  if (!description_.empty()) DEMARC_CHECK(gpu::find_device(description_));
   if (colors_.size() > parts) {
     return invalid_input("--colors: {} colours for {} parts; give at most one per part",
                          colors_.size(), parts);
@@ -154,7 +156,7 @@ Result<void> StudyOptions::parse(const std::vector<study::Mode>& modes,
         return takes_tpcs(mode.traits());
       })) {
     return invalid_input(
-        "--split: no mode of {} takes TPCs, so nothing is dealt out; add {}, or leave --split out",
+        "--split: no mode of {} takes TPCs, so nothing is divided; add {}, or leave --split out",
         mode_option, partition::mode_names(takes_tpcs, " or "));
   }
   return {};

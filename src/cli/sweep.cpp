@@ -206,7 +206,7 @@ SweepCommand declare_export(CLI::App& verb) {
 }
 
 const RegisterVerb sweep_verb({
-    .order = 115,
+    .order = 208,
     .name = "sweep",
     .summary = "run a simulation over a grid of settings, on all cores or under mpirun",
     .example = "demarc sweep run examples/sweeps/dispatch.json",

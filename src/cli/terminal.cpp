@@ -12,9 +12,6 @@
 
 #include "demarc/base/files.hpp"
 #include "demarc/base/standard_error.hpp"
-#include "demarc/device/device.hpp"
-#include "demarc/device/device_ref.hpp"
-#include "demarc/exec/beside_others.hpp"
 #include "verb.hpp"
 
 namespace demarc::cli {
@@ -24,6 +21,17 @@ namespace {
 bool& quiet_flag() {
   static bool flag = false;
   return flag;
+}
+
+std::string& color_use() {
+  static std::string use = "auto";
+  return use;
+}
+
+bool in_color(int file) {
+  if (color_use() != "auto") return color_use() == "always";
+  const char* const none = std::getenv("NO_COLOR");
+  return ::isatty(file) != 0 && (none == nullptr || *none == 0);
 }
 
 // Words by which a reader looks for the outcome. The longer ones come first.
@@ -54,12 +62,19 @@ bool quiet() {
   return quiet_flag();
 }
 
-void add_quiet(CLI::App& app) {
+void add_messages(CLI::App& app) {
   app.add_flag("-q,--quiet", quiet_flag(), "show nothing but results and errors")
       ->group("Messages");
+  if (app.get_option_no_throw("--color") == nullptr) {
+    app.add_option("--color,--colour", color_use(),
+                   "colour outcomes: auto (on a terminal, unless NO_COLOR is set), always or never")
+        ->option_text("WHEN=auto")
+        ->check(CLI::IsMember({"auto", "always", "never"}))
+        ->group("Messages");
+  }
   // A group of options is a part too, without a name.
   for (CLI::App* const part : app.get_subcommands([](CLI::App*) { return true; })) {
-    if (!part->get_name().empty()) add_quiet(*part);
+    if (!part->get_name().empty()) add_messages(*part);
   }
 }
 
@@ -84,18 +99,8 @@ std::function<void(const std::string& line)> tell_of(std::string verb) {
   };
 }
 
-Result<void> tell_of_others(std::string verb, std::string_view device) {
-  const auto ref = gpu::parse_device_ref(device);
-  const auto* card = ref ? std::get_if<gpu::CardRef>(&*ref) : nullptr;
-  if (card == nullptr) return {};
-  DEMARC_TRY(const std::string others, cuda::what_others_have(card->index));
-  if (!others.empty()) tell_of(std::move(verb))(others);
-  return {};
-}
-
 std::string colored(int file, std::string text) {
-  const char* const none = std::getenv("NO_COLOR");
-  if (::isatty(file) == 0 || (none != nullptr && *none != 0)) return text;
+  if (!in_color(file)) return text;
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
     const std::string_view rest = std::string_view(text).substr(at);

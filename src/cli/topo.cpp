@@ -63,6 +63,7 @@ Result<void> show_topology(const TopoOptions& options) {
         options.json, "-", [&] { return gpu::device_to_json(device); },
         [&] { return gpu::to_tree(device); });
   }
+  DEMARC_CHECK(check_driver(options.device));
   cuda::CardOptions card_options;
   card_options.refresh = options.refresh;
   DEMARC_TRY(const auto card, cuda::open_card(std::get<gpu::CardRef>(ref).index, card_options));
@@ -77,7 +78,7 @@ Result<void> show_topology(const TopoOptions& options) {
 }
 
 const RegisterVerb registered_topo({
-    20,
+    4,
     "topo",
     "show the GPCs, TPCs, SMs, L2 sides and mask bits of a GPU",
     "demarc topo --device cuda:0 --json",

@@ -157,7 +157,7 @@ Result<void> translate_splits(const TranslateOptions& options,
   }
   return emit_result(
       options.json, options.output, [&] { return translation::splits_json(splits); },
-      [&] { return translation::splits_text(splits); });
+      [&] { return translation::splits_text(splits, text_parts()); });
 }
 
 // The cards of --measure.
@@ -232,7 +232,7 @@ Result<void> translate(const TranslateOptions& options) {
   }
   return emit_result(
       options.json, options.output, [&] { return translation::to_json(comparison); },
-      [&] { return translation::to_text(comparison); });
+      [&] { return translation::to_text(comparison, text_parts()); });
 }
 
 std::function<Result<void>()> declare_translate(CLI::App& app) {
@@ -290,7 +290,7 @@ std::function<Result<void>()> declare_translate(CLI::App& app) {
 }
 
 const RegisterVerb translate_verb(
-    {.order = 110,
+    {.order = 207,
      .name = "translate",
      .summary =
          "simulate address translation on several GPUs: centralised, distributed, dynamic bypass",

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "demarc/sim/translation/report.hpp"
 #include "demarc/sim/translation/settings.hpp"
 #include "verb.hpp"
 
@@ -27,6 +28,12 @@ class MachineOptions {
 
 // "KM,ST" or "all"; an unknown name is an error that lists them.
 [[nodiscard]] Result<std::vector<std::string>> application_names(const std::string& text);
+
+// -q leaves the results alone.
+[[nodiscard]] inline sim::translation::TextParts text_parts() {
+  using sim::translation::TextParts;
+  return quiet() ? TextParts::results : TextParts::all;
+}
 
 struct TranslateCommand {
   CLI::App* app = nullptr;

@@ -20,7 +20,8 @@ void MachineOptions::declare(CLI::App& app) {
       ->option_text("sim:NAME");
   const char* meanings[] = {
       "number of GPUs, 1 to 64 (default: 4)",
-      "how work-groups are dealt out: roundrobin, contiguous, dim0 or native (default: roundrobin)",
+      "how work-groups are distributed: roundrobin, contiguous, dim0 or native (default: "
+      "roundrobin)",
       ("where a page lies: first-touch, first-walk, interleaved, contiguous, far (default: "
        "first-touch)"),
       "how a page of another GPU is used: lines (of its L2) or migration (default: lines)"};

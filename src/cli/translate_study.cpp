@@ -37,7 +37,7 @@ Result<void> run_translate_study(const TranslateStudyOptions& options) {
   }
   return emit_result(
       options.json, options.output, [&] { return sim::translation::study_json(study); },
-      [&] { return sim::translation::study_text(study); });
+      [&] { return sim::translation::study_text(study, text_parts()); });
 }
 
 }  // namespace
@@ -52,7 +52,7 @@ TranslateCommand declare_translate_study(CLI::App& verb) {
   options->machine.declare(*app);
   app->add_option("--app", options->apps, "applications: a comma list, or all");
   app->add_option("--variants", options->variants,
-                  "settings to try beside the defaults (comma list; default: all)")
+                  "settings to try in addition to the defaults (comma list; default: all)")
       ->delimiter(',');
   app->add_flag("--list-variants", options->list_variants, "print the settings that are tried");
   app->add_option("--threads", options->threads,

@@ -15,12 +15,17 @@ bool may_be_empty(const CLI::Option& option) {
 
 // What is wrong with `text` as the value of an option of that type; empty: nothing.
 std::string fault_of(std::string& text, std::string_view type) {
+  if (text.empty()) return "the value is empty; give one or leave the option out";
+  if (type == percent_type) {
+    const auto percent = parse_percent(text, "");
+    if (!percent) return fmt::format("'{}' is not a percentage; write it as 5% or 5", text);
+    text = text.substr(0, text.find_first_of(" %"));
+  }
   const auto whole = [&](auto parsed, std::string_view wanted) {
     if (!parsed) return fmt::format("'{}' is not {}", text, wanted);
     text = std::to_string(*parsed);  // "010" is ten here too
     return std::string();
   };
-  if (text.empty()) return "the value is empty; give one or leave the option out";
   if (type == "UINT") return whole(parse_u64(text, ""), "a whole number from 0 to 2^64 - 1");
   if (type == "INT") return whole(parse_i64(text, ""), "a whole number of 64 bits");
   if (type == "FLOAT") {

@@ -16,7 +16,7 @@
 namespace demarc::cli {
 
 struct Verb {
-  int order = 0;        // position in the list of verbs of --help
+  int order = 0;        // position in --help; the hundreds are the group (verb_groups)
   std::string name;     // demarc <name>
   std::string summary;  // one line
   std::string example;  // shown at the end of its --help
@@ -32,8 +32,8 @@ class RegisterVerb {
 
 // -q: nothing but results and errors is shown.
 [[nodiscard]] bool quiet();
-// Declares -q for `app` and its subcommands.
-void add_quiet(CLI::App& app);
+// Declares -q and --color for `app` and its subcommands. A --color of its own stays.
+void add_messages(CLI::App& app);
 
 // Progress on standard error: a bar on a terminal, elsewhere a line every ten seconds, under -q
 // nothing.
@@ -43,11 +43,17 @@ void add_quiet(CLI::App& app);
 // doubt. -q does not hide it.
 [[nodiscard]] std::function<void(const std::string& line)> tell_of(std::string verb);
 
-// The same, of what demarc serve and demarc exec have of the card, before a verb measures on all of
-// `device`; it says nothing if that is not a card. Errors are those of cuda::what_others_have().
+// missing_capability where `device` is a card and this machine has no driver; the message names a
+// simulated GPU, which serves the verb, too.
+[[nodiscard]] Result<void> check_driver(std::string_view device);
+
+// Says on standard error, as tell_of() does, what demarc serve and demarc exec have of the card,
+// before a verb measures on all of `device`; it says nothing if that is not a card. Errors are
+// those of cuda::what_others_have().
 [[nodiscard]] Result<void> tell_of_others(std::string verb, std::string_view device);
 
-// With the colours of the terminal, where `file` is one and NO_COLOR is not set.
+// With the colours of a terminal, as --color says: always, never, or where `file` is a terminal and
+// NO_COLOR is not set.
 [[nodiscard]] std::string colored(int file, std::string text);
 
 // This program's command line, arguments divided by blanks: part of every result's context.
@@ -72,6 +78,9 @@ CLI::Option* add_named_outputs(CLI::App& app, const std::string& name,
                                std::vector<std::string>& values, const std::string& help);
 // Of a value that add_named_outputs() let through.
 [[nodiscard]] std::string file_of_named_output(const std::string& value);
+
+// The type_name() of an option whose value is a percentage: "5%" and "5" are the same there.
+inline constexpr const char* percent_type = "PERCENT";
 
 // For all options of `app` and of its subcommands, before they are read: numbers are whole words
 // within their type's range, those with a point finite and not negative, and no value is empty.

@@ -5,6 +5,7 @@
 
 #include "demarc/base/numbers.hpp"
 #include "demarc/card/verify_colors.hpp"
+#include "demarc/device/device.hpp"
 #include "demarc/device/device_ref.hpp"
 #include "help.hpp"
 #include "verb.hpp"
@@ -15,6 +16,7 @@ namespace {
 struct VerifyOptions {
   std::string device = "cuda:0";
   std::string mode;
+  std::string sms;  // a number, or a percentage of the card's SMs
   cuda::VerifyPlan plan;
   std::string colors;
   std::vector<std::string> color_masks;
@@ -24,10 +26,8 @@ struct VerifyOptions {
   std::string json;
 };
 
-Result<void> run_verify_colors(const VerifyOptions& options, std::uint32_t device) {
-  const auto& choice = options.plan.choice;
-  if (!choice.tpcs.empty() || !choice.gpcs.empty() || choice.sms != 0 ||
-      choice.share_percent != 0) {
+Result<cuda::VerifyColorsPlan> colors_plan_of(const VerifyOptions& options, std::uint32_t device) {
+  if (!options.plan.choice.empty()) {
     return invalid_input("--colors proves memory; prove TPCs in a separate run");
   }
   cuda::VerifyColorsPlan plan;
@@ -37,10 +37,15 @@ Result<void> run_verify_colors(const VerifyOptions& options, std::uint32_t devic
     DEMARC_TRY(const std::uint64_t mask, parse_u64(text, "--color-masks"));
     plan.masks.push_back(mask);
   }
+  if (!options.description.empty()) DEMARC_CHECK(gpu::find_device(options.description));
   plan.description = options.description;
   plan.color_count = options.color_count;
   constexpr std::uint32_t last_color = 63;
   DEMARC_TRY(plan.colors, parse_index_list(options.colors, last_color, "--colors"));
+  return plan;
+}
+
+Result<void> run_verify_colors(const VerifyOptions& options, const cuda::VerifyColorsPlan& plan) {
   DEMARC_TRY(const auto report, cuda::verify_colors(plan));
   DEMARC_CHECK(emit_result(
       options.json, "-", [&] { return report_to_json(report); },
@@ -52,12 +57,19 @@ Result<void> run_verify_colors(const VerifyOptions& options, std::uint32_t devic
 Result<void> run_verify(VerifyOptions& options) {
   DEMARC_TRY(const auto card, gpu::parse_ref_as<gpu::CardRef>(
                                   options.device, "only a real GPU can be verified; give cuda:N"));
-  DEMARC_CHECK(tell_of_others("verify", options.device));
-  if (!options.colors.empty()) return run_verify_colors(options, card.index);
+  partition::TpcChoice& choice = options.plan.choice;
+  if (!options.sms.empty()) DEMARC_CHECK(partition::read_sms(options.sms, "--sms", choice));
+  DEMARC_CHECK(partition::check_choice(choice));
+  if (!options.colors.empty()) {
+    DEMARC_TRY(const auto plan, colors_plan_of(options, card.index));
+    DEMARC_CHECK(tell_of_others("verify", options.device));
+    return run_verify_colors(options, plan);
+  }
   options.plan.device = card.index;
   if (!options.mode.empty()) {
     DEMARC_TRY(options.plan.mode, partition::parse_mode(options.mode));
   }
+  DEMARC_CHECK(tell_of_others("verify", options.device));
   DEMARC_TRY(const auto report, cuda::verify(options.plan));
   DEMARC_CHECK(emit_result(
       options.json, "-", [&] { return report_to_json(report); },
@@ -73,9 +85,9 @@ Result<void> run_verify(VerifyOptions& options) {
 }
 
 const RegisterVerb registered_verify({
-    50,
+    5,
     "verify",
-    "prove from inside the GPU that a partition holds",
+    "prove from inside the GPU that a partition keeps programs apart",
     "demarc exec --tpcs 0-15 -- demarc verify --tpcs 0-15",
     [](CLI::App& app) -> std::function<Result<void>()> {
       auto options = std::make_shared<VerifyOptions>();
@@ -83,12 +95,10 @@ const RegisterVerb registered_verify({
       app.add_option("--device", options->device, "GPU: cuda:N");
       app.add_option("--tpcs", choice.tpcs, "TPCs that blocks may use, such as 0-15,20");
       app.add_option("--gpcs", choice.gpcs, "all TPCs of these GPCs");
-      app.add_option("--sms", choice.sms,
-                     "the first TPCs that together have at least this many SMs")
-          ->default_str("");
-      app.add_option("--share", choice.share_percent,
-                     "the first TPCs that together have at least this per cent of the SMs")
-          ->default_str("");
+      app.add_option("--sms", options->sms,
+                     "the first TPCs that together have at least this many SMs, such as 66, or "
+                     "this percentage of the SMs, such as 50%")
+          ->option_text("NUMBER|PERCENT%");
       app.add_option(
           "--mode", options->mode,
           fmt::format(
@@ -98,15 +108,15 @@ const RegisterVerb registered_verify({
                   [](const partition::ModeTraits& traits) { return traits.confines; }, ", ")));
       app.add_option("--blocks-per-sm", options->plan.blocks_per_sm,
                      "number of probe blocks per SM, for each way to launch");
-      CLI::Option* colors = app.add_option("--colors", options->colors,
+      CLI::Option* colors = app.add_option("--colors,--colours", options->colors,
                                            "memory colours that must be kept apart, such as 0 or "
                                            "0,3; verify these and not TPCs");
-      app.add_option("--color-masks", options->color_masks,
+      app.add_option("--color-masks,--colour-masks", options->color_masks,
                      "masks of the colouring, such as 0xc4000 (default: the colours of the card's "
                      "description)")
           ->delimiter(',')
           ->needs(colors);
-      app.add_option("--color-count", options->color_count,
+      app.add_option("--color-count,--colour-count", options->color_count,
                      "number of colours into which the description divides the memory")
           ->needs(colors);
       app.add_option("--description", options->description,
@@ -117,7 +127,7 @@ const RegisterVerb registered_verify({
                      "largest slowdown, as a factor, that neighbours in other colours may cause");
       add_json(app, options->json, "the proof", {"demarc.verify/2", "demarc.verify.colors/1"});
       group_options(app, "TPCs",
-                    {"--tpcs", "--gpcs", "--sms", "--share", "--mode", "--blocks-per-sm"});
+                    {"--tpcs", "--gpcs", "--sms", "--mode", "--blocks-per-sm"});
       group_options(
           app, "Colours",
           {"--colors", "--color-masks", "--color-count", "--description", "--most-slowdown"});

@@ -2,7 +2,6 @@
 #include "demarc/device/device_ref.hpp"
 
 #include "demarc/base/numbers.hpp"
-#include "demarc/base/text.hpp"
 #include "demarc/device/device.hpp"
 
 namespace demarc::gpu {
@@ -13,8 +12,10 @@ constexpr std::string_view simulated_word = "sim";
 constexpr std::string_view planted_word = "planted";
 
 tl::unexpected<Error> no_gpu(std::string_view text, std::string_view option) {
-  return invalid_input("{} {}: write cuda:N for a real GPU or sim:NAME for a simulated one ({})",
-                       option, text, joined(builtin_device_names(), ", "));
+  return invalid_input(
+      "{} {}: write cuda:N for a real GPU or sim:NAME for a simulated one; demarc list devices "
+      "shows the names",
+      option, text);
 }
 
 std::string word_of(const CardRef& card) {

@@ -1,7 +1,6 @@
 // Finds device descriptions by name, by file or by card.
 #include "builtin.hpp"
 #include "demarc/base/near_names.hpp"
-#include "demarc/base/text.hpp"
 #include "demarc/device/device.hpp"
 
 namespace demarc::gpu {
@@ -20,8 +19,8 @@ Result<Device> find_device(std::string_view name) {
     if (device.name == name) return parse_device(device.text, fmt::format("{}.json", name));
   }
   const auto known = builtin_device_names();
-  return invalid_input("there is no device '{}'; known are {}, or give a file ending in .json{}",
-                       name, joined(known, ", "), did_you_mean(name, known));
+  return invalid_input("there is no device '{}'{}; a file's name ends in .json", name,
+                       did_you_mean(name, known, "demarc list devices"));
 }
 
 Result<Device> describe_card(std::string_view card, std::string_view description) {

@@ -288,19 +288,19 @@ Division division_of(const ConfinePlan& plan, const std::optional<TenantLease>& 
 Result<void> check_plan(const ConfinePlan& plan) {
   if (plan.command.empty()) return invalid_input("no command was given: demarc exec ... -- CMD");
   if (plan.observe && !plan.choice.empty()) {
-    return invalid_input("--observe chooses no TPCs: leave out --tpcs, --gpcs, --sms and --share");
+    return invalid_input("--observe chooses no TPCs: leave out --tpcs, --gpcs and --sms");
   }
   if (!plan.tenant.empty() && (plan.observe || !plan.choice.empty())) {
     return invalid_input(
         "--tenant, or {} in the environment, brings its own TPCs: leave out --observe, --tpcs, "
-        "--gpcs, --sms and --share",
+        "--gpcs and --sms",
         tenant_variable);
   }
   if (plan.allow_overlap && plan.choice.empty()) {
     return invalid_input(
-        "--allow-overlap is for programs with TPCs of their own: give --tpcs, --gpcs, --sms or "
-        "--share");
+        "--allow-overlap is for programs with TPCs of their own: give --tpcs, --gpcs or --sms");
   }
+  DEMARC_CHECK(partition::check_choice(plan.choice));
   const std::pair<const char*, bool> of_tenants[] = {
       {"--report", plan.report},
       {"--allow-plain", plan.allow_plain},
@@ -309,7 +309,12 @@ Result<void> check_plan(const ConfinePlan& plan) {
       {"--windows", plan.windows != WindowUse::automatic}};
   for (const auto& [option, given] : of_tenants) {
     if (!given || !plan.tenant.empty()) continue;
-    return invalid_input("{} needs --tenant", option);
+    return invalid_input("{} needs --part or --tenant", option);
+  }
+  if (plan.tenant.empty() && !plan.observe && plan.choice.empty()) {
+    return invalid_input(
+        "which part of the card is not said: give --part K/N (SMs, L2 and memory), or exactly one "
+        "of --tpcs, --gpcs and --sms");
   }
   return refuse_inside();
 }
@@ -450,6 +455,7 @@ Result<ConfineOutcome> run_confined(const ConfinePlan& plan) {
 }
 
 Result<Moved> confine_again(std::int64_t pid, const partition::TpcChoice& choice) {
+  DEMARC_CHECK(partition::check_choice(choice));
   DEMARC_CHECK(refuse_inside());
   DEMARC_TRY(const std::string value, control_value_of(pid));
   DEMARC_TRY(const Control control, Control::open(value));

@@ -38,13 +38,12 @@ constexpr RowKind driver_row{"driver", "exec, isolate, serve", true};
 constexpr RowKind card_row{"card", "exec, isolate, serve", true};
 constexpr RowKind masks_row{"masks", "exec, isolate, serve", true};
 constexpr RowKind partition_row{"partition", "exec, isolate, serve", true};
-constexpr RowKind colors_row{"colours", "serve, exec --share K/N, isolate --modes mask+color",
-                             true};
+constexpr RowKind colors_row{"colours", "serve, exec --part K/N, isolate --modes mask+color", true};
 constexpr RowKind topology_row{"topology", "topo, and verify inside MPS", false};
 constexpr RowKind cache_row{"cache", "topo, to remember its measurements", false};
 constexpr RowKind watch_row{"processes", "exec", true};
 constexpr RowKind preload_row{"preload", "exec", true};
-constexpr RowKind compilers_row{"compilers", "exec --tenant, exec --share K/N", true};
+constexpr RowKind compilers_row{"compilers", "exec --tenant, exec --part K/N", true};
 constexpr RowKind mps_row{"MPS", "serve, isolate --modes mps", false};
 constexpr RowKind nvcc_row{"nvcc", "PTX of CUDA sources of your own; Demarc runs neither", false};
 

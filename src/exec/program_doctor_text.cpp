@@ -174,7 +174,7 @@ std::string command_to_type(const ProgramFindings& findings) {
   if (findings.verdict == Verdict::cannot) {
     words.insert(words.end(), {"--sms", fmt::to_string((card.sms + 1) / 2)});
   } else {
-    words.insert(words.end(), {"--share", "1/2"});
+    words.insert(words.end(), {"--part", "1/2"});
     if (!card.description.empty()) words.insert(words.end(), {"--description", card.description});
   }
   // It says what was refused, and why.

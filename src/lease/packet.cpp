@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -20,6 +19,8 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+
+#include "demarc/base/lock_file.hpp"
 
 namespace demarc::lease {
 namespace {
@@ -260,13 +261,16 @@ void close_apart(PacketSocket socket) {
   }
 }
 
+std::string PacketListener::lock_of(const std::string& path) {
+  return path + ".lock";
+}
+
 Result<OwnedFile> PacketListener::claim(const std::string& path) {
   DEMARC_CHECK(address_of(path));
   // The path itself cannot be locked: who listens is told by a file beside it.
-  const std::string lock_path = path + ".lock";
-  OwnedFile lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (lock.get() < 0) return invalid_input("'{}': {}", lock_path, std::strerror(errno));
-  if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;
+  const std::string lock_path = lock_of(path);
+  DEMARC_TRY(OwnedFile lock, try_lock_file(lock_path));
+  if (lock.get() >= 0) return lock;
   if (PacketSocket::connect(path)) {
     return invalid_input(
         "socket '{}': another demarc serve listens there: end it, or give another --socket", path);

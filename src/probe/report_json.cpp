@@ -150,7 +150,7 @@ std::string report_to_json(const MemoryReport& report) {
   if (report.remainder_conflicts) {
     json["remainder_conflicts"] = remainder_conflicts_json(*report.remainder_conflicts);
   }
-  return json_text(json) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 }  // namespace demarc::probe

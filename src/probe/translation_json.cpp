@@ -113,7 +113,7 @@ std::string translation_to_json(const TranslationReport& report) {
       {"failure", report.failure.empty() ? Json() : Json(report.failure)},
       {"verdict", report.verdict},
       {"places", std::move(places)}};
-  return json_text(json) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 }  // namespace demarc::probe

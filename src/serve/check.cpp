@@ -76,7 +76,7 @@ Result<void> find_common(const Pair& pair, std::vector<std::string>& wrong) {
 }
 
 double percent_of(const TenantConfig& tenant) {
-  return tenant.tpc_part ? 100.0 / tenant.tpc_part->of : tenant.choice.share_percent;
+  return tenant.tpc_part ? 100.0 / tenant.tpc_part->of : tenant.choice.sms_percent;
 }
 
 // Nearly: the card's memory has more than its colours.
@@ -92,8 +92,8 @@ std::string wished_tpcs(const TenantConfig& tenant) {
   }
   if (!choice.gpcs.empty()) return "GPCs " + choice.gpcs;
   if (choice.sms != 0) return fmt::format("{} SMs of the rest", choice.sms);
-  if (choice.share_percent != 0) {
-    return fmt::format("{} % of the SMs", choice.share_percent);
+  if (choice.sms_percent != 0) {
+    return fmt::format("{} % of the SMs", choice.sms_percent);
   }
   const auto set = gpu::parse_tpc_set(choice.tpcs, TpcSet::capacity, "tpcs");
   return fmt::format("{} ({})", choice.tpcs, set ? set->size() : 0);

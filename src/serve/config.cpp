@@ -23,8 +23,17 @@ using partition::Part;
 
 // A context takes some 0.5 GiB, and each program needs one beside that of its proof.
 constexpr std::uint64_t default_reserve = std::uint64_t{6} << 30U;
+constexpr std::uint32_t max_sms = 1024;  // more than any card has
 
-// A table whose keys are taken one by one; finish() refuses those that nobody took.
+// "colors" of "colours".
+std::string usual_spelling(std::string_view key) {
+  std::string usual(key);
+  if (const auto at = usual.find("colour"); at != std::string::npos) usual.erase(at + 4, 1);
+  return usual;
+}
+
+// A table whose keys are taken one by one, in either spelling of colour; finish() refuses those
+// that were not taken.
 class Table {
  public:
   Table(const toml::table& table, std::string source)
@@ -36,13 +45,19 @@ class Table {
   }
   // Of the key, or of the table where there is no such key.
   [[nodiscard]] FilePlace place(std::string_view key) const {
-    const toml::node* node = table_->get(key);
+    const toml::node* node = find(key);
     return place_of(node == nullptr ? static_cast<const toml::node&>(*table_) : *node);
   }
   [[nodiscard]] bool has(std::string_view key) const { return table_->contains(key); }
+  [[nodiscard]] const toml::node* find(std::string_view key) const {
+    for (const auto& [there, value] : *table_) {
+      if (usual_spelling(there.str()) == key) return &value;
+    }
+    return nullptr;
+  }
   const toml::node* take(std::string_view key) {
     known_.emplace_back(key);
-    return table_->get(key);
+    return find(key);
   }
 
   [[nodiscard]] Result<std::optional<std::string>> string(std::string_view key) {
@@ -76,8 +91,13 @@ class Table {
 
   [[nodiscard]] Result<void> finish() const {
     for (const auto& [key, value] : *table_) {
-      if (std::find(known_.begin(), known_.end(), key.str()) != known_.end()) continue;
+      const std::string usual = usual_spelling(key.str());
       const toml::source_position at = key.source().begin;
+      if (usual != key.str() && table_->contains(usual)) {
+        return invalid_input("{}:{}:{}: {}: {} says the same: leave one out", source_, at.line,
+                             at.column, key.str(), usual);
+      }
+      if (std::find(known_.begin(), known_.end(), usual) != known_.end()) continue;
       return invalid_input("{}:{}:{}: unknown key '{}'; the keys here are: {}", source_, at.line,
                            at.column, key.str(), joined(known_, ", "));
     }
@@ -107,9 +127,10 @@ Result<Part> read_part(const std::string& text, std::string_view key, const File
 Result<std::uint32_t> parts_of(const toml::table& tenants, const std::string& source) {
   std::uint32_t parts = 2;
   for (const auto& [name, node] : tenants) {
-    const toml::node* colors = node.is_table() ? node.as_table()->get("colors") : nullptr;
-    if (colors == nullptr || !colors->is_string()) continue;
+    if (!node.is_table()) continue;
     const Table table(*node.as_table(), source);
+    const toml::node* colors = table.find("colors");
+    if (colors == nullptr || !colors->is_string()) continue;
     DEMARC_TRY(const Part part,
                read_part(colors->as_string()->get(), "colors", table.place("colors")));
     parts = std::lcm(parts, part.of);
@@ -145,18 +166,28 @@ Result<color::ColorSet> read_colors(const toml::node_view<const toml::node> node
   return colors;
 }
 
-Result<double> parse_percent(std::string_view text, const FilePlace& place) {
-  while (!text.empty() && (text.back() == '%' || text.back() == ' ')) text.remove_suffix(1);
-  const auto percent = parse_double(text, "share");
-  if (percent && *percent > 0 && *percent <= 100) return *percent;
-  return invalid_input("{}: share: more than 0 and at most 100 % was expected, such as \"50 %\"",
-                       place);
+// A number of SMs, or a percentage of them in quotes.
+Result<void> read_sms(Table& table, TenantConfig& tenant) {
+  const toml::node* node = table.take("sms");
+  if (node == nullptr) return {};
+  const std::string what = fmt::format("{}: sms", tenant.choice_place);
+  std::string text;
+  if (const auto* words = node->as_string()) text = words->get();
+  if (const auto* number = node->as_integer()) text = std::to_string(number->get());
+  DEMARC_CHECK(partition::read_sms(text, what, tenant.choice));
+  if (tenant.choice.sms <= max_sms) return {};
+  return invalid_input("{}: {} SMs were asked for; at most {} are possible", what,
+                       tenant.choice.sms, max_sms);
 }
 
-// Which TPCs: exactly one of four keys, and how they are dealt out if it says which part.
+// Which TPCs: exactly one of three keys, and how they are dealt out if it says which part.
 Result<void> read_choice(Table& table, TenantConfig& tenant) {
-  constexpr std::array keys{"tpcs", "gpcs", "sms", "share"};
+  constexpr std::array keys{"tpcs", "gpcs", "sms"};
   tenant.choice_place = tenant.place;
+  if (table.has("share")) {
+    return invalid_input("{}: share: this key is gone; write sms = \"50%\" for half of the SMs",
+                         table.place("share"));
+  }
   int given = 0;
   for (const char* key : keys) {
     if (!table.has(key)) continue;
@@ -169,8 +200,7 @@ Result<void> read_choice(Table& table, TenantConfig& tenant) {
   }
   DEMARC_TRY(const auto tpcs, table.string("tpcs"));
   DEMARC_TRY(const auto gpcs, table.string("gpcs"));
-  DEMARC_TRY(const auto sms, table.number("sms", 1, 1024));
-  DEMARC_TRY(const auto share, table.string("share"));
+  DEMARC_CHECK(read_sms(table, tenant));
   DEMARC_TRY(const auto split, table.string("split"));
   tenant.split_place = split ? table.place("split") : tenant.choice_place;
   if (split) {
@@ -192,10 +222,6 @@ Result<void> read_choice(Table& table, TenantConfig& tenant) {
   }
   tenant.choice.tpcs = tpcs.value_or("");
   tenant.choice.gpcs = gpcs.value_or("");
-  tenant.choice.sms = static_cast<std::uint32_t>(sms.value_or(0));
-  if (share) {
-    DEMARC_TRY(tenant.choice.share_percent, parse_percent(*share, tenant.choice_place));
-  }
   if (!tenant.choice.empty()) return {};
   return invalid_input("{}: a list such as \"0-15,20\" was expected", tenant.choice_place);
 }

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -17,6 +16,7 @@
 #include <utility>
 
 #include "demarc/base/files.hpp"
+#include "demarc/base/lock_file.hpp"
 #include "demarc/base/numbers.hpp"
 #include "demarc/base/owned_file.hpp"
 #include "demarc/base/text.hpp"
@@ -42,36 +42,53 @@ std::string quoted(const std::string& text) {
   return out + "\"";
 }
 
-// Of those who come at the same time, for whatever parts of the card, one starts a server.
-Result<OwnedFile> lock_start(const DivisionPlan& plan) {
-  const std::string path =
-      fmt::format("{}/demarc-cuda{}.start", lease::runtime_folder(), plan.card);
-  OwnedFile lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (lock.get() < 0) {
-    return invalid_input("'{}': {}; XDG_RUNTIME_DIR names the folder, which must belong to you",
-                         path, std::strerror(errno));
+// Removes files when it goes, as long as the locks that were taken before it are still held.
+class Leftovers {
+ public:
+  Leftovers() = default;
+  ~Leftovers() {
+    for (const std::string& path : paths_) ::unlink(path.c_str());
   }
+  Leftovers(const Leftovers&) = delete;
+  Leftovers& operator=(const Leftovers&) = delete;
+  void add(std::string path) { paths_.push_back(std::move(path)); }
+  // They stay.
+  void keep() { paths_.clear(); }
+
+ private:
+  std::vector<std::string> paths_;
+};
+
+std::string start_lock(const DivisionPlan& plan) {
+  return fmt::format("{}/demarc-cuda{}.start", lease::runtime_folder(), plan.card);
+}
+
+// Of programs that come at the same time, for whatever parts of the card, one starts a server.
+Result<OwnedFile> lock_start(const DivisionPlan& plan) {
+  const std::string path = start_lock(plan);
   const int looks = static_cast<int>(plan.starting_seconds * 1000 / look_milliseconds);
-  for (int look = 0; ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0; ++look) {
-    if (errno != EWOULDBLOCK && errno != EINTR) {
-      return missing_capability("'{}': {}", path, std::strerror(errno));
+  for (int look = 0;; ++look) {
+    auto lock = try_lock_file(path);
+    if (!lock && lock.error().kind == ErrorKind::invalid_input) {
+      return invalid_input("{}; XDG_RUNTIME_DIR names the folder, which must belong to you",
+                           lock.error().message);
     }
+    if (!lock || lock->get() >= 0) return lock;
     if (look == looks) {
       return missing_capability(
-          "'{}': another demarc exec --share has started a server for {} s and holds this file: "
+          "'{}': another demarc exec --part has started a server for {} s and holds this file: "
           "does "
           "it stand still?",
           path, plan.starting_seconds);
     }
     if (look == 50) {
       plan.tell(
-          fmt::format("another demarc exec --share starts a server of cuda:{}: this waits for "
+          fmt::format("another demarc exec --part starts a server of cuda:{}: this waits for "
                       "it",
                       plan.card));
     }
     ::usleep(look_milliseconds * 1000);
   }
-  return lock;
 }
 
 // Where nothing listens for the parts that are wanted.
@@ -79,7 +96,7 @@ Result<void> refuse_other_divisions(const DivisionPlan& plan) {
   for (std::uint32_t parts = 2; parts <= partition::max_parts; ++parts) {
     if (!lease::PacketSocket::connect(division_socket(plan.card, parts))) continue;
     return invalid_input(
-        "cuda:{} is divided into {} parts by programs that run: give --share K/{}, or wait until "
+        "cuda:{} is divided into {} parts by programs that run: give --part K/{}, or wait until "
         "they have ended",
         plan.card, parts, parts);
   }
@@ -200,7 +217,7 @@ Result<void> check_wishes(const DivisionPlan& plan) {
   const Result<void> good =
       config ? check_without_card(*config) : Result<void>(tl::unexpected(config.error()));
   if (good) return {};
-  std::string options = fmt::format("--share {}", to_string(plan.part));
+  std::string options = fmt::format("--part {}", to_string(plan.part));
   if (!plan.memory.empty()) append(options, ", --memory '{}'", plan.memory);
   if (!plan.description.empty()) append(options, ", --description '{}'", plan.description);
   std::string_view why = good.error().message;
@@ -230,6 +247,8 @@ Result<JoinedDivision> join_division(const DivisionPlan& plan) {
   const std::string tenant = tenant_name(plan.part);
   DEMARC_CHECK(check_wishes(plan));
   DEMARC_TRY(const OwnedFile lock, lock_start(plan));
+  Leftovers always;
+  always.add(start_lock(plan));
   DEMARC_CHECK(wait_for_ending(plan));
   if (auto found = lease::PacketSocket::connect(socket)) {
     if (!plan.memory.empty() || !plan.description.empty()) {
@@ -242,6 +261,9 @@ Result<JoinedDivision> join_division(const DivisionPlan& plan) {
   DEMARC_CHECK(refuse_other_divisions(plan));
   const std::string config = socket + ".toml";
   const std::string log = socket + ".log";
+  Leftovers of_failure;
+  of_failure.add(config);
+  of_failure.add(log);
   DEMARC_CHECK(write_file(config, division_config(plan)));
   plan.tell(fmt::format(
       "nobody divides cuda:{} into {} parts yet: a server is started (log: {}); it takes {} of the "
@@ -253,6 +275,7 @@ Result<JoinedDivision> join_division(const DivisionPlan& plan) {
                            "--end-when-idle", idle_seconds},
                           log));
   DEMARC_TRY(auto connection, wait_for(socket, server, log));
+  of_failure.keep();
   return JoinedDivision{socket, tenant, std::move(connection)};
 }
 

@@ -39,7 +39,7 @@ Result<Config> read_again(const Config& now, Config next) {
 
 bool same_wishes(const TenantConfig& a, const TenantConfig& b) {
   return a.choice.tpcs == b.choice.tpcs && a.choice.gpcs == b.choice.gpcs &&
-         a.choice.sms == b.choice.sms && a.choice.share_percent == b.choice.share_percent &&
+         a.choice.sms == b.choice.sms && a.choice.sms_percent == b.choice.sms_percent &&
          a.tpc_part == b.tpc_part && a.split == b.split && a.colors == b.colors &&
          a.bytes == b.bytes && a.windows == b.windows && a.sync_domain == b.sync_domain &&
          a.no_domain == b.no_domain;

@@ -1,6 +1,7 @@
 // A server's life: configuration, card, MPS, socket, signals, end.
 #include "demarc/serve/run.hpp"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -70,6 +71,24 @@ Result<void> end_all(Server& server, const ServeEvents& events) {
   const auto left = server.all_ended();
   return left ? turned : left;
 }
+
+// Removes the file of the socket's lock if the server does not start. Its copy of the descriptor
+// keeps the lock until then.
+class FailedStart {
+ public:
+  FailedStart(const OwnedFile& lock, std::string path)
+      : lock_(::fcntl(lock.get(), F_DUPFD_CLOEXEC, 0)), path_(std::move(path)) {}
+  ~FailedStart() {
+    if (lock_.get() >= 0) ::unlink(path_.c_str());
+  }
+  FailedStart(const FailedStart&) = delete;
+  FailedStart& operator=(const FailedStart&) = delete;
+  void is_none() { lock_ = OwnedFile(); }
+
+ private:
+  OwnedFile lock_;
+  std::string path_;
+};
 
 Result<void> check_group(const Config& config) {
   if (!config.group || ::geteuid() == 0) return {};
@@ -270,6 +289,7 @@ Result<void> run(const ServePlan& plan) {
   if (!taken) return {};
   ServerClaim& claim = *taken;
   DEMARC_TRY(OwnedFile lock, lease::PacketListener::claim(config.socket));
+  FailedStart failed(lock, lease::PacketListener::lock_of(config.socket));
   std::unique_ptr<Server> server;  // and its socket, after MPS and the memory
   std::unique_ptr<Mps> mps;
   DEMARC_TRY(const auto card, PoolCard::create(config));
@@ -292,6 +312,7 @@ Result<void> run(const ServePlan& plan) {
   options.locks = [&claim] { return claim.files(); };
   options.claim = [&claim](const Book& book) { return claim.divide(book); };
   DEMARC_TRY(server, Server::start(options, *card, tenants, std::move(lock)));
+  failed.is_none();
   // A server that is about to end for want of programs is waited for.
   const auto set_serving = [&](bool used) -> Result<void> {
     const bool stays = used || !plan.end_when_idle;

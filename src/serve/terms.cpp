@@ -58,7 +58,7 @@ Result<TpcSet> tpcs_of(const TenantConfig& tenant, const gpu::Topology& topology
   }
   std::uint32_t sms = tenant.choice.sms;
   if (sms == 0) {
-    const double share = tenant.choice.share_percent * topology.sm_count() / 100.0;
+    const double share = tenant.choice.sms_percent * topology.sm_count() / 100.0;
     sms = static_cast<std::uint32_t>(std::ceil(share - 1e-9));
   }
   return take_free(topology, taken, sms, tenant);
@@ -128,7 +128,7 @@ Result<std::vector<std::optional<std::uint32_t>>> all_domains(const Config& conf
       return invalid_input(
           "{}: tenant '{}': no domain is free: the card has {} that a tenant can have, and "
           "programs "
-          "beside the server may have some of them: divide it among fewer tenants (--share K/N: "
+          "beside the server may have some of them: divide it among fewer tenants (--part K/N: "
           "give a smaller N), or give sync_domain = \"none\"",
           tenant.domain_place, tenant.name, count - 1);
     }

@@ -40,7 +40,7 @@ std::string block_runs_json(const std::vector<BlockRun>& runs, const std::string
                     {"revision", revision()},
                     {"command", command}};
   for (const BlockRun& run : runs) out["runs"].push_back(run_json(run));
-  return json_text(out) + "\n";
+  return json_text(out, 2) + "\n";
 }
 
 sim::DispatchTimeline block_timeline(const BlockRun& run) {

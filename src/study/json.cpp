@@ -178,7 +178,7 @@ std::string study_json(const StudyResult& result, const std::string& command) {
                                 {"samples_ns", samples_json(b.samples_ns)}});
   }
   for (const Cell& cell : result.cells) out["cells"].push_back(cell_json(result.plan, cell));
-  return json_text(out) + "\n";
+  return json_text(out, 2) + "\n";
 }
 
 }  // namespace demarc::study

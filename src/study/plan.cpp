@@ -10,7 +10,6 @@
 #include "demarc/base/random.hpp"
 #include "demarc/base/rounding.hpp"
 #include "demarc/base/split.hpp"
-#include "demarc/base/text.hpp"
 #include "demarc/study/statistics.hpp"
 #include "demarc/workload/workload.hpp"
 #include "workload_spec.hpp"
@@ -93,20 +92,16 @@ Result<Mode> parse_one_mode(std::string_view item, std::string_view option) {
     mode.launches = known.launches;
     break;
   }
-  mode.color = take_suffix(name, "+color");
+  mode.color = take_suffix(name, "+color") || take_suffix(name, "+colour");
   const auto division = partition::parse_mode(name);
   if (!division) {
     std::vector<std::string> known;
-    for (const partition::Mode one : partition::all_modes()) known.emplace_back(to_string(one));
-    return invalid_input(
-        "{}: '{}' is not a mode; the modes are {}; each may be followed by +color, then by one of "
-        "+graph, +overlapped, +graph+overlapped, +fused, unless its parts are processes ({}), then "
-        "by +common-domain{}",
-        option, item,
-        partition::mode_names([](const partition::ModeTraits&) { return true; }, ", "),
-        partition::mode_names(
-            [](const partition::ModeTraits& traits) { return traits.across_processes; }, ", "),
-        did_you_mean(name, known));
+    for (const partition::Mode one : partition::all_modes()) {
+      known.emplace_back(to_string(one));
+      if (partition::traits_of(one).colors) known.push_back(known.back() + "+color");
+    }
+    return invalid_input("{}: '{}' is not a mode{}, and demarc isolate --help what can follow them",
+                         option, item, did_you_mean(name, known, "demarc list modes"));
   }
   mode.division = *division;
   const partition::ModeTraits& traits = mode.traits();

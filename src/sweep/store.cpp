@@ -171,6 +171,10 @@ Result<Store> Store::open(const std::filesystem::path& path, const Plan& plan, b
 
 Result<Store> Store::read(const std::filesystem::path& path) {
   std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    return invalid_input("{}: this is a directory; name the file with the results (.db) in it",
+                         path.string());
+  }
   if (!std::filesystem::is_regular_file(path, error)) {
     return invalid_input("{}: there is no such file", path.string());
   }

@@ -7,7 +7,6 @@
 #include "demarc/base/files.hpp"
 #include "demarc/base/json.hpp"
 #include "demarc/base/near_names.hpp"
-#include "demarc/base/text.hpp"
 #include "demarc/workload/short_names.hpp"
 #include "workload_kernels_ptx.hpp"
 
@@ -44,18 +43,15 @@ std::span<const Workload> all() {
 
 Result<const Workload*> find(std::string_view name) {
   const std::string full = full_name(name);
-  std::vector<std::string> known;
   std::vector<std::string> typed;  // what people may have meant to type
   for (const Workload& workload : all()) {
     if (workload.name == full) return &workload;
     const std::string shorter = short_name(workload.name);
-    known.push_back(shorter.empty() ? workload.name
-                                    : fmt::format("{} ({})", workload.name, shorter));
     typed.push_back(workload.name);
     if (!shorter.empty()) typed.push_back(shorter);
   }
-  return invalid_input("there is no bundled workload '{}'; known are: {}{}", name,
-                       joined(known, ", "), did_you_mean(name, typed));
+  return invalid_input("there is no bundled workload '{}'{}", name,
+                       did_you_mean(name, typed, "demarc list workloads"));
 }
 
 Result<gpu::Launch> instance(std::string_view name, const gpu::LaunchFileOptions& options) {

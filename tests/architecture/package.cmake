@@ -31,7 +31,7 @@ if(NOT start MATCHES "^ExecStart=demarc serve " OR NOT EXISTS "${work}/installed
   message(FATAL_ERROR "the unit of ${package} starts ${start}")
 endif()
 foreach(shown bash-completion/completions/demarc zsh/site-functions/_demarc fish/vendor_completions.d/demarc.fish
-        man/man1/demarc-isolate.1)
+        man/man1/demarc.1 man/man1/demarc-isolate.1)
   file(GLOB found "${work}/installed/usr/share/${shown}*" "${work}/unpacked/*/share/${shown}*" "${work}/unpacked/share/${shown}*")
   list(LENGTH found count)
   if(NOT count EQUAL 2)

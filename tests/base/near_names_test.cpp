@@ -41,6 +41,9 @@ TEST(NearNames, are_offered_in_a_sentence) {
   EXPECT_EQ(did_you_mean("tpoo", verbs), "; did you mean topo?");
   EXPECT_EQ(did_you_mean("vm", verbs), "; did you mean mm or va?");
   EXPECT_EQ(did_you_mean("xyzzy", verbs), "");
+  EXPECT_EQ(did_you_mean("tpoo", verbs, "demarc --help"),
+            "; did you mean topo? demarc --help shows all");
+  EXPECT_EQ(did_you_mean("xyzzy", verbs, "demarc --help"), "; demarc --help shows all");
 }
 
 }  // namespace

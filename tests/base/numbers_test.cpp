@@ -24,7 +24,20 @@ TEST(Numbers, only_whole_finite_texts_are_numbers) {
   for (const char* text : {"", "1x", "x", "inf", "-inf", "nan", "1e999", " 1", "1 "}) {
     EXPECT_FALSE(parse_double(text, "x")) << text;
   }
-  EXPECT_EQ(parse_double("1x", "--share").error().message, "--share: '1x' is not a finite number");
+  EXPECT_EQ(parse_double("1x", "--sms").error().message, "--sms: '1x' is not a finite number");
+}
+
+TEST(Numbers, percentages_are_read_with_and_without_their_sign) {
+  for (const char* text : {"2.5", "2.5%", "2.5 %"})
+    EXPECT_EQ(*parse_percent(text, "x"), 2.5) << text;
+  EXPECT_EQ(*parse_percent("0%", "x"), 0);
+  EXPECT_EQ(*parse_percent("150%", "x"), 150);
+  for (const char* text :
+       {"", "%", " %", "5%%", "5  %", "5 ", "5% ", "-1%", "-0.5", "x%", "inf%"}) {
+    EXPECT_FALSE(parse_percent(text, "x")) << text;
+  }
+  EXPECT_EQ(parse_percent("half", "--limit").error().message,
+            "--limit: 'half' is not a percentage; write it as 50% or 2.5%");
 }
 
 TEST(Numbers, signs_and_bases_are_read) {

@@ -196,7 +196,7 @@ TEST_F(Buffers, constants_that_nobody_set_are_warned_of_by_name) {
   EXPECT_EQ(unset.exit_code, 0) << unset.err;
   EXPECT_THAT(unset.err,
               HasSubstr("demarc emulate: warning: kernel '_Z5scaleIfEvPT_S1_' reads the "
-                        "__constant__ variable 'gain', which nobody set: it holds zeros"));
+                        "__constant__ variable 'gain', which has not been set: it contains zeros"));
   const Json warnings = Json::parse(unset.out)["warnings"];
   ASSERT_EQ(warnings.size(), 1U);
   EXPECT_EQ(warnings[0]["variable"], "gain");

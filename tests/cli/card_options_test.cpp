@@ -51,7 +51,7 @@ TEST_F(CardOptions, of_the_colours_to_prove_each_is_checked_by_name) {
   for (const std::vector<std::string>& other : {std::vector<std::string>{"--tpcs", "1"},
                                                 {"--gpcs", "0"},
                                                 {"--sms", "2"},
-                                                {"--share", "10"}}) {
+                                                {"--sms", "10%"}}) {
     std::vector<std::string> arguments{"verify", "--colors", "0"};
     arguments.insert(arguments.end(), other.begin(), other.end());
     expect_refused(arguments, "--colors proves memory; prove TPCs in a separate run");
@@ -92,7 +92,7 @@ TEST_F(CardOptions, verify_is_of_real_cards_and_gives_its_verdict_as_json) {
   EXPECT_EQ(report["holds"], true);
   EXPECT_EQ(
       Json::parse(
-          run_demarc({"verify", "--share", "10", "--mode", "mask", "--json"}).out)["expected_tpcs"],
+          run_demarc({"verify", "--sms", "10%", "--mode", "mask", "--json"}).out)["expected_tpcs"],
       "0,3");
 }
 
@@ -101,7 +101,7 @@ TEST_F(CardOptions, exec_takes_its_tpcs_by_gpc_share_and_number_of_sms) {
     return run_demarc({"exec", option, value, "--audit", "--", "true"}).err;
   };
   EXPECT_THAT(confined("--gpcs", "0"), HasSubstr("partition: TPCs 0,3,6,9 (8 SMs);"));
-  EXPECT_THAT(confined("--share", "10"), HasSubstr("partition: TPCs 0,3 (4 SMs);"));
+  EXPECT_THAT(confined("--sms", "10%"), HasSubstr("partition: TPCs 0,3 (4 SMs);"));
   EXPECT_THAT(confined("--sms", "3"), HasSubstr("partition: TPCs 0,3 (4 SMs);"));
 }
 
@@ -120,7 +120,7 @@ TEST_F(CardOptions, a_running_program_is_named_alone_and_its_new_tpcs_in_any_way
   for (const std::vector<std::string>& choice : {std::vector<std::string>{"--tpcs", "0"},
                                                  {"--gpcs", "0"},
                                                  {"--sms", "2"},
-                                                 {"--share", "10"}}) {
+                                                 {"--sms", "10%"}}) {
     std::vector<std::string> arguments{"exec", "--pid", "999999999"};
     arguments.insert(arguments.end(), choice.begin(), choice.end());
     expect_refused(arguments, "--pid 999999999: no such process");
@@ -183,7 +183,7 @@ ret; })"));
   const Outcome unset = run_demarc({"run", ptx, "--kernel", "take", "--args", "buf:8", "--json"});
   EXPECT_EQ(unset.exit_code, 0) << unset.err;
   EXPECT_THAT(unset.err, HasSubstr("demarc run: warning: kernel '_Z4takePj' reads the __constant__ "
-                                   "variable 'step', which nobody set"));
+                                   "variable 'step', which has not been set"));
   EXPECT_EQ(Json::parse(unset.out)["warnings"][0]["variable"], "step");
   const Outcome set =
       run_demarc({"run", ptx, "--args", "buf:8", "--variable", "step=u32:9", "--print", "arg0",

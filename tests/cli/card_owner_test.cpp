@@ -73,7 +73,7 @@ TEST_F(CardOwner, is_one_server_whatever_its_socket_and_its_namespaces) {
   EXPECT_THAT(refused.err, HasSubstr("(demarc serve)) divides GPU-fafafafa"));
   ::setenv("XDG_RUNTIME_DIR", folder.c_str(), 1);
   refused = run_demarc(
-      exec({"--share", "1/2", "--memory", "64 MiB", "--description", "h100-sxm"}, {"context"}));
+      exec({"--part", "1/2", "--memory", "64 MiB", "--description", "h100-sxm"}, {"context"}));
   ::unsetenv("XDG_RUNTIME_DIR");
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, HasSubstr("another demarc serve (process"));
@@ -217,19 +217,19 @@ TEST_F(CardOwner, is_named_by_each_verb_that_measures_on_the_whole_card) {
   let_go();
   EXPECT_EQ(program.wait(-1)->exit_code, 0);
   EXPECT_EQ(run_demarc({"run", "bundled:vecadd"}).err, "") << "alone on the card";
-  const auto within = run_demarc({"exec", "--share", "50", "--", demarc(), "verify"});
+  const auto within = run_demarc({"exec", "--sms", "50%", "--", demarc(), "verify"});
   EXPECT_THAT(within.err, testing::Not(HasSubstr("is shared"))) << "its own TPCs are not others'";
 }
 
 TEST_F(CardOwner, lets_programs_share_t_p_cs_where_both_say_so) {
-  auto first = waiting({"--share", "50"});
-  const auto refused = run_demarc(exec({"--share", "50"}, {"context"}));
+  auto first = waiting({"--sms", "50%"});
+  const auto refused = run_demarc(exec({"--sms", "50%"}, {"context"}));
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, HasSubstr("belong to another demarc exec (process"));
   let_go();
   EXPECT_EQ(first.wait(-1)->exit_code, 0);
-  auto sharing = waiting({"--share", "50", "--allow-overlap"});
-  EXPECT_EQ(run_demarc(exec({"--share", "50", "--allow-overlap"}, {"context"})).exit_code, 0);
+  auto sharing = waiting({"--sms", "50%", "--allow-overlap"});
+  EXPECT_EQ(run_demarc(exec({"--sms", "50%", "--allow-overlap"}, {"context"})).exit_code, 0);
   let_go();
   EXPECT_EQ(sharing.wait(-1)->exit_code, 0);
 }
@@ -252,7 +252,7 @@ TEST_F(CardOwner, keeps_what_cannot_change_when_it_reads_its_configuration_again
 TEST_F(CardOwner, leaves_tenants_of_which_it_reads_nothing_new) {
   const std::string head =
       "description = \"h100-sxm\"\nmemory = \"64 MiB\"\nmps = \"off\"\ncolors = 4\n";
-  const std::string tenant_b = "[tenants.b]\nshare = \"25 %\"\ncolors = [0, 1]\n";
+  const std::string tenant_b = "[tenants.b]\nsms = \"25 %\"\ncolors = [0, 1]\n";
   auto server = serving(config(head + tenant_b + "[tenants.c]\nsms = 2\ncolors = [3]\n"));
   const auto idle = run_demarc({"lease", "move", "b", "--tpcs", "8,10"});
   EXPECT_EQ(idle.exit_code, 0);
@@ -315,11 +315,11 @@ TEST_F(CardOwner, reads_its_configuration_from_regular_files_only) {
 
 TEST_F(CardOwner, leaves_a_program_its_exit_code_where_the_report_cannot_be_written) {
   const auto outcome = run_demarc(
-      exec({"--share", "50", "--audit", "--json=/dev/full"}, {"context", "launch", "exit=7"}));
+      exec({"--sms", "50%", "--audit", "--json=/dev/full"}, {"context", "launch", "exit=7"}));
   EXPECT_EQ(outcome.exit_code, 7) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("/dev/full"));
   EXPECT_EQ(
-      run_demarc(exec({"--share", "50", "--audit", "--json=/dev/full"}, {"context"})).exit_code, 1);
+      run_demarc(exec({"--sms", "50%", "--audit", "--json=/dev/full"}, {"context"})).exit_code, 1);
 }
 
 TEST_F(CardOwner, is_said_by_a_check_without_a_card) {

@@ -76,14 +76,14 @@ TEST_F(ContainersProgram, report_at_their_end_what_was_coloured) {
   EXPECT_THAT(run({"--tenant", "a"}, "count").err, Not(HasSubstr("by launches")));
   const auto none = run({"--tpcs", "0", "--report"}, "count");
   EXPECT_EQ(none.exit_code, 1);
-  EXPECT_THAT(none.err, HasSubstr("--report needs --tenant"));
+  EXPECT_THAT(none.err, HasSubstr("--report needs --part or --tenant"));
   for (const std::vector<std::string>& option : {std::vector<std::string>{"--allow-plain"},
                                                  {"--allow-spills", "8"},
                                                  {"--overlap-launches"},
                                                  {"--report"}}) {
     std::vector<std::string> arguments{"--tpcs", "0"};
     arguments.insert(arguments.end(), option.begin(), option.end());
-    EXPECT_THAT(run(arguments, "count").err, HasSubstr(option[0] + " needs --tenant"));
+    EXPECT_THAT(run(arguments, "count").err, HasSubstr(option[0] + " needs --part or --tenant"));
   }
   const std::string open = "open-library=" + (build / "libdemarc_machine_code.so").string();
   std::vector<std::string> words{"exec",

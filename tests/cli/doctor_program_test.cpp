@@ -52,7 +52,7 @@ TEST_F(DoctorOfProgram, ends_with_0_if_it_can_be_isolated_and_with_3_if_not) {
       with.out,
       AllOf(StartsWith("CAN BE ISOLATED: "), HasSubstr("\nMachine code runs in windows"),
             HasSubstr("\nok           app "),
-            EndsWith("\n\ndemarc exec --share 1/2 -- " + machine_code + " 'an argument'\n")));
+            EndsWith("\n\ndemarc exec --part 1/2 -- " + machine_code + " 'an argument'\n")));
   const Outcome without = doctor({"--device", "sim:h200", machine_code});
   EXPECT_EQ(without.exit_code, 3);
   EXPECT_THAT(without.out, HasSubstr("\nrefused      app "));

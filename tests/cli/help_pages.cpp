@@ -42,6 +42,10 @@ HelpOption option_of(const std::string& line, const std::string& next, const std
   return option;
 }
 
+bool is_footer(const std::string& line) {
+  return line.starts_with("Example") || line.starts_with("demarc VERB");
+}
+
 HelpPage page_of(const std::vector<std::string>& verb) {
   HelpPage page;
   page.verb = verb;
@@ -51,8 +55,7 @@ HelpPage page_of(const std::vector<std::string>& verb) {
   EXPECT_EQ(outcome.exit_code, 0) << page.name() << ": " << outcome.err;
   std::vector<std::string> lines;
   std::istringstream text(outcome.out);
-  for (std::string line; std::getline(text, line) && !line.starts_with("Example");)
-    lines.push_back(line);
+  for (std::string line; std::getline(text, line) && !is_footer(line);) lines.push_back(line);
   page.summary = lines.at(0);
   lines.emplace_back();
   std::string group;
@@ -64,7 +67,7 @@ HelpPage page_of(const std::vector<std::string>& verb) {
       group = without_blanks(line.substr(0, line.size() - 1));
     } else if (group.empty() || indent == line.size() || line[indent] == '[') {
       continue;
-    } else if (group == "Subcommands") {
+    } else if (group == "Subcommands" || (verb.empty() && line[indent] != '-')) {
       const HelpOption sub = option_of(line, lines[i + 1], group);
       page.subcommands.emplace_back(sub.names, sub.description);
     } else if (indent < description_column) {

@@ -18,18 +18,45 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-TEST(Help, lists_the_verbs_from_those_that_most_want_to_the_others) {
+TEST(Help, shows_the_product_first_and_the_verbs_in_groups) {
   const Outcome help = run_demarc({"-h"});
   EXPECT_EQ(help.exit_code, 0) << help.err;
+  EXPECT_THAT(help.out,
+              StartsWith("Demarc: let several workloads share one GPU without sharing each "
+                         "other's slowdowns.\n"
+                         "\n"
+                         "  demarc exec --part 1/2 -- ./detector &\n"
+                         "  demarc exec --part 2/2 -- ./trainer\n"));
   std::size_t last = 0;
-  for (const std::string verb :
-       {"demo", "isolate", "blocks", "attack", "topo", "probe", "exec", "verify", "ptx", "locality",
-        "emulate", "run", "rewrite", "schedule", "translate"}) {
-    const std::size_t at = help.out.find("\n  " + verb + " ");
-    ASSERT_NE(at, std::string::npos) << verb;
-    EXPECT_GT(at, last) << verb;
+  for (const std::string line :
+       {"Share a card:", "  exec ",  "  serve ",    "  lease ",     "  doctor ",    "  topo ",
+        "  verify ",     "Measure:", "  isolate ",  "  attack ",    "  probe ",     "  calibrate ",
+        "  blocks ",     "  demo ",  "Laboratory:", "  emulate ",   "  locality ",  "  ptx ",
+        "  rewrite ",    "  run ",   "  capture ",  "  schedule ",  "  translate ", "  sweep ",
+        "Help:",         "  list ",  "  help ",     "  completion "}) {
+    const std::size_t at = help.out.find("\n" + line);
+    ASSERT_NE(at, std::string::npos) << line;
+    EXPECT_GT(at, last) << line;
     last = at;
   }
+  EXPECT_EQ(run_demarc({}).out, help.out) << "the program alone says the same";
+  EXPECT_EQ(run_demarc({}).exit_code, 0);
+  EXPECT_EQ(run_demarc({"-q"}).out, help.out);
+  EXPECT_EQ(run_demarc({"--help", "isolate"}).out, help.out);
+}
+
+TEST(Help, options_of_the_program_stand_before_the_verb_too) {
+  const std::string tree = run_demarc({"topo", "--device", "sim:gtx1080"}).out;
+  for (const std::vector<std::string>& before :
+       {std::vector<std::string>{"-q"}, {"--color", "never"}, {"--colour=never", "--quiet"}}) {
+    std::vector<std::string> line = before;
+    line.insert(line.end(), {"topo", "--device", "sim:gtx1080"});
+    const Outcome outcome = run_demarc(line);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, tree);
+  }
+  EXPECT_EQ(run_demarc({"-q", "bogus"}).err,
+            "demarc: there is no verb 'bogus'; demarc --help shows all\n");
 }
 
 TEST(Help, the_version_is_told) {
@@ -38,16 +65,13 @@ TEST(Help, the_version_is_told) {
   EXPECT_EQ(version_told.out, fmt::format("demarc {}\n", version()));
 }
 
-TEST(Help, a_verb_is_needed_and_one_that_is_none_is_refused_with_the_list) {
+TEST(Help, a_subcommand_is_needed) {
   for (const std::vector<std::string>& none :
-       {std::vector<std::string>{}, {"probe"}, {"probe", "--json"}}) {
+       {std::vector<std::string>{"probe"}, {"probe", "--json"}}) {
     const Outcome outcome = run_demarc(none);
     EXPECT_EQ(outcome.exit_code, 1);
     EXPECT_EQ(outcome.out, "");
   }
-  const Outcome bogus = run_demarc({"bogus"});
-  EXPECT_EQ(bogus.exit_code, 1);
-  EXPECT_THAT(bogus.err, StartsWith("demarc: there is no verb 'bogus'; the verbs are: demo, "));
 }
 
 TEST(Help, options_name_the_defaults_that_they_have) {
@@ -96,8 +120,7 @@ TEST(Help, a_result_that_cannot_be_written_is_an_error) {
 
 // Of these a number chooses one of several, and without them nothing is chosen.
 const std::set<std::string>& numbers_without_default() {
-  static const std::set<std::string> names{"--sms", "--share", "--pid", "--announce",
-                                           "--local-threads"};
+  static const std::set<std::string> names{"--pid", "--announce", "--local-threads"};
   return names;
 }
 

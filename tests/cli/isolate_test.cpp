@@ -222,14 +222,14 @@ TEST(IsolateVerb, limits_of_options_are_their_own_last_good_values) {
   told({"--modes", "mask", "--masks", "0x1000"}, "--masks: no mode of --modes has colours");
   told({"--modes", "mask", "--colors", "1"}, "--colors: no mode of --modes has colours");
   told({"--modes", "none,mps", "--split", "packed"},
-       "--split: no mode of --modes takes TPCs, so nothing is dealt out; add green or mask or "
+       "--split: no mode of --modes takes TPCs, so nothing is divided; add green or mask or "
        "affinity, or leave --split out");
   told({"--modes", "none,mask", "--split", "packed", "--colors", "1"},
        "--colors: no mode of --modes has colours");
   EXPECT_THAT(run_demarc({"isolate", "--device", "sim:gtx1080", "--modes", "none,mps,affinity",
                           "--split", "packed"})
                   .err,
-              testing::HasSubstr("nothing is dealt out; add green or mask, or leave --split out"));
+              testing::HasSubstr("nothing is divided; add green or mask, or leave --split out"));
   // Where a command is an aggressor the modes are those that can keep it.
   told({"--aggressor-cmd", "true", "--colors", "1"}, "--colors: no mode of --modes has colours");
   told({"--worker", "--split", "fair"}, "--split: 'fair'");

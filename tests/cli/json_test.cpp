@@ -65,10 +65,15 @@ TEST(Json, a_file_without_an_equals_sign_is_answered_with_one) {
   const Outcome outcome = run_demarc({"isolate", "--json", "x.json"});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_EQ(outcome.err,
-            "demarc isolate: The following argument was not expected: x.json; to name a file for "
-            "the JSON write --json=x.json\n");
-  EXPECT_EQ(run_demarc({"isolate", "x.json"}).err,
-            "demarc isolate: The following argument was not expected: x.json\n");
+            "demarc isolate: unexpected argument 'x.json'; to name a file for the JSON write "
+            "--json=x.json\n"
+            "Usage: demarc isolate [OPTIONS]; demarc isolate --help shows the options\n");
+  for (const std::vector<std::string>& line :
+       {std::vector<std::string>{"isolate", "x.json"}, {"isolate", "x.json", "--json=y.json"}}) {
+    EXPECT_EQ(run_demarc(line).err,
+              "demarc isolate: unexpected argument 'x.json'\n"
+              "Usage: demarc isolate [OPTIONS]; demarc isolate --help shows the options\n");
+  }
 }
 
 struct JsonOf {

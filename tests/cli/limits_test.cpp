@@ -39,7 +39,7 @@ TEST_F(Limits, of_the_size_of_files_are_errors_of_who_writes) {
   EXPECT_THAT(served, StartsWith("2 demarc serve: "));
   EXPECT_FALSE(std::filesystem::exists(socket)) << "nothing listens";
   ::setenv("XDG_RUNTIME_DIR", folder.c_str(), 1);
-  EXPECT_THAT(said("ulimit -f 0", {"exec", "--share", "1/2", "--", "true"}),
+  EXPECT_THAT(said("ulimit -f 0", {"exec", "--part", "1/2", "--", "true"}),
               EndsWith("demarc-cuda0-2.sock.toml: cannot be written: File too large\n"));
   ::unsetenv("XDG_RUNTIME_DIR");
   const auto file = folder / "trace.json";

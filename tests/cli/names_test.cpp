@@ -37,8 +37,8 @@ TEST(Names, are_listed_from_the_tables_that_have_them) {
   const Outcome slip = run_demarc({"list", "polices"});
   EXPECT_EQ(slip.exit_code, 1);
   EXPECT_EQ(slip.err,
-            "demarc list: there is no list of 'polices'; the lists are workloads, devices, "
-            "machines, modes, policies; did you mean policies?\n");
+            "demarc list: there is no list of 'polices'; did you mean policies? The lists are "
+            "workloads, devices, machines, modes, policies\n");
 }
 
 // Whatever is listed can be used.
@@ -84,8 +84,40 @@ TEST(Names, manual_pages_hold_what_help_says) {
     }
     EXPECT_GT(options, 0) << verb;
   }
-  EXPECT_THAT(run_demarc({"help", "--man"}).err, HasSubstr("--man writes the page of one verb"));
+  const Outcome program = run_demarc({"help", "--man"});
+  EXPECT_EQ(program.exit_code, 0) << program.err;
+  ASSERT_TRUE(write_file((folder / "demarc.1").string(), program.out));
+  const Outcome shown =
+      run_program({"groff", "-man", "-Tascii", "-ww", "-P-c", (folder / "demarc.1").string()});
+  EXPECT_EQ(shown.err, "");
+  EXPECT_THAT(shown.out, HasSubstr("demarc - let several workloads share one GPU"));
+  EXPECT_THAT(shown.out, HasSubstr("demarc exec --part 1/2 -- ./detector &"));
+  EXPECT_THAT(shown.out, HasSubstr("Share a card:"));
+  EXPECT_THAT(shown.out, HasSubstr("demarc-exec(1), demarc-serve(1),"));
+  EXPECT_EQ(run_demarc({"help", "--man", "probe", "memory"}).err,
+            "demarc help: --man writes the page of the program or of one verb, not of probe "
+            "memory\n");
+  const std::string lease = run_demarc({"help", "lease", "--man"}).out;
+  EXPECT_THAT(lease, HasSubstr("Usage: demarc lease list [OPTIONS]"));
+  EXPECT_THAT(lease, Not(HasSubstr("list list")));
   EXPECT_THAT(run_demarc({"help", "nothing", "--man"}).err, HasSubstr("no verb 'nothing'"));
+}
+
+TEST(Names, an_option_that_is_gone_is_answered_with_what_took_its_place) {
+  for (const std::vector<std::string>& line :
+       {std::vector<std::string>{"exec", "--share", "1/2", "--", "true"},
+        {"exec", "--share=50", "true"}}) {
+    const Outcome outcome = run_demarc(line);
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err,
+                testing::StartsWith("demarc exec: --share is gone; give --part K/N for a part of "
+                                    "the whole card (SMs, L2 and memory), or --sms 50% for SMs "
+                                    "alone\nUsage: demarc exec [OPTIONS] [command...]; "));
+  }
+  EXPECT_THAT(run_demarc({"verify", "--share", "50"}).err,
+              testing::StartsWith("demarc verify: --share is gone; give --sms 50%"));
+  EXPECT_THAT(run_demarc({"serve", "--share", "50"}).err,
+              testing::StartsWith("demarc serve: unknown option --share"));
 }
 
 TEST(Names, a_slip_is_answered_with_what_was_meant) {
@@ -94,16 +126,48 @@ TEST(Names, a_slip_is_answered_with_what_was_meant) {
     EXPECT_EQ(outcome.exit_code, 1);
     return outcome.err;
   };
-  EXPECT_THAT(error_of({"islate"}), HasSubstr("; did you mean isolate?\n"));
-  EXPECT_THAT(error_of({"isolate", "--victimz", "va"}), HasSubstr("; did you mean --victims?\n"));
-  EXPECT_THAT(error_of({"isolate", "--victimz=va"}), HasSubstr("; did you mean --victims?\n"));
-  EXPECT_THAT(error_of({"probe", "memory", "--divice", "x"}), HasSubstr("did you mean --device"));
-  EXPECT_THAT(error_of({"topo", "--xyzzy"}), Not(HasSubstr("did you mean")));
-  EXPECT_THAT(error_of({"emulate", "bundled:vecad"}), HasSubstr("; did you mean vecadd?"));
+  EXPECT_EQ(error_of({"islate"}),
+            "demarc: there is no verb 'islate'; did you mean isolate? demarc --help shows all\n");
+  const std::string usage =
+      "Usage: demarc isolate [OPTIONS]; demarc isolate --help shows the options\n";
+  for (const std::vector<std::string>& line :
+       {std::vector<std::string>{"isolate", "--victimz", "va"}, {"isolate", "--victimz=va"}}) {
+    EXPECT_EQ(error_of(line),
+              "demarc isolate: unknown option --victimz; did you mean --victims?\n" + usage);
+  }
+  EXPECT_EQ(error_of({"isolate", "--xyzzy", "--victimz", "va", "w"}),
+            "demarc isolate: unknown option --xyzzy\n" + usage)
+      << "the first is named";
+  EXPECT_EQ(error_of({"probe", "memory", "--divice", "x"}),
+            "demarc probe: unknown option --divice; did you mean --device?\n"
+            "Usage: demarc probe memory [OPTIONS]; demarc probe memory --help shows the options\n");
+  EXPECT_EQ(error_of({"topo", "-x"}),
+            "demarc topo: unknown option -x\n"
+            "Usage: demarc topo [OPTIONS]; demarc topo --help shows the options\n");
+  EXPECT_EQ(error_of({"--victims", "va"}),
+            "demarc: unknown option --victims\n"
+            "Usage: demarc [OPTIONS] [SUBCOMMAND]; demarc --help shows the options\n");
   EXPECT_THAT(
-      error_of({"isolate", "--device", "sim:gtx1080", "--victims", "mn", "--aggressors", "va",
-                "--modes", "mask"}),
-      testing::AllOf(HasSubstr("matmul_tiled (mm)"), HasSubstr("; did you mean sn or mm or nn?")));
+      error_of({"serve", "--cofnig", "f.toml"}),
+      testing::StartsWith("demarc serve: unknown option --cofnig; did you mean --config?\nUsage: "))
+      << "what is missing follows from the slip";
+  EXPECT_THAT(error_of({"probe", "meory"}),
+              testing::StartsWith("demarc probe: there is no demarc probe meory; did you mean "
+                                  "memory?\nUsage: demarc probe [OPTIONS] SUBCOMMAND; "));
+  EXPECT_THAT(error_of({"probe"}),
+              testing::StartsWith("demarc probe: a subcommand is required: translation, memory\n"));
+  EXPECT_THAT(error_of({"lease", "--sockt", "x", "list"}), HasSubstr("did you mean --socket?\n"));
+  EXPECT_THAT(error_of({"lease", "list", "--sockt", "x"}), HasSubstr("did you mean --socket?\n"));
+  EXPECT_THAT(error_of({"topo", "--device"}),
+              testing::StartsWith("demarc topo: --device: a value is missing\nUsage: "));
+  EXPECT_THAT(error_of({"serve"}),
+              testing::StartsWith("demarc serve: --config is required\nUsage: "));
+  EXPECT_EQ(error_of({"isolate", "--seed", "x"}),
+            "demarc isolate: --seed: 'x' is not a whole number from 0 to 2^64 - 1\n");
+  EXPECT_THAT(error_of({"emulate", "bundled:vecad"}), HasSubstr("; did you mean vecadd?"));
+  EXPECT_THAT(error_of({"isolate", "--device", "sim:gtx1080", "--victims", "mn", "--aggressors",
+                        "va", "--modes", "mask"}),
+              HasSubstr("; did you mean sn or mm or nn? demarc list workloads shows all"));
   EXPECT_THAT(error_of({"isolate", "--device", "sim:gtx1080", "--modes", "msak"}),
               HasSubstr("; did you mean mask?"));
   EXPECT_THAT(error_of({"topo", "--device", "sim:gtx1800"}), HasSubstr("; did you mean gtx1080"));
@@ -151,6 +215,17 @@ TEST_F(Completion, offers_verbs_then_options_then_the_names_that_an_option_takes
   EXPECT_THAT(words({"completion", "z"}), testing::ElementsAre("zsh"));
   EXPECT_THAT(words({"isolate", "--modes", "none,mas"}), Contains("none,mask"));
   EXPECT_THAT(words({"nothing", "-"}), testing::IsEmpty());
+  EXPECT_THAT(words({"exec", "--part", "2/"}), testing::ElementsAre("2/2", "2/3", "2/4"));
+  EXPECT_THAT(words({"exec", "--device", "c"}), testing::ElementsAre("cuda:0"));
+  EXPECT_THAT(words({"isolate", "--split", "side"}),
+              testing::ElementsAre("side-aware", "side-aligned"));
+  EXPECT_THAT(words({"translate", "--split", ""}),
+              testing::ElementsAre("roundrobin", "contiguous", "dim0", "native"));
+  EXPECT_THAT(words({"translate", "--app", "RL,F"}), testing::ElementsAre("RL,FIR", "RL,FFT"));
+  EXPECT_THAT(words({"topo", "--color=a"}), testing::ElementsAre("--color=auto", "--color=always"));
+  EXPECT_THAT(words({"isolate", "--modes=none,mas"}), Contains("--modes=none,mask"));
+  EXPECT_THAT(words({"rewrite", "--color", "a"}), testing::IsEmpty()) << "it takes a number there";
+  EXPECT_THAT(words({"isolate", "--colo"}), testing::ElementsAre("--colors", "--color"));
   const Outcome slip = run_demarc({"completion", "fsh"});
   EXPECT_EQ(slip.exit_code, 1);
   EXPECT_THAT(slip.err, HasSubstr("there is for bash, zsh, fish; did you mean zsh or fish?"));

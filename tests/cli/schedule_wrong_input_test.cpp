@@ -40,7 +40,7 @@ TEST(ScheduleVerb, wrong_options_are_refused_with_what_would_be_right) {
       {{}, "name a file or a subcommand (generate, study, compare, plan)"},
       {{"nonsense"}, "nonsense: neither a file nor a subcommand; subcommands are generate"},
       {{"/no/such.conf"}, "/no/such.conf: cannot be read"},
-      {{conf, "-p", "nope"}, "unknown policy 'nope': known are rr, rr-skip"},
+      {{conf, "-p", "nope"}, "unknown policy 'nope'; demarc list policies shows all"},
       {{conf, "-p", "rr-skp"}, "; did you mean rr-skip?"},
       {{conf, "--model", "nope"}, "unknown model 'nope': use simtbs, simtbs-2020 or corrected"},
       {{conf, "-p", "locality", "--locality", "/no/map.json"}, "/no/map.json"},
@@ -142,7 +142,7 @@ TEST(ScheduleVerb, a_malformed_scenario_is_refused_with_the_path_of_the_key) {
   expect_refused(
       {{{schedule_file("d.json", R"({"schema": "demarc.scenario/1", "device": "none-such",
         "streams": [], "kernels": []})")},
-        "there is no device 'none-such'; known are a100"}});
+        "there is no device 'none-such'; demarc list devices shows all"}});
 }
 
 TEST(ScheduleVerb, a_malformed_task_set_is_refused_with_the_path_of_the_key) {

@@ -34,7 +34,7 @@ class ServedCard : public testing::Test {
 memory = "64 MiB"
 mps = "off"
 [tenants.a]
-share = "50 %"
+sms = "50 %"
 colors = "1/2"
 [tenants.b]
 tpcs = "6-11"

@@ -213,7 +213,7 @@ TEST_F(LeasedPrograms, bring_their_own_tpcs_and_have_options_of_their_own) {
         {+[](ConfinePlan& plan) { plan.allow_spills = 1; }, "--allow-spills"},
         {+[](ConfinePlan& plan) { plan.windows = WindowUse::never; }, "--windows"},
         {+[](ConfinePlan& plan) { plan.overlap_launches = true; }, "--overlap-launches"}}) {
-    EXPECT_EQ(run("true", alone(change)), fmt::format("1 {} needs --tenant", option));
+    EXPECT_EQ(run("true", alone(change)), fmt::format("1 {} needs --part or --tenant", option));
     EXPECT_THAT(run("true", change), StartsWith("0 ")) << option;
   }
   EXPECT_THAT(run("true", alone([](ConfinePlan& plan) { plan.observe = true; })),

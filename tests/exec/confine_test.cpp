@@ -248,7 +248,7 @@ TEST(TpcChoices, are_one_of_four_ways) {
         partition::TpcChoice{"1", "", 2, 0}, partition::TpcChoice{"", "1", 0, 50},
         partition::TpcChoice{"", "", 2, 50}}) {
     EXPECT_THAT(partition::choose_tpcs(topology, wrong).error().message,
-                testing::HasSubstr("give exactly one of --tpcs, --gpcs, --sms and --share"));
+                testing::HasSubstr("give exactly one of --tpcs, --gpcs and --sms"));
   }
 }
 

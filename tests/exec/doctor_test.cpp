@@ -171,7 +171,7 @@ TEST_F(Doctor, A_card_without_a_description_has_no_colours_unless_one_is_given) 
   config = fake::small_gpu();
   std::string said = look();
   EXPECT_THAT(said, HasSubstr("colours   does not   no description of 'Fake GPU' is built in"));
-  EXPECT_THAT(said, HasSubstr("\nthis machine lacks: colours (for serve, exec --share K/N, "));
+  EXPECT_THAT(said, HasSubstr("\nthis machine lacks: colours (for serve, exec --part K/N, "));
   plan.description = "h200";
   said = look();
   EXPECT_THAT(said, HasSubstr("by its description 94 slices of L2; its memory can be divided into "

@@ -64,7 +64,7 @@ TEST_F(ProgramDoctor, a_program_with_both_is_isolated_in_part_without_windows) {
   EXPECT_EQ(found.verdict, Verdict::in_part);
   EXPECT_THAT(found.because, StartsWith("Kernels with PTX run in the tenant's colours, but some"));
   EXPECT_EQ(check_isolated(found).error().message, "the program can be isolated in part only");
-  EXPECT_EQ(command_to_type(found), "demarc exec --share 1/2 --report -- ./app");
+  EXPECT_EQ(command_to_type(found), "demarc exec --part 1/2 --report -- ./app");
   EXPECT_EQ(file_of(found, "app").state, FileState::ok);
   EXPECT_EQ(file_of(found, "libcublas.so.12").library, "cuBLAS");
   EXPECT_THAT(found.files.at(0).file.path, HasSubstr("libcublas"))
@@ -105,7 +105,7 @@ TEST_F(ProgramDoctor, on_a_card_without_colours_only_sms_can_be_divided) {
   EXPECT_THAT(found.because, StartsWith("The memory of this card cannot be divided, so only its "
                                         "SMs can: GTX 1080: "));
   EXPECT_EQ(command_to_type(found), "demarc exec --sms 10 -- ./app");
-  EXPECT_EQ(command_to_type(on("h200")), "demarc exec --share 1/2 -- ./app");
+  EXPECT_EQ(command_to_type(on("h200")), "demarc exec --part 1/2 -- ./app");
 }
 
 TEST_F(ProgramDoctor, what_cannot_be_read_is_never_fine) {
@@ -159,7 +159,7 @@ TEST_F(ProgramDoctor, something_that_was_not_looked_at_leaves_the_rest_unknown) 
   EXPECT_EQ(found.verdict, Verdict::not_known);
   EXPECT_EQ(check_isolated(found).error().message,
             "it is not known whether the program can be isolated");
-  EXPECT_EQ(command_to_type(found), "demarc exec --share 1/2 --report -- ./app");
+  EXPECT_EQ(command_to_type(found), "demarc exec --part 1/2 --report -- ./app");
   EXPECT_THAT(found.because, StartsWith("Some of it could not be looked at"));
   EXPECT_EQ(found.program.unchecked.size(), 1U) << "each is told once";
   add("libm.so", {machine});

@@ -53,7 +53,7 @@ refused      libcublas.so.12 (cuBLAS)                                   0       
 ok           app                                                        2          0             0
 not checked  libraries and code that the program loads by name while it runs
 
-demarc exec --share 1/2 --report -- ./app
+demarc exec --part 1/2 --report -- ./app
 )");
 }
 
@@ -61,7 +61,7 @@ TEST_F(ProgramDoctorText, commands_are_quoted_for_a_shell) {
   add("app", {ptx});
   program.command = {"./a b", "", "it's", "-x=1:2,3@%+", "$HOME", "*"};
   EXPECT_EQ(command_to_type(on("h200")),
-            R"(demarc exec --share 1/2 -- './a b' '' 'it'\''s' -x=1:2,3@%+ '$HOME' '*')");
+            R"(demarc exec --part 1/2 -- './a b' '' 'it'\''s' -x=1:2,3@%+ '$HOME' '*')");
 }
 
 TEST_F(ProgramDoctorText, commands_name_the_card_that_was_asked_about) {
@@ -70,7 +70,7 @@ TEST_F(ProgramDoctorText, commands_name_the_card_that_was_asked_about) {
   card.description = "my card.json";
   add("app", {ptx});
   EXPECT_EQ(command_to_type(look_at_program(program, card)),
-            "demarc exec --device cuda:1 --share 1/2 --description 'my card.json' -- ./app");
+            "demarc exec --device cuda:1 --part 1/2 --description 'my card.json' -- ./app");
   program.files.clear();
   add("app", {machine});
   EXPECT_EQ(command_to_type(look_at_program(program, card)),
@@ -115,7 +115,7 @@ TEST_F(ProgramDoctorText, json_has_all_that_was_found) {
   EXPECT_EQ(json.at("packages"), Json::array({"one"}));
   EXPECT_EQ(json.at("missing"), Json::array({"two"}));
   EXPECT_EQ(json.at("not_checked").at(0), (Json{{"what", "three"}, {"why", "why"}}));
-  EXPECT_EQ(json.at("command"), "demarc exec --share 1/2 --report -- ./app");
+  EXPECT_EQ(json.at("command"), "demarc exec --part 1/2 --report -- ./app");
   const Json other = Json::parse(findings_to_json(on("h100-sxm"), "h100-sxm"));
   EXPECT_EQ(other.at("windows"), true);
   EXPECT_EQ(other.at("window_colors"), 4);

@@ -73,7 +73,7 @@ class DevicePlugin : public test::ServedCard {
 memory = "64 MiB"
 mps = "off"
 [tenants."no name"]
-share = "50 %"
+sms = "50 %"
 colors = "1/2"
 [tenants.c]
 tpcs = "6-7"

@@ -15,7 +15,7 @@ CONFIG = """description = "h100-sxm"
 memory = "64 MiB"
 mps = "off"
 [tenants.a]
-share = "50 %"
+sms = "50 %"
 colors = "1/2"
 [tenants.b]
 tpcs = "6-11"

@@ -83,20 +83,20 @@ TEST(WithoutACard, each_tenant_is_compared_with_all_before_it) {
 
 TEST(WithoutACard, what_does_not_fit_is_refused) {
   EXPECT_EQ(
-      checked("tpcs = \"1/2\"\ncolors = [0]", "share = \"80 %\"\ncolors = [1]"),
-      "f.toml:5:9: tenant 'b': the shares of the tenants up to this one are 130 % of the SMs");
-  EXPECT_EQ(checked("tpcs = \"1/2\"\ncolors = [0]", "share = \"50 %\"\ncolors = [1]"), "taken");
+      checked("tpcs = \"1/2\"\ncolors = [0]", "sms = \"80 %\"\ncolors = [1]"),
+      "f.toml:5:7: tenant 'b': the shares of the tenants up to this one are 130 % of the SMs");
+  EXPECT_EQ(checked("tpcs = \"1/2\"\ncolors = [0]", "sms = \"50 %\"\ncolors = [1]"), "taken");
   EXPECT_EQ(
-      checked("share = \"80 %\"\ncolors = [0]", "share = \"80 %\"\ncolors = [1]"),
-      "f.toml:5:9: tenant 'b': the shares of the tenants up to this one are 160 % of the SMs");
-  EXPECT_EQ(checked("share = \"80 %\"\ncolors = [0]", "share = \"20 %\"\ncolors = [1]"), "taken");
-  EXPECT_THAT(checked("share = \"50 %\"\ncolors = [0]", "share = \"50.000005 %\"\ncolors = [1]"),
+      checked("sms = \"80 %\"\ncolors = [0]", "sms = \"80 %\"\ncolors = [1]"),
+      "f.toml:5:7: tenant 'b': the shares of the tenants up to this one are 160 % of the SMs");
+  EXPECT_EQ(checked("sms = \"80 %\"\ncolors = [0]", "sms = \"20 %\"\ncolors = [1]"), "taken");
+  EXPECT_THAT(checked("sms = \"50 %\"\ncolors = [0]", "sms = \"50.000005 %\"\ncolors = [1]"),
               HasSubstr("up to this one are 100 % of the SMs"))
       << "that is more than is lost in rounding";
   EXPECT_EQ(
-      checked("share = \"80 %\"\ncolors = [0]",
-              "share = \"80 %\"\ncolors = [1]\n[tenants.c]\nsms = 1\ncolors = [2]", "colors = 4\n"),
-      "f.toml:6:9: tenant 'b': the shares of the tenants up to this one are 160 % of the SMs")
+      checked("sms = \"80 %\"\ncolors = [0]",
+              "sms = \"80 %\"\ncolors = [1]\n[tenants.c]\nsms = 1\ncolors = [2]", "colors = 4\n"),
+      "f.toml:6:7: tenant 'b': the shares of the tenants up to this one are 160 % of the SMs")
       << "one that asks for no share is not at fault";
   EXPECT_EQ(checked("sms = 1\ncolors = [0]", "sms = 1\ncolors = [1]\nbytes = \"33 MiB\"",
                     "memory = \"64 MiB\"\n"),
@@ -142,7 +142,7 @@ sync_domain = 2
 sms = 4
 colors = [2, 3]
 [tenants.b]
-share = "50 %"
+sms = "50 %"
 colors = [1]
 bytes = "8 MiB"
 [tenants.c]

@@ -14,6 +14,7 @@ namespace demarc::serve {
 namespace {
 
 using testing::HasSubstr;
+using testing::StartsWith;
 
 std::string config_refusal(std::string_view text) {
   const auto config = parse_config(text, "f.toml");
@@ -56,7 +57,7 @@ TEST(ServeConfig, has_defaults_for_all_but_the_tenants) {
   EXPECT_EQ(config.mps, MpsUse::automatic);
   ASSERT_EQ(config.tenants.size(), 2U);
   EXPECT_EQ(config.tenants[0].name, "a");
-  EXPECT_EQ(config.tenants[0].choice.share_percent, 50);
+  EXPECT_EQ(config.tenants[0].choice.sms_percent, 50);
   EXPECT_EQ(config.tenants[0].colors, color::ColorSet(1, 2));
   EXPECT_EQ(config.tenants[1].colors, color::ColorSet(2, 2));
   EXPECT_EQ(config.tenants[1].choice_place, "f.toml:6:8");
@@ -171,9 +172,9 @@ TEST(ServeConfig, takes_the_least_and_the_greatest_numbers) {
 
 TEST(ServeConfig, of_a_tenant_is_refused_with_the_place_of_what_is_wrong) {
   EXPECT_EQ(tenant_refusal("colors = \"1/2\""),
-            "f.toml:1:1: tenant 'a': exactly one of tpcs, gpcs, sms, share was expected");
+            "f.toml:1:1: tenant 'a': exactly one of tpcs, gpcs, sms was expected");
   EXPECT_EQ(tenant_refusal("tpcs = \"0\"\nsms = 1\ncolors = \"1/2\""),
-            "f.toml:3:7: tenant 'a': exactly one of tpcs, gpcs, sms, share was expected");
+            "f.toml:3:7: tenant 'a': exactly one of tpcs, gpcs, sms was expected");
   EXPECT_EQ(tenant_refusal("tpcs = \"\"\ncolors = \"1/2\""),
             "f.toml:2:8: a list such as \"0-15,20\" was expected");
   EXPECT_EQ(tenant_refusal("tpcs = 1\ncolors = \"1/2\""),
@@ -182,15 +183,20 @@ TEST(ServeConfig, of_a_tenant_is_refused_with_the_place_of_what_is_wrong) {
             "f.toml:2:8: tpcs: '0/2': parts are counted from 1 on, so the first of 2 is 1/2");
   EXPECT_THAT(tenant_refusal("tpcs = \"3/2\"\ncolors = \"1/2\""),
               HasSubstr("f.toml:2:8: tpcs: '3/2': K/N was expected"));
-  EXPECT_EQ(tenant_refusal("sms = 0\ncolors = \"1/2\""),
-            "f.toml:2:7: sms: a whole number from 1 to 1024 was expected");
-  for (const char* share : {"100", "100 %", "0.5%"}) {
-    EXPECT_EQ(tenant_refusal(fmt::format("share = \"{}\"\ncolors = \"1/2\"", share)), "taken");
+  for (const char* sms : {"1", "1024", "\"66\"", "\"100%\"", "\"100 %\"", "\"0.5%\""}) {
+    EXPECT_EQ(tenant_refusal(fmt::format("sms = {}\ncolors = \"1/2\"", sms)), "taken") << sms;
   }
-  for (const char* share : {"0", "101", "half", ""}) {
-    EXPECT_EQ(tenant_refusal(fmt::format("share = \"{}\"\ncolors = \"1/2\"", share)),
-              "f.toml:2:9: share: more than 0 and at most 100 % was expected, such as \"50 %\"");
+  for (const char* sms : {"0", "-1", "\"0%\"", "\"101%\"", "\"half\"", "\"\"", "true"}) {
+    EXPECT_THAT(tenant_refusal(fmt::format("sms = {}\ncolors = \"1/2\"", sms)),
+                testing::AllOf(StartsWith("f.toml:2:7: sms: '"),
+                               HasSubstr("': a number of SMs from 1 on was expected, such as 66, "
+                                         "or a percentage of the card's SMs, such as 50%")))
+        << sms;
   }
+  EXPECT_EQ(tenant_refusal("sms = 1025\ncolors = \"1/2\""),
+            "f.toml:2:7: sms: 1025 SMs were asked for; at most 1024 are possible");
+  EXPECT_EQ(tenant_refusal("share = \"50 %\"\ncolors = \"1/2\""),
+            "f.toml:2:9: share: this key is gone; write sms = \"50%\" for half of the SMs");
   EXPECT_EQ(tenant_refusal("sms = 1"),
             "f.toml:1:1: tenant 'a' has no colors: its memory would belong to everybody");
   for (const char* colors : {"\"3/2\"", "\"1\"", "\"\""}) {
@@ -225,21 +231,35 @@ TEST(ServeConfig, of_a_tenant_is_refused_with_the_place_of_what_is_wrong) {
         "f.toml:4:15: sync_domain: \"free\", \"none\" or the number of a domain from 1 on was "
         "expected; domain 0 is that of all programs without one");
   }
-  EXPECT_EQ(tenant_refusal("sms = 1\ncolors = \"1/2\"\ncolours = 1"),
-            "f.toml:4:1: unknown key 'colours'; the keys here are: tpcs, gpcs, sms, share, split, "
+  EXPECT_EQ(tenant_refusal("sms = 1\ncolors = \"1/2\"\ncolor = 1"),
+            "f.toml:4:1: unknown key 'color'; the keys here are: tpcs, gpcs, sms, split, "
             "colors, bytes, windows, sync_domain");
   EXPECT_EQ(tenant_refusal("tpcs = \"1/2\"\nsplit = \"fair\"\ncolors = \"1/2\""),
             "f.toml:3:9: split: 'fair': packed, distributed, gpc-aligned, side-aware or "
             "side-aligned was expected");
   EXPECT_EQ(tenant_refusal("tpcs = \"1/2\"\nsplit = 1\ncolors = \"1/2\""),
             "f.toml:3:9: split: text in quotes was expected");
-  for (const char* choice : {"tpcs = \"0-1\"", "gpcs = \"0\"", "sms = 1", "share = \"50 %\""}) {
+  for (const char* choice : {"tpcs = \"0-1\"", "gpcs = \"0\"", "sms = 1", "sms = \"50 %\""}) {
     EXPECT_EQ(
         tenant_refusal(fmt::format("split = \"packed\"\n{}\ncolors = \"1/2\"", choice)),
         "f.toml:2:9: split: only parts are dealt out: write tpcs = \"1/2\" for the first half, "
         "or leave split out")
         << choice;
   }
+}
+
+TEST(ServeConfig, both_spellings_of_colour_are_keys_but_not_at_once) {
+  const auto config =
+      parse_config("colours = 4\n[tenants.a]\nsms = 1\ncolours = \"2/2\"\n", "f.toml").value();
+  EXPECT_EQ(config.colors, 4U);
+  EXPECT_EQ(config.tenants[0].colors, color::ColorSet(12, 4));
+  EXPECT_EQ(parse_config("[tenants.a]\nsms = 1\ncolours = \"1/3\"\n", "f.toml")->colors, 3U);
+  EXPECT_EQ(tenant_refusal("sms = 1\ncolours = [9]"),
+            "f.toml:3:11: colors: numbers from 0 to 1 were expected");
+  EXPECT_EQ(tenant_refusal("sms = 1\ncolors = \"1/2\"\ncolours = \"2/2\""),
+            "f.toml:4:1: colours: colors says the same: leave one out");
+  EXPECT_EQ(tenant_refusal("sms = 1\ncolors = \"1/2\"\ncolour = 1").substr(0, 33),
+            "f.toml:4:1: unknown key 'colour';");
 }
 
 TEST(ServeConfig, headers_without_a_key_and_keys_of_many_parts_are_refused) {

@@ -90,10 +90,9 @@ TEST(Divisions, of_wrong_wishes_are_refused_before_a_server_is_started) {
     EXPECT_EQ(joined.error().kind, ErrorKind::invalid_input);
     return joined.error().message;
   };
-  EXPECT_EQ(
-      refusal(2, "abc"),
-      "--share 1/2, --memory 'abc': memory: 'abc' is not a number of bytes; write it as 4096, "
-      "64K, 512 MiB or 16GiB")
+  EXPECT_EQ(refusal(2, "abc"),
+            "--part 1/2, --memory 'abc': memory: 'abc' is not a number of bytes; write it as 4096, "
+            "64K, 512 MiB or 16GiB")
       << "what was given, and not what is written from it";
   EXPECT_THAT(refusal(2, "64\nMiB"), HasSubstr("unescaped control characters"));
   EXPECT_THAT(refusal(4, "7 MiB"), HasSubstr("7340032 bytes are less than 2097152 for each of 4"));
@@ -214,7 +213,7 @@ TEST_F(JoiningADivision, waits_no_longer_for_another_starter_than_it_is_told) {
   const auto joined = join("exit 0");
   EXPECT_EQ(joined.error().kind, ErrorKind::missing_capability);
   EXPECT_EQ(joined.error().message,
-            fmt::format("'{}': another demarc exec --share has started a server for 0.04 s and "
+            fmt::format("'{}': another demarc exec --part has started a server for 0.04 s and "
                         "holds this file: does it stand still?",
                         path));
   EXPECT_THAT(all_told, testing::IsEmpty()) << "one that starts at once is not spoken of";
@@ -327,7 +326,7 @@ TEST_F(JoiningADivision, is_refused_where_the_card_is_divided_otherwise) {
   }
   const auto thirds = lease::PacketListener::listen(division_socket(0, 3), {}).value();
   EXPECT_EQ(join("exit 0").error().message,
-            "cuda:0 is divided into 3 parts by programs that run: give --share K/3, or wait until "
+            "cuda:0 is divided into 3 parts by programs that run: give --part K/3, or wait until "
             "they have ended");
   const auto other_card = lease::PacketListener::listen(division_socket(1, 3), {}).value();
   const auto halves = lease::PacketListener::listen(division_socket(0, 2), {}).value();

@@ -102,7 +102,7 @@ TEST(ReadAgain, wishes_are_the_same_wherever_they_stand_in_the_file) {
   EXPECT_FALSE(same("tpcs = \"0-1\"", "tpcs = \"0-2\""));
   EXPECT_FALSE(same("gpcs = \"0\"", "gpcs = \"1\""));
   EXPECT_FALSE(same("sms = 1", "sms = 2"));
-  EXPECT_FALSE(same("share = \"50 %\"", "share = \"40 %\""));
+  EXPECT_FALSE(same("sms = \"50 %\"", "sms = \"40 %\""));
   EXPECT_FALSE(same("tpcs = \"1/2\"", "tpcs = \"2/2\""));
   EXPECT_FALSE(same("tpcs = \"1/2\"", "tpcs = \"1/3\""));
   EXPECT_FALSE(same("tpcs = \"1/2\"\nsplit = \"packed\"", "tpcs = \"1/2\""));

@@ -87,7 +87,7 @@ TEST(ServeTerms, of_a_share_in_per_cent_have_no_SM_less) {
        {std::pair("100 %", 128U), std::pair("50 %", 64U), std::pair("0.1 %", 1U),
         std::pair("50.1 %", 65U), std::pair("50.0000000004 %", 64U)}) {
     const auto terms =
-        terms_from(fmt::format("[tenants.a]\nshare = \"{}\"\ncolors = [0]\n", share), large);
+        terms_from(fmt::format("[tenants.a]\nsms = \"{}\"\ncolors = [0]\n", share), large);
     EXPECT_EQ(terms.value()[0].tpcs.size(), tpcs) << share;
   }
 }
@@ -204,8 +204,7 @@ TEST(ServeTerms, of_tenants_without_a_domain_have_none_and_take_none) {
 TEST(ServeTerms, that_are_kept_stay_whatever_comes_beside_them) {
   const Terms moved{"b", TpcSet{0, 7}, {2, 2}, 1, 1 << 26, 1 << 20};
   const auto config = parse_config(
-      "[tenants.a]\nsms = 4\ncolors = [0]\n[tenants.b]\nshare = \"50 %\"\ncolors = [1]\n",
-      "f.toml");
+      "[tenants.a]\nsms = 4\ncolors = [0]\n[tenants.b]\nsms = \"50 %\"\ncolors = [1]\n", "f.toml");
   const auto terms = terms_of(*config, small_card(), {moved}).value();
   EXPECT_EQ(terms[1], moved);
   EXPECT_EQ(terms[0].tpcs, (TpcSet{1, 2}));
@@ -245,7 +244,7 @@ TEST(ServeTerms, that_the_card_has_not_are_refused) {
   EXPECT_EQ(
       terms_refusal(text),
       "f.toml:11:1: tenant 't3': no domain is free: the card has 3 that a tenant can have, and "
-      "programs beside the server may have some of them: divide it among fewer tenants (--share "
+      "programs beside the server may have some of them: divide it among fewer tenants (--part "
       "K/N: "
       "give a smaller N), or give sync_domain = \"none\"");
   EXPECT_EQ(terms_refusal(text + "sync_domain = \"none\"\n"), "taken");

@@ -7,7 +7,7 @@ namespace demarc::serve {
 
 inline constexpr std::string_view two_halves = R"(
 [tenants.a]
-share = "50 %"
+sms = "50 %"
 colors = "1/2"
 [tenants.b]
 tpcs = "0-1"

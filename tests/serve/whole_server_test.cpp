@@ -209,7 +209,7 @@ TEST_F(WholeServers, that_the_card_cannot_have_are_refused_before_its_memory_is_
   }
   EXPECT_THAT(refusal(four),
               HasSubstr("the card has 3 that a tenant can have, and programs beside the server may "
-                        "have some of them: divide it among fewer tenants (--share K/N: give a "
+                        "have some of them: divide it among fewer tenants (--part K/N: give a "
                         "smaller N), or give sync_domain = \"none\""));
   EXPECT_THAT(refusal(tenant_of_file("a", "0-3", "1/2")), HasSubstr("bytes were asked for, but"))
       << "then it is";

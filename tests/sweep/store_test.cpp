@@ -133,6 +133,8 @@ TEST(SweepStore, other_axes_other_revisions_and_other_files_are_refused) {
   EXPECT_THAT(error(Store::open(folder / "none" / "r.db", small_plan(), false)),
               HasSubstr("No such file"));
   EXPECT_THAT(error(Store::read(folder / "none.db")), HasSubstr("there is no such file"));
+  EXPECT_EQ(error(Store::read(folder)),
+            folder.string() + ": this is a directory; name the file with the results (.db) in it");
   ASSERT_TRUE(write_file(folder / "empty", ""));
   EXPECT_THAT(error(Store::read(folder / "empty")), HasSubstr("holds no sweep"));
 }

@@ -138,9 +138,13 @@ TEST(Workloads, the_arithmetic_of_a_stress_kernel_begins_anew_every_1024_threads
   EXPECT_EQ(results[1279], results[255]);
 }
 
-TEST(Workloads, an_unknown_name_lists_the_known_ones) {
-  EXPECT_TRUE(find("vecad").error().message.starts_with(
-      "there is no bundled workload 'vecad'; known are: "));
+TEST(Workloads, an_unknown_name_is_answered_with_the_near_ones_and_the_list) {
+  EXPECT_EQ(
+      find("vecad").error().message,
+      "there is no bundled workload 'vecad'; did you mean vecadd? demarc list workloads shows "
+      "all");
+  EXPECT_EQ(find("xyzzyx").error().message,
+            "there is no bundled workload 'xyzzyx'; demarc list workloads shows all");
 }
 
 TEST(Workloads, a_target_below_the_lowest_is_refused) {

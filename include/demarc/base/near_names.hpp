@@ -19,5 +19,9 @@ namespace demarc {
 
 // "; did you mean isolate?", or nothing if no name is near.
 [[nodiscard]] std::string did_you_mean(std::string_view name, std::span<const std::string> names);
+// The same, followed by the command that shows all names: "; did you mean isolate? demarc --help
+// shows all".
+[[nodiscard]] std::string did_you_mean(std::string_view name, std::span<const std::string> names,
+                                       std::string_view command);
 
 }  // namespace demarc

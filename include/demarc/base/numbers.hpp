@@ -15,6 +15,9 @@ namespace demarc {
 [[nodiscard]] Result<std::int64_t> parse_i64(std::string_view text, std::string_view what);
 [[nodiscard]] Result<double> parse_double(std::string_view text, std::string_view what);
 
+// "50%", "50 %" or "50": 50. Percentages are finite and not negative.
+[[nodiscard]] Result<double> parse_percent(std::string_view text, std::string_view what);
+
 // "16 GiB", "512MiB", "4M" (which is 4 MiB) or a number of bytes.
 [[nodiscard]] Result<std::uint64_t> parse_bytes(std::string_view text, std::string_view what);
 

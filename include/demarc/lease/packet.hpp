@@ -95,6 +95,8 @@ class PacketListener {
   // process. invalid_input if another one listens there; missing_capability if the lock is held all
   // the same, because a listener is still ending or programs of one that was killed run.
   [[nodiscard]] static Result<OwnedFile> claim(const std::string& path);
+  // The file whose lock claim() gives. Who has the lock may remove the file.
+  [[nodiscard]] static std::string lock_of(const std::string& path);
   // The socket's mode is 0600, or 0660 with the group's number if there is a group. `lock`: of
   // claim(), or none for a path beside one that is claimed. invalid_input if something else than a
   // socket has the path, or if the path is longer than a socket's may be.

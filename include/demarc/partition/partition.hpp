@@ -53,7 +53,7 @@ enum class SplitStrategy {
 // The smallest set with at least `sms` SMs, packed from the front; for --sms N. 0, and more SMs
 // than the GPU has, are errors.
 [[nodiscard]] Result<gpu::TpcSet> take_sms(const gpu::Topology& topology, std::uint32_t sms);
-// The same with at least `percent` of the SMs (0 < percent <= 100); for --share P%.
+// The same with at least `percent` of the SMs (0 < percent <= 100); for --sms P%.
 [[nodiscard]] Result<gpu::TpcSet> take_share(const gpu::Topology& topology, double percent);
 
 // The largest number of blocks that a thread-block cluster can have if each SM holds

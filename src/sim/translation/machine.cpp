@@ -1,7 +1,7 @@
 // Reads and writes a machine as a file with the settings by name.
 #include "demarc/base/files.hpp"
 #include "demarc/base/json.hpp"
-#include "demarc/base/text.hpp"
+#include "demarc/base/near_names.hpp"
 #include "demarc/sim/translation/settings.hpp"
 #include "translation/builtin_machines.hpp"
 
@@ -61,8 +61,8 @@ Result<Settings> find_machine(std::string_view name) {
   for (const NamedText& machine : builtin_machines()) {
     if (machine.name == name) return parse_machine(machine.text, fmt::format("{}.json", name));
   }
-  return invalid_input("there is no machine '{}'; known are {}, or give a file ending in .json",
-                       name, joined(builtin_machine_names(), ", "));
+  return invalid_input("there is no machine '{}'{}; a file's name ends in .json", name,
+                       did_you_mean(name, builtin_machine_names(), "demarc list machines"));
 }
 
 std::string machine_json(const Settings& settings, std::string_view name) {

@@ -166,7 +166,7 @@ std::string to_json(const Comparison& comparison) {
   return json_text(result, 2) + "\n";
 }
 
-std::string to_text(const Comparison& comparison) {
+std::string to_text(const Comparison& comparison, TextParts parts) {
   std::string text = fmt::format("{:<4} {:<12} {:>12} {:>8} {:>9} {:>9} {:>10} {:>10} {:>8}\n",
                                  "app", "architecture", "cycles", "speed-up", "TLB hits",
                                  "GMMU hits", "IOMMU acc.", "walks", "remote");
@@ -186,6 +186,7 @@ std::string to_text(const Comparison& comparison) {
         fmt::format("mean speed-up of {} over {}: {:.2f}\n", to_string(comparison.architectures[i]),
                     to_string(comparison.architectures[0]), comparison.mean_speedup(i));
   }
+  if (parts == TextParts::results) return text;
   text += "split of the work: ";
   text += comparison.settings.split == Split::native
               ? fmt::format("native, fitted: {}", splits_of_applications(comparison))

@@ -41,7 +41,7 @@ std::string splits_of_applications(const Comparison& comparison) {
   return text;
 }
 
-std::string splits_text(const std::vector<Comparison>& splits) {
+std::string splits_text(const std::vector<Comparison>& splits, TextParts parts) {
   const Comparison& first = splits.front();
   std::string text;
   for (std::size_t i = 1; i < first.architectures.size(); ++i) {
@@ -64,6 +64,7 @@ std::string splits_text(const std::vector<Comparison>& splits) {
       text += fmt::format("{:>12.2f}", comparison.mean_speedup(i));
     text += "\n";
   }
+  if (parts == TextParts::results) return text;
   text += fmt::format("native is fitted: {}, chosen when the published figures were known\n",
                       splits_of_applications(splits.back()));
   return text + fmt::format("settings of {}\n", to_string(first.settings.split)) +

@@ -105,7 +105,7 @@ std::string study_json(const Study& study) {
   return json_text(document, 2) + "\n";
 }
 
-std::string study_text(const Study& study) {
+std::string study_text(const Study& study, TextParts parts) {
   std::string text;
   for (const StudyRun& run : study.runs) {
     text += fmt::format("{}: {}\n", run.variant.name, run.variant.meaning);
@@ -116,7 +116,7 @@ std::string study_text(const Study& study) {
                           claim.ours, claim.decimals, claim.holds() ? "holds" : "does not hold");
     }
   }
-  if (!study.runs.empty()) {
+  if (!study.runs.empty() && parts == TextParts::all) {
     text += "settings of " + study.runs.front().variant.name + "\n" +
             settings_text(study.runs.front().comparison.settings);
   }

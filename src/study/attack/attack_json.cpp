@@ -98,7 +98,7 @@ std::string attack_json(const AttackResult& result, const std::string& command) 
                                {"percent", one.percent},
                                {"victim", result.plan.victims[one.victim].name}});
   }
-  return json_text(out) + "\n";
+  return json_text(out, 2) + "\n";
 }
 
 }  // namespace demarc::study

@@ -424,8 +424,8 @@ TEST(TranslationRealMachine, built_in_machines_are_found_by_name) {
     EXPECT_EQ(machine->page_bytes, 2U << 20U);
   }
   EXPECT_EQ(find_machine("h300-x2").error().message,
-            "there is no machine 'h300-x2'; known are h200-x2, h200-x4, or give a file ending in "
-            ".json");
+            "there is no machine 'h300-x2'; did you mean h200-x2 or h200-x4? demarc list machines "
+            "shows all; a file's name ends in .json");
 }
 
 }  // namespace

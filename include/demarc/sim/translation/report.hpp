@@ -52,7 +52,10 @@ struct ComparisonRequest {
                                                      std::vector<Timeline>* timelines = nullptr);
 
 [[nodiscard]] std::string to_json(const Comparison& comparison);  // schema "demarc.translate/1"
-[[nodiscard]] std::string to_text(const Comparison& comparison);  // a table for a terminal
+// What a text shows: the results alone, or also the settings that gave them.
+enum class TextParts { results, all };
+// A table for a terminal.
+[[nodiscard]] std::string to_text(const Comparison& comparison, TextParts parts = TextParts::all);
 
 // The same comparison under roundrobin, contiguous and native. The paper does not say which split
 // it has, and its figures depend on it.
@@ -63,7 +66,8 @@ struct ComparisonRequest {
 // schema "demarc.translate.splits/1"
 [[nodiscard]] std::string splits_json(const std::vector<Comparison>& splits);
 // Speed-ups, a column for each split, beside the published ones.
-[[nodiscard]] std::string splits_text(const std::vector<Comparison>& splits);
+[[nodiscard]] std::string splits_text(const std::vector<Comparison>& splits,
+                                      TextParts parts = TextParts::all);
 // "contiguous in RL, KM and roundrobin in ST"
 [[nodiscard]] std::string splits_of_applications(const Comparison& comparison);
 

@@ -54,6 +54,6 @@ struct Claim {
 [[nodiscard]] double published_speedup(std::string_view app);
 
 [[nodiscard]] std::string study_json(const Study& study);  // schema "demarc.translate.study/1"
-[[nodiscard]] std::string study_text(const Study& study);
+[[nodiscard]] std::string study_text(const Study& study, TextParts parts = TextParts::all);
 
 }  // namespace demarc::sim::translation

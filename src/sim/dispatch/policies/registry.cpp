@@ -1,7 +1,6 @@
 // The list of dispatch policies. To add one, write a file beside this one that defines the factory,
 // and add a line below.
 #include "demarc/base/near_names.hpp"
-#include "demarc/base/text.hpp"
 #include "demarc/sim/dispatch/policies.hpp"
 
 #define DEMARC_POLICIES(X)                                                                    \
@@ -38,8 +37,8 @@ Result<const PolicyInfo*> find_policy(std::string_view name) {
     if (info.name == name) return &info;
     known.emplace_back(info.name);
   }
-  return invalid_input("unknown policy '{}': known are {}{}", name, joined(known, ", "),
-                       did_you_mean(name, known));
+  return invalid_input("unknown policy '{}'{}", name,
+                       did_you_mean(name, known, "demarc list policies"));
 }
 
 }  // namespace demarc::sim

@@ -1,4 +1,4 @@
-// `demarc exec --share K/N` on the stand-in for libcuda: nobody has started a server.
+// `demarc exec --part K/N` on the stand-in for libcuda: no server runs yet.
 #include "demarc/lease/packet.hpp"
 #include "served_card.hpp"
 
@@ -8,7 +8,7 @@ namespace {
 using test::run_demarc;
 using testing::HasSubstr;
 
-class ShareOfACard : public test::ServedCard {
+class PartOfACard : public test::ServedCard {
  protected:
   void SetUp() override {
     ServedCard::SetUp();
@@ -21,10 +21,10 @@ class ShareOfACard : public test::ServedCard {
     }
     ServedCard::TearDown();
   }
-  [[nodiscard]] std::vector<std::string> command(const std::string& share,
+  [[nodiscard]] std::vector<std::string> command(const std::string& part,
                                                  const std::vector<std::string>& steps,
                                                  std::vector<std::string> options = {}) const {
-    std::vector<std::string> words{"exec", "--share", share};
+    std::vector<std::string> words{"exec", "--part", part};
     if (options.empty()) options = {"--memory", "64 MiB", "--description", "h100-sxm"};
     words.insert(words.end(), options.begin(), options.end());
     const auto build = test::build_dir();
@@ -37,10 +37,19 @@ class ShareOfACard : public test::ServedCard {
   }
   [[nodiscard]] std::string log() const { return read_file(folder / "log").value_or(""); }
 
+  [[nodiscard]] std::vector<std::string> files_of_servers() const {
+    std::vector<std::string> names;
+    for (const auto& file : std::filesystem::directory_iterator(folder)) {
+      const std::string name = file.path().filename();
+      if (name.starts_with("demarc-cuda")) names.push_back(name);
+    }
+    return names;
+  }
+
   std::string server = (folder / "demarc-cuda0-2.sock").string();
 };
 
-TEST_F(ShareOfACard, is_served_to_programs_that_know_nothing_of_each_other) {
+TEST_F(PartOfACard, is_served_to_programs_that_know_nothing_of_each_other) {
   const auto first = run_demarc(command("1/2", {"context", "count", "exit=7"}));
   EXPECT_EQ(first.exit_code, 7) << first.err;
   EXPECT_THAT(first.err, HasSubstr("nobody divides cuda:0 into 2 parts yet: a server is started"));
@@ -56,7 +65,7 @@ TEST_F(ShareOfACard, is_served_to_programs_that_know_nothing_of_each_other) {
 }
 
 // The kernel is launched as it is; what it writes is what the program reads.
-TEST_F(ShareOfACard, is_reached_by_the_page_table_where_this_is_asked_for) {
+TEST_F(PartOfACard, is_reached_by_the_page_table_where_this_is_asked_for) {
   const auto always = run_demarc(command(
       "1/2", {"context", "count"},
       {"--memory", "64 MiB", "--description", "h100-sxm", "--windows", "always", "--report"}));
@@ -73,10 +82,10 @@ TEST_F(ShareOfACard, is_reached_by_the_page_table_where_this_is_asked_for) {
   EXPECT_THAT(wrong.err, HasSubstr("--windows often: auto, never or always was expected"));
 }
 
-TEST_F(ShareOfACard, is_served_by_one_server_to_those_who_come_at_once) {
+TEST_F(PartOfACard, is_served_by_one_server_to_those_who_come_at_once) {
   std::vector<Process> running;
-  for (const char* share : {"1/2", "2/2", "1/2"}) {
-    auto words = command(share, {"context", "count"});
+  for (const char* part : {"1/2", "2/2", "1/2"}) {
+    auto words = command(part, {"context", "count"});
     words.insert(words.begin(), (test::build_dir() / "demarc").string());
     ProcessOptions options;
     options.error = ChildStream::kept;
@@ -90,10 +99,10 @@ TEST_F(ShareOfACard, is_served_by_one_server_to_those_who_come_at_once) {
   EXPECT_EQ(told, 1);
 }
 
-TEST_F(ShareOfACard, is_divided_in_one_way_by_those_who_come_at_once) {
+TEST_F(PartOfACard, is_divided_in_one_way_by_those_who_come_at_once) {
   std::vector<Process> running;
-  for (const char* share : {"1/2", "1/3"}) {
-    auto words = command(share, {"context", "count"});
+  for (const char* part : {"1/2", "1/3"}) {
+    auto words = command(part, {"context", "count"});
     words.insert(words.begin(), (test::build_dir() / "demarc").string());
     ProcessOptions options;
     options.error = ChildStream::kept;
@@ -117,33 +126,47 @@ TEST_F(ShareOfACard, is_divided_in_one_way_by_those_who_come_at_once) {
   if (thirds) ::kill(thirds->peer()->process, SIGTERM);
 }
 
-TEST_F(ShareOfACard, ends_its_server_when_nobody_uses_it_any_more) {
+// The card has no colours for three.
+TEST_F(PartOfACard, leaves_nothing_behind_where_its_server_does_not_start) {
+  const auto failed = run_demarc(command("1/3", {"context"}));
+  EXPECT_EQ(failed.exit_code, 1) << failed.err;
+  EXPECT_THAT(failed.err, HasSubstr("the server that divides the card has ended: "));
+  EXPECT_THAT(files_of_servers(), testing::IsEmpty());
+  EXPECT_EQ(run_demarc(command("1/2", {"context"})).exit_code, 0) << "nothing is in the way";
+  EXPECT_THAT(files_of_servers(), testing::Not(testing::Contains("demarc-cuda0.start")));
+}
+
+TEST_F(PartOfACard, ends_its_server_when_nobody_uses_it_any_more) {
   EXPECT_EQ(run_demarc(command("1/2", {"context", "count"})).exit_code, 0);
   for (int i = 0; i < 6000 && std::filesystem::exists(server); ++i) ::usleep(10000);
   EXPECT_EQ(run_demarc({"lease", "list", "--socket", server}).exit_code, 2);
 }
 
-TEST_F(ShareOfACard, is_refused_where_it_cannot_be) {
+TEST_F(PartOfACard, is_refused_where_it_cannot_be) {
   const auto refused = [&](const std::vector<std::string>& words, const std::string& said) {
     const auto outcome = run_demarc(words);
     EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr(said));
   };
-  refused(command("0/2", {"context"}), "--share: '0/2': parts are counted from 1 on");
-  refused(command("3/2", {"context"}), "--share: '3/2': K/N was expected, the K-th of N");
-  refused(command("50x", {"context"}, {"--audit"}), "--share");
-  refused(command("50", {"context"}), "--memory and --description belong to --share K/N");
+  refused(command("0/2", {"context"}), "--part: '0/2': parts are counted from 1 on");
+  refused(command("3/2", {"context"}), "--part: '3/2': K/N was expected, the K-th of N");
+  refused(command("50", {"context"}), "--part: '50': K/N was expected, the K-th of N");
+  for (const std::string option : {"--memory", "--description"}) {
+    refused({"exec", "--sms", "50%", option, "x", "--", "true"},
+            "--memory and --description belong to --part K/N: give it too");
+  }
   const std::string alone = "gives the program a part of the TPCs, colours and domains: leave out";
   for (const auto& options : std::vector<std::vector<std::string>>{{"--tenant", "a"},
                                                                    {"--observe"},
                                                                    {"--tpcs", "0"},
                                                                    {"--gpcs", "0"},
                                                                    {"--sms", "2"},
+                                                                   {"--sms", "50%"},
                                                                    {"--sync-domain", "none"}}) {
     refused(command("1/2", {"context"}, options), alone);
   }
-  refused({"exec", "--share", "1/2", "--pid", "1"}, alone);
-  refused({"exec", "--share", "1/2"}, "no command was given: demarc exec --share 1/2 -- CMD");
+  refused({"exec", "--part", "1/2", "--pid", "1"}, alone);
+  refused({"exec", "--part", "1/2"}, "no command was given: demarc exec --part 1/2 -- CMD");
   ::setenv("DEMARC_TENANT", "a", 1);
   refused(command("1/2", {"context"}), alone);
   ::unsetenv("DEMARC_TENANT");
