@@ -76,6 +76,7 @@ Result<void> attack(AttackOptions& options) {
   }
   DEMARC_CHECK(common.check_device());
   DEMARC_TRY(const study::AttackPlan plan, attack_plan(options));
+  DEMARC_CHECK(study::check_bundled(plan.victims, "--victims"));
   DEMARC_CHECK(check_driver(common.device));
   if (!options.output.empty()) DEMARC_CHECK(study::open_folder(options.output));
   DEMARC_CHECK(tell_of_others("attack", common.device));

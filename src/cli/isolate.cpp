@@ -128,6 +128,10 @@ Result<void> isolate(IsolateOptions& options) {
   if (options.worker) return serve(options);
   DEMARC_CHECK(check_forecast(options));
   DEMARC_TRY(const auto plan, parse_options(options));
+  if (options.common.planted() == nullptr) {
+    DEMARC_CHECK(study::check_bundled(plan.victims, "--victims"));
+    DEMARC_CHECK(study::check_bundled(plan.aggressors, "--aggressors"));
+  }
   DEMARC_CHECK(check_driver(options.common.device));
   if (!options.forecast) DEMARC_CHECK(tell_of_others("isolate", options.common.device));
   DEMARC_TRY(const auto executor, open_device(options.common));

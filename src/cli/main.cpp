@@ -52,12 +52,15 @@ constexpr const char* product =
     "  demarc exec --part 1/2 -- ./detector &\n"
     "  demarc exec --part 2/2 -- ./trainer\n";
 
-// The first word that is not an option of the program names a verb; nullptr: there is none.
+// The word behind -q and --color names a verb; nullptr: there is none, or another option first.
 const char* verb_named(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
     if (!word.starts_with('-')) return argv[i];
-    if (word == "--color" || word == "--colour") ++i;
+    const std::string_view name = word.substr(0, word.find('='));
+    const bool color = name == "--color" || name == "--colour";
+    if (color && name == word) ++i;
+    if (!color && word != "-q" && word != "--quiet") return nullptr;
   }
   return nullptr;
 }
@@ -83,13 +86,6 @@ void declare_program(CLI::App& app) {
             [](const Verb& a, const Verb& b) { return a.order < b.order; });
 }
 
-CLI::App* add_verb(CLI::App& app, const Verb& verb) {
-  CLI::App* command = app.add_subcommand(verb.name, verb.summary);
-  command->group(heading_of(verb));
-  command->footer("Example: " + verb.example);
-  return command;
-}
-
 int run_program(int argc, char** argv) {
   CLI::App app{product, "demarc"};
   declare_program(app);
@@ -102,8 +98,10 @@ int run_program(int argc, char** argv) {
   const bool one = argc > 1 && named == argv[1];
   for (const Verb& verb : registered_verbs()) {
     if (one && verb.name != named) continue;  // the others would be declared for nothing
-    CLI::App* command = add_verb(app, verb);
+    CLI::App* command = app.add_subcommand(verb.name, verb.summary);
+    command->footer("Example: " + verb.example);
     auto action = verb.declare(*command);
+    command->group(heading_of(verb));  // which subcommands declared later would take over
     add_messages(*command);
     check_values(*command);
     command->final_callback([action = std::move(action), name = verb.name, &exit_code] {
@@ -151,7 +149,9 @@ int run_guarded(int argc, char** argv) {
 std::string program_help() {
   CLI::App app{product, "demarc"};
   declare_program(app);
-  for (const Verb& verb : registered_verbs()) add_verb(app, verb);
+  for (const Verb& verb : registered_verbs()) {
+    app.add_subcommand(verb.name, verb.summary)->group(heading_of(verb));
+  }
   return app.help();
 }
 

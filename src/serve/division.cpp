@@ -266,9 +266,9 @@ Result<JoinedDivision> join_division(const DivisionPlan& plan) {
   of_failure.add(log);
   DEMARC_CHECK(write_file(config, division_config(plan)));
   plan.tell(fmt::format(
-      "nobody divides cuda:{} into {} parts yet: a server is started (log: {}); it takes {} of the "
-      "card's memory and ends {} s after the last program",
-      plan.card, plan.part.of, log, plan.memory.empty() ? "what is free" : plan.memory,
+      "cuda:{} is not divided into {} parts yet, so a server is started (log: {}); it takes {} of "
+      "the card's memory and ends {} s after the last program",
+      plan.card, plan.part.of, log, plan.memory.empty() ? "what is free, less 6 GiB," : plan.memory,
       idle_seconds));
   DEMARC_TRY(const OwnedFile server,
              start_daemon({plan.program, "serve", "--config", config, "--socket", socket,

@@ -182,6 +182,17 @@ std::string meaning_of(const Workload& workload) {
   return found ? (*found)->summary : std::string();
 }
 
+Result<void> check_bundled(const std::vector<Workload>& workloads, std::string_view option) {
+  for (const Workload& workload : workloads) {
+    DEMARC_TRY(const WorkloadSpec spec, parse_workload_spec(workload.spec));
+    const auto* bundled = std::get_if<BundledSpec>(&spec);
+    if (bundled == nullptr) continue;
+    const auto found = workload::find(bundled->name);
+    if (!found) return invalid_input("{}: {}", option, found.error().message);
+  }
+  return {};
+}
+
 Result<std::vector<Workload>> parse_workloads(std::string_view text, std::string_view option) {
   std::vector<Workload> workloads;
   for (const std::string_view item : split_at(text, ',')) {

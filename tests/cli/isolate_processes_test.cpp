@@ -145,7 +145,7 @@ TEST_F(IsolateProcesses, a_mode_that_cannot_confine_a_command_is_refused_before_
   const Outcome priority =
       run_demarc(study("mask", {"--aggressor-cmd", busy(), "--victim-priority", "-1"}));
   EXPECT_EQ(priority.exit_code, 1);
-  EXPECT_THAT(priority.err, HasSubstr("--victim-priority: beside a command"));
+  EXPECT_THAT(priority.err, HasSubstr("--victim-priority: next to a command"));
   for (const char* wrong : {"-1", "nan", "soon"}) {
     EXPECT_EQ(run_demarc(study("none", {"--aggressor-cmd", "true", "--settle", wrong})).exit_code,
               1)

@@ -47,6 +47,8 @@ TEST(IsolateVerb, a_planted_device_gives_table_json_and_page_and_says_it_is_a_mo
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("A MODEL ANSWERED"), std::string::npos);
   EXPECT_EQ(Json::parse(read_file(json).value())["plan"]["parts"], 4);
+  EXPECT_EQ(read_file(json)->find("{\n  \"schema\": \"demarc.isolate/3\",\n  \"context\": {\n"),
+            0U);
   const std::string page = read_file(html).value();
   EXPECT_NE(page.find("not measurements"), std::string::npos);
   EXPECT_NE(page.find("Use `mask+color`"), std::string::npos);
@@ -296,6 +298,8 @@ TEST(IsolateVerb, colours_of_a_simulated_device_can_be_chosen_and_wrong_ones_are
   };
   const Outcome chosen = run({"--masks", "0x18a000", "--colors", "1,0", "--json"});
   ASSERT_EQ(chosen.exit_code, 0) << chosen.err;
+  const Outcome spelled = run({"--masks", "0x18a000", "--colours=1,0", "--json"});
+  EXPECT_EQ(Json::parse(spelled.out)["modes"], Json::parse(chosen.out)["modes"]);
   EXPECT_EQ(Json::parse(chosen.out)["plan"]["rounds"], 2) << "as on a card: how often was said";
   EXPECT_EQ(Json::parse(chosen.out)["plan"]["stopping_rule"]["warm_up"], 0);
   EXPECT_NE(chosen.out.find("colour 1; part 1"), std::string::npos) << chosen.out;

@@ -155,6 +155,10 @@ TEST(LocalityVerb, leaves_out_the_prediction_where_the_description_lacks_what_it
   const Json prediction = Json::parse(json.out)["prediction"];
   EXPECT_TRUE(prediction.contains("left_out"));
   EXPECT_FALSE(prediction.contains("whole_l2"));
+  EXPECT_THAT(run_demarc({"demo", "--device", "sim:p100"}).err,
+              HasSubstr("--device sim:p100: no hit rates are predicted"))
+      << "the page has a name of its own";
+  EXPECT_THAT(run_demarc({"demo", "--help"}).out, HasSubstr("--html TEXT=demarc-demo.html"));
   const auto demo = run_demarc({"demo", "--device", "sim:p100", "--html", "-"});
   EXPECT_EQ(demo.exit_code, 1);
   EXPECT_THAT(demo.err, HasSubstr("--device sim:p100: no hit rates are predicted"));

@@ -457,7 +457,7 @@ TEST(ScheduleVerb, every_help_gives_defaults_and_an_example) {
   const std::pair<const char*, std::vector<const char*>> commands[] = {
       {"", {"dfa, smk"}},
       {"generate",
-       {"--level UINT=80 ", "--sms UINT=16 ", "--units UINT=8 ", "--ticks UINT=10000 ",
+       {"--level PERCENT=80 ", "--sms UINT=16 ", "--units UINT=8 ", "--ticks UINT=10000 ",
         "--seed UINT=1 "}},
       {"study", {"--seeds UINT=10 ", "--ticks UINT=10000 ", "--threads UINT=0 "}},
       {"compare",

@@ -68,7 +68,7 @@ TEST(ScheduleVerb, wrong_options_are_refused_with_what_would_be_right) {
       {{"generate", "--ticks", "0"}, "--ticks: Value 0 not in range 1 to 1000000000"},
       {{"generate", "--level", "0"}, "--level: Value 0 not in range 1 to 100000"},
       {{"generate", "--ticks", "many"}, "--ticks: 'many' is not a whole number"},
-      {{"generate", "--level", "-1"}, "--level: '-1' is not a whole number"},
+      {{"generate", "--level", "-1"}, "--level: '-1' is not a percentage"},
       {{"generate", "--seed", "x"}, "--seed"},
       {{"generate", "--config", "/no/base.conf"}, "/no/base.conf: cannot be read"},
       {{"generate", "--config", conf, "--level", "5"}, "--level: --config"},

@@ -76,7 +76,7 @@ TEST_F(Syntax, of_verbs_that_measure_is_checked_before_the_machine) {
            {{"probe", "translation", "--peer", "card"}, "card"},
            {{"calibrate", "--device", "card"}, "--device card"},
            {{"calibrate", "--description", "h101"}, "there is no device 'h101'"},
-           {{"blocks", "--experiments", "x", "-o", "-"}, "x"},
+           {{"blocks", "--experiments", "figure-0"}, "figure-0"},
            {{"run", "bundled:w"}, "there is no bundled workload 'w'"},
            {{"doctor", "--device", "card"}, "--device card"}}) {
     EXPECT_THAT(refusal(line, 1), HasSubstr(said));

@@ -122,7 +122,18 @@ TEST(Terminal, outcomes_have_colours_unless_somebody_wants_none) {
   EXPECT_THAT(run_demarc(work).out, HasSubstr("\nA MODEL ANSWERED: these")) << "no terminal";
   ::setenv("NO_COLOR", "1", 1);
   EXPECT_THAT(at_a_terminal(work, STDOUT_FILENO), HasSubstr("\nA MODEL ANSWERED: these"));
+  const auto with = [&](const char* option) {
+    std::vector<std::string> line = work;
+    line.emplace_back(option);
+    return line;
+  };
+  EXPECT_THAT(run_demarc(with("--color=always")).out, HasSubstr(marked)) << "also with NO_COLOR";
   ::unsetenv("NO_COLOR");
+  EXPECT_THAT(at_a_terminal(with("--colour=never"), STDOUT_FILENO),
+              HasSubstr("\nA MODEL ANSWERED: these"));
+  EXPECT_THAT(at_a_terminal(with("--color=auto"), STDOUT_FILENO), HasSubstr(marked));
+  EXPECT_EQ(run_demarc(with("--color=often")).err,
+            "demarc isolate: --color: often not in {auto,always,never}\n");
 }
 
 TEST(Terminal, a_word_in_another_has_no_colour) {

@@ -30,6 +30,25 @@ void expect_refused(const std::vector<std::string>& arguments, const std::string
   EXPECT_EQ(outcome.out, "");
 }
 
+TEST(TranslateVerb, quiet_shows_the_results_alone) {
+  for (const char* more : {"--arch=both", "--splits"}) {
+    const auto usual = run_demarc(quick_translate({"--app", "KM", more})).out;
+    const auto quiet = run_demarc(quick_translate({"--app", "KM", more, "-q"})).out;
+    EXPECT_THAT(usual, testing::StartsWith(quiet));
+    EXPECT_THAT(quiet, HasSubstr("speed-up of"));
+    EXPECT_THAT(quiet, testing::Not(HasSubstr("settings")));
+    EXPECT_THAT(quiet, testing::Not(HasSubstr("bytes of data")));
+    EXPECT_THAT(usual, HasSubstr("settings"));
+  }
+  const std::vector<std::string> study{"translate",   "study", "--app", "KM",         "--set",
+                                       "megabytes=1", "--set", "cus=4", "--variants", "native"};
+  std::vector<std::string> less = study;
+  less.emplace_back("--quiet");
+  EXPECT_THAT(run_demarc(study).out, HasSubstr("settings of "));
+  EXPECT_THAT(run_demarc(less).out, testing::Not(HasSubstr("settings of ")));
+  EXPECT_FALSE(run_demarc(less).out.empty());
+}
+
 TEST(TranslateVerb, gives_every_promised_key_for_all_nine_applications) {
   const auto outcome = run_demarc({"translate", "--arch", "both", "--app", "all", "--json", "--set",
                                    "megabytes=1", "--set", "iterations=1"});

@@ -295,7 +295,11 @@ TEST_F(Confine, what_cannot_be_started_as_asked_is_refused_by_name) {
           "/no/such.so: there is no such library");
   refused([](ConfinePlan& plan) { plan.preload.clear(); },
           "libdemarc_preload.so was not found beside");
-  refused([](ConfinePlan& plan) { plan.choice = {}; }, "give exactly one of");
+  refused(
+      [](ConfinePlan& plan) { plan.choice = {}; },
+      "which part of the card is not said: give --part K/N (SMs, L2 and memory), or exactly one "
+      "of --tpcs, --gpcs and --sms");
+  refused([](ConfinePlan& plan) { plan.choice.tpcs = "3-1"; }, "--tpcs: '3-1' runs backwards");
   refused([](ConfinePlan& plan) { plan.choice.sms = 4; }, "give exactly one of");
   refused([](ConfinePlan& plan) { plan.device = 1; }, "there is no GPU cuda:1");
   fake::FakeConfig deaf = fake::small_gpu();

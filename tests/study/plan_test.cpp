@@ -86,7 +86,19 @@ TEST(Plan, modes_are_read_with_and_without_colours) {
   EXPECT_EQ((*common)[0], (Mode{partition::Mode::mask, true, Launches::graph, true}));
   EXPECT_EQ((*common)[1].name(), "mps+common-domain");
   EXPECT_FALSE((*common)[2].common_domain);
+  EXPECT_EQ((*parse_modes("mask+colour+graph"))[0].name(), "mask+color+graph");
   EXPECT_FALSE(parse_modes("mask+common-domain+color"));
+}
+
+TEST(Plan, bundled_kernels_are_known_by_name_and_other_workloads_are_not_looked_for) {
+  const auto fault = [](std::string_view list) {
+    const auto checked = check_bundled(parse_workloads(list, "--victims").value(), "--victims");
+    return checked ? std::string() : checked.error().message;
+  };
+  EXPECT_EQ(fault("va,copy_in,launch:no/such.json,stream:no/such.txt,chase@chains=64"), "");
+  EXPECT_EQ(fault("va,vecad"),
+            "--victims: there is no bundled workload 'vecad'; did you mean vecadd? demarc list "
+            "workloads shows all");
 }
 
 TEST(Plan, an_unknown_or_doubled_mode_is_refused_with_the_near_ones) {

@@ -81,5 +81,8 @@ void carry_p99(Plan& plan);
 // error.
 [[nodiscard]] Result<std::vector<Workload>> parse_workloads(std::string_view text,
                                                             std::string_view option);
+// That bundled kernels of these names exist. Planted models have names of their own.
+[[nodiscard]] Result<void> check_bundled(const std::vector<Workload>& workloads,
+                                         std::string_view option);
 
 }  // namespace demarc::study
