@@ -163,6 +163,8 @@ bool do_step(const std::string& step) {
     note("count by " + std::to_string(counted_by(static_cast<unsigned>(number))));
   } else if (name == "count-for-a-newer-card") {
     note("count " + std::to_string(counted_for_a_newer_card()));
+  } else if (name == "count-spilling") {
+    note("count " + std::to_string(counted_spilling()));
   } else if (name == "count-unseen") {
     note("count " + std::to_string(counted_unseen()));
   } else if (name == "count-from-buffer") {

@@ -54,6 +54,7 @@ std::string counted_as_compiled_by(const std::string& path);
 int counted_by(unsigned added);
 // The same of a module for a card that this one is not, and of a kernel that no call has shown.
 int counted_for_a_newer_card();
+int counted_spilling();
 int counted_unseen();
 // The same with all arguments in a buffer of so many bytes, without arguments, with so much shared
 // memory, on words that are not there, on memory that cannot be read, while a stream captures, and

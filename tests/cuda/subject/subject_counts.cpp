@@ -120,6 +120,13 @@ int counted_in_unreadable_memory() {
   return launch_with(function, arguments);
 }
 
+// The stand-in's compiler keeps 8 bytes of kernels with such a register in local memory.
+int counted_spilling() {
+  std::string text = counting_module;
+  text.insert(text.find("ld.param"), ".reg .b32 %stack;\n  mov.u32 %stack, %tid.x;\n  ");
+  return launch_on_words(kernel_of(loaded_module(text.c_str()), "count"));
+}
+
 int counted_from_file(const std::string& path) {
   std::ofstream(path) << counting_module;
   void* module = nullptr;
