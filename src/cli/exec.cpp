@@ -233,7 +233,7 @@ const RegisterVerb registered_exec({
           "usable PTX), never, always");
       app.add_flag("--overlap-launches", options->plan.overlap_launches,
                    "launch a tenant's kernel while the one before it in its stream still runs "
-                   "(compute capability 9.0)");
+                   "(compute capability 9.0); slows long kernels");
       app.add_flag("--report", options->plan.report,
                    "report at exit what ran in the tenant's colours, and what was refused and why");
       add_json(app, options->json, "", {})
