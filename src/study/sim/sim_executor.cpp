@@ -32,6 +32,12 @@ struct CellKey {
   friend auto operator<=>(const CellKey&, const CellKey&) = default;
 };
 
+// "mask: va next to mm", "whole GPU: va alone"
+std::string words_of(const CellKey& cell) {
+  return fmt::format("{}: {} {}", cell.mode.empty() ? "whole GPU" : cell.mode, cell.victim,
+                     cell.aggressor.empty() ? "alone" : "next to " + cell.aggressor);
+}
+
 struct CellTimes {
   std::vector<double> ns;
   double aggressor_rate = 0;  // launches a second, all lanes
@@ -204,8 +210,7 @@ class SimStudy {
       const std::lock_guard lock(mutex);
       ++finished;
       report_progress(progress, static_cast<double>(finished) / static_cast<double>(jobs.size()),
-                      fmt::format("{}: {} beside {}", std::get<0>(jobs[i]).mode,
-                                  std::get<0>(jobs[i]).victim, std::get<0>(jobs[i]).aggressor));
+                      words_of(std::get<0>(jobs[i])));
     });
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       if (!done[i]) return tl::unexpected(done[i].error());

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "demarc/study/study.hpp"
 #include "sim/sim_workload.hpp"
@@ -47,9 +48,16 @@ TEST(SimExecutor, colours_hold_a_memory_bound_victim_that_divided_sms_do_not) {
 TEST(SimExecutor, progress_of_a_study_grows_from_the_preparation_to_its_end) {
   const auto executor = make_sim_executor({}).value();
   std::vector<double> seen;
-  const auto result = run_study(small_plan("mask", "va"), *executor,
-                                [&](double share, std::string_view) { seen.push_back(share); });
+  std::set<std::string> said;
+  const auto result =
+      run_study(small_plan("mask", "va"), *executor, [&](double share, std::string_view what) {
+        seen.push_back(share);
+        said.emplace(what);
+      });
   ASSERT_TRUE(result) << result.error().message;
+  for (const char* one : {"whole GPU: va alone", "mask: va alone", "mask: va next to va"}) {
+    EXPECT_TRUE(said.contains(one)) << one;
+  }
   EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
   EXPECT_DOUBLE_EQ(seen.back(), 1);
 }
