@@ -96,10 +96,13 @@ TEST(Device, errors_name_the_place) {
               HasSubstr("SM 700 is out of range: 132 SMs"));
 }
 
-TEST(Device, an_unknown_name_lists_the_known_ones) {
-  const auto device = find_device("no-such-card");
+TEST(Device, an_unknown_name_is_answered_with_the_near_ones_and_the_list) {
+  const auto device = find_device("h100-sxn");
   ASSERT_FALSE(device);
-  EXPECT_THAT(device.error().message, HasSubstr("h100-sxm"));
+  EXPECT_THAT(device.error().message,
+              HasSubstr("there is no device 'h100-sxn'; did you mean h100-sxm"));
+  EXPECT_THAT(device.error().message,
+              HasSubstr("? demarc list devices shows all; a file's name ends in .json"));
 }
 
 TEST(Topology, a_gpc_without_a_tpc_is_found) {

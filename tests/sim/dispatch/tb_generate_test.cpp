@@ -110,8 +110,11 @@ TEST(Policies, every_policy_places_every_block_of_a_light_load) {
   }
 }
 
-TEST(Policies, an_unknown_name_lists_the_known_ones) {
-  EXPECT_NE(find_policy("x").error().message.find("rr-skip"), std::string::npos);
+TEST(Policies, an_unknown_name_is_answered_with_the_near_ones_and_the_list) {
+  EXPECT_EQ(find_policy("rr-skp").error().message,
+            "unknown policy 'rr-skp'; did you mean rr-skip? demarc list policies shows all");
+  EXPECT_EQ(find_policy("xyzzyxyz").error().message,
+            "unknown policy 'xyzzyxyz'; demarc list policies shows all");
 }
 
 TEST(Timeline, spans_hold_every_finished_block) {
