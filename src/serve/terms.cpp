@@ -54,7 +54,9 @@ Result<TpcSet> tpcs_of(const TenantConfig& tenant, const gpu::Topology& topology
   if (!by_number(tenant)) {
     auto tpcs = partition::choose_tpcs(topology, tenant.choice);
     if (tpcs) return tpcs;
-    return invalid_input("{}: {}", tenant.choice_place, tpcs.error().message);
+    std::string_view why = tpcs.error().message;
+    if (why.starts_with("--")) why.remove_prefix(2);  // the key has the option's name
+    return invalid_input("{}: {}", tenant.choice_place, why);
   }
   std::uint32_t sms = tenant.choice.sms;
   if (sms == 0) {

@@ -230,8 +230,8 @@ TEST(ServeTerms, that_two_tenants_would_share_are_refused_with_the_place) {
       "f.toml:8:15: tenant 'b': the memory synchronisation domain 3 also belongs to tenant 'a'");
   EXPECT_EQ(two("sms = 1\ncolors = [0]", "sms = 1\ncolors = [1]\nsync_domain = 4"),
             "f.toml:7:15: tenant 'b': the card has the domains 1 to 3 for tenants");
-  EXPECT_EQ(two("tpcs = \"0\"\ncolors = [0]", "tpcs = \"8\"\ncolors = [1]").substr(0, 11),
-            "f.toml:5:8:");
+  EXPECT_EQ(two("tpcs = \"0\"\ncolors = [0]", "tpcs = \"8\"\ncolors = [1]"),
+            "f.toml:5:8: tpcs: 8 is above the highest index, 7");
   EXPECT_EQ(two("sms = 1\ncolors = [0]", "sms = 1\ncolors = [1]\nbytes = \"65 MiB\""),
             "f.toml:7:9: tenant 'b': 68157440 bytes were asked for, but its colours hold 67108864");
 }
