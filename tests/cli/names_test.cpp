@@ -162,6 +162,15 @@ TEST(Names, a_slip_is_answered_with_what_was_meant) {
               testing::StartsWith("demarc topo: --device: a value is missing\nUsage: "));
   EXPECT_THAT(error_of({"serve"}),
               testing::StartsWith("demarc serve: --config is required\nUsage: "));
+  EXPECT_THAT(error_of({"topo", "-"}),
+              testing::StartsWith("demarc topo: unexpected argument '-'\nUsage: "));
+  EXPECT_THAT(error_of({"lease", "list", "--json", "x"}),
+              testing::StartsWith("demarc lease: unexpected argument 'x'; to name a file for the "
+                                  "JSON write --json=x\nUsage: demarc lease list "));
+  EXPECT_THAT(error_of({"rewrite", "a.ptx", "--color", "1"}),
+              testing::StartsWith("demarc rewrite: --color requires --color-mask\nUsage: "));
+  EXPECT_THAT(error_of({"exec", "--tenant", "a", "--device", "cuda:0", "--", "true"}),
+              testing::ContainsRegex("^demarc exec: --[a-z]+ excludes --[a-z]+\nUsage: "));
   EXPECT_EQ(error_of({"isolate", "--seed", "x"}),
             "demarc isolate: --seed: 'x' is not a whole number from 0 to 2^64 - 1\n");
   EXPECT_THAT(error_of({"emulate", "bundled:vecad"}), HasSubstr("; did you mean vecadd?"));
@@ -225,6 +234,7 @@ TEST_F(Completion, offers_verbs_then_options_then_the_names_that_an_option_takes
   EXPECT_THAT(words({"topo", "--color=a"}), testing::ElementsAre("--color=auto", "--color=always"));
   EXPECT_THAT(words({"isolate", "--modes=none,mas"}), Contains("--modes=none,mask"));
   EXPECT_THAT(words({"rewrite", "--color", "a"}), testing::IsEmpty()) << "it takes a number there";
+  EXPECT_THAT(words({"isolate", "--work"}), testing::IsEmpty()) << "it is hidden";
   EXPECT_THAT(words({"isolate", "--colo"}), testing::ElementsAre("--colors", "--color"));
   const Outcome slip = run_demarc({"completion", "fsh"});
   EXPECT_EQ(slip.exit_code, 1);
