@@ -109,7 +109,7 @@ bool is(const CLI::ParseError& error) {
 std::string fault_of_line(const Named& named, const CLI::App& app, const CLI::ParseError& error) {
   const auto extras = app.remaining(true);
   for (const std::string& extra : extras) {
-    if (!extra.starts_with("-") || extra == "-") continue;
+    if (!extra.starts_with("-") || extra == "-" || extra == "--") continue;
     return unknown_option(named, extra.substr(0, extra.find('=')));
   }
   const bool required = is<CLI::RequiredError>(error);
