@@ -42,7 +42,7 @@ TEST_F(ServeProgram, is_refused_with_the_place_of_what_is_wrong) {
               HasSubstr("f.toml:1:1: unknown key 'cards'"));
   const std::string head = "description = \"h100-sxm\"\nmemory = \"16 MiB\"\n";
   EXPECT_THAT(refused(head + "[tenants.a]\ntpcs = \"0-12\"\ncolors = [0]\n"),
-              HasSubstr("f.toml:4:8: --tpcs"));
+              HasSubstr("f.toml:4:8: tpcs: 12 is above"));
   EXPECT_EQ(run_demarc({"serve", "--config", (folder / "none").string()}).exit_code, 1);
   EXPECT_EQ(run_demarc({"serve"}).exit_code, 1);
 }
