@@ -13,6 +13,7 @@ struct TranslateStudyOptions {
   unsigned threads = 0;
   std::string json;
   bool list_variants = false;
+  bool readings = false;
   std::string html;
   std::string output;
 };
@@ -30,6 +31,18 @@ Result<void> run_translate_study(const TranslateStudyOptions& options) {
   DEMARC_TRY(study_options.base, options.machine.settings());
   DEMARC_TRY(study_options.apps, application_names(options.apps));
   study_options.variants = options.variants;
+  if (options.readings) {
+    if (!options.variants.empty())
+      return invalid_input("--readings names its variants; leave out --variants");
+    if (options.machine.names("split"))
+      return invalid_input("--readings tries every split; leave out --split");
+    if (options.machine.names("gmmu_fill"))
+      return invalid_input("--readings tries both values; leave out --set gmmu_fill");
+    study_options.variants = sim::translation::reading_variants();
+    study_options.bypass = false;
+    study_options.base.split = sim::translation::Split::roundrobin;
+    study_options.base.gmmu_fill = sim::translation::GmmuFill::local;
+  }
   study_options.threads = options.threads;
   DEMARC_TRY(const auto study, reproduce_paper(study_options, terminal_progress()));
   if (!options.html.empty()) {
@@ -37,7 +50,10 @@ Result<void> run_translate_study(const TranslateStudyOptions& options) {
   }
   return emit_result(
       options.json, options.output, [&] { return sim::translation::study_json(study); },
-      [&] { return sim::translation::study_text(study, text_parts()); });
+      [&] {
+        return options.readings ? sim::translation::readings_text(study)
+                                : sim::translation::study_text(study, text_parts());
+      });
 }
 
 }  // namespace
@@ -47,6 +63,7 @@ TranslateCommand declare_translate_study(CLI::App& verb) {
       "study", "repeat the figures 4 to 7 of the paper under each setting that it may have used");
   app->footer(
       "Example: demarc translate study --html study.html\n"
+      "         demarc translate study --readings\n"
       "--set megabytes=8 gives a first look; the paper's 64 MB take far longer.");
   auto options = std::make_shared<TranslateStudyOptions>();
   options->machine.declare(*app);
@@ -54,6 +71,9 @@ TranslateCommand declare_translate_study(CLI::App& verb) {
   app->add_option("--variants", options->variants,
                   "settings to try in addition to the defaults (comma list; default: all)")
       ->delimiter(',');
+  app->add_flag("--readings", options->readings,
+                "try both readings of what the paper lets a GMMU keep (gmmu_fill=local and any) "
+                "under every split, and show them side by side");
   app->add_flag("--list-variants", options->list_variants, "print the settings that are tried");
   app->add_option("--threads", options->threads,
                   "runs at a time; 0 means all cores; the results do not depend on it");

@@ -13,20 +13,25 @@ namespace {
 
 constexpr std::array<PaperRow, 10> table_2{{
     {"kmeans", "invert_mapping", 49, 1, 256, 1, 5,
-     "both degrees of sharing above the hit rates; inter degree about 30 points off the L2 rate"},
+     "both degrees of sharing above the hit rates; inter degree about 30 points off the L2 rate",
+     "section 4.4, Figures 8 and 9"},
     {"convsep", "convolution_rows", 1, 32, 16, 4, 20,
-     "L1 hit rate 0 %; inter degree above the L2 hit rate by about 30 points"},
-    {"convsep", "convolution_columns", 8, 2, 16, 8, 20, ""},
+     "L1 hit rate 0 %; inter degree above the L2 hit rate by about 30 points",
+     "section 4.4, Figures 8 and 9"},
+    {"convsep", "convolution_columns", 8, 2, 16, 8, 20, "", ""},
     {"backprop", "adjust_weights", 1, 64, 16, 16, 20,
-     "inter degree 5.65 points off the L2 hit rate"},
-    {"backprop", "layer_forward", 1, 64, 16, 16, 20, ""},
-    {"leukocyte", "imgvf", 36, 1, 320, 1, 10, "inter degree about 30 points below the L2 hit rate"},
-    {"bfs", "bfs_expand", 128, 1, 512, 1, 14, "degree and hit rate unrelated"},
-    {"bfs", "bfs_advance", 128, 1, 512, 1, 14, ""},
+     "inter degree 5.65 points off the L2 hit rate", "section 4.4, Figure 8"},
+    {"backprop", "layer_forward", 1, 64, 16, 16, 20, "", ""},
+    {"leukocyte", "imgvf", 36, 1, 320, 1, 10, "inter degree about 30 points below the L2 hit rate",
+     "section 4.4, Figure 8"},
+    {"bfs", "bfs_expand", 128, 1, 512, 1, 14, "degree and hit rate are hardly related",
+     "section 4.4, Figure 8"},
+    {"bfs", "bfs_advance", 128, 1, 512, 1, 14, "", ""},
     {"hotspot", "calculate_temp", 43, 43, 16, 16, 1,
-     "both degrees above the hit rates; about 30 points off the L2 rate"},
+     "both degrees above the hit rates; about 30 points off the L2 rate",
+     "section 4.4, Figures 8 and 9"},
     {"scan", "scan_exclusive_shared2", 26, 1, 256, 1, 2,
-     "the only workload with an L2 hit rate below 60 %"},
+     "the only workload with an L2 hit rate below 60 %", "section 4.4, Figure 8"},
 }};
 
 std::string label_of(const LocalityStudy& study) {
@@ -177,9 +182,9 @@ Table translation_table(const std::vector<LocalityStudy>& studies) {
 }
 
 Table remark_table() {
-  Table remarks{"What the paper reports of its A30", {{"workload"}, {"remark"}}, {}};
+  Table remarks{"What the paper reports of its A30", {{"workload"}, {"remark"}, {"place"}}, {}};
   for (const PaperRow& row : table_2)
-    if (*row.remark != 0) remarks.rows.push_back({row.workload, row.remark});
+    if (*row.remark != 0) remarks.rows.push_back({row.workload, row.remark, row.place});
   return remarks;
 }
 

@@ -17,6 +17,7 @@ struct PaperRow {
   const char* kernel;
   std::uint32_t grid_x, grid_y, block_x, block_y, loads;
   const char* remark;  // of a workload's first row
+  const char* place;   // where the paper says it
 };
 [[nodiscard]] std::span<const PaperRow> paper_rows();
 

@@ -178,17 +178,19 @@ Table split_table(const std::vector<Comparison>& splits, std::size_t i) {
   table.columns = {{"application"}};
   for (const Comparison& split : splits)
     table.columns.push_back({std::string(to_string(split.settings.split)), Align::right});
-  table.columns.push_back({"published", Align::right});
+  table.columns.push_back({"paper", Align::right});
+  table.columns.push_back({"place"});
   for (std::size_t app = 0; app < first.apps.size(); ++app) {
     auto& row = table.rows.emplace_back();
     row.emplace_back(first.apps[app].name);
     row.front().meaning = meaning_of(first.apps[app]);
     for (const Comparison& split : splits)
       row.push_back(digits_cell(Comparison::speedup(split.apps[app], i)));
-    const double published = first.architectures[i] == Architecture::distributed
-                                 ? sim::translation::published_speedup(first.apps[app].name)
-                                 : 0;
-    row.push_back(published > 0 ? digits_cell(published) : Cell());
+    const sim::Published* said = first.architectures[i] == Architecture::distributed
+                                     ? sim::translation::published_speedup(first.apps[app].name)
+                                     : nullptr;
+    row.push_back(said != nullptr ? Cell(std::string(said->words)) : Cell());
+    row.push_back(said != nullptr ? Cell(std::string(said->place)) : Cell());
   }
   return table;
 }
@@ -229,7 +231,7 @@ std::string translation_splits_page(const std::vector<Comparison>& splits,
   add_measure(page, first);
   page.heat_maps(maps);
   page.heading("Every application");
-  page.prose(fmt::format("`native` is fitted: {}, chosen when the published figures were known.",
+  page.prose(fmt::format("`native` is fitted: {}, chosen when the paper's figures were known.",
                          sim::translation::splits_of_applications(splits.back())));
   for (std::size_t i = 1; i < first.architectures.size(); ++i) page.table(split_table(splits, i));
   page.context(translation_context(first.settings, command));

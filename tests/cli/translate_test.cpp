@@ -244,7 +244,8 @@ TEST(TranslateVerb, the_study_writes_a_page_and_judges_each_published_figure) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("chain: the second switch hangs on the first"));
   EXPECT_THAT(outcome.out, HasSubstr("KM: D over C"));
-  EXPECT_THAT(outcome.out, HasSubstr("does not hold")) << "one megabyte is too small for KM";
+  EXPECT_THAT(outcome.out, ContainsRegex("KM: D over C +4\\.81 +section 4\\.2, Figure 4 .* no\n"))
+      << "one megabyte is too small for KM";
   EXPECT_THAT(read_file(file).value(), HasSubstr("Figure 7: page walks"));
   expect_refused({"translate", "study", "--variants", "ring"},
                  "there is no variant 'ring'; there are");
@@ -256,6 +257,30 @@ TEST(TranslateVerb, the_study_writes_a_page_and_judges_each_published_figure) {
   EXPECT_EQ(Json::parse(json.out)["schema"], "demarc.translate.study/1");
   EXPECT_THAT(run_demarc({"translate", "study", "--list-variants"}).out,
               HasSubstr("l2-tlb-512             L2 TLB of 32 sets and 16 ways"));
+}
+
+TEST(TranslateVerb, both_readings_of_the_gmmu_stand_side_by_side_under_every_split) {
+  const auto with = [](std::vector<std::string> more) {
+    std::vector<std::string> all{"translate", "study",       "--readings", "--app", "RL",
+                                 "--set",     "megabytes=1", "--set",      "cus=4"};
+    all.insert(all.end(), more.begin(), more.end());
+    return run_demarc(all);
+  };
+  const auto outcome = with({});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, ContainsRegex("^gmmu_fill +local +local +local +local +any +any +any "
+                                         "+any\nsplit \\(\\*: fitted\\) +roundrobin +native\\* "
+                                         "+contiguous +dim0 +roundrobin"));
+  EXPECT_THAT(outcome.out, HasSubstr("\nRL: D over C"));
+  const auto json = with({"--json"});
+  ASSERT_EQ(json.exit_code, 0) << json.err;
+  EXPECT_EQ(Json::parse(json.out)["variants"].size(), 8U);
+  EXPECT_EQ(with({"--variants", "chain"}).exit_code, 1);
+  EXPECT_THAT(with({"--variants", "chain"}).err, HasSubstr("leave out --variants"));
+  EXPECT_THAT(with({"--split", "dim0"}).err, HasSubstr("leave out --split"));
+  EXPECT_THAT(with({"--set", "gmmu_fill=eager"}).err, HasSubstr("leave out --set gmmu_fill"));
+  // A machine of another split begins with the defaults, too.
+  EXPECT_THAT(with({"--device", "sim:h200-x2"}).out, ContainsRegex("fitted\\) +roundrobin"));
 }
 
 TEST(TranslateVerb, nothing_is_written_when_the_input_is_wrong) {

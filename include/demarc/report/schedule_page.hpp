@@ -12,7 +12,7 @@ namespace demarc::report {
 // Figures 6-9 of the SimTBS paper beside the corrected curves, and what its round robin does.
 [[nodiscard]] std::string schedule_study_page(const sim::TbStudy& study,
                                               const std::string& command);
-// The numbers that the paper prints, beside ours for each of sim::paper_memories.
+// What the paper's text says, each with its place, beside ours (sim::tb_claims).
 [[nodiscard]] Table schedule_published_table(const sim::TbStudy& study);
 // Every policy over loads, mixes and machine sizes.
 [[nodiscard]] std::string schedule_compare_page(const sim::TbStudy& study,

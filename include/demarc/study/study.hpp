@@ -110,8 +110,8 @@ void summarize(StudyResult& result);
 // presses, those without are preferred.
 [[nodiscard]] std::string recommend(const StudyResult& result);
 
-// A mode holds a victim if its worst mean slowdown is below this, per cent. The best published
-// colouring reaches about a tenth (V100: 8.7 % on average, 18.3 % at most).
+// A mode holds a victim if its worst mean slowdown is below this, per cent. Fractional GPUs (RTAS
+// 2019, abstract) names 9 % on average for its colours.
 inline constexpr double holds_below = 10;
 
 // The mode that recommend() names first, of those that ran all of their cells; null if none did. It

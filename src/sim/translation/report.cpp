@@ -7,6 +7,7 @@
 #include "demarc/base/json.hpp"
 #include "demarc/base/parallel.hpp"
 #include "demarc/base/version.hpp"
+#include "demarc/sim/translation/study.hpp"
 
 namespace demarc::sim::translation {
 namespace {
@@ -189,9 +190,9 @@ std::string to_text(const Comparison& comparison, TextParts parts) {
   if (parts == TextParts::results) return text;
   text += "split of the work: ";
   text += comparison.settings.split == Split::native
-              ? fmt::format("native, fitted: {}", splits_of_applications(comparison))
+              ? fmt::format("native: {}", splits_of_applications(comparison))
               : to_string(comparison.settings.split);
-  text += "; another gives other speed-ups (--split, --splits)\n";
+  text += "; another gives other speed-ups (--split, --splits)\n" + fitted_text(comparison);
   for (const auto& app : comparison.apps)
     text += fmt::format("{}: {} bytes of data\n", app.name, app.bytes);
   return text + "settings\n" + settings_text(comparison.settings);

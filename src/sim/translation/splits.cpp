@@ -41,6 +41,15 @@ std::string splits_of_applications(const Comparison& comparison) {
   return text;
 }
 
+namespace {
+
+// The last two cells of a row.
+std::string in_paper(const Published* paper) {
+  return paper == nullptr ? "\n" : fmt::format("{:>12}  {}\n", paper->words, paper->place);
+}
+
+}  // namespace
+
 std::string splits_text(const std::vector<Comparison>& splits, TextParts parts) {
   const Comparison& first = splits.front();
   std::string text;
@@ -51,22 +60,22 @@ std::string splits_text(const std::vector<Comparison>& splits, TextParts parts) 
                     to_string(first.architectures[i]), to_string(first.architectures[0]), "app");
     for (const Comparison& comparison : splits)
       text += fmt::format("{:>12}", to_string(comparison.settings.split));
-    text += published ? fmt::format("{:>12}\n", "published") : "\n";
+    text += published ? fmt::format("{:>12}  {}\n", "paper", "place") : "\n";
     for (std::size_t app = 0; app < first.apps.size(); ++app) {
       text += fmt::format("{:<6}", first.apps[app].name);
       for (const Comparison& comparison : splits)
         text += fmt::format("{:>12.2f}", Comparison::speedup(comparison.apps[app], i));
-      const double paper = published ? published_speedup(first.apps[app].name) : 0;
-      text += paper > 0 ? fmt::format("{:>12.2f}\n", paper) : "\n";
+      text += in_paper(published ? published_speedup(first.apps[app].name) : nullptr);
     }
     text += fmt::format("{:<6}", "mean");
     for (const Comparison& comparison : splits)
       text += fmt::format("{:>12.2f}", comparison.mean_speedup(i));
-    text += "\n";
+    // The paper's mean is over all nine.
+    const bool all = first.apps.size() == application_table().size();
+    text += in_paper(published && all ? &translation_paper::mean_speedup : nullptr);
   }
   if (parts == TextParts::results) return text;
-  text += fmt::format("native is fitted: {}, chosen when the published figures were known\n",
-                      splits_of_applications(splits.back()));
+  text += fitted_text(splits.back());
   return text + fmt::format("settings of {}\n", to_string(first.settings.split)) +
          settings_text(first.settings);
 }

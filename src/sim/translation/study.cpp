@@ -27,6 +27,15 @@ std::span<const StudyVariant> study_variants() {
       {"interleaved", "page i lies on GPU i mod 4 from the start", {"placement=interleaved"}},
       {"eager", "a GMMU knows its pages as soon as they are placed", {"gmmu_fill=eager"}},
       {"any", "a GMMU keeps every translation that comes back", {"gmmu_fill=any"}},
+      {"any-native",
+       "the same, and the split for each application (fitted)",
+       {"gmmu_fill=any", "split=native"}},
+      {"any-contiguous",
+       "the same, and equal runs of work-groups",
+       {"gmmu_fill=any", "split=contiguous"}},
+      {"any-dim0",
+       "the same, and split along the first dimension of the grid",
+       {"gmmu_fill=any", "split=dim0"}},
       {"chain", "the second switch hangs on the first", {"topology=chain"}},
       {"l1-fill",
        "a line that an L1 missed takes as long as a hit to leave it",
@@ -44,6 +53,10 @@ std::span<const StudyVariant> study_variants() {
       {"bypass-oracle", "bypass by exact knowledge", {"bypass_policy=oracle"}, true},
   };
   return variants;
+}
+
+std::vector<std::string> reading_variants() {
+  return {"contiguous", "dim0", "native", "any", "any-contiguous", "any-dim0", "any-native"};
 }
 
 Result<Study> reproduce_paper(const StudyOptions& options, const Progress& progress) {
@@ -74,7 +87,8 @@ Result<Study> reproduce_paper(const StudyOptions& options, const Progress& progr
       DEMARC_CHECK(apply_setting(request.settings, assignment));
     if (!variant.bypass_only)
       request.architectures = {Architecture::centralised, Architecture::distributed};
-    if (first || variant.bypass_only) request.architectures.push_back(Architecture::bypass);
+    if ((first && options.bypass) || variant.bypass_only)
+      request.architectures.push_back(Architecture::bypass);
     requests.push_back(std::move(request));
     study.runs.push_back({variant, {}});
   }
@@ -90,7 +104,10 @@ std::string study_json(const Study& study) {
     Json claims = Json::array();
     for (const Claim& claim : claims_of(run.comparison)) {
       claims.push_back({{"claim", claim.name},
-                        {"published", claim.published},
+                        {"published", claim.paper != nullptr ? claim.paper->words : ""},
+                        {"place", claim.paper != nullptr ? claim.paper->place : ""},
+                        {"elsewhere", claim.elsewhere},
+                        {"fitted", claim.fitted},
                         {"ours", claim.ours},
                         {"low", claim.low},
                         {"high", claim.high},
@@ -105,16 +122,46 @@ std::string study_json(const Study& study) {
   return json_text(document, 2) + "\n";
 }
 
+namespace {
+
+std::string claim_line(const Claim& claim, std::string_view said, std::string_view place) {
+  std::string line = fmt::format("  {:<59} {:<15} {:<21} {:>7.{}f}  {:<14} {:<3}  {}", claim.name,
+                                 said, place, claim.ours, claim.decimals, claim.range(),
+                                 claim.holds() ? "yes" : "no", claim.fitted);
+  while (line.back() == ' ') line.pop_back();
+  return line + "\n";
+}
+
+std::string claims_text(const std::vector<Claim>& claims) {
+  std::string text = fmt::format("  {:<59} {:<15} {:<21} {:>7}  {:<14} {:<3}  {}\n", "figure",
+                                 "paper", "place", "ours", "within", "", "fitted");
+  for (const Claim& claim : claims) {
+    if (claim.paper != nullptr) text += claim_line(claim, claim.paper->words, claim.paper->place);
+  }
+  text += fmt::format("  reproduced: {}\n  not in the paper, and what is expected:\n",
+                      reproduced_text(claims));
+  for (const Claim& claim : claims) {
+    if (claim.paper != nullptr) continue;
+    text += fmt::format("  {:<97} {:>7.{}f}  {:<14} {:<3}\n",
+                        fmt::format("{}: {}", claim.name, claim.elsewhere), claim.ours,
+                        claim.decimals, claim.range(), claim.holds() ? "yes" : "no");
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string study_text(const Study& study, TextParts parts) {
-  std::string text;
+  std::string text = fmt::format(
+      "A number of the paper is reproduced if ours lies within {:.0f} % of it. The limits of "
+      "statements without a number are ours.\n",
+      100 * reproduced_within);
   for (const StudyRun& run : study.runs) {
     text += fmt::format("{}: {}\n", run.variant.name, run.variant.meaning);
     for (const std::string& assignment : run.variant.assignments)
       text += fmt::format("  {}\n", assignment);
-    for (const Claim& claim : claims_of(run.comparison)) {
-      text += fmt::format("  {:<62} {:>12}  {:>9.{}f}  {}\n", claim.name, claim.published,
-                          claim.ours, claim.decimals, claim.holds() ? "holds" : "does not hold");
-    }
+    text += claims_text(claims_of(run.comparison));
+    text += fitted_text(run.comparison);
   }
   if (!study.runs.empty() && parts == TextParts::all) {
     text += "settings of " + study.runs.front().variant.name + "\n" +

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "demarc/sim/published.hpp"
 #include "demarc/sim/translation/report.hpp"
 
 namespace demarc::sim::translation {
@@ -18,6 +19,9 @@ struct StudyVariant {
   bool bypass_only = false;                   // a policy of the bypass; the other two do not change
 };
 [[nodiscard]] std::span<const StudyVariant> study_variants();
+// Both readings of the paper's sentence on what a GMMU keeps, each under every split of the work:
+// names of study_variants(). The first one, the defaults, always runs and is not named.
+[[nodiscard]] std::vector<std::string> reading_variants();
 
 struct StudyRun {
   StudyVariant variant;
@@ -32,28 +36,42 @@ struct StudyOptions {
   std::vector<std::string> apps;      // empty: all nine
   std::vector<std::string> variants;  // names; empty: all. The first of the table always runs
   unsigned threads = 0;
+  bool bypass = true;  // the defaults run under the bypass, too
 };
 [[nodiscard]] Result<Study> reproduce_paper(const StudyOptions& options,
                                             const Progress& progress = {});
 
-// A sentence or figure of the paper beside ours.
+// A figure of ours beside what the paper says of it.
 struct Claim {
   std::string name;
-  std::string published;
+  const Published* paper = nullptr;  // none: the paper does not say it
+  std::string elsewhere;             // then what is expected, and whose expectation it is
   double ours = 0;
   int decimals = 2;
   double low = 0;  // what counts as reproduced
   double high = 0;
+  std::string fitted;  // settings that were chosen with this figure in view; empty: none
   [[nodiscard]] bool holds() const { return ours >= low && ours <= high; }
+  [[nodiscard]] std::string range() const;  // "4.33 to 5.29", "1.01 or more"
 };
-// The claims that can be judged from the applications and architectures that ran. The first
-// architecture is the centralised one, the second the distributed one, a third the bypass.
+// A number of the paper counts as reproduced if ours lies within this share of it.
+inline constexpr double reproduced_within = 0.1;
+// The claims that can be judged from the applications and architectures that ran, those of the
+// paper first. The first architecture is the centralised one, the second the distributed one, a
+// third the bypass.
 [[nodiscard]] std::vector<Claim> claims_of(const Comparison& comparison);
+// "9 of 12": of the claims of the paper alone.
+[[nodiscard]] std::string reproduced_text(const std::vector<Claim>& claims);
 
-// The published speed-up of an application; 0 if the text names none.
-[[nodiscard]] double published_speedup(std::string_view app);
+// The paper's speed-up of an application; null if its text names none.
+[[nodiscard]] const Published* published_speedup(std::string_view app);
+
+// A line for each setting of the run that was chosen with figures of the paper in view.
+[[nodiscard]] std::string fitted_text(const Comparison& comparison);
 
 [[nodiscard]] std::string study_json(const Study& study);  // schema "demarc.translate.study/1"
 [[nodiscard]] std::string study_text(const Study& study, TextParts parts = TextParts::all);
+// The runs side by side: a column for each, a row for each application and claim.
+[[nodiscard]] std::string readings_text(const Study& study);
 
 }  // namespace demarc::sim::translation
