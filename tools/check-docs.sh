@@ -4,6 +4,7 @@
 # C++ example must stand, but for its indentation, in a file that is compiled. Every command (in backticks, in a block or
 # indented) must name a verb, a program, a target of make and files that there are; and every section of
 # docs/measurements that has a table must have a command in docs/measurements/README.md. Pictures are what their scripts draw.
+# In a table with a column "paper" each of its figures needs a "place", where the paper says it.
 set -euo pipefail
 cd "$(git -C "$(dirname "$0")" rev-parse --show-toplevel)"
 status=0; checked=0
@@ -78,6 +79,25 @@ while read -r page kind name; do
     target) grep -qx -e "$name" <<<"$goals" ;;
   esac || complain "$page: a command names the $kind '$name', which does not exist"
 done <<<"$named"
+
+# A column "paper (Table 2)" has its place. "published" does not say by whom; simulated.md takes it from one table for all rows.
+while IFS= read -r wrong; do
+  [ -z "$wrong" ] || complain "$wrong"
+done < <(git ls-files '*.md' ':!docs/measurements/simulated.md' | xargs -r awk -F'|' '
+  function cell(i,   text) { text = $i; gsub(/^ +| +$/, "", text); return text }
+  FNR == 1 { inside = 0 }
+  !/^\|/ { inside = 0; next }
+  !inside {
+    inside = 1; paper = place = 0
+    for (i = 2; i < NF; ++i) {
+      if (cell(i) == "published") print FILENAME ":" FNR ": a column \"published\" does not say by whom; write \"paper\", or name the program"
+      if (cell(i) == "paper") paper = i
+      if (cell(i) == "place") place = i
+    }
+    if (paper && !place) print FILENAME ":" FNR ": a column \"paper\" needs a column \"place\""
+    next
+  }
+  paper && place && cell(paper) !~ /^[-: ]*$/ && cell(place) == "" { print FILENAME ":" FNR ": \"" cell(paper) "\" has no place in the paper" }')
 
 # Sections with a table, each with a row of its heading or of the whole page.
 index=docs/measurements/README.md

@@ -3,7 +3,7 @@ set(work "${BINARY}/architecture/gates")
 file(REMOVE_RECURSE "${work}")
 file(MAKE_DIRECTORY "${work}/tools" "${work}/src")
 file(COPY "${SOURCE}/tools/check-format.sh" "${SOURCE}/tools/check-tidy.sh" "${SOURCE}/tools/check-docs.sh"
-     "${SOURCE}/tools/check-snippets.sh" "${SOURCE}/tools/run-fuzzers.sh" "${SOURCE}/tools/check-tree.sh"
+     "${SOURCE}/tools/check-snippets.sh" "${SOURCE}/tools/check-commands.sh" "${SOURCE}/tools/run-fuzzers.sh" "${SOURCE}/tools/check-tree.sh"
      "${SOURCE}/tools/sum-up-tests.sh" "${SOURCE}/tools/gpu-test.sh" "${SOURCE}/tools/run-suite.sh" "${SOURCE}/tools/check-words.py" DESTINATION "${work}/tools")
 file(COPY "${SOURCE}/.clang-format" "${SOURCE}/.clang-tidy" DESTINATION "${work}")
 file(WRITE "${work}/src/bad.cpp" "// Badly written.\nint  BadName( ){return 0;}\n")
@@ -112,6 +112,18 @@ file(WRITE "${work}/docs/pictures/one.svg" "<svg></svg>\n")
 expect_refusal("docs/pictures/one.svg is not what tools/one-picture.py draws" tools/check-docs.sh)
 execute_process(COMMAND git rm -qf --cached tools/one-picture.py WORKING_DIRECTORY "${work}" COMMAND_ERROR_IS_FATAL ANY)
 
+# What a paper says needs its place.
+foreach(wrong "needs a column \"place\"|| figure | paper |\n|---|---|\n| one | 2.3 |"
+              "\"2.3\" has no place|| figure | paper | place |\n|---|---|---|\n| one | 2.3 | |"
+              "does not say by whom|| figure | published |\n|---|---|\n| one | 2.3 |")
+  string(REGEX MATCH "^([^|]+)[|](.*)$" matched "${wrong}")
+  set(complaint "${CMAKE_MATCH_1}")
+  file(WRITE "${work}/page.md" "${CMAKE_MATCH_2}\n")
+  expect_refusal("page.md:[13]: .*${complaint}" tools/check-docs.sh)
+endforeach()
+file(WRITE "${work}/page.md" "| paper | place | paper (Table 2) |\n|---|---|---|\n| 2.3 | Figure 6 | 5 |\n| | | 6 |\n\n[a link](page.md)\n")
+execute_process(COMMAND tools/check-docs.sh WORKING_DIRECTORY "${work}" COMMAND_ERROR_IS_FATAL ANY)
+
 # A program that prints one line stands for demarc.
 file(WRITE "${work}/demarc.sh" "#!/bin/sh\n[ \"$1\" = fail ] && exit 1\n[ \"$1\" = silent ] && exit 2\necho told\n")
 file(CHMOD "${work}/demarc.sh" PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
@@ -124,6 +136,26 @@ execute_process(COMMAND tools/check-snippets.sh demarc.sh scratch true.md WORKIN
 expect_refusal("does not print 'kept silent'" tools/check-snippets.sh demarc.sh scratch false.md)
 expect_refusal("ended with exit code 1" tools/check-snippets.sh demarc.sh scratch fails.md)
 expect_refusal("holds no command" tools/check-snippets.sh demarc.sh scratch empty.md)
+
+# The same for commands in tables. Its help lists one option and one subcommand.
+file(WRITE "${work}/listed.sh" "#!/bin/sh
+case \"$*\" in
+  gone*) exit 1 ;;
+  *--help) printf '  study   more\\n  --there   an option\\n' ;;
+  *fail*) exit 3 ;;
+esac\n")
+file(CHMOD "${work}/listed.sh" PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+file(WRITE "${work}/table.md" "| `demarc tell`, `demarc fail --there=1` (2 min) | `demarc verb study --there kernels/bad.cpp -- --other` (on a card) |\n")
+file(CREATE_LINK "${work}/src" "${work}/kernels" SYMBOLIC)
+execute_process(COMMAND tools/check-commands.sh listed.sh scratch table.md WORKING_DIRECTORY "${work}" COMMAND_ERROR_IS_FATAL ANY)
+foreach(wrong "ended with exit code 3|`demarc fail`" "there is no verb 'gone'|`demarc gone` (3 s)" "ended with exit code 1|`demarc gone`"
+              "verb study has no option '--absent'|`demarc verb study --absent` (3 s)" "verb has no option '--ther'|`demarc verb --ther` (on a card)"
+              "'kernels/none.cu' does not exist|`demarc verb kernels/none.cu` (3 s)" "no table names a command|nothing")
+  string(REGEX MATCH "^([^|]+)[|](.*)$" matched "${wrong}")
+  set(complaint "${CMAKE_MATCH_1}")
+  file(WRITE "${work}/table.md" "| ${CMAKE_MATCH_2} |\n")
+  expect_refusal("table.md.*${complaint}" tools/check-commands.sh listed.sh scratch table.md)
+endforeach()
 file(GLOB cards "/dev/nvidia[0-9]*")
 if(NOT cards)
   file(WRITE "${work}/card.md" "```console\n$ demarc tell  # on a GPU\n```\n")

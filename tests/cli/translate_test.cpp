@@ -244,7 +244,8 @@ TEST(TranslateVerb, the_study_writes_a_page_and_judges_each_published_figure) {
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("chain: the second switch hangs on the first"));
   EXPECT_THAT(outcome.out, HasSubstr("KM: D over C"));
-  EXPECT_THAT(outcome.out, ContainsRegex("KM: D over C +4\\.81 +section 4\\.2, Figure 4 .* no\n"))
+  EXPECT_THAT(outcome.out,
+              testing::ContainsRegex("KM: D over C +4\\.81 +section 4\\.2, Figure 4 .* no\n"))
       << "one megabyte is too small for KM";
   EXPECT_THAT(read_file(file).value(), HasSubstr("Figure 7: page walks"));
   expect_refused({"translate", "study", "--variants", "ring"},
@@ -268,9 +269,10 @@ TEST(TranslateVerb, both_readings_of_the_gmmu_stand_side_by_side_under_every_spl
   };
   const auto outcome = with({});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, ContainsRegex("^gmmu_fill +local +local +local +local +any +any +any "
-                                         "+any\nsplit \\(\\*: fitted\\) +roundrobin +native\\* "
-                                         "+contiguous +dim0 +roundrobin"));
+  EXPECT_THAT(outcome.out,
+              testing::ContainsRegex("^gmmu_fill +local +local +local +local +any +any +any "
+                                     "+any\nsplit \\(\\*: fitted\\) +roundrobin +native\\* "
+                                     "+contiguous +dim0 +roundrobin"));
   EXPECT_THAT(outcome.out, HasSubstr("\nRL: D over C"));
   const auto json = with({"--json"});
   ASSERT_EQ(json.exit_code, 0) << json.err;
@@ -280,7 +282,8 @@ TEST(TranslateVerb, both_readings_of_the_gmmu_stand_side_by_side_under_every_spl
   EXPECT_THAT(with({"--split", "dim0"}).err, HasSubstr("leave out --split"));
   EXPECT_THAT(with({"--set", "gmmu_fill=eager"}).err, HasSubstr("leave out --set gmmu_fill"));
   // A machine of another split begins with the defaults, too.
-  EXPECT_THAT(with({"--device", "sim:h200-x2"}).out, ContainsRegex("fitted\\) +roundrobin"));
+  EXPECT_THAT(with({"--device", "sim:h200-x2"}).out,
+              testing::ContainsRegex("fitted\\) +roundrobin"));
 }
 
 TEST(TranslateVerb, nothing_is_written_when_the_input_is_wrong) {

@@ -48,7 +48,7 @@ TEST(TranslationClaims, none_holds_whatever_is_counted) {
   for (const auto& [name, count] : refuted) EXPECT_GT(count, 0) << name;
 }
 
-constexpr const char* kept_figures = 
+constexpr const char* kept_figures =
     R"(D over C, mean of all: 1.4671 of 1.80 to 2.20, 2 digits
 KM: D over C: 0.33996 of 4.33 to 5.29, 2 digits
 ST: D over C: 1.0655 of 4.66 to 5.70, 2 digits

@@ -44,7 +44,7 @@ TEST(TranslationReadings, stand_side_by_side_with_verdicts_and_what_is_fitted) {
   EXPECT_THAT(text, HasSubstr("  roundrobin     native*\nfigure"));
   EXPECT_THAT(text, HasSubstr("paper           place\nRL: D over C"));
   EXPECT_THAT(text, HasSubstr("     1.00        1.00\nKM: D over C"));
-  EXPECT_THAT(text, HasSubstr(" 4.81            section 4.2, Figure 4     1.10 no     4.81 yes\n"));
+  EXPECT_THAT(text, HasSubstr(" 4.81            section 4.2, Figure 4    1.10 no     4.81 yes\n"));
   EXPECT_THAT(text, testing::Not(HasSubstr("AES")));
   EXPECT_THAT(text, HasSubstr("\nA number of the paper is reproduced if ours lies within 10 % of "
                               "it.\nfitted: l2_tlb_sets=64 and l2_tlb_ways=16"));
