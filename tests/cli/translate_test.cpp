@@ -103,8 +103,10 @@ TEST(TranslateVerb, short_options_are_settings) {
 TEST(TranslateVerb, the_speedups_under_each_split_stand_side_by_side) {
   const auto outcome = run_demarc(quick_translate({"--splits", "--app", "RL,ST"}));
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("app     roundrobin  contiguous      native   published"));
-  EXPECT_THAT(outcome.out, HasSubstr("native is fitted: contiguous in RL and roundrobin in ST"));
+  EXPECT_THAT(outcome.out,
+              HasSubstr("app     roundrobin  contiguous      native       paper  place"));
+  EXPECT_THAT(outcome.out,
+              HasSubstr("fitted: split=native (contiguous in RL and roundrobin in ST)"));
   const auto json = run_demarc(quick_translate({"--splits", "--app", "RL", "--json"}));
   EXPECT_EQ(Json::parse(json.out)["schema"], "demarc.translate.splits/1");
   expect_refused({"translate", "--splits", "--split", "native"},

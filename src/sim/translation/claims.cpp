@@ -22,13 +22,15 @@ class Judge {
     }
     return nullptr;
   }
-  // The quantity of each of the named applications that ran.
+  // The quantity of each of the named applications; none unless all of them ran.
   template <class Quantity>
   [[nodiscard]] std::vector<double> of(std::initializer_list<std::string_view> names,
                                        Quantity quantity) const {
     std::vector<double> values;
     for (const std::string_view name : names) {
-      if (const ApplicationResult* app = find(name)) values.push_back(quantity(*app));
+      const ApplicationResult* app = find(name);
+      if (app == nullptr) return {};
+      values.push_back(quantity(*app));
     }
     return values;
   }
@@ -111,6 +113,7 @@ double miss_difference_percent(const ApplicationResult& app) {
 // Differences below this are none: "better" means more.
 constexpr double least_difference = 0.01;
 
+// By how much less time the centralised architecture takes.
 double ahead_percent(const ApplicationResult& app) {
   return 100 * (1 - faster(app));
 }

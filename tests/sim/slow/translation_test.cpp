@@ -61,7 +61,7 @@ TEST(Translation, the_study_is_the_same_on_any_number_of_threads_and_judges_the_
   StudyOptions options;
   options.base = small_machine();
   options.base.megabytes = 1;
-  options.apps = {"RL", "KM", "ST"};
+  options.apps = {"RL", "FIR", "MP", "KM", "ST"};
   options.variants = {"chain", "bypass-oracle"};
   options.threads = 1;
   const auto serial = reproduce_paper(options);

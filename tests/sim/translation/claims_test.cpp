@@ -207,6 +207,22 @@ TEST(TranslationClaims, say_which_settings_were_chosen_with_them_in_view) {
   EXPECT_EQ(fitted_text(comparison), "");
 }
 
+TEST(TranslationClaims, of_several_applications_need_all_of_them) {
+  Comparison comparison = equal_apps(2000, 1000);
+  const auto count = [&](std::string_view part) {
+    std::size_t found = 0;
+    for (const Claim& claim : claims_of(comparison))
+      found += claim.name.find(part) != std::string::npos ? std::size_t{1} : std::size_t{0};
+    return found;
+  };
+  EXPECT_EQ(count("RL, FIR, MP: "), 4U);
+  EXPECT_EQ(count("mean of all"), 2U);
+  std::erase_if(comparison.apps, [](const ApplicationResult& app) { return app.name == "RL"; });
+  EXPECT_EQ(count("RL, FIR, MP: "), 0U);
+  EXPECT_EQ(count("mean of all"), 0U);
+  EXPECT_EQ(count("KM: D over C"), 1U);
+}
+
 TEST(TranslationClaims, those_of_the_paper_alone_are_counted) {
   std::vector<Claim> claims(3);
   claims[0] = {.paper = &translation_paper::km_speedup, .ours = 1, .low = 0, .high = 2};

@@ -16,14 +16,14 @@ struct TbLimits {
 };
 
 struct TbClaim {
-  std::string name;
+  std::string name = {};
   const Published* paper = nullptr;  // none: the paper does not say it
   // What the program of May 2020 gave us: a mean over six workloads of its own generator. It is not
   // in the paper.
-  std::optional<double> program;
-  std::optional<Estimate> ours;  // none: the study lacks a run that the figure needs
-  std::size_t runs = 0;          // behind it
-  std::optional<TbLimits> limits;
+  std::optional<double> program = {};
+  std::optional<Estimate> ours = {};  // none: the study lacks a run that the figure needs
+  std::size_t runs = 0;               // behind it
+  std::optional<TbLimits> limits = {};
   [[nodiscard]] bool holds() const {
     return ours && limits && ours->mean >= limits->low && ours->mean <= limits->high;
   }

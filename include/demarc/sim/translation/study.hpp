@@ -43,14 +43,14 @@ struct StudyOptions {
 
 // A figure of ours beside what the paper says of it.
 struct Claim {
-  std::string name;
+  std::string name = {};
   const Published* paper = nullptr;  // none: the paper does not say it
-  std::string elsewhere;             // then what is expected, and whose expectation it is
+  std::string elsewhere = {};        // then what is expected, and whose expectation it is
   double ours = 0;
   int decimals = 2;
   double low = 0;  // what counts as reproduced
   double high = 0;
-  std::string fitted;  // settings that were chosen with this figure in view; empty: none
+  std::string fitted = {};  // settings that were chosen with this figure in view; empty: none
   [[nodiscard]] bool holds() const { return ours >= low && ours <= high; }
   [[nodiscard]] std::string range() const;  // "4.33 to 5.29", "1.01 or more"
 };
