@@ -72,8 +72,8 @@ TranslateCommand declare_translate_study(CLI::App& verb) {
                   "settings to try in addition to the defaults (comma list; default: all)")
       ->delimiter(',');
   app->add_flag("--readings", options->readings,
-                "try both readings of what the paper lets a GMMU keep (gmmu_fill=local and any) "
-                "under every split, and show them side by side");
+                "try gmmu_fill=local and any under every split, side by side: two readings of what "
+                "a GMMU keeps");
   app->add_flag("--list-variants", options->list_variants, "print the settings that are tried");
   app->add_option("--threads", options->threads,
                   "runs at a time; 0 means all cores; the results do not depend on it");
