@@ -80,7 +80,7 @@ while read -r page kind name; do
   esac || complain "$page: a command names the $kind '$name', which does not exist"
 done <<<"$named"
 
-# A column "paper (Table 2)" has its place. "published" does not say by whom; simulated.md takes it from one table for all rows.
+# A column "paper (Table 2)" has its place. "published" does not say by whom; simulated.md still has such columns.
 while IFS= read -r wrong; do
   [ -z "$wrong" ] || complain "$wrong"
 done < <(git ls-files '*.md' ':!docs/measurements/simulated.md' | xargs -r awk -F'|' '

@@ -22,14 +22,15 @@ ApplicationResult app_of(std::string name, std::uint64_t centralised, std::uint6
   return app;
 }
 
-// Made up: RL and KM under the defaults and under the other reading with the fitted split.
+// Made up: four applications under the defaults and under the other reading with the fitted split.
 Study two_readings() {
   Study study;
   study.runs.resize(2);
   study.runs[0].variant.name = "defaults";
   for (StudyRun& run : study.runs) {
     run.comparison.architectures = {Architecture::centralised, Architecture::distributed};
-    run.comparison.apps = {app_of("RL", 100, 100), app_of("KM", 110, 100)};
+    run.comparison.apps = {app_of("RL", 100, 100), app_of("KM", 110, 100),
+                           app_of("FIR", 100'010, 100'000), app_of("MP", 92, 100)};
   }
   study.runs[1].comparison.settings.split = Split::native;
   study.runs[1].comparison.settings.gmmu_fill = GmmuFill::any;
@@ -43,13 +44,17 @@ TEST(TranslationReadings, stand_side_by_side_with_verdicts_and_what_is_fitted) {
   EXPECT_THAT(text, HasSubstr("       local         any\nsplit (*: fitted)"));
   EXPECT_THAT(text, HasSubstr("  roundrobin     native*\nfigure"));
   EXPECT_THAT(text, HasSubstr("paper           place\nRL: D over C"));
-  EXPECT_THAT(text, HasSubstr("     1.00        1.00\nKM: D over C"));
+  EXPECT_THAT(text, HasSubstr("     1.00        1.00\nFIR: D over C"));
   EXPECT_THAT(text, HasSubstr(" 4.81            section 4.2, Figure 4    1.10 no     4.81 yes\n"));
+  EXPECT_THAT(text, HasSubstr("C better        section 4.2, Figure 4     0.0 no      0.0 no\n"))
+      << "FIR is ahead by a hundredth of a per cent, which is not printed as -0.0";
+  EXPECT_THAT(text, HasSubstr("8 %             section 4.2, Figure 4     2.7 no      2.7 no\n"));
   EXPECT_THAT(text, testing::Not(HasSubstr("AES")));
   EXPECT_THAT(text, HasSubstr("\nA number of the paper is reproduced if ours lies within 10 % of "
                               "it.\nfitted: l2_tlb_sets=64 and l2_tlb_ways=16"));
-  EXPECT_THAT(text, HasSubstr("\nfitted: split=native: contiguous in RL, KM, chosen when the "
-                              "paper's figures were known\nsettings of defaults\ngpus=4"));
+  EXPECT_THAT(text,
+              HasSubstr("\nfitted: split=native: contiguous in RL, KM, FIR, MP, chosen when the "
+                        "paper's figures were known\nsettings of defaults\ngpus=4"));
 }
 
 TEST(TranslationReadings, count_what_each_reproduces) {
