@@ -125,7 +125,7 @@ std::string study_json(const Study& study) {
 namespace {
 
 std::string claim_line(const Claim& claim, std::string_view said, std::string_view place) {
-  std::string line = fmt::format("  {:<59} {:<15} {:<21} {:>7.{}f}  {:<14} {:<3}  {}", claim.name,
+  std::string line = fmt::format("  {:<59} {:<15} {:<21} {:>7.{}f}  {:<14} {:<10}  {}", claim.name,
                                  said, place, claim.ours, claim.decimals, claim.range(),
                                  claim.holds() ? "yes" : "no", claim.fitted);
   while (line.back() == ' ') line.pop_back();
@@ -133,8 +133,8 @@ std::string claim_line(const Claim& claim, std::string_view said, std::string_vi
 }
 
 std::string claims_text(const std::vector<Claim>& claims) {
-  std::string text = fmt::format("  {:<59} {:<15} {:<21} {:>7}  {:<14} {:<3}  {}\n", "figure",
-                                 "paper", "place", "ours", "within", "", "fitted");
+  std::string text = fmt::format("  {:<59} {:<15} {:<21} {:>7}  {:<14} {:<10}  {}\n", "figure",
+                                 "paper", "place", "ours", "within", "reproduced", "fitted");
   for (const Claim& claim : claims) {
     if (claim.paper != nullptr) text += claim_line(claim, claim.paper->words, claim.paper->place);
   }
@@ -142,7 +142,7 @@ std::string claims_text(const std::vector<Claim>& claims) {
                       reproduced_text(claims));
   for (const Claim& claim : claims) {
     if (claim.paper != nullptr) continue;
-    text += fmt::format("  {:<97} {:>7.{}f}  {:<14} {:<3}\n",
+    text += fmt::format("  {:<97} {:>7.{}f}  {:<14} {}\n",
                         fmt::format("{}: {}", claim.name, claim.elsewhere), claim.ours,
                         claim.decimals, claim.range(), claim.holds() ? "yes" : "no");
   }

@@ -137,7 +137,7 @@ TEST(TranslationClaims, what_the_paper_does_not_say_names_whose_expectation_it_i
   EXPECT_EQ(elsewhere.size(), 4U);
   EXPECT_EQ(elsewhere["AES: D over C"], "about 1: named on neither side (inferred)");
   EXPECT_EQ(elsewhere["bypass over the better mean of C and D"],
-            "1.06 over D: another design, abstract of Wei et al., NPC 2020");
+            "1.06 over D (another design: Wei et al., NPC 2020)");
 }
 
 Claim claim_named(const Comparison& comparison, std::string_view name) {

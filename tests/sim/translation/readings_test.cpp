@@ -66,6 +66,25 @@ TEST(TranslationReadings, count_what_each_reproduces) {
                                 reproduced_text(claims_of(study.runs[1].comparison))));
 }
 
+TEST(TranslationReadings, one_below_the_other_keep_the_papers_words_and_our_expectations_apart) {
+  const std::string text = study_text(two_readings());
+  EXPECT_THAT(text, StartsWith("A number of the paper is reproduced if ours lies within 10 % of "
+                               "it. The limits of statements without a number are ours.\n"
+                               "defaults: \n  figure "));
+  const std::string line =
+      "4.81            section 4.2, Figure 4    4.81  4.33 to 5.29   yes         split\n";
+  EXPECT_THAT(text,
+              HasSubstr("4.81            section 4.2, Figure 4    1.10  4.33 to 5.29   no\n"));
+  EXPECT_THAT(text, HasSubstr(line));
+  const auto apart = text.find("  not in the paper, and what is expected:\n");
+  ASSERT_NE(apart, std::string::npos);
+  EXPECT_LT(text.find("KM: D over C"), apart);
+  EXPECT_THAT(text.substr(apart), StartsWith("  not in the paper, and what is expected:\n"
+                                             "  L2-TLB misses of C and D differ by at most, %: "
+                                             "none: hits are nearly the same (inferred)  "));
+  EXPECT_THAT(text, HasSubstr("\n  reproduced: 3 of 9\n"));
+}
+
 TEST(TranslationReadings, are_both_readings_under_every_split) {
   std::set<std::pair<GmmuFill, Split>> found{{GmmuFill::local, Split::roundrobin}};
   for (const std::string& name : reading_variants()) {
