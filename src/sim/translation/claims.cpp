@@ -199,6 +199,12 @@ void judge_the_rest(Judge& judge, const Comparison& comparison) {
 
 }  // namespace
 
+std::string Claim::shown() const {
+  std::string text = fmt::format("{:.{}f}", ours, decimals);
+  if (text.front() == '-' && text.find_first_not_of("-0.") == std::string::npos) text.erase(0, 1);
+  return text;
+}
+
 std::string Claim::range() const {
   if (high == any_number) return fmt::format("{:.{}f} or more", low, decimals);
   return fmt::format("{:.{}f} to {:.{}f}", low, decimals, high, decimals);

@@ -32,9 +32,7 @@ std::string gmmu_fill_of(const Settings& settings) {
 
 // "1.10 no"
 std::string judged(const Claim& claim) {
-  std::string ours = fmt::format("{:.{}f}", claim.ours, claim.decimals);
-  if (ours.find_first_not_of("-0.") == std::string::npos && ours.front() == '-') ours.erase(0, 1);
-  return fmt::format("{} {:<3}", ours, claim.holds() ? "yes" : "no");
+  return fmt::format("{} {:<3}", claim.shown(), claim.holds() ? "yes" : "no");
 }
 
 }  // namespace

@@ -125,9 +125,9 @@ std::string study_json(const Study& study) {
 namespace {
 
 std::string claim_line(const Claim& claim, std::string_view said, std::string_view place) {
-  std::string line = fmt::format("  {:<59} {:<15} {:<21} {:>7.{}f}  {:<14} {:<10}  {}", claim.name,
-                                 said, place, claim.ours, claim.decimals, claim.range(),
-                                 claim.holds() ? "yes" : "no", claim.fitted);
+  std::string line =
+      fmt::format("  {:<59} {:<15} {:<21} {:>7}  {:<14} {:<10}  {}", claim.name, said, place,
+                  claim.shown(), claim.range(), claim.holds() ? "yes" : "no", claim.fitted);
   while (line.back() == ' ') line.pop_back();
   return line + "\n";
 }
@@ -142,9 +142,9 @@ std::string claims_text(const std::vector<Claim>& claims) {
                       reproduced_text(claims));
   for (const Claim& claim : claims) {
     if (claim.paper != nullptr) continue;
-    text += fmt::format("  {:<97} {:>7.{}f}  {:<14} {}\n",
-                        fmt::format("{}: {}", claim.name, claim.elsewhere), claim.ours,
-                        claim.decimals, claim.range(), claim.holds() ? "yes" : "no");
+    text += fmt::format("  {:<97} {:>7}  {:<14} {}\n",
+                        fmt::format("{}: {}", claim.name, claim.elsewhere), claim.shown(),
+                        claim.range(), claim.holds() ? "yes" : "no");
   }
   return text;
 }

@@ -52,6 +52,7 @@ struct Claim {
   double high = 0;
   std::string fitted = {};  // settings that were chosen with this figure in view; empty: none
   [[nodiscard]] bool holds() const { return ours >= low && ours <= high; }
+  [[nodiscard]] std::string shown() const;  // ours with its decimals: "1.10", never "-0.0"
   [[nodiscard]] std::string range() const;  // "4.33 to 5.29", "1.01 or more"
 };
 // A number of the paper counts as reproduced if ours lies within this share of it.
