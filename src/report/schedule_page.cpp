@@ -11,8 +11,6 @@
 namespace demarc::report {
 namespace {
 
-namespace paper = sim::simtbs_paper;
-
 using sim::Estimate;
 using sim::Published;
 using sim::TbCell;
@@ -69,7 +67,7 @@ Chart figure6(const sim::TbStudy& study) {
   chart.caption = "Turnaround counts from arrival. Ours: mean and 95 % interval over seeds.";
   chart.x = {.name = "policy", .categories = {"RR", "BFA", "DFA"}};
   chart.y = {.name = "ANTT", .low = 0};
-  chart.series.push_back({"paper", SeriesKind::bar, {{0, paper::rr_at_80.value}}});
+  chart.series.push_back({"paper", SeriesKind::bar, {{0, sim::simtbs_paper::rr_at_80.value}}});
   Series series{"ours", SeriesKind::bar, {}};
   for (std::size_t i = 0; i < 3; ++i) {
     const TbCell* cell = study.find(sim::paper_lines[i], TbMix::uniform, 80);
@@ -179,20 +177,21 @@ std::string schedule_study_page(const sim::TbStudy& study, const std::string& co
                          "From the first block on: waiting before it is left out.", TbMix::uniform,
                          antt, &TbCell::antt));
   page.heading("Figures 7 and 8: use of the SMs");
-  page.chart(
-      level_chart(study, "SM use, uniform mix",
-                  "Sampled after completions, as the program does: each block's last tick "
-                  "is missing.",
-                  TbMix::uniform, use, &TbCell::utilization,
-                  {{125, paper::bfa_use_at_125, "BFA"}, {125, paper::dfa_use_at_125, "DFA"}}));
+  page.chart(level_chart(study, "SM use, uniform mix",
+                         "Sampled after completions, as the program does: each block's last tick "
+                         "is missing.",
+                         TbMix::uniform, use, &TbCell::utilization,
+                         {{125, sim::simtbs_paper::bfa_use_at_125, "BFA"},
+                          {125, sim::simtbs_paper::dfa_use_at_125, "DFA"}}));
   page.chart(level_chart(study, "SM use with each block's last tick, uniform mix", "",
                          TbMix::uniform, use, &TbCell::utilization_full));
   page.heading("Figure 9: extreme requests");
-  page.chart(level_chart(
-      study, "ANTT with queueing, extreme mix",
-      "Requests of one unit or of a whole SM. The paper says that DFA stays below 4 up "
-      "to 120 %.",
-      TbMix::extreme, queueing, &TbCell::antt_queue, {{120, paper::dfa_to_120, "DFA"}}));
+  page.chart(
+      level_chart(study, "ANTT with queueing, extreme mix",
+                  "Requests of one unit or of a whole SM. The paper says that DFA stays below 4 up "
+                  "to 120 %.",
+                  TbMix::extreme, queueing, &TbCell::antt_queue,
+                  {{120, sim::simtbs_paper::dfa_to_120, "DFA"}}));
   page.chart(level_chart(study, "ANTT without queueing, extreme mix", "", TbMix::extreme, antt,
                          &TbCell::antt));
   page.chart(level_chart(study, "Share of kernels finished, extreme mix", "What ANTT leaves out.",

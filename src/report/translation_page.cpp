@@ -16,8 +16,6 @@ using sim::translation::Study;
 using sim::translation::StudyRun;
 using sim::translation::Summary;
 
-namespace paper = sim::translation_paper;
-
 // Only where the paper's text names a number of one application.
 template <class Quantity>
 Series paper_points(const Comparison& comparison, Quantity quantity) {
@@ -36,13 +34,14 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
 
 void add_figure_4(Page& page, const Comparison& c) {
   page.heading("Figure 4: speed-up over the centralised architecture");
-  Chart chart{.title = "Cycles of the centralised architecture over cycles of each",
-              .caption =
-                  "The text names KM 4.81, ST 5.18 (the largest), a mean of 2.0, and the "
-                  "centralised architecture ahead by 8 % on average in RL, FIR and MP.",
-              .x = app_axis(c),
-              .y = {.name = "speed-up"},
-              .lines = {{"the paper's mean", paper::mean_speedup.value}, {"equal", 1.0}}};
+  Chart chart{
+      .title = "Cycles of the centralised architecture over cycles of each",
+      .caption =
+          "The text names KM 4.81, ST 5.18 (the largest), a mean of 2.0, and the "
+          "centralised architecture ahead by 8 % on average in RL, FIR and MP.",
+      .x = app_axis(c),
+      .y = {.name = "speed-up"},
+      .lines = {{"the paper's mean", sim::translation_paper::mean_speedup.value}, {"equal", 1.0}}};
   for (std::size_t i = 1; i < c.architectures.size(); ++i) {
     chart.series.push_back(
         app_bars(c, std::string(to_string(c.architectures[i])),
@@ -109,7 +108,7 @@ void add_figure_6(Page& page, const Comparison& c) {
                                                                app.summaries[0].iommu_accesses);
                                   }),
                          paper_points(c, [](std::string_view name) {
-                           return name == "ST" ? &paper::fewer_iommu_st : nullptr;
+                           return name == "ST" ? &sim::translation_paper::fewer_iommu_st : nullptr;
                          })}});
   Table table;
   table.caption =
@@ -141,14 +140,14 @@ void add_figure_7(Page& page, const Comparison& c) {
               .caption = "The paper: twice as many for RL, FIR and MP, 67 % more on average.",
               .x = app_axis(c),
               .y = {.name = "walks", .low = 0.0},
-              .lines = {{"the paper's mean", 1 + paper::more_walks.value / 100}}};
+              .lines = {{"the paper's mean", 1 + sim::translation_paper::more_walks.value / 100}}};
   for (std::size_t i = 1; i < c.architectures.size(); ++i) {
     chart.series.push_back(
         app_bars(c, std::string(to_string(c.architectures[i])),
                  [&ratio, i](const ApplicationResult& app) { return ratio(app, i); }));
   }
   chart.series.push_back(paper_points(c, [](std::string_view name) {
-    return is_one_of(name, {"RL", "FIR", "MP"}) ? &paper::double_walks : nullptr;
+    return is_one_of(name, {"RL", "FIR", "MP"}) ? &sim::translation_paper::double_walks : nullptr;
   }));
   page.chart(chart);
 }
@@ -290,10 +289,11 @@ std::string translation_study_page(const Study& study, const std::string& comman
   const bool all_hold = std::all_of(claims.begin(), claims.end(), [](const Claim& claim) {
     return claim.paper == nullptr || claim.holds();
   });
-  std::vector<KeyFigure> figures{{"Reproduced", reproduced_text(claims), "figures of the paper",
-                                  all_hold ? Tone::good : Tone::warning},
-                                 {"Mean speed-up, D over C", times_text(c.mean_speedup(1)),
-                                  fmt::format("the paper: {}", paper::mean_speedup.words)}};
+  std::vector<KeyFigure> figures{
+      {"Reproduced", reproduced_text(claims), "figures of the paper",
+       all_hold ? Tone::good : Tone::warning},
+      {"Mean speed-up, D over C", times_text(c.mean_speedup(1)),
+       fmt::format("the paper: {}", sim::translation_paper::mean_speedup.words)}};
   for (const ApplicationResult& app : c.apps) {
     if (const Published* said = sim::translation::published_speedup(app.name)) {
       figures.push_back({app.name, times_text(Comparison::speedup(app, 1)),

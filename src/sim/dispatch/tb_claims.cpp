@@ -44,6 +44,7 @@ class Figures {
   [[nodiscard]] std::vector<double> samples(const std::vector<Wanted>& wanted, Value value,
                                             const Joined& joined) const {
     std::vector<const TbCell*> cells;
+    cells.reserve(wanted.size());
     for (const Wanted& one : wanted) {
       const TbCell* cell = study_.find(paper_lines.at(one.line), one.mix, one.level);
       // Cells without all of their runs cannot be joined workload by workload.
@@ -51,6 +52,7 @@ class Figures {
       cells.push_back(cell);
     }
     std::vector<double> samples;
+    samples.reserve(cells.front()->runs.size());
     for (std::size_t run = 0; run < cells.front()->runs.size(); ++run) {
       std::vector<double> values;
       for (const TbCell* cell : cells) values.push_back(value(cell->runs[run]));
