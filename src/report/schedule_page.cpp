@@ -144,7 +144,7 @@ Table schedule_published_table(const sim::TbStudy& study) {
       "over seeds. ANTT counts from arrival; SM use is in per cent. A number of the paper is "
       "reproduced if ours lies within what one more workload gives (95 %) or 2 % of it; the limits "
       "of statements without a number are ours. Reproduced: {}. The last column is not in the "
-      "paper: means over six workloads that the program's own generator drew.",
+      "paper: means over six workloads that the program's own generator drew, and their ratios.",
       reproduced_text(claims));
   return table;
 }
