@@ -126,8 +126,7 @@ const RegisterVerb registered_verify({
       app.add_option("--most-slowdown", options->max_slowdown,
                      "largest slowdown, as a factor, that neighbours in other colours may cause");
       add_json(app, options->json, "the proof", {"demarc.verify/2", "demarc.verify.colors/1"});
-      group_options(app, "TPCs",
-                    {"--tpcs", "--gpcs", "--sms", "--mode", "--blocks-per-sm"});
+      group_options(app, "TPCs", {"--tpcs", "--gpcs", "--sms", "--mode", "--blocks-per-sm"});
       group_options(
           app, "Colours",
           {"--colors", "--color-masks", "--color-count", "--description", "--most-slowdown"});

@@ -13,7 +13,7 @@ struct Identification {
   // Ascending numbers on the card. One list per launch: in a client of MPS the next launch may get
   // other SMs.
   std::vector<std::vector<gpu::SmIndex>> launches;
-  gpu::TpcSet tpcs;         // of all launches
+  gpu::TpcSet tpcs;         // in all launches
   bool as_numbered = true;  // %smid names the SMs here
 };
 
