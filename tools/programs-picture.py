@@ -20,7 +20,7 @@ def rows():
         if not line.startswith("|"):
             return
         victim, neighbour, *cells = [cell.strip() for cell in line.strip("|").split("|")]
-        yield victim, neighbour, [1 + float(re.sub(r"[*]", "", cell).split("/")[0]) / 100 for cell in cells]
+        yield victim, neighbour, [float(re.sub(r"[*x]", "", cell).split("/")[0]) for cell in cells]
 
 
 def at(times):
