@@ -1,6 +1,6 @@
 // Sectors and hits of every bundled kernel, as the emulator counts them, as the simulated H100 does
-// and as hardware counters of an H100 did: a Markdown table, some rows of which are in
-// docs/measurements/simulated.md.
+// and as hardware counters of an H100 did: a Markdown table, which docs/measurements/simulated.md
+// sums up.
 //
 // Each kernel runs alone, with empty caches. The emulator knows what is asked of the L1, nothing of
 // hits. Exit code 3: a kernel's emulated and simulated sectors differ.
