@@ -127,9 +127,10 @@ const RegisterVerb attack_verb{
        app.add_option("--limit", plan.limit_percent,
                       "percentage by which the mean of a victim may grow")
            ->type_name(percent_type);
-       app.add_option("--limit-p99", plan.limit_tail_percent,
-                      "percentage by which the p99 of a victim may grow, or its worst run if there "
-                      "is no p99")
+       app.add_option(
+              "--limit-p99", plan.limit_tail_percent,
+              "percentage by which the p99 of a victim may grow, or its worst run below 1000 "
+              "runs")
            ->type_name(percent_type);
        app.add_option("-o,--output", options->output,
                       "write the launch files of the worst neighbours to this folder")

@@ -94,7 +94,7 @@ using CardPointer = std::shared_ptr<Card>;
 [[nodiscard]] std::string facts_path(const Gpu& gpu, const std::string& cache_folder);
 [[nodiscard]] std::string facts_to_json(const CardFacts& facts);
 [[nodiscard]] Result<CardFacts> parse_facts(std::string_view text, std::string_view source);
-// The card's facts as they were remembered; nothing when there is no file. An error when they are
+// The card's facts as they were remembered; nothing if no file keeps them. An error if they are
 // not this card's, see check_facts().
 [[nodiscard]] Result<std::optional<CardFacts>> remembered_facts(const Gpu& gpu,
                                                                 const std::string& cache_folder);
