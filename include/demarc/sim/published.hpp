@@ -45,7 +45,7 @@ inline constexpr Published ahead_in_three{"8 %", 8, "section 4.2, Figure 4"};
 inline constexpr Published better_in_three{"C better", 0, "section 4.2, Figure 4"};
 inline constexpr Published better_in_five{"D better", 0, "section 4.2, Figure 4"};
 inline constexpr Published same_hits{"nearly the same", 0, "section 4.2, Figure 5"};
-inline constexpr Published most_hit{"most", 0, "section 4.2, Figure 5"};
+inline constexpr Published nearly_all_hit{"most", 0, "section 4.2, Figure 5"};
 inline constexpr Published high_hits{"extremely high", 0, "section 4.2, Figure 5"};
 inline constexpr Published fewer_iommu{"68.3 %", 68.3, "section 4.2, Figure 6"};
 inline constexpr Published fewer_iommu_st{"90 %", 90, "section 4.2, Figure 6"};
