@@ -9,8 +9,8 @@
 namespace demarc::cuda {
 namespace {
 
-constexpr std::uint32_t blocks_per_sm = 4;
-constexpr std::uint64_t spin_cycles = 20000;
+constexpr std::uint32_t identifying_blocks_per_sm = 4;
+constexpr std::uint64_t identifying_spin_cycles = 20000;
 
 // Ascending GPC numbers of the TPCs.
 std::string gpcs_of(const gpu::Topology& topology, const gpu::TpcSet& tpcs) {
@@ -42,9 +42,10 @@ Result<Identification> identify_sms(const Card& card, std::uint32_t launches) {
   Identification found;
   found.as_numbered = !card.virtual_sms();
   while (found.launches.size() < launches) {
-    const LaunchShape shape = LaunchShape::line(blocks_per_sm * card.topology().sm_count(), 64);
+    const LaunchShape shape =
+        LaunchShape::line(identifying_blocks_per_sm * card.topology().sm_count(), 64);
     DEMARC_TRY(const Placement placement,
-               probe_placement(card.stream(), card.kernels(), shape, spin_cycles));
+               probe_placement(card.stream(), card.kernels(), shape, identifying_spin_cycles));
     found.launches.push_back(placement.used_sms());
     DEMARC_TRY(const gpu::TpcSet tpcs, tpcs_with(card.topology(), found.launches.back()));
     found.tpcs = found.tpcs | tpcs;
