@@ -48,7 +48,8 @@ TEST(SpecialRegisters, both_instructions_that_read_it_are_changed_in_one_byte) {
 }
 
 TEST(SpecialRegisters, other_instructions_and_other_sections_are_left_alone) {
-  for (const std::uint16_t opcode : {0x918, 0x91a, 0x9c2, 0x819, 0x119}) {
+  constexpr std::uint16_t others[] = {0x918, 0x91a, 0x9c2, 0x819, 0x119};
+  for (const std::uint16_t opcode : others) {
     const std::string before = cubin_of(reading(opcode, launch_sm));
     std::string cubin = before;
     EXPECT_EQ(replace(cubin).value(), 0U) << opcode;
