@@ -268,8 +268,7 @@ Result<JoinedDivision> join_division(const DivisionPlan& plan) {
   plan.tell(fmt::format(
       "cuda:{} is not divided into {} parts yet, so a server is started (log: {}); it takes {} of "
       "the card's memory, whose colours it measures in about 0.35 s per GiB, and ends {} s after "
-      "the "
-      "last program",
+      "the last program",
       plan.card, plan.part.of, log, plan.memory.empty() ? "what is free, less 6 GiB," : plan.memory,
       idle_seconds));
   DEMARC_TRY(const OwnedFile server,
