@@ -93,7 +93,7 @@ class Programs(unittest.TestCase):
     def test_constants_that_nobody_set_are_warnings(self):
         ran = self.scale(numpy.arange(6, dtype=numpy.float32), variables={"gain": GAIN["gain"]})
         self.assertEqual(len(ran.warnings), 1)
-        self.assertIn("'offset', which nobody set", ran.warnings[0])
+        self.assertIn("'offset', which has not been set", ran.warnings[0])
 
     def test_findings_are_part_of_the_result(self):
         ran = self.scale(numpy.arange(4, dtype=numpy.float32))

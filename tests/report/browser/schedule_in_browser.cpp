@@ -61,7 +61,7 @@ TEST(ScheduleInBrowser, the_study_opens_on_a_phone_without_message_request_or_si
     const auto opened = opened_cleanly(file, width);
     EXPECT_THAT(opened.said, HasSubstr("data-plots=\"8/8\""));
     // 16 figures, then 10 loads of 5 lines for each mix.
-    EXPECT_THAT(opened.said, HasSubstr("data-rows=\"116\""));
+    EXPECT_THAT(opened.said, HasSubstr("data-rows=\"126\""));
   }
 }
 

@@ -52,7 +52,7 @@ TEST(TranslationInBrowser, the_study_shows_four_figures_and_fits_a_desktop_and_a
     EXPECT_THAT(opened.said, HasSubstr("data-figures=\"4\""));
     EXPECT_THAT(opened.said, HasSubstr("data-heats=\"1\""));
     // Claims of the defaults and of one setting, Figures 5 and 6, bypass, settings and their map.
-    EXPECT_THAT(opened.said, HasSubstr("data-tables=\"7\""));
+    EXPECT_THAT(opened.said, HasSubstr("data-tables=\"8\""));
     EXPECT_THAT(opened.dom, Not(HasSubstr("class=\"fault\"")));
     EXPECT_THAT(opened.dom, HasSubstr("4.81"));
   }
