@@ -68,7 +68,8 @@ TEST_F(WholeServers, stay_as_they_are_where_the_next_configuration_is_wrong) {
   };
   refused(std::string("reserve = 1\n") + "mps = \"off\"\n" + tenant_of_file("a", "4", "1/2"),
           ": description, memory, reserve: this cannot change while the server runs");
-  refused(file_head + tenant_of_file("a", "12", "1/2"), ":5:8: --tpcs");
+  refused(file_head + tenant_of_file("a", "12", "1/2"),
+          ":5:8: tpcs: 12 is above the highest index");
   refused(file_head + tenant_of_file("a", "4", "1/2") + tenant_of_file("b", "4", "2/2"),
           ":8:8: tenant 'b': the TPCs 4 also belong to tenant 'a'");
   // Each tenant keeps its own: the refused ones were not taken over halfway.
