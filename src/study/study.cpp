@@ -114,6 +114,7 @@ void check_memory(const Plan& plan, const Executor& executor, std::vector<Cell>&
   };
   const auto needs_of = [&](const std::vector<Workload>& workloads) {
     std::vector<std::uint64_t> needs;
+    needs.reserve(workloads.size());
     for (const Workload& workload : workloads) needs.push_back(bytes_of(workload));
     return needs;
   };

@@ -55,6 +55,7 @@ class Figures {
     samples.reserve(cells.front()->runs.size());
     for (std::size_t run = 0; run < cells.front()->runs.size(); ++run) {
       std::vector<double> values;
+      values.reserve(cells.size());
       for (const TbCell* cell : cells) values.push_back(value(cell->runs[run]));
       samples.push_back(joined(values));
     }
