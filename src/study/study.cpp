@@ -2,6 +2,7 @@
 #include "demarc/study/study.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "visit.hpp"
 
@@ -102,38 +103,37 @@ Result<void> run_mode(const Plan& plan, Stage& stage, std::size_t mode,
   return {};
 }
 
-// Leaves out the cells whose workloads need more memory than a part has, before anything runs.
-// What is not known of a workload or a mode is found out when it runs.
+// Bytes on the card; 0 if they are not known before the workload runs.
+std::uint64_t bytes_needed(const Executor& executor, const Workload& workload) {
+  const auto code = executor.code_of(workload);
+  if (!code) return 0;
+  std::uint64_t bytes = 0;
+  for (const gpu::Buffer& buffer : code->launch.buffers) bytes += buffer.host ? 0 : buffer.bytes;
+  return bytes;
+}
+
+// Leaves out the cells whose workloads need more memory than a part has, before anything runs. Code
+// is asked for only where a mode's memory is known.
 void check_memory(const Plan& plan, const Executor& executor, std::vector<Cell>& cells) {
-  const auto bytes_of = [&executor](const Workload& workload) -> std::uint64_t {
-    const auto code = executor.code_of(workload);
-    std::uint64_t bytes = 0;
-    if (!code) return bytes;
-    for (const gpu::Buffer& buffer : code->launch.buffers) bytes += buffer.bytes;
-    return bytes;
-  };
-  const auto needs_of = [&](const std::vector<Workload>& workloads) {
-    std::vector<std::uint64_t> needs;
-    needs.reserve(workloads.size());
-    for (const Workload& workload : workloads) needs.push_back(bytes_of(workload));
-    return needs;
-  };
-  const auto victims = needs_of(plan.victims);
-  const auto aggressors = needs_of(plan.aggressors);
+  std::map<std::string, std::uint64_t> needs;  // by the workload's spec
+  std::map<std::size_t, std::uint64_t> rooms;  // by mode
   for (std::size_t mode = 0; mode < plan.modes.size(); ++mode) {
-    const auto room = executor.bytes_of_part(plan.modes[mode], plan.parts);
-    if (!room) continue;
-    const auto check = [&](Cell& cell, const Workload& workload, std::uint64_t bytes) {
-      if (bytes <= *room || !cell.not_run.empty()) return;
+    if (const auto room = executor.bytes_of_part(plan.modes[mode], plan.parts)) rooms[mode] = *room;
+  }
+  for (Cell& cell : cells) {
+    const auto room = rooms.find(cell.mode);
+    if (room == rooms.end()) continue;
+    const auto check = [&](const Workload& workload) {
+      auto need = needs.find(workload.spec);
+      if (need == needs.end()) {
+        need = needs.emplace(workload.spec, bytes_needed(executor, workload)).first;
+      }
+      if (need->second <= room->second || !cell.not_run.empty()) return;
       cell.not_run = fmt::format("{} needs {:.1f} GiB, and a part has {:.1f} GiB", workload.name,
-                                 in_gib(bytes), in_gib(*room));
+                                 in_gib(need->second), in_gib(room->second));
     };
-    for (Cell& cell : cells) {
-      if (cell.mode != mode) continue;
-      check(cell, plan.victims[cell.victim], victims[cell.victim]);
-      if (!cell.aggressor) continue;
-      check(cell, plan.aggressors[*cell.aggressor], aggressors[*cell.aggressor]);
-    }
+    check(plan.victims[cell.victim]);
+    if (cell.aggressor) check(plan.aggressors[*cell.aggressor]);
   }
 }
 

@@ -118,8 +118,9 @@ class ScriptedExecutor : public Executor {
     const auto known = script_.bytes.find(workload.name);
     if (known == script_.bytes.end()) return Executor::code_of(workload);
     WorkloadCode code;
-    code.launch.buffers.resize(2);
+    code.launch.buffers.resize(3);
     for (gpu::Buffer& buffer : code.launch.buffers) buffer.bytes = known->second / 2;
+    code.launch.buffers.back().host = true;  // takes nothing of the card
     return code;
   }
   Result<std::uint64_t> bytes_of_part(const Mode& mode, std::uint32_t parts) const override {
