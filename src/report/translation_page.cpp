@@ -237,7 +237,8 @@ void add_settings(Page& page, const Study& study) {
     map.row_labels.push_back(run.variant.name);
     for (std::size_t i = 0; i < c.apps.size(); ++i)
       map.cells.push_back({row, static_cast<std::uint32_t>(i), Comparison::speedup(c.apps[i], 1)});
-    table.rows.push_back({run.variant.name, run.variant.meaning, reproduced_text(claims_of(c))});
+    table.rows.push_back(
+        {run.variant.name, run.variant.meaning, sim::reproduced_text(claims_of(c))});
   }
   map.rows = static_cast<std::uint32_t>(map.row_labels.size());
   map.columns = static_cast<std::uint32_t>(map.column_labels.size());
@@ -290,7 +291,7 @@ std::string translation_study_page(const Study& study, const std::string& comman
     return claim.paper == nullptr || claim.holds();
   });
   std::vector<KeyFigure> figures{
-      {"Reproduced", reproduced_text(claims), "figures of the paper",
+      {"Reproduced", sim::reproduced_text(claims), "figures of the paper",
        all_hold ? Tone::good : Tone::warning},
       {"Mean speed-up, D over C", times_text(c.mean_speedup(1)),
        fmt::format("the paper: {}", sim::translation_paper::mean_speedup.words)}};

@@ -3,7 +3,11 @@
 // other papers have columns of their own.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace demarc::sim {
 
@@ -18,6 +22,19 @@ struct Published {
     if (said.empty() || where.empty()) throw "a published number has words and a place";
   }
 };
+
+// "9 of 12": how many claims of the paper hold. Claims without a `paper` are not its own.
+template <class Claim>
+[[nodiscard]] std::string reproduced_text(const std::vector<Claim>& claims) {
+  std::size_t of_the_paper = 0;
+  std::size_t holding = 0;
+  for (const Claim& claim : claims) {
+    if (claim.paper == nullptr) continue;
+    ++of_the_paper;
+    holding += claim.holds() ? 1U : 0U;
+  }
+  return fmt::format("{} of {}", holding, of_the_paper);
+}
 
 // SimTBS: Cho and Bahn, JIIBC 20(4), 2020. Figures 6 to 9 are pictures; the text has these.
 namespace simtbs_paper {

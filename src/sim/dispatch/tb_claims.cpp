@@ -214,15 +214,4 @@ std::vector<TbClaim> tb_claims(const TbStudy& study) {
   return claims;
 }
 
-std::string reproduced_text(const std::vector<TbClaim>& claims) {
-  std::size_t of_the_paper = 0;
-  std::size_t holding = 0;
-  for (const TbClaim& claim : claims) {
-    if (claim.paper == nullptr) continue;
-    ++of_the_paper;
-    holding += claim.holds() ? std::size_t{1} : std::size_t{0};
-  }
-  return fmt::format("{} of {}", holding, of_the_paper);
-}
-
 }  // namespace demarc::sim

@@ -229,17 +229,6 @@ std::vector<Claim> claims_of(const Comparison& comparison) {
   return std::move(judge.claims);
 }
 
-std::string reproduced_text(const std::vector<Claim>& claims) {
-  std::size_t of_the_paper = 0;
-  std::size_t holding = 0;
-  for (const Claim& claim : claims) {
-    if (claim.paper == nullptr) continue;
-    ++of_the_paper;
-    holding += claim.holds() ? std::size_t{1} : std::size_t{0};
-  }
-  return fmt::format("{} of {}", holding, of_the_paper);
-}
-
 std::string fitted_text(const Comparison& comparison) {
   const Settings& settings = comparison.settings;
   std::string text;

@@ -33,7 +33,5 @@ struct TbClaim {
 // The claims of the paper first, then the figures that it does not name. A number counts as
 // reproduced if one more workload of ours may give it (95 %), or if it is within 2 % of it.
 [[nodiscard]] std::vector<TbClaim> tb_claims(const TbStudy& study);
-// "5 of 10": of the claims of the paper alone.
-[[nodiscard]] std::string reproduced_text(const std::vector<TbClaim>& claims);
 
 }  // namespace demarc::sim

@@ -61,8 +61,6 @@ inline constexpr double reproduced_within = 0.1;
 // paper first. The first architecture is the centralised one, the second the distributed one, a
 // third the bypass.
 [[nodiscard]] std::vector<Claim> claims_of(const Comparison& comparison);
-// "9 of 12": of the claims of the paper alone.
-[[nodiscard]] std::string reproduced_text(const std::vector<Claim>& claims);
 
 // The paper's speed-up of an application; null if its text names none.
 [[nodiscard]] const Published* published_speedup(std::string_view app);
