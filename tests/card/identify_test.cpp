@@ -72,6 +72,21 @@ TEST(Identify, where_no_number_names_an_sm_it_says_why) {
   EXPECT_THAT(found.error().message, HasSubstr("no other way does: probes.ptx: cannot begin"));
 }
 
+// Whether the register can be believed is seen under a mask.
+TEST(Identify, without_masks_no_number_is_believed_in_a_client_of_mps) {
+  CardOptions options;
+  options.cache_folder = test::fresh_folder("identify").string();
+  options.use_masks = false;
+  const auto client = Card::open(test::fake_gpu(client_with(0xca2)), options).value();
+  const auto found = identify_sms(*client, 1);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().kind, ErrorKind::missing_capability);
+  EXPECT_THAT(found.error().message,
+              HasSubstr("no other way does: this card was opened without support for masks"));
+  const auto whole = Card::open(test::fake_gpu(fake::small_gpu()), options).value();
+  EXPECT_TRUE(identify_sms(*whole, 1));
+}
+
 TEST(Identify, an_sm_that_the_card_does_not_have_is_refused) {
   const auto card = test::fake_card().value();
   const auto tpcs = tpcs_with(card->topology(), test::sm_list({23, 24}));
@@ -153,6 +168,14 @@ TEST(VerifyOfAClient, needs_numbers_that_name_sms_for_a_list_and_none_for_a_coun
   const auto fewer = verify_as(config, {"", "", 2, 0});
   ASSERT_TRUE(fewer) << fewer.error().message;
   EXPECT_FALSE(fewer->holds);
+}
+
+TEST(VerifyOfAClient, outside_mps_smid_serves_where_the_register_cannot_be_read) {
+  fake::FakeConfig config = fake::small_gpu();
+  config.linker = fake::Linker::reads_otherwise;
+  const auto whole = verify_as(config, {"0-11", "", 0, 0});
+  ASSERT_TRUE(whole) << whole.error().message;
+  EXPECT_TRUE(whole->holds);
 }
 
 // MPS may give such a client other SMs than the first ones.

@@ -105,6 +105,17 @@ TEST(IsolateTables, five_per_cent_are_a_warning_and_twenty_are_bad) {
   EXPECT_EQ(tone_of(20), Tone::bad);
 }
 
+TEST(IsolateTables, cells_that_could_not_run_have_no_row_of_times) {
+  study::StudyResult result = two_modes();
+  for (const char* why : {"", "too large"}) {
+    study::Cell cell;
+    cell.mode = 2;
+    cell.not_run = why;
+    result.cells.push_back(cell);
+  }
+  EXPECT_EQ(runs_table(result, result.modes[2]).rows.size(), 1U);
+}
+
 TEST(IsolateTables, the_p99_of_a_cell_is_what_it_is_at_least_where_the_runs_do_not_carry_one) {
   study::StudyResult result = two_modes();
   for (const std::size_t runs : {std::size_t{40}, std::size_t{1000}, std::size_t{0}}) {

@@ -130,6 +130,10 @@ TEST(Fidelity, what_is_missing_or_wrong_is_named) {
   result = simulated();
   result.cells[1].error = "wrong output";
   EXPECT_THAT(compare(measured, result).error().message, HasSubstr("va: wrong output"));
+  result = simulated();
+  result.cells[2].not_run = "too large";
+  EXPECT_EQ(compare(measured, result).error().kind, ErrorKind::missing_capability);
+  EXPECT_THAT(compare(measured, result).error().message, HasSubstr("va: too large"));
   result.cells.clear();
   EXPECT_THAT(compare(measured, result).error().message, HasSubstr("no cell to compare"));
   EXPECT_THAT(parse_measured("a,b\n", "t.csv").error().message, HasSubstr("t.csv:1: this is no"));

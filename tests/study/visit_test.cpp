@@ -240,6 +240,12 @@ TEST(Visit, an_end_that_casts_doubt_on_a_mode_takes_its_figures_away) {
   const auto result = study(script, plan_of("mask,none"));
   ASSERT_TRUE(result);
   for (const Cell& cell : result->cells) EXPECT_EQ(cell.mode, 1U);
+  Script both;
+  both.faults = {{"mask/1 start b", broken}, {"mask/0 finish", {ErrorKind::check_failed, "late"}}};
+  const auto twice = study(both, plan_of_two("mask,none"));
+  ASSERT_TRUE(twice);
+  EXPECT_THAT(twice->modes[0].failure, HasSubstr("v beside b: broken")) << "the first error stays";
+  for (const Cell& cell : twice->cells) EXPECT_EQ(cell.mode, 1U);
 }
 
 TEST(Visit, wrong_input_that_a_mode_finds_ends_the_study) {

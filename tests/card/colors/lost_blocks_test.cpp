@@ -57,6 +57,19 @@ TEST(LostBlocks, of_the_placement_probe_are_counted) {
   EXPECT_EQ(lost.error().message, "the placement probe counted 0 of 96 blocks");
 }
 
+TEST(LostBlocks, kernels_that_name_sms_need_each_function_of_the_drivers_linker) {
+  for (const auto remove : {+[](DriverApi& api) { api.cuLinkCreate_v2 = nullptr; },
+                            +[](DriverApi& api) { api.cuLinkAddData_v2 = nullptr; },
+                            +[](DriverApi& api) { api.cuLinkComplete = nullptr; },
+                            +[](DriverApi& api) { api.cuLinkDestroy = nullptr; }}) {
+    const auto kernels = ProbeKernels::load(gpu_behind(remove), SmNumbers::of_card);
+    ASSERT_FALSE(kernels);
+    EXPECT_EQ(kernels.error().kind, ErrorKind::missing_capability);
+    EXPECT_EQ(kernels.error().message,
+              "probes.ptx: the driver has no cuLinkCreate, so it makes no machine code of PTX");
+  }
+}
+
 TEST(LostBlocks, of_a_grid_of_three_dimensions_are_none) {
   const GpuPointer gpu = test::fake_gpu();
   const auto kernels = ProbeKernels::load(gpu).value();
