@@ -60,10 +60,8 @@ Result<CardFacts> parse_facts(std::string_view text, std::string_view source) {
   DEMARC_TRY(JsonObject object, JsonObject::of(json, std::string(source) + ": topo"));
   DEMARC_TRY(const std::string schema, object.string("schema"));
   if (schema != facts_schema) {
-    return invalid_input(
-        "{}.schema: '{}' is not understood; this version reads '{}'. Run demarc "
-        "topo --refresh",
-        object.where(), schema, facts_schema);
+    return invalid_input("{}.schema: '{}' is not understood; this version reads '{}'",
+                         object.where(), schema, facts_schema);
   }
   CardFacts facts;
   DEMARC_TRY(facts.by_descriptor, object.boolean_or("by_descriptor", false));

@@ -28,8 +28,7 @@ Result<gpu::TpcSet> tpcs_with(const gpu::Topology& topology, const std::vector<g
     if (!tpc) {
       return check_failed(
           "a probe block ran on SM {}, but {} SMs are known of this card; run demarc topo "
-          "--refresh "
-          "once, outside MPS",
+          "--refresh once, outside MPS",
           sm, topology.sm_count());
     }
     tpcs.insert(*tpc);

@@ -1,8 +1,8 @@
 // Machine code of probe kernels that learns from the hardware on which SM it runs. In a client of
 // MPS, %smid counts the SMs that a launch may use and does not name them. A register that no PTX
 // names whole does: on an H200 its bits 20 to 28 were the number of the SM, inside MPS and outside,
-// under every mask that was tried (docs/measurements/masks.md). Bit 29 is set in launches of such
-// a client that may not use all SMs.
+// under every mask that was tried (docs/measurements/sm-numbers.md). Bit 29 is set in launches of
+// such a client that may not use all SMs.
 #pragma once
 
 #include <string>

@@ -56,7 +56,7 @@ void add_option_names(const CLI::App& app, std::vector<std::string>& names) {
   }
 }
 
-// Of the verb and of its part.
+// Options of the verb and of its part are looked at.
 std::string near_option(const Named& named, std::string_view word) {
   std::vector<std::string> names;
   add_option_names(*named.app, names);

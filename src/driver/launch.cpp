@@ -19,9 +19,7 @@ Result<std::string> assemble(const GpuPointer& gpu, const std::string& ptx,
   if (api.cuLinkCreate_v2 == nullptr || api.cuLinkAddData_v2 == nullptr ||
       api.cuLinkComplete == nullptr || api.cuLinkDestroy == nullptr) {
     return missing_capability(
-        "{}: the driver has no cuLinkCreate, so it makes no machine code of "
-        "PTX",
-        source);
+        "{}: the driver has no cuLinkCreate, so it makes no machine code of PTX", source);
   }
   CuLink link = nullptr;
   DEMARC_CHECK(gpu->check(api.cuLinkCreate_v2(0, nullptr, nullptr, &link),

@@ -99,7 +99,7 @@ Result<void> check_calls_are_shown(const Driver& driver) {
   return hook->watch_calls(nullptr);
 }
 
-// Beside other tenants latencies tell nothing of SMs. Runs in the child.
+// The server has proved which SMs the lease's mask leaves. Runs in the child.
 Result<Prepared> prepare_leased(const std::shared_ptr<const Driver>& driver, std::uint32_t index,
                                 const lease::Lease& lease, const DomainChoice& domain) {
   Prepared prepared;

@@ -77,15 +77,12 @@ Result<OwnedFile> lock_start(const DivisionPlan& plan) {
     if (look == looks) {
       return missing_capability(
           "'{}': another demarc exec --part has started a server for {} s and holds this file: "
-          "does "
-          "it stand still?",
+          "does it stand still?",
           path, plan.starting_seconds);
     }
     if (look == 50) {
-      plan.tell(
-          fmt::format("another demarc exec --part starts a server of cuda:{}: this waits for "
-                      "it",
-                      plan.card));
+      plan.tell(fmt::format(
+          "another demarc exec --part starts a server of cuda:{}: this waits for it", plan.card));
     }
     ::usleep(look_milliseconds * 1000);
   }

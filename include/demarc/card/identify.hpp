@@ -1,4 +1,4 @@
-// Finds out on which SMs of the card this process runs, whoever chose them.
+// Finds out on which SMs of the card this process runs, by whatever means they were chosen.
 #pragma once
 
 #include <string>

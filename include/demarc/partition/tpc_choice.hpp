@@ -17,7 +17,7 @@ struct TpcChoice {
   std::string tpcs;  // "0-15,20"
   std::string gpcs;  // "0-2"
   std::uint32_t sms = 0;
-  double sms_percent = 0;  // of the card's SMs
+  double sms_percent = 0;  // a percentage of the card's SMs
   [[nodiscard]] bool empty() const {
     return tpcs.empty() && gpcs.empty() && sms == 0 && sms_percent == 0;
   }
