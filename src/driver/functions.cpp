@@ -71,7 +71,7 @@ CallFacts Tables::facts_of(std::string_view name) const {
   if (row == nullptr) return {};
   CallFacts found{row->facts.function, row->facts.rule, true, row->facts.does};
   const bool known = row->all_versions && std::ranges::binary_search(versions, version);
-  if (!known && found.rule <= Rule::answered) found.rule = Rule::unknown;
+  if (!known && found.rule <= Rule::told) found.rule = Rule::unknown;
   return found;
 }
 

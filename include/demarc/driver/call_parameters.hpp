@@ -15,6 +15,7 @@ struct Unread {};
 
 struct ExportTableOf { const void** table; const CuUuid* id; };
 struct SetLimit { int limit; };
+struct AttributeOfDevice { int* value; int attribute; };
 
 // Memory.
 struct Allocate { DevicePointer* address; std::size_t bytes; };

@@ -19,14 +19,19 @@ enum class DriverFunction : std::uint8_t {
 };
 
 // What becomes of a call in a program whose memory and kernels keep to colours; all others than the
-// first two are refused.
+// first three are refused.
 enum class Rule : std::uint8_t {
   passes,    // the driver carries the call out as it is
   answered,  // Demarc does, or says that it may pass (calls/colored_calls.hpp)
+  told,      // the same, and the tenant's memory need not be there (calls/device_calls.hpp)
   unknown,   // the function, or its version, may take parameters that no row knows
 #define DEMARC_REFUSAL(rule, windows, why) rule,
 #include "demarc/driver/functions.def"
 };
+// The call is carried out or answered without the tenant's memory.
+[[nodiscard]] constexpr bool needs_no_share(Rule rule) {
+  return rule == Rule::passes || rule == Rule::told;
+}
 // In words, of a rule by which calls are refused.
 [[nodiscard]] const char* why_refused(Rule rule);
 // What becomes of such a call in a process whose window can be filled (calls/window_code.hpp).

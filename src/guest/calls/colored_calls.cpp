@@ -51,7 +51,7 @@ void ColoredCalls::note_refusal(const DriverCall& call, const char* why) {
 }
 
 void ColoredCalls::serve(const DriverCall& call) {
-  if (OwnCalls::active() || call.rule() == Rule::passes) return;
+  if (OwnCalls::active() || needs_no_share(call.rule())) return;
   if (call.rule() == Rule::answered &&
       (answered_by(module_calls_, call) || answered_by(memory_calls_, call) ||
        answered_by(mapping_calls_, call) || answered_by(copy_calls_, call) ||

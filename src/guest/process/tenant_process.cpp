@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "calls/device_calls.hpp"
 #include "calls/own_calls.hpp"
 #include "calls/relaxed_capture.hpp"
 #include "calls/stack_figure.hpp"
@@ -187,7 +188,7 @@ Result<void> TenantProcess::open() {
 
 Result<void> TenantProcess::serve(const DriverCall& call) {
   if (OwnCalls::active()) return {};
-  const bool passes = call.rule() == Rule::passes;
+  const bool passes = needs_no_share(call.rule());
   const bool forked = forked_off.load(std::memory_order_relaxed);
   if ((!passes || call.does(does::makes_context)) && !forked) DEMARC_CHECK(check_mps());
   if (plain_) {
@@ -195,6 +196,10 @@ Result<void> TenantProcess::serve(const DriverCall& call) {
     return {};
   }
   if (call.does(does::pins_host_memory)) host_memory_.store(true, std::memory_order_relaxed);
+  if (call.rule() == Rule::told && !forked) {
+    const bool windows = block_.windows != WindowUse::never && attachment_.lease.window_bytes != 0;
+    if (const CallAnswer answer = tell_of_card(call, windows)) call.answer(*answer);
+  }
   if (passes) return {};
   if (forked) {
     constexpr CuResult not_initialized = 3;  // what the driver says there

@@ -200,6 +200,51 @@ TEST_F(ProcessesOfTenants, are_left_alone_in_calls_that_are_demarcs_own) {
   EXPECT_THAT(server->asked(), IsEmpty());
 }
 
+// CUdevice_attribute: whether functions may be called that a tenant is refused, and others.
+constexpr int missing_features[] = {19,  83,  88,  89,  91,  92,  93,  94,  96,  98,
+                                    100, 101, 102, 103, 108, 110, 112, 114, 116, 119,
+                                    121, 122, 123, 124, 127, 128, 132, 136, 137};
+constexpr int kept_features[] = {1, 16, 75, 82, 84, 90, 95, 97, 115, 120, 126, 131, 133};
+
+TEST_F(ProcessesOfTenants, are_told_that_the_card_lacks_what_a_tenant_is_refused) {
+  attach();
+  for (const int attribute : missing_features) {
+    int value = 7;
+    EXPECT_THAT(call("cuDeviceGetAttribute", &value, attribute, CuDevice{}), Optional(cu_success))
+        << attribute;
+    EXPECT_EQ(value, 0) << attribute;
+  }
+  for (const int attribute : kept_features) {
+    int value = 7;
+    EXPECT_EQ(call("cuDeviceGetAttribute", &value, attribute, CuDevice{}), std::nullopt)
+        << attribute;
+    EXPECT_EQ(value, 7) << attribute;
+  }
+  EXPECT_EQ(call("cuDeviceGetAttribute", nullptr, 102, CuDevice{}), std::nullopt)
+      << "the driver says what is wrong";
+  EXPECT_THAT(server->asked(), IsEmpty()) << "no memory is needed to tell";
+}
+
+TEST_F(ProcessesOfTenants, are_told_of_features_that_code_as_it_is_has_where_it_is_admitted) {
+  constexpr int host_memory[] = {19, 88, 91, 100};
+  constexpr int tensor_map = 127;
+  attach();
+  const auto is_told_missing = [&](int attribute) {
+    int value = 7;
+    return call("cuDeviceGetAttribute", &value, attribute, CuDevice{}) == cu_success && value == 0;
+  };
+  for (const WindowUse use : {WindowUse::automatic, WindowUse::always}) {
+    block.windows = use;
+    for (const int attribute : missing_features) {
+      const bool has = std::ranges::count(host_memory, attribute) != 0 || attribute == tensor_map;
+      EXPECT_EQ(is_told_missing(attribute), !has) << attribute;
+    }
+  }
+  server->lease.window_bytes = 0;
+  attach();
+  EXPECT_TRUE(is_told_missing(tensor_map)) << "the server gives no windows";
+}
+
 TEST_F(ProcessesOfTenants, have_plain_memory_where_they_hold_machine_code_alone_and_may_do_so) {
   DevicePointer address = 0;
   block.allow_plain = 1;
@@ -214,6 +259,8 @@ TEST_F(ProcessesOfTenants, have_plain_memory_where_they_hold_machine_code_alone_
   block.allow_plain = 1;
   attach();
   EXPECT_EQ(call("cuMemAlloc_v2", &address, std::size_t{one_extent}), std::nullopt);
+  int value = 7;
+  EXPECT_EQ(call("cuDeviceGetAttribute", &value, 102, CuDevice{}), std::nullopt);
   EXPECT_EQ(block.counters.colored.plain, 1U);
   EXPECT_EQ(block.record.plain_bytes(), one_extent);
   EXPECT_THAT(told, ElementsAre(testing::AllOf(HasSubstr("libdemarc_machine_code.so"),

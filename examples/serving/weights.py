@@ -1,0 +1,188 @@
+"""Writes a GGUF file of a language model with random weights.
+
+    python3 weights.py llama-1b q4_k_m llama-1b.gguf
+
+The shapes are those of published models, so the kernels that a server launches
+and the bytes that they read are the same as with trained weights. The text that
+such a model writes means nothing. The format is described in ggml's
+docs/gguf.md; the blocks of quantised weights are described in ggml-common.h.
+"""
+
+import argparse
+import struct
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+
+ALIGNMENT = 32
+STANDARD_DEVIATION = 0.02
+UINT32, INT32, FLOAT32, STRING, ARRAY = 4, 5, 6, 8, 9
+
+
+@dataclass(frozen=True)
+class Model:
+    """The shape of a model: counts of layers, heads and tokens, widths in elements."""
+
+    architecture: str
+    layers: int
+    width: int
+    feed_forward: int
+    heads: int
+    key_value_heads: int
+    head_width: int
+    vocabulary: int
+    rope_base: float
+
+
+MODELS = {
+    "llama-1b": Model("llama", 16, 2048, 8192, 32, 8, 64, 128256, 500000.0),
+    "llama-3b": Model("llama", 28, 3072, 8192, 24, 8, 128, 128256, 500000.0),
+    "llama-8b": Model("llama", 32, 4096, 14336, 32, 8, 128, 128256, 500000.0),
+    "qwen3-0.6b": Model("qwen3", 28, 1024, 3072, 16, 8, 128, 151936, 1000000.0),
+    "qwen3-4b": Model("qwen3", 36, 2560, 9728, 32, 8, 128, 151936, 1000000.0),
+    "qwen3-8b": Model("qwen3", 36, 4096, 12288, 32, 8, 128, 151936, 1000000.0),
+}
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of ggml: its number, and the weights and bytes of one block."""
+
+    number: int
+    weights: int
+    bytes: int
+
+
+F32, F16 = Format(0, 1, 4), Format(1, 1, 2)
+Q8_0, Q4_K, Q6_K = Format(8, 32, 34), Format(12, 256, 144), Format(14, 256, 210)
+FILE_TYPES = {"f16": 1, "q8_0": 7, "q4_k_m": 15}
+
+
+def half(value):
+    """The two bytes of a 16-bit floating-point number."""
+    return np.frombuffer(np.float16(value).tobytes(), np.uint8)
+
+
+def blocks(form, count, random):
+    """`count` weights in format `form` as bytes, with mean 0 and one standard deviation for all."""
+    if form is F32:
+        return np.ones(count, np.float32).tobytes()
+    if form is F16:
+        return (random.standard_normal(count, np.float32) * STANDARD_DEVIATION).astype(np.float16).tobytes()
+    out = random.integers(0, 256, (count // form.weights, form.bytes), np.uint8)
+    if form is Q8_0:  # scale, then 32 signed bytes
+        out[:, :2] = half(STANDARD_DEVIATION / 74)
+    elif form is Q4_K:  # scale, scale of the minima, eight scales and minima of 6 bits, 256 numbers of 4 bits
+        scale = STANDARD_DEVIATION / (32 * 4.6)
+        out[:, 0:2], out[:, 2:4] = half(scale), half(7.5 * scale)
+        out[:, 4:12], out[:, 12:16] = 0xA0, 0x00  # each scale and each minimum is 32
+    elif form is Q6_K:  # low bits, high bits, sixteen signed scales, scale
+        out[:, 192:208], out[:, 208:210] = 16, half(STANDARD_DEVIATION / (16 * 18.5))
+    return out.tobytes()
+
+
+def tensors(model, quantity):
+    """Name, shape (fastest dimension first) and format of each tensor of the file."""
+    body = {"f16": F16, "q8_0": Q8_0, "q4_k_m": Q4_K}[quantity]
+    finer = Q6_K if body is Q4_K else body
+    queries, keys = model.heads * model.head_width, model.key_value_heads * model.head_width
+    yield "token_embd.weight", (model.width, model.vocabulary), body
+    yield "output_norm.weight", (model.width,), F32
+    yield "output.weight", (model.width, model.vocabulary), finer
+    for layer in range(model.layers):
+        # The mixture "M" gives half of the layers the finer format for values and the last product.
+        some = finer if layer < model.layers // 8 or layer >= 7 * model.layers // 8 or layer % 3 == 2 else body
+        rows = [("attn_norm", (model.width,), F32), ("attn_q", (model.width, queries), body), ("attn_k", (model.width, keys), body),
+                ("attn_v", (model.width, keys), some), ("attn_output", (queries, model.width), body), ("ffn_norm", (model.width,), F32),
+                ("ffn_gate", (model.width, model.feed_forward), body), ("ffn_up", (model.width, model.feed_forward), body),
+                ("ffn_down", (model.feed_forward, model.width), some)]
+        if model.architecture == "qwen3":
+            rows += [("attn_q_norm", (model.head_width,), F32), ("attn_k_norm", (model.head_width,), F32)]
+        for name, shape, form in rows:
+            yield f"blk.{layer}.{name}.weight", shape, form
+
+
+def text(value):
+    """A string of the file: its length, then its bytes."""
+    data = value.encode()
+    return struct.pack("<Q", len(data)) + data
+
+
+def array(kind, values, pack):
+    """An array value of the file."""
+    return struct.pack("<IIQ", ARRAY, kind, len(values)) + b"".join(pack(value) for value in values)
+
+
+def metadata(model, quantity):
+    """Name and value of each entry, values as they stand in the file."""
+    integer = lambda value: struct.pack("<II", UINT32, value)
+    number = lambda value: struct.pack("<If", FLOAT32, value)
+    string = lambda value: struct.pack("<I", STRING) + text(value)
+    arch = model.architecture
+    pieces = ["<unk>", "<s>", "</s>"] + [f"<0x{byte:02X}>" for byte in range(256)]
+    kinds = [2, 3, 3] + [6] * 256
+    words = model.vocabulary - len(pieces)
+    pieces, kinds = pieces + [f"\u2581w{word}" for word in range(words)], kinds + [1] * words
+    return {
+        "general.architecture": string(arch),
+        "general.name": string("random weights"),
+        "general.file_type": integer(FILE_TYPES[quantity]),
+        "general.alignment": integer(ALIGNMENT),
+        f"{arch}.context_length": integer(131072),
+        f"{arch}.embedding_length": integer(model.width),
+        f"{arch}.block_count": integer(model.layers),
+        f"{arch}.feed_forward_length": integer(model.feed_forward),
+        f"{arch}.attention.head_count": integer(model.heads),
+        f"{arch}.attention.head_count_kv": integer(model.key_value_heads),
+        f"{arch}.attention.key_length": integer(model.head_width),
+        f"{arch}.attention.value_length": integer(model.head_width),
+        f"{arch}.attention.layer_norm_rms_epsilon": number(1e-5),
+        f"{arch}.rope.dimension_count": integer(model.head_width),
+        f"{arch}.rope.freq_base": number(model.rope_base),
+        f"{arch}.vocab_size": integer(model.vocabulary),
+        "tokenizer.ggml.model": string("llama"),
+        "tokenizer.ggml.tokens": array(STRING, pieces, text),
+        "tokenizer.ggml.scores": array(FLOAT32, [-float(token) for token in range(len(pieces))], lambda value: struct.pack("<f", value)),
+        "tokenizer.ggml.token_type": array(INT32, kinds, lambda value: struct.pack("<i", value)),
+        "tokenizer.ggml.bos_token_id": integer(1),
+        "tokenizer.ggml.eos_token_id": integer(2),
+        "tokenizer.ggml.unknown_token_id": integer(0),
+    }
+
+
+def write(path, model, quantity, seed):
+    """Writes the file; its bytes depend on the arguments alone. Returns its size in bytes."""
+    entries, rows, offset = metadata(model, quantity), list(tensors(model, quantity)), 0
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(rows), len(entries))
+    head += b"".join(text(name) + value for name, value in entries.items())
+    for name, shape, form in rows:
+        head += text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, form.number, offset)
+        offset += -(-int(np.prod(shape)) // form.weights) * form.bytes
+        offset += -offset % ALIGNMENT
+    with open(path, "wb") as file:
+        file.write(head + bytes(-len(head) % ALIGNMENT))
+        for row, (_, shape, form) in enumerate(rows):
+            # A tensor is written in pieces of 2^24 weights, so that the largest needs little memory.
+            random, left, written = np.random.default_rng((seed, row)), int(np.prod(shape)), 0
+            while left:
+                piece = min(left, 1 << 24)
+                written += file.write(blocks(form, piece, random))
+                left -= piece
+            file.write(bytes(-written % ALIGNMENT))
+        return file.tell()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("model", choices=MODELS)
+    parser.add_argument("format", choices=FILE_TYPES)
+    parser.add_argument("output")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    size = write(arguments.output, MODELS[arguments.model], arguments.format, arguments.seed)
+    print(f"{arguments.output}: {arguments.model}, {arguments.format}, {size / 2**30:.2f} GiB, seed {arguments.seed}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
