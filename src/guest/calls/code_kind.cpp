@@ -29,20 +29,25 @@ LibraryOptions without_promise(const LoadLibrary& given) {
   return kept;
 }
 
-// Of the driver's compiler: the program's own, and with `calm` another level of optimisation.
+// Of the driver's compiler: the program's own, with `calm` another level of optimisation, and where
+// the driver has this option all processors, because coloured kernels take long to compile.
 class JitOptions {
  public:
-  JitOptions(unsigned count, int* names, void** values, bool calm)
-      : given_count_(count), given_names_(names), given_values_(values) {
-    if (!calm) return;
+  JitOptions(const DriverApi& api, unsigned count, int* names, void** values, bool calm)
+      : given_values_(values) {
+    int version = 0;
+    const bool splits =
+        api.cuDriverGetVersion(&version) == cu_success && version >= with_split_compile;
+    bool split_given = false;
     for (unsigned i = 0; i < count; ++i) {
-      if (names[i] == optimization_level) continue;
+      if (calm && names[i] == optimization_level) continue;
+      split_given = split_given || names[i] == split_compile;
       names_.push_back(names[i]);
       places_.push_back(i);
       values_.push_back(values[i]);
     }
-    names_.push_back(optimization_level);
-    values_.push_back(reinterpret_cast<void*>(calm_level));  // NOLINT: as the driver takes numbers
+    if (calm) add(optimization_level, calm_level);
+    if (splits && !split_given) add(split_compile, all_processors);
   }
   // The driver writes into them what it has to say: sizes of logs, times.
   ~JitOptions() {
@@ -51,21 +56,26 @@ class JitOptions {
   JitOptions(const JitOptions&) = delete;
   JitOptions& operator=(const JitOptions&) = delete;
 
-  unsigned count() { return own() ? static_cast<unsigned>(names_.size()) : given_count_; }
-  int* names() { return own() ? names_.data() : given_names_; }
-  void** values() { return own() ? values_.data() : given_values_; }
+  unsigned count() { return static_cast<unsigned>(names_.size()); }
+  int* names() { return names_.data(); }
+  void** values() { return values_.data(); }
 
  private:
   static constexpr int optimization_level = 7;  // CU_JIT_OPTIMIZATION_LEVEL
   static constexpr std::uintptr_t calm_level = 1;
-  [[nodiscard]] bool own() const { return !names_.empty(); }
+  static constexpr int split_compile = 34;  // CU_JIT_SPLIT_COMPILE, since CUDA 13.0
+  static constexpr std::uintptr_t all_processors = 0;
+  static constexpr int with_split_compile = 13000;
 
-  unsigned given_count_;
-  int* given_names_;
+  void add(int name, std::uintptr_t value) {
+    names_.push_back(name);
+    values_.push_back(reinterpret_cast<void*>(value));  // NOLINT: as the driver takes numbers
+  }
+
   void** given_values_;
   std::vector<int> names_;
   std::vector<void*> values_;
-  std::vector<unsigned> places_;  // of these in the program's
+  std::vector<unsigned> places_;  // of the first ones, in the program's
 };
 
 }  // namespace
@@ -73,7 +83,7 @@ class JitOptions {
 CodeKind module_kind(const DriverApi& api, unsigned count, int* options, void** values) {
   return {[&api, count, options, values](CodeHandle* handle, const char* text, bool calm) {
             CuModule module = nullptr;
-            JitOptions own(count, options, values, calm);
+            JitOptions own(api, count, options, values, calm);
             const CuResult code =
                 api.cuModuleLoadDataEx(&module, text, own.count(), own.names(), own.values());
             *handle = module;
@@ -101,7 +111,7 @@ CodeKind library_kind(const DriverApi& api, const LoadLibrary& given) {
   return {[&api, given](CodeHandle* handle, const char* text, bool calm) {
             CuLibrary library = nullptr;
             LibraryOptions kept = without_promise(given);
-            JitOptions own(given.count, given.options, given.values, calm);
+            JitOptions own(api, given.count, given.options, given.values, calm);
             const CuResult code = api.cuLibraryLoadData(
                 &library, text, own.names(), own.values(), own.count(), kept.names.data(),
                 kept.values.data(), static_cast<unsigned>(kept.names.size()));

@@ -18,6 +18,13 @@ std::string some_of(const std::vector<std::string>& names) {
   return names.size() == shown ? text : fmt::format("{} and {} more", text, names.size() - shown);
 }
 
+// Behind what is told of one kernel of a module.
+std::string and_more(std::size_t kernels) {
+  return kernels == 1
+             ? ""
+             : fmt::format("; {} more of this module likewise (--report names them)", kernels - 1);
+}
+
 }  // namespace
 
 CuResult CodeNotes::refused(const std::string& name, const std::string& why) const {
@@ -40,22 +47,29 @@ CuResult CodeNotes::refused(const fatbin::Image& image, const Error& error) cons
   return cu_error_no_binary;
 }
 
+// One line for a module, because a library may have hundreds of such kernels that its program never
+// launches.
 void CodeNotes::left_out(const ColoredImage& image) const {
-  for (const auto& [name, why] : image.refused()) {
-    tell_(why);
+  const auto& refused = image.refused();
+  for (const auto& [name, why] : refused) {
     record_.counter(Recorded::refused_kernel, name, why).fetch_add(1);
   }
-  counters_.left_out.fetch_add(image.refused().size());
+  counters_.left_out.fetch_add(refused.size());
+  if (refused.empty()) return;
+  tell_(refused.begin()->second + and_more(refused.size()));
 }
 
 void CodeNotes::spilling(const ColoredImage& image) const {
-  for (const auto& [name, bytes] : image.spilling()) {
-    const auto why = fmt::format("{} bytes per thread", bytes);
-    tell_(fmt::format(
-        "{}: kernel '{}': ptxas keeps {} in local memory, which has no colour (--allow-spills)",
-        image.name(), name, why));
-    record_.counter(Recorded::spilling_kernel, name, why).fetch_add(1);
+  const auto& spilling = image.spilling();
+  for (const auto& [name, bytes] : spilling) {
+    record_.counter(Recorded::spilling_kernel, name, fmt::format("{} bytes per thread", bytes))
+        .fetch_add(1);
   }
+  if (spilling.empty()) return;
+  const auto& [name, bytes] = *spilling.begin();
+  tell_(fmt::format("{}: kernel '{}': ptxas keeps {} bytes per thread in local memory, which has "
+                    "no colour (--allow-spills){}",
+                    image.name(), name, bytes, and_more(spilling.size())));
 }
 
 void CodeNotes::calm(const ColoredImage& image, const Spilling& before) const {

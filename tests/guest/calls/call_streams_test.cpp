@@ -391,55 +391,73 @@ TEST_F(CallStreams, options_of_code_are_handed_on) {
   own = api;
   const std::string text = test::module_head + test::kernel_of("k", "mov.u32 %r1, 1;");
   static struct {
-    unsigned count, library_count;
-    int* options;
+    std::vector<int> options;
+    std::vector<void*> values;
+    unsigned library_count;
     int library_option;
-    void **values, *library_value;
+    void* library_value;
   } seen;
   static auto* const real_module = api.cuModuleLoadDataEx;
   static auto* const real_library = api.cuLibraryLoadData;
   own.cuModuleLoadDataEx = [](CuModule* module, const void* image, unsigned count, int* options,
                               void** values) {
-    seen = {count, 0, options, 0, values, nullptr};
-    return real_module(module, image, count, options, values);
+    seen = {std::vector(options, options + count), std::vector(values, values + count), 0, 0,
+            nullptr};
+    const CuResult code = real_module(module, image, count, options, values);
+    values[0] = &seen;  // as a size of a log
+    return code;
   };
   own.cuLibraryLoadData = [](CuLibrary* library, const void* image, int* options, void** values,
                              unsigned count, int* library_options, void** library_values,
                              unsigned library_count) {
-    seen = {count, library_count, options, library_options[0], values, library_values[0]};
+    seen = {std::vector(options, options + count), std::vector(values, values + count),
+            library_count, library_options[0], library_values[0]};
     return real_library(library, image, options, values, count, library_options, library_values,
                         library_count);
   };
-  int options[2] = {};
+  constexpr int split = 34;  // on all processors, if the program does not say
+  int options[2] = {0, 4};
   void* values[2] = {};
   int library_options[2] = {1, 7};  // the first one is a promise that is not kept
   void* library_values[2] = {&seen, nullptr};
   CuModule module = nullptr;
   EXPECT_EQ(ask("cuModuleLoadDataEx", &module, text.c_str(), 2U, &options[0], &values[0]),
             cu_success);
-  EXPECT_EQ(seen.count, 2U);
-  EXPECT_EQ(seen.options, &options[0]);
-  EXPECT_EQ(seen.values, &values[0]);
+  EXPECT_THAT(seen.options, ElementsAre(0, 4, split));
+  EXPECT_THAT(seen.values, ElementsAre(nullptr, nullptr, nullptr));
+  EXPECT_EQ(values[0], &seen) << "what the driver says reaches the program";
   EXPECT_NE(module, nullptr);
+  options[1] = split;
+  values[1] = &options;
+  EXPECT_EQ(ask("cuModuleLoadDataEx", &module, text.c_str(), 2U, &options[0], &values[0]),
+            cu_success);
+  EXPECT_THAT(seen.options, ElementsAre(0, split));
+  EXPECT_EQ(seen.values[1], &options);
   for (const char* name : {"cuModuleLoadData", "cuModuleLoadFatBinary"}) {
     EXPECT_EQ(ask(name, &module, text.c_str()), cu_success);
-    EXPECT_EQ(seen.count, 0U);
+    EXPECT_THAT(seen.options, ElementsAre(split));
   }
+  for (const auto answer : {+[](int* version) { return CuResult(((*version = 12090), 0)); },
+                            +[](int*) { return CuResult{100}; }}) {
+    own.cuDriverGetVersion = answer;
+    EXPECT_EQ(ask("cuModuleLoadDataEx", &module, text.c_str(), 1U, &options[0], &values[0]),
+              cu_success);
+    EXPECT_THAT(seen.options, ElementsAre(0)) << "this driver does not know the other one";
+  }
+  own.cuDriverGetVersion = api.cuDriverGetVersion;
   CuLibrary library = nullptr;
   EXPECT_EQ(ask("cuLibraryLoadData", &library, text.c_str(), &options[0], &values[0], 1U,
                 &library_options[0], &library_values[0], 2U),
             cu_success);
-  EXPECT_EQ(seen.count, 1U);
+  EXPECT_THAT(seen.options, ElementsAre(0, split));
   EXPECT_EQ(seen.library_count, 1U);
-  EXPECT_EQ(seen.options, &options[0]);
   EXPECT_EQ(seen.library_option, 7);
-  EXPECT_EQ(seen.values, &values[0]);
   EXPECT_EQ(seen.library_value, nullptr);
   EXPECT_NE(library, nullptr);
   const std::string folder = test::fresh_folder("call_streams").string();
   ASSERT_TRUE(write_file(folder + "/k.ptx", text));
   EXPECT_EQ(ask("cuModuleLoad", &module, (folder + "/k.ptx").c_str()), cu_success);
-  EXPECT_EQ(seen.count, 0U);
+  EXPECT_THAT(seen.options, ElementsAre(split));
   EXPECT_EQ(ask("cuLibraryLoadFromFile", &library, (folder + "/k.ptx").c_str(), &options[0],
                 &values[0], 1U, &library_options[0], &library_values[0], 2U),
             cu_success);
