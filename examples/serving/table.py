@@ -12,7 +12,8 @@ next to a second server that is idle, that has the same load, or that reads long
   mask       MPS and `demarc exec --sms 50%`: half of the SMs for each
   part       `demarc exec --part K/2`: half of the SMs, of the L2 and of the memory for each
 
-Exit code 0; 1: wrong arguments; 2: the machine lacks something; 3: a server ended early or did not answer.
+A way that fails is named, and the others are measured. Exit code 0; 1: wrong arguments; 2: the machine lacks something; 3: a way
+failed, because a server ended early or did not answer.
 """
 
 import argparse
@@ -79,6 +80,13 @@ class Server:
                 time.sleep(0.1)
         raise Failed(f"{self.name} did not answer within {seconds} s:\n{self.said()}")
 
+    def answer(self, asked):
+        """The answers to a load, or the reason why there are none."""
+        try:
+            return asyncio.run(load.run(self.url, asked))
+        except (load.Refused, OSError, json.JSONDecodeError) as error:
+            raise Failed(f"{error}\n{self.said()}") from error
+
 
 def commands(way, options):
     """The commands of both servers, and what their environment gets."""
@@ -128,13 +136,13 @@ def measure(way, options, folder):
         with Server(first, options.port, inherited | environment, folder) as a, Server(second, options.port + 1, inherited | environment, folder) as b:
             starts = [server.wait(options.start_seconds) for server in (a, b)]
             for server in (a, b):
-                asyncio.run(load.run(server.url, warm))
+                server.answer(warm)
             rows = []
             for kind in NEIGHBOURS:
                 beside = neighbour(kind, b.url, options)
                 try:
                     time.sleep(1 if beside else 0)
-                    answers = asyncio.run(load.run(a.url, asked))
+                    answers = a.answer(asked)
                     if beside and beside.poll() is not None:
                         raise Failed(f"the load on the second server ended:\n{b.said()}")
                 finally:
@@ -186,17 +194,21 @@ def main():
           f"{options.seed}; `{' '.join(options.command)}`\n")
     print("| way | neighbour | tokens/s | gap p50, ms | gap p99, ms | first token p50, ms | gap p50 | gap p99 | first token p50 |")
     print("|---|---|---:|---:|---:|---:|---:|---:|---:|", flush=True)
-    rows = []
+    rows, failures = [], []
     with tempfile.TemporaryDirectory(prefix="demarc-serving-") as folder:
         for way in ways:
             try:
                 found = measure(way, options, pathlib.Path(folder))
-            except (Failed, load.Refused, OSError) as error:
-                parser.exit(3, f"table.py: {way}: {error}\n")
+            except (Failed, OSError, subprocess.CalledProcessError) as error:
+                print(f"| {way} | failed |" + 7 * " |", flush=True)
+                failures.append(f"{way}: {error}")
+                continue
             show(found)
             rows += found
             if options.json:
                 pathlib.Path(options.json).write_text(json.dumps({"card": card(), "options": vars(options), "rows": rows}), encoding="utf-8")
+    if failures:
+        parser.exit(3, "".join(f"table.py: {failure}\n" for failure in failures))
 
 
 if __name__ == "__main__":

@@ -9,11 +9,11 @@ docs/gguf.md; the blocks of quantised weights are described in ggml-common.h.
 """
 
 import argparse
+import math
+import random
 import struct
 import sys
 from dataclasses import dataclass
-
-import numpy as np
 
 ALIGNMENT = 32
 STANDARD_DEVIATION = 0.02
@@ -61,25 +61,30 @@ FILE_TYPES = {"f16": 1, "q8_0": 7, "q4_k_m": 15}
 
 def half(value):
     """The two bytes of a 16-bit floating-point number."""
-    return np.frombuffer(np.float16(value).tobytes(), np.uint8)
+    return struct.pack("<e", value)
 
 
-def blocks(form, count, random):
-    """`count` weights in format `form` as bytes, with mean 0 and one standard deviation for all."""
+def fix(data, size, at, value):
+    """Writes the bytes of `value` at byte `at` of each block of `size` bytes."""
+    for offset, byte in enumerate(value, at):
+        data[offset::size] = bytes([byte]) * (len(data) // size)
+
+
+def blocks(form, count, chosen):
+    """`count` weights in format `form` as bytes, with mean 0 and about one standard deviation for all."""
     if form is F32:
-        return np.ones(count, np.float32).tobytes()
-    if form is F16:
-        return (random.standard_normal(count, np.float32) * STANDARD_DEVIATION).astype(np.float16).tobytes()
-    out = random.integers(0, 256, (count // form.weights, form.bytes), np.uint8)
-    if form is Q8_0:  # scale, then 32 signed bytes
-        out[:, :2] = half(STANDARD_DEVIATION / 74)
+        return struct.pack("<f", 1.0) * count
+    data = bytearray(chosen.randbytes(count // form.weights * form.bytes))
+    if form is F16:  # sign and fraction are random; the exponent gives magnitudes of 2^-6 to 2^-5
+        data[1::2] = data[1::2].translate(bytes(byte & 0x83 | (15 - 6) << 2 for byte in range(256)))
+    elif form is Q8_0:  # scale, then 32 signed bytes
+        fix(data, form.bytes, 0, half(STANDARD_DEVIATION / 74))
     elif form is Q4_K:  # scale, scale of the minima, eight scales and minima of 6 bits, 256 numbers of 4 bits
         scale = STANDARD_DEVIATION / (32 * 4.6)
-        out[:, 0:2], out[:, 2:4] = half(scale), half(7.5 * scale)
-        out[:, 4:12], out[:, 12:16] = 0xA0, 0x00  # each scale and each minimum is 32
+        fix(data, form.bytes, 0, half(scale) + half(7.5 * scale) + 8 * b"\xA0" + 4 * b"\0")  # each scale and minimum is 32
     elif form is Q6_K:  # low bits, high bits, sixteen signed scales, scale
-        out[:, 192:208], out[:, 208:210] = 16, half(STANDARD_DEVIATION / (16 * 18.5))
-    return out.tobytes()
+        fix(data, form.bytes, 192, 16 * b"\x10" + half(STANDARD_DEVIATION / (16 * 18.5)))
+    return bytes(data)
 
 
 def tensors(model, quantity):
@@ -120,8 +125,9 @@ def metadata(model, quantity):
     number = lambda value: struct.pack("<If", FLOAT32, value)
     string = lambda value: struct.pack("<I", STRING) + text(value)
     arch = model.architecture
+    # Bytes are ordinary tokens here: a server cannot send text that ends within a character.
     pieces = ["<unk>", "<s>", "</s>"] + [f"<0x{byte:02X}>" for byte in range(256)]
-    kinds = [2, 3, 3] + [6] * 256
+    kinds = [2, 3, 3] + [1] * 256
     words = model.vocabulary - len(pieces)
     pieces, kinds = pieces + [f"\u2581w{word}" for word in range(words)], kinds + [1] * words
     return {
@@ -158,16 +164,16 @@ def write(path, model, quantity, seed):
     head += b"".join(text(name) + value for name, value in entries.items())
     for name, shape, form in rows:
         head += text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, form.number, offset)
-        offset += -(-int(np.prod(shape)) // form.weights) * form.bytes
+        offset += math.prod(shape) // form.weights * form.bytes
         offset += -offset % ALIGNMENT
     with open(path, "wb") as file:
         file.write(head + bytes(-len(head) % ALIGNMENT))
         for row, (_, shape, form) in enumerate(rows):
             # A tensor is written in pieces of 2^24 weights, so that the largest needs little memory.
-            random, left, written = np.random.default_rng((seed, row)), int(np.prod(shape)), 0
+            chosen, left, written = random.Random(f"{seed} {row}"), math.prod(shape), 0
             while left:
                 piece = min(left, 1 << 24)
-                written += file.write(blocks(form, piece, random))
+                written += file.write(blocks(form, piece, chosen))
                 left -= piece
             file.write(bytes(-written % ALIGNMENT))
         return file.tell()

@@ -61,12 +61,14 @@ Result<std::string> ColoredImage::text(const ColoredCode& code) {
   return *made.module.text;
 }
 
-std::vector<std::uint64_t> ColoredImage::parameters(const std::string& kernel) const {
-  std::vector<std::uint64_t> bytes;
+std::vector<KernelParameter> ColoredImage::parameters(const std::string& kernel) const {
+  std::vector<KernelParameter> found;
   if (const ptx::Function* function = module_.find_function(kernel)) {
-    for (const ptx::Variable& one : function->parameters) bytes.push_back(one.byte_size());
+    for (const ptx::Variable& one : function->parameters) {
+      found.push_back({one.byte_size(), one.alignment()});
+    }
   }
-  return bytes;
+  return found;
 }
 
 // As the text limits the threads of a block.

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "calls/kernel_arguments.hpp"
 #include "demarc/fatbin/image.hpp"
 #include "demarc/guest/colored_code.hpp"
 
@@ -36,8 +37,7 @@ class ColoredImage {
   // Kernels that are left although they do, and with how many bytes per thread.
   [[nodiscard]] const std::map<std::string, std::uint32_t>& spilling() const { return spilling_; }
 
-  // Bytes of each parameter of a kernel.
-  [[nodiscard]] std::vector<std::uint64_t> parameters(const std::string& kernel) const;
+  [[nodiscard]] std::vector<KernelParameter> parameters(const std::string& kernel) const;
 
   // Of the last text().
   [[nodiscard]] const ptx::ColoredNeeds& needs() const { return needs_; }

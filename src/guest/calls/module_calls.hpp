@@ -61,7 +61,7 @@ class ModuleCalls {
  private:
   // Of a kernel.
   struct Facts {
-    std::vector<std::uint64_t> parameters;                       // bytes, of each
+    std::vector<KernelParameter> parameters;
     std::atomic<std::atomic<std::uint64_t>*> launches{nullptr};  // null before the first one
   };
   struct Loaded {

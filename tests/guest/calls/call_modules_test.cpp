@@ -238,9 +238,9 @@ TEST_F(ModuleCallsOfPrograms, kernels_that_cannot_be_coloured_are_left_out_and_t
   const DevicePointer a = allocated(4);
   ASSERT_EQ(launch_line(function_of(module, "plain"), 1, 1, a), cu_success);
   EXPECT_EQ(read<std::uint32_t>(a, 1)[0], 7U);
-  EXPECT_THAT(told,
-              ElementsAre(AllOf(HasSubstr("kernel 'printed'"),
-                                EndsWith("; 1 more of this module likewise (--report names them)"))));
+  EXPECT_THAT(
+      told, ElementsAre(AllOf(HasSubstr("kernel 'printed'"),
+                              EndsWith("; 1 more of this module likewise (--report names them)"))));
   EXPECT_EQ(counters.left_out, 2U);
   EXPECT_THAT(recorded(Recorded::refused_kernel), UnorderedElementsAre("printed 1", "spilling 1"));
 }
@@ -296,6 +296,8 @@ TEST_F(ModuleCallsOfPrograms, addresses_of_the_host_are_no_arguments_of_kernels)
   EXPECT_EQ(launch_buffer(), cu_error_not_supported);
   bytes = 16;  // without the last word
   EXPECT_EQ(launch_buffer(), std::nullopt);
+  bytes = 0;
+  EXPECT_EQ(launch_buffer(), std::nullopt);
   DevicePointer to = host;
   Pair pair{};
   void* arguments[] = {&to, &pair};
@@ -314,6 +316,41 @@ TEST_F(ModuleCallsOfPrograms, addresses_of_the_host_are_no_arguments_of_kernels)
   node.arguments = nullptr;
   node.extra = extra;
   EXPECT_EQ(add(), cu_error_not_supported);
+  EXPECT_EQ(own.cuMemFreeHost(pinned), cu_success);
+}
+
+// Numbers of 32 bits, two of which look like one address.
+TEST_F(ModuleCallsOfPrograms, arguments_that_lie_as_no_address_does_are_none) {
+  const CuModule module = loaded(std::string(test::module_head) +
+                                 ".visible .entry three(.param .u32 n, .param .u64 p, .param "
+                                 ".align 4 .b8 q[12])\n{\nret;\n}\n");
+  const CuFunction function = function_of(module, "three");
+  void* pinned = nullptr;
+  ASSERT_EQ(own.cuMemHostAlloc(&pinned, 64, 0), cu_success);
+  host_memory = true;
+  struct Three {
+    std::uint32_t n;
+    std::uint32_t unused;
+    DevicePointer p;
+    std::uint32_t q[3];
+  };
+  const auto host = reinterpret_cast<DevicePointer>(pinned);
+  Three numbers{static_cast<std::uint32_t>(host), static_cast<std::uint32_t>(host >> 32U), 0, {}};
+  std::memcpy(&numbers.q[0], &host, sizeof host);
+  Three address{0, 0, host, {}};
+  for (const bool refused : {false, true}) {
+    Three& given = refused ? address : numbers;
+    void* each[] = {&given.n, &given.p, &given.q};
+    std::size_t bytes = sizeof given;
+    void* extra[] = {reinterpret_cast<void*>(2), &bytes,            // NOLINT
+                     reinterpret_cast<void*>(1), &given, nullptr};  // NOLINT
+    for (const auto& [arguments, buffer] :
+         {std::pair<void**, void**>{each, nullptr}, {nullptr, extra}}) {
+      EXPECT_EQ(
+          ask("cuLaunchKernel", function, 1U, 1U, 1U, 1U, 1U, 1U, 0U, nullptr, arguments, buffer),
+          refused ? std::optional(cu_error_not_supported) : std::nullopt);
+    }
+  }
   EXPECT_EQ(own.cuMemFreeHost(pinned), cu_success);
 }
 

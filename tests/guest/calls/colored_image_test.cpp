@@ -7,6 +7,7 @@ namespace demarc::cuda {
 namespace {
 
 using testing::ElementsAre;
+using testing::FieldsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -57,7 +58,7 @@ TEST(ColoredImages, keep_the_parameters_of_kernels_that_wait_themselves) {
   const std::string text = test::module_head + test::kernel_of("k", "mov.u32 %r1, 1;");
   const auto image = fatbin::image_at(text.c_str(), "text").value();
   const auto waiting = ColoredImage::read(image, 90, "text", true).value();
-  EXPECT_THAT(waiting.parameters("k"), ElementsAre(8U));
+  EXPECT_THAT(waiting.parameters("k"), ElementsAre(FieldsAre(8U, 8U)));
   EXPECT_THAT(waiting.parameters("none"), IsEmpty());
 }
 
