@@ -124,8 +124,9 @@ Result<Prepared> prepare(const std::shared_ptr<const Driver>& driver, std::uint3
                          ProgramClaim& claim) {
   DEMARC_TRY(const GpuPointer gpu, Gpu::open(driver, index));
   DEMARC_TRY(const CardPointer card, Card::open(gpu));
-  DEMARC_TRY(const gpu::TpcSet tpcs, partition::choose_tpcs(card->topology(), choice));
-  DEMARC_CHECK(claim.take_tpcs(gpu->uuid(), tpcs));
+  DEMARC_TRY(const gpu::TpcSet tpcs, claim.take_tpcs(gpu->uuid(), [&](const gpu::TpcSet& taken) {
+    return partition::choose_tpcs(card->topology(), choice, taken);
+  }));
   Prepared prepared;
   DEMARC_TRY(prepared.mask, card->hardware_mask(tpcs));
   DEMARC_CHECK(prove_partition(card, tpcs));

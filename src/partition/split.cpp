@@ -174,27 +174,32 @@ Result<std::vector<Partition>> split(const gpu::Topology& topology, std::uint32_
   return partitions;
 }
 
-Result<gpu::TpcSet> take_sms(const gpu::Topology& topology, std::uint32_t sms) {
+Result<gpu::TpcSet> take_sms(const gpu::Topology& topology, std::uint32_t sms,
+                             const gpu::TpcSet& taken) {
   if (sms == 0 || sms > topology.sm_count()) {
     return invalid_input("{} SMs were asked for; this GPU has {}", sms, topology.sm_count());
   }
   gpu::TpcSet set;
   std::uint32_t have = 0;
   for (const TpcIndex tpc : packed_order(topology)) {
-    if (have >= sms) break;
+    if (have >= sms) return set;
+    if (taken.contains(tpc)) continue;
     set.insert(tpc);
     have += static_cast<std::uint32_t>(topology.tpcs[tpc].sms.size());
   }
-  return set;
+  if (have >= sms) return set;
+  return missing_capability("{} SMs were asked for, but {} of {} are free", sms, have,
+                            topology.sm_count());
 }
 
-Result<gpu::TpcSet> take_share(const gpu::Topology& topology, double percent) {
+Result<gpu::TpcSet> take_share(const gpu::Topology& topology, double percent,
+                               const gpu::TpcSet& taken) {
   if (!(percent > 0 && percent <= 100)) {
     return invalid_input("a share of {} % was asked for; give more than 0 and at most 100",
                          percent);
   }
   const double sms = std::ceil(percent * topology.sm_count() / 100.0 - 1e-9);
-  return take_sms(topology, static_cast<std::uint32_t>(sms));
+  return take_sms(topology, static_cast<std::uint32_t>(sms), taken);
 }
 
 }  // namespace demarc::partition

@@ -46,14 +46,15 @@ Result<void> check_choice(const TpcChoice& choice) {
   return {};
 }
 
-Result<gpu::TpcSet> choose_tpcs(const gpu::Topology& topology, const TpcChoice& choice) {
+Result<gpu::TpcSet> choose_tpcs(const gpu::Topology& topology, const TpcChoice& choice,
+                                const gpu::TpcSet& taken) {
   if (number_given(choice) != 1) return not_one();
   if (!choice.tpcs.empty()) {
     return gpu::parse_tpc_set(choice.tpcs, topology.tpc_count(), "--tpcs");
   }
   if (!choice.gpcs.empty()) return gpu::tpcs_of_gpcs(topology, choice.gpcs, "--gpcs");
-  if (choice.sms != 0) return take_sms(topology, choice.sms);
-  return take_share(topology, choice.sms_percent);
+  if (choice.sms != 0) return take_sms(topology, choice.sms, taken);
+  return take_share(topology, choice.sms_percent, taken);
 }
 
 }  // namespace demarc::partition

@@ -1,6 +1,5 @@
 // Works out what a configuration means on a card: TPCs, colours, bytes and domains of each tenant.
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "demarc/partition/partition.hpp"
@@ -10,34 +9,6 @@ namespace demarc::serve {
 namespace {
 
 using gpu::TpcSet;
-
-// TPCs in the order in which numbers of SMs are taken.
-std::vector<gpu::TpcIndex> packed_order(const gpu::Topology& topology) {
-  std::vector<gpu::TpcIndex> order;
-  TpcSet seen;
-  for (std::uint32_t sms = 1; sms <= topology.sm_count(); ++sms) {
-    const TpcSet taken = partition::take_sms(topology, sms).value();
-    for (const gpu::TpcIndex tpc : taken - seen) order.push_back(tpc);
-    seen = taken;
-  }
-  return order;
-}
-
-// At least so many SMs of TPCs that nobody has.
-Result<TpcSet> take_free(const gpu::Topology& topology, const TpcSet& taken, std::uint32_t sms,
-                         const TenantConfig& tenant) {
-  TpcSet set;
-  std::uint32_t have = 0;
-  for (const gpu::TpcIndex tpc : packed_order(topology)) {
-    if (have >= sms) break;
-    if (taken.contains(tpc)) continue;
-    set.insert(tpc);
-    have += static_cast<std::uint32_t>(topology.tpcs[tpc].sms.size());
-  }
-  if (have >= sms && sms != 0) return set;
-  return invalid_input("{}: tenant '{}': {} SMs were asked for, but {} of {} are free",
-                       tenant.choice_place, tenant.name, sms, have, topology.sm_count());
-}
 
 bool by_number(const TenantConfig& tenant) {
   return !tenant.tpc_part && tenant.choice.tpcs.empty() && tenant.choice.gpcs.empty();
@@ -51,19 +22,14 @@ Result<TpcSet> tpcs_of(const TenantConfig& tenant, const gpu::Topology& topology
     return failure(parts.error().kind, "{}: {}",
                    fmt::make_format_args(tenant.split_place, parts.error().message));
   }
-  if (!by_number(tenant)) {
-    auto tpcs = partition::choose_tpcs(topology, tenant.choice);
-    if (tpcs) return tpcs;
-    std::string_view why = tpcs.error().message;
-    if (why.starts_with("--")) why.remove_prefix(2);  // the key has the option's name
-    return invalid_input("{}: {}", tenant.choice_place, why);
+  auto tpcs = partition::choose_tpcs(topology, tenant.choice, taken);
+  if (tpcs) return tpcs;
+  std::string_view why = tpcs.error().message;
+  if (by_number(tenant)) {
+    return invalid_input("{}: tenant '{}': {}", tenant.choice_place, tenant.name, why);
   }
-  std::uint32_t sms = tenant.choice.sms;
-  if (sms == 0) {
-    const double share = tenant.choice.sms_percent * topology.sm_count() / 100.0;
-    sms = static_cast<std::uint32_t>(std::ceil(share - 1e-9));
-  }
-  return take_free(topology, taken, sms, tenant);
+  if (why.starts_with("--")) why.remove_prefix(2);  // the key has the option's name
+  return invalid_input("{}: {}", tenant.choice_place, why);
 }
 
 const Terms* kept_of(const std::vector<Terms>& kept, const TenantConfig& tenant) {

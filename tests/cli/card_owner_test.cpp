@@ -223,9 +223,11 @@ TEST_F(CardOwner, is_named_by_each_verb_that_measures_on_the_whole_card) {
 
 TEST_F(CardOwner, lets_programs_share_t_p_cs_where_both_say_so) {
   auto first = waiting({"--sms", "50%"});
-  const auto refused = run_demarc(exec({"--sms", "50%"}, {"context"}));
+  const auto other = run_demarc(exec({"--sms", "50%"}, {"context"}));
+  EXPECT_EQ(other.exit_code, 0) << other.err << "the other half is free";
+  const auto refused = run_demarc(exec({"--sms", "51%"}, {"context"}));
   EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.err, HasSubstr("belong to another demarc exec (process"));
+  EXPECT_THAT(refused.err, testing::ContainsRegex("are free: the TPCs .* belong to process "));
   let_go();
   EXPECT_EQ(first.wait(-1)->exit_code, 0);
   auto sharing = waiting({"--sms", "50%", "--allow-overlap"});

@@ -345,6 +345,33 @@ TEST_F(ProgramClaims, tpcs_beyond_the_6_4_th_are_refused_and_claimed_like_others
   EXPECT_EQ(seen(PartOwner::program), part_of({65, 127}));
 }
 
+TEST_F(ProgramClaims, t_p_cs_are_chosen_beside_those_that_others_have) {
+  const auto server = held(PartOwner::tenants, part_of({1}), ClaimRole::server);
+  const auto other = held(PartOwner::program, part_of({2}), ClaimRole::program);
+  const auto sharing = held(PartOwner::sharing, part_of({3}), ClaimRole::program);
+  for (const bool overlap : {false, true}) {
+    TpcSet shown;
+    auto claim = ProgramClaim::open(overlap).value();
+    const auto taken = claim.take_tpcs(program.card, [&](const TpcSet& others) {
+      shown = others;
+      return TpcSet{4};
+    });
+    EXPECT_EQ(shown, (overlap ? TpcSet{1, 2} : TpcSet{1, 2, 3}));
+    EXPECT_EQ(taken, (TpcSet{4}));
+    const auto too_few = claim.take_tpcs(program.card, [](const TpcSet&) -> Result<TpcSet> {
+      return missing_capability("9 SMs were asked for, but 1 of 16 are free");
+    });
+    EXPECT_THAT(too_few.error().message,
+                testing::StartsWith("9 SMs were asked for, but 1 of 16 are free: the TPCs " +
+                                    to_string(shown) + " of " + program.card +
+                                    " belong to demarc serve, "));
+    const auto wrong = claim.take_tpcs(program.card, [](const TpcSet&) -> Result<TpcSet> {
+      return invalid_input("0 SMs were asked for; this GPU has 16");
+    });
+    EXPECT_EQ(wrong.error().message, "0 SMs were asked for; this GPU has 16");
+  }
+}
+
 TEST_F(ProgramClaims, a_free_domain_is_the_first_one_that_no_owner_has) {
   const auto free_of = [this](std::uint32_t count) {
     auto claim = ProgramClaim::open(false).value();

@@ -210,6 +210,12 @@ TEST(Take, sms_are_taken_from_the_first_gpc_on_and_none_or_too_many_are_refused)
   EXPECT_EQ(*take_sms(topology, 3), (gpu::TpcSet{0, 3}));
   EXPECT_EQ(*take_sms(topology, 7), (gpu::TpcSet{0, 3, 6, 1}));
   EXPECT_EQ(take_sms(topology, 14)->size(), 7U);
+  EXPECT_EQ(take_sms(topology, 3, {0}), (gpu::TpcSet{3, 6}));
+  EXPECT_EQ(take_share(topology, 100.0 * 3 / 14, {0}), (gpu::TpcSet{3, 6}));
+  EXPECT_EQ(take_sms(topology, 12, {0})->size(), 6U);
+  EXPECT_EQ(take_sms(topology, 13, {0}).error().message,
+            "13 SMs were asked for, but 12 of 14 are free");
+  EXPECT_EQ(take_sms(topology, 13, {0}).error().kind, ErrorKind::missing_capability);
   EXPECT_EQ(take_sms(topology, 0).error().message, "0 SMs were asked for; this GPU has 14");
   EXPECT_EQ(take_sms(topology, 15).error().message, "15 SMs were asked for; this GPU has 14");
 }

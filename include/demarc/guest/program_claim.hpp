@@ -24,8 +24,14 @@ class ProgramClaim {
   // For a process that gives a running program other TPCs, beside those that it has.
   [[nodiscard]] static Result<ProgramClaim> like(const ControlBlock& block);
 
-  // missing_capability names who has some of them: a tenant of `demarc serve`, or another program.
-  [[nodiscard]] Result<void> take_tpcs(const std::string& card, const gpu::TpcSet& tpcs);
+  // Chooses TPCs where others have those that it is given.
+  using Choose = std::function<Result<gpu::TpcSet>(const gpu::TpcSet& taken)>;
+  // What was chosen. missing_capability names who has some of them, or those of which too few are
+  // left: a tenant of `demarc serve`, or another program.
+  [[nodiscard]] Result<gpu::TpcSet> take_tpcs(const std::string& card, const Choose& choose);
+  [[nodiscard]] Result<gpu::TpcSet> take_tpcs(const std::string& card, const gpu::TpcSet& tpcs) {
+    return take_tpcs(card, [&](const gpu::TpcSet&) { return tpcs; });
+  }
   // A child process has taken them.
   void took_tpcs(const gpu::TpcSet& tpcs) { part_.tpcs = tpcs.words(); }
   // A memory synchronisation domain from 1 to `count` - 1. missing_capability if others have them

@@ -50,11 +50,14 @@ enum class SplitStrategy {
                                                    std::uint32_t parts, SplitStrategy strategy,
                                                    std::uint32_t colors = 0);
 
-// The smallest set with at least `sms` SMs, packed from the front; for --sms N. 0, and more SMs
-// than the GPU has, are errors.
-[[nodiscard]] Result<gpu::TpcSet> take_sms(const gpu::Topology& topology, std::uint32_t sms);
-// The same with at least `percent` of the SMs (0 < percent <= 100); for --sms P%.
-[[nodiscard]] Result<gpu::TpcSet> take_share(const gpu::Topology& topology, double percent);
+// The smallest set with at least `sms` SMs, packed from the front, that has none of the TPCs
+// `taken`; for --sms N. invalid_input for 0, and for more SMs than the GPU has; missing_capability
+// where fewer are left.
+[[nodiscard]] Result<gpu::TpcSet> take_sms(const gpu::Topology& topology, std::uint32_t sms,
+                                           const gpu::TpcSet& taken = {});
+// The same with at least `percent` of the GPU's SMs (0 < percent <= 100); for --sms P%.
+[[nodiscard]] Result<gpu::TpcSet> take_share(const gpu::Topology& topology, double percent,
+                                             const gpu::TpcSet& taken = {});
 
 // The largest number of blocks that a thread-block cluster can have if each SM holds
 // `blocks_per_sm` of them (at least 1). A cluster runs inside one GPC.

@@ -32,7 +32,10 @@ struct TpcChoice {
 // no card could have. Nothing given is fine.
 [[nodiscard]] Result<void> check_choice(const TpcChoice& choice);
 
+// Numbers of SMs are found beside the TPCs `taken`, which others have; missing_capability where
+// fewer are left.
 [[nodiscard]] Result<gpu::TpcSet> choose_tpcs(const gpu::Topology& topology,
-                                              const TpcChoice& choice);
+                                              const TpcChoice& choice,
+                                              const gpu::TpcSet& taken = {});
 
 }  // namespace demarc::partition

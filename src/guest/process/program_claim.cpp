@@ -95,26 +95,37 @@ Result<ProgramClaim> ProgramClaim::like(const ControlBlock& block) {
   return claim;
 }
 
-Result<void> ProgramClaim::take_tpcs(const std::string& card, const TpcSet& tpcs) {
+Result<TpcSet> ProgramClaim::take_tpcs(const std::string& card, const Choose& choose) {
   DEMARC_TRY(const auto turn, claim_.turn());
   DEMARC_TRY(const ClaimedCard claimed, claim_.others(card));
-  if (const TpcSet both = tpcs & tpcs_in(claimed.of(PartOwner::tenants)); !both.empty()) {
+  const TpcSet tenants = tpcs_in(claimed.of(PartOwner::tenants));
+  TpcSet programs = tpcs_in(claimed.of(PartOwner::program));
+  if (owner_ == PartOwner::program) programs = programs | tpcs_in(claimed.of(PartOwner::sharing));
+  programs = programs - already_;
+  const auto tpcs = choose(tenants | programs);
+  if (!tpcs && tpcs.error().kind == ErrorKind::missing_capability) {
+    return missing_capability("{}: the TPCs {} of {} belong to {}", tpcs.error().message,
+                              to_string(tenants | programs), card,
+                              tenants.empty() ? claim_.names(card, ClaimRole::program)
+                                              : "demarc serve, " + server_of(card));
+  }
+  if (!tpcs) return tpcs;
+  if (const TpcSet both = *tpcs & tenants; !both.empty()) {
     return missing_capability(
         "the TPCs {} of {} belong to tenants of demarc serve ({}): choose others, or run the "
         "program as a tenant (--tenant)",
         to_string(both), card, server_of(card));
   }
-  TpcSet taken = tpcs_in(claimed.of(PartOwner::program));
-  if (owner_ == PartOwner::program) taken = taken | tpcs_in(claimed.of(PartOwner::sharing));
-  if (const TpcSet both = (tpcs - already_) & taken; !both.empty()) {
+  if (const TpcSet both = *tpcs & programs; !both.empty()) {
     return missing_capability(
         "the TPCs {} of {} belong to another demarc exec ({}): choose others, or give "
         "--allow-overlap to both",
         to_string(both), card, claim_.names(card, ClaimRole::program));
   }
-  part_.tpcs = tpcs.words();
+  part_.tpcs = tpcs->words();
   DEMARC_CHECK(claim_.hold(card, owner_, part_));
-  return claim_.keep(card, ClaimRole::program);
+  DEMARC_CHECK(claim_.keep(card, ClaimRole::program));
+  return tpcs;
 }
 
 Result<std::uint32_t> ProgramClaim::take_free_domain(const std::string& card, std::uint32_t count) {
