@@ -21,7 +21,7 @@ test-packages:
 build: configure
 	cmake --build --preset release --target demarc_installed
 
-# The program alone, build/release/demarc.
+# The program, build/release/demarc, with the libraries that it loads into others.
 program: configure
 	cmake --build --preset release --target demarc_program
 
@@ -32,9 +32,13 @@ configure: packages
 package: build
 	cd build/release && cpack -G "DEB;TGZ" >/dev/null && ls demarc-*.deb demarc-*.tar.gz
 
-# The main job on bundled real kernels; writes build/demo/index.html. It needs the program alone.
+# The main job on bundled real kernels; writes build/demo/index.html. It needs the program alone. A build from nothing takes
+# seven minutes of one processor at most (docs/measurements/tests.md).
+demo_minutes := $(shell expr \( 6 + $(jobs) \) / $(jobs))
 demo:
-	@start=$$SECONDS; $(MAKE) --no-print-directory program; \
+	@start=$$SECONDS; \
+	echo "make demo: builds Demarc and analyses bundled kernels; takes up to $(demo_minutes) min ($(jobs) processors), and 6 GB of memory"; \
+	$(MAKE) --no-print-directory program; \
 	mkdir -p build/demo; \
 	build/release/demarc demo --html build/demo/index.html; \
 	echo "make demo: done in $$((SECONDS - start)) s"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what building and testing needs (Debian 12, Ubuntu 24.04), or prints the command to run.
+# Installs what building and testing needs (Debian 12, Ubuntu 24.04), or prints the command to run. It lists the packages
+# first, and asks if it is started by a person: both its input and its output are a terminal.
 # usage: install-packages.sh build|bench|test   each with those before it
 set -euo pipefail
 what=${1:-build}
@@ -28,7 +29,11 @@ done
 
 if [ "$(id -u)" = 0 ]; then as_root=(); else as_root=(sudo -n); fi
 if [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null; then
-  echo "installing: ${missing[*]}"
+  echo "These packages are missing, and apt-get installs them: ${missing[*]}"
+  if [ -t 0 ] && [ -t 1 ]; then
+    read -r -p "Install them? [Y/n] " answer || answer=n
+    [[ ${answer:-y} =~ ^[Yy] ]] || { echo "install-packages.sh: nothing was installed, because the answer was '$answer'" >&2; exit 2; }
+  fi
   "${as_root[@]}" apt-get update -qq
   DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}"
 else

@@ -331,8 +331,9 @@ Result<std::string> find_preload(const std::string& wanted) {
   }
   const std::string found = find_own_library(preload_name);
   if (!found.empty()) return found;
-  return missing_capability("{} was not found beside {}; build it, or give its path by --preload",
-                            preload_name, program_folder().string());
+  return missing_capability(
+      "{} was not found beside {}, where builds and packages put it; give its path by --preload",
+      preload_name, program_folder().string());
 }
 
 Result<std::string> find_compilers(const std::string& preload) {

@@ -23,8 +23,9 @@ Result<std::string> find_capture_library(const std::string& wanted) {
   }
   const std::string found = find_own_library(capture_library);
   if (!found.empty()) return found;
-  return missing_capability("{} was not found beside {}; build it, or give its path by --library",
-                            capture_library, program_folder().string());
+  return missing_capability(
+      "{} was not found beside {}, where builds and packages put it; give its path by --library",
+      capture_library, program_folder().string());
 }
 
 // One tool at a time is loaded by the driver.

@@ -352,7 +352,8 @@ TEST_F(Capture, without_its_library_it_says_where_it_looked) {
   EXPECT_EQ(missing.exit_code, 2);
   EXPECT_THAT(missing.err, HasSubstr("libdemarc_capture.so was not found beside " +
                                      alone.parent_path().string() +
-                                     "; build it, or give its path by --library"));
+                                     ", where builds and packages put it; give its path by "
+                                     "--library"));
 }
 
 TEST_F(Capture, an_order_that_demarc_did_not_give_is_named_and_the_program_goes_on) {
