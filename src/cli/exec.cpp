@@ -207,8 +207,10 @@ const RegisterVerb registered_exec({
                                            "tenant of demarc serve: the program gets the TPCs, the "
                                            "colours and the memory of the tenant");
       tenant->envname(cuda::tenant_variable);
-      app.add_option("--socket", options->plan.socket,
-                     "socket of the server (default: DEMARC_SOCKET, else that of demarc serve)")
+      app.add_option(
+             "--socket", options->plan.socket,
+             "socket of the server (default: DEMARC_SOCKET, else the user's, the unit's or root's: "
+             "docs/serve.md)")
           ->needs(tenant);
       tenant->excludes(device)->excludes(domain);
       app.add_flag(

@@ -5,6 +5,7 @@
 
 #include "demarc/base/numbers.hpp"
 #include "demarc/device/tpc_set.hpp"
+#include "demarc/lease/sockets.hpp"
 #include "demarc/serve/containers.hpp"
 #include "demarc/serve/status.hpp"
 #include "verb.hpp"
@@ -13,8 +14,7 @@ namespace demarc::cli {
 namespace {
 
 struct LeaseOptions {
-  std::string socket = lease::default_socket();
-  std::string tenant, bytes, tpcs, page, program, preload, output, json;
+  std::string socket, tenant, bytes, tpcs, page, program, preload, output, json;
   std::uint64_t byte_count = 0;
 };
 
@@ -28,8 +28,13 @@ Result<void> read_values(LeaseOptions& options) {
   return {};
 }
 
+Result<lease::LeaseClient> connect(const LeaseOptions& options) {
+  DEMARC_TRY(const std::string socket, lease::find_socket(options.socket));
+  return lease::LeaseClient::connect(socket);
+}
+
 Result<void> list_leases(const LeaseOptions& options) {
-  DEMARC_TRY(const auto client, lease::LeaseClient::connect(options.socket));
+  DEMARC_TRY(const auto client, connect(options));
   DEMARC_TRY(const auto status, client.list());
   if (!options.page.empty()) return emit(options.page, serve::status_to_html(status));
   return emit_result(
@@ -38,16 +43,16 @@ Result<void> list_leases(const LeaseOptions& options) {
 }
 
 Result<void> check_tenant(const LeaseOptions& options) {
-  DEMARC_TRY(const auto client, lease::LeaseClient::connect(options.socket));
+  DEMARC_TRY(const auto client, connect(options));
   DEMARC_TRY(const auto status, client.list());
   return serve::check_free(status, options.tenant);
 }
 
 Result<void> write_cdi(const LeaseOptions& options) {
-  DEMARC_TRY(const auto client, lease::LeaseClient::connect(options.socket));
+  DEMARC_TRY(const std::string socket, lease::find_socket(options.socket));
+  DEMARC_TRY(const auto client, lease::LeaseClient::connect(socket));
   DEMARC_TRY(const auto status, client.list());
-  DEMARC_TRY(const auto places,
-             serve::find_places({options.socket, options.program, options.preload}));
+  DEMARC_TRY(const auto places, serve::find_places({socket, options.program, options.preload}));
   DEMARC_TRY(const std::string text, serve::status_to_cdi(status, places));
   return emit(options.output, text);
 }
@@ -69,7 +74,7 @@ Result<void> move_tenant(const lease::LeaseClient& client, const LeaseOptions& o
 Result<void> change_lease(LeaseOptions& options,
                           const std::function<Result<void>(const lease::LeaseClient&)>& change) {
   DEMARC_CHECK(read_values(options));
-  DEMARC_TRY(const auto client, lease::LeaseClient::connect(options.socket));
+  DEMARC_TRY(const auto client, connect(options));
   DEMARC_CHECK(change(client));
   return list_leases(options);
 }
@@ -97,7 +102,10 @@ const RegisterVerb registered_lease({
       auto options = std::make_shared<LeaseOptions>();
       auto chosen = std::make_shared<std::function<Result<void>()>>();
       app.require_subcommand(1);
-      app.add_option("--socket", options->socket, "path of the server's socket");
+      app.add_option(
+          "--socket", options->socket,
+          "socket of the server (default: DEMARC_SOCKET, else the user's, the unit's or root's: "
+          "docs/serve.md)");
       add_json(app, options->json, "the tenants", {"demarc.lease/1"});
       app.fallthrough();
       CLI::App* list =

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "demarc/color/page_pieces.hpp"
+#include "demarc/lease/sockets.hpp"
 
 namespace demarc::cuda {
 namespace {
@@ -20,9 +21,9 @@ Result<void> check_windows(const lease::Lease& lease) {
 }  // namespace
 
 Result<TenantLease> TenantLease::open(const ConfinePlan& plan, const Control& control) {
+  DEMARC_TRY(const std::string found, lease::find_socket(plan.socket));
   // The program's processes may be in other folders.
-  const std::string socket =
-      std::filesystem::absolute(plan.socket.empty() ? lease::default_socket() : plan.socket);
+  const std::string socket = std::filesystem::absolute(found);
   ControlBlock& block = control.block();
   if (socket.size() >= sizeof block.lease_socket) {
     return invalid_input("{}: the path of a socket has at most {} characters", socket,

@@ -5,18 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <cstring>
 
 namespace demarc::lease {
 namespace {
 
 constexpr double long_turns = 6;  // of what takes the server longer
-
-std::string words_of(const char* variable) {
-  const char* words = std::getenv(variable);
-  return words == nullptr ? "" : words;
-}
 
 tl::unexpected<Error> no_answer(const std::string& why) {
   return check_failed("the answer of demarc serve cannot be understood: {}", why);
@@ -50,16 +44,6 @@ Result<std::vector<std::byte>> read_table(const OwnedFile& file) {
 }
 
 }  // namespace
-
-std::string runtime_folder() {
-  const std::string folder = words_of("XDG_RUNTIME_DIR");
-  return folder.empty() ? "/run" : folder;
-}
-
-std::string default_socket() {
-  const std::string path = words_of(socket_variable);
-  return path.empty() ? runtime_folder() + "/demarc.sock" : path;
-}
 
 Result<LeaseClient> LeaseClient::connect(const std::string& socket, double patience_seconds) {
   DEMARC_TRY(PacketSocket connected, PacketSocket::connect(socket));

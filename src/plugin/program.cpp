@@ -9,6 +9,7 @@
 
 #include "demarc/base/standard_error.hpp"
 #include "demarc/base/version.hpp"
+#include "demarc/lease/sockets.hpp"
 #include "plugin.hpp"
 
 namespace demarc::plugin {
@@ -37,7 +38,9 @@ Result<void> run(const Options& options) {
 }
 
 Result<void> start(Options options) {
-  DEMARC_TRY(options.plugin.places, serve::find_places(options.plugin.places));
+  auto& places = options.plugin.places;
+  DEMARC_TRY(places.socket, lease::find_socket(places.socket));
+  DEMARC_TRY(places, serve::find_places(places));
   options.plugin.tell = [](const std::string& line) {
     say_to_standard_error(fmt::format("demarc-device-plugin: {}\n", line));
   };
@@ -49,9 +52,8 @@ int run_words(int argc, char** argv) {
                "demarc-device-plugin"};
   app.set_version_flag("--version", std::string("demarc-device-plugin ") + version());
   Options options;
-  options.plugin.places.socket = lease::default_socket();
   app.add_option("--socket", options.plugin.places.socket,
-                 "of the server (default: DEMARC_SOCKET, else as demarc serve)");
+                 "of the server (default: DEMARC_SOCKET, else as clients of demarc serve find it)");
   app.add_option("--kubelet", options.plugin.folder, "folder of the kubelet's sockets")
       ->capture_default_str();
   app.add_option("--program", options.plugin.places.program,

@@ -8,6 +8,7 @@
 
 #include "demarc/base/json.hpp"
 #include "demarc/exec/confine.hpp"
+#include "demarc/lease/sockets.hpp"
 #include "demarc/serve/config.hpp"
 #include "demarc/serve/tenant_sockets.hpp"
 

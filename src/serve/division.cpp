@@ -20,7 +20,7 @@
 #include "demarc/base/numbers.hpp"
 #include "demarc/base/owned_file.hpp"
 #include "demarc/base/text.hpp"
-#include "demarc/lease/client.hpp"
+#include "demarc/lease/sockets.hpp"
 #include "demarc/serve/config.hpp"
 
 namespace demarc::serve {

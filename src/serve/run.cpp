@@ -11,7 +11,7 @@
 #include <filesystem>
 
 #include "demarc/card/mps_clients.hpp"
-#include "demarc/lease/client.hpp"
+#include "demarc/lease/sockets.hpp"
 #include "demarc/serve/status.hpp"
 #include "log.hpp"
 #include "mps.hpp"

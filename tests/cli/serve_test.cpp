@@ -32,6 +32,44 @@ TEST_F(ServeProgram, owns_a_card_until_it_is_told_to_end) {
   EXPECT_EQ(run_demarc({"lease", "list"}).exit_code, 2);
 }
 
+// What the unit of systemd starts, with the file and the socket of this test in place of those in
+// /etc and /run.
+TEST_F(ServeProgram, starts_as_the_unit_does_with_the_configuration_that_is_installed) {
+  const auto packaging = test::source_dir() / "packaging";
+  const auto unit = read_file(packaging / "demarc.service.in").value();
+  EXPECT_THAT(unit, HasSubstr("\nExecStart=@program@ serve --config /etc/demarc/demarc.toml "
+                              "--socket /run/demarc/demarc.sock\n"));
+  const auto shipped = read_file(packaging / "demarc.toml").value();
+  auto server = serving(config("description = \"h100-sxm\"\nmemory = \"64 MiB\"\n" + shipped));
+  const auto list = run_demarc({"lease", "list"});
+  EXPECT_EQ(list.exit_code, 0) << list.err << server.kept();
+  EXPECT_THAT(list.out, HasSubstr("a       0,2-3,5-6,8-9  0        1"));
+  EXPECT_THAT(list.out, HasSubstr("b       1,4,7,10-11    1        2"));
+  server.signal(SIGTERM);
+  EXPECT_EQ(server.wait(-1)->exit_code, 0) << server.kept();
+}
+
+TEST_F(ServeProgram, is_found_by_its_clients_where_a_user_starts_it) {
+  ::unsetenv("DEMARC_SOCKET");
+  ::setenv("XDG_RUNTIME_DIR", folder.c_str(), 1);
+  auto server = serving(two_tenants());
+  for (const auto& words :
+       {std::vector<std::string>{"list"}, std::vector<std::string>{"check", "a"},
+        std::vector<std::string>{"grow", "a", "--bytes", "4MiB"},
+        std::vector<std::string>{"cdi"}}) {
+    std::vector<std::string> all{"lease"};
+    all.insert(all.end(), words.begin(), words.end());
+    const auto outcome = run_demarc(all);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  }
+  EXPECT_THAT(run_demarc({"exec", "--tenant", "a", "--", "true"}).err,
+              HasSubstr("'a' has its TPCs alone while it has its turn"));
+  EXPECT_TRUE(std::filesystem::is_socket(folder / "demarc.sock"));
+  ::unsetenv("XDG_RUNTIME_DIR");
+  server.signal(SIGTERM);
+  EXPECT_EQ(server.wait(-1)->exit_code, 0) << server.kept();
+}
+
 TEST_F(ServeProgram, is_refused_with_the_place_of_what_is_wrong) {
   const auto refused = [&](const std::string& text) {
     const auto outcome = run_demarc({"serve", "--config", config(text)});

@@ -369,19 +369,5 @@ TEST_F(Client, neither_writes_nor_closes_a_file_that_took_the_number_of_its_conn
   for (const int end : ends) ::close(end);
 }
 
-TEST(DefaultSocket, is_what_the_environment_says_then_the_users_then_the_machines) {
-  ::setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
-  ::setenv(socket_variable, "/a/b", 1);
-  ASSERT_EQ(default_socket(), "/a/b");
-  ::setenv(socket_variable, "", 1);
-  ASSERT_EQ(default_socket(), "/run/user/7/demarc.sock");
-  ::unsetenv(socket_variable);
-  ASSERT_EQ(default_socket(), "/run/user/7/demarc.sock");
-  ::setenv("XDG_RUNTIME_DIR", "", 1);
-  ASSERT_EQ(runtime_folder(), "/run");
-  ::unsetenv("XDG_RUNTIME_DIR");
-  EXPECT_EQ(default_socket(), "/run/demarc.sock");
-}
-
 }  // namespace
 }  // namespace demarc::lease

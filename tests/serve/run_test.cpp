@@ -8,6 +8,7 @@
 
 #include "confine_fixture.hpp"
 #include "demarc/base/files.hpp"
+#include "demarc/lease/sockets.hpp"
 #include "fork_at_rest.hpp"
 #include "server_fixture.hpp"
 #include "signals.hpp"

@@ -17,14 +17,8 @@
 
 namespace demarc::lease {
 
-// Environment of the processes of a program that has a lease: the server's socket and the token.
-inline constexpr const char* socket_variable = "DEMARC_SOCKET";
+// Environment of the processes of a program that has a lease: its token.
 inline constexpr const char* token_variable = "DEMARC_LEASE";
-
-// $XDG_RUNTIME_DIR, or /run if that is not set.
-[[nodiscard]] std::string runtime_folder();
-// $DEMARC_SOCKET; else demarc.sock in runtime_folder().
-[[nodiscard]] std::string default_socket();
 
 // What attach() gives beside the connection.
 struct Attachment {
