@@ -6,7 +6,7 @@ jobs := $(shell nproc)
 # On a terminal ninja keeps its progress on one line: the share of the whole build that is done, and the time since it began.
 export NINJA_STATUS := [build %p, %e s] 
 
-.PHONY: build program configure package demo test bench gpu-test mutate covered docs format packages bench-packages test-packages clean
+.PHONY: build program configure package wheel demo test bench gpu-test mutate covered docs format packages bench-packages test-packages clean
 .PHONY: test-optimised test-sanitized test-format test-release test-whole test-presets test-asan test-tsan test-tidy test-fuzz
 
 packages:
@@ -31,6 +31,12 @@ configure: packages
 # A Debian package and a tarball, in build/release.
 package: build
 	cd build/release && cpack -G "DEB;TGZ" >/dev/null && ls demarc-*.deb demarc-*.tar.gz
+
+# A wheel of the Python package, in build/wheel. Python's standard library makes it, and no network is needed.
+wheel:
+	@python3 -c "import base64, hashlib, zipfile" 2>/dev/null || \
+	  { echo "make wheel: there is no python3 with its standard library: install the package python3" >&2; exit 1; }
+	@python3 python/wheel_of_demarc.py build/wheel
 
 # The main job on bundled real kernels; writes build/demo/index.html. It needs the program alone. A build from nothing takes
 # seven minutes of one processor at most (docs/measurements/tests.md).

@@ -16,13 +16,11 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/demarc-config-version.cm
 install(FILES "${PROJECT_BINARY_DIR}/demarc-config.cmake" "${PROJECT_BINARY_DIR}/demarc-config-version.cmake"
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/demarc COMPONENT cxx)
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION ${CMAKE_INSTALL_DOCDIR})
-# The Python package, beside the library that it calls: PYTHONPATH=<prefix>/<libraries>/demarc/python. The target
-# demarc_wheel makes a wheel of it, which other Pythons install.
+# The Python package, beside the library that it calls: PYTHONPATH=<prefix>/<libraries>/demarc/python. `make wheel` makes a
+# wheel of it, which other Pythons install.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/python/demarc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/demarc/python
         FILES_MATCHING PATTERN "*.py" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
 install(FILES "${PROJECT_SOURCE_DIR}/python/demarc.pth" DESTINATION ${CMAKE_INSTALL_LIBDIR}/demarc/python)
-add_custom_target(demarc_wheel COMMAND python3 "${PROJECT_SOURCE_DIR}/python/wheel_of_demarc.py" "${PROJECT_BINARY_DIR}/wheel"
-                  VERBATIM)
 
 # Completion and manual pages, which the program prints itself.
 set(shown "${PROJECT_BINARY_DIR}/shown")

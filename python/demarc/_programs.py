@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from ._errors import Error
 from ._lease import _members
 from ._library import find_program
+from ._numpy import need_numpy
 
 if TYPE_CHECKING:
     import numpy
@@ -146,8 +147,7 @@ class _Launch:
     """The options of a launch, whose arrays are files in a folder."""
 
     def __init__(self, folder: str) -> None:
-        import numpy
-        self.numpy = numpy
+        self.numpy = need_numpy()
         self.folder = Path(folder)
         self.options: list[str] = []
         self.arrays: list[tuple[str, numpy.ndarray]] = []  # by the names of their buffers
@@ -258,7 +258,7 @@ def locality(ptx: str | Path | None = None, kernel: str = "", arguments: Sequenc
 
 def schedule(config: str | Path, policy: str = "all", *, model: str = "simtbs") -> tuple[Policy, ...]:
     """Simulates the dispatch of a SimTBS configuration under one policy, or under all."""
-    import numpy
+    numpy = need_numpy()
     given = _asked(["schedule", str(config), "--policy", policy, "--model", model, "--verbose"], SCHEDULE_SCHEMA)
 
     def column(entry: dict[str, Any], name: str) -> numpy.ndarray:

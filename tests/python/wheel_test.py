@@ -2,6 +2,8 @@
 import base64
 import hashlib
 import importlib.util
+import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -9,7 +11,7 @@ import unittest
 import zipfile
 from pathlib import Path
 
-from support import PACKAGE, environment, python
+from support import PACKAGE, ROOT, environment, python
 
 specification = importlib.util.spec_from_file_location("wheel_of_demarc", PACKAGE / "wheel_of_demarc.py")
 backend = importlib.util.module_from_spec(specification)
@@ -79,6 +81,32 @@ class Wheel(unittest.TestCase):
         said = subprocess.run([*script, self.folder / "x"], capture_output=True, text=True, check=True).stdout
         self.assertTrue(Path(said.strip()).is_file(), said)
         self.assertIn("usage: ", subprocess.run(script, capture_output=True, text=True).stderr)
+
+    def make(self, **environment):
+        """`make wheel` in a copy of what it needs."""
+        shutil.copytree(PACKAGE, self.folder / "python", dirs_exist_ok=True)
+        shutil.copy(ROOT / "Makefile", self.folder)
+        return subprocess.run([shutil.which("make"), "wheel"], cwd=self.folder, env={"PATH": os.environ["PATH"], **environment},
+                              capture_output=True, text=True, check=False)
+
+    def test_make_builds_it(self):
+        made = self.make()
+        self.assertEqual(made.returncode, 0, made.stderr)
+        wheel = self.folder / made.stdout.strip()
+        self.assertEqual(wheel, self.folder / "build/wheel/demarc-0.1.0-py3-none-any.whl")
+        self.assertEqual(wheel.read_bytes(), self.built().read_bytes())
+
+    def test_make_names_the_package_where_python_or_its_library_is_missing(self):
+        programs = self.folder / "programs"
+        programs.mkdir()
+        for text in (None, "#!/bin/sh\nexit 1\n"):
+            if text:
+                (programs / "python3").write_text(text)
+                (programs / "python3").chmod(0o755)
+            made = self.make(PATH=str(programs))
+            self.assertIn("make wheel: there is no python3 with its standard library: install the package python3\n", made.stderr)
+            self.assertIn("Error 1", made.stderr)
+            self.assertFalse((self.folder / "build").exists())
 
 
 if __name__ == "__main__":
