@@ -7,7 +7,7 @@ what=${1:-build}
 [[ $what =~ ^(build|bench|test)$ ]] || { echo "install-packages.sh: '$what' is none of build, bench, test" >&2; exit 1; }
 
 build_packages=(g++ cmake ninja-build ccache git ca-certificates dpkg-dev file
-  libfmt-dev nlohmann-json3-dev libexpected-dev libcli11-dev libm4ri-dev libeigen3-dev libxxhash-dev libzstd-dev liblz4-dev libsqlite3-dev libnlopt-cxx-dev libboost-dev
+  libfmt-dev nlohmann-json3-dev libexpected-dev libcli11-dev libeigen3-dev libxxhash-dev libzstd-dev liblz4-dev libsqlite3-dev libnlopt-cxx-dev libboost-dev
   libtomlplusplus-dev prometheus-cpp-dev libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler)
 bench_packages=(libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev)
 test_packages=(clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev lld-14 python3 python3-numpy pkg-config libopenmpi-dev openmpi-bin zsh fish groff-base)

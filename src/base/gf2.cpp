@@ -1,61 +1,79 @@
-// Solves linear systems over GF(2) by M4RI: bases, ranks, null spaces.
+// Solves linear systems over GF(2) by Gauss-Jordan elimination: bases, ranks, null spaces.
 #include "demarc/base/gf2.hpp"
 
-#include <m4ri/m4ri.h>
-
-#include <memory>
-#include <mutex>
+#include <array>
 
 namespace demarc {
 namespace {
 
-// M4RI keeps freed matrices and blocks in tables of its own, which Debian builds without locks: one
-// thread at a time may make, use or free a matrix.
-std::mutex& m4ri_mutex() {
-  static std::mutex mutex;
-  return mutex;
-}
-
-struct FreeMatrix {
-  void operator()(mzd_t* matrix) const { mzd_free(matrix); }
-};
-using Matrix = std::unique_ptr<mzd_t, FreeMatrix>;
-
-constexpr int word_bits = 64;
-
-// Column c of the matrix holds bit 63 - c, so that echelon form leads with the highest bit.
-int column_of_bit(int bit) {
-  return word_bits - 1 - bit;
-}
-
-Matrix to_matrix(std::span<const std::uint64_t> rows, int extra_columns = 0) {
-  Matrix matrix(mzd_init(static_cast<rci_t>(rows.size()), word_bits + extra_columns));
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    for (std::uint64_t rest = rows[r]; rest != 0; rest &= rest - 1) {
-      mzd_write_bit(matrix.get(), static_cast<rci_t>(r), column_of_bit(std::countr_zero(rest)), 1);
+// The reduced row echelon form of the rows that were added: each row leads with its highest bit,
+// and no other row has that bit. A row is an equation, parity(word & x) = right.
+class Echelon {
+ public:
+  void add(std::uint64_t word, bool right = false) {
+    Row row{word, right};
+    for (std::uint64_t rest = word & leading_; rest != 0; rest &= rest - 1) {
+      row.add(rows_[index_of(rest)]);
     }
+    if (row.word == 0) {
+      contradicts_ = contradicts_ || row.right;
+      return;
+    }
+    const std::uint64_t lead = std::bit_floor(row.word);
+    for (std::uint64_t rest = leading_; rest != 0; rest &= rest - 1) {
+      Row& other = rows_[index_of(rest)];
+      if ((other.word & lead) != 0) other.add(row);
+    }
+    leading_ |= lead;
+    rows_[index_of(lead)] = row;
   }
-  return matrix;
-}
 
-std::uint64_t row_word(const mzd_t* matrix, rci_t row) {
-  std::uint64_t word = 0;
-  for (int bit = 0; bit < word_bits; ++bit) {
-    if (mzd_read_bit(matrix, row, column_of_bit(bit)) != 0) word |= std::uint64_t{1} << bit;
+  // Highest leading bit first.
+  [[nodiscard]] std::vector<std::uint64_t> words() const {
+    std::vector<std::uint64_t> words;
+    for (std::uint64_t rest = leading_; rest != 0; rest &= ~std::bit_floor(rest)) {
+      words.push_back(rows_[index_of(std::bit_floor(rest))].word);
+    }
+    return words;
   }
-  return word;
-}
+
+  // The solution whose bits are 0 but for leading ones; none if two equations contradict each
+  // other.
+  [[nodiscard]] std::optional<std::uint64_t> solution() const {
+    if (contradicts_) return std::nullopt;
+    std::uint64_t solution = 0;
+    for (std::uint64_t rest = leading_; rest != 0; rest &= rest - 1) {
+      if (rows_[index_of(rest)].right) solution |= rest & (~rest + 1);
+    }
+    return solution;
+  }
+
+ private:
+  struct Row {
+    std::uint64_t word = 0;
+    bool right = false;
+    void add(const Row& other) {
+      word ^= other.word;
+      right = right != other.right;
+    }
+  };
+
+  // The number of the lowest bit.
+  static std::size_t index_of(std::uint64_t word) {
+    return static_cast<std::size_t>(std::countr_zero(word));
+  }
+
+  std::array<Row, 64> rows_{};  // by their leading bits
+  std::uint64_t leading_ = 0;
+  bool contradicts_ = false;
+};
 
 }  // namespace
 
 std::vector<std::uint64_t> gf2_row_basis(std::span<const std::uint64_t> rows) {
-  std::vector<std::uint64_t> basis;
-  if (rows.empty()) return basis;
-  const std::lock_guard lock(m4ri_mutex());
-  const Matrix matrix = to_matrix(rows);
-  const rci_t rank = mzd_echelonize(matrix.get(), 1);
-  for (rci_t r = 0; r < rank; ++r) basis.push_back(row_word(matrix.get(), r));
-  return basis;
+  Echelon echelon;
+  for (const auto row : rows) echelon.add(row);
+  return echelon.words();
 }
 
 std::size_t gf2_rank(std::span<const std::uint64_t> rows) {
@@ -90,22 +108,9 @@ bool gf2_same_space(std::span<const std::uint64_t> a, std::span<const std::uint6
 
 std::optional<std::uint64_t> gf2_solve(std::span<const std::uint64_t> rows,
                                        std::span<const std::uint8_t> right, std::uint64_t columns) {
-  if (rows.empty()) return 0;
-  std::vector<std::uint64_t> restricted(rows.begin(), rows.end());
-  for (auto& row : restricted) row &= columns;
-  const std::lock_guard lock(m4ri_mutex());
-  const Matrix matrix = to_matrix(restricted, 1);
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    mzd_write_bit(matrix.get(), static_cast<rci_t>(r), word_bits, right[r] & 1);
-  }
-  const rci_t rank = mzd_echelonize(matrix.get(), 1);
-  std::uint64_t solution = 0;
-  for (rci_t r = 0; r < rank; ++r) {
-    const std::uint64_t word = row_word(matrix.get(), r);
-    if (word == 0) return std::nullopt;
-    if (mzd_read_bit(matrix.get(), r, word_bits) != 0) solution |= std::bit_floor(word);
-  }
-  return solution;
+  Echelon echelon;
+  for (std::size_t r = 0; r < rows.size(); ++r) echelon.add(rows[r] & columns, (right[r] & 1) != 0);
+  return echelon.solution();
 }
 
 }  // namespace demarc

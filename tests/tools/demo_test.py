@@ -62,12 +62,12 @@ class Demo(unittest.TestCase):
             self.assertIn(f"takes up to {minutes} min ({processors} processors)", lines[0])
 
     def test_lists_the_packages_that_are_missing_before_it_installs_and_builds(self):
-        shown = self.demo(DEMO_MISSING="libm4ri-dev")
+        shown = self.demo(DEMO_MISSING="libzstd-dev")
         self.assertEqual(shown.returncode, 0, shown.stderr)
         lines = shown.stdout.splitlines()
-        self.assertEqual(lines[1], "These packages are missing, and apt-get installs them: libm4ri-dev")
+        self.assertEqual(lines[1], "These packages are missing, and apt-get installs them: libzstd-dev")
         self.assertEqual(lines[2], "apt-get update -qq")
-        self.assertEqual(lines[3], "apt-get install -y -qq --no-install-recommends libm4ri-dev")
+        self.assertEqual(lines[3], "apt-get install -y -qq --no-install-recommends libzstd-dev")
         self.assertIn("cmake --build --preset release --target demarc_program", lines[4:])
         self.assertIn("demarc demo --html build/demo/index.html", lines[4:])
         self.assertRegex(lines[-1], "^make demo: done in [0-9]+ s$")
@@ -76,15 +76,15 @@ class Demo(unittest.TestCase):
         self.assertNotIn("apt-get", self.demo().stdout)
 
     def test_asks_a_person_before_it_installs(self):
-        code, shown = self.demo_of_a_person(b"\n", DEMO_MISSING="libm4ri-dev")
+        code, shown = self.demo_of_a_person(b"\n", DEMO_MISSING="libzstd-dev")
         self.assertIn("Install them? [Y/n]", shown)
         self.assertIn("apt-get install", shown)
         self.assertEqual(code, 0)
-        self.assertEqual(self.demo_of_a_person(b"yes\n", DEMO_MISSING="libm4ri-dev")[0], 0)
+        self.assertEqual(self.demo_of_a_person(b"yes\n", DEMO_MISSING="libzstd-dev")[0], 0)
 
     def test_installs_and_builds_nothing_where_a_person_says_no(self):
         for answer in (b"n\n", b"\x04"):
-            code, shown = self.demo_of_a_person(answer, DEMO_MISSING="libm4ri-dev")
+            code, shown = self.demo_of_a_person(answer, DEMO_MISSING="libzstd-dev")
             self.assertIn("nothing was installed, because the answer was 'n'", shown)
             self.assertNotIn("apt-get install -y", shown)
             self.assertNotIn("cmake", shown)

@@ -1,6 +1,5 @@
 // Linear algebra over GF(2) on 64-bit words: a hash bit of an address map is the parity of (address
-// & mask). Dense systems are given to M4RI. Vectors are masks whose bit i is coordinate i. Any
-// number of threads may call at the same time.
+// & mask). Vectors are masks whose bit i is coordinate i.
 #pragma once
 
 #include <bit>
