@@ -6,7 +6,7 @@ jobs := $(shell nproc)
 # On a terminal ninja keeps its progress on one line: the share of the whole build that is done, and the time since it began.
 export NINJA_STATUS := [build %p, %e s] 
 
-.PHONY: build program configure package wheel demo test bench gpu-test mutate covered docs format packages bench-packages test-packages clean
+.PHONY: build program configure package tarball wheel demo test bench gpu-test mutate covered docs format packages bench-packages test-packages clean
 .PHONY: test-optimised test-sanitized test-format test-release test-whole test-presets test-asan test-tsan test-tidy test-fuzz
 
 packages:
@@ -28,9 +28,15 @@ program: configure
 configure: packages
 	cmake --preset release -DDEMARC_BUILD_TESTS=OFF -DDEMARC_BUILD_BENCH=OFF >/dev/null
 
-# A Debian package and a tarball, in build/release.
+# Debian packages, in build/release (cmake/DemarcPackage.cmake says which).
 package: build
-	cd build/release && cpack -G "DEB;TGZ" >/dev/null && ls demarc-*.deb demarc-*.tar.gz
+	cd build/release && cpack >/dev/null && ls "$$PWD"/demarc*.deb
+
+# A tarball for other Linux machines, in build/static: it needs their C library and nothing else.
+tarball: packages
+	cmake --preset static >/dev/null
+	cmake --build --preset static --target demarc_installed
+	cd build/static && cpack >/dev/null && ls "$$PWD"/demarc-*.tar.gz
 
 # A wheel of the Python package, in build/wheel. Python's standard library makes it, and no network is needed.
 wheel:

@@ -4,18 +4,15 @@ get_property(rooms GLOBAL PROPERTY DEMARC_ROOM_TARGETS)
 add_dependencies(demarc_installed ${rooms})
 set(third_party ${DEMARC_THIRD_PARTY})
 list(TRANSFORM third_party PREPEND demarc_)
-# What C++ programs alone need is no part of a package (DemarcPackage.cmake): the rooms, built by one compiler.
-install(TARGETS ${rooms} ${third_party} EXPORT demarc-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT cxx)
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/demarc" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT cxx PATTERN "demarc.h" EXCLUDE)
-install(FILES "${PROJECT_SOURCE_DIR}/include/demarc/demarc.h" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/demarc)
-install(EXPORT demarc-targets NAMESPACE demarc:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/demarc COMPONENT cxx)
+install(TARGETS ${rooms} ${third_party} EXPORT demarc-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT dev)
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/demarc" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev)
+install(EXPORT demarc-targets NAMESPACE demarc:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/demarc COMPONENT dev)
 export(EXPORT demarc-targets NAMESPACE demarc:: FILE "${PROJECT_BINARY_DIR}/demarc-targets.cmake")
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/demarc-config.cmake.in"
   "${PROJECT_BINARY_DIR}/demarc-config.cmake" INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/demarc)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/demarc-config-version.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/demarc-config.cmake" "${PROJECT_BINARY_DIR}/demarc-config-version.cmake"
-        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/demarc COMPONENT cxx)
-install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION ${CMAKE_INSTALL_DOCDIR})
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/demarc COMPONENT dev)
 # The Python package, beside the library that it calls: PYTHONPATH=<prefix>/<libraries>/demarc/python. `make wheel` makes a
 # wheel of it, which other Pythons install.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/python/demarc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/demarc/python
@@ -33,3 +30,5 @@ install(FILES "${shown}/demarc" DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-comple
 install(FILES "${shown}/_demarc" DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 install(FILES "${shown}/demarc.fish" DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 install(DIRECTORY "${shown}/man1" DESTINATION ${CMAKE_INSTALL_MANDIR})
+install(DIRECTORY "${shown}/lab/man1" DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT lab)
+include(DemarcInstallPages)

@@ -122,7 +122,8 @@ function(demarc_add_shared name)
   target_link_options(${name} PRIVATE -Wl,--exclude-libs,ALL -Wl,--as-needed -Wl,--gc-sections)
   set_target_properties(${name} PROPERTIES CXX_VISIBILITY_PRESET hidden LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
   add_dependencies(demarc_installed ${name})
-  if(ARG_ALONE)
+  demarc_carry(${name})
+  if(ARG_ALONE OR DEMARC_STATIC)
     # The decompressors of room fatbin as archives. The linker takes them before their shared libraries only if they
     # stand right behind the room.
     target_link_libraries(${name} PRIVATE demarc::fatbin "${DEMARC_ZSTD_ARCHIVE}" "${DEMARC_LZ4_ARCHIVE}")
@@ -138,7 +139,7 @@ function(demarc_check_shared room)
   endforeach()
 endfunction()
 
-# A library that needs more is refused when it is linked. A sanitizer's runtime would be one thing more.
+# A program or library that needs more is refused when it is linked. A sanitizer's runtime would be one thing more.
 function(demarc_needs_the_c_library_alone target)
   if(NOT DEMARC_SANITIZE)
     if(NOT CMAKE_READELF)
@@ -146,6 +147,7 @@ function(demarc_needs_the_c_library_alone target)
     endif()
     add_custom_command(TARGET ${target} POST_BUILD VERBATIM
       COMMAND ${CMAKE_COMMAND} "-DLIBRARY=$<TARGET_FILE:${target}>" "-DREADELF=${CMAKE_READELF}"
+              "-DOLDEST=${DEMARC_OLDEST_C_LIBRARY}"
               -P "${PROJECT_SOURCE_DIR}/cmake/DemarcNeedsTheCLibraryAlone.cmake")
   endif()
 endfunction()
