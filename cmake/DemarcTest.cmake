@@ -118,17 +118,20 @@ function(demarc_add_test_program name folder)
                                                      demarc_rapidcheck)
 endfunction()
 
-# What nearly every test begins with is compiled once, with the first of these programs.
+# What nearly every test begins with is compiled once, with a program of its own: whatever reuses a precompiled header builds
+# all of the program that has it.
 function(demarc_unoptimised_test_program program)
   demarc_test_options(${program})
-  get_property(first GLOBAL PROPERTY DEMARC_FIRST_TEST_PROGRAM)
-  if(first)
-    target_precompile_headers(${program} REUSE_FROM ${first})
-  else()
-    target_precompile_headers(${program} PRIVATE <gmock/gmock.h> <gtest/gtest.h> <rapidcheck/gtest.h> <filesystem>
+  if(NOT TARGET demarc_test_headers)
+    set(source "${PROJECT_BINARY_DIR}/test_headers.cpp")
+    file(CONFIGURE OUTPUT "${source}" CONTENT "int main() {}\n")
+    add_executable(demarc_test_headers EXCLUDE_FROM_ALL "${source}")
+    demarc_test_options(demarc_test_headers)
+    target_link_libraries(demarc_test_headers PRIVATE ${DEMARC_FMT} tl::expected GTest::gmock demarc_rapidcheck)
+    target_precompile_headers(demarc_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h> <rapidcheck/gtest.h> <filesystem>
       <fmt/format.h> <tl/expected.hpp>)
-    set_property(GLOBAL PROPERTY DEMARC_FIRST_TEST_PROGRAM ${program})
   endif()
+  target_precompile_headers(${program} REUSE_FROM demarc_test_headers)
 endfunction()
 
 # demarc_not_run(WHAT REASON): these tests are not registered, for what the machine lacks ("no ptxas"). not-run.txt of the
