@@ -1,4 +1,4 @@
-// Ways in which a program gets memory of the host that its kernels reach, and what the driver says
+// Ways in which a program gets host memory that its kernels reach, and what the driver says
 // to each. Under `demarc exec --no-host-memory` all of them are refused; kernels, copies and memory
 // of the card work as before. Build: nvcc -o host_memory examples/host_memory.cu      with a
 // managed variable: -DMANAGED Run:   demarc exec --sms 50% --no-host-memory -- ./host_memory

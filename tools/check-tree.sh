@@ -3,7 +3,7 @@
 #   - a path that leads out of the tree: ".." beyond its root, the parent of the source folder, somebody's home;
 #   - a ".." that names nothing that exists;
 #   - tl::expected outside of base/result.hpp, whose Result says so when the value of an error is taken;
-#   - a .cpp or .cu file whose first line is no comment that says what the file is for;
+#   - a .cpp or .cu file whose first line is not a comment that says what the file is for;
 #   - typedef, where using says it, and assert(), which a release build leaves out;
 #   - a test whose name is not words joined by underscores, which `make covered` prints as a sentence;
 #   - a test that is skipped or disabled without a name for the reason (tests/support/not_run.hpp).

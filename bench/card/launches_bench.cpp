@@ -1,5 +1,5 @@
 // Where a launch is felt: the time of an empty launch beside traffic to one remainder of the
-// memory, in streams beside whole colours, and beside a kernel that polls memory of the host, with
+// memory, in streams beside whole colours, and beside a kernel that polls host memory, with
 // domains by the stream's attribute and by the descriptor.
 #include <cstdio>
 

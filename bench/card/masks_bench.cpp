@@ -26,7 +26,7 @@ double median_of(std::vector<double> values) {
 
 struct Kind {
   const char* name;
-  std::vector<double> cost;  // of a launch, one a round
+  std::vector<double> cost;  // per launch, one a round
 };
 
 Result<double> one_round(const Stream& stream, const Function& idle) {

@@ -13,7 +13,7 @@
 namespace demarc::bench {
 namespace {
 
-constexpr int runs = 15;  // of each kernel, in turns
+constexpr int runs = 15;  // per kernel, in turns
 constexpr std::uint32_t blocks = 16;
 constexpr std::uint32_t threads = 256;
 

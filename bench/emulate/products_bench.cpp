@@ -20,7 +20,7 @@ constexpr double least_seconds = 0.4;
 struct Product {
   std::string name;
   std::string instruction;  // behind it: d, a, b, c
-  unsigned multiply_adds;   // of a warp
+  unsigned multiply_adds;   // per warp
   unsigned depth;           // products in an element of d
   unsigned d_registers, a_registers, b_registers;
   std::uint64_t ones;

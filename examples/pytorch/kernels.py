@@ -3,7 +3,7 @@ of 4096 tokens (--attention, made for --compile)."""
 from timing import argument_parser, import_torch, serve
 
 SIZE = 4096
-ROWS, COLUMNS, DEPTH = 128, 256, 64  # of a block; on a Hopper card these are wgmma instructions
+ROWS, COLUMNS, DEPTH = 128, 256, 64  # per block; on a Hopper card these are wgmma instructions
 HEADS, HEAD = 16, 128
 
 

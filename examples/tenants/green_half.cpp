@@ -52,7 +52,7 @@ void need(bool holds, const char* what) {
   const char* half = std::getenv("GREEN_HALF");
   if (half == nullptr) return;
   need(std::strcmp(half, "0") == 0 || std::strcmp(half, "1") == 0, "GREEN_HALF has to be 0 or 1");
-  // What the program starts is no program of the card.
+  // What the program starts is not a program of the card.
   unsetenv("LD_PRELOAD");
   CUdevice device = 0;
   CUcontext primary = nullptr;

@@ -3,7 +3,7 @@
 // difference is what Demarc adds.
 //   nvcc -arch=sm_90 -O3 -o launches launches.cu && ./launches && demarc exec --tenant a --
 //   ./launches
-// `launches pinned` has pinned memory of the host, which makes Demarc look at the arguments.
+// `launches pinned` has pinned host memory, which makes Demarc look at the arguments.
 #include <cuda_runtime.h>
 
 #include <algorithm>

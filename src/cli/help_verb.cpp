@@ -18,7 +18,7 @@ struct HelpOptions {
   bool man = false;
 };
 
-// As it stands: a backslash is no escape, and a point at the beginning of a line no request.
+// As it stands: a backslash is not an escape, and a point at the beginning of a line no request.
 std::string roff_of(const std::string& text) {
   std::string out;
   bool begins = true;

@@ -136,7 +136,7 @@ Result<void> check_options(const TranslateOptions& options) {
   return {};
 }
 
-// The one application that is no part of a comparison of several.
+// The one application that is not part of a comparison of several.
 Result<std::unique_ptr<translation::Application>> single_application(
     const TranslateOptions& options, const translation::Settings& settings) {
   if (options.apps.empty()) return outside_application(options, settings);

@@ -32,7 +32,7 @@ Result<KernelRun> run_kernel(const Stream& stream, const Module& module,
   return run;
 }
 
-// A buffer of a launch, on the card or in memory of the host.
+// A buffer of a launch, on the card or in host memory.
 class LaunchBuffer {
  public:
   static Result<LaunchBuffer> place(const GpuPointer& gpu, const gpu::Buffer& buffer) {

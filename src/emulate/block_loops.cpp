@@ -10,7 +10,7 @@ namespace demarc::emulate {
 namespace {
 
 constexpr std::uint32_t max_at_once = 64;
-constexpr std::uint32_t shares = 32;  // of a worker
+constexpr std::uint32_t shares = 32;  // per worker
 constexpr auto time_to_start = std::chrono::microseconds(100);
 
 bool hangs(const Block& block) {

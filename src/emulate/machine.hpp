@@ -342,7 +342,7 @@ class Block {
                      const LaneShadows& shadows);
   // The lanes that run in `warp` arrive at a barrier for `threads` (0: all).
   void arrive(Warp& warp, const MicroOp* op, std::uint32_t id, std::uint32_t threads);
-  void lanes_ended();  // of a warp: barriers may have waited for no others
+  void lanes_ended();  // per warp: barriers may have waited for no others
   void next_epoch();   // everything before is ordered before everything after
   void next_moment();  // what a warp does from here on is not what it has handed on
   // A strong access or an atomic: what it hands on and takes up.

@@ -45,7 +45,7 @@ std::vector<Stat> all_processes() {
   std::vector<Stat> all;
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
-    // 0, which is no process, where the name is no number.
+    // 0, which is not a process, where the name is not a number.
     const auto number = static_cast<pid_t>(std::atoi(entry.path().filename().c_str()));
     if (const auto stat = stat_of(number)) all.push_back(*stat);
   }

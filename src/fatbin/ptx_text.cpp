@@ -38,7 +38,7 @@ std::size_t skip_comments(std::string_view text) {
 }  // namespace
 
 Result<std::string_view> ptx_text(std::string_view bytes, std::string_view name) {
-  // What is no PTX at all is found out by its first byte, before all of it is looked at.
+  // What is not PTX at all is found out by its first byte, before all of it is looked at.
   const auto end = std::ranges::find_if_not(bytes, is_text) - bytes.begin();
   const std::string_view text = bytes.substr(0, static_cast<std::size_t>(end));
   if (text.size() < bytes.size() && bytes[text.size()] != '\0') {

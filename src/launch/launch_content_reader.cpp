@@ -88,7 +88,7 @@ class ContentReader {
     return value;
   }
 
-  // For an element that is no floating-point number.
+  // For an element that is not a floating-point number.
   static Result<void> check_whole(double value, const std::string& where) {
     constexpr double most = 0x1p62;
     if (value == std::trunc(value) && std::abs(value) <= most) return {};

@@ -31,7 +31,7 @@ constexpr std::uint32_t server_byte = 0;
 constexpr std::uint32_t serving_byte = 1;
 constexpr std::uint32_t lent_byte = 2;
 constexpr std::uint32_t parts_at = 256;
-constexpr std::uint32_t part_bytes = 256;  // of each owner: its TPCs, then its domains
+constexpr std::uint32_t part_bytes = 256;  // per owner: its TPCs, then its domains
 constexpr std::uint32_t max_tpcs = 128;
 constexpr std::uint32_t max_domains = 64;
 static_assert(parts_at + 3 * part_bytes <= page_bytes && max_tpcs + max_domains <= part_bytes);

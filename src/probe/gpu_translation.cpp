@@ -1,4 +1,4 @@
-// Times pieces of a card's memory, of a peer's, or of pinned memory of the host, on the card.
+// Times pieces of a card's memory, of a peer's, or of pinned host memory, on the card.
 #include "gpu_translation.hpp"
 
 #include <algorithm>

@@ -10,7 +10,7 @@ namespace demarc::probe {
 struct TranslationLimits {
   std::uint64_t card_bytes = std::uint64_t{100} << 30U;  // of the card, and of the peer
   std::uint64_t host_bytes = std::uint64_t{4} << 30U;
-  std::chrono::microseconds traffic_lasts{4000};  // of each rate, beside warming up
+  std::chrono::microseconds traffic_lasts{4000};  // per rate, beside warming up
 };
 
 class GpuTranslation final : public TimedTranslation {

@@ -13,7 +13,7 @@ namespace demarc::probe {
 struct PlantedTlb {
   std::uint64_t entries = 0;
   std::uint64_t pages_per_entry = 1;
-  std::uint64_t ways = 0;  // of a set; 0: fully associative
+  std::uint64_t ways = 0;  // per set; 0: fully associative
   bool hashed = false;     // sets are picked by a hash of the page, not by its lowest bits
   bool random = false;     // replaces any page of the set, not the one used longest ago
   double miss_cycles = 0;

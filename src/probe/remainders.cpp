@@ -70,7 +70,7 @@ Labels steps_of(const Labels& labels, const Digit& digit) {
 
 struct Ring {
   std::uint32_t modulus = 0;
-  std::vector<std::uint32_t> place;  // of each slice; the same in every half
+  std::vector<std::uint32_t> place;  // per slice; the same in every half
 };
 
 // The places of all slices on the ring that the steps of the first digit make, where one pass of it

@@ -15,7 +15,7 @@
 namespace demarc::serve {
 namespace {
 
-constexpr std::uint64_t audited_bytes = std::uint64_t{8} << 20U;  // of each share
+constexpr std::uint64_t audited_bytes = std::uint64_t{8} << 20U;  // per share
 constexpr std::uint64_t zero_bytes = std::uint64_t{16} << 20U;    // that are written at a time
 
 // Colours are what timing says, before anybody relies on them.

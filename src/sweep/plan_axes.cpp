@@ -50,7 +50,7 @@ Result<std::optional<Axis>> steps_of(const std::string& name, JsonObject& object
   DEMARC_TRY(const double step, object.number("step"));
   // What rounding takes from a step must not make one more or less of them.
   constexpr double least_step = 1e-9;  // of the ends
-  constexpr double tolerance = 1e-6;   // of a step
+  constexpr double tolerance = 1e-6;   // per step
   const double count = std::floor((to - from) / step + tolerance) + 1;
   if (step != 0 && count > double{max_values}) {
     return invalid_input("{}: {} values; an axis has at most {}", object.where(), count,

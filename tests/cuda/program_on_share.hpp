@@ -152,11 +152,11 @@ class ProgramOnShare {
   cuda::ColoredCounters counters;
   std::unique_ptr<cuda::ProgramRecord> record = std::make_unique<cuda::ProgramRecord>();
   std::unique_ptr<cuda::ColoredCalls> calls;
-  std::atomic<bool> host_memory{false};  // the program has pinned memory of the host
+  std::atomic<bool> host_memory{false};  // the program has pinned host memory
   cuda::LaunchHook* hook = nullptr;
   cuda::DriverApi api;
   cuda::DriverApi own;                  // as Demarc calls the driver: tests put faults into it
-  std::array<std::uint8_t, 64> kept{};  // the middle half of it is no copy's of the program
+  std::array<std::uint8_t, 64> kept{};  // the middle half of it is not a copy's of the program
 
  private:
   // All that is left, in one stretch.

@@ -43,7 +43,7 @@ TEST(RunLaunch, fills_the_buffers_runs_the_kernels_and_reads_back) {
   EXPECT_EQ(run->kernels[0].milliseconds, 1);
 }
 
-// A card without room for the buffer: only memory of the host can hold it.
+// A card without room for the buffer: only host memory can hold it.
 TEST(RunLaunch, buffers_of_the_host_take_no_memory_of_the_card) {
   fake::FakeConfig full = fake::small_gpu();
   full.memory_bytes = 256;

@@ -152,7 +152,7 @@ TEST(Barriers, threads_that_only_arrive_may_do_so_on_both_sides_of_a_branch) {
     EXPECT_EQ(found[lane], 5U);
     EXPECT_EQ(found[32 + lane], lane);
   }
-  // Half of a warp is no warp.
+  // Half of a warp is not a warp.
   const Finding half = barrier_finding(
       "setp.ge.u32 %p4, %r1, 32;\n@%p4 bra WAITS;\nsetp.ge.u32 %p1, %r1, 16;\n@%p1 bra OVER;\n"
       "barrier.arrive 3, 64;\nbra OVER;\nWAITS:\nbarrier.sync 3, 64;\nOVER: bar.sync 4, 64;",

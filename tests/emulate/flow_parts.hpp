@@ -20,7 +20,7 @@ inline constexpr std::uint32_t flow_counter = flow_lock + 1;
 inline constexpr std::uint32_t flow_flags = flow_counter + 1;
 inline constexpr std::uint32_t flow_most_flags = 40;
 inline constexpr std::uint32_t flow_data_words = flow_flags + 2 * flow_most_flags;
-inline constexpr std::uint32_t flow_never = 0xdeadbeef;  // is no input
+inline constexpr std::uint32_t flow_never = 0xdeadbeef;  // is not an input
 
 class FlowParts {
  protected:

@@ -18,7 +18,7 @@ struct Mistake {
   const char* instruction;  // how the line at fault begins
   std::array<std::uint32_t, 3> block;
   std::array<std::uint32_t, 3> thread;
-  gpu::Dim3 threads;  // of a block; the grid is 2 x 1 x 1
+  gpu::Dim3 threads;  // per block; the grid is 2 x 1 x 1
   const char* detail;
 };
 

@@ -14,7 +14,7 @@ class RandomProgram : private RandomText {
  public:
   static constexpr std::int64_t window_bytes = 16384;
   static constexpr std::uint32_t blocks = 2;
-  static constexpr std::uint32_t threads = 32;  // of a block: one warp, whose order is fixed
+  static constexpr std::uint32_t threads = 32;  // per block: one warp, whose order is fixed
   static constexpr int max_statements = 24;
 
   // Of fewer statements it is what these begin with.

@@ -1,4 +1,4 @@
-// Programs whose kernels get no memory of the host, and where that cannot be had.
+// Programs whose kernels get no host memory, and where that cannot be had.
 #include "confine_fixture.hpp"
 
 namespace demarc::cuda {

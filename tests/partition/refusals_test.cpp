@@ -186,7 +186,7 @@ TEST(Take, a_share_is_at_least_what_was_asked_for_and_less_than_a_tpc_more) {
   }
 }
 
-// 100 x 9 / 108 is no binary fraction: its product with 108 / 100 lies a little above 9.
+// 100 x 9 / 108 is not a binary fraction: its product with 108 / 100 lies a little above 9.
 TEST(Take, a_share_that_is_a_whole_number_of_sms_is_not_rounded_up) {
   const auto topology = gpu::regular_topology(1, 54, 2);
   for (std::uint32_t sms = 1; sms <= 108; ++sms)

@@ -48,7 +48,7 @@ TEST(ChunkMoves, of_a_constant_are_its_flip_and_no_digit) {
 }
 
 // Two digits of one weight, both of which pattern 1 flips: half of the chunks stay, a quarter goes
-// each way, and that is no digit.
+// each way, and that is not a digit.
 TEST(ChunkMoves, to_three_places_are_no_digit) {
   Labels labels;
   for (std::uint32_t i = 0; i < 1024; ++i) labels.push_back((parity(i, 3) + (i & 1U) + i / 4) % 5);

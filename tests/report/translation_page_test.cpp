@@ -83,7 +83,7 @@ TEST(TranslationPage, without_a_bypass_has_no_part_on_it) {
             std::string::npos);
 }
 
-// Nothing to divide by is no share, not a wrong one.
+// Nothing to divide by is not a share, not a wrong one.
 TEST(TranslationPage, an_application_without_requests_has_shares_of_zero) {
   sim::translation::Study study;
   study.runs.push_back({{"defaults", "", {}, false}, compared({"PR"}, 2, 1)});

@@ -44,7 +44,7 @@ inline std::string two_steps_json(std::uint32_t beyond) {
                      4 * elements, elements + beyond);
 }
 
-// The same with its first `count` buffers in memory of the host.
+// The same with its first `count` buffers in host memory.
 inline std::string two_steps_in_host(std::size_t count) {
   std::string text = two_steps_json(0);
   std::size_t at = 0;

@@ -23,7 +23,7 @@ struct Script {
   NeighbourMeans means;                        // of neighbours
   std::uint32_t sms = 0;                       // of the device
   std::map<std::string, std::uint64_t> bytes;  // of a workload's buffers
-  std::map<std::string, std::uint64_t> room;   // of a part, by the mode's name
+  std::map<std::string, std::uint64_t> room;   // per part, by the mode's name
   // Why lanes do not take a workload; empty: they do.
   std::function<std::string(const Workload& workload)> refuses;
 

@@ -123,7 +123,7 @@ TEST(SweepRun, a_member_that_is_not_there_is_named) {
               HasSubstr("1,two,\n2,,m: the result has nothing at /list/2\n"));
 }
 
-// A member may be reached in many ways; what is no number, string or truth is refused.
+// A member may be reached in many ways; what is not a number, string or truth is refused.
 TEST(SweepRun, pointers_reach_members_elements_and_elements_by_their_members) {
   const auto path = fresh_folder("run-pointers") / "r.db";
   const Plan plan =

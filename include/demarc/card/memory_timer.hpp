@@ -44,7 +44,7 @@ class MemoryTimer {
 
   // Seconds that the SMs of role 1 take for one round of `victim` (for one load, when it is a
   // latency stream), while those of role 2 run `aggressor` without end.
-  // One round warms up. An aggressor without chunks is no aggressor.
+  // One round warms up. An aggressor without chunks is not an aggressor.
   [[nodiscard]] Result<double> stream_seconds(DevicePointer base, const TimedStream& victim,
                                               const TimedStream& aggressor,
                                               const SmRoles& roles) const;

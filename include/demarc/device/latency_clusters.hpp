@@ -26,7 +26,7 @@ struct LatencyMatrix {
 struct LatencyClusters {
   LatencyMatrix centers;               // one row per cluster
   std::vector<std::uint32_t> sizes;    // chunks of each cluster
-  std::vector<std::uint32_t> cluster;  // of each row of the input
+  std::vector<std::uint32_t> cluster;  // per row of the input
   double noise = 0;                    // standard deviation of one latency about its centre
   double separation = 0;               // least distance of two centres, in units of `noise`
   std::vector<std::uint32_t> residual_histogram;  // distance to the own centre, bins of noise / 4

@@ -33,8 +33,8 @@ struct SliceModel {
   LatencyClusters clusters;
   std::vector<std::uint64_t> masks;  // low-pivot basis of what is constant on clusters
   std::vector<MaskVote> votes;       // every mask with a share of at least one third, best first
-  std::vector<std::uint32_t> label;  // of each cluster: parities of the masks on the reference page
-  std::vector<std::uint32_t> known;  // of each cluster: the bits of its label that are certain; two
+  std::vector<std::uint32_t> label;  // per cluster: parities of the masks on the reference page
+  std::vector<std::uint32_t> known;  // per cluster: the bits of its label that are certain; two
                                      // slices that look alike make one cluster with unknown bits
 
   // From samples of one page: row i of `latencies` was measured at offsets[i] of the page.

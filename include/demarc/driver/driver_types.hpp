@@ -71,8 +71,8 @@ enum CuDeviceAttribute : int {
   attribute_capability_minor = 76,
   attribute_shared_bytes_per_sm = 81,
   attribute_registers_per_sm = 82,
-  attribute_host_atomics = 86,     // the bus carries atomics to memory of the host
-  attribute_pageable_memory = 88,  // kernels reach all memory of the host
+  attribute_host_atomics = 86,     // the bus carries atomics to host memory
+  attribute_pageable_memory = 88,  // kernels reach all host memory
   attribute_shared_bytes_per_block_optin = 97,
   attribute_virtual_memory = 102,
   attribute_file_descriptors = 103,  // physical memory can be lent by them

@@ -55,7 +55,7 @@ struct LaunchCounters {
   std::atomic<std::uint64_t> unseen{0};
   // Cooperative launches of more blocks than the partition has room for at once: refused.
   std::atomic<std::uint64_t> too_large{0};
-  // Refused calls for memory of the host. They are refused so that no kernel reaches such memory.
+  // Refused calls for host memory. They are refused so that no kernel reaches such memory.
   std::atomic<std::uint64_t> host_memory_refused{0};
   ColoredCounters colored;
 

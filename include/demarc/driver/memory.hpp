@@ -44,7 +44,7 @@ class DeviceBuffer {
   std::size_t bytes_ = 0;
 };
 
-// Memory of the host that kernels reach over the bus: its address there is address().
+// Host memory that kernels reach over the bus: its address there is address().
 class HostBuffer {
  public:
   static Result<HostBuffer> allocate(GpuPointer gpu, std::size_t bytes);
@@ -80,7 +80,7 @@ class PhysicalMemory {
   static Result<PhysicalMemory> create(GpuPointer gpu, std::size_t bytes,
                                        Lending lending = Lending::none);
   // Takes `bytes` that another process has lent; the descriptor may be closed afterwards.
-  // invalid_input if it is no memory of this card.
+  // invalid_input if it is not memory of this card.
   static Result<PhysicalMemory> borrow(GpuPointer gpu, const OwnedFile& lent, std::size_t bytes);
   static Result<std::size_t> granularity(const Gpu& gpu);  // 2 MiB on the cards seen
   ~PhysicalMemory();

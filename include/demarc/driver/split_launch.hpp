@@ -28,7 +28,7 @@ struct SplitRun {
   };
   std::vector<std::uint64_t> addresses;      // of the buffers
   gpu::Memory buffers;                       // after the last run
-  std::vector<std::vector<Kernel>> kernels;  // of each run, in the order of Launch::kernels
+  std::vector<std::vector<Kernel>> kernels;  // per run, in the order of Launch::kernels
 };
 
 // `image` is PTX text, `source` names it in errors. A kernel begins on all cards once the one

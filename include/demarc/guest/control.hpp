@@ -42,7 +42,7 @@ struct ControlBlock {
   std::atomic<std::uint32_t> largest_cluster{0};
   std::uint32_t count_paths = 0;     // tell streams and graphs apart
   std::int32_t sync_domain = -1;     // of memory synchronisation, of every launch; -1: its own
-  std::uint32_t no_host_memory = 0;  // kernels get no memory of the host
+  std::uint32_t no_host_memory = 0;  // kernels get no host memory
   std::uint32_t allow_plain = 0;     // memory for processes that hold machine code alone
   std::uint32_t allow_spills = 0;    // bytes per thread in local memory
   std::uint32_t overlap = 0;         // launches of kernels that are coloured

@@ -1,11 +1,11 @@
-// Memory of the host that kernels reach: what of the driver's functions gives it to a program.
+// Host memory that kernels reach: what of the driver's functions gives it to a program.
 #pragma once
 
 #include "demarc/driver/driver_call.hpp"
 
 namespace demarc::cuda {
 
-// Whether the call, if it is carried out, gives kernels of the program memory of the host: pinned,
+// Whether the call, if it is carried out, gives kernels of the program host memory: pinned,
 // registered or managed memory, pools and allocations that do not lie on a card, and what other
 // processes or libraries made, of which nobody knows where it lies.
 [[nodiscard]] bool gives_host_memory(const DriverCall& call);

@@ -44,7 +44,7 @@ struct Image {
   std::size_t buffer = 0;    // index into Launch::buffers
   std::uint64_t offset = 0;  // bytes into it
   ImageShape shape = ImageShape::two;
-  ScalarType type = ScalarType::f32;  // of a channel, at most 32 bits
+  ScalarType type = ScalarType::f32;  // per channel, at most 32 bits
   std::uint32_t channels = 1;
   std::array<std::uint32_t, 3> size{1, 1, 1};  // texels; 1 along a dimension that it does not have
   std::uint32_t layers = 1;

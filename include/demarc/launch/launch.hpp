@@ -103,7 +103,7 @@ struct Buffer {
   ScalarType element = ScalarType::u32;
   Fill fill;
   bool output = false;  // compared by the check
-  bool host = false;    // in memory of the host, which a GPU reaches over its bus
+  bool host = false;    // in host memory, which a GPU reaches over its bus
   // The address of the buffer, for contents and structures that hold addresses; a multiple of 256.
   // 0: anywhere. The emulator and the locality analysis put it there. Cards and simulated GPUs
   // refuse it.
@@ -129,7 +129,7 @@ struct Check {
   std::string reference;
   double absolute = 0;
   double relative = 0;
-  std::map<std::size_t, std::string> files{};  // of every output, by its index in Launch::buffers
+  std::map<std::size_t, std::string> files{};  // per output, by its index in Launch::buffers
 
   [[nodiscard]] bool exists() const { return !reference.empty() || !files.empty(); }
   friend bool operator==(const Check&, const Check&) = default;

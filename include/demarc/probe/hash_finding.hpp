@@ -46,7 +46,7 @@ struct HashFinding {
   double threshold = 0;           // cycles
   Histogram times;
   Confusion confusion;
-  std::uint32_t ways = 0;  // of a set
+  std::uint32_t ways = 0;  // per set
 };
 
 struct HashOptions {

@@ -12,7 +12,7 @@ struct TranslationNames {
   std::string_view device = {};  // "cuda:N" or "planted:NAME"
   std::string_view peer = {};    // "cuda:N"; empty: none
   double card_gib = 100;         // GiB of memory to take from each card at most
-  double host_gib = 4;           // GiB of pinned memory of the host
+  double host_gib = 4;           // GiB of pinned host memory
   std::uint64_t seed = 1;        // of what is planted
 };
 

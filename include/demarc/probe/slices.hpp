@@ -38,7 +38,7 @@ struct SliceOptions {
 [[nodiscard]] gpu::AddressMap map_of_slices(const MemoryFacts& facts, const SliceFinding& finding);
 
 struct PageFinding {
-  std::vector<std::uint32_t> constants;  // of every page, bit i for masks[i]
+  std::vector<std::uint32_t> constants;  // per page, bit i for masks[i]
   std::uint32_t uncertain = 0;           // pages whose samples agreed less than 9 in 10
   std::vector<std::uint32_t> pages_per_constant;
   double seconds = 0;  // wall time
@@ -83,7 +83,7 @@ struct ConflictOptions {
 
 // Which remainders share a path to memory, found by reads of one beside writes to another.
 struct RemainderConflicts {
-  std::vector<std::uint32_t> group_of;  // of each remainder, as seen from the first page
+  std::vector<std::uint32_t> group_of;  // per remainder, as seen from the first page
   std::uint32_t groups = 0;
   double least_same = 0;  // slowdown inside a group, between groups; 1 is none
   double max_other = 0;

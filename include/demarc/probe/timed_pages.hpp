@@ -26,7 +26,7 @@ enum class MemoryPlace { local, peer, host };
 // What to take and to map.
 struct Mapping {
   MemoryPlace place = MemoryPlace::local;
-  std::uint64_t piece_bytes = 0;  // asked of the driver at once; 0: pinned memory of the host
+  std::uint64_t piece_bytes = 0;  // asked of the driver at once; 0: pinned host memory
   std::uint64_t page_bytes = 0;   // distance between the pages of the probe; a power of two
 };
 

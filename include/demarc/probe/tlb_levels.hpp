@@ -42,7 +42,7 @@ struct LevelFinding {
 
 struct LevelOptions {
   std::uint64_t max_lines = 0;        // lines that caches hold for sure; a walk has no more
-  std::uint32_t least_visits = 8192;  // of a walk: so many lines average over slices of the L2
+  std::uint32_t least_visits = 8192;  // per walk: so many lines average over slices of the L2
   std::uint32_t repeats = 3;          // walks of a point, each in an order of its own
   double least_cost = 3;              // cycles
   bool entries = false;               // look for what an entry covers, and for ways

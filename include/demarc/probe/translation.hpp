@@ -1,5 +1,5 @@
 // `demarc probe translation`: TLBs, page walks, links and atomics of one card, for its own memory,
-// the memory of a peer and pinned memory of the host.
+// the memory of a peer and pinned host memory.
 #pragma once
 
 #include <optional>

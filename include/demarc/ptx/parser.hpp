@@ -23,7 +23,7 @@ struct ParseResult {
   Diagnostics diagnostics;
 };
 
-// An error if `text` is no text but a file that may contain PTX (a program, a fat binary, an
+// An error if `text` is not text but a file that may contain PTX (a program, a fat binary, an
 // archive). The error says which command takes the PTX out of `source_name`. Text of 4 GiB and more
 // is also an error.
 [[nodiscard]] Result<void> check_is_text(std::string_view text, std::string_view source_name);

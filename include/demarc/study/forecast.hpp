@@ -24,7 +24,7 @@ struct WorkloadForecast {
   std::string name;
   std::string spec;
   std::string missing;         // not empty: why there is no forecast of it; the rest is 0
-  std::uint64_t launches = 0;  // of a run
+  std::uint64_t launches = 0;  // per run
   std::uint64_t kernels = 0;   // different ones among them
   bool complete = true;  // false: only the beginning of a run was followed, from empty caches,
                          // because the run is too long

@@ -58,12 +58,12 @@ struct Neighbour {
   std::uint64_t footprint = 0;  // bytes
   std::uint64_t stride = 0;     // bytes
   std::uint64_t blocks = 1;
-  std::uint64_t threads = 32;   // of a block
+  std::uint64_t threads = 32;   // per block
   std::uint64_t shared = 0;     // bytes per block, beside what the operation needs
   std::uint64_t apart = 0;      // 1: each thread of a warp goes to a place of its own
   std::uint64_t in_flight = 1;  // accesses of a thread that do not wait for each other
   std::uint64_t steps = 1;      // accesses per thread and launch, no fewer than in_flight
-  std::uint64_t launches = 1;   // of a run
+  std::uint64_t launches = 1;   // per run
   friend bool operator==(const Neighbour&, const Neighbour&) = default;
 };
 

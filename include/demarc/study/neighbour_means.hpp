@@ -13,7 +13,7 @@ enum class Need {
   nothing,
   module_variables,  // memory that the module itself declares
   one_slice,         // to know which lines lie in one L2 slice
-  host_memory,       // memory of the host that kernels reach
+  host_memory,       // host memory that kernels reach
   copy_engines,      // copies between host and card beside the kernels
 };
 

@@ -20,7 +20,7 @@ struct SimExecutorOptions {
   partition::SplitStrategy split = partition::SplitStrategy::gpc_aligned;
   std::uint64_t seed = 1;             // of page places and constants
   std::vector<std::uint64_t> masks;   // colours are their parities; none: those of the description
-  std::vector<std::uint32_t> colors;  // of each part; none: part p has colour p
+  std::vector<std::uint32_t> colors;  // per part; none: part p has colour p
   std::string
       dispatch;  // policy that picks the SM of each block; empty: the SM with fewest threads
   // What blocks share, for the policy `locality`. Keys are workloads as in Workload::spec; "" is

@@ -15,7 +15,7 @@ namespace demarc::study {
 struct MeasuredSplit {
   struct Kernel {
     std::string kernel;
-    std::vector<double> milliseconds;  // of each card
+    std::vector<double> milliseconds;  // per card
   };
   std::string name;                  // of the launch
   std::vector<std::string> cards;    // names

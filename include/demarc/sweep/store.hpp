@@ -22,7 +22,7 @@ struct Outcome {
   int exit_code = 0;  // 128 + signal if a signal ended it
   double seconds = 0;
   std::uint32_t rank = 0;
-  std::vector<std::optional<Value>> kept;  // of each measure; nothing where it is null
+  std::vector<std::optional<Value>> kept;  // per measure; nothing where it is null
 };
 
 struct Row {

@@ -82,7 +82,7 @@ struct CompareForm {
 
 // Parts of a register that a vector move joins or splits.
 struct PartForm {
-  std::uint32_t bits = 0;   // of a part
+  std::uint32_t bits = 0;   // per part
   std::uint32_t index = 0;  // of the one that is split off
 };
 

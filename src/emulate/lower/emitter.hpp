@@ -25,7 +25,7 @@ enum class OpIndex : std::uint32_t {};
 // What an instruction does to memory, for the trace and for race checks.
 struct AccessNote {
   AccessKind kind = AccessKind::load;
-  std::uint32_t bytes = 0;  // of a lane
+  std::uint32_t bytes = 0;  // per lane
   AddressKind place = AddressKind::global;
 };
 

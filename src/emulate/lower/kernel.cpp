@@ -120,7 +120,7 @@ std::unique_ptr<Program> empty_program(const LowerRequest& request) {
   program->parameters = request.parameters;
   program->images = request.images;
   program->constants = request.memory->constants;
-  program->code.emplace_back();  // index 0 is no micro-op
+  program->code.emplace_back();  // index 0 is not a micro-op
   return program;
 }
 

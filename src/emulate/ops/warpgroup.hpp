@@ -37,7 +37,7 @@ struct WarpgroupOperand {
 struct WarpgroupDetails {
   static constexpr unsigned warp_rows = 16;
   static constexpr unsigned max_registers = 128;
-  ProductSize size;  // of a warp
+  ProductSize size;  // per warp
   ProductTypes types;
   ProductSteps steps;
   WarpgroupOperand a;

@@ -41,7 +41,7 @@ class ColoredCalls {
     // Bytes per thread that a kernel may keep in local memory of the driver's.
     std::uint32_t allowed_spills = 0;
     bool overlap = false;  // launches
-    // Outlives the object; null: the program has no pinned memory of the host, ever.
+    // Outlives the object; null: the program has no pinned host memory, ever.
     const std::atomic<bool>* host_memory = nullptr;
     // Where the pages of all shares lie, and the table of the colours.
     std::vector<AddressSpan> kept = {};

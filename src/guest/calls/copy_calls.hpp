@@ -49,7 +49,7 @@ class CopyCalls {
   static std::optional<Copy> read(const CuCopy3d& params);
   static std::optional<Copy> read(const CuCopy2d& params);
   // Settles what kind of places the sides are, or the target. False: one lies in the window, but
-  // not all bytes in one allocation; or it is no program's.
+  // not all bytes in one allocation; or it is not a program's.
   [[nodiscard]] bool settle(Copy& copy) const;
   [[nodiscard]] bool settle_target(Copy& copy) const;
 

@@ -45,7 +45,7 @@ class ModuleCalls {
     std::uint32_t allowed_spills = 0;  // bytes per thread
     // Kernels are launched before the one in front of them in their stream has ended.
     bool overlap = false;
-    // Whether the program has pinned memory of the host; null: never.
+    // Whether the program has pinned host memory; null: never.
     const std::atomic<bool>* host_memory = nullptr;
   };
   explicit ModuleCalls(Means means)

@@ -19,7 +19,7 @@ namespace demarc::cuda {
 // An allocation that the launch has an address in.
 struct CapturedMemory {
   std::uint64_t address = 0;
-  bool host = false;  // memory of the host that the card maps
+  bool host = false;  // host memory that the card maps
   std::vector<std::byte> before;
   std::vector<std::byte> after;
 };

@@ -10,7 +10,7 @@
 
 namespace demarc::cuda {
 
-// Why the module that the call loads must not be loaded where kernels get no memory of the host: it
+// Why the module that the call loads must not be loaded where kernels get no host memory: it
 // has managed variables, which are named, or it cannot be read. Nothing where the call loads
 // nothing, or a module without.
 [[nodiscard]] std::optional<std::string> refused_module(const DriverCall& call);

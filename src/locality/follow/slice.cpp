@@ -343,7 +343,7 @@ class Slicer {
     result.end = SliceBlock::End::branch;
     result.meeting = meeting == ptx::no_index ? cfg_.exit() : meeting;
     const ptx::Instruction* last = last_of(b);
-    // A branch that is no two-way decision on a predicate counts as one that depends on data.
+    // A branch that is not a two-way decision on a predicate counts as one that depends on data.
     const bool plain = block.successors.size() == 2 && condition_of(b) != ptx::no_index;
     if (plain) {
       result.predicate = last->predicate;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int deepest_operand = 4;
 
-// The selector that a suffix names; Selector::none when it is no selector at all.
+// The selector that a suffix names; Selector::none when it is not a selector at all.
 Selector selector_of(std::string_view text) {
   struct Row {
     std::string_view text;

@@ -121,7 +121,7 @@ const PlainStem* OperandReader::read_plain_register(const char*& at, std::uint32
   key |= second << 5U;
   const char* digits = at + (second == 0 ? 2 : 3);
   const std::uint64_t eight = load_bytes(at + 1, 8) >> (second == 0 ? 8U : 16U);
-  // What is no digit has its top bit set; zeros were shifted in at the end.
+  // What is not a digit has its top bit set; zeros were shifted in at the end.
   const std::uint64_t values = eight ^ 0x3030303030303030ULL;
   const std::uint64_t others = ((values + 0x7676767676767676ULL) | values) & 0x8080808080808080ULL;
   const auto count = static_cast<std::uint32_t>(std::countr_zero(others)) / 8;

@@ -301,7 +301,7 @@ bool FunctionReader::parse_operand_list(Instruction& instruction, const Mnemonic
     ++cursor_.at;
     return true;
   }
-  // A missing semicolon at the end of a line is no reason to lose the next statement.
+  // A missing semicolon at the end of a line is not a reason to lose the next statement.
   const char* last = cursor_.at;
   while (last > cursor_.begin && (Cursor::is(last[-1], char_blank))) --last;
   fail(fmt::format("';' was expected after '{}', {}", excerpt(mnemonic.text, 60), found()));

@@ -112,7 +112,7 @@ class Residents {
   std::vector<float> work_;  // [tile][row][SM], `nothing` where there is no group
   std::vector<Group> group_;
   std::vector<Top> tops_;
-  std::vector<std::uint32_t> height_;  // of each tile: rows above hold no group
+  std::vector<std::uint32_t> height_;  // per tile: rows above hold no group
   std::vector<Hit> hits_;
   std::vector<Group> done_;
 };

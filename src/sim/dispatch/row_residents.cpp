@@ -12,7 +12,7 @@ namespace demarc::sim {
 struct RowResidents::Advance {
   Steps cost;
   std::size_t tiles;  // to work out the steps of
-  float* step;        // of each SM
+  float* step;        // per SM
   std::size_t rows;
   float* work;
   const Lanes* lanes;

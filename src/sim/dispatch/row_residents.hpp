@@ -114,15 +114,15 @@ class RowResidents {
   std::uint32_t calls_ = 0;
   std::size_t hit_count_ = 0;
   std::vector<std::uint64_t> free_;    // bits of the rows below rows_ without a live lane
-  std::vector<std::uint32_t> open_;    // of each tile: the row that took its last blocks
-  std::vector<float> steps_;           // of each SM, this tick
+  std::vector<std::uint32_t> open_;    // per tile: the row that took its last blocks
+  std::vector<float> steps_;           // per SM, this tick
   std::vector<float> work_;            // [row][lane]; anything in lanes that are not live
   std::vector<std::uint32_t> blocks_;  // [row][lane], of lanes in `several`
   std::vector<TbTicks> ticks_;         // [row][lane], or empty
   std::vector<Row> row_;
-  std::vector<Lanes> lanes_;  // of each row
+  std::vector<Lanes> lanes_;  // per row
   std::vector<Hit> hits_;
-  std::vector<std::uint16_t> mask_;     // of each tile, all 0 between calls
+  std::vector<std::uint16_t> mask_;     // per tile, all 0 between calls
   std::vector<std::uint64_t> touched_;  // bits of the tiles with one
 };
 

@@ -80,7 +80,7 @@ class ConfigReader {
   Result<void> take_line(std::string_view line);
   Result<void> open_section(std::string_view name);
 
-  ConfigFields fields_;         // of a line
+  ConfigFields fields_;         // per line
   std::uint64_t negative_ = 0;  // bits of the first 64 numbers_: it was written as one below zero
 };
 

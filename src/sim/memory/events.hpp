@@ -10,10 +10,10 @@
 namespace demarc::sim::memory {
 
 enum class EventKind : std::uint32_t {
-  kernel_start,  // of a client
+  kernel_start,  // per client
   warp,          // has issued its instructions, or is free again
   lsu,           // of an SM takes its next instruction
-  l1_hit,        // of a warp
+  l1_hit,        // per warp
   inject,        // a request of timed()
   gpc_request,   // a packet reaches the request link of its GPC
   arrive,        // a packet reaches the port of its slice
@@ -53,7 +53,7 @@ using SubjectOf = typename About<kind>::Subject;
 struct Event {
   static constexpr std::uint32_t indices = 1U << 25U;
   std::uint32_t head = 0;  // kind in bits 0-3, sectors on the link in bits 4-6, then the index
-  Packed<SmIndex, std::uint16_t> sm;  // of a packet
+  Packed<SmIndex, std::uint16_t> sm;  // per packet
   std::uint16_t port = 0;             // and port of its slice; on the way back, its L1 set
 
   template <EventKind kind>

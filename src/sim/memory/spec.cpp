@@ -13,7 +13,7 @@
 namespace demarc::sim::memory {
 namespace {
 
-// Numbers of a description as times; remembers the first that is no time of a simulation.
+// Numbers of a description as times; remembers the first that is not a time of a simulation.
 class Times {
  public:
   explicit Times(double clock_hz) : clock_hz_(clock_hz) {}

@@ -36,7 +36,7 @@ class ResidentSet {
   [[nodiscard]] const cuda::GpuPointer& gpu() const { return gpu_; }
 
  private:
-  // Memory of the host does not say when there is too little of it.
+  // Host memory does not say when there is too little of it.
   static constexpr std::size_t max_resident = 64;
 
   // A memory, and the kernels that work on it once they are needed.
@@ -50,7 +50,7 @@ class ResidentSet {
 
   cuda::GpuPointer gpu_;
   Place card_;
-  Place host_;  // for workloads that use memory of the host
+  Place host_;  // for workloads that use host memory
   WorkloadReader reader_;
   LaunchForm form_;
   std::map<std::string, std::unique_ptr<LaneWork>, std::less<>> resident_;

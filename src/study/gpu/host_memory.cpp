@@ -1,4 +1,4 @@
-// Buffers in memory of the host, which kernels reach over the bus.
+// Buffers in host memory, which kernels reach over the bus.
 #include <algorithm>
 
 #include "demarc/ptx/colored.hpp"

@@ -44,7 +44,7 @@ class MemorySource {
 // cuMemAlloc; kernels stay as they are.
 [[nodiscard]] std::shared_ptr<MemorySource> make_plain_memory(cuda::GpuPointer gpu);
 
-// Memory of the host that the GPU maps; kernels stay as they are. `buffers_alone`: kernels that use
+// Host memory that the GPU maps; kernels stay as they are. `buffers_alone`: kernels that use
 // memory of the card beside their buffers are refused.
 [[nodiscard]] std::shared_ptr<MemorySource> make_host_memory(const cuda::GpuPointer& gpu,
                                                              bool buffers_alone);

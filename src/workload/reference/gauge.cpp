@@ -26,7 +26,7 @@ void gauge_read_reference(const ReferenceCall& call) {
   const Walk walk(call);
   const auto buffer = call.words("buffer");
   const auto sums = call.words("sums");
-  const std::size_t words = buffer.size() / walk.elements;  // of an element
+  const std::size_t words = buffer.size() / walk.elements;  // per element
   const std::size_t first = walk.accesses * (walk.kernels - 1);
   for (std::uint32_t& one : sums) one = 0;
   for (std::size_t access = 0; access < walk.accesses; ++access) {

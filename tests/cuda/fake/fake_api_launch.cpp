@@ -31,7 +31,7 @@ CuResult make_module(FakeGpu& gpu, CuModule& module, const void* image, bool cal
   } else {
     made->text = static_cast<const char*>(image);
   }
-  // What is no text runs as the text of this file.
+  // What is not text runs as the text of this file.
   const char* of_machine_code = std::getenv("DEMARC_FAKE_MACHINE_CODE");
   if (of_machine_code != nullptr && made->text.find(".version") == std::string::npos) {
     made->text = file_content(of_machine_code);

@@ -94,7 +94,7 @@ struct FakeConfig {
   // Others hold all but the first TPC of a launch that has no more blocks than that.
   std::uint32_t crowded_blocks = 0;
   bool hides_domains = false;       // descriptors show domain 0, whatever their stream has
-  bool pageable = false;            // kernels reach all memory of the host
+  bool pageable = false;            // kernels reach all host memory
   bool kernels_launch = false;      // kernels contain launches of kernels
   std::uint32_t felt_paths = 0;     // bit p: launches feel traffic to path (module) p of the memory
   bool streams_feel_sides = false;  // stream n feels traffic to the L2 side n % 2
@@ -109,7 +109,7 @@ struct FakeConfig {
   bool holds_stray = false;           // who notes where it runs notes the SM after its own
   bool peer_access = true;            // cards reach each other's memory
   bool peer_atomics = true;           // and the link carries atomics
-  bool host_atomics = true;           // the bus carries them to memory of the host
+  bool host_atomics = true;           // the bus carries them to host memory
   std::uint32_t max_pieces = 524288;  // that the kernel module maps at a time
   int map_calls = 1;                  // of the kernel module for one mapping of the driver
   std::uint32_t misled_from = 0;      // pieces of less than a page, from this one on: see fake_uvm

@@ -32,7 +32,7 @@ using MaskWords = std::array<std::uint32_t, 4>;  // a set bit disables
 
 inline constexpr std::uint64_t fake_page = 2 << 20;
 
-inline constexpr int max_shared_bytes = 232448;  // of a block
+inline constexpr int max_shared_bytes = 232448;  // per block
 inline constexpr int own_shared_bytes = 64;      // of a probe kernel
 
 inline constexpr CuResult error_invalid = 1;
@@ -189,7 +189,7 @@ struct FakeHold {
   FakeStream* stream = nullptr;
   std::vector<std::uint32_t> sms;  // it may use
   std::uint32_t blocks = 0;
-  std::uint64_t ns = 0;  // of a block
+  std::uint64_t ns = 0;  // per block
   DevicePointer records = 0;
   std::uint64_t launched_ns = 0;
 };
@@ -246,7 +246,7 @@ struct FakeGpu {
   std::string watched;                           // a kernel whose runs are counted
   std::vector<FakeRuns> runs;          // of it: those that had ended for sure when it began
   FakeRuns known_done;                 // on the host
-  std::set<DevicePointer> of_host;     // of `allocated`, what is memory of the host
+  std::set<DevicePointer> of_host;     // of `allocated`, what is host memory
   std::set<DevicePointer> unreadable;  // of `allocated`, what no copy can read
   std::uint64_t captures_made = 0;
   std::set<FakeCapture*> captures;  // under way

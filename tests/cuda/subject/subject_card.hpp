@@ -82,7 +82,7 @@ int launched_what_ptx_lacks();
 int fetched();
 // A kernel that finds its memory through a structure and through so many bytes of other memory.
 std::string followed(std::size_t bytes = 8);
-// A launch of that kernel on pinned memory of the host.
+// A launch of that kernel on pinned host memory.
 int counted_in_host_memory();
 // Whether a kernel is found of which the stand-in keeps 8 bytes per thread in local memory.
 int find_spilling();

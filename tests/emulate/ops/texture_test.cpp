@@ -199,7 +199,7 @@ TEST(Textures, give_integers_of_each_format_and_fractions) {
 }
 
 TEST(Textures, cut_normalized_coordinates_to_21_bits) {
-  // A fifth is no multiple of 2^-21: what lies a little above it, still lies below it when it is
+  // A fifth is not a multiple of 2^-21: what lies a little above it, still lies below it when it is
   // cut.
   const Image image =
       float_image(ImageShape::one, {5, 1, 1}, sampled(OutsideMode::wrap, false, true));

@@ -53,7 +53,7 @@ TEST_F(CopyCallsOfPrograms, copies_of_unified_addresses_find_which_side_is_the_s
   EXPECT_EQ(ask("cuMemcpy", a, at_host, std::size_t{0}), cu_success);
 }
 
-// The driver copies from and to ordinary memory of the host only what is called so.
+// The driver copies from and to ordinary host memory only what is called so.
 TEST_F(CopyCallsOfPrograms, unified_addresses_that_the_driver_does_not_know_are_the_hosts) {
   static DriverApi real_driver;
   static std::vector<std::pair<unsigned, unsigned>> copied;  // types of target and source

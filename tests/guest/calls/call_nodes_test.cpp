@@ -65,7 +65,7 @@ class CallNodes : public test::ProgramCalls<test::ColorKind::remainders> {
     EXPECT_EQ(api.cuGraphLaunch(executable, nullptr), cu_success);
     EXPECT_EQ(api.cuGraphExecDestroy(executable), cu_success);
   }
-  // The stand-in finds no address for ordinary memory of the host, as the driver does not.
+  // The stand-in finds no address for ordinary host memory, as the driver does not.
   void know_what_is_pinned() {
     own.cuMemHostGetDevicePointer_v2 = [](DevicePointer* device, void* host, unsigned flags) {
       const auto address = reinterpret_cast<DevicePointer>(host);

@@ -1,4 +1,4 @@
-// Calls of the driver's functions as their callback shows them, and which give memory of the host.
+// Calls of the driver's functions as their callback shows them, and which give host memory.
 #include "demarc/driver/driver_call.hpp"
 
 #include <gmock/gmock.h>

@@ -27,7 +27,7 @@ struct SeenLaunch {
 struct SeenDriver {
   std::map<cuda::CuFunction, std::string> names;
   std::vector<SeenLaunch> launches;
-  int resident_blocks = 1;  // of an SM, as the driver tells it
+  int resident_blocks = 1;  // per SM, as the driver tells it
   cuda::DriverApi real;
 };
 inline SeenDriver seen_driver;

@@ -137,7 +137,7 @@ TEST_F(ResidentLaunchTest,
   EXPECT_EQ(mismatch(0.9, 0, "  neg.f32 %f1, %f1;\n"),
             "element 5 of 'out' is -3, but its first run gave -2");
   EXPECT_EQ(mismatch(0, 0.5, "  neg.f32 %f1, %f1;\n"), "");
-  // What is no number in both is the same, in one it is not.
+  // What is not a number in both is the same, in one it is not.
   const std::string nan_in_first = R"(
   .reg .pred %p<2>;
   mov.f32 %f2, 0f7FC00000;

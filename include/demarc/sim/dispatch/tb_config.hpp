@@ -88,7 +88,7 @@ struct TbConfig {
   std::vector<std::uint32_t> memory;  // capacity of each global memory
   OverheadTable sm_overhead, memory_overhead;
   PerKernel<TbKernel> kernels;
-  LargeArray<std::uint32_t> fields;  // of each kernel: requests of SM resources, then of memories
+  LargeArray<std::uint32_t> fields;  // per kernel: requests of SM resources, then of memories
   TbWorkload workload;
 
   [[nodiscard]] std::size_t resources() const { return sm.max.size(); }

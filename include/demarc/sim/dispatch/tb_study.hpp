@@ -77,7 +77,7 @@ struct TbStudyOptions {
 
 struct TbStudy {
   TbStudyOptions options;
-  std::size_t runs = 0;  // of a cell: seeds, or workloads
+  std::size_t runs = 0;  // per cell: seeds, or workloads
   std::vector<TbCell> cells;
   // Nothing when the study has no such cell.
   [[nodiscard]] const TbCell* find(const TbLine& line, TbMix mix, std::uint32_t level,

@@ -48,7 +48,7 @@ class LineEntry {
   // The line that holds `address`.
   [[gnu::always_inline]] constexpr LineEntry(Address address, std::uint32_t sectors)
       : word_((address.raw() & ~std::uint64_t{line_bytes - 1}) | (sectors & all_sectors)) {}
-  // std::nullopt: the word is no such entry.
+  // std::nullopt: the word is not such a entry.
   [[nodiscard]] static constexpr std::optional<LineEntry> from_word(std::uint64_t word) {
     const LineEntry entry(Address(word), static_cast<std::uint32_t>(word & all_sectors));
     if (entry.sectors() == 0 || entry.word_ != word) return std::nullopt;

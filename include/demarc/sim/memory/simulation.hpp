@@ -58,7 +58,7 @@ struct ClientStatistics {
   std::uint64_t l1_hit_sectors = 0;
   std::uint64_t l2_hit_sectors = 0;  // of loads and atomics
   std::uint64_t l2_miss_sectors = 0;
-  std::vector<Cycles> run_cycles;     // of each finished launch
+  std::vector<Cycles> run_cycles;     // per finished launch
   std::vector<Cycles> kernel_cycles;  // the same without the pauses between its kernels
   [[nodiscard]] std::uint64_t sectors() const {
     return load_sectors + store_sectors + atomic_sectors;

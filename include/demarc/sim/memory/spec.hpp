@@ -97,7 +97,7 @@ struct Spec {
   std::uint32_t miss_registers = 16;  // per slice: lines asked of DRAM that have not arrived yet
 
   // DRAM.
-  std::uint32_t banks = 16;         // of a channel
+  std::uint32_t banks = 16;         // per channel
   Ticks burst_ticks{256};           // of the bus, per sector
   std::uint32_t burst_sectors = 1;  // least transfer
   Cycles dram_cycles{100};          // controller, there and back
@@ -107,7 +107,7 @@ struct Spec {
   Cycles row_cycles{60};           // between two activations of a bank
   Cycles activate_gap_cycles;      // of two banks of a channel
   Cycles activate_window_cycles;   // in which four may begin
-  Cycles refresh_interval_cycles;  // of a channel; 0: it needs none
+  Cycles refresh_interval_cycles;  // per channel; 0: it needs none
   Cycles refresh_cycles;           // in which it does nothing else
   Cycles row_idle_cycles{400};
   Cycles turnaround_cycles{10};

@@ -19,7 +19,7 @@ struct Walk {
   std::uint32_t chunk_shift = 12;
   StepKind kind = StepKind::load;
   WalkOrder order = WalkOrder::ascending;
-  std::uint32_t sectors = 4;  // of each line
+  std::uint32_t sectors = 4;  // per line
   std::uint32_t blocks = 1;
   std::uint32_t threads = 256;
   std::uint32_t rounds = 1;

@@ -37,9 +37,9 @@ inline constexpr std::uint32_t shared_row_bytes = 128;
 
 struct KernelShape {
   std::uint32_t blocks = 0;
-  std::uint32_t threads = 32;  // of a block
+  std::uint32_t threads = 32;  // per block
   std::uint32_t shared_bytes = 0;
-  std::uint32_t registers = 0;  // of a thread; 0: not known
+  std::uint32_t registers = 0;  // per thread; 0: not known
   [[nodiscard]] std::uint32_t warps() const { return (threads + 31) / 32; }
   // Registers that a block takes of an SM. A warp gets those of its threads in units of 256.
   [[nodiscard]] std::uint32_t block_registers() const {

@@ -40,7 +40,7 @@ struct PipelineKernel {
   std::uint32_t stream = 0;
   Nanoseconds arrival;  // when the host hands it over
   std::uint64_t blocks = 1;
-  std::uint32_t threads = 32;  // of a block
+  std::uint32_t threads = 32;  // per block
   std::uint32_t registers_per_thread = 0;
   std::uint32_t shared_bytes = 0;
   Nanoseconds block_time = 1_ns;  // how long one block runs

@@ -130,7 +130,7 @@ struct Settings {
 
   Topology topology = Topology::star;
   std::uint32_t flit_bytes = 17;     // PCIe 3 x16 at 1 GHz
-  std::uint32_t link_lanes = 1;      // of a link; each moves a flit per cycle, a message takes one
+  std::uint32_t link_lanes = 1;      // per link; each moves a flit per cycle, a message takes one
   std::uint32_t link_encoding = 25;  // per cent on top of a message's bytes
   std::uint32_t request_bytes = 12;  // of a request for a line, and before the data of a write
   std::uint32_t partial_bytes = 0;   // more before data that fills sectors of 32 bytes in part

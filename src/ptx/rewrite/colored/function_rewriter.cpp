@@ -468,7 +468,7 @@ class FunctionRewriter {
         is_wide ? "add.s64" : "mad.wide.s32", reg, is_wide ? "" : " 1,", address.offset());
   }
 
-  static constexpr std::size_t short_bytes = 4;  // of an address
+  static constexpr std::size_t short_bytes = 4;  // per address
 
   const ColoredContext& context_;
   const Module& module_;

@@ -47,7 +47,7 @@ class Follower {
 
  private:
   void add(std::uint32_t reg, std::uint8_t origin) {
-    // Less than an address holds is no address.
+    // Less than an address holds is not an address.
     if (byte_size(function_.body.register_type(reg)) < 8) return;
     const auto all = static_cast<std::uint8_t>(origins_[reg] | origin);
     changed_ = changed_ || all != origins_[reg];

@@ -9,7 +9,7 @@
 
 namespace demarc::ptx {
 
-// Bits; 0 is a number that is no address.
+// Bits; 0 is a number that is not an address.
 enum Origin : std::uint8_t {
   from_colored = 1,   // arguments of kernels, global and local variables
   from_shared = 2,    // cvta.shared
