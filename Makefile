@@ -169,6 +169,7 @@ mutate: test-packages
 # The pages of docs/ are plain Markdown; this checks that their links and file references hold.
 docs:
 	tools/check-docs.sh
+	tools/check-figures.py
 	tools/check-words.py
 
 format:
