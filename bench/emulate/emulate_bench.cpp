@@ -121,7 +121,7 @@ struct Way {
     return sorted[sorted.size() / 2];
   }
 };
-// The ways take turns until each took so long: a machine that is somebody else's too has slow
+// The ways take turns until each took so long: a machine that others use too has slow
 // moments of some seconds.
 constexpr double least_seconds = 1.5;
 

@@ -77,7 +77,7 @@ std::vector<SmIndex> spread(const Spec& spec, std::uint32_t first, std::uint32_t
   return sms;
 }
 
-// The L2 as streams leave it: full of the lines of others, written ones where somebody writes.
+// The L2 as streams leave it: full of the lines of others, written ones next to writers.
 void fill_l2(Simulation& gpu, std::uint64_t bytes, const Case& test) {
   const bool writes = test.streams[0].write || test.streams[1].write;
   const bool reads = test.streams[0].sms != 0 && !test.streams[0].write;

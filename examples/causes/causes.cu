@@ -32,7 +32,7 @@ extern "C" __global__ void round_trip(unsigned* out, unsigned rounds) {
   *own = sum;
 }
 
-// Everybody stores to ten bytes, each in a page of its own.
+// All threads store to ten bytes, each in a page of its own.
 extern "C" __global__ void hot_bytes(unsigned char* data, unsigned rounds) {
   const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
   for (unsigned i = 0; i < rounds; ++i) {

@@ -1,7 +1,7 @@
 // What becomes of the clients of MPS when one of them ends while its kernels run: one that goes on
 // as before, and those that begin then. Needs a server of MPS (nvidia-cuda-mps-control -d).
 //   nvcc -O3 -std=c++17 -arch=sm_90 -o ended_client ended_client.cu -lcuda
-//   ./ended_client running 9 6     by signal 9, six times; by signal 0 nobody is ended
+//   ./ended_client running 9 6     by signal 9, six times; signal 0 ends no client
 //   ./ended_client WAY SIGNAL TIMES
 // WAY: running     the signal comes while kernels run
 //      waited      ... once the client has waited for them

@@ -211,7 +211,7 @@ std::optional<ProcessEnd> Process::wait(double seconds) {
     siginfo_t info{};
     const int flags = WEXITED | WNOWAIT | (seconds < 0 ? 0 : WNOHANG);
     if (::waitid(P_PID, static_cast<id_t>(state_->pid), &info, flags) != 0 && errno != EINTR) {
-      state_->ended = ProcessEnd{EXIT_FAILURE, 0};  // somebody else waited for it
+      state_->ended = ProcessEnd{EXIT_FAILURE, 0};  // other code waited for it
     } else if (info.si_pid == state_->pid) {
       const bool by_itself = info.si_code == CLD_EXITED;
       state_->ended = ProcessEnd{by_itself ? info.si_status : 128 + info.si_status,

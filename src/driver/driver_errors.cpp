@@ -15,7 +15,7 @@ struct Row {
 constexpr ErrorKind wrong = ErrorKind::invalid_input;
 constexpr ErrorKind lacks = ErrorKind::missing_capability;
 
-// What is not in it failed: faults of the card, of a kernel and of MPS, and what nobody knows yet.
+// What is not in it failed: faults of the card, of a kernel and of MPS, and what is not known yet.
 // clang-format off
 constexpr Row error_rows[] = {
     {1, wrong},     // invalid value

@@ -57,7 +57,7 @@ Result<std::string> answer_of_child(const std::function<ChildAnswer()>& work,
   }
   if (child == 0) {
     ::close(ends[0]);
-    // Nobody would hear the answer of a process that outlives this one.
+    // The answer of a process that outlives this one would be lost.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(0);
     const ChildAnswer answer = work();

@@ -55,7 +55,7 @@ Result<void> check_range(const Numbers& numbers, std::uint64_t low, std::uint64_
   return {};
 }
 
-// The layout of the bytes. Whoever writes another map there, or none, has another mark.
+// The layout of the bytes. A writer of another map there, or of none, has another mark.
 struct TensorMapWords {
   static constexpr std::uint32_t made = 0x706d7464;  // "dtmp"
   std::uint32_t mark;

@@ -37,7 +37,7 @@ class Resource {
 
   // The kubelets that watch are told, if it is new.
   void set_healthy(bool healthy);
-  // False: somebody has removed its socket, as a kubelet does that starts.
+  // False: another process has removed its socket, as a kubelet does that starts.
   [[nodiscard]] bool listens() const;
 
   enum class Registered { yes, not_now };

@@ -16,7 +16,7 @@ class ChunkChooser {
       : facts_(&facts), slices_(&slices), pages_(&pages) {}
 
   // `bytes` of chunks on which `coloring` gives `color`, from page `first` on. Pages that hold
-  // fewer are refused: an aggressor without memory disturbs nobody.
+  // fewer are refused: an aggressor without memory disturbs nothing.
   [[nodiscard]] Result<std::vector<std::uint32_t>> choose(const color::Coloring& coloring,
                                                           std::uint32_t color, std::uint64_t bytes,
                                                           std::uint64_t first,

@@ -29,7 +29,7 @@ class SimulatedMemory final : public TimedMemory {
   [[nodiscard]] const MemoryFacts& facts() const override { return facts_; }
   Result<std::vector<float>> uncached_pairs(std::uint64_t primary,
                                             std::span<const std::uint64_t> secondaries) override;
-  // Walks whose times nobody asks for fill the cache without being timed.
+  // Walks whose times are not asked for fill the cache without being timed.
   Result<std::vector<float>> reread(std::uint64_t first, std::span<const std::uint64_t> then,
                                     std::span<const std::uint64_t> candidates) override;
   Result<float> crowded_read(std::uint64_t primary,

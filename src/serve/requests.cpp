@@ -96,7 +96,7 @@ Result<void> Server::proved() const {
   return options_.proof(ledger_.book());
 }
 
-// Terms of other tenants are not everybody's to change.
+// Not every client may change terms of other tenants.
 Result<void> Server::check_rules(const Connection& connection) const {
   if (!connection.tenant.empty()) {
     return invalid_input(
@@ -253,7 +253,7 @@ Result<void> Server::take(Connection& connection) {
     ledger_.count_refusal(process);
     return tl::unexpected(extent.error());
   }
-  // What was written down is a process's, and is not told to it: nobody uses it.
+  // What was written down is a process's, and is not told to it: it is unused.
   DEMARC_CHECK(proved());
   connection.answers.push_back({lease::to_text(*extent), {}});
   return {};

@@ -45,7 +45,7 @@ OwnedFile copy_of(const OwnedFile& file) {
   return OwnedFile(::fcntl(file.get(), F_DUPFD_CLOEXEC, 0));
 }
 
-// A file that nobody can change, with these bytes.
+// A sealed file with these bytes.
 Result<OwnedFile> sealed_file(const std::vector<std::byte>& bytes) {
   if (bytes.empty()) return OwnedFile();
   OwnedFile file(::memfd_create("demarc-table", MFD_CLOEXEC | MFD_ALLOW_SEALING));

@@ -1,4 +1,4 @@
-// One visit to a cell of a study, for whoever decides which cells there are.
+// One visit to a cell of a study, for code that decides which cells there are.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@ namespace demarc::study {
                                                  std::vector<double>& into,
                                                  std::vector<double>& runs);
 
-// What the victim computes with nobody beside it; check_failed where that is wrong already.
+// What the victim computes without a neighbour; check_failed where that is wrong already.
 [[nodiscard]] Result<Outputs> solo_outputs(Lane& lane, const Workload& victim);
 
 struct VisitPair {

@@ -19,7 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A point that is shorter than this waits behind another one, so that nobody waits for a message.
+// A point that is shorter than this waits behind another one, so that no rank waits for a message.
 constexpr double short_point_s = 0.2;
 constexpr std::size_t short_points_in_line = 4;
 constexpr int max_losses = 3;  // a point that has ended so many processes has failed
@@ -74,7 +74,7 @@ Result<Crew> Crew::start(const Plan& plan, unsigned jobs, const RunCommand& comm
 
 namespace {
 
-// With ranks nobody is told when a message comes: one looks, the more often the less there is to
+// With ranks no call tells when a message comes: one looks, the more often the less there is to
 // do.
 constexpr int look_often_ms = 1;
 constexpr int look_ms = 4;
@@ -145,7 +145,7 @@ class Master {
     }
   }
 
-  // How long nobody needs to look for a message.
+  // How long messages need not be looked for.
   [[nodiscard]] int patience_ms() const {
     if (ranks_ == nullptr) return 500;
     return lined_up_ == places_.size() ? look_ms : look_often_ms;
@@ -184,7 +184,7 @@ class Master {
   [[nodiscard]] bool has_room(const Place& place) const {
     if (place.points.empty()) return true;
     if (place.points.size() >= short_points_in_line) return false;
-    // Nobody is left without work for it.
+    // No rank is left without work for it.
     if (order_->count() < 2 * places_.size()) return false;
     const auto expected = order_->expected(place.points.back().index);
     return expected && *expected < short_point_s;
@@ -198,7 +198,7 @@ class Master {
     return replace(r);
   }
 
-  // A runner has ended, killed by somebody: its points run once more.
+  // A runner was killed: its points run once more.
   Result<void> replace(std::size_t r) {
     for (Point& point : places_[r].points) {
       if (&point == &places_[r].points.front() && ++losses_[point.index] >= max_losses) {

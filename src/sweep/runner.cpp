@@ -84,7 +84,7 @@ class PointLoop {
     while (true) {
       const ssize_t got = ::recv(socket_.get(), buffer.data(), buffer.size(), 0);
       if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) return 0;  // nobody wants more
+      if (got <= 0) return 0;  // no more is wanted
       const Task task = task_of(buffer.substr(0, static_cast<std::size_t>(got)));
       const std::string answer = to_text(Report{task.index, carry_out(task)});
       if (::send(socket_.get(), answer.data(), answer.size(), MSG_NOSIGNAL) < 0) return 1;

@@ -8,7 +8,7 @@
 
 namespace demarc::cuda {
 
-// A mask for every launch of the process whose stream has no mask of its own, whoever makes it. A
+// A mask for every launch of the process whose stream has no mask of its own. A
 // graph keeps the mask of its first launch. There is one at a time: a second one replaces the first
 // until it is destroyed.
 class ProcessMask {

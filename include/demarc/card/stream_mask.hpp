@@ -55,7 +55,7 @@ class StreamMasks {
 
   // Launches already made keep their mask; later ones of the stream get this one. The default
   // stream has no object of its own and is refused. The mask goes with the stream, also when
-  // somebody else destroys it. Thread-safe against launches of other streams.
+  // other code destroys it. Thread-safe against launches of other streams.
   [[nodiscard]] Result<void> set(CuStream stream, const gpu::TpcSet& enabled) const;
   // As if no mask had ever been set.
   [[nodiscard]] Result<void> clear(CuStream stream) const;

@@ -1,5 +1,5 @@
 // Proves from inside the GPU that the partition in which this process runs holds, whoever set it
-// up: demarc exec, MPS, or nobody. Blocks are launched over every path, and it is counted where
+// up: demarc exec, MPS, or nothing. Blocks are launched over every path, and it is counted where
 // they ran.
 #pragma once
 

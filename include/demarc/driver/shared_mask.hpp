@@ -12,7 +12,7 @@ namespace demarc::cuda {
 // A mask that other threads, or other processes through shared memory, may replace while launches
 // read it. Plain data: lives in shared memory as it is. A new mask is written beside the old one
 // and then published by one store, so a writer that dies in the middle leaves the old mask and
-// room for the next writer. Readers wait for nobody: they try again only when a whole mask was
+// room for the next writer. Readers never wait: they try again only when a whole mask was
 // published while they read.
 class SharedMask {
  public:

@@ -7,7 +7,7 @@ namespace demarc::cuda {
 
 // Whether the call, if it is carried out, gives kernels of the program host memory: pinned,
 // registered or managed memory, pools and allocations that do not lie on a card, and what other
-// processes or libraries made, of which nobody knows where it lies.
+// processes or libraries made, whose place is unknown.
 [[nodiscard]] bool gives_host_memory(const DriverCall& call);
 
 }  // namespace demarc::cuda

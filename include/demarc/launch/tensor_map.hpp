@@ -1,6 +1,6 @@
 // What a copy of a tensor's box needs to know of the tensor: where it lies, what its elements are,
 // and how the box lies in shared memory. CUDA keeps this in 128 bytes (CUtensorMap) that the driver
-// makes and nobody else can read. A launch packs it in a layout of our own, for the emulator.
+// makes and only the driver can read. A launch packs it in a layout of our own, for the emulator.
 #pragma once
 
 #include <array>

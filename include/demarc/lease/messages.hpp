@@ -21,7 +21,7 @@ inline constexpr std::uint64_t extent_step = std::uint64_t{2} << 20U;  // bytes
 // Sent by `demarc exec`. The lease lives as long as this connection, or one that attached to it.
 struct OpenRequest {
   std::string tenant;
-  std::string control;  // what cuda::Control::open() takes; empty: nobody counts launches
+  std::string control;  // what cuda::Control::open() takes; empty: launches are not counted
   friend bool operator==(const OpenRequest&, const OpenRequest&) = default;
 };
 // Sent by a process of the program. From then on the connection and the memory belong to this

@@ -14,7 +14,7 @@
 // outside of the windows that the GPU has for the other memories.
 //
 // Plain accesses become streaming ones (`.cs`; for cp.async a cache policy). So a kernel's data
-// makes room in the L2 before the data that the driver keeps there for everybody.
+// makes room in the L2 before the data that the driver keeps there for all.
 //
 // Kernels are refused, not modules. Refused kernels, and functions that only they run, are not in
 // the result, so nothing uncoloured can be launched.

@@ -234,7 +234,7 @@ struct Statement {
 static_assert(sizeof(Statement) == 8);
 
 // All instructions of a function in program order, and in `statements` everything in the order of
-// the text. Whoever inserts instructions keeps both in step (labels, too).
+// the text. Code that inserts instructions keeps both in step (labels, too).
 struct Body {
   PooledVector<Statement> statements;
   PooledVector<Instruction> instructions;

@@ -1,6 +1,6 @@
 // A card in equal parts without a configuration: `demarc exec --part 1/2` finds such a server, or
 // starts one. It belongs to the user. All programs of the user on that card share it. It ends by
-// itself once nobody has used it for a while.
+// itself once no program has used it for a while.
 #pragma once
 
 #include <cstdint>

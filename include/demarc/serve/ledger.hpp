@@ -36,8 +36,8 @@ struct Terms {
 struct Holding {
   enum class State {
     given,    // to `process`
-    unclean,  // given back or left behind: belongs to nobody until it is filled with zeros
-    lost,     // could not be filled with zeros: belongs to nobody for ever
+    unclean,  // given back or left behind: belongs to no process until it is filled with zeros
+    lost,     // could not be filled with zeros: belongs to no process for ever
   };
   std::uint64_t bytes = 0;
   ProcessId process = 0;  // 0: none, unless given
@@ -127,7 +127,7 @@ class Ledger {
                                                     const std::string& tenant = {}) const;
   // Those bytes hold zeros now and are free.
   void cleaned(const Unclean& piece);
-  // They could not be filled with zeros: nobody gets their holding any more.
+  // They could not be filled with zeros: no process gets their holding any more.
   void lose(const Unclean& piece);
 
  private:

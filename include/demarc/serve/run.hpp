@@ -25,7 +25,7 @@ struct ServePlan {
   Survivors survivors = Survivors::refuse;
 };
 
-// Owns the card until SIGTERM or SIGINT comes, or nobody was connected for so long. Reads the
+// Owns the card until SIGTERM or SIGINT comes, or no client was connected for so long. Reads the
 // configuration again at SIGHUP. Call it while the process has only one thread. At its end it ends
 // all programs with a lease, because nothing would keep them apart from those of the next server;
 // it gives back the memory, ends the daemon of MPS, and then alone makes room for the next server.
@@ -46,7 +46,7 @@ struct ServeEvents {
 
 class Signals;
 
-// The loop of run(). It goes on until a signal ends it, or nobody was connected for so many
+// The loop of run(). It goes on until a signal ends it, or no client was connected for so many
 // seconds. At SIGHUP it asks `terms` for the tenants again. check_failed if programs with a lease,
 // or children of theirs, do not end. missing_capability if the daemon of MPS has ended, and with it
 // the last program.

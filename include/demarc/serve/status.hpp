@@ -16,7 +16,7 @@ namespace demarc::serve {
 // A self-contained page, which also fits a phone.
 [[nodiscard]] std::string status_to_html(const lease::ServerStatus& status);
 // Checks that nobody uses a tenant. invalid_input if there is no tenant of that name. check_failed,
-// with who it is, if somebody uses it or if revoked programs have not ended.
+// with its name, if one uses it or if revoked programs have not ended.
 [[nodiscard]] Result<void> check_free(const lease::ServerStatus& status, const std::string& tenant);
 // The text format of Prometheus. missing_capability in a build without its library (the preset
 // `static`).

@@ -288,7 +288,7 @@ Result<StreamField> calibrate(const GpuPointer& gpu, LaunchHook& hook, const Fun
                               const std::function<void(std::uint32_t)>& trying) {
   for (std::uint32_t offset = 0; offset < limit; offset += 4) {
     if (std::find(skip.begin(), skip.end(), offset) != skip.end()) continue;
-    // A fresh stream for each candidate: a wrong write harms nobody else.
+    // A fresh stream for each candidate: a wrong write harms no other.
     DEMARC_TRY(const Stream stream, Stream::create(gpu));
     WideField there;
     if (!read_safely(stream_object(stream.handle()) + offset, &there, sizeof there) ||

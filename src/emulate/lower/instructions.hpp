@@ -8,7 +8,7 @@
 
 namespace demarc::emulate {
 
-// Picks among the functions below, and wraps a guarded instruction. What nobody covers is refused.
+// Picks among the functions below, and wraps a guarded instruction. What none covers is refused.
 void lower_instruction(FunctionContext& f, const InstructionView& instruction);
 
 // The instruction may look at memory until another block changes it.

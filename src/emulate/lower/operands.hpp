@@ -31,7 +31,7 @@ class Operands {
   Source any_source(const ptx::Operand& operand, ptx::Type type);
   // Several that have the same type.
   std::vector<Source> sources(std::span<const ptx::Operand> operands, ptx::Type type);
-  // A register that is written with a `type`, or for a sink a place that nobody reads; a register
+  // A register that is written with a `type`, or for a sink a place that is never read; a register
   // of another width fails.
   Register destination(const ptx::Operand& operand, ptx::Type type);
   // The same for registers of any width: the caller looks at Register::width.

@@ -53,7 +53,7 @@ CallAnswer GraphCalls::change_order(const DriverCall& call) {
   return locals_.keep_order(call.name()) ? CallAnswer(cu_error_not_supported) : std::nullopt;
 }
 
-// What kernels launch nobody waits for.
+// The host does not wait for what kernels launch.
 CallAnswer GraphCalls::judge_flags(unsigned long long flags) {
   constexpr unsigned long long device_launch = 4;  // CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH
   if ((flags & device_launch) == 0) return std::nullopt;

@@ -24,7 +24,7 @@ class LocalUsers {
  public:
   using Work = LaunchOrder::Work;
   // Makes room in the module's block. The argument waits on the host until nobody uses the block;
-  // nobody else begins to before the room is made.
+  // no kernel begins to before the room is made.
   using MakeRoom = std::function<CuResult(const Work& wait)>;
   enum class Into { new_graph, graph_that_is };
 

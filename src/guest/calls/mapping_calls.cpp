@@ -73,7 +73,7 @@ CallAnswer MappingCalls::give_back(const DriverCall& call) {
     }
   }
   const OwnCalls own;
-  // Kernels of it may still run, and somebody else may be given the bytes.
+  // Kernels of it may still run, and others may be given the bytes.
   if (const CuResult code = api_.cuCtxSynchronize(); code != cu_success) return code;
   const std::lock_guard lock(mutex_);
   const auto range = ranges_.extract(address);

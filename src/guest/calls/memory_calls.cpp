@@ -133,7 +133,7 @@ CallAnswer MemoryCalls::free(const DriverCall& call) {
   return memory_.free(address) ? cu_success : cu_error_invalid_value;
 }
 
-// Whatever stream is captured: what is under way ends, though nobody can wait for it now.
+// Whatever stream is captured: what is under way ends, though the host cannot wait now.
 CuResult MemoryCalls::free_later(DevicePointer address) {
   const auto found = memory_.find(address);
   if (!found || found->address != address) return cu_error_invalid_value;

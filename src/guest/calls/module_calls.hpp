@@ -119,7 +119,7 @@ class ModuleCalls {
                                       const CodeKind& kind) const;
   [[nodiscard]] CuResult place(CodeHandle handle, Loaded& loaded, const CodeKind& kind);
   [[nodiscard]] CuResult write_constants(const Loaded& loaded) const;
-  // `wait` waits until nobody uses the room that there is.
+  // `wait` waits until no kernel uses the room that there is.
   [[nodiscard]] CuResult make_room(Loaded& loaded, std::uint64_t threads,
                                    const LocalUsers::Work& wait);
   void note_capture(Loaded& loaded, CuStream stream) const;

@@ -20,7 +20,7 @@ namespace demarc::cuda {
 class WindowMemory {
  public:
   struct Owner {
-    // A stretch of at least so many bytes that nobody else has.
+    // A free stretch of at least so many bytes.
     std::function<Result<color::Extent>(std::uint64_t bytes)> take;
     std::function<void(const color::Extent& stretch)> give;
   };

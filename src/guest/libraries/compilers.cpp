@@ -190,7 +190,7 @@ class Links {
     links_.erase(link);
   }
   static Links& get() {
-    static auto* const links = new Links();  // as long as the process, whoever ends first
+    static auto* const links = new Links();  // as long as the process
     return *links;
   }
 

@@ -19,7 +19,7 @@
 namespace demarc::cuda {
 namespace {
 
-// Whoever has the block mapped must not lose its pages.
+// Processes that have the block mapped must not lose its pages.
 constexpr int fixed_size = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 std::string token_text(const std::uint64_t (&token)[2]) {

@@ -1,4 +1,4 @@
-// Device code of this process that nobody can rewrite.
+// Device code of this process that cannot be rewritten.
 #pragma once
 
 #include <cstdint>

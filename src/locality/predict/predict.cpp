@@ -155,7 +155,7 @@ class CacheModel {
     return true;
   }
 
-  // The request in hand. Cycles until it is answered; 0: nobody waits for it.
+  // The request in hand. Cycles until it is answered; 0: no warp waits for it.
   double perform(Sm& sm, const BlockRequests& block) {
     const Access& access = runs_.accesses[block.access];
     const double l2_latency = or_typical(device_.l2.latency_cycles, typical_l2_latency);

@@ -22,7 +22,7 @@ struct CacheUse {
 [[nodiscard]] std::vector<std::string_view> written_by(std::string_view text);
 // The threads of the block wait for each other. Text without guard, as below.
 [[nodiscard]] bool is_barrier(std::string_view text);
-// An atomic whose result nobody gets.
+// An atomic whose result is not used.
 [[nodiscard]] bool is_reduction(std::string_view text);
 [[nodiscard]] CacheUse cache_use(std::string_view text);
 

@@ -83,7 +83,7 @@ class Event {
   }
 
   [[nodiscard, gnu::always_inline]] EventKind kind() const { return kind_; }
-  // For whoever has looked at the kind.
+  // For code that has looked at the kind.
   template <EventKind kind>
   [[nodiscard, gnu::always_inline]] SubjectOf<kind> subject() const {
     return SubjectOf<kind>(subject_);

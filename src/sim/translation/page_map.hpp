@@ -17,7 +17,7 @@ class PageMap {
  public:
   static constexpr std::uint32_t run_pages = 512;
 
-  // Pages that nobody has written hold `otherwise`.
+  // Pages that were never written have `otherwise`.
   explicit PageMap(std::size_t pages, T otherwise = T{})
       : otherwise_(run_pages, otherwise), runs_(ceil_div(pages, run_pages), otherwise_.data()) {}
 

@@ -144,7 +144,7 @@ class Hunt {
   }
 
   // The worst again, with fresh samples, `keep` at a time: until the limit is known to be broken,
-  // or nobody is left who seemed to break it.
+  // or none is left that seemed to break it.
   Result<void> prove() {
     std::vector<Screened> order = result_.screened;
     std::stable_sort(order.begin(), order.end(),

@@ -66,7 +66,7 @@ class GpuLane : public Lane {
     }
     loop_ = std::make_unique<LaunchLoop>(*set_->gpu(), *stream_, *work_, std::move(marks));
     auto begun = loop_->wait_for_first();
-    if (!begun) loop_.reset();  // nobody stops what did not start
+    if (!begun) loop_.reset();  // what did not start is not stopped
     return begun;
   }
 

@@ -90,7 +90,7 @@ Result<std::unique_ptr<ResidentLaunch>> ResidentLaunch::make(
   auto self = std::unique_ptr<ResidentLaunch>(new ResidentLaunch(gpu, memory, std::move(support)));
   self->loaded_ = std::move(loaded);
   auto ready = self->make_ready(form, stream);
-  // Memory that goes back to a pool is written by nobody any more.
+  // Memory that goes back to a pool is not written any more.
   auto idle = stream.wait();
   DEMARC_CHECK(ready);
   DEMARC_CHECK(idle);

@@ -38,7 +38,7 @@ struct LaunchForm {
   std::uint32_t own_sms = 0;
   // Kernels note their times on the GPU's clock; not for graphs, whose arguments stay.
   bool stamps = false;
-  // Nobody is expected to ask what a run computes: what checked_run() needs is made at its first
+  // Few are expected to ask what a run computes: what checked_run() needs is made at its first
   // call, and first contents in the host are kept until then.
   bool neighbour = false;
 };

@@ -21,7 +21,7 @@ struct Estimate {
 };
 [[nodiscard]] Estimate estimate(const std::vector<double>& samples);
 
-// A policy under somebody's rules.
+// A policy under some rules.
 struct TbLine {
   TbModel model = TbModel::simtbs_2020;
   TbModel policy_rules = TbModel::simtbs_2020;  // TbOptions::policy_rules

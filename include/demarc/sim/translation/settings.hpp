@@ -38,7 +38,7 @@ enum class Placement {
 // How a GPU uses a page of another GPU.
 enum class Remote {
   lines,      // line by line from the owner's L2; the page stays
-  migration,  // the page moves to whoever asks for it
+  migration,  // the page moves to the GPU that asks for it
 };
 
 // What the first access to a page costs. The page then moves from CPU memory to the GPU that

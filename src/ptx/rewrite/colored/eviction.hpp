@@ -1,8 +1,8 @@
-// Which lines of the L2 make room first: those of programs' data, whoever's they are.
+// Which lines of the L2 make room first: those of all programs' data.
 //
 // Slices of the L2 are divided, but what the driver keeps for all (code, constants, page tables,
 // descriptors of launches, the tables of the colours) lies in every one of them. A neighbour that
-// streams through its colour pushes such lines out of its slices, and each kernel of everybody else
+// streams through its colour pushes such lines out of its slices, and each kernel of other programs
 // waits until they have come from a DRAM that the neighbour keeps busy. So plain accesses of all
 // tenants stream (`.cs`): their lines go first, and make room for other data alone. Measured in
 // docs/measurements/launches.md; but of cp.async it costs no instruction.

@@ -13,7 +13,7 @@ enum class SystemCall : std::uint8_t {
   assertion,  // __assertfail: reached once, by a kernel that ends there
   printing,   // vprintf
   heap,       // malloc, free
-  other       // nobody knows what it does with an address
+  other       // it is not known what it does with an address
 };
 
 [[nodiscard]] SystemCall system_call_of(const Module& module, const Body& body,
