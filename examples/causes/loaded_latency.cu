@@ -33,7 +33,7 @@ namespace {
 
 constexpr int threads = 1024;
 constexpr int shared_bytes = 200 * 1024;  // one block per SM
-constexpr unsigned lines = 1U << 22;      // of 128 bytes, of the chains
+constexpr unsigned lines = 1U << 22;      // lines of 128 bytes, of the chains
 constexpr unsigned line_words = 32;
 constexpr size_t stream_vectors = (size_t{2} << 30) / sizeof(uint4);
 

@@ -18,7 +18,7 @@ namespace demarc::cli {
 
 // What is wanted of one buffer.
 struct ShownBuffer {
-  std::size_t buffer = 0;   // of the launch
+  std::size_t buffer = 0;   // buffer of the launch
   std::string file;         // to be written; empty: it is printed
   std::uint64_t count = 0;  // elements to print, no more than there are
 };

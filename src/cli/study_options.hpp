@@ -50,7 +50,7 @@ class StudyOptions {
   std::string device = "cuda:0";
   std::uint32_t parts = 2;
   std::uint64_t seed = 1;
-  double settle_seconds = 8;  // of commands; declared by the verb that has them
+  double settle_seconds = 8;  // seconds of commands; declared by the verb that has them
   int victim_priority = 0;
   // Memory synchronisation domain of a worker's lane; declared by the verb that serves lanes.
   std::optional<std::uint32_t> sync_domain;

@@ -81,7 +81,7 @@ Back back_of(const std::vector<std::byte>& parameters) {
 
 // What libcuda asked for while a thread recorded.
 struct Recording {
-  std::size_t bytes = 0;  // of a call's parameters
+  std::size_t bytes = 0;  // bytes of a call's parameters
   std::vector<std::vector<std::byte>> calls;
   int file = -1;
 };

@@ -39,12 +39,12 @@ class DeviceHeap {
  private:
   struct Block {
     std::uint64_t size = 0;
-    std::uint32_t line = 0;  // of the malloc
+    std::uint32_t line = 0;  // line of the malloc
     Region* region = nullptr;
   };
   struct Freed {
     std::uint64_t size = 0;
-    std::uint32_t line = 0;  // of the free
+    std::uint32_t line = 0;  // line of the free
   };
 
   [[nodiscard]] std::optional<std::uint64_t> gap(std::uint64_t from, std::uint64_t size,

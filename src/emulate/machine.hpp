@@ -43,14 +43,14 @@ struct CodeInstruction {
 // lane.
 struct FrameVariable {
   std::uint32_t offset = 0;
-  std::uint32_t bytes = 0;  // of one lane
+  std::uint32_t bytes = 0;  // bytes of one lane
   // Bytes that calls compare: 0 of a constant, and of a result that is thrown away, which fit all.
   std::uint32_t size = 0;
   std::uint32_t align = 0;
 };
 
 struct Constant {
-  std::uint32_t offset = 0;  // of a uniform slot
+  std::uint32_t offset = 0;  // offset of a uniform slot
   std::uint64_t value = 0;
 };
 
@@ -58,7 +58,7 @@ struct CodeFunction {
   std::string name;
   std::uint32_t entry = 0;
   std::uint32_t frame_bytes = 0;
-  std::uint32_t local_bytes = 0;  // of one thread
+  std::uint32_t local_bytes = 0;  // bytes of one thread
   std::vector<Constant> constants;
   std::vector<FrameVariable>
       zeroed;  // registers that may be read before they are written; bytes in all
@@ -75,7 +75,7 @@ struct CallDetails {
 };
 struct VectorDetails {
   static constexpr std::uint32_t sink = ~std::uint32_t{0};
-  std::uint32_t slots[8] = {};   // of the elements; sink: thrown away
+  std::uint32_t slots[8] = {};   // slots of the elements; sink: thrown away
   std::uint8_t uniform[8] = {};  // stores: the element is a uniform slot
 };
 

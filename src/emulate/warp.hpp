@@ -53,7 +53,7 @@ struct alignas(64) MicroOp {
   std::uint32_t join = 0;  // micro-op index of the reconvergence point, no_join when there is none
   std::uint32_t instruction = 0;
   std::uint8_t uniform = 0;
-  std::uint8_t bytes = 0;  // of one element in memory
+  std::uint8_t bytes = 0;  // bytes of one element in memory
   std::uint8_t count = 1;  // elements of a vector access
   std::uint8_t flags = 0;  // MemoryFlag, or the micro-op's own
   std::uint8_t kind = 0;   // AddressKind of a memory micro-op

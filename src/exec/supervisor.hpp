@@ -81,7 +81,7 @@ class Supervisor {
   SignalFile signals_;
   StartedProgram program_;
   std::uint64_t start_time_;
-  std::optional<int> status_;  // of the program, as waitpid() gives it
+  std::optional<int> status_;  // status of the program, as waitpid() gives it
   std::vector<Image> images_;  // that reached the driver
 };
 

@@ -14,7 +14,7 @@ namespace {
 struct Abi {
   std::uint8_t os;       // EI_OSABI
   std::uint8_t version;  // EI_ABIVERSION
-  unsigned sm_shift;     // of the eight bits of e_flags that hold the sm
+  unsigned sm_shift;     // shift of the eight bits of e_flags that hold the sm
 };
 // clang-format off
 constexpr Abi abis[] = {

@@ -30,7 +30,7 @@ struct EntryHeader {
   std::uint16_t version;         // 0x101
   std::uint32_t header_bytes;    // with what lies behind this record: identifier, options
   std::uint64_t payload_bytes;   // padded to 8
-  std::uint32_t stored_bytes;    // of the compressed content; 0: not compressed
+  std::uint32_t stored_bytes;    // bytes of the compressed content; 0: not compressed
   std::uint32_t options_offset;  // from this record: OptionsHeader; 0: there is none
   std::uint16_t code_minor;      // version of the PTX language, or of the ELF
   std::uint16_t code_major;

@@ -9,14 +9,14 @@
 namespace demarc::probe {
 namespace {
 
-constexpr double full_rate = 0.9;           // of the highest: as fast as any
+constexpr double full_rate = 0.9;           // rate of the highest: as fast as any
 constexpr std::uint64_t least_walked = 64;  // pages; every TLB holds these
 // Footprint of the tables: within the reach of TLBs, beyond caches.
 constexpr std::uint64_t table_bytes = std::uint64_t{256} << 20U;
 constexpr std::uint32_t sm_table_access = 512;
 constexpr std::array<std::uint32_t, 6> access_sizes = {32, 64, 128, 256, 512, 4096};
 constexpr std::uint64_t caching_pages = 16;
-constexpr std::uint64_t caching_lines = 128;  // of each of them
+constexpr std::uint64_t caching_lines = 128;  // lines of each of them
 // How near to a hit in its own L2 a second access is, from the first one on: kept there, or not.
 constexpr double surely_kept = 0.75;
 constexpr double surely_not_kept = 0.5;

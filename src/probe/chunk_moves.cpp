@@ -12,8 +12,8 @@
 namespace demarc::probe {
 namespace {
 
-constexpr double clear_share = 0.9;         // of a slice's chunks that go to the places named
-constexpr double least_single_share = 0.7;  // of the page, in slices that go to one place
+constexpr double clear_share = 0.9;         // share of a slice's chunks that go to the places named
+constexpr double least_single_share = 0.7;  // share of the page, in slices that go to one place
 constexpr double least_pair_share = 0.5;    // and to two; twins go to four
 
 // Of the chunks of each slice, how many go to each other slice under a pattern.

@@ -8,7 +8,7 @@ namespace demarc::probe {
 
 // What is taken of the machine at most.
 struct TranslationLimits {
-  std::uint64_t card_bytes = std::uint64_t{100} << 30U;  // of the card, and of the peer
+  std::uint64_t card_bytes = std::uint64_t{100} << 30U;  // bytes of the card, and of the peer
   std::uint64_t host_bytes = std::uint64_t{4} << 30U;
   std::chrono::microseconds traffic_lasts{4000};  // per rate, beside warming up
 };

@@ -22,9 +22,9 @@ struct PlantedTlb {
 // Memory of one place.
 struct PlantedPlace {
   bool there = false;
-  std::uint64_t pages = 0;  // of 2 MiB
-  double hit_cycles = 0;    // of a line that the L2 on the way holds, translation known
-  double cold_cycles = 0;   // of a line that no cache holds
+  std::uint64_t pages = 0;  // pages of 2 MiB
+  double hit_cycles = 0;    // cycles of a line that the L2 on the way holds, translation known
+  double cold_cycles = 0;   // cycles of a line that no cache holds
   std::string no_atomics;   // why there are none
   bool cached_here = true;  // lines of it are kept in the L2 of the card that reads
   double atomic_cycles = 0;
@@ -40,9 +40,9 @@ struct PlantedHierarchy {
   TranslationFacts facts;
   std::array<PlantedPlace, 3> places;  // by MemoryPlace
   std::uint64_t least_piece_bytes = std::uint64_t{2} << 20U;
-  double noise_cycles = 0.3;  // of the mean of a walk, standard deviation
+  double noise_cycles = 0.3;  // noise of the mean of a walk, standard deviation
   double slice_cycles = 40;   // a line is at most so much nearer or further than the mean
-  double rate_noise = 0.01;   // of a rate, relative
+  double rate_noise = 0.01;   // noise of a rate, relative
 };
 
 class PlantedTranslation final : public TimedTranslation {

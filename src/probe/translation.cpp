@@ -35,7 +35,7 @@ struct Stage {
   const TranslationOptions& options;
   Random& random;
   Progress progress;
-  double own_hit_cycles;  // of the card's own memory; 0: not measured
+  double own_hit_cycles;  // cycles of the card's own memory; 0: not measured
   bool in_full;
 };
 

@@ -84,7 +84,7 @@ class Twins {
 }  // namespace
 
 Labels split_twins(const Labels& slice_of, std::span<const Digit> digits) {
-  constexpr double twin_size = 1.5;  // of the usual one
+  constexpr double twin_size = 1.5;  // size of the usual one
   const std::uint32_t slices = label_count(slice_of);
   std::vector<std::vector<std::uint32_t>> members(slices);
   for (std::uint32_t i = 0; i < slice_of.size(); ++i) members[slice_of[i]].push_back(i);

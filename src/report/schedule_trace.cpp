@@ -99,7 +99,7 @@ double tick_step(double end) {
 
 constexpr double picture_left = 60;
 constexpr double picture_width = 1000;
-constexpr double letter_width = 6.2;  // of the 10 pixel font, on average
+constexpr double letter_width = 6.2;  // width of the 10 pixel font, on average
 
 // Names of the kernels under the picture; returns the height taken.
 double append_legend(std::string& out, const sim::DispatchTimeline& timeline, double top) {

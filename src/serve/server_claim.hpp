@@ -16,7 +16,7 @@
 namespace demarc::serve {
 
 struct ClaimPlan {
-  std::vector<std::string> files;  // of lease::CardClaim
+  std::vector<std::string> files;  // files of lease::CardClaim
   std::string card;                // UUID
   Survivors survivors = Survivors::refuse;
   std::function<void(const std::string& line)> tell = [](const std::string&) {};

@@ -76,7 +76,7 @@ struct ForecastFidelity {
 // be further from the card.
 struct CardFidelity {
   std::string_view device;
-  std::string_view table;  // of docs/measurements
+  std::string_view table;  // table of docs/measurements
   double mean_error = 0;   // in points
   double rank_correlation = 0;
   double worst_error = 0;

@@ -266,7 +266,7 @@ class Master {
   std::optional<Order> order_;
   // There may be very many places: nothing goes through all of them for each message.
   std::vector<Place> places_;                         // our runners first
-  std::map<std::uint32_t, std::size_t> first_place_;  // of each other rank
+  std::map<std::uint32_t, std::size_t> first_place_;  // place of each other rank
   std::deque<std::size_t> look_at_;                   // places that may have room
   std::size_t busy_ = 0, lined_up_ = 0;               // places with a point, with more than one
   std::map<std::uint64_t, int> losses_;

@@ -25,7 +25,7 @@ inline constexpr Layout other_layout{0x31040, 0x6080, 13};
 struct Shape {
   std::uint32_t grid = 3;
   std::uint32_t block = 40;
-  std::uint64_t words = 3 * 40;            // of 8 bytes, of the output
+  std::uint64_t words = 3 * 40;            // words of 8 bytes, of the output
   std::vector<std::uint64_t> arguments{};  // behind the output's address
 };
 

@@ -71,7 +71,7 @@ inline Result<Programs> programs_of(const Batch& batch, const Chosen& chosen) {
 inline std::unique_ptr<Colors> random_parities(std::uint64_t seed, std::uint64_t pages) {
   Random random(seed);
   constexpr std::uint32_t lowest = 5;
-  constexpr std::uint32_t bits = 21;  // of an offset in a page
+  constexpr std::uint32_t bits = 21;  // bits of an offset in a page
   std::vector<std::uint32_t> pivots;
   const std::uint64_t count = 1 + random.below(3);
   while (pivots.size() < count) {

@@ -197,7 +197,7 @@ class FlowText {
     return out;
   }
   std::vector<Line> lines_;
-  std::map<std::string, int> places_;             // of registers and variables, by name
+  std::map<std::string, int> places_;             // places of registers and variables, by name
   std::map<std::string, std::size_t> functions_;  // their first lines
   std::map<std::string, std::size_t> labels_;
   std::map<std::string, std::vector<std::string>> targets_;  // of brx.idx, by table

@@ -16,7 +16,7 @@ namespace demarc::emulate::test {
 
 struct RandomFlow {
   std::string text;
-  std::uint32_t threads = 32;  // of the one block
+  std::uint32_t threads = 32;  // threads of the one block
 };
 
 class FlowWriter : FlowParts {

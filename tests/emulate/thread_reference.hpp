@@ -63,7 +63,7 @@ class ThreadReference : FlowText {
   struct Call {
     std::vector<std::uint64_t> registers;  // and .param variables
     std::size_t back = 0;                  // line behind the call
-    std::vector<std::string> results;      // of the caller
+    std::vector<std::string> results;      // results of the caller
     std::string function;
   };
   struct State {
@@ -74,7 +74,7 @@ class ThreadReference : FlowText {
     std::uint32_t members = 0;
     std::uint32_t barrier = 0;
     std::uint32_t count = 0;
-    std::vector<std::uint64_t> values;  // of the operands
+    std::vector<std::uint64_t> values;  // values of the operands
   };
   struct Arrivals {
     std::vector<std::uint32_t> only;  // threads that arrived without waiting

@@ -60,7 +60,7 @@ TEST(ForecastWords, the_hardest_is_the_one_that_asks_for_most_of_what_is_known) 
   EXPECT_TRUE(words({asking("b", 0.5), asking("a", 0.3)}).starts_with(b));
   EXPECT_TRUE(words({asking("b", 0.5), asking("a", 0.5)}).starts_with(b));  // the first of equals
   WorkloadForecast wild = unknown("wild");
-  wild.dram_demand_share = 0.9;  // of something else
+  wild.dram_demand_share = 0.9;  // share of something else
   EXPECT_EQ(words({wild, asking("b", 0.1, 0.2)}),
             b + "10 % of the DRAM's bandwidth, 20 % of the L2's. Not forecast: wild.");
   EXPECT_EQ(words({wild}), "");
@@ -86,7 +86,7 @@ TEST(ForecastWords, victims_that_lose_more_than_a_twentieth_with_half_the_l2_are
             "By forecast with half of the memory no victim takes more than 1.05 times as long, as "
             "far as beginnings can tell.");
   WorkloadForecast lost = unknown("lost");
-  lost.half_memory_slowdown = 9;  // of something else
+  lost.half_memory_slowdown = 9;  // slowdown of something else
   EXPECT_EQ(words({asking("a", 0, 0, 1.5), lost}),
             "By forecast with half of the memory a takes 1.50 times as long. Not forecast: lost.");
 }

@@ -15,14 +15,14 @@ struct Script {
   std::vector<std::string> log;                // "mask/1 start va", in order
   std::map<std::string, Error> faults;         // what such an entry answers
   std::map<std::string, std::string> remarks;  // of "mask/1"
-  std::map<std::string, Outputs> outputs;      // of "mask/0"; else those of the solo run
+  std::map<std::string, Outputs> outputs;      // outputs of "mask/0"; else those of the solo run
   std::vector<double> sample{100};
   // Where it is set: one time of the victim beside what runs in the other parts, null for nothing.
   std::function<double(const Workload& victim, const Workload* neighbour)> time;
   const Workload* running = nullptr;           // in the other parts
   NeighbourMeans means;                        // of neighbours
   std::uint32_t sms = 0;                       // of the device
-  std::map<std::string, std::uint64_t> bytes;  // of a workload's buffers
+  std::map<std::string, std::uint64_t> bytes;  // bytes of a workload's buffers
   std::map<std::string, std::uint64_t> room;   // per part, by the mode's name
   // Why lanes do not take a workload; empty: they do.
   std::function<std::string(const Workload& workload)> refuses;

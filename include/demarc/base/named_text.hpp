@@ -6,7 +6,7 @@
 namespace demarc {
 
 struct NamedText {
-  std::string_view name;  // of the file, without its ending
+  std::string_view name;  // name of the file, without its ending
   std::string_view text;
 };
 

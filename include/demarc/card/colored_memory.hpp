@@ -30,7 +30,7 @@ struct ShareRequest {
 };
 
 struct ColoredUsage {
-  std::uint64_t capacity_bytes = 0;      // of the share: what its colours hold, or its cap
+  std::uint64_t capacity_bytes = 0;      // bytes of the share: what its colours hold, or its cap
   std::uint64_t used_bytes = 0;          // asked for
   std::uint64_t wasted_bytes = 0;        // lost to rounding
   std::uint64_t largest_free_bytes = 0;  // the most that one buffer may have now

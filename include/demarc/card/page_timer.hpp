@@ -19,8 +19,8 @@ struct PageRange {
 
 // Cycles of an SM per access. Each access waits for the one before it.
 struct WalkTimes {
-  double first_cycles = 0;  // of the first walk around the ring
-  double again_cycles = 0;  // of the second, in the same launch
+  double first_cycles = 0;  // cycles of the first walk around the ring
+  double again_cycles = 0;  // cycles of the second, in the same launch
 };
 
 // Accesses at random places. As many are in flight as threads have room for.
@@ -33,7 +33,7 @@ struct PageTraffic {
     atomic,  // atomic additions to random words
   };
   Kind kind = Kind::read;
-  std::uint32_t access_bytes = 4;  // of reads and writes: a power of two, 16 to 4096; else 4
+  std::uint32_t access_bytes = 4;  // bytes of reads and writes: a power of two, 16 to 4096; else 4
   std::uint32_t sms = 1;
   std::chrono::microseconds lasts{4000};
 };

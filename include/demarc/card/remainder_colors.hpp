@@ -23,7 +23,7 @@ struct RemainderColors {
   std::vector<gpu::SmIndex> sms;              // SMs that measure latencies
   color::RemainderModel model;                // its remainders are those of the arena's numbers
   color::RemainderColoring coloring;          // the arena's; window c is colour c
-  std::uint32_t aside_constant = 0;           // of the page that the arena keeps aside
+  std::uint32_t aside_constant = 0;           // constant of the page that the arena keeps aside
   std::vector<bool> aside_taken;              // its chunks that hold tables
   std::shared_ptr<const DeviceBuffer> table;  // on the card, of no colour: coloring.table()
   std::string account;                        // how it was found

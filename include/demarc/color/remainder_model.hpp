@@ -17,7 +17,7 @@ struct RemainderModel {
   RemainderHash hash;
   gpu::LatencyClusters kinds;
   std::vector<std::uint32_t> kind_of;  // [half * modulus + remainder]: nearest kind of latencies
-  std::uint32_t constant = 0;          // of the digits of that page
+  std::uint32_t constant = 0;          // constant of the digits of that page
   double agreement = 0;                // share of its chunks that have the kind of their slice
 };
 
@@ -27,7 +27,7 @@ struct RemainderModel {
                                                           const gpu::LatencyMatrix& latencies);
 
 struct PageRemainder {
-  std::uint32_t constant = 0;   // of the digits
+  std::uint32_t constant = 0;   // constant of the digits
   std::uint32_t remainder = 0;  // of the page's first number, compared with the model's page
   double agreement = 0;         // share of the samples
 };

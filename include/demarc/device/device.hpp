@@ -57,7 +57,7 @@ struct Dram {
   std::uint32_t stacks = 1;
   std::uint32_t channels = 0;
   double bandwidth_bytes_per_s = 0;
-  double latency_cycles = 0;  // of a load that misses the L2, in SM cycles; 0: not known
+  double latency_cycles = 0;  // latency of a load that misses the L2, in SM cycles; 0: not known
   friend bool operator==(const Dram&, const Dram&) = default;
 };
 

@@ -9,7 +9,7 @@
 namespace demarc::gpu {
 
 struct EmbeddedPtx {
-  std::string_view name;     // of the source: "vecadd" for vecadd.cu
+  std::string_view name;     // name of the source: "vecadd" for vecadd.cu
   std::uint32_t target = 0;  // 75 for sm_75
   std::string_view text;
 };

@@ -32,11 +32,11 @@ struct MemorySystem {
   double sm_link_bytes = 32;
   double sm_store_bytes = 0;  // for what carries data out, stores and atomics; 0: sm_link_bytes
   double gpc_link_bytes = 0;
-  double gpc_store_bytes = 0;   // of stores; 0: gpc_link_bytes
-  double gpc_atomic_bytes = 0;  // of atomics and reductions; 0: gpc_store_bytes
+  double gpc_store_bytes = 0;   // bytes of stores; 0: gpc_link_bytes
+  double gpc_atomic_bytes = 0;  // bytes of atomics and reductions; 0: gpc_store_bytes
   double port_bytes = 32;
-  double port_write_bytes = 0;   // of stores, on the way in; 0: port_bytes
-  double port_atomic_bytes = 0;  // of atomics and reductions; 0: port_write_bytes
+  double port_write_bytes = 0;   // bytes of stores, on the way in; 0: port_bytes
+  double port_atomic_bytes = 0;  // bytes of atomics and reductions; 0: port_write_bytes
   LinearHash port;
   double latency_spread_cycles = 0;  // nearest to farthest slice, of an L2 hit
 
@@ -60,7 +60,7 @@ struct MemorySystem {
   double activate_window_ns = 0;   // window in which four may begin (tFAW)
   double refresh_interval_ns = 0;  // between refreshes of a channel (tREFI); 0: none
   double refresh_ns = 0;           // time in which the channel does nothing else (tRFC)
-  double turnaround_ns = 8;        // of the bus between reads and writes
+  double turnaround_ns = 8;        // turnaround of the bus between reads and writes
   double row_idle_ns = 200;        // a row that is open and unused for so long is closed
 
   friend bool operator==(const MemorySystem&, const MemorySystem&) = default;

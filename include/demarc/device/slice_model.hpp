@@ -16,7 +16,7 @@ namespace demarc::gpu {
 
 struct MaskVote {
   std::uint64_t mask = 0;
-  double share = 0;  // of the chunks, in clusters on which the parity of the mask is constant
+  double share = 0;  // share of the chunks, in clusters on which the parity of the mask is constant
 };
 
 struct PageConstant {
@@ -29,7 +29,7 @@ struct PageConstant {
 struct SliceModel {
   std::vector<SmIndex> sms;  // where latencies are measured from: the columns
   std::uint64_t page_bytes = 0;
-  std::uint64_t chunk_bytes = 0;  // of the reference measurement
+  std::uint64_t chunk_bytes = 0;  // bytes of the reference measurement
   LatencyClusters clusters;
   std::vector<std::uint64_t> masks;  // low-pivot basis of what is constant on clusters
   std::vector<MaskVote> votes;       // every mask with a share of at least one third, best first

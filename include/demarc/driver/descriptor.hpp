@@ -53,7 +53,7 @@ struct DescriptorLayout {
   std::uint8_t first_version;  // inclusive range of the version byte
   std::uint8_t last_version;
   std::uint16_t version_offset;  // bytes from the start of the descriptor
-  std::uint16_t word_offset;     // of the first mask word; the others follow
+  std::uint16_t word_offset;     // offset of the first mask word; the others follow
   std::uint8_t words;            // 2 or 4
   std::int16_t enable_offset;    // of the word that holds the enable bit 31; -1: there is none
   std::int16_t grid_offset;     // of a word and two half words, each at a word: blocks, or clusters

@@ -20,7 +20,7 @@ struct KernelRun {
 };
 
 struct LaunchRun {
-  std::vector<std::uint64_t> addresses;  // of the buffers
+  std::vector<std::uint64_t> addresses;  // addresses of the buffers
   gpu::Memory buffers;                   // after the last kernel
   std::vector<KernelRun> kernels;        // as in Launch::kernels
 };

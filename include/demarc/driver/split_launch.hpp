@@ -26,7 +26,7 @@ struct SplitRun {
     std::string kernel;
     std::vector<double> milliseconds;  // of each card's blocks, between two events around them
   };
-  std::vector<std::uint64_t> addresses;      // of the buffers
+  std::vector<std::uint64_t> addresses;      // addresses of the buffers
   gpu::Memory buffers;                       // after the last run
   std::vector<std::vector<Kernel>> kernels;  // per run, in the order of Launch::kernels
 };

@@ -70,7 +70,7 @@ struct Finding {
   std::string kernel;
   std::array<std::uint32_t, 3> block{};
   std::array<std::uint32_t, 3> thread{};
-  std::uint32_t line = 0;   // of the PTX text
+  std::uint32_t line = 0;   // line of the PTX text
   std::string source;       // "file:line" of the CUDA source where the PTX has .loc, else empty
   std::string instruction;  // as written
   std::string detail;       // the address and what is there, the other thread of a race, …
@@ -91,8 +91,8 @@ struct KernelStatistics {
   std::uint64_t divergent_branches = 0;
   std::uint64_t barriers = 0;         // warps arriving at one
   std::uint64_t memory_accesses = 0;  // warp instructions that touched memory
-  double seconds = 0;                 // of the wall clock
-  double cpu_seconds = 0;             // of all threads together
+  double seconds = 0;                 // seconds of the wall clock
+  double cpu_seconds = 0;             // seconds of all threads together
 };
 
 struct Outcome {

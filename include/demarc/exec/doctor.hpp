@@ -27,7 +27,7 @@ struct Check {
 
 struct DoctorPlan {
   std::uint32_t device = 0;
-  std::string description;  // of the card's memory, as gpu::describe_card() takes it
+  std::string description;  // description of the card's memory, as gpu::describe_card() takes it
   std::string preload;      // as ConfinePlan has it
 };
 

@@ -13,7 +13,7 @@ namespace demarc::fatbin {
 
 struct FileImage {
   std::string where;    // "a.out: .nv_fatbin: image 0", for messages
-  std::string section;  // of an executable or library; else empty
+  std::string section;  // section of an executable or library; else empty
   Image image;
 };
 

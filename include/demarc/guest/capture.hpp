@@ -26,7 +26,7 @@ struct LaunchCapturePlan {
 };
 
 struct LaunchCaptureOutcome {
-  int exit_code = 0;                            // of the program, as shells have it
+  int exit_code = 0;                            // code of the program, as shells have it
   std::vector<std::filesystem::path> captured;  // launch files, in the order of the launches
   std::vector<std::string> left;                // a line about each launch that was not taken
   std::vector<std::string> launched;            // names of all kernels that were seen

@@ -33,7 +33,7 @@ enum class WindowUse : std::uint32_t {
 struct ControlBlock {
   static constexpr std::uint64_t expected_magic = 0x32316372616d6564;  // "demarc12"
   std::uint64_t magic = expected_magic;
-  std::uint32_t bytes = sizeof(ControlBlock);  // of this struct: another build's is refused
+  std::uint32_t bytes = sizeof(ControlBlock);  // bytes of this struct: another build's is refused
   std::uint64_t token[2] = {};                 // random; whoever opens the block must know it
   // Random, and in no environment: the library that reports its hook knows it from here.
   std::uint64_t report_token = 0;
@@ -69,7 +69,7 @@ struct ControlBlock {
   SharedMask mask;
   MaskHistory masks;  // by the numbers of `mask`
   LaunchCounters counters;
-  ProgramRecord record;  // of a program that has a lease
+  ProgramRecord record;  // record of a program that has a lease
   // Of processes, from their exec to the next one; live, written by `demarc exec` alone.
   std::atomic<std::uint32_t> confined{0};  // with a context on the card, their launches hooked
   std::atomic<std::uint32_t> contexts{0};  // that these made

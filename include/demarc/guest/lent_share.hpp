@@ -114,10 +114,10 @@ class BorrowedShare {
   CuUuid card_ = {};
   PageMappings* mappings_ = nullptr;              // null: nothing can be shown
   std::vector<std::byte> law_table_;              // for show()
-  std::vector<MappedMemory> memory_;              // of the arena's mapped pages, for show()
+  std::vector<MappedMemory> memory_;              // memory of the arena's mapped pages, for show()
   std::map<std::uint64_t, std::uint64_t> shown_;  // offset of a page of the window -> its pieces
   std::uint64_t pieces_ = 0;
-  std::optional<AddressRange> lent_tables_;  // of remainders: the page with the share's own
+  std::optional<AddressRange> lent_tables_;  // tables of remainders: the page with the share's own
   std::optional<DeviceBuffer> table_;        // where one of them is not in that page
 };
 

@@ -92,7 +92,7 @@ struct Fill {
   std::size_t target = 0;
   std::uint64_t stride = 0;                        // bytes
   std::string generator;                           // name
-  std::map<std::string, std::int64_t> parameters;  // of the generator
+  std::map<std::string, std::int64_t> parameters;  // parameters of the generator
   std::vector<std::byte> bytes;
   friend bool operator==(const Fill&, const Fill&) = default;
 };
@@ -136,13 +136,13 @@ struct Check {
 };
 
 struct Launch {
-  std::string name;                                // of the launch; may be empty
+  std::string name;                                // name of the launch; may be empty
   std::string summary;                             // one line
   std::string source;                              // where the idea comes from
   std::vector<std::string> groups;                 // e.g. "table2", "study"
   std::string ptx;                                 // path of a PTX file, or "bundled:NAME"
-  std::uint64_t seed = 1;                          // of random and generated contents
-  std::map<std::string, std::int64_t> parameters;  // of the launch file, as resolved
+  std::uint64_t seed = 1;                          // seed of random and generated contents
+  std::map<std::string, std::int64_t> parameters;  // parameters of the launch file, as resolved
   std::vector<Buffer> buffers;
   // Variables of the module (__constant__, __device__) that are set before the first kernel. The
   // module says how large they are; `bytes` is not used.

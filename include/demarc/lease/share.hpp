@@ -12,8 +12,8 @@
 namespace demarc::lease {
 
 struct Share {
-  std::uint64_t page_bytes = 0;  // of a page of the arena
-  std::uint64_t pages = 0;       // of the arena
+  std::uint64_t page_bytes = 0;  // bytes of a page of the arena
+  std::uint64_t pages = 0;       // pages of the arena
   std::uint64_t bytes = 0;       // linear bytes of the share
   color::LawPtr law = color::make_law(color::Parities{});
   // Bytes of the page behind the arena's last at which the parts of the law's table lie, in the

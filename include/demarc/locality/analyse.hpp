@@ -39,7 +39,7 @@ struct Options {
   Force force = Force::automatic;
   // The most cells of the map between blocks; see inter_map.
   std::uint64_t max_cells = all_cells;
-  unsigned threads = 0;  // of the emulator; 0: all cores
+  unsigned threads = 0;  // threads of the emulator; 0: all cores
   Progress progress;
 };
 
@@ -80,7 +80,7 @@ struct Effort {
   std::uint64_t row_operations = 2'000'000'000;  // a thousand for each of two million rows
   bool beginning = false;
   std::uint64_t trace_words = ~std::uint64_t{0};  // of 8 bytes, from all kernels up to this one
-  std::uint64_t emulated_buffer_bytes = ~std::uint64_t{0};  // of the launch
+  std::uint64_t emulated_buffer_bytes = ~std::uint64_t{0};  // bytes of the launch
 };
 
 // The access runs alone: `kernels` is the index of the kernel launch in Launch::kernels.

@@ -44,7 +44,7 @@ enum class Translation : std::uint8_t { centralised, distributed };
 // IOMMU, and migration.
 struct TranslationVerdict {
   Translation architecture = Translation::centralised;
-  double local_return_share = 0;  // of the TLB misses
+  double local_return_share = 0;  // share of the TLB misses
 };
 [[nodiscard]] TranslationVerdict judge_translation(const PageSplit& split);
 

@@ -25,7 +25,7 @@ struct PredictOptions {
   std::uint64_t max_requests = 10'000'000;   // further warp requests are left out
   std::uint64_t max_lines = 40'000'000;      // the largest number of lines that requests touch,
                                              // summed over requests
-  double l2_share = 1;                       // of the L2 that the kernel may use
+  double l2_share = 1;                       // share of the L2 that the kernel may use
   // Of predict_repeated. The runs are a beginning only (Collected::cut) ...
   bool beginning = false;
   // ... of a workload that goes through so many bytes. From this follows how much of it the L2
@@ -44,8 +44,8 @@ struct RateInterval {
 struct CachePrediction {
   std::uint32_t sms = 0;            // that get a block
   std::uint32_t blocks_per_sm = 0;  // at a time
-  double l1_hit_rate = 0;           // of the sectors that loads look up
-  double l2_hit_rate = 0;           // of the sectors that reach the L2, stores included
+  double l1_hit_rate = 0;           // rate of the sectors that loads look up
+  double l2_hit_rate = 0;           // rate of the sectors that reach the L2, stores included
   double l2_read_hit_rate = 0;      // of those that loads ask for
   std::uint64_t l1_sectors = 0;
   std::uint64_t l2_sectors = 0;
@@ -57,7 +57,7 @@ struct CachePrediction {
   double block_wait_cycles = 0;  // the latencies that a warp of a block waits for, mean
   double load_line_cycles = 0;   // all lines asked of the L2, each for its latency
   double store_line_cycles = 0;  // all lines written, each for the L2's latency
-  std::uint64_t requests = 0;    // of warps, that were followed
+  std::uint64_t requests = 0;    // requests of warps, that were followed
   bool complete = true;          // false: max_requests or max_lines was reached
   // Where it was, of one launch.
   RateInterval l1_interval;

@@ -31,7 +31,7 @@ enum class Source : std::uint8_t { symbolic, emulated };
 struct Access {
   std::string instruction;  // as written in PTX
   std::uint32_t index = 0;  // in the body of the kernel
-  std::uint32_t line = 0;   // of the PTX text, from 1
+  std::uint32_t line = 0;   // line of the PTX text, from 1
   std::string source_line;  // "k.cu:12" where the PTX has .loc, else empty
   std::string space = "global";
   AccessKind kind = AccessKind::load;

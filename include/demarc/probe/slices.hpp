@@ -70,7 +70,7 @@ struct ConflictFinding {
 };
 
 struct ConflictOptions {
-  std::uint64_t dram_bytes = std::uint64_t{256} << 20U;  // of a stream that misses the L2
+  std::uint64_t dram_bytes = std::uint64_t{256} << 20U;  // bytes of a stream that misses the L2
   // The greatest slowdown by the other colour that still counts as isolated.
   double max_isolated = color::max_isolated;
 };

@@ -57,7 +57,7 @@ struct Traffic {
     atomic,  // atomic additions to random words
   };
   Kind kind = Kind::read;
-  std::uint32_t access_bytes = 4;  // of reads and writes; others have 4
+  std::uint32_t access_bytes = 4;  // bytes of reads and writes; others have 4
   std::uint32_t sms = 1;
   std::uint64_t pages = 1;
 };

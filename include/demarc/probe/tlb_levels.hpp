@@ -22,7 +22,7 @@ namespace demarc::probe {
 struct TlbLevel {
   std::uint64_t reach_pages = 0;  // that many are read in turn with at most a tenth missing
   std::uint64_t full_pages = 0;   // from here on nine tenths miss
-  double hit_cycles = 0;          // of an access within the reach, data in the L2
+  double hit_cycles = 0;          // cycles of an access within the reach, data in the L2
   double miss_cycles = 0;         // additional cycles per miss
   bool miss_at_least = false;     // the latency still rose when the next level or the memory ended
   bool sharp = false;             // everything misses within a quarter of an octave

@@ -93,7 +93,7 @@ struct ColoredOptions {
 };
 
 struct ColoredRefusal {
-  std::uint32_t line = 0;  // of the instruction, in the module that was given
+  std::uint32_t line = 0;  // line of the instruction, in the module that was given
   std::string reason;      // "'tex.2d…;' addresses memory in a way that cannot be coloured"
 };
 
@@ -130,7 +130,7 @@ struct ColoredBlock {
   std::uint64_t bytes = 0;
   std::uint64_t alignment = 16;
   std::vector<Variable> variables;  // what cuModuleGetGlobal asks for
-  std::vector<std::uint8_t> image;  // of the first bytes; those behind it are zeros
+  std::vector<std::uint8_t> image;  // image of the first bytes; those behind it are zeros
   std::vector<Pointer> pointers;
 
   // The initial content of the bytes of `image` if the block has the linear address `address`.

@@ -15,7 +15,7 @@ enum class Severity : std::uint8_t { malformed, unsupported, approximated };
 
 struct Diagnostic {
   Severity severity = Severity::malformed;
-  std::uint32_t line = 0;    // of the PTX text, from 1
+  std::uint32_t line = 0;    // line of the PTX text, from 1
   std::uint32_t column = 0;  // from 1
   std::string message;       // what was found and what would be right
   std::string text;          // the source line, cut if it is very long

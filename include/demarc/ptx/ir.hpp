@@ -143,7 +143,7 @@ struct Instruction {
   std::uint32_t first_operand = 0;     // Body::operands
   std::uint32_t predicate = no_index;  // register of the body
   bool predicate_negated = false;      // @!p
-  std::uint32_t line = 0;              // of the PTX text, from 1
+  std::uint32_t line = 0;              // line of the PTX text, from 1
   std::uint32_t text_offset = 0;       // where it starts in the text
   std::uint32_t location = no_index;   // Body::locations: the last .loc before it
 };
@@ -314,7 +314,7 @@ struct Version {
 
 // Movable and copyable; copies share the text.
 struct Module {
-  std::string source_name;                             // of the file, for messages
+  std::string source_name;                             // name of the file, for messages
   std::shared_ptr<const std::string> text;             // all string_views of the IR point into it
   std::shared_ptr<std::deque<std::string>> made_text;  // ... or into these, made by passes
 

@@ -143,7 +143,7 @@ struct Interval {
 struct Timeline {
   std::string title = {};
   std::string caption = {};
-  std::string unit = {};  // of start and end
+  std::string unit = {};  // unit of start and end
   std::vector<std::string> tracks = {};
   std::vector<std::string> groups = {};
   std::vector<Interval> intervals = {};

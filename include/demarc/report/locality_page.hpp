@@ -23,10 +23,10 @@ inline constexpr const char* degree_of_sharing_words =
 inline constexpr std::uint64_t max_map_cells = 1U << 18U;
 
 struct LocalityStudy {
-  std::string name;  // of the launch or the file
+  std::string name;  // name of the launch or the file
   locality::Analysis analysis;
   std::string device;
-  std::uint64_t seed = 1;  // of the launch's random contents
+  std::uint64_t seed = 1;  // seed of the launch's random contents
   locality::Sensitivity sensitivity;
   std::string no_prediction;               // why `sensitivity` is not filled in; empty if it is
   std::vector<locality::PageSplit> pages;  // for 4 KiB, 64 KiB and 2 MiB; empty for one GPU

@@ -21,7 +21,7 @@ inline constexpr const char* container_compilers = "/opt/demarc/lib/libdemarc_co
 
 // Files of the host.
 struct ContainerPlaces {
-  std::string socket;          // of the server
+  std::string socket;          // socket of the server
   std::string program;         // demarc
   std::string preload;         // libdemarc_preload.so
   std::string compilers = {};  // libdemarc_compilers.so, beside it

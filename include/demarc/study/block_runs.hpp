@@ -43,7 +43,7 @@ struct RunPoint {
 struct BlockRun {
   std::string name;     // "figure-3-partitioned"
   std::string finding;  // what it shows, in words with its figures
-  std::string x_name;   // of points
+  std::string x_name;   // name of points
   std::string y_name;
   bool holds = true;  // no block outside its kernel's SMs, stream order kept
   std::vector<RunKernel> kernels;

@@ -26,7 +26,7 @@ struct Figure {
   std::string name;
   double value = 0;   // in the row's unit, above 0
   double spread = 0;  // 95 % half width of the mean, as a share of the value; 0: not known
-  LaunchParameters parameters;  // of the row's launch, as it ran
+  LaunchParameters parameters;  // parameters of the row's launch, as it ran
 };
 
 struct FigureSet {
@@ -39,7 +39,7 @@ struct FigureSet {
 // How often a figure is measured on a card, and the settings of a simulation.
 struct FigureOptions {
   StoppingRule rule{3, 20, 100, 0.005, 2};
-  std::uint64_t seed = 1;  // of the places of pages in a simulation
+  std::uint64_t seed = 1;  // seed of the places of pages in a simulation
   unsigned threads = 0;    // simulations side by side; 0: all cores; results do not depend on it
 };
 

@@ -72,10 +72,10 @@ struct OperationRow {
   std::string_view name;
   std::string_view words;             // "add to words, and wait for the old value"
   Need need;                          // of the lane it runs in
-  std::uint32_t bytes;                // of one thread's access
+  std::uint32_t bytes;                // bytes of one thread's access
   bool answers;                       // it gets a value, on which an address can depend
   std::uint32_t target;               // lowest compute capability, 90 for 9.0
-  std::uint64_t least_bytes;          // of the footprint
+  std::uint64_t least_bytes;          // bytes of the footprint
   std::uint64_t max_bytes;            // the footprint; 0: any
   std::span<const Pattern> patterns;  // patterns that it can have
 };

@@ -18,7 +18,7 @@ namespace demarc::study {
 struct SimExecutorOptions {
   std::string device = "gtx1080";  // for gpu::find_device()
   partition::SplitStrategy split = partition::SplitStrategy::gpc_aligned;
-  std::uint64_t seed = 1;             // of page places and constants
+  std::uint64_t seed = 1;             // seed of page places and constants
   std::vector<std::uint64_t> masks;   // colours are their parities; none: those of the description
   std::vector<std::uint32_t> colors;  // per part; none: part p has colour p
   std::string

@@ -17,10 +17,10 @@ struct MeasuredSplit {
     std::string kernel;
     std::vector<double> milliseconds;  // per card
   };
-  std::string name;                  // of the launch
+  std::string name;                  // name of the launch
   std::vector<std::string> cards;    // names
   std::vector<std::uint64_t> pages;  // on each card
-  std::vector<Kernel> kernels;       // of the run whose time is the median
+  std::vector<Kernel> kernels;       // kernels of the run whose time is the median
   double milliseconds = 0;           // of that run: the sum over the kernels of the slower card's
                                      // time
   double fastest = 0;                // of all runs

@@ -52,8 +52,8 @@ struct OverVictims {
 
 // Every victim is counted once, under the name of the number that it is judged by.
 struct TailSummary {
-  OverVictims p99;             // of the victims whose runs carry a p99
-  OverVictims worst;           // of the others
+  OverVictims p99;             // p99 of the victims whose runs carry a p99
+  OverVictims worst;           // worst of the others
   std::size_t least_runs = 0;  // the worst of how many, over those others
   std::size_t max_runs = 0;
 };

@@ -67,7 +67,7 @@ struct Aggregate {
 struct Point {
   std::uint64_t index = 0;  // in the plan
   std::vector<std::string> arguments;
-  std::vector<std::string> pointers;  // of the measures
+  std::vector<std::string> pointers;  // pointers of the measures
   std::string seed;                   // the value of --seed; empty: there is none
   std::string input;  // digest of the files among the arguments; empty: there is none
   std::string key;    // digest of the arguments, the pointers and those files

@@ -22,7 +22,7 @@ using RunCommand = std::function<int(const std::vector<std::string>& arguments)>
 
 // How far a sweep is.
 struct State {
-  std::uint64_t points = 0;  // of the plan
+  std::uint64_t points = 0;  // points of the plan
   std::uint64_t held = 0;    // points that were there before
   std::uint64_t ran = 0;     // points that ran since, including those that failed
   std::uint64_t failed = 0;  // of both kinds

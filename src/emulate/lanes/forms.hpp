@@ -83,7 +83,7 @@ struct CompareForm {
 // Parts of a register that a vector move joins or splits.
 struct PartForm {
   std::uint32_t bits = 0;   // per part
-  std::uint32_t index = 0;  // of the one that is split off
+  std::uint32_t index = 0;  // index of the one that is split off
 };
 
 enum class VideoOperation : std::uint8_t {

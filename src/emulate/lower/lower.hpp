@@ -29,7 +29,7 @@ struct LowerRequest {
   const ModuleMemory* memory = nullptr;
   std::vector<std::byte> parameters;  // as in memory, in declaration order with their alignment
   std::vector<std::uint32_t> parameter_offsets;
-  std::vector<PlacedImage> images;             // of the launch
+  std::vector<PlacedImage> images;             // images of the launch
   std::array<std::uint32_t, 3> grid{1, 1, 1};  // as the launch has it: of blocks or of clusters
   std::array<std::uint32_t, 3> block{1, 1, 1};
   std::optional<std::array<std::uint32_t, 3>> cluster;  // as the launch has it

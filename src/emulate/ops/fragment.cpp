@@ -12,7 +12,7 @@ namespace {
 // so do those of the lanes.
 struct FragmentPlaces {
   unsigned in_lane;
-  unsigned shift;  // of the number of an element, to its row
+  unsigned shift;  // shift of the number of an element, to its row
 
   explicit FragmentPlaces(const FragmentDetails& details)
       : in_lane(details.rows * details.columns / warp_size),

@@ -46,7 +46,7 @@ struct ProductSteps {
 struct Fragment {
   static constexpr unsigned max_registers = 8;
   unsigned registers = 0;
-  unsigned lane_bytes = sizeof(std::uint32_t);  // of a register in one lane
+  unsigned lane_bytes = sizeof(std::uint32_t);  // bytes of a register in one lane
   std::uint32_t slots[max_registers] = {};
   bool uniform[max_registers] = {};
 };

@@ -15,7 +15,7 @@ namespace {
 using gpu::Image;
 using gpu::OutsideMode;
 
-constexpr double coordinate_steps = 0x1p21;  // of a normalized coordinate, from 0 to 1
+constexpr double coordinate_steps = 0x1p21;  // steps of a normalized coordinate, from 0 to 1
 constexpr double whole_from = 0x1p24;        // floats from here on are even numbers
 constexpr double far = 0x1p40;               // beyond all texels
 

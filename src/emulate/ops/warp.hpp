@@ -33,7 +33,7 @@ struct WarpDetails {
   WarpOperation operation = WarpOperation::active_mask;
   std::uint32_t slot[4] = {};
   bool uniform[4] = {};
-  std::uint8_t width = 4;  // of the data
+  std::uint8_t width = 4;  // width of the data
   bool negated = false;    // predicate source of a vote
   bool is_signed = false;
   bool has_predicate = false;  // second destination, a predicate

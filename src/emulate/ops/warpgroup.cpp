@@ -16,7 +16,7 @@ namespace {
 
 constexpr unsigned group_warps = 4;
 constexpr unsigned piece_bytes = 16;
-constexpr unsigned piece_rows = 8;  // of 16 bits
+constexpr unsigned piece_rows = 8;  // rows of 16 bits
 constexpr unsigned max_columns = 256;
 constexpr unsigned max_depth = 32;        // numbers along k
 constexpr unsigned max_depth_bytes = 32;  // and their bytes, as many for every type

@@ -13,7 +13,7 @@ struct MatrixDescriptor {
   std::uint64_t leading = 0;  // bytes
   std::uint64_t stride = 0;   // bytes
   unsigned base_offset = 0;
-  unsigned swizzled_bytes = 0;  // of a row that is swizzled: 32, 64, 128; 0: none
+  unsigned swizzled_bytes = 0;  // bytes of a row that is swizzled: 32, 64, 128; 0: none
 
   [[nodiscard]] static MatrixDescriptor read(std::uint64_t bits);
   // Address of 16 bytes that follow each other: of those at `row` that begin with byte `byte` of

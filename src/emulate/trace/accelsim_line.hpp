@@ -29,7 +29,7 @@ struct AccelsimInstruction {
   TraceInstruction description;
   bool generic = false;  // the address says which space
   bool has_addresses = false;
-  std::array<std::uint64_t, 32> addresses{};  // of the lanes of mask
+  std::array<std::uint64_t, 32> addresses{};  // addresses of the lanes of mask
 };
 
 // Nothing: read. Else what the line lacks.

@@ -31,7 +31,7 @@ class ColoredCalls {
   struct Means {
     const DriverApi& api;  // outlives the object
     ColoredCode code;
-    std::uint64_t bytes = 0;  // of the window
+    std::uint64_t bytes = 0;  // bytes of the window
     WindowMemory::Owner owner;
     gpu::ComputeCapability capability;
     ColoredCounters& counters;  // outlive the object

@@ -29,8 +29,8 @@ class WindowMemory {
     std::uint64_t bytes = 0;  // as asked for
   };
   struct Usage {
-    std::uint64_t used_bytes = 0;   // of allocations, rounded up
-    std::uint64_t taken_bytes = 0;  // of stretches
+    std::uint64_t used_bytes = 0;   // bytes of allocations, rounded up
+    std::uint64_t taken_bytes = 0;  // bytes of stretches
   };
 
   WindowMemory(DevicePointer window, std::uint64_t bytes, Owner owner)

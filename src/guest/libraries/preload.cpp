@@ -82,7 +82,7 @@ void report_hooked(const demarc::cuda::ControlBlock& block) {
 }
 
 LaunchCounters* counters = nullptr;
-const demarc::cuda::ProgramRecord* record = nullptr;  // of a program that has a lease
+const demarc::cuda::ProgramRecord* record = nullptr;  // record of a program that has a lease
 demarc::cuda::ControlBlock* control_block = nullptr;
 demarc::cuda::CooperativeLaunches* cooperative = nullptr;
 bool host_memory_is_refused = false;

@@ -12,7 +12,7 @@
 namespace demarc::locality {
 
 struct ClosedForm {
-  AccessRuns runs;           // of the accesses that could be closed; all accesses are listed
+  AccessRuns runs;           // runs of the accesses that could be closed; all accesses are listed
   std::vector<bool> closed;  // by access
   bool cut = false;          // the work allowed ended before the kernel did
 };

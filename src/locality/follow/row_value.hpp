@@ -107,7 +107,7 @@ enum class Operation : std::uint8_t {
 
 struct OperationShape {
   Operation operation = Operation::poison;
-  std::uint8_t bits = 32;  // of the operands
+  std::uint8_t bits = 32;  // bits of the operands
   std::uint8_t result_bits = 32;
   bool is_signed = false;
 };

@@ -37,7 +37,7 @@ struct Closing {
   bool has_exit = false;
   std::uint64_t last_trip = 0;
   std::uint32_t exit_block = 0;  // where the loop is left
-  std::uint32_t exit_steps = 0;  // of the last trip
+  std::uint32_t exit_steps = 0;  // steps of the last trip
   std::uint32_t behind = 0;      // and where it leads
   std::vector<Value> at_exit;
 };
@@ -105,7 +105,7 @@ class RowExecutor {
   bool split_ = false;  // in the block that is followed, threads of a warp part
   bool rows_share_warps_ = false;
   std::uint64_t row_turns_ = 0;       // of the last path of the row
-  std::size_t depth_ = 0;             // of the loops around an access
+  std::size_t depth_ = 0;             // depth of the loops around an access
   std::vector<std::uint32_t> trips_;  // by run of the block and level, of the loops around it
   Closing* closing_ = nullptr;        // the loop in hand
   bool closes_loops_ = false;         // in the row that is followed

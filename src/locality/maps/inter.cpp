@@ -166,7 +166,7 @@ std::uint64_t pairs_among(const BlockWeight* begin, const BlockWeight* end, Coun
 struct BinPart {
   const BlockWeight* begin = nullptr;
   const BlockWeight* end = nullptr;
-  std::uint64_t sum = 0;               // of the weights
+  std::uint64_t sum = 0;               // sum of the weights
   std::vector<std::uint64_t> weights;  // ascending; for Count::multiset
   [[nodiscard]] std::uint64_t size() const { return static_cast<std::uint64_t>(end - begin); }
 };

@@ -90,7 +90,7 @@ struct Touch {
 };
 
 struct BlockSharing {
-  double sum = 0;             // of the cells
+  double sum = 0;             // sum of the cells
   std::uint32_t sharing = 0;  // TH_l
 };
 

@@ -41,8 +41,8 @@ class DebugReader : public TextReader {
   bool read_section_name(std::string_view& name);
 
   std::set<std::uint32_t> file_numbers_;
-  std::set<std::string_view> labels_;  // of all sections
-  std::vector<Place> recent_places_;   // of .loc, not in `places_` yet
+  std::set<std::string_view> labels_;  // labels of all sections
+  std::vector<Place> recent_places_;   // places of .loc, not in `places_` yet
   std::set<Place> places_;             // brought up to date where code is inlined
   std::vector<InlinedName> inlined_names_;
 };

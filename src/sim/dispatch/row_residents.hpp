@@ -73,7 +73,7 @@ class RowResidents {
 
   struct Row {
     KernelIndex kernel = no_kernel;
-    TbTicks tick;               // of the last addition
+    TbTicks tick;               // tick of the last addition
     std::uint16_t fresh = 0;    // lanes added in `tick`
     std::uint16_t several = 0;  // lanes of more than one block
   };

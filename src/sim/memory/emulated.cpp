@@ -27,7 +27,7 @@ Result<void> no_findings(const emulate::Outcome& outcome, const gpu::Launch& lau
 
 // Keeps what a StepSink makes of all kernels from `first` on.
 struct Recorder {
-  const std::vector<gpu::KernelLaunch>* kernels = nullptr;  // of the launch, if it is one
+  const std::vector<gpu::KernelLaunch>* kernels = nullptr;  // kernels of the launch, if it is one
   std::size_t first = 0;
   std::size_t begun = 0;
   std::shared_ptr<PackedLaunch> launch = std::make_shared<PackedLaunch>();

@@ -69,7 +69,7 @@ struct ClientState {
   Cycles run_start;
   Cycles kernel_start;
   std::uint32_t launch_misses = 0;  // of the kernel that begins, still to come
-  Cycles kernel_cycles;             // of the run's kernels that have ended
+  Cycles kernel_cycles;             // cycles of the run's kernels that have ended
   bool active = false;              // a kernel has started and not ended
   bool known = false;               // `shape` is that of the kernel to start next
   PerIndex<SmIndex, std::uint8_t> allowed;
@@ -95,7 +95,7 @@ class Sms : public Part {
     PerIndex<WaiterIndex, L1Waiter> l1_waiters;
     WaiterIndex free_waiter = none;
     LargePerIndex<WarpIndex, WarpSlot> warps;
-    PerIndex<WarpIndex, std::array<LineEntry, 32>> warp_lines;  // of steps with more than one
+    PerIndex<WarpIndex, std::array<LineEntry, 32>> warp_lines;  // lines of steps with more than one
     Step step;                                                  // as it comes from a source
     std::vector<WarpIndex> free_warps;
     PerIndex<BlockIndex, BlockSlot> blocks;

@@ -40,7 +40,7 @@ class TagArray {
   [[nodiscard]] Set set_of(Way way) const { return Set(way.raw() >> way_bits_); }
   [[nodiscard]] std::size_t indices() const { return std::size_t{sets_all_} << way_bits_; }
 
-  static constexpr LineNumber no_line{None::raw};  // of a way that is empty
+  static constexpr LineNumber no_line{None::raw};  // line of a way that is empty
 
   // Where `wanted` is, or none.
   [[nodiscard]] Way find(Set set, LineNumber wanted) const {

@@ -337,7 +337,7 @@ class Pipeline {
   std::set<std::uint32_t> busy_streams_;
   bool queues_changed_ = false;
   std::map<int, std::deque<KernelIndex>, std::greater<>> tmu_;  // lists by priority
-  std::vector<KernelIndex> slots_;                              // of the WDU
+  std::vector<KernelIndex> slots_;                              // slots of the WDU
   std::vector<KernelIndex> table_;  // sorted: slots with blocks to launch
   std::uint64_t next_sequence_ = 0;
   TpcMask all_;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t full_block = 512;   // of a block where blocks fill all SMs
 constexpr std::int64_t lone_block = 1024;  // of the one block of one SM, at most
-constexpr std::int64_t chase_bytes = 128;  // of the line that a chase takes a load from
+constexpr std::int64_t chase_bytes = 128;  // bytes of the line that a chase takes a load from
 constexpr std::int64_t loads_a_turn = 8;   // per chase
 
 std::int64_t sm_count_of(const gpu::Device& device) {

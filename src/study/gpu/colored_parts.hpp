@@ -52,7 +52,7 @@ class ColoredParts {
 
   const GpuExecutorOptions& options_;
   std::shared_ptr<cuda::ColoredPool> pool_;
-  std::optional<std::uint32_t> quiet_color_;  // of the victim
+  std::optional<std::uint32_t> quiet_color_;  // colour of the victim
 };
 
 }  // namespace demarc::study

@@ -88,7 +88,7 @@ struct FakeConfig {
   std::uint8_t uuid = 0xfa;         // of the card, every byte of it
   std::uint8_t instance_uuid = 0;   // of the MIG instance of it that is open; 0: none
   std::uint64_t memory_bytes = 1ULL << 30U;
-  std::uint64_t free_bytes = 1ULL << 30U;  // of memory, whatever is taken
+  std::uint64_t free_bytes = 1ULL << 30U;  // bytes of memory, whatever is taken
   std::uint32_t sync_domains = 4;  // memory synchronisation domains; 1: the attribute is unknown
   bool forgets_domains = false;    // streams keep the one they have
   // Others hold all but the first TPC of a launch that has no more blocks than that.

@@ -33,7 +33,7 @@ using MaskWords = std::array<std::uint32_t, 4>;  // a set bit disables
 inline constexpr std::uint64_t fake_page = 2 << 20;
 
 inline constexpr int max_shared_bytes = 232448;  // per block
-inline constexpr int own_shared_bytes = 64;      // of a probe kernel
+inline constexpr int own_shared_bytes = 64;      // bytes of a probe kernel
 
 inline constexpr CuResult error_invalid = 1;
 inline constexpr CuResult error_no_context = 201;
@@ -323,7 +323,7 @@ void unmap_pieces(FakeGpu& gpu, DevicePointer address, std::size_t bytes);
 // A call of one of the driver's functions, as its callback gets it: a tool may answer it.
 struct FakeCall {
   int id = 0;                       // as CUPTI numbers functions
-  const char* name = "";            // of the version that was called
+  const char* name = "";            // name of the version that was called
   const void* arguments = nullptr;  // as the members of a struct
   CuResult result = 999;
   int answered = 0;

@@ -9,7 +9,7 @@ namespace {
 
 struct Number {
   const char* name;
-  Value value;  // of its register
+  Value value;  // value of its register
   unsigned width;
   bool is_signed;
 };

@@ -14,7 +14,7 @@ namespace demarc::emulate::test {
 struct MatrixRegisters {
   char letter;
   std::string type;
-  std::size_t bytes;  // of the matrix
+  std::size_t bytes;  // bytes of the matrix
   unsigned threads;
 
   [[nodiscard]] unsigned width() const { return type == "f64" ? 8 : 4; }

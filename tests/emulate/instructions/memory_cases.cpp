@@ -10,7 +10,7 @@ namespace {
 
 struct Element {
   const char* name;
-  Value value;  // of the register
+  Value value;  // value of the register
   unsigned width;
   bool is_signed;
 };

@@ -13,7 +13,7 @@
 namespace demarc::emulate::test {
 
 struct ProductCase {
-  std::string name;           // of the file that is kept
+  std::string name;           // name of the file that is kept
   std::string text;           // a module with the kernel `k`
   std::vector<std::byte> in;  // a, b and c of each block
   std::size_t out_bytes = 0;  // d of each block

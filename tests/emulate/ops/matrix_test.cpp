@@ -173,8 +173,8 @@ st.global.v4.b32 [%rd4+16], {{%d4, %d5, %d6, %d7}};)",
 
 struct Wmma {
   unsigned m, n, k;
-  std::string type;  // of a and b
-  std::string sum;   // of c and d
+  std::string type;  // type of a and b
+  std::string sum;   // sum of c and d
   unsigned a_registers, b_registers, c_registers;
 };
 

@@ -19,7 +19,7 @@ namespace {
 // none, ptxas writes out fewer trips of a loop.
 struct Cost {
   double instructions = 0;      // added, per access
-  std::uint32_t registers = 0;  // of the kernel with most
+  std::uint32_t registers = 0;  // registers of the kernel with most
   std::uint64_t spilled_bytes = 0;
 };
 struct Price {

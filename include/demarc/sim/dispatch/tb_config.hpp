@@ -32,7 +32,7 @@ class OverheadTable {
   struct Row {
     float ratio = 0;
     std::vector<float> cost;  // one per column
-    std::uint32_t line = 0;   // of the configuration file
+    std::uint32_t line = 0;   // line of the configuration file
   };
   // The first row whose ratio is at least `ratio` ends the segment. Beyond the last row the last
   // segment goes on. An empty table costs nothing. The cost is NaN if the first row is at ratio 0
@@ -55,8 +55,8 @@ struct TbKernel {
   std::uint32_t type = 0;
   TbTicks start;                 // arrival
   std::uint32_t n_tb = 0;        // thread blocks
-  TbTicks duration;              // of one block without overhead
-  std::uint32_t line = 0;        // of the configuration file
+  TbTicks duration;              // duration of one block without overhead
+  std::uint32_t line = 0;        // line of the configuration file
   bool negative_memory = false;  // a memory request was written as a number below zero
 };
 

@@ -27,7 +27,7 @@ struct TbMetrics {
   TbTicks ticks;
   std::size_t kernels = 0, finished = 0;
   double antt = 0, antt_queue = 0;  // means over finished kernels; 0 when there are none
-  double finished_share = 0;        // of the kernels that arrived before the end
+  double finished_share = 0;        // share of the kernels that arrived before the end
   double kernels_per_tick = 0;      // the published program's STP
   double stp = 0;                   // stand-alone time of the finished kernels per tick
   double fairness = 0;              // Jain's index of the speed (alone / queue_time) of kernels

@@ -18,7 +18,7 @@ struct DispatchTimeline {
     std::uint32_t blocks = 0;
   };
   std::string title;
-  std::string unit;  // of the times: "us" or "tick"
+  std::string unit;  // unit of the times: "us" or "tick"
   std::uint32_t sms = 0;
   std::vector<std::string> kernels;  // names
   std::vector<Span> spans;           // by start, then SM

@@ -49,14 +49,14 @@ struct ClientSpec {
 };
 
 struct ClientStatistics {
-  std::uint64_t instructions = 0;  // of warps
+  std::uint64_t instructions = 0;  // instructions of warps
   std::uint64_t blocks = 0;
   std::uint64_t load_sectors = 0;
   std::uint64_t store_sectors = 0;
   std::uint64_t atomic_sectors = 0;
   // Counted as hardware counters do: a sector that is already on its way is a hit.
   std::uint64_t l1_hit_sectors = 0;
-  std::uint64_t l2_hit_sectors = 0;  // of loads and atomics
+  std::uint64_t l2_hit_sectors = 0;  // sectors of loads and atomics
   std::uint64_t l2_miss_sectors = 0;
   std::vector<Cycles> run_cycles;     // per finished launch
   std::vector<Cycles> kernel_cycles;  // the same without the pauses between its kernels

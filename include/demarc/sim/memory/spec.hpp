@@ -49,7 +49,7 @@ struct AddressSpec {
   std::uint32_t row_shift = 18;  // addresses of one bank that differ in bits from here on lie in
                                  // different rows
   std::uint64_t page_bytes = 0;  // not 0: each page adds a constant to module and stack
-  std::uint64_t seed = 1;        // of the page constants
+  std::uint64_t seed = 1;        // seed of the page constants
 };
 
 struct Spec {
@@ -69,7 +69,7 @@ struct Spec {
   Cycles l1_hit_cycles{30};
   std::uint32_t l1_miss_registers = 256;
   std::uint32_t store_registers = 256;
-  std::uint32_t registers = 0;      // of its threads; 0: never the limit
+  std::uint32_t registers = 0;      // registers of its threads; 0: never the limit
   Ticks shared_ticks;               // 128 bytes of shared memory; 0: never the limit
   Cycles block_start_cycles;        // from the place of a block to its first instruction
   std::uint32_t launch_misses = 0;  // reads that miss all caches, one after the other, before a
@@ -79,8 +79,8 @@ struct Spec {
   Ticks sm_ticks{256};
   Ticks sm_store_ticks{256};  // for what carries data out
   Ticks gpc_ticks;            // 0: never the limit
-  Ticks gpc_store_ticks;      // of stores, on their way out
-  Ticks gpc_atomic_ticks;     // of atomics and reductions
+  Ticks gpc_store_ticks;      // ticks of stores, on their way out
+  Ticks gpc_atomic_ticks;     // ticks of atomics and reductions
   Ticks port_ticks{256};
   Ticks port_write_ticks{256};
   Ticks port_atomic_ticks{256};
@@ -98,14 +98,14 @@ struct Spec {
 
   // DRAM.
   std::uint32_t banks = 16;         // per channel
-  Ticks burst_ticks{256};           // of the bus, per sector
+  Ticks burst_ticks{256};           // ticks of the bus, per sector
   std::uint32_t burst_sectors = 1;  // least transfer
   Cycles dram_cycles{100};          // controller, there and back
   Cycles precharge_cycles{20};
   Cycles activate_cycles{20};
   Cycles column_cycles{20};
   Cycles row_cycles{60};           // between two activations of a bank
-  Cycles activate_gap_cycles;      // of two banks of a channel
+  Cycles activate_gap_cycles;      // gap of two banks of a channel
   Cycles activate_window_cycles;   // in which four may begin
   Cycles refresh_interval_cycles;  // per channel; 0: it needs none
   Cycles refresh_cycles;           // in which it does nothing else

@@ -29,7 +29,7 @@ using TpcMask = std::bitset<max_tpcs>;
 struct PipelineSpec {
   gpu::Topology topology;
   gpu::SmLimits sm;
-  std::uint32_t task_slots = 32;  // of the WDU; 32 on a GTX 1060 3GB
+  std::uint32_t task_slots = 32;  // slots of the WDU; 32 on a GTX 1060 3GB
   std::uint32_t hardware_queues =
       32;  // CUDA_DEVICE_MAX_CONNECTIONS; stream s uses queue s mod this
 };

@@ -30,7 +30,7 @@ struct MemoryInstruction {
   bool wait = false;      // earlier loads of the wave must have returned before this one is issued
   bool barrier = false;   // all waves of the work-group must have come this far
   std::uint32_t alu = 0;  // vector instructions before it
-  std::uint32_t shared_rows = 0;  // of shared memory that they access
+  std::uint32_t shared_rows = 0;  // rows of shared memory that they access
   std::uint32_t lines = 0;
   std::array<LineNumber, wave_lanes> line{};
   // Per half of a line: a bit for each line of which it is not touched.
@@ -75,7 +75,7 @@ struct WavePosition {
   std::uint32_t kernel = 0;
   std::uint32_t group = 0;  // flattened
   std::uint32_t wave = 0;   // within the group
-  std::uint32_t index = 0;  // of the instruction
+  std::uint32_t index = 0;  // index of the instruction
 };
 
 class Application {

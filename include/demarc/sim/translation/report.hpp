@@ -12,7 +12,7 @@ namespace demarc::sim::translation {
 struct ApplicationResult {
   std::string name;
   std::vector<Summary> summaries;
-  std::uint64_t bytes = 0;          // of all its arrays, after rounding
+  std::uint64_t bytes = 0;          // bytes of all its arrays, after rounding
   Split split = Split::roundrobin;  // the one it ran under; not `native`
 };
 

@@ -99,7 +99,7 @@ struct Settings {
   std::uint32_t sgprs = 3200;       // per CU
   std::uint32_t lds_bytes = 65536;  // per CU
   std::uint32_t dynamic_lds = 0;    // 1: dynamic LDS counts for occupancy
-  std::uint32_t wave_cycles = 4;    // of a SIMD for a vector instruction of a wave
+  std::uint32_t wave_cycles = 4;    // cycles of a SIMD for a vector instruction of a wave
   std::uint32_t shared_rows = 1;    // of 128 bytes of LDS that a CU serves per cycle; 0: no limit
   std::uint32_t memory_pipeline = 66;
   std::uint32_t cu_lines = 1;          // line accesses that a CU begins per cycle
@@ -138,7 +138,7 @@ struct Settings {
   std::uint32_t switch_latency = 140;
   Placement placement = Placement::first_touch;
   FirstTouch first_touch = FirstTouch::free;
-  std::uint32_t protocol_cycles = 4800;  // of one page under FirstTouch::protocol
+  std::uint32_t protocol_cycles = 4800;  // cycles of one page under FirstTouch::protocol
 
   Remote remote = Remote::lines;
   std::uint32_t flush_cycles =
@@ -151,9 +151,9 @@ struct Settings {
   std::uint32_t line_sectors = 1;
   // Lines side by side that share a tag of an L1 and, as parts of one access, a message's header.
   std::uint32_t wide_lines = 1;
-  std::uint32_t l1_bytes = 16384;  // of 64-byte lines
+  std::uint32_t l1_bytes = 16384;  // bytes of 64-byte lines
   std::uint32_t l1_ways = 4;
-  std::uint32_t l1_latency = 60;      // of a hit
+  std::uint32_t l1_latency = 60;      // latency of a hit
   std::uint32_t l1_mshrs = 16;        // misses to this GPU's memory that a CU's L1 may wait for
   std::uint32_t l1_fill_latency = 0;  // from a line's arrival at the L1 to the wave that missed it
   std::uint32_t remote_in_l1 = 0;     // 1: lines of other GPUs may be kept in the L1

@@ -38,7 +38,7 @@ struct Summary {
   double busiest_link = 0;                 // share of the time that the busiest link moved flits
   Cycles iommu_queue_wait;                 // summed over requests
   Cycles gmmu_queue_wait;
-  double iommu_utilisation = 0;  // of the walkers, in [0, 1]
+  double iommu_utilisation = 0;  // utilisation of the walkers, in [0, 1]
   double gmmu_utilisation = 0;
 
   // Page walks of the whole system.

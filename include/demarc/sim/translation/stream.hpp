@@ -20,7 +20,7 @@ namespace demarc::sim::translation {
 
 struct StreamOptions {
   std::string name = "stream";
-  std::uint32_t page_bytes = 4096;     // of the settings it will be run under
+  std::uint32_t page_bytes = 4096;     // bytes of the settings it will be run under
   Split split = Split::contiguous;     // what `native` means for it
   std::uint32_t coalesced_lanes = 64;  // also of the settings: 32, or 64 with lines of both warps
   std::uint32_t vgprs = 32;            // per lane, and

@@ -21,7 +21,7 @@ struct RegisterAccess {
 
 struct RegisterAccessesText {
   std::vector<Splice> splices;
-  std::string prologue;      // of the function
+  std::string prologue;      // prologue of the function
   std::uint64_t shared = 0;  // accesses that use the translation of an earlier one
 };
 

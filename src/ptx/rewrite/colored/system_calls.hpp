@@ -22,7 +22,7 @@ enum class SystemCall : std::uint8_t {
 // Instructions that take the address of a string for nothing but an assertion's message: the string
 // stays where the driver put it, which is where its message is read.
 struct MessageUses {
-  std::vector<std::uint32_t> instructions;  // of the body, ascending
+  std::vector<std::uint32_t> instructions;  // instructions of the body, ascending
   std::vector<ColoredRefusal> refusals;     // messages of which that cannot be told
 };
 

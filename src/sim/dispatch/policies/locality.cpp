@@ -123,9 +123,9 @@ class Locality final : public ScoredPolicy {
   KernelIndex kernel_ = no_kernel;
   std::uint32_t group_ = 0;
   SmIndex home_ = no_sm;
-  std::vector<BlockNumber> order_;      // of the blocks of the kernel that is placed
+  std::vector<BlockNumber> order_;      // order of the blocks of the kernel that is placed
   std::size_t taken_ = 0;               // those before are in stretches
-  std::size_t length_ = 0;              // of a stretch
+  std::size_t length_ = 0;              // length of a stretch
   PerIndex<SmIndex, Stretch> stretch_;  // what each SM has yet to run
   std::vector<BlockNumber> given_;
 };
