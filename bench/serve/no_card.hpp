@@ -63,7 +63,7 @@ inline void serve_forever(serve::ServerOptions options) {
   }
 }
 
-// Of a server that may still be starting.
+// For a server that may still be starting.
 inline Result<lease::LeaseClient> connect_to(const std::string& socket) {
   auto client = lease::LeaseClient::connect(socket);
   for (int i = 0; i < 1000 && !client; ++i) {

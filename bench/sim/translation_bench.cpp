@@ -18,7 +18,7 @@ namespace translation = demarc::sim::translation;
 using demarc::sim::Cycles;
 using demarc::sim::EventQueue;
 
-// Of this program alone: who else uses the machine does not count.
+// For this program alone: who else uses the machine does not count.
 double cpu_seconds() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);

@@ -61,7 +61,7 @@ long resident_kib() {
   return usage.ru_maxrss;
 }
 
-// Of this process, without those that run points.
+// For this process, without those that run points.
 double own_seconds() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);

@@ -28,7 +28,7 @@ std::string lower_case(std::string_view text) {
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   a = a.substr(0, max_compared_letters);
   b = b.substr(0, max_compared_letters);
-  // Of the three last prefixes of a, the distances to each prefix of b.
+  // For the three last prefixes of a, the distances to each prefix of b.
   std::vector<std::size_t> before_last;
   std::vector<std::size_t> last(b.size() + 1);
   std::iota(last.begin(), last.end(), std::size_t{0});

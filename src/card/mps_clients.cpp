@@ -31,7 +31,7 @@ Result<void> end_client(const Environment& daemon, pid_t server, pid_t client,
   return check_failed("the daemon of MPS answers '{}' with '{}'; 0 was expected", question, answer);
 }
 
-// Of several questions: what is left of the patience with all.
+// For several questions: what is left of the patience with all.
 MpsPatience with_deadline(const MpsPatience& patience) {
   using Clock = std::chrono::steady_clock;
   const auto until = Clock::now() + std::chrono::duration<double>(patience.seconds);

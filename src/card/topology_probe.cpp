@@ -91,7 +91,7 @@ Result<std::uint32_t> find_stride(const TopologyEvidence& evidence, const Groups
       evidence.bits[found.b], found.same_cluster ? "different groups" : "one group", shown);
 }
 
-// Of the GPC of a TPC; equal keys are one GPC, keys ascend with GPC numbers.
+// For the GPC of a TPC; equal keys are one GPC, keys ascend with GPC numbers.
 using GpcKey = std::pair<std::uint32_t, std::uint32_t>;
 
 PerIndex<TpcIndex, GpcKey> keys_by_descriptor(const TopologyEvidence& evidence,

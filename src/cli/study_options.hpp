@@ -42,7 +42,7 @@ class StudyOptions {
   // given.
   [[nodiscard]] Result<void> parse(const std::vector<study::Mode>& modes,
                                    std::string_view mode_option);
-  // Of a real or a simulated device, once parsed.
+  // For a real or a simulated device, once parsed.
   [[nodiscard]] Result<std::unique_ptr<study::Executor>> open() const;
 
   [[nodiscard]] study::Clock clock() const { return clock_value_; }  // once parsed

@@ -76,7 +76,7 @@ CLI::Option* add_json(CLI::App& app, std::string& path, const std::string& what,
 // Standard output is refused: it takes the report.
 CLI::Option* add_named_outputs(CLI::App& app, const std::string& name,
                                std::vector<std::string>& values, const std::string& help);
-// Of a value that add_named_outputs() let through.
+// For a value that add_named_outputs() let through.
 [[nodiscard]] std::string file_of_named_output(const std::string& value);
 
 // The type_name() of an option whose value is a percentage: "5%" and "5" are the same there.

@@ -17,7 +17,7 @@ double worst_of(const gpu::MaskIsolation& mask, Traffic traffic) {
   return std::max({mask.dram_read, mask.dram_write, mask.l2_read, mask.l2_write});
 }
 
-// Of one mask; nothing measured counts as not kept apart.
+// For one mask; nothing measured counts as not kept apart.
 bool keeps_apart(std::span<const gpu::MaskIsolation> measured, std::uint64_t mask, Traffic traffic,
                  double most) {
   return std::any_of(measured.begin(), measured.end(), [&](const gpu::MaskIsolation& entry) {

@@ -70,7 +70,7 @@ RemainderHash h200_remainders() {
 
 namespace {
 
-// Of the digits of a number.
+// For the digits of a number.
 std::uint32_t pattern_of(const RemainderPatterns& patterns, const RemainderHash& hash,
                          std::uint32_t number) {
   std::uint32_t pattern = 0;

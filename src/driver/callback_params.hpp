@@ -7,12 +7,12 @@
 
 namespace demarc::cuda {
 
-// Of the launch callback.
+// For the launch callback.
 inline constexpr std::size_t descriptor_index = 4;
 inline constexpr std::uint32_t least_params_bytes = 40;
 inline constexpr std::uint32_t max_params_bytes = 256;
 
-// Of the callbacks of functions: the site holds the function's number and, above, 0 on entry and 1
+// For the callbacks of functions: the site holds the function's number and, above, 0 on entry and 1
 // on exit.
 inline constexpr std::size_t result_index = 5;
 inline constexpr std::size_t arguments_index = 7;

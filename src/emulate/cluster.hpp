@@ -20,7 +20,7 @@ struct ClusterShape {
   std::array<std::uint32_t, 3> blocks{1, 1, 1};
 
   [[nodiscard]] std::uint32_t size() const { return blocks[0] * blocks[1] * blocks[2]; }
-  // Of a block of the grid: its place in its cluster, and its cluster's number.
+  // For a block of the grid: its place in its cluster, and its cluster's number.
   [[nodiscard]] std::uint32_t rank(const std::array<std::uint32_t, 3>& block) const;
   [[nodiscard]] std::uint64_t cluster(const std::array<std::uint32_t, 3>& block,
                                       const std::array<std::uint32_t, 3>& grid) const;

@@ -31,7 +31,7 @@ struct ModuleMemory {
 // host.
 enum class VariablePlaces : std::uint8_t { own, host };
 
-// Of a function of the module that has a body.
+// For a function of the module that has a body.
 [[nodiscard]] std::uint64_t address_of_function(const ptx::Module& module,
                                                 const ptx::Function& function);
 

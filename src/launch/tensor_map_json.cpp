@@ -22,7 +22,7 @@ Result<std::vector<Number>> read_numbers(JsonObject& object, std::string_view ke
   return numbers;
 }
 
-// Of rows that follow each other.
+// For rows that follow each other.
 std::vector<std::uint64_t> packed_strides(const TensorMap& map) {
   constexpr std::uint64_t beyond_all = std::uint64_t{1} << 62;
   std::vector<std::uint64_t> strides;

@@ -249,7 +249,7 @@ void keep_closed(const ptx::Module& module, Symbolic& symbolic, const std::strin
   collected.runs = std::move(symbolic.form.runs);
 }
 
-// Of a run that tells nothing about the accesses that are asked for, in words of the trace.
+// For a run that tells nothing about the accesses that are asked for, in words of the trace.
 constexpr std::uint64_t max_words_beside = std::uint64_t{1} << 25U;
 
 // `candidates`: launches of one kernel, largest first where none was asked for. `kind`: of the

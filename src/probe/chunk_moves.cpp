@@ -16,7 +16,7 @@ constexpr double clear_share = 0.9;         // share of a slice's chunks that go
 constexpr double least_single_share = 0.7;  // share of the page, in slices that go to one place
 constexpr double least_pair_share = 0.5;    // and to two; twins go to four
 
-// Of the chunks of each slice, how many go to each other slice under a pattern.
+// Among the chunks of each slice, how many go to each other slice under a pattern.
 class Destinations {
  public:
   Destinations(const Labels& slice_of, std::uint32_t slices)

@@ -75,7 +75,7 @@ class PlantedMemory final : public TimedMemory {
 [[nodiscard]] Result<std::unique_ptr<PlantedMemory>> planted_memory(std::string_view name,
                                                                     std::uint64_t seed);
 [[nodiscard]] Result<PlantedTruth> planted_truth(std::string_view name);
-// Of a description that holds bank and set functions of physical addresses.
+// For a description that holds bank and set functions of physical addresses.
 [[nodiscard]] Result<PlantedTruth> planted_truth(const gpu::Device& device);
 
 }  // namespace demarc::probe

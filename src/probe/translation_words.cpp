@@ -33,7 +33,7 @@ void say_levels(const PlaceFinding& place, std::vector<std::string>& verdict) {
                                 levels.size(), levels.size() == 1 ? "" : "s", text));
 }
 
-// Of pieces that are larger than the pages: whether they reach further.
+// For pieces that are larger than the pages: whether they reach further.
 void say_larger(const PlaceFinding& place, const PlaceFinding& first,
                 std::vector<std::string>& verdict) {
   if (place.mapping.piece_bytes <= place.mapping.page_bytes) return;

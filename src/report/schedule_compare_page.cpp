@@ -85,7 +85,7 @@ void add_ratio_maps(Page& page, const sim::TbStudy& study, TbMix mix, const Grou
   page.heat_maps(maps);
 }
 
-// Of each mix the policies with the least ANTT from arrival.
+// For each mix the policies with the least ANTT from arrival.
 void add_compare_result(Page& page, const sim::TbStudy& study) {
   const sim::TbMeasure& antt = *sim::find_tb_measure("antt-queue").value();
   std::vector<KeyFigure> cards;

@@ -148,7 +148,7 @@ void add_charts(Page& page, const Comparison& c) {
   page.chart(walks);
 }
 
-// Of one architecture: applications by split, and what the paper says.
+// For one architecture: applications by split, and what the paper says.
 HeatMap split_map(const std::vector<Comparison>& splits, std::size_t i) {
   const Comparison& first = splits.front();
   HeatMap map{.title = name_of(first.architectures[i]),

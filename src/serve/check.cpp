@@ -15,7 +15,7 @@ using gpu::TpcSet;
 
 constexpr std::size_t max_socket_path = sizeof(sockaddr_un::sun_path) - 1;
 
-// Of two tenants in the order of the file's names: the second one is at fault.
+// For two tenants in the order of the file's names: the second one is at fault.
 struct Pair {
   const TenantConfig& before;
   const TenantConfig& tenant;

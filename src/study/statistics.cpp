@@ -12,7 +12,7 @@ namespace demarc::study {
 namespace {
 
 constexpr double confidence95 = 0.95;
-// Of each of two intervals that are to hold together in 95 % of all cases [Bonferroni].
+// For each of two intervals that are to hold together in 95 % of all cases [Bonferroni].
 constexpr double confidence_of_either = 0.975;
 
 std::vector<double> sorted_copy(std::span<const double> samples) {
@@ -27,7 +27,7 @@ double student_t(double freedom) {
   return boost::math::quantile(student, (1 + confidence95) / 2);
 }
 
-// Of the mean.
+// For the mean.
 double squared_error(const Distribution& d) {
   return d.deviation * d.deviation / static_cast<double>(d.count);
 }

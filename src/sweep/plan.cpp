@@ -90,7 +90,7 @@ std::vector<Placed> placed_in(std::string_view argument) {
   return names;
 }
 
-// Of a file's content, which is read once while its time and size stay.
+// For a file's content, which is read once while its time and size stay.
 Result<std::uint64_t> digest_of(const std::string& path) {
   struct Known {
     std::filesystem::file_time_type time;
@@ -109,7 +109,7 @@ Result<std::uint64_t> digest_of(const std::string& path) {
   return known.digest;
 }
 
-// Of the files among the arguments; empty: none is one.
+// For the files among the arguments; empty: none is one.
 Result<std::string> input_of(const std::vector<std::string>& arguments) {
   std::string digests;
   for (const std::string& argument : arguments) {

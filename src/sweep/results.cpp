@@ -36,7 +36,7 @@ std::vector<bool> kept_axes(const Plan& plan, const std::vector<std::string>& wi
   return kept;
 }
 
-// Of the points that ended well, in the order of the plan.
+// For the points that ended well, in the order of the plan.
 Result<std::vector<Group>> groups_of(Store& store) {
   const Plan& plan = store.plan();
   const std::vector<bool> kept = kept_axes(plan, plan.aggregate().over);

@@ -265,7 +265,7 @@ TEST(Card, an_unknown_drivers_field_is_looked_for_in_a_process_of_its_own_and_re
   EXPECT_TRUE((*later)->stream_masks());
 }
 
-// Of a card without remembered facts that may not use masks, or is not to be refreshed.
+// For a card without remembered facts that may not use masks, or is not to be refreshed.
 TEST(Card, an_unknown_drivers_field_is_not_looked_for_unasked) {
   ::setenv("DEMARC_LIBCUDA", test::fake_driver()->origin().c_str(), 1);
   fake::FakeConfig config = fake::small_gpu();

@@ -118,7 +118,7 @@ TEST(Help, a_result_that_cannot_be_written_is_an_error) {
   EXPECT_THAT(outcome.err, HasSubstr("demarc topo: standard output: cannot be written"));
 }
 
-// Of these a number chooses one of several, and without them nothing is chosen.
+// Among these a number chooses one of several, and without them nothing is chosen.
 const std::set<std::string>& numbers_without_default() {
   static const std::set<std::string> names{"--pid", "--announce", "--local-threads"};
   return names;

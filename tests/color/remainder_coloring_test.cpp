@@ -180,7 +180,7 @@ TEST(RemainderSteps, of_no_pages_lead_outside_from_the_first_chunk_on) {
   EXPECT_LT(stepped(steps, coloring.table(), 0), coloring.hash().page_bytes);
 }
 
-// Of tables that device code reads by 8 bits.
+// For tables that device code reads by 8 bits.
 TEST(RemainderSteps, of_digits_that_change_higher_bits_are_refused) {
   RemainderHash hash = h200_remainders();
   hash.free_bits = {0x200, 0x800, 0x1000};

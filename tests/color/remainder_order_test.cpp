@@ -27,7 +27,7 @@ TEST(RemainderOrder, colours_are_runs_of_remainders_on_one_side) {
   EXPECT_EQ((*halves)[1].count, 23U);
   const auto quarters = windows_by_side(sides, 4, 6);
   ASSERT_TRUE(quarters);
-  // Of three stacks of 8 remainders the middle one is left out; of 8, 8 and 7 a little more.
+  // Among three stacks of 8 remainders the middle one is left out; of 8, 8 and 7 a little more.
   EXPECT_EQ((*quarters)[0].first, 40U);
   EXPECT_EQ((*quarters)[0].count, 8U);
   EXPECT_EQ((*quarters)[1].first, 9U);

@@ -75,7 +75,7 @@ TEST(OperandForms, results_and_operands_of_another_kind_are_refused) {
       << "the same in all lanes";
 }
 
-// Of the result the parts that there are; of the operands those of both.
+// For the result the parts that there are; of the operands those of both.
 TEST(OperandForms, parts_that_a_register_does_not_have_are_not_written) {
   for (const char* right : {"vadd2.s32.s32.s32 %r5.h0, %r1, %r1, %r1;",
                             "vadd2.s32.s32.s32 %r5.h10, %r1.h32, %r1.h01, %r1;",

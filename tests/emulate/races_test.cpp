@@ -80,7 +80,7 @@ TEST(Races, are_of_two_warps_of_which_one_writes_unless_both_are_strong) {
   EXPECT_TRUE(races(strong_load, store));
   EXPECT_TRUE(races(store, strong_load));
   EXPECT_FALSE(races(strong_load, load));
-  // Of several readers, one that is not strong is enough, whichever comes first.
+  // For several readers, one that is not strong is enough, whichever comes first.
   EXPECT_FALSE(races(strong_load, strong_store, strong_load));
   EXPECT_TRUE(races(strong_load, strong_store, load));
   EXPECT_TRUE(races(load, strong_store, strong_load));

@@ -17,7 +17,7 @@ class RandomProgram : private RandomText {
   static constexpr std::uint32_t threads = 32;  // per block: one warp, whose order is fixed
   static constexpr int max_statements = 24;
 
-  // Of fewer statements it is what these begin with.
+  // For fewer statements it is what these begin with.
   explicit RandomProgram(std::uint64_t seed, int statements = max_statements)
       : RandomText(seed), name_(fmt::format("k{}", seed)) {
     begin();

@@ -404,7 +404,7 @@ TEST_F(Confine, observed_programs_run_on_the_whole_card_and_are_counted) {
 TEST_F(Confine, inside_another_exec_is_refused) {
   EXPECT_EQ(
       Supervised::apart([this] {
-        // Of one that has ended: a living one would have to answer.
+        // For one that has ended: a living one would have to answer.
         ::close(install_filter());
         const auto nested = run_confined(plan_for(program, {}));
         REQUIRE_IN_CHILD(nested.error().kind == ErrorKind::invalid_input);

@@ -254,7 +254,7 @@ TEST_F(Doctor, compilers_of_cuda_sources_are_told_and_not_needed) {
 }
 
 TEST_F(Doctor, inside_another_exec_no_processes_can_be_watched) {
-  // Of one that has ended: a living one would have to answer.
+  // For one that has ended: a living one would have to answer.
   before = [] { ::close(install_filter()); };
   const std::string said = look();
   EXPECT_THAT(said, HasSubstr("processes does not   this runs inside another demarc exec, which "

@@ -95,7 +95,7 @@ TEST(Findings, launches_that_may_have_run_outside_do_not_hold) {
   }
 }
 
-// Of kernels whose modules were not looked at either.
+// For kernels whose modules were not looked at either.
 TEST(Findings, what_a_card_does_not_tell_of_a_kernel_does_not_hold) {
   LaunchCounters launches;
   launches.launchers_unknown = 7;

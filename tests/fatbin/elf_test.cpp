@@ -51,7 +51,7 @@ TEST(ElfFile, sections_without_bytes_do_not_count_to_the_size) {
     EXPECT_EQ(elf->size(), bytes.size()) << type;
     EXPECT_EQ(elf->sections()[1].content, "");
   }
-  // Of a CPU's file these types mean nothing of the kind.
+  // For a CPU's file these types mean nothing of the kind.
   std::string other = made_elf(EM_X86_64, {{".x", "", 0x70000007}});
   other = with_section(other, 1, offsetof(Elf64_Shdr, sh_size), megabyte.size());
   EXPECT_NE(elf_refusal_of(other), "");

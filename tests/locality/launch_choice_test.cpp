@@ -240,7 +240,7 @@ ld.global.u32 %r3, [%rd3];
   EXPECT_EQ(analysis.all.accesses.at(0).executed, 128U);
 }
 
-// Of every kind of place, thread by thread; and as few runs as there can be.
+// For every kind of place, thread by thread; and as few runs as there can be.
 void expect_runs(const std::string& body, std::size_t count) {
   const ptx::Module module =
       module_of("ld.param.u64 %rd1, [p0];\nmov.u32 %r1, %tid.x;\n" + body, one_pointer);

@@ -58,7 +58,7 @@ TEST(ChunkMoves, to_three_places_are_no_digit) {
                   Pair(64, 64), Pair(128, 128), Pair(256, 256), Pair(512, 512)));
 }
 
-// Of the first `chunks` chunks the remainder is known, of the others nothing.
+// For the first `chunks` chunks the remainder is known, of the others nothing.
 Labels known_part(std::uint32_t chunks, std::uint32_t modulus) {
   Labels labels = counted_slices(10, modulus);
   Random random(1);

@@ -211,7 +211,7 @@ TEST(MissRegisters, cases_that_the_hashes_rule_out_are_left_out_and_end) {
   for (const CrowdCurve& curve : one_module.curves) EXPECT_NE(curve.name, "DM");
 }
 
-// Of 2^14 banks and 2^4 sets so few lines share one of each that chance does not find them.
+// For 2^14 banks and 2^4 sets so few lines share one of each that chance does not find them.
 TEST(MissRegisters, readers_of_one_set_and_one_bank_are_found_among_many_banks) {
   PlantedTruth truth;
   truth.facts.physical_addresses = true;
@@ -292,7 +292,7 @@ TEST_P(WrongDifferences, do_not_hide_the_planted_masks) {
   EXPECT_EQ(found.rank, gf2_rank(agree));
 }
 
-// Of 80 differences 60 are three quarters, and 59 are not.
+// For 80 differences 60 are three quarters, and 59 are not.
 TEST(RobustMasks, agree_with_the_share_asked_for_and_no_less) {
   constexpr std::uint64_t columns = (1U << 20U) - 1;
   std::vector<std::uint64_t> planted;  // eight, each with a lowest bit of its own

@@ -136,7 +136,7 @@ TEST(TlbEntries, of_random_hierarchies_are_right_where_they_are_told) {
   LevelOptions options = quick_levels();
   options.entries = true;
   std::size_t told = 0;
-  // Of the last one neither half as many nor as many pages fit.
+  // For the last one neither half as many nor as many pages fit.
   for (const std::uint64_t seed : {1U, 2U, 3U, 31U}) {
     Random random(1000 + seed);
     const std::vector<PlantedTlb> tlbs = random_tlbs(random);

@@ -420,7 +420,7 @@ TEST_F(TenantPrograms, are_ended_where_nobody_lends_them_memory) {
       << program.log();
 }
 
-// Of a server that is killed programs run on: until they have ended nobody else divides the card.
+// For a server that is killed programs run on: until they have ended nobody else divides the card.
 TEST_F(TenantPrograms, are_waited_for_by_the_server_that_comes_after_theirs) {
   const std::string may_end = socket + ".end";
   auto server = std::make_unique<ServingProcess>(socket, false);

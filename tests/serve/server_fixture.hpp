@@ -98,7 +98,7 @@ class ServerTest : public testing::Test {
     const int code = work();
     ::_exit(testing::Test::HasFailure() ? 99 : code);
   }
-  // Of whatever parent: "PID (NAME) STATE ...".
+  // For whatever parent: "PID (NAME) STATE ...".
   static bool is_alive(pid_t process) {
     std::string facts;
     std::getline(std::ifstream(fmt::format("/proc/{}/stat", process)), facts);

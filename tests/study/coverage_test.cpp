@@ -83,7 +83,7 @@ Times truth_of(std::size_t share) {
   return {normal[share], -std::log(1 - shares[share]), std::exp(2 * normal[share]), ticks[share]};
 }
 
-// Of `n` times of each kind, how many are at most each true quantile, and how many are below it.
+// Among `n` times of each kind, how many are at most each true quantile, and how many are below it.
 struct Counts {
   std::array<std::array<std::size_t, kinds>, shares.size()> up_to{};
   std::array<std::array<std::size_t, kinds>, shares.size()> below{};

@@ -31,7 +31,7 @@ StudyResult invented(const std::vector<std::pair<std::string, double>>& modes) {
   return result;
 }
 
-// Of one aggressor that asks for these shares, and of no victim.
+// For one aggressor that asks for these shares, and of no victim.
 Forecast forecast_of(double dram, double l2) {
   WorkloadForecast aggressor;
   aggressor.name = "va";

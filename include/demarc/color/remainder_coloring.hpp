@@ -35,7 +35,7 @@ struct RemainderHash {
   [[nodiscard]] std::uint32_t block_bytes() const { return std::uint32_t{1} << block_shift; }
   // Bits that a number has within a page.
   [[nodiscard]] std::uint32_t number_bits() const;
-  // Of the chunks of a page: RemainderSteps::page_shift.
+  // For the chunks of a page: RemainderSteps::page_shift.
   [[nodiscard]] std::uint32_t page_shift() const {
     return number_bits() + static_cast<std::uint32_t>(free_bits.size());
   }

@@ -41,7 +41,7 @@ class DriverCall {
   static std::optional<DriverCall> read(const void* params);
 
   [[nodiscard]] bool leaving() const { return leaving_; }
-  // Of the version that was called: "cuMemAlloc_v2", "cuLaunchKernel_ptsz".
+  // For the version that was called: "cuMemAlloc_v2", "cuLaunchKernel_ptsz".
   [[nodiscard]] std::string_view name() const { return name_; }
   [[nodiscard]] bool per_thread() const { return means_per_thread(name_); }
   // By functions.def.

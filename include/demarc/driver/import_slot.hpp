@@ -7,7 +7,7 @@ namespace demarc::cuda {
 
 class ImportSlot {
  public:
-  // Of the library that holds the address `inside`. missing_capability if none does, or if it
+  // For the library that holds the address `inside`. missing_capability if none does, or if it
   // imports no such function through a word of its own.
   static Result<ImportSlot> find(const void* inside, const char* function);
 

@@ -31,7 +31,7 @@ struct MappedMemory {
   friend bool operator==(const MappedMemory&, const MappedMemory&) = default;
 };
 
-// Of the one libcuda of this process; for ever, as that stays loaded.
+// For the one libcuda of this process; for ever, as that stays loaded.
 class PageMappings {
  public:
   // missing_capability, with what would make it work, for versions whose layouts are not known.

@@ -94,7 +94,7 @@ class BorrowedShare {
   [[nodiscard]] color::PageRun pages_of(const color::Extent& extent) const {
     return lent_.law->pages_of(extent, lent_.page_bytes);
   }
-  // Of a page in the arena's range.
+  // For a page in the arena's range.
   [[nodiscard]] std::uint64_t offset_of(color::ArenaPage page) const {
     return in_front_ + page.raw() * lent_.page_bytes;
   }

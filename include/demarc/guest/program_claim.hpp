@@ -42,7 +42,7 @@ class ProgramClaim {
   // Domain 0 is shared by all programs and is not claimed.
   [[nodiscard]] Result<void> take_domain(const std::string& card, std::uint32_t domain,
                                          const Tell& tell);
-  // Of a program that has no TPCs of its own, where a server divides the card.
+  // For a program that has no TPCs of its own, where a server divides the card.
   void tell_of_server(const std::string& card, const Tell& tell) const;
 
   // For keep_claim() in the program's processes, whose number of this process is `process`.

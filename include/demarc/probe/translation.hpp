@@ -24,7 +24,7 @@ struct PlaceFinding {
   std::uint64_t bytes = 0;   // mapped
 
   LevelFinding levels;
-  // Of the first pieces of a place alone.
+  // For the first pieces of a place alone.
   std::optional<WalkFinding> walks;
   std::optional<CachingFinding> caching;
   std::optional<RateTable> rates;

@@ -14,7 +14,7 @@
 
 namespace demarc::serve {
 
-// Of a tenant of the server at `socket`.
+// For a tenant of the server at `socket`.
 [[nodiscard]] std::string tenant_socket(const std::string& socket, const std::string& tenant);
 
 class TenantSockets {

@@ -191,7 +191,7 @@ Result<double> MemoryTimer::stream_seconds(DevicePointer base, const TimedStream
   return static_cast<double>(slowest) * 1e-9 / rounds;
 }
 
-// Of the slowest SM of the victim.
+// For the slowest SM of the victim.
 Result<std::uint64_t> MemoryTimer::nanoseconds_of(const Field& field) {
   PerIndex<gpu::SmIndex, std::uint64_t> taken;
   DEMARC_TRY(taken, field.state->read<std::uint64_t>(field.roles.size(), 16));

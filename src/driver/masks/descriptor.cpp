@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint32_t enable_bit = std::uint32_t{1} << 31;
 constexpr std::uint32_t launcher_bit = std::uint32_t{1} << 4;
-// Of the word that has the enable bit: launched in clusters.
+// For the word that has the enable bit: launched in clusters.
 constexpr std::uint32_t cluster_bit = std::uint32_t{1} << 23;
 constexpr std::uint32_t domain_shift = 28;
 constexpr std::uint32_t domain_mask = 3;

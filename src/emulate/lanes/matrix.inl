@@ -254,7 +254,7 @@ struct FusedMultiplyAdd {
 #endif
   }
 };
-// Of products that are exact, where a rounding of its own changes nothing.
+// For products that are exact, where a rounding of its own changes nothing.
 struct MultiplyAdd {
   DEMARC_INLINE static void add(Row& sum, f64 a, const Row& b) {
 #if defined(__FMA__)

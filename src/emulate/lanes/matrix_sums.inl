@@ -133,7 +133,7 @@ DEMARC_INLINE void add_aligned_sums(const SumRule& rule, unsigned count, const B
 DEMARC_INLINE bool is_finite(f64 value) {
   return value * 0 == 0;
 }
-// Of a multiple of eight numbers.
+// For a multiple of eight numbers.
 bool are_finite(const f64* numbers, unsigned count) {
   Row zeros{};
   for (unsigned i = 0; i < count; i += row_columns) {
@@ -227,7 +227,7 @@ void add_aligned(const ProductSize& size, const SumRule& rule, const f64* a, con
   }
 }
 
-// Of every four products along k the first two come first. Their sums are those of f16 and begin
+// For every four products along k the first two come first. Their sums are those of f16 and begin
 // with nothing; c is added in the end.
 void add_halves(const ProductSize& size, const SumRule& rule, const f64* a, const f64* b,
                 f64* sums) {

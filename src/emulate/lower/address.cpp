@@ -76,7 +76,7 @@ MicroOp Operands::at_slot(std::uint32_t slot, StateSpace space) {
   return op;
 }
 
-// Of a parameter or result of a function, or of a variable that is handed to one.
+// For a parameter or result of a function, or of a variable that is handed to one.
 std::optional<MicroOp> Operands::frame_address(const Operand& operand) {
   const auto place = in_frame(operand);
   if (!place || operand.offset() < 0 || operand.value >= place->bytes) return std::nullopt;

@@ -45,7 +45,7 @@ class InstructionView {
   // At the top level, the destination first where there is one.
   [[nodiscard]] std::span<const ptx::Operand> operands() const { return operands_; }
   [[nodiscard]] const ptx::Operand& operator[](std::size_t i) const { return operands_[i]; }
-  // Of a list, a vector or a pair.
+  // For a list, a vector or a pair.
   [[nodiscard]] std::span<const ptx::Operand> children(const ptx::Operand& operand) const {
     return body_.children(operand);
   }

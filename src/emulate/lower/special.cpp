@@ -14,7 +14,7 @@ using ptx::SpecialRegister;
 
 namespace {
 
-// Of %tid.y and its kin. %tid without a selector is %tid.x.
+// For %tid.y and its kin. %tid without a selector is %tid.x.
 enum class Axis : std::uint8_t { x, y, z, w };
 
 Axis axis_of(ptx::Selector selector) {

@@ -20,7 +20,7 @@ struct VideoTypes {
 [[nodiscard]] std::optional<VideoTypes> video_types(const InstructionView& instruction);
 void set_video_types(LaneDetails& made, const VideoTypes& types);
 
-// Of vset and its kin.
+// For vset and its kin.
 [[nodiscard]] std::optional<Compare> video_compare(const InstructionView& instruction);
 
 }  // namespace demarc::emulate

@@ -40,7 +40,7 @@ Mask lanes_with(const Warp& w, const Value& of_lane, std::uint64_t wanted) {
   return same;
 }
 
-// Of lanes with several targets, those with the `same` go on; the others come back to this
+// Among lanes with several targets, those with the `same` go on; the others come back to this
 // micro-op, so that one target comes after the other until the join.
 void go_on_with(Warp& w, const MicroOp* op, Mask same) {
   if (same == w.mask) return;

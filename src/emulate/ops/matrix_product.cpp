@@ -74,12 +74,12 @@ void read_b(const Warp& w, const MatrixDetails& s, double* b) {
   }
 }
 
-// Of the eight lanes of a quad.
+// For the eight lanes of a quad.
 unsigned lane_of(unsigned quad, unsigned l) {
   return quad * 4 + l % 4 + (l >= 4 ? 16 : 0);
 }
 
-// Of the sums of a quad's lanes, eight of each lane: their places in the matrix, row by row.
+// For the sums of a quad's lanes, eight of each lane: their places in the matrix, row by row.
 using QuadPlaces = std::array<std::uint8_t, 64>;
 constexpr QuadPlaces make_quad_places() {
   QuadPlaces places{};
@@ -156,7 +156,7 @@ SumRule sum_rule(const ProductTypes& types, ProductLayout layout, unsigned k) {
   rule.least_a = least_power(types.a);
   rule.least_b = least_power(types.b);
   rule.block = k;
-  // Of two types of sums the wider one is used.
+  // Among two types of sums the wider one is used.
   rule.to_f16 = types.d == MatrixType::f16 && types.c == MatrixType::f16;
   rule.least_c = least_power(rule.to_f16 ? MatrixType::f16 : MatrixType::f32);
   if (layout == ProductLayout::fragments && types.a == MatrixType::tf32) rule.block = 4;

@@ -37,7 +37,7 @@ struct AtomicDetails {
   AtomicKind kind = AtomicKind::add;
   AtomicType type = AtomicType::u32;
   static constexpr std::uint32_t sink = ~std::uint32_t{0};
-  // Of each element (MicroOp::count of them): the operand and the result, or sink.
+  // For each element (MicroOp::count of them): the operand and the result, or sink.
   std::uint32_t b[8] = {};
   std::uint32_t d[8] = {sink, sink, sink, sink, sink, sink, sink, sink};
   bool b_uniform[8] = {};

@@ -76,7 +76,7 @@ gpu::Scalar channel_of(const Image& image, const Texel& texel, unsigned channel)
   return scalar;
 }
 
-// Of a channel before the division; of the border as if divided already.
+// For a channel before the division; of the border as if divided already.
 double number_of(const Image& image, const Texel& texel, unsigned channel, double largest) {
   if (!texel.inside) return texel.zero ? 0 : double{image.sampling->border[channel]} * largest;
   return std::max(gpu::to_double(channel_of(image, texel, channel)),

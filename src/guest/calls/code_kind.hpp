@@ -21,7 +21,7 @@ struct CodeKind {
   bool library = false;
 };
 
-// Of what the program has given: its options, to which the driver writes what it has to say.
+// For what the program has given: its options, to which the driver writes what it has to say.
 [[nodiscard]] CodeKind module_kind(const DriverApi& api, unsigned count, int* options,
                                    void** values);
 [[nodiscard]] CodeKind library_kind(const DriverApi& api, const LoadLibrary& given);

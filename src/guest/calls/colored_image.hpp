@@ -28,7 +28,7 @@ class ColoredImage {
   [[nodiscard]] std::vector<std::string> kernels() const;
   // Those that are not left, and why.
   [[nodiscard]] const std::map<std::string, std::string>& refused() const { return refused_; }
-  // Of a kernel of which ptxas keeps values in local memory: more registers, where its text limits
+  // For a kernel of which ptxas keeps values in local memory: more registers, where its text limits
   // them. True: the text is another one.
   bool give_registers(const std::string& kernel);
   // It keeps so many bytes per thread there all the same: the kernel is refused, unless that many
@@ -39,7 +39,7 @@ class ColoredImage {
 
   [[nodiscard]] std::vector<KernelParameter> parameters(const std::string& kernel) const;
 
-  // Of the last text().
+  // For the last text().
   [[nodiscard]] const ptx::ColoredNeeds& needs() const { return needs_; }
   [[nodiscard]] const std::string& name() const { return module_.source_name; }
 

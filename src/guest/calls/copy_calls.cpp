@@ -6,7 +6,7 @@
 namespace demarc::cuda {
 namespace {
 
-// Of memory of a kind that a rectangle's side names; nothing for arrays.
+// For memory of a kind that a rectangle's side names; nothing for arrays.
 std::optional<WindowCopies::Side::Kind> kind_of(unsigned type) {
   using Memory = WindowCopies::Side::Kind;
   if (type == cu_memory_host) return Memory::host;

@@ -20,7 +20,7 @@ class LaunchOrder {
   CuResult run(const DriverApi& api, CuStream stream, const Work& work);
   // On the host, until all of it has ended. Not of captured streams.
   [[nodiscard]] CuResult wait(const DriverApi& api) const;
-  // Of another order, in which nothing is run any more.
+  // For another order, in which nothing is run any more.
   void join(LaunchOrder& other);
   // Nothing follows what was run so far.
   void forget(const DriverApi& api);

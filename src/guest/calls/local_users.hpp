@@ -53,7 +53,7 @@ class LocalUsers {
   // `work` ends the capture that the stream is in.
   CuResult end_capture(CuStream stream, const Work& work);
 
-  // Of a module that goes, and never was captured.
+  // For a module that goes, and never was captured.
   void forget(ModuleOrder& module) const { module.order.forget(api_); }
   // Before a context goes, with what it has of events.
   void forget_context();

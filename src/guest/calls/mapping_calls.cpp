@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t granule = std::uint64_t{2} << 20U;
 
-// Of an allocation whose bytes were given back with its range.
+// For an allocation whose bytes were given back with its range.
 constexpr DevicePointer nowhere = 1;
 
 bool is_whole(std::uint64_t bytes) {

@@ -22,7 +22,7 @@ class MemoryCalls {
 
   // A block that the driver's calls do not free. Error: there is no room.
   [[nodiscard]] Result<DevicePointer> allocate(std::uint64_t bytes);
-  // Of such a block that nothing on the card uses any more.
+  // For such a block that nothing on the card uses any more.
   void release(DevicePointer address) { memory_.free(address); }  // of 0: nothing
   [[nodiscard]] bool in_window(DevicePointer address) const { return memory_.touches(address, 1); }
 

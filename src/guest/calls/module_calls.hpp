@@ -55,11 +55,11 @@ class ModuleCalls {
 
   static std::span<const CallRow<ModuleCalls>> rows();
 
-  // Of a kernel that is to be a node of a graph; by its second handle where the first is null.
+  // For a kernel that is to be a node of a graph; by its second handle where the first is null.
   CallAnswer judge_node(CuFunction function, CuKernel kernel, const KernelArguments& arguments);
 
  private:
-  // Of a kernel.
+  // For a kernel.
   struct Facts {
     std::vector<KernelParameter> parameters;
     std::atomic<std::atomic<std::uint64_t>*> launches{nullptr};  // null before the first one

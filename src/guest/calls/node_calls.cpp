@@ -20,7 +20,7 @@ enum NodeType : int {
   recording_node = 7,
 };
 
-// Of an edge that is more than an order.
+// For an edge that is more than an order.
 bool says_more(const char* edges, std::size_t count) {
   constexpr std::size_t edge_bytes = 8;  // CUgraphEdgeData
   if (edges == nullptr) return false;

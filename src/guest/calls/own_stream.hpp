@@ -21,7 +21,7 @@ class OwnStream {
   OwnStream(const OwnStream&) = delete;
   OwnStream& operator=(const OwnStream&) = delete;
 
-  // Of an error nothing may be given to it.
+  // For an error nothing may be given to it.
   [[nodiscard]] CuResult error() const { return error_; }
   [[nodiscard]] CuStream get() const { return stream_; }
 

@@ -22,7 +22,7 @@ class StoredTypes {
     }
   }
 
-  // Of all that goes to memory that others see.
+  // For all that goes to memory that others see.
   std::set<Type> find() {
     for (const ptx::Instruction& one : body_.instructions) {
       if (may_write(one)) add_stored(one);

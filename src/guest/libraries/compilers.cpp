@@ -374,7 +374,7 @@ unsigned slot_of(const void* base) {
   return max_libraries;
 }
 
-// Of the library that has the function `found`, by name, of dlsym(handle, name).
+// For the library that has the function `found`, by name, of dlsym(handle, name).
 void* played_by(unsigned function, void* handle, void* found) {
   Dl_info of_this = {};
   Dl_info of_that = {};

@@ -154,7 +154,7 @@ void check_mps_as_proved(const demarc::cuda::DriverCall& call) {
       demarc::cuda::check_mps_client((*driver)->api(), device, demarc::cuda::mps_pipe_folder()));
 }
 
-// Of a program without a lease that may have host memory.
+// For a program without a lease that may have host memory.
 std::uint32_t watched_functions() {
   namespace does = demarc::cuda::does;
   return does::may_cooperate | does::gives_tables | does::makes_context |

@@ -21,7 +21,7 @@
 namespace demarc::cuda::end_by_signal {
 namespace {
 
-// Of those that end a process by default: what a thread brings upon itself, so that it cannot go
+// Among those that end a process by default: what a thread brings upon itself, so that it cannot go
 // on; and what comes from elsewhere, SIGKILL aside.
 constexpr int faults[] = {SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS};
 constexpr int requests[] = {SIGHUP,  SIGINT,    SIGQUIT, SIGUSR1, SIGUSR2,

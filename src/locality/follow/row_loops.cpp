@@ -13,7 +13,7 @@ namespace {
 // Attempts that a loop is worth which never was closed.
 constexpr std::uint32_t max_failures = 4;
 constexpr int max_guesses = 8;
-// Of a path; Run::step counts them.
+// For a path; Run::step counts them.
 constexpr std::uint64_t max_steps = std::uint64_t{1} << 31U;
 
 // The first trip in which the predicate has that value, if there is one.

@@ -136,7 +136,7 @@ class RowArithmetic {
   std::vector<NoWrap> conditions;
   [[nodiscard]] Value evaluate(const OperationShape& shape, const Value& a, const Value& b,
                                const Value& c, Row row);
-  // Of a value that is not unknown.
+  // For a value that is not unknown.
   [[nodiscard]] std::uint64_t at(const Value& value, std::uint32_t x, unsigned bits) const;
   // A value given lane by lane; becomes uniform, affine or a window where it is one.
   template <class F>

@@ -72,7 +72,7 @@ class BlockUnions {
 
   [[nodiscard]] std::uint32_t list_of(std::uint32_t set) const { return list_of_[set]; }
   [[nodiscard]] const std::vector<BlockUnion>& lists() const { return lists_; }
-  // Of the lists `ids`, which are sorted and made unique here; valid until the next call.
+  // For the lists `ids`, which are sorted and made unique here; valid until the next call.
   [[nodiscard]] const BlockUnion& of(std::vector<std::uint32_t>& ids);
 
  private:

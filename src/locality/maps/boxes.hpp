@@ -63,7 +63,7 @@ class BoxMaker {
   };
 
   void choose_grids();
-  // Of the run in every trip of the loop.
+  // For the run in every trip of the loop.
   void progressions_of(const Run& run, Loop loop);
   void progressions_of_lanes(const Run& run, const Dimension& trips, std::uint64_t repeats);
   void place(const Grid& grid, const Progression& progression, Box box,

@@ -231,7 +231,7 @@ class BlockMap {
     const auto n = static_cast<double>(counts_.size());
     const auto times = static_cast<double>(places);
     if (count_ == Count::distinct) return times * n * (n - 1) / 2;
-    // Of each pair the smaller count: the k-th smallest is the smaller one of n - 1 - k pairs.
+    // For each pair the smaller count: the k-th smallest is the smaller one of n - 1 - k pairs.
     std::sort(counts_.begin(), counts_.end(),
               [](const auto& a, const auto& b) { return a.second < b.second; });
     for (std::size_t k = 0; k < counts_.size(); ++k)

@@ -25,7 +25,7 @@ double least_sectors(const Access& access) {
   return std::max(1.0, lanes * access.bytes / bytes_of_sector);
 }
 
-// Of the first run that has two lanes; 0 where there is none.
+// For the first run that has two lanes; 0 where there is none.
 std::int64_t lane_stride(const AccessRuns& runs, std::size_t access) {
   const auto it = std::find_if(runs.runs.begin(), runs.runs.end(), [access](const Run& run) {
     return run.access == access && run.count > 1;

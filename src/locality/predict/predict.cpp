@@ -191,7 +191,7 @@ class CacheModel {
     return waited;
   }
 
-  // Of what may be followed.
+  // For what may be followed.
   [[nodiscard]] double progress() const {
     return std::max(share_of(requests_, options_.max_requests),
                     share_of(lines_, options_.max_lines));

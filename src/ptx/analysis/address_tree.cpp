@@ -21,7 +21,7 @@ bool has_verbatim(const Body& body, const Instruction& instruction) {
   return false;
 }
 
-// Of the copies cp.async [to], [from] the one that is read.
+// Among the copies cp.async [to], [from] the one that is read.
 const Operand* address_of(const Body& body, const Instruction& instruction) {
   bool skip = instruction.opcode == Opcode::cp_async;
   for (const Operand& operand : body.operands_of(instruction)) {

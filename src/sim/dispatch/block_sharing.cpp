@@ -71,7 +71,7 @@ class Grouping {
 
   // The group behind `group`, not joined yet, that shares most with it; the lowest among equals.
   GroupIndex partner_of(GroupIndex group, const PerIndex<GroupIndex, GroupIndex>& becomes) {
-    // Of a set that very many hold, those far behind are not looked at.
+    // For a set that very many hold, those far behind are not looked at.
     constexpr std::ptrdiff_t max_looked_at = 256;
     touched_.clear();
     for (const SetIndex set : sets_of_[group]) {

@@ -45,7 +45,7 @@ std::size_t Residents::subtract_plain(const Advance& a) {
 #if defined(__x86_64__)
 namespace {
 
-// Of the eight steps the one of each SM's use.
+// Among the eight steps the one of each SM's use.
 __attribute__((target("avx2"))) inline __m256 avx2_pick(__m256 steps, const std::uint32_t* used) {
   const __m256i uses = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(used));
   return _mm256_permutevar8x32_ps(steps, _mm256_sub_epi32(uses, _mm256_set1_epi32(1)));

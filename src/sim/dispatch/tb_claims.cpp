@@ -105,7 +105,7 @@ double first_over_second(const std::vector<double>& values) {
 double first_over_better(const std::vector<double>& values) {
   return values[0] / std::min(values[1], values[2]);
 }
-// Of the first against the mean of the other two.
+// For the first against the mean of the other two.
 double percent_more(const std::vector<double>& values) {
   return 100 * (values[0] / ((values[1] + values[2]) / 2) - 1);
 }

@@ -51,7 +51,7 @@ class ConfigReader {
   virtual Result<void> take_mem(const ConfigFields& fields) = 0;
   virtual Result<void> take_overhead_sm(const ConfigFields& fields) = 0;
   virtual Result<void> take_overhead_mem(const ConfigFields& fields) = 0;
-  // Of a line of the section kernel are only the numbers, numbers_.
+  // For a line of the section kernel are only the numbers, numbers_.
   virtual Result<void> take_kernel() = 0;
 
   Result<std::vector<std::uint32_t>> choices(std::string_view field);

@@ -155,7 +155,7 @@ class WorkloadGenerator {
     }
   }
 
-  // Of one block alone on the machine.
+  // For one block alone on the machine.
   [[nodiscard]] float lone_overhead() const {
     if (generation_ == TbGeneration::published_2020) return 0.0F;
     const std::span<const std::uint32_t> memory = std::span(fields_).subspan(config_.resources());

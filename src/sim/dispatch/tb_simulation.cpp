@@ -339,7 +339,7 @@ class TbSimulation {
         config_.source, config_.kernels[residents_.some_kernel()].line);
   }
 
-  // Of each kernel: blocks not completed, and its first requests, beside each other for speed.
+  // For each kernel: blocks not completed, and its first requests, beside each other for speed.
   struct Left {
     std::uint32_t blocks, request, memory;
   };

@@ -42,7 +42,7 @@ struct ChannelState {
   bool writing = false;
 };
 
-// Of a bank that is closed.
+// For a bank that is closed.
 inline constexpr RowNumber no_row{~std::uint32_t{0}};
 
 struct alignas(64) BankState {

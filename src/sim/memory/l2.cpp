@@ -22,7 +22,7 @@ bool carries_reply(const Packet& packet) {
   return packet.kind == StepKind::load || packet.kind == StepKind::atomic;
 }
 
-// Of those that wait; `next` was behind it.
+// For those that wait; `next` was behind it.
 void drop_first(Fifo<PacketIndex>& queue, PacketIndex next) {
   queue.head = next;
   if (next == none) queue.tail = none;

@@ -18,13 +18,13 @@ struct WritePort {
   bool busy = false;      // something passes; its end serves the next
 };
 
-// Of a slice: a line with sectors under way, and who waits for them.
+// For a slice: a line with sectors under way, and who waits for them.
 struct MissRegister {
   L2Tags::Way l2_line = none;
   OneOf<PacketIndex, RegisterIndex> chain;  // who waits; of a free register, the next one
 };
 
-// Of an SM, into the crossbar and out of it.
+// For an SM, into the crossbar and out of it.
 struct SmLinks {
   Server request, reply;
 };

@@ -77,7 +77,7 @@ class EveryWay {
     }
     return never;
   }
-  // Of the lowest task of a set.
+  // For the lowest task of a set.
   [[nodiscard]] const Share& share(std::size_t set) const {
     return shares_[static_cast<std::size_t>(std::countr_zero(set))];
   }

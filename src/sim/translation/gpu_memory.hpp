@@ -12,7 +12,7 @@
 
 namespace demarc::sim::translation {
 
-// Of one GPU's memory. Its frames hold pages.
+// For one GPU's memory. Its frames hold pages.
 using FrameNumber = Index<struct FrameNumberTag>;
 using FrameLine = Index<struct FrameLineTag>;
 

@@ -12,7 +12,7 @@
 namespace demarc::sim::translation {
 
 enum class MessageKind : std::uint8_t {
-  // Of a page.
+  // For a page.
   translate,   // GPU -> CPU
   translated,  // CPU -> GPU
   page_data,   // CPU -> GPU, with the translation

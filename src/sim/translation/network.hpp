@@ -20,7 +20,7 @@ class Network {
 
   [[nodiscard, gnu::always_inline]] Node cpu() const { return Node(gpus_); }
   [[nodiscard, gnu::always_inline]] static Node node_of(GpuIndex gpu) { return Node(gpu.raw()); }
-  // Of a node that is not the CPU.
+  // For a node that is not the CPU.
   [[nodiscard, gnu::always_inline]] static GpuIndex gpu_of(Node node) {
     return GpuIndex(node.raw());
   }
@@ -37,7 +37,7 @@ class Network {
   [[nodiscard]] std::uint32_t flits(std::uint32_t bytes) const;
   // Cycles until every link has moved what it was given.
   [[nodiscard]] Cycles backlog(Cycles now) const;
-  // Of the link that moved most, the share of `cycles` in which it did.
+  // For the link that moved most, the share of `cycles` in which it did.
   [[nodiscard]] double busiest_share(Cycles cycles) const;
   [[nodiscard]] std::uint64_t link_bytes() const { return flits_moved_ * flit_bytes_; }
 

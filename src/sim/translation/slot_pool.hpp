@@ -24,7 +24,7 @@ class SlotPool {
   [[gnu::always_inline]] T& operator[](Slot slot) { return objects_[slot]; }
   [[gnu::always_inline]] const T& operator[](Slot slot) const { return objects_[slot]; }
   [[nodiscard]] std::size_t taken() const { return objects_.size() - free_.size(); }
-  // Of all that were ever taken.
+  // For all that were ever taken.
   [[nodiscard]] auto begin() const { return objects_.begin(); }
   [[nodiscard]] auto end() const { return objects_.end(); }
 

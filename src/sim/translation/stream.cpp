@@ -15,7 +15,7 @@ namespace stream_detail {
 
 constexpr std::uint32_t warps_per_wave = 2;
 
-// Of the addresses as the stream has them.
+// For the addresses as the stream has them.
 using StreamPage = Index<struct StreamPageTag, std::uint64_t>;
 
 // An instruction of a wave; its lines follow each other in one array of all of them.

@@ -9,7 +9,7 @@
 namespace demarc::study {
 namespace {
 
-// Of a figure whose name was looked up before.
+// For a figure whose name was looked up before.
 const FigureRow& row_of_figure(const Figure& figure) {
   return **find_figure(figure.name);
 }

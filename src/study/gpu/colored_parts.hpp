@@ -45,7 +45,7 @@ class ColoredParts {
  private:
   [[nodiscard]] Result<color::ColorScheme> scheme_for(const cuda::Gpu& gpu,
                                                       std::uint32_t parts) const;
-  // Of all parts together.
+  // For all parts together.
   [[nodiscard]] std::uint64_t pages_to_take(const color::ColorScheme& scheme,
                                             std::uint32_t parts) const;
   [[nodiscard]] Result<std::vector<std::uint32_t>> colors_of(std::uint32_t parts) const;

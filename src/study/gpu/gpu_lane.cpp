@@ -91,7 +91,7 @@ class GpuLane : public Lane {
     return invalid_input("copies by the copy engines can be an aggressor, but not a victim");
   }
 
-  // Of the `runs` runs enqueued last, behind the one in front of them.
+  // For the `runs` runs enqueued last, behind the one in front of them.
   Result<void> add_times(std::uint32_t runs, std::vector<double>& times) {
     if (by_events_) {
       for (std::uint32_t i = 0; i < runs; ++i) {

@@ -42,7 +42,7 @@ Result<gpu::Launch> bundled_launch(const BundledSpec& wanted) {
   return workload::instance(wanted.name, options);
 }
 
-// Of a spec that has kernels.
+// For a spec that has kernels.
 Result<gpu::Launch> launch_of(const WorkloadSpec& spec) {
   if (std::holds_alternative<CommandSpec>(spec)) {
     return missing_capability("a command brings compiled code, no PTX");

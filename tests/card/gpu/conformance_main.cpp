@@ -224,7 +224,7 @@ bool run_mps() {
   return good;
 }
 
-// Of the tests those that the mode's contract consists of.
+// Among the tests those that the mode's contract consists of.
 std::string tests_of(cuda::Mode mode) {
   const partition::ModeTraits& traits = partition::traits_of(mode);
   if (traits.changes) return "Contract.*:MaskContract.*";

@@ -166,7 +166,7 @@ void ask_linked() {
   ask_all_optimised(linker, &fake_links_alive);
 }
 
-// Of two libraries: each says how often it was asked for PTX, which the other does not count.
+// For two libraries: each says how often it was asked for PTX, which the other does not count.
 void ask_both(const std::string& paths) {
   const std::size_t equals = paths.find('=');
   void* libraries[] = {::dlopen(paths.substr(0, equals).c_str(), RTLD_NOW | RTLD_LOCAL),

@@ -119,7 +119,7 @@ FAKE CuResult cuMemFreeAsync(DevicePointer address, CuStream stream) {
   return told(
       600, "cuMemFreeAsync", [&] { return give_back(address); }, address, stream);
 }
-// Of memory that was allocated the kind, and where it begins and ends: ordinary host memory
+// For memory that was allocated the kind, and where it begins and ends: ordinary host memory
 // is not known.
 FAKE CuResult cuPointerGetAttribute(void* value, int attribute, DevicePointer address) {
   return told(

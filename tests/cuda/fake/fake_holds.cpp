@@ -16,7 +16,7 @@ std::uint64_t ready_ns(const FakeHold& hold) {
   return std::max(hold.stream->busy_until_ns, hold.launched_ns);
 }
 
-// Of the first launches of all streams the one that begins first.
+// Among the first launches of all streams the one that begins first.
 std::size_t next_hold(const std::vector<FakeHold>& holds) {
   const auto before = [&holds](std::size_t a, std::size_t b) {
     const auto key = [&holds](std::size_t i) {

@@ -165,7 +165,7 @@ bool streams_agree(const FakeGpu& gpu, const std::vector<std::uint64_t>& a) {
          counters[1] == 0 && a[15] == a[12] + 8;
 }
 
-// Of a line of mapped memory its slice decides, as everywhere; of a buffer its number.
+// For a line of mapped memory its slice decides, as everywhere; of a buffer its number.
 double line_latency(FakeGpu& gpu, std::uint32_t sm, const std::vector<std::uint64_t>& a,
                     std::uint64_t line) {
   const std::uint64_t address = a[0] + line * a[1];

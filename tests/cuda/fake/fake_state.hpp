@@ -194,7 +194,7 @@ struct FakeHold {
   std::uint64_t launched_ns = 0;
 };
 
-// Of the calling thread.
+// For the calling thread.
 extern thread_local CuContext current_context;
 
 struct FakeGpu {

@@ -137,7 +137,7 @@ std::uint32_t map(MapParameters& given) {
   return 0;
 }
 
-// Of one range that the driver has made.
+// For one range that the driver has made.
 std::uint32_t unmap(const UnmapParameters& given) {
   const auto lock = locked();
   FakeGpu& gpu = FakeGpu::get();

@@ -25,15 +25,15 @@ int call(const char* name, Arguments... arguments) {
 
 void make_context();
 void take_host_memory();
-// Of a module with a __managed__ variable.
+// For a module with a __managed__ variable.
 void load_managed();
-// Of a module whose kernels launch kernels.
+// For a module whose kernels launch kernels.
 void load_launching();
-// Of the driver: a launch with thread-block clusters.
+// For the driver: a launch with thread-block clusters.
 void launch_cluster(unsigned blocks);
 void* launch();  // the kernel
 void launch(void* function);
-// Of so many blocks that must run at once: by the function of that name, and with an attribute.
+// For so many blocks that must run at once: by the function of that name, and with an attribute.
 void launch_cooperatively(unsigned blocks);
 void launch_with_cooperation(unsigned blocks);
 // By no function of the driver that a callback tells of.
@@ -66,7 +66,7 @@ int counted_nowhere();
 int counted_in_unreadable_memory();
 int counted_beside_a_capture();
 int counted_cooperatively();
-// Of a module that is loaded with options, of one that is loaded as a fat binary, of a module and
+// For a module that is loaded with options, of one that is loaded as a fat binary, of a module and
 // of a library that the driver reads from this file, and of a library whose program has set what
 // the kernel adds: of its kernel, of the function that the driver gives for it, or of that function
 // of the library's module.

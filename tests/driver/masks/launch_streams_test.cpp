@@ -82,7 +82,7 @@ TEST_F(ShownStreams, of_the_default_are_not_forgotten) {
   EXPECT_EQ(gone, 1);
 }
 
-// Of calls of one kind, numbered from 0, this one fails; -1: none does.
+// For calls of one kind, numbered from 0, this one fails; -1: none does.
 int failing_call = -1;
 int calls_made = 0;
 

@@ -24,7 +24,7 @@ void translate_addresses(std::vector<std::byte>& bytes, const std::vector<std::u
   }
 }
 
-// Of the buffers before the first kernel, by their addresses.
+// For the buffers before the first kernel, by their addresses.
 using Contents = std::function<Result<gpu::Memory>(std::span<const std::uint64_t>)>;
 
 Result<gpu::Memory> run_with(const cuda::GpuPointer& card, const std::string& ptx,

@@ -21,7 +21,7 @@ void arithmetic(Cases& out, Named<T> type) {
         static_cast<I128>(static_cast<U128>(whole<T>(x[0])) * static_cast<U128>(whole<T>(x[1]))));
   });
   const auto product_high = [](const Inputs& x) {
-    // Of two 64-bit numbers the product of the unsigned values needs all 128 bits.
+    // For two 64-bit numbers the product of the unsigned values needs all 128 bits.
     if constexpr (std::is_same_v<T, std::uint64_t>) {
       return static_cast<I128>((static_cast<U128>(x[0]) * static_cast<U128>(x[1])) >> 64U);
     } else {

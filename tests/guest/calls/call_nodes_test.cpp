@@ -22,7 +22,7 @@ class CallNodes : public test::ProgramCalls<test::ColorKind::remainders> {
     serve(false);
     api.cuGraphDestroy(graph);
   }
-  // Of `count` bytes that count up from `from`.
+  // For `count` bytes that count up from `from`.
   static Bytes bytes_from(std::uint8_t from, std::size_t count) {
     Bytes bytes(count);
     for (std::size_t i = 0; i < count; ++i) bytes[i] = static_cast<std::uint8_t>(from + i);

@@ -12,7 +12,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// Of a driver that is as `change` makes it; nothing is left loaded.
+// For a driver that is as `change` makes it; nothing is left loaded.
 std::string stack_figure_of(const std::function<void(DriverApi&)>& change) {
   const GpuPointer gpu = test::fake_gpu();
   DriverApi api = gpu->api();

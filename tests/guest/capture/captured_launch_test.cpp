@@ -17,7 +17,7 @@ std::vector<std::byte> bytes_of(std::uint64_t value) {
   return bytes;
 }
 
-// Of a kernel of two addresses with this body: 64 words at `at`, the first of which it changes.
+// For a kernel of two addresses with this body: 64 words at `at`, the first of which it changes.
 CapturedLaunch captured(const std::string& body, std::uint64_t first = captured_at,
                         std::uint64_t last = captured_at + 256) {
   const std::string text =

@@ -42,7 +42,7 @@ class Siblings : public Confine {
     ::munmap(steps_, 4096);
     Confine::TearDown();
   }
-  // Of another program.
+  // For another program.
   [[nodiscard]] CardClaim held(const TpcSet& tpcs, PartOwner owner = PartOwner::program) const {
     CardClaim claim = CardClaim::open(Driver::files().value()).value();
     EXPECT_TRUE(claim.hold(program.card, owner, {tpcs.words(), 0}));

@@ -197,7 +197,7 @@ const std::string managed_module =  // NOLINT(cert-err58-cpp)
     ".visible .global .attribute(.managed) .align 4 .u32 also;\n";
 constexpr const char* why_managed = "it has managed variables: also, total";
 
-// Of a call whose second argument is this pointer.
+// For a call whose second argument is this pointer.
 std::optional<std::string> refused(const char* name, const void* what) {
   PlantedDriverCall planted(name);
   planted.arguments[1] = reinterpret_cast<std::uint64_t>(what);

@@ -162,7 +162,7 @@ TEST(LentShare, of_parities_is_changed_by_another_process_in_its_colour_alone) {
                                       fake::small_gpu(), Lending::by_descriptor)
                         .value();
   auto* true_module = test::fake_symbol<std::uint64_t(std::uint64_t)>("fake_module_of");
-  // Of the planted masks the last one is that of the pool.
+  // For the planted masks the last one is that of the pool.
   expect_shares_apart(pool, [=](std::uint64_t address) { return true_module(address) >> 3U & 1U; });
 }
 

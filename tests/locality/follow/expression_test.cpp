@@ -7,7 +7,7 @@
 namespace demarc::locality {
 namespace {
 
-// Of the last access of a kernel with %rd1 = p0, %r1 = p1, %r2 = tid.x and %r3 = ctaid.x.
+// For the last access of a kernel with %rd1 = p0, %r1 = p1, %r2 = tid.x and %r3 = ctaid.x.
 std::string written(const std::string& body) {
   const ptx::Module module = module_of(
       "ld.param.u64 %rd1, [p0];\nld.param.u32 %r1, [p1];\nmov.u32 %r2, %tid.x;\n"

@@ -115,7 +115,7 @@ std::uint64_t any_number(unsigned bits) {
                    bits);
 }
 
-// Of `bits` bits; of one, as comparisons leave it.
+// For `bits` bits; of one, as comparisons leave it.
 Value any_value(RowArithmetic& arithmetic, Row row, unsigned bits) {
   switch (*rc::gen::inRange(0, 3)) {
     case 0:
@@ -181,7 +181,7 @@ RC_GTEST_PROP(RowValue, an_operation_on_a_row_is_that_of_its_threads, ()) {
   }
 }
 
-// Of the shape's values, with trips where they are linear, or a predicate of the trips.
+// For the shape's values, with trips where they are linear, or a predicate of the trips.
 Value any_value_over_trips(RowArithmetic& arithmetic, Row row, unsigned bits) {
   if (bits == 1 && *rc::gen::arbitrary<bool>())
     return Trips{*rc::gen::inRange<std::uint64_t>(0, 4), *rc::gen::inRange<std::uint64_t>(0, 7),

@@ -187,7 +187,7 @@ const gpu::Launch& one_block() {
   return launch;
 }
 
-// Of thread 0: loop trips and strides of its runs, in order.
+// For thread 0: loop trips and strides of its runs, in order.
 std::string runs_of_first_thread(const std::string& loop) {
   const ptx::Module module = module_of(with_index(loop), one_pointer);
   const AccessRuns runs = closed_runs(module, one_block());

@@ -258,7 +258,7 @@ TEST(SplitPages, counts_pages_by_the_gpus_that_touch_them) {
 }
 
 TEST(SplitPages, a_page_lies_where_it_is_touched_most) {
-  // Of one page the first block reads a line once, the second one three times.
+  // For one page the first block reads a line once, the second one three times.
   AccessRuns runs = reading(2, 0, 3);
   runs.runs.erase(runs.runs.begin(), runs.runs.begin() + 2);
   const PageSplit split = split_pages(runs, 2, 4096);
@@ -368,7 +368,7 @@ TEST(Predict, what_shared_memory_takes_is_not_left_for_the_l1) {
   EXPECT_EQ(rate(21'000), 0.5) << "as large as the L1: a memory of its own";
 }
 
-// Of two kernels: one that always hits and one that always misses.
+// For two kernels: one that always hits and one that always misses.
 TEST(Predict, rates_of_several_kernels_are_over_all_of_their_sectors) {
   gpu::Device device = small_device();
   const AccessRuns again = reading(64, 0, 4);

@@ -15,7 +15,7 @@ std::vector<measured::Row> measured_rows() {
   return rows ? *rows : std::vector<measured::Row>{};
 }
 
-// Of absolute errors in points.
+// For absolute errors in points.
 struct Means {
   double l1 = 0, l2 = 0;
   int l1_count = 0, l2_count = 0;

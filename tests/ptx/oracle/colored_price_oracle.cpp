@@ -29,7 +29,7 @@ struct Price {
   Cost at_load;     // and set when it is loaded
 };
 
-// Of the module `text`, made into `colored`.
+// For the module `text`, made into `colored`.
 Cost cost_of(const std::string& text, const std::string& colored, const std::string& what) {
   std::size_t accesses = 0;
   for (std::size_t at = colored.find(".reg .b64 %demarc_a"); at != std::string::npos;
@@ -178,7 +178,7 @@ TEST(ColoredPrice, of_every_bundled_kernel_is_within_its_limits) {
   EXPECT_EQ(names_of(bundled_prices), ptx_names_in(folder));
 }
 
-// Of an H100; the colours of both masks are the same price.
+// For an H100; the colours of both masks are the same price.
 TEST(ColoredPrice, of_quarters_by_parities_is_seven_instructions) {
   const auto file = demarc::test::source_dir() / "kernels" / "ptx" / "cfd.ptx";
   const std::string text = for_these_cards(read_file(file).value());

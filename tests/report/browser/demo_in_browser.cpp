@@ -54,7 +54,7 @@ TEST(DemoInBrowser, opens_on_a_desktop_with_every_map_and_tree_and_asks_for_noth
   EXPECT_THAT(opened.console_errors, IsEmpty()) << opened.log;
   EXPECT_THAT(opened.requests, IsEmpty());
   EXPECT_THAT(opened.said, HasSubstr("data-finished=\"yes\""));
-  // Of the twenty locality maps thirteen are empty; the three modes are tables on one scale.
+  // For the twenty locality maps thirteen are empty; the three modes are tables on one scale.
   EXPECT_THAT(opened.said, HasSubstr("data-maps=\"7\""));
   EXPECT_THAT(opened.said, HasSubstr("data-drawn=\"7\""));
   EXPECT_THAT(opened.said, HasSubstr("data-empty=\"13\""));

@@ -6,7 +6,7 @@
 namespace demarc::sim::memory::test {
 namespace {
 
-// Of one warp of one block.
+// For one warp of one block.
 std::string one_warp(const std::string& steps) {
   return "kernel threads=32\nblock\nwarp\n" + steps;
 }

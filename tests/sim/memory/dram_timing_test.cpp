@@ -35,7 +35,7 @@ TEST(DramTiming, a_refresh_that_is_due_holds_the_channel) {
   Spec spec = small_memory();
   spec.refresh_interval_cycles = 1000_cycles;
   spec.refresh_cycles = 50_cycles;
-  // Of the second request the row could be activated at 1012: the refresh ends at 1050.
+  // For the second request the row could be activated at 1012: the refresh ends at 1050.
   EXPECT_EQ(arrivals(spec, {{.at = 500, .address = 0}, {.at = 1000, .address = other_bank}}),
             (Times{500 + miss, 1050 + miss - 12}));
 }

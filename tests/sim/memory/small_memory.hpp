@@ -118,7 +118,7 @@ inline Times arrivals(const Spec& spec, const std::vector<Asked>& asked) {
   return arrivals(gpu, asked);
 }
 
-// Of launches of an access stream on SM 0.
+// For launches of an access stream on SM 0.
 inline ClientStatistics statistics_of(const Spec& spec, const std::string& text,
                                       std::uint32_t launches = 1) {
   Simulation gpu(spec);

@@ -77,7 +77,7 @@ TEST(KeptNeighbours, bred_from_a_seed_are_as_kept) {
   test::expect_kept("study/golden/neighbours.txt", text);
 }
 
-// Of every operation and pattern one kernel in each of its forms: `digest name`.
+// For every operation and pattern one kernel in each of its forms: `digest name`.
 TEST(KeptNeighbours, kernels_are_as_kept) {
   std::string text;
   for (const OperationRow& row : operations()) {

@@ -44,7 +44,7 @@ class ExecutorParts : public testing::Test {
     EXPECT_TRUE(stage) << stage.error().message;
     return stage ? std::move(*stage) : nullptr;
   }
-  // Of 64 blocks each notes whether its SM is one of those given.
+  // For 64 blocks each notes whether its SM is one of those given.
   [[nodiscard]] Workload staying(const std::string& name, std::uint64_t sms) const;
 
   std::filesystem::path folder;

@@ -126,7 +126,7 @@ TEST_F(ResidentLaunchTest, what_its_kernels_use_is_the_most_of_their_launches) {
   EXPECT_THAT(used(), ElementsAre("note 6144 256"));
   ASSERT_TRUE(make(two_step_launch()));
   EXPECT_THAT(used(), ElementsAre("scale 1024 128", "fold 1024 256"));
-  // Of a persistent grid as many as the SMs hold.
+  // For a persistent grid as many as the SMs hold.
   ASSERT_TRUE(make(loaded, form_of(Launches::fused, 4)));
   EXPECT_THAT(used(), ElementsAre("demarc_fused 49152 256"));
   ASSERT_TRUE(make(two_step_launch(), affine_on_six_to_nine()));

@@ -107,7 +107,7 @@ std::optional<CompareLoop> compare_loop(const Comparison& comparison, Type type)
   return std::nullopt;
 }
 
-// Of a comparison that is joined with a predicate, which is the last operand.
+// For a comparison that is joined with a predicate, which is the last operand.
 Logic logic_of(const InstructionView& instruction) {
   if (instruction.operands().size() <= 3) return Logic::none;
   return instruction.has("and")  ? Logic::conjunction

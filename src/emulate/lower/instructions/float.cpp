@@ -68,7 +68,7 @@ Rounding rounding_of(const InstructionView& instruction) {
   return instruction.chosen(names).value_or(Rounding::rn);
 }
 
-// Of a division of f32 that is not exact; empty: it is.
+// For a division of f32 that is not exact; empty: it is.
 std::optional<Alu> approximate_division(const InstructionView& instruction) {
   if (instruction.opcode() != Opcode::div) return std::nullopt;
   const bool ftz = instruction.has("ftz");

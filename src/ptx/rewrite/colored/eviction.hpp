@@ -35,7 +35,7 @@ namespace demarc::ptx {
 [[nodiscard]] std::string copy_destination(const Body& body, const Instruction& instruction,
                                            std::string_view text);
 
-// Of a cp.async with a policy whose address of shared memory is the sum of a register and of a
+// For a cp.async with a policy whose address of shared memory is the sum of a register and of a
 // uniform one, ptxas makes an instruction that an H200 does not have (12.8 and 13.0, "an illegal
 // instruction was encountered"). So that address is XORed with a zero that ptxas does not know to
 // be one: the bit of a lane and those of the lanes below it have nothing in common.

@@ -19,7 +19,7 @@ struct Frame {
   bool recursive = false;                // it may be running twice: no stack is large enough
 };
 
-// Of a recursive function: {} is its name.
+// For a recursive function: {} is its name.
 inline constexpr std::string_view recursive_refusal =
     "'{}' may call itself, and each such call takes a frame on the driver's stack, which has no "
     "colour and no size that the compiler tells";
@@ -31,7 +31,7 @@ class Frames {
   [[nodiscard]] const Frame& of(std::uint32_t function) const { return frames_[function]; }
   // Bytes that a thread needs when it runs these functions.
   [[nodiscard]] std::uint64_t bytes_of(const std::vector<std::uint32_t>& functions) const;
-  // Of every frame, and of the memory they lie in.
+  // For every frame, and of the memory they lie in.
   [[nodiscard]] std::uint64_t alignment() const { return alignment_; }
 
  private:

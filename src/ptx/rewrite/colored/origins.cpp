@@ -122,7 +122,7 @@ class Follower {
     }
   }
 
-  // Of the kernel itself; a call's results are in the same space.
+  // For the kernel itself; a call's results are in the same space.
   [[nodiscard]] bool reads_parameter(const Instruction& instruction) const {
     for (const Operand& operand : function_.body.operands_of(instruction)) {
       if (operand.kind == OperandKind::address) return operand.base == Base::parameter;

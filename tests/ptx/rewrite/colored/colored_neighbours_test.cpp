@@ -6,7 +6,7 @@
 namespace demarc::ptx {
 namespace {
 
-// Of a kernel whose %rd1 is its argument; chunks have 16 KiB.
+// For a kernel whose %rd1 is its argument; chunks have 16 KiB.
 std::uint64_t shared(const std::string& body) {
   ColoredOptions options = test::with_places;
   options.counts_shared = true;

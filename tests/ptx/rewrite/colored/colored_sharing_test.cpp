@@ -54,7 +54,7 @@ TEST(SharedTranslations, reach_all_that_lies_behind_the_first_on_every_way) {
   EXPECT_EQ(counted(loads_it + "@%p1 bra $L;\n" + stores_it + "$L:\n" + loads_it),
             "3 accesses, 2 shared");
   EXPECT_EQ(counted("@%p1 bra $L;\n" + stores_it + "$L:\n" + loads_it), "2 accesses, 0 shared");
-  // Of a register with several definitions nothing is said beyond a block.
+  // For a register with several definitions nothing is said beyond a block.
   EXPECT_EQ(counted("add.s64 %rd1, %rd1, 4;\n" + loads_it + "@%p1 bra $L;\n$L:\n" + stores_it),
             "2 accesses, 0 shared");
 }
