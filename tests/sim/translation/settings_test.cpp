@@ -183,20 +183,5 @@ TEST(TranslationSettings, all_are_echoed_in_text_and_json_of_a_run_and_of_the_st
   EXPECT_THAT(to_text(*run), HasSubstr("RL: 1048576 bytes of data"));
 }
 
-TEST(TranslationSettings, the_page_lists_those_of_applications_as_the_table_has_them) {
-  const auto page = read_file(test::source_dir() / "docs/translation.md");
-  ASSERT_TRUE(page);
-  std::string rows;
-  for (const SettingInfo* info : application_settings()) {
-    std::string range(info->range);
-    std::replace(range.begin(), range.end(), '|', ',');
-    rows += fmt::format("| `{}` | {} | {} | {} |\n", info->name, info->get(Settings{}), range,
-                        info->meaning);
-  }
-  EXPECT_NE(page->find("|---|---|---|---|\n" + rows + "\n"), std::string::npos)
-      << "the page must have\n"
-      << rows;
-}
-
 }  // namespace
 }  // namespace demarc::sim::translation
