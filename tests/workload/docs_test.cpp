@@ -1,4 +1,4 @@
-// Tests that the pages of rooms workload and gpu have a row for everything that is bundled.
+// Tests that the pages of rooms workload and gpu name everything that is bundled.
 #include <gtest/gtest.h>
 
 #include "demarc/base/files.hpp"
@@ -8,13 +8,17 @@
 namespace demarc::workload {
 namespace {
 
-TEST(WorkloadPage, has_a_row_for_every_workload_as_its_launch_file_describes_it) {
+TEST(WorkloadPage, names_every_workload_in_the_row_of_each_of_its_groups) {
   const auto page = read_file(test::source_dir() / "docs/workload.md");
   ASSERT_TRUE(page) << page.error().message;
   for (const Workload& workload : all()) {
-    EXPECT_NE(page->find(fmt::format("\n| `{}` | {} |", workload.name, workload.summary)),
-              std::string::npos)
-        << workload.name;
+    for (const std::string& group : workload.groups) {
+      const auto begin = page->find(fmt::format("\n| `{}` | ", group));
+      ASSERT_NE(begin, std::string::npos) << group;
+      const std::string row = page->substr(begin, page->find(" |\n", begin) - begin) + ",";
+      EXPECT_NE(row.find(fmt::format(" `{}`,", workload.name)), std::string::npos)
+          << workload.name << " in " << group;
+    }
   }
 }
 
