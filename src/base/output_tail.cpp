@@ -38,7 +38,7 @@ void OutputTail::read_all() {
   }
 }
 
-// False at the end of the pipe. So many at a time: whoever escaped may write for ever.
+// False at the end of the pipe. So many at a time: a process that escaped may write for ever.
 bool OutputTail::take() {
   constexpr int max_chunks = 64;
   char chunk[4096];

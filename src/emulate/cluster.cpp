@@ -36,7 +36,8 @@ void Cluster::arrive(std::uint32_t threads) {
   if (arrived_ >= threads_) complete();
 }
 
-// Whoever has arrived and ends before the others have is waited for no more, and counts no more.
+// A thread that has arrived and ends before the others have is waited for no more, and counts no
+// more.
 void Cluster::leave(Warp& warp, std::uint32_t lanes) {
   threads_ -= static_cast<std::uint32_t>(std::popcount(lanes));
   arrived_ -= static_cast<std::uint32_t>(std::popcount(lanes & warp.cluster_pending));

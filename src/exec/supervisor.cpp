@@ -93,7 +93,7 @@ int Supervisor::wait() {
       rules_.heed();
     }
     if ((waiting[0].revents & POLLIN) != 0) serve_call();
-    // No process has the filter any more. It outlives the program, whoever its parent is.
+    // No process has the filter any more. It outlives the program, whatever its parent is.
     ended = (waiting[0].revents & POLLHUP) != 0;
   }
   while (!status_) {

@@ -29,7 +29,7 @@ Plugin::KubeletId Plugin::look_for_kubelet() const {
 }
 
 // What was so a while ago is not believed: a container that starts outside of its tenant's part
-// would be in nobody's.
+// would be in none.
 Result<Allocation> Plugin::allocate(const std::string& tenant) const {
   DEMARC_TRY(const auto places, serve::find_places(options_.places));
   DEMARC_TRY(const auto status, ask(places.socket));

@@ -303,7 +303,7 @@ void Server::send_answers(Connection& connection) {
   if (!connection.refused) connection.limit.reset();
 }
 
-// Memory stays a process's until the process is gone and nobody who has its files is left: kernels
+// Memory stays a process's until the process is gone and no holder of its files is left: kernels
 // of a process may run until then.
 void Server::end_connection(Connection& connection) {
   connection.ended = true;

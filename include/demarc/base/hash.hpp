@@ -1,7 +1,7 @@
 // Digests of bytes and of numbers, all in one place: xxHash (XXH3 of 64 bits), whose values are the
 // same on every machine and in every version from 0.8 on. They serve for tables, for telling
-// results apart and for choices that must repeat. They are not for security: whoever wants two
-// inputs with the same digest can find them.
+// results apart and for choices that must repeat. They are not for security: two inputs
+// with the same digest can be found.
 #pragma once
 
 #include <concepts>

@@ -83,9 +83,9 @@ class StreamMasks {
                                                     LaunchHook& hook, const Function& idle,
                                                     gpu::TpcIndex tpc);
 
-// Sets the mask at `field` of a stream nobody else uses, launches, and demands that exactly one bit
-// shows up for each of two TPCs, at different places, and none once cleared. A field that does not
-// do so is missing_capability, a GPU that fails meanwhile check_failed.
+// Sets the mask at `field` of a stream without other users, launches, and demands that exactly one
+// bit shows up for each of two TPCs, at different places, and none once cleared. A field that does
+// not do so is missing_capability, a GPU that fails meanwhile check_failed.
 [[nodiscard]] Result<EdgeBits> verify_offset(const GpuPointer& gpu, LaunchHook& hook,
                                              const Function& idle, const StreamField& field);
 

@@ -42,8 +42,8 @@ class LaunchStreams {
   void remember_shows(CuStream stream, bool shows);
 
   // Applies to launches into the stream, and to graphs first launched into it. Needs known(), and
-  // launches that show the stream, see shows(). Forgotten when the stream is destroyed, whoever
-  // does that.
+  // launches that show the stream, see shows(). Forgotten when the stream is destroyed, by
+  // whatever call.
   Result<void> set_mask(CuStream stream, const HardwareMask& mask);
   void clear_mask(CuStream stream);
   [[nodiscard]] std::optional<HardwareMask> mask(CuStream stream) const;

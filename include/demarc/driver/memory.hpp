@@ -69,7 +69,7 @@ class HostBuffer {
 // Whether other processes may map a piece of physical memory that this one has made.
 enum class Lending {
   none,
-  by_descriptor,  // whoever has a file descriptor of it may
+  by_descriptor,  // processes that have a file descriptor of it may
 };
 
 // A piece of physical device memory (cuMemCreate); it has no address until it is mapped.
@@ -87,8 +87,8 @@ class PhysicalMemory {
   PhysicalMemory(PhysicalMemory&& other) noexcept;
   PhysicalMemory& operator=(PhysicalMemory&& other) noexcept;
 
-  // A descriptor for borrow(), closed by exec(). The memory stays until nobody has a descriptor or
-  // a mapping of it, whichever process that is. An error unless it was created to be lent.
+  // A descriptor for borrow(), closed by exec(). The memory stays as long as any process has a
+  // descriptor or a mapping of it. An error unless it was created to be lent.
   [[nodiscard]] Result<OwnedFile> lend() const;
 
   [[nodiscard]] AllocationHandle handle() const { return handle_; }

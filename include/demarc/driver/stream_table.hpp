@@ -11,8 +11,8 @@
 
 namespace demarc::cuda {
 
-// Streams are pointers here; what they point to is not looked at. Readers take no lock and wait for
-// nobody; writers take turns.
+// Streams are pointers here; what they point to is not looked at. Readers take no lock and do not
+// wait; writers take turns.
 class StreamTable {
  public:
   static constexpr std::size_t max_streams = 4096;

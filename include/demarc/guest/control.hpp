@@ -34,7 +34,7 @@ struct ControlBlock {
   static constexpr std::uint64_t expected_magic = 0x32316372616d6564;  // "demarc12"
   std::uint64_t magic = expected_magic;
   std::uint32_t bytes = sizeof(ControlBlock);  // bytes of this struct: another build's is refused
-  std::uint64_t token[2] = {};                 // random; whoever opens the block must know it
+  std::uint64_t token[2] = {};  // random; a process that opens the block must know it
   // Random, and in no environment: the library that reports its hook knows it from here.
   std::uint64_t report_token = 0;
   gpu::ComputeCapability capability;

@@ -10,7 +10,7 @@
 namespace demarc::cuda {
 
 // While it lives, SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGCHLD and SIGPIPE are kept from the calling
-// thread; those that nobody took go with it. For programs of one thread: another would still be
+// thread; those that were not taken go with it. For programs of one thread: another would still be
 // interrupted.
 class SignalFile {
  public:

@@ -2,9 +2,9 @@
 // those of all users, with whatever socket or folder, and those in containers.
 //
 // A claim is a lock (F_OFD_SETLK) on bytes of a file that all programs on the card have open to
-// read: the driver's library, which containers get from the host. Nobody writes these bytes, they
-// lie beyond the file's end: the card's UUID gives the first of them. The locks are those of an
-// open file, so the kernel takes them back when the last process that has it open has ended,
+// read: the driver's library, which containers get from the host. These bytes are never written,
+// they lie beyond the file's end: the card's UUID gives the first of them. The locks are those of
+// an open file, so the kernel takes them back when the last process that has it open has ended,
 // however it ended. Such a file is also mapped, which a process cannot undo by closing
 // descriptors. The address in the file tells who has it mapped (/proc/PID/maps), and for what.
 #pragma once

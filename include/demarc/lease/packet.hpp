@@ -113,7 +113,7 @@ class PacketListener {
   PacketListener& operator=(PacketListener&&) = delete;
 
   [[nodiscard]] int file() const { return file_.get(); }
-  // As long as a copy of this descriptor is open in any process, nobody else can listen there. So
+  // As long as a copy of this descriptor is open in any process, no other can listen there. So
   // if a listener dies, no other takes its place while a process still has a copy.
   [[nodiscard]] int lock() const { return lock_.get(); }
   // The next connection, in a mode that does not wait. Nothing if there is none.

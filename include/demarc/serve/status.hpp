@@ -15,8 +15,8 @@ namespace demarc::serve {
 [[nodiscard]] std::string status_to_json(const lease::ServerStatus& status);  // demarc.lease/1
 // A self-contained page, which also fits a phone.
 [[nodiscard]] std::string status_to_html(const lease::ServerStatus& status);
-// Checks that nobody uses a tenant. invalid_input if there is no tenant of that name. check_failed,
-// with its name, if one uses it or if revoked programs have not ended.
+// Checks that no program uses a tenant. invalid_input if there is no tenant of that name.
+// check_failed, with its name, if one uses it or if revoked programs have not ended.
 [[nodiscard]] Result<void> check_free(const lease::ServerStatus& status, const std::string& tenant);
 // The text format of Prometheus. missing_capability in a build without its library (the preset
 // `static`).

@@ -23,8 +23,8 @@ namespace demarc::cuda {
 class LocalUsers {
  public:
   using Work = LaunchOrder::Work;
-  // Makes room in the module's block. The argument waits on the host until nobody uses the block;
-  // no kernel begins to before the room is made.
+  // Makes room in the module's block. The argument waits on the host until no kernel uses the
+  // block; none begins to before the room is made.
   using MakeRoom = std::function<CuResult(const Work& wait)>;
   enum class Into { new_graph, graph_that_is };
 

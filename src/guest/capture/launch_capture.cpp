@@ -72,7 +72,7 @@ Result<std::vector<std::vector<std::byte>>> out_of_buffer(const ptx::Function& f
 }
 
 // Whether a variable still holds what the text gives it. Addresses in it are the loader's, so that
-// nobody can tell.
+// it cannot tell.
 bool is_as_written(const ptx::Module& module, const ptx::Variable& variable,
                    const std::vector<std::byte>& content) {
   const auto image = ptx::initial_image(module, variable);

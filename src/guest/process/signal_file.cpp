@@ -22,7 +22,7 @@ Result<SignalFile> SignalFile::open() {
     return missing_capability("cannot take signals from a file: {}", std::strerror(errno));
   }
   ::sigprocmask(SIG_BLOCK, &taken, &signals.before_);
-  // Where whoever started this program ignores SIGCHLD, the kernel would keep exit codes to itself.
+  // Where the parent of this program ignores SIGCHLD, the kernel would keep exit codes to itself.
   ::sigaction(SIGCHLD, nullptr, &signals.children_before_);
   ::signal(SIGCHLD, SIG_DFL);
   return signals;

@@ -337,7 +337,7 @@ void Sms::packet_done(const Packet& packet) {
     std::uint32_t& of_line = state.l1.state(packet.l1_line);
     of_line |= packet.sectors;
     of_line &= ~(std::uint32_t{packet.sectors} << L1Tags::pending_shift);
-    // Warps are woken in the order in which they asked: nobody who asked for sectors of this packet
+    // Warps are woken in the order in which they asked: none that asked for sectors of this packet
     // did so before its owner.
     WaiterIndex ready = none;
     if ((of_line & L1Tags::waited_bit) != 0) ready = ready_waiters(packet.l1_line);

@@ -75,7 +75,7 @@ class TranslationPath : public Part {
   void arrive_at_gmmu(GpuIndex gpu, PageNumber page);
   void gmmu_done(GpuIndex gpu, PageNumber page);
   void iommu_done(GpuIndex gpu, PageNumber page);
-  // The page lies where it shall: whoever waited for that is looked at again, without another
+  // The page lies where it shall: what waited for that is looked at again, without another
   // walk. `with_data`: the GPU that got the translation together with the page.
   void page_arrived(PageNumber page, GpuIndex with_data = no_gpu);
   // The GMMU knows a page that moved here.

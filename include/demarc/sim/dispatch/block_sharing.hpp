@@ -37,8 +37,8 @@ class BlockSharing {
     if (block >= BlockNumber(blocks())) return {};
     return of_block_[block];
   }
-  // All blocks, in an order in which those that share most lie close to each other. Whoever runs a
-  // stretch of them together reads least.
+  // All blocks, in an order in which those that share most lie close to each other. An SM that runs
+  // a stretch of them together reads least.
   [[nodiscard]] std::span<const BlockNumber> order() const { return order_; }
 
  private:

@@ -14,7 +14,7 @@ using Functions = std::set<std::uint32_t>;
 
 // The definitions that variables hold the addresses of, by index in Module::variables: directly, or
 // by holding the address of a variable that does. Initialisers that cannot be read give none:
-// whoever uses such a variable is refused.
+// a function that uses such a variable is refused.
 std::vector<Functions> held_by_variables(const Module& module) {
   std::multimap<std::string_view, std::uint32_t> variables;
   std::map<std::string_view, std::uint32_t> functions;

@@ -33,7 +33,7 @@ bool SharedTranslations::keeps_its_value(const Operand& address, std::uint32_t f
   if (address.base != Base::reg) return true;
   const auto definitions = def_use_.definitions(address.index);
   if (block != cfg_.block_of(to)) {
-    // A single definition in front of `from`: whoever runs it again passes `from` again.
+    // A single definition in front of `from`: a thread that runs it again passes `from` again.
     return definitions.size() == 1;
   }
   return std::none_of(definitions.begin(), definitions.end(),
