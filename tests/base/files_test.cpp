@@ -167,7 +167,7 @@ TEST(Files, what_is_given_up_half_way_leaves_the_old_content_and_nothing_beside_
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
 }
 
-// Somebody makes a folder of the name while the content is written.
+// Another process makes a folder of the name while the content is written.
 TEST(Files, what_cannot_be_put_in_its_place_at_last_leaves_nothing_either) {
   const auto folder = test::fresh_folder("files");
   auto file = OutputFile::open(folder / "x");

@@ -161,8 +161,8 @@ TEST(Process, its_group_ends_with_it_even_if_it_ended_first) {
   EXPECT_TRUE(gone_soon(left));
 }
 
-// It left the group and holds the other end of the pipe: whoever waited for the end of what it
-// writes would wait for ever.
+// It left the group and holds the other end of the pipe: a reader that waited for the end of what
+// it writes would wait for ever.
 TEST(Process, one_that_left_its_group_is_not_waited_for_and_what_it_wrote_is_kept) {
   auto process = Process::spawn(shell("setsid sh -c 'echo $$; exec sleep 1000' & wait"), kept());
   while (!process->kept().ends_with("\n")) std::this_thread::yield();

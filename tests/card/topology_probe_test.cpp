@@ -176,7 +176,7 @@ TEST(Topology, the_contradiction_names_the_tpcs_and_their_bits) {
                         "lie in one group of 9 bits"));
 }
 
-// Where nobody knows how many bits a GPC takes, the clusters tell.
+// Where it is not known how many bits a GPC takes, the clusters tell.
 TEST(Topology, the_bits_of_a_gpc_are_found_by_its_clusters) {
   TopologyEvidence evidence;
   evidence.sms = 16;

@@ -1,5 +1,5 @@
 // A program on the stand-in driver that knows nothing of colours and whose calls are answered so
-// that its memory and kernels lie in share 1 of a pool; share 0 is somebody else's.
+// that its memory and kernels lie in share 1 of a pool; share 0 is another program's.
 #pragma once
 
 #include <gmock/gmock.h>

@@ -106,7 +106,7 @@ TEST_F(Table, enables_the_callbacks_of_all_functions) {
   EXPECT_THAT(table.enable_functions().error().message, HasSubstr("all callbacks of domain 6"));
 }
 
-// A program could call such a function, and nobody would see it.
+// A program could call such a function, and it would not be seen.
 TEST_F(Table, with_a_hole_among_the_functions_is_refused_by_the_name_of_the_function) {
   CallbackTable table;
   ASSERT_TRUE(table.subscribe(

@@ -152,7 +152,7 @@ TEST(ColoredEmulation, a_thread_beyond_the_local_memory_stops_its_kernel) {
   }
 }
 
-// Nobody has written the constant variable: no place is taken for granted.
+// The constant variable was not written: no place is taken for granted.
 
 }  // namespace
 }  // namespace demarc::emulate::colored

@@ -46,7 +46,7 @@ class Colors {
   std::uint64_t pages_;
 };
 
-// Sets the constant variable of a module, as whoever loads one does.
+// Sets the constant variable of a module, as a loader does.
 inline Result<ptx::ColoredModule> loaded_with(ptx::ColoredModule made,
                                               const std::vector<std::byte>& constants) {
   std::vector<std::uint64_t> words(constants.size() / 8);

@@ -209,7 +209,7 @@ TEST_F(Confine, a_program_on_a_card_that_is_not_seen_here_is_not_moved) {
             0);
 }
 
-// Whoever has the control block counts in it, as the library in the program does.
+// A process that has the control block counts in it, as the library in the program does.
 TEST_F(Confine, the_outcome_has_what_the_block_counted_of_every_path) {
   EXPECT_EQ(Supervised::apart([this] {
               auto plan = plan_for(program, {"context"});
@@ -261,7 +261,7 @@ TEST_F(Confine, a_program_sees_the_card_of_its_partition_alone) {
                 return outcome.has_value() && outcome->program_exit_code == 0;
               };
               REQUIRE_IN_CHILD(shows("test -z \"$CUDA_VISIBLE_DEVICES\""));
-              ::setenv(tenant_variable, "other", 1);  // it has no lease, whoever says so
+              ::setenv(tenant_variable, "other", 1);  // it has no lease, whatever says so
               REQUIRE_IN_CHILD(shows("test -z \"$DEMARC_TENANT\""));
               return 0;
             }),

@@ -35,7 +35,7 @@ TEST(Supervision, an_error_of_an_earlier_call_is_none_of_its_own) {
                 if (program.run_command({"true"}) != 0) return 1;
                 errno = earlier;
                 if (program.run_command({"/no/such/program"}) != -1) return 2;
-                if (::waitpid(-1, nullptr, WNOHANG) != -1) return 3;  // nobody is left behind
+                if (::waitpid(-1, nullptr, WNOHANG) != -1) return 3;  // none is left behind
               }
               return 0;
             }),

@@ -194,7 +194,7 @@ TEST_F(DevicePlugin, registers_again_with_every_kubelet_that_comes) {
   ASSERT_TRUE(second.wait_for(b)) << process.kept();
   EXPECT_EQ(Watch(second.plugin(b)).next(), "b Healthy");
   EXPECT_TRUE(allocate(second, a, {{"a"}}).status.ok());
-  // A socket that somebody else removed is made anew, and registered.
+  // A socket that another process removed is made anew, and registered.
   std::filesystem::remove(kubelet_folder / "demarc-a.sock");
   ASSERT_TRUE(second.wait_for(a, 2)) << process.kept();
   EXPECT_EQ(Watch(second.plugin(a)).next(), "a Healthy");

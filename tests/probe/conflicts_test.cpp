@@ -129,7 +129,7 @@ TEST(Conflicts, streams_of_two_do_not_share_a_page_and_have_their_whole_length) 
   EXPECT_TRUE(cached);
 }
 
-// Without pages behind the victim's there is no aggressor, whom nobody would feel.
+// Without pages behind the victim's there is no aggressor, which no victim would feel.
 TEST(Conflicts, too_few_pages_are_refused_and_isolate_nothing) {
   for (const std::uint64_t pages : {std::uint64_t{3}, std::uint64_t{12}, enough_pages - 1}) {
     ToldMemory memory(pages);

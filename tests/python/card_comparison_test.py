@@ -65,7 +65,7 @@ class CardComparison(unittest.TestCase):
         self.assertIn("l.json: x: 2 of 2 u32 differ\n", said)
 
     def test_other_launches_are_run_on_the_card_with_the_options(self):
-        path = self.launch(bytes(16))  # what somebody expects of it, and no card made
+        path = self.launch(bytes(16))  # what is expected of it, and no card made
         launch = json.loads(path.read_text())
         launch["parameters"] = {"n": 8}
         launch["buffers"][0] |= {"bytes": "n", "fill": "iota"}

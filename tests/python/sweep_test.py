@@ -105,7 +105,7 @@ class Sweep(unittest.TestCase):
             self.assertGreaterEqual(now, rows)
             rows = now
         self.assertGreater(rows, 0)
-        for _ in range(20):  # nobody of those that were killed is left to write it
+        for _ in range(20):  # none of those that were killed is left to write it
             ran = demarc("sweep", "run", plan, "--db", database, "--retry")
             if "another sweep is writing to it" not in ran.stderr:
                 break

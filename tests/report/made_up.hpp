@@ -1,4 +1,4 @@
-// Results that nobody measured, in which every number differs.
+// Results that were not measured, in which every number differs.
 #pragma once
 
 #include "demarc/report/locality_page.hpp"

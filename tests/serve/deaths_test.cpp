@@ -1,4 +1,4 @@
-// Processes end in every way there is; what they had comes back once nobody can use it.
+// Processes end in every way there is; what they had comes back once it cannot be used.
 #include "server_fixture.hpp"
 
 #include <random>

@@ -180,7 +180,7 @@ TEST_F(JoiningADivision, says_that_there_are_too_many_processes) {
   ASSERT_EQ(::chmod(folder.c_str(), 0777), 0);
   EXPECT_TRUE(test::passes_in_a_process([&] {
     ASSERT_EQ(::chdir(folder.c_str()), 0);
-    folder = "/proc/self/cwd";  // whoever may go through the folders above it
+    folder = "/proc/self/cwd";  // users who may go through the folders above it
     ::setenv("XDG_RUNTIME_DIR", folder.c_str(), 1);
     ASSERT_EQ(::setuid(54321), 0);
     const rlimit two{2, 2};  // this one and one more, which cannot start the server

@@ -1,4 +1,4 @@
-// Answers that cannot be sent at once, or that nobody takes.
+// Answers that cannot be sent at once, or that are not taken.
 #include "answering.hpp"
 
 namespace demarc::serve {

@@ -229,7 +229,7 @@ TEST_F(Tenants, that_get_a_share_of_which_bytes_were_lost_do_not_get_these_bytes
   ASSERT_TRUE(ledger.take(process, step_bytes(4)));
   ASSERT_TRUE(ledger.give(process, at_step(2)));
   ledger.lose(*ledger.next_unclean(UINT64_MAX));
-  // What is lost lies beyond the bytes that are left, and keeps nobody from that.
+  // What is lost lies beyond the bytes that are left, and keeps no program from that.
   Terms fewer = terms("a", {0, 1}, 1, 8, 1);
   fewer.bytes = step_bytes(2);
   EXPECT_EQ(refusal(ledger.set(fewer)), "taken");

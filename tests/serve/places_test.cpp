@@ -106,7 +106,7 @@ TEST_F(Places, takes_no_place_of_one_that_waits_for_its_answer) {
   EXPECT_EQ(words(next(asking)), "done");
 }
 
-// A user of the group is a party as others are, whoever started the server.
+// A user of the group is a party as others are, whatever user started the server.
 TEST_F(Places, has_no_more_places_for_a_user_of_the_group_than_for_a_party) {
   server.reset();
   options.user = ::geteuid() + 1;

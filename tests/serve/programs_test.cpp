@@ -399,7 +399,7 @@ TEST_F(TenantPrograms, are_moved_by_their_server_alone) {
   EXPECT_EQ(server.end(), 0);
 }
 
-// The server goes between two processes of a program: the second one finds nobody to attach to.
+// The server goes between two processes of a program: the second one finds no server to attach to.
 TEST_F(TenantPrograms, are_ended_where_nobody_lends_them_memory) {
   auto server = std::make_unique<ServingProcess>(socket, false);
   ASSERT_TRUE(server->ready());
@@ -420,7 +420,7 @@ TEST_F(TenantPrograms, are_ended_where_nobody_lends_them_memory) {
       << program.log();
 }
 
-// For a server that is killed programs run on: until they have ended nobody else divides the card.
+// For a server that is killed programs run on: until they have ended no other divides the card.
 TEST_F(TenantPrograms, are_waited_for_by_the_server_that_comes_after_theirs) {
   const std::string may_end = socket + ".end";
   auto server = std::make_unique<ServingProcess>(socket, false);

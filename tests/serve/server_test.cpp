@@ -1,4 +1,4 @@
-// A server gives leases, pages and memory to whom they belong, and to nobody else.
+// A server gives leases, pages and memory to the programs that they belong to alone.
 #include "server_fixture.hpp"
 
 #include <sys/socket.h>

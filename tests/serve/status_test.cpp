@@ -161,7 +161,7 @@ TEST(Status, is_numbers_for_Prometheus) {
       << "what is no list has none";
 }
 
-// A port of this machine that nobody listens at, just now.
+// A port of this machine without a listener, just now.
 std::uint16_t free_port(OwnedFile* keep = nullptr) {
   OwnedFile file(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};

@@ -31,7 +31,7 @@ TEST_F(OfATenant, leases_are_of_that_tenant) {
   const auto process = connect_to("b");
   EXPECT_EQ(attach(process, token).lease.tenant, "b");
   EXPECT_EQ(take(process, 1).bytes, step);
-  // A token that another tenant's program has lost helps nobody.
+  // A token that another tenant's program has lost helps no other.
   const auto owner = connect();
   EXPECT_EQ(refusal(connect_to("b"), lease::AttachRequest{open(owner, "a").token}),
             "this is the socket of tenant 'b', which gives no lease of tenant 'a'");

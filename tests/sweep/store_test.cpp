@@ -1,4 +1,4 @@
-// Rows stay, whoever wrote them; files of something else are refused.
+// Rows stay, whatever process wrote them; files of something else are refused.
 #include "demarc/sweep/store.hpp"
 
 #include <gmock/gmock.h>

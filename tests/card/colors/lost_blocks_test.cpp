@@ -190,7 +190,7 @@ TEST(LostBlocks, of_a_card_that_gets_stuck_while_masks_are_tried_open_no_card) {
   EXPECT_THAT(card.error().message, HasSubstr("cannot launch kernel 'demarc_idle'"));
 }
 
-// The error of a launch that nobody waits for is lost, or another's.
+// The error of a launch that is not waited for is lost, or another's.
 TEST(LostBlocks, of_a_launch_that_fails_prove_no_domains) {
   static int answers = 0;
   const GpuPointer gpu = gpu_behind([](DriverApi& api) {

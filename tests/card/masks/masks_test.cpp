@@ -147,7 +147,7 @@ TEST_F(Masks, a_stream_that_is_being_captured_gets_no_node_by_its_mask) {
 void a_later_stream_is_free(const CardPointer& card) {
   const auto& api = card->gpu()->api();
   const StreamMasks* masks = card->stream_masks().value();
-  CuStream library = nullptr;  // nobody's but a library's, which knows nothing of masks
+  CuStream library = nullptr;  // a library's alone, which knows nothing of masks
   ASSERT_EQ(api.cuStreamCreateWithPriority(&library, cu_stream_non_blocking, 0), 0);
   ASSERT_TRUE(masks->set(library, {5}));
   ASSERT_EQ(masks->get(library), TpcSet{5});

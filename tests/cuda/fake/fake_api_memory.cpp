@@ -11,7 +11,7 @@ using namespace demarc::cuda;  // NOLINT
 #define FAKE extern "C" __attribute__((visibility("default")))
 
 namespace {
-// What lies in it nobody knows.
+// What lies in it is not known.
 CuResult allocate(FakeGpu& gpu, DevicePointer& address, std::size_t bytes) {
   if (bytes == 0) return error_invalid;
   const std::size_t whole = (bytes + 255) / 256 * 256;

@@ -54,7 +54,8 @@ struct FakeConfig {
   std::uint32_t side[max_tpcs] = {};  // L2 side
   std::uint32_t stream_offset = 0x51c;
   bool stream_field_works = true;  // false: the field is ignored, as on a driver that moved it
-  // Whoever writes to these bytes of a stream's object ends with the next launch; 0, 0: none.
+  // A program that writes to these bytes of a stream's object ends with the next launch; 0, 0:
+  // none.
   std::uint32_t deadly_from = 0;
   std::uint32_t deadly_until = 0;
   bool callback = true;          // the export table exists
@@ -140,7 +141,7 @@ std::uint64_t fake_hanging_launches();
 int fake_launch_priority();            // of the stream of the last launch
 std::uint64_t fake_copy_count();       // two-dimensional ones
 void fake_fail_next_launch(int code);  // the next launch returns this error
-// Contexts, modules, streams, events, graphs, memory and addresses that nobody has given back.
+// Contexts, modules, streams, events, graphs, memory and addresses that were not given back.
 std::int64_t fake_live_objects();
 // Runs of the kernel are counted from now on. Pairs of them of which nothing made the later one
 // wait for the earlier one.

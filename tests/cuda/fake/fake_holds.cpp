@@ -1,5 +1,5 @@
 // The kernel that holds its SM for a time and notes when (src/study/gpu/block_timer.cpp). An SM has
-// room for two blocks. Launches wait until somebody waits for them; then their blocks get places in
+// room for two blocks. Launches wait until they are waited for; then their blocks get places in
 // the order in which their streams come free: of launches that come free together those of the
 // lowest priority number first, then the ones launched first.
 #include <algorithm>

@@ -53,7 +53,7 @@ inline constexpr CuResult error_capture_isolation = 905;
 inline constexpr CuResult error_captured_event = 907;
 
 // Recursive, and first come, first served: a thread that launches without end, and holds the lock
-// while its kernels run, keeps nobody else out.
+// while its kernels run, keeps no other out.
 class FairLock {
  public:
   void lock();
@@ -94,7 +94,7 @@ struct FakeStream {
 struct FakeFunction {
   std::string name;
   struct FakeModule* module = nullptr;
-  std::vector<std::size_t> argument_bytes;  // known once somebody has asked for the function
+  std::vector<std::size_t> argument_bytes;  // known once the function has been asked for
   int local_bytes = 0;                      // a thread; as its text has it, see make_module()
   int dynamic_shared = 48 << 10;            // bytes that a launch may ask for
 };
@@ -239,7 +239,7 @@ struct FakeGpu {
   std::uint32_t small_pieces = 0;                    // that it was asked for, less than a page
   std::map<DevicePointer, std::uint64_t> allocated;  // address -> bytes; host memory too
   std::set<DevicePointer> accessible;                // mapped pages that kernels may use
-  std::set<DevicePointer> read_only;                 // of these, those that nobody may write
+  std::set<DevicePointer> read_only;                 // of these, those that must not be written
   std::vector<FakeHold> holds;                       // in the order of their launches
   std::map<std::uint32_t, std::array<std::uint64_t, 2>> free_ns;  // SM -> when its places are free
   std::map<DevicePointer, CuStream> unfinished;  // what a probe wrote -> its stream
@@ -330,7 +330,7 @@ struct FakeCall {
 };
 // Tells of entry to or exit from it.
 void function_callback(FakeGpu& gpu, FakeCall& call, bool leaving);
-// The same for a function whose answer nobody looks at.
+// The same for a function whose answer is not looked at.
 void function_callback(FakeGpu& gpu, int id, const void* arguments, bool leaving);
 // Carries a call out between its callbacks, unless it was answered.
 // `arguments`: null where the function takes none.

@@ -316,7 +316,7 @@ bool do_step(const std::string& step) {
 
 }  // namespace
 
-// As a tool of this program's own: nobody has asked for it. NOLINTNEXTLINE
+// As a tool of this program's own: it was not asked for. NOLINTNEXTLINE
 extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   note("injected");
   return 1;

@@ -126,7 +126,7 @@ TEST(Descriptor, blackwell_masks_are_four_words_at_280_with_the_enable_bit) {
   EXPECT_EQ(read_mask(*layout, bytes.data()), (HardwareMask{{1, 2, 3, 0x80000004}}));
 }
 
-// What lies in front of such a descriptor is nobody's.
+// What lies in front of such a descriptor belongs to none.
 TEST(Descriptor, older_ones_tell_neither_sizes_nor_launchers) {
   std::array<Bytes, 2> placed{};
   for (Bytes& bytes : placed) bytes.fill(0xff);

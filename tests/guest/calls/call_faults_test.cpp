@@ -192,7 +192,7 @@ TEST_F(CallFaults, what_loading_copies_goes_beside_the_streams_of_the_program) {
   EXPECT_THAT(streams, ElementsAre(2, 2)) << "the calling thread's default stream";
 }
 
-// A context that was destroyed takes its modules along, and nobody tells of them.
+// A context that was destroyed takes its modules along, and no call tells of them.
 TEST_F(CallFaults, handles_that_the_driver_hands_out_again_are_those_of_the_new_code) {
   own.cuModuleLoadDataEx = [](CuModule* module, const void*, unsigned, int*, void**) {
     *module = reinterpret_cast<CuModule>(std::uintptr_t{64});  // NOLINT: a handle
@@ -263,7 +263,7 @@ TEST_F(CallFaults, functions_of_a_librarys_kernels_are_known_and_others_are_not)
   EXPECT_EQ(ask_to_launch(function_of(module, "k")), std::nullopt);
 }
 
-// A second context of the program has constants of its own, which nobody has written.
+// A second context of the program has constants of its own, which were not written.
 TEST_F(CallFaults, kernels_of_a_library_are_refused_in_another_context) {
   const std::string text = test::module_head + small_kernel;
   const CuFunction of_module = function_of(loaded(text), "k");

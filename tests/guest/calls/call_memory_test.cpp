@@ -157,7 +157,7 @@ TEST_F(MemoryCallsOfPrograms, memory_that_a_stream_frees_is_used_again_once_it_h
   EXPECT_EQ(ask("cuMemFreeAsync", DevicePointer{4096}, nullptr), std::nullopt);
 }
 
-// Nobody can wait for the card while a stream is captured, of whichever thread.
+// No thread can wait for the card while a stream is captured, by whatever thread.
 TEST_F(MemoryCallsOfPrograms, memory_is_freed_while_another_stream_is_captured) {
   const DevicePointer a = allocated(window_bytes - 4096);
   CuStream stream = nullptr;

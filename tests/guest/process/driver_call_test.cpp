@@ -204,7 +204,7 @@ std::optional<std::string> refused(const char* name, const void* what) {
   return refused_module(*planted.read());
 }
 
-// The driver refuses it itself. Another process asks, as whoever reads it ends.
+// The driver refuses it itself. Another process asks, as one that reads it ends.
 bool passes_null(const char* name) {
   return test::Supervised::apart([&] { return refused(name, nullptr) ? 1 : 0; }) == 0;
 }

@@ -1,4 +1,4 @@
-// What a program did, by name: added by several processes at once, read by whoever watches.
+// What a program did, by name: added by several processes at once, read by a process that watches.
 #include "demarc/guest/program_record.hpp"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What is lent and does not fit together is refused by whoever would borrow it.
+// What is lent and does not fit together is refused by the process that would borrow it.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -166,7 +166,7 @@ color::RemainderConstants constants_of(const BorrowedShare& share) {
   return constants;
 }
 
-// In a page that nobody can write through the share.
+// In a page that cannot be written through the share.
 TEST(BorrowedShare, reads_the_tables_that_its_lender_put_into_its_colours) {
   const auto pool = lent_remainders();
   const auto table = pool->colors().table();

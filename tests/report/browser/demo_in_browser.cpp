@@ -1,5 +1,5 @@
 // The page of `demarc demo` in a real browser: of the study one victim and one aggressor, of which
-// it takes seven and three where nobody asks for less; all the rest as it is.
+// it takes seven and three unless less is asked for; all the rest as it is.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Tests that workloads and studies of a seed are the same, whoever computes them.
+// Tests that workloads and studies of a seed are the same on every machine.
 #include "demarc/sim/dispatch/tb_generate.hpp"
 
 #include <gtest/gtest.h>

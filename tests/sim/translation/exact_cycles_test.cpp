@@ -2,7 +2,7 @@
 // moment is exact, so that the cycle before was not ready. What the constants are made of:
 //   67   a wave placed at 0 starts at 1; its first line leaves the memory pipeline 66 cycles later
 //   283  a flit over three links and two switches: 1 + 140 + 1 + 140 + 1
-//   11   look-up in the L2 TLB and the way to whoever is asked next
+//   11   look-up in the L2 TLB and the way to what is asked next
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

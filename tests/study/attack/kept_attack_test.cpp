@@ -173,7 +173,7 @@ TEST(KeptHunt, breeds_from_what_hurts_most) {
   test::expect_kept("study/golden/bred.txt", text);
 }
 
-// A slice needs more than these means have, and whoever asks for one is told so at once.
+// A slice needs more than these means have, and a search that asks for one is told so at once.
 TEST(Breeding, of_a_pattern_that_is_not_possible_is_given_up) {
   NeighbourMeans means = narrow_means();
   means.bytes = 1U << 20U;  // half a page

@@ -39,7 +39,7 @@ TEST(FigureTable, sets_of_a_parameter_are_what_it_gets) {
   }
 }
 
-// Whoever streams beyond the L2 meets twice as much as the L2 holds before it comes back.
+// A kernel that streams beyond the L2 meets twice as much as the L2 holds before it comes back.
 TEST(FigureTable, repetitions_go_beyond_twice_the_l2) {
   for (const char* const name : {"gtx1080", "h100-sxm", "h200"}) {
     const gpu::Device card = gpu::find_device(name).value();

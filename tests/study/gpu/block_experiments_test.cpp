@@ -99,7 +99,7 @@ TEST_F(BlockExperiments, are_as_kept_on_a_card_whose_blocks_hold_for_as_long_as_
 TEST_F(BlockExperiments, a_mask_keeps_the_second_kernel_out_of_the_way_of_the_first) {
   const auto runs = run({"figure-3"});
   ASSERT_THAT(runs, SizeIs(2));
-  // 48 blocks at a time: K1 has three times as many; with half the card each, K2 waits for nobody
+  // 48 blocks at a time: K1 has three times as many; with half the card each, K2 does not wait
   // but the delay in front of it.
   EXPECT_EQ(runs[0].finding, "K2 begins at 650 us and ends at 750 us; K1 ends at 600 us");
   EXPECT_EQ(runs[1].finding, "K2 begins at 50 us and ends at 150 us; K1 ends at 1200 us");
@@ -139,7 +139,7 @@ TEST_F(BlockExperiments, open_more_channels_than_a_driver_does_unless_the_user_s
 
 TEST_F(BlockExperiments, are_refused_on_a_card_without_masks) {
   fake::FakeConfig config = fake::small_gpu();
-  config.descriptor_version = 0x99;  // of which nobody knows where a mask is
+  config.descriptor_version = 0x99;  // where a mask lies in it is not known
   test::configure(config);
   const auto refused = run_block_experiments(0, {"figure-4"});
   ASSERT_FALSE(refused);

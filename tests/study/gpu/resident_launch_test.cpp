@@ -63,7 +63,7 @@ TEST_F(ResidentLaunchTest, a_buffer_that_does_not_read_back_is_an_error) {
 }
 
 TEST_F(ResidentLaunchTest, an_error_of_the_card_while_a_launch_is_made_ready_is_its_error) {
-  // The zeros of b are written to an address that nobody has; the driver tells when it is waited
+  // The zeros of b are written to an address that is not mapped; the driver tells when it is waited
   // for.
   LaunchForm neighbour;
   neighbour.neighbour = true;
@@ -87,7 +87,7 @@ TEST_F(ResidentLaunchTest, each_checked_run_begins_with_fresh_inputs) {
   }
 }
 
-// Adds up in a variable of the module, which nobody restores: the fourth run gives 4.
+// Adds up in a variable of the module, which is not restored: the fourth run gives 4.
 LoadedLaunch drifting_launch(double absolute, double relative, const std::string& last) {
   LoadedLaunch loaded;
   loaded.launch.name = "drifting";
