@@ -29,8 +29,9 @@ LibraryOptions without_promise(const LoadLibrary& given) {
   return kept;
 }
 
-// Of the driver's compiler: the program's own, with `calm` another level of optimisation, and where
-// the driver has this option all processors, because coloured kernels take long to compile.
+// Options of the driver's compiler: the program's own, with `calm` another level of optimisation,
+// and all processors where the driver has this option, because coloured kernels take long to
+// compile.
 class JitOptions {
  public:
   JitOptions(const DriverApi& api, unsigned count, int* names, void** values, bool calm)

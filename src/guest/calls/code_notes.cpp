@@ -67,9 +67,10 @@ void CodeNotes::spilling(const ColoredImage& image) const {
   }
   if (spilling.empty()) return;
   const auto& [name, bytes] = *spilling.begin();
-  tell_(fmt::format("{}: kernel '{}': ptxas keeps {} bytes per thread in local memory, which has "
-                    "no colour (--allow-spills){}",
-                    image.name(), name, bytes, and_more(spilling.size())));
+  tell_(
+      fmt::format("{}: kernel '{}': ptxas keeps {} bytes per thread in local memory, which has "
+                  "no colour (--allow-spills){}",
+                  image.name(), name, bytes, and_more(spilling.size())));
 }
 
 void CodeNotes::calm(const ColoredImage& image, const Spilling& before) const {

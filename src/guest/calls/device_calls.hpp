@@ -6,8 +6,8 @@
 
 namespace demarc::cuda {
 
-// Of a function with Rule::told. `windows`: the page table can lead code as it is to the tenant's
-// bytes.
+// The answer to a function with Rule::told. `windows`: the page table can lead code as it is to the
+// tenant's bytes.
 [[nodiscard]] CallAnswer tell_of_card(const DriverCall& call, bool windows);
 
 }  // namespace demarc::cuda
