@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 demarc=${DEMARC:-build/release/demarc}; scale=${SCALE:-large}; runs=${RUNS:-4}; device=${DEVICE:-cuda:0}
-[[ "$runs" =~ ^[1-9][0-9]{0,3}$ ]] || { echo "measure-workloads: RUNS=$runs is no number from 1 on" >&2; exit 1; }
+[[ "$runs" =~ ^[1-9][0-9]{0,3}$ ]] || { echo "measure-workloads: RUNS=$runs is not a number from 1 on" >&2; exit 1; }
 if [ $# -eq 0 ]; then for file in kernels/launch/*.json; do set -- "$@" "$(basename "$file" .json)"; done; fi
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 status=0

@@ -5,7 +5,7 @@
 # and in as many seconds a third of the inputs was tried.
 set -euo pipefail
 build=$(realpath "$1"); seconds=$2
-[[ "$seconds" =~ ^[1-9][0-9]{0,5}$ ]] || { echo "run-fuzzers: '$seconds' is no number of seconds from 1 on" >&2; exit 1; }
+[[ "$seconds" =~ ^[1-9][0-9]{0,5}$ ]] || { echo "run-fuzzers: '$seconds' is not a number of seconds from 1 on" >&2; exit 1; }
 cd "$(git -C "$(dirname "$0")" rev-parse --show-toplevel)"
 ptx=$(grep '/demarc_ptx_fuzz ' "$build/fuzzers.txt") || { echo "run-fuzzers: $build has no fuzzer of PTX" >&2; exit 1; }
 mapfile -t others < <(grep -v '/demarc_ptx_fuzz ' "$build/fuzzers.txt")

@@ -58,7 +58,7 @@ Result<Case> parse_case(std::string_view line) {
   for (const std::size_t i : {1U, 2U, 3U, 5U, 7U, 8U, 9U, 10U}) {
     const auto field = fields[i];
     if (std::from_chars(field.data(), field.data() + field.size(), numbers[i]).ec != std::errc()) {
-      return invalid_input("'{}' is no number: {}", field, line);
+      return invalid_input("'{}' is not a number: {}", field, line);
     }
   }
   const auto count = [&](std::size_t i) { return static_cast<std::uint32_t>(numbers[i]); };

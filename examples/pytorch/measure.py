@@ -319,7 +319,7 @@ def main():
     arguments = parser.parse_args()
     for part in arguments.parts:
         if part not in PARTS:
-            parser.error(f"'{part}' is no part; there are {', '.join(PARTS)}")
+            parser.error(f"'{part}' is not a part; there are {', '.join(PARTS)}")
     if arguments.frames < 1:
         parser.error(f"--frames {arguments.frames}: at least one is needed")
     if not os.access(arguments.demarc, os.X_OK):

@@ -76,7 +76,7 @@ def _cell_of_row(place: str, row: dict[str, str]) -> Cell:
         try:
             return kind(value)
         except ValueError:
-            raise Error(f"{place}: {column}: '{value}' is no number") from None
+            raise Error(f"{place}: {column}: '{value}' is not a number") from None
 
     aggressor = None if row["aggressor"] == "-" else row["aggressor"]
     return Cell(row["mode"], row["victim"], aggressor, number("runs", int),
@@ -106,7 +106,7 @@ def _cell_of_json(place: str, given: dict[str, Any]) -> Cell:
         if value is None and what == "p99":
             return None
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise Error(f"{place}: {times}.{what}: {value!r} is no number")
+            raise Error(f"{place}: {times}.{what}: {value!r} is not a number")
         return value / 1e3
 
     try:

@@ -60,7 +60,7 @@ std::string element_text(const gpu::Scalar& scalar) {
   return with_value(scalar, [](auto value) { return fmt::format("{}", value); });
 }
 
-// JSON has no text for what is no number or infinite: "nan", "-inf".
+// JSON has no text for what is not a number or infinite: "nan", "-inf".
 Json element_json(const gpu::Scalar& scalar) {
   if (!std::isfinite(gpu::to_double(scalar))) return element_text(scalar);
   return with_value(scalar, [](auto value) { return Json(value); });

@@ -47,7 +47,7 @@ struct RewriteOptions {
 Result<std::uint64_t> address_of(const std::string& text, const char* option) {
   if (text.empty()) return std::uint64_t{0};
   DEMARC_TRY(const std::uint64_t value, parse_u64(text, option));
-  if (value % 16 != 0) return invalid_input("{}: {} is no multiple of 16", option, text);
+  if (value % 16 != 0) return invalid_input("{}: {} is not a multiple of 16", option, text);
   if (value == 0) return invalid_input("{}: no memory has the address 0", option);
   return value;
 }

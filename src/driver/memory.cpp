@@ -148,7 +148,7 @@ Result<PhysicalMemory> PhysicalMemory::borrow(GpuPointer gpu, const OwnedFile& l
   DEMARC_CHECK(
       gpu->check(gpu->api().cuMemImportFromShareableHandle(&handle, descriptor,
                                                            CuAllocationProperties::file_descriptor),
-                 fmt::format("file descriptor {} is no memory that can be borrowed", lent.get())));
+                 fmt::format("file descriptor {} is not memory that can be borrowed", lent.get())));
   PhysicalMemory memory(std::move(gpu), handle, bytes);
   const Gpu& card = *memory.gpu_;
   DEMARC_TRY(const CuAllocationProperties found,

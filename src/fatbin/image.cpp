@@ -66,7 +66,7 @@ Result<std::vector<std::string_view>> read_prelinked(const void* list, std::stri
     }
     const std::string_view bytes = max_from(*next);
     if (!begins_with(bytes, fat_binary_magic)) {
-      return invalid_input("{}: a wrapper whose linked binary {} is no fat binary", name,
+      return invalid_input("{}: a wrapper whose linked binary {} is not a fat binary", name,
                            found.size());
     }
     DEMARC_TRY(found.emplace_back(), whole_fat_binary(bytes, name));

@@ -46,7 +46,7 @@ Result<std::string_view> ptx_text(std::string_view bytes, std::string_view name)
                          name, text.size(), static_cast<unsigned char>(bytes[text.size()]));
   }
   if (!begins_with(text.substr(skip_comments(text)), ".version"))
-    return invalid_input("{}: text that is no PTX: '.version' was expected first", name);
+    return invalid_input("{}: text that is not PTX: '.version' was expected first", name);
   return text;
 }
 

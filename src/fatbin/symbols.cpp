@@ -31,7 +31,7 @@ Result<void> for_each_symbol(unsigned char bits, std::string_view cubin, std::st
                              const UseSymbol& use) {
   DEMARC_TRY(const Elf elf, Elf::read(cubin, name));
   if (!elf.is_cubin()) {
-    return invalid_input("{}: is no machine code of a GPU, but an ELF file of machine {}", name,
+    return invalid_input("{}: is not machine code of a GPU, but an ELF file of machine {}", name,
                          elf.header().e_machine);
   }
   DEMARC_CHECK(sm_of(elf, name));  // of the ABIs that are known the bits are

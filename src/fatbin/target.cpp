@@ -31,7 +31,7 @@ std::string name(Target target) {
 
 Result<Target> parse_target(std::string_view text) {
   const auto wrong = [&] {
-    return invalid_input("'{}' is no target; one is sm_90, sm_90a or sm_100f", text);
+    return invalid_input("'{}' is not a target; one is sm_90, sm_90a or sm_100f", text);
   };
   constexpr std::uint64_t most = 999;
   if (!text.starts_with("sm_")) return wrong();

@@ -134,12 +134,12 @@ Result<void> validate(const Image& image, const std::string& where) {
   }
   const std::uint32_t texel = image.texel_bytes();
   if (image.offset % texel != 0) {
-    return invalid_input("{}.buffer: the offset {} is no multiple of a texel's {} bytes", where,
+    return invalid_input("{}.buffer: the offset {} is not a multiple of a texel's {} bytes", where,
                          image.offset, texel);
   }
   if (image.pitch % texel != 0 || image.pitch < image.row_bytes() || image.pitch > max_pitch) {
-    return invalid_input("{}.pitch: {} is no multiple of a texel's {} bytes within {} .. {}", where,
-                         image.pitch, texel, image.row_bytes(), max_pitch);
+    return invalid_input("{}.pitch: {} is not a multiple of a texel's {} bytes within {} .. {}",
+                         where, image.pitch, texel, image.row_bytes(), max_pitch);
   }
   if (image.sampling) return check_sampling(image, where);
   if (image.shape == ImageShape::linear)

@@ -287,7 +287,7 @@ Result<PacketListener> PacketListener::listen(const std::string& path, std::opti
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0) {
     if (!S_ISSOCK(status.st_mode)) {
-      return invalid_input("socket '{}': there is a file of this name that is no socket", path);
+      return invalid_input("socket '{}': there is a file of this name that is not a socket", path);
     }
     ::unlink(path.c_str());
   }

@@ -128,7 +128,7 @@ void join_rises(const Slopes& slopes, double least_cost, double noise, std::vect
   }
 }
 
-// What lies between two peaks and is no higher than the saddle belongs to the left one.
+// What lies between two peaks and is not higher than the saddle belongs to the left one.
 void move_saddles(const Slopes& slopes, std::vector<Rise>& rises) {
   for (std::size_t i = 0; i + 1 < rises.size(); ++i) {
     const double saddle = slopes.saddle(rises[i], rises[i + 1]);

@@ -28,7 +28,7 @@ Result<Config> read_again(const Config& now, Config next) {
       return invalid_input(
           "{}: tenant '{}': colours: the memory was divided into {} colours when the server "
           "started, "
-          "of which this is no whole number: start the server again",
+          "of which this is not a whole number: start the server again",
           tenant.colors_place, tenant.name, now.colors);
     }
     tenant.colors = *colors;

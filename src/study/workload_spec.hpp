@@ -41,7 +41,8 @@ struct CopySpec {
 };
 using WorkloadSpec = std::variant<BundledSpec, LaunchSpec, StreamSpec, CommandSpec, CopySpec>;
 
-// An error where nothing follows an '@', and for a parameter that is no name with a whole number.
+// An error where nothing follows an '@', and for a parameter that is not a name with a whole
+// number.
 [[nodiscard]] Result<WorkloadSpec> parse_workload_spec(std::string_view text);
 
 // Errors: those of gpu::read_launch(), a scale that the file does not have, and what no study runs.

@@ -17,7 +17,7 @@ for command in 'detector.py --frames 1' 'decoder.py --prefill --frames 1' 'resne
   grep -qE '^PyTorch (is missing|finds no GPU) here' <<<"$said" || fail "$command does not say what is missing: $said"
 done
 code=0; said=$("$1" measure.py nothing 2>&1) || code=$?
-[[ $code = 2 && $said == *"'nothing' is no part"* ]] || fail "measure.py takes a part that there is not ($code): $said"
+[[ $code = 2 && $said == *"'nothing' is not a part"* ]] || fail "measure.py takes a part that there is not ($code): $said"
 code=0; said=$("$1" measure.py --demarc missing 2>&1) || code=$?
 [[ $code = 1 && $said == *"missing: there is no such program"* ]] || fail "measure.py starts without the program ($code): $said"
 code=0; said=$("$1" tenants.py --ways masks 2>&1) || code=$?

@@ -269,7 +269,7 @@ TEST(Process, a_program_is_found_as_a_shell_finds_it) {
   std::filesystem::permissions(folder / "mine", std::filesystem::perms::owner_all);
   EXPECT_EQ(find_program("mine"), (folder / "mine").string());
   std::filesystem::create_directory(folder / "sh");
-  EXPECT_THAT(find_program("sh"), EndsWith("bin/sh")) << "a folder is no program";
+  EXPECT_THAT(find_program("sh"), EndsWith("bin/sh")) << "a folder is not a program";
   ::setenv("PATH", before.c_str(), 1);
 }
 

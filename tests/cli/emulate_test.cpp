@@ -138,8 +138,9 @@ TEST(EmulateVerb, textures_of_a_launch_file_are_read_and_a_number_is_no_handle) 
       run_demarc({"emulate", (folder / "fetches.ptx").string(), "--kernel", "fetch_2d", "--grid",
                   "1", "--block", "64", "--args", "buf:1024,buf:1024,u64:1"});
   EXPECT_EQ(number.exit_code, 3);
-  EXPECT_THAT(number.err, HasSubstr("thread (0,0,0): 0x1 is no handle of a texture of the launch "
-                                    "file"));
+  EXPECT_THAT(number.err,
+              HasSubstr("thread (0,0,0): 0x1 is not a handle of a texture of the launch "
+                        "file"));
 }
 
 TEST(EmulateVerb, a_trace_goes_through_a_pipe_which_stays_one) {

@@ -227,7 +227,7 @@ TEST(LocalityVerb, refuses_textures_where_it_cannot_know_what_they_read) {
       run_demarc({"locality", texture_launch("fetches.ptx"), "--kernel", "fetch_2d", "--grid", "1",
                   "--block", "64", "--args", "buf:1024,buf:1024,u64:1"});
   EXPECT_EQ(number.exit_code, 3);
-  EXPECT_THAT(number.err, HasSubstr("0x1 is no handle of a texture of the launch file"));
+  EXPECT_THAT(number.err, HasSubstr("0x1 is not a handle of a texture of the launch file"));
 }
 
 TEST(LocalityVerb, an_address_behind_its_buffer_is_a_finding_that_names_the_line) {

@@ -231,8 +231,9 @@ TEST(RewriteVerb, memory_that_is_missing_or_crooked_is_refused) {
                 .find("'good' has 32 bytes of local variables per thread, for which no coloured "
                       "memory is given"),
             std::string::npos);
-  EXPECT_NE(said({"--variables-at", "0x1008"}).find("--variables-at: 0x1008 is no multiple of 16"),
-            std::string::npos);
+  EXPECT_NE(
+      said({"--variables-at", "0x1008"}).find("--variables-at: 0x1008 is not a multiple of 16"),
+      std::string::npos);
   EXPECT_NE(said({"--local-at", "0x1000"}).find("--local-threads"), std::string::npos);
   EXPECT_NE(said({"--variables-at", "0"}).find("--variables-at: no memory has the address 0"),
             std::string::npos);

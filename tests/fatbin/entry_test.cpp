@@ -224,7 +224,7 @@ TEST(Entries, an_entry_of_ptx_that_holds_something_else_is_refused) {
   EXPECT_EQ(content_refusal_of(one_entry({.content = kept_file("counted_90.cubin")})),
             "f: entry 0: holds a cubin instead of PTX");
   EXPECT_EQ(content_refusal_of(one_entry({.content = "hello"})),
-            "f: entry 0: text that is no PTX: '.version' was expected first");
+            "f: entry 0: text that is not PTX: '.version' was expected first");
   EXPECT_EQ(content_refusal_of(one_entry({.content = ""})), "f: entry 0: is empty");
 }
 

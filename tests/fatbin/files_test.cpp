@@ -133,7 +133,7 @@ TEST(FileImages, files_that_cannot_be_read_or_are_broken_are_refused) {
   EXPECT_EQ(file_refusal_of("\x7f"
                             "ELF"),
             "a.out: an ELF file that ends in its header");
-  EXPECT_EQ(file_refusal_of("hello"), "a.out: text that is no PTX: '.version' was expected first");
+  EXPECT_EQ(file_refusal_of("hello"), "a.out: text that is not PTX: '.version' was expected first");
 }
 
 TEST(ImagesReport, entries_stand_with_target_compression_bytes_flags_and_kernels) {

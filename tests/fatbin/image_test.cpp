@@ -64,7 +64,7 @@ TEST(ImageInMemory, text_without_version_is_refused_within_its_bytes) {
     EXPECT_NE(refusal_at(std::string(text) + '\0'), "") << text;
   }
   EXPECT_EQ(refusal_at(std::string("hello") + '\0'),
-            "module: text that is no PTX: '.version' was expected first");
+            "module: text that is not PTX: '.version' was expected first");
 }
 
 TEST(ImageInMemory, the_first_byte_that_no_text_has_ends_the_reading) {
@@ -117,7 +117,7 @@ TEST(ImageInMemory, wrappers_that_lead_elsewhere_are_refused) {
             "module: a wrapper that points to something else than a fat binary");
   const char* const list[] = {fat_binary.data(), text.data(), nullptr};
   EXPECT_EQ(refusal_at(bytes_of({0x466243b1, 2, fat_binary.data(), list})),
-            "module: a wrapper whose linked binary 1 is no fat binary");
+            "module: a wrapper whose linked binary 1 is not a fat binary");
   const std::string newer = with<std::uint16_t>(fat_binary, 4, 2);
   EXPECT_NE(refusal_at(bytes_of({0x466243b1, 1, newer.data(), nullptr})), "");
   const char* const with_newer[] = {newer.data(), nullptr};

@@ -166,7 +166,7 @@ TEST(Managed, what_cannot_be_read_is_an_error) {
             "f: entry 0: is not an ELF file");
   EXPECT_EQ(
       message_of(managed_in(made_fat_binary({{.kind = 2, .content = made_elf(EM_X86_64, {})}}))),
-      "f: entry 0: is no machine code of a GPU, but an ELF file of machine 62");
+      "f: entry 0: is not machine code of a GPU, but an ELF file of machine 62");
 }
 
 TEST(Managed, machine_code_of_an_abi_that_is_not_known_is_an_error) {

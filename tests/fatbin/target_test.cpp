@@ -40,7 +40,7 @@ TEST(Targets, what_is_no_target_is_refused) {
   for (const char* text : {"", "sm_", "sm_a", "90", "compute_90", "sm_90x", "sm_90aa", "sm_90 ",
                            "sm_1000", "sm_99999999999999999999", "SM_90"}) {
     EXPECT_EQ(message_of(parse_target(text)),
-              fmt::format("'{}' is no target; one is sm_90, sm_90a or sm_100f", text));
+              fmt::format("'{}' is not a target; one is sm_90, sm_90a or sm_100f", text));
   }
 }
 
@@ -132,7 +132,7 @@ TEST(BestPtx, the_target_stands_behind_the_version_whatever_comments_say) {
             "f: PTX without '.target' behind its '.version'");
   EXPECT_EQ(target_of(".version 8.0\n"), "f: PTX without '.target' behind its '.version'");
   EXPECT_EQ(target_of(".version 8.0\n.target gpu\n"),
-            "f: 'gpu' is no target; one is sm_90, sm_90a or sm_100f");
+            "f: 'gpu' is not a target; one is sm_90, sm_90a or sm_100f");
 }
 
 TEST(BestPtx, a_text_for_another_target_than_its_entry_is_refused) {

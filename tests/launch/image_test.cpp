@@ -86,11 +86,11 @@ TEST(Images, that_no_card_has_or_the_emulator_does_not_cover_are_refused_by_key)
   EXPECT_EQ(refused("[\"n\", 32]", "[60]"), where + ".size: 1 numbers, 2 were expected for 2d");
   EXPECT_EQ(refused("32],", "0],"), where + ".size: 0 is not within 1 .. 65536");
   EXPECT_EQ(refused("in+32", "in+4"),
-            where + ".buffer: the offset 4 is no multiple of a texel's 8 bytes");
+            where + ".buffer: the offset 4 is not a multiple of a texel's 8 bytes");
   EXPECT_EQ(refused("512", "472"),
-            where + ".pitch: 472 is no multiple of a texel's 8 bytes within 480 .. 8589934592");
+            where + ".pitch: 472 is not a multiple of a texel's 8 bytes within 480 .. 8589934592");
   EXPECT_EQ(refused("512", "516"),
-            where + ".pitch: 516 is no multiple of a texel's 8 bytes within 480 .. 8589934592");
+            where + ".pitch: 516 is not a multiple of a texel's 8 bytes within 480 .. 8589934592");
   EXPECT_EQ(refused("\"wrap\"", "\"repeat\""),
             where + ".address: 'repeat' is none of wrap, clamp, mirror, border");
   EXPECT_EQ(refused("[\"wrap\", \"border\"]", "[\"wrap\"]"),

@@ -338,7 +338,7 @@ TEST_F(Listening, ends_connections_whose_packets_nobody_read) {
 TEST_F(Listening, refuses_paths_that_are_no_place_for_a_socket) {
   std::ofstream(path) << "mine";
   EXPECT_THAT(why(PacketListener::listen(path, std::nullopt)),
-              HasSubstr("there is a file of this name that is no socket"));
+              HasSubstr("there is a file of this name that is not a socket"));
   EXPECT_TRUE(std::filesystem::exists(path));
   EXPECT_THAT(why(PacketListener::listen(folder / "no" / "socket", std::nullopt)),
               HasSubstr("No such file"));

@@ -300,7 +300,8 @@ TEST(Packets, come_without_descriptors_where_none_are_taken) {
   const auto plain = pair.far->receive_text();
   ASSERT_TRUE(plain && plain->packet);
   EXPECT_EQ(plain->packet->text, "plain");
-  ASSERT_EQ(plain->packet->files.size(), 0U) << "who sent it comes with it, and is no descriptor";
+  ASSERT_EQ(plain->packet->files.size(), 0U)
+      << "who sent it comes with it, and is not a descriptor";
   for (int i = 0; i < 2; ++i) {
     const auto refused = pair.far->receive_text();
     ASSERT_FALSE(refused);

@@ -206,7 +206,7 @@ TEST(Textures, whose_handle_the_launch_does_not_give_are_refused_by_line) {
   EXPECT_EQ(refused.error().kind, ErrorKind::check_failed);
   EXPECT_THAT(refused.error().message,
               testing::AllOf(HasSubstr("does not run to its end: "), HasSubstr("k.ptx:20"),
-                             HasSubstr("0x1234 is no handle of a texture of the launch file")));
+                             HasSubstr("0x1234 is not a handle of a texture of the launch file")));
 }
 
 }  // namespace

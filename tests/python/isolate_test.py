@@ -58,9 +58,9 @@ class Isolate(unittest.TestCase):
         self.refused(HEAD + ",other\n", ":1: the column 'other' is not known")
         row = "m,v,-,9,1,1,1,1,1\n"
         self.refused(f"{HEAD}\n{row}m,v,-,9,1,1,1,1\n", ":3: 8 columns instead of 9")
-        self.refused(f"{HEAD}\n{row}{row}m,v,-,9.5,1,1,1,1,1\n", ":4: runs: '9.5' is no number")
-        self.refused(f"{HEAD}\nm,v,-,9,x,1,1,1,1\n", ":2: kernels_mean_us: 'x' is no number")
-        self.refused(f"{HEAD}\nm,v,-,9,1,,1,1,1\n", ":2: kernels_p50_us: '' is no number")
+        self.refused(f"{HEAD}\n{row}{row}m,v,-,9.5,1,1,1,1,1\n", ":4: runs: '9.5' is not a number")
+        self.refused(f"{HEAD}\nm,v,-,9,x,1,1,1,1\n", ":2: kernels_mean_us: 'x' is not a number")
+        self.refused(f"{HEAD}\nm,v,-,9,1,,1,1,1\n", ":2: kernels_p50_us: '' is not a number")
 
     def test_a_file_that_cannot_be_read_is_named(self):
         with self.assertRaisesRegex(Error, "^/none/t.csv: No such file or directory$"):
@@ -93,9 +93,9 @@ class Isolate(unittest.TestCase):
         for key in ("cells", "errors", "modes"):
             self.refused(json.dumps(STUDY | {key: None}), f": '{key}' is missing, or no list", "s.json")
         for change, words in (({"times_ns": {}}, "'mean' is missing"), ({"times_ns": 7}, "an object was expected"),
-                              ({"times_ns": TIMES | {"p50": None}}, "times_ns.p50: None is no number"),
-                              ({"run_times_ns": TIMES | {"worst": "x"}}, "run_times_ns.worst: 'x' is no number"),
-                              ({"times_ns": TIMES | {"mean": True}}, "times_ns.mean: True is no number")):
+                              ({"times_ns": TIMES | {"p50": None}}, "times_ns.p50: None is not a number"),
+                              ({"run_times_ns": TIMES | {"worst": "x"}}, "run_times_ns.worst: 'x' is not a number"),
+                              ({"times_ns": TIMES | {"mean": True}}, "times_ns.mean: True is not a number")):
             study = copy.deepcopy(STUDY)
             study["cells"][0].update(change)
             self.refused(json.dumps(study), f": cells[0]: {words}", "s.json")

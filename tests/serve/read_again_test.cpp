@@ -79,7 +79,7 @@ colors = "2/4"
   EXPECT_EQ(
       finer.error().message,
       "f.toml:6:10: tenant 'c': colours: the memory was divided into 2 colours when the server "
-      "started, of which this is no whole number: start the server again");
+      "started, of which this is not a whole number: start the server again");
   const auto whole = read_again(halves, config_of("colors = 4\n", R"([tenants.a]
 tpcs = "0-1"
 colors = [2, 3]
@@ -88,7 +88,7 @@ colors = [2, 3]
   EXPECT_EQ(
       refusal_of(halves, config_of("colors = 3\n", "[tenants.a]\nsms = 1\ncolors = [0]\n")),
       "f.toml:4:10: tenant 'a': colours: the memory was divided into 2 colours when the server "
-      "started, of which this is no whole number: start the server again");
+      "started, of which this is not a whole number: start the server again");
 }
 
 TEST(ReadAgain, wishes_are_the_same_wherever_they_stand_in_the_file) {

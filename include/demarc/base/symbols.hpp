@@ -10,7 +10,8 @@
 
 namespace demarc {
 
-// "void scale<float>(float*, int)" for "_Z5scaleIfEvPT_i"; `symbol` itself if it is no such name.
+// "void scale<float>(float*, int)" for "_Z5scaleIfEvPT_i"; `symbol` itself if it is not such a
+// name.
 [[nodiscard]] std::string demangled(const std::string& symbol);
 
 // What kind of symbols they are, in messages.

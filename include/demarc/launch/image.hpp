@@ -67,8 +67,8 @@ struct Image {
 // Refuses what a driver refuses, and what the emulator does not cover. Errors name the key.
 [[nodiscard]] Result<void> validate(const Image& image, const std::string& where);
 
-// The handle of an image of a launch, by its index. It is no address, and no kernel comes upon it
-// by chance. The index may be beyond the images of the launch.
+// The handle of an image of a launch, by its index. It is not an address, and no kernel comes upon
+// it by chance. The index may be beyond the images of the launch.
 [[nodiscard]] std::uint64_t image_handle(std::size_t image);
 [[nodiscard]] std::optional<std::size_t> image_of_handle(std::uint64_t handle);
 

@@ -158,7 +158,7 @@ struct OpcodeMatch {
 [[nodiscard]] Type find_type(std::string_view text);
 [[nodiscard]] std::optional<SpecialRegister> find_special_register(std::string_view name);
 
-// "global" (without the dot) -> StateSpace::global. none if it is no state space.
+// "global" (without the dot) -> StateSpace::global. none if it is not a state space.
 [[nodiscard]] StateSpace find_state_space(std::string_view text);
 [[nodiscard]] std::string_view name(StateSpace space);
 

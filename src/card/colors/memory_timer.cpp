@@ -210,7 +210,7 @@ Result<std::uint64_t> MemoryTimer::nanoseconds_of(const Field& field) {
 Result<double> MemoryTimer::beside(DevicePointer base, const TimedStream& traffic,
                                    const SmRoles& roles,
                                    const std::function<Result<double>()>& work) const {
-  if (traffic.chunks.empty()) return invalid_input("a stream without chunks is no traffic");
+  if (traffic.chunks.empty()) return invalid_input("a stream without chunks is not traffic");
   DEMARC_TRY(const Field field, make_field(roles));
   DEMARC_TRY(const DeviceBuffer list, upload_words(gpu(), traffic.chunks));
   DEMARC_TRY(const Stream stream, Stream::create(gpu()));

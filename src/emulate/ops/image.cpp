@@ -26,7 +26,7 @@ const PlacedImage* find_image(Warp& w, const MicroOp* op, const ImageOperands& o
   const auto index = gpu::image_of_handle(handle);
   if (!index || *index >= images.size()) {
     fail_image(w, op, lane,
-               fmt::format("0x{:x} is no handle of a {} of the launch file", handle, wanted));
+               fmt::format("0x{:x} is not a handle of a {} of the launch file", handle, wanted));
     return nullptr;
   }
   const PlacedImage& found = images[*index];

@@ -55,9 +55,10 @@ bool SurfaceAccess::prepare(unsigned lane) {
   std::int64_t layer =
       operands.layered ? static_cast<std::int64_t>(slot_value(w_, operands.layer, lane)) : 0;
   if (at[0] % bytes != 0) {
-    fail_image(w_, op_, lane,
-               fmt::format("byte {} of a surface's row is no multiple of the {} that are accessed",
-                           at[0], bytes));
+    fail_image(
+        w_, op_, lane,
+        fmt::format("byte {} of a surface's row is not a multiple of the {} that are accessed",
+                    at[0], bytes));
     return false;
   }
   const auto row_bytes = static_cast<std::int64_t>(image.row_bytes());

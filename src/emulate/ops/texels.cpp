@@ -45,7 +45,8 @@ AxisTexel resolve(std::int64_t index, std::int64_t size, OutsideMode mode) {
   }
 }
 
-// In texels. A normalized coordinate has 21 bits behind the point. What is no number counts as 0.
+// In texels. A normalized coordinate has 21 bits behind the point. What is not a number counts as
+// 0.
 double place_of(const Image& image, unsigned axis, float coordinate, OutsideMode mode) {
   double at = std::isnan(coordinate) ? 0 : double{coordinate};
   const bool repeats = mode == OutsideMode::wrap || mode == OutsideMode::mirror;

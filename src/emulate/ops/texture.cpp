@@ -95,7 +95,7 @@ bool Fetch::prepare(unsigned lane) {
                             gives_floats(image) ? "f32" : "integers"));
   }
   if (details_.floats && image.shape == gpu::ImageShape::linear)
-    return fail("a texture of linear memory is read at a coordinate that is no integer");
+    return fail("a texture of linear memory is read at a coordinate that is not an integer");
   if (!details_.floats && image.sampling->normalized_coordinates)
     return fail("a texture of normalized coordinates is read at integers");
   std::array<AxisTexels, 3> axes;

@@ -152,7 +152,7 @@ class RowArithmetic {
   Value simplified(std::size_t index, Row row, unsigned bits);
   Value lane_by_lane(const OperationShape& shape, const Value& a, const Value& b, const Value& c,
                      Row row);
-  // Nothing where the result is no single value of these kinds.
+  // Nothing where the result is not a single value of these kinds.
   static std::optional<Value> linear(const OperationShape& shape, const Linear& a, const Linear& b,
                                      const Linear& c, Row row);
   static std::optional<Value> compare(const OperationShape& shape, const Linear& a, const Linear& b,

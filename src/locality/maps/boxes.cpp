@@ -141,8 +141,8 @@ void BoxMaker::make(const Run& run, std::vector<Box>& out) {
   }
 }
 
-// Dimensions become levels of the grid. One whose stride is no pitch, and the shorter of two on the
-// same level, is gone through one by one.
+// Dimensions become levels of the grid. One whose stride is not a pitch, and the shorter of two on
+// the same level, is gone through one by one.
 void BoxMaker::place(const Grid& grid, const Progression& progression, Box box,
                      std::vector<Box>& out) const {
   std::array<std::uint64_t, max_levels> counts{1, 1, 1};

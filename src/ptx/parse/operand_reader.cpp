@@ -69,8 +69,8 @@ bool OperandReader::find_numbered_register(std::string_view name, std::uint32_t&
   return true;
 }
 
-// A name that is no numbered register: what it is bound to, a special register, or something that
-// may be defined further down. operand.kind stays `sink` only for a register (index is set).
+// A name that is not a numbered register: what it is bound to, a special register, or something
+// that may be defined further down. operand.kind stays `sink` only for a register (index is set).
 void OperandReader::resolve_name(std::string_view name, Operand& operand) {
   const std::uint32_t number = names_.intern(name);
   const Binding& binding = names_.binding(number);

@@ -111,8 +111,9 @@ bool OperandReader::read_plain_literal(const char*& at, Operand& operand) {
   return true;
 }
 
-// `at` stands on the '%', and behind the number afterwards. nullptr when it is no register with a
-// stem of one or two letters and a number of at most six digits, or when something unusual follows.
+// `at` stands on the '%', and behind the number afterwards. nullptr when it is not a register with
+// a stem of one or two letters and a number of at most six digits, or when something unusual
+// follows.
 const PlainStem* OperandReader::read_plain_register(const char*& at, std::uint32_t& reg) {
   if (cursor_.end - at <= 9) return nullptr;
   std::uint32_t key = letter_number(at[1]);

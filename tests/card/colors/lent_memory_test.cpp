@@ -115,7 +115,7 @@ TEST(LentMemory, is_not_what_a_descriptor_of_anything_else_names) {
   const std::int64_t before = alive_objects();
   const OwnedFile none;
   EXPECT_THAT(PhysicalMemory::borrow(gpu, none, lent_page_bytes).error().message,
-              HasSubstr("file descriptor -1 is no memory that can be borrowed: CUDA_ERROR"));
+              HasSubstr("file descriptor -1 is not memory that can be borrowed: CUDA_ERROR"));
   const OwnedFile text(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
   ASSERT_GE(text.get(), 0);
   const auto refused = PhysicalMemory::borrow(gpu, text, lent_page_bytes);

@@ -61,7 +61,7 @@ TEST(Traffic, grows_until_it_outlasts_the_work_and_is_given_up_after_five_times)
   const auto none = [] { return Result<double>(0.0); };
   EXPECT_THAT(
       timer.beside(arena.address(), {{}, 14, true, false}, traffic_sms, none).error().message,
-      HasSubstr("is no traffic"));
+      HasSubstr("is not traffic"));
 }
 
 }  // namespace

@@ -302,8 +302,8 @@ const void* callback_table();
 // "version=14020,offset=604,client=c3" in DEMARC_FAKE_GPU.
 void configure_from_environment(FakeConfig& config);
 
-// Modules (fake_ptx.cpp). A module is read when a kernel is asked for that is no probe; text that
-// cannot be read, or not be emulated, is refused then, with the reason on standard error.
+// Modules (fake_ptx.cpp). A module is read when a kernel is asked for that is not a probe; text
+// that cannot be read, or not be emulated, is refused then, with the reason on standard error.
 CuResult load_function(FakeModule& module, FakeFunction& function);
 CuResult load_module(FakeModule& module);
 // As cuFuncGetAttribute tells it; 0 where the stand-in knows nothing.

@@ -59,7 +59,7 @@ TEST(Surfaces, are_read_by_the_byte_of_a_row) {
             "4 bytes at byte 16, row 1, plane 0, layer 0 are not within a surface with rows of 16 "
             "bytes, 2 rows, 1 planes, 1 layers");
   EXPECT_THAT(image_finding(load_in("zero"), launch({at_texel(2, 0)})),
-              HasSubstr("byte 2 of a surface's row is no multiple of the 4"));
+              HasSubstr("byte 2 of a surface's row is not a multiple of the 4"));
 }
 
 TEST(Surfaces, give_narrow_and_several_elements) {
@@ -140,7 +140,7 @@ TEST(Surfaces, that_are_textures_or_of_another_shape_are_findings) {
   EXPECT_THAT(image_finding(load_in("zero"), launch),
               HasSubstr("is the handle of a texture, and a surface was expected"));
   launch.kernels[0].arguments[2] = gpu::BufferUse{2, 0};
-  EXPECT_THAT(image_finding(load_in("zero"), launch), HasSubstr("is no handle of a surface"));
+  EXPECT_THAT(image_finding(load_in("zero"), launch), HasSubstr("is not a handle of a surface"));
 }
 
 }  // namespace

@@ -319,17 +319,17 @@ TEST(Textures, that_a_launch_does_not_give_or_gives_otherwise_are_findings) {
             "texels of f32 are read as integers: the texture gives f32");
   launch.images[0].shape = ImageShape::linear;
   EXPECT_EQ(image_finding(row_fetch, launch),
-            "a texture of linear memory is read at a coordinate that is no integer");
+            "a texture of linear memory is read at a coordinate that is not an integer");
   launch.images[0].shape = ImageShape::one;
   launch.images[0].sampling->normalized_coordinates = true;
   EXPECT_EQ(image_finding(fetch_floats("tex.1d.v4.f32.s32", "%r3"), launch),
             "a texture of normalized coordinates is read at integers");
   launch.kernels[0].arguments[2] = gpu::make_scalar(ScalarType::u64, std::int64_t{0x1234});
   EXPECT_EQ(image_finding(row_fetch, launch),
-            "0x1234 is no handle of a texture of the launch file");
+            "0x1234 is not a handle of a texture of the launch file");
   const auto next = static_cast<std::int64_t>(gpu::image_handle(1));
   launch.kernels[0].arguments[2] = gpu::make_scalar(ScalarType::u64, next);
-  EXPECT_THAT(image_finding(row_fetch, launch), HasSubstr("is no handle of a texture"));
+  EXPECT_THAT(image_finding(row_fetch, launch), HasSubstr("is not a handle of a texture"));
   launch.kernels[0].arguments[2] = gpu::ImageUse{0};
   launch.images[0].sampling.reset();
   EXPECT_THAT(image_finding(row_fetch, launch),
