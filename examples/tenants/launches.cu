@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
   void* pinned = nullptr;
   check(cudaMalloc(&memory, 4096), "memory");
   if (argc > 1 && std::strcmp(argv[1], "pinned") == 0)
-    check(cudaMallocHost(&pinned, 4096), "memory of the host");
+    check(cudaMallocHost(&pinned, 4096), "host memory");
   cudaStream_t stream = nullptr;
   check(cudaStreamCreate(&stream), "a stream");
   const auto launch = [&] {

@@ -55,7 +55,7 @@ void copy_for_ever() {
   if (std::getenv("DEMARC_TENANT") == nullptr) std::signal(SIGTERM, [](int) { to_end = 1; });
   constexpr std::size_t bytes = std::size_t{256} << 20;
   void *host = nullptr, *a = nullptr, *b = nullptr;
-  check(cudaMallocHost(&host, bytes), "memory of the host");
+  check(cudaMallocHost(&host, bytes), "host memory");
   std::memset(host, 1, bytes);
   check(cudaMalloc(&a, bytes), "memory");
   check(cudaMalloc(&b, bytes), "memory");

@@ -102,7 +102,7 @@ Result<HostBuffer> HostBuffer::allocate(GpuPointer gpu, std::size_t bytes) {
   DevicePointer address = 0;
   const CuResult mapped = api.cuMemHostGetDevicePointer_v2(&address, data, 0);
   if (mapped != cu_success) api.cuMemFreeHost(data);
-  DEMARC_CHECK(gpu->check(mapped, "cannot map memory of the host"));
+  DEMARC_CHECK(gpu->check(mapped, "cannot map host memory"));
   return HostBuffer(std::move(gpu), data, address, bytes);
 }
 

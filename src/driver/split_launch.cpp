@@ -45,7 +45,7 @@ Result<void> refuse_host_buffers(const gpu::Launch& launch) {
   for (const gpu::Buffer& buffer : launch.buffers) {
     if (!buffer.host) continue;
     return invalid_input(
-        "buffer '{}' lies in memory of the host, but a launch on several cards has its pages on "
+        "buffer '{}' lies in host memory, but a launch on several cards has its pages on "
         "the cards",
         buffer.name);
   }

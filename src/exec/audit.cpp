@@ -92,7 +92,7 @@ constexpr FindingRow finding_rows[] = {
      [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
        return launches.too_large;
      }},
-    {"host_memory_refused", "refused calls that would have given kernels memory of the host: {}",
+    {"host_memory_refused", "refused calls that would have given kernels host memory: {}",
      Severity::warns, Severity::warns,
      [](const ProcessCounts&, const LaunchCounters& launches) -> std::uint64_t {
        return launches.host_memory_refused;

@@ -157,14 +157,14 @@ Result<Prepared> prepare_to_observe(const std::shared_ptr<const Driver>& driver,
   return prepared;
 }
 
-// Refusing calls keeps kernels from memory of the host only where every call is known and where the
+// Refusing calls keeps kernels from host memory only where every call is known and where the
 // driver does not map all of it (heterogeneous memory management).
 Result<void> check_host_memory_can_be_refused(const Driver& driver, const Gpu& gpu) {
-  DEMARC_CHECK(check_known_functions(driver, "memory of the host cannot be refused"));
+  DEMARC_CHECK(check_known_functions(driver, "host memory cannot be refused"));
   DEMARC_TRY(const int pageable, gpu.attribute(attribute_pageable_memory));
   if (pageable == 0) return {};
   return missing_capability(
-      "memory of the host cannot be refused: kernels on {} reach all of it without a call "
+      "host memory cannot be refused: kernels on {} reach all of it without a call "
       "(heterogeneous memory management); load the module nvidia-uvm with uvm_disable_hmm=1",
       gpu.name());
 }

@@ -52,7 +52,7 @@ TEST(AttackVerb, finds_neighbours_that_slow_a_victim_whose_memory_is_not_divided
   EXPECT_THAT(outcome.out,
               AllOf(HasSubstr("A MODEL ANSWERED"), HasSubstr("worst of 3 runs"),
                     HasSubstr("Not possible here:"),
-                    HasSubstr("sim:gtx1080 gives neighbours no memory of the host"),
+                    HasSubstr("sim:gtx1080 gives neighbours no host memory"),
                     HasSubstr("sim:gtx1080 gives neighbours no copies by the copy engines"),
                     HasSubstr("it needs compute capability 9.0, the card has 6.1"),
                     HasSubstr("variables of a module have no place on sim:gtx1080")));

@@ -118,7 +118,7 @@ TEST_F(SplitLaunch, refuses_what_has_no_place_on_the_cards) {
   EXPECT_EQ(refused(), "the pages end before the end of buffer 'out'");
   launch.buffers[0].bytes = 120;
   launch.buffers[0].host = true;
-  EXPECT_THAT(refused(), HasSubstr("buffer 'out' lies in memory of the host"));
+  EXPECT_THAT(refused(), HasSubstr("buffer 'out' lies in host memory"));
   launch.buffers[0].host = false;
   launch.buffers[0].address = 0x100000;
   EXPECT_NE(refused(), "accepted");

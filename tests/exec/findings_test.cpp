@@ -112,7 +112,7 @@ TEST(Findings, refused_memory_of_the_host_is_warned_of) {
   for (const bool observed : {false, true}) {
     const auto outcome = outcome_of(one_confined, launches, observed);
     EXPECT_TRUE(outcome.holds());
-    EXPECT_THAT(warnings(outcome), HasSubstr("memory of the host: 5"));
+    EXPECT_THAT(warnings(outcome), HasSubstr("host memory: 5"));
   }
 }
 

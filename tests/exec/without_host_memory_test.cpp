@@ -22,26 +22,25 @@ TEST_F(ProgramsWithoutHostMemory, are_told_so_and_run_on) {
                 REQUIRE_IN_CHILD(program.log().ends_with(
                     "context 0\nhost memory 801\nhost memory 801\nlaunch 0\n"));
                 const std::string said = warnings(*without);
-                return said.find("memory of the host: 2") != std::string::npos ? 0 : complain(said);
+                return said.find("host memory: 2") != std::string::npos ? 0 : complain(said);
               }),
               0);
   }
 }
 
 TEST_F(ProgramsWithoutHostMemory, load_no_modules_with_managed_variables) {
-  EXPECT_EQ(
-      Supervised::apart([&] {
-        auto plan = plan_for(program, {"context", "managed", "launch"});
-        REQUIRE_IN_CHILD(run_confined(plan)->holds());
-        REQUIRE_IN_CHILD(program.log().ends_with("managed 0\nlaunch 0\n"));
-        plan.host_memory = false;
-        const auto without = run_confined(plan);
-        REQUIRE_IN_CHILD(without.has_value() && without->holds());
-        REQUIRE_IN_CHILD(program.log().ends_with("managed 801\nlaunch 0\n"));
-        REQUIRE_IN_CHILD(warnings(*without).find("memory of the host: 1") != std::string::npos);
-        return 0;
-      }),
-      0);
+  EXPECT_EQ(Supervised::apart([&] {
+              auto plan = plan_for(program, {"context", "managed", "launch"});
+              REQUIRE_IN_CHILD(run_confined(plan)->holds());
+              REQUIRE_IN_CHILD(program.log().ends_with("managed 0\nlaunch 0\n"));
+              plan.host_memory = false;
+              const auto without = run_confined(plan);
+              REQUIRE_IN_CHILD(without.has_value() && without->holds());
+              REQUIRE_IN_CHILD(program.log().ends_with("managed 801\nlaunch 0\n"));
+              REQUIRE_IN_CHILD(warnings(*without).find("host memory: 1") != std::string::npos);
+              return 0;
+            }),
+            0);
 }
 
 TEST_F(ProgramsWithoutHostMemory, are_refused_where_refusing_would_not_help) {

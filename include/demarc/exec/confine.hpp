@@ -50,7 +50,7 @@ struct ConfinePlan {
   // Other programs that say the same may have the program's TPCs too.
   bool allow_overlap = false;
   bool report = false;      // the outcome's report is wanted, which needs a tenant
-  bool host_memory = true;  // the program's kernels may reach memory of the host
+  bool host_memory = true;  // the program's kernels may reach host memory
   bool observe = false;     // no partition, `choice` is empty: launches are only seen and counted
   // A tenant of `demarc serve`, or empty. Its lease says which card, TPCs, domain and colours the
   // program has; then `choice` is empty.

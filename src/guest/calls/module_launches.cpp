@@ -155,7 +155,7 @@ CallAnswer ModuleCalls::refused_arguments(const Known& kernel,
   });
   if (!found) return std::nullopt;
   means_.tell(fmt::format(
-      "kernel '{}' would get an address of memory of the host, which coloured kernels cannot reach",
+      "kernel '{}' would get an address of host memory, which coloured kernels cannot reach",
       *kernel.name));
   return cu_error_not_supported;
 }

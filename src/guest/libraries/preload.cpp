@@ -101,7 +101,7 @@ void refuse_call(const demarc::cuda::DriverCall& call, const std::string& why) {
 
 bool refused_host_memory(const demarc::cuda::DriverCall& call) {
   if (demarc::cuda::gives_host_memory(call)) {
-    refuse_call(call, "it would give kernels memory of the host");
+    refuse_call(call, "it would give kernels host memory");
     return true;
   }
   const auto why = demarc::cuda::refused_module(call);

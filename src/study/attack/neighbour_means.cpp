@@ -38,8 +38,7 @@ NeighbourMeans described_means(const Result<gpu::Device>& description, const Mod
 Result<NeighbourMeans> Executor::neighbour_means(const Mode& mode, std::uint32_t /*parts*/) const {
   NeighbourMeans means = described_means(description(), mode);
   const std::string device = context().device;
-  means.lacking[Need::host_memory] =
-      fmt::format("{} gives neighbours no memory of the host", device);
+  means.lacking[Need::host_memory] = fmt::format("{} gives neighbours no host memory", device);
   means.lacking[Need::copy_engines] =
       fmt::format("{} gives neighbours no copies by the copy engines", device);
   return means;

@@ -135,7 +135,7 @@ Result<ResidentSet::Place*> ResidentSet::place_of(const gpu::Launch& launch) {
                                      [](const gpu::Buffer& buffer) { return buffer.host; });
   if (in_host != 0 && in_host != static_cast<std::ptrdiff_t>(buffers.size())) {
     return invalid_input(
-        "launch '{}': {} of its {} buffers lie in memory of the host; in a study all or none must "
+        "launch '{}': {} of its {} buffers lie in host memory; in a study all or none must "
         "do so",
         launch.name, in_host, buffers.size());
   }

@@ -51,7 +51,7 @@ class HostMemory : public MemorySource {
     return program;
   }
   bool colored() const override { return buffers_alone_; }
-  std::string account() const override { return "memory of the host"; }
+  std::string account() const override { return "host memory"; }
 
  private:
   static Result<void> check_buffers_alone(const ptx::Module& module,

@@ -172,8 +172,8 @@ Result<SimWorkload> load_sim_workload(const std::string& text, std::uint32_t tar
   for (const gpu::Buffer& buffer : launch.buffers) {
     if (!buffer.host) continue;
     return missing_capability(
-        "workload '{}': its buffer '{}' lies in memory of the host, which simulated GPUs lack",
-        text, buffer.name);
+        "workload '{}': its buffer '{}' lies in host memory, which simulated GPUs lack", text,
+        buffer.name);
   }
   const std::string& ptx = code.ptx;
   DEMARC_TRY(ptx::Module parsed, ptx::parse_whole(ptx, launch.ptx));

@@ -258,7 +258,7 @@ TEST_F(ModuleCallsOfPrograms, addresses_of_the_host_are_no_arguments_of_kernels)
   };
   const DevicePointer a = allocated(64);
   const auto launch = [&](DevicePointer p, Pair q) { return launch_line(function, 1, 1, p, q); };
-  EXPECT_EQ(launch(host, {}), cu_success) << "nobody looks before memory of the host is pinned";
+  EXPECT_EQ(launch(host, {}), cu_success) << "nobody looks before host memory is pinned";
   host_memory = true;
   static std::vector<DevicePointer> looked_at;
   looked_at.clear();
@@ -278,8 +278,7 @@ TEST_F(ModuleCallsOfPrograms, addresses_of_the_host_are_no_arguments_of_kernels)
        {std::pair{host, Pair{}}, {host + 63, Pair{}}, {a, Pair{host, 0}}, {a, Pair{1, host + 8}}}) {
     told.clear();
     EXPECT_EQ(launch(p, q), cu_error_not_supported);
-    EXPECT_THAT(told,
-                ElementsAre(HasSubstr("kernel 'two' would get an address of memory of the host")));
+    EXPECT_THAT(told, ElementsAre(HasSubstr("kernel 'two' would get an address of host memory")));
   }
   struct {
     DevicePointer p;

@@ -148,7 +148,7 @@ TEST_F(ProcessesOfTenants, give_kernels_no_address_of_memory_that_they_pinned) {
   EXPECT_EQ(launch(), std::nullopt) << "the stand-in alone has pinned it";
   EXPECT_EQ(call("cuMemHostAlloc", &pinned, std::size_t{4096}, 0U), std::nullopt);
   EXPECT_THAT(launch(), Optional(cu_error_not_supported));
-  EXPECT_THAT(told, Contains(HasSubstr("would get an address of memory of the host")));
+  EXPECT_THAT(told, Contains(HasSubstr("would get an address of host memory")));
   api.cuMemFreeHost(pinned);
 }
 

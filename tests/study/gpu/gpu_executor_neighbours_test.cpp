@@ -19,8 +19,7 @@ TEST_F(GpuNeighbours, memory_of_the_host_is_used_as_it_is_by_lanes_with_and_with
     ASSERT_FALSE(mixed);
     EXPECT_THAT(
         mixed.error().message,
-        HasSubstr(
-            "2 of its 3 buffers lie in memory of the host; in a study all or none must do so"));
+        HasSubstr("2 of its 3 buffers lie in host memory; in a study all or none must do so"));
   }
 }
 

@@ -312,7 +312,7 @@ TEST_F(LaneFixture, memory_of_the_host_holds_what_is_put_there_and_plain_memory_
     EXPECT_NE(placed->address(), 0U);
     EXPECT_FALSE(source->colored());
   }
-  EXPECT_EQ(make_host_memory(gpu, true)->account(), "memory of the host");
+  EXPECT_EQ(make_host_memory(gpu, true)->account(), "host memory");
   EXPECT_EQ(make_plain_memory(gpu)->account(), "memory not divided");
   EXPECT_TRUE(make_host_memory(gpu, true)->colored());
   EXPECT_FALSE(make_host_memory(gpu, false)->place(0));

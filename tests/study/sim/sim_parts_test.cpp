@@ -171,7 +171,7 @@ TEST(SimParts, a_workload_is_emulated_once_and_its_outputs_are_checked) {
   EXPECT_NE(loaded->outputs.digest, 0U);
   EXPECT_NE(loaded->outputs.digest, load_sim_workload("sp@small", 90)->outputs.digest);
   EXPECT_THAT(load_sim_workload("host_read", 90).error().message,
-              HasSubstr("lies in memory of the host, which simulated GPUs lack"));
+              HasSubstr("lies in host memory, which simulated GPUs lack"));
 }
 
 class SimStreams : public testing::Test {
