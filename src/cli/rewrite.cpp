@@ -227,7 +227,7 @@ void add_colored_options(CLI::App& app, RewriteOptions& options) {
              "number of threads for which --local-at has room; a kernel with more threads stops")
           ->default_str("");
   app.add_flag("--places-at-load", options.places_at_load,
-               "leave these places open; whoever loads the module sets its variable demarc_colors")
+               "leave these places open; the loader of the module sets its variable demarc_colors")
       ->excludes(variables)
       ->excludes(local);
   threads->needs(local);

@@ -151,7 +151,8 @@ void Supervisor::keep_off(const FilteredCall& call, Image& image, const std::str
 std::string Supervisor::objection(const FilteredCall& call, const Image& image) const {
   std::array<unsigned char, 16> uuid{};
   if (!read_memory(call.thread, call.argument, uuid.data(), uuid.size())) {
-    return "of unknown name: its memory cannot be read from outside, so nobody knows which card it "
+    return "of unknown name: its memory cannot be read from outside, so it is not known which card "
+           "it "
            "chose";
   }
   const std::string chosen = uuid_digits(uuid);

@@ -40,7 +40,7 @@ Result<PtxCode> best_ptx(std::span<const Entry> entries, std::uint32_t sm, std::
   for (const Entry& entry : entries) {
     if (entry.kind != EntryKind::ptx || !runs_ptx(sm, entry.target)) continue;
     if (best != nullptr && best->target == entry.target) {
-      return invalid_input("{} and {} are both PTX for {}: nobody knows which one is meant",
+      return invalid_input("{} and {} are both PTX for {}: it is not known which one is meant",
                            best->where, entry.where, fatbin::name(entry.target));
     }
     if (best == nullptr || best->target < entry.target) best = &entry;

@@ -241,7 +241,7 @@ Result<TenantConfig> read_tenant(const std::string& name, const toml::table& nod
   tenant.colors_place = table.place("colors");
   const toml::node_view colors(table.take("colors"));
   if (!colors) {
-    return invalid_input("{}: tenant '{}' has no colors: its memory would belong to everybody",
+    return invalid_input("{}: tenant '{}' has no colors: its memory would belong to all tenants",
                          tenant.place, name);
   }
   DEMARC_TRY(tenant.colors, read_colors(colors, config.colors, tenant.colors_place));

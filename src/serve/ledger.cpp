@@ -37,7 +37,7 @@ LinearByte end_of_holdings(const Book::Tenant& tenant) {
 Result<void> check_terms(const Terms& terms) {
   if (terms.tpcs.empty()) return invalid_input("tenant '{}' has no TPCs", terms.name);
   if (terms.colors.empty()) {
-    return invalid_input("tenant '{}' has no colours: its memory would belong to everybody",
+    return invalid_input("tenant '{}' has no colours: its memory would belong to all tenants",
                          terms.name);
   }
   if (terms.bytes > terms.share_bytes) {

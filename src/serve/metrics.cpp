@@ -91,7 +91,7 @@ constexpr LaunchNumber launch_numbers[] = {
      &lease::TenantStatus::launches},
     {"demarc_lease_unconfined_launches", "launches of living leases that were not confined",
      &lease::TenantStatus::unconfined},
-    {"demarc_lease_refused_launches", "launches of living leases that nobody could confine",
+    {"demarc_lease_refused_launches", "launches of living leases that could not be confined",
      &lease::TenantStatus::refused},
 };
 

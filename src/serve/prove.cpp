@@ -23,7 +23,7 @@ Result<void> prove_owner(const Book& book, const std::string& tenant, color::Lin
                          const Holding& holding) {
   if (holding.state != Holding::State::given) {
     if (holding.process == 0) return {};
-    return check_failed("tenant '{}': the bytes at {} belong to a process and to nobody", tenant,
+    return check_failed("tenant '{}': the bytes at {} belong to a process and to none", tenant,
                         first);
   }
   const auto process = book.processes.find(holding.process);

@@ -136,7 +136,7 @@ TEST_F(Doctor, masks_of_an_unknown_driver_do_not_work_until_topo_has_found_them)
   config.cuda_version = 14020;
   config.stream_offset = 0x25c;
   std::string said = look();
-  EXPECT_THAT(said, HasSubstr("masks     does not   CUDA 14.2: nobody knows where this driver "
+  EXPECT_THAT(said, HasSubstr("masks     does not   CUDA 14.2: it is not known where this driver "
                               "keeps the mask of a stream"));
   EXPECT_THAT(said, HasSubstr("partition unknown    not looked at without the masks\n"));
   EXPECT_THAT(said, HasSubstr("\nthis machine lacks: masks (for exec, isolate, serve)\n"));

@@ -143,7 +143,7 @@ TEST(BestPtx, a_text_for_another_target_than_its_entry_is_refused) {
 
 TEST(BestPtx, two_of_the_same_target_are_refused) {
   EXPECT_EQ(best_of({ptx_for("sm_80"), ptx_for("sm_80")}, 90),
-            "f: entry 0 and f: entry 1 are both PTX for sm_80: nobody knows which one is meant");
+            "f: entry 0 and f: entry 1 are both PTX for sm_80: it is not known which one is meant");
   EXPECT_EQ(best_of({ptx_for("sm_75"), ptx_for("sm_80"), ptx_for("sm_80")}, 75), "sm_75");
 }
 

@@ -198,7 +198,7 @@ TEST(ServeConfig, of_a_tenant_is_refused_with_the_place_of_what_is_wrong) {
   EXPECT_EQ(tenant_refusal("share = \"50 %\"\ncolors = \"1/2\""),
             "f.toml:2:9: share: this key is gone; write sms = \"50%\" for half of the SMs");
   EXPECT_EQ(tenant_refusal("sms = 1"),
-            "f.toml:1:1: tenant 'a' has no colors: its memory would belong to everybody");
+            "f.toml:1:1: tenant 'a' has no colors: its memory would belong to all tenants");
   for (const char* colors : {"\"3/2\"", "\"1\"", "\"\""}) {
     EXPECT_THAT(tenant_refusal(fmt::format("sms = 1\ncolors = {}", colors)),
                 HasSubstr(": K/N was expected, the K-th of N equal parts"))

@@ -361,7 +361,7 @@ TEST_F(Proof, sees_what_belongs_to_nobody_that_is_there) {
   book.processes[9] = {3};
   EXPECT_EQ(fault(), "tenant 'a': the bytes at 0 are of another tenant's process");
   holding = {extent_step, 2, State::unclean};
-  EXPECT_EQ(fault(), "tenant 'a': the bytes at 0 belong to a process and to nobody");
+  EXPECT_EQ(fault(), "tenant 'a': the bytes at 0 belong to a process and to none");
   holding = {extent_step, 0, State::lost};
   EXPECT_EQ(fault(), "none");
   book.processes[9] = {7};

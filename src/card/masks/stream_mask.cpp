@@ -191,7 +191,7 @@ Result<StreamMasks> StreamMasks::open(GpuPointer gpu, LaunchHook& hook, const Fu
   if (!field) field = remembered;
   if (!field) {
     return missing_capability(
-        "CUDA {}: nobody knows where this driver keeps the mask of a stream; run demarc topo "
+        "CUDA {}: it is not known where this driver keeps the mask of a stream; run demarc topo "
         "--refresh once to find it, or use --mode green",
         cuda_version_text(version));
   }
