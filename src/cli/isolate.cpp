@@ -2,7 +2,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "demarc/base/files.hpp"
 #include "demarc/report/isolate_page.hpp"
@@ -26,20 +31,21 @@ struct IsolateOptions {
   std::uint32_t rounds = 2;
   bool p99 = false;
   std::string json;
+  std::string resume;
   std::string html;
   std::string csv;
   bool verbose = false;
   bool worker = false;
   bool forecast = false;
+  int ended_by = 0;                    // a signal, if one ended the study early
   std::vector<std::string> run_given;  // of run_options
 };
 
 // Options on how things are run, which --forecast does not.
 constexpr std::string_view run_options[] = {
-    "--warm-up",   "--samples",  "--most-samples", "--p99",
-    "--precision", "--longest",  "--rounds",       "--seed",
-    "--masks",     "--colors",   "--split",        "--clock",
-    "--dispatch",  "--locality", "--threads",      "--victim-priority"};
+    "--warm-up", "--samples",  "--most-samples", "--p99",     "--precision",      "--longest",
+    "--rounds",  "--seed",     "--resume",       "--masks",   "--colors",         "--split",
+    "--clock",   "--dispatch", "--locality",     "--threads", "--victim-priority"};
 
 Result<study::Plan> plan_of(const IsolateOptions& options) {
   study::Plan plan;
@@ -118,6 +124,67 @@ void suit_device(IsolateOptions& options, const CLI::App& given) {
   if (!modes_given) options.modes = "none,mps,mask,mask+color";
 }
 
+// Takes over the cells of --resume. The result goes to the same file unless --json names another.
+Result<std::optional<study::StudyResult>> earlier_study(IsolateOptions& options,
+                                                        const study::Plan& plan,
+                                                        const study::Executor& executor) {
+  if (options.resume.empty()) return std::nullopt;
+  DEMARC_TRY(const std::string text, read_file(options.resume));
+  DEMARC_TRY(auto earlier, study::read_study(text, options.resume));
+  DEMARC_CHECK(study::check_same_study(earlier, options.resume, plan, executor));
+  if (options.json.empty()) options.json = options.resume;
+  return earlier;
+}
+
+// Writes what was measured to the file of --json: at most five times per second, and so that
+// writing takes little of the study's time however large the file becomes.
+class Keeper {
+ public:
+  explicit Keeper(std::string file) : file_(std::move(file)) {}
+  void keep(const std::function<study::StudyResult()>& so_far) {
+    const auto begun = std::chrono::steady_clock::now();
+    if (file_.empty() || file_ == "-" || begun < next_) return;
+    const auto kept = write_file(file_, study::study_json(so_far(), command_line()));
+    if (!kept && !failed_) tell_of("isolate")(kept.error().message);
+    failed_ = !kept;
+    const auto ended = std::chrono::steady_clock::now();
+    next_ = ended + std::max<std::chrono::nanoseconds>(pause, 20 * (ended - begun));
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds pause{200};
+  std::string file_;
+  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + pause;
+  bool failed_ = false;
+};
+
+Result<study::StudyResult> run_plan(IsolateOptions& options, const study::Plan& plan,
+                                    study::Executor& executor) {
+  DEMARC_TRY(const auto earlier, earlier_study(options, plan, executor));
+  Keeper keeper(options.json);
+  study::RunOptions run;
+  run.progress = terminal_progress();
+  run.measured = [&](const auto& so_far) { keeper.keep(so_far); };
+  run.stop = [] { return study::asked_to_end() != 0; };
+  run.earlier = earlier ? &*earlier : nullptr;
+  study::end_gently_on_signals([] {
+    tell_of("isolate")(
+        "the study ends after the cell in progress; a second signal ends it at once");
+  });
+  return study::run_study(plan, executor, run);
+}
+
+// How a run that measured less than its plan is continued.
+std::string continuation(const IsolateOptions& options) {
+  if (options.json.empty() || options.json == "-") return "";
+  return fmt::format("; the same command line with `--resume {}` measures the rest", options.json);
+}
+
+void end_by(int signal) {
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);
+}
+
 study::TextDetail detail_of(const IsolateOptions& options) {
   if (quiet()) return study::TextDetail::results;
   return options.verbose ? study::TextDetail::everything : study::TextDetail::usual;
@@ -135,9 +202,8 @@ Result<void> isolate(IsolateOptions& options) {
   DEMARC_CHECK(check_driver(options.common.device));
   if (!options.forecast) DEMARC_CHECK(tell_of_others("isolate", options.common.device));
   DEMARC_TRY(const auto executor, open_device(options.common));
-  DEMARC_TRY(const auto result, options.forecast
-                                    ? study::forecast_study(plan, *executor)
-                                    : study::run_study(plan, *executor, terminal_progress()));
+  DEMARC_TRY(const auto result, options.forecast ? study::forecast_study(plan, *executor)
+                                                 : run_plan(options, plan, *executor));
   if (!options.html.empty()) {
     DEMARC_CHECK(emit(options.html, report::isolate_page(result, command_line())));
   }
@@ -145,9 +211,14 @@ Result<void> isolate(IsolateOptions& options) {
   DEMARC_CHECK(emit_result(
       options.json, "-", [&] { return study::study_json(result, command_line()); },
       [&] { return study::study_text(result, detail_of(options)); }));
+  if (const int signal = study::asked_to_end(); signal != 0 && !result.interrupted.empty()) {
+    tell_of("isolate")(result.interrupted + continuation(options));
+    options.ended_by = signal;
+    return {};
+  }
   if (!result.errors.empty()) {
-    return check_failed("{} of the study's cells and modes ended with an error; the first is: {}",
-                        result.errors.size(), result.errors.front());
+    return check_failed("{} of the study's cells and modes ended with an error; the first is: {}{}",
+                        result.errors.size(), result.errors.front(), continuation(options));
   }
   return {};
 }
@@ -199,6 +270,10 @@ const RegisterVerb isolate_verb{
        app.add_flag(
            "--forecast", options->forecast,
            "run nothing; predict from PTX which workloads load the memory and which mode suits");
+       app.add_option("--resume", options->resume,
+                      "go on from this file of --json, which a run with the same options left: "
+                      "measure only what it lacks")
+           ->type_name("FILE");
        add_json(app, options->json, "the result with raw samples", {"demarc.isolate/3"});
        add_output(app, "--csv", options->csv,
                   "write the cells to this file as CSV, one row per cell, in microseconds");
@@ -212,14 +287,17 @@ const RegisterVerb isolate_verb{
                      {"--victims", "--aggressors", "--aggressor-cmd", "--settle"});
        group_options(app, "Measurement",
                      {"--warm-up", "--samples", "--most-samples", "--p99", "--precision",
-                      "--longest", "--rounds"});
+                      "--longest", "--rounds", "--resume"});
        return [=, &app]() -> Result<void> {
          DEMARC_CHECK(options->common.note_given(app));
          for (const std::string_view option : run_options) {
            if (app.count(std::string(option)) > 0) options->run_given.emplace_back(option);
          }
          suit_device(*options, app);
-         return isolate(*options);
+         auto done = isolate(*options);
+         // Once nothing of the study is left, so that a shell sees what has ended it.
+         if (done && options->ended_by != 0) end_by(options->ended_by);
+         return done;
        };
      }}};
 

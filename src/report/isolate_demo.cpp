@@ -19,7 +19,7 @@ Result<study::Plan> isolate_demo_plan(const DemoOptions& options) {
 
 Result<study::StudyResult> run_isolate_demo(const study::Plan& plan, const Progress& progress) {
   DEMARC_TRY(const auto executor, study::make_sim_executor({}));
-  return study::run_study(plan, *executor, progress);
+  return study::run_study(plan, *executor, {.progress = progress});
 }
 
 }  // namespace demarc::report

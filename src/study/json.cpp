@@ -55,6 +55,7 @@ Json cell_json(const Plan& plan, const Cell& cell) {
   if (!cell.not_run.empty()) out["not_run"] = cell.not_run;
   if (!cell.error.empty()) out["error"] = cell.error;
   if (!cell.remarks.empty()) out["remarks"] = cell.remarks;
+  out["visits"] = cell.visits;
   out["discarded"] = cell.discarded;
   out["aggressor_runs_per_second"] = cell.aggressor_rate;
   out["times_ns"] = distribution_json(cell.times);
@@ -164,9 +165,12 @@ Json forecast_json(const Forecast& forecast) {
 }  // namespace
 
 std::string study_json(const StudyResult& result, const std::string& command) {
-  Json out{{"schema", "demarc.isolate/3"}};
+  Json out{{"schema", isolate_schema}};
   out["context"] = context_json(result.device, command);
   out["plan"] = plan_json(result.plan);
+  out["contents"] = Json::object();
+  for (const auto& [spec, digest] : result.contents) out["contents"][spec] = digest;
+  if (!result.interrupted.empty()) out["interrupted"] = result.interrupted;
   out["recommendation"] = result.recommendation;
   out["forecast"] = forecast_json(result.forecast);
   out["errors"] = result.errors;

@@ -19,17 +19,18 @@ Json estimate_json(const Estimate& e) {
   return {{"value", e.value}, {"low", end_json(e.low)}, {"high", end_json(e.high)}};
 }
 
+std::string program_name() {
+  return fmt::format("demarc {}", version());
+}
+
 Json context_json(const DeviceContext& device, const std::string& command) {
-  return {{"program", fmt::format("demarc {}", version())},
-          {"revision", revision()},
-          {"command", command},
-          {"device", device.device},
-          {"device_name", device.name},
-          {"driver", device.driver},
-          {"sms", device.sms},
-          {"measured", device.measured},
-          {"notes", device.notes},
-          {"model", device.model}};
+  Json settings = Json::object();
+  for (const auto& [option, value] : device.settings) settings[option] = value;
+  return {
+      {"program", program_name()}, {"revision", revision()},      {"command", command},
+      {"device", device.device},   {"device_name", device.name},  {"driver", device.driver},
+      {"sms", device.sms},         {"measured", device.measured}, {"settings", std::move(settings)},
+      {"notes", device.notes},     {"model", device.model}};
 }
 
 }  // namespace demarc::study

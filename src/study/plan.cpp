@@ -275,4 +275,15 @@ std::vector<Visit> visit_order(const Plan& plan, std::size_t mode, std::uint32_t
   return visits;
 }
 
+std::vector<PlannedVisit> planned_visits(const Plan& plan) {
+  std::vector<PlannedVisit> visits;
+  for (std::size_t victim = 0; victim < plan.victims.size(); ++victim) {
+    visits.push_back({std::nullopt, {victim, std::nullopt}});
+  }
+  for (const std::size_t mode : mode_order(plan)) {
+    for (const Visit& visit : visit_order(plan, mode, 0)) visits.push_back({mode, visit});
+  }
+  return visits;
+}
+
 }  // namespace demarc::study

@@ -100,17 +100,21 @@ bool colors_buy_nothing(const StudyResult& result) {
 
 std::string recommend(const StudyResult& result) {
   const auto [judged, better_whole] = judge(result);
+  if (judged.empty() && !result.interrupted.empty())
+    return "No mode ran all of its cells before the study was ended, so there is nothing to "
+           "recommend.";
   if (judged.empty())
     return "No mode ran every victim with correct results, so there is nothing to recommend.";
   const ModeSummary& best = *judged.front();
-  std::string text;
+  std::string text =
+      result.interrupted.empty() ? "" : "Of the modes that were measured before the study ended: ";
   if (best.mean.maximum < holds_below) {
-    text = fmt::format("Use {}: {}.", result.plan.modes[best.mode].name(),
-                       holding_sentence(result, best));
+    text += fmt::format("Use {}: {}.", result.plan.modes[best.mode].name(),
+                        holding_sentence(result, best));
   } else {
-    text = fmt::format("No mode keeps every victim under {:.0f} %; the best of them is {}: {}.",
-                       holds_below, result.plan.modes[best.mode].name(),
-                       failing_sentence(result, best));
+    text += fmt::format("No mode keeps every victim under {:.0f} %; the best of them is {}: {}.",
+                        holds_below, result.plan.modes[best.mode].name(),
+                        failing_sentence(result, best));
   }
   if (better_whole) {
     text += fmt::format(

@@ -32,75 +32,8 @@ std::vector<Cell> empty_cells(const Plan& plan) {
   return cells;
 }
 
-// Steps of a study counted for the progress bar: one a baseline, one a visit.
-class StudyProgress {
- public:
-  StudyProgress(const Plan& plan, const Progress& progress)
-      : progress_(progress),
-        total_(plan.victims.size() *
-               (1 + plan.rounds * plan.modes.size() * (plan.aggressors.size() + 1))) {}
-  void step(const std::string& what) {
-    report_progress(
-        progress_, std::min(1.0, static_cast<double>(done_++) / static_cast<double>(total_)), what);
-  }
-
- private:
-  const Progress& progress_;
-  std::size_t done_ = 0;
-  std::size_t total_;
-};
-
 double in_gib(std::uint64_t bytes) {
   return static_cast<double>(bytes) / (1ULL << 30U);
-}
-
-struct SoloRun {
-  Baseline baseline;
-  Outputs outputs;
-};
-
-Result<std::vector<SoloRun>> run_baselines(const Plan& plan, Executor& executor,
-                                           StudyProgress& progress) {
-  DEMARC_TRY(const auto stage, executor.whole());
-  std::vector<SoloRun> runs;
-  for (std::size_t victim = 0; victim < plan.victims.size(); ++victim) {
-    const Workload& workload = plan.victims[victim];
-    progress.step(fmt::format("{} alone on the whole GPU", workload.name));
-    SoloRun run;
-    run.baseline.victim = victim;
-    DEMARC_TRY(run.outputs, solo_outputs(stage->lane(0), workload));
-    std::vector<double> with_gaps;
-    DEMARC_CHECK(take_samples(stage->lane(0), plan.rule, run.baseline.samples_ns, with_gaps));
-    run.baseline.times = describe(run.baseline.samples_ns);
-    runs.push_back(std::move(run));
-  }
-  return runs;
-}
-
-Result<void> run_mode(const Plan& plan, Stage& stage, std::size_t mode,
-                      const std::vector<SoloRun>& solo, std::vector<Cell>& cells,
-                      StudyProgress& progress) {
-  for (std::uint32_t round = 0; round < plan.rounds; ++round) {
-    for (const Visit& visit : visit_order(plan, mode, round)) {
-      Cell& cell = cells[cell_index(plan, mode, visit)];
-      if (!counts(cell)) continue;
-      const std::string pair =
-          fmt::format("{} beside {}", plan.victims[visit.victim].name,
-                      visit.aggressor ? plan.aggressors[*visit.aggressor].name : "-");
-      progress.step(fmt::format("{}: {}", plan.modes[mode].name(), pair));
-      auto visited = visit_cell(plan.rule, stage,
-                                {&plan.victims[visit.victim],
-                                 visit.aggressor ? &plan.aggressors[*visit.aggressor] : nullptr,
-                                 &solo[visit.victim].outputs},
-                                cell);
-      if (!visited) {
-        cell.samples_ns.clear();  // those of this visit are in doubt
-        return tl::unexpected(
-            Error{visited.error().kind, fmt::format("{}: {}", pair, visited.error().message)});
-      }
-    }
-  }
-  return {};
 }
 
 // Bytes on the card; 0 if they are not known before the workload runs.
@@ -158,13 +91,6 @@ void drop_cells(StudyResult& result) {
   });
 }
 
-// What lanes answered that end with an error counts no more.
-void forget_mode(std::vector<Cell>& cells, std::size_t mode) {
-  for (Cell& cell : cells) {
-    if (cell.mode == mode) cell.samples_ns.clear();
-  }
-}
-
 std::string name_of(const Plan& plan, const Cell& cell) {
   return fmt::format("{}: {} beside {}", plan.modes[cell.mode].name(),
                      plan.victims[cell.victim].name,
@@ -187,84 +113,252 @@ void collect_errors(StudyResult& result) {
   }
 }
 
-}  // namespace
-
-Result<StudyResult> run_study(const Plan& plan, Executor& executor, const Progress& progress) {
-  DEMARC_CHECK(check_plan(plan));
-  StudyResult result;
-  result.plan = plan;
-  result.device = executor.context();
-  result.cells = empty_cells(plan);
-  result.modes.resize(plan.modes.size());
-  DEMARC_TRY(result.forecast, forecast(plan, executor));
-  // A simulated GPU does nearly all of its work here, a card none.
-  double prepared = 0;
-  const Progress preparing = [&](double share, std::string_view what) {
-    prepared = 0.95;
-    report_progress(progress, prepared * share, what);
-  };
-  check_memory(plan, executor, result.cells);
-  DEMARC_CHECK(executor.prepare(plan, preparing));
-  const Progress running = [&](double share, std::string_view what) {
-    report_progress(progress, prepared + (1 - prepared) * share, what);
-  };
-  StudyProgress steps(plan, running);
-  DEMARC_TRY(const auto solo, run_baselines(plan, executor, steps));
-  for (const SoloRun& run : solo) result.baselines.push_back(run.baseline);
-
-  std::string refusals;
-  std::size_t missing = 0;
-  auto order = mode_order(plan);
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return executor.rank(plan.modes[a]) < executor.rank(plan.modes[b]);
-  });
-  for (const std::size_t mode : order) {
-    ModeSummary& summary = result.modes[mode];
-    summary.mode = mode;
-    auto stage = executor.divide(plan.modes[mode], plan.parts);
-    Result<void> ran;
-    if (stage) {
-      summary.account = (*stage)->account();
-      ran = run_mode(plan, **stage, mode, solo, result.cells, steps);
-      if (auto finished = finish_lanes(**stage); !finished) {
-        forget_mode(result.cells, mode);
-        if (ran) ran = finished;
-      }
-    } else {
-      ran = tl::unexpected(stage.error());
-    }
-    if (ran) {
-      if (auto why = nothing_ran(result.cells, mode); !why.empty()) {
-        ran = missing_capability("{}", why);
-      }
-    }
-    if (ran) continue;
-    if (ran.error().kind == ErrorKind::invalid_input) return tl::unexpected(ran.error());
-    if (ran.error().kind == ErrorKind::check_failed) {
-      summary.failure = ran.error().message;
-      continue;
-    }
-    summary.unavailable = ran.error().message;
-    refusals += fmt::format("\n  {}: {}", plan.modes[mode].name(), summary.unavailable);
-    ++missing;
+// Takes over what an earlier run measured. Its cells may be fewer than those of the plan.
+void take_over(const StudyResult& earlier, StudyResult& result) {
+  for (const Baseline& baseline : earlier.baselines) result.baselines.push_back(baseline);
+  for (const Cell& cell : earlier.cells) {
+    if (!counts(cell) || cell.visits == 0) continue;
+    result.cells[cell_index(result.plan, cell.mode, {cell.victim, cell.aggressor})] = cell;
   }
-  if (missing == plan.modes.size()) {
-    return missing_capability("{} can run none of the chosen modes:{}", result.device.device,
+  for (const ModeSummary& mode : earlier.modes) result.modes[mode.mode].account = mode.account;
+}
+
+// Cells that were to be measured and were not, once the study was ended early.
+void name_cells_not_run(StudyResult& result) {
+  std::size_t measured = 0;
+  std::size_t cells = 0;
+  for (Cell& cell : result.cells) {
+    const ModeSummary& mode = result.modes[cell.mode];
+    if (!mode.unavailable.empty() || !mode.failure.empty() || !counts(cell)) continue;
+    ++cells;
+    if (cell.visits >= result.plan.rounds) ++measured;
+    if (cell.visits == 0) cell.not_run = interrupted_cell;
+  }
+  result.interrupted =
+      fmt::format("the study was ended early and measured {} of {} cells", measured, cells);
+}
+
+// A study as it goes through its plan.
+class StudyRunner {
+ public:
+  StudyRunner(const Plan& plan, Executor& executor, const RunOptions& options)
+      : plan_(plan), executor_(executor), options_(options) {}
+
+  Result<StudyResult> run() {
+    DEMARC_CHECK(check_plan(plan_));
+    result_.plan = plan_;
+    result_.build = this_build();
+    result_.device = executor_.context();
+    result_.contents = contents_of(plan_);
+    result_.cells = empty_cells(plan_);
+    result_.modes.resize(plan_.modes.size());
+    for (std::size_t mode = 0; mode < plan_.modes.size(); ++mode) result_.modes[mode].mode = mode;
+    if (options_.earlier != nullptr) take_over(*options_.earlier, result_);
+    DEMARC_TRY(result_.forecast, forecast(plan_, executor_));
+    check_memory(plan_, executor_, result_.cells);
+    DEMARC_CHECK(prepare());
+    DEMARC_CHECK(run_baselines());
+    DEMARC_CHECK(run_modes());
+    StudyResult ended = so_far();
+    if (ended.interrupted.empty()) report_progress(options_.progress, 1.0, "done");
+    return ended;
+  }
+
+ private:
+  [[nodiscard]] Cell& cell_of(std::size_t mode, const Visit& visit) {
+    return result_.cells[cell_index(plan_, mode, visit)];
+  }
+
+  [[nodiscard]] bool has_baseline(std::size_t victim) const {
+    return std::any_of(result_.baselines.begin(), result_.baselines.end(),
+                       [victim](const Baseline& one) { return one.victim == victim; });
+  }
+
+  [[nodiscard]] bool is_left(const PlannedVisit& planned) {
+    if (!planned.mode) return !has_baseline(planned.visit.victim);
+    const Cell& cell = cell_of(*planned.mode, planned.visit);
+    return counts(cell) && cell.visits < plan_.rounds;
+  }
+
+  Result<void> prepare() {
+    std::vector<PlannedVisit> left = planned_visits(plan_);
+    std::erase_if(left, [this](const PlannedVisit& planned) { return !is_left(planned); });
+    left_ = left.size();
+    for (const PlannedVisit& planned : left) {
+      if (planned.mode) left_ += plan_.rounds - cell_of(*planned.mode, planned.visit).visits - 1;
+    }
+    return executor_.prepare(plan_, left, options_.progress);
+  }
+
+  // Before each measurement. True: the study ends here.
+  bool ends_before(const std::string& what) {
+    if (options_.stop && options_.stop()) stopped_ = true;
+    if (stopped_) return true;
+    report_progress(options_.progress,
+                    std::min(1.0, static_cast<double>(done_++) / static_cast<double>(left_)), what);
+    return false;
+  }
+
+  void tell_measured() {
+    if (options_.measured) options_.measured([this] { return so_far(); });
+  }
+
+  // All victims are loaded, because each cell's outputs are compared with those of the solo run.
+  Result<void> run_baselines() {
+    DEMARC_TRY(const auto stage, executor_.whole());
+    for (std::size_t victim = 0; victim < plan_.victims.size(); ++victim) {
+      const Workload& workload = plan_.victims[victim];
+      const bool known = has_baseline(victim);
+      if (!known && ends_before(fmt::format("{} alone on the whole GPU", workload.name))) return {};
+      DEMARC_TRY(auto outputs, solo_outputs(stage->lane(0), workload));
+      solo_.push_back(std::move(outputs));
+      if (known) continue;
+      Baseline baseline;
+      baseline.victim = victim;
+      std::vector<double> with_gaps;
+      DEMARC_CHECK(take_samples(stage->lane(0), plan_.rule, baseline.samples_ns, with_gaps));
+      baseline.times = describe(baseline.samples_ns);
+      result_.baselines.push_back(std::move(baseline));
+      tell_measured();
+    }
+    return {};
+  }
+
+  // Some of the mode's cells are left to measure in this round or a later one.
+  [[nodiscard]] bool is_left(std::size_t mode) {
+    const auto visits = visit_order(plan_, mode, 0);
+    return std::any_of(visits.begin(), visits.end(), [&](const Visit& visit) {
+      return is_left(PlannedVisit{mode, visit});
+    });
+  }
+
+  Result<void> run_modes() {
+    auto order = mode_order(plan_);
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return executor_.rank(plan_.modes[a]) < executor_.rank(plan_.modes[b]);
+    });
+    std::string refusals;
+    std::size_t missing = 0;
+    for (const std::size_t mode : order) {
+      if (stopped_) return {};
+      Result<void> ran;
+      if (is_left(mode)) ran = divide_and_run(mode);
+      if (ran) {
+        if (auto why = nothing_ran(result_.cells, mode); !why.empty()) {
+          ran = missing_capability("{}", why);
+        }
+      }
+      if (ran) continue;
+      if (ran.error().kind == ErrorKind::invalid_input) return tl::unexpected(ran.error());
+      ModeSummary& summary = result_.modes[mode];
+      if (ran.error().kind == ErrorKind::check_failed || has_times(mode)) {
+        summary.failure = ran.error().message;
+        continue;
+      }
+      summary.unavailable = ran.error().message;
+      refusals += fmt::format("\n  {}: {}", plan_.modes[mode].name(), summary.unavailable);
+      ++missing;
+    }
+    if (missing < plan_.modes.size()) return {};
+    return missing_capability("{} can run none of the chosen modes:{}", result_.device.device,
                               refusals);
   }
-  drop_cells(result);
-  collect_errors(result);
-  summarize(result);
-  result.recommendation = recommend(result);
-  report_progress(progress, 1.0, "done");
-  return result;
+
+  Result<void> divide_and_run(std::size_t mode) {
+    DEMARC_TRY(const auto stage, executor_.divide(plan_.modes[mode], plan_.parts));
+    result_.modes[mode].account = stage->account();
+    auto ran = run_mode(mode, *stage);
+    if (auto finished = finish_lanes(*stage); !finished) {
+      forget_mode(mode);
+      if (ran) return finished;
+    }
+    return ran;
+  }
+
+  Result<void> run_mode(std::size_t mode, Stage& stage) {
+    for (std::uint32_t round = 0; round < plan_.rounds; ++round) {
+      for (const Visit& visit : visit_order(plan_, mode, round)) {
+        Cell& cell = cell_of(mode, visit);
+        if (!counts(cell) || cell.visits > round) continue;
+        const Workload* aggressor = visit.aggressor ? &plan_.aggressors[*visit.aggressor] : nullptr;
+        const std::string pair = fmt::format("{} beside {}", plan_.victims[visit.victim].name,
+                                             aggressor == nullptr ? "-" : aggressor->name);
+        if (ends_before(fmt::format("{}: {}", plan_.modes[mode].name(), pair))) return {};
+        auto visited =
+            visit_cell(plan_.rule, stage,
+                       {&plan_.victims[visit.victim], aggressor, &solo_[visit.victim]}, cell);
+        if (!visited) {
+          forget_times(cell);  // those of this visit are in doubt
+          return tl::unexpected(
+              Error{visited.error().kind, fmt::format("{}: {}", pair, visited.error().message)});
+        }
+        if (counts(cell)) ++cell.visits;
+        tell_measured();
+      }
+    }
+    return {};
+  }
+
+  static void forget_times(Cell& cell) {
+    cell.samples_ns.clear();
+    cell.runs_ns.clear();
+    cell.visits = 0;
+  }
+
+  // What lanes answered that end with an error counts no more.
+  void forget_mode(std::size_t mode) {
+    for (Cell& cell : result_.cells) {
+      if (cell.mode == mode) forget_times(cell);
+    }
+  }
+
+  [[nodiscard]] bool has_times(std::size_t mode) const {
+    return std::any_of(result_.cells.begin(), result_.cells.end(), [mode](const Cell& cell) {
+      return cell.mode == mode && !cell.samples_ns.empty();
+    });
+  }
+
+  // What the study returns if it ends now: a cell that is left was not run.
+  [[nodiscard]] StudyResult so_far() const {
+    StudyResult result = result_;
+    const bool left = std::any_of(result.cells.begin(), result.cells.end(), [&](const Cell& cell) {
+      const ModeSummary& mode = result.modes[cell.mode];
+      return mode.unavailable.empty() && mode.failure.empty() && counts(cell) &&
+             cell.visits < plan_.rounds;
+    });
+    if (left) name_cells_not_run(result);
+    drop_cells(result);
+    collect_errors(result);
+    summarize(result);
+    result.recommendation = recommend(result);
+    return result;
+  }
+
+  const Plan& plan_;
+  Executor& executor_;
+  const RunOptions& options_;
+  StudyResult result_;
+  std::vector<Outputs> solo_;  // by victim
+  bool stopped_ = false;
+  std::size_t done_ = 0;  // measurements
+  std::size_t left_ = 0;  // all that the study has to make
+};
+
+}  // namespace
+
+Result<StudyResult> run_study(const Plan& plan, Executor& executor, const RunOptions& options) {
+  return StudyRunner(plan, executor, options).run();
 }
 
 std::vector<std::string> remarks_of(const StudyResult& result) {
   std::vector<std::string> out;
   for (const Cell& cell : result.cells) {
-    if (!cell.not_run.empty()) {
+    if (!cell.not_run.empty() && cell.not_run != interrupted_cell) {
       out.push_back(fmt::format("{}: not run: {}", name_of(result.plan, cell), cell.not_run));
+    }
+    if (cell.visits > 0 && cell.visits < result.plan.rounds) {
+      out.push_back(fmt::format("{}: measured in {} of {} rounds", name_of(result.plan, cell),
+                                cell.visits, result.plan.rounds));
     }
     for (const std::string& remark : cell.remarks) {
       out.push_back(fmt::format("{}: {}", name_of(result.plan, cell), remark));

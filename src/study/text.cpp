@@ -87,6 +87,25 @@ std::string missing_text(const Plan& plan, const Variation& row) {
   return fmt::format("    without figures beside {}\n", names);
 }
 
+// "  not run, because the study was ended: va next to mm, cfd next to any\n"
+std::string not_run_text(const StudyResult& result, std::size_t mode) {
+  const Plan& plan = result.plan;
+  std::vector<std::string> names;
+  for (std::size_t victim = 0; victim < plan.victims.size(); ++victim) {
+    std::vector<std::string> neighbours;
+    for (const Cell& cell : result.cells) {
+      if (cell.mode != mode || cell.victim != victim || cell.not_run != interrupted_cell) continue;
+      neighbours.push_back(cell.aggressor ? plan.aggressors[*cell.aggressor].name : "-");
+    }
+    if (neighbours.empty()) continue;
+    const bool all = neighbours.size() == plan.aggressors.size() + 1;
+    names.push_back(fmt::format("{} beside {}", plan.victims[victim].name,
+                                all ? "any" : fmt::format("{}", fmt::join(neighbours, " and "))));
+  }
+  if (names.empty()) return "";
+  return fmt::format("  not run, because the study was ended before: {}\n", fmt::join(names, ", "));
+}
+
 std::string table_of_mode(const StudyResult& result, const ModeSummary& mode) {
   std::string out = fmt::format("\n{}", result.plan.modes[mode.mode].name());
   if (!mode.unavailable.empty()) return out + fmt::format(": not run: {}\n", mode.unavailable);
@@ -97,10 +116,11 @@ std::string table_of_mode(const StudyResult& result, const ModeSummary& mode) {
   }
   out += mode.account.empty() ? "\n" : fmt::format(" ({})\n", mode.account);
   const Columns columns = columns_of(mode);
-  out += heading_of(columns);
+  if (!mode.victims.empty()) out += heading_of(columns);
   for (const Variation& row : mode.victims) {
     out += row_text(result, mode, columns, row) + missing_text(result.plan, row);
   }
+  out += not_run_text(result, mode.mode);
   if (mode.victims.size() > 1) {  // of one victim the row says it
     out += fmt::format("  variation over {} victims: {}\n", mode.victims.size(),
                        averages(mode.mean, mode.tail));
@@ -160,6 +180,7 @@ std::string study_text(const StudyResult& result, TextDetail detail) {
       result.plan.parts, result.plan.seed);
   if (!result.device.measured && !result.cells.empty())
     out += "A MODEL ANSWERED: these figures are not measurements.\n";
+  if (!result.interrupted.empty()) out += fmt::format("NOT COMPLETE: {}.\n", result.interrupted);
   out += fmt::format("\n{}\n", result.recommendation);
   for (const ModeSummary& mode : result.modes) out += table_of_mode(result, mode);
   if (detail != TextDetail::results) out += legend_of(result);

@@ -1,8 +1,11 @@
 // Reads the specs of workloads, and launch files at one of their scales.
 #include "workload_spec.hpp"
 
+#include "demarc/base/files.hpp"
+#include "demarc/base/hash.hpp"
 #include "demarc/base/numbers.hpp"
 #include "demarc/base/split.hpp"
+#include "demarc/study/plan.hpp"
 #include "demarc/workload/short_names.hpp"
 
 namespace demarc::study {
@@ -52,7 +55,52 @@ Result<BundledSpec> parse_bundled_spec(std::string_view text) {
   return bundled;
 }
 
+// The launch file and all that it names.
+std::vector<std::string> files_of_launch(const LaunchSpec& file) {
+  std::vector<std::string> files{file.path};
+  const auto launch = read_launch_file(file);
+  if (!launch) return files;
+  if (!gpu::bundled_name(launch->ptx)) files.push_back(launch->ptx);
+  for (const gpu::Buffer& buffer : launch->buffers) {
+    if (!buffer.fill.file.empty()) files.push_back(buffer.fill.file);
+  }
+  for (const auto& [buffer, path] : launch->check.files) files.push_back(path);
+  return files;
+}
+
+std::vector<std::string> files_of(const std::string& text) {
+  const auto spec = parse_workload_spec(text);
+  if (!spec) return {};
+  if (const auto* launch = std::get_if<LaunchSpec>(&*spec)) return files_of_launch(*launch);
+  if (const auto* stream = std::get_if<StreamSpec>(&*spec)) return {stream->path};
+  if (const auto* copies = std::get_if<CopySpec>(&*spec); copies && !copies->launch_file.empty()) {
+    return {copies->launch_file};
+  }
+  return {};
+}
+
+std::string digest_of(const std::vector<std::string>& files) {
+  std::uint64_t digest = 0;
+  for (const std::string& file : files) {
+    const auto text = read_file(file);
+    if (!text) return "not read";
+    digest = hash_of(digest, hash_of(*text));
+  }
+  return fmt::format("{:016x}", digest);
+}
+
 }  // namespace
+
+Contents contents_of(const Plan& plan) {
+  Contents contents;
+  for (const auto* list : {&plan.victims, &plan.aggressors}) {
+    for (const Workload& workload : *list) {
+      const auto files = files_of(workload.spec);
+      if (!files.empty()) contents[workload.spec] = digest_of(files);
+    }
+  }
+  return contents;
+}
 
 Result<WorkloadSpec> parse_workload_spec(std::string_view text) {
   if (auto path = behind(text, "launch:")) return parse_launch_spec(text, std::move(*path));

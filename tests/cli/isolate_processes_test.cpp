@@ -176,8 +176,8 @@ TEST_F(IsolateProcesses, what_a_killed_study_leaves_is_taken_away_by_the_next) {
   };
   auto interrupted = run_until_seen();
   ASSERT_TRUE(interrupted);
-  interrupted->signal(SIGTERM);
-  EXPECT_EQ(interrupted->wait(-1)->signal, SIGTERM);
+  interrupted->signal(SIGHUP);
+  EXPECT_EQ(interrupted->wait(-1)->signal, SIGHUP);
   EXPECT_THAT(left_behind(), IsEmpty());
   EXPECT_THAT(told(), HasSubstr("quit\n"));
 

@@ -278,6 +278,40 @@ TEST_F(Remains, of_a_study_that_ignores_a_signal_stay_until_one_that_it_heeds) {
   EXPECT_FALSE(fs::exists(path));
 }
 
+TEST(Signals, the_first_only_asks_a_study_to_end_and_the_second_ends_it) {
+  for (const int number : {SIGINT, SIGTERM}) {
+    const pid_t study = ::fork();
+    if (study == 0) {
+      ::signal(number, SIG_DFL);
+      std::atomic<int> told = 0;
+      end_gently_on_signals([&] { ++told; });
+      if (asked_to_end() != 0) ::_exit(1);
+      ::raise(number);
+      while (asked_to_end() == 0) std::this_thread::yield();
+      if (asked_to_end() != number) ::_exit(2);
+      while (told == 0) std::this_thread::yield();
+      ::raise(number);
+      while (true) ::pause();
+    }
+    int status = 0;
+    ::waitpid(study, &status, 0);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == number) << status;
+  }
+}
+
+TEST(Signals, of_a_terminal_that_goes_away_end_a_study_at_once) {
+  const pid_t study = ::fork();
+  if (study == 0) {
+    ::signal(SIGHUP, SIG_DFL);
+    end_gently_on_signals({});
+    ::raise(SIGHUP);
+    while (true) ::pause();
+  }
+  int status = 0;
+  ::waitpid(study, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGHUP) << status;
+}
+
 TEST_F(Remains, are_taken_away_before_a_signal_ends_the_study) {
   const fs::path name = folder / "name";
   const pid_t study = ::fork();

@@ -192,10 +192,12 @@ TEST(Study, progress_ends_at_one_and_never_goes_back) {
   double last = -1;
   bool ordered = true;
   const auto executor = make_planted_executor(small_model(), 5);
-  ASSERT_TRUE(run_study(small_plan(), *executor, [&](double share, std::string_view) {
+  RunOptions options;
+  options.progress = [&](double share, std::string_view) {
     ordered = ordered && share >= last;
     last = share;
-  }));
+  };
+  ASSERT_TRUE(run_study(small_plan(), *executor, options));
   EXPECT_TRUE(ordered);
   EXPECT_EQ(last, 1.0);
 }

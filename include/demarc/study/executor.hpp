@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +28,8 @@ struct DeviceContext {
   bool measured = true;  // false: a model answered, these are not measurements
   std::vector<std::string> notes;
   std::vector<std::string> model;  // parameters of a simulated device, in words
+  // How the executor was told to divide and to time, by the option that says it.
+  std::map<std::string, std::string> settings = {};
 };
 
 // What a victim computed. `digest` is over all output bytes after a run from fresh inputs.
@@ -107,8 +110,10 @@ class Executor {
   // reason, if that is not known before it is tried.
   [[nodiscard]] virtual Result<std::uint64_t> bytes_of_part(const Mode& mode,
                                                             std::uint32_t parts) const;
-  // Called before a plan is run, so that work for all of it can be done at once.
-  [[nodiscard]] virtual Result<void> prepare(const Plan& /*plan*/, const Progress& /*progress*/) {
+  // Called before these visits of a plan are made, so that work for all of them can begin at once.
+  [[nodiscard]] virtual Result<void> prepare(const Plan& /*plan*/,
+                                             const std::vector<PlannedVisit>& /*visits*/,
+                                             const Progress& /*progress*/) {
     return {};
   }
   // Modes of a lower rank are run before those of a higher one; among equals the seed decides.

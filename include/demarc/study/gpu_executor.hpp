@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,6 +55,12 @@ struct GpuExecutorOptions {
 // missing_capability without a driver or a GPU.
 [[nodiscard]] Result<std::unique_ptr<Executor>> make_gpu_executor(
     const GpuExecutorOptions& options);
+
+// From now on the first SIGINT or SIGTERM, unless ignored, ends nothing; asked_to_end() then is its
+// number, and `tell` is called from another thread. The next one ends the process, as
+// take_away_on_signals() says. Call it once.
+void end_gently_on_signals(std::function<void()> tell);
+[[nodiscard]] int asked_to_end();  // 0: no such signal came
 
 // From now on SIGINT, SIGTERM and SIGHUP, unless ignored, first end the processes and daemons and
 // remove the folders of this process's studies, and then end the process.

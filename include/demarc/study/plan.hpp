@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -54,6 +55,11 @@ struct Plan {
   std::uint64_t seed = 1;
 };
 
+// Digests of the files that workloads of a plan are made of, by Workload::spec. Workloads without
+// files of their own have none, and a file that cannot be read has "not read".
+using Contents = std::map<std::string, std::string>;
+[[nodiscard]] Contents contents_of(const Plan& plan);
+
 // Changes the rule of a checked plan so that every cell has as many samples as a p99 takes
 // (statistics.hpp), over all its rounds. Only longest_seconds can still end a visit earlier.
 void carry_p99(Plan& plan);
@@ -75,6 +81,17 @@ void carry_p99(Plan& plan);
 // on one aggressor.
 [[nodiscard]] std::vector<Visit> visit_order(const Plan& plan, std::size_t mode,
                                              std::uint32_t round);
+
+// A visit and the mode that it is made under; without a mode, the victim runs alone on the whole
+// GPU.
+struct PlannedVisit {
+  std::optional<std::size_t> mode;
+  Visit visit;
+  friend bool operator==(const PlannedVisit&, const PlannedVisit&) = default;
+};
+// Every victim alone on the whole GPU, then the first round of every mode, in the order in which a
+// study makes these visits.
+[[nodiscard]] std::vector<PlannedVisit> planned_visits(const Plan& plan);
 
 // "MM,VA,cmd:python3 train.py": names from a comma list; "cmd:", "launch:" and "stream:" entries
 // are kept whole and named by their last path component. An empty list or a repeated name is an

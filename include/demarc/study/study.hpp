@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,7 @@ struct Cell {
   std::size_t victim = 0;
   std::optional<std::size_t> aggressor;
   std::vector<double> samples_ns;  // raw, in the order taken, all rounds
+  std::uint32_t visits = 0;        // rounds of the plan in which the cell was measured
   std::uint32_t discarded = 0;     // warm-up launches
   double aggressor_rate = 0;       // finished aggressor runs per second, all lanes; 0 for commands
   std::vector<double> runs_ns;     // the same runs with their gaps (Lane::last_runs), or empty
@@ -80,12 +82,28 @@ struct ModeSummary {
 struct StudyResult {
   Plan plan;
   DeviceContext device;
+  std::string build;  // the program that measured, with its revision
+  Contents contents;
   Forecast forecast;
   std::vector<Baseline> baselines;  // one per victim
   std::vector<Cell> cells;          // by mode, victim, aggressor (idle first), in plan order
   std::vector<ModeSummary> modes;   // one per mode of the plan
   std::vector<std::string> errors;  // of cells and modes, in words; not empty = exit code 3
+  std::string interrupted;  // not empty: the study was ended early; how many cells it measured
   std::string recommendation;
+};
+
+// What cells lack that a study was to measure when it was ended early (Cell::not_run).
+inline constexpr std::string_view interrupted_cell = "the study was ended before this cell";
+
+struct RunOptions {
+  Progress progress = {};
+  // Called after each measurement. `so_far` gives what the study would return if it ended there.
+  std::function<void(const std::function<StudyResult()>& so_far)> measured = {};
+  // Asked before each measurement. True: the study ends with what was measured.
+  std::function<bool()> stop = {};
+  // What an earlier run of the plan measured (check_same_study()); only the rest is measured.
+  const StudyResult* earlier = nullptr;
 };
 
 // Runs the plan. A mode that the machine lacks is noted and left out; it is an error if it lacks
@@ -95,7 +113,23 @@ struct StudyResult {
 // that mode, which keeps the cells that had run, unless the check casts doubt on them. The study
 // goes on after each of these.
 [[nodiscard]] Result<StudyResult> run_study(const Plan& plan, Executor& executor,
-                                            const Progress& progress);
+                                            const RunOptions& options);
+
+// This program, with its version and revision.
+[[nodiscard]] std::string this_build();
+
+// Reads what study_json() wrote. `source` names the text in errors. Samples are whole nanoseconds.
+// The result has no forecast and no recommendation.
+[[nodiscard]] Result<StudyResult> read_study(std::string_view text, std::string_view source);
+
+// In which of the things that decide a time two studies differ, in words: "driver: 580.1 and
+// 590.2". Empty: in nothing.
+[[nodiscard]] std::vector<std::string> differences(const StudyResult& a, const StudyResult& b);
+
+// That `earlier`, read from `source`, is of this plan on this device and by this build, so that a
+// run of the plan can take over its cells. invalid_input names all that differs.
+[[nodiscard]] Result<void> check_same_study(const StudyResult& earlier, std::string_view source,
+                                            const Plan& plan, const Executor& executor);
 
 // Runs nothing. The result has the forecast and the recommendation, but no modes or cells.
 // missing_capability if there is no forecast.

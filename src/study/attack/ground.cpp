@@ -93,7 +93,7 @@ Result<Measured> Ground::measure(const std::vector<Candidate>& candidates, const
   Plan batch = plan_of_batch(*plan_, rule);
   batch.rounds = rounds;
   for (const Candidate& one : candidates) batch.aggressors.push_back(one.workload);
-  DEMARC_CHECK(executor_->prepare(batch, progress));
+  DEMARC_CHECK(executor_->prepare(batch, planned_visits(batch), progress));
   Measured out;
   out.idle.resize(batch.victims.size());
   out.beside.assign(candidates.size(), std::vector<Cell>(batch.victims.size()));

@@ -82,6 +82,7 @@ Result<FigureSet> parse_figures(std::string_view text, std::string_view source) 
   for (const char* words : {"notes", "model"}) {
     if (context.has(words)) DEMARC_CHECK(context.array(words));
   }
+  if (context.has("settings")) DEMARC_CHECK(context.any("settings"));
   DEMARC_CHECK(context.finish());
   DEMARC_TRY(const Json* const list, object.array("figures"));
   for (std::size_t i = 0; i < list->size(); ++i) {

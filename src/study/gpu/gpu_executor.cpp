@@ -76,6 +76,15 @@ class GpuExecutor : public Executor {
     out.name = gpu_->name();
     out.driver = gpu_->driver().driver_version();
     out.sms = gpu_->sm_count();
+    out.settings = {{"split", std::string(partition::to_string(options_.split))},
+                    {"masks", fmt::format("{:#x}", fmt::join(options_.masks, ","))},
+                    {"colors", fmt::format("{}", fmt::join(options_.colors, ","))},
+                    {"description", options_.description},
+                    {"arena_pages", fmt::format("{}", options_.arena_pages)},
+                    {"clock", std::string(clock_name(options_.clock))},
+                    {"victim_priority", fmt::format("{}", options_.victim_priority)},
+                    {"settle_seconds", fmt::format("{}", options_.command_settle_seconds)}};
+    std::erase_if(out.settings, [](const auto& setting) { return setting.second.empty(); });
     return out;
   }
 
@@ -114,7 +123,8 @@ class GpuExecutor : public Executor {
                                        std::move(lanes), "the whole GPU");
   }
 
-  Result<void> prepare(const Plan& plan, const Progress& /*progress*/) override {
+  Result<void> prepare(const Plan& plan, const std::vector<PlannedVisit>& /*visits*/,
+                       const Progress& /*progress*/) override {
     const auto& aggressors = plan.aggressors;
     commands_ = std::any_of(aggressors.begin(), aggressors.end(), is_command);
     if (commands_) DEMARC_CHECK(open_folder());

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -153,9 +154,17 @@ void on_signal(int number) {
   errno = kept;
 }
 
+std::atomic<bool> gentle = false;  // the next SIGINT or SIGTERM only asks
+std::atomic<int> asked = 0;
+std::function<void()> tell_asked;  // set before `gentle`
+
 [[noreturn]] void serve_signals() {
   char number = 0;
-  while (::read(signal_pipe[0], &number, 1) != 1) {
+  while (true) {
+    if (::read(signal_pipe[0], &number, 1) != 1) continue;
+    if (number == SIGHUP || !gentle.exchange(false)) break;
+    asked = number;
+    if (tell_asked) tell_asked();
   }
   registry().mutex.lock();  // for good: whoever makes or ends a folder now waits for the end
   for (const fs::path& folder : registry().folders) take_away(folder);
@@ -230,6 +239,16 @@ void take_away_on_signals() {
       ::sigaction(number, &action, nullptr);
     }
   });
+}
+
+void end_gently_on_signals(std::function<void()> tell) {
+  tell_asked = std::move(tell);
+  gentle = true;
+  take_away_on_signals();
+}
+
+int asked_to_end() {
+  return asked;
 }
 
 }  // namespace demarc::study

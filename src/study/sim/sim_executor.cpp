@@ -2,10 +2,16 @@
 #include "demarc/study/sim_executor.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <functional>
 #include <map>
 #include <mutex>
-#include <tuple>
+#include <set>
+#include <thread>
 
+#include "demarc/base/hash.hpp"
 #include "demarc/base/parallel.hpp"
 #include "demarc/device/device_ref.hpp"
 #include "fidelity.hpp"
@@ -32,15 +38,63 @@ struct CellKey {
   friend auto operator<=>(const CellKey&, const CellKey&) = default;
 };
 
-// "mask: va next to mm", "whole GPU: va alone"
-std::string words_of(const CellKey& cell) {
-  return fmt::format("{}: {} {}", cell.mode.empty() ? "whole GPU" : cell.mode, cell.victim,
-                     cell.aggressor.empty() ? "alone" : "next to " + cell.aggressor);
-}
-
 struct CellTimes {
   std::vector<double> ns;
   double aggressor_rate = 0;  // launches a second, all lanes
+};
+
+// Simulates cells on threads of its own while the study goes through them.
+class SimulatedAhead {
+ public:
+  struct Job {
+    CellKey key;
+    std::function<Result<CellTimes>()> simulate;
+  };
+  SimulatedAhead(std::vector<Job> jobs, unsigned threads) {
+    for (const Job& job : jobs) waiting_.insert(job.key);
+    worker_ = std::thread([this, jobs = std::move(jobs), threads] {
+      parallel_for(jobs.size(), threads, [&](std::size_t i) {
+        if (stopped_) return;
+        std::optional<Result<CellTimes>> times;
+        std::exception_ptr failure;
+        try {
+          times = jobs[i].simulate();
+        } catch (...) {
+          failure = std::current_exception();
+        }
+        const std::lock_guard lock(mutex_);
+        if (times) done_.insert_or_assign(jobs[i].key, *std::move(times));
+        if (failure) failure_ = failure;
+        ended_.notify_all();
+      });
+    });
+  }
+  SimulatedAhead(const SimulatedAhead&) = delete;
+  SimulatedAhead& operator=(const SimulatedAhead&) = delete;
+  // Cells that are being simulated end first.
+  ~SimulatedAhead() {
+    stopped_ = true;
+    worker_.join();
+  }
+
+  // The times of a cell that the jobs have, once; nothing if they do not have it. Throws what a
+  // simulation has thrown.
+  std::optional<Result<CellTimes>> wait_for(const CellKey& key) {
+    std::unique_lock lock(mutex_);
+    if (waiting_.erase(key) == 0) return std::nullopt;
+    ended_.wait(lock, [&] { return done_.contains(key) || failure_; });
+    if (failure_) std::rethrow_exception(failure_);
+    return std::move(done_.extract(key).mapped());
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  std::set<CellKey> waiting_;  // cells that were not asked for yet
+  std::map<CellKey, Result<CellTimes>> done_;
+  std::exception_ptr failure_;
+  std::atomic<bool> stopped_ = false;
+  std::thread worker_;
 };
 
 class SimStudy {
@@ -51,6 +105,24 @@ class SimStudy {
 
   [[nodiscard]] const gpu::Device& device() const { return device_; }
   [[nodiscard]] const sim::memory::Spec& spec() const { return spec_; }
+
+  [[nodiscard]] std::map<std::string, std::string> settings() const {
+    std::map<std::string, std::string> settings{
+        {"split", std::string(partition::to_string(options_.split))},
+        {"masks", fmt::format("{:#x}", fmt::join(options_.masks, ","))},
+        {"colors", fmt::format("{}", fmt::join(options_.colors, ","))},
+        {"dispatch", options_.dispatch}};
+    for (const auto& [workload, sharing] : options_.sharing) {
+      std::uint64_t digest = 0;
+      for (const sim::SharedPlaces& set : sharing.sets()) {
+        digest = hash_of(digest, set.places);
+        for (const sim::BlockNumber block : set.blocks) digest = hash_of(digest, block.raw());
+      }
+      settings["locality " + workload] = fmt::format("{:016x}", digest);
+    }
+    std::erase_if(settings, [](const auto& setting) { return setting.second.empty(); });
+    return settings;
+  }
 
   Result<const SimWorkload*> workload(const std::string& spec) {
     if (const auto known = workloads_.find(spec); known != workloads_.end()) return &known->second;
@@ -103,8 +175,18 @@ class SimStudy {
     return division;
   }
 
-  Result<CellTimes> run(const CellKey& key, const Mode& mode, std::uint32_t warm_up,
-                        std::uint32_t samples) {
+  // The workloads of a cell, which stay where they are while threads use them.
+  struct Pair {
+    const SimWorkload* victim = nullptr;
+    const SimWorkload* aggressor = nullptr;  // null: idle neighbours
+  };
+  [[nodiscard]] Pair pair_of(const CellKey& key) const {
+    return {&workloads_.at(key.victim),
+            key.aggressor.empty() ? nullptr : &workloads_.at(key.aggressor)};
+  }
+
+  [[nodiscard]] Result<CellTimes> run(const CellKey& key, const Pair& pair, const Mode& mode,
+                                      std::uint32_t warm_up, std::uint32_t samples) const {
     DEMARC_TRY(const Division division, divide(mode, key.parts));
     sim::memory::Simulation gpu(spec_);
     SimMemory memory(device_, spec_, options_.seed);
@@ -117,10 +199,10 @@ class SimStudy {
       return gpu.add_client({std::move(name), division.sms[part], workload.source(),
                              std::move(translation), division.threads_per_sm, policy_, sharing});
     };
-    const sim::memory::ClientIndex victim = join(0, workloads_.at(key.victim), key.victim);
+    const sim::memory::ClientIndex victim = join(0, *pair.victim, key.victim);
     std::vector<sim::memory::ClientIndex> others;
-    for (std::uint32_t part = 1; part < key.parts && !key.aggressor.empty(); ++part) {
-      others.push_back(join(part, workloads_.at(key.aggressor), key.aggressor));
+    for (std::uint32_t part = 1; part < key.parts && pair.aggressor != nullptr; ++part) {
+      others.push_back(join(part, *pair.aggressor, key.aggressor));
     }
     DEMARC_CHECK(gpu.run_launches(victim, warm_up + samples));
     // A neighbour's run has phases, and a shorter victim has to see all of them. A sample is then
@@ -156,14 +238,21 @@ class SimStudy {
     return times;
   }
 
-  // The cell, simulated now unless prepare() has done so.
+  // The cell. It is waited for if prepare() has begun it, else it is simulated now.
   Result<const CellTimes*> times(const CellKey& key, const Mode& mode) {
+    if (ahead_) {
+      if (auto simulated = ahead_->wait_for(key)) {
+        if (!*simulated) return tl::unexpected(simulated->error());
+        cells_.insert_or_assign(key, std::move(**simulated));
+      }
+    }
     if (const auto known = cells_.find(key); known != cells_.end()) return &known->second;
-    DEMARC_TRY(CellTimes fresh, run(key, mode, 1, least_samples));
+    DEMARC_TRY(CellTimes fresh, run(key, pair_of(key), mode, 1, least_samples));
     return &cells_.emplace(key, std::move(fresh)).first->second;
   }
 
-  [[nodiscard]] std::shared_ptr<const sim::BlockSharing> sharing_of(const std::string& workload) {
+  [[nodiscard]] std::shared_ptr<const sim::BlockSharing> sharing_of(
+      const std::string& workload) const {
     auto found = options_.sharing.find(workload);
     if (found == options_.sharing.end()) found = options_.sharing.find("");
     if (found == options_.sharing.end()) return nullptr;
@@ -171,9 +260,11 @@ class SimStudy {
     return {std::shared_ptr<void>(), &found->second};
   }
 
-  // All cells of a plan, side by side. Each is a simulation of its own, so the order in which they
-  // are done does not matter.
-  Result<void> prepare(const Plan& plan, const Progress& progress) {
+  // Begins to simulate the cells side by side, in the order of the visits. Each is a simulation of
+  // its own, so the order in which they end does not matter.
+  Result<void> prepare(const Plan& plan, const std::vector<PlannedVisit>& visits,
+                       const Progress& progress) {
+    ahead_.reset();
     for (const auto* list : {&plan.victims, &plan.aggressors}) {
       for (const Workload& workload : *list) {
         report_progress(progress, 0, "emulating " + workload.name);
@@ -181,41 +272,27 @@ class SimStudy {
         (void)loaded;
       }
     }
-    std::vector<std::tuple<CellKey, Mode>> jobs;
-    const Mode whole;
-    for (const Workload& victim : plan.victims) jobs.push_back({{"", 1, victim.spec, ""}, whole});
-    for (const Mode& mode : plan.modes) {
-      if (const auto division = divide(mode, plan.parts); !division) {
-        if (division.error().kind != ErrorKind::missing_capability) {
+    std::vector<SimulatedAhead::Job> jobs;
+    for (const PlannedVisit& planned : visits) {
+      const Mode mode = planned.mode ? plan.modes[*planned.mode] : Mode();
+      if (planned.mode) {
+        const auto division = divide(mode, plan.parts);
+        if (!division && division.error().kind != ErrorKind::missing_capability) {
           return tl::unexpected(division.error());
         }
-        continue;  // said when the mode's turn comes
+        if (!division) continue;  // said when the mode's turn comes
       }
-      for (const Workload& victim : plan.victims) {
-        jobs.push_back({{mode.name(), plan.parts, victim.spec, ""}, mode});
-        for (const Workload& aggressor : plan.aggressors) {
-          jobs.push_back({{mode.name(), plan.parts, victim.spec, aggressor.spec}, mode});
-        }
-      }
+      const auto& aggressor = planned.visit.aggressor;
+      CellKey key{planned.mode ? mode.name() : "", planned.mode ? plan.parts : 1,
+                  plan.victims[planned.visit.victim].spec,
+                  aggressor ? plan.aggressors[*aggressor].spec : ""};
+      const auto known = cells_.find(key);
+      if (known != cells_.end() && known->second.ns.size() >= plan.rule.most) continue;
+      jobs.push_back({key, [this, key, pair = pair_of(key), mode, rule = plan.rule] {
+                        return run(key, pair, mode, rule.warm_up, rule.most);
+                      }});
     }
-    std::erase_if(jobs, [&](const auto& job) {
-      const auto known = cells_.find(std::get<0>(job));
-      return known != cells_.end() && known->second.ns.size() >= plan.rule.most;
-    });
-    std::vector<Result<CellTimes>> done(jobs.size());
-    std::mutex mutex;
-    std::size_t finished = 0;
-    parallel_for(jobs.size(), options_.threads, [&](std::size_t i) {
-      done[i] = run(std::get<0>(jobs[i]), std::get<1>(jobs[i]), plan.rule.warm_up, plan.rule.most);
-      const std::lock_guard lock(mutex);
-      ++finished;
-      report_progress(progress, static_cast<double>(finished) / static_cast<double>(jobs.size()),
-                      words_of(std::get<0>(jobs[i])));
-    });
-    for (std::size_t i = 0; i < jobs.size(); ++i) {
-      if (!done[i]) return tl::unexpected(done[i].error());
-      cells_.insert_or_assign(std::get<0>(jobs[i]), std::move(*done[i]));
-    }
+    ahead_ = std::make_unique<SimulatedAhead>(std::move(jobs), options_.threads);
     return {};
   }
 
@@ -226,6 +303,7 @@ class SimStudy {
   const sim::PolicyInfo* policy_;  // null: none
   std::map<std::string, SimWorkload> workloads_;
   std::map<CellKey, CellTimes> cells_;
+  std::unique_ptr<SimulatedAhead> ahead_;  // goes first: its threads use the rest
 };
 
 struct SimStageState {
@@ -304,6 +382,7 @@ class SimExecutor final : public Executor {
     context.name = study_.device().name + " (simulated)";
     context.sms = study_.spec().sms();
     context.measured = false;
+    context.settings = study_.settings();
     context.model.push_back(sim::memory::spec_text(study_.spec()));
     context.notes.push_back(expected_error(name_));
     return context;
@@ -321,8 +400,9 @@ class SimExecutor final : public Executor {
         fmt::format("variables of a module have no place on sim:{}", name_);
     return means;
   }
-  Result<void> prepare(const Plan& plan, const Progress& progress) override {
-    return study_.prepare(plan, progress);
+  Result<void> prepare(const Plan& plan, const std::vector<PlannedVisit>& visits,
+                       const Progress& progress) override {
+    return study_.prepare(plan, visits, progress);
   }
   Result<std::unique_ptr<Stage>> whole() override {
     return std::make_unique<SimStage>(study_, Mode{}, 1, "the whole GPU");

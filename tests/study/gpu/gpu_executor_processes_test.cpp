@@ -70,7 +70,7 @@ done)sh",
     auto executor = make_gpu_executor(options).value();
     Plan plan;
     plan.aggressors = aggressors;
-    EXPECT_TRUE(executor->prepare(plan, {}));
+    EXPECT_TRUE(executor->prepare(plan, {}, {}));
     return executor;
   }
   // What the program was started with so far, in the order of its parts; then it is forgotten.

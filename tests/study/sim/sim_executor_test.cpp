@@ -49,13 +49,15 @@ TEST(SimExecutor, progress_of_a_study_grows_from_the_preparation_to_its_end) {
   const auto executor = make_sim_executor({}).value();
   std::vector<double> seen;
   std::set<std::string> said;
-  const auto result =
-      run_study(small_plan("mask", "va"), *executor, [&](double share, std::string_view what) {
-        seen.push_back(share);
-        said.emplace(what);
-      });
+  RunOptions options;
+  options.progress = [&](double share, std::string_view what) {
+    seen.push_back(share);
+    said.emplace(what);
+  };
+  const auto result = run_study(small_plan("mask", "va"), *executor, options);
   ASSERT_TRUE(result) << result.error().message;
-  for (const char* one : {"whole GPU: va alone", "mask: va alone", "mask: va next to va"}) {
+  for (const char* one :
+       {"emulating va", "va alone on the whole GPU", "mask: va beside -", "mask: va beside va"}) {
     EXPECT_TRUE(said.contains(one)) << one;
   }
   EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
