@@ -32,6 +32,7 @@ struct IsolateOptions {
   bool p99 = false;
   std::string json;
   std::string resume;
+  std::string baseline;
   std::string html;
   std::string csv;
   bool verbose = false;
@@ -43,9 +44,9 @@ struct IsolateOptions {
 
 // Options on how things are run, which --forecast does not.
 constexpr std::string_view run_options[] = {
-    "--warm-up", "--samples",  "--most-samples", "--p99",     "--precision",      "--longest",
-    "--rounds",  "--seed",     "--resume",       "--masks",   "--colors",         "--split",
-    "--clock",   "--dispatch", "--locality",     "--threads", "--victim-priority"};
+    "--warm-up", "--samples", "--most-samples", "--p99",      "--precision", "--longest",
+    "--rounds",  "--seed",    "--resume",       "--baseline", "--masks",     "--colors",
+    "--split",   "--clock",   "--dispatch",     "--locality", "--threads",   "--victim-priority"};
 
 Result<study::Plan> plan_of(const IsolateOptions& options) {
   study::Plan plan;
@@ -124,14 +125,20 @@ void suit_device(IsolateOptions& options, const CLI::App& given) {
   if (!modes_given) options.modes = "none,mps,mask,mask+color";
 }
 
-// Takes over the cells of --resume. The result goes to the same file unless --json names another.
+// The study in a file of --json; nothing if no file is named.
+Result<std::optional<study::StudyResult>> study_in(const std::string& file) {
+  if (file.empty()) return std::nullopt;
+  DEMARC_TRY(const std::string text, read_file(file));
+  return study::read_study(text, file);
+}
+
+// The cells that --resume takes over. The result goes to the same file unless --json names another.
 Result<std::optional<study::StudyResult>> earlier_study(IsolateOptions& options,
                                                         const study::Plan& plan,
                                                         const study::Executor& executor) {
-  if (options.resume.empty()) return std::nullopt;
-  DEMARC_TRY(const std::string text, read_file(options.resume));
-  DEMARC_TRY(auto earlier, study::read_study(text, options.resume));
-  DEMARC_CHECK(study::check_same_study(earlier, options.resume, plan, executor));
+  DEMARC_TRY(auto earlier, study_in(options.resume));
+  if (!earlier) return std::nullopt;
+  DEMARC_CHECK(study::check_same_study(*earlier, options.resume, plan, executor));
   if (options.json.empty()) options.json = options.resume;
   return earlier;
 }
@@ -201,9 +208,11 @@ Result<void> isolate(IsolateOptions& options) {
   }
   DEMARC_CHECK(check_driver(options.common.device));
   if (!options.forecast) DEMARC_CHECK(tell_of_others("isolate", options.common.device));
+  DEMARC_TRY(const auto baseline, study_in(options.baseline));
   DEMARC_TRY(const auto executor, open_device(options.common));
-  DEMARC_TRY(const auto result, options.forecast ? study::forecast_study(plan, *executor)
-                                                 : run_plan(options, plan, *executor));
+  DEMARC_TRY(auto result, options.forecast ? study::forecast_study(plan, *executor)
+                                           : run_plan(options, plan, *executor));
+  if (baseline) result.comparison = compare_studies(*baseline, options.baseline, result);
   if (!options.html.empty()) {
     DEMARC_CHECK(emit(options.html, report::isolate_page(result, command_line())));
   }
@@ -274,6 +283,9 @@ const RegisterVerb isolate_verb{
                       "go on from this file of --json, which a run with the same options left: "
                       "measure only what it lacks")
            ->type_name("FILE");
+       app.add_option("--baseline", options->baseline,
+                      "compare each cell with that of an earlier study, in this file of --json")
+           ->type_name("FILE");
        add_json(app, options->json, "the result with raw samples", {"demarc.isolate/3"});
        add_output(app, "--csv", options->csv,
                   "write the cells to this file as CSV, one row per cell, in microseconds");
@@ -287,7 +299,7 @@ const RegisterVerb isolate_verb{
                      {"--victims", "--aggressors", "--aggressor-cmd", "--settle"});
        group_options(app, "Measurement",
                      {"--warm-up", "--samples", "--most-samples", "--p99", "--precision",
-                      "--longest", "--rounds", "--resume"});
+                      "--longest", "--rounds", "--resume", "--baseline"});
        return [=, &app]() -> Result<void> {
          DEMARC_CHECK(options->common.note_given(app));
          for (const std::string_view option : run_options) {

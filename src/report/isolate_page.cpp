@@ -154,6 +154,39 @@ void add_prices(Page& page, const StudyResult& result) {
   page.chart(chart);
 }
 
+// A cell that changed is shown, or that has too few runs to tell.
+void add_comparison(Page& page, const study::Comparison& comparison) {
+  page.heading("Compared with an earlier study");
+  std::string words =
+      fmt::format("`{}`: {}", comparison.source, study::comparison_words(comparison));
+  if (!comparison.differing.empty()) {
+    words += fmt::format(" It was measured differently (there and now): {}.",
+                         fmt::join(comparison.differing, "; "));
+  }
+  page.prose(words);
+  Table table;
+  table.caption = "Cells that changed: mean times in microseconds, and now over before";
+  for (const char* name :
+       {"mode", "victim", "beside", "verdict", "before", "now", "ratio", "from", "to"}) {
+    table.columns.push_back({name, table.columns.size() < 4 ? Align::left : Align::right});
+  }
+  for (const study::CellChange& cell : comparison.cells) {
+    if (cell.verdict == study::Change::unchanged) continue;
+    const Tone tone = cell.verdict == study::Change::worse ? Tone::warning : Tone::plain;
+    table.rows.push_back(
+        {report::Cell(cell.mode), report::Cell(cell.victim), report::Cell(cell.aggressor),
+         report::Cell(std::string(to_string(cell.verdict))), digits_cell(cell.before_ns / 1e3),
+         digits_cell(cell.now_ns / 1e3), digits_cell(cell.ratio.value, tone),
+         digits_cell(cell.ratio.low), digits_cell(cell.ratio.high)});
+  }
+  if (!table.rows.empty()) page.table(table);
+  const auto list = [&page](std::string_view where, const std::vector<std::string>& names) {
+    if (!names.empty()) page.prose(fmt::format("Only in {}: {}.", where, fmt::join(names, ", ")));
+  };
+  list("the earlier study", comparison.only_before);
+  list("this one", comparison.only_now);
+}
+
 void add_distributions(Page& page, const StudyResult& result, const ModeSummary& mode) {
   page.begin_section(fmt::format("Distributions under {}", mode_name(result, mode)), true);
   if (!mode.account.empty()) page.prose(mode.account);
@@ -212,6 +245,9 @@ std::string study_subtitle(const StudyResult& result) {
 
 void add_isolate_study(Page& page, const StudyResult& result) {
   page.heading("Result");
+  if (!result.interrupted.empty()) {
+    page.prose(fmt::format("**Not complete**: {}.", result.interrupted));
+  }
   add_isolate_result(page, result);
   if (!result.cells.empty()) {
     page.heading("Slowdown");
@@ -221,6 +257,7 @@ void add_isolate_study(Page& page, const StudyResult& result) {
     page.heading("What each partition costs");
     add_prices(page, result);
   }
+  if (result.comparison) add_comparison(page, *result.comparison);
   page.heading("Forecast");
   add_forecast(page, result);
   if (result.cells.empty()) return;

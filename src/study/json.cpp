@@ -162,6 +162,24 @@ Json forecast_json(const Forecast& forecast) {
           {"aggressors", forecasts_json(forecast.aggressors)}};
 }
 
+Json comparison_json(const Comparison& comparison) {
+  Json cells = Json::array();
+  for (const CellChange& cell : comparison.cells) {
+    cells.push_back({{"mode", cell.mode},
+                     {"victim", cell.victim},
+                     {"aggressor", cell.aggressor == "-" ? Json(nullptr) : Json(cell.aggressor)},
+                     {"before_ns", cell.before_ns},
+                     {"now_ns", cell.now_ns},
+                     {"ratio", estimate_json(cell.ratio)},
+                     {"verdict", to_string(cell.verdict)}});
+  }
+  return {{"source", comparison.source},
+          {"differing", comparison.differing},
+          {"cells", std::move(cells)},
+          {"only_before", comparison.only_before},
+          {"only_now", comparison.only_now}};
+}
+
 }  // namespace
 
 std::string study_json(const StudyResult& result, const std::string& command) {
@@ -182,6 +200,7 @@ std::string study_json(const StudyResult& result, const std::string& command) {
                                 {"samples_ns", samples_json(b.samples_ns)}});
   }
   for (const Cell& cell : result.cells) out["cells"].push_back(cell_json(result.plan, cell));
+  if (result.comparison) out["comparison"] = comparison_json(*result.comparison);
   return json_text(out, 2) + "\n";
 }
 

@@ -183,6 +183,9 @@ std::string study_text(const StudyResult& result, TextDetail detail) {
   if (!result.interrupted.empty()) out += fmt::format("NOT COMPLETE: {}.\n", result.interrupted);
   out += fmt::format("\n{}\n", result.recommendation);
   for (const ModeSummary& mode : result.modes) out += table_of_mode(result, mode);
+  if (result.comparison) {
+    out += comparison_text(*result.comparison, detail == TextDetail::everything);
+  }
   if (detail != TextDetail::results) out += legend_of(result);
   if (detail != TextDetail::results || result.cells.empty())
     out += "\n" + forecast_text(result.forecast);

@@ -447,5 +447,24 @@ TEST_F(IsolateResume, another_plan_and_a_file_that_is_not_there_end_with_1) {
   EXPECT_THAT(none.err, HasSubstr(json + ".none"));
 }
 
+TEST_F(IsolateResume, a_baseline_is_compared_cell_by_cell_and_must_be_a_study) {
+  ASSERT_EQ(run_demarc(arguments("1")).exit_code, 0);
+  std::vector<std::string> again = arguments("1");
+  again.back() = "--baseline";
+  again.push_back(json);
+  again.insert(again.end(), {"--seed", "2"});
+  const Outcome outcome = run_demarc(again);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("Compared with " + json +
+                                     ", which was measured differently (there and now): seed: 1 "
+                                     "and 2:\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("Of 3 cells that both studies measured, "));
+  ASSERT_TRUE(write_file(json, "{}"));
+  const Outcome wrong = run_demarc(again);
+  EXPECT_EQ(wrong.exit_code, 1);
+  EXPECT_EQ(wrong.out, "");
+  EXPECT_THAT(wrong.err, HasSubstr(json));
+}
+
 }  // namespace
 }  // namespace demarc::test

@@ -47,5 +47,33 @@ TEST(IsolatePage, without_a_forecast_says_why) {
   EXPECT_THAT(none, Not(HasSubstr("From PTX, for")));
 }
 
+TEST(IsolatePage, of_a_study_that_was_ended_early_says_so) {
+  study::StudyResult result = made_up_study();
+  EXPECT_THAT(isolate_page(result, ""), Not(HasSubstr("Not complete")));
+  result.interrupted = "the study measured 3 of 8 cells";
+  EXPECT_THAT(isolate_page(result, ""), HasSubstr("**Not complete**: the study measured 3 of 8"));
+}
+
+TEST(IsolatePage, of_a_comparison_shows_what_changed_and_names_what_one_study_lacks) {
+  study::StudyResult result = made_up_study();
+  EXPECT_THAT(isolate_page(result, ""), Not(HasSubstr("Compared with an earlier study")));
+  study::Comparison comparison;
+  comparison.source = "old.json";
+  comparison.differing = {"driver: 1 and 2"};
+  comparison.cells = {{"mask", "va", "mm", 1234e3, 2468e3, {2, 1.875, 2.125}, study::Change::worse},
+                      {"mask", "gone", "-", 1e3, 1e3, {1, 1, 1}, study::Change::unchanged}};
+  comparison.only_before = {"mps: va beside -"};
+  comparison.only_now = {"mask: nn beside -"};
+  result.comparison = comparison;
+  const std::string page = isolate_page(result, "");
+  for (const char* words :
+       {"`old.json`: Of 2 cells", "(there and now): driver: 1 and 2.", "1234", "2468", "1.875",
+        "2.125", "worse", "Only in the earlier study: mps: va beside -.",
+        "Only in this one: mask: nn beside -."}) {
+    EXPECT_THAT(page, HasSubstr(words));
+  }
+  EXPECT_THAT(page, Not(HasSubstr("gone")));
+}
+
 }  // namespace
 }  // namespace demarc::report

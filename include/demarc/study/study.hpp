@@ -15,6 +15,7 @@
 
 #include "demarc/base/progress.hpp"
 #include "demarc/base/result.hpp"
+#include "demarc/study/comparison.hpp"
 #include "demarc/study/executor.hpp"
 #include "demarc/study/forecast.hpp"
 #include "demarc/study/plan.hpp"
@@ -90,6 +91,7 @@ struct StudyResult {
   std::vector<ModeSummary> modes;   // one per mode of the plan
   std::vector<std::string> errors;  // of cells and modes, in words; not empty = exit code 3
   std::string interrupted;  // not empty: the study was ended early; how many cells it measured
+  std::optional<Comparison> comparison;  // with an earlier study, if one was asked for
   std::string recommendation;
 };
 
