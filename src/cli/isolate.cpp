@@ -123,6 +123,9 @@ void suit_device(IsolateOptions& options, const CLI::App& given) {
     options.rounds = 1;
   }
   if (!modes_given) options.modes = "none,mps,mask,mask+color";
+  // Victims of many launches wait before each of them for a neighbour that streams, which would
+  // make up most of the work, and nn streams as va does.
+  if (given.count("--victims") == 0) options.victims = "mm,va,sp,cfd";
 }
 
 // The study in a file of --json; nothing if no file is named.
@@ -253,7 +256,7 @@ const RegisterVerb isolate_verb{
                   "whenever a victim is timed.");
        app.add_option("--victims", options->victims,
                       "workloads to time: bundled kernels, launch:FILE.json[@SCALE] or, on "
-                      "sim:NAME, stream:FILE (comma list)");
+                      "sim:NAME, stream:FILE (comma list; on sim:NAME mm,va,sp,cfd)");
        app.add_option(
            "--aggressors", options->aggressors,
            "workloads of the other parts, in the same form; on cuda:N also copy_in and copy_out");

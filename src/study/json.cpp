@@ -188,6 +188,7 @@ std::string study_json(const StudyResult& result, const std::string& command) {
   out["plan"] = plan_json(result.plan);
   out["contents"] = Json::object();
   for (const auto& [spec, digest] : result.contents) out["contents"][spec] = digest;
+  if (!result.doubt.empty()) out["doubt"] = result.doubt;
   if (!result.interrupted.empty()) out["interrupted"] = result.interrupted;
   out["recommendation"] = result.recommendation;
   out["forecast"] = forecast_json(result.forecast);

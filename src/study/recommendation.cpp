@@ -1,16 +1,14 @@
 // Says in words which mode to use, from what was measured and what was forecast.
 #include <algorithm>
-#include <cmath>
 
 #include "demarc/study/study.hpp"
 
 namespace demarc::study {
 namespace {
 
-// "2.4 times" above a doubling, "37 %" below it.
-std::string slowdown_words(double percent) {
-  if (percent >= 100) return fmt::format("{:.1f} times", 1 + percent / 100);
-  return fmt::format("by {:.0f} %", percent);
+// "1.08x": one is no slowdown.
+std::string slowdown_text(double percent) {
+  return fmt::format("{:.2f}x", 1 + percent / 100);
 }
 
 const Variation& worst_row(const ModeSummary& mode) {
@@ -20,28 +18,32 @@ const Variation& worst_row(const ModeSummary& mode) {
                            });
 }
 
-// The smallest whole per cent that every victim stays under, at least 1.
-int ceiling_percent(double maximum) {
-  return std::max(1, static_cast<int>(std::floor(maximum)) + 1);
+// "0.66x on average and 0.96x at most (nn)": times next to idle neighbours over those of an ideal
+// share of the GPU.
+std::string overhead_text(const StudyResult& result, const ModeSummary& mode) {
+  const auto& rows = mode.victims;
+  const auto most = std::max_element(
+      rows.begin(), rows.end(),
+      [](const Variation& a, const Variation& b) { return a.normalized_idle < b.normalized_idle; });
+  if (rows.size() == 1) return fmt::format("{:.2f}x", most->normalized_idle);
+  double sum = 0;
+  for (const Variation& row : rows) sum += row.normalized_idle;
+  return fmt::format("{:.2f}x on average and {:.2f}x at most ({})",
+                     sum / static_cast<double>(rows.size()), most->normalized_idle,
+                     result.plan.victims[most->victim].name);
 }
 
-std::string holding_sentence(const StudyResult& result, const ModeSummary& mode) {
+// "mask: worst slowdown 1.37x (va next to mm; worst of 40 runs 1.38x), overhead 0.66x ..."
+std::string sentence_of(const StudyResult& result, const ModeSummary& mode) {
+  const Variation& row = worst_row(mode);
   std::string tails;
   for (const NamedTail& tail : named_tails(mode.tail)) {
-    tails += fmt::format("; {} under {} %", tail.name, ceiling_percent(tail.percent.maximum));
+    tails += fmt::format("; {} {}", tail.name, slowdown_text(tail.percent.maximum));
   }
   return fmt::format(
-      "{} holds {} {} under {} % (mean time{})", result.plan.modes[mode.mode].name(),
-      mode.victims.size() == 1 ? "the one victim" : "all",
-      mode.victims.size() == 1 ? "measured" : fmt::format("{} victims", mode.victims.size()),
-      ceiling_percent(mode.mean.maximum), tails);
-}
-
-std::string failing_sentence(const StudyResult& result, const ModeSummary& mode) {
-  const Variation& row = worst_row(mode);
-  return fmt::format("{} lets {} slow {} {}", result.plan.modes[mode.mode].name(),
-                     result.plan.aggressors[row.worst_for_mean].name,
-                     result.plan.victims[row.victim].name, slowdown_words(row.mean_percent.value));
+      "{}: worst slowdown {} ({} next to {}{}), overhead {}.", result.plan.modes[mode.mode].name(),
+      slowdown_text(mode.mean.maximum), result.plan.victims[row.victim].name,
+      result.plan.aggressors[row.worst_for_mean].name, tails, overhead_text(result, mode));
 }
 
 // `judged` has the least maximum first. Moves a mode without colours before one with them, where
@@ -108,25 +110,19 @@ std::string recommend(const StudyResult& result) {
   const ModeSummary& best = *judged.front();
   std::string text =
       result.interrupted.empty() ? "" : "Of the modes that were measured before the study ended: ";
-  if (best.mean.maximum < holds_below) {
-    text += fmt::format("Use {}: {}.", result.plan.modes[best.mode].name(),
-                        holding_sentence(result, best));
-  } else {
-    text += fmt::format("No mode keeps every victim under {:.0f} %; the best of them is {}: {}.",
-                        holds_below, result.plan.modes[best.mode].name(),
-                        failing_sentence(result, best));
-  }
+  text += best.mean.maximum < holds_below
+              ? "Use "
+              : fmt::format("No mode keeps every slowdown below {}; the best is ",
+                            slowdown_text(holds_below));
+  text += sentence_of(result, best);
   if (better_whole) {
     text += fmt::format(
         " Colours would gain nothing: by forecast no aggressor asks for {:.0f} % of the DRAM's or "
         "the L2's bandwidth, and without colours each victim has the whole L2.",
         100 * pressing_share);
   }
-  for (std::size_t i = 1; i < judged.size(); ++i) {
-    const ModeSummary& mode = *judged[i];
-    text += fmt::format(" {}.", mode.mean.maximum < holds_below ? holding_sentence(result, mode)
-                                                                : failing_sentence(result, mode));
-  }
+  for (std::size_t i = 1; i < judged.size(); ++i) text += " " + sentence_of(result, *judged[i]);
+  if (!result.doubt.empty()) text += fmt::format(" {}.", result.doubt);
   const std::string words = forecast_words(result.forecast);
   return words.empty() ? text : text + " " + words;
 }

@@ -45,6 +45,24 @@ std::uint64_t bytes_needed(const Executor& executor, const Workload& workload) {
   return bytes;
 }
 
+// That all data of the workloads fit into the L2, if so. Nothing if a workload's data are not
+// known.
+std::string doubt_of(const Plan& plan, const Executor& executor) {
+  const auto device = executor.description();
+  if (!device) return "";
+  const std::uint64_t l2 = device->l2.size_bytes;
+  for (const auto* list : {&plan.victims, &plan.aggressors}) {
+    for (const Workload& workload : *list) {
+      const std::uint64_t bytes = bytes_needed(executor, workload);
+      if (bytes == 0 || bytes > l2) return "";
+    }
+  }
+  return fmt::format(
+      "All data of each workload fit into the L2 ({:.1f} MiB), so these figures say nothing about "
+      "workloads that load the DRAM, which slow each other more",
+      static_cast<double>(l2) / (1U << 20U));
+}
+
 // Leaves out the cells whose workloads need more memory than a part has, before anything runs. Code
 // is asked for only where a mode's memory is known.
 void check_memory(const Plan& plan, const Executor& executor, std::vector<Cell>& cells) {
@@ -155,6 +173,7 @@ class StudyRunner {
     for (std::size_t mode = 0; mode < plan_.modes.size(); ++mode) result_.modes[mode].mode = mode;
     if (options_.earlier != nullptr) take_over(*options_.earlier, result_);
     DEMARC_TRY(result_.forecast, forecast(plan_, executor_));
+    result_.doubt = doubt_of(plan_, executor_);
     check_memory(plan_, executor_, result_.cells);
     DEMARC_CHECK(prepare());
     DEMARC_CHECK(run_baselines());
@@ -376,7 +395,9 @@ Result<StudyResult> forecast_study(const Plan& plan, const Executor& executor) {
   if (!result.forecast.missing.empty()) {
     return missing_capability("no forecast: {}", result.forecast.missing);
   }
+  result.doubt = doubt_of(plan, executor);
   result.recommendation = recommend(plan, result.forecast);
+  if (!result.doubt.empty()) result.recommendation += fmt::format(" {}.", result.doubt);
   return result;
 }
 

@@ -269,10 +269,11 @@ StudyResult both_hold(const Forecast& forecast) {
 TEST(Forecast, among_modes_that_hold_colours_are_left_out_where_no_aggressor_presses) {
   EXPECT_EQ(
       recommend(both_hold(invented_forecast(0.1))),
-      "Use mask: mask holds all 2 victims under 3 % (mean time; p99 under 3 %). Colours would gain "
-      "nothing: by forecast no aggressor asks for 25 % of the DRAM's or the L2's bandwidth, and "
-      "without colours each victim has the whole L2. mask+color holds all 2 victims under 1 % "
-      "(mean time; p99 under 1 %). By forecast va loads the memory most: 10 % of the DRAM's "
+      "Use mask: worst slowdown 1.02x (nn next to mm; p99 1.02x), overhead 0.00x on average and "
+      "0.00x at most (nn). Colours would gain nothing: by forecast no aggressor asks for 25 % of "
+      "the DRAM's or the L2's bandwidth, and without colours each victim has the whole L2. "
+      "mask+color: worst slowdown 1.00x (nn next to mm; p99 1.00x), overhead 0.00x on average and "
+      "0.00x at most (nn). By forecast va loads the memory most: 10 % of the DRAM's "
       "bandwidth, 5 % of the L2's. With half of the memory nn takes 1.40 times as long.");
   EXPECT_TRUE(recommend(both_hold(invented_forecast(0.9))).starts_with("Use mask+color: "));
   Forecast unknown = invented_forecast(0.1);

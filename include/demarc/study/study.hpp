@@ -91,6 +91,7 @@ struct StudyResult {
   std::vector<ModeSummary> modes;   // one per mode of the plan
   std::vector<std::string> errors;  // of cells and modes, in words; not empty = exit code 3
   std::string interrupted;  // not empty: the study was ended early; how many cells it measured
+  std::string doubt;        // why the figures may not be those of other workloads; empty: none
   std::optional<Comparison> comparison;  // with an earlier study, if one was asked for
   std::string recommendation;
 };
@@ -140,10 +141,10 @@ struct RunOptions {
 // Fills modes[].victims and the averages and maxima from cells and baselines. Idempotent.
 void summarize(StudyResult& result);
 
-// "colours hold all 8 victims under 3 % (mean time; worst of 40 runs under 4 %); MPS lets VA slow
-// cfd 2.4 times", from a summarised result; then what the forecast says of the worst neighbour and
-// of losing half the L2. If modes with and without colours hold every victim and no aggressor
-// presses, those without are preferred.
+// "Use mask+color: worst slowdown 1.03x (va next to mm), overhead 0.66x ...", from a summarised
+// result; then the same of the other modes, StudyResult::doubt, and what the forecast says of the
+// worst neighbour and of losing half the L2. If modes with and without colours hold every victim
+// and no aggressor presses, those without are preferred.
 [[nodiscard]] std::string recommend(const StudyResult& result);
 
 // A mode holds a victim if its worst mean slowdown is below this, per cent. Fractional GPUs (RTAS

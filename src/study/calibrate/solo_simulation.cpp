@@ -43,7 +43,8 @@ void fill_l2(sim::memory::Simulation& gpu, const sim::memory::Translation& memor
 Result<void> SoloSimulation::record(const FigureRow& row, const LaunchParameters& parameters) {
   const Workload workload = workload_of(row, run_once(row, parameters));
   if (recorded_.contains(workload.spec)) return {};
-  auto loaded = load_sim_workload(workload.spec, solo_target);
+  // No workload has its default size, which follows the L2.
+  auto loaded = load_sim_workload(workload.spec, solo_target, 0);
   if (!loaded) {
     return tl::unexpected(Error{loaded.error().kind,
                                 fmt::format("figure '{}': {}", row.name, loaded.error().message)});

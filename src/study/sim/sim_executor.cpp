@@ -126,7 +126,7 @@ class SimStudy {
 
   Result<const SimWorkload*> workload(const std::string& spec) {
     if (const auto known = workloads_.find(spec); known != workloads_.end()) return &known->second;
-    DEMARC_TRY(SimWorkload loaded, load_sim_workload(spec, ptx_target));
+    DEMARC_TRY(SimWorkload loaded, load_sim_workload(spec, ptx_target, device_.l2.size_bytes));
     if (loaded.bytes > device_.dram.size_bytes / max_parts) {
       return invalid_input("{}: its addresses span {} bytes; a workload on {} may span at most {}",
                            spec, loaded.bytes, device_.name, device_.dram.size_bytes / max_parts);
@@ -389,7 +389,7 @@ class SimExecutor final : public Executor {
   }
   Result<gpu::Device> description() const override { return study_.device(); }
   Result<WorkloadCode> code_of(const Workload& workload) const override {
-    return sim_workload_code(workload.spec, ptx_target);
+    return sim_workload_code(workload.spec, ptx_target, study_.device().l2.size_bytes);
   }
   // Each neighbour's kernel is emulated, and what it did is kept.
   Result<NeighbourMeans> neighbour_means(const Mode& mode, std::uint32_t parts) const override {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "demarc/base/hash.hpp"
+#include "demarc/base/rounding.hpp"
 #include "demarc/ptx/ir.hpp"
 #include "demarc/ptx/parser.hpp"
 #include "demarc/sim/memory/access_stream.hpp"
@@ -21,8 +22,7 @@ constexpr std::uint64_t max_recorded_bytes = std::uint64_t{192} << 20U;
 
 using Parameters = std::map<std::string, std::int64_t>;
 
-// Sizes at which a launch takes some ten to some hundred microseconds of simulated time and, where
-// the kernel streams, more memory than the L2 of the smaller cards holds.
+// Sizes at which a launch takes some ten to some hundred microseconds of simulated time.
 const std::map<std::string, Parameters, std::less<>>& sim_parameters() {
   static const std::map<std::string, Parameters, std::less<>> sizes{
       {"vecadd", {{"n", 524288}}},
@@ -39,6 +39,37 @@ const std::map<std::string, Parameters, std::less<>>& sim_parameters() {
       {"stress_l2_write", {{"blocks", 64}}},
       {"stress_chase", {{"elements", 65536}, {"chains", 1024}, {"steps", 48}}}};
   return sizes;
+}
+
+// Kernels that go once through their data, which are larger than the L2: the parameter that is the
+// number of elements, and bytes of each.
+struct Streaming {
+  const char* parameter;
+  std::uint64_t bytes;
+};
+const std::map<std::string, Streaming, std::less<>>& streaming_workloads() {
+  static const std::map<std::string, Streaming, std::less<>> rows{
+      {"vecadd", {"n", 12}},
+      {"nn", {"records", 12}},
+      {"stress_dram_read", {"words", 16}},
+      {"stress_dram_write", {"words", 16}}};
+  return rows;
+}
+
+// The default parameters of a workload on a card whose L2 has so many bytes. Streaming workloads
+// have at least one and a half times as much data: then nothing of a run is left in the L2 for the
+// next one.
+Parameters default_parameters(const std::string& name, std::uint64_t l2_bytes) {
+  const auto known = sim_parameters().find(name);
+  if (known == sim_parameters().end()) return {};
+  Parameters parameters = known->second;
+  if (const auto row = streaming_workloads().find(name); row != streaming_workloads().end()) {
+    constexpr std::uint64_t grain = 65536;
+    const std::uint64_t elements = ceil_div(l2_bytes * 3 / 2, row->second.bytes * grain) * grain;
+    std::int64_t& size = parameters.at(row->second.parameter);
+    size = std::max(size, static_cast<std::int64_t>(elements));
+  }
+  return parameters;
 }
 
 // As much of the scale `large` as behaves like all of it: buffers that stay in the L2 of a data
@@ -69,15 +100,14 @@ const std::map<std::string, CardSize, std::less<>>& card_sizes() {
   return sizes;
 }
 
-Result<gpu::Launch> sized_launch(const BundledSpec& wanted, std::string_view spec) {
+Result<gpu::Launch> sized_launch(const BundledSpec& wanted, std::string_view spec,
+                                 std::uint64_t l2_bytes) {
   DEMARC_TRY(const workload::Workload* bundled, workload::find(wanted.name));
   gpu::LaunchFileOptions options;
   if (!wanted.parameters.empty()) {
     options.parameters = wanted.parameters;
   } else if (!wanted.scale) {
-    if (const auto known = sim_parameters().find(bundled->name); known != sim_parameters().end()) {
-      options.parameters = known->second;
-    }
+    options.parameters = default_parameters(bundled->name, l2_bytes);
   } else if (*wanted.scale == card_scale) {
     const auto known = card_sizes().find(bundled->name);
     if (known == card_sizes().end()) {
@@ -91,7 +121,8 @@ Result<gpu::Launch> sized_launch(const BundledSpec& wanted, std::string_view spe
   return workload::instance(wanted.name, options);
 }
 
-Result<gpu::Launch> sim_launch_of(const WorkloadSpec& spec, std::string_view text) {
+Result<gpu::Launch> sim_launch_of(const WorkloadSpec& spec, std::string_view text,
+                                  std::uint64_t l2_bytes) {
   if (const auto* file = std::get_if<LaunchSpec>(&spec)) return read_launch_file(*file);
   if (std::holds_alternative<StreamSpec>(spec)) {
     return missing_capability("an access stream has no PTX");
@@ -102,7 +133,7 @@ Result<gpu::Launch> sim_launch_of(const WorkloadSpec& spec, std::string_view tex
   if (const auto* command = std::get_if<CommandSpec>(&spec)) {
     return missing_capability("'{}': a simulated device runs kernels, not commands", command->line);
   }
-  return sized_launch(std::get<BundledSpec>(spec), text);
+  return sized_launch(std::get<BundledSpec>(spec), text, l2_bytes);
 }
 
 sim::memory::KernelWindow window_of(const WorkloadSpec& spec) {
@@ -113,9 +144,9 @@ sim::memory::KernelWindow window_of(const WorkloadSpec& spec) {
 }
 
 Result<WorkloadCode> sim_code_of(const WorkloadSpec& spec, std::string_view text,
-                                 std::uint32_t target) {
+                                 std::uint32_t target, std::uint64_t l2_bytes) {
   WorkloadCode code;
-  DEMARC_TRY(code.launch, sim_launch_of(spec, text));
+  DEMARC_TRY(code.launch, sim_launch_of(spec, text, l2_bytes));
   DEMARC_TRY(code.ptx, workload::ptx_text(code.launch, target));
   return code;
 }
@@ -159,15 +190,17 @@ Result<SimWorkload> load_access_stream(const std::string& path) {
 
 }  // namespace
 
-Result<WorkloadCode> sim_workload_code(const std::string& spec, std::uint32_t target) {
+Result<WorkloadCode> sim_workload_code(const std::string& spec, std::uint32_t target,
+                                       std::uint64_t l2_bytes) {
   DEMARC_TRY(const WorkloadSpec parsed, parse_workload_spec(spec));
-  return sim_code_of(parsed, spec, target);
+  return sim_code_of(parsed, spec, target, l2_bytes);
 }
 
-Result<SimWorkload> load_sim_workload(const std::string& text, std::uint32_t target) {
+Result<SimWorkload> load_sim_workload(const std::string& text, std::uint32_t target,
+                                      std::uint64_t l2_bytes) {
   DEMARC_TRY(const WorkloadSpec spec, parse_workload_spec(text));
   if (const auto* stream = std::get_if<StreamSpec>(&spec)) return load_access_stream(stream->path);
-  DEMARC_TRY(auto code, sim_code_of(spec, text, target));
+  DEMARC_TRY(auto code, sim_code_of(spec, text, target, l2_bytes));
   const gpu::Launch launch = std::move(code.launch);
   for (const gpu::Buffer& buffer : launch.buffers) {
     if (!buffer.host) continue;

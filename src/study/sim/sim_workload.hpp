@@ -19,11 +19,14 @@ struct SimWorkload {
 
 // "stream:FILE" is an access stream (demarc/sim/memory/access_stream.hpp), the rest are kernels.
 // Emulates the workload once, with its outputs checked against the reference. `target`: 90 for
-// sm_90. Errors name a workload that does not exist or cannot be emulated.
-[[nodiscard]] Result<SimWorkload> load_sim_workload(const std::string& spec, std::uint32_t target);
+// sm_90. `l2_bytes`: of the simulated card, for the default sizes of bundled workloads. Errors name
+// a workload that does not exist or cannot be emulated.
+[[nodiscard]] Result<SimWorkload> load_sim_workload(const std::string& spec, std::uint32_t target,
+                                                    std::uint64_t l2_bytes);
 
 // The launch and the PTX of a workload, nothing run. missing_capability for what has none: access
 // streams and commands.
-[[nodiscard]] Result<WorkloadCode> sim_workload_code(const std::string& spec, std::uint32_t target);
+[[nodiscard]] Result<WorkloadCode> sim_workload_code(const std::string& spec, std::uint32_t target,
+                                                     std::uint64_t l2_bytes);
 
 }  // namespace demarc::study

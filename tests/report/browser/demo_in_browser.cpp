@@ -20,7 +20,7 @@ std::filesystem::path demo_page() {
     const auto demo = test::run_demarc(
         {"demo", "--victims", "fwt", "--aggressors", "va", "--html", file.string()});
     EXPECT_EQ(demo.exit_code, 0) << demo.err;
-    EXPECT_THAT(demo.out, HasSubstr("holds the one victim"));
+    EXPECT_THAT(demo.out, HasSubstr("worst slowdown "));
     EXPECT_THAT(demo.out, HasSubstr("hotspot"));
     EXPECT_THAT(demo.out, HasSubstr("simulated colours isolate by construction"));
     return file;

@@ -7,12 +7,15 @@
 #include <algorithm>
 #include <set>
 
+#include "demarc/base/json.hpp"
 #include "demarc/study/study.hpp"
 #include "sim/sim_workload.hpp"
 #include "workload_spec.hpp"
 
 namespace demarc::study {
 namespace {
+
+constexpr std::uint64_t l2_bytes = 2U << 20U;
 
 using ::testing::HasSubstr;
 
@@ -102,7 +105,7 @@ TEST(SimExecutor, what_it_cannot_model_is_said) {
 }
 
 TEST(SimExecutor, the_scale_of_a_card_is_known_of_the_kernels_of_the_study_only) {
-  const auto loaded = load_sim_workload("hotspot@card", 90);
+  const auto loaded = load_sim_workload("hotspot@card", 90, l2_bytes);
   ASSERT_FALSE(loaded);
   EXPECT_EQ(loaded.error().kind, ErrorKind::missing_capability);
   EXPECT_THAT(loaded.error().message,
@@ -110,32 +113,68 @@ TEST(SimExecutor, the_scale_of_a_card_is_known_of_the_kernels_of_the_study_only)
 }
 
 TEST(SimExecutor, parameters_stand_behind_the_sign_and_change_those_of_the_default_size) {
-  const auto code = sim_workload_code("va@n=1000", 90);
+  const auto code = sim_workload_code("va@n=1000", 90, l2_bytes);
   ASSERT_TRUE(code) << code.error().message;
   EXPECT_EQ(code->launch.parameters.at("n"), 1000);
-  const auto chase = sim_workload_code("chase@elements=64+steps=5", 90);
+  const auto chase = sim_workload_code("chase@elements=64+steps=5", 90, l2_bytes);
   ASSERT_TRUE(chase) << chase.error().message;
   EXPECT_EQ(chase->launch.parameters.at("elements"), 64);
   EXPECT_EQ(chase->launch.parameters.at("steps"), 5);
   EXPECT_EQ(chase->launch.parameters.at("chains"), 256) << "that of the launch file";
   for (const char* const wrong : {"va@n=", "va@=1", "va@n=1+", "va@n=1+m", "va@n=x"}) {
-    const auto refused = sim_workload_code(wrong, 90);
+    const auto refused = sim_workload_code(wrong, 90, l2_bytes);
     ASSERT_FALSE(refused) << wrong;
     EXPECT_THAT(refused.error().message, HasSubstr("is not PARAMETER=NUMBER")) << wrong;
   }
-  EXPECT_THAT(sim_workload_code("va@words=1", 90).error().message, HasSubstr("words"));
+  EXPECT_THAT(sim_workload_code("va@words=1", 90, l2_bytes).error().message, HasSubstr("words"));
 }
 
 TEST(SimExecutor, a_scale_is_named_behind_its_sign) {
-  EXPECT_EQ(load_sim_workload("va@", 90).error(),
+  EXPECT_EQ(load_sim_workload("va@", 90, l2_bytes).error(),
             (Error{ErrorKind::invalid_input,
                    "'va@': name one of its scales after the '@', or leave the '@' out"}));
-  EXPECT_THAT(load_sim_workload("launch:k.json@", 90).error().message,
+  EXPECT_THAT(load_sim_workload("launch:k.json@", 90, l2_bytes).error().message,
               HasSubstr("'launch:k.json@': name one of its scales"));
   const BundledSpec named = std::get<BundledSpec>(parse_workload_spec("va@large").value());
   EXPECT_EQ(named.name, "vecadd");
   EXPECT_EQ(named.scale, "large");
   EXPECT_EQ(std::get<BundledSpec>(parse_workload_spec("nn").value()).scale, std::nullopt);
+}
+
+// Streaming workloads are larger than the L2, so that a run finds nothing of the one before; others
+// keep their size.
+TEST(SimSizes, of_streaming_workloads_follow_the_l2) {
+  const auto bytes_of = [](const char* spec, std::uint64_t l2) {
+    std::uint64_t bytes = 0;
+    for (const auto& buffer : sim_workload_code(spec, 90, l2).value().launch.buffers) {
+      bytes += buffer.bytes;
+    }
+    return bytes;
+  };
+  for (const char* spec : {"va", "nn", "dram_read", "dram_write"}) {
+    const std::uint64_t usual = bytes_of(spec, 0);
+    EXPECT_EQ(bytes_of(spec, 2U << 20U), usual) << spec;
+    const std::uint64_t l2 = 60U << 20U;
+    EXPECT_GE(bytes_of(spec, l2), l2 * 3 / 2) << spec;
+    EXPECT_LT(bytes_of(spec, l2), l2 * 3 / 2 + (2U << 20U)) << spec;
+  }
+  EXPECT_EQ(bytes_of("mm", 60U << 20U), bytes_of("mm", 0));
+  EXPECT_EQ(bytes_of("va@n=1024", 60U << 20U), 3U * 4096);
+}
+
+TEST(SimSizes, that_all_fit_into_the_l2_are_said_to) {
+  const auto executor = make_sim_executor({}).value();
+  Plan plan = small_plan("mask", "va@n=4096");
+  plan.aggressors = parse_workloads("va@n=8192", "aggressors").value();
+  const StudyResult fits = forecast_study(plan, *executor).value();
+  EXPECT_EQ(fits.doubt,
+            "All data of each workload fit into the L2 (2.0 MiB), so these figures say nothing "
+            "about workloads that load the DRAM, which slow each other more");
+  EXPECT_THAT(fits.recommendation, testing::EndsWith(fits.doubt + "."));
+  EXPECT_EQ(run(plan, 1).doubt, fits.doubt);
+  EXPECT_EQ(Json::parse(study_json(fits, ""))["doubt"], fits.doubt);
+  plan.aggressors = parse_workloads("va", "aggressors").value();
+  EXPECT_EQ(forecast_study(plan, *executor).value().doubt, "");
 }
 
 }  // namespace

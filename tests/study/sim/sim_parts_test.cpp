@@ -14,6 +14,8 @@
 namespace demarc::study {
 namespace {
 
+constexpr std::uint64_t parts_l2_bytes = 2U << 20U;
+
 using testing::ElementsAre;
 using testing::ElementsAreArray;
 using testing::HasSubstr;
@@ -97,7 +99,7 @@ TEST(SimParts, workloads_have_their_sizes) {
   for (const char* spec :
        {"va", "sp", "fwt", "mm", "cfd", "nn", "sn", "gaussian", "dram_read", "dram_write",
         "l2_read", "l2_write", "chase", "va@small", "VA", "nothing", "cmd:true", "stream:x"}) {
-    const auto code = sim_workload_code(spec, 90);
+    const auto code = sim_workload_code(spec, 90, parts_l2_bytes);
     if (!code) {
       text += fmt::format("{}: {}\n", spec, code.error().message.substr(0, 44));
       continue;
@@ -116,7 +118,7 @@ TEST(SimParts, a_launch_that_sets_variables_of_its_module_is_refused_by_name) {
   ASSERT_TRUE(write_file(file, R"({"schema": "demarc.launch/1", "ptx": "bundled:vecadd",
     "buffers": [], "variables": [{"name": "taps"}],
     "launches": [{"kernel": "k", "grid": 1, "block": 1, "args": []}]})"));
-  EXPECT_THAT(sim_workload_code("launch:" + file.string(), 90).error().message,
+  EXPECT_THAT(sim_workload_code("launch:" + file.string(), 90, parts_l2_bytes).error().message,
               HasSubstr("l.json: it sets the variable 'taps' of its module; only"));
 }
 
@@ -125,7 +127,7 @@ TEST(SimParts, a_launch_whose_memory_has_to_lie_somewhere_is_refused_by_name) {
   ASSERT_TRUE(write_file(file, R"({"schema": "demarc.launch/1", "ptx": "bundled:vecadd",
     "buffers": [{"name": "words", "bytes": 4, "address": 4096}],
     "launches": [{"kernel": "k", "grid": 1, "block": 1, "args": []}]})"));
-  EXPECT_THAT(sim_workload_code("launch:" + file.string(), 90).error().message,
+  EXPECT_THAT(sim_workload_code("launch:" + file.string(), 90, parts_l2_bytes).error().message,
               HasSubstr("buffer 'words' must lie at 0x1000, which no GPU can promise"));
 }
 
@@ -134,7 +136,7 @@ TEST(SimParts, a_launch_that_sizes_its_clusters_is_refused_by_name) {
   ASSERT_TRUE(
       write_file(file, R"({"schema": "demarc.launch/1", "ptx": "bundled:vecadd", "buffers": [],
     "launches": [{"kernel": "k", "grid": 2, "block": 1, "cluster": 2, "args": []}]})"));
-  EXPECT_THAT(sim_workload_code("launch:" + file.string(), 90).error().message,
+  EXPECT_THAT(sim_workload_code("launch:" + file.string(), 90, parts_l2_bytes).error().message,
               HasSubstr("kernel 'k': the launch gives the size of its clusters, which a study"));
 }
 
@@ -144,7 +146,7 @@ TEST(SimParts, a_launch_with_a_tensor_map_is_refused_by_name) {
     "buffers": [{"name": "in", "bytes": 64}], "launches": [{"kernel": "k", "grid": 1, "block": 1, "args":
       [{"tensor_map": {"buffer": "in", "type": "f32", "dims": [16], "box": [4]}}]}]})"));
   EXPECT_THAT(
-      sim_workload_code("launch:" + file.string(), 90).error().message,
+      sim_workload_code("launch:" + file.string(), 90, parts_l2_bytes).error().message,
       HasSubstr("kernel 'k': the launch gives it a tensor map, which a study does not support"));
 }
 
@@ -154,23 +156,24 @@ TEST(SimParts, a_launch_with_a_texture_is_refused_by_name) {
     "buffers": [{"name": "in", "bytes": 64}], "launches": [{"kernel": "k", "grid": 1, "block": 1, "args":
       [{"texture": {"buffer": "in", "shape": "1d", "type": "f32", "size": [16]}}]}]})"));
   EXPECT_THAT(
-      sim_workload_code("launch:" + file.string(), 90).error().message,
+      sim_workload_code("launch:" + file.string(), 90, parts_l2_bytes).error().message,
       HasSubstr("kernel 'k': the launch gives it a texture or a surface, which a study does "
                 "not take"));
 }
 
 TEST(SimParts, a_workload_is_emulated_once_and_its_outputs_are_checked) {
-  const auto loaded = load_sim_workload("va@small", 90);
+  const auto loaded = load_sim_workload("va@small", 90, parts_l2_bytes);
   ASSERT_TRUE(loaded) << loaded.error().message;
-  const auto code = sim_workload_code("va@small", 90).value();
+  const auto code = sim_workload_code("va@small", 90, parts_l2_bytes).value();
   const auto addresses = gpu::default_addresses(code.launch);
   EXPECT_EQ(loaded->base, sim::Address(addresses.front()));
   EXPECT_EQ(loaded->bytes, addresses.back() + code.launch.buffers.back().bytes - addresses[0]);
   EXPECT_EQ(loaded->outputs.mismatch, "");
   EXPECT_TRUE(loaded->outputs.exact);
   EXPECT_NE(loaded->outputs.digest, 0U);
-  EXPECT_NE(loaded->outputs.digest, load_sim_workload("sp@small", 90)->outputs.digest);
-  EXPECT_THAT(load_sim_workload("host_read", 90).error().message,
+  EXPECT_NE(loaded->outputs.digest,
+            load_sim_workload("sp@small", 90, parts_l2_bytes)->outputs.digest);
+  EXPECT_THAT(load_sim_workload("host_read", 90, parts_l2_bytes).error().message,
               HasSubstr("lies in host memory, which simulated GPUs lack"));
 }
 
@@ -179,7 +182,7 @@ class SimStreams : public testing::Test {
   static Result<SimWorkload> loaded(const std::string& text) {
     const auto file = test::fresh_folder("stream") / "s.txt";
     EXPECT_TRUE(write_file(file, text));
-    return load_sim_workload("stream:" + file.string(), 90);
+    return load_sim_workload("stream:" + file.string(), 90, parts_l2_bytes);
   }
 };
 
