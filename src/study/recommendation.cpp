@@ -6,7 +6,7 @@
 namespace demarc::study {
 namespace {
 
-// "1.08x": one is no slowdown.
+// "1.08x"; 1.00x stands for none.
 std::string slowdown_text(double percent) {
   return fmt::format("{:.2f}x", 1 + percent / 100);
 }
