@@ -150,8 +150,9 @@ Result<void> StudyOptions::parse(const std::vector<study::Mode>& modes,
   }
   const auto takes_tpcs =
       simulated()
-          ? +[](const partition::ModeTraits& traits) { return traits.exact && traits.simulated; }
-          : +[](const partition::ModeTraits& traits) { return traits.exact; };
+          ? +[](const partition::ModeTraits&
+                    traits) { return traits.exact && !traits.throttles && traits.simulated; }
+          : +[](const partition::ModeTraits& traits) { return traits.exact && !traits.throttles; };
   if (given("--split") && std::none_of(modes.begin(), modes.end(), [&](const study::Mode& mode) {
         return takes_tpcs(mode.traits());
       })) {

@@ -174,6 +174,25 @@ Result<std::vector<Partition>> split(const gpu::Topology& topology, std::uint32_
   return partitions;
 }
 
+Result<std::vector<Partition>> throttled_split(const gpu::Topology& topology, std::uint32_t parts) {
+  constexpr std::uint32_t shares = 8;
+  const auto tpcs = static_cast<std::uint32_t>(topology.tpcs.size());
+  const std::uint32_t pieces = std::min(shares * (parts - 1), tpcs);
+  if (parts < 2 || pieces < parts) {
+    return invalid_input("{} throttled parts of {} TPCs: give 2 parts to one per TPC", parts, tpcs);
+  }
+  DEMARC_TRY(auto partitions, split(topology, pieces, SplitStrategy::packed));
+  for (std::uint32_t piece = 1; piece <= pieces - parts; ++piece) {
+    partitions.front().tpcs = partitions.front().tpcs | partitions[piece].tpcs;
+  }
+  partitions.erase(partitions.begin() + 1, partitions.begin() + 1 + (pieces - parts));
+  for (std::uint32_t part = 0; part < parts; ++part) {
+    partitions[part].name = fmt::format("{}/{}", part + 1, parts);
+    partitions[part].sync_domain = part;
+  }
+  return partitions;
+}
+
 Result<gpu::TpcSet> take_sms(const gpu::Topology& topology, std::uint32_t sms,
                              const gpu::TpcSet& taken) {
   if (sms == 0 || sms > topology.sm_count()) {

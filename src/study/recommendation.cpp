@@ -82,11 +82,65 @@ Judged judge(const StudyResult& result) {
   for (const ModeSummary& mode : result.modes) {
     if (is_complete(result, mode)) modes.push_back(&mode);
   }
-  std::stable_sort(modes.begin(), modes.end(), [](const ModeSummary* a, const ModeSummary* b) {
-    return a->mean.maximum < b->mean.maximum;
-  });
+  // A mode that starves the neighbours comes after those that hold the victims without it.
+  const auto key = [&result](const ModeSummary* mode) {
+    const bool holds = mode->mean.maximum < holds_below;
+    const bool throttles = result.plan.modes[mode->mode].traits().throttles;
+    return std::pair(holds ? (throttles ? 1 : 0) : 2, mode->mean.maximum);
+  };
+  std::stable_sort(modes.begin(), modes.end(),
+                   [&key](const ModeSummary* a, const ModeSummary* b) { return key(a) < key(b); });
   judged.better_whole = !modes.empty() && prefer_undivided_memory(result, modes);
   return judged;
+}
+
+// The neighbours' work in one mode over that in another: the average over all pairs of the runs per
+// second. 0 if it is not known for any pair, as for commands.
+double work_ratio(const StudyResult& result, std::size_t mode, std::size_t other) {
+  double sum = 0;
+  std::size_t pairs = 0;
+  for (const Cell& cell : result.cells) {
+    if (cell.mode != mode || !cell.aggressor || cell.aggressor_rate <= 0) continue;
+    for (const Cell& against : result.cells) {
+      if (against.mode != other || against.victim != cell.victim ||
+          against.aggressor != cell.aggressor || against.aggressor_rate <= 0) {
+        continue;
+      }
+      sum += cell.aggressor_rate / against.aggressor_rate;
+      ++pairs;
+    }
+  }
+  return pairs == 0 ? 0 : sum / static_cast<double>(pairs);
+}
+
+// Whether colours are worth their overhead against keeping the neighbours to few SMs. Empty unless
+// both were measured.
+std::string throttle_words(const StudyResult& result,
+                           const std::vector<const ModeSummary*>& judged) {
+  const auto first = [&](bool (*is)(const Mode&)) {
+    const auto found = std::find_if(judged.begin(), judged.end(), [&](const ModeSummary* mode) {
+      return is(result.plan.modes[mode->mode]);
+    });
+    return found == judged.end() ? nullptr : *found;
+  };
+  const ModeSummary* throttled = first([](const Mode& mode) { return mode.traits().throttles; });
+  const ModeSummary* colored = first([](const Mode& mode) { return mode.color; });
+  if (throttled == nullptr || colored == nullptr) return "";
+  const double work = work_ratio(result, throttled->mode, colored->mode);
+  if (work == 0) return "";
+  const std::string throttle = result.plan.modes[throttled->mode].name();
+  const std::string color = result.plan.modes[colored->mode].name();
+  std::string verdict = "so colours are worth their overhead only if the neighbours need more";
+  if (throttled->mean.maximum >= holds_below) {
+    verdict = colored->mean.maximum < holds_below
+                  ? fmt::format(
+                        "and only {} keeps slowdowns below {}, so colours are worth their "
+                        "overhead",
+                        color, slowdown_text(holds_below))
+                  : fmt::format("and neither keeps slowdowns below {}", slowdown_text(holds_below));
+  }
+  return fmt::format(" Under {} the neighbours do {:.2f}x of the work that they do under {}, {}.",
+                     throttle, work, color, verdict);
 }
 
 }  // namespace
@@ -122,6 +176,7 @@ std::string recommend(const StudyResult& result) {
         100 * pressing_share);
   }
   for (std::size_t i = 1; i < judged.size(); ++i) text += " " + sentence_of(result, *judged[i]);
+  text += throttle_words(result, judged);
   if (!result.doubt.empty()) text += fmt::format(" {}.", result.doubt);
   const std::string words = forecast_words(result.forecast);
   return words.empty() ? text : text + " " + words;

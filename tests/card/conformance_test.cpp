@@ -10,7 +10,8 @@ namespace {
 using test::fake_card;
 
 void run_mode(Mode mode) {
-  const auto card = fake_card(fake::small_gpu(), mode == Mode::mask);
+  const auto card =
+      fake_card(fake::small_gpu(), partition::traits_of(mode).hook == partition::HookUse::needed);
   ASSERT_TRUE(card) << card.error().message;
   const auto backend = make_backend(*card, mode);
   ASSERT_TRUE(backend) << backend.error().message;
@@ -29,6 +30,10 @@ TEST(Conformance, affinity_meets_the_contract) {
 }
 TEST(Conformance, mask_meets_the_contract) {
   run_mode(Mode::mask);
+}
+
+TEST(Conformance, throttle_meets_the_contract) {
+  run_mode(Mode::throttle);
 }
 
 // ctest runs each test in a process of its own; run all together, the masks may come first.

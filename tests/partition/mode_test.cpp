@@ -11,7 +11,7 @@ namespace {
 TEST(Modes, names_are_read_back_and_others_refused_with_the_list) {
   for (const Mode mode : all_modes()) EXPECT_EQ(parse_mode(to_string(mode)).value(), mode);
   EXPECT_EQ(parse_mode("masks").error().message,
-            "mode 'masks': the modes are none, timeslice, mps, green, mask, affinity");
+            "mode 'masks': the modes are none, timeslice, mps, green, mask, affinity, throttle");
   EXPECT_FALSE(parse_mode(""));
 }
 
@@ -35,14 +35,14 @@ TEST(Modes, traits_do_not_contradict_each_other) {
 // The modes that a partition may be trusted to: a change of this list changes what is promised.
 TEST(Modes, those_that_confine_are_named_here) {
   EXPECT_EQ(mode_names([](const ModeTraits& traits) { return traits.confines; }, " "),
-            "green mask affinity");
+            "green mask affinity throttle");
   EXPECT_EQ(mode_names([](const ModeTraits& traits) { return traits.foreign_code; }, " "),
-            "mps mask");
+            "mps mask throttle");
   EXPECT_EQ(
       mode_names([](const ModeTraits& traits) { return traits.without_commands.empty(); }, " "),
-      "none timeslice mps mask");
+      "none timeslice mps mask throttle");
   EXPECT_EQ(mode_names([](const ModeTraits& traits) { return traits.simulated; }, " "),
-            "none mps green mask");
+            "none mps green mask throttle");
 }
 
 TEST(Modes, help_has_a_line_each) {

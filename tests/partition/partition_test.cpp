@@ -199,6 +199,35 @@ TEST(Split, what_cannot_be_split_says_why) {
   EXPECT_FALSE(split(sideless, 2, SplitStrategy::side_aligned));
 }
 
+TEST(Split, throttled_neighbours_share_an_eighth_and_the_first_part_has_the_rest) {
+  for (const std::uint32_t parts : {2U, 3U, 4U}) {
+    const auto partitions = throttled_split(h100(), parts).value();
+    ASSERT_EQ(partitions.size(), parts);
+    gpu::TpcSet all;
+    std::uint32_t neighbours = 0;
+    for (std::uint32_t part = 0; part < parts; ++part) {
+      EXPECT_EQ(partitions[part].name, fmt::format("{}/{}", part + 1, parts));
+      EXPECT_EQ(partitions[part].sync_domain, part);
+      EXPECT_FALSE(partitions[part].tpcs.empty());
+      EXPECT_TRUE((all & partitions[part].tpcs).empty());
+      all = all | partitions[part].tpcs;
+      if (part > 0) neighbours += partitions[part].tpcs.size();
+    }
+    EXPECT_EQ(all, gpu::all_tpcs(h100()));
+    EXPECT_NEAR(neighbours, 66.0 / 8, 2.5);
+  }
+}
+
+TEST(Split, a_small_gpu_is_throttled_to_a_tpc_per_neighbour_and_one_without_enough_is_refused) {
+  const auto partitions = throttled_split(interleaved(3, 1), 3).value();
+  for (const Partition& part : partitions) EXPECT_EQ(part.tpcs.size(), 1U);
+  EXPECT_EQ(throttled_split(interleaved(3, 1), 2)->front().tpcs.size(), 2U);
+  EXPECT_THAT(throttled_split(interleaved(2, 1), 3).error().message,
+              HasSubstr("3 throttled parts of 2 TPCs: give 2 parts to one per TPC"));
+  EXPECT_FALSE(throttled_split(h100(), 1));
+  EXPECT_FALSE(throttled_split(h100(), 0));
+}
+
 TEST(Split, overlaps_and_empty_parts_are_reported_by_name) {
   const auto topology = gpu::regular_topology(2, 2, 2);
   const test::SplitReport report = test::check_split(

@@ -220,7 +220,8 @@ TEST(Plan, a_mode_that_would_leave_a_command_outside_is_refused_by_name) {
     EXPECT_TRUE(refused.error().message.starts_with("--modes: '" + name +
                                                     "' cannot keep the command 'train' inside"))
         << refused.error().message;
-    EXPECT_TRUE(refused.error().message.ends_with("modes for commands are none,timeslice,mps,mask"))
+    EXPECT_TRUE(refused.error().message.ends_with(
+        "modes for commands are none,timeslice,mps,mask,throttle"))
         << refused.error().message;
     plan.aggressors.pop_back();
     EXPECT_TRUE(check_plan(plan)) << name;

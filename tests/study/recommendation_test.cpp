@@ -183,5 +183,56 @@ TEST(Recommendation, where_no_colours_are_best_anyway_they_are_not_spoken_of) {
   EXPECT_EQ(recommend(result).find("Colours would gain nothing"), std::string::npos);
 }
 
+// The neighbour's runs per second under the first mode and under the second.
+StudyResult with_rates(StudyResult result, double first, double second) {
+  for (const double rate : {first, second}) {
+    Cell cell;
+    cell.mode = result.cells.size();
+    cell.aggressor = 1;
+    cell.aggressor_rate = rate;
+    result.cells.push_back(cell);
+  }
+  return result;
+}
+
+TEST(Throttling, that_holds_says_what_it_takes_from_the_neighbours) {
+  const StudyResult result = invented({{"throttle", 1}, {"mask+color", 2}, {"mask", 3}});
+  const std::string text = recommend(with_rates(result, 10, 40));
+  EXPECT_TRUE(text.starts_with("Use mask+color: ")) << text;
+  EXPECT_TRUE(text.ends_with(
+      " throttle" + figures("1.01x", "1.02x") +
+      " Under throttle the neighbours do 0.25x of the work that they do under mask+color, so "
+      "colours are worth their overhead only if the neighbours need more."))
+      << text;
+  EXPECT_EQ(recommended_mode(result), &result.modes[1]);
+}
+
+TEST(Throttling, that_does_not_hold_is_said_not_to) {
+  const StudyResult result = invented({{"throttle", 20}, {"mask+color", 2}});
+  const std::string text = recommend(with_rates(result, 10, 40));
+  EXPECT_TRUE(
+      text.ends_with("0.25x of the work that they do under mask+color, and only mask+color "
+                     "keeps slowdowns below 1.10x, so colours are worth their overhead."))
+      << text;
+  const StudyResult neither = invented({{"throttle", 20}, {"mask+color", 10}});
+  EXPECT_TRUE(recommend(with_rates(neither, 10, 40))
+                  .ends_with("under mask+color, and neither keeps slowdowns below 1.10x."));
+}
+
+TEST(Throttling, that_alone_holds_is_recommended) {
+  EXPECT_EQ(first_mode_of(invented({{"throttle", 5}, {"mask+color", 12}, {"mask", 11}})),
+            "Use throttle");
+}
+
+TEST(Throttling, is_not_compared_with_work_that_is_not_known) {
+  const StudyResult result = invented({{"throttle", 1}, {"mask+color", 2}});
+  for (const auto& [first, second] : {std::pair(0.0, 40.0), {10.0, 0.0}}) {
+    EXPECT_EQ(recommend(with_rates(result, first, second)).find("Under throttle"),
+              std::string::npos);
+  }
+  EXPECT_EQ(recommend(with_rates(invented({{"throttle", 1}, {"mask", 2}}), 10, 40)).find("Under"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace demarc::study

@@ -38,6 +38,7 @@ struct ModeTraits {
   bool changes = false;           // a part's TPCs can be changed while it is used
   bool foreign_code = false;      // launches by code that knows nothing of parts are confined too
   bool rewrites = false;          // kernels are changed
+  bool throttles = false;         // parts are those of throttled_split()
   HookUse hook = HookUse::unused;
   bool colors = false;              // each part's memory can have colours of its own
   bool simulated = false;           // simulated GPUs have this mode; real ones have all modes

@@ -50,6 +50,12 @@ enum class SplitStrategy {
                                                    std::uint32_t parts, SplitStrategy strategy,
                                                    std::uint32_t colors = 0);
 
+// Unequal parts that bound what neighbours can ask of the memory: parts 2/n ... n/n have an eighth
+// of the TPCs together, at least one each, and part 1/n has all others. An error if nothing is left
+// for part 1/n.
+[[nodiscard]] Result<std::vector<Partition>> throttled_split(const gpu::Topology& topology,
+                                                             std::uint32_t parts);
+
 // The smallest set with at least `sms` SMs, packed from the front, that has none of the TPCs
 // `taken`; for --sms N. invalid_input for 0, and for more SMs than the GPU has; missing_capability
 // where fewer are left.

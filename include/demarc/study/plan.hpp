@@ -69,7 +69,7 @@ void carry_p99(Plan& plan);
 [[nodiscard]] Result<void> check_plan(const Plan& plan);
 
 // The modes under which a command can be an aggressor, without the variants for colours and
-// launches: "none,timeslice,mps,mask".
+// launches: "none,timeslice,mps,mask,throttle".
 [[nodiscard]] std::string modes_for_commands();
 
 // The order of the modes: a permutation of plan.modes, drawn with plan.seed.

@@ -1,4 +1,5 @@
-// Confines streams by stream masks: any set of TPCs, which may change at run time.
+// Confines streams by stream masks: any set of TPCs, which may change at run time. The modes mask
+// and throttle differ in the sets alone.
 #include "backends/backends.hpp"
 #include "demarc/card/masks.hpp"
 
@@ -31,8 +32,8 @@ class MaskPartitionStream : public PartitionStream {
 
 class MaskBackend : public Backend {
  public:
-  explicit MaskBackend(CardPointer card) : card_(std::move(card)) {}
-  Mode mode() const override { return Mode::mask; }
+  MaskBackend(CardPointer card, Mode mode) : card_(std::move(card)), mode_(mode) {}
+  Mode mode() const override { return mode_; }
 
  protected:
   const Card& card() const override { return *card_; }
@@ -47,13 +48,22 @@ class MaskBackend : public Backend {
 
  private:
   CardPointer card_;
+  Mode mode_;
 };
+
+Result<std::unique_ptr<Backend>> masks_as(Mode mode, const CardPointer& card) {
+  DEMARC_CHECK(card->stream_masks());
+  return std::unique_ptr<Backend>(std::make_unique<MaskBackend>(card, mode));
+}
 
 }  // namespace
 
 Result<std::unique_ptr<Backend>> make_mask_backend(const CardPointer& card) {
-  DEMARC_CHECK(card->stream_masks());
-  return std::unique_ptr<Backend>(std::make_unique<MaskBackend>(card));
+  return masks_as(Mode::mask, card);
+}
+
+Result<std::unique_ptr<Backend>> make_throttle_backend(const CardPointer& card) {
+  return masks_as(Mode::throttle, card);
 }
 
 }  // namespace demarc::cuda

@@ -215,7 +215,9 @@ class GpuExecutor : public Executor {
                                                           const gpu::Topology& topology,
                                                           std::uint32_t parts) const {
     const auto strategy = mode.traits().exact ? options_.split : partition::SplitStrategy::packed;
-    DEMARC_TRY(auto partitions, partition::split(topology, parts, strategy));
+    DEMARC_TRY(auto partitions, mode.traits().throttles
+                                    ? partition::throttled_split(topology, parts)
+                                    : partition::split(topology, parts, strategy));
     const bool several = !mode.common_domain && cuda::sync_domain_count(*gpu_) > 1;
     for (partition::Partition& part : partitions) {
       if (!several) part.sync_domain.reset();

@@ -159,7 +159,9 @@ class SimStudy {
                                 mode.name());
     }
     if (mode.traits().confines && parts > 1) {
-      DEMARC_TRY(division.parts, partition::split(device_.topology, parts, options_.split));
+      DEMARC_TRY(division.parts, mode.traits().throttles
+                                     ? partition::throttled_split(device_.topology, parts)
+                                     : partition::split(device_.topology, parts, options_.split));
     } else {
       division.parts.assign(parts, {"all", gpu::all_tpcs(device_.topology)});
     }

@@ -177,5 +177,12 @@ TEST(SimSizes, that_all_fit_into_the_l2_are_said_to) {
   EXPECT_EQ(forecast_study(plan, *executor).value().doubt, "");
 }
 
+TEST(SimExecutor, throttle_keeps_the_neighbour_to_an_eighth_of_the_tpcs) {
+  const StudyResult result = run(small_plan("mask,throttle", "va"), 2);
+  EXPECT_THAT(result.modes[1].account, HasSubstr("part 0: 18 SMs"));
+  EXPECT_THAT(result.modes[1].account, HasSubstr("part 1: 2 SMs"));
+  EXPECT_LT(result.modes[1].mean.maximum, result.modes[0].mean.maximum);
+}
+
 }  // namespace
 }  // namespace demarc::study
