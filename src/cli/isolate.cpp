@@ -256,7 +256,7 @@ const RegisterVerb isolate_verb{
                   "whenever a victim is timed.");
        app.add_option("--victims", options->victims,
                       "workloads to time: bundled kernels, launch:FILE.json[@SCALE] or, on "
-                      "sim:NAME, stream:FILE (comma list; on sim:NAME mm,va,sp,cfd)");
+                      "sim:NAME, stream:FILE (on sim:NAME mm,va,sp,cfd)");
        app.add_option(
            "--aggressors", options->aggressors,
            "workloads of the other parts, in the same form; on cuda:N also copy_in and copy_out");
