@@ -227,7 +227,7 @@ TEST_F(CardOwner, lets_programs_share_t_p_cs_where_both_say_so) {
   EXPECT_EQ(other.exit_code, 0) << other.err << "the other half is free";
   const auto refused = run_demarc(exec({"--sms", "51%"}, {"context"}));
   EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.err, testing::ContainsRegex("are free: the TPCs .* belong to process "));
+  EXPECT_THAT(refused.err, testing::ContainsRegex("are free: the TPCs .* belong to process"));
   let_go();
   EXPECT_EQ(first.wait(-1)->exit_code, 0);
   auto sharing = waiting({"--sms", "50%", "--allow-overlap"});

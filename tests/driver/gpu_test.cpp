@@ -78,7 +78,7 @@ TEST(Verify, a_mode_that_confines_nothing_is_no_partition_that_could_be_verified
     EXPECT_EQ(refused.error().kind, ErrorKind::invalid_input);
     EXPECT_THAT(refused.error().message,
                 HasSubstr(fmt::format("--mode {}: this mode confines nothing that verify could "
-                                      "check; green, mask, affinity do",
+                                      "check; green, mask, affinity, throttle do",
                                       partition::to_string(mode))));
   }
   ::unsetenv("DEMARC_LIBCUDA");

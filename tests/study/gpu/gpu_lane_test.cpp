@@ -100,8 +100,8 @@ TEST_F(ResidentSetTest, buffers_lie_on_the_card_or_in_the_host_and_not_here_and_
   for (gpu::Buffer& buffer : host.launch.buffers) buffer.host = true;
   const auto kept = set({});
   EXPECT_EQ(get(*kept, "mixed").error().message,
-            "workload 'the mixed': launch 'two steps': 1 of its 3 buffers lie in memory of the "
-            "host; in a study all or none must do so");
+            "workload 'the mixed': launch 'two steps': 1 of its 3 buffers lie in host memory; "
+            "in a study all or none must do so");
   const auto before = memory->placed.size();
   const Resident in_host = get(*kept, "host").value();
   EXPECT_EQ(memory->placed.size(), before);
