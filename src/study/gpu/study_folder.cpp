@@ -155,7 +155,7 @@ void on_signal(int number) {
 }
 
 std::atomic<bool> gentle = false;  // the next SIGINT or SIGTERM only asks
-std::atomic<int> asked = 0;
+std::atomic<int> ending_signal = 0;
 std::function<void()> tell_asked;  // set before `gentle`
 
 [[noreturn]] void serve_signals() {
@@ -163,7 +163,7 @@ std::function<void()> tell_asked;  // set before `gentle`
   while (true) {
     if (::read(signal_pipe[0], &number, 1) != 1) continue;
     if (number == SIGHUP || !gentle.exchange(false)) break;
-    asked = number;
+    ending_signal = number;
     if (tell_asked) tell_asked();
   }
   registry().mutex.lock();  // for good: whoever makes or ends a folder now waits for the end
@@ -248,7 +248,7 @@ void end_gently_on_signals(std::function<void()> tell) {
 }
 
 int asked_to_end() {
-  return asked;
+  return ending_signal;
 }
 
 }  // namespace demarc::study
