@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr double infinite = std::numeric_limits<double>::infinity();
+constexpr double unbounded = std::numeric_limits<double>::infinity();
 
 TEST(Change, is_judged_by_its_size_and_by_its_interval) {
   EXPECT_EQ(judge_change({1.05, 1.03, 1.07}), Change::worse);
@@ -27,9 +27,9 @@ TEST(Change, is_judged_by_its_size_and_by_its_interval) {
   EXPECT_EQ(judge_change({0.991, 0.990, 0.992}), Change::unchanged);
   EXPECT_EQ(judge_change({1.05, 1, 1.1}), Change::unchanged);
   EXPECT_EQ(judge_change({0.95, 0.9, 1}), Change::unchanged);
-  EXPECT_EQ(judge_change({2, -infinite, infinite}), Change::unknown);
-  EXPECT_EQ(judge_change({2, 1.5, infinite}), Change::unknown);
-  EXPECT_EQ(judge_change({2, -infinite, 3}), Change::unknown);
+  EXPECT_EQ(judge_change({2, -unbounded, unbounded}), Change::unknown);
+  EXPECT_EQ(judge_change({2, 1.5, unbounded}), Change::unknown);
+  EXPECT_EQ(judge_change({2, -unbounded, 3}), Change::unknown);
 }
 
 TEST(Change, has_words_for_each_verdict) {

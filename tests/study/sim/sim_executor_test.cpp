@@ -15,7 +15,7 @@
 namespace demarc::study {
 namespace {
 
-constexpr std::uint64_t l2_bytes = 2U << 20U;
+constexpr std::uint64_t simulated_l2_bytes = 2U << 20U;
 
 using ::testing::HasSubstr;
 
@@ -105,7 +105,7 @@ TEST(SimExecutor, what_it_cannot_model_is_said) {
 }
 
 TEST(SimExecutor, the_scale_of_a_card_is_known_of_the_kernels_of_the_study_only) {
-  const auto loaded = load_sim_workload("hotspot@card", 90, l2_bytes);
+  const auto loaded = load_sim_workload("hotspot@card", 90, simulated_l2_bytes);
   ASSERT_FALSE(loaded);
   EXPECT_EQ(loaded.error().kind, ErrorKind::missing_capability);
   EXPECT_THAT(loaded.error().message,
@@ -113,27 +113,28 @@ TEST(SimExecutor, the_scale_of_a_card_is_known_of_the_kernels_of_the_study_only)
 }
 
 TEST(SimExecutor, parameters_stand_behind_the_sign_and_change_those_of_the_default_size) {
-  const auto code = sim_workload_code("va@n=1000", 90, l2_bytes);
+  const auto code = sim_workload_code("va@n=1000", 90, simulated_l2_bytes);
   ASSERT_TRUE(code) << code.error().message;
   EXPECT_EQ(code->launch.parameters.at("n"), 1000);
-  const auto chase = sim_workload_code("chase@elements=64+steps=5", 90, l2_bytes);
+  const auto chase = sim_workload_code("chase@elements=64+steps=5", 90, simulated_l2_bytes);
   ASSERT_TRUE(chase) << chase.error().message;
   EXPECT_EQ(chase->launch.parameters.at("elements"), 64);
   EXPECT_EQ(chase->launch.parameters.at("steps"), 5);
   EXPECT_EQ(chase->launch.parameters.at("chains"), 256) << "that of the launch file";
   for (const char* const wrong : {"va@n=", "va@=1", "va@n=1+", "va@n=1+m", "va@n=x"}) {
-    const auto refused = sim_workload_code(wrong, 90, l2_bytes);
+    const auto refused = sim_workload_code(wrong, 90, simulated_l2_bytes);
     ASSERT_FALSE(refused) << wrong;
     EXPECT_THAT(refused.error().message, HasSubstr("is not PARAMETER=NUMBER")) << wrong;
   }
-  EXPECT_THAT(sim_workload_code("va@words=1", 90, l2_bytes).error().message, HasSubstr("words"));
+  EXPECT_THAT(sim_workload_code("va@words=1", 90, simulated_l2_bytes).error().message,
+              HasSubstr("words"));
 }
 
 TEST(SimExecutor, a_scale_is_named_behind_its_sign) {
-  EXPECT_EQ(load_sim_workload("va@", 90, l2_bytes).error(),
+  EXPECT_EQ(load_sim_workload("va@", 90, simulated_l2_bytes).error(),
             (Error{ErrorKind::invalid_input,
                    "'va@': name one of its scales after the '@', or leave the '@' out"}));
-  EXPECT_THAT(load_sim_workload("launch:k.json@", 90, l2_bytes).error().message,
+  EXPECT_THAT(load_sim_workload("launch:k.json@", 90, simulated_l2_bytes).error().message,
               HasSubstr("'launch:k.json@': name one of its scales"));
   const BundledSpec named = std::get<BundledSpec>(parse_workload_spec("va@large").value());
   EXPECT_EQ(named.name, "vecadd");
