@@ -146,10 +146,9 @@ TEST(SimExecutor, a_scale_is_named_behind_its_sign) {
 // keep their size.
 TEST(SimSizes, of_streaming_workloads_follow_the_l2) {
   const auto bytes_of = [](const char* spec, std::uint64_t l2) {
+    const auto code = sim_workload_code(spec, 90, l2).value();
     std::uint64_t bytes = 0;
-    for (const auto& buffer : sim_workload_code(spec, 90, l2).value().launch.buffers) {
-      bytes += buffer.bytes;
-    }
+    for (const auto& buffer : code.launch.buffers) bytes += buffer.bytes;
     return bytes;
   };
   for (const char* spec : {"va", "nn", "dram_read", "dram_write"}) {
