@@ -102,7 +102,7 @@ Result<TpcSet> ProgramClaim::take_tpcs(const std::string& card, const Choose& ch
   TpcSet programs = tpcs_in(claimed.of(PartOwner::program));
   if (owner_ == PartOwner::program) programs = programs | tpcs_in(claimed.of(PartOwner::sharing));
   programs = programs - already_;
-  const auto tpcs = choose(tenants | programs);
+  auto tpcs = choose(tenants | programs);
   if (!tpcs && tpcs.error().kind == ErrorKind::missing_capability) {
     return missing_capability("{}: the TPCs {} of {} belong to {}", tpcs.error().message,
                               to_string(tenants | programs), card,
