@@ -4,14 +4,15 @@
 
 Arrivals are a Poisson process of the given rate and do not wait for answers (an open load), or
 `--at-once` requests are always under way (a closed load). Prompts are random tokens of one length,
-so no prompt is found in the server's cache. All times are those of this client.
+so no prompt is found in the server's cache. All times are those of this client. Exit code 0;
+1: wrong arguments; 3: the server did not answer as it was asked, or the file cannot be written.
 """
 
 import argparse
 import asyncio
 import json
+import os
 import random
-import sys
 import time
 import urllib.parse
 from dataclasses import asdict, dataclass, field
@@ -40,6 +41,34 @@ class Answer:
     due: float
     tokens: list = field(default_factory=list)
     made: int = 0
+
+
+class Arguments(argparse.ArgumentParser):
+    """A command line whose errors end with exit code 1, as those of demarc do."""
+
+    def error(self, message):
+        self.exit(1, f"{self.prog}: {message}\n")
+
+
+def number(kind, least, or_zero=False):
+    """Reads a number of a command line that is at least `least`, or 0 where that has a meaning."""
+
+    def read(text):
+        value = kind(text)
+        if not (least <= value < float("inf")) and not (or_zero and value == 0):
+            raise argparse.ArgumentTypeError(f"{text}: at least {least}{' or 0' if or_zero else ''} was expected")
+        return value
+
+    read.__name__ = "number"
+    return read
+
+
+def address(text):
+    """Reads the address of a server."""
+    found = urllib.parse.urlsplit(text)
+    if found.scheme != "http" or not found.hostname or not found.port:
+        raise argparse.ArgumentTypeError(f"'{text}': an address such as http://127.0.0.1:8080 was expected")
+    return text
 
 
 class Refused(Exception):
@@ -113,26 +142,32 @@ def figures(answers):
             "gap_ms_p50": rank(gaps, 0.5), "gap_ms_p99": rank(gaps, 0.99), "first_ms_p50": rank(first, 0.5), "first_ms_p99": rank(first, 0.99)}
 
 
+def write(path, value):
+    """Writes JSON, whole or not at all."""
+    with open(f"{path}.new", "w", encoding="utf-8") as file:
+        json.dump(value, file)
+    os.replace(f"{path}.new", path)
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("url", help="address of the server, such as http://127.0.0.1:8080")
-    parser.add_argument("--rate", type=float, default=0, help="requests per second; 0: a closed load (default)")
-    parser.add_argument("--at-once", type=int, default=4, help="requests under way in a closed load (default: 4)")
-    parser.add_argument("--requests", type=int, default=100, help="0: without end (default: 100)")
-    parser.add_argument("--prompt", type=int, default=512, help="tokens of a prompt (default: 512)")
-    parser.add_argument("--output", type=int, default=128, help="tokens of an answer (default: 128)")
+    parser = Arguments(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("url", type=address, help="address of the server, such as http://127.0.0.1:8080")
+    parser.add_argument("--rate", type=number(float, 0.001, or_zero=True), default=0, help="requests per second; 0: a closed load (default)")
+    parser.add_argument("--at-once", type=number(int, 1), default=4, help="requests under way in a closed load (default: 4)")
+    parser.add_argument("--requests", type=number(int, 1, or_zero=True), default=100, help="0: without end (default: 100)")
+    parser.add_argument("--prompt", type=number(int, 1), default=512, help="tokens of a prompt (default: 512)")
+    parser.add_argument("--output", type=number(int, 1), default=128, help="tokens of an answer (default: 128)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", metavar="FILE", help="write the figures and all times to FILE")
     arguments = parser.parse_args()
     load = Load(arguments.rate, arguments.at_once, arguments.requests, arguments.prompt, arguments.output, arguments.seed)
     try:
         answers = asyncio.run(run(arguments.url, load))
+        found = figures(answers)
+        if arguments.json:
+            write(arguments.json, {"url": arguments.url, "load": asdict(load), "figures": found, "answers": [asdict(answer) for answer in answers]})
     except (Refused, OSError, json.JSONDecodeError) as error:
-        sys.exit(f"load.py: {error}")
-    found = figures(answers)
-    if arguments.json:
-        with open(arguments.json, "w", encoding="utf-8") as file:
-            json.dump({"url": arguments.url, "load": asdict(load), "figures": found, "answers": [asdict(answer) for answer in answers]}, file)
+        parser.exit(3, f"load.py: {error}\n")
     print(json.dumps(found))
 
 

@@ -158,7 +158,7 @@ def show(rows):
     """One line for each neighbour. The last columns compare with the idle neighbour of the same way."""
     idle, number = rows[0], lambda value, form: "too few" if value is None else format(value, form)
     for row in rows:
-        over = lambda key: "too few" if row[key] is None else f"{row[key] / idle[key]:.2f}x"
+        over = lambda key: "too few" if row[key] is None or idle[key] is None else f"{row[key] / idle[key]:.2f}x"
         print(f"| {row['way']} | {row['neighbour']} | {row['tokens_per_s']:.0f} | {number(row['gap_ms_p50'], '.2f')} "
               f"| {number(row['gap_ms_p99'], '.2f')} | {number(row['first_ms_p50'], '.0f')} | {over('gap_ms_p50')} | {over('gap_ms_p99')} "
               f"| {over('first_ms_p50')} |", flush=True)
@@ -170,16 +170,16 @@ def card():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = load.Arguments(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--demarc", default="demarc", help="the program demarc (default: that of PATH)")
     parser.add_argument("--ways", default=",".join(WAYS), help=f"some of {','.join(WAYS)} (default: all)")
     parser.add_argument("--memory", default="64GiB", help="memory of both parts together (default: 64GiB)")
-    parser.add_argument("--rate", type=float, default=2, help="requests per second (default: 2)")
-    parser.add_argument("--requests", type=int, default=40, help="requests per measurement (default: 40)")
-    parser.add_argument("--prompt", type=int, default=512, help="tokens of a prompt (default: 512); long prompts have four times as many")
-    parser.add_argument("--output", type=int, default=128, help="tokens of an answer (default: 128)")
+    parser.add_argument("--rate", type=load.number(float, 0.001), default=2, help="requests per second (default: 2)")
+    parser.add_argument("--requests", type=load.number(int, 1), default=40, help="requests per measurement (default: 40)")
+    parser.add_argument("--prompt", type=load.number(int, 1), default=512, help="tokens of a prompt (default: 512); long prompts have four times as many")
+    parser.add_argument("--output", type=load.number(int, 1), default=128, help="tokens of an answer (default: 128)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--port", type=int, default=8090, help="port of the first server; the second has the next one (default: 8090)")
+    parser.add_argument("--port", type=load.number(int, 1), default=8090, help="port of the first server; the second has the next one (default: 8090)")
     parser.add_argument("--start-seconds", type=float, default=600, help="longest time that a server may take to start (default: 600)")
     parser.add_argument("--json", metavar="FILE", help="write all figures and times to FILE")
     parser.add_argument("command", nargs="+", help="command of a server, after --")
@@ -206,7 +206,7 @@ def main():
             show(found)
             rows += found
             if options.json:
-                pathlib.Path(options.json).write_text(json.dumps({"card": card(), "options": vars(options), "rows": rows}), encoding="utf-8")
+                load.write(options.json, {"card": card(), "options": vars(options), "rows": rows})
     if failures:
         parser.exit(3, "".join(f"table.py: {failure}\n" for failure in failures))
 

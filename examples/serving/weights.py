@@ -8,12 +8,14 @@ such a model writes means nothing. The format is described in ggml's
 docs/gguf.md; the blocks of quantised weights are described in ggml-common.h.
 """
 
-import argparse
 import math
+import os
 import random
 import struct
 import sys
 from dataclasses import dataclass
+
+import load
 
 ALIGNMENT = 32
 STANDARD_DEVIATION = 0.02
@@ -166,7 +168,7 @@ def write(path, model, quantity, seed):
         head += text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, form.number, offset)
         offset += math.prod(shape) // form.weights * form.bytes
         offset += -offset % ALIGNMENT
-    with open(path, "wb") as file:
+    with open(f"{path}.new", "wb") as file:
         file.write(head + bytes(-len(head) % ALIGNMENT))
         for row, (_, shape, form) in enumerate(rows):
             # A tensor is written in pieces of 2^24 weights, so that the largest needs little memory.
@@ -176,17 +178,22 @@ def write(path, model, quantity, seed):
                 written += file.write(blocks(form, piece, chosen))
                 left -= piece
             file.write(bytes(-written % ALIGNMENT))
-        return file.tell()
+        size = file.tell()
+    os.replace(f"{path}.new", path)
+    return size
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser = load.Arguments(description=__doc__.split("\n", 1)[0])
     parser.add_argument("model", choices=MODELS)
     parser.add_argument("format", choices=FILE_TYPES)
     parser.add_argument("output")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    size = write(arguments.output, MODELS[arguments.model], arguments.format, arguments.seed)
+    try:
+        size = write(arguments.output, MODELS[arguments.model], arguments.format, arguments.seed)
+    except OSError as error:
+        parser.exit(1, f"weights.py: {error}\n")
     print(f"{arguments.output}: {arguments.model}, {arguments.format}, {size / 2**30:.2f} GiB, seed {arguments.seed}", file=sys.stderr)
 
 

@@ -16,7 +16,7 @@ constexpr double half_as_many = 0.62;
 constexpr double beyond_a_sharp_level = 1.3;
 constexpr double beyond_another_level = 2;
 
-// Of so few pages that fit, one more or less is not a small part.
+// One page more or less is a large part of so few that fit.
 constexpr std::uint64_t fewest_pages = 12;
 
 enum class End { settled, hidden, memory, unclear };

@@ -43,7 +43,7 @@ class Table {
     const toml::source_position at = node.source().begin;
     return fmt::format("{}:{}:{}", source_, at.line, at.column);
   }
-  // For the key, or of the table where there is no such key.
+  // The place of the key, or that of its table where there is no such key.
   [[nodiscard]] FilePlace place(std::string_view key) const {
     const toml::node* node = find(key);
     return place_of(node == nullptr ? static_cast<const toml::node&>(*table_) : *node);

@@ -84,6 +84,7 @@ class Weights(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             size = weights.write(f"{folder}/w.gguf", self.SMALL, quantity, seed)
             data = Path(f"{folder}/w.gguf").read_bytes()
+            self.assertEqual(os.listdir(folder), ["w.gguf"])
         self.assertEqual(size, len(data))
         return data
 
@@ -135,7 +136,7 @@ class Answers(BaseHTTPRequestHandler):
         self.send_response(cls.status)
         self.end_headers()
         count = asked["n_predict"] if cls.made is None else cls.made
-        with contextlib.suppress(BrokenPipeError):  # a load that was ended
+        with contextlib.suppress(ConnectionError):  # a load that was ended
             for token in range(count):
                 time.sleep(0.001)
                 self.say(tokens=[token], stop=False)
@@ -193,6 +194,26 @@ class Loads(unittest.TestCase):
         self.assertEqual(load.rank(list(range(1000)), 0.99), 990)
         self.assertIsNone(load.rank(list(range(999)), 0.99))
         self.assertIsNone(load.rank([], 0.5))
+
+
+class WrongArguments(unittest.TestCase):
+    def test_are_named_with_exit_code_1_and_leave_no_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            url = "http://127.0.0.1:1"
+            for script, arguments, why in [
+                    ("load.py", ["127.0.0.1:80"], "an address such as http://127.0.0.1:8080"), ("load.py", ["http://127.0.0.1"], "an address such as"),
+                    ("load.py", [url, "--rate", "nan"], "--rate: nan: at least 0.001 or 0"), ("load.py", [url, "--requests", "-1"], "at least 1 or 0"),
+                    ("load.py", [url, "--output", "0"], "--output: 0: at least 1 was"), ("load.py", [url, "--at-once", "0"], "--at-once: 0"),
+                    ("table.py", ["--rate", "0", "--", "x"], "--rate: 0: at least 0.001"), ("table.py", ["--requests", "0", "--", "x"], "--requests: 0"),
+                    ("table.py", [], "required"), ("weights.py", ["gpt", "f16", f"{folder}/a"], "invalid choice: 'gpt'"),
+                    ("weights.py", ["llama-1b", "f16", f"{folder}/none/a"], "No such file")]:
+                done = subprocess.run([sys.executable, SERVING / script, *arguments], capture_output=True, text=True)
+                self.assertEqual((done.returncode, done.stdout), (1, ""), arguments)
+                self.assertRegex(done.stderr, f"^{script}: .*{why}")
+            done = subprocess.run([sys.executable, SERVING / "load.py", url, "--json", f"{folder}/a"], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 3)
+            self.assertIn("Connect call failed", done.stderr)
+            self.assertEqual(os.listdir(folder), [])
 
 
 SERVER = """#!{python}

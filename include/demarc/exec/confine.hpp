@@ -55,7 +55,7 @@ struct ConfinePlan {
   // A tenant of `demarc serve`, or empty. Its lease says which card, TPCs, domain and colours the
   // program has; then `choice` is empty.
   std::string tenant;
-  std::string socket;  // of the server; empty: lease::find_socket()
+  std::string socket;  // path of the server's; empty: lease::find_socket()
   // Called with a line for the user about each process that is kept off, as it happens.
   std::function<void(const std::string& line)> tell;
   // Called once the program has started, with the text that Control::open() takes.

@@ -27,8 +27,8 @@ inline constexpr const char* unit_socket = "/run/demarc/demarc.sock";
 // The first of these places at which there is a socket. A socket that a killed server has left
 // counts, because a client cannot tell it from one that is busy; connecting to it says so.
 [[nodiscard]] Result<std::string> first_socket(std::span<const std::string> places);
-// What clients connect to: the path that they were told; else $DEMARC_SOCKET; else the first socket
-// of socket_places().
+// What clients connect to: the path that they were told; else $DEMARC_SOCKET; else the first
+// one of socket_places() that exists.
 [[nodiscard]] Result<std::string> find_socket(const std::string& told = {});
 
 }  // namespace demarc::lease

@@ -76,7 +76,7 @@ class JitOptions {
   void** given_values_;
   std::vector<int> names_;
   std::vector<void*> values_;
-  std::vector<unsigned> places_;  // of the first ones, in the program's
+  std::vector<unsigned> places_;  // where the first ones stand in the program's
 };
 
 }  // namespace

@@ -18,11 +18,11 @@ std::string some_of(const std::vector<std::string>& names) {
   return names.size() == shown ? text : fmt::format("{} and {} more", text, names.size() - shown);
 }
 
-// Behind what is told of one kernel of a module.
-std::string and_more(std::size_t kernels) {
-  return kernels == 1
-             ? ""
-             : fmt::format("; {} more of this module likewise (--report names them)", kernels - 1);
+// The end of a line that tells of one kernel of a module. Reasons of the others may differ.
+std::string and_more(std::size_t kernels, std::string_view what) {
+  if (kernels == 1) return "";
+  return fmt::format("; {} more {} of this module {} (--report says which and why)", kernels - 1,
+                     kernels == 2 ? "kernel" : "kernels", what);
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ void CodeNotes::left_out(const ColoredImage& image) const {
   }
   counters_.left_out.fetch_add(refused.size());
   if (refused.empty()) return;
-  tell_(refused.begin()->second + and_more(refused.size()));
+  tell_(refused.begin()->second + and_more(refused.size(), "not loaded either"));
 }
 
 void CodeNotes::spilling(const ColoredImage& image) const {
@@ -70,7 +70,7 @@ void CodeNotes::spilling(const ColoredImage& image) const {
   tell_(
       fmt::format("{}: kernel '{}': ptxas keeps {} bytes per thread in local memory, which has "
                   "no colour (--allow-spills){}",
-                  image.name(), name, bytes, and_more(spilling.size())));
+                  image.name(), name, bytes, and_more(spilling.size(), "with local memory")));
 }
 
 void CodeNotes::calm(const ColoredImage& image, const Spilling& before) const {

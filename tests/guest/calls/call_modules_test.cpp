@@ -239,8 +239,11 @@ TEST_F(ModuleCallsOfPrograms, kernels_that_cannot_be_coloured_are_left_out_and_t
   ASSERT_EQ(launch_line(function_of(module, "plain"), 1, 1, a), cu_success);
   EXPECT_EQ(read<std::uint32_t>(a, 1)[0], 7U);
   EXPECT_THAT(
-      told, ElementsAre(AllOf(HasSubstr("kernel 'printed'"),
-                              EndsWith("; 1 more of this module likewise (--report names them)"))));
+      told,
+      ElementsAre(AllOf(
+          HasSubstr("kernel 'printed'"),
+          EndsWith(
+              "; 1 more kernel of this module not loaded either (--report says which and why)"))));
   EXPECT_EQ(counters.left_out, 2U);
   EXPECT_THAT(recorded(Recorded::refused_kernel), UnorderedElementsAre("printed 1", "spilling 1"));
 }

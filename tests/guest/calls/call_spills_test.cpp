@@ -125,9 +125,11 @@ TEST_F(ModuleCallsThatAllowSpills, kernels_with_up_to_that_many_bytes_run_and_ar
   EXPECT_THAT(counted, ElementsAre("1 spilling: 8 bytes per thread"));
   told.clear();
   loaded(test::module_head + keeping("a", ".reg .b64 %stack;") + keeping("b", ".reg .b64 %stack;"));
-  EXPECT_THAT(told, ElementsAre(EndsWith("kernel 'a': ptxas keeps 8 bytes per thread in local "
-                                         "memory, which has no colour (--allow-spills); 1 more of "
-                                         "this module likewise (--report names them)")));
+  EXPECT_THAT(told,
+              ElementsAre(EndsWith("kernel 'a': ptxas keeps 8 bytes per thread in local "
+                                   "memory, which has no colour (--allow-spills); 1 more kernel "
+                                   "of this module with local memory (--report says which "
+                                   "and why)")));
 }
 
 TEST_F(ModuleCallsThatAllowSpills, more_registers_are_tried_before) {
