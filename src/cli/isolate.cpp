@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -150,7 +151,15 @@ Result<std::optional<study::StudyResult>> earlier_study(IsolateOptions& options,
 // writing takes little of the study's time however large the file becomes.
 class Keeper {
  public:
-  explicit Keeper(std::string file) : file_(std::move(file)) {}
+  // A pipe or a device gets the study once, at its end.
+  explicit Keeper(std::string file) : file_(std::move(file)) {
+    std::error_code ignored;
+    const auto kind = std::filesystem::status(file_, ignored).type();
+    if (kind != std::filesystem::file_type::regular &&
+        kind != std::filesystem::file_type::not_found) {
+      file_.clear();
+    }
+  }
   void keep(const std::function<study::StudyResult()>& so_far) {
     const auto begun = std::chrono::steady_clock::now();
     if (file_.empty() || file_ == "-" || begun < next_) return;
@@ -184,6 +193,18 @@ Result<study::StudyResult> run_plan(IsolateOptions& options, const study::Plan& 
   return study::run_study(plan, executor, run);
 }
 
+Result<void> check_baseline_stays(const IsolateOptions& options) {
+  const std::string& written = options.json.empty() ? options.resume : options.json;
+  std::error_code ignored;
+  if (options.baseline.empty() ||
+      !std::filesystem::equivalent(options.baseline, written, ignored)) {
+    return {};
+  }
+  return invalid_input(
+      "--baseline {}: the results of this run would overwrite it; give another file by --json",
+      options.baseline);
+}
+
 // How a run that measured less than its plan is continued.
 std::string continuation(const IsolateOptions& options) {
   if (options.json.empty() || options.json == "-") return "";
@@ -212,6 +233,7 @@ Result<void> isolate(IsolateOptions& options) {
   DEMARC_CHECK(check_driver(options.common.device));
   if (!options.forecast) DEMARC_CHECK(tell_of_others("isolate", options.common.device));
   DEMARC_TRY(const auto baseline, study_in(options.baseline));
+  DEMARC_CHECK(check_baseline_stays(options));
   DEMARC_TRY(const auto executor, open_device(options.common));
   DEMARC_TRY(auto result, options.forecast ? study::forecast_study(plan, *executor)
                                            : run_plan(options, plan, *executor));

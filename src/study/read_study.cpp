@@ -8,13 +8,15 @@
 namespace demarc::study {
 namespace {
 
+// Refuses times of 0 or beyond what a run can take: no statistics can be made of them.
 Result<std::vector<double>> samples_of(JsonObject& object, std::string_view key) {
+  constexpr double longest_ns = 1e15;
   DEMARC_TRY(const Json* list, object.array(key));
   std::vector<double> samples;
   for (const Json& sample : *list) {
-    if (!sample.is_number() || sample.get<double>() < 0) {
-      return invalid_input("{}.{}: times of at least 0 were expected, found {}", object.where(),
-                           key, json_text(sample));
+    if (!sample.is_number() || !(sample.get<double>() > 0 && sample.get<double>() <= longest_ns)) {
+      return invalid_input("{}.{}: times above 0 and up to {:g} ns were expected, found {}",
+                           object.where(), key, longest_ns, json_text(sample));
     }
     samples.push_back(sample.get<double>());
   }
@@ -76,8 +78,12 @@ Result<Plan> plan_in(JsonObject plan) {
   DEMARC_TRY(out.victims, workloads_of(plan, "victims"));
   DEMARC_TRY(out.aggressors, workloads_of(plan, "aggressors"));
   DEMARC_TRY(out.rounds, count_of(plan, "rounds"));
-  DEMARC_TRY(const std::int64_t seed, plan.integer("seed", INT64_MIN, INT64_MAX));
-  out.seed = static_cast<std::uint64_t>(seed);
+  DEMARC_TRY(const Json* seed, plan.any("seed"));
+  if (!seed->is_number_unsigned()) {
+    return invalid_input("{}.seed: a number from 0 on was expected, found {}", plan.where(),
+                         json_text(*seed));
+  }
+  out.seed = seed->get<std::uint64_t>();
   DEMARC_TRY(JsonObject rule, plan.object("stopping_rule"));
   DEMARC_TRY(out.rule.warm_up, count_of(rule, "warm_up"));
   DEMARC_TRY(out.rule.least, count_of(rule, "least"));
@@ -147,7 +153,7 @@ Result<Cell> cell_in(const Plan& plan, JsonObject& object) {
   if (object.has("remarks")) {
     DEMARC_TRY(cell.remarks, texts_of(object, "remarks"));
   }
-  DEMARC_TRY(const std::int64_t visits, object.integer_or("visits", 0, max_count, plan.rounds));
+  DEMARC_TRY(const std::int64_t visits, object.integer_or("visits", 0, plan.rounds, plan.rounds));
   cell.visits = static_cast<std::uint32_t>(visits);
   DEMARC_TRY(cell.discarded, count_of(object, "discarded"));
   DEMARC_TRY(cell.aggressor_rate, object.number("aggressor_runs_per_second"));
@@ -184,6 +190,16 @@ std::string names_of(const std::vector<Workload>& workloads) {
   std::string names;
   for (const Workload& one : workloads) names += (names.empty() ? "" : ",") + one.spec;
   return names;
+}
+
+// Specs may have commas in them, so lists that read alike may differ.
+void compare(std::vector<std::string>& into, std::string_view what, const std::vector<Workload>& a,
+             const std::vector<Workload>& b) {
+  if (a == b) return;
+  const std::string first = names_of(a);
+  const std::string second = names_of(b);
+  into.push_back(fmt::format("{}: {} and {}{}", what, first, second,
+                             first == second ? ", in other names or places" : ""));
 }
 
 std::string names_of(const std::vector<Mode>& modes) {
@@ -226,6 +242,12 @@ Result<StudyResult> read_study(std::string_view text, std::string_view source) {
     Baseline baseline;
     DEMARC_TRY(baseline.victim, place_of(out.plan.victims, item, "victim"));
     DEMARC_TRY(baseline.samples_ns, samples_of(item, "samples_ns"));
+    if (baseline.samples_ns.empty()) {
+      return invalid_input("{}.samples_ns: it is empty; a baseline has a time", item.where());
+    }
+    if (std::ranges::count(out.baselines, baseline.victim, &Baseline::victim) != 0) {
+      return invalid_input("{}: a second baseline of this victim", item.where());
+    }
     baseline.times = describe(baseline.samples_ns);
     out.baselines.push_back(std::move(baseline));
     return {};
@@ -241,6 +263,12 @@ Result<StudyResult> read_study(std::string_view text, std::string_view source) {
   }));
   DEMARC_CHECK(each_of(study, "cells", [&](JsonObject& item) -> Result<void> {
     DEMARC_TRY(auto cell, cell_in(out.plan, item));
+    const auto is_same = [&](const Cell& one) {
+      return one.mode == cell.mode && one.victim == cell.victim && one.aggressor == cell.aggressor;
+    };
+    if (std::ranges::any_of(out.cells, is_same)) {
+      return invalid_input("{}: a second cell of this mode, victim and aggressor", item.where());
+    }
     out.cells.push_back(std::move(cell));
     return {};
   }));
@@ -258,8 +286,8 @@ std::vector<std::string> differences(const StudyResult& a, const StudyResult& b)
   if (a.device.model != b.device.model) out.emplace_back("the parameters of the simulated card");
   compare(out, "parts", std::to_string(a.plan.parts), std::to_string(b.plan.parts));
   compare(out, "modes", names_of(a.plan.modes), names_of(b.plan.modes));
-  compare(out, "victims", names_of(a.plan.victims), names_of(b.plan.victims));
-  compare(out, "aggressors", names_of(a.plan.aggressors), names_of(b.plan.aggressors));
+  compare(out, "victims", a.plan.victims, b.plan.victims);
+  compare(out, "aggressors", a.plan.aggressors, b.plan.aggressors);
   compare(out, "rounds", std::to_string(a.plan.rounds), std::to_string(b.plan.rounds));
   compare(out, "seed", std::to_string(a.plan.seed), std::to_string(b.plan.seed));
   compare(out, "stopping rule", text_of(a.plan.rule), text_of(b.plan.rule));

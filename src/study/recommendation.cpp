@@ -46,19 +46,22 @@ std::string sentence_of(const StudyResult& result, const ModeSummary& mode) {
       result.plan.aggressors[row.worst_for_mean].name, tails, overhead_text(result, mode));
 }
 
-// `judged` has the least maximum first. Moves a mode without colours before one with them, where
-// both hold every victim and no aggressor presses on the memory. True if so.
+// `judged` has the best first. Moves a mode that neither colours nor throttles before one with
+// colours, where both hold every victim and no aggressor presses on the memory. True if so.
 bool prefer_undivided_memory(const StudyResult& result, std::vector<const ModeSummary*>& judged) {
   const Forecast& forecast = result.forecast;
   const auto colored = [&result](const ModeSummary* mode) {
     return result.plan.modes[mode->mode].color;
+  };
+  const auto throttles = [&result](const ModeSummary* mode) {
+    return result.plan.modes[mode->mode].traits().throttles;
   };
   if (!colored(judged.front()) || forecast.aggressors.empty() ||
       std::any_of(forecast.aggressors.begin(), forecast.aggressors.end(), presses)) {
     return false;
   }
   const auto found = std::find_if(judged.begin(), judged.end(), [&](const ModeSummary* mode) {
-    return !colored(mode) && mode->mean.maximum < holds_below;
+    return !colored(mode) && !throttles(mode) && mode->mean.maximum < holds_below;
   });
   if (found == judged.end()) return false;
   std::rotate(judged.begin(), found, found + 1);
@@ -130,14 +133,18 @@ std::string throttle_words(const StudyResult& result,
   if (work == 0) return "";
   const std::string throttle = result.plan.modes[throttled->mode].name();
   const std::string color = result.plan.modes[colored->mode].name();
-  std::string verdict = "so colours are worth their overhead only if the neighbours need more";
-  if (throttled->mean.maximum >= holds_below) {
-    verdict = colored->mean.maximum < holds_below
-                  ? fmt::format(
-                        "and only {} keeps slowdowns below {}, so colours are worth their "
-                        "overhead",
-                        color, slowdown_text(holds_below))
-                  : fmt::format("and neither keeps slowdowns below {}", slowdown_text(holds_below));
+  const bool throttle_holds = throttled->mean.maximum < holds_below;
+  const bool color_holds = colored->mean.maximum < holds_below;
+  const std::string limit = slowdown_text(holds_below);
+  std::string verdict = fmt::format("and neither keeps slowdowns below {}", limit);
+  if (throttle_holds && color_holds) {
+    verdict = work < 1 ? "so colours are worth their overhead only if the neighbours need more"
+                       : "so colours are not worth their overhead";
+  } else if (throttle_holds) {
+    verdict = fmt::format("and only {} keeps slowdowns below {}", throttle, limit);
+  } else if (color_holds) {
+    verdict = fmt::format(
+        "and only {} keeps slowdowns below {}, so colours are worth their overhead", color, limit);
   }
   return fmt::format(" Under {} the neighbours do {:.2f}x of the work that they do under {}, {}.",
                      throttle, work, color, verdict);

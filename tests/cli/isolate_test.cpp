@@ -3,12 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <csignal>
-#include <thread>
-
 #include "demarc/base/files.hpp"
 #include "demarc/base/json.hpp"
-#include "demarc/base/process.hpp"
 #include "paths.hpp"
 #include "program.hpp"
 
@@ -376,93 +372,6 @@ TEST(IsolateVerb, writes_its_cells_as_csv_and_shows_the_model_when_it_is_asked_t
   EXPECT_EQ(quiet.exit_code, 0) << quiet.err;
   EXPECT_EQ(quiet.out.find("note: "), std::string::npos) << quiet.out;
   EXPECT_NE(quiet.out.find("\nmask (part 0"), std::string::npos) << quiet.out;
-}
-
-class IsolateResume : public testing::Test {
- protected:
-  [[nodiscard]] std::vector<std::string> arguments(const std::string& rounds) const {
-    return {"isolate", "--device",     "planted:h100", "--modes",  "mask", "--victims",
-            "va",      "--aggressors", "mm",           "--rounds", rounds, "--json=" + json};
-  }
-  std::string json = (fresh_folder("isolate_resume") / "x.json").string();
-};
-
-TEST_F(IsolateResume, a_signal_ends_a_study_with_what_it_measured_and_resume_goes_on) {
-  std::vector<std::string> argv = arguments("1000");
-  argv.insert(argv.begin(), (build_dir() / "demarc").string());
-  argv.insert(argv.end(), {"--samples", "2000", "--most-samples", "10000", "--precision", "0"});
-  ProcessOptions options;
-  options.output = ChildStream::kept;
-  options.error = ChildStream::kept;
-  options.kept_bytes = 65536;
-  auto study = Process::spawn(argv, options);
-  ASSERT_TRUE(study);
-  while (!std::filesystem::exists(json)) {
-    ASSERT_TRUE(study->running()) << study->kept();
-    std::this_thread::yield();
-  }
-  study->signal(SIGINT);
-  const auto ended = study->wait(-1);
-  EXPECT_EQ(ended->signal, SIGINT);
-  const std::string said = study->kept();
-  EXPECT_THAT(said,
-              HasSubstr("NOT COMPLETE: the study was ended early and measured 0 of 2 cells."));
-  EXPECT_THAT(said, HasSubstr("ends after the cell in progress; a second signal ends it at once"));
-  EXPECT_THAT(said,
-              HasSubstr("demarc isolate: the study was ended early and measured 0 of 2 cells; "
-                        "the same command line with `--resume " +
-                        json + "` measures the rest"));
-  const Json kept = Json::parse(read_file(json).value());
-  EXPECT_TRUE(kept.contains("interrupted"));
-  EXPECT_GT(kept["cells"][0]["visits"], 0);
-}
-
-TEST_F(IsolateResume, a_complete_study_is_written_again_without_measuring) {
-  ASSERT_EQ(run_demarc(arguments("1")).exit_code, 0);
-  const Json first = Json::parse(read_file(json).value());
-  std::vector<std::string> again = arguments("1");
-  again.back() = "--resume";
-  again.push_back(json);
-  const Outcome outcome = run_demarc(again);
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  const Json second = Json::parse(read_file(json).value());
-  EXPECT_EQ(second["cells"][0]["samples_ns"], first["cells"][0]["samples_ns"]);
-  EXPECT_NE(second["context"]["command"], first["context"]["command"]);
-}
-
-TEST_F(IsolateResume, another_plan_and_a_file_that_is_not_there_end_with_1) {
-  ASSERT_EQ(run_demarc(arguments("1")).exit_code, 0);
-  const std::string before = read_file(json).value();
-  std::vector<std::string> again = arguments("2");
-  again.insert(again.end(), {"--resume", json});
-  const Outcome other = run_demarc(again);
-  EXPECT_EQ(other.exit_code, 1);
-  EXPECT_THAT(other.err, HasSubstr(json + ": its cells were measured differently"));
-  EXPECT_THAT(other.err, HasSubstr("rounds: 1 and 2"));
-  EXPECT_EQ(read_file(json).value(), before);
-  again.back() = json + ".none";
-  const Outcome none = run_demarc(again);
-  EXPECT_EQ(none.exit_code, 1);
-  EXPECT_THAT(none.err, HasSubstr(json + ".none"));
-}
-
-TEST_F(IsolateResume, a_baseline_is_compared_cell_by_cell_and_must_be_a_study) {
-  ASSERT_EQ(run_demarc(arguments("1")).exit_code, 0);
-  std::vector<std::string> again = arguments("1");
-  again.back() = "--baseline";
-  again.push_back(json);
-  again.insert(again.end(), {"--seed", "2"});
-  const Outcome outcome = run_demarc(again);
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("Compared with " + json +
-                                     ", which was measured differently (there and now): seed: 1 "
-                                     "and 2:\n"));
-  EXPECT_THAT(outcome.out, HasSubstr("Of 3 cells that both studies measured, "));
-  ASSERT_TRUE(write_file(json, "{}"));
-  const Outcome wrong = run_demarc(again);
-  EXPECT_EQ(wrong.exit_code, 1);
-  EXPECT_EQ(wrong.out, "");
-  EXPECT_THAT(wrong.err, HasSubstr(json));
 }
 
 }  // namespace

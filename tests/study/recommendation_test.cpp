@@ -145,6 +145,9 @@ TEST(Recommendation, undivided_memory_is_preferred_only_where_it_holds) {
   result.forecast = forecast_of(0.1, 0.1);
   EXPECT_EQ(first_mode_of(result), "Use mask");
   EXPECT_NE(recommend(result).find("Colours would gain nothing"), std::string::npos);
+  StudyResult throttled = invented({{"mask", 50}, {"throttle", 2}, {"mask+color", 1}});
+  throttled.forecast = result.forecast;
+  EXPECT_EQ(first_mode_of(throttled), "Use mask+color");
   result.modes[0].mean.maximum = 10;
   EXPECT_EQ(first_mode_of(result), "Use mask+color");
   EXPECT_EQ(recommend(result).find("Colours would gain nothing"), std::string::npos);
@@ -219,7 +222,17 @@ TEST(Throttling, that_does_not_hold_is_said_not_to) {
                   .ends_with("under mask+color, and neither keeps slowdowns below 1.10x."));
 }
 
+TEST(Throttling, that_lets_the_neighbours_do_more_leaves_colours_nothing) {
+  const StudyResult result = invented({{"throttle", 1}, {"mask+color", 2}});
+  for (const double rate : {40.0, 60.0}) {
+    EXPECT_TRUE(recommend(with_rates(result, rate, 40))
+                    .ends_with("under mask+color, so colours are not worth their overhead."));
+  }
+}
+
 TEST(Throttling, that_alone_holds_is_recommended) {
+  EXPECT_TRUE(recommend(with_rates(invented({{"throttle", 5}, {"mask+color", 12}}), 10, 40))
+                  .ends_with("under mask+color, and only throttle keeps slowdowns below 1.10x."));
   EXPECT_EQ(first_mode_of(invented({{"throttle", 5}, {"mask+color", 12}, {"mask", 11}})),
             "Use throttle");
 }

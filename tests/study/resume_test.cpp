@@ -246,6 +246,10 @@ TEST(Resume, a_plan_that_differs_is_refused_by_name) {
       {[](Plan& plan) { plan.modes.pop_back(); }, "modes: none,mask and none"},
       {[](Plan& plan) { plan.victims.pop_back(); }, "victims: v,w and v"},
       {[](Plan& plan) { plan.aggressors[0].spec = "b"; }, "aggressors: a and b"},
+      {[](Plan& plan) {
+         plan.victims = {{"v,w", "v,w"}};
+       },
+       "victims: v,w and v,w, in other names or places"},
       {[](Plan& plan) { plan.rounds = 3; }, "rounds: 2 and 3"},
       {[](Plan& plan) { plan.seed = 9; }, "seed: 1 and 9"},
       {[](Plan& plan) { plan.rule.most = 3; },
@@ -327,9 +331,20 @@ TEST(ReadStudy, refuses_what_is_not_a_study_and_names_the_place) {
       {[](Json& json) { json["cells"][2]["mode"] = "mps"; },
        "f.cells[2].mode: 'mps' is not a mode of the plan"},
       {[](Json& json) { json["cells"][0]["samples_ns"][0] = -1; },
-       "f.cells[0].samples_ns: times of at least 0 were expected, found -1"},
+       "f.cells[0].samples_ns: times above 0 and up to 1e+15 ns were expected, found -1"},
       {[](Json& json) { json["cells"][0]["run_samples_ns"] = Json({"x"}); },
-       "f.cells[0].run_samples_ns: times of at least 0 were expected, found \"x\""},
+       "f.cells[0].run_samples_ns: times above 0 and up to 1e+15 ns were expected, found \"x\""},
+      {[](Json& json) { json["cells"][0]["samples_ns"][0] = 0; }, "ns were expected, found 0"},
+      {[](Json& json) { json["cells"][0]["samples_ns"][0] = 1.1e15; }, "f.cells[0].samples_ns"},
+      {[](Json& json) { json["cells"][0]["visits"] = 3; }, "f.cells[0].visits"},
+      {[](Json& json) { json["cells"].push_back(json["cells"][1]); },
+       "a second cell of this mode, victim and aggressor"},
+      {[](Json& json) { json["baselines"].push_back(json["baselines"][0]); },
+       "a second baseline of this victim"},
+      {[](Json& json) { json["baselines"][0]["samples_ns"] = Json::array(); },
+       "f.baselines[0].samples_ns: it is empty"},
+      {[](Json& json) { json["plan"]["seed"] = -1; },
+       "f.plan.seed: a number from 0 on was expected, found -1"},
       {[](Json& json) { json["context"]["model"] = Json({1}); },
        "f.context.model: texts were expected, found 1"},
       {[](Json& json) { json["plan"]["modes"][0] = "masc"; }, "f.plan.modes"}};
@@ -341,6 +356,13 @@ TEST(ReadStudy, refuses_what_is_not_a_study_and_names_the_place) {
     EXPECT_EQ(read.error().kind, ErrorKind::invalid_input);
     EXPECT_THAT(read.error().message, HasSubstr(words));
   }
+}
+
+TEST(ReadStudy, takes_every_seed) {
+  Script script;
+  Plan plan = resumed_plan();
+  plan.seed = UINT64_MAX;
+  EXPECT_EQ(read_back(run_until(script, plan, measurements)).plan.seed, UINT64_MAX);
 }
 
 TEST(ReadStudy, gives_what_was_written) {

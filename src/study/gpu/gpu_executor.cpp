@@ -1,5 +1,6 @@
 // The executor on a real GPU: which lanes each mode has.
 #include "demarc/study/gpu_executor.hpp"
+#include "demarc/base/hash.hpp"
 
 #include <algorithm>
 
@@ -85,6 +86,10 @@ class GpuExecutor : public Executor {
                     {"victim_priority", fmt::format("{}", options_.victim_priority)},
                     {"settle_seconds", fmt::format("{}", options_.command_settle_seconds)}};
     std::erase_if(out.settings, [](const auto& setting) { return setting.second.empty(); });
+    out.settings.emplace("UUID", gpu_->uuid());
+    if (const auto device = description()) {
+      out.settings["description"] = fmt::format("{:016x}", hash_of(gpu::device_to_json(*device)));
+    }
     return out;
   }
 

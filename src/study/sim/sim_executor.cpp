@@ -111,7 +111,8 @@ class SimStudy {
         {"split", std::string(partition::to_string(options_.split))},
         {"masks", fmt::format("{:#x}", fmt::join(options_.masks, ","))},
         {"colors", fmt::format("{}", fmt::join(options_.colors, ","))},
-        {"dispatch", options_.dispatch}};
+        {"dispatch", options_.dispatch},
+        {"device", fmt::format("{:016x}", hash_of(device_to_json(device_)))}};
     for (const auto& [workload, sharing] : options_.sharing) {
       std::uint64_t digest = 0;
       for (const sim::SharedPlaces& set : sharing.sets()) {
