@@ -7,6 +7,7 @@
 # Set by slurmd: SLURM_JOB_ID. The rest as in prolog.sh; DEMARC_PATIENCE: seconds until a tenant that was revoked has to be free.
 set -euo pipefail
 PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin
+export DEMARC_SOCKET=${DEMARC_SOCKET:-/run/demarc/demarc.sock}
 demarc=${DEMARC:-demarc}
 claims=${DEMARC_CLAIMS:-/run/demarc-slurm}
 

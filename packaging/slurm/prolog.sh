@@ -7,9 +7,10 @@
 # What is wrong with the node (no server, no place for claims, no scancel) fails, so that Slurm drains it.
 #
 # Set by slurmd: SLURM_JOB_ID, SLURM_JOB_COMMENT. For tests and odd places: DEMARC, SCANCEL (programs), DEMARC_CLAIMS (folder),
-# DEMARC_SOCKET (else the unit's socket, docs/serve.md). Slurm hands no variable of a user's over but with SPANK_ before its name.
+# DEMARC_SOCKET (else the unit's socket: no other server may say what is free). Slurm hands no variable of a user's over but with SPANK_ before its name.
 set -euo pipefail
 PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin
+export DEMARC_SOCKET=${DEMARC_SOCKET:-/run/demarc/demarc.sock}
 demarc=${DEMARC:-demarc}
 claims=${DEMARC_CLAIMS:-/run/demarc-slurm}
 

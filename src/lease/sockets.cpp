@@ -2,6 +2,7 @@
 #include "demarc/lease/sockets.hpp"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 
@@ -18,11 +19,6 @@ std::string value_of(const char* variable) {
 
 std::string folder_of_user() {
   return value_of("XDG_RUNTIME_DIR");
-}
-
-bool is_socket(const std::string& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode);
 }
 
 }  // namespace
@@ -50,7 +46,15 @@ std::vector<std::string> socket_places() {
 Result<std::string> first_socket(std::span<const std::string> places) {
   std::string looked;
   for (const std::string& place : places) {
-    if (is_socket(place)) return place;
+    // A link may lead to a socket of anyone.
+    struct stat status {};
+    if (::lstat(place.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) {
+      if (status.st_uid == 0 || status.st_uid == ::geteuid()) return place;
+      return missing_capability(
+          "'{}' is a socket of user {}, neither yours nor root's: name the socket that you mean by "
+          "--socket or {}",
+          place, status.st_uid, socket_variable);
+    }
     looked += (looked.empty() ? "" : ", ") + place;
   }
   return missing_capability(

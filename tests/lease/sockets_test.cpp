@@ -87,6 +87,27 @@ TEST_F(Sockets, are_not_files_of_another_kind) {
   EXPECT_EQ(first_socket(places).value(), places[1]);
 }
 
+TEST_F(Sockets, are_not_links_to_sockets) {
+  const std::vector<std::string> places{place("link"), place("socket")};
+  const auto socket = listen(places[1]);
+  std::filesystem::create_symlink(places[1], places[0]);
+  EXPECT_EQ(first_socket(places).value(), places[1]);
+}
+
+TEST_F(Sockets, of_another_user_are_refused) {
+  if (::geteuid() != 0) DEMARC_NOT_RUN("only root gives files away");
+  const std::vector<std::string> places{place("theirs"), place("socket")};
+  const auto theirs = listen(places[0]);
+  const auto socket = listen(places[1]);
+  ASSERT_EQ(::chown(places[0].c_str(), 1000, 1000), 0);
+  const auto found = first_socket(places);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().kind, ErrorKind::missing_capability);
+  EXPECT_EQ(found.error().message, "'" + places[0] +
+                                       "' is a socket of user 1000, neither yours nor root's: name "
+                                       "the socket that you mean by --socket or DEMARC_SOCKET");
+}
+
 TEST_F(Sockets, that_are_nowhere_are_refused_with_every_place) {
   const std::vector<std::string> places{"/no/a", "/no/b"};
   const auto found = first_socket(places);

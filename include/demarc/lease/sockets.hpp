@@ -26,6 +26,7 @@ inline constexpr const char* unit_socket = "/run/demarc/demarc.sock";
 [[nodiscard]] std::vector<std::string> socket_places();
 // The first of these places at which there is a socket. A socket that a killed server has left
 // counts, because a client cannot tell it from one that is busy; connecting to it says so.
+// missing_capability, too, if it belongs to a user other than this one and root.
 [[nodiscard]] Result<std::string> first_socket(std::span<const std::string> places);
 // What clients connect to: the path that they were told; else $DEMARC_SOCKET; else the first
 // one of socket_places() that exists.
