@@ -38,7 +38,7 @@ set(CPACK_COMPONENT_FLEET_DESCRIPTION "Demarc's tenants on Kubernetes and under 
 set(CPACK_COMPONENT_DEV_DESCRIPTION "Demarc's libraries for C and C++ programs: headers, archives, CMake files")
 # The archives name what they need by the paths of these packages.
 set(needed_by_dev libfmt-dev nlohmann-json3-dev libexpected-dev libzstd-dev liblz4-dev libsqlite3-dev libnlopt-cxx-dev
-    prometheus-cpp-dev)
+    prometheus-cpp-dev libxxhash-dev)
 foreach(package lab fleet dev)
   string(TOUPPER ${package} upper)
   set(CPACK_DEBIAN_${upper}_PACKAGE_NAME demarc-${package})

@@ -30,8 +30,9 @@ done
 if [ "$(id -u)" = 0 ]; then as_root=(); else as_root=(sudo -n); fi
 if [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null; then
   echo "These packages are missing, and apt-get installs them: ${missing[*]}"
-  if [ -t 0 ] && [ -t 1 ]; then
-    read -r -p "Install them? [Y/n] " answer || answer=n
+  # A terminal without a person, as of a container or of continuous integration, is not asked.
+  if [ -t 0 ] && [ -t 1 ] && [ -z "${CI:-}" ] && [ "${DEBIAN_FRONTEND:-}" != noninteractive ]; then
+    read -r -t 120 -p "Install them? [Y/n] " answer || answer=n
     [[ ${answer:-y} =~ ^[Yy] ]] || { echo "install-packages.sh: nothing was installed, because the answer was '$answer'" >&2; exit 2; }
   fi
   "${as_root[@]}" apt-get update -qq

@@ -5,6 +5,7 @@
 set -euo pipefail
 [ $# = 2 ] || { sed -n '2,4s/^# *//p' "$0" >&2; exit 1; }
 demarc=$1 folder=$2
+rm -rf "$folder/man1" "$folder/lab"
 mkdir -p "$folder/man1" "$folder/lab/man1"
 "$demarc" completion bash >"$folder/demarc"
 "$demarc" completion zsh >"$folder/_demarc"

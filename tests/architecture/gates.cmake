@@ -358,6 +358,10 @@ expect_stale(docs/tutorial.md "**69.3x as long**" "long" "docs/tutorial.md: noth
 expect_stale(docs/isolation.md "1.88x / 3.53x" "1.88x / 3.54x" "docs/isolation.md, MPS: 3.54x")
 expect_stale(docs/isolation.md "1.88x / 3.53x" "1.88x" "should have 2 multiples")
 expect_stale(docs/isolation.md "0.96x (0.59x to 1.20x)" "0.95x (0.59x to 1.20x)" "docs/isolation.md, overhead, [^:]*: 0.95x")
+expect_stale(docs/measurements/isolate-h200.md "| average, mean |" "| mean |" "figures were compared, and 160 should be")
+expect_stale(docs/measurements/programs.md "6.48x / 4.94x" "6.48 / 4.94" "has no multiple to compare")
+expect_stale(README.md "6.48x / 4.94x" "6.48x / 4.94x / 99.9x" "should have 2 multiples")
+expect_stale(README.md "| | reads prompts |" "| | reads |" "figures were compared, and 160 should be")
 expect_stale(docs/measurements/isolate-h100.md "| 1.959x |" "| 1.958x |" "isolate-h100.md, average, mps: 1.958x")
 expect_stale(docs/isolation.md "**1.13x / 1.66x**" "**1.13x / 1.67x**" "halves interleaved [^:]*: 1.67x")
 

@@ -33,7 +33,7 @@ class Demo(unittest.TestCase):
             path.chmod(0o755)
         self.environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "DEMO_FOLDER": str(self.folder),
                             "DEMO_MISSING": "", "DEMO_PROCESSORS": "2"}
-        for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
+        for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "CI", "DEBIAN_FRONTEND"):
             self.environment.pop(name, None)
 
     def demo(self, **variables):
@@ -81,6 +81,13 @@ class Demo(unittest.TestCase):
         self.assertIn("apt-get install", shown)
         self.assertEqual(code, 0)
         self.assertEqual(self.demo_of_a_person(b"yes\n", DEMO_MISSING="libzstd-dev")[0], 0)
+
+    def test_asks_nothing_on_a_terminal_without_a_person(self):
+        for variable in ({"CI": "true"}, {"DEBIAN_FRONTEND": "noninteractive"}):
+            code, shown = self.demo_of_a_person(b"", DEMO_MISSING="libzstd-dev", **variable)
+            self.assertNotIn("Install them?", shown)
+            self.assertIn("apt-get install -y", shown)
+            self.assertEqual(code, 0)
 
     def test_installs_and_builds_nothing_where_a_person_says_no(self):
         for answer in (b"n\n", b"\x04"):
