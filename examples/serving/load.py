@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass, field
 
 FIRST_TOKEN, TOKENS = 300, 30000  # ordinary tokens in every vocabulary of weights.py
 SAMPLES_OF_A_P99 = 1000
+SAMPLES_OF_A_MEDIAN = 50
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,32 @@ def figures(answers):
     seconds = max(answer.tokens[-1] for answer in answers) - min(answer.due for answer in answers)
     return {"requests": len(answers), "tokens_per_s": tokens / seconds, "gaps": len(gaps),
             "gap_ms_p50": rank(gaps, 0.5), "gap_ms_p99": rank(gaps, 0.99), "first_ms_p50": rank(first, 0.5), "first_ms_p99": rank(first, 0.99)}
+
+
+def steady_gaps(answers):
+    """Times between tokens in ms while the server reads no other prompt, by the number of requests that make tokens."""
+    found = {}
+    for answer in answers:
+        others = [other for other in answers if other is not answer]
+        for a, b in zip(answer.tokens, answer.tokens[1:]):
+            if any(other.due < b and other.tokens[0] > a for other in others):
+                continue
+            making = 1 + sum(other.tokens[0] <= a and other.tokens[-1] >= b for other in others)
+            found.setdefault(making, []).append(1e3 * (b - a))
+    return found
+
+
+def at_equal_load(answers, alone):
+    """How many times longer a gap is than in the answers `alone` with as many requests making tokens: p50 and p99. None: too few.
+
+    A server that is slower has more requests under way, which makes it slower again. Here each gap is divided by the median of
+    `alone` for its number of requests, and the quotients of both are compared.
+    """
+    medians = {number: rank(gaps, 0.5) for number, gaps in steady_gaps(alone).items() if len(gaps) >= SAMPLES_OF_A_MEDIAN}
+    quotients = [[gap / medians[number] for number, gaps in steady_gaps(one).items() if number in medians for gap in gaps]
+                 for one in (answers, alone)]
+    ranks = [[rank(one, share) for one in quotients] for share in (0.5, 0.99)]
+    return [None if None in pair else pair[0] / pair[1] for pair in ranks]
 
 
 def write(path, value):

@@ -12,6 +12,8 @@ next to a second server that is idle, that has the same load, or that reads long
   mask       MPS and `demarc exec --sms 50%`: half of the SMs for each
   part       `demarc exec --part K/2`: half of the SMs, of the L2 and of the memory for each
 
+A gap is the time between two tokens of a request. The columns at the end compare with the idle second
+server in the same way, and gaps at equal load with those of as many requests under way (load.py).
 A way that fails is named, and the others are measured. Exit code 0; 1: wrong arguments; 2: the machine lacks something; 3: a way
 failed, because a server ended early or did not answer.
 """
@@ -137,7 +139,7 @@ def measure(way, options, folder):
             starts = [server.wait(options.start_seconds) for server in (a, b)]
             for server in (a, b):
                 server.answer(warm)
-            rows = []
+            rows, alone = [], None
             for kind in NEIGHBOURS:
                 beside = neighbour(kind, b.url, options)
                 try:
@@ -149,19 +151,20 @@ def measure(way, options, folder):
                     if beside:
                         beside.terminate()
                         beside.wait()
+                alone = alone or answers
                 rows.append({"way": way, "neighbour": kind, "starts_s": starts, **load.figures(answers),
-                             "answers": [load.asdict(answer) for answer in answers]})
+                             "at_equal_load": load.at_equal_load(answers, alone), "answers": [load.asdict(answer) for answer in answers]})
             return rows
 
 
 def show(rows):
     """One line for each neighbour. The last columns compare with the idle neighbour of the same way."""
-    idle, number = rows[0], lambda value, form: "too few" if value is None else format(value, form)
+    said = lambda value, form, unit="": "too few" if value is None else format(value, form) + unit
     for row in rows:
-        over = lambda key: "too few" if row[key] is None or idle[key] is None else f"{row[key] / idle[key]:.2f}x"
-        print(f"| {row['way']} | {row['neighbour']} | {row['tokens_per_s']:.0f} | {number(row['gap_ms_p50'], '.2f')} "
-              f"| {number(row['gap_ms_p99'], '.2f')} | {number(row['first_ms_p50'], '.0f')} | {over('gap_ms_p50')} | {over('gap_ms_p99')} "
-              f"| {over('first_ms_p50')} |", flush=True)
+        first = row["first_ms_p50"] / rows[0]["first_ms_p50"]
+        p50, p99 = row["at_equal_load"]
+        print(f"| {row['way']} | {row['neighbour']} | {row['tokens_per_s']:.0f} | {said(row['gap_ms_p50'], '.2f')} | {said(row['gap_ms_p99'], '.2f')} "
+              f"| {row['first_ms_p50']:.0f} | {said(p50, '.2f', 'x')} | {said(p99, '.2f', 'x')} | {first:.2f}x |", flush=True)
 
 
 def card():
@@ -192,7 +195,8 @@ def main():
             parser.exit(2, f"table.py: {tool} is not installed\n")
     print(f"{card()}; {options.rate} requests per second, {options.requests} requests of {options.prompt} + {options.output} tokens, seed "
           f"{options.seed}; `{' '.join(options.command)}`\n")
-    print("| way | neighbour | tokens/s | gap p50, ms | gap p99, ms | first token p50, ms | gap p50 | gap p99 | first token p50 |")
+    print("| way | neighbour | tokens/s | gap p50, ms | gap p99, ms | first token p50, ms | gap p50 at equal load | gap p99 at equal load "
+          "| first token p50 |")
     print("|---|---|---:|---:|---:|---:|---:|---:|---:|", flush=True)
     rows, failures = [], []
     with tempfile.TemporaryDirectory(prefix="demarc-serving-") as folder:
