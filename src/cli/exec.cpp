@@ -229,6 +229,9 @@ const RegisterVerb registered_exec({
                       "use (default: {} with --part, else 0)",
                       harmless_spills));
       spills->default_str("");
+      app.add_flag("--silence-printf", options->plan.silence_printf,
+                   "let kernels of a tenant that call printf run; they print nothing (default: "
+                   "they are refused)");
       app.add_option(
           "--windows", options->windows,
           "code of a tenant as it is, its memory coloured by the page table: auto (without "
@@ -273,8 +276,8 @@ const RegisterVerb registered_exec({
                     {"--part", "--memory", "--description", "--tpcs", "--gpcs", "--sms", "--pid",
                      "--observe"});
       group_options(app, "Tenant",
-                    {"--tenant", "--socket", "--allow-plain", "--allow-spills", "--windows",
-                     "--overlap-launches"});
+                    {"--tenant", "--socket", "--allow-plain", "--allow-spills", "--silence-printf",
+                     "--windows", "--overlap-launches"});
       group_options(app, "Report", {"--audit", "--report", "--json", "--announce"});
       return [options, others, domain, spills]() -> Result<void> {
         if (options->pid) DEMARC_CHECK(refuse_beside_pid(others));

@@ -208,6 +208,7 @@ void note_block(const ConfinePlan& plan, const Prepared& prepared, ControlBlock&
   block.no_host_memory = std::uint32_t{!plan.host_memory};
   block.allow_plain = std::uint32_t{plan.allow_plain};
   block.allow_spills = plan.allow_spills;
+  block.silence_printf = std::uint32_t{plan.silence_printf};
   block.overlap = std::uint32_t{plan.overlap_launches};
   block.windows = plan.windows;
   block.needs_mps = std::uint32_t{prepared.mps_client};
@@ -306,6 +307,7 @@ Result<void> check_plan(const ConfinePlan& plan) {
       {"--report", plan.report},
       {"--allow-plain", plan.allow_plain},
       {"--allow-spills", plan.allow_spills != 0},
+      {"--silence-printf", plan.silence_printf},
       {"--overlap-launches", plan.overlap_launches},
       {"--windows", plan.windows != WindowUse::automatic}};
   for (const auto& [option, given] : of_tenants) {

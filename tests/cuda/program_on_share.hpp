@@ -83,8 +83,8 @@ class ProgramOnShare {
                                         counters,
                                         *record,
                                         [this](const std::string& line) { told.push_back(line); },
+                                        {.overlapped = overlap},
                                         allowed_spills,
-                                        overlap,
                                         &host_memory,
                                         {{reinterpret_cast<cuda::DevicePointer>(&kept[16]), 32}}})
                 .value();

@@ -211,6 +211,7 @@ TEST_F(LeasedPrograms, bring_their_own_tpcs_and_have_options_of_their_own) {
        {std::pair{+[](ConfinePlan& plan) { plan.report = true; }, "--report"},
         {+[](ConfinePlan& plan) { plan.allow_plain = true; }, "--allow-plain"},
         {+[](ConfinePlan& plan) { plan.allow_spills = 1; }, "--allow-spills"},
+        {+[](ConfinePlan& plan) { plan.silence_printf = true; }, "--silence-printf"},
         {+[](ConfinePlan& plan) { plan.windows = WindowUse::never; }, "--windows"},
         {+[](ConfinePlan& plan) { plan.overlap_launches = true; }, "--overlap-launches"}}) {
     EXPECT_EQ(run("true", alone(change)), fmt::format("1 {} needs --part or --tenant", option));
@@ -228,12 +229,13 @@ TEST_F(LeasedPrograms, have_in_their_block_what_they_may_and_where_they_attach) 
         const auto opened = Control::open(control).value();
         const ControlBlock& block = opened.block();
         tell(fmt::format(
-            "; windows {} plain {} spills {} overlap {} paths {} without host memory {} at {} by "
-            "{} with {} on {}, {}.{}",
+            "; windows {} plain {} spills {} silent {} overlap {} paths {} without host memory {} "
+            "at "
+            "{} by {} with {} on {}, {}.{}",
             static_cast<std::uint32_t>(block.windows), block.allow_plain, block.allow_spills,
-            block.overlap, block.count_paths, block.no_host_memory, block.lease_socket,
-            block.lease_token, block.sms_per_tpc, block.uuid, block.capability.major,
-            block.capability.minor));
+            block.silence_printf, block.overlap, block.count_paths, block.no_host_memory,
+            block.lease_socket, block.lease_token, block.sms_per_tpc, block.uuid,
+            block.capability.major, block.capability.minor));
       };
     });
   };
@@ -241,13 +243,16 @@ TEST_F(LeasedPrograms, have_in_their_block_what_they_may_and_where_they_attach) 
       fmt::format(" at {} by 00ff with 2 on {}, 9.0", server->socket(), server->lease.card);
   EXPECT_THAT(
       block_of([](ConfinePlan&) {}),
-      HasSubstr("; windows 1 plain 0 spills 0 overlap 0 paths 0 without host memory 0" + where));
+      HasSubstr("; windows 1 plain 0 spills 0 silent 0 overlap 0 paths 0 without host memory 0" +
+                where));
   EXPECT_THAT(block_of([](ConfinePlan& plan) { plan.allow_plain = true; }), HasSubstr(" plain 1"));
   EXPECT_THAT(block_of([](ConfinePlan& plan) { plan.windows = WindowUse::never; }),
               HasSubstr("; windows 0"));
   EXPECT_THAT(block_of([](ConfinePlan& plan) { plan.windows = WindowUse::always; }),
               HasSubstr("; windows 2"));
   EXPECT_THAT(block_of([](ConfinePlan& plan) { plan.allow_spills = 48; }), HasSubstr(" spills 48"));
+  EXPECT_THAT(block_of([](ConfinePlan& plan) { plan.silence_printf = true; }),
+              HasSubstr(" silent 1"));
   EXPECT_THAT(block_of([](ConfinePlan& plan) { plan.overlap_launches = true; }),
               HasSubstr(" overlap 1"));
   EXPECT_THAT(block_of([](ConfinePlan& plan) { plan.audit = true; }), HasSubstr(" paths 1"));

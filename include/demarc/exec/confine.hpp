@@ -41,6 +41,9 @@ struct ConfinePlan {
   // The compiler may keep up to so many bytes per thread of a tenant's kernel in local memory,
   // which has no colour. Such a kernel runs and is counted.
   std::uint32_t allow_spills = 0;
+  // A tenant's kernels that call printf run, and print nothing. Without this option they are
+  // refused.
+  bool silence_printf = false;
   // A tenant's kernel may be launched before the one in front of it in its stream has ended; it
   // then waits itself. Needs compute capability 9.0.
   bool overlap_launches = false;

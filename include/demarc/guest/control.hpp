@@ -45,6 +45,7 @@ struct ControlBlock {
   std::uint32_t no_host_memory = 0;  // kernels get no host memory
   std::uint32_t allow_plain = 0;     // memory for processes that hold machine code alone
   std::uint32_t allow_spills = 0;    // bytes per thread in local memory
+  std::uint32_t silence_printf = 0;  // kernels that call it run
   std::uint32_t overlap = 0;         // launches of kernels that are coloured
   WindowUse windows = WindowUse::never;
   std::uint32_t sms_per_tpc = 0;  // the least; 0: not known

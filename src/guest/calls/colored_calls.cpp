@@ -24,7 +24,7 @@ ColoredCalls::ColoredCalls(Means means, WindowCopies copies)
       window_code_(means_.windows, means_.record, means_.tell),
       module_calls_({means_.api, means_.code, memory_calls_, copies_, locals_, window_code_,
                      means_.capability.number(), means_.counters, means_.record, means_.tell,
-                     means_.allowed_spills, means_.overlap, means_.host_memory}),
+                     means_.changes, means_.allowed_spills, means_.host_memory}),
       graph_calls_(means_.api, locals_, means_.tell),
       node_calls_({means_.api, copy_calls_, copies_, module_calls_, locals_, means_.tell}),
       link_calls_(means_.tell) {}

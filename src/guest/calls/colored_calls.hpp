@@ -38,9 +38,9 @@ class ColoredCalls {
     ProgramRecord& record;      // as does this
     // A line for the user about what was refused.
     std::function<void(const std::string& line)> tell;
+    KernelChanges changes = {};
     // Bytes per thread that a kernel may keep in local memory of the driver's.
     std::uint32_t allowed_spills = 0;
-    bool overlap = false;  // launches
     // Outlives the object; null: the program has no pinned host memory, ever.
     const std::atomic<bool>* host_memory = nullptr;
     // Where the pages of all shares lie, and the table of the colours.

@@ -12,14 +12,15 @@
 namespace demarc::cuda {
 
 Result<ColoredImage> ColoredImage::read(const fatbin::Image& image, std::uint32_t target,
-                                        const std::string& name, bool overlapped) {
+                                        const std::string& name, const KernelChanges& changes) {
   DEMARC_TRY(fatbin::PtxCode code, fatbin::best_ptx(image, target, name));
   DEMARC_TRY(ptx::Module module, ptx::parse_whole(std::move(code.text), name));
-  if (overlapped) {
+  if (changes.overlapped) {
     DEMARC_TRY(module, ptx::rewrite_timed(module, {.stamps = false, .overlapped = true}));
   }
-  ColoredImage read(std::move(module));
-  DEMARC_TRY(const auto needs, ptx::find_colored_needs(read.module_));
+  ColoredImage read(std::move(module), changes.printing);
+  DEMARC_TRY(const auto needs,
+             ptx::find_colored_needs(read.module_, {.printing = changes.printing}));
   for (const ptx::ColoredKernel& kernel : needs.kernels) read.all_.push_back(kernel.name);
   read.refuse(needs.kernels);
   return read;
@@ -42,6 +43,7 @@ std::vector<std::string> ColoredImage::kernels() const {
 
 Result<std::string> ColoredImage::text(const ColoredCode& code) {
   ptx::ColoredOptions options;
+  options.printing = printing_;
   options.places = ptx::PlacesAtLoad{};
   options.kernels = kernels();
   needs_ = {};

@@ -15,12 +15,19 @@
 
 namespace demarc::cuda {
 
+// What kernels do otherwise than their text says.
+struct KernelChanges {
+  ptx::ColoredPrinting printing = ptx::ColoredPrinting::refused;
+  // They are launched before the one in front of them in their stream has ended, and wait
+  // themselves.
+  bool overlapped = false;
+};
+
 class ColoredImage {
  public:
   // `target`: 90 for compute capability 9.0. Errors: there is no PTX for it, or it cannot be read.
-  // `overlapped`: kernels wait themselves for the one in front of them.
   static Result<ColoredImage> read(const fatbin::Image& image, std::uint32_t target,
-                                   const std::string& name, bool overlapped);
+                                   const std::string& name, const KernelChanges& changes);
 
   // The text with the kernels that are left, for places that are known when it is loaded.
   [[nodiscard]] Result<std::string> text(const ColoredCode& code);
@@ -44,11 +51,13 @@ class ColoredImage {
   [[nodiscard]] const std::string& name() const { return module_.source_name; }
 
  private:
-  explicit ColoredImage(ptx::Module module) : module_(std::move(module)) {}
+  ColoredImage(ptx::Module module, ptx::ColoredPrinting printing)
+      : module_(std::move(module)), printing_(printing) {}
   [[nodiscard]] std::optional<std::uint32_t> max_threads(const std::string& kernel) const;
   void refuse(const std::vector<ptx::ColoredKernel>& kernels);
 
   ptx::Module module_;
+  ptx::ColoredPrinting printing_;
   std::vector<std::string> all_;
   ptx::ColoredNeeds needs_;
   std::map<std::string, std::string> refused_;

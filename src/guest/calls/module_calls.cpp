@@ -74,7 +74,7 @@ CallAnswer ModuleCalls::load(CodeHandle* handle, const fatbin::Image& image, con
       means_.windows.admit_code("the card runs its machine code, and the window is filled")) {
     return std::nullopt;
   }
-  auto read = ColoredImage::read(image, means_.target, "a module of the program", means_.overlap);
+  auto read = ColoredImage::read(image, means_.target, "a module of the program", means_.changes);
   if (!read) {
     const auto admitted = means_.windows.admit_code(read.error().message);
     if (admitted) return std::nullopt;

@@ -42,9 +42,8 @@ class ModuleCalls {
     ProgramRecord& record;
     // A line for the user about what was refused.
     std::function<void(const std::string& line)> tell;
+    KernelChanges changes = {};
     std::uint32_t allowed_spills = 0;  // bytes per thread
-    // Kernels are launched before the one in front of them in their stream has ended.
-    bool overlap = false;
     // Whether the program has pinned host memory; null: never.
     const std::atomic<bool>* host_memory = nullptr;
   };

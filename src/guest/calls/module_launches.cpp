@@ -131,7 +131,8 @@ CuResult ModuleCalls::launch_with_attributes(const Launch& launch, bool overlap)
 // All blocks of a cooperative launch have to be there at once.
 bool ModuleCalls::may_overlap(const Launch& launch) const {
   const auto* attributes = launch.config.attributes;
-  return means_.overlap && !launch.cooperative && means_.api.cuLaunchKernelEx != nullptr &&
+  return means_.changes.overlapped && !launch.cooperative &&
+         means_.api.cuLaunchKernelEx != nullptr &&
          std::none_of(attributes, attributes + launch.config.attribute_count,
                       [](const CuLaunchAttribute& one) {
                         return one.id == CuLaunchAttribute::cooperative && one.value.flag != 0;

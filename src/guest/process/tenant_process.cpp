@@ -167,21 +167,23 @@ Result<void> TenantProcess::open() {
   gpu_ = gpu;
   std::vector<AddressSpan> not_theirs{{share_->arena().raw(), share_->arena_bytes()}};
   for (const auto& [address, bytes] : share_->tables()) not_theirs.push_back({address, bytes});
-  DEMARC_TRY(calls_,
-             ColoredCalls::create({gpu->api(),
-                                   share_->code(),
-                                   share_->bytes(),
-                                   {[this](std::uint64_t bytes) { return take(bytes); },
-                                    [this](const lease::Extent& stretch) { give(stretch); }},
-                                   gpu->compute_capability(),
-                                   block_.counters.colored,
-                                   block_.record,
-                                   tell_,
-                                   block_.allow_spills,
-                                   block_.overlap != 0,
-                                   &host_memory_,
-                                   std::move(not_theirs),
-                                   {block_.windows, [this] { return show_window(); }}}));
+  DEMARC_TRY(calls_, ColoredCalls::create(
+                         {gpu->api(),
+                          share_->code(),
+                          share_->bytes(),
+                          {[this](std::uint64_t bytes) { return take(bytes); },
+                           [this](const lease::Extent& stretch) { give(stretch); }},
+                          gpu->compute_capability(),
+                          block_.counters.colored,
+                          block_.record,
+                          tell_,
+                          {.printing = block_.silence_printf != 0 ? ptx::ColoredPrinting::silenced
+                                                                  : ptx::ColoredPrinting::refused,
+                           .overlapped = block_.overlap != 0},
+                          block_.allow_spills,
+                          &host_memory_,
+                          std::move(not_theirs),
+                          {block_.windows, [this] { return show_window(); }}}));
   opened_.store(calls_.get());
   return {};
 }

@@ -245,7 +245,7 @@ class FunctionRewriter {
         return;
       case SystemCall::printing:
         if (context_.options.printing == ColoredPrinting::silenced) return;
-        refuse("prints through a buffer of the driver, which is not coloured");
+        refuse("prints through a buffer of the driver, which is not coloured (--silence-printf)");
         return;
       case SystemCall::heap:
         refuse("uses the heap of the driver, which is not coloured");
