@@ -68,7 +68,7 @@ fi
 # The main job, short: both modes have a table.
 for mode in mask mask+color; do
   check "isolate: $mode, a few samples" 0 "^${mode/+/[+]}( \(|$)" "$demarc" isolate --device "$device" --modes $mode --victims va,chase \
-    --aggressors dram_read --samples 5 --most-samples 10 --rounds 1 --warm-up 1 --longest 2 --seed 1
+    --aggressors dram_read --samples 5 --max-samples 10 --rounds 1 --warm-up 1 --longest 2 --seed 1
 done
 
 # Bundled launches against their references; all of them, and each instruction, beside the emulator.

@@ -3,8 +3,8 @@
 
 usage: isolate-tables.py [--cells CELLS.csv] [--samples SAMPLES.csv] FILE.json ...
 
-Prints Markdown: per victim and mode how much longer it takes beside its worst aggressor (mean, and p99 or the worst
-of how many runs), the same of whole runs, and what each partition costs beside idle neighbours. Several files, of
+Prints Markdown: per victim and mode the slowdown next to its worst aggressor (mean, and p99 or the worst of how many
+runs), the same of whole runs, and the overhead of each partition, next to idle neighbours. Several files, of
 different modes or victims, become one set of tables. --cells writes one line per cell, --samples every run of the modes
 of --samples-of, or of all.
 """
@@ -13,7 +13,7 @@ import csv
 import json
 import sys
 
-SCHEMA = "demarc.isolate/3"
+SCHEMA = "demarc.isolate/4"
 
 
 def fail(message):
@@ -59,12 +59,12 @@ class Study:
 
 
 def tail_of(row, prefix=""):
-    """What slow runs are judged by: (per cent, None) of p99, (per cent, runs) of the worst of so many."""
+    """What slow runs are judged by: (slowdown, None) of p99, (slowdown, runs) of the worst of so many."""
     p99 = row[prefix + "p99"]
     if p99 is not None:
-        return p99["percent"]["value"], None
+        return p99["slowdown"]["value"], None
     worst = row[prefix + "worst"]
-    return worst["percent"], worst["runs"]
+    return worst["slowdown"], worst["runs"]
 
 
 def runs_text(runs):
@@ -98,12 +98,12 @@ def summary_lines(study, mean_of, prefix):
         victims = sorted({len(numbers) for numbers in lists.values() if numbers})
         of = "" if victims == [len(study.victims)] else f" (victims: {runs_text(victims)})"
         for name, over in (("average", lambda list: sum(list) / len(list)), ("maximum", max)):
-            cells = [f"{over(lists[mode]):.1f}" if lists[mode] else "" for mode in study.modes]
+            cells = [f"{over(lists[mode]):.3f}x" if lists[mode] else "" for mode in study.modes]
             lines.append(line([f"{name}, {kind}{of}"] + cells))
     return lines
 
 
-def variation_table(study, mean_key, prefix):
+def slowdown_table(study, mean_key, prefix):
     lines = head(["victim"] + study.modes, len(study.modes))
     for victim in study.victims:
         cells = []
@@ -112,26 +112,26 @@ def variation_table(study, mean_key, prefix):
             if row is None:
                 cells.append("")
                 continue
-            percent, runs = tail_of(row, prefix)
+            slowest, runs = tail_of(row, prefix)
             of = "" if runs is None else f" of {runs}"
-            cells.append(f"{row[mean_key]['value']:.1f} / {percent:.1f}{of}")
+            cells.append(f"{row[mean_key]['value']:.3f}x / {slowest:.3f}x{of}")
         lines.append(line([victim] + cells))
     return lines + summary_lines(study, lambda row: row[mean_key], prefix)
 
 
-def price_table(study):
+def overhead_table(study):
     lines = head(["victim"] + study.modes, len(study.modes))
-    prices = {mode: [] for mode in study.modes}
+    overheads = {mode: [] for mode in study.modes}
     for victim in study.victims:
         cells = []
         for mode in study.modes:
             row = study.rows.get((mode, victim))
             if row is not None:
-                prices[mode].append(row["normalized_idle"])
-            cells.append("" if row is None else f"{row['normalized_idle']:.2f}")
+                overheads[mode].append(row["overhead"])
+            cells.append("" if row is None else f"{row['overhead']:.2f}x")
         lines.append(line([victim] + cells))
-    average = [f"{sum(prices[mode]) / len(prices[mode]):.2f}" if prices[mode] else "" for mode in study.modes]
-    spread = [f"{min(prices[mode]):.2f} to {max(prices[mode]):.2f}" if prices[mode] else "" for mode in study.modes]
+    average = [f"{sum(overheads[mode]) / len(overheads[mode]):.2f}x" if overheads[mode] else "" for mode in study.modes]
+    spread = [f"{min(overheads[mode]):.2f}x to {max(overheads[mode]):.2f}x" if overheads[mode] else "" for mode in study.modes]
     return lines + [line(["average"] + average), line(["least and most"] + spread)]
 
 
@@ -180,13 +180,13 @@ def main():
     if len(study.parts) != 1:
         fail(f"the files are of studies with {' and '.join(map(str, sorted(study.parts)))} parts; give those of one number")
     parts = study.parts.pop()
-    print("Kernel times, per cent longer beside the worst aggressor than beside idle neighbours: mean / p99; or, where it"
-          "\nsays so, mean / the worst of so many runs:\n")
-    print("\n".join(variation_table(study, "mean_percent", "")))
+    print("Slowdown of kernels next to the worst aggressor: mean / p99; or, where it says so, mean / the worst of so many"
+          "\nruns:\n")
+    print("\n".join(slowdown_table(study, "mean_slowdown", "")))
     print("\nWhole runs, gaps between launches with them:\n")
-    print("\n".join(variation_table(study, "run_percent", "run_")))
-    print(f"\nCost beside idle neighbours, T(A, idle) / ({parts} T alone on the whole GPU); 1 is a fair share:\n")
-    print("\n".join(price_table(study)))
+    print("\n".join(slowdown_table(study, "run_slowdown", "run_")))
+    print(f"\nOverhead, time next to idle neighbours / ({parts} times the time alone on the whole GPU); 1.00x: nothing is lost:\n")
+    print("\n".join(overhead_table(study)))
     for note in study.notes:
         print(f"\n{note}")
     if options.cells:

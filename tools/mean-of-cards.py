@@ -10,7 +10,7 @@ import csv
 import json
 import sys
 
-SCHEMA = "demarc.isolate/3"
+SCHEMA = "demarc.isolate/4"
 
 
 def fail(message):

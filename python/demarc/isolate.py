@@ -1,7 +1,7 @@
 """Results of `demarc isolate` as data: its JSON, and the tables of cells in docs/measurements/*.csv.
 
     study = demarc.isolate.read("study.json")
-    study.slowdown("mask+color", "mm", "va")   # per cent, of the mean
+    study.slowdown("mask+color", "mm", "va")   # 1.08: takes 1.08x as long on average
 """
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from ._errors import Error
 
-SCHEMA = "demarc.isolate/3"
+SCHEMA = "demarc.isolate/4"
 COLUMNS = ("mode", "victim", "aggressor", "runs", "kernels_mean_us", "kernels_p50_us", "kernels_p99_us",
            "kernels_worst_us", "run_mean_us", "run_p99_us", "run_worst_us")
 _OPTIONAL = ("kernels_p99_us", "run_p99_us")  # below 1000 runs there is none; old tables lack the column
@@ -21,7 +21,7 @@ _OPTIONAL = ("kernels_p99_us", "run_p99_us")  # below 1000 runs there is none; o
 
 @dataclass(frozen=True)
 class Cell:
-    """Times of a victim beside an aggressor (None: beside idle neighbours) under a mode, in microseconds.
+    """Times of a victim next to an aggressor (None: next to idle neighbours) under a mode, in microseconds.
 
     `kernels_...`: the kernels of a run by the GPU's clock, added up; `run_...`: the whole run, gaps with it.
     """
@@ -53,12 +53,12 @@ class Study:
         for found in self.cells:
             if (found.mode, found.victim, found.aggressor) == (mode, victim, aggressor):
                 return found
-        raise Error(f"{self.path}: there is no cell of {victim} beside {aggressor or 'idle neighbours'} under {mode}")
+        raise Error(f"{self.path}: there is no cell of {victim} next to {aggressor or 'idle neighbours'} under {mode}")
 
     def slowdown(self, mode: str, victim: str, aggressor: str) -> float:
-        """How much longer the victim's kernels take beside `aggressor` than beside idle neighbours: per cent, mean."""
+        """Mean time of the victim's kernels next to `aggressor` over that next to idle neighbours; 1 is not slowed."""
         idle = self.cell(mode, victim).kernels_mean_us
-        return 100 * (self.cell(mode, victim, aggressor).kernels_mean_us / idle - 1)
+        return self.cell(mode, victim, aggressor).kernels_mean_us / idle
 
 
 def _text(path: Path) -> str:

@@ -124,24 +124,21 @@ const RegisterVerb attack_verb{
        app.add_option("--rounds", plan.rounds,
                       "visits to each pair of a victim and one of the worst (on sim:NAME 1)");
        app.add_option("--longest", options->longest, "seconds that a visit may take");
-       app.add_option("--limit", plan.limit_percent,
-                      "percentage by which the mean of a victim may grow")
-           ->type_name(percent_type);
-       app.add_option(
-              "--limit-p99", plan.limit_tail_percent,
-              "percentage by which the p99 of a victim may grow, or its worst run below 1000 "
-              "runs")
-           ->type_name(percent_type);
+       app.add_option("--max-slowdown", plan.max_slowdown,
+                      "largest slowdown of a victim's mean time, as a factor");
+       app.add_option("--max-p99-slowdown", plan.max_tail_slowdown,
+                      "largest slowdown of a victim's p99, as a factor; with fewer than 1000 runs "
+                      "of its worst run");
        app.add_option("-o,--output", options->output,
                       "write the launch files of the worst neighbours to this folder")
            ->option_text("FOLDER");
-       add_json(app, options->json, "the search", {"demarc.attack/1"});
+       add_json(app, options->json, "the search", {"demarc.attack/2"});
        group_options(app, "Partition", {"--mode"});
        group_options(app, "Search",
                      {"--victims", "--without", "--kernels-alone", "--candidates", "--seconds",
                       "--generation", "--keep"});
        group_options(app, "Measurement", {"--screen", "--samples", "--rounds", "--longest"});
-       group_options(app, "Verdict", {"--limit", "--limit-p99"});
+       group_options(app, "Verdict", {"--max-slowdown", "--max-p99-slowdown"});
        return [=, &app]() -> Result<void> {
          DEMARC_CHECK(options->common.note_given(app));
          suit_device(*options, app);

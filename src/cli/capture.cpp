@@ -15,7 +15,7 @@ namespace {
 struct LaunchCaptureOptions {
   cuda::LaunchCapturePlan plan;
   std::string folder = "capture";
-  std::string most = "1 GiB";
+  std::string max_bytes = "1 GiB";
   std::string json;
 };
 
@@ -50,7 +50,7 @@ Result<void> nothing_taken(const LaunchCaptureOptions& options,
 
 Result<void> capture_program(LaunchCaptureOptions& options) {
   options.plan.folder = options.folder;
-  DEMARC_TRY(options.plan.max_bytes, parse_bytes(options.most, "--most"));
+  DEMARC_TRY(options.plan.max_bytes, parse_bytes(options.max_bytes, "--max-bytes"));
   DEMARC_TRY(const cuda::LaunchCaptureOutcome outcome, cuda::run_launch_capture(options.plan));
   if (!options.json.empty() && options.json != "-") {
     DEMARC_CHECK(emit(options.json, json_text(capture_json(outcome), 2) + "\n"));
@@ -85,7 +85,7 @@ const RegisterVerb capture_verb({
       app.add_option("--launches", options->plan.launches,
                      "number of launches of each kernel to take")
           ->capture_default_str();
-      app.add_option("--most", options->most,
+      app.add_option("--max-bytes", options->max_bytes,
                      "largest number of bytes that the buffers of a launch may have")
           ->capture_default_str();
       app.add_option("--library", options->plan.library,

@@ -45,7 +45,7 @@ struct IsolateOptions {
 
 // Options on how things are run, which --forecast does not.
 constexpr std::string_view run_options[] = {
-    "--warm-up", "--samples", "--most-samples", "--p99",      "--precision", "--longest",
+    "--warm-up", "--samples", "--max-samples", "--p99",      "--precision", "--longest",
     "--rounds",  "--seed",    "--resume",       "--baseline", "--masks",     "--colors",
     "--split",   "--clock",   "--dispatch",     "--locality", "--threads",   "--victim-priority"};
 
@@ -115,7 +115,7 @@ void suit_device(IsolateOptions& options, const CLI::App& given) {
     }
     return;
   }
-  constexpr const char* how_often[] = {"--warm-up", "--samples", "--most-samples", "--p99",
+  constexpr const char* how_often[] = {"--warm-up", "--samples", "--max-samples", "--p99",
                                        "--rounds"};
   if (std::none_of(std::begin(how_often), std::end(how_often),
                    [&](const char* name) { return given.count(name) > 0; })) {
@@ -289,7 +289,7 @@ const RegisterVerb isolate_verb{
                       "launches that are thrown away before each visit (on sim:NAME 1)");
        app.add_option("--samples", options->rule.least,
                       "least number of launches timed per visit (on sim:NAME 3)");
-       app.add_option("--most-samples", options->rule.most,
+       app.add_option("--max-samples", options->rule.most,
                       "largest number of launches timed per visit (on sim:NAME 3)");
        app.add_flag(
            "--p99", options->p99,
@@ -311,7 +311,7 @@ const RegisterVerb isolate_verb{
        app.add_option("--baseline", options->baseline,
                       "compare each cell with that of an earlier study, in this file of --json")
            ->type_name("FILE");
-       add_json(app, options->json, "the result with raw samples", {"demarc.isolate/3"});
+       add_json(app, options->json, "the result with raw samples", {"demarc.isolate/4"});
        add_output(app, "--csv", options->csv,
                   "write the cells to this file as CSV, one row per cell, in microseconds");
        app.add_flag("-v,--verbose", options->verbose, "also show the parameters of a simulated GPU")
@@ -323,7 +323,7 @@ const RegisterVerb isolate_verb{
        group_options(app, "Workloads",
                      {"--victims", "--aggressors", "--aggressor-cmd", "--settle"});
        group_options(app, "Measurement",
-                     {"--warm-up", "--samples", "--most-samples", "--p99", "--precision",
+                     {"--warm-up", "--samples", "--max-samples", "--p99", "--precision",
                       "--longest", "--rounds", "--resume", "--baseline"});
        return [=, &app]() -> Result<void> {
          DEMARC_CHECK(options->common.note_given(app));

@@ -163,7 +163,7 @@ SweepCommand declare_run(CLI::App& verb) {
   app->add_option("--jobs,-j", options->jobs,
                   "points at a time per machine or rank; 0 means all cores, or 1 under mpirun")
       ->check(CLI::Range(0U, 4096U).description(""));
-  app->add_option("--most", options->run.most, "end after this many points; 0 means all");
+  app->add_option("--max-points", options->run.most, "end after this many points; 0 means all");
   app->add_flag("--retry", options->run.retry, "run failed points again");
   app->add_flag("--any-revision", options->any_revision,
                 "continue a file even if it has points of another revision of this program");

@@ -123,13 +123,13 @@ const RegisterVerb registered_verify({
                      "description of the card's memory: a file or a name (default: the built-in "
                      "one of the card)")
           ->needs(colors);
-      app.add_option("--most-slowdown", options->max_slowdown,
+      app.add_option("--max-slowdown", options->max_slowdown,
                      "largest slowdown, as a factor, that neighbours in other colours may cause");
-      add_json(app, options->json, "the proof", {"demarc.verify/2", "demarc.verify.colors/1"});
+      add_json(app, options->json, "the proof", {"demarc.verify/2", "demarc.verify.colors/2"});
       group_options(app, "TPCs", {"--tpcs", "--gpcs", "--sms", "--mode", "--blocks-per-sm"});
       group_options(
           app, "Colours",
-          {"--colors", "--color-masks", "--color-count", "--description", "--most-slowdown"});
+          {"--colors", "--color-masks", "--color-count", "--description", "--max-slowdown"});
       return [options] { return run_verify(*options); };
     },
 });

@@ -7,6 +7,7 @@
 
 #include "demarc/base/json.hpp"
 #include "demarc/report/isolate_page.hpp"
+#include "isolate_demo.hpp"
 
 namespace demarc::report {
 namespace {
@@ -144,7 +145,7 @@ Table sensitivity_table(const std::vector<LocalityStudy>& studies) {
        {"DRAM bytes", Align::right},
        {"DRAM bytes, half L2", Align::right},
        {"time, us", Align::right},
-       {"slowdown, half L2, times", Align::right},
+       {"slowdown, half L2", Align::right},
        {"DRAM demand", Align::right}},
       {}};
   for (const LocalityStudy& study : studies) {
@@ -152,7 +153,7 @@ Table sensitivity_table(const std::vector<LocalityStudy>& studies) {
     table.rows.push_back({study.name, study.analysis.kernel, percent_cell(s.half.l2_hit_rate),
                           count_cell(static_cast<std::int64_t>(s.whole.dram_bytes)),
                           count_cell(static_cast<std::int64_t>(s.half.dram_bytes)),
-                          digits_cell(s.time_s * 1e6), digits_cell(s.half_l2_slowdown),
+                          digits_cell(s.time_s * 1e6), times_text(s.half_l2_slowdown),
                           percent_cell(s.dram_demand_share)});
   }
   return table;
@@ -208,10 +209,57 @@ std::string json_of(const DemoOptions& options, const study::StudyResult& isolat
     one["workload"] = study.name;
     locality.push_back(std::move(one));
   }
-  const Json json = {{"schema", "demarc.demo/1"},
+  const Json json = {{"schema", "demarc.demo/2"},
                      {"isolate", own_json(study::study_json(isolate, options.command))},
                      {"locality", std::move(locality)}};
   return json_text(json, 2) + "\n";
+}
+
+std::string interference_page(const DemoOptions& options, const study::StudyResult& isolate) {
+  Page page("Interference of co-located kernels, simulated", study_subtitle(isolate));
+  if (!options.locality_link.empty()) {
+    page.link(options.locality_link, "Data locality of seven workloads");
+  }
+  add_isolate_study(page, isolate, std::string(isolate_demo_command));
+  page.prose(
+      "Every kernel is emulated from its PTX, and the simulated memory system times its memory "
+      "accesses. Simulated colours isolate by construction: two colours have no slice and no "
+      "channel in common, and nothing else is modelled that they could share. On a card more is "
+      "shared.");
+  Context context = study_context(isolate, options.command);
+  page.context(context);
+  return page.html();
+}
+
+std::string locality_page(const DemoOptions& options, const std::vector<LocalityStudy>& studies) {
+  Page page("Data locality of seven workloads", studies.front().device + " (a description)");
+  if (!options.interference_link.empty()) {
+    page.link(options.interference_link, "Interference of co-located kernels");
+  }
+  page.heading("Indices");
+  page.prose(
+      std::string(degree_of_sharing_words) +
+      " Degree of sharing (dos) and appearance frequency after KNOM Review 2022, section III: "
+      "between thread blocks (inter) and between the threads of a block (intra), for global "
+      "loads at element granularity, every address exact. Hit rates are predicted for " +
+      studies.front().device +
+      ", loads and stores together. The kernels are equivalents written for this project; "
+      "`docs/locality.md` says where counts and indices differ from the paper and why.");
+  page.table(launch_table(studies));
+  page.table(index_table(studies));
+  page.table(remark_table());
+  page.chart(rate_chart(studies, true));
+  page.chart(rate_chart(studies, false));
+  page.heading("Sensitivity");
+  page.table(sensitivity_table(studies));
+  page.heading("Several GPUs");
+  page.table(translation_table(studies));
+  page.heading("Kernel by kernel");
+  for (const LocalityStudy& study : studies) add_study(page, study);
+  page.context({.command = options.command,
+                .devices = {{studies.front().device + " (a description)"}},
+                .seed = fmt::format("{} (contents of buffers)", studies.front().seed)});
+  return page.html();
 }
 
 }  // namespace
@@ -233,41 +281,7 @@ Result<void> check_grid(const LocalityStudy& study, const PaperRow& row) {
 
 Demo demo_of(const DemoOptions& options, const study::StudyResult& isolate,
              const std::vector<LocalityStudy>& studies) {
-  Page page("Who disturbs whom, and why", study_subtitle(isolate));
-  add_isolate_study(page, isolate);
-  page.heading("What the simulation is");
-  page.prose(
-      "Every kernel is emulated from its PTX, and the simulated memory system times its memory "
-      "accesses. Simulated colours isolate by construction: two colours have no slice and no "
-      "channel in common, and nothing else is modelled that they could share. On a card more is "
-      "shared.");
-  page.heading("Data locality: indices");
-  page.prose(
-      std::string(degree_of_sharing_words) +
-      " Degree of sharing (dos) and appearance frequency after KNOM Review 2022, section III: "
-      "between thread blocks (inter) and between the threads of a block (intra), for global "
-      "loads at element granularity, every address exact. Hit rates are predicted for " +
-      studies.front().device +
-      ", loads and stores together. The kernels are equivalents written for this project; "
-      "`docs/locality.md` says where counts and indices differ from the paper and why.");
-  page.table(launch_table(studies));
-  page.table(index_table(studies));
-  page.table(remark_table());
-  page.chart(rate_chart(studies, true));
-  page.chart(rate_chart(studies, false));
-  page.heading("Sensitivity");
-  page.table(sensitivity_table(studies));
-  page.heading("Several GPUs");
-  page.table(translation_table(studies));
-  page.heading("Kernel by kernel");
-  for (const LocalityStudy& study : studies) add_study(page, study);
-  Context context = study_context(isolate, options.command);
-  context.devices = {study_device(isolate, "the slowdowns"),
-                     {studies.front().device + " (a description)", "the locality and hit rates"}};
-  context.seed +=
-      fmt::format(" (order of the runs), {} (contents of buffers)", studies.front().seed);
-  page.context(context);
-  return Demo{page.html(),
+  return Demo{interference_page(options, isolate), locality_page(options, studies),
               study::study_text(isolate) + "\n" + plain_text(launch_table(studies)) + "\n" +
                   plain_text(index_table(studies)),
               json_of(options, isolate, studies)};

@@ -1,5 +1,5 @@
-// The page of the demonstration, made of an interference study and of the locality studies of the
-// kernels of the paper (KNOM Review 2022, Table 2).
+// The pages of the demonstration: an interference study, and the locality studies of the kernels of
+// the paper (KNOM Review 2022, Table 2).
 #pragma once
 
 #include <span>

@@ -53,7 +53,8 @@ Json or_null(const std::optional<T>& value) {
 Json axis_json(const Axis& axis) {
   return {{"name", axis.name},          {"unit", axis.unit},
           {"log", axis.logarithmic},    {"low", or_null(axis.low)},
-          {"high", or_null(axis.high)}, {"categories", axis.categories}};
+          {"high", or_null(axis.high)}, {"categories", axis.categories},
+          {"base", or_null(axis.base)}};
 }
 
 const char* series_kind_name(SeriesKind kind) {
@@ -86,6 +87,11 @@ Json box_of(const std::vector<double>& sorted) {
 
 }  // namespace
 
+bool needs_logarithm(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return !values.empty() && values.front() > 0 && values.back() > 8 * values[values.size() / 2];
+}
+
 Json heat_map_json(const HeatMap& map) {
   std::vector<std::uint32_t> rows;
   std::vector<std::uint32_t> columns;
@@ -112,6 +118,7 @@ Json heat_map_json(const HeatMap& map) {
           {"decimals", or_null(map.decimals)},
           {"row_labels", map.row_labels},
           {"column_labels", map.column_labels},
+          {"opens", map.opens},
           {"r", {{"u32", base64_of(rows)}}},
           {"c", {{"u32", base64_of(columns)}}},
           {"v", packed(values)}};
@@ -139,8 +146,10 @@ Json chart_json(const Chart& chart) {
       }
       points.push_back(std::move(value));
     }
-    series.push_back(
-        {{"name", one.name}, {"kind", series_kind_name(one.kind)}, {"points", std::move(points)}});
+    series.push_back({{"name", one.name},
+                      {"kind", series_kind_name(one.kind)},
+                      {"points", std::move(points)},
+                      {"color", or_null(one.color)}});
   }
   Json lines = Json::array();
   for (const ReferenceLine& line : chart.lines)
@@ -189,6 +198,13 @@ Json distribution_json(const Distribution& distribution) {
           {"start", low},
           {"width", width},
           {"samples", std::move(samples)}};
+}
+
+Json runs_json(const Runs& runs) {
+  return {{"kind", "runs"},
+          {"key", runs.key},
+          {"command", runs.command},
+          {"plot", distribution_json(runs.times)}};
 }
 
 Json graph_json(const Graph& graph) {

@@ -11,6 +11,7 @@ namespace demarc::report {
 [[nodiscard]] Json heat_maps_json(const HeatMaps& maps);
 [[nodiscard]] Json chart_json(const Chart& chart);
 [[nodiscard]] Json distribution_json(const Distribution& distribution);
+[[nodiscard]] Json runs_json(const Runs& runs);
 [[nodiscard]] Json graph_json(const Graph& graph);
 [[nodiscard]] Json timeline_json(const Timeline& timeline);
 

@@ -8,6 +8,7 @@
 #include "demarc/report/page.hpp"
 #include "demarc/study/study.hpp"
 #include "isolate_result.hpp"
+#include "isolate_runs.hpp"
 #include "isolate_tables.hpp"
 
 namespace demarc::report {
@@ -35,7 +36,6 @@ void add_forecast(Page& page, const StudyResult& result) {
     return;
   }
   Table table;
-  page.prose(study::forecast_words(forecast));
   table.caption = fmt::format(
       "From PTX, for {}: each workload alone, over and over. On half of the SMs: time with half of "
       "the L2 and of the bandwidths over time with all of them. On the whole GPU: share of the "
@@ -43,7 +43,7 @@ void add_forecast(Page& page, const StudyResult& result) {
       forecast.device);
   table.columns.push_back({"workload", Align::left});
   for (const char* name :
-       {"with half the memory, times", "DRAM, %", "L2, %", "L2 hits, %", "hits in half, %"}) {
+       {"slowdown with half the memory", "DRAM, %", "L2, %", "L2 hits, %", "hits in half, %"}) {
     table.columns.push_back({name, Align::right});
   }
   std::string missing;
@@ -56,7 +56,7 @@ void add_forecast(Page& page, const StudyResult& result) {
     if (result.cells.empty()) name.meaning = study::meaning_of({row->name, row->spec});
     table.rows.push_back(
         {std::move(name),
-         digits_cell(row->half_memory_slowdown, row->half_memory_slowdown > study::noted_slowdown
+         ratio_cell(row->half_memory_slowdown, row->half_memory_slowdown > study::noted_slowdown
                                                     ? Tone::warning
                                                     : Tone::plain),
          share_cell(row->dram_demand_share), share_cell(row->l2_demand_share),
@@ -79,17 +79,49 @@ std::string aggressor_words(const StudyResult& result) {
   return text;
 }
 
+// Bars of one ratio of each victim, per mode, from 1 on.
+template <class RatioOf>
+Chart ratio_chart(const StudyResult& result, RatioOf ratio_of) {
+  Chart chart;
+  chart.x = {.name = "victim", .categories = names_of(result.plan.victims)};
+  chart.y.base = 1;
+  std::vector<double> all;
+  for (const ModeSummary* mode : modes_that_ran(result)) {
+    Series series{.name = mode_name(result, *mode),
+                  .kind = SeriesKind::bar,
+                  .color = color_of(result.plan.modes[mode->mode])};
+    for (const Variation& row : mode->victims) {
+      series.points.push_back({.x = static_cast<double>(row.victim), .y = ratio_of(row)});
+      all.push_back(series.points.back().y);
+    }
+    chart.series.push_back(std::move(series));
+  }
+  chart.y.logarithmic = needs_logarithm(std::move(all));
+  return chart;
+}
+
+Chart slowdown_chart(const StudyResult& result) {
+  Chart chart = ratio_chart(
+      result, [](const Variation& row) { return study::slowdown_of(row.mean_percent.value); });
+  chart.title = "Slowdown next to the worst neighbour";
+  chart.y.name = "slowdown";
+  return chart;
+}
+
 void add_slowdown_tables(Page& page, const StudyResult& result) {
   page.table(mean_slowdown_table(result));
   if (const std::string words = aggressor_words(result); !words.empty()) {
     page.prose("The aggressors that are no victims:\n" + words);
   }
+  page.chart(slowdown_chart(result));
+  page.begin_section("Slow runs", true);
   page.table(tail_slowdown_table(result));
   page.prose(fmt::format(
-      "Slow runs are judged by the p99 if the victim ran at least {} times beside every neighbour, "
-      "and by its worst run otherwise. The worst is taken of as many runs beside the aggressor as "
-      "beside idle neighbours.",
+      "Slow runs are judged by the p99 if the victim ran at least {} times next to every neighbour, "
+      "and by its worst run otherwise. The worst is taken of as many runs next to the aggressor as "
+      "next to idle neighbours.",
       study::p99_least_runs));
+  page.end_section();
 }
 
 HeatMap heat_map_of(const StudyResult& result, const ModeSummary& mode) {
@@ -97,7 +129,8 @@ HeatMap heat_map_of(const StudyResult& result, const ModeSummary& mode) {
   map.title = mode_name(result, mode);
   map.row_name = "victim";
   map.column_name = "aggressor";
-  map.value_name = "times the time beside an idle neighbour";
+  map.value_name = "slowdown";
+  map.opens = map.title;
   map.rows = static_cast<std::uint32_t>(result.plan.victims.size());
   map.columns = static_cast<std::uint32_t>(result.plan.aggressors.size());
   map.row_labels = names_of(result.plan.victims);
@@ -119,39 +152,25 @@ HeatMap heat_map_of(const StudyResult& result, const ModeSummary& mode) {
 }
 
 void add_heat_maps(Page& page, const StudyResult& result) {
-  HeatMaps maps{.title = "Slowdown of each victim beside each aggressor, by mode",
-                .caption =
-                    "Mean time beside the aggressor over mean time beside an idle "
-                    "neighbour. All modes share one scale."};
+  HeatMaps maps{.title = "Slowdown of each victim next to each aggressor, by mode",
+                .caption = "All modes share one scale. A click on a cell shows its runs."};
   for (const ModeSummary* mode : modes_that_ran(result)) {
     maps.maps.push_back(heat_map_of(result, *mode));
   }
   page.heat_maps(maps);
 }
 
-void add_prices(Page& page, const StudyResult& result) {
-  page.table(price_table(result));
-  const double parts = result.plan.parts;
-  Chart chart;
-  chart.title = "Time in a part, times the time alone on the whole GPU";
+void add_overheads(Page& page, const StudyResult& result) {
+  Chart chart = ratio_chart(result, [](const Variation& row) { return row.overhead; });
+  chart.title = "Overhead, next to idle neighbours";
   chart.caption = fmt::format(
-      "Bars: beside idle neighbours; lines reach to the worst neighbour. One part of {} costs {} "
-      "times where the GPU is shared fairly.",
-      result.plan.parts, result.plan.parts);
-  chart.x = {.name = "victim", .categories = names_of(result.plan.victims)};
-  chart.y = {.name = "time over the time alone", .unit = "times", .low = 0};
-  for (const ModeSummary* mode : modes_that_ran(result)) {
-    Series series{.name = mode_name(result, *mode), .kind = SeriesKind::bar, .points = {}};
-    for (const Variation& row : mode->victims) {
-      series.points.push_back({.x = static_cast<double>(row.victim),
-                               .y = parts * row.normalized_idle,
-                               .low = parts * row.normalized_idle,
-                               .high = parts * row.normalized_worst});
-    }
-    chart.series.push_back(std::move(series));
-  }
-  chart.lines.push_back({.name = "fair share", .value = parts});
+      "Time in a part over {} times the time alone on the whole GPU. 1.00x: nothing is lost.",
+      result.plan.parts);
+  chart.y.name = "overhead";
   page.chart(chart);
+  page.begin_section("Overheads as numbers", true);
+  page.table(overhead_table(result));
+  page.end_section();
 }
 
 // A cell that changed is shown, or that has too few runs to tell.
@@ -167,7 +186,7 @@ void add_comparison(Page& page, const study::Comparison& comparison) {
   Table table;
   table.caption = "Cells that changed: mean times in microseconds, and now over before";
   for (const char* name :
-       {"mode", "victim", "beside", "verdict", "before", "now", "ratio", "from", "to"}) {
+       {"mode", "victim", "next to", "verdict", "before", "now", "ratio", "from", "to"}) {
     table.columns.push_back({name, table.columns.size() < 4 ? Align::left : Align::right});
   }
   for (const study::CellChange& cell : comparison.cells) {
@@ -176,7 +195,7 @@ void add_comparison(Page& page, const study::Comparison& comparison) {
     table.rows.push_back(
         {report::Cell(cell.mode), report::Cell(cell.victim), report::Cell(cell.aggressor),
          report::Cell(std::string(to_string(cell.verdict))), digits_cell(cell.before_ns / 1e3),
-         digits_cell(cell.now_ns / 1e3), digits_cell(cell.ratio.value, tone),
+         digits_cell(cell.now_ns / 1e3), ratio_cell(cell.ratio.value, tone),
          digits_cell(cell.ratio.low), digits_cell(cell.ratio.high)});
   }
   if (!table.rows.empty()) page.table(table);
@@ -187,24 +206,13 @@ void add_comparison(Page& page, const study::Comparison& comparison) {
   list("this one", comparison.only_now);
 }
 
-void add_distributions(Page& page, const StudyResult& result, const ModeSummary& mode) {
-  page.begin_section(fmt::format("Distributions under {}", mode_name(result, mode)), true);
-  if (!mode.account.empty()) page.prose(mode.account);
-  for (std::size_t victim = 0; victim < result.plan.victims.size(); ++victim) {
-    Distribution plot;
-    plot.title =
-        fmt::format("{} under {}", result.plan.victims[victim].name, mode_name(result, mode));
-    plot.value.name = "kernel time";
-    plot.value.unit = "us";
-    for (const study::Cell& cell : result.cells) {
-      if (cell.mode != mode.mode || cell.victim != victim || !counts(cell)) continue;
-      Sample sample{.name = neighbour_name(result, cell), .values = {}};
-      for (const double ns : cell.samples_ns) sample.values.push_back(ns / 1e3);
-      plot.samples.push_back(std::move(sample));
-    }
-    page.distribution(plot);
+void add_every_run(Page& page, const StudyResult& result) {
+  page.begin_section("Every run", true);
+  for (const ModeSummary* mode : modes_that_ran(result)) {
+    page.heading(mode_name(result, *mode), 3);
+    if (!mode->account.empty()) page.prose(mode->account);
+    page.table(runs_table(result, *mode));
   }
-  page.table(runs_table(result, mode));
   page.end_section();
 }
 
@@ -243,31 +251,31 @@ std::string study_subtitle(const StudyResult& result) {
   return fmt::format("{} in {} parts{}", result.device.name, result.plan.parts, kind);
 }
 
-void add_isolate_study(Page& page, const StudyResult& result) {
+void add_isolate_study(Page& page, const StudyResult& result, const std::string& command) {
   page.heading("Result");
   if (!result.interrupted.empty()) {
     page.prose(fmt::format("**Not complete**: {}.", result.interrupted));
   }
   add_isolate_result(page, result);
   if (!result.cells.empty()) {
+    page.csv("isolate.csv", study::study_csv(result));
+    add_runs(page, result, command);
     page.heading("Slowdown");
     add_slowdown_tables(page, result);
-    page.heading("Victims and aggressors");
     add_heat_maps(page, result);
-    page.heading("What each partition costs");
-    add_prices(page, result);
+    page.heading("Overhead");
+    add_overheads(page, result);
   }
   if (result.comparison) add_comparison(page, *result.comparison);
-  page.heading("Forecast");
+  page.begin_section("Forecast", !result.cells.empty());
   add_forecast(page, result);
-  if (result.cells.empty()) return;
-  page.heading("Every run");
-  for (const ModeSummary* mode : modes_that_ran(result)) add_distributions(page, result, *mode);
+  page.end_section();
+  if (!result.cells.empty()) add_every_run(page, result);
 }
 
 std::string isolate_page(const StudyResult& result, const std::string& command) {
-  Page page("Who disturbs whom", study_subtitle(result));
-  add_isolate_study(page, result);
+  Page page("Interference of co-located kernels", study_subtitle(result));
+  add_isolate_study(page, result, command);
   page.context(study_context(result, command));
   return page.html();
 }

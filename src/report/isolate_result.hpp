@@ -10,7 +10,7 @@ namespace demarc::report {
 [[nodiscard]] std::string meaning_of_mode(const study::Mode& mode);
 
 // The mode to use, what the two measures are, and both of every mode that ran: the worst slowdown
-// and, beside it, its price. Then what did not run.
+// and the largest overhead. Then what did not run.
 void add_isolate_result(Page& page, const study::StudyResult& result);
 
 }  // namespace demarc::report

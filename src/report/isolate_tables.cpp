@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+
+#include "isolate_runs.hpp"
 
 namespace demarc::report {
 namespace {
@@ -14,17 +17,10 @@ using study::StudyResult;
 using study::Variation;
 
 report::Cell slowdown_cell(double percent) {
-  return digits_cell(slowdown_of(percent), tone_of(percent));
+  return ratio_cell(study::slowdown_of(percent), tone_of(percent));
 }
 
-report::Cell tail_cell(const study::Tail& tail) {
-  const study::TailFigure figure = study::judged_by(tail);
-  report::Cell cell = slowdown_cell(figure.percent);
-  cell.text += fmt::format(" ({})", figure.name);
-  return cell;
-}
-
-// One row per victim, one column per mode: what `cell_of` makes of each row of the study.
+// One row per victim, one column per mode: what `cell_of` makes of each mode's row of the study.
 template <class CellOf>
 Table victims_by_mode(const StudyResult& result, const char* caption, CellOf cell_of) {
   Table table;
@@ -39,7 +35,7 @@ Table victims_by_mode(const StudyResult& result, const char* caption, CellOf cel
     for (const ModeSummary* mode : modes) {
       const auto found = std::find_if(mode->victims.begin(), mode->victims.end(),
                                       [victim](const Variation& v) { return v.victim == victim; });
-      row.push_back(found == mode->victims.end() ? report::Cell("wrong output") : cell_of(*found));
+      row.push_back(found == mode->victims.end() ? report::Cell("wrong output") : cell_of(*mode, *found));
     }
     table.rows.push_back(std::move(row));
   }
@@ -81,6 +77,25 @@ Tone tone_of(double percent) {
   return percent < 20 ? Tone::warning : Tone::bad;
 }
 
+Tone tone_of_overhead(double overhead) {
+  if (overhead <= 1.05) return Tone::good;
+  return overhead <= 2 ? Tone::warning : Tone::bad;
+}
+
+report::Cell ratio_cell(double ratio, Tone tone) {
+  report::Cell cell(fmt::format("{:.2f}x", ratio));
+  cell.number = ratio;
+  cell.tone = tone;
+  return cell;
+}
+
+// Two entries per row of the table of modes, the second with memory colours.
+std::uint32_t color_of(const study::Mode& mode) {
+  constexpr std::array<std::uint32_t, 14> palette{0, 10, 3, 11, 4, 12, 5, 7, 1, 2, 6, 8, 9, 13};
+  const std::size_t place = 2 * static_cast<std::size_t>(mode.division) + (mode.color ? 1 : 0);
+  return palette[place % palette.size()];
+}
+
 std::string mode_name(const StudyResult& result, const ModeSummary& mode) {
   return result.plan.modes[mode.mode].name();
 }
@@ -94,26 +109,21 @@ std::vector<const ModeSummary*> modes_that_ran(const StudyResult& result) {
   for (const ModeSummary& mode : result.modes) {
     if (mode.unavailable.empty() && !mode.victims.empty()) out.push_back(&mode);
   }
+  if (const auto best = std::find(out.begin(), out.end(), study::recommended_mode(result));
+      best != out.end()) {
+    std::rotate(out.begin(), best, best + 1);
+  }
   return out;
-}
-
-double slowdown_of(double percent) {
-  return 1 + percent / 100;
-}
-
-double price_of(const StudyResult& result, const Variation& row) {
-  return result.plan.parts * row.normalized_worst;
-}
-
-Tone tone_of_price(const StudyResult& result, double price) {
-  if (price <= 1.05 * result.plan.parts) return Tone::good;
-  return price <= 2 * result.plan.parts ? Tone::warning : Tone::bad;
 }
 
 Table mean_slowdown_table(const StudyResult& result) {
   Table table = victims_by_mode(
-      result, "Slowdown of the mean time beside the worst aggressor, times the undisturbed time",
-      [](const Variation& row) { return slowdown_cell(row.mean_percent.value); });
+      result, "Slowdown of the mean time next to the worst aggressor. A click shows the runs.",
+      [&](const ModeSummary& mode, const Variation& row) {
+        report::Cell cell = slowdown_cell(row.mean_percent.value);
+        cell.opens = runs_key(result, mode.mode, row.victim, row.worst_for_mean);
+        return cell;
+      });
   for (std::size_t victim = 0; victim < table.rows.size(); ++victim) {
     table.rows[victim].front().meaning = study::meaning_of(result.plan.victims[victim]);
   }
@@ -124,8 +134,14 @@ Table mean_slowdown_table(const StudyResult& result) {
 
 Table tail_slowdown_table(const StudyResult& result) {
   Table table = victims_by_mode(
-      result, "Slowdown of the slow runs beside the worst aggressor, times the undisturbed ones",
-      [](const Variation& row) { return tail_cell(row.tail); });
+      result, "Slowdown of the slow runs next to the worst aggressor. A click shows the runs.",
+      [&](const ModeSummary& mode, const Variation& row) {
+        const study::TailFigure figure = study::judged_by(row.tail);
+        report::Cell cell = slowdown_cell(figure.percent);
+        cell.text += fmt::format(" ({})", figure.name);
+        cell.opens = runs_key(result, mode.mode, row.victim, figure.aggressor);
+        return cell;
+      });
   add_average_and_maximum(
       table, result, " of p99",
       [](const ModeSummary& mode) -> const auto& { return mode.tail.p99; });
@@ -135,20 +151,17 @@ Table tail_slowdown_table(const StudyResult& result) {
   return table;
 }
 
-Table price_table(const StudyResult& result) {
-  return victims_by_mode(result,
-                         "Price: the worst time in its part, times the time alone on the whole GPU",
-                         [&result](const Variation& row) {
-                           const double price = price_of(result, row);
-                           return digits_cell(price, tone_of_price(result, price));
-                         });
+Table overhead_table(const StudyResult& result) {
+  return victims_by_mode(result, "Overhead", [](const ModeSummary&, const Variation& row) {
+    return ratio_cell(row.overhead, tone_of_overhead(row.overhead));
+  });
 }
 
 Table runs_table(const StudyResult& result, const ModeSummary& mode) {
   Table table;
   table.caption = "Every run, microseconds";
   for (const char* name :
-       {"victim", "beside", "runs", "mean", "p50", "p99", "worst", "aggressor runs per s"}) {
+       {"victim", "next to", "runs", "mean", "p50", "p99", "worst", "aggressor runs per s"}) {
     table.columns.push_back({name, table.columns.size() < 2 ? Align::left : Align::right});
   }
   for (const study::Cell& cell : result.cells) {

@@ -104,9 +104,9 @@ void Page::key_figures(const std::vector<KeyFigure>& figures) {
                     {"note", figure.note},
                     {"tone", tone_name(figure.tone)},
                     {"meaning", figure.meaning},
-                    {"price", figure.price},
-                    {"price_note", figure.price_note},
-                    {"price_tone", tone_name(figure.price_tone)}});
+                    {"second", figure.second},
+                    {"second_note", figure.second_note},
+                    {"second_tone", tone_name(figure.second_tone)}});
   }
   add(script_safe({{"kind", "key_figures"}, {"figures", std::move(list)}}));
 }
@@ -124,6 +124,7 @@ void Page::table(const Table& table) {
       if (cell.number) value["n"] = *cell.number;
       if (cell.tone != Tone::plain) value["c"] = tone_name(cell.tone);
       if (!cell.meaning.empty()) value["d"] = cell.meaning;
+      if (!cell.opens.empty()) value["r"] = cell.opens;
       cells.push_back(std::move(value));
     }
     rows.push_back(std::move(cells));
@@ -146,6 +147,18 @@ void Page::chart(const Chart& chart) {
 void Page::distribution(const Distribution& distribution) {
   add(script_safe(distribution_json(distribution)));
 }
+void Page::runs(const Runs& runs) {
+  add(script_safe(runs_json(runs)));
+}
+
+void Page::csv(const std::string& file, const std::string& text) {
+  add(script_safe({{"kind", "csv"}, {"file", file}, {"text", text}}));
+}
+
+void Page::link(const std::string& file, const std::string& text) {
+  add(script_safe({{"kind", "link"}, {"file", file}, {"text", text}}));
+}
+
 void Page::graph(const Graph& graph) {
   add(script_safe(graph_json(graph)));
 }

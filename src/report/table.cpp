@@ -67,7 +67,7 @@ std::string three_digits(double value) {
 }
 
 std::string times_text(double value) {
-  return three_digits(value) + "\u00a0times";
+  return three_digits(value) + "x";
 }
 
 Cell digits_cell(double value, Tone tone) {

@@ -14,7 +14,7 @@ struct TimedCell {
   const Distribution* times;
 
   [[nodiscard]] std::string name() const {
-    return fmt::format("{}: {} beside {}", mode, victim, aggressor);
+    return fmt::format("{}: {} next to {}", mode, victim, aggressor);
   }
 };
 
@@ -43,8 +43,7 @@ CellChange change_of(const TimedCell& now, const TimedCell& before) {
   CellChange change{.mode = now.mode, .victim = now.victim, .aggressor = now.aggressor};
   change.before_ns = before.times->mean;
   change.now_ns = now.times->mean;
-  const Estimate percent = variation_percent(*now.times, *before.times);
-  change.ratio = {1 + percent.value / 100, 1 + percent.low / 100, 1 + percent.high / 100};
+  change.ratio = slowdown_of(variation_percent(*now.times, *before.times));
   change.verdict = judge_change(change.ratio);
   return change;
 }
@@ -132,7 +131,7 @@ std::string comparison_text(const Comparison& comparison, bool all) {
   };
   if (std::any_of(comparison.cells.begin(), comparison.cells.end(), shown)) {
     out += fmt::format("  {:<16} {:<12} {:<12} {:>10} {:>10} {:>7} {:>16}\n", "mode", "victim",
-                       "beside", "before us", "now us", "ratio", "95 % interval");
+                       "next to", "before us", "now us", "ratio", "95 % interval");
   }
   for (const CellChange& cell : comparison.cells) {
     if (shown(cell)) out += row_of(cell);

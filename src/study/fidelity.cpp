@@ -51,7 +51,7 @@ class Table {
     for (const MeasuredTime& time : times_) {
       if (time.mode == mode && time.victim == victim && time.aggressor == aggressor) return time.us;
     }
-    return invalid_input("the measured table has no {} beside {} under {}", victim,
+    return invalid_input("the measured table has no {} next to {} under {}", victim,
                          aggressor.empty() ? "idle neighbours" : aggressor, mode);
   }
 
@@ -183,7 +183,7 @@ std::string fidelity_text(const Fidelity& fidelity) {
   }
   text += "slowdown in per cent: simulated, measured, error in points\n";
   for (const ComparedCell& cell : fidelity.cells) {
-    text += fmt::format("  {:12} beside {:12} {:7.1f} {:7.1f} {:7.1f}\n", cell.victim,
+    text += fmt::format("  {:12} next to {:12} {:7.1f} {:7.1f} {:7.1f}\n", cell.victim,
                         cell.aggressor, cell.simulated, cell.measured, cell.error());
   }
   text += fmt::format(

@@ -76,12 +76,12 @@ std::string memory_sentence(const Forecast& forecast) {
     whole = whole && victim.complete;
     if (victim.half_memory_slowdown > noted_slowdown) {
       losers.push_back(
-          fmt::format("{} takes {:.2f} times", victim.name, victim.half_memory_slowdown));
+          fmt::format("{} takes {:.2f}x", victim.name, victim.half_memory_slowdown));
     }
   }
   if (!any) return {};
   if (losers.empty()) {
-    return fmt::format(" With half of the memory no victim takes more than {:.2f} times as long{}.",
+    return fmt::format(" With half of the memory no victim takes more than {:.2f}x as long{}.",
                        noted_slowdown, whole ? "" : ", as far as beginnings can tell");
   }
   return fmt::format(" With half of the memory {} as long.", joined_words(losers));
@@ -180,16 +180,16 @@ std::string forecast_text(const Forecast& forecast) {
   if (!forecast.missing.empty()) return fmt::format("No forecast: {}.\n", forecast.missing);
   std::string out = fmt::format(
       "Forecast from PTX for {}: each workload alone on the whole GPU, over and over.\n"
-      "  DRAM, L2: share of their bandwidth it asks for; hits: in the L2, in half of it; times: as "
-      "long\n  with half of the L2 and of the bandwidths as with all of them, on half of the SMs\n "
-      " {:<12} {:>7} {:>7} {:>8} {:>8} {:>8}\n",
-      forecast.device, "workload", "DRAM %", "L2 %", "hits %", "half %", "times");
+      "  DRAM, L2: share of their bandwidth it asks for; hits: in the L2, in half of it; half mem:\n"
+      "  slowdown by half of the L2 and of the bandwidths, on half of the SMs\n"
+      "  {:<12} {:>7} {:>7} {:>8} {:>8} {:>8}\n",
+      forecast.device, "workload", "DRAM %", "L2 %", "hits %", "half %", "half mem");
   for (const WorkloadForecast* row : rows_of(forecast)) {
     if (!row->missing.empty()) {
       out += fmt::format("  {:<12} none: {}\n", row->name, row->missing);
       continue;
     }
-    out += fmt::format("  {:<12} {:>7.1f} {:>7.1f} {:>8.1f} {:>8.1f} {:>8.2f}{}\n", row->name,
+    out += fmt::format("  {:<12} {:>7.1f} {:>7.1f} {:>8.1f} {:>8.1f} {:>7.2f}x{}\n", row->name,
                        100 * row->dram_demand_share, 100 * row->l2_demand_share,
                        100 * row->l2_hit_rate, 100 * row->half_l2_hit_rate,
                        row->half_memory_slowdown, row->complete ? "" : "  of its beginning");

@@ -67,12 +67,12 @@ Json cell_json(const Plan& plan, const Cell& cell) {
 
 Json p99_json(const Plan& plan, const std::optional<P99Row>& row) {
   if (!row) return nullptr;
-  return {{"percent", estimate_json(row->percent)},
+  return {{"slowdown", estimate_json(slowdown_of(row->percent))},
           {"aggressor", plan.aggressors[row->aggressor].name}};
 }
 
 Json worst_json(const Plan& plan, const WorstRow& row) {
-  return {{"percent", row.percent},
+  return {{"slowdown", slowdown_of(row.percent)},
           {"runs", row.runs},
           {"aggressor", plan.aggressors[row.aggressor].name}};
 }
@@ -80,15 +80,15 @@ Json worst_json(const Plan& plan, const WorstRow& row) {
 Json over_json(const OverVictims& over) {
   if (over.victims == 0) return nullptr;
   return {{"victims", over.victims},
-          {"average_percent", over.average},
-          {"maximum_percent", over.maximum}};
+          {"average_slowdown", slowdown_of(over.average)},
+          {"maximum_slowdown", slowdown_of(over.maximum)}};
 }
 
 Json tail_json(const TailSummary& tail) {
   Json worst = over_json(tail.worst);
   if (!worst.is_null()) {
-    worst["least_runs"] = tail.least_runs;
-    worst["most_runs"] = tail.max_runs;
+    worst["min_runs"] = tail.least_runs;
+    worst["max_runs"] = tail.max_runs;
   }
   return {{"p99", over_json(tail.p99)}, {"worst", std::move(worst)}};
 }
@@ -112,16 +112,15 @@ Json mode_json(const Plan& plan, const ModeSummary& mode) {
   Json rows = Json::array();
   for (const Variation& row : mode.victims) {
     rows.push_back({{"victim", plan.victims[row.victim].name},
-                    {"mean_percent", estimate_json(row.mean_percent)},
+                    {"mean_slowdown", estimate_json(slowdown_of(row.mean_percent))},
                     {"worst_for_mean", plan.aggressors[row.worst_for_mean].name},
                     {"p99", p99_json(plan, row.tail.p99)},
                     {"worst", worst_json(plan, row.tail.worst)},
-                    {"run_percent", estimate_json(row.run_percent)},
+                    {"run_slowdown", estimate_json(slowdown_of(row.run_percent))},
                     {"worst_for_run", plan.aggressors[row.worst_for_run].name},
                     {"run_p99", p99_json(plan, row.run_tail.p99)},
                     {"run_worst", worst_json(plan, row.run_tail.worst)},
-                    {"normalized_idle", row.normalized_idle},
-                    {"normalized_worst", row.normalized_worst}});
+                    {"overhead", row.overhead}});
     if (!row.missing.empty()) rows.back()["missing"] = names_at(plan.aggressors, row.missing);
   }
   out["account"] = mode.account;

@@ -7,7 +7,7 @@
 
 namespace demarc::study {
 
-inline constexpr std::string_view isolate_schema = "demarc.isolate/3";
+inline constexpr std::string_view isolate_schema = "demarc.isolate/4";
 
 // An end that the samples do not give is null.
 [[nodiscard]] Json end_json(double end);

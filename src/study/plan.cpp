@@ -57,7 +57,7 @@ constexpr std::string_view common_domain_suffix = "+common-domain";
 std::string_view outside_with_commands(const Mode& mode) {
   if (mode.color) return "a command's memory has no colours";
   if (mode.launches != Launches::separate) {
-    return "such a victim can be confined only beside kernels of its own process";
+    return "such a victim can be confined only next to kernels of its own process";
   }
   return mode.traits().without_commands;
 }

@@ -6,11 +6,6 @@
 namespace demarc::study {
 namespace {
 
-// "1.08x"; 1.00x stands for none.
-std::string slowdown_text(double percent) {
-  return fmt::format("{:.2f}x", 1 + percent / 100);
-}
-
 const Variation& worst_row(const ModeSummary& mode) {
   return *std::max_element(mode.victims.begin(), mode.victims.end(),
                            [](const Variation& a, const Variation& b) {
@@ -24,12 +19,12 @@ std::string overhead_text(const StudyResult& result, const ModeSummary& mode) {
   const auto& rows = mode.victims;
   const auto most = std::max_element(
       rows.begin(), rows.end(),
-      [](const Variation& a, const Variation& b) { return a.normalized_idle < b.normalized_idle; });
-  if (rows.size() == 1) return fmt::format("{:.2f}x", most->normalized_idle);
+      [](const Variation& a, const Variation& b) { return a.overhead < b.overhead; });
+  if (rows.size() == 1) return fmt::format("{:.2f}x", most->overhead);
   double sum = 0;
-  for (const Variation& row : rows) sum += row.normalized_idle;
+  for (const Variation& row : rows) sum += row.overhead;
   return fmt::format("{:.2f}x on average and {:.2f}x at most ({})",
-                     sum / static_cast<double>(rows.size()), most->normalized_idle,
+                     sum / static_cast<double>(rows.size()), most->overhead,
                      result.plan.victims[most->victim].name);
 }
 
@@ -76,7 +71,7 @@ bool is_complete(const StudyResult& result, const ModeSummary& mode) {
 
 struct Judged {
   std::vector<const ModeSummary*> modes;  // those that ran all of their cells, the best first
-  bool better_whole = false;              // see colors_buy_nothing()
+  bool better_whole = false;              // a mode with colours isolates better, but gains nothing
 };
 
 Judged judge(const StudyResult& result) {
@@ -155,10 +150,6 @@ std::string throttle_words(const StudyResult& result,
 const ModeSummary* recommended_mode(const StudyResult& result) {
   const Judged judged = judge(result);
   return judged.modes.empty() ? nullptr : judged.modes.front();
-}
-
-bool colors_buy_nothing(const StudyResult& result) {
-  return judge(result).better_whole;
 }
 
 std::string recommend(const StudyResult& result) {

@@ -1,6 +1,8 @@
 // Computes means, quantiles and ratios of kernel times, each with the interval that covers it.
 #include "demarc/study/statistics.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <boost/math/distributions/binomial.hpp>
 #include <boost/math/distributions/students_t.hpp>
@@ -130,6 +132,18 @@ WorstVariation worst_variation(std::span<const double> loaded, std::span<const d
     return *std::max_element(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(runs));
   };
   return {percent_more(worst_of(loaded), worst_of(idle)), runs};
+}
+
+double slowdown_of(double percent) {
+  return 1 + percent / 100;
+}
+
+Estimate slowdown_of(const Estimate& percent) {
+  return {slowdown_of(percent.value), slowdown_of(percent.low), slowdown_of(percent.high)};
+}
+
+std::string slowdown_text(double percent) {
+  return fmt::format("{:.2f}x", slowdown_of(percent));
 }
 
 double relative_precision(const Distribution& d) {

@@ -110,7 +110,7 @@ void drop_cells(StudyResult& result) {
 }
 
 std::string name_of(const Plan& plan, const Cell& cell) {
-  return fmt::format("{}: {} beside {}", plan.modes[cell.mode].name(),
+  return fmt::format("{}: {} next to {}", plan.modes[cell.mode].name(),
                      plan.victims[cell.victim].name,
                      cell.aggressor ? plan.aggressors[*cell.aggressor].name : "-");
 }
@@ -300,7 +300,7 @@ class StudyRunner {
         Cell& cell = cell_of(mode, visit);
         if (!counts(cell) || cell.visits > round) continue;
         const Workload* aggressor = visit.aggressor ? &plan_.aggressors[*visit.aggressor] : nullptr;
-        const std::string pair = fmt::format("{} beside {}", plan_.victims[visit.victim].name,
+        const std::string pair = fmt::format("{} next to {}", plan_.victims[visit.victim].name,
                                              aggressor == nullptr ? "-" : aggressor->name);
         if (ends_before(fmt::format("{}: {}", plan_.modes[mode].name(), pair))) return {};
         auto visited =

@@ -27,9 +27,7 @@ std::optional<Variation> variation_of(const StudyResult& result, std::size_t mod
   if (idle == nullptr || idle->times.count == 0) return std::nullopt;
   Variation row;
   row.victim = baseline.victim;
-  const double norm = static_cast<double>(result.plan.parts) * baseline.times.mean;
-  row.normalized_idle = idle->times.mean / norm;
-  row.normalized_worst = row.normalized_idle;
+  row.overhead = idle->times.mean / (static_cast<double>(result.plan.parts) * baseline.times.mean);
   bool first = true;
   for (std::size_t b = 0; b < result.plan.aggressors.size(); ++b) {
     const Cell* loaded = find_cell(result, mode, baseline.victim, b);
@@ -50,7 +48,6 @@ std::optional<Variation> variation_of(const StudyResult& result, std::size_t mod
     }
     first = false;
     add_neighbour(row.run_tail, b, whole_runs(*loaded), whole_runs(*idle));
-    row.normalized_worst = std::max(row.normalized_worst, loaded->times.mean / norm);
   }
   if (first) return std::nullopt;
   return row;

@@ -7,21 +7,26 @@
 namespace demarc::study {
 namespace {
 
-// "average 0.2 %, maximum 0.8 %; worst of 40 runs average 0.8 %, maximum 4.9 %"
+// "1.01x on average and 1.02x at most"
+std::string average_and_maximum(const OverVictims& over) {
+  return fmt::format("{} on average and {} at most", slowdown_text(over.average),
+                     slowdown_text(over.maximum));
+}
+
+// "1.01x on average and 1.02x at most; worst of 40 runs 1.01x on average and 1.05x at most"
 std::string averages(const OverVictims& mean, const TailSummary& tail) {
-  std::string out = fmt::format("average {:.1f} %, maximum {:.1f} %", mean.average, mean.maximum);
+  std::string out = average_and_maximum(mean);
   for (const NamedTail& one : named_tails(tail)) {
-    out += fmt::format("; {} average {:.1f} %, maximum {:.1f} %", one.name, one.percent.average,
-                       one.percent.maximum);
+    out += fmt::format("; {} {}", one.name, average_and_maximum(one.percent));
   }
   return out;
 }
 
 // Which columns a mode's table needs: none that says what another says.
 struct Columns {
-  std::string slow;          // what slow runs are judged by, where it is the same for all
-  bool slow_beside = false;  // another aggressor than that of the mean
-  bool runs = false;         // whole runs take longer than their kernels
+  std::string slow;           // what slow runs are judged by, where it is the same for all
+  bool slow_next_to = false;  // another aggressor than that of the mean
+  bool runs = false;          // whole runs take longer than their kernels
 };
 
 bool runs_differ(const Variation& row) {
@@ -37,7 +42,7 @@ Columns columns_of(const ModeSummary& mode) {
     const std::string name = judged_by(row.tail).name;
     if (&row == &mode.victims.front()) columns.slow = name;
     if (name != columns.slow) columns.slow.clear();
-    columns.slow_beside |= judged_by(row.tail).aggressor != row.worst_for_mean;
+    columns.slow_next_to |= judged_by(row.tail).aggressor != row.worst_for_mean;
     columns.runs |= runs_differ(row);
   }
   return columns;
@@ -53,11 +58,11 @@ double idle_us(const StudyResult& result, const ModeSummary& mode, const Variati
 
 std::string heading_of(const Columns& columns) {
   std::string out = fmt::format("  {:<12} {:>9} {:>8} {:<12} {:>8} ", "victim", "idle us",
-                                "mean +%", " beside", "slow +%");
+                                "slowdown", " next to", "slowest");
   if (columns.slow.empty()) out += fmt::format("{:<14} ", " which");
-  if (columns.slow_beside) out += fmt::format("{:<12} ", " beside");
-  if (columns.runs) out += fmt::format("{:>8} {:<12} {:>8} ", "run +%", " beside", "slow +%");
-  return out + fmt::format("{:>6} {:>6}\n", "T/nT0", "worst");
+  if (columns.slow_next_to) out += fmt::format("{:<12} ", " next to");
+  if (columns.runs) out += fmt::format("{:>8} {:<12} {:>8} ", "run", " next to", "slowest");
+  return out + fmt::format("{:>8}\n", "overhead");
 }
 
 std::string row_text(const StudyResult& result, const ModeSummary& mode, const Columns& columns,
@@ -65,16 +70,17 @@ std::string row_text(const StudyResult& result, const ModeSummary& mode, const C
   const Plan& plan = result.plan;
   const TailFigure slow = judged_by(row.tail);
   std::string out =
-      fmt::format("  {:<12} {:>9.1f} {:>8.1f}  {:<11} {:>8.1f} ", plan.victims[row.victim].name,
-                  idle_us(result, mode, row), row.mean_percent.value,
-                  plan.aggressors[row.worst_for_mean].name, slow.percent);
+      fmt::format("  {:<12} {:>9.1f} {:>8}  {:<11} {:>8} ", plan.victims[row.victim].name,
+                  idle_us(result, mode, row), slowdown_text(row.mean_percent.value),
+                  plan.aggressors[row.worst_for_mean].name, slowdown_text(slow.percent));
   if (columns.slow.empty()) out += fmt::format(" {:<13} ", slow.name);
-  if (columns.slow_beside) out += fmt::format(" {:<11} ", plan.aggressors[slow.aggressor].name);
+  if (columns.slow_next_to) out += fmt::format(" {:<11} ", plan.aggressors[slow.aggressor].name);
   if (columns.runs) {
-    out += fmt::format("{:>8.1f}  {:<11} {:>8.1f} ", row.run_percent.value,
-                       plan.aggressors[row.worst_for_run].name, judged_by(row.run_tail).percent);
+    out += fmt::format("{:>8}  {:<11} {:>8} ", slowdown_text(row.run_percent.value),
+                       plan.aggressors[row.worst_for_run].name,
+                       slowdown_text(judged_by(row.run_tail).percent));
   }
-  return out + fmt::format("{:>6.2f} {:>6.2f}\n", row.normalized_idle, row.normalized_worst);
+  return out + fmt::format("{:>7.2f}x\n", row.overhead);
 }
 
 // The notes and errors at the end say why.
@@ -84,7 +90,7 @@ std::string missing_text(const Plan& plan, const Variation& row) {
   for (const std::size_t aggressor : row.missing) {
     append(names, "{}{}", names.empty() ? "" : ", ", plan.aggressors[aggressor].name);
   }
-  return fmt::format("    without figures beside {}\n", names);
+  return fmt::format("    without figures next to {}\n", names);
 }
 
 // "  not run, because the study was ended: va next to mm, cfd next to any\n"
@@ -99,7 +105,7 @@ std::string not_run_text(const StudyResult& result, std::size_t mode) {
     }
     if (neighbours.empty()) continue;
     const bool all = neighbours.size() == plan.aggressors.size() + 1;
-    names.push_back(fmt::format("{} beside {}", plan.victims[victim].name,
+    names.push_back(fmt::format("{} next to {}", plan.victims[victim].name,
                                 all ? "any" : fmt::format("{}", fmt::join(neighbours, " and "))));
   }
   if (names.empty()) return "";
@@ -122,7 +128,7 @@ std::string table_of_mode(const StudyResult& result, const ModeSummary& mode) {
   }
   out += not_run_text(result, mode.mode);
   if (mode.victims.size() > 1) {  // of one victim the row says it
-    out += fmt::format("  variation over {} victims: {}\n", mode.victims.size(),
+    out += fmt::format("  slowdown of {} victims: {}\n", mode.victims.size(),
                        averages(mode.mean, mode.tail));
     if (columns.runs) {
       out += fmt::format("  of whole runs, with the gaps between launches: {}\n",
@@ -147,16 +153,16 @@ std::string legend_of(const StudyResult& result) {
   if (!ran) return "";
   std::string out =
       "\nColumns:\n"
-      "  idle us  mean time of the victim while the other parts are idle\n"
-      "  mean +%  per cent by which the mean time is longer beside the aggressor that slows it "
-      "most\n";
-  out += fmt::format("  slow +%  the same for the slowest runs ({})\n",
+      "  idle us   mean time of the victim while the other parts are idle\n"
+      "  slowdown  mean time next to the aggressor that slows it most, over idle us (1.00x: not "
+      "slowed)\n";
+  out += fmt::format("  slowest   the same for the slowest runs ({})\n",
                      slow.empty() ? "p99, or the worst of so many" : slow);
-  if (runs) out += "  run +%   the same for whole runs, with the gaps between launches\n";
-  return out +
-         "  T/nT0    idle time, divided by the number of parts and by the time alone on the whole "
-         "GPU\n"
-         "  worst    the same for the longest mean time beside an aggressor\n";
+  if (runs) out += "  run       the same for whole runs, with the gaps between launches\n";
+  return out + fmt::format(
+                   "  overhead  idle us over the time of an ideal share, which is {} times the time "
+                   "alone on the whole GPU (1.00x: nothing is lost)\n",
+                   result.plan.parts);
 }
 
 // As RFC 4180 has it: commands may hold commas and quotes.

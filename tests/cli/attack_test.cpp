@@ -48,7 +48,7 @@ TEST(AttackVerb, finds_neighbours_that_slow_a_victim_whose_memory_is_not_divided
   const Outcome outcome =
       run_demarc(command(folder, {"--mode", "mask", "--json=" + json, "-o", out, "--keep", "3"}));
   EXPECT_EQ(outcome.exit_code, 3) << outcome.out << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("mask DOES NOT HOLD"));
+  EXPECT_THAT(outcome.err, HasSubstr("mask DOES NOT ISOLATE"));
   EXPECT_THAT(outcome.out,
               AllOf(HasSubstr("A MODEL ANSWERED"), HasSubstr("worst of 3 runs"),
                     HasSubstr("Not possible here:"),
@@ -57,8 +57,8 @@ TEST(AttackVerb, finds_neighbours_that_slow_a_victim_whose_memory_is_not_divided
                     HasSubstr("it needs compute capability 9.0, the card has 6.1"),
                     HasSubstr("variables of a module have no place on sim:gtx1080")));
   const Json result = Json::parse(read_file(json).value());
-  EXPECT_EQ(result["schema"], "demarc.attack/1");
-  EXPECT_EQ(result["verdict"], "not held");
+  EXPECT_EQ(result["schema"], "demarc.attack/2");
+  EXPECT_EQ(result["verdict"], "does not isolate");
   // A simulation repeats exactly: few runs say it all.
   EXPECT_EQ(result["plan"]["keep"], 3);
   EXPECT_EQ(result["plan"]["screening"]["least"], 3);
@@ -69,7 +69,7 @@ TEST(AttackVerb, finds_neighbours_that_slow_a_victim_whose_memory_is_not_divided
   ASSERT_EQ(result["ranked"].size(), 3U);
   EXPECT_THAT(result["untried"].get<std::vector<std::string>>(),
               testing::IsSupersetOf({"host_load", "copy_in", "variable", "bulk_copy"}));
-  // The worst, as an aggressor of isolate, slows the same victim by the same per cent.
+  // The worst, as an aggressor of isolate, slows the same victim as much.
   const std::string worst = result["ranked"][0]["file"];
   const std::string study = (folder / "study.json").string();
   const Outcome again = run_demarc({"isolate", "--device", "sim:gtx1080", "--modes", "mask",
@@ -77,16 +77,16 @@ TEST(AttackVerb, finds_neighbours_that_slow_a_victim_whose_memory_is_not_divided
                                     "launch:" + out + "/" + worst, "--json=" + study});
   ASSERT_EQ(again.exit_code, 0) << again.err;
   const Json seen = Json::parse(read_file(study).value())["modes"][0]["victims"][0];
-  EXPECT_DOUBLE_EQ(seen["mean_percent"]["value"],
-                   result["ranked"][0]["worst_mean"]["mean_percent"]["value"]);
+  EXPECT_DOUBLE_EQ(seen["mean_slowdown"]["value"],
+                   result["ranked"][0]["worst_mean"]["mean_slowdown"]["value"]);
 }
 
 TEST(AttackVerb, a_limit_that_nobody_reaches_is_held) {
   const auto folder = fresh_folder("attack_holds");
   const Outcome outcome =
-      run_demarc(command(folder, {"--mode", "mask", "--limit", "100000", "--limit-p99", "100000"}));
+      run_demarc(command(folder, {"--mode", "mask", "--max-slowdown", "1000", "--max-p99-slowdown", "1000"}));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("mask HOLDS: none of "));
+  EXPECT_THAT(outcome.out, HasSubstr("mask ISOLATES: next to none of "));
 }
 
 // A victim of one block, so that a hunt takes no time.
@@ -105,7 +105,7 @@ TEST(AttackVerb, the_plan_is_what_the_options_say) {
   const Outcome outcome = run_demarc(
       tiny_hunt(folder, {"--candidates", "22", "--samples", "4", "--rounds", "3", "--parts", "3",
                          "--seed", "7", "--without", "store,host_load", "--longest", "1.5",
-                         "--json", "--limit", "1000", "--limit-p99", "1000"}));
+                         "--json", "--max-slowdown", "11", "--max-p99-slowdown", "12"}));
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const Json plan = Json::parse(outcome.out)["plan"];
   EXPECT_EQ(plan["mode"], "mask");
@@ -113,6 +113,8 @@ TEST(AttackVerb, the_plan_is_what_the_options_say) {
   EXPECT_EQ(plan["parts"], 3);
   EXPECT_EQ(plan["seed"], 7);
   EXPECT_EQ(plan["rounds"], 3);
+  EXPECT_EQ(plan["max_slowdown"], 11);
+  EXPECT_EQ(plan["max_tail_slowdown"], 12);
   EXPECT_EQ(plan["without"], Json::array({"store", "host_load"}));
   EXPECT_EQ(plan["screening"]["least"], 5) << "as on a card, since how often was said";
   EXPECT_EQ(plan["proof"]["least"], 4);

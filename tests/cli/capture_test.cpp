@@ -141,7 +141,7 @@ TEST_F(Capture, what_cannot_be_taken_is_named) {
   const auto node = capture({}, {"replay"});
   EXPECT_EQ(node.exit_code, 3);
   EXPECT_THAT(node.err, HasSubstr("not taken: keep: it becomes a node of a graph"));
-  const auto large = capture({"--most", "1 KiB"}, {"count"});
+  const auto large = capture({"--max-bytes", "1 KiB"}, {"count"});
   EXPECT_EQ(large.exit_code, 3);
   EXPECT_THAT(large.err, HasSubstr("its memory has 65536 bytes or more, but at most 1024"));
   EXPECT_TRUE(entries().empty());
@@ -179,7 +179,7 @@ TEST_F(Capture, what_cannot_be_taken_is_named_and_the_program_goes_on) {
 }
 
 TEST_F(Capture, what_is_not_taken_for_one_reason_is_named_once) {
-  const auto taken = capture({"--most", "1 KiB", "--launches", "2", "--json"}, {"count", "count"});
+  const auto taken = capture({"--max-bytes", "1 KiB", "--launches", "2", "--json"}, {"count", "count"});
   EXPECT_EQ(taken.exit_code, 3);
   const Json said = Json::parse(taken.err.substr(0, taken.err.rfind('}') + 1));
   EXPECT_EQ(said["left"].size(), 1U) << taken.err;
@@ -326,7 +326,7 @@ TEST_F(Capture, wrong_options_are_refused_before_the_program_starts) {
     const char* message;
   } cases[] = {
       {{"--launches", "0"}, "--launches 0: give at least 1"},
-      {{"--most", "many"}, "--most"},
+      {{"--max-bytes", "many"}, "--max-bytes"},
       {{"--library", "/no/such.so"}, "/no/such.so: there is no such library"},
       {{"-o", (above / "file" / "taken").string()}, "file/taken: cannot be made: "},
   };

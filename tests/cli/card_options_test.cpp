@@ -71,13 +71,13 @@ TEST_F(CardOptions, of_the_colours_to_prove_each_is_checked_by_name) {
 // Nothing is as fast beside a neighbour as in half the time that it takes alone.
 TEST_F(CardOptions, colours_that_are_not_kept_apart_end_with_3_and_say_so) {
   const Outcome outcome = run_demarc(
-      {"verify", "--colors", "1", "--description", "h100-sxm", "--most-slowdown", "0.5", "--json"});
+      {"verify", "--colors", "1", "--description", "h100-sxm", "--max-slowdown", "0.5", "--json"});
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_THAT(outcome.err, HasSubstr("the colours 1 are not kept apart"));
   const Json report = Json::parse(outcome.out);
   EXPECT_EQ(report["expected_colors"], 2) << "a bit a colour";
   EXPECT_EQ(report["chunks_of_color"].size(), 2U);
-  EXPECT_EQ(report["most_slowdown"], 0.5);
+  EXPECT_EQ(report["max_slowdown"], 0.5);
   EXPECT_EQ(report["holds"], false);
 }
 
@@ -206,7 +206,7 @@ TEST_F(CardOptions, a_study_divides_the_card_and_its_memory_as_the_options_say) 
   const auto study = [&](const std::vector<std::string>& more) {
     std::vector<std::string> arguments{
         "isolate", "--clock",   "events", "--victims",      tick, "--aggressors", tick, "--rounds",
-        "1",       "--warm-up", "0",      "--most-samples", "2",  "--samples",    "2"};
+        "1",       "--warm-up", "0",      "--max-samples", "2",  "--samples",    "2"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run_demarc(arguments);
   };

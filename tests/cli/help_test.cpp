@@ -76,7 +76,7 @@ TEST(Help, a_subcommand_is_needed) {
 
 TEST(Help, options_name_the_defaults_that_they_have) {
   const std::pair<std::vector<std::string>, std::vector<std::string>> verbs[] = {
-      {{"verify"}, {"--color-count UINT=2 ", "--most-slowdown FLOAT=1.15 "}},
+      {{"verify"}, {"--color-count UINT=2 ", "--max-slowdown FLOAT=1.15 "}},
       {{"probe", "memory"}, {" in [0.25 - 4096]=8\n", "--seed UINT=1 "}},
       {{"probe", "translation"}, {" in [0.25 - 100]=100\n", " in [0.25 - 64]=4\n", "TEXT=cuda:0"}},
       {{"run"}, {" in [0.001 - 86400]=60\n"}},

@@ -63,7 +63,7 @@ class IsolateProcesses : public testing::Test {
     std::vector<std::string> out{
         "isolate", "--clock",      "events", "--modes",        modes, "--victims",
         tick(),    "--aggressors", tick(),   "--rounds",       "1",   "--warm-up",
-        "0",       "--samples",    "2",      "--most-samples", "2"};
+        "0",       "--samples",    "2",      "--max-samples", "2"};
     out.insert(out.end(), more.begin(), more.end());
     return out;
   }
@@ -126,7 +126,7 @@ TEST_F(IsolateProcesses, a_command_that_fails_is_an_error_of_its_cells_and_exit_
   EXPECT_EQ(outcome.exit_code, 3);
   for (const char* mode : {"none", "timeslice"}) {
     EXPECT_THAT(outcome.out,
-                HasSubstr(fmt::format("ERROR: {}: tick beside echo out of memory >&2; exit 5: the "
+                HasSubstr(fmt::format("ERROR: {}: tick next to echo out of memory >&2; exit 5: the "
                                       "command 'echo out of memory >&2; exit 5' ended with exit "
                                       "code 3; the last of its output: ",
                                       mode)));

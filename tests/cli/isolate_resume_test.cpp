@@ -35,7 +35,7 @@ class IsolateResume : public testing::Test {
 TEST_F(IsolateResume, a_signal_ends_a_study_with_what_it_measured_and_resume_goes_on) {
   std::vector<std::string> argv = arguments("1000");
   argv.insert(argv.begin(), (build_dir() / "demarc").string());
-  argv.insert(argv.end(), {"--samples", "2000", "--most-samples", "10000", "--precision", "0"});
+  argv.insert(argv.end(), {"--samples", "2000", "--max-samples", "10000", "--precision", "0"});
   ProcessOptions options;
   options.output = ChildStream::kept;
   options.error = ChildStream::kept;
@@ -97,7 +97,7 @@ TEST_F(IsolateResume, a_pipe_gets_the_study_at_its_end_alone) {
   const OwnedFile pipe(::open(json.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
   std::vector<std::string> argv = arguments("1000");
   argv.insert(argv.begin(), (build_dir() / "demarc").string());
-  argv.insert(argv.end(), {"-q", "--samples", "2000", "--most-samples", "10000"});
+  argv.insert(argv.end(), {"-q", "--samples", "2000", "--max-samples", "10000"});
   argv.insert(argv.end(), {"--precision", "0"});
   auto study = Process::spawn(argv, {});
   ASSERT_TRUE(study);

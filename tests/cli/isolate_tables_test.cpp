@@ -16,27 +16,27 @@ Outcome tables_of(const std::vector<std::string>& arguments) {
   return run_program(all);
 }
 
-Json worst(double percent, int runs) {
-  return {{"percent", percent}, {"runs", runs}, {"aggressor", "b"}};
+Json worst(double slowdown, int runs) {
+  return {{"slowdown", slowdown}, {"runs", runs}, {"aggressor", "b"}};
 }
 
-Json p99(double percent) {
-  return {{"percent", {{"value", percent}, {"low", 0}, {"high", nullptr}}}, {"aggressor", "b"}};
+Json p99(double slowdown) {
+  return {{"slowdown", {{"value", slowdown}, {"low", 1}, {"high", nullptr}}}, {"aggressor", "b"}};
 }
 
-Json row(const char* victim, double mean, Json tail99, Json tail_worst, double price) {
+Json row(const char* victim, double mean, Json tail99, Json tail_worst, double overhead) {
   return {{"victim", victim},
-          {"mean_percent", {{"value", mean}}},
+          {"mean_slowdown", {{"value", mean}}},
           {"p99", tail99},
           {"worst", tail_worst},
-          {"run_percent", {{"value", mean + 1}}},
+          {"run_slowdown", {{"value", mean + 1}}},
           {"run_p99", std::move(tail99)},
           {"run_worst", std::move(tail_worst)},
-          {"normalized_idle", price}};
+          {"overhead", overhead}};
 }
 
 Json study(const Json& modes) {
-  return {{"schema", "demarc.isolate/3"},
+  return {{"schema", "demarc.isolate/4"},
           {"plan", {{"parts", 2}, {"victims", Json::array({{{"name", "va"}}, {{"name", "mm"}}})}}},
           {"modes", modes},
           {"errors", Json::array()},
@@ -53,34 +53,34 @@ TEST(IsolateTablesScript, gives_each_number_its_name_and_joins_the_modes_of_seve
   const std::string first =
       written(folder / "a.json", study({{{"mode", "mask"},
                                          {"victims",
-                                          {row("va", 80, p99(90), worst(95, 1000), 0.8),
-                                           row("mm", 20, nullptr, worst(30, 40), 1)}}},
+                                          {row("va", 1.8, p99(1.9), worst(1.95, 1000), 0.8),
+                                           row("mm", 1.2, nullptr, worst(1.3, 40), 1)}}},
                                         {{"mode", "mps"}, {"unavailable", "no daemon"}}}));
   const std::string second =
       written(folder / "b.json", study({{{"mode", "mask+color"},
                                          {"victims",
-                                          {row("va", 0.2, p99(0.4), worst(5, 1000), 1.8),
-                                           row("mm", 0, p99(-0.2), worst(5, 1000), 1.3)}}}}));
+                                          {row("va", 1.002, p99(1.004), worst(1.05, 1000), 1.8),
+                                           row("mm", 1, p99(0.998), worst(1.05, 1000), 1.3)}}}}));
   const Outcome outcome = tables_of({first, second});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("| victim | mask | mask+color |\n"
                              "|---|---:|---:|\n"
-                             "| va | 80.0 / 90.0 | 0.2 / 0.4 |\n"
-                             "| mm | 20.0 / 30.0 of 40 | 0.0 / -0.2 |\n"
-                             "| average, mean | 50.0 | 0.1 |\n"
-                             "| maximum, mean | 80.0 | 0.2 |\n"
-                             "| average, p99 (victims: 1 to 2) | 90.0 | 0.1 |\n"
-                             "| maximum, p99 (victims: 1 to 2) | 90.0 | 0.4 |\n"
-                             "| average, worst run (victims: 1) | 30.0 |  |\n"
-                             "| maximum, worst run (victims: 1) | 30.0 |  |\n"),
+                             "| va | 1.800x / 1.900x | 1.002x / 1.004x |\n"
+                             "| mm | 1.200x / 1.300x of 40 | 1.000x / 0.998x |\n"
+                             "| average, mean | 1.500x | 1.001x |\n"
+                             "| maximum, mean | 1.800x | 1.002x |\n"
+                             "| average, p99 (victims: 1 to 2) | 1.900x | 1.001x |\n"
+                             "| maximum, p99 (victims: 1 to 2) | 1.900x | 1.004x |\n"
+                             "| average, worst run (victims: 1) | 1.300x |  |\n"
+                             "| maximum, worst run (victims: 1) | 1.300x |  |\n"),
             std::string::npos)
       << outcome.out;
-  EXPECT_NE(outcome.out.find("| va | 81.0 / 90.0 | 1.2 / 0.4 |\n"), std::string::npos);
-  EXPECT_NE(outcome.out.find("T(A, idle) / (2 T alone on the whole GPU)"), std::string::npos);
-  EXPECT_NE(outcome.out.find("| va | 0.80 | 1.80 |\n"
-                             "| mm | 1.00 | 1.30 |\n"
-                             "| average | 0.90 | 1.55 |\n"
-                             "| least and most | 0.80 to 1.00 | 1.30 to 1.80 |\n"),
+  EXPECT_NE(outcome.out.find("| va | 2.800x / 1.900x | 2.002x / 1.004x |\n"), std::string::npos);
+  EXPECT_NE(outcome.out.find("neighbours / (2 times the time alone on the whole GPU)"), std::string::npos);
+  EXPECT_NE(outcome.out.find("| va | 0.80x | 1.80x |\n"
+                             "| mm | 1.00x | 1.30x |\n"
+                             "| average | 0.90x | 1.55x |\n"
+                             "| least and most | 0.80x to 1.00x | 1.30x to 1.80x |\n"),
             std::string::npos)
       << outcome.out;
   EXPECT_NE(outcome.out.find("mps was not run: no daemon"), std::string::npos);
@@ -93,7 +93,7 @@ TEST(IsolateTablesScript, reads_what_the_program_writes_and_makes_one_line_of_ea
   const std::string samples = (folder / "samples.csv").string();
   ASSERT_EQ(run_demarc({"isolate", "--device", "planted:h100", "--modes", "mask,mask+color",
                         "--victims", "va", "--aggressors", "mm", "--samples", "40",
-                        "--most-samples", "40", "--rounds", "1", "--json=" + json})
+                        "--max-samples", "40", "--rounds", "1", "--json=" + json})
                 .exit_code,
             0);
   const Outcome outcome =
@@ -129,7 +129,7 @@ TEST(IsolateTablesScript, refuses_what_is_no_such_study_or_stands_in_two_files_a
   const std::string four = written(folder / "four.json", quarters);
   const std::string absent = (folder / "absent.json").string();
   for (const auto& [files, why] :
-       {std::pair{std::vector{older}, older + ": the schema is not demarc.isolate/3"},
+       {std::pair{std::vector{older}, older + ": the schema is not demarc.isolate/4"},
         {{mask, mask}, "va under mask is in another file already"},
         {{mask, four}, "2 and 4 parts"},
         {{absent}, absent}}) {

@@ -49,7 +49,7 @@ TEST(IsolateVerb, a_planted_device_gives_table_json_and_page_and_says_it_is_a_mo
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("A MODEL ANSWERED"), std::string::npos);
   EXPECT_EQ(Json::parse(read_file(json).value())["plan"]["parts"], 4);
-  EXPECT_EQ(read_file(json)->find("{\n  \"schema\": \"demarc.isolate/3\",\n  \"context\": {\n"),
+  EXPECT_EQ(read_file(json)->find("{\n  \"schema\": \"demarc.isolate/4\",\n  \"context\": {\n"),
             0U);
   const std::string page = read_file(html).value();
   EXPECT_NE(page.find("not measurements"), std::string::npos);
@@ -290,7 +290,7 @@ TEST(IsolateVerb, colours_of_a_simulated_device_can_be_chosen_and_wrong_ones_are
                                        "va",
                                        "--samples",
                                        "1",
-                                       "--most-samples",
+                                       "--max-samples",
                                        "1",
                                        "--warm-up",
                                        "0"};

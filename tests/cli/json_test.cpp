@@ -210,13 +210,13 @@ TEST_F(JsonOfVerbs, have_the_members_that_the_page_names) {
       {"demarc attack",
        {"attack", "--device", "sim:gtx1080", "--victims", "stream:" + victim, "--candidates", "22",
         "--keep", "1", "--mode", "mask"},
-       "demarc.attack/1"},
+       "demarc.attack/2"},
       {"demarc blocks", {"blocks", "--experiments", "figure-4"}, "demarc.blocks/2"},
       {"demarc emulate", {"emulate", "bundled:vecadd"}, "demarc.emulate/1"},
       {"demarc isolate",
        {"isolate", "--device", "planted:h100", "--victims", "va", "--aggressors", "mm", "--modes",
-        "mask", "--samples", "2", "--most-samples", "2"},
-       "demarc.isolate/3"},
+        "mask", "--samples", "2", "--max-samples", "2"},
+       "demarc.isolate/4"},
       {"demarc locality", {"locality", "bundled:relu"}, "demarc.locality/1"},
       {"demarc probe memory",
        {"probe", "memory", "--device", "sim:gtx1080"},
@@ -265,7 +265,7 @@ TEST_F(JsonOfVerbs, have_the_members_that_the_page_names) {
       {"demarc verify", {"verify", "--gpcs", "3", "--mode", "mask"}, "demarc.verify/2"},
       {"demarc verify",
        {"verify", "--colors", "1", "--description", "h100-sxm"},
-       "demarc.verify.colors/1"}};
+       "demarc.verify.colors/2"}};
   ASSERT_EQ(run_demarc({"topo", "--refresh"}).exit_code, 0);
   for (const JsonOf& one : all) expect_json(one);
   expect_calibration();

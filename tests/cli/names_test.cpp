@@ -1,4 +1,5 @@
 // demarc list, help and completion, and what is offered for a slip.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -113,6 +114,20 @@ TEST(Names, an_option_that_is_gone_is_answered_with_what_took_its_place) {
                 testing::StartsWith("demarc exec: --share is gone; give --part K/N for a part of "
                                     "the whole card (SMs, L2 and memory), or --sms 50% for SMs "
                                     "alone\nUsage: demarc exec [OPTIONS] [command...]; "));
+  }
+  for (const auto& [line, instead] :
+       {std::pair{std::vector<std::string>{"capture", "--most", "1 GiB", "true"}, "--max-bytes"},
+        {{"sweep", "run", "plan.json", "--most", "3"}, "--max-points"},
+        {{"attack", "--limit", "5%"}, "--max-slowdown 1.05"},
+        {{"attack", "--limit-p99", "8%"}, "--max-p99-slowdown 1.08"}}) {
+    const Outcome outcome = run_demarc(line);
+    EXPECT_EQ(outcome.exit_code, 1) << instead;
+    EXPECT_THAT(outcome.err, HasSubstr(fmt::format(" is gone; give {}", instead)));
+  }
+  for (const auto& [line, meant] :
+       {std::pair{std::vector<std::string>{"isolate", "--most-samples", "2"}, "--max-samples"},
+        {{"verify", "--most-slowdown", "2"}, "--max-slowdown"}}) {
+    EXPECT_THAT(run_demarc(line).err, HasSubstr(fmt::format("did you mean {}", meant)));
   }
   EXPECT_THAT(run_demarc({"verify", "--share", "50"}).err,
               testing::StartsWith("demarc verify: --share is gone; give --sms 50%"));

@@ -69,7 +69,7 @@ TEST_F(Syntax, of_verbs_that_measure_is_checked_before_the_machine) {
            {{"isolate", "--description", "h101"}, "there is no device 'h101'"},
            {{"attack", "--mode", "masc"}, "--mode: 'masc' is not a mode"},
            {{"attack", "--without", "thought"}, "--without: "},
-           {{"attack", "--limit", "5%%"}, "--limit: '5%%' is not a percentage"},
+           {{"calibrate", "--tolerance", "5%%"}, "--tolerance: '5%%' is not a percentage"},
            {{"attack", "--device", "card"}, "--device card"},
            {{"topo", "--device", "card"}, "--device card"},
            {{"probe", "memory", "--device", "card"}, "--device card"},

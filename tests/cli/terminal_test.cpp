@@ -112,7 +112,7 @@ TEST(Terminal, outcomes_have_colours_unless_somebody_wants_none) {
                                       "mm",
                                       "--samples",
                                       "2",
-                                      "--most-samples",
+                                      "--max-samples",
                                       "2",
                                       "--rounds",
                                       "1"};
@@ -150,13 +150,13 @@ TEST(Terminal, a_word_in_another_has_no_colour) {
 TEST(Terminal, the_command_line_is_told_as_it_was_given) {
   const Outcome outcome =
       run_demarc({"isolate", "--device", "planted:h100", "--modes", "mask", "--victims", "va",
-                  "--aggressors", "mm", "--samples", "2", "--most-samples", "3", "--json"});
+                  "--aggressors", "mm", "--samples", "2", "--max-samples", "3", "--json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const Json result = Json::parse(outcome.out);
   EXPECT_EQ(result["context"]["command"],
             (build_dir() / "demarc").string() +
                 " isolate --device planted:h100 --modes mask --victims va --aggressors mm "
-                "--samples 2 --most-samples 3 --json");
+                "--samples 2 --max-samples 3 --json");
   EXPECT_EQ(result["plan"]["rounds"], 2);
   EXPECT_EQ(result["plan"]["seed"], 1);
   EXPECT_EQ(result["plan"]["stopping_rule"]["least"], 2);

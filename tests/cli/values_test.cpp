@@ -30,7 +30,7 @@ TEST(Values, what_is_no_finite_number_of_0_or_more_is_refused) {
   for (const std::vector<std::string>& option :
        std::vector<std::vector<std::string>>{{"isolate", "--device", "sim:gtx1080", "--longest"},
                                              {"run", "bundled:vecadd", "--limit"},
-                                             {"verify", "--most-slowdown"},
+                                             {"verify", "--max-slowdown"},
                                              {"probe", "memory", "--memory-gib"}}) {
     expect_refusal(option, "nan", "'nan' is not a finite number of 0 or more");
   }

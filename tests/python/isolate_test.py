@@ -13,7 +13,7 @@ TABLE = ROOT / "docs/measurements/isolate-h200-domains.csv"
 HEAD = "mode,victim,aggressor,runs,kernels_mean_us,kernels_p50_us,kernels_worst_us,run_mean_us,run_worst_us"
 TIMES = {"count": 3, "mean": 2000.0, "p50": 1500.0, "p99": None, "worst": 4000.0}
 CELL = {"mode": "none", "victim": "mm", "aggressor": None, "times_ns": TIMES, "run_times_ns": TIMES | {"p99": 5000}}
-STUDY = {"schema": "demarc.isolate/3", "errors": ["one"], "cells": [CELL, {"error": "wrong output"}],
+STUDY = {"schema": "demarc.isolate/4", "errors": ["one"], "cells": [CELL, {"error": "wrong output"}],
          "modes": [{"mode": "none"}, {"mode": "mps", "unavailable": "no daemon"}]}
 
 
@@ -45,11 +45,11 @@ class Isolate(unittest.TestCase):
 
     def test_a_slowdown_is_the_mean_beside_an_aggressor_over_that_beside_idle_neighbours(self):
         study = isolate.read(self.file(f"{HEAD}\nm,v,-,9,200,1,1,1,1\nn,v,a,9,600,1,1,1,1\nm,v,a,9,250,1,1,1,1\n"))
-        self.assertEqual(study.slowdown("m", "v", "a"), 25)
+        self.assertEqual(study.slowdown("m", "v", "a"), 1.25)
         self.assertEqual(study.cell("m", "v").kernels_mean_us, 200)
-        with self.assertRaisesRegex(Error, "there is no cell of v beside idle neighbours under n$"):
+        with self.assertRaisesRegex(Error, "there is no cell of v next to idle neighbours under n$"):
             study.slowdown("n", "v", "a")
-        with self.assertRaisesRegex(Error, "there is no cell of w beside a under m$"):
+        with self.assertRaisesRegex(Error, "there is no cell of w next to a under m$"):
             study.cell("m", "w", "a")
 
     def test_what_is_wrong_in_a_table_has_its_file_and_line(self):
@@ -82,11 +82,11 @@ class Isolate(unittest.TestCase):
         study = isolate.read(path)
         self.assertEqual([(cell.mode, cell.victim, cell.aggressor) for cell in study.cells],
                          [("none", "va", None), ("none", "va", "va")])
-        self.assertGreater(study.slowdown("none", "va", "va"), 0)
+        self.assertGreater(study.slowdown("none", "va", "va"), 1)
 
     def test_what_is_wrong_in_the_json_has_its_place(self):
         self.refused('{\n "schema": 1,\n}', ":3: Expecting property name enclosed in double quotes", "s.json")
-        other = ": the schema is not demarc.isolate/3, which demarc isolate --json writes"
+        other = ": the schema is not demarc.isolate/4, which demarc isolate --json writes"
         self.refused("[]", other, "s.json")
         self.refused(json.dumps(STUDY | {"schema": "demarc.isolate", "version": 2}), other, "s.json")
         self.refused(json.dumps(STUDY | {"schema": "x"}), other, "s.json")

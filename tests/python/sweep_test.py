@@ -225,7 +225,7 @@ class Sweep(unittest.TestCase):
 
     def test_an_example_runs_and_keeps_its_numbers(self):
         database = self.folder / "dispatch.db"
-        ran = demarc("sweep", "run", ROOT / "examples/sweeps/dispatch.json", "--db", database, "--most", "3", "--jobs", "1")
+        ran = demarc("sweep", "run", ROOT / "examples/sweeps/dispatch.json", "--db", database, "--max-points", "3", "--jobs", "1")
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertIn("3 of 810 points, 3 of them now", ran.stdout)
         opened = sqlite3.connect(database)

@@ -31,15 +31,35 @@ std::vector<LocalityStudy> three_kernels() {
   return studies;
 }
 
-TEST(Demo, page_and_summary_show_every_number_of_its_studies) {
+TEST(Demo, pages_and_summary_show_every_number_of_its_studies) {
   DemoOptions options;
   options.command = "the command";
   const Demo demo = demo_of(options, made_up_study(), three_kernels());
   expect_golden("demo.json", blocks_of(demo.page));
+  expect_golden("demo_locality.json", blocks_of(demo.locality_page));
   const auto tables = demo.summary.find("\nThe kernels, with the grids");
   ASSERT_NE(tables, std::string::npos);
   EXPECT_EQ(demo.summary.substr(0, tables), study::study_text(made_up_study()));
   expect_golden("demo_tables.txt", demo.summary.substr(tables));
+}
+
+TEST(Demo, pages_link_to_each_other_where_they_have_names) {
+  const auto links_of = [](const std::string& html) {
+    std::vector<std::string> files;
+    for (const Json& block : blocks_in(html)) {
+      if (block["kind"] == "link") files.push_back(block["file"]);
+    }
+    return files;
+  };
+  DemoOptions options;
+  const Demo alone = demo_of(options, made_up_study(), three_kernels());
+  EXPECT_THAT(links_of(alone.page), testing::IsEmpty());
+  EXPECT_THAT(links_of(alone.locality_page), testing::IsEmpty());
+  options.interference_link = "a.html";
+  options.locality_link = "b.html";
+  const Demo demo = demo_of(options, made_up_study(), three_kernels());
+  EXPECT_THAT(links_of(demo.page), testing::ElementsAre("b.html"));
+  EXPECT_THAT(links_of(demo.locality_page), testing::ElementsAre("a.html"));
 }
 
 TEST(Demo, its_json_holds_the_documents_of_both_studies) {
@@ -48,7 +68,7 @@ TEST(Demo, its_json_holds_the_documents_of_both_studies) {
   const std::vector<LocalityStudy> studies = three_kernels();
   const Json json = own_json(demo_of(options, made_up_study(), studies).json);
   EXPECT_EQ(json.size(), 3U);
-  EXPECT_EQ(json["schema"], "demarc.demo/1");
+  EXPECT_EQ(json["schema"], "demarc.demo/2");
   EXPECT_EQ(json["isolate"], own_json(study::study_json(made_up_study(), options.command)));
   ASSERT_EQ(json["locality"].size(), 3U);
   for (std::size_t i = 0; i < studies.size(); ++i) {

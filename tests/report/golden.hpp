@@ -9,11 +9,19 @@ namespace demarc::report {
 
 using test::rounded;
 
-// The blocks of a page, one per line, but for the context's last two rows: date and revision.
-inline std::string blocks_of(const std::string& html) {
+inline Json data_of(const std::string& html) {
   const std::string open = "id=\"demarc-data\">";
   const auto start = html.find(open) + open.size();
-  const Json data = Json::parse(html.substr(start, html.find("</script>", start) - start));
+  return Json::parse(html.substr(start, html.find("</script>", start) - start));
+}
+
+inline std::vector<Json> blocks_in(const std::string& html) {
+  return data_of(html)["blocks"];
+}
+
+// The blocks of a page, one per line, but for the context's last two rows: date and revision.
+inline std::string blocks_of(const std::string& html) {
+  const Json data = data_of(html);
   std::string text = json_text(Json{data["title"], data["subtitle"]}) + "\n";
   for (Json block : data["blocks"]) {
     if (block["kind"] == "context")

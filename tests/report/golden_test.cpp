@@ -16,15 +16,22 @@ TEST(GoldenPage, every_kind_of_block_carries_all_it_was_given) {
   page.key_figures({{.name = "d",
                      .value = "4",
                      .meaning = "means",
-                     .price = "5",
-                     .price_note = "costs",
-                     .price_tone = Tone::warning}});
+                     .second = "5",
+                     .second_note = "costs",
+                     .second_tone = Tone::warning}});
+  page.csv("all.csv", "a,b\n");
+  page.link("other.html", "the other page");
+  page.runs({.key = "k",
+             .command = "demarc x",
+             .times = {.title = "t", .value = {.name = "v"}, .samples = {{"s", {1, 2, 3}}}}});
   page.begin_section("outer");
   page.begin_section("inner", true);
   Table table{"caption",
               {{"left"}, {"right", Align::right}},
               {{"x", number_cell(1.256, 1, Tone::bad)}, {"short"}}};
   table.rows.push_back({percent_cell(0.125), count_cell(1234567, Tone::good), "beyond"});
+  table.rows.back().back().opens = "k";
+  table.rows.front().front().opens = "k";
   page.table(table);
   page.end_section();
   page.end_section();
@@ -42,6 +49,7 @@ TEST(GoldenPage, every_kind_of_block_carries_all_it_was_given) {
                  .high = 9,
                  .row_labels = {"x", "y"},
                  .column_labels = {"p", "q", "s"},
+                 .opens = "o",
                  .decimals = 1});
   page.heat_maps(
       {.title = "several",
@@ -51,9 +59,9 @@ TEST(GoldenPage, every_kind_of_block_carries_all_it_was_given) {
   page.chart({.title = "t",
               .caption = "c",
               .x = {.name = "x", .unit = "s", .logarithmic = true, .low = 1, .high = 9},
-              .y = {.name = "y", .categories = {"a", "b"}},
+              .y = {.name = "y", .categories = {"a", "b"}, .base = 1},
               .series = {{"l", SeriesKind::line, {{1, 2, 0.5, 3, "p"}}},
-                         {"s", SeriesKind::scatter, {{3, 4, {}, {}, ""}}},
+                         {"s", SeriesKind::scatter, {{3, 4, {}, {}, ""}}, 7},
                          {"b", SeriesKind::bar, {}}},
               .lines = {{"v", 5, true}, {"h", 6}},
               .diagonal = true});

@@ -62,14 +62,14 @@ TEST(IsolatePage, of_a_comparison_shows_what_changed_and_names_what_one_study_la
   comparison.differing = {"driver: 1 and 2"};
   comparison.cells = {{"mask", "va", "mm", 1234e3, 2468e3, {2, 1.875, 2.125}, study::Change::worse},
                       {"mask", "gone", "-", 1e3, 1e3, {1, 1, 1}, study::Change::unchanged}};
-  comparison.only_before = {"mps: va beside -"};
-  comparison.only_now = {"mask: nn beside -"};
+  comparison.only_before = {"mps: va next to -"};
+  comparison.only_now = {"mask: nn next to -"};
   result.comparison = comparison;
   const std::string page = isolate_page(result, "");
   for (const char* words :
        {"`old.json`: Of 2 cells", "(there and now): driver: 1 and 2.", "1234", "2468", "1.875",
-        "2.125", "worse", "Only in the earlier study: mps: va beside -.",
-        "Only in this one: mask: nn beside -."}) {
+        "2.125", "worse", "Only in the earlier study: mps: va next to -.",
+        "Only in this one: mask: nn next to -."}) {
     EXPECT_THAT(page, HasSubstr(words));
   }
   EXPECT_THAT(page, Not(HasSubstr("gone")));

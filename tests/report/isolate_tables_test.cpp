@@ -39,14 +39,14 @@ study::StudyResult two_modes() {
 
 TEST(IsolateTables, slow_runs_say_whether_they_are_p99_or_the_worst_of_how_many) {
   EXPECT_EQ(markdown(tail_slowdown_table(two_modes())),
-            "| victim | none | mask |\n"
+            "| victim | mask | none |\n"
             "|---|---:|---:|\n"
-            "| va | 1.30 (p99) | 1.02 (p99) |\n"
-            "| mm | 1.10 (p99) | 1.07 (worst of 40) |\n"
-            "| average of p99 | 1.20 | 1.02 |\n"
-            "| maximum of p99 | 1.30 | 1.02 |\n"
-            "| average of the worst run |  | 1.07 |\n"
-            "| maximum of the worst run |  | 1.07 |\n");
+            "| va | 1.02x (p99) | 1.30x (p99) |\n"
+            "| mm | 1.07x (worst of 40) | 1.10x (p99) |\n"
+            "| average of p99 | 1.02x | 1.20x |\n"
+            "| maximum of p99 | 1.02x | 1.30x |\n"
+            "| average of the worst run | 1.07x |  |\n"
+            "| maximum of the worst run | 1.07x |  |\n");
 }
 
 TEST(IsolateTables, without_any_p99_there_is_no_row_of_it) {
@@ -60,41 +60,55 @@ TEST(IsolateTables, without_any_p99_there_is_no_row_of_it) {
 
 TEST(IsolateTables, means_stand_with_their_average_and_maximum) {
   EXPECT_EQ(markdown(mean_slowdown_table(two_modes())),
-            "| victim | none | mask |\n"
+            "| victim | mask | none |\n"
             "|---|---:|---:|\n"
-            "| va | 1.03 | 1.01 |\n"
-            "| mm | 1.05 | 1.03 |\n"
-            "| average | 1.04 | 1.02 |\n"
-            "| maximum | 1.05 | 1.03 |\n");
+            "| va | 1.01x | 1.03x |\n"
+            "| mm | 1.03x | 1.05x |\n"
+            "| average | 1.02x | 1.04x |\n"
+            "| maximum | 1.03x | 1.05x |\n");
 }
 
-TEST(IsolateTables, prices_are_worst_times_over_the_time_alone_on_the_whole_gpu) {
+TEST(IsolateTables, overheads_are_good_up_to_a_twentieth_and_bad_above_twice_an_ideal_share) {
   study::StudyResult result = two_modes();
-  result.plan.parts = 3;
-  result.modes[0].victims[0].normalized_worst = 1;
-  result.modes[0].victims[1].normalized_worst = 2.4;
-  result.modes[2].victims[0].normalized_worst = 0.5;
-  result.modes[2].victims[1].normalized_worst = 1.5;
-  const Table table = price_table(result);
+  result.modes[0].victims[0].overhead = 1.05;
+  result.modes[0].victims[1].overhead = 2.01;
+  result.modes[2].victims[0].overhead = 0.5;
+  result.modes[2].victims[1].overhead = 2;
+  const Table table = overhead_table(result);
   EXPECT_EQ(markdown(table),
-            "| victim | none | mask |\n"
+            "| victim | mask | none |\n"
             "|---|---:|---:|\n"
-            "| va | 3.00 | 1.50 |\n"
-            "| mm | 7.20 | 4.50 |\n");
-  EXPECT_EQ(table.rows[0][1].tone, Tone::good) << "a third of the GPU may take three times as long";
-  EXPECT_EQ(table.rows[1][1].tone, Tone::bad);
-  EXPECT_EQ(table.rows[1][2].tone, Tone::warning);
+            "| va | 0.50x | 1.05x |\n"
+            "| mm | 2.00x | 2.01x |\n");
+  EXPECT_EQ(table.rows[0][2].tone, Tone::good);
+  EXPECT_EQ(table.rows[1][2].tone, Tone::bad);
+  EXPECT_EQ(table.rows[1][1].tone, Tone::warning);
+}
+
+TEST(IsolateTables, the_recommended_mode_is_the_first_column_and_keeps_its_colour) {
+  study::StudyResult result = two_modes();
+  const auto first_of = [&] { return mean_slowdown_table(result).columns[1].name; };
+  result.modes[0].mean.maximum = 2;
+  result.modes[2].mean.maximum = 1;
+  EXPECT_EQ(first_of(), "mask");
+  result.modes[2].mean.maximum = 3;
+  EXPECT_EQ(first_of(), "none");
+  using partition::Mode;
+  EXPECT_EQ(color_of({Mode::none}), 0U);
+  EXPECT_EQ(color_of({Mode::mask}), 1U);
+  EXPECT_EQ(color_of({Mode::mask, true}), 2U);
+  EXPECT_EQ(color_of({Mode::mps}), 4U);
 }
 
 TEST(IsolateTables, the_first_table_says_what_the_victims_do) {
   EXPECT_EQ(mean_slowdown_table(two_modes()).rows[0][0].meaning, "vector addition (VA)");
-  EXPECT_EQ(price_table(two_modes()).rows[0][0].meaning, "");
+  EXPECT_EQ(overhead_table(two_modes()).rows[0][0].meaning, "");
 }
 
 TEST(IsolateTables, a_victim_without_a_row_computed_a_wrong_output) {
   study::StudyResult result = two_modes();
   result.modes[2].victims.erase(result.modes[2].victims.begin());
-  EXPECT_NE(markdown(mean_slowdown_table(result)).find("| va | 1.03 | wrong output |"),
+  EXPECT_NE(markdown(mean_slowdown_table(result)).find("| va | 1.03x | wrong output |"),
             std::string::npos);
 }
 

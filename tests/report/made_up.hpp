@@ -12,8 +12,7 @@ inline study::Variation judged_by(std::size_t victim, double mean, std::optional
   row.mean_percent.value = mean;
   if (p99) row.tail.p99 = study::P99Row{{*p99, *p99, *p99}, 0};
   row.tail.worst = {mean + 1, p99 ? std::size_t{1000} : std::size_t{3}, 0};
-  row.normalized_idle = 1.01 + 0.1 * mean;
-  row.normalized_worst = 1.02 + 0.2 * mean;
+  row.overhead = 1.01 + 0.1 * mean;
   return row;
 }
 
@@ -39,7 +38,7 @@ inline study::StudyResult made_up_study() {
   result.plan.aggressors = {{"fwt", "fwt"}, {"sp", "sp"}};
   result.device = {"cuda:0", "card", "580.1", 16, true, {"first note", "second note"}, {}};
   result.recommendation = "what is recommended";
-  result.errors = {"mask: mm beside sp: wrong output"};
+  result.errors = {"mask: mm next to sp: wrong output"};
   result.forecast.device = "described";
   result.forecast.victims = {forecast_of("va", 0.05), forecast_of("mm", 0.051)};
   result.forecast.aggressors = {forecast_of("va", 0.05), forecast_of("fwt", 0.04),

@@ -96,6 +96,14 @@ TEST(FigureJson, histogram_counts_every_finite_value_once) {
   EXPECT_EQ(json["samples"][0]["counts"], Json::array({1, 1, 1, 3}));
 }
 
+TEST(FigureJson, an_axis_is_logarithmic_if_one_value_is_more_than_eight_times_the_median) {
+  EXPECT_TRUE(needs_logarithm({1, 1, 8.01}));
+  EXPECT_TRUE(needs_logarithm({40, 2, 1}));
+  EXPECT_FALSE(needs_logarithm({1, 1, 8}));
+  EXPECT_FALSE(needs_logarithm({0, 1, 40})) << "a logarithm of 0 is not drawn";
+  EXPECT_FALSE(needs_logarithm({}));
+}
+
 TEST(FigureJson, drops_edges_to_nodes_that_do_not_exist) {
   const Json json = graph_json({"", "", {{"a", "", 0}}, {{0, 0, ""}, {0, 1, ""}}});
   EXPECT_EQ(json["edges"].size(), 1U);

@@ -89,8 +89,8 @@ TEST(Comparison, is_of_the_cells_with_the_same_names_and_names_the_others) {
   EXPECT_LT(worse.ratio.low, 1.5);
   EXPECT_GT(worse.ratio.high, 1.5);
   EXPECT_LT(worse.ratio.high, 1.55);
-  EXPECT_THAT(comparison.only_before, ElementsAre("mps: v beside -"));
-  EXPECT_THAT(comparison.only_now, ElementsAre("none: v beside -"));
+  EXPECT_THAT(comparison.only_before, ElementsAre("mps: v next to -"));
+  EXPECT_THAT(comparison.only_now, ElementsAre("none: v next to -"));
 }
 
 TEST(Comparison, leaves_out_cells_whose_times_do_not_count) {
@@ -112,7 +112,7 @@ TEST(Comparison, the_text_shows_what_changed_and_counts_the_rest) {
   EXPECT_EQ(comparison_text(comparison, false),
             "\n"
             "Compared with old.json:\n"
-            "  mode             victim       beside        before us     now us   ratio    95 % "
+            "  mode             victim       next to       before us     now us   ratio    95 % "
             "interval\n"
             "  mps              v            -                   1.0        0.5   0.50x   0.49x to "
             "0.51x  better\n"

@@ -111,7 +111,7 @@ TEST(Fidelity, a_forecast_is_compared_with_what_colours_cost) {
       "  chase        none\n"
       "3 workloads: mean error 20.0 points, rank correlation 0.87\n");
   add("sp", 1, "");
-  EXPECT_THAT(compare(measured.value(), forecast).error().message, HasSubstr("no sp beside idle"));
+  EXPECT_THAT(compare(measured.value(), forecast).error().message, HasSubstr("no sp next to idle"));
   forecast.victims.clear();
   EXPECT_THAT(compare(measured.value(), forecast).error().message, HasSubstr("no victim"));
   forecast.missing = "no GPU is described";
@@ -126,7 +126,7 @@ TEST(Fidelity, what_is_missing_or_wrong_is_named) {
   StudyResult result = simulated();
   const auto measured = parse_measured(table, "t.csv").value();
   result.plan.aggressors[1].name = "sp";
-  EXPECT_THAT(compare(measured, result).error().message, HasSubstr("no va beside sp under mask"));
+  EXPECT_THAT(compare(measured, result).error().message, HasSubstr("no va next to sp under mask"));
   result = simulated();
   result.cells[1].error = "wrong output";
   EXPECT_THAT(compare(measured, result).error().message, HasSubstr("va: wrong output"));

@@ -213,12 +213,12 @@ TEST(Forecast, with_nothing_measured_colours_are_for_aggressors_that_press_on_th
   EXPECT_EQ(recommend(plan_with("none,mps,mask+color,mask"), invented_forecast(0.9)),
             "Nothing was measured; the forecast recommends mask+color: va presses on the memory "
             "that nn needs. By forecast va loads the memory most: 90 % of the DRAM's bandwidth, 45 "
-            "% of the L2's. With half of the memory nn takes 1.40 times as long.");
+            "% of the L2's. With half of the memory nn takes 1.40x as long.");
   EXPECT_EQ(recommend(plan_with("none,mps,mask+color,mask"), invented_forecast(0.1)),
             "Nothing was measured; the forecast recommends mask: no aggressor asks for 25 % of the "
             "DRAM's or the L2's bandwidth, and every victim keeps the whole L2. By forecast va "
             "loads the memory most: 10 % of the DRAM's bandwidth, 5 % of the L2's. With half of "
-            "the memory nn takes 1.40 times as long.");
+            "the memory nn takes 1.40x as long.");
   EXPECT_TRUE(recommend(plan_with("none,mps"), invented_forecast(0.9))
                   .starts_with("None of the chosen modes divides SMs and memory; add mask+color to "
                                "--modes: va presses on"));
@@ -228,9 +228,9 @@ TEST(Forecast, that_half_the_l2_costs_nothing_is_said_with_how_far_the_victims_w
   Forecast given = invented_forecast(0.9);
   given.victims[0].half_memory_slowdown = 1;
   EXPECT_TRUE(forecast_words(given).ends_with(
-      "With half of the memory no victim takes more than 1.05 times as long."));
+      "With half of the memory no victim takes more than 1.05x as long."));
   given.victims[1].complete = false;
-  EXPECT_TRUE(forecast_words(given).ends_with("times as long, as far as beginnings can tell."))
+  EXPECT_TRUE(forecast_words(given).ends_with("x as long, as far as beginnings can tell."))
       << forecast_words(given);
 }
 
@@ -241,11 +241,11 @@ TEST(Forecast, of_what_it_does_not_know_it_says_what_may_be) {
   given.victims[0].half_memory_slowdown = 1;
   EXPECT_EQ(recommend(plan_with("mask,mask+color"), given),
             "Nothing was measured; the forecast recommends mask+color: app may press on the memory "
-            "that nn needs. By forecast with half of the memory no victim takes more than 1.05 "
-            "times as long. Not forecast: app.");
+            "that nn needs. By forecast with half of the memory no victim takes more than 1.05x "
+            "as long. Not forecast: app.");
   given.victims[0].half_memory_slowdown = 1.4;
   EXPECT_EQ(forecast_words(given),
-            "By forecast with half of the memory nn takes 1.40 times as long. Not forecast: app.");
+            "By forecast with half of the memory nn takes 1.40x as long. Not forecast: app.");
 }
 
 // Both modes hold every victim; the one with colours by a little more.
@@ -274,7 +274,7 @@ TEST(Forecast, among_modes_that_hold_colours_are_left_out_where_no_aggressor_pre
       "the DRAM's or the L2's bandwidth, and without colours each victim has the whole L2. "
       "mask+color: worst slowdown 1.00x (nn next to mm; p99 1.00x), overhead 0.00x on average and "
       "0.00x at most (nn). By forecast va loads the memory most: 10 % of the DRAM's "
-      "bandwidth, 5 % of the L2's. With half of the memory nn takes 1.40 times as long.");
+      "bandwidth, 5 % of the L2's. With half of the memory nn takes 1.40x as long.");
   EXPECT_TRUE(recommend(both_hold(invented_forecast(0.9))).starts_with("Use mask+color: "));
   Forecast unknown = invented_forecast(0.1);
   unknown.aggressors[0].missing = "it brings compiled code";

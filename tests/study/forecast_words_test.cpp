@@ -71,24 +71,24 @@ TEST(ForecastWords, victims_that_lose_more_than_a_twentieth_with_half_the_l2_are
     return forecast_words(forecast_of(std::move(victims), {}));
   };
   EXPECT_EQ(words({asking("a", 0, 0, 1.05)}),
-            "By forecast with half of the memory no victim takes more than 1.05 times as long.");
+            "By forecast with half of the memory no victim takes more than 1.05x as long.");
   EXPECT_EQ(words({asking("a", 0, 0, 1.06)}),
-            "By forecast with half of the memory a takes 1.06 times as long.");
+            "By forecast with half of the memory a takes 1.06x as long.");
   EXPECT_EQ(
       words({asking("a", 0, 0, 1.5), asking("b", 0, 0, 1), asking("c", 0, 0, 2)}),
-      "By forecast with half of the memory a takes 1.50 times and c takes 2.00 times as long.");
+      "By forecast with half of the memory a takes 1.50x and c takes 2.00x as long.");
   EXPECT_EQ(words({asking("a", 0, 0, 1.5), asking("b", 0, 0, 3), asking("c", 0, 0, 2)}),
-            "By forecast with half of the memory a takes 1.50 times, b takes 3.00 times and c "
-            "takes 2.00 times as long.");
+            "By forecast with half of the memory a takes 1.50x, b takes 3.00x and c "
+            "takes 2.00x as long.");
   WorkloadForecast begun = asking("begun", 0);
   begun.complete = false;
   EXPECT_EQ(words({begun, asking("a", 0)}),
-            "By forecast with half of the memory no victim takes more than 1.05 times as long, as "
+            "By forecast with half of the memory no victim takes more than 1.05x as long, as "
             "far as beginnings can tell.");
   WorkloadForecast lost = unknown("lost");
   lost.half_memory_slowdown = 9;  // slowdown of something else
   EXPECT_EQ(words({asking("a", 0, 0, 1.5), lost}),
-            "By forecast with half of the memory a takes 1.50 times as long. Not forecast: lost.");
+            "By forecast with half of the memory a takes 1.50x as long. Not forecast: lost.");
 }
 
 TEST(ForecastWords, workloads_are_named_while_they_are_four_and_counted_when_they_are_more) {
@@ -163,10 +163,10 @@ TEST(ForecastWords, the_table_has_each_workload_once_and_says_what_is_a_beginnin
   const Forecast forecast = forecast_of({va, nn}, {va, asking("mm", 0.01)});
   EXPECT_EQ(rows_of(forecast).size(), 3U);
   const std::string text = forecast_text(forecast);
-  EXPECT_NE(text.find("  va              93.1    20.4     75.0     12.5     1.50\n"),
+  EXPECT_NE(text.find("  va              93.1    20.4     75.0     12.5    1.50x\n"),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("1.00  of its beginning\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("1.00x  of its beginning\n"), std::string::npos) << text;
   EXPECT_NE(text.find("  mm "), std::string::npos) << text;
 }
 

@@ -56,8 +56,7 @@ StudyResult given() {
   row.run_percent = {2.5, 1, 4};
   row.worst_for_run = 0;
   row.run_tail = tail_of(7, 40, 1);
-  row.normalized_idle = 0.5;
-  row.normalized_worst = 0.75;
+  row.overhead = 0.5;
   ran.victims = {row};
   ran.mean = over_victims({12.5});
   ran.tail = summarize_tails({row.tail});
@@ -91,34 +90,33 @@ TEST(Report, the_text_of_a_result_is_this) {
             "Use mask.\n"
             "\n"
             "mask (part 0: SMs 0-11)\n"
-            "  victim         idle us  mean +%  beside       slow +%  beside        run +%  beside "
-            "      slow +%  T/nT0  worst\n"
-            "  va                 2.0     12.5  nn              30.0  mm               2.5  mm     "
-            "          7.0   0.50   0.75\n"
+            "  victim         idle us slowdown  next to      slowest  next to          run  next "
+            "to      slowest overhead\n"
+            "  va                 2.0    1.12x  nn             1.30x  mm             1.02x  mm     "
+            "        1.07x    0.50x\n"
             "\n"
             "mps: not run: no daemon\n"
             "\n"
             "green: FAILED: illegal address\n"
             "\n"
             "Columns:\n"
-            "  idle us  mean time of the victim while the other parts are idle\n"
-            "  mean +%  per cent by which the mean time is longer beside the aggressor that slows "
-            "it most\n"
-            "  slow +%  the same for the slowest runs (worst of 40)\n"
-            "  run +%   the same for whole runs, with the gaps between launches\n"
-            "  T/nT0    idle time, divided by the number of parts and by the time alone on the "
-            "whole GPU\n"
-            "  worst    the same for the longest mean time beside an aggressor\n"
+            "  idle us   mean time of the victim while the other parts are idle\n"
+            "  slowdown  mean time next to the aggressor that slows it most, over idle us (1.00x: "
+            "not slowed)\n"
+            "  slowest   the same for the slowest runs (worst of 40)\n"
+            "  run       the same for whole runs, with the gaps between launches\n"
+            "  overhead  idle us over the time of an ideal share, which is 2 times the time alone "
+            "on the whole GPU (1.00x: nothing is lost)\n"
             "\n"
             "Forecast from PTX for Card: each workload alone on the whole GPU, over and over.\n"
             "  DRAM, L2: share of their bandwidth it asks for; hits: in the L2, in half of it; "
-            "times: as long\n"
-            "  with half of the L2 and of the bandwidths as with all of them, on half of the SMs\n"
-            "  workload      DRAM %    L2 %   hits %   half %    times\n"
-            "  va              75.0    12.5     50.0     25.0     1.25\n"
-            "  nn              75.0    12.5     50.0     25.0     1.25  of its beginning\n"
+            "half mem:\n"
+            "  slowdown by half of the L2 and of the bandwidths, on half of the SMs\n"
+            "  workload      DRAM %    L2 %   hits %   half % half mem\n"
+            "  va              75.0    12.5     50.0     25.0    1.25x\n"
+            "  nn              75.0    12.5     50.0     25.0    1.25x  of its beginning\n"
             "note: clocks are not locked\n"
-            "note: mask: va beside nn: started again 2 times\n"
+            "note: mask: va next to nn: started again 2 times\n"
             "ERROR: green: illegal address\n");
 }
 
@@ -153,16 +151,16 @@ TEST(Report, no_column_repeats_another_and_rows_that_differ_name_what_they_are_j
   row.worst_for_run = row.worst_for_mean;
   row.run_tail = row.tail;
   const std::string same = study_text(result);
-  EXPECT_EQ(same.find("run +%"), std::string::npos) << same;
-  EXPECT_EQ(same.find("slow +%  which"), std::string::npos) << same;
-  EXPECT_NE(same.find("mean +%  beside       slow +%  T/nT0"), std::string::npos) << same;
+  EXPECT_EQ(same.find("  run "), std::string::npos) << same;
+  EXPECT_EQ(same.find("slowest  which"), std::string::npos) << same;
+  EXPECT_NE(same.find("slowdown  next to      slowest overhead"), std::string::npos) << same;
   mode.victims.push_back(row);
   mode.victims[1].tail = tail_of(30, 50, 0);
   const std::string mixed = study_text(result);
-  EXPECT_NE(mixed.find("slow +%  which"), std::string::npos) << mixed;
+  EXPECT_NE(mixed.find("slowest  which"), std::string::npos) << mixed;
   EXPECT_NE(mixed.find(" worst of 50 "), std::string::npos) << mixed;
   EXPECT_NE(mixed.find("(p99, or the worst of so many)"), std::string::npos) << mixed;
-  EXPECT_NE(mixed.find("variation over 2 victims: "), std::string::npos) << mixed;
+  EXPECT_NE(mixed.find("slowdown of 2 victims: "), std::string::npos) << mixed;
 }
 
 TEST(Report, the_csv_has_a_row_for_each_cell_that_ran) {
@@ -191,7 +189,7 @@ TEST(Report, what_a_model_answered_is_said_to_be_no_measurement) {
 
 TEST(Report, the_json_of_a_result_has_all_of_it) {
   const Json json = Json::parse(study_json(given(), "demarc isolate"));
-  EXPECT_EQ(json["schema"], "demarc.isolate/3");
+  EXPECT_EQ(json["schema"], "demarc.isolate/4");
   const Json& context = json["context"];
   EXPECT_EQ(context["command"], "demarc isolate");
   EXPECT_EQ(context["device"], "cuda:0");
@@ -221,27 +219,29 @@ TEST(Report, the_json_of_a_mode_names_who_slowed_whom) {
   const Json& mask = json["modes"][0];
   EXPECT_EQ(mask["mode"], "mask");
   EXPECT_EQ(mask["account"], "part 0: SMs 0-11");
-  const Json over{{"victims", 1}, {"average_percent", 12.5}, {"maximum_percent", 12.5}};
+  const Json over{{"victims", 1}, {"average_slowdown", 1.125}, {"maximum_slowdown", 1.125}};
   EXPECT_EQ(mask["mean"], over);
-  EXPECT_EQ(mask["run"]["maximum_percent"], 2.5);
+  EXPECT_EQ(mask["run"]["maximum_slowdown"], 1.025);
   EXPECT_EQ(mask["tail"]["p99"], nullptr);
   EXPECT_EQ(mask["tail"]["worst"], (Json{{"victims", 1},
-                                         {"average_percent", 30.0},
-                                         {"maximum_percent", 30.0},
-                                         {"least_runs", 40},
-                                         {"most_runs", 40}}));
-  EXPECT_EQ(mask["run_tail"]["worst"]["maximum_percent"], 7.0);
+                                         {"average_slowdown", 1.3},
+                                         {"maximum_slowdown", 1.3},
+                                         {"min_runs", 40},
+                                         {"max_runs", 40}}));
+  EXPECT_EQ(mask["run_tail"]["worst"]["maximum_slowdown"], 1.07);
   const Json& row = mask["victims"][0];
   EXPECT_EQ(row["victim"], "va");
-  EXPECT_EQ(row["mean_percent"], (Json{{"value", 12.5}, {"low", 11.0}, {"high", 14.0}}));
+  EXPECT_EQ(row["mean_slowdown"]["value"], 1.125);
+  EXPECT_DOUBLE_EQ(row["mean_slowdown"]["low"], 1.11);
+  EXPECT_DOUBLE_EQ(row["mean_slowdown"]["high"], 1.14);
   EXPECT_EQ(row["worst_for_mean"], "nn");
   EXPECT_EQ(row["p99"], nullptr);
-  EXPECT_EQ(row["worst"], (Json{{"percent", 30.0}, {"runs", 40}, {"aggressor", "mm"}}));
-  EXPECT_EQ(row["run_percent"]["value"], 2.5);
+  EXPECT_EQ(row["worst"], (Json{{"slowdown", 1.3}, {"runs", 40}, {"aggressor", "mm"}}));
+  EXPECT_EQ(row["run_slowdown"]["value"], 1.025);
   EXPECT_EQ(row["worst_for_run"], "mm");
   EXPECT_EQ(row["run_worst"]["aggressor"], "nn");
-  EXPECT_EQ(row["normalized_idle"], 0.5);
-  EXPECT_EQ(row["normalized_worst"], 0.75);
+  EXPECT_EQ(row["overhead"], 0.5);
+  EXPECT_FALSE(row.contains("normalized_worst"));
   EXPECT_EQ(json["modes"][1], (Json{{"mode", "mps"}, {"unavailable", "no daemon"}}));
   EXPECT_EQ(json["modes"][2], (Json{{"mode", "green"}, {"failure", "illegal address"}}));
 }

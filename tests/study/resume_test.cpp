@@ -76,7 +76,7 @@ TEST(Resume, a_study_that_is_ended_early_says_so_and_names_the_cells_it_did_not_
   const std::string text = study_text(result);
   EXPECT_THAT(text,
               HasSubstr("NOT COMPLETE: the study was ended early and measured 0 of 8 cells.\n"));
-  EXPECT_THAT(text, HasSubstr("not run, because the study was ended before: v beside any, w beside "
+  EXPECT_THAT(text, HasSubstr("not run, because the study was ended before: v next to any, w next to "
                               "any\n"));
   EXPECT_THAT(result.recommendation,
               testing::StartsWith("Of the modes that were measured before the study ended: Use "));
@@ -95,7 +95,7 @@ TEST(Resume, cells_of_one_victim_that_were_not_run_are_named_with_their_neighbou
   EXPECT_EQ(result.interrupted, "the study was ended early and measured 7 of 8 cells");
   const std::string left =
       visit_order(plan, mode_order(plan).back(), 0).back().aggressor ? "a" : "-";
-  EXPECT_THAT(study_text(result), HasSubstr(" beside " + left + "\n"));
+  EXPECT_THAT(study_text(result), HasSubstr(" next to " + left + "\n"));
   EXPECT_THAT(result.recommendation, HasSubstr("study ended: Use "));
 }
 
@@ -176,7 +176,7 @@ TEST(Resume, a_mode_that_fails_after_some_cells_keeps_them_whatever_the_machine_
     script.faults["mask/1 start a"] = Error{kind, "the GPU is lost"};
     const StudyResult first = run_until(script, resumed_plan(), measurements);
     EXPECT_EQ(first.modes[1].unavailable, "");
-    EXPECT_THAT(first.modes[1].failure, HasSubstr("beside a: the GPU is lost"));
+    EXPECT_THAT(first.modes[1].failure, HasSubstr("next to a: the GPU is lost"));
     const StudyResult read = read_back(first);
     script.faults.clear();
     const StudyResult second = run_until(script, resumed_plan(), measurements, &read);
@@ -321,8 +321,8 @@ TEST(ReadStudy, refuses_what_is_not_a_study_and_names_the_place) {
   const Json good =
       Json::parse(study_json(run_until(script, resumed_plan(), measurements), "demarc isolate"));
   const std::pair<std::function<void(Json&)>, std::string> changes[] = {
-      {[](Json& json) { json["schema"] = "demarc.attack/1"; },
-       "f: its schema is 'demarc.attack/1'; give a file of `demarc isolate --json=FILE`"},
+      {[](Json& json) { json["schema"] = "demarc.attack/2"; },
+       "f: its schema is 'demarc.attack/2'; give a file of `demarc isolate --json=FILE`"},
       {[](Json& json) { json.erase("plan"); }, "plan"},
       {[](Json& json) { json["cells"][0]["victim"] = "x"; },
        "f.cells[0].victim: 'x' is not a workload of the plan"},

@@ -72,9 +72,9 @@ TEST(Study, what_a_partition_costs_beside_an_idle_neighbour_is_normalised_by_par
   ASSERT_TRUE(result);
   // mask, stream: compute share doubles, memory share stays: 0.1 * 2 + 0.9 of the solo time,
   // over 2.
-  EXPECT_NEAR(result->modes[1].victims[0].normalized_idle, 1.1 / 2, 0.01);
+  EXPECT_NEAR(result->modes[1].victims[0].overhead, 1.1 / 2, 0.01);
   // with colours the memory share doubles too.
-  EXPECT_NEAR(result->modes[2].victims[0].normalized_idle, 1.0, 0.01);
+  EXPECT_NEAR(result->modes[2].victims[0].overhead, 1.0, 0.01);
 }
 
 TEST(Study, the_same_seed_gives_the_same_bytes) {
@@ -92,7 +92,7 @@ TEST(Study, a_victim_with_wrong_outputs_is_an_error_and_not_a_timing) {
   const auto result = run_study(small_plan(), *executor, {});
   ASSERT_TRUE(result);
   EXPECT_EQ(result->errors.size(), 6U);  // mm beside 2 aggressors in 3 modes
-  EXPECT_TRUE(result->errors.front().starts_with("none: mm beside mm: outputs have digest"));
+  EXPECT_TRUE(result->errors.front().starts_with("none: mm next to mm: outputs have digest"));
   for (const ModeSummary& mode : result->modes) {
     ASSERT_EQ(mode.victims.size(), 1U);
     EXPECT_EQ(mode.victims[0].victim, 0U);
@@ -171,7 +171,7 @@ TEST(Study, json_carries_schema_context_plan_and_raw_samples) {
   const auto executor = make_planted_executor(small_model(), 5);
   const auto result = run_study(plan, *executor, {});
   const Json json = Json::parse(study_json(*result, "demarc isolate --seed 7"));
-  EXPECT_EQ(json["schema"], "demarc.isolate/3");
+  EXPECT_EQ(json["schema"], "demarc.isolate/4");
   EXPECT_EQ(json["context"]["command"], "demarc isolate --seed 7");
   EXPECT_EQ(json["context"]["measured"], false);
   EXPECT_EQ(json["plan"]["modes"], Json({"none", "mask", "mask+color"}));

@@ -71,8 +71,7 @@ TEST(Summary, each_number_is_that_beside_its_own_worst_aggressor) {
   EXPECT_EQ(row.worst_for_run, 2U);
   EXPECT_NEAR(row.run_tail.worst.percent, 50, 1e-9);
   EXPECT_EQ(row.run_tail.worst.aggressor, 2U);
-  EXPECT_NEAR(row.normalized_idle, 100.0 / (4 * 20), 1e-9);
-  EXPECT_NEAR(row.normalized_worst, 150.0 / (4 * 20), 1e-9);
+  EXPECT_NEAR(row.overhead, 100.0 / (4 * 20), 1e-9);
 }
 
 TEST(Summary,
@@ -86,7 +85,7 @@ TEST(Summary,
   EXPECT_EQ(row.tail.worst.aggressor, 2U);
   EXPECT_NEAR(row.run_percent.value, -5, 1e-9);  // one kernel: its time is that of the run
   EXPECT_NEAR(row.run_tail.worst.percent, -5, 1e-9);
-  EXPECT_NEAR(row.normalized_worst, 0.5, 1e-9);
+  EXPECT_NEAR(row.overhead, 0.5, 1e-9);
 }
 
 TEST(Summary, of_aggressors_that_slow_alike_the_first_is_named) {
@@ -151,18 +150,17 @@ TEST(Summary, text_and_json_give_the_worst_its_own_name_and_no_p99) {
   summarize(result);
   const std::string text = study_text(result);
   EXPECT_EQ(text.find("p99"), std::string::npos) << text;
-  EXPECT_NE(text.find("     50.0  a              200.0  b               50.0  c  "),
+  EXPECT_NE(text.find("    1.50x  a              3.00x  b              1.50x  c  "),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("slow +%  the same for the slowest runs (worst of 40)"), std::string::npos)
+  EXPECT_NE(text.find("slowest   the same for the slowest runs (worst of 40)"), std::string::npos)
       << text << "which runs they are is said once where it is the same of all victims";
-  EXPECT_NE(text.find("variation over 2 victims: average 22.5 %, maximum 50.0 %; worst of 40 runs "
-                      "average 97.5 %, maximum 200.0 %\n"),
+  EXPECT_NE(text.find("slowdown of 2 victims: 1.22x on average and 1.50x at most; worst of 40 runs "
+                      "1.98x on average and 3.00x at most\n"),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("of whole runs, with the gaps between launches: average 22.5 %, maximum 50.0 "
-                      "%; worst of 40 "
-                      "runs average 22.5 %, maximum 50.0 %\n"),
+  EXPECT_NE(text.find("of whole runs, with the gaps between launches: 1.22x on average and 1.50x at "
+                      "most; worst of 40 runs 1.23x on average and 1.50x at most\n"),
             std::string::npos)
       << text;
 
@@ -176,8 +174,8 @@ TEST(Summary, text_and_json_give_the_worst_its_own_name_and_no_p99) {
   EXPECT_EQ(row["run_worst"]["aggressor"], "c");
   EXPECT_EQ(mode["mean"]["victims"], 2);
   EXPECT_EQ(mode["tail"]["p99"], nullptr);
-  EXPECT_EQ(mode["tail"]["worst"]["least_runs"], 40);
-  EXPECT_EQ(mode["tail"]["worst"]["most_runs"], 40);
+  EXPECT_EQ(mode["tail"]["worst"]["min_runs"], 40);
+  EXPECT_EQ(mode["tail"]["worst"]["max_runs"], 40);
   EXPECT_EQ(mode["run_tail"]["worst"]["victims"], 2);
   const Json& times = json["cells"][1]["times_ns"];
   EXPECT_EQ(times["p99"], nullptr);
@@ -196,15 +194,15 @@ TEST(Summary, text_and_json_give_p99_where_the_samples_carry_it) {
   }
   summarize(result);
   const std::string text = study_text(result);
-  EXPECT_NE(text.find("     60.0  p99            b  "), std::string::npos) << text;
+  EXPECT_NE(text.find("    1.60x  p99            b  "), std::string::npos) << text;
   EXPECT_NE(
-      text.find("p99 of 1 victim average 60.0 %, maximum 60.0 %; worst of 40 runs of 1 victim "
-                "average -5.0 %, maximum -5.0 %\n"),
+      text.find("p99 of 1 victim 1.60x on average and 1.60x at most; worst of 40 runs of 1 victim "
+                "0.95x on average and 0.95x at most\n"),
       std::string::npos)
       << text;
   const Json json = Json::parse(study_json(result, ""));
   const Json& mode = json["modes"][1];
-  EXPECT_NEAR(mode["victims"][0]["p99"]["percent"]["value"].get<double>(), 60, 1e-9);
+  EXPECT_NEAR(mode["victims"][0]["p99"]["slowdown"]["value"].get<double>(), 1.6, 1e-9);
   EXPECT_EQ(mode["victims"][0]["p99"]["aggressor"], "b");
   EXPECT_EQ(mode["tail"]["p99"]["victims"], 1);
   EXPECT_EQ(mode["tail"]["worst"]["victims"], 1);

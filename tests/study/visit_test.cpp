@@ -79,7 +79,7 @@ TEST(Visit, a_command_that_is_not_at_work_is_an_error_of_its_cell_and_the_study_
     const auto result = study(script, with_command(plan_of("none,timeslice")));
     ASSERT_TRUE(result) << when;
     ASSERT_EQ(result->cells.size(), 4U) << when;
-    EXPECT_THAT(result->errors, ElementsAre("none: v beside a: broken")) << when;
+    EXPECT_THAT(result->errors, ElementsAre("none: v next to a: broken")) << when;
     EXPECT_EQ(result->cells[1].times.count, 0U) << when;
     EXPECT_EQ(result->cells[3].error, "") << when;
     EXPECT_THAT(result->modes[0].victims, IsEmpty()) << when;
@@ -170,8 +170,8 @@ TEST(Visit, a_workload_that_a_part_does_not_take_leaves_out_its_cells_alone) {
       << "the second round does not try again";
   EXPECT_EQ(recommended_mode(*result), &result->modes[1]) << "the other one did not run everything";
   const std::string text = study_text(*result);
-  EXPECT_THAT(text, HasSubstr("\n    without figures beside b\n"));
-  EXPECT_THAT(text, HasSubstr("note: mask: v beside b: not run: b is too large\n"));
+  EXPECT_THAT(text, HasSubstr("\n    without figures next to b\n"));
+  EXPECT_THAT(text, HasSubstr("note: mask: v next to b: not run: b is too large\n"));
   const Json json = Json::parse(study_json(*result, "x"));
   EXPECT_EQ(json["modes"][0]["victims"][0]["missing"], Json::array({"b"}));
   EXPECT_EQ(json["cells"][2]["not_run"], "b is too large");
@@ -206,7 +206,7 @@ TEST(Visit, wrong_input_that_a_visit_finds_is_an_error_of_the_cell) {
   script.faults["mask/1 load b"] = {ErrorKind::invalid_input, "b has no kernel"};
   const auto result = study(script, plan_of_two("mask"));
   ASSERT_TRUE(result) << result.error().message;
-  EXPECT_THAT(result->errors, ElementsAre("mask: v beside b: b has no kernel"));
+  EXPECT_THAT(result->errors, ElementsAre("mask: v next to b: b has no kernel"));
   EXPECT_THAT(result->modes[0].victims[0].missing, ElementsAre(1U));
   EXPECT_EQ(recommended_mode(*result), nullptr);
 }
@@ -219,7 +219,7 @@ TEST(Visit, a_mode_that_fails_keeps_what_had_run_and_is_not_recommended) {
     script.log.clear();
     const auto result = study(script, plan);
     ASSERT_TRUE(result) << result.error().message;
-    EXPECT_THAT(result->modes[0].failure, HasSubstr("v beside b: broken"));
+    EXPECT_THAT(result->modes[0].failure, HasSubstr("v next to b: broken"));
     EXPECT_EQ(recommended_mode(*result), nullptr);
     std::size_t ran = 0;
     for (const char* pair : {"mask/1 stop a", "mask/0 outputs v"}) {
@@ -244,7 +244,7 @@ TEST(Visit, an_end_that_casts_doubt_on_a_mode_takes_its_figures_away) {
   both.faults = {{"mask/1 start b", broken}, {"mask/0 finish", {ErrorKind::check_failed, "late"}}};
   const auto twice = study(both, plan_of_two("mask,none"));
   ASSERT_TRUE(twice);
-  EXPECT_THAT(twice->modes[0].failure, HasSubstr("v beside b: broken")) << "the first error stays";
+  EXPECT_THAT(twice->modes[0].failure, HasSubstr("v next to b: broken")) << "the first error stays";
   for (const Cell& cell : twice->cells) EXPECT_EQ(cell.mode, 1U);
 }
 
@@ -286,7 +286,7 @@ TEST(Visit, outputs_are_compared_with_the_reference_and_exact_ones_with_the_solo
   Script wrong;
   wrong.outputs["none/0"] = {7, true, "c[3] is 4, not 5"};
   EXPECT_THAT(study(wrong, plan_of("none"))->errors,
-              Contains("none: v beside -: c[3] is 4, not 5"));
+              Contains("none: v next to -: c[3] is 4, not 5"));
   Script other;
   other.outputs["none/0"] = {8, true, {}};
   EXPECT_EQ(study(other, plan_of("none"))->errors.size(), 2U);
@@ -299,8 +299,8 @@ TEST(Visit, remarks_of_lanes_stand_beside_their_cell) {
   script.remarks["none/1"] = "started again 2 times";
   const auto result = study(script, with_command(plan_of("none")));
   ASSERT_TRUE(result);
-  EXPECT_THAT(remarks_of(*result), ElementsAre("none: v beside a: started again 2 times"));
-  EXPECT_THAT(study_text(*result), HasSubstr("note: none: v beside a: started again 2 times"));
+  EXPECT_THAT(remarks_of(*result), ElementsAre("none: v next to a: started again 2 times"));
+  EXPECT_THAT(study_text(*result), HasSubstr("note: none: v next to a: started again 2 times"));
   EXPECT_EQ(Json::parse(study_json(*result, "x"))["cells"][1]["remarks"][0],
             "started again 2 times");
 }

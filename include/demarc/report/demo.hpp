@@ -1,4 +1,4 @@
-// The main studies on bundled kernels, without a GPU, as one page: who disturbs whom on a simulated
+// The main studies on bundled kernels, without a GPU, on a page each: interference on a simulated
 // card, and the data locality of the kernels of the paper.
 #pragma once
 
@@ -15,13 +15,17 @@ struct DemoOptions {
   // (Fractional GPUs, section VI).
   std::string victims = "mm,fwt,va,sp,sn,cfd,nn";
   std::string aggressors = "mm,fwt,va";
-  std::string command;  // the command that the page names
+  std::string command;  // the command that the pages name
+  // Names under which each page links to the other; empty: no link.
+  std::string interference_link;
+  std::string locality_link;
 };
 
 struct Demo {
-  std::string page;
-  std::string summary;  // plain-text tables
-  std::string json;     // both studies, demarc.demo/1 (docs/command-line.md)
+  std::string page;           // interference
+  std::string locality_page;
+  std::string summary;        // plain-text tables
+  std::string json;           // both studies, demarc.demo/2 (docs/command-line.md)
 };
 
 // Runs the interference study in two halves of the simulated card: with nothing divided, with SMs

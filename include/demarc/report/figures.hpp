@@ -16,7 +16,12 @@ struct Axis {
   std::optional<double> low = {};
   std::optional<double> high = {};
   std::vector<std::string> categories = {};  // not empty: x is an index into them
+  std::optional<double> base = {};           // bars begin at this value; 1 for ratios
 };
+
+// True if the largest of these positive values would flatten the others on a linear axis, because
+// it is more than eight times their median.
+[[nodiscard]] bool needs_logarithm(std::vector<double> values);
 
 // A cell of a sparse matrix; cells that are not listed are empty (zero).
 struct HeatCell {
@@ -48,6 +53,8 @@ struct HeatMap {
   std::optional<double> middle = {};
   std::vector<std::string> row_labels = {};  // empty: the index
   std::vector<std::string> column_labels = {};
+  // Not empty: a click on a cell shows the Runs of the key "OPENS|row label|column label".
+  std::string opens = {};
   std::optional<int> decimals = {};  // writes the values into the cells if these are large enough
   std::string empty = "nothing to show.";  // text after the title of a map without cells
 };
@@ -74,6 +81,7 @@ struct Series {
   std::string name = {};
   SeriesKind kind = SeriesKind::line;
   std::vector<Point> points = {};
+  std::optional<std::uint32_t> color = {};  // index into the page's palette; default: its place
 };
 
 struct ReferenceLine {
@@ -109,6 +117,13 @@ struct Distribution {
   std::vector<Sample> samples = {};
   DistributionView view = DistributionView::box;
   std::uint32_t bins = 40;
+};
+
+// The runs behind a number: a click on a cell that names the key shows them.
+struct Runs {
+  std::string key = {};
+  std::string command = {};  // repeats them
+  Distribution times = {};
 };
 
 struct GraphNode {

@@ -1,5 +1,5 @@
-// The page of an interference study: who slows whom under each mode, what each partition costs,
-// the distribution of every run, and which mode to use.
+// The page of an interference study: which mode to use, which kernels slow each other under each
+// mode, the overhead of each partition, and the runs.
 #pragma once
 
 #include <string>
@@ -12,8 +12,9 @@ struct StudyResult;
 
 namespace demarc::report {
 
-// Result, slowdowns, heat maps, prices, forecast and distributions of a study, as blocks of a page.
-void add_isolate_study(Page& page, const study::StudyResult& result);
+// Result, slowdowns, overheads, forecast and runs of a study, as blocks of a page. A click on a cell
+// shows its runs, and `command`, which ran the study, for that cell alone.
+void add_isolate_study(Page& page, const study::StudyResult& result, const std::string& command);
 
 // "card in 2 parts: answers of a model, not measurements"
 [[nodiscard]] std::string study_subtitle(const study::StudyResult& result);

@@ -1,6 +1,7 @@
 // One self-contained HTML page. It needs no network and serves light and dark modes, wide windows
 // and phones. Blocks appear in the order in which they are added. Figures below the first screen
-// are drawn when they come into view.
+// are drawn when they come into view. The command of the context stands on top, and each table can
+// be saved as CSV.
 //
 //   Page page("Locality of hotspot", "43x43 blocks of 16x16 threads");
 //   page.context({.command = "demarc locality ..."});
@@ -18,16 +19,16 @@
 
 namespace demarc::report {
 
-// A figure in large letters. `meaning` explains its name. Its price may stand beside it.
+// A figure in large letters. `meaning` explains its name. A second figure may stand below it.
 struct KeyFigure {
   std::string name = {};
   std::string value = {};
   std::string note = {};
   Tone tone = Tone::plain;
   std::string meaning = {};
-  std::string price = {};
-  std::string price_note = {};
-  Tone price_tone = Tone::plain;
+  std::string second = {};
+  std::string second_note = {};
+  Tone second_tone = Tone::plain;
 };
 
 // A device of a page, and which results come from it: {"GTX 1080 (simulated)", "the slowdowns"}.
@@ -62,6 +63,11 @@ class Page {
   void heat_maps(const HeatMaps& maps);
   void chart(const Chart& chart);
   void distribution(const Distribution& distribution);
+  void runs(const Runs& runs);  // shown by a click (Cell::opens, HeatMap::opens)
+  // A button at the top saves `text` as a file of this name.
+  void csv(const std::string& file, const std::string& text);
+  // A link at the top to another file of the same folder.
+  void link(const std::string& file, const std::string& text);
   void graph(const Graph& graph);
   void timeline(const Timeline& timeline);
   void svg(const std::string& svg, const std::string& caption = {});  // shown as an image

@@ -16,6 +16,7 @@ struct Cell {
   std::optional<double> number = {};
   Tone tone = Tone::plain;
   std::string meaning = {};  // in small letters below the text; only on a page
+  std::string opens = {};    // key of the Runs that a click shows; only on a page
 
   Cell() = default;
   Cell(std::string shown) : text(std::move(shown)) {}  // NOLINT(google-explicit-constructor)
@@ -26,7 +27,7 @@ struct Cell {
 
 // A measured number with three digits, or with all of its whole part: 0.123, 1.23, 12.3, 1 234.
 [[nodiscard]] std::string three_digits(double value);
-// "1.23 times", on one line.
+// "1.23x"
 [[nodiscard]] std::string times_text(double value);
 [[nodiscard]] Cell digits_cell(double value, Tone tone = Tone::plain);
 

@@ -42,9 +42,9 @@ struct AttackPlan {
   std::size_t keep = 10;  // neighbours measured again at a time, and ranked at most
   StoppingRule screening{1, 5, 5, 1, 0.25};
   StoppingRule proof;
-  std::uint32_t rounds = 2;       // of the proof
-  double limit_percent = 5;       // of the mean
-  double limit_tail_percent = 8;  // of p99, or of the worst run where there are too few for it
+  std::uint32_t rounds = 2;         // of the proof
+  double max_slowdown = 1.05;       // of the mean
+  double max_tail_slowdown = 1.08;  // of p99, or of the worst run where there are too few for it
 };
 
 // Number of neighbours of the first generation; `candidates` may not be smaller.
@@ -115,7 +115,7 @@ using AttackClock = std::function<double()>;
 // "The partition HOLDS: ..." and what was looked at, in one or two sentences.
 [[nodiscard]] std::string verdict_text(const AttackResult& result);
 [[nodiscard]] std::string attack_text(const AttackResult& result);
-// Schema "demarc.attack/1".
+// Schema "demarc.attack/2".
 [[nodiscard]] std::string attack_json(const AttackResult& result, const std::string& command);
 
 // Name of the launch file of ranked neighbour `index`: "01-atomic-random-4MiB-264x256.json".

@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <string>
 
 namespace demarc::study {
 
@@ -81,6 +82,11 @@ struct WorstVariation {
 // Neither list may be empty.
 [[nodiscard]] WorstVariation worst_variation(std::span<const double> loaded,
                                              std::span<const double> idle);
+
+// What users read of a variation: 8 per cent more is a slowdown of 1.08, "1.08x".
+[[nodiscard]] double slowdown_of(double percent);
+[[nodiscard]] Estimate slowdown_of(const Estimate& percent);
+[[nodiscard]] std::string slowdown_text(double percent);
 
 // Half width of the interval of the mean, divided by the mean. A stopping rule compares it.
 // Infinite for one sample.

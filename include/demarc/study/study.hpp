@@ -63,8 +63,7 @@ struct Variation {
   Estimate run_percent;  // of the mean run, including the gaps between its launches
   std::size_t worst_for_run = 0;
   Tail run_tail;
-  double normalized_idle = 0;   // T(A,-) / (parts x T_baseline): what the partition itself costs
-  double normalized_worst = 0;  // max T(A,B) / (parts x T_baseline)
+  double overhead = 0;  // T(A,-) / (parts x T_baseline): 1 is the time on an ideal share of the GPU
   std::vector<std::size_t> missing;  // aggressors whose cells have no figures
 };
 
@@ -154,10 +153,8 @@ inline constexpr double holds_below = 10;
 // The mode that recommend() names first, of those that ran all of their cells; null if none did. It
 // need not hold them (holds_below).
 [[nodiscard]] const ModeSummary* recommended_mode(const StudyResult& result);
-// Whether recommend() passes over a mode with colours that holds the victims better.
-[[nodiscard]] bool colors_buy_nothing(const StudyResult& result);
 
-// All Cell::not_run and Cell::remarks, each with its cell: "none: va beside CMD: ...".
+// All Cell::not_run and Cell::remarks, each with its cell: "none: va next to CMD: ...".
 [[nodiscard]] std::vector<std::string> remarks_of(const StudyResult& result);
 
 enum class TextDetail {
@@ -172,7 +169,7 @@ enum class TextDetail {
 // CSV (RFC 4180) of the cells that ran: a head, then a row per cell, times in microseconds.
 [[nodiscard]] std::string study_csv(const StudyResult& result);
 
-// JSON, schema "demarc.isolate/3": context, plan, raw samples, summaries. A p99, or an end of an
+// JSON, schema "demarc.isolate/4": context, plan, raw samples, summaries. A p99, or an end of an
 // interval, that the samples do not carry is null.
 [[nodiscard]] std::string study_json(const StudyResult& result, const std::string& command);
 

@@ -123,14 +123,14 @@ std::string report_to_json(const VerifyColorsReport& report) {
     effects.push_back(Json{
         {"neighbour", effect.neighbour}, {"slowdown", effect.slowdown}, {"counts", effect.counts}});
   }
-  const Json json{{"schema", "demarc.verify.colors/1"},
+  const Json json{{"schema", "demarc.verify.colors/2"},
                   {"card", report.card},
                   {"chunk_bytes", report.audit.chunk_bytes},
                   {"expected_colors", report.expected.members()},
                   {"chunks_of_color", report.audit.chunks_of_color},
                   {"outside", report.audit.outside},
                   {"unclear", report.audit.unclear},
-                  {"most_slowdown", report.max_slowdown},
+                  {"max_slowdown", report.max_slowdown},
                   {"felt", report.felt},
                   {"holds", report.holds},
                   {"neighbours", effects}};

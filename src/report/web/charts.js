@@ -45,6 +45,8 @@ demarc.axis = (axis, extra = {}) => {
     type: category ? "category" : axis.log ? "log" : "value",
     data: category ? axis.categories : undefined,
     name: demarc.axis_name(axis), nameLocation: "middle", scale: true,
+    logBase: axis.base === null ? 10 : 2,
+    startValue: axis.base === null ? undefined : axis.base,
     min: axis.low === null ? undefined : axis.low, max: axis.high === null ? undefined : axis.high,
     axisLabel: demarc.crowded(axis) ? {interval: 0, rotate: 40} : category ? {hideOverlap: true} : {formatter: demarc.place, hideOverlap: true},
     splitLine: {lineStyle: {color: demarc.color("line")}},
@@ -58,13 +60,22 @@ demarc.grid = (narrow) => ({left: narrow ? 56 : 72, right: narrow ? 14 : 26, top
 demarc.interval_words = (value, low, high, unit) =>
   demarc.with_unit(value, unit) + (low !== undefined && low !== high ? ` (${demarc.number(low)} to ${demarc.with_unit(high, unit)})` : "");
 
+// Where an axis with a base begins, if values are below it.
+demarc.below_base = (block) => {
+  if (block.y.base === null) return {};
+  const least = Math.min(...block.series.flatMap((one) => one.points.map((point) => point[1])));
+  return least < block.y.base ? {min: block.y.log ? Math.pow(2, Math.floor(Math.log2(least))) : Math.floor(least * 10 - 1e-9) / 10} : {min: block.y.base};
+};
+
+demarc.series_color = (series, i) => demarc.palette[(series.color ?? i) % demarc.palette.length];
+
 demarc.makers.chart = (block) => demarc.plot(block, (narrow) => {
   const category = block.x.categories.length > 0;
   const bars = block.series.filter((one) => one.kind === "bar").length;
   const series = [];
   let bar = 0;
   block.series.forEach((one, i) => {
-    const color = demarc.palette[i % demarc.palette.length];
+    const color = demarc.series_color(one, i);
     const offset = one.kind === "bar" ? bar++ - (bars - 1) / 2 : 0;
     series.push({name: one.name, type: one.kind, data: one.points, color, encode: {x: 0, y: 1}, barGap: "10%", barCategoryGap: "30%",
       showSymbol: one.points.length <= 60, symbolSize: one.kind === "scatter" ? 8 : 5, large: one.points.length > 4000,
@@ -90,7 +101,7 @@ demarc.makers.chart = (block) => demarc.plot(block, (narrow) => {
     grid: {...demarc.grid(narrow), ...(demarc.crowded(block.x) ? {bottom: 112} : {})},
     tooltip: {trigger: bars ? "axis" : "item", confine: true, renderMode: "richText", formatter: (hit) => demarc.chart_words(block, Array.isArray(hit) ? hit : [hit])},
     xAxis: demarc.axis(block.x, {nameGap: demarc.crowded(block.x) ? 100 : 30}),
-    yAxis: demarc.axis(block.y, {nameGap: narrow ? 42 : 54, scale: !bars}),
+    yAxis: demarc.axis(block.y, {nameGap: narrow ? 42 : 54, scale: !bars, ...demarc.below_base(block)}),
     dataZoom: category ? undefined : [{type: "inside", zoomOnMouseWheel: "ctrl", moveOnMouseMove: true, filterMode: "none"}],
     series,
   };
@@ -100,7 +111,7 @@ demarc.makers.chart = (block) => demarc.plot(block, (narrow) => {
       [line.vertical ? "xAxis" : "yAxis"]: line.value}));
     return data.length ? {silent: true, symbol: "none", lineStyle: {type: "dashed", color: demarc.color("soft")}, label: {color: demarc.color("soft")}, data} : undefined;
   }
-}, 0, block.series.map((one, i) => ({name: one.name, color: demarc.palette[i % demarc.palette.length]})));
+}, 0, block.series.map((one, i) => ({name: one.name, color: demarc.series_color(one, i)})));
 
 // What is said of the points under the pointer: where they are, then each series' name and value, with names and units.
 demarc.chart_words = (block, entries) => {

@@ -93,7 +93,7 @@ demarc.cell_table = (block, values, scale) => {
       const value = at.get(r * block.columns + c);
       const words = demarc.cell_words(block, r, c, value);
       const cell = demarc.element("td", {"aria-label": words, pointermove: (event) => demarc.tip.show(words, event.clientX, event.clientY), pointerleave: demarc.tip.hide},
-        value === undefined ? "\u2013" : value.toFixed(block.decimals));
+        ...(value === undefined ? ["\u2013"] : demarc.opening([block.opens, block.row_labels[r], block.column_labels[c]].join("|"), [value.toFixed(block.decimals)])));
       if (value !== undefined) filled.push([cell, value]);
       cells.push(cell);
     }

@@ -4,7 +4,9 @@
 const demarc = {
   makers: {},
   theme_listeners: [],
-  palette: ["#2f7ed8", "#e0712c", "#2a9d6f", "#c23b80", "#8a63d2", "#b08a00", "#17a2b8", "#8b6b4f", "#7f8c8d", "#d64545"],
+  runs: new Map(),  // by key: what a click on a cell shows
+  palette: ["#2f7ed8", "#e0712c", "#2a9d6f", "#c23b80", "#8a63d2", "#b08a00", "#17a2b8", "#8b6b4f", "#7f8c8d", "#d64545",
+    "#5b9bd5", "#a05195", "#6b8e23", "#c9703e"],
 };
 
 // element("div", {class: "x"}, "text", child): attributes that are functions become listeners.
@@ -156,13 +158,13 @@ demarc.makers.key_figures = (block) => {
   const line = (kind, text) => text ? demarc.element("div", {class: kind.trim()}, ...demarc.inline(text)) : null;
   return demarc.element("div", {class: "figures"}, ...block.figures.map((figure) =>
     demarc.element("div", {}, line("name", figure.name), line("meaning", figure.meaning), line("value " + figure.tone, figure.value),
-      line("note", figure.note), line("value price " + (figure.price_tone || ""), figure.price), line("note", figure.price_note))));
+      line("note", figure.note), line("value second " + (figure.second_tone || ""), figure.second), line("note", figure.second_note))));
 };
 
 demarc.makers.table = (block) => {
   const body = demarc.element("tbody");
   const lines = block.rows.map((row) => ({row, line: demarc.element("tr", {}, ...row.map((cell, c) =>
-    demarc.element("td", {class: [block.columns[c].right ? "right" : "", cell.t.length > 60 ? "long" : "", cell.c || ""].join(" ").trim()}, ...demarc.inline(cell.t),
+    demarc.element("td", {class: [block.columns[c].right ? "right" : "", cell.t.length > 60 ? "long" : "", cell.c || ""].join(" ").trim()}, ...demarc.opening(cell.r, demarc.inline(cell.t)),
       cell.d ? demarc.element("div", {class: "meaning"}, ...demarc.inline(cell.d)) : null)))}));
   body.append(...lines.map((entry) => entry.line));
   const heads = block.columns.map((column, c) => {
@@ -182,9 +184,43 @@ demarc.makers.table = (block) => {
     const sorted = [...lines].sort((a, b) => (down ? -1 : 1) * compare(a.row[c], b.row[c]));
     body.replaceChildren(...sorted.map((entry) => entry.line));
   };
+  const csv = () => [block.columns.map((column) => column.name), ...block.rows.map((row) => row.map((cell) => cell.n === undefined ? cell.t : String(cell.n)))]
+    .map((line) => line.map((text) => /[",\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text).join(",")).join("\n") + "\n";
   return demarc.element("figure", {"aria-label": block.caption}, ...demarc.scroller(
     demarc.element("table", {}, demarc.element("thead", {}, demarc.element("tr", {}, ...heads)), body)),
+    demarc.element("div", {class: "table-tools"}, demarc.save_button("CSV", "table.csv", csv)),
     block.caption ? demarc.element("figcaption", {}, ...demarc.inline(block.caption)) : null);
+};
+
+// A button that saves what `text` gives as a file.
+demarc.save_button = (label, file, text) => demarc.element("button", {type: "button", click: () => {
+  const address = URL.createObjectURL(new Blob([text()], {type: "text/csv"}));
+  demarc.element("a", {href: address, download: file}).click();
+  setTimeout(() => URL.revokeObjectURL(address), 1000);
+}}, label);
+
+// A command, and a button that copies it.
+demarc.command_line = (command) => {
+  const copy = demarc.element("button", {type: "button", click: () => navigator.clipboard.writeText(command).then(() => { copy.textContent = "Copied"; })}, "Copy");
+  return demarc.element("div", {class: "command"}, demarc.element("code", {}, command), navigator.clipboard ? copy : null);
+};
+
+// Content that opens the runs of `key`, if there are any.
+demarc.opening = (key, content) => demarc.runs.has(key) ?
+  [demarc.element("button", {type: "button", class: "opens", click: () => demarc.open_runs(key)}, ...content)] : content;
+
+demarc.open_runs = (key) => {
+  const {plot, command} = demarc.runs.get(key);
+  const rows = plot.samples.map((sample) => [{t: sample.name}, {t: String(sample.count), n: sample.count},
+    ...[0, 3, 6].map((k) => ({t: demarc.number(sample.box[k]), n: sample.box[k]}))]);
+  const columns = ["runs of", "runs", "least, us", "median, us", "worst, us"].map((name, i) => ({name, right: i > 0}));
+  const close = demarc.element("button", {type: "button", click: () => dialog.close()}, "Close");
+  const dialog = demarc.element("dialog", {class: "runs", "aria-label": plot.title, close: () => dialog.remove()},
+    demarc.element("div", {class: "tools"}, demarc.element("b", {}, plot.title), close),
+    demarc.makers.box({...plot, title: ""}), demarc.makers.table({caption: "", columns, rows}),
+    demarc.element("p", {}, "To repeat them:"), demarc.command_line(command));
+  document.body.append(dialog);
+  dialog.showModal();
 };
 
 // A table that may be wider than the window: it scrolls sideways, and a line above says so while there is more to see.
@@ -234,13 +270,23 @@ demarc.start = () => {
   const main = demarc.element("main");
   document.body.append(demarc.element("header", {class: "top"}, demarc.element("div", {}, demarc.element("h1", {}, data.title),
     data.subtitle ? demarc.element("p", {class: "subtitle"}, data.subtitle) : null)), bar, main);
+  const context = data.blocks.find((block) => block.kind === "context");
+  const command = context && context.rows.find(([name]) => name === "command");
+  if (command) document.querySelector("header.top").append(demarc.command_line(command[1]));
   const open = [main];
+  for (const block of data.blocks) if (block.kind === "runs") demarc.runs.set(block.key, block);
   const list = (target, text, link) => {
     target.id = demarc.anchor(text);
     if (link) links.append(demarc.element("a", {href: "#" + target.id}, text));
   };
   for (const block of data.blocks) {
     const parent = open[open.length - 1];
+    if (block.kind === "runs") continue;
+    if (block.kind === "csv" || block.kind === "link") {
+      bar.insertBefore(block.kind === "csv" ? demarc.save_button("All data as CSV", block.file, () => block.text)
+        : demarc.element("a", {class: "page", href: encodeURI(block.file)}, block.text), bar.lastElementChild);
+      continue;
+    }
     if (block.kind === "begin") {
       const part = demarc.element("details", {class: "part"}, demarc.element("summary", {}, block.title));
       part.open = !block.folded;

@@ -151,14 +151,14 @@ class Hunt {
                      [](const Screened& a, const Screened& b) { return a.percent > b.percent; });
     std::size_t at = 0;
     while (at < order.size()) {
-      if (at > 0 && (broken() || order[at].percent <= plan_.limit_percent)) break;
+      if (at > 0 && (broken() || !above_limit(order[at]))) break;
       const std::size_t end = std::min(at + plan_.keep, order.size());
       report_progress(progress_, 0.9, fmt::format("the worst again: {} to {}", at + 1, end));
       DEMARC_CHECK(prove_batch({order.begin() + static_cast<std::ptrdiff_t>(at),
                                 order.begin() + static_cast<std::ptrdiff_t>(end)}));
       at = end;
     }
-    for (; at < order.size(); ++at) result_.uncleared += order[at].percent > plan_.limit_percent;
+    for (; at < order.size(); ++at) result_.uncleared += above_limit(order[at]);
     return {};
   }
 
@@ -182,8 +182,12 @@ class Hunt {
 
   bool breaks(const RankedNeighbour& one) const {
     return !one.wrong.empty() ||
-           one.slowdowns[one.worst_mean].mean_percent.value > plan_.limit_percent ||
-           judged_by(one.slowdowns[one.worst_tail].tail).percent > plan_.limit_tail_percent;
+           slowdown_of(one.slowdowns[one.worst_mean].mean_percent.value) > plan_.max_slowdown ||
+           slowdown_of(judged_by(one.slowdowns[one.worst_tail].tail).percent) >
+               plan_.max_tail_slowdown;
+  }
+  bool above_limit(const Screened& one) const {
+    return slowdown_of(one.percent) > plan_.max_slowdown;
   }
   bool broken() const {
     return std::any_of(result_.ranked.begin(), result_.ranked.end(),
@@ -259,7 +263,7 @@ Result<void> check_attack(const AttackPlan& plan) {
         plan.mode.name());
   }
   if (plan.screening.least == 0) {
-    return invalid_input("--screen: at least one launch is needed beside each neighbour");
+    return invalid_input("--screen: at least one launch is needed next to each neighbour");
   }
   return {};
 }

@@ -40,16 +40,18 @@ Json hunt_json(const AttackPlan& plan) {
           {"screening", rule_json(plan.screening)},
           {"proof", rule_json(plan.proof)},
           {"rounds", plan.rounds},
-          {"limit_percent", plan.limit_percent},
-          {"limit_tail_percent", plan.limit_tail_percent}};
+          {"max_slowdown", plan.max_slowdown},
+          {"max_tail_slowdown", plan.max_tail_slowdown}};
 }
 
 Json slowdown_json(const AttackPlan& plan, const Slowdown& one) {
   return {{"victim", plan.victims[one.victim].name},
           {"times", one.whole_runs ? "whole runs" : "kernels"},
-          {"mean_percent", estimate_json(one.mean_percent)},
-          {"p99_percent", one.tail.p99 ? estimate_json(one.tail.p99->percent) : Json(nullptr)},
-          {"worst", {{"percent", one.tail.worst.percent}, {"runs", one.tail.worst.runs}}}};
+          {"mean_slowdown", estimate_json(slowdown_of(one.mean_percent))},
+          {"p99_slowdown",
+           one.tail.p99 ? estimate_json(slowdown_of(one.tail.p99->percent)) : Json(nullptr)},
+          {"worst",
+           {{"slowdown", slowdown_of(one.tail.worst.percent)}, {"runs", one.tail.worst.runs}}}};
 }
 
 Json ranked_json(const AttackResult& result, std::size_t index) {
@@ -73,7 +75,7 @@ Json ranked_json(const AttackResult& result, std::size_t index) {
 }  // namespace
 
 std::string attack_json(const AttackResult& result, const std::string& command) {
-  Json out{{"schema", "demarc.attack/1"}};
+  Json out{{"schema", "demarc.attack/2"}};
   out["context"] = context_json(result.device, command);
   out["plan"] = hunt_json(result.plan);
   out["account"] = result.account;
@@ -95,7 +97,7 @@ std::string attack_json(const AttackResult& result, const std::string& command) 
   for (const Screened& one : result.screened) {
     out["screened"].push_back({{"name", one.name},
                                {"genes", genes_json(one.genes)},
-                               {"percent", one.percent},
+                               {"slowdown", slowdown_of(one.percent)},
                                {"victim", result.plan.victims[one.victim].name}});
   }
   return json_text(out, 2) + "\n";

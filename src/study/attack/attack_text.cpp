@@ -9,9 +9,10 @@ namespace {
 
 std::string interval_text(const Estimate& estimate) {
   if (!std::isfinite(estimate.low) || !std::isfinite(estimate.high)) {
-    return fmt::format("{:+.1f} %", estimate.value);
+    return slowdown_text(estimate.value);
   }
-  return fmt::format("{:+.1f} % ({:+.1f} to {:+.1f})", estimate.value, estimate.low, estimate.high);
+  return fmt::format("{} ({:.2f} to {:.2f})", slowdown_text(estimate.value),
+                     slowdown_of(estimate.low), slowdown_of(estimate.high));
 }
 
 std::string victim_text(const AttackResult& result, const Slowdown& slowdown) {
@@ -20,7 +21,7 @@ std::string victim_text(const AttackResult& result, const Slowdown& slowdown) {
 
 std::string tail_text(const Tail& tail) {
   if (tail.p99) return "p99 " + interval_text(tail.p99->percent);
-  return fmt::format("worst of {} runs {:+.1f} %", tail.worst.runs, tail.worst.percent);
+  return fmt::format("worst of {} runs {}", tail.worst.runs, slowdown_text(tail.worst.percent));
 }
 
 std::string ranked_text(const AttackResult& result, std::size_t index) {
@@ -36,8 +37,8 @@ std::string ranked_text(const AttackResult& result, std::size_t index) {
 }
 
 std::string limits_text(const AttackPlan& plan) {
-  return fmt::format("{:g} % of the mean and {:g} % of the slow runs", plan.limit_percent,
-                     plan.limit_tail_percent);
+  return fmt::format("{:g}x on average or {:g}x in its slow runs", plan.max_slowdown,
+                     plan.max_tail_slowdown);
 }
 
 std::string names_of(const std::vector<Operation>& some) {
@@ -61,9 +62,9 @@ std::string undecided_text(const AttackResult& result) {
 std::string_view name_of(Verdict verdict) {
   switch (verdict) {
     case Verdict::held:
-      return "held";
+      return "isolates";
     case Verdict::not_held:
-      return "not held";
+      return "does not isolate";
     case Verdict::undecided:
       break;
   }
@@ -74,23 +75,25 @@ std::string verdict_text(const AttackResult& result) {
   const std::string mode = result.plan.mode.name();
   switch (result.verdict) {
     case Verdict::held:
-      return fmt::format("{} HOLDS: none of {} neighbours{} slows {} by more than {}", mode,
+      return fmt::format("{} ISOLATES: next to none of {} neighbours{} does {} take more than {}", mode,
                          result.screened.size(), without_text(result.plan),
-                         result.plan.kernels_alone ? "the kernels of a victim" : "a victim",
+                         result.plan.kernels_alone ? "a victim (its kernels)" : "a victim",
                          limits_text(result.plan));
     case Verdict::not_held: {
       const RankedNeighbour& worst = result.ranked.front();
       const Slowdown& mean = worst.slowdowns[worst.worst_mean];
       const Slowdown& tail = worst.slowdowns[worst.worst_tail];
       if (!worst.wrong.empty()) {
-        return fmt::format("{} DOES NOT HOLD: beside {} a victim computes wrong results: {}", mode,
+        return fmt::format("{} DOES NOT ISOLATE: next to {} a victim computes wrong results: {}", mode,
                            short_name(worst.screened.genes), worst.wrong);
       }
-      return fmt::format("{} DOES NOT HOLD {}: {} slows {} by {:.1f} %, {} of {} {:+.1f} %", mode,
-                         limits_text(result.plan), short_name(worst.screened.genes),
-                         victim_text(result, mean), mean.mean_percent.value,
-                         judged_by(tail.tail).name, victim_text(result, tail),
-                         judged_by(tail.tail).percent);
+      return fmt::format(
+          "{} DOES NOT ISOLATE: next to {} {} takes {} on average, and {} {} ({}); at most {} was "
+          "allowed",
+          mode, short_name(worst.screened.genes), victim_text(result, mean),
+          slowdown_text(mean.mean_percent.value), victim_text(result, tail),
+          slowdown_text(judged_by(tail.tail).percent), judged_by(tail.tail).name,
+          limits_text(result.plan));
     }
     case Verdict::undecided:
       break;
@@ -106,7 +109,7 @@ std::string attack_text(const AttackResult& result) {
       plan.mode.name(), plan.parts, plan.seed);
   if (!result.device.measured) out += "A MODEL ANSWERED: these figures are not measurements.\n";
   if (!result.account.empty()) out += result.account + "\n";
-  append(out, "{} neighbours in {} generations, each beside {} victim{}\n", result.screened.size(),
+  append(out, "{} neighbours in {} generations, each next to {} victim{}\n", result.screened.size(),
          result.generations, plan.victims.size(), plan.victims.size() == 1 ? "" : "s");
   if (!result.ranked.empty()) {
     out += "\nThe worst neighbours, measured again:\n";

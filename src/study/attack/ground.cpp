@@ -82,7 +82,7 @@ Result<void> Ground::visit(std::size_t victim, const Workload* neighbour, const 
   auto visited =
       visit_cell(rule, *stage_, {&plan_->victims[victim], neighbour, &solo_[victim]}, cell);
   if (visited && cell.not_run.empty()) return {};
-  return check_failed("{} beside {}: {}", plan_->victims[victim].name,
+  return check_failed("{} next to {}: {}", plan_->victims[victim].name,
                       neighbour == nullptr ? "-" : neighbour->name,
                       visited ? cell.not_run : visited.error().message);
 }
@@ -113,7 +113,7 @@ Result<Measured> Ground::measure(const std::vector<Candidate>& candidates, const
         cell.victim = victim;
         DEMARC_CHECK(visit(victim, workload, rule, cell));
         if (!idle || cell.error.empty()) continue;
-        return check_failed("{} beside -: {}", batch.victims[victim].name, cell.error);
+        return check_failed("{} next to -: {}", batch.victims[victim].name, cell.error);
       }
     }
   }

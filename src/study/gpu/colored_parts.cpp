@@ -78,7 +78,7 @@ Result<ColoredParts::Victim> ColoredParts::open_victim(
   of_parts.back() = ';';
   return Victim{std::move(lanes[place.stream]),
                 fmt::format("the parts have the colours{} an empty launch takes {:.2f} us, and "
-                            "{:.2f} us beside traffic of the others' colours",
+                            "{:.2f} us next to traffic of the others' colours",
                             of_parts, times.alone[place.stream], times.beside_others(place))};
 }
 

@@ -69,7 +69,7 @@ TEST_F(VerifyColors, a_quarter_is_compared_with_another_quarter) {
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_TRUE(report->holds);
   EXPECT_GT(report->audit.chunks_of_color[2], 0U);
-  EXPECT_THAT(report_to_json(*report), HasSubstr("demarc.verify.colors/1"));
+  EXPECT_THAT(report_to_json(*report), HasSubstr("demarc.verify.colors/2"));
 }
 
 // Launches that making the pool takes; what comes after them is the proof.

@@ -28,22 +28,74 @@ std::filesystem::path demo_page() {
   return path;
 }
 
-TEST(DemoInBrowser, opens_on_a_desktop_with_every_map_and_tree_and_asks_for_nothing) {
+std::filesystem::path locality_page() {
+  return demo_page().parent_path() / "index-locality.html";
+}
+
+// How many screens the page is long, as a reader finds it.
+std::string screens_of(const std::filesystem::path& page, int width, int height) {
+  const std::string script =
+      "addEventListener('load', () => {"
+      "const said = (frameElement ? parent : window).document.body;"
+      "const length = document.documentElement.scrollHeight / innerHeight;"
+      "said.setAttribute('data-screens', length <= 8 ? 'few' : length); });";
+  return test::open_page(page, width, height, script).said;
+}
+
+TEST(DemoInBrowser, tells_its_story_in_eight_screens_on_a_desktop_and_on_a_phone) {
+  EXPECT_THAT(screens_of(demo_page(), 1440, 900), HasSubstr("data-screens=\"few\""));
+  EXPECT_THAT(screens_of(demo_page(), 390, 844), HasSubstr("data-screens=\"few\""));
+}
+
+TEST(DemoInBrowser, shows_each_slowdown_with_its_runs_and_asks_for_nothing) {
   const auto opened = test::open_page(
       demo_page(), 1280, 900,
+      test::after_drawing(
+          "say('maps', document.querySelectorAll('.multiples table.cells').length);"
+          "const facts = Object.fromEntries([...document.querySelectorAll('.context dt')].map("
+          "(name) => [name.textContent, name.nextSibling.textContent]));"
+          "say('device', facts.device); say('seed', facts.seed);"
+          "say('date', /^20\\d\\d-\\d\\d-\\d\\d \\d\\d:\\d\\d UTC$/.test(facts.date));"
+          "say('top', document.querySelector('header .command code').textContent.includes('demo "
+          "--victims fwt'));"
+          "say('first', document.querySelectorAll('table th button')[1].textContent);"
+          "say('link', document.querySelector('nav a.page').getAttribute('href'));"
+          "document.querySelectorAll('table td button.opens')[1].click();"
+          "const dialog = document.querySelector('dialog');"
+          "say('title', dialog.getAttribute('aria-label'));"
+          "say('rows', dialog.querySelectorAll('tbody tr').length);"
+          "say('again', dialog.querySelector('.command code').textContent);"
+          "dialog.querySelector('button').click();"
+          "say('closed', dialog.open);"));
+  EXPECT_THAT(opened.console_errors, IsEmpty()) << opened.log;
+  EXPECT_THAT(opened.requests, IsEmpty());
+  EXPECT_THAT(opened.said, HasSubstr("data-finished=\"yes\""));
+  EXPECT_THAT(opened.said, HasSubstr("data-maps=\"3\""));
+  EXPECT_THAT(opened.said, HasSubstr("data-device=\"GTX 1080 (simulated) (sim:gtx1080)\""));
+  EXPECT_THAT(opened.said, HasSubstr("data-seed=\"1\""));
+  EXPECT_THAT(opened.said, HasSubstr("data-date=\"true\""));
+  EXPECT_THAT(opened.said, HasSubstr("data-top=\"true\""));
+  EXPECT_THAT(opened.said, HasSubstr("data-first=\"mask+color\""));
+  EXPECT_THAT(opened.said, HasSubstr("data-link=\"index-locality.html\""));
+  EXPECT_THAT(opened.said, HasSubstr("data-title=\"fwt under none\""));
+  EXPECT_THAT(opened.said, HasSubstr("data-rows=\"2\""));
+  EXPECT_THAT(opened.said,
+              HasSubstr("data-again=\"demarc isolate --device sim:gtx1080 --warm-up 1 --samples 3 "
+                        "--max-samples 3 --rounds 1 --modes none --victims fwt --aggressors va\""));
+  EXPECT_THAT(opened.said, HasSubstr("data-closed=\"false\""));
+  EXPECT_THAT(opened.dom, Not(HasSubstr("class=\"fault\"")));
+  EXPECT_THAT(opened.dom, HasSubstr("Simulated colours isolate by construction"));
+}
+
+TEST(DemoInBrowser, shows_every_map_and_tree_of_the_locality_study) {
+  const auto opened = test::open_page(
+      locality_page(), 1280, 900,
       test::after_drawing(
           "const maps = [...document.querySelectorAll('.heat canvas')];"
           "say('maps', maps.length);"
           "say('drawn', maps.filter((c) => c.dataset.cells !== undefined).length);"
           "say('empty', document.querySelectorAll('p.empty').length);"
-          "say('cells', document.querySelectorAll('.multiples table.cells').length);"
-          "const facts = Object.fromEntries([...document.querySelectorAll('.context dt')].map("
-          "(name) => [name.textContent, name.nextSibling.textContent]));"
-          "say('one', facts['device of the slowdowns']);"
-          "say('two', facts['device of the locality and hit rates']);"
-          "say('seed', facts.seed);"
-          "say('date', /^20\\d\\d-\\d\\d-\\d\\d \\d\\d:\\d\\d UTC$/.test(facts.date));"
-          "say('command', facts.command.includes('demo --victims fwt'));"
+          "say('link', document.querySelector('nav a.page').getAttribute('href'));"
           "const trees = [...document.querySelectorAll('.graph svg')];"
           "say('trees', trees.length > 40 ? 'many' : trees.length);"
           "say('blank', trees.filter((s) => s.querySelectorAll('rect').length === 0 ||"
@@ -53,23 +105,16 @@ TEST(DemoInBrowser, opens_on_a_desktop_with_every_map_and_tree_and_asks_for_noth
           "say('before', map.dataset.zoom); tools[0].click(); say('after', map.dataset.zoom);"));
   EXPECT_THAT(opened.console_errors, IsEmpty()) << opened.log;
   EXPECT_THAT(opened.requests, IsEmpty());
-  EXPECT_THAT(opened.said, HasSubstr("data-finished=\"yes\""));
-  // For the twenty locality maps thirteen are empty; the three modes are tables on one scale.
+  // For the twenty locality maps thirteen are empty.
   EXPECT_THAT(opened.said, HasSubstr("data-maps=\"7\""));
   EXPECT_THAT(opened.said, HasSubstr("data-drawn=\"7\""));
   EXPECT_THAT(opened.said, HasSubstr("data-empty=\"13\""));
-  EXPECT_THAT(opened.said, HasSubstr("data-cells=\"3\""));
-  EXPECT_THAT(opened.said, HasSubstr("data-one=\"GTX 1080 (simulated) (sim:gtx1080)\""));
-  EXPECT_THAT(opened.said, HasSubstr("data-two=\"H100 SXM 80GB (a description)\""));
-  EXPECT_THAT(opened.said, HasSubstr("data-seed=\"1 (order of the runs), "));
-  EXPECT_THAT(opened.said, HasSubstr("data-date=\"true\""));
-  EXPECT_THAT(opened.said, HasSubstr("data-command=\"true\""));
+  EXPECT_THAT(opened.said, HasSubstr("data-link=\"index.html\""));
   EXPECT_THAT(opened.said, HasSubstr("data-trees=\"many\""));
   EXPECT_THAT(opened.said, HasSubstr("data-blank=\"0\""));
   EXPECT_THAT(opened.said, HasSubstr("data-before=\"1.000\""));
   EXPECT_THAT(opened.said, HasSubstr("data-after=\"2.000\""));
   EXPECT_THAT(opened.dom, Not(HasSubstr("class=\"fault\"")));
-  EXPECT_THAT(opened.dom, HasSubstr("Simulated colours isolate by construction"));
 }
 
 TEST(DemoInBrowser, fits_a_phone_without_sideways_scrolling_or_tiny_letters) {

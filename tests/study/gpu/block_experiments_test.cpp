@@ -112,7 +112,7 @@ TEST_F(BlockExperiments,
   ASSERT_THAT(runs, SizeIs(2));
   EXPECT_EQ(runs[0].finding, "200 kernels of one block in as many streams: at most 48 at a time");
   EXPECT_EQ(runs[1].finding,
-            "400 us beside none, 400 us beside 46 kernels of high priority, 400 us beside 64");
+            "400 us next to none, 400 us next to 46 kernels of high priority, 400 us next to 64");
   test::expect_kept("study/golden/block_priorities.txt", text_of(runs[0]) + text_of(runs[1]));
 }
 

@@ -70,7 +70,7 @@ TEST_F(GpuExecutor, a_coloured_victim_launches_where_the_others_are_not_felt) {
     return stage ? (*stage)->account() : stage.error().message;
   };
   const char* const unfelt =
-      "an empty launch takes 1000.00 us, and 1000.00 us beside traffic of the others' colours";
+      "an empty launch takes 1000.00 us, and 1000.00 us next to traffic of the others' colours";
   options.colors = {1, 0};
   EXPECT_THAT(account("mask+color"), HasSubstr(unfelt)) << "of its streams half feel each side";
   EXPECT_THAT(account("mask+color"), HasSubstr("the parts have the colours 1, 0;"));

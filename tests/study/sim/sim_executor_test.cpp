@@ -60,7 +60,7 @@ TEST(SimExecutor, progress_of_a_study_grows_from_the_preparation_to_its_end) {
   const auto result = run_study(small_plan("mask", "va"), *executor, options);
   ASSERT_TRUE(result) << result.error().message;
   for (const char* one :
-       {"emulating va", "va alone on the whole GPU", "mask: va beside -", "mask: va beside va"}) {
+       {"emulating va", "va alone on the whole GPU", "mask: va next to -", "mask: va next to va"}) {
     EXPECT_TRUE(said.contains(one)) << one;
   }
   EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
