@@ -84,17 +84,17 @@ void add_isolate_result(Page& page, const StudyResult& result) {
     page.prose(fmt::format("Error, not counted: {}", error));
   }
   if (result.cells.empty()) return;
+  std::vector<KeyFigure> cards;
+  const auto modes = modes_that_ran(result);
+  cards.reserve(modes.size());
+  for (const ModeSummary* mode : modes) cards.push_back(card_of(result, *mode));
+  page.key_figures(cards);
   page.prose(fmt::format(
       "Slowdown: mean time of a victim's kernels next to a busy neighbour over that next to an idle "
       "one (1.00x: not slowed). Overhead: time next to an idle neighbour over the time of an ideal "
       "share of the GPU, which is {} times the time alone on the whole GPU (1.00x: nothing is "
       "lost). A victim is timed in one part while an aggressor runs over and over in the others.",
       result.plan.parts));
-  std::vector<KeyFigure> cards;
-  const auto modes = modes_that_ran(result);
-  cards.reserve(modes.size());
-  for (const ModeSummary* mode : modes) cards.push_back(card_of(result, *mode));
-  page.key_figures(cards);
   for (const ModeSummary& mode : result.modes) {
     if (mode.unavailable.empty()) continue;
     page.prose(fmt::format("`{}` was not run: {}", mode_name(result, mode), mode.unavailable));

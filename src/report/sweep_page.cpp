@@ -96,6 +96,11 @@ Chart chart_of(const ResultTable& points, const std::string& measure, const std:
               [](const Point& a, const Point& b) { return a.x < b.x; });
     chart.series.push_back(std::move(series));
   }
+  std::vector<double> all;
+  for (const Series& series : chart.series) {
+    for (const Point& point : series.points) all.push_back(point.y);
+  }
+  chart.y.logarithmic = needs_logarithm(std::move(all));
   chart.caption = several ? "Mean over the values of the other axes, with its 95 % interval."
                           : "One point each.";
   return chart;
@@ -153,8 +158,10 @@ Result<std::string> sweep_page(sweep::Store& store, const std::string& command) 
   Page page(fmt::format("Sweep of demarc {}", plan.verb()), plan.source());
   page.heading("Result");
   if (const auto& wanted = plan.aggregate().best) {
-    page.prose(fmt::format("The {} with the {} mean `{}`, for each setting of the other axes.",
-                           wanted->axis, wanted->least ? "least" : "largest", wanted->measure));
+    page.prose(fmt::format(
+        "The {} with the {} mean `{}`, for each setting of the other axes, and those whose mean "
+        "does not differ from it significantly (the 95 % interval of their ratio includes 1).",
+        wanted->axis, wanted->least ? "least" : "largest", wanted->measure));
   }
   if (!best.rows.empty()) page.table(table_of(best));
   page.key_figures({{"points", grouped(static_cast<std::int64_t>(plan.size()))},
@@ -178,6 +185,7 @@ Result<std::string> sweep_page(sweep::Store& store, const std::string& command) 
       page.chart(chart_of(points, measure.name, axis, axis == split ? "" : split));
     }
   }
+  page.csv("points.csv", sweep::to_csv(points));
   page.heading("What the points come to");
   page.table(table_of(summary));
   Table table;

@@ -2,6 +2,7 @@
 #include "demarc/sweep/results.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "demarc/base/json.hpp"
@@ -95,6 +96,26 @@ void add_values(OptionalValues& row, std::vector<double> samples, const std::str
   }
 }
 
+// A value of the axis whose best value is asked for, and what was measured with it.
+struct Rival {
+  Value value;
+  study::Distribution of;
+};
+
+// The values whose mean may be that of the best: the 95 % interval of the ratio of the two includes
+// 1. "unknown" where too few points give no interval.
+std::string like_the_best(const Rival& best, const std::vector<Rival>& rivals) {
+  std::vector<std::string> alike;
+  for (const Rival& rival : rivals) {
+    if (&rival == &best) continue;
+    if (!(best.of.mean > 0)) return "unknown";
+    const study::Estimate more = study::variation_percent(rival.of, best.of);
+    if (!std::isfinite(more.low) || !std::isfinite(more.high)) return "unknown";
+    if (more.low <= 0 && more.high >= 0) alike.push_back(to_text(rival.value));
+  }
+  return joined(alike, " ");
+}
+
 std::string text_of(const std::optional<Value>& value) {
   return value ? to_text(*value) : "";
 }
@@ -181,31 +202,34 @@ Result<ResultTable> best_values(Store& store) {
       table.columns.push_back(names[a]);
     }
   }
-  const std::size_t others = table.columns.size();
   table.columns.push_back("best_" + best.axis);
   table.columns.push_back(best.measure + "_mean");
+  table.columns.emplace_back("not_significantly_worse");
   const auto at_measure = std::find_if(plan.measures().begin(), plan.measures().end(),
                                        [&](const Measure& m) { return m.name == best.measure; }) -
                           plan.measures().begin();
   DEMARC_TRY(const auto groups, groups_of(store));
   std::map<std::vector<Value>, std::size_t> known;
+  std::vector<std::pair<std::vector<Value>, std::vector<Rival>>> rivals;  // by the other axes
   for (const Group& group : groups) {
     const auto& samples = group.samples[static_cast<std::size_t>(at_measure)];
     if (samples.empty()) continue;
     std::vector<Value> values = group.values;
-    const Value value = values[chosen];
+    Rival rival{values[chosen], study::describe(samples)};
     values.erase(values.begin() + static_cast<std::ptrdiff_t>(chosen));
-    const double mean = study::describe(samples).mean;
-    const auto [at, fresh] = known.emplace(values, table.rows.size());
-    if (fresh) table.rows.emplace_back(values.begin(), values.end());
-    OptionalValues& row = table.rows[at->second];
-    if (!fresh) {
-      const double before = std::get<double>(*row.back());
-      if (best.least ? mean >= before : mean <= before) continue;
-      row.resize(others);
-    }
-    row.emplace_back(value);
-    row.emplace_back(mean);
+    const auto [at, fresh] = known.emplace(values, rivals.size());
+    if (fresh) rivals.push_back({std::move(values), {}});
+    rivals[at->second].second.push_back(std::move(rival));
+  }
+  for (const auto& [values, list] : rivals) {
+    OptionalValues& row = table.rows.emplace_back(values.begin(), values.end());
+    const Rival& first =
+        *std::min_element(list.begin(), list.end(), [&](const Rival& one, const Rival& other) {
+          return best.least ? one.of.mean < other.of.mean : one.of.mean > other.of.mean;
+        });
+    row.emplace_back(first.value);
+    row.emplace_back(first.of.mean);
+    row.emplace_back(like_the_best(first, list));
   }
   return table;
 }

@@ -81,7 +81,8 @@ TEST(SweepResults, what_is_put_together_is_what_the_sweep_file_says) {
   EXPECT_EQ(table.rows[2][1], Value(std::int64_t{1})) << "the one that failed is left out";
   EXPECT_FALSE(table.rows[2][3]) << "one sample has no interval";
   EXPECT_FALSE(table.rows[0][8]) << "a word has no mean";
-  EXPECT_EQ(to_csv(best_values(store).value()), "best_a,sum_mean\n3,301\n");
+  EXPECT_EQ(to_csv(best_values(store).value()), 
+            "best_a,sum_mean,not_significantly_worse\n3,301,unknown\n");
   EXPECT_THAT(to_table(table, 2), HasSubstr("... and 1 more rows\n"));
   ResultTable small{
       {"name", "n"},
@@ -93,7 +94,8 @@ TEST(SweepResults, what_is_put_together_is_what_the_sweep_file_says) {
 TEST(SweepResults, the_best_of_each_group_is_the_least_unless_more_is_better) {
   Store store = filled("best", R"(, "aggregate": {"over": [], "statistics": [],
                                    "best": {"axis": "a", "measure": "sum"}})");
-  EXPECT_EQ(to_csv(best_values(store).value()), "b,best_a,sum_mean\n1,1,101\n2,1,102\n");
+  EXPECT_EQ(to_csv(best_values(store).value()), 
+            "b,best_a,sum_mean,not_significantly_worse\n1,1,101,unknown\n2,1,102,unknown\n");
   Store none = filled("none");
   EXPECT_TRUE(best_values(none)->columns.empty());
   EXPECT_EQ(to_csv(summary(none).value()).substr(0, 20), "a,b,points,sum_mean,");
@@ -111,10 +113,33 @@ TEST(SweepResults, of_equals_the_first_is_the_best) {
       outcome.kept = {Value(plan.positions(i)[0] == 0 ? 5.0 : second), std::nullopt, std::nullopt};
       ASSERT_TRUE(store.add(plan.point(i).value(), outcome));
     }
-    EXPECT_EQ(to_csv(best_values(store).value()), second == 5
-                                                      ? "b,best_a,sum_mean\n1,1,5\n2,1,5\n"
-                                                      : "b,best_a,sum_mean\n1,2,4\n2,2,4\n");
+    EXPECT_EQ(to_csv(best_values(store).value()),
+              std::string("b,best_a,sum_mean,not_significantly_worse\n") +
+                  (second == 5 ? "1,1,5,unknown\n2,1,5,unknown\n"
+                               : "1,2,4,unknown\n2,2,4,unknown\n"));
   }
+}
+
+TEST(SweepResults, values_whose_mean_does_not_differ_significantly_from_the_best_are_named) {
+  const Plan plan = small_plan(
+      3,
+      R"(, "aggregate": {"over": ["b"], "statistics": [], "best": {"axis": "a", "measure": "sum"}})");
+  const auto best_of = [&](const std::vector<std::vector<double>>& sums) {
+    Store store = Store::open(fresh_folder("alike") / "r.db", plan, false).value();
+    for (std::uint64_t i = 0; i < plan.size(); ++i) {
+      Outcome outcome;
+      outcome.done = true;
+      const auto at = plan.positions(i);
+      outcome.kept = {Value(sums[at[0]][at[1]]), std::nullopt, std::nullopt};
+      EXPECT_TRUE(store.add(plan.point(i).value(), outcome));
+    }
+    return to_csv(best_values(store).value());
+  };
+  const std::string head = "best_a,sum_mean,not_significantly_worse\n";
+  EXPECT_EQ(best_of({{10, 11}, {10.2, 11.2}, {30, 30.1}}), head + "1,10.5,2\n");
+  EXPECT_EQ(best_of({{10, 10.01}, {20, 20.01}, {30, 30.1}}), head + "1,10.005,\n");
+  EXPECT_EQ(best_of({{10, 11}, {10, 11}, {10, 11}}), head + "1,10.5,2 3\n");
+  EXPECT_EQ(best_of({{-1, -1}, {2, 2}, {3, 3}}), head + "1,-1,unknown\n") << "no ratio to it";
 }
 
 TEST(SweepResults, a_points_command_can_be_given_to_a_shell) {

@@ -116,6 +116,9 @@ Page page_with_every_block() {
       "<svg xmlns='http://www.w3.org/2000/svg' width='80' height='40'><rect width='80' "
       "height='40'/></svg>",
       "A box");
+  page.csv("all.csv", "a\n1\n");
+  page.link("other.html", "Another page");
+  page.runs({.key = "k", .command = "demarc x", .times = times});
   page.code("ld.global.f32 %f11, [%rd17]; // <b>", "PTX");
   return page;
 }

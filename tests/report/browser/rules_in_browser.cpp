@@ -66,14 +66,14 @@ Page page_of_rules() {
   Page page("Rules", "What every page owes its reader");
   page.heading("Result");
   page.key_figures({{.name = "`mask`",
-                     .value = "1.00 times",
+                     .value = "1.00x",
                      .note = "promise",
                      .tone = Tone::good,
                      .meaning = "what it is",
-                     .price = "7.00 times",
-                     .price_note = "price",
-                     .price_tone = Tone::bad},
-                    {.name = "`none`", .value = "2.00 times", .tone = Tone::warning}});
+                     .second = "7.00x",
+                     .second_note = "overhead",
+                     .second_tone = Tone::bad},
+                    {.name = "`none`", .value = "2.00x", .tone = Tone::warning}});
   page.heading("Maps");
   page.heat_maps({.title = "Several", .maps = {small_map("none", 9), small_map("mask", 1)}});
   page.heat_map({.title = "Ratios",
@@ -344,8 +344,8 @@ TEST(PageRules, navigation_is_one_line_until_it_is_opened) {
   }
 }
 
-// Result, measure, modes with their meaning, promise and price: without scrolling on a desktop; on
-// a phone the first mode's promise and price.
+// Command, result, modes with their meaning, slowdown and overhead: without scrolling on a desktop;
+// on a phone the first mode's slowdown and overhead.
 TEST(PageRules, the_first_screen_of_a_study_is_its_result) {
   const auto script = test::after_drawing(
       "document.querySelector('.contents').open = false;"
@@ -358,19 +358,20 @@ TEST(PageRules, the_first_screen_of_a_study_is_its_result) {
       "const whole = frameElement ? place(cards[0]) : Math.max(...cards.map(place));"
       "say('fits', whole < 844 ? 'fits' : whole);"
       "say('meaning', cards[0].querySelector('.meaning').textContent);"
-      "say('price', cards[0].querySelector('.price').textContent);"
+      "say('overhead', cards[0].querySelector('.second').textContent);"
+      "say('command', document.querySelector('header .command code').textContent);"
       "say('kinds', [...main.children].slice(0, 5).map((e) => e.className || "
       "e.localName).join());");
   for (const int width : {1280, 390}) {
     const auto opened = test::open_page(study_file(), width, 844, script);
     EXPECT_THAT(opened.said, HasSubstr("data-wide=\"true\""));
     EXPECT_THAT(opened.said, HasSubstr("data-first=\"Result\""));
-    EXPECT_THAT(opened.said, HasSubstr("data-words=\"Use none: beside its worst neighbour"));
-    EXPECT_THAT(opened.said, HasSubstr("The price: at worst mm takes 6.06 times the time"));
+    EXPECT_THAT(opened.said, HasSubstr("data-words=\"what is recommended\""));
+    EXPECT_THAT(opened.said, HasSubstr("data-command=\"demarc isolate --x\""));
     EXPECT_THAT(opened.said, HasSubstr("data-fits=\"fits\""));
     EXPECT_THAT(opened.said, HasSubstr("data-meaning=\"streams of one process"));
-    EXPECT_THAT(opened.said, HasSubstr("data-price=\"6.06&nbsp;times\""));
-    EXPECT_THAT(opened.dom, HasSubstr("Slowdown: a kernel's mean time beside a busy neighbour"));
+    EXPECT_THAT(opened.said, HasSubstr("data-overhead=\"1.51x\""));
+    EXPECT_THAT(opened.dom, HasSubstr("Slowdown: mean time of a victim's kernels next to a busy"));
   }
 }
 
