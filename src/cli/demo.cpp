@@ -50,9 +50,7 @@ Result<void> run_demo_verb(DemoVerbOptions& options) {
   }
   return emit_result(
       options.json, "-", [&] { return demo.json; },
-      [&] {
-        return fmt::format("{}\nThe pages: {}\n", demo.summary, fmt::join(files, " and "));
-      });
+      [&] { return fmt::format("{}\nThe pages: {}\n", demo.summary, fmt::join(files, " and ")); });
 }
 
 const RegisterVerb demo_verb({

@@ -46,8 +46,8 @@ struct IsolateOptions {
 // Options on how things are run, which --forecast does not.
 constexpr std::string_view run_options[] = {
     "--warm-up", "--samples", "--max-samples", "--p99",      "--precision", "--longest",
-    "--rounds",  "--seed",    "--resume",       "--baseline", "--masks",     "--colors",
-    "--split",   "--clock",   "--dispatch",     "--locality", "--threads",   "--victim-priority"};
+    "--rounds",  "--seed",    "--resume",      "--baseline", "--masks",     "--colors",
+    "--split",   "--clock",   "--dispatch",    "--locality", "--threads",   "--victim-priority"};
 
 Result<study::Plan> plan_of(const IsolateOptions& options) {
   study::Plan plan;

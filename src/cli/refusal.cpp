@@ -26,7 +26,8 @@ constexpr GoneOption gone_options[] = {
     {"capture", "--most", "give --max-bytes, which means the same"},
     {"sweep", "--most", "give --max-points, which means the same"},
     {"attack", "--limit", "give --max-slowdown 1.05, a factor, for what was --limit 5%"},
-    {"attack", "--limit-p99", "give --max-p99-slowdown 1.08, a factor, for what was --limit-p99 8%"},
+    {"attack", "--limit-p99",
+     "give --max-p99-slowdown 1.08, a factor, for what was --limit-p99 8%"},
 };
 
 // The part of the program that the line names, "demarc probe memory".

@@ -57,8 +57,8 @@ void add_forecast(Page& page, const StudyResult& result) {
     table.rows.push_back(
         {std::move(name),
          ratio_cell(row->half_memory_slowdown, row->half_memory_slowdown > study::noted_slowdown
-                                                    ? Tone::warning
-                                                    : Tone::plain),
+                                                   ? Tone::warning
+                                                   : Tone::plain),
          share_cell(row->dram_demand_share), share_cell(row->l2_demand_share),
          digits_cell(100 * row->l2_hit_rate), digits_cell(100 * row->half_l2_hit_rate)});
   }
@@ -117,7 +117,8 @@ void add_slowdown_tables(Page& page, const StudyResult& result) {
   page.begin_section("Slow runs", true);
   page.table(tail_slowdown_table(result));
   page.prose(fmt::format(
-      "Slow runs are judged by the p99 if the victim ran at least {} times next to every neighbour, "
+      "Slow runs are judged by the p99 if the victim ran at least {} times next to every "
+      "neighbour, "
       "and by its worst run otherwise. The worst is taken of as many runs next to the aggressor as "
       "next to idle neighbours.",
       study::p99_least_runs));

@@ -34,16 +34,15 @@ std::string victim_name(const StudyResult& result, const Variation& row) {
 KeyFigure card_of(const StudyResult& result, const ModeSummary& mode) {
   const Variation& row = slowed_most(mode);
   const Variation& dear = largest_overhead(mode);
-  KeyFigure card{
-      .name = "`" + mode_name(result, mode) + "`",
-      .value = study::slowdown_text(mode.mean.maximum),
-      .note = fmt::format("worst slowdown: `{}` next to `{}`", victim_name(result, row),
-                          result.plan.aggressors[row.worst_for_mean].name),
-      .tone = tone_of(mode.mean.maximum),
-      .meaning = meaning_of_mode(result.plan.modes[mode.mode]),
-      .second = ratio_cell(dear.overhead, Tone::plain).text,
-      .second_note = fmt::format("largest overhead: `{}`", victim_name(result, dear)),
-      .second_tone = tone_of_overhead(dear.overhead)};
+  KeyFigure card{.name = "`" + mode_name(result, mode) + "`",
+                 .value = study::slowdown_text(mode.mean.maximum),
+                 .note = fmt::format("worst slowdown: `{}` next to `{}`", victim_name(result, row),
+                                     result.plan.aggressors[row.worst_for_mean].name),
+                 .tone = tone_of(mode.mean.maximum),
+                 .meaning = meaning_of_mode(result.plan.modes[mode.mode]),
+                 .second = ratio_cell(dear.overhead, Tone::plain).text,
+                 .second_note = fmt::format("largest overhead: `{}`", victim_name(result, dear)),
+                 .second_tone = tone_of_overhead(dear.overhead)};
   for (const study::NamedTail& tail : study::named_tails(mode.tail)) {
     card.note += fmt::format("; {}: {}", tail.name, study::slowdown_text(tail.percent.maximum));
   }
@@ -90,7 +89,8 @@ void add_isolate_result(Page& page, const StudyResult& result) {
   for (const ModeSummary* mode : modes) cards.push_back(card_of(result, *mode));
   page.key_figures(cards);
   page.prose(fmt::format(
-      "Slowdown: mean time of a victim's kernels next to a busy neighbour over that next to an idle "
+      "Slowdown: mean time of a victim's kernels next to a busy neighbour over that next to an "
+      "idle "
       "one (1.00x: not slowed). Overhead: time next to an idle neighbour over the time of an ideal "
       "share of the GPU, which is {} times the time alone on the whole GPU (1.00x: nothing is "
       "lost). A victim is timed in one part while an aggressor runs over and over in the others.",

@@ -32,9 +32,9 @@ std::vector<std::string> words_of(std::string_view line) {
 }
 
 // Options that say which cells a study has and where its results go.
-constexpr std::array<std::string_view, 9> replaced{
-    "--modes",  "--victims", "--aggressors", "--aggressor-cmd", "--json",
-    "--resume", "--html",    "--csv",        "--baseline"};
+constexpr std::array<std::string_view, 9> replaced{"--modes",         "--victims", "--aggressors",
+                                                   "--aggressor-cmd", "--json",    "--resume",
+                                                   "--html",          "--csv",     "--baseline"};
 
 bool is_replaced(std::string_view word) {
   const std::string_view name = word.substr(0, word.find('='));
@@ -88,9 +88,8 @@ void add_runs(Page& page, const StudyResult& result, const std::string& command)
     if (!study::counts(cell) || cell.samples_ns.empty()) continue;
     Runs runs{.key = runs_key(result, cell.mode, cell.victim, cell.aggressor),
               .command = command_of_cell(command, result, cell)};
-    runs.times.title =
-        fmt::format("{} under {}", result.plan.victims[cell.victim].name,
-                    result.plan.modes[cell.mode].name());
+    runs.times.title = fmt::format("{} under {}", result.plan.victims[cell.victim].name,
+                                   result.plan.modes[cell.mode].name());
     runs.times.value = {.name = "kernel time", .unit = "us"};
     std::vector<const study::Cell*> shown{&cell};
     const bool of_same_victim =

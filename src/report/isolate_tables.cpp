@@ -35,7 +35,8 @@ Table victims_by_mode(const StudyResult& result, const char* caption, CellOf cel
     for (const ModeSummary* mode : modes) {
       const auto found = std::find_if(mode->victims.begin(), mode->victims.end(),
                                       [victim](const Variation& v) { return v.victim == victim; });
-      row.push_back(found == mode->victims.end() ? report::Cell("wrong output") : cell_of(*mode, *found));
+      row.push_back(found == mode->victims.end() ? report::Cell("wrong output")
+                                                 : cell_of(*mode, *found));
     }
     table.rows.push_back(std::move(row));
   }

@@ -75,8 +75,7 @@ std::string memory_sentence(const Forecast& forecast) {
     any = true;
     whole = whole && victim.complete;
     if (victim.half_memory_slowdown > noted_slowdown) {
-      losers.push_back(
-          fmt::format("{} takes {:.2f}x", victim.name, victim.half_memory_slowdown));
+      losers.push_back(fmt::format("{} takes {:.2f}x", victim.name, victim.half_memory_slowdown));
     }
   }
   if (!any) return {};
@@ -180,7 +179,8 @@ std::string forecast_text(const Forecast& forecast) {
   if (!forecast.missing.empty()) return fmt::format("No forecast: {}.\n", forecast.missing);
   std::string out = fmt::format(
       "Forecast from PTX for {}: each workload alone on the whole GPU, over and over.\n"
-      "  DRAM, L2: share of their bandwidth it asks for; hits: in the L2, in half of it; half mem:\n"
+      "  DRAM, L2: share of their bandwidth it asks for; hits: in the L2, in half of it; half "
+      "mem:\n"
       "  slowdown by half of the L2 and of the bandwidths, on half of the SMs\n"
       "  {:<12} {:>7} {:>7} {:>8} {:>8} {:>8}\n",
       forecast.device, "workload", "DRAM %", "L2 %", "hits %", "half %", "half mem");

@@ -159,10 +159,11 @@ std::string legend_of(const StudyResult& result) {
   out += fmt::format("  slowest   the same for the slowest runs ({})\n",
                      slow.empty() ? "p99, or the worst of so many" : slow);
   if (runs) out += "  run       the same for whole runs, with the gaps between launches\n";
-  return out + fmt::format(
-                   "  overhead  idle us over the time of an ideal share, which is {} times the time "
-                   "alone on the whole GPU (1.00x: nothing is lost)\n",
-                   result.plan.parts);
+  return out +
+         fmt::format(
+             "  overhead  idle us over the time of an ideal share, which is {} times the time "
+             "alone on the whole GPU (1.00x: nothing is lost)\n",
+             result.plan.parts);
 }
 
 // As RFC 4180 has it: commands may hold commas and quotes.

@@ -83,8 +83,8 @@ TEST(AttackVerb, finds_neighbours_that_slow_a_victim_whose_memory_is_not_divided
 
 TEST(AttackVerb, a_limit_that_nobody_reaches_is_held) {
   const auto folder = fresh_folder("attack_holds");
-  const Outcome outcome =
-      run_demarc(command(folder, {"--mode", "mask", "--max-slowdown", "1000", "--max-p99-slowdown", "1000"}));
+  const Outcome outcome = run_demarc(
+      command(folder, {"--mode", "mask", "--max-slowdown", "1000", "--max-p99-slowdown", "1000"}));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("mask ISOLATES: next to none of "));
 }

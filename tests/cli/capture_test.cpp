@@ -179,7 +179,8 @@ TEST_F(Capture, what_cannot_be_taken_is_named_and_the_program_goes_on) {
 }
 
 TEST_F(Capture, what_is_not_taken_for_one_reason_is_named_once) {
-  const auto taken = capture({"--max-bytes", "1 KiB", "--launches", "2", "--json"}, {"count", "count"});
+  const auto taken =
+      capture({"--max-bytes", "1 KiB", "--launches", "2", "--json"}, {"count", "count"});
   EXPECT_EQ(taken.exit_code, 3);
   const Json said = Json::parse(taken.err.substr(0, taken.err.rfind('}') + 1));
   EXPECT_EQ(said["left"].size(), 1U) << taken.err;

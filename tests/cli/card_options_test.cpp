@@ -205,7 +205,7 @@ TEST_F(CardOptions, a_study_divides_the_card_and_its_memory_as_the_options_say) 
   const std::string tick = "launch:" + (folder / "tick.json").string();
   const auto study = [&](const std::vector<std::string>& more) {
     std::vector<std::string> arguments{
-        "isolate", "--clock",   "events", "--victims",      tick, "--aggressors", tick, "--rounds",
+        "isolate", "--clock",   "events", "--victims",     tick, "--aggressors", tick, "--rounds",
         "1",       "--warm-up", "0",      "--max-samples", "2",  "--samples",    "2"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run_demarc(arguments);

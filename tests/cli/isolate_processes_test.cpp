@@ -61,8 +61,8 @@ class IsolateProcesses : public testing::Test {
   [[nodiscard]] std::vector<std::string> study(const std::string& modes,
                                                const std::vector<std::string>& more) const {
     std::vector<std::string> out{
-        "isolate", "--clock",      "events", "--modes",        modes, "--victims",
-        tick(),    "--aggressors", tick(),   "--rounds",       "1",   "--warm-up",
+        "isolate", "--clock",      "events", "--modes",       modes, "--victims",
+        tick(),    "--aggressors", tick(),   "--rounds",      "1",   "--warm-up",
         "0",       "--samples",    "2",      "--max-samples", "2"};
     out.insert(out.end(), more.begin(), more.end());
     return out;

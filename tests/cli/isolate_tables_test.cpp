@@ -76,7 +76,8 @@ TEST(IsolateTablesScript, gives_each_number_its_name_and_joins_the_modes_of_seve
             std::string::npos)
       << outcome.out;
   EXPECT_NE(outcome.out.find("| va | 2.800x / 1.900x | 2.002x / 1.004x |\n"), std::string::npos);
-  EXPECT_NE(outcome.out.find("neighbours / (2 times the time alone on the whole GPU)"), std::string::npos);
+  EXPECT_NE(outcome.out.find("neighbours / (2 times the time alone on the whole GPU)"),
+            std::string::npos);
   EXPECT_NE(outcome.out.find("| va | 0.80x | 1.80x |\n"
                              "| mm | 1.00x | 1.30x |\n"
                              "| average | 0.90x | 1.55x |\n"
@@ -92,8 +93,8 @@ TEST(IsolateTablesScript, reads_what_the_program_writes_and_makes_one_line_of_ea
   const std::string cells = (folder / "cells.csv").string();
   const std::string samples = (folder / "samples.csv").string();
   ASSERT_EQ(run_demarc({"isolate", "--device", "planted:h100", "--modes", "mask,mask+color",
-                        "--victims", "va", "--aggressors", "mm", "--samples", "40",
-                        "--max-samples", "40", "--rounds", "1", "--json=" + json})
+                        "--victims", "va", "--aggressors", "mm", "--samples", "40", "--max-samples",
+                        "40", "--rounds", "1", "--json=" + json})
                 .exit_code,
             0);
   const Outcome outcome =

@@ -74,9 +74,8 @@ TEST(ForecastWords, victims_that_lose_more_than_a_twentieth_with_half_the_l2_are
             "By forecast with half of the memory no victim takes more than 1.05x as long.");
   EXPECT_EQ(words({asking("a", 0, 0, 1.06)}),
             "By forecast with half of the memory a takes 1.06x as long.");
-  EXPECT_EQ(
-      words({asking("a", 0, 0, 1.5), asking("b", 0, 0, 1), asking("c", 0, 0, 2)}),
-      "By forecast with half of the memory a takes 1.50x and c takes 2.00x as long.");
+  EXPECT_EQ(words({asking("a", 0, 0, 1.5), asking("b", 0, 0, 1), asking("c", 0, 0, 2)}),
+            "By forecast with half of the memory a takes 1.50x and c takes 2.00x as long.");
   EXPECT_EQ(words({asking("a", 0, 0, 1.5), asking("b", 0, 0, 3), asking("c", 0, 0, 2)}),
             "By forecast with half of the memory a takes 1.50x, b takes 3.00x and c "
             "takes 2.00x as long.");

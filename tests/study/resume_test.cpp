@@ -76,8 +76,9 @@ TEST(Resume, a_study_that_is_ended_early_says_so_and_names_the_cells_it_did_not_
   const std::string text = study_text(result);
   EXPECT_THAT(text,
               HasSubstr("NOT COMPLETE: the study was ended early and measured 0 of 8 cells.\n"));
-  EXPECT_THAT(text, HasSubstr("not run, because the study was ended before: v next to any, w next to "
-                              "any\n"));
+  EXPECT_THAT(text,
+              HasSubstr("not run, because the study was ended before: v next to any, w next to "
+                        "any\n"));
   EXPECT_THAT(result.recommendation,
               testing::StartsWith("Of the modes that were measured before the study ended: Use "));
   const StudyResult early = run_until(script, resumed_plan(), baselines + 1);

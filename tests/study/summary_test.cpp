@@ -159,9 +159,10 @@ TEST(Summary, text_and_json_give_the_worst_its_own_name_and_no_p99) {
                       "1.98x on average and 3.00x at most\n"),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("of whole runs, with the gaps between launches: 1.22x on average and 1.50x at "
-                      "most; worst of 40 runs 1.23x on average and 1.50x at most\n"),
-            std::string::npos)
+  EXPECT_NE(
+      text.find("of whole runs, with the gaps between launches: 1.22x on average and 1.50x at "
+                "most; worst of 40 runs 1.23x on average and 1.50x at most\n"),
+      std::string::npos)
       << text;
 
   const Json json = Json::parse(study_json(result, ""));

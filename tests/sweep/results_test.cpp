@@ -81,7 +81,7 @@ TEST(SweepResults, what_is_put_together_is_what_the_sweep_file_says) {
   EXPECT_EQ(table.rows[2][1], Value(std::int64_t{1})) << "the one that failed is left out";
   EXPECT_FALSE(table.rows[2][3]) << "one sample has no interval";
   EXPECT_FALSE(table.rows[0][8]) << "a word has no mean";
-  EXPECT_EQ(to_csv(best_values(store).value()), 
+  EXPECT_EQ(to_csv(best_values(store).value()),
             "best_a,sum_mean,not_significantly_worse\n3,301,unknown\n");
   EXPECT_THAT(to_table(table, 2), HasSubstr("... and 1 more rows\n"));
   ResultTable small{
@@ -94,7 +94,7 @@ TEST(SweepResults, what_is_put_together_is_what_the_sweep_file_says) {
 TEST(SweepResults, the_best_of_each_group_is_the_least_unless_more_is_better) {
   Store store = filled("best", R"(, "aggregate": {"over": [], "statistics": [],
                                    "best": {"axis": "a", "measure": "sum"}})");
-  EXPECT_EQ(to_csv(best_values(store).value()), 
+  EXPECT_EQ(to_csv(best_values(store).value()),
             "b,best_a,sum_mean,not_significantly_worse\n1,1,101,unknown\n2,1,102,unknown\n");
   Store none = filled("none");
   EXPECT_TRUE(best_values(none)->columns.empty());
@@ -113,10 +113,10 @@ TEST(SweepResults, of_equals_the_first_is_the_best) {
       outcome.kept = {Value(plan.positions(i)[0] == 0 ? 5.0 : second), std::nullopt, std::nullopt};
       ASSERT_TRUE(store.add(plan.point(i).value(), outcome));
     }
-    EXPECT_EQ(to_csv(best_values(store).value()),
-              std::string("b,best_a,sum_mean,not_significantly_worse\n") +
-                  (second == 5 ? "1,1,5,unknown\n2,1,5,unknown\n"
-                               : "1,2,4,unknown\n2,2,4,unknown\n"));
+    EXPECT_EQ(
+        to_csv(best_values(store).value()),
+        std::string("b,best_a,sum_mean,not_significantly_worse\n") +
+            (second == 5 ? "1,1,5,unknown\n2,1,5,unknown\n" : "1,2,4,unknown\n2,2,4,unknown\n"));
   }
 }
 
@@ -137,7 +137,7 @@ TEST(SweepResults, values_whose_mean_does_not_differ_significantly_from_the_best
   };
   const std::string head = "best_a,sum_mean,not_significantly_worse\n";
   EXPECT_EQ(best_of({{10, 11}, {10.2, 11.2}, {30, 30.1}}), head + "1,10.5,2\n");
-  EXPECT_EQ(best_of({{10, 10.01}, {20, 20.01}, {30, 30.1}}), head + "1,10.005,\n");
+  EXPECT_EQ(best_of({{10, 10.5}, {20, 20.5}, {30, 30.5}}), head + "1,10.25,\n");
   EXPECT_EQ(best_of({{10, 11}, {10, 11}, {10, 11}}), head + "1,10.5,2 3\n");
   EXPECT_EQ(best_of({{-1, -1}, {2, 2}, {3, 3}}), head + "1,-1,unknown\n") << "no ratio to it";
 }

@@ -22,10 +22,10 @@ struct DemoOptions {
 };
 
 struct Demo {
-  std::string page;           // interference
+  std::string page;  // interference
   std::string locality_page;
-  std::string summary;        // plain-text tables
-  std::string json;           // both studies, demarc.demo/2 (docs/command-line.md)
+  std::string summary;  // plain-text tables
+  std::string json;     // both studies, demarc.demo/2 (docs/command-line.md)
 };
 
 // Runs the interference study in two halves of the simulated card: with nothing divided, with SMs

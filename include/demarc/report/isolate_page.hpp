@@ -12,8 +12,8 @@ struct StudyResult;
 
 namespace demarc::report {
 
-// Result, slowdowns, overheads, forecast and runs of a study, as blocks of a page. A click on a cell
-// shows its runs, and `command`, which ran the study, for that cell alone.
+// Result, slowdowns, overheads, forecast and runs of a study, as blocks of a page. A click on a
+// cell shows its runs, and `command`, which ran the study, for that cell alone.
 void add_isolate_study(Page& page, const study::StudyResult& result, const std::string& command);
 
 // "card in 2 parts: answers of a model, not measurements"

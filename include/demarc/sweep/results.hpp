@@ -26,8 +26,8 @@ struct ResultTable {
 // numbers are left out.
 [[nodiscard]] Result<ResultTable> summary(Store& store);
 
-// For each group of the other axes, the value of Best::axis with the best mean, and the values whose
-// mean does not differ from it significantly (the 95 % interval of their ratio includes 1;
+// For each group of the other axes, the value of Best::axis with the best mean, and the values
+// whose mean does not differ from it significantly (the 95 % interval of their ratio includes 1;
 // "unknown" if there are too few points). No columns if the sweep file asks for none.
 [[nodiscard]] Result<ResultTable> best_values(Store& store);
 

@@ -75,8 +75,8 @@ std::string verdict_text(const AttackResult& result) {
   const std::string mode = result.plan.mode.name();
   switch (result.verdict) {
     case Verdict::held:
-      return fmt::format("{} ISOLATES: next to none of {} neighbours{} does {} take more than {}", mode,
-                         result.screened.size(), without_text(result.plan),
+      return fmt::format("{} ISOLATES: next to none of {} neighbours{} does {} take more than {}",
+                         mode, result.screened.size(), without_text(result.plan),
                          result.plan.kernels_alone ? "a victim (its kernels)" : "a victim",
                          limits_text(result.plan));
     case Verdict::not_held: {
@@ -84,8 +84,8 @@ std::string verdict_text(const AttackResult& result) {
       const Slowdown& mean = worst.slowdowns[worst.worst_mean];
       const Slowdown& tail = worst.slowdowns[worst.worst_tail];
       if (!worst.wrong.empty()) {
-        return fmt::format("{} DOES NOT ISOLATE: next to {} a victim computes wrong results: {}", mode,
-                           short_name(worst.screened.genes), worst.wrong);
+        return fmt::format("{} DOES NOT ISOLATE: next to {} a victim computes wrong results: {}",
+                           mode, short_name(worst.screened.genes), worst.wrong);
       }
       return fmt::format(
           "{} DOES NOT ISOLATE: next to {} {} takes {} on average, and {} {} ({}); at most {} was "

@@ -191,7 +191,8 @@ Result<Runs> priority_blocks(const BlockTimer& timer, const std::vector<Workload
   last.x_name = "kernels of high priority in the other half";
   last.y_name = "run time, us";
   last.finding = fmt::format(
-      "{:.0f} us next to none, {:.0f} us next to {:.0f} kernels of high priority, {:.0f} us next to "
+      "{:.0f} us next to none, {:.0f} us next to {:.0f} kernels of high priority, {:.0f} us next "
+      "to "
       "{:.0f}",
       last.points.front().y, last.points[last.points.size() - 6].y,
       last.points[last.points.size() - 6].x, last.points.back().y, last.points.back().x);

@@ -34,7 +34,8 @@ TEST(Attack, finds_the_planted_worst_neighbour_and_says_that_the_partition_does_
   EXPECT_NEAR(mean.mean_percent.value, 100 * (1.02 * 1.05 * 1.1 * 1.2 - 1), 1e-9);
   EXPECT_EQ(mean.victim, 1U);
   EXPECT_EQ(result->verdict, Verdict::not_held);
-  EXPECT_THAT(attack_text(*result), AllOf(HasSubstr("DOES NOT ISOLATE"), HasSubstr("store-random")));
+  EXPECT_THAT(attack_text(*result),
+              AllOf(HasSubstr("DOES NOT ISOLATE"), HasSubstr("store-random")));
 }
 
 TEST(Attack, the_same_seed_gives_the_same_bytes_and_another_one_other_neighbours) {
@@ -87,7 +88,8 @@ TEST(Attack, everybody_who_seemed_to_break_the_limit_is_measured_again_before_it
   const auto result = hunt(script, plan);
   ASSERT_TRUE(result) << result.error().message;
   std::size_t suspects = 0;
-  for (const Screened& one : result->screened) suspects += slowdown_of(one.percent) > plan.max_slowdown;
+  for (const Screened& one : result->screened)
+    suspects += slowdown_of(one.percent) > plan.max_slowdown;
   ASSERT_GT(suspects, 4U);
   for (const auto& [pair, times] : seen) EXPECT_GT(times, 2) << pair;
   EXPECT_EQ(result->uncleared, 0U);
@@ -138,8 +140,8 @@ TEST(Attack, operations_that_are_left_out_are_never_tried_and_the_others_are) {
   EXPECT_EQ(patterns_tried.size(), patterns().size());
   EXPECT_EQ(result->verdict, Verdict::held) << "only stores hurt";
   EXPECT_THAT(attack_text(*result), HasSubstr("Left out: store, load\n"));
-  EXPECT_THAT(verdict_text(*result),
-              HasSubstr("next to none of 120 neighbours without store, load does a victim take more than 1.05x on average"));
+  EXPECT_THAT(verdict_text(*result), HasSubstr("next to none of 120 neighbours without store, load "
+                                               "does a victim take more than 1.05x on average"));
   EXPECT_EQ(Json::parse(attack_json(*result, "x"))["plan"]["without"], Json({"store", "load"}));
   EXPECT_THAT(attack_text(hunt(script, plan_of(30)).value()), Not(HasSubstr("Left out")));
 }
