@@ -22,7 +22,7 @@ study::Cell cell_of(std::size_t victim, std::optional<std::size_t> aggressor, do
   return cell;
 }
 
-// Of va next to nothing, fwt and sp, and of mm next to nothing.
+// Cells of va next to nothing, fwt and sp, and a cell of mm next to nothing.
 study::StudyResult with_cells() {
   study::StudyResult result = made_up_study();
   result.cells = {cell_of(0, {}, 1000), cell_of(0, 0, 3000), cell_of(0, 1, 5000),
