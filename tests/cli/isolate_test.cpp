@@ -53,7 +53,7 @@ TEST(IsolateVerb, a_planted_device_gives_table_json_and_page_and_says_it_is_a_mo
             0U);
   const std::string page = read_file(html).value();
   EXPECT_NE(page.find("not measurements"), std::string::npos);
-  EXPECT_NE(page.find("Use `mask+color`"), std::string::npos);
+  EXPECT_NE(page.find("Use mask+color: worst slowdown"), std::string::npos);
 }
 
 TEST(IsolateVerb, p99_is_given_where_it_was_asked_for_and_else_the_worst_of_how_many) {
