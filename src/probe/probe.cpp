@@ -129,9 +129,8 @@ std::vector<std::uint32_t> runs_of(std::span<const std::uint32_t> group_of) {
 void judge_remainders(const RemainderConflicts& conflicts, MemoryReport& report) {
   const auto runs = runs_of(conflicts.group_of);
   report.verdict.push_back(fmt::format(
-      "remainders that share a path to memory, in runs of {}: {} groups; reads beside writes to "
-      "another group take at most {:.2f} times as long, beside the same group at least {:.2f} "
-      "times",
+      "remainders that share a path to memory, in runs of {}: {} groups; reads next to writes "
+      "to another group have a slowdown of at most {:.2f}x, to the same group of at least {:.2f}x",
       joined(runs, ", "), conflicts.groups, conflicts.max_other, conflicts.least_same));
   const bool colors = conflicts.groups >= 2 && runs.size() == conflicts.groups;
   if (colors) report.map.remainder_runs = runs;

@@ -104,7 +104,7 @@ void add_conflicts(std::string& out, const ConflictFinding& finding) {
 }
 
 void add_remainder_conflicts(std::string& out, const RemainderConflicts& conflicts) {
-  append(out, "\ngroup of each remainder by reads beside writes ({} pages, {} uncertain):\n ",
+  append(out, "\ngroup of each remainder by reads next to writes ({} pages, {} uncertain):\n ",
          conflicts.pages, conflicts.uncertain);
   for (const std::uint32_t group : conflicts.group_of) append(out, " {}", group);
   out += "\n";

@@ -160,8 +160,8 @@ std::string locality_text(const LocalityStudy& study) {
     out += fmt::format(
         "Predicted for {}: L1 hit rate {:.1f} %, L2 hit rate {:.1f} % ({:.1f} % with "
         "half the L2)\nDRAM traffic {} bytes; asks for {:.1f} % of the DRAM bandwidth\n"
-        "with half the L2 {:.2f} times as long; on half of the SMs, with half of the L2 and of the "
-        "bandwidths, {:.2f} times as long as with all of them\n",
+        "with half the L2 {:.2f}x as long; on half of the SMs, with half of the L2 and of the "
+        "bandwidths, {:.2f}x as long as with all of them\n",
         study.device, 100 * s.whole.l1_hit_rate, 100 * s.whole.l2_hit_rate,
         100 * s.half.l2_hit_rate, grouped(static_cast<std::int64_t>(s.whole.dram_bytes)),
         100 * s.dram_demand_share, s.half_l2_slowdown, s.half_memory_slowdown);

@@ -101,7 +101,7 @@ void add_compare_result(Page& page, const sim::TbStudy& study) {
     cards.push_back(
         {.name = fmt::format("Least ANTT, {}", mix_title(mix)),
          .value = group_name(*best),
-         .note = fmt::format("{} times {}'s, from arrival",
+         .note = fmt::format("{}x of {}'s, from arrival",
                              estimate_cell(ratio(*best), study.runs).text, sim::compare_baseline)});
   }
   page.key_figures(cards);

@@ -71,7 +71,7 @@ TEST(RewriteVerb, a_colour_of_a_card_is_taken_from_its_description) {
     const Outcome outcome = run_demarc(arguments);
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_EQ(outcome.out, by_mask.out);
-    EXPECT_EQ(outcome.err, "vecadd: 3 accesses translated, 3 (100 %) at the full price\n" +
+    EXPECT_EQ(outcome.err, "vecadd: 3 accesses translated, 3 (100 %) with the full translation\n" +
                                vecadd() + ": 22 instructions before, 64 now\n");
   }
   const Outcome later =
@@ -310,7 +310,7 @@ TEST(RewriteVerb, stats_say_how_many_accesses_pay_the_full_price) {
     const Outcome outcome = run_demarc(arguments);
     EXPECT_EQ(outcome.exit_code, 0);
     EXPECT_TRUE(outcome.err.starts_with(
-        "k: 3 accesses translated, 2 (67 %) at the full price\nidle: 0 accesses translated\n"))
+        "k: 3 accesses translated, 2 (67 %) with the full translation\nidle: 0 accesses translated\n"))
         << outcome.err;
   }
 }

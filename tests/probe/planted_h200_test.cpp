@@ -58,7 +58,7 @@ TEST(PlantedH200, its_slices_are_remainders_modulo_47_and_its_paths_runs_of_them
   EXPECT_THAT(report.verdict, Contains(HasSubstr("94 slices: inside a module the remainder modulo "
                                                  "47 of a number whose digits are")));
   EXPECT_THAT(report.verdict, Contains(HasSubstr("no linear mask keeps DRAM reads")));
-  EXPECT_THAT(report.verdict, Contains(HasSubstr(": 6 groups; reads beside writes to another")));
+  EXPECT_THAT(report.verdict, Contains(HasSubstr(": 6 groups; reads next to writes to another")));
   EXPECT_THAT(report.verdict, Contains("colours by masks: none"));
   EXPECT_THAT(report.verdict,
               Contains("colours by remainders: runs of them, each of whole groups"));

@@ -105,12 +105,12 @@ std::string report_to_text(const VerifyColorsReport& report) {
   }
   text += fmt::format("{} outside, {} unclear\n", report.audit.outside, report.audit.unclear);
   for (const NeighbourEffect& effect : report.effects) {
-    text += fmt::format("neighbour {:<28}{:>6.3f} times the time alone{}\n", effect.neighbour,
+    text += fmt::format("neighbour {:<28}{:>6.3f}x the time alone{}\n", effect.neighbour,
                         effect.slowdown, effect.counts ? "" : ", for comparison");
   }
   if (!report.felt) {
     text += fmt::format(
-        "neighbours in the same colours slow it by no more than {} times, so neighbours in other "
+        "neighbours in the same colours slow it by no more than {}x, so neighbours in other "
         "colours prove nothing\n",
         report.max_slowdown);
   }

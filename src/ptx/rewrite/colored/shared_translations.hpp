@@ -1,5 +1,5 @@
 // Which accesses of a function have the address of one before them, whose translation the compiler
-// takes again. The others pay the full price.
+// takes again. The others take the full translation.
 #pragma once
 
 #include <cstdint>

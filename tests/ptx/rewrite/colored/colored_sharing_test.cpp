@@ -1,4 +1,4 @@
-// Which accesses pay the full price of a translation.
+// Which accesses take a full translation.
 #include <gtest/gtest.h>
 
 #include "colored_text.hpp"
