@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <memory>
 
 #include "demarc/base/files.hpp"
@@ -19,29 +18,10 @@ struct DemoVerbOptions {
   report::DemoOptions demo;
 };
 
-// The second page lies next to the first and has its name with "-locality", unless it has a name
-// of its own. Pages in one folder link to each other. Gives the files that are written.
-std::vector<std::string> name_pages(DemoVerbOptions& options) {
-  std::vector<std::string> files;
-  const std::filesystem::path first(options.html);
-  if (options.locality_html.empty() && options.html != "-") {
-    options.locality_html =
-        (first.parent_path() / (first.stem().string() + "-locality" + first.extension().string()))
-            .string();
-  }
-  const std::filesystem::path second(options.locality_html);
-  if (options.html != "-") files.push_back(options.html);
-  if (!second.empty() && second != "-") files.push_back(options.locality_html);
-  if (files.size() == 2 && first.parent_path() == second.parent_path()) {
-    options.demo.interference_link = first.filename().string();
-    options.demo.locality_link = second.filename().string();
-  }
-  return files;
-}
-
 Result<void> run_demo_verb(DemoVerbOptions& options) {
   options.demo.command = command_line();
-  const std::vector<std::string> files = name_pages(options);
+  const std::vector<std::string> files =
+      report::name_pages(options.html, options.locality_html, options.demo);
   for (const std::string& file : files) DEMARC_CHECK(check_writable(file));
   DEMARC_TRY(const report::Demo demo, report::run_demo(options.demo, terminal_progress()));
   DEMARC_CHECK(emit(options.html, demo.page));

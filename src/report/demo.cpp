@@ -1,6 +1,9 @@
 // Runs the demonstration; demo_page.cpp makes its page.
 #include "demarc/report/demo.hpp"
 
+#include <filesystem>
+#include <system_error>
+
 #include "demarc/device/device.hpp"
 #include "demarc/workload/workload.hpp"
 #include "demo_page.hpp"
@@ -26,6 +29,29 @@ Result<std::vector<LocalityStudy>> study_rows(std::span<const PaperRow> rows,
     studies.push_back(std::move(study));
   }
   return studies;
+}
+
+std::vector<std::string> name_pages(const std::string& html, std::string& locality_html,
+                                    DemoOptions& options) {
+  namespace fs = std::filesystem;
+  const fs::path first(html);
+  std::error_code ignored;
+  const fs::file_type kind = fs::status(first, ignored).type();
+  const bool file =
+      html != "-" && (kind == fs::file_type::regular || kind == fs::file_type::not_found);
+  if (locality_html.empty() && file) {
+    const std::string name = first.stem().string() + "-locality" + first.extension().string();
+    locality_html = (first.parent_path() / name).string();
+  }
+  std::vector<std::string> files;
+  if (html != "-") files.push_back(html);
+  if (!locality_html.empty() && locality_html != "-") files.push_back(locality_html);
+  const fs::path second(locality_html);
+  if (files.size() == 2 && first.parent_path() == second.parent_path()) {
+    options.interference_link = first.filename().string();
+    options.locality_link = second.filename().string();
+  }
+  return files;
 }
 
 Result<Demo> run_demo(const DemoOptions& options, const Progress& progress) {

@@ -1,4 +1,5 @@
 // The demonstration: its page of made-up results, its kernels, and what is refused at once.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <array>
@@ -60,6 +61,26 @@ TEST(Demo, pages_link_to_each_other_where_they_have_names) {
   const Demo demo = demo_of(options, made_up_study(), three_kernels());
   EXPECT_THAT(links_of(demo.page), testing::ElementsAre("b.html"));
   EXPECT_THAT(links_of(demo.locality_page), testing::ElementsAre("a.html"));
+}
+
+TEST(Demo, the_second_page_lies_next_to_the_first_unless_it_has_a_name_or_the_first_is_no_file) {
+  struct Case {
+    std::string html, given, named, files, link;
+  };
+  for (const Case& one : {Case{"none/a.html", "", "none/a-locality.html",
+                               "none/a.html none/a-locality.html", "a.html a-locality.html"},
+                          Case{"a.html", "b.html", "b.html", "a.html b.html", "a.html b.html"},
+                          Case{"none/a.html", "b.html", "b.html", "none/a.html b.html", " "},
+                          Case{"a.html", "-", "-", "a.html", " "}, Case{"-", "", "", "", " "},
+                          Case{"-", "b.html", "b.html", "b.html", " "},
+                          Case{"/dev/null", "", "", "/dev/null", " "}}) {
+    DemoOptions options;
+    std::string locality = one.given;
+    EXPECT_EQ(fmt::format("{}", fmt::join(name_pages(one.html, locality, options), " ")),
+              one.files);
+    EXPECT_EQ(locality, one.named);
+    EXPECT_EQ(options.interference_link + " " + options.locality_link, one.link) << one.html;
+  }
 }
 
 TEST(Demo, its_json_holds_the_documents_of_both_studies) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "demarc/base/progress.hpp"
 #include "demarc/base/result.hpp"
@@ -20,6 +21,12 @@ struct DemoOptions {
   std::string interference_link;
   std::string locality_link;
 };
+
+// Where the pages go. An empty `locality_html` becomes the name of `html` with "-locality", but
+// stays empty, which is no second page, if `html` is standard output ("-") or a device. Pages in
+// one folder link to each other. Gives the files that are written.
+[[nodiscard]] std::vector<std::string> name_pages(const std::string& html,
+                                                  std::string& locality_html, DemoOptions& options);
 
 struct Demo {
   std::string page;  // interference
