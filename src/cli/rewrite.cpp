@@ -141,7 +141,8 @@ void print_stats(const ptx::Module& before, const ptx::ColoredModule& made) {
     if (kernel.accesses != 0) {
       const std::uint64_t full = kernel.accesses - kernel.shared_accesses;
       const double share = static_cast<double>(full) / static_cast<double>(kernel.accesses);
-      say_to_standard_error(fmt::format(", {} ({:.0f} %) with the full translation", full, 100 * share));
+      say_to_standard_error(
+          fmt::format(", {} ({:.0f} %) with the full translation", full, 100 * share));
     }
     say_to_standard_error("\n");
   }

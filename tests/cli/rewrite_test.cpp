@@ -309,8 +309,9 @@ TEST(RewriteVerb, stats_say_how_many_accesses_pay_the_full_price) {
     arguments.insert(arguments.end(), colors.begin(), colors.end());
     const Outcome outcome = run_demarc(arguments);
     EXPECT_EQ(outcome.exit_code, 0);
-    EXPECT_TRUE(outcome.err.starts_with(
-        "k: 3 accesses translated, 2 (67 %) with the full translation\nidle: 0 accesses translated\n"))
+    EXPECT_TRUE(
+        outcome.err.starts_with("k: 3 accesses translated, 2 (67 %) with the full "
+                                "translation\nidle: 0 accesses translated\n"))
         << outcome.err;
   }
 }

@@ -23,8 +23,8 @@ struct DemoOptions {
 };
 
 // Where the pages go. An empty `locality_html` becomes the name of `html` with "-locality", but
-// stays empty, which is no second page, if `html` is standard output ("-") or a device. Pages in
-// one folder link to each other. Gives the files that are written.
+// stays empty, so there is not a second page, if `html` is standard output ("-") or a device. Pages
+// in one folder link to each other. Gives the files that are written.
 [[nodiscard]] std::vector<std::string> name_pages(const std::string& html,
                                                   std::string& locality_html, DemoOptions& options);
 

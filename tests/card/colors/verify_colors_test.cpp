@@ -44,8 +44,7 @@ TEST_F(VerifyColors, a_half_is_proved_by_its_chunks_and_by_neighbours_that_are_n
   EXPECT_THAT(text, HasSubstr(fmt::format("colour 0  {:>10} chunks, expected here\n", chunks)));
   EXPECT_THAT(text, HasSubstr("colour 1           0 chunks\n"));
   EXPECT_THAT(text, HasSubstr("0 outside, 0 unclear\n"));
-  EXPECT_THAT(text,
-              HasSubstr("neighbour reads, other colours         1.000x the time alone\n"));
+  EXPECT_THAT(text, HasSubstr("neighbour reads, other colours         1.000x the time alone\n"));
   EXPECT_THAT(text, HasSubstr("3.400x the time alone, for comparison\n"));
   EXPECT_THAT(text, HasSubstr("the colours HOLD"));
   const Json json = Json::parse(report_to_json(*report));
