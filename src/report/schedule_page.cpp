@@ -112,7 +112,7 @@ void add_round_robin(Page& page) {
       "What remains of the gap to BFA is what balancing by use is worth. All have the costs of "
       "2020.\n\n"
       "ANTT leaves out kernels that do not finish, which flatters an overloaded policy: read it "
-      "beside the share of kernels finished and ANTT with queueing.");
+      "with the share of kernels finished and ANTT with queueing.");
 }
 
 }  // namespace

@@ -79,13 +79,13 @@ std::string expected_error(std::string_view device) {
     const std::string of_forecast =
         card.forecast_error > 0
             ? fmt::format(
-                  "; forecasts of the cost of half the memory are off by {:.0f} points on average",
-                  card.forecast_error)
+                  "; forecasts of the slowdown by half the memory are off by {:.2f}x on average",
+                  card.forecast_error / 100)
             : "";
     return fmt::format(
         "error to expect: under mask, slowdowns of 15 workloads at the scale `card` are off by "
-        "{:.0f} points on average and by {:.0f} at worst{} (docs/measurements/fidelity.md)",
-        card.mean_error, card.worst_error, of_forecast);
+        "{:.2f}x on average and by {:.2f}x at worst{} (docs/measurements/fidelity.md)",
+        card.mean_error / 100, card.worst_error / 100, of_forecast);
   }
   return "error to expect: not known, because slowdowns of this description were not compared with "
          "those of a card";
@@ -181,15 +181,16 @@ std::string fidelity_text(const Fidelity& fidelity) {
   for (const ComparedCost& cost : fidelity.costs) {
     text += fmt::format("  {:12} {:6.2f} {:6.2f}\n", cost.victim, cost.simulated, cost.measured);
   }
-  text += "slowdown in per cent: simulated, measured, error in points\n";
+  text += "slowdown: simulated, measured, error\n";
   for (const ComparedCell& cell : fidelity.cells) {
-    text += fmt::format("  {:12} next to {:12} {:7.1f} {:7.1f} {:7.1f}\n", cell.victim,
-                        cell.aggressor, cell.simulated, cell.measured, cell.error());
+    text += fmt::format("  {:12} next to {:12} {:>7} {:>7} {:6.2f}x\n", cell.victim, cell.aggressor,
+                        slowdown_text(cell.simulated), slowdown_text(cell.measured),
+                        cell.error() / 100);
   }
   text += fmt::format(
-      "{} cells: mean error {:.1f} points, median {:.1f}, worst {:.1f}, rank correlation {:.2f}\n",
-      fidelity.cells.size(), fidelity.mean_error, fidelity.median_error,
-      fidelity.cells.front().error(), fidelity.rank_correlation);
+      "{} cells: mean error {:.3f}x, median {:.3f}x, worst {:.3f}x, rank correlation {:.2f}\n",
+      fidelity.cells.size(), fidelity.mean_error / 100, fidelity.median_error / 100,
+      fidelity.cells.front().error() / 100, fidelity.rank_correlation);
   return text;
 }
 
@@ -227,8 +228,8 @@ std::string fidelity_text(const ForecastFidelity& fidelity) {
     text += fmt::format("  {:12} {:6.2f} {:6.2f}\n", cost.victim, cost.simulated, cost.measured);
   }
   for (const std::string& name : fidelity.missing) text += fmt::format("  {:12} none\n", name);
-  text += fmt::format("{} workloads: mean error {:.1f} points, rank correlation {:.2f}\n",
-                      fidelity.costs.size(), fidelity.mean_error, fidelity.rank_correlation);
+  text += fmt::format("{} workloads: mean error {:.3f}x, rank correlation {:.2f}\n",
+                      fidelity.costs.size(), fidelity.mean_error / 100, fidelity.rank_correlation);
   return text;
 }
 

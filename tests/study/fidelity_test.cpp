@@ -58,7 +58,7 @@ TEST(Fidelity, errors_are_differences_of_slowdowns_in_points) {
   EXPECT_NEAR(fidelity->costs.at(0).measured, 2, 1e-9);
   EXPECT_NEAR(fidelity->costs.at(0).simulated, 3, 1e-9);
   EXPECT_THAT(fidelity_text(*fidelity),
-              HasSubstr("2 cells: mean error 17.5 points, median 17.5, worst 30.0, rank "
+              HasSubstr("2 cells: mean error 0.175x, median 0.175x, worst 0.300x, rank "
                         "correlation 1.00\n"));
 }
 
@@ -69,8 +69,8 @@ TEST(Fidelity, order_that_is_turned_round_is_a_correlation_of_minus_one) {
 }
 
 TEST(Fidelity, a_study_says_the_error_to_expect) {
-  EXPECT_THAT(expected_error("h100-sxm"), HasSubstr("by 9 points on average"));
-  EXPECT_THAT(expected_error("h100-sxm"), HasSubstr("are off by 18 points on average"));
+  EXPECT_THAT(expected_error("h100-sxm"), HasSubstr("by 0.09x on average"));
+  EXPECT_THAT(expected_error("h100-sxm"), HasSubstr("are off by 0.18x on average"));
   EXPECT_THAT(expected_error("h200"), Not(HasSubstr("forecast")));
   EXPECT_THAT(expected_error("gtx1080"), HasSubstr("not known"));
   SimExecutorOptions options;
@@ -109,7 +109,7 @@ TEST(Fidelity, a_forecast_is_compared_with_what_colours_cost) {
       "  nn             1.60   1.50\n"
       "  mm             2.00   1.80\n"
       "  chase        none\n"
-      "3 workloads: mean error 20.0 points, rank correlation 0.87\n");
+      "3 workloads: mean error 0.200x, rank correlation 0.87\n");
   add("sp", 1, "");
   EXPECT_THAT(compare(measured.value(), forecast).error().message, HasSubstr("no sp next to idle"));
   forecast.victims.clear();

@@ -37,7 +37,7 @@ struct Comparison {
   std::string source;                  // where the earlier study was read from
   std::vector<std::string> differing;  // differences() of the two studies
   std::vector<CellChange> cells;       // those that both measured, in the order of this study
-  std::vector<std::string> only_now;   // "mask: va beside mm"
+  std::vector<std::string> only_now;   // "mask: va next to mm"
   std::vector<std::string> only_before;
 };
 
