@@ -241,7 +241,6 @@ TEST(Report, the_json_of_a_mode_names_who_slowed_whom) {
   EXPECT_EQ(row["worst_for_run"], "mm");
   EXPECT_EQ(row["run_worst"]["aggressor"], "nn");
   EXPECT_EQ(row["overhead"], 0.5);
-  EXPECT_FALSE(row.contains("normalized_worst"));
   EXPECT_EQ(json["modes"][1], (Json{{"mode", "mps"}, {"unavailable", "no daemon"}}));
   EXPECT_EQ(json["modes"][2], (Json{{"mode", "green"}, {"failure", "illegal address"}}));
 }
