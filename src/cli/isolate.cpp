@@ -27,6 +27,7 @@ struct IsolateOptions {
   std::string modes = "none,mps,green,mask,affinity,mask+color";
   std::string victims = "mm,fwt,va,sp,sn,cfd,gaussian,nn";
   std::string aggressors = "mm,fwt,va";
+  std::vector<std::string> victim_commands;
   std::vector<std::string> aggressor_commands;
   study::StoppingRule rule;
   std::uint32_t rounds = 2;
@@ -49,6 +50,21 @@ constexpr std::string_view run_options[] = {
     "--rounds",  "--seed",    "--resume",       "--baseline", "--masks",     "--colors",
     "--split",   "--clock",   "--dispatch",     "--locality", "--threads",   "--victim-priority"};
 
+// What commands of the plan cannot be combined with.
+Result<void> check_commands(const IsolateOptions& options, const study::Plan& plan) {
+  const study::Workload* const command = study::first_command(plan);
+  if (command == nullptr) return {};
+  if (!options.common.real()) {
+    return invalid_input("--device {} runs kernels, not the command '{}': use cuda:N",
+                         options.common.device, command->name);
+  }
+  if (options.common.victim_priority == 0) return {};
+  return invalid_input(
+      "--victim-priority does not support the command '{}': victims are processes of their own, "
+      "whose streams have no priority",
+      command->name);
+}
+
 Result<study::Plan> plan_of(const IsolateOptions& options) {
   study::Plan plan;
   plan.parts = options.common.parts;
@@ -56,11 +72,17 @@ Result<study::Plan> plan_of(const IsolateOptions& options) {
   plan.rounds = options.rounds;
   plan.seed = options.common.seed;
   DEMARC_TRY(plan.modes, study::parse_modes(options.modes));
-  DEMARC_TRY(plan.victims, study::parse_workloads(options.victims, "--victims"));
+  if (!options.victims.empty() || options.victim_commands.empty()) {
+    DEMARC_TRY(plan.victims, study::parse_workloads(options.victims, "--victims"));
+  }
   DEMARC_TRY(plan.aggressors, study::parse_workloads(options.aggressors, "--aggressors"));
+  for (const std::string& command : options.victim_commands) {
+    plan.victims.push_back(study::command_workload(command));
+  }
   for (const std::string& command : options.aggressor_commands) {
     plan.aggressors.push_back(study::command_workload(command));
   }
+  DEMARC_CHECK(check_commands(options, plan));
   DEMARC_CHECK(study::check_plan(plan));
   if (options.p99) study::carry_p99(plan);
   return plan;
@@ -69,13 +91,6 @@ Result<study::Plan> plan_of(const IsolateOptions& options) {
 // What the options mean apart from any device.
 Result<study::Plan> parse_options(IsolateOptions& options) {
   DEMARC_TRY(auto plan, plan_of(options));
-  const auto& aggressors = plan.aggressors;
-  if (options.common.victim_priority != 0 &&
-      std::any_of(aggressors.begin(), aggressors.end(), study::is_command)) {
-    return invalid_input(
-        "--aggressor-cmd does not support --victim-priority: next to a command the victim has a "
-        "process of its own, whose streams have no priority");
-  }
   DEMARC_CHECK(options.common.parse(plan.modes, "--modes"));
   return plan;
 }
@@ -110,9 +125,10 @@ Result<void> serve(IsolateOptions& options) {
 void suit_device(IsolateOptions& options, const CLI::App& given) {
   const bool modes_given = given.count("--modes") > 0;
   if (!options.common.simulated()) {
-    if (!modes_given && !options.aggressor_commands.empty()) {
-      options.modes = study::modes_for_commands();
-    }
+    const bool commands = !options.victim_commands.empty() || !options.aggressor_commands.empty();
+    if (!modes_given && commands) options.modes = study::modes_for_commands();
+    // A study of commands times these alone, unless kernels are named, too.
+    if (given.count("--victims") == 0 && !options.victim_commands.empty()) options.victims.clear();
     return;
   }
   constexpr const char* how_often[] = {"--warm-up", "--samples", "--most-samples", "--p99",
@@ -273,15 +289,21 @@ const RegisterVerb isolate_verb{
                   "Append +common-domain to any mode to let the parts share a memory "
                   "synchronisation domain.\n"
                   "\n"
-                  "Commands: --aggressor-cmd starts its command under demarc exec. The command "
-                  "must launch kernels\n"
-                  "whenever a victim is timed.");
+                  "Commands: --victim-cmd and --aggressor-cmd start their commands under demarc "
+                  "exec. A run of a victim\n"
+                  "lasts from its first kernel launch to its end, which must come with exit code 0 "
+                  "within 10 minutes.\n"
+                  "An aggressor must launch kernels whenever a victim is timed.");
        app.add_option("--victims", options->victims,
                       "workloads to time: bundled kernels, launch:FILE.json[@SCALE] or, on "
                       "sim:NAME, stream:FILE (on sim:NAME mm,va,sp,cfd)");
        app.add_option(
            "--aggressors", options->aggressors,
            "workloads of the other parts, in the same form; on cuda:N also copy_in and copy_out");
+       app.add_option("--victim-cmd", options->victim_commands,
+                      fmt::format("command line to time, under {}, in the place of the default "
+                                  "victims; may be repeated",
+                                  study::modes_for_commands()));
        app.add_option("--aggressor-cmd", options->aggressor_commands,
                       fmt::format("command line of one more aggressor, under {}; may be repeated",
                                   study::modes_for_commands()));
@@ -321,7 +343,7 @@ const RegisterVerb isolate_verb{
        app.add_option("--sync-domain", options->common.sync_domain)->group("");  // of it
        group_options(app, "Partition", {"--modes"});
        group_options(app, "Workloads",
-                     {"--victims", "--aggressors", "--aggressor-cmd", "--settle"});
+                     {"--victims", "--aggressors", "--victim-cmd", "--aggressor-cmd", "--settle"});
        group_options(app, "Measurement",
                      {"--warm-up", "--samples", "--most-samples", "--p99", "--precision",
                       "--longest", "--rounds", "--resume", "--baseline"});

@@ -28,6 +28,7 @@ constexpr DeviceOption device_options[] = {
     {"--split", true, true, "it has no TPCs to divide; use cuda:N or sim:NAME"},
     {"--clock", true, false, "it has only one way to measure a time; leave it out or use cuda:N"},
     {"--victim-priority", true, false, "its streams have no priorities; use cuda:N"},
+    {"--victim-cmd", true, false, "it runs kernels, not commands; use cuda:N"},
     {"--aggressor-cmd", true, false, "it runs kernels, not commands; use cuda:N"},
     {"--settle", true, false, "it runs kernels, not commands; use cuda:N"},
     {"--dispatch", false, true, "its hardware places the blocks; use sim:NAME"},

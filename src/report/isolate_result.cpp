@@ -125,6 +125,9 @@ void add_isolate_result(Page& page, const StudyResult& result) {
       "1.00 is undisturbed. Price: its worst time in its part over its time alone on the whole "
       "GPU; {} is a fair share of {} parts.",
       result.plan.parts, result.plan.parts));
+  if (const std::string words = study::words_on_commands(result.plan); !words.empty()) {
+    page.prose(words);
+  }
   std::vector<KeyFigure> cards;
   auto modes = modes_that_ran(result);
   if (const auto best = std::find(modes.begin(), modes.end(), study::recommended_mode(result));

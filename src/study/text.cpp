@@ -145,6 +145,8 @@ std::string legend_of(const StudyResult& result) {
     runs |= columns.runs;
   }
   if (!ran) return "";
+  std::string on_commands = words_on_commands(result.plan);
+  if (!on_commands.empty()) on_commands += "\n";
   std::string out =
       "\nColumns:\n"
       "  idle us  mean time of the victim while the other parts are idle\n"
@@ -156,7 +158,8 @@ std::string legend_of(const StudyResult& result) {
   return out +
          "  T/nT0    idle time, divided by the number of parts and by the time alone on the whole "
          "GPU\n"
-         "  worst    the same for the longest mean time beside an aggressor\n";
+         "  worst    the same for the longest mean time beside an aggressor\n" +
+         on_commands;
 }
 
 // As RFC 4180 has it: commands may hold commas and quotes.

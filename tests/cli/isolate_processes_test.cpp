@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "demarc/base/files.hpp"
@@ -74,6 +75,13 @@ class IsolateProcesses : public testing::Test {
         "| {} isolate --clock events --worker",
         tick(), (build_dir() / "demarc").string());
   }
+  // A command that launches some kernels and ends.
+  [[nodiscard]] std::string short_run() const {
+    return fmt::format(
+        R"(printf '{{"do":"load","name":"tick","spec":"{}"}}\n)"
+        R"({{"do":"sample","count":2,"longest_seconds":9}}\n' | {} isolate --clock events --worker)",
+        tick(), (build_dir() / "demarc").string());
+  }
   [[nodiscard]] std::vector<std::string> left_behind() const {
     std::vector<std::string> names;
     for (const auto& entry : fs::directory_iterator(folder / "tmp")) {
@@ -104,6 +112,54 @@ TEST_F(IsolateProcesses, commands_are_confined_counted_and_leave_nothing_behind)
   const std::string daemon =
       "start GPU-fafafafa-fafa-fafa-fafa-fafafafafafa\nget_server_list\nquit\n";
   EXPECT_EQ(told(), daemon + daemon);  // mps and mask
+}
+
+// The default victims are left out, and so are modes that cannot keep a command in its part.
+TEST_F(IsolateProcesses, a_command_may_be_the_victim_in_every_mode_that_keeps_it_in_its_part) {
+  const std::string json = (folder / "x.json").string();
+  const std::string page = (folder / "x.html").string();
+  std::vector<std::string> arguments = study("none,mps,mask", {"--victim-cmd", short_run()});
+  const auto victims = std::find(arguments.begin(), arguments.end(), "--victims");
+  arguments.erase(victims, victims + 2);
+  arguments.insert(arguments.end(), {"--longest", "100", "--json=" + json, "--html", page});
+  const Outcome outcome = run_demarc(arguments);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err << outcome.out;
+  const Json result = Json::parse(read_file(json).value());
+  ASSERT_EQ(result["plan"]["victims"].size(), 1U);
+  EXPECT_EQ(result["plan"]["victims"][0]["spec"], "cmd:" + short_run());
+  ASSERT_EQ(result["cells"].size(), 6U);
+  for (const Json& cell : result["cells"]) {
+    EXPECT_EQ(cell["samples_ns"].size(), 2U) << cell.dump();
+    EXPECT_EQ(cell["run_samples_ns"].size(), 0U);
+    EXPECT_GT(cell["times_ns"]["best"], 0);
+  }
+  const std::string sentence =
+      "A time of a command is that of a run, from its first kernel launch to its end.";
+  EXPECT_THAT(outcome.out, HasSubstr(sentence + "\n"));
+  EXPECT_THAT(read_file(page).value(), HasSubstr(sentence));
+  EXPECT_THAT(left_behind(), IsEmpty());
+}
+
+TEST_F(IsolateProcesses, a_victim_command_that_fails_alone_ends_the_study) {
+  const Outcome outcome = run_demarc({"isolate", "--victim-cmd", "echo no model >&2; exit 4",
+                                      "--aggressors", tick(), "--modes", "none"});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("no model"));
+  EXPECT_THAT(outcome.err, HasSubstr("the program's own exit code was 4"));
+}
+
+TEST_F(IsolateProcesses, commands_are_refused_where_kernels_alone_run) {
+  for (const char* list : {"--victims", "--aggressors"}) {
+    const Outcome outcome =
+        run_demarc({"isolate", "--device", "sim:gtx1080", list, "cmd:make all"});
+    EXPECT_EQ(outcome.exit_code, 1) << list;
+    EXPECT_THAT(outcome.err, HasSubstr("--device sim:gtx1080 runs kernels, not the command 'make "
+                                       "all': use cuda:N"));
+  }
+  const Outcome attack = run_demarc({"attack", "--mode", "mask", "--victims", "cmd:make all"});
+  EXPECT_EQ(attack.exit_code, 1);
+  EXPECT_THAT(attack.err, HasSubstr("--victims: 'make all' is a command, and an attack times "
+                                    "kernels alone"));
 }
 
 // The command's parent is the demarc exec that it runs under.
@@ -145,7 +201,7 @@ TEST_F(IsolateProcesses, a_mode_that_cannot_confine_a_command_is_refused_before_
   const Outcome priority =
       run_demarc(study("mask", {"--aggressor-cmd", busy(), "--victim-priority", "-1"}));
   EXPECT_EQ(priority.exit_code, 1);
-  EXPECT_THAT(priority.err, HasSubstr("--victim-priority: next to a command"));
+  EXPECT_THAT(priority.err, HasSubstr("--victim-priority does not support the command"));
   for (const char* wrong : {"-1", "nan", "soon"}) {
     EXPECT_EQ(run_demarc(study("none", {"--aggressor-cmd", "true", "--settle", wrong})).exit_code,
               1)

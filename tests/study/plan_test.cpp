@@ -229,11 +229,20 @@ TEST(Plan, a_mode_that_would_leave_a_command_outside_is_refused_by_name) {
   }
 }
 
-TEST(Plan, a_command_is_no_victim) {
+TEST(Plan, a_command_may_be_a_victim_where_it_stays_in_its_part) {
   Plan plan = plan_of(1, 1);
+  plan.aggressors.push_back({"load", "cmd:load"});
+  EXPECT_EQ(first_command(plan), &plan.aggressors.back());
+  EXPECT_EQ(words_on_commands(plan), "");
   plan.victims.push_back({"train", "cmd:train"});
-  EXPECT_EQ(check_plan(plan).error().message,
-            "--victims: 'train' is a command: it can be an aggressor, but not a victim");
+  EXPECT_EQ(first_command(plan), &plan.victims.back());
+  EXPECT_EQ(words_on_commands(plan),
+            "A time of a command is that of a run, from its first kernel launch to its end.");
+  plan.modes = {Mode{partition::Mode::mask}};
+  EXPECT_TRUE(check_plan(plan));
+  plan.modes = {Mode{partition::Mode::green}};
+  EXPECT_THAT(check_plan(plan).error().message,
+              testing::HasSubstr("--modes: 'green' cannot keep the command 'train' inside"));
 }
 
 }  // namespace

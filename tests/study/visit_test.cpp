@@ -87,6 +87,22 @@ TEST(Visit, a_command_that_is_not_at_work_is_an_error_of_its_cell_and_the_study_
   }
 }
 
+TEST(Visit, a_victim_command_that_fails_is_an_error_of_its_cell_and_the_study_goes_on) {
+  Plan plan = plan_of("mask,none");
+  plan.victims = {{"v", "cmd:v"}};
+  for (const char* kind : {"sample", "outputs"}) {
+    Script script;
+    script.faults[fmt::format("mask/0 {} v", kind)] = broken;
+    const auto result = study(script, plan);
+    ASSERT_TRUE(result) << kind;
+    EXPECT_THAT(result->errors, ElementsAre("mask: v beside -: broken", "mask: v beside a: broken"))
+        << kind;
+    EXPECT_EQ(result->modes[0].failure, "") << kind;
+    EXPECT_EQ(result->modes[1].victims.size(), 1U) << kind;
+    EXPECT_THAT(script.log, Contains("mask/1 stop a")) << kind;
+  }
+}
+
 TEST(Visit, aggressors_that_were_started_are_stopped_whatever_goes_wrong) {
   Script script;
   script.faults["mask/2 start a"] = broken;

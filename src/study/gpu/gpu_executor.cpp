@@ -122,16 +122,17 @@ class GpuExecutor : public Executor {
       DEMARC_CHECK(cuda::set_sync_domain(*gpu_, stream.handle(), *options_.sync_domain));
     }
     std::vector<std::unique_ptr<Lane>> lanes;
-    lanes.push_back(make_gpu_lane(
-        plain_set(0), std::make_shared<const cuda::Stream>(std::move(stream)), options_.clock));
+    lanes.push_back(make_choosing_lane(
+        make_gpu_lane(plain_set(0), std::make_shared<const cuda::Stream>(std::move(stream)),
+                      options_.clock),
+        make_command_lane(command_options({"--observe", "--sync-domain", "none"}, {}))));
     return std::make_unique<LaneStage>(std::vector<std::unique_ptr<cuda::PartitionStream>>{},
                                        std::move(lanes), "the whole GPU");
   }
 
   Result<void> prepare(const Plan& plan, const std::vector<PlannedVisit>& /*visits*/,
                        const Progress& /*progress*/) override {
-    const auto& aggressors = plan.aggressors;
-    commands_ = std::any_of(aggressors.begin(), aggressors.end(), is_command);
+    commands_ = first_command(plan) != nullptr;
     if (commands_) DEMARC_CHECK(open_folder());
     return {};
   }
@@ -387,7 +388,7 @@ class GpuExecutor : public Executor {
   WorkloadReader reader_;
   std::vector<std::shared_ptr<ResidentSet>> plain_sets_;
   ColoredParts colors_{options_};
-  bool commands_ = false;  // among the plan's aggressors
+  bool commands_ = false;  // among the plan's workloads
   std::shared_ptr<StudyFolder> folder_;
   cuda::CardPointer plain_card_;  // both are opened when a mode needs them
   cuda::CardPointer masked_card_;
