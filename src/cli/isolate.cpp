@@ -301,8 +301,8 @@ const RegisterVerb isolate_verb{
            "--aggressors", options->aggressors,
            "workloads of the other parts, in the same form; on cuda:N also copy_in and copy_out");
        app.add_option("--victim-cmd", options->victim_commands,
-                      fmt::format("command line to time, under {}, in the place of the default "
-                                  "victims; may be repeated",
+                      fmt::format("command line to time in place of the default victims, under {}; "
+                                  "may be repeated",
                                   study::modes_for_commands()));
        app.add_option("--aggressor-cmd", options->aggressor_commands,
                       fmt::format("command line of one more aggressor, under {}; may be repeated",

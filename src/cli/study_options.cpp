@@ -141,13 +141,20 @@ Result<void> StudyOptions::parse(const std::vector<study::Mode>& modes,
     DEMARC_TRY(sharing_[equals == std::string::npos ? "" : option.substr(0, equals)],
                sim::parse_block_sharing(text, file));
   }
-  if ((!masks_.empty() || !colors_.empty() || memory_gib_) &&
-      std::none_of(modes.begin(), modes.end(), [](const study::Mode& m) { return m.color; })) {
-    return invalid_input("{}: no mode of {} has colours; add one such as mask+color",
-                         !masks_.empty()    ? "--masks"
-                         : !colors_.empty() ? "--colors"
-                                            : "--memory-gib",
-                         mode_option);
+  const auto any = [&modes](bool (*holds)(const study::Mode&)) {
+    return std::any_of(modes.begin(), modes.end(), holds);
+  };
+  if ((!masks_.empty() || !colors_.empty()) &&
+      !any([](const study::Mode& mode) { return mode.color; })) {
+    return invalid_input(
+        "{}: no mode of {} has colours that can be chosen; add one such as "
+        "mask+color",
+        masks_.empty() ? "--colors" : "--masks", mode_option);
+  }
+  if (memory_gib_ && !any([](const study::Mode& mode) { return mode.divides_memory(); })) {
+    return invalid_input(
+        "--memory-gib: no mode of {} has colours; add one such as mask+color or tenant",
+        mode_option);
   }
   const auto takes_tpcs =
       simulated()

@@ -105,6 +105,12 @@ Result<Mode> parse_one_mode(std::string_view item, std::string_view option) {
   }
   mode.division = *division;
   const partition::ModeTraits& traits = mode.traits();
+  if (traits.leased && mode != Mode{mode.division}) {
+    return invalid_input(
+        "{}: '{}': nothing can be appended to {}, because its parts have colours and memory "
+        "synchronisation domains, and launches of programs are not changed",
+        option, item, name);
+  }
   if ((mode.color && !traits.colors) ||
       (mode.launches != Launches::separate && traits.across_processes)) {
     return invalid_input(

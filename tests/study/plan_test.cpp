@@ -110,6 +110,20 @@ TEST(Plan, an_unknown_or_doubled_mode_is_refused_with_the_near_ones) {
   EXPECT_FALSE(parse_modes(""));
 }
 
+TEST(Plan, nothing_can_be_appended_to_tenants) {
+  for (const std::string suffix : {"+color", "+colour", "+graph", "+fused", "+common-domain"}) {
+    EXPECT_EQ(parse_modes("none,tenant" + suffix).error().message,
+              "--modes: 'tenant" + suffix +
+                  "': nothing can be appended to tenant, because its parts have colours and memory "
+                  "synchronisation domains, and launches of programs are not changed");
+  }
+  const auto modes = parse_modes("mask,mask+color,tenant");
+  ASSERT_TRUE(modes) << modes.error().message;
+  EXPECT_FALSE(modes->at(0).divides_memory());
+  EXPECT_TRUE(modes->at(1).divides_memory());
+  EXPECT_TRUE(modes->at(2).divides_memory());
+}
+
 TEST(Plan, processes_have_neither_colours_nor_changed_launches) {
   for (const char* refused : {"mps+color", "timeslice+graph", "mps+fused"}) {
     const auto modes = parse_modes(refused);
@@ -207,7 +221,7 @@ TEST(Plan, p99_takes_a_thousand_samples_over_the_rounds_of_a_cell_and_no_fewer_t
 TEST(Plan, a_mode_that_would_leave_a_command_outside_is_refused_by_name) {
   Plan plan = plan_of(1, 1);
   plan.aggressors.push_back({"train", "cmd:train"});
-  for (const std::string name : {"none", "timeslice", "mps", "mask"}) {
+  for (const std::string name : {"none", "timeslice", "mps", "mask", "tenant"}) {
     plan.modes = parse_modes(name).value();
     EXPECT_TRUE(check_plan(plan)) << name;
   }
@@ -221,7 +235,7 @@ TEST(Plan, a_mode_that_would_leave_a_command_outside_is_refused_by_name) {
                                                     "' cannot keep the command 'train' inside"))
         << refused.error().message;
     EXPECT_TRUE(refused.error().message.ends_with(
-        "modes for commands are none,timeslice,mps,mask,throttle"))
+        "modes for commands are none,timeslice,mps,mask,throttle,tenant"))
         << refused.error().message;
     plan.aggressors.pop_back();
     EXPECT_TRUE(check_plan(plan)) << name;

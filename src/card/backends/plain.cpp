@@ -53,6 +53,12 @@ Result<std::unique_ptr<Backend>> make_timeslice_backend(const CardPointer& card)
   return std::unique_ptr<Backend>(std::make_unique<PlainBackend>(card, Mode::timeslice));
 }
 
+Result<std::unique_ptr<Backend>> make_tenant_backend(const CardPointer& /*card*/) {
+  return missing_capability(
+      "mode tenant: its parts are leases, which demarc exec --part gives to whole programs and not "
+      "to streams");
+}
+
 Result<std::unique_ptr<Backend>> make_mps_backend(const CardPointer& card) {
   if (std::getenv(mps_share_variable) == nullptr && std::getenv(mps_pipe_variable) == nullptr) {
     return missing_capability(

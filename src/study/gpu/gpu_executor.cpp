@@ -11,6 +11,7 @@
 #include "demarc/guest/control.hpp"
 #include "gpu/colored_parts.hpp"
 #include "gpu/gpu_lane.hpp"
+#include "gpu/lease_server.hpp"
 #include "gpu/process_stage.hpp"
 #include "gpu/workload_reader.hpp"
 #include "number_ranges.hpp"
@@ -102,6 +103,9 @@ class GpuExecutor : public Executor {
 
   Result<std::uint64_t> bytes_of_part(const Mode& mode, std::uint32_t parts) const override {
     if (mode.color) return colors_.bytes_of_part(*gpu_, parts);
+    if (mode.traits().leased) {
+      return missing_capability("{}: what a part has is known once its server runs", mode.name());
+    }
     DEMARC_TRY(const std::uint64_t free, gpu_->free_bytes());
     return free / (std::max(parts, 2U) - 1);
   }
@@ -125,7 +129,8 @@ class GpuExecutor : public Executor {
     lanes.push_back(make_choosing_lane(
         make_gpu_lane(plain_set(0), std::make_shared<const cuda::Stream>(std::move(stream)),
                       options_.clock),
-        make_command_lane(command_options({"--observe", "--sync-domain", "none"}, {}))));
+        make_command_lane(
+            command_options({"--observe", "--sync-domain", "none"}, environment_of(nullptr)))));
     return std::make_unique<LaneStage>(std::vector<std::unique_ptr<cuda::PartitionStream>>{},
                                        std::move(lanes), "the whole GPU");
   }
@@ -149,7 +154,7 @@ class GpuExecutor : public Executor {
             "'{}': parts that are processes support neither colours nor changed launches",
             mode.name());
       }
-      return processes(mode, parts);
+      return traits.leased ? leases(parts) : processes(mode, parts);
     }
     DEMARC_TRY(const cuda::CardPointer card, card_for(traits.hook));
     DEMARC_TRY(const auto partitions, partitions_of(mode, card->topology(), parts));
@@ -182,8 +187,9 @@ class GpuExecutor : public Executor {
       const std::shared_ptr<const cuda::Stream> stream(std::shared_ptr<void>(),
                                                        &divided[part]->stream());
       const auto observe = exec_options({"--observe"}, partitions[part]);
-      lanes.push_back(make_choosing_lane(make_gpu_lane(std::move(set), stream, options_.clock),
-                                         make_command_lane(command_options(observe, {}))));
+      lanes.push_back(
+          make_choosing_lane(make_gpu_lane(std::move(set), stream, options_.clock),
+                             make_command_lane(command_options(observe, environment_of(nullptr)))));
     }
     account += of_colors;
     return std::make_unique<LaneStage>(std::move(divided), std::move(lanes), std::move(account));
@@ -301,18 +307,19 @@ class GpuExecutor : public Executor {
   }
 
   // A command under `demarc exec`, which counts its launches, and confines it where `how` says so.
-  CommandLaneOptions command_options(const std::vector<std::string>& how,
-                                     const Environment& more) const {
+  // `inner` are words between `demarc exec` and the command.
+  CommandLaneOptions command_options(const std::vector<std::string>& how, Environment environment,
+                                     const std::vector<std::string>& inner = {}) const {
     CommandLaneOptions out;
-    out.prefix = [argv = exec_command(how)](int announce) {
+    out.prefix = [argv = exec_command(how), inner](int announce) {
       std::vector<std::string> prefix = argv;
       prefix.insert(prefix.end(), {"--announce", std::to_string(announce), "--"});
+      prefix.insert(prefix.end(), inner.begin(), inner.end());
       return prefix;
     };
     out.open_count = open_launch_count;
-    out.proves = how.front() == "--tpcs";
-    out.environment = environment_of(nullptr);
-    out.environment.insert(out.environment.end(), more.begin(), more.end());
+    out.proves = how.front() != "--observe";
+    out.environment = std::move(environment);
     out.settle_seconds = options_.command_settle_seconds;
     out.leave_seconds = options_.command_leave_seconds;
     return out;
@@ -329,13 +336,7 @@ class GpuExecutor : public Executor {
     }
     PartProcesses part;
     part.environment = environment_of(daemon.get());
-    part.worker = {options_.program,
-                   "isolate",
-                   "--device",
-                   "cuda:0",
-                   "--worker",
-                   "--clock",
-                   std::string(clock_name(options_.clock))};
+    part.worker = worker_command();
     std::vector<PartProcesses> all(parts, part);
     std::string account =
         fmt::format("{} processes{}", parts, traits.takes_turns ? " that take turns" : "");
@@ -361,7 +362,48 @@ class GpuExecutor : public Executor {
       };
       for (PartProcesses& each : all) each.command.before_end = before_end;
     }
-    return make_process_stage(all, std::move(daemon), std::move(account));
+    return make_process_stage({std::move(all), std::move(daemon), std::move(account)});
+  }
+
+  // Worker and command of each part run under `demarc exec --part`, as programs of users do. The
+  // worker keeps the server of these leases while the stage lives.
+  Result<std::unique_ptr<Stage>> leases(std::uint32_t parts) {
+    DEMARC_CHECK(open_folder());
+    constexpr std::uint64_t mebibytes_per_page = 2;
+    DEMARC_TRY(
+        const auto server,
+        LeaseServer::prepare(folder_, {options_.program, options_.arena_pages * mebibytes_per_page,
+                                       options_.description}));
+    Environment environment = server->environment();
+    environment.emplace_back("CUDA_VISIBLE_DEVICES", gpu_->uuid());
+    std::vector<PartProcesses> all(parts);
+    for (std::uint32_t i = 0; i < parts; ++i) {
+      const auto how = server->exec_options(fmt::format("{}/{}", i + 1, parts));
+      all[i].worker = exec_command(how);
+      all[i].worker.emplace_back("--");
+      const auto worker = worker_command();
+      all[i].worker.insert(all[i].worker.end(), worker.begin(), worker.end());
+      all[i].environment = environment;
+      all[i].patience_seconds = leased_patience_seconds;
+      all[i].command = command_options(how, environment, LeaseServer::restoring_words());
+      all[i].command.patience_seconds = leased_patience_seconds;
+    }
+    return make_process_stage({std::move(all), server, {}, [server] { return server->account(); }});
+  }
+
+  // The server measures the colours of all of its memory before it serves, and the kernels of a
+  // program in a part are compiled again.
+  static constexpr double leased_patience_seconds = 300;
+
+  // The program that serves a lane in another process.
+  std::vector<std::string> worker_command() const {
+    return {options_.program,
+            "isolate",
+            "--device",
+            "cuda:0",
+            "--worker",
+            "--clock",
+            std::string(clock_name(options_.clock))};
   }
 
   // Puts worker and command of each part under `demarc exec --tpcs`, which proves the partition
