@@ -65,6 +65,21 @@ Result<void> check_commands(const IsolateOptions& options, const study::Plan& pl
       command->name);
 }
 
+// The workloads of a comma list, and the commands. An empty list is an error unless there are
+// commands.
+Result<std::vector<study::Workload>> workloads_of(const std::string& list,
+                                                  const std::vector<std::string>& commands,
+                                                  std::string_view option) {
+  std::vector<study::Workload> workloads;
+  if (!list.empty() || commands.empty()) {
+    DEMARC_TRY(workloads, study::parse_workloads(list, option));
+  }
+  for (const std::string& command : commands) {
+    workloads.push_back(study::command_workload(command));
+  }
+  return workloads;
+}
+
 Result<study::Plan> plan_of(const IsolateOptions& options) {
   study::Plan plan;
   plan.parts = options.common.parts;
@@ -72,16 +87,9 @@ Result<study::Plan> plan_of(const IsolateOptions& options) {
   plan.rounds = options.rounds;
   plan.seed = options.common.seed;
   DEMARC_TRY(plan.modes, study::parse_modes(options.modes));
-  if (!options.victims.empty() || options.victim_commands.empty()) {
-    DEMARC_TRY(plan.victims, study::parse_workloads(options.victims, "--victims"));
-  }
-  DEMARC_TRY(plan.aggressors, study::parse_workloads(options.aggressors, "--aggressors"));
-  for (const std::string& command : options.victim_commands) {
-    plan.victims.push_back(study::command_workload(command));
-  }
-  for (const std::string& command : options.aggressor_commands) {
-    plan.aggressors.push_back(study::command_workload(command));
-  }
+  DEMARC_TRY(plan.victims, workloads_of(options.victims, options.victim_commands, "--victims"));
+  DEMARC_TRY(plan.aggressors,
+             workloads_of(options.aggressors, options.aggressor_commands, "--aggressors"));
   DEMARC_CHECK(check_commands(options, plan));
   DEMARC_CHECK(study::check_plan(plan));
   if (options.p99) study::carry_p99(plan);
@@ -127,8 +135,13 @@ void suit_device(IsolateOptions& options, const CLI::App& given) {
   if (!options.common.simulated()) {
     const bool commands = !options.victim_commands.empty() || !options.aggressor_commands.empty();
     if (!modes_given && commands) options.modes = study::modes_for_commands();
-    // A study of commands times these alone, unless kernels are named, too.
-    if (given.count("--victims") == 0 && !options.victim_commands.empty()) options.victims.clear();
+    // Commands stand in for the default kernels.
+    const auto clear_default = [&given](const char* option, const std::vector<std::string>& instead,
+                                        std::string& list) {
+      if (given.count(option) == 0 && !instead.empty()) list.clear();
+    };
+    clear_default("--victims", options.victim_commands, options.victims);
+    clear_default("--aggressors", options.aggressor_commands, options.aggressors);
     return;
   }
   constexpr const char* how_often[] = {"--warm-up", "--samples", "--most-samples", "--p99",
@@ -286,14 +299,16 @@ const RegisterVerb isolate_verb{
                   "Append +color to a mode of one process to divide the memory, too. Then append "
                   "+graph, +overlapped,\n"
                   "+graph+overlapped or +fused to choose how the victim's kernels are launched.\n"
-                  "Append +common-domain to any mode to let the parts share a memory "
+                  "Append +common-domain to any mode but tenant to let the parts share a memory "
                   "synchronisation domain.\n"
                   "\n"
                   "Commands: --victim-cmd and --aggressor-cmd start their commands under demarc "
                   "exec. A run of a victim\n"
                   "lasts from its first kernel launch to its end, which must come with exit code 0 "
                   "within 10 minutes.\n"
-                  "An aggressor must launch kernels whenever a victim is timed.");
+                  "An aggressor must launch kernels whenever a victim is timed.\n"
+                  "Modes for commands: " +
+                  study::modes_for_commands() + ".");
        app.add_option("--victims", options->victims,
                       "workloads to time: bundled kernels, launch:FILE.json[@SCALE] or, on "
                       "sim:NAME, stream:FILE (on sim:NAME mm,va,sp,cfd)");
@@ -301,12 +316,10 @@ const RegisterVerb isolate_verb{
            "--aggressors", options->aggressors,
            "workloads of the other parts, in the same form; on cuda:N also copy_in and copy_out");
        app.add_option("--victim-cmd", options->victim_commands,
-                      fmt::format("command line to time in place of the default victims, under {}; "
-                                  "may be repeated",
-                                  study::modes_for_commands()));
+                      "command line to time in place of the default victims; may be repeated");
        app.add_option("--aggressor-cmd", options->aggressor_commands,
-                      fmt::format("command line of one more aggressor, under {}; may be repeated",
-                                  study::modes_for_commands()));
+                      "command line of the other parts in place of the default aggressors; may be "
+                      "repeated");
        app.add_option("--warm-up", options->rule.warm_up,
                       "launches that are thrown away before each visit (on sim:NAME 1)");
        app.add_option("--samples", options->rule.least,

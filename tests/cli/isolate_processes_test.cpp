@@ -131,19 +131,23 @@ TEST_F(IsolateProcesses, commands_are_confined_counted_and_leave_nothing_behind)
   EXPECT_EQ(told(), daemon + daemon);  // mps and mask
 }
 
-// The default victims are left out, and so are modes that cannot keep a command in its part.
+// The default victims and aggressors are left out.
 TEST_F(IsolateProcesses, a_command_may_be_the_victim_in_every_mode_that_keeps_it_in_its_part) {
   const std::string json = (folder / "x.json").string();
   const std::string page = (folder / "x.html").string();
-  std::vector<std::string> arguments = study("none,mps,mask", {"--victim-cmd", short_run()});
-  const auto victims = std::find(arguments.begin(), arguments.end(), "--victims");
-  arguments.erase(victims, victims + 2);
+  std::vector<std::string> arguments = study(
+      "none,mps,mask", {"--victim-cmd", short_run(), "--aggressor-cmd", busy(), "--settle", "0"});
+  for (const char* list : {"--victims", "--aggressors"}) {
+    const auto given = std::find(arguments.begin(), arguments.end(), list);
+    arguments.erase(given, given + 2);
+  }
   arguments.insert(arguments.end(), {"--longest", "100", "--json=" + json, "--html", page});
   const Outcome outcome = run_demarc(arguments);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err << outcome.out;
   const Json result = Json::parse(read_file(json).value());
   ASSERT_EQ(result["plan"]["victims"].size(), 1U);
   EXPECT_EQ(result["plan"]["victims"][0]["spec"], "cmd:" + short_run());
+  ASSERT_EQ(result["plan"]["aggressors"].size(), 1U);
   ASSERT_EQ(result["cells"].size(), 6U);
   for (const Json& cell : result["cells"]) {
     EXPECT_EQ(cell["samples_ns"].size(), 2U) << cell.dump();

@@ -15,8 +15,8 @@ namespace demarc::study {
 
 struct LeaseServerOptions {
   std::string program;          // `demarc`
-  std::uint64_t mebibytes = 0;  // of the card for all parts; 0: what is free, as exec takes it
-  std::string description;      // of the card's memory; empty: the built-in one
+  std::uint64_t mebibytes = 0;  // memory for all parts; 0: what is free, as exec takes it
+  std::string description;      // describes the card's memory; empty: the built-in one
 };
 
 class LeaseServer {
