@@ -111,6 +111,11 @@ Result<Mode> parse_one_mode(std::string_view item, std::string_view option) {
         "synchronisation domains, and launches of programs are not changed",
         option, item, name);
   }
+  if (mode.color && !traits.colors && !traits.across_processes) {
+    return invalid_input(
+        "{}: '{}': {} has no variant with colours; {} have one", option, item, name,
+        partition::mode_names([](const partition::ModeTraits& row) { return row.colors; }, ", "));
+  }
   if ((mode.color && !traits.colors) ||
       (mode.launches != Launches::separate && traits.across_processes)) {
     return invalid_input(

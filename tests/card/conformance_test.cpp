@@ -25,6 +25,9 @@ TEST(Conformance, none_meets_the_contract) {
 TEST(Conformance, timeslice_meets_the_contract) {
   run_mode(Mode::timeslice);
 }
+TEST(Conformance, preempt_meets_the_contract) {
+  run_mode(Mode::preempt);
+}
 TEST(Conformance, affinity_meets_the_contract) {
   run_mode(Mode::affinity);
 }

@@ -124,6 +124,15 @@ TEST(Plan, nothing_can_be_appended_to_tenants) {
   EXPECT_TRUE(modes->at(2).divides_memory());
 }
 
+TEST(Plan, modes_of_one_process_without_colours_are_named_so) {
+  for (const std::string name : {"throttle", "preempt"}) {
+    EXPECT_EQ(parse_modes(name + "+color").error().message,
+              "--modes: '" + name + "+color': " + name +
+                  " has no variant with colours; none, green, mask, affinity have one");
+    EXPECT_TRUE(parse_modes(name + "+graph"));
+  }
+}
+
 TEST(Plan, processes_have_neither_colours_nor_changed_launches) {
   for (const char* refused : {"mps+color", "timeslice+graph", "mps+fused"}) {
     const auto modes = parse_modes(refused);
@@ -225,8 +234,8 @@ TEST(Plan, a_mode_that_would_leave_a_command_outside_is_refused_by_name) {
     plan.modes = parse_modes(name).value();
     EXPECT_TRUE(check_plan(plan)) << name;
   }
-  for (const std::string name : {"green", "affinity", "mask+color", "none+color", "mask+graph",
-                                 "mask+overlapped", "none+fused"}) {
+  for (const std::string name : {"green", "affinity", "preempt", "mask+color", "none+color",
+                                 "mask+graph", "mask+overlapped", "none+fused"}) {
     plan.modes = parse_modes("none," + name).value();
     const auto refused = check_plan(plan);
     ASSERT_FALSE(refused) << name;

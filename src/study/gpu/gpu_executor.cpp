@@ -168,16 +168,23 @@ class GpuExecutor : public Executor {
       of_colors = fmt::format("; {}; {}", colors_.account(), victim.account);
     }
     for (std::uint32_t part = mode.color ? 1 : 0; part < parts; ++part) {
-      const int priority = part == 0 ? options_.victim_priority : 0;
+      const int priority = part == 0 ? victim_priority(traits) : 0;
       DEMARC_TRY(auto lane, back_end->open(partitions[part], priority));
       divided.push_back(std::move(lane));
     }
     std::string account = traits.confines ? account_of(partitions, divided)
                                           : fmt::format("{} streams of one process", parts);
+    if (traits.slices) {
+      append(account,
+             "; the victim's has priority {}, and neighbours' launches are cut into slices that "
+             "fill the GPU once",
+             victim_priority(traits));
+    }
     account += domains_text(mode, partitions);
     std::vector<std::unique_ptr<Lane>> lanes;
     for (std::uint32_t part = 0; part < parts; ++part) {
       LaunchForm form = part == 0 ? victim_form(mode) : neighbour_form();
+      form.sliced = part != 0 && traits.slices;
       if (traits.rewrites) form.affine_sms = sm_bits(card->topology(), divided[part]->tpcs());
       if (part == 0 && traits.confines && !traits.rewrites) {
         form.own_sms = divided[part]->proof()->sms_allowed;
@@ -201,6 +208,11 @@ class GpuExecutor : public Executor {
     form.launches = mode.launches;
     form.stamps = options_.clock != Clock::events;
     return form;
+  }
+
+  int victim_priority(const partition::ModeTraits& traits) const {
+    if (options_.victim_priority != 0 || !traits.slices) return options_.victim_priority;
+    return cuda::highest_stream_priority;
   }
 
   static LaunchForm neighbour_form() {
@@ -256,7 +268,7 @@ class GpuExecutor : public Executor {
   // Plain, unchanged workloads are shared by all modes; others belong to their stage.
   Result<std::shared_ptr<ResidentSet>> set_for(const Mode& mode, std::uint32_t part,
                                                std::uint32_t parts, const LaunchForm& form) {
-    if (!mode.color && !form.affine_sms && form.launches == Launches::separate) {
+    if (!mode.color && !form.affine_sms && !form.sliced && form.launches == Launches::separate) {
       return plain_set(part);
     }
     std::shared_ptr<MemorySource> memory = plain_;
