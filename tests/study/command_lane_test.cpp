@@ -288,9 +288,12 @@ TEST_F(CommandLane, as_a_victim_has_to_end_well_and_in_time_after_a_launch) {
             "the command 'echo idle' launched no kernel; the last of its output: idle");
   launches = 1;
   options.longest_run_seconds = 0.05;
+  bool told = false;
+  options.before_end = [&told](pid_t) { told = true; };
   EXPECT_EQ(
       words(lane("sleep 1000")->sample(1, 1000)),
       "the command 'sleep 1000' did not end within 0.05 s, and a victim has to end by itself");
+  EXPECT_TRUE(told);
   auto made = lane("sleep 1000");
   options.longest_run_seconds = 600;
   options.open_count = [](const std::string&) -> Result<LaunchCount> {

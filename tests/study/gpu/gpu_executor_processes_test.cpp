@@ -244,6 +244,23 @@ TEST_F(ExecutorProcesses, commands_of_modes_that_confine_nothing_are_observed) {
   }
 }
 
+TEST_F(ExecutorProcesses, a_command_alone_on_the_whole_card_is_observed_too) {
+  const auto executor = prepared({{"busy", "cmd:sleep 1000"}});
+  auto control = cuda::Control::create().value();
+  ASSERT_TRUE(write_file((folder / "control").string(), control.value()));
+  control.block().counters.masked[0] = 1;
+  const auto stage = executor->whole().value();
+  Lane& lane = stage->lane(0);
+  ASSERT_TRUE(lane.load({"busy", "cmd:exit 0"}));
+  const auto times = lane.sample(1, 1);
+  ASSERT_TRUE(times) << times.error().message;
+  EXPECT_THAT(said(), ElementsAre(testing::AllOf(
+                          testing::StartsWith(std::string(own_uuid) +
+                                              "  exec --device cuda:0 --observe --sync-domain none "
+                                              "--announce "),
+                          testing::EndsWith(" -- /bin/sh -c exit 0"))));
+}
+
 // A command that has to be killed cannot say whether it stayed where it belongs.
 TEST_F(ExecutorProcesses, a_command_that_is_confined_must_end_when_it_is_told) {
   options.command_leave_seconds = 0.05;
@@ -324,6 +341,9 @@ TEST_F(ExecutorProcesses, tenants_have_what_exec_gives_where_nothing_was_chosen)
   off.replace(off.find("on"), 2, "off");
   ASSERT_TRUE(write_file((folder / "leases").string(), off));
   options.command_leave_seconds = 0.05;
+  const auto before = fs::current_path();
+  fs::current_path(folder);
+  options.description = "leases";  // a file, which the server reads in any folder
   write_program(folder / "program",
                 "trap '' TERM\n" + read_file((folder / "program").string()).value());
   const auto executor = prepared({});
@@ -334,7 +354,9 @@ TEST_F(ExecutorProcesses, tenants_have_what_exec_gives_where_nothing_was_chosen)
   ASSERT_NE(stage, nullptr);
   EXPECT_THAT(stage->account(), testing::StartsWith("2 leases of demarc exec --part, without MPS, "
                                                     "so they take turns; part-1-of-2: "));
-  EXPECT_THAT(said(), testing::Contains(HasSubstr("exec --device cuda:0 --part 1/2 -- ")));
+  fs::current_path(before);
+  EXPECT_THAT(said(), testing::Contains(HasSubstr("exec --device cuda:0 --part 1/2 --description " +
+                                                  (folder / "leases").string() + " -- ")));
   Lane& lane = stage->lane(0);
   ASSERT_TRUE(lane.load({"busy", "cmd:sleep 1000"}));
   ASSERT_TRUE(lane.start());
