@@ -194,6 +194,28 @@ TEST(Visit, a_workload_that_a_part_does_not_take_leaves_out_its_cells_alone) {
   EXPECT_THAT(study_csv(*result), Not(HasSubstr("mask,v,b,")));
 }
 
+// A workload whose bytes are known has a buffer in host memory.
+TEST(Visit, what_uses_host_memory_is_left_out_as_a_tenant_before_anything_runs) {
+  Script script;
+  script.bytes = {{"b", 8}};
+  const auto result = study(script, plan_of_two("tenant,none"));
+  ASSERT_TRUE(result) << result.error().message;
+  for (const Cell& cell : result->cells) {
+    EXPECT_EQ(cell.not_run,
+              cell.mode == 0 && cell.aggressor == 1U
+                  ? "b uses host memory, which the coloured kernels of a tenant cannot reach"
+                  : "");
+  }
+  EXPECT_THAT(script.log, Not(Contains("tenant/1 load b")));
+  EXPECT_THAT(script.log, Contains("none/1 load b"));
+  Script victim;
+  victim.bytes = {{"v", 8}};
+  const auto none = study(victim, plan_of_two("tenant,none"));
+  ASSERT_TRUE(none);
+  EXPECT_EQ(none->modes[0].unavailable,
+            "v uses host memory, which the coloured kernels of a tenant cannot reach");
+}
+
 // Nothing of it is loaded, wherever it would run.
 TEST(Visit, what_needs_more_memory_than_a_part_has_is_left_out_before_anything_runs) {
   Script script;
