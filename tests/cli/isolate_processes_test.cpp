@@ -165,8 +165,10 @@ TEST_F(IsolateTenants, tenants_run_kernels_and_commands_as_victims_and_as_aggres
   const std::string json = (folder / "x.json").string();
   const auto arguments =
       study("none,tenant", {"--victim-cmd", short_run(), "--aggressor-cmd", busy()});
+  const std::string page = (folder / "x.html").string();
+  const std::string csv = (folder / "x.csv").string();
   auto first = arguments;
-  first.push_back("--json=" + json);
+  first.insert(first.end(), {"--json=" + json, "--html", page, "--csv", csv});
   const Outcome outcome = run_demarc(first);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err << outcome.out;
   EXPECT_THAT(outcome.out, HasSubstr("tenant (2 leases of demarc exec --part, "));
@@ -178,6 +180,9 @@ TEST_F(IsolateTenants, tenants_run_kernels_and_commands_as_victims_and_as_aggres
   ASSERT_EQ(result["cells"].size(), 12U);
   for (const Json& cell : result["cells"]) EXPECT_EQ(cell["samples_ns"].size(), 2U) << cell.dump();
   EXPECT_EQ(result["modes"][1]["victims"].size(), 2U);
+  EXPECT_THAT(result["modes"][1].dump(), HasSubstr("leases of demarc exec --part"));
+  EXPECT_THAT(read_file(page).value(), HasSubstr("processes under demarc exec --part"));
+  EXPECT_THAT(read_file(csv).value(), HasSubstr("\ntenant,tick,tick,2,"));
   EXPECT_THAT(left_behind(), IsEmpty());
 
   auto again = arguments;

@@ -337,8 +337,10 @@ TEST_F(ExecutorProcesses, tenants_are_programs_under_exec_part_with_a_server_of_
 
 TEST_F(ExecutorProcesses, tenants_have_what_exec_gives_where_nothing_was_chosen) {
   ::unsetenv("XDG_RUNTIME_DIR");
+  // A list of many bytes.
   std::string off = two_leases;
-  off.replace(off.find("on"), 2, "off");
+  off.insert(1, "\"card\": \"" + std::string(9000, 'x') + "\", ");
+  off.replace(off.find("\"on\""), 4, "\"off\"");
   ASSERT_TRUE(write_file((folder / "leases").string(), off));
   options.command_leave_seconds = 0.05;
   const auto before = fs::current_path();

@@ -184,7 +184,7 @@ TEST_F(ResidentLaunchTest, what_cannot_be_cut_into_slices_is_refused_by_name) {
   LoadedLaunch loaded = noting_launch();
   LaunchForm form = sliced_form();
   form.neighbour = true;
-  loaded.launch.kernels[0].grid = {65536, 65535, 1};
+  loaded.launch.kernels[0].grid = {4294967295, 1, 1};
   EXPECT_EQ(refusal(loaded, form), "none");
   loaded.launch.kernels[0].grid = {65536, 65536, 1};
   EXPECT_EQ(refusal(loaded, form), "it cannot be cut into slices: a grid has 4294967296 blocks");
