@@ -27,6 +27,7 @@ struct IsolateOptions {
   std::string modes = "none,mps,green,mask,affinity,mask+color";
   std::string victims = "mm,fwt,va,sp,sn,cfd,gaussian,nn";
   std::string aggressors = "mm,fwt,va";
+  std::vector<std::string> victim_commands;
   std::vector<std::string> aggressor_commands;
   study::StoppingRule rule;
   std::uint32_t rounds = 2;
@@ -49,6 +50,36 @@ constexpr std::string_view run_options[] = {
     "--rounds",  "--seed",    "--resume",      "--baseline", "--masks",     "--colors",
     "--split",   "--clock",   "--dispatch",    "--locality", "--threads",   "--victim-priority"};
 
+// What commands of the plan cannot be combined with.
+Result<void> check_commands(const IsolateOptions& options, const study::Plan& plan) {
+  const study::Workload* const command = study::first_command(plan);
+  if (command == nullptr) return {};
+  if (!options.common.real()) {
+    return invalid_input("--device {} runs kernels, not the command '{}': use cuda:N",
+                         options.common.device, command->name);
+  }
+  if (options.common.victim_priority == 0) return {};
+  return invalid_input(
+      "--victim-priority does not support the command '{}': victims are processes of their own, "
+      "whose streams have no priority",
+      command->name);
+}
+
+// The workloads of a comma list, and the commands. An empty list is an error unless there are
+// commands.
+Result<std::vector<study::Workload>> workloads_of(const std::string& list,
+                                                  const std::vector<std::string>& commands,
+                                                  std::string_view option) {
+  std::vector<study::Workload> workloads;
+  if (!list.empty() || commands.empty()) {
+    DEMARC_TRY(workloads, study::parse_workloads(list, option));
+  }
+  for (const std::string& command : commands) {
+    workloads.push_back(study::command_workload(command));
+  }
+  return workloads;
+}
+
 Result<study::Plan> plan_of(const IsolateOptions& options) {
   study::Plan plan;
   plan.parts = options.common.parts;
@@ -56,11 +87,10 @@ Result<study::Plan> plan_of(const IsolateOptions& options) {
   plan.rounds = options.rounds;
   plan.seed = options.common.seed;
   DEMARC_TRY(plan.modes, study::parse_modes(options.modes));
-  DEMARC_TRY(plan.victims, study::parse_workloads(options.victims, "--victims"));
-  DEMARC_TRY(plan.aggressors, study::parse_workloads(options.aggressors, "--aggressors"));
-  for (const std::string& command : options.aggressor_commands) {
-    plan.aggressors.push_back(study::command_workload(command));
-  }
+  DEMARC_TRY(plan.victims, workloads_of(options.victims, options.victim_commands, "--victims"));
+  DEMARC_TRY(plan.aggressors,
+             workloads_of(options.aggressors, options.aggressor_commands, "--aggressors"));
+  DEMARC_CHECK(check_commands(options, plan));
   DEMARC_CHECK(study::check_plan(plan));
   if (options.p99) study::carry_p99(plan);
   return plan;
@@ -69,13 +99,6 @@ Result<study::Plan> plan_of(const IsolateOptions& options) {
 // What the options mean apart from any device.
 Result<study::Plan> parse_options(IsolateOptions& options) {
   DEMARC_TRY(auto plan, plan_of(options));
-  const auto& aggressors = plan.aggressors;
-  if (options.common.victim_priority != 0 &&
-      std::any_of(aggressors.begin(), aggressors.end(), study::is_command)) {
-    return invalid_input(
-        "--aggressor-cmd does not support --victim-priority: next to a command the victim has a "
-        "process of its own, whose streams have no priority");
-  }
   DEMARC_CHECK(options.common.parse(plan.modes, "--modes"));
   return plan;
 }
@@ -110,9 +133,15 @@ Result<void> serve(IsolateOptions& options) {
 void suit_device(IsolateOptions& options, const CLI::App& given) {
   const bool modes_given = given.count("--modes") > 0;
   if (!options.common.simulated()) {
-    if (!modes_given && !options.aggressor_commands.empty()) {
-      options.modes = study::modes_for_commands();
-    }
+    const bool commands = !options.victim_commands.empty() || !options.aggressor_commands.empty();
+    if (!modes_given && commands) options.modes = study::modes_for_commands();
+    // Commands stand in for the default kernels.
+    const auto clear_default = [&given](const char* option, const std::vector<std::string>& instead,
+                                        std::string& list) {
+      if (given.count(option) == 0 && !instead.empty()) list.clear();
+    };
+    clear_default("--victims", options.victim_commands, options.victims);
+    clear_default("--aggressors", options.aggressor_commands, options.aggressors);
     return;
   }
   constexpr const char* how_often[] = {"--warm-up", "--samples", "--max-samples", "--p99",
@@ -270,21 +299,27 @@ const RegisterVerb isolate_verb{
                   "Append +color to a mode of one process to divide the memory, too. Then append "
                   "+graph, +overlapped,\n"
                   "+graph+overlapped or +fused to choose how the victim's kernels are launched.\n"
-                  "Append +common-domain to any mode to let the parts share a memory "
+                  "Append +common-domain to any mode but tenant to let the parts share a memory "
                   "synchronisation domain.\n"
                   "\n"
-                  "Commands: --aggressor-cmd starts its command under demarc exec. The command "
-                  "must launch kernels\n"
-                  "whenever a victim is timed.");
+                  "Commands: --victim-cmd and --aggressor-cmd start their commands under demarc "
+                  "exec. A run of a victim\n"
+                  "lasts from its first kernel launch to its end, which must come with exit code 0 "
+                  "within 10 minutes.\n"
+                  "An aggressor must launch kernels whenever a victim is timed.\n"
+                  "Modes for commands: " +
+                  study::modes_for_commands() + ".");
        app.add_option("--victims", options->victims,
                       "workloads to time: bundled kernels, launch:FILE.json[@SCALE] or, on "
                       "sim:NAME, stream:FILE (on sim:NAME mm,va,sp,cfd)");
        app.add_option(
            "--aggressors", options->aggressors,
            "workloads of the other parts, in the same form; on cuda:N also copy_in and copy_out");
+       app.add_option("--victim-cmd", options->victim_commands,
+                      "command line to time in place of the default victims; may be repeated");
        app.add_option("--aggressor-cmd", options->aggressor_commands,
-                      fmt::format("command line of one more aggressor, under {}; may be repeated",
-                                  study::modes_for_commands()));
+                      "command line of the other parts in place of the default aggressors; may be "
+                      "repeated");
        app.add_option("--warm-up", options->rule.warm_up,
                       "launches that are thrown away before each visit (on sim:NAME 1)");
        app.add_option("--samples", options->rule.least,
@@ -321,7 +356,7 @@ const RegisterVerb isolate_verb{
        app.add_option("--sync-domain", options->common.sync_domain)->group("");  // of it
        group_options(app, "Partition", {"--modes"});
        group_options(app, "Workloads",
-                     {"--victims", "--aggressors", "--aggressor-cmd", "--settle"});
+                     {"--victims", "--aggressors", "--victim-cmd", "--aggressor-cmd", "--settle"});
        group_options(app, "Measurement",
                      {"--warm-up", "--samples", "--max-samples", "--p99", "--precision",
                       "--longest", "--rounds", "--resume", "--baseline"});

@@ -28,6 +28,7 @@ constexpr DeviceOption device_options[] = {
     {"--split", true, true, "it has no TPCs to divide; use cuda:N or sim:NAME"},
     {"--clock", true, false, "it has only one way to measure a time; leave it out or use cuda:N"},
     {"--victim-priority", true, false, "its streams have no priorities; use cuda:N"},
+    {"--victim-cmd", true, false, "it runs kernels, not commands; use cuda:N"},
     {"--aggressor-cmd", true, false, "it runs kernels, not commands; use cuda:N"},
     {"--settle", true, false, "it runs kernels, not commands; use cuda:N"},
     {"--dispatch", false, true, "its hardware places the blocks; use sim:NAME"},
@@ -140,13 +141,20 @@ Result<void> StudyOptions::parse(const std::vector<study::Mode>& modes,
     DEMARC_TRY(sharing_[equals == std::string::npos ? "" : option.substr(0, equals)],
                sim::parse_block_sharing(text, file));
   }
-  if ((!masks_.empty() || !colors_.empty() || memory_gib_) &&
-      std::none_of(modes.begin(), modes.end(), [](const study::Mode& m) { return m.color; })) {
-    return invalid_input("{}: no mode of {} has colours; add one such as mask+color",
-                         !masks_.empty()    ? "--masks"
-                         : !colors_.empty() ? "--colors"
-                                            : "--memory-gib",
-                         mode_option);
+  const auto any = [&modes](bool (*holds)(const study::Mode&)) {
+    return std::any_of(modes.begin(), modes.end(), holds);
+  };
+  if ((!masks_.empty() || !colors_.empty()) &&
+      !any([](const study::Mode& mode) { return mode.color; })) {
+    return invalid_input(
+        "{}: no mode of {} has colours that can be chosen; add one such as "
+        "mask+color",
+        masks_.empty() ? "--colors" : "--masks", mode_option);
+  }
+  if (memory_gib_ && !any([](const study::Mode& mode) { return mode.divides_memory(); })) {
+    return invalid_input(
+        "--memory-gib: no mode of {} has colours; add one such as mask+color or tenant",
+        mode_option);
   }
   const auto takes_tpcs =
       simulated()

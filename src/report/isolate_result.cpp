@@ -83,6 +83,9 @@ void add_isolate_result(Page& page, const StudyResult& result) {
     page.prose(fmt::format("Error, not counted: {}", error));
   }
   if (result.cells.empty()) return;
+  if (const std::string words = study::words_on_commands(result.plan); !words.empty()) {
+    page.prose(words);
+  }
   std::vector<KeyFigure> cards;
   const auto modes = modes_that_ran(result);
   cards.reserve(modes.size());

@@ -1,4 +1,5 @@
-// Runs a command line as an aggressor: keeps it running, and watches its launches.
+// Runs a command line: as an aggressor, which is kept running while its launches are watched, or as
+// a victim, whose runs are timed.
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
@@ -14,6 +15,8 @@ namespace {
 
 constexpr std::uint32_t max_restarts = 3;  // within a visit
 constexpr auto tick = std::chrono::milliseconds(2);
+// The ends of a timed run are known as exactly as this.
+constexpr auto timed_tick = std::chrono::microseconds(200);
 
 class CommandLane : public Lane {
  public:
@@ -29,8 +32,17 @@ class CommandLane : public Lane {
     command_ = command->line;
     return {};
   }
-  Result<std::vector<double>> sample(std::uint32_t, double) override { return not_a_victim(); }
-  Result<Outputs> outputs() override { return not_a_victim(); }
+  Result<std::vector<double>> sample(std::uint32_t count, double longest_seconds) override {
+    const auto until = deadline(Clock::now(), longest_seconds);
+    std::vector<double> times;
+    while (times.size() < count && (times.empty() || Clock::now() < until)) {
+      DEMARC_TRY(const double ns, timed_run());
+      times.push_back(ns);
+    }
+    return times;
+  }
+  // A command's results are not read: the exit code of each run tells whether they are right.
+  Result<Outputs> outputs() override { return Outputs{0, false, ""}; }
 
   Result<void> start() override {
     stopping_ = false;
@@ -92,9 +104,6 @@ class CommandLane : public Lane {
            std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   }
 
-  [[nodiscard]] tl::unexpected<Error> not_a_victim() const {
-    return invalid_input("'{}' is a command: it can be an aggressor, but not a victim", command_);
-  }
   [[nodiscard]] tl::unexpected<Error> error(const std::string& what) const {
     return check_failed("the command '{}' {}", command_, what);
   }
@@ -132,19 +141,56 @@ class CommandLane : public Lane {
     }
   }
 
+  // How the run ended, if it has, after a look at its launches. An error if they cannot be counted.
+  static Result<std::optional<ProcessEnd>> look_at(CommandRun& run) {
+    auto ended = run.ended();  // before the look, which then sees all of it
+    if (const auto looked = run.look(); !looked) {
+      // A run that ends meanwhile cannot be looked at: how it ended says more.
+      if (!ended) ended = run.ended_soon();
+      if (!ended) return tl::unexpected(looked.error());
+    }
+    return ended;
+  }
+
+  // Nanoseconds of one run, from its first kernel launch to its end.
+  Result<double> timed_run() {
+    auto run = CommandRun::start(options_, command_);
+    if (!run) return error(fmt::format("does not start: {}", run.error().message));
+    const auto begun = Clock::now();
+    const auto late = deadline(begun, options_.longest_run_seconds);
+    auto idle = begun;  // it had launched nothing yet
+    while (true) {
+      const auto now = Clock::now();
+      const auto ended = look_at(*run);
+      if (!ended) return error(ended.error().message);
+      if (run->launches() == 0) idle = now;
+      if (*ended) {
+        if ((*ended)->exit_code != 0) return error(run->words(**ended));
+        if (run->launches() == 0) {
+          return error(
+              fmt::format("launched no kernel; the last of its output: {}", run->output()));
+        }
+        return std::chrono::duration<double, std::nano>(Clock::now() - idle).count();
+      }
+      if (now >= late) {
+        run->end();
+        return error(fmt::format("did not end within {} s, and a victim has to end by itself",
+                                 options_.longest_run_seconds));
+      }
+      std::this_thread::sleep_for(timed_tick);
+    }
+  }
+
   // How one run ended by itself; nothing once the lane is stopped or the run is at fault.
   std::optional<ProcessEnd> follow(CommandRun& run, std::uint64_t earlier) {
     while (true) {
-      auto ended = run.ended();  // before the look, which then sees all of it
-      if (const auto looked = run.look(); !looked) {
-        // A run that ends meanwhile cannot be looked at: how it ended says more.
-        if (!ended) ended = run.ended_soon();
-        if (ended) return ended;
-        fail(looked.error().message);
+      const auto ended = look_at(run);
+      if (!ended) {
+        fail(ended.error().message);
         return std::nullopt;
       }
       note(run, earlier, false);
-      if (ended) return ended;
+      if (*ended) return *ended;
       std::unique_lock lock(mutex_);
       if (!changed_.wait_for(lock, tick, [this] { return stopping_; })) continue;
       lock.unlock();

@@ -62,9 +62,9 @@ std::string_view outside_with_commands(const Mode& mode) {
   return mode.traits().without_commands;
 }
 
-Result<void> check_commands(const Plan& plan) {
-  const auto command = std::find_if(plan.aggressors.begin(), plan.aggressors.end(), is_command);
-  if (command == plan.aggressors.end()) return {};
+Result<void> check_commands_stay(const Plan& plan) {
+  const Workload* const command = first_command(plan);
+  if (command == nullptr) return {};
   for (const Mode& mode : plan.modes) {
     const auto why = outside_with_commands(mode);
     if (why.empty()) continue;
@@ -105,6 +105,17 @@ Result<Mode> parse_one_mode(std::string_view item, std::string_view option) {
   }
   mode.division = *division;
   const partition::ModeTraits& traits = mode.traits();
+  if (traits.leased && mode != Mode{mode.division}) {
+    return invalid_input(
+        "{}: '{}': nothing can be appended to {}, because its parts have colours and memory "
+        "synchronisation domains, and launches of programs are not changed",
+        option, item, name);
+  }
+  if (mode.color && !traits.colors && !traits.across_processes) {
+    return invalid_input(
+        "{}: '{}': {} has no variant with colours; {} have one", option, item, name,
+        partition::mode_names([](const partition::ModeTraits& row) { return row.colors; }, ", "));
+  }
   if ((mode.color && !traits.colors) ||
       (mode.launches != Launches::separate && traits.across_processes)) {
     return invalid_input(
@@ -140,6 +151,19 @@ Workload command_workload(const std::string& line) {
 bool is_command(const Workload& workload) {
   const auto spec = parse_workload_spec(workload.spec);
   return spec && std::holds_alternative<CommandSpec>(*spec);
+}
+
+const Workload* first_command(const Plan& plan) {
+  for (const auto* list : {&plan.victims, &plan.aggressors}) {
+    const auto found = std::find_if(list->begin(), list->end(), is_command);
+    if (found != list->end()) return &*found;
+  }
+  return nullptr;
+}
+
+std::string words_on_commands(const Plan& plan) {
+  if (std::none_of(plan.victims.begin(), plan.victims.end(), is_command)) return "";
+  return "A time of a command is that of a run, from its first kernel launch to its end.";
 }
 
 std::string modes_for_commands() {
@@ -234,13 +258,7 @@ Result<void> check_plan(const Plan& plan) {
   }
   DEMARC_CHECK(check_unique(plan.victims, "victim"));
   DEMARC_CHECK(check_unique(plan.aggressors, "aggressor"));
-  for (const Workload& victim : plan.victims) {
-    if (is_command(victim)) {
-      return invalid_input("--victims: '{}' is a command: it can be an aggressor, but not a victim",
-                           victim.name);
-    }
-  }
-  return check_commands(plan);
+  return check_commands_stay(plan);
 }
 
 void carry_p99(Plan& plan) {

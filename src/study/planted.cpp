@@ -58,6 +58,7 @@ class PlantedLane : public Lane {
     return {};
   }
   Result<double> stop() override {
+    if (demand_ == nullptr) return 0.0;
     state_->looping = nullptr;
     return 1e9 / demand_->solo_ns;
   }
@@ -116,7 +117,8 @@ class PlantedExecutor : public Executor {
 };
 
 bool splits_sms(const Mode& mode) {
-  return mode.traits().confines || mode.traits().shares;
+  const partition::ModeTraits& traits = mode.traits();
+  return traits.confines || traits.shares || traits.leased;
 }
 
 }  // namespace
@@ -127,10 +129,10 @@ double planted_time(const PlantedModel& model, const PlantedDemand& victim,
   double compute = victim.compute;
   double memory = 1 - victim.compute;
   if (splits_sms(mode)) compute *= static_cast<double>(parts);
-  if (mode.color) memory *= static_cast<double>(parts);
+  if (mode.divides_memory()) memory *= static_cast<double>(parts);
   if (!splits_sms(mode)) compute *= 1 + model.shared_sm_penalty * neighbours;
   if (aggressor != nullptr) {
-    memory *= 1 + neighbours * aggressor->pressure * (mode.color ? model.leak : 1);
+    memory *= 1 + neighbours * aggressor->pressure * (mode.divides_memory() ? model.leak : 1);
   }
   return victim.solo_ns * (compute + memory);
 }

@@ -46,7 +46,7 @@ std::string sentence_of(const StudyResult& result, const ModeSummary& mode) {
 bool prefer_undivided_memory(const StudyResult& result, std::vector<const ModeSummary*>& judged) {
   const Forecast& forecast = result.forecast;
   const auto colored = [&result](const ModeSummary* mode) {
-    return result.plan.modes[mode->mode].color;
+    return result.plan.modes[mode->mode].divides_memory();
   };
   const auto throttles = [&result](const ModeSummary* mode) {
     return result.plan.modes[mode->mode].traits().throttles;
@@ -122,7 +122,7 @@ std::string throttle_words(const StudyResult& result,
     return found == judged.end() ? nullptr : *found;
   };
   const ModeSummary* throttled = first([](const Mode& mode) { return mode.traits().throttles; });
-  const ModeSummary* colored = first([](const Mode& mode) { return mode.color; });
+  const ModeSummary* colored = first([](const Mode& mode) { return mode.divides_memory(); });
   if (throttled == nullptr || colored == nullptr) return "";
   const double work = work_ratio(result, throttled->mode, colored->mode);
   if (work == 0) return "";

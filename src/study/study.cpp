@@ -45,6 +45,12 @@ std::uint64_t bytes_needed(const Executor& executor, const Workload& workload) {
   return bytes;
 }
 
+bool uses_host_memory(const Executor& executor, const Workload& workload) {
+  const auto code = executor.code_of(workload);
+  return code && std::any_of(code->launch.buffers.begin(), code->launch.buffers.end(),
+                             [](const gpu::Buffer& buffer) { return buffer.host; });
+}
+
 // That all data of the workloads fit into the L2, if so. Nothing if a workload's data are not
 // known.
 std::string doubt_of(const Plan& plan, const Executor& executor) {
@@ -82,6 +88,27 @@ void check_memory(const Plan& plan, const Executor& executor, std::vector<Cell>&
       if (need->second <= room->second || !cell.not_run.empty()) return;
       cell.not_run = fmt::format("{} needs {:.1f} GiB, and a part has {:.1f} GiB", workload.name,
                                  in_gib(need->second), in_gib(room->second));
+    };
+    check(plan.victims[cell.victim]);
+    if (cell.aggressor) check(plan.aggressors[*cell.aggressor]);
+  }
+}
+
+// Leaves out, before anything runs, the cells whose workload uses host memory as a tenant, because
+// no coloured kernel reaches it.
+void check_host_memory(const Plan& plan, const Executor& executor, std::vector<Cell>& cells) {
+  std::map<std::string, bool> in_host;  // by the workload's spec
+  for (Cell& cell : cells) {
+    if (!plan.modes[cell.mode].traits().leased) continue;
+    const auto check = [&](const Workload& workload) {
+      auto known = in_host.find(workload.spec);
+      if (known == in_host.end()) {
+        known = in_host.emplace(workload.spec, uses_host_memory(executor, workload)).first;
+      }
+      if (!known->second || !cell.not_run.empty()) return;
+      cell.not_run =
+          fmt::format("{} uses host memory, which the coloured kernels of a tenant cannot reach",
+                      workload.name);
     };
     check(plan.victims[cell.victim]);
     if (cell.aggressor) check(plan.aggressors[*cell.aggressor]);
@@ -175,6 +202,7 @@ class StudyRunner {
     DEMARC_TRY(result_.forecast, forecast(plan_, executor_));
     result_.doubt = doubt_of(plan_, executor_);
     check_memory(plan_, executor_, result_.cells);
+    check_host_memory(plan_, executor_, result_.cells);
     DEMARC_CHECK(prepare());
     DEMARC_CHECK(run_baselines());
     DEMARC_CHECK(run_modes());

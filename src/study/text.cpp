@@ -151,6 +151,8 @@ std::string legend_of(const StudyResult& result) {
     runs |= columns.runs;
   }
   if (!ran) return "";
+  std::string on_commands = words_on_commands(result.plan);
+  if (!on_commands.empty()) on_commands += "\n";
   std::string out =
       "\nColumns:\n"
       "  idle us   mean time of the victim while the other parts are idle\n"
@@ -163,7 +165,8 @@ std::string legend_of(const StudyResult& result) {
          fmt::format(
              "  overhead  idle us over the time of an ideal share, which is {} times the time "
              "alone on the whole GPU (1.00x: nothing is lost)\n",
-             result.plan.parts);
+             result.plan.parts) +
+         on_commands;
 }
 
 // As RFC 4180 has it: commands may hold commas and quotes.

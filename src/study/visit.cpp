@@ -72,9 +72,9 @@ class AggressorsRunning {
   std::uint32_t started_ = 0;  // lanes 1 ... started_ run
 };
 
-// An error of an aggressor: of the cell where a command was not at work, else the mode's.
-Result<void> aggressor_error(const Workload& aggressor, Result<void> outcome, Cell& cell) {
-  if (outcome || !is_command(aggressor) || outcome.error().kind != ErrorKind::check_failed) {
+// An error of a workload: the cell's if a command failed or was not at work, else the mode's.
+Result<void> error_of(const Workload& workload, Result<void> outcome, Cell& cell) {
+  if (outcome || !is_command(workload) || outcome.error().kind != ErrorKind::check_failed) {
     return outcome;
   }
   if (cell.error.empty()) cell.error = std::move(outcome).error().message;
@@ -141,17 +141,19 @@ Result<Outputs> solo_outputs(Lane& lane, const Workload& victim) {
 Result<void> visit_cell(const StoppingRule& rule, Stage& stage, const VisitPair& pair, Cell& cell) {
   Lane& victim = stage.lane(0);
   if (auto loaded = victim.load(*pair.victim); !loaded) return load_error(loaded, cell);
-  if (pair.aggressor == nullptr) return time_victim(rule, victim, *pair.solo, cell);
+  if (pair.aggressor == nullptr) {
+    return error_of(*pair.victim, time_victim(rule, victim, *pair.solo, cell), cell);
+  }
   const Workload& aggressor = *pair.aggressor;
   for (std::uint32_t i = 1; i < stage.lanes(); ++i) {
     if (auto loaded = stage.lane(i).load(aggressor); !loaded) return load_error(loaded, cell);
   }
   auto running = AggressorsRunning::begin(stage);
-  if (!running) return aggressor_error(aggressor, tl::unexpected(running.error()), cell);
+  if (!running) return error_of(aggressor, tl::unexpected(running.error()), cell);
   // Its outputs too, beside the aggressor.
-  DEMARC_CHECK(time_victim(rule, victim, *pair.solo, cell));
-  DEMARC_CHECK(aggressor_error(aggressor, running->check_work(), cell));
-  return aggressor_error(aggressor, running->end(cell), cell);
+  DEMARC_CHECK(error_of(*pair.victim, time_victim(rule, victim, *pair.solo, cell), cell));
+  DEMARC_CHECK(error_of(aggressor, running->check_work(), cell));
+  return error_of(aggressor, running->end(cell), cell);
 }
 
 Result<void> finish_lanes(Stage& stage) {

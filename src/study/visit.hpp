@@ -23,8 +23,8 @@ struct VisitPair {
 };
 
 // Times the victim in lane 0 beside the aggressor in all others, and adds what was seen to the
-// cell. A workload that a lane does not take leaves the cell out. A wrong output, and a command
-// that was not at work, are errors of the cell.
+// cell. A workload that a lane does not take leaves the cell out. A wrong output, a command
+// that failed, and an aggressor that was not at work, are errors of the cell.
 [[nodiscard]] Result<void> visit_cell(const StoppingRule& rule, Stage& stage, const VisitPair& pair,
                                       Cell& cell);
 

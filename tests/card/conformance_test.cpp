@@ -25,6 +25,9 @@ TEST(Conformance, none_meets_the_contract) {
 TEST(Conformance, timeslice_meets_the_contract) {
   run_mode(Mode::timeslice);
 }
+TEST(Conformance, preempt_meets_the_contract) {
+  run_mode(Mode::preempt);
+}
 TEST(Conformance, affinity_meets_the_contract) {
   run_mode(Mode::affinity);
 }
@@ -34,6 +37,15 @@ TEST(Conformance, mask_meets_the_contract) {
 
 TEST(Conformance, throttle_meets_the_contract) {
   run_mode(Mode::throttle);
+}
+
+TEST(Conformance, tenant_has_no_streams) {
+  const auto card = fake_card(fake::small_gpu(), false);
+  ASSERT_TRUE(card) << card.error().message;
+  const auto backend = make_backend(*card, Mode::tenant);
+  ASSERT_FALSE(backend);
+  EXPECT_EQ(backend.error().kind, ErrorKind::missing_capability);
+  EXPECT_THAT(backend.error().message, testing::HasSubstr("mode tenant: its parts are leases"));
 }
 
 // ctest runs each test in a process of its own; run all together, the masks may come first.

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "demarc/base/files.hpp"
@@ -74,6 +75,13 @@ class IsolateProcesses : public testing::Test {
         "| {} isolate --clock events --worker",
         tick(), (build_dir() / "demarc").string());
   }
+  // A command that launches some kernels and ends.
+  [[nodiscard]] std::string short_run() const {
+    return fmt::format(
+        R"(printf '{{"do":"load","name":"tick","spec":"{}"}}\n)"
+        R"({{"do":"sample","count":2,"longest_seconds":9}}\n' | {} isolate --clock events --worker)",
+        tick(), (build_dir() / "demarc").string());
+  }
   [[nodiscard]] std::vector<std::string> left_behind() const {
     std::vector<std::string> names;
     for (const auto& entry : fs::directory_iterator(folder / "tmp")) {
@@ -90,6 +98,23 @@ class IsolateProcesses : public testing::Test {
   std::string path_before;
 };
 
+// Without MPS, of which the stand-in for libcuda makes no process a client.
+class IsolateTenants : public IsolateProcesses {
+ protected:
+  void SetUp() override {
+    IsolateProcesses::SetUp();
+    fs::remove(folder / "bin" / "nvidia-cuda-mps-control");
+  }
+  // Another study, whose card has colours.
+  [[nodiscard]] std::vector<std::string> study(const std::string& modes,
+                                               const std::vector<std::string>& more) const {
+    std::vector<std::string> options{"--description", "h100-sxm", "--memory-gib", "0.25",
+                                     "--settle",      "0",        "--longest",    "100"};
+    options.insert(options.end(), more.begin(), more.end());
+    return IsolateProcesses::study(modes, options);
+  }
+};
+
 TEST_F(IsolateProcesses, commands_are_confined_counted_and_leave_nothing_behind) {
   const std::string json = (folder / "x.json").string();
   const Outcome outcome = run_demarc(study(
@@ -104,6 +129,117 @@ TEST_F(IsolateProcesses, commands_are_confined_counted_and_leave_nothing_behind)
   const std::string daemon =
       "start GPU-fafafafa-fafa-fafa-fafa-fafafafafafa\nget_server_list\nquit\n";
   EXPECT_EQ(told(), daemon + daemon);  // mps and mask
+}
+
+// The default victims and aggressors are left out.
+TEST_F(IsolateProcesses, a_command_may_be_the_victim_in_every_mode_that_keeps_it_in_its_part) {
+  const std::string json = (folder / "x.json").string();
+  const std::string page = (folder / "x.html").string();
+  std::vector<std::string> arguments = study(
+      "none,mps,mask", {"--victim-cmd", short_run(), "--aggressor-cmd", busy(), "--settle", "0"});
+  for (const char* list : {"--victims", "--aggressors"}) {
+    const auto given = std::find(arguments.begin(), arguments.end(), list);
+    arguments.erase(given, given + 2);
+  }
+  arguments.insert(arguments.end(), {"--longest", "100", "--json=" + json, "--html", page});
+  const Outcome outcome = run_demarc(arguments);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err << outcome.out;
+  const Json result = Json::parse(read_file(json).value());
+  ASSERT_EQ(result["plan"]["victims"].size(), 1U);
+  EXPECT_EQ(result["plan"]["victims"][0]["spec"], "cmd:" + short_run());
+  ASSERT_EQ(result["plan"]["aggressors"].size(), 1U);
+  ASSERT_EQ(result["cells"].size(), 6U);
+  for (const Json& cell : result["cells"]) {
+    EXPECT_EQ(cell["samples_ns"].size(), 2U) << cell.dump();
+    EXPECT_EQ(cell["run_samples_ns"].size(), 0U);
+    EXPECT_GT(cell["times_ns"]["best"], 0);
+  }
+  const std::string sentence =
+      "A time of a command is that of a run, from its first kernel launch to its end.";
+  EXPECT_THAT(outcome.out, HasSubstr(sentence + "\n"));
+  EXPECT_THAT(read_file(page).value(), HasSubstr(sentence));
+  EXPECT_THAT(left_behind(), IsEmpty());
+}
+
+TEST_F(IsolateTenants, tenants_run_kernels_and_commands_as_victims_and_as_aggressors) {
+  const std::string json = (folder / "x.json").string();
+  const auto arguments =
+      study("none,tenant", {"--victim-cmd", short_run(), "--aggressor-cmd", busy()});
+  const std::string page = (folder / "x.html").string();
+  const std::string csv = (folder / "x.csv").string();
+  auto first = arguments;
+  first.insert(first.end(), {"--json=" + json, "--html", page, "--csv", csv});
+  const Outcome outcome = run_demarc(first);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err << outcome.out;
+  EXPECT_THAT(outcome.out, HasSubstr("tenant (2 leases of demarc exec --part, "));
+  EXPECT_THAT(outcome.out,
+              HasSubstr("; part-1-of-2: TPCs 0,2-3,5-6,8-9, colours 0, 124 MiB, memory "
+                        "synchronisation domain 1; part-2-of-2: TPCs "));
+  const std::string text = read_file(json).value();
+  const Json result = Json::parse(text);
+  ASSERT_EQ(result["cells"].size(), 12U);
+  for (const Json& cell : result["cells"]) EXPECT_EQ(cell["samples_ns"].size(), 2U) << cell.dump();
+  EXPECT_EQ(result["modes"][1]["victims"].size(), 2U);
+  EXPECT_THAT(result["modes"][1].dump(), HasSubstr("leases of demarc exec --part"));
+  EXPECT_THAT(read_file(page).value(), HasSubstr("processes under demarc exec --part"));
+  EXPECT_THAT(read_file(csv).value(), HasSubstr("\ntenant,tick,tick,2,"));
+  EXPECT_THAT(left_behind(), IsEmpty());
+
+  auto again = arguments;
+  again.insert(again.end(), {"--resume", json});
+  const Outcome resumed = run_demarc(again);
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+  const Json kept = Json::parse(read_file(json).value());
+  for (std::size_t i = 0; i < kept["cells"].size(); ++i) {
+    EXPECT_EQ(kept["cells"][i]["samples_ns"], result["cells"][i]["samples_ns"]) << "it ran again";
+  }
+  auto compared = arguments;
+  compared.insert(compared.end(), {"--baseline", json, "--verbose"});
+  EXPECT_THAT(run_demarc(compared).out, testing::ContainsRegex("\n  tenant +tick "));
+}
+
+TEST_F(IsolateTenants, a_command_that_fails_as_a_tenant_is_named_in_its_cells_alone) {
+  const std::string command = "[ -z \"$DEMARC_TENANT\" ] || exit 5; " + short_run();
+  const Outcome outcome = run_demarc(study("tenant,none", {"--victim-cmd", command}));
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.out, HasSubstr("the program's own exit code was 5"));
+  EXPECT_THAT(outcome.err, HasSubstr("2 of the study's cells and modes ended with an error"));
+  EXPECT_THAT(outcome.out, HasSubstr("\n  tick ")) << "the other victim has its row";
+  EXPECT_THAT(left_behind(), IsEmpty());
+}
+
+TEST_F(IsolateTenants, tenants_that_the_card_cannot_have_leave_out_their_mode_with_the_reason) {
+  const Outcome outcome = run_demarc(study("none,tenant", {"--parts", "3"}));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("\ntenant: not run: worker "));
+  EXPECT_THAT(outcome.out, HasSubstr("the server that divides the card has ended: "));
+  EXPECT_THAT(left_behind(), IsEmpty());
+  const Outcome simulated = run_demarc({"isolate", "--device", "sim:gtx1080", "--modes", "tenant",
+                                        "--victims", "mm", "--aggressors", "mm"});
+  EXPECT_EQ(simulated.exit_code, 2);
+  EXPECT_THAT(simulated.err, HasSubstr("tenant"));
+}
+
+TEST_F(IsolateProcesses, a_victim_command_that_fails_alone_ends_the_study) {
+  const Outcome outcome = run_demarc({"isolate", "--victim-cmd", "echo no model >&2; exit 4",
+                                      "--aggressors", tick(), "--modes", "none"});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("no model"));
+  EXPECT_THAT(outcome.err, HasSubstr("the program's own exit code was 4"));
+}
+
+TEST_F(IsolateProcesses, commands_are_refused_where_kernels_alone_run) {
+  for (const char* list : {"--victims", "--aggressors"}) {
+    const Outcome outcome =
+        run_demarc({"isolate", "--device", "sim:gtx1080", list, "cmd:make all"});
+    EXPECT_EQ(outcome.exit_code, 1) << list;
+    EXPECT_THAT(outcome.err, HasSubstr("--device sim:gtx1080 runs kernels, not the command 'make "
+                                       "all': use cuda:N"));
+  }
+  const Outcome attack = run_demarc({"attack", "--mode", "mask", "--victims", "cmd:make all"});
+  EXPECT_EQ(attack.exit_code, 1);
+  EXPECT_THAT(attack.err, HasSubstr("--victims: 'make all' is a command, and an attack times "
+                                    "kernels alone"));
 }
 
 // The command's parent is the demarc exec that it runs under.
@@ -145,7 +281,7 @@ TEST_F(IsolateProcesses, a_mode_that_cannot_confine_a_command_is_refused_before_
   const Outcome priority =
       run_demarc(study("mask", {"--aggressor-cmd", busy(), "--victim-priority", "-1"}));
   EXPECT_EQ(priority.exit_code, 1);
-  EXPECT_THAT(priority.err, HasSubstr("--victim-priority: next to a command"));
+  EXPECT_THAT(priority.err, HasSubstr("--victim-priority does not support the command"));
   for (const char* wrong : {"-1", "nan", "soon"}) {
     EXPECT_EQ(run_demarc(study("none", {"--aggressor-cmd", "true", "--settle", wrong})).exit_code,
               1)

@@ -222,8 +222,10 @@ TEST(IsolateVerb, limits_of_options_are_their_own_last_good_values) {
   for (const char* last : {"0.25", "4096"}) {
     told({"--modes", "mask", "--memory-gib", last}, "no mode of --modes has colours");
   }
-  told({"--modes", "mask", "--masks", "0x1000"}, "--masks: no mode of --modes has colours");
+  told({"--modes", "mask", "--masks", "0x1000"}, "--masks: no mode of --modes has colours that");
   told({"--modes", "mask", "--colors", "1"}, "--colors: no mode of --modes has colours");
+  told({"--modes", "tenant", "--colors", "1"},
+       "--colors: no mode of --modes has colours that can be chosen; add one such as mask+color");
   told({"--modes", "none,mps", "--split", "packed"},
        "--split: no mode of --modes takes TPCs, so nothing is divided; add green or mask or "
        "affinity, or leave --split out");

@@ -147,8 +147,10 @@ TEST(Names, a_slip_is_answered_with_what_was_meant) {
       "Usage: demarc isolate [OPTIONS]; demarc isolate --help shows the options\n";
   for (const std::vector<std::string>& line :
        {std::vector<std::string>{"isolate", "--victimz", "va"}, {"isolate", "--victimz=va"}}) {
-    EXPECT_EQ(error_of(line),
-              "demarc isolate: unknown option --victimz; did you mean --victims?\n" + usage);
+    EXPECT_EQ(
+        error_of(line),
+        "demarc isolate: unknown option --victimz; did you mean --victims or --victim-cmd?\n" +
+            usage);
   }
   EXPECT_EQ(error_of({"isolate", "--xyzzy", "--victimz", "va", "w"}),
             "demarc isolate: unknown option --xyzzy\n" + usage)

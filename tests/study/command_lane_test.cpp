@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <atomic>
+#include <filesystem>
 #include <thread>
 
 #include "demarc/base/files.hpp"
@@ -56,7 +57,8 @@ class CommandLane : public testing::Test {
   std::atomic<int> looks{0};
 };
 
-std::string words(const Result<void>& outcome) {
+template <class T>
+std::string words(const Result<T>& outcome) {
   if (outcome) return "no error";
   EXPECT_EQ(outcome.error().kind, ErrorKind::check_failed);
   return outcome.error().message;
@@ -238,13 +240,74 @@ TEST_F(CommandLane, settles_before_it_counts_as_started) {
   EXPECT_THAT(words(lane("exit 4")->start()), HasSubstr("exit code 4"));
 }
 
-TEST_F(CommandLane, cannot_be_a_victim) {
+TEST_F(CommandLane, takes_commands_alone) {
   auto made = lane("sleep 9");
-  EXPECT_EQ(made->sample(1, 1).error().message,
-            "'sleep 9' is a command: it can be an aggressor, but not a victim");
-  EXPECT_FALSE(made->outputs());
   EXPECT_FALSE(made->load({"x", "cmd:"}));
   EXPECT_FALSE(made->load({"mm", "mm"}));
+}
+
+TEST_F(CommandLane, as_a_victim_is_run_as_often_as_is_asked_for) {
+  const auto file = (test::fresh_folder("command_victim") / "runs").string();
+  auto made = lane("echo x >> " + file);
+  const auto times = made->sample(3, 1000);
+  ASSERT_TRUE(times) << times.error().message;
+  EXPECT_THAT(*times, testing::SizeIs(3));
+  EXPECT_THAT(*times, testing::Each(testing::Gt(0)));
+  EXPECT_EQ(read_file(file).value(), "x\nx\nx\n");
+  EXPECT_THAT(*made->sample(3, 0), testing::SizeIs(1)) << "time is up after the first";
+  const auto outputs = made->outputs();
+  ASSERT_TRUE(outputs);
+  EXPECT_FALSE(outputs->exact);
+  EXPECT_EQ(outputs->mismatch, "");
+  EXPECT_EQ(read_file(file).value(), "x\nx\nx\nx\n") << "results are not read";
+}
+
+// The counter stands at 0 until the command has written the file, and a while longer.
+TEST_F(CommandLane, as_a_victim_is_timed_from_its_first_launch_to_its_end) {
+  const auto folder = test::fresh_folder("command_timed");
+  const auto go = (folder / "go").string();
+  auto made = lane("sleep 0.3; : > " + go + "; sleep 0.1");
+  options.open_count = [&go](const std::string&) -> Result<LaunchCount> {
+    return [&go] { return std::filesystem::exists(go) ? 1U : 0U; };
+  };
+  made = make_command_lane(options);
+  ASSERT_TRUE(made->load({"x", "cmd:sleep 0.3; : > " + go + "; sleep 0.1"}));
+  const auto begun = std::chrono::steady_clock::now();
+  const auto times = made->sample(1, 1000);
+  const std::chrono::duration<double, std::nano> all = std::chrono::steady_clock::now() - begun;
+  ASSERT_TRUE(times) << times.error().message;
+  EXPECT_GE(times->at(0), 0.1e9);
+  EXPECT_LE(times->at(0), all.count() - 0.15e9);
+}
+
+TEST_F(CommandLane, as_a_victim_has_to_end_well_and_in_time_after_a_launch) {
+  EXPECT_EQ(words(lane("echo bad; exit 2")->sample(2, 1000)),
+            "the command 'echo bad; exit 2' ended with exit code 2; the last of its output: bad");
+  launches = 0;
+  EXPECT_EQ(words(lane("echo idle")->sample(1, 1000)),
+            "the command 'echo idle' launched no kernel; the last of its output: idle");
+  launches = 1;
+  options.longest_run_seconds = 0.05;
+  bool told = false;
+  options.before_end = [&told](pid_t) { told = true; };
+  EXPECT_EQ(
+      words(lane("sleep 1000")->sample(1, 1000)),
+      "the command 'sleep 1000' did not end within 0.05 s, and a victim has to end by itself");
+  EXPECT_TRUE(told);
+  auto made = lane("sleep 1000");
+  options.longest_run_seconds = 600;
+  options.open_count = [](const std::string&) -> Result<LaunchCount> {
+    return missing_capability("a stranger's block");
+  };
+  made = make_command_lane(options);
+  ASSERT_TRUE(made->load({"x", "cmd:sleep 1000"}));
+  EXPECT_EQ(
+      words(made->sample(1, 1000)),
+      "the command 'sleep 1000' runs, but its launches cannot be counted: a stranger's block");
+  options.prefix = [](int) { return std::vector<std::string>{"/no/such/program"}; };
+  made = make_command_lane(options);
+  ASSERT_TRUE(made->load({"x", "cmd:true"}));
+  EXPECT_THAT(words(made->sample(1, 1)), HasSubstr("the command 'true' does not start: "));
 }
 
 TEST(LastLines, are_eight_at_most_on_one_line) {

@@ -110,6 +110,29 @@ TEST(Plan, an_unknown_or_doubled_mode_is_refused_with_the_near_ones) {
   EXPECT_FALSE(parse_modes(""));
 }
 
+TEST(Plan, nothing_can_be_appended_to_tenants) {
+  for (const std::string suffix : {"+color", "+colour", "+graph", "+fused", "+common-domain"}) {
+    EXPECT_EQ(parse_modes("none,tenant" + suffix).error().message,
+              "--modes: 'tenant" + suffix +
+                  "': nothing can be appended to tenant, because its parts have colours and memory "
+                  "synchronisation domains, and launches of programs are not changed");
+  }
+  const auto modes = parse_modes("mask,mask+color,tenant");
+  ASSERT_TRUE(modes) << modes.error().message;
+  EXPECT_FALSE(modes->at(0).divides_memory());
+  EXPECT_TRUE(modes->at(1).divides_memory());
+  EXPECT_TRUE(modes->at(2).divides_memory());
+}
+
+TEST(Plan, modes_of_one_process_without_colours_are_named_so) {
+  for (const std::string name : {"throttle", "preempt"}) {
+    EXPECT_EQ(parse_modes(name + "+color").error().message,
+              "--modes: '" + name + "+color': " + name +
+                  " has no variant with colours; none, green, mask, affinity have one");
+    EXPECT_TRUE(parse_modes(name + "+graph"));
+  }
+}
+
 TEST(Plan, processes_have_neither_colours_nor_changed_launches) {
   for (const char* refused : {"mps+color", "timeslice+graph", "mps+fused"}) {
     const auto modes = parse_modes(refused);
@@ -207,12 +230,12 @@ TEST(Plan, p99_takes_a_thousand_samples_over_the_rounds_of_a_cell_and_no_fewer_t
 TEST(Plan, a_mode_that_would_leave_a_command_outside_is_refused_by_name) {
   Plan plan = plan_of(1, 1);
   plan.aggressors.push_back({"train", "cmd:train"});
-  for (const std::string name : {"none", "timeslice", "mps", "mask"}) {
+  for (const std::string name : {"none", "timeslice", "mps", "mask", "tenant"}) {
     plan.modes = parse_modes(name).value();
     EXPECT_TRUE(check_plan(plan)) << name;
   }
-  for (const std::string name : {"green", "affinity", "mask+color", "none+color", "mask+graph",
-                                 "mask+overlapped", "none+fused"}) {
+  for (const std::string name : {"green", "affinity", "preempt", "mask+color", "none+color",
+                                 "mask+graph", "mask+overlapped", "none+fused"}) {
     plan.modes = parse_modes("none," + name).value();
     const auto refused = check_plan(plan);
     ASSERT_FALSE(refused) << name;
@@ -221,7 +244,7 @@ TEST(Plan, a_mode_that_would_leave_a_command_outside_is_refused_by_name) {
                                                     "' cannot keep the command 'train' inside"))
         << refused.error().message;
     EXPECT_TRUE(refused.error().message.ends_with(
-        "modes for commands are none,timeslice,mps,mask,throttle"))
+        "modes for commands are none,timeslice,mps,mask,throttle,tenant"))
         << refused.error().message;
     plan.aggressors.pop_back();
     EXPECT_TRUE(check_plan(plan)) << name;
@@ -229,11 +252,20 @@ TEST(Plan, a_mode_that_would_leave_a_command_outside_is_refused_by_name) {
   }
 }
 
-TEST(Plan, a_command_is_no_victim) {
+TEST(Plan, a_command_may_be_a_victim_where_it_stays_in_its_part) {
   Plan plan = plan_of(1, 1);
+  plan.aggressors.push_back({"load", "cmd:load"});
+  EXPECT_EQ(first_command(plan), &plan.aggressors.back());
+  EXPECT_EQ(words_on_commands(plan), "");
   plan.victims.push_back({"train", "cmd:train"});
-  EXPECT_EQ(check_plan(plan).error().message,
-            "--victims: 'train' is a command: it can be an aggressor, but not a victim");
+  EXPECT_EQ(first_command(plan), &plan.victims.back());
+  EXPECT_EQ(words_on_commands(plan),
+            "A time of a command is that of a run, from its first kernel launch to its end.");
+  plan.modes = {Mode{partition::Mode::mask}};
+  EXPECT_TRUE(check_plan(plan));
+  plan.modes = {Mode{partition::Mode::green}};
+  EXPECT_THAT(check_plan(plan).error().message,
+              testing::HasSubstr("--modes: 'green' cannot keep the command 'train' inside"));
 }
 
 }  // namespace

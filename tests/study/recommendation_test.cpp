@@ -146,6 +146,9 @@ TEST(Recommendation, undivided_memory_is_preferred_only_where_it_holds) {
   StudyResult throttled = invented({{"mask", 50}, {"throttle", 2}, {"mask+color", 1}});
   throttled.forecast = result.forecast;
   EXPECT_EQ(first_mode_of(throttled), "Use mask+color");
+  StudyResult tenants = invented({{"mask", 5}, {"tenant", 1}});
+  tenants.forecast = result.forecast;
+  EXPECT_EQ(first_mode_of(tenants), "Use mask") << "tenants have colours";
   result.modes[0].mean.maximum = 10;
   EXPECT_EQ(first_mode_of(result), "Use mask+color");
   EXPECT_EQ(recommend(result).find("Colours would gain nothing"), std::string::npos);

@@ -86,6 +86,36 @@ TEST_F(Remains, of_a_study_that_was_killed_are_taken_away_by_the_next) {
   EXPECT_EQ(told(), fmt::format("quit in {}\n", (left / "mps").string()));
 }
 
+// A server has time to end the programs in its parts.
+TEST_F(Remains, include_a_server_of_leases_and_what_runs_in_its_parts) {
+  const fs::path left = leave("demarc-study-gone03");
+  fs::create_directories(left / "leases");
+  age(left);
+  const fs::path ready = folder / "serves";
+  auto program = marked((left / "leases").string());
+  auto server =
+      marked((left / "leases").string(), "trap 'sleep 0.3; exit 0' TERM; : > " + ready.string() +
+                                             "; while :; do sleep 0.01; done");
+  while (!fs::exists(ready)) std::this_thread::yield();
+  take_away_remains(0.03);
+  EXPECT_EQ(program.wait(-1)->signal, SIGTERM);
+  EXPECT_EQ(server.wait(-1)->exit_code, 0) << "it was not killed";
+  EXPECT_FALSE(fs::exists(left));
+}
+
+TEST_F(Remains, leases_end_before_the_rest_of_a_study) {
+  const auto study = StudyFolder::make().value();
+  fs::create_directories(study->lease_folder());
+  ProcessOptions options;
+  options.set = study->lease_environment();
+  auto server = Process::spawn({"/bin/sleep", "1000"}, options).value();
+  auto other = marked(study->path().string());
+  study->end_leases();
+  EXPECT_EQ(server.wait(-1)->signal, SIGTERM);
+  EXPECT_FALSE(fs::exists(study->lease_folder()));
+  EXPECT_TRUE(other.running());
+}
+
 TEST_F(Remains, are_processes_with_the_whole_mark_under_its_own_name_wherever_it_stands) {
   const fs::path left = leave("demarc-study-gone02");
   const auto with = [](const std::vector<std::string>& entries) {

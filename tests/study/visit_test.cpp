@@ -87,6 +87,22 @@ TEST(Visit, a_command_that_is_not_at_work_is_an_error_of_its_cell_and_the_study_
   }
 }
 
+TEST(Visit, a_victim_command_that_fails_is_an_error_of_its_cell_and_the_study_goes_on) {
+  Plan plan = plan_of("mask,none");
+  plan.victims = {{"v", "cmd:v"}};
+  for (const char* kind : {"sample", "outputs"}) {
+    Script script;
+    script.faults[fmt::format("mask/0 {} v", kind)] = broken;
+    const auto result = study(script, plan);
+    ASSERT_TRUE(result) << kind;
+    EXPECT_THAT(result->errors, ElementsAre("mask: v beside -: broken", "mask: v beside a: broken"))
+        << kind;
+    EXPECT_EQ(result->modes[0].failure, "") << kind;
+    EXPECT_EQ(result->modes[1].victims.size(), 1U) << kind;
+    EXPECT_THAT(script.log, Contains("mask/1 stop a")) << kind;
+  }
+}
+
 TEST(Visit, aggressors_that_were_started_are_stopped_whatever_goes_wrong) {
   Script script;
   script.faults["mask/2 start a"] = broken;
@@ -176,6 +192,28 @@ TEST(Visit, a_workload_that_a_part_does_not_take_leaves_out_its_cells_alone) {
   EXPECT_EQ(json["modes"][0]["victims"][0]["missing"], Json::array({"b"}));
   EXPECT_EQ(json["cells"][2]["not_run"], "b is too large");
   EXPECT_THAT(study_csv(*result), Not(HasSubstr("mask,v,b,")));
+}
+
+// A workload whose bytes are known has a buffer in host memory.
+TEST(Visit, what_uses_host_memory_is_left_out_as_a_tenant_before_anything_runs) {
+  Script script;
+  script.bytes = {{"b", 8}};
+  const auto result = study(script, plan_of_two("tenant,none"));
+  ASSERT_TRUE(result) << result.error().message;
+  for (const Cell& cell : result->cells) {
+    EXPECT_EQ(cell.not_run,
+              cell.mode == 0 && cell.aggressor == 1U
+                  ? "b uses host memory, which the coloured kernels of a tenant cannot reach"
+                  : "");
+  }
+  EXPECT_THAT(script.log, Not(Contains("tenant/1 load b")));
+  EXPECT_THAT(script.log, Contains("none/1 load b"));
+  Script victim;
+  victim.bytes = {{"v", 8}};
+  const auto none = study(victim, plan_of_two("tenant,none"));
+  ASSERT_TRUE(none);
+  EXPECT_EQ(none->modes[0].unavailable,
+            "v uses host memory, which the coloured kernels of a tenant cannot reach");
 }
 
 // Nothing of it is loaded, wherever it would run.

@@ -5,6 +5,9 @@
 
 namespace demarc::cuda {
 
+// A driver takes the highest priority that the card has for one that is higher.
+inline constexpr int highest_stream_priority = -5;
+
 class Stream {
  public:
   // A stream that does not wait for the default stream. Lower numbers are higher priorities.

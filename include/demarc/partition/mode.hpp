@@ -39,6 +39,10 @@ struct ModeTraits {
   bool foreign_code = false;      // launches by code that knows nothing of parts are confined too
   bool rewrites = false;          // kernels are changed
   bool throttles = false;         // parts are those of throttled_split()
+  bool slices = false;            // the victim's stream has priority, and neighbours' launches are
+                                  // cut into slices
+  bool leased = false;            // parts are those of `demarc exec --part`, which also divides the
+                                  // memory; back ends have none of them
   HookUse hook = HookUse::unused;
   bool colors = false;              // each part's memory can have colours of its own
   bool simulated = false;           // simulated GPUs have this mode; real ones have all modes

@@ -61,8 +61,8 @@ class Lane {
   [[nodiscard]] virtual Result<Outputs> outputs() = 0;
 
   // Runs the workload again and again until stop(); returns once the first run has begun. stop()
-  // waits for the current run and returns the finished runs per second. It returns 0 for a command,
-  // whose runs cannot be counted.
+  // waits for the current run and returns the finished runs per second. It returns 0 if nothing was
+  // started, and for a command, whose runs cannot be counted.
   [[nodiscard]] virtual Result<void> start() = 0;
   [[nodiscard]] virtual Result<double> stop() = 0;
 

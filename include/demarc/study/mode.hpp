@@ -30,6 +30,8 @@ struct Mode {
   [[nodiscard]] const partition::ModeTraits& traits() const {
     return partition::traits_of(division);
   }
+  // Parts have L2 slices and DRAM channels of their own.
+  [[nodiscard]] bool divides_memory() const { return color || traits().leased; }
   // "mask", "mask+color", "mask+color+fused", "mask+common-domain"
   [[nodiscard]] std::string name() const;
   friend bool operator==(const Mode&, const Mode&) = default;

@@ -33,7 +33,7 @@ struct Workload {
 // What the workload does, in words: the summary of its bundled kernel. Empty for anything else.
 [[nodiscard]] std::string meaning_of(const Workload& workload);
 
-// A command line, run as an aggressor.
+// A command line.
 [[nodiscard]] Workload command_workload(const std::string& line);
 [[nodiscard]] bool is_command(const Workload& workload);
 
@@ -55,6 +55,12 @@ struct Plan {
   std::uint64_t seed = 1;
 };
 
+// A command of the plan, of the victims before the aggressors; null if it has none.
+[[nodiscard]] const Workload* first_command(const Plan& plan);
+
+// What the times of commands are, in a sentence; empty if no victim is a command.
+[[nodiscard]] std::string words_on_commands(const Plan& plan);
+
 // Digests of the files that workloads of a plan are made of, by Workload::spec. Workloads without
 // files of their own have none, and a file that cannot be read has "not read".
 using Contents = std::map<std::string, std::string>;
@@ -68,7 +74,7 @@ void carry_p99(Plan& plan);
 // plan would run outside of the part under which it is reported.
 [[nodiscard]] Result<void> check_plan(const Plan& plan);
 
-// The modes under which a command can be an aggressor, without the variants for colours and
+// The modes under which a command can run, without the variants for colours and
 // launches: "none,timeslice,mps,mask,throttle".
 [[nodiscard]] std::string modes_for_commands();
 

@@ -43,17 +43,23 @@ struct CommandLaneOptions {
   // Called before a running command is ended, with the first of its processes.
   std::function<void(pid_t leader)> before_end;
   Environment environment;
-  double settle_seconds = 8;     // from the start until a command is taken to be at its work
-  double patience_seconds = 60;  // until its first launch, and until its next one after a visit
-  double leave_seconds = 10;     // until it is killed if it ignores SIGTERM
+  double settle_seconds = 8;         // from the start until a command is taken to be at its work
+  double patience_seconds = 60;      // until its first launch, and its next one after a visit
+  double leave_seconds = 10;         // until it is killed if it ignores SIGTERM
+  double longest_run_seconds = 600;  // until a run that is timed has to end
 };
 
-// Runs workloads whose spec is "cmd:COMMAND LINE". The command is started again whenever it ends
-// with exit code 0, until stop() ends its whole process group. start() returns once the command has
-// launched a kernel and has settled. Calls return check_failed, with the command's last output, if
-// it ends in another way, if it is started again too often within a visit, if it was not seen
-// launching kernels during a visit, or if its prefix ends with 3, because it was not where it had
-// to be. A command cannot be a victim: sample() and outputs() are errors.
+// Runs workloads whose spec is "cmd:COMMAND LINE". After start() the command is started again
+// whenever it ends with exit code 0, until stop() ends its whole process group. start() returns
+// once the command has launched a kernel and has settled. Calls return check_failed, with the
+// command's last output, if it ends in another way, if it is started again too often within a
+// visit, if it was not seen launching kernels during a visit, or if its prefix ends with 3, because
+// it was not where it had to be.
+//
+// sample() starts the command for each run. A run lasts from its first kernel launch to the end of
+// the command, by the host's clock. check_failed if it launches no kernel, does not end by itself,
+// or ends with an exit code other than 0. outputs() runs nothing, because only the exit code tells
+// whether the results are right.
 [[nodiscard]] std::unique_ptr<Lane> make_command_lane(CommandLaneOptions options);
 
 }  // namespace demarc::study

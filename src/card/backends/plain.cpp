@@ -1,5 +1,5 @@
-// Serves the modes that set nothing on the card: none, timeslice, and mps, whose limit the process
-// got before it started.
+// Serves the modes that set nothing on the card: none, timeslice, preempt, whose streams have
+// priorities, and mps, whose limit the process got before it started.
 #include <cstdlib>
 
 #include "backends/backends.hpp"
@@ -51,6 +51,16 @@ Result<std::unique_ptr<Backend>> make_none_backend(const CardPointer& card) {
 
 Result<std::unique_ptr<Backend>> make_timeslice_backend(const CardPointer& card) {
   return std::unique_ptr<Backend>(std::make_unique<PlainBackend>(card, Mode::timeslice));
+}
+
+Result<std::unique_ptr<Backend>> make_preempt_backend(const CardPointer& card) {
+  return std::unique_ptr<Backend>(std::make_unique<PlainBackend>(card, Mode::preempt));
+}
+
+Result<std::unique_ptr<Backend>> make_tenant_backend(const CardPointer& /*card*/) {
+  return missing_capability(
+      "mode tenant: its parts are leases, which demarc exec --part gives to whole programs and not "
+      "to streams");
 }
 
 Result<std::unique_ptr<Backend>> make_mps_backend(const CardPointer& card) {

@@ -47,6 +47,10 @@ Result<Ground> Ground::open(const AttackPlan& plan, Executor& executor) {
   Plan check = plan_of_batch(plan, plan.proof);
   check.rounds = plan.rounds;
   check.aggressors = {{"neighbour", "neighbour"}};
+  if (const Workload* const command = first_command(check); command != nullptr) {
+    return invalid_input("--victims: '{}' is a command, and an attack times kernels alone",
+                         command->name);
+  }
   DEMARC_CHECK(check_plan(check));
   DEMARC_TRY(ground.means_, executor.neighbour_means(plan.mode, plan.parts));
   DEMARC_TRY(ground.folder_, StudyFolder::make());

@@ -7,6 +7,7 @@
 #include "demarc/base/random.hpp"
 #include "demarc/base/text.hpp"
 #include "demarc/card/backend.hpp"
+#include "demarc/driver/stream.hpp"
 #include "gpu/block_timer.hpp"
 #include "gpu/gpu_lane.hpp"
 #include "gpu/growth.hpp"
@@ -20,7 +21,6 @@ using gpu::TpcSet;
 using Runs = std::vector<BlockRun>;
 
 constexpr std::uint32_t blocks_of_an_sm = 2;  // of 1024 threads
-constexpr int highest_priority = -5;
 
 TpcSet tpc_range(std::uint32_t first, std::uint32_t end) {
   return TpcSet::first(end) - TpcSet::first(first);
@@ -180,8 +180,8 @@ Result<Runs> priority_blocks(const BlockTimer& timer, const std::vector<Workload
   for (const std::uint32_t count : counts) {
     std::vector<PlannedKernel> planned{kernel_on("low", 0, 8 * full, 50, second)};
     for (std::uint32_t k = 0; k < count; ++k) {
-      planned.push_back(
-          kernel_on(fmt::format("high{}", k + 1), k + 1, full, 50, first, highest_priority));
+      planned.push_back(kernel_on(fmt::format("high{}", k + 1), k + 1, full, 50, first,
+                                  cuda::highest_stream_priority));
     }
     DEMARC_TRY(last, timer.run("figure-12", std::move(planned)));
     points.push_back({"low-priority kernel in its own half", static_cast<double>(count),

@@ -11,6 +11,7 @@
 #include "demarc/guest/control.hpp"
 #include "gpu/colored_parts.hpp"
 #include "gpu/gpu_lane.hpp"
+#include "gpu/lease_server.hpp"
 #include "gpu/process_stage.hpp"
 #include "gpu/workload_reader.hpp"
 #include "number_ranges.hpp"
@@ -102,6 +103,9 @@ class GpuExecutor : public Executor {
 
   Result<std::uint64_t> bytes_of_part(const Mode& mode, std::uint32_t parts) const override {
     if (mode.color) return colors_.bytes_of_part(*gpu_, parts);
+    if (mode.traits().leased) {
+      return missing_capability("{}: what a part has is known once its server runs", mode.name());
+    }
     DEMARC_TRY(const std::uint64_t free, gpu_->free_bytes());
     return free / (std::max(parts, 2U) - 1);
   }
@@ -122,16 +126,18 @@ class GpuExecutor : public Executor {
       DEMARC_CHECK(cuda::set_sync_domain(*gpu_, stream.handle(), *options_.sync_domain));
     }
     std::vector<std::unique_ptr<Lane>> lanes;
-    lanes.push_back(make_gpu_lane(
-        plain_set(0), std::make_shared<const cuda::Stream>(std::move(stream)), options_.clock));
+    lanes.push_back(make_choosing_lane(
+        make_gpu_lane(plain_set(0), std::make_shared<const cuda::Stream>(std::move(stream)),
+                      options_.clock),
+        make_command_lane(
+            command_options({"--observe", "--sync-domain", "none"}, environment_of(nullptr)))));
     return std::make_unique<LaneStage>(std::vector<std::unique_ptr<cuda::PartitionStream>>{},
                                        std::move(lanes), "the whole GPU");
   }
 
   Result<void> prepare(const Plan& plan, const std::vector<PlannedVisit>& /*visits*/,
                        const Progress& /*progress*/) override {
-    const auto& aggressors = plan.aggressors;
-    commands_ = std::any_of(aggressors.begin(), aggressors.end(), is_command);
+    commands_ = first_command(plan) != nullptr;
     if (commands_) DEMARC_CHECK(open_folder());
     return {};
   }
@@ -148,7 +154,7 @@ class GpuExecutor : public Executor {
             "'{}': parts that are processes support neither colours nor changed launches",
             mode.name());
       }
-      return processes(mode, parts);
+      return traits.leased ? leases(parts) : processes(mode, parts);
     }
     DEMARC_TRY(const cuda::CardPointer card, card_for(traits.hook));
     DEMARC_TRY(const auto partitions, partitions_of(mode, card->topology(), parts));
@@ -162,16 +168,23 @@ class GpuExecutor : public Executor {
       of_colors = fmt::format("; {}; {}", colors_.account(), victim.account);
     }
     for (std::uint32_t part = mode.color ? 1 : 0; part < parts; ++part) {
-      const int priority = part == 0 ? options_.victim_priority : 0;
+      const int priority = part == 0 ? victim_priority(traits) : 0;
       DEMARC_TRY(auto lane, back_end->open(partitions[part], priority));
       divided.push_back(std::move(lane));
     }
     std::string account = traits.confines ? account_of(partitions, divided)
                                           : fmt::format("{} streams of one process", parts);
+    if (traits.slices) {
+      append(account,
+             "; the victim's has priority {}, and neighbours' launches are cut into slices that "
+             "fill the GPU once",
+             victim_priority(traits));
+    }
     account += domains_text(mode, partitions);
     std::vector<std::unique_ptr<Lane>> lanes;
     for (std::uint32_t part = 0; part < parts; ++part) {
       LaunchForm form = part == 0 ? victim_form(mode) : neighbour_form();
+      form.sliced = part != 0 && traits.slices;
       if (traits.rewrites) form.affine_sms = sm_bits(card->topology(), divided[part]->tpcs());
       if (part == 0 && traits.confines && !traits.rewrites) {
         form.own_sms = divided[part]->proof()->sms_allowed;
@@ -181,8 +194,9 @@ class GpuExecutor : public Executor {
       const std::shared_ptr<const cuda::Stream> stream(std::shared_ptr<void>(),
                                                        &divided[part]->stream());
       const auto observe = exec_options({"--observe"}, partitions[part]);
-      lanes.push_back(make_choosing_lane(make_gpu_lane(std::move(set), stream, options_.clock),
-                                         make_command_lane(command_options(observe, {}))));
+      lanes.push_back(
+          make_choosing_lane(make_gpu_lane(std::move(set), stream, options_.clock),
+                             make_command_lane(command_options(observe, environment_of(nullptr)))));
     }
     account += of_colors;
     return std::make_unique<LaneStage>(std::move(divided), std::move(lanes), std::move(account));
@@ -194,6 +208,11 @@ class GpuExecutor : public Executor {
     form.launches = mode.launches;
     form.stamps = options_.clock != Clock::events;
     return form;
+  }
+
+  int victim_priority(const partition::ModeTraits& traits) const {
+    if (options_.victim_priority != 0 || !traits.slices) return options_.victim_priority;
+    return cuda::highest_stream_priority;
   }
 
   static LaunchForm neighbour_form() {
@@ -249,7 +268,7 @@ class GpuExecutor : public Executor {
   // Plain, unchanged workloads are shared by all modes; others belong to their stage.
   Result<std::shared_ptr<ResidentSet>> set_for(const Mode& mode, std::uint32_t part,
                                                std::uint32_t parts, const LaunchForm& form) {
-    if (!mode.color && !form.affine_sms && form.launches == Launches::separate) {
+    if (!mode.color && !form.affine_sms && !form.sliced && form.launches == Launches::separate) {
       return plain_set(part);
     }
     std::shared_ptr<MemorySource> memory = plain_;
@@ -300,18 +319,19 @@ class GpuExecutor : public Executor {
   }
 
   // A command under `demarc exec`, which counts its launches, and confines it where `how` says so.
-  CommandLaneOptions command_options(const std::vector<std::string>& how,
-                                     const Environment& more) const {
+  // `inner` are words between `demarc exec` and the command.
+  CommandLaneOptions command_options(const std::vector<std::string>& how, Environment environment,
+                                     const std::vector<std::string>& inner = {}) const {
     CommandLaneOptions out;
-    out.prefix = [argv = exec_command(how)](int announce) {
+    out.prefix = [argv = exec_command(how), inner](int announce) {
       std::vector<std::string> prefix = argv;
       prefix.insert(prefix.end(), {"--announce", std::to_string(announce), "--"});
+      prefix.insert(prefix.end(), inner.begin(), inner.end());
       return prefix;
     };
     out.open_count = open_launch_count;
-    out.proves = how.front() == "--tpcs";
-    out.environment = environment_of(nullptr);
-    out.environment.insert(out.environment.end(), more.begin(), more.end());
+    out.proves = how.front() != "--observe";
+    out.environment = std::move(environment);
     out.settle_seconds = options_.command_settle_seconds;
     out.leave_seconds = options_.command_leave_seconds;
     return out;
@@ -328,13 +348,7 @@ class GpuExecutor : public Executor {
     }
     PartProcesses part;
     part.environment = environment_of(daemon.get());
-    part.worker = {options_.program,
-                   "isolate",
-                   "--device",
-                   "cuda:0",
-                   "--worker",
-                   "--clock",
-                   std::string(clock_name(options_.clock))};
+    part.worker = worker_command();
     std::vector<PartProcesses> all(parts, part);
     std::string account =
         fmt::format("{} processes{}", parts, traits.takes_turns ? " that take turns" : "");
@@ -360,7 +374,48 @@ class GpuExecutor : public Executor {
       };
       for (PartProcesses& each : all) each.command.before_end = before_end;
     }
-    return make_process_stage(all, std::move(daemon), std::move(account));
+    return make_process_stage({std::move(all), std::move(daemon), std::move(account)});
+  }
+
+  // Worker and command of each part run under `demarc exec --part`, as programs of users do. The
+  // worker keeps the server of these leases while the stage lives.
+  Result<std::unique_ptr<Stage>> leases(std::uint32_t parts) {
+    DEMARC_CHECK(open_folder());
+    constexpr std::uint64_t mebibytes_per_page = 2;
+    DEMARC_TRY(
+        const auto server,
+        LeaseServer::prepare(folder_, {options_.program, options_.arena_pages * mebibytes_per_page,
+                                       options_.description}));
+    Environment environment = server->environment();
+    environment.emplace_back("CUDA_VISIBLE_DEVICES", gpu_->uuid());
+    std::vector<PartProcesses> all(parts);
+    for (std::uint32_t i = 0; i < parts; ++i) {
+      const auto how = server->exec_options(fmt::format("{}/{}", i + 1, parts));
+      all[i].worker = exec_command(how);
+      all[i].worker.emplace_back("--");
+      const auto worker = worker_command();
+      all[i].worker.insert(all[i].worker.end(), worker.begin(), worker.end());
+      all[i].environment = environment;
+      all[i].patience_seconds = leased_patience_seconds;
+      all[i].command = command_options(how, environment, LeaseServer::restoring_words());
+      all[i].command.patience_seconds = leased_patience_seconds;
+    }
+    return make_process_stage({std::move(all), server, {}, [server] { return server->account(); }});
+  }
+
+  // The server measures the colours of all of its memory before it serves, and the kernels of a
+  // program in a part are compiled again.
+  static constexpr double leased_patience_seconds = 300;
+
+  // The program that serves a lane in another process.
+  std::vector<std::string> worker_command() const {
+    return {options_.program,
+            "isolate",
+            "--device",
+            "cuda:0",
+            "--worker",
+            "--clock",
+            std::string(clock_name(options_.clock))};
   }
 
   // Puts worker and command of each part under `demarc exec --tpcs`, which proves the partition
@@ -387,7 +442,7 @@ class GpuExecutor : public Executor {
   WorkloadReader reader_;
   std::vector<std::shared_ptr<ResidentSet>> plain_sets_;
   ColoredParts colors_{options_};
-  bool commands_ = false;  // among the plan's aggressors
+  bool commands_ = false;  // among the plan's workloads
   std::shared_ptr<StudyFolder> folder_;
   cuda::CardPointer plain_card_;  // both are opened when a mode needs them
   cuda::CardPointer masked_card_;

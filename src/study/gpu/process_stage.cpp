@@ -29,7 +29,7 @@ bool is_below(pid_t pid, pid_t leader) {
 class ChoosingLane : public Lane {
  public:
   ChoosingLane(std::unique_ptr<Lane> device, std::unique_ptr<Lane> command)
-      : device_(std::move(device)), command_(std::move(command)) {}
+      : device_(std::move(device)), command_(std::move(command)), current_(device_.get()) {}
   Result<void> load(const Workload& workload) override {
     current_ = is_command(workload) ? command_.get() : device_.get();
     return current_->load(workload);
@@ -37,9 +37,7 @@ class ChoosingLane : public Lane {
   Result<std::vector<double>> sample(std::uint32_t count, double longest) override {
     return current_->sample(count, longest);
   }
-  std::vector<double> last_runs() const override {
-    return current_ == nullptr ? std::vector<double>() : current_->last_runs();
-  }
+  std::vector<double> last_runs() const override { return current_->last_runs(); }
   Result<Outputs> outputs() override { return current_->outputs(); }
   Result<void> start() override { return current_->start(); }
   Result<double> stop() override { return current_->stop(); }
@@ -54,20 +52,21 @@ class ChoosingLane : public Lane {
  private:
   std::unique_ptr<Lane> device_;
   std::unique_ptr<Lane> command_;
-  Lane* current_ = nullptr;
+  Lane* current_;  // the device's until something is loaded
 };
 
 class ProcessStage : public Stage {
  public:
-  ProcessStage(std::unique_ptr<MpsDaemon> daemon, std::string account)
-      : daemon_(std::move(daemon)), account_(std::move(account)) {}
+  explicit ProcessStage(const ProcessStagePlan& plan)
+      : server_(plan.server), account_(plan.account) {}
   void add(std::unique_ptr<Lane> lane) { lanes_.push_back(std::move(lane)); }
+  void set_account(std::string account) { account_ = std::move(account); }
   std::uint32_t lanes() const override { return static_cast<std::uint32_t>(lanes_.size()); }
   Lane& lane(std::uint32_t index) override { return *lanes_.at(index); }
   std::string account() const override { return account_; }
 
  private:
-  std::unique_ptr<MpsDaemon> daemon_;  // ends after the lanes, which are its clients
+  std::shared_ptr<void> server_;  // ends after the lanes, which are its clients
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::string account_;
 };
@@ -118,15 +117,21 @@ std::unique_ptr<Lane> make_choosing_lane(std::unique_ptr<Lane> device,
   return std::make_unique<ChoosingLane>(std::move(device), std::move(command));
 }
 
-Result<std::unique_ptr<Stage>> make_process_stage(const std::vector<PartProcesses>& parts,
-                                                  std::unique_ptr<MpsDaemon> daemon,
-                                                  std::string account) {
+Result<std::unique_ptr<Stage>> make_process_stage(const ProcessStagePlan& plan) {
   // The stage from the beginning: where one of the workers does not start, those that did end
-  // before the daemon.
-  auto stage = std::make_unique<ProcessStage>(std::move(daemon), std::move(account));
-  for (const PartProcesses& part : parts) {
-    DEMARC_TRY(auto worker, spawn_lane(part.worker, part.environment));
+  // before the server.
+  auto stage = std::make_unique<ProcessStage>(plan);
+  std::vector<Lane*> workers;
+  for (const PartProcesses& part : plan.parts) {
+    DEMARC_TRY(auto worker, spawn_lane(part.worker, part.environment, part.patience_seconds));
+    workers.push_back(worker.get());
     stage->add(make_choosing_lane(std::move(worker), make_command_lane(part.command)));
+  }
+  // They start at the same time. One that has nothing at work has nothing to stop.
+  for (Lane* const worker : workers) DEMARC_CHECK(worker->stop());
+  if (plan.ask_account) {
+    DEMARC_TRY(std::string account, plan.ask_account());
+    stage->set_account(std::move(account));
   }
   return stage;
 }

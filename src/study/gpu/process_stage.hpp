@@ -1,6 +1,7 @@
-// Modes that divide a GPU between processes: one worker a lane, and one command beside it.
+// Modes that divide a GPU between processes: one worker per lane, and one command next to it.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,17 +33,24 @@ class MpsDaemon {
   std::shared_ptr<StudyFolder> folder_;
 };
 
-// What serves one part: kernels by a worker, commands beside it.
+// What serves one part: kernels by a worker, commands next to it.
 struct PartProcesses {
   std::vector<std::string> worker;
-  Environment environment;  // the worker's
+  Environment environment;        // the worker's
+  double patience_seconds = 120;  // for an answer of the worker, the first one included
   CommandLaneOptions command;
 };
 
-// The daemon, if any, lives as long as the stage.
-[[nodiscard]] Result<std::unique_ptr<Stage>> make_process_stage(
-    const std::vector<PartProcesses>& parts, std::unique_ptr<MpsDaemon> daemon,
-    std::string account);
+struct ProcessStagePlan {
+  std::vector<PartProcesses> parts;
+  std::shared_ptr<void> server;  // ends after the lanes, which are its clients
+  std::string account;
+  // If it is there, it gives the account once all workers have answered.
+  std::function<Result<std::string>()> ask_account = {};
+};
+
+// Returns once all workers have answered. Errors: those of the first worker that did not.
+[[nodiscard]] Result<std::unique_ptr<Stage>> make_process_stage(const ProcessStagePlan& plan);
 
 // A lane that hands "cmd:" workloads to `command` and all others to `device`.
 [[nodiscard]] std::unique_ptr<Lane> make_choosing_lane(std::unique_ptr<Lane> device,

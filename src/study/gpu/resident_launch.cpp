@@ -8,6 +8,7 @@
 #include "demarc/base/hash.hpp"
 #include "demarc/ptx/affine.hpp"
 #include "demarc/ptx/fused.hpp"
+#include "demarc/ptx/grid_part.hpp"
 #include "demarc/ptx/parser.hpp"
 
 namespace demarc::study {
@@ -42,6 +43,14 @@ std::vector<cuda::KernelUse> uses_of(const gpu::Launch& launch, bool fused,
 
 bool is_overlapped(Launches launches) {
   return launches == Launches::overlapped || launches == Launches::overlapped_graph;
+}
+
+// Kernels that can be launched in slices. A module that has others is not wrong, but the mode lacks
+// it.
+Result<ptx::Module> sliceable(const ptx::Module& module) {
+  auto part = ptx::rewrite_grid_part(module);
+  if (part) return part;
+  return missing_capability("it cannot be cut into slices: {}", part.error().message);
 }
 
 // One step for each launch, in the form that a fused kernel reads.
@@ -165,6 +174,8 @@ Result<void> ResidentLaunch::load_kernels(const LaunchForm& form) {
     DEMARC_TRY(code, ptx::rewrite_affine(code));
   } else if (fused) {
     DEMARC_TRY(code, ptx::rewrite_fused(code));
+  } else if (form.sliced) {
+    DEMARC_TRY(code, sliceable(code));
   }
   if (stamped || overlapped) {
     DEMARC_TRY(code, ptx::rewrite_timed(code, {stamped, overlapped}));
@@ -200,6 +211,7 @@ Result<void> ResidentLaunch::add_kernel(const LaunchForm& form, const cuda::Modu
     arguments.push_back(gpu::pack_argument(argument, addresses));
   }
   kernels_.push_back({std::move(function), shape, std::move(arguments)});
+  if (form.sliced) return make_sliced(kernels_.back());
   if (!form.affine_sms) return {};
   return make_affine(form, gpu_->sm_count(), kernels_.back());
 }
@@ -334,7 +346,9 @@ Result<void> ResidentLaunch::enqueue_kernels(const cuda::Stream& stream, std::ui
     std::uint64_t stamp = stamps_ ? stamps_->address() + place * ptx::stamp_bytes : 0;
     pointers.push_back(&stamp);  // read only by kernels that take stamps
     ++place;
-    DEMARC_CHECK(cuda::launch_raw(stream, kernel.function, kernel.shape, pointers.data()));
+    DEMARC_CHECK(kernel.slice_blocks != 0
+                     ? enqueue_slices(stream, kernel, std::move(pointers))
+                     : cuda::launch_raw(stream, kernel.function, kernel.shape, pointers.data()));
   }
   return {};
 }

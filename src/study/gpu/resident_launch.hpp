@@ -36,6 +36,9 @@ struct LaunchForm {
   Launches launches = Launches::separate;
   // SMs of a part that runs nothing else: a fused launch fills them. 0: there is no such part.
   std::uint32_t own_sms = 0;
+  // Each launch is cut into launches of as many blocks as fill the GPU once, in the order of the
+  // blocks.
+  bool sliced = false;
   // Kernels note their times on the GPU's clock; not for graphs, whose arguments stay.
   bool stamps = false;
   // Few are expected to ask what a run computes: what checked_run() needs is made at its first
@@ -95,6 +98,7 @@ class ResidentLaunch : public LaneWork {
     cuda::Function function;
     cuda::LaunchShape shape;
     std::vector<std::vector<std::byte>> arguments;
+    std::uint32_t slice_blocks = 0;  // blocks per launch but the last; 0: it is not cut
   };
   struct Buffer {
     std::unique_ptr<PlacedBuffer> placed;
@@ -118,6 +122,9 @@ class ResidentLaunch : public LaneWork {
                          const ptx::Module& original);
   Result<void> enqueue_kernels(const cuda::Stream& stream, std::uint32_t run) const;
   Result<void> capture(const cuda::Stream& stream) const;
+  Result<void> make_sliced(Kernel& kernel) const;
+  [[nodiscard]] static Result<void> enqueue_slices(const cuda::Stream& stream, const Kernel& kernel,
+                                                   std::vector<void*> arguments);
   Result<void> make_affine(const LaunchForm& form, std::uint32_t sms, Kernel& kernel);
   Result<void> find_written(const cuda::Stream& stream);
   Result<void> restore(const cuda::Stream& stream) const;

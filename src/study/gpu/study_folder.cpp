@@ -34,6 +34,8 @@ constexpr const char* mark_variable = "DEMARC_STUDY";
 // A folder that is younger may not be locked yet.
 constexpr std::time_t settled_seconds = 10;
 constexpr double patience = 2;  // seconds until what does not heed SIGTERM is killed
+// A server of leases first ends the programs in its parts, for which it has 10 s.
+constexpr double more_for_servers = 10;
 
 // The folders of this process. Whoever takes them away for good never gives the lock back.
 struct Registry {
@@ -117,9 +119,21 @@ void end_daemon_of(const fs::path& folder, double patience_seconds = patience) {
   fs::remove_all(folder / "mps", ignored);
 }
 
+std::string lease_mark(const fs::path& folder) {
+  return (folder / "leases").string();
+}
+
+void end_leases_of(const fs::path& folder, double patience_seconds = patience) {
+  std::error_code ignored;
+  if (!fs::exists(folder / "leases", ignored)) return;
+  end_marked(lease_mark(folder), patience_seconds + more_for_servers);
+  fs::remove_all(folder / "leases", ignored);
+}
+
 // Clients first: a daemon waits for them.
 void take_away(const fs::path& folder, double patience_seconds = patience) {
   end_marked(folder.string(), patience_seconds);
+  end_leases_of(folder, patience_seconds);
   end_daemon_of(folder, patience_seconds);
   std::error_code ignored;
   fs::remove_all(folder, ignored);
@@ -212,6 +226,15 @@ Environment StudyFolder::daemon_environment() const {
 void StudyFolder::end_daemon() {
   const std::lock_guard guard(registry().mutex);
   end_daemon_of(path_);
+}
+
+Environment StudyFolder::lease_environment() const {
+  return {{mark_variable, lease_mark(path_)}};
+}
+
+void StudyFolder::end_leases() {
+  const std::lock_guard guard(registry().mutex);
+  end_leases_of(path_);
 }
 
 void take_away_remains(double patience_seconds) {

@@ -12,12 +12,13 @@
 namespace demarc::study {
 
 // A folder of our own below the folder for temporary files, locked as long as its owner lives. The
-// processes that carry its mark belong to it, and an MPS daemon if it has a folder `mps`.
+// processes that carry its mark belong to it, an MPS daemon if it has a folder `mps`, and a server
+// of leases with all that runs in its parts if it has a folder `leases`.
 class StudyFolder {
  public:
   // First takes away what earlier studies of this user left.
   [[nodiscard]] static Result<std::shared_ptr<StudyFolder>> make();
-  ~StudyFolder();  // ends the processes and the daemon, removes the folder
+  ~StudyFolder();  // ends the processes, the server and the daemon, removes the folder
   StudyFolder(const StudyFolder&) = delete;
   StudyFolder& operator=(const StudyFolder&) = delete;
 
@@ -29,6 +30,11 @@ class StudyFolder {
   [[nodiscard]] std::filesystem::path mps_folder() const { return path_ / "mps"; }
   [[nodiscard]] Environment daemon_environment() const;
   void end_daemon();
+  // The folder of the study's server of leases, which is there while the server may be, and what
+  // the server and all that runs in its parts have in their environment.
+  [[nodiscard]] std::filesystem::path lease_folder() const { return path_ / "leases"; }
+  [[nodiscard]] Environment lease_environment() const;
+  void end_leases();
 
  private:
   StudyFolder(std::filesystem::path path, int lock) : path_(std::move(path)), lock_(lock) {}

@@ -61,8 +61,7 @@ Result<LoadedLaunch> read_workload(const std::string& text, std::uint32_t target
   DEMARC_TRY(const WorkloadSpec spec, parse_workload_spec(text));
   if (const auto* copy = std::get_if<CopySpec>(&spec)) return copies_of(*copy);
   if (const auto* command = std::get_if<CommandSpec>(&spec)) {
-    return invalid_input("'{}' is a command: it can be an aggressor, but not a victim",
-                         command->line);
+    return invalid_input("'{}' is a command, and this lane runs kernels alone", command->line);
   }
   LoadedLaunch loaded;
   DEMARC_TRY(loaded.launch, launch_of(spec));

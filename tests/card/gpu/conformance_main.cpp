@@ -247,6 +247,7 @@ int run_all() {
   settings().card_sms = *sms;
   bool good = true;
   for (const cuda::Mode mode : partition::all_modes()) {
+    if (partition::traits_of(mode).leased) continue;  // it has no streams
     const std::string name(to_string(mode));
     good &= partition::traits_of(mode).shares ? run_mps() : show(name, start_self(name, {}));
   }

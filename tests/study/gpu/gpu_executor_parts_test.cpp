@@ -8,6 +8,7 @@
 
 #include "demarc/base/files.hpp"
 #include "demarc/base/hash.hpp"
+#include "demarc/driver/stream.hpp"
 #include "demarc/study/gpu_executor.hpp"
 #include "demarc/workload/workload.hpp"
 #include "fake_card.hpp"
@@ -96,6 +97,33 @@ TEST_F(ExecutorParts, only_the_victims_stream_has_the_priority_of_the_options) {
       ASSERT_TRUE(stage->lane(part).load(staying("any", 1)));
       ASSERT_TRUE(stage->lane(part).outputs());
       EXPECT_EQ(priority(), part == 0 ? -3 : 0);
+    }
+  }
+}
+
+// An SM of the stand-in takes one block, so the 64 blocks of the workload are 3 slices.
+TEST_F(ExecutorParts, under_preempt_the_victim_has_priority_and_neighbours_run_in_slices) {
+  const auto priority = test::fake_symbol<int()>("fake_launch_priority");
+  const auto launches = test::fake_symbol<std::uint64_t()>("fake_launch_count");
+  for (const int given : {0, -2}) {
+    options.victim_priority = given;
+    const int expected = given == 0 ? cuda::highest_stream_priority : given;
+    const auto executor = open();
+    const auto stage = divided(*executor, "preempt");
+    ASSERT_NE(stage, nullptr);
+    EXPECT_THAT(stage->account(), testing::StartsWith(fmt::format(
+                                      "2 streams of one process; the victim's has priority {}, "
+                                      "and neighbours' launches are cut into slices that fill "
+                                      "the GPU once; each part has",
+                                      expected)));
+    for (std::uint32_t part = 0; part < 2; ++part) {
+      Lane& lane = stage->lane(part);
+      ASSERT_TRUE(lane.load(staying("any", 1)));
+      ASSERT_TRUE(lane.outputs());
+      const std::uint64_t before = launches();
+      ASSERT_TRUE(lane.sample(1, 10));
+      EXPECT_EQ(launches() - before, part == 0 ? 2U : 6U) << "a run that is not counted, and one";
+      EXPECT_EQ(priority(), part == 0 ? expected : 0);
     }
   }
 }

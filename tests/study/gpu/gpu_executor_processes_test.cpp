@@ -35,11 +35,20 @@ class ExecutorProcesses : public testing::Test {
     // As `demarc exec` it announces what the test counts in, and becomes what follows `--`.
     write_program(
         folder / "program",
-        fmt::format(R"sh(said="$CUDA_VISIBLE_DEVICES $CUDA_MPS_ACTIVE_THREAD_PERCENTAGE $*"
+        fmt::format(R"sh(if [ "$1" = lease ]; then
+  echo "$*" >> {0}/asked
+  cat {0}/leases
+  exit
+fi
+said="$CUDA_VISIBLE_DEVICES $CUDA_MPS_ACTIVE_THREAD_PERCENTAGE $*"
 [ -n "$DEMARC_STUDY" ] || said="unmarked $said"
 [ -z "$CUDA_MPS_PIPE_DIRECTORY" ] || said="mps $said"
 echo "$said" >> {0}/said
 while [ $# -gt 0 ]; do
+  if [ "$1" = --part ]; then
+    echo "$DEMARC_STUDY $XDG_RUNTIME_DIR" >> {0}/runtime
+    : > "$XDG_RUNTIME_DIR/server.sock"
+  fi
   if [ "$1" = --announce ]; then echo "$(cat {0}/control)" > /proc/self/fd/"$2"; fi
   if [ "$1" = -- ]; then shift; exec "$@"; fi
   if [ "$1" = --worker ]; then exec {1} h100; fi
@@ -235,6 +244,23 @@ TEST_F(ExecutorProcesses, commands_of_modes_that_confine_nothing_are_observed) {
   }
 }
 
+TEST_F(ExecutorProcesses, a_command_alone_on_the_whole_card_is_observed_too) {
+  const auto executor = prepared({{"busy", "cmd:sleep 1000"}});
+  auto control = cuda::Control::create().value();
+  ASSERT_TRUE(write_file((folder / "control").string(), control.value()));
+  control.block().counters.masked[0] = 1;
+  const auto stage = executor->whole().value();
+  Lane& lane = stage->lane(0);
+  ASSERT_TRUE(lane.load({"busy", "cmd:exit 0"}));
+  const auto times = lane.sample(1, 1);
+  ASSERT_TRUE(times) << times.error().message;
+  EXPECT_THAT(said(), ElementsAre(testing::AllOf(
+                          testing::StartsWith(std::string(own_uuid) +
+                                              "  exec --device cuda:0 --observe --sync-domain none "
+                                              "--announce "),
+                          testing::EndsWith(" -- /bin/sh -c exit 0"))));
+}
+
 // A command that has to be killed cannot say whether it stayed where it belongs.
 TEST_F(ExecutorProcesses, a_command_that_is_confined_must_end_when_it_is_told) {
   options.command_leave_seconds = 0.05;
@@ -253,6 +279,115 @@ TEST_F(ExecutorProcesses, a_command_that_is_confined_must_end_when_it_is_told) {
     ASSERT_TRUE(started) << started.error().message;
     EXPECT_EQ(lane.stop().has_value(), mode == std::string_view("none"));
   }
+}
+
+constexpr const char* two_leases = R"({"schema": "demarc.lease/1", "mps": "on", "tenants": [
+  {"name": "part-1-of-2", "tpcs": "0-5", "colors": "0", "sync_domain": 1, "bytes": 4194304},
+  {"name": "part-2-of-2", "tpcs": "6-11", "colors": "1", "sync_domain": null, "bytes": 2097152}]})";
+
+TEST_F(ExecutorProcesses, tenants_are_programs_under_exec_part_with_a_server_of_the_study) {
+  ::setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
+  ASSERT_TRUE(write_file((folder / "leases").string(), two_leases));
+  options.arena_pages = 32;
+  options.description = "h100-sxm";
+  const auto executor = prepared({{"busy", "cmd:sleep 1000"}});
+  auto control = cuda::Control::create().value();
+  ASSERT_TRUE(write_file((folder / "control").string(), control.value()));
+  control.block().counters.masked[0] = 1;
+  const auto leases = [this] {
+    std::string found;
+    for (const auto& entry : fs::directory_iterator(folder / "tmp")) {
+      if (fs::exists(entry.path() / "leases")) found = (entry.path() / "leases").string();
+    }
+    return found;
+  };
+  {
+    const auto stage = divide(*executor, "tenant");
+    ::unsetenv("XDG_RUNTIME_DIR");
+    ASSERT_NE(stage, nullptr);
+    EXPECT_EQ(stage->account(),
+              "2 leases of demarc exec --part, which run at the same time by MPS; part-1-of-2: "
+              "TPCs 0-5, colours 0, 4 MiB, memory synchronisation domain 1; part-2-of-2: TPCs "
+              "6-11, colours 1, 2 MiB, no memory synchronisation domain of its own");
+    EXPECT_EQ(read_file((folder / "asked").string()).value(),
+              "lease list --socket " + leases() + "/server.sock --json\n");
+    const std::string both = leases() + " " + leases() + "\n";
+    EXPECT_EQ(read_file((folder / "runtime").string()).value(), both + both);
+    const std::string exec = std::string(own_uuid) + "  exec --device cuda:0 --part ";
+    const std::string memory = " --memory 64MiB --description h100-sxm ";
+    const std::string isolate = " isolate --device cuda:0 --worker --clock gpu";
+    const std::string worker = "-- " + (folder / "program").string() + isolate;
+    EXPECT_THAT(said(), ElementsAre(exec + "1/2" + memory + worker, exec + "2/2" + memory + worker,
+                                    std::string(own_uuid) + " " + isolate,
+                                    std::string(own_uuid) + " " + isolate));
+    Lane& lane = stage->lane(1);
+    ASSERT_TRUE(lane.load({"busy", "cmd:sleep 1000"}));
+    const auto started = lane.start();
+    ASSERT_TRUE(started) << started.error().message;
+    const auto commands = said();
+    ASSERT_EQ(commands.size(), 1U);
+    EXPECT_THAT(commands[0], testing::StartsWith(exec + "2/2" + memory + "--announce "));
+    EXPECT_THAT(commands[0],
+                testing::EndsWith(" -- env XDG_RUNTIME_DIR=/run/user/7 /bin/sh -c sleep 1000"));
+    EXPECT_TRUE(lane.stop());
+    EXPECT_FALSE(fs::exists(folder / "mps")) << "the server has its own";
+  }
+  EXPECT_EQ(leases(), "");
+}
+
+TEST_F(ExecutorProcesses, tenants_have_what_exec_gives_where_nothing_was_chosen) {
+  ::unsetenv("XDG_RUNTIME_DIR");
+  // A list of many bytes.
+  std::string off = two_leases;
+  off.insert(1, "\"card\": \"" + std::string(9000, 'x') + "\", ");
+  off.replace(off.find("\"on\""), 4, "\"off\"");
+  ASSERT_TRUE(write_file((folder / "leases").string(), off));
+  options.command_leave_seconds = 0.05;
+  const auto before = fs::current_path();
+  fs::current_path(folder);
+  options.description = "leases";  // a file, which the server reads in any folder
+  write_program(folder / "program",
+                "trap '' TERM\n" + read_file((folder / "program").string()).value());
+  const auto executor = prepared({});
+  auto control = cuda::Control::create().value();
+  ASSERT_TRUE(write_file((folder / "control").string(), control.value()));
+  control.block().counters.masked[0] = 1;
+  const auto stage = divide(*executor, "tenant");
+  ASSERT_NE(stage, nullptr);
+  EXPECT_THAT(stage->account(), testing::StartsWith("2 leases of demarc exec --part, without MPS, "
+                                                    "so they take turns; part-1-of-2: "));
+  fs::current_path(before);
+  EXPECT_THAT(said(), testing::Contains(HasSubstr("exec --device cuda:0 --part 1/2 --description " +
+                                                  (folder / "leases").string() + " -- ")));
+  Lane& lane = stage->lane(0);
+  ASSERT_TRUE(lane.load({"busy", "cmd:sleep 1000"}));
+  ASSERT_TRUE(lane.start());
+  EXPECT_THAT(said(), testing::Contains(HasSubstr(" -- env -u XDG_RUNTIME_DIR /bin/sh -c ")));
+  EXPECT_FALSE(lane.stop()) << "what had to be killed could not say whether it stayed in its part";
+  const auto room = executor->bytes_of_part(parse_modes("tenant")->at(0), 2);
+  ASSERT_FALSE(room);
+  EXPECT_EQ(room.error().kind, ErrorKind::missing_capability);
+  EXPECT_THAT(room.error().message, HasSubstr("tenant: what a part has is known once"));
+}
+
+TEST_F(ExecutorProcesses, tenants_whose_server_does_not_say_what_they_have_are_not_used) {
+  const auto executor = prepared({});
+  const auto refused = [&](const std::string& why) {
+    const auto stage = executor->divide(parse_modes("tenant")->at(0), 2);
+    ASSERT_FALSE(stage) << why;
+    EXPECT_THAT(stage.error().message, HasSubstr(why));
+  };
+  refused("demarc lease list, which says what the parts have, ended with exit code 1");
+  for (const char* text : {"{", "{}", R"({"mps": "on", "tenants": [{}]})"}) {
+    ASSERT_TRUE(write_file((folder / "leases").string(), text));
+    refused("demarc lease list --json");
+  }
+  std::string program = read_file((folder / "program").string()).value();
+  const std::string_view makes_socket = " > \"$XDG_RUNTIME_DIR/server.sock\"";
+  program.erase(program.find(makes_socket), makes_socket.size());
+  write_program(folder / "program", program);
+  fs::remove(folder / "leases");
+  refused("demarc exec --part has left no socket in ");
 }
 
 TEST_F(ExecutorProcesses, a_worker_that_does_not_start_and_a_daemon_that_does_not_are_errors) {

@@ -8,7 +8,6 @@ namespace demarc::study {
 namespace {
 
 using testing::ElementsAre;
-using testing::IsEmpty;
 
 // Notes what it is asked for.
 class NotingLane : public Lane {
@@ -53,7 +52,8 @@ TEST(ChoosingLane, hands_commands_to_one_lane_and_all_else_to_the_other) {
   std::vector<std::string> asked;
   const auto lane = make_choosing_lane(std::make_unique<NotingLane>("device", asked),
                                        std::make_unique<NotingLane>("command", asked));
-  EXPECT_THAT(lane->last_runs(), IsEmpty()) << "nothing is loaded yet";
+  ASSERT_TRUE(lane->stop()) << "nothing is loaded yet";
+  EXPECT_THAT(asked, ElementsAre("device: stop"));
   for (const char* spec : {"mm", "cmd:make"}) {
     const std::string name = spec == std::string("mm") ? "device" : "command";
     asked.clear();
@@ -85,6 +85,51 @@ TEST(ChoosingLane, ends_both_and_tells_which_of_them_was_outside) {
   EXPECT_THAT(asked, ElementsAre("command: finish", "device: finish"));
   EXPECT_EQ(end(true, false), "device was outside");
   EXPECT_EQ(end(false, true), "command was outside");
+}
+
+PartProcesses worker_that(const std::string& does) {
+  PartProcesses part;
+  part.worker = {"/bin/sh", "-c", does};
+  return part;
+}
+
+// Each answers one request.
+constexpr const char* answers = R"(read request; echo '{"rate":0.0}'; cat > /dev/null)";
+
+TEST(ProcessStage, is_there_once_all_workers_have_answered) {
+  const auto stage = make_process_stage({{worker_that(answers), worker_that(answers)}, {}, "two"});
+  ASSERT_TRUE(stage) << stage.error().message;
+  EXPECT_EQ((*stage)->lanes(), 2U);
+  EXPECT_EQ((*stage)->account(), "two");
+  const auto refused = make_process_stage(
+      {{worker_that(answers), worker_that("echo no lease >&2; exit 2")}, {}, ""});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
+  EXPECT_THAT(refused.error().message, testing::HasSubstr("exit code 2"));
+  EXPECT_THAT(refused.error().message, testing::HasSubstr("no lease"));
+  PartProcesses silent = worker_that("exec sleep 1000");
+  silent.patience_seconds = 0.05;
+  const auto late = make_process_stage({{silent}, {}, ""});
+  ASSERT_FALSE(late);
+  EXPECT_THAT(late.error().message, testing::HasSubstr("gave no answer within 0.05 s"));
+}
+
+TEST(ProcessStage, asks_for_its_account_after_the_workers_and_keeps_their_server_until_they_end) {
+  auto server = std::make_shared<int>();
+  const std::weak_ptr<int> alive = server;
+  ProcessStagePlan plan{{worker_that(answers)}, std::move(server), "not yet known"};
+  plan.ask_account = []() -> Result<std::string> { return std::string("known"); };
+  auto stage = make_process_stage(plan);
+  ASSERT_TRUE(stage) << stage.error().message;
+  EXPECT_EQ((*stage)->account(), "known");
+  plan.server.reset();
+  EXPECT_FALSE(alive.expired());
+  stage->reset();
+  EXPECT_TRUE(alive.expired());
+  plan.ask_account = []() -> Result<std::string> { return check_failed("not said"); };
+  const auto unknown = make_process_stage(plan);
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().message, "not said");
 }
 
 }  // namespace

@@ -147,6 +147,55 @@ TEST_F(ResidentLaunchTest, an_affine_kernel_has_a_grid_that_fills_the_card_and_t
   }
 }
 
+LaunchForm sliced_form() {
+  LaunchForm form;
+  form.sliced = true;
+  return form;
+}
+
+TEST_F(ResidentLaunchTest, a_sliced_launch_is_as_many_launches_as_fill_the_card_with_all_blocks) {
+  constexpr gpu::Dim3 grid{5, 3, 4};
+  LoadedLaunch loaded = noting_launch();
+  loaded.launch.kernels.pop_back();
+  loaded.launch.kernels[0].grid = grid;
+  loaded.launch.buffers.pop_back();
+  loaded.launch.buffers[0].bytes = grid.count() * noted_block.count() * 4;
+  for (const int resident : {1, 2, 0}) {  // 0: a kernel that hides how it fits
+    seen_driver.resident_blocks = resident;
+    const auto made = make(loaded, sliced_form());
+    ASSERT_TRUE(made) << made.error().message;
+    const auto slice = [](unsigned blocks) {
+      return SeenLaunch{"note", {blocks, 1, 1}, {4, 8, 1}, 0, false};
+    };
+    if (resident == 2) {
+      EXPECT_THAT(own_launches(), ElementsAre(slice(48), slice(12), slice(48), slice(12)));
+    } else {
+      EXPECT_THAT(own_launches(),
+                  ElementsAre(slice(24), slice(24), slice(12), slice(24), slice(24), slice(12)));
+    }
+    const auto outputs = (*made)->checked_run(*stream);
+    ASSERT_TRUE(outputs) << outputs.error().message;
+    EXPECT_EQ(outputs->digest, digest_of_outputs({{0, noted_indices(grid, noted_block, 3)}}));
+    EXPECT_EQ((*made)->launches(), 1U);
+  }
+}
+
+TEST_F(ResidentLaunchTest, what_cannot_be_cut_into_slices_is_refused_by_name) {
+  LoadedLaunch loaded = noting_launch();
+  LaunchForm form = sliced_form();
+  form.neighbour = true;
+  loaded.launch.kernels[0].grid = {4294967295, 1, 1};
+  EXPECT_EQ(refusal(loaded, form), "none");
+  loaded.launch.kernels[0].grid = {65536, 65536, 1};
+  EXPECT_EQ(refusal(loaded, form), "it cannot be cut into slices: a grid has 4294967296 blocks");
+  EXPECT_EQ(kind, ErrorKind::missing_capability);
+  loaded = noting_launch();
+  loaded.ptx.replace(loaded.ptx.find("mov.u32 %r7, %ctaid.x;"), 22,
+                     "{.reg .b32 %v<3>; mov.v4.u32 {%r7, %v0, %v1, %v2}, %ctaid; }");
+  EXPECT_THAT(refusal(loaded, form), HasSubstr("it cannot be cut into slices: noting.ptx:"));
+  EXPECT_EQ(kind, ErrorKind::missing_capability);
+}
+
 TEST_F(ResidentLaunchTest, a_fused_launch_fills_the_sms_of_its_part_with_the_largest_block) {
   LoadedLaunch loaded = noting_launch({32, 2, 2});
   loaded.launch.kernels[0].dynamic_shared_bytes = 512;

@@ -111,7 +111,7 @@ TEST(WorkloadReader, copies_are_256_mi_b_or_the_first_buffer_of_a_file) {
 TEST(WorkloadReader, a_command_is_no_victim_and_a_launch_file_is_read_once) {
   const WorkloadReader reader = make_workload_reader(reader_target);
   EXPECT_EQ(reader({"x", "cmd:make all"}).error().message,
-            "'make all' is a command: it can be an aggressor, but not a victim");
+            "'make all' is a command, and this lane runs kernels alone");
   const auto folder = test::fresh_folder("workload_reader_once");
   const std::string file = launch_file(folder, "\"iota\"");
   const auto first = reader({"x", "launch:" + file}).value();

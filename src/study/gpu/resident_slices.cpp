@@ -1,0 +1,51 @@
+// Cuts the launches of a neighbour into slices.
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "gpu/resident_launch.hpp"
+
+namespace demarc::study {
+
+// The parameters that rewrite_grid_part() added, and all blocks in a row.
+Result<void> ResidentLaunch::make_sliced(Kernel& kernel) const {
+  const auto& block = kernel.shape.block;
+  DEMARC_TRY(const auto resident, kernel.function.blocks_per_sm(block[0] * block[1] * block[2],
+                                                                kernel.shape.shared_bytes));
+  kernel.slice_blocks = std::max(resident, 1U) * gpu_->sm_count();
+  std::uint64_t blocks = 1;
+  const auto push = [&kernel](std::uint32_t value) {
+    std::vector<std::byte> bytes(sizeof value);
+    std::memcpy(bytes.data(), &value, sizeof value);
+    kernel.arguments.push_back(std::move(bytes));
+  };
+  push(0);  // the number of the first block
+  for (std::uint32_t& extent : kernel.shape.grid) {
+    push(extent);
+    blocks *= std::exchange(extent, 1);
+  }
+  if (blocks > std::numeric_limits<std::uint32_t>::max()) {
+    return missing_capability("it cannot be cut into slices: a grid has {} blocks", blocks);
+  }
+  kernel.shape.grid[0] = static_cast<std::uint32_t>(blocks);
+  return {};
+}
+
+// `arguments` are pointers to the kernel's arguments, and more behind them.
+Result<void> ResidentLaunch::enqueue_slices(const cuda::Stream& stream, const Kernel& kernel,
+                                            std::vector<void*> arguments) {
+  constexpr std::size_t added = 4;  // the first block and the grid
+  const std::uint64_t blocks = kernel.shape.grid[0];
+  cuda::LaunchShape shape = kernel.shape;
+  for (std::uint64_t at = 0; at < blocks; at += kernel.slice_blocks) {
+    auto first = static_cast<std::uint32_t>(at);
+    arguments[kernel.arguments.size() - added] = &first;
+    shape.grid[0] =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(kernel.slice_blocks, blocks - at));
+    DEMARC_CHECK(cuda::launch_raw(stream, kernel.function, shape, arguments.data()));
+  }
+  return {};
+}
+
+}  // namespace demarc::study
