@@ -1,11 +1,51 @@
 // Writes a study as text for a terminal.
+#include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 
 #include "demarc/base/text.hpp"
 #include "demarc/study/study.hpp"
 
 namespace demarc::study {
 namespace {
+
+// The names of a plan's workloads in tables: a long one, such as a command line, is cut if that
+// leaves it different from all others.
+class TableNames {
+ public:
+  explicit TableNames(const Plan& plan) {
+    for (const auto* list : {&plan.victims, &plan.aggressors}) {
+      for (const Workload& workload : *list) {
+        if (workload.name.size() > longest) cut_[beginning_of(workload.name)].insert(workload.name);
+      }
+    }
+    std::erase_if(cut_, [](const auto& names) { return names.second.size() > 1; });
+  }
+  [[nodiscard]] std::string operator()(const std::string& name) const {
+    const std::string beginning = beginning_of(name);
+    return name.size() > longest && cut_.contains(beginning) ? beginning : name;
+  }
+  // "  python3 detect.py ... is python3 detect.py --model x\n"
+  [[nodiscard]] std::string legend() const {
+    std::string out;
+    for (const auto& [beginning, names] : cut_) {
+      append(out, "  {} is {}\n", beginning, *names.begin());
+    }
+    return out;
+  }
+
+ private:
+  static constexpr std::size_t longest = 24;
+  static std::string beginning_of(const std::string& name) {
+    std::size_t end = std::min(name.size(), longest - 3);
+    // A character of several bytes is kept whole.
+    while (end > 0 && end < name.size() && (static_cast<unsigned char>(name[end]) & 0xC0U) == 0x80U)
+      --end;
+    return name.substr(0, end) + "...";
+  }
+  std::map<std::string, std::set<std::string>> cut_;  // whole names by their beginning
+};
 
 // "1.01x on average and 1.02x at most"
 std::string average_and_maximum(const OverVictims& over) {
@@ -68,16 +108,18 @@ std::string heading_of(const Columns& columns) {
 std::string row_text(const StudyResult& result, const ModeSummary& mode, const Columns& columns,
                      const Variation& row) {
   const Plan& plan = result.plan;
+  const TableNames name(plan);
   const TailFigure slow = judged_by(row.tail);
   std::string out =
-      fmt::format("  {:<12} {:>9.1f} {:>8}  {:<11} {:>8} ", plan.victims[row.victim].name,
+      fmt::format("  {:<12} {:>9.1f} {:>8}  {:<11} {:>8} ", name(plan.victims[row.victim].name),
                   idle_us(result, mode, row), slowdown_text(row.mean_percent.value),
-                  plan.aggressors[row.worst_for_mean].name, slowdown_text(slow.percent));
+                  name(plan.aggressors[row.worst_for_mean].name), slowdown_text(slow.percent));
   if (columns.slow.empty()) out += fmt::format(" {:<13} ", slow.name);
-  if (columns.slow_next_to) out += fmt::format(" {:<11} ", plan.aggressors[slow.aggressor].name);
+  if (columns.slow_next_to)
+    out += fmt::format(" {:<11} ", name(plan.aggressors[slow.aggressor].name));
   if (columns.runs) {
     out += fmt::format("{:>8}  {:<11} {:>8} ", slowdown_text(row.run_percent.value),
-                       plan.aggressors[row.worst_for_run].name,
+                       name(plan.aggressors[row.worst_for_run].name),
                        slowdown_text(judged_by(row.run_tail).percent));
   }
   return out + fmt::format("{:>7.2f}x\n", row.overhead);
@@ -169,6 +211,14 @@ std::string legend_of(const StudyResult& result) {
          on_commands;
 }
 
+// The names that the tables cut; nothing if there are no tables.
+std::string cut_names_of(const StudyResult& result) {
+  const bool ran = std::any_of(result.modes.begin(), result.modes.end(),
+                               [](const ModeSummary& mode) { return !mode.victims.empty(); });
+  const std::string names = ran ? TableNames(result.plan).legend() : "";
+  return names.empty() ? "" : "\nNames that the tables cut:\n" + names;
+}
+
 // As RFC 4180 has it: commands may hold commas and quotes.
 std::string csv_field(const std::string& text) {
   if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
@@ -193,6 +243,7 @@ std::string study_text(const StudyResult& result, TextDetail detail) {
   if (!result.interrupted.empty()) out += fmt::format("NOT COMPLETE: {}.\n", result.interrupted);
   out += fmt::format("\n{}\n", result.recommendation);
   for (const ModeSummary& mode : result.modes) out += table_of_mode(result, mode);
+  out += cut_names_of(result);
   if (result.comparison) {
     out += comparison_text(*result.comparison, detail == TextDetail::everything);
   }

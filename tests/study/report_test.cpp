@@ -120,6 +120,41 @@ TEST(Report, the_text_of_a_result_is_this) {
             "ERROR: green: illegal address\n");
 }
 
+TEST(Report, long_names_are_cut_in_tables_where_that_leaves_them_different) {
+  const auto text_with = [](const std::string& victim, const std::string& aggressor) {
+    StudyResult result = given();
+    result.plan.victims[0].name = victim;
+    result.plan.aggressors[1].name = aggressor;
+    return study_text(result, TextDetail::results);
+  };
+  const std::string large = "python3 detect.py --model large";
+  const std::string cut = "python3 detect.py --m...";
+  const std::string legend = "\nNames that the tables cut:\n  " + cut + " is " + large + "\n";
+  const std::string alone = text_with(large, "nn");
+  EXPECT_NE(alone.find("\n  " + cut + " "), std::string::npos) << alone;
+  EXPECT_NE(alone.find(legend), std::string::npos) << alone;
+  const std::string both = text_with(large, large);
+  EXPECT_NE(both.find("12.5  " + cut + " "), std::string::npos) << both;
+  EXPECT_NE(both.find(legend), std::string::npos) << both;
+  const std::string alike = text_with(large, "python3 detect.py --model small");
+  EXPECT_NE(alike.find("\n  " + large + " "), std::string::npos) << alike;
+  EXPECT_EQ(alike.find("Names that"), std::string::npos) << alike;
+  const std::string longest(24, 'a');
+  EXPECT_EQ(text_with(longest, "nn").find("Names that"), std::string::npos);
+  EXPECT_NE(text_with(longest + "a", "nn").find("\n  " + std::string(21, 'a') + "... "),
+            std::string::npos);
+  // Ten characters of two bytes and half of the next are 21 bytes.
+  std::string umlauts;
+  std::string ten;
+  for (int i = 0; i < 13; ++i) umlauts += "\u00e4";
+  for (int i = 0; i < 10; ++i) ten += "\u00e4";
+  EXPECT_NE(text_with(umlauts, "nn").find("\n  " + ten + "... "), std::string::npos);
+  StudyResult none = given();
+  none.plan.victims[0].name = large;
+  none.modes[0].victims.clear();
+  EXPECT_EQ(study_text(none).find("Names that"), std::string::npos) << "there is no table";
+}
+
 TEST(Report, quiet_text_has_the_results_and_the_errors_and_verbose_text_the_model_too) {
   StudyResult result = given();
   result.device.model = {"SM: one"};
