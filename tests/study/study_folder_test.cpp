@@ -186,6 +186,23 @@ TEST_F(Remains, of_a_study_that_ends_are_gone_with_it) {
   EXPECT_EQ(told(), "");  // there was no daemon
 }
 
+// While a program is being started, the kernel shows no environment of it.
+TEST_F(Remains, of_a_study_that_ends_are_also_what_it_was_just_starting) {
+  auto process = std::optional<Process>();
+  {
+    const auto own = StudyFolder::make();
+    ASSERT_TRUE(own);
+    const std::string mark = (*own)->mark().front().second;
+    process.emplace(std::move(*Process::spawn(
+        {"/usr/bin/env", "-i", "/bin/sh", "-c",
+         fmt::format("/bin/sleep 0.05; exec /usr/bin/env DEMARC_STUDY={} /bin/sleep 1000", mark)},
+        {})));
+    const std::string environment = fmt::format("/proc/{}/environ", process->pid());
+    while (!read_file(environment)->empty()) std::this_thread::yield();
+  }
+  EXPECT_EQ(process->wait(-1)->signal, SIGTERM);
+}
+
 TEST_F(Remains, the_daemon_sees_one_card_and_quits_with_its_stage) {
   const auto own = StudyFolder::make();
   ASSERT_TRUE(own);
