@@ -38,6 +38,10 @@ struct FigureRow {
   LaunchParameters (*sizes)(const gpu::Device& description) = nullptr;
   // Loads, bytes, operations of a run.
   double (*work)(const LaunchParameters& parameters, const gpu::Device& description) = nullptr;
+  // Whether it is a bandwidth of DRAM.
+  [[nodiscard]] bool beyond_l2() const {
+    return unit == "GB/s" && l2.lines != L2Before::Lines::own;
+  }
 };
 
 [[nodiscard]] std::span<const FigureRow> figure_rows();

@@ -6,6 +6,7 @@
 #include "calibrate/calibrate_fixture.hpp"
 #include "calibrate/figure_rows.hpp"
 #include "calibrate/parameters.hpp"
+#include "calibrate/solo_simulation.hpp"
 #include "demarc/base/files.hpp"
 #include "demarc/base/json.hpp"
 #include "paths.hpp"
@@ -66,6 +67,29 @@ TEST(FigureTable, a_run_becomes_time_of_one_or_a_rate) {
             10);
   EXPECT_EQ(value("atomics", {{"blocks", 10}, {"rounds", 2}}, 1024), 5);
   EXPECT_EQ(value("short_blocks", {{"blocks", 40}, {"kernels", 1}}, 500), 50) << "four at a time";
+}
+
+// Peaks of the data sheet. DRAM gets 0.8 of its bus at least, because nothing else is the limit.
+TEST(SimulatedFigures, lie_below_the_peaks_of_the_card_and_not_far_below) {
+  for (const char* const name : {"gtx1080", "a30"}) {
+    const gpu::Device card = gpu::find_device(name).value();
+    const gpu::MemorySystem& system = *card.memory_system;
+    SoloSimulation simulation(card, 1);
+    const auto value = [&](std::string_view figure) {
+      const FigureRow& row = **find_figure(figure);
+      const LaunchParameters sizes = row.sizes(card);
+      EXPECT_TRUE(simulation.record(row, sizes)) << figure;
+      return simulation.value(row, sizes, card).value();
+    };
+    const double bus = card.dram.bandwidth_bytes_per_s / 1e9;
+    for (const char* const figure : {"dram_read", "dram_write", "add"}) {
+      EXPECT_LE(value(figure), bus) << name << " " << figure;
+      EXPECT_GE(value(figure), 0.8 * bus) << name << " " << figure;
+    }
+    const double lanes = 32 * system.float_per_cycle * card.topology.sm_count();
+    EXPECT_LE(value("compute"), lanes * card.sm_clock_hz / 1e9) << name;
+    EXPECT_GE(value("compute"), 0.6 * lanes * card.sm_clock_hz / 1e9) << name;
+  }
 }
 
 TEST(Figures, come_back_from_a_file_as_they_were) {
