@@ -299,7 +299,8 @@ TEST(Visit, remarks_of_lanes_stand_beside_their_cell) {
   script.remarks["none/1"] = "started again 2 times";
   const auto result = study(script, with_command(plan_of("none")));
   ASSERT_TRUE(result);
-  EXPECT_THAT(remarks_of(*result), ElementsAre("none: v beside a: started again 2 times"));
+  EXPECT_THAT(remarks_of(*result), ElementsAre("none: v beside a: started again 2 times",
+                                               HasSubstr("none: every slowdown is 1.00x")));
   EXPECT_THAT(study_text(*result), HasSubstr("note: none: v beside a: started again 2 times"));
   EXPECT_EQ(Json::parse(study_json(*result, "x"))["cells"][1]["remarks"][0],
             "started again 2 times");
