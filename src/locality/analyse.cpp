@@ -85,8 +85,8 @@ RowLimits row_limits(const gpu::KernelLaunch& kernel, const Effort& effort) {
   if (effort.beginning)
     limits.a_row = std::max(least, effort.row_operations / std::max<std::uint64_t>(rows, 1));
   // The end of a basic block counts as an operation, too, and need not be an instruction.
-  if (effort.instruction_limit < limits.most_of_path / 2)
-    limits.most_of_path = 2 * effort.instruction_limit;
+  if (effort.instruction_limit < limits.max_of_path / 2)
+    limits.max_of_path = 2 * effort.instruction_limit;
   return limits;
 }
 

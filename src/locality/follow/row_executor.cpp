@@ -123,7 +123,7 @@ bool RowExecutor::follow(Path& path) {
 }
 
 bool RowExecutor::may_go_on(Path& path) {
-  if (left_ == 0 || row_left_ == 0 || path.operations == limits_.most_of_path) return false;
+  if (left_ == 0 || row_left_ == 0 || path.operations == limits_.max_of_path) return false;
   ++path.operations;
   --left_;
   --row_left_;

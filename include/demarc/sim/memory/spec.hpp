@@ -96,7 +96,7 @@ struct Spec {
   CacheSpec l2;  // of one slice
   Cycles l2_cycles{20};
   std::uint32_t miss_registers = 16;     // per slice: lines asked of DRAM that have not arrived yet
-  std::uint32_t uncached_registers = 0;  // of these, for reads past the cache; 0: all
+  std::uint32_t uncached_registers = 0;  // those for reads past the cache; 0: all
 
   // DRAM.
   std::uint32_t banks = 16;         // per channel
