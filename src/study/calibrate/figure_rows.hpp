@@ -55,6 +55,12 @@ struct FigureRow {
 // "gauge_read16@blocks=264+elements=524288": the launch of a figure for a lane.
 [[nodiscard]] Workload workload_of(const FigureRow& row, const LaunchParameters& parameters);
 
+// check_failed if DRAM moves more than its bus carries. A card's clock may differ from the one in
+// its description, so multiply-adds are compared with the lanes of its SMs for a simulated one
+// alone.
+[[nodiscard]] Result<void> check_peak(const FigureRow& row, double value, const gpu::Device& device,
+                                      bool simulated);
+
 // A run of `ns` nanoseconds as a figure.
 [[nodiscard]] double figure_of(const FigureRow& row, const LaunchParameters& parameters,
                                const gpu::Device& description, double ns);

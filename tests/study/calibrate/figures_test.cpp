@@ -69,6 +69,37 @@ TEST(FigureTable, a_run_becomes_time_of_one_or_a_rate) {
   EXPECT_EQ(value("short_blocks", {{"blocks", 40}, {"kernels", 1}}, 500), 50) << "four at a time";
 }
 
+TEST(Peaks, that_a_figure_passes_are_named_of_dram_and_of_a_simulated_card_s_lanes) {
+  const gpu::Device card = tiny_card();  // 80 GB/s; 2 SMs of 128 lanes at 1.733 GHz: 443.6 G/s
+  const auto checked = [&](std::string_view figure, double value, bool simulated = true) {
+    const auto result = check_peak(**find_figure(figure), value, card, simulated);
+    if (result) return std::string("right");
+    EXPECT_EQ(result.error().kind, ErrorKind::check_failed);
+    return result.error().message;
+  };
+  EXPECT_EQ(checked("dram_read", 80), "right");
+  EXPECT_EQ(
+      checked("add_half", 80.2, false),
+      "figure 'add_half': 80.2 GB/s cannot be right, because tiny has 80 GB/s at most: give a "
+      "description of this card, or correct the figure");
+  EXPECT_THAT(checked("dram_write", 80.2), HasSubstr("at most: the simulation is wrong"));
+  EXPECT_EQ(checked("compute", 443), "right");
+  EXPECT_THAT(checked("compute", 445),
+              HasSubstr("445 G/s cannot be right, because tiny has 443.65"));
+  EXPECT_EQ(checked("compute", 445, false), "right");
+  EXPECT_EQ(checked("l2_read", 1e6), "right");
+  EXPECT_EQ(checked("dram_latency", 1e6), "right");
+}
+
+TEST(Peaks, end_a_fit_to_figures_that_pass_them) {
+  FigureSet figures = only(figures_of(tiny_card()), {"dram_read"});
+  figures.figures.front().value = 200;
+  const auto found = calibrate(tiny_card(), figures, {}, {});
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().kind, ErrorKind::check_failed);
+  EXPECT_THAT(found.error().message, HasSubstr("figure 'dram_read': 200 GB/s cannot be right"));
+}
+
 // Peaks of the data sheet. DRAM gets 0.8 of its bus at least, because nothing else is the limit.
 TEST(SimulatedFigures, lie_below_the_peaks_of_the_card_and_not_far_below) {
   for (const char* const name : {"gtx1080", "a30"}) {
