@@ -91,8 +91,8 @@ struct Completion {
   std::uint64_t count = 0;
 };
 
-// Checks what was counted within `cycles`. check_failed names what cannot be: more hits than accesses,
-// or more bytes than the buses of the DRAM carry.
+// Checks what was counted within `cycles`. check_failed names what cannot be: more hits than
+// accesses, or more bytes than the buses of the DRAM carry.
 [[nodiscard]] Result<void> check_counts(const Spec& spec, Cycles cycles,
                                         std::span<const ClientStatistics> clients,
                                         const DramStatistics& dram);
