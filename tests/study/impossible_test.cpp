@@ -15,7 +15,7 @@ using testing::IsEmpty;
 using testing::Not;
 
 // A victim under `mask`, alone for 100 ns, and next to one neighbour.
-StudyResult beside(const std::vector<double>& times, bool color = false) {
+StudyResult study_beside(const std::vector<double>& times, bool color = false) {
   StudyResult result;
   result.plan.parts = 2;
   result.plan.rounds = 1;
@@ -42,7 +42,7 @@ StudyResult beside(const std::vector<double>& times, bool color = false) {
 }
 
 TEST(Impossible, a_victim_that_is_faster_next_to_a_neighbour_is_named) {
-  const StudyResult result = beside({97, 97, 97});
+  const StudyResult result = study_beside({97, 97, 97});
   ASSERT_THAT(result.impossible,
               ElementsAre("mask: next to va, cfd takes 0.970x of its time next to idle neighbours, "
                           "and its runs differ by less than that; but a neighbour does not make a "
@@ -56,23 +56,23 @@ TEST(Impossible, a_victim_that_is_faster_next_to_a_neighbour_is_named) {
 }
 
 TEST(Impossible, a_gain_within_two_per_cent_or_within_the_noise_is_not_named) {
-  EXPECT_THAT(beside({98, 98, 98}).impossible, Not(IsEmpty()));
-  EXPECT_THAT(beside({98.1, 98.1, 98.1}).impossible, IsEmpty());
-  EXPECT_THAT(beside({80, 97, 110}).impossible, IsEmpty());
-  EXPECT_THAT(beside({100, 100}).impossible, IsEmpty());
-  EXPECT_TRUE(check_possible(beside({100, 100})));
+  EXPECT_THAT(study_beside({98, 98, 98}).impossible, Not(IsEmpty()));
+  EXPECT_THAT(study_beside({98.1, 98.1, 98.1}).impossible, IsEmpty());
+  EXPECT_THAT(study_beside({80, 97, 110}).impossible, IsEmpty());
+  EXPECT_THAT(study_beside({100, 100}).impossible, IsEmpty());
+  EXPECT_TRUE(check_possible(study_beside({100, 100})));
 }
 
 // One run has no interval; a model's repeats exactly, a card's does not.
 TEST(Impossible, one_run_of_a_model_is_enough_and_one_of_a_card_is_not) {
-  StudyResult result = beside({90});
+  StudyResult result = study_beside({90});
   EXPECT_EQ(result.impossible.size(), 1U);
   result.device.measured = true;
   EXPECT_THAT(impossible_figures(result), IsEmpty());
 }
 
 TEST(Impossible, what_a_card_measured_is_in_doubt_and_no_error) {
-  StudyResult result = beside({90, 90, 90});
+  StudyResult result = study_beside({90, 90, 90});
   result.device.measured = true;
   EXPECT_EQ(impossible_figures(result).size(), 1U);
   EXPECT_TRUE(check_possible(result));
@@ -82,7 +82,7 @@ TEST(Impossible, what_a_card_measured_is_in_doubt_and_no_error) {
 }
 
 TEST(Impossible, a_hit_rate_of_the_forecast_above_one_or_below_zero_is_named) {
-  StudyResult result = beside({110, 110});
+  StudyResult result = study_beside({110, 110});
   WorkloadForecast row;
   row.name = "nn";
   row.l2_hit_rate = 1;
@@ -101,15 +101,15 @@ TEST(Impossible, a_hit_rate_of_the_forecast_above_one_or_below_zero_is_named) {
 
 TEST(Impossible, a_mode_in_which_every_slowdown_is_one_is_said_unless_its_colours_say_why) {
   const auto said = HasSubstr("mask: every slowdown is 1.00x, so these neighbours use nothing");
-  StudyResult none = beside({100, 100});
+  StudyResult none = study_beside({100, 100});
   EXPECT_THAT(remarks_of(none), ElementsAre(said));
   EXPECT_THAT(study_text(none), HasSubstr("note: mask: every slowdown is 1.00x"));
   EXPECT_THAT(Json::parse(study_json(none, ""))["remarks"][0].get<std::string>(), said);
-  EXPECT_THAT(remarks_of(beside({100.04, 100.04})), ElementsAre(said));
-  EXPECT_THAT(remarks_of(beside({100.06, 100.06})), IsEmpty());
+  EXPECT_THAT(remarks_of(study_beside({100.04, 100.04})), ElementsAre(said));
+  EXPECT_THAT(remarks_of(study_beside({100.06, 100.06})), IsEmpty());
   none.interrupted = "the study was ended early";
   EXPECT_THAT(empty_tables(none), IsEmpty()) << "the cells that are left may show more";
-  StudyResult colored = beside({100, 100}, true);
+  StudyResult colored = study_beside({100, 100}, true);
   EXPECT_THAT(remarks_of(colored), IsEmpty());
   colored.device.measured = true;
   EXPECT_THAT(remarks_of(colored), ElementsAre(HasSubstr("mask+color: every slowdown is 1.00x")));

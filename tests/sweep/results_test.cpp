@@ -168,7 +168,7 @@ std::vector<std::string> zero_notes(const std::string& name, const std::vector<d
 
 TEST(SweepResults, a_measure_that_is_0_everywhere_is_named_from_two_points_on) {
   const auto notes = zero_notes("zeros", {0, 0, 0});
-  ASSERT_EQ(notes.size(), 1U) << "words and nulls are no numbers";
+  ASSERT_EQ(notes.size(), 1U) << "words and nulls are not numbers";
   EXPECT_THAT(notes[0], HasSubstr("sum is 0 at all 3 points, so it does not depend on these axes"));
   EXPECT_TRUE(zero_notes("one_zero", {0}).empty());
   EXPECT_EQ(zero_notes("two_zeros", {0, 0}).size(), 1U);

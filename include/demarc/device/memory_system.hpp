@@ -43,8 +43,8 @@ struct MemorySystem {
   LinearHash port;
   double latency_spread_cycles = 0;  // nearest to farthest slice, of an L2 hit
 
-  // One L2 slice. Those of the address map are what a probe finds, which reads past the cache: they
-  // limit such reads alone.
+  // One L2 slice. The address map has the registers that a probe finds, which reads past the cache:
+  // they limit such reads alone.
   std::uint32_t miss_registers = 64;
 
   // One channel of DRAM. `bank` tells apart the banks of a channel where the address map does not;

@@ -6,7 +6,7 @@ namespace demarc::sim::memory {
 Result<void> check_counts(const Spec& spec, Cycles cycles,
                           std::span<const ClientStatistics> clients, const DramStatistics& dram) {
   for (const ClientStatistics& client : clients) {
-    // Stores are no accesses that a cache answers.
+    // Caches do not answer stores.
     const std::uint64_t asked = client.load_sectors + client.atomic_sectors;
     const std::uint64_t answered =
         client.l1_hit_sectors + client.l2_hit_sectors + client.l2_miss_sectors;
