@@ -283,7 +283,7 @@ Result<void> isolate(IsolateOptions& options) {
     return check_failed("{} of the study's cells and modes ended with an error; the first is: {}{}",
                         result.errors.size(), result.errors.front(), continuation(options));
   }
-  return {};
+  return study::check_possible(result);
 }
 
 const RegisterVerb isolate_verb{

@@ -92,13 +92,17 @@ const RegisterVerb registered_locality({
       app.add_option("--gpus", options->gpus,
                      "number of GPUs that share the blocks, for the page maps")
           ->check(CLI::Range(1, 64));
+      app.add_option("--limit", options->analysis.instruction_limit,
+                     "largest number of warp instructions per block; a block that executes more "
+                     "counts as hung")
+          ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
       add_json(app, options->json, "the indices", {"demarc.locality/1"});
       app.add_flag("--maps", options->maps, "add the cells of the maps to the JSON");
       add_output(app, options->output);
       add_output(app, "--html", options->html, "write a page with the maps to this file");
       group_options(app, "Maps",
                     {"--granularity", "--count", "--loads", "--stores", "--atomics", "--instance",
-                     "--method", "--device", "--gpus"});
+                     "--method", "--device", "--gpus", "--limit"});
       return [options] { return run_locality(*options); };
     },
 });

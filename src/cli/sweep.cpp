@@ -127,8 +127,11 @@ Result<void> show(const ShowOptions& options) {
                                  counts.done + counts.failed, store.plan().size(), counts.failed);
   text += to_table(summary, options.rows);
   if (!best.columns.empty()) text += "\n" + to_table(best, options.rows);
+  DEMARC_TRY(const auto notes, sweep::zero_measures(store));
+  for (const std::string& note : notes) append(text, "note: {}\n", note);
   return emit_result(
-      options.json, options.output, [&] { return to_json(store, summary); }, [&] { return text; });
+      options.json, options.output, [&] { return to_json(store, summary, notes); },
+      [&] { return text; });
 }
 
 Result<void> export_points(const ShowOptions& options) {
@@ -137,8 +140,11 @@ Result<void> export_points(const ShowOptions& options) {
   DEMARC_TRY(auto store, sweep::Store::read(options.database));
   DEMARC_TRY(const auto table,
              options.points ? sweep::all_points(store, options.provenance) : sweep::summary(store));
+  DEMARC_TRY(const auto notes, sweep::zero_measures(store));
+  for (const std::string& note : notes)
+    say_to_standard_error(fmt::format("demarc sweep: note: {}\n", note));
   return emit_result(
-      options.json, options.output, [&] { return to_json(store, table); },
+      options.json, options.output, [&] { return to_json(store, table, notes); },
       [&] { return to_csv(table); });
 }
 

@@ -20,9 +20,10 @@ struct CountField {
   std::int64_t low, high;
 };
 
-constexpr std::array<RealField, 24> real_fields{
+constexpr std::array<RealField, 25> real_fields{
     {{"issue_per_cycle", &MemorySystem::issue_per_cycle, true},
      {"instruction_latency_cycles", &MemorySystem::instruction_latency_cycles, true},
+     {"float_per_cycle", &MemorySystem::float_per_cycle, false},
      {"sm_link_bytes", &MemorySystem::sm_link_bytes, false},
      {"sm_store_bytes", &MemorySystem::sm_store_bytes, false},
      {"gpc_link_bytes", &MemorySystem::gpc_link_bytes, false},

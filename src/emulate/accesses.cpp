@@ -11,14 +11,19 @@ std::string thread_name(const Warp& warp, unsigned lane) {
   return fmt::format("thread ({},{},{})", warp.tid[0][lane], warp.tid[1][lane], warp.tid[2][lane]);
 }
 
-void Block::report(const Warp& warp, const MicroOp* op, unsigned lane, FindingKind kind,
-                   std::string detail) {
+bool Block::counted(const MicroOp* op, FindingKind kind) {
   for (PendingFinding& known : findings) {
     if (known.instruction == op->instruction && known.finding.kind == kind) {
       ++known.finding.count;
-      return;
+      return true;
     }
   }
+  return false;
+}
+
+void Block::report(const Warp& warp, const MicroOp* op, unsigned lane, FindingKind kind,
+                   std::string detail) {
+  if (counted(op, kind)) return;
   const CodeInstruction& instruction = program->instructions[op->instruction];
   PendingFinding pending;
   pending.instruction = op->instruction;
@@ -200,6 +205,7 @@ void Block::slow_access(Warp& warp, const MicroOp* op, Access& access, AddressKi
     // What find_region() gives has all of the bytes, and the other spaces begin at 0.
     if (region == nullptr || address > region->high || region->high - address < bytes ||
         (writes && read_only)) {
+      if (counted(op, FindingKind::out_of_bounds)) continue;
       report(warp, op, lane, FindingKind::out_of_bounds,
              fmt::format("{} of {} bytes at 0x{:x} in {}: {}", block_mode_name(mode), bytes,
                          address, block_place_name(place),
@@ -211,6 +217,7 @@ void Block::slow_access(Warp& warp, const MicroOp* op, Access& access, AddressKi
       continue;
     }
     if ((address & (bytes - 1)) != 0) {
+      if (counted(op, FindingKind::misaligned)) continue;
       report(warp, op, lane, FindingKind::misaligned,
              fmt::format("{} of {} bytes at 0x{:x} in {}: the address must be a multiple of {}",
                          block_mode_name(mode), bytes, address, block_place_name(place), bytes));
@@ -261,6 +268,7 @@ void Block::read_unwritten(Warp& warp, const MicroOp* op, const Access& access, 
   }
   for (Mask rest = missing; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
+    if (counted(op, FindingKind::uninitialised_read)) continue;
     report(warp, op, lane, FindingKind::uninitialised_read,
            fmt::format("{} bytes at 0x{:x} in {} memory were not written before", bytes,
                        access.addresses[lane], to_string(spaces[lane])));

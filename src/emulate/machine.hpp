@@ -324,7 +324,10 @@ class Block {
 
   void report(const Warp& warp, const MicroOp* op, unsigned lane, FindingKind kind,
               std::string detail);
-  // The same, and the block ends there. Null, for the handler to return.
+  // Whether that was reported of the instruction before; then it is counted. So the words for a
+  // finding are made once.
+  bool counted(const MicroOp* op, FindingKind kind);
+  // As report(), and the block ends there. Null, for the handler to return.
   const MicroOp* stop_with(const Warp& warp, const MicroOp* op, unsigned lane, FindingKind kind,
                            std::string detail);
   // Lane by lane: finds each lane's memory, reports the lanes that may not do what they want and

@@ -84,6 +84,9 @@ RowLimits row_limits(const gpu::KernelLaunch& kernel, const Effort& effort) {
   const std::uint64_t rows = kernel.grid.count() * kernel.block.y * kernel.block.z;
   if (effort.beginning)
     limits.a_row = std::max(least, effort.row_operations / std::max<std::uint64_t>(rows, 1));
+  // The end of a basic block counts as an operation, too, and need not be an instruction.
+  if (effort.instruction_limit < limits.max_of_path / 2)
+    limits.max_of_path = 2 * effort.instruction_limit;
   return limits;
 }
 
@@ -397,8 +400,10 @@ Result<Collected> collect_runs(const ptx::Module& module, const gpu::Launch& lau
 Result<Analysis> analyse(const ptx::Module& module, const gpu::Launch& launch,
                          const Options& options) {
   DEMARC_TRY(const std::vector<std::size_t> candidates, candidate_launches(launch, options));
+  Effort effort;
+  effort.instruction_limit = options.instruction_limit;
   DEMARC_TRY(Gathered gathered, gather_runs(module, launch, candidates, options.force, options.kind,
-                                            options.threads, {}, options.progress));
+                                            options.threads, effort, options.progress));
   const gpu::KernelLaunch& kernel = launch.kernels[gathered.kernel_launch];
   Analysis analysis;
   analysis.kernel = kernel.kernel;

@@ -82,6 +82,10 @@ void add_isolate_result(Page& page, const StudyResult& result) {
   for (const std::string& error : result.errors) {
     page.prose(fmt::format("Error, not counted: {}", error));
   }
+  for (const std::string& figure : result.impossible) {
+    page.prose(
+        fmt::format("{}: {}", result.device.measured ? "In doubt" : "Cannot be right", figure));
+  }
   if (result.cells.empty()) return;
   if (const std::string words = study::words_on_commands(result.plan); !words.empty()) {
     page.prose(words);

@@ -81,6 +81,7 @@ Result<LocalityStudy> study_locality(const std::string& ptx, const std::string& 
   study.no_prediction = missing_for_prediction(described);
   if (study.no_prediction.empty())
     study.sensitivity = locality::predict_sensitivity(study.analysis.all, described, predict);
+  DEMARC_CHECK(locality::check_rates(study.sensitivity));
   if (gpus > 1)
     for (const std::uint64_t page :
          {std::uint64_t{4096}, std::uint64_t{65536}, std::uint64_t{2097152}})

@@ -187,6 +187,8 @@ Result<std::string> sweep_page(sweep::Store& store, const std::string& command) 
   }
   page.csv("points.csv", sweep::to_csv(points));
   page.heading("What the points come to");
+  DEMARC_TRY(const auto notes, sweep::zero_measures(store));
+  for (const std::string& note : notes) page.prose(fmt::format("Note: {}.", note));
   page.table(table_of(summary));
   Table table;
   for (const std::string& name : points.columns) table.columns.push_back({name});

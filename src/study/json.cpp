@@ -192,6 +192,8 @@ std::string study_json(const StudyResult& result, const std::string& command) {
   out["recommendation"] = result.recommendation;
   out["forecast"] = forecast_json(result.forecast);
   out["errors"] = result.errors;
+  out["impossible"] = result.impossible;
+  out["remarks"] = remarks_of(result);
   for (const char* list : {"modes", "baselines", "cells"}) out[list] = Json::array();
   for (const ModeSummary& mode : result.modes) out["modes"].push_back(mode_json(result.plan, mode));
   for (const Baseline& b : result.baselines) {

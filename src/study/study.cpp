@@ -377,6 +377,7 @@ class StudyRunner {
     drop_cells(result);
     collect_errors(result);
     summarize(result);
+    result.impossible = impossible_figures(result);
     result.recommendation = recommend(result);
     return result;
   }
@@ -411,6 +412,8 @@ std::vector<std::string> remarks_of(const StudyResult& result) {
       out.push_back(fmt::format("{}: {}", name_of(result.plan, cell), remark));
     }
   }
+  const std::vector<std::string> tables = empty_tables(result);
+  out.insert(out.end(), tables.begin(), tables.end());
   return out;
 }
 

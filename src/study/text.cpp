@@ -258,6 +258,10 @@ std::string study_text(const StudyResult& result, TextDetail detail) {
   if (detail == TextDetail::everything) {
     for (const std::string& model : result.device.model) out += fmt::format("\n{}\n", model);
   }
+  for (const std::string& figure : result.impossible) {
+    out += fmt::format("{}: {}\n", result.device.measured ? "note: in doubt" : "CANNOT BE RIGHT",
+                       figure);
+  }
   for (const std::string& error : result.errors) out += fmt::format("ERROR: {}\n", error);
   return out;
 }

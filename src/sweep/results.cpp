@@ -234,6 +234,31 @@ Result<ResultTable> best_values(Store& store) {
   return table;
 }
 
+Result<std::vector<std::string>> zero_measures(Store& store) {
+  const Plan& plan = store.plan();
+  std::vector<std::uint64_t> numbers(plan.measures().size());
+  std::vector<bool> other(plan.measures().size());
+  for (std::uint64_t i = 0; i < plan.size(); ++i) {
+    DEMARC_TRY(const auto row, store.row(i));
+    if (!row || !row->outcome.done) continue;
+    for (std::size_t m = 0; m < numbers.size(); ++m) {
+      const auto number = number_of(row->outcome.kept[m]);
+      if (!number) continue;
+      ++numbers[m];
+      if (*number != 0) other[m] = true;
+    }
+  }
+  std::vector<std::string> notes;
+  for (std::size_t m = 0; m < numbers.size(); ++m) {
+    if (numbers[m] < 2 || other[m]) continue;
+    notes.push_back(fmt::format(
+        "{} is 0 at all {} points, so it does not depend on these axes, or the command does not do "
+        "what {} measures",
+        plan.measures()[m].name, numbers[m], plan.measures()[m].pointer));
+  }
+  return notes;
+}
+
 std::string to_csv(const ResultTable& table) {
   const auto field = [](const std::string& text) {
     if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
@@ -252,7 +277,8 @@ std::string to_csv(const ResultTable& table) {
   return out;
 }
 
-std::string to_json(const Store& store, const ResultTable& table) {
+std::string to_json(const Store& store, const ResultTable& table,
+                    const std::vector<std::string>& notes) {
   Json rows = Json::array();
   for (const auto& row : table.rows) {
     Json object = Json::object();
@@ -265,6 +291,7 @@ std::string to_json(const Store& store, const ResultTable& table) {
   return json_text(Json{{"schema", "demarc.sweep.export/1"},
                         {"version", version()},
                         {"sweep", own_json(store.plan().text())},
+                        {"notes", notes},
                         {"rows", std::move(rows)}},
                    2) +
          "\n";

@@ -25,6 +25,7 @@
 
 #include "demarc/base/json.hpp"
 #include "demarc/base/text.hpp"
+#include "impossible.hpp"
 #include "select.hpp"
 
 namespace demarc::sweep {
@@ -168,6 +169,11 @@ class PointLoop {
     }
     const auto result = parse_json(content_of(out_.get()), "the result");
     if (!result) return failed(result.error().message + "; does the command say --json?");
+    if (auto wrong = impossible_rate(*result)) {
+      Outcome outcome = failed(*std::move(wrong));
+      outcome.exit_code = static_cast<int>(ErrorKind::check_failed);
+      return outcome;
+    }
     Outcome outcome;
     for (std::size_t m = 0; m < task.pointers.size(); ++m) {
       auto value = select(*result, task.pointers[m]);

@@ -242,6 +242,15 @@ TEST(LocalityVerb, an_address_behind_its_buffer_is_a_finding_that_names_the_line
   EXPECT_THAT(read_file(page).value_or(""), names);
 }
 
+TEST(LocalityVerb, a_block_that_executes_more_than_the_limit_hangs_and_the_line_is_named) {
+  EXPECT_EQ(run_demarc({"locality", "bundled:vecadd", "--method", "emulated"}).exit_code, 0);
+  const auto outcome =
+      run_demarc({"locality", "bundled:vecadd", "--method", "emulated", "--limit", "10"});
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("does not run to its end: hang: bundled:vecadd:"));
+  EXPECT_THAT(outcome.err, HasSubstr("executed more than 10 warp instructions without ending"));
+}
+
 TEST(LocalityVerb, picks_a_kernel_of_a_bundled_launch) {
   const auto outcome = run_demarc({"locality", "bundled:backprop", "--kernel", "layer_forward"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;

@@ -248,6 +248,41 @@ TEST(AnalyseEmulated, a_kernel_that_does_not_end_has_no_maps) {
   EXPECT_THAT(analysis.error().message, HasSubstr("does not run to its end: "));
 }
 
+// A loop whose bound never comes, with and without an access outside of the buffer in each turn:
+// the emulator's message, with the line, long before the work that closed forms are worth.
+TEST(AnalyseEmulated, an_endless_loop_is_a_hang_that_the_limit_of_instructions_ends) {
+  for (const char* const step : {"0", "4096"}) {
+    const ptx::Module module = module_of(
+        fmt::format("ld.param.u64 %rd1, [p0];\nmov.u32 %r1, 0;\nagain:\n"
+                    "ld.global.u32 %r2, [%rd1];\nadd.s64 %rd1, %rd1, {};\nadd.u32 %r1, %r1, 1;\n"
+                    "setp.ne.u32 %p1, %r1, %r1;\n@!%p1 bra again;\n",
+                    step),
+        one_pointer);
+    Options options;
+    options.instruction_limit = 10'000;
+    const auto analysis = analyse(module, launch_of("1", "32", "buf:64:zero,i32:0"), options);
+    ASSERT_FALSE(analysis);
+    EXPECT_EQ(analysis.error().kind, ErrorKind::check_failed);
+    EXPECT_THAT(analysis.error().message,
+                testing::AllOf(HasSubstr("does not run to its end: hang: k.ptx:"),
+                               HasSubstr("ld.global.u32 %r2, [%rd1];"),
+                               HasSubstr("the block executed more than 10000 warp instructions")));
+  }
+}
+
+// A kernel that ends just within the limit is followed as without one.
+TEST(AnalyseEmulated, a_loop_that_ends_within_the_limit_keeps_its_closed_form) {
+  const ptx::Module module = module_of(
+      "ld.param.u64 %rd1, [p0];\nmov.u32 %r1, 0;\nagain:\nld.global.u32 %r2, [%rd1];\n"
+      "add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 100;\n@%p1 bra again;\n",
+      one_pointer);
+  Options options;
+  options.instruction_limit = 600;
+  const Analysis analysis = analysed(module, launch_of("1", "32", "buf:64:zero,i32:0"), options);
+  EXPECT_EQ(analysis.method, Method::symbolic);
+  EXPECT_EQ(analysis.all.accesses.at(0).executed, 3200U);
+}
+
 // A store that only threads execute which read something other than 0.
 constexpr const char* store_by_data = R"(
 ld.param.u64 %rd1, [p0];

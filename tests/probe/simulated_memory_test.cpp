@@ -112,11 +112,11 @@ TEST(SimulatedMemory,
   };
   EXPECT_NEAR(ns(small, {}), 788, 20);
   EXPECT_NEAR(ns(small, writes), 791, 20);
-  EXPECT_NEAR(ns(large, {}), 656'000, 13'000);
-  EXPECT_NEAR(ns(large, writes), 1'118'000, 20'000);
+  EXPECT_NEAR(ns(large, {}), 210'000, 5'000);
+  EXPECT_NEAR(ns(large, writes), 452'000, 10'000);
   // Known by now, and measured with noise once more.
   const double again = ns(large, writes);
-  EXPECT_NEAR(again, 1'118'000, 20'000);
+  EXPECT_NEAR(again, 452'000, 10'000);
   EXPECT_NE(again, ns(large, writes));
 }
 

@@ -47,6 +47,15 @@ TEST(IsolatePage, without_a_forecast_says_why) {
   EXPECT_THAT(none, Not(HasSubstr("From PTX, for")));
 }
 
+TEST(IsolatePage, names_figures_that_cannot_be_right_and_doubts_those_of_a_card) {
+  study::StudyResult result = made_up_study();
+  EXPECT_THAT(isolate_page(result, ""), Not(HasSubstr("In doubt: ")));
+  result.impossible = {"mask: a gain"};
+  EXPECT_THAT(isolate_page(result, ""), HasSubstr("In doubt: mask: a gain"));
+  result.device.measured = false;
+  EXPECT_THAT(isolate_page(result, ""), HasSubstr("Cannot be right: mask: a gain"));
+}
+
 TEST(IsolatePage, of_a_study_that_was_ended_early_says_so) {
   study::StudyResult result = made_up_study();
   EXPECT_THAT(isolate_page(result, ""), Not(HasSubstr("Not complete")));

@@ -40,6 +40,25 @@ TEST(SweepPage, begins_with_what_is_best_and_ends_with_every_device_and_seed) {
                         "\"sim:two\"],[\"seed\",\"5, 6\"],[\"sweep\",\"mine.json\"]]}\n"));
 }
 
+TEST(SweepPage, names_a_measure_that_is_0_everywhere) {
+  const char* text = R"({"schema": "demarc.sweep/1", "command": ["topo", "--device", "sim:{n}"],
+    "axes": {"n": {"from": 1, "to": 2, "step": 1}}, "keep": {"time": "/time", "other": "/o"}})";
+  const auto plan = sweep::Plan::parse(text, "mine.json", ".");
+  ASSERT_TRUE(plan) << plan.error().message;
+  auto store = sweep::Store::open(test::fresh_folder("sweep_page") / "r.db", *plan, false);
+  ASSERT_TRUE(store) << store.error().message;
+  for (std::uint64_t i = 0; i < plan->size(); ++i) {
+    sweep::Outcome outcome;
+    outcome.done = true;
+    outcome.kept = {sweep::Value(0.0), sweep::Value(1.0)};
+    ASSERT_TRUE(store->add(plan->point(i).value(), outcome));
+  }
+  const auto page = sweep_page(*store, "the command");
+  ASSERT_TRUE(page) << page.error().message;
+  EXPECT_THAT(blocks_of(*page), HasSubstr("Note: time is 0 at all 2 points, so it does not"));
+  EXPECT_THAT(blocks_of(*page), testing::Not(HasSubstr("Note: other")));
+}
+
 TEST(SweepPage, of_many_points_it_has_the_commands_of_the_first_and_says_so) {
   const char* text = R"({"schema": "demarc.sweep/1", "command": ["topo", "--device", "sim:{n}"],
     "axes": {"n": {"from": 1, "to": 503, "step": 1}}, "keep": {"time": "/time"}})";

@@ -134,7 +134,7 @@ TEST(Report, long_names_are_cut_in_tables_where_that_leaves_them_different) {
   EXPECT_NE(alone.find("\n  " + cut + " "), std::string::npos) << alone;
   EXPECT_NE(alone.find(legend), std::string::npos) << alone;
   const std::string both = text_with(large, large);
-  EXPECT_NE(both.find("12.5  " + cut + " "), std::string::npos) << both;
+  EXPECT_NE(both.find("1.12x  " + cut + " "), std::string::npos) << both;
   EXPECT_NE(both.find(legend), std::string::npos) << both;
   const std::string alike = text_with(large, "python3 detect.py --model small");
   EXPECT_NE(alike.find("\n  " + large + " "), std::string::npos) << alike;

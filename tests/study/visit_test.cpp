@@ -95,7 +95,8 @@ TEST(Visit, a_victim_command_that_fails_is_an_error_of_its_cell_and_the_study_go
     script.faults[fmt::format("mask/0 {} v", kind)] = broken;
     const auto result = study(script, plan);
     ASSERT_TRUE(result) << kind;
-    EXPECT_THAT(result->errors, ElementsAre("mask: v beside -: broken", "mask: v beside a: broken"))
+    EXPECT_THAT(result->errors,
+                ElementsAre("mask: v next to -: broken", "mask: v next to a: broken"))
         << kind;
     EXPECT_EQ(result->modes[0].failure, "") << kind;
     EXPECT_EQ(result->modes[1].victims.size(), 1U) << kind;
@@ -337,7 +338,8 @@ TEST(Visit, remarks_of_lanes_stand_beside_their_cell) {
   script.remarks["none/1"] = "started again 2 times";
   const auto result = study(script, with_command(plan_of("none")));
   ASSERT_TRUE(result);
-  EXPECT_THAT(remarks_of(*result), ElementsAre("none: v next to a: started again 2 times"));
+  EXPECT_THAT(remarks_of(*result), ElementsAre("none: v next to a: started again 2 times",
+                                               HasSubstr("none: every slowdown is 1.00x")));
   EXPECT_THAT(study_text(*result), HasSubstr("note: none: v next to a: started again 2 times"));
   EXPECT_EQ(Json::parse(study_json(*result, "x"))["cells"][1]["remarks"][0],
             "started again 2 times");

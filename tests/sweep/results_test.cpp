@@ -9,6 +9,7 @@
 
 #include "demarc/base/json.hpp"
 #include "demarc/base/version.hpp"
+#include "impossible.hpp"
 #include "order.hpp"
 #include "paths.hpp"
 #include "plans.hpp"
@@ -44,9 +45,10 @@ TEST(SweepResults, points_stand_in_the_order_of_the_plan_as_csv_and_json) {
   EXPECT_EQ(csv,
             "a,b,sum,word,nothing,error\n1,1,101,w,,\n1,2,102,w,,\n2,1,201,w,,\n2,2,202,w,,\n"
             "3,1,301,w,,\n3,2,,,,\"it \"\"broke\"\", twice\"\n");
-  const Json json = Json::parse(to_json(store, all_points(store, true).value()));
+  const Json json = Json::parse(to_json(store, all_points(store, true).value(), {"a note"}));
   EXPECT_EQ(json["schema"], "demarc.sweep.export/1");
   EXPECT_EQ(json["sweep"]["command"][0], "topo");
+  EXPECT_EQ(json["notes"][0], "a note");
   EXPECT_EQ(json["rows"].size(), 6U);
   EXPECT_EQ(json["rows"][1]["sum"], 102.0);
   EXPECT_EQ(json["rows"][1]["nothing"], nullptr);
@@ -174,6 +176,39 @@ TEST(SweepOrder, each_value_is_met_first_then_the_dearest_points_run) {
   order.give_back(taken[0]);
   EXPECT_EQ(order.count(), 1U);
   EXPECT_EQ(order.take(), taken[0]);
+}
+
+// Points 0 to 3 have the sums of `sums`.
+std::vector<std::string> zero_notes(const std::string& name, const std::vector<double>& sums) {
+  const Plan plan = small_plan(3);
+  Store store = Store::open(fresh_folder(name) / "r.db", plan, false).value();
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    Outcome outcome;
+    outcome.done = true;
+    outcome.kept = {Value(sums[i]), Value(std::string("0")), std::nullopt};
+    EXPECT_TRUE(store.add(plan.point(i).value(), outcome));
+  }
+  return zero_measures(store).value();
+}
+
+TEST(SweepResults, a_measure_that_is_0_everywhere_is_named_from_two_points_on) {
+  const auto notes = zero_notes("zeros", {0, 0, 0});
+  ASSERT_EQ(notes.size(), 1U) << "words and nulls are not numbers";
+  EXPECT_THAT(notes[0], HasSubstr("sum is 0 at all 3 points, so it does not depend on these axes"));
+  EXPECT_TRUE(zero_notes("one_zero", {0}).empty());
+  EXPECT_EQ(zero_notes("two_zeros", {0, 0}).size(), 1U);
+  EXPECT_TRUE(zero_notes("small", {0, 1e-9, 0}).empty());
+}
+
+TEST(SweepResults, a_hit_rate_beyond_its_bounds_is_found_wherever_it_is) {
+  const auto found = [](const char* text) { return impossible_rate(Json::parse(text)); };
+  EXPECT_FALSE(found(R"({"l1_hit_rate": 0, "b": [{"hit_rate": 1.0}], "rate": 7, "hit_rates": 9})"));
+  EXPECT_FALSE(found("3"));
+  EXPECT_EQ(
+      found(R"({"b": [{}, {"l2_hit_rate": 1.5}]})"),
+      "the result cannot be right: /b/1/l2_hit_rate is 1.5, and a hit rate is between 0 and 1");
+  EXPECT_TRUE(found(R"({"hit_rate": -0.1})"));
+  EXPECT_FALSE(found(R"({"hit_rate": null})"));
 }
 
 }  // namespace

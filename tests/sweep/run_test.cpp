@@ -105,6 +105,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Failure{"exit", "exit code 5", 5}, Failure{"fail", "this is wrong", 3},
                     Failure{"hang", "took longer than 0.3 s", 137},
                     Failure{"no-json", "does the command say --json?", 1},
+                    Failure{"rate", "/list/0/l2_hit_rate is 1.5, and a hit rate is between", 3},
                     Failure{"kill-parent", "the process that runs points was killed", 137}),
     [](const auto& failure) {
       std::string name = failure.param.what;

@@ -19,6 +19,9 @@ struct MemorySystem {
   // dependent instructions of one warp.
   double issue_per_cycle = 4;
   double instruction_latency_cycles = 4;
+  // Additions, multiplications and multiply-adds of 32-bit floating-point numbers among them, in
+  // warp instructions per cycle: the lanes of an SM by 32. 0: never the limit.
+  double float_per_cycle = 0;
   std::uint32_t l1_miss_registers = 256;  // per SM: lines asked of the L2 that have not arrived yet
   std::uint32_t store_registers = 256;    // per SM: lines written that are not yet acknowledged
   double shared_bytes = 0;                // of shared memory per cycle and SM; 0: never the limit
@@ -40,7 +43,8 @@ struct MemorySystem {
   LinearHash port;
   double latency_spread_cycles = 0;  // nearest to farthest slice, of an L2 hit
 
-  // One L2 slice. Used where the address map knows no miss registers or no sets.
+  // One L2 slice. The address map has the registers that a probe finds, which reads past the cache:
+  // they limit such reads alone.
   std::uint32_t miss_registers = 64;
 
   // One channel of DRAM. `bank` tells apart the banks of a channel where the address map does not;

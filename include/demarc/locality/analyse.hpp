@@ -12,6 +12,7 @@
 
 #include "demarc/base/progress.hpp"
 #include "demarc/base/result.hpp"
+#include "demarc/emulate/emulate.hpp"
 #include "demarc/launch/launch.hpp"
 #include "demarc/locality/maps.hpp"
 #include "demarc/locality/runs.hpp"
@@ -40,6 +41,8 @@ struct Options {
   // The most cells of the map between blocks; see inter_map.
   std::uint64_t max_cells = all_cells;
   unsigned threads = 0;  // threads of the emulator; 0: all cores
+  // Warp instructions of a block, as emulate::Options has them: a block that executes more hangs.
+  std::uint64_t instruction_limit = emulate::default_instruction_limit;
   Progress progress;
 };
 
@@ -81,6 +84,9 @@ struct Effort {
   bool beginning = false;
   std::uint64_t trace_words = ~std::uint64_t{0};  // of 8 bytes, from all kernels up to this one
   std::uint64_t emulated_buffer_bytes = ~std::uint64_t{0};  // bytes of the launch
+  // Options::instruction_limit. If threads that are followed execute more, closed forms are given
+  // up, and the emulator names the place.
+  std::uint64_t instruction_limit = emulate::default_instruction_limit;
 };
 
 // The access runs alone: `kernels` is the index of the kernel launch in Launch::kernels.

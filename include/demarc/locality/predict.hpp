@@ -15,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "demarc/base/result.hpp"
 #include "demarc/device/device.hpp"
 #include "demarc/locality/runs.hpp"
 
@@ -84,6 +85,9 @@ struct Sensitivity {
 };
 [[nodiscard]] Sensitivity predict_sensitivity(const AccessRuns& runs, const gpu::Device& device,
                                               const PredictOptions& options = {});
+
+// check_failed names a hit rate that is not between 0 and 1.
+[[nodiscard]] Result<void> check_rates(const Sensitivity& sensitivity);
 
 // A kernel of a workload that runs over and over, as the victims and aggressors of a study do.
 struct RepeatedKernel {

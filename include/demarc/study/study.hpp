@@ -89,6 +89,9 @@ struct StudyResult {
   std::vector<Cell> cells;          // by mode, victim, aggressor (idle first), in plan order
   std::vector<ModeSummary> modes;   // one per mode of the plan
   std::vector<std::string> errors;  // of cells and modes, in words; not empty = exit code 3
+  // impossible_figures(). Not empty = exit code 3 where a model answered. A card's clocks may have
+  // changed, so there it is a note.
+  std::vector<std::string> impossible;
   std::string interrupted;  // not empty: the study was ended early; how many cells it measured
   std::string doubt;        // why the figures may not be those of other workloads; empty: none
   std::optional<Comparison> comparison;  // with an earlier study, if one was asked for
@@ -140,6 +143,14 @@ struct RunOptions {
 // Fills modes[].victims and the averages and maxima from cells and baselines. Idempotent.
 void summarize(StudyResult& result);
 
+// What cannot be right in a summarised result, in words: a victim that is faster next to a
+// neighbour by more than 2 % and more than its runs differ, a hit rate that is not between 0 and 1.
+[[nodiscard]] std::vector<std::string> impossible_figures(const StudyResult& result);
+// check_failed if a model gave figures that cannot be right (StudyResult::impossible).
+[[nodiscard]] Result<void> check_possible(const StudyResult& result);
+// Modes in which no victim is slowed at all, in words, unless they say why.
+[[nodiscard]] std::vector<std::string> empty_tables(const StudyResult& result);
+
 // "Use mask+color: worst slowdown 1.03x (va next to mm), overhead 0.66x ...", from a summarised
 // result; then the same of the other modes, StudyResult::doubt, and what the forecast says of the
 // worst neighbour and of losing half the L2. If modes with and without colours hold every victim
@@ -154,7 +165,8 @@ inline constexpr double holds_below = 10;
 // need not hold them (holds_below).
 [[nodiscard]] const ModeSummary* recommended_mode(const StudyResult& result);
 
-// All Cell::not_run and Cell::remarks, each with its cell: "none: va next to CMD: ...".
+// All Cell::not_run and Cell::remarks, each with its cell: "none: va next to CMD: ...", and
+// empty_tables().
 [[nodiscard]] std::vector<std::string> remarks_of(const StudyResult& result);
 
 enum class TextDetail {

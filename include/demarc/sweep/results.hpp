@@ -31,9 +31,13 @@ struct ResultTable {
 // "unknown" if there are too few points). No columns if the sweep file asks for none.
 [[nodiscard]] Result<ResultTable> best_values(Store& store);
 
+// Measures that are 0 at every point that ended well, if there are at least two, in words.
+[[nodiscard]] Result<std::vector<std::string>> zero_measures(Store& store);
+
 [[nodiscard]] std::string to_csv(const ResultTable& table);  // RFC 4180, a header line
-[[nodiscard]] std::string to_json(const Store& store,
-                                  const ResultTable& table);  // schema demarc.sweep.export/1
+// The schema demarc.sweep.export/1.
+[[nodiscard]] std::string to_json(const Store& store, const ResultTable& table,
+                                  const std::vector<std::string>& notes);
 // A table for people: the first `most` rows, and how many more there are.
 [[nodiscard]] std::string to_table(const ResultTable& table, std::size_t most);
 

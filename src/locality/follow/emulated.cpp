@@ -241,6 +241,7 @@ Result<EmulatedRuns> emulate_runs(const ptx::Module& module, const gpu::Launch& 
   options.check_uninitialised = false;
   options.check_races = false;
   options.threads = threads;
+  options.instruction_limit = effort.instruction_limit;
   options.progress = [&](double share, std::string_view what) {
     report_progress(progress, 0.7 * share, what);  // as the closed forms; the maps take the rest
   };

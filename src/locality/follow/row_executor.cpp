@@ -104,12 +104,12 @@ bool RowExecutor::follow(Path& path) {
   while (true) {
     const SliceBlock& block = slice_.blocks[path.block];
     for (; path.operation < block.operations.size(); ++path.operation) {
-      if (!may_go_on()) return ended_early();
+      if (!may_go_on(path)) return ended_early();
       perform(block.operations[path.operation], path);
       if (again_) return true;
     }
     path.operation = 0;
-    if (!may_go_on()) return ended_early();
+    if (!may_go_on(path)) return ended_early();
     if (block.end == SliceBlock::End::exit) return true;
     const std::uint32_t from = path.block;
     if (block.end == SliceBlock::End::jump)
@@ -122,8 +122,9 @@ bool RowExecutor::follow(Path& path) {
   }
 }
 
-bool RowExecutor::may_go_on() {
-  if (left_ == 0 || row_left_ == 0) return false;
+bool RowExecutor::may_go_on(Path& path) {
+  if (left_ == 0 || row_left_ == 0 || path.operations == limits_.max_of_path) return false;
+  ++path.operations;
   --left_;
   --row_left_;
   return true;

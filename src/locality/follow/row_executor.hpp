@@ -22,6 +22,8 @@ struct ClosedForm {
 struct RowLimits {
   std::uint64_t all = 0;
   std::optional<std::uint64_t> a_row;
+  // Threads that take more on one way through the kernel do not end, and nothing is closed.
+  std::uint64_t max_of_path = ~std::uint64_t{0};
 };
 
 // A form that was cut has the blocks it got to as its grid, in one dimension.

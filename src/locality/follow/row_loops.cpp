@@ -117,11 +117,11 @@ bool RowExecutor::symbolic_trip(Path& path) {
   while (true) {
     const SliceBlock& block = slice_.blocks[path.block];
     for (const SliceOperation& operation : block.operations) {
-      if (!may_go_on()) return false;
+      if (!may_go_on(path)) return false;
       perform(operation, path);
       if (closing_->failed) return false;
     }
-    if (!may_go_on() || block.end == SliceBlock::End::exit) return false;
+    if (!may_go_on(path) || block.end == SliceBlock::End::exit) return false;
     const std::uint32_t from = path.block;
     const Trips* over = nullptr;
     if (block.end == SliceBlock::End::branch && block.predicate != no_slot)

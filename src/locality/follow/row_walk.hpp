@@ -19,6 +19,7 @@ struct Path {
   std::vector<std::uint32_t> requests;  // by access: executions so far
   std::vector<std::uint32_t> trips;     // by loop: of the current entry
   std::uint64_t turns = 0;              // hash of the branches taken
+  std::uint64_t operations = 0;         // that were followed one by one
 };
 
 // The trips of one loop, followed as one.
@@ -53,7 +54,7 @@ class RowExecutor {
   bool follow_row();
   // To the end of the kernel; parts of the row that go elsewhere become paths of their own.
   bool follow(Path& path);
-  bool may_go_on();
+  bool may_go_on(Path& path);
   // True: what there is of the row counts.
   bool ended_early();
   // From block `from` to path.block: a loop entered anew starts at 0, one whose header comes round

@@ -433,4 +433,16 @@ Sensitivity predict_repeated(std::span<const RepeatedKernel> kernels, const gpu:
   return result;
 }
 
+Result<void> check_rates(const Sensitivity& sensitivity) {
+  for (const CachePrediction* one : {&sensitivity.whole, &sensitivity.half}) {
+    for (const double rate : {one->l1_hit_rate, one->l2_hit_rate, one->l2_read_hit_rate}) {
+      if (rate >= 0 && rate <= 1) continue;
+      return check_failed(
+          "the prediction is wrong: a hit rate of {} {} is not between 0 and 1", rate,
+          one == &sensitivity.whole ? "with the whole of the L2" : "with half of the L2");
+    }
+  }
+  return {};
+}
+
 }  // namespace demarc::locality

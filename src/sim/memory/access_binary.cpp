@@ -54,7 +54,16 @@ Result<PackedSteps> read_steps(WordReader& reader) {
   for (std::uint64_t i = 0; i < words; ++i) {
     DEMARC_TRY(const std::uint64_t head, reader.word());
     Step step;
-    read_head(head, step);
+    if (read_head(head, step)) {
+      if (++i == words) return reader.wrong("the words here do not make a step");
+      DEMARC_TRY(const std::uint64_t floats, reader.word());
+      if (floats == 0 || floats > step.instructions) {
+        return reader.wrong(
+            "a step has fewer instructions than compute with floating-point "
+            "numbers, or none of these");
+      }
+      step.floats = static_cast<std::uint32_t>(floats);
+    }
     const bool access = step.kind <= StepKind::reduce;
     if (step.kind >= StepKind::end || step.count > 32 || access != (step.count > 0) ||
         step.count > words - i - 1 || (step.past_l1 && step.kind != StepKind::load) ||

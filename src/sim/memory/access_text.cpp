@@ -144,6 +144,16 @@ class AccessReader {
         step.shared_rows = static_cast<std::uint16_t>(rows);
         continue;
       }
+      if (words[at].starts_with("float=")) {
+        DEMARC_TRY(const std::uint64_t floats, parse_u64(words[at].substr(6), where_));
+        if (floats > step.instructions) {
+          return invalid_input(
+              "{}: float={} is more than the {} instructions of the step; write +N before it",
+              where_, floats, step.instructions);
+        }
+        step.floats = static_cast<std::uint32_t>(floats);
+        continue;
+      }
       DEMARC_CHECK(add_line(words[at], step));
     }
     const bool access = step.kind != StepKind::barrier && step.kind != StepKind::work;
@@ -184,6 +194,12 @@ class AccessReader {
     std::uint64_t mask = sector_of(address);
     if (slash != std::string_view::npos) {
       DEMARC_TRY(mask, parse_u64(word.substr(slash + 1), where_));
+      if (number % line_bytes != 0) {
+        return invalid_input(
+            "{}: '{}': a mask of sectors follows the address of a line, a multiple of {}: write "
+            "{:#x}/MASK, or {:#x} alone for the sector of that address",
+            where_, word, line_bytes, number - number % line_bytes, number);
+      }
     }
     if (mask == 0 || mask > 15) {
       return invalid_input("{}: '{}': a mask of sectors is 1 to 15", where_, word);
@@ -255,6 +271,7 @@ std::string access_text(const PackedLaunch& launch) {
                               step.past_l1 ? ".cg" : "", step.streams ? ".cs" : "",
                               step.partial ? ".part" : "");
           if (step.instructions != 0) text += fmt::format(" +{}", step.instructions);
+          if (step.floats != 0) text += fmt::format(" float={}", step.floats);
           if (step.shared_rows != 0) text += fmt::format(" shared={}", step.shared_rows);
           for (std::size_t i = 0; i < step.count; ++i) {
             text += fmt::format(" {:#x}/{}", step.lines[i].line(), step.lines[i].sectors());

@@ -24,6 +24,7 @@ struct SliceState {
   Fifo<PacketIndex> waiting;  // loads and atomics that need a miss register, a way or room to write
   Fifo<PacketIndex> stores;   // that need a way or room to write
   std::uint32_t misses = 0;
+  std::uint32_t uncached = 0;  // misses of reads past the tags
   RegisterIndex free_register = none;
   bool retry_scheduled = false;
   bool first_absent = false;  // the line of the first that waits was looked for and is not there

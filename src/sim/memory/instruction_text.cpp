@@ -88,6 +88,16 @@ CacheUse cache_use(std::string_view text) {
           any({".cs", ".L1::evict_first", ".L2::evict_first"})};
 }
 
+bool is_float_arithmetic(std::string_view text) {
+  const std::string_view opcode = text.substr(0, text.find(' '));
+  const std::string_view name = opcode.substr(0, opcode.find('.'));
+  const auto one_of = [&](std::initializer_list<std::string_view> names) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  if (is_machine_code(text)) return one_of({"FADD", "FMUL", "FFMA"});
+  return one_of({"add", "sub", "mul", "mad", "fma"}) && has_modifier(opcode, ".f32");
+}
+
 bool is_reduction(std::string_view text) {
   return text.starts_with("red.") || text.starts_with("RED.") || text.starts_with("REDG.");
 }

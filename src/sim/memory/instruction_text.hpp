@@ -24,6 +24,9 @@ struct CacheUse {
 [[nodiscard]] bool is_barrier(std::string_view text);
 // An atomic whose result is not used.
 [[nodiscard]] bool is_reduction(std::string_view text);
+// An addition, multiplication or multiply-add of 32-bit floating-point numbers: what the lanes of
+// an SM do.
+[[nodiscard]] bool is_float_arithmetic(std::string_view text);
 [[nodiscard]] CacheUse cache_use(std::string_view text);
 
 }  // namespace demarc::sim::memory

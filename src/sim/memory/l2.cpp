@@ -277,7 +277,9 @@ bool L2::attempt_past_tags(PacketIndex index, bool may_allocate) {
   SliceState& slice = state.slices[packet.slice];
   if (may_allocate) slice.first_absent = false;
   if (!may_allocate || slice.misses >= spec.miss_registers) return false;
+  if (spec.uncached_registers != 0 && slice.uncached >= spec.uncached_registers) return false;
   ++slice.misses;
+  ++slice.uncached;
   Fetch read;
   read.owner = index;
   read.slice = packet.slice;
@@ -337,6 +339,7 @@ void L2::fill(FetchIndex index) {
   SliceState& slice = state.slices[fetch.slice];
   if (fetch.l2_line == none) {
     --slice.misses;
+    --slice.uncached;
     reply(fetch.owner.as<PacketIndex>());
     retry(fetch.slice);
     return;

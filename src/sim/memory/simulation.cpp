@@ -38,6 +38,10 @@ const ClientStatistics& Simulation::statistics(ClientIndex client) const {
 const DramStatistics& Simulation::dram() const {
   return engine_->dram.state.statistics;
 }
+Result<void> Simulation::check_counts() const {
+  const auto& clients = engine_->common.statistics;
+  return memory::check_counts(spec(), now(), {clients.begin(), clients.end()}, dram());
+}
 std::string Simulation::waiting() const {
   return engine_->waiting();
 }

@@ -10,6 +10,12 @@ namespace {
 // A long stretch of arithmetic is issued in slices, so that warps of one SM take turns.
 constexpr std::uint32_t issue_slice = 128;
 
+constexpr std::uint32_t whole_share = 255;  // WarpSlot::float_share
+
+std::uint8_t share_of(std::uint64_t part, std::uint64_t all) {
+  return part == 0 ? std::uint8_t{0} : static_cast<std::uint8_t>(ceil_div(part * whole_share, all));
+}
+
 bool answers(StepKind kind) {
   return kind == StepKind::load || kind == StepKind::atomic;
 }
@@ -34,6 +40,8 @@ void Sms::take_step(WarpIndex index, BlockSlot& block) {
   warp.streams = step.streams;
   warp.instructions = step.instructions;
   warp.shared_rows = step.shared_rows;
+  warp.float_share =
+      spec.float_ticks == Ticks() ? std::uint8_t{0} : share_of(step.floats, step.instructions);
   warp.lines = step.count;
   warp.lines_done = 0;
   warp.has_step = true;
@@ -60,6 +68,10 @@ void Sms::advance(WarpIndex index) {
       warp.instructions -= count;
       SmState& sm = state.sms[block.sm];
       Cycles issued = sm.issue.take(now(), count * spec.issue_ticks);
+      if (warp.float_share != 0) {
+        const std::uint64_t ticks = count * warp.float_share * spec.float_ticks.raw();
+        issued = std::max(issued, sm.floats.take(now(), Ticks(ceil_div(ticks, whole_share))));
+      }
       if (warp.shared_rows != 0) {  // with the first slice: the others follow it
         issued = std::max(issued, sm.shared.take(now(), warp.shared_rows * spec.shared_ticks));
         warp.shared_rows = 0;

@@ -20,11 +20,12 @@ enum class WarpState : std::uint8_t { free, ready, loads, barrier, lsu };
 struct alignas(16) WarpSlot {
   LineEntry line;
   BlockIndex block = none;
-  std::uint32_t outstanding = 0;   // loads, L1 hits and atomics under way
-  WarpIndex next = none;           // in the LSU queue
-  std::uint32_t instructions = 0;  // left to issue
-  std::uint16_t shared_rows = 0;   // the same
-  std::uint16_t index = 0;         // in the block
+  std::uint32_t outstanding : 24 = 0;  // loads, L1 hits and atomics under way
+  std::uint32_t float_share : 8 = 0;   // floats among the instructions, in 255ths, rounded up
+  WarpIndex next = none;               // in the LSU queue
+  std::uint32_t instructions = 0;      // left to issue
+  std::uint16_t shared_rows = 0;       // the same
+  std::uint16_t index = 0;             // in the block
   std::uint8_t lines = 0;
   std::uint8_t lines_done = 0;
   StepKind kind : 4 = StepKind::end;
@@ -46,7 +47,7 @@ struct BlockSlot {
 };
 
 struct SmState {
-  Server issue, shared;
+  Server issue, floats, shared;
   Fifo<WarpIndex> lsu;
   Cycles lsu_free;
   bool lsu_scheduled = false;

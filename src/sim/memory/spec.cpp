@@ -139,8 +139,8 @@ Result<void> fill_address(const gpu::Device& device, std::uint64_t seed, Spec& s
   address.bank =
       map.bank.empty() ? device.memory_system->bank : inside_module(map.bank, map.module);
   spec.banks = address.bank.count();
-  spec.miss_registers =
-      map.miss_registers != 0 ? map.miss_registers : device.memory_system->miss_registers;
+  spec.miss_registers = device.memory_system->miss_registers;
+  spec.uncached_registers = map.miss_registers;
   return {};
 }
 
@@ -179,6 +179,8 @@ Result<void> fill_timing(const gpu::Device& device, Spec& spec) {
       times.of_cycles("memory_system.block_start_cycles", std::round(system.block_start_cycles));
   spec.launch_misses = system.launch_misses;
   spec.issue_ticks = times.of_one("memory_system.issue_per_cycle", system.issue_per_cycle);
+  if (system.float_per_cycle > 0)
+    spec.float_ticks = times.of_one("memory_system.float_per_cycle", system.float_per_cycle);
   spec.instruction_cycles =
       times.of_cycles("memory_system.instruction_latency_cycles",
                       std::max(1.0, std::round(system.instruction_latency_cycles)));
@@ -335,9 +337,14 @@ std::string spec_text(const Spec& spec) {
   std::string text = fmt::format("{}: {} SMs in {} GPCs at {:.0f} MHz\n", spec.name, spec.sms(),
                                  spec.gpcs, spec.clock_hz / 1e6);
   text += fmt::format(
-      "SM: {:.1f} instructions per cycle, {} cycles between dependent ones; {} registers; shared "
+      "SM: {:.1f} instructions per cycle, {} of them 32-bit floating-point, {} cycles between "
+      "dependent ones; {} registers; shared "
       "memory {}; a block begins after {} cycles, a kernel {} cycles after the last and {} reads\n",
       static_cast<double>(ticks_per_cycle) / static_cast<double>(spec.issue_ticks.raw()),
+      spec.float_ticks == Ticks()
+          ? "any number"
+          : fmt::format("{:.1f}", static_cast<double>(ticks_per_cycle) /
+                                      static_cast<double>(spec.float_ticks.raw())),
       spec.instruction_cycles, spec.registers,
       bytes(spec.shared_ticks * sector_bytes / shared_row_bytes), spec.block_start_cycles,
       spec.launch_cycles, spec.launch_misses);
@@ -352,9 +359,11 @@ std::string spec_text(const Spec& spec) {
       bytes(spec.gpc_store_ticks), bytes(spec.gpc_atomic_ticks), spec.ports, bytes(spec.port_ticks),
       bytes(spec.port_write_ticks), bytes(spec.port_atomic_ticks), spec.request_cycles,
       spec.reply_cycles);
-  text +=
-      fmt::format("L2: {} slices of {} sets of {} ways, {} cycles, {} miss registers per slice\n",
-                  spec.slices, spec.l2.sets, spec.l2.ways, spec.l2_cycles, spec.miss_registers);
+  text += fmt::format(
+      "L2: {} slices of {} sets of {} ways, {} cycles, {} miss registers per slice, {} of "
+      "them for reads past the cache\n",
+      spec.slices, spec.l2.sets, spec.l2.ways, spec.l2_cycles, spec.miss_registers,
+      spec.uncached_registers == 0 ? spec.miss_registers : spec.uncached_registers);
   text += fmt::format(
       "DRAM: one channel per slice, {} banks, bus {}, bursts of {} sectors; precharge {}, activate "
       "{}, "

@@ -63,6 +63,7 @@ struct WarpBuilder {
   std::uint32_t at = 0;  // instructions of the run in hand not yet counted: [at, end)
   std::uint32_t end = 0;
   std::uint32_t instructions = 0;
+  std::uint32_t floats = 0;
   std::uint32_t shared_rows = 0;
   bool wait = false;
   bool partial = false;
@@ -95,10 +96,12 @@ struct StepSink::State {
     step.partial = builder.partial;
     builder.partial = false;
     step.instructions = builder.instructions;
+    step.floats = builder.floats;
     step.shared_rows = static_cast<std::uint16_t>(builder.shared_rows);
     builder.shared_rows = 0;
     builder.wait = false;
     builder.instructions = 0;
+    builder.floats = 0;
     builder.steps.add(step);
   }
   void emit_work(WarpBuilder& builder, StepKind kind) {
@@ -118,6 +121,7 @@ struct StepSink::State {
     if (upto <= builder.at) return;
     if (code.special[upto] == code.special[builder.at]) {
       builder.instructions += upto - builder.at;
+      builder.floats += code.floats[upto] - code.floats[builder.at];
       builder.at = upto;
       return;
     }
@@ -126,6 +130,7 @@ struct StepSink::State {
         wait_for_use(builder, builder.at);
       }
       ++builder.instructions;
+      builder.floats += code.floats[builder.at + 1] - code.floats[builder.at];
       if (code.barrier[builder.at] != 0) emit_work(builder, StepKind::barrier);
     }
   }

@@ -146,8 +146,12 @@ TracedCode study_code(const Instructions& instructions) {
   for (const std::uint32_t use : code.first_use)
     if (use != no_use) marked[use] = 1;
   code.special.assign(instructions.size() + 1, 0);
-  for (std::size_t i = 0; i < instructions.size(); ++i)
+  code.floats.assign(instructions.size() + 1, 0);
+  for (std::size_t i = 0; i < instructions.size(); ++i) {
     code.special[i + 1] = code.special[i] + marked[i];
+    const bool floats = is_float_arithmetic(without_guard(instructions[i].text));
+    code.floats[i + 1] = code.floats[i] + (floats ? 1 : 0);
+  }
   return code;
 }
 

@@ -23,6 +23,7 @@ struct TracedCode {
   std::vector<std::uint8_t> reduces;
   std::vector<CacheUse> cache_use;
   std::vector<std::uint32_t> special;  // barriers and first uses before index i
+  std::vector<std::uint32_t> floats;   // is_float_arithmetic() before index i
 };
 
 [[nodiscard]] TracedCode study_code(const std::vector<emulate::TraceInstruction>& instructions);

@@ -9,11 +9,12 @@ namespace demarc::sim::memory {
 std::uint64_t head_of(const Step& step) {
   return static_cast<std::uint64_t>(step.kind) | (std::uint64_t{step.wait} << 3U) |
          (std::uint64_t{step.past_l1} << 4U) | (std::uint64_t{step.streams} << 5U) |
-         (std::uint64_t{step.partial} << 6U) | (std::uint64_t{step.count} << 8U) |
-         (std::uint64_t{step.instructions} << 16U) | (std::uint64_t{step.shared_rows} << 48U);
+         (std::uint64_t{step.partial} << 6U) | (std::uint64_t{step.floats != 0} << 7U) |
+         (std::uint64_t{step.count} << 8U) | (std::uint64_t{step.instructions} << 16U) |
+         (std::uint64_t{step.shared_rows} << 48U);
 }
 
-void read_head(std::uint64_t head, Step& step) {
+bool read_head(std::uint64_t head, Step& step) {
   step.kind = static_cast<StepKind>(head & 7U);
   step.wait = (head & 8U) != 0;
   step.past_l1 = (head & 16U) != 0;
@@ -22,10 +23,13 @@ void read_head(std::uint64_t head, Step& step) {
   step.count = static_cast<std::uint8_t>(head >> 8U);
   step.instructions = static_cast<std::uint32_t>(head >> 16U);
   step.shared_rows = static_cast<std::uint16_t>(head >> 48U);
+  step.floats = 0;
+  return (head & 128U) != 0;
 }
 
 void PackedSteps::add(const Step& step) {
   words_.push_back(head_of(step));
+  if (step.floats != 0) words_.push_back(step.floats);
   for (std::size_t i = 0; i < step.count; ++i) words_.push_back(step.lines[i].word());
 }
 
@@ -34,7 +38,7 @@ void PackedSteps::read(std::size_t& at, Step& step) const {
     read_head(static_cast<std::uint64_t>(StepKind::end), step);
     return;
   }
-  read_head(words_[at++], step);
+  if (read_head(words_[at++], step)) step.floats = static_cast<std::uint32_t>(words_[at++]);
   const std::uint64_t* const words = words_.data() + at;
   for (std::size_t i = 0; i < step.count; ++i) step.lines[i] = LineEntry::again(words[i]);
   at += step.count;

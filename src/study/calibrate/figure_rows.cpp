@@ -209,6 +209,23 @@ Result<void> check_sms(const gpu::Device& description, std::string_view device, 
       device, sms, description.name, described);
 }
 
+Result<void> check_peak(const FigureRow& row, double value, const gpu::Device& device,
+                        bool simulated) {
+  constexpr double rounding = 1.001;
+  double peak = 0;
+  if (row.beyond_l2()) peak = device.dram.bandwidth_bytes_per_s / 1e9;
+  if (simulated && row.name == "compute" && device.memory_system) {
+    peak = 32 * device.memory_system->float_per_cycle * device.topology.sm_count() *
+           device.sm_clock_hz / 1e9;
+  }
+  if (peak == 0 || value <= rounding * peak) return {};
+  return check_failed(
+      "figure '{}': {:.5g} {} cannot be right, because {} has {:.5g} {} at most: {}", row.name,
+      value, row.unit, device.name, peak, row.unit,
+      simulated ? "the simulation is wrong"
+                : "give a description of this card, or correct the figure");
+}
+
 Workload workload_of(const FigureRow& row, const LaunchParameters& parameters) {
   std::string spec(row.launch);
   for (const auto& [name, value] : parameters) {

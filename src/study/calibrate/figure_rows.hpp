@@ -38,6 +38,10 @@ struct FigureRow {
   LaunchParameters (*sizes)(const gpu::Device& description) = nullptr;
   // Loads, bytes, operations of a run.
   double (*work)(const LaunchParameters& parameters, const gpu::Device& description) = nullptr;
+  // Whether it is a bandwidth of DRAM.
+  [[nodiscard]] bool beyond_l2() const {
+    return unit == "GB/s" && l2.lines != L2Before::Lines::own;
+  }
 };
 
 [[nodiscard]] std::span<const FigureRow> figure_rows();
@@ -50,6 +54,12 @@ struct FigureRow {
 
 // "gauge_read16@blocks=264+elements=524288": the launch of a figure for a lane.
 [[nodiscard]] Workload workload_of(const FigureRow& row, const LaunchParameters& parameters);
+
+// check_failed if DRAM moves more than its bus carries. A card's clock may differ from the one in
+// its description, so multiply-adds are compared with the lanes of its SMs for a simulated one
+// alone.
+[[nodiscard]] Result<void> check_peak(const FigureRow& row, double value, const gpu::Device& device,
+                                      bool simulated);
 
 // A run of `ns` nanoseconds as a figure.
 [[nodiscard]] double figure_of(const FigureRow& row, const LaunchParameters& parameters,

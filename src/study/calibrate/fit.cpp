@@ -77,10 +77,11 @@ Result<void> check_fit(const gpu::Device& start, const FigureSet& set, const Fit
     return invalid_input("a tolerance of {} is not between 0 and 1", options.tolerance);
   }
   for (auto one = set.figures.begin(); one != set.figures.end(); ++one) {
-    DEMARC_CHECK(find_figure(one->name));
+    DEMARC_TRY(const FigureRow* row, find_figure(one->name));
     if (!(one->value > 0)) {
       return invalid_input("figure '{}': {} is not above 0", one->name, one->value);
     }
+    DEMARC_CHECK(check_peak(*row, one->value, start, false));
     const auto again = std::find_if(set.figures.begin(), one,
                                     [&](const Figure& other) { return other.name == one->name; });
     if (again != one) return invalid_input("figure '{}' is given twice", one->name);

@@ -101,6 +101,7 @@ Result<FigureSet> simulate_figures(const gpu::Device& target, const gpu::Device&
   });
   for (std::size_t i = 0; i < rows.size(); ++i) {
     DEMARC_TRY(set.figures[i].value, values[i]);
+    DEMARC_CHECK(check_peak(rows[i], set.figures[i].value, target, true));
   }
   return set;
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "demarc/locality/pages.hpp"
 #include "predict/l2_model.hpp"
@@ -24,6 +25,28 @@ TEST(Predict, data_read_once_never_hits) {
   EXPECT_EQ(result.l1_sectors, 64U * 4);
   EXPECT_EQ(result.dram_bytes, 64U * 128);
   EXPECT_TRUE(result.complete);
+}
+
+TEST(Predict, a_hit_rate_that_cannot_be_is_named) {
+  Sensitivity sensitivity;
+  sensitivity.whole.l1_hit_rate = 1;
+  EXPECT_TRUE(check_rates(sensitivity));
+  for (CachePrediction* const one : {&sensitivity.whole, &sensitivity.half}) {
+    for (double* const rate : {&one->l1_hit_rate, &one->l2_hit_rate, &one->l2_read_hit_rate}) {
+      for (const double wrong : {1.25, -0.25}) {
+        const double right = std::exchange(*rate, wrong);
+        const auto checked = check_rates(sensitivity);
+        ASSERT_FALSE(checked) << wrong;
+        EXPECT_EQ(checked.error().kind, ErrorKind::check_failed);
+        EXPECT_EQ(checked.error().message,
+                  fmt::format("the prediction is wrong: a hit rate of {} with {} of the L2 is not "
+                              "between 0 and 1",
+                              wrong, one == &sensitivity.half ? "half" : "the whole"));
+        *rate = right;
+      }
+    }
+  }
+  EXPECT_TRUE(check_rates(sensitivity));
 }
 
 TEST(Predict, the_interval_is_that_of_parts_of_the_requests) {

@@ -15,7 +15,7 @@ constexpr std::string_view example = R"(# two warps, the second waits for its lo
 kernel threads=64 shared=1024
 block
 warp
-load.cg.cs +3 shared=7 0x1000/15 0x2080/1
+load.cg.cs +3 float=2 shared=7 0x1000/15 0x2080/1
 barrier +1
 warp
 load 0x3020
@@ -39,11 +39,13 @@ TEST(AccessStream, text_says_what_each_warp_does) {
   EXPECT_TRUE(step.streams);
   EXPECT_FALSE(step.partial);
   EXPECT_EQ(step.shared_rows, 7U);
+  EXPECT_EQ(step.floats, 2U);
   EXPECT_EQ((*launch)->kernels[1].shape.registers, 40U);
   at = 0;
   const PackedSteps& second = (*launch)->kernels[0].blocks[0]->warps[1];
   second.read(at, step);
   EXPECT_EQ(step.lines[0].word(), 0x3000U | 2U);  // the sector of the address itself
+  EXPECT_EQ(step.floats, 0U);
   second.read(at, step);
   EXPECT_TRUE(step.wait);
   EXPECT_EQ(step.kind, StepKind::store);
@@ -78,6 +80,11 @@ TEST(AccessStream, errors_name_the_line) {
   EXPECT_THAT(error("kernel\nblock\nwarp\nlod 0x80\n"), HasSubstr("x.txt:4: 'lod' is none of"));
   EXPECT_THAT(error("kernel\nblock\nwarp\nload\n"), HasSubstr("x.txt:4: load needs an address"));
   EXPECT_THAT(error("kernel\nblock\nwarp\nload 0x80/16\n"), HasSubstr("1 to 15"));
+  EXPECT_EQ(error("kernel\nblock\nwarp\nload 0x100040/1\n"),
+            "x.txt:4: '0x100040/1': a mask of sectors follows the address of a line, a multiple of "
+            "128: write 0x100000/MASK, or 0x100040 alone for the sector of that address");
+  EXPECT_EQ(error("kernel\nblock\nwarp\nload 0x100080/1\n"), "");
+  EXPECT_EQ(error("kernel\nblock\nwarp\nload 0x100044\n"), "");
   EXPECT_THAT(error("kernel\nblock\nwarp\nstore.cg 0x80\n"),
               HasSubstr("x.txt:4: '.cg' is not possible here"));
   EXPECT_THAT(error("kernel\nblock\nwarp\nload.part 0x80\n"),
@@ -85,6 +92,9 @@ TEST(AccessStream, errors_name_the_line) {
   EXPECT_THAT(error("kernel\nblock\nwarp\nbarrier.cs\n"),
               HasSubstr("x.txt:4: '.cs' is not possible here"));
   EXPECT_THAT(error("kernel\nblock\nwarp\nwork shared=65536\n"), HasSubstr("65536 rows"));
+  EXPECT_THAT(error("kernel\nblock\nwarp\nwork +3 float=4\n"),
+              HasSubstr("x.txt:4: float=4 is more than the 3 instructions of the step"));
+  EXPECT_EQ(error("kernel\nblock\nwarp\nwork +3 float=3\n"), "");
   EXPECT_THAT(error("kernel registers=256\n"), HasSubstr("registers=256 is out of range"));
   EXPECT_THAT(error("block\n"), HasSubstr("x.txt:1: a block comes before any kernel"));
   EXPECT_THAT(error("kernel threads=32\nblock\nwarp\nwarp\n"), HasSubstr("more than the 1 warps"));
@@ -100,6 +110,26 @@ TEST(AccessStream, binary_of_a_load_that_writes_in_part_is_refused) {
   binary[head] = static_cast<char>(binary[head] | 64);
   EXPECT_THAT(parse_access_binary(binary, "x.bin").error().message,
               HasSubstr("do not make a step"));
+}
+
+TEST(AccessStream, binary_whose_floats_are_missing_none_or_more_than_instructions_is_refused) {
+  const auto launch =
+      parse_access_text("kernel threads=32\nblock\nwarp\nwork +3 float=3\n", "x.txt");
+  const std::string binary = access_binary(**launch);
+  EXPECT_EQ(access_text(**parse_access_binary(binary, "x.bin")), access_text(**launch));
+  const auto with_last_word = [&](char number) {
+    std::string changed = binary;
+    changed[binary.size() - 8] = number;
+    const auto read = parse_access_binary(changed, "x.bin");
+    return read ? std::string("accepted") : read.error().message;
+  };
+  EXPECT_EQ(with_last_word(1), "accepted");
+  EXPECT_THAT(with_last_word(0), HasSubstr("floating-point"));
+  EXPECT_THAT(with_last_word(4), HasSubstr("floating-point"));
+  // The warp has one word, whose head says that another follows.
+  std::string cut = binary.substr(0, binary.size() - 8);
+  cut[binary.size() - 24] = 1;
+  EXPECT_THAT(parse_access_binary(cut, "x.bin").error().message, HasSubstr("do not make a step"));
 }
 
 RC_GTEST_PROP(AccessStream, damaged_binary_is_an_error_or_another_stream_but_never_more,

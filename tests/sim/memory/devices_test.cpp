@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "demarc/base/random.hpp"
+#include "demarc/sim/memory/access_stream.hpp"
 #include "demarc/sim/memory/simulation.hpp"
 #include "demarc/sim/memory/synthetic.hpp"
 
@@ -83,6 +84,22 @@ TEST_P(SimulatedDevice, streams_as_much_as_its_registers_allow_and_never_more_th
   EXPECT_EQ(gpu.statistics(client).l1_hit_sectors, 0U);
 }
 
+// Lanes of an SM by 32, as NVIDIA's programming guide has them.
+TEST_P(SimulatedDevice, computes_with_as_many_floating_point_numbers_as_it_has_lanes) {
+  const std::uint32_t version = device.compute_capability.number();
+  const double lanes = version == 70 || version == 80 ? 2 : 4;
+  EXPECT_EQ(device.memory_system->float_per_cycle, lanes);
+  std::string warps = fmt::format("kernel threads=1024\nblock\n");
+  for (int warp = 0; warp < 32; ++warp) warps += "warp\nwork +4000 float=4000\n";
+  Simulation gpu(spec);
+  const auto client = gpu.add_client(
+      {"floats", {SmIndex(0)}, replay_launch(parse_access_text(warps, "x.txt").value()), {}});
+  ASSERT_TRUE(gpu.run_launches(client, 1));
+  const auto cycles = static_cast<double>(gpu.statistics(client).kernel_cycles[0].raw());
+  EXPECT_LE(32 * 4000 / cycles, lanes);
+  EXPECT_GE(32 * 4000 / cycles, 0.9 * std::min(lanes, device.memory_system->issue_per_cycle));
+}
+
 TEST_P(SimulatedDevice, spreads_its_memory_evenly_over_slices_sets_and_banks) {
   const AddressDecoder decoder(spec.address);
   std::vector<std::uint32_t> slices(spec.slices);
@@ -104,7 +121,7 @@ TEST_P(SimulatedDevice, spreads_its_memory_evenly_over_slices_sets_and_banks) {
 
 INSTANTIATE_TEST_SUITE_P(All, SimulatedDevice,
                          ::testing::Values("gtx1060-3gb", "gtx1080", "titan-v", "v100", "a30",
-                                           "h100-sxm", "h200"),
+                                           "a100", "h100-sxm", "h200"),
                          [](const auto& named) {
                            std::string name = named.param;
                            std::erase(name, '-');

@@ -202,6 +202,30 @@ TEST(EmulatedSteps, cache_operators_and_rows_of_shared_memory_are_kept) {
   EXPECT_EQ(access_text(*parse_access_text(steps, "x.txt").value()), steps);
 }
 
+// Guards and modifiers do not matter; 64-bit numbers, integers and conversions are not counted.
+TEST(EmulatedSteps, additions_and_products_of_32_bit_floating_point_numbers_are_counted) {
+  EXPECT_EQ(steps_of(R"(
+  .reg .f32 %f<3>;
+  .reg .f64 %fd<2>;
+  .reg .f16 %h<2>;
+  mov.f32 %f1, 0f3f800000;
+  add.f32 %f1, %f1, %f1;
+  sub.ftz.f32 %f1, %f1, %f1;
+  mul.rn.f32 %f1, %f1, %f1;
+  setp.eq.f32 %p1, %f1, %f1;
+  @%p1 fma.rn.f32 %f2, %f1, %f1, %f1;
+  mad.rn.f32 %f2, %f1, %f1, %f1;
+  mov.f64 %fd1, 0d3ff0000000000000;
+  add.f64 %fd1, %fd1, %fd1;
+  mul.lo.u32 %r1, %r1, %r1;
+  cvt.rn.f32.u32 %f1, %r1;
+  max.f32 %f1, %f1, %f2;
+  st.global.f32 [%rd3], %f1;
+  add.f32 %f1, %f1, %f1;
+)"),
+            "warp\nstore.part +16 float=5\nwork +2 float=1\n");
+}
+
 TEST(EmulatedSteps, a_window_keeps_its_kernels_with_their_registers_and_emulates_none_behind_it) {
   const auto parsed = ptx::parse(add_one, "add_one.ptx");
   gpu::Launch launch = add_one_launch();

@@ -76,6 +76,29 @@ TEST(ExactCycles, with_all_registers_taken_a_miss_starts_when_one_is_free) {
   }
 }
 
+// With all registers taken for reads past the cache, one waits and a load through it does not.
+TEST(ExactCycles, registers_for_reads_past_the_cache_are_a_part_of_all) {
+  for (const std::uint32_t registers : {0U, 1U}) {
+    Spec spec = small_memory();
+    spec.miss_registers = 3;
+    spec.uncached_registers = registers;
+    Simulation gpu(spec);
+    const auto times = [&](bool cached) {
+      const std::array<Request, 2> pair{
+          Request{.sm = SmIndex(0), .address = PhysicalAddress(0), .cached = false},
+          Request{.sm = SmIndex(1), .address = PhysicalAddress(other_bank), .cached = cached}};
+      const auto done = gpu.timed(pair).value();
+      return Times{done[0].first.raw(), done[1].first.raw()};
+    };
+    // With one, the second begins when the data of the first is there, at cycle 55; afterwards both
+    // rows are open, which saves 9 cycles.
+    const bool waits = registers == 1;
+    EXPECT_EQ(times(false), (Times{miss, waits ? 55 + 9 + 11 + 2 + 20 + 18 : miss + 2}));
+    EXPECT_EQ(times(false), (Times{miss - 9, waits ? 46 + 11 + 2 + 20 + 18 : miss - 9 + 2}));
+    EXPECT_EQ(times(true), (Times{miss - 9, miss - 9 + 2})) << registers;
+  }
+}
+
 TEST(ExactCycles, with_all_registers_taken_a_hit_is_not_held_up) {
   Spec spec = small_memory();
   spec.miss_registers = 1;

@@ -52,6 +52,30 @@ TEST(KernelStart, a_kernel_ends_when_its_last_store_is_acknowledged) {
   EXPECT_EQ(statistics.run_cycles, (std::vector<Cycles>{Cycles(hit - 2), Cycles(hit - 2)}));
 }
 
+TEST(FloatLanes, compute_for_one_warp_after_the_other_and_a_work_without_floats_does_not_wait) {
+  Spec spec = small_memory();
+  const std::string two =
+      "kernel threads=64\nblock\nwarp\nwork +4 float=4\nwarp\nwork +4 float=4\n";
+  const std::string half =
+      "kernel threads=64\nblock\nwarp\nwork +4 float=2\nwarp\nwork +4 float=2\n";
+  const std::string none = "kernel threads=64\nblock\nwarp\nwork +4\nwarp\nwork +4\n";
+  EXPECT_EQ(statistics_of(spec, two).run_cycles[0], 16_cycles);
+  spec.float_ticks = Ticks(16 * 256);  // 16 cycles each
+  EXPECT_EQ(statistics_of(spec, two).run_cycles[0], 128_cycles);
+  EXPECT_EQ(statistics_of(spec, none).run_cycles[0], 16_cycles);
+  // A share of 128 in 255 is the next above a half.
+  EXPECT_EQ(statistics_of(spec, half).run_cycles[0], 65_cycles);
+}
+
+// A long stretch is issued in slices; each takes its part of the floats.
+TEST(FloatLanes, compute_for_all_slices_of_a_long_stretch) {
+  Spec spec = small_memory();
+  spec.float_ticks = Ticks(8 * 256);
+  EXPECT_EQ(
+      statistics_of(spec, "kernel threads=32\nblock\nwarp\nwork +300 float=300\n").run_cycles[0],
+      2400_cycles);
+}
+
 TEST(SharedMemory, rows_of_all_warps_of_an_sm_come_one_after_the_other) {
   Spec spec = small_memory();
   const std::string two =

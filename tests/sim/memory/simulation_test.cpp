@@ -256,5 +256,46 @@ TEST(MemorySimulation, a_spec_whose_hashes_do_not_fit_its_sizes_is_refused) {
   EXPECT_THAT(checked.error().message, HasSubstr("banks"));
 }
 
+// A count that is right, and each rule broken by one.
+TEST(Counts, that_cannot_be_are_named) {
+  const Spec spec = small_memory();  // a burst takes two cycles; banks and column: 27 cycles ahead
+  ClientStatistics client;
+  client.load_sectors = 10;
+  client.atomic_sectors = 2;
+  client.l1_hit_sectors = 5;
+  client.l2_hit_sectors = 4;
+  client.l2_miss_sectors = 3;
+  DramStatistics dram;
+  dram.read_sectors = 50;
+  dram.write_sectors = 13;
+  const auto checked = [&] { return check_counts(spec, 100_cycles, {&client, 1}, dram); };
+  EXPECT_TRUE(checked());
+  ++dram.write_sectors;
+  ASSERT_FALSE(checked());
+  EXPECT_EQ(checked().error().kind, ErrorKind::check_failed);
+  EXPECT_THAT(checked().error().message,
+              HasSubstr("small: the simulation is wrong: DRAM moved 64 sectors in 100 cycles"));
+  --dram.write_sectors;
+  for (std::uint64_t* const count :
+       {&client.l1_hit_sectors, &client.l2_hit_sectors, &client.l2_miss_sectors}) {
+    ++*count;
+    ASSERT_FALSE(checked());
+    EXPECT_THAT(checked().error().message,
+                HasSubstr("counted 13 sectors that hit or missed, and 12 that were asked for"));
+    --*count;
+  }
+  client.store_sectors = 100;
+  EXPECT_TRUE(checked());
+}
+
+TEST(Counts, of_a_run_are_right) {
+  Simulation gpu(small_memory());
+  const auto client = gpu.add_client(
+      {"reader", sms({0, 1}), launch_of({{{access(StepKind::load, {0x80 | 15U}, true)}}}), {}});
+  ASSERT_TRUE(gpu.run_launches(client, 3));
+  const auto checked = gpu.check_counts();
+  EXPECT_TRUE(checked) << checked.error().message;
+}
+
 }  // namespace
 }  // namespace demarc::sim::memory::test

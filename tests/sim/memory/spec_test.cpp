@@ -136,14 +136,16 @@ TEST(SpecText, says_every_setting) {
   EXPECT_EQ(
       spec_text(spec),
       "small: 4 SMs in 2 GPCs at 1000 MHz\n"
-      "SM: 1.0 instructions per cycle, 4 cycles between dependent ones; 0 registers; shared memory "
+      "SM: 1.0 instructions per cycle, any number of them 32-bit floating-point, 4 cycles between "
+      "dependent ones; 0 registers; shared memory "
       "no limit; a block begins after 0 cycles, a kernel 3 cycles after the last and 0 reads\n"
       "L1: 2 sets of 2 ways, hit 6 cycles, 8 miss and 8 store registers\n"
       "crossbar: SM 32.0 B per cycle (32.0 B per cycle of stores), GPC 16.0 B per cycle (no limit "
       "of stores, no limit of atomics), 1 ports of 32.0 B per cycle (32.0 B per cycle of writes, "
       "32.0 B per cycle of "
       "atomics), 10 cycles there, 10 back\n"
-      "L2: 1 slices of 2 sets of 2 ways, 5 cycles, 16 miss registers per slice\n"
+      "L2: 1 slices of 2 sets of 2 ways, 5 cycles, 16 miss registers per slice, 16 of them for "
+      "reads past the cache\n"
       "DRAM: one channel per slice, 2 banks, bus 16.0 B per cycle, bursts of 1 sectors; precharge "
       "7, "
       "activate 9, column 11, row 40, turnaround 6, controller 20 cycles; activations of a "
@@ -151,6 +153,10 @@ TEST(SpecText, says_every_setting) {
       "writes drain from 4 to 1; 24 accesses and one row of each bank go before the other "
       "direction, if it waits\n"
       "unloaded: L2 hit 33 cycles, DRAM 76 cycles\n");
+  spec.float_ticks = Ticks(512);
+  EXPECT_THAT(spec_text(spec), HasSubstr(", 0.5 of them 32-bit floating-point, "));
+  spec.uncached_registers = 3;
+  EXPECT_THAT(spec_text(spec), HasSubstr("16 miss registers per slice, 3 of them for reads past"));
 }
 
 // Loads of one line by one warp after the other: what an L1 of one set answers, and none.
@@ -180,6 +186,8 @@ TEST(SpecOfADevice, a_time_that_no_simulation_can_hold_is_refused_with_its_place
               HasSubstr(": memory_system.sm_link_bytes: such a time"));
   EXPECT_THAT(message([](gpu::Device& d) { d.memory_system->issue_per_cycle = 1e-300; }),
               HasSubstr(": memory_system.issue_per_cycle: such a time"));
+  EXPECT_THAT(message([](gpu::Device& d) { d.memory_system->float_per_cycle = 1e-300; }),
+              HasSubstr(": memory_system.float_per_cycle: such a time"));
   EXPECT_THAT(message([](gpu::Device& d) { d.l2.latency_cycles = -1; }),
               HasSubstr(": l2.latency_cycles: such a time"));
   EXPECT_EQ(message([](gpu::Device& d) { d.memory_system->row_idle_ns = 2e9; }), "accepted");

@@ -17,7 +17,7 @@ inline gpu::Device tiny_card(std::uint32_t sms = 2) {
   card.l2.slices = card.address_map->slices = card.dram.channels = 2;
   card.dram.bandwidth_bytes_per_s /= 4;
   card.address_map->module.rows.resize(1);
-  card.address_map->miss_registers = 128;
+  card.memory_system->miss_registers = 128;
   card.address_map->set = {};
   card.topology.tpcs.clear();
   for (std::uint32_t sm = 0; sm < sms; ++sm) {

@@ -6,6 +6,7 @@
 #include "calibrate/calibrate_fixture.hpp"
 #include "calibrate/figure_rows.hpp"
 #include "calibrate/parameters.hpp"
+#include "calibrate/solo_simulation.hpp"
 #include "demarc/base/files.hpp"
 #include "demarc/base/json.hpp"
 #include "paths.hpp"
@@ -66,6 +67,60 @@ TEST(FigureTable, a_run_becomes_time_of_one_or_a_rate) {
             10);
   EXPECT_EQ(value("atomics", {{"blocks", 10}, {"rounds", 2}}, 1024), 5);
   EXPECT_EQ(value("short_blocks", {{"blocks", 40}, {"kernels", 1}}, 500), 50) << "four at a time";
+}
+
+TEST(Peaks, that_a_figure_passes_are_named_of_dram_and_of_a_simulated_card_s_lanes) {
+  const gpu::Device card = tiny_card();  // 80 GB/s; 2 SMs of 128 lanes at 1.733 GHz: 443.6 G/s
+  const auto checked = [&](std::string_view figure, double value, bool simulated = true) {
+    const auto result = check_peak(**find_figure(figure), value, card, simulated);
+    if (result) return std::string("right");
+    EXPECT_EQ(result.error().kind, ErrorKind::check_failed);
+    return result.error().message;
+  };
+  EXPECT_EQ(checked("dram_read", 80), "right");
+  EXPECT_EQ(
+      checked("add_half", 80.2, false),
+      "figure 'add_half': 80.2 GB/s cannot be right, because tiny has 80 GB/s at most: give a "
+      "description of this card, or correct the figure");
+  EXPECT_THAT(checked("dram_write", 80.2), HasSubstr("at most: the simulation is wrong"));
+  EXPECT_EQ(checked("compute", 443), "right");
+  EXPECT_THAT(checked("compute", 445),
+              HasSubstr("445 G/s cannot be right, because tiny has 443.65"));
+  EXPECT_EQ(checked("compute", 445, false), "right");
+  EXPECT_EQ(checked("l2_read", 1e6), "right");
+  EXPECT_EQ(checked("dram_latency", 1e6), "right");
+}
+
+TEST(Peaks, end_a_fit_to_figures_that_pass_them) {
+  FigureSet figures = only(figures_of(tiny_card()), {"dram_read"});
+  figures.figures.front().value = 200;
+  const auto found = calibrate(tiny_card(), figures, {}, {});
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().kind, ErrorKind::check_failed);
+  EXPECT_THAT(found.error().message, HasSubstr("figure 'dram_read': 200 GB/s cannot be right"));
+}
+
+// Peaks of the data sheet. DRAM gets 0.8 of its bus at least, because nothing else is the limit.
+TEST(SimulatedFigures, lie_below_the_peaks_of_the_card_and_not_far_below) {
+  for (const char* const name : {"gtx1080", "a30"}) {
+    const gpu::Device card = gpu::find_device(name).value();
+    const gpu::MemorySystem& system = *card.memory_system;
+    SoloSimulation simulation(card, 1);
+    const auto value = [&](std::string_view figure) {
+      const FigureRow& row = **find_figure(figure);
+      const LaunchParameters sizes = row.sizes(card);
+      EXPECT_TRUE(simulation.record(row, sizes)) << figure;
+      return simulation.value(row, sizes, card).value();
+    };
+    const double bus = card.dram.bandwidth_bytes_per_s / 1e9;
+    for (const char* const figure : {"dram_read", "dram_write", "add"}) {
+      EXPECT_LE(value(figure), bus) << name << " " << figure;
+      EXPECT_GE(value(figure), 0.8 * bus) << name << " " << figure;
+    }
+    const double lanes = 32 * system.float_per_cycle * card.topology.sm_count();
+    EXPECT_LE(value("compute"), lanes * card.sm_clock_hz / 1e9) << name;
+    EXPECT_GE(value("compute"), 0.6 * lanes * card.sm_clock_hz / 1e9) << name;
+  }
 }
 
 TEST(Figures, come_back_from_a_file_as_they_were) {

@@ -91,6 +91,22 @@ TEST(SimExecutor, a_short_victim_sees_all_of_its_neighbours_run) {
   EXPECT_GT(beside.aggressor_rate, 0) << "no run of the neighbour has ended";
 }
 
+// In half of a V100's L2 the runs of `cfd` differ, and next to `fwt` more of them are timed.
+TEST(SimExecutor, a_victim_whose_runs_differ_takes_as_long_next_to_a_neighbour_of_another_colour) {
+  Plan plan = small_plan("mask+color", "cfd");
+  plan.aggressors = parse_workloads("mm,fwt", "aggressors").value();
+  plan.rule.least = plan.rule.most = 3;
+  SimExecutorOptions options;
+  options.device = "v100";
+  const auto executor = make_sim_executor(options).value();
+  const auto result = run_study(plan, *executor, {});
+  ASSERT_TRUE(result) << result.error().message;
+  const std::vector<double>& idle = result->cells.at(0).samples_ns;
+  const auto [least, most] = std::minmax_element(idle.begin(), idle.end());
+  EXPECT_LT(*most, 1.05 * *least) << "means of ten runs or more";
+  for (const Cell& cell : result->cells) EXPECT_EQ(cell.samples_ns, idle);
+}
+
 TEST(SimExecutor, what_it_cannot_model_is_said) {
   const auto executor = make_sim_executor({}).value();
   const auto stage = executor->divide(Mode{partition::Mode::timeslice, false}, 2);

@@ -91,6 +91,12 @@ struct Completion {
   std::uint64_t count = 0;
 };
 
+// Checks what was counted within `cycles`. check_failed names what cannot be: more hits than
+// accesses, or more bytes than the buses of the DRAM carry.
+[[nodiscard]] Result<void> check_counts(const Spec& spec, Cycles cycles,
+                                        std::span<const ClientStatistics> clients,
+                                        const DramStatistics& dram);
+
 class Engine;
 
 class Simulation {
@@ -127,6 +133,8 @@ class Simulation {
 
   [[nodiscard]] const ClientStatistics& statistics(ClientIndex client) const;
   [[nodiscard]] const DramStatistics& dram() const;
+  // The same of all that was counted up to now.
+  [[nodiscard]] Result<void> check_counts() const;
   // Every queue that is not empty and every register in use, one per line.
   [[nodiscard]] std::string waiting() const;
 

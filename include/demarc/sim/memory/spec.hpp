@@ -64,6 +64,7 @@ struct Spec {
   std::uint32_t blocks = 32;
   std::uint32_t shared_bytes = 0;  // 0: never the limit
   Ticks issue_ticks{64};           // per warp instruction
+  Ticks float_ticks;               // the same of 32-bit floating-point ones; 0: never the limit
   Cycles instruction_cycles{4};    // between dependent instructions of a warp
   CacheSpec l1;
   Cycles l1_hit_cycles{30};
@@ -94,7 +95,8 @@ struct Spec {
   PerIndex<SliceIndex, std::uint32_t> port_of_slice;
   CacheSpec l2;  // of one slice
   Cycles l2_cycles{20};
-  std::uint32_t miss_registers = 16;  // per slice: lines asked of DRAM that have not arrived yet
+  std::uint32_t miss_registers = 16;     // per slice: lines asked of DRAM that have not arrived yet
+  std::uint32_t uncached_registers = 0;  // those for reads past the cache; 0: all
 
   // DRAM.
   std::uint32_t banks = 16;         // per channel

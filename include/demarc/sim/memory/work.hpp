@@ -29,6 +29,7 @@ struct Step {
   std::uint8_t count = 0;  // at most 32
   std::uint32_t instructions = 0;
   std::uint16_t shared_rows = 0;  // rows of shared memory that those instructions access
+  std::uint32_t floats = 0;       // those that compute with 32-bit floating-point numbers
   std::array<LineEntry, 32> lines{};
 };
 
@@ -73,13 +74,14 @@ class Source {
 };
 
 // The first word of a packed step: kind in bits 0-2, wait in bit 3, past_l1 in bit 4, streams in
-// bit 5, partial in bit 6, count in bits 8-15, instructions in bits 16-47, shared_rows in bits
-// 48-63.
+// bit 5, partial in bit 6, in bit 7 whether a word of floats follows, count in bits 8-15,
+// instructions in bits 16-47, shared_rows in bits 48-63.
 [[nodiscard]] std::uint64_t head_of(const Step& step);
-// Reads everything but the lines.
-void read_head(std::uint64_t head, Step& step);
+// Reads everything but the lines, with floats as 0. True: their number is the next word.
+bool read_head(std::uint64_t head, Step& step);
 
-// Steps packed into words: a head, then the words of `count` line entries.
+// Steps packed into words: a head, the number of floats if it is not 0, then the words of `count`
+// line entries.
 class PackedSteps {
  public:
   void add(const Step& step);
