@@ -47,6 +47,7 @@ class Study:
     cells: tuple[Cell, ...]
     errors: tuple[str, ...] = ()  # wrong outputs, cells whose check failed
     unavailable: dict[str, str] = field(default_factory=dict)  # mode: what the machine lacked for it
+    impossible: tuple[str, ...] = ()  # figures of a simulated card that cannot be right
 
     def cell(self, mode: str, victim: str, aggressor: str | None = None) -> Cell:
         """That cell; an Error that names it where the study has none."""
@@ -137,7 +138,7 @@ def _read_json(path: Path) -> Study:
             continue
         cells.append(_cell_of_json(place, cell))
     unavailable = {mode["mode"]: mode["unavailable"] for mode in given["modes"] if "unavailable" in mode}
-    return Study(str(path), tuple(cells), tuple(errors), unavailable)
+    return Study(str(path), tuple(cells), tuple(errors), unavailable, tuple(map(str, given.get("impossible", ()))))
 
 
 def read(path: str | Path) -> Study:

@@ -28,9 +28,10 @@ Result<void> run_demo_verb(DemoVerbOptions& options) {
   if (!options.locality_html.empty()) {
     DEMARC_CHECK(emit(options.locality_html, demo.locality_page));
   }
-  return emit_result(
+  DEMARC_CHECK(emit_result(
       options.json, "-", [&] { return demo.json; },
-      [&] { return fmt::format("{}\nThe pages: {}\n", demo.summary, fmt::join(files, " and ")); });
+      [&] { return fmt::format("{}\nThe pages: {}\n", demo.summary, fmt::join(files, " and ")); }));
+  return demo.possible;
 }
 
 const RegisterVerb demo_verb({

@@ -426,6 +426,7 @@ Result<StudyResult> forecast_study(const Plan& plan, const Executor& executor) {
   if (!result.forecast.missing.empty()) {
     return missing_capability("no forecast: {}", result.forecast.missing);
   }
+  result.impossible = impossible_figures(result);
   result.doubt = doubt_of(plan, executor);
   result.recommendation = recommend(plan, result.forecast);
   if (!result.doubt.empty()) result.recommendation += fmt::format(" {}.", result.doubt);

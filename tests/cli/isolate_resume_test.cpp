@@ -75,6 +75,23 @@ TEST_F(IsolateResume, a_complete_study_is_written_again_without_measuring) {
   EXPECT_NE(second["context"]["command"], first["context"]["command"]);
 }
 
+TEST_F(IsolateResume, a_study_of_a_model_with_figures_that_cannot_be_right_ends_with_3) {
+  ASSERT_EQ(run_demarc(arguments("1")).exit_code, 0);
+  Json study = Json::parse(read_file(json).value());
+  for (Json& cell : study["cells"]) {
+    if (cell["aggressor"].is_null()) continue;
+    for (Json& sample : cell["samples_ns"]) sample = sample.get<std::uint64_t>() / 2;
+  }
+  ASSERT_TRUE(write_file(json, study.dump()));
+  std::vector<std::string> again = arguments("1");
+  again.insert(again.end(), {"--resume", json});
+  const Outcome outcome = run_demarc(again);
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err,
+              HasSubstr("1 of the study's figures cannot be right; the first is: mask: "
+                        "next to mm, va takes 0."));
+}
+
 TEST_F(IsolateResume, another_plan_and_a_file_that_is_not_there_end_with_1) {
   ASSERT_EQ(run_demarc(arguments("1")).exit_code, 0);
   const std::string before = read_file(json).value();

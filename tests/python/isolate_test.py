@@ -13,7 +13,7 @@ TABLE = ROOT / "docs/measurements/isolate-h200-domains.csv"
 HEAD = "mode,victim,aggressor,runs,kernels_mean_us,kernels_p50_us,kernels_worst_us,run_mean_us,run_worst_us"
 TIMES = {"count": 3, "mean": 2000.0, "p50": 1500.0, "p99": None, "worst": 4000.0}
 CELL = {"mode": "none", "victim": "mm", "aggressor": None, "times_ns": TIMES, "run_times_ns": TIMES | {"p99": 5000}}
-STUDY = {"schema": "demarc.isolate/4", "errors": ["one"], "cells": [CELL, {"error": "wrong output"}],
+STUDY = {"schema": "demarc.isolate/4", "errors": ["one"], "impossible": ["x"], "cells": [CELL, {"error": "wrong output"}],
          "modes": [{"mode": "none"}, {"mode": "mps", "unavailable": "no daemon"}]}
 
 
@@ -73,6 +73,7 @@ class Isolate(unittest.TestCase):
         study = isolate.read(self.file(json.dumps(STUDY), "s.json"))
         self.assertEqual(study.cells, (isolate.Cell("none", "mm", None, 3, 2.0, 1.5, None, 4.0, 2.0, 5.0, 4.0),))
         self.assertEqual(study.errors, ("one", f"{self.folder}/s.json: cells[1]: wrong output"))
+        self.assertEqual(study.impossible, ("x",))
         self.assertEqual(study.unavailable, {"mps": "no daemon"})
 
     def test_what_demarc_isolate_writes_is_read(self):

@@ -195,7 +195,7 @@ TEST_F(Remains, of_a_study_that_ends_are_also_what_it_was_just_starting) {
     const std::string mark = (*own)->mark().front().second;
     process.emplace(std::move(*Process::spawn(
         {"/usr/bin/env", "-i", "/bin/sh", "-c",
-         fmt::format("/bin/sleep 0.05; exec /usr/bin/env DEMARC_STUDY={} /bin/sleep 1000", mark)},
+         fmt::format("/bin/sleep 0.05; DEMARC_STUDY={} exec /bin/sleep 1000", mark)},
         {})));
     const std::string environment = fmt::format("/proc/{}/environ", process->pid());
     while (!read_file(environment)->empty()) std::this_thread::yield();

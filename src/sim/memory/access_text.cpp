@@ -146,15 +146,17 @@ class AccessReader {
       }
       if (words[at].starts_with("float=")) {
         DEMARC_TRY(const std::uint64_t floats, parse_u64(words[at].substr(6), where_));
-        if (floats > step.instructions) {
-          return invalid_input(
-              "{}: float={} is more than the {} instructions of the step; write +N before it",
-              where_, floats, step.instructions);
+        if (floats > 0xffffffffU) {
+          return invalid_input("{}: float={}; a step has at most 2^32 - 1", where_, floats);
         }
         step.floats = static_cast<std::uint32_t>(floats);
         continue;
       }
       DEMARC_CHECK(add_line(words[at], step));
+    }
+    if (step.floats > step.instructions) {
+      return invalid_input("{}: float={} is more than the {} instructions of the step", where_,
+                           step.floats, step.instructions);
     }
     const bool access = step.kind != StepKind::barrier && step.kind != StepKind::work;
     if (access != (step.count > 0)) {

@@ -363,7 +363,8 @@ std::string spec_text(const Spec& spec) {
       "L2: {} slices of {} sets of {} ways, {} cycles, {} miss registers per slice, {} of "
       "them for reads past the cache\n",
       spec.slices, spec.l2.sets, spec.l2.ways, spec.l2_cycles, spec.miss_registers,
-      spec.uncached_registers == 0 ? spec.miss_registers : spec.uncached_registers);
+      spec.uncached_registers == 0 ? spec.miss_registers
+                                   : std::min(spec.miss_registers, spec.uncached_registers));
   text += fmt::format(
       "DRAM: one channel per slice, {} banks, bus {}, bursts of {} sectors; precharge {}, activate "
       "{}, "

@@ -51,6 +51,7 @@ class WalkBlock final : public BlockWork {
     step.wait = step.past_l1 = step.streams = step.partial = false;
     step.shared_rows = 0;
     step.instructions = 0;
+    step.floats = 0;
     step.kind = StepKind::end;
     if (number >= plan_->all) return;
     ++at_[warp];

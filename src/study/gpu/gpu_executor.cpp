@@ -143,6 +143,8 @@ class GpuExecutor : public Executor {
   }
 
   int rank(const Mode& mode) const override {
+    // A server takes memory that a pool of this process would keep until the study ends.
+    if (mode.traits().leased) return -1;
     return mode.traits().hook == partition::HookUse::comes_before ? 0 : 1;
   }
 

@@ -94,7 +94,9 @@ TEST(AccessStream, errors_name_the_line) {
   EXPECT_THAT(error("kernel\nblock\nwarp\nwork shared=65536\n"), HasSubstr("65536 rows"));
   EXPECT_THAT(error("kernel\nblock\nwarp\nwork +3 float=4\n"),
               HasSubstr("x.txt:4: float=4 is more than the 3 instructions of the step"));
-  EXPECT_EQ(error("kernel\nblock\nwarp\nwork +3 float=3\n"), "");
+  EXPECT_THAT(error("kernel\nblock\nwarp\nwork +3 float=3 +0\n"), HasSubstr("more than the 0"));
+  EXPECT_THAT(error("kernel\nblock\nwarp\nwork +3 float=4294967296\n"), HasSubstr("at most"));
+  EXPECT_EQ(error("kernel\nblock\nwarp\nwork float=3 +3\n"), "");
   EXPECT_THAT(error("kernel registers=256\n"), HasSubstr("registers=256 is out of range"));
   EXPECT_THAT(error("block\n"), HasSubstr("x.txt:1: a block comes before any kernel"));
   EXPECT_THAT(error("kernel threads=32\nblock\nwarp\nwarp\n"), HasSubstr("more than the 1 warps"));

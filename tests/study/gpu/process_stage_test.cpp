@@ -93,16 +93,18 @@ PartProcesses worker_that(const std::string& does) {
   return part;
 }
 
-// Each answers one request.
-constexpr const char* answers = R"(read request; echo '{"rate":0.0}'; cat > /dev/null)";
+// Each a_worker_that_answers one request.
+constexpr const char* a_worker_that_answers =
+    R"(read request; echo '{"rate":0.0}'; cat > /dev/null)";
 
 TEST(ProcessStage, is_there_once_all_workers_have_answered) {
-  const auto stage = make_process_stage({{worker_that(answers), worker_that(answers)}, {}, "two"});
+  const auto stage = make_process_stage(
+      {{worker_that(a_worker_that_answers), worker_that(a_worker_that_answers)}, {}, "two"});
   ASSERT_TRUE(stage) << stage.error().message;
   EXPECT_EQ((*stage)->lanes(), 2U);
   EXPECT_EQ((*stage)->account(), "two");
   const auto refused = make_process_stage(
-      {{worker_that(answers), worker_that("echo no lease >&2; exit 2")}, {}, ""});
+      {{worker_that(a_worker_that_answers), worker_that("echo no lease >&2; exit 2")}, {}, ""});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
   EXPECT_THAT(refused.error().message, testing::HasSubstr("exit code 2"));
@@ -117,7 +119,7 @@ TEST(ProcessStage, is_there_once_all_workers_have_answered) {
 TEST(ProcessStage, asks_for_its_account_after_the_workers_and_keeps_their_server_until_they_end) {
   auto server = std::make_shared<int>();
   const std::weak_ptr<int> alive = server;
-  ProcessStagePlan plan{{worker_that(answers)}, std::move(server), "not yet known"};
+  ProcessStagePlan plan{{worker_that(a_worker_that_answers)}, std::move(server), "not yet known"};
   plan.ask_account = []() -> Result<std::string> { return std::string("known"); };
   auto stage = make_process_stage(plan);
   ASSERT_TRUE(stage) << stage.error().message;
