@@ -6,7 +6,7 @@ namespace {
 
 std::optional<std::string> rate_below(const Json& json, const std::string& place) {
   for (const auto& [key, value] : json.items()) {
-    const std::string at = place + "/" + key;
+    const std::string at = fmt::format("{}/{}", place, key);
     if (value.is_structured()) {
       if (auto found = rate_below(value, at)) return found;
       continue;

@@ -218,7 +218,7 @@ Result<ResultTable> best_values(Store& store) {
     Rival rival{values[chosen], study::describe(samples)};
     values.erase(values.begin() + static_cast<std::ptrdiff_t>(chosen));
     const auto [at, fresh] = known.emplace(values, rivals.size());
-    if (fresh) rivals.push_back({std::move(values), {}});
+    if (fresh) rivals.emplace_back(std::move(values), std::vector<Rival>{});
     rivals[at->second].second.push_back(std::move(rival));
   }
   for (const auto& [values, list] : rivals) {
