@@ -59,30 +59,31 @@ bool carries(const std::string& environment, const std::string& entry) {
   return false;
 }
 
-// Whether a process has no environment yet: the kernel shows none while a program is being started.
-// Other processes without one are not this process's children.
-bool is_starting(const fs::path& process, const std::string& environment) {
-  if (!environment.empty()) return false;
-  const auto stat = read_file((process / "stat").string());
-  if (!stat) return false;
-  long parent = 0;
-  char state = 0;
-  const std::size_t name = stat->rfind(')');
-  return name != std::string::npos &&
-         std::sscanf(stat->c_str() + name + 1, " %c %ld", &state, &parent) == 2 && state != 'Z' &&
-         parent == ::getpid();
+// Whether a child of this process has no environment yet, so that its mark is not known: the kernel
+// shows none while a program is being started.
+bool is_starting_any() {
+  std::error_code ignored;
+  for (const auto& process : fs::directory_iterator("/proc", ignored)) {
+    const auto environment = read_file((process.path() / "environ").string());
+    const auto stat = read_file((process.path() / "stat").string());
+    if (!environment || !environment->empty() || !stat) continue;
+    long parent = 0;
+    char state = 0;
+    const std::size_t name = stat->rfind(')');
+    if (name != std::string::npos &&
+        std::sscanf(stat->c_str() + name + 1, " %c %ld", &state, &parent) == 2 && state != 'Z' &&
+        parent == ::getpid()) {
+      return true;
+    }
+  }
+  return false;
 }
-
-struct Marked {
-  int signalled = 0;
-  int starting = 0;  // children that may carry the mark in a moment
-};
 
 // Sends the signal to every process that carries the mark; how many there were. The descriptor
 // stands for the process that was looked at, even if its number is used again in between.
-Marked signal_marked(const std::string& mark, int number) {
+int signal_marked(const std::string& mark, int number) {
   const std::string entry = fmt::format("{}={}", mark_variable, mark);
-  Marked found;
+  int found = 0;
   std::error_code ignored;
   for (const auto& process : fs::directory_iterator("/proc", ignored)) {
     const std::string name = process.path().filename();
@@ -93,10 +94,8 @@ Marked signal_marked(const std::string& mark, int number) {
     if (descriptor < 0) continue;
     const auto environment = read_file((process.path() / "environ").string());
     if (environment && carries(*environment, entry)) {
-      ++found.signalled;
+      ++found;
       ::syscall(SYS_pidfd_send_signal, descriptor, number, nullptr, 0);
-    } else if (environment && is_starting(process.path(), *environment)) {
-      ++found.starting;
     }
     ::close(descriptor);
   }
@@ -108,15 +107,13 @@ void end_marked(const std::string& mark, double patience_seconds) {
   using Clock = std::chrono::steady_clock;
   const auto begun = Clock::now();
   const std::chrono::duration<double> limit(patience_seconds);
-  int number = SIGTERM;
-  for (;;) {
-    const Marked found = signal_marked(mark, number);
+  const auto soon = std::chrono::milliseconds(5);
+  while (is_starting_any() && Clock::now() - begun < limit) std::this_thread::sleep_for(soon);
+  for (int number = SIGTERM; signal_marked(mark, number) != 0;) {
     const auto waited = Clock::now() - begun;
     if (waited > limit + std::chrono::seconds(10)) return;  // not even that ends them
-    if (found.signalled == 0 && (found.starting == 0 || waited > limit)) return;
-    if (found.starting == 0) number = 0;
-    if (waited >= limit) number = SIGKILL;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    number = waited < limit ? 0 : SIGKILL;
+    std::this_thread::sleep_for(soon);
   }
 }
 
