@@ -45,6 +45,13 @@ Stream Stream::adopt(GpuPointer gpu, CuStream handle) {
   return Stream(std::move(gpu), handle);
 }
 
+Result<int> Stream::priority() const {
+  int found = 0;
+  DEMARC_CHECK(gpu_->check(gpu_->api().cuStreamGetPriority(handle_, &found),
+                           "cannot read the priority of a stream"));
+  return found;
+}
+
 Stream::~Stream() {
   if (handle_ != nullptr && !gpu_->stuck()) gpu_->api().cuStreamDestroy_v2(handle_);
 }

@@ -243,6 +243,10 @@ TEST(LaunchCounters, of_every_path_and_kind_are_seen) {
   launches.refused[2] = 100;
   launches.masked[3] = 1000;
   EXPECT_EQ(launches.seen(), 1111U);
+  launches.colored.copies = 1000;
+  EXPECT_EQ(launches.seen_of_program(), 111U);
+  launches.colored.copies = 1112;
+  EXPECT_EQ(launches.seen_of_program(), 0U) << "a copy that the callback has yet to see";
 }
 
 TEST(Audit, says_that_it_counts_by_masks_and_not_by_where_blocks_ran) {

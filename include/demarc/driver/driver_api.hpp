@@ -54,6 +54,7 @@
   X(1, cuStreamDestroy_v2, (CuStream stream))                                                        \
   X(1, cuStreamSynchronize, (CuStream stream))                                                       \
   X(1, cuStreamQuery, (CuStream stream))                                                             \
+  X(1, cuStreamGetPriority, (CuStream stream, int* priority))                                        \
   X(0, cuStreamIsCapturing, (CuStream stream, int* status))                                          \
   X(0, cuStreamGetCaptureInfo, (CuStream stream, int* status, unsigned long long* id))               \
   X(0, cuStreamSetAttribute, (CuStream stream, int attribute, const CuLaunchAttributeValue* value))  \

@@ -20,6 +20,8 @@ struct ColoredCounters {
   std::atomic<std::uint64_t> refused{0};   // by name
   std::atomic<std::uint64_t> left_out{0};  // kernels that cannot be coloured, not loaded
   std::atomic<std::uint64_t> plain{0};     // processes that ran on plain memory instead
+  // Kernels that Demarc launched for the program's copies and fills; the callback sees them, too.
+  std::atomic<std::uint64_t> copies{0};
 };
 
 // What the callback saw. Plain data, may live in shared memory. Descriptors without a block launch
@@ -60,6 +62,8 @@ struct LaunchCounters {
   ColoredCounters colored;
 
   [[nodiscard]] std::uint64_t seen() const;
+  // Those of the program's own kernels, without `colored.copies`.
+  [[nodiscard]] std::uint64_t seen_of_program() const;
   // There are graphs, which keep their masks. Uploads count from their beginning.
   [[nodiscard]] bool has_graphs() const { return graphs != 0 || uploads != 0; }
 };

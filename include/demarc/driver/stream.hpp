@@ -20,6 +20,8 @@ class Stream {
 
   [[nodiscard]] CuStream handle() const { return handle_; }
   [[nodiscard]] const GpuPointer& gpu() const { return gpu_; }
+  // What the driver gives it; a number outside of the card's range was brought into it.
+  [[nodiscard]] Result<int> priority() const;
   // True if all work is done, false if it still runs, an error if it failed.
   [[nodiscard]] Result<bool> done() const;
   // If the work is not done within `limit`, this is check_failed, and the Gpu is marked as stuck.

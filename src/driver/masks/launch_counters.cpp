@@ -25,4 +25,11 @@ std::uint64_t LaunchCounters::seen() const {
   return sum;
 }
 
+// A copy is counted before it is seen, so there can be more of them for a moment.
+std::uint64_t LaunchCounters::seen_of_program() const {
+  const std::uint64_t all = seen();
+  const std::uint64_t copies = colored.copies;
+  return all > copies ? all - copies : 0;
+}
+
 }  // namespace demarc::cuda

@@ -8,6 +8,7 @@ namespace demarc::cuda {
 Result<std::unique_ptr<ColoredCalls>> ColoredCalls::create(Means means) {
   DEMARC_TRY(WindowCopies copies, WindowCopies::create(means.api, means.code, means.capability));
   copies.note_staging_in(means.record);
+  copies.count_launches_in(means.counters.copies);
   return std::unique_ptr<ColoredCalls>(new ColoredCalls(std::move(means), copies));
 }
 

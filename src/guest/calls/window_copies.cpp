@@ -117,6 +117,7 @@ Result<WindowCopies> WindowCopies::create(const DriverApi& api, const ColoredCod
 
 WindowCopies::Use WindowCopies::launch_in(CuStream stream) const {
   return [this, stream](const CuKernelNode& kernel) {
+    if (launches_ != nullptr) ++*launches_;
     return api_->cuLaunchKernel(reinterpret_cast<CuFunction>(kernel.kernel), kernel.grid[0],
                                 kernel.grid[1], kernel.grid[2], kernel.block[0], kernel.block[1],
                                 kernel.block[2], kernel.shared_bytes, stream, kernel.arguments,

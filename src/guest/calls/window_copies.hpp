@@ -46,6 +46,8 @@ class WindowCopies {
 
   // Bytes that go through memory without a colour are noted there; the record outlives the copies.
   void note_staging_in(ProgramRecord& record) { record_ = &record; }
+  // Kernels that are launched are counted there; graphs launch theirs without a call.
+  void count_launches_in(std::atomic<std::uint64_t>& launches) { launches_ = &launches; }
 
   // One side at least is the window's; the size is of something. Codes are the driver's.
   [[nodiscard]] CuResult copy(const Side& to, const Side& from, Size size, CuStream stream) const;
@@ -81,6 +83,7 @@ class WindowCopies {
   const DriverApi* api_;
   std::uint64_t staged_bytes_;
   ProgramRecord* record_ = nullptr;
+  std::atomic<std::uint64_t>* launches_ = nullptr;
   CuFunction within_ = nullptr;  // both sides are the window's
   CuFunction into_ = nullptr;
   CuFunction out_of_ = nullptr;

@@ -60,7 +60,7 @@ std::string account_of(const std::vector<partition::Partition>& partitions,
 Result<LaunchCount> open_launch_count(const std::string& announced) {
   DEMARC_TRY(cuda::Control control, cuda::Control::open(announced));
   const auto shared = std::make_shared<const cuda::Control>(std::move(control));
-  return [shared] { return shared->block().counters.seen(); };
+  return [shared] { return shared->block().counters.seen_of_program(); };
 }
 
 class GpuExecutor : public Executor {
@@ -176,11 +176,19 @@ class GpuExecutor : public Executor {
     }
     std::string account = traits.confines ? account_of(partitions, divided)
                                           : fmt::format("{} streams of one process", parts);
+    if (!traits.confines && commands_) account += ", and commands that take turns with it";
     if (traits.slices) {
+      DEMARC_TRY(const int first, divided[0]->stream().priority());
+      DEMARC_TRY(const int others, divided[1]->stream().priority());
+      if (first >= others) {
+        return missing_capability(
+            "preempt: the victim's stream has priority {} and its neighbours' {}; it must be lower",
+            first, others);
+      }
       append(account,
              "; the victim's has priority {}, and neighbours' launches are cut into slices that "
              "fill the GPU once",
-             victim_priority(traits));
+             first);
     }
     account += domains_text(mode, partitions);
     std::vector<std::unique_ptr<Lane>> lanes;
@@ -401,6 +409,7 @@ class GpuExecutor : public Executor {
       all[i].patience_seconds = leased_patience_seconds;
       all[i].command = command_options(how, environment, LeaseServer::restoring_words());
       all[i].command.patience_seconds = leased_patience_seconds;
+      all[i].command.leave_seconds += seconds_to_end_programs;
     }
     return make_process_stage({std::move(all), server, {}, [server] { return server->account(); }});
   }
@@ -408,6 +417,8 @@ class GpuExecutor : public Executor {
   // The server measures the colours of all of its memory before it serves, and the kernels of a
   // program in a part are compiled again.
   static constexpr double leased_patience_seconds = 300;
+  // `demarc exec` first has the server end what its program left running.
+  static constexpr double seconds_to_end_programs = 20;
 
   // The program that serves a lane in another process.
   std::vector<std::string> worker_command() const {

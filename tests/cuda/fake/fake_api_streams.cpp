@@ -20,9 +20,14 @@ FAKE CuResult cuStreamCreateWithPriority(CuStream* stream, unsigned, int priorit
     made = gpu.destroyed.back();
     gpu.destroyed.pop_back();
   }
-  made->priority = priority;
+  made->priority = std::clamp(priority, -5, 0);  // as an H200 does
   gpu.streams.insert(made);
   *stream = reinterpret_cast<CuStream>(made);
+  return cu_success;
+}
+FAKE CuResult cuStreamGetPriority(CuStream stream, int* priority) {
+  const auto lock = locked();
+  *priority = stream_of(stream)->priority;
   return cu_success;
 }
 FAKE CuResult cuStreamDestroy_v2(CuStream stream) {

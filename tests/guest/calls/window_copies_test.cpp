@@ -32,7 +32,9 @@ TEST_F(WindowCopiesInPieces, lose_no_byte_and_keep_to_the_memory_between) {
     between.push_back(bytes);
     return real(address, bytes, stream);
   };
-  const auto copies = WindowCopies::create(api, code, gpu->compute_capability(), 4000).value();
+  auto copies = WindowCopies::create(api, code, gpu->compute_capability(), 4000).value();
+  std::atomic<std::uint64_t> launches{0};
+  copies.count_launches_in(launches);
   const struct {
     WindowCopies::Size size;
     std::uint64_t pitch;
@@ -71,6 +73,7 @@ TEST_F(WindowCopiesInPieces, lose_no_byte_and_keep_to_the_memory_between) {
     EXPECT_THAT(between, ElementsAre(one.bytes, one.bytes));
     EXPECT_EQ(target, expected) << one.size.width;
   }
+  EXPECT_EQ(launches, 2U * (6 + 6 + 1 + 1)) << "one for each piece of each copy";
   EXPECT_TRUE(half->untouched());
 }
 

@@ -128,6 +128,17 @@ TEST_F(ExecutorParts, under_preempt_the_victim_has_priority_and_neighbours_run_i
   }
 }
 
+// The driver brings a number outside of its range into it.
+TEST_F(ExecutorParts, preempt_needs_a_victim_that_comes_first) {
+  options.victim_priority = 3;
+  const auto executor = open();
+  const auto stage = executor->divide(parse_modes("preempt").value().front(), 2);
+  ASSERT_FALSE(stage);
+  EXPECT_EQ(stage.error().kind, ErrorKind::missing_capability);
+  EXPECT_EQ(stage.error().message,
+            "preempt: the victim's stream has priority 0 and its neighbours' 0; it must be lower");
+}
+
 // What is found out with masks is remembered, so that nothing is where they were not used.
 TEST_F(ExecutorParts, masks_are_left_alone_in_modes_that_do_not_need_them) {
   const auto executor = open();

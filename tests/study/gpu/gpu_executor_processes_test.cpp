@@ -241,6 +241,9 @@ TEST_F(ExecutorProcesses, commands_of_modes_that_confine_nothing_are_observed) {
                     HasSubstr(" -- /bin/sh -c sleep 1000"), Not(HasSubstr("unmarked")))));
     EXPECT_TRUE(lane.stop());
     EXPECT_THAT(stage->account(), HasSubstr("; each part has a memory synchronisation domain"));
+    EXPECT_EQ(
+        stage->account().starts_with("2 streams of one process, and commands that take turns"),
+        mode == std::string("none"));
   }
 }
 
