@@ -93,7 +93,7 @@ Result<std::vector<std::optional<std::uint32_t>>> all_domains(const Config& conf
     std::uint32_t domain = 1;
     while (taken.contains(domain)) ++domain;
     if (domain >= count) {
-      return invalid_input(
+      return missing_capability(
           "{}: tenant '{}': no domain is free: the card has {} that a tenant can have, and "
           "programs "
           "beside the server may have some of them: divide it among fewer tenants (--part K/N: "

@@ -185,6 +185,7 @@ TEST(ServeTerms, take_domains_that_no_program_beside_the_server_has) {
   EXPECT_EQ(terms_from(two_halves, card).value()[1].sync_domain, 3U);
   card.domains_beside = 0x6;
   EXPECT_THAT(terms_from(two_halves, card).error().message, HasSubstr("'b': no domain is free"));
+  EXPECT_EQ(terms_from(two_halves, card).error().kind, ErrorKind::missing_capability);
   CardNumbers two = small_card();
   two.sync_domains = 2;
   EXPECT_EQ(terms_from("[tenants.a]\nsms = 1\ncolors = [0]\n", two).value()[0].sync_domain, 1U);
