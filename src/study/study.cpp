@@ -158,6 +158,11 @@ void collect_errors(StudyResult& result) {
   }
 }
 
+// "2 streams of one process" of "2 streams of one process; each part has ...".
+std::string_view how_parts_run(std::string_view account) {
+  return account.substr(0, account.find(';'));
+}
+
 // Takes over what an earlier run measured. Its cells may be fewer than those of the plan.
 void take_over(const StudyResult& earlier, StudyResult& result) {
   for (const Baseline& baseline : earlier.baselines) result.baselines.push_back(baseline);
@@ -313,7 +318,14 @@ class StudyRunner {
 
   Result<void> divide_and_run(std::size_t mode) {
     DEMARC_TRY(const auto stage, executor_.divide(plan_.modes[mode], plan_.parts));
-    result_.modes[mode].account = stage->account();
+    std::string& account = result_.modes[mode].account;
+    // The file of a mode that failed says nothing of its parts.
+    if (has_times(mode) && !account.empty() &&
+        how_parts_run(account) != how_parts_run(stage->account())) {
+      return check_failed("its cells were measured with '{}', and now its parts are '{}'", account,
+                          stage->account());
+    }
+    account = stage->account();
     auto ran = run_mode(mode, *stage);
     if (auto finished = finish_lanes(*stage); !finished) {
       forget_mode(mode);

@@ -186,6 +186,24 @@ TEST(Resume, a_mode_that_fails_after_some_cells_keeps_them_whatever_the_machine_
   }
 }
 
+// By MPS in one run and in turns in the next: these times are not those of one cell.
+TEST(Resume, a_mode_whose_parts_run_in_another_way_now_fails_and_keeps_its_cells) {
+  Script script;
+  script.account = "2 parts by MPS; part 1: 30 GiB";
+  const StudyResult read = read_back(run_until(script, resumed_plan(), measurements - 1));
+  script.account = "2 parts by MPS; part 1: 29 GiB";
+  EXPECT_TRUE(run_until(script, resumed_plan(), measurements, &read).errors.empty());
+  script.account = "2 parts in turns; part 1: 30 GiB";
+  const StudyResult second = run_until(script, resumed_plan(), measurements, &read);
+  ASSERT_EQ(second.errors.size(), 1U);
+  EXPECT_THAT(second.errors[0],
+              HasSubstr("its cells were measured with '2 parts by MPS; part 1: 30 GiB', and now "
+                        "its parts are '2 parts in turns; part 1: 30 GiB'"));
+  for (std::size_t i = 0; i < read.cells.size(); ++i) {
+    EXPECT_EQ(second.cells[i].samples_ns.size(), read.cells[i].samples_ns.size()) << i;
+  }
+}
+
 // An executor that says another thing of its device.
 class OtherDevice : public ScriptedExecutor {
  public:

@@ -24,6 +24,7 @@ struct Script {
   std::uint32_t sms = 0;                       // of the device
   std::map<std::string, std::uint64_t> bytes;  // bytes of a workload's buffers
   std::map<std::string, std::uint64_t> room;   // per part, by the mode's name
+  std::string account = "scripted";            // what stages say of themselves
   // Why lanes do not take a workload; empty: they do.
   std::function<std::string(const Workload& workload)> refuses;
 
@@ -89,16 +90,18 @@ class ScriptedLane : public Lane {
 
 class ScriptedStage : public Stage {
  public:
-  ScriptedStage(Script& script, const std::string& name, std::uint32_t parts) {
+  ScriptedStage(Script& script, const std::string& name, std::uint32_t parts)
+      : account_(script.account) {
     for (std::uint32_t i = 0; i < parts; ++i) {
       lanes_.emplace_back(script, name + "/" + std::to_string(i));
     }
   }
   std::uint32_t lanes() const override { return static_cast<std::uint32_t>(lanes_.size()); }
   Lane& lane(std::uint32_t index) override { return lanes_.at(index); }
-  std::string account() const override { return "scripted"; }
+  std::string account() const override { return account_; }
 
  private:
+  std::string account_;
   std::vector<ScriptedLane> lanes_;
 };
 
