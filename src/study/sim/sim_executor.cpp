@@ -230,10 +230,10 @@ class SimStudy {
       if (std::all_of(others.begin(), others.end(), saw_all_of)) break;
       DEMARC_CHECK(gpu.run_launches(victim, runs.size() + samples));
     }
-    // What no neighbour reaches settles, but its runs may still differ: their mean needs many. The
-    // first runs decide, which are the same next to any neighbour of another colour.
+    // With colours no neighbour reaches the victim, but its runs may still differ: their mean needs
+    // many. The first runs decide, which are the same next to any neighbour.
     const auto first = std::span(gpu.statistics(victim).kernel_cycles).subspan(warm_up, samples);
-    if ((others.empty() || division.coloring) && kernel_times_differ(first)) {
+    if (division.coloring && kernel_times_differ(first)) {
       DEMARC_CHECK(gpu.run_launches(victim, std::max(runs.size(), warm_up + settled_runs)));
     }
     DEMARC_CHECK(gpu.check_counts());
