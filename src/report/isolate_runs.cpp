@@ -32,9 +32,9 @@ std::vector<std::string> words_of(std::string_view line) {
 }
 
 // Options that say which cells a study has and where its results go.
-constexpr std::array<std::string_view, 9> replaced{"--modes",         "--victims", "--aggressors",
-                                                   "--aggressor-cmd", "--json",    "--resume",
-                                                   "--html",          "--csv",     "--baseline"};
+constexpr std::array<std::string_view, 10> replaced{
+    "--modes", "--victims", "--victim-cmd", "--aggressors", "--aggressor-cmd",
+    "--json",  "--resume",  "--html",       "--csv",        "--baseline"};
 
 bool is_replaced(std::string_view word) {
   const std::string_view name = word.substr(0, word.find('='));
@@ -69,7 +69,10 @@ std::string command_of_cell(const std::string& command, const StudyResult& resul
                             const study::Cell& cell) {
   const study::Plan& plan = result.plan;
   std::vector<std::string> words = words_of(command);
-  const bool by_command = cell.aggressor && study::is_command(plan.aggressors[*cell.aggressor]);
+  // The line of a study of commands is repeated whole, because it quotes them as the shell needs
+  // it.
+  const bool by_command = study::is_command(plan.victims[cell.victim]) ||
+                          (cell.aggressor && study::is_command(plan.aggressors[*cell.aggressor]));
   if (by_command || words.size() < 2 || words[1] != "isolate") return command;
   words = kept_words(words);
   const std::size_t aggressor = cell.aggressor.value_or(0);
@@ -90,7 +93,8 @@ void add_runs(Page& page, const StudyResult& result, const std::string& command)
               .command = command_of_cell(command, result, cell)};
     runs.times.title = fmt::format("{} under {}", result.plan.victims[cell.victim].name,
                                    result.plan.modes[cell.mode].name());
-    runs.times.value = {.name = "kernel time", .unit = "us"};
+    const bool timed_by_host = study::is_command(result.plan.victims[cell.victim]);
+    runs.times.value = {.name = timed_by_host ? "time" : "kernel time", .unit = "us"};
     std::vector<const study::Cell*> shown{&cell};
     const bool of_same_victim =
         idle != nullptr && idle->mode == cell.mode && idle->victim == cell.victim;

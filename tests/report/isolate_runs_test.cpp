@@ -99,6 +99,18 @@ TEST(IsolateRuns, next_to_a_command_are_repeated_by_the_whole_line) {
             "demarc isolate --modes mask+color --victims va --aggressors fwt");
 }
 
+TEST(IsolateRuns, of_a_command_are_repeated_by_the_whole_line_and_are_not_times_of_kernels) {
+  study::StudyResult result = with_cells();
+  result.plan.victims[0] = study::command_workload("my app");
+  const std::string line = "demarc isolate --victim-cmd 'my app' --victims mm --aggressors fwt,sp";
+  EXPECT_EQ(command_of_cell(line, result, result.cells[1]), line);
+  EXPECT_EQ(command_of_cell(line, result, result.cells[3]),
+            "demarc isolate --modes mask+color --victims mm --aggressors fwt");
+  const std::vector<Json> runs = runs_of(result);
+  EXPECT_EQ(runs[1]["plot"]["value"]["name"], "time");
+  EXPECT_EQ(runs[3]["plot"]["value"]["name"], "kernel time");
+}
+
 TEST(IsolateRuns, are_named_by_each_slowdown) {
   study::StudyResult result = with_cells();
   result.modes[2].victims[0].worst_for_mean = 1;
