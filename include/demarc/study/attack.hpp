@@ -42,9 +42,9 @@ struct AttackPlan {
   std::size_t keep = 10;  // neighbours measured again at a time, and ranked at most
   StoppingRule screening{1, 5, 5, 1, 0.25};
   StoppingRule proof;
-  std::uint32_t rounds = 2;         // of the proof
-  double max_slowdown = 1.05;       // of the mean
-  double max_tail_slowdown = 1.08;  // of p99, or of the worst run where there are too few for it
+  std::uint32_t rounds = 2;         // the proof has
+  double max_slowdown = 1.05;       // the mean may have
+  double max_tail_slowdown = 1.08;  // p99 may have, or the worst run where there are too few for it
 };
 
 // Number of neighbours of the first generation; `candidates` may not be smaller.
