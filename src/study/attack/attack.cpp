@@ -2,6 +2,7 @@
 #include "demarc/study/attack.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "attack/breeder.hpp"
 #include "attack/ground.hpp"
@@ -247,6 +248,11 @@ Result<void> check_attack(const AttackPlan& plan) {
   }
   if (plan.keep == 0 || plan.generation == 0) {
     return invalid_input("--keep and --generation: at least one neighbour is needed");
+  }
+  for (const auto& [option, limit] : {std::pair{"--max-slowdown", plan.max_slowdown},
+                                      {"--max-p99-slowdown", plan.max_tail_slowdown}}) {
+    if (limit >= 1) continue;
+    return invalid_input("{} {}: a slowdown is a factor of 1 or more, such as 1.05", option, limit);
   }
   const auto left_out = [&](const OperationRow& row) {
     return std::find(plan.without.begin(), plan.without.end(), row.operation) != plan.without.end();

@@ -228,6 +228,22 @@ TEST(Attack, generations_and_rankings_of_nobody_are_refused) {
   EXPECT_TRUE(hunt(script, plan));
 }
 
+TEST(Attack, limits_below_1_are_refused) {
+  for (double AttackPlan::*const limit :
+       {&AttackPlan::max_slowdown, &AttackPlan::max_tail_slowdown}) {
+    Script script = planted_script();
+    AttackPlan plan = plan_of(least_candidates());
+    plan.*limit = 1;
+    EXPECT_TRUE(hunt(script, plan));
+    plan.*limit = 0.99;
+    const auto refused = hunt(script, plan);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind, ErrorKind::invalid_input);
+    EXPECT_THAT(refused.error().message,
+                HasSubstr("slowdown 0.99: a slowdown is a factor of 1 or more"));
+  }
+}
+
 TEST(Attack, hunts_that_would_time_nothing_are_refused) {
   Script script = planted_script();
   const auto refused = [&](const AttackPlan& plan, const std::string& option) {
