@@ -63,8 +63,9 @@ Result<study::AttackPlan> attack_plan(AttackOptions& options) {
   plan.proof.longest_seconds = options.longest;
   if (options.common.simulated()) plan.proof.warm_up = plan.screening.warm_up;
   DEMARC_CHECK(options.common.parse(modes, "--mode"));
-  if (plan.kernels_alone && options.common.clock() == study::Clock::events) {
-    return invalid_input("--clock events does not support --kernels-alone: it times whole runs");
+  if (plan.kernels_alone && options.common.clock() != study::Clock::gpu) {
+    return invalid_input("--clock {} does not support --kernels-alone: it times whole runs",
+                         study::clock_name(options.common.clock()));
   }
   return plan;
 }

@@ -1,5 +1,6 @@
 // Says in words which mode to use, from what was measured and what was forecast.
 #include <algorithm>
+#include <optional>
 
 #include "demarc/study/study.hpp"
 
@@ -41,22 +42,25 @@ std::string sentence_of(const StudyResult& result, const ModeSummary& mode) {
       result.plan.aggressors[row.worst_for_mean].name, tails, overhead_text(result, mode));
 }
 
-// `judged` has the best first. Moves a mode that neither colours nor throttles before one with
+// Whether the mode isolates by keeping its neighbours from working.
+bool restrains(const StudyResult& result, const ModeSummary& mode) {
+  const partition::ModeTraits& traits = result.plan.modes[mode.mode].traits();
+  return traits.throttles || traits.slices;
+}
+
+// `judged` has the best first. Moves a mode that neither colours nor restrains before one with
 // colours, where both hold every victim and no aggressor presses on the memory. True if so.
 bool prefer_undivided_memory(const StudyResult& result, std::vector<const ModeSummary*>& judged) {
   const Forecast& forecast = result.forecast;
   const auto colored = [&result](const ModeSummary* mode) {
     return result.plan.modes[mode->mode].divides_memory();
   };
-  const auto throttles = [&result](const ModeSummary* mode) {
-    return result.plan.modes[mode->mode].traits().throttles;
-  };
   if (!colored(judged.front()) || forecast.aggressors.empty() ||
       std::any_of(forecast.aggressors.begin(), forecast.aggressors.end(), presses)) {
     return false;
   }
   const auto found = std::find_if(judged.begin(), judged.end(), [&](const ModeSummary* mode) {
-    return !colored(mode) && !throttles(mode) && mode->mean.maximum < holds_below;
+    return !colored(mode) && !restrains(result, *mode) && mode->mean.maximum < holds_below;
   });
   if (found == judged.end()) return false;
   std::rotate(judged.begin(), found, found + 1);
@@ -83,8 +87,7 @@ Judged judge(const StudyResult& result) {
   // A mode that starves the neighbours comes after those that hold the victims without it.
   const auto key = [&result](const ModeSummary* mode) {
     const bool holds = mode->mean.maximum < holds_below;
-    const bool throttles = result.plan.modes[mode->mode].traits().throttles;
-    return std::pair(holds ? (throttles ? 1 : 0) : 2, mode->mean.maximum);
+    return std::pair(holds ? (restrains(result, *mode) ? 1 : 0) : 2, mode->mean.maximum);
   };
   std::stable_sort(modes.begin(), modes.end(),
                    [&key](const ModeSummary* a, const ModeSummary* b) { return key(a) < key(b); });
@@ -93,12 +96,15 @@ Judged judge(const StudyResult& result) {
 }
 
 // The neighbours' work in one mode over that in another: the average over all pairs of the runs per
-// second. 0 if it is not known for any pair, as for commands.
-double work_ratio(const StudyResult& result, std::size_t mode, std::size_t other) {
+// second. Nothing if it is not known for any pair, as for commands.
+std::optional<double> work_ratio(const StudyResult& result, std::size_t mode, std::size_t other) {
   double sum = 0;
   std::size_t pairs = 0;
   for (const Cell& cell : result.cells) {
-    if (cell.mode != mode || !cell.aggressor || cell.aggressor_rate <= 0) continue;
+    if (cell.mode != mode || !cell.aggressor || cell.samples_ns.empty() ||
+        is_command(result.plan.aggressors[*cell.aggressor])) {
+      continue;
+    }
     for (const Cell& against : result.cells) {
       if (against.mode != other || against.victim != cell.victim ||
           against.aggressor != cell.aggressor || against.aggressor_rate <= 0) {
@@ -108,41 +114,47 @@ double work_ratio(const StudyResult& result, std::size_t mode, std::size_t other
       ++pairs;
     }
   }
-  return pairs == 0 ? 0 : sum / static_cast<double>(pairs);
+  if (pairs == 0) return std::nullopt;
+  return sum / static_cast<double>(pairs);
 }
 
-// Whether colours are worth their overhead against keeping the neighbours to few SMs. Empty unless
-// both were measured.
-std::string throttle_words(const StudyResult& result,
-                           const std::vector<const ModeSummary*>& judged) {
-  const auto first = [&](bool (*is)(const Mode&)) {
-    const auto found = std::find_if(judged.begin(), judged.end(), [&](const ModeSummary* mode) {
-      return is(result.plan.modes[mode->mode]);
-    });
-    return found == judged.end() ? nullptr : *found;
-  };
-  const ModeSummary* throttled = first([](const Mode& mode) { return mode.traits().throttles; });
-  const ModeSummary* colored = first([](const Mode& mode) { return mode.divides_memory(); });
-  if (throttled == nullptr || colored == nullptr) return "";
-  const double work = work_ratio(result, throttled->mode, colored->mode);
-  if (work == 0) return "";
-  const std::string throttle = result.plan.modes[throttled->mode].name();
-  const std::string color = result.plan.modes[colored->mode].name();
-  const bool throttle_holds = throttled->mean.maximum < holds_below;
-  const bool color_holds = colored->mean.maximum < holds_below;
+// Whether colours are worth their overhead against a mode that restrains the neighbours. Empty if
+// their work is not known.
+std::string restraint_words(const StudyResult& result, const ModeSummary& restrained,
+                            const ModeSummary& colored) {
+  const auto work = work_ratio(result, restrained.mode, colored.mode);
+  if (!work) return "";
+  const std::string restraint = result.plan.modes[restrained.mode].name();
+  const std::string color = result.plan.modes[colored.mode].name();
+  const bool restraint_holds = restrained.mean.maximum < holds_below;
+  const bool color_holds = colored.mean.maximum < holds_below;
   const std::string limit = slowdown_text(holds_below);
   std::string verdict = fmt::format("and neither keeps slowdowns below {}", limit);
-  if (throttle_holds && color_holds) {
-    verdict = work < 1 ? "so colours are worth their overhead only if the neighbours need more"
-                       : "so colours are not worth their overhead";
-  } else if (throttle_holds) {
-    verdict = fmt::format("and only {} keeps slowdowns below {}", throttle, limit);
+  if (restraint_holds && color_holds) {
+    verdict = *work < 1 ? "so colours are worth their overhead only if the neighbours need more"
+                        : "so colours are not worth their overhead";
+  } else if (restraint_holds) {
+    verdict = fmt::format("and only {} keeps slowdowns below {}", restraint, limit);
   } else if (color_holds) {
     verdict = fmt::format(
         "and only {} keeps slowdowns below {}, so colours are worth their overhead", color, limit);
   }
   return fmt::format(" Under {} the neighbours do {:.2f}x of the work that they do under {}, {}.",
-                     throttle, work, color, verdict);
+                     restraint, *work, color, verdict);
+}
+
+// One sentence for each mode that restrains, against the best that has colours.
+std::string restraint_words(const StudyResult& result,
+                            const std::vector<const ModeSummary*>& judged) {
+  const auto colored = std::find_if(judged.begin(), judged.end(), [&](const ModeSummary* mode) {
+    return result.plan.modes[mode->mode].divides_memory();
+  });
+  std::string out;
+  if (colored == judged.end()) return out;
+  for (const ModeSummary* mode : judged) {
+    if (restrains(result, *mode)) out += restraint_words(result, *mode, **colored);
+  }
+  return out;
 }
 
 }  // namespace
@@ -174,7 +186,7 @@ std::string recommend(const StudyResult& result) {
         100 * pressing_share);
   }
   for (std::size_t i = 1; i < judged.size(); ++i) text += " " + sentence_of(result, *judged[i]);
-  text += throttle_words(result, judged);
+  text += restraint_words(result, judged);
   if (!result.doubt.empty()) text += fmt::format(" {}.", result.doubt);
   const std::string words = forecast_words(result.forecast);
   return words.empty() ? text : text + " " + words;

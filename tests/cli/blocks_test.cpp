@@ -28,7 +28,7 @@ TEST(BlocksVerb, an_unknown_experiment_is_refused_with_the_list_before_any_gpu_i
 TEST(IsolateVerb, an_unknown_clock_is_refused_by_name) {
   const Outcome outcome = run_demarc({"isolate", "--device", "cuda:0", "--clock", "sun"});
   EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_NE(outcome.err.find("--clock: 'sun' is neither gpu nor events"), std::string::npos)
+  EXPECT_NE(outcome.err.find("--clock: 'sun' is not gpu, events or requests"), std::string::npos)
       << outcome.err;
 }
 

@@ -194,6 +194,7 @@ StudyResult with_rates(StudyResult result, double first, double second) {
     cell.mode = result.cells.size();
     cell.aggressor = 1;
     cell.aggressor_rate = rate;
+    cell.samples_ns = {1};
     result.cells.push_back(cell);
   }
   return result;
@@ -209,6 +210,26 @@ TEST(Throttling, that_holds_says_what_it_takes_from_the_neighbours) {
       "colours are worth their overhead only if the neighbours need more."))
       << text;
   EXPECT_EQ(recommended_mode(result), &result.modes[1]);
+}
+
+TEST(Throttling, by_preemption_is_judged_alike_even_if_the_neighbours_do_nothing) {
+  const StudyResult result = invented({{"preempt", 0}, {"throttle", 1}, {"mask+color", 2}});
+  StudyResult measured = with_rates(result, 0, 20);
+  Cell cell = measured.cells[1];
+  cell.mode = 2;
+  cell.aggressor_rate = 40;
+  measured.cells.push_back(cell);
+  const std::string text = recommend(measured);
+  EXPECT_TRUE(text.starts_with("Use mask+color: ")) << text;
+  EXPECT_TRUE(text.ends_with(
+      " Under preempt the neighbours do 0.00x of the work that they do under mask+color, so "
+      "colours are worth their overhead only if the neighbours need more. Under throttle the "
+      "neighbours do 0.50x of the work that they do under mask+color, so colours are worth their "
+      "overhead only if the neighbours need more."))
+      << text;
+  StudyResult undivided = invented({{"mask", 5}, {"preempt", 1}, {"mask+color", 2}});
+  undivided.forecast = forecast_of(0, 0);
+  EXPECT_EQ(first_mode_of(undivided), "Use mask");
 }
 
 TEST(Throttling, that_does_not_hold_is_said_not_to) {
@@ -240,10 +261,13 @@ TEST(Throttling, that_alone_holds_is_recommended) {
 
 TEST(Throttling, is_not_compared_with_work_that_is_not_known) {
   const StudyResult result = invented({{"throttle", 1}, {"mask+color", 2}});
-  for (const auto& [first, second] : {std::pair(0.0, 40.0), {10.0, 0.0}}) {
-    EXPECT_EQ(recommend(with_rates(result, first, second)).find("Under throttle"),
-              std::string::npos);
-  }
+  EXPECT_EQ(recommend(with_rates(result, 10, 0)).find("Under throttle"), std::string::npos);
+  StudyResult not_run = with_rates(result, 10, 40);
+  not_run.cells[0].samples_ns.clear();
+  EXPECT_EQ(recommend(not_run).find("Under throttle"), std::string::npos);
+  StudyResult commands = with_rates(result, 0, 40);
+  commands.plan.aggressors[1].spec = "cmd:./trainer";
+  EXPECT_EQ(recommend(commands).find("Under throttle"), std::string::npos);
   EXPECT_EQ(recommend(with_rates(invented({{"throttle", 1}, {"mask", 2}}), 10, 40)).find("Under"),
             std::string::npos);
 }

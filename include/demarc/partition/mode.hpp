@@ -40,7 +40,7 @@ struct ModeTraits {
   bool rewrites = false;          // kernels are changed
   bool throttles = false;         // parts are those of throttled_split()
   bool slices = false;            // the victim's stream has priority, and neighbours' launches are
-                                  // cut into slices
+                                  // cut into slices that give way to it
   bool leased = false;            // parts are those of `demarc exec --part`, which also divides the
                                   // memory; back ends have none of them
   HookUse hook = HookUse::unused;

@@ -16,10 +16,11 @@ namespace demarc::study {
 
 // What a sample is. `gpu`: the time that the kernels of a run take together, by the GPU's own
 // clock; Lane::last_runs has the whole run. `events`: the time between two events around the run,
-// which includes what launching its first kernel needs.
-enum class Clock { gpu, events };
+// which includes what launching its first kernel needs. `requests`: the same, for runs that come
+// one at a time, each after as much idle time as the run before it took.
+enum class Clock { gpu, events, requests };
 
-// "gpu", "events"; an error lists them.
+// "gpu", "events", "requests"; an error lists them.
 [[nodiscard]] Result<Clock> parse_clock(std::string_view text);
 [[nodiscard]] std::string_view clock_name(Clock clock);
 

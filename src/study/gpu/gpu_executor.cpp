@@ -19,6 +19,10 @@
 namespace demarc::study {
 namespace {
 
+constexpr std::array clock_names{std::pair{Clock::gpu, std::string_view("gpu")},
+                                 std::pair{Clock::events, std::string_view("events")},
+                                 std::pair{Clock::requests, std::string_view("requests")}};
+
 // Lanes of this process. The parts of the card that they run in live as long.
 class LaneStage : public Stage {
  public:
@@ -187,14 +191,15 @@ class GpuExecutor : public Executor {
       }
       append(account,
              "; the victim's has priority {}, and neighbours' launches are cut into slices that "
-             "fill the GPU once",
+             "fill the GPU once and begin only while the victim has no work",
              first);
     }
     account += domains_text(mode, partitions);
+    const auto way = traits.slices ? std::make_shared<RightOfWay>() : nullptr;
     std::vector<std::unique_ptr<Lane>> lanes;
     for (std::uint32_t part = 0; part < parts; ++part) {
       LaunchForm form = part == 0 ? victim_form(mode) : neighbour_form();
-      form.sliced = part != 0 && traits.slices;
+      if (part != 0) form.gives_way_to = way;
       if (traits.rewrites) form.affine_sms = sm_bits(card->topology(), divided[part]->tpcs());
       if (part == 0 && traits.confines && !traits.rewrites) {
         form.own_sms = divided[part]->proof()->sms_allowed;
@@ -204,9 +209,9 @@ class GpuExecutor : public Executor {
       const std::shared_ptr<const cuda::Stream> stream(std::shared_ptr<void>(),
                                                        &divided[part]->stream());
       const auto observe = exec_options({"--observe"}, partitions[part]);
-      lanes.push_back(
-          make_choosing_lane(make_gpu_lane(std::move(set), stream, options_.clock),
-                             make_command_lane(command_options(observe, environment_of(nullptr)))));
+      lanes.push_back(make_choosing_lane(
+          make_gpu_lane(std::move(set), stream, options_.clock, part == 0 ? way : nullptr),
+          make_command_lane(command_options(observe, environment_of(nullptr)))));
     }
     account += of_colors;
     return std::make_unique<LaneStage>(std::move(divided), std::move(lanes), std::move(account));
@@ -216,7 +221,7 @@ class GpuExecutor : public Executor {
   LaunchForm victim_form(const Mode& mode) const {
     LaunchForm form;
     form.launches = mode.launches;
-    form.stamps = options_.clock != Clock::events;
+    form.stamps = options_.clock == Clock::gpu;
     return form;
   }
 
@@ -278,7 +283,8 @@ class GpuExecutor : public Executor {
   // Plain, unchanged workloads are shared by all modes; others belong to their stage.
   Result<std::shared_ptr<ResidentSet>> set_for(const Mode& mode, std::uint32_t part,
                                                std::uint32_t parts, const LaunchForm& form) {
-    if (!mode.color && !form.affine_sms && !form.sliced && form.launches == Launches::separate) {
+    if (!mode.color && !form.affine_sms && !form.gives_way_to &&
+        form.launches == Launches::separate) {
       return plain_set(part);
     }
     std::shared_ptr<MemorySource> memory = plain_;
@@ -464,14 +470,16 @@ class GpuExecutor : public Executor {
 }  // namespace
 
 Result<Clock> parse_clock(std::string_view text) {
-  for (const Clock clock : {Clock::gpu, Clock::events}) {
-    if (text == clock_name(clock)) return clock;
+  for (const auto& [clock, name] : clock_names) {
+    if (text == name) return clock;
   }
-  return invalid_input("--clock: '{}' is neither gpu nor events", text);
+  return invalid_input("--clock: '{}' is not gpu, events or requests", text);
 }
 
 std::string_view clock_name(Clock clock) {
-  return clock == Clock::gpu ? "gpu" : "events";
+  return std::find_if(clock_names.begin(), clock_names.end(),
+                      [&](const auto& row) { return row.first == clock; })
+      ->second;
 }
 
 Result<std::unique_ptr<Executor>> make_gpu_executor(const GpuExecutorOptions& options) {

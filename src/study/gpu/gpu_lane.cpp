@@ -2,6 +2,8 @@
 #include "gpu/gpu_lane.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "gpu/copy_work.hpp"
@@ -12,8 +14,9 @@ namespace {
 
 class GpuLane : public Lane {
  public:
-  GpuLane(std::shared_ptr<ResidentSet> set, std::shared_ptr<const cuda::Stream> stream, Clock clock)
-      : set_(std::move(set)), stream_(std::move(stream)), clock_(clock) {}
+  GpuLane(std::shared_ptr<ResidentSet> set, std::shared_ptr<const cuda::Stream> stream, Clock clock,
+          std::shared_ptr<RightOfWay> way)
+      : set_(std::move(set)), stream_(std::move(stream)), clock_(clock), way_(std::move(way)) {}
 
   Result<void> load(const Workload& workload) override {
     work_ = nullptr;  // the set may give up what it had
@@ -32,8 +35,10 @@ class GpuLane : public Lane {
     const double begun = steady_seconds();
     runs_.clear();
     DEMARC_CHECK(check_timed());
-    by_events_ = clock_ == Clock::events || !launch_->stamped();
+    by_events_ = clock_ != Clock::gpu || !launch_->stamped();
     DEMARC_CHECK(make_events(std::min(count, batch) + 1));
+    if (clock_ == Clock::requests) return sample_requests(count, longest_seconds);
+    const RightOfWay::Holder holder(way_.get());
     std::vector<double> times;
     while (times.size() < count && (times.empty() || steady_seconds() - begun < longest_seconds)) {
       const auto runs =
@@ -91,6 +96,25 @@ class GpuLane : public Lane {
     return invalid_input("copies by the copy engines can be an aggressor, but not a victim");
   }
 
+  // One run at a time, each after as much idle time as the run before it took.
+  Result<std::vector<double>> sample_requests(std::uint32_t count, double longest_seconds) {
+    const double begun = steady_seconds();
+    std::vector<double> times;
+    while (times.size() < count && (times.empty() || steady_seconds() - begun < longest_seconds)) {
+      const double arrived = steady_seconds();
+      {
+        const RightOfWay::Holder holder(way_.get());
+        DEMARC_CHECK(events_[0].record(*stream_));
+        DEMARC_CHECK(launch_->enqueue(*stream_));
+        DEMARC_CHECK(events_[1].record(*stream_));
+        DEMARC_CHECK(stream_->wait());
+      }
+      DEMARC_CHECK(add_times(1, times));
+      std::this_thread::sleep_for(std::chrono::duration<double>(steady_seconds() - arrived));
+    }
+    return times;
+  }
+
   // For the `runs` runs enqueued last, behind the one in front of them.
   Result<void> add_times(std::uint32_t runs, std::vector<double>& times) {
     if (by_events_) {
@@ -119,6 +143,7 @@ class GpuLane : public Lane {
   std::shared_ptr<ResidentSet> set_;
   std::shared_ptr<const cuda::Stream> stream_;
   Clock clock_;
+  std::shared_ptr<RightOfWay> way_;
   bool by_events_ = false;  // of the sample in hand
   std::vector<double> runs_;
   const LaneWork* work_ = nullptr;
@@ -174,8 +199,9 @@ Result<Resident> ResidentSet::get(const Workload& workload, const cuda::Stream& 
 }
 
 std::unique_ptr<Lane> make_gpu_lane(std::shared_ptr<ResidentSet> set,
-                                    std::shared_ptr<const cuda::Stream> stream, Clock clock) {
-  return std::make_unique<GpuLane>(std::move(set), std::move(stream), clock);
+                                    std::shared_ptr<const cuda::Stream> stream, Clock clock,
+                                    std::shared_ptr<RightOfWay> way) {
+  return std::make_unique<GpuLane>(std::move(set), std::move(stream), clock, std::move(way));
 }
 
 }  // namespace demarc::study

@@ -57,9 +57,10 @@ class ResidentSet {
 };
 
 // The looping runs in a thread of its own. `stream` stays the caller's when it is a view (its
-// deleter decides).
+// deleter decides). `way`: the lane has the right of way while it is timed; null: there is none.
 [[nodiscard]] std::unique_ptr<Lane> make_gpu_lane(std::shared_ptr<ResidentSet> set,
                                                   std::shared_ptr<const cuda::Stream> stream,
-                                                  Clock clock);
+                                                  Clock clock,
+                                                  std::shared_ptr<RightOfWay> way = nullptr);
 
 }  // namespace demarc::study

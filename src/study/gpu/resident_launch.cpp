@@ -174,7 +174,7 @@ Result<void> ResidentLaunch::load_kernels(const LaunchForm& form) {
     DEMARC_TRY(code, ptx::rewrite_affine(code));
   } else if (fused) {
     DEMARC_TRY(code, ptx::rewrite_fused(code));
-  } else if (form.sliced) {
+  } else if (form.gives_way_to) {
     DEMARC_TRY(code, sliceable(code));
   }
   if (stamped || overlapped) {
@@ -211,7 +211,7 @@ Result<void> ResidentLaunch::add_kernel(const LaunchForm& form, const cuda::Modu
     arguments.push_back(gpu::pack_argument(argument, addresses));
   }
   kernels_.push_back({std::move(function), shape, std::move(arguments)});
-  if (form.sliced) return make_sliced(kernels_.back());
+  if (form.gives_way_to) return make_sliced(form, kernels_.back());
   if (!form.affine_sms) return {};
   return make_affine(form, gpu_->sm_count(), kernels_.back());
 }

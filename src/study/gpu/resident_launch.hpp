@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "demarc/launch/launch.hpp"
 #include "demarc/ptx/timed.hpp"
 #include "demarc/study/executor.hpp"
+#include "gpu/right_of_way.hpp"
 #include "gpu/support_kernels.hpp"
 
 namespace demarc::study {
@@ -36,9 +38,11 @@ struct LaunchForm {
   Launches launches = Launches::separate;
   // SMs of a part that runs nothing else: a fused launch fills them. 0: there is no such part.
   std::uint32_t own_sms = 0;
-  // Each launch is cut into launches of as many blocks as fill the GPU once, in the order of the
-  // blocks.
-  bool sliced = false;
+  // Null, or what the launch gives way to: each launch is then cut into slices, which are launches
+  // of as many blocks as fill the GPU once, in the order of the blocks. Two slices at most wait for
+  // the GPU or run.
+  std::shared_ptr<const RightOfWay> gives_way_to;
+  std::chrono::milliseconds longest_slice{60000};
   // Kernels note their times on the GPU's clock; not for graphs, whose arguments stay.
   bool stamps = false;
   // Few are expected to ask what a run computes: what checked_run() needs is made at its first
@@ -122,9 +126,10 @@ class ResidentLaunch : public LaneWork {
                          const ptx::Module& original);
   Result<void> enqueue_kernels(const cuda::Stream& stream, std::uint32_t run) const;
   Result<void> capture(const cuda::Stream& stream) const;
-  Result<void> make_sliced(Kernel& kernel) const;
-  [[nodiscard]] static Result<void> enqueue_slices(const cuda::Stream& stream, const Kernel& kernel,
-                                                   std::vector<void*> arguments);
+  Result<void> make_sliced(const LaunchForm& form, Kernel& kernel);
+  [[nodiscard]] Result<void> enqueue_slices(const cuda::Stream& stream, const Kernel& kernel,
+                                            std::vector<void*> arguments) const;
+  [[nodiscard]] Result<void> wait_for_slice(const cuda::Event& end) const;
   Result<void> make_affine(const LaunchForm& form, std::uint32_t sms, Kernel& kernel);
   Result<void> find_written(const cuda::Stream& stream);
   Result<void> restore(const cuda::Stream& stream) const;
@@ -145,6 +150,11 @@ class ResidentLaunch : public LaneWork {
   // Queues of affine kernels, one each; steps and state of a fused one.
   std::vector<std::unique_ptr<PlacedBuffer>> queues_;
   std::unique_ptr<PlacedBuffer> stamps_;  // null: no stamps
+  // Of launches in slices.
+  std::shared_ptr<const RightOfWay> gives_way_to_;
+  std::vector<cuda::Event> slice_ends_;  // of the slices that wait for the GPU or run, in turns
+  mutable std::uint64_t slices_ = 0;     // launched so far
+  std::chrono::milliseconds longest_slice_{0};
   bool as_graph_ = false;
   mutable cuda::CuGraphExec graph_ = nullptr;  // captured at the first run
   std::unique_ptr<PlacedBuffer> result_;

@@ -114,7 +114,8 @@ TEST_F(ExecutorParts, under_preempt_the_victim_has_priority_and_neighbours_run_i
     EXPECT_THAT(stage->account(), testing::StartsWith(fmt::format(
                                       "2 streams of one process; the victim's has priority {}, "
                                       "and neighbours' launches are cut into slices that fill "
-                                      "the GPU once; each part has",
+                                      "the GPU once and begin only while the victim has no "
+                                      "work; each part has",
                                       expected)));
     for (std::uint32_t part = 0; part < 2; ++part) {
       Lane& lane = stage->lane(part);
@@ -126,6 +127,21 @@ TEST_F(ExecutorParts, under_preempt_the_victim_has_priority_and_neighbours_run_i
       EXPECT_EQ(priority(), part == 0 ? expected : 0);
     }
   }
+}
+
+// A neighbour that is stopped while the victim has work would never end.
+TEST_F(ExecutorParts, under_preempt_neighbours_give_way_to_the_victim_that_is_timed) {
+  const auto executor = open();
+  const auto stage = divided(*executor, "preempt");
+  ASSERT_NE(stage, nullptr);
+  for (std::uint32_t part = 0; part < 2; ++part) {
+    ASSERT_TRUE(stage->lane(part).load(staying("any", 1)));
+  }
+  ASSERT_TRUE(stage->lane(1).start());
+  ASSERT_TRUE(stage->lane(0).sample(30, 10));
+  const auto rate = stage->lane(1).stop();
+  ASSERT_TRUE(rate) << rate.error().message;
+  EXPECT_GT(*rate, 0) << "its first run, before the victim came";
 }
 
 // The driver brings a number outside of its range into it.
@@ -273,13 +289,14 @@ TEST_F(ExecutorParts, without_masks_the_description_says_which_colours_there_are
   EXPECT_TRUE(stage) << stage.error().message;
 }
 
-TEST(Clocks, have_two_names) {
-  for (const Clock clock : {Clock::gpu, Clock::events}) {
+TEST(Clocks, have_names) {
+  for (const Clock clock : {Clock::gpu, Clock::events, Clock::requests}) {
     EXPECT_EQ(parse_clock(clock_name(clock)).value(), clock);
   }
   EXPECT_EQ(clock_name(Clock::gpu), "gpu");
   EXPECT_EQ(clock_name(Clock::events), "events");
-  EXPECT_EQ(parse_clock("sun").error().message, "--clock: 'sun' is neither gpu nor events");
+  EXPECT_EQ(clock_name(Clock::requests), "requests");
+  EXPECT_EQ(parse_clock("sun").error().message, "--clock: 'sun' is not gpu, events or requests");
 }
 
 }  // namespace

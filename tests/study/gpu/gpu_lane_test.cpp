@@ -175,6 +175,50 @@ TEST_F(GpuLaneTest, every_run_is_timed_but_the_one_in_front_of_each_batch) {
   }
 }
 
+TEST_F(GpuLaneTest, requests_come_one_at_a_time_after_as_much_idle_time_as_the_last_took) {
+  static constexpr auto wait = std::chrono::milliseconds(20);
+  open(fake::small_gpu(), [](cuda::DriverApi& api) {
+    api.cuStreamQuery = [](cuda::CuStream one) -> cuda::CuResult {
+      std::this_thread::sleep_for(wait);
+      return seen_driver.real.cuStreamQuery(one);
+    };
+  });
+  const auto timed = lane(Clock::requests);
+  ASSERT_TRUE(timed->load({"slowing", "slowing"}));
+  seen_driver.launches.clear();
+  const auto begun = std::chrono::steady_clock::now();
+  const auto times = timed->sample(3, 1000);
+  EXPECT_GE(std::chrono::steady_clock::now() - begun, 6 * wait);
+  ASSERT_TRUE(times) << times.error().message;
+  EXPECT_EQ(steps(*times), std::vector<int>(2, 1));
+  EXPECT_THAT(seen_driver.launches, SizeIs(3)) << "each is counted";
+  EXPECT_THAT(timed->sample(3, 0).value(), SizeIs(1)) << "its time is over";
+}
+
+TEST_F(GpuLaneTest, a_victim_has_the_right_of_way_while_it_is_timed) {
+  static RightOfWay* watched = nullptr;
+  static std::vector<bool> taken;
+  taken.clear();
+  open(fake::small_gpu(), [](cuda::DriverApi& api) {
+    api.cuEventRecord = [](cuda::CuEvent event, cuda::CuStream one) -> cuda::CuResult {
+      taken.push_back(watched->is_taken());
+      return seen_driver.real.cuEventRecord(event, one);
+    };
+  });
+  known["slowing"] = slowing_launch();
+  for (const Clock clock : {Clock::events, Clock::requests}) {
+    const auto way = std::make_shared<RightOfWay>();
+    watched = way.get();
+    const auto timed = make_gpu_lane(set({}), stream, clock, way);
+    ASSERT_TRUE(timed->load({"slowing", "slowing"}));
+    taken.clear();
+    ASSERT_TRUE(timed->sample(3, 1000));
+    EXPECT_THAT(taken, SizeIs(clock == Clock::events ? 4 : 6));
+    EXPECT_THAT(taken, testing::Each(true));
+    EXPECT_FALSE(way->is_taken()) << "after it";
+  }
+}
+
 TEST_F(GpuLaneTest, when_its_time_is_over_a_sample_ends_with_its_batch) {
   const auto timed = lane(Clock::gpu);
   ASSERT_TRUE(timed->load({"slowing", "slowing"}));

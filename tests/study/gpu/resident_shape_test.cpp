@@ -149,7 +149,7 @@ TEST_F(ResidentLaunchTest, an_affine_kernel_has_a_grid_that_fills_the_card_and_t
 
 LaunchForm sliced_form() {
   LaunchForm form;
-  form.sliced = true;
+  form.gives_way_to = std::make_shared<const RightOfWay>();
   return form;
 }
 
@@ -178,6 +178,79 @@ TEST_F(ResidentLaunchTest, a_sliced_launch_is_as_many_launches_as_fill_the_card_
     EXPECT_EQ(outputs->digest, digest_of_outputs({{0, noted_indices(grid, noted_block, 3)}}));
     EXPECT_EQ((*made)->launches(), 1U);
   }
+}
+
+// A launch of 60 blocks of which 24 fill the card.
+LoadedLaunch three_slices() {
+  LoadedLaunch loaded = noting_launch();
+  loaded.launch.kernels.pop_back();
+  loaded.launch.kernels[0].grid = {60, 1, 1};
+  loaded.launch.buffers.pop_back();
+  loaded.launch.buffers[0].bytes = 60 * noted_block.count() * 4;
+  return loaded;
+}
+
+LaunchForm neighbour_in_slices(std::shared_ptr<const RightOfWay> way) {
+  LaunchForm form;
+  form.neighbour = true;
+  form.gives_way_to = std::move(way);
+  return form;
+}
+
+TEST_F(ResidentLaunchTest, no_slice_begins_while_the_victim_has_work) {
+  const auto way = std::make_shared<RightOfWay>();
+  const auto made = make(three_slices(), neighbour_in_slices(way));
+  ASSERT_TRUE(made) << made.error().message;
+  seen_driver.launches.clear();
+  std::atomic<bool> done{false};
+  std::thread neighbour;
+  {
+    const RightOfWay::Holder victim(way.get());
+    neighbour = std::thread([&] {
+      EXPECT_TRUE(gpu->make_current());
+      EXPECT_TRUE((*made)->enqueue(*stream));
+      done = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_FALSE(done);
+    EXPECT_THAT(seen_driver.launches, IsEmpty());
+  }
+  neighbour.join();
+  EXPECT_THAT(own_launches(), SizeIs(3));
+  EXPECT_FALSE(way->is_taken());
+}
+
+TEST_F(ResidentLaunchTest, two_slices_are_in_flight_at_most) {
+  static std::vector<std::size_t> launched_at_queries;
+  static int slow = 0;
+  launched_at_queries.clear();
+  slow = 2;
+  open(fake::small_gpu(), [](cuda::DriverApi& api) {
+    api.cuEventQuery = [](cuda::CuEvent event) -> cuda::CuResult {
+      launched_at_queries.push_back(seen_driver.launches.size());
+      return slow-- > 0 ? cuda::cu_error_not_ready : seen_driver.real.cuEventQuery(event);
+    };
+  });
+  const auto made = make(three_slices(), neighbour_in_slices(std::make_shared<RightOfWay>()));
+  ASSERT_TRUE(made) << made.error().message;
+  seen_driver.launches.clear();
+  ASSERT_TRUE((*made)->enqueue(*stream));
+  EXPECT_THAT(launched_at_queries, ElementsAre(2, 2, 2)) << "the third waits for the first";
+  ASSERT_TRUE((*made)->enqueue(*stream));
+  EXPECT_THAT(launched_at_queries, ElementsAre(2, 2, 2, 3, 4, 5));
+}
+
+TEST_F(ResidentLaunchTest, a_slice_that_does_not_end_is_not_waited_for_without_end) {
+  open(fake::small_gpu(), [](cuda::DriverApi& api) {
+    api.cuEventQuery = [](cuda::CuEvent) -> cuda::CuResult { return cuda::cu_error_not_ready; };
+  });
+  LaunchForm form = neighbour_in_slices(std::make_shared<RightOfWay>());
+  form.longest_slice = std::chrono::milliseconds(1);
+  const auto made = make(three_slices(), form);
+  ASSERT_TRUE(made) << made.error().message;
+  const auto outcome = (*made)->enqueue(*stream);
+  EXPECT_EQ(outcome.error().kind, ErrorKind::check_failed);
+  EXPECT_THAT(outcome.error().message, HasSubstr("did not end within 1 ms"));
 }
 
 TEST_F(ResidentLaunchTest, what_cannot_be_cut_into_slices_is_refused_by_name) {
