@@ -150,7 +150,7 @@ class ResidentLaunch : public LaneWork {
   // Queues of affine kernels, one each; steps and state of a fused one.
   std::vector<std::unique_ptr<PlacedBuffer>> queues_;
   std::unique_ptr<PlacedBuffer> stamps_;  // null: no stamps
-  // Of launches in slices.
+  // What launches in slices need.
   std::shared_ptr<const RightOfWay> gives_way_to_;
   std::vector<cuda::Event> slice_ends_;  // of the slices that wait for the GPU or run, in turns
   mutable std::uint64_t slices_ = 0;     // launched so far
