@@ -6,6 +6,7 @@
 
 #include "demarc/base/gf2.hpp"
 #include "demarc/color/coloring.hpp"
+#include "demarc/color/remainder_order.hpp"
 
 namespace demarc::color {
 namespace {
@@ -41,6 +42,9 @@ Result<ColorScheme> remainder_scheme(const gpu::Device& device, std::uint32_t co
     return missing_capability(
         "{}: {} colours are not possible; only {} runs of remainders share no path", device.name,
         colors, scheme.paths);
+  }
+  if (auto possible = check_remainder_parts(colors, scheme.paths); !possible) {
+    return missing_capability("{}: {}", device.name, possible.error().message);
   }
   const std::uint64_t half = map.module.empty() ? 0 : map.module.rows.front();
   DEMARC_TRY(scheme.remainders,
@@ -87,7 +91,6 @@ Result<ColorScheme> color_scheme(const gpu::Device& device, std::uint32_t colors
   if (colors < 2 || colors > 64) {
     return invalid_input("{} colours are not possible; give 2 to 64", colors);
   }
-  colors = std::bit_ceil(colors);
   if (!device.address_map) {
     return missing_capability(
         "{}: the description has no address map, so the colours are not known; demarc probe memory "
@@ -95,10 +98,12 @@ Result<ColorScheme> color_scheme(const gpu::Device& device, std::uint32_t colors
         device.name);
   }
   const gpu::AddressMap& map = *device.address_map;
+  const std::uint32_t asked = colors;
+  colors = std::bit_ceil(colors);
   const auto wanted = static_cast<std::size_t>(std::countr_zero(colors));
   const auto isolating = isolating_masks(map.isolation, Traffic::all);
   if (isolating.empty() && map.stack && !map.remainder_runs.empty()) {
-    return remainder_scheme(device, colors);
+    return remainder_scheme(device, asked);
   }
   for (std::uint64_t run = map.page_bytes; run >= least_run_bytes; run /= 2) {
     auto masks = gpu::masks_at_granularity(isolating, run);
@@ -126,6 +131,13 @@ Result<void> check_masks(const gpu::Device& device, std::span<const std::uint64_
         device.name, mask);
   }
   return {};
+}
+
+Result<ColorSet> ColorScheme::colors_for(const ColorSet& asked) const {
+  if (!asked.is_well_formed() || asked.of() >= colors || colors % asked.of() == 0) {
+    return asked.counted_in(colors);
+  }
+  return ColorSet(asked.members(), colors);
 }
 
 Result<ptx::Translation> ColorScheme::translation(const ptx::Module& module,

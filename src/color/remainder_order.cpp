@@ -43,14 +43,31 @@ std::vector<std::uint32_t> sides_of_remainders(const RemainderModel& model,
   return out;
 }
 
+namespace {
+
+// The fewest remainders that `some` neighbouring stacks can have of a side's `count` remainders and
+// `stacks` stacks, which differ by one remainder at most.
+std::uint32_t fewest(std::uint32_t count, std::uint32_t some, std::uint32_t stacks) {
+  const std::uint32_t larger = count % stacks;
+  return some * (count / stacks) + (some + larger > stacks ? some + larger - stacks : 0);
+}
+
+}  // namespace
+
+Result<void> check_remainder_parts(std::uint32_t parts, std::uint32_t paths) {
+  if (paths % 2 == 0 &&
+      (parts == 2 || (parts == 3 && paths % 6 == 0) || (parts == 4 && paths >= 4))) {
+    return {};
+  }
+  return missing_capability(
+      "{} parts of {} paths to memory: remainders divide into 2, into 3 if three parts can have "
+      "as many paths each, and into 4 if each L2 side has two paths or more",
+      parts, paths);
+}
+
 Result<std::vector<RemainderColoring::Window>> windows_by_side(
     std::span<const std::uint32_t> side_of_remainder, std::uint32_t parts, std::uint32_t paths) {
-  if ((parts != 2 && parts != 4) || paths < parts || paths % 2 != 0) {
-    return missing_capability(
-        "{} parts of {} paths to memory: remainders divide into 2, or into 4 if each L2 side has "
-        "two paths or more",
-        parts, paths);
-  }
+  DEMARC_CHECK(check_remainder_parts(parts, paths));
   const auto modulus = static_cast<std::uint32_t>(side_of_remainder.size());
   std::uint32_t begin = modulus;
   std::uint32_t changes = 0;
@@ -70,14 +87,26 @@ Result<std::vector<RemainderColoring::Window>> windows_by_side(
   const auto add = [&](std::uint32_t first, std::uint32_t count) {
     windows.push_back({(begin + first) % modulus, count});
   };
-  // A path is a memory stack, whose slices follow each other: a quarter is one of the outer two
-  // stacks of a side; what lies between them (the third, on an H200) stays empty. Stacks differ by
-  // a remainder, and which is the smaller one is not known: all are taken to be the smallest.
-  for (const auto& [first, count] : {std::pair{0U, near}, std::pair{near, modulus - near}}) {
-    if (parts == 2) {
-      add(first, count);
-    } else {
-      const std::uint32_t one = count / (paths / 2);
+  const std::uint32_t far = modulus - near;
+  const std::uint32_t stacks =
+      paths / 2;  // a path is a memory stack, whose slices follow each other
+  if (parts == 2) {
+    add(0, near);
+    add(near, far);
+  } else if (parts == 3) {
+    // Two thirds of a side's stacks, the last third with the first one of the other side, and two
+    // thirds of that side. Which stacks are the larger ones is not known, so a remainder may stay
+    // empty where two parts meet.
+    const std::uint32_t third = stacks / 3;
+    const std::uint32_t last = fewest(near, third, stacks);
+    add(0, fewest(near, 2 * third, stacks));
+    add(near - last, last + fewest(far, third, stacks));
+    add(modulus - fewest(far, 2 * third, stacks), fewest(far, 2 * third, stacks));
+  } else {
+    // A quarter is one of the outer two stacks of a side; what lies between them (the third stack,
+    // on an H200) stays empty.
+    for (const auto& [first, count] : {std::pair{0U, near}, std::pair{near, far}}) {
+      const std::uint32_t one = fewest(count, 1, stacks);
       add(first, one);
       add(first + count - one, one);
     }

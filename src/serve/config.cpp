@@ -125,7 +125,7 @@ Result<Part> read_part(const std::string& text, std::string_view key, const File
 
 // The parts that tenants are written in, for how many colours there have to be.
 Result<std::uint32_t> parts_of(const toml::table& tenants, const std::string& source) {
-  std::uint32_t parts = 2;
+  std::uint32_t parts = 1;
   for (const auto& [name, node] : tenants) {
     if (!node.is_table()) continue;
     const Table table(*node.as_table(), source);
@@ -140,7 +140,7 @@ Result<std::uint32_t> parts_of(const toml::table& tenants, const std::string& so
           table.place("colors"), parts, partition::max_parts);
     }
   }
-  return parts;
+  return std::max(parts, 2U);
 }
 
 Result<color::ColorSet> read_colors(const toml::node_view<const toml::node> node,

@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <bit>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -230,13 +229,12 @@ std::string division_socket(std::uint32_t card, std::uint32_t parts) {
 }
 
 std::string division_config(const DivisionPlan& plan) {
-  const std::uint32_t colors = std::bit_ceil(plan.part.of);
   std::string text = fmt::format("card = {}\n", plan.card);
   if (!plan.memory.empty()) append(text, "memory = {}\n", quoted(plan.memory));
   if (!plan.description.empty()) append(text, "description = {}\n", quoted(plan.description));
   for (partition::Part part{0, plan.part.of}; part.index < part.of; ++part.index) {
     append(text, "[tenants.{}]\ntpcs = \"{}\"\ncolors = \"{}\"\n", tenant_name(part),
-           to_string(part), to_string(partition::Part{part.index, colors}));
+           to_string(part), to_string(part));
   }
   return text;
 }
@@ -270,12 +268,6 @@ Result<JoinedDivision> join_division(const DivisionPlan& plan) {
       "the last program",
       plan.card, plan.part.of, log, plan.memory.empty() ? "what is free, less 6 GiB," : plan.memory,
       idle_seconds));
-  if (const std::uint32_t colors = std::bit_ceil(plan.part.of); colors != plan.part.of) {
-    plan.tell(fmt::format(
-        "the number of colours is a power of two, so each of the {} parts has one of {} colours "
-        "of the memory, and the rest stays unused",
-        plan.part.of, colors));
-  }
   DEMARC_TRY(const OwnedFile server,
              start_daemon({plan.program, "serve", "--config", config, "--socket", socket,
                            "--end-when-idle", idle_seconds},

@@ -77,15 +77,8 @@ Result<std::unique_ptr<PoolCard>> PoolCard::create(const Config& config) {
   std::vector<color::ColorSet> colors;
   for (const TenantConfig& tenant : config.tenants) {
     if (std::find(colors.begin(), colors.end(), tenant.colors) != colors.end()) continue;
-    // A card may have more colours than were asked for.
-    const auto counted = tenant.colors.counted_in(scheme.colors);
-    if (!counted) {
-      return invalid_input(
-          "colors: the card's memory is divided into {} colours, which {} do not divide: give a "
-          "power of two",
-          scheme.colors, config.colors);
-    }
-    requests.push_back({*counted, 0});
+    DEMARC_TRY(const color::ColorSet counted, scheme.colors_for(tenant.colors));
+    requests.push_back({counted, 0});
     colors.push_back(tenant.colors);
   }
   DEMARC_TRY(const auto pool, cuda::ColoredPool::create(card, scheme, bytes, requests,

@@ -57,6 +57,26 @@ TEST(ColorSchemeChecks, remainders_make_as_many_colours_as_runs_and_only_inside_
               HasSubstr("remainders inside 4 modules, but only those inside two"));
 }
 
+TEST(ColorSchemeChecks, three_colours_are_three_of_remainders_and_three_of_four_of_masks) {
+  const ColorScheme h200 = color_scheme(gpu::find_device("h200").value(), 3).value();
+  EXPECT_EQ(h200.colors, 3U);
+  EXPECT_EQ(h200.colors_for({2, 3}), ColorSet(2, 3));
+  const ColorScheme h100 = color_scheme(gpu::find_device("h100-80gb-hbm3").value(), 3).value();
+  EXPECT_EQ(h100.colors, 4U);
+  EXPECT_EQ(h100.colors_for({5, 3}), ColorSet(5, 4));
+  EXPECT_EQ(h100.colors_for({1, 2}), ColorSet(3, 4)) << "two quarters are a half";
+  EXPECT_EQ(h100.colors_for({9, 4}), ColorSet(9, 4));
+  EXPECT_FALSE(h100.colors_for({8, 3})) << "there is no fourth of three";
+  EXPECT_FALSE(h100.colors_for({1, 8})) << "no half of a colour";
+  EXPECT_FALSE(h100.colors_for({1, 5})) << "more than the card has";
+}
+
+TEST(ColorSchemeChecks, remainders_that_do_not_divide_evenly_are_refused_by_the_cards_name) {
+  const auto refused = color_scheme(gpu::find_device("h200").value(), 5);
+  EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
+  EXPECT_THAT(refused.error().message, HasSubstr("NVIDIA H200: 5 parts of 6 paths to memory"));
+}
+
 TEST(RemainderColoringChecks, windows_lie_within_the_modulus_and_apart) {
   const auto hash = h200_remainders();
   const auto error_of_windows = [&](std::vector<RemainderColoring::Window> windows) {

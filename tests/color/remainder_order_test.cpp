@@ -34,10 +34,44 @@ TEST(RemainderOrder, colours_are_runs_of_remainders_on_one_side) {
   EXPECT_EQ((*quarters)[2].first, 17U);
   EXPECT_EQ((*quarters)[3].first, 33U);
   EXPECT_EQ((*quarters)[3].count, 7U);
-  EXPECT_FALSE(windows_by_side(sides, 3, 6));
   EXPECT_FALSE(windows_by_side(sides, 4, 2)) << "one path a side";
   sides[20] = 0;
   EXPECT_FALSE(windows_by_side(sides, 2, 6)) << "a side of two runs";
+}
+
+// Of 24 remainders and three stacks, each stack has 8; of 23, two stacks have at least 15, and the
+// third one begins at 16 or before.
+TEST(RemainderOrder, thirds_have_two_stacks_each_whichever_of_them_are_the_larger_ones) {
+  std::vector<std::uint32_t> sides(47, 1);
+  for (std::uint32_t i = 40; i < 63; ++i) sides[i % 47] = 0;
+  const auto thirds = windows_by_side(sides, 3, 6).value();
+  ASSERT_EQ(thirds.size(), 3U);
+  EXPECT_EQ(thirds[0].first, 40U);
+  EXPECT_EQ(thirds[0].count, 15U);
+  EXPECT_EQ(thirds[1].first, (40U + 16) % 47);
+  EXPECT_EQ(thirds[1].count, 7U + 8);
+  EXPECT_EQ(thirds[2].first, (40U + 23 + 8) % 47);
+  EXPECT_EQ(thirds[2].count, 16U);
+  // Twelve stacks of 47 remainders: 23 are 4, 4, 4, 4, 4, 3 in some order, 24 are 4 each.
+  const auto fine = windows_by_side(sides, 3, 12).value();
+  EXPECT_EQ(fine[0].count, 15U);
+  EXPECT_EQ(fine[1].first, (40U + 16) % 47);
+  EXPECT_EQ(fine[1].count, 7U + 8);
+  EXPECT_EQ(fine[2].count, 16U);
+}
+
+TEST(RemainderOrder, parts_have_whole_paths_of_their_own) {
+  for (const auto& [parts, paths] : {std::pair{2U, 2U}, {2U, 6U}, {3U, 6U}, {4U, 4U}, {4U, 6U}}) {
+    EXPECT_TRUE(check_remainder_parts(parts, paths)) << parts << " of " << paths;
+  }
+  for (const auto& [parts, paths] :
+       {std::pair{1U, 6U}, {2U, 3U}, {3U, 4U}, {3U, 9U}, {4U, 2U}, {4U, 7U}, {5U, 10U}, {6U, 6U}}) {
+    const auto refused = check_remainder_parts(parts, paths);
+    ASSERT_FALSE(refused) << parts << " of " << paths;
+    EXPECT_EQ(refused.error().kind, ErrorKind::missing_capability);
+    EXPECT_EQ(windows_by_side(std::vector<std::uint32_t>(47, 0), parts, paths).error().message,
+              refused.error().message);
+  }
 }
 
 }  // namespace

@@ -253,7 +253,7 @@ TEST(ServeConfig, both_spellings_of_colour_are_keys_but_not_at_once) {
       parse_config("colours = 4\n[tenants.a]\nsms = 1\ncolours = \"2/2\"\n", "f.toml").value();
   EXPECT_EQ(config.colors, 4U);
   EXPECT_EQ(config.tenants[0].colors, color::ColorSet(12, 4));
-  EXPECT_EQ(parse_config("[tenants.a]\nsms = 1\ncolours = \"1/3\"\n", "f.toml")->colors, 6U);
+  EXPECT_EQ(parse_config("[tenants.a]\nsms = 1\ncolours = \"1/3\"\n", "f.toml")->colors, 3U);
   EXPECT_EQ(tenant_refusal("sms = 1\ncolours = [9]"),
             "f.toml:3:11: colors: numbers from 0 to 1 were expected");
   EXPECT_EQ(tenant_refusal("sms = 1\ncolors = \"1/2\"\ncolours = \"2/2\""),

@@ -66,14 +66,14 @@ TEST(Divisions, have_equal_parts_of_TPCs_and_colours_each_in_a_domain_of_its_own
   }
 }
 
-TEST(Divisions, give_each_third_one_of_four_colours_because_colours_are_a_power_of_two) {
+TEST(Divisions, give_each_third_one_of_three_colours) {
   const auto config = parse_config(division_config({0, {0, 3}, "", "", "", {}}), "d").value();
-  EXPECT_EQ(config.colors, 4U);
+  EXPECT_EQ(config.colors, 3U);
   const auto thirds = terms_of_division(3).value();
   ASSERT_EQ(thirds.size(), 3U);
   for (std::uint32_t i = 0; i < 3; ++i) {
     EXPECT_EQ(thirds[i].name, fmt::format("part-{}-of-3", i + 1));
-    EXPECT_EQ(thirds[i].colors, color::ColorSet::run(i, 1, 4));
+    EXPECT_EQ(thirds[i].colors, color::ColorSet::run(i, 1, 3));
     EXPECT_GE(thirds[i].tpcs.size(), 4U);
   }
   EXPECT_EQ((thirds[0].tpcs | thirds[1].tpcs | thirds[2].tpcs).size(), 16U);
@@ -282,17 +282,6 @@ TEST_F(JoiningADivision, keeps_its_files_from_others_and_follows_no_link) {
                 HasSubstr(file.string() + "': Too many levels of symbolic links"));
     std::filesystem::remove(file);
   }
-}
-
-TEST_F(JoiningADivision, says_what_each_part_has_if_colours_do_not_divide_by_the_parts) {
-  std::vector<std::string> lines;
-  const auto tell = [&](const std::string& line) { lines.push_back(line); };
-  EXPECT_FALSE(join_division({0, {0, 3}, "", "", "/no/such/program", tell}));
-  EXPECT_THAT(lines, testing::ElementsAre(HasSubstr("a server is started"),
-                                          HasSubstr("each of the 3 parts has one of 4 colours")));
-  lines.clear();
-  EXPECT_FALSE(join_division({0, {0, 4}, "", "", "/no/such/program", tell}));
-  EXPECT_THAT(lines, testing::ElementsAre(HasSubstr("a server is started")));
 }
 
 TEST_F(JoiningADivision, says_that_a_program_or_a_folder_is_not_there) {

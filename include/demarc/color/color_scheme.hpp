@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "demarc/color/color_set.hpp"
 #include "demarc/color/law.hpp"
 #include "demarc/color/remainder_coloring.hpp"
 #include "demarc/color/translation.hpp"
@@ -38,6 +39,10 @@ struct ColorScheme {
   // A pool that does not lend keeps about one in so many of the pages that it takes: those of one
   // constant, or all.
   [[nodiscard]] std::uint32_t pages_per_kept_page() const { return remainders ? 1 : 2; }
+  // The card's colours for some of fewer that were asked for: as many more as the card has more,
+  // or, if the one number does not divide the other, one for each, and the card's last ones stay
+  // unused.
+  [[nodiscard]] Result<ColorSet> colors_for(const ColorSet& asked) const;
   // For code in colour `color` of any arena. Which remainders a colour has is found on the card, so
   // their translation reads them when the module is loaded.
   [[nodiscard]] Result<ptx::Translation> translation(const ptx::Module& module,

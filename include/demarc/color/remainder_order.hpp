@@ -20,9 +20,14 @@ namespace demarc::color {
 [[nodiscard]] std::vector<std::uint32_t> sides_of_remainders(const RemainderModel& model,
                                                              std::span<const std::uint32_t> sides);
 
-// Makes `parts` (2 or 4) runs of remainders. Each lies on one side, the first ones on side 0. A run
-// is a whole side, or the outermost of the `paths` / 2 paths to memory of a side. The remainders of
-// a run follow each other.
+// missing_capability if remainders cannot be divided into so many parts, each of whose paths to
+// memory are its own.
+[[nodiscard]] Result<void> check_remainder_parts(std::uint32_t parts, std::uint32_t paths);
+
+// Makes `parts` (2, 3 or 4) runs of remainders; check_remainder_parts() says which. A half is a
+// whole side, the first one side 0; a third has a third of all `paths`, so the second one lies on
+// both sides; a quarter is one of the outermost of the `paths` / 2 paths of a side. The remainders
+// of a run follow each other.
 [[nodiscard]] Result<std::vector<RemainderColoring::Window>> windows_by_side(
     std::span<const std::uint32_t> side_of_remainder, std::uint32_t parts, std::uint32_t paths);
 

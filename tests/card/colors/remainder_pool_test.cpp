@@ -81,6 +81,22 @@ TEST(RemainderPool, every_chunk_of_a_buffer_has_its_colour_by_timing) {
   }
 }
 
+TEST(RemainderPool, thirds_have_colours_of_their_own_by_timing) {
+  constexpr ShareRequest thirds[] = {{{0x1, 3}, 0}, {{0x2, 3}, 0}, {{0x4, 3}, 0}};
+  const Pool pool = make_pool(12, 3, thirds).value();
+  EXPECT_EQ(pool->colors().count(), 3U);
+  std::uint64_t capacity = 0;
+  for (std::size_t share = 0; share < 3; ++share) {
+    const auto audit = pool->allocate(share, 1 << 20).value().audit();
+    ASSERT_TRUE(audit) << audit.error().message;
+    EXPECT_TRUE(audit->holds());
+    EXPECT_EQ(audit->chunks_of_color[(share + 1) % 3] + audit->chunks_of_color[(share + 2) % 3],
+              0U);
+    capacity += pool->usage(share).capacity_bytes;
+  }
+  EXPECT_GT(capacity, 9 * page_bytes) << "of 11, nearly all are used";
+}
+
 TEST(RemainderPool, an_audit_notices_pages_of_other_remainders) {
   const Pool& pool = pool_of_sides();
   const auto buffer = pool->allocate(0, 1 << 20).value();
