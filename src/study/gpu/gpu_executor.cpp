@@ -191,7 +191,7 @@ class GpuExecutor : public Executor {
       }
       append(account,
              "; the victim's has priority {}, and neighbours' launches are cut into slices that "
-             "fill the GPU once and begin only while the victim has no work",
+             "fill the GPU 8 times and begin only while the victim has no work",
              first);
     }
     account += domains_text(mode, partitions);

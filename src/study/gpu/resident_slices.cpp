@@ -12,6 +12,7 @@ namespace demarc::study {
 namespace {
 
 constexpr std::size_t slices_in_flight = 2;  // one runs, and one is ready when it ends
+constexpr std::uint32_t waves = 8;           // of a slice; with one, short blocks wait for the host
 
 }  // namespace
 
@@ -26,7 +27,7 @@ Result<void> ResidentLaunch::make_sliced(const LaunchForm& form, Kernel& kernel)
   const auto& block = kernel.shape.block;
   DEMARC_TRY(const auto resident, kernel.function.blocks_per_sm(block[0] * block[1] * block[2],
                                                                 kernel.shape.shared_bytes));
-  kernel.slice_blocks = std::max(resident, 1U) * gpu_->sm_count();
+  kernel.slice_blocks = waves * std::max(resident, 1U) * gpu_->sm_count();
   std::uint64_t blocks = 1;
   const auto push = [&kernel](std::uint32_t value) {
     std::vector<std::byte> bytes(sizeof value);

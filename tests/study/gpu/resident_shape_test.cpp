@@ -154,7 +154,7 @@ LaunchForm sliced_form() {
 }
 
 TEST_F(ResidentLaunchTest, a_sliced_launch_is_as_many_launches_as_fill_the_card_with_all_blocks) {
-  constexpr gpu::Dim3 grid{5, 3, 4};
+  constexpr gpu::Dim3 grid{10, 12, 4};
   LoadedLaunch loaded = noting_launch();
   loaded.launch.kernels.pop_back();
   loaded.launch.kernels[0].grid = grid;
@@ -168,10 +168,10 @@ TEST_F(ResidentLaunchTest, a_sliced_launch_is_as_many_launches_as_fill_the_card_
       return SeenLaunch{"note", {blocks, 1, 1}, {4, 8, 1}, 0, false};
     };
     if (resident == 2) {
-      EXPECT_THAT(own_launches(), ElementsAre(slice(48), slice(12), slice(48), slice(12)));
+      EXPECT_THAT(own_launches(), ElementsAre(slice(384), slice(96), slice(384), slice(96)));
     } else {
-      EXPECT_THAT(own_launches(),
-                  ElementsAre(slice(24), slice(24), slice(12), slice(24), slice(24), slice(12)));
+      EXPECT_THAT(own_launches(), ElementsAre(slice(192), slice(192), slice(96), slice(192),
+                                              slice(192), slice(96)));
     }
     const auto outputs = (*made)->checked_run(*stream);
     ASSERT_TRUE(outputs) << outputs.error().message;
@@ -180,13 +180,13 @@ TEST_F(ResidentLaunchTest, a_sliced_launch_is_as_many_launches_as_fill_the_card_
   }
 }
 
-// A launch of 60 blocks of which 24 fill the card.
+// A launch of 480 blocks; a slice has eight times the 24 that fill the card.
 LoadedLaunch three_slices() {
   LoadedLaunch loaded = noting_launch();
   loaded.launch.kernels.pop_back();
-  loaded.launch.kernels[0].grid = {60, 1, 1};
+  loaded.launch.kernels[0].grid = {480, 1, 1};
   loaded.launch.buffers.pop_back();
-  loaded.launch.buffers[0].bytes = 60 * noted_block.count() * 4;
+  loaded.launch.buffers[0].bytes = 480 * noted_block.count() * 4;
   return loaded;
 }
 
