@@ -35,6 +35,14 @@ class Isolate(unittest.TestCase):
         self.assertEqual(str(caught.exception), f"{path}{words}")
         self.assertEqual(caught.exception.code, 1)
 
+    def test_the_expected_figures_can_be_compared_with(self):
+        baseline = ROOT / "docs/measurements/isolate-h200-baseline.json"
+        command = [BUILD / "demarc", "isolate", "--device", "planted:h100", "--baseline", baseline, "--json"]
+        outcome = subprocess.run(command, capture_output=True, text=True)
+        self.assertEqual(outcome.returncode, 0, outcome.stderr)
+        seen = json.loads(outcome.stdout)["comparison"]
+        self.assertEqual(len(seen["cells"]) + len(seen["only_before"]), 3 * 15 * 10 + 15)
+
     def test_a_table_of_cells_is_read_whole(self):
         study = isolate.read(str(TABLE))
         self.assertEqual(len(study.cells), len(TABLE.read_text().splitlines()) - 1)
