@@ -157,6 +157,16 @@ Result<void> StudyOptions::parse(const std::vector<study::Mode>& modes,
         "--memory-gib: no mode of {} has colours; add one such as mask+color or tenant",
         mode_option);
   }
+  const auto apart = std::find_if(modes.begin(), modes.end(), [](const study::Mode& mode) {
+    return mode.traits().across_processes;
+  });
+  if (victim_priority != 0 && apart != modes.end()) {
+    return invalid_input(
+        "--victim-priority: the victims of mode '{}' are processes of their own, whose streams "
+        "keep "
+        "the default priority; leave the mode out of {}",
+        apart->name(), mode_option);
+  }
   const auto takes_tpcs =
       simulated()
           ? +[](const partition::ModeTraits&

@@ -207,6 +207,21 @@ TEST(IsolateVerb, what_a_device_can_follow_is_not_refused_for_it) {
                        "--locality", "x", "--threads", "1"});
 }
 
+TEST(IsolateVerb, a_priority_needs_victims_in_streams_of_the_study) {
+  for (const std::string mode : {"timeslice", "mps", "tenant"}) {
+    const Outcome outcome = run_demarc(
+        {"isolate", "--device", "cuda:99", "--modes", "mask," + mode, "--victim-priority", "-1"});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err,
+                testing::HasSubstr("--victim-priority: the victims of mode '" + mode +
+                                   "' are processes of their own, whose streams keep the default "
+                                   "priority; leave the mode out of --modes"));
+  }
+  const Outcome streams = run_demarc(
+      {"isolate", "--device", "cuda:99", "--modes", "none,mask", "--victim-priority", "-1"});
+  EXPECT_EQ(streams.exit_code, 2) << streams.err;
+}
+
 TEST(IsolateVerb, limits_of_options_are_their_own_last_good_values) {
   const auto told = [](const std::vector<std::string>& more, const std::string& what) {
     std::vector<std::string> arguments{"isolate", "--device", "cuda:99"};
