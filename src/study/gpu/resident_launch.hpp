@@ -152,7 +152,7 @@ class ResidentLaunch : public LaneWork {
   std::unique_ptr<PlacedBuffer> stamps_;  // null: no stamps
   // What launches in slices need.
   std::shared_ptr<const RightOfWay> gives_way_to_;
-  std::vector<cuda::Event> slice_ends_;  // of the slices that wait for the GPU or run, in turns
+  std::vector<cuda::Event> slice_ends_;  // those of slices that wait for the GPU or run, in turns
   mutable std::uint64_t slices_ = 0;     // launched so far
   std::chrono::milliseconds longest_slice_{0};
   bool as_graph_ = false;
