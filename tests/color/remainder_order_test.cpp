@@ -39,7 +39,7 @@ TEST(RemainderOrder, colours_are_runs_of_remainders_on_one_side) {
   EXPECT_FALSE(windows_by_side(sides, 2, 6)) << "a side of two runs";
 }
 
-// Of 24 remainders and three stacks, each stack has 8; of 23, two stacks have at least 15, and the
+// Three stacks of 24 remainders have 8 each. If there are 23, two stacks have at least 15, and the
 // third one begins at 16 or before.
 TEST(RemainderOrder, thirds_have_two_stacks_each_whichever_of_them_are_the_larger_ones) {
   std::vector<std::uint32_t> sides(47, 1);

@@ -12,7 +12,7 @@ namespace demarc::study {
 namespace {
 
 constexpr std::size_t slices_in_flight = 2;  // one runs, and one is ready when it ends
-constexpr std::uint32_t waves = 8;           // of a slice; with one, short blocks wait for the host
+constexpr std::uint32_t waves = 8;           // per slice; with one, short blocks wait for the host
 
 }  // namespace
 
