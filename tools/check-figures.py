@@ -3,13 +3,14 @@
 the tables of docs/measurements/programs.md, and averages and extremes of the CSV files of docs/measurements.
 usage: check-figures.py (from anywhere in the checkout)"""
 import csv
+import json
 import pathlib
 import re
 import subprocess
 import sys
 
 FROM = "docs/measurements"
-FIGURES = 160  # as many as the pages have
+FIGURES = 173  # as many as the pages have
 PROGRAMS = {"PyTorch decoder": "decoder", "convolutional detector": "detector", "eight stencils": "steps"}
 NEIGHBOURS = {"streams through memory": "flood", "reads prompts": "prefill", "copies from and to the host": "copies"}
 WAYS = ("MPS", "green contexts", "TPC masks", "Demarc")
@@ -136,9 +137,18 @@ def check_studies():
         for written, name in zip(row[1:], (f"{part}_slowdown", f"{part}_overhead")):
             compare(f"docs/isolation.md, {row[0]}", written, [mean(column[name]), max(column[name])], slack=ROUNDED)
     h100 = studies["H100"]["mask+color"][0].values()
-    said("README.md", r"slowdown is ([\d.]+)x on average and ([\d.]+)x at most, .* overhead is ([\d.]+)x\. On an H100 it is ([\d.]+)x and ([\d.]+)x, and the overhead is ([\d.]+)x",
-         [mean(column["halves_whole_slowdown"]), max(column["halves_whole_slowdown"]), mean(column["halves_whole_overhead"]), mean(h100), max(h100),
-          mean(overheads(studies["H100"], "mask+color"))], slack=ROUNDED)
+    tenants = study_of("isolate-h200-tenants.csv")["tenant"]
+    modes = study_of("isolate-h200-modes.csv")
+    with open(root / FROM / "isolate-h200-baseline.json", encoding="utf-8") as file:
+        alone = {row["victim"]: mean(row["samples_ns"]) / 1000 for row in json.load(file)["baselines"]}
+    ends = [[of(study[0].values()) for of in (mean, max)] for study in (tenants, modes["mask"], modes["mps"])]
+    said("README.md", r"slowdown is ([\d.]+)x on average and ([\d.]+)x at most with `--part`, ([\d.]+)x and ([\d.]+)x with TPC masks, and ([\d.]+)x and ([\d.]+)x "
+         r"with MPS; the average overhead of a part is ([\d.]+)x", sum(ends, []) + [mean(time / (2 * alone[victim]) for victim, time in modes["tenant"][1].items())])
+    said("docs/isolation.md", r"the same victims next to nine neighbours have ([\d.]+)x on average and ([\d.]+)x at most in the mean.* "
+         r"MPS has ([\d.]+)x and ([\d.]+)x, `mask` ([\d.]+)x and ([\d.]+)x", ends[0] + ends[2] + ends[1])
+    for row in rows_of("docs/measurements/isolate-h200.md", ["slowdown of 15 victims next to the worst neighbour"]):
+        if row[0] == "mean, average / maximum":
+            compare("docs/measurements/isolate-h200.md, halves as tenants", " ".join(row[1:]), ends[2] + ends[1] + ends[0])
     said("docs/isolation.md", r"in the worst of 50 runs: ([\d.]+)x on average, ([\d.]+)x at most", [mean(h100), max(h100)])
 
 
