@@ -268,6 +268,7 @@ class StudyRunner {
       Baseline baseline;
       baseline.victim = victim;
       std::vector<double> with_gaps;
+      DEMARC_CHECK(warm_up(stage->lane(0), plan_.rule));
       DEMARC_CHECK(take_samples(stage->lane(0), plan_.rule, baseline.samples_ns, with_gaps));
       baseline.times = describe(baseline.samples_ns);
       result_.baselines.push_back(std::move(baseline));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 namespace demarc::study {
 namespace {
@@ -32,7 +33,6 @@ class AggressorsRunning {
       DEMARC_CHECK(stage.lane(i).start());
       running.started_ = i;
     }
-    for (std::uint32_t i = 1; i < stage.lanes(); ++i) DEMARC_CHECK(stage.lane(i).visit_begins());
     return running;
   }
   AggressorsRunning(AggressorsRunning&& other) noexcept
@@ -42,6 +42,13 @@ class AggressorsRunning {
     for (; started_ > 0; --started_) (void)stage_->lane(started_).stop();
   }
 
+  // From here to check_work() they must be at work.
+  Result<void> visit_begins() {
+    for (std::uint32_t i = 1; i < stage_->lanes(); ++i) {
+      DEMARC_CHECK(stage_->lane(i).visit_begins());
+    }
+    return {};
+  }
   Result<void> check_work() {
     for (std::uint32_t i = 1; i < stage_->lanes(); ++i) {
       DEMARC_CHECK(stage_->lane(i).visit_ended());
@@ -90,10 +97,7 @@ Result<void> load_error(const Result<void>& loaded, Cell& cell) {
   return {};
 }
 
-Result<void> time_victim(const StoppingRule& rule, Lane& victim, const Outputs& solo, Cell& cell) {
-  DEMARC_TRY(const std::uint32_t discarded,
-             take_samples(victim, rule, cell.samples_ns, cell.runs_ns));
-  cell.discarded += discarded;
+Result<void> check_outputs(Lane& victim, const Outputs& solo, Cell& cell) {
   DEMARC_TRY(const Outputs seen, victim.outputs());
   if (cell.error.empty()) cell.error = output_fault(seen, solo);
   return {};
@@ -101,13 +105,14 @@ Result<void> time_victim(const StoppingRule& rule, Lane& victim, const Outputs& 
 
 }  // namespace
 
-Result<std::uint32_t> take_samples(Lane& lane, const StoppingRule& rule, std::vector<double>& into,
-                                   std::vector<double>& runs) {
-  std::uint32_t discarded = 0;
-  if (rule.warm_up > 0) {
-    DEMARC_TRY(const auto thrown_away, lane.sample(rule.warm_up, rule.longest_seconds / 4));
-    discarded = static_cast<std::uint32_t>(thrown_away.size());
-  }
+Result<std::uint32_t> warm_up(Lane& lane, const StoppingRule& rule) {
+  if (rule.warm_up == 0) return 0U;
+  DEMARC_TRY(const auto thrown_away, lane.sample(rule.warm_up, rule.longest_seconds / 4));
+  return static_cast<std::uint32_t>(thrown_away.size());
+}
+
+Result<void> take_samples(Lane& lane, const StoppingRule& rule, std::vector<double>& into,
+                          std::vector<double>& runs) {
   const auto start = VisitClock::now();
   std::vector<double> visit;
   while (true) {
@@ -125,7 +130,7 @@ Result<std::uint32_t> take_samples(Lane& lane, const StoppingRule& rule, std::ve
     if (visit.size() >= rule.least && relative_precision(describe(visit)) <= rule.precision) break;
   }
   into.insert(into.end(), visit.begin(), visit.end());
-  return discarded;
+  return {};
 }
 
 Result<Outputs> solo_outputs(Lane& lane, const Workload& victim) {
@@ -141,19 +146,35 @@ Result<Outputs> solo_outputs(Lane& lane, const Workload& victim) {
 Result<void> visit_cell(const StoppingRule& rule, Stage& stage, const VisitPair& pair, Cell& cell) {
   Lane& victim = stage.lane(0);
   if (auto loaded = victim.load(*pair.victim); !loaded) return load_error(loaded, cell);
-  if (pair.aggressor == nullptr) {
-    return error_of(*pair.victim, time_victim(rule, victim, *pair.solo, cell), cell);
+  const auto of_victim = [&](Result<void> outcome) {
+    return error_of(*pair.victim, std::move(outcome), cell);
+  };
+  const auto of_aggressor = [&](Result<void> outcome) {
+    return error_of(*pair.aggressor, std::move(outcome), cell);
+  };
+  std::optional<AggressorsRunning> running;
+  if (pair.aggressor != nullptr) {
+    for (std::uint32_t i = 1; i < stage.lanes(); ++i) {
+      if (auto loaded = stage.lane(i).load(*pair.aggressor); !loaded) {
+        return load_error(loaded, cell);
+      }
+    }
+    auto begun = AggressorsRunning::begin(stage);
+    if (!begun) return of_aggressor(tl::unexpected(begun.error()));
+    running.emplace(std::move(*begun));
   }
-  const Workload& aggressor = *pair.aggressor;
-  for (std::uint32_t i = 1; i < stage.lanes(); ++i) {
-    if (auto loaded = stage.lane(i).load(aggressor); !loaded) return load_error(loaded, cell);
+  const auto discarded = warm_up(victim, rule);
+  if (!discarded) return of_victim(tl::unexpected(discarded.error()));
+  cell.discarded += *discarded;
+  if (running) {
+    if (auto begins = running->visit_begins(); !begins) return of_aggressor(std::move(begins));
   }
-  auto running = AggressorsRunning::begin(stage);
-  if (!running) return error_of(aggressor, tl::unexpected(running.error()), cell);
+  const auto timed = take_samples(victim, rule, cell.samples_ns, cell.runs_ns);
+  DEMARC_CHECK(of_victim(timed));
+  if (running) DEMARC_CHECK(of_aggressor(running->check_work()));
   // Its outputs too, beside the aggressor.
-  DEMARC_CHECK(error_of(*pair.victim, time_victim(rule, victim, *pair.solo, cell), cell));
-  DEMARC_CHECK(error_of(aggressor, running->check_work(), cell));
-  return error_of(aggressor, running->end(cell), cell);
+  if (timed) DEMARC_CHECK(of_victim(check_outputs(victim, *pair.solo, cell)));
+  return running ? of_aggressor(running->end(cell)) : Result<void>{};
 }
 
 Result<void> finish_lanes(Stage& stage) {

@@ -7,11 +7,13 @@
 
 namespace demarc::study {
 
-// Warm-up, then batches until the rule is satisfied. Appends to `into` and, where the lane tells
-// them, whole runs to `runs`; returns launches discarded.
-[[nodiscard]] Result<std::uint32_t> take_samples(Lane& lane, const StoppingRule& rule,
-                                                 std::vector<double>& into,
-                                                 std::vector<double>& runs);
+// Runs that are not counted; returns how many there were.
+[[nodiscard]] Result<std::uint32_t> warm_up(Lane& lane, const StoppingRule& rule);
+
+// Batches until the rule is satisfied. Appends to `into` and, where the lane tells them, whole runs
+// to `runs`.
+[[nodiscard]] Result<void> take_samples(Lane& lane, const StoppingRule& rule,
+                                        std::vector<double>& into, std::vector<double>& runs);
 
 // What the victim computes without a neighbour; check_failed where that is wrong already.
 [[nodiscard]] Result<Outputs> solo_outputs(Lane& lane, const Workload& victim);

@@ -58,8 +58,8 @@ TEST(Visit, the_aggressor_runs_in_every_other_part_while_times_are_taken_and_out
   EXPECT_THAT(
       beside_aggressor(script),
       ElementsAre("mask/1 load a", "mask/2 load a", "mask/1 start a", "mask/2 start a",
-                  "mask/1 begins a", "mask/2 begins a", "mask/0 sample v", "mask/0 outputs v",
-                  "mask/1 ended a", "mask/2 ended a", "mask/2 stop a", "mask/1 stop a"));
+                  "mask/1 begins a", "mask/2 begins a", "mask/0 sample v", "mask/1 ended a",
+                  "mask/2 ended a", "mask/0 outputs v", "mask/2 stop a", "mask/1 stop a"));
   EXPECT_EQ(result->cells[1].aggressor_rate, 4.0);
   EXPECT_THAT(script.log, Contains("mask/2 finish"));
 }
@@ -70,6 +70,32 @@ TEST(Visit, an_idle_neighbour_runs_nothing) {
   ASSERT_TRUE(study(script, plan));
   EXPECT_EQ(std::count(script.log.begin(), script.log.end(), "mask/1 start a"), 1);
   EXPECT_EQ(std::count(script.log.begin(), script.log.end(), "mask/0 sample v"), 2);
+}
+
+// Neither what it does while the victim warms up nor while its outputs are read counts as work.
+TEST(Visit, an_aggressor_must_be_at_work_while_the_victim_is_timed) {
+  Script script;
+  Plan plan = with_command(plan_of("mask"));
+  plan.rule.warm_up = 1;
+  ASSERT_TRUE(study(script, plan));
+  const auto started = std::find(script.log.begin(), script.log.end(), "mask/1 start a");
+  ASSERT_NE(started, script.log.end());
+  const std::vector<std::string> seen(started, std::next(started, 7));
+  EXPECT_THAT(seen,
+              ElementsAre("mask/1 start a", "mask/0 sample v", "mask/1 begins a", "mask/0 sample v",
+                          "mask/1 ended a", "mask/0 outputs v", "mask/1 stop a"));
+}
+
+TEST(Visit, a_victim_that_fails_while_it_warms_up_is_not_timed) {
+  Script script;
+  Plan plan = plan_of("mask");
+  plan.victims = {{"v", "cmd:v"}};
+  plan.rule.warm_up = 1;
+  script.faults["mask/0 sample v"] = broken;
+  ASSERT_TRUE(study(script, plan));
+  EXPECT_EQ(std::count(script.log.begin(), script.log.end(), "mask/0 sample v"), 2)
+      << "once next to an idle neighbour and once next to a";
+  EXPECT_EQ(std::count(script.log.begin(), script.log.end(), "mask/1 begins a"), 0);
 }
 
 TEST(Visit, a_command_that_is_not_at_work_is_an_error_of_its_cell_and_the_study_goes_on) {
@@ -116,11 +142,12 @@ TEST(Visit, aggressors_that_were_started_are_stopped_whatever_goes_wrong) {
 
 TEST(Visit, the_first_error_of_a_cell_stays) {
   Script script;
-  script.faults["none/1 ended a"] = broken;
   script.outputs["none/0"] = {8, true, {}};
-  const auto result = study(script, with_command(plan_of("none")));
-  ASSERT_TRUE(result);
-  EXPECT_THAT(result->cells[1].error, HasSubstr("outputs have digest"));
+  script.faults["none/1 stop a"] = broken;
+  EXPECT_THAT(study(script, with_command(plan_of("none")))->cells[1].error,
+              HasSubstr("outputs have digest"));
+  script.faults["none/1 ended a"] = broken;
+  EXPECT_EQ(study(script, with_command(plan_of("none")))->cells[1].error, "broken");
 }
 
 TEST(Visit, a_check_that_fails_in_a_mode_is_an_error_of_the_mode_and_the_others_go_on) {

@@ -33,6 +33,7 @@ Result<Figure> measure(const FigureRow& row, const gpu::Device& description, Lan
   DEMARC_CHECK(solo_outputs(lane, workload));
   std::vector<double> samples;
   std::vector<double> runs;
+  DEMARC_CHECK(warm_up(lane, rule));
   DEMARC_CHECK(take_samples(lane, rule, samples, runs));
   const Distribution times = describe(samples);
   if (!(times.mean > 0)) return check_failed("its runs are too short for the card's clock");
