@@ -33,10 +33,12 @@ class Lease:
     leases: int  # that live
     processes: tuple[int, ...]  # PIDs that are attached
     attached_ms: int  # that its processes were on the card, those that ended too
+    at_limit_ms: int  # that nothing more of its memory could be given
     refused_takes: int
     refused_bytes: int  # of living leases, as the next two: allocations, calls of the driver, kernels
     refused_calls: int
     refused_kernels: int
+    launches_total: int  # of its programs since the start of the server, those that ended too
     launches: tuple[int, ...]  # inside the tenant's TPCs
     unconfined_launches: tuple[int, ...]
     refused_launches: tuple[int, ...]

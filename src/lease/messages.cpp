@@ -138,10 +138,12 @@ void fields(Fields& to, TenantStatus& value) {
   to.member("leases", value.leases);
   to.member("processes", value.processes);
   to.member("attached_ms", value.attached_ms);
+  to.member("at_limit_ms", value.at_limit_ms);
   to.member("refused_takes", value.refused_takes);
   to.member("refused_bytes", value.refused_bytes);
   to.member("refused_calls", value.refused_calls);
   to.member("refused_kernels", value.refused_kernels);
+  to.member("launches_total", value.launches_total);
   to.member("launches", value.launches);
   to.member("unconfined", value.unconfined);
   to.member("refused", value.refused);

@@ -75,10 +75,9 @@ bool has_unread(int socket) {
   return ::ioctl(socket, SIOCOUTQ, &bytes) == 0 && bytes != 0;
 }
 
-using PathCounts = std::array<std::uint64_t, cuda::launch_paths>;
-
-void add(PathCounts& to, const std::array<std::atomic<std::uint64_t>, cuda::launch_paths>& counts) {
-  for (std::size_t path = 0; path < counts.size(); ++path) to[path] += counts[path];
+std::uint64_t milliseconds_of(std::chrono::steady_clock::duration time) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
 }
 
 }  // namespace
@@ -169,7 +168,7 @@ Result<void> Server::carry_out(Connection& connection, const lease::OpenRequest&
   DEMARC_CHECK(check_new(connection));
   DEMARC_CHECK(check_tenant(connection, request.tenant));
   DEMARC_CHECK(check_not_ending(request.tenant));
-  LeaseFacts facts;
+  LeaseFacts facts{.tenant = request.tenant};
   DEMARC_TRY(facts.token, new_token());
   if (!request.control.empty()) {
     DEMARC_TRY(facts.control, control_of(request.control, connection.peer.process));
@@ -253,6 +252,7 @@ Result<void> Server::take(Connection& connection) {
     ledger_.count_refusal(process);
     return tl::unexpected(extent.error());
   }
+  note_limits();
   // What was written down is a process's, and is not told to it: it is unused.
   DEMARC_CHECK(proved());
   connection.answers.push_back({lease::to_text(*extent), {}});
@@ -268,6 +268,7 @@ Result<void> Server::carry_out(Connection& connection, const lease::TakeRequest&
 Result<void> Server::carry_out(Connection& connection, const lease::GiveRequest& request) {
   if (!connection.process) return invalid_input("attach to a lease before memory is given back");
   DEMARC_CHECK(ledger_.give(*connection.process, request.first));
+  note_limits();
   connection.answers.push_back({to_text(lease::Done{}), {}});
   return {};
 }
@@ -299,6 +300,7 @@ Result<void> Server::carry_out(Connection& connection, const lease::GrowRequest&
   Terms terms = tenant->terms;
   terms.bytes = request.bytes;
   DEMARC_CHECK(ledger_.set(terms));
+  note_limits();
   connection.answers.push_back({to_text(lease::Done{}), {}});
   return {};
 }
@@ -408,26 +410,12 @@ Result<std::vector<std::string>> Server::reload(const std::vector<Terms>& tenant
   }
   for (const auto& entry : ledger_.book().tenants) former_tenants_.insert(entry.first);
   ledger_ = std::move(changed);
+  note_limits();
   listen_for_tenants();
   for (std::string& line : stays) {
     line = fmt::format("tenant '{}' is in use and stays as it is", line);
   }
   return stays;
-}
-
-void Server::count_leases(lease::TenantStatus& status) const {
-  PathCounts launches{}, unconfined{}, refused{};
-  for (const cuda::ControlBlock* block : blocks(status.name)) {
-    add(launches, block->counters.masked);
-    add(unconfined, block->counters.unmasked);
-    add(refused, block->counters.refused);
-    status.refused_bytes += block->record.refused_bytes();
-    status.refused_calls += block->counters.colored.refused;
-    status.refused_kernels += block->counters.colored.left_out;
-  }
-  status.launches.assign(launches.begin(), launches.end());
-  status.unconfined.assign(unconfined.begin(), unconfined.end());
-  status.refused.assign(refused.begin(), refused.end());
 }
 
 Result<void> Server::all_ended() const {
@@ -466,17 +454,22 @@ std::vector<lease::TenantStatus> Server::status() const {
     for (const auto& [id, lease] : ledger_.book().leases) {
       if (lease.tenant == name) ++status.leases;
     }
-    const auto ended = attached_.find(name);
-    auto attached = ended == attached_.end() ? Clock::duration{} : ended->second;
+    const auto counted = totals_.find(name);
+    const TenantTotals totals = counted == totals_.end() ? TenantTotals() : counted->second;
+    auto attached = totals.attached;
     for (const Connection& connection : connections_) {
       if (!connection.process || ledger_.tenant_of(*connection.process) != name) continue;
       status.processes.push_back(connection.peer.process);
       attached += Clock::now() - connection.attached_at;
     }
-    status.attached_ms = static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::milliseconds>(attached).count());
+    status.attached_ms = milliseconds_of(attached);
+    status.at_limit_ms = milliseconds_of(totals.at_limit.total(Clock::now()));
     status.refused_takes = tenant.refused_takes;
-    count_leases(status);
+    status.launches_total = totals.launches;
+    for (auto* counts : {&status.launches, &status.unconfined, &status.refused}) {
+      counts->resize(cuda::launch_paths);
+    }
+    for (const cuda::ControlBlock* block : blocks(name)) add_living(status, *block);
     status.revoked = tenant.revoked;
     all.push_back(std::move(status));
   }

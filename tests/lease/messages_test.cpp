@@ -44,10 +44,12 @@ TenantStatus full_status() {
           .leases = 14,
           .processes = {15, 16},
           .attached_ms = 17,
+          .at_limit_ms = 29,
           .refused_takes = 18,
           .refused_bytes = 19,
           .refused_calls = 20,
           .refused_kernels = 21,
+          .launches_total = 30,
           .launches = {22, 23},
           .unconfined = {24},
           .refused = {25},
@@ -139,8 +141,8 @@ TEST(Messages, are_written_as_other_versions_read_them) {
       R"({"name":"a","tpcs":"0-3","colors":"0","sync_domain":2,"bytes":10,"given_bytes":11,)"
       R"("unclean_bytes":12,"lost_bytes":26,"window_bytes":27,"shown_bytes":28,"extents":13,)"
       R"("leases":14,"processes":[15,16],)"
-      R"("attached_ms":17,"refused_takes":18,"refused_bytes":19,"refused_calls":20,)"
-      R"("refused_kernels":21,"launches":[22,23],"unconfined":[24],"refused":[25],"revoked":true})");
+      R"("attached_ms":17,"at_limit_ms":29,"refused_takes":18,"refused_bytes":19,"refused_calls":20,)"
+      R"("refused_kernels":21,"launches_total":30,"launches":[22,23],"unconfined":[24],"refused":[25],"revoked":true})");
 }
 
 TEST(Messages, say_the_error_of_the_server_with_its_exit_code) {

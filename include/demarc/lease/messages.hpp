@@ -126,11 +126,14 @@ struct TenantStatus {
   std::uint64_t leases = 0;
   std::vector<std::int64_t> processes = {};  // attached ones
   std::uint64_t attached_ms = 0;  // how long its processes were on the card, ended ones included
+  std::uint64_t at_limit_ms = 0;  // how long nothing more of its memory could be given
   std::uint64_t refused_takes = 0;
   // What was refused to its live leases: allocations, calls of the driver and kernels.
   std::uint64_t refused_bytes = 0;
   std::uint64_t refused_calls = 0;
   std::uint64_t refused_kernels = 0;
+  // Kernel launches of its programs since the start of the server, without Demarc's own.
+  std::uint64_t launches_total = 0;
   // Launches of its live leases, for each path (cuda::LaunchPath): confined, not confined, refused.
   std::vector<std::uint64_t> launches = {};
   std::vector<std::uint64_t> unconfined = {};

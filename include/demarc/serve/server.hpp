@@ -21,6 +21,7 @@
 #include "demarc/serve/card_side.hpp"
 #include "demarc/serve/ledger.hpp"
 #include "demarc/serve/tenant_sockets.hpp"
+#include "demarc/serve/tenant_totals.hpp"
 #include "demarc/serve/work_ender.hpp"
 
 namespace demarc::serve {
@@ -132,9 +133,10 @@ class Server {
     std::string tenant = {};       // all of whose processes are killed then; empty: of none
   };
   struct LeaseFacts {
-    std::string token;
-    std::string control;  // empty: none
-    std::shared_ptr<cuda::Control> block;
+    std::string tenant;
+    std::string token = {};
+    std::string control = {};  // empty: none
+    std::shared_ptr<cuda::Control> block = {};
   };
 
   Server(ServerOptions options, CardSide& card, lease::PacketListener listener);
@@ -150,6 +152,7 @@ class Server {
   void end_connection(Connection& connection);
   void forget(Connection& connection);
   void forget_ended_leases();
+  void note_limits();
   void scrub(const Unclean& piece);
   [[nodiscard]] Result<void> look_at_card();
   void scrub_next();
@@ -161,7 +164,6 @@ class Server {
   void kill_in_time();
 
   // requests.cpp
-  void count_leases(lease::TenantStatus& status) const;
   void answer(Connection& connection, const lease::Packet& packet);
   [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::OpenRequest& request);
   [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::AttachRequest& request);
@@ -193,10 +195,10 @@ class Server {
   std::map<LeaseId, LeaseFacts> leases_;
   std::list<Connection> connections_;
   std::uint64_t last_connection_ = 0;
-  std::map<std::string, Clock::duration> attached_;  // of processes that ended, by tenant
-  Clock::time_point looked_at_ = {};                 // the card
-  bool dead_ = false;                                // it is
-  std::string last_scrubbed_;                        // the tenant for whom bytes were filled last
+  std::map<std::string, TenantTotals> totals_;  // by tenant
+  Clock::time_point looked_at_ = {};            // the card
+  bool dead_ = false;                           // it is
+  std::string last_scrubbed_;                   // the tenant for whom bytes were filled last
   TenantSockets tenant_sockets_;
   bool mps_ended_ = false;
   bool ends_ = false;                             // end_all() was called

@@ -1,0 +1,141 @@
+// What is counted for a tenant beyond the ends of its leases.
+#include "demarc/serve/tenant_totals.hpp"
+
+#include "server_fixture.hpp"
+
+namespace demarc::serve {
+namespace {
+
+using std::chrono::seconds;
+using testing::ElementsAre;
+
+constexpr LimitTime::Clock::time_point at(int second) {
+  return LimitTime::Clock::time_point(seconds(second));
+}
+
+TEST(LimitTime, grows_only_while_the_limit_is_reached) {
+  LimitTime time;
+  EXPECT_EQ(time.total(at(5)), seconds(0));
+  time.note(false, at(6));
+  EXPECT_EQ(time.total(at(9)), seconds(0));
+  time.note(true, at(10));
+  EXPECT_EQ(time.total(at(10)), seconds(0));
+  EXPECT_EQ(time.total(at(12)), seconds(2));
+  time.note(true, at(13));
+  EXPECT_EQ(time.total(at(14)), seconds(4)) << "since the first note";
+  time.note(false, at(15));
+  EXPECT_EQ(time.total(at(30)), seconds(5));
+  time.note(true, at(40));
+  EXPECT_EQ(time.total(at(41)), seconds(6)) << "both times together";
+}
+
+TEST(TenantTotals, add_the_launches_of_programs_without_copies) {
+  const auto control = cuda::Control::create().value();
+  auto& counters = control.block().counters;
+  counters.masked[0] = 20;
+  counters.unmasked[1] = 3;
+  counters.refused[2] = 4;
+  counters.colored.copies = 7;
+  TenantTotals totals;
+  totals.add_ended(control.block());
+  totals.add_ended(control.block());
+  EXPECT_EQ(totals.launches, 40U);
+  lease::TenantStatus status{.launches_total = 100, .launches = {1, 0, 0, 0, 0}};
+  status.unconfined.resize(cuda::launch_paths);
+  status.refused.resize(cuda::launch_paths);
+  add_living(status, control.block());
+  EXPECT_EQ(status.launches_total, 120U);
+  EXPECT_THAT(status.launches, ElementsAre(21, 0, 0, 0, 0));
+}
+
+class Totals : public ServerTest {
+ protected:
+  void SetUp() override { start(); }
+  [[nodiscard]] std::uint64_t limit_ms(const std::string& tenant) const {
+    return status(tenant).at_limit_ms;
+  }
+  // The time at the limit does not stand still, or does.
+  [[nodiscard]] bool at_limit(const std::string& tenant) const {
+    const auto before = limit_ms(tenant);
+    ::usleep(3000);
+    return limit_ms(tenant) != before;
+  }
+};
+
+TEST_F(Totals, keep_the_launches_of_leases_that_have_ended) {
+  const auto control = cuda::Control::create().value();
+  const auto other = cuda::Control::create().value();
+  control.block().counters.masked[1] = 5;
+  other.block().counters.masked[1] = 2;
+  {
+    const auto owner = connect();
+    static_cast<void>(open(owner, "b", control.value()));
+    EXPECT_EQ(status("b").launches_total, 5U);
+    control.block().counters.masked[1] = 9;
+  }
+  turn_until([&] { return server->ledger().book().leases.empty(); });
+  EXPECT_EQ(status("b").launches_total, 9U);
+  EXPECT_THAT(status("b").launches, ElementsAre(0, 0, 0, 0, 0)) << "of living leases";
+  const auto owner = connect();
+  static_cast<void>(open(owner, "b", other.value()));
+  EXPECT_EQ(status("b").launches_total, 11U);
+  EXPECT_EQ(status("a").launches_total, 0U);
+}
+
+TEST_F(Totals, tell_how_long_nothing_more_could_be_given) {
+  const auto owner = connect();
+  const auto process = connect();
+  static_cast<void>(attach(process, open(owner).token));
+  static_cast<void>(take(process, 7 * step));
+  EXPECT_FALSE(at_limit("a"));
+  EXPECT_EQ(limit_ms("a"), 0U);
+  static_cast<void>(take(process, step));
+  EXPECT_TRUE(at_limit("a"));
+  EXPECT_FALSE(at_limit("b"));
+  EXPECT_EQ(refusal(process, lease::GiveRequest{}), "done");
+  EXPECT_FALSE(at_limit("a"));
+  EXPECT_GE(limit_ms("a"), 3U);
+  EXPECT_LT(limit_ms("a"), 60'000U);
+}
+
+TEST_F(Totals, end_the_time_at_the_limit_with_the_process_and_when_the_limit_grows) {
+  const auto ruler = connect();
+  EXPECT_EQ(refusal(ruler, lease::GrowRequest{"a", 2 * step}), "done");
+  const auto owner = connect();
+  const std::string token = open(owner).token;
+  const pid_t process = in_process([&] {
+    const auto client = lease::LeaseClient::connect(options.socket).value();
+    EXPECT_TRUE(client.take(1).error().message.starts_with("attach"));
+    auto attached = lease::LeaseClient::connect(options.socket).value();
+    EXPECT_TRUE(attached.attach(token));
+    EXPECT_TRUE(attached.take(2 * step));
+    ::pause();
+    return 0;
+  });
+  turn_until([&] { return status("a").given_bytes == 2 * step; });
+  EXPECT_TRUE(at_limit("a"));
+  EXPECT_EQ(refusal(ruler, lease::GrowRequest{"a", 3 * step}), "done");
+  EXPECT_FALSE(at_limit("a")) << "it has grown";
+  EXPECT_EQ(refusal(ruler, lease::GrowRequest{"a", 2 * step}), "done");
+  EXPECT_TRUE(at_limit("a"));
+  ::kill(process, SIGKILL);
+  static_cast<void>(end_of(process));
+  turn_until([&] { return status("a").processes.empty(); });
+  EXPECT_FALSE(at_limit("a"));
+}
+
+TEST_F(Totals, count_what_is_lost_as_memory_that_cannot_be_given) {
+  const auto ruler = connect();
+  EXPECT_EQ(refusal(ruler, lease::GrowRequest{"a", step}), "done");
+  const auto owner = connect();
+  const auto process = connect();
+  static_cast<void>(attach(process, open(owner).token));
+  static_cast<void>(take(process, step));
+  card.scrub_error = "no zeros";
+  EXPECT_EQ(refusal(process, lease::GiveRequest{}), "done");
+  turn_until([&] { return status("a").lost_bytes != 0; });
+  EXPECT_TRUE(at_limit("a"));
+}
+
+}  // namespace
+}  // namespace demarc::serve
