@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from ._errors import Error
-from ._library import find_program
+from ._library import check, find_program, library
 
 SCHEMA = "demarc.lease/1"
 
@@ -39,6 +39,7 @@ class Lease:
     refused_calls: int
     refused_kernels: int
     launches_total: int  # of its programs since the start of the server, those that ended too
+    slo_misses: int  # that were reported since the start of the server
     launches: tuple[int, ...]  # inside the tenant's TPCs
     unconfined_launches: tuple[int, ...]
     refused_launches: tuple[int, ...]
@@ -93,6 +94,14 @@ def server(socket: str | None = None) -> Server:
     if ended.returncode != 0:
         raise Error(ended.stderr.strip() or f"demarc lease list ended with {ended.returncode}", ended.returncode)
     return parse(ended.stdout)
+
+
+def slo_miss() -> None:
+    """Counts one miss of the service-level objective for the tenant of this program (metric demarc_tenant_slo_misses_total).
+
+    An Error of code 2 outside of a lease.
+    """
+    check(library().demarc_slo_miss())
 
 
 def leases(socket: str | None = None) -> list[Lease]:

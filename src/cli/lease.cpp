@@ -16,6 +16,7 @@ namespace {
 struct LeaseOptions {
   std::string socket, tenant, bytes, tpcs, page, program, preload, output, json;
   std::uint64_t byte_count = 0;
+  std::uint64_t misses = 1;
 };
 
 // What can be wrong before a server is asked.
@@ -46,6 +47,11 @@ Result<void> check_tenant(const LeaseOptions& options) {
   DEMARC_TRY(const auto client, connect(options));
   DEMARC_TRY(const auto status, client.list());
   return serve::check_free(status, options.tenant);
+}
+
+Result<void> count_slo_misses(const LeaseOptions& options) {
+  DEMARC_TRY(const auto client, connect(options));
+  return client.count_slo_misses(options.tenant, options.misses);
 }
 
 Result<void> write_cdi(const LeaseOptions& options) {
@@ -119,6 +125,16 @@ const RegisterVerb registered_lease({
       check->add_option("tenant", options->tenant, "name of the tenant")->required();
       check->callback(
           [options, chosen] { *chosen = [options] { return check_tenant(*options); }; });
+      CLI::App* slo =
+          app.add_subcommand("slo",
+                             "count for a tenant that its program has missed its service-level "
+                             "objective (SLO), such as an answer that came too late");
+      slo->footer("Example: demarc lease slo detector");
+      slo->add_option("tenant", options->tenant, "name of the tenant")->required();
+      slo->add_option("--misses", options->misses, "how many misses")
+          ->check(CLI::Range(std::uint64_t{1}, lease::max_slo_misses));
+      slo->callback(
+          [options, chosen] { *chosen = [options] { return count_slo_misses(*options); }; });
       CLI::App* cdi = app.add_subcommand(
           "cdi",
           "write the file of the Container Device Interface that containers of the tenants need");

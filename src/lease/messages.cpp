@@ -95,6 +95,11 @@ void fields(Fields& to, RevokeRequest& value) {
 }
 template <class Fields>
 void fields(Fields&, EndWorkRequest&) {}
+template <class Fields>
+void fields(Fields& to, SloRequest& value) {
+  to.member("tenant", value.tenant);
+  to.member("misses", value.misses);
+}
 
 // Answers.
 template <class Fields>
@@ -144,6 +149,7 @@ void fields(Fields& to, TenantStatus& value) {
   to.member("refused_calls", value.refused_calls);
   to.member("refused_kernels", value.refused_kernels);
   to.member("launches_total", value.launches_total);
+  to.member("slo_misses", value.slo_misses);
   to.member("launches", value.launches);
   to.member("unconfined", value.unconfined);
   to.member("refused", value.refused);
@@ -155,8 +161,8 @@ namespace {
 constexpr const char* answer_place = "answer of demarc serve";
 
 // The words that ask, in the order of Request.
-constexpr RequestWords<Request> words{"open", "attach", "pages", "take",   "give",    "show",
-                                      "list", "grow",   "move",  "revoke", "end-work"};
+constexpr RequestWords<Request> words{"open", "attach", "pages", "take",   "give",     "show",
+                                      "list", "grow",   "move",  "revoke", "end-work", "slo"};
 
 template <class Answer>
 Result<Answer> answer_of(std::string_view text) {

@@ -75,6 +75,7 @@ constexpr Number numbers[] = {
     {"demarc_tenant_attached_seconds_total", "time for which processes of the tenant were on the card, all together", MetricType::Counter, [](const auto& t) { return static_cast<double>(t.attached_ms) / 1000; }},
     {"demarc_tenant_limit_seconds_total", "time for which nothing more of the tenant's memory could be given", MetricType::Counter, [](const auto& t) { return static_cast<double>(t.at_limit_ms) / 1000; }},
     {"demarc_tenant_launches_total", "kernel launches of the tenant's programs, also of those that have ended", MetricType::Counter, [](const auto& t) { return static_cast<double>(t.launches_total); }},
+    {"demarc_tenant_slo_misses_total", "misses of a service-level objective that were reported for the tenant", MetricType::Counter, [](const auto& t) { return static_cast<double>(t.slo_misses); }},
     {"demarc_tenant_refused_takes_total", "times that memory was refused to the tenant", MetricType::Counter, [](const auto& t) { return static_cast<double>(t.refused_takes); }},
     {"demarc_lease_refused_bytes", "bytes of allocations that were refused to living leases", MetricType::Gauge, [](const auto& t) { return static_cast<double>(t.refused_bytes); }},
     {"demarc_lease_refused_calls", "calls of the driver that were refused to living leases", MetricType::Gauge, [](const auto& t) { return static_cast<double>(t.refused_calls); }},

@@ -380,6 +380,26 @@ Result<void> Server::carry_out(Connection& connection, const lease::EndWorkReque
   return {};
 }
 
+// Not only the program itself knows: what waits for its answers may be another one.
+Result<void> Server::carry_out(Connection& connection, const lease::SloRequest& request) {
+  DEMARC_CHECK(check_tenant(connection, request.tenant));
+  DEMARC_CHECK(ledger_.known_tenant(request.tenant));
+  if (request.misses == 0 || request.misses > lease::max_slo_misses) {
+    return invalid_input("{} SLO misses: a number from 1 to {} was expected", request.misses,
+                         lease::max_slo_misses);
+  }
+  const auto& leases = ledger_.book().leases;
+  if (std::none_of(leases.begin(), leases.end(),
+                   [&](const auto& entry) { return entry.second.tenant == request.tenant; })) {
+    return invalid_input(
+        "tenant '{}' has no lease, so none of its programs runs that could miss its SLO",
+        request.tenant);
+  }
+  totals_[request.tenant].slo_misses += request.misses;
+  connection.answers.push_back({to_text(lease::Done{}), {}});
+  return {};
+}
+
 Result<std::vector<std::string>> Server::reload(const std::vector<Terms>& tenants) {
   std::vector<Terms> next;
   std::vector<std::string> stays;
@@ -466,6 +486,7 @@ std::vector<lease::TenantStatus> Server::status() const {
     status.at_limit_ms = milliseconds_of(totals.at_limit.total(Clock::now()));
     status.refused_takes = tenant.refused_takes;
     status.launches_total = totals.launches;
+    status.slo_misses = totals.slo_misses;
     for (auto* counts : {&status.launches, &status.unconfined, &status.refused}) {
       counts->resize(cuda::launch_paths);
     }

@@ -89,6 +89,7 @@ Json json_of(const lease::TenantStatus& tenant) {
               {"refused_calls", tenant.refused_calls},
               {"refused_kernels", tenant.refused_kernels},
               {"launches_total", tenant.launches_total},
+              {"slo_misses", tenant.slo_misses},
               {"launches", tenant.launches},
               {"unconfined_launches", tenant.unconfined},
               {"refused_launches", tenant.refused},

@@ -27,6 +27,7 @@ void add_living(lease::TenantStatus& status, const cuda::ControlBlock& block) {
   add(status.unconfined, block.counters.unmasked);
   add(status.refused, block.counters.refused);
   status.launches_total += block.counters.seen_of_program();
+  status.slo_misses += block.slo_misses;
   status.refused_bytes += block.record.refused_bytes();
   status.refused_calls += block.counters.colored.refused;
   status.refused_kernels += block.counters.colored.left_out;

@@ -21,6 +21,14 @@ TEST_F(ServeProgram, owns_a_card_until_it_is_told_to_end) {
   const auto taken = run_demarc({"lease", "move", "b", "--tpcs", "0"});
   EXPECT_EQ(taken.exit_code, 1);
   EXPECT_EQ(taken.err, "demarc lease: tenants 'a' and 'b' share the TPCs 0\n");
+  const auto missed = run_demarc({"lease", "slo", "a"});
+  EXPECT_EQ(missed.exit_code, 1);
+  EXPECT_THAT(missed.err, HasSubstr("tenant 'a' has no lease"));
+  static_cast<void>(run_demarc({"exec", "--tenant", "a", "--", test::build_dir() / "demarc",
+                                "lease", "slo", "a", "--misses", "3"}));
+  static_cast<void>(run_demarc(
+      {"exec", "--tenant", "a", "--", test::build_dir() / "demarc", "lease", "slo", "a"}));
+  EXPECT_THAT(run_demarc({"lease", "list", "--json"}).out, HasSubstr("\"slo_misses\": 4,"));
   EXPECT_EQ(run_demarc({"lease", "revoke", "a"}).exit_code, 0);
   EXPECT_EQ(run_demarc({"lease", "list", "--html", folder / "page.html"}).exit_code, 0);
   EXPECT_THAT(read_file(folder / "page.html").value(), HasSubstr("<td>a</td>"));

@@ -38,6 +38,7 @@ lease::ServerStatus two_tenants() {
             .refused_calls = 8,
             .refused_kernels = 9,
             .launches_total = 4000,
+            .slo_misses = 50,
             .launches = {1, 20, 300, 0},
             .unconfined = {5, 0, 0, 0},
             .refused = {0, 0, 0, 7},
@@ -95,7 +96,7 @@ TEST(Status, is_JSON_with_every_number) {
 "sync_domain": 2, "bytes": 67108864, "given_bytes": 6291456, "unclean_bytes": 2097152,
 "lost_bytes": 4194304, "window_bytes": 33554432, "shown_bytes": 2097152, "extents": 3, "leases": 1, "processes": [10, 11], "attached_ms": 2500, "at_limit_ms": 1500,
 "refused_takes": 4, "refused_bytes": 4096, "refused_calls": 8, "refused_kernels": 9,
-"launches_total": 4000, "launches": [1, 20, 300, 0], "unconfined_launches": [5, 0, 0, 0], "refused_launches": [0, 0, 0, 7],
+"launches_total": 4000, "slo_misses": 50, "launches": [1, 20, 300, 0], "unconfined_launches": [5, 0, 0, 0], "refused_launches": [0, 0, 0, 7],
 "revoked": true})",
                        "x")
                 .value());
@@ -151,6 +152,8 @@ TEST(Status, is_numbers_for_Prometheus) {
         "demarc_tenant_limit_seconds_total{tenant=\"a<b>\"} 1.5\n",
         "# TYPE demarc_tenant_launches_total counter\n",
         "demarc_tenant_launches_total{tenant=\"a<b>\"} 4000\n",
+        "# TYPE demarc_tenant_slo_misses_total counter\n",
+        "demarc_tenant_slo_misses_total{tenant=\"a<b>\"} 50\n",
         "demarc_lease_refused_bytes{tenant=\"a<b>\"} 4096\n",
         "demarc_lease_refused_calls{tenant=\"a<b>\"} 8\n",
         "demarc_lease_refused_kernels{tenant=\"a<b>\"} 9\n",

@@ -36,15 +36,18 @@ TEST(TenantTotals, add_the_launches_of_programs_without_copies) {
   counters.unmasked[1] = 3;
   counters.refused[2] = 4;
   counters.colored.copies = 7;
+  control.block().slo_misses = 2;
   TenantTotals totals;
   totals.add_ended(control.block());
   totals.add_ended(control.block());
   EXPECT_EQ(totals.launches, 40U);
-  lease::TenantStatus status{.launches_total = 100, .launches = {1, 0, 0, 0, 0}};
+  EXPECT_EQ(totals.slo_misses, 4U);
+  lease::TenantStatus status{.launches_total = 100, .slo_misses = 10, .launches = {1, 0, 0, 0, 0}};
   status.unconfined.resize(cuda::launch_paths);
   status.refused.resize(cuda::launch_paths);
   add_living(status, control.block());
   EXPECT_EQ(status.launches_total, 120U);
+  EXPECT_EQ(status.slo_misses, 12U);
   EXPECT_THAT(status.launches, ElementsAre(21, 0, 0, 0, 0));
 }
 
@@ -80,6 +83,43 @@ TEST_F(Totals, keep_the_launches_of_leases_that_have_ended) {
   static_cast<void>(open(owner, "b", other.value()));
   EXPECT_EQ(status("b").launches_total, 11U);
   EXPECT_EQ(status("a").launches_total, 0U);
+}
+
+TEST_F(Totals, count_misses_of_programs_and_those_that_others_report) {
+  const auto control = cuda::Control::create().value();
+  const auto other = connect();
+  const auto none = "tenant 'b' has no lease, so none of its programs runs that could miss its SLO";
+  EXPECT_EQ(refusal(other, lease::SloRequest{"b", 1}), none);
+  {
+    const auto owner = connect();
+    static_cast<void>(open(owner, "b", control.value()));
+    control.block().slo_misses = 5;
+    EXPECT_EQ(status("b").slo_misses, 5U);
+    EXPECT_EQ(refusal(other, lease::SloRequest{"b", 1}), "done");
+    EXPECT_EQ(refusal(other, lease::SloRequest{"b", lease::max_slo_misses}), "done");
+    EXPECT_EQ(status("b").slo_misses, 1'000'006U);
+    EXPECT_EQ(refusal(other, lease::SloRequest{"a", 1}),
+              "tenant 'a' has no lease, so none of its programs runs that could miss its SLO");
+  }
+  turn_until([&] { return server->ledger().book().leases.empty(); });
+  EXPECT_EQ(status("b").slo_misses, 1'000'006U) << "they outlast the lease";
+  EXPECT_EQ(status("a").slo_misses, 0U);
+  EXPECT_EQ(refusal(other, lease::SloRequest{"b", 1}), none);
+}
+
+TEST_F(Totals, refuse_misses_of_unknown_tenants_and_impossible_numbers) {
+  const auto owner = connect();
+  static_cast<void>(open(owner));
+  EXPECT_EQ(refusal(owner, lease::SloRequest{"c", 1}),
+            "there is no tenant 'c'; the tenants are: a, b");
+  for (const std::uint64_t misses : {std::uint64_t{0}, lease::max_slo_misses + 1}) {
+    EXPECT_EQ(refusal(owner, lease::SloRequest{"a", misses}),
+              fmt::format("{} SLO misses: a number from 1 to 1000000 was expected", misses));
+  }
+  EXPECT_EQ(status("a").slo_misses, 0U);
+  const auto of_b = lease::PacketSocket::connect(tenant_socket(options.socket, "b")).value();
+  EXPECT_EQ(refusal(of_b, lease::SloRequest{"a", 1}),
+            "this is the socket of tenant 'b', which gives no lease of tenant 'a'");
 }
 
 TEST_F(Totals, tell_how_long_nothing_more_could_be_given) {

@@ -177,6 +177,7 @@ class Server {
   [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::RevokeRequest& request);
   [[nodiscard]] Result<void> carry_out(Connection& connection,
                                        const lease::EndWorkRequest& request);
+  [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::SloRequest& request);
   [[nodiscard]] std::vector<OwnedFile> locks() const;
   [[nodiscard]] Result<void> check_rules(const Connection& connection) const;
   [[nodiscard]] static Result<void> check_tenant(const Connection& connection,

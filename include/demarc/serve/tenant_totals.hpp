@@ -27,10 +27,14 @@ class LimitTime {
 struct TenantTotals {
   std::chrono::steady_clock::duration attached{};  // of processes that have ended
   std::uint64_t launches = 0;                      // of leases that have ended
-  LimitTime at_limit;  // nothing more of the tenant's memory could be given
+  std::uint64_t slo_misses = 0;  // of leases that have ended, and those that came by the socket
+  LimitTime at_limit;            // nothing more of the tenant's memory could be given
 
   // A lease has ended whose processes counted here.
-  void add_ended(const cuda::ControlBlock& block) { launches += block.counters.seen_of_program(); }
+  void add_ended(const cuda::ControlBlock& block) {
+    launches += block.counters.seen_of_program();
+    slo_misses += block.slo_misses;
+  }
 };
 
 // Adds what the processes of a living lease have counted until now.
