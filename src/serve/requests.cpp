@@ -7,12 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
-#include <fstream>
-#include <iterator>
-#include <sstream>
 
+#include "asker.hpp"
 #include "columns.hpp"
 #include "demarc/base/text.hpp"
 #include "demarc/serve/server.hpp"
@@ -28,45 +25,6 @@ Result<std::string> new_token() {
     return missing_capability("no random numbers: {}", std::strerror(errno));
   }
   return fmt::format("{:016x}{:016x}", words[0], words[1]);
-}
-
-// Only a file of the one who asks is opened, by the number that this process knows it by: in a
-// process namespace of its own, as in a container, it calls itself by another one.
-Result<std::string> control_of(const std::string& control, pid_t process) {
-  const auto refused = [&] {
-    return invalid_input(
-        "control '{}': /proc/PID/fd/N#TOKEN was expected, a file of the process "
-        "that asks",
-        control);
-  };
-  std::string_view rest = control;
-  const auto skip = [&](std::string_view word) {
-    const bool there = rest.starts_with(word);
-    if (there) rest.remove_prefix(word.size());
-    return there;
-  };
-  const auto digits = [&] {
-    const std::string_view found = rest.substr(0, rest.find_first_not_of("0123456789"));
-    rest.remove_prefix(found.size());
-    return found;
-  };
-  if (!skip("/proc/") || digits().empty() || !skip("/fd/")) return refused();
-  const std::string_view file = digits();
-  if (file.empty() || !rest.starts_with('#')) return refused();
-  return fmt::format("/proc/{}/fd/{}{}", process, file, rest);
-}
-
-// It has a number in a process namespace below this one, too, as a process of a container has. A
-// process of which that cannot be told counts as one.
-bool in_container(pid_t process) {
-  std::ifstream file(fmt::format("/proc/{}/status", process));
-  std::string line;
-  while (std::getline(file, line)) {
-    if (!line.starts_with("NSpid:")) continue;
-    std::istringstream words(line.substr(line.find(':') + 1));
-    return std::distance(std::istream_iterator<pid_t>(words), {}) != 1;
-  }
-  return true;
 }
 
 // Bytes that were sent and that the other end has not read.
