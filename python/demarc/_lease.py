@@ -38,8 +38,10 @@ class Lease:
     refused_bytes: int  # of living leases, as the next two: allocations, calls of the driver, kernels
     refused_calls: int
     refused_kernels: int
-    launches_total: int  # of its programs since the start of the server, those that ended too
+    launches_total: int  # since the start of the server, by its programs, those that ended too
     slo_misses: int  # that were reported since the start of the server
+    canary_slowdown: float | None  # time of its canary's reads now over that without neighbours; None: not known
+    canary_baseline_cycles: float | None  # per read, without neighbours
     launches: tuple[int, ...]  # inside the tenant's TPCs
     unconfined_launches: tuple[int, ...]
     refused_launches: tuple[int, ...]

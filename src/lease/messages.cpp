@@ -150,6 +150,8 @@ void fields(Fields& to, TenantStatus& value) {
   to.member("refused_kernels", value.refused_kernels);
   to.member("launches_total", value.launches_total);
   to.member("slo_misses", value.slo_misses);
+  to.member("canary_slowdown", value.canary_slowdown);
+  to.member("canary_baseline_cycles", value.canary_baseline_cycles);
   to.member("launches", value.launches);
   to.member("unconfined", value.unconfined);
   to.member("refused", value.refused);

@@ -126,7 +126,7 @@ Result<void> Server::carry_out(Connection& connection, const lease::OpenRequest&
   DEMARC_CHECK(check_new(connection));
   DEMARC_CHECK(check_tenant(connection, request.tenant));
   DEMARC_CHECK(check_not_ending(request.tenant));
-  LeaseFacts facts{.tenant = request.tenant};
+  LeaseFacts facts{.tenant = request.tenant, .canary = options_.is_canary(connection.peer.process)};
   DEMARC_TRY(facts.token, new_token());
   if (!request.control.empty()) {
     DEMARC_TRY(facts.control, control_of(request.control, connection.peer.process));
@@ -346,9 +346,9 @@ Result<void> Server::carry_out(Connection& connection, const lease::SloRequest& 
     return invalid_input("{} SLO misses: a number from 1 to {} was expected", request.misses,
                          lease::max_slo_misses);
   }
-  const auto& leases = ledger_.book().leases;
-  if (std::none_of(leases.begin(), leases.end(),
-                   [&](const auto& entry) { return entry.second.tenant == request.tenant; })) {
+  if (std::none_of(leases_.begin(), leases_.end(), [&](const auto& entry) {
+        return entry.second.tenant == request.tenant && !entry.second.canary;
+      })) {
     return invalid_input(
         "tenant '{}' has no lease, so none of its programs runs that could miss its SLO",
         request.tenant);
@@ -429,14 +429,15 @@ std::vector<lease::TenantStatus> Server::status() const {
       (given ? status.given_bytes : bytes) += holding.bytes;
       if (given) ++status.extents;
     }
-    for (const auto& [id, lease] : ledger_.book().leases) {
-      if (lease.tenant == name) ++status.leases;
+    for (const auto& [id, facts] : leases_) {
+      if (facts.tenant == name && !facts.canary) ++status.leases;
     }
     const auto counted = totals_.find(name);
     const TenantTotals totals = counted == totals_.end() ? TenantTotals() : counted->second;
     auto attached = totals.attached;
     for (const Connection& connection : connections_) {
       if (!connection.process || ledger_.tenant_of(*connection.process) != name) continue;
+      if (is_of_canary(*connection.process)) continue;
       status.processes.push_back(connection.peer.process);
       attached += Clock::now() - connection.attached_at;
     }
@@ -449,6 +450,9 @@ std::vector<lease::TenantStatus> Server::status() const {
       counts->resize(cuda::launch_paths);
     }
     for (const cuda::ControlBlock* block : blocks(name)) add_living(status, *block);
+    const CanaryReading canary = options_.canary(name);
+    status.canary_slowdown = canary.slowdown;
+    status.canary_baseline_cycles = canary.baseline_cycles;
     status.revoked = tenant.revoked;
     all.push_back(std::move(status));
   }

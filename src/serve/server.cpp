@@ -319,7 +319,9 @@ void Server::end_connection(Connection& connection) {
 void Server::forget(Connection& connection) {
   connection.forgotten = true;
   if (const auto process = std::exchange(connection.process, std::nullopt)) {
-    totals_[ledger_.tenant_of(*process)].attached += Clock::now() - connection.attached_at;
+    if (!is_of_canary(*process)) {
+      totals_[ledger_.tenant_of(*process)].attached += Clock::now() - connection.attached_at;
+    }
     ledger_.detach(*process);
     note_limits();
   }
@@ -331,7 +333,7 @@ void Server::forget_ended_leases() {
   std::erase_if(leases_, [&](const auto& entry) {
     const auto& [id, facts] = entry;
     if (ledger_.book().leases.contains(id)) return false;
-    if (facts.block) totals_[facts.tenant].add_ended(facts.block->block());
+    if (facts.block && !facts.canary) totals_[facts.tenant].add_ended(facts.block->block());
     return true;
   });
 }
@@ -485,7 +487,7 @@ bool Server::idle() const {
 std::vector<const cuda::ControlBlock*> Server::blocks(const std::string& tenant) const {
   std::vector<const cuda::ControlBlock*> blocks;
   for (const auto& [id, facts] : leases_) {
-    if (!facts.block || ledger_.book().leases.at(id).tenant != tenant) continue;
+    if (!facts.block || facts.canary || facts.tenant != tenant) continue;
     blocks.push_back(&facts.block->block());
   }
   return blocks;

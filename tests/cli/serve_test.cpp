@@ -40,6 +40,25 @@ TEST_F(ServeProgram, owns_a_card_until_it_is_told_to_end) {
   EXPECT_EQ(run_demarc({"lease", "list"}).exit_code, 2);
 }
 
+TEST_F(ServeProgram, times_reads_by_a_canary_in_a_tenant) {
+  auto server = serving(two_tenants());
+  const auto canary = test::build_dir() / "demarc";
+  const auto timed =
+      run_demarc({"exec", "--tenant", "a", "--", canary, "lease", "canary", "--count", "2"});
+  EXPECT_EQ(timed.exit_code, 0) << timed.err << server.kept();
+  double first = 0;
+  double second = 0;
+  EXPECT_EQ(std::sscanf(timed.out.c_str(), "%lf\n%lf\n", &first, &second), 2) << timed.out;
+  EXPECT_GT(first, 1);
+  EXPECT_EQ(first, second) << "the stand-in counts instructions";
+  const auto refused = run_demarc({"lease", "canary"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("this process has no lease: start it with demarc exec "
+                                     "--tenant NAME -- demarc lease canary"));
+  server.signal(SIGTERM);
+  EXPECT_EQ(server.wait(-1)->exit_code, 0) << server.kept();
+}
+
 // What the unit of systemd starts, with the file and the socket of this test in place of those in
 // /etc and /run.
 TEST_F(ServeProgram, starts_as_the_unit_does_with_the_configuration_that_is_installed) {

@@ -51,6 +51,7 @@ TenantStatus full_status() {
           .refused_kernels = 21,
           .launches_total = 30,
           .slo_misses = 31,
+          .canary_slowdown = 1.5,
           .launches = {22, 23},
           .unconfined = {24},
           .refused = {25},
@@ -145,7 +146,7 @@ TEST(Messages, are_written_as_other_versions_read_them) {
       R"("unclean_bytes":12,"lost_bytes":26,"window_bytes":27,"shown_bytes":28,"extents":13,)"
       R"("leases":14,"processes":[15,16],)"
       R"("attached_ms":17,"at_limit_ms":29,"refused_takes":18,"refused_bytes":19,"refused_calls":20,)"
-      R"("refused_kernels":21,"launches_total":30,"slo_misses":31,"launches":[22,23],"unconfined":[24],"refused":[25],"revoked":true})");
+      R"("refused_kernels":21,"launches_total":30,"slo_misses":31,"canary_slowdown":1.5,"canary_baseline_cycles":null,"launches":[22,23],"unconfined":[24],"refused":[25],"revoked":true})");
 }
 
 TEST(Messages, say_the_error_of_the_server_with_its_exit_code) {

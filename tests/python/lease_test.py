@@ -24,7 +24,7 @@ colors = "2/2"
 bytes = "16 MiB"
 """
 TENANT = {"name": "a", "tpcs": "0", "colors": "0", "sync_domain": None, "bytes": 1, "given_bytes": 0, "unclean_bytes": 0, "lost_bytes": 0, "window_bytes": 0, "shown_bytes": 0,
-          "extents": 0, "leases": 0, "processes": [7], "attached_ms": 12, "at_limit_ms": 0, "refused_takes": 0, "refused_bytes": 0, "refused_calls": 0, "refused_kernels": 0, "launches_total": 3, "slo_misses": 4, "launches": [1, 2], "unconfined_launches": [0, 0],
+          "extents": 0, "leases": 0, "processes": [7], "attached_ms": 12, "at_limit_ms": 0, "refused_takes": 0, "refused_bytes": 0, "refused_calls": 0, "refused_kernels": 0, "launches_total": 3, "slo_misses": 4, "canary_slowdown": None, "canary_baseline_cycles": 281.5, "launches": [1, 2], "unconfined_launches": [0, 0],
           "refused_launches": [0, 0], "revoked": False}
 SERVER = {"schema": "demarc.lease/1", "card": "GPU-1", "arena_bytes": 9, "mps": "on", "launch_paths": ["x", "y"], "tenants": [TENANT]}
 

@@ -8,6 +8,7 @@ namespace {
 
 using std::chrono::seconds;
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 constexpr LimitTime::Clock::time_point at(int second) {
   return LimitTime::Clock::time_point(seconds(second));
@@ -105,6 +106,77 @@ TEST_F(Totals, count_misses_of_programs_and_those_that_others_report) {
   EXPECT_EQ(status("b").slo_misses, 1'000'006U) << "they outlast the lease";
   EXPECT_EQ(status("a").slo_misses, 0U);
   EXPECT_EQ(refusal(other, lease::SloRequest{"b", 1}), none);
+}
+
+// Its lease is like that of a program, but it is none.
+class BesideCanaries : public ServerTest {
+ protected:
+  void SetUp() override {
+    options.is_canary = [this](pid_t process) { return opens_canary && process != 0; };
+    options.canary = [](const std::string& tenant) {
+      return tenant == "a" ? CanaryReading{1.5, 200.0} : CanaryReading{{}, 300.0};
+    };
+    start();
+  }
+  bool opens_canary = true;
+};
+
+TEST_F(BesideCanaries, programs_alone_are_counted) {
+  const auto control = cuda::Control::create().value();
+  control.block().counters.masked[1] = 5;
+  EXPECT_TRUE(server->quiet());
+  EXPECT_TRUE(server->without_canaries());
+  {
+    const auto owner = connect();
+    static_cast<void>(open(owner, "a", control.value()));
+    EXPECT_EQ(status("a").leases, 0U);
+    EXPECT_EQ(status("a").launches_total, 0U);
+    EXPECT_TRUE(server->quiet());
+    EXPECT_FALSE(server->without_canaries());
+    EXPECT_THAT(refusal(connect(), lease::SloRequest{"a", 1}), HasSubstr("has no lease"));
+    opens_canary = false;
+    const auto program = connect();
+    static_cast<void>(open(program, "b"));
+    EXPECT_FALSE(server->quiet());
+    EXPECT_EQ(status("b").leases, 1U);
+    const auto lists = connect();
+    EXPECT_EQ(ask<lease::ListHead>(lists, lease::ListRequest{})->tenants, 2U);
+    const auto a = lease::parse_answer<lease::TenantStatus>(next(lists).text).value();
+    EXPECT_EQ(a.canary_slowdown, 1.5);
+    EXPECT_EQ(a.canary_baseline_cycles, 200.0);
+    const auto b = lease::parse_answer<lease::TenantStatus>(next(lists).text).value();
+    EXPECT_EQ(b.canary_slowdown, std::nullopt);
+    EXPECT_EQ(b.canary_baseline_cycles, 300.0);
+    ASSERT_TRUE(server->turn(0));
+  }
+  turn_until([&] { return server->ledger().book().leases.empty(); });
+  EXPECT_EQ(status("a").launches_total, 0U);
+}
+
+TEST_F(BesideCanaries,
+       memory_of_canaries_is_given_and_filled_with_zeros_but_their_time_not_counted) {
+  const pid_t process = in_process([&] {
+    auto owner = lease::LeaseClient::connect(options.socket).value();
+    const auto opened = owner.open("a", "").value();
+    auto attached = lease::LeaseClient::connect(options.socket).value();
+    EXPECT_TRUE(attached.attach(opened.token));
+    EXPECT_TRUE(attached.take(8 * step));
+    ::pause();
+    return 0;
+  });
+  turn_until([&] { return status("a").given_bytes == 8 * step; });
+  ::usleep(2000);
+  EXPECT_TRUE(status("a").processes.empty());
+  EXPECT_EQ(status("a").attached_ms, 0U);
+  EXPECT_TRUE(server->quiet());
+  ::kill(process, SIGKILL);
+  static_cast<void>(end_of(process));
+  turn_until([&] { return server->ledger().book().leases.empty(); });
+  EXPECT_NE(status("a").unclean_bytes, 0U);
+  EXPECT_FALSE(server->without_canaries());
+  turn_until([&] { return server->without_canaries(); });
+  EXPECT_EQ(status("a").unclean_bytes, 0U);
+  EXPECT_EQ(status("a").attached_ms, 0U);
 }
 
 TEST_F(Totals, refuse_misses_of_unknown_tenants_and_impossible_numbers) {

@@ -142,6 +142,10 @@ struct TenantStatus {
   // Kernel launches of its programs since the start of the server, without Demarc's own.
   std::uint64_t launches_total = 0;
   std::uint64_t slo_misses = 0;  // that were reported since the start of the server
+  // The tenant's canary: the time of its reads now over that without neighbours, and the latter, in
+  // cycles per read. Nothing: not known.
+  std::optional<double> canary_slowdown = {};
+  std::optional<double> canary_baseline_cycles = {};
   // Launches of its live leases, for each path (cuda::LaunchPath): confined, not confined, refused.
   std::vector<std::uint64_t> launches = {};
   std::vector<std::uint64_t> unconfined = {};

@@ -25,10 +25,10 @@ class LimitTime {
 // Totals since the start of the server. They never fall, because leases that have ended stay in
 // them.
 struct TenantTotals {
-  std::chrono::steady_clock::duration attached{};  // of processes that have ended
-  std::uint64_t launches = 0;                      // of leases that have ended
-  std::uint64_t slo_misses = 0;  // of leases that have ended, and those that came by the socket
-  LimitTime at_limit;            // nothing more of the tenant's memory could be given
+  std::chrono::steady_clock::duration attached{};  // time of processes that have ended
+  std::uint64_t launches = 0;                      // counted by leases that have ended
+  std::uint64_t slo_misses = 0;                    // counted by these, and reported by the socket
+  LimitTime at_limit;  // nothing more of the tenant's memory could be given
 
   // A lease has ended whose processes counted here.
   void add_ended(const cuda::ControlBlock& block) {
