@@ -353,7 +353,7 @@ Result<void> Server::carry_out(Connection& connection, const lease::SloRequest& 
         "tenant '{}' has no lease, so none of its programs runs that could miss its SLO",
         request.tenant);
   }
-  totals_[request.tenant].slo_misses += request.misses;
+  totals_[request.tenant].add_slo_misses(request.misses);
   connection.answers.push_back({to_text(lease::Done{}), {}});
   return {};
 }

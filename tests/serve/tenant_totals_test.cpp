@@ -108,6 +108,37 @@ TEST_F(Totals, count_misses_of_programs_and_those_that_others_report) {
   EXPECT_EQ(refusal(other, lease::SloRequest{"b", 1}), none);
 }
 
+// The memory in which a program counts is the program's to write.
+TEST_F(Totals, stay_readable_whatever_a_program_writes_there) {
+  const auto control = cuda::Control::create().value();
+  auto& counters = control.block().counters;
+  {
+    const auto owner = connect();
+    static_cast<void>(open(owner, "b", control.value()));
+    for (auto* count :
+         {&counters.masked[0], &counters.unmasked[1], &counters.refused[4],
+          &counters.colored.refused, &counters.colored.left_out, &control.block().slo_misses}) {
+      *count = UINT64_MAX;
+    }
+    control.block().record.note_refused_bytes(UINT64_MAX);
+    const auto client = connect();
+    EXPECT_EQ(refusal(client, lease::SloRequest{"b", 1}), "done");
+    EXPECT_EQ(ask<lease::ListHead>(client, lease::ListRequest{})->tenants, 2U);
+    static_cast<void>(next(client));
+    const auto b = lease::parse_answer<lease::TenantStatus>(next(client).text);
+    ASSERT_TRUE(b) << b.error().message;
+    EXPECT_EQ(b->launches[0], std::uint64_t{INT64_MAX});
+    EXPECT_EQ(b->slo_misses, std::uint64_t{INT64_MAX});
+    EXPECT_EQ(b->refused_bytes, std::uint64_t{INT64_MAX});
+    counters.masked[0] = INT64_MAX;
+    counters.unmasked[1] = counters.refused[4] = 0;
+    EXPECT_EQ(status("b").launches_total, std::uint64_t{INT64_MAX}) << "just as much is left";
+  }
+  turn_until([&] { return server->ledger().book().leases.empty(); });
+  EXPECT_EQ(status("b").launches_total, std::uint64_t{INT64_MAX});
+  EXPECT_EQ(status("b").slo_misses, std::uint64_t{INT64_MAX});
+}
+
 // Its lease is like that of a program, but it is none.
 class BesideCanaries : public ServerTest {
  protected:

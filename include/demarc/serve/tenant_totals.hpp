@@ -31,13 +31,12 @@ struct TenantTotals {
   LimitTime at_limit;  // nothing more of the tenant's memory could be given
 
   // A lease has ended whose processes counted here.
-  void add_ended(const cuda::ControlBlock& block) {
-    launches += block.counters.seen_of_program();
-    slo_misses += block.slo_misses;
-  }
+  void add_ended(const cuda::ControlBlock& block);
+  void add_slo_misses(std::uint64_t misses);
 };
 
-// Adds what the processes of a living lease have counted until now.
+// Adds what the processes of a living lease have counted until now. Programs can write anything
+// there, so no sum gets larger than a message can say.
 void add_living(lease::TenantStatus& status, const cuda::ControlBlock& block);
 
 }  // namespace demarc::serve
