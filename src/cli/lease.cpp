@@ -9,6 +9,7 @@
 #include "demarc/base/numbers.hpp"
 #include "demarc/card/canary_walk.hpp"
 #include "demarc/device/tpc_set.hpp"
+#include "demarc/guest/control.hpp"
 #include "demarc/lease/sockets.hpp"
 #include "demarc/serve/containers.hpp"
 #include "demarc/serve/status.hpp"

@@ -180,5 +180,32 @@ TEST(CanaryProgram, gives_whole_lines_that_are_numbers) {
   EXPECT_TRUE(program.take().empty());
 }
 
+// What a program prints without an end of line, and then a line more.
+std::vector<double> numbers_after(int digits) {
+  const auto folder = test::fresh_folder("canary_line");
+  const std::string go = folder / "go";
+  auto program =
+      CanaryProgram::start(
+          {"/bin/sh", "-c",
+           fmt::format("printf '%0{}d' 1; touch {}; while [ -e {} ]; do sleep 0.01; done; "
+                       "echo; echo 5; sleep 100",
+                       digits, go, go)})
+          .value();
+  while (!std::filesystem::exists(go)) ::usleep(1000);
+  EXPECT_TRUE(program.take().empty());
+  std::filesystem::remove(go);
+  std::vector<double> all;
+  for (int i = 0; i < 20'000 && (all.empty() || all.back() != 5); ++i) {
+    for (const double number : program.take()) all.push_back(number);
+    ::usleep(1000);
+  }
+  return all;
+}
+
+TEST(CanaryProgram, forgets_a_line_that_does_not_end) {
+  EXPECT_THAT(numbers_after(4096), ElementsAre(1, 5));
+  EXPECT_THAT(numbers_after(4097), ElementsAre(5));
+}
+
 }  // namespace
 }  // namespace demarc::serve
