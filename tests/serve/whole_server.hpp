@@ -18,6 +18,7 @@
 #include "demarc/lease/card_claim.hpp"
 #include "demarc/lease/client.hpp"
 #include "demarc/serve/run.hpp"
+#include "mps_control.hpp"
 
 namespace demarc::serve {
 
@@ -109,20 +110,6 @@ class WholeServers : public cuda::Confine {
     ::setenv("DEMARC_CACHE", facts.c_str(), 1);
   }
   void write_config(const std::string& text) const { ASSERT_TRUE(write_file(path, text)); }
-  // A script in `folder` that stands in for the daemon of MPS.
-  void write_mps_control() const {
-    const auto control = folder / "nvidia-cuda-mps-control";
-    ASSERT_TRUE(write_file(control, R"(#!/bin/sh
-d=$CUDA_MPS_PIPE_DIRECTORY
-case "$1" in
--d) "$0" --daemon </dev/null >/dev/null 2>&1 & while [ ! -s "$d/pid" ]; do sleep 0.01; done; exit 0;;
---daemon) echo $$ > "$d/pid"; while [ ! -e "$d/quit" ]; do sleep 0.01; done; exit 0;;
-esac
-read word; [ "$word" = quit ] && touch "$d/quit"
-exit 0
-)"));
-    std::filesystem::permissions(control, std::filesystem::perms::owner_all);
-  }
   [[nodiscard]] ServePlan plan_at(const std::string& socket_path) const {
     ServePlan plan{path};
     plan.socket = socket_path;

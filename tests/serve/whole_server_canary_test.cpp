@@ -13,7 +13,7 @@ class ServersWithCanaries : public WholeServers {
  protected:
   void SetUp() override {
     WholeServers::SetUp();
-    write_mps_control();
+    test::write_mps_control(folder);
     ASSERT_TRUE(write_file(folder / "canary",
                            fmt::format("#!/bin/sh\necho $* >> {}\nwhile sleep 0.01; do echo 300; "
                                        "done\n",

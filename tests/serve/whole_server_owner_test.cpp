@@ -188,7 +188,7 @@ TEST_F(WholeServers, leave_nothing_of_a_tenant_behind) {
 }
 
 TEST_F(WholeServers, end_with_the_daemon_of_mps_that_they_started) {
-  write_mps_control();
+  test::write_mps_control(folder);
   const std::string programs = std::getenv("PATH");
   ::setenv("PATH", (folder.string() + ":" + programs).c_str(), 1);
   write_config("description = \"h100-sxm\"\nmemory = \"16 MiB\"\nmps = \"on\"\n" +
