@@ -11,6 +11,7 @@ constexpr std::uint64_t ring_line_bytes = 128;
 constexpr auto ring_lines = static_cast<std::uint32_t>(CanaryWalk::bytes / ring_line_bytes);
 // An odd number, so that its multiples reach each line once; hardly two in a row are near.
 constexpr std::uint32_t ring_step = 811;
+static_assert(ring_step % 2 == 1 && (ring_lines & (ring_lines - 1)) == 0 && ring_lines % 256 == 0);
 constexpr std::uint32_t results = 3;
 
 std::vector<std::uint32_t> scattered_lines() {

@@ -51,10 +51,14 @@ TEST_F(ServeProgram, times_reads_by_a_canary_in_a_tenant) {
   EXPECT_EQ(std::sscanf(timed.out.c_str(), "%lf\n%lf\n", &first, &second), 2) << timed.out;
   EXPECT_GT(first, 1);
   EXPECT_EQ(first, second) << "the stand-in counts instructions";
-  const auto refused = run_demarc({"lease", "canary"});
-  EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.err, HasSubstr("this process has no lease: start it with demarc exec "
-                                     "--tenant NAME -- demarc lease canary"));
+  for (const bool set : {false, true}) {
+    if (set) ::setenv("DEMARC_TENANT", "", 1);
+    const auto refused = run_demarc({"lease", "canary"});
+    ::unsetenv("DEMARC_TENANT");
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_THAT(refused.err, HasSubstr("this process has no lease: start it with demarc exec "
+                                       "--tenant NAME -- demarc lease canary"));
+  }
   server.signal(SIGTERM);
   EXPECT_EQ(server.wait(-1)->exit_code, 0) << server.kept();
 }
