@@ -67,6 +67,11 @@ int demarc_check_cluster(const demarc_card* card, const demarc_tpcs* tpcs, uint3
 int demarc_count_outside(demarc_card* card, void* stream, const demarc_tpcs* tpcs,
                          uint64_t* blocks_outside);
 
+/* Tells the server of this program's tenant that the program has missed its service-level objective
+ * once, such as a request that was answered too late (metric demarc_tenant_slo_misses_total). Takes
+ * some nanoseconds, in any thread. 2 if the process has no lease of a tenant. */
+int demarc_slo_miss(void);
+
 /* ---- Coloured memory: buffers that lie entirely in some colours of a card's memory. ---- */
 
 typedef struct demarc_pool demarc_pool;

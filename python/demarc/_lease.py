@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from ._errors import Error
-from ._library import find_program
+from ._library import check, find_program, library
 
 SCHEMA = "demarc.lease/1"
 
@@ -33,10 +33,15 @@ class Lease:
     leases: int  # that live
     processes: tuple[int, ...]  # PIDs that are attached
     attached_ms: int  # that its processes were on the card, those that ended too
+    at_limit_ms: int  # that nothing more of its memory could be given
     refused_takes: int
     refused_bytes: int  # of living leases, as the next two: allocations, calls of the driver, kernels
     refused_calls: int
     refused_kernels: int
+    launches_total: int  # since the start of the server, by its programs, those that ended too
+    slo_misses: int  # that were reported since the start of the server
+    canary_slowdown: float | None  # time of its canary's reads now over that without neighbours; None: not known
+    canary_baseline_cycles: float | None  # per read, without neighbours
     launches: tuple[int, ...]  # inside the tenant's TPCs
     unconfined_launches: tuple[int, ...]
     refused_launches: tuple[int, ...]
@@ -91,6 +96,14 @@ def server(socket: str | None = None) -> Server:
     if ended.returncode != 0:
         raise Error(ended.stderr.strip() or f"demarc lease list ended with {ended.returncode}", ended.returncode)
     return parse(ended.stdout)
+
+
+def slo_miss() -> None:
+    """Counts one miss of the service-level objective for the tenant of this program (metric demarc_tenant_slo_misses_total).
+
+    An Error of code 2 outside of a lease.
+    """
+    check(library().demarc_slo_miss())
 
 
 def leases(socket: str | None = None) -> list[Lease]:

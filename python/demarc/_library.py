@@ -88,6 +88,7 @@ _FUNCTIONS: dict[str, tuple[object, list[object]]] = {
     "demarc_version": (_TEXT, []),
     "demarc_error": (_TEXT, []),
     "demarc_open_observer": (ctypes.c_int, [_U32, ctypes.POINTER(_CARD)]),
+    "demarc_slo_miss": (ctypes.c_int, []),
     "demarc_close": (None, [_CARD]),
     "demarc_tpc_count": (_U32, [_CARD]),
     "demarc_gpc_of_tpc": (ctypes.c_int, [_CARD, _U32, ctypes.POINTER(_U32)]),

@@ -6,6 +6,7 @@
 #include "demarc/base/version.hpp"
 #include "demarc/demarc.h"
 #include "demarc/driver/sync_domain.hpp"
+#include "demarc/guest/slo_misses.hpp"
 #include "demarc/partition/partition.hpp"
 
 namespace demarc::c_api {
@@ -219,4 +220,8 @@ DEMARC_EXPORT int demarc_count_outside(demarc_card* card, void* stream, const de
                                        uint64_t* blocks_outside) {
   return guarded({{"card", card}, {"tpcs", tpcs}, {"blocks_outside", blocks_outside}},
                  [&] { return count_outside(card, stream, tpcs, blocks_outside); });
+}
+
+DEMARC_EXPORT int demarc_slo_miss(void) {
+  return guarded({}, [] { return demarc::cuda::count_slo_miss(); });
 }

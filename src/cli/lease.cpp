@@ -1,10 +1,15 @@
 // demarc lease: shows what tenants of a server have, changes their terms, writes a CDI file.
 #include "demarc/lease/client.hpp"
 
+#include <unistd.h>
+
+#include <cstdlib>
 #include <memory>
 
 #include "demarc/base/numbers.hpp"
+#include "demarc/card/canary_walk.hpp"
 #include "demarc/device/tpc_set.hpp"
+#include "demarc/guest/control.hpp"
 #include "demarc/lease/sockets.hpp"
 #include "demarc/serve/containers.hpp"
 #include "demarc/serve/status.hpp"
@@ -16,6 +21,8 @@ namespace {
 struct LeaseOptions {
   std::string socket, tenant, bytes, tpcs, page, program, preload, output, json;
   std::uint64_t byte_count = 0;
+  std::uint64_t misses = 1;
+  std::uint64_t count = 0;
 };
 
 // What can be wrong before a server is asked.
@@ -46,6 +53,31 @@ Result<void> check_tenant(const LeaseOptions& options) {
   DEMARC_TRY(const auto client, connect(options));
   DEMARC_TRY(const auto status, client.list());
   return serve::check_free(status, options.tenant);
+}
+
+Result<void> count_slo_misses(const LeaseOptions& options) {
+  DEMARC_TRY(const auto client, connect(options));
+  return client.count_slo_misses(options.tenant, options.misses);
+}
+
+// A line for each launch, once a second. What reads them may be a server, which ends or goes.
+Result<void> run_canary(const LeaseOptions& options) {
+  const char* tenant = std::getenv(cuda::tenant_variable);
+  if (tenant == nullptr || *tenant == '\0') {
+    return missing_capability(
+        "a canary times the memory of a tenant, but this process has no lease: start it with "
+        "demarc "
+        "exec --tenant NAME -- demarc lease canary");
+  }
+  DEMARC_TRY(const auto driver, cuda::Driver::load());
+  DEMARC_TRY(const auto gpu, cuda::Gpu::open(driver, 0));
+  DEMARC_TRY(const auto canary, cuda::CanaryWalk::create(gpu));
+  for (std::uint64_t i = 0; options.count == 0 || i < options.count; ++i) {
+    if (i != 0) ::sleep(1);
+    DEMARC_TRY(const cuda::WalkTimes times, canary.walk());
+    DEMARC_CHECK(emit("", fmt::format("{:.3f}\n", times.again_cycles)));
+  }
+  return {};
 }
 
 Result<void> write_cdi(const LeaseOptions& options) {
@@ -119,6 +151,23 @@ const RegisterVerb registered_lease({
       check->add_option("tenant", options->tenant, "name of the tenant")->required();
       check->callback(
           [options, chosen] { *chosen = [options] { return check_tenant(*options); }; });
+      CLI::App* slo =
+          app.add_subcommand("slo",
+                             "count for a tenant that its program has missed its service-level "
+                             "objective (SLO), such as an answer that came too late");
+      slo->footer("Example: demarc lease slo detector");
+      slo->add_option("tenant", options->tenant, "name of the tenant")->required();
+      slo->add_option("--misses", options->misses, "how many misses")
+          ->check(CLI::Range(std::uint64_t{1}, lease::max_slo_misses));
+      slo->callback(
+          [options, chosen] { *chosen = [options] { return count_slo_misses(*options); }; });
+      CLI::App* canary = app.add_subcommand(
+          "canary",
+          "inside a tenant: time reads of its memory once a second, and print the cycles per read");
+      canary->footer("Example: demarc exec --tenant detector -- demarc lease canary");
+      canary->add_option("--count", options->count, "end after so many launches (default: never)")
+          ->default_str("");
+      canary->callback([options, chosen] { *chosen = [options] { return run_canary(*options); }; });
       CLI::App* cdi = app.add_subcommand(
           "cdi",
           "write the file of the Container Device Interface that containers of the tenants need");

@@ -2,6 +2,7 @@
 #include "demarc/serve/run.hpp"
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "demarc/device/device_ref.hpp"
@@ -40,6 +41,8 @@ Result<void> run_serve(ServeOptions& options) {
     return emit("", config_to_text(config));
   }
   options.plan.tell = tell_of("serve");
+  std::error_code ignored;
+  options.plan.program = std::filesystem::read_symlink("/proc/self/exe", ignored).string();
   return serve::run(options.plan);
 }
 

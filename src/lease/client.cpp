@@ -177,6 +177,11 @@ Result<void> LeaseClient::revoke(const std::string& tenant) const {
   return {};
 }
 
+Result<void> LeaseClient::count_slo_misses(const std::string& tenant, std::uint64_t misses) const {
+  DEMARC_CHECK(answer<Done>(SloRequest{tenant, misses}));
+  return {};
+}
+
 std::string LeaseClient::last_words() const {
   const auto packet = receive(0);
   const auto said =

@@ -95,6 +95,11 @@ void fields(Fields& to, RevokeRequest& value) {
 }
 template <class Fields>
 void fields(Fields&, EndWorkRequest&) {}
+template <class Fields>
+void fields(Fields& to, SloRequest& value) {
+  to.member("tenant", value.tenant);
+  to.member("misses", value.misses);
+}
 
 // Answers.
 template <class Fields>
@@ -138,10 +143,15 @@ void fields(Fields& to, TenantStatus& value) {
   to.member("leases", value.leases);
   to.member("processes", value.processes);
   to.member("attached_ms", value.attached_ms);
+  to.member("at_limit_ms", value.at_limit_ms);
   to.member("refused_takes", value.refused_takes);
   to.member("refused_bytes", value.refused_bytes);
   to.member("refused_calls", value.refused_calls);
   to.member("refused_kernels", value.refused_kernels);
+  to.member("launches_total", value.launches_total);
+  to.member("slo_misses", value.slo_misses);
+  to.member("canary_slowdown", value.canary_slowdown);
+  to.member("canary_baseline_cycles", value.canary_baseline_cycles);
   to.member("launches", value.launches);
   to.member("unconfined", value.unconfined);
   to.member("refused", value.refused);
@@ -153,8 +163,8 @@ namespace {
 constexpr const char* answer_place = "answer of demarc serve";
 
 // The words that ask, in the order of Request.
-constexpr RequestWords<Request> words{"open", "attach", "pages", "take",   "give",    "show",
-                                      "list", "grow",   "move",  "revoke", "end-work"};
+constexpr RequestWords<Request> words{"open", "attach", "pages", "take",   "give",     "show",
+                                      "list", "grow",   "move",  "revoke", "end-work", "slo"};
 
 template <class Answer>
 Result<Answer> answer_of(std::string_view text) {

@@ -89,6 +89,21 @@ class Table {
     return std::optional(value);
   }
 
+  [[nodiscard]] Result<bool> boolean(std::string_view key, bool fallback) {
+    const toml::node* node = take(key);
+    if (node == nullptr) return fallback;
+    if (const auto* value = node->as_boolean()) return value->get();
+    return invalid_input("{}: {}: true or false was expected", place(key), key);
+  }
+  // Above 0.
+  [[nodiscard]] Result<std::optional<double>> positive(std::string_view key) {
+    const toml::node* node = take(key);
+    if (node == nullptr) return std::optional<double>();
+    const auto value = node->value<double>();
+    if (node->is_number() && value && std::isfinite(*value) && *value > 0) return value;
+    return invalid_input("{}: {}: a number above 0 was expected", place(key), key);
+  }
+
   [[nodiscard]] Result<void> finish() const {
     for (const auto& [key, value] : *table_) {
       const std::string usual = usual_spelling(key.str());
@@ -226,8 +241,16 @@ Result<void> read_choice(Table& table, TenantConfig& tenant) {
   return invalid_input("{}: a list such as \"0-15,20\" was expected", tenant.choice_place);
 }
 
+Result<void> read_canary(Table& table, bool fallback, TenantConfig& tenant) {
+  DEMARC_TRY(tenant.canary, table.boolean("canary", fallback));
+  DEMARC_TRY(tenant.canary_baseline_cycles, table.positive("canary_baseline"));
+  if (tenant.canary || !tenant.canary_baseline_cycles) return {};
+  return invalid_input("{}: canary_baseline: tenant '{}' has no canary: write canary = true, too",
+                       table.place("canary_baseline"), tenant.name);
+}
+
 Result<TenantConfig> read_tenant(const std::string& name, const toml::table& node,
-                                 const Config& config) {
+                                 const Config& config, bool canaries) {
   Table table(node, config.source);
   TenantConfig tenant;
   tenant.name = name;
@@ -264,6 +287,7 @@ Result<TenantConfig> read_tenant(const std::string& name, const toml::table& nod
     }
     if (number != nullptr) tenant.sync_domain = static_cast<std::uint32_t>(number->get());
   }
+  DEMARC_CHECK(read_canary(table, canaries, tenant));
   DEMARC_CHECK(table.finish());
   return tenant;
 }
@@ -308,13 +332,14 @@ Result<Config> read_all(const toml::table& root, const std::string& source) {
   const auto use = parse_mps_use(mps.value_or("auto"));
   if (!use) return invalid_input("{}: mps: {}", table.place("mps"), use.error().message);
   config.mps = *use;
+  DEMARC_TRY(const bool canaries, table.boolean("canary", false));
   DEMARC_CHECK(table.finish());
   for (const auto& [name, node] : *tenants->as_table()) {
     const std::string text(name.str());
     if (!node.is_table()) {
       return invalid_input("{}: tenants.{}: a table was expected", table.place_of(node), text);
     }
-    DEMARC_TRY(TenantConfig tenant, read_tenant(text, *node.as_table(), config));
+    DEMARC_TRY(TenantConfig tenant, read_tenant(text, *node.as_table(), config, canaries));
     config.tenants.push_back(std::move(tenant));
   }
   return config;

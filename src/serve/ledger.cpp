@@ -167,6 +167,14 @@ std::uint64_t shown_bytes(const Book::Tenant& tenant) {
   return shown;
 }
 
+bool is_full(const Book::Tenant& tenant) {
+  std::uint64_t used = 0;
+  for (const auto& [first, holding] : tenant.holdings) {
+    if (holding.state != Holding::State::unclean) used += holding.bytes;
+  }
+  return used >= whole_steps(tenant.terms.bytes);
+}
+
 Result<LeaseId> Ledger::open(const std::string& name) {
   DEMARC_TRY(const Book::Tenant* found, known_tenant(name));
   if (found->revoked) {

@@ -7,12 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
-#include <fstream>
-#include <iterator>
-#include <sstream>
 
+#include "asker.hpp"
 #include "columns.hpp"
 #include "demarc/base/text.hpp"
 #include "demarc/serve/server.hpp"
@@ -30,55 +27,15 @@ Result<std::string> new_token() {
   return fmt::format("{:016x}{:016x}", words[0], words[1]);
 }
 
-// Only a file of the one who asks is opened, by the number that this process knows it by: in a
-// process namespace of its own, as in a container, it calls itself by another one.
-Result<std::string> control_of(const std::string& control, pid_t process) {
-  const auto refused = [&] {
-    return invalid_input(
-        "control '{}': /proc/PID/fd/N#TOKEN was expected, a file of the process "
-        "that asks",
-        control);
-  };
-  std::string_view rest = control;
-  const auto skip = [&](std::string_view word) {
-    const bool there = rest.starts_with(word);
-    if (there) rest.remove_prefix(word.size());
-    return there;
-  };
-  const auto digits = [&] {
-    const std::string_view found = rest.substr(0, rest.find_first_not_of("0123456789"));
-    rest.remove_prefix(found.size());
-    return found;
-  };
-  if (!skip("/proc/") || digits().empty() || !skip("/fd/")) return refused();
-  const std::string_view file = digits();
-  if (file.empty() || !rest.starts_with('#')) return refused();
-  return fmt::format("/proc/{}/fd/{}{}", process, file, rest);
-}
-
-// It has a number in a process namespace below this one, too, as a process of a container has. A
-// process of which that cannot be told counts as one.
-bool in_container(pid_t process) {
-  std::ifstream file(fmt::format("/proc/{}/status", process));
-  std::string line;
-  while (std::getline(file, line)) {
-    if (!line.starts_with("NSpid:")) continue;
-    std::istringstream words(line.substr(line.find(':') + 1));
-    return std::distance(std::istream_iterator<pid_t>(words), {}) != 1;
-  }
-  return true;
-}
-
 // Bytes that were sent and that the other end has not read.
 bool has_unread(int socket) {
   int bytes = 0;
   return ::ioctl(socket, SIOCOUTQ, &bytes) == 0 && bytes != 0;
 }
 
-using PathCounts = std::array<std::uint64_t, cuda::launch_paths>;
-
-void add(PathCounts& to, const std::array<std::atomic<std::uint64_t>, cuda::launch_paths>& counts) {
-  for (std::size_t path = 0; path < counts.size(); ++path) to[path] += counts[path];
+std::uint64_t milliseconds_of(std::chrono::steady_clock::duration time) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
 }
 
 }  // namespace
@@ -169,7 +126,7 @@ Result<void> Server::carry_out(Connection& connection, const lease::OpenRequest&
   DEMARC_CHECK(check_new(connection));
   DEMARC_CHECK(check_tenant(connection, request.tenant));
   DEMARC_CHECK(check_not_ending(request.tenant));
-  LeaseFacts facts;
+  LeaseFacts facts{.tenant = request.tenant, .canary = options_.is_canary(connection.peer.process)};
   DEMARC_TRY(facts.token, new_token());
   if (!request.control.empty()) {
     DEMARC_TRY(facts.control, control_of(request.control, connection.peer.process));
@@ -253,6 +210,7 @@ Result<void> Server::take(Connection& connection) {
     ledger_.count_refusal(process);
     return tl::unexpected(extent.error());
   }
+  note_limits();
   // What was written down is a process's, and is not told to it: it is unused.
   DEMARC_CHECK(proved());
   connection.answers.push_back({lease::to_text(*extent), {}});
@@ -268,6 +226,7 @@ Result<void> Server::carry_out(Connection& connection, const lease::TakeRequest&
 Result<void> Server::carry_out(Connection& connection, const lease::GiveRequest& request) {
   if (!connection.process) return invalid_input("attach to a lease before memory is given back");
   DEMARC_CHECK(ledger_.give(*connection.process, request.first));
+  note_limits();
   connection.answers.push_back({to_text(lease::Done{}), {}});
   return {};
 }
@@ -299,6 +258,7 @@ Result<void> Server::carry_out(Connection& connection, const lease::GrowRequest&
   Terms terms = tenant->terms;
   terms.bytes = request.bytes;
   DEMARC_CHECK(ledger_.set(terms));
+  note_limits();
   connection.answers.push_back({to_text(lease::Done{}), {}});
   return {};
 }
@@ -378,6 +338,26 @@ Result<void> Server::carry_out(Connection& connection, const lease::EndWorkReque
   return {};
 }
 
+// Not only the program itself knows: what waits for its answers may be another one.
+Result<void> Server::carry_out(Connection& connection, const lease::SloRequest& request) {
+  DEMARC_CHECK(check_tenant(connection, request.tenant));
+  DEMARC_CHECK(ledger_.known_tenant(request.tenant));
+  if (request.misses == 0 || request.misses > lease::max_slo_misses) {
+    return invalid_input("{} SLO misses: a number from 1 to {} was expected", request.misses,
+                         lease::max_slo_misses);
+  }
+  if (std::none_of(leases_.begin(), leases_.end(), [&](const auto& entry) {
+        return entry.second.tenant == request.tenant && !entry.second.canary;
+      })) {
+    return invalid_input(
+        "tenant '{}' has no lease, so none of its programs runs that could miss its SLO",
+        request.tenant);
+  }
+  totals_[request.tenant].add_slo_misses(request.misses);
+  connection.answers.push_back({to_text(lease::Done{}), {}});
+  return {};
+}
+
 Result<std::vector<std::string>> Server::reload(const std::vector<Terms>& tenants) {
   std::vector<Terms> next;
   std::vector<std::string> stays;
@@ -408,26 +388,12 @@ Result<std::vector<std::string>> Server::reload(const std::vector<Terms>& tenant
   }
   for (const auto& entry : ledger_.book().tenants) former_tenants_.insert(entry.first);
   ledger_ = std::move(changed);
+  note_limits();
   listen_for_tenants();
   for (std::string& line : stays) {
     line = fmt::format("tenant '{}' is in use and stays as it is", line);
   }
   return stays;
-}
-
-void Server::count_leases(lease::TenantStatus& status) const {
-  PathCounts launches{}, unconfined{}, refused{};
-  for (const cuda::ControlBlock* block : blocks(status.name)) {
-    add(launches, block->counters.masked);
-    add(unconfined, block->counters.unmasked);
-    add(refused, block->counters.refused);
-    status.refused_bytes += block->record.refused_bytes();
-    status.refused_calls += block->counters.colored.refused;
-    status.refused_kernels += block->counters.colored.left_out;
-  }
-  status.launches.assign(launches.begin(), launches.end());
-  status.unconfined.assign(unconfined.begin(), unconfined.end());
-  status.refused.assign(refused.begin(), refused.end());
 }
 
 Result<void> Server::all_ended() const {
@@ -463,20 +429,30 @@ std::vector<lease::TenantStatus> Server::status() const {
       (given ? status.given_bytes : bytes) += holding.bytes;
       if (given) ++status.extents;
     }
-    for (const auto& [id, lease] : ledger_.book().leases) {
-      if (lease.tenant == name) ++status.leases;
+    for (const auto& [id, facts] : leases_) {
+      if (facts.tenant == name && !facts.canary) ++status.leases;
     }
-    const auto ended = attached_.find(name);
-    auto attached = ended == attached_.end() ? Clock::duration{} : ended->second;
+    const auto counted = totals_.find(name);
+    const TenantTotals totals = counted == totals_.end() ? TenantTotals() : counted->second;
+    auto attached = totals.attached;
     for (const Connection& connection : connections_) {
       if (!connection.process || ledger_.tenant_of(*connection.process) != name) continue;
+      if (is_of_canary(*connection.process)) continue;
       status.processes.push_back(connection.peer.process);
       attached += Clock::now() - connection.attached_at;
     }
-    status.attached_ms = static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::milliseconds>(attached).count());
+    status.attached_ms = milliseconds_of(attached);
+    status.at_limit_ms = milliseconds_of(totals.at_limit.total(Clock::now()));
     status.refused_takes = tenant.refused_takes;
-    count_leases(status);
+    status.launches_total = totals.launches;
+    status.slo_misses = totals.slo_misses;
+    for (auto* counts : {&status.launches, &status.unconfined, &status.refused}) {
+      counts->resize(cuda::launch_paths);
+    }
+    for (const cuda::ControlBlock* block : blocks(name)) add_living(status, *block);
+    const CanaryReading canary = options_.canary(name);
+    status.canary_slowdown = canary.slowdown;
+    status.canary_baseline_cycles = canary.baseline_cycles;
     status.revoked = tenant.revoked;
     all.push_back(std::move(status));
   }

@@ -10,6 +10,7 @@
 #include <csignal>
 #include <filesystem>
 
+#include "canaries.hpp"
 #include "demarc/card/mps_clients.hpp"
 #include "demarc/lease/sockets.hpp"
 #include "demarc/serve/status.hpp"
@@ -27,6 +28,7 @@ namespace {
 constexpr std::chrono::seconds ending_patience{5};  // of the ten that a server has to end
 constexpr int idle_look = 100;                      // milliseconds
 constexpr std::chrono::milliseconds card_look{1000};
+constexpr std::chrono::seconds canary_patience{5};  // until canaries have ended
 
 // Tells when nobody was there for so many seconds, if that is to end anything.
 class Idleness {
@@ -136,6 +138,13 @@ class Wishes {
     }
     now_ = next_;
   }
+  [[nodiscard]] std::vector<CanaryWish> canaries() const {
+    std::vector<CanaryWish> wishes;
+    for (const TenantConfig& tenant : now_.tenants) {
+      if (tenant.canary) wishes.push_back({tenant.name, tenant.canary_baseline_cycles});
+    }
+    return wishes;
+  }
 
  private:
   [[nodiscard]] static const TenantConfig* wish_of(const Config& config, const std::string& name) {
@@ -156,6 +165,35 @@ class Wishes {
   const PoolCard& card_;
   const ServerClaim& claim_;
 };
+
+// The program of a canary, in a lease as other programs have it.
+std::vector<std::string> canary_command(const std::string& program, const std::string& socket,
+                                        const std::string& tenant) {
+  return {program, "exec", "--tenant", tenant,  "--socket",
+          socket,  "--",   program,    "lease", "canary"};
+}
+
+// Tenants that only a canary uses can be changed once it has ended.
+void end_canaries(Canaries& canaries, Server& server) {
+  if (canaries.ended()) return;
+  canaries.ask_to_end();
+  const auto until = std::chrono::steady_clock::now() + canary_patience;
+  while (!(canaries.ended() && server.without_canaries()) &&
+         std::chrono::steady_clock::now() < until) {
+    if (!server.turn(10)) return;  // the next turn says it again
+  }
+}
+
+// Programs that take turns do not disturb each other's reads, and a canary would take a turn.
+std::vector<CanaryWish> wanted_canaries(const Wishes& wishes, bool mps,
+                                        const std::function<void(const std::string& line)>& tell) {
+  auto wanted = wishes.canaries();
+  if (mps || wanted.empty()) return wanted;
+  tell(
+      "canary: programs take turns without MPS, so there is no interference that a canary could "
+      "measure: none runs");
+  return {};
+}
 
 // A server has a context of its own for as long as it runs, beside those of MPS.
 Result<cuda::GpuPointer> find_card(const Config& config) {
@@ -204,6 +242,14 @@ Result<Config> plan_config(const ServePlan& plan) {
   // Its MPS is known by this path, whatever folder another server is in.
   config.socket = std::filesystem::absolute(config.socket);
   if (plan.mps) config.mps = *plan.mps;
+  const bool canaries = std::any_of(config.tenants.begin(), config.tenants.end(),
+                                    [](const TenantConfig& tenant) { return tenant.canary; });
+  if (canaries && plan.end_when_idle) {
+    return invalid_input(
+        "{}: canary: a server with canaries always has connections, so it never ends when idle: "
+        "leave out canary or --end-when-idle",
+        plan.config);
+  }
   return config;
 }
 
@@ -238,6 +284,7 @@ Result<void> serve_until_told(Server& server, const Signals& signals,
     const int signal = signals.next();
     if (signal == SIGTERM || signal == SIGINT) return end_all(server, events);
     if (signal != SIGHUP) continue;
+    events.rests();
     const auto lines = [&]() -> Result<std::vector<std::string>> {
       DEMARC_TRY(const auto wanted, terms());
       return server.reload(wanted);
@@ -291,6 +338,10 @@ Result<void> run(const ServePlan& plan) {
   DEMARC_TRY(OwnedFile lock, lease::PacketListener::claim(config.socket));
   FailedStart failed(lock, lease::PacketListener::lock_of(config.socket));
   std::unique_ptr<Server> server;  // and its socket, after MPS and the memory
+  Canaries canaries({[&config, &plan](const std::string& tenant) {
+                       return canary_command(plan.program, config.socket, tenant);
+                     },
+                     tell});
   std::unique_ptr<Mps> mps;
   DEMARC_TRY(const auto card, PoolCard::create(config));
   Wishes wishes(config, *card, claim);
@@ -311,6 +362,10 @@ Result<void> run(const ServePlan& plan) {
   options.limits = seats;
   options.locks = [&claim] { return claim.files(); };
   options.claim = [&claim](const Book& book) { return claim.divide(book); };
+  options.is_canary = [&canaries](pid_t process) { return canaries.has(process); };
+  options.canary = [&canaries](const std::string& tenant) {
+    return canaries.reading(tenant, Canaries::Clock::now());
+  };
   DEMARC_TRY(server, Server::start(options, *card, tenants, std::move(lock)));
   failed.is_none();
   // A server that is about to end for want of programs is waited for.
@@ -328,6 +383,8 @@ Result<void> run(const ServePlan& plan) {
                      card->pages() * card->page_bytes(), tenants.size(),
                      tenants.size() == 1 ? "" : "s", config.socket,
                      mps->folder().empty() ? ", without MPS" : ", with MPS"));
+    const bool with_mps = !mps->folder().empty();
+    canaries.want(wanted_canaries(wishes, with_mps, tell));
     tell_service_manager("READY=1");
     return serve_until_told(*server, signals,
                             [&]() -> Result<std::vector<Terms>> {
@@ -335,9 +392,15 @@ Result<void> run(const ServePlan& plan) {
                               return wishes.terms_of_next(std::move(next), *server);
                             },
                             tell, plan.end_when_idle,
-                            {[&] { wishes.take_over(*server); },
+                            {[&] { end_canaries(canaries, *server); },
+                             [&] {
+                               wishes.take_over(*server);
+                               canaries.want(wanted_canaries(wishes, with_mps, tell));
+                             },
                              [&](bool used) { static_cast<void>(set_serving(used)); },
                              [&, last = std::string()]() mutable {
+                               canaries.look(Canaries::Clock::now(), server->quiet(),
+                                             server->ledger());
                                const auto followed = claim.follow(tell);
                                const std::string why = followed ? "" : followed.error().message;
                                if (!why.empty() && why != last) tell(why);

@@ -319,22 +319,37 @@ void Server::end_connection(Connection& connection) {
 void Server::forget(Connection& connection) {
   connection.forgotten = true;
   if (const auto process = std::exchange(connection.process, std::nullopt)) {
-    attached_[ledger_.tenant_of(*process)] += Clock::now() - connection.attached_at;
+    if (!is_of_canary(*process)) {
+      totals_[ledger_.tenant_of(*process)].attached += Clock::now() - connection.attached_at;
+    }
     ledger_.detach(*process);
+    note_limits();
   }
   if (const auto lease = std::exchange(connection.lease, std::nullopt)) ledger_.close(*lease);
   forget_ended_leases();
 }
 
 void Server::forget_ended_leases() {
-  std::erase_if(leases_,
-                [&](const auto& entry) { return !ledger_.book().leases.contains(entry.first); });
+  std::erase_if(leases_, [&](const auto& entry) {
+    const auto& [id, facts] = entry;
+    if (ledger_.book().leases.contains(id)) return false;
+    if (facts.block && !facts.canary) totals_[facts.tenant].add_ended(facts.block->block());
+    return true;
+  });
+}
+
+void Server::note_limits() {
+  const auto now = Clock::now();
+  for (const auto& [name, tenant] : ledger_.book().tenants) {
+    totals_[name].at_limit.note(is_full(tenant), now);
+  }
 }
 
 void Server::scrub(const Unclean& piece) {
   const color::ColorSet colors = ledger_.tenant(piece.tenant)->terms.colors;
   if (const auto done = card_.scrub(colors, piece.extent); !done) {
     ledger_.lose(piece);
+    note_limits();
     looked_at_ = {};  // the reason may be the card's
     return options_.tell(
         fmt::format("tenant '{}': memory at {} could not be filled with zeros and "
@@ -472,7 +487,7 @@ bool Server::idle() const {
 std::vector<const cuda::ControlBlock*> Server::blocks(const std::string& tenant) const {
   std::vector<const cuda::ControlBlock*> blocks;
   for (const auto& [id, facts] : leases_) {
-    if (!facts.block || ledger_.book().leases.at(id).tenant != tenant) continue;
+    if (!facts.block || facts.canary || facts.tenant != tenant) continue;
     blocks.push_back(&facts.block->block());
   }
   return blocks;

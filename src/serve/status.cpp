@@ -68,11 +68,16 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
+template <class Number>
+Json json_of(const std::optional<Number>& number) {
+  return number ? Json(*number) : Json(nullptr);
+}
+
 Json json_of(const lease::TenantStatus& tenant) {
   return Json{{"name", tenant.name},
               {"tpcs", tenant.tpcs},
               {"colors", tenant.colors},
-              {"sync_domain", tenant.sync_domain ? Json(*tenant.sync_domain) : Json(nullptr)},
+              {"sync_domain", json_of(tenant.sync_domain)},
               {"bytes", tenant.bytes},
               {"given_bytes", tenant.given_bytes},
               {"unclean_bytes", tenant.unclean_bytes},
@@ -83,10 +88,15 @@ Json json_of(const lease::TenantStatus& tenant) {
               {"leases", tenant.leases},
               {"processes", tenant.processes},
               {"attached_ms", tenant.attached_ms},
+              {"at_limit_ms", tenant.at_limit_ms},
               {"refused_takes", tenant.refused_takes},
               {"refused_bytes", tenant.refused_bytes},
               {"refused_calls", tenant.refused_calls},
               {"refused_kernels", tenant.refused_kernels},
+              {"launches_total", tenant.launches_total},
+              {"slo_misses", tenant.slo_misses},
+              {"canary_slowdown", json_of(tenant.canary_slowdown)},
+              {"canary_baseline_cycles", json_of(tenant.canary_baseline_cycles)},
               {"launches", tenant.launches},
               {"unconfined_launches", tenant.unconfined},
               {"refused_launches", tenant.refused},

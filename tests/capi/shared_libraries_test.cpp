@@ -12,6 +12,7 @@
 #include "demarc/base/files.hpp"
 #include "demarc/card/colored.cuh"
 #include "demarc/demarc.h"
+#include "demarc/guest/control.hpp"
 #include "fake_card.hpp"
 #include "shared_library.hpp"
 #include "sms.hpp"
@@ -360,6 +361,52 @@ void wide_masks_through_c() {
   DEMAND(SYMBOL(lib, demarc_set_stream_mask)(card, stream.handle(), &two) == 0);
   DEMAND(tpcs_of_launch(gpu, stream.handle(), 160) == (gpu::TpcSet{3, 70}));
   SYMBOL(lib, demarc_close)(card);
+}
+
+// Twice, since what is found at the first call is kept.
+void misses_are_refused(const char* tenant, const char* control, int code, const char* words) {
+  for (const auto& [name, value] :
+       {std::pair(tenant_variable, tenant), {control_variable, control}}) {
+    if (value == nullptr) {
+      ::unsetenv(name);
+    } else {
+      ::setenv(name, value, 1);
+    }
+  }
+  void* lib = library("libdemarc.so");
+  for (int call = 0; call < 2; ++call) {
+    DEMAND(SYMBOL(lib, demarc_slo_miss)() == code);
+    const std::string said = SYMBOL(lib, demarc_error)();
+    demand(said.find(words) != std::string::npos, said);
+  }
+}
+
+void misses_are_counted() {
+  const Control control = Control::create().value();
+  ::setenv(tenant_variable, "a", 1);
+  ::setenv(control_variable, control.value().c_str(), 1);
+  void* lib = library("libdemarc.so");
+  for (int call = 0; call < 3; ++call) DEMAND(SYMBOL(lib, demarc_slo_miss)() == 0);
+  DEMAND(control.block().slo_misses == 3);
+}
+
+TEST_F(SharedLibraries, slo_misses_are_counted_in_the_memory_of_a_lease) {
+  EXPECT_EXIT((misses_are_counted(), std::_Exit(0)), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(SharedLibraries, slo_misses_outside_of_a_lease_are_refused) {
+  constexpr const char* no_lease = "this process has no lease: start the program with demarc exec";
+  EXPECT_EXIT((misses_are_refused(nullptr, "/proc/1/fd/2#3", 2, no_lease), std::_Exit(0)),
+              testing::ExitedWithCode(0), "");
+  EXPECT_EXIT((misses_are_refused("", "/proc/1/fd/2#3", 2, no_lease), std::_Exit(0)),
+              testing::ExitedWithCode(0), "")
+      << "a program with TPCs alone";
+  EXPECT_EXIT((misses_are_refused("a", nullptr, 2, no_lease), std::_Exit(0)),
+              testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(
+      (misses_are_refused("a", "/proc/self/fd/9999#3", 1, "cannot be opened"), std::_Exit(0)),
+      testing::ExitedWithCode(0), "")
+      << "its demarc exec has ended";
 }
 
 TEST_F(SharedLibraries, tpcs_beyond_the_6_4_th_are_named_through_the_c_interface) {

@@ -21,6 +21,14 @@ TEST_F(ServeProgram, owns_a_card_until_it_is_told_to_end) {
   const auto taken = run_demarc({"lease", "move", "b", "--tpcs", "0"});
   EXPECT_EQ(taken.exit_code, 1);
   EXPECT_EQ(taken.err, "demarc lease: tenants 'a' and 'b' share the TPCs 0\n");
+  const auto missed = run_demarc({"lease", "slo", "a"});
+  EXPECT_EQ(missed.exit_code, 1);
+  EXPECT_THAT(missed.err, HasSubstr("tenant 'a' has no lease"));
+  static_cast<void>(run_demarc({"exec", "--tenant", "a", "--", test::build_dir() / "demarc",
+                                "lease", "slo", "a", "--misses", "3"}));
+  static_cast<void>(run_demarc(
+      {"exec", "--tenant", "a", "--", test::build_dir() / "demarc", "lease", "slo", "a"}));
+  EXPECT_THAT(run_demarc({"lease", "list", "--json"}).out, HasSubstr("\"slo_misses\": 4,"));
   EXPECT_EQ(run_demarc({"lease", "revoke", "a"}).exit_code, 0);
   EXPECT_EQ(run_demarc({"lease", "list", "--html", folder / "page.html"}).exit_code, 0);
   EXPECT_THAT(read_file(folder / "page.html").value(), HasSubstr("<td>a</td>"));
@@ -30,6 +38,29 @@ TEST_F(ServeProgram, owns_a_card_until_it_is_told_to_end) {
   server.signal(SIGTERM);
   EXPECT_EQ(server.wait(-1)->exit_code, 0) << server.kept();
   EXPECT_EQ(run_demarc({"lease", "list"}).exit_code, 2);
+}
+
+TEST_F(ServeProgram, times_reads_by_a_canary_in_a_tenant) {
+  auto server = serving(two_tenants());
+  const auto canary = test::build_dir() / "demarc";
+  const auto timed =
+      run_demarc({"exec", "--tenant", "a", "--", canary, "lease", "canary", "--count", "2"});
+  EXPECT_EQ(timed.exit_code, 0) << timed.err << server.kept();
+  double first = 0;
+  double second = 0;
+  EXPECT_EQ(std::sscanf(timed.out.c_str(), "%lf\n%lf\n", &first, &second), 2) << timed.out;
+  EXPECT_GT(first, 1);
+  EXPECT_EQ(first, second) << "the stand-in counts instructions";
+  for (const bool set : {false, true}) {
+    if (set) ::setenv("DEMARC_TENANT", "", 1);
+    const auto refused = run_demarc({"lease", "canary"});
+    ::unsetenv("DEMARC_TENANT");
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_THAT(refused.err, HasSubstr("this process has no lease: start it with demarc exec "
+                                       "--tenant NAME -- demarc lease canary"));
+  }
+  server.signal(SIGTERM);
+  EXPECT_EQ(server.wait(-1)->exit_code, 0) << server.kept();
 }
 
 // What the unit of systemd starts, with the file and the socket of this test in place of those in

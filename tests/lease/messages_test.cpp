@@ -44,10 +44,14 @@ TenantStatus full_status() {
           .leases = 14,
           .processes = {15, 16},
           .attached_ms = 17,
+          .at_limit_ms = 29,
           .refused_takes = 18,
           .refused_bytes = 19,
           .refused_calls = 20,
           .refused_kernels = 21,
+          .launches_total = 30,
+          .slo_misses = 31,
+          .canary_slowdown = 1.5,
           .launches = {22, 23},
           .unconfined = {24},
           .refused = {25},
@@ -82,7 +86,8 @@ TEST(Messages, of_every_kind_come_back_as_they_were) {
         Request(PagesRequest{{color::ArenaPage(5), 9}}),
         Request(TakeRequest{std::uint64_t{1} << 40}), Request(GiveRequest{LinearByte(7)}),
         Request(ShowRequest{LinearByte(9)}), Request(ListRequest{}), Request(GrowRequest{"a", 9}),
-        Request(MoveRequest{"a", "0-3"}), Request(RevokeRequest{"a"}), Request(EndWorkRequest{})}) {
+        Request(MoveRequest{"a", "0-3"}), Request(RevokeRequest{"a"}), Request(EndWorkRequest{}),
+        Request(SloRequest{"a", 3})}) {
     const auto read = parse_request(to_text(request));
     ASSERT_TRUE(read) << read.error().message;
     EXPECT_EQ(*read, request) << to_text(request);
@@ -113,6 +118,7 @@ TEST(Messages, are_written_as_other_versions_read_them) {
             R"({"do":"move","tenant":"a","tpcs":"0-3"})");
   EXPECT_EQ(to_text(Request(RevokeRequest{"a"})), R"({"do":"revoke","tenant":"a"})");
   EXPECT_EQ(to_text(Request(EndWorkRequest{})), R"({"do":"end-work"})");
+  EXPECT_EQ(to_text(Request(SloRequest{"a", 3})), R"({"do":"slo","tenant":"a","misses":3})");
   EXPECT_EQ(to_text(Error{ErrorKind::check_failed, "no"}), R"({"error":"no","code":3})");
   EXPECT_EQ(
       to_text(Attached{lease_by_parities(), 2}),
@@ -139,8 +145,8 @@ TEST(Messages, are_written_as_other_versions_read_them) {
       R"({"name":"a","tpcs":"0-3","colors":"0","sync_domain":2,"bytes":10,"given_bytes":11,)"
       R"("unclean_bytes":12,"lost_bytes":26,"window_bytes":27,"shown_bytes":28,"extents":13,)"
       R"("leases":14,"processes":[15,16],)"
-      R"("attached_ms":17,"refused_takes":18,"refused_bytes":19,"refused_calls":20,)"
-      R"("refused_kernels":21,"launches":[22,23],"unconfined":[24],"refused":[25],"revoked":true})");
+      R"("attached_ms":17,"at_limit_ms":29,"refused_takes":18,"refused_bytes":19,"refused_calls":20,)"
+      R"("refused_kernels":21,"launches_total":30,"slo_misses":31,"canary_slowdown":1.5,"canary_baseline_cycles":null,"launches":[22,23],"unconfined":[24],"refused":[25],"revoked":true})");
 }
 
 TEST(Messages, say_the_error_of_the_server_with_its_exit_code) {
@@ -169,7 +175,7 @@ TEST(Messages, that_ask_for_nothing_known_are_refused_with_the_place) {
   EXPECT_EQ(refused(R"({"do":"steal"})"),
             "request.do: 'steal': one of open, attach, pages, take, give, show, list, grow, move, "
             "revoke, "
-            "end-work was expected");
+            "end-work, slo was expected");
   EXPECT_EQ(refused(R"({"do":"take"})"), "request: the key 'bytes' is missing");
   EXPECT_EQ(refused(R"({"do":"take","bytes":"1"})"),
             "request.bytes: a whole number was expected, found \"1\"");

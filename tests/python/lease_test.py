@@ -2,6 +2,7 @@
 import json
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -23,7 +24,7 @@ colors = "2/2"
 bytes = "16 MiB"
 """
 TENANT = {"name": "a", "tpcs": "0", "colors": "0", "sync_domain": None, "bytes": 1, "given_bytes": 0, "unclean_bytes": 0, "lost_bytes": 0, "window_bytes": 0, "shown_bytes": 0,
-          "extents": 0, "leases": 0, "processes": [7], "attached_ms": 12, "refused_takes": 0, "refused_bytes": 0, "refused_calls": 0, "refused_kernels": 0, "launches": [1, 2], "unconfined_launches": [0, 0],
+          "extents": 0, "leases": 0, "processes": [7], "attached_ms": 12, "at_limit_ms": 0, "refused_takes": 0, "refused_bytes": 0, "refused_calls": 0, "refused_kernels": 0, "launches_total": 3, "slo_misses": 4, "canary_slowdown": None, "canary_baseline_cycles": 281.5, "launches": [1, 2], "unconfined_launches": [0, 0],
           "refused_launches": [0, 0], "revoked": False}
 SERVER = {"schema": "demarc.lease/1", "card": "GPU-1", "arena_bytes": 9, "mps": "on", "launch_paths": ["x", "y"], "tenants": [TENANT]}
 
@@ -49,6 +50,16 @@ class WithAServer(unittest.TestCase):
 
     def show(self, code, *arguments, **changes):
         return python(code, *arguments, **(self.variables | changes))
+
+    def test_a_program_counts_its_misses_for_its_tenant(self):
+        miss = "import demarc; demarc.slo_miss(); demarc.slo_miss(); print([t.slo_misses for t in demarc.leases()])"
+        library = {"DEMARC_LIBRARY": BUILD / "libdemarc.so"}
+        ended = subprocess.run([BUILD / "demarc", "exec", "--tenant", "b", "--", sys.executable, "-c", miss],
+                               env=environment(**self.variables, **library), capture_output=True, text=True, check=False)
+        self.assertEqual(ended.stdout, "[0, 2]\n", ended.stderr)
+        said = self.show("import demarc\ntry: demarc.slo_miss()\nexcept demarc.Error as error: print(error.code, error)", **library)
+        self.assertEqual(said, "2 an SLO miss counts for a tenant, but this process has no lease: start the program with "
+                               "demarc exec --tenant NAME\n")
 
     def test_the_tenants_are_told_as_they_are(self):
         self.assertEqual(self.show("import demarc\nfor t in demarc.leases(): print(t.name, t.tpcs, t.colors, t.sync_domain, "
@@ -96,7 +107,7 @@ class Parsing(unittest.TestCase):
         for given, words in (({**SERVER, "schema": "demarc.lease/2"}, "schema 'demarc.lease/2'; 'demarc.lease/1' was expected"),
                              ([], "schema None; "), ({**SERVER, "more": 1}, "'more' is not known to this package"),
                              ({**SERVER, "tenants": [TENANT, {**TENANT, "new": 1}]}, r"tenants\[1\]: 'new' is not known"),
-                             ({**SERVER, "tenants": [{"name": "a"}]}, r"tenants\[0\]: 'attached_ms' is missing"),
+                             ({**SERVER, "tenants": [{"name": "a"}]}, r"tenants\[0\]: 'at_limit_ms' is missing"),
                              ({**SERVER, "tenants": [3]}, r"tenants\[0\]: an object was expected")):
             with self.assertRaisesRegex(demarc.Error, words) as caught:
                 _lease.parse(json.dumps(given))

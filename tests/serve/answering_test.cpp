@@ -379,7 +379,7 @@ class HostileClients : public Answering {
                                    "\"a\"",
                                    "\"\\u0000\""};
     const std::string words[] = {"open", "attach", "pages", "take", "give",
-                                 "list", "grow",   "move",  "",     "end-work"};
+                                 "list", "grow",   "move",  "slo",  "end-work"};
     const auto question = [&]() -> std::string {
       switch (any(8)) {
         case 0:

@@ -113,6 +113,36 @@ sync_domain = "free"
       std::uint64_t{3} << 30U);
 }
 
+TEST(ServeConfig, has_canaries_for_all_tenants_or_for_some) {
+  const auto canaries = [](const std::string& head, const std::string& of_a) {
+    const auto config = parse_config(head + "[tenants.a]\nsms = 1\ncolors = \"1/2\"\n" + of_a +
+                                         "\n[tenants.b]\nsms = 1\ncolors = \"2/2\"\n",
+                                     "f")
+                            .value();
+    return std::pair(config.tenants[0].canary, config.tenants[1].canary);
+  };
+  EXPECT_EQ(canaries("", ""), std::pair(false, false));
+  EXPECT_EQ(canaries("", "canary = true"), std::pair(true, false));
+  EXPECT_EQ(canaries("canary = true\n", ""), std::pair(true, true));
+  EXPECT_EQ(canaries("canary = true\n", "canary = false"), std::pair(false, true));
+  EXPECT_EQ(config_refusal("canary = 1\n" + std::string(two_halves)),
+            "f.toml:1:10: canary: true or false was expected");
+  const auto baseline = [](const std::string& value) {
+    const auto config = parse_config(
+        "[tenants.a]\nsms = 1\ncolors = \"1/2\"\ncanary = true\ncanary_baseline = " + value, "f");
+    return config ? config->tenants[0].canary_baseline_cycles : std::nullopt;
+  };
+  EXPECT_EQ(baseline("300"), 300.0);
+  EXPECT_EQ(baseline("281.5"), 281.5);
+  for (const char* value : {"0", "-1.5", "inf", "nan", "true", "\"300\""}) {
+    EXPECT_EQ(baseline(value), std::nullopt) << value;
+  }
+  EXPECT_EQ(tenant_refusal("sms = 1\ncolors = \"1/2\"\ncanary = true\ncanary_baseline = 0"),
+            "f.toml:5:19: canary_baseline: a number above 0 was expected");
+  EXPECT_EQ(tenant_refusal("sms = 1\ncolors = \"1/2\"\ncanary_baseline = 300"),
+            "f.toml:4:19: canary_baseline: tenant 'a' has no canary: write canary = true, too");
+}
+
 TEST(ServeConfig, divides_the_memory_as_finely_as_its_tenants_need) {
   const auto config = parse_config(R"([tenants.a]
 sms = 1
@@ -233,7 +263,7 @@ TEST(ServeConfig, of_a_tenant_is_refused_with_the_place_of_what_is_wrong) {
   }
   EXPECT_EQ(tenant_refusal("sms = 1\ncolors = \"1/2\"\ncolor = 1"),
             "f.toml:4:1: unknown key 'color'; the keys here are: tpcs, gpcs, sms, split, "
-            "colors, bytes, windows, sync_domain");
+            "colors, bytes, windows, sync_domain, canary, canary_baseline");
   EXPECT_EQ(tenant_refusal("tpcs = \"1/2\"\nsplit = \"fair\"\ncolors = \"1/2\""),
             "f.toml:3:9: split: 'fair': packed, distributed, gpc-aligned, side-aware or "
             "side-aligned was expected");

@@ -148,6 +148,23 @@ TEST_F(Tenants, that_are_capped_get_no_byte_beyond) {
   EXPECT_FALSE(ledger.take(process, 1));
 }
 
+TEST_F(Tenants, are_full_once_no_step_is_left) {
+  Terms capped = terms("a", {0, 1}, 1, 8, 1);
+  capped.bytes = 2 * extent_step + 1;
+  ASSERT_TRUE(ledger.set(capped));
+  const auto process = process_of("a");
+  const auto full = [&] { return is_full(*ledger.tenant("a")); };
+  EXPECT_FALSE(full());
+  ASSERT_TRUE(ledger.take(process, extent_step));
+  EXPECT_FALSE(full());
+  ASSERT_TRUE(ledger.take(process, extent_step));
+  EXPECT_TRUE(full()) << "one byte is left, which is not a step";
+  ASSERT_TRUE(ledger.give(process, at_step(1)));
+  EXPECT_FALSE(full()) << "what waits for zeros is on its way back";
+  ledger.lose(ledger.next_unclean(extent_step).value());
+  EXPECT_TRUE(full()) << "what is lost does not come back";
+}
+
 // The kernel module's mappings are those of all processes of a tenant together.
 TEST_F(Tenants, show_no_more_than_they_may_at_a_time) {
   Terms a = terms("a", {0, 1}, 1, 8, 1);

@@ -52,7 +52,7 @@ TEST(ShippedConfiguration, has_only_keys_in_its_comments_that_the_server_takes) 
         !config && config.error().message.find("has no group") != std::string::npos;
     EXPECT_TRUE(config || no_group) << line << ": " << config.error().message;
   }
-  EXPECT_EQ(keys, 10);
+  EXPECT_EQ(keys, 12);
 }
 
 }  // namespace

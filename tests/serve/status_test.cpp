@@ -32,10 +32,15 @@ lease::ServerStatus two_tenants() {
             .leases = 1,
             .processes = {10, 11},
             .attached_ms = 2500,
+            .at_limit_ms = 1500,
             .refused_takes = 4,
             .refused_bytes = 4096,
             .refused_calls = 8,
             .refused_kernels = 9,
+            .launches_total = 4000,
+            .slo_misses = 50,
+            .canary_slowdown = 1.25,
+            .canary_baseline_cycles = 300.5,
             .launches = {1, 20, 300, 0},
             .unconfined = {5, 0, 0, 0},
             .refused = {0, 0, 0, 7},
@@ -91,13 +96,15 @@ TEST(Status, is_JSON_with_every_number) {
   EXPECT_EQ(json.at("tenants").at(0),
             parse_json(R"({"name": "a<b>", "tpcs": "0-3,8", "colors": "0,1",
 "sync_domain": 2, "bytes": 67108864, "given_bytes": 6291456, "unclean_bytes": 2097152,
-"lost_bytes": 4194304, "window_bytes": 33554432, "shown_bytes": 2097152, "extents": 3, "leases": 1, "processes": [10, 11], "attached_ms": 2500,
+"lost_bytes": 4194304, "window_bytes": 33554432, "shown_bytes": 2097152, "extents": 3, "leases": 1, "processes": [10, 11], "attached_ms": 2500, "at_limit_ms": 1500,
 "refused_takes": 4, "refused_bytes": 4096, "refused_calls": 8, "refused_kernels": 9,
-"launches": [1, 20, 300, 0], "unconfined_launches": [5, 0, 0, 0], "refused_launches": [0, 0, 0, 7],
+"launches_total": 4000, "slo_misses": 50,
+"canary_slowdown": 1.25, "canary_baseline_cycles": 300.5, "launches": [1, 20, 300, 0], "unconfined_launches": [5, 0, 0, 0], "refused_launches": [0, 0, 0, 7],
 "revoked": true})",
                        "x")
                 .value());
   EXPECT_TRUE(json.at("tenants").at(1).at("sync_domain").is_null());
+  EXPECT_TRUE(json.at("tenants").at(1).at("canary_slowdown").is_null());
   EXPECT_EQ(json.at("tenants").at(1).at("revoked"), false);
 }
 
@@ -145,6 +152,16 @@ TEST(Status, is_numbers_for_Prometheus) {
         "demarc_tenant_refused_takes_total{tenant=\"a<b>\"} 4\n",
         "# TYPE demarc_tenant_attached_seconds_total counter\n",
         "demarc_tenant_attached_seconds_total{tenant=\"a<b>\"} 2.5\n",
+        "# TYPE demarc_tenant_limit_seconds_total counter\n",
+        "demarc_tenant_limit_seconds_total{tenant=\"a<b>\"} 1.5\n",
+        "# TYPE demarc_tenant_launches_total counter\n",
+        "demarc_tenant_launches_total{tenant=\"a<b>\"} 4000\n",
+        "# TYPE demarc_tenant_slo_misses_total counter\n",
+        "demarc_tenant_slo_misses_total{tenant=\"a<b>\"} 50\n",
+        "# TYPE demarc_tenant_canary_slowdown "
+        "gauge\ndemarc_tenant_canary_slowdown{tenant=\"a<b>\"} "
+        "1.25\n# HELP",
+        "demarc_tenant_canary_baseline_cycles{tenant=\"a<b>\"} 300.5\n",
         "demarc_lease_refused_bytes{tenant=\"a<b>\"} 4096\n",
         "demarc_lease_refused_calls{tenant=\"a<b>\"} 8\n",
         "demarc_lease_refused_kernels{tenant=\"a<b>\"} 9\n",
@@ -155,6 +172,10 @@ TEST(Status, is_numbers_for_Prometheus) {
     EXPECT_THAT(text, HasSubstr(line));
   }
   auto without = two_tenants();
+  without.tenants[0].canary_slowdown.reset();
+  EXPECT_THAT(status_to_metrics(without).value(),
+              testing::Not(HasSubstr("demarc_tenant_canary_slowdown")))
+      << "what is not known of any tenant is absent";
   without.tenants[0].tpcs = "-";
   EXPECT_THAT(status_to_metrics(without).value(),
               HasSubstr("demarc_tenant_tpcs{tenant=\"a<b>\"} 0\n"))

@@ -18,6 +18,7 @@
 #include "demarc/lease/card_claim.hpp"
 #include "demarc/lease/client.hpp"
 #include "demarc/serve/run.hpp"
+#include "mps_control.hpp"
 
 namespace demarc::serve {
 

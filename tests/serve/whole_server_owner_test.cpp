@@ -187,19 +187,8 @@ TEST_F(WholeServers, leave_nothing_of_a_tenant_behind) {
   }
 }
 
-// A script stands in for the daemon of MPS.
 TEST_F(WholeServers, end_with_the_daemon_of_mps_that_they_started) {
-  const auto control = folder / "nvidia-cuda-mps-control";
-  ASSERT_TRUE(write_file(control, R"(#!/bin/sh
-d=$CUDA_MPS_PIPE_DIRECTORY
-case "$1" in
--d) "$0" --daemon </dev/null >/dev/null 2>&1 & while [ ! -s "$d/pid" ]; do sleep 0.01; done; exit 0;;
---daemon) echo $$ > "$d/pid"; while [ ! -e "$d/quit" ]; do sleep 0.01; done; exit 0;;
-esac
-read word; [ "$word" = quit ] && touch "$d/quit"
-exit 0
-)"));
-  std::filesystem::permissions(control, std::filesystem::perms::owner_all);
+  test::write_mps_control(folder);
   const std::string programs = std::getenv("PATH");
   ::setenv("PATH", (folder.string() + ":" + programs).c_str(), 1);
   write_config("description = \"h100-sxm\"\nmemory = \"16 MiB\"\nmps = \"on\"\n" +

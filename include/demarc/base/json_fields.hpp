@@ -32,7 +32,8 @@ class FieldReader {
     value = Strong<Tag, Raw, arithmetic>(number);
   }
   void member(const char* name, double& value) { take(object_.number(name), value); }
-  void member(const char* name, std::optional<std::uint32_t>& value);
+  template <class Number>
+  void member(const char* name, std::optional<Number>& value);
   template <class Number>
   void member(const char* name, std::vector<Number>& values);
   // The members of an object of its own.
@@ -72,12 +73,13 @@ class FieldReader {
   Result<void> result_;
 };
 
-inline void FieldReader::member(const char* name, std::optional<std::uint32_t>& value) {
+template <class Number>
+void FieldReader::member(const char* name, std::optional<Number>& value) {
   const auto any = object_.any(name);
   if (!any) return fail(any.error());
   value.reset();
   if ((*any)->is_null()) return;
-  std::uint32_t number = 0;
+  Number number = 0;
   member(name, number);
   value = number;
 }

@@ -31,7 +31,7 @@ enum class WindowUse : std::uint32_t {
 };
 
 struct ControlBlock {
-  static constexpr std::uint64_t expected_magic = 0x32316372616d6564;  // "demarc12"
+  static constexpr std::uint64_t expected_magic = 0x33316372616d6564;  // "demarc13"
   std::uint64_t magic = expected_magic;
   std::uint32_t bytes = sizeof(ControlBlock);  // bytes of this struct: another build's is refused
   std::uint64_t token[2] = {};  // random; a process that opens the block must know it
@@ -70,7 +70,8 @@ struct ControlBlock {
   SharedMask mask;
   MaskHistory masks;  // by the numbers of `mask`
   LaunchCounters counters;
-  ProgramRecord record;  // record of a program that has a lease
+  ProgramRecord record;                      // record of a program that has a lease
+  std::atomic<std::uint64_t> slo_misses{0};  // that the program reported
   // Of processes, from their exec to the next one; live, written by `demarc exec` alone.
   std::atomic<std::uint32_t> confined{0};  // with a context on the card, their launches hooked
   std::atomic<std::uint32_t> contexts{0};  // that these made

@@ -66,6 +66,9 @@ class LeaseClient {
   [[nodiscard]] Result<void> grow(const std::string& tenant, std::uint64_t bytes) const;
   [[nodiscard]] Result<void> move(const std::string& tenant, const std::string& tpcs) const;
   [[nodiscard]] Result<void> revoke(const std::string& tenant) const;
+  // Counts misses of a service-level objective, 1 to max_slo_misses, for a tenant that has a lease.
+  [[nodiscard]] Result<void> count_slo_misses(const std::string& tenant,
+                                              std::uint64_t misses) const;
 
   // What the server says unasked before it ends the connection, which is readable then: why.
   [[nodiscard]] std::string last_words() const;

@@ -72,9 +72,16 @@ struct RevokeRequest {
 struct EndWorkRequest {
   friend bool operator==(const EndWorkRequest&, const EndWorkRequest&) = default;
 };
+// Says that programs of the tenant have missed their service-level objective so many times.
+struct SloRequest {
+  std::string tenant;
+  std::uint64_t misses = 0;  // 1 to max_slo_misses
+  friend bool operator==(const SloRequest&, const SloRequest&) = default;
+};
+inline constexpr std::uint64_t max_slo_misses = 1'000'000;  // in one question
 using Request =
     std::variant<OpenRequest, AttachRequest, PagesRequest, TakeRequest, GiveRequest, ShowRequest,
-                 ListRequest, GrowRequest, MoveRequest, RevokeRequest, EndWorkRequest>;
+                 ListRequest, GrowRequest, MoveRequest, RevokeRequest, EndWorkRequest, SloRequest>;
 
 // The longest question. It bounds what a server reads for one: nested text takes long.
 inline constexpr std::size_t question_bytes = 4096;
@@ -126,11 +133,19 @@ struct TenantStatus {
   std::uint64_t leases = 0;
   std::vector<std::int64_t> processes = {};  // attached ones
   std::uint64_t attached_ms = 0;  // how long its processes were on the card, ended ones included
+  std::uint64_t at_limit_ms = 0;  // how long nothing more of its memory could be given
   std::uint64_t refused_takes = 0;
   // What was refused to its live leases: allocations, calls of the driver and kernels.
   std::uint64_t refused_bytes = 0;
   std::uint64_t refused_calls = 0;
   std::uint64_t refused_kernels = 0;
+  // Kernel launches of its programs since the start of the server, without Demarc's own.
+  std::uint64_t launches_total = 0;
+  std::uint64_t slo_misses = 0;  // that were reported since the start of the server
+  // The tenant's canary: the time of its reads now over that without neighbours, and the latter, in
+  // cycles per read. Nothing: not known.
+  std::optional<double> canary_slowdown = {};
+  std::optional<double> canary_baseline_cycles = {};
   // Launches of its live leases, for each path (cuda::LaunchPath): confined, not confined, refused.
   std::vector<std::uint64_t> launches = {};
   std::vector<std::uint64_t> unconfined = {};

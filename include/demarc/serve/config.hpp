@@ -47,6 +47,8 @@ struct TenantConfig {
   std::optional<std::uint32_t> sync_domain;  // from 1 on; none: one that is free, unless it
   bool no_domain = false;                    // wants none of its own
   FilePlace domain_place;
+  bool canary = false;                             // interference is measured
+  std::optional<double> canary_baseline_cycles{};  // per read; none: it is measured, too
 };
 
 struct Config {

@@ -81,6 +81,9 @@ struct Unclean {
 
 // What processes of the tenant show by their page tables.
 [[nodiscard]] std::uint64_t shown_bytes(const Book::Tenant& tenant);
+// Nothing more can be given to the tenant until some of its memory comes back or its maximum grows.
+// Bytes that wait for zeros are on their way back, so they count as free.
+[[nodiscard]] bool is_full(const Book::Tenant& tenant);
 
 class Ledger {
  public:

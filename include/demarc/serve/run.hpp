@@ -23,6 +23,7 @@ struct ServePlan {
   std::optional<double> end_when_idle = {};                // seconds without a connection
   std::function<void(const std::string& line)> tell = {};  // a line for the log
   Survivors survivors = Survivors::refuse;
+  std::string program = "demarc";  // path of demarc, which canaries are
 };
 
 // Owns the card until SIGTERM or SIGINT comes, or no client was connected for so long. Reads the
@@ -38,6 +39,7 @@ struct ServePlan {
 
 // What the loop of run() tells of a server.
 struct ServeEvents {
+  std::function<void()> rests = [] {};                // before `terms` is asked: canaries end
   std::function<void()> changed = [] {};              // it has the tenants that `terms` gave
   std::function<void(bool used)> used = [](bool) {};  // whether there are connections; every turn
   std::function<void()> looks = [] {};                // once a second

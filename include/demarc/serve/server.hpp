@@ -3,6 +3,7 @@
 // do not wait, no descriptor of a client is taken, and what MPS is asked is asked beside it.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -18,9 +19,11 @@
 #include "demarc/guest/control.hpp"
 #include "demarc/lease/packet.hpp"
 #include "demarc/serve/admission.hpp"
+#include "demarc/serve/canary_gauge.hpp"
 #include "demarc/serve/card_side.hpp"
 #include "demarc/serve/ledger.hpp"
 #include "demarc/serve/tenant_sockets.hpp"
+#include "demarc/serve/tenant_totals.hpp"
 #include "demarc/serve/work_ender.hpp"
 
 namespace demarc::serve {
@@ -56,6 +59,12 @@ struct ServerOptions {
   // Keeps the parts of the tenants from others that use the card. If it refuses, the tenants stay
   // as they were.
   std::function<Result<void>(const Book&)> claim = [](const Book&) -> Result<void> { return {}; };
+  // Whether a process that opens a lease is a canary of this server. Its lease is not counted as a
+  // program of the tenant.
+  std::function<bool(pid_t process)> is_canary = [](pid_t) { return false; };
+  std::function<CanaryReading(const std::string& tenant)> canary = [](const std::string&) {
+    return CanaryReading();
+  };
 };
 
 class Server {
@@ -95,6 +104,17 @@ class Server {
   [[nodiscard]] std::size_t connections() const;  // without those that were refused
   // The daemon of MPS has ended: no program is let in any more.
   [[nodiscard]] bool mps_ended() const { return mps_ended_; }
+  // No program has a lease; canaries may.
+  [[nodiscard]] bool quiet() const {
+    return std::all_of(leases_.begin(), leases_.end(),
+                       [](const auto& entry) { return entry.second.canary; });
+  }
+  // No canary has a lease, and no memory waits for zeros.
+  [[nodiscard]] bool without_canaries() const {
+    return !ledger_.next_unclean(options_.scrub_bytes) &&
+           std::none_of(leases_.begin(), leases_.end(),
+                        [](const auto& entry) { return entry.second.canary; });
+  }
   // The live counts of the programs of a tenant's leases.
   [[nodiscard]] std::vector<const cuda::ControlBlock*> blocks(const std::string& tenant) const;
 
@@ -132,9 +152,11 @@ class Server {
     std::string tenant = {};       // all of whose processes are killed then; empty: of none
   };
   struct LeaseFacts {
-    std::string token;
-    std::string control;  // empty: none
-    std::shared_ptr<cuda::Control> block;
+    std::string tenant;
+    std::string token = {};
+    std::string control = {};  // empty: none
+    std::shared_ptr<cuda::Control> block = {};
+    bool canary = false;
   };
 
   Server(ServerOptions options, CardSide& card, lease::PacketListener listener);
@@ -150,6 +172,10 @@ class Server {
   void end_connection(Connection& connection);
   void forget(Connection& connection);
   void forget_ended_leases();
+  void note_limits();
+  [[nodiscard]] bool is_of_canary(ProcessId process) const {
+    return leases_.at(ledger_.book().processes.at(process).lease).canary;
+  }
   void scrub(const Unclean& piece);
   [[nodiscard]] Result<void> look_at_card();
   void scrub_next();
@@ -161,7 +187,6 @@ class Server {
   void kill_in_time();
 
   // requests.cpp
-  void count_leases(lease::TenantStatus& status) const;
   void answer(Connection& connection, const lease::Packet& packet);
   [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::OpenRequest& request);
   [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::AttachRequest& request);
@@ -175,6 +200,7 @@ class Server {
   [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::RevokeRequest& request);
   [[nodiscard]] Result<void> carry_out(Connection& connection,
                                        const lease::EndWorkRequest& request);
+  [[nodiscard]] Result<void> carry_out(Connection& connection, const lease::SloRequest& request);
   [[nodiscard]] std::vector<OwnedFile> locks() const;
   [[nodiscard]] Result<void> check_rules(const Connection& connection) const;
   [[nodiscard]] static Result<void> check_tenant(const Connection& connection,
@@ -193,10 +219,10 @@ class Server {
   std::map<LeaseId, LeaseFacts> leases_;
   std::list<Connection> connections_;
   std::uint64_t last_connection_ = 0;
-  std::map<std::string, Clock::duration> attached_;  // of processes that ended, by tenant
-  Clock::time_point looked_at_ = {};                 // the card
-  bool dead_ = false;                                // it is
-  std::string last_scrubbed_;                        // the tenant for whom bytes were filled last
+  std::map<std::string, TenantTotals> totals_;  // by tenant
+  Clock::time_point looked_at_ = {};            // the card
+  bool dead_ = false;                           // it is
+  std::string last_scrubbed_;                   // the tenant for whom bytes were filled last
   TenantSockets tenant_sockets_;
   bool mps_ended_ = false;
   bool ends_ = false;                             // end_all() was called

@@ -3,6 +3,7 @@
 
 #include "colors/measuring.hpp"
 #include "demarc/base/json.hpp"
+#include "demarc/card/memory_timer.hpp"
 
 namespace demarc::cuda {
 namespace {

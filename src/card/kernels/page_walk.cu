@@ -1,6 +1,7 @@
-// Device code of `demarc probe translation`: walks from line to line over pages, and accesses from
-// many SMs at random places of them. One block an SM: each asks for the whole shared memory. See
-// page_timer.hpp.
+// Device code of `demarc probe translation` and of canaries: walks from line to line over pages,
+// and accesses from many SMs at random places of them. Blocks of the probe ask for the whole shared
+// memory, so each has an SM alone; a canary's block does not. See page_timer.hpp and
+// canary_walk.hpp.
 #include "memory_words.cuh"
 
 namespace {
@@ -98,6 +99,15 @@ extern "C" __global__ void demarc_page_walk(u64 start, u32 count, u32 atomics, u
   u64 at = start;
   result[0] = walk(at, count, atomics, zero);
   result[1] = walk(at, count, atomics, zero);
+  result[2] = at;
+}
+
+// The same walks on whatever SM the block comes to.
+extern "C" __global__ void demarc_page_canary(u64 start, u32 count, u64* result, u64 zero) {
+  if (threadIdx.x != 0) return;
+  u64 at = start;
+  result[0] = walk(at, count, 0, zero);
+  result[1] = walk(at, count, 0, zero);
   result[2] = at;
 }
 
