@@ -55,11 +55,10 @@ TEST(Visit, the_aggressor_runs_in_every_other_part_while_times_are_taken_and_out
   Script script;
   const auto result = study(script, plan_of("mask", 3));
   ASSERT_TRUE(result);
-  EXPECT_THAT(
-      beside_aggressor(script),
-      ElementsAre("mask/1 load a", "mask/2 load a", "mask/1 start a", "mask/2 start a",
-                  "mask/1 begins a", "mask/2 begins a", "mask/0 sample v", "mask/1 ended a",
-                  "mask/2 ended a", "mask/0 outputs v", "mask/2 stop a", "mask/1 stop a"));
+  EXPECT_THAT(beside_aggressor(script),
+              ElementsAre("mask/1 load a", "mask/2 load a", "mask/1 start a", "mask/2 start a",
+                          "mask/1 begins a", "mask/2 begins a", "mask/0 sample v", "mask/1 ended a",
+                          "mask/2 ended a", "mask/0 outputs v", "mask/2 stop a", "mask/1 stop a"));
   EXPECT_EQ(result->cells[1].aggressor_rate, 4.0);
   EXPECT_THAT(script.log, Contains("mask/2 finish"));
 }
