@@ -12,7 +12,7 @@ constexpr auto ring_lines = static_cast<std::uint32_t>(CanaryWalk::bytes / ring_
 // An odd number, so that its multiples reach each line once; hardly two in a row are near.
 constexpr std::uint32_t ring_step = 811;
 static_assert(ring_step % 2 == 1 && (ring_lines & (ring_lines - 1)) == 0 && ring_lines % 256 == 0);
-constexpr std::uint32_t results = 3;
+constexpr std::uint32_t result_words = 3;
 
 std::vector<std::uint32_t> scattered_lines() {
   std::vector<std::uint32_t> lines(ring_lines);
@@ -35,7 +35,7 @@ Result<CanaryWalk> CanaryWalk::create(const GpuPointer& gpu) {
   DEMARC_TRY(Function walk, module.function("demarc_page_canary"));
   DEMARC_TRY(Stream stream, Stream::create(gpu));
   DEMARC_TRY(DeviceBuffer ring, DeviceBuffer::allocate(gpu, bytes));
-  DEMARC_TRY(DeviceBuffer result, DeviceBuffer::allocate<std::uint64_t>(gpu, results));
+  DEMARC_TRY(DeviceBuffer result, DeviceBuffer::allocate<std::uint64_t>(gpu, result_words));
   const auto lines = scattered_lines();
   DEMARC_TRY(const DeviceBuffer list, DeviceBuffer::allocate<std::uint32_t>(gpu, lines.size()));
   DEMARC_CHECK(list.upload(lines.data(), lines.size() * sizeof lines[0]));
@@ -50,7 +50,7 @@ Result<WalkTimes> CanaryWalk::walk() const {
   DEMARC_CHECK(launch(stream_, walk_, LaunchShape::line(1, 1), ring_.address(), ring_lines,
                       result_.address(), std::uint64_t{0}));
   DEMARC_CHECK(stream_.wait());
-  DEMARC_TRY(const auto measured, result_.read<std::uint64_t>(results));
+  DEMARC_TRY(const auto measured, result_.read<std::uint64_t>(result_words));
   if (measured[2] != ring_.address() || measured[0] == 0 || measured[1] == 0) {
     return check_failed(
         "the walk of a canary ended at {:#x} after {} and {} cycles, but {:#x} was "
