@@ -60,7 +60,7 @@ TEST(ProgramsBeyondTheirShare, end_with_an_illegal_address) {
 TEST_F(ProgramsInRemainders, functions_that_cannot_keep_to_the_share_are_refused_by_name) {
   for (const auto& [name, why] : {std::pair{"cuMemAllocManaged", "managed memory"},
                                   std::pair{"cuArrayCreate_v2", "textures and arrays"},
-                                  std::pair{"cuIpcGetMemHandle", "of one process"},
+                                  std::pair{"cuIpcGetMemHandle", "other processes"},
                                   std::pair{"cuMulticastCreate", "mapping memory"},
                                   std::pair{"cuTexObjectCreate", "textures and arrays"},
                                   std::pair{"cuGraphAddMemAllocNode", "that a graph allocates"},
