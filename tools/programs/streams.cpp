@@ -1,10 +1,8 @@
-// Reads or writes memory from start to end, for watch-canaries.sh:
+// Streams through memory, for watch-canaries.sh. `streams read` reads 256 MiB in 10 000 launches, four
+// times, and prints the mean time of a launch. `streams write` writes 512 MiB again and again until
+// it is killed.
 //
-//   streams read    reads 256 MiB in 10 000 launches, four times, and prints the mean time of a
-//   launch streams write   writes 512 MiB again and again until it is killed
-//
-// The kernels are PTX, so that it needs no nvcc: g++ -O2 -std=c++20 -I/usr/local/cuda/include
-// streams.cpp -o streams -lcuda
+//   g++ -O2 -std=c++20 -I/usr/local/cuda/include streams.cpp -o streams -lcuda
 #include <cuda.h>
 
 #include <cstdio>
