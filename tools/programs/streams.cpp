@@ -1,6 +1,6 @@
-// Streams through memory, for watch-canaries.sh. `streams read` reads 256 MiB in 10 000 launches, four
-// times, and prints the mean time of a launch. `streams write` writes 512 MiB again and again until
-// it is killed.
+// Streams through memory, for watch-canaries.sh. `streams read` reads 256 MiB in 10 000 launches,
+// four times, and prints the mean time of a launch. `streams write` writes 512 MiB again and again
+// until it is killed.
 //
 //   g++ -O2 -std=c++20 -I/usr/local/cuda/include streams.cpp -o streams -lcuda
 #include <cuda.h>
