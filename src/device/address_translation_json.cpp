@@ -40,7 +40,8 @@ Result<TranslationLevel> level_from_json(JsonObject object) {
 
 // A level is asked after the one before it, so it is slower, reaches further, and is shared by at
 // least as many SMs.
-Result<void> check_behind(const TranslationLevel& level, const TranslationLevel& before, const std::string& where) {
+Result<void> check_behind(const TranslationLevel& level, const TranslationLevel& before,
+                          const std::string& where) {
   if (level.hit_cycles < before.hit_cycles) {
     return invalid_input("{}.hit_cycles: {} are fewer than the {} of the level before it", where,
                          level.hit_cycles, before.hit_cycles);

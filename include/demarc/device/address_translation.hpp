@@ -24,10 +24,10 @@ struct TranslationLevel {
 
 struct AddressTranslation {
   std::string source;
-  std::vector<TranslationLevel> levels;   // from the SM outwards, at least one
-  std::uint32_t walkers = 1;      // walks at a time, for all SMs
-  double walk_cycles = 0;         // added by a walk whose read hits the L2, beyond hit_cycles of the
-                                  // last level
+  std::vector<TranslationLevel> levels;  // from the SM outwards, at least one
+  std::uint32_t walkers = 1;             // walks at a time, for all SMs
+  double walk_cycles = 0;  // added by a walk whose read hits the L2, beyond hit_cycles of the
+                           // last level
   std::uint32_t entry_bytes = 8;  // bytes of a page's entry in the page table; a walk reads the
                                   // entries of all pages that one entry of the last level covers
   friend bool operator==(const AddressTranslation&, const AddressTranslation&) = default;

@@ -99,11 +99,27 @@ SimMemory::SimMemory(const gpu::Device& device, const sim::memory::Spec& spec, s
       module_rows_(spec.address.module.rows),
       hidden_(spec.address.page_bytes != 0),
       seed_(seed),
-      pages_(std::bit_floor(device.dram.size_bytes / sim_page_bytes)) {}
+      pages_(std::bit_floor(device.dram.size_bytes / sim_page_bytes)),
+      table_entry_bytes_(spec.tlbs.empty() ? 0 : spec.table_entry_bytes) {}
 
 // An affine walk with an odd step meets every page once.
+std::uint64_t SimMemory::page_at(std::uint64_t place) const {
+  return (place * 0x9e3779b1ULL + seed_ * 77777) & (pages_ - 1);
+}
+
 std::uint64_t SimMemory::next_page() {
-  return (taken_++ * 0x9e3779b1ULL + seed_ * 77777) & (pages_ - 1);
+  return page_at(taken_++);
+}
+
+sim::memory::Paging SimMemory::paged(const sim::memory::Translation& memory,
+                                     std::uint32_t page_shift) {
+  sim::memory::Paging paging{page_shift, {}};
+  const std::uint64_t bytes = memory.chunks.size() << memory.chunk_shift;
+  const std::uint64_t table_bytes = (bytes >> page_shift) * table_entry_bytes_;
+  for (std::uint64_t at = 0; at < table_bytes; at += sim_page_bytes) {
+    paging.tables.emplace_back(page_at(pages_ - ++tables_) << sim_page_shift);
+  }
+  return paging;
 }
 
 sim::memory::Translation SimMemory::plain(sim::Address base, std::uint64_t bytes) {
@@ -111,6 +127,7 @@ sim::memory::Translation SimMemory::plain(sim::Address base, std::uint64_t bytes
   for (std::uint64_t at = 0; at < bytes; at += sim_page_bytes) {
     translation.chunks.emplace_back(next_page() << sim_page_shift);
   }
+  translation.paging = paged(translation, sim_page_shift);
   return translation;
 }
 
@@ -153,6 +170,9 @@ sim::memory::Translation SimMemory::colored(sim::Address base, std::uint64_t byt
                                       inside.chunk(k, color, constant).raw());
     }
   }
+  // A page has as many bytes of this colour.
+  translation.paging = paged(
+      translation, sim_page_shift - static_cast<std::uint32_t>(std::countr_zero(inside.colors())));
   return translation;
 }
 

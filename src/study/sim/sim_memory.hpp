@@ -1,5 +1,6 @@
 // Where the lanes of a simulated stage have their memory: pages of 2 MiB scattered over the card,
-// whole or, with colours, the part of each that has the lane's colour.
+// whole or, with colours, the part of each that has the lane's colour. Their page tables lie in
+// further pages, which have no colour.
 #pragma once
 
 #include "demarc/color/coloring.hpp"
@@ -30,13 +31,20 @@ class SimMemory {
  private:
   // Pages of 2 MiB.
   [[nodiscard]] std::uint64_t next_page();
+  [[nodiscard]] std::uint64_t page_at(std::uint64_t place) const;
+  // The page table of memory whose pages map 1 << page_shift bytes each; empty if the card's
+  // translation is not known.
+  [[nodiscard]] sim::memory::Paging paged(const sim::memory::Translation& memory,
+                                          std::uint32_t page_shift);
 
   sim::memory::AddressDecoder decoder_;
   std::vector<std::uint64_t> module_rows_;
   bool hidden_;  // page constants rather than address bits
   std::uint64_t seed_;
   std::uint64_t pages_;
+  std::uint32_t table_entry_bytes_;  // 0: translation is not known
   std::uint64_t taken_ = 0;
+  std::uint64_t tables_ = 0;  // pages of page tables, from the other end
 };
 
 }  // namespace demarc::study

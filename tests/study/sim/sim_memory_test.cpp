@@ -56,6 +56,36 @@ TEST(SimMemory, colours_lie_in_slices_of_their_own_on_every_card_and_plain_memor
   }
 }
 
+TEST(SimMemory, page_tables_of_cards_with_known_tlbs_lie_in_pages_of_their_own) {
+  const gpu::Device device = gpu::find_device("h100-sxm").value();
+  const sim::memory::Spec spec = sim::memory::make_spec(device, 5).value();
+  const std::uint64_t bytes = std::uint64_t{64} << 20U;
+  SimMemory memory(device, spec, 5);
+  const auto coloring = choose_coloring(device, 4).value();
+  const auto plain = memory.plain(sim::Address(0x1000000), bytes);
+  const auto colored = memory.colored(sim::Address(0x1000000), bytes, coloring, 3);
+  EXPECT_EQ(plain.paging.page_shift, 21U);
+  EXPECT_EQ(colored.paging.page_shift, 19U);  // a quarter of each page has the colour
+  std::set<std::uint64_t> pages = where(spec, plain).pages;
+  const std::set<std::uint64_t> more = where(spec, colored).pages;
+  pages.insert(more.begin(), more.end());
+  const std::size_t of_data = pages.size();
+  EXPECT_EQ(of_data, (bytes >> 21U) + (bytes >> 19U));
+  for (const auto& table : {plain.paging.tables, colored.paging.tables}) {
+    ASSERT_EQ(table.size(), 1U);
+    EXPECT_EQ(table[0].raw() % (std::uint64_t{1} << 21U), 0U);
+    pages.insert(table[0].raw() >> 21U);
+  }
+  EXPECT_EQ(pages.size(), of_data + 2);
+}
+
+TEST(SimMemory, a_card_whose_tlbs_are_not_known_has_no_page_tables) {
+  const gpu::Device device = gpu::find_device("v100").value();
+  const sim::memory::Spec spec = sim::memory::make_spec(device, 5).value();
+  SimMemory memory(device, spec, 5);
+  EXPECT_TRUE(memory.plain(sim::Address(0), std::uint64_t{1} << 30U).paging.tables.empty());
+}
+
 TEST(SimMemory, chunks_of_a_colour_are_in_order_and_keep_their_place_within_a_line) {
   const gpu::Device device = gpu::find_device("h100-sxm").value();
   const sim::memory::Spec spec = sim::memory::make_spec(device, 5).value();
