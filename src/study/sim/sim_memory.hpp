@@ -18,15 +18,26 @@ namespace demarc::study {
                                                       std::uint32_t parts,
                                                       const std::vector<std::uint64_t>& asked = {});
 
+// Pages of 2 MiB or of 4 KiB. Accesses reach coloured memory by arithmetic on large pages, or
+// through windows, whose small pages lie in the colour (docs/windows.md).
+enum class PageSize { large, small };
+
+// missing_capability if the card has no windows with these colours, or if what they cost is not
+// known.
+[[nodiscard]] Result<void> check_windows(const gpu::Device& device,
+                                         const color::Coloring& coloring);
+
 class SimMemory {
  public:
   SimMemory(const gpu::Device& device, const sim::memory::Spec& spec, std::uint64_t seed);
 
   // Memory for `bytes` from `base` on; no two calls share a page.
-  [[nodiscard]] sim::memory::Translation plain(sim::Address base, std::uint64_t bytes);
+  [[nodiscard]] sim::memory::Translation plain(sim::Address base, std::uint64_t bytes,
+                                               PageSize pages = PageSize::large);
   [[nodiscard]] sim::memory::Translation colored(sim::Address base, std::uint64_t bytes,
                                                  const color::Coloring& coloring,
-                                                 std::uint32_t color);
+                                                 std::uint32_t color,
+                                                 PageSize pages = PageSize::large);
 
  private:
   // Pages of 2 MiB.

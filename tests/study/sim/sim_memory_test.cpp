@@ -79,6 +79,25 @@ TEST(SimMemory, page_tables_of_cards_with_known_tlbs_lie_in_pages_of_their_own) 
   EXPECT_EQ(pages.size(), of_data + 2);
 }
 
+TEST(SimMemory, windows_are_the_same_memory_in_small_pages) {
+  const gpu::Device device = gpu::find_device("h100-sxm").value();
+  const sim::memory::Spec spec = sim::memory::make_spec(device, 5).value();
+  const std::uint64_t bytes = std::uint64_t{1} << 30U;
+  const auto coloring = choose_coloring(device, 2).value();
+  ASSERT_TRUE(check_windows(device, coloring));
+  SimMemory pages(device, spec, 5);
+  SimMemory windows(device, spec, 5);
+  const auto large = pages.colored(sim::Address(0), bytes, coloring, 1);
+  const auto small = windows.colored(sim::Address(0), bytes, coloring, 1, PageSize::small);
+  EXPECT_EQ(small.chunks, large.chunks);
+  EXPECT_EQ(large.paging.page_shift, 20U);
+  EXPECT_EQ(small.paging.page_shift, 12U);
+  EXPECT_EQ(small.paging.tables.size(), 1U);  // 262144 entries of 8 bytes
+  const auto more = windows.plain(sim::Address(0), bytes + 4096, PageSize::small);
+  EXPECT_EQ(more.paging.page_shift, 12U);
+  EXPECT_EQ(more.paging.tables.size(), 2U);  // memory comes in whole pages of 2 MiB
+}
+
 TEST(SimMemory, a_card_whose_tlbs_are_not_known_has_no_page_tables) {
   const gpu::Device device = gpu::find_device("v100").value();
   const sim::memory::Spec spec = sim::memory::make_spec(device, 5).value();
