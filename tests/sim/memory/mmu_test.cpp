@@ -8,6 +8,7 @@ namespace demarc::sim::memory::test {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr std::uint64_t page = 4096;
 constexpr std::uint64_t pages = 16;
@@ -135,6 +136,21 @@ TEST(PageWalks, accesses_to_the_same_entry_wait_for_one_walk) {
   EXPECT_EQ(walks_of({0x81, 0x1081, 0x4081}), 2U);
 }
 
+// The walk for page 0 ends at cycle 26; a load of page 1 begins at cycle 20.
+TEST(PageWalks, an_access_that_joins_a_walk_at_its_end_takes_as_long_as_a_hit) {
+  Step first = access(StepKind::load, {other_set | 1U});
+  Step second = access(StepKind::load, {page | other_set | 1U});
+  first.past_l1 = second.past_l1 = true;
+  second.instructions = 5;
+  Simulation gpu(translated_memory());
+  warm_l2(gpu);
+  const auto client =
+      gpu.add_client({"test", sms({0}), launch_of({{{first, second}}}), small_pages()});
+  ASSERT_TRUE(gpu.run_launches(client, 1));
+  EXPECT_EQ(gpu.statistics(client).page_walks, 1U);
+  EXPECT_EQ(gpu.statistics(client).run_cycles[0], Cycles(1 + 20 + hit + last_hit));
+}
+
 // Two clients on SMs of their own load a page each at the same time.
 std::vector<std::uint64_t> times_of_two(const Spec& spec) {
   Simulation gpu(spec);
@@ -179,13 +195,16 @@ TEST(PageWalks, clients_share_the_last_level_and_not_the_pages_in_it) {
 TEST(PageWalks, with_a_neighbour_of_small_pages_those_of_large_pages_are_translated_too) {
   Translation large = small_pages();
   large.paging.page_shift = 16;
-  for (const bool beside : {false, true}) {
+  for (const char* clients : {"L", "Ls", "sL"}) {
     Simulation gpu(translated_memory());
     warm_l2(gpu);
-    const auto client = gpu.add_client({"test", sms({0}), loads_of({0, 15}), large});
-    if (beside) gpu.add_client({"small", sms({2}), loads_of({0}), small_pages()});
+    ClientIndex client;
+    for (const char one : std::string(clients)) {
+      if (one == 's') gpu.add_client({"small", sms({2}), loads_of({0}), small_pages()});
+      if (one == 'L') client = gpu.add_client({"large", sms({0}), loads_of({0, 15}), large});
+    }
     ASSERT_TRUE(gpu.run_launches(client, 1));
-    EXPECT_EQ(gpu.statistics(client).page_walks, beside ? 1U : 0U);
+    EXPECT_EQ(gpu.statistics(client).page_walks, std::string(clients) == "L" ? 0U : 1U) << clients;
   }
 }
 
@@ -222,6 +241,8 @@ TEST(PageWalks, a_stuck_simulation_says_what_waits_for_walks) {
   ASSERT_TRUE(gpu.run_for(20_cycles));
   EXPECT_THAT(gpu.waiting(),
               HasSubstr("page walks: 1 of 1 walkers, 1 walks wait for one; 2 accesses wait\n"));
+  ASSERT_TRUE(gpu.run_for(200_cycles));
+  EXPECT_THAT(gpu.waiting(), Not(HasSubstr("page walks")));
 }
 
 }  // namespace
