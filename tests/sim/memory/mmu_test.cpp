@@ -232,6 +232,41 @@ TEST(PageWalks, a_table_goes_on_in_its_next_piece) {
   EXPECT_EQ(gpu.dram().read_sectors, 0U);
 }
 
+// Cycles per load that translation adds to the second pass over pages of 2 MiB, one page of each
+// entry after the other, as the probe goes through them. All data is one line of the L2.
+double added_per_load(const std::string& card, std::uint64_t count) {
+  constexpr std::uint64_t group = 16;
+  std::vector<Step> steps;
+  for (std::uint64_t within = 0; within < group; ++within) {
+    for (std::uint64_t first = 0; first < count; first += group) {
+      steps.push_back(access(StepKind::load, {((first + within) << 21U) | 1U}, true));
+      steps.back().past_l1 = true;
+    }
+  }
+  Translation translation{Address(0), 21, {}};
+  translation.chunks.assign(count, PhysicalAddress(0));
+  std::vector<double> cycles;
+  for (const bool translated : {true, false}) {
+    if (translated) translation.paging = {.page_shift = 21, .tables = {table}};
+    if (!translated) translation.paging = {};
+    Simulation gpu(make_spec(gpu::find_device(card).value()).value());
+    const auto client = gpu.add_client({"chase", sms({5}), launch_of({{steps}}), translation});
+    EXPECT_TRUE(gpu.run_launches(client, 2));
+    cycles.push_back(static_cast<double>(gpu.statistics(client).kernel_cycles[1].raw()));
+  }
+  return (cycles[0] - cycles[1]) / static_cast<double>(count);
+}
+
+// docs/measurements/probe.md: 10 cycles beyond 128 pages, 77 (an H200: 89) more beyond 32768.
+TEST(PageWalks, a_chase_over_pages_costs_on_simulated_cards_what_the_probe_measured) {
+  for (const auto& [card, walk] : {std::pair{"h100-sxm", 77}, std::pair{"h200", 89}}) {
+    EXPECT_EQ(added_per_load(card, 128), 0) << card;
+    EXPECT_NEAR(added_per_load(card, 1024), 10, 0.1) << card;
+    EXPECT_NEAR(added_per_load(card, 32768), 10, 0.1) << card;
+    EXPECT_NEAR(added_per_load(card, 33024), 10 + walk, 1) << card;
+  }
+}
+
 TEST(PageWalks, a_stuck_simulation_says_what_waits_for_walks) {
   Simulation gpu(translated_memory());
   gpu.add_client({"a", sms({0}), loads_of({0}), small_pages()});
