@@ -26,8 +26,8 @@ Mmu::Mmu(Common& common, L2& l2) : Part(common), l2_(l2) {
 void Mmu::add_client(const Translation& translation) {
   if (levels_.empty() || translation.paging.tables.empty()) return;
   const std::uint64_t bytes = std::uint64_t{translation.chunks.size()} << translation.chunk_shift;
-  const TlbSpec& first = spec.tlbs.front();
-  const std::uint64_t reach = std::uint64_t{first.entries} << first.page_bits;
+  const TlbSpec& level = translation.paging.usual ? spec.tlbs.back() : spec.tlbs.front();
+  const std::uint64_t reach = std::uint64_t{level.entries} << level.page_bits;
   state.on = state.on || (bytes >> translation.paging.page_shift) > reach;
 }
 

@@ -48,8 +48,9 @@ class Mmu : public Part {
 
   State state;
 
-  // Translation begins, for all clients, with the first one whose pages the first level does not
-  // reach. As long as it is off, accesses take the time that they take within that reach.
+  // Translation begins, for all clients, with the first one whose pages are beyond the reach of the
+  // first level, or, for pages of the usual size, of the last one. As long as it is off, accesses
+  // take the time that they take within that reach.
   void add_client(const Translation& translation);
   [[nodiscard]] bool on() const { return state.on; }
   // As L2::send(), for an access of a client to `address`, once it is translated.

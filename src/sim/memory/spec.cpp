@@ -421,7 +421,7 @@ std::string spec_text(const Spec& spec) {
   text += fmt::format("unloaded: L2 hit {} cycles, DRAM {} cycles\n", spec.l2_hit_latency(),
                       spec.dram_latency());
   if (spec.tlbs.empty()) return text;
-  text += "address translation, of memory beyond the reach of the first level:";
+  text += "address translation, if small pages or more memory than the last level reaches need it:";
   for (const TlbSpec& level : spec.tlbs) {
     text += fmt::format(" {} entries of {} pages {}, a hit adds {} cycles;", level.entries,
                         1U << level.page_bits, level.per_sm ? "per SM" : "for all SMs",

@@ -128,11 +128,12 @@ std::uint64_t SimMemory::next_page() {
   return page_at(taken_++);
 }
 
-sim::memory::Paging SimMemory::paged(const sim::memory::Translation& memory,
-                                     std::uint32_t page_shift) {
-  sim::memory::Paging paging{page_shift, {}};
+sim::memory::Paging SimMemory::paged(const sim::memory::Translation& memory, PageSize pages,
+                                     std::uint32_t large_shift) {
+  const bool large = pages == PageSize::large;
+  sim::memory::Paging paging{large ? large_shift : small_page_shift, {}, large};
   const std::uint64_t bytes = memory.chunks.size() << memory.chunk_shift;
-  const std::uint64_t table_bytes = (bytes >> page_shift) * table_entry_bytes_;
+  const std::uint64_t table_bytes = (bytes >> paging.page_shift) * table_entry_bytes_;
   for (std::uint64_t at = 0; at < table_bytes; at += sim_page_bytes) {
     paging.tables.emplace_back(page_at(pages_ - ++tables_) << sim_page_shift);
   }
@@ -144,8 +145,7 @@ sim::memory::Translation SimMemory::plain(sim::Address base, std::uint64_t bytes
   for (std::uint64_t at = 0; at < bytes; at += sim_page_bytes) {
     translation.chunks.emplace_back(next_page() << sim_page_shift);
   }
-  translation.paging =
-      paged(translation, pages == PageSize::small ? small_page_shift : sim_page_shift);
+  translation.paging = paged(translation, pages, sim_page_shift);
   return translation;
 }
 
@@ -191,8 +191,7 @@ sim::memory::Translation SimMemory::colored(sim::Address base, std::uint64_t byt
   }
   // A large page has bytes of all colours.
   const auto color_bits = static_cast<std::uint32_t>(std::countr_zero(inside.colors()));
-  translation.paging =
-      paged(translation, pages == PageSize::small ? small_page_shift : sim_page_shift - color_bits);
+  translation.paging = paged(translation, pages, sim_page_shift - color_bits);
   return translation;
 }
 

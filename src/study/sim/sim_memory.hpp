@@ -43,10 +43,10 @@ class SimMemory {
   // Pages of 2 MiB.
   [[nodiscard]] std::uint64_t next_page();
   [[nodiscard]] std::uint64_t page_at(std::uint64_t place) const;
-  // The page table of memory whose pages map 1 << page_shift bytes each; empty if the card's
+  // The page table of memory of which a large page maps 1 << large_shift bytes; empty if the card's
   // translation is not known.
-  [[nodiscard]] sim::memory::Paging paged(const sim::memory::Translation& memory,
-                                          std::uint32_t page_shift);
+  [[nodiscard]] sim::memory::Paging paged(const sim::memory::Translation& memory, PageSize pages,
+                                          std::uint32_t large_shift);
 
   sim::memory::AddressDecoder decoder_;
   std::vector<std::uint64_t> module_rows_;

@@ -114,6 +114,15 @@ TEST(PageWalks, memory_that_the_first_level_reaches_is_not_translated) {
   EXPECT_EQ(ran(translated_memory(), {0}, small_pages(2)).cycles, hit + a_walk);
 }
 
+TEST(PageWalks, pages_of_the_usual_size_are_translated_beyond_the_last_level) {
+  Translation usual = small_pages(8);
+  usual.paging.usual = true;
+  EXPECT_EQ(ran(translated_memory(), {0}, usual).cycles, hit);
+  usual = small_pages(9);
+  usual.paging.usual = true;
+  EXPECT_EQ(ran(translated_memory(), {0}, usual).cycles, hit + a_walk);
+}
+
 TEST(PageWalks, memory_without_a_page_table_is_not_translated) {
   Translation translation = small_pages();
   translation.paging.tables.clear();

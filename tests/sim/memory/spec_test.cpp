@@ -178,7 +178,8 @@ TEST(SpecText, says_every_setting) {
   spec.walkers = 4;
   EXPECT_THAT(
       spec_text(spec),
-      HasSubstr("\naddress translation, of memory beyond the reach of the first level: 8 "
+      HasSubstr("\naddress translation, if small pages or more memory than the last level reaches "
+                "need it: 8 "
                 "entries of 2 pages per SM, a hit adds 0 cycles; 16 entries of 8 pages for "
                 "all SMs, a hit adds 5 cycles; 4 walkers, a walk adds 8 cycles and reads 64 "
                 "bytes\n"));

@@ -31,6 +31,9 @@ namespace demarc::sim::memory {
 struct Paging {
   std::uint32_t page_shift = 0;         // a page maps 1 << page_shift bytes of the client
   std::vector<PhysicalAddress> tables;  // the entries of the pages, in order, in pieces of 2 MiB
+  // With such pages the latencies of the description were measured, which so include misses of all
+  // levels but the last.
+  bool usual = false;
 };
 
 // Where a client's addresses lie: chunk i, of 1 << chunk_shift bytes from `base` on, at
