@@ -294,21 +294,24 @@ const RegisterVerb isolate_verb{
        auto options = std::make_shared<IsolateOptions>();
        options->common.declare(app, "GPU: cuda:N, sim:NAME (simulated), or planted:h100 (a model)");
        app.add_option("--modes", options->modes, "partitioning modes (comma list)");
-       app.footer(app.get_footer() + "\n\nModes:\n" + partition::modes_help() +
-                  "\n"
-                  "Append +color to a mode of one process to divide the memory, too. Then append "
-                  "+graph, +overlapped,\n"
-                  "+graph+overlapped or +fused to choose how the victim's kernels are launched.\n"
-                  "Append +common-domain to any mode but tenant to let the parts share a memory "
-                  "synchronisation domain.\n"
-                  "\n"
-                  "Commands: --victim-cmd and --aggressor-cmd start their commands under demarc "
-                  "exec. A run of a victim\n"
-                  "lasts from its first kernel launch to its end, which must come with exit code 0 "
-                  "within 10 minutes.\n"
-                  "An aggressor must launch kernels whenever a victim is timed.\n"
-                  "Modes for commands: " +
-                  study::modes_for_commands() + ".");
+       app.footer(
+           app.get_footer() + "\n\nModes:\n" + partition::modes_help() +
+           "\n"
+           "Append +color to a mode of one process to divide the memory, too, or +windows to "
+           "divide it by pages\n"
+           "of 4 KiB (simulated cards with known TLBs). Then append +graph, +overlapped, "
+           "+graph+overlapped or\n"
+           "+fused to choose how the victim's kernels are launched.\n"
+           "Append +common-domain to any mode but tenant to let the parts share a memory "
+           "synchronisation domain.\n"
+           "\n"
+           "Commands: --victim-cmd and --aggressor-cmd start their commands under demarc "
+           "exec. A run of a victim\n"
+           "lasts from its first kernel launch to its end, which must come with exit code 0 "
+           "within 10 minutes.\n"
+           "An aggressor must launch kernels whenever a victim is timed.\n"
+           "Modes for commands: " +
+           study::modes_for_commands() + ".");
        app.add_option("--victims", options->victims,
                       "workloads to time: bundled kernels, launch:FILE.json[@SCALE] or, on "
                       "sim:NAME, stream:FILE (on sim:NAME mm,va,sp,cfd)");

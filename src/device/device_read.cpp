@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "address_map_json.hpp"
+#include "address_translation_json.hpp"
 #include "demarc/base/files.hpp"
 #include "demarc/base/numbers.hpp"
 #include "demarc/device/device.hpp"
@@ -156,6 +157,10 @@ Result<Device> parse_device(std::string_view text, std::string_view source) {
   if (object.has("memory_system")) {
     DEMARC_TRY(JsonObject system, object.object("memory_system"));
     DEMARC_TRY(device.memory_system, memory_system_from_json(std::move(system)));
+  }
+  if (object.has("address_translation")) {
+    DEMARC_TRY(JsonObject translation, object.object("address_translation"));
+    DEMARC_TRY(device.address_translation, address_translation_from_json(std::move(translation)));
   }
   DEMARC_CHECK(object.finish());
   return device;

@@ -1,5 +1,6 @@
 // Writes device descriptions as JSON, with one line for each TPC.
 #include "address_map_json.hpp"
+#include "address_translation_json.hpp"
 #include "demarc/base/files.hpp"
 #include "demarc/device/device.hpp"
 #include "memory_system_json.hpp"
@@ -69,6 +70,9 @@ std::string device_to_json(const Device& device) {
   if (device.address_map) add("address_map", json_text(address_map_to_json(*device.address_map)));
   if (device.memory_system) {
     add("memory_system", json_text(memory_system_to_json(*device.memory_system)));
+  }
+  if (device.address_translation) {
+    add("address_translation", json_text(address_translation_to_json(*device.address_translation)));
   }
   return text + "  \"topology\": " + topology_to_text(device.topology) + "\n}\n";
 }

@@ -11,8 +11,8 @@ namespace demarc::probe {
 namespace {
 
 constexpr std::string_view no_translation =
-    "simulated cards have no TLBs to find: the memory that they simulate is not translated (demarc "
-    "translate simulates translation); name a card, cuda:N, or planted:h200";
+    "a simulated card is not probed for TLBs: it has those of its description "
+    "(address_translation), if any; name a card, cuda:N, or planted:h200";
 
 std::uint64_t bytes_of(double gib) {
   return static_cast<std::uint64_t>(gib * static_cast<double>(std::uint64_t{1} << 30U));

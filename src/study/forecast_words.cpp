@@ -100,7 +100,7 @@ const Mode* best_mode(const Plan& plan, bool color) {
   const Mode* best = nullptr;
   for (const Mode& mode : plan.modes) {
     const std::uint32_t rank = mode.traits().forecast_rank;
-    if (rank == 0 || mode.color != color) continue;
+    if (rank == 0 || mode.color != color || mode.windows) continue;
     if (best == nullptr || rank < best->traits().forecast_rank) best = &mode;
   }
   return best;

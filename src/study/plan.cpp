@@ -52,6 +52,7 @@ constexpr LaunchesName launches_names[] = {{Launches::overlapped_graph, "+graph+
                                            {Launches::fused, "+fused"}};
 
 constexpr std::string_view common_domain_suffix = "+common-domain";
+constexpr std::string_view windows_suffix = "+windows";
 
 // Why a command would run outside of its part under this mode; empty: it does not.
 std::string_view outside_with_commands(const Mode& mode) {
@@ -92,7 +93,8 @@ Result<Mode> parse_one_mode(std::string_view item, std::string_view option) {
     mode.launches = known.launches;
     break;
   }
-  mode.color = take_suffix(name, "+color") || take_suffix(name, "+colour");
+  mode.windows = take_suffix(name, windows_suffix);
+  mode.color = mode.windows || take_suffix(name, "+color") || take_suffix(name, "+colour");
   const auto division = partition::parse_mode(name);
   if (!division) {
     std::vector<std::string> known;
@@ -173,7 +175,7 @@ std::string modes_for_commands() {
 
 std::string Mode::name() const {
   std::string out(partition::to_string(division));
-  if (color) out += "+color";
+  if (color) out += windows ? windows_suffix : "+color";
   for (const LaunchesName& known : launches_names) {
     if (known.launches == launches) out += known.suffix;
   }

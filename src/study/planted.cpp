@@ -108,6 +108,10 @@ class PlantedExecutor : public Executor {
     if (const auto why = model_.unavailable.find(mode.division); why != model_.unavailable.end()) {
       return missing_capability("{}", why->second);
     }
+    if (mode.windows) {
+      return missing_capability("{}: a synthetic card has no page tables, so it has no windows",
+                                mode.name());
+    }
     return std::make_unique<PlantedStage>(model_, mode, parts, ++seed_);
   }
 

@@ -86,8 +86,8 @@ TEST(ProbeVerb, translation_of_what_has_none_is_refused_by_name) {
   const Outcome simulated = run_demarc({"probe", "translation", "--device", "sim:gtx1080"});
   EXPECT_EQ(simulated.exit_code, 1);
   EXPECT_EQ(simulated.out, "");
-  EXPECT_THAT(simulated.err,
-              HasSubstr("--device sim:gtx1080: simulated cards have no TLBs to find"));
+  EXPECT_THAT(simulated.err, HasSubstr("--device sim:gtx1080: a simulated card is not probed for "
+                                       "TLBs: it has those of its description"));
   EXPECT_EQ(run_demarc({"probe", "translation", "--device", "planted:zzz"}).exit_code, 1);
   EXPECT_EQ(run_demarc({"probe", "translation", "--memory-gib", "101"}).exit_code, 1);
 }

@@ -74,6 +74,23 @@ TEST(Device, the_h100_has_132_sms_in_66_tpcs_over_eight_gpcs_and_four_singles) {
   EXPECT_EQ(device.dram.channels, 80U);
 }
 
+// docs/measurements/probe.md: reaches of 256 MiB and 64 GiB with pages of 2 MiB, on both cards.
+TEST(Device, what_the_probe_measured_of_tlbs_is_in_two_descriptions) {
+  for (const char* name : {"h100-sxm", "h200"}) {
+    const auto translation = find_device(name).value().address_translation;
+    ASSERT_TRUE(translation) << name;
+    ASSERT_EQ(translation->levels.size(), 2U);
+    EXPECT_EQ(translation->levels[0].reach_pages() << 21U, std::uint64_t{256} << 20U);
+    EXPECT_EQ(translation->levels[1].reach_pages() << 21U, std::uint64_t{64} << 30U);
+    EXPECT_EQ(translation->levels[1].hit_cycles, 10);
+    EXPECT_TRUE(translation->levels[0].per_sm);
+    EXPECT_FALSE(translation->levels[1].per_sm);
+  }
+  EXPECT_EQ(find_device("h100-sxm")->address_translation->walk_cycles, 77);
+  EXPECT_EQ(find_device("h200")->address_translation->walk_cycles, 89);
+  EXPECT_FALSE(find_device("v100")->address_translation);
+}
+
 TEST(Device, another_schema_is_refused_by_name) {
   EXPECT_THAT(error_of(replaced(h100_text(), "demarc.device/1", "demarc.device/9")),
               HasSubstr("x.json: device.schema: 'demarc.device/9' is not understood; this version "

@@ -175,9 +175,10 @@ TEST_F(OpenTranslation, a_link_that_carries_no_atomics_is_told_of_its_memory) {
 TEST_F(OpenTranslation, refuses_what_has_no_tlbs_to_find_by_name) {
   const Error simulated = refused({.device = "sim:gtx1080"});
   EXPECT_EQ(simulated.kind, ErrorKind::invalid_input);
-  EXPECT_THAT(simulated.message, HasSubstr("--device sim:gtx1080: simulated cards have no TLBs"));
+  EXPECT_THAT(simulated.message,
+              HasSubstr("--device sim:gtx1080: a simulated card is not probed for TLBs"));
   EXPECT_THAT(refused({.device = "cuda:0", .peer = "sim:gtx1080"}).message,
-              HasSubstr("--peer sim:gtx1080: simulated cards"));
+              HasSubstr("--peer sim:gtx1080: a simulated card"));
   EXPECT_THAT(refused({.device = "planted:gtx1080"}).message, HasSubstr("there is h200"));
   EXPECT_THAT(refused({.device = "planted:h200", .peer = "cuda:1"}).message,
               HasSubstr("--peer cuda:1: a planted translation has its own peer"));

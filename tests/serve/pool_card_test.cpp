@@ -258,17 +258,17 @@ TEST_F(OnACardThatChanges, colours_that_timing_leaves_in_doubt_are_refused) {
                              "colours, and [1-9][0-9]+ are in doubt"));
 }
 
-TEST_F(OnACardThatChanges, colours_that_do_not_divide_those_of_the_card_are_refused) {
+TEST_F(OnACardThatChanges, thirds_have_a_colour_each_of_the_four_of_the_card) {
   config.colors = 3;
   config.tenants[0].colors = {1, 3};
   config.tenants[1].colors = {2, 3};
   test::configure(fake::small_gpu());
+  EXPECT_TRUE(PoolCard::create(config));
+  config.tenants[1].colors = {8, 3};
   const auto side = PoolCard::create(config);
   ASSERT_FALSE(side);
   EXPECT_EQ(side.error().kind, ErrorKind::invalid_input);
-  EXPECT_EQ(side.error().message,
-            "colors: the card's memory is divided into 4 colours, which 3 do not divide: give a "
-            "power of two");
+  EXPECT_THAT(side.error().message, HasSubstr("colours 3 of 3 are no whole number of 4 colours"));
 }
 
 TEST_F(OnACardThatChanges, colours_that_are_those_of_others_are_refused) {

@@ -144,6 +144,7 @@ TEST(ForecastWords, of_the_modes_that_divide_alike_the_best_known_is_chosen) {
   EXPECT_EQ(chosen("none,mps,affinity,mask+color", 0.1), "affinity");
   EXPECT_EQ(chosen("none,mps", 0.1), "mps");
   EXPECT_EQ(chosen("mask,affinity+color,green+color", 0.5), "green+color");
+  EXPECT_EQ(chosen("mask+windows,green+color", 0.5), "green+color");  // walks are not forecast
 }
 
 TEST(ForecastWords, without_a_forecast_the_reason_is_given) {

@@ -90,6 +90,20 @@ TEST(Plan, modes_are_read_with_and_without_colours) {
   EXPECT_FALSE(parse_modes("mask+common-domain+color"));
 }
 
+TEST(Plan, windows_are_colours_through_small_pages) {
+  const auto modes = parse_modes("mask+windows,mask+color,none+windows+fused");
+  ASSERT_TRUE(modes) << modes.error().message;
+  EXPECT_EQ((*modes)[0].name(), "mask+windows");
+  EXPECT_TRUE((*modes)[0].windows);
+  EXPECT_TRUE((*modes)[0].divides_memory());
+  EXPECT_FALSE((*modes)[1].windows);
+  EXPECT_EQ((*modes)[2].name(), "none+windows+fused");
+  EXPECT_THAT(parse_modes("mps+windows").error().message,
+              HasSubstr("'mps+windows': parts of mps are processes, which have neither colours"));
+  EXPECT_THAT(parse_modes("throttle+windows").error().message,
+              HasSubstr("throttle has no variant with colours"));
+}
+
 TEST(Plan, bundled_kernels_are_known_by_name_and_other_workloads_are_not_looked_for) {
   const auto fault = [](std::string_view list) {
     const auto checked = check_bundled(parse_workloads(list, "--victims").value(), "--victims");
@@ -111,7 +125,8 @@ TEST(Plan, an_unknown_or_doubled_mode_is_refused_with_the_near_ones) {
 }
 
 TEST(Plan, nothing_can_be_appended_to_tenants) {
-  for (const std::string suffix : {"+color", "+colour", "+graph", "+fused", "+common-domain"}) {
+  for (const std::string suffix :
+       {"+color", "+colour", "+windows", "+graph", "+fused", "+common-domain"}) {
     EXPECT_EQ(parse_modes("none,tenant" + suffix).error().message,
               "--modes: 'tenant" + suffix +
                   "': nothing can be appended to tenant, because its parts have colours and memory "

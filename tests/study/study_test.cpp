@@ -116,6 +116,17 @@ TEST(Study, a_mode_the_machine_lacks_is_noted_and_the_others_run) {
   EXPECT_EQ(result->cells.size(), 6U);
 }
 
+TEST(Study, a_synthetic_card_has_no_windows) {
+  Plan plan = small_plan();
+  plan.modes = parse_modes("mask,mask+windows").value();
+  const auto executor = make_planted_executor(small_model(), 5);
+  const auto result = run_study(plan, *executor, {});
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->modes[0].unavailable, "");
+  EXPECT_EQ(result->modes[1].unavailable,
+            "mask+windows: a synthetic card has no page tables, so it has no windows");
+}
+
 TEST(Study, lacking_every_mode_is_exit_code_2_and_says_why) {
   PlantedModel model = small_model();
   model.unavailable[partition::Mode::mask] = "driver 999.1 is unknown";

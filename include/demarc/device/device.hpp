@@ -11,6 +11,7 @@
 
 #include "demarc/base/result.hpp"
 #include "demarc/device/address_map.hpp"
+#include "demarc/device/address_translation.hpp"
 #include "demarc/device/memory_system.hpp"
 #include "demarc/device/topology.hpp"
 
@@ -74,6 +75,7 @@ struct Device {
   Dram dram;
   std::optional<AddressMap> address_map;
   std::optional<MemorySystem> memory_system;
+  std::optional<AddressTranslation> address_translation;
 
   friend bool operator==(const Device&, const Device&) = default;
 };

@@ -26,13 +26,16 @@ struct Mode {
   // All parts are in one memory synchronisation domain, as without Demarc. Else each part has its
   // own (cuda/sync_domain.hpp).
   bool common_domain = false;
+  // The colours are reached through windows, whose pages have 4 KiB (docs/windows.md), and not by
+  // arithmetic on pages of 2 MiB. Simulated cards alone have such modes.
+  bool windows = false;
 
   [[nodiscard]] const partition::ModeTraits& traits() const {
     return partition::traits_of(division);
   }
   // Parts have L2 slices and DRAM channels of their own.
   [[nodiscard]] bool divides_memory() const { return color || traits().leased; }
-  // "mask", "mask+color", "mask+color+fused", "mask+common-domain"
+  // "mask", "mask+color", "mask+windows", "mask+color+fused", "mask+common-domain"
   [[nodiscard]] std::string name() const;
   friend bool operator==(const Mode&, const Mode&) = default;
 };

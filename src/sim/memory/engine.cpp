@@ -169,6 +169,12 @@ void Engine::injected_done(RequestIndex index) {
     case EventKind::done:
       packet_done(l2.take_out(event.subject<EventKind::done>()));
       break;
+    case EventKind::walk:
+      sms.mmu.walk(event.subject<EventKind::walk>());
+      break;
+    case EventKind::walked:
+      sms.mmu.walked(event.subject<EventKind::walked>());
+      break;
   }
 }
 

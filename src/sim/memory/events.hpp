@@ -24,6 +24,8 @@ enum class EventKind : std::uint32_t {
   retry,         // of what waits in a slice
   gpc_reply,     // a packet reaches the reply link of its GPC
   done,          // and its SM
+  walk,          // a page walk reaches the walkers
+  walked,        // what a walk has read is there
 };
 
 // What each of them is about.
@@ -43,6 +45,8 @@ template <> struct About<EventKind::fill>         { using Subject = FetchIndex; 
 template <> struct About<EventKind::retry>        { using Subject = SliceIndex; };
 template <> struct About<EventKind::gpc_reply>    { using Subject = PacketIndex; };
 template <> struct About<EventKind::done>         { using Subject = PacketIndex; };
+template <> struct About<EventKind::walk>         { using Subject = WalkIndex; };
+template <> struct About<EventKind::walked>       { using Subject = PacketIndex; };
 // clang-format on
 template <EventKind kind>
 using SubjectOf = typename About<kind>::Subject;

@@ -68,20 +68,32 @@ Ticks L2::gpc_ticks(StepKind kind) const {
   return kind == StepKind::store ? spec.gpc_store_ticks : spec.gpc_atomic_ticks;
 }
 
-void L2::send(Packet& packet, Cycles at) {
+inline void L2::give_place(Packet& packet) const {
   const Place place = decoder(packet.line);
   packet.slice = place.slice;
   packet.set = place.set;
   packet.bank = place.bank;
   packet.row = place.row;
+}
+
+L2::Leaving L2::prepare(Packet& packet, Cycles at) {
+  give_place(packet);
   const std::uint64_t sectors = request_sectors(packet);
   const bool load = packet.kind == StepKind::load;
   Cycles leaves =
       state.sms[packet.sm].request.take(at, load ? spec.sm_ticks : sectors * spec.sm_store_ticks);
   leaves += spec.request_cycles + spec.distance(packet.slice, packet.sm);
   const auto kind = gpc_ticks(packet.kind) == Ticks() ? EventKind::arrive : EventKind::gpc_request;
-  common_.events.schedule(leaves, {head_of(kind, put_in(packet), sectors), packet.sm,
-                                   static_cast<std::uint16_t>(spec.port_of_slice[packet.slice])});
+  return {leaves,
+          {head_of(kind, put_in(packet), sectors), packet.sm,
+           static_cast<std::uint16_t>(spec.port_of_slice[packet.slice])}};
+}
+
+void L2::send_from_walker(Packet& packet, Cycles at) {
+  give_place(packet);
+  leave({at,
+         {head_of(EventKind::arrive, put_in(packet), 1), packet.sm,
+          static_cast<std::uint16_t>(spec.port_of_slice[packet.slice])}});
 }
 
 void L2::gpc_request(Event event) {
@@ -120,6 +132,10 @@ void L2::reply(PacketIndex index) {
   const std::uint64_t sectors = sectors_of(packet);
   Server& port = state.port_reply[spec.port_of_slice[packet.slice]];
   const Cycles leaves = port.take(now(), sectors * spec.port_ticks);
+  if (packet.walk) {
+    schedule<EventKind::walked>(leaves + spec.l2_cycles, index);
+    return;
+  }
   // The L1 set, as far as it fits: see gpc_reply().
   const auto set = static_cast<std::uint16_t>(l1_.set_of(packet.l1_line).raw());
   common_.events.schedule(leaves + spec.l2_cycles + spec.reply_cycles,
@@ -196,7 +212,7 @@ bool L2::attempt(PacketIndex index, bool may_allocate) {
     if (packet.kind != StepKind::load) {
       l2.state(way) |= wanted | (wanted << L2Tags::dirty_shift);
     }
-    if (!store && !packet.injected && !packet.launch) {
+    if (!store && packet.of_kernel()) {
       common_.statistics[packet.client].l2_hit_sectors += sectors_of(packet);
     }
     reply(index);
@@ -252,7 +268,7 @@ void L2::wait_for(PacketIndex index, L2Tags::Way way, RegisterIndex number) {
   std::uint32_t& of_line = state.tags.state(way);
   const std::uint32_t known = (of_line | (of_line >> L2Tags::pending_shift)) & 15U;
   const std::uint32_t missing = packet.sectors & ~known;
-  if (!packet.injected && !packet.launch) {
+  if (packet.of_kernel()) {
     ClientStatistics& statistics = common_.statistics[packet.client];
     statistics.l2_miss_sectors += sector_count(static_cast<std::uint8_t>(missing));
     statistics.l2_hit_sectors += sector_count(static_cast<std::uint8_t>(packet.sectors & known));

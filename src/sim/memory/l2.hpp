@@ -49,8 +49,18 @@ class L2 : public Part {
   const AddressDecoder decoder;
   Dram dram;
 
-  // Gives the packet its place and sends it off; its end is the event done.
-  void send(Packet& packet, Cycles at);
+  // What comes next for a packet that has left its SM.
+  struct Leaving {
+    Cycles at;
+    Event event;
+  };
+  // Gives the packet its place and takes the link of its SM.
+  [[nodiscard]] Leaving prepare(Packet& packet, Cycles at);
+  // Sends it off; its end is the event done.
+  void leave(const Leaving& leaving) { common_.events.schedule(leaving.at, leaving.event); }
+  void send(Packet& packet, Cycles at) { leave(prepare(packet, at)); }
+  // The read of a page walk, which does not pass the crossbar; its end is the event walked.
+  void send_from_walker(Packet& packet, Cycles at);
   // What has arrived, whose place is free again.
   [[nodiscard]] Packet take_out(PacketIndex index) {
     const Packet packet = state.packets[index];
@@ -79,6 +89,7 @@ class L2 : public Part {
     return index;
   }
   [[nodiscard]] PacketIndex add_packet(const Packet& packet);
+  void give_place(Packet& packet) const;
   [[nodiscard]] Ticks gpc_ticks(StepKind kind) const;
   void reply(PacketIndex packet);
 

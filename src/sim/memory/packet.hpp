@@ -25,8 +25,9 @@ inline std::uint32_t sector_count(std::uint8_t mask) {
 // A line asked for, on its way out or back. Half a line of the host's cache.
 struct alignas(16) Packet {
   LineNumber line;
-  PacketIndex next = none;                            // in a wait queue or a list of waiters
-  OneOf<WarpIndex, RequestIndex, ClientIndex> owner;  // a request: `injected`; a client: `launch`
+  PacketIndex next = none;  // in a wait queue or a list of waiters
+  // A request: `injected`; a client: `launch`; a walk: `walk`.
+  OneOf<WarpIndex, RequestIndex, ClientIndex, WalkIndex> owner;
   L1Tags::Way l1_line = none;  // to be filled; none: the owner waits for it alone
   RowNumber row;
   Packed<SmIndex, std::uint16_t> sm;
@@ -41,6 +42,10 @@ struct alignas(16) Packet {
   bool launch : 1 = false;
   bool streams : 1 = false;  // its line is the first that goes
   bool listed : 1 = false;   // the owner is in the list of its L1 line
+  bool walk : 1 = false;
+
+  // A kernel's own access, which counts in the statistics of its client.
+  [[nodiscard]] bool of_kernel() const { return !injected && !launch && !walk; }
 };
 static_assert(sizeof(Packet) == 32);
 

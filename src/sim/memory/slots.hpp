@@ -12,10 +12,12 @@ using WarpIndex = Index<struct WarpTag>;
 using BlockIndex = Index<struct BlockTag>;
 using PacketIndex = Index<struct PacketTag>;
 using FetchIndex = Index<struct FetchTag>;
-using RegisterIndex = Index<struct RegisterTag>;  // miss registers of all slices
-using WaiterIndex = Index<struct WaiterTag>;      // of L1 lines
-using BankIndex = Index<struct BankTag>;          // of all channels
-using RequestIndex = Index<struct RequestTag>;    // of timed()
+using RegisterIndex = Index<struct RegisterTag>;          // miss registers of all slices
+using WaiterIndex = Index<struct WaiterTag>;              // of L1 lines
+using BankIndex = Index<struct BankTag>;                  // of all channels
+using RequestIndex = Index<struct RequestTag>;            // of timed()
+using WalkIndex = Index<struct WalkTag>;                  // page walks
+using WalkerWaiterIndex = Index<struct WalkerWaiterTag>;  // accesses that wait for them
 
 // Names nothing, of any kind.
 struct None {

@@ -16,6 +16,7 @@ ClientIndex Sms::add_client(ClientSpec client) {
       if (block.work) policy->placed(block.sm, state.clients[block.client].shape, false);
     }
   }
+  mmu.add_client(client.translation);
   dispatch.push_back(std::move(policy));
   clients.push_back(std::move(client));
   state.clients.push_back(std::move(added));

@@ -22,7 +22,7 @@ bool answers(StepKind kind) {
 
 }  // namespace
 
-Sms::Sms(Common& common) : Part(common), l2(common, state.l1) {
+Sms::Sms(Common& common) : Part(common), l2(common, state.l1), mmu(common, l2) {
   state.sms.resize(spec.sms());
   if (spec.l1.sets == 0) return;
   l1_set_bits_ = static_cast<std::uint32_t>(std::countr_zero(spec.l1.sets));
@@ -208,8 +208,16 @@ inline bool Sms::issue_line(SmIndex number, WarpIndex index, LineEntry entry, Cy
       ++state.clients[client].stores;
     }
   }
-  l2.send(packet, at);
+  if (mmu.on()) {
+    send_translated(packet, at, address);
+  } else {
+    l2.send(packet, at);
+  }
   return true;
+}
+
+[[gnu::noinline]] void Sms::send_translated(Packet& packet, Cycles at, Address address) {
+  mmu.send(packet, at, clients[packet.client].translation, address);
 }
 
 // What the L1 lacks of a load stays in the packet; false: nothing. The warp waits unless all was

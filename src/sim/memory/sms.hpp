@@ -5,7 +5,7 @@
 #include <map>
 
 #include "block_dispatch.hpp"
-#include "l2.hpp"
+#include "mmu.hpp"
 
 namespace demarc::sim::memory {
 
@@ -109,6 +109,7 @@ class Sms : public Part {
 
   State state;
   L2 l2;                                                           // where accesses go
+  Mmu mmu;                                                         // and are translated
   PerIndex<ClientIndex, ClientSpec> clients;                       // Resources
   PerIndex<ClientIndex, std::unique_ptr<BlockDispatch>> dispatch;  // null: no policy
 
@@ -136,6 +137,7 @@ class Sms : public Part {
   void queue_access(WarpIndex warp);
   bool issue_line(SmIndex sm, WarpIndex warp, LineEntry entry, Cycles at, bool& l1_hit);
   bool passes_l1(Packet& packet, bool& l1_hit);
+  void send_translated(Packet& packet, Cycles at, Address address);
   void wait_in_list(WarpIndex warp, L1Tags::Way l1_line, std::uint8_t needed);
   [[nodiscard]] WaiterIndex ready_waiters(L1Tags::Way l1_line);
   void resume_lsu(SmIndex sm);

@@ -230,7 +230,37 @@ Result<void> fill_timing(const gpu::Device& device, Spec& spec) {
   return {};
 }
 
+Result<void> fill_translation(const gpu::Device& device, Spec& spec) {
+  if (!device.address_translation) return {};
+  const gpu::AddressTranslation& translation = *device.address_translation;
+  Times times(spec.clock_hz);
+  for (const gpu::TranslationLevel& level : translation.levels) {
+    spec.tlbs.push_back(
+        {.entries = level.entries,
+         .page_bits = static_cast<std::uint32_t>(std::countr_zero(level.pages_per_entry)),
+         .hit_cycles =
+             times.of_cycles("address_translation.levels.hit_cycles", std::round(level.hit_cycles)),
+         .per_sm = level.per_sm});
+  }
+  spec.walkers = translation.walkers;
+  spec.table_entry_bytes = translation.entry_bytes;
+  const Cycles walk =
+      times.of_cycles("address_translation.walk_cycles", std::round(translation.walk_cycles));
+  DEMARC_CHECK(times.all_well(device.name));
+  if (walk < spec.walk_latency()) {
+    return invalid_input(
+        "{}: address_translation.walk_cycles: {} cycles are fewer than a read of the L2 takes ({})",
+        device.name, walk, spec.walk_latency());
+  }
+  spec.walk_cycles = walk - spec.walk_latency();
+  return {};
+}
+
 }  // namespace
+
+Cycles Spec::walk_latency() const {
+  return walk_cycles + cycles_of(port_ticks) + cycles_of(walk_sectors() * port_ticks) + l2_cycles;
+}
 
 Cycles Spec::l2_hit_latency() const {
   return 2 * (cycles_of(sm_ticks) + cycles_of(gpc_ticks) + cycles_of(port_ticks)) + request_cycles +
@@ -273,6 +303,7 @@ Result<Spec> make_spec(const gpu::Device& device, std::uint64_t seed) {
   DEMARC_CHECK(fill_address(device, seed, spec));
   fill_ports(device.memory_system->port, spec);
   DEMARC_CHECK(fill_timing(device, spec));
+  DEMARC_CHECK(fill_translation(device, spec));
   spec.distances =
       plane_distances(spec, device.memory_system->latency_spread_cycles, seed ^ 0x6d61ULL);
   DEMARC_CHECK(check_spec(spec));
@@ -325,6 +356,17 @@ Result<void> check_spec(const Spec& spec) {
         "write_high");
   }
   if (spec.address.row_shift < line_shift) return wrong("a row is smaller than a line");
+  if (spec.tlbs.empty()) return {};
+  if (spec.walkers == 0) return wrong("there is no page walker");
+  if (spec.table_entry_bytes == 0 ||
+      (std::uint64_t{spec.table_entry_bytes} << spec.tlbs.back().page_bits) > line_bytes) {
+    return wrong(fmt::format(
+        "a page walk reads the entries of {} pages of {} bytes, which are not within a line of {}",
+        1U << spec.tlbs.back().page_bits, spec.table_entry_bytes, line_bytes));
+  }
+  for (const TlbSpec& level : spec.tlbs) {
+    if (level.entries == 0) return wrong("a TLB has no entries");
+  }
   return {};
 }
 
@@ -378,6 +420,15 @@ std::string spec_text(const Spec& spec) {
       spec.turn);
   text += fmt::format("unloaded: L2 hit {} cycles, DRAM {} cycles\n", spec.l2_hit_latency(),
                       spec.dram_latency());
+  if (spec.tlbs.empty()) return text;
+  text += "address translation, if small pages or more memory than the last level reaches need it:";
+  for (const TlbSpec& level : spec.tlbs) {
+    text += fmt::format(" {} entries of {} pages {}, a hit adds {} cycles;", level.entries,
+                        1U << level.page_bits, level.per_sm ? "per SM" : "for all SMs",
+                        level.hit_cycles);
+  }
+  text += fmt::format(" {} walkers, a walk adds {} cycles and reads {} bytes\n", spec.walkers,
+                      spec.walk_latency(), spec.table_entry_bytes << spec.tlbs.back().page_bits);
   return text;
 }
 

@@ -19,10 +19,11 @@ std::string client_line(const ClientSpec& spec, const ClientState& client,
 
 // What is on links and waits of fixed length, by where it arrives next.
 std::string events_line(const EventQueue<Event>& events) {
-  constexpr std::array<std::pair<EventKind, std::string_view>, 6> places{
+  constexpr std::array<std::pair<EventKind, std::string_view>, 7> places{
       {{EventKind::gpc_request, "request links of GPCs"},
        {EventKind::arrive, "ports"},
        {EventKind::lookup, "tags"},
+       {EventKind::walk, "page walkers"},
        {EventKind::fill, "L2, from DRAM"},
        {EventKind::gpc_reply, "reply links of GPCs"},
        {EventKind::done, "SMs"}}};
@@ -72,6 +73,11 @@ std::string Engine::waiting() const {
     text += fmt::format("timed accesses: {} under way\n", state.injected_pending);
   }
   text += events_line(common.events);
+  const Mmu::State& mmu = sms.mmu.state;
+  if (mmu.waiters_now > 0) {
+    text += fmt::format("page walks: {} of {} walkers, {} walks wait for one; {} accesses wait\n",
+                        mmu.busy, spec.walkers, mmu.waiting.size, mmu.waiters_now);
+  }
   for (const SliceIndex i : l2.state.slices.keys()) {
     const SliceState& slice = l2.state.slices[i];
     const ChannelState& channel = dram.state.channels[i];

@@ -154,6 +154,13 @@ class GpuExecutor : public Executor {
 
   Result<std::unique_ptr<Stage>> divide(const Mode& mode, std::uint32_t parts) override {
     const partition::ModeTraits& traits = mode.traits();
+    if (mode.windows) {
+      return missing_capability(
+          "{}: on a card, windows are for programs in a tenant; run them with demarc exec "
+          "--windows "
+          "always",
+          mode.name());
+    }
     if (traits.across_processes || (traits.confines && commands_)) {
       if (mode.color || mode.launches != Launches::separate) {
         return missing_capability(

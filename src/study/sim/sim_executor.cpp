@@ -149,6 +149,7 @@ class SimStudy {
     std::vector<std::vector<gpu::SmIndex>> sms;
     std::optional<color::Coloring> coloring;
     std::vector<std::uint32_t> colors;  // of each part
+    PageSize pages = PageSize::large;
     std::uint32_t threads_per_sm = 0;
   };
   [[nodiscard]] Result<Division> divide(const Mode& mode, std::uint32_t parts) const {
@@ -182,6 +183,10 @@ class SimStudy {
       DEMARC_TRY(division.coloring, choose_coloring(device_, parts, options_.masks));
       DEMARC_TRY(division.colors,
                  colors_of_parts(division.coloring->colors(), parts, options_.colors));
+      if (mode.windows) {
+        DEMARC_CHECK(check_windows(device_, *division.coloring));
+        division.pages = PageSize::small;
+      }
     }
     return division;
   }
@@ -204,7 +209,7 @@ class SimStudy {
     const auto join = [&](std::uint32_t part, const SimWorkload& workload, std::string name) {
       auto translation = division.coloring
                              ? memory.colored(workload.base, workload.bytes, *division.coloring,
-                                              division.colors[part])
+                                              division.colors[part], division.pages)
                              : memory.plain(workload.base, workload.bytes);
       const auto sharing = sharing_of(name);
       return gpu.add_client({std::move(name), division.sms[part], workload.source(),
@@ -439,6 +444,11 @@ class SimExecutor final : public Executor {
         account += fmt::format(" {:#x}", mask);
       }
       account += "; simulated colours isolate by construction, not by measurement";
+      if (mode.windows) {
+        account +=
+            ", but windows share TLBs and page walkers, where the simulation is far from a card "
+            "(docs/measurements/windows.md)";
+      }
     }
     return std::make_unique<SimStage>(study_, mode, parts, account);
   }

@@ -13,6 +13,7 @@ namespace {
 constexpr std::uint64_t sim_page_bytes = std::uint64_t{1} << 21U;
 constexpr std::uint32_t sim_page_shift = 21;
 constexpr std::uint64_t usual_granularity = 4096;
+constexpr std::uint32_t small_page_shift = 12;
 
 std::vector<std::uint64_t> measured_masks(const gpu::AddressMap& map) {
   auto measured = map.isolation;
@@ -94,28 +95,63 @@ Result<color::Coloring> choose_coloring(const gpu::Device& device, std::uint32_t
   return color::Coloring::make(masks, map.page_bytes);
 }
 
+Result<void> check_windows(const gpu::Device& device, const color::Coloring& coloring) {
+  if (coloring.chunk_bytes() >> small_page_shift == 0) {
+    return missing_capability(
+        "{}: its colours change every {} bytes, so a page of 4 KiB has bytes of several colours, "
+        "and "
+        "there are no windows",
+        device.name, coloring.chunk_bytes());
+  }
+  if (!device.address_translation) {
+    return missing_capability(
+        "{}: the description has no address_translation, so what pages of 4 KiB cost is not known",
+        device.name);
+  }
+  return {};
+}
+
 SimMemory::SimMemory(const gpu::Device& device, const sim::memory::Spec& spec, std::uint64_t seed)
     : decoder_(spec.address),
       module_rows_(spec.address.module.rows),
       hidden_(spec.address.page_bytes != 0),
       seed_(seed),
-      pages_(std::bit_floor(device.dram.size_bytes / sim_page_bytes)) {}
+      pages_(std::bit_floor(device.dram.size_bytes / sim_page_bytes)),
+      table_entry_bytes_(spec.tlbs.empty() ? 0 : spec.table_entry_bytes) {}
 
 // An affine walk with an odd step meets every page once.
-std::uint64_t SimMemory::next_page() {
-  return (taken_++ * 0x9e3779b1ULL + seed_ * 77777) & (pages_ - 1);
+std::uint64_t SimMemory::page_at(std::uint64_t place) const {
+  return (place * 0x9e3779b1ULL + seed_ * 77777) & (pages_ - 1);
 }
 
-sim::memory::Translation SimMemory::plain(sim::Address base, std::uint64_t bytes) {
+std::uint64_t SimMemory::next_page() {
+  return page_at(taken_++);
+}
+
+sim::memory::Paging SimMemory::paged(const sim::memory::Translation& memory, PageSize pages,
+                                     std::uint32_t large_shift) {
+  const bool large = pages == PageSize::large;
+  sim::memory::Paging paging{large ? large_shift : small_page_shift, {}, large};
+  const std::uint64_t bytes = memory.chunks.size() << memory.chunk_shift;
+  const std::uint64_t table_bytes = (bytes >> paging.page_shift) * table_entry_bytes_;
+  for (std::uint64_t at = 0; at < table_bytes; at += sim_page_bytes) {
+    paging.tables.emplace_back(page_at(pages_ - ++tables_) << sim_page_shift);
+  }
+  return paging;
+}
+
+sim::memory::Translation SimMemory::plain(sim::Address base, std::uint64_t bytes, PageSize pages) {
   sim::memory::Translation translation{base, sim_page_shift, {}};
   for (std::uint64_t at = 0; at < bytes; at += sim_page_bytes) {
     translation.chunks.emplace_back(next_page() << sim_page_shift);
   }
+  translation.paging = paged(translation, pages, sim_page_shift);
   return translation;
 }
 
 sim::memory::Translation SimMemory::colored(sim::Address base, std::uint64_t bytes,
-                                            const color::Coloring& coloring, std::uint32_t color) {
+                                            const color::Coloring& coloring, std::uint32_t color,
+                                            PageSize pages) {
   std::vector<std::uint64_t> in_page;
   for (const std::uint64_t mask : coloring.masks()) in_page.push_back(mask & (sim_page_bytes - 1));
   const auto inside = color::Coloring::make(in_page, sim_page_bytes).value();
@@ -153,6 +189,9 @@ sim::memory::Translation SimMemory::colored(sim::Address base, std::uint64_t byt
                                       inside.chunk(k, color, constant).raw());
     }
   }
+  // A large page has bytes of all colours.
+  const auto color_bits = static_cast<std::uint32_t>(std::countr_zero(inside.colors()));
+  translation.paging = paged(translation, pages, sim_page_shift - color_bits);
   return translation;
 }
 

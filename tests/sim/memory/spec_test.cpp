@@ -116,6 +116,22 @@ TEST(SpecRules, have_two_sides) {
        "write_low must be below write_high"},
       {[](Spec& s) { s.address.row_shift = 7; }, [](Spec& s) { s.address.row_shift = 6; },
        "a row is smaller than a line"},
+      {[](Spec& s) { s.tlbs = {{.entries = 1}}; }, [](Spec& s) { s.tlbs = {{.entries = 0}}; },
+       "a TLB has no entries"},
+      {[](Spec& s) { s.walkers = 0; },
+       [](Spec& s) {
+         s.tlbs = {{.entries = 1}};
+         s.walkers = 0;
+       },
+       "there is no page walker"},
+      {[](Spec& s) { s.tlbs = {{.page_bits = 4}}; }, [](Spec& s) { s.tlbs = {{.page_bits = 5}}; },
+       "a page walk reads the entries of 32 pages of 8 bytes, which are not within a line of 128"},
+      {[](Spec& s) { s.table_entry_bytes = 0; },
+       [](Spec& s) {
+         s.tlbs = {{.entries = 1}};
+         s.table_entry_bytes = 0;
+       },
+       "which are not within a line"},
   };
   for (const SpecRule& rule : rules) {
     EXPECT_EQ(spec_error(rule.right), "") << rule.message;
@@ -157,6 +173,43 @@ TEST(SpecText, says_every_setting) {
   EXPECT_THAT(spec_text(spec), HasSubstr(", 0.5 of them 32-bit floating-point, "));
   spec.uncached_registers = 3;
   EXPECT_THAT(spec_text(spec), HasSubstr("16 miss registers per slice, 3 of them for reads past"));
+  spec.tlbs = {{.entries = 8, .page_bits = 1, .hit_cycles = {}, .per_sm = true},
+               {.entries = 16, .page_bits = 3, .hit_cycles = 5_cycles, .per_sm = false}};
+  spec.walkers = 4;
+  EXPECT_THAT(
+      spec_text(spec),
+      HasSubstr("\naddress translation, if small pages or more memory than the last level reaches "
+                "need it: 8 "
+                "entries of 2 pages per SM, a hit adds 0 cycles; 16 entries of 8 pages for "
+                "all SMs, a hit adds 5 cycles; 4 walkers, a walk adds 8 cycles and reads 64 "
+                "bytes\n"));
+}
+
+TEST(SpecOfADevice, walks_take_what_the_probe_measured_and_no_less_than_a_read_of_the_l2) {
+  gpu::Device device = gpu::find_device("h100-sxm").value();
+  Spec spec = make_spec(device).value();
+  EXPECT_EQ(spec.walk_latency(), Cycles(77));
+  EXPECT_GT(spec.walk_cycles, Cycles());
+  ASSERT_EQ(spec.tlbs.size(), 2U);
+  EXPECT_EQ(spec.tlbs[0].page_bits, 3U);
+  EXPECT_EQ(spec.tlbs[1].page_bits, 4U);
+  EXPECT_EQ(spec.tlbs[1].hit_cycles, Cycles(10));
+  EXPECT_EQ(spec.tlbs[1].entries, 2048U);
+  EXPECT_TRUE(spec.tlbs[0].per_sm);
+  EXPECT_FALSE(spec.tlbs[1].per_sm);
+  EXPECT_EQ(spec.walk_sectors(), 4U);
+  EXPECT_EQ(spec.walkers, 124U);
+  const Cycles read = spec.walk_latency() - spec.walk_cycles;
+  device.address_translation->walk_cycles = static_cast<double>(read.raw());
+  EXPECT_EQ(make_spec(device).value().walk_cycles, Cycles());
+  device.address_translation->walk_cycles -= 1;
+  EXPECT_EQ(
+      make_spec(device).error().message,
+      fmt::format("H100 SXM 80GB: address_translation.walk_cycles: {} cycles are fewer than a "
+                  "read of the L2 takes ({})",
+                  read - 1_cycles, read));
+  device.address_translation.reset();
+  EXPECT_TRUE(make_spec(device).value().tlbs.empty());
 }
 
 // Loads of one line by one warp after the other: what an L1 of one set answers, and none.
@@ -191,6 +244,17 @@ TEST(SpecOfADevice, a_time_that_no_simulation_can_hold_is_refused_with_its_place
   EXPECT_THAT(message([](gpu::Device& d) { d.l2.latency_cycles = -1; }),
               HasSubstr(": l2.latency_cycles: such a time"));
   EXPECT_EQ(message([](gpu::Device& d) { d.memory_system->row_idle_ns = 2e9; }), "accepted");
+  const auto translated = [](gpu::Device& d) -> gpu::AddressTranslation& {
+    d.address_translation = gpu::find_device("h100-sxm")->address_translation;
+    return *d.address_translation;
+  };
+  EXPECT_EQ(message([&](gpu::Device& d) { translated(d); }), "accepted");
+  EXPECT_THAT(message([&](gpu::Device& d) { translated(d).walk_cycles = 1e300; }),
+              HasSubstr(": address_translation.walk_cycles: such a time"));
+  EXPECT_THAT(message([&](gpu::Device& d) { translated(d).levels[1].hit_cycles = 1e300; }),
+              HasSubstr(": address_translation.levels.hit_cycles: such a time"));
+  EXPECT_THAT(message([&](gpu::Device& d) { translated(d).entry_bytes = 16; }),
+              HasSubstr("the entries of 16 pages of 16 bytes"));
   EXPECT_EQ(message([](gpu::Device& d) { d.dram.size_bytes = max_bytes; }), "accepted");
   EXPECT_THAT(message([](gpu::Device& d) { d.dram.size_bytes = max_bytes + 1; }),
               HasSubstr(": dram.size_bytes: 549755813889 are more than"));

@@ -157,6 +157,15 @@ TEST_F(GpuExecutor, a_variable_of_the_module_without_first_content_begins_as_zer
   }
 }
 
+TEST_F(GpuExecutor, windows_are_left_to_tenants) {
+  const auto stage = open()->divide(parse_modes("mask+windows")->at(0), 2);
+  ASSERT_FALSE(stage);
+  EXPECT_EQ(stage.error().kind, ErrorKind::missing_capability);
+  EXPECT_THAT(stage.error().message,
+              HasSubstr("mask+windows: on a card, windows are for programs in a tenant; run them "
+                        "with demarc exec --windows always"));
+}
+
 TEST_F(GpuExecutor,
        parts_have_domains_of_their_own_unless_the_mode_says_otherwise_or_the_card_has_none) {
   const auto account = [&](std::string_view mode) {

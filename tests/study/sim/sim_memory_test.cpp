@@ -5,6 +5,8 @@
 
 #include <set>
 
+#include "demarc/sim/memory/synthetic.hpp"
+
 namespace demarc::study {
 namespace {
 
@@ -54,6 +56,87 @@ TEST(SimMemory, colours_lie_in_slices_of_their_own_on_every_card_and_plain_memor
       EXPECT_EQ(pages.size(), page_count + plain.pages.size()) << name << ": a page is used twice";
     }
   }
+}
+
+TEST(SimMemory, page_tables_of_cards_with_known_tlbs_lie_in_pages_of_their_own) {
+  const gpu::Device device = gpu::find_device("h100-sxm").value();
+  const sim::memory::Spec spec = sim::memory::make_spec(device, 5).value();
+  const std::uint64_t bytes = std::uint64_t{64} << 20U;
+  SimMemory memory(device, spec, 5);
+  const auto coloring = choose_coloring(device, 4).value();
+  const auto plain = memory.plain(sim::Address(0x1000000), bytes);
+  const auto colored = memory.colored(sim::Address(0x1000000), bytes, coloring, 3);
+  EXPECT_EQ(plain.paging.page_shift, 21U);
+  EXPECT_EQ(colored.paging.page_shift, 19U);  // a quarter of each page has the colour
+  std::set<std::uint64_t> pages = where(spec, plain).pages;
+  const std::set<std::uint64_t> more = where(spec, colored).pages;
+  pages.insert(more.begin(), more.end());
+  const std::size_t of_data = pages.size();
+  EXPECT_EQ(of_data, (bytes >> 21U) + (bytes >> 19U));
+  for (const auto& table : {plain.paging.tables, colored.paging.tables}) {
+    ASSERT_EQ(table.size(), 1U);
+    EXPECT_EQ(table[0].raw() % (std::uint64_t{1} << 21U), 0U);
+    pages.insert(table[0].raw() >> 21U);
+  }
+  EXPECT_EQ(pages.size(), of_data + 2);
+}
+
+TEST(SimMemory, windows_are_the_same_memory_in_small_pages) {
+  const gpu::Device device = gpu::find_device("h100-sxm").value();
+  const sim::memory::Spec spec = sim::memory::make_spec(device, 5).value();
+  const std::uint64_t bytes = std::uint64_t{1} << 30U;
+  const auto coloring = choose_coloring(device, 2).value();
+  ASSERT_TRUE(check_windows(device, coloring));
+  SimMemory pages(device, spec, 5);
+  SimMemory windows(device, spec, 5);
+  const auto large = pages.colored(sim::Address(0), bytes, coloring, 1);
+  const auto small = windows.colored(sim::Address(0), bytes, coloring, 1, PageSize::small);
+  EXPECT_EQ(small.chunks, large.chunks);
+  EXPECT_EQ(large.paging.page_shift, 20U);
+  EXPECT_EQ(small.paging.page_shift, 12U);
+  EXPECT_TRUE(large.paging.usual);
+  EXPECT_FALSE(small.paging.usual);
+  EXPECT_EQ(small.paging.tables.size(), 1U);  // 262144 entries of 8 bytes
+  const auto more = windows.plain(sim::Address(0), bytes + 4096, PageSize::small);
+  EXPECT_EQ(more.paging.page_shift, 12U);
+  EXPECT_EQ(more.paging.tables.size(), 2U);  // memory comes in whole pages of 2 MiB
+}
+
+// Random reads of half a gibibyte by two SMs, with and without what is known of TLBs.
+TEST(SimMemory, large_pages_take_the_time_that_they_take_without_tlbs_and_windows_more) {
+  const gpu::Device device = gpu::find_device("h100-sxm").value();
+  const auto coloring = choose_coloring(device, 2).value();
+  const auto reads = [&](bool tlbs, PageSize pages) {
+    sim::memory::Spec spec = sim::memory::make_spec(device, 5).value();
+    SimMemory memory(device, spec, 5);
+    if (!tlbs) spec.tlbs.clear();
+    sim::memory::Simulation gpu(spec);
+    sim::memory::Walk walk;
+    walk.bytes = std::uint64_t{1} << 29U;
+    walk.order = sim::memory::WalkOrder::random;
+    walk.sectors = 1;
+    walk.blocks = 2;
+    std::vector<sim::memory::ClientIndex> clients;
+    for (const std::uint32_t sm : {0U, 1U}) {
+      clients.push_back(
+          gpu.add_client({"reader",
+                          {sim::SmIndex(sm)},
+                          sim::memory::walk_source(walk),
+                          memory.colored(sim::Address(0), walk.bytes, coloring, sm, pages)}));
+    }
+    EXPECT_TRUE(gpu.run_for(sim::Cycles(50000)));
+    return gpu.statistics(clients[0]).load_sectors + gpu.statistics(clients[1]).load_sectors;
+  };
+  const std::uint64_t before = reads(false, PageSize::large);
+  EXPECT_EQ(reads(true, PageSize::large), before);
+  EXPECT_LT(reads(true, PageSize::small), before);
+}
+
+TEST(SimMemory, a_card_whose_tlbs_are_not_known_has_no_page_tables) {
+  const gpu::Device device = gpu::find_device("v100").value();
+  const sim::memory::Spec spec = sim::memory::make_spec(device, 5).value();
+  SimMemory memory(device, spec, 5);
+  EXPECT_TRUE(memory.plain(sim::Address(0), std::uint64_t{1} << 30U).paging.tables.empty());
 }
 
 TEST(SimMemory, chunks_of_a_colour_are_in_order_and_keep_their_place_within_a_line) {

@@ -226,6 +226,33 @@ TEST(SimParts, a_mode_without_its_like_in_the_simulation_is_refused_by_name) {
               HasSubstr("mask+common-domain: the simulated GPU has no memory synchronisation"));
 }
 
+// What a study of one victim says of its mode; parts of the H100 have a colour in runs of 16 KiB.
+TEST(SimParts, windows_need_known_tlbs_and_colours_that_last_for_a_page) {
+  const auto divided = [](const std::string& device, std::uint32_t parts,
+                          std::vector<std::uint64_t> masks = {}) {
+    SimExecutorOptions options;
+    options.device = device;
+    options.masks = std::move(masks);
+    const auto executor = make_sim_executor(options).value();
+    const auto stage = executor->divide(
+        Mode{.division = partition::Mode::mask, .color = true, .windows = true}, parts);
+    return stage ? (*stage)->account() : stage.error().message;
+  };
+  EXPECT_THAT(
+      divided("h100-sxm", 2),
+      HasSubstr(
+          ", but windows share TLBs and page walkers, where the simulation is far from a card "
+          "(docs/measurements/windows.md)"));
+  EXPECT_THAT(
+      divided("h100-sxm", 2, {0x91800}),
+      HasSubstr("H100 SXM 80GB: its colours change every 2048 bytes, so a page of 4 KiB has "
+                "bytes of several colours"));
+  EXPECT_THAT(
+      divided("gtx1080", 2),
+      HasSubstr("the description has no address_translation, so what pages of 4 KiB cost is "
+                "not known"));
+}
+
 TEST(SimParts, options_that_do_not_exist_are_refused) {
   const auto refused = [](auto change) {
     SimExecutorOptions options;

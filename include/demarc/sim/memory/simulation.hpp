@@ -26,12 +26,23 @@
 
 namespace demarc::sim::memory {
 
+// How the page table maps a client's memory, for TLBs and page walks. No tables: accesses are not
+// translated.
+struct Paging {
+  std::uint32_t page_shift = 0;         // a page maps 1 << page_shift bytes of the client
+  std::vector<PhysicalAddress> tables;  // the entries of the pages, in order, in pieces of 2 MiB
+  // With such pages the latencies of the description were measured, which so include misses of all
+  // levels but the last.
+  bool usual = false;
+};
+
 // Where a client's addresses lie: chunk i, of 1 << chunk_shift bytes from `base` on, at
 // chunks[i]. No chunks: its addresses are those of the card's memory.
 struct Translation {
   Address base;
   std::uint32_t chunk_shift = 0;
   std::vector<PhysicalAddress> chunks;
+  Paging paging = {};
 };
 
 using ClientIndex = Index<struct ClientIndexTag>;
@@ -58,6 +69,7 @@ struct ClientStatistics {
   std::uint64_t l1_hit_sectors = 0;
   std::uint64_t l2_hit_sectors = 0;  // sectors of loads and atomics
   std::uint64_t l2_miss_sectors = 0;
+  std::uint64_t page_walks = 0;
   std::vector<Cycles> run_cycles;     // per finished launch
   std::vector<Cycles> kernel_cycles;  // the same without the pauses between its kernels
   [[nodiscard]] std::uint64_t sectors() const {

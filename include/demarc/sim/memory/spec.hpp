@@ -52,6 +52,14 @@ struct AddressSpec {
   std::uint64_t seed = 1;        // seed of the page constants
 };
 
+// One level of TLBs, from the SM outwards. An entry covers 1 << page_bits pages.
+struct TlbSpec {
+  std::uint32_t entries = 1;
+  std::uint32_t page_bits = 0;
+  Cycles hit_cycles{};  // added to an access
+  bool per_sm = false;  // one per SM; false: one for all SMs
+};
+
 struct Spec {
   std::string name;
   double clock_hz = 1e9;
@@ -120,6 +128,16 @@ struct Spec {
 
   Cycles launch_cycles{1500};  // between two kernels of one stream
 
+  // Translation of the addresses of clients that have a page table. No levels: none.
+  std::vector<TlbSpec> tlbs;
+  std::uint32_t walkers = 1;            // walks of all SMs at a time
+  Cycles walk_cycles;                   // from a walker to its read of the L2
+  std::uint32_t table_entry_bytes = 8;  // bytes of a page's entry
+
+  // What a walk reads: the entries of the pages that an entry of the last level covers.
+  [[nodiscard]] std::uint32_t walk_sectors() const {
+    return ceil_div(table_entry_bytes << tlbs.back().page_bits, sector_bytes);
+  }
   [[nodiscard]] Cycles distance(SliceIndex slice, SmIndex sm) const {
     if (distances.empty()) return {};
     return Cycles(distances[std::size_t{slice.raw()} * sms() + sm.raw()]);
@@ -129,6 +147,8 @@ struct Spec {
   // nothing else under way.
   [[nodiscard]] Cycles l2_hit_latency() const;
   [[nodiscard]] Cycles dram_latency() const;
+  // What a walk adds to an access, beyond a hit in the last level, if its read hits the L2.
+  [[nodiscard]] Cycles walk_latency() const;
 };
 
 // An error names what the description lacks for a simulation, or what does not fit together.
