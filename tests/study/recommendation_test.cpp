@@ -138,6 +138,15 @@ TEST(Recommendation, a_mode_that_lost_a_victim_is_not_judged) {
             "No mode ran every victim with correct results, so there is nothing to recommend.");
 }
 
+TEST(Recommendation, simulated_windows_are_not_judged_because_their_walks_are_not_those_of_a_card) {
+  StudyResult result = invented({{"mask+windows", 0}, {"mask+color", 1}});
+  result.device.measured = false;
+  EXPECT_EQ(first_mode_of(result), "Use mask+color");
+  EXPECT_EQ(recommend(result).find("mask+windows"), std::string::npos);
+  result.device.measured = true;
+  EXPECT_EQ(first_mode_of(result), "Use mask+windows");
+}
+
 TEST(Recommendation, undivided_memory_is_preferred_only_where_it_holds) {
   StudyResult result = invented({{"mask", 9}, {"mask+color", 1}});
   result.forecast = forecast_of(0.1, 0.1);
