@@ -103,7 +103,8 @@ class ServerTest : public testing::Test {
     std::string facts;
     std::getline(std::ifstream(fmt::format("/proc/{}/stat", process)), facts);
     const std::size_t name = facts.rfind(')');
-    return name != std::string::npos && facts.at(name + 2) != 'Z';
+    // A process that has ended is a zombie, or dead (X) while its exit code is taken.
+    return name != std::string::npos && facts.at(name + 2) != 'Z' && facts.at(name + 2) != 'X';
   }
   static int end_of(pid_t process) {
     int status = 0;
