@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "demarc/study/gpu_executor.hpp"
 #include "gpu/resident_launch.hpp"
@@ -26,7 +27,7 @@ class ResidentSet {
  public:
   ResidentSet(cuda::GpuPointer gpu, std::shared_ptr<MemorySource> memory, WorkloadReader reader,
               LaunchForm form)
-      : gpu_(std::move(gpu)), reader_(std::move(reader)), form_(form) {
+      : gpu_(std::move(gpu)), reader_(std::move(reader)), form_(std::move(form)) {
     host_.memory = make_host_memory(gpu_, memory->colored());
     card_.memory = std::move(memory);
   }
