@@ -361,7 +361,7 @@ expect_stale(docs/isolation.md "1.88x / 3.53x" "1.88x" "should have 2 multiples"
 expect_stale(docs/isolation.md "0.96x (0.59x to 1.20x)" "0.95x (0.59x to 1.20x)" "docs/isolation.md, overhead, [^:]*: 0.95x")
 expect_stale(docs/measurements/isolate-h200.md "| average, mean |" "| mean |" "figures were compared, and 173 should be")
 expect_stale(docs/measurements/programs.md "6.48x / 4.94x" "6.48 / 4.94" "has no multiple to compare")
-expect_stale(README.md "takes 1.01x as long with `--part`" "takes 1.02x as long with `--part`" "README.md: 1.02x")
+expect_stale(README.md "is 1.01x with `--part`" "is 1.02x with `--part`" "README.md: 1.02x")
 expect_stale(docs/isolation.md "have 1.006x on average" "have 1.005x on average" "docs/isolation.md: 1.005x")
 expect_stale(docs/measurements/isolate-h200.md "| 1.86x / 3.52x | 1.70x" "| 1.85x / 3.52x | 1.70x" "halves as tenants: 1.85x")
 expect_stale(README.md "6.48x / 4.94x" "6.48x / 4.94x / 99.9x" "should have 2 multiples")
