@@ -209,7 +209,7 @@ TEST_F(IsolateTenants, a_command_that_fails_as_a_tenant_is_named_in_its_cells_al
 }
 
 TEST_F(IsolateTenants, tenants_that_the_card_cannot_have_leave_out_their_mode_with_the_reason) {
-  const Outcome outcome = run_demarc(study("none,tenant", {"--parts", "3"}));
+  const Outcome outcome = run_demarc(study("none,tenant", {"--parts", "4"}));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("\ntenant: not run: worker "));
   EXPECT_THAT(outcome.out, HasSubstr("the server that divides the card has ended: "));

@@ -73,10 +73,10 @@ TEST(SimMemory, page_tables_of_cards_with_known_tlbs_lie_in_pages_of_their_own) 
   pages.insert(more.begin(), more.end());
   const std::size_t of_data = pages.size();
   EXPECT_EQ(of_data, (bytes >> 21U) + (bytes >> 19U));
-  for (const auto& table : {plain.paging.tables, colored.paging.tables}) {
-    ASSERT_EQ(table.size(), 1U);
-    EXPECT_EQ(table[0].raw() % (std::uint64_t{1} << 21U), 0U);
-    pages.insert(table[0].raw() >> 21U);
+  for (const auto& place : {plain.paging.tables, colored.paging.tables}) {
+    ASSERT_EQ(place.size(), 1U);
+    EXPECT_EQ(place[0].raw() % (std::uint64_t{1} << 21U), 0U);
+    pages.insert(place[0].raw() >> 21U);
   }
   EXPECT_EQ(pages.size(), of_data + 2);
 }
