@@ -67,8 +67,8 @@ void StudyOptions::declare(CLI::App& app, const std::string& devices) {
                  "--dispatch locality");
   app.add_option(
       "--clock", clock_,
-      "what is timed: gpu (kernels, by the GPU's clock), events (whole runs, launch included) or "
-      "requests (the same, for runs that arrive one at a time, the victim idle half of the time)");
+      "what is timed: gpu (kernels), events (whole runs) or requests (runs that come one by one, "
+      "with idle time between)");
   app.add_option("--victim-priority", victim_priority,
                  "stream priority of the victim, if parts are streams of one process; a lower "
                  "number comes first");

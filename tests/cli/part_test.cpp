@@ -143,9 +143,16 @@ TEST_F(PartOfACard, lets_kernels_spill_a_little_unless_this_is_not_wanted) {
   EXPECT_THAT(run_demarc({"exec", "--help"}).out, HasSubstr("(default: 256 with --part, else 0)"));
 }
 
-// The card has no colours for three.
+// The card has four colours, so one of them stays unused.
+TEST_F(PartOfACard, may_be_a_third) {
+  const auto third = run_demarc(command("3/3", {"context", "count"}));
+  EXPECT_EQ(third.exit_code, 0) << third.err;
+  EXPECT_THAT(log(), HasSubstr("count right\n"));
+}
+
+// The card has three domains for tenants.
 TEST_F(PartOfACard, leaves_nothing_behind_where_its_server_does_not_start) {
-  const auto failed = run_demarc(command("1/3", {"context"}));
+  const auto failed = run_demarc(command("1/4", {"context"}));
   EXPECT_EQ(failed.exit_code, 2) << failed.err;
   EXPECT_THAT(failed.err, HasSubstr("the server that divides the card has ended: "));
   EXPECT_THAT(files_of_servers(), testing::IsEmpty());
