@@ -100,6 +100,12 @@ Result<study::Plan> plan_of(const IsolateOptions& options) {
 Result<study::Plan> parse_options(IsolateOptions& options) {
   DEMARC_TRY(auto plan, plan_of(options));
   DEMARC_CHECK(options.common.parse(plan.modes, "--modes"));
+  const auto command = std::find_if(plan.victims.begin(), plan.victims.end(), study::is_command);
+  if (options.common.clock() == study::Clock::requests && command != plan.victims.end()) {
+    return invalid_input(
+        "--clock requests does not support the command '{}': a command's runs follow each other",
+        command->name);
+  }
   return plan;
 }
 

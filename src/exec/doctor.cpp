@@ -100,10 +100,10 @@ Check colors_check(const Gpu& gpu, const std::string& description) {
   const auto device = gpu::describe_card(gpu.name(), description);
   if (!device) return refused(device.error());
   std::vector<std::uint32_t> counts;
-  for (std::uint32_t colors = 2; colors <= max_doctor_colors; colors *= 2) {
+  for (std::uint32_t colors = 2; colors <= max_doctor_colors; ++colors) {
     const auto scheme = color::color_scheme(*device, colors);
     if (!scheme && counts.empty()) return refused(scheme.error());
-    if (scheme) counts.push_back(colors);
+    if (scheme && scheme->colors == colors) counts.push_back(colors);
   }
   const std::uint32_t slices =
       device->address_map ? device->address_map->slices : device->l2.slices;

@@ -20,12 +20,6 @@ bool has_output(int file) {
   return ::poll(&item, 1, 0) > 0;
 }
 
-// The last line of what a program wrote, because the reason why it ended stands there.
-std::string last_line(std::string text) {
-  while (text.ends_with('\n')) text.pop_back();
-  return text.substr(text.rfind('\n') + 1);
-}
-
 }  // namespace
 
 Result<CanaryProgram> CanaryProgram::start(const std::vector<std::string>& command) {
@@ -56,7 +50,9 @@ std::vector<double> CanaryProgram::take() {
 std::optional<std::string> CanaryProgram::end() {
   const auto ended = child_.wait(0);
   if (!ended) return std::nullopt;
-  return fmt::format("{}: {}", ended->words(), last_line(child_.kept()));
+  // The reason stands in its last line.
+  const std::string said = child_.kept();
+  return fmt::format("{}: {}", ended->words(), last_line(said));
 }
 
 void Canaries::want(const std::vector<CanaryWish>& wishes) {

@@ -46,43 +46,64 @@ using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
+using Tenant = lease::TenantStatus;
+
+// Nothing: it is not known, so the tenant is not in the metric.
+using NumberOf = std::optional<double> (*)(const Tenant& tenant);
+
 struct Number {
   const char* name;
   const char* help;
   MetricType type;
-  // Nothing: it is not known, so the tenant is not in the metric.
-  std::optional<double> (*of)(const lease::TenantStatus& tenant);
+  NumberOf of;
 };
 
-// "0-3,8" has five numbers.
-double count_of(const std::string& list) {
-  const auto set = gpu::parse_tpc_set(list, gpu::TpcSet::capacity, "list");
+template <auto member>
+std::optional<double> value(const Tenant& tenant) {
+  return static_cast<double>(tenant.*member);
+}
+template <auto member>
+std::optional<double> seconds(const Tenant& tenant) {
+  return static_cast<double>(tenant.*member) / 1000;
+}
+template <auto member>
+std::optional<double> known(const Tenant& tenant) {
+  return tenant.*member;
+}
+template <auto member>
+std::optional<double> size(const Tenant& tenant) {
+  return static_cast<double>((tenant.*member).size());
+}
+// "0-3,8" has five members.
+template <auto member>
+std::optional<double> members(const Tenant& tenant) {
+  const auto set = gpu::parse_tpc_set(tenant.*member, gpu::TpcSet::capacity, "list");
   return set ? set->size() : 0;
 }
 
 // clang-format off
 constexpr Number numbers[] = {
-    {"demarc_tenant_tpcs", "TPCs that the tenant's kernels may run on", MetricType::Gauge, [](const auto& t) -> std::optional<double> { return count_of(t.tpcs); }},
-    {"demarc_tenant_colors", "memory colours of the tenant", MetricType::Gauge, [](const auto& t) -> std::optional<double> { return count_of(t.colors); }},
-    {"demarc_tenant_bytes", "bytes that the tenant may have", MetricType::Gauge, [](const auto& t) -> std::optional<double> { return static_cast<double>(t.bytes); }},
-    {"demarc_tenant_given_bytes", "bytes that processes of the tenant have", MetricType::Gauge, [](const auto& t) -> std::optional<double> { return static_cast<double>(t.given_bytes); }},
-    {"demarc_tenant_lost_bytes", "bytes that could not be filled with zeros and are never given again", MetricType::Gauge, [](const auto& t) -> std::optional<double> { return static_cast<double>(t.lost_bytes); }},
-    {"demarc_tenant_window_bytes", "bytes that processes of the tenant may show by their page tables, together", MetricType::Gauge, [](const auto& t) -> std::optional<double> { return static_cast<double>(t.window_bytes); }},
-    {"demarc_tenant_shown_bytes", "bytes that processes of the tenant show by their page tables", MetricType::Gauge, [](const auto& t) -> std::optional<double> { return static_cast<double>(t.shown_bytes); }},
-    {"demarc_tenant_unclean_bytes", "bytes that came back and wait to be filled with zeros", MetricType::Gauge, [](const auto& t) -> std::optional<double> { return static_cast<double>(t.unclean_bytes); }},
-    {"demarc_tenant_extents", "pieces of memory that processes of the tenant have", MetricType::Gauge, [](const auto& t) -> std::optional<double> { return static_cast<double>(t.extents); }},
-    {"demarc_tenant_leases", "leases of the tenant", MetricType::Gauge, [](const auto& t) -> std::optional<double> { return static_cast<double>(t.leases); }},
-    {"demarc_tenant_processes", "processes that are attached to a lease of the tenant", MetricType::Gauge, [](const auto& t) -> std::optional<double> { return static_cast<double>(t.processes.size()); }},
-    {"demarc_tenant_attached_seconds_total", "time for which processes of the tenant were on the card, all together", MetricType::Counter, [](const auto& t) -> std::optional<double> { return static_cast<double>(t.attached_ms) / 1000; }},
-    {"demarc_tenant_limit_seconds_total", "time for which nothing more of the tenant's memory could be given", MetricType::Counter, [](const auto& t) -> std::optional<double> { return static_cast<double>(t.at_limit_ms) / 1000; }},
-    {"demarc_tenant_launches_total", "kernel launches of the tenant's programs, also of those that have ended", MetricType::Counter, [](const auto& t) -> std::optional<double> { return static_cast<double>(t.launches_total); }},
-    {"demarc_tenant_slo_misses_total", "misses of a service-level objective that were reported for the tenant", MetricType::Counter, [](const auto& t) -> std::optional<double> { return static_cast<double>(t.slo_misses); }},
-    {"demarc_tenant_canary_slowdown", "time that reads of the tenant's canary take, over that without neighbours", MetricType::Gauge, [](const auto& t) { return t.canary_slowdown; }},
-    {"demarc_tenant_canary_baseline_cycles", "cycles that a read of the tenant's canary takes without neighbours", MetricType::Gauge, [](const auto& t) { return t.canary_baseline_cycles; }},
-    {"demarc_tenant_refused_takes_total", "times that memory was refused to the tenant", MetricType::Counter, [](const auto& t) -> std::optional<double> { return static_cast<double>(t.refused_takes); }},
-    {"demarc_lease_refused_bytes", "bytes of allocations that were refused to living leases", MetricType::Gauge, [](const auto& t) -> std::optional<double> { return static_cast<double>(t.refused_bytes); }},
-    {"demarc_lease_refused_calls", "calls of the driver that were refused to living leases", MetricType::Gauge, [](const auto& t) -> std::optional<double> { return static_cast<double>(t.refused_calls); }},
-    {"demarc_lease_refused_kernels", "kernels that were refused to living leases", MetricType::Gauge, [](const auto& t) -> std::optional<double> { return static_cast<double>(t.refused_kernels); }},
+    {"demarc_tenant_tpcs", "TPCs that the tenant's kernels may run on", MetricType::Gauge, members<&Tenant::tpcs>},
+    {"demarc_tenant_colors", "memory colours of the tenant", MetricType::Gauge, members<&Tenant::colors>},
+    {"demarc_tenant_bytes", "bytes that the tenant may have", MetricType::Gauge, value<&Tenant::bytes>},
+    {"demarc_tenant_given_bytes", "bytes that processes of the tenant have", MetricType::Gauge, value<&Tenant::given_bytes>},
+    {"demarc_tenant_lost_bytes", "bytes that could not be filled with zeros and are never given again", MetricType::Gauge, value<&Tenant::lost_bytes>},
+    {"demarc_tenant_window_bytes", "bytes that processes of the tenant may show by their page tables, together", MetricType::Gauge, value<&Tenant::window_bytes>},
+    {"demarc_tenant_shown_bytes", "bytes that processes of the tenant show by their page tables", MetricType::Gauge, value<&Tenant::shown_bytes>},
+    {"demarc_tenant_unclean_bytes", "bytes that came back and wait to be filled with zeros", MetricType::Gauge, value<&Tenant::unclean_bytes>},
+    {"demarc_tenant_extents", "pieces of memory that processes of the tenant have", MetricType::Gauge, value<&Tenant::extents>},
+    {"demarc_tenant_leases", "leases of the tenant", MetricType::Gauge, value<&Tenant::leases>},
+    {"demarc_tenant_processes", "processes that are attached to a lease of the tenant", MetricType::Gauge, size<&Tenant::processes>},
+    {"demarc_tenant_attached_seconds_total", "time for which processes of the tenant were on the card, all together", MetricType::Counter, seconds<&Tenant::attached_ms>},
+    {"demarc_tenant_limit_seconds_total", "time for which nothing more of the tenant's memory could be given", MetricType::Counter, seconds<&Tenant::at_limit_ms>},
+    {"demarc_tenant_launches_total", "kernel launches of the tenant's programs, also of those that have ended", MetricType::Counter, value<&Tenant::launches_total>},
+    {"demarc_tenant_slo_misses_total", "misses of a service-level objective that were reported for the tenant", MetricType::Counter, value<&Tenant::slo_misses>},
+    {"demarc_tenant_canary_slowdown", "time that reads of the tenant's canary take, over that without neighbours", MetricType::Gauge, known<&Tenant::canary_slowdown>},
+    {"demarc_tenant_canary_baseline_cycles", "cycles that a read of the tenant's canary takes without neighbours", MetricType::Gauge, known<&Tenant::canary_baseline_cycles>},
+    {"demarc_tenant_refused_takes_total", "times that memory was refused to the tenant", MetricType::Counter, value<&Tenant::refused_takes>},
+    {"demarc_lease_refused_bytes", "bytes of allocations that were refused to living leases", MetricType::Gauge, value<&Tenant::refused_bytes>},
+    {"demarc_lease_refused_calls", "driver calls that were refused to living leases", MetricType::Gauge, value<&Tenant::refused_calls>},
+    {"demarc_lease_refused_kernels", "kernels that were refused to living leases", MetricType::Gauge, value<&Tenant::refused_kernels>},
 };
 // clang-format on
 

@@ -190,8 +190,8 @@ std::vector<CanaryWish> wanted_canaries(const Wishes& wishes, bool mps,
   auto wanted = wishes.canaries();
   if (mps || wanted.empty()) return wanted;
   tell(
-      "canary: programs take turns without MPS, so there is no interference that a canary could "
-      "measure: none runs");
+      "canary: programs take turns without MPS and do not interfere with each other's reads, so no "
+      "canary runs");
   return {};
 }
 

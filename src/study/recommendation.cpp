@@ -121,16 +121,20 @@ std::optional<double> work_ratio(const StudyResult& result, std::size_t mode, st
   return sum / static_cast<double>(pairs);
 }
 
-// Whether colours are worth their overhead against a mode that restrains the neighbours. Empty if
-// their work is not known.
+// What a mode that restrains the neighbours takes from them, as against another mode, and, if that
+// one has colours, whether these are worth their overhead. Empty if the work is not known.
 std::string restraint_words(const StudyResult& result, const ModeSummary& restrained,
-                            const ModeSummary& colored) {
-  const auto work = work_ratio(result, restrained.mode, colored.mode);
+                            const ModeSummary& other) {
+  const auto work = work_ratio(result, restrained.mode, other.mode);
   if (!work) return "";
   const std::string restraint = result.plan.modes[restrained.mode].name();
-  const std::string color = result.plan.modes[colored.mode].name();
+  const std::string color = result.plan.modes[other.mode].name();
+  const std::string taken =
+      fmt::format(" Under {} the neighbours do {:.2f}x of the work that they do under {}",
+                  restraint, *work, color);
+  if (!result.plan.modes[other.mode].divides_memory()) return taken + ".";
   const bool restraint_holds = restrained.mean.maximum < holds_below;
-  const bool color_holds = colored.mean.maximum < holds_below;
+  const bool color_holds = other.mean.maximum < holds_below;
   const std::string limit = slowdown_text(holds_below);
   std::string verdict = fmt::format("and neither keeps slowdowns below {}", limit);
   if (restraint_holds && color_holds) {
@@ -142,20 +146,24 @@ std::string restraint_words(const StudyResult& result, const ModeSummary& restra
     verdict = fmt::format(
         "and only {} keeps slowdowns below {}, so colours are worth their overhead", color, limit);
   }
-  return fmt::format(" Under {} the neighbours do {:.2f}x of the work that they do under {}, {}.",
-                     restraint, *work, color, verdict);
+  return fmt::format("{}, {}.", taken, verdict);
 }
 
-// One sentence for each mode that restrains, against the best that has colours.
+// One sentence for each mode that restrains, against the best that has colours, or else against the
+// best that does not restrain.
 std::string restraint_words(const StudyResult& result,
                             const std::vector<const ModeSummary*>& judged) {
-  const auto colored = std::find_if(judged.begin(), judged.end(), [&](const ModeSummary* mode) {
+  auto other = std::find_if(judged.begin(), judged.end(), [&](const ModeSummary* mode) {
     return result.plan.modes[mode->mode].divides_memory();
   });
+  if (other == judged.end()) {
+    other = std::find_if(judged.begin(), judged.end(),
+                         [&](const ModeSummary* mode) { return !restrains(result, *mode); });
+  }
   std::string out;
-  if (colored == judged.end()) return out;
+  if (other == judged.end()) return out;
   for (const ModeSummary* mode : judged) {
-    if (restrains(result, *mode)) out += restraint_words(result, *mode, **colored);
+    if (restrains(result, *mode)) out += restraint_words(result, *mode, **other);
   }
   return out;
 }

@@ -60,14 +60,6 @@ void empty(int file) {
   ::lseek(file, 0, SEEK_SET);
 }
 
-// The last line that is not blank.
-std::string last_line(std::string_view text) {
-  text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
-  const std::size_t end_before = text.rfind('\n');
-  if (end_before != std::string_view::npos) text.remove_prefix(end_before + 1);
-  return std::string(text.substr(0, max_error));
-}
-
 // The loop of the process.
 class PointLoop {
  public:
@@ -161,7 +153,8 @@ class PointLoop {
       return outcome;
     }
     if (WEXITSTATUS(status) != 0) {
-      const std::string said = last_line(content_of(err_.get()));
+      const std::string written = content_of(err_.get());
+      const std::string said(last_line(written).substr(0, max_error));
       Outcome outcome =
           failed(said.empty() ? fmt::format("exit code {}", WEXITSTATUS(status)) : said);
       outcome.exit_code = WEXITSTATUS(status);

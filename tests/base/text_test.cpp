@@ -25,5 +25,13 @@ TEST(Text, empty_items_are_joined_too) {
   EXPECT_EQ(joined(std::vector<std::string>{"", "a", ""}, "/"), "/a/");
 }
 
+TEST(Text, the_last_line_is_the_last_one_that_is_not_blank) {
+  EXPECT_EQ(last_line("one\ntwo \t\r\n\n \n"), "two");
+  EXPECT_EQ(last_line("one\n  two"), "  two");
+  EXPECT_EQ(last_line("one"), "one");
+  EXPECT_EQ(last_line(" \n\n"), "");
+  EXPECT_EQ(last_line(""), "");
+}
+
 }  // namespace
 }  // namespace demarc

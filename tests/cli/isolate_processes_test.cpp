@@ -282,6 +282,11 @@ TEST_F(IsolateProcesses, a_mode_that_cannot_confine_a_command_is_refused_before_
       run_demarc(study("mask", {"--aggressor-cmd", busy(), "--victim-priority", "-1"}));
   EXPECT_EQ(priority.exit_code, 1);
   EXPECT_THAT(priority.err, HasSubstr("--victim-priority does not support the command"));
+  const Outcome requests =
+      run_demarc({"isolate", "--modes", "none", "--victim-cmd", "true", "--clock", "requests"});
+  EXPECT_EQ(requests.exit_code, 1);
+  EXPECT_THAT(requests.err, HasSubstr("--clock requests does not support the command 'true': a "
+                                      "command's runs follow each other"));
   for (const char* wrong : {"-1", "nan", "soon"}) {
     EXPECT_EQ(run_demarc(study("none", {"--aggressor-cmd", "true", "--settle", wrong})).exit_code,
               1)

@@ -175,7 +175,7 @@ TEST_F(Doctor, A_card_without_a_description_has_no_colours_unless_one_is_given) 
   plan.description = "h200";
   said = look();
   EXPECT_THAT(said, HasSubstr("by its description 94 slices of L2; its memory can be divided into "
-                              "2, 4 colours\n"));
+                              "2, 3, 4 colours\n"));
   EXPECT_THAT(said, HasSubstr("\nconfines\n"));
   plan.description = "titan-v";
   EXPECT_THAT(look(), HasSubstr("colours   does not   "));

@@ -81,8 +81,8 @@ TEST_F(ServersWithCanaries, start_none_where_programs_take_turns) {
   write_tenants("canary = true\nmps = \"off\"\n", "canary_baseline = 300\n");
   WholeServer server(plan_with_canary(), good_card);
   ASSERT_TRUE(
-      server.says("programs take turns without MPS, so there is no interference that a "
-                  "canary could measure: none runs"))
+      server.says("canary: programs take turns without MPS and do not interfere with each other's "
+                  "reads, so no canary runs"))
       << server.said();
   ASSERT_TRUE(server.says(serving_line)) << server.said();
   EXPECT_EQ(status(0).canary_baseline_cycles, std::nullopt);

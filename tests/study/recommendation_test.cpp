@@ -277,8 +277,18 @@ TEST(Throttling, is_not_compared_with_work_that_is_not_known) {
   StudyResult commands = with_rates(result, 0, 40);
   commands.plan.aggressors[1].spec = "cmd:./trainer";
   EXPECT_EQ(recommend(commands).find("Under throttle"), std::string::npos);
-  EXPECT_EQ(recommend(with_rates(invented({{"throttle", 1}, {"mask", 2}}), 10, 40)).find("Under"),
-            std::string::npos);
+}
+
+TEST(Throttling, without_colours_says_what_it_takes_from_the_neighbours_as_against_the_best_mode) {
+  const std::string text =
+      recommend(with_rates(invented({{"preempt", 0}, {"mask", 20}, {"none", 30}}), 1, 40));
+  EXPECT_TRUE(text.starts_with("Use preempt: ")) << text;
+  EXPECT_TRUE(
+      text.ends_with(" Under preempt the neighbours do 0.03x of the work that they do under mask."))
+      << text;
+  EXPECT_EQ(recommend(with_rates(invented({{"preempt", 0}, {"throttle", 1}}), 1, 40)).find("Under"),
+            std::string::npos)
+      << "neither lets them work";
 }
 
 }  // namespace

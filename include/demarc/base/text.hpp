@@ -30,4 +30,7 @@ template <class Range>
   return out;
 }
 
+// The last line that is not blank, without blanks at its end. Empty if there is none.
+[[nodiscard]] std::string_view last_line(std::string_view text);
+
 }  // namespace demarc

@@ -357,7 +357,7 @@ Result<void> check_spec(const Spec& spec) {
   }
   if (spec.address.row_shift < line_shift) return wrong("a row is smaller than a line");
   if (spec.tlbs.empty()) return {};
-  if (spec.walkers == 0) return wrong("there is no page walker");
+  if (spec.walkers == 0) return wrong("page walks need at least one walker");
   if (spec.table_entry_bytes == 0 ||
       (std::uint64_t{spec.table_entry_bytes} << spec.tlbs.back().page_bits) > line_bytes) {
     return wrong(fmt::format(

@@ -39,8 +39,8 @@ struct LaunchForm {
   // SMs of a part that runs nothing else: a fused launch fills them. 0: there is no such part.
   std::uint32_t own_sms = 0;
   // Null, or what the launch gives way to: each launch is then cut into slices, which are launches
-  // of as many blocks as fill the GPU eight times, in the order of the blocks. Two slices at most
-  // wait for the GPU or run.
+  // whose blocks fill the GPU eight times, in the order of the blocks. Two slices at most wait for
+  // the GPU or run.
   std::shared_ptr<const RightOfWay> gives_way_to;
   std::chrono::milliseconds longest_slice{60000};
   // Kernels note their times on the GPU's clock; not for graphs, whose arguments stay.

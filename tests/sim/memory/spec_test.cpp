@@ -123,7 +123,7 @@ TEST(SpecRules, have_two_sides) {
          s.tlbs = {{.entries = 1}};
          s.walkers = 0;
        },
-       "there is no page walker"},
+       "page walks need at least one walker"},
       {[](Spec& s) { s.tlbs = {{.page_bits = 4}}; }, [](Spec& s) { s.tlbs = {{.page_bits = 5}}; },
        "a page walk reads the entries of 32 pages of 8 bytes, which are not within a line of 128"},
       {[](Spec& s) { s.table_entry_bytes = 0; },
