@@ -6,19 +6,21 @@ PROMPT = 1024  # tokens
 HEAD = WIDTH // HEADS
 
 
+def normed(torch, x, scale):
+    y = x.float()
+    return (y * torch.rsqrt((y * y).mean(-1, keepdim=True) + 1e-5)).half() * scale
+
+
+def rotated(torch, x, cosines, sines):
+    first, second = x[..., : HEAD // 2].float(), x[..., HEAD // 2:].float()
+    return torch.cat([first * cosines - second * sines, second * cosines + first * sines], -1).half()
+
+
 def decoder(torch, prefill):
     functional = torch.nn.functional
 
     def weights(out, width):
         return torch.nn.Parameter(torch.randn(out, width).mul(width ** -0.5).half(), requires_grad=False)
-
-    def normed(x, scale):
-        y = x.float()
-        return (y * torch.rsqrt((y * y).mean(-1, keepdim=True) + 1e-5)).half() * scale
-
-    def rotated(x, cosines, sines):
-        first, second = x[..., : HEAD // 2].float(), x[..., HEAD // 2:].float()
-        return torch.cat([first * cosines - second * sines, second * cosines + first * sines], -1).half()
 
     class Layer(torch.nn.Module):
         def __init__(self):
@@ -30,25 +32,25 @@ def decoder(torch, prefill):
             self.register_buffer("values", torch.zeros(HEADS, TOKENS, HEAD).half())
 
         def forward(self, x, at, cosines, sines, places):
-            both = functional.linear(normed(x, self.scales[0]), self.queries_keys_values)
+            both = functional.linear(normed(torch, x, self.scales[0]), self.queries_keys_values)
             query, key, value = both.view(3, HEADS, 1, HEAD).unbind(0)
-            self.keys.index_copy_(1, at, rotated(key, cosines, sines))
+            self.keys.index_copy_(1, at, rotated(torch, key, cosines, sines))
             self.values.index_copy_(1, at, value)
-            scores = (rotated(query, cosines, sines).float() * self.keys.float()).sum(-1) * HEAD ** -0.5
+            scores = (rotated(torch, query, cosines, sines).float() * self.keys.float()).sum(-1) * HEAD ** -0.5
             shares = torch.softmax(torch.where(places <= at, scores, float("-inf")), -1)
             seen = (shares[..., None] * self.values.float()).sum(1).half().view(1, WIDTH)
             x = x + functional.linear(seen, self.out)
             return self.widened(x)
 
         def widened(self, x):
-            y = normed(x, self.scales[1])
+            y = normed(torch, x, self.scales[1])
             wide = functional.silu(functional.linear(y, self.gate)) * functional.linear(y, self.up)
             return x + functional.linear(wide, self.down)
 
         def read(self, x, cosines, sines, hidden):
-            both = functional.linear(normed(x, self.scales[0]), self.queries_keys_values)
+            both = functional.linear(normed(torch, x, self.scales[0]), self.queries_keys_values)
             query, key, value = both.view(PROMPT, 3, HEADS, HEAD).permute(1, 2, 0, 3).unbind(0)
-            query, key = rotated(query, cosines, sines), rotated(key, cosines, sines)
+            query, key = rotated(torch, query, cosines, sines), rotated(torch, key, cosines, sines)
             scores = torch.where(hidden, float("-inf"), (query @ key.transpose(1, 2)).float() * HEAD ** -0.5)
             seen = (torch.softmax(scores, -1).half() @ value).transpose(0, 1).reshape(PROMPT, WIDTH)
             return self.widened(x + functional.linear(seen, self.out))

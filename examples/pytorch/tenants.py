@@ -1,9 +1,10 @@
 """Measures programs that know nothing of each other on one card, each in a half of it, and prints Markdown: the tables of
 docs/measurements/programs.md, "Two programs, each in its half".
 
-Victims: the decoder (one token a step, as a CUDA graph), the detector, both compiled by Triton alone, a matrix product and an
-attention (kernels.py), and a CUDA program (examples/tenants/steps.cu). Neighbours: a compiled PyTorch program that floods the
-memory, the decoder reading prompts without end, and a CUDA program that copies. The card is shared by
+Victims: the decoder (one token a step, as a CUDA graph), the same for eight requests at once (batching.py) and reading prompts,
+the detector, all compiled by Triton alone, a matrix product and an attention (kernels.py), and a CUDA program
+(examples/tenants/steps.cu). Neighbours: a compiled PyTorch program that floods the memory, a CUDA program that copies, and
+the decoder, its two other forms and the product without end. The card is shared by
 
   mps      MPS; nothing is divided
   percent  MPS, half of the threads for each (CUDA_MPS_ACTIVE_THREAD_PERCENTAGE)
@@ -24,16 +25,19 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from measure import HERE, Bench, Failed, Program, beside, driver_version, fail, listed, row, table
 from timing import figures
 
 WAYS = ["mps", "percent", "green", "mask", "tenant"]
 VICTIMS = {"decoder": ("decoder.py", "--compile", "--graph"), "detector": ("detector.py", "--compile", "--graph"), "steps": ("steps",),
-           "product": ("kernels.py",), "attention": ("kernels.py", "--attention", "--compile")}
+           "product": ("kernels.py",), "attention": ("kernels.py", "--attention", "--compile"),
+           "prefill": ("decoder.py", "--compile", "--prefill"), "batch": ("batching.py", "--compile", "--graph")}
 TRIED = ["detector"]  # of these Inductor tries kernels once, in a tenant's colours, where some of them are refused
 NEIGHBOURS = {"idle": None, "flood": ("flood.py", "adds", "--compile"), "prefill": ("decoder.py", "--compile", "--prefill", "--endless"),
-              "copies": ("steps", "copies")}
+              "copies": ("steps", "copies"), "decoder": ("decoder.py", "--compile", "--graph", "--endless"),
+              "batch": ("batching.py", "--compile", "--graph", "--endless"), "product": ("kernels.py", "--endless")}
 # Frames after which outputs are compared: the same from the start of each program.
 COMPARED = 20
 
@@ -151,12 +155,16 @@ def measured(bench, way, victims, neighbours):
     """Figures of each victim beside each neighbour, the victims' outputs, and whether all of them ran."""
     found, outputs = {}, {}
     running = {}
-    for name in victims:
-        script, *arguments = VICTIMS[name]
-        if os.path.exists(bench.picks(name)):
-            arguments += ["--picks", bench.picks(name)]
+    with ThreadPoolExecutor() as pool:
+        starting = {}
+        for name in victims:
+            script, *arguments = VICTIMS[name]
+            if os.path.exists(bench.picks(name)):
+                arguments += ["--picks", bench.picks(name)]
+            starting[name] = pool.submit(bench.start, script, arguments, way, 0, 600)
+    for name, started in starting.items():
         try:
-            running[name] = bench.start(script, arguments, way, 0, 600)
+            running[name] = started.result()
         except Failed as error:
             fail(3, f"{way}: left out: {error}")
             continue

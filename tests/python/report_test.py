@@ -87,6 +87,11 @@ class Reports(unittest.TestCase):
     def test_without_inductor_there_are_no_graphs(self):
         self.assertEqual(leased("print(demarc.torch.report())"), "tenant a: 0 coloured kernels, 0 operators that fall back\n")
 
+    def test_operators_are_told_with_their_ways(self):
+        self.assertEqual(leased("from demarc.torch import _operators\n_operators.used.update({('aten.mm', 'compiled'): None, ('aten.topk', 'host'): "
+                                "None})\nprint(demarc.torch.report())"), "tenant a: 0 coloured kernels, 0 operators that fall back\n"
+                                "  operator  aten.mm: compiled\n  operator  aten.topk: on the host\n")
+
     def test_a_file_that_is_gone_is_an_error(self):
         said = leased(self.modules(GRAPH) + f"import os\nos.remove('{self.folder}/0.py')\ntry: demarc.torch.report()\n"
                       "except demarc.torch.Error as e: print(e.code, e)")

@@ -79,7 +79,8 @@ class Inductor(unittest.TestCase):
         check += "print(len(SETTINGS), all(getattr(c, n) is v for n, v in SETTINGS.items()), c.max_autotune_gemm_backends)\n"
         self.assertEqual(leased(check), "10 True TRITON\n")
         self.assertEqual(python("import torch._inductor.config\n" + ENABLE + check, **LEASE), "a\n10 True TRITON\n")
-        self.assertEqual(leased("import torch\nprint(torch.switched)"), "{'flash': False, 'mem_efficient': False, 'cudnn': False}\n")
+        self.assertEqual(leased("import torch\nprint(torch.switched)"), "{'flash': False, 'mem_efficient': False, 'cudnn': False, 'fastpath': False}\n")
+        self.assertEqual(leased("import torch\nprint(torch.backends.cudnn.enabled)"), "False\n")
 
     def test_a_pytorch_without_a_setting_is_refused_and_changed_in_nothing(self):
         self.assertEqual(python("import torch._inductor.config as c\ndel c.cpp_wrapper\n" + ENABLE + "print(c.max_autotune_gemm)",

@@ -2,7 +2,8 @@
 
 A program runs under `demarc exec --tenant NAME -- python3 program.py`. All of its memory on the card lies in the tenant's
 colours then, and a kernel is taken only as PTX, which Demarc rewrites when it is loaded. PyTorch's own kernels are machine
-code; those that Triton compiles need not be. enable() makes Triton hand its PTX over and Inductor choose no other kernels.
+code; those that Triton compiles need not be. enable() makes Triton hand its PTX over, Inductor choose no other kernels, and
+operators outside of torch.compile be compiled by Inductor, too. Where the tenant has windows, machine code runs as it is.
 Tried with PyTorch 2.11 and Triton 3.6; a version that lacks what is needed here is refused by the name of that.
 """
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .._errors import Error
-from . import _caches, _eager, _fill, _inductor, _lease, _triton, _workers
+from . import _caches, _eager, _inductor, _lease, _triton, _workers
 from ._report import Graph, Report, report
 
 if TYPE_CHECKING:
@@ -30,12 +31,16 @@ def enable() -> str:
     if _enabled is not None:
         return _enabled
     tenant = _lease.tenant()
+    if _lease.windows():
+        _enabled = tenant
+        return tenant
     _eager.check()
     _caches.separate()
     _triton.install()
     _inductor.install()
     _workers.install()
-    _fill.install()
+    from . import _operators  # imports torch
+    _operators.install()
     _eager.install(tenant)
     _enabled = tenant
     return tenant

@@ -1,11 +1,9 @@
-"""Operators of PyTorch's outside of torch.compile: what fails, fails with one sentence, and costs nothing else.
+"""An error for kernels that exist as machine code only: one sentence with what was called, where, and why it cannot run.
 
-A kernel of ATen's is refused when it is loaded, and PyTorch raises torch.AcceleratorError ("no kernel image ..."). That
-class is made by PyErr_NewException and called for each error (torch/csrc/Exceptions.cpp of PyTorch 2.11), so what its
-__init__ does is ours to say: the error becomes a NotColored. Operators of cuBLAS and cuDNN fail with other words, as a
-RuntimeError; these are few and are replaced, for tensors on the card alone.
-
-A TorchDispatchMode would see every operator's name, but Dynamo compiles nothing inside one.
+Such a kernel is refused when it is loaded, and PyTorch raises torch.AcceleratorError ("no kernel image ..."). That class is
+made by PyErr_NewException and called for each error (torch/csrc/Exceptions.cpp of PyTorch 2.11), so what its __init__ does
+is ours to say: the error becomes a NotColored. ATen's operators do not come to that (_operators.py); kernels of other
+libraries do.
 """
 from __future__ import annotations
 
@@ -20,16 +18,7 @@ from typing import Any, NoReturn
 from .._errors import Error
 
 REFUSED = "no kernel image is available"  # CUDA's words for CUDA_ERROR_NO_BINARY_FOR_GPU
-# ATen's names of what libraries carry out; those that a PyTorch lacks are passed over.
-LIBRARY_OPERATORS = (
-    "mm", "mm.out", "mm.dtype", "mm.dtype_out", "addmm", "addmm.out", "addmm_", "addmm.dtype", "addmm.dtype_out",
-    "_addmm_activation", "_addmm_activation.out", "bmm", "bmm.out", "bmm.dtype", "bmm.dtype_out", "baddbmm",
-    "baddbmm.out", "baddbmm_", "baddbmm.dtype", "baddbmm.dtype_out", "addmv", "addmv.out", "addmv_", "dot", "vdot",
-    "_int_mm", "_int_mm.out", "_scaled_mm", "_scaled_mm.out", "cudnn_convolution", "cudnn_convolution.out",
-    "cudnn_convolution_transpose", "cudnn_convolution_relu", "cudnn_convolution_add_relu", "cudnn_batch_norm",
-    "_cudnn_rnn", "_scaled_dot_product_flash_attention", "_scaled_dot_product_efficient_attention",
-    "_scaled_dot_product_cudnn_attention", "sort.stable", "sort.values_stable",
-)
+MACHINE_CODE = "its kernel exists as machine code only; use a build of it that has PTX"
 _tenant = ""
 
 
@@ -66,44 +55,24 @@ def _text(frame: FrameType) -> str:
     return f"`{text}`" if text else f"an operator in {frame.f_code.co_name}()"
 
 
-def _place(frame: FrameType) -> FrameType:
-    """The innermost frame that is not PyTorch's own, from `frame` on outwards."""
+def place(frame: FrameType) -> FrameType:
+    """The innermost frame that is neither PyTorch's own nor of this package, from `frame` on outwards."""
     import torch
-    own = os.path.join(os.path.dirname(os.path.abspath(torch.__file__)), "")
+    own = tuple(os.path.join(os.path.dirname(os.path.abspath(file)), "") for file in (torch.__file__, __file__))
     outer: FrameType | None = frame
     while outer is not None and outer.f_code.co_filename.startswith(own):
         outer = outer.f_back
     return outer or frame
 
 
-def sentence(what: str, frame: FrameType) -> str:
-    """What is said of the operator `what`, called in `frame`."""
-    place = _place(frame)
-    file = place.f_code.co_filename
-    compiled = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
-    cure = "put the operator into a function under torch.compile"
-    if compiled and file.startswith(os.path.join(compiled, "")):
-        cure = "Inductor has none of its own for it, and demarc.torch.report() lists such operators"
-    return (f"{what} at {file}:{place.f_lineno}, on a tensor of tenant '{_tenant}': "
-            f"its kernel exists as machine code only; {cure}")
+def sentence(what: str, frame: FrameType, why: str) -> str:
+    """What is said of `what`, called in `frame`."""
+    at = place(frame)
+    return f"{what} at {at.f_code.co_filename}:{at.f_lineno}, on a tensor of tenant '{_tenant}': {why}"
 
 
-def refuse(what: str, frame: FrameType) -> NoReturn:
-    raise not_colored()(sentence(what, frame))
-
-
-def refuse_libraries(library: Any) -> None:
-    """Registers, with a torch.library.Library of aten, kernels that refuse the operators of cuBLAS and cuDNN on the card."""
-    import torch
-    for name in LIBRARY_OPERATORS:
-        packet, _, overload = name.partition(".")
-        if (overload or "default") not in getattr(getattr(torch.ops.aten, packet, None), "overloads", list)():
-            continue
-
-        def refused(*_: Any, _name: str = name, **__: Any) -> NoReturn:
-            refuse(f"aten.{_name}", sys._getframe(1))
-
-        library.impl(name, refused, "CUDA")
+def refuse(what: str, frame: FrameType, why: str) -> NoReturn:
+    raise not_colored()(sentence(what, frame, why))
 
 
 def install(tenant: str) -> None:
@@ -118,7 +87,7 @@ def install(tenant: str) -> None:
         if arguments and REFUSED in str(arguments[0]):
             error.__class__ = kind
             frame = sys._getframe(1)
-            arguments = (sentence(_text(frame), frame),)
+            arguments = (sentence(_text(frame), frame, MACHINE_CODE),)
         original(error, *arguments)
 
     torch.AcceleratorError.__init__ = translated

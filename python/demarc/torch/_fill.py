@@ -1,23 +1,20 @@
 """aten.fill_ on the card, and with it zeros, ones, full and zero_, without a kernel: a fill by the driver.
 
 Inductor's code zeroes workspaces with it, its trials the L2, and the backward pass of a compiled model begins with a one.
-It goes to the driver, whose fills Demarc answers with a kernel in the tenant's colours.
+It goes to the driver, whose fills Demarc answers with a kernel in the tenant's colours. A tensor with gaps needs a kernel
+(_operators.py).
 """
 from __future__ import annotations
 
 import ctypes
 import functools
 import os
-import sys
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from .._errors import Error
-from . import _eager
 
 _FUNCTIONS = {1: "cuMemsetD8Async", 2: "cuMemsetD16Async", 4: "cuMemsetD32Async"}  # by bytes of an element
-_library: list[Any] = []  # the registration lives as long as it
 
 
 @functools.lru_cache(maxsize=None)
@@ -25,7 +22,7 @@ def _driver() -> ctypes.CDLL:
     return ctypes.CDLL(os.environ.get("DEMARC_LIBCUDA") or "libcuda.so.1")
 
 
-def _in_one_piece(sizes: Sequence[int], strides: Sequence[int]) -> bool:
+def in_one_piece(sizes: Sequence[int], strides: Sequence[int]) -> bool:
     """Whether elements of these sizes and strides fill their memory, in whatever order, each once."""
     expected = 1
     for stride, size in sorted((stride, size) for stride, size in zip(strides, sizes) if size != 1):
@@ -53,10 +50,8 @@ def _call(function: str, count: int, *arguments: Any) -> None:
 
 
 def fill(tensor: Any, value: Any) -> Any:
-    """aten.fill_.Scalar of a tensor on the card, in the order of its current stream. NotColored where it has gaps."""
+    """aten.fill_.Scalar of a tensor on the card without gaps (in_one_piece()), in the order of its current stream."""
     import torch
-    if not _in_one_piece(tensor.shape, tensor.stride()):
-        _eager.refuse("aten.fill_.Scalar of a tensor with gaps,", sys._getframe(1))
     element = _bytes_of(value, tensor)
     step = len(element)
     count = tensor.numel() * tensor.element_size() // step
@@ -71,13 +66,3 @@ def fill(tensor: Any, value: Any) -> Any:
         _call("cuMemsetD2D32Async", count, ctypes.c_uint64(address + first), ctypes.c_size_t(step),
               ctypes.c_uint(int.from_bytes(bytes(element[first:first + 4]), "little")), ctypes.c_size_t(1), stream)
     return tensor
-
-
-def install() -> None:
-    import torch
-    with warnings.catch_warnings():  # that a kernel of PyTorch's own is replaced is what is wanted
-        warnings.simplefilter("ignore", UserWarning)
-        library = torch.library.Library("aten", "IMPL")
-        library.impl("fill_.Scalar", fill, "CUDA")
-        _eager.refuse_libraries(library)
-    _library.append(library)

@@ -64,3 +64,6 @@ def install() -> None:
     torch.backends.cuda.enable_flash_sdp(False)
     torch.backends.cuda.enable_mem_efficient_sdp(False)
     torch.backends.cuda.enable_cudnn_sdp(False)
+    # Normalisation and layers of transformers are made of operators, not of calls of cuDNN and of one kernel each.
+    torch.backends.cudnn.enabled = False
+    torch.backends.mha.set_fastpath_enabled(False)

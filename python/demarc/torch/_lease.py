@@ -33,3 +33,8 @@ def tenant() -> str:
     if not name:
         raise Error("this process is under demarc exec without --tenant: it has TPCs of its own and no memory colours", 2)
     return name
+
+
+def windows() -> bool:
+    """Whether machine code runs in this process, because the page table maps the tenant's memory; `demarc exec` says so."""
+    return os.environ.get("DEMARC_WINDOWS") == "1"

@@ -22,7 +22,7 @@ class Graph:
 
     path: str  # of the Python that Inductor wrote for it
     kernels: tuple[str, ...]  # Triton's; they were loaded, so they are coloured
-    operators: tuple[str, ...]  # that fall back, as "aten.sort.stable"; on tensors of the card they end with NotColored
+    operators: tuple[str, ...]  # that fall back to ATen, as "aten.sort.stable"; on tensors of the card they run on the host
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class Report:
     tenant: str
     graphs: tuple[Graph, ...]
     kernels: tuple[str, ...]  # that Triton's own launcher loaded: kernels called from Python
+    operators: tuple[tuple[str, str], ...]  # outside of torch.compile, each with its way: "compiled" or "host"
     process: dict[str, Any] | None  # what Demarc's library in this process counted; None where it does not say
 
     @property
@@ -48,6 +49,7 @@ class Report:
         lines = [f"tenant {self.tenant}: {len(self.colored)} coloured kernels, "
                  f"{len(self.fallbacks)} operators that fall back"]
         lines += [f"  kernel    {name}" for name in self.kernels]
+        lines += [f"  operator  {name}: {'on the host' if way == 'host' else way}" for name, way in self.operators]
         for graph in self.graphs:
             lines.append(f"  graph     {graph.path}")
             lines += [f"    kernel    {name}" for name in graph.kernels]
@@ -134,4 +136,5 @@ def report() -> Report:
 
     Operators are all that Inductor's code calls, those on tensors of the host too: it does not say where a tensor lies.
     """
-    return Report(_lease.tenant(), _graphs(), tuple(_triton.loaded), _process())
+    operators = sys.modules.get(f"{__package__}._operators")  # imported by enable()
+    return Report(_lease.tenant(), _graphs(), tuple(_triton.loaded), tuple(operators.used) if operators else (), _process())

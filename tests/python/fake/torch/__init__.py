@@ -1,14 +1,27 @@
 """Stands for PyTorch: what demarc.torch touches, and no more, as in the sources of PyTorch 2.11.
 
 torch/csrc/Exceptions.cpp: AcceleratorError is made by PyErr_NewException and called with CUDA's words, then has error_code
-set. torch/_ops.py: packets of torch.ops.aten know their overloads. torch/library.py: Library.impl(name, function, key).
-Tensors are a dtype, sizes, strides and a list of elements.
+set. torch/_ops.py: packets of torch.ops.aten have their overloads as attributes. torch/library.py: Library.impl(name,
+function, key, with_keyset=...), get_kernel(overload, key), whose kernels have call_boxed(keys, ...).
+Tensors are a dtype, sizes, strides and a list of elements, which tensors of one storage share.
+
+torch.compile() gives a function that does what `compiles` says of its operator: "right" computes it, "ATen" calls ATen's own
+code for it, as Inductor does for what it cannot compile, "late" fails after it has computed it, and any other text raises an
+error of that text.
 """
+import contextlib
 import struct
 import types
 
 __version__ = "2.11.0"
 AcceleratorError = type("AcceleratorError", (RuntimeError,), {"__module__": "torch"})
+OutOfMemoryError = type("OutOfMemoryError", (RuntimeError,), {"__module__": "torch"})
+said = []  # what was called, in order
+compiles = {}  # operator: "right", "ATen" or an error; "right" where it has none
+
+
+class Generator:
+    pass
 
 
 class dtype:
@@ -16,6 +29,7 @@ class dtype:
         self.name, self.code, self.itemsize = name, code, struct.calcsize(code)
 
 
+bool_ = bool
 uint8, float16, float32, float64, int64, bool = (dtype(*of) for of in (
     ("uint8", "B"), ("float16", "e"), ("float32", "f"), ("float64", "d"), ("int64", "q"), ("bool", "?")))
 
@@ -24,14 +38,57 @@ class device:
     def __init__(self, name):
         self.type = name.type if isinstance(name, device) else str(name).split(":")[0]
 
+    def __eq__(self, other):
+        return self.type == other.type
+
+    def __str__(self):
+        return self.type
+
 
 class Tensor:
+    requires_grad = False
+
     def __init__(self, data, size, stride, kind, where="cpu"):
         self.data, self.shape, self.strides, self.dtype = data, tuple(size), tuple(stride), kind
-        self.device = device(where)
+        self.device, self.version = device(where), [0]
 
     def to(self, where):
+        if device(where) == self.device:
+            return self
+        said.append(f"to {device(where)}")
         return Tensor(list(self.data), self.shape, self.strides, self.dtype, device(where).type)
+
+    is_cuda = property(lambda self: self.device.type == "cuda")
+    _version = property(lambda self: self.version[0])
+
+    def is_inference(self):
+        return False
+
+    def is_contiguous(self):
+        expected = 1
+        for size, stride in zip(reversed(self.shape), reversed(self.strides)):
+            if size != 1 and stride != expected:
+                return False
+            expected *= size
+        return True
+
+    def detach(self):
+        alias = Tensor(self.data, self.shape, self.strides, self.dtype, self.device)
+        alias.version = self.version
+        return alias
+
+    def clone(self):
+        return Tensor(list(self.data), self.shape, self.strides, self.dtype, self.device)
+
+    def copy_(self, source, non_blocking=False):
+        said.append("copy_")
+        self.data[:] = source.data
+        self.version[0] += 1
+        return self
+
+    def resize_(self, size):
+        self.shape = tuple(size)
+        return self
 
     def stride(self):
         return self.strides
@@ -66,6 +123,11 @@ def tensor(value, dtype):
     return Tensor([value], (), (), dtype)
 
 
+def numbers(*values, where="cuda", stride=1):
+    """A tensor of these float32 numbers."""
+    return Tensor(list(values), (len(values),), (stride,), float32, where)
+
+
 def as_strided(made, size, stride):
     return Tensor(made.data, size, stride, made.dtype, made.device.type)
 
@@ -78,26 +140,117 @@ def kernel_of_aten(words="CUDA error: no kernel image is available for execution
 
 
 class OpOverload:
-    def __init__(self, name):
-        self.name, self._schema = name, object()
+    """An operator whose arguments are `names`, those with "!" written to, that computes `function` of lists of elements."""
+
+    def __init__(self, name, names=(), function=None, returns=1):
+        self.name, self.function = name, function
+        self._schema = types.SimpleNamespace(returns=[None] * returns, arguments=[
+            types.SimpleNamespace(name=text.rstrip("!"), alias_info=types.SimpleNamespace(is_write=True) if "!" in text else None)
+            for text in names])
 
     def __str__(self):
         return self.name
 
+    def compute(self, arguments, named):
+        written = [value for value, argument in zip(arguments, self._schema.arguments) if argument.alias_info]
+        lists = [value.data if isinstance(value, Tensor) else value for value in [*arguments, *named.values()]]
+        result = self.function(*lists)
+        for tensor in written:
+            tensor.data[:] = result
+            tensor.resize_((len(result),))
+            tensor.version[0] += 1
+        where = next((value.device for value in arguments if isinstance(value, Tensor)), device("cpu"))
+        return written[0] if written else Tensor(result, (len(result),), (1,), float32, where)
+
     def __call__(self, /, *args, **kwargs):
-        return kernel_of_aten()
+        """What the dispatcher does: the function that was registered for the card, where a tensor lies there."""
+        tensors = [tensor for value in args for tensor in (value if isinstance(value, list) else [value]) if isinstance(tensor, Tensor)]
+        if self.function is None:
+            return kernel_of_aten()
+        if any(tensor.is_cuda for tensor in tensors):
+            return _Library.registered[self.name.removeprefix("aten.").removesuffix(".default"), "CUDA"]("keys", *args, **kwargs)
+        said.append(f"host {self.name}")
+        return self.compute(args, kwargs)
 
 
-class _Packet:
-    def __init__(self, *names):
-        self._names = names
+def compile(function, dynamic, fullgraph, options):
+    operator = next(cell.cell_contents for cell in function.__closure__)
+    said.append(f"compile {operator} {function.__code__.co_name} {dynamic} {fullgraph}")
 
-    def overloads(self):
-        return list(self._names)
+    def run(*arguments, **named):
+        how = compiles.get(str(operator), "right")
+        if isinstance(how, list):
+            how = how.pop(0)
+        said.append(f"run {operator}")
+        if isinstance(how, Exception):
+            raise how
+        if how == "ATen":
+            return operator(*arguments, **named)
+        if how not in ("right", "late"):
+            raise RuntimeError(how)
+        result = operator.compute(arguments, named) if isinstance(operator, OpOverload) else operator(*arguments, **named)
+        if how == "late":
+            raise RuntimeError(how)
+        return result
+
+    return run
 
 
-ops = types.SimpleNamespace(aten=types.SimpleNamespace(
-    mm=_Packet("default", "out"), addmm=_Packet("default", "out"), sort=_Packet("stable", "values_stable")))
+@contextlib.contextmanager
+def no_grad():
+    yield
+
+
+class _Kernel:
+    """ATen's own code: machine code, unless the operator has `own`."""
+
+    def __init__(self, overload):
+        self.overload = overload
+
+    def call_boxed(self, keys, *arguments, **named):
+        said.append(f"own {self.overload}")
+        return self.overload.own(*arguments) if hasattr(self.overload, "own") else kernel_of_aten()
+
+
+def _packets(*overloads):
+    """torch.ops.aten with these overloads."""
+    aten = types.SimpleNamespace()
+    for overload in overloads:
+        _, packet, name = overload.name.split(".")
+        if not hasattr(aten, packet):
+            setattr(aten, packet, types.SimpleNamespace())
+        setattr(getattr(aten, packet), name, overload)
+    return aten
+
+
+def _copied(target, source, non_blocking=False):
+    return source.data if isinstance(source, Tensor) else source
+
+
+ops = types.SimpleNamespace(aten=_packets(
+    OpOverload("aten.double.default", ("self",), lambda x: [2 * e for e in x]),
+    OpOverload("aten.scale.Tensor", ("self", "other"), lambda x, by: [e * (by if isinstance(by, (int, float)) else by[0]) for e in x]),
+    OpOverload("aten.double_.default", ("self!",), lambda x: [2 * e for e in x]),
+    OpOverload("aten.double.out", ("self", "out!"), lambda x, out: [2 * e for e in x]),
+    OpOverload("aten.random.default", ("self", "generator"), lambda x, generator=None: list(x)),
+    OpOverload("aten.norm.default", ("self", "running"), lambda x, running: list(x)),
+    OpOverload("aten.copy_.default", ("self!", "src", "non_blocking"), _copied),
+    OpOverload("aten._foreach_copy_.default", ("self!", "src"), _copied, 0),
+    OpOverload("aten._foreach_div_.ScalarList", ("self!", "scalars"), _copied, 0),
+    OpOverload("aten.convolution.default", ("input", "weight"), lambda x, w: list(x)),
+    OpOverload("aten.fill_.Scalar", ("self!", "value"), lambda x, value: [value] * len(x)),
+    OpOverload("aten.zero_.default", ("self!",), lambda x: [0] * len(x)),
+    OpOverload("aten.view.default", ("self",)), OpOverload("aten.empty.memory_format", ("size",)),
+    OpOverload("aten.lstm.input", ("input",)), OpOverload("aten.gru.input", ("input",))))
+_C = types.SimpleNamespace(
+    __name__="torch._C",
+    _dispatch_get_registrations_for_dispatch_key=lambda key: [
+        "aten::double", "aten::scale.Tensor", "aten::double_", "aten::double.out", "aten::random", "aten::norm", "aten::_foreach_copy_",
+        "aten::_foreach_div_.ScalarList", "aten::fill_.Scalar", "aten::zero_", "aten::view", "aten::empty.memory_format", "quantized::x"],
+    _autograd=types.SimpleNamespace(__name__="torch._C._autograd", _unsafe_set_version_counter=lambda tensors, versions: [
+        tensor.version.__setitem__(0, version) for tensor, version in zip(tensors, versions)]))
+_decomp = types.SimpleNamespace(decomposition_table={
+    ops.aten.lstm.input: lambda *_: "decomposed", ops.aten.gru.input: lambda *_: "decomposed"})
 
 
 class _Library:
@@ -106,8 +259,9 @@ class _Library:
     def __init__(self, namespace, kind):
         assert (namespace, kind) == ("aten", "IMPL")
 
-    def impl(self, name, function, key):
+    def impl(self, name, function, key, with_keyset=False):
         import warnings
+        assert with_keyset
         warnings.warn("Overriding a previously registered kernel", UserWarning, stacklevel=2)
         _Library.registered[name, key] = function
 
@@ -115,10 +269,15 @@ class _Library:
         _Library.registered.clear()
 
 
-library = types.SimpleNamespace(Library=_Library)
+library = types.SimpleNamespace(__name__="torch.library", Library=_Library, get_kernel=lambda overload, key: _Kernel(overload))
 switched = {}
-backends = types.SimpleNamespace(cuda=types.SimpleNamespace(
-    enable_flash_sdp=lambda on: switched.update(flash=on),
-    enable_mem_efficient_sdp=lambda on: switched.update(mem_efficient=on),
-    enable_cudnn_sdp=lambda on: switched.update(cudnn=on)))
-cuda = types.SimpleNamespace(current_stream=lambda where: types.SimpleNamespace(cuda_stream=77))
+backends = types.SimpleNamespace(
+    cuda=types.SimpleNamespace(
+        enable_flash_sdp=lambda on: switched.update(flash=on),
+        enable_mem_efficient_sdp=lambda on: switched.update(mem_efficient=on),
+        enable_cudnn_sdp=lambda on: switched.update(cudnn=on)),
+    cudnn=types.SimpleNamespace(enabled=True),
+    mha=types.SimpleNamespace(set_fastpath_enabled=lambda on: switched.update(fastpath=on)))
+capturing = []
+cuda = types.SimpleNamespace(current_stream=lambda where: types.SimpleNamespace(cuda_stream=77),
+                             is_current_stream_capturing=lambda: bool_(capturing))
