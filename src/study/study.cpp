@@ -236,8 +236,11 @@ class StudyRunner {
     std::vector<PlannedVisit> left = planned_visits(plan_);
     std::erase_if(left, [this](const PlannedVisit& planned) { return !is_left(planned); });
     left_ = left.size();
-    for (const PlannedVisit& planned : left) {
-      if (planned.mode) left_ += plan_.rounds - cell_of(*planned.mode, planned.visit).visits - 1;
+    for (PlannedVisit& planned : left) {
+      if (!planned.mode) continue;
+      const Cell& cell = cell_of(*planned.mode, planned.visit);
+      left_ += plan_.rounds - cell.visits - 1;
+      planned.taken = cell.discarded + cell.samples_ns.size();
     }
     return executor_.prepare(plan_, left, options_.progress);
   }

@@ -19,12 +19,13 @@ struct Script {
   std::vector<double> sample{100};
   // Where it is set: one time of the victim beside what runs in the other parts, null for nothing.
   std::function<double(const Workload& victim, const Workload* neighbour)> time;
-  const Workload* running = nullptr;           // in the other parts
-  NeighbourMeans means;                        // of neighbours
-  std::uint32_t sms = 0;                       // of the device
-  std::map<std::string, std::uint64_t> bytes;  // bytes of a workload's buffers
-  std::map<std::string, std::uint64_t> room;   // per part, by the mode's name
-  std::string account = "scripted";            // what stages say of themselves
+  const Workload* running = nullptr;                // in the other parts
+  NeighbourMeans means;                             // of neighbours
+  std::uint32_t sms = 0;                            // of the device
+  std::map<std::string, std::uint64_t> bytes;       // bytes of a workload's buffers
+  std::map<std::string, std::uint64_t> room;        // per part, by the mode's name
+  std::string account = "scripted";                 // what stages say of themselves
+  std::vector<std::vector<PlannedVisit>> prepared;  // the visits of each preparation
   // Why lanes do not take a workload; empty: they do.
   std::function<std::string(const Workload& workload)> refuses;
 
@@ -130,6 +131,11 @@ class ScriptedExecutor : public Executor {
     const auto known = script_.room.find(mode.name());
     if (known == script_.room.end()) return Executor::bytes_of_part(mode, parts);
     return known->second;
+  }
+  Result<void> prepare(const Plan&, const std::vector<PlannedVisit>& visits,
+                       const Progress&) override {
+    script_.prepared.push_back(visits);
+    return {};
   }
   Result<std::unique_ptr<Stage>> whole() override {
     return std::make_unique<ScriptedStage>(script_, "whole", 1);
