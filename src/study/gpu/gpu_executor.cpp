@@ -167,6 +167,7 @@ class GpuExecutor : public Executor {
             "'{}': parts that are processes support neither colours nor changed launches",
             mode.name());
       }
+      for (const auto& set : plain_sets_) set->clear();  // the parts need their memory
       return traits.leased ? leases(parts) : processes(mode, parts);
     }
     DEMARC_TRY(const cuda::CardPointer card, card_for(traits.hook));
