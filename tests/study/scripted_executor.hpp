@@ -21,6 +21,7 @@ struct Script {
   std::function<double(const Workload& victim, const Workload* neighbour)> time;
   const Workload* running = nullptr;                // in the other parts
   NeighbourMeans means;                             // of neighbours
+  std::string card;                                 // its name
   std::uint32_t sms = 0;                            // of the device
   std::map<std::string, std::uint64_t> bytes;       // bytes of a workload's buffers
   std::map<std::string, std::uint64_t> room;        // per part, by the mode's name
@@ -121,6 +122,7 @@ class ScriptedExecutor : public Executor {
   DeviceContext context() const override {
     DeviceContext out;
     out.device = "scripted";
+    out.name = script_.card;
     out.sms = script_.sms;
     return out;
   }

@@ -117,7 +117,8 @@ Result<void> check_fit(const gpu::Device& start, const FigureSet& set, const Fit
     if (!(one->value > 0)) {
       return invalid_input("figure '{}': {} is not above 0", one->name, one->value);
     }
-    DEMARC_CHECK(check_peak(*row, one->value, start, false));
+    DEMARC_CHECK(check_card_peak(*row, one->value, set.device.name));
+    DEMARC_CHECK(check_peak(*row, one->value, start, PeakOf::description));
     const auto again = std::find_if(set.figures.begin(), one,
                                     [&](const Figure& other) { return other.name == one->name; });
     if (again != one) return invalid_input("figure '{}' is given twice", one->name);
