@@ -119,6 +119,15 @@ MpsDaemon::~MpsDaemon() {
   folder_->end_daemon();
 }
 
+PartProcesses leased_part(std::vector<std::string> worker, Environment environment,
+                          CommandLaneOptions command) {
+  constexpr double patience_seconds = 300;
+  constexpr double seconds_to_end_programs = 20;
+  command.patience_seconds = patience_seconds;
+  command.leave_seconds += seconds_to_end_programs;
+  return {std::move(worker), std::move(environment), patience_seconds, std::move(command)};
+}
+
 std::unique_ptr<Lane> make_choosing_lane(std::unique_ptr<Lane> device,
                                          std::unique_ptr<Lane> command) {
   return std::make_unique<ChoosingLane>(std::move(device), std::move(command));

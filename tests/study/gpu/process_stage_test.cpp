@@ -145,6 +145,19 @@ TEST(ProcessStage, has_the_worker_of_an_idle_part_give_up_its_memory) {
   EXPECT_THAT(read_file(asked).value(), testing::HasSubstr("unload"));
 }
 
+// A server that measures colours takes minutes; a worker without one answers within two.
+TEST(ProcessStage, waits_longer_for_parts_that_are_leases) {
+  CommandLaneOptions command;
+  command.leave_seconds = 1;
+  const PartProcesses part = leased_part({"worker"}, {{"A", "b"}}, command);
+  EXPECT_THAT(part.worker, ElementsAre("worker"));
+  EXPECT_EQ(part.environment.size(), 1U);
+  EXPECT_EQ(part.patience_seconds, 300);
+  EXPECT_EQ(part.command.patience_seconds, 300);
+  EXPECT_EQ(part.command.leave_seconds, 21);
+  EXPECT_EQ(PartProcesses().patience_seconds, 120);
+}
+
 TEST(ProcessStage, asks_for_its_account_after_the_workers_and_keeps_their_server_until_they_end) {
   auto server = std::make_shared<int>();
   const std::weak_ptr<int> alive = server;
