@@ -229,6 +229,14 @@ Result<void> check_peak(const FigureRow& row, double value, const gpu::Device& d
                                   : "give a description of this card, or correct the figure");
 }
 
+Result<FigureSet> simulated_below_peaks(FigureSet set, const gpu::Device& device) {
+  for (const Figure& figure : set.figures) {
+    DEMARC_TRY(const FigureRow* row, find_figure(figure.name));
+    DEMARC_CHECK(check_peak(*row, figure.value, device, PeakOf::simulation));
+  }
+  return set;
+}
+
 Result<void> check_card_peak(const FigureRow& row, double value, std::string_view card) {
   const auto own = gpu::describe_card(card, "");
   if (!own) return {};

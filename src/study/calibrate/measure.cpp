@@ -103,9 +103,8 @@ Result<FigureSet> simulate_figures(const gpu::Device& target, const gpu::Device&
   });
   for (std::size_t i = 0; i < rows.size(); ++i) {
     DEMARC_TRY(set.figures[i].value, values[i]);
-    DEMARC_CHECK(check_peak(rows[i], set.figures[i].value, target, PeakOf::simulation));
   }
-  return set;
+  return simulated_below_peaks(std::move(set), target);
 }
 
 }  // namespace demarc::study

@@ -92,6 +92,15 @@ TEST(Peaks, that_a_figure_passes_are_named_of_dram_and_of_a_simulated_card_s_lan
   EXPECT_EQ(checked("dram_latency", 1e6), "right");
 }
 
+TEST(Peaks, that_a_simulated_figure_passes_end_the_simulation) {
+  FigureSet set;
+  set.figures = {{"l2_read", 1e6, 0, {}}, {"dram_read", 80, 0, {}}};
+  EXPECT_EQ(simulated_below_peaks(set, tiny_card())->figures.size(), 2U);
+  set.figures[1].value = 80.2;
+  EXPECT_THAT(simulated_below_peaks(set, tiny_card()).error().message,
+              HasSubstr("figure 'dram_read': 80.2 GB/s cannot be right"));
+}
+
 // The bus of an H200 is wider, but these are figures of an H100.
 TEST(Peaks, are_those_of_the_card_that_was_measured_whatever_the_description) {
   const gpu::Device wider = gpu::find_device("h200").value();
