@@ -66,7 +66,7 @@ enum class PeakOf : std::uint8_t { simulation, card, description };
                                       PeakOf device_is);
 // The figures, if none of them is above what the device that was simulated can do.
 [[nodiscard]] Result<FigureSet> simulated_below_peaks(FigureSet set, const gpu::Device& device);
-// The same of a card of this name; nothing is checked if no description of it is built in.
+// check_peak() of a card of this name; nothing is checked if no description of it is built in.
 [[nodiscard]] Result<void> check_card_peak(const FigureRow& row, double value,
                                            std::string_view card);
 
