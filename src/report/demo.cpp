@@ -70,9 +70,7 @@ Result<Demo> run_demo(const DemoOptions& options, const Progress& progress) {
   DEMARC_TRY(const std::vector<LocalityStudy> studies,
              study_rows(paper_rows(), options.device, second));
   report_progress(progress, 1, "writing the page");
-  Demo demo = demo_of(options, isolate, studies);
-  demo.possible = study::check_possible(isolate);
-  return demo;
+  return demo_of(options, isolate, studies);
 }
 
 }  // namespace demarc::report

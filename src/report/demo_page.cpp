@@ -284,7 +284,7 @@ Demo demo_of(const DemoOptions& options, const study::StudyResult& isolate,
   return Demo{interference_page(options, isolate), locality_page(options, studies),
               study::study_text(isolate) + "\n" + plain_text(launch_table(studies)) + "\n" +
                   plain_text(index_table(studies)),
-              json_of(options, isolate, studies)};
+              json_of(options, isolate, studies), study::check_possible(isolate)};
 }
 
 }  // namespace demarc::report

@@ -60,6 +60,9 @@ Result<std::vector<Workload>> workloads_of(JsonObject& plan, std::string_view ke
   return workloads;
 }
 
+// Differs in the summaries alone, which are computed anew from the samples.
+constexpr std::string_view earlier_isolate_schema = "demarc.isolate/3";
+
 constexpr std::int64_t max_count = UINT32_MAX;
 
 Result<std::uint32_t> count_of(JsonObject& object, std::string_view key) {
@@ -223,10 +226,11 @@ Result<StudyResult> read_study(std::string_view text, std::string_view source) {
   DEMARC_TRY(const Json json, parse_json(text, source));
   DEMARC_TRY(JsonObject study, JsonObject::of(json, std::string(source)));
   DEMARC_TRY(const std::string schema, study.string("schema"));
-  if (schema != isolate_schema) {
+  if (schema != isolate_schema && schema != earlier_isolate_schema) {
     return invalid_input(
-        "{}: its schema is '{}'; give a file of `demarc isolate --json=FILE`, whose schema is '{}'",
-        source, schema, isolate_schema);
+        "{}: its schema is '{}'; give a file of `demarc isolate --json=FILE`, whose schema is '{}' "
+        "or '{}', or measure a new one",
+        source, schema, isolate_schema, earlier_isolate_schema);
   }
   StudyResult out;
   DEMARC_TRY(JsonObject context, study.object("context"));

@@ -27,9 +27,10 @@ struct Sample {
   double longest_seconds = 0;
 };
 struct ReadOutputs {};
+struct Unload {};
 struct Start {};
 struct Stop {};
-using Request = std::variant<Load, Sample, ReadOutputs, Start, Stop>;
+using Request = std::variant<Load, Sample, ReadOutputs, Start, Stop, Unload>;
 
 struct Done {};
 struct Sampled {
@@ -78,8 +79,8 @@ void fields(Fields& to, Stopped& value) {
 namespace demarc::study {
 namespace {
 
-constexpr RequestWords<lane_messages::Request> lane_words{"load", "sample", "outputs", "start",
-                                                          "stop"};
+constexpr RequestWords<lane_messages::Request> lane_words{"load",  "sample", "outputs",
+                                                          "start", "stop",   "unload"};
 
 bool write_all(int fd, std::string_view text) {
   while (!text.empty()) {
@@ -142,6 +143,10 @@ Result<lane_messages::Done> carry_out(Lane& lane, const lane_messages::Start&) {
   DEMARC_CHECK(lane.start());
   return lane_messages::Done();
 }
+Result<lane_messages::Done> carry_out(Lane& lane, const lane_messages::Unload&) {
+  DEMARC_CHECK(lane.unload());
+  return lane_messages::Done();
+}
 Result<lane_messages::Stopped> carry_out(Lane& lane, const lane_messages::Stop&) {
   DEMARC_TRY(const double rate, lane.stop());
   return lane_messages::Stopped{rate};
@@ -169,6 +174,11 @@ class RemoteLane : public Lane {
 
   Result<void> load(const Workload& workload) override {
     DEMARC_CHECK(ask<lane_messages::Done>(lane_messages::Load{workload.name, workload.spec}, 0));
+    return {};
+  }
+
+  Result<void> unload() override {
+    DEMARC_CHECK(ask<lane_messages::Done>(lane_messages::Unload(), 0));
     return {};
   }
 

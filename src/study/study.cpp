@@ -236,8 +236,11 @@ class StudyRunner {
     std::vector<PlannedVisit> left = planned_visits(plan_);
     std::erase_if(left, [this](const PlannedVisit& planned) { return !is_left(planned); });
     left_ = left.size();
-    for (const PlannedVisit& planned : left) {
-      if (planned.mode) left_ += plan_.rounds - cell_of(*planned.mode, planned.visit).visits - 1;
+    for (PlannedVisit& planned : left) {
+      if (!planned.mode) continue;
+      const Cell& cell = cell_of(*planned.mode, planned.visit);
+      left_ += plan_.rounds - cell.visits - 1;
+      planned.taken = cell.discarded + cell.samples_ns.size();
     }
     return executor_.prepare(plan_, left, options_.progress);
   }
@@ -432,13 +435,16 @@ std::vector<std::string> remarks_of(const StudyResult& result) {
 
 Result<StudyResult> forecast_study(const Plan& plan, const Executor& executor) {
   DEMARC_CHECK(check_plan(plan));
+  DEMARC_TRY(Forecast seen, forecast(plan, executor));
+  if (!seen.missing.empty()) return missing_capability("no forecast: {}", seen.missing);
+  return study_of_forecast(plan, executor, std::move(seen));
+}
+
+StudyResult study_of_forecast(const Plan& plan, const Executor& executor, Forecast forecast) {
   StudyResult result;
   result.plan = plan;
   result.device = executor.context();
-  DEMARC_TRY(result.forecast, forecast(plan, executor));
-  if (!result.forecast.missing.empty()) {
-    return missing_capability("no forecast: {}", result.forecast.missing);
-  }
+  result.forecast = std::move(forecast);
   result.impossible = impossible_figures(result);
   result.doubt = doubt_of(plan, executor);
   result.recommendation = recommend(plan, result.forecast);

@@ -163,6 +163,7 @@ Result<void> visit_cell(const StoppingRule& rule, Stage& stage, const VisitPair&
     if (!begun) return of_aggressor(tl::unexpected(begun.error()));
     running.emplace(std::move(*begun));
   }
+  for (std::uint32_t i = 1; i < stage.lanes() && !running; ++i) DEMARC_CHECK(stage.rest(i));
   const auto discarded = warm_up(victim, rule);
   if (!discarded) return of_victim(tl::unexpected(discarded.error()));
   cell.discarded += *discarded;

@@ -283,6 +283,23 @@ TEST(AnalyseEmulated, a_loop_that_ends_within_the_limit_keeps_its_closed_form) {
   EXPECT_EQ(analysis.all.accesses.at(0).executed, 3200U);
 }
 
+// 400 warp instructions, of which few are followed.
+TEST(AnalyseEmulated, trips_of_a_closed_form_do_not_count_for_the_limit) {
+  const ptx::Module module = module_of(
+      "ld.param.u64 %rd1, [p0];\nmov.u32 %r1, 0;\nagain:\nld.global.u32 %r2, [%rd1];\n"
+      "add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 100;\n@%p1 bra again;\n",
+      one_pointer);
+  Options options;
+  options.instruction_limit = 60;
+  const gpu::Launch launch = launch_of("1", "32", "buf:64:zero,i32:0");
+  EXPECT_EQ(analysed(module, launch, options).all.accesses.at(0).executed, 3200U);
+  options.force = Force::emulated;
+  const auto emulated = analyse(module, launch, options);
+  ASSERT_FALSE(emulated);
+  EXPECT_THAT(emulated.error().message,
+              HasSubstr("the block executed more than 60 warp instructions"));
+}
+
 // A store that only threads execute which read something other than 0.
 constexpr const char* store_by_data = R"(
 ld.param.u64 %rd1, [p0];

@@ -44,6 +44,16 @@ TEST(Demo, pages_and_summary_show_every_number_of_its_studies) {
   expect_golden("demo_tables.txt", demo.summary.substr(tables));
 }
 
+TEST(Demo, says_that_its_interference_study_cannot_be_right) {
+  study::StudyResult study = made_up_study();
+  study.device.measured = false;
+  EXPECT_TRUE(demo_of({}, study, three_kernels()).possible);
+  study.impossible = {"mask: a gain"};
+  const Demo demo = demo_of({}, study, three_kernels());
+  ASSERT_FALSE(demo.possible);
+  EXPECT_EQ(demo.possible.error().kind, ErrorKind::check_failed);
+}
+
 TEST(Demo, pages_link_to_each_other_where_they_have_names) {
   const auto links_of = [](const std::string& html) {
     std::vector<std::string> files;

@@ -116,6 +116,20 @@ TEST(Impossible, a_hit_rate_of_the_forecast_above_one_or_below_zero_is_named) {
   EXPECT_EQ(impossible_figures(result).size(), 1U) << "a row without figures has none";
 }
 
+TEST(Impossible, a_hit_rate_above_one_is_named_where_nothing_but_the_forecast_is_asked_for) {
+  Script script;
+  const ScriptedExecutor executor(script);
+  Plan plan;
+  plan.modes = parse_modes("mask").value();
+  Forecast forecast;
+  WorkloadForecast row;
+  row.name = "nn";
+  row.l2_hit_rate = 1.25;
+  forecast.victims = {row};
+  EXPECT_THAT(study_of_forecast(plan, executor, forecast).impossible,
+              ElementsAre("forecast of nn: a hit rate of 1.25 is not between 0 and 1"));
+}
+
 TEST(Impossible, a_mode_in_which_every_slowdown_is_one_is_said_unless_its_colours_say_why) {
   const auto said = HasSubstr("mask: every slowdown is 1.00x, so these neighbours use nothing");
   StudyResult none = study_beside({100, 100});

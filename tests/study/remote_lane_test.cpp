@@ -36,6 +36,14 @@ TEST(RemoteLane, a_lane_in_another_process_answers_like_one_here) {
   EXPECT_GT(*(*there)->stop(), 0);
 }
 
+TEST(RemoteLane, unloads_the_lane_in_the_other_process) {
+  auto there = spawn_lane(worker("h100"), {});
+  ASSERT_TRUE(there) << there.error().message;
+  ASSERT_TRUE((*there)->load({"mm", "mm"}));
+  const auto unloaded = (*there)->unload();
+  EXPECT_TRUE(unloaded) << unloaded.error().message;
+}
+
 TEST(RemoteLane, an_error_keeps_its_kind_and_words_on_the_way) {
   auto there = spawn_lane(worker("h100"), {});
   ASSERT_TRUE(there);

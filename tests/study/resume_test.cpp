@@ -400,5 +400,22 @@ TEST(ReadStudy, gives_what_was_written) {
   EXPECT_THAT(differences(read, written), ElementsAre());
 }
 
+// A file of schema 3 has other summaries, and nothing of them is read.
+TEST(ReadStudy, takes_the_samples_of_the_schema_before) {
+  Script script;
+  count_times(script);
+  const StudyResult written = run_until(script, resumed_plan(), measurements);
+  Json json = Json::parse(study_json(written, "demarc isolate"));
+  json["schema"] = "demarc.isolate/3";
+  for (Json& mode : json["modes"]) mode.erase("victims");
+  const auto read = read_study(json_text(json), "f");
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_EQ(read->cells.size(), written.cells.size());
+  EXPECT_EQ(read->cells.back().samples_ns, written.cells.back().samples_ns);
+  json["schema"] = "demarc.isolate/2";
+  EXPECT_THAT(read_study(json_text(json), "f").error().message,
+              HasSubstr("'demarc.isolate/4' or 'demarc.isolate/3', or measure a new one"));
+}
+
 }  // namespace
 }  // namespace demarc::study

@@ -19,12 +19,16 @@ struct Script {
   std::vector<double> sample{100};
   // Where it is set: one time of the victim beside what runs in the other parts, null for nothing.
   std::function<double(const Workload& victim, const Workload* neighbour)> time;
-  const Workload* running = nullptr;           // in the other parts
-  NeighbourMeans means;                        // of neighbours
-  std::uint32_t sms = 0;                       // of the device
-  std::map<std::string, std::uint64_t> bytes;  // bytes of a workload's buffers
-  std::map<std::string, std::uint64_t> room;   // per part, by the mode's name
-  std::string account = "scripted";            // what stages say of themselves
+  const Workload* running = nullptr;                // in the other parts
+  NeighbourMeans means;                             // of neighbours
+  std::string card;                                 // its name
+  std::uint32_t sms = 0;                            // of the device
+  std::map<std::string, std::uint64_t> bytes;       // bytes of a workload's buffers
+  std::map<std::string, std::uint64_t> room;        // per part, by the mode's name
+  std::string account = "scripted";                 // what stages say of themselves
+  std::vector<std::string> rested;                  // idle parts
+  Result<void> rest;                                // what they answer
+  std::vector<std::vector<PlannedVisit>> prepared;  // the visits of each preparation
   // Why lanes do not take a workload; empty: they do.
   std::function<std::string(const Workload& workload)> refuses;
 
@@ -45,6 +49,7 @@ class ScriptedLane : public Lane {
     workload_ = workload;
     return say("load");
   }
+  Result<void> unload() override { return say("unload"); }
   Result<std::vector<double>> sample(std::uint32_t count, double) override {
     DEMARC_CHECK(say("sample"));
     if (script_.time) {
@@ -91,16 +96,22 @@ class ScriptedLane : public Lane {
 class ScriptedStage : public Stage {
  public:
   ScriptedStage(Script& script, const std::string& name, std::uint32_t parts)
-      : account_(script.account) {
+      : script_(script), name_(name), account_(script.account) {
     for (std::uint32_t i = 0; i < parts; ++i) {
       lanes_.emplace_back(script, name + "/" + std::to_string(i));
     }
   }
   std::uint32_t lanes() const override { return static_cast<std::uint32_t>(lanes_.size()); }
   Lane& lane(std::uint32_t index) override { return lanes_.at(index); }
+  Result<void> rest(std::uint32_t lane) override {
+    script_.rested.push_back(name_ + "/" + std::to_string(lane));
+    return script_.rest;
+  }
   std::string account() const override { return account_; }
 
  private:
+  Script& script_;
+  std::string name_;
   std::string account_;
   std::vector<ScriptedLane> lanes_;
 };
@@ -111,6 +122,7 @@ class ScriptedExecutor : public Executor {
   DeviceContext context() const override {
     DeviceContext out;
     out.device = "scripted";
+    out.name = script_.card;
     out.sms = script_.sms;
     return out;
   }
@@ -130,6 +142,11 @@ class ScriptedExecutor : public Executor {
     const auto known = script_.room.find(mode.name());
     if (known == script_.room.end()) return Executor::bytes_of_part(mode, parts);
     return known->second;
+  }
+  Result<void> prepare(const Plan&, const std::vector<PlannedVisit>& visits,
+                       const Progress&) override {
+    script_.prepared.push_back(visits);
+    return {};
   }
   Result<std::unique_ptr<Stage>> whole() override {
     return std::make_unique<ScriptedStage>(script_, "whole", 1);

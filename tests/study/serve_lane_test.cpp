@@ -40,6 +40,7 @@ constexpr const char* all_requests = R"({"do":"load","name":"mm","spec":"launch:
 {"do":"outputs"}
 {"do":"start"}
 {"do":"stop"}
+{"do":"unload"}
 )";
 
 TEST(ServeLane, every_request_is_done_and_answered_in_order) {
@@ -50,10 +51,11 @@ TEST(ServeLane, every_request_is_done_and_answered_in_order) {
 {"digest":"18446744073709551615","exact":false,"mismatch":"c[3]\tis 4,\nnot 5"}
 {}
 {"rate":2.0}
+{}
 )");
   EXPECT_EQ(script.log,
             (std::vector<std::string>{"lane load mm", "lane sample mm", "lane outputs mm",
-                                      "lane start mm", "lane stop mm"}));
+                                      "lane start mm", "lane stop mm", "lane unload mm"}));
 }
 
 TEST(ServeLane, what_a_worker_does_not_understand_is_refused_and_the_next_request_served) {
@@ -69,17 +71,17 @@ TEST(ServeLane, what_a_worker_does_not_understand_is_refused_and_the_next_reques
   refused(R"({"do":"sample","count":1,"longest_seconds":"x"})", "request.longest_seconds");
   refused(R"({"do":"start","now":true})", "now");
   refused(R"({"do":"fly"})",
-          "request.do: 'fly': one of load, sample, outputs, start, stop was expected");
+          "request.do: 'fly': one of load, sample, outputs, start, stop, unload was expected");
   refused("", "request");
 }
 
 TEST(ServeLane, an_error_of_the_lane_goes_on_one_line_with_its_kind) {
-  for (const char* what : {"load", "sample", "outputs", "start", "stop"}) {
+  for (const char* what : {"load", "sample", "outputs", "start", "stop", "unload"}) {
     Script script;
     script.faults[std::string("lane ") + what + " mm"] = {ErrorKind::check_failed, "a\nb\tc"};
     const std::string all = answers(script, all_requests);
     EXPECT_NE(all.find(R"({"error":"a\nb\tc","code":3})"), std::string::npos) << what;
-    EXPECT_EQ(std::count(all.begin(), all.end(), '\n'), 5) << what;
+    EXPECT_EQ(std::count(all.begin(), all.end(), '\n'), 6) << what;
   }
 }
 

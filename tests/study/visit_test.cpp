@@ -71,6 +71,15 @@ TEST(Visit, an_idle_neighbour_runs_nothing) {
   EXPECT_EQ(std::count(script.log.begin(), script.log.end(), "mask/0 sample v"), 2);
 }
 
+TEST(Visit, the_other_parts_are_told_that_they_are_idle_and_not_if_an_aggressor_runs) {
+  Script script;
+  const Plan plan = plan_of("mask", 3);
+  ASSERT_TRUE(study(script, plan));
+  EXPECT_THAT(script.rested, ElementsAre("mask/1", "mask/2"));
+  script.rest = tl::unexpected(broken);
+  EXPECT_THAT(study(script, plan)->errors, ElementsAre(HasSubstr("v next to -: broken")));
+}
+
 // Neither what it does while the victim warms up nor while its outputs are read counts as work.
 TEST(Visit, an_aggressor_must_be_at_work_while_the_victim_is_timed) {
   Script script;

@@ -41,7 +41,8 @@ struct Options {
   // The most cells of the map between blocks; see inter_map.
   std::uint64_t max_cells = all_cells;
   unsigned threads = 0;  // threads of the emulator; 0: all cores
-  // Warp instructions of a block, as emulate::Options has them: a block that executes more hangs.
+  // Warp instructions of a block that are followed one by one: a block with more hangs. Trips of a
+  // loop that has a closed form are not followed, nor are instructions that decide no address.
   std::uint64_t instruction_limit = emulate::default_instruction_limit;
   Progress progress;
 };

@@ -31,9 +31,9 @@ struct DemoOptions {
 struct Demo {
   std::string page;  // interference
   std::string locality_page;
-  std::string summary;         // plain-text tables
-  std::string json;            // both studies, demarc.demo/2 (docs/command-line.md)
-  Result<void> possible = {};  // study::check_possible() of the interference study
+  std::string summary;    // plain-text tables
+  std::string json;       // both studies, demarc.demo/2 (docs/command-line.md)
+  Result<void> possible;  // study::check_possible() of the interference study
 };
 
 // Runs the interference study in two halves of the simulated card: with nothing divided, with SMs

@@ -73,6 +73,8 @@ struct FittedParameter {
   double after = 0;
   std::string figure;        // the figure that it was fitted to
   unsigned evaluations = 0;  // simulations of that figure
+  // Why the figure does not determine the parameter, which then stays as it was; empty: it does.
+  std::string undetermined = {};
 };
 
 // A parameter of the table for which no number was found, and why.

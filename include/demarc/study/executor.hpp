@@ -47,6 +47,9 @@ class Lane {
   // Makes the workload resident. Loading the one that is loaded already costs nothing.
   [[nodiscard]] virtual Result<void> load(const Workload& workload) = 0;
 
+  // Gives up the memory of all workloads that the lane keeps; load() comes before its next run.
+  [[nodiscard]] virtual Result<void> unload() { return {}; }
+
   // Runs the loaded workload `count` times, one after the other. Returns the kernel time of each
   // run in nanoseconds, in order. May return fewer after `longest_seconds`, but at least one.
   [[nodiscard]] virtual Result<std::vector<double>> sample(std::uint32_t count,
@@ -83,6 +86,9 @@ class Stage {
   virtual ~Stage() = default;
   [[nodiscard]] virtual std::uint32_t lanes() const = 0;
   [[nodiscard]] virtual Lane& lane(std::uint32_t index) = 0;
+  // Called where the part stays idle while another is measured. A part that is a process gives up
+  // its memory, so that other processes can have it.
+  [[nodiscard]] virtual Result<void> rest(std::uint32_t /*lane*/) { return {}; }
   // A note of the stage on its figures ("part 0: SMs 0-65, colours 0").
   [[nodiscard]] virtual std::string account() const = 0;
 };

@@ -93,6 +93,7 @@ void carry_p99(Plan& plan);
 struct PlannedVisit {
   std::optional<std::size_t> mode;
   Visit visit;
+  std::uint64_t taken = 0;  // launches of the cell that an earlier study measured or warmed up with
   friend bool operator==(const PlannedVisit&, const PlannedVisit&) = default;
 };
 // Every victim alone on the whole GPU, then the first round of every mode, in the order in which a

@@ -139,6 +139,9 @@ struct RunOptions {
 // Runs nothing. The result has the forecast and the recommendation, but no modes or cells.
 // missing_capability if there is no forecast.
 [[nodiscard]] Result<StudyResult> forecast_study(const Plan& plan, const Executor& executor);
+// The same of a forecast that is there.
+[[nodiscard]] StudyResult study_of_forecast(const Plan& plan, const Executor& executor,
+                                            Forecast forecast);
 
 // Fills modes[].victims and the averages and maxima from cells and baselines. Idempotent.
 void summarize(StudyResult& result);

@@ -23,6 +23,7 @@ struct alignas(16) Fetch {
 struct SliceState {
   Fifo<PacketIndex> waiting;  // loads and atomics that need a miss register, a way or room to write
   Fifo<PacketIndex> stores;   // that need a way or room to write
+  Fifo<PacketIndex> past;     // reads past the tags that need one of the registers for these
   std::uint32_t misses = 0;
   std::uint32_t uncached = 0;  // misses of reads past the tags
   RegisterIndex free_register = none;

@@ -118,6 +118,10 @@ void L2::lookup(PacketIndex index) {
   const Packet& packet = state.packets[index];
   if (packet.kind != StepKind::load) serve(port_of(packet.slice));
   SliceState& slice = state.slices[packet.slice];
+  if (!packet.cached && (slice.past.size > 0 || takes_no_more_past_tags(slice))) {
+    push_back(slice.past, state.packets, index);
+    return;
+  }
   Fifo<PacketIndex>& waiting = packet.kind == StepKind::store ? slice.stores : slice.waiting;
   if (!attempt(index, waiting.size == 0)) push_back(waiting, state.packets, index);
 }
@@ -293,7 +297,7 @@ bool L2::attempt_past_tags(PacketIndex index, bool may_allocate) {
   SliceState& slice = state.slices[packet.slice];
   if (may_allocate) slice.first_absent = false;
   if (!may_allocate || slice.misses >= spec.miss_registers) return false;
-  if (spec.uncached_registers != 0 && slice.uncached >= spec.uncached_registers) return false;
+  if (takes_no_more_past_tags(slice)) return false;
   ++slice.misses;
   ++slice.uncached;
   Fetch read;
@@ -319,10 +323,21 @@ void L2::look_behind(PacketIndex first) const {
 }
 
 // Something became free in the slice: those that wait go on, in order. Loads and stores do not wait
-// for each other.
+// for each other, and no load waits for a read past the tags that lacks a register of its kind.
 void L2::retry(SliceIndex number) {
+  retry_past_tags(number);
   retry_loads(number);
   retry_stores(number);
+}
+
+void L2::retry_past_tags(SliceIndex number) {
+  SliceState& slice = state.slices[number];
+  while (slice.past.head != none) {
+    const PacketIndex index = slice.past.head;
+    const PacketIndex next = state.packets[index].next;
+    if (!attempt(index, true)) return;
+    drop_first(slice.past, next);
+  }
 }
 
 void L2::retry_loads(SliceIndex number) {
@@ -330,6 +345,11 @@ void L2::retry_loads(SliceIndex number) {
   while (slice.waiting.head != none) {
     const PacketIndex index = slice.waiting.head;
     const PacketIndex next = state.packets[index].next;  // attempt() may thread it elsewhere
+    if (!state.packets[index].cached && takes_no_more_past_tags(slice)) {
+      drop_first(slice.waiting, next);
+      push_back(slice.past, state.packets, index);
+      continue;
+    }
     if (!(slice.first_absent ? start_miss(index, none) : attempt(index, true))) return;
     slice.first_absent = false;
     drop_first(slice.waiting, next);

@@ -104,6 +104,9 @@ class L2 : public Part {
   [[nodiscard]] std::uint32_t whole_bursts(std::uint32_t missing) const;
   void wait_for(PacketIndex packet, L2Tags::Way way, RegisterIndex number);
   bool attempt_past_tags(PacketIndex packet, bool may_allocate);
+  [[nodiscard]] bool takes_no_more_past_tags(const SliceState& slice) const {
+    return spec.uncached_registers != 0 && slice.uncached >= spec.uncached_registers;
+  }
   [[nodiscard]] L2Tags::Set l2_set(SliceIndex slice, SetInSlice set) const {
     return L2Tags::Set(slice.raw() * spec.l2.sets + set.raw());
   }
@@ -118,6 +121,7 @@ class L2 : public Part {
   [[nodiscard]] RegisterIndex open_register(SliceIndex slice, L2Tags::Way l2_line);
   [[nodiscard]] RegisterIndex find_register(SliceIndex slice, L2Tags::Way l2_line) const;
   void close_register(SliceIndex slice, RegisterIndex number);
+  void retry_past_tags(SliceIndex slice);
   void retry_loads(SliceIndex slice);
   void retry_stores(SliceIndex slice);
   void look_behind(PacketIndex first) const;

@@ -67,7 +67,7 @@ Result<void> Simulation::run_launches(ClientIndex client, std::uint64_t launches
     engine.run_until(end);
   }
   if (engine.common.error) return tl::unexpected(*engine.common.error);
-  return {};
+  return check_counts();
 }
 
 Result<void> Simulation::run_for(Cycles cycles) {

@@ -81,15 +81,16 @@ std::string Engine::waiting() const {
   for (const SliceIndex i : l2.state.slices.keys()) {
     const SliceState& slice = l2.state.slices[i];
     const ChannelState& channel = dram.state.channels[i];
-    if (slice.misses == 0 && slice.waiting.size + slice.stores.size == 0 &&
+    if (slice.misses == 0 && slice.waiting.size + slice.stores.size + slice.past.size == 0 &&
         channel.reads + channel.writes == 0) {
       continue;
     }
     text += fmt::format(
         "slice {}: {} of {} miss registers, {} packets wait; channel: {} reads, {} "
         "writes wait, {}\n",
-        i, slice.misses, spec.miss_registers, slice.waiting.size + slice.stores.size, channel.reads,
-        channel.writes, channel.writing ? "writing" : "reading");
+        i, slice.misses, spec.miss_registers,
+        slice.waiting.size + slice.stores.size + slice.past.size, channel.reads, channel.writes,
+        channel.writing ? "writing" : "reading");
     for (const BankInSlice b : indices<BankInSlice>(spec.banks)) {
       const BankState& bank = dram.state.banks[dram.bank_of(i, b)];
       if (bank.queue[0].size + bank.queue[1].size == 0) continue;

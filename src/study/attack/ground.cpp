@@ -97,12 +97,17 @@ Result<Measured> Ground::measure(const std::vector<Candidate>& candidates, const
   Plan batch = plan_of_batch(*plan_, rule);
   batch.rounds = rounds;
   for (const Candidate& one : candidates) batch.aggressors.push_back(one.workload);
-  DEMARC_CHECK(executor_->prepare(batch, planned_visits(batch), progress));
+  const std::size_t more_idle = candidates.size() / candidates_an_idle;
+  std::vector<PlannedVisit> visits = planned_visits(batch);
+  for (std::size_t i = 0; i < more_idle * batch.victims.size(); ++i) {
+    visits.push_back({0, {i % batch.victims.size(), std::nullopt}});
+  }
+  DEMARC_CHECK(executor_->prepare(batch, visits, progress));
   Measured out;
   out.idle.resize(batch.victims.size());
   out.beside.assign(candidates.size(), std::vector<Cell>(batch.victims.size()));
   out.refused.resize(candidates.size());
-  const std::size_t neighbours = candidates.size() + 1 + candidates.size() / candidates_an_idle;
+  const std::size_t neighbours = candidates.size() + 1 + more_idle;
   Random random(seed);
   for (std::uint32_t round = 0; round < rounds; ++round) {
     for (const std::size_t neighbour : shuffled(neighbours, random)) {

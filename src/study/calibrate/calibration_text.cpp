@@ -76,6 +76,11 @@ std::string calibration_text(const Calibration& calibration) {
     append(text, "  {:<34} {:>10.5g} {:>10.5g}  {}\n", one.name, one.before, one.after,
            one.evaluations);
   }
+  for (const FittedParameter& one : calibration.fitted) {
+    if (one.undetermined.empty()) continue;
+    append(text, "left at {:.5g}: {}: {}, so it does not determine this number\n", one.before,
+           one.name, one.undetermined);
+  }
   for (const KeptParameter& one : calibration.kept) {
     append(text, "not fitted: {}: {}\n", one.name, one.reason);
   }
@@ -107,6 +112,7 @@ std::string calibration_json(const Calibration& calibration, const std::string& 
                           {"after", one.after},
                           {"figure", one.figure},
                           {"simulations", one.evaluations}});
+    if (!one.undetermined.empty()) parameters.back()["undetermined"] = one.undetermined;
   }
   Json& kept = json["not_fitted"] = Json::array();
   for (const KeptParameter& one : calibration.kept) {

@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "demarc/base/text.hpp"
+#include "demarc/device/device.hpp"
 
 namespace demarc::study {
 namespace {
@@ -210,7 +211,8 @@ Result<void> check_sms(const gpu::Device& description, std::string_view device, 
 }
 
 Result<void> check_peak(const FigureRow& row, double value, const gpu::Device& device,
-                        bool simulated) {
+                        PeakOf device_is) {
+  const bool simulated = device_is == PeakOf::simulation;
   constexpr double rounding = 1.001;
   double peak = 0;
   if (row.beyond_l2()) peak = device.dram.bandwidth_bytes_per_s / 1e9;
@@ -222,8 +224,23 @@ Result<void> check_peak(const FigureRow& row, double value, const gpu::Device& d
   return check_failed(
       "figure '{}': {:.5g} {} cannot be right, because {} has {:.5g} {} at most: {}", row.name,
       value, row.unit, device.name, peak, row.unit,
-      simulated ? "the simulation is wrong"
-                : "give a description of this card, or correct the figure");
+      simulated                   ? "the simulation is wrong"
+      : device_is == PeakOf::card ? "correct the figure, or name the card that was measured"
+                                  : "give a description of this card, or correct the figure");
+}
+
+Result<FigureSet> simulated_below_peaks(FigureSet set, const gpu::Device& device) {
+  for (const Figure& figure : set.figures) {
+    DEMARC_TRY(const FigureRow* row, find_figure(figure.name));
+    DEMARC_CHECK(check_peak(*row, figure.value, device, PeakOf::simulation));
+  }
+  return set;
+}
+
+Result<void> check_card_peak(const FigureRow& row, double value, std::string_view card) {
+  const auto own = gpu::describe_card(card, "");
+  if (!own) return {};
+  return check_peak(row, value, *own, PeakOf::card);
 }
 
 Workload workload_of(const FigureRow& row, const LaunchParameters& parameters) {

@@ -55,11 +55,20 @@ struct FigureRow {
 // "gauge_read16@blocks=264+elements=524288": the launch of a figure for a lane.
 [[nodiscard]] Workload workload_of(const FigureRow& row, const LaunchParameters& parameters);
 
+// What the device of check_peak() is: the one that was simulated, the card that was measured, or
+// the description that a fit to a card's figures begins with, which may be that of another card.
+enum class PeakOf : std::uint8_t { simulation, card, description };
+
 // check_failed if DRAM moves more than its bus carries. A card's clock may differ from the one in
 // its description, so multiply-adds are compared with the lanes of its SMs for a simulated one
 // alone.
 [[nodiscard]] Result<void> check_peak(const FigureRow& row, double value, const gpu::Device& device,
-                                      bool simulated);
+                                      PeakOf device_is);
+// The figures, if none of them is above what the device that was simulated can do.
+[[nodiscard]] Result<FigureSet> simulated_below_peaks(FigureSet set, const gpu::Device& device);
+// check_peak() of a card of this name; nothing is checked if no description of it is built in.
+[[nodiscard]] Result<void> check_card_peak(const FigureRow& row, double value,
+                                           std::string_view card);
 
 // A run of `ns` nanoseconds as a figure.
 [[nodiscard]] double figure_of(const FigureRow& row, const LaunchParameters& parameters,

@@ -15,6 +15,14 @@ constexpr int fit_passes = 3;
 // gain.
 constexpr double close_enough = 0.1;
 
+// A quarter more or less, or a twentieth of an axis without factors; at least 1 where only whole
+// numbers count.
+double neighbour_of(const Axis& axis, double value, bool more) {
+  double step = axis.logarithmic ? value * (more ? 0.25 : 0.2) : (axis.high - axis.low) / 20;
+  if (axis.whole) step = std::max(std::round(step), 1.0);
+  return std::clamp(more ? value + step : value - step, axis.low, axis.high);
+}
+
 class Fit {
  public:
   Fit(const FigureBench& bench, Calibration& result)
@@ -35,12 +43,40 @@ class Fit {
     const bool needed = found.error + enough_ < described;
     const bool explains = found.error <= result_.tolerance || 2 * found.error <= described;
     fitted.after = needed && explains ? found.at : fitted.before;
+    fitted.undetermined.clear();
+    if (fitted.after != fitted.before) {
+      DEMARC_TRY(fitted.undetermined, same_figure_with(row, axis, found.at, fitted));
+      if (!fitted.undetermined.empty()) fitted.after = fitted.before;
+    }
     // A width that is left out stays so.
     if (fitted.after != start) row.set(result_.device, fitted.after);
     return {};
   }
 
  private:
+  // Other numbers that give the same figure, in words: then another part of the device decides the
+  // figure, and the number says nothing. Empty: the figure changes with the number.
+  Result<std::string> same_figure_with(const ParameterRow& row, const Axis& axis, double found,
+                                       FittedParameter& fitted) {
+    const Figure& figure = *bench_.speaks_of(row);
+    gpu::Device changed = result_.device;
+    row.set(changed, found);
+    DEMARC_TRY(const double value, bench_.simulated(figure, changed));
+    ++fitted.evaluations;
+    for (const double other : {neighbour_of(axis, found, false), neighbour_of(axis, found, true)}) {
+      if (other == found) continue;  // the end of the axis
+      row.set(changed, other);
+      const auto beside = bench_.simulated(figure, changed);
+      ++fitted.evaluations;
+      if (!beside && beside.error().kind == ErrorKind::invalid_input) continue;  // no such device
+      if (!beside) return tl::unexpected(beside.error());
+      if (std::abs(std::log(*beside / value)) > enough_) continue;
+      return fmt::format("'{}' is the same with {:.4g} and {:.4g}", figure.name,
+                         std::min(found, other), std::max(found, other));
+    }
+    return std::string();
+  }
+
   [[nodiscard]] Result<double> error_with(const ParameterRow& row, const Figure& figure,
                                           double value) const {
     gpu::Device changed = result_.device;
@@ -81,7 +117,8 @@ Result<void> check_fit(const gpu::Device& start, const FigureSet& set, const Fit
     if (!(one->value > 0)) {
       return invalid_input("figure '{}': {} is not above 0", one->name, one->value);
     }
-    DEMARC_CHECK(check_peak(*row, one->value, start, false));
+    DEMARC_CHECK(check_card_peak(*row, one->value, set.device.name));
+    DEMARC_CHECK(check_peak(*row, one->value, start, PeakOf::description));
     const auto again = std::find_if(set.figures.begin(), one,
                                     [&](const Figure& other) { return other.name == one->name; });
     if (again != one) return invalid_input("figure '{}' is given twice", one->name);
@@ -131,9 +168,12 @@ Result<void> fit_all(const FigureBench& bench, Calibration& result, const Progre
     least = now;
     best = result;
   }
-  // What was spent on passes that led elsewhere counts.
+  // What was spent on passes that led elsewhere counts, and so does what they found of a parameter
+  // that stays.
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    best.fitted[i].evaluations = result.fitted[i].evaluations;
+    FittedParameter& one = best.fitted[i];
+    one.evaluations = result.fitted[i].evaluations;
+    if (one.after == one.before) one.undetermined = result.fitted[i].undetermined;
   }
   result = std::move(best);
   return {};

@@ -69,6 +69,7 @@ Result<FigureSet> measure_figures(const gpu::Device& description, Executor& exec
       }
       auto figure = measure(row, description, stage->lane(0), options.rule);
       if (!figure) return not_measured(row, figure.error());
+      DEMARC_CHECK(check_card_peak(row, figure->value, set.device.name));
       set.figures[i] = std::move(*figure);
     }
     if (stage) DEMARC_CHECK(finish_lanes(*stage));
@@ -102,9 +103,8 @@ Result<FigureSet> simulate_figures(const gpu::Device& target, const gpu::Device&
   });
   for (std::size_t i = 0; i < rows.size(); ++i) {
     DEMARC_TRY(set.figures[i].value, values[i]);
-    DEMARC_CHECK(check_peak(rows[i], set.figures[i].value, target, true));
   }
-  return set;
+  return simulated_below_peaks(std::move(set), target);
 }
 
 }  // namespace demarc::study

@@ -167,6 +167,7 @@ class GpuExecutor : public Executor {
             "'{}': parts that are processes support neither colours nor changed launches",
             mode.name());
       }
+      for (const auto& set : plain_sets_) set->clear();  // the parts need their memory
       return traits.leased ? leases(parts) : processes(mode, parts);
     }
     DEMARC_TRY(const cuda::CardPointer card, card_for(traits.hook));
@@ -411,27 +412,18 @@ class GpuExecutor : public Executor {
                                        options_.description}));
     Environment environment = server->environment();
     environment.emplace_back("CUDA_VISIBLE_DEVICES", gpu_->uuid());
-    std::vector<PartProcesses> all(parts);
+    std::vector<PartProcesses> all;
     for (std::uint32_t i = 0; i < parts; ++i) {
       const auto how = server->exec_options(fmt::format("{}/{}", i + 1, parts));
-      all[i].worker = exec_command(how);
-      all[i].worker.emplace_back("--");
+      std::vector<std::string> argv = exec_command(how);
+      argv.emplace_back("--");
       const auto worker = worker_command();
-      all[i].worker.insert(all[i].worker.end(), worker.begin(), worker.end());
-      all[i].environment = environment;
-      all[i].patience_seconds = leased_patience_seconds;
-      all[i].command = command_options(how, environment, LeaseServer::restoring_words());
-      all[i].command.patience_seconds = leased_patience_seconds;
-      all[i].command.leave_seconds += seconds_to_end_programs;
+      argv.insert(argv.end(), worker.begin(), worker.end());
+      all.push_back(leased_part(std::move(argv), environment,
+                                command_options(how, environment, LeaseServer::restoring_words())));
     }
     return make_process_stage({std::move(all), server, {}, [server] { return server->account(); }});
   }
-
-  // The server measures the colours of all of its memory before it serves, and the kernels of a
-  // program in a part are compiled again.
-  static constexpr double leased_patience_seconds = 300;
-  // `demarc exec` first has the server end what its program left running.
-  static constexpr double seconds_to_end_programs = 20;
 
   // The program that serves a lane in another process.
   std::vector<std::string> worker_command() const {

@@ -27,6 +27,13 @@ class GpuLane : public Lane {
     return {};
   }
 
+  Result<void> unload() override {
+    work_ = nullptr;
+    launch_ = nullptr;
+    set_->clear();
+    return {};
+  }
+
   // Runs are enqueued in batches, so that the GPU always has the next one waiting and the host's
   // part of a launch stays out of the times; one more run in front of each batch takes the delay
   // until the queue has filled and is not counted.

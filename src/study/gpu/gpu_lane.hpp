@@ -34,6 +34,8 @@ class ResidentSet {
 
   // Valid until the next call.
   Result<Resident> get(const Workload& workload, const cuda::Stream& stream);
+  // What get() gave is gone, and its memory is free.
+  void clear() { resident_.clear(); }
   [[nodiscard]] const cuda::GpuPointer& gpu() const { return gpu_; }
 
  private:

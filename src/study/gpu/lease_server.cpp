@@ -26,10 +26,13 @@ Result<std::string> words_of_tenant(const Json& value, const std::string& where)
   DEMARC_TRY(const std::string colors, tenant.string("colors"));
   DEMARC_TRY(const std::int64_t bytes, tenant.integer("bytes", 0, INT64_MAX));
   DEMARC_TRY(const Json* const domain, tenant.any("sync_domain"));
+  std::string words_of_domain = "no memory synchronisation domain of its own";
+  if (!domain->is_null()) {
+    DEMARC_TRY(const std::int64_t number, tenant.integer("sync_domain", 0, INT64_MAX));
+    words_of_domain = fmt::format("memory synchronisation domain {}", number);
+  }
   return fmt::format("; {}: TPCs {}, colours {}, {} MiB, {}", name, tpcs, colors, bytes >> 20U,
-                     domain->is_null() ? "no memory synchronisation domain of its own"
-                                       : fmt::format("memory synchronisation domain {}",
-                                                     domain->get<std::int64_t>()));
+                     words_of_domain);
 }
 
 Result<std::string> words_of_list(const std::string& text) {

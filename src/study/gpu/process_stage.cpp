@@ -30,9 +30,15 @@ class ChoosingLane : public Lane {
  public:
   ChoosingLane(std::unique_ptr<Lane> device, std::unique_ptr<Lane> command)
       : device_(std::move(device)), command_(std::move(command)), current_(device_.get()) {}
+  // A command has all memory of its part.
   Result<void> load(const Workload& workload) override {
     current_ = is_command(workload) ? command_.get() : device_.get();
+    if (current_ != device_.get()) DEMARC_CHECK(device_->unload());
     return current_->load(workload);
+  }
+  Result<void> unload() override {
+    DEMARC_CHECK(command_->unload());
+    return device_->unload();
   }
   Result<std::vector<double>> sample(std::uint32_t count, double longest) override {
     return current_->sample(count, longest);
@@ -63,6 +69,7 @@ class ProcessStage : public Stage {
   void set_account(std::string account) { account_ = std::move(account); }
   std::uint32_t lanes() const override { return static_cast<std::uint32_t>(lanes_.size()); }
   Lane& lane(std::uint32_t index) override { return *lanes_.at(index); }
+  Result<void> rest(std::uint32_t lane) override { return lanes_.at(lane)->unload(); }
   std::string account() const override { return account_; }
 
  private:
@@ -110,6 +117,15 @@ void MpsDaemon::end_clients_below(pid_t leader) const {
 
 MpsDaemon::~MpsDaemon() {
   folder_->end_daemon();
+}
+
+PartProcesses leased_part(std::vector<std::string> worker, Environment environment,
+                          CommandLaneOptions command) {
+  constexpr double patience_seconds = 300;
+  constexpr double seconds_to_end_programs = 20;
+  command.patience_seconds = patience_seconds;
+  command.leave_seconds += seconds_to_end_programs;
+  return {std::move(worker), std::move(environment), patience_seconds, std::move(command)};
 }
 
 std::unique_ptr<Lane> make_choosing_lane(std::unique_ptr<Lane> device,

@@ -41,6 +41,12 @@ struct PartProcesses {
   CommandLaneOptions command;
 };
 
+// A part whose worker and commands run as tenants. Their server measures the colours of all of its
+// memory before it serves, kernels are compiled again, and what a program left running is ended
+// before `demarc exec` is, so the part may take longer than others.
+[[nodiscard]] PartProcesses leased_part(std::vector<std::string> worker, Environment environment,
+                                        CommandLaneOptions command);
+
 struct ProcessStagePlan {
   std::vector<PartProcesses> parts;
   std::shared_ptr<void> server;  // ends after the lanes, which are its clients

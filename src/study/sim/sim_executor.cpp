@@ -2,108 +2,32 @@
 #include "demarc/study/sim_executor.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <condition_variable>
-#include <exception>
-#include <functional>
 #include <map>
-#include <mutex>
-#include <set>
-#include <thread>
 
 #include "demarc/base/hash.hpp"
-#include "demarc/base/parallel.hpp"
 #include "demarc/device/device_ref.hpp"
 #include "fidelity.hpp"
 #include "part_colors.hpp"
 #include "sim/sim_memory.hpp"
 #include "sim/sim_workload.hpp"
+#include "sim/simulated_ahead.hpp"
 
 namespace demarc::study {
 namespace {
 
 constexpr std::uint32_t ptx_target = 90;
-constexpr std::uint32_t least_samples = 3;
 constexpr std::uint64_t max_parts = 4;  // each with as much memory
 constexpr std::uint64_t max_neighbour_bytes = std::uint64_t{32} << 20U;
 constexpr std::uint64_t max_neighbour_accesses = std::uint64_t{1} << 17U;
 
 constexpr std::size_t settled_runs = 32;
+constexpr std::size_t rate_launches = 4;  // of a victim whose neighbour's rate alone is asked for
 
 // By more than two per cent. Refreshes of the DRAM make one.
 bool kernel_times_differ(std::span<const sim::Cycles> runs) {
   const auto [least, most] = std::minmax_element(runs.begin(), runs.end());
   return (most->raw() - least->raw()) * 50 > most->raw();
 }
-
-// One run of T(A, B), or of A alone on the whole GPU (parts = 1).
-struct CellKey {
-  std::string mode;
-  std::uint32_t parts = 1;
-  std::string victim;
-  std::string aggressor;  // empty: idle
-  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes a defaulted comparison for a zero
-  friend auto operator<=>(const CellKey&, const CellKey&) = default;
-};
-
-struct CellTimes {
-  std::vector<double> ns;
-  double aggressor_rate = 0;  // launches a second, all lanes
-};
-
-// Simulates cells on threads of its own while the study goes through them.
-class SimulatedAhead {
- public:
-  struct Job {
-    CellKey key;
-    std::function<Result<CellTimes>()> simulate;
-  };
-  SimulatedAhead(std::vector<Job> jobs, unsigned threads) {
-    for (const Job& job : jobs) waiting_.insert(job.key);
-    worker_ = std::thread([this, jobs = std::move(jobs), threads] {
-      parallel_for(jobs.size(), threads, [&](std::size_t i) {
-        if (stopped_) return;
-        std::optional<Result<CellTimes>> times;
-        std::exception_ptr failure;
-        try {
-          times = jobs[i].simulate();
-        } catch (...) {
-          failure = std::current_exception();
-        }
-        const std::lock_guard lock(mutex_);
-        if (times) done_.insert_or_assign(jobs[i].key, *std::move(times));
-        if (failure) failure_ = failure;
-        ended_.notify_all();
-      });
-    });
-  }
-  SimulatedAhead(const SimulatedAhead&) = delete;
-  SimulatedAhead& operator=(const SimulatedAhead&) = delete;
-  // Cells that are being simulated end first.
-  ~SimulatedAhead() {
-    stopped_ = true;
-    worker_.join();
-  }
-
-  // The times of a cell that the jobs have, once; nothing if they do not have it. Throws what a
-  // simulation has thrown.
-  std::optional<Result<CellTimes>> wait_for(const CellKey& key) {
-    std::unique_lock lock(mutex_);
-    if (waiting_.erase(key) == 0) return std::nullopt;
-    ended_.wait(lock, [&] { return done_.contains(key) || failure_; });
-    if (failure_) std::rethrow_exception(failure_);
-    return std::move(done_.extract(key).mapped());
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable ended_;
-  std::set<CellKey> waiting_;  // cells that were not asked for yet
-  std::map<CellKey, Result<CellTimes>> done_;
-  std::exception_ptr failure_;
-  std::atomic<bool> stopped_ = false;
-  std::thread worker_;
-};
 
 class SimStudy {
  public:
@@ -201,8 +125,16 @@ class SimStudy {
             key.aggressor.empty() ? nullptr : &workloads_.at(key.aggressor)};
   }
 
+  // What a simulation gives: the first launches of the victim are left out, each of the next is a
+  // sample, and the last samples can be means of several launches.
+  struct Wanted {
+    std::uint64_t left_out = 0;
+    std::uint64_t warm_up = 0;
+    std::uint64_t samples = 0;
+  };
   [[nodiscard]] Result<CellTimes> run(const CellKey& key, const Pair& pair, const Mode& mode,
-                                      std::uint32_t warm_up, std::uint32_t samples) const {
+                                      const Wanted& wanted) const {
+    const std::uint64_t begin = wanted.left_out + wanted.warm_up;
     DEMARC_TRY(const Division division, divide(mode, key.parts));
     sim::memory::Simulation gpu(spec_);
     SimMemory memory(device_, spec_, options_.seed);
@@ -220,11 +152,11 @@ class SimStudy {
     for (std::uint32_t part = 1; part < key.parts && pair.aggressor != nullptr; ++part) {
       others.push_back(join(part, *pair.aggressor, key.aggressor));
     }
-    DEMARC_CHECK(gpu.run_launches(victim, warm_up + samples));
+    DEMARC_CHECK(gpu.run_launches(victim, begin + wanted.samples));
     // A neighbour's run has phases, and a shorter victim has to see all of them. A sample is then
     // the mean of several runs.
     const auto& runs = gpu.statistics(victim).run_cycles;
-    std::size_t counted = warm_up;
+    std::size_t counted = begin;
     sim::Cycles seen;
     const auto saw_all_of = [&](sim::memory::ClientIndex other) {
       const auto& others_runs = gpu.statistics(other).run_cycles;
@@ -233,26 +165,30 @@ class SimStudy {
     while (true) {
       for (; counted < runs.size(); ++counted) seen += runs[counted];
       if (std::all_of(others.begin(), others.end(), saw_all_of)) break;
-      DEMARC_CHECK(gpu.run_launches(victim, runs.size() + samples));
+      DEMARC_CHECK(gpu.run_launches(victim, runs.size() + wanted.samples));
     }
     // With colours no neighbour reaches the victim, but its runs may still differ: their mean needs
     // many. The first runs decide, which are the same next to any neighbour.
-    const auto first = std::span(gpu.statistics(victim).kernel_cycles).subspan(warm_up, samples);
+    const auto first =
+        std::span(gpu.statistics(victim).kernel_cycles).subspan(begin, wanted.samples);
     if (division.coloring && kernel_times_differ(first)) {
-      DEMARC_CHECK(gpu.run_launches(victim, std::max(runs.size(), warm_up + settled_runs)));
+      DEMARC_CHECK(gpu.run_launches(victim, std::max(runs.size(), begin + settled_runs)));
     }
-    DEMARC_CHECK(gpu.check_counts());
+    const std::span<const sim::Cycles> kernels = gpu.statistics(victim).kernel_cycles;
     CellTimes times;
-    const std::span<const sim::Cycles> taken =
-        std::span(gpu.statistics(victim).kernel_cycles).subspan(warm_up);
-    for (std::size_t sample = 0; sample < samples; ++sample) {
+    times.launches = kernels.size();
+    for (const sim::Cycles cycles : kernels.subspan(wanted.left_out, wanted.warm_up)) {
+      times.ns.push_back(in_ns(static_cast<double>(cycles.raw())));
+    }
+    const std::span<const sim::Cycles> taken = kernels.subspan(begin);
+    for (std::size_t sample = 0; sample < wanted.samples; ++sample) {
       double sum = 0;
       std::size_t count = 0;
-      for (std::size_t i = sample; i < taken.size(); i += samples) {
+      for (std::size_t i = sample; i < taken.size(); i += wanted.samples) {
         sum += static_cast<double>(taken[i].raw());
         ++count;
       }
-      times.ns.push_back(sum / static_cast<double>(count) / spec_.clock_hz * 1e9);
+      times.ns.push_back(in_ns(sum / static_cast<double>(count)));
     }
     for (const sim::memory::ClientIndex other : others) {
       times.aggressor_rate += static_cast<double>(gpu.statistics(other).run_cycles.size()) /
@@ -261,17 +197,21 @@ class SimStudy {
     return times;
   }
 
-  // The cell. It is waited for if prepare() has begun it, else it is simulated now.
-  Result<const CellTimes*> times(const CellKey& key, const Mode& mode) {
-    if (ahead_) {
-      if (auto simulated = ahead_->wait_for(key)) {
-        if (!*simulated) return tl::unexpected(simulated->error());
-        cells_.insert_or_assign(key, std::move(**simulated));
-      }
+  // The next samples of the cell. Each launch is in one sample at most, so a later batch or round
+  // goes on where the one before it ended.
+  Result<std::vector<double>> take(const CellKey& key, const Mode& mode, std::uint32_t count) {
+    std::size_t& given = given_[key];
+    DEMARC_TRY(const CellTimes* times, cell_with(key, mode, given + count));
+    const auto next = times->ns.begin() + static_cast<std::ptrdiff_t>(given);
+    given += count;
+    return std::vector<double>(next, next + count);
+  }
+  Result<double> aggressor_rate(const CellKey& key, const Mode& mode) {
+    DEMARC_TRY(const CellTimes* times, cell_with(key, mode, 0));
+    if (times->ns.empty()) {
+      DEMARC_TRY(times, cell_with(key, mode, rate_launches));
     }
-    if (const auto known = cells_.find(key); known != cells_.end()) return &known->second;
-    DEMARC_TRY(CellTimes fresh, run(key, pair_of(key), mode, 1, least_samples));
-    return &cells_.emplace(key, std::move(fresh)).first->second;
+    return times->aggressor_rate;
   }
 
   [[nodiscard]] std::shared_ptr<const sim::BlockSharing> sharing_of(
@@ -295,7 +235,13 @@ class SimStudy {
         (void)loaded;
       }
     }
-    std::vector<SimulatedAhead::Job> jobs;
+    given_.clear();
+    struct Cell {
+      CellKey key;
+      Mode mode;
+      std::uint64_t visits = 0;
+    };
+    std::vector<Cell> cells;
     for (const PlannedVisit& planned : visits) {
       const Mode mode = planned.mode ? plan.modes[*planned.mode] : Mode();
       if (planned.mode) {
@@ -306,13 +252,25 @@ class SimStudy {
         if (!division) continue;  // said when the mode's turn comes
       }
       const auto& aggressor = planned.visit.aggressor;
-      CellKey key{planned.mode ? mode.name() : "", planned.mode ? plan.parts : 1,
-                  plan.victims[planned.visit.victim].spec,
-                  aggressor ? plan.aggressors[*aggressor].spec : ""};
+      const CellKey key{planned.mode ? mode.name() : "", planned.mode ? plan.parts : 1,
+                        plan.victims[planned.visit.victim].spec,
+                        aggressor ? plan.aggressors[*aggressor].spec : ""};
+      if (given_.try_emplace(key, planned.taken).second) cells.push_back({key, mode});
+      const auto same = [&key](const Cell& cell) { return cell.key == key; };
+      std::find_if(cells.begin(), cells.end(), same)->visits += planned.mode ? plan.rounds : 1;
+    }
+    const StoppingRule& rule = plan.rule;
+    std::vector<SimulatedAhead::Job> jobs;
+    for (const auto& [key, mode, visits_of_cell] : cells) {
+      // Each visit warms up. The first does before the samples that may be means.
+      const Wanted wanted{0, rule.warm_up,
+                          visits_of_cell * rule.most + (visits_of_cell - 1) * rule.warm_up};
       const auto known = cells_.find(key);
-      if (known != cells_.end() && known->second.ns.size() >= plan.rule.most) continue;
-      jobs.push_back({key, [this, key, pair = pair_of(key), mode, rule = plan.rule] {
-                        return run(key, pair, mode, rule.warm_up, rule.most);
+      if (known != cells_.end() && known->second.ns.size() >= wanted.warm_up + wanted.samples) {
+        continue;
+      }
+      jobs.push_back({key, [this, key = key, pair = pair_of(key), mode = mode, wanted] {
+                        return run(key, pair, mode, wanted);
                       }});
     }
     ahead_ = std::make_unique<SimulatedAhead>(std::move(jobs), options_.threads);
@@ -320,12 +278,34 @@ class SimStudy {
   }
 
  private:
+  [[nodiscard]] double in_ns(double cycles) const { return cycles / spec_.clock_hz * 1e9; }
+
+  // The cell with so many samples. It is waited for if prepare() has begun it; what it lacks is
+  // simulated now, and the launches that are in its samples are left out.
+  Result<const CellTimes*> cell_with(const CellKey& key, const Mode& mode, std::size_t samples) {
+    if (ahead_) {
+      if (auto simulated = ahead_->wait_for(key)) {
+        if (!*simulated) return tl::unexpected(simulated->error());
+        cells_.insert_or_assign(key, std::move(**simulated));
+      }
+    }
+    CellTimes& cell = cells_[key];
+    if (cell.ns.size() >= samples) return &cell;
+    DEMARC_TRY(const CellTimes more,
+               run(key, pair_of(key), mode, {cell.launches, 0, samples - cell.ns.size()}));
+    cell.ns.insert(cell.ns.end(), more.ns.begin(), more.ns.end());
+    cell.launches = more.launches;
+    cell.aggressor_rate = more.aggressor_rate;
+    return &cell;
+  }
+
   gpu::Device device_;
   sim::memory::Spec spec_;
   SimExecutorOptions options_;
   const sim::PolicyInfo* policy_;  // null: none
   std::map<std::string, SimWorkload> workloads_;
   std::map<CellKey, CellTimes> cells_;
+  std::map<CellKey, std::size_t> given_;   // samples of a cell that lanes have answered with
   std::unique_ptr<SimulatedAhead> ahead_;  // goes first: its threads use the rest
 };
 
@@ -348,10 +328,7 @@ class SimLane final : public Lane {
     return {};
   }
   Result<std::vector<double>> sample(std::uint32_t count, double) override {
-    DEMARC_TRY(const CellTimes* times, state_->study->times(state_->key, state_->mode));
-    const std::size_t taken = std::min<std::size_t>(count, times->ns.size());
-    return std::vector<double>(times->ns.begin(),
-                               times->ns.begin() + static_cast<std::ptrdiff_t>(taken));
+    return state_->study->take(state_->key, state_->mode, count);
   }
   Result<Outputs> outputs() override { return loaded_->outputs; }
   Result<void> start() override {
@@ -361,8 +338,7 @@ class SimLane final : public Lane {
   // The rate of all lanes is that of the first one asked: the others add nothing.
   Result<double> stop() override {
     if (state_->key.aggressor.empty()) return 0.0;
-    DEMARC_TRY(const CellTimes* times, state_->study->times(state_->key, state_->mode));
-    const double rate = times->aggressor_rate;
+    DEMARC_TRY(const double rate, state_->study->aggressor_rate(state_->key, state_->mode));
     state_->key.aggressor.clear();
     return rate;
   }

@@ -99,6 +99,41 @@ TEST(ExactCycles, registers_for_reads_past_the_cache_are_a_part_of_all) {
   }
 }
 
+// The second read past the cache waits for the register of the first; the load behind it does not.
+TEST(ExactCycles, a_load_does_not_wait_for_a_read_past_the_cache_that_lacks_a_register) {
+  Spec spec = small_memory();
+  spec.miss_registers = 3;
+  spec.uncached_registers = 1;
+  Simulation gpu(spec);
+  const auto past = [](std::uint32_t sm, std::uint64_t address) {
+    return Request{.sm = SmIndex(sm), .address = PhysicalAddress(address), .cached = false};
+  };
+  const Request load{.at = Cycles(8), .sm = SmIndex(2), .address = PhysicalAddress(other_set)};
+  const auto done = gpu.timed(std::array{past(0, 0), past(1, other_bank), load}).value();
+  EXPECT_EQ(done[0].first.raw(), miss);
+  EXPECT_EQ(done[1].first.raw(), 55 + 9 + 11 + 2 + 20 + 18U);
+  Simulation without(spec);
+  EXPECT_EQ(done[2].first, without.timed(std::array{past(0, 0), load}).value()[1].first);
+}
+
+// Both registers are taken when the reads past the cache come. The first of these gets the one that
+// is free first, and the second waits for it.
+TEST(ExactCycles, a_read_past_the_cache_that_waited_for_any_register_waits_for_one_of_its_kind) {
+  Spec spec = small_memory();
+  spec.miss_registers = 2;
+  spec.uncached_registers = 1;
+  Simulation gpu(spec);
+  const std::array<Request, 5> five{
+      Request{.sm = SmIndex(0), .address = PhysicalAddress(0)},
+      Request{.sm = SmIndex(1), .address = PhysicalAddress(other_bank | other_set)},
+      Request{.at = Cycles(3), .sm = SmIndex(0), .address = PhysicalAddress(0), .cached = false},
+      Request{.at = Cycles(5), .sm = SmIndex(1), .address = PhysicalAddress(0), .cached = false},
+      Request{.at = Cycles(7), .sm = SmIndex(2), .address = PhysicalAddress(0x200)}};
+  const auto done = gpu.timed(five).value();
+  EXPECT_LT(done[2].first, done[3].first);
+  EXPECT_LT(done[4].first, done[3].first);
+}
+
 TEST(ExactCycles, with_all_registers_taken_a_hit_is_not_held_up) {
   Spec spec = small_memory();
   spec.miss_registers = 1;

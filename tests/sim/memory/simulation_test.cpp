@@ -288,6 +288,18 @@ TEST(Counts, that_cannot_be_are_named) {
   EXPECT_TRUE(checked());
 }
 
+TEST(Counts, that_cannot_be_end_the_run) {
+  Simulation gpu(small_memory());
+  const auto client = gpu.add_client(
+      {"reader", sms({0, 1}), launch_of({{{access(StepKind::load, {0x80 | 15U}, true)}}}), {}});
+  ASSERT_TRUE(gpu.run_launches(client, 1));
+  const_cast<ClientStatistics&>(gpu.statistics(client)).l1_hit_sectors += 1000;
+  const auto run = gpu.run_launches(client, 2);
+  ASSERT_FALSE(run);
+  EXPECT_EQ(run.error().kind, ErrorKind::check_failed);
+  EXPECT_THAT(run.error().message, HasSubstr("small: the simulation is wrong: it counted"));
+}
+
 TEST(Counts, of_a_run_are_right) {
   Simulation gpu(small_memory());
   const auto client = gpu.add_client(

@@ -224,5 +224,19 @@ TEST(Attack, launch_files_of_the_ranked_run_what_was_measured) {
   }
 }
 
+// A neighbour of a batch is visited once in a round, and the idle one more often.
+TEST(Attack, each_visit_of_a_batch_is_prepared) {
+  Script script = planted_script();
+  AttackPlan plan = plan_of(least_candidates());
+  plan.generation = 16;
+  ASSERT_TRUE(hunt(script, plan));
+  ASSERT_FALSE(script.prepared.empty());
+  const auto& visits = script.prepared.front();
+  for (const std::size_t victim : {0U, 1U}) {
+    EXPECT_EQ(std::count(visits.begin(), visits.end(), PlannedVisit{0, {victim, std::nullopt}}), 3);
+    EXPECT_EQ(std::count(visits.begin(), visits.end(), PlannedVisit{0, {victim, 15}}), 1);
+  }
+}
+
 }  // namespace
 }  // namespace demarc::study

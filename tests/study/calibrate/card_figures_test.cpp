@@ -74,6 +74,19 @@ TEST(ScriptedFigures, of_half_a_card_are_measured_in_a_green_context_where_there
             "figure 'l2_read_half' cannot be measured: no masks; no contexts");
 }
 
+TEST(ScriptedFigures, above_the_bus_of_the_card_end_the_measurement) {
+  Script script;
+  script.sms = 2;
+  script.card = "NVIDIA H200";
+  script.sample = {1};
+  ScriptedExecutor executor(script);
+  const auto set = measure_figures(tiny_card(), executor, few_runs(), {});
+  ASSERT_FALSE(set);
+  EXPECT_EQ(set.error().kind, ErrorKind::check_failed);
+  EXPECT_THAT(set.error().message,
+              HasSubstr("GB/s cannot be right, because NVIDIA H200 has 4814.3 GB/s at most"));
+}
+
 TEST(ScriptedFigures, take_time_and_say_how_sure_they_are) {
   Script script;
   script.sms = 2;

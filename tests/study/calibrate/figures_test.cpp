@@ -71,24 +71,51 @@ TEST(FigureTable, a_run_becomes_time_of_one_or_a_rate) {
 
 TEST(Peaks, that_a_figure_passes_are_named_of_dram_and_of_a_simulated_card_s_lanes) {
   const gpu::Device card = tiny_card();  // 80 GB/s; 2 SMs of 128 lanes at 1.733 GHz: 443.6 G/s
-  const auto checked = [&](std::string_view figure, double value, bool simulated = true) {
-    const auto result = check_peak(**find_figure(figure), value, card, simulated);
+  const auto checked = [&](std::string_view figure, double value,
+                           PeakOf device_is = PeakOf::simulation) {
+    const auto result = check_peak(**find_figure(figure), value, card, device_is);
     if (result) return std::string("right");
     EXPECT_EQ(result.error().kind, ErrorKind::check_failed);
     return result.error().message;
   };
   EXPECT_EQ(checked("dram_read", 80), "right");
   EXPECT_EQ(
-      checked("add_half", 80.2, false),
+      checked("add_half", 80.2, PeakOf::description),
       "figure 'add_half': 80.2 GB/s cannot be right, because tiny has 80 GB/s at most: give a "
       "description of this card, or correct the figure");
   EXPECT_THAT(checked("dram_write", 80.2), HasSubstr("at most: the simulation is wrong"));
   EXPECT_EQ(checked("compute", 443), "right");
   EXPECT_THAT(checked("compute", 445),
               HasSubstr("445 G/s cannot be right, because tiny has 443.65"));
-  EXPECT_EQ(checked("compute", 445, false), "right");
+  EXPECT_EQ(checked("compute", 445, PeakOf::description), "right");
   EXPECT_EQ(checked("l2_read", 1e6), "right");
   EXPECT_EQ(checked("dram_latency", 1e6), "right");
+}
+
+TEST(Peaks, that_a_simulated_figure_passes_end_the_simulation) {
+  FigureSet set;
+  set.figures = {{"l2_read", 1e6, 0, {}}, {"dram_read", 80, 0, {}}};
+  EXPECT_EQ(simulated_below_peaks(set, tiny_card())->figures.size(), 2U);
+  set.figures[1].value = 80.2;
+  EXPECT_THAT(simulated_below_peaks(set, tiny_card()).error().message,
+              HasSubstr("figure 'dram_read': 80.2 GB/s cannot be right"));
+}
+
+// The bus of an H200 is wider, but these are figures of an H100.
+TEST(Peaks, are_those_of_the_card_that_was_measured_whatever_the_description) {
+  const gpu::Device wider = gpu::find_device("h200").value();
+  FigureSet figures;
+  figures.device.name = "NVIDIA H100 80GB HBM3";
+  figures.figures = {{"dram_read", 4000, 0, {}}};
+  const auto found = calibrate(wider, figures, {}, {});
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error(),
+            (Error{ErrorKind::check_failed,
+                   "figure 'dram_read': 4000 GB/s cannot be right, because NVIDIA H100 80GB HBM3 "
+                   "has 3352.3 GB/s at most: correct the figure, or name the card that was "
+                   "measured"}));
+  EXPECT_TRUE(check_card_peak(**find_figure("dram_read"), 4000, "NVIDIA H200"));
+  EXPECT_TRUE(check_card_peak(**find_figure("dram_read"), 4000, "a card that is not built in"));
 }
 
 TEST(Peaks, end_a_fit_to_figures_that_pass_them) {

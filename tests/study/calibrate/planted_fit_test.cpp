@@ -108,6 +108,29 @@ TEST(PlantedFit, puts_a_number_back_that_hardly_helps_a_figure_which_stays_unexp
   EXPECT_THAT(unexplained(found), ElementsAre("l2_read_one_sm"));
 }
 
+// With four or more instructions per cycle, the lanes limit the multiply-adds.
+TEST(PlantedFit, leaves_a_number_that_the_figure_does_not_determine_and_says_so) {
+  gpu::Device start = tiny_card();
+  start.memory_system->float_per_cycle = 3;
+  start.memory_system->issue_per_cycle = 2;
+  gpu::Device truth = start;
+  truth.memory_system->issue_per_cycle = 16;
+  const Calibration found = fitted(start, only(figures_of(truth), {"compute"}));
+  EXPECT_EQ(found.device, start);
+  const FittedParameter& issue = parameter(found, "memory_system.issue_per_cycle");
+  EXPECT_EQ(issue.after, 2);
+  EXPECT_THAT(issue.undetermined, testing::StartsWith("'compute' is the same with "));
+  EXPECT_THAT(unexplained(found), ElementsAre("compute"));
+  EXPECT_THAT(calibration_text(found),
+              HasSubstr("left at 2: memory_system.issue_per_cycle: 'compute' is the same with "));
+  EXPECT_EQ(Json::parse(calibration_json(found, ""))["parameters"][0]["undetermined"],
+            issue.undetermined);
+  truth.memory_system->issue_per_cycle = 2.5;  // below the lanes
+  const Calibration determined = fitted(start, only(figures_of(truth), {"compute"}));
+  EXPECT_NEAR(determined.device.memory_system->issue_per_cycle, 2.5, 0.05);
+  EXPECT_EQ(parameter(determined, "memory_system.issue_per_cycle").undetermined, "");
+}
+
 TEST(PlantedFit, names_a_figure_that_no_parameter_explains) {
   FigureSet figures = only(figures_of(tiny_card()), {"l2_latency", "l2_read_narrow"});
   figures.figures[1].value *= 2;

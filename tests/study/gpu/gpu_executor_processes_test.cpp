@@ -159,6 +159,18 @@ TEST_F(ExecutorProcesses,
   EXPECT_EQ(read_file((folder / "mps").string()).value(), "start\nquit\n");
 }
 
+// Victims that were run alone on the whole card would take memory from the processes.
+TEST_F(ExecutorProcesses, parts_that_are_processes_have_the_memory_of_the_workloads_of_this_one) {
+  const auto executor = prepared({});
+  const auto allocated = test::fake_symbol<std::uint64_t()>("fake_allocated_bytes");
+  const std::uint64_t at_first = allocated();
+  ASSERT_TRUE(executor->whole().value()->lane(0).load({"va", "va@n=4096"}));
+  EXPECT_GT(allocated(), at_first);
+  const auto stage = divide(*executor, "timeslice");
+  answer(*stage);
+  EXPECT_EQ(allocated(), at_first);
+}
+
 TEST_F(ExecutorProcesses, parts_without_domains_of_their_own_get_none) {
   fake::FakeConfig old = fake::small_gpu();
   old.sync_domains = 1;

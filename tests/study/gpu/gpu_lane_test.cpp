@@ -280,6 +280,11 @@ TEST_F(GpuLaneTest, nothing_is_loaded_before_a_load_and_after_one_that_failed) {
   ASSERT_FALSE(idle->load({"wrong", "wrong"}));
   refuses();
   EXPECT_EQ(idle->stop().value(), 0.0);
+  ASSERT_TRUE(idle->load({"two", "two"}));
+  EXPECT_GT(*memory->used, 0U);
+  ASSERT_TRUE(idle->unload());
+  EXPECT_EQ(*memory->used, 0U);
+  refuses();
 }
 
 TEST_F(GpuLaneTest, a_loop_that_did_not_start_is_none_and_the_next_one_may_start) {

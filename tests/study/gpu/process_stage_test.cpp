@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "demarc/base/files.hpp"
 #include "gpu/process_stage.hpp"
+#include "paths.hpp"
 
 namespace demarc::study {
 namespace {
@@ -15,6 +17,7 @@ class NotingLane : public Lane {
   NotingLane(std::string name, std::vector<std::string>& asked, bool fails_at_the_end = false)
       : name_(std::move(name)), asked_(asked), fails_(fails_at_the_end) {}
   Result<void> load(const Workload& workload) override { return note("load " + workload.spec); }
+  Result<void> unload() override { return note("unload"); }
   Result<std::vector<double>> sample(std::uint32_t count, double longest) override {
     DEMARC_CHECK(note(fmt::format("sample {} {}", count, longest)));
     return std::vector<double>{1};
@@ -56,8 +59,8 @@ TEST(ChoosingLane, hands_commands_to_one_lane_and_all_else_to_the_other) {
   EXPECT_THAT(asked, ElementsAre("device: stop"));
   for (const char* spec : {"mm", "cmd:make"}) {
     const std::string name = spec == std::string("mm") ? "device" : "command";
-    asked.clear();
     ASSERT_TRUE(lane->load({"x", spec}));
+    asked.erase(asked.begin(), asked.end() - 1);
     EXPECT_EQ(lane->sample(5, 2)->front(), 1);
     EXPECT_EQ(lane->outputs()->digest, 3U);
     ASSERT_TRUE(lane->start());
@@ -70,6 +73,17 @@ TEST(ChoosingLane, hands_commands_to_one_lane_and_all_else_to_the_other) {
     EXPECT_EQ(lane->last_runs().front(), 2);
     EXPECT_EQ(lane->remark(), name);
   }
+}
+
+TEST(ChoosingLane, keeps_nothing_on_the_card_while_a_command_is_loaded) {
+  std::vector<std::string> asked;
+  const auto lane = make_choosing_lane(std::make_unique<NotingLane>("device", asked),
+                                       std::make_unique<NotingLane>("command", asked));
+  ASSERT_TRUE(lane->load({"x", "mm"}) && lane->load({"x", "cmd:make"}));
+  EXPECT_THAT(asked, ElementsAre("device: load mm", "device: unload", "command: load cmd:make"));
+  asked.clear();
+  ASSERT_TRUE(lane->unload());
+  EXPECT_THAT(asked, ElementsAre("command: unload", "device: unload"));
 }
 
 TEST(ChoosingLane, ends_both_and_tells_which_of_them_was_outside) {
@@ -114,6 +128,34 @@ TEST(ProcessStage, is_there_once_all_workers_have_answered) {
   const auto late = make_process_stage({{silent}, {}, ""});
   ASSERT_FALSE(late);
   EXPECT_THAT(late.error().message, testing::HasSubstr("gave no answer within 0.05 s"));
+}
+
+TEST(ProcessStage, has_the_worker_of_an_idle_part_give_up_its_memory) {
+  const auto asked = test::fresh_folder("idle_worker") / "asked";
+  const auto stage = make_process_stage(
+      {{worker_that(a_worker_that_answers),
+        worker_that(fmt::format("read x; echo '{{\"rate\":0.0}}'; read x; echo \"$x\" > {}; echo "
+                                "'{{}}'; cat > /dev/null",
+                                asked.string()))},
+       {},
+       "two"});
+  ASSERT_TRUE(stage) << stage.error().message;
+  const auto rested = (*stage)->rest(1);
+  ASSERT_TRUE(rested) << rested.error().message;
+  EXPECT_THAT(read_file(asked).value(), testing::HasSubstr("unload"));
+}
+
+// A server that measures colours takes minutes; a worker without one answers within two.
+TEST(ProcessStage, waits_longer_for_parts_that_are_leases) {
+  CommandLaneOptions command;
+  command.leave_seconds = 1;
+  const PartProcesses part = leased_part({"worker"}, {{"A", "b"}}, command);
+  EXPECT_THAT(part.worker, ElementsAre("worker"));
+  EXPECT_EQ(part.environment.size(), 1U);
+  EXPECT_EQ(part.patience_seconds, 300);
+  EXPECT_EQ(part.command.patience_seconds, 300);
+  EXPECT_EQ(part.command.leave_seconds, 21);
+  EXPECT_EQ(PartProcesses().patience_seconds, 120);
 }
 
 TEST(ProcessStage, asks_for_its_account_after_the_workers_and_keeps_their_server_until_they_end) {

@@ -107,6 +107,73 @@ TEST(SimExecutor, a_victim_whose_runs_differ_takes_as_long_next_to_a_neighbour_o
   for (const Cell& cell : result->cells) EXPECT_EQ(cell.samples_ns, idle);
 }
 
+// `cfd` next to `fwt` has runs that differ. One visit of seven samples shows all of them.
+class SimSamples : public ::testing::Test {
+ protected:
+  static StudyResult study(const StoppingRule& rule, std::uint32_t rounds,
+                           const RunOptions& options = {}) {
+    Plan plan = small_plan("mask", "cfd");
+    plan.aggressors = parse_workloads("fwt", "aggressors").value();
+    plan.rule = rule;
+    plan.rounds = rounds;
+    SimExecutorOptions device;
+    device.device = "v100";
+    const auto executor = make_sim_executor(device).value();
+    auto result = run_study(plan, *executor, options);
+    EXPECT_TRUE(result) << result.error().message;
+    return std::move(*result);
+  }
+};
+
+TEST_F(SimSamples, later_batches_and_rounds_go_on_where_the_one_before_ended) {
+  constexpr double never = -1;  // no precision ends the visit
+  const StudyResult at_once = study({1, 7, 7, never, 1000}, 1);
+  const StudyResult batches = study({1, 3, 7, never, 1000}, 1);
+  const StudyResult rounds = study({1, 3, 3, never, 1000}, 2);
+  std::vector<double> all = at_once.cells.at(1).samples_ns;
+  ASSERT_EQ(all.size(), 7U);
+  EXPECT_GE(std::set<double>(all.begin(), all.end()).size(), 6U);
+  EXPECT_EQ(batches.cells.at(1).samples_ns, all);
+  all.erase(all.begin() + 3);  // the second round warms up
+  EXPECT_EQ(rounds.cells.at(1).samples_ns, all);
+  EXPECT_EQ(rounds.cells.at(1).discarded, 2U);
+}
+
+TEST_F(SimSamples, a_resumed_study_gets_those_that_the_earlier_one_did_not_take) {
+  const StudyResult whole = study({1, 3, 3, 0, 1000}, 2);
+  std::size_t asked = 0;
+  RunOptions options;
+  options.stop = [&] { return asked++ == 3; };  // the baseline, and each of two cells once
+  const StudyResult half = study({1, 3, 3, 0, 1000}, 2, options);
+  ASSERT_EQ(half.cells.at(1).visits, 1U);
+  RunOptions rest;
+  rest.earlier = &half;
+  const StudyResult resumed = study({1, 3, 3, 0, 1000}, 2, rest);
+  for (const std::size_t cell : {0U, 1U}) {
+    EXPECT_EQ(resumed.cells.at(cell).samples_ns, whole.cells.at(cell).samples_ns);
+  }
+}
+
+TEST_F(SimSamples, of_a_lane_that_was_not_prepared_are_simulated_as_they_are_asked_for) {
+  const auto asked_for = [](std::initializer_list<std::uint32_t> batches) {
+    SimExecutorOptions device;
+    device.device = "v100";
+    const auto executor = make_sim_executor(device).value();
+    const auto stage = executor->divide(Mode{partition::Mode::mask, false}, 2).value();
+    EXPECT_TRUE(stage->lane(0).load({"cfd", "cfd"}));
+    std::vector<double> all;
+    for (const std::uint32_t count : batches) {
+      const auto samples = stage->lane(0).sample(count, 1).value();
+      EXPECT_EQ(samples.size(), count);
+      all.insert(all.end(), samples.begin(), samples.end());
+    }
+    return all;
+  };
+  const std::vector<double> all = asked_for({5});
+  EXPECT_GT(all.at(0), all.at(1)) << "the first run finds nothing in the caches";
+  EXPECT_EQ(asked_for({1, 1, 3}), all);
+}
+
 TEST(SimExecutor, what_it_cannot_model_is_said) {
   const auto executor = make_sim_executor({}).value();
   const auto stage = executor->divide(Mode{partition::Mode::timeslice, false}, 2);
