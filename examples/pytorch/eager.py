@@ -13,11 +13,11 @@ import warnings
 
 from timing import import_torch
 
-STEPS = 6  # of an optimiser
+STEPS = 6  # an optimiser takes so many
 
 
 def operators(torch):
-    """Of each operator: its name, a function, and the sizes of its arguments."""
+    """For each operator its name, a function, and the sizes of its arguments."""
     f = torch.nn.functional
     yield "x + 1", lambda x: x + 1, (64, 64)
     yield "x * y, broadcast", lambda x, y: x * y, (64, 64), (64,)

@@ -179,7 +179,7 @@ class Operator:
             result = self._go(way, arguments, named)
         except (torch.OutOfMemoryError, Error):
             raise
-        except Exception as error:  # of Dynamo, of Inductor, or NotColored where Inductor calls ATen
+        except Exception as error:  # Dynamo and Inductor raise many kinds, and a call of ATen is NotColored
             if isinstance(error, torch.AcceleratorError) and not isinstance(error, _eager.not_colored()):
                 raise
             with torch.no_grad():
