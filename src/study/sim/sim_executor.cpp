@@ -21,7 +21,8 @@ constexpr std::uint64_t max_neighbour_bytes = std::uint64_t{32} << 20U;
 constexpr std::uint64_t max_neighbour_accesses = std::uint64_t{1} << 17U;
 
 constexpr std::size_t settled_runs = 32;
-constexpr std::size_t rate_launches = 4;  // launches of a victim of which only its neighbour's rate is asked
+constexpr std::size_t rate_launches =
+    4;  // launches of a victim of which only its neighbour's rate is asked
 
 // By more than two per cent. Refreshes of the DRAM make one.
 bool kernel_times_differ(std::span<const sim::Cycles> runs) {
