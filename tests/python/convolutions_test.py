@@ -111,6 +111,15 @@ class Convolutions(unittest.TestCase):
             self.check(_convolution.convolution(x, weight, bias, *how), direct(x, weight, bias, *how))
             self.check(_convolution.convolution(x, weight, None, *how), direct(x, weight, None, *how))
 
+    def test_transposed_ones_without_dilation_and_of_one_dimension(self):
+        for groups in (1, 2):
+            x, weight = made(2, 4, 5, 6), made(4, 3, 3, 3, seed=2)
+            how = ((2, 2), (1, 1), (1, 1), True, (1, 0), groups)
+            self.check(_convolution.convolution(x, weight, None, *how), direct(x, weight, None, *how))
+            found = _convolution.convolution(x[:, :, 0], weight[:, :, 0], None, [2], [1], [1], True, [1], groups)
+            wanted = direct(x[:, :, :1], weight[:, :, :1], None, (1, 2), (0, 1), (1, 1), True, (0, 1), groups)
+            self.check(found, wanted[:, :, 0])
+
     def test_inductors_own_gets_the_others(self):
         aten.convolution.default = lambda *arguments: arguments[3:]
         for x, dilation in ((made(1, 1, 4, 4), [1, 1]), (made(1, 1, 4, 4, 4), [2, 2, 2])):

@@ -46,6 +46,21 @@ class Eager(unittest.TestCase):
                 "print(_eager._text(types.SimpleNamespace(f_locals={}, f_code=code, f_lineno=1)))")
         self.assertTrue(leased(show).startswith('`"""An error for kernels'))
 
+    def test_a_folder_whose_name_begins_with_pytorchs_is_the_programs(self):
+        self.assertEqual(leased("import os, types, torch\nfrom demarc.torch import _eager\n"
+                                "code = types.SimpleNamespace(co_filename=os.path.dirname(torch.__file__) + 'vision/ops.py')\n"
+                                "f = types.SimpleNamespace(f_code=code, f_back=None)\ng = types.SimpleNamespace(f_code=types.SimpleNamespace("
+                                "co_filename=torch.__file__), f_back=f)\nprint(_eager.place(g) is f, _eager.place(f) is f)"), "True True\n")
+        self.assertEqual(leased("import os, types, torch\nfrom demarc.torch import _eager\n"
+                                "code = types.SimpleNamespace(co_filename=os.path.dirname(torch.__file__) + 'vision/ops.py')\n"
+                                "f = types.SimpleNamespace(f_code=code, f_back=types.SimpleNamespace(f_code=types.SimpleNamespace(co_filename='p.py'), f_back=None))\n"
+                                "print(_eager.place(f) is f)"), "True\n")
+
+    def test_without_columns_the_line_is_shown(self):
+        self.assertTrue(leased("import types\nfrom demarc.torch import _eager\ncode = types.SimpleNamespace(co_filename=_eager.__file__, co_name='f', "
+                               "co_positions=lambda: iter([(None,) * 4]))\nprint(_eager._text(types.SimpleNamespace(f_locals={}, f_code=code, "
+                               "f_lineno=1, f_lasti=0)))").startswith('`"""An error for kernels'))
+
     def test_where_all_frames_are_pytorchs_own_the_innermost_is_the_place(self):
         show = ("import types, torch\nfrom demarc.torch import _eager\ncode = types.SimpleNamespace(co_filename=torch.__file__)\n"
                 "inner = types.SimpleNamespace(f_code=code, f_back=types.SimpleNamespace(f_code=code, f_back=None))\n"
@@ -86,7 +101,31 @@ def fill(value, dtype, size=(4,), stride=(1,)):
 """
 
 
+WIDE = """
+import torch, types
+from demarc.torch import _fill
+class Driver:
+    def __getattr__(self, name): return lambda *a: print(name, *(x.value for x in a)) or 0
+_fill._driver = lambda: Driver()
+torch.cuda.current_stream = lambda where: print("stream of", where) or types.SimpleNamespace(cuda_stream=77)
+def fill(elements):
+    torch.tensor = lambda value, dtype, device: types.SimpleNamespace(reshape=lambda _: types.SimpleNamespace(view=lambda _: types.SimpleNamespace(
+        tolist=lambda: list(elements))))
+    _fill.fill(torch.Tensor([0], (4,), (1,), types.SimpleNamespace(itemsize=16), "cuda"), 0)
+"""
+
+
 class Fills(unittest.TestCase):
+    def test_elements_of_sixteen_bytes(self):
+        self.assertEqual(leased(WIDE + "fill([0] * 16)"), "stream of cuda\ncuMemsetD32Async 47278194688 0 16 77\n")
+        self.assertEqual(leased(WIDE + "fill([1, 0, 0, 0] + [2, 0, 0, 0] * 3)"), "stream of cuda\n" + "".join(
+            f"cuMemsetD2D32Async {47278194688 + 4 * i} 16 {value} 1 4 77\n" for i, value in enumerate((1, 2, 2, 2))))
+
+    def test_tensors_without_gaps(self):
+        show = "from demarc.torch import _fill\nprint(_fill.in_one_piece({}))"
+        for shape in ("(2, 1, 3), (3, 9, 1)", "(3, 0), (7, 7)", "(0,), (1,)", "(), ()", "(2, 3), (1, 2)"):
+            self.assertEqual(leased(show.format(shape)), "True\n", shape)
+
     def test_the_driver_fills_with_the_bytes_of_an_element_in_the_streams_order(self):
         for arguments, said in (("1, torch.float32", "cuMemsetD32Async 47278194688 1065353216 4 77"),
                                 ("1, torch.float16", "cuMemsetD16Async 47278194688 15360 4 77"),
@@ -101,6 +140,11 @@ class Fills(unittest.TestCase):
                                          ("-2, torch.int64, (2, 2), (1, 2)", 0xfffffffe, 0xffffffff)):
             self.assertEqual(leased(DRIVER + f"fill({arguments})"), f"cuMemsetD2D32Async 47278194688 8 {first} 1 4 77\n"
                                                                     f"cuMemsetD2D32Async 47278194692 8 {second} 1 4 77\n")
+
+    def test_each_thread_has_a_context_before_its_first_fill(self):
+        said = leased(DRIVER + "import threading\nfill(1, torch.float32)\nfill(1, torch.float32)\n"
+                      "t = threading.Thread(target=fill, args=(1, torch.float32))\nt.start(); t.join()\nprint(torch.said)")
+        self.assertEqual(said.splitlines()[-1], "['context of cuda', 'context of cuda']")
 
     def test_an_empty_tensor_needs_no_fill(self):
         self.assertEqual(leased(DRIVER + "fill(1, torch.float32, (3, 0), (7, 7))"), "")

@@ -94,8 +94,44 @@ class Host(unittest.TestCase):
                       ended.stderr)
 
     def test_so_it_is_where_inductor_or_dynamo_fail(self):
-        self.assertIn("[2, 4] cuda", ran("torch.compiles['aten.double.default'] = 'NoValidChoicesError'\n"
-                                         "show(aten.double.default(torch.numbers(1, 2)))"))
+        for name in ("InductorError", "LoweringException", "Unsupported", "TorchRuntimeError"):
+            said = ran(f"torch.compiles['aten.double.default'] = type('{name}', (Exception,), {{}})('no')\n"
+                       "show(aten.double.default(torch.numbers(1, 2)))\nshow(aten.double.default(torch.numbers(1, 2)))")
+            self.assertEqual([line.split(" [")[0] for line in said.splitlines()], ["[2, 4] cuda", "[2, 4] cuda"])
+            self.assertEqual(said.count("compile"), 1)
+
+    def test_an_error_that_may_pass_is_not_kept_and_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "program.py"
+            path.write_text("import demarc.torch, torch\ndemarc.torch.enable()\n" + BEFORE + "torch.compiles['aten.double.default'] = [OSError('full'), 'right']\n"
+                            "for _ in range(2): show(aten.double.default(torch.numbers(1, 2)))\nprint(demarc.torch.report().operators)\n")
+            ended = subprocess.run([sys.executable, path], env=environment(**LEASE), capture_output=True, text=True)
+        self.assertEqual(ended.stdout.count("compile aten.double.default"), 2)
+        self.assertTrue(ended.stdout.endswith("(('aten.double.default', 'compiled'),)\n"), ended.stdout)
+        self.assertIn("aten.double.default runs on the host, because it was not compiled (OSError)", ended.stderr)
+
+    def test_other_sizes_of_a_kind_may_be_for_the_host_and_leave_the_rest_compiled(self):
+        said = ran("torch.compiles['aten.double.default'] = ['right', 'ATen', 'right', 'right']\n"
+                   "for size in (2, 3, 3, 2): show(aten.double.default(torch.numbers(*range(size))))")
+        self.assertEqual(["to cpu" in line for line in said.splitlines()], [False, True, True, False])
+        self.assertEqual(said.count("'compile"), 1)
+
+    def test_what_is_written_to_in_a_known_kind_is_never_computed_twice(self):
+        said = ran("torch.compiles['aten.double_.default'] = ['right', 'late']\nx = torch.numbers(1, 2)\naten.double_.default(x)\n"
+                   "try: aten.double_.default(x)\nexcept RuntimeError as e: print(e, 'to cpu' in torch.said)")
+        self.assertEqual(said, "late False\n")
+
+    def test_indices_may_lie_on_the_host(self):
+        said = ran("torch.compiles['aten.index.Tensor'] = 'found two different devices cuda:0, cpu'\n"
+                   "o = torch.OpOverload('aten.index.Tensor', ('self', 'index'), lambda x, i: x)\n"
+                   "f = _operators.Operator(o, torch._Kernel(o))\ntorch._Library.registered['index.Tensor', 'CUDA'] = f\n"
+                   "print(f('keys', torch.numbers(1), torch.numbers(0, where='cpu')).device)")
+        self.assertEqual(said.splitlines()[0], "cuda")
+
+    def test_an_operator_of_no_kernel_at_all_is_refused_by_name(self):
+        said = ran("torch.compiles['aten.double.default'] = 'none'\ndef f(x): raise NotImplementedError('CPU backend')\n"
+                   "aten.double.default.function = f\ntry: aten.double.default(torch.numbers(1))\nexcept demarc.torch.NotColored as e: print(e)")
+        self.assertIn("neither Inductor nor the host has a kernel for it", said)
 
     def test_atens_own_code_runs_where_it_starts_no_kernel(self):
         said = ran("torch.compiles['aten.double.default'] = 'ATen'\naten.double.default.own = lambda x: torch.numbers(7)\n"
@@ -113,7 +149,8 @@ class Host(unittest.TestCase):
         self.assertEqual(said.splitlines()[0], "True [2, 4] (2,)")
 
     def test_errors_of_memory_and_of_the_package_and_of_the_card_are_not_computed_away(self):
-        for error in ("torch.OutOfMemoryError('full')", "demarc.torch.Error('ptxas', 2)", "torch.AcceleratorError('an illegal address')"):
+        for error in ("torch.OutOfMemoryError('full')", "demarc.torch.Error('ptxas', 2)", "torch.AcceleratorError('an illegal address')",
+                      "RuntimeError('found two different devices cuda:0, cpu')"):
             said = ran(f"torch.compiles['aten.double.default'] = {error}\ntry: aten.double.default(torch.numbers(1))\n"
                        "except Exception as e: print(type(e).__name__, e, 'to cpu' in torch.said)")
             self.assertTrue(said.endswith(" False\n"), said)
@@ -129,6 +166,22 @@ class Host(unittest.TestCase):
                    "except demarc.torch.NotColored as e: print(e, torch.said)")
         self.assertIn("runs on the host, which cannot use a random number generator of the card", said)
         self.assertNotIn("'to cpu'", said)
+
+
+class Aliases(unittest.TestCase):
+    def test_what_shares_memory_with_what_is_written_to_is_copied_before(self):
+        said = ran("a = torch.numbers(1, 2)\nb = a.detach()\nseen = []\n"
+                   "def compute(arguments, named): seen.append([t.data is a.data for t in arguments]); arguments[0].data[:] = [7, 7]; return arguments[0]\n"
+                   "o = torch.OpOverload('aten.made.default', ('self!', 'other'), print)\no.compute = compute\nf = _operators.Operator(o, None)\n"
+                   "print(f('keys', a, b) is a, a.data, seen)\nprint(f('keys', a, a) is a, seen[1:])\nprint(f('keys', a, torch.numbers(3)) is a, seen[2:])")
+        self.assertEqual(said, "True [7, 7] [[True, False]]\nTrue [[True, True]]\nTrue [[True, False]]\n")
+
+    def test_two_that_are_written_to_in_one_memory_get_their_own_values(self):
+        said = ran("a = torch.numbers(1, 2)\nb = a.detach()\n"
+                   "def compute(arguments, named): arguments[1].data[:] = [8, 8]; return arguments\n"
+                   "o = torch.OpOverload('aten.made.default', ('a!', 'b!'), print, 2)\no.compute = compute\nf = _operators.Operator(o, None)\n"
+                   "r = f('keys', a, b)\nprint(r[0] is a, r[1] is b, b.data)")
+        self.assertEqual(said, "True True [8, 8]\n")
 
 
 class Driver(unittest.TestCase):
@@ -147,6 +200,19 @@ class Driver(unittest.TestCase):
                                ("torch.numbers(1, 2)", "torch.Tensor([3, 4], (2,), (1,), torch.float64, 'cuda')")):
             self.assertIn("'run aten.copy_.default'", self.copied(target, source))
 
+    def test_complex_numbers_are_copied_as_their_parts(self):
+        code = ("class Complex(torch.Tensor):\n    def is_complex(self): return True\n    def expand(self, shape): return self\n"
+                "torch.view_as_real = lambda t: torch.numbers(*t.data)\n"
+                "a, b = (Complex([1, 2], (2,), (2,), torch.float32, 'cuda') for _ in 'ab')\n")
+        self.assertEqual(ran(code + "print(aten.copy_.default(a, b) is a, torch.said)"), "True ['copy_']\n")
+        self.assertIn("compile", ran(code + "b.is_conj = lambda: True\naten.copy_.default(a, b)\nprint(torch.said)"))
+        self.assertIn("compile", ran(code + "b.is_complex = lambda: False\naten.copy_.default(a, b)\nprint(torch.said)"))
+
+    def test_a_conjugate_is_not_copied_as_it_lies(self):
+        for flag in ("is_conj", "is_neg"):
+            said = ran(f"a, b = torch.numbers(1), torch.numbers(2)\nb.{flag} = lambda: True\naten.copy_.default(a, b)\nprint(torch.said)")
+            self.assertIn("compile aten.copy_.default", said)
+
     def test_lists_of_copies_are_copied_one_by_one_if_the_driver_can(self):
         said = ran("aten._foreach_copy_.default([torch.numbers(1)], [torch.numbers(2)])\nprint(torch.said)")
         self.assertEqual(said, "['copy_']\n")
@@ -155,10 +221,9 @@ class Driver(unittest.TestCase):
         self.assertIn("compile aten._foreach_copy_.default", said)
 
     def test_fills_without_gaps_are_the_drivers(self):
-        fill = "_operators._fill.fill = lambda tensor, value: print('fill', value)\n_operators.DRIVER.update({n: (c, _operators._fill.fill) " \
-               "for n, (c, f) in _operators.DRIVER.items() if f is not None and 'fill' in n})\n"
-        said = ran(fill + "_operators._library.clear()\n_operators.install()\naten.fill_.Scalar(torch.numbers(1, 2), 3)\nprint(torch.said)")
-        self.assertEqual(said, "fill 3\n[]\n")
+        fill = "_operators._fill._driver = lambda: type('D', (), {'__getattr__': lambda self, name: lambda *a: print(name, a[1].value) or 0})()\n"
+        said = ran(fill + "aten.fill_.Scalar(torch.numbers(1, 2), 3)\nprint(torch.said)\naten.zero_.default(torch.numbers(1, 2))\nprint(torch.said)")
+        self.assertEqual(said, "cuMemsetD32Async 1077936128\n['context of cuda']\ncuMemsetD32Async 0\n['context of cuda']\n")
         said = ran("show(aten.fill_.Scalar(torch.numbers(1, 2, stride=2), 3))\nshow(aten.zero_.default(torch.numbers(1, 2, stride=2)))")
         self.assertIn("[3, 3] cuda ['compile aten.fill_.Scalar", said)
         self.assertIn("[0, 0] cuda ['compile aten.zero_.default", said)
@@ -169,8 +234,11 @@ class Registered(unittest.TestCase):
         said = ran("print(sorted(torch.library.Library.registered))")
         names = ["_foreach_copy_", "_foreach_div_.ScalarList", "convolution", "copy_", "double", "double.out", "double_", "fill_.Scalar",
                  "norm", "random", "scale.Tensor", "zero_"]
-        self.assertEqual(said, str(sorted([(name, "CUDA") for name in names] + [(name, "CompositeImplicitAutograd") for name in
-                                                                               ("lstm.input", "gru.input")])) + "\n")
+        self.assertEqual(said, str(sorted([(name, "CUDA") for name in [*names, "_fused_sdp_choice"]] + [
+            (name, "CompositeImplicitAutograd") for name in ("lstm.input", "lstm.data", "gru.input", "gru.data")])) + "\n")
+
+    def test_attention_is_made_of_products_whatever_is_asked_for(self):
+        self.assertEqual(ran("print(torch.library.Library.registered['_fused_sdp_choice', 'CUDA'](1, 2, dropout_p=0.5))"), "0\n")
 
     def test_rnns_are_made_of_their_parts_on_the_card_alone(self):
         said = ran("lstm = torch.library.Library.registered['lstm.input', 'CompositeImplicitAutograd']\n"

@@ -55,6 +55,12 @@ class Reading(unittest.TestCase):
         graph = read_graph("g.py", "k = async_compile.cuda('''code''', 'so')\nasync_compile.wait(globals())\n")
         self.assertEqual((graph.kernels, graph.operators), ((), ("async_compile.cuda",)))
 
+    def test_operators_by_an_alias_of_their_own_in_the_order_of_lines(self):
+        graph = read_graph("g.py", "sort = torch.ops.aten.sort.stable\ndef f():\n    sort(1)\ntorch.ops.a.second()\nasync_compile.triton(3)\n"
+                                   "async_compile.cutedsl('k')\nasync_compile.rocm('k')\nasync_compile.wait(globals())\n")
+        self.assertEqual(graph.operators, ("aten.sort.stable", "a.second", "async_compile.cutedsl", "async_compile.rocm"))
+        self.assertEqual(graph.kernels, ())
+
 
 class Reports(unittest.TestCase):
     def setUp(self):
@@ -91,6 +97,18 @@ class Reports(unittest.TestCase):
         self.assertEqual(leased("from demarc.torch import _operators\n_operators.used.update({('aten.mm', 'compiled'): None, ('aten.topk', 'host'): "
                                 "None})\nprint(demarc.torch.report())"), "tenant a: 0 coloured kernels, 0 operators that fall back\n"
                                 "  operator  aten.mm: compiled\n  operator  aten.topk: on the host\n")
+
+    def test_where_machine_code_runs_there_are_no_operators(self):
+        self.assertIn("0 coloured kernels", leased("print(demarc.torch.report())", DEMARC_WINDOWS="1"))
+
+    @unittest.skipIf(shutil.which("cc") is None, "no cc")
+    def test_a_library_that_does_not_say_counts_nothing(self):
+        for text in ("int other;", "const char* demarc_tenant_report(void) { return 0; }"):
+            with tempfile.TemporaryDirectory() as folder:
+                library = Path(folder) / "libdemarc_preload.so"
+                subprocess.run(["cc", "-shared", "-x", "c", "-o", library, "-"], check=True, text=True, input=text)
+                self.assertEqual(leased(f"import ctypes\nctypes.CDLL('{library}')\nprint(demarc.torch.report().process)",
+                                        CUDA_INJECTION64_PATH=library), "None\n")
 
     def test_a_file_that_is_gone_is_an_error(self):
         said = leased(self.modules(GRAPH) + f"import os\nos.remove('{self.folder}/0.py')\ntry: demarc.torch.report()\n"

@@ -82,6 +82,12 @@ class Inductor(unittest.TestCase):
         self.assertEqual(leased("import torch\nprint(torch.switched)"), "{'flash': False, 'mem_efficient': False, 'cudnn': False, 'fastpath': False}\n")
         self.assertEqual(leased("import torch\nprint(torch.backends.cudnn.enabled)"), "False\n")
 
+    def test_graphs_are_not_taken_from_a_cache_that_mixes_numbers_up(self):
+        self.assertEqual(leased("import torch._functorch.config as c\nprint(c.enable_autograd_cache)"), "False\n")
+        said = leased("import sys, types\nfrom demarc.torch import _inductor\ntry: _inductor._keep_no_graphs(types.ModuleType('config'))\n"
+                      "except demarc.torch.Error as e: print(e.code, e)")
+        self.assertIn("2 this PyTorch has no torch._functorch.config.enable_autograd_cache", said)
+
     def test_a_pytorch_without_a_setting_is_refused_and_changed_in_nothing(self):
         self.assertEqual(python("import torch._inductor.config as c\ndel c.cpp_wrapper\n" + ENABLE + "print(c.max_autotune_gemm)",
                                 **LEASE), "2 this PyTorch has no torch._inductor.config.cpp_wrapper; 2.11 is what was tried\nFalse\n")

@@ -41,7 +41,7 @@ def _transposed(x: Any, weight: Any, size: Sizes, stride: Sizes, padding: Sizes,
 
 def _two(values: Sizes, first: int) -> list[int]:
     """Values of two dimensions from those of one."""
-    return [first, *values] if len(values) == 1 else list(values)
+    return [first, *values]
 
 
 def convolution(x: Any, weight: Any, bias: Any, stride: Sizes, padding: Sizes, dilation: Sizes, transposed: bool,

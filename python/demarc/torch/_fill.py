@@ -9,12 +9,23 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import threading
 from collections.abc import Sequence
 from typing import Any
 
 from .._errors import Error
 
 _FUNCTIONS = {1: "cuMemsetD8Async", 2: "cuMemsetD16Async", 4: "cuMemsetD32Async"}  # by bytes of an element
+
+
+class _Current(threading.local):
+    """The cards of which this thread has a context: the driver's calls need one, and CUDA's runtime makes it at its first call."""
+
+    def __init__(self) -> None:
+        self.devices: set[str] = set()
+
+
+_current = _Current()
 
 
 @functools.lru_cache(maxsize=None)
@@ -35,7 +46,7 @@ def in_one_piece(sizes: Sequence[int], strides: Sequence[int]) -> bool:
 def _bytes_of(value: Any, tensor: Any) -> list[int]:
     """The bytes of one element of `tensor` that is `value`; of the half that it consists of, where it is that twice."""
     import torch
-    element = torch.tensor(value, dtype=tensor.dtype).reshape(1).view(torch.uint8).tolist()
+    element = torch.tensor(value, dtype=tensor.dtype, device="cpu").reshape(1).view(torch.uint8).tolist()
     while len(element) > 4 and element[:len(element) // 2] == element[len(element) // 2:]:
         element = element[:len(element) // 2]
     return element  # type: ignore[no-any-return]
@@ -57,12 +68,16 @@ def fill(tensor: Any, value: Any) -> Any:
     count = tensor.numel() * tensor.element_size() // step
     if count == 0:
         return tensor
+    if str(tensor.device) not in _current.devices:
+        torch.cuda.mem_get_info(tensor.device)  # a call of CUDA's runtime
+        _current.devices.add(str(tensor.device))
     stream = ctypes.c_void_p(torch.cuda.current_stream(tensor.device).cuda_stream)
     address = tensor.data_ptr()
-    if step in _FUNCTIONS:
-        _call(_FUNCTIONS[step], count, ctypes.c_uint64(address), ctypes.c_uint(int.from_bytes(bytes(element), "little")), stream)
-        return tensor
-    for first in range(0, step, 4):  # each word of the elements as a column that is one word wide
-        _call("cuMemsetD2D32Async", count, ctypes.c_uint64(address + first), ctypes.c_size_t(step),
-              ctypes.c_uint(int.from_bytes(bytes(element[first:first + 4]), "little")), ctypes.c_size_t(1), stream)
+    with torch.cuda.device(tensor.device):
+        if step in _FUNCTIONS:
+            _call(_FUNCTIONS[step], count, ctypes.c_uint64(address), ctypes.c_uint(int.from_bytes(bytes(element), "little")), stream)
+            return tensor
+        for first in range(0, step, 4):  # each word of the elements as a column that is one word wide
+            _call("cuMemsetD2D32Async", count, ctypes.c_uint64(address + first), ctypes.c_size_t(step),
+                  ctypes.c_uint(int.from_bytes(bytes(element[first:first + 4]), "little")), ctypes.c_size_t(1), stream)
     return tensor

@@ -31,6 +31,13 @@ def _apply(config: ModuleType) -> None:
         setattr(config, name, value)
 
 
+def _keep_no_graphs(config: ModuleType) -> None:
+    """Switches AOTAutograd's cache off: PyTorch 2.11 may take a graph out of it that was made for another number or offset."""
+    if not hasattr(config, "enable_autograd_cache"):
+        raise Error("this PyTorch has no torch._functorch.config.enable_autograd_cache; 2.11 is what was tried", 2)
+    config.enable_autograd_cache = False
+
+
 def _make_data_on_the_host(testing: ModuleType) -> None:
     """Replaces torch._dynamo.testing.rand_strided, by which Inductor makes what it tries kernels with.
 
@@ -58,6 +65,7 @@ def _make_data_on_the_host(testing: ModuleType) -> None:
 
 def install() -> None:
     when_imported("torch._inductor.config", _apply)
+    when_imported("torch._functorch.config", _keep_no_graphs)
     when_imported("torch._dynamo.testing", _make_data_on_the_host)
     import torch
     # Attention is then made of products and a softmax, which Inductor compiles.

@@ -64,6 +64,11 @@ class Tensor:
     def is_inference(self):
         return False
 
+    def is_complex(self):
+        return False
+
+    is_conj = is_neg = is_complex
+
     def is_contiguous(self):
         expected = 1
         for size, stride in zip(reversed(self.shape), reversed(self.strides)):
@@ -94,7 +99,15 @@ class Tensor:
         return self.strides
 
     def untyped_storage(self):
-        return types.SimpleNamespace(nbytes=lambda: len(self.data) * self.dtype.itemsize)
+        return types.SimpleNamespace(nbytes=lambda: len(self.data) * self.dtype.itemsize, data_ptr=lambda: id(self.data))
+
+    def as_strided(self, size, stride, offset):
+        alias = self.detach()
+        alias.shape, alias.strides = tuple(size), tuple(stride)
+        return alias
+
+    def storage_offset(self):
+        return 0
 
     def element_size(self):
         return self.dtype.itemsize
@@ -119,7 +132,7 @@ class Tensor:
         return self.data
 
 
-def tensor(value, dtype):
+def tensor(value, dtype, device="cpu"):
     return Tensor([value], (), (), dtype)
 
 
@@ -144,7 +157,7 @@ class OpOverload:
 
     def __init__(self, name, names=(), function=None, returns=1):
         self.name, self.function = name, function
-        self._schema = types.SimpleNamespace(returns=[None] * returns, arguments=[
+        self._schema = types.SimpleNamespace(returns=[types.SimpleNamespace(alias_info='!' in ''.join(names) or None)] * returns, arguments=[
             types.SimpleNamespace(name=text.rstrip("!"), alias_info=types.SimpleNamespace(is_write=True) if "!" in text else None)
             for text in names])
 
@@ -209,7 +222,7 @@ class _Kernel:
 
     def call_boxed(self, keys, *arguments, **named):
         said.append(f"own {self.overload}")
-        return self.overload.own(*arguments) if hasattr(self.overload, "own") else kernel_of_aten()
+        return self.overload.own(*arguments, **named) if hasattr(self.overload, "own") else kernel_of_aten()
 
 
 def _packets(*overloads):
@@ -241,16 +254,17 @@ ops = types.SimpleNamespace(aten=_packets(
     OpOverload("aten.fill_.Scalar", ("self!", "value"), lambda x, value: [value] * len(x)),
     OpOverload("aten.zero_.default", ("self!",), lambda x: [0] * len(x)),
     OpOverload("aten.view.default", ("self",)), OpOverload("aten.empty.memory_format", ("size",)),
-    OpOverload("aten.lstm.input", ("input",)), OpOverload("aten.gru.input", ("input",))))
+    *[OpOverload(f"aten.{name}", ("input",)) for name in ("lstm.input", "lstm.data", "gru.input", "gru.data")],
+    OpOverload("aten._fused_sdp_choice.default", ("query",))))
 _C = types.SimpleNamespace(
     __name__="torch._C",
     _dispatch_get_registrations_for_dispatch_key=lambda key: [
         "aten::double", "aten::scale.Tensor", "aten::double_", "aten::double.out", "aten::random", "aten::norm", "aten::_foreach_copy_",
-        "aten::_foreach_div_.ScalarList", "aten::fill_.Scalar", "aten::zero_", "aten::view", "aten::empty.memory_format", "quantized::x"],
+        "aten::_foreach_div_.ScalarList", "aten::fill_.Scalar", "aten::zero_", "aten::view", "aten::_fused_sdp_choice", "aten::empty.memory_format", "quantized::x"],
     _autograd=types.SimpleNamespace(__name__="torch._C._autograd", _unsafe_set_version_counter=lambda tensors, versions: [
         tensor.version.__setitem__(0, version) for tensor, version in zip(tensors, versions)]))
 _decomp = types.SimpleNamespace(decomposition_table={
-    ops.aten.lstm.input: lambda *_: "decomposed", ops.aten.gru.input: lambda *_: "decomposed"})
+    overload: lambda *_: "decomposed" for packet in (ops.aten.lstm, ops.aten.gru) for overload in (packet.input, packet.data)})
 
 
 class _Library:
@@ -261,7 +275,6 @@ class _Library:
 
     def impl(self, name, function, key, with_keyset=False):
         import warnings
-        assert with_keyset
         warnings.warn("Overriding a previously registered kernel", UserWarning, stacklevel=2)
         _Library.registered[name, key] = function
 
@@ -279,5 +292,6 @@ backends = types.SimpleNamespace(
     cudnn=types.SimpleNamespace(enabled=True),
     mha=types.SimpleNamespace(set_fastpath_enabled=lambda on: switched.update(fastpath=on)))
 capturing = []
-cuda = types.SimpleNamespace(current_stream=lambda where: types.SimpleNamespace(cuda_stream=77),
+cuda = types.SimpleNamespace(current_stream=lambda where: types.SimpleNamespace(cuda_stream=77), device=contextlib.nullcontext,
+                             mem_get_info=lambda where: said.append(f"context of {where}"),
                              is_current_stream_capturing=lambda: bool_(capturing))

@@ -1,0 +1,1 @@
+"""torch/_functorch of PyTorch 2.11."""
