@@ -1,0 +1,13 @@
+// Products of f32 and f64 matrices in their own arithmetic.
+// demarc: sm 80
+// demarc: needs nvcc
+#include "plain_product.cuh"
+
+extern "C" __global__ void __launch_bounds__(demarc::blas::plain_threads, 2)
+    demarc_f32(const demarc::blas::ProductArguments p) {
+  demarc::blas::plain_product<float>(p);
+}
+extern "C" __global__ void __launch_bounds__(demarc::blas::plain_threads, 2)
+    demarc_f64(const demarc::blas::ProductArguments p) {
+  demarc::blas::plain_product<double>(p);
+}

@@ -1,0 +1,6 @@
+// Products of f32 matrices that are rounded to tf32, with sums of f32.
+// demarc: sm 80
+// demarc: needs nvcc
+#include "tensor_products.cuh"
+
+DEMARC_BLAS_PRODUCTS(Tf32, tf32)
