@@ -7,7 +7,8 @@ namespace demarc::blas {
 
 struct Handle {
   static constexpr std::uint64_t right_mark = 0x44454d424c415331;  // "DEMBLAS1"
-  static constexpr std::size_t result_bytes = 256;
+  static constexpr std::size_t max_parts = 64;                     // blocks of a sum
+  static constexpr std::size_t result_bytes = 16 * (max_parts + 1);
 
   std::uint64_t mark = right_mark;
   Stream stream = nullptr;

@@ -155,7 +155,7 @@ Choice choose(ProductArguments& p, const Product& product) {
   const ArithmeticRow& row = arithmetics[static_cast<int>(product.arithmetic)];
   Choice choice;
   if (!row.tensor_cores) {
-    constexpr std::uint32_t side = 64;
+    const std::uint32_t side = product.arithmetic == Arithmetic::f32 ? 128 : 64;
     choice.kernel = std::string("demarc_") + row.name;
     choice.shape = {{blocks_for(p.rows, side) * blocks_for(p.columns, side), 1, 1}, 256, 0};
     return choice;

@@ -3,11 +3,11 @@
 // demarc: needs nvcc
 #include "plain_product.cuh"
 
-extern "C" __global__ void __launch_bounds__(demarc::blas::plain_threads, 2)
+extern "C" __global__ void __launch_bounds__(demarc::blas::plain_threads, 1)
     demarc_f32(const demarc::blas::ProductArguments p) {
-  demarc::blas::plain_product<float>(p);
+  demarc::blas::plain_product<float, 8>(p);
 }
 extern "C" __global__ void __launch_bounds__(demarc::blas::plain_threads, 2)
     demarc_f64(const demarc::blas::ProductArguments p) {
-  demarc::blas::plain_product<double>(p);
+  demarc::blas::plain_product<double, 4>(p);
 }
