@@ -34,6 +34,19 @@ Code get(Handle* handle, Value Handle::*member, Value* value) {
 
 }  // namespace
 
+// The function of this library that has the name, or null: libdemarc_compilers.so gives it to
+// programs that open NVIDIA's library themselves.
+DEMARC_SHOWN void* demarc_blas_function(const char* name) {
+  Dl_info own = {};
+  Dl_info found = {};
+  void* const function = ::dlsym(RTLD_DEFAULT, name);
+  if (function == nullptr || ::dladdr(reinterpret_cast<void*>(&version), &own) == 0 ||
+      ::dladdr(function, &found) == 0 || own.dli_fbase != found.dli_fbase) {
+    return nullptr;
+  }
+  return function;
+}
+
 // NOLINTBEGIN(readability-identifier-naming): the names are NVIDIA's
 DEMARC_SHOWN Code cublasCreate_v2(Handle** handle) {
   if (handle == nullptr) return invalid_value;
