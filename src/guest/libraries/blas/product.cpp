@@ -46,16 +46,20 @@ constexpr Combination combinations[] = {
 };
 
 struct ArithmeticRow {
-  const char* module;
   const char* name;
   bool tensor_cores;
 };
 // By Arithmetic.
-constexpr ArithmeticRow arithmetics[] = {{"blas_f16", "f16", true},
-                                         {"blas_bf16", "bf16", true},
-                                         {"blas_tf32", "tf32", true},
-                                         {"blas_plain", "f32", false},
-                                         {"blas_plain", "f64", false}};
+constexpr ArithmeticRow arithmetics[] = {
+    {"f16", true}, {"bf16", true}, {"tf32", true}, {"f32", false}, {"f64", false}};
+
+// As tile_product.cuh has them.
+struct TileRow {
+  const char* name;
+  std::uint32_t rows, columns, stages;
+};
+constexpr TileRow wide_tile{"", 128, 128, 3};
+constexpr TileRow flat_tile{"_flat", 16, 64, 6};
 
 bool is_operation(Operation operation) {
   return operation == op_n || operation == op_t || operation == op_c;
@@ -120,6 +124,7 @@ Code check(const Product& p) {
 }
 
 struct Choice {
+  std::string module;  // fewer kernels of one are loaded sooner
   std::string kernel;
   KernelShape shape;
 };
@@ -146,6 +151,7 @@ bool choose_few(ProductArguments& p, const std::string& name, std::uint64_t byte
   const auto cores = static_cast<std::uint32_t>(card_attribute(sm_count, 1));
   // Wide blocks read X less often, but there must be enough of them.
   const std::uint32_t columns = p.columns / 32 >= cores ? 32 : 16;
+  choice.module = "blas_" + name + "_few";
   choice.kernel = "demarc_" + name + "_few" + std::to_string(columns) + (p.rows > 8 ? "_16" : "_8");
   choice.shape = {{blocks_for(p.columns, columns), 1, 1}, 256, 0};
   return true;
@@ -156,17 +162,22 @@ Choice choose(ProductArguments& p, const Product& product) {
   Choice choice;
   if (!row.tensor_cores) {
     const std::uint32_t side = product.arithmetic == Arithmetic::f32 ? 128 : 64;
+    choice.module = "blas_plain";
     choice.kernel = std::string("demarc_") + row.name;
     choice.shape = {{blocks_for(p.rows, side) * blocks_for(p.columns, side), 1, 1}, 256, 0};
     return choice;
   }
   if (choose_few(p, row.name, bytes_of_type(product.a.type), choice)) return choice;
-  constexpr std::uint32_t side = 128;
-  constexpr std::uint32_t shared_bytes = 3 * 2 * 128 * side;
-  choice.kernel = std::string("demarc_") + row.name + "_" + (p.x_along_depth != 0 ? "d" : "a") +
-                  (p.w_along_depth != 0 ? "d" : "a");
-  choice.shape = {
-      {blocks_for(p.rows, side) * blocks_for(p.columns, side), 1, 1}, 128, shared_bytes};
+  // Along D's rows or its columns, whichever is few.
+  const bool is_flat = std::min(p.rows, p.columns) <= few;
+  if (is_flat && p.rows > p.columns) turn(p);
+  const TileRow& tile = is_flat ? flat_tile : wide_tile;
+  choice.module = std::string("blas_") + row.name + (is_flat ? "_few" : "");
+  choice.kernel = std::string("demarc_") + row.name + tile.name +
+                  (p.x_along_depth != 0 ? "_d" : "_a") + (p.w_along_depth != 0 ? "d" : "a");
+  choice.shape = {{blocks_for(p.rows, tile.rows) * blocks_for(p.columns, tile.columns), 1, 1},
+                  128,
+                  tile.stages * 128 * (tile.rows + tile.columns)};
   return choice;
 }
 
@@ -230,8 +241,8 @@ Code run(const Product& product, Stream stream) {
   for (std::int64_t left = product.batches; left > 0;) {
     const std::int64_t now = std::min(left, max_batches_of_grid);
     choice.shape.grid[2] = static_cast<std::uint32_t>(now);
-    const Code code = launch(arithmetics[static_cast<int>(product.arithmetic)].module,
-                             choice.kernel.c_str(), choice.shape, stream, &p);
+    const Code code =
+        launch(choice.module.c_str(), choice.kernel.c_str(), choice.shape, stream, &p);
     if (code != success) return code;
     for (Matrix* matrix : {&p.x, &p.w, &p.c, &p.d}) advance(*matrix, product.arrays, now);
     left -= now;

@@ -1,6 +1,6 @@
-// Products of bf16 matrices with sums of f32.
+// Products of bf16 matrices, with sums of f32.
 // demarc: sm 80
 // demarc: needs nvcc
 #include "tensor_products.cuh"
 
-DEMARC_BLAS_PRODUCTS(Bf16, bf16)
+DEMARC_BLAS_ALL_TILES(Bf16, WideTile, demarc_bf16)

@@ -3,4 +3,4 @@
 // demarc: needs nvcc
 #include "tensor_products.cuh"
 
-DEMARC_BLAS_PRODUCTS(Tf32, tf32)
+DEMARC_BLAS_ALL_TILES(Tf32, WideTile, demarc_tf32)

@@ -62,54 +62,64 @@ static __device__ __forceinline__ void load_matrices(u32 at, u32 (&v)[4]) {
   }
 }
 
-template <class Type, bool AlongDepth>
-static __device__ __forceinline__ u32 piece_at(u32 line, u32 piece);
+// Where a piece of 16 bytes lies in one side of a stage, which has `Lines` rows or columns. Across
+// the depth `line` is a step of the depth, and `piece` one of the pieces of all rows.
+template <class Type, bool AlongDepth, u32 Lines>
+static __device__ __forceinline__ u32 piece_at(u32 line, u32 piece) {
+  if (AlongDepth) return line * 128 + ((piece ^ (line & 7U)) << 4U);
+  constexpr u32 pieces = Lines * Type::bytes / 16;
+  const u32 moved = Type::bytes == 2 ? line & 7U : (line & 3U) << 1U;
+  return (line * pieces + (piece ^ (moved & (pieces - 1)))) << 4U;
+}
 
 // A float across the depth.
+template <u32 Lines>
 static __device__ __forceinline__ u32 load_across(u32 side, u32 row, u32 k) {
-  return shared_u32(side + piece_at<Tf32, false>(k, row / 4) + row % 4 * 4);
+  return shared_u32(side + piece_at<Tf32, false, Lines>(k, row / 4) + row % 4 * 4);
 }
 
 // 16 rows of X from `row` on, of step `k` of a stage.
-template <class Type, bool AlongDepth>
+template <class Type, bool AlongDepth, u32 Lines>
 static __device__ __forceinline__ void load_a(u32 side, u32 row, u32 k, u32 (&a)[4]) {
   const u32 lane = threadIdx.x % 32;
   if (AlongDepth) {
-    load_matrices<false>(side + piece_at<Type, true>(row + lane % 16, 2 * k + lane / 16), a);
+    load_matrices<false>(side + piece_at<Type, true, Lines>(row + lane % 16, 2 * k + lane / 16), a);
   } else if (Type::bytes == 2) {
-    load_matrices<true>(
-        side + piece_at<Type, false>(16 * k + lane % 8 + lane / 16 * 8, row / 8 + lane / 8 % 2), a);
+    load_matrices<true>(side + piece_at<Type, false, Lines>(16 * k + lane % 8 + lane / 16 * 8,
+                                                            row / 8 + lane / 8 % 2),
+                        a);
   } else {
     const u32 first = row + lane / 4;
     const u32 step = 8 * k + lane % 4;
-    a[0] = load_across(side, first, step);
-    a[1] = load_across(side, first + 8, step);
-    a[2] = load_across(side, first, step + 4);
-    a[3] = load_across(side, first + 8, step + 4);
+    a[0] = load_across<Lines>(side, first, step);
+    a[1] = load_across<Lines>(side, first + 8, step);
+    a[2] = load_across<Lines>(side, first, step + 4);
+    a[3] = load_across<Lines>(side, first + 8, step + 4);
   }
 #pragma unroll
   for (u32 i = 0; i < 4; ++i) a[i] = Type::made(a[i]);
 }
 
 // 16 columns of W from `column` on, as two fragments.
-template <class Type, bool AlongDepth>
+template <class Type, bool AlongDepth, u32 Lines>
 static __device__ __forceinline__ void load_b(u32 side, u32 column, u32 k, u32 (&low)[2],
                                               u32 (&high)[2]) {
   const u32 lane = threadIdx.x % 32;
   u32 v[4];
   if (AlongDepth) {
     load_matrices<false>(
-        side + piece_at<Type, true>(column + lane % 8 + lane / 16 * 8, 2 * k + lane / 8 % 2), v);
+        side + piece_at<Type, true, Lines>(column + lane % 8 + lane / 16 * 8, 2 * k + lane / 8 % 2),
+        v);
   } else if (Type::bytes == 2) {
-    load_matrices<true>(side + piece_at<Type, false>(16 * k + lane % 16, column / 8 + lane / 16),
-                        v);
+    load_matrices<true>(
+        side + piece_at<Type, false, Lines>(16 * k + lane % 16, column / 8 + lane / 16), v);
   } else {
     const u32 first = column + lane / 4;
     const u32 step = 8 * k + lane % 4;
-    v[0] = load_across(side, first, step);
-    v[1] = load_across(side, first, step + 4);
-    v[2] = load_across(side, first + 8, step);
-    v[3] = load_across(side, first + 8, step + 4);
+    v[0] = load_across<Lines>(side, first, step);
+    v[1] = load_across<Lines>(side, first, step + 4);
+    v[2] = load_across<Lines>(side, first + 8, step);
+    v[3] = load_across<Lines>(side, first + 8, step + 4);
   }
   low[0] = Type::made(v[0]);
   low[1] = Type::made(v[1]);

@@ -1,9 +1,9 @@
-// Products on tensor cores: a block of 128 threads makes a tile of 128 x 128 of D, each warp a
-// quarter of it, from three stages of shared memory that cp.async fills.
+// Products on tensor cores: a block of 128 threads makes a tile of D, each warp a quarter of it,
+// from stages of shared memory that cp.async fills.
 //
 // A stage has 128 bytes of the depth of each row of X and column of W, in pieces of 16 bytes. Along
-// the depth a row has 8 pieces; across it, each step of the depth has those of all 128 rows. Pieces
-// are permuted so that the eight that ldmatrix reads at once lie in different banks.
+// the depth a row has 8 pieces; across it, each step of the depth has those of all rows. Pieces are
+// permuted so that those that ldmatrix reads at once lie in different banks.
 #pragma once
 
 #include "epilogue.cuh"
@@ -11,28 +11,27 @@
 
 namespace demarc::blas {
 
-constexpr u32 tile = 128;
 constexpr u32 tile_threads = 128;
-constexpr u32 stages = 3;
-constexpr u32 side_bytes = tile * 128;
-constexpr u32 stage_bytes = 2 * side_bytes;
-constexpr u32 sum_pitch = tile + 4;  // floats, of the sums' rows in shared memory
 
-// Where a piece lies in a side of a stage. Across the depth `line` is a step of the depth, `piece`
-// one of the rows' pieces.
-template <class Type, bool AlongDepth>
-static __device__ __forceinline__ u32 piece_at(u32 line, u32 piece) {
-  if (AlongDepth) return line * 128 + ((piece ^ (line & 7U)) << 4U);
-  if (Type::bytes == 2) return line * 256 + ((piece ^ (line & 7U)) << 4U);
-  return line * 512 + ((piece ^ ((line & 3U) << 1U)) << 4U);
-}
+// A tile of many rows, whose quarters lie two by two, and one for up to 16 rows, whose quarters lie
+// side by side and where the memory decides.
+struct WideTile {
+  static constexpr u32 rows = 128, columns = 128, stages = 3;
+  static constexpr u32 warps_across = 2;
+  static constexpr u32 own_rows = 4, own_columns = 8;  // of a warp, in fragments of 16 and 8
+};
+struct FlatTile {
+  static constexpr u32 rows = 16, columns = 64, stages = 6;
+  static constexpr u32 warps_across = 4;
+  static constexpr u32 own_rows = 1, own_columns = 2;
+};
 
 // One of the two matrices, as one thread copies it.
-template <class Type, bool AlongDepth>
+template <class Type, bool AlongDepth, u32 Lines>
 struct Side {
-  static constexpr u32 pieces = AlongDepth ? 8 : tile * Type::bytes / 16;  // per line
+  static constexpr u32 pieces = AlongDepth ? 8 : Lines * Type::bytes / 16;  // per line
   static constexpr u32 lines_at_once = tile_threads / pieces;
-  static constexpr u32 copies = side_bytes / 16 / tile_threads;
+  static constexpr u32 copies = Lines * 8 / tile_threads;
   static constexpr u32 depth_step = 128 / Type::bytes;
 
   u64 base;  // of the thread's piece in the first line of the next stage
@@ -75,14 +74,14 @@ struct Side {
 #pragma unroll
       for (u32 i = 0; i < copies; ++i) {
         const u32 elements = valid(i, left);
-        copy_to_shared(shared + piece_at<Type, AlongDepth>(line + i * lines_at_once, piece),
+        copy_to_shared(shared + piece_at<Type, AlongDepth, Lines>(line + i * lines_at_once, piece),
                        elements == 0 ? origin : from, elements * Type::bytes);
         from += step;
       }
     } else {
 #pragma unroll 1
       for (u32 i = 0; i < copies; ++i) {
-        const u32 to = shared + piece_at<Type, AlongDepth>(line + i * lines_at_once, piece);
+        const u32 to = shared + piece_at<Type, AlongDepth, Lines>(line + i * lines_at_once, piece);
         const u32 elements = valid(i, left);
 #pragma unroll 1
         for (u32 j = 0; j < 16 / Type::bytes; ++j) {
@@ -99,21 +98,23 @@ struct Side {
   }
 };
 
-template <class Type, bool XAlong, bool WAlong>
-static __device__ __forceinline__ void multiply_stage(u32 x, u32 w, u32 row, u32 column,
-                                                      float (&sums)[4][8][4]) {
+template <class Type, bool XAlong, bool WAlong, class Tile>
+static __device__ __forceinline__ void multiply_stage(
+    u32 x, u32 w, u32 row, u32 column, float (&sums)[Tile::own_rows][Tile::own_columns][4]) {
 #pragma unroll
   for (u32 k = 0; k < 4; ++k) {
-    u32 a[4][4];
+    u32 a[Tile::own_rows][4];
 #pragma unroll
-    for (u32 i = 0; i < 4; ++i) load_a<Type, XAlong>(x, row + 16 * i, k, a[i]);
+    for (u32 i = 0; i < Tile::own_rows; ++i) {
+      load_a<Type, XAlong, Tile::rows>(x, row + 16 * i, k, a[i]);
+    }
 #pragma unroll
-    for (u32 j = 0; j < 4; ++j) {
+    for (u32 j = 0; j < Tile::own_columns / 2; ++j) {
       u32 low[2];
       u32 high[2];
-      load_b<Type, WAlong>(w, column + 16 * j, k, low, high);
+      load_b<Type, WAlong, Tile::columns>(w, column + 16 * j, k, low, high);
 #pragma unroll
-      for (u32 i = 0; i < 4; ++i) {
+      for (u32 i = 0; i < Tile::own_rows; ++i) {
         Type::multiply(sums[i][2 * j], a[i], low);
         Type::multiply(sums[i][2 * j + 1], a[i], high);
       }
@@ -135,20 +136,24 @@ static __device__ __forceinline__ TilePlace place_of_tile(u32 rows, u32 columns)
   return {first + within % high, within / high};
 }
 
+template <class Tile>
+constexpr u32 sum_pitch = Tile::columns + 4;  // floats, of the sums' rows in shared memory
+
 // The sums go through shared memory, where each thread gets neighbours of a row.
+template <class Tile>
 static __device__ __forceinline__ void store_tile(const ProductArguments& p, u64 c, u64 d,
                                                   u32 shared, u32 first_row, u32 first_column) {
   const Scales scales = scales_of(p);
   const bool wide = is_wide(p, c, d);
 #pragma unroll 1
-  for (u32 i = threadIdx.x; i < tile * tile / 8; i += tile_threads) {
-    const u32 line = i / (tile / 8);
-    const u32 place = i % (tile / 8) * 8;
+  for (u32 i = threadIdx.x; i < Tile::rows * Tile::columns / 8; i += tile_threads) {
+    const u32 line = i / (Tile::columns / 8);
+    const u32 place = i % (Tile::columns / 8) * 8;
     const u32 row = first_row + line;
     const u32 column = first_column + place;
     if (row >= p.rows || column >= p.columns) continue;
-    const uint4 low = shared16(shared + (line * sum_pitch + place) * 4);
-    const uint4 high = shared16(shared + (line * sum_pitch + place) * 4 + 16);
+    const uint4 low = shared16(shared + (line * sum_pitch<Tile> + place) * 4);
+    const uint4 high = shared16(shared + (line * sum_pitch<Tile> + place) * 4 + 16);
     float v[8] = {bits_to_float(low.x),  bits_to_float(low.y),  bits_to_float(low.z),
                   bits_to_float(low.w),  bits_to_float(high.x), bits_to_float(high.y),
                   bits_to_float(high.z), bits_to_float(high.w)};
@@ -159,7 +164,8 @@ static __device__ __forceinline__ void store_tile(const ProductArguments& p, u64
     }
 #pragma unroll 1
     for (u32 j = 0; j < 8 && j < left; ++j) {
-      const float sum = bits_to_float(shared_u32(shared + (line * sum_pitch + place + j) * 4));
+      const float sum =
+          bits_to_float(shared_u32(shared + (line * sum_pitch<Tile> + place + j) * 4));
       finish(p, scales, c, d, row, column + j, sum);
     }
   }
@@ -173,18 +179,20 @@ static __device__ __forceinline__ u32 shared_address(const void* of) {
   return static_cast<u32>(address);
 }
 
-static __device__ __forceinline__ void keep_sums(u32 shared, u32 warp_row, u32 warp_column,
-                                                 const float (&sums)[4][8][4]) {
+template <class Tile>
+static __device__ __forceinline__ void keep_sums(
+    u32 shared, u32 warp_row, u32 warp_column,
+    const float (&sums)[Tile::own_rows][Tile::own_columns][4]) {
   const u32 lane = threadIdx.x % 32;
 #pragma unroll
-  for (u32 i = 0; i < 4; ++i) {
+  for (u32 i = 0; i < Tile::own_rows; ++i) {
 #pragma unroll
-    for (u32 j = 0; j < 8; ++j) {
+    for (u32 j = 0; j < Tile::own_columns; ++j) {
 #pragma unroll
       for (u32 h = 0; h < 2; ++h) {
         const u32 line = warp_row + 16 * i + lane / 4 + 8 * h;
         const u32 place = warp_column + 8 * j + lane % 4 * 2;
-        const u32 at = shared + (line * sum_pitch + place) * 4;
+        const u32 at = shared + (line * sum_pitch<Tile> + place) * 4;
         to_shared4(at, float_to_bits(sums[i][j][2 * h]));
         to_shared4(at + 4, float_to_bits(sums[i][j][2 * h + 1]));
       }
@@ -197,21 +205,27 @@ static __device__ __forceinline__ u32 depth_of(const ProductArguments& p) {
   return scales_of(p).alpha == 0.0f ? 0 : p.depth;
 }
 
-template <class Type, bool XAlong, bool WAlong>
+template <class Type, class Tile, bool XAlong, bool WAlong>
 static __device__ __forceinline__ void tile_product(const ProductArguments& p) {
   constexpr u32 depth_step = 128 / Type::bytes;
   const u32 shared = shared_address(product_stages);
-  const TilePlace at = place_of_tile((p.rows + tile - 1) / tile, (p.columns + tile - 1) / tile);
-  const u32 first_row = at.row * tile;
-  const u32 first_column = at.column * tile;
+  constexpr u32 stages = Tile::stages;
+  constexpr u32 side_bytes = Tile::rows * 128;  // of X
+  constexpr u32 stage_bytes = side_bytes + Tile::columns * 128;
+  const TilePlace at = place_of_tile((p.rows + Tile::rows - 1) / Tile::rows,
+                                     (p.columns + Tile::columns - 1) / Tile::columns);
+  const u32 first_row = at.row * Tile::rows;
+  const u32 first_column = at.column * Tile::columns;
   const u32 depth = depth_of(p);
   const u32 steps = (depth + depth_step - 1) / depth_step;
-  const u32 warp_row = threadIdx.x / 64 * 64;
-  const u32 warp_column = threadIdx.x / 32 % 2 * 64;
-  float sums[4][8][4] = {};
+  const u32 warp_row = threadIdx.x / 32 / Tile::warps_across * 16 * Tile::own_rows;
+  const u32 warp_column = threadIdx.x / 32 % Tile::warps_across * 8 * Tile::own_columns;
+  float sums[Tile::own_rows][Tile::own_columns][4] = {};
   {
-    Side<Type, XAlong> x(place_of(p.x, p.pointers, blockIdx.z), p.x.pitch, first_row, p.rows);
-    Side<Type, WAlong> w(place_of(p.w, p.pointers, blockIdx.z), p.w.pitch, first_column, p.columns);
+    Side<Type, XAlong, Tile::rows> x(place_of(p.x, p.pointers, blockIdx.z), p.x.pitch, first_row,
+                                     p.rows);
+    Side<Type, WAlong, Tile::columns> w(place_of(p.w, p.pointers, blockIdx.z), p.w.pitch,
+                                        first_column, p.columns);
     int left = static_cast<int>(depth);
 #pragma unroll 1
     for (u32 i = 0; i + 1 < stages; ++i) {
@@ -234,19 +248,19 @@ static __device__ __forceinline__ void tile_product(const ProductArguments& p) {
       }
       end_copy_group();
       left -= static_cast<int>(depth_step);
-      multiply_stage<Type, XAlong, WAlong>(shared + read * stage_bytes,
-                                           shared + read * stage_bytes + side_bytes, warp_row,
-                                           warp_column, sums);
+      multiply_stage<Type, XAlong, WAlong, Tile>(shared + read * stage_bytes,
+                                                 shared + read * stage_bytes + side_bytes, warp_row,
+                                                 warp_column, sums);
       read = read + 1 == stages ? 0 : read + 1;
       write = write + 1 == stages ? 0 : write + 1;
     }
   }
   wait_for_copies<0>();
   __syncthreads();
-  keep_sums(shared, warp_row, warp_column, sums);
+  keep_sums<Tile>(shared, warp_row, warp_column, sums);
   __syncthreads();
-  store_tile(p, place_of(p.c, p.pointers, blockIdx.z), place_of(p.d, p.pointers, blockIdx.z),
-             shared, first_row, first_column);
+  store_tile<Tile>(p, place_of(p.c, p.pointers, blockIdx.z), place_of(p.d, p.pointers, blockIdx.z),
+                   shared, first_row, first_column);
 }
 
 }  // namespace demarc::blas

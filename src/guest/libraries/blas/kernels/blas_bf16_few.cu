@@ -1,0 +1,6 @@
+// Products of bf16 matrices, of up to 16 rows or columns, with sums of f32.
+// demarc: sm 80
+// demarc: needs nvcc
+#include "tensor_products.cuh"
+
+DEMARC_BLAS_FEW_ROWS(Bf16, bf16)

@@ -1,0 +1,6 @@
+// Products of f32 matrices that are rounded to tf32, of up to 16 rows or columns, with sums of f32.
+// demarc: sm 80
+// demarc: needs nvcc
+#include "tensor_products.cuh"
+
+DEMARC_BLAS_FEW_ROWS(Tf32, tf32)
