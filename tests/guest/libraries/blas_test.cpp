@@ -5,6 +5,8 @@
 #include <set>
 
 #include "demarc/base/files.hpp"
+#include "demarc/ptx/colored.hpp"
+#include "demarc/ptx/parser.hpp"
 #include "not_run.hpp"
 #include "program.hpp"
 
@@ -214,6 +216,25 @@ TEST(BlasWithoutDriver, makes_no_handle) {
         std::_Exit(0);
       },
       testing::ExitedWithCode(0), "");
+}
+
+// On a card without windows all other kernels are refused.
+TEST(BlasKernels, are_rewritten_and_have_no_local_memory) {
+  std::size_t kernels = 0;
+  for (const auto& file : std::filesystem::directory_iterator(
+           test::source_dir() / "src/guest/libraries/blas/kernels/ptx")) {
+    const auto module = ptx::parse_whole(read_file(file.path()).value(), file.path().filename());
+    ASSERT_TRUE(module) << module.error().message;
+    const auto needs = ptx::find_colored_needs(*module);
+    ASSERT_TRUE(needs) << needs.error().message;
+    EXPECT_EQ(needs->variables.bytes, 0U) << file.path();
+    EXPECT_EQ(needs->local_bytes, 0U) << file.path();
+    for (const ptx::ColoredKernel& kernel : needs->kernels) {
+      ++kernels;
+      EXPECT_TRUE(kernel.accepted()) << kernel.name;
+    }
+  }
+  EXPECT_EQ(kernels, 3U * 12 + 2 + 2 * 9);
 }
 
 }  // namespace
