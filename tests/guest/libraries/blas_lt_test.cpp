@@ -135,7 +135,7 @@ TEST_F(BlasLt, has_the_epilogues_of_pytorch) {
   EXPECT_TRUE(std::isnan(after_epilogue(2, NAN, 5))) << "NaN stays NaN";
 }
 
-// Of every kernel: few rows, tiles, and those without tensor cores.
+// Every kernel does: few rows, tiles, and those without tensor cores.
 TEST_F(BlasLt, adds_the_bias_of_each_row) {
   struct Case {
     int inputs;

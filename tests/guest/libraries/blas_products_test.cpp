@@ -9,7 +9,7 @@ struct Shape {
   BlasType inputs = type_f16, out = type_f16;
   int compute = 68;  // CUBLAS_COMPUTE_32F
   int ahead = 0;     // elements behind an aligned address
-  int more = 0;      // of each leading dimension
+  int more = 0;      // added to each leading dimension
   double alpha = 1, beta = 0;
   int batches = 1;
   bool arrays = false;

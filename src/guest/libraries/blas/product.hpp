@@ -26,7 +26,7 @@ struct Product {
   const void* alpha = nullptr;
   const void* beta = nullptr;
   PointerMode scale_pointers = host_pointers;
-  DataType scale = f32;  // of alpha and beta
+  DataType scale = f32;  // type of alpha and beta
   Operand a, b, c, d;
   std::int64_t batches = 1;
   bool arrays = false;  // the operands are arrays of addresses

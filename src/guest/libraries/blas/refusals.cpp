@@ -10,8 +10,8 @@ namespace {
 
 constexpr const char* cure =
     "This program runs in a tenant on a card where machine code cannot be coloured, so Demarc "
-    "computes cuBLAS's products by kernels of its own (docs/exec.md lists them). Give the program "
-    "SMs without a share of the memory to use NVIDIA's library: demarc exec --sms 50%";
+    "computes in the place of cuBLAS (docs/serve.md lists what). Give the program SMs without a "
+    "share of the memory to use NVIDIA's library: demarc exec --sms 50%";
 
 void say_once(const std::string& text) {
   static auto* const said = new std::set<std::string>();  // as long as the process

@@ -1,5 +1,5 @@
-// cuBLAS's functions of vectors, and of a matrix and a vector, for f32 and f64, each with its form
-// of 64-bit sizes.
+// cuBLAS's functions of vectors, and of a matrix and a vector, for f32 and f64. Each has a form
+// with 64-bit sizes, too.
 #include <algorithm>
 #include <string>
 

@@ -87,7 +87,7 @@ static __device__ __forceinline__ void multiply_few(const ProductArguments& p, u
 
 template <class Type, u32 Tiles, u32 Eights>
 static __device__ __forceinline__ void few_product(const ProductArguments& p) {
-  constexpr u32 numbers = 4 * Tiles * Eights;  // of a thread
+  constexpr u32 numbers = 4 * Tiles * Eights;  // a thread keeps
   __shared__ float parts[few_warps][numbers][32];
   const u32 lane = threadIdx.x % 32;
   const u32 warp = threadIdx.x / 32;

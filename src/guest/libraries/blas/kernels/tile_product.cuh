@@ -18,7 +18,8 @@ constexpr u32 tile_threads = 128;
 struct WideTile {
   static constexpr u32 rows = 128, columns = 128, stages = 3;
   static constexpr u32 warps_across = 2;
-  static constexpr u32 own_rows = 4, own_columns = 8;  // of a warp, in fragments of 16 and 8
+  static constexpr u32 own_rows = 4,
+                       own_columns = 8;  // quarter of a warp, in fragments of 16 and 8
 };
 struct FlatTile {
   static constexpr u32 rows = 16, columns = 64, stages = 6;
@@ -34,7 +35,7 @@ struct Side {
   static constexpr u32 copies = Lines * 8 / tile_threads;
   static constexpr u32 depth_step = 128 / Type::bytes;
 
-  u64 base;  // of the thread's piece in the first line of the next stage
+  u64 base;  // address of its piece in the first line of the next stage
   u64 step;  // bytes to its next line
   u32 line;  // its first one
   u32 piece;
@@ -210,7 +211,7 @@ static __device__ __forceinline__ void tile_product(const ProductArguments& p) {
   constexpr u32 depth_step = 128 / Type::bytes;
   const u32 shared = shared_address(product_stages);
   constexpr u32 stages = Tile::stages;
-  constexpr u32 side_bytes = Tile::rows * 128;  // of X
+  constexpr u32 side_bytes = Tile::rows * 128;  // bytes of X
   constexpr u32 stage_bytes = side_bytes + Tile::columns * 128;
   const TilePlace at = place_of_tile((p.rows + Tile::rows - 1) / Tile::rows,
                                      (p.columns + Tile::columns - 1) / Tile::columns);
