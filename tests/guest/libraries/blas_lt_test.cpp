@@ -146,6 +146,7 @@ TEST_F(BlasLt, adds_the_bias_of_each_row) {
   for (const Case& one : {Case{type_f16, type_f16, 24, 24, 0}, Case{type_f16, type_f32, 24, 24, 0},
                           Case{type_bf16, type_bf16, 24, 24, 0}, Case{type_f16, type_f16, 24, 3, 1},
                           Case{type_f16, type_f16, 3, 24, 1}, Case{type_f32, type_f32, 24, 24, 0},
+                          Case{type_f32, type_f32, 24, 3, 1}, Case{type_f32, type_f32, 3, 24, 1},
                           Case{type_f16, type_f16, 21, 24, 0}}) {
     describe(one.inputs, one.inputs, one.m, one.n, 8);
     if (one.transposed != 0) {

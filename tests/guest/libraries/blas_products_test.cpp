@@ -161,7 +161,12 @@ TEST_F(BlasProducts, of_few_rows_or_columns_are_right) {
     }
     expect_right({.m = 72, .n = few, .k = 60, .inputs = type_f32, .out = type_f32, .compute = 77});
   }
+  for (const int few : {1, 3, 4, 5, 16, 17}) {
+    expect_right({.m = 72, .n = few, .k = 60, .inputs = type_f32, .out = type_f32, .beta = -1});
+    expect_right({.m = few, .n = 72, .k = 700, .inputs = type_f32, .out = type_f32});
+  }
   // Depths that end within a piece, and wide blocks.
+  expect_right({.m = 50, .n = 3, .k = 77, .inputs = type_f32, .out = type_f32, .more = 3});
   expect_right({.m = 50, .n = 3, .k = 77, .more = 3});
   expect_right({.m = 1000, .n = 12, .k = 40});
   expect_right({.m = 1000, .n = 5, .k = 520});

@@ -141,25 +141,35 @@ void turn(ProductArguments& p) {
   p.transposed_out = 1;
 }
 
-// Products of up to 16 rows or columns whose operands lie along the depth.
-bool choose_few(ProductArguments& p, const std::string& name, std::uint64_t bytes, Choice& choice) {
+// Whether few_product.cuh and few_plain.cuh take a product: up to 16 rows or columns, and operands
+// that lie along the depth at multiples of 16 bytes. Then rows are what it has few of.
+bool turns_few(ProductArguments& p, std::uint64_t bytes) {
   if (p.pointers != 0 || p.x_along_depth == 0 || p.w_along_depth == 0 ||
       std::min(p.rows, p.columns) > few || !is_aligned(p.x, bytes) || !is_aligned(p.w, bytes)) {
     return false;
   }
   if (p.rows > p.columns) turn(p);
+  return true;
+}
+
+Choice few_by_tensor_cores(const ProductArguments& p, const std::string& name) {
   const auto cores = static_cast<std::uint32_t>(card_attribute(sm_count, 1));
   // Wide blocks read X less often, but there must be enough of them.
   const std::uint32_t columns = p.columns / 32 >= cores ? 32 : 16;
-  choice.module = "blas_" + name + "_few";
-  choice.kernel = "demarc_" + name + "_few" + std::to_string(columns) + (p.rows > 8 ? "_16" : "_8");
-  choice.shape = {{blocks_for(p.columns, columns), 1, 1}, 256, 0};
-  return true;
+  return {"blas_" + name + "_few",
+          "demarc_" + name + "_few" + std::to_string(columns) + (p.rows > 8 ? "_16" : "_8"),
+          {{blocks_for(p.columns, columns), 1, 1}, 256, 0}};
 }
 
 Choice choose(ProductArguments& p, const Product& product) {
   const ArithmeticRow& row = arithmetics[static_cast<int>(product.arithmetic)];
   Choice choice;
+  const std::uint64_t bytes = bytes_of_type(product.a.type);
+  if (product.arithmetic == Arithmetic::f32 && turns_few(p, bytes)) {
+    return {"blas_plain",
+            p.rows > 4 ? "demarc_f32_few_16" : "demarc_f32_few_4",
+            {{blocks_for(p.columns, 32), 1, 1}, 256, 0}};
+  }
   if (!row.tensor_cores) {
     const std::uint32_t side = product.arithmetic == Arithmetic::f32 ? 128 : 64;
     choice.module = "blas_plain";
@@ -167,7 +177,7 @@ Choice choose(ProductArguments& p, const Product& product) {
     choice.shape = {{blocks_for(p.rows, side) * blocks_for(p.columns, side), 1, 1}, 256, 0};
     return choice;
   }
-  if (choose_few(p, row.name, bytes_of_type(product.a.type), choice)) return choice;
+  if (turns_few(p, bytes)) return few_by_tensor_cores(p, row.name);
   // Along D's rows or its columns, whichever is few.
   const bool is_flat = std::min(p.rows, p.columns) <= few;
   if (is_flat && p.rows > p.columns) turn(p);

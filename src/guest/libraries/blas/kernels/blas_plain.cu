@@ -1,6 +1,7 @@
 // Products of f32 and f64 matrices in their own arithmetic.
 // demarc: sm 80
 // demarc: needs nvcc
+#include "few_plain.cuh"
 #include "plain_product.cuh"
 
 extern "C" __global__ void __launch_bounds__(demarc::blas::plain_threads, 1)
@@ -10,4 +11,12 @@ extern "C" __global__ void __launch_bounds__(demarc::blas::plain_threads, 1)
 extern "C" __global__ void __launch_bounds__(demarc::blas::plain_threads, 2)
     demarc_f64(const demarc::blas::ProductArguments p) {
   demarc::blas::plain_product<double, 4>(p);
+}
+extern "C" __global__ void __launch_bounds__(demarc::blas::few_plain_threads, 2)
+    demarc_f32_few_4(const demarc::blas::ProductArguments p) {
+  demarc::blas::few_plain<4>(p);
+}
+extern "C" __global__ void __launch_bounds__(demarc::blas::few_plain_threads, 2)
+    demarc_f32_few_16(const demarc::blas::ProductArguments p) {
+  demarc::blas::few_plain<16>(p);
 }

@@ -73,6 +73,13 @@ static __device__ __forceinline__ double other_lane(double v, u32 distance) {
   return __builtin_bit_cast(double, high << 32U | low);
 }
 
+template <class Number>
+static __device__ __forceinline__ Number sum_of_warp(Number v) {
+#pragma unroll
+  for (u32 distance = 16; distance > 0; distance /= 2) v += other_lane(v, distance);
+  return v;
+}
+
 static __device__ __forceinline__ double root_of(double v) {
   double root;
   asm("sqrt.rn.f64 %0, %1;" : "=d"(root) : "d"(v));

@@ -27,13 +27,6 @@ static __device__ __forceinline__ void finish_element(const VectorArguments& p, 
   store_plain(at, v);
 }
 
-template <class Number>
-static __device__ __forceinline__ Number sum_of_warp(Number v) {
-#pragma unroll
-  for (u32 distance = 16; distance > 0; distance /= 2) v += other_lane(v, distance);
-  return v;
-}
-
 // One element of y per warp, which is a column of A with x.
 template <class Number>
 static __device__ __forceinline__ void matrix_columns(const VectorArguments& p) {
