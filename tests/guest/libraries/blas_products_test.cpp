@@ -195,6 +195,32 @@ TEST_F(BlasProducts, of_batches_are_right) {
   }
 }
 
+// What would be misaligned goes another way.
+TEST_F(BlasProducts, of_few_rows_at_any_alignment_are_right) {
+  for (const BlasType type : {type_f16, type_f32}) {
+    expect_right({.m = 40, .n = 3, .k = 48, .inputs = type, .out = type, .ahead = 1});
+    expect_right({.m = 40, .n = 3, .k = 48, .inputs = type, .out = type, .more = 1});
+    expect_right({.m = 3, .n = 40, .k = 47, .inputs = type, .out = type, .batches = 2});
+  }
+}
+
+// A grid has 65535 of them at most.
+TEST_F(BlasProducts, have_more_batches_than_a_grid_has) {
+  constexpr std::size_t batches = 65535 + 2;
+  const auto numbers = on_card(as_type({1, 1, 1, 1, 1, 1, 1, 1}, type_f16));
+  const auto out = on_card(as_type(std::vector<double>(batches, 3), type_f16));
+  const float zero = 0;
+  const float two = 2;
+  EXPECT_EQ(call("cublasGemmStridedBatchedEx", handle, 1, 0, 1, 1, 8, &zero, numbers, int{type_f16},
+                 8, 0LL, numbers, int{type_f16}, 8, 0LL, &two, out, int{type_f16}, 1, 1LL,
+                 static_cast<int>(batches), 68, -1),
+            blas_success);
+  const auto got = from_card(out, batches * 2);
+  for (std::size_t i = 0; i < batches; ++i) {
+    ASSERT_EQ(number_of(got.data() + 2 * i, type_f16), 6) << i;
+  }
+}
+
 // f32 keeps what tf32 rounds away.
 TEST_F(BlasProducts, of_f32_are_rounded_to_tf32_where_the_program_allows_it_and_nowhere_else) {
   const std::vector<double> exact{1 + 0x1p-20};
