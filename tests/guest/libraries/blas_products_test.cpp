@@ -195,6 +195,21 @@ TEST_F(BlasProducts, of_batches_are_right) {
   }
 }
 
+// The stand-in's card has few SMs, so that small products have a large tile for each.
+TEST_F(BlasProducts, by_large_tiles_are_right) {
+  for (const BlasType inputs : {type_f16, type_bf16}) {
+    expect_right({.m = 270, .n = 140, .k = 72, .inputs = inputs, .out = inputs, .batches = 8});
+  }
+  expect_right({.m = 261,
+                .n = 133,
+                .k = 35,
+                .inputs = type_f32,
+                .out = type_f32,
+                .compute = 77,
+                .ahead = 1,
+                .batches = 6});
+}
+
 // What would be misaligned goes another way.
 TEST_F(BlasProducts, of_few_rows_at_any_alignment_are_right) {
   for (const BlasType type : {type_f16, type_f32}) {

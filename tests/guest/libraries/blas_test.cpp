@@ -234,7 +234,7 @@ TEST(BlasKernels, are_rewritten_and_have_no_local_memory) {
       EXPECT_TRUE(kernel.accepted()) << kernel.name;
     }
   }
-  EXPECT_EQ(kernels, 3U * 12 + 4 + 2 * 9);
+  EXPECT_EQ(kernels, 3U * 16 + 4 + 2 * 9);
 }
 
 }  // namespace

@@ -56,10 +56,11 @@ constexpr ArithmeticRow arithmetics[] = {
 // As tile_product.cuh has them.
 struct TileRow {
   const char* name;
-  std::uint32_t rows, columns, stages;
+  std::uint32_t rows, columns, stages, threads;
 };
-constexpr TileRow wide_tile{"", 128, 128, 3};
-constexpr TileRow flat_tile{"_flat", 16, 64, 6};
+constexpr TileRow large_tile{"_large", 128, 256, 3, 256};
+constexpr TileRow wide_tile{"", 128, 128, 3, 128};
+constexpr TileRow flat_tile{"_flat", 16, 64, 6, 128};
 
 bool is_operation(Operation operation) {
   return operation == op_n || operation == op_t || operation == op_c;
@@ -133,6 +134,20 @@ std::uint32_t blocks_for(std::uint64_t count, std::uint64_t of_one) {
   return static_cast<std::uint32_t>((count + of_one - 1) / of_one);
 }
 
+std::uint32_t tiles_of(const ProductArguments& p, const TileRow& tile) {
+  return blocks_for(p.rows, tile.rows) * blocks_for(p.columns, tile.columns);
+}
+
+std::uint32_t cores_of_card() {
+  return static_cast<std::uint32_t>(card_attribute(sm_count, 1));
+}
+
+// The largest tiles of which each SM gets one.
+const TileRow& tile_of(const ProductArguments& p, std::int64_t batches) {
+  if (std::min(p.rows, p.columns) <= few) return flat_tile;
+  return tiles_of(p, large_tile) * batches >= cores_of_card() ? large_tile : wide_tile;
+}
+
 // Rows become columns: D lies along its rows then.
 void turn(ProductArguments& p) {
   std::swap(p.x, p.w);
@@ -153,9 +168,8 @@ bool turns_few(ProductArguments& p, std::uint64_t bytes) {
 }
 
 Choice few_by_tensor_cores(const ProductArguments& p, const std::string& name) {
-  const auto cores = static_cast<std::uint32_t>(card_attribute(sm_count, 1));
   // Wide blocks read X less often, but there must be enough of them.
-  const std::uint32_t columns = p.columns / 32 >= cores ? 32 : 16;
+  const std::uint32_t columns = p.columns / 32 >= cores_of_card() ? 32 : 16;
   return {"blas_" + name + "_few",
           "demarc_" + name + "_few" + std::to_string(columns) + (p.rows > 8 ? "_16" : "_8"),
           {{blocks_for(p.columns, columns), 1, 1}, 256, 0}};
@@ -178,16 +192,14 @@ Choice choose(ProductArguments& p, const Product& product) {
     return choice;
   }
   if (turns_few(p, bytes)) return few_by_tensor_cores(p, row.name);
-  // Along D's rows or its columns, whichever is few.
-  const bool is_flat = std::min(p.rows, p.columns) <= few;
+  const TileRow& tile = tile_of(p, product.batches);
+  const bool is_flat = &tile == &flat_tile;
   if (is_flat && p.rows > p.columns) turn(p);
-  const TileRow& tile = is_flat ? flat_tile : wide_tile;
   choice.module = std::string("blas_") + row.name + (is_flat ? "_few" : "");
   choice.kernel = std::string("demarc_") + row.name + tile.name +
                   (p.x_along_depth != 0 ? "_d" : "_a") + (p.w_along_depth != 0 ? "d" : "a");
-  choice.shape = {{blocks_for(p.rows, tile.rows) * blocks_for(p.columns, tile.columns), 1, 1},
-                  128,
-                  tile.stages * 128 * (tile.rows + tile.columns)};
+  choice.shape = {
+      {tiles_of(p, tile), 1, 1}, tile.threads, tile.stages * 128 * (tile.rows + tile.columns)};
   return choice;
 }
 

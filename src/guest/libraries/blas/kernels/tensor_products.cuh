@@ -5,7 +5,8 @@
 #include "tile_product.cuh"
 
 #define DEMARC_BLAS_TILES(Type, Tile, name, x, w)                                \
-  extern "C" __global__ void __launch_bounds__(demarc::blas::tile_threads, 2)    \
+  extern "C" __global__ void __launch_bounds__(demarc::blas::Tile::threads,      \
+                                               demarc::blas::Tile::blocks)       \
       name(const demarc::blas::ProductArguments p) {                             \
     demarc::blas::tile_product<demarc::blas::Type, demarc::blas::Tile, x, w>(p); \
   }

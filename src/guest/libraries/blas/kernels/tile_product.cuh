@@ -11,28 +11,33 @@
 
 namespace demarc::blas {
 
-constexpr u32 tile_threads = 128;
-
-// A tile of many rows, whose quarters lie two by two, and one for up to 16 rows, whose quarters lie
-// side by side and where the memory decides.
+// Tiles of many rows, and one for up to 16 rows, where the memory decides. The larger a tile, the
+// fewer accesses per multiplication.
+struct LargeTile {
+  static constexpr u32 rows = 128, columns = 256, stages = 3;
+  static constexpr u32 threads = 256, blocks = 1;  // blocks per SM
+  static constexpr u32 warps_across = 4;
+  static constexpr u32 own_rows = 4, own_columns = 8;  // a warp's part, in fragments of 16 and 8
+};
 struct WideTile {
   static constexpr u32 rows = 128, columns = 128, stages = 3;
+  static constexpr u32 threads = 128, blocks = 2;
   static constexpr u32 warps_across = 2;
-  static constexpr u32 own_rows = 4,
-                       own_columns = 8;  // quarter of a warp, in fragments of 16 and 8
+  static constexpr u32 own_rows = 4, own_columns = 8;
 };
 struct FlatTile {
   static constexpr u32 rows = 16, columns = 64, stages = 6;
+  static constexpr u32 threads = 128, blocks = 2;
   static constexpr u32 warps_across = 4;
   static constexpr u32 own_rows = 1, own_columns = 2;
 };
 
 // One of the two matrices, as one thread copies it.
-template <class Type, bool AlongDepth, u32 Lines>
+template <class Type, bool AlongDepth, u32 Lines, u32 Threads>
 struct Side {
   static constexpr u32 pieces = AlongDepth ? 8 : Lines * Type::bytes / 16;  // per line
-  static constexpr u32 lines_at_once = tile_threads / pieces;
-  static constexpr u32 copies = Lines * 8 / tile_threads;
+  static constexpr u32 lines_at_once = Threads / pieces;
+  static constexpr u32 copies = Lines * 8 / Threads;
   static constexpr u32 depth_step = 128 / Type::bytes;
 
   u64 base;  // address of its piece in the first line of the next stage
@@ -147,7 +152,7 @@ static __device__ __forceinline__ void store_tile(const ProductArguments& p, u64
   const Scales scales = scales_of(p);
   const bool wide = is_wide(p, c, d);
 #pragma unroll 1
-  for (u32 i = threadIdx.x; i < Tile::rows * Tile::columns / 8; i += tile_threads) {
+  for (u32 i = threadIdx.x; i < Tile::rows * Tile::columns / 8; i += Tile::threads) {
     const u32 line = i / (Tile::columns / 8);
     const u32 place = i % (Tile::columns / 8) * 8;
     const u32 row = first_row + line;
@@ -223,10 +228,10 @@ static __device__ __forceinline__ void tile_product(const ProductArguments& p) {
   const u32 warp_column = threadIdx.x / 32 % Tile::warps_across * 8 * Tile::own_columns;
   float sums[Tile::own_rows][Tile::own_columns][4] = {};
   {
-    Side<Type, XAlong, Tile::rows> x(place_of(p.x, p.pointers, blockIdx.z), p.x.pitch, first_row,
-                                     p.rows);
-    Side<Type, WAlong, Tile::columns> w(place_of(p.w, p.pointers, blockIdx.z), p.w.pitch,
-                                        first_column, p.columns);
+    Side<Type, XAlong, Tile::rows, Tile::threads> x(place_of(p.x, p.pointers, blockIdx.z),
+                                                    p.x.pitch, first_row, p.rows);
+    Side<Type, WAlong, Tile::columns, Tile::threads> w(place_of(p.w, p.pointers, blockIdx.z),
+                                                       p.w.pitch, first_column, p.columns);
     int left = static_cast<int>(depth);
 #pragma unroll 1
     for (u32 i = 0; i + 1 < stages; ++i) {
