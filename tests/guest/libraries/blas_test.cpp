@@ -237,5 +237,24 @@ TEST(BlasKernels, are_rewritten_and_have_no_local_memory) {
   EXPECT_EQ(kernels, 3U * 16 + 4 + 2 * 9);
 }
 
+// The embedded text names an older version of PTX than nvcc writes, which must have what it uses.
+TEST(BlasKernels, are_accepted_by_ptxas_as_the_library_has_them) {
+  if (!test::program_exists("ptxas")) DEMARC_NOT_RUN("no ptxas");
+  const std::string library = read_file(test::build_dir() / "libdemarc_blas.so").value();
+  const auto folder = test::fresh_folder("blas_ptx");
+  std::size_t modules = 0;
+  for (std::size_t at = library.find("\n.version "); at != std::string::npos;
+       at = library.find("\n.version ", at + 1)) {
+    const std::size_t begin = library.rfind('\0', at) + 1;
+    const auto file = folder / "module.ptx";
+    ASSERT_TRUE(write_file(file, library.substr(begin, library.find('\0', at) - begin)));
+    const auto outcome = test::run_program({"ptxas", "-arch=sm_90", file.string(), "-o",
+                                            (folder / "module.cubin").string()});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err.substr(0, 500);
+    ++modules;
+  }
+  EXPECT_EQ(modules, 8U);
+}
+
 }  // namespace
 }  // namespace demarc::cuda

@@ -1,4 +1,5 @@
 // Products of bf16 matrices, with sums of f32.
+// demarc: isa 8.3
 // demarc: sm 80
 // demarc: needs nvcc
 #include "tensor_products.cuh"

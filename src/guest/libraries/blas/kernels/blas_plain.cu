@@ -1,4 +1,5 @@
 // Products of f32 and f64 matrices in their own arithmetic.
+// demarc: isa 8.3
 // demarc: sm 80
 // demarc: needs nvcc
 #include "few_plain.cuh"

@@ -1,4 +1,5 @@
 // Products of f32 matrices that are rounded to tf32, with sums of f32.
+// demarc: isa 8.3
 // demarc: sm 80
 // demarc: needs nvcc
 #include "tensor_products.cuh"

@@ -1,4 +1,5 @@
 // Vectors, and products of a matrix and a vector, of f32 and f64.
+// demarc: isa 8.3
 // demarc: sm 80
 // demarc: needs nvcc
 #include "vectors.cuh"
